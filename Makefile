@@ -1,0 +1,182 @@
+# Targets for building, testing and running seriatim. `make` lists them.
+# Continuous integration runs these targets and nothing else.
+
+GO       ?= go
+VERSION  ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo devel)
+BIN      := bin/seriatim
+LINT     ?= $(GO) run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
+
+# hashicorpmetrics selects the metrics module that raft and memberlist share;
+# without it raft's metrics go to a module nobody reads.
+TAGS      := hashicorpmetrics
+TEST_TAGS := invariants hashicorpmetrics
+
+# Timeouts are those of the whole test binary of a package.
+TEST_TIMEOUT ?= 15m
+FUZZTIME     ?= 20s
+
+# How much is measured: by bench, and by bench-compare.
+BENCH_RUNS     ?= 3
+BENCH_TIME     ?= 5s
+BENCH          ?= .
+BENCH_COUNT    ?= 6
+BENCH_PACKAGES ?= ./queue/... ./fsm/... ./transport/... ./cluster
+BENCHSTAT      ?= $(GO) run golang.org/x/perf/cmd/benchstat@v0.0.0-20260908200009-22c9c6c9d4da
+
+.DEFAULT_GOAL := help
+
+.PHONY: help
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+.PHONY: build
+build: ## build bin/seriatim
+	CGO_ENABLED=0 $(GO) build -trimpath -tags '$(TAGS)' -ldflags '-s -w -X main.version=$(VERSION)' -o $(BIN) ./cmd/seriatim
+
+.PHONY: build-faults
+build-faults: ## build bin/seriatim-faults, with the hooks of the fault tests; not for use
+	CGO_ENABLED=0 $(GO) build -trimpath -tags '$(TAGS) faults' -ldflags '-X main.version=$(VERSION)-faults' -o $(BIN)-faults ./cmd/seriatim
+
+.PHONY: run
+run: build ## build, then run a three-node cluster with its data in ./data
+	$(BIN) dev --nodes 3 --data-dir ./data
+
+# The conformance and failover tests run the binary, so it is built first.
+.PHONY: test
+test: build ## unit, scenario, conformance and failover tests in Go
+	SERIATIM_BINARY='$(CURDIR)/$(BIN)' $(GO) test -tags '$(TEST_TAGS)' -timeout $(TEST_TIMEOUT) ./...
+
+.PHONY: race
+race: build ## the tests of the product's packages under the race detector
+	$(GO) test -race -tags '$(TEST_TAGS)' -timeout $(TEST_TIMEOUT) ./cmd/... ./cluster/... ./fsm/... ./queue/... ./transport/...
+
+.PHONY: format-check
+format-check: ## fail if a Go file is not formatted
+	@files=$$(git ls-files -co --exclude-standard '*.go' | xargs gofmt -l); \
+	if [ -n "$$files" ]; then echo "not formatted, run gofmt -w:"; echo "$$files"; exit 1; fi
+
+.PHONY: vet
+vet: ## go vet, with and without the test tags
+	$(GO) vet -tags '$(TAGS)' ./...
+	$(GO) vet -tags '$(TEST_TAGS)' ./...
+
+.PHONY: lint
+lint: format-check vet ## formatting, vet, the rules of test/arch, and the linters of .golangci.yml
+	$(GO) test -tags '$(TEST_TAGS)' ./test/arch/...
+	$(LINT) run --timeout 10m ./...
+
+.PHONY: generate
+generate: ## regenerate code and tables; leaves no difference in a sound tree
+	$(GO) generate ./...
+	$(GO) test ./test/readme -run '^TestSettingsTable$$' -update
+	git diff --exit-code --stat -- README.md '*.pb.go'
+
+.PHONY: conformance
+conformance: build ## boto3, JavaScript, Java and the AWS CLI against a cluster; installs them from their registries
+	SERIATIM_BINARY='$(CURDIR)/$(BIN)' test/conformance/run
+
+.PHONY: fuzz
+fuzz: ## every fuzz target for FUZZTIME each
+	@set -e; for package in $$($(GO) list ./...); do \
+	  for target in $$($(GO) test -tags '$(TEST_TAGS)' -list '^Fuzz' $$package | grep '^Fuzz' || true); do \
+	    echo "$$package $$target"; \
+	    $(GO) test -tags '$(TEST_TAGS)' -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) $$package; \
+	  done; \
+	done
+
+.PHONY: bench
+bench: build ## the workloads of the performance goals against a fresh cluster; writes test/bench/RESULTS.md
+	SERIATIM_BINARY='$(CURDIR)/$(BIN)' $(GO) run ./test/bench -runs $(BENCH_RUNS) -duration $(BENCH_TIME)
+
+# With BENCH_SCALE=1 the numbers are those of the goals, and it takes most of an hour.
+BENCH_SCALE ?= 0.1
+
+.PHONY: bench-goals
+bench-goals: build ## goals about states, faults and memory; writes test/bench/GOALS.md: BENCH_SCALE=1
+	SERIATIM_BINARY='$(CURDIR)/$(BIN)' $(GO) run ./test/bench -goals -scale $(BENCH_SCALE) -out test/bench/GOALS.md
+
+.PHONY: bench-peers
+bench-peers: build ## the same load on seriatim and on NATS JetStream; writes test/bench/PEERS.md
+	$(GO) run -C test/tools/peers . -seriatim '$(CURDIR)/$(BIN)' -duration $(BENCH_TIME) -out '$(CURDIR)/test/bench/PEERS.md'
+
+.PHONY: bench-go
+bench-go: ## benchmarks of the domain, the state machine, the wire formats, committer and forwarding
+	$(GO) test -tags '$(TAGS)' -run '^$$' -bench . -benchmem ./queue/... ./fsm/... ./transport/... ./cluster
+
+# The old revision is unpacked beside this tree, not checked out in it.
+.PHONY: bench-compare
+bench-compare: ## the Go benchmarks here against those of BASE=revision, by benchstat
+	@test -n '$(BASE)' || { echo 'say which revision: make bench-compare BASE=v0.1.0'; exit 2; }
+	@set -e; old=$$(mktemp -d); trap 'rm -rf "$$old"' EXIT; \
+	git archive '$(BASE)' | tar -x -C "$$old"; \
+	for side in old new; do \
+	  tree=.; if [ $$side = old ]; then tree="$$old"; fi; \
+	  (cd "$$tree" && $(GO) test -tags '$(TAGS)' -run '^$$' -bench '$(BENCH)' -benchmem -count $(BENCH_COUNT) $(BENCH_PACKAGES)) > "$$old/$$side.txt"; \
+	done; \
+	$(BENCHSTAT) "$$old/old.txt" "$$old/new.txt"
+
+.PHONY: simulate
+simulate: ## random histories against the reference model: 50 of them, or the one of SEED=n
+	$(GO) test -tags '$(TEST_TAGS)' -count 1 -v -timeout 2h ./test/model \
+	  $(if $(SEED),-args -seed $(SEED) -commands 20000,-args -seeds 50 -commands 20000)
+
+.PHONY: partitions
+partitions: build ## fixed scenarios of a divided, deaf and flapping network; needs Linux and user namespaces, not root
+	SERIATIM_BINARY='$(CURDIR)/$(BIN)' $(GO) test -tags '$(TEST_TAGS)' -count 1 -v -timeout 15m ./test/partition -args -all
+
+.PHONY: bubble
+bubble: ## clusters with faults in virtual time: SEEDS of them (200), or the one of SEED=n, fifty times
+	$(GO) test -tags '$(TEST_TAGS)' -count 1 -v -timeout 12h -run '^TestBubble$$' ./test/bubble \
+	  -args $(if $(SEED),-seed $(SEED) -times 50,-seeds $(or $(SEEDS),200)) -output '$(abspath bin/bubble)'
+
+# A history has 20,000 commands; both tests run all of them.
+.PHONY: twins
+twins: ## COMMANDS random commands (a million) on six twins of the state machine, one of them in another process
+	$(GO) test -tags '$(TAGS)' -count 1 -v -timeout 12h -run '^(TestComparison|TestOtherProcess)$$' ./test/model \
+	  -args -seeds $$(( ($(or $(COMMANDS),1000000) + 19999) / 20000 )) -commands 20000
+
+# A run leaves its history, its report, its taps and the logs of the nodes in
+# FAULTS_DIR. What is broken is a fault build, which shows what it commits and
+# whose clocks can be moved.
+FAULTS_DIR     ?= bin/faults
+FAULTS_TIME    ?= 80s
+FAULTS_PROFILE ?= smoke
+FAULTS_RUN      = SERIATIM_BINARY='$(CURDIR)/$(BIN)-faults' $(GO) test -tags '$(TEST_TAGS)' -count 1 -v -timeout 24h -run '^TestFaults$$' ./test/faults \
+	-args -hooks -seed $(or $(SEED),1) -output '$(abspath $(FAULTS_DIR))' -commit '$(VERSION)'
+
+.PHONY: faults
+faults: build-faults ## real clients, broken nodes, disks and networks, and a judge of what the clients saw: SEED=n, SCENARIO=name or list
+	$(FAULTS_RUN) -duration $(FAULTS_TIME) -profile $(FAULTS_PROFILE) $(if $(SCENARIO),-scenario '$(SCENARIO)')
+
+# All seeds are run, whatever one of them finds.
+.PHONY: night
+night: build-faults ## 20 schedules of 90 s with seeds from SEED on, then every fixed scenario
+	@failed=; for seed in $$(seq $(or $(SEED),1) $$(($(or $(SEED),1) + 19))); do \
+	  $(MAKE) --no-print-directory faults SEED=$$seed FAULTS_DIR='$(FAULTS_DIR)/night-'$$seed FAULTS_PROFILE=night FAULTS_TIME=90s || failed="$$failed $$seed"; done; \
+	$(MAKE) --no-print-directory faults-scenarios || failed="$$failed scenarios"; test -z "$$failed" || { echo "failed:$$failed"; exit 1; }
+
+.PHONY: faults-scenarios
+faults-scenarios: build-faults ## every fixed scenario once
+	SERIATIM_BINARY='$(CURDIR)/$(BIN)-faults' $(GO) test -tags '$(TEST_TAGS)' -count 1 -v -timeout 2h -run '^TestScenarios$$' ./test/faults \
+	  -args -hooks -every -seed $(or $(SEED),1) -output '$(abspath $(FAULTS_DIR))/scenarios' -commit '$(VERSION)'
+
+# SOAK is its length, or HOURS.
+SOAK ?= $(or $(HOURS),4)h
+.PHONY: soak
+soak: build-faults ## one long run, judged every few minutes, that stops at the first violation: HOURS=h or SOAK=65m
+	$(FAULTS_RUN) -profile soak -duration $(SOAK)
+
+.PHONY: faults-check
+faults-check: ## judge and draw a stored run again: HISTORY=its folder
+	$(GO) test -tags '$(TEST_TAGS)' -count 1 -v -timeout 1h -run '^TestFaults$$' ./test/faults -args -check '$(abspath $(HISTORY))' -output '$(abspath $(HISTORY))'
+
+.PHONY: crash
+crash: build ## every state that a power cut may leave a data directory in, and a start from each: SEED=n
+	SERIATIM_BINARY='$(CURDIR)/$(BIN)' $(GO) test -tags '$(TEST_TAGS)' -count 1 -v -timeout 30m ./test/crash \
+	  -args -long -seed $(or $(SEED),1)
+
+.PHONY: faults-selftest
+faults-selftest: build-faults ## plant each of 25 bugs in a server and see that the checkers find it: BUG=n; leaves bin/selftest/selftest.html
+	$(GO) test -tags '$(TEST_TAGS) faults' -count 1 -run '^Test(Actions|Panic|AHang|WhatIsNo|Hook|ShiftedClock|Operation|ATap)' ./fsm ./fsm/failpoint ./cmd/seriatim/server
+	$(GO) test -tags '$(TEST_TAGS) faults' -count 1 -v -timeout 90m -run '^TestSelftest$$|^TestPlaces$$|^TestDamagedSnapshot' ./test/faults \
+	  -args -fault-binary '$(abspath $(BIN)-faults)' -bug $(or $(BUG),-1) -output '$(abspath bin/selftest)'

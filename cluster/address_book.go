@@ -1,0 +1,81 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"log/slog"
+	"maps"
+	"sync"
+)
+
+// addressBook remembers where each node was last heard of, also across
+// restarts. It is a hint for dialing and nothing else: the handshake says who
+// answers. Safe for concurrent use.
+type addressBook struct {
+	path   string
+	logger *slog.Logger
+
+	mu       sync.Mutex
+	entries  map[string]addressEntry
+	modified chan struct{} // capacity one: a signal that waits stands for all that follow
+}
+
+// addressEntry is an address and the start of the node that announced it; a
+// later start wins.
+type addressEntry struct {
+	Address string `json:"address"`
+	Boot    uint64 `json:"boot"`
+}
+
+// openAddressBook reads the file; a missing or damaged one is an empty book.
+func openAddressBook(path string, logger *slog.Logger) *addressBook {
+	book := &addressBook{path: path, logger: logger, entries: map[string]addressEntry{}, modified: make(chan struct{}, 1)}
+	if err := readRecord(path, &book.entries); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		logger.Warn("the last known addresses of the other nodes are lost, gossip will bring them back", "error", err)
+		book.entries = map[string]addressEntry{}
+	}
+	return book
+}
+
+// note records what a node announced with its boot-th start.
+func (b *addressBook) note(nodeID, address string, boot uint64) {
+	entry := addressEntry{Address: address, Boot: boot}
+	b.mu.Lock()
+	known := b.entries[nodeID]
+	newer := boot >= known.Boot && entry != known
+	if newer {
+		b.entries[nodeID] = entry
+	}
+	b.mu.Unlock()
+	if newer {
+		select {
+		case b.modified <- struct{}{}:
+		default:
+		}
+	}
+}
+
+// lookup is the address of a node, empty if it was never heard of.
+func (b *addressBook) lookup(nodeID string) string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.entries[nodeID].Address
+}
+
+// run writes changes to the file until ctx ends.
+func (b *addressBook) run(ctx context.Context) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-b.modified:
+		}
+		b.mu.Lock()
+		entries := maps.Clone(b.entries)
+		b.mu.Unlock()
+		if err := writeRecord(b.path, entries); err != nil {
+			b.logger.Warn("the addresses of the other nodes could not be written down", "error", err)
+		}
+	}
+}

@@ -1,0 +1,59 @@
+package cluster
+
+import (
+	"testing"
+
+	"github.com/hashicorp/go-hclog"
+	"github.com/hashicorp/raft"
+)
+
+// TestPipelineSendsWhenNobodyTakesAnswers guards against raft issue 612: a library
+// that has stopped asking for answers must not wait for ever when it sends.
+func TestPipelineSendsWhenNobodyTakesAnswers(t *testing.T) {
+	a, b := newTestPeers(t, "a-1", "c"), newTestPeers(t, "b-2", "c")
+	a.book.note("b-2", b.boundAddr(), 1)
+	timing := Config{}.WithDefaults().Timing
+	teller := newCommitTeller(SystemClock(), timing.Commit, hclog.NewNullLogger())
+	barriers := 0
+	teller.raft = fixedCommit{state: raft.Follower, barriers: &barriers}
+	from := newRaftTransport(a, timing, newContacts(SystemClock()), teller, hclog.NewNullLogger())
+	to := newRaftTransport(b, timing, newContacts(SystemClock()), nil, hclog.NewNullLogger())
+	defer from.Close()
+	defer to.Close()
+	const messages = 10
+	answered := make(chan struct{})
+	go func() {
+		defer close(answered)
+		for range messages {
+			rpc := <-to.Consumer()
+			rpc.Respond(&raft.AppendEntriesResponse{Term: 4}, nil)
+		}
+	}()
+	pipeline, err := from.AppendEntriesPipeline("b-2", "b-2")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer pipeline.Close()
+	sent := make(chan error, messages) // all of them
+	go func() {
+		for range messages {
+			_, err := pipeline.AppendEntries(&raft.AppendEntriesRequest{Term: 4}, new(raft.AppendEntriesResponse))
+			sent <- err
+		}
+	}()
+	for i := range messages {
+		select {
+		case err := <-sent:
+			if err != nil {
+				t.Fatal(err)
+			}
+		case <-testContext(t).Done():
+			t.Fatalf("message %d waits for answers to be taken", i)
+		}
+	}
+	<-answered
+	// Whoever asks now gets all of them, in order.
+	for range messages {
+		<-pipeline.Consumer()
+	}
+}

@@ -1,0 +1,383 @@
+package cluster
+
+import (
+	"cmp"
+	"context"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/seriatimq/seriatim/cluster/peerpb"
+	"github.com/seriatimq/seriatim/fsm"
+	"github.com/seriatimq/seriatim/queue"
+)
+
+// auditor notices when this replica is not what the others are (faults.md 9).
+// At each Audit in the log every node notes the hashes of its state and log and
+// tells them to the leader; the leader's next Audit carries all it was told, and
+// every node compares. So the comparison itself is replicated. Safe for
+// concurrent use.
+type auditor struct {
+	nodeID      string
+	dataDir     string
+	hashVersion uint32
+	log         *slog.Logger
+	counts      auditCounters
+	// split is set while two replicas differ and nothing says which is right.
+	split atomic.Bool
+	// wake says that judging has something to do. Capacity 1: a token that
+	// waits stands for all that follow.
+	wake chan struct{}
+
+	mu        sync.Mutex
+	notes     []auditNote                             // of this node, oldest first, at most auditNotesMax
+	collected map[uint64]map[string]queue.AuditReport // by index and node, what others noted
+	unjudged  []auditCase
+}
+
+// auditNote is what this node was at one Audit.
+type auditNote struct {
+	index uint64
+	auditValue
+}
+
+// auditValue is what two replicas have in common at one index, or do not.
+type auditValue struct{ state, chain [16]byte }
+
+func (v auditValue) report(nodeID string) queue.AuditReport {
+	return queue.AuditReport{NodeID: nodeID, State: v.state, Chain: v.chain}
+}
+
+// auditCase is the content of an Audit with what this node noted at the place it
+// is about.
+type auditCase struct {
+	audit queue.Audit
+	own   *auditValue // nil if this node was not there
+}
+
+// auditCounters count the outcomes of audits.
+type auditCounters struct {
+	equal, different, undecided, incomplete, otherVersion atomic.Uint64
+}
+
+// auditNotesMax is how many notes are kept: the newest is compared next, and an
+// Audit written by a new leader may be about one before it.
+const auditNotesMax = 4
+
+func newAuditor(dataDir string, log *slog.Logger) *auditor {
+	return &auditor{
+		dataDir:     dataDir,
+		hashVersion: fsm.StateHashVersion,
+		log:         log,
+		wake:        make(chan struct{}, 1),
+		collected:   map[uint64]map[string]queue.AuditReport{},
+	}
+}
+
+// applied notes the state at an Audit. It runs on the state machine's goroutine.
+func (a *auditor) applied(at fsm.Position, audit *queue.Audit) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	c := auditCase{audit: *audit}
+	for i := range a.notes {
+		if a.notes[i].index == audit.Index {
+			own := a.notes[i].auditValue
+			c.own = &own
+		}
+	}
+	a.unjudged = append(a.unjudged, c)
+	a.notes = append(a.notes, auditNote{at.Index, auditValue{at.StateHash, at.ChainHash}})
+	if len(a.notes) > auditNotesMax {
+		a.notes = slices.Delete(a.notes, 0, 1)
+	}
+	for index := range a.collected { // order does not matter: each stands for itself
+		if index < a.notes[0].index {
+			delete(a.collected, index)
+		}
+	}
+	select {
+	case a.wake <- struct{}{}:
+	default:
+	}
+}
+
+// newest is the last Audit applied here, index 0 if none was.
+func (a *auditor) newest() auditNote {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if len(a.notes) == 0 {
+		return auditNote{}
+	}
+	return a.notes[len(a.notes)-1]
+}
+
+// collectedMax bounds the audits for which reports are kept: a follower can be
+// ahead of this node by one, more is a mistake of the sender.
+const collectedMax = 2 * auditNotesMax
+
+// collect takes what another node noted.
+func (a *auditor) collect(told *peerpb.Audit) {
+	if told == nil {
+		return // a report that says nothing
+	}
+	report := queue.AuditReport{NodeID: told.NodeId}
+	if len(told.State) != len(report.State) || len(told.Chain) != len(report.Chain) {
+		return
+	}
+	if told.HashVersion != a.hashVersion {
+		a.counts.otherVersion.Add(1)
+		return
+	}
+	copy(report.State[:], told.State)
+	copy(report.Chain[:], told.Chain)
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	reports := a.collected[told.Index]
+	if reports == nil {
+		if len(a.collected) >= collectedMax {
+			return
+		}
+		reports = map[string]queue.AuditReport{}
+		a.collected[told.Index] = reports
+	}
+	reports[report.NodeID] = report
+}
+
+// next is the Audit to write now: the notes of all members at the last one.
+func (a *auditor) next(members []Member) *queue.Audit {
+	cmd := &queue.Audit{HashVersion: a.hashVersion}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if len(a.notes) == 0 {
+		return cmd
+	}
+	own := a.notes[len(a.notes)-1]
+	cmd.Index = own.index
+	for _, m := range members {
+		if m.NodeID == a.nodeID {
+			cmd.Reports = append(cmd.Reports, own.report(a.nodeID))
+		} else if report, told := a.collected[own.index][m.NodeID]; told {
+			cmd.Reports = append(cmd.Reports, report)
+		}
+	}
+	slices.SortFunc(cmd.Reports, func(x, y queue.AuditReport) int { return cmp.Compare(x.NodeID, y.NodeID) })
+	return cmd
+}
+
+// heard says whether all members told what they noted at the last audit.
+func (a *auditor) heard(members []Member) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if len(a.notes) == 0 {
+		return true
+	}
+	reports := a.collected[a.notes[len(a.notes)-1].index]
+	return !slices.ContainsFunc(members, func(m Member) bool {
+		_, told := reports[m.NodeID]
+		return m.NodeID != a.nodeID && !told
+	})
+}
+
+// takeCases are the audits not yet judged.
+func (a *auditor) takeCases() []auditCase {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	cases := a.unjudged
+	a.unjudged = nil
+	return cases
+}
+
+// auditFinding is what an Audit says.
+type auditFinding int
+
+const (
+	// auditIncomplete: fewer than two nodes were compared.
+	auditIncomplete auditFinding = iota
+	auditEqual
+	// auditThisOdd: at least two others agree with each other, as a majority
+	// of those compared, and not with this node.
+	auditThisOdd
+	// auditOthersOdd: this node is of that majority and others are not.
+	auditOthersOdd
+	// auditUndecided: they differ, and no majority says who is right.
+	auditUndecided
+)
+
+// finding compares the reports of an Audit with each other and with what this
+// node noted, which need not be among them. odd are the nodes outside of the
+// majority.
+func (c auditCase) finding(nodeID string) (finding auditFinding, odd []string) {
+	reports := c.audit.Reports
+	if c.own != nil && !slices.ContainsFunc(reports, func(r queue.AuditReport) bool { return r.NodeID == nodeID }) {
+		reports = append(slices.Clone(reports), c.own.report(nodeID))
+	}
+	if len(reports) < 2 {
+		return auditIncomplete, nil
+	}
+	votes := map[auditValue]int{}
+	var right auditValue
+	for _, r := range reports {
+		v := auditValue{r.State, r.Chain}
+		votes[v]++
+		if votes[v] > votes[right] {
+			right = v
+		}
+	}
+	if votes[right] < 2 || 2*votes[right] <= len(reports) {
+		return auditUndecided, nil
+	}
+	for _, r := range reports {
+		if (auditValue{r.State, r.Chain}) != right {
+			odd = append(odd, r.NodeID)
+		}
+	}
+	switch {
+	case c.own != nil && *c.own != right:
+		return auditThisOdd, odd
+	case len(odd) > 0:
+		return auditOthersOdd, odd
+	default:
+		return auditEqual, nil
+	}
+}
+
+// judge acts on what the audits say. The error ends the process.
+func (a *auditor) judge(c auditCase, at fsm.Position) error {
+	if c.audit.HashVersion != a.hashVersion {
+		a.counts.otherVersion.Add(1)
+		return nil
+	}
+	finding, odd := c.finding(a.nodeID)
+	switch finding {
+	case auditIncomplete:
+		a.counts.incomplete.Add(1)
+	case auditEqual:
+		a.counts.equal.Add(1)
+		a.settle()
+	case auditOthersOdd:
+		a.counts.different.Add(1)
+		a.log.Error("a replica differs from the others, its node has to stop", "index", c.audit.Index, "nodes", odd)
+		a.settle()
+	case auditUndecided:
+		a.counts.undecided.Add(1)
+		a.split.Store(true)
+		a.log.Error("replicas differ and no majority says which is right; sends are refused until they agree", "index", c.audit.Index, "reports", describeReports(c.audit.Reports))
+	case auditThisOdd:
+		a.counts.different.Add(1)
+		dump, err := a.dump(c, at)
+		if err != nil {
+			a.log.Error("the dump of the difference could not be written", "error", err)
+		}
+		return fmt.Errorf("%w: at index %d this replica has state %x and log %x, the others agree on another (%s); see %s; %s",
+			fsm.ErrStateMismatch, c.audit.Index, c.own.state, c.own.chain, describeReports(c.audit.Reports), dump, replaceNode)
+	}
+	return nil
+}
+
+// settle ends the alarm, if there is one.
+func (a *auditor) settle() {
+	if a.split.Swap(false) {
+		a.log.Info("the replicas agree again, sends are taken")
+	}
+}
+
+func describeReports(reports []queue.AuditReport) string {
+	texts := make([]string, len(reports))
+	for i, r := range reports {
+		texts[i] = fmt.Sprintf("%s: state %x log %x", r.NodeID, r.State, r.Chain)
+	}
+	return strings.Join(texts, ", ")
+}
+
+// auditDump is the content of the file that a node which differs leaves behind.
+type auditDump struct {
+	NodeID      string            `json:"nodeId"`
+	HashVersion uint32            `json:"hashVersion"`
+	AuditIndex  uint64            `json:"auditIndex"`
+	Own         auditDumpReport   `json:"own"`
+	Reports     []auditDumpReport `json:"reports"`
+	// Applied is where the node stood when it found out.
+	AppliedIndex uint64 `json:"appliedIndex"`
+	AppliedState string `json:"appliedState"`
+	LogTimeMs    int64  `json:"logTimeMs"`
+}
+
+type auditDumpReport struct {
+	NodeID string `json:"nodeId"`
+	State  string `json:"state"`
+	Log    string `json:"log"`
+}
+
+func dumpReport(r queue.AuditReport) auditDumpReport {
+	return auditDumpReport{NodeID: r.NodeID, State: hex.EncodeToString(r.State[:]), Log: hex.EncodeToString(r.Chain[:])}
+}
+
+// dump writes what is known into the data directory.
+func (a *auditor) dump(c auditCase, at fsm.Position) (path string, err error) {
+	d := auditDump{
+		NodeID: a.nodeID, HashVersion: a.hashVersion, AuditIndex: c.audit.Index, Own: dumpReport(c.own.report(a.nodeID)),
+		AppliedIndex: at.Index, AppliedState: hex.EncodeToString(at.StateHash[:]), LogTimeMs: int64(at.At),
+	}
+	for _, r := range c.audit.Reports {
+		d.Reports = append(d.Reports, dumpReport(r))
+	}
+	content, err := json.MarshalIndent(d, "", "  ")
+	if err != nil {
+		return "", err
+	}
+	path = filepath.Join(a.dataDir, fmt.Sprintf("divergence-%d.json", c.audit.Index))
+	return path, os.WriteFile(path, append(content, '\n'), 0o600)
+}
+
+// auditTellPause is how long a node waits before it tells a leader again that
+// did not take its report.
+const auditTellPause = time.Second
+
+// runAudits judges audits and tells the leader what this node noted, until the
+// node closes.
+func (n *Node) runAudits() {
+	told, toldTerm := uint64(0), uint64(0)
+	for {
+		changed := n.group.LeadershipChanged()
+		for _, c := range n.auditor.takeCases() {
+			if err := n.auditor.judge(c, n.replica.machine.Position()); err != nil {
+				n.fatal(err)
+			}
+		}
+		var again <-chan time.Time
+		leader, note := n.group.Leadership(), n.auditor.newest()
+		if note.index > 0 && leader.LeaderID != "" && !leader.Self && (told != note.index || toldTerm != leader.Term) {
+			if n.tellAudit(leader, note) {
+				told, toldTerm = note.index, leader.Term
+			} else {
+				again = time.After(auditTellPause)
+			}
+		}
+		select {
+		case <-n.closing.Done():
+			return
+		case <-n.auditor.wake:
+		case <-changed:
+		case <-again:
+		}
+	}
+}
+
+// tellAudit sends a note to the leader.
+func (n *Node) tellAudit(leader Leadership, note auditNote) bool {
+	ctx, cancel := context.WithTimeout(n.closing, n.cfg.Timing.RPC)
+	defer cancel()
+	request := &peerpb.Request{Kind: auditRequest, Term: leader.Term, Audit: &peerpb.Audit{
+		NodeId: n.auditor.nodeID, HashVersion: n.auditor.hashVersion, Index: note.index,
+		State: note.state[:], Chain: note.chain[:],
+	}}
+	return n.link(leader.LeaderID).call(ctx, request, n.currentLeader, nil).verdict == answered
+}

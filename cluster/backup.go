@@ -1,0 +1,120 @@
+package cluster
+
+import (
+	"context"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/seriatimq/seriatim/fsm"
+	"github.com/seriatimq/seriatim/queue"
+)
+
+// Backup is the state of the cluster at one entry of the log, captured and not
+// yet written. It holds on to that state, so that memory grows with what changes
+// meanwhile, until it is dropped.
+type Backup struct {
+	Position
+	ClusterID string
+	StateHash string // hex, as a node at Index reports it
+
+	at     fsm.Position
+	frozen *queue.Frozen
+	pace   SnapshotPolicy
+	// monotonic is the clock that a reader is held against.
+	monotonic func() time.Duration
+	closed    <-chan struct{} // closed when the node ends
+}
+
+// Backup captures everything acknowledged before the call, on any node. The
+// capture takes no time to speak of, whatever the size; the node goes on while
+// the Backup is written.
+func (n *Node) Backup(ctx context.Context) (*Backup, error) {
+	if !n.calls.enter() {
+		return nil, errClosing
+	}
+	defer n.calls.leave()
+	limited, cancel := context.WithTimeout(ctx, n.cfg.Limits.Timeout)
+	defer cancel()
+	if _, err := n.readBarrier(limited); err != nil {
+		return nil, err
+	}
+	at, frozen := n.replica.machine.Freeze()
+	b := &Backup{
+		Position:  Position{Index: at.Index, LogTime: at.At},
+		ClusterID: n.group.clusterID(),
+		StateHash: hex.EncodeToString(at.StateHash[:]),
+		at:        at,
+		frozen:    frozen,
+		pace:      n.cfg.Snapshot,
+		monotonic: n.cfg.Clock.Monotonic,
+		closed:    n.closing.Done(),
+	}
+	return b, nil
+}
+
+// Stream writes the backup: a snapshot, which ends with counts of what it holds,
+// so that a reader finds one that was cut off. It goes at the pace of snapshots,
+// and ends early with ctx, with the node, or if w is too slow (backupRateMin).
+func (b *Backup) Stream(ctx context.Context, w io.Writer) error {
+	paced := &pacedBackup{w: w, backup: b, ended: ctx.Done(), began: b.monotonic()}
+	if err := fsm.WriteSnapshot(paced, b.at, b.frozen); err != nil {
+		return errors.Join(fmt.Errorf("writing the backup of entry %d: %w", b.Index, err), ctx.Err())
+	}
+	return nil
+}
+
+// pacedBackup leaves the disk, and the network, to clients now and then.
+type pacedBackup struct {
+	w      io.Writer
+	backup *Backup
+	ended  <-chan struct{}
+	ahead  int64 // bytes written and not yet waited for
+	began  time.Duration
+	bytes  int64 // written
+}
+
+// A reader holds the captured state in memory, beside the one that goes on. One
+// that takes less than backupRateMin bytes a second on average, after a first while,
+// is not waited for; of a pace that was set lower it must keep up with a quarter.
+const (
+	backupRateMin = 1 << 20
+	backupGrace   = time.Minute
+)
+
+// errSlowReader: a backup was given up, as who reads it takes too long.
+var errSlowReader = errors.New("the reader of the backup is too slow for the state to be kept for it")
+
+// keepsUp reports whether the reader has taken enough until now.
+func (p *pacedBackup) keepsUp() bool {
+	least := min(backupRateMin, max(1, p.backup.pace.BytesPerSecond/4))
+	allowed := backupGrace + time.Duration(float64(p.bytes)/float64(least)*float64(time.Second))
+	return p.backup.monotonic()-p.began <= allowed
+}
+
+// errBackupEnded: nobody wants the rest of a backup, or nobody can write it.
+var errBackupEnded = errors.New("the backup was given up")
+
+// Write writes and then waits as long as the bytes may take at most.
+func (p *pacedBackup) Write(content []byte) (int, error) {
+	n, err := p.w.Write(content)
+	if p.bytes += int64(n); err == nil && !p.keepsUp() {
+		return n, errSlowReader
+	}
+	if p.ahead += int64(n); err != nil || p.ahead < p.backup.pace.SyncBytes {
+		return n, err
+	}
+	pause := time.NewTimer(time.Duration(float64(p.ahead) / float64(p.backup.pace.BytesPerSecond) * float64(time.Second)))
+	defer pause.Stop()
+	p.ahead = 0
+	select {
+	case <-pause.C:
+		return n, nil
+	case <-p.ended:
+		return n, errBackupEnded
+	case <-p.backup.closed:
+		return n, errBackupEnded
+	}
+}

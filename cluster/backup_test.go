@@ -1,0 +1,374 @@
+package cluster
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/seriatimq/seriatim/fsm"
+	"github.com/seriatimq/seriatim/queue"
+)
+
+// quickly leaves out the pace of snapshots.
+func quickly(cfg *Config) { cfg.Snapshot.BytesPerSecond = 1 << 40 }
+
+func (c *nodes) backup(i int) (*Backup, []byte) {
+	c.t.Helper()
+	b, err := c.nodes[i].Backup(testContext(c.t))
+	if err != nil {
+		c.t.Fatalf("node %d: backup: %v", i, err)
+	}
+	var content bytes.Buffer
+	if err := b.Stream(testContext(c.t), &content); err != nil {
+		c.t.Fatalf("node %d: backup: %v", i, err)
+	}
+	return b, content.Bytes()
+}
+
+// A backup taken while messages are sent is the state that a node reported at
+// its index.
+func TestBackupUnderLoad(t *testing.T) {
+	c := startNodes(t, 3, quickly)
+	c.create(0, fifo)
+	ctx, stop := context.WithCancel(t.Context())
+	var load sync.WaitGroup
+	for i, n := range c.nodes {
+		load.Go(func() {
+			for k := 0; ctx.Err() == nil; k++ {
+				entry := entryFor(fifo, fmt.Sprint(i, "-", k))
+				if _, err := n.Submit(t.Context(), &queue.SendMessages{Queue: fifo, Entries: []queue.SendEntry{entry}}); err != nil {
+					t.Errorf("node %d: %v", i, err)
+					return
+				}
+			}
+		})
+	}
+	var mu sync.Mutex
+	reported := make(map[uint64]string)
+	load.Go(func() {
+		for ctx.Err() == nil {
+			for _, n := range c.nodes {
+				s := n.Status()
+				mu.Lock()
+				reported[s.AppliedIndex] = s.StateHash
+				mu.Unlock()
+			}
+		}
+	})
+	matched := [3]bool{}
+	c.waitFor("a backup of each node at an index whose hash was reported", func() bool {
+		for i := range c.nodes {
+			b, content := c.backup(i)
+			at, broker, err := fsm.ReadSnapshot(bytes.NewReader(content))
+			if err != nil {
+				t.Fatalf("node %d: reading the backup: %v", i, err)
+			}
+			if at.Index != b.Index || at.At != b.LogTime || fmt.Sprintf("%x", broker.ComputeStateHash()) != b.StateHash {
+				t.Fatalf("node %d: the backup %+v holds %+v", i, b.Position, at)
+			}
+			mu.Lock()
+			hash, known := reported[b.Index]
+			mu.Unlock()
+			if known && hash != b.StateHash {
+				t.Fatalf("node %d: hash %s at index %d, a node reported %s", i, b.StateHash, b.Index, hash)
+			}
+			matched[i] = matched[i] || known
+		}
+		return matched == [3]bool{true, true, true}
+	})
+	stop()
+	load.Wait()
+	c.agree()
+	_, first := c.backup(0)
+	for i := range c.nodes {
+		if _, other := c.backup(i); !bytes.Equal(first, other) {
+			t.Errorf("nodes 0 and %d give different backups of the same state", i)
+		}
+	}
+}
+
+func TestBackupEndsWithItsContext(t *testing.T) {
+	c := startNodes(t, 1, nil)
+	c.create(0, fifo)
+	b, err := c.nodes[0].Backup(testContext(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.pace.SyncBytes, b.pace.BytesPerSecond = 1, 1
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := b.Stream(ctx, &bytes.Buffer{}); !errors.Is(err, errBackupEnded) {
+		t.Errorf("got %v", err)
+	}
+}
+
+// backedUp is a cluster that lived on after its backup.
+type backedUp struct {
+	content []byte
+	sent    []queue.SentEntry // before the backup, then one after it
+	held    string            // a receipt handle from before the backup
+}
+
+func newBackedUp(t *testing.T) backedUp {
+	t.Helper()
+	c := startNodes(t, 1, quickly)
+	var b backedUp
+	c.create(0, fifo)
+	c.create(0, standard)
+	for i := range 4 {
+		b.sent = append(b.sent, c.send(0, fifo, fmt.Sprint("m", i)))
+	}
+	c.send(0, standard, "s")
+	got := c.receive(0, queue.ReceiveMessages{Queue: fifo, MaxMessages: queue.Some(1)}, 0)
+	// The first message is deleted, its id stays known.
+	c.submit(0, &queue.DeleteMessages{Queue: fifo, Handles: []string{got[0].Handle.String()}})
+	got = c.receive(0, queue.ReceiveMessages{Queue: fifo, MaxMessages: queue.Some(1)}, 0)
+	b.held = got[0].Handle.String()
+	c.submit(0, &queue.ChangeMessageVisibility{Queue: fifo, Entries: []queue.VisibilityEntry{{Handle: b.held, VisibilityTimeout: queue.Some(0)}}})
+	_, b.content = c.backup(0)
+	b.sent = append(b.sent, c.send(0, fifo, "after"))
+	c.close(0)
+	return b
+}
+
+func TestRestoreIntoFreshCluster(t *testing.T) {
+	b := newBackedUp(t)
+	c := startNodes(t, 3, quickly)
+	follower := c.followers()[0]
+	restored, err := c.nodes[follower].Restore(testContext(t), bytes.NewReader(b.content))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if restored.Queues != 2 || restored.Messages != 4 || restored.IDs != 4 || restored.Epoch != 1 {
+		t.Errorf("restored %+v", restored)
+	}
+	for i := range c.nodes {
+		c.waitReady(i)
+	}
+	c.agree()
+	c.allVote()
+	check := func(when string) {
+		t.Helper()
+		for i, want := range b.sent[:4] {
+			if again := c.send(i%3, fifo, fmt.Sprint("m", i)); again.MessageID != want.MessageID || again.Sequence != want.Sequence {
+				t.Errorf("%s: a duplicate of message %d got %+v, the original %+v", when, i, again, want)
+			}
+		}
+		_, err := c.nodes[0].Submit(testContext(t), &queue.DeleteMessages{Queue: fifo, Handles: []string{b.held}})
+		if refusal := new(queue.Error); !errors.As(err, &refusal) || refusal.Code != queue.ReceiptHandleIsInvalid {
+			t.Errorf("%s: a handle from before the backup: %v", when, err)
+		}
+		c.agree()
+	}
+	check("after the restore")
+	next := c.send(1, fifo, "next")
+	if newest := b.sent[len(b.sent)-1].Sequence; next.Sequence <= newest {
+		t.Errorf("sequence number %d, the other history has used %d", next.Sequence, newest)
+	}
+	for i := range c.nodes {
+		if _, err := c.nodes[i].Restore(testContext(t), bytes.NewReader(b.content)); !errors.Is(err, ErrNotFresh) {
+			t.Errorf("a second restore on node %d: %v", i, err)
+		}
+	}
+	for i := range c.nodes {
+		c.close(i)
+	}
+	for i := range c.nodes {
+		c.open(i)
+	}
+	for i := range c.nodes {
+		c.waitReady(i)
+	}
+	check("after a restart")
+	var got []string
+	for _, m := range c.receive(2, queue.ReceiveMessages{Queue: fifo, MaxMessages: queue.Some(10)}, 0) {
+		got = append(got, m.Body.String())
+	}
+	if fmt.Sprint(got) != "[m1 m2 m3 next]" {
+		t.Errorf("received %q", got)
+	}
+}
+
+// allVote makes sure that every member has its vote.
+func (c *nodes) allVote() {
+	c.t.Helper()
+	for i, n := range c.nodes {
+		voters := 0
+		for _, m := range n.group.Stats().Members {
+			if m.Voter {
+				voters++
+			}
+		}
+		if voters != len(c.nodes) {
+			c.t.Errorf("node %d: %d of %d members have a vote", i, voters, len(c.nodes))
+		}
+	}
+}
+
+// A leader that dies when it has taken the votes of the others goes on where it
+// was, and gives them back.
+func TestRestoreThatBreaksOffLeavesOneHistory(t *testing.T) {
+	b := newBackedUp(t)
+	c := startNodes(t, 3, func(cfg *Config) {
+		quickly(cfg)
+		cfg.Members.PromoteAfter = 100 * time.Millisecond
+	})
+	leader := c.leader()
+	group := c.nodes[leader].group
+	if err := group.demote(group.otherVoters()); err != nil {
+		t.Fatal(err)
+	}
+	c.crash(leader)
+	spool := filepath.Join(c.configs[leader].DataDir, strings.ReplaceAll(spoolPattern, "*", "1"))
+	if err := os.WriteFile(spool, b.content, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c.open(leader)
+	if _, err := os.Stat(spool); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("what came in before the crash is still there: %v", err)
+	}
+	c.roles("n1 voter, n2 voter, n3 voter")
+	for i := range c.nodes {
+		c.waitReady(i)
+	}
+	c.agree()
+	if _, err := c.nodes[0].Restore(testContext(t), bytes.NewReader(b.content)); err != nil {
+		t.Fatal(err)
+	}
+	c.agree()
+	c.allVote()
+}
+
+// Installing the state takes the followers longer than a leader may be without
+// their answers.
+func TestRestoreThatTakesLongerThanALease(t *testing.T) {
+	source := startNodes(t, 1, quickly)
+	source.create(0, standard)
+	body := strings.Repeat("x", 1<<20-100)
+	for range 24 {
+		source.send(0, standard, body)
+	}
+	_, content := source.backup(0)
+	source.close(0)
+	c := startNodes(t, 3, func(cfg *Config) {
+		quickly(cfg)
+		cfg.Snapshot.SyncBytes = 8 << 10
+		cfg.Timing.Heartbeat, cfg.Timing.Election, cfg.Timing.Lease = time.Second, time.Second, 600*time.Millisecond
+	})
+	restored, err := c.nodes[c.leader()].Restore(testContext(t), bytes.NewReader(content))
+	if err != nil || restored.Messages != 24 {
+		t.Fatalf("%+v, %v", restored, err)
+	}
+	for i := range c.nodes {
+		c.waitReady(i)
+	}
+	c.agree()
+	c.allVote()
+	c.send(0, standard, "more")
+}
+
+func TestDamagedBackupIsRefused(t *testing.T) {
+	b := newBackedUp(t)
+	c := startNodes(t, 3, quickly)
+	before := c.nodes[0].Status().StateHash
+	refused := func(name string, content []byte) {
+		t.Helper()
+		for i, n := range c.nodes {
+			if _, err := n.Restore(testContext(t), bytes.NewReader(content)); !errors.Is(err, ErrBadBackup) {
+				t.Errorf("%s, node %d: %v", name, i, err)
+			}
+		}
+	}
+	for _, length := range []int{0, 5, 9, len(b.content) / 2, len(b.content) - 1} {
+		refused(fmt.Sprintf("cut after %d bytes", length), b.content[:length])
+	}
+	for at := 1; at < len(b.content); at += len(b.content)/7 + 1 {
+		flipped := bytes.Clone(b.content)
+		flipped[at] ^= 0x10
+		refused(fmt.Sprintf("byte %d changed", at), flipped)
+	}
+	refused("with more behind it", append(bytes.Clone(b.content), 0))
+	c.agree()
+	if after := c.nodes[0].Status().StateHash; after != before {
+		t.Errorf("the state changed from %s to %s", before, after)
+	}
+	c.create(0, fifo)
+	c.send(1, fifo, "here")
+}
+
+// A restore needs every member: the leader takes over the state before a
+// majority has it.
+func TestRestoreNeedsEveryMember(t *testing.T) {
+	b := newBackedUp(t)
+	c := startNodes(t, 3, quickly)
+	c.crash(c.followers()[0])
+	leader := c.leader()
+	if _, err := c.nodes[leader].Restore(testContext(t), bytes.NewReader(b.content)); !errors.Is(err, ErrMembersAway) {
+		t.Errorf("restored without a member: %v", err)
+	}
+	c.waitReady(leader)
+	c.create(leader, fifo)
+}
+
+// slowReader takes a backup in its own time, on a clock that only it moves.
+type slowReader struct {
+	now  time.Duration
+	each time.Duration // for one write
+}
+
+func (r *slowReader) Write(content []byte) (int, error) {
+	r.now += r.each
+	return len(content), nil
+}
+
+// The state captured for a backup is not kept for a reader that is too slow,
+// however faithfully it takes a little every now and then.
+func TestBackupForASlowReader(t *testing.T) {
+	c := startNodes(t, 1, quickly)
+	c.create(0, standard)
+	for range 40 {
+		c.send(0, standard, strings.Repeat("x", 64<<10))
+	}
+	cases := []struct {
+		name string
+		each time.Duration
+		want error
+	}{
+		{"fast enough", time.Second / 100, nil},
+		{"too slow", 25 * time.Second, errSlowReader},
+	}
+	for _, test := range cases {
+		b, err := c.nodes[0].Backup(testContext(t))
+		if err != nil {
+			t.Fatal(err)
+		}
+		reader := &slowReader{each: test.each}
+		b.monotonic = func() time.Duration { return reader.now }
+		if err := b.Stream(testContext(t), reader); !errors.Is(err, test.want) {
+			t.Errorf("%s: %v after %v", test.name, err, reader.now)
+		}
+		if limit := backupGrace + 2*test.each; test.want != nil && reader.now > limit {
+			t.Errorf("%s: the state was kept for %v", test.name, reader.now)
+		}
+	}
+}
+
+// Of a pace that was set low a reader needs to keep up with a part only.
+func TestBackupPaceBelowTheLeast(t *testing.T) {
+	now := backupGrace
+	p := &pacedBackup{bytes: 1 << 20, backup: &Backup{pace: SnapshotPolicy{BytesPerSecond: 256 << 10}, monotonic: func() time.Duration { return now }}}
+	if now += 15 * time.Second; !p.keepsUp() {
+		t.Error("a reader at the pace that was set is too slow")
+	}
+	if now += 2 * time.Second; p.keepsUp() {
+		t.Error("a reader below a quarter of the pace is not")
+	}
+}

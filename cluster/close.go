@@ -1,0 +1,149 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/seriatimq/seriatim/fsm/failpoint"
+)
+
+// errClosing is what calls get from a node that stops.
+var errClosing = fmt.Errorf("%w: this node is stopping", ErrUnavailable)
+
+// transferTimeout bounds each step of a clean stop that needs other nodes, such
+// as handing over leadership: far more than it takes (below 100 ms, raft.md B9)
+// and little enough to be waited for.
+const transferTimeout = 2 * time.Second
+
+// TransferLeadership hands leadership to the best of the other voters, if this
+// node has it.
+func (n *Node) TransferLeadership(ctx context.Context) error {
+	return n.transferLeadership(ctx, n.transferToBest)
+}
+
+func (n *Node) transferLeadership(ctx context.Context, transfer func(context.Context) error) error {
+	if !n.group.Leadership().Self {
+		return ErrNotLeader
+	}
+	// The library leaves open what becomes of entries in flight when it hands
+	// over. Without any, the change of leader is felt as a short wait only.
+	if t := n.tenure.Load(); t != nil {
+		release, err := t.committer.hold(ctx)
+		if err != nil {
+			return fmt.Errorf("waiting for the entries in flight: %w", err)
+		}
+		defer release()
+	}
+	if err := transfer(ctx); err != nil {
+		return fmt.Errorf("handing over leadership: %w", err)
+	}
+	return nil
+}
+
+// Close stops the node: waiting receives end, leadership goes to another node,
+// what is under way is finished as far as ctx allows, and the log is closed.
+// Close is called once.
+func (n *Node) Close(ctx context.Context) error {
+	n.calls.close()
+	n.handOver(ctx)
+	if err := failpoint.Hit("shutdown"); err != nil {
+		n.log.Warn("the node closes otherwise than it should", "error", err)
+	}
+	n.finish(ctx)
+	if err := n.group.Close(); err != nil {
+		return fmt.Errorf("closing the log: %w", err)
+	}
+	return nil
+}
+
+// finish ends everything above the log.
+func (n *Node) finish(ctx context.Context) {
+	n.beginClosing()
+	n.follower.Wait()    // all that was proposed here has its answer
+	n.stopServing(ctx)   // and the other nodes know
+	n.calls.drained(ctx) // and so do this node's callers
+	n.endLife()
+	n.running.Wait()
+}
+
+// stopServing lets the other nodes close their streams, which they do as soon as
+// everything they sent is answered.
+func (n *Node) stopServing(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, transferTimeout)
+	defer cancel()
+	close(n.inbound.closing)
+	stopped := make(chan struct{})
+	go func() { // awaited below
+		defer close(stopped)
+		n.server.GracefulStop()
+	}()
+	select {
+	case <-stopped:
+	case <-ctx.Done():
+		n.server.Stop()
+		<-stopped
+	}
+}
+
+// handOver gives leadership away while this node can still answer.
+func (n *Node) handOver(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, transferTimeout)
+	defer cancel()
+	alone := n.votersBeside() == 0
+	if err := n.TransferLeadership(ctx); err != nil && !alone && !errors.Is(err, ErrNotLeader) {
+		n.log.Warn("stopping as leader, the others have to elect one", "error", err)
+	}
+}
+
+// gate counts the calls inside and closes once. The zero value is open.
+type gate struct {
+	mu     sync.Mutex
+	inside int
+	closed bool
+	empty  chan struct{} // closed when closed and nobody is inside
+}
+
+// enter reports whether the caller may enter; if so it must leave.
+func (g *gate) enter() bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.closed {
+		return false
+	}
+	g.inside++
+	return true
+}
+
+func (g *gate) leave() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.inside--
+	if g.closed && g.inside == 0 {
+		close(g.empty)
+	}
+}
+
+// close lets nobody in any more.
+func (g *gate) close() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.closed {
+		return
+	}
+	g.closed = true
+	g.empty = make(chan struct{})
+	if g.inside == 0 {
+		close(g.empty)
+	}
+}
+
+// drained waits until the closed gate is empty or ctx ends.
+func (g *gate) drained(ctx context.Context) {
+	select {
+	case <-g.empty:
+	case <-ctx.Done():
+	}
+}

@@ -1,0 +1,195 @@
+package cluster
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"regexp"
+	"time"
+
+	"github.com/seriatimq/seriatim/fsm"
+)
+
+// Names of the log stores a node can be started with.
+const (
+	LogStoreWAL    = "wal"    // hashicorp/raft-wal: segmented, preallocated
+	LogStoreBoltDB = "boltdb" // hashicorp/raft-boltdb/v2: one B+tree file
+)
+
+// Config is what a node needs to know to be part of a cluster. Everything the
+// nodes must agree on is not here: it is replicated (see ClusterSettings).
+type Config struct {
+	NodeName        string   // the name the operator gave; the node id is derived from it
+	DataDir         string   // where everything this node must remember lives
+	PeerAddr        string   // host:port to bind for raft and node-to-node gRPC
+	GossipAddr      string   // host:port to bind for gossip, TCP and UDP
+	AdvertisePeer   string   // host:port other nodes dial; default: the bound one
+	AdvertiseGossip string   // host:port other nodes gossip with; default: the bound one
+	Join            []string // gossip addresses to find the others by
+	BootstrapExpect int      // how many empty nodes form a new cluster; 0: never form one
+	GossipKey       []byte   // 16, 24 or 32 bytes to encrypt gossip; none: clear text
+
+	Log      LogPolicy
+	Snapshot SnapshotPolicy
+	Timing   Timing
+	Limits   RequestLimits
+	Settings ClusterSettings
+	Members  MembershipPolicy
+
+	Version string                // of the program, shown to the other nodes
+	Clock   Clock                 // default SystemClock()
+	Logger  *slog.Logger          // default slog.Default()
+	Fatal   func(ExitCode, error) // ends the process; must not return
+
+	Surroundings
+}
+
+// LogPolicy says how the replicated log is stored.
+type LogPolicy struct {
+	Store        string // LogStoreWAL or LogStoreBoltDB; default LogStoreWAL
+	SegmentBytes int    // preallocated size of one file of the wal; default 64 MiB
+	CacheBytes   int    // newest entries kept in memory for followers; default 32 MiB
+	Audit        AuditPolicy
+	// FormatMax is the highest format version this node claims to know;
+	// default what the program knows. Tests of mixed clusters set another.
+	FormatMax uint32
+}
+
+// AuditPolicy spaces the comparisons of the replicas: the next comes after both,
+// whichever takes longer.
+type AuditPolicy struct {
+	Interval time.Duration // default 30s
+	Entries  uint64        // of the log; default 10,000
+}
+
+// SnapshotPolicy says when snapshots are taken and how fast they are written.
+// Small values are allowed: tests need them to make installs the normal way
+// for a follower to catch up.
+type SnapshotPolicy struct {
+	LogBytes       int64 // bytes of log since the last snapshot that cause the next; default 256 MiB
+	TrailingBytes  int64 // bytes of log kept behind a snapshot for slow followers; default 256 MiB
+	BytesPerSecond int64 // pace of writing; default 64 MiB/s
+	SyncBytes      int64 // bytes written between two syncs; default 1 MiB
+}
+
+// Timing holds the timeouts of consensus and of the disks. The defaults suit a
+// local network.
+type Timing struct {
+	Heartbeat    time.Duration // without contact for so long a follower asks for an election; default 1.5s
+	Election     time.Duration // a candidate waits so long for votes; default 1.5s
+	Lease        time.Duration // without a majority for so long a leader steps down; default 750ms
+	Commit       time.Duration // a leader that writes no more tells followers what is committed after this time; default 25ms
+	DiskDeadline time.Duration // a write or sync that takes longer ends the process; default 10s
+	Enqueue      time.Duration // a proposal not taken by the log within this time was not made; default 2s
+	RPC          time.Duration // one exchange between nodes; default 5s
+	Dial         time.Duration // connecting and shaking hands; default 2s
+	// ClockSkewMax is how far this node's clock may be from the median of a
+	// majority before it leaves leading to others; default 30s.
+	ClockSkewMax time.Duration
+}
+
+const (
+	defaultLogSegmentBytes = 64 << 20
+	defaultLogCacheBytes   = 32 << 20
+	defaultSnapshotBytes   = 256 << 20
+	defaultTrailingBytes   = 256 << 20
+	defaultSnapshotPace    = 64 << 20
+	defaultSnapshotSync    = 1 << 20
+	defaultAuditInterval   = 30 * time.Second
+	defaultAuditEntries    = 10_000
+	defaultClockSkewMax    = 30 * time.Second
+)
+
+// nodeNames: a name is part of gossip metadata (512 bytes in all) and of file
+// and metric labels, so it is short and plain.
+var nodeNames = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$`)
+
+// WithDefaults returns the configuration with every unset field filled in.
+func (c Config) WithDefaults() Config {
+	setDefault(&c.Log.Store, LogStoreWAL)
+	setDefault(&c.Log.SegmentBytes, defaultLogSegmentBytes)
+	setDefault(&c.Log.CacheBytes, defaultLogCacheBytes)
+	setDefault(&c.Log.Audit.Interval, defaultAuditInterval)
+	setDefault(&c.Log.Audit.Entries, defaultAuditEntries)
+	setDefault(&c.Log.FormatMax, fsm.CurrentVersion)
+	setDefault(&c.Snapshot.LogBytes, defaultSnapshotBytes)
+	setDefault(&c.Snapshot.TrailingBytes, defaultTrailingBytes)
+	setDefault(&c.Snapshot.BytesPerSecond, defaultSnapshotPace)
+	setDefault(&c.Snapshot.SyncBytes, defaultSnapshotSync)
+	setDefault(&c.Timing.Heartbeat, 1500*time.Millisecond)
+	setDefault(&c.Timing.Election, 1500*time.Millisecond)
+	setDefault(&c.Timing.Lease, 750*time.Millisecond)
+	setDefault(&c.Timing.Commit, 25*time.Millisecond)
+	setDefault(&c.Timing.DiskDeadline, 10*time.Second)
+	setDefault(&c.Timing.Enqueue, 2*time.Second)
+	setDefault(&c.Timing.RPC, 5*time.Second)
+	setDefault(&c.Timing.Dial, 2*time.Second)
+	setDefault(&c.Timing.ClockSkewMax, defaultClockSkewMax)
+	if c.Clock == nil {
+		c.Clock = SystemClock()
+	}
+	if c.Logger == nil {
+		c.Logger = slog.Default()
+	}
+	c.Surroundings = c.Surroundings.withDefaults()
+	c.Limits = c.Limits.withDefaults()
+	c.Members = c.Members.withDefaults()
+	c.Settings = c.Settings.withDefaults()
+	return c
+}
+
+func setDefault[T comparable](field *T, value T) {
+	var unset T
+	if *field == unset {
+		*field = value
+	}
+}
+
+// Validate reports everything that is wrong with the configuration.
+func (c Config) Validate() error {
+	var problems []error
+	wrong := func(format string, args ...any) {
+		problems = append(problems, fmt.Errorf(format, args...))
+	}
+	if !nodeNames.MatchString(c.NodeName) {
+		wrong("node name %q: 1 to 63 letters, digits, dots, dashes or underscores, beginning with a letter or digit", c.NodeName)
+	}
+	if c.DataDir == "" {
+		wrong("the data directory is not set")
+	}
+	for name, address := range map[string]string{"peer address": c.PeerAddr, "gossip address": c.GossipAddr} {
+		if _, _, err := net.SplitHostPort(address); err != nil {
+			wrong("%s %q: %w", name, address, err)
+		}
+	}
+	for name, address := range map[string]string{"advertised peer address": c.AdvertisePeer, "advertised gossip address": c.AdvertiseGossip} {
+		if _, _, err := net.SplitHostPort(address); address != "" && err != nil {
+			wrong("%s %q: %w", name, address, err)
+		}
+	}
+	if c.BootstrapExpect < 0 {
+		wrong("bootstrap-expect %d is negative", c.BootstrapExpect)
+	}
+	if c.BootstrapExpect > 1 && len(c.Join) == 0 {
+		wrong("bootstrap-expect %d needs addresses to join, or the nodes never find each other", c.BootstrapExpect)
+	}
+	switch len(c.GossipKey) {
+	case 0, 16, 24, 32:
+	default:
+		wrong("the gossip key has %d bytes, it must have 16, 24 or 32", len(c.GossipKey))
+	}
+	if c.Log.Store != LogStoreWAL && c.Log.Store != LogStoreBoltDB {
+		wrong("log store %q: it must be %q or %q", c.Log.Store, LogStoreWAL, LogStoreBoltDB)
+	}
+	if c.Members.Voters < 0 {
+		wrong("the number of voters %d is negative", c.Members.Voters)
+	}
+	if c.Timing.Lease > c.Timing.Heartbeat {
+		wrong("the leader lease (%v) is longer than the heartbeat timeout (%v)", c.Timing.Lease, c.Timing.Heartbeat)
+	}
+	if c.Fatal == nil {
+		wrong("no function to end the process is set")
+	}
+	return errors.Join(problems...)
+}

@@ -1,0 +1,97 @@
+package cluster
+
+import (
+	"fmt"
+	"runtime/debug"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/seriatimq/seriatim/fsm/plant"
+)
+
+// diskGuard stands in front of every write this node makes to its stores. It
+// does two things the stores themselves do not:
+//
+//   - The first error is final. After a failed sync the kernel may have dropped
+//     the pages and report the next sync as good, so going on with the same file
+//     could acknowledge what is not on disk (faults.md 13.2). The consensus
+//     library would merely step down and use the file again.
+//   - A write that does not return within the deadline is final. On a hung disk
+//     the library's leader keeps sending heartbeats from other goroutines while
+//     it accepts nothing, so no follower ever takes over (raft issue 503). The
+//     write cannot be cancelled, and a late success would come after others
+//     were told of a failure, so the process ends.
+//
+// Safe for concurrent use.
+type diskGuard struct {
+	deadline time.Duration
+	fatal    func(ExitCode, error)
+	run      func(what string, write func() error) error // default: runs it
+
+	once   sync.Once
+	poison atomic.Pointer[error]
+}
+
+// write runs one write or sync. what names the operation and the file.
+func (d *diskGuard) write(what string, operation func() error) error {
+	watchdog := time.AfterFunc(d.deadline, func() {
+		if plant.Is(20) {
+			return
+		}
+		d.fail(ExitDiskHang, fmt.Errorf("%s did not finish within %v: the disk hangs; this node ends so that another can lead", what, d.deadline))
+	})
+	err := d.perform(what, operation)
+	watchdog.Stop()
+	if poison := d.poisoned(); poison != nil {
+		return poison
+	}
+	if err != nil && !plant.Is(19) {
+		return d.fail(ExitDiskError, fmt.Errorf("%s: %w; what was written cannot be trusted any more, check the disk before starting this node again", what, err))
+	}
+	return nil
+}
+
+// perform runs the operation. A library that meets a damaged page of its file
+// panics, and a page behind the end of a mapped file is a fault; both are damage
+// that an operator should be told with the name of the file.
+func (d *diskGuard) perform(what string, operation func() error) (err error) {
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
+	defer func() {
+		if broken := recover(); broken != nil {
+			err = d.fail(ExitChecksum, fmt.Errorf("%s: %w (%v); %s", what, errDamaged, broken, replaceNode))
+		}
+	}()
+	unpoisoned := func() error {
+		if err := d.poisoned(); err != nil {
+			return err
+		}
+		return operation()
+	}
+	if d.run == nil {
+		return unpoisoned()
+	}
+	return d.run(what, unpoisoned)
+}
+
+// fail makes err final and ends the process. It returns the error that came
+// first, for the case that the process is a test.
+func (d *diskGuard) fail(code ExitCode, err error) error {
+	d.once.Do(func() {
+		d.poison.Store(&err)
+		d.fatal(code, err)
+	})
+	return d.poisoned()
+}
+
+func (d *diskGuard) poisoned() error {
+	if err := d.poison.Load(); err != nil {
+		return *err
+	}
+	return nil
+}
+
+// replaceNode tells an operator what to do about a damaged data directory. Only
+// the other nodes can repair it, and only as a new member: a node that lost part
+// of its log under its old id would vote away entries it once confirmed.
+const replaceNode = "nothing is lost while a majority of the other nodes is sound: move the data directory away and start with an empty one, so that this node joins as a new member"

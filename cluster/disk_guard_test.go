@@ -1,0 +1,69 @@
+package cluster
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestDiskGuardFirstErrorIsFinal(t *testing.T) {
+	record := newFatalRecord()
+	guard := &diskGuard{deadline: time.Minute, fatal: record.fatal}
+	if err := guard.write("write a", func() error { return nil }); err != nil {
+		t.Fatal(err)
+	}
+	broken := errors.New("input/output error")
+	if err := guard.write("write b", func() error { return broken }); !errors.Is(err, broken) {
+		t.Fatalf("got %v", err)
+	}
+	ran := false
+	err := guard.write("write c", func() error { ran = true; return nil })
+	if ran || !errors.Is(err, broken) {
+		t.Fatalf("a write after the error ran: %v, error %v", ran, err)
+	}
+	codes, _ := record.all()
+	if diff := cmp.Diff([]ExitCode{ExitDiskError}, codes); diff != "" {
+		t.Fatal(diff)
+	}
+}
+
+func TestDiskGuardEndsAHungWrite(t *testing.T) {
+	record := newFatalRecord()
+	guard := &diskGuard{deadline: time.Millisecond, fatal: record.fatal}
+	thaw := make(chan struct{})
+	outcome := make(chan error)
+	go func() {
+		outcome <- guard.write("write a", func() error { <-thaw; return nil })
+	}()
+	<-record.ended
+	close(thaw)
+	// The write succeeded in the end, but others may have been told otherwise.
+	if err := <-outcome; err == nil {
+		t.Fatal("a write that came too late was reported as done")
+	}
+	if err := guard.write("write b", func() error { return nil }); err == nil {
+		t.Fatal("a write after the hung one was done")
+	}
+	codes, _ := record.all()
+	if diff := cmp.Diff([]ExitCode{ExitDiskHang}, codes); diff != "" {
+		t.Fatal(diff)
+	}
+}
+
+// A library that panics over a damaged page, or reads behind the end of a mapped
+// file, ends the node with the code for damage and the name of the file.
+func TestDiskGuardReportsAPanicAsDamage(t *testing.T) {
+	record := newFatalRecord()
+	guard := &diskGuard{deadline: time.Minute, fatal: record.fatal}
+	err := guard.write("append to the log /data/log", func() error { panic("invalid page type: 7: 0") })
+	if !errors.Is(err, errDamaged) || !strings.Contains(err.Error(), "/data/log") || !strings.Contains(err.Error(), "invalid page type") {
+		t.Errorf("got %v", err)
+	}
+	if codes, _ := record.all(); !slices.Equal(codes, []ExitCode{ExitChecksum}) {
+		t.Errorf("ended with %v", codes)
+	}
+}

@@ -1,0 +1,77 @@
+// Package cluster makes one broker out of several nodes: it replicates
+// commands, keeps the log on disk, finds the other nodes, sends requests to
+// the leader, stamps the time, and runs what only a leader may run.
+//
+// # What it owns
+//
+// The data directory, also of a node that does not run, backup and restore.
+// The consensus library and its stores (behind Group), the connections between
+// nodes, the group committer, forwarding, the read barrier, the waiting of
+// receives, the clock of the log, the timers and move tasks of the leader, and
+// the status and metrics of all these.
+//
+// # What it refuses to know
+//
+// The rules of a queue (package queue), the encodings of commands and
+// snapshots (package fsm), and the wire protocols of clients (package
+// transport). A command passes through as bytes.
+//
+// # Who calls it
+//
+// Package cmd opens a Node and closes it. Package transport calls Submit,
+// Receive and Read of it, on whichever node the client reached.
+//
+// # Design
+//
+// Path of a write. The accepting node checks what needs no state, encodes the
+// command once, and hands the bytes to the committer if it leads, else to the
+// one stream it holds to the leader. The committer packs all that waits into
+// one log entry, stamps the time on it, and keeps two entries in flight: one in
+// the leader's sync, one in replication. There is no lingering: a lone command
+// leaves at once, and many commands gather by themselves while the disk is busy.
+//
+// Outcomes. An attempt ends in one of three ways: an answer, "not proposed", or
+// "unknown". Not proposed is retried by the accepting node until its deadline.
+// Unknown is retried only if the same command twice is the same as once, see
+// retrySafe; else it is reported as ErrOutcomeUnknown. Once an attempt was
+// unknown, a later "not proposed" or refusal proves nothing about it, and the
+// call ends unknown, too.
+//
+// Reads. The leader notes its commit index, asks a majority whether it still
+// leads, and waits until that index is applied; a follower asks the leader for
+// the index and waits itself. All calls that wait share one round. There are no
+// lease reads: the library's lease is a timer to step down, not a proof.
+//
+// Receives. A receive that finds something is a command in the log. One that
+// finds nothing waits at the leader, costs neither disk nor processor while it
+// waits, and its empty answer is given after a read barrier.
+//
+// Backup and restore. A backup is a snapshot captured after a read barrier, on
+// any node. A restore happens between two tenures, when nothing is in flight, and
+// with the leader as the only voter, so that it cannot end in two histories; the
+// restored state begins an epoch (queue.Broker.BeginEpoch). Recovery from a lost
+// majority works on the data directory of a stopped node and begins an epoch and
+// a cluster id, so that the nodes that were lost are strangers.
+//
+// Tenure. All that only a leader does (committer, read rounds, waiting
+// receives, clock, move tasks) belongs to a tenure: it begins when this node
+// has won an election and applied everything before it, and when it ends, all
+// that was not proposed goes back to where it came from to find the next leader.
+//
+// Idle. Every wakeup of an idle process costs some 20 to 30 microseconds of a
+// core (measured on a virtual machine, where they are dear), and nearly all of a
+// leader's were messages of the consensus library: heartbeats, one to each
+// follower every 50 to 100 ms with its timeout at 500 ms, and as often an empty
+// message that repeats the commit index. So that timeout is three times as long,
+// the commit index is told once, after the last write (commitTeller), and a leader
+// that is gone is noticed by other means (suspicion), long before the timeout.
+//
+// Members. A node id belongs to a disk: an empty disk is a new node. A new node
+// joins as a learner (join.go), gets its vote when it keeps up (promotion.go) or
+// when an operator says so (membership_leader.go), and is removed by an operator
+// only. The leader makes one change at a time, each of exactly the configuration
+// its checks have seen. A removed node is told nothing and finds out by asking
+// (standing.go).
+package cluster
+
+//go:generate go run -C ../test/tools ./protogen -grpc -out cluster/peerpb cluster/peer.proto

@@ -1,0 +1,300 @@
+package cluster
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+)
+
+func clusterIDs(g *groups) []string {
+	var ids []string
+	for _, m := range g.members {
+		if m.group != nil {
+			ids = append(ids, m.group.clusterID())
+		}
+	}
+	slices.Sort(ids)
+	return slices.Compact(ids)
+}
+
+func TestFormationInEveryStartOrder(t *testing.T) {
+	defer verifyNoLeaks(t)
+	orders := [][]int{{0, 1, 2}, {0, 2, 1}, {1, 0, 2}, {1, 2, 0}, {2, 0, 1}, {2, 1, 0}}
+	for _, order := range orders {
+		t.Run(fmt.Sprint(order), func(t *testing.T) {
+			g := newGroups(t, 3, nil)
+			for n, i := range order {
+				g.members[i].start()
+				if n == 1 {
+					// Two of three found nothing, however long they wait.
+					g.waitForView(g.members[i], 1)
+				}
+			}
+			g.agree(g.propose(0, 3))
+			if ids := clusterIDs(g); len(ids) != 1 || ids[0] == "" {
+				t.Errorf("clusters %q", ids)
+			}
+			g.stopAll()
+		})
+	}
+}
+
+// waitForView waits until m sees n others.
+func (g *groups) waitForView(m *member, n int) {
+	g.t.Helper()
+	ctx := testContext(g.t)
+	for {
+		changed := m.group.gossip.changes()
+		if len(m.group.gossip.view()) >= n {
+			return
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			g.t.Fatalf("%s sees %d others, not %d", m.cfg.NodeName, len(m.group.gossip.view()), n)
+		}
+	}
+}
+
+func TestFormationOfOne(t *testing.T) {
+	g := newGroups(t, 1, nil)
+	g.startAll()
+	g.agree(g.propose(0, 3))
+	g.stopAll()
+	g.startAll()
+	g.agree(g.propose(3, 5))
+}
+
+func TestFormationLeavesOutTheLateNode(t *testing.T) {
+	g := newGroups(t, 4, func(_ int, cfg *Config) { cfg.BootstrapExpect = 3 })
+	late := g.members[0] // the smallest id, so it would found
+	for _, m := range g.members[1:] {
+		m.start()
+	}
+	g.agree2(g.members[1:], g.propose(0, 3))
+	late.start()
+	g.waitForView(late, 3)
+	// It waits to be added once it sees nodes with state, whatever else it
+	// hears, and before that for those that promised to belong elsewhere.
+	for missing := ""; !strings.Contains(missing, "added"); {
+		changed, progress := late.group.gossip.changes(), false
+		if missing, progress = late.group.formation.step(testContext(t)); progress || late.group.clusterID() != "" {
+			t.Fatalf("the late node: %q, cluster %q", missing, late.group.clusterID())
+		}
+		if !strings.Contains(missing, "added") {
+			select {
+			case <-changed:
+			case <-testContext(t).Done():
+				t.Fatalf("the late node: %q", missing)
+			}
+		}
+	}
+}
+
+// agree2 is agree among some members.
+func (g *groups) agree2(members []*member, index uint64) {
+	g.t.Helper()
+	(&groups{t: g.t, members: members}).agree(index)
+}
+
+func TestFormationSurvivesACrashBetweenPromiseAndFounding(t *testing.T) {
+	g := newGroups(t, 3, nil)
+	// The nodes draw their ids, then all promise, and stop before the first
+	// entry is written.
+	var founders []string
+	for _, m := range g.members {
+		dir := openTestDir(t, m.cfg.DataDir, m.cfg.NodeName)
+		founders = append(founders, dir.nodeID)
+	}
+	slices.Sort(founders)
+	for _, m := range g.members {
+		dir := openTestDirAgain(t, m)
+		if err := dir.setMembership(membershipRecord{ClusterID: clusterIDOf(founders), Founders: founders}); err != nil {
+			t.Fatal(err)
+		}
+		dir.close()
+	}
+	g.startAll()
+	g.agree(g.propose(0, 3))
+	if ids := clusterIDs(g); !slices.Equal(ids, []string{clusterIDOf(founders)}) {
+		t.Errorf("clusters %q", ids)
+	}
+}
+
+// openTestDirAgain opens a directory that openTestDir locked.
+func openTestDirAgain(t *testing.T, m *member) *dataDir {
+	t.Helper()
+	if err := os.Rename(m.cfg.DataDir, m.cfg.DataDir+".moved"); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.CopyFS(m.cfg.DataDir, os.DirFS(m.cfg.DataDir+".moved")); err != nil {
+		t.Fatal(err)
+	}
+	return openTestDir(t, m.cfg.DataDir, m.cfg.NodeName)
+}
+
+// lonelyFormation is the formation of a node without network.
+func lonelyFormation(t *testing.T, view []gossipMember) *formation {
+	t.Helper()
+	dir := openTestDir(t, t.TempDir(), "b")
+	dir.nodeID = "b-2"
+	f := &formation{
+		dir:      dir,
+		expect:   3,
+		view:     func() []gossipMember { return view },
+		announce: func() {},
+		hasState: dir.logMarked.Load,
+		guard:    &diskGuard{deadline: time.Minute, fatal: newFatalRecord().fatal},
+		logger:   testLogger(t, 0),
+		turn:     make(chan struct{}, 1),
+		renewed:  make(chan struct{}, 1),
+	}
+	f.promise.Store(&membershipRecord{})
+	return f
+}
+
+func TestFormationChooses(t *testing.T) {
+	node := func(id string, change ...func(*gossipMember)) gossipMember {
+		m := gossipMember{NodeID: id, Expect: 3, alive: true}
+		for _, c := range change {
+			c(&m)
+		}
+		return m
+	}
+	gone := func(m *gossipMember) { m.alive = false }
+	state := func(m *gossipMember) { m.HasState = true }
+	five := func(m *gossipMember) { m.Expect = 5 }
+	promised := func(id string) func(*gossipMember) { return func(m *gossipMember) { m.ClusterID = id } }
+	tests := []struct {
+		name string
+		view []gossipMember
+		want []string
+		why  string
+	}{
+		{"alone", nil, nil, "1 of 3"},
+		{"two", []gossipMember{node("a-1")}, nil, "2 of 3"},
+		{"three", []gossipMember{node("a-1"), node("c-3")}, []string{"a-1", "b-2", "c-3"}, ""},
+		{"one is gone", []gossipMember{node("a-1"), node("c-3", gone)}, nil, "2 of 3"},
+		{"one has state", []gossipMember{node("a-1"), node("c-3"), node("d-4", state)}, nil, "must be added"},
+		{"one expects more", []gossipMember{node("a-1"), node("c-3", five)}, nil, "c-3 expects 5"},
+		{"four, this one is among the first", []gossipMember{node("a-1"), node("c-3"), node("d-4")}, []string{"a-1", "b-2", "c-3"}, ""},
+		{"four, this one is the last", []gossipMember{node("a-1"), node("a-2"), node("a-3")}, nil, "others found"},
+		{"one has promised to others", []gossipMember{node("a-1"), node("c-3", promised("feed"))}, nil, "has promised"},
+		{"one has promised the same", []gossipMember{node("a-1"), node("c-3", promised(clusterIDOf([]string{"a-1", "b-2", "c-3"})))}, []string{"a-1", "b-2", "c-3"}, ""},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			got, why := lonelyFormation(t, test.view).choose()
+			if !slices.Equal(got, test.want) || !strings.Contains(why, test.why) {
+				t.Fatalf("got %v, %q", got, why)
+			}
+		})
+	}
+}
+
+func TestFormationPromisesOnce(t *testing.T) {
+	first, other := []string{"a-1", "b-2", "c-3"}, []string{"b-0", "b-2", "c-3"}
+	f := lonelyFormation(t, nil)
+	ask := func(founders []string) string {
+		return f.givePromise(formationRequest{Op: opPromise, From: founders[0], Founders: founders})
+	}
+	if objection := f.givePromise(formationRequest{Op: opPromise, From: "c-3", Founders: first}); objection == "" {
+		t.Error("promised to a node that is not the first founder")
+	}
+	if objection := ask(first); objection != "" {
+		t.Fatal(objection)
+	}
+	if objection := ask(first); objection != "" {
+		t.Errorf("asked again: %s", objection)
+	}
+	if objection := ask(other); !strings.Contains(objection, "has promised") {
+		t.Errorf("promised twice: %q", objection)
+	}
+	if record, err := f.dir.membership(); err != nil || record.ClusterID != clusterIDOf(first) {
+		t.Errorf("on disk: %+v, %v", record, err)
+	}
+	asked := f.asked.Load()
+	if objection := ask([]string{"a-1", "b-2", "d-4"}); objection != "" {
+		t.Errorf("the founder cannot choose others: %s", objection)
+	}
+	if err := f.takeBack(asked); err == nil {
+		t.Error("a promise was taken back for a reason older than it")
+	}
+	if err := f.takeBack(f.asked.Load()); err != nil {
+		t.Error(err)
+	}
+	if objection := ask(other); objection != "" {
+		t.Errorf("a free node does not promise: %s", objection)
+	}
+	if err := f.dir.markLog(); err != nil {
+		t.Fatal(err)
+	}
+	if objection := ask(first); !strings.Contains(objection, "belongs to a cluster") {
+		t.Errorf("a node with state promised: %q", objection)
+	}
+	if err := f.takeBack(f.asked.Load()); err == nil {
+		t.Error("a node with state left its cluster")
+	}
+}
+
+func TestFormationGivesUpAndIsFreed(t *testing.T) {
+	g := newGroups(t, 3, nil)
+	// One node has promised to a founder that never asked it, as if that one
+	// had taken its cluster back while this node was away.
+	promised := g.members[2]
+	dir := openTestDir(t, promised.cfg.DataDir, promised.cfg.NodeName)
+	g.members[0].start()
+	stale := []string{g.members[0].group.nodeID, "x-00000000", dir.nodeID}
+	if err := dir.setMembership(membershipRecord{ClusterID: clusterIDOf(stale), Founders: stale}); err != nil {
+		t.Fatal(err)
+	}
+	dir.close()
+	g.members[1].start()
+	promised.start()
+	g.agree(g.propose(0, 3))
+	if ids := clusterIDs(g); len(ids) != 1 || ids[0] == clusterIDOf(stale) {
+		t.Errorf("clusters %q", ids)
+	}
+}
+
+func TestGossipMetadataFits(t *testing.T) {
+	long := gossipMember{
+		NodeID:    strings.Repeat("n", 63) + "-00000000",
+		Name:      strings.Repeat("n", 63),
+		ClusterID: "0123456789abcdef",
+		Peer:      "[ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff%eth0]:65535",
+		Boot:      1<<64 - 1,
+		Expect:    1 << 30,
+		HasState:  true,
+		Version:   "10.20.30-rc.40+0123456789abcdef0123456789abcdef01234567.dirty",
+	}
+	meta, err := json.Marshal(long)
+	if err != nil || len(meta) > 512 {
+		t.Fatalf("%d bytes, %v", len(meta), err)
+	}
+}
+
+func TestHandshakeReadsWhatItWrites(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		text := rapid.StringN(0, -1, handshakeTextMax)
+		want := hello{
+			kind: connKind(rapid.Byte().Draw(t, "kind")), group: rapid.Uint32().Draw(t, "group"),
+			cluster: text.Draw(t, "cluster"), from: text.Draw(t, "from"), to: text.Draw(t, "to"),
+			formats: formatRange{rapid.Byte().Draw(t, "lowest"), rapid.Byte().Draw(t, "highest")},
+		}
+		var wire bytes.Buffer
+		if err := want.write(&wire); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := readHello(&wire); err != nil || got != want {
+			t.Fatalf("got %+v, %v", got, err)
+		}
+	})
+}

@@ -1,0 +1,183 @@
+package cluster
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc"
+
+	"github.com/seriatimq/seriatim/cluster/peerpb"
+)
+
+// inboundStub is the asking node's end of a stream, played by the test.
+type inboundStub struct {
+	grpc.ServerStream
+	ctx      context.Context
+	requests chan *peerpb.RequestFrame // unbuffered
+	answers  chan *peerpb.AnswerFrame  // capacity: plenty
+}
+
+func (s *inboundStub) Context() context.Context { return s.ctx }
+
+func (s *inboundStub) Recv() (*peerpb.RequestFrame, error) {
+	select {
+	case frame := <-s.requests:
+		return frame, nil
+	case <-s.ctx.Done():
+		return nil, s.ctx.Err()
+	}
+}
+
+func (s *inboundStub) Send(frame *peerpb.AnswerFrame) error {
+	s.answers <- frame
+	return nil
+}
+
+// serverTest is a peer server with a tenure that does not propose until opened.
+type serverTest struct {
+	*peerServer
+	t         *testing.T
+	log       *logStub
+	committer *committer
+}
+
+func newServing(t *testing.T) *serverTest {
+	log := newLogStub()
+	c, clock, _ := startCommitter(t, log, RequestLimits{})
+	leads := &tenure{committer: c}
+	return &serverTest{
+		t:         t,
+		log:       log,
+		committer: c,
+		peerServer: &peerServer{
+			nodeID:    "leader",
+			term:      func() uint64 { return 5 },
+			tenure:    func() *tenure { return leads },
+			monotonic: clock.Monotonic,
+			counts:    newCounters(),
+			log:       slog.New(slog.DiscardHandler),
+			closing:   make(chan struct{}),
+			newest:    make(map[string]*inbound),
+		},
+	}
+}
+
+// connect serves one more stream, which ends with the test.
+func (s *serverTest) connect() *inboundStub {
+	ctx, cancel := context.WithCancel(s.t.Context())
+	stub := &inboundStub{ctx: ctx, requests: make(chan *peerpb.RequestFrame), answers: make(chan *peerpb.AnswerFrame, 64)}
+	var running sync.WaitGroup
+	running.Go(func() { _ = s.Forward(stub) }) // ends with the context's error
+	s.t.Cleanup(func() { cancel(); running.Wait() })
+	return stub
+}
+
+func (s *serverTest) frame(change func(*peerpb.RequestFrame, *peerpb.Request)) *peerpb.RequestFrame {
+	r := &peerpb.Request{Id: 1, Kind: submitRequest, Term: 5, Command: tickFrame(s.t)}
+	frame := &peerpb.RequestFrame{GroupId: thisGroup, LeaderId: "leader", SenderId: "asker", Requests: []*peerpb.Request{r}}
+	if change != nil {
+		change(frame, r)
+	}
+	return frame
+}
+
+func answerSent(t *testing.T, stub *inboundStub) *peerpb.Answer {
+	t.Helper()
+	select {
+	case frame := <-stub.answers:
+		if len(frame.Answers) != 1 {
+			t.Fatalf("%d answers", len(frame.Answers))
+		}
+		return frame.Answers[0]
+	case <-time.After(30 * time.Second):
+		t.Fatal("no answer")
+		return nil
+	}
+}
+
+func TestServerExecutes(t *testing.T) {
+	s := newServing(t)
+	s.committer.open()
+	stub := s.connect()
+	stub.requests <- s.frame(nil)
+	if a := answerSent(t, stub); a.Outcome != peerpb.Outcome_OUTCOME_ANSWERED || a.Id != 1 || a.Index == 0 || len(a.Response) == 0 {
+		t.Fatalf("got %v", a)
+	}
+}
+
+// A request for another leader, another term or another group is not executed:
+// at most one hop, and nothing that was on its way through an election.
+func TestServerRefuses(t *testing.T) {
+	cases := []struct {
+		name   string
+		change func(*peerpb.RequestFrame, *peerpb.Request)
+		want   peerpb.Outcome
+	}{
+		{"another leader", func(f *peerpb.RequestFrame, _ *peerpb.Request) { f.LeaderId = "other" }, peerpb.Outcome_OUTCOME_NOT_LEADER},
+		{"another group", func(f *peerpb.RequestFrame, _ *peerpb.Request) { f.GroupId = thisGroup + 1 }, peerpb.Outcome_OUTCOME_NOT_LEADER},
+		{"an earlier term", func(_ *peerpb.RequestFrame, r *peerpb.Request) { r.Term-- }, peerpb.Outcome_OUTCOME_NOT_LEADER},
+		{"a later term", func(_ *peerpb.RequestFrame, r *peerpb.Request) { r.Term++ }, peerpb.Outcome_OUTCOME_NOT_LEADER},
+		{"a command that cannot be read", func(_ *peerpb.RequestFrame, r *peerpb.Request) { r.Command = []byte{250, 1} }, peerpb.Outcome_OUTCOME_UNSUPPORTED},
+		{"a command of a later format", func(_ *peerpb.RequestFrame, r *peerpb.Request) { r.MinimumVersion = 1000 }, peerpb.Outcome_OUTCOME_UNSUPPORTED},
+		{"a receive that is none", func(_ *peerpb.RequestFrame, r *peerpb.Request) { r.Kind = receiveKind }, peerpb.Outcome_OUTCOME_UNSUPPORTED},
+		{"an unknown kind", func(_ *peerpb.RequestFrame, r *peerpb.Request) { r.Kind = 99 }, peerpb.Outcome_OUTCOME_UNSUPPORTED},
+	}
+	s := newServing(t)
+	s.committer.open()
+	for _, test := range cases {
+		t.Run(test.name, func(t *testing.T) {
+			stub := s.connect()
+			stub.requests <- s.frame(test.change)
+			if a := answerSent(t, stub); a.Outcome != test.want {
+				t.Fatalf("got %v, want %v", a.Outcome, test.want)
+			}
+		})
+	}
+	if sizes := s.log.sizes(); len(sizes) != 0 {
+		t.Fatalf("entries %v were proposed", sizes)
+	}
+}
+
+func TestServerCancels(t *testing.T) {
+	s := newServing(t) // not open: nothing is proposed
+	stub := s.connect()
+	stub.requests <- s.frame(nil)
+	stub.requests <- s.frame(func(_ *peerpb.RequestFrame, r *peerpb.Request) { r.Kind = cancelRequest })
+	if a := answerSent(t, stub); a.Outcome != peerpb.Outcome_OUTCOME_EXPIRED {
+		t.Fatalf("got %v", a)
+	}
+	s.committer.open()
+	after := s.connect()
+	after.requests <- s.frame(func(f *peerpb.RequestFrame, _ *peerpb.Request) { f.SenderId = "another" })
+	answerSent(t, after)
+	if sizes := s.log.sizes(); len(sizes) != 1 || sizes[0] != 1 {
+		t.Fatalf("commands per entry %v, want one entry with the last command", sizes)
+	}
+}
+
+// When a node asks again over a new stream, nothing it asked over the old one is
+// proposed any more (faults.md I12), whether it had arrived or still arrives.
+func TestServerFencesTheOldStream(t *testing.T) {
+	s := newServing(t) // not open: the first request waits
+	old := s.connect()
+	old.requests <- s.frame(nil)
+	newer := s.connect()
+	newer.requests <- s.frame(nil)
+	newer.requests <- s.frame(func(_ *peerpb.RequestFrame, r *peerpb.Request) { r.Id = 2 }) // the first frame is taken on
+	old.requests <- s.frame(func(_ *peerpb.RequestFrame, r *peerpb.Request) { r.Id = 2 })
+	old.requests <- s.frame(func(_ *peerpb.RequestFrame, r *peerpb.Request) { r.Id = 3 }) // the one before is taken on
+	s.committer.open()
+	for answered := 0; answered < 2; {
+		answered += len((<-newer.answers).Answers)
+	}
+	commands := 0
+	for _, n := range s.log.sizes() {
+		commands += n
+	}
+	if commands != 2 {
+		t.Fatalf("%d commands were proposed, want the two of the new stream", commands)
+	}
+}

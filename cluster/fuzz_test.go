@@ -1,0 +1,197 @@
+package cluster
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"net"
+	"slices"
+	"sync"
+	"testing"
+
+	"github.com/hashicorp/memberlist"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/seriatimq/seriatim/cluster/peerpb"
+)
+
+// FuzzHandshake: no input may panic or take more than it says; what is accepted
+// has one form on the wire.
+func FuzzHandshake(f *testing.F) {
+	var greeting bytes.Buffer
+	if err := (hello{kind: connRaft, group: thisGroup, cluster: "c", from: "a-1", to: "b-2"}).write(&greeting); err != nil {
+		f.Fatal(err)
+	}
+	f.Add(greeting.Bytes())
+	var answer bytes.Buffer
+	if err := answerHello(&answer, errors.New("not here"), formatRange{1, 2}); err != nil {
+		f.Fatal(err)
+	}
+	f.Add(answer.Bytes())
+	f.Fuzz(func(t *testing.T, input []byte) {
+		_, _ = readAnswer(bytes.NewReader(input)) // any error will do
+		reader := bytes.NewReader(input)
+		h, err := readHello(reader)
+		if err != nil {
+			return
+		}
+		var again bytes.Buffer
+		if err := h.write(&again); err != nil {
+			t.Fatal(err)
+		}
+		read, err := readHello(bytes.NewReader(again.Bytes()))
+		if err != nil || read != h {
+			t.Fatalf("%+v became %+v: %v", h, read, err)
+		}
+		if taken := len(input) - reader.Len(); taken != again.Len() {
+			t.Fatalf("%d bytes read, %d written", taken, again.Len())
+		}
+	})
+}
+
+// FuzzRequestFrame: whatever frame another node sends, the leader does not panic,
+// proposes nothing that it cannot read itself, and answers each request once.
+func FuzzRequestFrame(f *testing.F) {
+	add := func(requests ...*peerpb.Request) {
+		frame, err := proto.Marshal(&peerpb.RequestFrame{LeaderId: "leader", SenderId: "asker", Requests: requests})
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(frame)
+	}
+	add(&peerpb.Request{Id: 1, Kind: submitRequest, Term: 5, Command: []byte{1, 1, 0, 0, 0, 0}}, &peerpb.Request{Id: 1, Kind: cancelRequest})
+	add(&peerpb.Request{Id: 2, Kind: receiveKind, Term: 5, WaitMillis: 1 << 62, BudgetMillis: 1 << 63})
+	add(&peerpb.Request{Id: 3, Kind: auditRequest, Term: 5})
+	f.Fuzz(func(t *testing.T, input []byte) {
+		frame := new(peerpb.RequestFrame)
+		if proto.Unmarshal(input, frame) != nil {
+			return
+		}
+		s := newServing(t)
+		s.audits = newAuditor(t.TempDir(), slog.New(slog.DiscardHandler))
+		in := &inbound{server: s.peerServer, cancels: make(map[uint64]func()), wake: make(chan struct{}, 1)}
+		wanted := map[uint64]int{}
+		var running sync.WaitGroup
+		for _, r := range frame.Requests {
+			// Reads and receives need a tenure with a log and a state.
+			if r.Kind == readIndexRequest || r.Kind == receiveKind && r.Term == 5 && frame.GroupId == thisGroup && frame.LeaderId == "leader" {
+				continue
+			}
+			if r.Kind != cancelRequest {
+				wanted[r.Id]++
+			}
+			in.accept(t.Context(), &running, frame, r)
+		}
+		running.Wait()
+		in.cancelAll()
+		got := map[uint64]int{}
+		for _, a := range in.answers {
+			got[a.id]++
+		}
+		for id, n := range got {
+			if n > wanted[id] {
+				t.Errorf("request %d was asked %d times and answered %d times", id, wanted[id], n)
+			}
+		}
+	})
+}
+
+// FuzzGossipMetadata: whatever a node says of itself, this one neither panics nor
+// believes anything of itself or of nobody.
+func FuzzGossipMetadata(f *testing.F) {
+	meta, err := json.Marshal(gossipMember{NodeID: "b-2", Name: "b", ClusterID: "c", Peer: ":7", Boot: 3, HasState: true})
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(meta, meta)
+	f.Add([]byte(`{"i":"b-2","p":"10.0.0.1:1","b":18446744073709551615}`), []byte(`{"i":""}`))
+	f.Fuzz(func(t *testing.T, first, second []byte) {
+		logger := slog.New(slog.DiscardHandler)
+		own := gossipMember{NodeID: "a-1", ClusterID: "c", HasState: true}
+		book := openAddressBook(t.TempDir()+"/book", logger)
+		g := newGossip(Config{Logger: logger}.WithDefaults(), "a-1", func() gossipMember { return own }, book, func() int { return 1 })
+		for _, meta := range [][]byte{first, second} {
+			node := &memberlist.Node{Name: "x", Addr: net.IPv4(10, 0, 0, 9), Port: 1, Meta: meta}
+			refused := (*gossipFilter)(g).NotifyAlive(node) != nil
+			if refused {
+				var member gossipMember
+				if err := json.Unmarshal(meta, &member); err != nil || member.ClusterID == own.ClusterID {
+					t.Fatalf("refused %s", meta)
+				}
+				continue
+			}
+			(*gossipEvents)(g).NotifyJoin(node)
+			(*gossipEvents)(g).NotifyUpdate(node)
+		}
+		view := g.view()
+		if !slices.IsSortedFunc(view, func(a, b gossipMember) int { return bytes.Compare([]byte(a.NodeID), []byte(b.NodeID)) }) {
+			t.Fatalf("not in order: %+v", view)
+		}
+		for _, m := range view {
+			if m.NodeID == "" || m.NodeID == "a-1" {
+				t.Fatalf("believes %+v", m)
+			}
+		}
+	})
+}
+
+// FuzzMembershipRequest: whatever a node asks about the members, a leader without
+// learners stays the only member of its cluster and goes on leading. What other
+// nodes can prove is tested elsewhere.
+func FuzzMembershipRequest(f *testing.F) {
+	for _, op := range []string{opMembers, opAdd, opRemove, opPromote, opReplace, opTransfer, opStanding, opJoin, opInvite} {
+		text, err := json.Marshal(membershipRequest{Op: op, From: "b-2", Node: "n1", BudgetMillis: 20, Final: true, Record: &membershipRecord{ClusterID: "x"}})
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(text, true)
+	}
+	n, err := Open(f.Context(), Config{
+		NodeName: "n1", DataDir: f.TempDir(), PeerAddr: "127.0.0.1:0", GossipAddr: "127.0.0.1:0", BootstrapExpect: 1,
+		Log: LogPolicy{SegmentBytes: 64 << 10}, Logger: slog.New(slog.DiscardHandler),
+		Fatal: func(code ExitCode, err error) { f.Errorf("exit %d: %v", code, err) },
+	})
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Cleanup(func() { _ = n.Close(f.Context()) }) // the process ends
+	if _, err := n.Members(f.Context()); err != nil {
+		f.Fatal(err)
+	}
+	before := n.LocalMembers()
+	f.Fuzz(func(t *testing.T, input []byte, knowsCluster bool) {
+		var r membershipRequest
+		if json.Unmarshal(input, &r) != nil {
+			return
+		}
+		if knowsCluster {
+			r.Cluster = before.ClusterID
+		}
+		r.BudgetMillis = 20 // else some wait for what never comes
+		text, err := json.Marshal(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		near, far := net.Pipe()
+		var serving sync.WaitGroup
+		serving.Go(func() { n.answerMembership(far) })
+		defer serving.Wait()
+		defer near.Close()
+		if _, err := near.Write(append(text, '\n')); err != nil {
+			t.Fatal(err)
+		}
+		var answer membershipAnswer
+		if err := json.NewDecoder(near).Decode(&answer); err != nil {
+			t.Fatalf("%s: %v", text, err)
+		}
+		if !slices.Contains([]string{changeDone, changeRefused, changeElsewhere, changeUnknown}, answer.Verdict) {
+			t.Fatalf("%s: answered %+v", text, answer)
+		}
+		// Learners may join; who votes and who leads is not for strangers to say.
+		after := n.LocalMembers()
+		if after.Voters != before.Voters || after.LeaderID != before.LeaderID {
+			t.Fatalf("%s: members %+v became %+v", text, before, after)
+		}
+	})
+}

@@ -1,0 +1,131 @@
+package cluster
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/hashicorp/memberlist"
+)
+
+// gossipTransport carries the gossip library over a Network that is not the
+// machine's. Safe for concurrent use.
+type gossipTransport struct {
+	ctx      context.Context // of all dialing
+	network  Network
+	listener net.Listener
+	packets  net.PacketConn
+	// The library takes from both until Shutdown. Unbuffered: what nobody takes
+	// waits with its reader.
+	streamCh chan net.Conn
+	packetCh chan *memberlist.Packet
+	closed   chan struct{}
+	once     sync.Once
+	readers  sync.WaitGroup
+}
+
+var _ memberlist.Transport = (*gossipTransport)(nil)
+
+// gossipPacketMax is more than the library sends in one packet.
+const gossipPacketMax = 64 << 10
+
+func openGossipTransport(ctx context.Context, network Network, address string) (*gossipTransport, error) {
+	listener, err := network.Listen(ctx, address)
+	if err != nil {
+		return nil, fmt.Errorf("listen for gossip: %w", err)
+	}
+	packets, err := network.ListenPacket(ctx, address)
+	if err != nil {
+		listener.Close()
+		return nil, fmt.Errorf("listen for packets of gossip: %w", err)
+	}
+	t := &gossipTransport{
+		ctx: ctx, network: network, listener: listener, packets: packets,
+		streamCh: make(chan net.Conn), packetCh: make(chan *memberlist.Packet), closed: make(chan struct{}),
+	}
+	t.readers.Go(t.accept)
+	t.readers.Go(t.read)
+	return t, nil
+}
+
+func (t *gossipTransport) accept() {
+	for {
+		conn, err := t.listener.Accept()
+		if err != nil {
+			return
+		}
+		select {
+		case t.streamCh <- conn:
+		case <-t.closed:
+			conn.Close()
+			return
+		}
+	}
+}
+
+func (t *gossipTransport) read() {
+	for {
+		content := make([]byte, gossipPacketMax)
+		n, from, err := t.packets.ReadFrom(content)
+		if err != nil {
+			return
+		}
+		select {
+		case t.packetCh <- &memberlist.Packet{Buf: content[:n], From: from, Timestamp: packetTime()}:
+		case <-t.closed:
+			return
+		}
+	}
+}
+
+// FinalAdvertiseAddr is where the others reach this node.
+func (t *gossipTransport) FinalAdvertiseAddr(ip string, port int) (net.IP, int, error) {
+	host, service, err := net.SplitHostPort(t.listener.Addr().String())
+	if err != nil {
+		return nil, 0, err
+	}
+	if ip != "" {
+		host, service = ip, strconv.Itoa(port)
+	}
+	bound, err := strconv.Atoi(service)
+	if address := net.ParseIP(host); err == nil && address != nil {
+		return address, bound, nil
+	}
+	return nil, 0, fmt.Errorf("%s:%s is not an address to be reached by", host, service)
+}
+
+// WriteTo sends a packet and tells when.
+func (t *gossipTransport) WriteTo(content []byte, address string) (time.Time, error) {
+	to, err := net.ResolveUDPAddr("udp", address)
+	if err == nil {
+		_, err = t.packets.WriteTo(content, to)
+	}
+	return packetTime(), err
+}
+
+// PacketCh is what arrived.
+func (t *gossipTransport) PacketCh() <-chan *memberlist.Packet { return t.packetCh }
+
+// DialTimeout connects to a node.
+func (t *gossipTransport) DialTimeout(address string, timeout time.Duration) (net.Conn, error) {
+	ctx, cancel := context.WithTimeout(t.ctx, timeout)
+	defer cancel()
+	return t.network.Dial(ctx, address)
+}
+
+// StreamCh is who connected.
+func (t *gossipTransport) StreamCh() <-chan net.Conn { return t.streamCh }
+
+// Shutdown ends both and waits for the readers.
+func (t *gossipTransport) Shutdown() error {
+	t.once.Do(func() {
+		close(t.closed)
+		t.listener.Close()
+		t.packets.Close()
+	})
+	t.readers.Wait()
+	return nil
+}

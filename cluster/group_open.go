@@ -1,0 +1,300 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"net"
+	"runtime/debug"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+	"github.com/hashicorp/raft"
+
+	"github.com/seriatimq/seriatim/fsm"
+)
+
+// stateMachine is what the group needs of *fsm.FSM.
+type stateMachine interface {
+	raft.BatchingFSM
+	AppliedIndex() uint64
+}
+
+// openGroup opens the data directory, the stores, the listener and gossip,
+// starts consensus and begins to look for the other nodes. It returns when this
+// node takes part; there need not be a leader yet. The group lives until Close,
+// whatever becomes of ctx. cfg is complete (WithDefaults) and valid.
+func openGroup(ctx context.Context, cfg Config, machine stateMachine) (*raftGroup, error) {
+	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	g := &raftGroup{cfg: cfg, ctx: ctx, cancel: cancel, stateGained: make(chan struct{})}
+	g.guard = &diskGuard{deadline: cfg.Timing.DiskDeadline, fatal: cfg.Fatal, run: cfg.Disk}
+	for _, open := range []func(stateMachine) error{g.openDir, g.openNetwork, g.openStores, g.openRaft, g.openGossip} {
+		if err := open(machine); err != nil {
+			return nil, errors.Join(err, g.Close())
+		}
+	}
+	g.serve()
+	return g, nil
+}
+
+// openDir opens the data directory.
+func (g *raftGroup) openDir(stateMachine) error {
+	dir, err := openDataDir(g.cfg.DataDir, g.cfg.NodeName, g.cfg.Random)
+	switch {
+	case errors.Is(err, errLostData):
+		return g.guard.fail(ExitLostData, fmt.Errorf("open the data directory: %w; %s", err, replaceNode))
+	case errors.Is(err, errDamaged):
+		return g.guard.fail(ExitChecksum, fmt.Errorf("open the data directory: %w; %s", err, replaceNode))
+	case err != nil:
+		return fmt.Errorf("open the data directory: %w", err)
+	}
+	g.dir, g.nodeID = dir, dir.nodeID
+	if err := errors.Join(dir.checkRecovered(), dir.removeSpools()); err != nil {
+		return err
+	}
+	if dir.logMarked.Load() {
+		close(g.stateGained)
+	}
+	return nil
+}
+
+// openNetwork binds the peer port and reads to which cluster this node belongs.
+func (g *raftGroup) openNetwork(stateMachine) error {
+	membership, err := g.dir.membership()
+	if err != nil {
+		return g.guard.fail(ExitChecksum, fmt.Errorf("which cluster this node belongs to is unknown: %w; %s", err, replaceNode))
+	}
+	if membership.ClusterID == "" && g.dir.logMarked.Load() {
+		return g.guard.fail(ExitLostData, fmt.Errorf("%s is missing: %w; %s", g.dir.file(membershipName), errLostData, replaceNode))
+	}
+	g.formation = &formation{
+		dir:      g.dir,
+		expect:   g.cfg.BootstrapExpect,
+		hasState: g.dir.logMarked.Load,
+		gained:   g.stateGained,
+		guard:    g.guard,
+		logger:   g.cfg.Logger,
+		turn:     make(chan struct{}, 1),
+		renewed:  make(chan struct{}, 1),
+	}
+	g.formation.promise.Store(&membership)
+	g.book = openAddressBook(g.dir.file(addressesName), g.cfg.Logger)
+	g.network, err = listenPeers(g.ctx, peersConfig{
+		nodeID:    g.nodeID,
+		clusterID: g.clusterID,
+		formats: func() formatRange {
+			return newFormatRange(max(fsm.OldestVersion, g.inForce.Load()), g.cfg.Log.FormatMax)
+		},
+		outdated: func(err error) { g.cfg.Fatal(ExitUnknownFormat, err) },
+		bind:     g.cfg.PeerAddr,
+		timeout:  g.cfg.Timing.Dial,
+		network:  g.cfg.Network,
+		logger:   g.cfg.Logger,
+	}, g.book)
+	return err
+}
+
+// openStores opens log, term and vote, and snapshots, and reads all of them
+// before this node says a word to the others.
+func (g *raftGroup) openStores(stateMachine) (err error) {
+	// A file cut short below a memory map is a fault, not an error; as a
+	// panic it can be reported like other damage.
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
+	marked := g.dir.logMarked.Load()
+	if g.stable, err = openStableStore(g.dir, g.guard); err != nil {
+		return err
+	}
+	if g.log, err = openLogStore(g.dir, g.cfg, g.guard, g.raftLogger().Named("log")); err != nil {
+		return err
+	}
+	g.log.firstWrite = g.gainState
+	if g.snapshots, err = openSnapshotStore(g.dir, g.cfg.Snapshot, g.guard, g.raftLogger().Named("snapshots")); err != nil {
+		return err
+	}
+	if err := g.snapshots.verify(); err != nil {
+		return err
+	}
+	metas, err := g.snapshots.List()
+	if err != nil {
+		return err
+	}
+	newest := uint64(0)
+	if len(metas) > 0 {
+		newest = metas[0].Index
+		g.log.threshold.Store(max(g.cfg.Snapshot.LogBytes, g.snapshots.newestBytes.Load()))
+	}
+	_, err = g.log.verify(newest, marked)
+	return err
+}
+
+// gainState notes durably that this node has state, once.
+func (g *raftGroup) gainState() error {
+	if g.dir.logMarked.Load() {
+		return nil
+	}
+	if err := g.dir.markLog(); err != nil {
+		return err
+	}
+	close(g.stateGained)
+	return nil
+}
+
+// openRaft starts consensus.
+func (g *raftGroup) openRaft(machine stateMachine) error {
+	g.machine = newRaftMachine(machine, g.cfg.Snapshot, g.guard, g.log, g.ctx.Done())
+	g.contacts = newContacts(g.cfg.Clock)
+	g.teller = newCommitTeller(g.cfg.Clock, g.cfg.Timing.Commit, g.raftLogger().Named("transport"))
+	g.transport = newRaftTransport(g.network, g.cfg.Timing, g.contacts, g.teller, g.raftLogger().Named("transport"))
+	g.machine.committed = g.teller.committed
+	g.leaders = newLeadershipWatch(g.nodeID, func() {
+		g.cfg.Fatal(ExitRemoved, errors.New("this node was removed from the cluster"))
+	})
+	consensus, err := raft.NewRaft(g.raftConfig(), g.machine, g.log, g.stable, g.snapshots, hookedTransport(g.ctx, g.transport))
+	if err != nil {
+		return fmt.Errorf("start consensus: %w", errors.Join(err, g.guard.poisoned()))
+	}
+	g.raft = consensus
+	g.machine.live.Store(true)
+	g.leaders.source, g.teller.raft = consensus, consensus
+	observer := g.leaders.observer()
+	g.raft.RegisterObserver(observer)
+	g.transfers = &transferWatch{
+		patience: transferPatience * g.cfg.Timing.Election,
+		leads:    func() bool { return g.raft.State() == raft.Leader },
+		probe:    func() error { return g.raft.Barrier(g.cfg.Timing.Enqueue).Error() },
+		fatal:    g.cfg.Fatal,
+	}
+	g.wg.Go(func() { g.leaders.run(g.ctx) })
+	g.wg.Go(func() { g.teller.run(g.ctx) })
+	return nil
+}
+
+func (g *raftGroup) raftLogger() hclog.Logger { return newRaftLogger(g.ctx, g.cfg.Logger) }
+
+// raftConfig follows raft.md A12.
+func (g *raftGroup) raftConfig() *raft.Config {
+	c := raft.DefaultConfig()
+	c.LocalID = raft.ServerID(g.nodeID)
+	c.HeartbeatTimeout = g.cfg.Timing.Heartbeat
+	c.ElectionTimeout = g.cfg.Timing.Election
+	c.LeaderLeaseTimeout = g.cfg.Timing.Lease
+	c.CommitTimeout = max(keepAlive, g.cfg.Timing.Commit)
+	c.MaxAppendEntries = appendEntriesMax
+	// We batch ourselves; a buffered channel would break "a timeout means
+	// that nothing was proposed".
+	c.BatchApplyCh = false
+	c.ShutdownOnRemove = true
+	// Snapshots are triggered by bytes of log, see snapshotWhenDue.
+	c.SnapshotThreshold = math.MaxUint64
+	c.SnapshotInterval = 24 * time.Hour
+	c.TrailingLogs = math.MaxUint64
+	c.NoLegacyTelemetry = true
+	c.NotifyCh = g.leaders.notify
+	c.Logger = g.raftLogger()
+	return c
+}
+
+// openGossip binds the gossip port.
+func (g *raftGroup) openGossip(stateMachine) error {
+	g.gossip = newGossip(g.cfg, g.nodeID, g.describe, g.book, g.membersWanted)
+	g.gossip.clocks = newClockGuard(g.cfg, g.nodeID, g.voters)
+	if err := g.gossip.open(g.ctx); err != nil {
+		g.gossip = nil
+		return err
+	}
+	return nil
+}
+
+// voters are the node ids of the voters.
+func (g *raftGroup) voters() []string {
+	var ids []string
+	for _, server := range g.raft.GetConfiguration().Configuration().Servers {
+		if server.Suffrage == raft.Voter {
+			ids = append(ids, string(server.ID))
+		}
+	}
+	return ids
+}
+
+// describe is what the other nodes learn of this one.
+func (g *raftGroup) describe() gossipMember {
+	return gossipMember{
+		NodeID:    g.nodeID,
+		Name:      g.cfg.NodeName,
+		ClusterID: g.clusterID(),
+		Peer:      g.advertisedPeer(),
+		Boot:      g.dir.boot,
+		Expect:    g.cfg.BootstrapExpect,
+		HasState:  g.dir.logMarked.Load(),
+		Version:   g.cfg.Version,
+		Format:    g.cfg.Log.FormatMax,
+	}
+}
+
+// advertisedPeer is where the others reach this node. Bound to all addresses,
+// it is the one they hear gossip from, which they fill in themselves.
+func (g *raftGroup) advertisedPeer() string {
+	if g.cfg.AdvertisePeer != "" {
+		return g.cfg.AdvertisePeer
+	}
+	host, port, err := net.SplitHostPort(g.network.boundAddr())
+	if ip := net.ParseIP(host); err == nil && ip != nil && ip.IsUnspecified() {
+		host = ""
+	}
+	return net.JoinHostPort(host, port)
+}
+
+// membersWanted is how many live nodes this one should see.
+func (g *raftGroup) membersWanted() int {
+	members := g.raft.GetConfiguration().Configuration().Servers
+	return max(g.cfg.BootstrapExpect, len(members), 2)
+}
+
+// serve starts everything that talks to the other nodes.
+func (g *raftGroup) serve() {
+	g.suspicion = &suspicion{
+		nodeID: g.nodeID, network: g.network, consensus: g.raft, leadership: g.leaders.leadership, voters: g.voters,
+		stand: g.standForElection, heard: g.heardVoters, mayLead: g.mayLead, transfer: g.transferTo,
+		silence: time.Duration(suspicionSilence * float64(g.cfg.Timing.Heartbeat)),
+		log:     g.cfg.Logger,
+		doubts:  make(chan struct{}, 1),
+	}
+	g.network.lost = g.suspicion.lostConnection
+	f := g.formation
+	f.network, f.view, f.changes, f.announce, f.found = g.network, g.gossip.view, g.gossip.changes, g.gossip.announce, g.foundCluster
+	g.network.gossip = g.gossip.view
+	g.network.serve()
+	g.wg.Go(func() { g.gossip.run(g.ctx) })
+	g.wg.Go(func() { f.serve(g.ctx, g.network.incoming[connFormation]) })
+	g.wg.Go(func() { f.run(g.ctx) })
+	g.wg.Go(func() { g.suspicion.serve(g.ctx, g.network.incoming[connDoubts]) })
+	g.wg.Go(func() { g.suspicion.run(g.ctx) })
+	g.wg.Go(func() { g.announceState() })
+	g.wg.Go(g.snapshotWhenDue)
+}
+
+// announceState tells the others when this node has become part of a cluster.
+func (g *raftGroup) announceState() {
+	select {
+	case <-g.stateGained:
+		g.gossip.announce()
+	case <-g.ctx.Done():
+	}
+}
+
+// foundCluster writes the first entry of the log: the members.
+func (g *raftGroup) foundCluster(founders []string) error {
+	var members raft.Configuration
+	for _, id := range founders {
+		members.Servers = append(members.Servers, raft.Server{ID: raft.ServerID(id), Address: raft.ServerAddress(id)})
+	}
+	if err := g.raft.BootstrapCluster(members).Error(); err != nil {
+		return err
+	}
+	// Nobody else can have the first entry, so there is nothing to wait for.
+	if err := g.standForElection(); err != nil {
+		g.cfg.Logger.Debug("the founder did not stand for election at once", "error", err)
+	}
+	return nil
+}

@@ -1,0 +1,205 @@
+package cluster
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+)
+
+// Every connection between nodes begins with a handshake, because an address
+// says nothing about who answers: after a restart another node, or a node of
+// another cluster, may have it.
+//
+//	hello:  "SRTM" version kind formats(u8 x 2) group(u32) {length(u16) bytes} x 3: cluster, from, to
+//	answer: "SRTM" version verdict formats(u8 x 2) {length(u16) bytes}: reason, empty if welcome
+//
+// What follows a welcome is in frames with checksums, see peer_checksum.go.
+const (
+	handshakeMagic   = "SRTM"
+	handshakeVersion = 2
+	handshakeHead    = 8
+	handshakeTextMax = 1024
+)
+
+// connKind is what a connection is for.
+type connKind uint8
+
+const (
+	connRaft      connKind = 1 // the consensus library
+	connGRPC      connKind = 2 // requests between nodes
+	connFormation connKind = 3 // founding a cluster, before there is one
+	connRestore   connKind = 8 // a backup on its way to the leader
+	connMembers   connKind = 4 // joining a cluster and changing its members
+	connDoubts    connKind = 5 // whether the leader is still there
+)
+
+func (k connKind) String() string {
+	switch k {
+	case connRaft:
+		return "raft"
+	case connGRPC:
+		return "grpc"
+	case connFormation:
+		return "formation"
+	case connRestore:
+		return "restore"
+	case connMembers:
+		return "members"
+	case connDoubts:
+		return "doubts"
+	default:
+		return fmt.Sprintf("kind %d", uint8(k))
+	}
+}
+
+// verdicts of the node that was dialed.
+const (
+	verdictWelcome = 0
+	verdictRefused = 1
+	verdictFormats = 2 // refused, as the two have no format in common
+)
+
+// hello is what the dialing node says of itself and of whom it wants.
+type hello struct {
+	kind    connKind
+	group   uint32
+	cluster string // empty in a formation
+	from    string // node ids
+	to      string
+	formats formatRange
+}
+
+// formatRange is what a node can do with the formats of commands and snapshots: the
+// lowest is the one in force where it is, which never goes down, and the highest is
+// what its program can read. Zero: the node does not say.
+type formatRange struct{ lowest, highest uint8 }
+
+func newFormatRange(lowest, highest uint32) formatRange {
+	return formatRange{uint8(min(lowest, math.MaxUint8)), uint8(min(highest, math.MaxUint8))}
+}
+
+// overlaps reports whether two nodes can be of one cluster.
+func (f formatRange) overlaps(other formatRange) bool {
+	return f.highest == 0 || other.highest == 0 || f.lowest <= other.highest && other.lowest <= f.highest
+}
+
+// outdated reports whether it is this node's program that is too old for the other.
+func (f formatRange) outdated(other formatRange) bool {
+	return !f.overlaps(other) && f.highest < other.lowest
+}
+
+// String is the range as people write it.
+func (f formatRange) String() string {
+	switch {
+	case f.highest == 0:
+		return "unknown formats"
+	case f.lowest == f.highest:
+		return fmt.Sprintf("format %d", f.highest)
+	}
+	return fmt.Sprintf("formats %d to %d", f.lowest, f.highest)
+}
+
+// errFormats: the other node and this one have no format in common.
+var errFormats = errors.New("the two programs have no format in common")
+
+// errRefused: the other end answered and does not want the connection.
+var errRefused = errors.New("connection refused by the other node")
+
+func (h hello) write(w io.Writer) error {
+	message := append(make([]byte, 0, 128), handshakeMagic...)
+	message = append(message, handshakeVersion, byte(h.kind), h.formats.lowest, h.formats.highest)
+	message = binary.BigEndian.AppendUint32(message, h.group)
+	for _, text := range []string{h.cluster, h.from, h.to} {
+		message = appendText(message, text)
+	}
+	_, err := w.Write(message)
+	return err
+}
+
+func readHello(r io.Reader) (hello, error) {
+	kind, formats, err := readHandshakeHead(r)
+	if err != nil {
+		return hello{}, err
+	}
+	h := hello{kind: connKind(kind), formats: formats}
+	if err := binary.Read(r, binary.BigEndian, &h.group); err != nil {
+		return hello{}, err
+	}
+	for _, text := range []*string{&h.cluster, &h.from, &h.to} {
+		if *text, err = readText(r); err != nil {
+			return hello{}, err
+		}
+	}
+	return h, nil
+}
+
+// answerHello tells the dialing node the verdict: no objection is a welcome.
+func answerHello(w io.Writer, objection error, formats formatRange) error {
+	verdict, reason := byte(verdictWelcome), ""
+	if objection != nil {
+		verdict, reason = verdictRefused, objection.Error()
+	}
+	if errors.Is(objection, errFormats) {
+		verdict = verdictFormats
+	}
+	message := append(make([]byte, 0, 64), handshakeMagic...)
+	message = append(message, handshakeVersion, verdict, formats.lowest, formats.highest)
+	_, err := w.Write(appendText(message, reason))
+	return err
+}
+
+// readAnswer reads the verdict, and what the other node says of its formats.
+func readAnswer(r io.Reader) (formatRange, error) {
+	verdict, formats, err := readHandshakeHead(r)
+	if err != nil {
+		return formatRange{}, err
+	}
+	reason, err := readText(r)
+	if err != nil {
+		return formatRange{}, err
+	}
+	switch verdict {
+	case verdictWelcome:
+		return formats, nil
+	case verdictFormats:
+		return formats, fmt.Errorf("%w: %w: %s", errRefused, errFormats, reason)
+	}
+	return formats, fmt.Errorf("%w: %s", errRefused, reason)
+}
+
+// readHandshakeHead checks magic and version and returns what comes after them: a
+// byte for the message's own use, and the formats of who sent it.
+func readHandshakeHead(r io.Reader) (byte, formatRange, error) {
+	var head [handshakeHead]byte
+	if _, err := io.ReadFull(r, head[:]); err != nil {
+		return 0, formatRange{}, err
+	}
+	if string(head[:4]) != handshakeMagic {
+		return 0, formatRange{}, errors.New("the other end is not a node of this program")
+	}
+	if head[4] != handshakeVersion {
+		return 0, formatRange{}, fmt.Errorf("the other end speaks version %d of the handshake, this node version %d", head[4], handshakeVersion)
+	}
+	return head[5], formatRange{head[6], head[7]}, nil
+}
+
+func appendText(message []byte, text string) []byte {
+	text = text[:min(len(text), handshakeTextMax)]
+	message = binary.BigEndian.AppendUint16(message, uint16(len(text)))
+	return append(message, text...)
+}
+
+func readText(r io.Reader) (string, error) {
+	var length uint16
+	if err := binary.Read(r, binary.BigEndian, &length); err != nil {
+		return "", err
+	}
+	if length > handshakeTextMax {
+		return "", fmt.Errorf("a handshake field of %d bytes", length)
+	}
+	text := make([]byte, length)
+	_, err := io.ReadFull(r, text)
+	return string(text), err
+}

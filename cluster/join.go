@@ -1,0 +1,225 @@
+package cluster
+
+import (
+	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// A node with an empty disk that finds a cluster joins it in three steps. It
+// asks any member, which asks the leader. The leader tells it the record of the
+// cluster, the node writes that down, so that it can be reached by the others and
+// never founds another cluster. Then it asks again and is added as a learner.
+// The leader's word that it is a member is written down, too: who has it and is
+// told later not to be a member was removed, and stops.
+
+const (
+	joinPause    = 500 * time.Millisecond // between two tries
+	joinPauseTop = 5 * time.Second
+)
+
+// joinRecord is what a node that joins has to write down.
+func (f *formation) joinRecord() membershipRecord {
+	own := f.promised()
+	return membershipRecord{ClusterID: own.ClusterID, Founders: own.Founders, Joined: true}
+}
+
+// join writes down that this node joins a cluster, unless it belongs to another
+// or may yet found one.
+func (f *formation) join(record membershipRecord) error {
+	f.turn <- struct{}{}
+	defer func() { <-f.turn }()
+	given := f.promised()
+	switch {
+	case given.ClusterID == record.ClusterID && (given.Admitted || given.Joined && !record.Admitted):
+		return nil
+	case given.ClusterID == record.ClusterID && !given.Joined:
+		return errors.New("this node is one of the founders of that cluster")
+	case given.ClusterID != "" && given.ClusterID != record.ClusterID:
+		return fmt.Errorf("this node belongs to cluster %s or has promised to", given.ClusterID)
+	case given.ClusterID == "" && f.hasState():
+		return errors.New("this node has data of its own")
+	case record.ClusterID == "" || !record.Joined:
+		return errors.New("the invitation names no cluster")
+	}
+	f.asked.Add(1)
+	err := f.guard.write("write down the cluster in "+f.dir.file(membershipName), func() error { return f.dir.setMembership(record) })
+	if err != nil {
+		return err
+	}
+	f.promise.Store(&record)
+	f.settled()
+	return nil
+}
+
+// proofOf shows that whoever wants a node to join knows the gossip key. It says
+// nothing without a key, when the network is all that protects the cluster.
+func (n *Node) proofOf(nodeID, clusterID string) string {
+	if len(n.cfg.GossipKey) == 0 {
+		return ""
+	}
+	mac := hmac.New(sha256.New, n.cfg.GossipKey)
+	mac.Write(fmt.Appendf(nil, "seriatim join %d:%s %s", len(nodeID), nodeID, clusterID))
+	return hex.EncodeToString(mac.Sum(nil))
+}
+
+func (n *Node) checkProof(proof, nodeID, clusterID string) error {
+	if !hmac.Equal([]byte(proof), []byte(n.proofOf(nodeID, clusterID))) {
+		return refused(RefusedPolicy, "give both the same --gossip-key-file", "the gossip keys differ")
+	}
+	return nil
+}
+
+// acceptInvitation is the side of the node that an operator adds.
+func (n *Node) acceptInvitation(r membershipRequest) error {
+	if r.Record == nil || r.Record.ClusterID != r.Cluster {
+		return refused(RefusedPolicy, "", "the invitation names no cluster")
+	}
+	if err := n.checkProof(r.Proof, n.group.nodeID, r.Cluster); err != nil {
+		return err
+	}
+	record := membershipRecord{ClusterID: r.Record.ClusterID, Founders: r.Record.Founders, Joined: true}
+	if err := n.group.formation.join(record); err != nil {
+		return refused(RefusedPolicy, "", "%v", err)
+	}
+	return nil
+}
+
+// letJoin is the leader's answer to a node that wants to join.
+func (n *Node) letJoin(ctx context.Context, r membershipRequest) membershipAnswer {
+	record := n.group.formation.joinRecord()
+	if r.Cluster == "" {
+		if n.cfg.Members.ManualJoin {
+			return answerOf(n.waitsForOperator(r))
+		}
+		if err := n.checkProof(r.Proof, r.From, ""); err != nil {
+			return answerOf(err)
+		}
+		return membershipAnswer{Verdict: changeDone, Record: &record}
+	}
+	if err := n.checkProof(r.Proof, r.From, record.ClusterID); err != nil {
+		return answerOf(err)
+	}
+	list := n.memberList()
+	if slices.ContainsFunc(list.Members, func(m MemberStatus) bool { return m.NodeID == r.From }) {
+		member, err := n.group.isMember(ctx, r.From)
+		if err != nil || !member {
+			return membershipAnswer{Verdict: changeElsewhere, Text: "the change that adds this node is not certain yet"}
+		}
+		record.Admitted = true
+		return membershipAnswer{Verdict: changeDone, Record: &record}
+	}
+	if n.cfg.Members.ManualJoin {
+		return answerOf(n.waitsForOperator(r))
+	}
+	select {
+	case n.changing <- struct{}{}:
+		defer func() { <-n.changing }()
+	default:
+		return answerOf(refused(RefusedBusy, "", "another change of the members is under way"))
+	}
+	if err := n.admit(ctx, list.Index, r.From, false); err != nil {
+		return answerOf(err)
+	}
+	n.log.Info("a node has joined as a learner", "member", r.From)
+	record.Admitted = true
+	return membershipAnswer{Verdict: changeDone, Record: &record}
+}
+
+func (n *Node) waitsForOperator(r membershipRequest) error {
+	return refused(RefusedPolicy, "seriatim cluster add "+r.From, "this cluster lets nodes join only when an operator adds them")
+}
+
+// joinCluster makes this node a member of the cluster it finds. It ends when it
+// is one, by whatever way, or the node closes.
+func (n *Node) joinCluster(ctx context.Context) {
+	waiting, pause, sighted := "", joinPause, false
+	for {
+		changed := n.group.gossip.changes()
+		promise := n.group.formation.promised()
+		switch {
+		case promise.Admitted:
+			return
+		case promise.ClusterID != "" && !promise.Joined && n.group.formation.hasState():
+			return // a founder
+		}
+		err := errNothingToJoin
+		if promise.Joined || promise.ClusterID == "" && !n.cfg.Members.ManualJoin {
+			members, _ := n.clusterInSight("")
+			if len(members) > 0 && !sighted {
+				// Gossip has more to tell in a moment: perhaps of a second
+				// cluster, between which a node must not choose.
+				sighted, changed = true, nil
+			} else if err = n.stepToJoin(ctx, promise); err == nil {
+				pause = joinPause
+				continue
+			}
+		}
+		if text := err.Error(); text != waiting && !errors.Is(err, errNothingToJoin) {
+			n.log.Info("not part of the cluster yet", "waiting", text)
+			waiting = text
+		}
+		timer := time.NewTimer(pause)
+		select {
+		case <-ctx.Done():
+			timer.Stop()
+			return
+		case <-changed:
+		case <-timer.C:
+			pause = min(2*pause, joinPauseTop)
+		}
+		timer.Stop()
+	}
+}
+
+// errNothingToJoin: there is no cluster in sight, or this node may found one.
+var errNothingToJoin = errors.New("there is no cluster to join")
+
+// stepToJoin does the next of the steps.
+func (n *Node) stepToJoin(ctx context.Context, promise membershipRecord) error {
+	members, clusters := n.clusterInSight(promise.ClusterID)
+	switch {
+	case len(members) == 0:
+		return errNothingToJoin
+	case len(clusters) > 1:
+		return fmt.Errorf("several clusters are in sight (%s): point --join to members of one, or give the clusters gossip keys of their own", strings.Join(clusters, ", "))
+	}
+	request := membershipRequest{Op: opJoin, From: n.group.nodeID, Cluster: promise.ClusterID, Node: n.group.nodeID}
+	request.Proof = n.proofOf(request.From, request.Cluster)
+	last := ""
+	for _, member := range members {
+		answer, err := n.askNode(ctx, member, request)
+		switch {
+		case err != nil:
+			last = err.Error()
+		case answer.Verdict == changeDone && answer.Record != nil:
+			return n.group.formation.join(*answer.Record)
+		case answer.Hint != "":
+			last = answer.Text + "; " + answer.Hint
+		default:
+			last = answer.Text
+		}
+	}
+	return errors.New(last)
+}
+
+// clusterInSight lists the live members of the clusters that gossip shows: of
+// the one this node joins, or of all.
+func (n *Node) clusterInSight(joining string) (members, clusters []string) {
+	for _, seen := range n.group.gossip.view() {
+		if !seen.alive || !seen.HasState || seen.ClusterID == "" || joining != "" && seen.ClusterID != joining {
+			continue
+		}
+		members = append(members, seen.NodeID)
+		if !slices.Contains(clusters, seen.ClusterID) {
+			clusters = append(clusters, seen.ClusterID)
+		}
+	}
+	return members, clusters
+}

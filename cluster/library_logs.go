@@ -1,0 +1,175 @@
+package cluster
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"log"
+	"log/slog"
+	"strings"
+
+	"github.com/hashicorp/go-hclog"
+)
+
+// raftLogger lets the consensus library and its stores log through slog. Safe
+// for concurrent use.
+type raftLogger struct {
+	ctx     context.Context // the library passes none
+	logger  *slog.Logger
+	name    string
+	implied []any
+}
+
+var _ hclog.Logger = (*raftLogger)(nil)
+
+func newRaftLogger(ctx context.Context, logger *slog.Logger) hclog.Logger {
+	return &raftLogger{ctx: ctx, logger: logger.With("component", "raft")}
+}
+
+// slogLevel takes every level one step down: what the library calls an error,
+// such as a heartbeat that another node does not answer, is one of many while
+// that node is away, and what an operator must know is logged or ended here.
+func slogLevel(level hclog.Level) slog.Level {
+	switch level {
+	case hclog.Error:
+		return slog.LevelWarn
+	case hclog.Warn:
+		return slog.LevelInfo
+	default:
+		return slog.LevelDebug
+	}
+}
+
+// loggedPerAttempt reports whether the library writes this line for each failed
+// exchange, several times a second while a node is away. That it is away is
+// logged once, by gossip and by the leader.
+func loggedPerAttempt(message string) bool {
+	switch message {
+	case "failed to heartbeat to", "failed to appendEntries to", "failed to make requestVote RPC",
+		"failed to decode incoming command", "failed to pipeline appendEntries", "failed to accept connection":
+		return true
+	default:
+		return false
+	}
+}
+
+// Log writes one line.
+func (l *raftLogger) Log(level hclog.Level, message string, args ...any) {
+	if loggedPerAttempt(message) {
+		level = hclog.Debug
+	}
+	if !l.logger.Enabled(l.ctx, slogLevel(level)) {
+		return
+	}
+	plain := make([]any, len(args))
+	for i, arg := range args {
+		if format, ok := arg.(hclog.Format); ok && len(format) > 0 {
+			arg = fmt.Sprintf(fmt.Sprint(format[0]), format[1:]...)
+		}
+		plain[i] = arg
+	}
+	l.logger.Log(l.ctx, slogLevel(level), message, plain...)
+}
+
+// Trace logs at the debug level, as slog has none below.
+func (l *raftLogger) Trace(message string, args ...any) { l.Log(hclog.Trace, message, args...) }
+
+// Debug logs at the debug level.
+func (l *raftLogger) Debug(message string, args ...any) { l.Log(hclog.Debug, message, args...) }
+
+// Info logs at the debug level.
+func (l *raftLogger) Info(message string, args ...any) { l.Log(hclog.Info, message, args...) }
+
+// Warn logs at the info level.
+func (l *raftLogger) Warn(message string, args ...any) { l.Log(hclog.Warn, message, args...) }
+
+// Error logs at the warn level.
+func (l *raftLogger) Error(message string, args ...any) { l.Log(hclog.Error, message, args...) }
+
+func (l *raftLogger) enabled(level hclog.Level) bool {
+	return l.logger.Enabled(l.ctx, slogLevel(level))
+}
+
+// IsTrace reports whether such lines are written.
+func (l *raftLogger) IsTrace() bool { return l.enabled(hclog.Trace) }
+
+// IsDebug reports whether such lines are written.
+func (l *raftLogger) IsDebug() bool { return l.enabled(hclog.Debug) }
+
+// IsInfo reports whether such lines are written.
+func (l *raftLogger) IsInfo() bool { return l.enabled(hclog.Info) }
+
+// IsWarn reports whether such lines are written.
+func (l *raftLogger) IsWarn() bool { return l.enabled(hclog.Warn) }
+
+// IsError reports whether such lines are written.
+func (l *raftLogger) IsError() bool { return l.enabled(hclog.Error) }
+
+// ImpliedArgs are the arguments of With.
+func (l *raftLogger) ImpliedArgs() []any { return l.implied }
+
+// With returns a logger that adds args to each line.
+func (l *raftLogger) With(args ...any) hclog.Logger {
+	return &raftLogger{ctx: l.ctx, logger: l.logger.With(args...), name: l.name, implied: append(l.implied[:len(l.implied):len(l.implied)], args...)}
+}
+
+// Name is the name given with Named.
+func (l *raftLogger) Name() string { return l.name }
+
+// Named returns a logger whose lines say which part of the library wrote them.
+func (l *raftLogger) Named(name string) hclog.Logger {
+	if l.name != "" {
+		name = l.name + "." + name
+	}
+	return l.ResetNamed(name)
+}
+
+// ResetNamed is Named without the names before.
+func (l *raftLogger) ResetNamed(name string) hclog.Logger {
+	return &raftLogger{ctx: l.ctx, logger: l.logger.With("part", name), name: name, implied: l.implied}
+}
+
+// SetLevel does nothing: levels are a matter of the slog handler.
+func (l *raftLogger) SetLevel(hclog.Level) {}
+
+// GetLevel is not known here.
+func (l *raftLogger) GetLevel() hclog.Level { return hclog.NoLevel }
+
+// StandardLogger writes lines of the standard logger at the debug level.
+func (l *raftLogger) StandardLogger(options *hclog.StandardLoggerOptions) *log.Logger {
+	return log.New(l.StandardWriter(options), "", 0)
+}
+
+// StandardWriter writes whole lines at the debug level.
+func (l *raftLogger) StandardWriter(*hclog.StandardLoggerOptions) io.Writer {
+	return lineWriter(func(line string) { l.Info(line) })
+}
+
+// newGossipLogger lets memberlist log through slog: its lines carry the level
+// in front, as in "[WARN] memberlist: ...". Its chatter at the info level is of
+// no use to an operator and becomes debug.
+func newGossipLogger(ctx context.Context, logger *slog.Logger) *log.Logger {
+	logger = logger.With("component", "gossip")
+	return log.New(lineWriter(func(line string) {
+		level, text := slog.LevelDebug, line
+		for prefix, value := range map[string]slog.Level{"[ERR]": slog.LevelWarn, "[ERROR]": slog.LevelWarn, "[WARN]": slog.LevelInfo, "[INFO]": slog.LevelDebug, "[DEBUG]": slog.LevelDebug} {
+			if rest, found := strings.CutPrefix(line, prefix); found {
+				level, text = value, rest
+			}
+		}
+		logger.Log(ctx, level, strings.TrimPrefix(strings.TrimSpace(text), "memberlist: "))
+	}), "", 0)
+}
+
+// lineWriter calls a function for each line; log.Logger writes whole lines.
+type lineWriter func(line string)
+
+func (w lineWriter) Write(content []byte) (int, error) {
+	for line := range bytes.Lines(content) {
+		if text := strings.TrimSpace(string(line)); text != "" {
+			w(text)
+		}
+	}
+	return len(content), nil
+}

@@ -1,0 +1,50 @@
+package cluster
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+// A former leader deletes the end of its log and is restarted, again and again:
+// entries before and after every cut must stay readable.
+func TestLogSurvivesCutsAndRestarts(t *testing.T) {
+	bothStores(t, func(t *testing.T, store string) {
+		h := newStoreHarness(t, store)
+		h.store(1, 10)
+		for _, cut := range []struct{ from, to, after uint64 }{{8, 10, 12}, {5, 12, 400}, {390, 400, 391}, {391, 391, 420}} {
+			if err := h.log.DeleteRange(cut.from, cut.to); err != nil {
+				t.Fatal(err)
+			}
+			h.store(cut.from, cut.after)
+			for range 2 {
+				if err := h.reopen(); err != nil {
+					t.Fatalf("after the cut at %d: %v", cut.from, err)
+				}
+				h.want(1, cut.after)
+			}
+		}
+	})
+}
+
+// A power cut at the very first start may leave the name of the single-file log
+// and any part of its content. Nothing was confirmed yet, so the node starts.
+func TestSingleFileLogIsMadeAgainAfterAPowerCut(t *testing.T) {
+	h := newStoreHarness(t, LogStoreBoltDB)
+	file := filepath.Join(h.path, groupDirName, boltName)
+	h.close()
+	whole, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, kept := range []int{0, 512, 4096} {
+		if err := os.WriteFile(file, whole[:kept], 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := h.open(); err != nil {
+			t.Fatalf("with %d bytes of its first write: %v", kept, err)
+		}
+		h.want(0, 0)
+		h.close()
+	}
+}

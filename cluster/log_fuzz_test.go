@@ -1,0 +1,114 @@
+package cluster
+
+import (
+	"bytes"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/hashicorp/raft"
+)
+
+// storedFiles is a data directory with a log, by path inside it.
+type storedFiles map[string][]byte
+
+// logOf writes a log of n entries with one backend and reads back its files.
+func logOf(t *testing.T, store string, n uint64) storedFiles {
+	t.Helper()
+	h := newStoreHarness(t, store)
+	for i := uint64(1); i <= n; i++ {
+		if err := h.log.StoreLog(fuzzedEntry(i)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	h.close()
+	files := storedFiles{}
+	err := filepath.WalkDir(h.path, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		name, err := filepath.Rel(h.path, path)
+		if err != nil {
+			return err
+		}
+		files[name], err = os.ReadFile(path)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return files
+}
+
+func fuzzedEntry(index uint64) *raft.Log {
+	return &raft.Log{Index: index, Term: 1 + index/8, Type: raft.LogCommand, Data: fmt.Appendf(nil, "entry %d of a log", index)}
+}
+
+const fuzzedEntries = 20
+
+// FuzzDamagedLog damages one file of a log, by bits or by length: the log either
+// does not open, or gives every entry as it was written. It never panics, and
+// never gives anything else.
+func FuzzDamagedLog(f *testing.F) {
+	f.Add(uint8(0), uint8(0), uint32(0), []byte{1}, false)
+	f.Add(uint8(1), uint8(3), uint32(40), []byte{0xff, 0xff}, false)
+	f.Add(uint8(0), uint8(2), uint32(100), []byte{}, true)
+	stored := map[string]storedFiles{}
+	f.Fuzz(func(t *testing.T, backend, which uint8, at uint32, flips []byte, cut bool) {
+		store := []string{LogStoreWAL, LogStoreBoltDB}[backend%2]
+		if stored[store] == nil {
+			stored[store] = logOf(t, store, fuzzedEntries)
+		}
+		// Only files of the log: those of the node's identity have tests of their own.
+		var names []string
+		for name := range stored[store] {
+			if filepath.Dir(name) != "." {
+				names = append(names, name)
+			}
+		}
+		slices.Sort(names)
+		name := names[int(which)%len(names)]
+		damaged := bytes.Clone(stored[store][name])
+		if len(damaged) == 0 {
+			return
+		}
+		at %= uint32(len(damaged))
+		if cut {
+			damaged = damaged[:at]
+		}
+		for i, flip := range flips {
+			if i += int(at); i < len(damaged) {
+				damaged[i] ^= flip
+			}
+		}
+		h := &storeHarness{t: t, path: t.TempDir(), cfg: Config{Log: LogPolicy{Store: store, SegmentBytes: 64 << 10}}.WithDefaults()}
+		for other, content := range stored[store] {
+			if other == name {
+				content = damaged
+			}
+			path := filepath.Join(h.path, other)
+			if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(path, content, 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if h.open() != nil {
+			return
+		}
+		defer h.close()
+		for i := uint64(1); i <= fuzzedEntries; i++ {
+			var got raft.Log
+			if err := h.log.GetLog(i, &got); err != nil {
+				return // reported as damage, which is the end of the node
+			}
+			if want := fuzzedEntry(i); got.Index != want.Index || got.Term != want.Term || !bytes.Equal(got.Data, want.Data) {
+				t.Fatalf("%s of %s: entry %d became %+v", name, store, i, got)
+			}
+		}
+	})
+}

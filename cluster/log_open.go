@@ -1,0 +1,163 @@
+package cluster
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+	"github.com/hashicorp/raft"
+	raftboltdb "github.com/hashicorp/raft-boltdb/v2"
+	wal "github.com/hashicorp/raft-wal"
+	"github.com/hashicorp/raft-wal/metadb"
+
+	"github.com/seriatimq/seriatim/fsm/plant"
+)
+
+const (
+	// boltLogMmapBytes is mapped from the start, because growing the map
+	// stops all readers and writers.
+	boltLogMmapBytes = 256 << 20
+	// boltLockTimeout is how long opening waits for another process to let
+	// go of a file; the lock of the data directory comes before it.
+	boltLockTimeout = time.Second
+)
+
+// openLogStore opens the log in the group's directory.
+func openLogStore(dir *dataDir, cfg Config, guard *diskGuard, logger hclog.Logger) (*logStore, error) {
+	name, other := walName, boltName
+	if cfg.Log.Store == LogStoreBoltDB {
+		name, other = boltName, walName
+	}
+	if found, err := exists(dir.groupFile(other)); err != nil {
+		return nil, err
+	} else if found {
+		return nil, fmt.Errorf("%s exists: this data directory was made with the other log store, start the node with that one", dir.groupFile(other))
+	}
+	path := dir.groupFile(name)
+	if found, err := exists(path); err != nil {
+		return nil, err
+	} else if !found && dir.logMarked.Load() {
+		return nil, guard.fail(ExitLostData, fmt.Errorf("the log %s is gone: %w; %s", path, errLostData, replaceNode))
+	}
+	if !dir.logMarked.Load() && name == boltName && checkBolt(path) != nil {
+		// A power cut while it was made left its name without its content. The
+		// other store renames its file when it is whole.
+		if err := guard.write("begin "+path+" again", func() error { return os.Remove(path) }); err != nil {
+			return nil, err
+		}
+	}
+	backend, err := openLogBackend(path, cfg.Log, cfg.Clock.Wall(), logger)
+	if errors.As(err, new(syscall.Errno)) && !errors.Is(err, os.ErrNotExist) {
+		return nil, guard.fail(ExitDiskError, fmt.Errorf("open the log %s: %w; check the disk of the data directory before starting this node again", path, err))
+	}
+	if err != nil {
+		return nil, guard.fail(ExitChecksum, fmt.Errorf("open the log %s: %w; %s", path, err, replaceNode))
+	}
+	markPath := dir.groupFile(logMarkName)
+	mark, err := openLogMark(markPath, !dir.logMarked.Load())
+	if err != nil {
+		return nil, errors.Join(guard.fail(markExitCode(err), fmt.Errorf("open the end mark of the log: %w; %s", err, replaceNode)), backend.Close())
+	}
+	store := &logStore{
+		backend:    backend,
+		path:       path,
+		guard:      guard,
+		mark:       mark,
+		cache:      &logCache{limit: cfg.Log.CacheBytes},
+		sizes:      newLogSizes(cfg.Snapshot.TrailingBytes),
+		firstWrite: dir.markLog,
+		grown:      make(chan struct{}, 1),
+		appendName: "append to the log " + path,
+		deleteName: "shorten the log " + path,
+	}
+	store.threshold.Store(cfg.Snapshot.LogBytes)
+	return store, nil
+}
+
+func markExitCode(err error) ExitCode {
+	switch {
+	case errors.Is(err, errLostData):
+		return ExitLostData
+	case errors.Is(err, errDamaged):
+		return ExitChecksum
+	default:
+		return ExitDiskError
+	}
+}
+
+// openLogBackend opens a library's store, which may panic on damaged files.
+func openLogBackend(path string, policy LogPolicy, now time.Time, logger hclog.Logger) (backend logBackend, err error) {
+	defer func() {
+		if broken := recover(); broken != nil {
+			err = fmt.Errorf("%w: %v", errDamaged, broken)
+		}
+	}()
+	if policy.Store == LogStoreBoltDB {
+		if err := checkBolt(path); err != nil {
+			return nil, err
+		}
+		return raftboltdb.New(raftboltdb.Options{Path: path, BoltOptions: boltOptions(boltLogMmapBytes), NoSync: plant.Is(1)})
+	}
+	if err := os.MkdirAll(path, 0o700); err != nil {
+		return nil, err
+	}
+	if err := checkBolt(filepath.Join(path, metadb.FileName)); err != nil {
+		return nil, err
+	}
+	if err := finishTail(path, policy.SegmentBytes, now); err != nil {
+		return nil, err
+	}
+	// 0.4.2 at the least: earlier ones cannot read, after a restart, a segment
+	// whose end was deleted, and may delete beside a rotation.
+	return wal.Open(path, wal.WithSegmentSize(policy.SegmentBytes), wal.WithLogger(logger))
+}
+
+// verify reads the whole log once. It returns the last index, and makes
+// sure that log and snapshot (its index, 0 if none) join without a gap, that
+// every entry is what was written, and that none is missing at the end.
+func (s *logStore) verify(snapshot uint64, marked bool) (last uint64, err error) {
+	first, err := s.FirstIndex()
+	if err != nil {
+		return 0, err
+	}
+	last, err = s.LastIndex()
+	if err != nil {
+		return 0, err
+	}
+	lost := func(format string, args ...any) error {
+		return s.guard.fail(ExitLostData, fmt.Errorf("the log %s: "+format+"; %s", append(append([]any{s.path}, args...), replaceNode)...))
+	}
+	if s.mark.index > last {
+		return 0, s.damaged(fmt.Errorf("it ends at entry %d, but entry %d was on disk: %w", last, s.mark.index, errLogCut))
+	}
+	if last == 0 && snapshot == 0 && marked {
+		return 0, lost("it is empty and there is no snapshot: %w", errLostData)
+	}
+	if last > 0 && first > snapshot+1 {
+		return 0, lost("it begins at entry %d, but the newest snapshot ends at %d: %w", first, snapshot, errLostData)
+	}
+	term := uint64(0)
+	for index := first; index <= last && last > 0; index++ {
+		var entry raft.Log
+		if err := s.GetLog(index, &entry); err != nil {
+			if errors.Is(err, raft.ErrLogNotFound) {
+				err = s.damaged(fmt.Errorf("entry %d is missing: %w", index, errDamaged))
+			}
+			return 0, err
+		}
+		if entry.Term < term {
+			return 0, s.damaged(fmt.Errorf("the term falls at entry %d: %w", index, errDamaged))
+		}
+		term = entry.Term
+		s.sizes.add(index, entryBytes(&entry))
+		if index <= snapshot {
+			s.baseline.Store(s.sizes.appended())
+		}
+	}
+	s.signalGrown()
+	return last, nil
+}

@@ -1,0 +1,78 @@
+package cluster
+
+import (
+	"fmt"
+
+	"github.com/hashicorp/raft"
+)
+
+// Settling ends what raft issue 697 leaves open even with a monotonic log store.
+// A follower whose log contradicts a snapshot gets it installed, and its log is
+// wiped; but the library goes on believing in the last entry of the old log. If
+// that lies at or behind the snapshot's end, it refuses the entries that follow
+// the snapshot, the leader sends the snapshot again, and so on for ever.
+//
+// So the leader follows each installed snapshot with one message: append an
+// entry with the index and term of the snapshot's end, after nothing. The
+// follower's library compares it with the entry it believes to have, for which
+// its log store shows one of no term; it drops the old log, which is gone
+// already, appends the new entry, which the log store leaves out, and from then
+// on believes what is true: that it knows everything up to the snapshot's end and
+// nothing after it.
+//
+// The entry is never stored, because its content is not that of the real entry
+// at this index, which a later leader must be able to send.
+
+// settleMark is the Extensions of such an entry.
+const settleMark = "settle"
+
+func settleEntry(index, term uint64) *raft.Log {
+	return &raft.Log{Index: index, Term: term, Type: raft.LogNoop, Extensions: []byte(settleMark)}
+}
+
+func settles(entries []*raft.Log) bool {
+	return len(entries) == 1 && entries[0].Type == raft.LogNoop && string(entries[0].Extensions) == settleMark
+}
+
+// expectSettling is called when a snapshot that ends at index was installed and
+// the log is about to be wiped. A log that ends before it needs no settling.
+func (s *logStore) expectSettling(index uint64) error {
+	last, err := s.LastIndex()
+	if err != nil {
+		return err
+	}
+	s.settling.Store(0)
+	if last >= index {
+		s.settling.Store(index)
+	}
+	return nil
+}
+
+// settledEntry is what the library sees at the end of an installed snapshot: an
+// entry that differs from every other. Until it is settled this node cannot lead,
+// so nobody gets it from here: its last term is older than that of the snapshot.
+func (s *logStore) settledEntry(index uint64, entry *raft.Log) bool {
+	if index == 0 || s.settling.Load() != index {
+		return false
+	}
+	*entry = raft.Log{Index: index, Type: raft.LogNoop}
+	return true
+}
+
+// settle tells a follower that has installed a snapshot where its log now ends.
+func (t *raftTransport) settle(id raft.ServerID, target raft.ServerAddress, installed *raft.InstallSnapshotRequest) error {
+	request := &raft.AppendEntriesRequest{
+		RPCHeader: installed.RPCHeader,
+		Term:      installed.Term,
+		Leader:    installed.Leader,
+		Entries:   []*raft.Log{settleEntry(installed.LastLogIndex, installed.LastLogTerm)},
+	}
+	var answer raft.AppendEntriesResponse
+	if err := t.NetworkTransport.AppendEntries(id, target, request, &answer); err != nil {
+		return fmt.Errorf("settle the log behind the snapshot: %w", err)
+	}
+	if !answer.Success {
+		return fmt.Errorf("node %s did not settle its log behind the snapshot", id)
+	}
+	return nil
+}

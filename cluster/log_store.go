@@ -1,0 +1,222 @@
+package cluster
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"sync/atomic"
+	"syscall"
+
+	"github.com/hashicorp/raft"
+
+	"github.com/seriatimq/seriatim/fsm/failpoint"
+)
+
+// logBackend is a log store of a library.
+type logBackend interface {
+	raft.LogStore
+	io.Closer
+}
+
+// logStore is the log as the consensus library sees it: a library's store
+// behind checksums, the disk guard, a mark of its end and a cache bounded in
+// bytes. Safe for concurrent use, with one writer as the library promises.
+type logStore struct {
+	backend logBackend
+	path    string // named in errors
+	guard   *diskGuard
+	mark    *logMark
+	cache   *logCache
+	sizes   *logSizes
+
+	// firstWrite is called after each append until it was durable once.
+	firstWrite func() error
+
+	settling atomic.Uint64 // end of an installed snapshot, see log_settle.go
+
+	// grown is signalled when so many bytes were appended that a snapshot is
+	// due. Capacity one: a signal that waits stands for all that follow.
+	grown     chan struct{}
+	baseline  atomic.Int64 // value of sizes.appended at the last snapshot
+	threshold atomic.Int64 // bytes after it at which to signal
+
+	appendName string // of the operations, built once
+	deleteName string
+}
+
+var (
+	_ raft.LogStore          = (*logStore)(nil)
+	_ raft.MonotonicLogStore = (*logStore)(nil)
+)
+
+// IsMonotonic is true for both backends. The wal accepts no gaps; for bbolt it
+// makes the library wipe the log after it installed a snapshot, instead of
+// keeping entries that may contradict the snapshot, over which leader and
+// follower would exchange the same snapshot for ever (raft issue 697). The rest
+// of that issue is in log_settle.go.
+func (s *logStore) IsMonotonic() bool { return true }
+
+// FirstIndex is the index of the oldest entry, 0 if there is none.
+func (s *logStore) FirstIndex() (uint64, error) {
+	index, err := s.backend.FirstIndex()
+	return index, s.readError(err)
+}
+
+// LastIndex is the index of the newest entry, 0 if there is none.
+func (s *logStore) LastIndex() (uint64, error) {
+	index, err := s.backend.LastIndex()
+	return index, s.readError(err)
+}
+
+// GetLog reads one entry. raft.ErrLogNotFound is the only error after which
+// the node goes on.
+func (s *logStore) GetLog(index uint64, entry *raft.Log) error {
+	if s.cache.get(index, entry) || s.settledEntry(index, entry) {
+		return nil
+	}
+	err := readEntry(s.backend, index, entry)
+	if errors.Is(err, raft.ErrLogNotFound) {
+		if s.holds(index) {
+			return s.damaged(fmt.Errorf("entry %d is missing: %w", index, errDamaged))
+		}
+		return raft.ErrLogNotFound
+	}
+	if err != nil {
+		return s.readError(err)
+	}
+	if err := unsealEntry(index, entry); err != nil {
+		return s.damaged(err)
+	}
+	return nil
+}
+
+// readEntry reads from a backend, whose decoders panic on some damaged input.
+func readEntry(backend logBackend, index uint64, entry *raft.Log) (err error) {
+	defer func() {
+		if broken := recover(); broken != nil {
+			err = fmt.Errorf("entry %d cannot be decoded: %w (%v)", index, errDamaged, broken)
+		}
+	}()
+	return backend.GetLog(index, entry)
+}
+
+// holds reports whether index should be in the log. It is asked after a read
+// found nothing, so that an entry compacted meanwhile does not count.
+func (s *logStore) holds(index uint64) bool {
+	first, err := s.backend.FirstIndex()
+	if err != nil || first == 0 || index < first {
+		return false
+	}
+	last, err := s.backend.LastIndex()
+	return err == nil && index <= last
+}
+
+// StoreLog appends one entry.
+func (s *logStore) StoreLog(entry *raft.Log) error { return s.StoreLogs([]*raft.Log{entry}) }
+
+// StoreLogs appends entries; when it returns nil they are on disk.
+func (s *logStore) StoreLogs(entries []*raft.Log) error {
+	if len(entries) == 0 {
+		return nil
+	}
+	s.settling.Store(0)
+	if settles(entries) {
+		return nil
+	}
+	sealed := sealEntries(entries)
+	err := s.guard.write(s.appendName, func() error {
+		if err := failpoint.Hit("store-logs-before"); err != nil {
+			return err
+		}
+		if err := s.backend.StoreLogs(sealed); err != nil {
+			return err
+		}
+		if err := s.mark.raise(entries[len(entries)-1].Index); err != nil {
+			return err
+		}
+		return errors.Join(s.firstWrite(), failpoint.Hit("store-logs-after"))
+	})
+	if err != nil {
+		return err
+	}
+	s.cache.add(entries)
+	for _, entry := range entries {
+		s.sizes.add(entry.Index, entryBytes(entry))
+	}
+	s.signalGrown()
+	return nil
+}
+
+// DeleteRange removes entries from the beginning or from the end of the log.
+func (s *logStore) DeleteRange(from, to uint64) error {
+	last, err := s.LastIndex()
+	if err != nil {
+		return err
+	}
+	first, err := s.FirstIndex()
+	if err != nil {
+		return err
+	}
+	if last == 0 {
+		return nil
+	}
+	s.cache.forget()
+	err = s.guard.write(s.deleteName, func() error {
+		if err := failpoint.Hit("log-truncate-before"); err != nil {
+			return err
+		}
+		if to >= last {
+			end := uint64(0)
+			if from > first {
+				end = from - 1
+			}
+			if err := s.mark.lower(end); err != nil {
+				return err
+			}
+		}
+		return errors.Join(s.backend.DeleteRange(from, to), failpoint.Hit("log-truncate-after"))
+	})
+	// Between the first forget and the deletion a reader cannot have filled
+	// the cache: only StoreLogs does, and the library does not append while
+	// it deletes from the end.
+	if to >= last {
+		s.sizes.forgetFrom(from)
+	} else {
+		s.sizes.forgetBefore(to + 1)
+	}
+	return err
+}
+
+// kind is the type of the entry at index.
+func (s *logStore) kind(index uint64) (raft.LogType, error) {
+	var entry raft.Log
+	err := s.GetLog(index, &entry)
+	return entry.Type, err
+}
+
+// signalGrown signals if a snapshot is due.
+func (s *logStore) signalGrown() {
+	if s.sizes.appended()-s.baseline.Load() < s.threshold.Load() {
+		return
+	}
+	select {
+	case s.grown <- struct{}{}:
+	default:
+	}
+}
+
+func (s *logStore) readError(err error) error {
+	if err == nil {
+		return nil
+	}
+	if errors.Is(err, syscall.EIO) {
+		return s.guard.fail(ExitDiskError, fmt.Errorf("read the log %s: %w", s.path, err))
+	}
+	return s.damaged(err)
+}
+
+func (s *logStore) damaged(err error) error {
+	return s.guard.fail(ExitChecksum, fmt.Errorf("the log %s cannot be used: %w; %s", s.path, err, replaceNode))
+}
+
+func (s *logStore) close() error { return errors.Join(s.backend.Close(), s.mark.close()) }

@@ -1,0 +1,402 @@
+package cluster
+
+import (
+	"bytes"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/hashicorp/go-hclog"
+	"github.com/hashicorp/raft"
+	"pgregory.net/rapid"
+)
+
+// storeHarness opens and reopens the log of one data directory.
+type storeHarness struct {
+	t      *testing.T
+	cfg    Config
+	path   string
+	dir    *dataDir
+	log    *logStore
+	record *fatalRecord
+}
+
+func newStoreHarness(t *testing.T, store string) *storeHarness {
+	t.Helper()
+	h := &storeHarness{t: t, path: t.TempDir()}
+	h.cfg = Config{Log: LogPolicy{Store: store, SegmentBytes: 64 << 10}}.WithDefaults()
+	if err := h.open(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(h.close)
+	return h
+}
+
+// open opens and verifies, as a group does.
+func (h *storeHarness) open() error {
+	h.record = newFatalRecord()
+	guard := &diskGuard{deadline: time.Minute, fatal: h.record.fatal}
+	dir, err := openDataDir(h.path, "a", rand.Reader)
+	if err != nil {
+		return err
+	}
+	h.dir = dir
+	marked := h.dir.logMarked.Load()
+	log, err := openLogStore(h.dir, h.cfg, guard, hclog.NewNullLogger())
+	if err != nil {
+		h.dir.close()
+		return err
+	}
+	h.log = log
+	if _, err := log.verify(0, marked); err != nil {
+		h.close()
+		return err
+	}
+	return nil
+}
+
+func (h *storeHarness) close() {
+	if h.log == nil {
+		return
+	}
+	if err := errors.Join(h.log.close(), h.dir.close()); err != nil {
+		h.t.Error(err)
+	}
+	h.log = nil
+}
+
+func (h *storeHarness) reopen() error {
+	h.close()
+	return h.open()
+}
+
+func (h *storeHarness) store(from, to uint64) {
+	h.t.Helper()
+	if err := h.log.StoreLogs(testLogs(from, to)); err != nil {
+		h.t.Fatal(err)
+	}
+}
+
+// want checks which entries are there and what they hold.
+func (h *storeHarness) want(first, last uint64) {
+	h.t.Helper()
+	gotFirst, err1 := h.log.FirstIndex()
+	gotLast, err2 := h.log.LastIndex()
+	if err := errors.Join(err1, err2); err != nil || gotFirst != first || gotLast != last {
+		h.t.Fatalf("entries %d to %d (%v), want %d to %d", gotFirst, gotLast, err, first, last)
+	}
+	for index := first; index <= last && last > 0; index++ {
+		var got raft.Log
+		if err := h.log.GetLog(index, &got); err != nil {
+			h.t.Fatal(err)
+		}
+		want := *testLogs(index, index)[0]
+		got.AppendedAt = want.AppendedAt
+		if diff := cmp.Diff(want, got); diff != "" {
+			h.t.Fatalf("entry %d: %s", index, diff)
+		}
+	}
+	var none raft.Log
+	if err := h.log.GetLog(last+1, &none); !errors.Is(err, raft.ErrLogNotFound) {
+		h.t.Fatalf("after the last entry: %v", err)
+	}
+}
+
+func testLogs(from, to uint64) []*raft.Log {
+	var logs []*raft.Log
+	for index := from; index <= to; index++ {
+		entry := &raft.Log{Index: index, Term: 1 + index/10, Type: raft.LogCommand, Data: bytes.Repeat([]byte(fmt.Sprintf("entry %04d;", index)), 20)}
+		if index%3 == 0 {
+			entry.Extensions = []byte("of another layer")
+		}
+		if index%7 == 0 {
+			entry.Type, entry.Data = raft.LogNoop, nil
+		}
+		logs = append(logs, entry)
+	}
+	return logs
+}
+
+func bothStores(t *testing.T, test func(t *testing.T, store string)) {
+	for _, store := range []string{LogStoreWAL, LogStoreBoltDB} {
+		t.Run(store, func(t *testing.T) { test(t, store) })
+	}
+}
+
+func TestLogStoreKeepsEntries(t *testing.T) {
+	bothStores(t, func(t *testing.T, store string) {
+		h := newStoreHarness(t, store)
+		if !h.log.IsMonotonic() {
+			t.Fatal("the library would keep contradicting entries after a snapshot (raft issue 697)")
+		}
+		h.want(0, 0)
+		h.store(1, 30)
+		h.want(1, 30) // from the cache
+		if err := h.reopen(); err != nil {
+			t.Fatal(err)
+		}
+		h.want(1, 30) // from disk, without checksums
+		h.store(31, 400)
+		if err := h.log.DeleteRange(1, 250); err != nil {
+			t.Fatal(err)
+		}
+		h.want(251, 400)
+		if err := h.log.DeleteRange(300, 400); err != nil {
+			t.Fatal(err)
+		}
+		h.want(251, 299)
+		h.store(300, 310)
+		h.want(251, 310)
+	})
+}
+
+func TestLogStoreMayBeEmptiedAfterASnapshot(t *testing.T) {
+	bothStores(t, func(t *testing.T, store string) {
+		h := newStoreHarness(t, store)
+		h.store(1, 20)
+		if err := h.log.DeleteRange(1, 20); err != nil {
+			t.Fatal(err)
+		}
+		h.want(0, 0)
+		h.store(50, 60) // where the installed snapshot ended
+		h.want(50, 60)
+		h.close()
+		err := h.open()
+		if codes, _ := h.record.all(); !errors.Is(err, errLostData) || !slices.Equal(codes, []ExitCode{ExitLostData}) {
+			t.Fatalf("a log that begins at 50 without a snapshot was accepted: %v, %v", err, codes)
+		}
+	})
+}
+
+func TestLogStoreRefusesDamage(t *testing.T) {
+	tests := []struct {
+		name   string
+		stores []string
+		damage func(t *testing.T, h *storeHarness)
+		code   ExitCode
+		names  string // in the message
+	}{
+		{"a flipped bit in an entry", []string{LogStoreWAL, LogStoreBoltDB}, func(t *testing.T, h *storeHarness) {
+			flipBitIn(t, h.path, "entry 0025;")
+		}, ExitChecksum, "log"},
+		{"a flipped bit in the extensions", []string{LogStoreWAL, LogStoreBoltDB}, func(t *testing.T, h *storeHarness) {
+			flipBitIn(t, h.path, "of another layer")
+		}, ExitChecksum, "log"},
+		{"a log that was cut short", []string{LogStoreWAL}, func(t *testing.T, h *storeHarness) {
+			segments, err := filepath.Glob(filepath.Join(h.path, groupDirName, walName, "*.wal"))
+			if err != nil || len(segments) == 0 {
+				t.Fatal(segments, err)
+			}
+			zeroFrom(t, segments[len(segments)-1], "entry 0038;")
+		}, ExitChecksum, walName},
+		{"a database that was cut short", []string{LogStoreBoltDB}, func(t *testing.T, h *storeHarness) {
+			if err := os.Truncate(filepath.Join(h.path, groupDirName, boltName), 8<<10); err != nil {
+				t.Fatal(err)
+			}
+		}, ExitChecksum, boltName},
+		{"the log removed", []string{LogStoreWAL}, func(t *testing.T, h *storeHarness) {
+			removeFile(t, filepath.Join(h.path, groupDirName, walName))
+		}, ExitLostData, walName},
+		{"the database removed", []string{LogStoreBoltDB}, func(t *testing.T, h *storeHarness) {
+			removeFile(t, filepath.Join(h.path, groupDirName, boltName))
+		}, ExitLostData, boltName},
+		{"the end mark removed", []string{LogStoreWAL}, func(t *testing.T, h *storeHarness) {
+			removeFile(t, filepath.Join(h.path, groupDirName, logMarkName))
+		}, ExitLostData, logMarkName},
+		{"the end mark damaged", []string{LogStoreWAL}, func(t *testing.T, h *storeHarness) {
+			flipBit(t, filepath.Join(h.path, groupDirName, logMarkName), 9)
+		}, ExitChecksum, logMarkName},
+	}
+	for _, test := range tests {
+		for _, store := range test.stores {
+			t.Run(test.name+"/"+store, func(t *testing.T) {
+				h := newStoreHarness(t, store)
+				h.store(1, 40)
+				h.close()
+				test.damage(t, h)
+				err := h.open()
+				codes, _ := h.record.all()
+				if err == nil || !slices.Equal(codes, []ExitCode{test.code}) {
+					t.Fatalf("got %v, exit codes %v, want %d", err, codes, test.code)
+				}
+				if !strings.Contains(err.Error(), filepath.Join(h.path, groupDirName, test.names)) || !strings.Contains(err.Error(), "new member") {
+					t.Errorf("the message does not name the file and say what to do: %v", err)
+				}
+			})
+		}
+	}
+}
+
+func TestLogStoreRefusesTheOtherStoresDirectory(t *testing.T) {
+	h := newStoreHarness(t, LogStoreBoltDB)
+	h.store(1, 3)
+	h.close()
+	h.cfg.Log.Store = LogStoreWAL
+	if err := h.open(); err == nil || !strings.Contains(err.Error(), boltName) {
+		t.Fatalf("got %v", err)
+	}
+}
+
+// brokenBackend is a log store whose disk fails.
+type brokenBackend struct {
+	logBackend
+	err error
+}
+
+func (b *brokenBackend) StoreLogs([]*raft.Log) error { return b.err }
+
+func TestLogStoreEndsAfterAFailedAppend(t *testing.T) {
+	h := newStoreHarness(t, LogStoreWAL)
+	h.store(1, 3)
+	sound := h.log.backend
+	h.log.backend = &brokenBackend{logBackend: sound, err: syscall.EIO}
+	if err := h.log.StoreLogs(testLogs(4, 5)); !errors.Is(err, syscall.EIO) {
+		t.Fatalf("got %v", err)
+	}
+	h.log.backend = sound // the kernel may report the next sync as good
+	if err := h.log.StoreLogs(testLogs(4, 5)); !errors.Is(err, syscall.EIO) {
+		t.Fatalf("an append after the failed one: %v", err)
+	}
+	if codes, _ := h.record.all(); !slices.Equal(codes, []ExitCode{ExitDiskError}) {
+		t.Fatalf("exit codes %v", codes)
+	}
+	if err := h.reopen(); err != nil {
+		t.Fatal(err)
+	}
+	h.want(1, 3)
+}
+
+func TestEntryChecksumCoversEveryField(t *testing.T) {
+	change := map[string]func(*raft.Log){
+		"index":      func(l *raft.Log) { l.Index++ },
+		"term":       func(l *raft.Log) { l.Term++ },
+		"type":       func(l *raft.Log) { l.Type = raft.LogBarrier },
+		"data":       func(l *raft.Log) { l.Data[3] ^= 4 },
+		"extensions": func(l *raft.Log) { l.Extensions[0] ^= 1 },
+		"cut":        func(l *raft.Log) { l.Extensions = l.Extensions[:3] },
+		"moved":      func(l *raft.Log) { l.Data, l.Extensions = l.Data[:9], append([]byte{l.Data[9]}, l.Extensions...) },
+	}
+	for name, damage := range change {
+		t.Run(name, func(t *testing.T) {
+			sealed := sealEntries([]*raft.Log{{Index: 9, Term: 2, Data: []byte("0123456789"), Extensions: []byte("x")}})[0]
+			damage(sealed)
+			if err := unsealEntry(9, sealed); !errors.Is(err, errDamaged) {
+				t.Fatalf("got %v", err)
+			}
+		})
+	}
+}
+
+func TestLogCacheHoldsTheNewestWithinItsBytes(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		limit := rapid.IntRange(0, 4000).Draw(t, "limit")
+		cache := &logCache{limit: limit}
+		next := uint64(1)
+		var entries []*raft.Log
+		t.Repeat(map[string]func(*rapid.T){
+			"add": func(t *rapid.T) {
+				entry := &raft.Log{Index: next, Data: make([]byte, rapid.IntRange(0, 1000).Draw(t, "bytes"))}
+				entries = append(entries, entry)
+				cache.add([]*raft.Log{entry})
+				next++
+			},
+			"jump":   func(t *rapid.T) { entries = nil; next += 10 },
+			"forget": func(t *rapid.T) { entries = nil; cache.forget() },
+			"": func(t *rapid.T) {
+				held, bytes := 0, 0
+				for i, entry := range entries {
+					var got raft.Log
+					if cache.get(entry.Index, &got) {
+						held++
+						bytes += entryBytes(entry)
+						if got.Index != entry.Index || len(got.Data) != len(entry.Data) {
+							t.Fatalf("entry %d came back as another", entry.Index)
+						}
+					} else if held > 0 {
+						t.Fatalf("entry %d is missing after entry %d", entry.Index, entries[i-1].Index)
+					}
+				}
+				if bytes > limit {
+					t.Fatalf("%d bytes are held, the limit is %d", bytes, limit)
+				}
+				if n := len(entries); n > 0 && entryBytes(entries[n-1]) <= limit && held == 0 {
+					t.Fatal("the newest entry is not held")
+				}
+			},
+		})
+	})
+}
+
+func TestLogSizesTrailing(t *testing.T) {
+	sizes := newLogSizes(1600) // points every 100 bytes
+	for index := uint64(1); index <= 100; index++ {
+		sizes.add(index, 50)
+	}
+	tests := []struct{ bytes, least, most int64 }{
+		{0, 0, 2}, {100, 0, 2}, {1000, 16, 20}, {4950, 95, 100}, {1 << 40, 100, 100},
+	}
+	for _, test := range tests {
+		if got := int64(sizes.trailing(100, test.bytes)); got < test.least || got > test.most {
+			t.Errorf("trailing %d bytes: %d entries, want %d to %d", test.bytes, got, test.least, test.most)
+		}
+	}
+	sizes.forgetBefore(60)
+	sizes.forgetFrom(81)
+	if got := sizes.trailing(80, 1<<40); got != 80 {
+		t.Errorf("after shortening: %d", got)
+	}
+}
+
+// flipBitIn flips one bit of every occurrence of text in the log.
+func flipBitIn(t *testing.T, dir, text string) {
+	t.Helper()
+	found := false
+	err := filepath.WalkDir(filepath.Join(dir, groupDirName), func(path string, entry os.DirEntry, err error) error {
+		if err != nil || entry.IsDir() || strings.Contains(path, snapshotsDir) {
+			return err
+		}
+		content, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		for offset := bytes.Index(content, []byte(text)); offset >= 0; {
+			found = true
+			flipBit(t, path, int64(offset))
+			next := bytes.Index(content[offset+1:], []byte(text))
+			if next < 0 {
+				break
+			}
+			offset += 1 + next
+		}
+		return nil
+	})
+	if err != nil || !found {
+		t.Fatalf("%q is not stored: %v", text, err)
+	}
+}
+
+// zeroFrom overwrites a file with zeros from the first occurrence of text on, as
+// preallocated files look where nothing was written yet.
+func zeroFrom(t *testing.T, path, text string) {
+	t.Helper()
+	content, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	offset := bytes.Index(content, []byte(text))
+	if offset < 0 {
+		t.Fatalf("%q is not in %s", text, path)
+	}
+	clear(content[offset-64:])
+	if err := os.WriteFile(path, content, 0o600); err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,215 @@
+package cluster
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"time"
+)
+
+// MemberList is the membership of the cluster as its leader knows it. Its JSON
+// form is a contract with other programs.
+type MemberList struct {
+	ClusterID string `json:"clusterId"`
+	LeaderID  string `json:"leaderId"`
+	// Index is that of the entry which set the members; a change may name it
+	// to be made of exactly these members or not at all.
+	Index uint64 `json:"index"`
+	// Voters is up to how many voters learners are promoted by themselves.
+	Voters  int            `json:"voters"`
+	Members []MemberStatus `json:"members"`
+	// Waiting are live nodes that belong to no cluster yet.
+	Waiting []WaitingNode `json:"waiting"`
+}
+
+// MemberStatus is one member as the leader sees it.
+type MemberStatus struct {
+	NodeID  string `json:"nodeId"`
+	Name    string `json:"name"`
+	Role    string `json:"role"`    // leader, voter or learner
+	Healthy bool   `json:"healthy"` // it answers the leader
+	Address string `json:"address"`
+	Version string `json:"version,omitempty"`
+	// LagEntries is how far its log is behind the leader's; -1: unknown.
+	LagEntries int64 `json:"lagEntries"`
+	// LastContactMs is how long ago the leader heard of it; -1: never.
+	LastContactMs int64 `json:"lastContactMs"`
+	// Note says what keeps a learner from being promoted.
+	Note string `json:"note,omitempty"`
+}
+
+// Roles of a MemberStatus.
+const (
+	roleLeader  = "leader"
+	roleVoter   = "voter"
+	roleLearner = "learner"
+)
+
+// WaitingNode is a node that gossip knows and that could be added.
+type WaitingNode struct {
+	NodeID  string `json:"nodeId"`
+	Name    string `json:"name"`
+	Address string `json:"address"`
+}
+
+// RefusalKind sorts the reasons for which a change of the members is refused.
+type RefusalKind string
+
+// Kinds of refusals.
+const (
+	RefusedUnknownNode RefusalKind = "unknown-node" // no such member or node
+	RefusedUnsafe      RefusalKind = "unsafe"       // it would endanger the quorum or skip a step
+	RefusedBusy        RefusalKind = "busy"         // another change is under way, or came before
+	RefusedPolicy      RefusalKind = "policy"       // the settings forbid it
+)
+
+// MembershipRefusal is why a change of the members was not made. Nothing has
+// changed.
+type MembershipRefusal struct {
+	Kind RefusalKind
+	Text string
+	Hint string // what to do instead; may be empty
+}
+
+// Error is the text without the hint.
+func (r *MembershipRefusal) Error() string { return r.Text }
+
+func refused(kind RefusalKind, hint, format string, args ...any) *MembershipRefusal {
+	return &MembershipRefusal{Kind: kind, Text: fmt.Sprintf(format, args...), Hint: hint}
+}
+
+// Change names a member, by node id or by a name that only one node has, and
+// optionally the index of the MemberList it was chosen from.
+type Change struct {
+	Node    string `json:"node"`
+	IfIndex uint64 `json:"ifIndex,omitempty"`
+}
+
+// Members asks the leader for the membership.
+func (n *Node) Members(ctx context.Context) (MemberList, error) {
+	answer, err := n.changeAtLeader(ctx, membershipRequest{Op: opMembers})
+	if err != nil {
+		return MemberList{}, err
+	}
+	return *answer.Members, nil
+}
+
+// LocalMembers is the membership as far as this node knows it, for when there is
+// no leader to ask.
+func (n *Node) LocalMembers() MemberList { return n.memberList() }
+
+// AddMember makes a waiting node a learner: it gets all data and has no vote.
+func (n *Node) AddMember(ctx context.Context, change Change) error {
+	return n.change(ctx, opAdd, change)
+}
+
+// RemoveMember takes a member out for good. A leader hands leadership over
+// first. A removed node ends by itself; its data is of no further use.
+func (n *Node) RemoveMember(ctx context.Context, change Change) error {
+	return n.change(ctx, opRemove, change)
+}
+
+// PromoteMember gives a learner that keeps up its vote.
+func (n *Node) PromoteMember(ctx context.Context, change Change) error {
+	return n.change(ctx, opPromote, change)
+}
+
+// ReplaceMember removes the lost voter of a name and gives its vote to the
+// learner that came back under the same name.
+func (n *Node) ReplaceMember(ctx context.Context, change Change) error {
+	return n.change(ctx, opReplace, change)
+}
+
+// MoveLeadership hands leadership to a voter, or to any if Node is empty.
+func (n *Node) MoveLeadership(ctx context.Context, change Change) error {
+	return n.change(ctx, opTransfer, change)
+}
+
+func (n *Node) change(ctx context.Context, op string, change Change) error {
+	_, err := n.changeAtLeader(ctx, membershipRequest{Op: op, Node: change.Node, IfIndex: change.IfIndex})
+	return err
+}
+
+// memberList describes the members, with what only the leader knows if this
+// node leads.
+func (n *Node) memberList() MemberList {
+	stats := n.group.Stats()
+	set, err := n.group.memberSet()
+	if err != nil {
+		n.log.Warn("the index of the members is unknown", "error", err)
+	}
+	list := MemberList{
+		ClusterID: n.group.clusterID(),
+		LeaderID:  stats.LeaderID,
+		Index:     set.index,
+		Voters:    n.votersWanted(),
+		Members:   []MemberStatus{},
+		Waiting:   []WaitingNode{},
+	}
+	view, members := n.group.gossip.view(), map[string]bool{}
+	heard := map[string]gossipMember{n.group.nodeID: {alive: true, Version: n.cfg.Version}}
+	for _, seen := range view {
+		heard[seen.NodeID] = seen
+	}
+	for _, m := range stats.Members {
+		members[m.NodeID] = true
+		// Index and members belong together: what is not committed yet is
+		// not part of them.
+		if set.index != 0 && !set.contains(m.NodeID) {
+			continue
+		}
+		m.Voter = m.Voter && (set.index == 0 || slices.Contains(set.voters, m.NodeID))
+		s := n.memberStatus(m, heard[m.NodeID].Version)
+		if list.LeaderID != n.group.nodeID {
+			s.Healthy = heard[m.NodeID].alive // the best this node knows
+		}
+		list.Members = append(list.Members, s)
+	}
+	slices.SortStableFunc(list.Members, func(a, b MemberStatus) int { return strings.Compare(a.Name, b.Name) })
+	for _, seen := range view {
+		if seen.alive && !members[seen.NodeID] && (seen.ClusterID == "" || seen.ClusterID == list.ClusterID) {
+			list.Waiting = append(list.Waiting, WaitingNode{NodeID: seen.NodeID, Name: seen.Name, Address: seen.Peer})
+		}
+	}
+	return list
+}
+
+func (n *Node) memberStatus(m Member, version string) MemberStatus {
+	s := MemberStatus{
+		NodeID: m.NodeID, Name: m.Name, Role: roleLearner, Address: m.PeerAddr, Version: version,
+		LagEntries: m.LagEntries, LastContactMs: m.LastContact,
+		Healthy: m.NodeID == n.group.nodeID || m.LastContact >= 0 && time.Duration(m.LastContact)*time.Millisecond <= n.silenceMax(),
+	}
+	switch {
+	case m.Leader:
+		s.Role = roleLeader
+	case m.Voter:
+		s.Role = roleVoter
+	}
+	return s
+}
+
+// silenceMax is how long a member may be silent and still count as healthy. A
+// leader speaks to each about every tenth of the heartbeat timeout; the rest is
+// for slow disks, behind which heartbeats wait.
+func (n *Node) silenceMax() time.Duration { return 4 * n.cfg.Timing.Heartbeat }
+
+// votersWanted is up to how many voters learners are promoted without being
+// asked for.
+func (n *Node) votersWanted() int {
+	if n.cfg.Members.Voters > 0 {
+		return n.cfg.Members.Voters
+	}
+	return max(n.cfg.BootstrapExpect, len(n.group.formation.promised().Founders))
+}
+
+// memberControl is what a node remembers of changes and of its operator's wish.
+type memberControl struct {
+	// changing is held while the members are changed. Capacity one: one
+	// change at a time.
+	changing      chan struct{}
+	drained       atomic.Bool
+	drainResigned atomic.Int64 // when a drained node last gave leadership away, monotonic
+}

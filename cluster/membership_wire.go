@@ -1,0 +1,223 @@
+package cluster
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"time"
+)
+
+// A connection of kind connMembers carries one membershipRequest and one
+// membershipAnswer, both JSON.
+
+// What a membershipRequest asks.
+const (
+	opMembers  = "members"
+	opAdd      = "add"
+	opRemove   = "remove"
+	opPromote  = "promote"
+	opReplace  = "replace"
+	opTransfer = "transfer"
+	opStanding = "standing" // is Node a member?
+	opJoin     = "join"     // From wants to become a learner
+	opInvite   = "invite"   // the asked node may write down that it joins
+)
+
+type membershipRequest struct {
+	Op      string `json:"op"`
+	From    string `json:"from"`              // node id of the asker
+	Cluster string `json:"cluster,omitempty"` // of the asker; empty before it joined one
+	Node    string `json:"node,omitempty"`    // whom it is about
+	IfIndex uint64 `json:"ifIndex,omitempty"`
+	// Final: execute here or not at all; a request is passed on once at most.
+	Final        bool              `json:"final,omitempty"`
+	BudgetMillis int64             `json:"budgetMillis,omitempty"`
+	Record       *membershipRecord `json:"record,omitempty"` // of an invitation
+	Proof        string            `json:"proof,omitempty"`  // of a join or invitation, see proofOf
+}
+
+// How a membershipRequest ended.
+const (
+	changeDone      = "done"
+	changeRefused   = "refused"
+	changeElsewhere = "elsewhere" // nothing happened: this node does not lead
+	changeUnknown   = "unknown"   // it may or may not happen
+)
+
+type membershipAnswer struct {
+	Verdict string            `json:"verdict"`
+	Kind    RefusalKind       `json:"kind,omitempty"`
+	Text    string            `json:"text,omitempty"`
+	Hint    string            `json:"hint,omitempty"`
+	Record  *membershipRecord `json:"record,omitempty"` // to write down before joining
+	Members *MemberList       `json:"members,omitempty"`
+	Removed bool              `json:"removed,omitempty"` // answer to standing
+}
+
+const (
+	membershipMessageMax = 1 << 20
+	// membershipBudget is how long a request may take when it does not say.
+	membershipBudget = 10 * time.Second
+	// membershipGrace is how much longer than its budget an answer is awaited.
+	membershipGrace = 2 * time.Second
+	// membershipServedMax bounds the requests served at once: operators and
+	// joining nodes are few.
+	membershipServedMax  = 32
+	membershipRetryPause = 100 * time.Millisecond
+)
+
+func answerOf(err error) membershipAnswer {
+	var refusal *MembershipRefusal
+	switch {
+	case err == nil:
+		return membershipAnswer{Verdict: changeDone}
+	case errors.As(err, &refusal):
+		return membershipAnswer{Verdict: changeRefused, Kind: refusal.Kind, Text: refusal.Text, Hint: refusal.Hint}
+	case errors.Is(err, ErrNotLeader):
+		return membershipAnswer{Verdict: changeElsewhere, Text: err.Error()}
+	default:
+		return membershipAnswer{Verdict: changeUnknown, Text: err.Error()}
+	}
+}
+
+// changeAtLeader executes a request at the leader, wherever that is, until it is
+// answered or ctx ends. All requests may be repeated: each names the state it
+// wants.
+func (n *Node) changeAtLeader(ctx context.Context, r membershipRequest) (membershipAnswer, error) {
+	r.From, r.Cluster = n.group.nodeID, n.group.clusterID()
+	if _, limited := ctx.Deadline(); !limited {
+		limited, cancel := context.WithTimeout(ctx, membershipBudget)
+		defer cancel()
+		ctx = limited
+	}
+	unknown, last := false, "no leader is known"
+	for {
+		changed := n.leaderMayChange()
+		answer, err := n.askLeader(ctx, r)
+		switch {
+		case err != nil:
+			unknown, last = true, err.Error()
+		case answer.Verdict == changeDone:
+			return answer, nil
+		case answer.Verdict == changeRefused:
+			// A node that was removed or replaced by a try whose answer got
+			// lost.
+			if unknown && (r.Op == opRemove || r.Op == opReplace) && answer.Kind == RefusedUnknownNode {
+				return membershipAnswer{Verdict: changeDone}, nil
+			}
+			return answer, &MembershipRefusal{Kind: answer.Kind, Text: answer.Text, Hint: answer.Hint}
+		case answer.Verdict == changeUnknown:
+			unknown, last = true, answer.Text
+		default:
+			if answer.Text != "" {
+				last = answer.Text
+			}
+		}
+		if !n.pause(ctx, changed, membershipRetryPause) {
+			kind := ErrUnavailable
+			if unknown && r.Op != opMembers && r.Op != opStanding {
+				kind = ErrOutcomeUnknown
+			}
+			return membershipAnswer{}, fmt.Errorf("%w: %s", kind, last)
+		}
+	}
+}
+
+// askLeader executes a request once, here or at the node that is known to lead.
+func (n *Node) askLeader(ctx context.Context, r membershipRequest) (membershipAnswer, error) {
+	if n.leads() {
+		return n.executeChange(ctx, r), nil
+	}
+	leader := n.group.Leadership().LeaderID
+	if leader == "" || leader == n.group.nodeID {
+		return membershipAnswer{Verdict: changeElsewhere, Text: "no leader is known"}, nil
+	}
+	r.Final = true
+	return n.askNode(ctx, leader, r)
+}
+
+// askNode sends one request to a node.
+func (n *Node) askNode(ctx context.Context, nodeID string, r membershipRequest) (membershipAnswer, error) {
+	r.BudgetMillis = membershipBudget.Milliseconds()
+	ctx, cancel := context.WithTimeout(ctx, membershipBudget+membershipGrace)
+	defer cancel()
+	conn, err := n.group.network.dialKind(ctx, nodeID, connMembers)
+	if err != nil {
+		return membershipAnswer{Verdict: changeElsewhere, Text: err.Error()}, nil //nolint:nilerr // nothing was sent, so nothing happened
+	}
+	defer conn.Close()
+	stop := context.AfterFunc(ctx, func() { conn.Close() })
+	defer stop()
+	if err := json.NewEncoder(conn).Encode(r); err != nil {
+		return membershipAnswer{}, fmt.Errorf("asking node %s: %w", nodeID, err)
+	}
+	var answer membershipAnswer
+	if err := json.NewDecoder(io.LimitReader(conn, membershipMessageMax)).Decode(&answer); err != nil {
+		return membershipAnswer{}, fmt.Errorf("awaiting the answer of node %s: %w", nodeID, err)
+	}
+	return answer, nil
+}
+
+// serveMembership answers the other nodes until the node closes.
+func (n *Node) serveMembership(listener net.Listener) {
+	unlisten := context.AfterFunc(n.life, func() { _ = listener.Close() }) // it ends Accept
+	defer unlisten()
+	slots := make(chan struct{}, membershipServedMax)
+	for {
+		conn, err := listener.Accept()
+		if err != nil {
+			return
+		}
+		select {
+		case slots <- struct{}{}:
+			n.running.Go(func() {
+				defer func() { <-slots }()
+				n.answerMembership(conn)
+			})
+		default:
+			conn.Close()
+		}
+	}
+}
+
+func (n *Node) answerMembership(conn net.Conn) {
+	defer conn.Close()
+	watchdog := time.AfterFunc(n.cfg.Timing.Dial, func() { conn.Close() })
+	var r membershipRequest
+	err := json.NewDecoder(io.LimitReader(conn, membershipMessageMax)).Decode(&r)
+	if !watchdog.Stop() || err != nil {
+		return
+	}
+	budget := membershipBudget
+	if r.BudgetMillis > 0 {
+		budget = time.Duration(r.BudgetMillis) * time.Millisecond
+	}
+	ctx, cancel := context.WithTimeout(n.closing, budget)
+	defer cancel()
+	stop := context.AfterFunc(n.life, func() { conn.Close() })
+	defer stop()
+	_ = json.NewEncoder(conn).Encode(n.membershipAnswer(ctx, r)) // whoever got no answer asks again
+}
+
+func (n *Node) membershipAnswer(ctx context.Context, r membershipRequest) membershipAnswer {
+	switch own := n.group.clusterID(); {
+	case r.Op == opInvite:
+		return answerOf(n.acceptInvitation(r))
+	case own == "":
+		return membershipAnswer{Verdict: changeElsewhere, Text: "node " + n.group.nodeID + " belongs to no cluster yet"}
+	case r.Cluster != own && (r.Op != opJoin || r.Cluster != ""):
+		return answerOf(refused(RefusedPolicy, "", "node %s belongs to cluster %s, not to %q", n.group.nodeID, own, r.Cluster))
+	case n.leads():
+		return n.executeChange(ctx, r)
+	case r.Final:
+		return membershipAnswer{Verdict: changeElsewhere, Text: "node " + n.group.nodeID + " does not lead"}
+	}
+	answer, err := n.askLeader(ctx, r)
+	if err != nil {
+		return membershipAnswer{Verdict: changeUnknown, Text: err.Error()}
+	}
+	return answer
+}

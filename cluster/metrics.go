@@ -1,0 +1,112 @@
+package cluster
+
+import "github.com/seriatimq/seriatim/queue"
+
+// MetricKind says how a Metric is to be read.
+type MetricKind uint8
+
+// Kinds of metrics, as Prometheus knows them.
+const (
+	Counter MetricKind = iota + 1
+	Gauge
+	Histogram
+)
+
+// Metric is one number, or one histogram, of this node.
+type Metric struct {
+	Name   string // as exported, with unit suffix
+	Help   string
+	Kind   MetricKind
+	Labels []MetricLabel
+	Value  float64 // of a Counter or a Gauge
+	// Buckets, Sum and Count belong to a Histogram. Buckets are cumulative
+	// and sorted by UpperBound; the infinite one is left out.
+	Buckets []MetricBucket
+	Sum     float64
+	Count   uint64
+}
+
+// MetricLabel is one label of a Metric.
+type MetricLabel struct{ Name, Value string }
+
+// MetricBucket counts the observations that were at most UpperBound.
+type MetricBucket struct {
+	UpperBound float64
+	Count      uint64
+}
+
+// Metrics are the numbers of this node, read at this moment.
+func (n *Node) Metrics() []Metric {
+	c := n.counts
+	metrics := make([]Metric, 0, 64)
+	for i := range c.results {
+		metrics = append(metrics, Metric{
+			Name:   "seriatim_cluster_calls_total",
+			Help:   "Commands, receives and reads of this node's clients by how they ended.",
+			Kind:   Counter,
+			Labels: []MetricLabel{{"result", resultNames[i]}},
+			Value:  float64(c.results[i].Load()),
+		})
+	}
+	counter := func(name, help string, value uint64) {
+		metrics = append(metrics, Metric{Name: name, Help: help, Kind: Counter, Value: float64(value)})
+	}
+	counter("seriatim_cluster_forwarded_total", "Attempts sent to the leader by this node.", c.forwarded.Load())
+	counter("seriatim_cluster_served_total", "Requests of other nodes taken on by this node.", c.served.Load())
+	counter("seriatim_cluster_retries_total", "Further attempts of calls whose first one met no leader or an unknown outcome.", c.retries.Load())
+	counter("seriatim_cluster_read_rounds_total", "Rounds in which this node proved its leadership for reads.", c.readRounds.Load())
+	counter("seriatim_cluster_ticks_total", "Clock commands proposed because a deadline was due and nothing else happened.", c.ticks.Load())
+	counter("seriatim_cluster_tenures_total", "Times this node became leader.", c.tenures.Load())
+	counter("seriatim_raft_proposals_total", "Log entries proposed by this node.", c.entries.Load())
+	metrics = append(metrics,
+		c.batchCommands.metric("seriatim_raft_batch_commands", "Commands per proposed log entry."),
+		c.batchBytes.metric("seriatim_raft_batch_bytes", "Bytes of commands per proposed log entry."))
+	m := &c.messages
+	counter("seriatim_messages_sent_total", "Messages accepted through this node.", m.sent.Load())
+	counter("seriatim_messages_received_total", "Messages handed out through this node.", m.received.Load())
+	counter("seriatim_messages_deleted_total", "Messages deleted through this node.", m.deleted.Load())
+	counter("seriatim_messages_expired_total", "Messages that passed their retention while this node led.", m.expired.Load())
+	counter("seriatim_messages_dead_lettered_total", "Messages moved to a dead-letter queue while this node led.", m.deadLettered.Load())
+	counter("seriatim_dedup_hits_total", "Sends through this node that were dropped as duplicates.", m.duplicate.Load())
+	counter("seriatim_receive_empty_total", "Receives through this node that found nothing.", m.emptyReceives.Load())
+	return n.groupMetrics(metrics)
+}
+
+// groupMetrics appends the numbers of the replicated log.
+func (n *Node) groupMetrics(metrics []Metric) []Metric {
+	gauge := func(name, help string, value float64, labels ...MetricLabel) {
+		metrics = append(metrics, Metric{Name: name, Help: help, Kind: Gauge, Value: value, Labels: labels})
+	}
+	stats := n.group.Stats()
+	waiting := 0
+	if t := n.tenure.Load(); t != nil {
+		waiting = t.polls.waitingCount()
+	}
+	leads := 0.0
+	if n.leads() {
+		leads = 1
+	}
+	gauge("seriatim_longpoll_waiters", "Receives that wait at this node, the leader, for a message.", float64(waiting))
+	gauge("seriatim_raft_is_leader", "1 if this node serves as the leader.", leads)
+	gauge("seriatim_raft_term", "The current term.", float64(stats.Term))
+	gauge("seriatim_raft_commit_index", "Highest log index known to be committed.", float64(stats.CommitIndex))
+	gauge("seriatim_raft_applied_index", "Highest log index applied here.", float64(stats.AppliedIndex))
+	gauge("seriatim_raft_apply_lag_entries", "Committed entries not yet applied here.", float64(max(stats.CommitIndex, stats.AppliedIndex)-stats.AppliedIndex))
+	gauge("seriatim_raft_last_snapshot_index", "Log index of the newest snapshot.", float64(stats.LastSnapshotIndex))
+	for _, m := range stats.Members {
+		if m.NodeID != n.group.nodeID && m.LagEntries >= 0 {
+			gauge("seriatim_raft_peer_lag_entries", "Log entries a member is behind this node, the leader.",
+				float64(m.LagEntries), MetricLabel{"peer", m.Name})
+		}
+	}
+	counter := func(name, help string, value uint64) {
+		metrics = append(metrics, Metric{Name: name, Help: help, Kind: Counter, Value: float64(value)})
+	}
+	counter("seriatim_raft_leader_changes_total", "Changes of the leader seen by this node.", stats.LeaderChanges)
+	counter("seriatim_raft_snapshots_taken_total", "Snapshots written by this node.", stats.SnapshotsTaken)
+	counter("seriatim_raft_snapshots_restored_total", "Snapshots restored by this node, at start or from the leader.", stats.SnapshotsRestored)
+	skew := n.replica.read(func(queue.View) {}).LogTime
+	gauge("seriatim_log_time_ahead_seconds", "Log time minus this node's clock; log time stands still while nothing is written.",
+		float64(int64(skew)-n.cfg.Clock.Wall().UnixMilli())/1000)
+	return n.watchMetrics(metrics)
+}

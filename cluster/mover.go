@@ -1,0 +1,109 @@
+package cluster
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/seriatimq/seriatim/queue"
+)
+
+// movePause separates two attempts of a step that failed.
+const movePause = 200 * time.Millisecond
+
+// moveStepsPerSecond is how often a paced task makes a step, if a step then
+// still moves at least one message.
+const moveStepsPerSecond = 10
+
+// mover runs the move tasks (sqs.md 6): the leader proposes bounded steps until
+// the state says that a task has ended. A step whose outcome is unknown is
+// followed by the next one: each moves what is there to move.
+type mover struct {
+	tenure *tenure
+	added  chan struct{} // capacity 1: a token says that there may be a new task
+}
+
+func newMover(t *tenure) *mover { return &mover{tenure: t, added: make(chan struct{}, 1)} }
+
+// look makes the mover look for new tasks. It never blocks.
+func (m *mover) look() {
+	select {
+	case m.added <- struct{}{}:
+	default:
+	}
+}
+
+// run moves until ctx ends.
+func (m *mover) run(ctx context.Context) {
+	var tasks sync.WaitGroup
+	defer tasks.Wait()
+	ended := make(chan string) // unbuffered: a task that ended waits to be noted
+	running := make(map[string]bool)
+	m.look()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case id := <-ended:
+			delete(running, id)
+			m.look() // it may have been added again while it was noted
+		case <-m.added:
+			var found []queue.MoveTaskRecord
+			m.tenure.replica.read(func(v queue.View) { found = v.RunningMoveTasks() })
+			for _, task := range found {
+				if running[task.ID] {
+					continue
+				}
+				running[task.ID] = true
+				tasks.Go(func() {
+					m.move(ctx, task)
+					select {
+					case ended <- task.ID:
+					case <-ctx.Done():
+					}
+				})
+			}
+		}
+	}
+}
+
+// move runs one task to its end.
+func (m *mover) move(ctx context.Context, task queue.MoveTaskRecord) {
+	step, pause := pace(task.MaxPerSecond)
+	cmd := &queue.MoveMessages{TaskID: task.ID, Max: step}
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-timer.C:
+		}
+		response, err := m.tenure.executeForResponse(ctx, cmd)
+		switch {
+		case ctx.Err() != nil:
+			return
+		case err != nil:
+			// Unknown, or refused during a transfer of leadership that
+			// may yet fail; the end of the tenure ends ctx.
+			timer.Reset(max(pause, movePause))
+			continue
+		case response.Err != nil:
+			m.tenure.log.Debug("a move task is gone", "queue", task.Source, "reason", response.Err.Message)
+			return
+		}
+		if moved, ok := response.Result.(queue.MessagesMoved); !ok || !moved.Running {
+			return
+		}
+		timer.Reset(pause)
+	}
+}
+
+// pace splits messages per second, zero for no limit, into steps.
+func pace(perSecond int64) (step int, pause time.Duration) {
+	if perSecond <= 0 {
+		return queue.MoveStepMax, 0
+	}
+	step = int(min(max(perSecond/moveStepsPerSecond, 1), queue.MoveStepMax))
+	return step, time.Duration(step) * time.Second / time.Duration(perSecond)
+}

@@ -1,0 +1,230 @@
+package cluster
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/seriatimq/seriatim/fsm/plant"
+)
+
+// accept takes connections until the socket is closed. Each shakes hands in a
+// goroutine of its own, so that a silent one holds up nobody.
+func (p *peers) accept() {
+	for {
+		socket, err := p.socket.Accept()
+		if err != nil {
+			if p.ctx.Err() != nil || errors.Is(err, net.ErrClosed) {
+				return
+			}
+			p.config.logger.Warn("a connection of another node could not be accepted", "error", err)
+			if !p.pause(acceptPause) {
+				return
+			}
+			continue
+		}
+		select {
+		case p.handshakes <- struct{}{}:
+		default:
+			socket.Close()
+			continue
+		}
+		conn, err := p.track(socket)
+		if err != nil {
+			<-p.handshakes
+			return
+		}
+		p.wg.Go(func() { p.admit(conn) })
+	}
+}
+
+// acceptPause keeps a node without free file descriptors from spinning.
+const acceptPause = 50 * time.Millisecond
+
+func (p *peers) pause(d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-p.ctx.Done():
+		return false
+	}
+}
+
+// admit shakes hands and passes the connection on to whom it is for.
+func (p *peers) admit(conn *peerConn) {
+	watchdog := time.AfterFunc(p.config.timeout, func() { conn.Close() })
+	greeting, err := readHello(conn)
+	var objection error
+	own := p.config.formats()
+	if err == nil {
+		objection = p.objection(greeting, own)
+		err = answerHello(conn, objection, own)
+	}
+	late := !watchdog.Stop()
+	<-p.handshakes
+	if err != nil || late {
+		conn.Close()
+		return
+	}
+	if objection != nil {
+		p.config.logger.Warn("refused a connection of another node", "from", greeting.from, "remote", conn.RemoteAddr().String(), "kind", greeting.kind.String(), "reason", objection)
+		conn.Close()
+		if errors.Is(objection, errFormats) && greeting.cluster != "" && greeting.cluster == p.config.clusterID() && own.outdated(greeting.formats) {
+			p.config.outdated(tooOld(own, greeting.from, greeting.formats))
+		}
+		return
+	}
+	p.noteFormats(conn, greeting.from, greeting.formats)
+	conn.check()
+	p.incoming[greeting.kind].put(conn)
+}
+
+// objection is why a connection is refused; nil if it is not.
+func (p *peers) objection(h hello, formats formatRange) error {
+	own := p.config.clusterID()
+	// One of the two may have no cluster yet and be about to join, see join.go.
+	founding := h.kind == connFormation || h.kind == connMembers && (h.cluster == "" || own == "") || own == "" && plant.Is(21)
+	switch {
+	case p.incoming[h.kind] == nil:
+		return fmt.Errorf("%s is not a known use of a connection", h.kind)
+	case h.to != p.config.nodeID:
+		return fmt.Errorf("this is node %s, not %s", p.config.nodeID, h.to)
+	case h.group != thisGroup:
+		return fmt.Errorf("there is no group %d here", h.group)
+	case !founding && own == "":
+		return fmt.Errorf("node %s belongs to no cluster yet", p.config.nodeID)
+	case !founding && h.cluster != own:
+		return fmt.Errorf("node %s belongs to cluster %s, not to %s", p.config.nodeID, own, h.cluster)
+	case !formats.overlaps(h.formats):
+		return fmt.Errorf("%w: node %s has %s, node %s has %s", errFormats, p.config.nodeID, formats, h.from, h.formats)
+	}
+	return nil
+}
+
+// track registers a connection, so that close can end it.
+func (p *peers) track(socket net.Conn) (*peerConn, error) {
+	conn := &peerConn{Conn: socket, owner: p}
+	p.mu.Lock()
+	closed := p.closed
+	if !closed {
+		p.conns[conn] = struct{}{}
+	}
+	p.mu.Unlock()
+	if closed {
+		return nil, errors.Join(errPeersClosed, socket.Close())
+	}
+	return conn, nil
+}
+
+// peerConn is a connection that peers closes at its end.
+type peerConn struct {
+	net.Conn
+	owner *peers
+	// Who is at the other end, and what it reads: set when hands are shaken,
+	// under the owner's mu.
+	node    string
+	formats formatRange
+	// stream is what is said after the handshake. Nobody but who shook hands has
+	// the connection when it is set.
+	stream *checkedStream
+}
+
+// check puts what is said from now on in frames with checksums.
+func (c *peerConn) check() { c.stream = newCheckedStream(plainPeer{c}) }
+
+// Read gives out verified content.
+func (c *peerConn) Read(content []byte) (int, error) {
+	if c.stream == nil {
+		return plainPeer{c}.Read(content)
+	}
+	n, err := c.stream.Read(content)
+	if errors.Is(err, errPeerFrame) {
+		c.owner.config.logger.Warn("a connection of another node is closed", "node", c.node, "error", err)
+		c.Close()
+	}
+	return n, err
+}
+
+// Write frames content.
+func (c *peerConn) Write(content []byte) (int, error) {
+	if c.stream == nil {
+		return c.Conn.Write(content)
+	}
+	return c.stream.Write(content)
+}
+
+// plainPeer is a connection without frames.
+type plainPeer struct{ *peerConn }
+
+// Write writes.
+func (c plainPeer) Write(content []byte) (int, error) { return c.Conn.Write(content) }
+
+// Read reads, and tells if the other end is gone.
+func (c plainPeer) Read(content []byte) (int, error) {
+	n, err := c.Conn.Read(content)
+	if err != nil && c.node != "" && (errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET)) {
+		c.owner.lost(c.node)
+	}
+	return n, err
+}
+
+// Close closes the connection; more than once is allowed.
+func (c *peerConn) Close() error {
+	c.owner.mu.Lock()
+	delete(c.owner.conns, c)
+	c.owner.mu.Unlock()
+	return c.Conn.Close()
+}
+
+// connQueue is a net.Listener fed by the one real listener. Safe for
+// concurrent use.
+type connQueue struct {
+	addr    net.Addr
+	waiting chan net.Conn // unbuffered: a connection nobody accepts stays with put
+	closed  chan struct{}
+	once    sync.Once
+}
+
+func newConnQueue(addr net.Addr) *connQueue {
+	return &connQueue{addr: addr, waiting: make(chan net.Conn), closed: make(chan struct{})}
+}
+
+// put waits until the connection is accepted or the queue closed.
+func (q *connQueue) put(conn net.Conn) {
+	select {
+	case q.waiting <- conn:
+	case <-q.closed:
+		conn.Close()
+	}
+}
+
+// Accept waits for the next connection.
+func (q *connQueue) Accept() (net.Conn, error) {
+	select {
+	case conn := <-q.waiting:
+		return conn, nil
+	case <-q.closed:
+		return nil, net.ErrClosed
+	}
+}
+
+// Close makes Accept return and refuses further connections.
+func (q *connQueue) Close() error {
+	q.once.Do(func() { close(q.closed) })
+	return nil
+}
+
+// Addr is the node, not a place in the network.
+func (q *connQueue) Addr() net.Addr { return q.addr }
+
+// nodeAddr is a node id as a net.Addr.
+type nodeAddr string
+
+func (nodeAddr) Network() string  { return "node" }
+func (a nodeAddr) String() string { return string(a) }

@@ -1,0 +1,310 @@
+package cluster
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync/atomic"
+	"time"
+
+	"github.com/seriatimq/seriatim/fsm"
+)
+
+// PressureLimits say when sends are refused, while receives, deletes and all
+// that makes room go on (decision 12). Nothing that was acknowledged is ever
+// dropped to make room.
+type PressureLimits struct {
+	// StateBytes bounds the estimated size of the state in memory; 0: no
+	// bound. It is checked before a command is written, so what is on its
+	// way may pass it by the size of the proposal queue.
+	StateBytes int64
+	// DiskRefuse is the free space of the data directory below which a
+	// leader refuses sends; unset: 15 % or 1 GiB, whichever is less.
+	DiskRefuse DiskMark
+	// DiskResign is the free space below which a node gives leadership away;
+	// unset: 5 % or 350 MiB, whichever is less.
+	DiskResign DiskMark
+	// DiskSpace tells the space of the file system that holds a path; unset:
+	// the system's answer.
+	DiskSpace func(path string) (DiskSpace, error)
+	// ServeDiverged lets sends through although two replicas differ and
+	// nothing says which of them is right.
+	ServeDiverged bool
+}
+
+// DiskMark is an amount of free space: a part of the file system, a number of
+// bytes, or, if both are set, the smaller of the two.
+type DiskMark struct {
+	Percent int
+	Bytes   uint64
+}
+
+// DiskMarkOff is below any free space that could be acted upon.
+var DiskMarkOff = DiskMark{Bytes: 1}
+
+// DiskSpace is the space of a file system, in bytes.
+type DiskSpace struct{ Free, Total uint64 }
+
+func (m DiskMark) bytes(total uint64) uint64 {
+	part := total / 100 * uint64(m.Percent)
+	switch {
+	case m.Percent == 0:
+		return m.Bytes
+	case m.Bytes == 0:
+		return part
+	default:
+		return min(part, m.Bytes)
+	}
+}
+
+func (l PressureLimits) withDefaults() PressureLimits {
+	setDefault(&l.DiskRefuse, DiskMark{Percent: 15, Bytes: 1 << 30})
+	setDefault(&l.DiskResign, DiskMark{Percent: 5, Bytes: 350 << 20})
+	if l.DiskSpace == nil {
+		l.DiskSpace = systemDiskSpace
+	}
+	return l
+}
+
+// PressureError refuses a send for a reason that will pass. Nothing was written.
+// It is an ErrOverloaded.
+type PressureError struct{ Reason string }
+
+// Error says what to do, too.
+func (e *PressureError) Error() string {
+	return "sends are refused at the moment: " + e.Reason + "; receives and deletes go on, nothing was written, retry later"
+}
+
+// Unwrap makes it an ErrOverloaded.
+func (e *PressureError) Unwrap() error { return ErrOverloaded }
+
+// diskLevel is how much room the disk of a node has. It travels in gossip.
+type diskLevel uint8
+
+const (
+	diskEnough diskLevel = iota
+	diskLow              // sends are refused
+	diskFull             // the node does not lead if it can help it
+)
+
+// Reasons of pressure, as labels of metrics.
+const (
+	pressureState      = "state"
+	pressureDisk       = "disk"
+	pressureDivergence = "divergence"
+	pressureQueue      = "queue"
+)
+
+// pressure knows why a node should take no sends. Safe for concurrent use.
+type pressure struct {
+	limits  PressureLimits
+	path    string
+	log     *slog.Logger
+	auditor *auditor
+
+	stateBytes atomic.Int64
+	free       atomic.Uint64
+	total      atomic.Uint64
+	level      atomic.Uint32 // a diskLevel
+	// membersLow is set while so many voters lack room that no majority has it.
+	membersLow atomic.Bool
+	refused    struct{ state, disk, divergence atomic.Uint64 }
+	// written says that something was applied, so that the disk may be fuller.
+	// Capacity 1: a token that waits stands for all that follow.
+	written chan struct{}
+}
+
+func newPressure(cfg Config, auditor *auditor) *pressure {
+	return &pressure{
+		limits: cfg.Limits.Pressure, path: cfg.DataDir, log: cfg.Logger, auditor: auditor,
+		written: make(chan struct{}, 1),
+	}
+}
+
+// applied notes the size of the state. It runs on the state machine's goroutine.
+func (p *pressure) applied(stateBytes int64) {
+	p.stateBytes.Store(stateBytes)
+	select {
+	case p.written <- struct{}{}:
+	default:
+	}
+}
+
+func (p *pressure) diskLevel() diskLevel { return diskLevel(p.level.Load()) }
+
+// stateFull reports whether the state has reached its limit.
+func (p *pressure) stateFull() bool {
+	return p.limits.StateBytes > 0 && p.stateBytes.Load() >= p.limits.StateBytes
+}
+
+// reason is why sends cannot be taken now, as a label and for people; both are
+// empty if they can.
+func (p *pressure) reason() (label, text string) {
+	switch {
+	case p.auditor.split.Load() && !p.limits.ServeDiverged:
+		return pressureDivergence, "two replicas of the state differ and nothing says which is right; see the logs of the nodes"
+	case p.stateFull():
+		return pressureState, fmt.Sprintf("the state takes %d bytes of memory and its limit is %d (state-bytes-max)", p.stateBytes.Load(), p.limits.StateBytes)
+	case p.diskLevel() >= diskLow:
+		return pressureDisk, fmt.Sprintf("the disk of the leader has %d bytes free, %d are wanted (disk-free-refuse)", p.free.Load(), p.limits.DiskRefuse.bytes(p.total.Load()))
+	case p.membersLow.Load():
+		return pressureDisk, "the disks of so many nodes are nearly full that no majority has room"
+	}
+	return "", ""
+}
+
+// refuse is the reason for which a send is refused now, empty if it is not.
+func (p *pressure) refuse() string {
+	label, text := p.reason()
+	switch label {
+	case pressureState:
+		p.refused.state.Add(1)
+	case pressureDisk:
+		p.refused.disk.Add(1)
+	case pressureDivergence:
+		p.refused.divergence.Add(1)
+	}
+	return text
+}
+
+// measure looks at the disk and reports whether its level changed.
+func (p *pressure) measure() (changed bool) {
+	space, err := p.limits.DiskSpace(p.path)
+	if err != nil {
+		if !errors.Is(err, errors.ErrUnsupported) {
+			p.log.Warn("the free space of the data directory is unknown", "error", err)
+		}
+		return false
+	}
+	p.free.Store(space.Free)
+	p.total.Store(space.Total)
+	before := p.diskLevel()
+	level := levelOf(space, p.limits, before)
+	if level == before {
+		return false
+	}
+	p.level.Store(uint32(level))
+	switch level {
+	case diskEnough:
+		p.log.Info("the disk has room again", "free", space.Free)
+	case diskLow:
+		p.log.Warn("the disk is nearly full, this node takes no sends while it leads", "free", space.Free)
+	case diskFull:
+		p.log.Error("the disk is nearly full, this node leaves leading to others", "free", space.Free)
+	}
+	return true
+}
+
+// levelOf compares the free space with the marks. To get better it takes a tenth
+// more than to get worse, so that a level does not flicker.
+func levelOf(space DiskSpace, limits PressureLimits, before diskLevel) diskLevel {
+	below := func(mark DiskMark, level diskLevel) bool {
+		least := mark.bytes(space.Total)
+		if before >= level {
+			least += least / 10
+		}
+		return space.Free < least
+	}
+	switch {
+	case below(limits.DiskResign, diskFull):
+		return diskFull
+	case below(limits.DiskRefuse, diskLow):
+		return diskLow
+	default:
+		return diskEnough
+	}
+}
+
+const (
+	diskLookIdle = 10 * time.Second
+	diskLookBusy = 500 * time.Millisecond
+)
+
+// watchDisk looks at the disk until the node closes: often while something is
+// written, seldom else.
+func (n *Node) watchDisk() {
+	for {
+		changed := n.group.gossip.changes()
+		if n.pressure.measure() {
+			n.group.gossip.disk.Store(n.pressure.level.Load())
+			n.group.gossip.announce()
+			n.reconsider()
+		}
+		n.pressure.membersLow.Store(n.noMajorityHasRoom())
+		if !n.waitForWrites(changed) {
+			return
+		}
+	}
+}
+
+// waitForWrites returns when the disk is worth another look, and false when the
+// node closes.
+func (n *Node) waitForWrites(changed <-chan struct{}) bool {
+	idle, busy := time.NewTimer(diskLookIdle), time.NewTimer(diskLookBusy)
+	defer idle.Stop()
+	defer busy.Stop()
+	select {
+	case <-n.closing.Done():
+		return false
+	case <-changed:
+		return true
+	case <-idle.C:
+		return true
+	case <-n.pressure.written:
+	}
+	select {
+	case <-n.closing.Done():
+		return false
+	case <-busy.C:
+		return true
+	}
+}
+
+// noMajorityHasRoom reports whether the voters whose disks are not nearly full
+// are no majority. Of a voter that is not heard nothing is known.
+func (n *Node) noMajorityHasRoom() bool {
+	low := map[string]bool{n.group.nodeID: n.pressure.diskLevel() >= diskLow}
+	for _, m := range n.group.gossip.view() {
+		low[m.NodeID] = m.alive && m.Disk >= diskLow
+	}
+	voters, roomy := 0, 0
+	for _, m := range n.group.Stats().Members {
+		if m.Voter {
+			voters++
+			if !low[m.NodeID] {
+				roomy++
+			}
+		}
+	}
+	return voters > 0 && 2*roomy <= voters
+}
+
+// admitCommand is the end of a client's command that the leader does not take now;
+// a zero verdict admits it.
+func (n *Node) admitCommand(frame []byte) outcome {
+	switch name, err := fsm.CommandName(frame); {
+	case err != nil:
+	case name == sendName:
+		if reason := n.pressure.refuse(); reason != "" {
+			return outcome{verdict: pressed, reason: reason}
+		}
+	case name == raiseName:
+		if reason := n.raiseRefusal(frame); reason != "" {
+			return outcome{verdict: unsupported, reason: reason}
+		}
+	}
+	return outcome{}
+}
+
+// Names of the commands that are not always taken.
+const (
+	sendName  = "SendMessages"
+	raiseName = "SetFormatVersion"
+)
+
+// isSend reports whether a command adds messages. Only those are refused under
+// pressure: moving messages to another queue adds none.
+func isSend(frame []byte) bool {
+	name, err := fsm.CommandName(frame)
+	return err == nil && name == sendName
+}

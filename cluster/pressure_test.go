@@ -1,0 +1,266 @@
+package cluster
+
+import (
+	"errors"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/seriatimq/seriatim/queue"
+)
+
+func TestDiskMark(t *testing.T) {
+	const gib = 1 << 30
+	cases := []struct {
+		name  string
+		mark  DiskMark
+		total uint64
+		want  uint64
+	}{
+		{"bytes", DiskMark{Bytes: 5}, 100, 5},
+		{"part", DiskMark{Percent: 15}, 1000, 150},
+		{"both on a small disk", DiskMark{Percent: 15, Bytes: gib}, 1000, 150},
+		{"both on a large disk", DiskMark{Percent: 15, Bytes: gib}, 100 * gib, gib},
+		{"none", DiskMark{}, 1000, 0},
+	}
+	for _, c := range cases {
+		if got := c.mark.bytes(c.total); got != c.want {
+			t.Errorf("%s: got %d, want %d", c.name, got, c.want)
+		}
+	}
+}
+
+func TestDiskLevels(t *testing.T) {
+	limits := PressureLimits{DiskRefuse: DiskMark{Bytes: 1000}, DiskResign: DiskMark{Bytes: 100}}
+	cases := []struct {
+		name   string
+		free   uint64
+		before diskLevel
+		want   diskLevel
+	}{
+		{"enough", 1000, diskEnough, diskEnough},
+		{"low", 999, diskEnough, diskLow},
+		{"full", 99, diskEnough, diskFull},
+		{"full, from low", 99, diskLow, diskFull},
+		{"just above the mark is still low", 1050, diskLow, diskLow},
+		{"a tenth above the mark is enough", 1100, diskLow, diskEnough},
+		{"just above the lower mark is still full", 105, diskFull, diskFull},
+		{"a tenth above the lower mark is low", 110, diskFull, diskLow},
+		{"from full to enough at once", 5000, diskFull, diskEnough},
+	}
+	for _, c := range cases {
+		if got := levelOf(DiskSpace{Free: c.free, Total: 1 << 20}, limits, c.before); got != c.want {
+			t.Errorf("%s: got %d, want %d", c.name, got, c.want)
+		}
+	}
+}
+
+func TestSystemDiskSpace(t *testing.T) {
+	space, err := systemDiskSpace(t.TempDir())
+	if errors.Is(err, errors.ErrUnsupported) {
+		t.Log("this system does not tell")
+		return
+	}
+	if err != nil || space.Total == 0 || space.Free > space.Total {
+		t.Errorf("got %+v, %v", space, err)
+	}
+}
+
+// refusedSend sends through a node and expects a refusal for pressure.
+func (c *nodes) refusedSend(i int, name, body string) *PressureError {
+	c.t.Helper()
+	_, err := c.nodes[i].Submit(testContext(c.t), &queue.SendMessages{Queue: name, Batch: true, Entries: []queue.SendEntry{entryFor(name, body)}})
+	var pressure *PressureError
+	if !errors.As(err, &pressure) || !errors.Is(err, ErrOverloaded) || errors.Is(err, ErrOutcomeUnknown) {
+		c.t.Fatalf("a send on node %d was answered %v", i, err)
+	}
+	return pressure
+}
+
+// refusing reports whether a send through a node is refused for pressure.
+func (c *nodes) refusing(i int, name, body string) bool {
+	_, err := c.nodes[i].Submit(testContext(c.t), &queue.SendMessages{Queue: name, Entries: []queue.SendEntry{entryFor(name, body)}})
+	var pressure *PressureError
+	return errors.As(err, &pressure)
+}
+
+// worksButForSends does what must go on under pressure, through one node.
+func (c *nodes) worksButForSends(i int, name string) {
+	c.t.Helper()
+	got := c.receive(i, queue.ReceiveMessages{Queue: name, MaxMessages: queue.Some(1)}, 0)
+	if len(got) != 1 {
+		c.t.Fatalf("received %d messages through node %d", len(got), i)
+	}
+	handle := got[0].Handle.String()
+	c.submit(i, &queue.ChangeMessageVisibility{Queue: name, Entries: []queue.VisibilityEntry{{Handle: handle, VisibilityTimeout: queue.Some(60)}}})
+	c.submit(i, &queue.DeleteMessages{Queue: name, Handles: []string{handle}})
+	c.submit(i, &queue.SetQueueAttributes{Queue: name, Attributes: []queue.Attribute{{Name: "DelaySeconds", Value: "0"}}})
+}
+
+// The state limit: sends are refused on every node, all else goes on, and when
+// there is room again sends are taken again, without anybody's help.
+func TestStateLimit(t *testing.T) {
+	c := startNodes(t, 3, func(cfg *Config) { cfg.Limits.Pressure.StateBytes = 64 << 10 })
+	c.create(0, standard)
+	body := strings.Repeat("x", 4<<10)
+	sent := 0
+	for ; !c.refusing(sent%3, standard, body); sent++ {
+		if sent > 64 {
+			t.Fatal("the limit is not kept")
+		}
+	}
+	for i := range c.nodes {
+		if p := c.refusedSend(i, standard, body); !strings.Contains(p.Reason, "state-bytes-max") {
+			t.Errorf("node %d: %q", i, p.Reason)
+		}
+		c.worksButForSends(i, standard)
+		if i == 0 && c.nodes[c.leader()].pressure.refused.state.Load() == 0 {
+			t.Error("nothing was counted")
+		}
+		// What was deleted made room: fill it again.
+		for c.refusing(i, standard, body) == false {
+			sent++
+		}
+	}
+	c.submit(0, &queue.PurgeQueue{Queue: standard})
+	for i := range c.nodes {
+		c.send(i, standard, body)
+	}
+}
+
+// disks are the disks of nodes in one process, as full as a test likes.
+type disks []*atomic.Uint64
+
+const diskTotal = 1 << 30
+
+// startOnDisks starts three nodes, each with a disk of its own.
+func startOnDisks(t *testing.T) (*nodes, disks) {
+	var d disks
+	c := startNodes(t, 3, func(cfg *Config) {
+		free := new(atomic.Uint64)
+		free.Store(diskTotal / 2)
+		d = append(d, free)
+		cfg.Limits.Pressure.DiskSpace = func(string) (DiskSpace, error) { return DiskSpace{free.Load(), diskTotal}, nil }
+		cfg.Limits.Pressure.DiskRefuse = DiskMark{Percent: 15}
+		cfg.Limits.Pressure.DiskResign = DiskMark{Percent: 5}
+	})
+	return c, d
+}
+
+func TestLeaderWithoutRoomRefusesSends(t *testing.T) {
+	c, d := startOnDisks(t)
+	c.create(0, standard)
+	for range 8 {
+		c.send(0, standard, "m")
+	}
+	leader := c.leader()
+	d[leader].Store(diskTotal / 10)
+	c.waitFor("sends to be refused", func() bool { return c.refusing(0, standard, "more") })
+	for i := range c.nodes {
+		if p := c.refusedSend(i, standard, "more"); !strings.Contains(p.Reason, "disk-free-refuse") {
+			t.Errorf("node %d: %q", i, p.Reason)
+		}
+		c.worksButForSends(i, standard)
+	}
+	if c.leader() != leader {
+		t.Error("the leader gave up for less than the lower mark")
+	}
+	d[leader].Store(diskTotal / 2)
+	c.waitFor("sends to be taken", func() bool {
+		c.submit(0, &queue.AdvanceClock{}) // traffic makes the leader look
+		return !c.refusing(0, standard, "again")
+	})
+}
+
+func TestFollowersWithoutRoom(t *testing.T) {
+	c, d := startOnDisks(t)
+	c.create(0, standard)
+	followers := c.followers()
+	d[followers[0]].Store(diskTotal / 10)
+	c.waitFor("the follower to notice", func() bool {
+		c.send(0, standard, "one follower without room is no reason to refuse anything")
+		return c.nodes[followers[0]].pressure.diskLevel() == diskLow
+	})
+	c.send(0, standard, "m")
+	d[followers[1]].Store(diskTotal / 10)
+	c.waitFor("sends to be refused", func() bool { return c.refusing(0, standard, "m") })
+	if p := c.refusedSend(c.leader(), standard, "m"); !strings.Contains(p.Reason, "majority") {
+		t.Errorf("refused as %q", p.Reason)
+	}
+	c.worksButForSends(0, standard)
+	d[followers[0]].Store(diskTotal / 2)
+	c.waitFor("sends to be taken", func() bool {
+		c.submit(0, &queue.AdvanceClock{})
+		return !c.refusing(0, standard, "m")
+	})
+}
+
+// A leader whose disk is nearly full hands over; if all are, one leads all the
+// same and serves what makes room.
+func TestLeaderOnAFullDiskHandsOver(t *testing.T) {
+	c, d := startOnDisks(t)
+	c.create(0, standard)
+	for range 4 {
+		c.send(0, standard, "m")
+	}
+	first := c.leader()
+	d[first].Store(diskTotal / 50)
+	c.waitFor("another leader", func() bool {
+		c.refusing(0, standard, "traffic")
+		return c.leader() != first
+	})
+	c.send(first, standard, "m")
+	for i := range d {
+		d[i].Store(diskTotal / 50)
+	}
+	c.waitFor("all to notice", func() bool {
+		c.refusing(0, standard, "traffic")
+		for _, n := range c.nodes {
+			if n.pressure.diskLevel() != diskFull {
+				return false
+			}
+		}
+		return true
+	})
+	for i := range c.nodes {
+		c.worksButForSends(i, standard)
+	}
+	if got := c.refusedSend(0, standard, "m"); got.Reason == "" {
+		t.Error("refused without a reason")
+	}
+}
+
+// Under overload the queue has room for what empties queues when there is none
+// for sends any more.
+func TestOverloadKeepsRoomForReceives(t *testing.T) {
+	frame := tickFrame(t)
+	c, _, _ := startCommitter(t, newLogStub(), RequestLimits{QueueCommands: 4}) // not open: nothing leaves
+	submit := func(essential bool) <-chan outcome {
+		done := make(chan outcome, 1)
+		c.submit(&submission{frame: frame, essential: essential, settle: func(o outcome) { done <- o }})
+		return done
+	}
+	var waiting []<-chan outcome
+	for range 4 {
+		waiting = append(waiting, submit(false))
+	}
+	if o := <-submit(false); o.verdict != overloaded {
+		t.Fatalf("verdict %d of the send that is one too many", o.verdict)
+	}
+	waiting = append(waiting, submit(true))
+	if o := <-submit(true); o.verdict != overloaded {
+		t.Fatalf("verdict %d, there is no end to the queue", o.verdict)
+	}
+	c.open()
+	for _, done := range waiting {
+		select {
+		case o := <-done:
+			if o.verdict != answered {
+				t.Errorf("verdict %d of a command that fitted", o.verdict)
+			}
+		case <-time.After(testPatience):
+			t.Fatal("no answer")
+		}
+	}
+}

@@ -1,0 +1,118 @@
+package cluster
+
+import (
+	"context"
+	"fmt"
+	"time"
+)
+
+// promotionInterval is how often a leader looks at its learners. A look costs
+// nothing but a little processor time, and with no learners next to none.
+const promotionInterval = time.Second
+
+// promoteLearners gives learners that keep up their vote, as long as there are
+// fewer voters than there should be. ctx ends with the tenure. A lost voter
+// counts as a voter: only an operator knows that it will not come back.
+func (n *Node) promoteLearners(ctx context.Context) {
+	keepsUp := map[string]time.Duration{} // since when, on the monotonic clock
+	tick := time.NewTicker(promotionInterval)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		if !n.group.hasLearners() {
+			clear(keepsUp)
+			continue
+		}
+		list := n.memberList()
+		next := n.nextToPromote(list, keepsUp)
+		if next == "" {
+			continue
+		}
+		select {
+		case n.changing <- struct{}{}:
+		default:
+			continue
+		}
+		err := n.group.changeMembers(ctx, list.Index, makeVoter, next)
+		<-n.changing
+		if err != nil {
+			n.log.Warn("a learner could not be promoted, trying again", "member", next, "error", err)
+			continue
+		}
+		n.log.Info("a learner has caught up and votes now", "member", next)
+	}
+}
+
+// nextToPromote picks the learner that has kept up for long enough.
+func (n *Node) nextToPromote(list MemberList, keepsUp map[string]time.Duration) string {
+	now := n.cfg.Clock.Monotonic()
+	next := ""
+	for _, m := range list.Members {
+		if m.Role != roleLearner || list.checkPromotion(m) != nil {
+			delete(keepsUp, m.NodeID)
+			continue
+		}
+		since, known := keepsUp[m.NodeID]
+		if !known {
+			since = now
+			keepsUp[m.NodeID] = now
+		}
+		if next == "" && list.obstacle(m) == "" && now-since >= n.cfg.Members.PromoteAfter {
+			next = m.NodeID
+		}
+	}
+	return next
+}
+
+// obstacle says why a learner that keeps up is not promoted by itself.
+func (l MemberList) obstacle(learner MemberStatus) string {
+	for _, m := range l.Members {
+		if m.Name == learner.Name && m.NodeID != learner.NodeID && m.Role != roleLearner {
+			return fmt.Sprintf("voter %s has the same name: seriatim cluster replace %s", m.NodeID, m.Name)
+		}
+	}
+	if voters, _ := l.voters(""); voters >= l.Voters {
+		return fmt.Sprintf("there are %d voters already: seriatim cluster promote %s", voters, learner.NodeID)
+	}
+	return ""
+}
+
+// addNotes tells operators what each learner waits for.
+func (n *Node) addNotes(list *MemberList) {
+	for i := range list.Members {
+		m := &list.Members[i]
+		if m.Role != roleLearner {
+			continue
+		}
+		if refusal := list.checkPromotion(*m); refusal != nil {
+			m.Note = refusal.Error()
+		} else if m.Note = list.obstacle(*m); m.Note == "" {
+			m.Note = fmt.Sprintf("is promoted when it has kept up for %v", n.cfg.Members.PromoteAfter)
+		}
+	}
+}
+
+// tendMembers is what a leader does for the members on its own, as long as its
+// tenure lasts.
+func (n *Node) tendMembers(t *tenure) {
+	ctx, cancel := context.WithCancel(n.life)
+	defer cancel()
+	t.ended.Go(func() {
+		defer cancel()
+		select {
+		case <-t.lost:
+		case <-ctx.Done():
+		}
+	})
+	select {
+	case <-t.opened:
+	case <-ctx.Done():
+		return
+	}
+	n.resignDrained(ctx)
+	n.promoteLearners(ctx)
+}

@@ -1,0 +1,204 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/hashicorp/raft"
+)
+
+// raftGroup is the Group on hashicorp/raft. Safe for concurrent use.
+type raftGroup struct {
+	cfg    Config
+	nodeID string
+	guard  *diskGuard
+
+	dir       *dataDir
+	book      *addressBook
+	network   *peers
+	formation *formation
+	stores
+	machine   *raftMachine
+	transport *raftTransport
+	raft      *raft.Raft
+	gossip    *gossip
+	watches
+
+	stateGained    chan struct{} // closed when this node has state
+	snapshotsTaken atomic.Uint64
+	inForce        atomic.Uint32 // format version of the state
+
+	ctx    context.Context // ends with Close
+	cancel context.CancelFunc
+	wg     sync.WaitGroup
+}
+
+// stores are what a group keeps on disk.
+type stores struct {
+	stable    *stableStore
+	log       *logStore
+	snapshots *snapshotStore
+}
+
+// watches observe the library on behalf of a group.
+type watches struct {
+	leaders   *leadershipWatch
+	transfers *transferWatch
+	contacts  *contacts
+	teller    *commitTeller
+	suspicion *suspicion
+}
+
+var _ Group = (*raftGroup)(nil)
+
+// clusterID is empty until this node belongs to a cluster.
+func (g *raftGroup) clusterID() string { return g.formation.promised().ClusterID }
+
+// notifyApplied wakes those who wait for an applied index. It never blocks. It may
+// be left out: the wrapper around the state machine does the same a moment later.
+func (g *raftGroup) notifyApplied(index uint64) { g.machine.advance(index) }
+
+// Barrier waits until everything committed before the call is applied here.
+func (g *raftGroup) Barrier(ctx context.Context) error {
+	return g.awaitEntry(ctx, g.raft.Barrier(g.cfg.Timing.Enqueue))
+}
+
+// VerifyLeader asks a majority whether this node still leads. As that is what
+// reads of followers wait for, they are told what is committed as well.
+func (g *raftGroup) VerifyLeader(ctx context.Context) error {
+	err := g.await(ctx, g.raft.VerifyLeader())
+	g.teller.hurry()
+	return err
+}
+
+// awaitEntry waits for the outcome of something that becomes an entry of the
+// log. Only these are refused while a leadership transfer is under way.
+func (g *raftGroup) awaitEntry(ctx context.Context, future raft.Future) error {
+	return g.await(ctx, observedFuture{Future: future, observe: g.transfers.observe})
+}
+
+// observedFuture shows its outcome to somebody else, too.
+type observedFuture struct {
+	raft.Future
+	observe func(error)
+}
+
+func (f observedFuture) Error() error {
+	err := f.Future.Error()
+	f.observe(err)
+	return err
+}
+
+// await waits for the outcome of something the library does. Some outcomes are
+// never told when the library stops, so the end of the group is one, too.
+func (g *raftGroup) await(ctx context.Context, future raft.Future) error {
+	outcome := make(chan error, 1) // one outcome, for which nobody may wait any more
+	go func() { outcome <- future.Error() }()
+	select {
+	case err := <-outcome:
+		return translate(err)
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-g.ctx.Done():
+		return fmt.Errorf("%w: the group is closed", ErrOutcomeUnknown)
+	}
+}
+
+// CommitIndex is the highest index known to be committed.
+func (g *raftGroup) CommitIndex() uint64 { return g.raft.CommitIndex() }
+
+// WaitApplied waits until every entry up to index is applied here. The
+// library's own applied index means "handed to the state machine", and some
+// entries never reach the state machine at all.
+func (g *raftGroup) WaitApplied(ctx context.Context, index uint64) error {
+	for {
+		moved := g.machine.moved()
+		if g.appliedUpTo(index) {
+			return nil
+		}
+		// Entries that do not reach the state machine are committed without
+		// an event; one look per commit interval catches them.
+		timer := time.NewTimer(g.cfg.Timing.Commit)
+		select {
+		case <-moved:
+		case <-timer.C:
+		case <-ctx.Done():
+			timer.Stop()
+			return ctx.Err()
+		case <-g.ctx.Done():
+			timer.Stop()
+			return fmt.Errorf("%w: the group is closed", ErrUnavailable)
+		}
+		timer.Stop()
+	}
+}
+
+// appliedUpTo reports whether everything up to index is committed and nothing
+// of it is still to reach the state machine.
+func (g *raftGroup) appliedUpTo(index uint64) bool {
+	for ; index > g.machine.applied.Load(); index-- {
+		if index > g.raft.CommitIndex() {
+			return false
+		}
+		kind, err := g.log.kind(index)
+		if err != nil || (kind != raft.LogNoop && kind != raft.LogBarrier) {
+			return false
+		}
+	}
+	return true
+}
+
+// Leadership is the newest known leader.
+func (g *raftGroup) Leadership() Leadership { return g.leaders.leadership() }
+
+// LeadershipChanged is closed at the next change of Leadership.
+func (g *raftGroup) LeadershipChanged() <-chan struct{} { return g.leaders.leadershipChanged() }
+
+// OwnLeadership delivers each gain and loss of leadership by this node.
+func (g *raftGroup) OwnLeadership() <-chan bool { return g.leaders.own }
+
+// TransferLeadership hands leadership to another voter that is up to date.
+func (g *raftGroup) TransferLeadership(ctx context.Context) error {
+	return g.await(ctx, g.raft.LeadershipTransfer())
+}
+
+// Close stops the group and its stores. What is under way ends with unknown
+// outcomes. It also closes a group that did not open completely.
+func (g *raftGroup) Close() error {
+	g.cancel()
+	var problems []error
+	var stopped raft.Future
+	if g.raft != nil {
+		stopped = g.raft.Shutdown()
+		// Exchanges with nodes that do not answer must not hold up the stop.
+		g.transport.CloseStreams()
+		g.network.disconnect()
+	}
+	if g.gossip != nil {
+		problems = append(problems, g.gossip.close())
+	}
+	if stopped != nil {
+		problems = append(problems, stopped.Error())
+		g.transfers.close()
+	} else if g.transport != nil {
+		problems = append(problems, g.transport.Close())
+	}
+	if g.network != nil {
+		problems = append(problems, g.network.close())
+	}
+	g.wg.Wait()
+	if g.log != nil {
+		problems = append(problems, g.log.close())
+	}
+	if g.stable != nil {
+		problems = append(problems, g.stable.close())
+	}
+	if g.dir != nil {
+		problems = append(problems, g.dir.close())
+	}
+	return errors.Join(problems...)
+}

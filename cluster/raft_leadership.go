@@ -1,0 +1,126 @@
+package cluster
+
+import (
+	"context"
+	"sync"
+
+	"github.com/hashicorp/raft"
+)
+
+// leadershipSource is what the watch reads of the library.
+type leadershipSource interface {
+	State() raft.RaftState
+	LeaderWithID() (raft.ServerAddress, raft.ServerID)
+	CurrentTerm() uint64
+}
+
+// leadershipWatch turns the library's notifications into the present
+// leadership, a signal when it changes, and the gains and losses of this node in
+// order. Safe for concurrent use.
+type leadershipWatch struct {
+	source leadershipSource
+	nodeID string
+
+	// notify gets each gain and loss from the library's main loop, which
+	// blocks until it is taken. Unbuffered: run takes at once.
+	notify chan bool
+	// kick says that something about the leader changed. Capacity one: a
+	// signal that waits stands for all that follow.
+	kick chan raft.Observation
+	// own passes gains and losses on. Unbuffered; run queues them, since
+	// none may be left out and the library must not wait.
+	own chan bool
+	// removed is called when the library has stopped by itself.
+	removed func()
+
+	mu      sync.Mutex
+	current Leadership
+	changed chan struct{}
+	changes uint64 // of the leader
+}
+
+func newLeadershipWatch(nodeID string, removed func()) *leadershipWatch {
+	return &leadershipWatch{
+		nodeID:  nodeID,
+		notify:  make(chan bool),
+		kick:    make(chan raft.Observation, 1),
+		own:     make(chan bool),
+		removed: removed,
+		changed: make(chan struct{}),
+	}
+}
+
+// observer makes the library signal kick.
+func (w *leadershipWatch) observer() *raft.Observer {
+	return raft.NewObserver(w.kick, false, func(o *raft.Observation) bool {
+		switch o.Data.(type) {
+		case raft.LeaderObservation, raft.RaftState:
+			return true
+		default:
+			return false
+		}
+	})
+}
+
+// run passes notifications on until ctx ends. The source must be set.
+func (w *leadershipWatch) run(ctx context.Context) {
+	var waiting []bool
+	w.refresh()
+	for {
+		var out chan bool
+		next := false
+		if len(waiting) > 0 {
+			out, next = w.own, waiting[0]
+		}
+		select {
+		case leads := <-w.notify:
+			waiting = append(waiting, leads)
+			w.refresh()
+		case <-w.kick:
+			w.refresh()
+			if w.source.State() == raft.Shutdown && ctx.Err() == nil {
+				w.removed()
+			}
+		case out <- next:
+			waiting = waiting[1:]
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// refresh reads the present leadership.
+func (w *leadershipWatch) refresh() {
+	_, leader := w.source.LeaderWithID()
+	now := Leadership{Term: w.source.CurrentTerm(), LeaderID: string(leader)}
+	now.Self = now.LeaderID == w.nodeID && w.source.State() == raft.Leader
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if now == w.current {
+		return
+	}
+	if now.LeaderID != "" && (now.LeaderID != w.current.LeaderID || now.Term != w.current.Term) {
+		w.changes++
+	}
+	w.current = now
+	close(w.changed)
+	w.changed = make(chan struct{})
+}
+
+func (w *leadershipWatch) leadership() Leadership {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.current
+}
+
+func (w *leadershipWatch) leadershipChanged() <-chan struct{} {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.changed
+}
+
+func (w *leadershipWatch) leaderChanges() uint64 {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.changes
+}

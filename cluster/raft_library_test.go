@@ -1,0 +1,191 @@
+package cluster
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+	"github.com/hashicorp/raft"
+)
+
+// TestHeartbeatsTakeTheMainLoop guards against raft issue 695: no heartbeat may
+// be handled on the goroutine of its connection.
+func TestHeartbeatsTakeTheMainLoop(t *testing.T) {
+	a, b := newTestPeers(t, "a-1", "c"), newTestPeers(t, "b-2", "c")
+	a.book.note("b-2", b.boundAddr(), 1)
+	timing := Config{}.WithDefaults().Timing
+	contacts := newContacts(SystemClock())
+	from := newRaftTransport(a, timing, contacts, nil, hclog.NewNullLogger())
+	to := newRaftTransport(b, timing, newContacts(SystemClock()), nil, hclog.NewNullLogger())
+	defer from.Close()
+	defer to.Close()
+	if from.LocalAddr() != "a-1" {
+		t.Errorf("the transport's address is %q, not the node id", from.LocalAddr())
+	}
+	to.SetHeartbeatHandler(func(raft.RPC) { t.Error("a heartbeat took the fast path") })
+	go func() {
+		rpc := <-to.Consumer()
+		rpc.Respond(&raft.AppendEntriesResponse{Term: 4, LastLog: 17, Success: true}, nil)
+	}()
+	heartbeat := &raft.AppendEntriesRequest{RPCHeader: raft.RPCHeader{ProtocolVersion: 3, ID: []byte("a-1"), Addr: []byte("a-1")}, Term: 4, Leader: []byte("a-1")}
+	if err := from.AppendEntries("b-2", "b-2", heartbeat, &raft.AppendEntriesResponse{}); err != nil {
+		t.Fatal(err)
+	}
+	if _, lastLog, known := contacts.last("b-2"); !known || lastLog != 17 {
+		t.Errorf("the follower's log ends at %d (%v)", lastLog, known)
+	}
+}
+
+// TestStuckTransferEndsTheNode guards against raft issue 696.
+func TestStuckTransferEndsTheNode(t *testing.T) {
+	tests := []struct {
+		name   string
+		leads  bool
+		probe  error
+		relief []error // further outcomes
+		want   []ExitCode
+	}{
+		{"stuck", true, raft.ErrLeadershipTransferInProgress, []error{raft.ErrLeadershipTransferInProgress}, []ExitCode{ExitStuckTransfer}},
+		{"the transfer ended", true, nil, nil, nil},
+		{"leadership is gone", false, raft.ErrLeadershipTransferInProgress, nil, nil},
+		{"a proposal was accepted", true, raft.ErrLeadershipTransferInProgress, []error{nil}, nil},
+		{"leadership was lost meanwhile", true, raft.ErrLeadershipTransferInProgress, []error{raft.ErrLeadershipLost}, nil},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			defer verifyNoLeaks(t)
+			record := newFatalRecord()
+			probed := make(chan struct{})
+			watch := &transferWatch{
+				patience: 20 * time.Millisecond,
+				leads:    func() bool { return test.leads },
+				probe:    func() error { close(probed); return test.probe },
+				fatal:    record.fatal,
+			}
+			watch.observe(raft.ErrLeadershipTransferInProgress)
+			for _, outcome := range test.relief {
+				watch.observe(outcome)
+			}
+			if test.want != nil {
+				<-record.ended
+			} else if test.leads && test.relief == nil {
+				<-probed
+			}
+			watch.close()
+			if codes, _ := record.all(); !slices.Equal(codes, test.want) {
+				t.Fatalf("exit codes %v, want %v", codes, test.want)
+			}
+		})
+	}
+}
+
+func TestTranslateTellsNotProposedFromUnknown(t *testing.T) {
+	tests := []struct{ err, want error }{
+		{nil, nil},
+		{raft.ErrNotLeader, ErrNotLeader},
+		{raft.ErrEnqueueTimeout, ErrNotLeader},
+		{raft.ErrLeadershipTransferInProgress, ErrNotLeader},
+		{raft.ErrLeadershipLost, ErrOutcomeUnknown},
+		{raft.ErrRaftShutdown, ErrOutcomeUnknown},
+		{raft.ErrAbortedByRestore, ErrOutcomeUnknown},
+		{errors.New("append to the log: no space left on device"), ErrOutcomeUnknown},
+	}
+	for _, test := range tests {
+		got := translate(test.err)
+		if !errors.Is(got, test.want) || (test.want == nil) != (got == nil) {
+			t.Errorf("%v became %v, want %v", test.err, got, test.want)
+		}
+		if errors.Is(got, ErrNotLeader) && errors.Is(got, ErrOutcomeUnknown) {
+			t.Errorf("%v is both", got)
+		}
+	}
+}
+
+// changingLeader is a library whose leader changes.
+type changingLeader struct {
+	state  atomic.Uint32
+	term   atomic.Uint64
+	leader atomic.Pointer[string]
+}
+
+func (c *changingLeader) State() raft.RaftState { return raft.RaftState(c.state.Load()) }
+func (c *changingLeader) CurrentTerm() uint64   { return c.term.Load() }
+func (c *changingLeader) LeaderWithID() (raft.ServerAddress, raft.ServerID) {
+	if id := c.leader.Load(); id != nil {
+		return raft.ServerAddress(*id), raft.ServerID(*id)
+	}
+	return "", ""
+}
+
+func TestLeadershipWatchDeliversEveryGainAndLoss(t *testing.T) {
+	defer verifyNoLeaks(t)
+	watch := newLeadershipWatch("a-1", func() { t.Error("removed") })
+	source := &changingLeader{}
+	watch.source = source
+	ctx, cancel := context.WithCancel(testContext(t))
+	done := make(chan struct{})
+	go func() { defer close(done); watch.run(ctx) }()
+
+	changed := watch.leadershipChanged()
+	self := "a-1"
+	source.term.Store(3)
+	source.leader.Store(&self)
+	source.state.Store(uint32(raft.Leader))
+	// The library never waits for whoever handles them.
+	want := []bool{true, false, true, false, true}
+	for _, leads := range want {
+		watch.notify <- leads
+	}
+	<-changed
+	if got := watch.leadership(); got != (Leadership{Term: 3, LeaderID: "a-1", Self: true}) {
+		t.Errorf("got %+v", got)
+	}
+	for i, leads := range want {
+		if got := <-watch.own; got != leads {
+			t.Fatalf("number %d: got %v", i, got)
+		}
+	}
+	changed = watch.leadershipChanged()
+	other := "b-2"
+	source.state.Store(uint32(raft.Follower))
+	source.term.Store(4)
+	source.leader.Store(&other)
+	watch.kick <- raft.Observation{}
+	<-changed
+	if got := watch.leadership(); got != (Leadership{Term: 4, LeaderID: "b-2"}) {
+		t.Errorf("got %+v", got)
+	}
+	if got := watch.leaderChanges(); got != 2 {
+		t.Errorf("%d changes", got)
+	}
+	cancel()
+	<-done
+}
+
+func TestLibraryLogsGoThroughSlog(t *testing.T) {
+	var text bytes.Buffer
+	logger := slog.New(slog.NewTextHandler(&text, &slog.HandlerOptions{Level: slog.LevelInfo}))
+	l := newRaftLogger(context.Background(), logger).Named("store").With("a", 1)
+	l.Error("it broke", "servers", hclog.Fmt("%d of %s", 3, "x"))
+	l.Warn("careful")
+	l.Info("chatter")
+	l.Error("failed to heartbeat to", "peer", "b")
+	newGossipLogger(context.Background(), logger).Print("[WARN] memberlist: slow")
+	for _, want := range []string{`level=WARN msg="it broke"`, `servers="3 of x"`, "part=store", "a=1", "level=INFO msg=careful", "level=INFO msg=slow component=gossip"} {
+		if !strings.Contains(text.String(), want) {
+			t.Errorf("%q is missing in\n%s", want, text.String())
+		}
+	}
+	for _, unwanted := range []string{"chatter", "heartbeat"} {
+		if strings.Contains(text.String(), unwanted) {
+			t.Errorf("%q is logged", unwanted)
+		}
+	}
+}

@@ -1,0 +1,176 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/hashicorp/raft"
+
+	"github.com/seriatimq/seriatim/fsm"
+	"github.com/seriatimq/seriatim/fsm/failpoint"
+)
+
+// raftMachine stands between the consensus library and the state machine. It
+// knows up to where entries are applied here, which the library does not say
+// (its applied index counts entries handed over), paces snapshots, and ends the
+// node when a snapshot cannot be restored, where the library would go on with an
+// older one.
+type raftMachine struct {
+	machine stateMachine
+	policy  SnapshotPolicy
+	guard   *diskGuard
+	log     *logStore
+	live    atomic.Bool     // consensus has started: a snapshot comes from the leader
+	stop    <-chan struct{} // closed when the group closes
+	// committed is called after entries were applied. It never blocks.
+	committed func()
+
+	applied  atomic.Uint64
+	restored atomic.Uint64 // snapshots
+	members  committedMembers
+
+	mu      sync.Mutex
+	changed chan struct{} // closed and replaced when applied moves
+}
+
+var _ raft.BatchingFSM = (*raftMachine)(nil)
+
+func newRaftMachine(machine stateMachine, policy SnapshotPolicy, guard *diskGuard, log *logStore, stop <-chan struct{}) *raftMachine {
+	return &raftMachine{machine: machine, policy: policy, guard: guard, log: log, stop: stop, committed: func() {}, changed: make(chan struct{})}
+}
+
+// Apply is never called by a library that knows ApplyBatch.
+func (m *raftMachine) Apply(entry *raft.Log) any { return m.ApplyBatch([]*raft.Log{entry})[0] }
+
+// ApplyBatch applies committed entries.
+func (m *raftMachine) ApplyBatch(entries []*raft.Log) []any {
+	m.ending(failpoint.Hit("apply-before"))
+	results := m.machine.ApplyBatch(entries)
+	m.ending(failpoint.Hit("apply-after"))
+	m.members.note(entries)
+	m.advance(entries[len(entries)-1].Index)
+	m.committed()
+	return results
+}
+
+// ending ends the node if err is one that a fault run put where nothing else
+// can fail.
+func (m *raftMachine) ending(err error) {
+	if err != nil {
+		_ = m.guard.fail(ExitStateMismatch, err) // it does not return
+	}
+}
+
+// Snapshot captures the state.
+func (m *raftMachine) Snapshot() (raft.FSMSnapshot, error) {
+	if err := failpoint.Hit("snapshot-begin"); err != nil {
+		return nil, err
+	}
+	snapshot, err := m.machine.Snapshot()
+	if err != nil {
+		return nil, err
+	}
+	return &pacedSnapshot{FSMSnapshot: snapshot, policy: m.policy, stop: m.stop}, nil
+}
+
+// Restore replaces the state by that of a snapshot. The index of a snapshot
+// may be that of an entry which never reaches the state machine.
+func (m *raftMachine) Restore(content io.ReadCloser) error {
+	m.ending(failpoint.Hit("restore-begin"))
+	reader := findSnapshotReader(content)
+	path := "of unknown name"
+	if reader != nil {
+		path = reader.path
+	}
+	if err := m.machine.Restore(namedSnapshot{content, path}); errors.Is(err, fsm.ErrUnknownFormat) {
+		return m.guard.fail(ExitUnknownFormat, fmt.Errorf("the snapshot %s cannot be read: %w; a newer version of this program wrote it, start that one", path, err))
+	} else if err != nil {
+		return m.guard.fail(ExitChecksum, fmt.Errorf("the snapshot %s cannot be restored: %w; %s", path, err, replaceNode))
+	}
+	m.ending(failpoint.Hit("restore-swapped"))
+	applied := m.machine.AppliedIndex()
+	if reader != nil {
+		applied = max(applied, reader.index)
+	}
+	m.restored.Add(1)
+	m.advance(applied)
+	if m.live.Load() && reader != nil {
+		return m.log.expectSettling(reader.index)
+	}
+	return nil
+}
+
+// namedSnapshot lets the state machine say which file it could not use.
+type namedSnapshot struct {
+	io.ReadCloser
+	path string
+}
+
+// Name is the path of the file.
+func (n namedSnapshot) Name() string { return n.path }
+
+// advance notes what is applied and wakes those who wait for it.
+func (m *raftMachine) advance(index uint64) {
+	for {
+		applied := m.applied.Load()
+		if index <= applied {
+			return
+		}
+		if m.applied.CompareAndSwap(applied, index) {
+			break
+		}
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	close(m.changed)
+	m.changed = make(chan struct{})
+}
+
+// moved is closed when more is applied than at the call.
+func (m *raftMachine) moved() <-chan struct{} {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.changed
+}
+
+// pacedSnapshot writes at a bounded rate, because the log is usually on the
+// same disk.
+type pacedSnapshot struct {
+	raft.FSMSnapshot
+	policy SnapshotPolicy
+	stop   <-chan struct{}
+}
+
+// Persist writes the snapshot.
+func (s *pacedSnapshot) Persist(sink raft.SnapshotSink) error {
+	return s.FSMSnapshot.Persist(&pacedSink{SnapshotSink: sink, policy: s.policy, stop: s.stop})
+}
+
+type pacedSink struct {
+	raft.SnapshotSink
+	policy SnapshotPolicy
+	stop   <-chan struct{}
+	ahead  int64 // bytes written and not yet waited for
+}
+
+// Write writes and then waits as long as the bytes may take at most.
+func (s *pacedSink) Write(content []byte) (int, error) {
+	n, err := s.SnapshotSink.Write(content)
+	if s.ahead += int64(n); err != nil || s.ahead < s.policy.SyncBytes {
+		return n, err
+	}
+	pause := time.NewTimer(time.Duration(float64(s.ahead) / float64(s.policy.BytesPerSecond) * float64(time.Second)))
+	defer pause.Stop()
+	s.ahead = 0
+	select {
+	case <-pause.C:
+		return n, nil
+	case <-s.stop:
+		return n, context.Canceled
+	}
+}

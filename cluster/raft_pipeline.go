@@ -1,0 +1,241 @@
+package cluster
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+	"github.com/hashicorp/raft"
+)
+
+// commitTeller tells followers what is committed when nothing else does. The
+// library tells it with the next entries, or with empty messages at a fixed rate
+// for ever, which kept an idle leader busy with fifty of them in a second. Here
+// the library's rate is low (keepAlive) and the teller sends one message after a
+// commit that no entries followed. Safe for concurrent use.
+type commitTeller struct {
+	raft  commitSource
+	clock Clock
+	delay time.Duration // Timing.Commit
+	log   hclog.Logger
+
+	// moved says that something was committed, atOnce that a read waits for it.
+	// Capacity 1: a token that waits stands for all that follow.
+	moved, atOnce chan struct{}
+
+	mu        sync.Mutex
+	pipelines map[*tellingPipeline]struct{}
+	open      atomic.Int32 // how many, zero unless this node leads
+}
+
+// commitSource is what the teller reads of the library.
+type commitSource interface {
+	CommitIndex() uint64
+	CurrentTerm() uint64
+	State() raft.RaftState
+	Barrier(timeout time.Duration) raft.Future
+}
+
+func newCommitTeller(clock Clock, delay time.Duration, log hclog.Logger) *commitTeller {
+	return &commitTeller{
+		clock: clock, delay: delay, log: log, moved: make(chan struct{}, 1), atOnce: make(chan struct{}, 1),
+		pipelines: map[*tellingPipeline]struct{}{},
+	}
+}
+
+// appendEntriesMax is how many entries one message has at most. To a follower that
+// is further behind the library sends the next ones when it is woken, by its slow
+// timer or by another entry: with nothing else to write, the teller writes a
+// barrier.
+const appendEntriesMax = 64
+
+// keepAlive is how often the library itself tells an idle follower what is
+// committed, up to twice as long at random. It matters to a follower that was
+// restarted, or whose connection broke, while nothing is written.
+const keepAlive = time.Second
+
+// committed says that the commit index may have moved.
+func (c *commitTeller) committed() {
+	if c.open.Load() > 0 {
+		signal(c.moved)
+	}
+}
+
+// hurry tells the followers now: one of them may wait with a read.
+func (c *commitTeller) hurry() { signal(c.atOnce) }
+
+func signal(tokens chan<- struct{}) {
+	select {
+	case tokens <- struct{}{}:
+	default:
+	}
+}
+
+// run tells until ctx ends. Under load it wakes once per delay, when idle never.
+func (c *commitTeller) run(ctx context.Context) {
+	timer := time.NewTimer(c.delay)
+	defer timer.Stop()
+	for again := false; ; {
+		quiet := c.delay
+		if !again {
+			select {
+			case <-ctx.Done():
+				return
+			case <-c.moved:
+			case <-c.atOnce:
+				quiet = 0
+			}
+		}
+		if quiet > 0 {
+			timer.Reset(quiet)
+			select {
+			case <-ctx.Done():
+				return
+			case <-timer.C:
+			case <-c.atOnce:
+				quiet = 0
+			}
+		}
+		again = c.tell(quiet)
+	}
+}
+
+// tell sends the commit index to each follower that was sent nothing for so long
+// and does not know it. It reports whether there are others to come back to.
+func (c *commitTeller) tell(quiet time.Duration) (again bool) {
+	// The order matters: an index read while this node led in a term before
+	// must not go out as that of the present term.
+	commit, term := c.raft.CommitIndex(), c.raft.CurrentTerm()
+	if c.raft.State() != raft.Leader || c.raft.CurrentTerm() != term {
+		return false
+	}
+	c.mu.Lock()
+	pipelines := make([]*tellingPipeline, 0, len(c.pipelines))
+	for p := range c.pipelines { // order does not matter: each is its own
+		pipelines = append(pipelines, p)
+	}
+	c.mu.Unlock()
+	for _, p := range pipelines {
+		if p.tell(term, commit, quiet) {
+			again = true
+		}
+	}
+	return again
+}
+
+// pipeline puts the teller between the library and one follower.
+func (c *commitTeller) pipeline(inner raft.AppendPipeline) raft.AppendPipeline {
+	p := &tellingPipeline{AppendPipeline: inner, teller: c, turn: make(chan struct{}, 1), answers: newAnswerRelay(inner)}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.pipelines[p] = struct{}{}
+	c.open.Store(int32(len(c.pipelines)))
+	return p
+}
+
+// tellingPipeline notes what a follower was sent, so that the teller can add to it.
+type tellingPipeline struct {
+	raft.AppendPipeline
+	teller *commitTeller
+
+	// turn orders the messages. Capacity 1: whoever sends fills it, and may wait for
+	// the other node, which nobody should do with a mutex held.
+	turn chan struct{}
+	last raft.AppendEntriesRequest
+	at   time.Duration // when it was sent, monotonic
+	full bool          // it had as many entries as one message may have
+
+	answers *answerRelay
+}
+
+// Consumer gives the answers.
+func (p *tellingPipeline) Consumer() <-chan raft.AppendFuture { return p.answers.out }
+
+// AppendEntries sends entries.
+func (p *tellingPipeline) AppendEntries(args *raft.AppendEntriesRequest, resp *raft.AppendEntriesResponse) (raft.AppendFuture, error) {
+	p.turn <- struct{}{}
+	defer p.pass()
+	return p.send(args, resp)
+}
+
+// tryTurn takes the turn unless somebody has it.
+func (p *tellingPipeline) tryTurn() bool {
+	select {
+	case p.turn <- struct{}{}:
+		return true
+	default:
+		return false
+	}
+}
+
+func (p *tellingPipeline) pass() { <-p.turn }
+
+// send sends and notes. The caller has the turn.
+func (p *tellingPipeline) send(args *raft.AppendEntriesRequest, resp *raft.AppendEntriesResponse) (raft.AppendFuture, error) {
+	future, err := p.AppendPipeline.AppendEntries(args, resp)
+	if err != nil {
+		return nil, err
+	}
+	p.last, p.at = *args, p.teller.clock.Monotonic()
+	p.last.Entries = nil
+	if n := len(args.Entries); n > 0 {
+		p.last.PrevLogEntry, p.last.PrevLogTerm = args.Entries[n-1].Index, args.Entries[n-1].Term
+	}
+	if p.full = len(args.Entries) >= appendEntriesMax; p.full {
+		p.teller.committed()
+	}
+	return future, nil
+}
+
+// tell sends the commit index if the follower does not know it and was sent
+// nothing for so long. What the follower is told never goes beyond what it was
+// sent: only of that is known that it has the entries of this leader.
+func (p *tellingPipeline) tell(term, commit uint64, quiet time.Duration) (again bool) {
+	if !p.tryTurn() {
+		return true // the library is sending
+	}
+	defer p.pass()
+	commit = min(commit, p.last.PrevLogEntry)
+	if p.last.Term != term || (p.last.LeaderCommitIndex >= commit && !p.full) {
+		return false
+	}
+	if p.teller.clock.Monotonic()-p.at < quiet {
+		return true
+	}
+	if p.full {
+		p.full = false
+		p.teller.raft.Barrier(p.teller.delay) // nobody waits for it
+		return true
+	}
+	message := p.last
+	message.LeaderCommitIndex = commit
+	// What fails here fails with the next message of the library, which mends it.
+	_, err := p.send(&message, new(raft.AppendEntriesResponse))
+	if err != nil {
+		p.teller.log.Debug("telling a follower what is committed failed", "error", err)
+	}
+	return false
+}
+
+// Close ends the pipeline, usually because the connection broke. The library sends
+// again what was under way when its slow timer wakes it, or another entry, which a
+// barrier is.
+func (p *tellingPipeline) Close() error {
+	if p.tryTurn() { // else the teller is stuck in sending, which the end below ends
+		last := p.last
+		p.pass()
+		consensus := p.teller.raft
+		if consensus.State() == raft.Leader && consensus.CurrentTerm() == last.Term {
+			consensus.Barrier(p.teller.delay) // nobody waits for it
+		}
+	}
+	p.teller.mu.Lock()
+	delete(p.teller.pipelines, p)
+	p.teller.open.Store(int32(len(p.teller.pipelines)))
+	p.teller.mu.Unlock()
+	err := p.AppendPipeline.Close()
+	p.answers.close()
+	return err
+}

@@ -1,0 +1,124 @@
+package cluster
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/hashicorp/go-hclog"
+	"github.com/hashicorp/raft"
+)
+
+// sentAppends is a pipeline that keeps what is sent.
+type sentAppends struct{ sent []raft.AppendEntriesRequest }
+
+func (s *sentAppends) AppendEntries(args *raft.AppendEntriesRequest, _ *raft.AppendEntriesResponse) (raft.AppendFuture, error) {
+	s.sent = append(s.sent, *args)
+	return nil, nil
+}
+func (s *sentAppends) Consumer() <-chan raft.AppendFuture { return nil }
+func (s *sentAppends) Close() error                       { return nil }
+
+type fixedCommit struct {
+	commit, term uint64
+	state        raft.RaftState
+	barriers     *int
+}
+
+func (f fixedCommit) Barrier(time.Duration) raft.Future {
+	*f.barriers++
+	return nil
+}
+
+func (f fixedCommit) CommitIndex() uint64   { return f.commit }
+func (f fixedCommit) CurrentTerm() uint64   { return f.term }
+func (f fixedCommit) State() raft.RaftState { return f.state }
+
+// A follower that is further behind than one message can mend is sent the next
+// one without waiting for the library's slow timer, as long as there are more.
+func TestCommitTellerGoesOnAfterAFullMessage(t *testing.T) {
+	const delay = 25 * time.Millisecond
+	hand := newHandClock(1_000_000)
+	teller := newCommitTeller(hand, delay, hclog.NewNullLogger())
+	source := fixedCommit{commit: 7, term: 3, state: raft.Leader, barriers: new(int)}
+	teller.raft = source
+	pipeline := teller.pipeline(&sentAppends{})
+	defer pipeline.Close()
+	for _, c := range []struct{ entries, barriers int }{{appendEntriesMax, 1}, {appendEntriesMax, 2}, {appendEntriesMax - 1, 2}, {0, 2}} {
+		args := &raft.AppendEntriesRequest{Term: 3, PrevLogEntry: 7, PrevLogTerm: 2, LeaderCommitIndex: 7}
+		for i := range c.entries {
+			args.Entries = append(args.Entries, &raft.Log{Index: uint64(8 + i), Term: 3})
+		}
+		if _, err := pipeline.AppendEntries(args, nil); err != nil {
+			t.Fatal(err)
+		}
+		teller.tell(delay)
+		hand.pass(delay)
+		teller.tell(delay)
+		if *source.barriers != c.barriers {
+			t.Errorf("after a message of %d entries the library was woken %d times, want %d", c.entries, *source.barriers, c.barriers)
+		}
+	}
+}
+
+func TestCommitTeller(t *testing.T) {
+	const delay = 25 * time.Millisecond
+	// Entries 8 and 9 of term 3 are sent when 7 is committed.
+	sent := raft.AppendEntriesRequest{
+		Term: 3, PrevLogEntry: 7, PrevLogTerm: 2, LeaderCommitIndex: 7,
+		Entries: []*raft.Log{{Index: 8, Term: 3}, {Index: 9, Term: 3}},
+	}
+	told := func(commit uint64) *raft.AppendEntriesRequest {
+		return &raft.AppendEntriesRequest{Term: 3, PrevLogEntry: 9, PrevLogTerm: 3, LeaderCommitIndex: commit}
+	}
+	cases := []struct {
+		name   string
+		source fixedCommit
+		passed time.Duration
+		told   *raft.AppendEntriesRequest
+		again  bool
+		// A pipeline that ends while its node leads wakes the library.
+		barriers int
+	}{
+		{"nothing new", fixedCommit{7, 3, raft.Leader, new(int)}, delay, nil, false, 1},
+		{"one committed", fixedCommit{8, 3, raft.Leader, new(int)}, delay, told(8), false, 1},
+		{"all committed", fixedCommit{9, 3, raft.Leader, new(int)}, delay, told(9), false, 1},
+		{"never beyond what was sent", fixedCommit{12, 3, raft.Leader, new(int)}, delay, told(9), false, 1},
+		{"entries went out a moment ago", fixedCommit{9, 3, raft.Leader, new(int)}, delay - 1, nil, true, 1},
+		{"leader no more", fixedCommit{9, 3, raft.Follower, new(int)}, delay, nil, false, 0},
+		{"leader of a later term", fixedCommit{9, 4, raft.Leader, new(int)}, delay, nil, false, 0},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			hand := newHandClock(1_000_000)
+			teller := newCommitTeller(hand, delay, hclog.NewNullLogger())
+			teller.raft = c.source
+			network := &sentAppends{}
+			pipeline := teller.pipeline(network)
+			if _, err := pipeline.AppendEntries(&sent, nil); err != nil {
+				t.Fatal(err)
+			}
+			network.sent = nil
+			hand.pass(c.passed)
+			if again := teller.tell(delay); again != c.again {
+				t.Errorf("again: %v", again)
+			}
+			var want []raft.AppendEntriesRequest
+			if c.told != nil {
+				want = append(want, *c.told)
+			}
+			if diff := cmp.Diff(want, network.sent); diff != "" {
+				t.Errorf("sent (-want +got):\n%s", diff)
+			}
+			if teller.tell(delay); len(network.sent) > len(want) {
+				t.Errorf("told twice")
+			}
+			if err := pipeline.Close(); err != nil || len(teller.pipelines) > 0 || teller.open.Load() != 0 {
+				t.Errorf("closed: %v, open %v", err, teller.pipelines)
+			}
+			if *c.source.barriers != c.barriers {
+				t.Errorf("the library was woken %d times, want %d", *c.source.barriers, c.barriers)
+			}
+		})
+	}
+}

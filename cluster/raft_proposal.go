@@ -1,0 +1,62 @@
+package cluster
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/hashicorp/raft"
+
+	"github.com/seriatimq/seriatim/fsm"
+)
+
+// raftProposal is an entry on its way through the log.
+type raftProposal struct {
+	group  *raftGroup
+	future raft.ApplyFuture
+}
+
+// Propose hands one encoded entry to the log of the leader.
+func (g *raftGroup) Propose(entry []byte) (Proposal, error) {
+	if g.ctx.Err() != nil {
+		return nil, fmt.Errorf("%w: the group is closed", ErrNotLeader)
+	}
+	if g.raft.State() != raft.Leader {
+		return nil, ErrNotLeader
+	}
+	return &raftProposal{group: g, future: g.raft.Apply(entry, g.cfg.Timing.Enqueue)}, nil
+}
+
+// Wait blocks until the entry is applied here or its fate is unknown.
+func (p *raftProposal) Wait() (fsm.EntryResult, error) {
+	if err := p.group.awaitEntry(p.group.ctx, p.future); err != nil {
+		if p.group.ctx.Err() != nil {
+			err = fmt.Errorf("%w: the group is closed", ErrOutcomeUnknown)
+		}
+		return fsm.EntryResult{}, err
+	}
+	switch result := p.future.Response().(type) {
+	case fsm.EntryResult:
+		return result, nil
+	case *fsm.EntryResult:
+		return *result, nil
+	default:
+		return fsm.EntryResult{}, fmt.Errorf("%w: the state machine answered with %T", ErrOutcomeUnknown, result)
+	}
+}
+
+// translate sorts the library's errors by what they say about an entry. Only
+// those that come before the entry is written mean that it was not proposed;
+// everything else, also an error of the local log, may be committed by the next
+// leader (raft.md A1, faults.md 0.1).
+func translate(err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, raft.ErrNotLeader),
+		errors.Is(err, raft.ErrEnqueueTimeout),
+		errors.Is(err, raft.ErrLeadershipTransferInProgress):
+		return fmt.Errorf("%w (%w)", ErrNotLeader, err)
+	default:
+		return fmt.Errorf("%w (%w)", ErrOutcomeUnknown, err)
+	}
+}

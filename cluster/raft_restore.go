@@ -1,0 +1,126 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/hashicorp/raft"
+)
+
+// Restore makes content, a snapshot of size bytes, the state of all members, at
+// an index above the given one and above everything in the log. Only the leader
+// can, and it must not have proposed anything that is not answered. Content is
+// closed when it is not needed any more.
+//
+// The library's leader takes the state over before a majority has it, and while
+// all followers install the snapshot none of them answers, so that the leader
+// steps down; the others could then elect one of themselves and go on without
+// the state that the former leader has. So for the time of a restore the leader
+// is the only voter. Whenever it breaks off, there is one history: the leader's.
+func (g *raftGroup) Restore(ctx context.Context, index uint64, content io.ReadCloser, size int64) error {
+	others := g.otherVoters()
+	err := g.demote(others)
+	if err != nil {
+		err = errors.Join(err, content.Close())
+	} else {
+		err = g.restore(ctx, index, content, size)
+	}
+	if missing := g.promote(ctx, others); missing != nil {
+		err = errors.Join(err, fmt.Errorf("%w: %w", ErrVotesMissing, missing))
+	}
+	return err
+}
+
+func (g *raftGroup) otherVoters() []raft.Server {
+	var others []raft.Server
+	for _, server := range g.raft.GetConfiguration().Configuration().Servers {
+		if server.Suffrage == raft.Voter && string(server.ID) != g.nodeID {
+			others = append(others, server)
+		}
+	}
+	return others
+}
+
+// demote takes the votes of the other members.
+func (g *raftGroup) demote(others []raft.Server) error {
+	for _, server := range others {
+		if err := g.raft.DemoteVoter(server.ID, 0, g.cfg.Timing.Enqueue).Error(); err != nil {
+			return fmt.Errorf("taking the vote of node %s: %w", server.ID, translate(err))
+		}
+	}
+	return nil
+}
+
+func (g *raftGroup) restore(ctx context.Context, index uint64, content io.ReadCloser, size int64) error {
+	meta := &raft.SnapshotMeta{Version: raft.SnapshotVersionMax, Index: index, Size: size}
+	// Without a timeout: the library's would also run out in the middle.
+	outcome := make(chan error, 1) // one outcome, for which nobody may wait any more
+	go func() { outcome <- errors.Join(g.raft.Restore(meta, content, 0), content.Close()) }()
+	select {
+	case err := <-outcome:
+		if err != nil {
+			return translate(err)
+		}
+	case <-ctx.Done():
+		return fmt.Errorf("%w: %w", ErrOutcomeUnknown, ctx.Err())
+	case <-g.ctx.Done():
+		return fmt.Errorf("%w: the group is closed", ErrOutcomeUnknown)
+	}
+	g.log.baseline.Store(g.log.sizes.appended())
+	g.log.threshold.Store(max(g.cfg.Snapshot.LogBytes, g.snapshots.newestBytes.Load()))
+	return nil
+}
+
+// How long a member may take to install the restored state, and how often to
+// look whether it has.
+const (
+	installPatience = 10 * time.Minute
+	installPause    = 20 * time.Millisecond
+)
+
+// errLeadershipLost: another node leads now.
+var errLeadershipLost = errors.New("this node no longer leads")
+
+// promote gives each member its vote back as soon as it has all of the log.
+func (g *raftGroup) promote(ctx context.Context, others []raft.Server) error {
+	ctx, cancel := context.WithTimeout(ctx, installPatience)
+	defer cancel()
+	for _, server := range others {
+		err := g.awaitMember(ctx, server.ID)
+		if err == nil {
+			err = g.raft.AddVoter(server.ID, server.Address, 0, g.cfg.Timing.Enqueue).Error()
+		}
+		if err != nil {
+			return fmt.Errorf("node %s, give it back with seriatim cluster promote: %w", server.ID, err)
+		}
+	}
+	return nil
+}
+
+// awaitMember waits until a member has confirmed the newest entry.
+func (g *raftGroup) awaitMember(ctx context.Context, id raft.ServerID) error {
+	for {
+		stats := g.Stats()
+		if stats.LeaderID != g.nodeID {
+			return errLeadershipLost
+		}
+		for _, member := range stats.Members {
+			if member.NodeID == string(id) && member.LagEntries == 0 {
+				return nil
+			}
+		}
+		pause := time.NewTimer(installPause)
+		select {
+		case <-pause.C:
+		case <-ctx.Done():
+			pause.Stop()
+			return fmt.Errorf("it has not installed the state: %w", ctx.Err())
+		case <-g.ctx.Done():
+			pause.Stop()
+			return errPeersClosed
+		}
+	}
+}

@@ -1,0 +1,73 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/hashicorp/raft"
+)
+
+// snapshotRetryPart of the bytes between snapshots must be written before a
+// failed one is tried again.
+const snapshotRetryPart = 8
+
+// snapshotWhenDue takes a snapshot whenever enough log was written since the
+// last one, until the group closes.
+func (g *raftGroup) snapshotWhenDue() {
+	g.log.threshold.Store(g.snapshotDue())
+	for {
+		select {
+		case <-g.ctx.Done():
+			return
+		case <-g.log.grown:
+		}
+		if err := g.Snapshot(g.ctx); err != nil && g.ctx.Err() == nil {
+			g.cfg.Logger.Warn("no snapshot could be taken, it will be tried again", "error", err)
+			g.log.baseline.Add(g.log.threshold.Load() / snapshotRetryPart)
+		}
+	}
+}
+
+// Snapshot writes a snapshot now and shortens the log to what slow followers
+// may still need.
+func (g *raftGroup) Snapshot(ctx context.Context) error {
+	settings := g.raft.ReloadableConfig()
+	settings.TrailingLogs = g.log.sizes.trailing(g.raft.LastIndex(), g.cfg.Snapshot.TrailingBytes)
+	if err := g.raft.ReloadConfig(settings); err != nil {
+		return err
+	}
+	baseline := g.log.sizes.appended()
+	err := g.await(ctx, g.raft.Snapshot())
+	if errors.Is(err, raft.ErrNothingNewToSnapshot) {
+		g.log.baseline.Store(baseline)
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	g.log.baseline.Store(baseline)
+	g.snapshotsTaken.Add(1)
+	g.log.threshold.Store(g.snapshotDue())
+	return nil
+}
+
+// snapshotSpread is the part of the log between two snapshots over which the nodes
+// are spread, each in its place, so that not all of them write one at a time.
+const snapshotSpread = 4
+
+// snapshotDue is how much log causes the next snapshot on this node.
+func (g *raftGroup) snapshotDue() int64 {
+	// Writing a state that is larger than the log since the last snapshot
+	// would cost more than it saves.
+	due := max(g.cfg.Snapshot.LogBytes, g.snapshots.newestBytes.Load())
+	var ids []string
+	for _, server := range g.raft.GetConfiguration().Configuration().Servers {
+		ids = append(ids, string(server.ID))
+	}
+	slices.Sort(ids)
+	if place := slices.Index(ids, g.nodeID); place > 0 {
+		due += due / snapshotSpread * int64(place) / int64(len(ids))
+	}
+	return due
+}

@@ -1,0 +1,282 @@
+package cluster
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/hashicorp/raft"
+)
+
+// smallSteps makes snapshots and installs the normal way to catch up.
+func smallSteps(_ int, cfg *Config) {
+	cfg.Snapshot = SnapshotPolicy{LogBytes: 2000, TrailingBytes: 500, SyncBytes: 1000}
+}
+
+func TestSnapshotsAreTakenByBytesAndInstalled(t *testing.T) {
+	defer verifyNoLeaks(t)
+	bothStores(t, func(t *testing.T, store string) {
+		g := newGroups(t, 3, func(i int, cfg *Config) { smallSteps(i, cfg); cfg.Log.Store = store })
+		g.startAll()
+		g.agree(g.propose(0, 60))
+		behind := g.followers(g.leader())[0]
+		stopped := behind.group.raft.LastIndex()
+		behind.stop()
+		last := g.propose(60, 160)
+		g.snapshotAll()
+		leader := g.leader()
+		if stats := leader.group.Stats(); stats.SnapshotsTaken == 0 || stats.LastSnapshotIndex == 0 {
+			t.Fatalf("no snapshot was taken: %+v", stats)
+		}
+		first, err := leader.group.log.FirstIndex()
+		if err != nil || first <= stopped {
+			t.Fatalf("the log begins at %d, %v: it was not shortened", first, err)
+		}
+		behind.start()
+		g.agree(last)
+		g.agree(g.propose(160, 170)) // the log is wiped after the state is there
+		if first, err := behind.group.log.FirstIndex(); err != nil || first <= stopped || behind.group.Stats().SnapshotsRestored == 0 {
+			t.Errorf("the follower stopped at %d and its log begins at %d, %v: it got no snapshot", stopped, first, err)
+		}
+		g.stopAll()
+		g.startAll()
+		g.agree(g.propose(170, 180))
+		g.stopAll()
+	})
+}
+
+// snapshotAll takes a snapshot on every running member.
+func (g *groups) snapshotAll() {
+	g.t.Helper()
+	for _, m := range g.members {
+		if m.group == nil {
+			continue
+		}
+		if err := m.group.Snapshot(testContext(g.t)); err != nil {
+			g.t.Fatal(err)
+		}
+	}
+}
+
+// TestInstalledSnapshotWipesTheLog guards against raft issue 697: a follower
+// that keeps an entry contradicting the snapshot it got refuses the next append
+// and gets the snapshot again, for ever.
+func TestInstalledSnapshotWipesTheLog(t *testing.T) {
+	ends := map[string]int{"before the snapshot's end": -5, "at the snapshot's end": 0, "behind the snapshot's end": 20}
+	for name, beyond := range ends {
+		t.Run(name, func(t *testing.T) {
+			bothStores(t, func(t *testing.T, store string) { installOverContradiction(t, store, beyond) })
+		})
+	}
+}
+
+func installOverContradiction(t *testing.T, store string, beyond int) {
+	g := newGroups(t, 3, func(i int, cfg *Config) { smallSteps(i, cfg); cfg.Log.Store = store })
+	g.startAll()
+	g.agree(g.propose(0, 20))
+	behind := g.followers(g.leader())[0]
+	behind.stop()
+	if err := g.leader().group.TransferLeadership(testContext(t)); err != nil { // another term
+		t.Fatal(err)
+	}
+	last := g.propose(20, 120)
+	g.snapshotAll()
+	contradict(t, behind, uint64(int(last)+beyond))
+	behind.start()
+	g.agree(last)
+	g.agree(g.propose(120, 125))
+	g.stopAll()
+	g.startAll()
+	g.agree(g.propose(125, 130))
+}
+
+// contradict adds entries to a stopped node's log that no leader committed, up
+// to where the others are, as a node writes that led without a majority.
+func contradict(t *testing.T, m *member, last uint64) {
+	t.Helper()
+	cfg := m.cfg.WithDefaults()
+	dir := openTestDir(t, cfg.DataDir, cfg.NodeName)
+	guard := &diskGuard{deadline: cfg.Timing.DiskDeadline, fatal: newFatalRecord().fatal}
+	log, err := openLogStore(dir, cfg, guard, newRaftLogger(testContext(t), cfg.Logger))
+	if err != nil {
+		t.Fatal(err)
+	}
+	end, err := log.LastIndex()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var entry raft.Log
+	if err := log.GetLog(end, &entry); err != nil {
+		t.Fatal(err)
+	}
+	for index := end + 1; index <= last; index++ {
+		if err := log.StoreLog(&raft.Log{Index: index, Term: entry.Term, Type: raft.LogNoop}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := errors.Join(log.close(), dir.close()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestWaitAppliedPassesEntriesWithoutCommands(t *testing.T) {
+	g := newGroups(t, 3, nil)
+	g.startAll()
+	g.propose(0, 2)
+	leader := g.leader() // its barrier is the last entry and reaches no state machine
+	commit := leader.group.CommitIndex()
+	if applied := leader.machine.AppliedIndex(); applied >= commit {
+		t.Fatalf("applied %d, committed %d: the test needs a barrier at the end", applied, commit)
+	}
+	for _, m := range g.members {
+		if err := m.group.WaitApplied(testContext(t), commit); err != nil {
+			t.Errorf("%s: %v", m.cfg.NodeName, err)
+		}
+		if stats := m.group.Stats(); stats.AppliedIndex < commit {
+			t.Errorf("%s: applied %d of %d", m.cfg.NodeName, stats.AppliedIndex, commit)
+		}
+	}
+}
+
+func TestTransferLeadership(t *testing.T) {
+	g := newGroups(t, 3, nil)
+	g.startAll()
+	leader := g.leader()
+	if err := leader.group.TransferLeadership(testContext(t)); err != nil {
+		t.Fatal(err)
+	}
+	last := g.propose(0, 3)
+	if now := g.leader(); now == leader {
+		t.Error("the same node leads")
+	}
+	g.agree(last)
+}
+
+func TestStatsDescribeTheMembers(t *testing.T) {
+	g := newGroups(t, 3, nil)
+	g.startAll()
+	g.agree(g.propose(0, 5))
+	leader := g.leader()
+	ctx := testContext(t)
+	for {
+		stats := leader.group.Stats()
+		if len(stats.Members) != 3 || stats.Role != "leader" {
+			t.Fatalf("got %+v", stats)
+		}
+		if !slices.ContainsFunc(stats.Members, func(m Member) bool { return m.LastContact < 0 || m.LagEntries != 0 }) {
+			break
+		}
+		if ctx.Err() != nil {
+			t.Fatalf("the followers were never heard of: %+v", stats.Members)
+		}
+		if err := leader.group.VerifyLeader(ctx); err != nil { // a heartbeat
+			t.Fatal(err)
+		}
+	}
+	for _, m := range g.followers(leader) {
+		if stats := m.group.Stats(); stats.Role != "follower" || stats.LeaderID != leader.group.nodeID {
+			t.Errorf("got %+v", stats)
+		}
+	}
+	for _, m := range leader.group.network.members() {
+		if m.Address == "" || !m.Alive {
+			t.Errorf("gossip knows %+v", m)
+		}
+	}
+}
+
+func TestDamagedNodeRefusesToStartAndTheOthersGoOn(t *testing.T) {
+	tests := []struct {
+		name   string
+		damage func(t *testing.T, dir string) (file string)
+		code   ExitCode
+	}{
+		{"a log entry", func(t *testing.T, dir string) string {
+			flipBitIn(t, dir, "q0033")
+			return filepath.Join(groupDirName, walName)
+		}, ExitChecksum},
+		{"a snapshot", func(t *testing.T, dir string) string {
+			states, err := filepath.Glob(filepath.Join(dir, groupDirName, snapshotsDir, "*", snapshotStateName))
+			if err != nil || len(states) == 0 {
+				t.Fatal(states, err)
+			}
+			newest := slices.MaxFunc(states, func(a, b string) int { return strings.Compare(modified(t, a), modified(t, b)) })
+			flipBit(t, newest, 300)
+			return newest
+		}, ExitChecksum},
+		{"all snapshots removed", func(t *testing.T, dir string) string {
+			removeFile(t, filepath.Join(dir, groupDirName, snapshotsDir))
+			return filepath.Join(groupDirName, walName)
+		}, ExitLostData},
+		{"term and vote", func(t *testing.T, dir string) string {
+			removeFile(t, filepath.Join(dir, groupDirName, stableName))
+			return stableName
+		}, ExitLostData},
+		{"the stores", func(t *testing.T, dir string) string {
+			removeFile(t, filepath.Join(dir, groupDirName))
+			return stableName
+		}, ExitLostData},
+		{"the cluster", func(t *testing.T, dir string) string {
+			removeFile(t, filepath.Join(dir, membershipName))
+			return membershipName
+		}, ExitLostData},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			g := newGroups(t, 3, func(_ int, cfg *Config) { cfg.Snapshot.TrailingBytes = 2000 })
+			g.startAll()
+			for at := range 30 {
+				g.proposeOne(testNamedEntry(t, at))
+			}
+			damaged := g.followers(g.leader())[0]
+			if err := damaged.group.Snapshot(testContext(t)); err != nil {
+				t.Fatal(err)
+			}
+			for at := 30; at < 35; at++ {
+				g.proposeOne(testNamedEntry(t, at))
+			}
+			if test.name == "a log entry" { // it must still be in the log
+				g.agree(g.leader().group.CommitIndex())
+			}
+			damaged.stop()
+			file := test.damage(t, damaged.cfg.DataDir)
+			err := damaged.tryStart()
+			codes, _ := damaged.record.all()
+			if err == nil || !slices.Contains(codes, test.code) || len(codes) != 1 {
+				t.Fatalf("got %v, exit codes %v, want %d", err, codes, test.code)
+			}
+			if !strings.Contains(err.Error(), file) || !strings.Contains(err.Error(), "new member") {
+				t.Errorf("the message does not name %s and say what to do: %v", file, err)
+			}
+			g.agree(g.propose(50, 55))
+		})
+	}
+}
+
+func modified(t *testing.T, path string) string {
+	t.Helper()
+	info, err := os.Stat(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return info.ModTime().Format("2006-01-02T15:04:05.000000000")
+}
+
+// The nodes of a cluster do not write their snapshots at the same entry.
+func TestSnapshotsAreSpread(t *testing.T) {
+	c := startNodes(t, 3, func(cfg *Config) { cfg.Snapshot.LogBytes = 1 << 20 })
+	due := map[int64]bool{}
+	for _, n := range c.nodes {
+		d := n.group.snapshotDue()
+		if d < 1<<20 || d > 1<<20+1<<18 {
+			t.Errorf("a snapshot is due after %d bytes", d)
+		}
+		due[d] = true
+	}
+	if len(due) != 3 {
+		t.Errorf("they are due after %v", due)
+	}
+}

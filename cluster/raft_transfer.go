@@ -1,0 +1,79 @@
+package cluster
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/hashicorp/raft"
+)
+
+// transferWatch ends a node whose leadership transfer never ends. If a leader
+// steps down in the middle of a transfer, the library can keep the mark that one
+// is under way for ever; when that node leads again it refuses every proposal,
+// and the cluster is stuck behind a healthy leader (raft issue 696).
+//
+// Refusals start a timer; anything else stops it. When it ends, one probe
+// decides. Safe for concurrent use.
+type transferWatch struct {
+	patience time.Duration
+	leads    func() bool
+	probe    func() error // proposes something; blocks until the outcome
+	fatal    func(ExitCode, error)
+
+	mu     sync.Mutex
+	timer  *time.Timer // nil unless a refusal was seen last
+	closed bool
+	wg     sync.WaitGroup
+}
+
+// transferPatience: a transfer gives up by itself after two election timeouts
+// at most; the rest is room for a slow machine.
+const transferPatience = 4
+
+// observe is told the outcome of each proposal.
+func (w *transferWatch) observe(err error) {
+	refused := errors.Is(err, raft.ErrLeadershipTransferInProgress)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	switch {
+	case refused && w.timer == nil && !w.closed:
+		w.wg.Add(1)
+		w.timer = time.AfterFunc(w.patience, w.decide)
+	case !refused && w.timer != nil:
+		w.disarm()
+	}
+}
+
+func (w *transferWatch) disarm() {
+	if w.timer.Stop() {
+		w.wg.Done()
+	}
+	w.timer = nil
+}
+
+func (w *transferWatch) decide() {
+	defer w.wg.Done()
+	w.mu.Lock()
+	armed := w.timer != nil && !w.closed
+	w.timer = nil
+	w.mu.Unlock()
+	if !armed || !w.leads() {
+		return
+	}
+	if err := w.probe(); errors.Is(err, raft.ErrLeadershipTransferInProgress) && w.leads() {
+		w.fatal(ExitStuckTransfer, fmt.Errorf("this node leads, but has refused every proposal for %v because of a leadership transfer that does not end; restarting it lets another node lead", w.patience))
+	}
+}
+
+// close stops watching and waits for a probe under way.
+func (w *transferWatch) close() {
+	w.mu.Lock()
+	w.closed = true
+	if w.timer != nil {
+		w.disarm()
+	}
+	w.mu.Unlock()
+	w.wg.Wait()
+}

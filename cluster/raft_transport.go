@@ -1,0 +1,142 @@
+package cluster
+
+import (
+	"context"
+	"io"
+	"net"
+	"sync"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+	"github.com/hashicorp/raft"
+)
+
+// connPoolSize is how many idle connections are kept per node: replication,
+// heartbeats and votes use one each.
+const connPoolSize = 3
+
+// raftTransport is the library's network transport over our connections.
+type raftTransport struct {
+	*raft.NetworkTransport
+	contacts *contacts
+	teller   *commitTeller
+}
+
+var (
+	_ raft.Transport   = (*raftTransport)(nil)
+	_ raft.WithPreVote = (*raftTransport)(nil)
+	_ raft.WithClose   = (*raftTransport)(nil)
+)
+
+func newRaftTransport(network *peers, timing Timing, contacts *contacts, teller *commitTeller, logger hclog.Logger) *raftTransport {
+	return &raftTransport{
+		NetworkTransport: raft.NewNetworkTransportWithConfig(&raft.NetworkTransportConfig{
+			Stream:  &raftStream{connQueue: network.incoming[connRaft], network: network},
+			MaxPool: connPoolSize,
+			Timeout: timing.RPC,
+			Logger:  logger,
+		}),
+		contacts: contacts,
+		teller:   teller,
+	}
+}
+
+// AppendEntriesPipeline opens the way by which entries go to a follower that keeps up.
+func (t *raftTransport) AppendEntriesPipeline(id raft.ServerID, target raft.ServerAddress) (raft.AppendPipeline, error) {
+	inner, err := t.NetworkTransport.AppendEntriesPipeline(id, target)
+	if err != nil {
+		return nil, err
+	}
+	return t.teller.pipeline(inner), nil
+}
+
+// SetHeartbeatHandler does nothing, so that heartbeats take the way of all
+// other messages, through the library's main loop. Its fast path handles them on
+// the goroutine of the connection, where a heartbeat may raise the term while the
+// main loop writes entries or begins a term: two nodes can then write different
+// entries under one term (raft issue 695).
+func (t *raftTransport) SetHeartbeatHandler(func(raft.RPC)) {}
+
+// AppendEntries is used for heartbeats and for followers that are behind. Its
+// answers tell how far each follower is.
+func (t *raftTransport) AppendEntries(id raft.ServerID, target raft.ServerAddress, args *raft.AppendEntriesRequest, resp *raft.AppendEntriesResponse) error {
+	err := t.NetworkTransport.AppendEntries(id, target, args, resp)
+	if err == nil {
+		t.contacts.note(string(id), resp.LastLog)
+	}
+	return err
+}
+
+// InstallSnapshot sends a snapshot and makes the follower's log end where the
+// snapshot does. If that fails the library sends the snapshot again.
+func (t *raftTransport) InstallSnapshot(id raft.ServerID, target raft.ServerAddress, args *raft.InstallSnapshotRequest, resp *raft.InstallSnapshotResponse, data io.Reader) error {
+	if err := t.NetworkTransport.InstallSnapshot(id, target, args, resp, data); err != nil || !resp.Success {
+		return err
+	}
+	return t.settle(id, target, args)
+}
+
+// raftStream dials and accepts for the library. An address is a node id: it is
+// resolved at each dial, so that a node that comes back elsewhere needs no change
+// of the replicated configuration, and no address is ever part of a vote.
+type raftStream struct {
+	*connQueue
+	network *peers
+}
+
+var _ raft.StreamLayer = (*raftStream)(nil)
+
+// Dial connects to a node.
+func (s *raftStream) Dial(id raft.ServerAddress, timeout time.Duration) (net.Conn, error) {
+	if string(id) == s.network.config.nodeID {
+		return s.dialSelf()
+	}
+	ctx, cancel := context.WithTimeout(s.network.ctx, timeout)
+	defer cancel()
+	return s.network.dialKind(ctx, string(id), connRaft)
+}
+
+// dialSelf connects this node with itself, see standForElection.
+func (s *raftStream) dialSelf() (net.Conn, error) {
+	near, far := net.Pipe()
+	conn, err := s.network.track(near)
+	if err != nil {
+		return nil, err
+	}
+	s.put(far)
+	return conn, nil
+}
+
+// contacts remembers when each follower last answered and where its log ended.
+// Safe for concurrent use.
+type contacts struct {
+	clock Clock
+
+	mu    sync.Mutex
+	nodes map[string]contact
+}
+
+type contact struct {
+	at      time.Duration // monotonic
+	lastLog uint64
+}
+
+func newContacts(clock Clock) *contacts {
+	return &contacts{clock: clock, nodes: map[string]contact{}}
+}
+
+func (c *contacts) note(nodeID string, lastLog uint64) {
+	at := c.clock.Monotonic()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.nodes[nodeID] = contact{at: at, lastLog: lastLog}
+}
+
+// last is how long ago a node answered and where its log ended then.
+func (c *contacts) last(nodeID string) (age time.Duration, lastLog uint64, known bool) {
+	now := c.clock.Monotonic()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	seen, known := c.nodes[nodeID]
+	return now - seen.at, seen.lastLog, known
+}

@@ -1,0 +1,403 @@
+package cluster
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/seriatimq/seriatim/fsm"
+	"github.com/seriatimq/seriatim/queue"
+)
+
+// poll receives as a client of the leader does.
+func (s *solo) poll(ctx context.Context, cmd queue.ReceiveMessages, wait time.Duration) outcome {
+	cmd.ShortPoll = wait == 0
+	frame, err := fsm.AppendCommand(nil, &cmd)
+	if err != nil {
+		panic(err)
+	}
+	return s.tenure.receive(ctx, receiveRequest{cmd: &cmd, frame: frame, minimumVersion: fsm.MinimumVersion(&cmd), wait: wait})
+}
+
+// bodies are what an answered receive handed out.
+func bodies(t *testing.T, o outcome) []string {
+	t.Helper()
+	if o.verdict != answered || o.response.Err != nil {
+		t.Fatalf("not an answer: %+v", o)
+	}
+	got := []string{}
+	for _, m := range o.response.Result.(queue.MessagesReceived).Messages {
+		got = append(got, m.Body.String())
+	}
+	return got
+}
+
+func handles(o outcome) []string {
+	var got []string
+	for _, m := range o.response.Result.(queue.MessagesReceived).Messages {
+		got = append(got, m.Handle.String())
+	}
+	return got
+}
+
+const (
+	standard = "orders"
+	fifo     = "orders.fifo"
+)
+
+// TestLongPollWakes: sqs.md 5, "Wakes for".
+func TestLongPollWakes(t *testing.T) {
+	cases := []struct {
+		name  string
+		queue string
+		setup func(*solo) (held []string) // handles of what is in flight
+		event func(s *solo, held []string)
+		want  []string
+		after time.Duration // from the start of the poll
+	}{
+		{
+			name: "a new message", queue: standard,
+			event: func(s *solo, _ []string) { time.Sleep(3 * time.Second); s.send(standard, "new") },
+			want:  []string{"new"}, after: 3 * time.Second,
+		},
+		{
+			name: "a delay ends", queue: standard,
+			setup: func(s *solo) []string {
+				s.do(&queue.SendMessages{Queue: standard, Entries: []queue.SendEntry{{Body: "late", DelaySeconds: queue.Some(4)}}})
+				return nil
+			},
+			want: []string{"late"}, after: 4 * time.Second,
+		},
+		{
+			name: "a visibility timeout ends", queue: standard,
+			setup: func(s *solo) []string {
+				s.send(standard, "again")
+				return handles(s.poll(s.t.Context(), queue.ReceiveMessages{Queue: standard, VisibilityTimeout: queue.Some(5)}, 0))
+			},
+			want: []string{"again"}, after: 5 * time.Second,
+		},
+		{
+			name: "a visibility timeout is set to 0", queue: standard,
+			setup: func(s *solo) []string {
+				s.send(standard, "given back")
+				return handles(s.poll(s.t.Context(), queue.ReceiveMessages{Queue: standard}, 0))
+			},
+			event: func(s *solo, held []string) {
+				time.Sleep(time.Second)
+				s.do(&queue.ChangeMessageVisibility{Queue: standard, Entries: []queue.VisibilityEntry{{Handle: held[0], VisibilityTimeout: queue.Some(0)}}})
+			},
+			want: []string{"given back"}, after: time.Second,
+		},
+		{
+			name: "a delete unblocks a group", queue: fifo,
+			setup: func(s *solo) []string {
+				s.send(fifo, "one")
+				s.send(fifo, "two")
+				return handles(s.poll(s.t.Context(), queue.ReceiveMessages{Queue: fifo, MaxMessages: queue.Some(1)}, 0))
+			},
+			event: func(s *solo, held []string) {
+				time.Sleep(2 * time.Second)
+				s.do(&queue.DeleteMessages{Queue: fifo, Handles: held})
+			},
+			want: []string{"two"}, after: 2 * time.Second,
+		},
+		{
+			name: "nothing happens", queue: standard,
+			want: []string{}, after: 20 * time.Second,
+		},
+	}
+	for _, test := range cases {
+		t.Run(test.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := startSolo(t)
+				s.create(test.queue)
+				var held []string
+				if test.setup != nil {
+					held = test.setup(s)
+				}
+				begun := time.Now()
+				var other sync.WaitGroup
+				if test.event != nil {
+					other.Go(func() { test.event(s, held) })
+				}
+				got := bodies(t, s.poll(t.Context(), queue.ReceiveMessages{Queue: test.queue}, 20*time.Second))
+				other.Wait()
+				if diff := cmp.Diff(test.want, got); diff != "" {
+					t.Fatal(diff)
+				}
+				// Fake time: only the ticker's rounding to whole
+				// milliseconds and its spacing may be in between.
+				if waited := time.Since(begun); waited < test.after || waited > test.after+2*tickSpacing {
+					t.Fatalf("waited %v, want %v", waited, test.after)
+				}
+			})
+		})
+	}
+}
+
+func TestLongPollEndsWithItsQueue(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := startSolo(t)
+		s.create(standard)
+		var others sync.WaitGroup
+		for range 3 {
+			others.Go(func() {
+				o := s.poll(t.Context(), queue.ReceiveMessages{Queue: standard}, 20*time.Second)
+				if o.verdict != answered || o.response.Err == nil || o.response.Err.Code != queue.QueueDoesNotExist {
+					t.Errorf("got %+v, want that the queue does not exist", o)
+				}
+			})
+		}
+		synctest.Wait()
+		begun := time.Now()
+		s.do(&queue.DeleteQueue{Queue: standard})
+		others.Wait()
+		if waited := time.Since(begun); waited != 0 {
+			t.Fatalf("told %v later", waited)
+		}
+	})
+}
+
+func TestReceiveOnUnknownQueue(t *testing.T) {
+	for _, wait := range []time.Duration{0, time.Second, -1} {
+		t.Run(wait.String(), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := startSolo(t)
+				o := s.poll(t.Context(), queue.ReceiveMessages{Queue: "unknown"}, wait)
+				if o.verdict != answered || o.response.Err == nil || o.response.Err.Code != queue.QueueDoesNotExist {
+					t.Fatalf("got %+v", o)
+				}
+			})
+		})
+	}
+}
+
+// One message wakes one poll; the other goes on waiting.
+func TestOneMessageGoesToOnePoll(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := startSolo(t)
+		s.create(standard)
+		answers := make(chan outcome, 10)
+		var polls sync.WaitGroup
+		for range 10 {
+			polls.Go(func() { answers <- s.poll(t.Context(), queue.ReceiveMessages{Queue: standard}, 20*time.Second) })
+		}
+		synctest.Wait()
+		before := s.group.CommitIndex()
+		s.send(standard, "one")
+		if got := bodies(t, <-answers); len(got) != 1 {
+			t.Fatalf("got %v", got)
+		}
+		synctest.Wait()
+		if len(answers) != 0 {
+			t.Fatal("a second poll was answered")
+		}
+		if entries := s.group.CommitIndex() - before; entries != 2 {
+			t.Fatalf("%d log entries for one send and one receive", entries)
+		}
+		polls.Wait()
+		for range 9 {
+			if got := bodies(t, <-answers); len(got) != 0 {
+				t.Fatalf("got %v from an empty queue", got)
+			}
+		}
+	})
+}
+
+// Many messages at once serve many polls, one after the other.
+func TestTurnsPassOn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := startSolo(t)
+		s.create(standard)
+		answers := make(chan outcome, 10)
+		var polls sync.WaitGroup
+		for range 10 {
+			polls.Go(func() {
+				answers <- s.poll(t.Context(), queue.ReceiveMessages{Queue: standard, MaxMessages: queue.Some(1)}, 20*time.Second)
+			})
+		}
+		synctest.Wait()
+		begun := time.Now()
+		var batch []queue.SendEntry
+		for i := range 10 {
+			batch = append(batch, queue.SendEntry{Body: fmt.Sprint(i)})
+		}
+		s.do(&queue.SendMessages{Queue: standard, Batch: true, Entries: batch})
+		polls.Wait()
+		if waited := time.Since(begun); waited != 0 {
+			t.Fatalf("the last poll was answered %v later", waited)
+		}
+		for range 10 {
+			if got := bodies(t, <-answers); len(got) != 1 {
+				t.Fatalf("got %v", got)
+			}
+		}
+	})
+}
+
+// Who has hung up gets nothing, and what is left serves the next.
+func TestCancelledPollConsumesNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := startSolo(t)
+		s.create(standard)
+		ctx, cancel := context.WithCancel(t.Context())
+		gone, stays := make(chan outcome, 1), make(chan outcome, 1)
+		var polls sync.WaitGroup
+		polls.Go(func() { gone <- s.poll(ctx, queue.ReceiveMessages{Queue: standard}, 20*time.Second) })
+		synctest.Wait()
+		polls.Go(func() { stays <- s.poll(t.Context(), queue.ReceiveMessages{Queue: standard}, 20*time.Second) })
+		synctest.Wait()
+		cancel()
+		s.send(standard, "one")
+		if o := <-gone; o.verdict != expired {
+			t.Fatalf("the cancelled poll ended as %+v", o)
+		}
+		if got := bodies(t, <-stays); len(got) != 1 {
+			t.Fatalf("got %v", got)
+		}
+		if o := s.poll(ctx, queue.ReceiveMessages{Queue: standard}, 0); o.verdict != expired {
+			t.Fatalf("a receive of a caller who has gone ended as %+v", o)
+		}
+		polls.Wait()
+	})
+}
+
+func TestEmptyReceiveWritesNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := startSolo(t)
+		s.create(standard)
+		before := s.group.CommitIndex()
+		for _, wait := range []time.Duration{0, time.Second, -1} {
+			o := s.poll(t.Context(), queue.ReceiveMessages{Queue: standard}, wait)
+			if got := bodies(t, o); len(got) != 0 {
+				t.Fatalf("got %v", got)
+			}
+			if o.at.Index != before {
+				t.Fatalf("answered at index %d, want %d", o.at.Index, before)
+			}
+		}
+		if after := s.group.CommitIndex(); after != before {
+			t.Fatalf("%d log entries written", after-before)
+		}
+	})
+}
+
+// An empty answer is given only by a leader that has proven that it still is.
+func TestEmptyReceiveOfADeposedLeader(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := startSolo(t)
+		s.create(standard)
+		s.group.depose()
+		if o := s.poll(t.Context(), queue.ReceiveMessages{Queue: standard}, 0); o.verdict != notProposed {
+			t.Fatalf("got %+v", o)
+		}
+	})
+}
+
+func TestWaitOfTheQueue(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := startSolo(t)
+		s.create(standard, queue.Attribute{Name: "ReceiveMessageWaitTimeSeconds", Value: "7"})
+		begun := time.Now()
+		bodies(t, s.poll(t.Context(), queue.ReceiveMessages{Queue: standard}, -1))
+		if waited := time.Since(begun); waited != 7*time.Second {
+			t.Fatalf("waited %v", waited)
+		}
+		bodies(t, s.poll(t.Context(), queue.ReceiveMessages{Queue: standard}, 0))
+		if waited := time.Since(begun); waited != 7*time.Second {
+			t.Fatalf("a short poll waited %v", waited-7*time.Second)
+		}
+	})
+}
+
+// What has become visible by the leader's clock is found although nobody has
+// written an entry since (faults.md I10).
+func TestShortPollSeesEndedVisibility(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := startSolo(t)
+		s.create(standard)
+		s.send(standard, "one")
+		bodies(t, s.poll(t.Context(), queue.ReceiveMessages{Queue: standard, VisibilityTimeout: queue.Some(1)}, 0))
+		time.Sleep(time.Second)
+		if got := bodies(t, s.poll(t.Context(), queue.ReceiveMessages{Queue: standard}, 0)); len(got) != 1 {
+			t.Fatalf("got %v one second after a receive with one second of visibility", got)
+		}
+	})
+}
+
+func TestAttemptIsReplayed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := startSolo(t)
+		s.create(fifo)
+		s.send(fifo, "one")
+		cmd := queue.ReceiveMessages{Queue: fifo, AttemptID: "a", AttemptIDGiven: true}
+		first := s.poll(t.Context(), cmd, 0)
+		bodies(t, first)
+		for _, wait := range []time.Duration{0, 20 * time.Second} {
+			begun := time.Now()
+			again := s.poll(t.Context(), cmd, wait)
+			if diff := cmp.Diff(handles(first), handles(again)); diff != "" || len(handles(first)) != 1 {
+				t.Fatalf("a replay gave other receipt handles: %s", diff)
+			}
+			if waited := time.Since(begun); waited != 0 {
+				t.Fatalf("a replay took %v", waited)
+			}
+		}
+	})
+}
+
+// Thousands of idle polls cost nothing while they wait, and share what their
+// end costs.
+func TestIdlePollsShareTheirEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := startSolo(t)
+		s.create(standard)
+		before, rounds := s.group.CommitIndex(), s.group.rounds
+		s.group.roundTakes = time.Millisecond
+		var polls sync.WaitGroup
+		for range 10_000 {
+			polls.Go(func() {
+				if o := s.poll(t.Context(), queue.ReceiveMessages{Queue: standard}, 20*time.Second); !o.receivedNothing() {
+					t.Errorf("got %+v", o)
+				}
+			})
+		}
+		synctest.Wait()
+		if waiting := s.polls.waitingCount(); waiting != 10_000 {
+			t.Fatalf("%d wait", waiting)
+		}
+		polls.Wait()
+		if s.group.CommitIndex() != before {
+			t.Fatal("idle polls wrote log entries")
+		}
+		if n := s.group.rounds - rounds; n > 2 {
+			t.Fatalf("%d rounds for 10000 answers at one moment", n)
+		}
+		if waiting := s.polls.waitingCount(); waiting != 0 {
+			t.Fatalf("%d still wait", waiting)
+		}
+	})
+}
+
+// When leadership ends, a waiting receive goes back to be asked of the next
+// leader: it has taken nothing.
+func TestLostLeadershipReturnsPolls(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := startSolo(t)
+		s.create(standard)
+		answer := make(chan outcome, 1)
+		var polls sync.WaitGroup
+		polls.Go(func() { answer <- s.poll(t.Context(), queue.ReceiveMessages{Queue: standard}, 20*time.Second) })
+		synctest.Wait()
+		s.resign()
+		polls.Wait()
+		if o := <-answer; o.verdict != notProposed {
+			t.Fatalf("got %+v", o)
+		}
+	})
+}

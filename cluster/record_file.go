@@ -1,0 +1,78 @@
+package cluster
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// errDamaged: bytes read from disk are not those that were written.
+var errDamaged = errors.New("damaged: the checksum does not match")
+
+// writeRecord replaces the file by the JSON of value and its CRC-32C, in such a
+// way that a crash leaves the old or the new content and nothing between.
+func writeRecord(path string, value any) error {
+	text, err := json.Marshal(value)
+	if err != nil {
+		return fmt.Errorf("encode %s: %w", path, err)
+	}
+	text = fmt.Appendf(text, "\n%08x\n", crc32.Checksum(text, castagnoli))
+	unfinished := path + ".new"
+	if err := writeSynced(unfinished, text); err != nil {
+		return err
+	}
+	if err := os.Rename(unfinished, path); err != nil {
+		return err
+	}
+	return syncDir(filepath.Dir(path))
+}
+
+// readRecord reads a file of writeRecord. The error wraps fs.ErrNotExist if
+// there is none and errDamaged if it is not what was written.
+func readRecord(path string, value any) error {
+	content, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	text, rest, found := bytes.Cut(content, []byte("\n"))
+	if !found || string(rest) != fmt.Sprintf("%08x\n", crc32.Checksum(text, castagnoli)) {
+		return fmt.Errorf("%s: %w", path, errDamaged)
+	}
+	if err := json.Unmarshal(text, value); err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	return nil
+}
+
+func writeSynced(path string, content []byte) error {
+	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = file.Write(content)
+	return errors.Join(err, file.Sync(), file.Close())
+}
+
+// syncDir makes the names in a directory durable.
+func syncDir(path string) error {
+	dir, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	return errors.Join(dir.Sync(), dir.Close())
+}
+
+func exists(path string) (bool, error) {
+	_, err := os.Lstat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	return err == nil, err
+}

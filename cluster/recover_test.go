@@ -1,0 +1,321 @@
+package cluster
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/seriatimq/seriatim/queue"
+)
+
+func openStopped(t *testing.T, path string) *Stopped {
+	t.Helper()
+	s, err := OpenStopped(t.Context(), path, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func (s *Stopped) mustClose(t *testing.T) {
+	t.Helper()
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// recoverNode runs a recovery on a stopped node.
+func recoverNode(t *testing.T, path string, keep ...string) RecoveryPlan {
+	t.Helper()
+	s := openStopped(t, path)
+	defer s.mustClose(t)
+	plan, err := s.PlanRecovery(keep)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Recover(plan); err != nil {
+		t.Fatal(err)
+	}
+	return plan
+}
+
+func (c *nodes) ids() (ids []string) {
+	for _, n := range c.nodes {
+		ids = append(ids, n.Status().NodeID)
+	}
+	return ids
+}
+
+// aCluster is a cluster of three with a few messages, stopped.
+func aCluster(t *testing.T) (c *nodes, ids []string, sent queue.SentEntry, held string, status Status) {
+	t.Helper()
+	c = startNodes(t, 3, nil)
+	c.create(0, fifo)
+	sent = c.send(0, fifo, "a")
+	held = c.receive(0, queue.ReceiveMessages{Queue: fifo, VisibilityTimeout: queue.Some(1)}, 0)[0].Handle.String()
+	for i := range 20 {
+		c.send(i%3, fifo, fmt.Sprint("b", i))
+	}
+	c.agree()
+	ids, status = c.ids(), c.nodes[0].Status()
+	for i := range c.nodes {
+		c.close(i)
+	}
+	return c, ids, sent, held, status
+}
+
+func TestRecoveryOfOneOfThree(t *testing.T) {
+	c, ids, sent, held, before := aCluster(t)
+	plan := recoverNode(t, c.configs[1].DataDir)
+	if plan.NodeID != ids[1] || plan.ClusterID != before.ClusterID || plan.LastIndex < before.AppliedIndex || len(plan.Drop) != 2 {
+		t.Errorf("plan %+v", plan)
+	}
+	c.open(1)
+	c.waitReady(1)
+	after := c.nodes[1].Status()
+	if after.ClusterID != plan.NewClusterID || after.ClusterID == before.ClusterID || len(after.Peers) != 0 {
+		t.Errorf("status %+v", after)
+	}
+	if again := c.send(1, fifo, "a"); again.MessageID != sent.MessageID || again.Sequence != sent.Sequence {
+		t.Errorf("a duplicate got %+v, the original %+v", again, sent)
+	}
+	_, err := c.nodes[1].Submit(testContext(t), &queue.DeleteMessages{Queue: fifo, Handles: []string{held}})
+	if refusal := new(queue.Error); !errors.As(err, &refusal) || refusal.Code != queue.ReceiptHandleIsInvalid {
+		t.Errorf("a handle from before the recovery: %v", err)
+	}
+	if next := c.send(1, fifo, "next"); next.Sequence <= 21 {
+		t.Errorf("sequence number %d may have been used by the lost nodes", next.Sequence)
+	}
+	c.waitFor("all messages to be there", func() bool {
+		stats := queue.QueueStats{}
+		c.nodes[1].ReadLocal(func(v queue.View) { stats, _ = v.Stats(fifo) })
+		return stats.Visible+stats.NotVisible == 22
+	})
+	// The lost two come back and are a majority of the old cluster: they are
+	// strangers to the recovered node.
+	c.open(0)
+	c.open(2)
+	c.waitReady(0)
+	c.send(0, fifo, "elsewhere")
+	if got := c.nodes[1].Status(); got.ClusterID != plan.NewClusterID || got.LeaderID != ids[1] || len(got.Peers) != 0 {
+		t.Errorf("the recovered node among strangers: %+v", got)
+	}
+	c.close(1)
+	c.open(1)
+	c.waitReady(1)
+}
+
+// A recovered node takes in new ones until the cluster is what it was.
+func TestRecoveredClusterGrows(t *testing.T) {
+	c, _, sent, _, _ := aCluster(t)
+	recoverNode(t, c.configs[0].DataDir)
+	c.wipe(1)
+	c.wipe(2)
+	for i := range c.configs {
+		c.configs[i].Members.PromoteAfter = 100 * time.Millisecond
+		c.open(i)
+	}
+	c.roles("n1 voter, n2 voter, n3 voter")
+	for i := range c.nodes {
+		c.waitReady(i)
+	}
+	if again := c.send(2, fifo, "a"); again.MessageID != sent.MessageID || again.Sequence != sent.Sequence {
+		t.Errorf("a duplicate got %+v, the original %+v", again, sent)
+	}
+	c.agree()
+	c.crash(c.leader())
+	c.send(c.leader(), fifo, "next")
+}
+
+func TestRecoveryOfTwoOfThree(t *testing.T) {
+	c, ids, sent, _, _ := aCluster(t)
+	first := recoverNode(t, c.configs[0].DataDir, ids[2], ids[0])
+	second := recoverNode(t, c.configs[2].DataDir, ids[0], ids[2])
+	if first.NewClusterID != second.NewClusterID {
+		t.Fatalf("two clusters: %s and %s", first.NewClusterID, second.NewClusterID)
+	}
+	c.open(0)
+	c.open(2)
+	c.waitReady(0)
+	c.waitReady(2)
+	if again := c.send(2, fifo, "a"); again.MessageID != sent.MessageID {
+		t.Errorf("a duplicate got %+v, the original %+v", again, sent)
+	}
+	c.send(0, fifo, "next")
+	c.agree()
+}
+
+func TestRecoveryRefusals(t *testing.T) {
+	c, ids, _, _, _ := aCluster(t)
+	path := c.configs[0].DataDir
+	s := openStopped(t, path)
+	for name, keep := range map[string][]string{
+		"without this node": {ids[1]},
+		"with a stranger":   {ids[0], "n9-00000000"},
+	} {
+		if plan, err := s.PlanRecovery(keep); !errors.Is(err, ErrBadRecovery) {
+			t.Errorf("%s: %+v, %v", name, plan, err)
+		}
+	}
+	// As if the process had been killed on the way.
+	plan, err := s.PlanRecovery(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = s.dir.setRecovery(recoveryRecord{ClusterID: plan.NewClusterID, Previous: plan.ClusterID, Members: plan.Keep})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.rewrite(plan); err != nil {
+		t.Fatal(err)
+	}
+	s.mustClose(t)
+	if n, err := Open(testContext(t), c.configs[0]); err == nil {
+		c.nodes[0] = n
+		t.Fatal("started in the middle of a recovery")
+	}
+	s = openStopped(t, path)
+	if _, err := s.PlanRecovery(ids); !errors.Is(err, ErrBadRecovery) {
+		t.Errorf("another recovery instead: %v", err)
+	}
+	before, err := s.State(0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.mustClose(t)
+	if again := recoverNode(t, path); again.NewClusterID != plan.NewClusterID || !again.Repeats {
+		t.Errorf("repeated as %+v, begun as %+v", again, plan)
+	}
+	s = openStopped(t, path)
+	after, err := s.State(0)
+	if err != nil || after.StateHash != before.StateHash {
+		t.Errorf("the epoch began twice: %+v and %+v, %v", before, after, err)
+	}
+	s.mustClose(t)
+	c.open(0)
+	c.waitReady(0)
+}
+
+func TestStoppedShowsLogAndState(t *testing.T) {
+	c := startNodes(t, 1, nil)
+	c.create(0, fifo)
+	for i := range 10 {
+		c.send(0, fifo, fmt.Sprint(i))
+	}
+	path := c.configs[0].DataDir
+	if _, err := OpenStopped(t.Context(), path, slog.New(slog.DiscardHandler)); !errors.Is(err, ErrDataDirInUse) {
+		t.Errorf("beside the running node: %v", err)
+	}
+	if err := c.nodes[0].group.Snapshot(testContext(t)); err != nil {
+		t.Fatal(err)
+	}
+	at := c.nodes[0].Status()
+	c.send(0, fifo, "after")
+	end := c.nodes[0].Status()
+	c.close(0)
+
+	s := openStopped(t, path)
+	defer s.mustClose(t)
+	for _, want := range []Status{at, end} {
+		got, err := s.State(want.AppliedIndex)
+		if err != nil || got.StateHash != want.StateHash || got.LogTimeMs != want.LogTimeMs {
+			t.Errorf("at %d: %+v, %v; the node said %+v", want.AppliedIndex, got, err, want)
+		}
+	}
+	if got, err := s.State(0); err != nil || got.StateHash != end.StateHash || got.Replayed == 0 || got.SnapshotIndex < at.AppliedIndex {
+		t.Errorf("at the end: %+v, %v", got, err)
+	}
+	if _, err := s.State(end.AppliedIndex + 1000); err == nil {
+		t.Error("a state beyond the end of the log")
+	}
+
+	snapshots, err := s.Snapshots()
+	if err != nil || len(snapshots) != 1 || cmp.Diff([]string{end.NodeID}, snapshots[0].Members) != "" {
+		t.Fatalf("snapshots %+v, %v", snapshots, err)
+	}
+	inspected, err := s.InspectSnapshot(snapshots[0].ID)
+	if err != nil || inspected.StateHash != at.StateHash || inspected.Messages != 10 || inspected.DeduplicationIDs != 10 ||
+		inspected.ClusterID != end.ClusterID || len(inspected.Queues) != 1 || inspected.Queues[0].Visible != 10 {
+		t.Errorf("inspected %+v, %v", inspected, err)
+	}
+	state, err := os.ReadFile(filepath.Join(path, groupDirName, snapshotsDir, snapshots[0].ID, snapshotStateName))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := InspectSnapshot(bytes.NewReader(state)); err != nil || cmp.Diff(inspected, got) != "" {
+		t.Errorf("as a file: %+v, %v", got, err)
+	}
+	if _, err := InspectSnapshot(bytes.NewReader(state[:20])); !errors.Is(err, ErrBadBackup) {
+		t.Errorf("cut off: %v", err)
+	}
+
+	types, next := map[string]int{}, uint64(1)
+	err = s.Entries(0, math.MaxUint64, func(e LoggedEntry) error {
+		if e.Index != next || e.Damage != "" {
+			t.Errorf("entry %+v where %d belongs", e, next)
+		}
+		next++
+		types[e.Type]++
+		for _, command := range e.Commands {
+			types[command.Name]++
+		}
+		return nil
+	})
+	if err != nil || types["configuration"] != 1 || types["SendMessages"] != 11 || types["CreateQueue"] != 1 {
+		t.Errorf("log: %v, %v", types, err)
+	}
+}
+
+func TestStoppedShowsDamage(t *testing.T) {
+	c := startNodes(t, 1, func(cfg *Config) { cfg.Log.Store = LogStoreBoltDB })
+	c.create(0, fifo)
+	path := c.configs[0].DataDir
+	index := c.submit(0, &queue.SendMessages{Queue: fifo, Entries: []queue.SendEntry{entryFor(fifo, "findthisbody")}}).Index
+	c.close(0)
+	file := filepath.Join(path, groupDirName, boltName)
+	content, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := bytes.Index(content, []byte("findthisbody"))
+	if at < 0 {
+		t.Fatal("the body is not in the log as it is")
+	}
+	flipBit(t, file, int64(at))
+	s := openStopped(t, path)
+	defer s.mustClose(t)
+	damaged := []uint64{}
+	if err := s.Entries(1, math.MaxUint64, func(e LoggedEntry) error {
+		if e.Damage != "" {
+			damaged = append(damaged, e.Index)
+		}
+		return nil
+	}); err != nil || cmp.Diff([]uint64{index}, damaged) != "" {
+		t.Errorf("damaged: %v, %v; want %d", damaged, err, index)
+	}
+	if _, err := s.State(0); err == nil {
+		t.Error("a state out of a damaged log")
+	}
+	if _, err := s.PlanRecovery(nil); err == nil {
+		t.Error("a recovery with a damaged log")
+	}
+}
+
+func TestOpenStoppedRefusesWhatIsNoNode(t *testing.T) {
+	if _, err := OpenStopped(t.Context(), t.TempDir(), slog.New(slog.DiscardHandler)); err == nil {
+		t.Error("an empty directory")
+	}
+	path := t.TempDir()
+	openTestDir(t, path, "a").close()
+	if _, err := OpenStopped(t.Context(), path, slog.New(slog.DiscardHandler)); err == nil {
+		t.Error("a node that never had a log")
+	}
+}

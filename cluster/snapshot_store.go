@@ -1,0 +1,358 @@
+package cluster
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync/atomic"
+
+	"github.com/hashicorp/go-hclog"
+	"github.com/hashicorp/raft"
+
+	"github.com/seriatimq/seriatim/fsm/failpoint"
+)
+
+// Layout of the library's file snapshot store.
+const (
+	snapshotsDir       = "snapshots"
+	snapshotMetaName   = "meta.json"
+	snapshotStateName  = "state.bin"
+	snapshotUnfinished = ".tmp"
+	snapshotsRetained  = 2
+)
+
+// snapshotStore is the library's file store behind the disk guard. The library
+// skips a snapshot whose description it cannot read, and restores an older one
+// when the newest fails; both would quietly take the node back in time, so
+// here both end the node. The description (index, term, members) has no checksum
+// in the library; a copy of it begins the checked state file. Safe for
+// concurrent use.
+type snapshotStore struct {
+	inner     *raft.FileSnapshotStore
+	path      string
+	guard     *diskGuard
+	syncBytes int64
+
+	newest      atomic.Uint64 // index of the newest snapshot
+	newestBytes atomic.Int64
+}
+
+var _ raft.SnapshotStore = (*snapshotStore)(nil)
+
+func openSnapshotStore(dir *dataDir, policy SnapshotPolicy, guard *diskGuard, logger hclog.Logger) (*snapshotStore, error) {
+	s := &snapshotStore{path: dir.groupFile(snapshotsDir), guard: guard, syncBytes: policy.SyncBytes}
+	err := guard.write("open the snapshots in "+s.path, func() (err error) {
+		if s.inner, err = raft.NewFileSnapshotStoreWithLogger(filepath.Dir(s.path), snapshotsRetained, logger); err != nil {
+			return err
+		}
+		// The library syncs the names of snapshots, but not that of the folder
+		// they are in: without it a power cut could take all of them.
+		return syncDir(filepath.Dir(s.path))
+	})
+	if err != nil {
+		return nil, err
+	}
+	if err := s.removeUnfinished(); err != nil {
+		return nil, err
+	}
+	if err := s.finishRemovals(); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// finishRemovals clears away old snapshots whose removal a crash broke off. The
+// library removes their files one by one. A snapshot gets its name when all its
+// files are there and synced, and is removed only behind as many newer ones as are
+// retained; one that lacks a file without those is damage, which verify reports.
+func (s *snapshotStore) finishRemovals() error {
+	entries, err := os.ReadDir(s.path)
+	if err != nil {
+		return err
+	}
+	type place struct {
+		name        string
+		term, index uint64
+	}
+	var places []place
+	for _, entry := range entries {
+		p := place{name: entry.Name()}
+		if n, _ := fmt.Sscanf(p.name, "%d-%d-", &p.term, &p.index); n == 2 && entry.IsDir() {
+			places = append(places, p)
+		}
+	}
+	slices.SortFunc(places, func(a, b place) int {
+		return cmp.Or(cmp.Compare(b.term, a.term), cmp.Compare(b.index, a.index), cmp.Compare(b.name, a.name))
+	})
+	newer := 0 // with all files
+	for _, p := range places {
+		dir := filepath.Join(s.path, p.name)
+		whole := true
+		for _, file := range []string{snapshotMetaName, snapshotStateName} {
+			if _, err := os.Lstat(filepath.Join(dir, file)); errors.Is(err, fs.ErrNotExist) {
+				whole = false
+			} else if err != nil {
+				return err
+			}
+		}
+		switch {
+		case whole:
+			newer++
+		case newer >= snapshotsRetained:
+			if err := os.RemoveAll(dir); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// removeUnfinished clears away what crashes left behind.
+func (s *snapshotStore) removeUnfinished() error {
+	names, err := os.ReadDir(s.path)
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		if strings.HasSuffix(name.Name(), snapshotUnfinished) {
+			if err := os.RemoveAll(filepath.Join(s.path, name.Name())); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// verify makes sure that every snapshot describes itself rightly. It runs at
+// the start, when nothing removes old ones.
+func (s *snapshotStore) verify() error {
+	names, err := os.ReadDir(s.path)
+	if err != nil {
+		return s.damaged(s.path, err)
+	}
+	for _, name := range names {
+		if !name.IsDir() {
+			continue
+		}
+		if err := s.checkMeta(name.Name()); err != nil {
+			return s.damaged(filepath.Join(s.path, name.Name(), snapshotMetaName), err)
+		}
+	}
+	return nil
+}
+
+// List describes the snapshots, newest first.
+func (s *snapshotStore) List() ([]*raft.SnapshotMeta, error) {
+	metas, err := s.inner.List()
+	for i, meta := range metas {
+		meta.Size -= int64(len(snapshotHead(meta)))
+		if i == 0 {
+			s.newest.Store(meta.Index)
+			s.newestBytes.Store(meta.Size)
+		}
+	}
+	return metas, err
+}
+
+// checkMeta makes sure that the library will not overlook a snapshot.
+func (s *snapshotStore) checkMeta(id string) error {
+	text, err := os.ReadFile(filepath.Join(s.path, id, snapshotMetaName))
+	if err != nil {
+		return err
+	}
+	var meta raft.SnapshotMeta
+	if err := json.Unmarshal(text, &meta); err != nil {
+		return fmt.Errorf("%w: %w", errDamaged, err)
+	}
+	if meta.ID != id || meta.Version != 1 {
+		return fmt.Errorf("it describes snapshot %q of version %d: %w", meta.ID, meta.Version, errDamaged)
+	}
+	state, err := os.Open(filepath.Join(s.path, id, snapshotStateName))
+	if err != nil {
+		return err
+	}
+	defer state.Close()
+	return checkSnapshotHead(state, &meta)
+}
+
+// checkSnapshotHead reads the beginning of a state file and compares it with
+// the description. A wrong term or index would change which is the newest.
+func checkSnapshotHead(state io.Reader, meta *raft.SnapshotMeta) error {
+	want := snapshotHead(meta)
+	head := make([]byte, len(want))
+	if _, err := io.ReadFull(state, head); err != nil {
+		return fmt.Errorf("%s: %w: %w", snapshotStateName, errDamaged, err)
+	}
+	if !bytes.Equal(head, want) {
+		return fmt.Errorf("%s and %s do not belong together: %w", snapshotMetaName, snapshotStateName, errDamaged)
+	}
+	return nil
+}
+
+// Open opens a snapshot after checking all of it.
+func (s *snapshotStore) Open(id string) (*raft.SnapshotMeta, io.ReadCloser, error) {
+	path := filepath.Join(s.path, id, snapshotStateName)
+	meta, content, err := s.inner.Open(id)
+	if err != nil {
+		if !s.retains(id) {
+			return nil, nil, err // newer ones have replaced it meanwhile
+		}
+		return nil, nil, s.damaged(path, fmt.Errorf("%w: %w", errDamaged, err))
+	}
+	if err := checkSnapshotHead(content, meta); err != nil {
+		return nil, nil, errors.Join(s.damaged(path, err), content.Close())
+	}
+	described := *meta
+	described.Size -= int64(len(snapshotHead(meta)))
+	return &described, &snapshotReader{ReadCloser: content, index: meta.Index, path: path}, nil
+}
+
+// retains reports whether a snapshot is among those that are kept.
+func (s *snapshotStore) retains(id string) bool {
+	metas, err := s.inner.List()
+	return err != nil || len(metas) < snapshotsRetained || slices.ContainsFunc(metas, func(meta *raft.SnapshotMeta) bool { return meta.ID == id })
+}
+
+// Create begins a snapshot.
+func (s *snapshotStore) Create(version raft.SnapshotVersion, index, term uint64, members raft.Configuration, membersIndex uint64, transport raft.Transport) (raft.SnapshotSink, error) {
+	sink := &snapshotSink{store: s, index: index}
+	err := s.guard.write("create a snapshot in "+s.path, func() (err error) {
+		sink.inner, err = s.inner.Create(version, index, term, members, membersIndex, transport)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	sink.path = filepath.Join(s.path, sink.inner.ID()+snapshotUnfinished, snapshotStateName)
+	head := snapshotHead(&raft.SnapshotMeta{Index: index, Term: term, Configuration: members, ConfigurationIndex: membersIndex})
+	if _, err := sink.Write(head); err != nil {
+		return nil, err
+	}
+	return sink, nil
+}
+
+func (s *snapshotStore) damaged(path string, err error) error {
+	return s.guard.fail(ExitChecksum, fmt.Errorf("the snapshot %s cannot be used: %w; %s", path, err, replaceNode))
+}
+
+const snapshotHeadMagic = "SRTMSNAP"
+
+// snapshotHead is the description of a snapshot as it begins the state file:
+// magic, length, index, term, index of the members, members, CRC-32C.
+func snapshotHead(meta *raft.SnapshotMeta) []byte {
+	members := raft.EncodeConfiguration(meta.Configuration)
+	head := append(make([]byte, 0, 64+len(members)), snapshotHeadMagic...)
+	head = binary.LittleEndian.AppendUint32(head, uint32(len(members)))
+	head = binary.LittleEndian.AppendUint64(head, meta.Index)
+	head = binary.LittleEndian.AppendUint64(head, meta.Term)
+	head = binary.LittleEndian.AppendUint64(head, meta.ConfigurationIndex)
+	head = append(head, members...)
+	return binary.LittleEndian.AppendUint32(head, crc32.Checksum(head, castagnoli))
+}
+
+// snapshotReader is a snapshot that knows which it is.
+type snapshotReader struct {
+	io.ReadCloser
+	index uint64
+	path  string
+}
+
+// findSnapshotReader looks for it below the library's counting readers.
+func findSnapshotReader(content io.ReadCloser) *snapshotReader {
+	for {
+		switch reader := content.(type) {
+		case *snapshotReader:
+			return reader
+		case raft.ReadCloserWrapper:
+			content = reader.WrappedReadCloser()
+		default:
+			return nil
+		}
+	}
+}
+
+// snapshotSink writes a snapshot. Every SyncBytes it syncs, so that dirty
+// pages do not pile up and hold back the syncs of the log. Used by one goroutine.
+type snapshotSink struct {
+	store    *snapshotStore
+	inner    raft.SnapshotSink
+	path     string // of the state file while it is written
+	index    uint64
+	bytes    int64
+	unsynced int64
+	finished bool
+}
+
+func (s *snapshotSink) ID() string { return s.inner.ID() }
+
+func (s *snapshotSink) Write(content []byte) (written int, err error) {
+	for piece := range slices.Chunk(content, int(s.store.syncBytes)) {
+		err := s.store.guard.write("write the snapshot "+s.path, func() error {
+			n, err := s.inner.Write(piece)
+			written += n
+			s.bytes += int64(n)
+			if s.unsynced += int64(n); err == nil && s.unsynced >= s.store.syncBytes {
+				s.unsynced = 0
+				err = syncFile(s.path)
+			}
+			return err
+		})
+		if err != nil {
+			return written, err
+		}
+	}
+	return written, nil
+}
+
+// Close makes the snapshot durable and visible. The library syncs the files
+// and the directory above, but not the directory that names the files.
+func (s *snapshotSink) Close() error {
+	if s.finished {
+		return nil
+	}
+	s.finished = true
+	err := s.store.guard.write("finish the snapshot "+s.path, func() error {
+		if err := failpoint.Hit("snapshot-written"); err != nil {
+			return err
+		}
+		if err := syncDir(filepath.Dir(s.path)); err != nil {
+			return err
+		}
+		if err := failpoint.Hit("snapshot-rename-before"); err != nil {
+			return err
+		}
+		return errors.Join(s.inner.Close(), failpoint.Hit("snapshot-rename-after"))
+	})
+	if err == nil {
+		s.store.newest.Store(s.index)
+		s.store.newestBytes.Store(s.bytes)
+	}
+	return err
+}
+
+// Cancel gives the snapshot up.
+func (s *snapshotSink) Cancel() error {
+	if s.finished {
+		return nil
+	}
+	s.finished = true
+	return s.store.guard.write("remove the snapshot "+s.path, s.inner.Cancel)
+}
+
+func syncFile(path string) error {
+	file, err := os.OpenFile(path, os.O_RDWR, 0)
+	if err != nil {
+		return err
+	}
+	return errors.Join(file.Sync(), file.Close())
+}

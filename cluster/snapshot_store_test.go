@@ -1,0 +1,267 @@
+package cluster
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/hashicorp/go-hclog"
+	"github.com/hashicorp/raft"
+)
+
+var testMembers = raft.Configuration{Servers: []raft.Server{{ID: "a-1", Address: "a-1"}, {ID: "b-2", Address: "b-2"}}}
+
+func openTestSnapshots(t *testing.T, path string) (*snapshotStore, *fatalRecord) {
+	t.Helper()
+	record := newFatalRecord()
+	dir := openTestDir(t, path, "a")
+	policy := Config{Snapshot: SnapshotPolicy{SyncBytes: 1000}}.WithDefaults().Snapshot
+	s, err := openSnapshotStore(dir, policy, &diskGuard{deadline: time.Minute, fatal: record.fatal}, hclog.NewNullLogger())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s, record
+}
+
+func writeTestSnapshot(t *testing.T, s *snapshotStore, index uint64, content []byte) string {
+	t.Helper()
+	_, transport := raft.NewInmemTransport("")
+	sink, err := s.Create(1, index, 3, testMembers, 1, transport)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := sink.Write(content); err != nil {
+		t.Fatal(err)
+	}
+	if err := sink.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return sink.ID()
+}
+
+func TestSnapshotStoreKeepsTheNewestTwo(t *testing.T) {
+	s, _ := openTestSnapshots(t, t.TempDir())
+	content := bytes.Repeat([]byte("state "), 2000)
+	for index := uint64(10); index <= 30; index += 10 {
+		writeTestSnapshot(t, s, index, append(content, fmt.Sprint(index)...))
+	}
+	metas, err := s.List()
+	if err != nil || len(metas) != snapshotsRetained || metas[0].Index != 30 || metas[1].Index != 20 {
+		t.Fatalf("got %v, %v", metas, err)
+	}
+	meta, reader, err := s.Open(metas[0].ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := io.ReadAll(reader)
+	if err := errors.Join(err, reader.Close()); err != nil {
+		t.Fatal(err)
+	}
+	if want := append(content, "30"...); !bytes.Equal(got, want) || meta.Size != int64(len(want)) {
+		t.Fatalf("%d bytes came back, described as %d, want %d", len(got), meta.Size, len(want))
+	}
+	if diff := cmp.Diff(testMembers, meta.Configuration); diff != "" || meta.Term != 3 {
+		t.Fatalf("term %d, members %s", meta.Term, diff)
+	}
+	if s.newest.Load() != 30 {
+		t.Errorf("the newest is %d", s.newest.Load())
+	}
+}
+
+func TestSnapshotStoreForgetsTheUnfinished(t *testing.T) {
+	path := t.TempDir()
+	s, _ := openTestSnapshots(t, path)
+	_, transport := raft.NewInmemTransport("")
+	if _, err := s.Create(1, 10, 3, testMembers, 1, transport); err != nil {
+		t.Fatal(err)
+	}
+	s, record := openTestSnapshots(t, reopenable(t, path)) // as after a crash
+	if metas, err := s.List(); err != nil || len(metas) != 0 {
+		t.Fatalf("got %v, %v", metas, err)
+	}
+	left, err := os.ReadDir(s.path)
+	if err != nil || len(left) != 0 {
+		t.Fatalf("left behind: %v, %v", left, err)
+	}
+	if codes, _ := record.all(); len(codes) > 0 {
+		t.Fatalf("exit codes %v", codes)
+	}
+}
+
+// TestSnapshotStoreFinishesRemovals: a kill while an old snapshot is removed,
+// file by file, does not keep the node from starting; a file that is missing from
+// a snapshot that nothing was removing does.
+func TestSnapshotStoreFinishesRemovals(t *testing.T) {
+	cases := []struct {
+		name    string
+		index   uint64 // of the snapshot that lacks files
+		lacking []string
+		sound   bool
+	}{
+		{"old, without state", 10, []string{snapshotStateName}, true},
+		{"old, without description", 10, []string{snapshotMetaName}, true},
+		{"old, empty", 10, []string{snapshotStateName, snapshotMetaName}, true},
+		{"retained, without state", 20, []string{snapshotStateName}, false},
+		{"newest, without description", 30, []string{snapshotMetaName}, false},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			s, _ := openTestSnapshots(t, t.TempDir())
+			kept := t.TempDir()
+			names := map[uint64]string{}
+			for index := uint64(10); index <= 30; index += 10 {
+				names[index] = writeTestSnapshot(t, s, index, []byte("state"))
+				if index == 10 {
+					if err := os.CopyFS(kept, os.DirFS(filepath.Join(s.path, names[10]))); err != nil {
+						t.Fatal(err)
+					}
+				}
+			}
+			if err := os.CopyFS(filepath.Join(s.path, names[10]), os.DirFS(kept)); err != nil {
+				t.Fatal(err)
+			}
+			for _, file := range c.lacking {
+				if err := os.Remove(filepath.Join(s.path, names[c.index], file)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			// What a start does once the directory is locked.
+			if err := s.finishRemovals(); err != nil {
+				t.Fatal(err)
+			}
+			if err := s.verify(); (err == nil) != c.sound {
+				t.Errorf("verify says %v", err)
+			}
+			if _, err := os.Stat(filepath.Join(s.path, names[c.index])); os.IsNotExist(err) != c.sound {
+				t.Errorf("the snapshot %s: %v", names[c.index], err)
+			}
+		})
+	}
+}
+
+func TestSnapshotStoreRefusesDamage(t *testing.T) {
+	edit := func(old, new string) func(*testing.T, string) {
+		return func(t *testing.T, dir string) {
+			path := filepath.Join(dir, snapshotMetaName)
+			text, err := os.ReadFile(path)
+			if err != nil || !strings.Contains(string(text), old) {
+				t.Fatalf("%s, %v", text, err)
+			}
+			if err := os.WriteFile(path, []byte(strings.Replace(string(text), old, new, 1)), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	tests := []struct {
+		name   string
+		damage func(t *testing.T, dir string)
+	}{
+		{"a flipped bit in the state", func(t *testing.T, dir string) { flipBit(t, filepath.Join(dir, snapshotStateName), 5000) }},
+		{"the state cut short", func(t *testing.T, dir string) {
+			if err := os.Truncate(filepath.Join(dir, snapshotStateName), 3000); err != nil {
+				t.Fatal(err)
+			}
+		}},
+		{"the state removed", func(t *testing.T, dir string) { removeFile(t, filepath.Join(dir, snapshotStateName)) }},
+		{"the description removed", func(t *testing.T, dir string) { removeFile(t, filepath.Join(dir, snapshotMetaName)) }},
+		{"the description unreadable", edit(`{`, `[`)},
+		{"another version", edit(`"Version":1`, `"Version":7`)},
+		{"another index", edit(`"Index":20`, `"Index":21`)},
+		{"another term", edit(`"Term":3`, `"Term":2`)},
+		{"another member", edit(`"ID":"b-2"`, `"ID":"c-2"`)},
+		{"no vote", edit(`"Suffrage":0`, `"Suffrage":1`)},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			path := t.TempDir()
+			s, _ := openTestSnapshots(t, path)
+			content := bytes.Repeat([]byte("state "), 2000)
+			writeTestSnapshot(t, s, 10, content)
+			id := writeTestSnapshot(t, s, 20, content)
+			s, record := openTestSnapshots(t, reopenable(t, path))
+			test.damage(t, filepath.Join(s.path, id))
+			err := s.verify()
+			if err == nil {
+				_, _, err = s.Open(id)
+			}
+			codes, _ := record.all()
+			if err == nil || !slices.Equal(codes, []ExitCode{ExitChecksum}) {
+				t.Fatalf("got %v, exit codes %v", err, codes)
+			}
+			if !strings.Contains(err.Error(), filepath.Join(s.path, id)) || !strings.Contains(err.Error(), "new member") {
+				t.Errorf("the message does not name the file and say what to do: %v", err)
+			}
+		})
+	}
+}
+
+func TestSnapshotStoreEndsAfterAFailedWrite(t *testing.T) {
+	s, record := openTestSnapshots(t, t.TempDir())
+	_, transport := raft.NewInmemTransport("")
+	sink, err := s.Create(1, 10, 3, testMembers, 1, transport)
+	if err != nil {
+		t.Fatal(err)
+	}
+	removeFile(t, s.path) // the periodic sync finds no file
+	if _, err := sink.Write(make([]byte, 5000)); err == nil {
+		t.Fatal("a snapshot without a file was written")
+	}
+	if _, err := sink.Write([]byte("x")); err == nil {
+		t.Fatal("a write after the failed one")
+	}
+	if codes, _ := record.all(); !slices.Equal(codes, []ExitCode{ExitDiskError}) {
+		t.Fatalf("exit codes %v", codes)
+	}
+}
+
+// memorySnapshot is a state of some bytes.
+type memorySnapshot struct {
+	content  []byte
+	released bool
+}
+
+func (s *memorySnapshot) Persist(sink raft.SnapshotSink) error {
+	for piece := range slices.Chunk(s.content, 100) {
+		if _, err := sink.Write(piece); err != nil {
+			return err
+		}
+	}
+	return sink.Close()
+}
+
+func (s *memorySnapshot) Release() { s.released = true }
+
+func TestSnapshotPaceEndsWithTheGroup(t *testing.T) {
+	s, record := openTestSnapshots(t, t.TempDir())
+	_, transport := raft.NewInmemTransport("")
+	sink, err := s.Create(1, 10, 3, testMembers, 1, transport)
+	if err != nil {
+		t.Fatal(err)
+	}
+	stop := make(chan struct{})
+	close(stop)
+	policy := SnapshotPolicy{SyncBytes: 1000, BytesPerSecond: 1} // a quarter of an hour per piece
+	inner := &memorySnapshot{content: make([]byte, 5000)}
+	snapshot := &pacedSnapshot{FSMSnapshot: inner, policy: policy, stop: stop}
+	if err := snapshot.Persist(sink); err == nil {
+		t.Fatal("the snapshot was finished")
+	}
+	if err := sink.Cancel(); err != nil {
+		t.Fatal(err)
+	}
+	snapshot.Release()
+	if metas, err := s.List(); err != nil || len(metas) != 0 || !inner.released {
+		t.Fatalf("got %v, %v, released %v", metas, err, inner.released)
+	}
+	if codes, _ := record.all(); len(codes) > 0 {
+		t.Fatalf("giving up ended the node: %v", codes)
+	}
+}

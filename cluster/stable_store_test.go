@@ -1,0 +1,217 @@
+package cluster
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/hashicorp/raft"
+	raftboltdb "github.com/hashicorp/raft-boltdb/v2"
+	"go.etcd.io/bbolt"
+)
+
+func openTestStable(t *testing.T, path string) (*stableStore, *fatalRecord, error) {
+	t.Helper()
+	record := newFatalRecord()
+	dir := openTestDir(t, path, "a")
+	s, err := openStableStore(dir, &diskGuard{deadline: time.Minute, fatal: record.fatal})
+	t.Cleanup(func() {
+		if s != nil {
+			_ = s.close() // some tests close it themselves
+		}
+	})
+	if err != nil {
+		dir.close()
+	}
+	return s, record, err
+}
+
+func TestStableStoreKeepsTermAndVote(t *testing.T) {
+	path := t.TempDir()
+	s, _, err := openTestStable(t, path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if term, err := s.GetUint64([]byte(keyCurrentTerm)); term != 0 || err != nil {
+		t.Fatalf("a new store: term %d, %v", term, err)
+	}
+	err = errors.Join(
+		s.SetUint64([]byte(keyCurrentTerm), 7),
+		s.SetUint64([]byte(keyLastVoteTerm), 7),
+		s.Set([]byte(keyLastVoteCand), []byte("b-12345678")),
+		s.close(),
+	)
+	if err != nil {
+		t.Fatal(err)
+	}
+	copyDir := reopenable(t, path)
+	s, _, err = openTestStable(t, copyDir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	term, err1 := s.GetUint64([]byte(keyCurrentTerm))
+	voted, err2 := s.GetUint64([]byte(keyLastVoteTerm))
+	candidate, err3 := s.Get([]byte(keyLastVoteCand))
+	if err := errors.Join(err1, err2, err3); err != nil || term != 7 || voted != 7 || string(candidate) != "b-12345678" {
+		t.Fatalf("term %d, vote %q in %d, %v", term, candidate, voted, err)
+	}
+}
+
+// reopenable copies a data directory that is still locked by this process.
+func reopenable(t *testing.T, path string) string {
+	t.Helper()
+	copied := t.TempDir()
+	if err := os.CopyFS(copied, os.DirFS(path)); err != nil {
+		t.Fatal(err)
+	}
+	return copied
+}
+
+func TestStableStoreTakesBackTheTermOfAnUnfinishedFounding(t *testing.T) {
+	path := t.TempDir()
+	s, _, err := openTestStable(t, path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(s.SetUint64([]byte(keyCurrentTerm), foundingTerm), s.close()); err != nil {
+		t.Fatal(err)
+	}
+	s, _, err = openTestStable(t, reopenable(t, path))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if term, err := s.GetUint64([]byte(keyCurrentTerm)); err != nil || term != 0 {
+		t.Fatalf("term %d, %v: the library would not found again", term, err)
+	}
+}
+
+// A power cut at the very first start may leave the file's name and any part of
+// its content. Nothing was confirmed yet, so the node starts.
+func TestStableStoreIsMadeAgainAfterAPowerCut(t *testing.T) {
+	whole := t.TempDir()
+	s, _, err := openTestStable(t, whole)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.close(); err != nil {
+		t.Fatal(err)
+	}
+	content, err := os.ReadFile(filepath.Join(whole, groupDirName, stableName))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, kept := range []int{0, 512, 4096, 3 * 4096} {
+		t.Run(fmt.Sprint(kept, " bytes"), func(t *testing.T) {
+			path := t.TempDir()
+			file := filepath.Join(path, groupDirName, stableName)
+			if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o700), os.WriteFile(file, content[:kept], 0o600)); err != nil {
+				t.Fatal(err)
+			}
+			if err := writeRecord(filepath.Join(path, identityName), identityRecord{Format: 1, NodeID: "a-00000000", NodeName: "a"}); err != nil {
+				t.Fatal(err)
+			}
+			s, record, err := openTestStable(t, path)
+			if err != nil || len(record.errs) > 0 {
+				t.Fatalf("the node does not start: %v", err)
+			}
+			if term, err := s.GetUint64([]byte(keyCurrentTerm)); term != 0 || err != nil {
+				t.Errorf("term %d, %v", term, err)
+			}
+		})
+	}
+}
+
+func TestStableStoreRefusesDamage(t *testing.T) {
+	tests := []struct {
+		name   string
+		damage func(t *testing.T, file string)
+		code   ExitCode
+	}{
+		{"the file removed", func(t *testing.T, file string) { removeFile(t, file) }, ExitLostData},
+		{"the file cut short", func(t *testing.T, file string) {
+			if err := os.Truncate(file, 8<<10); err != nil {
+				t.Fatal(err)
+			}
+		}, ExitChecksum},
+		{"a flipped bit in the vote", func(t *testing.T, file string) { flipAll(t, file, "b-12345678") }, ExitChecksum},
+		{"a flipped bit in a key", func(t *testing.T, file string) { flipAll(t, file, keyLastVoteCand) }, ExitChecksum},
+		{"a flipped bit in the first head", func(t *testing.T, file string) { flipBit(t, file, boltPageHead+50) }, ExitChecksum},
+		{"a flipped bit in the second head", func(t *testing.T, file string) { flipBit(t, file, int64(os.Getpagesize())+boltPageHead+50) }, ExitChecksum},
+		{"a value without checksum", func(t *testing.T, file string) {
+			store, err := raftboltdb.New(raftboltdb.Options{Path: file, BoltOptions: &bbolt.Options{}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := errors.Join(store.SetUint64([]byte(keyCurrentTerm), 9), store.Close()); err != nil {
+				t.Fatal(err)
+			}
+		}, ExitChecksum},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			path := t.TempDir()
+			s, _, err := openTestStable(t, path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := errors.Join(s.SetUint64([]byte(keyCurrentTerm), 7), s.Set([]byte(keyLastVoteCand), []byte("b-12345678")), s.close()); err != nil {
+				t.Fatal(err)
+			}
+			path = reopenable(t, path)
+			test.damage(t, filepath.Join(path, groupDirName, stableName))
+			_, record, err := openTestStable(t, path)
+			codes, _ := record.all()
+			if err == nil || !slices.Equal(codes, []ExitCode{test.code}) {
+				t.Fatalf("got %v, exit codes %v, want %d", err, codes, test.code)
+			}
+			if !strings.Contains(err.Error(), stableName) || !strings.Contains(err.Error(), "new member") {
+				t.Errorf("the message does not name the file and say what to do: %v", err)
+			}
+		})
+	}
+}
+
+func flipAll(t *testing.T, file, text string) {
+	t.Helper()
+	content, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	changed := []byte(text)
+	changed[len(changed)-1] ^= 1
+	content = bytes.ReplaceAll(content, []byte(text), changed)
+	if err := os.WriteFile(file, content, 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+type brokenStable struct{ stableBackend }
+
+func (brokenStable) Set([]byte, []byte) error { return syscall.ENOSPC }
+
+func TestStableStoreEndsAfterAFailedVote(t *testing.T) {
+	s, record, err := openTestStable(t, t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	sound := s.backend
+	s.backend = brokenStable{sound}
+	if err := s.SetUint64([]byte(keyLastVoteTerm), 3); !errors.Is(err, syscall.ENOSPC) {
+		t.Fatalf("got %v", err)
+	}
+	s.backend = sound
+	if err := s.SetUint64([]byte(keyLastVoteTerm), 3); err == nil {
+		t.Fatal("a vote after a failed one")
+	}
+	if codes, _ := record.all(); !slices.Equal(codes, []ExitCode{ExitDiskError}) {
+		t.Fatalf("exit codes %v", codes)
+	}
+	var _ raft.StableStore = s
+}

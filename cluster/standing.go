@@ -1,0 +1,84 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"time"
+)
+
+// standingPause is between two questions whether this node is still a member.
+const (
+	standingPause    = time.Second
+	standingPauseTop = 10 * time.Second
+)
+
+// watchStanding ends the process when this node was removed from the cluster.
+// Nobody tells a removed node: the leader just stops speaking to it. So a node
+// that hears of no leader for a while asks the others, who ask the leader, whose
+// word alone counts.
+func (n *Node) watchStanding(ctx context.Context) {
+	pause := standingPause
+	for {
+		changed := n.group.LeadershipChanged()
+		if n.group.Leadership().LeaderID != "" {
+			pause = standingPause
+			select {
+			case <-ctx.Done():
+				return
+			case <-changed:
+			}
+			continue
+		}
+		timer := time.NewTimer(pause)
+		select {
+		case <-ctx.Done():
+			timer.Stop()
+			return
+		case <-changed:
+			timer.Stop()
+			continue
+		case <-timer.C:
+			pause = min(2*pause, standingPauseTop)
+		}
+		if n.wasRemoved(ctx) {
+			n.cfg.Fatal(ExitRemoved, errors.New("this node was removed from the cluster; with an empty data directory it can join again, as a new node"))
+			return
+		}
+	}
+}
+
+// wasRemoved asks the others until one has the leader's answer. Only a node that
+// once was told to be a member can have been removed.
+func (n *Node) wasRemoved(ctx context.Context) bool {
+	own := n.group.formation.promised()
+	if !n.group.formation.hasState() || own.Joined && !own.Admitted {
+		return false
+	}
+	request := membershipRequest{Op: opStanding, From: n.group.nodeID, Cluster: own.ClusterID, Node: n.group.nodeID}
+	asked := map[string]bool{n.group.nodeID: true}
+	ask := func(nodeID string) (removed, answered bool) {
+		if asked[nodeID] {
+			return false, false
+		}
+		asked[nodeID] = true
+		answer, err := n.askNode(ctx, nodeID, request)
+		if err != nil || answer.Verdict != changeDone {
+			return false, false
+		}
+		return answer.Removed, true
+	}
+	for _, m := range n.group.Stats().Members {
+		if removed, answered := ask(m.NodeID); answered {
+			return removed
+		}
+	}
+	for _, seen := range n.group.gossip.view() {
+		if seen.ClusterID != own.ClusterID {
+			continue
+		}
+		if removed, answered := ask(seen.NodeID); answered {
+			return removed
+		}
+	}
+	return false
+}

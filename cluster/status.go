@@ -1,0 +1,144 @@
+package cluster
+
+import (
+	"encoding/hex"
+	"errors"
+	"fmt"
+)
+
+// Status describes a node at one moment. Its JSON form is a contract with
+// other programs.
+type Status struct {
+	NodeID            string `json:"nodeId"`
+	NodeName          string `json:"nodeName"`
+	ClusterID         string `json:"clusterId"`
+	Role              string `json:"role"`
+	Term              uint64 `json:"term"`
+	LeaderID          string `json:"leaderId"`
+	LeaderName        string `json:"leaderName"`
+	CommitIndex       uint64 `json:"commitIndex"`
+	AppliedIndex      uint64 `json:"appliedIndex"`
+	LastSnapshotIndex uint64 `json:"lastSnapshotIndex"`
+	LogTimeMs         int64  `json:"logTimeMs"`
+	StateHash         string `json:"stateHash"` // of the state at AppliedIndex, hex
+	Version           string `json:"version"`
+	// ClockOffMs is how far this node's clock is from the median of a
+	// majority; 0 while that is within the bound or unknown.
+	ClockOffMs int64        `json:"clockOffMs"`
+	Warnings   []string     `json:"warnings"` // what is wrong, for people
+	Peers      []PeerStatus `json:"peers"`
+}
+
+// PeerStatus describes another node as this one sees it.
+type PeerStatus struct {
+	NodeID        string `json:"nodeId"`
+	Name          string `json:"name"`
+	Address       string `json:"address"`
+	Voter         bool   `json:"voter"`
+	LagEntries    int64  `json:"lagEntries"`    // -1: unknown, as on followers
+	LastContactMs int64  `json:"lastContactMs"` // -1: unknown
+	// ClockAheadMs is how far its clock is ahead of this node's; null: unknown.
+	ClockAheadMs *int64 `json:"clockAheadMs"`
+}
+
+// Status describes the node.
+func (n *Node) Status() Status {
+	stats := n.group.Stats()
+	position := n.replica.machine.Position()
+	s := Status{
+		NodeID:            n.group.nodeID,
+		NodeName:          n.cfg.NodeName,
+		ClusterID:         n.group.clusterID(),
+		Role:              stats.Role,
+		Term:              stats.Term,
+		LeaderID:          stats.LeaderID,
+		CommitIndex:       stats.CommitIndex,
+		AppliedIndex:      position.Index,
+		LastSnapshotIndex: stats.LastSnapshotIndex,
+		LogTimeMs:         int64(position.At),
+		StateHash:         hex.EncodeToString(position.StateHash[:]),
+		Version:           n.cfg.Version,
+		ClockOffMs:        n.group.gossip.clocks.off().Milliseconds(),
+		Warnings:          n.warnings(),
+		Peers:             []PeerStatus{},
+	}
+	clocks := n.group.gossip.clocks.ahead()
+	for _, m := range stats.Members {
+		if m.NodeID == stats.LeaderID {
+			s.LeaderName = m.Name
+		}
+		if m.NodeID == n.group.nodeID {
+			continue
+		}
+		var ahead *int64
+		if d, known := clocks[m.NodeID]; known {
+			ms := d.Milliseconds()
+			ahead = &ms
+		}
+		s.Peers = append(s.Peers, PeerStatus{
+			ClockAheadMs:  ahead,
+			NodeID:        m.NodeID,
+			Name:          m.Name,
+			Address:       m.PeerAddr,
+			Voter:         m.Voter,
+			LagEntries:    m.LagEntries,
+			LastContactMs: m.LastContact,
+		})
+	}
+	return s
+}
+
+// warnings are what an operator should look at.
+func (n *Node) warnings() []string {
+	warnings := []string{}
+	if _, reason := n.pressure.reason(); reason != "" {
+		warnings = append(warnings, "sends are refused while this node leads: "+reason)
+	}
+	if reason := n.reasonToResign(); reason != "" {
+		warnings = append(warnings, "this node should not lead: "+reason)
+	}
+	return warnings
+}
+
+// readyLagMax is how many entries a node may be behind what it knows to be
+// committed and still be called ready: a moment's work.
+const readyLagMax = 1024
+
+// Ready is nil if the node can answer: a leader is known and this node has
+// applied nearly all that is committed. Else it says what is missing.
+func (n *Node) Ready() error {
+	if n.closing.Err() != nil {
+		return errors.New("this node is stopping")
+	}
+	if n.drained.Load() {
+		return errDrained
+	}
+	leader := n.group.Leadership()
+	switch {
+	case leader.LeaderID == "":
+		return errors.New("no leader is known")
+	case leader.Self && !n.leads():
+		return errors.New("this node has just become the leader and is taking over")
+	case n.replica.formatVersion() == 0:
+		return errors.New("the cluster is being set up")
+	}
+	stats := n.group.Stats()
+	if stats.CommitIndex > stats.AppliedIndex+readyLagMax {
+		return fmt.Errorf("this node is catching up: %d entries to apply", stats.CommitIndex-stats.AppliedIndex)
+	}
+	return nil
+}
+
+// leads reports whether this node serves clients as the leader.
+func (n *Node) leads() bool {
+	t := n.tenure.Load()
+	if t == nil {
+		return false
+	}
+	select {
+	case <-t.opened:
+		return true
+	default:
+		return false
+	}
+}

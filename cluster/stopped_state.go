@@ -1,0 +1,212 @@
+package cluster
+
+import (
+	"bufio"
+	"encoding/binary"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/hashicorp/raft"
+
+	"github.com/seriatimq/seriatim/fsm"
+	"github.com/seriatimq/seriatim/queue"
+)
+
+// StoredSnapshot describes a snapshot of a data directory.
+type StoredSnapshot struct {
+	ID      string   `json:"id"`
+	Index   uint64   `json:"index"`
+	Term    uint64   `json:"term"`
+	Bytes   int64    `json:"bytes"`
+	Members []string `json:"members"`
+}
+
+// Snapshots lists the snapshots, newest first.
+func (s *Stopped) Snapshots() ([]StoredSnapshot, error) {
+	if err := s.snapshots.verify(); err != nil {
+		return nil, err
+	}
+	metas, err := s.snapshots.List()
+	if err != nil {
+		return nil, err
+	}
+	list := make([]StoredSnapshot, 0, len(metas))
+	for _, meta := range metas {
+		list = append(list, StoredSnapshot{ID: meta.ID, Index: meta.Index, Term: meta.Term, Bytes: meta.Size, Members: memberTexts(meta.Configuration)})
+	}
+	return list, nil
+}
+
+// InspectSnapshot reads and verifies a snapshot of the data directory.
+func (s *Stopped) InspectSnapshot(id string) (SnapshotContents, error) {
+	_, content, err := s.snapshots.Open(id)
+	if err != nil {
+		return SnapshotContents{}, err
+	}
+	contents, err := InspectSnapshot(content)
+	return contents, errors.Join(err, content.Close())
+}
+
+// SnapshotContents is what a snapshot or a backup holds.
+type SnapshotContents struct {
+	Index            uint64          `json:"index"`
+	Term             uint64          `json:"term"`
+	LogTimeMs        int64           `json:"logTimeMs"`
+	StateHash        string          `json:"stateHash"` // hex, computed again from the content
+	ChainHash        string          `json:"chainHash"`
+	ClusterID        string          `json:"clusterId"`
+	Epoch            uint32          `json:"epoch"`
+	FormatVersion    uint32          `json:"formatVersion"`
+	Messages         uint64          `json:"messages"`
+	DeduplicationIDs uint64          `json:"deduplicationIds"`
+	ReceiveAttempts  uint64          `json:"receiveAttempts"`
+	MoveTasks        uint64          `json:"moveTasks"`
+	Sections         uint64          `json:"sections"`
+	Queues           []QueueContents `json:"queues"`
+}
+
+// QueueContents counts the messages of one queue.
+type QueueContents struct {
+	Name     string `json:"name"`
+	Visible  int64  `json:"visible"`
+	InFlight int64  `json:"inFlight"`
+	Delayed  int64  `json:"delayed"`
+}
+
+// InspectSnapshot reads a whole backup or state file of a snapshot, checks every
+// checksum, rebuilds the state and compares its hash with the recorded one.
+func InspectSnapshot(content io.Reader) (SnapshotContents, error) {
+	buffered := bufio.NewReaderSize(content, 1<<20)
+	if err := skipSnapshotHead(buffered); err != nil {
+		return SnapshotContents{}, err
+	}
+	at, broker, counts, err := fsm.ReadSnapshotContents(buffered)
+	if err != nil {
+		return SnapshotContents{}, fmt.Errorf("%w: %w", ErrBadBackup, err)
+	}
+	record, hash := broker.Record(), broker.ComputeStateHash()
+	contents := SnapshotContents{
+		Index:            at.Index,
+		Term:             at.Term,
+		LogTimeMs:        int64(at.At),
+		StateHash:        hex.EncodeToString(hash[:]),
+		ChainHash:        hex.EncodeToString(at.ChainHash[:]),
+		ClusterID:        broker.View().Setting(queue.SettingClusterID),
+		Epoch:            record.Epoch,
+		FormatVersion:    record.FormatVersion,
+		Messages:         counts.Messages,
+		DeduplicationIDs: counts.DeduplicationIDs,
+		ReceiveAttempts:  counts.Attempts,
+		MoveTasks:        counts.MoveTasks,
+		Sections:         counts.Sections,
+		Queues:           []QueueContents{},
+	}
+	for _, name := range broker.View().ListQueues("", "", int(counts.Queues)) {
+		if stats, refusal := broker.View().Stats(name); refusal == nil {
+			contents.Queues = append(contents.Queues, QueueContents{name, stats.Visible, stats.NotVisible, stats.Delayed})
+		}
+	}
+	return contents, nil
+}
+
+// skipSnapshotHead passes over what a state file has in front of the snapshot.
+func skipSnapshotHead(content *bufio.Reader) error {
+	const fixed = len(snapshotHeadMagic) + 4
+	start, err := content.Peek(fixed)
+	if err != nil || string(start[:len(snapshotHeadMagic)]) != snapshotHeadMagic {
+		return nil // a backup, or nothing: the reader of snapshots says which
+	}
+	const numbers, sum = 3 * 8, 4
+	length := fixed + numbers + int(binary.LittleEndian.Uint32(start[len(snapshotHeadMagic):])) + sum
+	if _, err := content.Discard(length); err != nil {
+		return fmt.Errorf("%w: the file ends in its description: %w", ErrBadBackup, err)
+	}
+	return nil
+}
+
+// ReplayedState is the state that snapshot and log of a stopped node give.
+type ReplayedState struct {
+	Index         uint64 `json:"index"` // of the last entry applied
+	Term          uint64 `json:"term"`
+	LogTimeMs     int64  `json:"logTimeMs"`
+	StateHash     string `json:"stateHash"`
+	ChainHash     string `json:"chainHash"`
+	SnapshotIndex uint64 `json:"snapshotIndex"` // 0: none was used
+	Replayed      uint64 `json:"replayedEntries"`
+}
+
+// State computes the state at an index; 0 means the end of the log. What is at
+// the end of the log need not be committed: which entries are is not stored.
+func (s *Stopped) State(index uint64) (ReplayedState, error) {
+	machine, replayed, err := s.replay(index)
+	if err != nil {
+		return ReplayedState{}, err
+	}
+	at := machine.Position()
+	replayed.Term, replayed.LogTimeMs = at.Term, int64(at.At)
+	replayed.StateHash, replayed.ChainHash = hex.EncodeToString(at.StateHash[:]), hex.EncodeToString(at.ChainHash[:])
+	return replayed, nil
+}
+
+// replay builds the state from the newest snapshot that is not behind index.
+func (s *Stopped) replay(index uint64) (_ *fsm.FSM, replayed ReplayedState, err error) {
+	defer func() {
+		switch broken := recover().(type) {
+		case nil:
+		case stoppedFailure:
+			err = broken.error
+		default:
+			panic(broken)
+		}
+	}()
+	first, last, err := s.LogBounds()
+	if err != nil {
+		return nil, replayed, err
+	}
+	snapshots, err := s.Snapshots()
+	if err != nil {
+		return nil, replayed, err
+	}
+	machine := fsm.New(fsm.Options{Fatal: func(err error) { panic(stoppedFailure{err}) }})
+	for _, snapshot := range snapshots {
+		last = max(last, snapshot.Index)
+		if index != 0 && snapshot.Index > index {
+			continue
+		}
+		_, content, err := s.snapshots.Open(snapshot.ID)
+		if err != nil {
+			return nil, replayed, err
+		}
+		if err := machine.Restore(content); err != nil {
+			return nil, replayed, err
+		}
+		replayed.SnapshotIndex, replayed.Index = snapshot.Index, snapshot.Index
+		break
+	}
+	if index > last {
+		return nil, replayed, fmt.Errorf("there is no entry %d: the log ends at entry %d", index, last)
+	}
+	if index == 0 {
+		index = last
+	}
+	if replayed.Index < index && first > replayed.Index+1 {
+		return nil, replayed, fmt.Errorf("the state at entry %d cannot be computed: the log begins at entry %d and no older snapshot is kept", index, first)
+	}
+	for next := replayed.Index + 1; next <= index; next++ {
+		var entry raft.Log
+		if err := s.log.GetLog(next, &entry); err != nil {
+			return nil, replayed, fmt.Errorf("entry %d: %w", next, err)
+		}
+		if entry.Type == raft.LogCommand || entry.Type == raft.LogConfiguration {
+			machine.ApplyBatch([]*raft.Log{&entry})
+		}
+		replayed.Index = next
+		replayed.Replayed++
+	}
+	return machine, replayed, nil
+}
+
+// stoppedFailure carries what would end a running node out of its state machine.
+type stoppedFailure struct{ error }

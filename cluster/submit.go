@@ -1,0 +1,364 @@
+package cluster
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/seriatimq/seriatim/cluster/peerpb"
+	"github.com/seriatimq/seriatim/fsm"
+	"github.com/seriatimq/seriatim/fsm/failpoint"
+	"github.com/seriatimq/seriatim/fsm/plant"
+	"github.com/seriatimq/seriatim/queue"
+)
+
+// Submit executes a command, wherever the leader is. The error is a
+// *queue.Error if a rule refused it, else wraps ErrUnavailable, ErrOverloaded
+// (both: nothing was written) or ErrOutcomeUnknown. A *queue.Error comes with
+// the Position of the refusal if it passed the log.
+func (n *Node) Submit(ctx context.Context, cmd queue.Command) (Reply, error) {
+	return n.call(ctx, &request{kind: submitRequest, cmd: cmd, patience: n.cfg.Limits.Timeout})
+}
+
+// waitSecondsMax is the longest a receive can wait, for whatever reason.
+const waitSecondsMax = queue.WaitSecondsMax * time.Second
+
+// Receive executes a receive, waiting up to wait for a message: 0 is a short
+// poll, and a negative wait means the queue's ReceiveMessageWaitTimeSeconds.
+// Nothing is received for a ctx that ended before. Errors are those of Submit.
+func (n *Node) Receive(ctx context.Context, cmd *queue.ReceiveMessages, wait time.Duration) (Reply, error) {
+	wait = min(wait, waitSecondsMax)
+	patience := wait
+	if wait < 0 {
+		wait, patience = -time.Millisecond, waitSecondsMax
+	}
+	if short := wait == 0; cmd.ShortPoll != short {
+		changed := *cmd
+		changed.ShortPoll = short
+		cmd = &changed
+	}
+	patience += n.cfg.Limits.Timeout
+	return n.call(ctx, &request{kind: receiveKind, cmd: cmd, wait: wait, patience: patience})
+}
+
+// request is one call on its way: to this node's tenure, or to the leader.
+type request struct {
+	kind           requestKind
+	cmd            queue.Command // nil for a read index
+	frame          []byte        // cmd, encoded
+	minimumVersion uint32
+	wait           time.Duration // of a receive
+	patience       time.Duration // how long the call may take, waiting included
+	started        time.Duration // on the monotonic clock
+}
+
+// call checks a command, routes it and counts how it ended.
+func (n *Node) call(ctx context.Context, r *request) (Reply, error) {
+	if !n.calls.enter() {
+		return Reply{}, errClosing
+	}
+	defer n.calls.leave()
+	limited, cancel := context.WithTimeout(ctx, r.patience)
+	defer cancel()
+	reply, err := n.answer(limited, r)
+	if failed := failpoint.Hit("reply"); failed != nil {
+		return Reply{}, fmt.Errorf("%w: %w", ErrOutcomeUnknown, failed)
+	}
+	n.counts.results[resultOf(ctx, err)].Add(1)
+	if err == nil {
+		n.counts.messages.result(reply.Result)
+		if done, ok := reply.Result.(queue.EntriesDone); ok {
+			if _, deletes := r.cmd.(*queue.DeleteMessages); deletes {
+				n.counts.messages.deletions(done)
+			}
+		}
+	}
+	return reply, err
+}
+
+func (n *Node) answer(ctx context.Context, r *request) (Reply, error) {
+	if refusal := r.cmd.Validate(); refusal != nil {
+		return Reply{}, n.refuse(ctx, r.cmd, refusal)
+	}
+	hashContents(r.cmd)
+	frame, err := fsm.AppendCommand(nil, r.cmd)
+	if err != nil {
+		return Reply{}, fmt.Errorf("encoding a command: %w", err)
+	}
+	r.frame, r.minimumVersion = withOperation(ctx, frame), fsm.MinimumVersion(r.cmd)
+	o, err := n.route(ctx, r)
+	switch {
+	case err != nil:
+		return Reply{}, err
+	case o.response.Err != nil:
+		return Reply{Position: o.at}, o.response.Err
+	default:
+		return Reply{Result: o.response.Result, Position: o.at}, nil
+	}
+}
+
+// refuse answers a command that is wrong in itself. An unknown queue comes
+// before wrong values (sqs.md 1.7), and whether a queue is unknown is a read.
+func (n *Node) refuse(ctx context.Context, cmd queue.Command, refusal *queue.Error) error {
+	name := cmd.QueueName()
+	if name == "" {
+		return refusal
+	}
+	if _, err := n.readBarrier(ctx); err != nil {
+		return err
+	}
+	n.replica.read(func(v queue.View) {
+		if _, unknown := v.Typed(name); unknown != nil {
+			refusal = unknown
+		}
+	})
+	return refusal
+}
+
+// hashContents computes the content hashes a FIFO queue may deduplicate by, so
+// that the state machine of every node need not.
+func hashContents(cmd queue.Command) {
+	send, ok := cmd.(*queue.SendMessages)
+	if !ok || !strings.HasSuffix(send.Queue, fifoSuffix) {
+		return
+	}
+	for i := range send.Entries {
+		if entry := &send.Entries[i]; !entry.DeduplicationIDGiven && entry.ContentHash == nil {
+			hash := sha256.Sum256([]byte(entry.Body))
+			entry.ContentHash = hash[:]
+		}
+	}
+}
+
+const (
+	retryPauseMin = 5 * time.Millisecond
+	retryPauseMax = 200 * time.Millisecond
+)
+
+// route finds the leader and executes the request there, again and again until
+// it is answered, may not be repeated, or ctx ends (README, decision 10).
+func (n *Node) route(ctx context.Context, r *request) (outcome, error) {
+	r.started = n.cfg.Clock.Monotonic()
+	unknown := false // an earlier attempt may have taken effect
+	pause := retryPauseMin
+	for {
+		changed := n.leaderMayChange()
+		o := n.attempt(ctx, r)
+		switch o.verdict {
+		case answered:
+			if unknown && n.provesNothing(r, o) {
+				return outcome{}, ErrOutcomeUnknown
+			}
+			return o, nil
+		case outcomeUnknown:
+			if plant.Is(17) && r.kind == submitRequest {
+				return outcome{}, ErrUnavailable
+			}
+			unknown = unknown || r.kind != readIndexRequest
+			if unknown && !n.retrySafe(ctx, r) {
+				return outcome{}, giveUp(ctx, true, nil)
+			}
+		case pressed:
+			return outcome{}, giveUp(ctx, unknown, &PressureError{Reason: o.reason})
+		case overloaded:
+			n.counts.overloads.Add(1)
+			return outcome{}, giveUp(ctx, unknown, ErrOverloaded)
+		case unsupported:
+			return outcome{}, giveUp(ctx, unknown, unsupportedError(o.reason))
+		case notProposed, expired:
+		}
+		if !n.pause(ctx, changed, pause) {
+			return outcome{}, giveUp(ctx, unknown, ErrUnavailable)
+		}
+		pause = min(2*pause, retryPauseMax)
+		n.counts.retries.Add(1)
+	}
+}
+
+// unsupportedError is the end of a command that not all nodes could read.
+func unsupportedError(reason string) error {
+	if reason == "" {
+		reason = "the cluster cannot execute this command yet"
+	}
+	return fmt.Errorf("%w: %s", ErrUnavailable, reason)
+}
+
+// giveUp is the error of a call that ends without an answer. Nothing may be
+// called unwritten once an attempt was unknown.
+func giveUp(ctx context.Context, unknown bool, err error) error {
+	if unknown {
+		err = ErrOutcomeUnknown
+	}
+	if ended := ctx.Err(); ended != nil {
+		return fmt.Errorf("%w: %w", err, ended)
+	}
+	return err
+}
+
+// attempt executes a request once, here or at the leader.
+func (n *Node) attempt(ctx context.Context, r *request) outcome {
+	if n.closing.Err() != nil {
+		return outcome{verdict: notProposed}
+	}
+	t, leader := n.tenure.Load(), n.group.Leadership()
+	if o, stale := n.staleReceive(r); stale {
+		return o
+	}
+	switch {
+	case t != nil:
+		return n.executeHere(ctx, t, r)
+	case leader.Self || leader.LeaderID == "" || leader.LeaderID == n.group.nodeID:
+		return outcome{verdict: notProposed}
+	}
+	n.counts.forwarded.Add(1)
+	var withdraw <-chan struct{}
+	if r.kind == receiveKind {
+		withdraw = n.closing.Done() // a waiting receive must not hold up the end
+	}
+	return n.link(leader.LeaderID).call(ctx, n.wireRequest(r, leader.Term), n.currentLeader, withdraw)
+}
+
+func (n *Node) executeHere(ctx context.Context, t *tenure, r *request) outcome {
+	switch r.kind {
+	case receiveKind:
+		return t.receive(ctx, receiveRequest{
+			cmd:            r.cmd.(*queue.ReceiveMessages),
+			frame:          r.frame,
+			minimumVersion: r.minimumVersion,
+			wait:           r.wait,
+			waited:         n.cfg.Clock.Monotonic() - r.started,
+		})
+	case readIndexRequest:
+		index, err := t.reads.wait(ctx)
+		if err != nil {
+			return outcome{verdict: verdictOfRead(ctx)}
+		}
+		return outcome{verdict: answered, at: Position{Index: index}}
+	default:
+		return t.submit(ctx, r.frame, r.minimumVersion, 0)
+	}
+}
+
+// wireRequest is the form of a request that goes to another node.
+func (n *Node) wireRequest(r *request, term uint64) *peerpb.Request {
+	elapsed := n.cfg.Clock.Monotonic() - r.started
+	wire := &peerpb.Request{
+		Kind:           r.kind,
+		Term:           term,
+		Command:        r.frame,
+		MinimumVersion: r.minimumVersion,
+		WaitMillis:     r.wait.Milliseconds(),
+		WaitedMillis:   uint64(elapsed.Milliseconds()),
+	}
+	if r.patience > 0 {
+		wire.BudgetMillis = uint64(max((r.patience - elapsed).Milliseconds(), 1))
+	}
+	return wire
+}
+
+// pause waits before the next attempt: until leadership changes, else a little
+// longer each time. It reports false if there is to be none.
+func (n *Node) pause(ctx context.Context, changed leaderChange, pause time.Duration) bool {
+	timer := time.NewTimer(pause)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-n.closing.Done():
+		return false
+	case <-changed.leadership:
+	case <-changed.tenure:
+	case <-timer.C:
+	}
+	return ctx.Err() == nil
+}
+
+// retrySafe reports whether executing r twice is the same as once (README,
+// decision 10; faults.md I12).
+func (n *Node) retrySafe(ctx context.Context, r *request) bool {
+	switch cmd := r.cmd.(type) {
+	case *queue.ReceiveMessages:
+		return cmd.AttemptIDGiven && cmd.AttemptID != "" && strings.HasSuffix(cmd.Queue, fifoSuffix)
+	case *queue.SendMessages:
+		return n.resendSafe(ctx, r, cmd)
+	case *queue.DeleteMessages, *queue.ChangeMessageVisibility, *queue.CreateQueue,
+		*queue.SetQueueAttributes, *queue.SetQueueTags, *queue.AdvanceClock:
+		return true
+	default:
+		return false
+	}
+}
+
+// resendSafe reports whether the queue would recognise every message of a send
+// that may already be in it. The rules are those of the queue now, proven by a
+// read barrier, and the deduplication window must not be used up meanwhile: log
+// time runs at most twice as fast as this node's clock.
+func (n *Node) resendSafe(ctx context.Context, r *request, cmd *queue.SendMessages) bool {
+	explicit := true
+	for i := range cmd.Entries {
+		explicit = explicit && cmd.Entries[i].DeduplicationIDGiven
+	}
+	if _, err := n.readBarrier(ctx); err != nil {
+		return false
+	}
+	elapsed := n.cfg.Clock.Monotonic() - r.started
+	safe := false
+	n.replica.read(func(v queue.View) {
+		attributes, unknown := v.Typed(cmd.Queue)
+		if unknown != nil || !attributes.FIFO || attributes.Deduplication.Disabled {
+			return
+		}
+		window := time.Duration(attributes.Deduplication.WindowSeconds) * time.Second
+		safe = (explicit || attributes.Deduplication.ContentBased) && 4*elapsed <= window
+	})
+	return safe
+}
+
+// provesNothing reports whether an answer leaves open what an earlier attempt
+// of unknown outcome did: a refusal may be the consequence of its success. A
+// delete is the exception, as deleting what is deleted is no error.
+func (n *Node) provesNothing(r *request, o outcome) bool {
+	if o.response.Err != nil {
+		return true
+	}
+	switch result := o.response.Result.(type) {
+	case queue.EntriesDone:
+		if _, deletes := r.cmd.(*queue.DeleteMessages); deletes {
+			return false
+		}
+		for _, err := range result.Errs {
+			if err != nil {
+				return true
+			}
+		}
+	case queue.MessagesSent:
+		for i := range result.Entries {
+			if result.Entries[i].Err != nil {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// resultOf classifies the end of a call for the metrics.
+func resultOf(ctx context.Context, err error) callResult {
+	var refusal *queue.Error
+	switch {
+	case err == nil:
+		return resultOK
+	case errors.As(err, &refusal):
+		return resultRefused
+	case errors.Is(ctx.Err(), context.Canceled):
+		return resultCancelled
+	case errors.Is(err, ErrOutcomeUnknown):
+		return resultUnknown
+	case errors.Is(err, ErrOverloaded):
+		return resultOverloaded
+	default:
+		return resultUnavailable
+	}
+}

@@ -1,0 +1,127 @@
+package cluster
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/seriatimq/seriatim/queue"
+)
+
+// handOver makes the leader give leadership away and returns who leads then.
+func (c *nodes) handOver() int {
+	c.t.Helper()
+	before := c.leader()
+	if err := c.nodes[before].TransferLeadership(testContext(c.t)); err != nil {
+		c.t.Fatalf("node %d could not hand over: %v", before, err)
+	}
+	after := before
+	c.waitFor("another leader", func() bool { after = c.leader(); return after != before && !c.nodes[before].leads() })
+	return after
+}
+
+// hears waits until a node knows this of the one with an index.
+func (c *nodes) hears(i, other int, what string, holds func(gossipMember) bool) {
+	c.t.Helper()
+	c.waitFor(what, func() bool {
+		for _, m := range c.nodes[i].group.gossip.view() {
+			if m.NodeID == c.nodes[other].group.nodeID && holds(m) {
+				return true
+			}
+		}
+		return false
+	})
+}
+
+// Whoever hands over hands over to one that will keep leadership, however often,
+// although the library would be content with either of the two.
+func TestHandoverChoosesWhoKeepsLeadership(t *testing.T) {
+	cases := []struct {
+		name  string
+		spoil func(c *nodes, d disks, i int)
+		known func(gossipMember) bool
+	}{
+		{"a full disk", func(c *nodes, d disks, i int) {
+			d[i].Store(diskTotal / 50)
+			c.submit(i, &queue.AdvanceClock{}) // traffic makes the node look
+		}, func(m gossipMember) bool { return m.Disk == diskFull }},
+		{"drained", func(c *nodes, _ disks, i int) {
+			if err := c.nodes[i].Drain(testContext(c.t)); err != nil {
+				c.t.Fatal(err)
+			}
+		}, func(m gossipMember) bool { return m.Drained }},
+	}
+	for _, test := range cases {
+		t.Run(test.name, func(t *testing.T) {
+			c, d := startOnDisks(t)
+			c.create(0, standard)
+			spoiled := c.followers()[0]
+			test.spoil(c, d, spoiled)
+			for i := range c.nodes {
+				if i != spoiled {
+					c.hears(i, spoiled, "the others to hear of it", test.known)
+				}
+			}
+			for range 4 {
+				leader := c.leader()
+				c.waitFor("a good successor to answer", c.nodes[leader].otherMayLead)
+				if after := c.handOver(); after == spoiled {
+					t.Fatalf("node %d leads, although it should not", after)
+				}
+			}
+		})
+	}
+}
+
+// A voter that is gone is not asked to take over.
+func TestHandoverPassesByWhoIsGone(t *testing.T) {
+	c := startNodes(t, 3, nil)
+	c.create(0, standard)
+	gone, left := c.followers()[0], c.followers()[1]
+	c.crash(gone)
+	leader := c.nodes[c.leader()]
+	c.waitFor("its silence to be noticed", func() bool {
+		s := leader.successors()
+		return len(s) == 2 && s[0].heard && !s[1].heard
+	})
+	if s := leader.successors(); s[0].nodeID != c.nodes[left].group.nodeID || s[0].lag > readyLagMax {
+		t.Fatalf("the successors are %+v", s)
+	}
+	if after := c.handOver(); after != left {
+		t.Errorf("node %d leads", after)
+	}
+}
+
+// An operator who names a node that would give leadership back hears why.
+func TestMoveLeadershipToAFullDisk(t *testing.T) {
+	c, d := startOnDisks(t)
+	c.create(0, standard)
+	full := c.followers()[0]
+	d[full].Store(diskTotal / 50)
+	c.submit(full, &queue.AdvanceClock{})
+	c.hears(c.leader(), full, "the leader to hear of the full disk", func(m gossipMember) bool { return m.Disk == diskFull })
+	leader := c.leader()
+	c.waitFor("the follower to answer", func() bool { return c.nodes[leader].successors()[0].heard && c.nodes[leader].successors()[1].heard })
+	err := c.nodes[leader].MoveLeadership(testContext(t), Change{Node: c.configs[full].NodeName})
+	wantRefusal(t, err, RefusedUnsafe, "its disk is nearly full")
+	if strings.Contains(err.Error(), "drained") || c.leader() != leader {
+		t.Errorf("refused with %v, node %d leads", err, c.leader())
+	}
+}
+
+func TestSuccessorOrder(t *testing.T) {
+	c := startNodes(t, 3, func(cfg *Config) {
+		cfg.Timing.Heartbeat, cfg.Timing.Election, cfg.Timing.Lease = 2*time.Second, 2*time.Second, time.Second
+	})
+	leader := c.nodes[c.leader()]
+	c.waitFor("both followers to answer", func() bool {
+		s := leader.successors()
+		return len(s) == 2 && s[0].heard && s[1].heard && s[0].keeps() && s[1].keeps() && s[0].lag <= s[1].lag
+	})
+	follower := c.nodes[c.followers()[0]]
+	for _, s := range follower.successors() {
+		if s.heard || s.nodeID == follower.group.nodeID {
+			t.Errorf("a follower, which hears of nobody, has the successor %+v", s)
+		}
+	}
+}

@@ -1,0 +1,71 @@
+package cluster
+
+import (
+	"context"
+	"io"
+	"net"
+	"time"
+)
+
+// Surroundings are what a node finds outside of its process. What is not set is
+// the machine's; simulations hand in their own.
+type Surroundings struct {
+	Random  io.Reader // for the node id and keys
+	Network Network
+	// Disk runs one write or sync of a store, whose name and purpose are for
+	// people. It may take its time, and it may fail instead.
+	Disk func(what string, write func() error) error
+}
+
+// Network is how a node listens and reaches the others. Addresses are host:port.
+// Safe for concurrent use.
+type Network interface {
+	Listen(ctx context.Context, address string) (net.Listener, error)
+	ListenPacket(ctx context.Context, address string) (net.PacketConn, error)
+	Dial(ctx context.Context, address string) (net.Conn, error)
+}
+
+func (s Surroundings) withDefaults() Surroundings {
+	if s.Random == nil {
+		s.Random = systemEntropy()
+	}
+	if s.Disk == nil {
+		s.Disk = func(_ string, write func() error) error { return write() }
+	}
+	return s
+}
+
+// machineNetwork is the network of the machine.
+type machineNetwork struct {
+	net.ListenConfig
+	dialer net.Dialer
+}
+
+var _ Network = (*machineNetwork)(nil)
+
+// newMachineNetwork dials from the address that is listened on, so that firewalls
+// and fault tests can tell the directions apart.
+func newMachineNetwork(bind string, timeout time.Duration) *machineNetwork {
+	network := &machineNetwork{dialer: net.Dialer{Timeout: timeout, Control: limitUnacknowledged}}
+	if host, _, err := net.SplitHostPort(bind); err == nil {
+		if ip := net.ParseIP(host); ip != nil && !ip.IsUnspecified() {
+			network.dialer.LocalAddr = &net.TCPAddr{IP: ip}
+		}
+	}
+	return network
+}
+
+// Listen accepts connections.
+func (n *machineNetwork) Listen(ctx context.Context, address string) (net.Listener, error) {
+	return n.ListenConfig.Listen(ctx, "tcp", address)
+}
+
+// ListenPacket takes packets.
+func (n *machineNetwork) ListenPacket(ctx context.Context, address string) (net.PacketConn, error) {
+	return n.ListenConfig.ListenPacket(ctx, "udp", address)
+}
+
+// Dial connects.
+func (n *machineNetwork) Dial(ctx context.Context, address string) (net.Conn, error) {
+	return n.dialer.DialContext(ctx, "tcp", address)
+}

@@ -1,0 +1,111 @@
+package cluster
+
+import (
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/seriatimq/seriatim/fsm"
+	"github.com/seriatimq/seriatim/queue"
+)
+
+func TestTakeOverWritesTheSettings(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := startSolo(t)
+		var key string
+		s.replica.read(func(v queue.View) {
+			key = v.Setting(queue.SettingReceiptKey)
+			for name, want := range map[string]string{
+				queue.SettingClusterID:     "solo-cluster",
+				queue.SettingMinimumWindow: "1",
+				queue.SettingAWSCooldowns:  "true",
+			} {
+				if got := v.Setting(name); got != want {
+					t.Errorf("%s is %q, want %q", name, got, want)
+				}
+			}
+		})
+		if len(key) != 32 {
+			t.Fatalf("the receipt key is %q", key)
+		}
+		if version := s.replica.formatVersion(); version != fsm.CurrentVersion {
+			t.Fatalf("format version %d", version)
+		}
+		if again, err := s.missingSettings(); err != nil || len(again) != 0 {
+			t.Fatalf("the next leader would write %v again (%v)", again, err)
+		}
+	})
+}
+
+// An idle cluster writes nothing, however long, and wakes up for a deadline.
+func TestTicksOnlyWhenDue(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := startSolo(t)
+		s.create(standard, queue.Attribute{Name: "MessageRetentionPeriod", Value: "60"})
+		idle := s.group.CommitIndex()
+		time.Sleep(24 * time.Hour)
+		if got := s.group.CommitIndex(); got != idle {
+			t.Fatalf("%d entries in an idle day", got-idle)
+		}
+		s.send(standard, "old")
+		time.Sleep(59 * time.Second)
+		if got := s.group.CommitIndex(); got != idle+1 {
+			t.Fatalf("%d entries before the deadline, want the send only", got-idle)
+		}
+		time.Sleep(2 * time.Second)
+		s.replica.read(func(v queue.View) {
+			if stats, _ := v.Stats(standard); stats.Visible != 0 {
+				t.Errorf("the message outlived its retention: %+v", stats)
+			}
+		})
+		if got := s.counts.messages.expired.Load(); got != 1 {
+			t.Errorf("%d expired messages counted", got)
+		}
+		after := s.group.CommitIndex()
+		time.Sleep(time.Hour)
+		if got := s.group.CommitIndex(); got != after {
+			t.Fatalf("%d more entries after the deadline", got-after)
+		}
+	})
+}
+
+func TestMoveTask(t *testing.T) {
+	cases := []struct {
+		name     string
+		rate     queue.Int
+		messages int
+		atLeast  time.Duration
+		atMost   time.Duration
+	}{
+		{"as fast as possible", queue.Int{}, 250, 0, time.Second},
+		{"paced", queue.Some(20), 100, 4 * time.Second, 6 * time.Second},
+		{"slower than a step", queue.Some(1), 5, 4 * time.Second, 6 * time.Second},
+	}
+	for _, test := range cases {
+		t.Run(test.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := startSolo(t)
+				s.create("dead")
+				s.create("alive", queue.Attribute{Name: "RedrivePolicy", Value: `{"deadLetterTargetArn":"arn:aws:sqs:us-east-1:000000000000:dead","maxReceiveCount":"1"}`})
+				for i := range test.messages {
+					s.send("dead", fmt.Sprint(i))
+				}
+				begun := time.Now()
+				s.do(&queue.StartMoveTask{Source: "dead", Destination: "alive", MaxPerSecond: test.rate})
+				for running := true; running; {
+					time.Sleep(100 * time.Millisecond)
+					s.replica.read(func(v queue.View) { running = len(v.RunningMoveTasks()) > 0 })
+				}
+				s.replica.read(func(v queue.View) {
+					if stats, _ := v.Stats("alive"); stats.Visible != int64(test.messages) {
+						t.Errorf("%d messages arrived, want %d", stats.Visible, test.messages)
+					}
+				})
+				if took := time.Since(begun); took < test.atLeast || took > test.atMost {
+					t.Errorf("took %v, want between %v and %v", took, test.atLeast, test.atMost)
+				}
+			})
+		})
+	}
+}

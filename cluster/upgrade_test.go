@@ -1,0 +1,124 @@
+package cluster
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/seriatimq/seriatim/fsm"
+	"github.com/seriatimq/seriatim/queue"
+)
+
+// laterCommand executes a command that needs format version 2, through one node.
+func (c *nodes) laterCommand(i int) error {
+	c.t.Helper()
+	n := c.nodes[i]
+	frame, err := fsm.AppendCommand(nil, &queue.AdvanceClock{})
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	_, err = n.route(testContext(c.t), &request{
+		kind: submitRequest, cmd: &queue.AdvanceClock{}, frame: frame, minimumVersion: 2, patience: testPatience,
+	})
+	return err
+}
+
+// A cluster of two versions works, with the older format; the newer one comes
+// into force when every member can read it, and not before, whoever asks.
+func TestMixedVersions(t *testing.T) {
+	const old = 2
+	started := 0
+	c := startNodes(t, 3, func(cfg *Config) {
+		cfg.Log.FormatMax = 2
+		if started == old {
+			cfg.Log.FormatMax = 1
+		}
+		started++
+	})
+	c.create(0, standard)
+	held := func(missing string) {
+		t.Helper()
+		for i, n := range c.nodes {
+			if n == nil {
+				continue
+			}
+			var refusal *MembershipRefusal
+			u, err := n.FinalizeUpgrade(testContext(t))
+			if !errors.As(err, &refusal) || !strings.Contains(refusal.Text, missing) {
+				t.Errorf("node %d: finalize gave %v", i, err)
+			}
+			if u.Ready || u.FormatVersion != 1 || !strings.Contains(u.Missing, missing) {
+				t.Errorf("node %d: %+v", i, u)
+			}
+			// Nor does the leader write what others have not checked.
+			if _, err := n.Submit(testContext(t), &queue.SetFormatVersion{Version: 2}); !errors.Is(err, ErrUnavailable) || errors.Is(err, ErrOutcomeUnknown) {
+				t.Errorf("node %d: raising the version by hand gave %v", i, err)
+			}
+			if err := c.laterCommand(i); !errors.Is(err, ErrUnavailable) {
+				t.Errorf("node %d: a command of the later format gave %v", i, err)
+			}
+			c.send(i, standard, "the old format goes on")
+		}
+	}
+	c.waitFor("all to hear of each other", func() bool {
+		for _, n := range c.nodes {
+			if n.Upgrade().Possible != 1 {
+				return false
+			}
+		}
+		return true
+	})
+	held("an older program runs on n3")
+
+	c.close(old)
+	c.waitFor("the old node's end to be heard of", func() bool {
+		return c.nodes[0].Upgrade().Possible == 0 && c.nodes[1].Upgrade().Possible == 0
+	})
+	held("nothing is heard of n3")
+
+	c.configs[old].Log.FormatMax = 2
+	c.open(old)
+	c.waitReady(old)
+	c.waitFor("all to be able", func() bool {
+		for _, n := range c.nodes {
+			if u := n.Upgrade(); !u.Ready || u.Possible != 2 || u.Missing != "" {
+				return false
+			}
+		}
+		return true
+	})
+	if err := c.laterCommand(0); !errors.Is(err, ErrUnavailable) {
+		t.Errorf("a command of the later format before finalize gave %v", err)
+	}
+	follower := c.followers()[0]
+	u, err := c.nodes[follower].FinalizeUpgrade(testContext(t))
+	if err != nil {
+		t.Fatalf("finalize: %v", err)
+	}
+	c.agree()
+	for i, n := range c.nodes {
+		if u = n.Upgrade(); u.FormatVersion != 2 || u.Ready {
+			t.Errorf("node %d: %+v", i, u)
+		}
+		if err := c.laterCommand(i); err != nil {
+			t.Errorf("node %d: a command of the later format gave %v", i, err)
+		}
+		if _, err := n.FinalizeUpgrade(testContext(t)); err != nil {
+			t.Errorf("node %d: finalize again gave %v", i, err)
+		}
+	}
+	// A node whose program is older does not get in any more, not even empty.
+	c.close(old)
+	c.wipe(old)
+	c.configs[old].Log.FormatMax = 1
+	c.open(old)
+	stranger := c.nodes[old]
+	c.waitFor("the old program to be refused", func() bool {
+		_, err := stranger.group.network.dialKind(testContext(t), c.nodes[0].group.nodeID, connMembers)
+		return errors.Is(err, errFormats)
+	})
+	if list := c.nodes[0].LocalMembers(); len(list.Members) != 3 || stranger.Ready() == nil {
+		t.Errorf("the old program has joined: %+v", list.Members)
+	}
+	c.close(old) // it goes on trying
+}

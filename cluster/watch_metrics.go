@@ -1,0 +1,76 @@
+package cluster
+
+// watchMetrics appends the numbers of what makes a node doubt itself.
+func (n *Node) watchMetrics(metrics []Metric) []Metric {
+	add := func(kind MetricKind, name, help string, value float64, labels ...MetricLabel) {
+		metrics = append(metrics, Metric{Name: name, Help: help, Kind: kind, Value: value, Labels: labels})
+	}
+	audits := &n.auditor.counts
+	for _, result := range []struct {
+		name  string
+		count uint64
+	}{
+		{"equal", audits.equal.Load()},
+		{"different", audits.different.Load()},
+		{"undecided", audits.undecided.Load()},
+		{"incomplete", audits.incomplete.Load()},
+		{"other_version", audits.otherVersion.Load()},
+	} {
+		add(Counter, "seriatim_audit_rounds_total", "Comparisons of the replicas by what they found.", float64(result.count), MetricLabel{"result", result.name})
+	}
+	add(Gauge, "seriatim_audit_last_index", "Log index of the newest comparison of the replicas.", float64(n.auditor.newest().index))
+	add(Gauge, "seriatim_audit_alarm", "1 while two replicas differ and no majority says which is right.", number(n.auditor.split.Load()))
+	clocks := n.group.gossip.clocks
+	for _, m := range n.group.Stats().Members {
+		if ahead, known := clocks.ahead()[m.NodeID]; known {
+			add(Gauge, "seriatim_clock_skew_seconds", "How far the clock of another voter is ahead of this node's.", ahead.Seconds(), MetricLabel{"peer", m.Name})
+		}
+	}
+	add(Gauge, "seriatim_clock_off_seconds", "How far this node's clock is from the median of a majority; 0 while that is within the bound.", clocks.off().Seconds())
+	upgrade := n.Upgrade()
+	add(Gauge, "seriatim_format_version", "Format of commands and snapshots in force.", float64(upgrade.FormatVersion))
+	add(Gauge, "seriatim_format_version_possible", "Highest format that all members can read; 0 while one of them is not heard of.", float64(upgrade.Possible))
+	p := n.pressure
+	queueFull := false
+	if t := n.tenure.Load(); t != nil {
+		bytes, commands := t.committer.waitingNow()
+		bytesMax, commandsMax := n.cfg.Limits.room(false)
+		queueFull = bytes >= bytesMax || commands >= commandsMax
+		add(Gauge, "seriatim_proposal_queue_bytes", "Bytes of requests that wait at this node, the leader, to be written.", float64(bytes))
+		add(Gauge, "seriatim_proposal_queue_requests", "Requests that wait at this node, the leader, to be written.", float64(commands))
+	}
+	for _, reason := range []struct {
+		name    string
+		present bool
+	}{
+		{pressureState, p.stateFull()},
+		{pressureDisk, p.diskLevel() >= diskLow || p.membersLow.Load()},
+		{pressureDivergence, n.auditor.split.Load()},
+		{pressureQueue, queueFull},
+	} {
+		add(Gauge, "seriatim_pressure", "1 while there is a reason for this node, if it leads, to refuse sends.", number(reason.present), MetricLabel{"reason", reason.name})
+	}
+	for _, reason := range []struct {
+		name  string
+		count uint64
+	}{
+		{pressureState, p.refused.state.Load()},
+		{pressureDisk, p.refused.disk.Load()},
+		{pressureDivergence, p.refused.divergence.Load()},
+		{pressureQueue, n.counts.overloads.Load()},
+	} {
+		add(Counter, "seriatim_pressure_refused_total", "Sends that this node, the leader, refused; with the reason queue: commands of its clients for which some queue had no room.", float64(reason.count), MetricLabel{"reason", reason.name})
+	}
+	add(Gauge, "seriatim_state_bytes", "Estimated memory that the replicated state takes.", float64(p.stateBytes.Load()))
+	add(Gauge, "seriatim_state_bytes_max", "Size of the state at which sends are refused; 0: no limit.", float64(p.limits.StateBytes))
+	add(Gauge, "seriatim_disk_free_bytes", "Free space of the file system with the data directory.", float64(p.free.Load()))
+	add(Gauge, "seriatim_disk_total_bytes", "Size of the file system with the data directory.", float64(p.total.Load()))
+	return metrics
+}
+
+func number(is bool) float64 {
+	if is {
+		return 1
+	}
+	return 0
+}

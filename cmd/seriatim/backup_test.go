@@ -1,0 +1,47 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// A backup of one cluster is verified and restored into another by the tool.
+func TestBackupAndRestore(t *testing.T) {
+	old := devNode(t)
+	must(t, "queue", "create", "orders.fifo", "--endpoint", old)
+	must(t, "msg", "send", "orders.fifo", "hello", "--group", "g", "--deduplication-id", "1", "--endpoint", old)
+	file := filepath.Join(t.TempDir(), "orders.backup")
+	var created map[string]any
+	if err := json.Unmarshal([]byte(must(t, "backup", "create", "--output", file, "-o", "json", "--endpoint", old)), &created); err != nil {
+		t.Fatal(err)
+	}
+	info, err := os.Stat(file)
+	if err != nil || created["bytes"] != float64(info.Size()) || created["index"] == float64(0) || created["file"] != file {
+		t.Errorf("created %v, %v", created, err)
+	}
+	if out, code := tool(t, "backup", "create", "--output", file, "--endpoint", old); code != 7 || !strings.Contains(out, "--force") {
+		t.Errorf("over an existing file: %d %s", code, out)
+	}
+	if out := must(t, "backup", "verify", file); !strings.Contains(out, created["stateHash"].(string)) {
+		t.Errorf("verify: %s", out)
+	}
+	if out, code := tool(t, "backup", "restore", file, "--endpoint", old); code != 7 || !strings.Contains(out, "fresh cluster") {
+		t.Errorf("into a cluster that is in use: %d %s", code, out)
+	}
+
+	fresh := devNode(t)
+	if out := must(t, "backup", "restore", file, "--endpoint", fresh); !strings.Contains(out, created["stateHash"].(string)) {
+		t.Errorf("restore: %s", out)
+	}
+	if out := must(t, "msg", "receive", "orders.fifo", "--wait", "5", "--endpoint", fresh); !strings.Contains(out, "hello") {
+		t.Errorf("received %s", out)
+	}
+	must(t, "backup", "create", "--output", file, "--force", "--endpoint", fresh)
+	left, err := filepath.Glob(filepath.Join(filepath.Dir(file), "*.part"))
+	if err != nil || len(left) > 0 {
+		t.Errorf("left behind: %v, %v", left, err)
+	}
+}

@@ -1,0 +1,115 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+)
+
+// benchOutput is what the tests read of a report.
+type benchOutput struct {
+	Workload string
+	Messages int64
+	Errors   map[string]int64
+	Latency  map[string]struct{ Count uint64 }
+	Checks   []struct {
+		Name      string
+		Count     int64
+		Violation bool
+	}
+	Server struct {
+		Nodes int
+		Local bool
+	}
+}
+
+func (b benchOutput) check(t *testing.T, name string) int64 {
+	t.Helper()
+	for _, c := range b.Checks {
+		if strings.HasPrefix(c.Name, name) {
+			return c.Count
+		}
+	}
+	t.Fatalf("no check %q in %+v", name, b.Checks)
+	return 0
+}
+
+// TestBench runs each workload against a node. What is counted is exact, as the
+// runs end after a count.
+func TestBench(t *testing.T) {
+	url := devNode(t)
+	cases := []struct {
+		name     string
+		args     string
+		messages int64
+		latency  []string
+		checks   map[string]int64
+	}{
+		{"send one at a time", "send -c 4 -n 40", 40, []string{"send"}, nil},
+		{"send batches", "send -c 2 -b 10 -n 100 -g 7", 100, []string{"send"}, nil},
+		{"lives", "fifo -c 4 -n 40", 40, []string{"delete", "life", "receive", "send"},
+			map[string]int64{"messages sent": 40, "lost": 0, "out of order": 0}},
+		{"lives in batches and many groups", "fifo -c 3 -b 10 -g 30 -n 120", 120, []string{"delete", "life", "receive", "send"},
+			map[string]int64{"messages sent": 120, "lost": 0, "out of order": 0}},
+		{"repeats only", "dedup -c 1 -n 50 --repeat 100", 50, []string{"send"},
+			map[string]int64{"ids sent": 1, "ids repeated": 49, "repeats answered": 0}},
+		{"repeats in batches", "dedup -c 3 -b 10 -n 300", 300, []string{"send"},
+			map[string]int64{"repeats answered": 0, "messages in the queue": 0}},
+		{"waiting consumers", "poll -c 20 -n 5 --interval 10ms --idle 0s", 5, []string{"receive"},
+			map[string]int64{"messages sent": 5, "lost": 0}},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			args := append([]string{"bench"}, strings.Fields(c.args)...)
+			var got benchOutput
+			out := must(t, append(args, "--warmup", "0s", "--endpoint", url, "-o", "json")...)
+			if err := json.Unmarshal([]byte(out), &got); err != nil {
+				t.Fatal(err)
+			}
+			if got.Messages != c.messages || len(got.Errors) > 0 {
+				t.Errorf("%d messages, want %d, errors %v", got.Messages, c.messages, got.Errors)
+			}
+			if len(got.Latency) != len(c.latency) {
+				t.Errorf("latencies %v, want %v", got.Latency, c.latency)
+			}
+			for _, name := range c.latency {
+				if got.Latency[name].Count == 0 {
+					t.Errorf("no latency of %s", name)
+				}
+			}
+			for name, want := range c.checks {
+				if n := got.check(t, name); n != want {
+					t.Errorf("%s: %d, want %d", name, n, want)
+				}
+			}
+			if got.Server.Nodes != 1 || !got.Server.Local {
+				t.Errorf("measured on %+v", got.Server)
+			}
+		})
+	}
+	if left := must(t, "queue", "list", "--endpoint", url, "-o", "json"); strings.Contains(left, "bench-") {
+		t.Errorf("queues left behind: %s", left)
+	}
+}
+
+// TestBenchKeepsToItsQueue is about what a run does with queues.
+func TestBenchKeepsToItsQueue(t *testing.T) {
+	url := devNode(t)
+	must(t, "bench", "send", "-c", "1", "-n", "30", "-b", "10", "--warmup", "0s", "--queue", "parked.fifo", "--keep", "--endpoint", url)
+	var shown map[string]any
+	if err := json.Unmarshal([]byte(must(t, "queue", "show", "parked.fifo", "--endpoint", url, "-o", "json")), &shown); err != nil {
+		t.Fatal(err)
+	}
+	if text := fmt.Sprint(shown); !strings.Contains(text, "ApproximateNumberOfMessages:30") {
+		t.Errorf("kept queue: %s", text)
+	}
+	out, code := tool(t, "bench", "send", "-n", "10", "--queue", "parked.fifo", "--endpoint", url)
+	if code != 7 || !strings.Contains(out, "parked.fifo exists") {
+		t.Errorf("a queue that exists: exit code %d, %s", code, out)
+	}
+	out = must(t, "bench", "fifo", "-n", "10", "-c", "1", "--warmup", "0s", "--endpoint", url)
+	if !strings.Contains(out, "out of order: 0") || !strings.Contains(out, "synced to the disk of the only node") {
+		t.Errorf("table: %s", out)
+	}
+}

@@ -1,0 +1,174 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"go.uber.org/goleak"
+)
+
+var update = flag.Bool("update", false, "write the outputs in testdata")
+
+// devNode runs dev with one node in this process and returns its endpoint.
+func devNode(t *testing.T) string {
+	t.Helper()
+	base := freeBase(t, 1)
+	ctx, stop := context.WithCancel(t.Context())
+	outRead, outWrite := io.Pipe()
+	out := collect(outRead)
+	var words strings.Builder
+	code := make(chan int, 1) // the one result
+	go func() {
+		c := run(ctx, []string{"dev", "--base-port", strconv.Itoa(base), "--data-dir", t.TempDir(), "--aws-cooldowns"},
+			strings.NewReader(""), outWrite, &words)
+		_ = outWrite.Close()
+		code <- int(c)
+	}()
+	t.Cleanup(func() {
+		stop()
+		if c := <-code; c != 0 {
+			t.Errorf("dev ended with %d\n%s", c, words.String())
+		}
+	})
+	out.wait(t, "^ready", 1)
+	return fmt.Sprintf("http://127.0.0.1:%d", base)
+}
+
+// What differs between two runs of the same commands.
+var (
+	handles    = regexp.MustCompile(`[0-9a-f]{56}`)
+	uuids      = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`)
+	timestamps = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z`)
+	seconds    = regexp.MustCompile(`(Timestamp["\s:]+|AtMs": )\d{10,13}`)
+)
+
+// TestCommands runs the commands of each file in testdata against a node and
+// compares what they print. A line that begins with $ is a command, <handle> in
+// it is the receipt handle seen last; below it is what must come. -update writes
+// the files; commit the difference only if you can explain it.
+func TestCommands(t *testing.T) {
+	defer goleak.VerifyNone(t)
+	files, err := filepath.Glob("testdata/*.txt")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no files in testdata: %v", err)
+	}
+	for _, file := range files {
+		t.Run(strings.TrimSuffix(filepath.Base(file), ".txt"), func(t *testing.T) {
+			text, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := replay(t, devNode(t), string(text))
+			if *update {
+				if err := os.WriteFile(file, []byte(got), 0o600); err != nil {
+					t.Fatal(err)
+				}
+				return
+			}
+			if diff := cmp.Diff(string(text), got); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func replay(t *testing.T, endpoint, script string) string {
+	t.Helper()
+	var b strings.Builder
+	handle := ""
+	for line := range strings.Lines(script) {
+		if strings.HasPrefix(line, "#") {
+			b.WriteString(line)
+			continue
+		}
+		command, ok := strings.CutPrefix(line, "$ ")
+		if !ok {
+			continue
+		}
+		args := strings.Fields(strings.ReplaceAll(command, "<handle>", handle))
+		out, code := tool(t, append(args, "--endpoint", endpoint)...)
+		if h := handles.FindString(out); h != "" {
+			handle = h
+		}
+		out = strings.ReplaceAll(out, endpoint, "<endpoint>")
+		out = handles.ReplaceAllString(out, "<handle>")
+		out = uuids.ReplaceAllString(out, "<uuid>")
+		out = timestamps.ReplaceAllString(out, "<time>")
+		out = seconds.ReplaceAllString(out, "$1<time>")
+		fmt.Fprintf(&b, "\n$ %s%s[%d]\n", command, out, code)
+	}
+	return b.String()
+}
+
+func TestVersion(t *testing.T) {
+	var info versionInfo
+	if err := json.Unmarshal([]byte(must(t, "version", "--json")), &info); err != nil {
+		t.Fatal(err)
+	}
+	if info.Version != version || info.Go == "" || info.OS == "" || info.Arch == "" {
+		t.Errorf("%+v", info)
+	}
+	if out := must(t, "version"); !strings.HasPrefix(out, "seriatim "+version+" (go") {
+		t.Errorf("%q", out)
+	}
+}
+
+func TestStatus(t *testing.T) {
+	endpoint := devNode(t)
+	var status map[string]any
+	if err := json.Unmarshal([]byte(must(t, "status", "--endpoint", endpoint, "-o", "json")), &status); err != nil {
+		t.Fatal(err)
+	}
+	for _, key := range []string{
+		"nodeId", "nodeName", "clusterId", "role", "term", "leaderId", "leaderName", "commitIndex", "appliedIndex",
+		"lastSnapshotIndex", "logTimeMs", "stateHash", "version", "peers",
+	} {
+		if _, ok := status[key]; !ok {
+			t.Errorf("no %s in %v", key, status)
+		}
+	}
+	if status["role"] != "leader" || status["leaderName"] != "node-1" {
+		t.Errorf("role %v, leader %v", status["role"], status["leaderName"])
+	}
+	if out := must(t, "status", "--endpoint", endpoint); !strings.Contains(out, "Role        leader\n") {
+		t.Error(out)
+	}
+}
+
+func TestUsage(t *testing.T) {
+	tests := []struct {
+		name, args, want string
+		code             int
+	}{
+		{"no command is help", "", "Available Commands:", 0},
+		{"help", "msg send --help", "--deduplication-id", 0},
+		{"unknown command", "explode", `unknown command "explode"`, 2},
+		{"unknown flag", "queue list --colour", "unknown flag: --colour", 2},
+		{"unknown server flag", "server --data_dir /x", "unknown flag: --data_dir", 2},
+		{"bad setting", "server --bootstrap-expect three", "--bootstrap-expect", 2},
+		{"missing file", "server --config /does/not/exist.yaml", "/does/not/exist.yaml", 2},
+		{"argument of server", "server /data", `unexpected argument "/data"`, 2},
+		{"nodes", "dev --nodes 0", "--nodes 0", 2},
+		{"ports", "dev --nodes 2 --base-port 65530", "do not exist", 2},
+		{"completion", "completion bash", "bash completion", 0},
+		{"print config", "server --print-config --node-name n7 --join a:1 --bootstrap-expect 3", `node-name: "n7"`, 0},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			out, code := tool(t, strings.Fields(tt.args)...)
+			if code != tt.code || !strings.Contains(out, tt.want) {
+				t.Errorf("exit code %d, want %d and %q\n%s", code, tt.code, tt.want, out)
+			}
+		})
+	}
+}

@@ -1,0 +1,273 @@
+package client
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"io/fs"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strconv"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/seriatimq/seriatim/cmd/seriatim/exit"
+)
+
+// backupMagic begins every backup; a file without it is not worth sending.
+const backupMagic = "seriatim"
+
+// created describes a finished backup; its JSON is a contract.
+type created struct {
+	File      string  `json:"file"`
+	Index     uint64  `json:"index"`
+	LogTimeMs int64   `json:"logTimeMs"`
+	StateHash string  `json:"stateHash"`
+	ClusterID string  `json:"clusterId"`
+	Bytes     int64   `json:"bytes"`
+	Seconds   float64 `json:"seconds"`
+}
+
+// restored describes a finished restore, as the server answers it.
+type restored struct {
+	Index       uint64 `json:"index"`
+	LogTimeMs   int64  `json:"logTimeMs"`
+	StateHash   string `json:"stateHash"`
+	BackupIndex uint64 `json:"backupIndex"`
+	BackupHash  string `json:"backupHash"`
+	Queues      uint64 `json:"queues"`
+	Messages    uint64 `json:"messages"`
+	IDs         uint64 `json:"deduplicationIds"`
+	Epoch       uint32 `json:"epoch"`
+	NodeName    string `json:"nodeName"`
+}
+
+func backupCommand(o *options) *cobra.Command {
+	return group("backup", "Back up a running cluster, restore into a fresh one",
+		"Back up a running cluster, restore into a fresh one.\n\n"+
+			"A backup is the whole state at one moment: queues, messages, deduplication windows, settings. It is taken from "+
+			"any node while the cluster goes on.",
+		backupCreateCommand(o), backupRestoreCommand(o))
+}
+
+func backupCreateCommand(o *options) *cobra.Command {
+	var file, report string
+	var force bool
+	c := &cobra.Command{
+		Use: "create --output FILE", Short: "Write a backup of the cluster to a file", Args: cobra.NoArgs,
+		Long: "Write a backup of the cluster to a file.\n\nThe file holds everything acknowledged before the command. It appears under its name " +
+			"only when it is complete and on disk.",
+		Example: "  seriatim backup create --output orders.backup\n  seriatim backup create --admin 10.0.0.2:9325 --output nightly.backup --force -o json",
+		RunE: o.run(func(cmd *cobra.Command, w *wire, p *printer, _ []string) error {
+			if file == "" {
+				return exit.New(exit.Usage, errors.New("--output is missing"), "name the file to write: --output FILE")
+			}
+			show, err := newProgress(cmd.ErrOrStderr(), report)
+			if err != nil {
+				return err
+			}
+			done, err := w.saveBackup(cmd.Context(), file, force, show)
+			if err != nil {
+				return err
+			}
+			return p.print(done, func() table {
+				return table{rows: [][]string{
+					{"File", done.File},
+					{"Cluster", done.ClusterID},
+					{"Index", strconv.FormatUint(done.Index, 10)},
+					{"Log time", clockTime(decimal(done.LogTimeMs))},
+					{"State hash", done.StateHash},
+					{"Bytes", decimal(done.Bytes)},
+					{"Seconds", fmt.Sprintf("%.1f", done.Seconds)},
+				}}
+			})
+		}),
+	}
+	f := c.Flags()
+	f.StringVar(&file, "output", "", "file to write")
+	f.StringVarP(&o.output, "format", "o", envOr(EnvOutput, formatTable), "table or json, env "+EnvOutput)
+	f.BoolVar(&force, "force", false, "replace the file if it exists")
+	f.StringVar(&report, "progress", progressAuto, progressHelp)
+	return c
+}
+
+// saveBackup downloads into a file beside the wanted one and renames it when all
+// of it is there and on disk.
+func (w *wire) saveBackup(ctx context.Context, file string, force bool, show *progress) (done created, err error) {
+	if _, err := os.Lstat(file); err == nil && !force {
+		return done, exit.New(exit.Conflict, fmt.Errorf("%s exists", file), "choose another name, or replace it with --force")
+	} else if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return done, err
+	}
+	part, err := os.CreateTemp(filepath.Dir(file), filepath.Base(file)+".*.part")
+	if err != nil {
+		return done, err
+	}
+	defer func() {
+		if err != nil {
+			_ = errors.Join(part.Close(), os.Remove(part.Name())) // the first error is what counts
+		}
+	}()
+	begun := time.Now()
+	if done, err = w.download(ctx, part, show); err != nil {
+		return done, err
+	}
+	if err := errors.Join(part.Sync(), part.Close()); err != nil {
+		return done, fmt.Errorf("%s: %w", part.Name(), err)
+	}
+	if err := os.Rename(part.Name(), file); err != nil {
+		return done, err
+	}
+	done.File, done.Seconds = file, time.Since(begun).Seconds()
+	return done, syncDirectory(filepath.Dir(file))
+}
+
+func syncDirectory(path string) error {
+	directory, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	return errors.Join(directory.Sync(), directory.Close())
+}
+
+// download copies a backup and compares length and checksum with what the server
+// says after the last byte.
+func (w *wire) download(ctx context.Context, to io.Writer, show *progress) (created, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, w.admin+"/v1/backup", nil)
+	if err != nil {
+		return created{}, exit.New(exit.Usage, fmt.Errorf("admin address: %w", err), adminHint)
+	}
+	response, err := w.streaming(w.timeout).Do(request)
+	if err != nil {
+		return created{}, w.unreachable(request, err)
+	}
+	defer response.Body.Close() // nothing to do about a failing close of what was read
+	if response.StatusCode != http.StatusOK {
+		return created{}, w.refused(response)
+	}
+	sum := crc32.New(crc32.MakeTable(crc32.Castagnoli))
+	count, err := io.Copy(io.MultiWriter(to, sum), show.reading(response.Body))
+	show.end(count)
+	if err != nil {
+		return created{}, exit.New(exit.Failed, fmt.Errorf("the backup broke off after %d bytes: %w", count, err), "take it again; nothing was kept")
+	}
+	bytes, checksum := response.Trailer.Get("X-Seriatim-Backup-Bytes"), response.Trailer.Get("X-Seriatim-Backup-Crc32c")
+	if bytes != decimal(count) || checksum != fmt.Sprintf("%08x", sum.Sum32()) {
+		return created{}, exit.New(exit.Failed, fmt.Errorf("%d bytes with checksum %08x arrived, the server sent %q with %q", count, sum.Sum32(), bytes, checksum),
+			"take it again; nothing was kept")
+	}
+	done := created{Bytes: count, StateHash: response.Header.Get("X-Seriatim-State-Hash"), ClusterID: response.Header.Get("X-Seriatim-Cluster-Id")}
+	var numbers [2]error
+	done.Index, numbers[0] = strconv.ParseUint(response.Header.Get("X-Seriatim-Index"), 10, 64)
+	done.LogTimeMs, numbers[1] = strconv.ParseInt(response.Header.Get("X-Seriatim-Log-Time"), 10, 64)
+	return done, errors.Join(numbers[:]...)
+}
+
+// streaming is a client without a limit for the whole exchange; first is how
+// long the server may take to begin.
+func (w *wire) streaming(first time.Duration) *http.Client {
+	return &http.Client{Transport: &http.Transport{
+		ResponseHeaderTimeout: first, ExpectContinueTimeout: w.timeout, DisableKeepAlives: true,
+	}}
+}
+
+// refused turns an answer other than 200 into an error.
+func (w *wire) refused(response *http.Response) error {
+	answer, err := io.ReadAll(io.LimitReader(response.Body, answerBytesMax))
+	if err != nil {
+		return w.unreachable(response.Request, err)
+	}
+	e := decodeError(response.StatusCode, response.Header, answer)
+	switch e.Status {
+	case http.StatusConflict:
+		return exit.New(exit.Conflict, e, "start new nodes with empty data directories and restore into those")
+	case http.StatusUnprocessableEntity:
+		return exit.New(exit.Failed, e, "seriatim backup verify FILE says what is wrong with it; take another backup")
+	}
+	return refusal(e)
+}
+
+func backupRestoreCommand(o *options) *cobra.Command {
+	var report string
+	c := &cobra.Command{
+		Use: "restore FILE", Short: "Restore a backup into a fresh cluster", Args: cobra.ExactArgs(1),
+		Long: "Restore a backup into a fresh cluster: one that has formed, with all its nodes, and holds no queue.\n\n" +
+			"Messages, order and deduplication windows are those of the backup. Receipt handles from before are refused, so that " +
+			"messages in flight come back when their visibility timeout ends. Sequence numbers go on far above those of the backup.",
+		Example: "  seriatim backup verify nightly.backup && seriatim backup restore nightly.backup",
+		RunE: o.run(func(cmd *cobra.Command, w *wire, p *printer, args []string) error {
+			show, err := newProgress(cmd.ErrOrStderr(), report)
+			if err != nil {
+				return err
+			}
+			done, err := w.restoreBackup(cmd.Context(), args[0], show)
+			if err != nil {
+				return err
+			}
+			return p.print(done, func() table {
+				return table{rows: [][]string{
+					{"Queues", strconv.FormatUint(done.Queues, 10)},
+					{"Messages", strconv.FormatUint(done.Messages, 10)},
+					{"Deduplication ids", strconv.FormatUint(done.IDs, 10)},
+					{"Index of the backup", strconv.FormatUint(done.BackupIndex, 10)},
+					{"Index", strconv.FormatUint(done.Index, 10)},
+					{"Log time", clockTime(decimal(done.LogTimeMs))},
+					{"State hash of the backup", done.BackupHash},
+					{"State hash", done.StateHash},
+					{"Epoch", strconv.FormatUint(uint64(done.Epoch), 10)},
+				}}
+			})
+		}),
+	}
+	c.Flags().StringVar(&report, "progress", progressAuto, progressHelp)
+	return c
+}
+
+// restoreBackup uploads a file and waits until all of it is restored.
+func (w *wire) restoreBackup(ctx context.Context, name string, show *progress) (restored, error) {
+	file, err := os.Open(name)
+	if err != nil {
+		if errors.Is(err, fs.ErrNotExist) {
+			err = exit.New(exit.NotFound, err, "")
+		}
+		return restored{}, err
+	}
+	defer file.Close() //nolint:errcheck // it was read only
+	start := make([]byte, len(backupMagic))
+	if _, err := io.ReadFull(file, start); err != nil || string(start) != backupMagic {
+		return restored{}, exit.New(exit.Usage, fmt.Errorf("%s is not a backup", name), "seriatim backup create writes one")
+	}
+	info, err := file.Stat()
+	if err != nil {
+		return restored{}, err
+	}
+	if _, err := file.Seek(0, io.SeekStart); err != nil {
+		return restored{}, err
+	}
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, w.admin+"/v1/restore", show.reading(file))
+	if err != nil {
+		return restored{}, exit.New(exit.Usage, fmt.Errorf("admin address: %w", err), adminHint)
+	}
+	request.ContentLength = info.Size()
+	// The server looks whether it can restore before anything is sent.
+	request.Header.Set("Expect", "100-continue")
+	response, err := w.streaming(0).Do(request)
+	show.end(info.Size())
+	if err != nil {
+		return restored{}, w.unreachable(request, err)
+	}
+	defer response.Body.Close() // nothing to do about a failing close of what was read
+	if response.StatusCode != http.StatusOK {
+		return restored{}, w.refused(response)
+	}
+	var done restored
+	if err := json.NewDecoder(io.LimitReader(response.Body, answerBytesMax)).Decode(&done); err != nil {
+		return restored{}, exit.New(exit.Failed, fmt.Errorf("unreadable answer: %w", err), "seriatim queue list shows whether it was restored")
+	}
+	return done, nil
+}

@@ -1,0 +1,146 @@
+package client
+
+import (
+	"encoding/json"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/seriatimq/seriatim/cmd/seriatim/exit"
+)
+
+// backupServer gives content as a backup and claims that it is as long as whole.
+func backupServer(t *testing.T, content, whole string, abort bool) string {
+	t.Helper()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		for name, value := range map[string]string{
+			"X-Seriatim-Index": "7", "X-Seriatim-Log-Time": "1700000000000", "X-Seriatim-State-Hash": "abc", "X-Seriatim-Cluster-Id": "c1",
+			"Trailer": "X-Seriatim-Backup-Bytes, X-Seriatim-Backup-Crc32c",
+		} {
+			w.Header().Set(name, value)
+		}
+		_, _ = io.WriteString(w, content) // a failure shows at the other end
+		if abort {
+			_ = http.NewResponseController(w).Flush()
+			panic(http.ErrAbortHandler)
+		}
+		w.Header().Set("X-Seriatim-Backup-Bytes", fmt.Sprint(len(whole)))
+		w.Header().Set("X-Seriatim-Backup-Crc32c", fmt.Sprintf("%08x", crc32.Checksum([]byte(whole), crc32.MakeTable(crc32.Castagnoli))))
+	}))
+	t.Cleanup(server.Close)
+	return server.URL
+}
+
+func TestBackupCreate(t *testing.T) {
+	cases := []struct {
+		name, content, whole string
+		abort                bool
+		code                 exit.Code
+	}{
+		{"whole", "seriatim...", "seriatim...", false, exit.OK},
+		{"too short", "seriatim..", "seriatim...", false, exit.Failed},
+		{"changed", "seriatim..!", "seriatim...", false, exit.Failed},
+		{"cut off", "seriatim", "seriatim...", true, exit.Failed},
+	}
+	for _, test := range cases {
+		t.Run(test.name, func(t *testing.T) {
+			directory := t.TempDir()
+			file := filepath.Join(directory, "b")
+			r := runTool(t, backupServer(t, test.content, test.whole, test.abort), "", "backup", "create", "--output", file, "-o", "json", "--progress", "json")
+			if code := exit.CodeOf(r.err); code != test.code {
+				t.Fatalf("exit code %d: %v", code, r.err)
+			}
+			if test.code != exit.OK {
+				if left, err := os.ReadDir(directory); err != nil || len(left) > 0 {
+					t.Errorf("left behind: %v, %v", left, err)
+				}
+				return
+			}
+			var done created
+			if err := json.Unmarshal([]byte(r.out), &done); err != nil || done.Index != 7 || done.LogTimeMs != 1700000000000 ||
+				done.StateHash != "abc" || done.ClusterID != "c1" || done.Bytes != int64(len(test.whole)) {
+				t.Errorf("%+v, %v", done, err)
+			}
+			if content, err := os.ReadFile(file); err != nil || string(content) != test.whole {
+				t.Errorf("%q, %v", content, err)
+			}
+			if !strings.Contains(r.words, fmt.Sprintf(`{"bytes":%d,`, len(test.whole))) {
+				t.Errorf("progress %q", r.words)
+			}
+		})
+	}
+}
+
+func TestBackupUsage(t *testing.T) {
+	text := filepath.Join(t.TempDir(), "text")
+	if err := os.WriteFile(text, []byte("something else"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	cases := []struct {
+		name string
+		args []string
+		code exit.Code
+	}{
+		{"no file", []string{"backup", "create"}, exit.Usage},
+		{"progress of no kind", []string{"backup", "create", "--output", text, "--force", "--progress", "loud"}, exit.Usage},
+		{"exists", []string{"backup", "create", "--output", text}, exit.Conflict},
+		{"restore nothing", []string{"backup", "restore", text + "x"}, exit.NotFound},
+		{"restore no backup", []string{"backup", "restore", text}, exit.Usage},
+		{"no server", []string{"backup", "create", "--output", text, "--force"}, exit.Unavailable},
+	}
+	for _, test := range cases {
+		t.Run(test.name, func(t *testing.T) {
+			r := runTool(t, "http://127.0.0.1:1", "", test.args...)
+			if code := exit.CodeOf(r.err); code != test.code {
+				t.Errorf("exit code %d: %v", code, r.err)
+			}
+			if content, err := os.ReadFile(text); err != nil || string(content) != "something else" {
+				t.Errorf("the file is now %q, %v", content, err)
+			}
+		})
+	}
+}
+
+func TestBackupRestoreAnswers(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "b")
+	if err := os.WriteFile(file, []byte("seriatim and more"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	cases := []struct {
+		status int
+		answer string
+		code   exit.Code
+	}{
+		{http.StatusOK, `{"queues": 3, "stateHash": "abc"}`, exit.OK},
+		{http.StatusConflict, `{"error": "not fresh"}`, exit.Conflict},
+		{http.StatusUnprocessableEntity, `{"error": "damaged"}`, exit.Failed},
+		{http.StatusServiceUnavailable, `{"error": "no leader"}`, exit.Unavailable},
+	}
+	for _, test := range cases {
+		t.Run(fmt.Sprint(test.status), func(t *testing.T) {
+			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if test.status == http.StatusOK {
+					if got, err := io.ReadAll(r.Body); err != nil || string(got) != "seriatim and more" || r.URL.Path != "/v1/restore" {
+						t.Errorf("%s got %q, %v", r.URL.Path, got, err)
+					}
+				}
+				w.WriteHeader(test.status)
+				_, _ = io.WriteString(w, test.answer) // a failure shows at the other end
+			}))
+			defer server.Close()
+			r := runTool(t, server.URL, "", "backup", "restore", file)
+			if code := exit.CodeOf(r.err); code != test.code {
+				t.Errorf("exit code %d: %v", code, r.err)
+			}
+			if test.code == exit.OK && !strings.Contains(r.out, "abc") {
+				t.Errorf("printed %q", r.out)
+			}
+		})
+	}
+}

@@ -1,0 +1,217 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"net"
+	"net/url"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/seriatimq/seriatim/cmd/seriatim/exit"
+)
+
+// benchReport is the outcome of a run; its JSON is a contract.
+type benchReport struct {
+	Workload          string                  `json:"workload"`
+	Protocol          string                  `json:"protocol"`
+	Endpoints         []string                `json:"endpoints"`
+	Clients           int                     `json:"clients"`
+	Batch             int                     `json:"batch"`
+	BodyBytes         int                     `json:"bodyBytes"`
+	Groups            int                     `json:"groups"`
+	WarmupSeconds     float64                 `json:"warmupSeconds"`
+	MeasuredSeconds   float64                 `json:"measuredSeconds"`
+	Messages          int64                   `json:"messages"`
+	MessagesPerSecond float64                 `json:"messagesPerSecond"`
+	Calls             int64                   `json:"calls"`
+	Errors            map[string]int64        `json:"errors"`
+	Latency           map[string]benchLatency `json:"latency"`
+	Checks            []benchCheck            `json:"checks"`
+	Generator         benchGenerator          `json:"generator"`
+	Server            benchServer             `json:"server"`
+}
+
+// benchLatency are quantiles in microseconds.
+type benchLatency struct {
+	Count uint64  `json:"count"`
+	P50   float64 `json:"p50Us"`
+	P90   float64 `json:"p90Us"`
+	P99   float64 `json:"p99Us"`
+	P999  float64 `json:"p999Us"`
+	Max   float64 `json:"maxUs"`
+}
+
+// benchCheck is something that was counted to prove the answers right.
+// Violation means that it must be zero.
+type benchCheck struct {
+	Name      string `json:"name"`
+	Count     int64  `json:"count"`
+	Violation bool   `json:"violation"`
+}
+
+type benchGenerator struct {
+	GoVersion string `json:"goVersion"`
+	System    string `json:"system"`
+	CPUs      int    `json:"cpus"`
+}
+
+// benchServer is what the admin port of the first endpoint says.
+type benchServer struct {
+	Version    string `json:"version"`
+	Nodes      int    `json:"nodes"`
+	Local      bool   `json:"local"` // on the generator's own machine
+	Durability string `json:"durability"`
+}
+
+// report adds up what the clients counted.
+func (r *benchRun) report(ctx context.Context, name string) *benchReport {
+	report := &benchReport{
+		Workload: name, Protocol: "SQS JSON 1.0 over HTTP/1.1", Endpoints: r.targets,
+		Clients: r.flags.clients, Batch: r.flags.batch, BodyBytes: r.flags.size, Groups: r.flags.groups,
+		WarmupSeconds: r.flags.warmup.Seconds(), Messages: r.messages(),
+		Errors: map[string]int64{}, Latency: map[string]benchLatency{}, Checks: []benchCheck{},
+		Generator: benchGenerator{runtime.Version(), runtime.GOOS + "/" + runtime.GOARCH, runtime.NumCPU()},
+		Server:    r.server(ctx),
+	}
+	last := r.warmEnd
+	for a := range benchActions {
+		sum := &histogram{}
+		for _, c := range r.clients {
+			if c.latency[a] != nil {
+				sum.add(c.latency[a])
+			}
+		}
+		if sum.total > 0 {
+			report.Latency[a.String()] = latencyOf(sum)
+		}
+	}
+	for _, c := range r.clients {
+		report.Calls += c.calls
+		for code, n := range c.errors {
+			report.Errors[code] += n
+		}
+		if c.last.After(last) {
+			last = c.last
+		}
+	}
+	if took := last.Sub(r.warmEnd).Seconds(); took > 0 {
+		report.MeasuredSeconds = took
+		report.MessagesPerSecond = float64(report.Messages) / took
+	}
+	return report
+}
+
+func latencyOf(h *histogram) benchLatency {
+	us := func(d time.Duration) float64 { return float64(d.Nanoseconds()) / 1e3 }
+	return benchLatency{
+		Count: h.total, P50: us(h.quantile(0.5)), P90: us(h.quantile(0.9)), P99: us(h.quantile(0.99)),
+		P999: us(h.quantile(0.999)), Max: us(h.longest),
+	}
+}
+
+// server asks the admin port what was measured. Other servers than ours have
+// none; then it is unknown.
+func (r *benchRun) server(ctx context.Context) benchServer {
+	s := benchServer{Version: "unknown", Durability: "unknown: no admin port answers"}
+	if u, err := url.Parse("http://" + r.targets[0]); err == nil {
+		ip := net.ParseIP(u.Hostname())
+		s.Local = u.Hostname() == "localhost" || ip != nil && ip.IsLoopback()
+	}
+	st, err := r.status(ctx)
+	if err != nil {
+		return s
+	}
+	s.Version, s.Nodes = st.Version, 1+len(st.Peers)
+	s.Durability = "answers after the change is synced to the disk of the only node"
+	if s.Nodes > 1 {
+		s.Durability = fmt.Sprintf("answers after the change is synced to the disks of a majority of %d nodes", s.Nodes)
+	}
+	return s
+}
+
+func (r *benchRun) status(ctx context.Context) (status, error) {
+	limited, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	var st status
+	err := r.wire.get(limited, "/v1/status", nil, &st)
+	return st, err
+}
+
+// check adds something counted.
+func (b *benchReport) check(name string, n int64, violation bool) {
+	b.Checks = append(b.Checks, benchCheck{name, n, violation})
+}
+
+// verdict is an error if a guarantee was broken or nothing was measured.
+// Failed calls alone are a result, not an error: nodes may have been killed on
+// purpose.
+func (b *benchReport) verdict() error {
+	var broken []string
+	for _, c := range b.Checks {
+		if c.Violation && c.Count != 0 {
+			broken = append(broken, fmt.Sprintf("%s: %d", c.Name, c.Count))
+		}
+	}
+	switch {
+	case len(broken) > 0:
+		return exit.New(exit.Failed, fmt.Errorf("the server broke a guarantee: %s", strings.Join(broken, ", ")), "")
+	case b.Messages == 0:
+		return exit.New(exit.Unavailable, errors.New("not one message was measured"), "the errors above say why; the warm-up is not measured")
+	}
+	return nil
+}
+
+// print writes the report as JSON, or as a summary and the table of latencies.
+func (b *benchReport) print(p *printer) error {
+	if p.format == formatJSON {
+		return p.print(b, nil)
+	}
+	where := "another machine"
+	if b.Server.Local {
+		where = "this machine"
+	}
+	summary := table{rows: [][]string{
+		{"Workload", fmt.Sprintf("%s, %d clients, batches of %d, %d-byte bodies, %d groups", b.Workload, b.Clients, b.Batch, b.BodyBytes, b.Groups)},
+		{"Protocol", b.Protocol},
+		{"Server", fmt.Sprintf("%s, %d nodes, on %s: %s", b.Server.Version, b.Server.Nodes, where, strings.Join(b.Endpoints, " "))},
+		{"Durability", b.Server.Durability},
+		{"Generator", fmt.Sprintf("%s %s, %d CPUs", b.Generator.GoVersion, b.Generator.System, b.Generator.CPUs)},
+		{"Messages", fmt.Sprintf("%d in %.2f s after %.2f s of warm-up", b.Messages, b.MeasuredSeconds, b.WarmupSeconds)},
+		{"Rate", fmt.Sprintf("%.0f messages/s", b.MessagesPerSecond)},
+	}}
+	for _, c := range b.Checks {
+		summary.add("Check", c.Name+": "+strconv.FormatInt(c.Count, 10))
+	}
+	errorsText := "none"
+	if len(b.Errors) > 0 {
+		var list []string
+		for _, code := range slices.Sorted(maps.Keys(b.Errors)) {
+			list = append(list, fmt.Sprintf("%s %d", code, b.Errors[code]))
+		}
+		errorsText = strings.Join(list, ", ")
+	}
+	summary.add("Errors", errorsText)
+	if err := p.print(nil, func() table { return summary }); err != nil {
+		return err
+	}
+	if _, err := fmt.Fprintln(p.out); err != nil {
+		return err
+	}
+	return p.print(nil, b.latencyTable)
+}
+
+func (b *benchReport) latencyTable() table {
+	ms := func(us float64) string { return strconv.FormatFloat(us/1e3, 'f', 2, 64) }
+	t := table{heading: []string{"LATENCY, MS", "COUNT", "P50", "P90", "P99", "P99.9", "MAX"}}
+	for _, name := range slices.Sorted(maps.Keys(b.Latency)) {
+		l := b.Latency[name]
+		t.add(name, strconv.FormatUint(l.Count, 10), ms(l.P50), ms(l.P90), ms(l.P99), ms(l.P999), ms(l.Max))
+	}
+	return t
+}

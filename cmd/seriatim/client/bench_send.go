@@ -1,0 +1,80 @@
+package client
+
+import (
+	"context"
+	"strconv"
+	"time"
+
+	"github.com/spf13/cobra"
+)
+
+func benchSendCommand(o *options) *cobra.Command {
+	f := &benchFlags{}
+	c := &cobra.Command{
+		Use: "send", Short: "Send messages with unique deduplication ids",
+		Long: "Send messages with unique deduplication ids, each client to its own groups, and receive none of them.\n" +
+			"A call that fails is counted and not repeated.",
+		Example: "  seriatim bench send --clients 64\n" +
+			"  seriatim bench send --clients 64 --batch 10 --endpoint http://127.0.0.1:9324,http://127.0.0.1:9334,http://127.0.0.1:9344\n" +
+			"  seriatim bench send --count 1000000 --batch 10 --size 1024 --queue parked.fifo --keep",
+		Args: cobra.NoArgs,
+		RunE: o.bench(f, func(*benchRun) workload { return sendLoad{} }),
+	}
+	f.bind(c, 64)
+	f.bindBatch(c)
+	return c
+}
+
+// sendLoad only sends.
+type sendLoad struct{}
+
+func (sendLoad) work(ctx context.Context, c *benchClient) {
+	r, n := c.run, int64(0)
+	for ctx.Err() == nil {
+		began := time.Now()
+		if r.over(began, r.flags.batch) {
+			return
+		}
+		for i := range c.entries {
+			c.compose(&c.entries[i], c.groupOf(n), n, began)
+			n++
+		}
+		_, err := c.send(ctx, len(c.entries))
+		if err != nil {
+			if ctx.Err() == nil {
+				c.failed(err)
+				benchRest(ctx, benchPause)
+			}
+			continue
+		}
+		c.measured(benchSend, began, time.Now(), len(c.entries))
+	}
+}
+
+func (sendLoad) finish(context.Context, *benchRun, *benchReport) error { return nil }
+
+// groupOf spreads the messages of a client over the groups that are its own:
+// those with its number, that plus the number of clients, and so on. With fewer
+// groups than clients some are shared.
+func (c *benchClient) groupOf(n int64) int64 {
+	clients, groups := int64(c.run.flags.clients), int64(c.run.flags.groups)
+	number := int64(c.number)
+	if groups <= clients {
+		return number % groups
+	}
+	own := (groups - number + clients - 1) / clients
+	return number + n%own*clients
+}
+
+// compose makes the n-th message of a client. The body says group, number
+// within the client, and when the send began, for those who receive it.
+func (c *benchClient) compose(e *benchEntry, group, n int64, began time.Time) {
+	e.group = strconv.AppendInt(append(e.group[:0], 'g'), group, 10)
+	e.deduplication = append(append(e.deduplication[:0], c.run.id...), '-')
+	e.deduplication = strconv.AppendInt(e.deduplication, int64(c.number), 10)
+	e.deduplication = strconv.AppendInt(append(e.deduplication, '-'), n, 10)
+	b := strconv.AppendInt(e.body[:0], group, 10)
+	b = strconv.AppendInt(append(b, ' '), n, 10)
+	b = strconv.AppendInt(append(b, ' '), began.Sub(c.run.started).Nanoseconds(), 10)
+	e.body = c.run.fill(append(b, ' '))
+}

@@ -1,0 +1,306 @@
+package client
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/seriatimq/seriatim/cmd/seriatim/exit"
+)
+
+func TestHistogram(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	var first, second histogram
+	var all []time.Duration
+	for i := range 20_000 {
+		d := time.Duration(random.ExpFloat64() * float64(3*time.Millisecond))
+		all = append(all, d)
+		if i%3 == 0 {
+			first.record(d)
+		} else {
+			second.record(d)
+		}
+	}
+	first.add(&second)
+	slices.Sort(all)
+	for _, q := range []float64{0.01, 0.5, 0.9, 0.99, 0.999, 1} {
+		want := all[max(int(q*float64(len(all))+0.5), 1)-1]
+		if got := first.quantile(q); got < want || got-want > want/benchLinear+1 {
+			t.Errorf("quantile %v: %v, want %v and at most 1/64 more", q, got, want)
+		}
+	}
+	if first.longest != all[len(all)-1] || first.total != uint64(len(all)) {
+		t.Errorf("longest %v of %d", first.longest, first.total)
+	}
+}
+
+func TestHistogramBuckets(t *testing.T) {
+	for i := 1; i < benchBuckets; i++ {
+		if end := bucketEnd(i - 1); bucketOf(end) != i-1 || bucketOf(end+1) != i {
+			t.Fatalf("bucket %d ends at %d, which is in %d, and the next in %d", i-1, end, bucketOf(end), bucketOf(end+1))
+		}
+	}
+	for _, d := range []time.Duration{-1, 0, 1 << 62} {
+		if i := bucketOf(d); i < 0 || i >= benchBuckets {
+			t.Errorf("%d is in bucket %d", d, i)
+		}
+	}
+}
+
+func TestTextValues(t *testing.T) {
+	cases := []struct {
+		name   string
+		answer string
+		want   []string
+	}{
+		{"nothing", ``, nil},
+		{"one", `{"MessageId":"a","Other":"b"}`, []string{"a"}},
+		{"spaces", "{ \"MessageId\" :\n \"a\" , \"MessageId\":\t\"b\"}", []string{"a", "b"}},
+		{"in a list", `{"Successful":[{"Id":"0","MessageId":"a"},{"MessageId":"b","N":1}]}`, []string{"a", "b"}},
+		{"as a value", `{"Body":"MessageId","MessageId":"a"}`, []string{"a"}},
+		{"inside a text", `{"Body":"\"MessageId\":\"x\"","MessageId":"a"}`, []string{"a"}},
+		{"behind a backslash", `{"Body":"\\","MessageId":"a"}`, []string{"a"}},
+		{"no text", `{"MessageId":null,"x":{"MessageId":"a"}}`, []string{"a"}},
+		{"longer name", `{"MessageIdentifier":"x"}`, nil},
+		{"cut", `{"MessageId":"a`, nil},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			var got []string
+			for _, v := range textValues(nil, []byte(c.answer), "MessageId") {
+				got = append(got, string(v))
+			}
+			if diff := cmp.Diff(c.want, got); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func TestBenchConnection(t *testing.T) {
+	long := strings.Repeat("x", 100_000)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			t.Error(err)
+		}
+		switch string(body) {
+		case "refuse":
+			w.Header().Set("x-amzn-query-error", "QueueDoesNotExist;Sender")
+			http.Error(w, "no", http.StatusBadRequest)
+			return
+		case "close":
+			w.Header().Set("Connection", "close")
+		case "chunks":
+			for part := range slices.Chunk([]byte(long), 30_000) {
+				w.Write(part)
+				w.(http.Flusher).Flush()
+			}
+			return
+		}
+		fmt.Fprintf(w, "%s %s %s %s", r.RemoteAddr, r.Header.Get("X-Amz-Target"), r.Header.Get("Content-Type"), body)
+	}))
+	defer server.Close()
+	c := newBenchConn(strings.TrimPrefix(server.URL, "http://"), time.Minute)
+	defer c.close()
+	call := func(body string) benchAnswer {
+		t.Helper()
+		answer, err := c.call(t.Context(), "Test", []byte(body), 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return answer
+	}
+	first := string(call("x").body)
+	if !strings.HasSuffix(first, " AmazonSQS.Test application/x-amz-json-1.0 x") {
+		t.Errorf("the server saw %s", first)
+	}
+	if a := call("refuse"); a.status != 400 || a.code != "QueueDoesNotExist" || string(a.body) != "no\n" {
+		t.Errorf("refusal: %+v", a)
+	}
+	if a := call("chunks"); string(a.body) != long {
+		t.Errorf("%d bytes in chunks, want %d", len(a.body), len(long))
+	}
+	if again := string(call("x").body); again != first {
+		t.Errorf("another connection: %s, then %s", first, again)
+	}
+	call("close")
+	if again := string(call("x").body); again == first {
+		t.Error("the connection was used again although the server said it closes it")
+	}
+}
+
+func TestBenchConnectionBreaks(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	answers := []string{"", "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nab", "SSH-2.0 hello there\r\n", "HTTP/1.1 200 OK\r\n\r\n"}
+	served := make(chan struct{})
+	go func() {
+		defer close(served)
+		for _, answer := range answers {
+			conn, err := listener.Accept()
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			if _, err := http.ReadRequest(bufio.NewReader(conn)); err != nil {
+				t.Error(err)
+			}
+			io.WriteString(conn, answer)
+			conn.Close()
+		}
+	}()
+	c := newBenchConn(listener.Addr().String(), time.Minute)
+	for _, answer := range answers {
+		if got, err := c.call(t.Context(), "Test", nil, 0); err == nil || benchCode(err) != "ConnectionLost" {
+			t.Errorf("answer %q: %+v, %v", answer, got, err)
+		}
+	}
+	<-served
+	listener.Close()
+	if _, err := c.call(t.Context(), "Test", nil, 0); benchCode(err) != "ConnectionRefused" {
+		t.Errorf("nobody listens: %v", err)
+	}
+}
+
+// TestBenchGroups makes sure that no group has two senders if there are enough.
+func TestBenchGroups(t *testing.T) {
+	for _, groups := range []int{3, 4, 7, 100} {
+		run := &benchRun{flags: benchFlags{clients: 3, groups: groups}}
+		owner := map[int64]int{}
+		for number := range 3 {
+			c := &benchClient{run: run, number: number}
+			for n := range int64(100) {
+				g := c.groupOf(n)
+				if g < 0 || g >= int64(groups) {
+					t.Fatalf("%d groups: client %d uses %d", groups, number, g)
+				}
+				if other, taken := owner[g]; taken && other != number {
+					t.Fatalf("%d groups: clients %d and %d share %d", groups, other, number, g)
+				}
+				owner[g] = number
+			}
+		}
+		if len(owner) != groups {
+			t.Errorf("%d of %d groups used", len(owner), groups)
+		}
+	}
+}
+
+// TestFIFOChecks shows that each broken guarantee is noticed.
+func TestFIFOChecks(t *testing.T) {
+	cases := []struct {
+		name   string
+		events string // r3: number 3 received, d3: its deletion confirmed
+		want   map[string]int64
+	}{
+		{"as it should be", "r1 d1 r2 r3 d2 d3", nil},
+		{"confirmations overtake each other", "r1 r2 d2 d1 r3 d3", nil},
+		{"redelivered", "r1 r1 d1 d1 r2 d2 r3 d3", map[string]int64{"redelivered": 1}},
+		{"out of order", "r1 d1 r3 d3 r2 d2", map[string]int64{"out of order": 1, "received after": 1, "lost": 1}},
+		{"lost", "r1 d1 r2 d2", map[string]int64{"lost": 1}},
+		{"resurrected", "r1 d1 r2 d2 r1 d1 r3 d3", map[string]int64{"received after": 1}},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			run := &benchRun{flags: benchFlags{clients: 1, groups: 1, batch: 1}}
+			client := &benchClient{run: run}
+			load := newFIFOLoad(run).(*fifoLoad)
+			load.sent.Store(3)
+			for _, event := range strings.Fields(c.events) {
+				life, ok := load.parse(run, event[1:])
+				switch {
+				case !ok:
+					t.Fatal(event)
+				case event[0] == 'r':
+					load.arrived(run, []byte("0 "+event[1:]+" 0 x"))
+				default:
+					load.ended(client, []fifoLife{life})
+				}
+			}
+			report := &benchReport{}
+			if err := load.finish(t.Context(), run, report); err != nil {
+				t.Fatal(err)
+			}
+			for _, check := range report.Checks {
+				want := int64(0)
+				for name, n := range c.want {
+					if strings.HasPrefix(check.Name, name) {
+						want = n
+					}
+				}
+				if check.Name != "messages sent" && check.Count != want {
+					t.Errorf("%s: %d, want %d", check.Name, check.Count, want)
+				}
+			}
+		})
+	}
+}
+
+// parse makes the life of one number of group 0.
+func (f *fifoLoad) parse(r *benchRun, number string) (fifoLife, bool) {
+	return parseFIFOBody(r, []byte("0 "+number+" 0 x"))
+}
+
+func TestDedupChecks(t *testing.T) {
+	text := func(ids ...string) (list [][]byte) {
+		for _, id := range ids {
+			list = append(list, []byte(id))
+		}
+		return list
+	}
+	d, own := &dedupLoad{}, &dedupClient{}
+	d.compare(own, text("a", "b"), []*dedupSent{nil, nil}, 0)
+	d.compare(own, text("a", "c"), []*dedupSent{&own.history[0], nil}, 2)
+	if d.accepted.Load() != 0 || d.dropped.Load() != 0 || d.fresh.Load() != 3 || d.repeated.Load() != 1 {
+		t.Fatalf("right answers: %d accepted again, %d dropped", d.accepted.Load(), d.dropped.Load())
+	}
+	d.compare(own, text("b", "d", "d"), []*dedupSent{&own.history[0], nil, nil}, 3)
+	if d.accepted.Load() != 1 || d.dropped.Load() != 1 {
+		t.Errorf("wrong answers: %d accepted again, want 1; %d dropped, want 1", d.accepted.Load(), d.dropped.Load())
+	}
+}
+
+func TestBenchVerdict(t *testing.T) {
+	good, bad, none := &benchReport{Messages: 1}, &benchReport{Messages: 1}, &benchReport{}
+	good.check("counted", 5, false)
+	good.check("lost", 0, true)
+	bad.check("lost", 1, true)
+	for want, report := range map[exit.Code]*benchReport{exit.OK: good, exit.Failed: bad, exit.Unavailable: none} {
+		if got := exit.CodeOf(report.verdict()); got != want {
+			t.Errorf("exit code %d, want %d", got, want)
+		}
+	}
+}
+
+func TestBenchUsage(t *testing.T) {
+	for _, args := range []string{
+		"send --clients 0", "send --batch 11", "send --size 0", "send --batch 10 --size 200000", "send --count -1",
+		"send --duration 0s", "send --duration 25h", "send --warmup -1s", "send --groups -1", "send --queue standard",
+		"send --endpoint https://127.0.0.1:1", "send --endpoint 127.0.0.1", "fifo --clients 4 --groups 3",
+		"dedup --repeat 101", "dedup --duration 5m", "poll --interval 0s", "poll --batch 2",
+	} {
+		endpoint := "http://127.0.0.1:1"
+		fields := strings.Fields(args)
+		if i := slices.Index(fields, "--endpoint"); i >= 0 {
+			endpoint, fields = fields[i+1], slices.Delete(fields, i, i+2)
+		}
+		got := runTool(t, endpoint, "", append([]string{"bench"}, fields...)...)
+		if code := exit.CodeOf(got.err); code != exit.Usage {
+			t.Errorf("bench %s: exit code %d: %v", args, code, got.err)
+		}
+	}
+}

@@ -1,0 +1,365 @@
+package client
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/spf13/cobra"
+
+	"github.com/seriatimq/seriatim/cmd/seriatim/exit"
+)
+
+// result is what one run of the tool left behind.
+type result struct {
+	out, words string
+	err        error
+}
+
+// runTool runs the tool against endpoint, which also stands for the admin port.
+func runTool(t *testing.T, endpoint, stdin string, args ...string) result {
+	t.Helper()
+	root := &cobra.Command{Use: "seriatim", SilenceErrors: true, SilenceUsage: true}
+	root.AddCommand(Commands()...)
+	root.SetArgs(append(args, "--endpoint", endpoint, "--admin", endpoint))
+	var out, words bytes.Buffer
+	root.SetOut(&out)
+	root.SetErr(&words)
+	root.SetIn(strings.NewReader(stdin))
+	err := root.ExecuteContext(t.Context())
+	return result{out.String(), words.String(), err}
+}
+
+// call is one request that the fake server saw.
+type call struct {
+	Action string
+	Input  map[string]any
+}
+
+// fakeServer answers each action with a fixed document and records the calls.
+func fakeServer(t *testing.T, answers map[string]string) (endpoint string, calls func() []call) {
+	t.Helper()
+	var mu sync.Mutex
+	var seen []call
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		action := strings.TrimPrefix(r.Header.Get("X-Amz-Target"), "AmazonSQS.")
+		if action == "" {
+			action = r.Method + " " + r.URL.RequestURI()
+		}
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			t.Error(err)
+		}
+		c := call{Action: action}
+		if len(body) > 0 {
+			if err := json.Unmarshal(body, &c.Input); err != nil {
+				t.Errorf("%s: %v", action, err)
+			}
+		}
+		mu.Lock()
+		seen = append(seen, c)
+		mu.Unlock()
+		answer, ok := answers[action]
+		if !ok && action == "GetQueueUrl" {
+			answer, ok = `{"QueueUrl":"http://h/000000000000/q.fifo"}`, true
+		}
+		if !ok {
+			t.Errorf("unexpected call %s %s", action, body)
+		}
+		if _, err := io.WriteString(w, answer); err != nil {
+			t.Error(err)
+		}
+	}))
+	t.Cleanup(server.Close)
+	return server.URL, func() []call {
+		mu.Lock()
+		defer mu.Unlock()
+		return seen
+	}
+}
+
+func TestRequests(t *testing.T) {
+	const q = "http://h/000000000000/q.fifo"
+	counts := `{"Attributes":{"ApproximateNumberOfMessages":"2","ApproximateNumberOfMessagesNotVisible":"1","ApproximateNumberOfMessagesDelayed":"0"}}`
+	tests := []struct {
+		name    string
+		args    []string
+		stdin   string
+		answers map[string]string
+		want    call // the last one
+	}{
+		{
+			"create adds FifoQueue",
+			[]string{"queue", "create", "q.fifo", "-a", "VisibilityTimeout=60", "-t", "team=a=b"},
+			"",
+			map[string]string{"CreateQueue": `{"QueueUrl":"` + q + `"}`},
+			call{"CreateQueue", map[string]any{
+				"QueueName": "q.fifo", "Attributes": map[string]any{"FifoQueue": "true", "VisibilityTimeout": "60"}, "tags": map[string]any{"team": "a=b"},
+			}},
+		},
+		{
+			"send all members",
+			[]string{
+				"msg", "send", "q.fifo", "body", "-g", "g1", "-d", "d1", "--delay", "3", "-a", "k=v", "-a", "n:Number=5", "-a", "b:Binary=\x00\x01",
+				"--trace-header", "Root=1",
+			},
+			"",
+			map[string]string{"SendMessage": `{"MessageId":"m","SequenceNumber":"1"}`},
+			call{"SendMessage", map[string]any{
+				"QueueUrl": q, "MessageBody": "body", "MessageGroupId": "g1", "MessageDeduplicationId": "d1", "DelaySeconds": 3.0,
+				"MessageAttributes": map[string]any{
+					"k": map[string]any{"DataType": "String", "StringValue": "v"},
+					"n": map[string]any{"DataType": "Number", "StringValue": "5"},
+					"b": map[string]any{"DataType": "Binary", "BinaryValue": "AAE="},
+				},
+				"MessageSystemAttributes": map[string]any{"AWSTraceHeader": map[string]any{"DataType": "String", "StringValue": "Root=1"}},
+			}},
+		},
+		{
+			"send from standard input, empty group given",
+			[]string{"msg", "send", q, "--group", ""},
+			"from\nstdin",
+			map[string]string{"SendMessage": `{"MessageId":"m"}`},
+			call{"SendMessage", map[string]any{"QueueUrl": q, "MessageBody": "from\nstdin", "MessageGroupId": ""}},
+		},
+		{
+			"receive leaves out what was not given",
+			[]string{"msg", "receive", "q.fifo"},
+			"",
+			map[string]string{"ReceiveMessage": `{}`},
+			call{"ReceiveMessage", map[string]any{
+				"QueueUrl": q, "MaxNumberOfMessages": 1.0, "MessageSystemAttributeNames": []any{"All"}, "MessageAttributeNames": []any{"All"},
+			}},
+		},
+		{
+			"receive with zeros",
+			[]string{"msg", "receive", "q.fifo", "-w", "0", "--visibility-timeout", "0", "--attempt-id", "a"},
+			"",
+			map[string]string{"ReceiveMessage": `{}`},
+			call{"ReceiveMessage", map[string]any{
+				"QueueUrl": q, "MaxNumberOfMessages": 1.0, "MessageSystemAttributeNames": []any{"All"}, "MessageAttributeNames": []any{"All"},
+				"WaitTimeSeconds": 0.0, "VisibilityTimeout": 0.0, "ReceiveRequestAttemptId": "a",
+			}},
+		},
+		{
+			"delete after eleven handles sends a second batch",
+			append([]string{"msg", "delete", q}, strings.Split("a b c d e f g h i j k", " ")...), "",
+			map[string]string{"DeleteMessageBatch": `{}`},
+			call{"DeleteMessageBatch", map[string]any{"QueueUrl": q, "Entries": []any{map[string]any{"Id": "0", "ReceiptHandle": "k"}}}},
+		},
+		{
+			"purge after the name was typed",
+			[]string{"queue", "purge", "q.fifo"},
+			"q.fifo\n",
+			map[string]string{"GetQueueAttributes": counts, "PurgeQueue": ""},
+			call{"PurgeQueue", map[string]any{"QueueUrl": q}},
+		},
+		{
+			"peek",
+			[]string{"msg", "peek", "q.fifo", "-g", "a b", "-n", "3", "--from", "7"},
+			"",
+			map[string]string{"GET /v1/queues/q.fifo/messages?from=7&group=a+b&limit=3": `{"messages":[]}`},
+			call{"GET /v1/queues/q.fifo/messages?from=7&group=a+b&limit=3", nil},
+		},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			endpoint, calls := fakeServer(t, tt.answers)
+			if r := runTool(t, endpoint, tt.stdin, tt.args...); r.err != nil {
+				t.Fatal(r.err)
+			}
+			seen := calls()
+			if diff := cmp.Diff(tt.want, seen[len(seen)-1]); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func TestUsageErrors(t *testing.T) {
+	tests := []struct {
+		name string
+		args []string
+		want string
+	}{
+		{"name missing", []string{"queue", "show"}, "NAME is missing"},
+		{"too many arguments", []string{"queue", "show", "a", "b"}, `unexpected argument "b"`},
+		{"unknown subcommand", []string{"queue", "explode"}, `unknown command "explode"`},
+		{"attribute without value", []string{"queue", "create", "q", "-a", "x"}, "--attribute"},
+		{"message attribute without type", []string{"msg", "send", "q", "b", "-a", "x:=1"}, "--attribute"},
+		{"format", []string{"queue", "list", "-o", "xml"}, `unknown output format "xml"`},
+		{"timeout", []string{"queue", "list", "--timeout", "0s"}, "--timeout"},
+		{"handle missing", []string{"msg", "delete", "q"}, "RECEIPT-HANDLE is missing"},
+		{"body too large", []string{"msg", "send", "q"}, "larger than 1 MiB"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			stdin := ""
+			if tt.name == "body too large" {
+				stdin = strings.Repeat("x", bodyBytesMax+1)
+			}
+			r := runTool(t, "http://127.0.0.1:1", stdin, tt.args...)
+			if exit.CodeOf(r.err) != exit.Usage || !strings.Contains(r.err.Error(), tt.want) {
+				t.Errorf("got %v (code %d), want %q", r.err, exit.CodeOf(r.err), tt.want)
+			}
+			if r.out != "" {
+				t.Errorf("wrote %q to standard output", r.out)
+			}
+		})
+	}
+}
+
+func TestExitCodes(t *testing.T) {
+	tests := []struct {
+		name   string
+		status int
+		body   string
+		header string
+		want   exit.Code
+		text   string
+	}{
+		{"unknown queue", 400, `{"__type":"com.amazonaws.sqs#QueueDoesNotExist","message":"The specified queue does not exist."}`, "AWS.SimpleQueueService.NonExistentQueue;Sender", exit.NotFound, "AWS.SimpleQueueService.NonExistentQueue: The specified queue does not exist. (request id r-1)"},
+		{"unknown task", 400, `{"__type":"com.amazonaws.sqs#ResourceNotFoundException","message":"no task"}`, "ResourceNotFoundException;Sender", exit.NotFound, "no task"},
+		{"denied", 403, `{"__type":"com.amazon.coral.service#AccessDeniedException","message":"no"}`, "", exit.Denied, "AccessDeniedException: no"},
+		{"exists", 400, `{"__type":"com.amazonaws.sqs#QueueNameExists","message":"differs"}`, "QueueAlreadyExists;Sender", exit.Conflict, "QueueAlreadyExists"},
+		{"bad value", 400, `{"__type":"com.amazon.coral.service#InvalidParameterValueException","message":"bad"}`, "InvalidParameterValue;Sender", exit.Usage, "InvalidParameterValue"},
+		{"no leader", 503, `{"__type":"com.amazonaws.sqs#ServiceUnavailable","message":"no leader"}`, "ServiceUnavailable;Receiver", exit.Unavailable, "no leader"},
+		{"unknown outcome", 503, `{"__type":"com.amazonaws.sqs#OutcomeUnknown","message":"perhaps"}`, "OutcomeUnknown;Receiver", exit.Unavailable, "perhaps"},
+		{"internal", 500, `oops`, "", exit.Failed, "HTTP 500: oops"},
+		{"another program's page", 200, `<html>`, "", exit.Failed, "unreadable answer"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+				w.Header().Set("x-amzn-RequestId", "r-1")
+				if tt.header != "" {
+					w.Header().Set("x-amzn-query-error", tt.header)
+				}
+				w.WriteHeader(tt.status)
+				if _, err := io.WriteString(w, tt.body); err != nil {
+					t.Error(err)
+				}
+			}))
+			defer server.Close()
+			r := runTool(t, server.URL, "", "queue", "list")
+			if exit.CodeOf(r.err) != tt.want || !strings.Contains(r.err.Error(), tt.text) {
+				t.Errorf("got %v (code %d), want code %d and %q", r.err, exit.CodeOf(r.err), tt.want, tt.text)
+			}
+		})
+	}
+}
+
+func TestPartialBatch(t *testing.T) {
+	endpoint, _ := fakeServer(t, map[string]string{
+		"DeleteMessageBatch": `{"Successful":[{"Id":"0"}],"Failed":[{"Id":"1","Code":"ReceiptHandleIsInvalid","Message":"expired","SenderFault":true}]}`,
+	})
+	r := runTool(t, endpoint, "", "msg", "delete", "q.fifo", "good", "stale")
+	if exit.CodeOf(r.err) != exit.Partial || !strings.Contains(r.words, "not deleted: stale: ReceiptHandleIsInvalid: expired") {
+		t.Errorf("got %v, %q", r.err, r.words)
+	}
+}
+
+func TestNotConfirmed(t *testing.T) {
+	counts := `{"Attributes":{"ApproximateNumberOfMessages":"2","ApproximateNumberOfMessagesNotVisible":"1","ApproximateNumberOfMessagesDelayed":"0"}}`
+	for name, stdin := range map[string]string{"nothing typed": "", "another name": "other\n"} {
+		t.Run(name, func(t *testing.T) {
+			endpoint, _ := fakeServer(t, map[string]string{"GetQueueAttributes": counts}) // DeleteQueue would fail the test
+			r := runTool(t, endpoint, stdin, "queue", "delete", "q.fifo")
+			if exit.CodeOf(r.err) != exit.Usage || !strings.Contains(r.words, "q.fifo has 2 visible, 1 in flight and 0 delayed") {
+				t.Errorf("got %v, %q", r.err, r.words)
+			}
+		})
+	}
+}
+
+func TestNoServer(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	free := "http://" + l.Addr().String()
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	r := runTool(t, free, "", "status")
+	if exit.CodeOf(r.err) != exit.Unavailable || !strings.Contains(exit.HintOf(r.err), "--admin") {
+		t.Errorf("got %v, hint %q", r.err, exit.HintOf(r.err))
+	}
+	r = runTool(t, free, "", "queue", "list")
+	if exit.CodeOf(r.err) != exit.Unavailable || !strings.Contains(exit.HintOf(r.err), "seriatim dev") {
+		t.Errorf("got %v, hint %q", r.err, exit.HintOf(r.err))
+	}
+}
+
+func TestTimeoutAndInterrupt(t *testing.T) {
+	hold := make(chan struct{})
+	arrived := make(chan struct{}, 2)
+	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+		arrived <- struct{}{}
+		<-hold
+	}))
+	defer server.Close()
+	defer close(hold)
+	w := &wire{endpoint: server.URL, admin: server.URL, timeout: 50 * time.Millisecond, http: &http.Client{}}
+	if err := w.call(t.Context(), "ListQueues", struct{}{}, nil, 0); exit.CodeOf(err) != exit.Timeout {
+		t.Errorf("got %v", err)
+	}
+	<-arrived
+	w.timeout = time.Minute
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() { <-arrived; cancel() }()
+	if err := w.call(ctx, "ListQueues", struct{}{}, nil, 0); exit.CodeOf(err) != exit.Interrupted {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestStatusWithoutLeader(t *testing.T) {
+	endpoint, _ := fakeServer(t, map[string]string{
+		"GET /v1/status": `{"nodeId":"n-1","nodeName":"n","role":"follower","peers":[{"nodeId":"m-1","name":"m","lagEntries":-1,"lastContactMs":1500,"voter":true}]}`,
+	})
+	r := runTool(t, endpoint, "", "status")
+	if exit.CodeOf(r.err) != exit.Unavailable || !strings.Contains(r.out, "follower") || !strings.Contains(r.out, "1.5s") {
+		t.Errorf("got %v\n%s", r.err, r.out)
+	}
+}
+
+func TestAddresses(t *testing.T) {
+	tests := []struct{ in, endpoint, admin string }{
+		{"http://127.0.0.1:9324", "http://127.0.0.1:9324", "http://127.0.0.1:9325"},
+		{"127.0.0.1:9334", "http://127.0.0.1:9334", "http://127.0.0.1:9335"},
+		{"http://[::1]:9324/", "http://[::1]:9324", "http://[::1]:9325"},
+		{"https://sqs.example.com", "https://sqs.example.com", "http://sqs.example.com:444"},
+	}
+	for _, tt := range tests {
+		u, err := parseAddress("endpoint", tt.in)
+		if err != nil {
+			t.Errorf("%s: %v", tt.in, err)
+			continue
+		}
+		if u.String() != tt.endpoint || adminOf(u) != tt.admin {
+			t.Errorf("%s: endpoint %s, admin %s", tt.in, u, adminOf(u))
+		}
+	}
+	for _, bad := range []string{"ftp://x:1", "http://", "http://x:1/path", "://", "http://x:1?y"} {
+		if u, err := parseAddress("endpoint", bad); err == nil {
+			t.Errorf("%q became %v", bad, (*url.URL)(u))
+		}
+	}
+}
+
+func TestUnwrap(t *testing.T) {
+	if err := exit.Wrap(context.Canceled); exit.CodeOf(err) != exit.Interrupted || !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v", err)
+	}
+}

@@ -1,0 +1,372 @@
+package client
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strconv"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/seriatimq/seriatim/cmd/seriatim/exit"
+)
+
+// memberList is the answer of GET /v1/cluster/members, a contract with other
+// programs.
+type memberList struct {
+	ClusterID string         `json:"clusterId"`
+	LeaderID  string         `json:"leaderId"`
+	Index     uint64         `json:"index"`
+	Voters    int            `json:"voters"`
+	Members   []memberStatus `json:"members"`
+	Waiting   []waitingNode  `json:"waiting"`
+}
+
+type memberStatus struct {
+	NodeID        string `json:"nodeId"`
+	Name          string `json:"name"`
+	Role          string `json:"role"`
+	Healthy       bool   `json:"healthy"`
+	Address       string `json:"address"`
+	Version       string `json:"version,omitempty"`
+	LagEntries    int64  `json:"lagEntries"`
+	LastContactMs int64  `json:"lastContactMs"`
+	Note          string `json:"note,omitempty"`
+}
+
+type waitingNode struct {
+	NodeID  string `json:"nodeId"`
+	Name    string `json:"name"`
+	Address string `json:"address"`
+}
+
+const membersPath = "/v1/cluster/members"
+
+func clusterCommand(o *options) *cobra.Command {
+	return group("cluster", "Look at and change the cluster",
+		"Look at and change the cluster.\n\nEvery command may be sent to any node. NODE is a node id, or a name that only one node has.\n"+
+			"Nothing is ever removed because it is silent: that is for you to say.",
+		clusterStatusCommand(o), clusterMembersCommand(o),
+		changeCommand(o, changeText{
+			use: "add NODE", path: "add", past: "added as a learner",
+			short: "Make a waiting node a learner",
+			long: "Make a node that belongs to no cluster a learner: it gets all data and has no vote yet.\n\n" +
+				"Nodes with --auto-join, which is the default, become learners by themselves.",
+		}),
+		changeCommand(o, changeText{
+			use: "remove NODE", path: "remove", past: "removed", asks: true,
+			short: "Take a node out of the cluster for good",
+			long: "Take a node out of the cluster for good. Its process ends by itself with exit code 87; its data directory is of no\n" +
+				"further use. A leader hands leadership over first. Refused if the nodes left could not go on.",
+		}),
+		changeCommand(o, changeText{
+			use: "promote NODE", path: "promote", past: "promoted to a voter",
+			short: "Give a learner its vote",
+			long: "Give a learner that keeps up its vote, also beyond the number of voters that the leader fills up by itself.\n" +
+				"For the successor of a lost node use: seriatim cluster replace NAME",
+		}),
+		changeCommand(o, changeText{
+			use: "replace NAME", path: "replace", past: "replaced", asks: true,
+			short: "Give the vote of a lost node to its successor of the same name",
+			long: "Remove the lost voter NAME and give its vote to the node that has joined under the same name with an empty disk.\n" +
+				"Interrupted, the same command goes on where it ended.",
+		}),
+		transferCommand(o),
+		drainCommand(o, "drain", "Prepare a node for being stopped",
+			"Prepare the asked node for being stopped: it is not ready from now on, hands leadership over, ends long polls, and closes\n"+
+				"connections after their next answer. Requests that still arrive are answered. A restart or uncordon ends it."),
+		drainCommand(o, "uncordon", "End what drain began", "Make the asked node take part again after drain."),
+	)
+}
+
+func (w *wire) members(ctx context.Context, local bool) (memberList, error) {
+	var query url.Values
+	if local {
+		query = url.Values{"local": {"true"}}
+	}
+	var list memberList
+	err := w.get(ctx, membersPath, query, &list)
+	return list, err
+}
+
+func clusterStatusCommand(o *options) *cobra.Command {
+	return &cobra.Command{
+		Use: "status", Short: "Say how the cluster is", Args: cobra.NoArgs,
+		Long:    "Say how the cluster is, in one sentence and a table.\n\nExit code 0: all members answer and keep up; 1: the cluster works, but not all is well;\n5: no node answers, or there is no leader.",
+		Example: "  seriatim cluster status\n  seriatim cluster status -o json | jq .summary",
+		RunE: o.run(func(cmd *cobra.Command, w *wire, p *printer, _ []string) error {
+			list, err := w.members(cmd.Context(), false)
+			noLeader := err
+			if err != nil {
+				if list, err = w.members(cmd.Context(), true); err != nil {
+					return err
+				}
+				list.LeaderID = ""
+			}
+			summary, well := list.summary()
+			document := struct {
+				Summary string `json:"summary"`
+				Healthy bool   `json:"healthy"`
+				memberList
+			}{summary, well, list}
+			if p.format == formatTable {
+				if _, err := fmt.Fprintf(p.out, "%s\n\n", summary); err != nil {
+					return err
+				}
+			}
+			if err := p.print(document, list.table); err != nil {
+				return err
+			}
+			switch {
+			case noLeader != nil:
+				return exit.New(exit.Unavailable, errors.New("the cluster has no leader"),
+					"a majority of its voters must run and reach each other's peer ports")
+			case !well:
+				return exit.New(exit.Failed, errors.New("not all is well"), "")
+			}
+			return nil
+		}),
+	}
+}
+
+// summary is the state of the cluster in one sentence.
+func (l memberList) summary() (sentence string, well bool) {
+	voters, healthy, behind := 0, 0, 0
+	leader := ""
+	for _, m := range l.Members {
+		if m.NodeID == l.LeaderID {
+			leader = m.Name
+		}
+		if m.Role == "learner" {
+			continue
+		}
+		voters++
+		if m.Healthy {
+			healthy++
+		}
+		if m.LagEntries > 1000 {
+			behind++
+		}
+	}
+	switch {
+	case leader == "":
+		return fmt.Sprintf("No leader: this node hears of %d of %d voters", healthy, voters), false
+	case healthy < voters:
+		return fmt.Sprintf("Degraded: %d of %d voters answer, %d may still fail, leader %s", healthy, voters, max(0, healthy-(voters/2+1)), leader), false
+	case behind > 0:
+		return fmt.Sprintf("Healthy: %d of %d voters answer, leader %s, %d catching up", healthy, voters, leader, behind), true
+	}
+	return fmt.Sprintf("Healthy: %d of %d voters answer, leader %s, all caught up", healthy, voters, leader), true
+}
+
+func clusterMembersCommand(o *options) *cobra.Command {
+	var local bool
+	c := &cobra.Command{
+		Use: "members", Short: "List the members and the nodes that wait to be added", Args: cobra.NoArgs,
+		Example: "  seriatim cluster members\n  seriatim cluster members --local   # what the asked node knows, also without a leader\n" +
+			"  seriatim cluster members -o json | jq '.members[] | select(.healthy | not)'",
+		RunE: o.run(func(cmd *cobra.Command, w *wire, p *printer, _ []string) error {
+			list, err := w.members(cmd.Context(), local)
+			if err != nil {
+				return err
+			}
+			return p.print(list, list.table)
+		}),
+	}
+	c.Flags().BoolVar(&local, "local", false, "ask only this node, also without a leader")
+	return c
+}
+
+func (l memberList) table() table {
+	t := table{heading: []string{"NODE", "NAME", "ROLE", "ANSWERS", "LAG", "LAST CONTACT", "ADDRESS", "NOTE"}}
+	for _, m := range l.Members {
+		answers := "yes"
+		if !m.Healthy {
+			answers = "no"
+		}
+		t.add(m.NodeID, m.Name, m.Role, answers, known(m.LagEntries, decimal), known(m.LastContactMs, func(n int64) string {
+			return (time.Duration(n) * time.Millisecond).String()
+		}), orDash(m.Address), m.Note)
+	}
+	for _, waiting := range l.Waiting {
+		t.add(waiting.NodeID, waiting.Name, "waiting", "yes", "-", "-", orDash(waiting.Address), "seriatim cluster add "+waiting.NodeID)
+	}
+	return t
+}
+
+// changeText is what differs between the commands that change the members.
+type changeText struct {
+	use, short, long string
+	path             string
+	past             string
+	asks             bool // for confirmation
+}
+
+func changeCommand(o *options, text changeText) *cobra.Command {
+	var yes bool
+	var ifIndex uint64
+	c := &cobra.Command{
+		Use: text.use, Short: text.short, Long: text.long, Args: exactArgs(text.use[len(text.path)+1:]),
+		Example:           "  seriatim cluster " + text.path + " n4",
+		ValidArgsFunction: o.completeMembers,
+		RunE: o.run(func(cmd *cobra.Command, w *wire, p *printer, args []string) error {
+			if text.asks && !yes {
+				list, err := w.members(cmd.Context(), false)
+				if err != nil {
+					return err
+				}
+				if ifIndex == 0 {
+					ifIndex = list.Index
+				}
+				sentence, _ := list.summary()
+				p.say("%s.", sentence)
+				fmt.Fprintf(p.words, "Type %s again to %s it: ", args[0], text.path) //nolint:errcheck // nobody is left to tell
+				if err := confirm(cmd.InOrStdin(), args[0]); err != nil {
+					return err
+				}
+			}
+			return w.changeMembers(cmd.Context(), p, text.path, args[0], text.past, ifIndex)
+		}),
+	}
+	if text.asks {
+		c.Flags().BoolVar(&yes, "yes", false, "do not ask")
+	}
+	c.Flags().Uint64Var(&ifIndex, "if-index", 0, "only if the members are those of this index, as cluster members -o json shows it")
+	return c
+}
+
+func transferCommand(o *options) *cobra.Command {
+	var to string
+	c := &cobra.Command{
+		Use: "transfer-leader [NODE]", Short: "Hand leadership to another node", Args: cobra.MaximumNArgs(1),
+		Long: "Hand leadership to NODE, or to the best of the other voters: one that answers and is up to date, with room on its disk\n" +
+			"and a clock within bounds, and not drained. Requests wait for a few milliseconds.",
+		Example:           "  seriatim cluster transfer-leader\n  seriatim cluster transfer-leader --to n2",
+		ValidArgsFunction: o.completeMembers,
+		RunE: o.run(func(cmd *cobra.Command, w *wire, p *printer, args []string) error {
+			node := to
+			if len(args) == 1 {
+				if node != "" && node != args[0] {
+					return exit.New(exit.Usage, fmt.Errorf("--to %s and %s name two nodes", to, args[0]), "name one")
+				}
+				node = args[0]
+			}
+			return w.changeMembers(cmd.Context(), p, "transfer-leader", node, "handed over", 0)
+		}),
+	}
+	c.Flags().StringVar(&to, "to", "", "the node, as the argument NODE")
+	return c
+}
+
+// changeMembers sends one change and shows what it led to.
+func (w *wire) changeMembers(ctx context.Context, p *printer, path, node, past string, ifIndex uint64) error {
+	var list memberList
+	body := map[string]any{"node": node}
+	if ifIndex != 0 {
+		body["ifIndex"] = ifIndex
+	}
+	if err := w.post(ctx, "/v1/cluster/"+path, body, &list); err != nil {
+		return err
+	}
+	if p.format == formatTable {
+		sentence, _ := list.summary()
+		if node == "" {
+			node = "leadership"
+		}
+		p.say("%s: %s. %s", node, past, sentence)
+	}
+	return p.print(list, list.table)
+}
+
+func drainCommand(o *options, verb, short, long string) *cobra.Command {
+	return &cobra.Command{
+		Use: verb, Short: short, Long: long, Args: cobra.NoArgs,
+		Example: "  seriatim cluster " + verb + " --admin 10.0.0.1:9325",
+		RunE: o.run(func(cmd *cobra.Command, w *wire, p *printer, _ []string) error {
+			var answer struct {
+				NodeID  string `json:"nodeId"`
+				Drained bool   `json:"drained"`
+			}
+			if err := w.post(cmd.Context(), "/v1/cluster/"+verb, map[string]any{}, &answer); err != nil {
+				return err
+			}
+			return p.print(answer, func() table {
+				return table{rows: [][]string{{"Node", answer.NodeID}, {"Drained", strconv.FormatBool(answer.Drained)}}}
+			})
+		}),
+	}
+}
+
+// post sends one JSON document to the admin port.
+func (w *wire) post(ctx context.Context, path string, in, out any) error {
+	body, err := json.Marshal(in)
+	if err != nil {
+		return fmt.Errorf("encode %s: %w", path, err)
+	}
+	ctx, cancel := context.WithTimeout(ctx, w.timeout)
+	defer cancel()
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, w.admin+path, bytes.NewReader(body))
+	if err != nil {
+		return exit.New(exit.Usage, fmt.Errorf("admin address: %w", err), adminHint)
+	}
+	request.Header.Set("Content-Type", "application/json")
+	status, header, answer, err := w.do(request)
+	if err != nil {
+		return err
+	}
+	if status != http.StatusOK {
+		return adminRefusal(status, header, answer)
+	}
+	if err := json.Unmarshal(answer, out); err != nil {
+		return exit.New(exit.Failed, fmt.Errorf("%s: unreadable answer: %w", w.admin+path, err), adminHint)
+	}
+	return nil
+}
+
+// adminRefusal gives the refusals of the admin port their exit codes and hints.
+func adminRefusal(status int, header http.Header, answer []byte) error {
+	var refused struct {
+		Error string `json:"error"`
+		Kind  string `json:"kind"`
+		Hint  string `json:"hint"`
+	}
+	if json.Unmarshal(answer, &refused) != nil || refused.Kind == "" {
+		return refusal(decodeError(status, header, answer))
+	}
+	code := exit.Conflict
+	if status == http.StatusNotFound {
+		code = exit.NotFound
+	}
+	return exit.New(code, errors.New(refused.Error), refused.Hint)
+}
+
+// completeMembers offers the names and ids of the members; it stays silent when
+// no node answers quickly.
+func (o *options) completeMembers(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+	if len(args) > 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	w, _, err := o.open(cmd)
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	ctx, cancel := context.WithTimeout(cmd.Context(), completionTimeout)
+	defer cancel()
+	list, err := w.members(ctx, true)
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	var offers []string
+	for _, m := range list.Members {
+		offers = append(offers, m.NodeID)
+	}
+	for _, waiting := range list.Waiting {
+		offers = append(offers, waiting.NodeID)
+	}
+	return offers, cobra.ShellCompDirectiveNoFileComp
+}

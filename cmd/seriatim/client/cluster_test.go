@@ -1,0 +1,161 @@
+package client
+
+import (
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/seriatimq/seriatim/cmd/seriatim/exit"
+)
+
+const healthyMembers = `{"clusterId":"c","leaderId":"n1-00000001","index":7,"voters":3,"members":[
+	{"nodeId":"n1-00000001","name":"n1","role":"leader","healthy":true,"address":"10.0.0.1:9326","lagEntries":0,"lastContactMs":0},
+	{"nodeId":"n2-00000002","name":"n2","role":"voter","healthy":true,"address":"10.0.0.2:9326","lagEntries":3,"lastContactMs":40},
+	{"nodeId":"n3-00000003","name":"n3","role":"voter","healthy":true,"address":"10.0.0.3:9326","lagEntries":0,"lastContactMs":20}],
+	"waiting":[{"nodeId":"n4-00000004","name":"n4","address":"10.0.0.4:9326"}]}`
+
+var degradedMembers = strings.Replace(healthyMembers, `"role":"voter","healthy":true`, `"role":"voter","healthy":false`, 1)
+
+// adminServer answers the admin port's paths, by method and request URI, with a
+// status and a document.
+func adminServer(t *testing.T, answers map[string]string) (endpoint string, bodies map[string]string) {
+	t.Helper()
+	bodies = map[string]string{}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			t.Error(err)
+		}
+		key := r.Method + " " + r.URL.RequestURI()
+		bodies[key] = string(body) // one request at a time: the tool sends no others
+		answer, known := answers[key]
+		if !known {
+			t.Errorf("unexpected %s %s", key, body)
+		}
+		status, document, found := strings.Cut(answer, " ")
+		switch {
+		case !found || status == "200":
+		case status == "404":
+			w.WriteHeader(http.StatusNotFound)
+		case status == "409":
+			w.WriteHeader(http.StatusConflict)
+		default:
+			w.WriteHeader(http.StatusServiceUnavailable)
+		}
+		if _, err := io.WriteString(w, document); err != nil {
+			t.Error(err)
+		}
+	}))
+	t.Cleanup(server.Close)
+	return server.URL, bodies
+}
+
+func TestClusterCommands(t *testing.T) {
+	const members, local = "GET /v1/cluster/members", "GET /v1/cluster/members?local=true"
+	const noLeader = `503 {"error":"no leader is available"}`
+	cases := []struct {
+		name    string
+		args    string
+		stdin   string
+		answers map[string]string
+		code    exit.Code
+		parts   []string // of output, words and error
+		sent    string   // body of the POST
+	}{
+		{
+			"status", "cluster status", "",
+			map[string]string{members: "200 " + healthyMembers},
+			exit.OK,
+			[]string{"Healthy: 3 of 3 voters answer, leader n1, all caught up", "n2-00000002", "seriatim cluster add n4-00000004"},
+			"",
+		},
+		{
+			"status, one is silent", "cluster status", "",
+			map[string]string{members: "200 " + degradedMembers},
+			exit.Failed,
+			[]string{"Degraded: 2 of 3 voters answer, 0 may still fail, leader n1"},
+			"",
+		},
+		{
+			"status, no leader", "cluster status", "",
+			map[string]string{members: noLeader, local: "200 " + healthyMembers},
+			exit.Unavailable,
+			[]string{"No leader: this node hears of 3 of 3 voters"},
+			"",
+		},
+		{
+			"status as JSON", "cluster status -o json", "",
+			map[string]string{members: "200 " + healthyMembers},
+			exit.OK,
+			[]string{`"summary": "Healthy`, `"healthy": true`, `"index": 7`},
+			"",
+		},
+		{"members of this node", "cluster members --local", "", map[string]string{local: "200 " + healthyMembers}, exit.OK, []string{"10.0.0.2:9326"}, ""},
+		{
+			"remove, confirmed", "cluster remove n3", "n3\n",
+			map[string]string{members: "200 " + healthyMembers, "POST /v1/cluster/remove": "200 " + healthyMembers},
+			exit.OK,
+			[]string{"Type n3 again", "n3: removed"},
+			`{"ifIndex":7,"node":"n3"}`,
+		},
+		{"remove, not confirmed", "cluster remove n3", "n2\n", map[string]string{members: "200 " + healthyMembers}, exit.Usage, []string{"nothing was changed"}, ""},
+		{
+			"remove, refused", "cluster remove n3 --yes", "",
+			map[string]string{"POST /v1/cluster/remove": `409 {"error":"without it no quorum","kind":"unsafe","hint":"wait"}`},
+			exit.Conflict,
+			[]string{"without it no quorum", "wait"},
+			`{"node":"n3"}`,
+		},
+		{
+			"promote an unknown node", "cluster promote n9", "",
+			map[string]string{"POST /v1/cluster/promote": `404 {"error":"no member n9","kind":"unknown-node"}`},
+			exit.NotFound,
+			[]string{"no member n9"},
+			`{"node":"n9"}`,
+		},
+		{
+			"replace", "cluster replace n3 --yes --if-index 5", "",
+			map[string]string{"POST /v1/cluster/replace": "200 " + healthyMembers},
+			exit.OK,
+			[]string{"n3: replaced"},
+			`{"ifIndex":5,"node":"n3"}`,
+		},
+		{"add without a leader", "cluster add n4", "", map[string]string{"POST /v1/cluster/add": noLeader}, exit.Unavailable, []string{"no leader"}, `{"node":"n4"}`},
+		{
+			"transfer to anybody", "cluster transfer-leader", "",
+			map[string]string{"POST /v1/cluster/transfer-leader": "200 " + healthyMembers},
+			exit.OK,
+			[]string{"leadership: handed over"},
+			`{"node":""}`,
+		},
+		{"drain", "cluster drain", "", map[string]string{"POST /v1/cluster/drain": `200 {"nodeId":"n1-00000001","drained":true}`}, exit.OK, []string{"true"}, `{}`},
+		{"uncordon", "cluster uncordon", "", map[string]string{"POST /v1/cluster/uncordon": `200 {"nodeId":"n1-00000001","drained":false}`}, exit.OK, []string{"false"}, `{}`},
+		{"no name", "cluster replace", "", nil, exit.Usage, []string{"NAME is missing"}, ""},
+		{"unknown command", "cluster evict", "", nil, exit.Usage, []string{"evict"}, ""},
+	}
+	for _, test := range cases {
+		t.Run(test.name, func(t *testing.T) {
+			endpoint, bodies := adminServer(t, test.answers)
+			got := runTool(t, endpoint, test.stdin, strings.Fields(test.args)...)
+			if code := exit.CodeOf(got.err); code != test.code {
+				t.Errorf("exit code %d, want %d: %v", code, test.code, got.err)
+			}
+			text := got.out + got.words
+			if got.err != nil {
+				text += got.err.Error() + exit.HintOf(got.err)
+			}
+			for _, part := range test.parts {
+				if !strings.Contains(text, part) {
+					t.Errorf("no %q in\n%s", part, text)
+				}
+			}
+			for key, body := range bodies {
+				if strings.HasPrefix(key, "POST") && body != test.sent {
+					t.Errorf("sent %s, want %s", body, test.sent)
+				}
+			}
+		})
+	}
+}

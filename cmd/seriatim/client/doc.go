@@ -1,0 +1,19 @@
+// Package client owns the command-line tool: status, queue, msg, cluster, backup
+// and bench.
+//
+// It speaks to a running server as any other client would, over the SQS JSON
+// protocol and the admin port, and refuses to know the server's packages: it
+// imports none of cluster, fsm and transport. Main calls Commands.
+//
+// # Design
+//
+// Data goes to standard output, words go to standard error, so that output can
+// be piped. JSON output is a contract: fields are added, never renamed. The
+// tool does not repeat a request: the server already retries everything that is
+// safe to retry, and what is left is for the caller to decide.
+//
+// The load generator (bench*.go) has an HTTP client of its own: on the machine
+// of the servers, what it costs is missing there, and net/http costs as much for
+// a call as the server does. It is correct before it is fast: every answer is
+// checked, and a run that finds a guarantee broken says so and fails.
+package client

@@ -1,0 +1,332 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/seriatimq/seriatim/cmd/seriatim/exit"
+)
+
+// batchMax is the most entries that one batch request of the API may have.
+const batchMax = 10
+
+func messageCommand(o *options) *cobra.Command {
+	return group("msg", "Send, receive, peek at and delete messages",
+		"Send, receive, peek at and delete messages.\n\nQUEUE is a queue name or a queue URL.",
+		sendCommand(o), receiveCommand(o), peekCommand(o), deleteCommand(o))
+}
+
+// attributeValue is a message attribute on the wire of the JSON protocol.
+type attributeValue struct {
+	DataType    string `json:",omitempty"`
+	StringValue string `json:",omitempty"`
+	BinaryValue []byte `json:",omitempty"` // base64, as the protocol wants it
+}
+
+type sendFlags struct {
+	group         string
+	deduplication string
+	delay         int
+	attributes    []string
+	trace         string
+}
+
+func sendCommand(o *options) *cobra.Command {
+	f := &sendFlags{}
+	c := &cobra.Command{
+		Use: "send QUEUE [BODY]", Short: "Send one message",
+		Long: "Send one message. Without BODY, or with -, the body is read from standard input.",
+		Example: "  seriatim msg send orders.fifo '{\"order\":17}' --group customer-9 --deduplication-id order-17\n" +
+			"  seriatim msg send jobs - --attribute kind=resize --attribute width:Number=640 < job.json",
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 2 {
+				return nil
+			}
+			return exactArgs("QUEUE")(cmd, args)
+		},
+		ValidArgsFunction: o.completeQueues,
+		RunE: o.run(func(cmd *cobra.Command, w *wire, p *printer, args []string) error {
+			return send(cmd, w, p, f, args)
+		}),
+	}
+	fl := c.Flags()
+	fl.StringVarP(&f.group, "group", "g", "", "message group id, required on FIFO queues")
+	fl.StringVarP(&f.deduplication, "deduplication-id", "d", "", "deduplication id: a second message with it is dropped while the window lasts")
+	fl.IntVar(&f.delay, "delay", 0, "seconds until the message can be received, 0 to 900")
+	fl.StringArrayVarP(&f.attributes, "attribute", "a", nil, "a message attribute as name=text or name:Type=value, may be repeated")
+	fl.StringVar(&f.trace, "trace-header", "", "value of the AWSTraceHeader system attribute")
+	return c
+}
+
+func send(cmd *cobra.Command, w *wire, p *printer, f *sendFlags, args []string) error {
+	body := "-"
+	if len(args) > 1 {
+		body = args[1]
+	}
+	if body == "-" {
+		in, err := stdin(cmd)
+		if err != nil {
+			return err
+		}
+		text, err := io.ReadAll(io.LimitReader(in, bodyBytesMax+1))
+		if err != nil {
+			return fmt.Errorf("read body: %w", err)
+		}
+		if len(text) > bodyBytesMax {
+			return exit.New(exit.Usage, errors.New("the body is larger than 1 MiB, the most that a message may have"), "")
+		}
+		body = string(text)
+	}
+	attributes, err := messageAttributes(f.attributes)
+	if err != nil {
+		return err
+	}
+	u, err := w.queueURL(cmd.Context(), args[0])
+	if err != nil {
+		return err
+	}
+	in := map[string]any{"QueueUrl": u, "MessageBody": body}
+	if cmd.Flags().Changed("group") {
+		in["MessageGroupId"] = f.group
+	}
+	if cmd.Flags().Changed("deduplication-id") {
+		in["MessageDeduplicationId"] = f.deduplication
+	}
+	if cmd.Flags().Changed("delay") {
+		in["DelaySeconds"] = f.delay
+	}
+	if len(attributes) > 0 {
+		in["MessageAttributes"] = attributes
+	}
+	if f.trace != "" {
+		in["MessageSystemAttributes"] = map[string]attributeValue{"AWSTraceHeader": {DataType: "String", StringValue: f.trace}}
+	}
+	var out struct {
+		MessageID      string `json:"MessageId"`
+		SequenceNumber string
+	}
+	if err := w.call(cmd.Context(), "SendMessage", in, &out, 0); err != nil {
+		return err
+	}
+	doc := map[string]string{"messageId": out.MessageID}
+	row := []string{out.MessageID}
+	if out.SequenceNumber != "" {
+		doc["sequenceNumber"] = out.SequenceNumber
+		row = append(row, out.SequenceNumber)
+	}
+	return p.print(doc, func() table { return table{rows: [][]string{row}} })
+}
+
+// bodyBytesMax is the SQS limit of one message.
+const bodyBytesMax = 1 << 20
+
+// messageAttributes reads name=text and name:Type=value.
+func messageAttributes(list []string) (map[string]attributeValue, error) {
+	m := make(map[string]attributeValue, len(list))
+	for _, text := range list {
+		left, value, ok := strings.Cut(text, "=")
+		name, dataType, typed := strings.Cut(left, ":")
+		if !ok || name == "" || typed && dataType == "" {
+			return nil, exit.New(exit.Usage, fmt.Errorf("--attribute %q has no name and value", text),
+				"write it as --attribute name=text or --attribute name:Number=5")
+		}
+		if !typed {
+			dataType = "String"
+		}
+		if kind, _, _ := strings.Cut(dataType, "."); kind == "Binary" {
+			m[name] = attributeValue{DataType: dataType, BinaryValue: []byte(value)}
+			continue
+		}
+		m[name] = attributeValue{DataType: dataType, StringValue: value}
+	}
+	return m, nil
+}
+
+// message is one message in JSON output.
+type message struct {
+	MessageID         string                    `json:"messageId"`
+	ReceiptHandle     string                    `json:"receiptHandle,omitempty"`
+	Body              string                    `json:"body"`
+	Attributes        map[string]string         `json:"attributes,omitempty"`
+	MessageAttributes map[string]attributeValue `json:"messageAttributes,omitempty"`
+}
+
+type receiveFlags struct {
+	count, wait, visibility int
+	attempt                 string
+	remove                  bool
+}
+
+func receiveCommand(o *options) *cobra.Command {
+	f := &receiveFlags{}
+	c := &cobra.Command{
+		Use: "receive QUEUE", Short: "Receive messages, which hides them until their visibility timeout ends",
+		Args: exactArgs("QUEUE"),
+		Example: "  seriatim msg receive orders.fifo --max 10 --wait 20\n" +
+			"  seriatim msg receive jobs --delete -o json\n" +
+			"  seriatim msg receive orders.fifo --attempt-id try-1   # repeat it after an error: same messages",
+		ValidArgsFunction: o.completeQueues,
+		RunE: o.run(func(cmd *cobra.Command, w *wire, p *printer, args []string) error {
+			return receive(cmd, w, p, f, args[0])
+		}),
+	}
+	fl := c.Flags()
+	fl.IntVarP(&f.count, "max", "n", 1, "most messages to receive, 1 to 10")
+	fl.IntVarP(&f.wait, "wait", "w", 0, "seconds to wait for a message, 0 to 20; left out, the queue's ReceiveMessageWaitTimeSeconds")
+	fl.IntVar(&f.visibility, "visibility-timeout", 0, "seconds to hide them, 0 to 43200; left out, the queue's VisibilityTimeout")
+	fl.StringVar(&f.attempt, "attempt-id", "", "ReceiveRequestAttemptId of FIFO queues: repeated, it gives the same messages again")
+	fl.BoolVar(&f.remove, "delete", false, "delete the messages after printing them")
+	return c
+}
+
+func receive(cmd *cobra.Command, w *wire, p *printer, f *receiveFlags, name string) error {
+	u, err := w.queueURL(cmd.Context(), name)
+	if err != nil {
+		return err
+	}
+	in := map[string]any{
+		"QueueUrl": u, "MaxNumberOfMessages": f.count,
+		"MessageSystemAttributeNames": []string{"All"}, "MessageAttributeNames": []string{"All"},
+	}
+	if cmd.Flags().Changed("wait") {
+		in["WaitTimeSeconds"] = f.wait
+	}
+	if cmd.Flags().Changed("visibility-timeout") {
+		in["VisibilityTimeout"] = f.visibility
+	}
+	if cmd.Flags().Changed("attempt-id") {
+		in["ReceiveRequestAttemptId"] = f.attempt
+	}
+	var out struct {
+		Messages []struct {
+			MessageID         string `json:"MessageId"`
+			ReceiptHandle     string
+			Body              string
+			Attributes        map[string]string
+			MessageAttributes map[string]attributeValue
+		}
+	}
+	wait := max(time.Duration(f.wait)*time.Second, 0)
+	if !cmd.Flags().Changed("wait") {
+		wait = waitMax
+	}
+	if err := w.call(cmd.Context(), "ReceiveMessage", in, &out, wait); err != nil {
+		return err
+	}
+	messages := make([]message, len(out.Messages))
+	handles := make([]string, len(out.Messages))
+	for i, m := range out.Messages {
+		messages[i] = message(m)
+		handles[i] = m.ReceiptHandle
+	}
+	if err := printMessages(p, messages); err != nil {
+		return err
+	}
+	if !f.remove {
+		return nil
+	}
+	return w.deleteMessages(cmd.Context(), p, u, handles)
+}
+
+// waitMax is the longest a queue may make a receive wait.
+const waitMax = 20 * time.Second
+
+func printMessages(p *printer, messages []message) error {
+	if len(messages) == 0 && p.format == formatTable {
+		p.say("no message")
+		return nil
+	}
+	return p.print(map[string]any{"messages": messages}, func() table {
+		t := table{heading: []string{"MESSAGE ID", "GROUP", "SENT", "RECEIVES", "RECEIPT HANDLE", "BODY"}}
+		for _, m := range messages {
+			t.add(m.MessageID, orDash(m.Attributes["MessageGroupId"]), clockTime(m.Attributes["SentTimestamp"]),
+				m.Attributes["ApproximateReceiveCount"], m.ReceiptHandle, m.Body)
+		}
+		return t
+	})
+}
+
+func deleteCommand(o *options) *cobra.Command {
+	return &cobra.Command{
+		Use: "delete QUEUE RECEIPT-HANDLE...", Short: "Delete received messages by their receipt handles",
+		Example: "  seriatim msg delete orders.fifo 7f6e...",
+		Args: func(cmd *cobra.Command, args []string) error {
+			return exactArgs("QUEUE", "RECEIPT-HANDLE")(cmd, args[:min(len(args), 2)])
+		},
+		ValidArgsFunction: o.completeQueues,
+		RunE: o.run(func(cmd *cobra.Command, w *wire, p *printer, args []string) error {
+			u, err := w.queueURL(cmd.Context(), args[0])
+			if err != nil {
+				return err
+			}
+			return w.deleteMessages(cmd.Context(), p, u, args[1:])
+		}),
+	}
+}
+
+// deleteMessages deletes by handle in as many batches as it takes and reports
+// every entry that was refused.
+func (w *wire) deleteMessages(ctx context.Context, p *printer, queueURL string, handles []string) error {
+	type entry struct {
+		ID            string `json:"Id"`
+		ReceiptHandle string
+	}
+	refused, total := 0, 0
+	for part := range slices.Chunk(handles, batchMax) {
+		in := struct {
+			QueueURL string `json:"QueueUrl"`
+			Entries  []entry
+		}{QueueURL: queueURL}
+		for i, h := range part {
+			in.Entries = append(in.Entries, entry{ID: strconv.Itoa(i), ReceiptHandle: h})
+		}
+		var out struct {
+			Failed []struct {
+				ID      string `json:"Id"`
+				Code    string
+				Message string
+			}
+		}
+		if err := w.call(ctx, "DeleteMessageBatch", in, &out, 0); err != nil {
+			return err
+		}
+		for _, f := range out.Failed {
+			handle := f.ID
+			if i, err := strconv.Atoi(f.ID); err == nil && i < len(part) {
+				handle = part[i]
+			}
+			p.say("not deleted: %s: %s: %s", handle, f.Code, f.Message)
+		}
+		refused += len(out.Failed)
+		total += len(part)
+	}
+	if refused > 0 {
+		return exit.New(exit.Partial, fmt.Errorf("%d of %d messages were not deleted", refused, total), "")
+	}
+	p.say("deleted %d", total)
+	return nil
+}
+
+func orDash(s string) string {
+	if s == "" {
+		return "-"
+	}
+	return s
+}
+
+// clockTime shows milliseconds since 1970 as UTC.
+func clockTime(millis string) string {
+	n, err := strconv.ParseInt(millis, 10, 64)
+	if err != nil || n == 0 {
+		return "-"
+	}
+	return time.UnixMilli(n).UTC().Format("2006-01-02T15:04:05.000Z")
+}

@@ -1,0 +1,151 @@
+package client
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/seriatimq/seriatim/cmd/seriatim/exit"
+)
+
+// Environment variables of the tool. The server, which refuses unknown
+// SERIATIM_ variables, knows that these are not meant for it.
+const (
+	EnvEndpoint = "SERIATIM_ENDPOINT"
+	EnvAdmin    = "SERIATIM_ADMIN"
+	EnvOutput   = "SERIATIM_OUTPUT"
+)
+
+const (
+	defaultEndpoint = "http://127.0.0.1:9324"
+	defaultTimeout  = 30 * time.Second
+)
+
+// options are the flags every command of the tool has.
+type options struct {
+	endpoint string
+	admin    string
+	output   string
+	timeout  time.Duration
+}
+
+// Commands are the subcommands of the tool.
+func Commands() []*cobra.Command {
+	o := &options{}
+	list := []*cobra.Command{statusCommand(o), clusterCommand(o), backupCommand(o), upgradeCommand(o), queueCommand(o), messageCommand(o), benchCommand(o)}
+	for _, c := range list {
+		o.bind(c)
+	}
+	return list
+}
+
+func (o *options) bind(c *cobra.Command) {
+	f := c.PersistentFlags()
+	f.StringVar(&o.endpoint, "endpoint", envOr(EnvEndpoint, defaultEndpoint), "client port of any node, env "+EnvEndpoint)
+	f.StringVar(&o.admin, "admin", os.Getenv(EnvAdmin), "admin port of a node, env "+EnvAdmin+" (default: the endpoint's host, port + 1)")
+	f.StringVarP(&o.output, "output", "o", envOr(EnvOutput, formatTable), "table or json, env "+EnvOutput)
+	f.DurationVar(&o.timeout, "timeout", defaultTimeout, "give up after this long; a long poll's wait comes on top")
+}
+
+// open checks the flags and makes what a command needs to work.
+func (o *options) open(cmd *cobra.Command) (*wire, *printer, error) {
+	if o.output != formatTable && o.output != formatJSON {
+		return nil, nil, exit.New(exit.Usage, fmt.Errorf("unknown output format %q", o.output), "use -o table or -o json")
+	}
+	if o.timeout <= 0 {
+		return nil, nil, exit.New(exit.Usage, errors.New("--timeout must be above zero"), "")
+	}
+	endpoint, err := parseAddress("endpoint", o.endpoint)
+	if err != nil {
+		return nil, nil, err
+	}
+	admin := ""
+	if o.admin != "" {
+		u, err := parseAddress("admin", o.admin)
+		if err != nil {
+			return nil, nil, err
+		}
+		admin = u.String()
+	} else {
+		admin = adminOf(endpoint)
+	}
+	w := &wire{endpoint: endpoint.String(), admin: admin, timeout: o.timeout, http: &http.Client{}}
+	return w, &printer{out: cmd.OutOrStdout(), words: cmd.ErrOrStderr(), format: o.output}, nil
+}
+
+// parseAddress accepts a URL, or host:port, which is taken as http.
+func parseAddress(flag, text string) (*url.URL, error) {
+	full := text
+	if !strings.Contains(full, "://") {
+		full = "http://" + full
+	}
+	u, err := url.Parse(strings.TrimRight(full, "/"))
+	if err == nil && (u.Scheme != "http" && u.Scheme != "https") {
+		err = fmt.Errorf("scheme %q is neither http nor https", u.Scheme)
+	}
+	if err == nil && u.Host == "" {
+		err = errors.New("the host is missing")
+	}
+	if err == nil && (u.Path != "" || u.RawQuery != "") {
+		err = errors.New("only scheme, host and port are wanted")
+	}
+	if err != nil {
+		return nil, exit.New(exit.Usage, fmt.Errorf("--%s %q: %w", flag, text, err), "write it like "+defaultEndpoint)
+	}
+	return u, nil
+}
+
+// adminOf guesses the admin port from the client port: by default it is the
+// next one, on every node that dev starts as well.
+func adminOf(endpoint *url.URL) string {
+	port := endpoint.Port()
+	if port == "" {
+		port = map[string]string{"http": "80", "https": "443"}[endpoint.Scheme]
+	}
+	n, err := strconv.Atoi(port)
+	if err != nil {
+		n = 9324
+	}
+	return "http://" + net.JoinHostPort(endpoint.Hostname(), strconv.Itoa(n+1))
+}
+
+func envOr(name, other string) string {
+	if v := os.Getenv(name); v != "" {
+		return v
+	}
+	return other
+}
+
+// group makes a command that only holds others: alone it prints its help, and
+// an unknown subcommand is an error, which cobra reports for the root only.
+func group(use, short, long string, commands ...*cobra.Command) *cobra.Command {
+	c := &cobra.Command{Use: use, Short: short, Long: long, RunE: func(cmd *cobra.Command, args []string) error {
+		if len(args) > 0 {
+			return exit.New(exit.Usage, fmt.Errorf("unknown command %q for %q", args[0], cmd.CommandPath()),
+				"run '"+cmd.CommandPath()+" --help' for the list")
+		}
+		return cmd.Help()
+	}}
+	c.AddCommand(commands...)
+	return c
+}
+
+// run adapts a command's function: it opens the connection and gives errors
+// their exit codes.
+func (o *options) run(do func(cmd *cobra.Command, w *wire, p *printer, args []string) error) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, args []string) error {
+		w, p, err := o.open(cmd)
+		if err != nil {
+			return err
+		}
+		return exit.Wrap(do(cmd, w, p, args))
+	}
+}

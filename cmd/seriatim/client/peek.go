@@ -1,0 +1,81 @@
+package client
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"strconv"
+
+	"github.com/spf13/cobra"
+)
+
+func peekCommand(o *options) *cobra.Command {
+	var from, group string
+	var limit int
+	c := &cobra.Command{
+		Use: "peek QUEUE", Short: "Look at messages in order without receiving them",
+		Long: "Look at messages in order without receiving them: nothing changes, no receive is counted.\n" +
+			"The admin port answers, so that rights to receive and rights to look stay apart.",
+		Example:           "  seriatim msg peek orders.fifo --group customer-9 --limit 5",
+		Args:              exactArgs("QUEUE"),
+		ValidArgsFunction: o.completeQueues,
+		RunE: o.run(func(cmd *cobra.Command, w *wire, p *printer, args []string) error {
+			query := url.Values{"limit": {strconv.Itoa(limit)}}
+			if from != "" {
+				query.Set("from", from)
+			}
+			if group != "" {
+				query.Set("group", group)
+			}
+			var document json.RawMessage // JSON output is what the server said, with fields this tool may not know
+			if err := w.get(cmd.Context(), "/v1/queues/"+url.PathEscape(nameOf(args[0]))+"/messages", query, &document); err != nil {
+				return err
+			}
+			return printPeeked(p, document)
+		}),
+	}
+	f := c.Flags()
+	f.StringVar(&from, "from", "", "sequence number to begin at, with its 20 digits")
+	f.StringVarP(&group, "group", "g", "", "only this message group")
+	f.IntVarP(&limit, "limit", "n", 10, "most messages to show")
+	return c
+}
+
+// peekAnswer is what the table shows of GET /v1/queues/{name}/messages.
+type peekAnswer struct {
+	Messages  []peeked `json:"messages"`
+	Truncated bool     `json:"truncated"` // by size
+}
+
+// peeked is one stored message.
+type peeked struct {
+	MessageID      string `json:"messageId"`
+	SequenceNumber string `json:"sequenceNumber"`
+	GroupID        string `json:"groupId"`
+	State          string `json:"state"`
+	SentAtMs       int64  `json:"sentAtMs"`
+	ReceiveCount   int64  `json:"receiveCount"`
+	Body           string `json:"body"`
+}
+
+func printPeeked(p *printer, document json.RawMessage) error {
+	var answer peekAnswer
+	if err := json.Unmarshal(document, &answer); err != nil {
+		return fmt.Errorf("unreadable answer: %w", err)
+	}
+	if answer.Truncated {
+		p.say("the list is cut short, its messages are large: go on with --from")
+	}
+	if len(answer.Messages) == 0 && p.format == formatTable {
+		p.say("no message")
+		return nil
+	}
+	return p.print(document, func() table {
+		t := table{heading: []string{"SEQUENCE", "MESSAGE ID", "GROUP", "STATE", "SENT", "RECEIVES", "BODY"}}
+		for _, m := range answer.Messages {
+			t.add(orDash(m.SequenceNumber), m.MessageID, orDash(m.GroupID), m.State,
+				clockTime(decimal(m.SentAtMs)), decimal(m.ReceiveCount), m.Body)
+		}
+		return t
+	})
+}

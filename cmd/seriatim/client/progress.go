@@ -1,0 +1,105 @@
+package client
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/seriatimq/seriatim/cmd/seriatim/exit"
+)
+
+// Ways of reporting progress.
+const (
+	progressAuto = "auto"
+	progressJSON = "json"
+	progressNone = "none"
+	progressHelp = "auto (a line on a terminal, else nothing), json (an object a second on standard error) or none"
+)
+
+// progressInterval is how often progress is reported.
+const progressInterval = time.Second
+
+// progress reports how much of something long is done. Safe for concurrent use:
+// an upload may still be read from when the answer is there.
+type progress struct {
+	mu    sync.Mutex
+	words io.Writer
+	form  string
+	begun time.Time
+	last  time.Time
+	bytes int64
+	lines int // reported
+}
+
+func newProgress(words io.Writer, form string) (*progress, error) {
+	switch form {
+	case progressJSON, progressNone:
+	case progressAuto:
+		if !terminal(words) {
+			form = progressNone
+		}
+	default:
+		return nil, exit.New(exit.Usage, fmt.Errorf("unknown form of progress %q", form), "use --progress auto, json or none")
+	}
+	now := time.Now()
+	return &progress{words: words, form: form, begun: now, last: now}, nil
+}
+
+func terminal(w io.Writer) bool {
+	file, ok := w.(*os.File)
+	if !ok {
+		return false
+	}
+	info, err := file.Stat()
+	return err == nil && info.Mode()&os.ModeCharDevice != 0
+}
+
+// reading counts what is read of r.
+func (p *progress) reading(r io.Reader) io.Reader { return &countedReader{r, p} }
+
+type countedReader struct {
+	from io.Reader
+	p    *progress
+}
+
+// Read reads and reports once a second.
+func (r *countedReader) Read(content []byte) (int, error) {
+	n, err := r.from.Read(content)
+	r.p.mu.Lock()
+	defer r.p.mu.Unlock()
+	r.p.bytes += int64(n)
+	if now := time.Now(); now.Sub(r.p.last) >= progressInterval {
+		r.p.last = now
+		r.p.report(r.p.bytes)
+	}
+	return n, err
+}
+
+// end reports the whole, if anything is reported at all.
+func (p *progress) end(bytes int64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.form == progressJSON || p.lines > 0 {
+		p.report(bytes)
+	}
+	if p.form == progressAuto && p.lines > 0 {
+		fmt.Fprintln(p.words) //nolint:errcheck // nobody is left to tell
+	}
+}
+
+func (p *progress) report(bytes int64) {
+	elapsed := time.Since(p.begun).Seconds()
+	switch p.form {
+	case progressJSON:
+		// An error here is the end of who reads it.
+		_ = json.NewEncoder(p.words).Encode(map[string]any{"bytes": bytes, "seconds": elapsed})
+	case progressAuto:
+		fmt.Fprintf(p.words, "\r%.1f MiB, %.1f MiB/s ", float64(bytes)/(1<<20), float64(bytes)/(1<<20)/max(elapsed, 0.001)) //nolint:errcheck // nobody is left to tell
+	default:
+		return
+	}
+	p.lines++
+}

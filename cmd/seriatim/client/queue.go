@@ -1,0 +1,327 @@
+package client
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/seriatimq/seriatim/cmd/seriatim/exit"
+)
+
+// queueInfo is one queue in JSON output.
+type queueInfo struct {
+	Name       string            `json:"name"`
+	URL        string            `json:"url"`
+	Type       string            `json:"type"` // fifo or standard
+	Visible    int64             `json:"visible"`
+	InFlight   int64             `json:"inFlight"`
+	Delayed    int64             `json:"delayed"`
+	Attributes map[string]string `json:"attributes,omitempty"`
+	Tags       map[string]string `json:"tags,omitempty"`
+}
+
+func queueCommand(o *options) *cobra.Command {
+	return group("queue", "Create, list, show, purge and delete queues",
+		"Create, list, show, purge and delete queues.\n\nNAME is a queue name or a queue URL.",
+		queueListCommand(o), queueCreateCommand(o), queueShowCommand(o), queueDeleteCommand(o), queuePurgeCommand(o))
+}
+
+func queueListCommand(o *options) *cobra.Command {
+	var prefix string
+	c := &cobra.Command{
+		Use: "list", Short: "List queues with their message counts", Args: cobra.NoArgs,
+		Example: "  seriatim queue list\n  seriatim queue list --prefix orders -o json",
+		RunE: o.run(func(cmd *cobra.Command, w *wire, p *printer, _ []string) error {
+			urls, err := w.listQueues(cmd.Context(), prefix)
+			if err != nil {
+				return err
+			}
+			queues := make([]queueInfo, 0, len(urls))
+			for _, u := range urls {
+				q, err := w.describe(cmd.Context(), u, countNames)
+				if exit.CodeOf(err) == exit.NotFound {
+					continue // deleted since it was listed
+				}
+				if err != nil {
+					return err
+				}
+				q.Attributes = nil
+				queues = append(queues, q)
+			}
+			return p.print(map[string]any{"queues": queues}, func() table {
+				t := table{heading: []string{"NAME", "TYPE", "VISIBLE", "IN FLIGHT", "DELAYED"}}
+				for _, q := range queues {
+					t.add(q.Name, q.Type, decimal(q.Visible), decimal(q.InFlight), decimal(q.Delayed))
+				}
+				return t
+			})
+		}),
+	}
+	c.Flags().StringVar(&prefix, "prefix", "", "only names that begin with this")
+	return c
+}
+
+func queueCreateCommand(o *options) *cobra.Command {
+	var attributes, tags []string
+	c := &cobra.Command{
+		Use: "create NAME", Short: "Create a queue", Args: exactArgs("NAME"),
+		Long: "Create a queue. A name that ends in .fifo makes a FIFO queue.\n\n" +
+			"Attributes are those of the SQS API, for instance VisibilityTimeout=60 or ContentBasedDeduplication=true.\n" +
+			"Creating a queue that exists with the same attributes succeeds.",
+		Example: "  seriatim queue create orders.fifo --attribute ContentBasedDeduplication=true\n" +
+			"  seriatim queue create jobs --attribute VisibilityTimeout=120 --tag team=billing",
+		RunE: o.run(func(cmd *cobra.Command, w *wire, p *printer, args []string) error {
+			attrs, err := pairs("attribute", attributes)
+			if err != nil {
+				return err
+			}
+			tagged, err := pairs("tag", tags)
+			if err != nil {
+				return err
+			}
+			if _, set := attrs["FifoQueue"]; !set && strings.HasSuffix(args[0], ".fifo") {
+				attrs["FifoQueue"] = "true"
+			}
+			in := map[string]any{"QueueName": args[0], "Attributes": attrs, "tags": tagged}
+			var out struct{ QueueUrl string } //nolint:revive // the wire's spelling
+			if err := w.call(cmd.Context(), "CreateQueue", in, &out, 0); err != nil {
+				return err
+			}
+			return p.print(map[string]string{"name": nameOf(out.QueueUrl), "url": out.QueueUrl}, func() table {
+				return table{rows: [][]string{{out.QueueUrl}}}
+			})
+		}),
+	}
+	c.Flags().StringArrayVarP(&attributes, "attribute", "a", nil, "an attribute as Name=Value, may be repeated")
+	c.Flags().StringArrayVarP(&tags, "tag", "t", nil, "a tag as key=value, may be repeated")
+	return c
+}
+
+func queueShowCommand(o *options) *cobra.Command {
+	return &cobra.Command{
+		Use: "show NAME", Short: "Show attributes, counts and tags of a queue", Args: exactArgs("NAME"),
+		Example:           "  seriatim queue show orders.fifo\n  seriatim queue show orders.fifo -o json | jq .attributes.QueueArn",
+		ValidArgsFunction: o.completeQueues,
+		RunE: o.run(func(cmd *cobra.Command, w *wire, p *printer, args []string) error {
+			u, err := w.queueURL(cmd.Context(), args[0])
+			if err != nil {
+				return err
+			}
+			q, err := w.describe(cmd.Context(), u, []string{"All"})
+			if err != nil {
+				return err
+			}
+			var tags struct{ Tags map[string]string }
+			if err := w.call(cmd.Context(), "ListQueueTags", map[string]string{"QueueUrl": u}, &tags, 0); err != nil {
+				return err
+			}
+			q.Tags = tags.Tags
+			return p.print(q, func() table {
+				t := table{rows: [][]string{{"Name", q.Name}, {"URL", q.URL}}}
+				for _, k := range slices.Sorted(maps.Keys(q.Attributes)) {
+					t.add(k, q.Attributes[k])
+				}
+				for _, k := range slices.Sorted(maps.Keys(q.Tags)) {
+					t.add("Tag "+k, q.Tags[k])
+				}
+				return t
+			})
+		}),
+	}
+}
+
+func queueDeleteCommand(o *options) *cobra.Command {
+	var yes bool
+	c := &cobra.Command{
+		Use: "delete NAME", Short: "Delete a queue with all its messages", Args: exactArgs("NAME"),
+		Example:           "  seriatim queue delete orders.fifo --yes",
+		ValidArgsFunction: o.completeQueues,
+		RunE: o.run(func(cmd *cobra.Command, w *wire, p *printer, args []string) error {
+			return destroy(cmd, w, p, yes, args[0], "DeleteQueue", "delete", "deleted")
+		}),
+	}
+	c.Flags().BoolVar(&yes, "yes", false, "do not ask")
+	return c
+}
+
+func queuePurgeCommand(o *options) *cobra.Command {
+	var yes bool
+	c := &cobra.Command{
+		Use: "purge NAME", Short: "Delete all messages of a queue", Args: exactArgs("NAME"),
+		Example:           "  seriatim queue purge orders.fifo --yes",
+		ValidArgsFunction: o.completeQueues,
+		RunE: o.run(func(cmd *cobra.Command, w *wire, p *printer, args []string) error {
+			return destroy(cmd, w, p, yes, args[0], "PurgeQueue", "purge", "purged")
+		}),
+	}
+	c.Flags().BoolVar(&yes, "yes", false, "do not ask")
+	return c
+}
+
+// destroy asks for the queue's name, with the number of messages at stake in
+// view, and runs an action that needs nothing but the queue.
+func destroy(cmd *cobra.Command, w *wire, p *printer, yes bool, name, action, verb, past string) error {
+	u, err := w.queueURL(cmd.Context(), name)
+	if err != nil {
+		return err
+	}
+	q, err := w.describe(cmd.Context(), u, countNames)
+	if err != nil {
+		return err
+	}
+	if !yes {
+		p.say("%s has %d visible, %d in flight and %d delayed messages.", q.Name, q.Visible, q.InFlight, q.Delayed)
+		fmt.Fprintf(p.words, "Type the name of the queue to %s: ", verb) //nolint:errcheck // nobody is left to tell
+		if err := confirm(cmd.InOrStdin(), q.Name); err != nil {
+			return err
+		}
+	}
+	if err := w.call(cmd.Context(), action, map[string]string{"QueueUrl": u}, nil, 0); err != nil {
+		return err
+	}
+	if p.format == formatJSON {
+		return p.print(map[string]any{"name": q.Name, past: true}, nil)
+	}
+	p.say("%s %s", past, q.Name)
+	return nil
+}
+
+func confirm(in io.Reader, name string) error {
+	line, err := bufio.NewReader(in).ReadString('\n')
+	if strings.TrimSpace(line) == name {
+		return nil
+	}
+	if err != nil {
+		return exit.New(exit.Usage, errors.New("not confirmed"), "add --yes to go on without being asked")
+	}
+	return exit.New(exit.Usage, fmt.Errorf("that is not %q, nothing was changed", name), "")
+}
+
+var countNames = []string{"ApproximateNumberOfMessages", "ApproximateNumberOfMessagesNotVisible", "ApproximateNumberOfMessagesDelayed"}
+
+func (w *wire) describe(ctx context.Context, queueURL string, names []string) (queueInfo, error) {
+	var out struct{ Attributes map[string]string }
+	in := map[string]any{"QueueUrl": queueURL, "AttributeNames": names}
+	if err := w.call(ctx, "GetQueueAttributes", in, &out, 0); err != nil {
+		return queueInfo{}, err
+	}
+	q := queueInfo{Name: nameOf(queueURL), URL: queueURL, Type: "standard", Attributes: out.Attributes}
+	for i, count := range []*int64{&q.Visible, &q.InFlight, &q.Delayed} {
+		n, err := strconv.ParseInt(out.Attributes[countNames[i]], 10, 64)
+		if err != nil {
+			return queueInfo{}, fmt.Errorf("%s of %s: %w", countNames[i], q.Name, err)
+		}
+		*count = n
+	}
+	if strings.HasSuffix(q.Name, ".fifo") {
+		q.Type = "fifo"
+	}
+	return q, nil
+}
+
+func (w *wire) listQueues(ctx context.Context, prefix string) ([]string, error) {
+	var urls []string
+	in := map[string]any{"MaxResults": 1000}
+	if prefix != "" {
+		in["QueueNamePrefix"] = prefix
+	}
+	for {
+		var out struct {
+			QueueUrls []string
+			NextToken string
+		}
+		if err := w.call(ctx, "ListQueues", in, &out, 0); err != nil {
+			return nil, err
+		}
+		urls = append(urls, out.QueueUrls...)
+		if out.NextToken == "" {
+			return urls, nil
+		}
+		in["NextToken"] = out.NextToken
+	}
+}
+
+// queueURL turns a name into the queue's URL; a URL stays as it is.
+func (w *wire) queueURL(ctx context.Context, name string) (string, error) {
+	if strings.Contains(name, "/") {
+		return name, nil
+	}
+	var out struct{ QueueUrl string } //nolint:revive // the wire's spelling
+	err := w.call(ctx, "GetQueueUrl", map[string]string{"QueueName": name}, &out, 0)
+	return out.QueueUrl, err
+}
+
+func decimal(n int64) string { return strconv.FormatInt(n, 10) }
+
+func nameOf(queueURL string) string { return queueURL[strings.LastIndexByte(queueURL, '/')+1:] }
+
+func pairs(flag string, list []string) (map[string]string, error) {
+	m := make(map[string]string, len(list))
+	for _, text := range list {
+		k, v, ok := strings.Cut(text, "=")
+		if !ok || k == "" {
+			return nil, exit.New(exit.Usage, fmt.Errorf("--%s %q has no name and value", flag, text), "write it as --"+flag+" name=value")
+		}
+		m[k] = v
+	}
+	return m, nil
+}
+
+// exactArgs wants one argument per name and says which one is missing.
+func exactArgs(names ...string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		switch {
+		case len(args) < len(names):
+			return exit.New(exit.Usage, fmt.Errorf("%s is missing", names[len(args)]), "usage: "+cmd.UseLine())
+		case len(args) > len(names):
+			return exit.New(exit.Usage, fmt.Errorf("unexpected argument %q", args[len(names)]), "usage: "+cmd.UseLine())
+		}
+		return nil
+	}
+}
+
+// completeQueues offers the names of the queues that exist; it stays silent
+// when no server answers quickly.
+func (o *options) completeQueues(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
+	if len(args) > 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	w, _, err := o.open(cmd)
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	ctx, cancel := context.WithTimeout(cmd.Context(), completionTimeout)
+	defer cancel()
+	urls, err := w.listQueues(ctx, typed)
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	names := make([]string, len(urls))
+	for i, u := range urls {
+		names[i] = nameOf(u)
+	}
+	return names, cobra.ShellCompDirectiveNoFileComp
+}
+
+const completionTimeout = 2 * time.Second
+
+// stdin is where msg send finds a body that is not on the command line.
+func stdin(cmd *cobra.Command) (io.Reader, error) {
+	in := cmd.InOrStdin()
+	if f, ok := in.(*os.File); ok {
+		if info, err := f.Stat(); err == nil && info.Mode()&os.ModeCharDevice != 0 {
+			return nil, exit.New(exit.Usage, errors.New("BODY is missing"), "give the body as an argument or on standard input")
+		}
+	}
+	return in, nil
+}

@@ -1,0 +1,119 @@
+package client
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+
+	"github.com/spf13/cobra"
+
+	"github.com/seriatimq/seriatim/cmd/seriatim/exit"
+)
+
+// upgrade is the answer of GET /v1/upgrade, a contract with other programs.
+type upgrade struct {
+	FormatVersion uint32          `json:"formatVersion"`
+	Possible      uint32          `json:"possible"`
+	Newest        uint32          `json:"newest"`
+	Ready         bool            `json:"ready"`
+	Members       []upgradeMember `json:"members"`
+	Missing       string          `json:"missing,omitempty"`
+}
+
+type upgradeMember struct {
+	NodeID    string `json:"nodeId"`
+	Name      string `json:"name"`
+	Version   string `json:"version"`
+	FormatMax uint32 `json:"formatMax"`
+}
+
+func upgradeCommand(o *options) *cobra.Command {
+	return group("upgrade", "Look at and end an upgrade of the nodes",
+		"Look at and end an upgrade of the nodes.\n\nReplace the program node by node, waiting each time until seriatim cluster status says healthy. The cluster goes on\n"+
+			"with the old format meanwhile, and every node can still go back. When all run the new program, finalize puts the new\n"+
+			"format in force; after that no older program can read the data.",
+		upgradeStatusCommand(o), upgradeCheckCommand(o), upgradeFinalizeCommand(o))
+}
+
+func (u upgrade) sentence() string {
+	switch {
+	case u.Ready:
+		return fmt.Sprintf("Format %d is in force, all members can read %d: seriatim upgrade finalize", u.FormatVersion, u.Possible)
+	case u.Missing != "":
+		return fmt.Sprintf("Format %d is in force; %s", u.FormatVersion, u.Missing)
+	default:
+		return fmt.Sprintf("Format %d is in force, the newest that the members know", u.FormatVersion)
+	}
+}
+
+func (u upgrade) table() table {
+	t := table{heading: []string{"NODE", "NAME", "VERSION", "READS FORMAT"}}
+	for _, m := range u.Members {
+		format := "not heard of"
+		if m.FormatMax > 0 {
+			format = "up to " + strconv.FormatUint(uint64(m.FormatMax), 10)
+		}
+		t.add(m.NodeID, m.Name, orDash(m.Version), format)
+	}
+	return t
+}
+
+func (p *printer) showUpgrade(u upgrade) error {
+	if p.format == formatTable {
+		if _, err := fmt.Fprintf(p.out, "%s\n\n", u.sentence()); err != nil {
+			return err
+		}
+	}
+	return p.print(u, u.table)
+}
+
+func upgradeStatusCommand(o *options) *cobra.Command {
+	return &cobra.Command{
+		Use: "status", Short: "Show the format in force and what each member can read", Args: cobra.NoArgs,
+		Example: "  seriatim upgrade status\n  seriatim upgrade status -o json | jq .ready",
+		RunE: o.run(func(cmd *cobra.Command, w *wire, p *printer, _ []string) error {
+			var u upgrade
+			if err := w.get(cmd.Context(), "/v1/upgrade", nil, &u); err != nil {
+				return err
+			}
+			return p.showUpgrade(u)
+		}),
+	}
+}
+
+func upgradeCheckCommand(o *options) *cobra.Command {
+	return &cobra.Command{
+		Use: "check", Short: "Say whether finalize would do what is left to do", Args: cobra.NoArgs,
+		Long:    "Say whether every member can read the newest format.\n\nExit code 0: all can, finalize is possible or done; 1: some cannot, or are not heard of.",
+		Example: "  seriatim upgrade check && seriatim upgrade finalize",
+		RunE: o.run(func(cmd *cobra.Command, w *wire, p *printer, _ []string) error {
+			var u upgrade
+			if err := w.get(cmd.Context(), "/v1/upgrade", nil, &u); err != nil {
+				return err
+			}
+			if err := p.showUpgrade(u); err != nil {
+				return err
+			}
+			if u.Missing != "" {
+				return exit.New(exit.Failed, errors.New("not every member can read the newest format: "+u.Missing), "upgrade or start these nodes first")
+			}
+			return nil
+		}),
+	}
+}
+
+func upgradeFinalizeCommand(o *options) *cobra.Command {
+	return &cobra.Command{
+		Use: "finalize", Short: "Put the newest format that all members can read in force", Args: cobra.NoArgs,
+		Long: "Put the newest format that all members can read in force. It is refused while a member runs an older program or is\n" +
+			"not heard of. There is no way back: an older program stops when it meets the new format.",
+		Example: "  seriatim upgrade finalize",
+		RunE: o.run(func(cmd *cobra.Command, w *wire, p *printer, _ []string) error {
+			var u upgrade
+			if err := w.post(cmd.Context(), "/v1/upgrade/finalize", map[string]any{}, &u); err != nil {
+				return err
+			}
+			return p.showUpgrade(u)
+		}),
+	}
+}

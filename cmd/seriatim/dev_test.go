@@ -1,0 +1,227 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+func endpoint(base, node int) string { return fmt.Sprintf("http://127.0.0.1:%d", base+10*(node-1)) }
+
+// startCluster starts dev with three nodes and returns their process ids.
+func startCluster(t *testing.T, base int, env []string, args ...string) (*process, []int) {
+	t.Helper()
+	p := startProcess(t, env, append([]string{"dev", "--nodes", "3", "--base-port", strconv.Itoa(base)}, args...)...)
+	p.out.wait(t, `^ready`, 1)
+	p.out.wait(t, `^export AWS_ENDPOINT_URL=`+endpoint(base, 1)+`$`, 1)
+	var pids []int
+	for node := 1; node <= 3; node++ {
+		m := p.out.wait(t, fmt.Sprintf(`^node %d  pid (\d+)  client 127.0.0.1:%d  admin 127.0.0.1:%d  peer 127.0.0.1:%d  gossip 127.0.0.1:%d$`,
+			node, base+10*node-10, base+10*node-9, base+10*node-8, base+10*node-7), 1)
+		pids = append(pids, atoi(t, m[1]))
+	}
+	return p, pids
+}
+
+// leader is the number of the node that leads, as the first node sees it.
+func leader(t *testing.T, base int) int {
+	t.Helper()
+	var status struct{ LeaderName string }
+	if err := json.Unmarshal([]byte(must(t, "status", "--endpoint", endpoint(base, 1), "-o", "json")), &status); err != nil {
+		t.Fatal(err)
+	}
+	return atoi(t, strings.TrimPrefix(status.LeaderName, "node-"))
+}
+
+// awaitClosed waits until nothing listens at a port.
+func awaitClosed(t *testing.T, address string) {
+	t.Helper()
+	deadline, tick := time.After(patience), time.NewTicker(20*time.Millisecond)
+	defer tick.Stop()
+	for {
+		c, err := net.Dial("tcp", address)
+		if err != nil {
+			return
+		}
+		if err := c.Close(); err != nil {
+			t.Fatal(err)
+		}
+		select {
+		case <-tick.C:
+		case <-deadline:
+			t.Fatalf("%s still listens", address)
+		}
+	}
+}
+
+func TestDevSurvivesItsLeader(t *testing.T) {
+	base, tmp := freeBase(t, 3), t.TempDir()
+	p, pids := startCluster(t, base, []string{"TMPDIR=" + tmp})
+	must(t, "queue", "create", "a.fifo", "--endpoint", endpoint(base, 1))
+	send := []string{"msg", "send", "a.fifo", "x", "-g", "g", "-d", "1", "-o", "json", "--timeout", patience.String(), "--endpoint"}
+	first := must(t, append(send, endpoint(base, 2))...)
+
+	lead := leader(t, base)
+	if err := syscall.Kill(pids[lead-1], syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	p.err.wait(t, fmt.Sprintf(`^node %d \(pid %d\) ended: signal: killed$`, lead, pids[lead-1]), 1)
+	for node := 1; node <= 3; node++ {
+		if node == lead {
+			continue
+		}
+		if again := must(t, append(send, endpoint(base, node))...); again != first {
+			t.Errorf("the duplicate was answered with %s, the original with %s", again, first)
+		}
+	}
+
+	p.signal(t, syscall.SIGTERM)
+	if code := p.wait(t); code != 0 {
+		t.Errorf("exit code %d", code)
+	}
+	for node := range 3 {
+		awaitClosed(t, fmt.Sprintf("127.0.0.1:%d", base+10*node))
+	}
+	if left, err := filepath.Glob(filepath.Join(tmp, "*")); err != nil || len(left) > 0 {
+		t.Errorf("left behind: %v, %v", left, err)
+	}
+}
+
+func TestDevRestart(t *testing.T) {
+	base, dir := freeBase(t, 3), filepath.Join(t.TempDir(), "data")
+	p, pids := startCluster(t, base, nil, "--restart", "--data-dir", dir, "--minimum-window", "1")
+	must(t, "queue", "create", "a.fifo", "-a", "DeduplicationWindowSeconds=1", "--endpoint", endpoint(base, 1))
+	if err := syscall.Kill(pids[1], syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	again := p.out.wait(t, `^node 2  pid (\d+) `, 2)
+	if atoi(t, again[1]) == pids[1] {
+		t.Errorf("the same process %s", again[1])
+	}
+	p.err.wait(t, `^node 2 is ready again$`, 1)
+	must(t, "queue", "show", "a.fifo", "--endpoint", endpoint(base, 2))
+	p.signal(t, syscall.SIGINT)
+	if code := p.wait(t); code != 0 {
+		t.Errorf("exit code %d", code)
+	}
+	if _, err := os.Stat(filepath.Join(dir, "node-2", "seriatim.log")); err != nil {
+		t.Error(err)
+	}
+
+	out, code := tool(t, "dev", "--base-port", strconv.Itoa(base), "--data-dir", dir)
+	if code != 7 || !strings.Contains(out, "holds the data of 3 nodes, not of 1") || !strings.Contains(out, "--nodes 3") {
+		t.Errorf("one node on the data of three: exit code %d\n%s", code, out)
+	}
+
+	p, _ = startCluster(t, base, nil, "--data-dir", dir, "--minimum-window", "1")
+	must(t, "queue", "show", "a.fifo", "--endpoint", endpoint(base, 3))
+	p.signal(t, syscall.SIGTERM)
+	if code := p.wait(t); code != 0 {
+		t.Errorf("exit code %d", code)
+	}
+}
+
+// TestDevTakesItsNodesAlong: nodes of a dev that was killed must not stay.
+func TestDevTakesItsNodesAlong(t *testing.T) {
+	base := freeBase(t, 3)
+	p, _ := startCluster(t, base, nil, "--data-dir", t.TempDir())
+	p.signal(t, syscall.SIGKILL)
+	p.wait(t)
+	for node := range 3 {
+		awaitClosed(t, fmt.Sprintf("127.0.0.1:%d", base+10*node+1))
+		awaitClosed(t, fmt.Sprintf("127.0.0.1:%d", base+10*node+2))
+	}
+}
+
+func TestDevPortTaken(t *testing.T) {
+	base, dir := freeBase(t, 3), filepath.Join(t.TempDir(), "data")
+	l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", base+11))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	out, code := tool(t, "dev", "--nodes", "3", "--base-port", strconv.Itoa(base), "--data-dir", dir)
+	if code != 1 || !strings.Contains(out, "the admin port of node 2 is not free") || !strings.Contains(out, "--base-port") {
+		t.Errorf("exit code %d\n%s", code, out)
+	}
+	if _, err := os.Stat(dir); err == nil {
+		t.Error("something was started")
+	}
+}
+
+// TestDevNodeCannotStart: a node that ends before the cluster is ready is shown
+// with the end of its log.
+func TestDevNodeCannotStart(t *testing.T) {
+	base := freeBase(t, 2)
+	p := startProcess(t, nil, "dev", "--nodes", "2", "--base-port", strconv.Itoa(base), "--heartbeat-timeout", "soon")
+	code, out := p.wait(t), p.err.text()
+	if code != 1 || !strings.Contains(out, "ended before the cluster was ready") || !strings.Contains(out, `"soon" is not a duration`) {
+		t.Errorf("exit code %d\n%s", code, out)
+	}
+}
+
+func TestServerStops(t *testing.T) {
+	base, dir := freeBase(t, 1), t.TempDir()
+	port := func(offset int) string { return fmt.Sprintf("127.0.0.1:%d", base+offset) }
+	args := []string{
+		"server", "--node-name", "n", "--data-dir", dir, "--client-addr", port(0), "--admin-addr", port(1),
+		"--peer-addr", port(2), "--gossip-addr", port(3),
+	}
+	p := startProcess(t, nil, args...)
+	p.err.wait(t, `"msg":"ready"`, 1)
+
+	second := startProcess(t, nil, append(args, "--client-addr", fmt.Sprintf("127.0.0.1:%d", base))...)
+	if code := second.wait(t); code != 1 || !strings.Contains(second.err.text(), "choose another address with --client-addr") {
+		t.Errorf("a second one on the same ports: exit code %d\n%s", code, second.err.text())
+	}
+
+	// A long poll is under way while the node stops: it must not hold it up.
+	must(t, "queue", "create", "q", "--endpoint", "http://"+port(0))
+	receiving := startProcess(t, nil, "msg", "receive", "q", "--wait", "20", "--endpoint", "http://"+port(0))
+	awaitWaiting(t, port(1))
+	started := time.Now()
+	p.signal(t, syscall.SIGTERM)
+	if code := p.wait(t); code != 0 {
+		t.Errorf("exit code %d", code)
+	}
+	if code := receiving.wait(t); code != 5 {
+		t.Errorf("the receive that was waiting ended with %d\n%s", code, receiving.err.text())
+	}
+	t.Logf("stopped within %v", time.Since(started))
+	p.err.wait(t, `"msg":"stopped"`, 1)
+}
+
+// awaitWaiting waits until a receive waits at the node.
+func awaitWaiting(t *testing.T, admin string) {
+	t.Helper()
+	deadline, tick := time.After(patience), time.NewTicker(20*time.Millisecond)
+	defer tick.Stop()
+	for {
+		resp, err := http.Get("http://" + admin + "/metrics")
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := io.ReadAll(resp.Body)
+		if err = errors.Join(err, resp.Body.Close()); err != nil {
+			t.Fatal(err)
+		}
+		if strings.Contains(string(text), "seriatim_longpoll_waiters 1\n") {
+			return
+		}
+		select {
+		case <-tick.C:
+		case <-deadline:
+			t.Fatal("no receive is waiting")
+		}
+	}
+}

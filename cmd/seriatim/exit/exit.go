@@ -1,0 +1,79 @@
+package exit
+
+import (
+	"context"
+	"errors"
+	"os"
+)
+
+// Code is the exit code of the process. The values are a contract with
+// scripts and are listed in README.
+type Code int
+
+// Codes of the command-line tool.
+const (
+	OK          Code = 0
+	Failed      Code = 1   // a check failed, or an error without a code of its own
+	Usage       Code = 2   // wrong flags, arguments, settings or values
+	NotFound    Code = 3   // the queue, message or task does not exist
+	Denied      Code = 4   // the server refused the identity
+	Unavailable Code = 5   // no server answers, or it has no leader
+	Timeout     Code = 6   // no answer within --timeout
+	Conflict    Code = 7   // the thing exists in another form, or is being changed
+	Partial     Code = 8   // some entries of a batch were refused
+	Interrupted Code = 130 // ended by SIGINT, as shells report it
+)
+
+// Error is an error with an exit code and, if there is one, a sentence that
+// says what to do.
+type Error struct {
+	Code Code
+	Err  error
+	Hint string
+}
+
+// New wraps err with a code and a hint, which may be empty.
+func New(code Code, err error, hint string) *Error { return &Error{Code: code, Err: err, Hint: hint} }
+
+// Error is the text of the wrapped error, without the hint.
+func (e *Error) Error() string { return e.Err.Error() }
+
+// Unwrap gives the wrapped error.
+func (e *Error) Unwrap() error { return e.Err }
+
+// Wrap gives an error of a running command its code if it has none yet. What
+// reaches main without a code is then a complaint of the flag parser.
+func Wrap(err error) error {
+	var coded *Error
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &coded):
+		return err
+	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, os.ErrDeadlineExceeded):
+		return New(Timeout, err, "give it longer with --timeout")
+	case errors.Is(err, context.Canceled):
+		return New(Interrupted, err, "")
+	}
+	return New(Failed, err, "")
+}
+
+// CodeOf is the exit code for what a command returned.
+func CodeOf(err error) Code {
+	var coded *Error
+	switch {
+	case err == nil:
+		return OK
+	case errors.As(err, &coded):
+		return coded.Code
+	}
+	return Usage
+}
+
+// HintOf is the hint of an error, empty if it has none.
+func HintOf(err error) string {
+	if coded, ok := errors.AsType[*Error](err); ok {
+		return coded.Hint
+	}
+	return ""
+}

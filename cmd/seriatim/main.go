@@ -1,0 +1,79 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"github.com/seriatimq/seriatim/cmd/seriatim/client"
+	"github.com/seriatimq/seriatim/cmd/seriatim/exit"
+	"github.com/seriatimq/seriatim/cmd/seriatim/offline"
+	"github.com/seriatimq/seriatim/cmd/seriatim/server"
+)
+
+// version is set by the linker, see Makefile.
+var version = "devel"
+
+// formatMax is set by the linker for tests of an upgrade only: the highest format
+// that the program then claims to read, so that it can stand for the next version.
+var formatMax = ""
+
+func main() {
+	// The first signal ends the running command in order, the second ends
+	// the process at once: after the first, signals have their default
+	// effect again.
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop)
+	os.Exit(int(run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr)))
+}
+
+func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) exit.Code {
+	root := rootCommand()
+	root.SetArgs(args)
+	root.SetIn(stdin)
+	root.SetOut(stdout)
+	root.SetErr(stderr)
+	err := root.ExecuteContext(ctx)
+	if err != nil {
+		fmt.Fprintln(stderr, "seriatim: "+err.Error()) //nolint:errcheck // nobody is left to tell
+		if hint := exit.HintOf(err); hint != "" {
+			fmt.Fprintln(stderr, "  "+hint) //nolint:errcheck // nobody is left to tell
+		}
+	}
+	return exit.CodeOf(err)
+}
+
+func rootCommand() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "seriatim",
+		Short: "A replicated FIFO queue that speaks the Amazon SQS protocols",
+		Long: "seriatim is a replicated FIFO queue that speaks the Amazon SQS protocols.\n\n" +
+			"This one program is the server (seriatim server, seriatim dev) and the command-line tool.",
+		Example: "  seriatim dev                       # one node, ready at once\n" +
+			"  seriatim dev --nodes 3             # a real three-node cluster on this machine\n" +
+			"  seriatim queue create orders.fifo\n" +
+			"  seriatim msg send orders.fifo hello --group g --deduplication-id 1\n" +
+			"  seriatim msg receive orders.fifo --delete",
+		SilenceErrors: true, // printed by run, with the hint
+		SilenceUsage:  true,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return exit.New(exit.Usage, fmt.Errorf("unknown command %q", args[0]), "run 'seriatim --help' for the list")
+			}
+			return cmd.Help()
+		},
+	}
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		return exit.New(exit.Usage, err, "run '"+cmd.CommandPath()+" --help' for the flags")
+	})
+	root.AddCommand(server.Commands(version, formatMax)...)
+	root.AddCommand(client.Commands()...)
+	root.AddCommand(versionCommand())
+	offline.AddTo(root)
+	return root
+}

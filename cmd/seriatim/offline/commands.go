@@ -1,0 +1,147 @@
+package offline
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"log/slog"
+	"os"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/seriatimq/seriatim/cluster"
+	"github.com/seriatimq/seriatim/cmd/seriatim/exit"
+)
+
+// Environment variables: the directory is the one the server reads, the format
+// the one of the other commands.
+const (
+	envDataDir = "SERIATIM_DATA_DIR"
+	envOutput  = "SERIATIM_OUTPUT"
+)
+
+const (
+	formatTable = "table"
+	formatJSON  = "json"
+)
+
+// AddTo adds the commands to the tree, to groups that exist where there are any.
+func AddTo(root *cobra.Command) {
+	groupOf(root, "log", "Look into the log of a stopped node").AddCommand(logPrintCommand())
+	groupOf(root, "snapshot", "Look into the snapshots of a stopped node").AddCommand(snapshotListCommand(), snapshotInspectCommand())
+	groupOf(root, "state", "Compute the state of a stopped node").AddCommand(stateHashCommand())
+	groupOf(root, "backup", "Back up and verify").AddCommand(backupVerifyCommand())
+	groupOf(root, "cluster", "Look at and change the cluster").AddCommand(forceRecoverCommand())
+}
+
+func groupOf(root *cobra.Command, name, short string) *cobra.Command {
+	for _, c := range root.Commands() {
+		if c.Name() == name {
+			return c
+		}
+	}
+	c := &cobra.Command{Use: name, Short: short, RunE: func(cmd *cobra.Command, args []string) error {
+		if len(args) > 0 {
+			return exit.New(exit.Usage, fmt.Errorf("unknown command %q for %q", args[0], cmd.CommandPath()),
+				"run '"+cmd.CommandPath()+" --help' for the list")
+		}
+		return cmd.Help()
+	}}
+	root.AddCommand(c)
+	return c
+}
+
+// options are the flags of the commands here.
+type options struct {
+	dataDir string
+	output  string
+}
+
+func (o *options) bind(c *cobra.Command) *cobra.Command {
+	c.Flags().StringVarP(&o.output, "output", "o", valueOr(os.Getenv(envOutput), formatTable), "table or json, env "+envOutput)
+	return c
+}
+
+func (o *options) bindDir(c *cobra.Command) *cobra.Command {
+	c.Flags().StringVar(&o.dataDir, "data-dir", os.Getenv(envDataDir), "data directory of a stopped node, env "+envDataDir)
+	return o.bind(c)
+}
+
+func (o *options) check() error {
+	if o.output != formatTable && o.output != formatJSON {
+		return exit.New(exit.Usage, fmt.Errorf("unknown output format %q", o.output), "use -o table or -o json")
+	}
+	return nil
+}
+
+// open opens the data directory, telling of trouble on the command's standard
+// error.
+func (o *options) open(cmd *cobra.Command) (*cluster.Stopped, error) {
+	if o.dataDir == "" {
+		return nil, exit.New(exit.Usage, errors.New("--data-dir is missing"), "name the data directory of a stopped node, or set "+envDataDir)
+	}
+	s, err := cluster.OpenStopped(cmd.Context(), o.dataDir, slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), &slog.HandlerOptions{Level: slog.LevelWarn})))
+	switch {
+	case errors.Is(err, cluster.ErrDataDirInUse):
+		return nil, exit.New(exit.Conflict, err, "stop the node first")
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, exit.New(exit.NotFound, err, "")
+	case err != nil:
+		return nil, exit.New(exit.Failed, err, "")
+	}
+	return s, nil
+}
+
+// withDir adapts a command that works on a data directory.
+func (o *options) withDir(do func(cmd *cobra.Command, s *cluster.Stopped, args []string) error) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, args []string) error {
+		if err := o.check(); err != nil {
+			return err
+		}
+		s, err := o.open(cmd)
+		if err != nil {
+			return err
+		}
+		return exit.Wrap(errors.Join(do(cmd, s, args), s.Close()))
+	}
+}
+
+// print writes document as JSON, or rows of cells.
+func (o *options) print(w io.Writer, document any, rows func() [][]string) error {
+	if o.output == formatJSON {
+		encoder := json.NewEncoder(w)
+		encoder.SetEscapeHTML(false)
+		encoder.SetIndent("", "  ")
+		return encoder.Encode(document)
+	}
+	return printRows(w, rows())
+}
+
+func printRows(w io.Writer, rows [][]string) error {
+	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	for _, row := range rows {
+		if _, err := fmt.Fprintln(tw, strings.Join(row, "\t")); err != nil {
+			return err
+		}
+	}
+	return tw.Flush()
+}
+
+func valueOr(value, other string) string {
+	if value == "" {
+		return other
+	}
+	return value
+}
+
+func clockTime(millis int64) string {
+	if millis == 0 {
+		return "-"
+	}
+	return time.UnixMilli(millis).UTC().Format("2006-01-02T15:04:05.000Z")
+}

@@ -1,0 +1,122 @@
+package offline
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"github.com/seriatimq/seriatim/cluster"
+	"github.com/seriatimq/seriatim/cmd/seriatim/exit"
+)
+
+func logPrintCommand() *cobra.Command {
+	o := &options{}
+	var from, to uint64
+	c := &cobra.Command{
+		Use: "print --data-dir DIR", Short: "Print the entries of the log", Args: cobra.NoArgs,
+		Long: "Print the entries of the log of a stopped node, and whether their checksums are right.\n\n" +
+			"With -o json every entry is an object on a line of its own. Contents of messages are not printed. " +
+			"The exit code is 1 if an entry is damaged.",
+		Example: "  seriatim log print --data-dir /var/lib/seriatim --from 1000 --to 1010",
+		RunE: o.withDir(func(cmd *cobra.Command, s *cluster.Stopped, _ []string) error {
+			damaged, err := printLog(cmd, o, s, from, to)
+			if err == nil && damaged > 0 {
+				err = exit.New(exit.Failed, fmt.Errorf("%d entries of the log are damaged", damaged),
+					"nothing is lost while a majority of the other nodes is sound: move the data directory away and let the node join as a new one")
+			}
+			return err
+		}),
+	}
+	c.Flags().Uint64Var(&from, "from", 0, "index of the first entry to print")
+	c.Flags().Uint64Var(&to, "to", math.MaxUint64, "index of the last entry to print")
+	c.Flags().Lookup("to").DefValue = "the last"
+	return o.bindDir(c)
+}
+
+func printLog(cmd *cobra.Command, o *options, s *cluster.Stopped, from, to uint64) (damaged int, err error) {
+	if o.output == formatJSON {
+		encoder := json.NewEncoder(cmd.OutOrStdout())
+		return damaged, s.Entries(from, to, func(e cluster.LoggedEntry) error {
+			if e.Damage != "" {
+				damaged++
+			}
+			return encoder.Encode(e)
+		})
+	}
+	tw := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', 0)
+	if _, err := fmt.Fprintln(tw, "INDEX\tTERM\tLOG TIME\tTYPE\tBYTES\tCRC\tCONTENT"); err != nil {
+		return 0, err
+	}
+	err = s.Entries(from, to, func(e cluster.LoggedEntry) error {
+		state, content := "ok", contentOf(e)
+		if e.Damage != "" {
+			damaged++
+			state, content = "DAMAGED", e.Damage
+		}
+		_, err := fmt.Fprintf(tw, "%d\t%d\t%s\t%s\t%d\t%s\t%s\n", e.Index, e.Term, clockTime(e.LogTimeMs), e.Type, e.Bytes, state, content)
+		return err
+	})
+	if err != nil {
+		return damaged, err
+	}
+	return damaged, tw.Flush()
+}
+
+// contentOf lists what an entry holds, equal commands in a row together.
+func contentOf(e cluster.LoggedEntry) string {
+	if len(e.Members) > 0 {
+		return strings.Join(e.Members, ", ")
+	}
+	var parts []string
+	for i := 0; i < len(e.Commands); {
+		count, bytes, name := 0, 0, e.Commands[i].Name
+		for ; i < len(e.Commands) && e.Commands[i].Name == name; i++ {
+			count++
+			bytes += e.Commands[i].Bytes
+		}
+		part := fmt.Sprintf("%s (%d B)", name, bytes)
+		if count > 1 {
+			part = fmt.Sprintf("%d x %s", count, part)
+		}
+		parts = append(parts, part)
+	}
+	return strings.Join(parts, ", ")
+}
+
+func stateHashCommand() *cobra.Command {
+	o := &options{}
+	var index uint64
+	c := &cobra.Command{
+		Use: "hash --data-dir DIR", Short: "Compute the state hash from snapshot and log", Args: cobra.NoArgs,
+		Long: "Compute the state hash from the newest snapshot and the log of a stopped node.\n\n" +
+			"Without --index everything in the log is applied. How much of it the cluster has committed is not stored: the " +
+			"last entries may be replaced when the node starts. Compare nodes at an index that both have.",
+		Example: "  seriatim state hash --data-dir /var/lib/seriatim --index 4711",
+		RunE: o.withDir(func(cmd *cobra.Command, s *cluster.Stopped, _ []string) error {
+			state, err := s.State(index)
+			if err != nil {
+				return err
+			}
+			if index == 0 {
+				fmt.Fprintln(cmd.ErrOrStderr(), "Everything in the log was applied; its last entries may not be committed.") //nolint:errcheck // nobody is left to tell
+			}
+			return o.print(cmd.OutOrStdout(), state, func() [][]string {
+				return [][]string{
+					{"Index", fmt.Sprint(state.Index)},
+					{"Term", fmt.Sprint(state.Term)},
+					{"Log time", clockTime(state.LogTimeMs)},
+					{"State hash", state.StateHash},
+					{"Chain hash", state.ChainHash},
+					{"Snapshot", fmt.Sprint(state.SnapshotIndex)},
+					{"Entries applied", fmt.Sprint(state.Replayed)},
+				}
+			})
+		}),
+	}
+	c.Flags().Uint64Var(&index, "index", 0, "apply the log up to this entry; 0: all of it")
+	return o.bindDir(c)
+}

@@ -1,0 +1,105 @@
+package offline
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/seriatimq/seriatim/cluster"
+	"github.com/seriatimq/seriatim/cmd/seriatim/exit"
+)
+
+const forceRecoverLong = `Make a cluster that has lost its majority for good work again with the nodes that are left.
+
+This is the last resort: use it only if a majority of the nodes will never come back. What only the lost nodes knew is
+lost, and an entry that this node has and the cluster never committed counts from then on.
+
+Stop every node that is left. If one is left, run this on it with --keep-this-node-only. If several are, run it on
+each of them with the same --members. Then start them; the others join as new nodes with empty data directories.
+
+The cluster gets another id, so that lost nodes that do come back are strangers. Receipt handles from before are refused
+and sequence numbers go on far above the ones known here.`
+
+func forceRecoverCommand() *cobra.Command {
+	o := &options{}
+	var alone, yes bool
+	var members []string
+	var nodeID string
+	c := &cobra.Command{
+		Use: "force-recover --data-dir DIR", Short: "Recover a stopped node from the loss of a majority", Args: cobra.NoArgs,
+		Long: forceRecoverLong,
+		Example: "  seriatim cluster force-recover --data-dir /var/lib/seriatim --keep-this-node-only        # says what it would do\n" +
+			"  seriatim cluster force-recover --data-dir /var/lib/seriatim --keep-this-node-only --yes  # asks for the node id, then does it",
+		RunE: o.withDir(func(cmd *cobra.Command, s *cluster.Stopped, _ []string) error {
+			if alone == (len(members) > 0) {
+				return exit.New(exit.Usage, errors.New("either --keep-this-node-only or --members must be given"), "")
+			}
+			plan, err := s.PlanRecovery(members)
+			if err != nil {
+				if errors.Is(err, cluster.ErrBadRecovery) {
+					err = exit.New(exit.Usage, err, "")
+				}
+				return err
+			}
+			if err := o.printPlan(cmd, plan); err != nil {
+				return err
+			}
+			if !yes {
+				return exit.New(exit.Usage, errors.New("nothing was changed"), "to do this, repeat the command with --yes")
+			}
+			if err := confirm(cmd, plan.NodeID, nodeID); err != nil {
+				return err
+			}
+			if err := s.Recover(plan); err != nil {
+				return fmt.Errorf("the recovery was interrupted, repeat it: %w", err)
+			}
+			fmt.Fprintf(cmd.ErrOrStderr(), "Recovered. Start the node; cluster %s goes on.\n", plan.NewClusterID) //nolint:errcheck // nobody is left to tell
+			return nil
+		}),
+	}
+	f := c.Flags()
+	f.BoolVar(&alone, "keep-this-node-only", false, "this node is the only one left")
+	f.StringSliceVar(&members, "members", nil, "node ids of all that are left, this one among them")
+	f.BoolVar(&yes, "yes", false, "do it")
+	f.StringVar(&nodeID, "node-id", "", "the id of this node, instead of typing it when asked")
+	return o.bindDir(c)
+}
+
+func (o *options) printPlan(cmd *cobra.Command, plan cluster.RecoveryPlan) error {
+	return o.print(cmd.OutOrStdout(), plan, func() [][]string {
+		repeats := "no"
+		if plan.Repeats {
+			repeats = "yes, of one that was interrupted"
+		}
+		return [][]string{
+			{"This node", plan.NodeID},
+			{"Members now", strings.Join(plan.Members, ", ")},
+			{"Members kept", strings.Join(plan.Keep, ", ")},
+			{"Members dropped", valueOr(strings.Join(plan.Drop, ", "), "-")},
+			{"Kept", fmt.Sprintf("everything up to entry %d of term %d; the newest snapshot ends at %d", plan.LastIndex, plan.LastTerm, plan.SnapshotIndex)},
+			{"Lost", fmt.Sprintf("everything the other nodes wrote after entry %d", plan.LastIndex)},
+			{"Cluster id", plan.ClusterID + " becomes " + plan.NewClusterID},
+			{"Repetition", repeats},
+		}
+	})
+}
+
+// confirm wants the node id in words of the operator's own: the right directory
+// on the wrong machine is the mistake to fear.
+func confirm(cmd *cobra.Command, want, given string) error {
+	if given == "" {
+		fmt.Fprintf(cmd.ErrOrStderr(), "Type the id of this node to go on: ") //nolint:errcheck // nobody is left to tell
+		line, err := bufio.NewReader(cmd.InOrStdin()).ReadString('\n')
+		if err != nil && line == "" {
+			return exit.New(exit.Usage, errors.New("the node id was not typed, nothing was changed"), "give it with --node-id")
+		}
+		given = strings.TrimSpace(line)
+	}
+	if given != want {
+		return exit.New(exit.Usage, fmt.Errorf("%q is not the id of this node, nothing was changed", given), "")
+	}
+	return nil
+}

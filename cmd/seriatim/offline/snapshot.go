@@ -1,0 +1,140 @@
+package offline
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/seriatimq/seriatim/cluster"
+	"github.com/seriatimq/seriatim/cmd/seriatim/exit"
+)
+
+func snapshotListCommand() *cobra.Command {
+	o := &options{}
+	return o.bindDir(&cobra.Command{
+		Use: "list --data-dir DIR", Short: "List the snapshots, newest first", Args: cobra.NoArgs,
+		Example: "  seriatim snapshot list --data-dir /var/lib/seriatim",
+		RunE: o.withDir(func(cmd *cobra.Command, s *cluster.Stopped, _ []string) error {
+			list, err := s.Snapshots()
+			if err != nil {
+				return err
+			}
+			return o.print(cmd.OutOrStdout(), list, func() [][]string {
+				rows := [][]string{{"ID", "INDEX", "TERM", "BYTES", "MEMBERS"}}
+				for _, snapshot := range list {
+					rows = append(rows, []string{
+						snapshot.ID, fmt.Sprint(snapshot.Index), fmt.Sprint(snapshot.Term), fmt.Sprint(snapshot.Bytes), strings.Join(snapshot.Members, ", "),
+					})
+				}
+				return rows
+			})
+		}),
+	})
+}
+
+func snapshotInspectCommand() *cobra.Command {
+	o := &options{}
+	return o.bindDir(&cobra.Command{
+		Use: "inspect [FILE | --data-dir DIR [ID]]", Short: "Verify a snapshot and print what it holds", Args: cobra.MaximumNArgs(1),
+		Long: "Verify a snapshot and print what it holds: every checksum is checked, the state is built, and its hash is " +
+			"compared with the recorded one.\n\nWithout --data-dir the argument is a file: a backup or the state file of a snapshot. " +
+			"With it, the argument is the id of a snapshot, and the newest is taken if there is none.",
+		Example: "  seriatim snapshot inspect --data-dir /var/lib/seriatim\n  seriatim snapshot inspect nightly.backup -o json",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := o.check(); err != nil {
+				return err
+			}
+			// A directory that only the environment names does not turn a file
+			// into an id.
+			if len(args) == 1 && !cmd.Flags().Changed("data-dir") {
+				return o.inspectFile(cmd, args[0])
+			}
+			return o.withDir(o.inspectStored)(cmd, args)
+		},
+	})
+}
+
+func (o *options) inspectStored(cmd *cobra.Command, s *cluster.Stopped, args []string) error {
+	id := ""
+	if len(args) == 1 {
+		id = args[0]
+	} else {
+		list, err := s.Snapshots()
+		if err != nil {
+			return err
+		}
+		if len(list) == 0 {
+			return exit.New(exit.NotFound, errors.New("the node has no snapshot yet"), "seriatim log print shows its log")
+		}
+		id = list[0].ID
+	}
+	contents, err := s.InspectSnapshot(id)
+	if err != nil {
+		return err
+	}
+	return o.printContents(cmd, contents)
+}
+
+func (o *options) inspectFile(cmd *cobra.Command, name string) error {
+	file, err := os.Open(name)
+	if err != nil {
+		if errors.Is(err, fs.ErrNotExist) {
+			return exit.New(exit.NotFound, err, "")
+		}
+		return exit.Wrap(err)
+	}
+	defer file.Close() //nolint:errcheck // it was read only
+	contents, err := cluster.InspectSnapshot(file)
+	if err != nil {
+		return exit.New(exit.Failed, fmt.Errorf("%s: %w", name, err), "")
+	}
+	return exit.Wrap(o.printContents(cmd, contents))
+}
+
+func backupVerifyCommand() *cobra.Command {
+	o := &options{}
+	return o.bind(&cobra.Command{
+		Use: "verify FILE", Short: "Verify a backup file", Args: cobra.ExactArgs(1),
+		Long: "Verify a backup file without a server: every checksum is checked, the state is built, and its hash is compared with " +
+			"the recorded one. The exit code is 1 if the file is damaged or cut off.\n\nIt takes about as much memory as a server with this state.",
+		Example: "  seriatim backup verify nightly.backup",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := o.check(); err != nil {
+				return err
+			}
+			return o.inspectFile(cmd, args[0])
+		},
+	})
+}
+
+func (o *options) printContents(cmd *cobra.Command, c cluster.SnapshotContents) error {
+	return o.print(cmd.OutOrStdout(), c, func() [][]string {
+		rows := [][]string{
+			{"Cluster", valueOr(c.ClusterID, "-")},
+			{"Index", fmt.Sprint(c.Index)},
+			{"Term", fmt.Sprint(c.Term)},
+			{"Log time", clockTime(c.LogTimeMs)},
+			{"State hash", c.StateHash + " (verified)"},
+			{"Epoch", fmt.Sprint(c.Epoch)},
+			{"Format version", fmt.Sprint(c.FormatVersion)},
+			{"Queues", fmt.Sprint(len(c.Queues))},
+			{"Messages", fmt.Sprint(c.Messages)},
+			{"Deduplication ids", fmt.Sprint(c.DeduplicationIDs)},
+			{"Receive attempts", fmt.Sprint(c.ReceiveAttempts)},
+			{"Move tasks", fmt.Sprint(c.MoveTasks)},
+			{"Sections", fmt.Sprint(c.Sections)},
+		}
+		if len(c.Queues) == 0 {
+			return rows
+		}
+		rows = append(rows, nil, []string{"QUEUE", "VISIBLE", "IN FLIGHT", "DELAYED"})
+		for _, q := range c.Queues {
+			rows = append(rows, []string{q.Name, fmt.Sprint(q.Visible), fmt.Sprint(q.InFlight), fmt.Sprint(q.Delayed)})
+		}
+		return rows
+	})
+}

@@ -1,0 +1,112 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/seriatimq/seriatim/cmd/seriatim/exit"
+)
+
+// Commands are the subcommands that run nodes. formatMax is the highest format of
+// commands and snapshots that the server claims to read; empty: what it knows.
+func Commands(version, formatMax string) []*cobra.Command {
+	return []*cobra.Command{serverCommand(version, formatMax), devCommand(version)}
+}
+
+func serverCommand(version, formatMax string) *cobra.Command {
+	var file string
+	var printOnly, supervised bool
+	c := &cobra.Command{
+		Use: "server", Short: "Run one node of a cluster",
+		Long: "Run one node of a cluster.\n\n" +
+			"Every flag can also be set as an environment variable (--data-dir as SERIATIM_DATA_DIR) and as a key of a\n" +
+			"YAML file (data-dir: /srv/seriatim). A flag wins over the environment, the environment over the file.\n" +
+			"Unknown keys and unknown SERIATIM_ variables are errors.",
+		Example: "  seriatim server --data-dir /srv/seriatim --client-addr 0.0.0.0:9324\n\n" +
+			"  seriatim server --node-name n1 --data-dir /srv/seriatim --client-addr 0.0.0.0:9324 \\\n" +
+			"    --peer-addr 10.0.0.1:9326 --gossip-addr 10.0.0.1:9327 \\\n" +
+			"    --bootstrap-expect 3 --join 10.0.0.1:9327,10.0.0.2:9327,10.0.0.3:9327\n\n" +
+			"  seriatim server --config /etc/seriatim/seriatim.yaml --print-config",
+		Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			cfg, err := readConfig(cmd, file)
+			if err != nil {
+				return err
+			}
+			if printOnly {
+				return exit.Wrap(printConfig(cmd.OutOrStdout(), cfg))
+			}
+			ctx := cmd.Context()
+			if supervised {
+				var release context.CancelFunc
+				ctx, release = untilEOF(ctx, cmd.InOrStdin())
+				defer release()
+			}
+			p := program{version: version, formatMax: formatMax, log: newLogger(cmd.ErrOrStderr(), cfg.Logging), words: cmd.ErrOrStderr(), exit: os.Exit}
+			return exit.Wrap(p.run(ctx, cfg, func() {}))
+		},
+	}
+	f := c.Flags()
+	f.SortFlags = false
+	f.StringVar(&file, "config", os.Getenv(EnvConfig), "YAML file with settings, env "+EnvConfig)
+	f.BoolVar(&printOnly, "print-config", false, "print the effective configuration as YAML and end")
+	f.BoolVar(&supervised, "supervised", false, "end in order when standard input ends: the process that started this one is gone")
+	if err := f.MarkHidden("supervised"); err != nil {
+		panic(err) // the flag is defined two lines above
+	}
+	bindFlags(f, func(string) bool { return true })
+	return c
+}
+
+func noArgs(cmd *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return exit.New(exit.Usage, fmt.Errorf("unexpected argument %q", args[0]), "settings are flags: run '"+cmd.CommandPath()+" --help'")
+	}
+	return nil
+}
+
+// readConfig merges all sources and checks the result.
+func readConfig(cmd *cobra.Command, file string) (Config, error) {
+	fromFile := layer{source: "no file"}
+	if file != "" {
+		l, err := fileLayer(file)
+		if err != nil {
+			return Config{}, exit.New(exit.Usage, fmt.Errorf("configuration: %w", err), "")
+		}
+		fromFile = l
+	}
+	cfg, err := load(fromFile, os.Environ(), flagsLayer(cmd.Flags()))
+	if err != nil {
+		return Config{}, exit.New(exit.Usage, fmt.Errorf("configuration: %w", err), "seriatim server --help lists all settings")
+	}
+	if cfg.Node.Name == "" {
+		name, err := os.Hostname()
+		if err != nil {
+			return Config{}, exit.New(exit.Usage, fmt.Errorf("the host has no name: %w", err), "set --node-name")
+		}
+		cfg.Node.Name = name
+	}
+	if err := cfg.validate(); err != nil {
+		return Config{}, exit.New(exit.Usage, fmt.Errorf("configuration: %w", err), "seriatim server --help lists all settings")
+	}
+	return cfg, nil
+}
+
+// untilEOF ends the context when in ends. The reading goroutine cannot be
+// stopped from outside; it ends with the process or with in, whichever is first.
+func untilEOF(ctx context.Context, in io.Reader) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	go func() {
+		if _, err := io.Copy(io.Discard, in); err != nil {
+			cancel(fmt.Errorf("standard input: %w", err))
+			return
+		}
+		cancel(errors.New("standard input ended: the supervising process stops"))
+	}()
+	return ctx, func() { cancel(context.Canceled) }
+}

@@ -1,0 +1,118 @@
+package server
+
+import (
+	"time"
+
+	"github.com/knadh/koanf/v2"
+)
+
+// Config is the configuration of one node. Settings that all nodes must agree
+// on say so in their description: they are replicated, and the leader's count.
+type Config struct {
+	Node    NodeConfig    `name:",squash"`
+	Listen  ListenConfig  `name:",squash"`
+	API     APIConfig     `name:",squash"`
+	Logging LoggingConfig `name:",squash"`
+	Storage StorageConfig `name:",squash"`
+	Timing  TimingConfig  `name:",squash"`
+	Limits  LimitsConfig  `name:",squash"`
+}
+
+// NodeConfig says who the node is and how it finds its cluster.
+type NodeConfig struct {
+	Name            string        `name:"node-name" env:"SERIATIM_NODE_NAME" default:"" since:"0.1.0" help:"name of this node, part of its node id; empty: the host's name"`
+	DataDir         string        `name:"data-dir" env:"SERIATIM_DATA_DIR" default:"/var/lib/seriatim" since:"0.1.0" help:"directory for everything this node must remember"`
+	BootstrapExpect int           `name:"bootstrap-expect" env:"SERIATIM_BOOTSTRAP_EXPECT" default:"1" since:"0.1.0" help:"how many empty nodes form a new cluster together; the same on all of them; 0: never form one"`
+	Join            []string      `name:"join" env:"SERIATIM_JOIN" default:"" since:"0.1.0" help:"gossip addresses of the nodes, host:port, separated by commas; the own one may be among them"`
+	AutoJoin        bool          `name:"auto-join" env:"SERIATIM_AUTO_JOIN" default:"true" since:"0.1.0" help:"an empty node that finds a cluster asks to become a learner of it, and a leader lets it; false: nodes are added with seriatim cluster add"`
+	Voters          int           `name:"voters" env:"SERIATIM_VOTERS" default:"0" since:"0.1.0" help:"up to how many voters the leader promotes learners by itself; 0: as many as founded the cluster"`
+	PromoteAfter    time.Duration `name:"promote-after" env:"SERIATIM_PROMOTE_AFTER" default:"10s" since:"0.1.0" help:"how long a learner must have kept up before the leader promotes it"`
+	GossipKeyFile   string        `name:"gossip-key-file" env:"SERIATIM_GOSSIP_KEY_FILE" default:"" since:"0.1.0" help:"file with 16, 24 or 32 bytes in base64 that encrypt gossip; the same on all nodes; empty: clear text"`
+}
+
+// ListenConfig holds the addresses of the four ports.
+type ListenConfig struct {
+	Client          string `name:"client-addr" env:"SERIATIM_CLIENT_ADDR" default:"127.0.0.1:9324" since:"0.1.0" help:"address clients use: SQS over HTTP/1.1 and HTTP/2"`
+	Admin           string `name:"admin-addr" env:"SERIATIM_ADMIN_ADDR" default:"127.0.0.1:9325" since:"0.1.0" help:"address for health, status and metrics"`
+	Peer            string `name:"peer-addr" env:"SERIATIM_PEER_ADDR" default:"127.0.0.1:9326" since:"0.1.0" help:"address other nodes use"`
+	Gossip          string `name:"gossip-addr" env:"SERIATIM_GOSSIP_ADDR" default:"127.0.0.1:9327" since:"0.1.0" help:"address for gossip, TCP and UDP"`
+	AdvertisePeer   string `name:"advertise-peer" env:"SERIATIM_ADVERTISE_PEER" default:"" since:"0.1.0" help:"peer address as other nodes reach it; empty: the bound one"`
+	AdvertiseGossip string `name:"advertise-gossip" env:"SERIATIM_ADVERTISE_GOSSIP" default:"" since:"0.1.0" help:"gossip address as other nodes reach it; empty: the bound one"`
+	TLSCert         string `name:"tls-cert" env:"SERIATIM_TLS_CERT" default:"" since:"0.1.0" help:"PEM certificate chain of the client port; empty: no TLS"`
+	TLSKey          string `name:"tls-key" env:"SERIATIM_TLS_KEY" default:"" since:"0.1.0" help:"PEM private key of the client port"`
+	Profiles        bool   `name:"profiles" env:"SERIATIM_PROFILES" default:"false" since:"0.1.0" help:"serve Go's profiles on the admin port below /debug/pprof/"`
+}
+
+// APIConfig is what clients see of the service as such.
+type APIConfig struct {
+	Account       string `name:"account" env:"SERIATIM_ACCOUNT" default:"000000000000" since:"0.1.0" help:"account id in queue URLs and ARNs, 12 digits; the same on all nodes"`
+	Region        string `name:"region" env:"SERIATIM_REGION" default:"us-east-1" since:"0.1.0" help:"region in ARNs; the same on all nodes"`
+	MinimumWindow int    `name:"minimum-window" env:"SERIATIM_MINIMUM_WINDOW" default:"20" since:"0.1.0" help:"lower bound in seconds, 1 to 20, of DeduplicationWindowSeconds and ReceiveAttemptWindowSeconds; below 20 for tests; replicated"`
+	AWSCooldowns  bool   `name:"aws-cooldowns" env:"SERIATIM_AWS_COOLDOWNS" default:"false" since:"0.1.0" help:"keep the 60 seconds of AWS after DeleteQueue and between PurgeQueue calls; replicated"`
+}
+
+// LoggingConfig is about the program's own log.
+type LoggingConfig struct {
+	Level  string `name:"log-level" env:"SERIATIM_LOG_LEVEL" default:"info" since:"0.1.0" help:"debug, info, warn or error"`
+	Format string `name:"log-format" env:"SERIATIM_LOG_FORMAT" default:"auto" since:"0.1.0" help:"json, text, or auto: text on a terminal, else json"`
+}
+
+// StorageConfig is about the replicated log and snapshots on disk.
+type StorageConfig struct {
+	LogStore         string        `name:"log-store" env:"SERIATIM_LOG_STORE" default:"wal" since:"0.1.0" help:"wal (segmented, faster) or boltdb (one file)"`
+	SegmentBytes     Size          `name:"log-segment-size" env:"SERIATIM_LOG_SEGMENT_SIZE" default:"64MiB" since:"0.1.0" help:"size of one preallocated file of the wal"`
+	CacheBytes       Size          `name:"log-cache-size" env:"SERIATIM_LOG_CACHE_SIZE" default:"32MiB" since:"0.1.0" help:"newest log entries kept in memory for followers"`
+	SnapshotLogBytes Size          `name:"snapshot-log-size" env:"SERIATIM_SNAPSHOT_LOG_SIZE" default:"256MiB" since:"0.1.0" help:"log written since the last snapshot that causes the next"`
+	TrailingBytes    Size          `name:"trailing-log-size" env:"SERIATIM_TRAILING_LOG_SIZE" default:"256MiB" since:"0.1.0" help:"log kept behind a snapshot for followers that are behind"`
+	SnapshotRate     Size          `name:"snapshot-rate" env:"SERIATIM_SNAPSHOT_RATE" default:"64MiB" since:"0.1.0" help:"bytes per second at which a snapshot is written"`
+	DiskDeadline     time.Duration `name:"disk-deadline" env:"SERIATIM_DISK_DEADLINE" default:"10s" since:"0.1.0" help:"a write or sync that takes longer ends the process, so that another node can lead"`
+	DiskRefuse       FreeSpace     `name:"disk-free-refuse" env:"SERIATIM_DISK_FREE_REFUSE" default:"15%,1GiB" since:"0.1.0" help:"free space of the data directory, a part or a size or the smaller of both, below which a leader answers sends with 503; off: never"`
+	DiskResign       FreeSpace     `name:"disk-free-resign" env:"SERIATIM_DISK_FREE_RESIGN" default:"5%,350MiB" since:"0.1.0" help:"free space below which a node leaves leading to others; off: never"`
+	AuditInterval    time.Duration `name:"audit-interval" env:"SERIATIM_AUDIT_INTERVAL" default:"30s" since:"0.1.0" help:"the replicas compare their state this often, but not before audit-entries"`
+	AuditEntries     int           `name:"audit-entries" env:"SERIATIM_AUDIT_ENTRIES" default:"10000" since:"0.1.0" help:"log entries between two comparisons of the replicas, unless they take 60 intervals"`
+	ServeDiverged    bool          `name:"serve-diverged" env:"SERIATIM_SERVE_DIVERGED" default:"false" since:"0.1.0" help:"take sends although two replicas differ and nothing says which is right"`
+}
+
+// TimingConfig holds the timeouts of consensus and of stopping.
+type TimingConfig struct {
+	Heartbeat time.Duration `name:"heartbeat-timeout" env:"SERIATIM_HEARTBEAT_TIMEOUT" default:"1500ms" since:"0.1.0" help:"without word from a leader for so long a follower asks for an election; one that is plainly gone is replaced sooner"`
+	Election  time.Duration `name:"election-timeout" env:"SERIATIM_ELECTION_TIMEOUT" default:"1500ms" since:"0.1.0" help:"how long a candidate waits for votes"`
+	Lease     time.Duration `name:"leader-lease" env:"SERIATIM_LEADER_LEASE" default:"750ms" since:"0.1.0" help:"without a majority for so long a leader steps down; at most the heartbeat timeout"`
+	Commit    time.Duration `name:"commit-timeout" env:"SERIATIM_COMMIT_TIMEOUT" default:"25ms" since:"0.1.0" help:"how soon an idle leader tells its followers what was committed last"`
+	ClockSkew time.Duration `name:"clock-skew-max" env:"SERIATIM_CLOCK_SKEW_MAX" default:"30s" since:"0.1.0" help:"a node whose clock is further from the median of a majority leaves leading to others"`
+	Shutdown  time.Duration `name:"shutdown-timeout" env:"SERIATIM_SHUTDOWN_TIMEOUT" default:"10s" since:"0.1.0" help:"how long a clean stop may take; then the process ends as it is, which loses nothing"`
+}
+
+// LimitsConfig bounds what clients can make a node hold.
+type LimitsConfig struct {
+	Connections     int           `name:"max-connections" env:"SERIATIM_MAX_CONNECTIONS" default:"20000" since:"0.1.0" help:"client connections at once; more wait to be accepted"`
+	RequestTimeout  time.Duration `name:"request-timeout" env:"SERIATIM_REQUEST_TIMEOUT" default:"10s" since:"0.1.0" help:"how long a request may look for a leader before it is answered 503"`
+	QueueBytes      Size          `name:"proposal-queue-size" env:"SERIATIM_PROPOSAL_QUEUE_SIZE" default:"64MiB" since:"0.1.0" help:"bytes of requests waiting to be written; above it requests are answered 503"`
+	QueueCommands   int           `name:"proposal-queue-length" env:"SERIATIM_PROPOSAL_QUEUE_LENGTH" default:"65536" since:"0.1.0" help:"requests waiting to be written; above it requests are answered 503"`
+	WaitingReceives int           `name:"max-waiting-receives" env:"SERIATIM_MAX_WAITING_RECEIVES" default:"65536" since:"0.1.0" help:"long polls that wait at the leader at once"`
+	StateBytes      Size          `name:"state-bytes-max" env:"SERIATIM_STATE_BYTES_MAX" default:"0B" since:"0.1.0" help:"estimated size of the state in memory above which sends are answered 503; 0B: no limit"`
+	MetricQueues    int           `name:"metrics-queues" env:"SERIATIM_METRICS_QUEUES" default:"1000" since:"0.1.0" help:"queues with series of their own in /metrics; 0: none"`
+}
+
+// load reads the configuration. The order of precedence is flags, environment,
+// file, defaults.
+func load(file layer, environ []string, flags layer) (Config, error) {
+	env, err := environmentLayer(environ)
+	if err != nil {
+		return Config{}, err
+	}
+	merged := koanf.New(".")
+	for _, l := range []layer{defaultsLayer(), file, env, flags} {
+		if err := l.check(); err != nil {
+			return Config{}, err
+		}
+		if err := merged.Load(l, nil); err != nil {
+			return Config{}, err
+		}
+	}
+	var cfg Config
+	if err := merged.UnmarshalWithConf("", &cfg, decoding(&cfg)); err != nil {
+		return Config{}, err
+	}
+	return cfg, nil
+}

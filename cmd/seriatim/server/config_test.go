@@ -1,0 +1,239 @@
+package server
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/spf13/pflag"
+)
+
+// sources are what a test configures a node with.
+type sources struct {
+	file    string
+	environ []string
+	flags   []string
+}
+
+func (s sources) load(t *testing.T) (Config, error) {
+	t.Helper()
+	file := layer{source: "no file"}
+	if s.file != "" {
+		path := filepath.Join(t.TempDir(), "seriatim.yaml")
+		if err := os.WriteFile(path, []byte(s.file), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		l, err := fileLayer(path)
+		if err != nil {
+			return Config{}, err
+		}
+		file = l
+	}
+	flags := pflag.NewFlagSet("server", pflag.ContinueOnError)
+	bindFlags(flags, func(string) bool { return true })
+	if err := flags.Parse(s.flags); err != nil {
+		t.Fatal(err)
+	}
+	return load(file, s.environ, flagsLayer(flags))
+}
+
+func TestPrecedence(t *testing.T) {
+	tests := []struct {
+		name string
+		from sources
+		want time.Duration
+	}{
+		{"default", sources{}, 1500 * time.Millisecond},
+		{"file over default", sources{file: "heartbeat-timeout: 1s\n"}, time.Second},
+		{"environment over file", sources{file: "heartbeat-timeout: 1s\n", environ: []string{"SERIATIM_HEARTBEAT_TIMEOUT=2s"}}, 2 * time.Second},
+		{"flag over all", sources{
+			file: "heartbeat-timeout: 1s\n", environ: []string{"SERIATIM_HEARTBEAT_TIMEOUT=2s"}, flags: []string{"--heartbeat-timeout=3s"},
+		}, 3 * time.Second},
+		{"flag with the default's value still wins", sources{
+			environ: []string{"SERIATIM_HEARTBEAT_TIMEOUT=2s"}, flags: []string{"--heartbeat-timeout=1500ms"},
+		}, 1500 * time.Millisecond},
+		{"empty variable is an unset one", sources{file: "heartbeat-timeout: 1s\n", environ: []string{"SERIATIM_HEARTBEAT_TIMEOUT="}}, time.Second},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			cfg, err := tt.from.load(t)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if cfg.Timing.Heartbeat != tt.want {
+				t.Errorf("heartbeat-timeout is %v, want %v", cfg.Timing.Heartbeat, tt.want)
+			}
+		})
+	}
+}
+
+func TestValuesOfEveryType(t *testing.T) {
+	cfg, err := sources{
+		file: "account: 000000000042\njoin: [a:1, \"b:2\"]\naws-cooldowns: true\nlog-cache-size: 3MiB\nbootstrap-expect: 3\n",
+	}.load(t)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if cfg.API.Account != "000000000042" {
+		t.Errorf("account %q lost its zeros", cfg.API.Account)
+	}
+	if diff := cmp.Diff([]string{"a:1", "b:2"}, cfg.Node.Join); diff != "" {
+		t.Error(diff)
+	}
+	if !cfg.API.AWSCooldowns || cfg.Storage.CacheBytes != 3<<20 || cfg.Node.BootstrapExpect != 3 {
+		t.Errorf("read %+v", cfg)
+	}
+}
+
+func TestMistakesAreNamed(t *testing.T) {
+	tests := []struct {
+		name string
+		from sources
+		want []string // parts of the message
+	}{
+		{"unknown key", sources{file: "data_dir: /x\n"}, []string{"seriatim.yaml", `unknown setting "data_dir"`, `did you mean "data-dir"`}},
+		{"two unknown keys", sources{file: "foo: 1\nbar: 2\n"}, []string{`"foo"`, `"bar"`}},
+		{"unknown variable", sources{environ: []string{"SERIATIM_DATADIR=/x"}}, []string{"unknown variable SERIATIM_DATADIR"}},
+		{"bad duration in file", sources{file: "disk-deadline: 10\n"}, []string{"seriatim.yaml", "disk-deadline", `"10" is not a duration`}},
+		{"bad number in variable", sources{environ: []string{"SERIATIM_BOOTSTRAP_EXPECT=three"}}, []string{"SERIATIM_BOOTSTRAP_EXPECT", "whole number"}},
+		{"bad size in flag", sources{flags: []string{"--log-cache-size=64M"}}, []string{"--log-cache-size", "64MiB"}},
+		{"bad boolean", sources{file: "aws-cooldowns: maybe\n"}, []string{"neither true nor false"}},
+		{"mapping as value", sources{file: "join:\n  a: b\n"}, []string{"line 2", "join"}},
+		{"repeated key", sources{file: "join: a:1\njoin: b:1\n"}, []string{"seriatim.yaml", "join"}},
+		{"not YAML", sources{file: "{"}, []string{"seriatim.yaml"}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			_, err := tt.from.load(t)
+			if err == nil {
+				t.Fatal("accepted")
+			}
+			for _, part := range tt.want {
+				if !strings.Contains(err.Error(), part) {
+					t.Errorf("%q does not say %q", err, part)
+				}
+			}
+		})
+	}
+}
+
+func TestForeignVariablesAreLeftAlone(t *testing.T) {
+	_, err := sources{environ: []string{
+		"PATH=/bin", "SERIATIM_ENDPOINT=http://x:1", "SERIATIM_ADMIN=x", "SERIATIM_OUTPUT=json", "SERIATIM_CONFIG=/etc/x",
+		"SERIATIM_SERVICE_HOST=10.0.0.1", "SERIATIM_SERVICE_PORT=9324", "SERIATIM_SERVICE_PORT_CLIENT=9324",
+		"SERIATIM_PORT=tcp://10.0.0.1:9324", "SERIATIM_PORT_9324_TCP=tcp://10.0.0.1:9324",
+		"SERIATIM_PORT_9324_TCP_PROTO=tcp", "SERIATIM_PORT_9324_TCP_PORT=9324", "SERIATIM_PORT_9324_TCP_ADDR=10.0.0.1",
+		"SERIATIM_PEERS_PORT_9327_UDP_ADDR=10.0.0.1",
+	}}.load(t)
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+func TestPrintConfigRoundTrip(t *testing.T) {
+	want, err := sources{flags: []string{
+		"--node-name=n1", "--join=a:1,b:2", "--account=000000000042", "--log-cache-size=48MiB", "--aws-cooldowns",
+		"--disk-deadline=2m30s", "--tls-cert=/a: b", "--region=eu-1", "--minimum-window=1",
+	}}.load(t)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var text bytes.Buffer
+	if err := printConfig(&text, want); err != nil {
+		t.Fatal(err)
+	}
+	got, err := sources{file: text.String()}.load(t)
+	if err != nil {
+		t.Fatalf("%v\n%s", err, text.String())
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("%s\n%s", diff, text.String())
+	}
+}
+
+func TestEverySettingIsDescribed(t *testing.T) {
+	seen := map[string]bool{}
+	for _, s := range settings() {
+		wantEnv := "SERIATIM_" + strings.ToUpper(strings.ReplaceAll(s.name, "-", "_"))
+		if s.name == "" || s.help == "" || s.since == "" || s.env != wantEnv || seen[s.name] {
+			t.Errorf("setting %+v: name, env %s, since and help are wanted, once", s, wantEnv)
+		}
+		seen[s.name] = true
+		if _, err := parse(s.kind, s.def); err != nil {
+			t.Errorf("default of %s: %v", s.name, err)
+		}
+	}
+	cfg, err := sources{}.load(t)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cfg.validate(); err != nil {
+		t.Errorf("the defaults are refused: %v", err)
+	}
+}
+
+func TestValidate(t *testing.T) {
+	tests := []struct{ flags, want string }{
+		{"--account=12", "12 digits"},
+		{"--region=EU", "lower-case"},
+		{"--minimum-window=0", "1 to 20"},
+		{"--minimum-window=21", "1 to 20"},
+		{"--join=a:1", "bootstrap-expect is 1"},
+		{"--log-level=loud", "log-level"},
+		{"--log-format=xml", "log-format"},
+		{"--tls-cert=x", "tls-key"},
+		{"--disk-deadline=0s", "disk-deadline must be above zero"},
+		{"--max-connections=-1", "max-connections must be above zero"},
+		{"--metrics-queues=-1", "metrics-queues"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.flags, func(t *testing.T) {
+			cfg, err := sources{flags: []string{tt.flags}}.load(t)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := cfg.validate(); err == nil || !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("got %v, want %q", err, tt.want)
+			}
+		})
+	}
+}
+
+// TestSampleFile keeps the configuration file beside the systemd unit usable.
+func TestSampleFile(t *testing.T) {
+	file, err := fileLayer("../../../deploy/systemd/seriatim.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg, err := load(file, nil, layer{source: "no flags"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cfg.validate(); err != nil {
+		t.Error(err)
+	}
+	if _, err := (program{exit: func(int) {}}).clusterConfig(cfg); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestSize(t *testing.T) {
+	for text, want := range map[string]Size{"1B": 1, "64MiB": 64 << 20, "1 KiB": 1 << 10, "2GiB": 2 << 30, "0B": 0, "1536KiB": 1536 << 10} {
+		got, err := parseSize(text)
+		if err != nil || got != want {
+			t.Errorf("parseSize(%q) = %d, %v", text, got, err)
+		}
+		if again, err := parseSize(got.String()); err != nil || again != want {
+			t.Errorf("%q is printed as %q", text, got)
+		}
+	}
+	for _, text := range []string{"", "64", "64MB", "-1MiB", "MiB", "9999999999999GiB", "1.5GiB"} {
+		if got, err := parseSize(text); err == nil {
+			t.Errorf("parseSize(%q) = %d", text, got)
+		}
+	}
+}

@@ -1,0 +1,291 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/seriatimq/seriatim/cmd/seriatim/exit"
+)
+
+// devPortStep is the distance between the ports of two nodes that dev starts.
+const devPortStep = 10
+
+const (
+	devNodesMax     = 9
+	defaultBasePort = 9324
+)
+
+// ownedByDev are the settings that dev gives each node itself.
+var ownedByDev = []string{
+	"node-name", "data-dir", "bootstrap-expect", "join", "client-addr", "admin-addr", "peer-addr", "gossip-addr",
+	"advertise-peer", "advertise-gossip", "tls-cert", "tls-key", "gossip-key-file",
+}
+
+type devFlags struct {
+	nodes    int
+	dataDir  string
+	basePort int
+	restart  bool
+	verbose  bool
+}
+
+// addresses are the four ports of one node.
+type addresses struct{ client, admin, peer, gossip string }
+
+func (f devFlags) addresses(node int) addresses {
+	at := func(offset int) string {
+		return net.JoinHostPort("127.0.0.1", strconv.Itoa(f.basePort+devPortStep*(node-1)+offset))
+	}
+	return addresses{client: at(0), admin: at(1), peer: at(2), gossip: at(3)}
+}
+
+func devCommand(version string) *cobra.Command {
+	f := devFlags{}
+	c := &cobra.Command{
+		Use: "dev", Short: "Run one node, or a whole cluster, on this machine for development",
+		Long: "Run one node, or with --nodes a cluster of real server processes, on this machine for development.\n\n" +
+			"Node i, counted from 1, has its client, admin, peer and gossip ports at base + 10*(i-1) + 0, 1, 2 and 3.\n" +
+			"Once all nodes answer, a line beginning with 'ready' is printed. Without --data-dir all data is removed at the end.\n" +
+			"Kill a node to see what happens: the others go on. With --restart it is started again.\n\n" +
+			"Settings of 'seriatim server' that are not about names and addresses are accepted as well, for instance\n" +
+			"--minimum-window 1 or --log-level debug.",
+		Example: "  seriatim dev\n  seriatim dev --nodes 3 --data-dir ./data\n  seriatim dev --nodes 3 --restart --base-port 19324",
+		Args:    noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return exit.Wrap(dev(cmd, version, f))
+		},
+	}
+	fl := c.Flags()
+	fl.IntVar(&f.nodes, "nodes", 1, "number of nodes")
+	fl.StringVar(&f.dataDir, "data-dir", "", "directory for the nodes' data; empty: a temporary one, removed at the end")
+	fl.IntVar(&f.basePort, "base-port", defaultBasePort, "client port of node 1, from which all others are counted")
+	fl.BoolVar(&f.restart, "restart", false, "start a node again after it was killed")
+	fl.BoolVar(&f.verbose, "verbose", false, "show the nodes' logs here instead of writing them to node-i/seriatim.log")
+	bindFlags(fl, func(name string) bool { return !slices.Contains(ownedByDev, name) })
+	fl.VisitAll(func(flag *pflag.Flag) {
+		flag.Hidden = !slices.Contains([]string{"nodes", "data-dir", "base-port", "restart", "verbose", "minimum-window", "aws-cooldowns", "log-level", "log-store"}, flag.Name)
+	})
+	return c
+}
+
+func dev(cmd *cobra.Command, version string, f devFlags) error {
+	started := time.Now()
+	if f.nodes < 1 || f.nodes > devNodesMax {
+		return exit.New(exit.Usage, fmt.Errorf("--nodes %d: 1 to %d are possible", f.nodes, devNodesMax), "")
+	}
+	if highest := f.basePort + devPortStep*(f.nodes-1) + 3; f.basePort < 1 || highest > 65535 {
+		return exit.New(exit.Usage, fmt.Errorf("--base-port %d: ports %d to %d do not exist", f.basePort, f.basePort, highest), "")
+	}
+	if err := checkPorts(f); err != nil {
+		return err
+	}
+	dir, remove, err := devDirectory(f)
+	if err != nil {
+		return err
+	}
+	defer remove()
+	if f.nodes == 1 {
+		return devAlone(cmd, version, f, dir, started)
+	}
+	return devCluster(cmd, f, dir, started)
+}
+
+// devDirectory is where the nodes' data lives, and what removes it at the end
+// if nobody asked to keep it.
+func devDirectory(f devFlags) (string, func(), error) {
+	if f.dataDir == "" {
+		dir, err := os.MkdirTemp("", "seriatim-dev-")
+		if err != nil {
+			return "", nil, fmt.Errorf("temporary data directory: %w", err)
+		}
+		return dir, func() { _ = os.RemoveAll(dir) }, nil // what stays in the temporary folder is the system's to clean
+	}
+	dir, err := filepath.Abs(f.dataDir)
+	if err != nil {
+		return "", nil, fmt.Errorf("--data-dir: %w", err)
+	}
+	if err := os.MkdirAll(dir, 0o750); err != nil {
+		return "", nil, fmt.Errorf("--data-dir: %w", err)
+	}
+	// A node alone waits for ever for the two that its data knows of.
+	found, err := filepath.Glob(filepath.Join(dir, "node-*"))
+	if err != nil {
+		return "", nil, fmt.Errorf("--data-dir %s: %w", dir, err)
+	}
+	if len(found) > 0 && len(found) != f.nodes {
+		return "", nil, exit.New(exit.Conflict, fmt.Errorf("%s holds the data of %d nodes, not of %d", dir, len(found), f.nodes),
+			fmt.Sprintf("start it with --nodes %d, or choose another --data-dir", len(found)))
+	}
+	return dir, func() {}, nil
+}
+
+func nodeDirectory(dir string, node int) string {
+	return filepath.Join(dir, "node-"+strconv.Itoa(node))
+}
+
+// checkPorts complains about a taken port before anything is started.
+func checkPorts(f devFlags) error {
+	for node := 1; node <= f.nodes; node++ {
+		a := f.addresses(node)
+		for _, port := range []struct{ network, use, address string }{
+			{"tcp", "client", a.client}, {"tcp", "admin", a.admin}, {"tcp", "peer", a.peer}, {"tcp", "gossip", a.gossip}, {"udp", "gossip", a.gossip},
+		} {
+			if err := checkPort(port.network, port.address); err != nil {
+				return exit.New(exit.Failed, fmt.Errorf("the %s port of node %d is not free: %w", port.use, node, err),
+					"end the program that uses it, or choose other ports with --base-port")
+			}
+		}
+	}
+	return nil
+}
+
+func checkPort(network, address string) error {
+	var c io.Closer
+	var err error
+	if network == "udp" {
+		c, err = net.ListenPacket(network, address)
+	} else {
+		c, err = net.Listen(network, address)
+	}
+	if err != nil {
+		return err
+	}
+	return c.Close()
+}
+
+func nodeLine(node, pid int, a addresses) string {
+	return fmt.Sprintf("node %d  pid %d  client %s  admin %s  peer %s  gossip %s\n", node, pid, a.client, a.admin, a.peer, a.gossip)
+}
+
+// greet says that all answers, and what to do with it.
+func greet(out io.Writer, f devFlags, took time.Duration) error {
+	var b strings.Builder
+	endpoint := "http://" + f.addresses(1).client
+	fmt.Fprintf(&b, "ready after %v:", took.Round(time.Millisecond))
+	for node := 1; node <= f.nodes; node++ {
+		b.WriteString(" http://" + f.addresses(node).client)
+	}
+	b.WriteString("\n\nexport AWS_ENDPOINT_URL=" + endpoint + "\n")
+	b.WriteString("export AWS_ACCESS_KEY_ID=dev AWS_SECRET_ACCESS_KEY=dev AWS_DEFAULT_REGION=us-east-1\n")
+	// Version 1 of the AWS tool ignores AWS_ENDPOINT_URL for SQS in old regions.
+	b.WriteString("aws --endpoint-url \"$AWS_ENDPOINT_URL\" sqs create-queue --queue-name hello.fifo --attributes FifoQueue=true\n\n")
+	b.WriteString("or without the AWS tool: seriatim queue create hello.fifo")
+	if f.basePort != defaultBasePort {
+		b.WriteString(" --endpoint " + endpoint)
+	}
+	b.WriteString("\n")
+	_, err := io.WriteString(out, b.String())
+	return err
+}
+
+// devAlone runs one node inside this process.
+func devAlone(cmd *cobra.Command, version string, f devFlags, dir string, started time.Time) error {
+	file := layer{source: "no file"}
+	if path := os.Getenv(EnvConfig); path != "" {
+		l, err := fileLayer(path)
+		if err != nil {
+			return exit.New(exit.Usage, fmt.Errorf("configuration: %w", err), "")
+		}
+		file = l
+	}
+	cfg, err := devConfig(cmd.Flags(), file, f, dir)
+	if err != nil {
+		return exit.New(exit.Usage, fmt.Errorf("configuration: %w", err), "")
+	}
+	log, closeLog, err := devLog(cmd.ErrOrStderr(), f.verbose, cfg.Node.DataDir)
+	if err != nil {
+		return err
+	}
+	defer closeLog()
+	a := f.addresses(1)
+	p := program{version: version, log: newLogger(log, cfg.Logging), words: cmd.ErrOrStderr(), exit: os.Exit}
+	return p.run(cmd.Context(), cfg, func() {
+		took := time.Since(started)
+		if _, err := io.WriteString(cmd.OutOrStdout(), nodeLine(1, os.Getpid(), a)); err != nil {
+			p.log.Warn("standard output is gone", "error", err)
+			return
+		}
+		if err := greet(cmd.OutOrStdout(), f, took); err != nil {
+			p.log.Warn("standard output is gone", "error", err)
+		}
+	})
+}
+
+// devConfig is the configuration of a node that is alone. Its elections need
+// not wait for anybody's votes, so their timeouts are as short as they can be:
+// the node answers at once.
+func devConfig(flags *pflag.FlagSet, file layer, f devFlags, dir string) (Config, error) {
+	a := f.addresses(1)
+	given := flagsLayer(flags)
+	quick := map[string]string{"heartbeat-timeout": "20ms", "election-timeout": "20ms", "leader-lease": "20ms", "commit-timeout": "5ms"}
+	for name, value := range quick {
+		if _, set := given.values[name]; !set {
+			given.values[name] = value
+		}
+	}
+	maps.Copy(given.values, map[string]string{
+		"node-name": "node-1", "data-dir": nodeDirectory(dir, 1), "bootstrap-expect": "1", "join": "",
+		"client-addr": a.client, "admin-addr": a.admin, "peer-addr": a.peer, "gossip-addr": a.gossip,
+	})
+	cfg, err := load(file, os.Environ(), given)
+	if err != nil {
+		return Config{}, err
+	}
+	return cfg, cfg.validate()
+}
+
+// devLog is where a node's log goes: a file beside its data, or standard error.
+func devLog(stderr io.Writer, verbose bool, nodeDir string) (io.Writer, func(), error) {
+	if verbose {
+		return stderr, func() {}, nil
+	}
+	if err := os.MkdirAll(nodeDir, 0o750); err != nil && !errors.Is(err, fs.ErrExist) {
+		return nil, nil, fmt.Errorf("log directory: %w", err)
+	}
+	file, err := os.OpenFile(filepath.Join(nodeDir, "seriatim.log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o640)
+	if err != nil {
+		return nil, nil, fmt.Errorf("log file: %w", err)
+	}
+	return file, func() { _ = file.Close() }, nil // every line was written when it was logged
+}
+
+func devCluster(cmd *cobra.Command, f devFlags, dir string, started time.Time) error {
+	binary, err := os.Executable()
+	if err != nil {
+		return fmt.Errorf("find this program to start it again: %w", err)
+	}
+	s := &supervisor{
+		flags: f, dir: dir, binary: binary, pass: passedOn(cmd.Flags()),
+		out: cmd.OutOrStdout(), words: cmd.ErrOrStderr(),
+	}
+	ctx, cancel := context.WithCancel(cmd.Context())
+	defer cancel()
+	return s.run(ctx, started)
+}
+
+// passedOn are the settings to give to every node.
+func passedOn(flags *pflag.FlagSet) []string {
+	given := flagsLayer(flags)
+	var list []string
+	for _, s := range settings() {
+		value, set := given.values[s.name]
+		if set && !slices.Contains(ownedByDev, s.name) {
+			list = append(list, "--"+s.name+"="+value)
+		}
+	}
+	return list
+}

@@ -1,0 +1,185 @@
+//go:build faults
+
+package server
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"strconv"
+	"strings"
+
+	"github.com/seriatimq/seriatim/cluster"
+	"github.com/seriatimq/seriatim/fsm"
+	"github.com/seriatimq/seriatim/fsm/failpoint"
+	"github.com/seriatimq/seriatim/fsm/plant"
+	"github.com/seriatimq/seriatim/queue"
+)
+
+// envTap names the file the node writes what it applies to: a path, or fd:N for
+// a descriptor that was passed on.
+const envTap = "SERIATIM_TAP"
+
+// envFailpoints arms failpoints from the start, envPlant plants a bug.
+const (
+	envFailpoints = "SERIATIM_FAILPOINTS"
+	envPlant      = "SERIATIM_PLANT"
+)
+
+// operationHeader is the id of a client's operation, which is written to the log.
+const operationHeader = "Seriatim-Op-Id"
+
+// hookVariables are the environment variables that the hooks read.
+var hookVariables = []string{envTap, envFailpoints, envPlant}
+
+// hooks are where a fault build reaches into a node.
+type hooks struct {
+	tap   io.Writer // nil: none
+	clock *shiftedClock
+}
+
+func newHooks() (hooks, error) {
+	h := hooks{clock: newShiftedClock(cluster.SystemClock())}
+	if err := failpoint.Set(os.Getenv(envFailpoints)); err != nil {
+		return h, fmt.Errorf("%s: %w", envFailpoints, err)
+	}
+	number := 0
+	if text := os.Getenv(envPlant); text != "" {
+		var err error
+		if number, err = strconv.Atoi(text); err != nil {
+			return h, fmt.Errorf("%s: %w", envPlant, err)
+		}
+	}
+	plant.Set(number, func() queue.Timestamp { return queue.Timestamp(h.clock.Wall().UnixMilli()) })
+	var err error
+	h.tap, err = openTap(os.Getenv(envTap))
+	return h, err
+}
+
+func openTap(name string) (io.Writer, error) {
+	if name == "" {
+		return nil, nil
+	}
+	if number, ok := strings.CutPrefix(name, "fd:"); ok {
+		fd, err := strconv.ParseUint(number, 10, 31)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", envTap, err)
+		}
+		return os.NewFile(uintptr(fd), name), nil
+	}
+	file, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o644)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", envTap, err)
+	}
+	return file, endLine(file)
+}
+
+// endLine ends a line that a killed node left half written.
+func endLine(file *os.File) error {
+	info, err := file.Stat()
+	if err != nil || info.Size() == 0 || !info.Mode().IsRegular() {
+		return err
+	}
+	var last [1]byte
+	if _, err := file.ReadAt(last[:], info.Size()-1); err != nil {
+		return fmt.Errorf("%s: %w", envTap, err)
+	}
+	if last[0] != '\n' {
+		if _, err := file.WriteString("\n"); err != nil {
+			return fmt.Errorf("%s: %w", envTap, err)
+		}
+	}
+	return nil
+}
+
+// node changes what a node is opened with.
+func (h hooks) node(ctx context.Context, cfg *cluster.Config) context.Context {
+	cfg.Clock = h.clock
+	if h.tap != nil {
+		ctx = cluster.WithTap(ctx, h.tap)
+	}
+	return ctx
+}
+
+// clients passes on the operation ids of requests.
+func (h hooks) clients(handler http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		id := r.Header.Get(operationHeader)
+		if !isOperationID(id) {
+			http.Error(w, operationHeader+": at most 64 printable ASCII characters", http.StatusBadRequest)
+			return
+		}
+		if id != "" {
+			r = r.WithContext(cluster.WithOperation(r.Context(), id))
+		}
+		handler.ServeHTTP(w, r)
+	})
+}
+
+func isOperationID(id string) bool {
+	return len(id) <= fsm.OperationBytesMax && strings.IndexFunc(id, func(r rune) bool { return r < ' ' || r > '~' }) < 0
+}
+
+// operators adds the switches of fault runs to the admin port.
+func (h hooks) operators(handler http.Handler) http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("PUT /v1/clock", h.setClock)
+	mux.HandleFunc("PUT /v1/failpoints/{name}", setFailpoint)
+	mux.HandleFunc("GET /v1/failpoints/{name}", countFailpoint)
+	mux.Handle("/", handler)
+	return mux
+}
+
+// setClock shifts the node's clock: wall time by an offset, and both wall and
+// monotonic time from now on by a rate.
+func (h hooks) setClock(w http.ResponseWriter, r *http.Request) {
+	var shift struct {
+		OffsetMs int64    `json:"offsetMs"`
+		Rate     *float64 `json:"rate"`
+	}
+	err := readHook(r, &shift)
+	rate := 1.0
+	if shift.Rate != nil {
+		rate = *shift.Rate
+	}
+	if err == nil && (rate <= 0 || rate > 1000) {
+		err = errors.New("rate: more than 0, at most 1000")
+	}
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	h.clock.shift(shift.OffsetMs, rate)
+	w.WriteHeader(http.StatusNoContent)
+}
+
+// setFailpoint arms the failpoint in the path with the action in the body.
+func setFailpoint(w http.ResponseWriter, r *http.Request) {
+	action, err := io.ReadAll(io.LimitReader(r.Body, 4<<10))
+	if err == nil {
+		err = failpoint.SetOne(r.PathValue("name"), string(action))
+	}
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	w.WriteHeader(http.StatusNoContent)
+}
+
+// countFailpoint says how often an armed failpoint was passed.
+func countFailpoint(w http.ResponseWriter, r *http.Request) {
+	_, _ = fmt.Fprintln(w, failpoint.Hits(r.PathValue("name"))) // an error means that the caller is gone
+}
+
+func readHook(r *http.Request, into any) error {
+	d := json.NewDecoder(io.LimitReader(r.Body, 64<<10))
+	d.DisallowUnknownFields()
+	if err := d.Decode(into); err != nil {
+		return fmt.Errorf("reading the request: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,25 @@
+//go:build !faults
+
+package server
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/seriatimq/seriatim/cluster"
+)
+
+// hooks are where a fault build reaches into a node, see hooks_faults.go. In
+// this build they are nothing.
+type hooks struct{}
+
+// hookVariables are the environment variables that the hooks read.
+var hookVariables []string
+
+func newHooks() (hooks, error) { return hooks{}, nil }
+
+func (hooks) node(ctx context.Context, _ *cluster.Config) context.Context { return ctx }
+
+func (hooks) clients(handler http.Handler) http.Handler { return handler }
+
+func (hooks) operators(handler http.Handler) http.Handler { return handler }

@@ -1,0 +1,261 @@
+package server
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"strconv"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"github.com/seriatimq/seriatim/cluster"
+	"github.com/seriatimq/seriatim/cmd/seriatim/exit"
+	"github.com/seriatimq/seriatim/transport"
+	"github.com/seriatimq/seriatim/transport/auth"
+	"github.com/seriatimq/seriatim/transport/ops"
+	"github.com/seriatimq/seriatim/transport/sqs"
+)
+
+// readyInterval is the pause between two questions whether the node became
+// ready. It is asked only until it is, and the question costs next to nothing.
+const readyInterval = 2 * time.Millisecond
+
+// adminConnectionsMax bounds the connections of probes and scrapers.
+const adminConnectionsMax = 1000
+
+// program is the process around a node.
+type program struct {
+	version string
+	// formatMax overrides the highest format the node claims to read; empty:
+	// what it knows.
+	formatMax string
+	log       *slog.Logger
+	words     io.Writer // for people, beside the log
+	exit      func(code int)
+}
+
+// parts are what a running node consists of, in the order of their start.
+type parts struct {
+	node   *cluster.Node
+	admin  *ops.Admin
+	probes *transport.Server // of the admin port
+	sqs    *sqs.Service
+	front  *transport.Server // of the client port
+}
+
+// run runs a node until ctx ends, then stops it in order. It calls ready once
+// the node answers.
+func (p program) run(ctx context.Context, cfg Config, ready func()) error {
+	p.log = p.log.With("node", cfg.Node.Name)
+	if err := checkOwnPorts(cfg.Listen); err != nil {
+		return err
+	}
+	defer tuneCollector(os.Getenv)()
+	running, err := p.start(ctx, cfg)
+	if err != nil {
+		if ctx.Err() != nil {
+			p.log.Info("stopped before the node had started")
+			return nil
+		}
+		return err
+	}
+	p.log.Info("started", "version", p.version, "client", cfg.Listen.Client, "admin", cfg.Listen.Admin,
+		"peer", cfg.Listen.Peer, "gossip", cfg.Listen.Gossip, "data_dir", cfg.Node.DataDir)
+	if awaitNode(ctx, running.node) {
+		p.log.Info("ready")
+		ready()
+	}
+	<-ctx.Done()
+	p.log.Info("stopping", "reason", context.Cause(ctx).Error())
+	running.stop(context.WithoutCancel(ctx), cfg.Timing.Shutdown, p.log)
+	p.log.Info("stopped")
+	return nil
+}
+
+// checkOwnPorts finds a taken port before the node shows itself to its cluster.
+func checkOwnPorts(listen ListenConfig) error {
+	for _, port := range []struct{ network, setting, address string }{
+		{"tcp", "client-addr", listen.Client},
+		{"tcp", "admin-addr", listen.Admin},
+		{"tcp", "peer-addr", listen.Peer},
+		{"tcp", "gossip-addr", listen.Gossip},
+		{"udp", "gossip-addr", listen.Gossip},
+	} {
+		err := checkPort(port.network, port.address)
+		if errors.Is(err, syscall.EADDRINUSE) {
+			return exit.New(exit.Failed, fmt.Errorf("%s: %w", port.setting, err),
+				"another process, perhaps another node, uses that port: end it, or choose another address with --"+port.setting)
+		}
+		if err != nil {
+			return exit.New(exit.Usage, fmt.Errorf("%s: %w", port.setting, err), "choose an address of this machine with --"+port.setting)
+		}
+	}
+	return nil
+}
+
+// start opens the node, then the admin port, then the client port.
+func (p program) start(ctx context.Context, cfg Config) (_ *parts, err error) {
+	nodeConfig, err := p.clusterConfig(cfg)
+	if err != nil {
+		return nil, exit.New(exit.Usage, fmt.Errorf("configuration: %w", err), "")
+	}
+	hooks, err := newHooks()
+	if err != nil {
+		return nil, exit.New(exit.Usage, err, "")
+	}
+	r := &parts{}
+	if r.node, err = cluster.Open(hooks.node(ctx, &nodeConfig), nodeConfig); err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			r.stop(context.WithoutCancel(ctx), cfg.Timing.Shutdown, p.log)
+		}
+	}()
+	// Requests outlive the signal that ends ctx: stop decides when they end.
+	requests := context.WithoutCancel(ctx)
+	r.sqs = sqs.New(requests, sqs.Options{
+		Node: r.node, Verifier: auth.AcceptAll{}, Account: cfg.API.Account, Region: cfg.API.Region, Logger: p.log,
+	})
+	var clients atomic.Pointer[transport.Server] // the client port, once it is open
+	r.admin = ops.New(ops.Options{
+		Node: r.node, Version: p.version, QueueSeries: cfg.Limits.MetricQueues, Profiles: cfg.Listen.Profiles,
+		Now: time.Now, Logger: p.log,
+		Connections: func() (open, limit int, held uint64) {
+			front := clients.Load()
+			if front == nil {
+				return 0, cfg.Limits.Connections, 0
+			}
+			now := front.Connections()
+			return now.Open, now.Limit, now.Held
+		},
+		OnDrain: func(drained bool) {
+			if drained {
+				r.sqs.Drain()
+			} else {
+				r.sqs.Undrain(requests)
+			}
+			if front := clients.Load(); front != nil {
+				front.KeepAlives(!drained)
+			}
+		},
+	})
+	r.probes, err = transport.Listen(requests, transport.Config{
+		Addr: cfg.Listen.Admin, ConnectionsMax: adminConnectionsMax, Handler: hooks.operators(r.admin), Logger: p.log,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("admin port: %w", err)
+	}
+	middleware := transport.Middleware{Logger: p.log, Observer: r.admin.Requests(), Random: rand.Reader, Now: time.Now}
+	r.front, err = transport.Listen(requests, transport.Config{
+		Addr: cfg.Listen.Client, TLSCert: cfg.Listen.TLSCert, TLSKey: cfg.Listen.TLSKey,
+		ConnectionsMax: cfg.Limits.Connections, Handler: middleware.Wrap(hooks.clients(r.sqs)), OnShutdown: r.sqs.Drain, Logger: p.log, Now: time.Now,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("client port: %w", err)
+	}
+	clients.Store(r.front)
+	return r, nil
+}
+
+// stop ends the parts in the reverse order of their start, except for the admin
+// port, which tells to the last that the node is not ready. What does not end
+// within limit is left as it is: everything acknowledged is on disk already.
+func (r *parts) stop(ctx context.Context, limit time.Duration, log *slog.Logger) {
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	if r.admin != nil {
+		r.admin.Stop()
+	}
+	if r.front != nil {
+		// Requests may wait for a leader that does not come: they get half of
+		// the time, so that the other half is left to give leadership away.
+		ending, over := context.WithTimeout(ctx, limit/2)
+		if err := r.front.Shutdown(ending); err != nil {
+			log.Warn("the client port did not stop cleanly", "error", err)
+		}
+		over()
+	}
+	if err := r.node.Close(ctx); err != nil {
+		log.Warn("the node did not stop cleanly", "error", err)
+	}
+	if r.probes != nil {
+		if err := r.probes.Shutdown(ctx); err != nil {
+			log.Warn("the admin port did not stop cleanly", "error", err)
+		}
+	}
+}
+
+// awaitNode waits until the node is ready; it is not when ctx ends before.
+func awaitNode(ctx context.Context, node *cluster.Node) bool {
+	tick := time.NewTicker(readyInterval)
+	defer tick.Stop()
+	for node.Ready() != nil {
+		select {
+		case <-ctx.Done():
+			return false
+		case <-tick.C:
+		}
+	}
+	return true
+}
+
+// clusterConfig gives each setting to where it belongs.
+func (p program) clusterConfig(cfg Config) (cluster.Config, error) {
+	key, err := gossipKey(cfg.Node.GossipKeyFile)
+	if err != nil {
+		return cluster.Config{}, err
+	}
+	format := uint64(0)
+	if p.formatMax != "" {
+		if format, err = strconv.ParseUint(p.formatMax, 10, 8); err != nil {
+			return cluster.Config{}, fmt.Errorf("the highest format that was linked in: %w", err)
+		}
+	}
+	c := cluster.Config{
+		NodeName: cfg.Node.Name, DataDir: cfg.Node.DataDir, Join: cfg.Node.Join, BootstrapExpect: cfg.Node.BootstrapExpect,
+		PeerAddr: cfg.Listen.Peer, GossipAddr: cfg.Listen.Gossip,
+		AdvertisePeer: cfg.Listen.AdvertisePeer, AdvertiseGossip: cfg.Listen.AdvertiseGossip, GossipKey: key,
+		Log: cluster.LogPolicy{
+			Store: cfg.Storage.LogStore, SegmentBytes: int(cfg.Storage.SegmentBytes), CacheBytes: int(cfg.Storage.CacheBytes),
+			Audit:     cluster.AuditPolicy{Interval: cfg.Storage.AuditInterval, Entries: uint64(cfg.Storage.AuditEntries)},
+			FormatMax: uint32(format),
+		},
+		Snapshot: cluster.SnapshotPolicy{
+			LogBytes: int64(cfg.Storage.SnapshotLogBytes), TrailingBytes: int64(cfg.Storage.TrailingBytes),
+			BytesPerSecond: int64(cfg.Storage.SnapshotRate),
+		},
+		Timing: cluster.Timing{
+			Heartbeat: cfg.Timing.Heartbeat, Election: cfg.Timing.Election, Lease: cfg.Timing.Lease, Commit: cfg.Timing.Commit,
+			DiskDeadline: cfg.Storage.DiskDeadline, ClockSkewMax: cfg.Timing.ClockSkew,
+		},
+		Limits: cluster.RequestLimits{
+			Timeout: cfg.Limits.RequestTimeout, QueueBytes: int(cfg.Limits.QueueBytes), QueueCommands: cfg.Limits.QueueCommands,
+			WaitingReceives: cfg.Limits.WaitingReceives,
+			Pressure: cluster.PressureLimits{
+				StateBytes: int64(cfg.Limits.StateBytes), ServeDiverged: cfg.Storage.ServeDiverged,
+				DiskRefuse: cluster.DiskMark(cfg.Storage.DiskRefuse), DiskResign: cluster.DiskMark(cfg.Storage.DiskResign),
+			},
+		},
+		Settings: cluster.ClusterSettings{MinimumWindowSeconds: cfg.API.MinimumWindow, AWSCooldowns: cfg.API.AWSCooldowns},
+		Members:  cluster.MembershipPolicy{ManualJoin: !cfg.Node.AutoJoin, Voters: cfg.Node.Voters, PromoteAfter: cfg.Node.PromoteAfter},
+		Version:  p.version,
+		Logger:   p.log,
+		Fatal:    p.fatal,
+	}
+	return c, c.WithDefaults().Validate()
+}
+
+// fatal ends the process after a condition in which going on could break a
+// promise. The message already says what to do; it goes to the log and, in
+// plain words, to standard error, where a supervisor keeps it.
+func (p program) fatal(code cluster.ExitCode, err error) {
+	p.log.Error("the node must not go on and ends", "exit_code", int(code), "error", err)
+	fmt.Fprintf(p.words, "seriatim: the node must not go on (exit code %d): %v\n", code, err) //nolint:errcheck // nobody is left to tell
+	p.exit(int(code))
+}

@@ -1,0 +1,63 @@
+package server
+
+import (
+	"os"
+	"os/exec"
+	"strconv"
+	"syscall"
+	"testing"
+)
+
+// endAs in the environment makes the test binary end at once: with that exit
+// code, or by SIGKILL for 0.
+const endAs = "TEST_BINARY_ENDS_WITH"
+
+func TestMain(m *testing.M) {
+	if code, err := strconv.Atoi(os.Getenv(endAs)); err == nil {
+		if code == 0 {
+			if err := syscall.Kill(os.Getpid(), syscall.SIGKILL); err != nil {
+				panic(err)
+			}
+			select {}
+		}
+		os.Exit(code)
+	}
+	os.Exit(m.Run())
+}
+
+func TestCurable(t *testing.T) {
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	tests := []struct {
+		name string
+		code int
+		want bool
+	}{
+		{"killed", 0, true},
+		{"failed", 1, true},
+		{"wrong settings", 2, false},
+		{"disk error", 80, true},
+		{"disk hang", 81, true},
+		{"checksum", 82, false},
+		{"other state than the others", 83, false},
+		{"lost data", 84, false},
+		{"unknown format", 85, false},
+		{"stuck transfer", 86, true},
+		{"removed", 87, false},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			c := exec.Command(self)
+			c.Env = append(os.Environ(), endAs+"="+strconv.Itoa(tt.code))
+			ended := c.Run()
+			if ended == nil {
+				t.Fatal("the process ended with 0")
+			}
+			if got := curable(ended); got != tt.want {
+				t.Errorf("%v: start again %v, want %v", ended, got, tt.want)
+			}
+		})
+	}
+}

@@ -1,0 +1,105 @@
+package server
+
+import (
+	"bytes"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"regexp"
+)
+
+var accountIDs = regexp.MustCompile(`^[0-9]{12}$`)
+
+// regions are labels, since they are part of ARNs and, one day, of host names.
+var regions = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$`)
+
+// validate reports all that is wrong with the settings this package gives a
+// meaning to; package cluster checks its own.
+func (c Config) validate() error {
+	var problems []error
+	wrong := func(format string, args ...any) { problems = append(problems, fmt.Errorf(format, args...)) }
+	if !accountIDs.MatchString(c.API.Account) {
+		wrong("account %q: 12 digits are wanted, as in 000000000000", c.API.Account)
+	}
+	if !regions.MatchString(c.API.Region) {
+		wrong("region %q: lower-case letters, digits and dashes are wanted, as in us-east-1", c.API.Region)
+	}
+	if w := c.API.MinimumWindow; w < 1 || w > 20 {
+		wrong("minimum-window %d: 1 to 20 seconds are wanted", w)
+	}
+	if len(c.Node.Join) > 0 && c.Node.BootstrapExpect == 1 {
+		wrong("join is set and bootstrap-expect is 1, so this node would form a cluster alone: say how many nodes form the cluster, or 0 to only join one")
+	}
+	if _, err := logLevel(c.Logging.Level); err != nil {
+		wrong("log-level: %w", err)
+	}
+	switch c.Logging.Format {
+	case "auto", "json", "text":
+	default:
+		wrong("log-format %q: json, text or auto is wanted", c.Logging.Format)
+	}
+	if (c.Listen.TLSCert == "") != (c.Listen.TLSKey == "") {
+		wrong("tls-cert and tls-key belong together: set both or none")
+	}
+	for _, positive := range []struct {
+		name  string
+		value int64
+	}{
+		{"promote-after", int64(c.Node.PromoteAfter)},
+		{"max-connections", int64(c.Limits.Connections)},
+		{"request-timeout", int64(c.Limits.RequestTimeout)},
+		{"proposal-queue-size", int64(c.Limits.QueueBytes)},
+		{"proposal-queue-length", int64(c.Limits.QueueCommands)},
+		{"max-waiting-receives", int64(c.Limits.WaitingReceives)},
+		{"log-segment-size", int64(c.Storage.SegmentBytes)},
+		{"log-cache-size", int64(c.Storage.CacheBytes)},
+		{"snapshot-log-size", int64(c.Storage.SnapshotLogBytes)},
+		{"snapshot-rate", int64(c.Storage.SnapshotRate)},
+		{"disk-deadline", int64(c.Storage.DiskDeadline)},
+		{"audit-interval", int64(c.Storage.AuditInterval)},
+		{"audit-entries", int64(c.Storage.AuditEntries)},
+		{"clock-skew-max", int64(c.Timing.ClockSkew)},
+		{"heartbeat-timeout", int64(c.Timing.Heartbeat)},
+		{"election-timeout", int64(c.Timing.Election)},
+		{"leader-lease", int64(c.Timing.Lease)},
+		{"commit-timeout", int64(c.Timing.Commit)},
+		{"shutdown-timeout", int64(c.Timing.Shutdown)},
+	} {
+		if positive.value <= 0 {
+			wrong("%s must be above zero", positive.name)
+		}
+	}
+	if c.Limits.MetricQueues < 0 {
+		wrong("metrics-queues must not be negative")
+	}
+	return errors.Join(problems...)
+}
+
+func logLevel(text string) (slog.Level, error) {
+	switch text {
+	case "debug", "info", "warn", "error":
+	default:
+		return 0, fmt.Errorf("%q: debug, info, warn or error is wanted", text)
+	}
+	var level slog.Level
+	err := level.UnmarshalText([]byte(text))
+	return level, err
+}
+
+// gossipKey reads the key that all nodes share.
+func gossipKey(path string) ([]byte, error) {
+	if path == "" {
+		return nil, nil
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("gossip-key-file: %w", err)
+	}
+	key, err := base64.StdEncoding.DecodeString(string(bytes.TrimSpace(text)))
+	if err != nil {
+		return nil, fmt.Errorf("gossip-key-file %s: not base64: %w", path, err)
+	}
+	return key, nil
+}

@@ -1,0 +1,57 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"runtime"
+	"runtime/debug"
+
+	"github.com/spf13/cobra"
+)
+
+// versionInfo is what version --json prints.
+type versionInfo struct {
+	Version string `json:"version"`
+	Commit  string `json:"commit"` // empty if not built from a checkout
+	Dirty   bool   `json:"dirty"`  // the checkout had changes
+	Go      string `json:"go"`
+	OS      string `json:"os"`
+	Arch    string `json:"arch"`
+}
+
+func versionCommand() *cobra.Command {
+	var asJSON bool
+	c := &cobra.Command{
+		Use: "version", Short: "Print the version", Args: cobra.NoArgs,
+		Example: "  seriatim version --json",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			info := readVersion()
+			if asJSON {
+				enc := json.NewEncoder(cmd.OutOrStdout())
+				enc.SetIndent("", "  ")
+				return enc.Encode(info)
+			}
+			_, err := fmt.Fprintf(cmd.OutOrStdout(), "seriatim %s (%s, %s/%s)\n", info.Version, info.Go, info.OS, info.Arch)
+			return err
+		},
+	}
+	c.Flags().BoolVar(&asJSON, "json", false, "print all that is known of the build as JSON")
+	return c
+}
+
+func readVersion() versionInfo {
+	info := versionInfo{Version: version, Go: runtime.Version(), OS: runtime.GOOS, Arch: runtime.GOARCH}
+	build, ok := debug.ReadBuildInfo()
+	if !ok {
+		return info
+	}
+	for _, s := range build.Settings {
+		switch s.Key {
+		case "vcs.revision":
+			info.Commit = s.Value
+		case "vcs.modified":
+			info.Dirty = s.Value == "true"
+		}
+	}
+	return info
+}

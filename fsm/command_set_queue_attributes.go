@@ -1,0 +1,22 @@
+package fsm
+
+import (
+	"github.com/seriatimq/seriatim/fsm/fsmpb"
+	"github.com/seriatimq/seriatim/queue"
+)
+
+// setQueueAttributesMessage is the log form of cmd.
+func setQueueAttributesMessage(cmd *queue.SetQueueAttributes) *fsmpb.SetQueueAttributes {
+	return &fsmpb.SetQueueAttributes{
+		Queue:      cmd.Queue,
+		Attributes: nameValues(cmd.Attributes),
+	}
+}
+
+// setQueueAttributesCommand is the inverse of setQueueAttributesMessage.
+func setQueueAttributesCommand(m *fsmpb.SetQueueAttributes) (*queue.SetQueueAttributes, error) {
+	return &queue.SetQueueAttributes{
+		Queue:      m.Queue,
+		Attributes: attributes(m.Attributes),
+	}, nil
+}

@@ -1,0 +1,19 @@
+// Package failpoint marks places where a fault run may break the program.
+//
+// # What it owns
+//
+// The names of the places, what is to happen at each, and the language in which
+// a run says so: name=action;name=action, where an action is panic, exit(code),
+// sleep(duration), error(text) or hang, behind it any of .nth(n) for the n-th
+// time only and .prob(p,seed) for a part of the times. off switches a place off.
+//
+// # What it refuses to know
+//
+// What the places mean. Without the build tag faults it knows nothing at all:
+// Hit is an empty function that the compiler leaves out.
+//
+// # Who calls it
+//
+// The packages of the node at the places themselves; the server's hooks and
+// tests say what happens there.
+package failpoint

@@ -1,0 +1,200 @@
+//go:build faults
+
+package failpoint
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// Places lists every name that Hit is called with.
+var Places = []string{
+	"store-logs-before", "store-logs-after", "vote-before", "vote-after",
+	"apply-before", "apply-after", "answer", "reply",
+	"snapshot-begin", "snapshot-written", "snapshot-rename-before", "snapshot-rename-after",
+	"restore-begin", "restore-swapped", "log-truncate-before", "log-truncate-after",
+	"append-entries-answer", "install-snapshot-answer", "forward-sent", "forward-answered",
+	"member-change-before", "member-change-after", "deduplication-expire", "attempt-write", "shutdown",
+}
+
+// ErrInjected is wrapped by every error that a failpoint makes.
+var ErrInjected = errors.New("failpoint")
+
+// armed is what is to happen at the places of this process. Failpoints are of
+// the process, as faults are: there is one set of them.
+var armed struct {
+	any    atomic.Bool // lets Hit return at once as long as none is armed
+	mu     sync.Mutex
+	points map[string]*point
+}
+
+// point is an armed failpoint.
+type point struct {
+	action   string
+	code     int
+	delay    time.Duration
+	text     string
+	nth      int // 0: every time
+	part     float64
+	chance   bool   // part counts
+	random   uint64 // state of the generator
+	hits     int
+	released chan struct{} // closed when it is disarmed: ends a hang
+}
+
+// Hit does what is armed for the place. The error is to be treated as one that
+// the operation at the place had.
+func Hit(place string) error {
+	if !armed.any.Load() {
+		return nil
+	}
+	armed.mu.Lock()
+	p := armed.points[place]
+	strikes := p != nil && p.strikes()
+	armed.mu.Unlock()
+	if !strikes {
+		return nil
+	}
+	switch p.action {
+	case "panic":
+		panic("failpoint " + place)
+	case "exit":
+		os.Exit(p.code)
+	case "sleep":
+		p.wait(p.delay)
+	case "hang":
+		<-p.released
+	case "error":
+		return fmt.Errorf("%w %s: %s", ErrInjected, place, p.text)
+	}
+	return nil
+}
+
+// strikes counts a hit and says whether it is one of those that count. The
+// caller holds the lock.
+func (p *point) strikes() bool {
+	p.hits++
+	return (p.nth == 0 || p.hits == p.nth) && (!p.chance || p.next() < p.part)
+}
+
+// next is the next number in [0,1) of the sequence of the seed (splitmix64).
+func (p *point) next() float64 {
+	p.random += 0x9e3779b97f4a7c15
+	z := p.random
+	z = (z ^ z>>30) * 0xbf58476d1ce4e5b9
+	z = (z ^ z>>27) * 0x94d049bb133111eb
+	return float64((z^z>>31)>>11) / (1 << 53)
+}
+
+func (p *point) wait(delay time.Duration) {
+	timer := time.NewTimer(delay)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-p.released:
+	}
+}
+
+// Set arms failpoints: name=action;name=action.
+func Set(text string) error {
+	for one := range strings.SplitSeq(text, ";") {
+		if one = strings.TrimSpace(one); one == "" {
+			continue
+		}
+		name, action, _ := strings.Cut(one, "=")
+		if err := SetOne(name, action); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// SetOne arms one failpoint, or disarms it with the action off.
+func SetOne(place, action string) error {
+	if !slices.Contains(Places, place) {
+		return fmt.Errorf("failpoint %q: there is no such place", place)
+	}
+	p, err := parse(action)
+	if err != nil {
+		return fmt.Errorf("failpoint %s: %w", place, err)
+	}
+	armed.mu.Lock()
+	defer armed.mu.Unlock()
+	if before := armed.points[place]; before != nil {
+		close(before.released)
+		delete(armed.points, place)
+	}
+	if p != nil {
+		if armed.points == nil {
+			armed.points = map[string]*point{}
+		}
+		armed.points[place] = p
+	}
+	armed.any.Store(len(armed.points) > 0)
+	return nil
+}
+
+// Hits is how often the place of an armed failpoint was passed.
+func Hits(place string) int {
+	armed.mu.Lock()
+	defer armed.mu.Unlock()
+	if p := armed.points[place]; p != nil {
+		return p.hits
+	}
+	return 0
+}
+
+var actionForm = regexp.MustCompile(`^(panic|exit|sleep|error|hang|off)(?:\(([^)]*)\))?((?:\.(?:nth|prob)\([^)]*\))*)$`)
+
+// parse reads an action; off is nil.
+func parse(text string) (*point, error) {
+	parts := actionForm.FindStringSubmatch(strings.TrimSpace(text))
+	if parts == nil {
+		return nil, fmt.Errorf("%q is no action", text)
+	}
+	p := &point{action: parts[1], text: parts[2], released: make(chan struct{})}
+	var err error
+	switch p.action {
+	case "off":
+		return nil, nil
+	case "exit":
+		p.code, err = strconv.Atoi(parts[2])
+	case "sleep":
+		p.delay, err = time.ParseDuration(parts[2])
+	}
+	if err != nil {
+		return nil, err
+	}
+	for modifier := range strings.SplitSeq(strings.TrimPrefix(parts[3], "."), ").") {
+		if modifier != "" {
+			if err := p.modify(strings.TrimSuffix(modifier, ")")); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return p, nil
+}
+
+// modify reads one modifier without its closing bracket.
+func (p *point) modify(text string) (err error) {
+	name, argument, _ := strings.Cut(text, "(")
+	if name == "nth" {
+		p.nth, err = strconv.Atoi(argument)
+		return err
+	}
+	part, seed, _ := strings.Cut(argument, ",")
+	if p.part, err = strconv.ParseFloat(part, 64); err != nil {
+		return err
+	}
+	p.chance = true
+	p.random, err = strconv.ParseUint(strings.TrimSpace(seed), 10, 64)
+	return err
+}

@@ -1,0 +1,285 @@
+package fsm
+
+import (
+	"fmt"
+	"io"
+	"runtime/debug"
+	"sync"
+	"sync/atomic"
+
+	"github.com/hashicorp/raft"
+
+	"github.com/seriatimq/seriatim/fsm/plant"
+	"github.com/seriatimq/seriatim/queue"
+)
+
+// Options connect an FSM to the node around it. Any member may be left out.
+type Options struct {
+	// Guard is held while the state changes. Readers of the View hold the
+	// read side of the same lock.
+	Guard sync.Locker
+	// Applied is called after each batch with the index reached, the log
+	// time and what happened, on the library's state machine goroutine and
+	// without Guard. The events belong to the callee.
+	Applied func(index uint64, at queue.Timestamp, events []queue.Event)
+	// Tap sees every applied entry with its answers, in order, without
+	// Guard. It must not keep data.
+	Tap func(index, term uint64, data []byte, result EntryResult)
+	// Audited sees every applied Audit with where the state stands after its
+	// entry, in order, without Guard. It must not block, nor keep the Audit.
+	Audited func(at Position, audit *queue.Audit)
+	// VersionMax is the highest format version of this node; 0 means
+	// CurrentVersion. Tests of mixed clusters set another.
+	VersionMax uint32
+	// Fatal ends the process: going on could break a promise. The error is
+	// one of this package's. It must not return; Guard may be held.
+	Fatal func(error)
+}
+
+// Position says where in the log a state stands and what identifies it.
+type Position struct {
+	Index     uint64 // of the last entry seen by the state machine
+	Term      uint64 // of that entry
+	At        queue.Timestamp
+	StateHash [16]byte
+	ChainHash [16]byte
+}
+
+// FSM applies the log to a Broker. Apply, ApplyBatch, Snapshot and Restore are
+// called by the consensus library from one goroutine; the state is read by
+// others under Options.Guard, positions without.
+type FSM struct {
+	options  Options
+	broker   *queue.Broker
+	commands []queue.Command // of the entry being applied, reused
+	position atomic.Pointer[Position]
+}
+
+var _ raft.BatchingFSM = (*FSM)(nil)
+
+// New returns an FSM with an empty state.
+func New(options Options) *FSM {
+	if options.Guard == nil {
+		options.Guard = unguarded{}
+	}
+	if options.VersionMax == 0 {
+		options.VersionMax = CurrentVersion
+	}
+	f := &FSM{options: options, broker: queue.New()}
+	f.position.Store(&Position{StateHash: f.broker.StateHash()})
+	return f
+}
+
+// unguarded is the Guard of a state that nobody reads concurrently.
+type unguarded struct{}
+
+func (unguarded) Lock()   {}
+func (unguarded) Unlock() {}
+
+// Broker is the present state. Hold the read side of Guard as long as it is
+// used: Restore replaces it.
+func (f *FSM) Broker() *queue.Broker { return f.broker }
+
+// View reads the present state, as Broker does.
+func (f *FSM) View() queue.View { return f.broker.View() }
+
+// Position is where the state stands. Safe for concurrent use; whoever holds
+// the read side of Guard sees the position of exactly the state it reads.
+func (f *FSM) Position() Position { return *f.position.Load() }
+
+// AppliedIndex is the index of the last entry the library has handed over. It
+// hands over commands and configurations only, so this index can stay behind
+// the library's own by the entries a new leader writes. Safe for concurrent
+// use.
+func (f *FSM) AppliedIndex() uint64 { return f.position.Load().Index }
+
+// StateHash is the hash over the state and the index it stands at. Safe for
+// concurrent use.
+func (f *FSM) StateHash() (index uint64, hash [16]byte) {
+	p := f.position.Load()
+	return p.Index, p.StateHash
+}
+
+// ChainHash is the hash over all commands of the log up to an index. Safe for
+// concurrent use.
+func (f *FSM) ChainHash() (index uint64, hash [16]byte) {
+	p := f.position.Load()
+	return p.Index, p.ChainHash
+}
+
+// Apply applies one log entry. The answer is an EntryResult.
+func (f *FSM) Apply(log *raft.Log) any {
+	return f.ApplyBatch([]*raft.Log{log})[0]
+}
+
+// ApplyBatch applies log entries in order and answers each with an
+// EntryResult, or nil for entries that hold no commands.
+func (f *FSM) ApplyBatch(logs []*raft.Log) []any {
+	results := make([]any, len(logs))
+	var events []queue.Event
+	for i, log := range logs {
+		if last := f.position.Load().Index; log.Index <= last {
+			f.fatal(fmt.Errorf("%w: entry %d was handed over after entry %d", ErrBrokenInvariant, log.Index, last))
+		}
+		if log.Type != raft.LogCommand {
+			f.pass(log)
+			continue
+		}
+		results[i], events = f.applyEntry(log, events)
+	}
+	if f.options.Applied != nil && len(logs) > 0 {
+		p := f.position.Load()
+		f.options.Applied(p.Index, p.At, events)
+	}
+	return results
+}
+
+// pass moves past an entry without commands, such as a membership change. Its
+// data is of the library and no command.
+func (f *FSM) pass(log *raft.Log) {
+	p := f.Position()
+	p.Index, p.Term = log.Index, log.Term
+	f.options.Guard.Lock()
+	defer f.options.Guard.Unlock()
+	f.position.Store(&p)
+}
+
+// applyEntry decodes all commands of an entry, then applies them. The events
+// are appended to events.
+func (f *FSM) applyEntry(log *raft.Log, events []queue.Event) (EntryResult, []queue.Event) {
+	f.commands = f.commands[:0]
+	at, err := DecodeEntry(log.Data, func(frame []byte) error {
+		cmd, err := DecodeCommand(frame)
+		f.commands = append(f.commands, cmd)
+		if err == nil {
+			err = f.understands(cmd)
+		}
+		return err
+	})
+	if err != nil {
+		f.fatal(fmt.Errorf("log entry %d of term %d: %w", log.Index, log.Term, err))
+	}
+	result := EntryResult{Index: log.Index, Responses: make([]Response, len(f.commands))}
+	position := Position{
+		Index:     log.Index,
+		Term:      log.Term,
+		ChainHash: nextChainHash(f.position.Load().ChainHash, log.Term, log.Index, log.Data),
+	}
+	events = f.change(&position, at, result.Responses, events)
+	result.At = position.At
+	f.audited(position)
+	clear(f.commands)
+	if f.options.Tap != nil {
+		f.options.Tap(log.Index, log.Term, log.Data, result)
+	}
+	return result, events
+}
+
+// understands refuses what only a newer program may read. The leader writes
+// nothing of the kind before every member can.
+func (f *FSM) understands(cmd queue.Command) error {
+	version := uint32(0)
+	if set, ok := cmd.(*queue.SetFormatVersion); ok {
+		version = set.Version
+	} else if f.options.VersionMax < CurrentVersion {
+		version = MinimumVersion(cmd)
+	}
+	if version > f.options.VersionMax {
+		return fmt.Errorf("%w: %T needs format version %d, this program knows %d", ErrUnknownFormat, cmd, version, f.options.VersionMax)
+	}
+	return nil
+}
+
+// audited tells of the audits among the commands of the entry just applied.
+func (f *FSM) audited(at Position) {
+	if f.options.Audited == nil {
+		return
+	}
+	for _, cmd := range f.commands {
+		if audit, ok := cmd.(*queue.Audit); ok {
+			f.options.Audited(at, audit)
+		}
+	}
+}
+
+// change applies the decoded commands under Guard and completes and publishes
+// position. The Guard is taken per entry, not per batch, so that readers wait
+// for one entry at most.
+func (f *FSM) change(position *Position, at queue.Timestamp, responses []Response, events []queue.Event) []queue.Event {
+	f.options.Guard.Lock()
+	defer f.options.Guard.Unlock()
+	current := 0
+	defer func() {
+		if reason := recover(); reason != nil {
+			f.fatal(fmt.Errorf("%w: log entry %d, command %d (%T): %v\n%s", ErrBrokenInvariant,
+				position.Index, current+1, f.commands[min(current, len(f.commands)-1)], reason, debug.Stack()))
+		}
+	}()
+	for i, cmd := range f.commands {
+		current = i
+		responses[i].Result, responses[i].Err = f.broker.Apply(at, cmd)
+	}
+	events = f.broker.TakeEvents(events)
+	position.At = f.broker.Now()
+	position.StateHash = f.broker.StateHash()
+	f.position.Store(position)
+	return events
+}
+
+// Snapshot captures the state in constant time.
+func (f *FSM) Snapshot() (raft.FSMSnapshot, error) {
+	position, frozen := f.Freeze()
+	return &snapshot{position: position, frozen: frozen}, nil
+}
+
+// Freeze captures the state and where it stands, in constant time. Safe for
+// concurrent use: a backup is taken beside the library.
+func (f *FSM) Freeze() (Position, *queue.Frozen) {
+	f.options.Guard.Lock()
+	defer f.options.Guard.Unlock()
+	return f.Position(), f.broker.Freeze()
+}
+
+// Restore replaces the state by that of a snapshot, if all of it is sound. A
+// failure to read is returned; a snapshot that is damaged or not understood
+// is fatal, since the log behind it is gone. A source with a Name is named in the
+// error.
+func (f *FSM) Restore(source io.ReadCloser) error {
+	if plant.Is(24) {
+		f.broker = queue.New()
+	}
+	position, broker, err := ReadSnapshot(source)
+	if closeErr := source.Close(); err == nil && closeErr != nil {
+		err = fmt.Errorf("closing the snapshot: %w", closeErr)
+	}
+	if err == nil && broker.FormatVersion() > f.options.VersionMax {
+		err = fmt.Errorf("%w: a snapshot of format version %d, this program knows %d",
+			ErrUnknownFormat, broker.FormatVersion(), f.options.VersionMax)
+	}
+	if err != nil {
+		if isDamage(err) {
+			if named, ok := source.(interface{ Name() string }); ok {
+				err = fmt.Errorf("the snapshot %s: %w", named.Name(), err)
+			}
+			f.fatal(err)
+		}
+		return err
+	}
+	f.options.Guard.Lock()
+	f.broker = broker
+	f.position.Store(&position)
+	events := broker.TakeEvents(nil)
+	f.options.Guard.Unlock()
+	if f.options.Applied != nil {
+		f.options.Applied(position.Index, position.At, events)
+	}
+	return nil
+}
+
+// fatal reports err and does not return.
+func (f *FSM) fatal(err error) {
+	if f.options.Fatal != nil {
+		f.options.Fatal(err)
+	}
+	panic(err)
+}

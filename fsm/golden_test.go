@@ -1,0 +1,159 @@
+package fsm
+
+import (
+	"bytes"
+	"encoding/hex"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/seriatimq/seriatim/queue"
+)
+
+var update = flag.Bool("update", false, "write the golden bytes that are missing or differ")
+
+// TestGoldenCommands holds the bytes of every command, once with all fields
+// and once with none. After a release they never change: a command whose
+// bytes or meaning must change gets a new version or number.
+func TestGoldenCommands(t *testing.T) {
+	for number, cmd := range everyCommand() {
+		c, err := codecOf(cmd)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Run(c.name, func(t *testing.T) {
+			var text strings.Builder
+			full := filledCommand(t, distinct(), cmd)
+			fmt.Fprintf(&text, "number %d version %d\n", number, c.version)
+			fmt.Fprintf(&text, "full %x\n", mustFrame(t, full))
+			fmt.Fprintf(&text, "empty %x\n", mustFrame(t, cmd))
+			want := golden(t, filepath.Join("commands", snakeCase(c.name)+".golden"), []byte(text.String()))
+			if diff := cmp.Diff(string(want), text.String()); diff != "" {
+				t.Errorf("(-golden +now):\n%s", diff)
+			}
+			for _, line := range strings.Split(string(want), "\n") {
+				name, digits, _ := strings.Cut(line, " ")
+				expected := map[string]queue.Command{"full": full, "empty": cmd}[name]
+				if expected == nil {
+					continue
+				}
+				frame, err := hex.DecodeString(digits)
+				if err != nil {
+					t.Fatal(err)
+				}
+				got, err := DecodeCommand(frame)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if diff := cmp.Diff(expected, got); diff != "" {
+					t.Errorf("the %s golden bytes mean something else (-want +got):\n%s", name, diff)
+				}
+			}
+		})
+	}
+}
+
+// TestGoldenSnapshot restores a snapshot that was written once, and writes the
+// same state again.
+func TestGoldenSnapshot(t *testing.T) {
+	r := eventful(t)
+	now := r.snapshot()
+	want := golden(t, filepath.Join("snapshots", "v1.snapshot"), now)
+	if !bytes.Equal(want, now) {
+		t.Errorf("the history gives other snapshot bytes: %d now, %d golden", len(now), len(want))
+	}
+	other := newReplica(t, Options{})
+	other.restore(want)
+	if diff := cmp.Diff(r.fsm.Position(), other.fsm.Position()); diff != "" {
+		t.Errorf("position (-applied +golden):\n%s", diff)
+	}
+	if !bytes.Equal(want, other.snapshot()) {
+		t.Error("the restored golden snapshot gives other bytes")
+	}
+}
+
+// golden reads a file of testdata, after writing it under -update.
+func golden(t *testing.T, name string, now []byte) []byte {
+	t.Helper()
+	path := filepath.Join("testdata", name)
+	if *update {
+		if err := os.WriteFile(path, now, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return want
+}
+
+func snakeCase(name string) string {
+	var out strings.Builder
+	for i, c := range name {
+		if c >= 'A' && c <= 'Z' {
+			if i > 0 {
+				out.WriteByte('_')
+			}
+			c += 'a' - 'A'
+		}
+		out.WriteRune(c)
+	}
+	return out.String()
+}
+
+// eventful is a replica with every kind of record in its state.
+func eventful(t testing.TB) *replica {
+	r := founded(t, Options{})
+	redrive := `{"deadLetterTargetArn":"arn:aws:sqs:us-east-1:000000000000:dead.fifo","maxReceiveCount":1}`
+	allow := `{"redrivePermission":"byQueue","sourceQueueArns":["arn:aws:sqs:us-east-1:000000000000:q.fifo"]}`
+	fifo := queue.Attribute{Name: "FifoQueue", Value: "true"}
+	at := start
+	do := func(passed queue.Duration, cmd queue.Command) queue.Result {
+		at = at.Add(passed)
+		got := r.apply(at, cmd)
+		if got.Err != nil {
+			t.Fatalf("%T: %v", cmd, got.Err)
+		}
+		return got.Result
+	}
+	send := func(name string, id, group, body string, attributes ...queue.MessageAttribute) queue.SendMessages {
+		return queue.SendMessages{Queue: name, SenderID: "AIDAEXAMPLE", Entries: []queue.SendEntry{{
+			Body: body, Attributes: attributes, GroupID: group, GroupIDGiven: true,
+			DeduplicationID: id, DeduplicationIDGiven: true, TraceHeader: "Root=1-5759e988-bd862e3fe1be46a994272793",
+		}}}
+	}
+	do(0, &queue.CreateQueue{Queue: "dead.fifo", Attributes: []queue.Attribute{fifo, {Name: "RedriveAllowPolicy", Value: allow}}})
+	do(0, &queue.CreateQueue{
+		Queue: "q.fifo",
+		Attributes: []queue.Attribute{
+			fifo, {Name: "RedrivePolicy", Value: redrive}, {Name: "ReservedAttributesEnabled", Value: "true"},
+		},
+		Tags: []queue.Tag{{Key: "team", Value: "red"}},
+	})
+	do(0, &queue.CreateQueue{Queue: "gone"})
+	do(0, &queue.DeleteQueue{Queue: "gone"})
+	do(0, &queue.CreateQueue{Queue: "plain"})
+	for _, id := range []string{"1", "2", "3"} {
+		cmd := send("q.fifo", id, "group-"+id, "body "+id, queue.MessageAttribute{Name: "color", DataType: "String", Value: "red"})
+		do(queue.Second, &cmd)
+	}
+	later := send("q.fifo", "4", "group-4", "later", queue.MessageAttribute{
+		Name: "seriatim.ScheduledEnqueueTime", DataType: "Number", Value: "1700000600000",
+	})
+	do(0, &later)
+	do(0, &queue.ReceiveMessages{Queue: "q.fifo", VisibilityTimeout: queue.Some(5)})
+	do(6*queue.Second, &queue.ReceiveMessages{
+		Queue: "q.fifo", AttemptID: "attempt", AttemptIDGiven: true, VisibilityTimeout: queue.Some(60),
+	})
+	do(0, &queue.ReceiveMessages{Queue: "q.fifo", VisibilityTimeout: queue.Some(0)})
+	do(0, &queue.ReceiveMessages{Queue: "q.fifo", VisibilityTimeout: queue.Some(0)})
+	do(queue.Second, &queue.StartMoveTask{Source: "dead.fifo", MaxPerSecond: queue.Some(5)})
+	do(0, &queue.SendMessages{Queue: "plain", Entries: []queue.SendEntry{{Body: "delayed", DelaySeconds: queue.Some(9)}}})
+	return r
+}

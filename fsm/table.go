@@ -1,0 +1,275 @@
+package fsm
+
+import (
+	"fmt"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/seriatimq/seriatim/fsm/fsmpb"
+	"github.com/seriatimq/seriatim/queue"
+)
+
+// codec is one line of the command table.
+type codec struct {
+	number  uint8
+	version uint8
+	minimum uint32 // format version
+	name    string
+	encode  func(queue.Command) proto.Message
+	decode  func(body []byte) (queue.Command, error)
+	// append does what encode and the protobuf library do together; nil for
+	// commands that are not encoded by hand.
+	append func(dst []byte, cmd queue.Command) []byte
+}
+
+// Numbers and versions are part of the disk format: never changed, never
+// reused. A changed meaning of a command is a new version of its number, to
+// be decoded into something queue can tell apart. 40 to 48 are reserved for
+// topics, 60 and 61 for access keys.
+var codecs = [...]codec{
+	line(1, 1, 0, "AdvanceClock", advanceClockMessage, advanceClockCommand),
+	line(2, 1, 0, "SetFormatVersion", setFormatVersionMessage, setFormatVersionCommand),
+	line(3, 1, 0, "SetClusterSetting", setClusterSettingMessage, setClusterSettingCommand),
+	line(4, 1, 1, "Audit", auditMessage, auditCommand),
+	line(10, 1, 1, "CreateQueue", createQueueMessage, createQueueCommand),
+	line(11, 1, 1, "DeleteQueue", deleteQueueMessage, deleteQueueCommand),
+	line(12, 1, 1, "SetQueueAttributes", setQueueAttributesMessage, setQueueAttributesCommand),
+	line(13, 1, 1, "SetQueueTags", setQueueTagsMessage, setQueueTagsCommand),
+	line(14, 1, 1, "SetQueuePolicy", setQueuePolicyMessage, setQueuePolicyCommand),
+	line(15, 1, 1, "PurgeQueue", purgeQueueMessage, purgeQueueCommand),
+	byHand(line(20, 1, 1, "SendMessages", sendMessagesMessage, sendMessagesCommand), appendSendMessages, parseSendMessages),
+	byHand(line(21, 1, 1, "ReceiveMessages", receiveMessagesMessage, receiveMessagesCommand), appendReceiveMessages, parseReceiveMessages),
+	line(22, 1, 1, "DeleteMessages", deleteMessagesMessage, deleteMessagesCommand),
+	line(23, 1, 1, "ChangeMessageVisibility", changeVisibilityMessage, changeVisibilityCommand),
+	line(30, 1, 1, "StartMoveTask", startMoveTaskMessage, startMoveTaskCommand),
+	line(31, 1, 1, "CancelMoveTask", cancelMoveTaskMessage, cancelMoveTaskCommand),
+	line(32, 1, 1, "MoveMessages", moveMessagesMessage, moveMessagesCommand),
+}
+
+// line makes a table line from the two conversions of a command.
+func line[C any, M any, PC interface {
+	*C
+	queue.Command
+}, PM interface {
+	*M
+	proto.Message
+}](number, version uint8, minimum uint32, name string, toMessage func(PC) PM, toCommand func(PM) (PC, error)) codec {
+	return codec{
+		number:  number,
+		version: version,
+		minimum: minimum,
+		name:    name,
+		encode:  func(cmd queue.Command) proto.Message { return toMessage(cmd.(PC)) },
+		decode: func(body []byte) (queue.Command, error) {
+			message := PM(new(M))
+			if err := unmarshal(body, message); err != nil {
+				return nil, err
+			}
+			cmd, err := toCommand(message)
+			if err != nil {
+				return nil, err
+			}
+			return cmd, nil
+		},
+	}
+}
+
+// byHand replaces what the protobuf library does in a line, see wire.go.
+func byHand[C any, PC interface {
+	*C
+	queue.Command
+}](c codec, appendBody func([]byte, PC) []byte, parse func([]byte) (PC, error)) codec {
+	c.append = func(dst []byte, cmd queue.Command) []byte { return appendBody(dst, cmd.(PC)) }
+	c.decode = func(body []byte) (queue.Command, error) {
+		cmd, err := parse(body)
+		if err != nil {
+			return nil, err
+		}
+		return cmd, nil
+	}
+	return c
+}
+
+// codecByNumber finds the line of a number and version read from the log.
+func codecByNumber(number, version uint8) (*codec, error) {
+	for i := range codecs {
+		if c := &codecs[i]; c.number == number && c.version == version {
+			return c, nil
+		}
+	}
+	return nil, fmt.Errorf("%w: number %d version %d", ErrUnknownCommand, number, version)
+}
+
+// codecOf finds the line a command is written with.
+func codecOf(cmd queue.Command) (*codec, error) {
+	number := uint8(0)
+	switch cmd.(type) {
+	case *queue.AdvanceClock:
+		number = 1
+	case *queue.SetFormatVersion:
+		number = 2
+	case *queue.SetClusterSetting:
+		number = 3
+	case *queue.Audit:
+		number = 4
+	case *queue.CreateQueue:
+		number = 10
+	case *queue.DeleteQueue:
+		number = 11
+	case *queue.SetQueueAttributes:
+		number = 12
+	case *queue.SetQueueTags:
+		number = 13
+	case *queue.SetQueuePolicy:
+		number = 14
+	case *queue.PurgeQueue:
+		number = 15
+	case *queue.SendMessages:
+		number = 20
+	case *queue.ReceiveMessages:
+		number = 21
+	case *queue.DeleteMessages:
+		number = 22
+	case *queue.ChangeMessageVisibility:
+		number = 23
+	case *queue.StartMoveTask:
+		number = 30
+	case *queue.CancelMoveTask:
+		number = 31
+	case *queue.MoveMessages:
+		number = 32
+	default:
+		return nil, fmt.Errorf("%w: %T has no number", ErrUnknownCommand, cmd)
+	}
+	return codecByNumber(number, 1)
+}
+
+// unmarshal decodes a protobuf message. Strings and bytes are copied out of
+// data, which belongs to the consensus library; fields added by later
+// versions are dropped, as command.proto says they may be.
+func unmarshal(data []byte, message proto.Message) error {
+	if err := (proto.UnmarshalOptions{DiscardUnknown: true}).Unmarshal(data, message); err != nil {
+		return fmt.Errorf("%w: %T: %w", ErrMalformed, message, err)
+	}
+	return nil
+}
+
+// appendMessage encodes a message behind dst. Without maps in any message
+// equal ones give equal bytes; Deterministic says so, too.
+func appendMessage(dst []byte, message proto.Message) ([]byte, error) {
+	dst, err := (proto.MarshalOptions{Deterministic: true}).MarshalAppend(dst, message)
+	if err != nil {
+		return nil, fmt.Errorf("encoding %T: %w", message, err)
+	}
+	return dst, nil
+}
+
+// nameValues converts attributes.
+func nameValues(attributes []queue.Attribute) []*fsmpb.NameValue {
+	if len(attributes) == 0 {
+		return nil
+	}
+	values := make([]fsmpb.NameValue, len(attributes))
+	pointers := make([]*fsmpb.NameValue, len(attributes))
+	for i, a := range attributes {
+		values[i].Name, values[i].Value = a.Name, a.Value
+		pointers[i] = &values[i]
+	}
+	return pointers
+}
+
+// attributes is the inverse of nameValues.
+func attributes(values []*fsmpb.NameValue) []queue.Attribute {
+	if len(values) == 0 {
+		return nil
+	}
+	out := make([]queue.Attribute, len(values))
+	for i, v := range values {
+		out[i] = queue.Attribute{Name: v.Name, Value: v.Value}
+	}
+	return out
+}
+
+// tagValues converts tags.
+func tagValues(tags []queue.Tag) []*fsmpb.NameValue {
+	if len(tags) == 0 {
+		return nil
+	}
+	values := make([]fsmpb.NameValue, len(tags))
+	pointers := make([]*fsmpb.NameValue, len(tags))
+	for i, t := range tags {
+		values[i].Name, values[i].Value = t.Key, t.Value
+		pointers[i] = &values[i]
+	}
+	return pointers
+}
+
+// tags is the inverse of tagValues.
+func tags(values []*fsmpb.NameValue) []queue.Tag {
+	if len(values) == 0 {
+		return nil
+	}
+	out := make([]queue.Tag, len(values))
+	for i, v := range values {
+		out[i] = queue.Tag{Key: v.Name, Value: v.Value}
+	}
+	return out
+}
+
+// messageAttributes converts the attributes of a message.
+func messageAttributes(attributes []queue.MessageAttribute) []*fsmpb.MessageAttribute {
+	if len(attributes) == 0 {
+		return nil
+	}
+	values := make([]fsmpb.MessageAttribute, len(attributes))
+	pointers := make([]*fsmpb.MessageAttribute, len(attributes))
+	for i, a := range attributes {
+		values[i].Name, values[i].DataType, values[i].Value = a.Name, a.DataType, a.Value
+		pointers[i] = &values[i]
+	}
+	return pointers
+}
+
+// queueMessageAttributes is the inverse of messageAttributes.
+func queueMessageAttributes(values []*fsmpb.MessageAttribute) []queue.MessageAttribute {
+	if len(values) == 0 {
+		return nil
+	}
+	out := make([]queue.MessageAttribute, len(values))
+	for i, v := range values {
+		out[i] = queue.MessageAttribute{Name: v.Name, DataType: v.DataType, Value: v.Value}
+	}
+	return out
+}
+
+// given is nil for an absent integer.
+func given(i queue.Int) *int64 {
+	if !i.Given {
+		return nil
+	}
+	return &i.Value
+}
+
+// integer is the inverse of given.
+func integer(value *int64) queue.Int {
+	if value == nil {
+		return queue.Int{}
+	}
+	return queue.Some(*value)
+}
+
+// givenText is nil for absent text; absent and empty differ in some members.
+func givenText(text string, isGiven bool) *string {
+	if !isGiven {
+		return nil
+	}
+	return &text
+}
+
+// text is the inverse of givenText.
+func text(value *string) (string, bool) {
+	if value == nil {
+		return "", false
+	}
+	return *value, true
+}

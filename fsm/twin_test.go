@@ -1,0 +1,262 @@
+package fsm
+
+import (
+	"bytes"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/hashicorp/raft"
+
+	"github.com/seriatimq/seriatim/queue"
+)
+
+// TestTwins gives one random log to replicas that live differently and must
+// not differ in answers, hashes or snapshot bytes:
+//
+//   - plain: an entry at a time
+//   - restored: its state replaced by its own snapshot at random points
+//   - batched: random numbers of entries at once
+//   - late: starts from a snapshot in the middle, then the tail of the log
+func TestTwins(t *testing.T) {
+	seen := make(map[string]int)
+	for seed := range uint64(6) {
+		t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) {
+			random := rand.New(rand.NewPCG(seed, 20_261_121))
+			source := newCommands(random, seen)
+			plain, restored, batched := founded(t, Options{}), founded(t, Options{}), founded(t, Options{})
+			for _, name := range []string{"dead", "dead.fifo", "plain", "a.fifo", "b.fifo"} {
+				log := plain.entry(start, source.create(name))
+				plain.fsm.Apply(log)
+				restored.fsm.Apply(log)
+				batched.fsm.Apply(log)
+			}
+			var late *replica
+			var pending []*raft.Log
+			var want []any
+			for i := range 600 {
+				log := plain.entry(source.now, source.some()...)
+				result := plain.fsm.Apply(log).(EntryResult)
+				source.learn(result)
+				if diff := cmp.Diff(result, restored.fsm.Apply(log), sameBody); diff != "" {
+					t.Fatalf("entry %d (-plain +restored):\n%s", log.Index, diff)
+				}
+				if late != nil {
+					if diff := cmp.Diff(result, late.fsm.Apply(log), sameBody); diff != "" {
+						t.Fatalf("entry %d (-plain +late):\n%s", log.Index, diff)
+					}
+				}
+				if random.IntN(40) == 0 {
+					restored.restore(restored.snapshot())
+				}
+				if i == 300 {
+					late = newReplica(t, Options{})
+					late.restore(plain.snapshot())
+				}
+				pending, want = append(pending, log), append(want, result)
+				if random.IntN(8) == 0 {
+					if diff := cmp.Diff(want, batched.fsm.ApplyBatch(pending), sameBody); diff != "" {
+						t.Fatalf("up to entry %d (-plain +batched):\n%s", log.Index, diff)
+					}
+					pending, want = nil, nil
+				}
+				if restored.fsm.Position() != plain.fsm.Position() {
+					t.Fatalf("entry %d: %+v, restored %+v", log.Index, plain.fsm.Position(), restored.fsm.Position())
+				}
+			}
+			batched.fsm.ApplyBatch(pending)
+			plain.sound()
+			data := plain.snapshot()
+			for name, twin := range map[string]*replica{"restored": restored, "batched": batched, "late": late} {
+				if !bytes.Equal(data, twin.snapshot()) {
+					t.Errorf("the %s replica gives other snapshot bytes", name)
+				}
+			}
+		})
+	}
+	t.Log(seen)
+	for _, outcome := range []string{"duplicate", "replayed", "received", "dead-lettered", "done", "moved", "refused"} {
+		if seen[outcome] == 0 {
+			t.Errorf("nothing was %s: the logs do not show what twins could differ in", outcome)
+		}
+	}
+}
+
+// commands makes random commands with times near deadlines.
+type commands struct {
+	random  *rand.Rand
+	now     queue.Timestamp
+	last    []queue.Command // given out and not learned from yet
+	handles []delivered
+	tasks   []string
+	receive *queue.ReceiveMessages // newest, to be retried
+	seen    map[string]int         // outcomes
+}
+
+// delivered is a handle and the queue it came from.
+type delivered struct{ queue, handle string }
+
+func newCommands(random *rand.Rand, seen map[string]int) *commands {
+	return &commands{random: random, now: start, seen: seen}
+}
+
+func (c *commands) one(list ...string) string { return list[c.random.IntN(len(list))] }
+
+func (c *commands) queue() string { return c.one("a.fifo", "b.fifo", "dead.fifo", "plain", "dead") }
+
+// some makes one to three commands of one entry and lets time pass.
+func (c *commands) some() []queue.Command {
+	steps := []queue.Duration{0, 0, 0, 1, 1, 249, 499, 999, queue.Second, 2 * queue.Second}
+	c.now = c.now.Add(steps[c.random.IntN(len(steps))])
+	c.last = nil
+	for range 1 + c.random.IntN(3) {
+		c.last = append(c.last, c.command())
+	}
+	return c.last
+}
+
+// learn keeps handles and tasks for later commands and counts outcomes.
+func (c *commands) learn(result EntryResult) {
+	for i, response := range result.Responses {
+		switch r := response.Result.(type) {
+		case queue.MessagesSent:
+			for _, e := range r.Entries {
+				c.count("duplicate", e.Duplicate)
+			}
+		case queue.MessagesReceived:
+			c.count("replayed", r.Replayed)
+			for _, m := range r.Messages {
+				c.handles = append(c.handles, delivered{c.last[i].QueueName(), m.Handle.String()})
+				c.count("received", true)
+				c.count("dead-lettered", m.DeadLetterSource != "")
+			}
+		case queue.EntriesDone:
+			for _, err := range r.Errs {
+				c.count("done", err == nil)
+			}
+		case queue.MoveTaskStarted:
+			c.tasks = append(c.tasks, r.TaskID)
+		case queue.MessagesMoved:
+			c.count("moved", r.Moved > 0)
+		}
+		c.count("refused", response.Err != nil)
+	}
+	c.handles = c.handles[max(0, len(c.handles)-30):]
+}
+
+func (c *commands) count(outcome string, happened bool) {
+	if happened {
+		c.seen[outcome]++
+	}
+}
+
+// delivery picks one that was made lately, seldom a handle that never was.
+func (c *commands) delivery() delivered {
+	if len(c.handles) == 0 || c.random.IntN(20) == 0 {
+		return delivered{c.queue(), "not a handle"}
+	}
+	return c.handles[c.random.IntN(len(c.handles))]
+}
+
+func (c *commands) task() string {
+	if len(c.tasks) == 0 {
+		return "no task"
+	}
+	return c.tasks[len(c.tasks)-1-c.random.IntN(min(2, len(c.tasks)))]
+}
+
+func (c *commands) command() queue.Command {
+	switch n := c.random.IntN(100); {
+	case n < 35:
+		return c.send()
+	case n < 60:
+		cmd := &queue.ReceiveMessages{Queue: c.queue(), MaxMessages: queue.Some(int64(1 + c.random.IntN(10)))}
+		if c.random.IntN(2) == 0 {
+			cmd.AttemptID, cmd.AttemptIDGiven = fmt.Sprint(c.random.IntN(25)), true
+		}
+		if c.random.IntN(2) == 0 {
+			cmd.VisibilityTimeout = queue.Some(int64(c.random.IntN(5)))
+		}
+		if c.receive != nil && c.random.IntN(3) == 0 {
+			return c.receive
+		}
+		c.receive = cmd
+		return cmd
+	case n < 75:
+		d := c.delivery()
+		return &queue.DeleteMessages{Queue: d.queue, Batch: true, Handles: []string{d.handle, c.delivery().handle}}
+	case n < 80:
+		d := c.delivery()
+		return &queue.ChangeMessageVisibility{Queue: d.queue, Entries: []queue.VisibilityEntry{
+			{Handle: d.handle, VisibilityTimeout: queue.Some(int64(c.random.IntN(4)))},
+		}}
+	case n < 84:
+		return &queue.AdvanceClock{}
+	case n < 88:
+		return &queue.StartMoveTask{Source: c.one("dead", "dead.fifo")}
+	case n < 94:
+		return &queue.MoveMessages{TaskID: c.task(), Max: 1 + c.random.IntN(5)}
+	default:
+		return c.administration()
+	}
+}
+
+func (c *commands) send() queue.Command {
+	cmd := &queue.SendMessages{Queue: c.one("a.fifo", "b.fifo", "plain"), SenderID: "AIDAEXAMPLE"}
+	fifo := strings.HasSuffix(cmd.Queue, ".fifo")
+	for range 1 + c.random.IntN(3) {
+		entry := queue.SendEntry{Body: c.one("x", "y", "z")}
+		if fifo {
+			entry.GroupID, entry.GroupIDGiven = c.one("g", "h", "i"), true
+			entry.DeduplicationID, entry.DeduplicationIDGiven = fmt.Sprint(c.random.IntN(30)), true
+		}
+		if c.random.IntN(8) == 0 {
+			entry.Attributes = []queue.MessageAttribute{{
+				Name: "seriatim.ScheduledEnqueueTime", DataType: "Number",
+				Value: fmt.Sprint(int64(c.now) + c.random.Int64N(20_000)),
+			}}
+		}
+		cmd.Entries, cmd.Batch = append(cmd.Entries, entry), true
+	}
+	return cmd
+}
+
+func (c *commands) administration() queue.Command {
+	switch c.random.IntN(30) {
+	case 0:
+		return &queue.DeleteQueue{Queue: c.queue()}
+	case 1:
+		return &queue.PurgeQueue{Queue: c.queue()}
+	case 2:
+		return &queue.SetQueueAttributes{Queue: c.one("a.fifo", "b.fifo"), Attributes: []queue.Attribute{
+			{Name: "DeduplicationScope", Value: c.one("queue", "messageGroup")},
+			{Name: "DeduplicationWindowSeconds", Value: c.one("20", "30", "300")},
+		}}
+	case 3:
+		return &queue.SetQueueTags{Queue: c.queue(), Set: []queue.Tag{{Key: "k", Value: c.one("v", "w")}}}
+	case 4:
+		return &queue.CancelMoveTask{TaskID: c.task(), Source: c.one("dead", "dead.fifo")}
+	}
+	return c.create(c.queue())
+}
+
+// create makes a queue with or without a dead-letter queue.
+func (c *commands) create(name string) queue.Command {
+	cmd := &queue.CreateQueue{Queue: name}
+	if strings.HasSuffix(name, ".fifo") {
+		cmd.Attributes = []queue.Attribute{{Name: "DeduplicationWindowSeconds", Value: "20"}, {Name: "FifoQueue", Value: "true"}}
+	}
+	target := map[string]string{"a.fifo": "dead.fifo", "b.fifo": "dead.fifo", "plain": "dead"}[name]
+	if target != "" && c.random.IntN(4) > 0 {
+		cmd.Attributes = append(cmd.Attributes, queue.Attribute{
+			Name:  "RedrivePolicy",
+			Value: `{"deadLetterTargetArn":"arn:aws:sqs:us-east-1:000000000000:` + target + `","maxReceiveCount":2}`,
+		})
+	}
+	if cmd.Attributes != nil {
+		cmd.Attributes = append(cmd.Attributes, queue.Attribute{Name: "ReservedAttributesEnabled", Value: "true"})
+	}
+	return cmd
+}

@@ -1,0 +1,171 @@
+package queue
+
+import (
+	"slices"
+
+	"github.com/tidwall/btree"
+)
+
+// ReceiveAttempt is what a ReceiveRequestAttemptId was answered, so that a
+// retry gets the same messages with the same handles. Never changed in place.
+type ReceiveAttempt struct {
+	id         string
+	number     uint64 // tells registrations of one id apart
+	receivedAt Timestamp
+	invalid    bool // a visibility timeout of it was changed
+	deliveries []AttemptDelivery
+}
+
+type attemptIndex struct {
+	byID  *btree.Map[string, *ReceiveAttempt]
+	order *btree.Map[uint64, string] // by number, hence by time
+	last  uint64
+}
+
+func newAttemptIndex() attemptIndex {
+	return attemptIndex{byID: new(btree.Map[string, *ReceiveAttempt]), order: new(btree.Map[uint64, string])}
+}
+
+func (a attemptIndex) clone() attemptIndex {
+	a.byID, a.order = a.byID.Copy(), a.order.Copy()
+	return a
+}
+
+func (a *ReceiveAttempt) sum(k keyed, incarnation uint64) sum128 {
+	var buf [256]byte
+	r := append(record(buf[:0]), kindAttempt).num(incarnation).num(a.number)
+	r = r.text(a.id).time(a.receivedAt).flag(a.invalid)
+	for _, d := range a.deliveries {
+		r = r.num(uint64(d.Sequence)).num(uint64(d.Delivery))
+	}
+	return k.sum(r)
+}
+
+func (q *Queue) putAttempt(k keyed, a *ReceiveAttempt) {
+	pass("attempt-write")
+	if plantedFollower(7) {
+		return
+	}
+	q.dropAttempt(k, a.id)
+	q.attempts.byID.Set(a.id, a)
+	q.attempts.order.Set(a.number, a.id)
+	q.sums.attempts.add(a.sum(k, q.incarnation))
+}
+
+func (q *Queue) dropAttempt(k keyed, id string) {
+	if old, was := q.attempts.byID.Delete(id); was {
+		q.attempts.order.Delete(old.number)
+		q.sums.attempts.sub(old.sum(k, q.incarnation))
+	}
+}
+
+func (q *Queue) clearAttempts() {
+	last := q.attempts.last
+	q.attempts = newAttemptIndex()
+	q.attempts.last = last
+	q.sums.attempts = sum128{}
+}
+
+// liveAttempt finds the attempt of id inside its window. Retries do not extend
+// the window: it counts from the first successful receive.
+func (q *Queue) liveAttempt(id string, now Timestamp) (*ReceiveAttempt, bool) {
+	a, ok := q.attempts.byID.Get(id)
+	return a, ok && now.Sub(a.receivedAt) < Seconds(q.attributes.AttemptSeconds)
+}
+
+// forgetAttempts drops at most budget attempts whose window is over.
+func (q *Queue) forgetAttempts(k keyed, now Timestamp, budget int) int {
+	for ; budget > 0; budget-- {
+		_, id, ok := q.attempts.order.Min()
+		if !ok {
+			break
+		}
+		if _, live := q.liveAttempt(id, now); live {
+			break
+		}
+		q.dropAttempt(k, id)
+	}
+	return budget
+}
+
+func (q *Queue) attemptDeadline() Timestamp {
+	_, id, ok := q.attempts.order.Min()
+	if !ok {
+		return 0
+	}
+	a, _ := q.attempts.byID.Get(id)
+	return a.receivedAt.Add(Seconds(q.attributes.AttemptSeconds))
+}
+
+// settleAttempt ends the attempt that handed out m because m is deleted or its
+// visibility changed. AWS then answers a retry with an error (the record stays
+// and says so; a deleted message is missed by itself), YMQ forgets the attempt
+// as a whole and a retry is an ordinary receive.
+func (q *Queue) settleAttempt(k keyed, m *Message, deleted bool) {
+	d := m.delivery
+	if d == nil || d.attemptNumber == 0 {
+		return
+	}
+	a, ok := q.attempts.byID.Get(d.attemptID)
+	if !ok || a.number != d.attemptNumber {
+		return
+	}
+	if q.attributes.YMQReceive {
+		q.dropAttempt(k, a.id)
+		return
+	}
+	if deleted || a.invalid {
+		return
+	}
+	c := *a
+	c.invalid = true
+	q.putAttempt(k, &c)
+}
+
+// replay hands out the messages of a live attempt again: same messages, same
+// order, same handles, receive counts unmoved, each hidden for the visibility
+// timeout of this call. AWS refuses if any of them was deleted, timed out or
+// had its visibility changed; YMQ returns what no other attempt has taken.
+func (b *Broker) replay(q *Queue, a *ReceiveAttempt, c *ReceiveMessages, visibleAt Timestamp) (Result, *Error) {
+	var again []*Message
+	for _, d := range a.deliveries {
+		m, ok := q.messages.Get(uint64(d.Sequence))
+		held := ok && m.delivered() && m.delivery.count == d.Delivery && !q.expired(m, b.now)
+		if !q.attributes.YMQReceive && (a.invalid || !held || m.delivery.visibleAt <= b.now) {
+			return nil, invalidValue(a.id, "ReceiveRequestAttemptId",
+				"The receiveRequestAttemptId is not valid anymore since the receive call is not retryable.")
+		}
+		if held && q.leads(m, again) {
+			again = append(again, m)
+		}
+	}
+	if limit := int(c.MaxMessages.Or(1)); q.attributes.YMQReceive && len(again) > limit {
+		again = again[:limit]
+	}
+	out := MessagesReceived{Messages: make([]ReceivedMessage, 0, len(again)), Replayed: true}
+	for _, m := range again {
+		d := *m.delivery
+		d.visibleAt = visibleAt
+		if planted(8) {
+			d.count++
+		}
+		renewed := m.withDelivery(&d)
+		q.replace(b.key, m, renewed)
+		out.Messages = append(out.Messages, b.received(q, renewed))
+	}
+	return out, nil
+}
+
+// leads reports whether nothing of m's group stands before m but messages that
+// are handed out before it in the same answer: on a ymq replay another consumer
+// may have taken an earlier one since, and m must not pass it.
+func (q *Queue) leads(m *Message, before []*Message) (leads bool) {
+	if !q.ordered(m) {
+		return true
+	}
+	q.groups.walk(m.group, func(sequence uint64) bool {
+		leads = sequence == m.sequence
+		return slices.ContainsFunc(before, func(b *Message) bool { return b.sequence == sequence })
+	})
+	return leads
+}

@@ -1,0 +1,392 @@
+package queue
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
+
+// Names of the queue attributes that rules mention beside their row.
+const (
+	nameContentMode          = "ContentDeduplicationMode"
+	nameDeadLetterKeepsID    = "DeadLetterKeepsDeduplicationId"
+	nameDeduplicationScope   = "DeduplicationScope"
+	nameDeduplicationWindow  = "DeduplicationWindowSeconds"
+	nameFIFO                 = "FifoQueue"
+	nameGroupMessagesMax     = "MaxMessagesPerGroupPerReceive"
+	nameKMSKey               = "KmsMasterKeyId"
+	namePolicy               = "Policy"
+	nameProfile              = "CompatibilityProfile"
+	namePurgeClears          = "PurgeClearsDeduplicationHistory"
+	nameReceiveCompatibility = "ReceiveCompatibility"
+	nameRedriveAllowPolicy   = "RedriveAllowPolicy"
+	nameRedrivePolicy        = "RedrivePolicy"
+	nameSQSManaged           = "SqsManagedSseEnabled"
+	nameThroughputLimit      = "FifoThroughputLimit"
+)
+
+// Bounds that only the rows use.
+const (
+	messageSizeMin      = 1024
+	retentionSecondsMin = 60
+	retentionSecondsMax = 1_209_600
+	kmsReuseSecondsMin  = 60
+	kmsReuseSecondsMax  = 86_400
+	kmsKeyIDLengthMax   = 2048 // AWS KMS
+	// entriesMaxMax is more than any node can remember; it keeps the
+	// arithmetic with the cap far from overflow.
+	entriesMaxMax = 1_000_000_000_000
+)
+
+// attributeKind says which queues have an attribute, and how AWS refuses it
+// on the others: the older FIFO attributes are unknown there, the newer ones
+// are named.
+type attributeKind uint8
+
+const (
+	anyQueue attributeKind = iota
+	fifoSilent
+	fifoOnly
+)
+
+// attribute is one row: all that is known about one settable attribute.
+type attribute struct {
+	name      string
+	kind      attributeKind
+	fixed     bool         // can only be given at creation
+	extension ExtensionSet // its bit, zero for the attributes of AWS
+	parse     parseAttribute
+	print     printAttribute // "" if the attribute has no value
+	// same compares two values that print differently but mean the same;
+	// nil compares what is printed.
+	same func(a, b *QueueAttributes) bool
+}
+
+type (
+	parseAttribute func(a *QueueAttributes, value string, minimumWindow int64) *Error
+	printAttribute func(a *QueueAttributes) string
+)
+
+// attributeTable has one row per settable attribute, sorted by name. It is
+// never changed.
+var attributeTable = [...]attribute{
+	row(nameProfile, anyQueue, profileValue).asFixed(extensionProfile),
+	row("ContentBasedDeduplication", fifoSilent, flag("ContentBasedDeduplication",
+		func(a *QueueAttributes) *bool { return &a.Deduplication.ContentBased })),
+	row(nameContentMode, fifoOnly, either(nameContentMode, "IdOverrides", "IdAndContent",
+		func(a *QueueAttributes) *bool { return &a.Deduplication.IDAndContent })).as(extensionContentMode),
+	row(nameDeadLetterKeepsID, fifoOnly, flag(nameDeadLetterKeepsID,
+		func(a *QueueAttributes) *bool { return &a.Deduplication.DeadLetterKeepsID })).as(extensionDeadLetterID),
+	row("DeduplicationEnabled", fifoOnly, inverseFlag("DeduplicationEnabled",
+		func(a *QueueAttributes) *bool { return &a.Deduplication.Disabled })).asFixed(extensionEnabled),
+	row(nameDeduplicationScope, fifoOnly, scopeValue),
+	row(nameDeduplicationWindow, fifoOnly, window).as(extensionWindow),
+	row("DelaySeconds", anyQueue, number("DelaySeconds", 0, DelaySecondsMax,
+		func(a *QueueAttributes) *int64 { return &a.DelaySeconds })),
+	row(nameFIFO, fifoSilent, fifoValue),
+	row(nameThroughputLimit, fifoOnly, either(nameThroughputLimit, "perQueue", "perMessageGroupId",
+		func(a *QueueAttributes) *bool { return &a.HighThroughput })),
+	row("ImplicitDeadLetterQueue", anyQueue, flag("ImplicitDeadLetterQueue",
+		func(a *QueueAttributes) *bool { return &a.ImplicitDeadLetterQueue })).as(extensionImplicitDLQ),
+	row("KmsDataKeyReusePeriodSeconds", anyQueue, kmsReuseValue),
+	row(nameKMSKey, anyQueue, kmsKeyValue),
+	row("MaxDeduplicationEntries", fifoOnly, number("MaxDeduplicationEntries", 0, entriesMaxMax,
+		func(a *QueueAttributes) *int64 { return &a.Deduplication.EntriesMax })).as(extensionEntriesMax),
+	row(nameGroupMessagesMax, fifoOnly, number(nameGroupMessagesMax, 1, ReceiveMessagesMax,
+		func(a *QueueAttributes) *int64 { return &a.GroupMessagesMax })).as(extensionGroupMessages),
+	row("MaximumMessageSize", anyQueue, number("MaximumMessageSize", messageSizeMin, MessageBytesMax,
+		func(a *QueueAttributes) *int64 { return &a.MaximumMessageSize })),
+	row("MessageGroupIdMode", fifoOnly, either("MessageGroupIdMode", "Required", "Optional",
+		func(a *QueueAttributes) *bool { return &a.GroupOptional })).asFixed(extensionGroupMode),
+	row("MessageRetentionPeriod", anyQueue, number("MessageRetentionPeriod", retentionSecondsMin, retentionSecondsMax,
+		func(a *QueueAttributes) *int64 { return &a.RetentionSeconds })),
+	row(namePolicy, anyQueue, policyValue),
+	row(namePurgeClears, fifoOnly, inverseFlag(namePurgeClears,
+		func(a *QueueAttributes) *bool { return &a.Deduplication.PurgeKeepsHistory })).as(extensionPurge),
+	row("ReceiveAttemptWindowSeconds", fifoOnly, attemptWindow).as(extensionAttemptWindow),
+	row(nameReceiveCompatibility, fifoOnly, either(nameReceiveCompatibility, "aws", "ymq",
+		func(a *QueueAttributes) *bool { return &a.YMQReceive })).asFixed(extensionReceive),
+	row("ReceiveMessageWaitTimeSeconds", anyQueue, number("ReceiveMessageWaitTimeSeconds", 0, WaitSecondsMax,
+		func(a *QueueAttributes) *int64 { return &a.ReceiveWaitSeconds })),
+	row(nameRedriveAllowPolicy, anyQueue, redriveAllowValue).comparedBy(func(a, b *QueueAttributes) bool {
+		return a.RedriveAllow.equal(b.RedriveAllow)
+	}),
+	row(nameRedrivePolicy, anyQueue, redriveValue).comparedBy(func(a, b *QueueAttributes) bool {
+		return a.Redrive.Target == b.Redrive.Target && a.Redrive.MaxReceiveCount == b.Redrive.MaxReceiveCount
+	}),
+	row("ReservedAttributesEnabled", anyQueue, flag("ReservedAttributesEnabled",
+		func(a *QueueAttributes) *bool { return &a.ReservedAttributes })).as(extensionReservedEnabled),
+	row(nameSQSManaged, anyQueue, sqsManagedValue),
+	row("VisibilityTimeout", anyQueue, number("VisibilityTimeout", 0, VisibilitySecondsMax,
+		func(a *QueueAttributes) *int64 { return &a.VisibilitySeconds })),
+}
+
+// readOnlyAttributes are known to GetQueueAttributes only. Sorted.
+var readOnlyAttributes = [...]string{
+	"All",
+	"ApproximateNumberOfMessages",
+	"ApproximateNumberOfMessagesDelayed",
+	"ApproximateNumberOfMessagesNotVisible",
+	"CreatedTimestamp",
+	"LastModifiedTimestamp",
+	"QueueArn",
+}
+
+// KnownAttribute reports whether GetQueueAttributes may ask for name.
+func KnownAttribute(name string) bool {
+	if findAttribute(name) != nil {
+		return true
+	}
+	_, found := slices.BinarySearch(readOnlyAttributes[:], name)
+	return found
+}
+
+// findAttribute is the row of a settable attribute, nil if there is none.
+func findAttribute(name string) *attribute {
+	i, found := slices.BinarySearchFunc(attributeTable[:], name, func(r attribute, name string) int {
+		return strings.Compare(r.name, name)
+	})
+	if !found {
+		return nil
+	}
+	return &attributeTable[i]
+}
+
+func row(name string, kind attributeKind, value func() (parseAttribute, printAttribute)) attribute {
+	parse, show := value()
+	return attribute{name: name, kind: kind, parse: parse, print: show}
+}
+
+func (r attribute) as(bit ExtensionSet) attribute {
+	r.extension = bit
+	return r
+}
+
+func (r attribute) asFixed(bit ExtensionSet) attribute {
+	r.extension, r.fixed = bit, true
+	return r
+}
+
+func (r attribute) comparedBy(same func(a, b *QueueAttributes) bool) attribute {
+	r.same = same
+	return r
+}
+
+func (r *attribute) equal(a, b *QueueAttributes) bool {
+	if r.same != nil {
+		return r.same(a, b)
+	}
+	return r.print(a) == r.print(b)
+}
+
+// number is a whole number from lowest to highest.
+func number(name string, lowest, highest int64, field func(*QueueAttributes) *int64) func() (parseAttribute, printAttribute) {
+	return func() (parseAttribute, printAttribute) {
+		parse := func(a *QueueAttributes, value string, _ int64) *Error {
+			n, ok := parseNumber(value)
+			if !ok || n < lowest || n > highest {
+				return invalidAttribute(name)
+			}
+			*field(a) = n
+			return nil
+		}
+		return parse, func(a *QueueAttributes) string { return strconv.FormatInt(*field(a), 10) }
+	}
+}
+
+// flag is a boolean, read without regard to letter case and printed in lower
+// case, as AWS does.
+func flag(name string, field func(*QueueAttributes) *bool) func() (parseAttribute, printAttribute) {
+	return boolean(name, false, field)
+}
+
+// inverseFlag is a flag kept in a field that means the opposite, so that the
+// zero value of the field is the default.
+func inverseFlag(name string, field func(*QueueAttributes) *bool) func() (parseAttribute, printAttribute) {
+	return boolean(name, true, field)
+}
+
+func boolean(name string, inverse bool, field func(*QueueAttributes) *bool) func() (parseAttribute, printAttribute) {
+	return func() (parseAttribute, printAttribute) {
+		parse := func(a *QueueAttributes, value string, _ int64) *Error {
+			on, ok := parseBool(value)
+			if !ok {
+				return invalidAttribute(name)
+			}
+			*field(a) = on != inverse
+			return nil
+		}
+		return parse, func(a *QueueAttributes) string { return strconv.FormatBool(*field(a) != inverse) }
+	}
+}
+
+// either is one of two words, compared exactly; the field is true for second.
+func either(name, first, second string, field func(*QueueAttributes) *bool) func() (parseAttribute, printAttribute) {
+	return func() (parseAttribute, printAttribute) {
+		parse := func(a *QueueAttributes, value string, _ int64) *Error {
+			if value != first && value != second {
+				return invalidAttribute(name)
+			}
+			*field(a) = value == second
+			return nil
+		}
+		return parse, func(a *QueueAttributes) string {
+			if *field(a) {
+				return second
+			}
+			return first
+		}
+	}
+}
+
+// parseNumber reads decimal digits and nothing else: AWS refuses blanks, signs
+// and fractions.
+func parseNumber(text string) (int64, bool) {
+	if text == "" || len(text) > 18 {
+		return 0, false
+	}
+	n := int64(0)
+	for i := range len(text) {
+		c := text[i]
+		if c < '0' || c > '9' {
+			return 0, false
+		}
+		n = n*10 + int64(c-'0')
+	}
+	return n, true
+}
+
+func parseBool(text string) (on, ok bool) {
+	switch {
+	case strings.EqualFold(text, "true"):
+		return true, true
+	case strings.EqualFold(text, "false"):
+		return false, true
+	}
+	return false, false
+}
+
+func profileValue() (parseAttribute, printAttribute) {
+	parse := func(a *QueueAttributes, value string, _ int64) *Error {
+		p, ok := parseProfile(value)
+		if !ok {
+			return invalidAttribute(nameProfile)
+		}
+		a.Profile = p
+		return nil
+	}
+	return parse, func(a *QueueAttributes) string { return profileNames[a.Profile] }
+}
+
+var profileNames = [...]string{ProfileAWS: "aws", ProfileYMQ: "ymq", ProfileServiceBus: "servicebus"}
+
+func parseProfile(text string) (Profile, bool) {
+	i := slices.Index(profileNames[:], text)
+	return Profile(max(i, 0)), i >= 0
+}
+
+var scopeNames = [...]string{ScopeQueue: "queue", ScopeMessageGroup: "messageGroup", ScopePartitionKey: "partitionKey"}
+
+func scopeValue() (parseAttribute, printAttribute) {
+	parse := func(a *QueueAttributes, value string, _ int64) *Error {
+		i := slices.Index(scopeNames[:], value)
+		if i < 0 {
+			return invalidAttribute(nameDeduplicationScope)
+		}
+		a.Deduplication.Scope = DeduplicationScope(i)
+		return nil
+	}
+	return parse, func(a *QueueAttributes) string { return scopeNames[a.Deduplication.Scope] }
+}
+
+// window is DeduplicationWindowSeconds, whose error alone says its bounds,
+// since the lower one is a setting of the cluster.
+func window() (parseAttribute, printAttribute) {
+	parse := func(a *QueueAttributes, value string, minimumWindow int64) *Error {
+		n, ok := parseNumber(value)
+		if !ok || n < minimumWindow || n > DeduplicationSecondsMax {
+			return errorf(InvalidAttributeValue, "Invalid value for the parameter ", nameDeduplicationWindow,
+				". Reason: must be between ", strconv.FormatInt(minimumWindow, 10), " and ",
+				strconv.FormatInt(DeduplicationSecondsMax, 10), ".")
+		}
+		a.Deduplication.WindowSeconds = n
+		return nil
+	}
+	return parse, func(a *QueueAttributes) string { return strconv.FormatInt(a.Deduplication.WindowSeconds, 10) }
+}
+
+func attemptWindow() (parseAttribute, printAttribute) {
+	parse := func(a *QueueAttributes, value string, minimumWindow int64) *Error {
+		n, ok := parseNumber(value)
+		if !ok || n < minimumWindow || n > AttemptSecondsMax {
+			return invalidAttribute("ReceiveAttemptWindowSeconds")
+		}
+		a.AttemptSeconds = n
+		return nil
+	}
+	return parse, func(a *QueueAttributes) string { return strconv.FormatInt(a.AttemptSeconds, 10) }
+}
+
+// fifoValue is FifoQueue. Its row exists on FIFO queues only, where AWS takes
+// true without effect and says of false that the type cannot be changed.
+func fifoValue() (parseAttribute, printAttribute) {
+	parse := func(_ *QueueAttributes, value string, _ int64) *Error {
+		on, ok := parseBool(value)
+		if !ok {
+			return invalidAttribute(nameFIFO)
+		}
+		if !on {
+			return errorf(InvalidAttributeValue,
+				"Invalid value for the parameter FifoQueue. Reason: Modifying queue type is not supported.")
+		}
+		return nil
+	}
+	return parse, func(*QueueAttributes) string { return "true" }
+}
+
+// kmsKeyValue is KmsMasterKeyId. A key turns the encryption managed by SQS
+// off; removing the key leaves that off (both recorded on AWS).
+func kmsKeyValue() (parseAttribute, printAttribute) {
+	parse := func(a *QueueAttributes, value string, _ int64) *Error {
+		if len(value) > kmsKeyIDLengthMax || !utf8.ValidString(value) {
+			return invalidAttribute(nameKMSKey)
+		}
+		a.Encryption.KMSMasterKeyID = value
+		if value != "" {
+			a.Encryption.SQSManaged = false
+		}
+		return nil
+	}
+	return parse, func(a *QueueAttributes) string { return a.Encryption.KMSMasterKeyID }
+}
+
+// kmsReuseValue is KmsDataKeyReusePeriodSeconds, which AWS does not list
+// while it has its default.
+func kmsReuseValue() (parseAttribute, printAttribute) {
+	parse, show := number("KmsDataKeyReusePeriodSeconds", kmsReuseSecondsMin, kmsReuseSecondsMax,
+		func(a *QueueAttributes) *int64 { return &a.Encryption.KMSReuseSeconds })()
+	return parse, func(a *QueueAttributes) string {
+		if a.Encryption.KMSReuseSeconds == kmsReuseSecondsDefault {
+			return ""
+		}
+		return show(a)
+	}
+}
+
+// sqsManagedValue is SqsManagedSseEnabled. Turning it on removes the KMS key,
+// since a queue has one kind of encryption at a time.
+func sqsManagedValue() (parseAttribute, printAttribute) {
+	parse := func(a *QueueAttributes, value string, _ int64) *Error {
+		on, ok := parseBool(value)
+		if !ok {
+			return invalidAttribute(nameSQSManaged)
+		}
+		a.Encryption.SQSManaged = on
+		if on {
+			a.Encryption.KMSMasterKeyID = ""
+		}
+		return nil
+	}
+	return parse, func(a *QueueAttributes) string { return strconv.FormatBool(a.Encryption.SQSManaged) }
+}

@@ -1,0 +1,126 @@
+package queue
+
+import (
+	"runtime"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+const benchBody = 256
+
+// filler makes distinct sends: 256-byte bodies, 36-character deduplication
+// ids as clients that use UUIDs have.
+type filler struct {
+	b    *Broker
+	at   Timestamp
+	n    int
+	body string
+}
+
+func newFiller(tb testing.TB, attributes ...Attribute) *filler {
+	tb.Helper()
+	f := &filler{b: New(), at: 1_000_000, body: strings.Repeat("x", benchBody)}
+	f.must(tb, &SetClusterSetting{SettingReceiptKey, "000102030405060708090a0b0c0d0e0f"})
+	f.must(tb, &CreateQueue{Queue: "q.fifo", Attributes: append(attributes, Attribute{"FifoQueue", "true"})})
+	return f
+}
+
+func (f *filler) must(tb testing.TB, c Command) Result {
+	r, err := f.b.Apply(f.at, c)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	f.b.events = f.b.events[:0]
+	return r
+}
+
+// entry copies the strings, as decoding a log entry does.
+func (f *filler) entry(groups int) SendEntry {
+	f.n++
+	id := strconv.Itoa(f.n)
+	return SendEntry{
+		Body:                 strings.Clone(f.body),
+		GroupID:              "customer-" + strconv.Itoa(f.n%groups),
+		GroupIDGiven:         true,
+		DeduplicationID:      strings.Repeat("0", 36-len(id)) + id,
+		DeduplicationIDGiven: true,
+	}
+}
+
+func (f *filler) send(tb testing.TB, groups int) {
+	f.must(tb, &SendMessages{Queue: "q.fifo", SenderID: "000000000000", Entries: []SendEntry{f.entry(groups)}})
+}
+
+// BenchmarkCycle is one message's life with a window of 300,000 ids: send,
+// receive, delete.
+func BenchmarkCycle(b *testing.B) {
+	f := newFiller(b)
+	for f.n < 300_000 {
+		f.send(b, 1000)
+		f.cycle(b)
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		f.at++
+		f.send(b, 1000)
+		f.cycle(b)
+	}
+}
+
+func (f *filler) cycle(tb testing.TB) {
+	got := f.must(tb, &ReceiveMessages{Queue: "q.fifo"}).(MessagesReceived).Messages
+	f.must(tb, &DeleteMessages{Queue: "q.fifo", Handles: []string{got[0].Handle.String()}})
+}
+
+func heap() uint64 {
+	runtime.GC()
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return m.HeapAlloc
+}
+
+// BenchmarkMemoryPerMessage parks one million messages whose ids are
+// forgotten, so that only the messages count.
+func BenchmarkMemoryPerMessage(b *testing.B) {
+	for b.Loop() {
+		before := heap()
+		f := newFiller(b, Attribute{"DeduplicationEnabled", "false"})
+		for f.n < 1_000_000 {
+			f.at++
+			f.send(b, 1000)
+		}
+		b.ReportMetric(float64(heap()-before)/float64(f.n)-benchBody, "B/message")
+		runtime.KeepAlive(f)
+	}
+}
+
+// BenchmarkMemoryPerDeduplicationID remembers one million ids of messages that
+// were received and deleted.
+func BenchmarkMemoryPerDeduplicationID(b *testing.B) {
+	for b.Loop() {
+		before := heap()
+		f := newFiller(b, Attribute{"DeduplicationWindowSeconds", "604800"})
+		for f.n < 1_000_000 {
+			f.at++
+			f.send(b, 1000)
+			f.cycle(b)
+		}
+		b.ReportMetric(float64(heap()-before)/float64(f.n), "B/id")
+		runtime.KeepAlive(f)
+	}
+}
+
+// BenchmarkFreeze is the pause a snapshot makes at one million messages, and
+// the price of the first change after it.
+func BenchmarkFreeze(b *testing.B) {
+	f := newFiller(b)
+	for f.n < 1_000_000 {
+		f.send(b, 1000)
+	}
+	for b.Loop() {
+		frozen := f.b.Freeze()
+		runtime.KeepAlive(frozen)
+	}
+}

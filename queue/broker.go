@@ -1,0 +1,290 @@
+package queue
+
+import (
+	"encoding/binary"
+	"encoding/hex"
+	"strconv"
+
+	"github.com/tidwall/btree"
+)
+
+// Broker is the whole replicated state: queues and move tasks, the clock, the
+// settings and the counters for identifiers. Used by one goroutine.
+type Broker struct {
+	now             Timestamp
+	formatVersion   uint32
+	epoch           uint32
+	nextIncarnation uint64
+	nextMoveTask    uint64
+	sequenceFloor   uint64
+	settings        *btree.Map[string, string]
+	key             keyed // from SettingReceiptKey
+	queues          *btree.Map[string, *Queue]
+	sources         *btree.Map[string, struct{}] // dead-letter target NUL source
+	tombstones      tombstones
+	moveTasks       moveTasks
+	deadlines       *btree.BTreeG[queueDeadline]
+	generation      uint64
+	sum             sum128 // over the records of queues, tombstones, tasks
+	bytes           int64  // estimated size of all queues; not state
+	touched         []*Queue
+	events          []Event
+	senders         *btree.Map[string, *string] // shares equal sender ids; not state
+	unchecked       int                         // commands since the last check, build tag invariants
+}
+
+// New returns an empty Broker.
+func New() *Broker {
+	return &Broker{
+		settings:   new(btree.Map[string, string]),
+		queues:     new(btree.Map[string, *Queue]),
+		sources:    new(btree.Map[string, struct{}]),
+		tombstones: newTombstones(),
+		moveTasks:  newMoveTasks(),
+		deadlines:  btree.NewBTreeGOptions(queueDeadline.less, btree.Options{NoLocks: true}),
+		senders:    new(btree.Map[string, *string]),
+	}
+}
+
+// Apply executes cmd at log time at and returns its result or its refusal. A
+// refused command changes nothing but the clock, and what the clock makes due
+// on the queue it names. It panics only if an invariant of the state is broken.
+func (b *Broker) Apply(at Timestamp, cmd Command) (Result, *Error) {
+	if b.now = max(b.now, at); planted(18) {
+		b.now = at
+	}
+	result, err := b.apply(cmd)
+	b.finish()
+	if checkEveryCommand && b.dueForCheck() {
+		if broken := b.CheckInvariants(); broken != nil {
+			panic(broken)
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	return result, nil
+}
+
+func (b *Broker) apply(cmd Command) (Result, *Error) {
+	if err := cmd.Validate(); err != nil {
+		// AWS looks the queue up before it looks at values (sqs.md 1.7).
+		if name := cmd.QueueName(); name != "" && !b.View().QueueExists(name) {
+			return nil, noSuchQueue()
+		}
+		return nil, err
+	}
+	switch c := cmd.(type) {
+	case *AdvanceClock:
+		return b.advanceClock()
+	case *Audit:
+		return Done{}, nil
+	case *SetFormatVersion:
+		return b.setFormatVersion(c)
+	case *SetClusterSetting:
+		return b.setClusterSetting(c)
+	case *CreateQueue:
+		return b.createQueue(c)
+	case *DeleteQueue:
+		return b.deleteQueue(c)
+	case *StartMoveTask:
+		return b.startMoveTask(c)
+	case *CancelMoveTask:
+		return b.cancelMoveTask(c)
+	case *MoveMessages:
+		return b.moveMessages(c)
+	}
+	q := b.enter(cmd.QueueName())
+	if q == nil {
+		return nil, noSuchQueue()
+	}
+	switch c := cmd.(type) {
+	case *SetQueueAttributes:
+		return b.setQueueAttributes(q, c)
+	case *SetQueueTags:
+		return b.setQueueTags(q, c)
+	case *SetQueuePolicy:
+		return b.setQueuePolicy(q, c)
+	case *PurgeQueue:
+		return b.purgeQueue(q)
+	case *SendMessages:
+		return b.sendMessages(q, c)
+	case *ReceiveMessages:
+		return b.receiveMessages(q, c)
+	case *DeleteMessages:
+		return b.deleteMessages(q, c)
+	case *ChangeMessageVisibility:
+		return b.changeMessageVisibility(q, c)
+	}
+	panic("queue: command outside the closed set")
+}
+
+// open returns a queue for changing, nil if there is none. After a Freeze the
+// first opening of a queue clones it; finish closes all that were opened.
+func (b *Broker) open(name string) *Queue {
+	q, ok := b.queues.Get(name)
+	if !ok {
+		return nil
+	}
+	if q.generation != b.generation {
+		q = q.clone(b.generation)
+		b.queues.Set(name, q)
+	}
+	b.touch(q)
+	return q
+}
+
+// enter opens a queue and brings it up to the present time.
+func (b *Broker) enter(name string) *Queue {
+	q := b.open(name)
+	if q != nil {
+		b.expire(q, queueExpiryBudget)
+	}
+	return q
+}
+
+func (b *Broker) touch(q *Queue) {
+	for _, t := range b.touched {
+		if t == q {
+			return
+		}
+	}
+	b.touched = append(b.touched, q)
+}
+
+// finish brings the broker-wide indexes up to date with the queues that the
+// command opened.
+func (b *Broker) finish() {
+	for i, q := range b.touched {
+		b.count(q)
+		b.register(q)
+		if q.deliverable(b.now) {
+			b.emit(MessagesAvailable, q.name, 0)
+		}
+		b.touched[i] = nil
+	}
+	b.touched = b.touched[:0]
+}
+
+// count carries the change of a queue's record hashes into the broker's sum.
+func (b *Broker) count(q *Queue) {
+	if q.sums.headerStale {
+		q.sums.header = q.headerSum(b.key)
+		q.sums.headerStale = false
+	}
+	total := q.countersSum(b.key)
+	total.add(q.sums.header)
+	total.add(q.sums.messages)
+	if !planted(3) {
+		total.add(q.sums.deduplication)
+	}
+	if !planted(7) {
+		total.add(q.sums.attempts)
+	}
+	b.sum.sub(q.sums.counted)
+	b.sum.add(total)
+	q.sums.counted = total
+	bytes := q.size()
+	b.bytes += bytes - q.sums.countedBytes
+	q.sums.countedBytes = bytes
+}
+
+func (b *Broker) emit(kind EventKind, queue string, count int) {
+	b.events = append(b.events, Event{Kind: kind, Queue: queue, Count: count})
+}
+
+// TakeEvents appends the events since the last call to dst and forgets them.
+func (b *Broker) TakeEvents(dst []Event) []Event {
+	dst = append(dst, b.events...)
+	b.events = b.events[:0]
+	return dst
+}
+
+// Now is the log time: the highest stamp applied so far.
+func (b *Broker) Now() Timestamp { return b.now }
+
+// FormatVersion is the version set by SetFormatVersion, 0 in a new state.
+func (b *Broker) FormatVersion() uint32 { return b.formatVersion }
+
+// View reads the present state.
+func (b *Broker) View() View { return View{b} }
+
+// StateHash is the incremental 128-bit hash over all records.
+func (b *Broker) StateHash() [16]byte {
+	sum := b.sum
+	sum.add(b.recordSum())
+	return sum.bytes()
+}
+
+// recordSum hashes what belongs to no queue.
+func (b *Broker) recordSum() sum128 {
+	var buf [256]byte
+	r := append(record(buf[:0]), kindBroker).time(b.now).num(uint64(b.formatVersion)).num(uint64(b.epoch))
+	r = r.num(b.nextIncarnation).num(b.nextMoveTask).num(b.sequenceFloor)
+	b.settings.Scan(func(name, value string) bool {
+		r = r.text(name).text(value)
+		return true
+	})
+	return b.key.sum(r)
+}
+
+func (b *Broker) setFormatVersion(c *SetFormatVersion) (Result, *Error) {
+	if c.Version < b.formatVersion {
+		return nil, errorf(InvalidFormatVersion, "The format version never goes down: it is ",
+			strconv.FormatUint(uint64(b.formatVersion), 10), ".")
+	}
+	b.formatVersion = c.Version
+	return Done{}, nil
+}
+
+func (b *Broker) setClusterSetting(c *SetClusterSetting) (Result, *Error) {
+	old, known := b.settings.Get(c.Name)
+	once := c.Name == SettingClusterID || c.Name == SettingReceiptKey
+	if once && known && old != c.Value {
+		return nil, errorf(InvalidClusterSetting, "The setting ", c.Name, " was set already and never changes.")
+	}
+	if c.Name == SettingReceiptKey && !known && b.queues.Len() > 0 {
+		return nil, errorf(InvalidClusterSetting, "The setting ", c.Name, " must be set before the first queue is created.")
+	}
+	b.settings.Set(c.Name, c.Value)
+	b.useSettings()
+	return Done{}, nil
+}
+
+// useSettings derives what rules read on every command.
+func (b *Broker) useSettings() {
+	text, _ := b.settings.Get(SettingReceiptKey)
+	if raw, err := hex.DecodeString(text); err == nil && len(raw) == 16 {
+		b.key = keyed{binary.LittleEndian.Uint64(raw), binary.LittleEndian.Uint64(raw[8:])}
+	}
+}
+
+func (b *Broker) minimumWindow() int64 {
+	text, _ := b.settings.Get(SettingMinimumWindow)
+	if seconds, err := strconv.ParseInt(text, 10, 64); err == nil {
+		return seconds
+	}
+	return DeduplicationSecondsMin
+}
+
+func (b *Broker) cooldowns() bool {
+	text, _ := b.settings.Get(SettingAWSCooldowns)
+	return text == "true"
+}
+
+// intern shares equal sender ids: there are few, and every message has one.
+func (b *Broker) intern(sender string) *string {
+	if shared, ok := b.senders.Get(sender); ok {
+		return shared
+	}
+	if b.senders.Len() >= sendersShared {
+		b.senders.Clear()
+	}
+	shared := new(string)
+	*shared = sender
+	b.senders.Set(sender, shared)
+	return shared
+}
+
+// sendersShared bounds the table of shared sender ids.
+const sendersShared = 4096

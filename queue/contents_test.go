@@ -1,0 +1,431 @@
+package queue
+
+import (
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"unicode/utf8"
+)
+
+func TestIsFIFOName(t *testing.T) {
+	for name, want := range map[string]bool{"a.fifo": true, ".fifo": true, "a": false, "a.FIFO": false, "a.fifo.b": false, "fifo": false} {
+		if got := isFIFOName(name); got != want {
+			t.Errorf("isFIFOName(%q) = %t", name, got)
+		}
+	}
+}
+
+func TestSize(t *testing.T) {
+	e := &SendEntry{
+		Body:        "é",
+		Attributes:  []MessageAttribute{{"k", "String", "x"}, {"bin", "Binary", "\x00\xff"}},
+		TraceHeader: "does not count",
+	}
+	if got, want := e.size(), int64(2+1+6+1+3+6+2); got != want {
+		t.Errorf("size %d, want %d", got, want)
+	}
+}
+
+func TestBadCharacter(t *testing.T) {
+	good := []string{
+		"", "\t\n\r", "a", "\x7f", "\u0080", "\u00e9", "\ud7ff", "\ue000", "\ufffd", "\U00010000", "\U0010ffff",
+		"\U0001fffe", "12345678", "1234567\n12345678", "1234567é", "123456é8",
+	}
+	for _, s := range good {
+		if badCharacter(s) {
+			t.Errorf("%q is refused", s)
+		}
+	}
+	for _, bad := range []string{"\x00", "\x08", "\x0b", "\x0c", "\x1f", "\ufffe", "\uffff", "\xff", "\xc3", "\xed\xa0\x80", "\xc0\x80", "\xf4\x90\x80\x80"} {
+		for at := range 20 {
+			s := strings.Repeat("a", at) + bad + strings.Repeat("b", 20)
+			if !badCharacter(s) || !badCharacter(s[:at+len(bad)]) {
+				t.Errorf("%q is accepted", s)
+			}
+		}
+	}
+}
+
+// badRune is the rule of badCharacter as the documentation writes it.
+func badRune(s string) bool {
+	if !utf8.ValidString(s) {
+		return true
+	}
+	for _, r := range s {
+		ok := r == 0x9 || r == 0xA || r == 0xD || r >= 0x20 && r <= 0xD7FF || r >= 0xE000 && r <= 0xFFFD || r >= 0x10000 && r <= 0x10FFFF
+		if !ok {
+			return true
+		}
+	}
+	return false
+}
+
+func FuzzBadCharacter(f *testing.F) {
+	f.Add("plain text, longer than eight bytes\r\n")
+	f.Add("12345678\uffff")
+	f.Add("1234567\xe2\x82")
+	f.Fuzz(func(t *testing.T, s string) {
+		if got, want := badCharacter(s), badRune(s); got != want {
+			t.Errorf("badCharacter(%q) = %t, want %t", s, got, want)
+		}
+	})
+}
+
+func TestBadCharacterAgainstTheRule(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	alphabet := []string{"a", " ", "~", "\t", "é", "\ufffd", "\U0001f600", "\x1f", "\x80", "\xef\xbf", "\uffff"}
+	for range 20_000 {
+		var s strings.Builder
+		// Mostly good characters, so that both outcomes are common.
+		for range random.IntN(30) {
+			n := len(alphabet)
+			if random.IntN(8) > 0 {
+				n = 7
+			}
+			s.WriteString(alphabet[random.IntN(n)])
+		}
+		if got, want := badCharacter(s.String()), badRune(s.String()); got != want {
+			t.Fatalf("badCharacter(%q) = %t", s.String(), got)
+		}
+	}
+}
+
+func TestCheckSendAllocatesNothing(t *testing.T) {
+	a := defaultAttributes(true)
+	a.ReservedAttributes = true
+	e := fifoEntry(func(e *SendEntry) {
+		e.Body = strings.Repeat("plain text ", 100)
+		e.Attributes = []MessageAttribute{{"k", "String", "x"}, {"n", "Binary", "12"}}
+	})
+	if n := testing.AllocsPerRun(100, func() {
+		if err := checkSend(&a, e, false); err != nil {
+			t.Fatal(err)
+		}
+	}); n != 0 {
+		t.Errorf("%v allocations", n)
+	}
+}
+
+func BenchmarkBadCharacter(b *testing.B) {
+	for name, s := range map[string]string{"ASCII": strings.Repeat("plain text ", 100), "Cyrillic": strings.Repeat("текст ", 100)} {
+		b.Run(name, func(b *testing.B) {
+			b.SetBytes(int64(len(s)))
+			for b.Loop() {
+				if badCharacter(s) {
+					b.Fatal("refused")
+				}
+			}
+		})
+	}
+}
+
+func fifoEntry(change func(e *SendEntry)) *SendEntry {
+	e := &SendEntry{Body: "b", GroupID: "g", GroupIDGiven: true, DeduplicationID: "d", DeduplicationIDGiven: true}
+	if change != nil {
+		change(e)
+	}
+	return e
+}
+
+func standardEntry(change func(e *SendEntry)) *SendEntry {
+	e := &SendEntry{Body: "b"}
+	if change != nil {
+		change(e)
+	}
+	return e
+}
+
+const (
+	allPunctuation = "!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~"
+	badContents    = "Invalid characters found. Valid unicode characters are #x9 | #xA | #xD | #x20 to #xD7FF | #xE000 to #xFFFD | #x10000 to #x10FFFF"
+	groupRule      = " for parameter MessageGroupId is invalid. Reason: MessageGroupId can only include alphanumeric and punctuation characters. 1 to 128 in length."
+	idRule         = " for parameter MessageDeduplicationId is invalid. Reason: MessageDeduplicationId can only include alphanumeric and punctuation characters. 1 to 128 in length."
+)
+
+type sendCase struct {
+	name  string
+	rules func(a *QueueAttributes)
+	entry func(e *SendEntry)
+	batch bool
+	code  Code
+	text  string
+}
+
+func runSendCases(t *testing.T, fifo bool, cases []sendCase) {
+	t.Helper()
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			a := defaultAttributes(fifo)
+			if c.rules != nil {
+				c.rules(&a)
+			}
+			e := standardEntry(c.entry)
+			if fifo {
+				e = fifoEntry(c.entry)
+			}
+			wantError(t, checkSend(&a, e, c.batch), c.code, c.text)
+		})
+	}
+}
+
+func TestCheckSendOnStandardQueue(t *testing.T) {
+	limit := func(a *QueueAttributes) { a.MaximumMessageSize = 1024 }
+	const tooLate = "DelaySeconds must be >= 0 and <= 900."
+	runSendCases(t, false, []sendCase{
+		{name: "good"},
+		{name: "empty body", entry: func(e *SendEntry) { e.Body = "" }, code: MissingRequiredParameter, text: "The request must contain the parameter MessageBody."},
+		{name: "at the limit", rules: limit, entry: func(e *SendEntry) { e.Body = strings.Repeat("x", 1024) }},
+		{
+			name: "over the limit", rules: limit, entry: func(e *SendEntry) { e.Body = strings.Repeat("x", 1025) },
+			code: InvalidParameterValue, text: "One or more parameters are invalid. Reason: Message must be shorter than 1024 bytes.",
+		},
+		{
+			name: "over the limit by its attribute", rules: limit, entry: func(e *SendEntry) {
+				e.Body, e.Attributes = strings.Repeat("x", 1017), []MessageAttribute{{"k", "String", "x"}}
+			},
+			code: InvalidParameterValue, text: "One or more parameters are invalid. Reason: Message must be shorter than 1024 bytes.",
+		},
+		{
+			name: "over the limit in a batch", batch: true, rules: limit, entry: func(e *SendEntry) { e.Body = strings.Repeat("x", 1025) },
+			code: InvalidParameterValue, text: "One or more parameters cannot be validated. Reason: Message must be shorter than 1024 bytes.",
+		},
+		{
+			name: "size before characters", rules: limit, entry: func(e *SendEntry) { e.Body = strings.Repeat("\x00", 1025) },
+			code: InvalidParameterValue, text: "One or more parameters are invalid. Reason: Message must be shorter than 1024 bytes.",
+		},
+		{name: "bad character", entry: func(e *SendEntry) { e.Body = "a\x08" }, code: InvalidMessageContents, text: badContents},
+		{name: "bad character in a batch", batch: true, entry: func(e *SendEntry) { e.Body = "\x01" }, code: InvalidMessageContents, text: badContents},
+		{
+			name: "characters before attributes", entry: func(e *SendEntry) { e.Body, e.Attributes = "\x00", []MessageAttribute{{}} },
+			code: InvalidMessageContents, text: badContents,
+		},
+		{name: "group id of a fair queue", entry: func(e *SendEntry) { e.GroupID, e.GroupIDGiven = "test", true }},
+		{name: "group id empty", entry: func(e *SendEntry) { e.GroupIDGiven = true }, code: InvalidParameterValue, text: "Value " + groupRule},
+		{name: "group id with a blank", entry: func(e *SendEntry) { e.GroupID, e.GroupIDGiven = "group 123", true }, code: InvalidParameterValue, text: "Value group 123" + groupRule},
+		{
+			name:  "group id of 129",
+			entry: func(e *SendEntry) { e.GroupID, e.GroupIDGiven = strings.Repeat("g", 129), true },
+			code:  InvalidParameterValue, text: "Value " + strings.Repeat("g", 129) + groupRule,
+		},
+		{
+			name:  "deduplication id",
+			entry: func(e *SendEntry) { e.DeduplicationID, e.DeduplicationIDGiven = "d", true },
+			code:  InvalidParameterValue,
+			text:  "Value d for parameter MessageDeduplicationId is invalid. Reason: The request include parameter that is not valid for this queue type.",
+		},
+		{name: "bad deduplication id", entry: func(e *SendEntry) { e.DeduplicationIDGiven = true }, code: InvalidParameterValue, text: "Value " + idRule},
+		{name: "delay 900", entry: func(e *SendEntry) { e.DelaySeconds = Some(900) }},
+		{name: "delay 901", entry: func(e *SendEntry) { e.DelaySeconds = Some(901) }, code: InvalidParameterValue, text: "Value 901 for parameter DelaySeconds is invalid. Reason: " + tooLate},
+		{name: "delay -1", entry: func(e *SendEntry) { e.DelaySeconds = Some(-1) }, code: InvalidParameterValue, text: "Value -1 for parameter DelaySeconds is invalid. Reason: " + tooLate},
+		{name: "trace header", entry: func(e *SendEntry) { e.TraceHeader = "Root=1-5759e988-bd862e3fe1be46a994272793;Sampled=1" }},
+		{
+			name: "bad trace header", entry: func(e *SendEntry) { e.TraceHeader = "\x00" },
+			code: InvalidParameterValue, text: "The value of message system attribute 'AWSTraceHeader' is invalid.",
+		},
+	})
+}
+
+func TestCheckSendOnFIFOQueue(t *testing.T) {
+	const wrongType = "The request include parameter that is not valid for this queue type."
+	const noID = "The queue should either have ContentBasedDeduplication enabled or MessageDeduplicationId provided explicitly"
+	noGroup := func(e *SendEntry) { e.GroupID, e.GroupIDGiven = "", false }
+	noDeduplication := func(e *SendEntry) { e.DeduplicationID, e.DeduplicationIDGiven = "", false }
+	runSendCases(t, true, []sendCase{
+		{name: "good"},
+		{name: "id of 128", entry: func(e *SendEntry) { e.DeduplicationID = strings.Repeat("a", 128) }},
+		{name: "id with all punctuation", entry: func(e *SendEntry) { e.DeduplicationID, e.GroupID = allPunctuation, allPunctuation }},
+		{name: "id of 129", entry: func(e *SendEntry) { e.DeduplicationID = strings.Repeat("a", 129) }, code: InvalidParameterValue, text: "Value " + strings.Repeat("a", 129) + idRule},
+		{name: "id empty", entry: func(e *SendEntry) { e.DeduplicationID = "" }, code: InvalidParameterValue, text: "Value " + idRule},
+		{name: "id with a blank", entry: func(e *SendEntry) { e.DeduplicationID = "group 123" }, code: InvalidParameterValue, text: "Value group 123" + idRule},
+		{name: "id not ASCII", entry: func(e *SendEntry) { e.DeduplicationID = "é" }, code: InvalidParameterValue, text: "Value é" + idRule},
+		{name: "id with DEL", entry: func(e *SendEntry) { e.DeduplicationID = "\x7f" }, code: InvalidParameterValue, text: "Value \x7f" + idRule},
+		{name: "deduplication id before group id", entry: func(e *SendEntry) { e.DeduplicationID, e.GroupID = "", "" }, code: InvalidParameterValue, text: "Value " + idRule},
+		{name: "delay 0", entry: func(e *SendEntry) { e.DelaySeconds = Some(0) }},
+		{name: "delay 2", entry: func(e *SendEntry) { e.DelaySeconds = Some(2) }, code: InvalidParameterValue, text: "Value 2 for parameter DelaySeconds is invalid. Reason: " + wrongType},
+		{name: "delay before group id", entry: func(e *SendEntry) { noGroup(e); e.DelaySeconds = Some(2) }, code: InvalidParameterValue, text: "Value 2 for parameter DelaySeconds is invalid. Reason: " + wrongType},
+		{name: "no group id", entry: noGroup, code: MissingRequiredParameter, text: "The request must contain the parameter MessageGroupId."},
+		{name: "no group id in a batch", batch: true, entry: noGroup, code: InvalidParameterValue, text: "The request must contain the parameter MessageGroupId."},
+		{name: "no group id where it is optional", rules: func(a *QueueAttributes) { a.GroupOptional = true }, entry: noGroup},
+		{name: "no deduplication id", entry: noDeduplication, code: InvalidParameterValue, text: noID},
+		{name: "no deduplication id with content deduplication", rules: func(a *QueueAttributes) { a.Deduplication.ContentBased = true }, entry: noDeduplication},
+		{name: "no deduplication id without deduplication", rules: func(a *QueueAttributes) { a.Deduplication.Disabled = true }, entry: noDeduplication},
+		{name: "group id before deduplication id", entry: func(e *SendEntry) { noGroup(e); noDeduplication(e) }, code: MissingRequiredParameter, text: "The request must contain the parameter MessageGroupId."},
+	})
+}
+
+func attributes(n int) []MessageAttribute {
+	attrs := make([]MessageAttribute, n)
+	for i := range attrs {
+		attrs[i] = MessageAttribute{"n" + strings.Repeat("x", i), "String", "v"}
+	}
+	return attrs
+}
+
+func TestCheckSendMessageAttributes(t *testing.T) {
+	const (
+		nameRule     = "Message (user) attributes name can only contain upper and lower score characters, digits, periods, hyphens and underscores. "
+		reservedRule = "You can't use message attribute names beginning with 'AWS.' or 'Amazon.'. These strings are reserved for internal use. Additionally, they cannot start or end with '.'."
+		nameTooLong  = "Message (user) attribute names must be shorter than 256 Bytes"
+		typeTooLong  = "Message (user) attribute types must be shorter than 256 Bytes"
+		typeRule     = "The type of message (user) attribute 'n' is invalid. You must use only the following supported type prefixes: Binary, Number, String."
+		numberRule   = "Can't cast the value of message (user) attribute 'n' to a number."
+	)
+	named := func(name string) []MessageAttribute { return []MessageAttribute{{name, "String", "v"}} }
+	typed := func(dataType, value string) []MessageAttribute { return []MessageAttribute{{"n", dataType, value}} }
+	cases := []struct {
+		name  string
+		attrs []MessageAttribute
+		text  string
+	}{
+		{"ten", attributes(10), ""},
+		{"eleven", attributes(11), "Number of message attributes [11] exceeds the allowed maximum [10]."},
+		{"fifty", attributes(50), "Number of message attributes [50] exceeds the allowed maximum [10]."},
+		{"same name twice", append(named("a"), named("a")...), "Message (user) attribute 'a' is given more than once."},
+		{"name empty", named(""), "The request must contain non-empty message (user) attribute names."},
+		{"name of 256", named(strings.Repeat("n", 256)), ""},
+		{"name of 257", named(strings.Repeat("n", 257)), nameTooLong},
+		{"name with all it may have", named("aZ09_-.é-ß"), ""},
+		{"name a!b", named("a!b"), nameRule},
+		{"name a(b", named("a(b"), nameRule},
+		{"name a?b", named("a?b"), nameRule},
+		{"name with a blank", named("a b"), nameRule},
+		{"name not UTF-8", named("a\xff"), nameRule},
+		{"name with a control", named("a\u0085"), nameRule},
+		{"name a..b", named("a..b"), nameRule},
+		{"name .x", named(".x"), reservedRule},
+		{"name x.", named("x."), reservedRule},
+		{"name aWs.x", named("aWs.x"), reservedRule},
+		{"name AMAZON.x", named("AMAZON.x"), reservedRule},
+		{"name AWSx", named("AWSx"), ""},
+		{"reserved name where it is not reserved", named("seriatim.Other"), ""},
+		{"type empty", typed("", "v"), typeRule},
+		{"type Invalid", typed("Invalid", "v"), typeRule},
+		{"type in lower case", typed("string", "v"), typeRule},
+		{"type Stringy", typed("Stringy", "v"), typeRule},
+		{"type with a control", typed("String.\x00", "v"), typeRule},
+		{"type Number.java.lang.Long", typed("Number.java.lang.Long", "1"), ""},
+		{"type of 256", typed("Number."+strings.Repeat("x", 249), "1"), ""},
+		{"type of 257", typed("Number."+strings.Repeat("x", 250), "1"), typeTooLong},
+		{"empty string", typed("String", ""), "Message (user) attribute 'n' must contain a non-empty value of type 'String'."},
+		{"empty number", typed("Number.x", ""), "Message (user) attribute 'n' must contain a non-empty value of type 'Number'."},
+		{"empty binary", typed("Binary", ""), "Message (user) attribute 'n' must contain a non-empty value of type 'Binary'."},
+		{"bad character", typed("String", "a\x08"), "Invalid characters found in the value of message (user) attribute 'n'. Valid unicode characters are #x9 | #xA | #xD | #x20 to #xD7FF | #xE000 to #xFFFD | #x10000 to #x10FFFF"},
+		{"any byte in binary", typed("Binary", "\x00\xff"), ""},
+		{"number", typed("Number", "1493147359900"), ""},
+		{"negative number", typed("Number", "-1.5e-10"), ""},
+		{"number with plus", typed("Number", "+.5E+3"), ""},
+		{"zero", typed("Number", "000.000"), ""},
+		{"38 digits", typed("Number", strings.Repeat("9", 38)+"000"), ""},
+		{"39 digits", typed("Number", strings.Repeat("9", 39)), numberRule},
+		{"largest exponent", typed("Number", "9e126"), ""},
+		{"exponent too large", typed("Number", "10e126"), numberRule},
+		{"smallest exponent", typed("Number", "0.1e-127"), ""},
+		{"exponent too small", typed("Number", "1e-129"), numberRule},
+		{"word", typed("Number", "abc"), numberRule},
+		{"point", typed("Number", "."), numberRule},
+		{"two points", typed("Number", "1.2.3"), numberRule},
+		{"exponent alone", typed("Number", "e5"), numberRule},
+		{"no exponent", typed("Number", "5e"), numberRule},
+		{"hexadecimal", typed("Number", "0x10"), numberRule},
+		{"infinity", typed("Number", "Inf"), numberRule},
+		{"blank", typed("Number", " 1"), numberRule},
+		{"huge exponent", typed("Number", "1e99999999999999999999"), numberRule},
+	}
+	a := defaultAttributes(false)
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			e := standardEntry(func(e *SendEntry) { e.Attributes = c.attrs })
+			wantError(t, checkSend(&a, e, false), InvalidParameterValue, c.text)
+		})
+	}
+}
+
+func TestCheckSendReservedAttributes(t *testing.T) {
+	key := MessageAttribute{"seriatim.PartitionKey", "String", "p"}
+	at := MessageAttribute{"seriatim.ScheduledEnqueueTime", "Number", "5"}
+	on := func(a *QueueAttributes) { a.ReservedAttributes = true }
+	runSendCases(t, true, []sendCase{
+		{name: "not counted in the ten", rules: on, entry: func(e *SendEntry) {
+			e.GroupID, e.Attributes = "p", append(attributes(10), key, at)
+		}},
+		{
+			name: "eleven beside them", rules: on, entry: func(e *SendEntry) { e.GroupID, e.Attributes = "p", append(attributes(11), key) },
+			code: InvalidParameterValue, text: "Number of message attributes [11] exceeds the allowed maximum [10].",
+		},
+		{
+			name: "counted where they are not reserved", entry: func(e *SendEntry) { e.Attributes = append(attributes(10), key) },
+			code: InvalidParameterValue, text: "Number of message attributes [11] exceeds the allowed maximum [10].",
+		},
+		{
+			name: "far too many", rules: on, entry: func(e *SendEntry) { e.Attributes = append(attributes(20), key) },
+			code: InvalidParameterValue, text: "Number of message attributes [21] exceeds the allowed maximum [10].",
+		},
+		{
+			name: "partition key differs from group id", rules: on, entry: func(e *SendEntry) { e.Attributes = []MessageAttribute{key} },
+			code: InvalidParameterValue,
+			text: "Value p for parameter seriatim.PartitionKey is invalid. Reason: It must be equal to the MessageGroupId if both are given.",
+		},
+		{
+			name: "bad time", rules: on, entry: func(e *SendEntry) {
+				e.Attributes = []MessageAttribute{{"seriatim.ScheduledEnqueueTime", "String", "now"}}
+			},
+			code: InvalidParameterValue,
+			text: "Value now for parameter seriatim.ScheduledEnqueueTime is invalid. Reason: Must be a Number of milliseconds since 1970 or a String with a time as in RFC 3339.",
+		},
+	})
+}
+
+func TestCheckSendBatch(t *testing.T) {
+	noGroup := func(e *SendEntry) { e.GroupIDGiven = false }
+	noDeduplication := func(e *SendEntry) { e.DeduplicationIDGiven = false }
+	half := func(e *SendEntry) { e.Body = strings.Repeat("x", BatchBytesMax/2) }
+	const noID = "The queue should either have ContentBasedDeduplication enabled or MessageDeduplicationId provided explicitly"
+	cases := []struct {
+		name    string
+		fifo    bool
+		single  bool
+		rules   func(a *QueueAttributes)
+		entries []func(e *SendEntry)
+		code    Code
+		text    string
+	}{
+		{name: "good", fifo: true, entries: []func(e *SendEntry){nil, nil}},
+		{name: "no deduplication id", fifo: true, entries: []func(e *SendEntry){nil, noDeduplication}, code: InvalidParameterValue, text: noID},
+		{name: "no group id", fifo: true, entries: []func(e *SendEntry){nil, noGroup}, code: InvalidParameterValue, text: "The request must contain the parameter MessageGroupId."},
+		{name: "deduplication id of a later entry first", fifo: true, entries: []func(e *SendEntry){noGroup, noDeduplication}, code: InvalidParameterValue, text: noID},
+		{
+			name: "content deduplication", fifo: true, rules: func(a *QueueAttributes) { a.Deduplication.ContentBased = true },
+			entries: []func(e *SendEntry){noDeduplication},
+		},
+		{name: "no group id where it is optional", fifo: true, rules: func(a *QueueAttributes) { a.GroupOptional = true }, entries: []func(e *SendEntry){noGroup}},
+		{name: "standard needs no ids", entries: []func(e *SendEntry){nil, nil}},
+		{name: "at the limit", entries: []func(e *SendEntry){half, half}},
+		{
+			name: "over the limit", entries: []func(e *SendEntry){half, half, nil}, code: BatchRequestTooLong,
+			text: "Batch requests cannot be longer than 1048576 bytes. You have sent 1048577 bytes.",
+		},
+		{
+			name: "one entry over the limit", entries: []func(e *SendEntry){func(e *SendEntry) { e.Body = strings.Repeat("x", BatchBytesMax+1) }},
+			code: BatchRequestTooLong, text: "Batch requests cannot be longer than 1048576 bytes. You have sent 1048577 bytes.",
+		},
+		{name: "limit of the queue is not that of the batch", rules: func(a *QueueAttributes) { a.MaximumMessageSize = 1024 }, entries: []func(e *SendEntry){half}},
+		{name: "single action has its own checks", single: true, fifo: true, entries: []func(e *SendEntry){noGroup}},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			a := defaultAttributes(c.fifo)
+			if c.rules != nil {
+				c.rules(&a)
+			}
+			m := &SendMessages{Batch: !c.single}
+			for _, change := range c.entries {
+				e := standardEntry(change)
+				if c.fifo {
+					e = fifoEntry(change)
+				}
+				m.Entries = append(m.Entries, *e)
+			}
+			wantError(t, checkSendBatch(&a, m), c.code, c.text)
+		})
+	}
+}

@@ -1,0 +1,43 @@
+// Package queue is the domain of seriatim: what a queue, a message, a group,
+// a receipt and a deduplication window are, and what every command does to
+// them. It is a deterministic state machine without a clock, without input or
+// output, without goroutines and without randomness.
+//
+// # What it owns
+//
+// The rules of Amazon SQS for standard and FIFO queues, the places where
+// Yandex Message Queue differs (CompatibilityProfile ymq), and the parts of
+// Azure Service Bus duplicate detection and scheduling that are rules of a
+// queue (CompatibilityProfile servicebus). A write is a [Command] given to
+// [Broker.Apply] together with the time stamped on its log entry; a read is a
+// method of [View].
+//
+// # What it refuses to know
+//
+// Raft, encodings, wire protocols, ARNs beyond their last segment, MD5 digests
+// of answers, and the present time. The caller supplies the log time; the
+// Broker keeps the highest time seen and never goes back.
+//
+// # Who calls it
+//
+// Package fsm applies commands, one at a time, in log order, from one
+// goroutine. Package cluster reads through a View while no command is being
+// applied. Nothing here is safe for concurrent use, except that a [Frozen]
+// state may be read by another goroutine while commands go on being applied.
+//
+// # Measured
+//
+// With go test -bench on two cores of a shared machine at load 1 (AMD EPYC, Go
+// 1.26), 256-byte bodies, 36-character deduplication ids, 1000 groups:
+//
+//	send + receive + delete, window of 300,000 ids    6.0 to 6.6 µs, 33 allocations, 1.9 KB
+//	memory of a stored message beyond its body        213 B, at one million
+//	memory of a deduplication id                      100 B, at one million
+//	Freeze at one million messages                    1.5 µs
+//
+// The commands themselves, made anew for each cycle, are part of the first line.
+// A quarter of it is cache misses in the tree of deduplication ids: one walk to
+// find that an id is new, one to forget an old one. Another sixth is the
+// allocator, half of it for the nodes of trees that a lone message empties and
+// fills again. The aim of 3 µs is missed.
+package queue

@@ -1,0 +1,69 @@
+package queue
+
+// Code is the stable machine name of a domain error. Its text is the AWS JSON
+// error type without namespace.
+type Code uint16
+
+// Codes. Package transport/sqs maps each to its wire form; the numbers are
+// used between nodes and in the log of answers and are never reused.
+const (
+	QueueDoesNotExist            Code = 1
+	QueueNameExists              Code = 2
+	QueueDeletedRecently         Code = 3
+	PurgeQueueInProgress         Code = 4
+	ReceiptHandleIsInvalid       Code = 5
+	MessageNotInflight           Code = 6
+	OverLimit                    Code = 7
+	InvalidAttributeName         Code = 8
+	InvalidAttributeValue        Code = 9
+	InvalidMessageContents       Code = 10
+	EmptyBatchRequest            Code = 11
+	TooManyEntriesInBatchRequest Code = 12
+	BatchEntryIDsNotDistinct     Code = 13
+	InvalidBatchEntryID          Code = 14
+	BatchRequestTooLong          Code = 15
+	UnsupportedOperation         Code = 16
+	ResourceNotFound             Code = 17
+	InvalidParameterValue        Code = 18
+	MissingRequiredParameter     Code = 19
+	RequestThrottled             Code = 20
+	InvalidFormatVersion         Code = 21
+	InvalidClusterSetting        Code = 22
+)
+
+// Error is a refusal by a rule of the domain: a code and the exact text that
+// the client sees. It is part of the replicated answer, so it holds no cause.
+type Error struct {
+	Code    Code
+	Message string
+}
+
+// Error is the message.
+func (e *Error) Error() string { return e.Message }
+
+func errorf(code Code, parts ...string) *Error {
+	n := 0
+	for _, p := range parts {
+		n += len(p)
+	}
+	text := make([]byte, 0, n)
+	for _, p := range parts {
+		text = append(text, p...)
+	}
+	return &Error{Code: code, Message: string(text)}
+}
+
+func invalidParameter(parts ...string) *Error { return errorf(InvalidParameterValue, parts...) }
+
+// invalidValue is "Value <v> for parameter <name> is invalid. Reason: <why>".
+func invalidValue(value, name, reason string) *Error {
+	return invalidParameter("Value ", value, " for parameter ", name, " is invalid. Reason: ", reason)
+}
+
+func missingParameter(name string) *Error {
+	return errorf(MissingRequiredParameter, "The request must contain the parameter ", name, ".")
+}
+
+func noSuchQueue() *Error {
+	return errorf(QueueDoesNotExist, "The specified queue does not exist.")
+}

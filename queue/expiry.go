@@ -1,0 +1,208 @@
+package queue
+
+import "math"
+
+// Expiry happens only here: at the start of each command for the queue it
+// names, and in AdvanceClock. It handles a bounded number of items, so that no
+// entry takes long; what is left waits for the next one. Rules that must be
+// exact (is a handle still valid, is an id a duplicate) compare times
+// themselves and never rely on expiry having run.
+
+// queueDeadline orders queues by when they have work for AdvanceClock.
+type queueDeadline struct {
+	at          Timestamp
+	incarnation uint64
+	name        string
+}
+
+func (a queueDeadline) less(b queueDeadline) bool {
+	if a.at != b.at {
+		return a.at < b.at
+	}
+	return a.incarnation < b.incarnation
+}
+
+// Records that are dead take part in no rule, so forgetting them may wait for
+// a round moment; an idle cluster then writes one entry for many of them.
+const (
+	retentionStep = 1 * Second
+	forgetStep    = 10 * Second
+)
+
+func roundUp(t Timestamp, step Duration) Timestamp {
+	return (t + Timestamp(step) - 1) / Timestamp(step) * Timestamp(step)
+}
+
+// NextDeadline is the earliest log time at which AdvanceClock has work to do,
+// or zero if there is none.
+func (b *Broker) NextDeadline() Timestamp {
+	next := b.tombstones.deadline()
+	if d, ok := b.deadlines.Min(); ok && (next == 0 || d.at < next) {
+		next = d.at
+	}
+	return next
+}
+
+func (b *Broker) advanceClock() (Result, *Error) {
+	budget := b.tombstones.expire(b, expiryBudget)
+	for budget > 0 {
+		next, ok := b.deadlines.Min()
+		if !ok || next.at > b.now {
+			break
+		}
+		q := b.open(next.name)
+		// One unit pays for looking at the queue, so that the number of
+		// queues per entry is bounded, too.
+		budget = b.expire(q, budget-1)
+		b.register(q)
+	}
+	return Done{}, nil
+}
+
+// register files the queue under its next deadline.
+func (b *Broker) register(q *Queue) {
+	at := q.nextDeadline()
+	if at == q.deadline {
+		return
+	}
+	if q.deadline != 0 {
+		b.deadlines.Delete(queueDeadline{q.deadline, q.incarnation, q.name})
+	}
+	if q.deadline = at; at != 0 {
+		b.deadlines.Set(queueDeadline{at, q.incarnation, q.name})
+	}
+}
+
+// nextDeadline is when the queue has something to expire next, zero if never.
+// It follows from the queue's records alone, not from the present time: which
+// queues one AdvanceClock gets to must be the same on every replica.
+func (q *Queue) nextDeadline() Timestamp {
+	next := Timestamp(math.MaxInt64)
+	if t, ok := q.timers.pending.Min(); ok {
+		next = t.at
+	}
+	if t, ok := q.scheduled.byTime.Min(); ok {
+		next = min(next, t.at)
+	}
+	if t, ok := q.ready.fresh.Min(); ok && q.freshDelay() > 0 {
+		// The end of a FIFO queue's delay wakes receivers. Ends that the
+		// queue has seen need no clock: those messages are receivable.
+		if at := t.at.Add(q.freshDelay()); at > q.timers.fired.at {
+			next = min(next, at)
+		}
+	}
+	if at, ok := q.oldest(); ok {
+		next = min(next, roundUp(at.Add(Seconds(q.attributes.RetentionSeconds)), retentionStep))
+	}
+	if at := q.windowDeadline(); at != 0 {
+		next = min(next, roundUp(at, forgetStep))
+	}
+	if at := q.attemptDeadline(); at != 0 {
+		next = min(next, roundUp(at, forgetStep))
+	}
+	if next == math.MaxInt64 {
+		return 0
+	}
+	return next
+}
+
+// expire does at most budget units of the queue's due work and returns what is
+// left of the budget.
+func (b *Broker) expire(q *Queue, budget int) int {
+	budget = b.fireTimers(q, budget)
+	budget = b.activateScheduled(q, budget)
+	budget = b.expireMessages(q, budget)
+	budget = q.forgetDead(b.key, b.now, budget)
+	return q.forgetAttempts(b.key, b.now, budget)
+}
+
+// fireTimers makes messages visible whose delay or visibility timeout is over.
+func (b *Broker) fireTimers(q *Queue, budget int) int {
+	for {
+		t, ok := q.timers.pending.Min()
+		if !ok || t.at > b.now {
+			q.timers.fired = timed{b.now, lastTimed}
+			return budget
+		}
+		if budget == 0 {
+			return 0
+		}
+		budget--
+		q.timers.pending.Delete(t)
+		q.timers.fired = t
+		m, _ := q.messages.Get(t.sequence)
+		q.timers.count(m, -1)
+		if !q.ordered(m) || q.groups.head(m.group) == m.sequence {
+			q.ready.returned.Set(t)
+		}
+	}
+}
+
+// activateScheduled appends messages whose scheduled time has come, as if they
+// were sent at that instant, each under a new sequence number (Service Bus).
+func (b *Broker) activateScheduled(q *Queue, budget int) int {
+	for ; budget > 0; budget-- {
+		t, ok := q.scheduled.byTime.Min()
+		if !ok || t.at > b.now {
+			break
+		}
+		old, _ := q.scheduled.messages.Get(t.sequence)
+		q.removeScheduled(b.key, old)
+		m := *old
+		q.lastSequence++
+		m.sequence = q.lastSequence
+		m.sentAt = t.at
+		if _, newest, ok := q.messages.Max(); ok {
+			m.sentAt = max(m.sentAt, newest.sentAt)
+		}
+		m.delivery = nil
+		extra := messageExtra{}
+		if old.extra != nil {
+			extra = *old.extra
+		}
+		extra.id = old.id(b.key, q.incarnation)
+		m.extra = &extra
+		m.group = q.groups.intern(m.group)
+		m.seal(b.key)
+		q.insert(b.key, &m)
+	}
+	return budget
+}
+
+// expireMessages deletes messages older than the retention period, in whatever
+// state they are. Sequence numbers rise with sentAt except for messages that
+// kept their age in a move, which byAge orders.
+func (b *Broker) expireMessages(q *Queue, budget int) int {
+	expired := 0
+	for ; budget > 0; budget-- {
+		m, ok := q.oldestMessage()
+		if !ok || !q.expired(m, b.now) {
+			break
+		}
+		q.remove(b.key, m)
+		expired++
+	}
+	if expired > 0 {
+		b.emit(MessagesExpired, q.name, expired)
+	}
+	return budget
+}
+
+// oldestMessage is the message with the earliest sentAt. If the one with the
+// lowest number kept its age it is in byAge as well; if it did not, every
+// later one that did not was sent later.
+func (q *Queue) oldestMessage() (*Message, bool) {
+	_, first, ok := q.messages.Min()
+	if aged, some := q.byAge.Min(); some && aged.at < first.sentAt {
+		return q.messages.Get(aged.sequence)
+	}
+	return first, ok
+}
+
+func (q *Queue) oldest() (Timestamp, bool) {
+	m, ok := q.oldestMessage()
+	if !ok {
+		return 0, false
+	}
+	return m.sentAt, true
+}

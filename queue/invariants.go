@@ -1,0 +1,177 @@
+package queue
+
+import (
+	"fmt"
+
+	"github.com/tidwall/btree"
+)
+
+// ComputeStateHash computes StateHash from scratch by walking all records and
+// hashing every body again. Unequal hashes mean that memory was damaged or
+// that a change was not counted.
+func (b *Broker) ComputeStateHash() [16]byte {
+	sum := b.recordSum()
+	b.tombstones.byName.Scan(func(name string, at Timestamp) bool {
+		sum.add(tombstoneSum(b.key, name, at))
+		return true
+	})
+	b.moveTasks.byNumber.Scan(func(_ uint64, t *MoveTaskRecord) bool {
+		sum.add(t.sum(b.key))
+		return true
+	})
+	b.queues.Scan(func(_ string, q *Queue) bool {
+		sum.add(q.computeSum(b.key))
+		return true
+	})
+	return sum.bytes()
+}
+
+// computeSum is the sum over all records of a queue.
+func (q *Queue) computeSum(k keyed) sum128 {
+	sum := q.headerSum(k)
+	sum.add(q.countersSum(k))
+	message := func(scheduled bool) func(uint64, *Message) bool {
+		return func(_ uint64, m *Message) bool {
+			again := *m
+			again.seal(k)
+			sum.add(again.sum(k, q.incarnation, scheduled))
+			return true
+		}
+	}
+	q.messages.Scan(message(false))
+	q.scheduled.messages.Scan(message(true))
+	q.deduplication.records.Scan(func(r deduplicationRecord) bool {
+		if !planted(3) {
+			sum.add(r.sum(k, q.incarnation))
+		}
+		return true
+	})
+	q.attempts.byID.Scan(func(_ string, a *ReceiveAttempt) bool {
+		if !planted(7) {
+			sum.add(a.sum(k, q.incarnation))
+		}
+		return true
+	})
+	return sum
+}
+
+// rebuild makes a second Broker from the records of this one.
+func (b *Broker) rebuild() (*Broker, error) {
+	generation := b.generation
+	f := b.Freeze()
+	b.generation = generation // nothing keeps f, so no clone is needed
+	r, err := NewRestorer(f.Broker())
+	if err != nil {
+		return nil, err
+	}
+	return r.restore(f)
+}
+
+// restore adds everything in f.
+func (r *Restorer) restore(f *Frozen) (*Broker, error) {
+	var err error
+	keep := func(e error) bool {
+		err = e
+		return err == nil
+	}
+	f.Tombstones(func(t TombstoneRecord) bool { return keep(r.AddTombstone(t)) })
+	f.MoveTasks(func(t MoveTaskRecord) bool { return keep(r.AddMoveTask(t)) })
+	f.Queues(func(q FrozenQueue) bool {
+		if !keep(r.AddQueue(q.Record())) {
+			return false
+		}
+		q.Messages(func(m MessageRecord) bool { return keep(r.AddMessage(m)) })
+		q.Deduplication(func(d DeduplicationRecord) bool { return err == nil && keep(r.AddDeduplication(d)) })
+		q.Attempts(func(a AttemptRecord) bool { return err == nil && keep(r.AddAttempt(a)) })
+		return err == nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return r.Finish()
+}
+
+// CheckInvariants walks the whole state and reports the first broken
+// invariant: that the state can be rebuilt from its records with the same
+// hash, the same indexes and the same counters. Costs O(n); for tests and the
+// build tag invariants.
+func (b *Broker) CheckInvariants() error {
+	again, err := b.rebuild()
+	if err != nil {
+		return fmt.Errorf("the state cannot be rebuilt from its records: %w", err)
+	}
+	if have, want := b.StateHash(), again.StateHash(); have != want {
+		return fmt.Errorf("state hash is %x, its records give %x", have, want)
+	}
+	if have, want := b.StateHash(), b.ComputeStateHash(); have != want {
+		return fmt.Errorf("state hash is %x, computed from scratch %x", have, want)
+	}
+	if b.bytes != again.bytes {
+		return fmt.Errorf("the size is %d bytes, the records give %d", b.bytes, again.bytes)
+	}
+	if have, want := b.NextDeadline(), again.NextDeadline(); have != want {
+		return fmt.Errorf("next deadline is %d, its records give %d", have, want)
+	}
+	if have, want := b.sources.Keys(), again.sources.Keys(); !equal(have, want) {
+		return fmt.Errorf("dead-letter sources are %q, the queues give %q", have, want)
+	}
+	b.queues.Scan(func(name string, q *Queue) bool {
+		other, _ := again.queues.Get(name)
+		if err = q.compareIndexes(other); err != nil {
+			err = fmt.Errorf("queue %q: %w", name, err)
+		}
+		return err == nil
+	})
+	return err
+}
+
+func equal[T comparable](a, b []T) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	for i := range a {
+		if a[i] != b[i] {
+			return false
+		}
+	}
+	return true
+}
+
+// compareIndexes compares what is kept with what records give.
+func (q *Queue) compareIndexes(other *Queue) error {
+	for _, index := range []struct {
+		name       string
+		have, want *btree.BTreeG[timed]
+	}{
+		{"fresh", q.ready.fresh, other.ready.fresh},
+		{"returned", q.ready.returned, other.ready.returned},
+		{"timers", q.timers.pending, other.timers.pending},
+		{"by age", q.byAge, other.byAge},
+		{"scheduled", q.scheduled.byTime, other.scheduled.byTime},
+	} {
+		if have, want := index.have.Items(), index.want.Items(); !equal(have, want) {
+			return fmt.Errorf("index %s is %v, the messages give %v", index.name, have, want)
+		}
+	}
+	if have, want := [2]int64{q.timers.inFlight, q.timers.delayed}, [2]int64{other.timers.inFlight, other.timers.delayed}; have != want {
+		return fmt.Errorf("in flight and delayed are %v, the messages give %v", have, want)
+	}
+	if q.deduplication.byScope != other.deduplication.byScope {
+		return fmt.Errorf("records per scope are %v, the records give %v", q.deduplication.byScope, other.deduplication.byScope)
+	}
+	if q.deadline != other.deadline {
+		return fmt.Errorf("deadline is %d, the messages give %d", q.deadline, other.deadline)
+	}
+	var err error
+	q.groups.byName.Scan(func(name string, g MessageGroup) bool {
+		twin, _ := other.groups.byName.Get(name)
+		if g.messages != twin.messages || q.groups.head(name) != other.groups.head(name) {
+			err = fmt.Errorf("group %q has %d messages, the messages give %d", name, g.messages, twin.messages)
+		}
+		return err == nil
+	})
+	if err == nil && q.groups.byName.Len() != other.groups.byName.Len() {
+		err = fmt.Errorf("%d groups, the messages give %d", q.groups.byName.Len(), other.groups.byName.Len())
+	}
+	return err
+}

@@ -1,0 +1,215 @@
+package queue
+
+import "github.com/tidwall/btree"
+
+// moveTasks are the message move tasks of all queues. Values are replaced,
+// never changed in place.
+type moveTasks struct {
+	byNumber *btree.Map[uint64, *MoveTaskRecord]
+	byID     *btree.Map[string, uint64]
+	bySource *btree.Map[string, uint64] // source NUL number, 20 digits
+}
+
+func newMoveTasks() moveTasks {
+	return moveTasks{
+		byNumber: new(btree.Map[uint64, *MoveTaskRecord]),
+		byID:     new(btree.Map[string, uint64]),
+		bySource: new(btree.Map[string, uint64]),
+	}
+}
+
+func taskSourceKey(source string, number uint64) string {
+	return source + "\x00" + SequenceNumber(number).String()
+}
+
+func (t *MoveTaskRecord) sum(k keyed) sum128 {
+	r := append(record(nil), kindTask).text(t.ID).num(t.Number).text(t.Source).text(t.Destination)
+	r = r.num(uint64(t.MaxPerSecond)).num(uint64(t.Status)).time(t.StartedAt)
+	return k.sum(r.num(uint64(t.Moved)).num(uint64(t.ToMove)).text(t.FailureReason))
+}
+
+func (b *Broker) putMoveTask(t *MoveTaskRecord) {
+	old, was := b.moveTasks.byNumber.Set(t.Number, t)
+	if was {
+		b.sum.sub(old.sum(b.key))
+	}
+	b.sum.add(t.sum(b.key))
+	b.moveTasks.byID.Set(t.ID, t.Number)
+	b.moveTasks.bySource.Set(taskSourceKey(t.Source, t.Number), t.Number)
+}
+
+func (b *Broker) dropMoveTask(t *MoveTaskRecord) {
+	b.moveTasks.byNumber.Delete(t.Number)
+	b.moveTasks.byID.Delete(t.ID)
+	b.moveTasks.bySource.Delete(taskSourceKey(t.Source, t.Number))
+	b.sum.sub(t.sum(b.key))
+}
+
+// moveTasksOf lists the tasks of a source queue, oldest first.
+func (b *Broker) moveTasksOf(source string) (tasks []*MoveTaskRecord) {
+	prefix := source + "\x00"
+	b.moveTasks.bySource.Ascend(prefix, func(key string, number uint64) bool {
+		if len(key) < len(prefix) || key[:len(prefix)] != prefix {
+			return false
+		}
+		t, _ := b.moveTasks.byNumber.Get(number)
+		tasks = append(tasks, t)
+		return true
+	})
+	return tasks
+}
+
+func (b *Broker) dropMoveTasks(source string) {
+	for _, t := range b.moveTasksOf(source) {
+		b.dropMoveTask(t)
+	}
+}
+
+func noSuchResource(parameter string) *Error {
+	return errorf(ResourceNotFound, "The resource that you specified for the ", parameter, " parameter doesn't exist.")
+}
+
+// startMoveTask begins to move messages out of a dead-letter queue. The leader
+// then proposes MoveMessages steps until the task is over.
+func (b *Broker) startMoveTask(c *StartMoveTask) (Result, *Error) {
+	source := b.enter(c.Source)
+	if source == nil {
+		return nil, noSuchResource("SourceArn")
+	}
+	if !b.isDeadLetterQueue(c.Source) {
+		return nil, invalidParameter("Source queue must be configured as a Dead Letter Queue.")
+	}
+	if c.Destination != "" {
+		destination, ok := b.queues.Get(c.Destination)
+		switch {
+		case !ok:
+			return nil, noSuchResource("DestinationArn")
+		case destination.attributes.FIFO != source.attributes.FIFO:
+			return nil, invalidParameter("The destination queue must be of the same type as the source queue.")
+		case c.Destination == c.Source:
+			return nil, invalidParameter("The destination queue must not be the source queue.")
+		}
+	}
+	tasks := b.moveTasksOf(c.Source)
+	for _, t := range tasks {
+		if t.Status == MoveTaskRunning {
+			return nil, invalidParameter("There is already a task running. " +
+				"Only one active task is allowed for a source queue arn at a given time.")
+		}
+	}
+	for len(tasks) >= MoveTasksKeptPerSource {
+		b.dropMoveTask(tasks[0])
+		tasks = tasks[1:]
+	}
+	b.nextMoveTask++
+	t := &MoveTaskRecord{
+		ID:           b.key.uuid(kindTaskID, b.nextMoveTask, uint64(b.epoch)).String(),
+		Number:       b.nextMoveTask,
+		Source:       c.Source,
+		Destination:  c.Destination,
+		MaxPerSecond: c.MaxPerSecond.Or(0),
+		Status:       MoveTaskRunning,
+		StartedAt:    b.now,
+		ToMove:       source.stats(b.now).Visible,
+	}
+	b.putMoveTask(t)
+	b.emit(MoveTaskAdded, c.Source, 0)
+	return MoveTaskStarted{TaskID: t.ID}, nil
+}
+
+func (b *Broker) moveTask(id string) (*MoveTaskRecord, bool) {
+	number, ok := b.moveTasks.byID.Get(id)
+	if !ok {
+		return nil, false
+	}
+	return b.moveTasks.byNumber.Get(number)
+}
+
+// cancelMoveTask ends a running task. What was moved stays moved.
+func (b *Broker) cancelMoveTask(c *CancelMoveTask) (Result, *Error) {
+	if _, ok := b.queues.Get(c.Source); !ok {
+		return nil, noSuchResource("SourceArn")
+	}
+	t, ok := b.moveTask(c.TaskID)
+	if !ok || t.Source != c.Source {
+		return nil, errorf(ResourceNotFound, "Task does not exist.")
+	}
+	if t.Status != MoveTaskRunning {
+		return nil, invalidParameter("Only active tasks can be cancelled.")
+	}
+	ended := *t
+	ended.Status = MoveTaskStopped
+	b.putMoveTask(&ended)
+	return MoveTaskCancelled{Moved: t.Moved}, nil
+}
+
+// Reasons of a failed task, as ListMessageMoveTasks shows them.
+const (
+	reasonNoQueue  = "AWS.SimpleQueueService.NonExistentQueue"
+	reasonNoSource = "CouldNotDetermineMessageSource"
+)
+
+// moveMessages is one step of a task: at most c.Max available messages arrive
+// at their destination as new ones, in the order in which they became available
+// (of a group in its order). The task is over when none is available any more.
+func (b *Broker) moveMessages(c *MoveMessages) (Result, *Error) {
+	t, ok := b.moveTask(c.TaskID)
+	if !ok || t.Status != MoveTaskRunning {
+		return MessagesMoved{}, nil
+	}
+	next := *t
+	q := b.enter(t.Source)
+	s := selection{q: q, now: b.now, limit: c.Max, ignoreGroup: true}
+	s.run()
+	moved := int64(0)
+	for _, m := range s.deliver {
+		if reason := b.moveMessage(q, m, t.Destination); reason != "" {
+			next.Status, next.FailureReason = MoveTaskFailed, reason
+			break
+		}
+		moved++
+	}
+	next.Moved += moved
+	if next.Status == MoveTaskRunning && !q.deliverable(b.now) {
+		next.Status = MoveTaskCompleted
+	}
+	b.putMoveTask(&next)
+	return MessagesMoved{Moved: moved, Running: next.Status == MoveTaskRunning}, nil
+}
+
+// moveMessage moves one message and returns why that failed, empty if it did
+// not. It arrives as a new message: new MessageId, sent now, never received.
+func (b *Broker) moveMessage(q *Queue, m *Message, destination string) (reason string) {
+	if destination == "" {
+		if m.extra == nil || m.extra.deadLetterSource == "" {
+			return reasonNoSource
+		}
+		destination = m.extra.deadLetterSource
+	}
+	to := b.enter(destination)
+	if to == nil || to.attributes.FIFO != q.attributes.FIFO {
+		return reasonNoQueue
+	}
+	q.remove(b.key, m)
+	e := SendEntry{Body: m.body.String(), GroupID: m.group, DeduplicationID: m.deduplicationID}
+	s := sending{entry: &e, ids: deduplicationIDs{own: m.deduplicationID, group: m.group}}
+	if m.extra != nil {
+		s.attributes, e.TraceHeader = m.extra.attributes, m.extra.traceHeader
+	}
+	b.rememberMoved(to, s.ids)
+	b.accept(to, &s, m.sender)
+	return ""
+}
+
+// rememberMoved records the present deduplication id of a message that moves
+// to a FIFO queue, so that later sends of it are duplicates. A live record
+// stays as it is and answers them. It never keeps the message out: it was
+// acknowledged once, perhaps under that very record, and must not be lost.
+func (b *Broker) rememberMoved(to *Queue, ids deduplicationIDs) {
+	if !to.attributes.FIFO || to.attributes.Deduplication.Disabled || ids.own == "" {
+		return
+	}
+	if _, found := to.findDuplicate(b.key, ids, b.now); !found {
+		to.remember(b.key, ids, to.lastSequence+1, b.now)
+	}
+}

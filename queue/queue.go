@@ -1,0 +1,298 @@
+package queue
+
+import (
+	"cmp"
+
+	"github.com/tidwall/btree"
+)
+
+// Queue is one queue with its messages and indexes. Only messages, scheduled,
+// deduplication and attempts are state; ready, timers, groups and byAge follow
+// from them and are rebuilt by a Restorer.
+//
+// A Queue belongs to one generation of the Broker: Freeze starts a new one,
+// and the first change afterwards works on a clone (see Broker.open), so that
+// the frozen one never changes.
+type Queue struct {
+	name          string
+	incarnation   uint64
+	attributes    QueueAttributes
+	tags          []Tag // sorted by key, replaced as a whole
+	createdAt     Timestamp
+	modifiedAt    Timestamp
+	purgedAt      Timestamp
+	lastSequence  uint64
+	deliveredMax  uint64                       // highest number among stored messages that were handed out, or above it
+	messages      *btree.Map[uint64, *Message] // by sequence, without scheduled ones
+	byAge         *btree.BTreeG[timed]         // messages whose sentAt is out of order, by sentAt
+	scheduled     scheduledMessages
+	groups        messageGroups
+	ready         readyIndex
+	timers        timerIndex
+	deduplication DeduplicationWindow
+	attempts      attemptIndex
+	sums          queueSums
+	generation    uint64
+	deadline      Timestamp // as registered in Broker.deadlines, zero if not
+}
+
+// timed orders messages by a point in time, then by sequence.
+type timed struct {
+	at       Timestamp
+	sequence uint64
+}
+
+func (a timed) less(b timed) bool {
+	if a.at != b.at {
+		return a.at < b.at
+	}
+	return a.sequence < b.sequence
+}
+
+func newTimedTree() *btree.BTreeG[timed] {
+	return btree.NewBTreeGOptions(timed.less, btree.Options{NoLocks: true})
+}
+
+// scheduledMessages wait outside their group for the time given with
+// seriatim.ScheduledEnqueueTime.
+type scheduledMessages struct {
+	messages *btree.Map[uint64, *Message]
+	byTime   *btree.BTreeG[timed]
+}
+
+// queueSums are the parts of the state hash that belong to one queue, kept
+// apart so that a purge or a deletion subtracts them at once.
+type queueSums struct {
+	messages      sum128
+	deduplication sum128
+	attempts      sum128
+	header        sum128 // name, attributes, tags
+	counted       sum128 // what Broker.sum holds for this queue
+	headerStale   bool   // header has to be computed again
+	messageBytes  int64  // estimated size of the messages; not part of the hash
+	countedBytes  int64  // what Broker.bytes holds for this queue
+}
+
+func newQueue(name string, incarnation uint64) *Queue {
+	q := &Queue{name: name, incarnation: incarnation, sums: queueSums{headerStale: true}}
+	q.clearMessages()
+	q.deduplication = newDeduplicationWindow()
+	q.attempts = newAttemptIndex()
+	return q
+}
+
+// clearMessages drops every message, in whatever state, with its indexes.
+func (q *Queue) clearMessages() {
+	q.messages = new(btree.Map[uint64, *Message])
+	q.byAge = newTimedTree()
+	q.scheduled = scheduledMessages{new(btree.Map[uint64, *Message]), newTimedTree()}
+	q.groups = newMessageGroups()
+	q.ready = readyIndex{fresh: newTimedTree(), returned: newTimedTree()}
+	q.timers = timerIndex{pending: newTimedTree(), fired: q.timers.fired}
+	q.sums.messages, q.sums.messageBytes = sum128{}, 0
+}
+
+// clone copies the queue for a new generation: the trees share their nodes
+// until one side changes them.
+func (q *Queue) clone(generation uint64) *Queue {
+	c := *q
+	c.generation = generation
+	c.messages = q.messages.Copy()
+	c.byAge = q.byAge.Copy()
+	c.scheduled = scheduledMessages{q.scheduled.messages.Copy(), q.scheduled.byTime.Copy()}
+	c.groups = q.groups.clone()
+	c.ready = readyIndex{fresh: q.ready.fresh.Copy(), returned: q.ready.returned.Copy()}
+	c.timers.pending = q.timers.pending.Copy()
+	c.deduplication = q.deduplication.clone()
+	c.attempts = q.attempts.clone()
+	return &c
+}
+
+// ordered reports whether m takes its turn in a group. Messages of standard
+// queues never do, there the group id only names a tenant (fair queues); on
+// FIFO queues with MessageGroupIdMode=Optional those without a group do not.
+func (q *Queue) ordered(m *Message) bool { return q.attributes.FIFO && m.group != "" }
+
+// hasTimer reports whether m.delivery.visibleAt decides when m is visible.
+func (q *Queue) hasTimer(m *Message) bool {
+	if q.attributes.FIFO {
+		return m.delivered()
+	}
+	return m.delivery != nil
+}
+
+// availableAt is when m can be received as far as its own delay and
+// visibility timeout go. The delay of a FIFO queue counts from the queue's
+// present setting: AWS documents its change as retroactive.
+func (q *Queue) availableAt(m *Message) Timestamp {
+	switch {
+	case q.hasTimer(m):
+		return m.delivery.visibleAt
+	case q.attributes.FIFO:
+		return m.sentAt.Add(Seconds(q.attributes.DelaySeconds))
+	default:
+		return m.sentAt
+	}
+}
+
+// expired reports whether retention has passed for m at now.
+func (q *Queue) expired(m *Message, now Timestamp) bool {
+	return now.Sub(m.sentAt) >= Seconds(q.attributes.RetentionSeconds)
+}
+
+// insert stores a new message.
+func (q *Queue) insert(k keyed, m *Message) {
+	q.messages.Set(m.sequence, m)
+	q.sums.messages.add(m.sum(k, q.incarnation, false))
+	q.sums.messageBytes += m.size()
+	if m.extra != nil && m.extra.keepsAge {
+		q.byAge.Set(timed{m.sentAt, m.sequence})
+	}
+	if m.delivered() {
+		q.deliveredMax = max(q.deliveredMax, m.sequence)
+	}
+	if q.ordered(m) {
+		q.groups.add(m)
+	}
+	q.place(m)
+}
+
+// replace stores another state of the same message.
+func (q *Queue) replace(k keyed, old, m *Message) {
+	if m.delivered() {
+		q.deliveredMax = max(q.deliveredMax, m.sequence)
+	}
+	q.unplace(old)
+	q.sums.messages.sub(old.sum(k, q.incarnation, false))
+	q.sums.messages.add(m.sum(k, q.incarnation, false))
+	q.sums.messageBytes += m.size() - old.size()
+	q.messages.Set(m.sequence, m)
+	q.place(m)
+}
+
+// remove takes a message out for ever. The next message of its group becomes
+// the head and is receivable at once if it is available.
+func (q *Queue) remove(k keyed, m *Message) {
+	q.unplace(m)
+	q.messages.Delete(m.sequence)
+	q.sums.messages.sub(m.sum(k, q.incarnation, false))
+	q.sums.messageBytes -= m.size()
+	if m.extra != nil && m.extra.keepsAge {
+		q.byAge.Delete(timed{m.sentAt, m.sequence})
+	}
+	if !q.ordered(m) {
+		return
+	}
+	wasHead := q.groups.head(m.group) == m.sequence
+	q.groups.remove(m)
+	if head := q.groups.head(m.group); wasHead && head != 0 {
+		next, _ := q.messages.Get(head)
+		q.surface(next)
+	}
+}
+
+// place puts m into the index that fits its state: timers while it is hidden,
+// ready if it can be received or will be after the queue's delay. Behind the
+// head of its group it needs neither.
+func (q *Queue) place(m *Message) {
+	if q.hasTimer(m) && q.timers.add(m) {
+		return
+	}
+	if q.ordered(m) && q.groups.head(m.group) != m.sequence {
+		return
+	}
+	q.ready.index(q.hasTimer(m)).Set(q.readyKey(m))
+}
+
+// surface makes m, which has become the head of its group, receivable unless
+// it is hidden by a timer of its own.
+func (q *Queue) surface(m *Message) {
+	if q.hasTimer(m) && q.timers.fired.less(q.timers.key(m)) {
+		return
+	}
+	q.ready.index(q.hasTimer(m)).Set(q.readyKey(m))
+}
+
+func (q *Queue) unplace(m *Message) {
+	if q.hasTimer(m) && q.timers.remove(m) {
+		return
+	}
+	if q.ordered(m) && q.groups.head(m.group) != m.sequence {
+		return
+	}
+	q.ready.index(q.hasTimer(m)).Delete(q.readyKey(m))
+}
+
+// readyIndex holds what can be received next: single messages, and of each
+// group its head. AWS recordings show groups served by the time at which their
+// first receivable message became available (sqs.md 4.4).
+type readyIndex struct {
+	fresh    *btree.BTreeG[timed] // never handed out here, by sentAt; a FIFO queue's delay is added on reading
+	returned *btree.BTreeG[timed] // delay or visibility timeout over, by that time
+}
+
+func (r readyIndex) index(timer bool) *btree.BTreeG[timed] {
+	if timer {
+		return r.returned
+	}
+	return r.fresh
+}
+
+func (q *Queue) readyKey(m *Message) timed {
+	if q.hasTimer(m) {
+		return timed{m.delivery.visibleAt, m.sequence}
+	}
+	return timed{m.sentAt, m.sequence}
+}
+
+// freshDelay is what availability of a fresh entry lies behind its key.
+func (q *Queue) freshDelay() Duration {
+	if q.attributes.FIFO {
+		return Seconds(q.attributes.DelaySeconds)
+	}
+	return 0
+}
+
+// timerIndex holds messages hidden by a visibility timeout or, on standard
+// queues, by their delay.
+type timerIndex struct {
+	pending *btree.BTreeG[timed]
+	// fired says how far timers have fired. It is state, not derived: a
+	// timer is pending exactly if its key lies behind it, so that a replica
+	// restored from a snapshot agrees about timers that are due but had to
+	// wait for their turn.
+	fired    timed
+	inFlight int64
+	delayed  int64
+}
+
+func (t *timerIndex) key(m *Message) timed { return timed{m.delivery.visibleAt, m.sequence} }
+
+// add reports whether the timer of m is still to fire.
+func (t *timerIndex) add(m *Message) bool {
+	key := t.key(m)
+	if !t.fired.less(key) {
+		return false
+	}
+	t.pending.Set(key)
+	t.count(m, 1)
+	return true
+}
+
+func (t *timerIndex) remove(m *Message) bool {
+	if _, was := t.pending.Delete(t.key(m)); !was {
+		return false
+	}
+	t.count(m, -1)
+	return true
+}
+
+func (t *timerIndex) count(m *Message, by int64) {
+	if m.delivered() {
+		t.inFlight += by
+	} else {
+		t.delayed += by
+	}
+}
+
+func compareTags(a, b Tag) int { return cmp.Compare(a.Key, b.Key) }

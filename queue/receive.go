@@ -1,0 +1,199 @@
+package queue
+
+// deliverable reports whether a receive would hand out a message now, or move
+// one to the dead-letter queue.
+func (q *Queue) deliverable(now Timestamp) bool {
+	if q.timers.inFlight >= InFlightMax {
+		return false
+	}
+	if t, ok := q.ready.returned.Min(); ok && t.at <= now {
+		return true
+	}
+	t, ok := q.ready.fresh.Min()
+	return ok && t.at.Add(q.freshDelay()) <= now
+}
+
+// receiveMessages is ReceiveMessage without waiting.
+func (b *Broker) receiveMessages(q *Queue, c *ReceiveMessages) (Result, *Error) {
+	timeout := Seconds(c.VisibilityTimeout.Or(q.attributes.VisibilitySeconds))
+	visibleAt := b.now.Add(timeout)
+	// AWS ignores the attempt id on standard queues.
+	attempted := c.AttemptIDGiven && q.attributes.FIFO
+	if attempted {
+		if a, live := q.liveAttempt(c.AttemptID, b.now); live {
+			return b.replay(q, a, c, visibleAt)
+		}
+	}
+	limit := c.MaxMessages.Or(1)
+	if room := InFlightMax - q.timers.inFlight; timeout > 0 && room < limit {
+		if limit = room; limit <= 0 {
+			// Documented: an error on standard queues when the caller
+			// does not wait, nothing at all on FIFO queues.
+			if c.ShortPoll && !q.attributes.FIFO {
+				return nil, errorf(OverLimit, "The maximum number of in flight messages is reached: 120000.")
+			}
+			return MessagesReceived{}, nil
+		}
+	}
+	s := selection{q: q, now: b.now, limit: int(limit), redrive: b.redriveRule(q)}
+	s.run()
+	b.deadLetter(q, s.deadLetters)
+	d := delivery{receivedAt: b.now, visibleAt: visibleAt}
+	if attempted && timeout > 0 && len(s.deliver) > 0 {
+		q.attempts.last++
+		d.attemptID, d.attemptNumber = c.AttemptID, q.attempts.last
+	}
+	return b.deliver(q, s.deliver, d), nil
+}
+
+// deliver hands messages out under the receive state in d.
+func (b *Broker) deliver(q *Queue, messages []*Message, d delivery) MessagesReceived {
+	if len(messages) == 0 {
+		return MessagesReceived{}
+	}
+	out := MessagesReceived{Messages: make([]ReceivedMessage, len(messages))}
+	for i, m := range messages {
+		next := d
+		next.count, next.receiveCount, next.firstReceivedAt = 1, m.receiveCount()+1, b.now
+		if m.delivery != nil {
+			next.count = m.delivery.count + 1
+			if m.delivery.receiveCount > 0 {
+				next.firstReceivedAt = m.delivery.firstReceivedAt
+			}
+		}
+		handed := m.withDelivery(&next)
+		q.replace(b.key, m, handed)
+		out.Messages[i] = b.received(q, handed)
+		messages[i] = handed
+	}
+	if d.attemptNumber != 0 {
+		a := &ReceiveAttempt{id: d.attemptID, number: d.attemptNumber, receivedAt: b.now}
+		for _, m := range messages {
+			a.deliveries = append(a.deliveries, AttemptDelivery{SequenceNumber(m.sequence), m.delivery.count})
+		}
+		q.putAttempt(b.key, a)
+	}
+	return out
+}
+
+// received is what the client gets of a message in its present state.
+func (b *Broker) received(q *Queue, m *Message) ReceivedMessage {
+	r := ReceivedMessage{
+		MessageID:       m.id(b.key, q.incarnation),
+		Body:            m.body,
+		SenderID:        *m.sender,
+		GroupID:         m.group,
+		DeduplicationID: m.deduplicationID,
+		SentAt:          m.sentAt,
+		ReceiveCount:    m.receiveCount(),
+	}
+	if q.attributes.FIFO {
+		r.Sequence = SequenceNumber(m.sequence)
+	}
+	if e := m.extra; e != nil {
+		r.Attributes, r.TraceHeader, r.DeadLetterSource = e.attributes, e.traceHeader, e.deadLetterSource
+	}
+	if d := m.delivery; d != nil {
+		r.FirstReceivedAt = d.firstReceivedAt
+		r.Handle = b.key.handle(b.epoch, q.incarnation, m.sequence, d.count)
+	}
+	return r
+}
+
+// selection decides what one receive, or one step of a move task, takes. It
+// changes nothing.
+type selection struct {
+	q           *Queue
+	now         Timestamp
+	limit       int
+	redrive     redriveRule
+	ignoreGroup bool // a move task takes as many of a group as fit
+	deliver     []*Message
+	deadLetters []*Message
+	skipped     int
+}
+
+// run takes groups and single messages in the order in which they became
+// available, of each group the receivable prefix, until enough are taken.
+func (s *selection) run() {
+	if planted(15) {
+		s.runInMapOrder()
+		return
+	}
+	var returned, fresh timed
+	haveReturned, haveFresh := s.after(&returned, true, timed{}), s.after(&fresh, false, timed{})
+	for (haveReturned || haveFresh) && !s.done() {
+		if haveReturned && (!haveFresh || returned.less(fresh)) {
+			s.take(returned.sequence)
+			haveReturned = s.after(&returned, true, returned)
+		} else {
+			s.take(fresh.sequence)
+			haveFresh = s.after(&fresh, false, fresh)
+		}
+	}
+}
+
+// after finds the next available entry of an index behind last, by the time
+// at which it became available.
+func (s *selection) after(entry *timed, timer bool, last timed) (found bool) {
+	delay := Duration(0)
+	if !timer {
+		delay = s.q.freshDelay()
+	}
+	if last != (timed{}) {
+		last.at = last.at.Add(-delay)
+		last.sequence++
+	}
+	s.q.ready.index(timer).Ascend(last, func(t timed) bool {
+		t.at = t.at.Add(delay)
+		*entry = t
+		found = t.at <= s.now
+		return false
+	})
+	return found
+}
+
+// done bounds a receive: by what was asked for, and by the work it may cause.
+func (s *selection) done() bool {
+	return len(s.deliver) >= s.limit || len(s.deadLetters) >= deadLetterBudget || s.skipped >= expiryBudget
+}
+
+// take takes the message, or the receivable prefix of the group it leads: the
+// walk stops at the first message that is in flight or delayed, so nothing is
+// ever handed out past one (the prefix rule, sqs.md 4.2).
+func (s *selection) take(sequence uint64) {
+	m, _ := s.q.messages.Get(sequence)
+	if planted(10) && m == nil {
+		return
+	}
+	if !s.q.ordered(m) {
+		s.pick(m)
+		return
+	}
+	if planted(11) {
+		s.takeReturnedLast(m.group)
+		return
+	}
+	ofGroup := len(s.deliver) + int(s.q.attributes.GroupMessagesMax)
+	s.q.groups.walk(m.group, func(sequence uint64) bool {
+		m, _ := s.q.messages.Get(sequence)
+		if s.q.availableAt(m) > s.now && !s.q.expired(m, s.now) {
+			return planted(10)
+		}
+		s.pick(m)
+		return !s.done() && (s.ignoreGroup || len(s.deliver) < ofGroup)
+	})
+}
+
+// pick sorts one available message: passed over if its retention is over,
+// dead-lettered if it was received often enough, else delivered.
+func (s *selection) pick(m *Message) {
+	switch {
+	case s.q.expired(m, s.now):
+		s.skipped++
+	case s.redrive.due(m):
+		s.deadLetters = append(s.deadLetters, m)
+	default:
+		s.deliver = append(s.deliver, m)
+	}
+}

@@ -1,0 +1,148 @@
+package queue
+
+import (
+	"slices"
+	"strings"
+)
+
+// redriveRule says when a message goes to which dead-letter queue instead of
+// being delivered. The zero value never moves anything.
+type redriveRule struct {
+	target *Queue
+	after  int64 // receives
+}
+
+func (r redriveRule) due(m *Message) bool {
+	return r.target != nil && m.receiveCount() >= r.after
+}
+
+// implicitReceiveCount is MaxDeliveryCount's default on Service Bus, used for
+// ImplicitDeadLetterQueue without a RedrivePolicy.
+const implicitReceiveCount = 10
+
+// deadLetterTarget names the dead-letter queue in force and after how many
+// receives it is used; empty if there is none.
+func (q *Queue) deadLetterTarget() (name string, after int64) {
+	switch {
+	case q.attributes.Redrive.Target != "":
+		return q.attributes.Redrive.Target, q.attributes.Redrive.MaxReceiveCount
+	case q.attributes.ImplicitDeadLetterQueue:
+		return implicitDeadLetterName(q.name), implicitReceiveCount
+	default:
+		return "", 0
+	}
+}
+
+// implicitDeadLetterName is <name>-dlq, or <name>-dlq.fifo.
+func implicitDeadLetterName(name string) string {
+	if isFIFOName(name) {
+		return strings.TrimSuffix(name, ".fifo") + "-dlq.fifo"
+	}
+	return name + "-dlq"
+}
+
+// redriveRule finds the dead-letter queue of q. If it no longer exists, or is
+// q itself, messages stay and are delivered: nothing may be lost or go round
+// in circles.
+func (b *Broker) redriveRule(q *Queue) redriveRule {
+	name, after := q.deadLetterTarget()
+	if name == "" || name == q.name {
+		return redriveRule{}
+	}
+	target, ok := b.queues.Get(name)
+	if !ok || target.attributes.FIFO != q.attributes.FIFO {
+		return redriveRule{}
+	}
+	return redriveRule{target: target, after: after}
+}
+
+// deadLetter moves messages to the dead-letter queue. Kept: MessageId, body,
+// attributes, group, receive count. On FIFO queues sent time and retention
+// start again and the deduplication id becomes the MessageId, so that the
+// target's deduplication cannot swallow two messages that shared an id; on
+// standard queues the sent time stays. The target's history is neither read
+// nor written.
+func (b *Broker) deadLetter(q *Queue, messages []*Message) {
+	if len(messages) == 0 {
+		return
+	}
+	name, _ := q.deadLetterTarget()
+	target := b.enter(name)
+	for _, m := range messages {
+		q.remove(b.key, m)
+		target.lastSequence++
+		moved := *m
+		moved.sequence = target.lastSequence
+		extra := messageExtra{}
+		if m.extra != nil {
+			extra = *m.extra
+		}
+		extra.id = m.id(b.key, q.incarnation)
+		extra.deadLetterSource = q.name
+		extra.keepsAge = !q.attributes.FIFO
+		moved.extra = &extra
+		if q.attributes.FIFO {
+			moved.sentAt = b.now
+			if !q.attributes.Deduplication.DeadLetterKeepsID {
+				moved.deduplicationID = extra.id.String()
+			}
+		}
+		moved.delivery = &delivery{
+			receiveCount:    m.receiveCount(),
+			firstReceivedAt: m.delivery.firstReceivedAt,
+			visibleAt:       b.now,
+		}
+		moved.group = target.groups.intern(m.group)
+		moved.seal(b.key)
+		target.insert(b.key, &moved)
+	}
+	b.emit(MessagesDeadLettered, q.name, len(messages))
+}
+
+// sourceKey is a key of Broker.sources.
+func sourceKey(target, source string) string { return target + "\x00" + source }
+
+// followRedrive keeps Broker.sources in step when the target of q changes
+// from before.
+func (b *Broker) followRedrive(q *Queue, before string) {
+	after, _ := q.deadLetterTarget()
+	if before == after {
+		return
+	}
+	if before != "" {
+		b.sources.Delete(sourceKey(before, q.name))
+	}
+	if after != "" {
+		b.sources.Set(sourceKey(after, q.name), struct{}{})
+	}
+}
+
+// isDeadLetterQueue reports whether some queue redrives to name.
+func (b *Broker) isDeadLetterQueue(name string) (found bool) {
+	prefix := sourceKey(name, "")
+	b.sources.Ascend(prefix, func(key string, _ struct{}) bool {
+		found = len(key) > len(prefix) && key[:len(prefix)] == prefix
+		return false
+	})
+	return found
+}
+
+// checkRedrive checks the state-dependent rules of a RedrivePolicy that given
+// sets on a queue. Refusals quote the policy as it was sent.
+func (b *Broker) checkRedrive(source string, fifo bool, p RedrivePolicy, given []Attribute) *Error {
+	i := slices.IndexFunc(given, func(a Attribute) bool { return a.Name == "RedrivePolicy" })
+	if i < 0 || p.Target == "" || p.Target == source { // recorded: AWS accepts a queue as its own target
+		return nil
+	}
+	sent := given[i].Value
+	target, ok := b.queues.Get(p.Target)
+	switch {
+	case !ok:
+		return redriveTargetMissing(sent)
+	case target.attributes.FIFO != fifo:
+		return redriveTargetWrongType(sent)
+	case !target.attributes.RedriveAllow.allows(source):
+		return redriveNotAllowed(sent)
+	}
+	return nil
+}

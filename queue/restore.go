@@ -1,0 +1,166 @@
+package queue
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+)
+
+// Restorer builds a Broker from records. Call AddTombstone, AddMoveTask, then
+// for each queue AddQueue followed by its messages, deduplication records and
+// attempts, then Finish. Every method refuses records that cannot be part of
+// a valid state.
+type Restorer struct {
+	b *Broker
+	q *Queue // added last
+}
+
+// NewRestorer begins with the record of what belongs to no queue.
+func NewRestorer(r BrokerRecord) (*Restorer, error) {
+	b := New()
+	b.now, b.formatVersion, b.epoch = r.Now, r.FormatVersion, r.Epoch
+	b.nextIncarnation, b.nextMoveTask, b.sequenceFloor = r.NextIncarnation, r.NextMoveTask, r.SequenceFloor
+	for _, s := range r.Settings {
+		if _, twice := b.settings.Set(s.Name, s.Value); twice {
+			return nil, fmt.Errorf("setting %q appears twice", s.Name)
+		}
+	}
+	b.useSettings()
+	return &Restorer{b: b}, nil
+}
+
+// AddTombstone adds a deleted queue.
+func (r *Restorer) AddTombstone(t TombstoneRecord) error {
+	if _, known := r.b.tombstones.byName.Get(t.Queue); known || t.Queue == "" {
+		return fmt.Errorf("tombstone of queue %q is empty or appears twice", t.Queue)
+	}
+	r.b.tombstones.byName.Set(t.Queue, t.DeletedAt)
+	r.b.tombstones.byTime.Set(queueDeadline{at: t.DeletedAt, name: t.Queue})
+	r.b.sum.add(tombstoneSum(r.b.key, t.Queue, t.DeletedAt))
+	return nil
+}
+
+// AddMoveTask adds a move task.
+func (r *Restorer) AddMoveTask(t MoveTaskRecord) error {
+	if _, known := r.b.moveTasks.byNumber.Get(t.Number); known || t.Number == 0 || t.Number > r.b.nextMoveTask {
+		return fmt.Errorf("move task number %d is out of order or appears twice", t.Number)
+	}
+	if t.Status < MoveTaskRunning || t.Status > MoveTaskFailed {
+		return fmt.Errorf("move task %d has the unknown status %d", t.Number, t.Status)
+	}
+	r.b.putMoveTask(&t)
+	return nil
+}
+
+// AddQueue adds a queue; the following calls add to it.
+func (r *Restorer) AddQueue(rec QueueRecord) error {
+	if r.b.View().QueueExists(rec.Name) || rec.Name == "" {
+		return fmt.Errorf("queue %q is nameless or appears twice", rec.Name)
+	}
+	if rec.Incarnation == 0 || rec.Incarnation > r.b.nextIncarnation {
+		return fmt.Errorf("queue %q has the incarnation %d, the newest is %d",
+			rec.Name, rec.Incarnation, r.b.nextIncarnation)
+	}
+	if rec.Attributes.FIFO != isFIFOName(rec.Name) {
+		return fmt.Errorf("queue %q has the wrong type for its name", rec.Name)
+	}
+	q := newQueue(rec.Name, rec.Incarnation)
+	q.attributes, q.tags = rec.Attributes, rec.Tags
+	q.createdAt, q.modifiedAt, q.purgedAt = rec.CreatedAt, rec.ModifiedAt, rec.PurgedAt
+	q.lastSequence, q.attempts.last = rec.LastSequence, rec.LastAttempt
+	q.deduplication.deadBefore = rec.DeadBefore
+	q.timers.fired = timed{rec.FiredAt, rec.FiredSequence}
+	r.b.queues.Set(q.name, q)
+	r.b.followRedrive(q, "")
+	r.b.touched = append(r.b.touched, q)
+	r.q = q
+	return nil
+}
+
+// AddMessage adds a message to the queue added last.
+func (r *Restorer) AddMessage(rec MessageRecord) error {
+	q := r.q
+	if q == nil {
+		return errors.New("message without a queue")
+	}
+	sequence := uint64(rec.Sequence)
+	_, stored := q.messages.Get(sequence)
+	_, scheduled := q.scheduled.messages.Get(sequence)
+	if stored || scheduled || sequence == 0 || sequence > q.lastSequence {
+		return fmt.Errorf("queue %q: message %d is out of order or appears twice", q.name, sequence)
+	}
+	m := &Message{
+		sequence:        sequence,
+		body:            rec.Body,
+		group:           q.groups.intern(rec.GroupID),
+		deduplicationID: rec.DeduplicationID,
+		sentAt:          rec.SentAt,
+		sender:          r.b.intern(rec.SenderID),
+	}
+	if rec.MessageID != (MessageID{}) || rec.TraceHeader != "" || len(rec.Attributes) > 0 ||
+		rec.DeadLetterSource != "" || rec.KeepsAge {
+		m.extra = &messageExtra{
+			id: rec.MessageID, attributes: rec.Attributes, traceHeader: rec.TraceHeader,
+			deadLetterSource: rec.DeadLetterSource, keepsAge: rec.KeepsAge,
+		}
+	}
+	if rec.Timed {
+		m.delivery = &delivery{
+			count: rec.Deliveries, receiveCount: rec.ReceiveCount,
+			firstReceivedAt: rec.FirstReceivedAt, receivedAt: rec.ReceivedAt, visibleAt: rec.VisibleAt,
+			attemptID: rec.AttemptID, attemptNumber: rec.AttemptNumber,
+		}
+	}
+	m.seal(r.b.key)
+	if !rec.Scheduled {
+		q.insert(r.b.key, m)
+		return nil
+	}
+	if m.delivery == nil {
+		return fmt.Errorf("queue %q: scheduled message %d has no time", q.name, sequence)
+	}
+	q.insertScheduled(r.b.key, m)
+	return nil
+}
+
+// AddDeduplication adds a remembered id to the queue added last.
+func (r *Restorer) AddDeduplication(rec DeduplicationRecord) error {
+	q := r.q
+	if q == nil {
+		return errors.New("deduplication record without a queue")
+	}
+	if _, known := q.deduplication.order.Get(rec.Order); known || rec.Order>>1 != uint64(rec.Sequence) ||
+		rec.Sequence == 0 || uint64(rec.Sequence) > q.lastSequence || rec.Scope > ScopePartitionKey {
+		return fmt.Errorf("queue %q: deduplication record %d is out of order or appears twice", q.name, rec.Order)
+	}
+	key := deduplicationKey{binary.BigEndian.Uint64(rec.Key[:8]), binary.BigEndian.Uint64(rec.Key[8:])}
+	if _, known := q.deduplication.records.Get(deduplicationRecord{key: key}); known {
+		return fmt.Errorf("queue %q: deduplication record %d repeats a key", q.name, rec.Order)
+	}
+	q.putDeduplication(r.b.key, deduplicationRecord{
+		key: key, acceptedAt: rec.AcceptedAt, position: rec.Order<<2 | uint64(rec.Scope),
+	})
+	return nil
+}
+
+// AddAttempt adds a receive attempt to the queue added last.
+func (r *Restorer) AddAttempt(rec AttemptRecord) error {
+	q := r.q
+	if q == nil {
+		return errors.New("receive attempt without a queue")
+	}
+	if _, known := q.attempts.byID.Get(rec.ID); known || rec.Number == 0 || rec.Number > q.attempts.last {
+		return fmt.Errorf("queue %q: receive attempt %d is out of order or appears twice", q.name, rec.Number)
+	}
+	q.putAttempt(r.b.key, &ReceiveAttempt{
+		id: rec.ID, number: rec.Number, receivedAt: rec.ReceivedAt, invalid: rec.Invalid, deliveries: rec.Deliveries,
+	})
+	return nil
+}
+
+// Finish returns the state, complete with its indexes.
+func (r *Restorer) Finish() (*Broker, error) {
+	r.b.finish()
+	r.b.events = nil
+	return r.b, nil
+}

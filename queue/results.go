@@ -1,0 +1,114 @@
+package queue
+
+import "encoding/hex"
+
+// Result is the answer of a command that was not refused. The set is closed,
+// as that of Command is.
+type Result interface{ result() }
+
+// Done is the answer of every command that has nothing to say.
+type Done struct{}
+
+// QueueCreated answers CreateQueue.
+type QueueCreated struct{ Queue string }
+
+// MessagesSent answers SendMessages, one entry each in request order.
+type MessagesSent struct{ Entries []SentEntry }
+
+// SentEntry is the outcome of one SendEntry.
+type SentEntry struct {
+	Err       *Error // set if this entry was refused, the rest is then empty
+	MessageID MessageID
+	Sequence  SequenceNumber // zero on standard queues
+	// Duplicate says that nothing was stored: id and number are those of
+	// the first message with this deduplication id.
+	Duplicate bool
+}
+
+// MessagesReceived answers ReceiveMessages.
+type MessagesReceived struct {
+	Messages []ReceivedMessage
+	// Replayed says that the messages were handed out before under the
+	// same ReceiveRequestAttemptId.
+	Replayed bool
+}
+
+// ReceivedMessage is one delivery.
+type ReceivedMessage struct {
+	MessageID        MessageID
+	Handle           ReceiptHandle
+	Body             Body
+	Attributes       []MessageAttribute
+	SenderID         string
+	GroupID          string
+	DeduplicationID  string
+	TraceHeader      string
+	DeadLetterSource string         // name of the queue it was dead-lettered from
+	Sequence         SequenceNumber // zero on standard queues
+	SentAt           Timestamp
+	FirstReceivedAt  Timestamp
+	ReceiveCount     int64
+}
+
+// EntriesDone answers DeleteMessages and ChangeMessageVisibility: one error or
+// nil per entry.
+type EntriesDone struct{ Errs []*Error }
+
+// MoveTaskStarted answers StartMoveTask.
+type MoveTaskStarted struct{ TaskID string }
+
+// MoveTaskCancelled answers CancelMoveTask.
+type MoveTaskCancelled struct{ Moved int64 }
+
+// MessagesMoved answers MoveMessages.
+type MessagesMoved struct {
+	Moved   int64 // by this step
+	Running bool  // the task wants another step
+}
+
+func (Done) result()              {}
+func (QueueCreated) result()      {}
+func (MessagesSent) result()      {}
+func (MessagesReceived) result()  {}
+func (EntriesDone) result()       {}
+func (MoveTaskStarted) result()   {}
+func (MoveTaskCancelled) result() {}
+func (MessagesMoved) result()     {}
+
+// MessageID identifies a message; its text form is a UUID.
+type MessageID [16]byte
+
+// String is the UUID form.
+func (id MessageID) String() string {
+	var out [36]byte
+	hex.Encode(out[0:8], id[0:4])
+	out[8] = '-'
+	hex.Encode(out[9:13], id[4:6])
+	out[13] = '-'
+	hex.Encode(out[14:18], id[6:8])
+	out[18] = '-'
+	hex.Encode(out[19:23], id[8:10])
+	out[23] = '-'
+	hex.Encode(out[24:36], id[10:16])
+	return string(out[:])
+}
+
+// ReceiptHandle names one delivery of one message: queue incarnation,
+// sequence number and delivery count, sealed with a keyed hash.
+type ReceiptHandle [28]byte
+
+// String is the text form that clients see: 56 lower-case hex digits.
+func (h ReceiptHandle) String() string { return hex.EncodeToString(h[:]) }
+
+// Body holds the text of a message. It is a handle: rules never look inside,
+// so that bodies can move out of memory without touching one.
+type Body struct{ text string }
+
+// NewBody wraps text.
+func NewBody(text string) Body { return Body{text} }
+
+// String is the text.
+func (b Body) String() string { return b.text }
+
+// Len is the length in bytes.
+func (b Body) Len() int { return len(b.text) }

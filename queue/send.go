@@ -1,0 +1,156 @@
+package queue
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+)
+
+// sendMessages is SendMessage and SendMessageBatch. Entries are accepted in
+// order, so a repeated deduplication id inside one batch is a duplicate of the
+// earlier entry.
+func (b *Broker) sendMessages(q *Queue, c *SendMessages) (Result, *Error) {
+	if c.Batch {
+		if err := checkSendBatch(&q.attributes, c); err != nil {
+			return nil, err
+		}
+	}
+	out := MessagesSent{Entries: make([]SentEntry, len(c.Entries))}
+	for i := range c.Entries {
+		sent := b.sendEntry(q, &c.Entries[i], c)
+		if sent.Err != nil && !c.Batch {
+			return nil, sent.Err
+		}
+		out.Entries[i] = sent
+	}
+	return out, nil
+}
+
+func (b *Broker) sendEntry(q *Queue, e *SendEntry, c *SendMessages) SentEntry {
+	if err := checkSend(&q.attributes, e, c.Batch); err != nil {
+		return SentEntry{Err: err}
+	}
+	s := sending{entry: e, attributes: e.Attributes}
+	if q.attributes.ReservedAttributes {
+		if err := s.takeReserved(); err != nil {
+			return SentEntry{Err: err}
+		}
+	}
+	s.ids = q.deduplicationIDs(e, s.partition)
+	if deduplicates := q.attributes.FIFO && !q.attributes.Deduplication.Disabled; deduplicates {
+		if first, found := q.findDuplicate(b.key, s.ids, plantedNow(b.now)); found {
+			q.extendWindow(b.key, first, b.now)
+			return SentEntry{
+				MessageID: b.key.messageID(q.incarnation, first.sequence()),
+				Sequence:  SequenceNumber(first.sequence()),
+				Duplicate: true,
+			}
+		}
+		if limit := q.attributes.Deduplication.EntriesMax; limit > 0 && q.liveIDs(b.now) >= limit {
+			return SentEntry{Err: errorf(OverLimit, "The queue remembers as many deduplication ids as "+
+				"MaxDeduplicationEntries allows. Raise the limit, shorten the window, or retry when ids have expired.")}
+		}
+		q.remember(b.key, s.ids, q.lastSequence+1, b.now)
+	}
+	return b.accept(q, &s, b.intern(c.SenderID))
+}
+
+// sending is one entry on its way into the queue.
+type sending struct {
+	entry       *SendEntry
+	ids         deduplicationIDs
+	attributes  []MessageAttribute
+	scheduledAt Timestamp
+	partition   string
+}
+
+// takeReserved splits the reserved message attributes off (servicebus.md 5.3).
+func (s *sending) takeReserved() *Error {
+	var err *Error
+	s.scheduledAt, s.partition, s.attributes, err = reserved(s.attributes)
+	if err == nil && s.partition != "" && s.entry.GroupID != "" && s.partition != s.entry.GroupID {
+		err = invalidValue(s.partition, "seriatim.PartitionKey",
+			"It must be equal to MessageGroupId when both are given.")
+	}
+	return err
+}
+
+// deduplicationIDs chooses the ids of a send: the given one, else the SHA-256
+// of the body in lower-case hex; with IdAndContent both count.
+func (q *Queue) deduplicationIDs(e *SendEntry, partition string) deduplicationIDs {
+	ids := deduplicationIDs{own: e.DeduplicationID, group: e.GroupID, partition: partition}
+	rules := &q.attributes.Deduplication
+	if !q.attributes.FIFO || !rules.ContentBased || rules.Disabled {
+		return ids
+	}
+	if ids.own == "" || rules.IDAndContent {
+		hash := e.ContentHash
+		if len(hash) != sha256.Size {
+			sum := sha256.Sum256([]byte(e.Body))
+			hash = sum[:]
+		}
+		content := hex.EncodeToString(hash)
+		if ids.own == "" {
+			ids.own = content
+		}
+		if rules.IDAndContent {
+			ids.content = content
+		}
+	}
+	return ids
+}
+
+// accept stores a new message.
+func (b *Broker) accept(q *Queue, s *sending, sender *string) SentEntry {
+	q.lastSequence++
+	m := &Message{
+		sequence: q.lastSequence,
+		body:     NewBody(s.entry.Body),
+		group:    q.groups.intern(s.entry.GroupID),
+		sentAt:   b.now,
+		sender:   sender,
+	}
+	if q.attributes.FIFO {
+		m.deduplicationID = s.ids.own
+	}
+	if len(s.attributes) > 0 || s.entry.TraceHeader != "" {
+		m.extra = &messageExtra{attributes: s.attributes, traceHeader: s.entry.TraceHeader}
+	}
+	sent := SentEntry{MessageID: b.key.messageID(q.incarnation, m.sequence)}
+	if q.attributes.FIFO {
+		sent.Sequence = SequenceNumber(m.sequence)
+	}
+	m.seal(b.key)
+	if s.scheduledAt > b.now {
+		m.delivery = &delivery{visibleAt: s.scheduledAt}
+		q.insertScheduled(b.key, m)
+		return sent
+	}
+	if delay := q.delayFor(s.entry); delay > 0 {
+		m.delivery = &delivery{visibleAt: b.now.Add(delay)}
+	}
+	q.insert(b.key, m)
+	return sent
+}
+
+// delayFor is the delay of one message of a standard queue. FIFO queues have
+// only a delay of the queue, see Queue.availableAt.
+func (q *Queue) delayFor(e *SendEntry) Duration {
+	if q.attributes.FIFO {
+		return 0
+	}
+	return Seconds(e.DelaySeconds.Or(q.attributes.DelaySeconds))
+}
+
+func (q *Queue) insertScheduled(k keyed, m *Message) {
+	q.scheduled.messages.Set(m.sequence, m)
+	q.scheduled.byTime.Set(timed{m.delivery.visibleAt, m.sequence})
+	q.sums.messages.add(m.sum(k, q.incarnation, true))
+	q.sums.messageBytes += m.size()
+}
+
+func (q *Queue) removeScheduled(k keyed, m *Message) {
+	q.scheduled.messages.Delete(m.sequence)
+	q.scheduled.byTime.Delete(timed{m.delivery.visibleAt, m.sequence})
+	q.sums.messages.sub(m.sum(k, q.incarnation, true))
+	q.sums.messageBytes -= m.size()
+}

@@ -1,0 +1,256 @@
+package queue
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// View reads the Broker. Every method returns copies; none changes anything.
+// The caller keeps commands from being applied meanwhile.
+type View struct{ b *Broker }
+
+// QueueStats are the counters of one queue as of the last command on it or the
+// last AdvanceClock with work for it. The leader proposes AdvanceClock when a
+// timer is due, so they lag by milliseconds; messages whose retention is over
+// are never delivered but may be counted for up to a second more.
+type QueueStats struct {
+	Visible              int64 // also FIFO messages behind a blocked head
+	NotVisible           int64
+	Delayed              int64
+	Groups               int64
+	DeduplicationEntries int64     // kept in memory: live ones and dead ones not yet forgotten
+	OldestSentAt         Timestamp // zero if empty
+}
+
+// PeekedMessage is a stored message as an operator sees it; peeking counts as
+// no receive, and the handle is empty.
+type PeekedMessage struct {
+	ReceivedMessage
+	State     string // "visible", "in flight", "delayed"
+	VisibleAt Timestamp
+}
+
+// Now is the log time of the View.
+func (v View) Now() Timestamp { return v.b.now }
+
+// Setting is a cluster setting, empty if unset.
+func (v View) Setting(name string) string {
+	value, _ := v.b.settings.Get(name)
+	return value
+}
+
+// QueueExists reports whether the queue exists.
+func (v View) QueueExists(queue string) bool {
+	_, ok := v.b.queues.Get(queue)
+	return ok
+}
+
+// Queues is the number of queues.
+func (v View) Queues() int { return v.b.queues.Len() }
+
+// Attributes lists every attribute that has a value, sorted by name, with the
+// counters and timestamps but without QueueArn, which the protocol layer adds.
+func (v View) Attributes(queue string) ([]Attribute, *Error) {
+	q, ok := v.b.queues.Get(queue)
+	if !ok {
+		return nil, noSuchQueue()
+	}
+	s := q.stats(v.b.now)
+	list := append(q.attributes.list(),
+		Attribute{"ApproximateNumberOfMessages", strconv.FormatInt(s.Visible, 10)},
+		Attribute{"ApproximateNumberOfMessagesNotVisible", strconv.FormatInt(s.NotVisible, 10)},
+		Attribute{"ApproximateNumberOfMessagesDelayed", strconv.FormatInt(s.Delayed, 10)},
+		Attribute{"CreatedTimestamp", epochSeconds(q.createdAt)},
+		Attribute{"LastModifiedTimestamp", epochSeconds(q.modifiedAt)})
+	slices.SortFunc(list, func(a, b Attribute) int { return strings.Compare(a.Name, b.Name) })
+	return list, nil
+}
+
+func epochSeconds(t Timestamp) string { return strconv.FormatInt(int64(t)/int64(Second), 10) }
+
+// Typed returns the typed attributes.
+func (v View) Typed(queue string) (QueueAttributes, *Error) {
+	q, ok := v.b.queues.Get(queue)
+	if !ok {
+		return QueueAttributes{}, noSuchQueue()
+	}
+	return q.attributes, nil
+}
+
+// Tags lists the tags sorted by key.
+func (v View) Tags(queue string) ([]Tag, *Error) {
+	q, ok := v.b.queues.Get(queue)
+	if !ok {
+		return nil, noSuchQueue()
+	}
+	return q.tags, nil
+}
+
+// Stats counts one queue.
+func (v View) Stats(queue string) (QueueStats, *Error) {
+	q, ok := v.b.queues.Get(queue)
+	if !ok {
+		return QueueStats{}, noSuchQueue()
+	}
+	return q.stats(v.b.now), nil
+}
+
+func (q *Queue) stats(now Timestamp) QueueStats {
+	oldest, _ := q.oldest()
+	s := QueueStats{
+		NotVisible:           q.timers.inFlight,
+		Delayed:              q.timers.delayed + q.delayedFresh(now),
+		Groups:               int64(q.groups.byName.Len()),
+		DeduplicationEntries: int64(q.deduplication.records.Len()),
+		OldestSentAt:         oldest,
+	}
+	s.Visible = int64(q.messages.Len()) - s.NotVisible - s.Delayed
+	s.Delayed += int64(q.scheduled.messages.Len())
+	return s
+}
+
+// delayedFresh counts the messages that a FIFO queue's delay still hides:
+// those sent less than the delay ago, which binary search finds because
+// sequence numbers rise with sentAt. Only after the delay was raised can some
+// of them have been handed out already; those do not count.
+func (q *Queue) delayedFresh(now Timestamp) int64 {
+	delay := q.freshDelay()
+	if delay == 0 {
+		return 0
+	}
+	total := q.messages.Len()
+	first := search(total, func(i int) bool {
+		_, m, _ := q.messages.GetAt(i)
+		return m.sentAt.Add(delay) > now
+	})
+	delayed := int64(total - first)
+	if from, _, ok := q.messages.GetAt(first); ok && from <= q.deliveredMax {
+		q.messages.Ascend(from, func(sequence uint64, m *Message) bool {
+			if m.delivered() {
+				delayed--
+			}
+			return sequence < q.deliveredMax
+		})
+	}
+	return delayed
+}
+
+// ListQueues lists at most limit names with the prefix that sort after after.
+func (v View) ListQueues(prefix, after string, limit int) (names []string) {
+	v.b.queues.Ascend(max(prefix, after), func(name string, _ *Queue) bool {
+		if !strings.HasPrefix(name, prefix) && name > prefix || len(names) == limit {
+			return false
+		}
+		if name > after && strings.HasPrefix(name, prefix) {
+			names = append(names, name)
+		}
+		return true
+	})
+	return names
+}
+
+// DeadLetterSources lists at most limit names, sorting after after, of queues
+// whose messages are dead-lettered to queue.
+func (v View) DeadLetterSources(queue, after string, limit int) (names []string, err *Error) {
+	if !v.QueueExists(queue) {
+		return nil, noSuchQueue()
+	}
+	prefix := sourceKey(queue, "")
+	v.b.sources.Ascend(sourceKey(queue, after), func(key string, _ struct{}) bool {
+		if !strings.HasPrefix(key, prefix) || len(names) == limit {
+			return false
+		}
+		if name := key[len(prefix):]; name > after {
+			names = append(names, name)
+		}
+		return true
+	})
+	return names, nil
+}
+
+// MoveTasks lists at most limit move tasks of a source queue, newest first.
+func (v View) MoveTasks(source string, limit int) ([]MoveTaskRecord, *Error) {
+	if !v.QueueExists(source) {
+		return nil, noSuchResource("SourceArn")
+	}
+	tasks := v.b.moveTasksOf(source)
+	var newest []MoveTaskRecord
+	for i := len(tasks) - 1; i >= 0 && len(newest) < limit; i-- {
+		newest = append(newest, *tasks[i])
+	}
+	return newest, nil
+}
+
+// RunningMoveTasks lists all running move tasks by number.
+func (v View) RunningMoveTasks() (running []MoveTaskRecord) {
+	v.b.moveTasks.byNumber.Scan(func(_ uint64, t *MoveTaskRecord) bool {
+		if t.Status == MoveTaskRunning {
+			running = append(running, *t)
+		}
+		return true
+	})
+	return running
+}
+
+// Deliverable reports whether a receive on queue would now hand out a message
+// (or move one to its dead-letter queue).
+func (v View) Deliverable(queue string) bool {
+	q, ok := v.b.queues.Get(queue)
+	return ok && q.deliverable(v.b.now)
+}
+
+// AttemptKnown reports whether a receive with this ReceiveRequestAttemptId would
+// be answered from what an earlier one was given, not from what is available.
+func (v View) AttemptKnown(queue, id string) bool {
+	q, ok := v.b.queues.Get(queue)
+	if !ok {
+		return false
+	}
+	_, live := q.liveAttempt(id, v.b.now)
+	return live && q.attributes.FIFO
+}
+
+// OverLimit reports whether a short poll on queue is to be refused because too
+// many messages are in flight: on standard queues only, FIFO queues just
+// return nothing (AWS documentation).
+func (v View) OverLimit(queue string) bool {
+	q, ok := v.b.queues.Get(queue)
+	return ok && !q.attributes.FIFO && q.timers.inFlight >= InFlightMax
+}
+
+// Peek lists at most limit messages of a queue from sequence number from on,
+// of group only if group is not empty, and changes nothing.
+func (v View) Peek(queue string, from SequenceNumber, group string, limit int) (peeked []PeekedMessage, err *Error) {
+	q, ok := v.b.queues.Get(queue)
+	if !ok {
+		return nil, noSuchQueue()
+	}
+	visit := func(sequence uint64) bool {
+		m, _ := q.messages.Get(sequence)
+		peeked = append(peeked, v.peek(q, m))
+		return len(peeked) < limit
+	}
+	if group != "" {
+		q.groups.walk(group, func(sequence uint64) bool {
+			return sequence < uint64(from) || visit(sequence)
+		})
+		return peeked, nil
+	}
+	q.messages.Ascend(uint64(from), func(sequence uint64, _ *Message) bool { return visit(sequence) })
+	return peeked, nil
+}
+
+func (v View) peek(q *Queue, m *Message) PeekedMessage {
+	p := PeekedMessage{ReceivedMessage: v.b.received(q, m), State: "visible", VisibleAt: q.availableAt(m)}
+	p.Handle = ReceiptHandle{}
+	p.Sequence = SequenceNumber(m.sequence)
+	switch {
+	case p.VisibleAt <= v.b.now:
+	case m.delivered():
+		p.State = "in flight"
+	default:
+		p.State = "delayed"
+	}
+	return p
+}

@@ -1,0 +1,320 @@
+package arch
+
+import (
+	"fmt"
+	"go/types"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// In the rules below a path that begins with ~/ is a package of this module; a
+// path also stands for what is under it; std is the standard library.
+const (
+	own = "~/"
+	std = "std"
+)
+
+var (
+	raft = []string{
+		"github.com/hashicorp/raft", "github.com/hashicorp/raft-boltdb", "github.com/hashicorp/raft-wal",
+	}
+	memberlist = []string{"github.com/hashicorp/memberlist"}
+	aws        = []string{"github.com/aws"}
+	terminalUI = []string{"charm.land", "github.com/charmbracelet"}
+	// domain is the short list of packages that cannot make a state machine
+	// differ between two nodes: no clock, no input or output, no goroutines.
+	// siphash is the keyed hash behind identifiers and the state hash.
+	domain = []string{
+		"bytes", "cmp", "crypto/md5", "crypto/sha256", "encoding/binary", "encoding/hex", "encoding/json",
+		"errors", "fmt", "iter", "maps", "math", "math/bits", "slices", "strconv", "strings", "unicode/utf8",
+		"github.com/tidwall/btree", "github.com/dchest/siphash",
+	}
+)
+
+// packageRule is one row of the table of packages.
+type packageRule struct {
+	path  string
+	only  []string // if set, nothing else may be imported
+	never []string
+	users []string // if set, nobody else in this module may import it
+}
+
+// packageRules has a row for every package but those below test. No row covers
+// another package than the one it names.
+var packageRules = []packageRule{
+	{path: "queue", only: append([]string{"~/queue/filter"}, domain...)},
+	{path: "queue/filter", only: domain},
+	{path: "fsm", never: []string{"~/cluster", "~/transport", "net", "os", "time"}},
+	{path: "fsm/fsmpb", users: []string{"fsm"}},
+	{path: "fsm/failpoint", only: []string{std}},
+	{path: "fsm/plant", only: []string{"sync/atomic", "~/queue", "~/fsm/failpoint"}},
+	{path: "cluster", never: slices.Concat([]string{"~/transport", "net/http"}, aws)},
+	{path: "cluster/peerpb", users: []string{"cluster"}},
+	transport(""),
+	transport("/awswire", "~/cluster", "~/queue"),
+	transport("/auth", append([]string{"~/cluster", "~/transport/sqs", "~/transport/sns"}, aws...)...),
+	transport("/sqs", append([]string{"~/transport/sns", "~/transport/grpc", "~/transport/console"}, aws...)...),
+	transport("/sns", append([]string{"~/transport/sqs", "~/transport/grpc", "~/transport/console"}, aws...)...),
+	transport("/grpc", "~/transport/sqs", "~/transport/sns", "~/transport/console"),
+	transport("/console", "~/transport/sqs", "~/transport/sns", "~/transport/grpc"),
+	transport("/ops", "~/transport/sqs", "~/transport/sns", "~/transport/console"),
+	{path: "cmd/seriatim", only: []string{std, "~/cmd/seriatim", "github.com/spf13/cobra"}},
+	{path: "cmd/seriatim/exit", only: []string{std}},
+	{path: "cmd/seriatim/server", never: terminalUI},
+	{path: "cmd/seriatim/offline", never: []string{"~/fsm/fsmpb", "~/transport", "net"}},
+	{path: "cmd/seriatim/client", never: []string{"~/cluster", "~/fsm", "~/transport"}},
+}
+
+// transport is the row of a package of the transport layer: none of them sees
+// the state machine or the consensus library.
+func transport(under string, never ...string) packageRule {
+	return packageRule{
+		path:  "transport" + under,
+		never: slices.Concat(never, []string{"~/fsm"}, raft, memberlist),
+	}
+}
+
+// layers is the direction of dependencies: a package imports its own layer and
+// those before it.
+var layers = []string{"queue", "fsm", "cluster", "transport", "cmd", "test"}
+
+func layer(folder string) int {
+	top, _, _ := strings.Cut(folder, "/")
+	return slices.Index(layers, top)
+}
+
+// covers reports whether pattern stands for an imported path.
+func covers(pattern, imported string) bool {
+	if pattern == std {
+		first, _, _ := strings.Cut(imported, "/")
+		return !strings.Contains(first, ".")
+	}
+	if rest, ok := strings.CutPrefix(pattern, own); ok {
+		pattern = modulePath + "/" + rest
+	}
+	return imported == pattern || strings.HasPrefix(imported, pattern+"/")
+}
+
+func coversAny(patterns []string, imported string) bool {
+	return slices.ContainsFunc(patterns, func(p string) bool { return covers(p, imported) })
+}
+
+// listed reports whether a list of permitted imports has a path. Packages of
+// other modules and single ones of the standard library stand for themselves
+// only: math does not permit math/rand.
+func listed(permitted []string, imported string) bool {
+	return slices.ContainsFunc(permitted, func(p string) bool {
+		return p == imported || (p == std || strings.HasPrefix(p, own)) && covers(p, imported)
+	})
+}
+
+// importProblems checks what one package imports outside its tests.
+func importProblems(folder string, imported []string) []string {
+	var problems []string
+	refuse := func(path, why string) {
+		problems = append(problems, fmt.Sprintf("%s imports %s: %s", folder, path, why))
+	}
+	i := slices.IndexFunc(packageRules, func(r packageRule) bool { return r.path == folder })
+	if i < 0 && layer(folder) != layer("test") {
+		return []string{folder + " has no row in packageRules: say there what it must never import"}
+	}
+	for _, path := range imported {
+		if inside, ok := strings.CutPrefix(path, modulePath+"/"); ok {
+			if layer(inside) > layer(folder) {
+				refuse(path, "dependencies point from cmd over transport, cluster and fsm to queue")
+			}
+			u := slices.IndexFunc(packageRules, func(r packageRule) bool { return r.path == inside })
+			if u >= 0 && packageRules[u].users != nil && !slices.Contains(packageRules[u].users, folder) {
+				refuse(path, "only "+strings.Join(packageRules[u].users, ", ")+" may")
+			}
+		}
+		if i < 0 {
+			continue
+		}
+		rule := packageRules[i]
+		if rule.only != nil && !listed(rule.only, path) {
+			refuse(path, "it is not on the list of what this package may import")
+		}
+		if coversAny(rule.never, path) {
+			refuse(path, "this package must never")
+		}
+	}
+	return problems
+}
+
+// nested reports whether a folder belongs to a module of its own, whose
+// packages cannot be imported from here.
+func nested(folder string) bool {
+	return folder == "test/tools" || strings.HasPrefix(folder, "test/tools/")
+}
+
+func TestImports(t *testing.T) {
+	imported := map[string]map[string]bool{}
+	for _, s := range tree(t) {
+		folder := s.folder()
+		if nested(folder) {
+			continue
+		}
+		if s.isTest() {
+			// Tests may reach further, but nothing but a suite is
+			// built on the suites.
+			for _, path := range s.imports() {
+				if covers("~/test", path) && layer(folder) != layer("test") {
+					t.Errorf("%s imports %s: nothing outside test may", s.path, path)
+				}
+			}
+			continue
+		}
+		if imported[folder] == nil {
+			imported[folder] = map[string]bool{}
+		}
+		for _, path := range s.imports() {
+			imported[folder][path] = true
+		}
+	}
+	for _, folder := range slices.Sorted(maps.Keys(imported)) {
+		report(t, importProblems(folder, slices.Sorted(maps.Keys(imported[folder]))))
+	}
+}
+
+func TestImportRuleFindsViolations(t *testing.T) {
+	cases := []struct {
+		name    string
+		folder  string
+		path    string
+		problem string
+	}{
+		{"allowed", "queue", "slices", ""},
+		{"a clock in the domain", "queue", "time", "not on the list"},
+		{"a list is of packages, not of trees", "queue", "math/rand", "not on the list"},
+		{"filter knows no queue", "queue/filter", modulePath + "/queue", "not on the list"},
+		{"files in the state machine", "fsm", "os/exec", "must never"},
+		{"backwards", "fsm", modulePath + "/cluster", "dependencies point"},
+		{"generated code of another", "cluster", modulePath + "/fsm/fsmpb", "only fsm may"},
+		{"http in the cluster", "cluster", "net/http/httptest", "must never"},
+		{"net alone in the cluster", "cluster", "net", ""},
+		{"raft above the cluster", "transport/ops", "github.com/hashicorp/raft", "must never"},
+		{"raft stores above the cluster", "transport", "github.com/hashicorp/raft-boltdb/v2", "must never"},
+		{"state machine above the cluster", "transport/sqs", modulePath + "/fsm", "must never"},
+		{"one protocol from another", "transport/sqs", modulePath + "/transport/sns", "must never"},
+		{"the wire knows no queue", "transport/awswire", modulePath + "/queue", "must never"},
+		{"SDK in the product", "transport/sqs", "github.com/aws/smithy-go", "must never"},
+		{"main reaches past its subpackages", "cmd/seriatim", modulePath + "/cluster", "not on the list"},
+		{"main and its subpackages", "cmd/seriatim", modulePath + "/cmd/seriatim/server", ""},
+		{"the client reaches into the server", "cmd/seriatim/client", modulePath + "/transport/sqs", "must never"},
+		{"a suite may import anything", "test/model", modulePath + "/queue", ""},
+		{"a product package on a suite", "cluster", modulePath + "/test/harness", "dependencies point"},
+		{"a package without a row", "cluster/extra", "fmt", "no row"},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			got := importProblems(c.folder, []string{c.path})
+			if c.problem == "" {
+				wantProblems(t, got)
+				return
+			}
+			if len(got) == 0 || !strings.Contains(strings.Join(got, "\n"), c.problem) {
+				t.Errorf("found %q, want %q", got, c.problem)
+			}
+		})
+	}
+}
+
+// foreignTypes finds types of packages, given as patterns, in what a package
+// exports: in signatures, in exported fields and in methods.
+func foreignTypes(p *types.Package, patterns []string) []string {
+	var problems []string
+	for _, name := range p.Scope().Names() {
+		o := p.Scope().Lookup(name)
+		if !o.Exported() {
+			continue
+		}
+		if path := foreign(o.Type(), patterns, map[types.Type]bool{}); path != "" {
+			problems = append(problems, fmt.Sprintf("%s.%s shows a type of %s", p.Path(), name, path))
+		}
+	}
+	return problems
+}
+
+// foreign is the first package matched by patterns whose types t shows.
+func foreign(t types.Type, patterns []string, seen map[types.Type]bool) string {
+	if seen[t] {
+		return ""
+	}
+	seen[t] = true
+	var parts []types.Type
+	switch u := t.(type) {
+	case *types.Named:
+		if p := u.Obj().Pkg(); p != nil {
+			if coversAny(patterns, p.Path()) {
+				return p.Path()
+			}
+			if !strings.HasPrefix(p.Path(), modulePath) {
+				return "" // what other modules show is theirs
+			}
+		}
+		for m := range u.Methods() {
+			if m.Exported() {
+				parts = append(parts, m.Type())
+			}
+		}
+		parts = append(parts, u.Underlying())
+	case *types.Alias:
+		parts = append(parts, types.Unalias(u))
+	case *types.Pointer:
+		parts = append(parts, u.Elem())
+	case *types.Slice:
+		parts = append(parts, u.Elem())
+	case *types.Array:
+		parts = append(parts, u.Elem())
+	case *types.Chan:
+		parts = append(parts, u.Elem())
+	case *types.Map:
+		parts = append(parts, u.Key(), u.Elem())
+	case *types.Signature:
+		for v := range u.Params().Variables() {
+			parts = append(parts, v.Type())
+		}
+		for v := range u.Results().Variables() {
+			parts = append(parts, v.Type())
+		}
+	case *types.Struct:
+		for f := range u.Fields() {
+			if f.Exported() {
+				parts = append(parts, f.Type())
+			}
+		}
+	case *types.Interface:
+		for m := range u.Methods() {
+			parts = append(parts, m.Type())
+		}
+	}
+	for _, part := range parts {
+		if path := foreign(part, patterns, seen); path != "" {
+			return path
+		}
+	}
+	return ""
+}
+
+func TestClusterShowsNoRaftType(t *testing.T) {
+	report(t, foreignTypes(typeCheck(t, "cluster")["cluster"].types, slices.Concat(raft, memberlist)))
+}
+
+func TestForeignTypesFindsViolations(t *testing.T) {
+	p := checkedSnippet(t, `package queue
+
+import "io"
+
+type Hidden struct{ r io.Reader }
+type Shown struct{ R []io.Reader }
+type hidden struct{ R io.Reader }
+func Result() (map[string]io.Reader, error) { return nil, nil }
+func (h *Hidden) method(io.Reader) {}
+func (h *Shown) Method(int) {}
+type Through interface{ M(hidden) }
+`)
+	wantProblems(t, foreignTypes(p.types, []string{"io"}), "Result", "Shown", "Through")
+}

@@ -1,0 +1,166 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"os/signal"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/seriatimq/seriatim/test/harness"
+)
+
+// report is what is read of the JSON of seriatim bench.
+type report struct {
+	BodyBytes         int
+	Messages          int64
+	MessagesPerSecond float64
+	MeasuredSeconds   float64
+	WarmupSeconds     float64
+	Errors            map[string]int64
+	Latency           map[string]latency
+	Checks            []struct {
+		Name  string
+		Count int64
+	}
+	Server struct{ Version, Durability string }
+}
+
+type latency struct{ P50Us, P99Us float64 }
+
+// measurement is one run of one workload.
+type measurement struct {
+	report
+	// processorMicros is the processor time of all servers per message;
+	// 0: unknown.
+	processorMicros float64
+}
+
+func main() {
+	runs := flag.Int("runs", 3, "runs of each workload, of which the median is taken")
+	duration := flag.Duration("duration", 5*time.Second, "measured time of one run")
+	out := flag.String("out", "test/bench/RESULTS.md", "file to write")
+	only := flag.String("only", "", "run only workloads whose name contains this")
+	goals := flag.Bool("goals", false, "measure the goals that need a state, a fault or a look at the servers")
+	scale := flag.Float64("scale", 1, "of the numbers in those goals")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	var err error
+	if *goals {
+		err = measureGoals(ctx, *scale, *out, *only)
+	} else {
+		err = measure(ctx, *runs, *duration, *out, *only)
+	}
+	stop()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "bench:", err) //nolint:errcheck // nobody is left to tell
+		os.Exit(1)
+	}
+}
+
+// measure runs everything and writes the file.
+func measure(ctx context.Context, runs int, duration time.Duration, out, only string) (err error) {
+	if runs < 1 || duration <= 0 {
+		return errors.New("-runs and -duration must be above zero")
+	}
+	machine := thisMachine()
+	dir, err := os.MkdirTemp("", "seriatim-bench-")
+	if err != nil {
+		return fmt.Errorf("directory for the cluster: %w", err)
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	binary, err := harness.Build(ctx, dir)
+	if err != nil {
+		return err
+	}
+	cluster, err := harness.Start(ctx, harness.Options{Binary: binary, Dir: dir, Nodes: 3})
+	if err != nil {
+		return err
+	}
+	defer cluster.Close()
+	var chosen []workload
+	for _, w := range workloads(duration.String()) {
+		if strings.Contains(w.name, only) {
+			chosen = append(chosen, w)
+		}
+	}
+	measured := make([][]measurement, len(chosen))
+	for run := range runs {
+		for i, w := range chosen {
+			m, err := runOnce(ctx, binary, cluster, w)
+			if err != nil {
+				return fmt.Errorf("%s: %w", w.name, err)
+			}
+			//nolint:errcheck // progress: nobody is left to tell
+			fmt.Fprintf(os.Stderr, "run %d of %d  %-42s %8.0f messages/s\n", run+1, runs, w.name, m.MessagesPerSecond)
+			measured[i] = append(measured[i], m)
+		}
+	}
+	var text bytes.Buffer
+	writeResults(&text, machine, chosen, measured)
+	if err := os.WriteFile(out, text.Bytes(), 0o644); err != nil { //nolint:gosec // a document to be read by all
+		return fmt.Errorf("write the results: %w", err)
+	}
+	return nil
+}
+
+// runOnce runs one workload as a user would: with the command beside the table.
+func runOnce(ctx context.Context, binary string, cluster *harness.Cluster, w workload) (measurement, error) {
+	var endpoints []string
+	for _, n := range cluster.Nodes {
+		endpoints = append(endpoints, "http://"+n.Client)
+	}
+	args := append([]string{"bench"}, w.args...)
+	args = append(args, "--endpoint", strings.Join(endpoints, ","), "--admin", "http://"+cluster.Nodes[0].Admin, "-o", "json")
+	cmd := exec.CommandContext(ctx, binary, args...)
+	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
+	cmd.WaitDelay = time.Minute
+	var words bytes.Buffer
+	cmd.Stderr = &words
+	before := processorTime(cluster)
+	stdout, err := cmd.Output()
+	used := processorTime(cluster) - before
+	if err != nil {
+		return measurement{}, fmt.Errorf("%w\n%s%s", err, words.String(), cluster.LogTails())
+	}
+	var m measurement
+	if err := json.NewDecoder(bytes.NewReader(stdout)).Decode(&m.report); err != nil {
+		return measurement{}, fmt.Errorf("read the report: %w", err)
+	}
+	if whole := float64(m.Messages) * (m.WarmupSeconds + m.MeasuredSeconds) / m.MeasuredSeconds; whole > 0 {
+		// The warm-up is not counted, but worked for at about the same rate.
+		m.processorMicros = float64(used.Microseconds()) / whole
+	}
+	return m, nil
+}
+
+// processorTime is what all servers have used so far; 0 where /proc does not
+// tell.
+func processorTime(cluster *harness.Cluster) time.Duration {
+	ticks := int64(0)
+	for _, n := range cluster.Nodes {
+		text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", n.Pid()))
+		if err != nil {
+			return 0
+		}
+		_, fields, _ := strings.Cut(string(text), ") ") // the name before may hold spaces
+		var state string
+		var skip [10]int64
+		var user, system int64
+		if _, err := fmt.Fscan(strings.NewReader(fields), &state, &skip[0], &skip[1], &skip[2], &skip[3], &skip[4],
+			&skip[5], &skip[6], &skip[7], &skip[8], &skip[9], &user, &system); err != nil && !errors.Is(err, io.EOF) {
+			return 0
+		}
+		ticks += user + system
+	}
+	const ticksPerSecond = 100 // of the interface, whatever the kernel uses
+	return time.Duration(ticks) * time.Second / ticksPerSecond
+}

@@ -1,0 +1,111 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"time"
+
+	"github.com/seriatimq/seriatim/test/harness"
+)
+
+// sender is one client of its own kind: it asks node after node until one answers.
+type sender struct {
+	nodes  []*harness.Node
+	turn   int
+	sent   int
+	id     string
+	client http.Client
+}
+
+// answerTime is how long a sender waits for one node before it asks another.
+const answerTime = 5 * time.Second
+
+func (s *stage) newSender() *sender {
+	s.senders++
+	return &sender{nodes: s.Nodes, turn: s.senders, id: fmt.Sprint("s", s.senders),
+		client: http.Client{Transport: &http.Transport{}, Timeout: answerTime}}
+}
+
+// call asks one node; after a failure the next call asks another.
+func (s *sender) call(ctx context.Context, action string, in, out any) error {
+	body, err := json.Marshal(in)
+	if err != nil {
+		return err
+	}
+	node := s.nodes[s.turn%len(s.nodes)]
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+node.Client+"/", bytes.NewReader(body))
+	if err != nil {
+		return err
+	}
+	request.Header.Set("Content-Type", "application/x-amz-json-1.0")
+	request.Header.Set("X-Amz-Target", "AmazonSQS."+action)
+	response, err := s.client.Do(request)
+	if err != nil {
+		s.turn++
+		return err
+	}
+	defer response.Body.Close()
+	answer, err := io.ReadAll(response.Body)
+	if err != nil || response.StatusCode != http.StatusOK {
+		s.turn++
+		return fmt.Errorf("%s: %s: %.200s %w", action, response.Status, answer, err)
+	}
+	if out == nil {
+		return nil
+	}
+	return json.Unmarshal(answer, out)
+}
+
+func queueURL(queue string) string { return "http://127.0.0.1/000000000000/" + queue }
+
+func (s *sender) create(ctx context.Context, queue string) error {
+	return s.call(ctx, "CreateQueue", map[string]any{"QueueName": queue, "Attributes": map[string]string{"FifoQueue": "true"}}, nil)
+}
+
+// send sends one message; one that failed is sent again under the same id.
+func (s *sender) send(ctx context.Context, queue, body string) error {
+	err := s.call(ctx, "SendMessage", map[string]any{"QueueUrl": queueURL(queue), "MessageBody": body, "MessageGroupId": s.id,
+		"MessageDeduplicationId": fmt.Sprint(s.id, "-", s.sent)}, nil)
+	if err == nil {
+		s.sent++
+	}
+	return err
+}
+
+const operationsTimed = 300
+
+// operations is the median of single sends, receives and deletes by one client.
+func (s *sender) operations(ctx context.Context, queue string) (medians [3]time.Duration, err error) {
+	var times [3][]time.Duration
+	for range operationsTimed {
+		began := time.Now()
+		if err := s.send(ctx, queue, "x"); err != nil {
+			return medians, err
+		}
+		sent := time.Now()
+		var got struct {
+			Messages []struct{ ReceiptHandle string }
+		}
+		if err := s.call(ctx, "ReceiveMessage", map[string]any{"QueueUrl": queueURL(queue), "WaitTimeSeconds": 5}, &got); err != nil {
+			return medians, err
+		}
+		received := time.Now()
+		if len(got.Messages) == 0 {
+			return medians, fmt.Errorf("%s: nothing received", queue)
+		}
+		if err := s.call(ctx, "DeleteMessage", map[string]any{"QueueUrl": queueURL(queue), "ReceiptHandle": got.Messages[0].ReceiptHandle}, nil); err != nil {
+			return medians, err
+		}
+		for i, d := range []time.Duration{sent.Sub(began), received.Sub(sent), time.Since(received)} {
+			times[i] = append(times[i], d)
+		}
+	}
+	for i := range times {
+		medians[i] = middle(times[i])
+	}
+	return medians, nil
+}

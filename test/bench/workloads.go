@@ -1,0 +1,64 @@
+package main
+
+import "fmt"
+
+// workload is one line of the table.
+type workload struct {
+	name string
+	args []string // of seriatim bench
+	goal goal
+}
+
+// goal is what a workload is to reach; zero members are not part of it.
+type goal struct {
+	rate   float64 // messages per second, at least
+	timed  string  // the kind of call that p50 and p99 are about
+	p50Ms  float64 // at most
+	p99Ms  float64 // at most
+	volume float64 // MB/s of bodies, at least
+}
+
+func (g goal) String() string {
+	text := ""
+	add := func(format string, value float64) {
+		if value == 0 {
+			return
+		}
+		if text != "" {
+			text += ", "
+		}
+		text += fmt.Sprintf(format, value)
+	}
+	add("%.0f/s", g.rate)
+	add("%.0f MB/s", g.volume)
+	add("p50 %.1f ms", g.p50Ms)
+	add("p99 %.1f ms", g.p99Ms)
+	if text == "" {
+		return "-"
+	}
+	return text
+}
+
+// largeBody is what one message may have, with room for nothing else: the
+// limit is on body and attributes together.
+const largeBody = "1048576"
+
+// workloads are those of the project's performance goals.
+func workloads(duration string) []workload {
+	timed := func(name string, args ...string) []string {
+		return append([]string{name, "--duration", duration}, args...)
+	}
+	return []workload{
+		{"1 client, one message a call", timed("send", "--clients", "1"), goal{timed: "send", p50Ms: 0.7, p99Ms: 3}},
+		{"16 clients", timed("send", "--clients", "16"), goal{timed: "send"}},
+		{"64 clients", timed("send", "--clients", "64"), goal{timed: "send", rate: 25_000, p99Ms: 10}},
+		{"256 clients", timed("send", "--clients", "256"), goal{timed: "send", rate: 30_000}},
+		{"64 clients, batches of 10", timed("send", "--clients", "64", "--batch", "10"), goal{timed: "send", rate: 100_000, p99Ms: 20}},
+		{"send, receive and delete, 64 clients", timed("fifo", "--clients", "64"), goal{timed: "life", rate: 10_000}},
+		{"the same in batches of 10", timed("fifo", "--clients", "64", "--batch", "10"), goal{timed: "life", rate: 30_000}},
+		{"half of the ids repeated, batches of 10", timed("dedup", "--clients", "64", "--batch", "10"), goal{timed: "send"}},
+		{"1,000 waiting consumers", timed("poll", "--clients", "1000"), goal{timed: "receive", p50Ms: 2}},
+		{"bodies of 1 MiB", []string{"send", "--clients", "8", "--size", largeBody, "--count", "100", "--warmup", "0s"},
+			goal{timed: "send", volume: 150}},
+	}
+}

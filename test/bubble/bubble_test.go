@@ -1,0 +1,187 @@
+package bubble
+
+import (
+	"bytes"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"runtime/debug"
+	"strconv"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/seriatimq/seriatim/test/faults/check"
+	"github.com/seriatimq/seriatim/test/faults/history"
+)
+
+var (
+	seedsFlag  = flag.Int("seeds", 3, "number of clusters")
+	firstFlag  = flag.Uint64("first", 1, "the first seed")
+	seedFlag   = flag.Uint64("seed", 0, "run this seed only")
+	timesFlag  = flag.Int("times", 1, "how often each seed is run")
+	outputFlag = flag.String("output", "", "folder for traces and histories of failed seeds; default a temporary one")
+)
+
+// stuckAfter is how long a seed may take in real time: in a bubble in which a
+// goroutine waits for a mutex for ever, time stands still.
+const stuckAfter = 10 * time.Minute
+
+// TestBubble runs clusters in virtual time: faults.md 7.2.
+func TestBubble(t *testing.T) {
+	first, last := *firstFlag, *firstFlag+uint64(*seedsFlag)-1
+	if *seedFlag != 0 {
+		first, last = *seedFlag, *seedFlag
+	}
+	total := totals{counts: map[string]int{}}
+	for seed := first; seed <= last; seed++ {
+		for range *timesFlag {
+			t.Run(strconv.FormatUint(seed, 10), func(t *testing.T) { runSeed(t, seed, &total) })
+		}
+	}
+	t.Logf("%d runs, %v of virtual time, %d terms with a leader", total.runs, total.virtual.Round(time.Second), total.terms)
+	if testing.Verbose() {
+		t.Log(total)
+	}
+}
+
+// totals add up what all runs met.
+type totals struct {
+	runs    int
+	virtual time.Duration
+	terms   int
+	counts  map[string]int
+}
+
+func (a totals) String() string {
+	text, _ := json.MarshalIndent(a.counts, "", "  ") // a map of numbers always has a JSON form
+	return string(text)
+}
+
+func runSeed(t *testing.T, seed uint64, total *totals) {
+	dir := workDir(t)
+	stuck := time.AfterFunc(stuckAfter, func() {
+		debug.SetTraceback("all")
+		panic(fmt.Sprintf("seed %d is stuck", seed))
+	})
+	defer stuck.Stop()
+	var r *run
+	if inBubble(t, func() {
+		r = newRun(seed, dir)
+		r.live()
+	}) {
+		total.counts["runs after which the library still owed an outcome"]++
+	}
+	report := r.judge()
+	total.runs++
+	total.virtual += r.virtual
+	total.terms += len(r.leads)
+	for _, counts := range []map[string]int{report.Counts, r.referee.counts} {
+		for what, n := range counts {
+			total.counts[what] += n
+		}
+	}
+	if len(r.wrongs) == 0 {
+		return
+	}
+	output := *outputFlag
+	if output == "" {
+		output = filepath.Join(os.TempDir(), "seriatim-bubble")
+	}
+	output = filepath.Join(output, strconv.FormatUint(seed, 10))
+	if err := r.write(output); err != nil {
+		t.Error(err)
+	}
+	for _, text := range r.wrongs[:min(20, len(r.wrongs))] {
+		t.Error(text)
+	}
+	t.Logf("seed %d, %d breaches, trace and history in %s", seed, len(r.wrongs), output)
+}
+
+// inBubble runs f in a bubble and reports whether goroutines were left that wait for
+// an outcome which the consensus library never tells when it stops. Others are an error.
+func inBubble(t *testing.T, f func()) (owed bool) {
+	t.Helper()
+	defer func() {
+		problem := recover()
+		if problem == nil {
+			return
+		}
+		if !strings.Contains(fmt.Sprint(problem), "blocked goroutines remain") {
+			panic(problem)
+		}
+		owed = true
+		stacks := make([]byte, 8<<20)
+		stacks = stacks[:runtime.Stack(stacks, true)]
+		for stack := range strings.SplitSeq(string(stacks), "\n\n") {
+			if strings.Contains(stack, ", synctest bubble") && !strings.Contains(stack, "raftGroup).await") && !strings.Contains(stack, "inBubble") {
+				t.Errorf("left behind:\n%s", stack)
+			}
+		}
+	}()
+	synctest.Test(t, func(*testing.T) { f() })
+	return false
+}
+
+// judge adds what the clients saw to what is wrong.
+func (r *run) judge() check.Report {
+	report := check.Check(r.events)
+	for _, v := range report.Violations {
+		r.wrongs = append(r.wrongs, fmt.Sprintf("%s at %.6f s: %s", v.Invariant, float64(v.At)/1e6, v.Text))
+	}
+	return report
+}
+
+// TestForgetfulDiskIsNoticed: if crashes take back what was synced, some seed must
+// show it, or the runs prove nothing.
+func TestForgetfulDiskIsNoticed(t *testing.T) {
+	const seeds = 40
+	for seed := uint64(20); seed < 20+seeds; seed++ {
+		dir := workDir(t)
+		var r *run
+		inBubble(t, func() {
+			r = newRun(seed, dir)
+			r.plan.forgetful = true
+			r.live()
+		})
+		if r.judge(); len(r.wrongs) > 0 {
+			t.Logf("noticed by seed %d: %s", seed, r.wrongs[0])
+			return
+		}
+	}
+	t.Errorf("%d seeds did not notice it", seeds)
+}
+
+// workDir is a folder for the disks, in memory where the system has that: what a
+// crash leaves is decided by the machines, not by syncs.
+func workDir(t *testing.T) string {
+	const memory = "/dev/shm"
+	if info, err := os.Stat(memory); err != nil || !info.IsDir() {
+		return t.TempDir()
+	}
+	dir, err := os.MkdirTemp(memory, "seriatim-bubble-")
+	if err != nil {
+		return t.TempDir()
+	}
+	t.Cleanup(func() {
+		if err := os.RemoveAll(dir); err != nil {
+			t.Error(err)
+		}
+	})
+	return dir
+}
+
+func encodeHistory(events []history.Event) []byte {
+	var out bytes.Buffer
+	encoder := json.NewEncoder(&out)
+	for _, e := range events {
+		if err := encoder.Encode(e); err != nil {
+			fmt.Fprintln(&out, err)
+		}
+	}
+	return out.Bytes()
+}

@@ -1,0 +1,371 @@
+package bubble
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+
+	"github.com/hashicorp/go-msgpack/v2/codec"
+	"github.com/hashicorp/raft"
+)
+
+// referee reads every message of the consensus library on its way and checks what
+// holds of them at any time (faults.md 7.2 and I13): one leader in a term, entries
+// and snapshots only from it, a vote for one candidate in a term, terms that never
+// fall, and, after a crash, a log that has what its node confirmed. Safe for
+// concurrent use.
+type referee struct {
+	wrong func(format string, args ...any)
+
+	mu      sync.Mutex
+	leaders map[uint64]int       // machine by term
+	votes   map[[2]uint64]string // candidate by machine and term
+	nodes   map[int]*witnessed   // by machine
+	counts  map[string]int       // messages by kind
+}
+
+// witnessed is what is known of one node, over all its lives.
+type witnessed struct {
+	term      uint64 // the highest it answered with
+	crashTerm uint64 // that at its last crash
+	confirmed uint64 // end of what it confirmed to the leader of term byTerm
+	byTerm    uint64
+	restarted bool // since it answered last
+}
+
+func newReferee(wrong func(string, ...any)) *referee {
+	return &referee{
+		wrong: wrong, leaders: map[uint64]int{}, votes: map[[2]uint64]string{}, nodes: map[int]*witnessed{},
+		counts: map[string]int{},
+	}
+}
+
+func (r *referee) node(machine int) *witnessed {
+	w := r.nodes[machine]
+	if w == nil {
+		w = &witnessed{}
+		r.nodes[machine] = w
+	}
+	return w
+}
+
+// crashed is told when a machine's process died.
+func (r *referee) crashed(machine int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	w := r.node(machine)
+	w.crashTerm, w.restarted = w.term, true
+}
+
+// replaced is told when a machine was given an empty disk: another node.
+func (r *referee) replaced(machine int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.nodes, machine)
+	for key := range r.votes {
+		if key[0] == uint64(machine) {
+			delete(r.votes, key)
+		}
+	}
+}
+
+// watch gives the taps of a new connection: of what the dialing end writes, and of
+// what the accepting end writes.
+func (r *referee) watch(from, to int) (asks, answers func([]byte)) {
+	c := &exchange{referee: r, from: from, to: to}
+	return c.asked, c.answered
+}
+
+// Kinds of messages of the consensus library on the wire.
+const (
+	wireAppendEntries = iota
+	wireRequestVote
+	wireInstallSnapshot
+	wireTimeoutNow
+	wireRequestPreVote
+)
+
+// exchange follows one connection. Of other kinds than the consensus library's it
+// loses sight after the handshake.
+type exchange struct {
+	referee  *referee
+	from, to int
+
+	mu       sync.Mutex
+	asks     said
+	answers  said
+	greeted  bool // hello and answer were seen
+	welcomed bool
+	blind    bool
+	skip     int64 // bytes of a snapshot to come
+	open     []any // requests without an answer, oldest first
+	term     uint64
+}
+
+func (c *exchange) asked(content []byte) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.blind {
+		return
+	}
+	c.asks.hear(content, c.greeted)
+	for !c.blind && len(c.asks.plain) > 0 {
+		before := c.greeted
+		rest, ok := c.nextAsk(c.asks.plain)
+		if !ok {
+			break
+		}
+		c.asks.plain = rest
+		if c.greeted != before {
+			c.asks.begin()
+		}
+	}
+}
+
+// said is what one end wrote and is not decoded yet: at first as it is, and after
+// the handshake in frames of length, checksum and content.
+type said struct {
+	framed []byte
+	plain  []byte
+}
+
+const frameHead = 8
+
+func (s *said) hear(content []byte, inFrames bool) {
+	if !inFrames {
+		s.plain = append(s.plain, content...)
+		return
+	}
+	s.framed = append(s.framed, content...)
+	for len(s.framed) >= frameHead {
+		end := frameHead + int(binary.BigEndian.Uint32(s.framed))
+		if len(s.framed) < end {
+			return
+		}
+		s.plain = append(s.plain, s.framed[frameHead:end]...)
+		s.framed = s.framed[end:]
+	}
+}
+
+// begin takes what followed the handshake as frames.
+func (s *said) begin() {
+	rest := s.plain
+	s.plain = nil
+	s.hear(rest, true)
+}
+
+// nextAsk decodes one message of the dialing end; false if it is not whole yet.
+func (c *exchange) nextAsk(content []byte) (rest []byte, ok bool) {
+	if !c.greeted {
+		return c.hello(content)
+	}
+	if c.skip > 0 {
+		n := min(c.skip, int64(len(content)))
+		c.skip -= n
+		return content[n:], true
+	}
+	var message any
+	switch content[0] {
+	case wireAppendEntries:
+		message = new(raft.AppendEntriesRequest)
+	case wireRequestVote:
+		message = new(raft.RequestVoteRequest)
+	case wireInstallSnapshot:
+		message = new(raft.InstallSnapshotRequest)
+	case wireTimeoutNow:
+		message = new(raft.TimeoutNowRequest)
+	case wireRequestPreVote:
+		message = new(raft.RequestPreVoteRequest)
+	default:
+		c.lost(fmt.Errorf("a message of kind %d", content[0]))
+		return nil, false
+	}
+	rest, ok = c.decode(content[1:], message)
+	if ok {
+		if install, is := message.(*raft.InstallSnapshotRequest); is {
+			c.skip = install.Size
+		}
+		c.open = append(c.open, message)
+		c.referee.asked(c.from, message)
+	}
+	return rest, ok
+}
+
+// hello reads the handshake, whose form is that of package cluster.
+func (c *exchange) hello(content []byte) (rest []byte, ok bool) {
+	at := 12
+	for range 3 {
+		if len(content) < at+2 {
+			return nil, false
+		}
+		at += 2 + int(binary.BigEndian.Uint16(content[at:]))
+	}
+	if len(content) < at {
+		return nil, false
+	}
+	c.greeted = true
+	c.blind = content[5] != 1
+	return content[at:], true
+}
+
+func (c *exchange) decode(content []byte, into any) (rest []byte, ok bool) {
+	reader := bytes.NewReader(content)
+	err := codec.NewDecoder(reader, &codec.MsgpackHandle{}).Decode(into)
+	switch {
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+		return nil, false
+	case err != nil:
+		c.lost(err)
+		return nil, false
+	}
+	return content[len(content)-reader.Len():], true
+}
+
+func (c *exchange) lost(err error) {
+	c.blind = true
+	c.referee.wrong("what machine %d and %d say to each other cannot be read: %v", c.from, c.to, err)
+}
+
+func (c *exchange) answered(content []byte) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.blind {
+		return
+	}
+	c.answers.hear(content, c.welcomed)
+	for !c.blind && len(c.answers.plain) > 0 {
+		before := c.welcomed
+		rest, ok := c.nextAnswer(c.answers.plain)
+		if !ok {
+			break
+		}
+		c.answers.plain = rest
+		if c.welcomed != before {
+			c.answers.begin()
+		}
+	}
+}
+
+// nextAnswer decodes one answer, which are given in the order of the requests.
+func (c *exchange) nextAnswer(content []byte) (rest []byte, ok bool) {
+	if !c.welcomed {
+		if len(content) < 10 {
+			return nil, false
+		}
+		at := 10 + int(binary.BigEndian.Uint16(content[8:]))
+		if len(content) < at {
+			return nil, false
+		}
+		c.welcomed = true
+		return content[at:], true
+	}
+	var failure string
+	rest, ok = c.decode(content, &failure)
+	if !ok || len(c.open) == 0 {
+		return nil, false
+	}
+	var answer any
+	switch c.open[0].(type) {
+	case *raft.AppendEntriesRequest:
+		answer = new(raft.AppendEntriesResponse)
+	case *raft.RequestVoteRequest:
+		answer = new(raft.RequestVoteResponse)
+	case *raft.InstallSnapshotRequest:
+		answer = new(raft.InstallSnapshotResponse)
+	case *raft.TimeoutNowRequest:
+		answer = new(raft.TimeoutNowResponse)
+	case *raft.RequestPreVoteRequest:
+		answer = new(raft.RequestPreVoteResponse)
+	}
+	if rest, ok = c.decode(rest, answer); !ok {
+		return nil, false
+	}
+	request := c.open[0]
+	c.open = c.open[1:]
+	if failure == "" {
+		c.term = c.referee.answered(c.from, c.to, request, answer, c.term)
+	}
+	return rest, true
+}
+
+// asked judges a request.
+func (r *referee) asked(from int, message any) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.counts[fmt.Sprintf("%T", message)]++
+	switch m := message.(type) {
+	case *raft.AppendEntriesRequest:
+		r.leads(from, m.Term, "appends entries")
+	case *raft.InstallSnapshotRequest:
+		r.leads(from, m.Term, "installs a snapshot")
+	}
+}
+
+// leads notes who acts as the leader of a term.
+func (r *referee) leads(machine int, term uint64, what string) {
+	known, found := r.leaders[term]
+	if !found {
+		r.leaders[term] = machine
+	} else if known != machine {
+		r.wrong("machine %d %s in term %d, whose leader is machine %d", machine, what, term, known)
+	}
+}
+
+// answered judges an answer; term is that of the answer before on this connection.
+func (r *referee) answered(from, to int, request, answer any, before uint64) (term uint64) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	w := r.node(to)
+	switch a := answer.(type) {
+	case *raft.AppendEntriesResponse:
+		term = a.Term
+		asked := request.(*raft.AppendEntriesRequest)
+		// A leader of a later term may have shortened the log before it told so.
+		if w.restarted && asked.Term == w.byTerm && a.LastLog < w.confirmed {
+			r.wrong("machine %d confirmed entry %d in term %d, and after a crash its log ends at %d", to, w.confirmed, w.byTerm, a.LastLog)
+		}
+		w.restarted = false
+		if a.Success && len(asked.Entries) > 0 {
+			w.confirm(asked.Term, asked.Entries[len(asked.Entries)-1].Index)
+		}
+	case *raft.RequestVoteResponse:
+		term = a.Term
+		asked := request.(*raft.RequestVoteRequest)
+		if a.Granted {
+			key := [2]uint64{uint64(to), asked.Term}
+			candidate := string(asked.ID)
+			if other, voted := r.votes[key]; voted && other != candidate {
+				r.wrong("machine %d voted in term %d for %s and for %s", to, asked.Term, other, candidate)
+			}
+			r.votes[key] = candidate
+		}
+	case *raft.InstallSnapshotResponse:
+		term = a.Term
+		if asked := request.(*raft.InstallSnapshotRequest); a.Success {
+			w.confirm(asked.Term, asked.LastLogIndex)
+		}
+	default:
+		return before
+	}
+	if term < before {
+		r.wrong("the term of machine %d fell from %d to %d towards machine %d", to, before, term, from)
+	}
+	if term < w.crashTerm {
+		r.wrong("machine %d answers in term %d after it answered in %d before a crash", to, term, w.crashTerm)
+	}
+	w.term = max(w.term, term)
+	return term
+}
+
+// confirm notes that the node's log reaches to index, for the leader of a term. A
+// later leader may have shortened it.
+func (w *witnessed) confirm(term, index uint64) {
+	if term > w.byTerm {
+		w.byTerm, w.confirmed = term, index
+	} else if term == w.byTerm {
+		w.confirmed = max(w.confirmed, index)
+	}
+}

@@ -1,0 +1,399 @@
+package bubble
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/seriatimq/seriatim/cluster"
+)
+
+// offsetMax is how far a clock is put off at the most.
+const offsetMax = time.Second
+
+// schedule strikes: faults begin and end by the seed, up to three at a time.
+type schedule struct {
+	*run
+	ends []ending
+}
+
+// ending is the end of a fault that has begun.
+type ending struct {
+	at time.Time
+	do func()
+}
+
+func newSchedule(r *run) *schedule { return &schedule{run: r} }
+
+// faults, each as often as it stands here. Those that need other machines are left
+// out of a cluster of one.
+var faults = [...]func(*schedule){
+	(*schedule).crashOne, (*schedule).crashOne, (*schedule).crashLeader, (*schedule).crashLeader, (*schedule).crashMany,
+	(*schedule).restartOne, (*schedule).isolate, (*schedule).isolate, (*schedule).oneWay, (*schedule).oneWay,
+	(*schedule).cutLink, (*schedule).badLinks, (*schedule).badLinks, (*schedule).hangDisk, (*schedule).slowDisk,
+	(*schedule).moveClock, (*schedule).transfer, (*schedule).freeze, (*schedule).changeMembers, (*schedule).changeMembers,
+}
+
+const together = 3
+
+// strike begins faults until the load ends.
+func (s *schedule) strike(loaded context.Context) {
+	s.sleep(loaded, s.between(0, 1500*time.Millisecond))
+	for loaded.Err() == nil {
+		if len(s.ends) < together {
+			faults[s.random.IntN(len(faults))](s)
+		}
+		s.sleep(loaded, s.between(200*time.Millisecond, 2500*time.Millisecond))
+	}
+}
+
+func (s *schedule) between(least, most time.Duration) time.Duration {
+	return least + time.Duration(s.random.Int64N(int64(most-least)))
+}
+
+// until ends a fault later.
+func (s *schedule) until(d time.Duration, do func()) {
+	s.ends = append(s.ends, ending{time.Now().Add(d), do})
+}
+
+// sleep waits, ends what is due and buries nodes that ended themselves.
+func (s *schedule) sleep(ctx context.Context, d time.Duration) {
+	awake := time.Now().Add(d)
+	for ctx.Err() == nil {
+		next := awake
+		slices.SortStableFunc(s.ends, func(a, b ending) int { return a.at.Compare(b.at) })
+		if len(s.ends) > 0 && s.ends[0].at.Before(next) {
+			next = s.ends[0].at
+		}
+		timer := time.NewTimer(time.Until(next))
+		select {
+		case <-ctx.Done():
+		case number := <-s.deaths:
+			s.bury(s.machines[number])
+		case <-timer.C:
+			if !next.Before(awake) {
+				timer.Stop()
+				return
+			}
+			end := s.ends[0]
+			s.ends = s.ends[1:]
+			end.do()
+		}
+		timer.Stop()
+	}
+}
+
+// bury clears away a node that ended itself, and starts it again as a supervisor
+// does.
+func (s *schedule) bury(m *machine) {
+	if m.bury() && m.wanted() {
+		s.until(s.between(100*time.Millisecond, 2*time.Second), func() { s.ensure(m) })
+	}
+}
+
+// ensure starts a machine's node unless it runs.
+func (s *schedule) ensure(m *machine) {
+	if node, _ := m.present(); node == nil && m.wanted() {
+		m.start(s.ctx)
+	}
+}
+
+// endAll mends everything now.
+func (s *schedule) endAll() {
+	for _, end := range s.ends {
+		end.do()
+	}
+	s.ends = nil
+	for i, m := range s.machines {
+		m.disk.free()
+		m.clock.offset.Store(0)
+		for j := range s.machines {
+			s.network.set(i, j, policy{})
+		}
+	}
+	for {
+		select {
+		case number := <-s.deaths:
+			s.machines[number].bury()
+			continue
+		default:
+		}
+		return
+	}
+}
+
+// up are the machines whose node runs.
+func (s *schedule) up() []*machine {
+	var running []*machine
+	for _, m := range s.machines {
+		if node, _ := m.present(); node != nil {
+			running = append(running, m)
+		}
+	}
+	return running
+}
+
+// pick draws a running machine: half of the time the leader.
+func (s *schedule) pick() *machine {
+	if s.random.IntN(2) == 0 {
+		if m := s.leader(); m != nil {
+			return m
+		}
+	}
+	running := s.up()
+	if len(running) == 0 {
+		return nil
+	}
+	return running[s.random.IntN(len(running))]
+}
+
+// leader is who believes to lead, in the highest term.
+func (s *schedule) leader() *machine {
+	var found *machine
+	term := uint64(0)
+	for _, m := range s.up() {
+		node, _ := m.present()
+		if status := node.Status(); status.Role == "leader" && status.Term >= term {
+			found, term = m, status.Term
+		}
+	}
+	return found
+}
+
+func (s *schedule) crash(m *machine) {
+	power := s.random.IntN(2) == 0
+	s.note("crash", m.number, "power %v", power)
+	m.crash(power)
+	s.until(s.between(0, 4*time.Second), func() { s.ensure(m) })
+}
+
+func (s *schedule) crashOne() {
+	if m := s.pick(); m != nil {
+		s.crash(m)
+	}
+}
+
+func (s *schedule) crashLeader() {
+	if m := s.leader(); m != nil {
+		s.crash(m)
+	}
+}
+
+// crashMany crashes a majority or all, at one moment.
+func (s *schedule) crashMany() {
+	running := s.up()
+	s.random.Shuffle(len(running), func(i, j int) { running[i], running[j] = running[j], running[i] })
+	n := len(s.machines)/2 + 1
+	if s.random.IntN(2) == 0 {
+		n = len(running)
+	}
+	for _, m := range running[:min(n, len(running))] {
+		s.crash(m)
+	}
+}
+
+// restartOne stops a node cleanly.
+func (s *schedule) restartOne() {
+	m := s.pick()
+	if m == nil {
+		return
+	}
+	s.note("stop", m.number, "")
+	ctx, cancel := context.WithTimeout(s.ctx, 3*time.Second)
+	defer cancel()
+	m.stop(ctx)
+	s.until(s.between(0, 2*time.Second), func() { s.ensure(m) })
+}
+
+// link sets the policy of directions and takes it back later.
+func (s *schedule) link(pairs [][2]int, p policy, d time.Duration) {
+	for _, pair := range pairs {
+		s.network.set(pair[0], pair[1], p)
+	}
+	s.until(d, func() {
+		s.note("mend", -1, "%v", pairs)
+		for _, pair := range pairs {
+			s.network.set(pair[0], pair[1], policy{})
+		}
+	})
+}
+
+func (s *schedule) others(m *machine) []int {
+	var numbers []int
+	for i := range s.machines {
+		if i != m.number {
+			numbers = append(numbers, i)
+		}
+	}
+	return numbers
+}
+
+func (s *schedule) isolate() {
+	m := s.pick()
+	if m == nil {
+		return
+	}
+	var pairs [][2]int
+	for _, i := range s.others(m) {
+		pairs = append(pairs, [2]int{m.number, i}, [2]int{i, m.number})
+	}
+	s.note("isolate", m.number, "")
+	s.link(pairs, policy{cut: true}, s.between(200*time.Millisecond, 6*time.Second))
+}
+
+// oneWay lets a machine hear and not speak, or speak and not hear.
+func (s *schedule) oneWay() {
+	m := s.pick()
+	if m == nil {
+		return
+	}
+	deaf := s.random.IntN(2) == 0
+	var pairs [][2]int
+	for _, i := range s.others(m) {
+		if deaf {
+			pairs = append(pairs, [2]int{i, m.number})
+		} else {
+			pairs = append(pairs, [2]int{m.number, i})
+		}
+	}
+	s.note("one way", m.number, "deaf %v", deaf)
+	s.link(pairs, policy{cut: true}, s.between(200*time.Millisecond, 6*time.Second))
+}
+
+// cutLink parts two machines that others still reach.
+func (s *schedule) cutLink() {
+	m := s.pick()
+	if m == nil || len(s.machines) < 2 {
+		return
+	}
+	others := s.others(m)
+	i := others[s.random.IntN(len(others))]
+	s.note("cut link", m.number, "to %s", nameOf(i))
+	s.link([][2]int{{m.number, i}, {i, m.number}}, policy{cut: true}, s.between(200*time.Millisecond, 8*time.Second))
+}
+
+// badLinks are slow, lose, repeat and reorder.
+func (s *schedule) badLinks() {
+	p := policy{
+		delay: s.between(0, 100*time.Millisecond), jitter: s.between(0, 200*time.Millisecond),
+		loss: s.random.Float64() * 0.4, duplicate: s.random.Float64() * 0.3,
+	}
+	var pairs [][2]int
+	for i := range s.machines {
+		for j := range s.machines {
+			if i != j && s.random.IntN(2) == 0 {
+				pairs = append(pairs, [2]int{i, j})
+			}
+		}
+	}
+	s.note("bad links", -1, "%+v %v", p, pairs)
+	s.link(pairs, p, s.between(time.Second, 8*time.Second))
+}
+
+// hangDisk holds writes, sometimes for longer than a node lives with.
+func (s *schedule) hangDisk() {
+	m := s.pick()
+	if m == nil {
+		return
+	}
+	d := s.between(100*time.Millisecond, 6*time.Second)
+	s.note("hang disk", m.number, "%v", d)
+	m.disk.hang()
+	s.until(d, m.disk.free)
+}
+
+func (s *schedule) slowDisk() {
+	m := s.pick()
+	if m == nil {
+		return
+	}
+	by := s.between(5*time.Millisecond, 150*time.Millisecond)
+	s.note("slow disk", m.number, "%v", by)
+	m.disk.slowDown(by)
+	s.until(s.between(time.Second, 6*time.Second), m.disk.free)
+}
+
+// moveClock puts a clock off.
+func (s *schedule) moveClock() {
+	m := s.pick()
+	if m == nil {
+		return
+	}
+	by := s.between(-offsetMax, offsetMax)
+	s.note("clock", m.number, "%v", by)
+	m.clock.offset.Store(int64(by))
+	s.until(s.between(time.Second, 8*time.Second), func() { m.clock.offset.Store(0) })
+}
+
+// transfer hands leadership over.
+func (s *schedule) transfer() {
+	m := s.leader()
+	if m == nil {
+		return
+	}
+	node, _ := m.present()
+	s.note("transfer", m.number, "")
+	s.winding.Go(func() {
+		ctx, cancel := context.WithTimeout(s.ctx, 3*time.Second)
+		defer cancel()
+		_ = node.TransferLeadership(ctx) // it may be refused, or the leader die
+	})
+}
+
+// freeze holds network and disk of a machine, which is as near as a bubble comes to
+// a process that is stopped for a while.
+func (s *schedule) freeze() {
+	m := s.pick()
+	if m == nil {
+		return
+	}
+	d := s.between(300*time.Millisecond, 3500*time.Millisecond)
+	s.note("freeze", m.number, "%v", d)
+	var pairs [][2]int
+	for _, i := range s.others(m) {
+		pairs = append(pairs, [2]int{m.number, i}, [2]int{i, m.number})
+	}
+	m.disk.hang()
+	s.link(pairs, policy{cut: true}, d)
+	s.until(d, m.disk.free)
+}
+
+// changeMembers starts the spare machine, which joins by itself, and later removes
+// a founder, whose vote it then gets.
+func (s *schedule) changeMembers() {
+	if !s.plan.spare {
+		return
+	}
+	spare := s.machines[s.plan.founders]
+	if !spare.wanted() {
+		s.note("join", spare.number, "")
+		spare.mu.Lock()
+		spare.joined = true
+		spare.mu.Unlock()
+		spare.start(s.ctx)
+		return
+	}
+	victim := s.machines[s.random.IntN(s.plan.founders)]
+	leader := s.leader()
+	if leader == nil || s.plan.founders == 1 || s.anyRemoved() {
+		return
+	}
+	node, _ := leader.present()
+	s.note("remove", victim.number, "by %s", nameOf(leader.number))
+	ctx, cancel := context.WithTimeout(s.ctx, 3*time.Second)
+	defer cancel()
+	err := node.RemoveMember(ctx, cluster.Change{Node: victim.id()})
+	s.note("removed", victim.number, "%v", err)
+}
+
+func (s *schedule) anyRemoved() bool {
+	for _, m := range s.machines {
+		m.mu.Lock()
+		removed := m.removed
+		m.mu.Unlock()
+		if removed {
+			return true
+		}
+	}
+	return false
+}

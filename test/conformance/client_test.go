@@ -1,0 +1,266 @@
+package conformance
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
+	"github.com/aws/aws-sdk-go-v2/service/sqs/schemas"
+	"github.com/aws/smithy-go/middleware"
+	smithyhttp "github.com/aws/smithy-go/transport/http"
+	"github.com/aws/smithy-go/transport/http/protocol/awsquery"
+
+	"github.com/seriatimq/seriatim/test/harness"
+)
+
+// protocolJSON and protocolQuery are the two wire protocols of SQS.
+const (
+	protocolJSON  = "json"
+	protocolQuery = "query"
+)
+
+// requestTimeout bounds one call with all its retries, long polls included.
+const requestTimeout = 90 * time.Second
+
+// account and region are the defaults of the server.
+const account = "000000000000"
+
+// client is the SDK's client, speaking one protocol to the shared cluster.
+type client struct {
+	protocol string
+	sqs      *sqs.Client
+	cluster  *harness.Cluster
+}
+
+// each runs a test once per protocol.
+func each(t *testing.T, test func(t *testing.T, c *client)) {
+	t.Helper()
+	t.Parallel()
+	for _, protocol := range []string{protocolJSON, protocolQuery} {
+		t.Run(protocol, func(t *testing.T) {
+			t.Parallel()
+			test(t, newClient(shared.cluster, protocol))
+		})
+	}
+}
+
+func newClient(cluster *harness.Cluster, protocol string) *client {
+	options := func(o *sqs.Options) {
+		o.HTTPClient = &http.Client{Transport: &wireCheck{next: harness.NewRoundTripper(cluster.Rotate())}}
+		o.APIOptions = append(o.APIOptions, sendIncompleteInput, func(s *middleware.Stack) error {
+			return s.Serialize.Add(extraMembers{protocol: protocol}, middleware.After)
+		})
+		if protocol == protocolQuery {
+			o.Protocol = awsquery.New(schemas.AmazonSQS)
+		}
+	}
+	return &client{protocol: protocol, sqs: cluster.NewSQS(cluster.Rotate(), options), cluster: cluster}
+}
+
+// sendIncompleteInput removes the SDK's own check of required members, so that
+// the server's answer to their absence can be seen. Actions without required
+// members have no such check.
+func sendIncompleteInput(s *middleware.Stack) error {
+	const check = "OperationInputValidation"
+	if _, found := s.Initialize.Get(check); !found {
+		return nil
+	}
+	_, err := s.Initialize.Remove(check)
+	return err
+}
+
+// members are request members by their JSON name that are added to what the
+// SDK serialized: the SDK cannot send an explicit zero.
+type members map[string]any
+
+type membersKey struct{}
+
+// extraMembers adds the members found in the context to the request body.
+type extraMembers struct{ protocol string }
+
+func (extraMembers) ID() string { return "ExtraMembers" }
+
+func (e extraMembers) HandleSerialize(ctx context.Context, in middleware.SerializeInput, next middleware.SerializeHandler) (
+	middleware.SerializeOutput, middleware.Metadata, error,
+) {
+	extra, _ := ctx.Value(membersKey{}).(members)
+	if len(extra) == 0 {
+		return next.HandleSerialize(ctx, in)
+	}
+	request := in.Request.(*smithyhttp.Request)
+	body, err := io.ReadAll(request.GetStream())
+	if err != nil {
+		return middleware.SerializeOutput{}, middleware.Metadata{}, err
+	}
+	if e.protocol == protocolJSON {
+		body, err = addJSON(body, extra)
+	} else {
+		body, err = addForm(body, extra)
+	}
+	if err != nil {
+		return middleware.SerializeOutput{}, middleware.Metadata{}, err
+	}
+	changed, err := request.SetStream(bytes.NewReader(body))
+	if err != nil {
+		return middleware.SerializeOutput{}, middleware.Metadata{}, err
+	}
+	in.Request = changed
+	return next.HandleSerialize(ctx, in)
+}
+
+func addJSON(body []byte, extra members) ([]byte, error) {
+	object := map[string]any{}
+	if len(body) > 0 {
+		if err := json.Unmarshal(body, &object); err != nil {
+			return nil, err
+		}
+	}
+	maps.Copy(object, extra)
+	return json.Marshal(object)
+}
+
+func addForm(body []byte, extra members) ([]byte, error) {
+	form, err := url.ParseQuery(string(body))
+	if err != nil {
+		return nil, err
+	}
+	for name, value := range extra {
+		form.Set(name, fmt.Sprint(value))
+	}
+	return []byte(form.Encode()), nil
+}
+
+// call makes one SDK call. A refusal of the server is returned; any other
+// failure ends the test.
+func call[I, O any](t *testing.T, operation func(context.Context, *I, ...func(*sqs.Options)) (*O, error), in *I, extra members) (*O, *refusal) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), requestTimeout)
+	defer cancel()
+	seen := &observed{}
+	ctx = context.WithValue(ctx, observedKey{}, seen)
+	if extra != nil {
+		ctx = context.WithValue(ctx, membersKey{}, extra)
+	}
+	out, err := operation(ctx, in)
+	if err == nil {
+		return out, nil
+	}
+	if seen.refusal == nil {
+		t.Fatalf("%T: %v", in, err)
+	}
+	return nil, seen.refusal
+}
+
+// must ends the test if the server refused.
+func must[O any](t *testing.T) func(out O, refused *refusal) O {
+	t.Helper()
+	return func(out O, refused *refusal) O {
+		t.Helper()
+		if refused != nil {
+			t.Fatalf("refused: %v", refused)
+		}
+		return out
+	}
+}
+
+// refusal is an error answer as it was on the wire.
+type refusal struct {
+	Status  int
+	Code    string // query code, from the header or the XML
+	Fault   string // Sender or Receiver
+	Message string
+}
+
+func (r *refusal) String() string {
+	return fmt.Sprintf("HTTP %d %s (%s): %s", r.Status, r.Code, r.Fault, r.Message)
+}
+
+// refused checks that a call was refused with a query code and a text. The
+// status, the fault and the JSON type that belong to the code are checked on the
+// wire, for every answer. An empty text is not compared.
+func refused(t *testing.T, got *refusal, code, message string) {
+	t.Helper()
+	if got == nil {
+		t.Fatalf("accepted, want %s: %s", code, message)
+	}
+	if got.Code != code {
+		t.Errorf("code %q (%s), want %q", got.Code, got.Message, code)
+	}
+	if message != "" && got.Message != message {
+		t.Errorf("message\n %q, want\n %q", got.Message, message)
+	}
+}
+
+// unknownQueueText differs between the protocols.
+func (c *client) unknownQueueText() string {
+	if c.protocol == protocolQuery {
+		return "The specified queue does not exist for this wsdl version."
+	}
+	return "The specified queue does not exist."
+}
+
+// names counts the names given out, so that each is unique.
+var names atomic.Int64
+
+// runID keeps names of different test processes apart.
+var runID = fmt.Sprintf("%x", time.Now().UnixNano()&0xffffff)
+
+// unique is a name that no other test uses, with the test's own in it.
+func unique(t *testing.T) string {
+	test, _, _ := strings.Cut(strings.TrimPrefix(t.Name(), "Test"), "/")
+	if len(test) > 40 {
+		test = test[:40]
+	}
+	return fmt.Sprintf("%s-%s-%d", test, runID, names.Add(1))
+}
+
+// attrs are queue attributes.
+type attrs = map[string]string
+
+// std creates a standard queue and returns its URL.
+func (c *client) std(t *testing.T, attributes attrs) string {
+	t.Helper()
+	return c.create(t, unique(t), attributes)
+}
+
+// fifo creates a FIFO queue and returns its URL.
+func (c *client) fifo(t *testing.T, attributes attrs) string {
+	t.Helper()
+	all := attrs{"FifoQueue": "true"}
+	maps.Copy(all, attributes)
+	return c.create(t, unique(t)+".fifo", all)
+}
+
+func (c *client) create(t *testing.T, name string, attributes attrs) string {
+	t.Helper()
+	return aws.ToString(must[*sqs.CreateQueueOutput](t)(c.tryCreate(t, name, attributes)).QueueUrl)
+}
+
+func (c *client) tryCreate(t *testing.T, name string, attributes attrs) (*sqs.CreateQueueOutput, *refusal) {
+	t.Helper()
+	return call(t, c.sqs.CreateQueue, &sqs.CreateQueueInput{QueueName: &name, Attributes: attributes}, nil)
+}
+
+// queueName is the last segment of a queue URL.
+func queueName(queueURL string) string { return queueURL[strings.LastIndex(queueURL, "/")+1:] }
+
+// arn is the ARN of a queue.
+func arn(queueURL string) string {
+	return "arn:aws:sqs:" + harness.Region + ":" + account + ":" + queueName(queueURL)
+}
+
+// missing is the URL of a queue that does not exist.
+func (c *client) missing(t *testing.T) string {
+	return c.cluster.Endpoint() + "/" + account + "/" + unique(t)
+}

@@ -1,0 +1,83 @@
+package crash
+
+import (
+	"fmt"
+	"slices"
+	"sync"
+)
+
+// kind is what happened to a file or a directory.
+type kind int
+
+const (
+	kindWrite    kind = iota // data at offset
+	kindTruncate             // to size, in both directions
+	kindName                 // target got a name in a directory
+	kindUnname               // a name in a directory went away
+	kindRename               // a name moved, in the same directory or another
+	kindSync                 // the file or directory is on the disk as it is
+)
+
+// event is one line of the journal of a file system.
+type event struct {
+	kind   kind
+	inode  uint64 // the file, or the directory of a name
+	data   []byte
+	offset int64
+	size   int64
+	name   string
+	target uint64 // what the name names
+	dir    bool   // of a new name: a directory
+	// of a rename: where to
+	newDir  uint64
+	newName string
+}
+
+// content says whether the event changes a file and not a directory.
+func (e event) content() bool { return e.kind == kindWrite || e.kind == kindTruncate }
+
+// journal is what happened to a file system, in order. Safe for concurrent use.
+type journal struct {
+	mu     sync.Mutex
+	events []event
+}
+
+// add notes an event and does it, in one step: whoever sees the file system as
+// it is after the event finds the event in the journal.
+func (j *journal) add(e event, do func()) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	do()
+	j.events = append(j.events, e)
+}
+
+// position is how many events there were.
+func (j *journal) position() int {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return len(j.events)
+}
+
+// all is a copy of the journal.
+func (j *journal) all() []event {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return slices.Clone(j.events)
+}
+
+// String tells an event to somebody who looks for what was lost.
+func (e event) String() string {
+	switch e.kind {
+	case kindWrite:
+		return fmt.Sprintf("write %d bytes at %d of file %d", len(e.data), e.offset, e.inode)
+	case kindTruncate:
+		return fmt.Sprintf("make file %d %d bytes long", e.inode, e.size)
+	case kindName:
+		return fmt.Sprintf("name %d %q in directory %d", e.target, e.name, e.inode)
+	case kindUnname:
+		return fmt.Sprintf("remove %q from directory %d", e.name, e.inode)
+	case kindRename:
+		return fmt.Sprintf("rename %q in directory %d to %q in %d", e.name, e.inode, e.newName, e.newDir)
+	}
+	return fmt.Sprintf("sync %d", e.inode)
+}

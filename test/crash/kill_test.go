@@ -1,0 +1,111 @@
+package crash
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/seriatimq/seriatim/test/harness"
+	"github.com/seriatimq/seriatim/test/lab/disk"
+)
+
+// shortKills bounds what `make test` does; a thread of a node seldom makes more
+// syncs than longKills before the node is killed.
+const (
+	shortKills = 3
+	longKills  = 60
+)
+
+// TestNodeSurvivesAKillAtEverySync is the simple form: a node is killed when one
+// of its threads begins its n-th sync, for every n, and started again with what is
+// in its files. What it had acknowledged is there.
+func TestNodeSurvivesAKillAtEverySync(t *testing.T) {
+	if err := disk.CanInject(); err != nil {
+		t.Skipf("this machine cannot kill at a sync: %v", err)
+	}
+	dir := t.TempDir()
+	binary, err := harness.Build(t.Context(), dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := harness.New(t, harness.Options{Binary: binary, Dir: dir, Nodes: 1, Args: settings})
+	node := c.Nodes[0]
+	kills := shortKills
+	if *long {
+		kills = longKills
+	}
+	acked := 0
+	send := func() error {
+		payload, err := json.Marshal(map[string]any{
+			"QueueUrl": "http://" + node.Client + "/000000000000/" + queueName, "MessageBody": fmt.Sprint(acked),
+			"MessageGroupId": "g", "MessageDeduplicationId": fmt.Sprint(acked),
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		defer cancel()
+		_, err = post(ctx, node, "SendMessage", payload)
+		return err
+	}
+	if _, err := post(t.Context(), node, "CreateQueue", []byte(`{"QueueName":"`+queueName+`","Attributes":{"FifoQueue":"true"}}`)); err != nil {
+		t.Fatal(err)
+	}
+	for n := 1; n <= kills; n++ {
+		trouble, err := disk.Inject(node.Pid(), disk.Injection{Calls: disk.Syncs, Signal: "KILL", From: n})
+		if err != nil {
+			t.Fatal(err)
+		}
+		// The one that was under way is sent again: it is a duplicate or new.
+		for send() == nil {
+			acked++
+		}
+		if code, err := node.WaitExit(patience); err != nil || code != -9 {
+			t.Fatalf("it ended with %d: %v\n%s", code, err, node.LogTail())
+		}
+		if err := trouble.Stop(); err != nil {
+			t.Fatal(err)
+		}
+		if err := node.Start(); err != nil {
+			t.Fatal(err)
+		}
+		if err := node.WaitReady(t.Context(), patience); err != nil {
+			t.Fatalf("after a kill at sync %d: %v\n%s", n, err, node.LogTail())
+		}
+	}
+	t.Logf("%d kills, %d sends acknowledged", kills, acked)
+	expectInOrder(t, node, acked)
+}
+
+// expectInOrder drains the queue: the messages must be numbered from 0 without
+// a gap; one more may be there, of which nobody heard.
+func expectInOrder(t *testing.T, node *harness.Node, acked int) {
+	t.Helper()
+	found := 0
+	for {
+		out, err := post(t.Context(), node, "ReceiveMessage", []byte(`{"QueueUrl":"http://`+node.Client+`/000000000000/`+queueName+`","MaxNumberOfMessages":10}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		messages, _ := out["Messages"].([]any)
+		if len(messages) == 0 {
+			break
+		}
+		for _, m := range messages {
+			message := m.(map[string]any)
+			if body := message["Body"].(string); body != fmt.Sprint(found) {
+				t.Fatalf("message %s came where %d was expected", body, found)
+			}
+			found++
+			handle := message["ReceiptHandle"].(string)
+			if _, err := post(t.Context(), node, "DeleteMessage", []byte(`{"QueueUrl":"http://`+node.Client+`/000000000000/`+queueName+`","ReceiptHandle":"`+handle+`"}`)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if found < acked || found > acked+1 {
+		t.Errorf("%d sends were acknowledged, %d messages are there", acked, found)
+	}
+}

@@ -1,0 +1,169 @@
+package crash
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"log/slog"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"go.etcd.io/bbolt"
+
+	"github.com/seriatimq/seriatim/cluster"
+)
+
+// recovered is what a node has after a start from some directory.
+type recovered struct {
+	ballot
+	last uint64 // index of the last entry of the log or the snapshot
+	hash string // of the state at the index that was asked for; empty: it cannot be computed any more
+}
+
+// ballot is what a node must remember of elections.
+type ballot struct {
+	term      uint64
+	voted     uint64 // the term of the last vote
+	candidate string // who got it; the address is the node id
+}
+
+// readBallot reads the term and vote store of a stopped node.
+func readBallot(dir string) (b ballot, err error) {
+	db, err := bbolt.Open(filepath.Join(dir, "group-0", "stable.db"), 0o600, &bbolt.Options{ReadOnly: true, Timeout: time.Second})
+	if err != nil {
+		return b, fmt.Errorf("read the vote: %w", err)
+	}
+	defer func() { err = errors.Join(err, db.Close()) }()
+	return b, db.View(func(tx *bbolt.Tx) error {
+		bucket := tx.Bucket([]byte("conf"))
+		if bucket == nil {
+			return errors.New("read the vote: there is none")
+		}
+		// A checksum follows each value; the node looks at it itself.
+		value := func(key string) []byte {
+			sealed := bucket.Get([]byte(key))
+			return sealed[:max(0, len(sealed)-crc32.Size)]
+		}
+		number := func(key string) uint64 {
+			if v := value(key); len(v) == 8 {
+				return binary.BigEndian.Uint64(v)
+			}
+			return 0
+		}
+		b = ballot{number("CurrentTerm"), number("LastVoteTerm"), string(value("LastVoteCand"))}
+		return nil
+	})
+}
+
+// failures collects why a node ended itself.
+type failures struct {
+	mu  sync.Mutex
+	all []error
+}
+
+func (f *failures) add(code cluster.ExitCode, err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.all = append(f.all, fmt.Errorf("exit code %d: %w", code, err))
+}
+
+func (f *failures) join() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return errors.Join(f.all...)
+}
+
+// trialNode is the node that is started.
+type trialNode struct {
+	name  string
+	store string // of its log
+	// alone: it is the only member, and must become ready; else it has no time to
+	// stand for election, so that it keeps the term that it finds.
+	alone bool
+}
+
+// start opens a node on the directory and closes it again.
+func start(ctx context.Context, dir string, trial trialNode) (err error) {
+	failed := &failures{}
+	// Where a process has ended, this one goes on, and the library ends itself.
+	defer func() {
+		if broken := recover(); broken != nil {
+			err = errors.Join(failed.join(), fmt.Errorf("it does not start: %v", broken))
+		}
+	}()
+	expect, timeout := 1, 20*time.Millisecond
+	var join []string
+	if !trial.alone {
+		expect, timeout, join = 3, patience, []string{"127.0.0.1:1"}
+	}
+	node, err := cluster.Open(ctx, cluster.Config{
+		NodeName: trial.name, DataDir: dir, PeerAddr: "127.0.0.1:0", GossipAddr: "127.0.0.1:0",
+		BootstrapExpect: expect, Join: join,
+		Log:    cluster.LogPolicy{Store: trial.store, SegmentBytes: 64 << 10},
+		Timing: cluster.Timing{Heartbeat: timeout, Election: timeout, Lease: timeout},
+		Logger: slog.New(slog.DiscardHandler),
+		Fatal:  failed.add,
+	})
+	if err != nil {
+		return errors.Join(fmt.Errorf("it does not start: %w", err), failed.join())
+	}
+	err = settled(ctx, node, failed, trial.alone)
+	if closed := node.Close(ctx); closed != nil {
+		err = errors.Join(err, fmt.Errorf("it does not end: %w", closed))
+	}
+	return errors.Join(err, failed.join())
+}
+
+// settled waits until a node that is alone is ready.
+func settled(ctx context.Context, node *cluster.Node, failed *failures, alone bool) error {
+	tick := time.NewTicker(2 * time.Millisecond)
+	defer tick.Stop()
+	for alone && node.Ready() != nil && failed.join() == nil {
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return fmt.Errorf("it does not become ready: %w", node.Ready())
+		}
+	}
+	return nil
+}
+
+// look reads a directory after the start. The state at index tells whether all
+// entries up to it are those that were acknowledged; a later one may have been
+// written by the start itself.
+func look(ctx context.Context, dir string, index uint64) (r recovered, err error) {
+	stopped, err := cluster.OpenStopped(ctx, dir, slog.New(slog.DiscardHandler))
+	if err != nil {
+		return r, fmt.Errorf("look at it: %w", err)
+	}
+	defer func() { err = errors.Join(err, stopped.Close()) }()
+	first, last, err := stopped.LogBounds()
+	if err != nil {
+		return r, err
+	}
+	snapshots, err := stopped.Snapshots()
+	if err != nil {
+		return r, err
+	}
+	r.last = last
+	base := uint64(0) // the newest snapshot that is not behind index
+	for _, s := range snapshots {
+		r.last = max(r.last, s.Index)
+		if s.Index <= index {
+			base = max(base, s.Index)
+		}
+	}
+	// A snapshot that came from the leader takes the place of what was before.
+	if base != index && (first == 0 || first > base+1 || last < index) {
+		return r, nil
+	}
+	state, err := stopped.State(index)
+	if err != nil {
+		return r, fmt.Errorf("the state at entry %d: %w", index, err)
+	}
+	r.hash = state.StateHash
+	return r, nil
+}

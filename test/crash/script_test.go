@@ -1,0 +1,178 @@
+package crash
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/seriatimq/seriatim/test/harness"
+)
+
+var (
+	long    = flag.Bool("long", false, "the whole script and every state")
+	seed    = flag.Uint64("seed", 1, "of the script and of what a power cut keeps")
+	workers = flag.Int("workers", 2, "directories that are tried at a time")
+)
+
+// patience bounds a wait on a slow, shared machine.
+const patience = time.Minute
+
+// settings make files small and everything that happens to them frequent:
+// snapshots, log files that are sealed, and logs that are shortened.
+var settings = []string{
+	"--log-segment-size", "64KiB", "--log-cache-size", "16KiB", "--snapshot-log-size", "24KiB", "--trailing-log-size", "8KiB",
+}
+
+// promise is something that the node said at a position of the journal, and that
+// must be true after a power cut at any later one.
+type promise struct {
+	position int
+	index    uint64 // everything up to this entry was acknowledged
+	ballot
+}
+
+// recording is a run that was not interrupted.
+type recording struct {
+	events   []event
+	promises []promise
+	hashes   map[uint64]string // of the state at some indexes
+}
+
+// script works on a cluster of which one node is recorded.
+type script struct {
+	t        *testing.T
+	cluster  *harness.Cluster
+	node     *harness.Node // recorded
+	asked    *harness.Node // whose status tells what is promised: one that leads
+	vote     ballot        // the last vote that the recorded node must have given
+	silent   bool          // the recorded node is away and promises nothing
+	journal  *journal
+	random   *rand.Rand
+	made     recording
+	handles  []string
+	sequence int
+}
+
+// call makes one request to a node that leads, and repeats it until it is
+// answered.
+func (s *script) call(action string, in map[string]any) map[string]any {
+	s.t.Helper()
+	ctx, cancel := context.WithTimeout(s.t.Context(), patience)
+	defer cancel()
+	payload, err := json.Marshal(in)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	for {
+		out, err := post(ctx, s.asked, action, payload)
+		if err == nil {
+			return out
+		}
+		if ctx.Err() != nil {
+			s.t.Fatalf("%s: %v", action, err)
+		}
+	}
+}
+
+func post(ctx context.Context, node *harness.Node, action string, payload []byte) (map[string]any, error) {
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+node.Client+"/", bytes.NewReader(payload))
+	if err != nil {
+		return nil, err
+	}
+	request.Header.Set("Content-Type", "application/x-amz-json-1.0")
+	request.Header.Set("X-Amz-Target", "AmazonSQS."+action)
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return nil, err
+	}
+	defer response.Body.Close()
+	text, err := io.ReadAll(response.Body)
+	if err != nil {
+		return nil, err
+	}
+	// A refusal by a rule is an answer.
+	if response.StatusCode >= 500 {
+		return nil, fmt.Errorf("%d %s", response.StatusCode, text)
+	}
+	var out map[string]any
+	if len(text) > 0 {
+		err = json.Unmarshal(text, &out)
+	}
+	return out, err
+}
+
+// note writes down what the node has promised by now: everything that is applied
+// at the leader was confirmed by the recorded node.
+func (s *script) note() {
+	s.t.Helper()
+	if s.silent {
+		return
+	}
+	status, err := s.asked.Status(s.t.Context())
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.made.hashes[status.AppliedIndex] = status.StateHash
+	s.vote.term = status.Term
+	s.made.promises = append(s.made.promises, promise{s.journal.position(), status.AppliedIndex, s.vote})
+}
+
+// confirm makes one more entry, and with it everything before it, be on the
+// recorded node; what was applied before may have been confirmed by others.
+func (s *script) confirm() {
+	s.t.Helper()
+	s.call("SendMessage", map[string]any{
+		"QueueUrl": s.url(), "MessageGroupId": "confirm", "MessageDeduplicationId": fmt.Sprint("confirm-", s.sequence), "MessageBody": "confirm",
+	})
+	s.note()
+}
+
+func (s *script) url() string { return "http://" + s.node.Client + "/000000000000/" + queueName }
+
+const queueName = "crash.fifo"
+
+// step is one operation, and the promise after it.
+func (s *script) step() {
+	url := s.url()
+	s.sequence++
+	switch n := s.random.IntN(20); {
+	case n < 9:
+		id := fmt.Sprint(s.random.IntN(40)) // some are duplicates
+		s.call("SendMessage", map[string]any{
+			"QueueUrl": url, "MessageGroupId": fmt.Sprint(s.random.IntN(4)), "MessageDeduplicationId": id,
+			"MessageBody": strings.Repeat("x", 1+s.random.IntN(2000)),
+		})
+	case n < 13:
+		in := map[string]any{"QueueUrl": url, "MaxNumberOfMessages": 1 + s.random.IntN(10), "ReceiveRequestAttemptId": fmt.Sprint(s.sequence)}
+		messages, _ := s.call("ReceiveMessage", in)["Messages"].([]any)
+		for _, m := range messages {
+			s.handles = append(s.handles, m.(map[string]any)["ReceiptHandle"].(string))
+		}
+	case n < 17 && len(s.handles) > 0:
+		i := s.random.IntN(len(s.handles))
+		s.call("DeleteMessage", map[string]any{"QueueUrl": url, "ReceiptHandle": s.handles[i]})
+		s.handles = append(s.handles[:i], s.handles[i+1:]...)
+	case n < 19 && len(s.handles) > 0:
+		handle := s.handles[s.random.IntN(len(s.handles))]
+		s.call("ChangeMessageVisibility", map[string]any{"QueueUrl": url, "ReceiptHandle": handle, "VisibilityTimeout": s.random.IntN(2) * 100})
+	default:
+		s.call("SetQueueAttributes", map[string]any{"QueueUrl": url, "Attributes": map[string]string{"VisibilityTimeout": fmt.Sprint(1 + s.random.IntN(1000))}})
+	}
+	s.note()
+}
+
+// begin makes the queue. Nothing is promised yet: of several nodes any two may
+// have confirmed it.
+func (s *script) begin() {
+	s.call("CreateQueue", map[string]any{"QueueName": queueName, "Attributes": map[string]string{"FifoQueue": "true"}})
+}

@@ -1,0 +1,11 @@
+// Package failover kills, stops and damages the nodes of a real three-node
+// cluster while stock SDK clients work with it, and checks the promises: a message
+// acknowledged is never lost, a duplicate stays dropped, an order stays an order,
+// and a retried receive gives the same messages.
+//
+// It owns these scenarios and the clients that go on through every error. It
+// refuses to know the API in detail, which is test/conformance, and how
+// processes are run, which is test/harness.
+//
+// SERIATIM_KILLS sets how often the leader is killed (default 10).
+package failover

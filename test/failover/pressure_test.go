@@ -1,0 +1,362 @@
+package failover
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
+	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
+
+	"github.com/seriatimq/seriatim/test/harness"
+)
+
+// exitDiskError is the exit code of a node that cannot write.
+const exitDiskError = 80
+
+func singleTry(o *sqs.Options) { o.RetryMaxAttempts = 1 }
+
+// unavailable reports whether the error is a 503 with the code that says that
+// nothing was written.
+func unavailable(err error) bool {
+	var response *awshttp.ResponseError
+	return errors.As(err, &response) && response.HTTPStatusCode() == 503 && strings.Contains(err.Error(), "ServiceUnavailable")
+}
+
+// refusal sends one message through a node, once, and returns the error.
+func refusal(t *testing.T, c *harness.Cluster, n *harness.Node, queue string) error {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), tryTimeout)
+	defer cancel()
+	id := fmt.Sprint("probe-", time.Now().UnixNano())
+	_, err := c.NewSQS(harness.Only(n), singleTry).SendMessage(ctx, sendInput(queue, id, id, id))
+	return err
+}
+
+// wantPressure expects that a node answers a message and a batch with 503, code
+// ServiceUnavailable, and a text that names the reason.
+func wantPressure(t *testing.T, c *harness.Cluster, n *harness.Node, queue, reason string) {
+	t.Helper()
+	if err := refusal(t, c, n, queue); !unavailable(err) || !strings.Contains(err.Error(), reason) {
+		t.Errorf("%s answered a message with %v", n.Name, err)
+	}
+	_, err := c.NewSQS(harness.Only(n), singleTry).SendMessageBatch(t.Context(), &sqs.SendMessageBatchInput{QueueUrl: &queue, Entries: []types.SendMessageBatchRequestEntry{
+		{Id: aws.String("1"), MessageBody: aws.String("refused"), MessageGroupId: aws.String("r"), MessageDeduplicationId: aws.String("r")},
+	}})
+	if !unavailable(err) || !strings.Contains(err.Error(), reason) {
+		t.Errorf("%s answered a batch with %v", n.Name, err)
+	}
+}
+
+// wantMetric waits for a line of metrics: a follower learns a moment later than the
+// leader what was committed.
+func wantMetric(t *testing.T, n *harness.Node, line string) {
+	t.Helper()
+	for giveUp := time.After(giveUpAfter); ; {
+		text, err := n.Metrics(t.Context())
+		if err == nil && strings.Contains(text, line) {
+			return
+		}
+		select {
+		case <-time.After(20 * time.Millisecond):
+		case <-giveUp:
+			t.Errorf("%s has no metric %s: %v", n.Name, line, err)
+			return
+		}
+	}
+}
+
+// metric is the sum of a series over nodes.
+func metric(t *testing.T, nodes []*harness.Node, series string) (sum float64) {
+	t.Helper()
+	for _, n := range nodes {
+		text, err := n.Metrics(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for line := range strings.Lines(text) {
+			if value, found := strings.CutPrefix(line, series+" "); found {
+				var v float64
+				if _, err := fmt.Sscan(value, &v); err != nil {
+					t.Fatalf("%s: %v", line, err)
+				}
+				sum += v
+			}
+		}
+	}
+	return sum
+}
+
+// tally is what became of sends that were tried once. Safe for concurrent use.
+type tally struct {
+	mu             sync.Mutex
+	acked, refused map[string]bool
+	other          []error
+}
+
+func newTally() *tally { return &tally{acked: map[string]bool{}, refused: map[string]bool{}} }
+
+func (a *tally) note(body string, err error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	switch {
+	case err == nil:
+		a.acked[body] = true
+	case unavailable(err):
+		a.refused[body] = true
+	default:
+		a.other = append(a.other, err)
+	}
+}
+
+// check compares the tally with what is in the queue, by the part of the body that
+// names the message.
+func (a *tally) check(t *testing.T, got map[string]bool) {
+	t.Helper()
+	for body := range a.acked {
+		if !got[body] {
+			t.Errorf("%s was acknowledged and is lost", body)
+		}
+	}
+	for body := range got {
+		if a.refused[body] {
+			t.Errorf("%s was refused and is there", body)
+		}
+	}
+	for _, err := range a.other {
+		t.Errorf("a send was answered with %v", err)
+	}
+}
+
+// takeAll receives and deletes until a queue is empty, and returns the names of the
+// messages, each of which must come once.
+func takeAll(t *testing.T, p *persistent, queue string) map[string]bool {
+	t.Helper()
+	got := map[string]bool{}
+	for i := 0; ; i++ {
+		messages := p.receive(t, queue, fmt.Sprint("take-all-", i), 10)
+		if len(messages) == 0 {
+			return got
+		}
+		for _, m := range messages {
+			name, _, _ := strings.Cut(aws.ToString(m.Body), " ")
+			if got[name] || m.Attributes["ApproximateReceiveCount"] != "1" {
+				t.Errorf("%s came twice", name)
+			}
+			got[name] = true
+		}
+		if err := p.remove(t.Context(), queue, messages); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// flood sends from many clients at once, each message tried once. A client ends
+// after so many messages, or, if it is to, at its first refusal.
+func flood(t *testing.T, c *harness.Cluster, queue string, clients, each int, body string, untilRefused bool) *tally {
+	t.Helper()
+	a := newTally()
+	var running sync.WaitGroup
+	for i := range clients {
+		client := c.NewSQS(c.Rotate(), singleTry)
+		running.Go(func() {
+			for k := range each {
+				name := fmt.Sprintf("c%d-%d", i, k)
+				_, err := once(t.Context(), client.SendMessage, sendInput(queue, name, name, name+" "+body))
+				a.note(name, err)
+				if err != nil && untilRefused {
+					return
+				}
+			}
+		})
+	}
+	running.Wait()
+	return a
+}
+
+// TestStateLimit fills the state to its limit from many clients: sends are refused
+// on every node, also by the next leader; receives, visibility changes and deletes
+// go on; and sends are taken again when there is room.
+func TestStateLimit(t *testing.T) {
+	const limit = 1 << 20
+	c := cluster(t, "--state-bytes-max", "1MiB")
+	p := newPersistent(c, c.Rotate())
+	queue := p.create(t, "full.fifo", map[string]string{"VisibilityTimeout": "43200"})
+	sends := flood(t, c, queue, 6, 200, strings.Repeat("x", 8<<10), true)
+	t.Logf("%d messages of 8 KiB were taken, then %d refused", len(sends.acked), len(sends.refused))
+	if len(sends.refused) != 6 {
+		t.Errorf("%d of 6 clients were refused; the limit is not kept", len(sends.refused))
+	}
+	if size := metric(t, c.Nodes[:1], "seriatim_state_bytes"); size < limit || size > 2*limit {
+		t.Errorf("the state takes %.0f bytes, its limit is %d", size, limit)
+	}
+	full := func() {
+		t.Helper()
+		for _, n := range c.Running() {
+			wantPressure(t, c, n, queue, "state-bytes-max")
+			wantMetric(t, n, `seriatim_pressure{reason="state"} 1`)
+		}
+		if metric(t, c.Running(), `seriatim_pressure_refused_total{reason="state"}`) == 0 {
+			t.Error("no refusal was counted")
+		}
+	}
+	full()
+	first := leader(t, c)
+	kill(t, first)
+	leader(t, c) // another one
+	full()
+	start(t, first)
+
+	half := take(t, p, queue, len(sends.acked)/2)
+	waitFor(t, "sends to be taken", func() bool { return refusal(t, c, c.Next(), queue) == nil })
+	for _, n := range c.Nodes {
+		if err := refusal(t, c, n, queue); err != nil {
+			t.Errorf("%s refuses although there is room: %v", n.Name, err)
+		}
+		wantMetric(t, n, `seriatim_pressure{reason="state"} 0`)
+	}
+	got := takeAll(t, p, queue)
+	for body := range half {
+		name, _, _ := strings.Cut(body, " ")
+		got[name] = true
+	}
+	sends.check(t, got)
+	agree(t, c)
+}
+
+// TestOverload floods a cluster whose queue of proposals is small: what does not
+// fit is answered 503 with a text that says so, receives and deletes go on at the
+// first try, nothing acknowledged is lost, nothing refused is there, and the
+// cluster works when the flood is over.
+func TestOverload(t *testing.T) {
+	c := cluster(t, "--proposal-queue-size", "64KiB")
+	p := newPersistent(c, c.Rotate())
+	queue := p.create(t, "flood.fifo", map[string]string{"VisibilityTimeout": "43200"})
+	steady := p.create(t, "steady.fifo", map[string]string{"VisibilityTimeout": "43200"})
+	for i := range 200 {
+		p.send(t, steady, fmt.Sprint(i), fmt.Sprint(i), fmt.Sprint(i))
+	}
+	flooding := make(chan struct{})
+	var beside sync.WaitGroup
+	received := 0
+	beside.Go(func() {
+		client := c.NewSQS(c.Rotate(), singleTry)
+		for i := 0; received < 200; i++ {
+			out, err := once(t.Context(), client.ReceiveMessage, receiveInput(steady, fmt.Sprint(i), 1))
+			if err != nil {
+				t.Errorf("a receive beside the flood: %v", err)
+				return
+			}
+			for _, m := range out.Messages {
+				if _, err := once(t.Context(), client.DeleteMessage, &sqs.DeleteMessageInput{QueueUrl: &steady, ReceiptHandle: m.ReceiptHandle}); err != nil {
+					t.Errorf("a delete beside the flood: %v", err)
+				}
+				received++
+			}
+			select {
+			case <-flooding:
+				return
+			default:
+			}
+		}
+	})
+	sends := flood(t, c, queue, 64, 30, strings.Repeat("x", 30<<10), false)
+	close(flooding)
+	beside.Wait()
+	t.Logf("%d sends were taken, %d refused; %d receives and deletes beside them", len(sends.acked), len(sends.refused), received)
+	if len(sends.refused) == 0 || received == 0 {
+		t.Error("that was no flood")
+	}
+	if metric(t, c.Nodes, `seriatim_pressure_refused_total{reason="queue"}`) == 0 {
+		t.Error("no refusal was counted")
+	}
+	for _, n := range c.Nodes {
+		if err := refusal(t, c, n, steady); err != nil {
+			t.Errorf("%s refuses after the flood: %v", n.Name, err)
+		}
+		wantMetric(t, n, `seriatim_pressure{reason="queue"} 0`)
+	}
+	sends.check(t, takeAll(t, p, queue))
+	agree(t, c)
+}
+
+// TestTooManyConnections takes all connections that one node accepts: a further
+// one waits and is served when another ends, the other nodes go on, and both is
+// counted.
+func TestTooManyConnections(t *testing.T) {
+	const limit = 8
+	c := cluster(t, "--max-connections", fmt.Sprint(limit))
+	p := newPersistent(c, c.Rotate())
+	queue := p.create(t, "connections.fifo", nil)
+	full := c.Nodes[1]
+	var held []net.Conn
+	hold := func() {
+		conn, err := net.Dial("tcp", full.Client)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { conn.Close() })
+		held = append(held, conn)
+	}
+	waitFor(t, "all connections to be taken", func() bool {
+		if open := metric(t, []*harness.Node{full}, "seriatim_client_connections"); open >= limit {
+			return true
+		}
+		hold()
+		return false
+	})
+	hold() // waits, if no other does yet
+	waitFor(t, "the waiting connection to be counted", func() bool {
+		return metric(t, []*harness.Node{full}, "seriatim_client_connections_held_total") > 0
+	})
+	wantMetric(t, full, fmt.Sprintf("seriatim_client_connections_max %d", limit))
+	others := newPersistent(c.Part(c.Nodes[0], c.Nodes[2]), c.Part(c.Nodes[0], c.Nodes[2]).Rotate())
+	for i := range 20 {
+		others.send(t, queue, "g", fmt.Sprint(i), fmt.Sprint(i))
+	}
+	for _, conn := range held {
+		conn.Close()
+	}
+	waitFor(t, "the node to serve again", func() bool { return refusal(t, c, full, queue) == nil })
+}
+
+// take receives and deletes so many messages.
+func take(t *testing.T, p *persistent, queue string, count int) map[string]bool {
+	t.Helper()
+	got := map[string]bool{}
+	for i := 0; len(got) < count; i++ {
+		messages := p.receive(t, queue, fmt.Sprint("take-", count, "-", i), int32(min(10, count-len(got))))
+		for _, m := range messages {
+			got[aws.ToString(m.Body)] = true
+		}
+		if err := p.remove(t.Context(), queue, messages); err != nil {
+			t.Fatal(err)
+		}
+		if i > 20*count {
+			t.Fatalf("only %d of %d messages came", len(got), count)
+		}
+	}
+	return got
+}
+
+func waitFor(t *testing.T, what string, holds func() bool) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	look := time.NewTicker(100 * time.Millisecond)
+	defer look.Stop()
+	for !holds() {
+		select {
+		case <-ctx.Done():
+			t.Fatalf("waiting for %s took too long", what)
+		case <-look.C:
+		}
+	}
+}

@@ -1,0 +1,317 @@
+package check
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"github.com/seriatimq/seriatim/test/faults/history"
+)
+
+// Violation is a breach of an invariant.
+type Violation struct {
+	Invariant string // I1, I2, ...
+	Text      string
+	At        int64 // microseconds since the start, for the report
+}
+
+// Report is what the checkers say of a history.
+type Report struct {
+	Violations []Violation
+	Counts     map[string]int
+	Short      []string // minimums of what must have happened that were not reached
+
+	profile string
+	waived  map[string]bool // areas whose faults this machine cannot do
+}
+
+// Verdict is fail, inconclusive or pass.
+func (r Report) Verdict() string {
+	switch {
+	case len(r.Violations) > 0:
+		return "fail"
+	case len(r.Short) > 0:
+		return "inconclusive"
+	}
+	return "pass"
+}
+
+// delivery is a message in an answer.
+type delivery struct {
+	receive  *history.Event
+	message  history.Message
+	position int
+	replay   bool // the handle was seen before: an attempt id gave it again
+}
+
+// message is all that a history says about one MessageId.
+type message struct {
+	id, queue, group, dedup, sequence string
+
+	acks       []*history.Event // sends answered with this id
+	deliveries []*delivery      // in order of their return
+	deletes    []*history.Event // that may have removed it, in order of their call
+	created    int64            // it existed at this time
+	earliest   int64            // it did not exist before this time
+}
+
+// checker holds a history by what its lines are about.
+type checker struct {
+	rules      history.Rules
+	report     Report
+	events     []history.Event
+	sends      map[string][]*history.Event // by body
+	byKey      map[string][]*history.Event // sends by queue and deduplication id
+	receives   map[string][]*history.Event // by queue, in order of their call
+	purges     map[string][]*history.Event // by queue
+	messages   map[string]*message
+	order      []*message // by queue and sequence number
+	handles    map[string]*delivery
+	drained    map[string]int64 // queue to the time when it was empty
+	visibility map[string][]*history.Event
+	changes    []int64                   // when leadership moved
+	attempts   map[string]*history.Event // the first receive with an attempt id of a queue
+	skewed     [][2]int64                // while clocks were wrong, or log time may be
+}
+
+// Check judges a history by itself. It knows nothing but its lines.
+func Check(events []history.Event) Report {
+	events = history.Singles(events)
+	c := &checker{
+		events: events, sends: map[string][]*history.Event{}, byKey: map[string][]*history.Event{}, receives: map[string][]*history.Event{},
+		purges: map[string][]*history.Event{}, messages: map[string]*message{}, handles: map[string]*delivery{},
+		drained: map[string]int64{}, visibility: map[string][]*history.Event{}, attempts: map[string]*history.Event{},
+		report: Report{Counts: map[string]int{}, waived: map[string]bool{}},
+	}
+	c.index()
+	c.indexClocks()
+	c.deliver()
+	c.settle()
+	c.checkLoss()       // I1, I7
+	c.checkContent()    // I2, I12
+	c.checkDuplicates() // I3
+	c.checkNumbers()    // I4a, I9
+	c.checkOvertaking() // I4b, I4c, I4d, I5
+	c.checkAttempts()   // I6
+	c.checkDeletes()    // I8
+	c.checkVisibility() // I10
+	c.checkTime()       // I16
+	c.checkReplicas()   // I13b, I14
+	c.checkEnds()       // I13, I15, I17
+	c.bite()
+	slices.SortStableFunc(c.report.Violations, func(a, b Violation) int { return cmp.Compare(a.At, b.At) })
+	return c.report
+}
+
+// source is the queue whose dead-letter queue this is, empty if it is none.
+func (c *checker) source(queue string) string {
+	for source := range c.rules.DeadLetter {
+		if history.DeadLetterOf(source) == queue {
+			return source
+		}
+	}
+	return ""
+}
+
+// moved is the message as it is in the dead-letter queue, nil if it was never
+// seen there. It keeps its id.
+func (c *checker) moved(m *message) *message {
+	if _, dead := c.rules.DeadLetter[m.queue]; !dead {
+		return nil
+	}
+	return c.messages[history.DeadLetterOf(m.queue)+"\x00"+m.id]
+}
+
+// message is the message that a delivery was of.
+func (c *checker) message(d *delivery) *message {
+	return c.messages[d.receive.Queue+"\x00"+d.message.ID]
+}
+
+func (c *checker) violate(invariant string, at int64, format string, args ...any) {
+	c.report.Violations = append(c.report.Violations, Violation{Invariant: invariant, At: at, Text: fmt.Sprintf(format, args...)})
+	c.report.Counts["violations "+invariant]++
+}
+
+// index sorts the lines by what they are about.
+func (c *checker) index() {
+	for i := range c.events {
+		e := &c.events[i]
+		switch e.Kind {
+		case history.KindRun:
+			if e.Rules != nil {
+				c.rules = *e.Rules
+			}
+		case history.KindObserved:
+			if e.Action == "leader change" {
+				c.changes = append(c.changes, e.Call)
+			}
+		case history.KindDrained:
+			c.drained[e.Queue] = e.Return
+		case history.KindOp:
+			c.report.Counts["operations "+string(e.Result)]++ // an entry of a batch counts as one
+			switch e.Action {
+			case "send":
+				c.sends[e.Body] = append(c.sends[e.Body], e)
+				key := e.Queue + "\x00" + e.Dedup
+				c.byKey[key] = append(c.byKey[key], e)
+			case "receive":
+				c.receives[e.Queue] = append(c.receives[e.Queue], e)
+				key := e.Queue + "\x00" + e.Attempt
+				if first := c.attempts[key]; e.Attempt != "" && e.Result != history.Fail && (first == nil || e.Call < first.Call) {
+					c.attempts[key] = e
+				}
+			case history.Purge, history.DeleteQueue:
+				c.purges[e.Queue] = append(c.purges[e.Queue], e)
+			case "visibility":
+				c.visibility[e.Handle] = append(c.visibility[e.Handle], e)
+			}
+		}
+	}
+}
+
+// deliver collects what is known about each message, except who removed it.
+func (c *checker) deliver() {
+	get := func(queue, id string) *message {
+		key := queue + "\x00" + id
+		m := c.messages[key]
+		if m == nil {
+			m = &message{id: id}
+			c.messages[key] = m
+		}
+		return m
+	}
+	for i := range c.events {
+		e := &c.events[i]
+		if e.Kind != history.KindOp || e.Result != history.OK || e.Error != "" {
+			continue
+		}
+		switch e.Action {
+		case "send":
+			m := get(e.Queue, e.Message)
+			if m.acks = append(m.acks, e); len(m.acks) == 1 {
+				m.queue, m.group, m.dedup, m.sequence = e.Queue, e.Group, e.Dedup, e.Sequence
+			} else if m.dedup != e.Dedup {
+				c.violate("I9", e.Return, "send %d of %q: message %s, number %s, was made by send %d of %q", e.ID, e.Dedup, e.Message, e.Sequence, m.acks[0].ID, m.dedup)
+			} else if m.sequence != e.Sequence {
+				c.violate("I9", e.Return, "send %d: message %s has number %s, another send was told %s", e.ID, e.Message, e.Sequence, m.sequence)
+			}
+		case "receive":
+			for position, got := range e.Messages {
+				m := get(e.Queue, got.ID)
+				if m.queue == "" {
+					m.queue, m.group, m.dedup, m.sequence = e.Queue, got.Group, got.Dedup, got.Sequence
+				}
+				d := &delivery{receive: e, message: got, position: position}
+				if first := c.handles[got.Handle]; first == nil {
+					c.handles[got.Handle] = d
+				} else {
+					d.replay = true
+					if first.message.ID != got.ID || first.message.Count != got.Count || first.receive.Attempt == "" || first.receive.Attempt != e.Attempt {
+						c.violate("I7", e.Return, "receive %d: the handle of message %s was issued by receive %d for another delivery", e.ID, got.ID, first.receive.ID)
+					}
+				}
+				m.deliveries = append(m.deliveries, d)
+			}
+		}
+	}
+}
+
+// settle finds for each message the deletes and the bounds of its birth.
+func (c *checker) settle() {
+	for i := range c.events {
+		e := &c.events[i]
+		if e.Kind == history.KindOp && e.Action == "delete" && e.Possible() {
+			if d := c.handles[e.Handle]; d != nil && d.receive.Queue == e.Queue {
+				m := c.message(d)
+				m.deletes = append(m.deletes, e)
+			}
+		}
+	}
+	for _, m := range c.messages {
+		slices.SortFunc(m.deliveries, func(a, b *delivery) int { return cmp.Compare(a.receive.Return, b.receive.Return) })
+		slices.SortFunc(m.deletes, func(a, b *history.Event) int { return cmp.Compare(a.Call, b.Call) })
+		c.order = append(c.order, m)
+		m.created = never
+		for _, ack := range m.acks {
+			m.created = min(m.created, ack.Return)
+		}
+		// Who made it: the sends of its body, if it was seen; else any of its key.
+		makers := c.byKey[m.queue+"\x00"+m.dedup]
+		if len(m.deliveries) > 0 {
+			m.created = min(m.created, m.deliveries[0].receive.Return)
+			makers = c.sends[m.deliveries[0].message.Body]
+		}
+		m.earliest = never
+		if len(m.deliveries) == 0 && len(makers) == 0 {
+			makers = m.acks
+		}
+		for _, s := range makers {
+			if s.Result != history.Fail {
+				m.earliest = min(m.earliest, s.Call)
+			}
+		}
+	}
+	slices.SortFunc(c.order, func(a, b *message) int {
+		return cmp.Or(cmp.Compare(a.queue, b.queue), compareSequence(a.sequence, b.sequence), cmp.Compare(a.id, b.id))
+	})
+}
+
+// never is later than every time of a history.
+const never = int64(1) << 62
+
+// compareSequence compares decimal numbers without leading zeros.
+func compareSequence(a, b string) int { return cmp.Or(cmp.Compare(len(a), len(b)), cmp.Compare(a, b)) }
+
+// stale says that the handle of a delivery was certainly no longer the message's
+// newest when the delete was called.
+func (m *message) stale(handle string, call int64) bool {
+	own := 0
+	for _, d := range m.deliveries {
+		if d.message.Handle == handle {
+			own = d.message.Count
+		}
+	}
+	for _, d := range m.deliveries {
+		if d.message.Count > own && d.receive.Return < call {
+			return true
+		}
+	}
+	return false
+}
+
+// hidden says that the message may have been put away for longer than a drain
+// waits, by the last change of its visibility.
+func (c *checker) hidden(m *message) bool {
+	for _, d := range m.deliveries {
+		changes := c.visibility[d.message.Handle]
+		if n := len(changes); n > 0 && changes[n-1].Possible() && *changes[n-1].Timeout > 60_000_000 {
+			return true
+		}
+	}
+	return false
+}
+
+// removable is the earliest time at which the message may have been removed by
+// a delete that was entitled to it.
+func (m *message) removable() int64 {
+	for _, d := range m.deletes {
+		if !m.stale(d.Handle, d.Call) {
+			return d.Call
+		}
+	}
+	return never
+}
+
+// removed is the time from which the message is certainly removed: the return of
+// a delete that was answered well inside the visibility of its delivery, or of a
+// later one if no other delivery came in between.
+func (c *checker) removed(m *message) int64 {
+	at := never
+	for _, e := range m.deletes {
+		d := c.handles[e.Handle]
+		if e.Result == history.OK && e.Error == "" && c.sooner(d.receive, e, c.span(d)) && len(c.visibility[e.Handle]) == 0 {
+			at = min(at, e.Return)
+		}
+	}
+	return at
+}

@@ -1,0 +1,203 @@
+package check
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/seriatimq/seriatim/test/faults/history"
+)
+
+// dated gives the last operation the log time of its answer, in milliseconds.
+func (s *story) dated(ms int64) { s.events[len(s.events)-1].LogTime = ms }
+
+// clock is a fault of a clock from and to a time in milliseconds.
+func (s *story) clock(from, to int64) {
+	s.events = append(s.events, history.Event{Kind: history.KindFault, Workload: "clock", Action: "clock +600.0s", Call: from * 1000, Return: to * 1000})
+}
+
+// observed is something that the run saw of a node.
+func (s *story) observed(at int64, action string) {
+	s.events = append(s.events, history.Event{Kind: history.KindObserved, Action: action, Node: "n1", Call: at * 1000, Return: at * 1000})
+}
+
+func timeout(seconds int64) *int64 {
+	us := seconds * 1_000_000
+	return &us
+}
+
+// TestStoriesOfTime are histories in which clocks, batches, dead letters and ends
+// of processes matter, with the invariants that must fire, none if they are sound.
+func TestStoriesOfTime(t *testing.T) {
+	cases := []struct {
+		name, want string
+		tell       func(*story)
+	}{
+		{"log time jumped, and a message came back by it", "", func(s *story) {
+			s.send(0, "a", "a", "A", "10")
+			s.dated(5)
+			s.clock(50, 5000)
+			s.receive(100, "", got("A", "a", "10", "h1", 1, 5))
+			s.dated(105)
+			s.receive(200, "", got("A", "a", "10", "h2", 2, 5))
+			s.dated(600_105)
+		}},
+		{"true time passed, and log time did not", "I10", func(s *story) {
+			s.send(0, "a", "a", "A", "10")
+			s.receive(100, "", got("A", "a", "10", "h1", 1, 5))
+			s.dated(105)
+			s.receive(9000, "", got("A", "a", "10", "h2", 2, 5))
+			s.dated(4000)
+		}},
+		{"18 log time follows a clock that is wrong", "I16", func(s *story) {
+			s.send(5000, "a", "a", "A", "10")
+			s.dated(8000)
+		}},
+		{"log time lags", "I16", func(s *story) {
+			s.send(5000, "a", "a", "A", "10")
+			s.dated(1000)
+		}},
+		{"log time is ahead after a clock was, and goes on", "", func(s *story) {
+			s.clock(0, 100)
+			for i := range int64(30) {
+				s.send(5000+i*500, fmt.Sprint(i), fmt.Sprint(i), fmt.Sprint("M", i), fmt.Sprint(10+i))
+				s.dated(605_000 + i*260)
+			}
+		}},
+		{"log time stands still after a clock was ahead", "I16", func(s *story) {
+			s.clock(0, 100)
+			for i := range int64(30) {
+				s.send(5000+i*500, fmt.Sprint(i), fmt.Sprint(i), fmt.Sprint("M", i), fmt.Sprint(10+i))
+				s.dated(605_000 + i)
+			}
+		}},
+		{"log time stands still while nobody leads", "", func(s *story) {
+			s.clock(0, 100)
+			s.send(5000, "a", "a", "A", "10")
+			s.dated(25_000)
+			s.send(20_000, "b", "b", "B", "11")
+			s.dated(25_001)
+		}},
+		{"a duplicate at the window's last millisecond, a message at its end", "", func(s *story) {
+			s.send(0, "a", "a", "A", "10")
+			s.dated(5)
+			s.send(2990, "a", "a", "A", "10")
+			s.dated(3004)
+			s.send(3000, "a", "a", "B", "11")
+			s.dated(3005)
+			s.receive(3100, "", got("A", "a", "10", "h1", 1, 5), got("B", "a", "11", "h2", 1, 3005))
+		}},
+		{"6 a duplicate one millisecond after the window", "I3", func(s *story) {
+			s.send(0, "a", "a", "A", "10")
+			s.dated(5)
+			s.send(3000, "a", "a", "A", "10")
+			s.dated(3005)
+			s.receive(3100, "", got("A", "a", "10", "h1", 1, 5))
+		}},
+		{"a purge forgets what was deduplicated", "", func(s *story) {
+			s.send(0, "a", "a", "A", "10")
+			s.receive(100, "", got("A", "a", "10", "h1", 1, 5))
+			s.add(200, history.Event{Action: history.Purge})
+			s.send(300, "a", "a", "B", "11")
+			s.receive(400, "", got("B", "a", "11", "h2", 1, 305))
+		}},
+		{"a visibility of its own", "", func(s *story) {
+			s.send(0, "a", "a", "A", "10")
+			s.add(100, history.Event{Action: history.Receive, Messages: []history.Message{got("A", "a", "10", "h1", 1, 5)}, Detail: history.Detail{Timeout: timeout(0), LogTime: 105}})
+			s.receive(200, "", got("A", "a", "10", "h2", 2, 5))
+			s.dated(205)
+		}},
+		{"put away for hours", "", func(s *story) {
+			s.send(0, "a", "a", "A", "10")
+			s.receive(100, "", got("A", "a", "10", "h1", 1, 5))
+			s.add(200, history.Event{Action: history.Visibility, Handle: "h1", Message: "A", Detail: history.Detail{Timeout: timeout(43200)}})
+			s.drained(30 * second)
+		}},
+		{"put away and brought back, and gone", "I1", func(s *story) {
+			s.send(0, "a", "a", "A", "10")
+			s.receive(100, "", got("A", "a", "10", "h1", 1, 5))
+			s.add(200, history.Event{Action: history.Visibility, Handle: "h1", Message: "A", Detail: history.Detail{Timeout: timeout(43200)}})
+			s.add(300, history.Event{Action: history.Visibility, Handle: "h1", Message: "A", Detail: history.Detail{Timeout: timeout(0)}})
+			s.drained(30 * second)
+		}},
+		{"a batch with a duplicate and a refusal", "", func(s *story) {
+			s.add(0, history.Event{Action: history.SendBatch, Workload: "batch", Detail: history.Detail{Entries: []history.Entry{
+				{Group: "g", Dedup: "a", Body: "a", Message: "A", Sequence: "10"},
+				{Group: "g", Dedup: "a", Body: "b", Message: "A", Sequence: "10"},
+				{Group: "", Dedup: "c", Body: "c", Error: "MissingParameter"},
+			}}})
+			s.receive(100, "", got("A", "a", "10", "h1", 1, 5))
+			s.remove(200, "h1", "A")
+			s.drained(30 * second)
+		}},
+		{"an entry of a batch that is lost", "I1", func(s *story) {
+			s.add(0, history.Event{Action: history.SendBatch, Detail: history.Detail{Entries: []history.Entry{
+				{Group: "g", Dedup: "a", Body: "a", Message: "A", Sequence: "10"},
+				{Group: "g", Dedup: "b", Body: "b", Message: "B", Sequence: "11"},
+			}}})
+			s.receive(100, "", got("A", "a", "10", "h1", 1, 5))
+			s.remove(200, "h1", "A")
+			s.drained(30 * second)
+		}},
+		{"a replica says that it differs", "I13", func(s *story) { s.observed(0, "exit code 83") }},
+		{"a node crashed", "I15", func(s *story) { s.observed(0, "exit code 2") }},
+		{"a disk error and nobody touched the disk", "I17", func(s *story) { s.observed(0, "exit code 80") }},
+		{"a disk error of a disk that was broken", "", func(s *story) {
+			s.events = append(s.events, history.Event{Kind: history.KindFault, Workload: "disk", Call: 0, Return: 1000})
+			s.observed(0, "exit code 80")
+		}},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			s := newStory()
+			c.tell(s)
+			if r := Check(s.events); invariants(r) != c.want {
+				t.Errorf("fired %q, want %q: %v", invariants(r), c.want, r.Violations)
+			}
+		})
+	}
+}
+
+// TestDeadLetters moves a message after two receives.
+func TestDeadLetters(t *testing.T) {
+	told := func(count int, delivered bool) []history.Event {
+		s := newStory()
+		s.events[0].Rules.DeadLetter = map[string]int{"q": 2}
+		s.send(0, "a", "a", "A", "10")
+		s.receive(100, "", got("A", "a", "10", "h1", 1, 5))
+		s.receive(6*second, "", got("A", "a", "10", "h2", 2, 5))
+		m := got("A", "a", "3", "h3", count, 12*second)
+		m.Dedup = "A"
+		if delivered {
+			s.receive(12*second, "", m)
+			s.events[len(s.events)-1].Queue = history.DeadLetterOf("q")
+		}
+		s.drained(30 * second)
+		return s.events
+	}
+	for _, c := range []struct {
+		name, want string
+		events     []history.Event
+	}{
+		{"moved", "", told(3, true)},
+		{"lost on the way", "I1", told(3, false)},
+		{"its count begins anew", "I10", told(1, true)},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if r := Check(c.events); invariants(r) != c.want {
+				t.Errorf("fired %q, want %q: %v", invariants(r), c.want, r.Violations)
+			}
+		})
+	}
+}
+
+func TestSumNeedsTheWholeToBite(t *testing.T) {
+	part := Report{Counts: map[string]int{"operations ok": 6000, "log: entries": 7}, profile: profileSoak}
+	total := Sum([]Report{part, part})
+	if total.Counts["operations ok"] != 12_000 || total.Counts["log: entries"] != 7 {
+		t.Errorf("counts: %v", total.Counts)
+	}
+	if short := strings.Join(total.Short, "\n"); strings.Contains(short, "operations ok") || !strings.Contains(short, "fault kill leader: 0 of 1") {
+		t.Errorf("not reached: %s", short)
+	}
+}

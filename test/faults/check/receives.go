@@ -1,0 +1,187 @@
+package check
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/seriatimq/seriatim/test/faults/history"
+)
+
+// checkAttempts is I6: within its window a repeated receive gives the same
+// messages with the same handles and counts, or is refused.
+func (c *checker) checkAttempts() {
+	for _, receives := range c.receives {
+		calls := map[string][]*history.Event{}
+		for _, e := range receives {
+			if e.Attempt != "" && e.Result != history.Fail {
+				calls[e.Attempt] = append(calls[e.Attempt], e)
+			}
+		}
+		for _, tries := range calls {
+			slices.SortFunc(tries, func(a, b *history.Event) int { return int(a.Call - b.Call) })
+			var first *history.Event // with messages
+			for _, e := range tries {
+				if e.Result != history.OK || e.Error != "" {
+					continue
+				}
+				if first == nil {
+					if len(e.Messages) > 0 {
+						first = e
+					}
+					continue
+				}
+				c.report.Counts["receives repeated"]++
+				if anyWithin(c.changes, tries[0].Call, e.Return) {
+					c.report.Counts["attempts repeated across a leader change"]++
+				}
+				if !c.sooner(first, e, c.rules.Attempt) {
+					continue
+				}
+				if fault := c.differs(first, e); fault != "" {
+					c.violate("I6", e.Return, "receive %d repeats %d: %s", e.ID, first.ID, fault)
+				}
+			}
+		}
+	}
+}
+
+// differs says how a repeated receive breaks the rule, empty if it does not.
+func (c *checker) differs(first, again *history.Event) string {
+	same := func(field func(history.Message) string) bool {
+		return slices.EqualFunc(first.Messages, again.Messages, func(a, b history.Message) bool { return field(a) == field(b) })
+	}
+	untouched := c.sooner(first, again, c.span(&delivery{receive: first}))
+	for _, m := range first.Messages {
+		touched := func(e *history.Event) bool { return e.Possible() && e.Call < again.Return }
+		if slices.ContainsFunc(c.messages[first.Queue+"\x00"+m.ID].deletes, touched) || slices.ContainsFunc(c.visibility[m.Handle], touched) {
+			untouched = false
+		}
+	}
+	if len(again.Messages) == 0 {
+		if untouched {
+			return "nothing, but its messages are in flight and untouched"
+		}
+		return ""
+	}
+	switch {
+	case !same(func(m history.Message) string { return m.ID }):
+		return "other messages"
+	case untouched && !same(func(m history.Message) string { return m.Handle }):
+		return "other receipt handles"
+	case untouched && !same(func(m history.Message) string { return fmt.Sprint(m.Count) }):
+		return "receive counts moved"
+	}
+	return ""
+}
+
+// checkDeletes is I8: what a delete or a purge removed is not delivered by a
+// receive called later.
+func (c *checker) checkDeletes() {
+	for _, m := range c.order {
+		removed := c.removed(m)
+		purged := never
+		for _, p := range c.purges[m.queue] {
+			if p.Result == history.OK && p.Error == "" && m.created < p.Call {
+				purged = min(purged, p.Return)
+			}
+		}
+		deliveries := m.deliveries
+		if moved := c.moved(m); moved != nil {
+			deliveries = append(slices.Clone(deliveries), moved.deliveries...)
+		}
+		for _, d := range deliveries {
+			switch {
+			case d.receive.Call > removed:
+				c.violate("I8", d.receive.Return, "receive %d: message %s is back after its delete", d.receive.ID, m.id)
+			case d.receive.Call > purged:
+				c.violate("I8", d.receive.Return, "receive %d: message %s is back after a purge", d.receive.ID, m.id)
+			}
+		}
+	}
+}
+
+// checkVisibility is I10, and the part of I6 about answers that were lost: a
+// message in flight is given to nobody else, its count grows by one with each
+// delivery, and a count that grew unseen is explained by a receive that got no
+// answer and was not repeated.
+func (c *checker) checkVisibility() {
+	// A repetition must explain a lost answer only while the attempt's record
+	// and its messages' visibility certainly last.
+	lasting := min(c.rules.Attempt, c.rules.Visibility) - c.rules.Slack
+	answered, began := map[string]bool{}, map[string]int64{}
+	for _, receives := range c.receives {
+		for _, e := range receives {
+			if e.Attempt == "" || e.Result == history.Fail {
+				continue
+			}
+			key := e.Queue + "\x00" + e.Attempt
+			if _, known := began[key]; !known {
+				began[key] = e.Call
+			}
+			began[key] = min(began[key], e.Call)
+		}
+		for _, e := range receives {
+			key := e.Queue + "\x00" + e.Attempt
+			if e.Attempt != "" && e.Result == history.OK && e.Error == "" && e.Return-began[key] < lasting && c.calm(began[key], e.Return) {
+				answered[key] = true
+			}
+		}
+	}
+	open := map[string][]int64{}   // calls of receives without answer or repetition
+	mended := map[string][]int64{} // calls of receives without answer that were repeated
+	for queue, receives := range c.receives {
+		for _, e := range receives {
+			switch {
+			case e.Result != history.Unknown:
+			case e.Attempt != "" && answered[queue+"\x00"+e.Attempt]:
+				mended[queue] = append(mended[queue], e.Call)
+			default:
+				open[queue] = append(open[queue], e.Call)
+			}
+		}
+		slices.Sort(open[queue])
+		slices.Sort(mended[queue])
+	}
+	for _, m := range c.order {
+		var before *delivery
+		for _, d := range m.deliveries {
+			c.report.Counts["deliveries"]++
+			if d.replay {
+				c.report.Counts["deliveries repeated by attempt id"]++
+				continue
+			}
+			previous := int64(0)
+			count := c.rules.DeadLetter[c.source(m.queue)] // 0 but for dead letters
+			if before != nil {
+				c.report.Counts["deliveries after expiry"]++
+				previous, count = before.receive.Call, before.message.Count
+				if c.sooner(before.receive, d.receive, c.span(before)) && len(c.visibility[before.message.Handle]) == 0 {
+					c.violate("I10", d.receive.Return, "receive %d: message %s is still in flight for receive %d", d.receive.ID, m.id, before.receive.ID)
+				}
+			}
+			before = d
+			if d.message.Count == count+1 {
+				continue
+			}
+			// A call may take effect long after its client gave up, and before
+			// the delivery that was seen last: look a visibility further back.
+			from := previous - c.rules.Visibility - c.rules.Slack
+			switch {
+			case d.message.Count <= count:
+				c.violate("I10", d.receive.Return, "receive %d: the count of message %s went from %d to %d", d.receive.ID, m.id, count, d.message.Count)
+			case anyWithin(open[m.queue], from, d.receive.Return):
+				c.report.Counts["deliveries never seen"] += d.message.Count - count - 1
+			case anyWithin(mended[m.queue], from, d.receive.Return):
+				c.violate("I6", d.receive.Return, "receive %d: message %s was hidden by a receive whose repetition did not give it", d.receive.ID, m.id)
+			default:
+				c.violate("I10", d.receive.Return, "receive %d: the count of message %s went from %d to %d, and no receive lacks its answer", d.receive.ID, m.id, count, d.message.Count)
+			}
+		}
+	}
+}
+
+// anyWithin says whether a sorted list has a time between from and to.
+func anyWithin(times []int64, from, to int64) bool {
+	i, _ := slices.BinarySearch(times, from)
+	return i < len(times) && times[i] <= to
+}

@@ -1,0 +1,258 @@
+package check
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/seriatimq/seriatim/test/faults/history"
+)
+
+// checkLoss is I1: what was acknowledged is delivered, and is delivered again
+// until a delete that was entitled to it. What vanished after a delete that was
+// not entitled is I7.
+func (c *checker) checkLoss() {
+	for _, m := range c.order {
+		switch {
+		case len(m.acks) > 0:
+			c.report.Counts["messages acknowledged"]++
+		case c.source(m.queue) != "":
+			c.report.Counts["messages moved to a dead-letter queue"]++
+		default:
+			c.report.Counts["messages recovered"]++ // of sends without an answer
+		}
+		if len(m.deliveries) > 0 {
+			c.report.Counts["messages delivered"]++
+		}
+		if c.moved(m) != nil || c.hidden(m) {
+			continue
+		}
+		end, drained := c.drained[m.queue]
+		if !drained || m.created >= end || m.removable() != never || c.purgedAfter(m, 0) {
+			continue
+		}
+		at := m.created
+		if n := len(m.deliveries); n > 0 {
+			at = m.deliveries[n-1].receive.Return
+		}
+		misfires := slices.ContainsFunc(c.events, func(e history.Event) bool {
+			return e.Kind == history.KindOp && e.Action == "delete" && e.Possible() && e.Message == m.id && e.Return >= at
+		})
+		if misfires {
+			c.violate("I7", at, "message %s of %s was removed by a handle that was not its own newest", m.id, m.queue)
+		} else {
+			c.violate("I1", at, "message %s of %s, number %s, is lost after %d deliveries and no delete", m.id, m.queue, m.sequence, len(m.deliveries))
+		}
+	}
+}
+
+// purgedAfter says whether a purge that was called after the time may have
+// removed the message.
+func (c *checker) purgedAfter(m *message, after int64) bool {
+	return slices.ContainsFunc(c.purges[m.queue], func(p *history.Event) bool {
+		return p.Possible() && p.Call >= after && p.Return > m.earliest
+	})
+}
+
+// checkContent is I2, and the part of I12 about sends: what is delivered is what
+// one send asked for, and a send that failed for certain was not done.
+func (c *checker) checkContent() {
+	for _, m := range c.order {
+		for _, d := range m.deliveries {
+			got, sends := d.message, c.sends[d.message.Body]
+			possible, sameID := false, false
+			var wrong bool
+			for _, s := range sends {
+				possible = possible || s.Possible()
+				sameID = sameID || s.Result == history.Unknown || s.Message == got.ID
+				wrong = wrong || s.Group != got.Group
+				if source := c.source(d.receive.Queue); source != "" {
+					// It has its own id for deduplication there.
+					wrong = wrong || s.Queue != source
+				} else {
+					wrong = wrong || s.Queue != d.receive.Queue || s.Dedup != got.Dedup
+				}
+			}
+			at := d.receive.Return
+			switch {
+			case len(sends) == 0:
+				c.violate("I2", at, "receive %d: nobody sent the body of message %s", d.receive.ID, got.ID)
+			case !possible:
+				c.violate("I12", at, "receive %d: message %s is of send %d, which was answered as not done", d.receive.ID, got.ID, sends[0].ID)
+			case wrong:
+				c.violate("I2", at, "receive %d: message %s has not the queue, group or deduplication id of its send %d", d.receive.ID, got.ID, sends[0].ID)
+			case !sameID:
+				c.violate("I2", at, "receive %d: the send of message %s was told another id", d.receive.ID, got.ID)
+			case got.Sequence != m.sequence:
+				c.violate("I9", at, "receive %d: message %s changed its number from %s to %s", d.receive.ID, got.ID, m.sequence, got.Sequence)
+			}
+		}
+	}
+}
+
+// checkDuplicates is I3. Early side: two messages of one key are a window apart
+// in log time. Late side: a send later than a window after its message was made
+// is no duplicate of it. A single send that made two messages is I12 as well.
+func (c *checker) checkDuplicates() {
+	last := map[string]*message{} // by queue and key, order is by number and so by log time
+	maker := map[string]*message{}
+	for _, m := range c.order {
+		for _, s := range m.acks {
+			if c.outside(m, s) {
+				c.violate("I3", s.Return, "send %d was dropped as a duplicate of message %s, whose window was over", s.ID, m.id)
+			}
+			if s.Call > m.created {
+				c.report.Counts["duplicates dropped"]++
+				if anyWithin(c.changes, m.created, s.Return) {
+					c.report.Counts["duplicates sent across a leader change"]++
+				}
+			}
+		}
+		if len(m.deliveries) == 0 {
+			continue
+		}
+		first := m.deliveries[0].message
+		key := m.queue + "\x00" + m.dedup
+		if p := last[key]; p != nil && !c.forgot(p, m) {
+			before := p.deliveries[0].message
+			if (first.Sent-before.Sent)*1000 < c.rules.WindowOf(m.queue) {
+				c.violate("I3", m.deliveries[0].receive.Return, "messages %s and %s have the key %q within one window: %d ms apart", p.id, m.id, m.dedup, first.Sent-before.Sent)
+			}
+		}
+		last[key] = m
+		if other := maker[first.Body]; other != nil && other.id != m.id && len(c.sends[first.Body]) == 1 {
+			c.violate("I12", m.deliveries[0].receive.Return, "send %d was done twice: messages %s and %s", c.sends[first.Body][0].ID, other.id, m.id)
+		}
+		maker[first.Body] = m
+	}
+}
+
+// forgot says that the queue may have been purged or deleted between two
+// messages, and what it knew of deduplication with it.
+func (c *checker) forgot(before, after *message) bool {
+	return slices.ContainsFunc(c.purges[before.queue], func(p *history.Event) bool {
+		return p.Possible() && p.Return > before.earliest && p.Call < after.created
+	})
+}
+
+// outside says that a send that was answered with the message came when the
+// window of the message was certainly over.
+func (c *checker) outside(m *message, s *history.Event) bool {
+	window := c.rules.WindowOf(m.queue)
+	if s.LogTime > 0 && len(m.deliveries) > 0 {
+		return (s.LogTime-m.deliveries[0].message.Sent)*1000 >= window
+	}
+	return s.Call > m.created+window+c.rules.Slack && c.calm(m.created, s.Return)
+}
+
+// checkNumbers is I9 and I4(a): a number is of one message, and a message made
+// after another was acknowledged has a greater one.
+func (c *checker) checkNumbers() {
+	for start := 0; start < len(c.order); {
+		end := start
+		for end < len(c.order) && c.order[end].queue == c.order[start].queue {
+			end++
+		}
+		queue := c.order[start:end]
+		start = end
+		// By falling number: no message may be made before another with a
+		// greater number began to be made after it.
+		done := never // the earliest certain birth among greater numbers
+		var greater *message
+		for i := len(queue) - 1; i >= 0; i-- {
+			m := queue[i]
+			if i > 0 && queue[i-1].sequence == m.sequence {
+				c.violate("I9", m.created, "messages %s and %s both have number %s", queue[i-1].id, m.id, m.sequence)
+			}
+			if m.earliest != never && m.earliest > done {
+				invariant := "I9"
+				if greater.group == m.group {
+					invariant = "I4"
+				}
+				c.violate(invariant, m.created, "message %s, number %s, was sent after %s was acknowledged, which has %s", m.id, m.sequence, greater.id, greater.sequence)
+			}
+			if m.created < done {
+				done, greater = m.created, m
+			}
+		}
+	}
+}
+
+// byGroup are the messages of each group of each queue, by number.
+func (c *checker) byGroup() map[string][]*message {
+	groups := map[string][]*message{}
+	for _, m := range c.order {
+		key := m.queue + "\x00" + m.group
+		groups[key] = append(groups[key], m)
+	}
+	return groups
+}
+
+// checkOvertaking is I5 with I4(b), (c) and (d): nothing is handed out past an
+// earlier message of its group that exists and was not removed, unless the same
+// answer carries that one before it.
+func (c *checker) checkOvertaking() {
+	for _, group := range c.byGroup() {
+		var all []*delivery
+		for _, m := range group {
+			all = append(all, m.deliveries...)
+		}
+		slices.SortFunc(all, func(a, b *delivery) int { return cmp.Compare(a.receive.Call, b.receive.Call) })
+		removable := make([]int64, len(group))
+		for i, m := range group {
+			removable[i] = m.removable()
+			if c.purgedAfter(m, 0) {
+				removable[i] = 0
+			}
+			if c.moved(m) != nil {
+				removable[i] = min(removable[i], c.exhausted(m))
+			}
+		}
+		first := 0 // all before it may be removed for every later call
+		for _, d := range all {
+			for first < len(group) && removable[first] <= d.receive.Call {
+				first++
+			}
+			for i := first; i < len(group) && compareSequence(group[i].sequence, d.message.Sequence) < 0; i++ {
+				m := group[i]
+				if m.created >= d.receive.Call || removable[i] < d.receive.Return {
+					continue
+				}
+				if slices.ContainsFunc(d.receive.Messages[:d.position], func(o history.Message) bool { return o.ID == m.id }) {
+					continue
+				}
+				invariant := "I5"
+				switch {
+				case slices.ContainsFunc(d.receive.Messages[d.position:], func(o history.Message) bool { return o.ID == m.id }),
+					len(m.deliveries) == 0 || m.deliveries[0].receive.Call > d.receive.Return,
+					lapsed(m, d.receive.Call, c.rules):
+					invariant = "I4"
+				}
+				c.violate(invariant, d.receive.Return, "receive %d: message %s was handed out past %s of group %q, which was not removed", d.receive.ID, d.message.ID, m.id, m.group)
+				break
+			}
+		}
+	}
+}
+
+// exhausted is the earliest time at which a message may have gone to the
+// dead-letter queue: when it was received for the last time, or, if nobody saw
+// that, when it was made.
+func (c *checker) exhausted(m *message) int64 {
+	for _, d := range m.deliveries {
+		if d.message.Count >= c.rules.DeadLetter[m.queue] {
+			return d.receive.Call
+		}
+	}
+	return min(m.created, m.earliest)
+}
+
+// lapsed says that the message was certainly not in flight at the time, so that
+// passing it is an error of order and not of exclusion.
+func lapsed(m *message, at int64, rules history.Rules) bool {
+	for _, d := range m.deliveries {
+		if d.receive.Call < at && d.receive.Return+rules.Visibility+rules.Slack >= at {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,27 @@
+package check
+
+import (
+	"maps"
+	"strings"
+)
+
+// Sum is the report of a run that was judged in parts: all violations, all
+// counts, and what no part reached but the whole may have.
+func Sum(parts []Report) Report {
+	total := Report{Counts: map[string]int{}, waived: map[string]bool{}}
+	for _, p := range parts {
+		total.Violations = append(total.Violations, p.Violations...)
+		for name, n := range p.Counts {
+			if strings.HasPrefix(name, "log") {
+				// Of the log so far, or a largest value.
+				total.Counts[name] = max(total.Counts[name], n)
+				continue
+			}
+			total.Counts[name] += n
+		}
+		total.profile = p.profile
+		maps.Copy(total.waived, p.waived)
+	}
+	total.fall()
+	return total
+}

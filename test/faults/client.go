@@ -1,0 +1,196 @@
+package faults
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/seriatimq/seriatim/test/faults/history"
+	"github.com/seriatimq/seriatim/test/harness"
+)
+
+// tryTimeout ends a call; what it did is then unknown.
+const tryTimeout = 2 * time.Second
+
+// The headers of an answer that passed the log, and the one that names the
+// operation to a fault build.
+const (
+	headerOpID    = "Seriatim-Op-Id"
+	headerIndex   = "X-Seriatim-Index"
+	headerLogTime = "X-Seriatim-Log-Time"
+)
+
+// client makes calls and writes each try down. Used by one goroutine.
+type client struct {
+	recorder *history.Recorder
+	nodes    []*harness.Node
+	random   *rand.Rand
+	http     *http.Client
+	number   int
+	workload string
+	suffix   string        // of its queue's name: the part of a long run
+	pace     time.Duration // longest think time
+	counter  int
+	rules    history.Rules
+	singles  *generations
+	hand     hand
+	stock    *stock // of the workload that has one
+}
+
+// newClient makes client number of the run on stage.
+func (s *stage) newClient(number int, workload string) *client {
+	dialer := net.Dialer{Timeout: time.Second}
+	return &client{
+		recorder: s.recorder, nodes: s.cluster.Nodes, number: number + 1000*s.part, workload: workload, suffix: s.suffix(), pace: s.pace,
+		rules: s.rules, singles: s.singles,
+		random: rand.New(rand.NewPCG(s.seed, uint64(number+1000*s.part))),
+		http:   &http.Client{Timeout: tryTimeout, Transport: &http.Transport{DialContext: dialer.DialContext}},
+	}
+}
+
+// close ends the connections that the client keeps.
+func (c *client) close() { c.http.CloseIdleConnections() }
+
+// body is unique in a run and says itself whether it is whole. Most are small,
+// some are not.
+func (c *client) body() string {
+	c.counter++
+	size := c.random.IntN(300)
+	if c.random.IntN(10) == 0 {
+		size = c.random.IntN(6000)
+	}
+	return c.bodyOf(size)
+}
+
+func (c *client) bodyOf(size int) string {
+	text := fmt.Sprintf("%d-%d-%s", c.number, c.counter, strings.Repeat("x", size))
+	return fmt.Sprintf("%s-%08x", text, crc32.Checksum([]byte(text), crc32.MakeTable(crc32.Castagnoli)))
+}
+
+// keyOf is the deduplication id of a body: client and counter.
+func keyOf(body string) string {
+	parts := strings.SplitN(body, "-", 3)
+	return parts[0] + "-" + parts[1]
+}
+
+// answer has the fields of all answers that the workloads look at.
+type answer struct {
+	Type           string `json:"__type"`
+	Text           string `json:"message"`
+	QueueURL       string `json:"QueueUrl"`
+	MessageID      string `json:"MessageId"`
+	SequenceNumber string
+	Messages       []answeredMessage
+	Successful     []struct {
+		ID             string `json:"Id"`
+		MessageID      string `json:"MessageId"`
+		SequenceNumber string
+	}
+	Failed []struct {
+		ID   string `json:"Id"`
+		Code string
+	}
+	Attributes map[string]string
+}
+
+type answeredMessage struct {
+	MessageID     string `json:"MessageId"`
+	Body          string
+	ReceiptHandle string
+	Attributes    map[string]string
+}
+
+// do makes one call and classifies it. sent is false if no byte left, so that
+// there is nothing to write down.
+func (c *client) do(ctx context.Context, node *harness.Node, action string, in map[string]any, e *history.Event) (out answer, sent bool) {
+	payload, err := json.Marshal(in)
+	if err != nil {
+		panic(err) // a map of strings and numbers always has a JSON form
+	}
+	return c.post(ctx, node, action, payload, e)
+}
+
+// post is do for a request that is ready.
+func (c *client) post(ctx context.Context, node *harness.Node, action string, payload []byte, e *history.Event) (out answer, sent bool) {
+	e.Kind, e.Client, e.Workload, e.Node = history.KindOp, c.number, c.workload, node.Name
+	e.ID, e.Call = c.recorder.Next(), c.recorder.Now()
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+node.Client+"/", bytes.NewReader(payload))
+	if err != nil {
+		return out, false
+	}
+	request.Header.Set("Content-Type", "application/x-amz-json-1.0")
+	request.Header.Set("X-Amz-Target", "AmazonSQS."+action)
+	request.Header.Set(headerOpID, e.OpID())
+	response, err := c.http.Do(request)
+	e.Result, e.Return = history.Unknown, c.recorder.Now()
+	if err != nil {
+		e.Error = "no answer"
+		var dial *net.OpError
+		return out, !errors.As(err, &dial) || dial.Op != "dial"
+	}
+	defer response.Body.Close()
+	text, err := io.ReadAll(response.Body)
+	e.Return = c.recorder.Now()
+	if err != nil {
+		e.Error = "the answer broke off"
+		return out, true
+	}
+	// A body that is no JSON has no type and no text, which is unknown below. An
+	// answer without the headers did not pass the log.
+	_ = json.Unmarshal(text, &out)
+	e.Index, _ = strconv.ParseUint(response.Header.Get(headerIndex), 10, 64)
+	e.LogTime, _ = strconv.ParseInt(response.Header.Get(headerLogTime), 10, 64)
+	e.Result, e.Error = classify(response.StatusCode, out)
+	return out, true
+}
+
+// classify tells what a client may believe. Only what the server says was not
+// done has failed.
+func classify(status int, a answer) (history.Result, string) {
+	code := a.Type[strings.LastIndex(a.Type, "#")+1:]
+	switch {
+	case status == http.StatusOK:
+		return history.OK, ""
+	case status >= 400 && status < 500:
+		return history.OK, code
+	case status == http.StatusServiceUnavailable && code == "ServiceUnavailable" &&
+		(strings.Contains(a.Text, "Nothing was written") || strings.Contains(a.Text, "Nothing was received")):
+		return history.Fail, code
+	}
+	return history.Unknown, fmt.Sprintf("%d %s", status, code)
+}
+
+func (c *client) any() *harness.Node { return c.nodes[c.random.IntN(len(c.nodes))] }
+
+// url names the queue; every node knows it by its path.
+func (c *client) url(queue string) string {
+	return "http://" + c.nodes[0].Client + "/000000000000/" + queue
+}
+
+// think waits for a random time up to the client's pace, and says whether the
+// run goes on.
+func (c *client) think(ctx context.Context) bool {
+	return pause(ctx, time.Duration(c.random.Int64N(int64(c.pace)+1)))
+}
+
+// pause waits, and says whether the run goes on.
+func pause(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-timer.C:
+		return true
+	}
+}

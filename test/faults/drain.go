@@ -1,0 +1,36 @@
+package faults
+
+import (
+	"context"
+	"time"
+
+	"github.com/seriatimq/seriatim/test/faults/history"
+)
+
+// drain empties the queue and notes when it was empty for longer than any
+// message can be in flight.
+func (c *client) drain(ctx context.Context, queue string) {
+	empty := c.recorder.Now()
+	for ctx.Err() == nil {
+		messages, result := c.receive(ctx, c.any(), queue, wanted{most: 10})
+		for _, m := range messages {
+			c.remove(ctx, c.any(), queue, m.Handle, m.ID)
+		}
+		now := c.recorder.Now()
+		// A receive without answer may hold messages; one that was not done says
+		// nothing, neither that the queue is empty nor that it is not.
+		if len(messages) > 0 || result == history.Unknown {
+			empty = now
+			continue
+		}
+		if result == history.Fail {
+			pause(ctx, 10*time.Millisecond)
+			continue
+		}
+		if now-empty > c.rules.Visibility+2e6 {
+			c.recorder.Add(history.Event{Kind: history.KindDrained, Queue: queue, Call: empty, Return: now})
+			return
+		}
+		pause(ctx, 100*time.Millisecond)
+	}
+}

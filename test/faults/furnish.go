@@ -1,0 +1,132 @@
+package faults
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/seriatimq/seriatim/test/faults/history"
+	"github.com/seriatimq/seriatim/test/harness"
+	"github.com/seriatimq/seriatim/test/lab/disk"
+	"github.com/seriatimq/seriatim/test/lab/network"
+	"github.com/seriatimq/seriatim/test/witness"
+)
+
+// prepare makes disks, nodes and the history.
+func (r Run) prepare(ctx context.Context) (*stage, error) {
+	s := &stage{seed: r.Seed, pace: r.think(), hooks: r.Hooks, rules: r.rules()}
+	// What an earlier run left would be phantoms in this one.
+	nodes := filepath.Join(r.Dir, "nodes")
+	if err := disk.Sweep(nodes); err != nil {
+		return nil, err
+	}
+	for _, dir := range []string{nodes, filepath.Join(r.Dir, "taps")} {
+		if err := errors.Join(os.RemoveAll(dir), os.MkdirAll(dir, 0o755)); err != nil {
+			return nil, fmt.Errorf("clear away an earlier run: %w", err)
+		}
+	}
+	old, err := filepath.Glob(filepath.Join(r.Dir, "history-*.jsonl"))
+	if err != nil {
+		return nil, fmt.Errorf("clear away an earlier run: %w", err)
+	}
+	for _, path := range old {
+		if err := os.Remove(path); err != nil {
+			return nil, fmt.Errorf("clear away an earlier run: %w", err)
+		}
+	}
+	recorder, err := history.NewRecorder(historyPath(r.Dir, 0))
+	if err != nil {
+		return nil, err
+	}
+	s.recorder = recorder
+	if r.Hooks {
+		s.witness = witness.New(r.Dir)
+	}
+	if err := s.furnish(nodes, r); err != nil {
+		return nil, errors.Join(err, s.close())
+	}
+	s.place.Binary, s.place.Dir, s.place.Args, s.place.Env = r.Binary, nodes, settings, r.environment
+	if err := s.lacks(r.Scenario); err != nil {
+		return nil, errors.Join(err, s.close())
+	}
+	s.cluster, err = harness.Start(ctx, s.place)
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("start a cluster: %w", err), s.close())
+	}
+	return s, nil
+}
+
+// environment tells a fault build where to write what it commits.
+func (r Run) environment(node string) []string {
+	if !r.Hooks {
+		return nil
+	}
+	return []string{"SERIATIM_TAP=" + filepath.Join(r.Dir, "taps", node+".jsonl")}
+}
+
+// furnish gives the nodes a network and disks of their own where the machine can,
+// and writes down what it cannot.
+func (s *stage) furnish(nodes string, r Run) error {
+	able := func(what area, err error) {
+		e := history.Event{Kind: history.KindAble, Action: string(what), Result: history.OK}
+		if err != nil {
+			e.Result, e.Error = history.Fail, err.Error()
+		}
+		s.recorder.Add(e)
+	}
+	var hooks error
+	if !r.Hooks {
+		hooks = errors.New("the nodes are no fault build")
+	}
+	able(areaClock, hooks)
+	if r.Profile == Quick {
+		able(areaDisk, errors.New("a quick run has no disks of its own"))
+		able(areaNetwork, errors.New("a quick run has no network of its own"))
+		return nil
+	}
+	able(areaNetwork, s.lay(network.Options{Seed: r.Seed, Ports: network.NodePorts()}))
+	err := disk.Available()
+	able(areaDisk, err)
+	if err == nil {
+		if s.disks, err = disk.New(nodes, disk.DefaultBytes, nodeNames...); err != nil {
+			return fmt.Errorf("make disks: %w", err)
+		}
+	}
+	return nil
+}
+
+// lay makes the network: a lab, or proxies where there can be none. Those leave out
+// what they cannot do to streams.
+func (s *stage) lay(o network.Options) error {
+	lab, err := network.New(o)
+	if err == nil {
+		s.network, s.place.Network = lab, lab
+		return nil
+	}
+	proxies, failed := network.NewProxies(o, nodeNames...)
+	if failed != nil {
+		return errors.Join(err, failed)
+	}
+	s.network, s.place.Proxies = proxies, proxies
+	return nil
+}
+
+// close ends the nodes and takes their disks away.
+func (s *stage) close() error {
+	if s.witness != nil {
+		s.witness.Close()
+	}
+	if s.cluster != nil {
+		s.cluster.Close()
+	}
+	var failed []error
+	if s.network != nil {
+		failed = append(failed, s.network.Close())
+	}
+	if s.disks != nil {
+		failed = append(failed, s.disks.Close())
+	}
+	return errors.Join(failed...)
+}

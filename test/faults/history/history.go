@@ -1,0 +1,209 @@
+package history
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+)
+
+// Kind says what a line of a history is about.
+type Kind string
+
+// The kinds of lines.
+const (
+	KindRun      Kind = "run"      // first line: seed and rules
+	KindOp       Kind = "op"       // one call by one client
+	KindFault    Kind = "fault"    // a fault of the schedule, from Call to Return
+	KindAgree    Kind = "agree"    // comparison of the replicas after healing
+	KindLive     Kind = "live"     // first success after healing, through one node
+	KindDrained  Kind = "drained"  // a queue was emptied to the end
+	KindObserved Kind = "observed" // something that shows that a fault bit; Count says how much
+	KindStatus   Kind = "status"   // a node's role changed, or its log time was looked at
+	KindAble     Kind = "able"     // a kind of fault, and why this machine cannot do it (Error)
+)
+
+// Result is what a client knows about an operation.
+type Result string
+
+// The results. An operation that was never sent is not in a history.
+const (
+	OK      Result = "ok"   // answered: success, or a refusal by a rule (Error is set)
+	Fail    Result = "fail" // the server promises that it had and will have no effect
+	Unknown Result = "info" // may have taken effect, or may still
+)
+
+// The actions of operations. Those of batches have Entries, whose fields are as
+// those of a single call.
+const (
+	Send            = "send"
+	SendBatch       = "send batch"
+	Receive         = "receive"
+	Delete          = "delete"
+	DeleteBatch     = "delete batch"
+	Visibility      = "visibility"
+	VisibilityBatch = "visibility batch"
+	Purge           = "purge"
+	CreateQueue     = "create queue"
+	DeleteQueue     = "delete queue"
+	SetAttributes   = "set attributes"
+	Tag             = "tag"
+	Counts          = "counts" // queue attributes read; Attributes has them
+)
+
+// BytesDropped is what a power cut threw away, as observed: Count bytes.
+const BytesDropped = "un-synced bytes dropped"
+
+// Message is a message as a receive delivered it.
+type Message struct {
+	ID       string `json:"id"`
+	Body     string `json:"body"`
+	Group    string `json:"group"`
+	Dedup    string `json:"dedup"`
+	Sequence string `json:"seq"`
+	Handle   string `json:"handle"`
+	Count    int    `json:"count"`
+	Sent     int64  `json:"sent"` // log time of the send in milliseconds
+}
+
+// Event is a line of a history. Times are microseconds of the harness's own
+// monotonic clock since the start of the run.
+type Event struct {
+	Kind     Kind      `json:"kind"`
+	ID       int64     `json:"id,omitempty"`
+	Client   int       `json:"client,omitempty"`
+	Workload string    `json:"workload,omitempty"`
+	Node     string    `json:"node,omitempty"`
+	Action   string    `json:"action,omitempty"`
+	Call     int64     `json:"call"`
+	Return   int64     `json:"return"`
+	Result   Result    `json:"result,omitempty"`
+	Error    string    `json:"error,omitempty"`
+	Queue    string    `json:"queue,omitempty"`
+	Group    string    `json:"group,omitempty"`
+	Dedup    string    `json:"dedup,omitempty"`
+	Body     string    `json:"body,omitempty"`
+	Attempt  string    `json:"attempt,omitempty"`
+	Handle   string    `json:"handle,omitempty"`
+	Message  string    `json:"message,omitempty"` // of a send: its answer; of a delete: whose handle is used
+	Sequence string    `json:"seq,omitempty"`
+	Messages []Message `json:"messages,omitempty"`
+	Detail
+}
+
+// Detail is what only some lines have.
+type Detail struct {
+	Index      uint64            `json:"index,omitempty"`   // of the log entry that answered
+	LogTime    int64             `json:"logTime,omitempty"` // of that entry, milliseconds since 1970
+	Most       int               `json:"most,omitempty"`    // of a receive: messages asked for
+	Timeout    *int64            `json:"timeout,omitempty"` // visibility that a receive or a change asks for, microseconds
+	Entries    []Entry           `json:"entries,omitempty"` // of a batch
+	Attributes map[string]string `json:"attributes,omitempty"`
+	Count      int64             `json:"count,omitempty"`
+	Status     *Status           `json:"status,omitempty"`
+	Rules      *Rules            `json:"rules,omitempty"`
+	Stock      bool              `json:"stock,omitempty"` // by a stock SDK, which repeats calls by itself
+}
+
+// Entry is one of a batch.
+type Entry struct {
+	Group    string `json:"group,omitempty"`
+	Dedup    string `json:"dedup,omitempty"`
+	Body     string `json:"body,omitempty"`
+	Handle   string `json:"handle,omitempty"`
+	Message  string `json:"message,omitempty"`
+	Sequence string `json:"seq,omitempty"`
+	Timeout  *int64 `json:"timeout,omitempty"`
+	Error    string `json:"error,omitempty"`
+}
+
+// Status is a look at a node. A node that runs but does not answer has the role
+// "silent", one whose process is gone "down", one that was stopped by a signal "paused".
+type Status struct {
+	Role     string `json:"role"`
+	Term     uint64 `json:"term,omitempty"`
+	Applied  uint64 `json:"applied,omitempty"`
+	Snapshot uint64 `json:"snapshot,omitempty"`
+	LogTime  int64  `json:"logTime,omitempty"` // milliseconds since 1970
+	Hash     string `json:"hash,omitempty"`
+}
+
+// Possible says whether the operation may have taken effect: it was done, or
+// nobody knows. A refusal by a rule is neither.
+func (e *Event) Possible() bool { return e.Result == Unknown || e.Result == OK && e.Error == "" }
+
+// OpID is the operation id that the call bore.
+func (e *Event) OpID() string { return strconv.FormatInt(e.ID, 10) }
+
+// Rules are what the checkers must know of a run's settings, in microseconds.
+type Rules struct {
+	Seed       uint64           `json:"seed"`
+	Profile    string           `json:"profile,omitempty"` // which minimums hold
+	Commit     string           `json:"commit,omitempty"`
+	Command    string           `json:"command,omitempty"` // that makes the run again
+	Settings   string           `json:"settings,omitempty"`
+	Started    int64            `json:"started"` // wall clock of time 0, milliseconds since 1970
+	Window     int64            `json:"window"`  // deduplication, unless Windows has the queue
+	Windows    map[string]int64 `json:"windows,omitempty"`
+	Attempt    int64            `json:"attempt"` // receive attempts
+	Visibility int64            `json:"visibility"`
+	DeadLetter map[string]int   `json:"deadLetter,omitempty"` // queues with a dead-letter queue: the most receives
+	Slack      int64            `json:"slack"`                // within it of a deadline both outcomes are legal
+	Quick      bool             `json:"quick,omitempty"`
+}
+
+// WindowOf is the deduplication window of a queue.
+func (r *Rules) WindowOf(queue string) int64 {
+	if w, found := r.Windows[queue]; found {
+		return w
+	}
+	return r.Window
+}
+
+// DeadLetterOf is the name of a queue's dead-letter queue, if it has one.
+func DeadLetterOf(queue string) string { return strings.TrimSuffix(queue, ".fifo") + "-dlq.fifo" }
+
+// Singles replaces the batches of a history by their entries, as if each had been
+// a call of its own at the same time. The rest is the history's.
+func Singles(events []Event) []Event {
+	single := map[string]string{SendBatch: Send, DeleteBatch: Delete, VisibilityBatch: Visibility}
+	out := make([]Event, 0, len(events))
+	for _, e := range events {
+		action, batch := single[e.Action]
+		if e.Kind != KindOp || !batch {
+			out = append(out, e)
+			continue
+		}
+		for _, entry := range e.Entries {
+			one := e
+			one.Action, one.Entries = action, nil
+			one.Group, one.Dedup, one.Body, one.Handle = entry.Group, entry.Dedup, entry.Body, entry.Handle
+			one.Message, one.Sequence, one.Timeout = entry.Message, entry.Sequence, entry.Timeout
+			if e.Result == OK && entry.Error != "" {
+				one.Error = entry.Error
+			}
+			out = append(out, one)
+		}
+	}
+	return out
+}
+
+// Read reads what a Recorder wrote.
+func Read(r io.Reader) ([]Event, error) {
+	lines := bufio.NewScanner(r)
+	lines.Buffer(nil, 64<<20)
+	var events []Event
+	for lines.Scan() {
+		var e Event
+		if err := json.Unmarshal(lines.Bytes(), &e); err != nil {
+			return nil, fmt.Errorf("line %d: %w", len(events)+1, err)
+		}
+		events = append(events, e)
+	}
+	if err := lines.Err(); err != nil {
+		return nil, fmt.Errorf("read a history: %w", err)
+	}
+	return events, nil
+}

@@ -1,0 +1,297 @@
+package faults
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/seriatimq/seriatim/test/faults/history"
+	"github.com/seriatimq/seriatim/test/harness"
+)
+
+// recovery is the limit of I14: from healing to service through each node.
+const recovery = 15 * time.Second
+
+// area is where a fault works. Two faults of one area do not overlap.
+type area string
+
+const (
+	areaProcess   area = "process"
+	areaNetwork   area = "network"
+	areaDisk      area = "disk"
+	areaClock     area = "clock"
+	areaMembers   area = "members"
+	areaSnapshots area = "snapshots"
+)
+
+// fault is something that can be broken and mended.
+type fault struct {
+	name string
+	area area
+	// least and most bound how long the fault holds between begin and its
+	// undoing; both 0 for one that is over when begin returns.
+	least, most time.Duration
+	// single says that it strikes one node, which it claims, and leaves the others
+	// a majority that must go on for as long as it lasts.
+	single bool
+	// begin breaks. What it tells the strike to undo is undone in reverse order,
+	// also when it failed half way.
+	begin func(*strike, context.Context) error
+}
+
+// strike is one use of a fault. Used by one goroutine.
+type strike struct {
+	*stage
+	fault  fault
+	hold   time.Duration
+	random *rand.Rand
+	nodes  []*harness.Node // claimed by this strike
+	undos  []func() error
+	outer  *strike // within which this one strikes, and with which it shares nodes; nil: none
+	frozen func()  // instead of holding; nil: none
+}
+
+// undo has the function called when the fault ends.
+func (s *strike) undo(f func() error) { s.undos = append(s.undos, f) }
+
+// take claims the node for this strike, and says whether it could.
+func (s *strike) take(n *harness.Node) bool {
+	if n == nil || slices.Contains(s.nodes, n) {
+		return false
+	}
+	shared := s.outer != nil && slices.Contains(s.outer.nodes, n)
+	if !shared && !s.claim(n) {
+		return false
+	}
+	s.nodes = append(s.nodes, n)
+	return true
+}
+
+var errBusy = errors.New("the node is in the hands of another fault")
+
+// target claims a running node: half of the time the leader, a quarter of the
+// time the one that led before, else any.
+func (s *strike) target(ctx context.Context) (*harness.Node, error) {
+	var chosen *harness.Node
+	switch s.random.IntN(4) {
+	case 0, 1:
+		leader, err := s.leader(ctx)
+		if err != nil {
+			return nil, err
+		}
+		chosen = leader
+	case 2:
+		s.mu.Lock()
+		name := s.deposed
+		s.mu.Unlock()
+		chosen = s.named(name)
+	}
+	if chosen == nil || !chosen.Running() || s.isClaimed(chosen) {
+		free := slices.DeleteFunc(s.cluster.Running(), s.isClaimed)
+		if len(free) == 0 {
+			return nil, errBusy
+		}
+		chosen = free[s.random.IntN(len(free))]
+	}
+	if !s.take(chosen) {
+		return nil, errBusy
+	}
+	return chosen, nil
+}
+
+// takeLeader claims the leader.
+func (s *strike) takeLeader(ctx context.Context) (*harness.Node, error) {
+	leader, err := s.leader(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if !s.take(leader) {
+		return nil, errBusy
+	}
+	return leader, nil
+}
+
+// takeFollower claims any node that does not lead.
+func (s *strike) takeFollower(ctx context.Context) (*harness.Node, error) {
+	leader, err := s.leader(ctx)
+	if err != nil {
+		return nil, err
+	}
+	others := slices.DeleteFunc(s.cluster.Followers(leader), s.isClaimed)
+	if len(others) == 0 || !s.take(others[0]) {
+		return nil, errBusy
+	}
+	return others[0], nil
+}
+
+// takeAll claims every node, or none.
+func (s *strike) takeAll() error {
+	for _, n := range s.cluster.Nodes {
+		if !s.take(n) {
+			s.release(s.nodes...)
+			s.nodes = nil
+			return errBusy
+		}
+	}
+	return nil
+}
+
+// leader is who leads, as soon as somebody does.
+func (s *strike) leader(ctx context.Context) (*harness.Node, error) {
+	return s.cluster.WaitLeader(ctx, recovery)
+}
+
+// run does the fault, holds it and mends it. The line about it begins when it
+// begins to break and ends when it is mended.
+func (s *strike) run(ctx context.Context) {
+	e := history.Event{Kind: history.KindFault, Action: s.fault.name, Workload: string(s.fault.area), Call: s.recorder.Now()}
+	err := s.fault.begin(s, ctx)
+	if err == nil && s.hold > 0 {
+		pause(ctx, s.hold)
+	}
+	if err == nil && s.frozen != nil {
+		s.frozen()
+	}
+	err = errors.Join(err, s.end())
+	for _, n := range s.nodes {
+		e.Node += " " + n.Name
+	}
+	e.Node = strings.TrimSpace(e.Node)
+	s.nodes = nil
+	e.Return = s.recorder.Now()
+	if err != nil {
+		e.Error = err.Error()
+	}
+	s.recorder.Add(e)
+}
+
+// end undoes all and starts the strike's nodes if they do not run.
+func (s *strike) end() error {
+	var problems []error
+	for _, undo := range slices.Backward(s.undos) {
+		problems = append(problems, undo())
+	}
+	s.undos = nil
+	for _, n := range s.nodes {
+		if !n.Running() {
+			problems = append(problems, n.Start())
+		}
+	}
+	s.release(s.nodes...)
+	return errors.Join(problems...)
+}
+
+// newStrike prepares a strike with a duration and random numbers of its own.
+func (s *stage) newStrike(f fault, seed uint64) *strike {
+	random := rand.New(rand.NewPCG(s.seed, seed))
+	hold := f.least
+	if f.most > f.least {
+		hold += time.Duration(random.Int64N(int64(f.most - f.least)))
+	}
+	return &strike{stage: s, fault: f, hold: hold, random: random}
+}
+
+// demand is I14 for each of the nodes, and I15: a node that does not stay up
+// after its start gives no service. Nothing that the load does ends it.
+func (s *stage) demand(nodes ...*harness.Node) {
+	start := s.recorder.Now()
+	for _, node := range nodes {
+		s.recorder.Add(s.demandOf(node, start))
+	}
+}
+
+func (s *stage) demandOf(node *harness.Node, start int64) history.Event {
+	ctx, cancel := context.WithTimeout(context.Background(), recovery)
+	defer cancel()
+	e := history.Event{Kind: history.KindLive, Node: node.Name, Action: history.Send, Call: start, Result: history.Fail, Error: "no success"}
+	body := s.probe.body()
+	for ctx.Err() == nil && e.Result == history.Fail {
+		if s.serves(ctx, node, body) {
+			e.Result, e.Error = history.OK, ""
+		} else if !node.Running() && s.slowDisk(node) {
+			continue
+		} else if !node.Running() {
+			e.Error = "the process ended: " + lastLine(node.LogTail())
+			break
+		} else {
+			pause(ctx, 50*time.Millisecond)
+		}
+	}
+	e.Return = s.recorder.Now()
+	return e
+}
+
+// slowDisk starts a node again that left because the machine's disk was too slow
+// for it, as whoever looks after it would. It says whether that was so.
+func (s *stage) slowDisk(node *harness.Node) bool {
+	code, err := node.WaitExit(time.Second)
+	return err == nil && code == exitHang && node.Start() == nil
+}
+
+// serves says whether a send, a receive and a delete through the node work.
+func (s *stage) serves(ctx context.Context, node *harness.Node, body string) bool {
+	p := s.probe
+	if !p.send(ctx, node, p.queue(), node.Name, keyOf(body), body) {
+		return false
+	}
+	messages, result := p.receive(ctx, node, p.queue(), wanted{most: 10, attempt: p.attempt()})
+	if result != history.OK {
+		return false
+	}
+	for _, m := range messages {
+		if !p.remove(ctx, node, p.queue(), m.Handle, m.ID) {
+			return false
+		}
+	}
+	return true
+}
+
+// agree compares the replicas once all nodes are healed, which is I13(b) and
+// the first part of I15.
+func (s *stage) agree(within time.Duration) {
+	e := history.Event{Kind: history.KindAgree, Call: s.recorder.Now(), Result: history.OK}
+	if err := s.sameStates(within); err != nil {
+		e.Result, e.Error = history.Fail, err.Error()
+	}
+	e.Return = s.recorder.Now()
+	s.recorder.Add(e)
+}
+
+// sameStates waits until every node was seen with the state of another at one
+// index. Under load the indexes never stand still, so one index at which all
+// were seen is enough; the observer compares every one that it meets.
+func (s *stage) sameStates(within time.Duration) error {
+	// What is right does not depend on when the load ends.
+	ctx, cancel := context.WithTimeout(context.Background(), within)
+	defer cancel()
+	target := uint64(0)
+	for _, n := range s.cluster.Nodes {
+		if status, err := n.Status(ctx); err == nil {
+			target = max(target, status.CommitIndex)
+		}
+	}
+	for {
+		var behind []string
+		for _, n := range s.cluster.Nodes {
+			status, err := n.Status(ctx)
+			if err != nil || status.AppliedIndex+1 < target {
+				behind = append(behind, fmt.Sprintf("%s at %d of %d (%v)", n.Name, status.AppliedIndex, target, err))
+			}
+		}
+		if len(behind) == 0 {
+			return nil
+		}
+		if !pause(ctx, 100*time.Millisecond) {
+			return fmt.Errorf("not caught up: %s", strings.Join(behind, ", "))
+		}
+	}
+}
+
+func lastLine(text string) string {
+	lines := strings.Split(strings.TrimSpace(text), "\n")
+	return lines[len(lines)-1]
+}

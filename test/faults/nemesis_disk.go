@@ -1,0 +1,309 @@
+package faults
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/seriatimq/seriatim/test/faults/history"
+	"github.com/seriatimq/seriatim/test/harness"
+	"github.com/seriatimq/seriatim/test/lab/disk"
+)
+
+// What is written down about faults of disks, beside history.BytesDropped.
+const (
+	powerCuts   = "disks without power"
+	diskErrors  = "disk errors raised"
+	refusals    = "damaged files refused"
+	slowSyncs   = "syncs made slow"
+	fullDisks   = "disks filled"
+	hungDisks   = "hung disks left by their node"
+	exitDisk    = 80 // exit codes of cluster: a write failed
+	exitHang    = 81 // a write took too long
+	exitFormat  = 85 // the last of those for files that cannot be trusted
+	letGoWithin = 20 * time.Second
+)
+
+// diskFaults need disks of their own (test/lab/disk); those with trouble of
+// single calls also need a tracer and are left out without.
+func diskFaults() []fault {
+	faults := []fault{
+		{name: "power cut of follower", area: areaDisk, least: time.Second, most: 4 * time.Second, single: true, begin: cutFollower},
+		{name: "power cut of leader", area: areaDisk, least: time.Second, most: 4 * time.Second, single: true, begin: cutLeader},
+		{name: "power cut of majority", area: areaDisk, least: 500 * time.Millisecond, most: 4 * time.Second, begin: cutMajority},
+		{name: "power cut of all", area: areaDisk, least: 500 * time.Millisecond, most: time.Second, begin: cutAll},
+		{name: "disk hang on leader", area: areaDisk, least: 4 * time.Second, most: 10 * time.Second, single: true, begin: hangLeader},
+		{name: "disk hang on one", area: areaDisk, least: 500 * time.Millisecond, most: 10 * time.Second, single: true, begin: hangOne},
+		{name: "disk of one gone", area: areaDisk, least: time.Second, most: 4 * time.Second, single: true, begin: goneOne},
+		{name: "disk of one full", area: areaDisk, least: 2 * time.Second, most: 8 * time.Second, single: true, begin: fullOne},
+		{name: "bit flipped in a log", area: areaDisk, least: time.Second, most: 3 * time.Second, single: true, begin: flipLog},
+		{name: "bit flipped in a vote", area: areaDisk, least: time.Second, most: 3 * time.Second, single: true, begin: flipStable},
+		{name: "bit flipped in a snapshot", area: areaDisk, least: time.Second, most: 3 * time.Second, single: true, begin: flipSnapshot},
+	}
+	if disk.CanInject() == nil {
+		faults = append(faults,
+			fault{name: "sync error on leader", area: areaDisk, least: 2 * time.Second, most: 4 * time.Second, single: true, begin: failSyncs},
+			fault{name: "slow syncs on one", area: areaDisk, least: 2 * time.Second, most: 8 * time.Second, single: true, begin: slowOne},
+		)
+	}
+	return faults
+}
+
+// diskOf is the disk of a node; a node that was added later has none of its own.
+func (s *strike) diskOf(n *harness.Node) (*disk.Disk, error) {
+	if s.disks == nil {
+		return nil, errors.New("there are no disks")
+	}
+	if d := s.disks.Of(n.DataDir); d != nil {
+		return d, nil
+	}
+	return nil, fmt.Errorf("%s has no disk of its own", n.Name)
+}
+
+// cut takes the power from nodes that the strike has claimed. They stay dead
+// until the strike ends.
+func (s *strike) cut(nodes ...*harness.Node) error {
+	var victims []disk.Powered
+	for _, n := range nodes {
+		d, err := s.diskOf(n)
+		if err != nil {
+			return err
+		}
+		victims = append(victims, disk.Powered{Disk: d, Kill: n.Kill})
+	}
+	loss, err := disk.PowerCut(victims...)
+	s.observe(powerCuts, "", int64(len(nodes)))
+	s.observe(history.BytesDropped, "", loss.Bytes())
+	return err
+}
+
+func cutFollower(s *strike, ctx context.Context) error {
+	n, err := s.takeFollower(ctx)
+	if err != nil {
+		return err
+	}
+	return s.cut(n)
+}
+
+func cutLeader(s *strike, ctx context.Context) error {
+	n, err := s.takeLeader(ctx)
+	if err != nil {
+		return err
+	}
+	return s.cut(n)
+}
+
+func cutMajority(s *strike, ctx context.Context) error {
+	for range len(s.cluster.Nodes)/2 + 1 {
+		if _, err := s.target(ctx); err != nil {
+			return err
+		}
+	}
+	return s.cut(s.nodes...)
+}
+
+func cutAll(s *strike, _ context.Context) error {
+	if err := s.takeAll(); err != nil {
+		return err
+	}
+	return s.cut(s.nodes...)
+}
+
+// hang stops a node's disk until the strike ends.
+func (s *strike) hang(n *harness.Node) error {
+	d, err := s.diskOf(n)
+	if err != nil {
+		return err
+	}
+	if err := d.Hang(); err != nil {
+		return err
+	}
+	s.undo(func() error {
+		if err := d.Thaw(); err != nil {
+			return err
+		}
+		return s.settle(n)
+	})
+	return nil
+}
+
+// settle waits until a node whose disk is back either answers or has ended: a
+// process that ended while its disk hung is not gone before the disk is back.
+func (s *strike) settle(n *harness.Node) error {
+	ctx, cancel := context.WithTimeout(context.Background(), letGoWithin)
+	defer cancel()
+	for n.Running() {
+		if _, err := n.Status(ctx); err == nil {
+			return nil
+		}
+		if !pause(ctx, 20*time.Millisecond) {
+			return fmt.Errorf("%s neither answers nor ends after its disk is back", n.Name)
+		}
+	}
+	return s.left(n, hungDisks, exitHang, exitDisk)
+}
+
+// left notes that a node ended by itself, and says whether with a right code.
+func (s *strike) left(n *harness.Node, what string, codes ...int) error {
+	code, err := n.WaitExit(letGoWithin)
+	if err != nil {
+		return fmt.Errorf("%s goes on with a disk that failed: %w", n.Name, err)
+	}
+	for _, right := range codes {
+		if code == right {
+			s.observe(what, n.Name, 1)
+			return nil
+		}
+	}
+	return fmt.Errorf("%s ended with code %d, want one of %v: %s", n.Name, code, codes, lastLine(n.LogTail()))
+}
+
+func hangLeader(s *strike, ctx context.Context) error {
+	n, err := s.takeLeader(ctx)
+	if err != nil {
+		return err
+	}
+	return s.hang(n)
+}
+
+func hangOne(s *strike, ctx context.Context) error {
+	n, err := s.target(ctx)
+	if err != nil {
+		return err
+	}
+	return s.hang(n)
+}
+
+// goneOne lets a disk fail everything. The node must end by itself; afterwards
+// it has what was synced.
+func goneOne(s *strike, ctx context.Context) error {
+	n, err := s.target(ctx)
+	if err != nil {
+		return err
+	}
+	d, err := s.diskOf(n)
+	if err != nil {
+		return err
+	}
+	if err := d.Gone(); err != nil {
+		return err
+	}
+	s.undo(func() error {
+		left := s.left(n, diskErrors, exitDisk, exitHang)
+		// The disk is needed again whatever the node did.
+		return errors.Join(left, n.Kill(), d.Remount())
+	})
+	return nil
+}
+
+// fullOne fills a disk. A node may end with an error of the disk or refuse what
+// would grow the log; either way it must be back once there is room.
+func fullOne(s *strike, ctx context.Context) error {
+	n, err := s.target(ctx)
+	if err != nil {
+		return err
+	}
+	d, err := s.diskOf(n)
+	if err != nil {
+		return err
+	}
+	s.undo(func() error {
+		if err := d.Free(); err != nil {
+			return err
+		}
+		if n.Running() {
+			return nil
+		}
+		// Before it says that it is full, a disk may think for long.
+		return s.left(n, diskErrors, exitDisk, exitHang)
+	})
+	if err := d.Full(); err != nil {
+		return err
+	}
+	s.observe(fullDisks, n.Name, 1)
+	return nil
+}
+
+func flipLog(s *strike, ctx context.Context) error { return s.flip(ctx, disk.ClassLog) }
+
+func flipStable(s *strike, ctx context.Context) error { return s.flip(ctx, disk.ClassStable) }
+
+func flipSnapshot(s *strike, ctx context.Context) error { return s.flip(ctx, disk.ClassSnapshot) }
+
+// flip damages one bit of a node's files while it is down. The node may find that
+// nobody needs the bit and start; or it refuses to start, and gets its sound files
+// back: nothing was written since. What it must not do is serve wrong data, and
+// that the clients and the other replicas see.
+func (s *strike) flip(ctx context.Context, class disk.Class) error {
+	n, err := s.target(ctx)
+	if err != nil {
+		return err
+	}
+	return s.flipOf(n, class)
+}
+
+func (s *strike) flipOf(n *harness.Node, class disk.Class) error {
+	if err := n.Kill(); err != nil {
+		return err
+	}
+	sound := filepath.Join(filepath.Dir(n.DataDir), "sound-"+n.Name)
+	if err := errors.Join(os.RemoveAll(sound), disk.Copy(n.DataDir, sound)); err != nil {
+		return err
+	}
+	s.undo(func() error { return os.RemoveAll(sound) })
+	if _, _, err := disk.FlipBit(n.DataDir, class, s.random); err != nil {
+		return err
+	}
+	if err := n.Start(); err != nil {
+		return err
+	}
+	s.undo(func() error {
+		if n.Running() {
+			return nil
+		}
+		code, err := n.WaitExit(letGoWithin)
+		if err != nil {
+			return err
+		}
+		if code < exitDisk || code > exitFormat {
+			return fmt.Errorf("%s ended with code %d after a bit of its %s flipped: %s", n.Name, code, class, lastLine(n.LogTail()))
+		}
+		s.observe(refusals, n.Name, 1)
+		return disk.Rollback(n.DataDir, sound)
+	})
+	return nil
+}
+
+// failSyncs lets the next syncs of the leader fail. One is enough to end it; it
+// may lead again after its start.
+func failSyncs(s *strike, ctx context.Context) error {
+	n, err := s.takeLeader(ctx)
+	if err != nil {
+		return err
+	}
+	trouble, err := disk.Inject(n.Pid(), disk.Injection{Calls: disk.Syncs, Error: "EIO", From: 1 + s.random.IntN(5)})
+	if err != nil {
+		return err
+	}
+	s.undo(func() error { return errors.Join(s.left(n, diskErrors, exitDisk), trouble.Stop()) })
+	return nil
+}
+
+// slowOne makes every sync of a node take long.
+func slowOne(s *strike, ctx context.Context) error {
+	n, err := s.target(ctx)
+	if err != nil {
+		return err
+	}
+	delay := 50*time.Millisecond + time.Duration(s.random.Int64N(int64(450*time.Millisecond)))
+	trouble, err := disk.Inject(n.Pid(), disk.Injection{Calls: disk.Syncs, Delay: delay})
+	if err != nil {
+		return err
+	}
+	s.undo(trouble.Stop)
+	s.observe(slowSyncs, n.Name, 1)
+	return nil
+}

@@ -1,0 +1,151 @@
+package faults
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/seriatimq/seriatim/test/harness"
+)
+
+// memberFaults move leadership and change who is a member, under load.
+func memberFaults() []fault {
+	return []fault{
+		{name: "leadership moved about", area: areaMembers, least: 0, most: 0, begin: moveAbout},
+		{name: "empty disk, node replaced", area: areaMembers, least: 0, most: 0, begin: replaceEmptied},
+		{name: "node added and removed", area: areaMembers, least: time.Second, most: 3 * time.Second, begin: addAndRemove},
+	}
+}
+
+// anyAdmin does a change of the members through any node that does it.
+func (s *stage) anyAdmin(ctx context.Context, path, body string) error {
+	var err error
+	for range 20 {
+		if err = s.admin(ctx, s.cluster.Next(), http.MethodPost, path, body); err == nil {
+			return nil
+		}
+		if !pause(ctx, 500*time.Millisecond) {
+			break
+		}
+	}
+	return err
+}
+
+// moveAbout hands leadership on every 300 ms. A refusal is no failure: right
+// after an election there may be nobody who can take it.
+func moveAbout(s *strike, ctx context.Context) error {
+	moved := 0
+	for range 8 {
+		leader, err := s.leader(ctx)
+		if err != nil {
+			return err
+		}
+		if s.admin(ctx, leader, http.MethodPost, "/v1/cluster/transfer-leader", `{}`) == nil {
+			moved++
+		}
+		if !pause(ctx, 300*time.Millisecond) {
+			break
+		}
+	}
+	s.observe("leadership handed over on request", "", int64(moved))
+	return nil
+}
+
+// replaceEmptied loses a follower's disk. The node comes back under its name
+// without a vote, and takes the place of the one that was lost.
+func replaceEmptied(s *strike, ctx context.Context) error {
+	n, err := s.takeFollower(ctx)
+	if err != nil {
+		return err
+	}
+	if err := n.Kill(); err != nil {
+		return err
+	}
+	if err := s.lose(n); err != nil {
+		return err
+	}
+	if err := n.Start(); err != nil {
+		return err
+	}
+	return s.replaceLost(ctx)
+}
+
+// lose empties the disk of a node. As long as it was not replaced, no other disk
+// is emptied: two that were lost of three are more than anybody promises.
+func (s *strike) lose(n *harness.Node) error {
+	s.mu.Lock()
+	before := s.lost
+	if before == nil {
+		s.lost = n
+	}
+	s.mu.Unlock()
+	if before != nil {
+		return fmt.Errorf("%s was not replaced yet", before.Name)
+	}
+	return empty(n.DataDir)
+}
+
+// replaceLost makes the node whose disk was emptied a member again.
+func (s *stage) replaceLost(ctx context.Context) error {
+	s.mu.Lock()
+	n := s.lost
+	s.mu.Unlock()
+	if n == nil {
+		return nil
+	}
+	if err := n.WaitReady(ctx, 2*recovery); err != nil {
+		return err
+	}
+	if err := s.anyAdmin(ctx, "/v1/cluster/replace", fmt.Sprintf(`{"node":%q}`, n.Name)); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	s.lost = nil
+	s.mu.Unlock()
+	s.observe("node started from an empty disk", n.Name, 1)
+	return nil
+}
+
+// exitRemoved is the exit code of a node that was removed.
+const exitRemoved = 87
+
+// addAndRemove lets a fourth node join, makes it a voter, and removes it again.
+func addAndRemove(s *strike, ctx context.Context) error {
+	s.mu.Lock()
+	s.spares++
+	name := fmt.Sprintf("s%d", s.spares)
+	s.mu.Unlock()
+	n, err := s.cluster.Spare(name)
+	if err != nil {
+		return err
+	}
+	if err := n.Start(); err != nil {
+		return err
+	}
+	s.undo(func() error { return s.dismiss(n) })
+	if err := n.WaitReady(ctx, 2*recovery); err != nil {
+		return err
+	}
+	return s.anyAdmin(ctx, "/v1/cluster/promote", fmt.Sprintf(`{"node":%q}`, name))
+}
+
+// dismiss removes a spare from the members. It ends by itself then.
+func (s *strike) dismiss(n *harness.Node) error {
+	ctx, cancel := context.WithTimeout(context.Background(), 4*recovery)
+	defer cancel()
+	err := s.anyAdmin(ctx, "/v1/cluster/remove", fmt.Sprintf(`{"node":%q}`, n.Name))
+	if err == nil {
+		var code int
+		if code, err = n.WaitExit(recovery); err == nil && code != exitRemoved {
+			err = fmt.Errorf("%s ended with code %d after it was removed", n.Name, code)
+		}
+	}
+	if killed := n.Kill(); err == nil {
+		err = killed
+	}
+	if err == nil {
+		s.observe("node added and removed", n.Name, 1)
+	}
+	return err
+}

@@ -1,0 +1,180 @@
+package faults
+
+import (
+	"context"
+	"time"
+
+	"github.com/seriatimq/seriatim/test/harness"
+)
+
+// processFaults need no privileges.
+func processFaults() []fault {
+	return []fault{
+		{name: "kill leader", area: areaProcess, least: time.Second, most: 3 * time.Second, single: true, begin: killLeader},
+		{name: "pause leader", area: areaProcess, least: 2 * time.Second, most: 5 * time.Second, single: true, begin: pauseLeader},
+		{name: "kill one", area: areaProcess, least: 0, most: 20 * time.Second, single: true, begin: killOne},
+		{name: "kill majority", area: areaProcess, least: 0, most: 5 * time.Second, begin: killMajority},
+		{name: "kill all", area: areaProcess, least: 500 * time.Millisecond, most: time.Second, begin: killAll},
+		{name: "stop leader", area: areaProcess, least: time.Second, most: 2 * time.Second, begin: stopLeader},
+		{name: "pause one", area: areaProcess, least: 500 * time.Millisecond, most: 20 * time.Second, single: true, begin: pauseOne},
+		{name: "pause majority", area: areaProcess, least: 500 * time.Millisecond, most: 5 * time.Second, begin: pauseMajority},
+		{name: "hop", area: areaProcess, least: 2 * time.Second, most: 4 * time.Second, begin: hop},
+		{name: "pause leader, kill follower", area: areaProcess, least: 2 * time.Second, most: 5 * time.Second, begin: pauseLeaderKillFollower},
+		{name: "rolling restart", area: areaProcess, least: 0, most: 0, begin: rollingRestart},
+	}
+}
+
+func killLeader(s *strike, ctx context.Context) error {
+	leader, err := s.takeLeader(ctx)
+	if err != nil {
+		return err
+	}
+	return leader.Kill()
+}
+
+func stopLeader(s *strike, ctx context.Context) error {
+	leader, err := s.takeLeader(ctx)
+	if err != nil {
+		return err
+	}
+	return leader.Stop(stopLimit)
+}
+
+// stopLimit is how long a clean stop may take, handing over included.
+const stopLimit = 20 * time.Second
+
+func killOne(s *strike, ctx context.Context) error {
+	n, err := s.target(ctx)
+	if err != nil {
+		return err
+	}
+	return n.Kill()
+}
+
+func killMajority(s *strike, ctx context.Context) error {
+	return s.toMajority(ctx, (*harness.Node).Kill)
+}
+
+// toMajority does something to as many nodes as are needed for a majority.
+func (s *strike) toMajority(ctx context.Context, do func(*harness.Node) error) error {
+	for range len(s.cluster.Nodes)/2 + 1 {
+		n, err := s.target(ctx)
+		if err != nil {
+			return err
+		}
+		if err := do(n); err != nil {
+			return err
+		}
+		// The next is chosen at once: who led before is the leader still.
+	}
+	return nil
+}
+
+func killAll(s *strike, _ context.Context) error {
+	if err := s.takeAll(); err != nil {
+		return err
+	}
+	for _, n := range s.nodes {
+		if err := n.Kill(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// stopFor pauses a node that the strike has claimed until the strike ends.
+func (s *strike) stopFor(n *harness.Node) error {
+	if err := n.Pause(); err != nil {
+		return err
+	}
+	s.undo(func() error { return resume(n) })
+	return nil
+}
+
+// resume lets a node go on that may have been killed meanwhile.
+func resume(n *harness.Node) error {
+	if !n.Running() {
+		return nil
+	}
+	return n.Resume()
+}
+
+func pauseLeader(s *strike, ctx context.Context) error {
+	leader, err := s.takeLeader(ctx)
+	if err != nil {
+		return err
+	}
+	return s.stopFor(leader)
+}
+
+func pauseOne(s *strike, ctx context.Context) error {
+	n, err := s.target(ctx)
+	if err != nil {
+		return err
+	}
+	return s.stopFor(n)
+}
+
+func pauseMajority(s *strike, ctx context.Context) error {
+	return s.toMajority(ctx, s.stopFor)
+}
+
+// hop pauses the leader, waits for a new one, and lets the old one go on while
+// the new one is paused: it still believes that it leads.
+func hop(s *strike, ctx context.Context) error {
+	old, err := s.takeLeader(ctx)
+	if err != nil {
+		return err
+	}
+	if err := s.stopFor(old); err != nil {
+		return err
+	}
+	next, err := s.cluster.Part(s.cluster.Followers(old)...).WaitLeader(ctx, recovery)
+	if err != nil {
+		return err
+	}
+	if !s.take(next) {
+		return errBusy
+	}
+	if err := s.stopFor(next); err != nil {
+		return err
+	}
+	return resume(old)
+}
+
+// pauseLeaderKillFollower leaves one node of three, and then the old leader with
+// a follower that restarts.
+func pauseLeaderKillFollower(s *strike, ctx context.Context) error {
+	leader, err := s.takeLeader(ctx)
+	if err != nil {
+		return err
+	}
+	for _, n := range s.cluster.Followers(leader) {
+		if !s.take(n) {
+			continue
+		}
+		if err := s.stopFor(leader); err != nil {
+			return err
+		}
+		return n.Kill()
+	}
+	return errBusy
+}
+
+func rollingRestart(s *strike, ctx context.Context) error {
+	if err := s.takeAll(); err != nil {
+		return err
+	}
+	for _, n := range s.nodes {
+		if err := n.Stop(stopLimit); err != nil {
+			return err
+		}
+		if err := n.Start(); err != nil {
+			return err
+		}
+		if err := n.WaitReady(ctx, 2*recovery); err != nil {
+			return err
+		}
+	}
+	return nil
+}

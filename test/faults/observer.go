@@ -1,0 +1,200 @@
+package faults
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/seriatimq/seriatim/test/faults/history"
+	"github.com/seriatimq/seriatim/test/harness"
+)
+
+// observer watches the nodes: two states at one index, two leaders in one term,
+// a term that falls, how often leadership moved, snapshots that were installed,
+// processes that ended by themselves, and how far log time is from true time.
+// Used by one goroutine.
+type observer struct {
+	*stage
+	hashes  map[uint64]harness.Status
+	leaders map[uint64]string
+	term    uint64
+	nodes   map[string]*seen
+}
+
+// seen is what the observer knows of a node.
+type seen struct {
+	role     string
+	id       string // another one after its disk was emptied
+	term     uint64
+	pid      int
+	restored float64 // snapshots, of this process
+	own      float64 // snapshots that its next start restores by itself: 1 or 0
+	ended    int     // pid of the process whose end was noted
+	looked   int64   // when its metrics were read
+	noted    int64   // when its status was written down
+}
+
+// The observer looks at every node each observeEvery, at its metrics and its log
+// time each measureEvery.
+const (
+	observeEvery = 200 * time.Millisecond
+	measureEvery = 2_000_000 // microseconds
+	hashesKept   = 4096
+)
+
+func (s *stage) newObserver() *observer {
+	return &observer{stage: s, hashes: map[uint64]harness.Status{}, leaders: map[uint64]string{}, nodes: map[string]*seen{}}
+}
+
+// watch looks at the nodes until ctx ends.
+func (o *observer) watch(ctx context.Context) {
+	for pause(ctx, observeEvery) {
+		for _, n := range o.cluster.Nodes {
+			o.look(ctx, n)
+		}
+	}
+}
+
+// look notes what is new about a node.
+func (o *observer) look(ctx context.Context, n *harness.Node) {
+	known := o.nodes[n.Name]
+	if known == nil {
+		known = &seen{}
+		o.nodes[n.Name] = known
+	}
+	if !n.Running() {
+		o.ended(n, known)
+		known.own = ownSnapshot(n)
+		o.turn(n, known, history.Status{Role: "down", Term: known.term})
+		return
+	}
+	short, cancel := context.WithTimeout(ctx, 300*time.Millisecond)
+	defer cancel()
+	status, err := n.Status(short)
+	if ctx.Err() != nil {
+		return
+	}
+	if err != nil {
+		o.turn(n, known, history.Status{Role: "silent", Term: known.term})
+		return
+	}
+	o.compare(status)
+	if status.NodeID != known.id {
+		known.id, known.term = status.NodeID, 0
+	}
+	o.turn(n, known, history.Status{
+		Role: status.Role, Term: status.Term, Applied: status.AppliedIndex, Snapshot: status.LastSnapshotIndex,
+		LogTime: status.LogTimeMs, Hash: status.StateHash,
+	})
+	if o.recorder.Now()-known.looked >= measureEvery {
+		o.measure(ctx, n, known)
+	}
+}
+
+// turn notes a node's role if it changed, and else every measureEvery.
+func (o *observer) turn(n *harness.Node, known *seen, s history.Status) {
+	now := o.recorder.Now()
+	if s.Role == known.role && s.Term == known.term && now-known.noted < measureEvery {
+		return
+	}
+	known.noted = now
+	if s.Term < known.term && s.Role != "down" && s.Role != "silent" {
+		o.recorder.Add(history.Event{Kind: history.KindAgree, Node: n.Name, Call: now, Return: now, Result: history.Fail,
+			Error: fmt.Sprintf("the term of %s fell from %d to %d", n.Name, known.term, s.Term)})
+	}
+	known.role, known.term = s.Role, s.Term
+	o.recorder.Add(history.Event{Kind: history.KindStatus, Node: n.Name, Call: now, Return: now, Detail: history.Detail{Status: &s}})
+}
+
+// measure notes the snapshots that a leader sent: a process restores at most one
+// by itself, when it starts and has one.
+func (o *observer) measure(ctx context.Context, n *harness.Node, known *seen) {
+	known.looked = o.recorder.Now()
+	pid := n.Pid()
+	metrics, err := n.Metrics(ctx)
+	if err != nil || n.Pid() != pid {
+		return
+	}
+	before := known.restored
+	if pid != known.pid {
+		known.pid, before = pid, known.own
+		known.own = 1 // unless it is seen down, and looked at, before its next start
+	}
+	known.restored = restored(metrics)
+	if known.restored > before {
+		o.observe("snapshot installed", n.Name, int64(known.restored-before))
+	}
+}
+
+// ownSnapshot says whether a node that is down has a snapshot to start from.
+func ownSnapshot(n *harness.Node) float64 {
+	entries, err := os.ReadDir(filepath.Join(n.DataDir, "group-0", "snapshots"))
+	if err != nil || len(entries) == 0 {
+		return 0
+	}
+	return 1
+}
+
+// ended notes the end of a process that nobody ended.
+func (o *observer) ended(n *harness.Node, known *seen) {
+	pid := n.Pid()
+	if pid == 0 || pid == known.ended {
+		return
+	}
+	known.ended = pid
+	code, err := n.WaitExit(time.Second)
+	if err != nil || code <= 0 {
+		return // by a signal, or as it was told to
+	}
+	now := o.recorder.Now()
+	if code == exitHang && !o.isClaimed(n) {
+		// A busy machine's disk, or a pause in the middle of a write: who looks
+		// after a node starts it again. If that fails it is seen to be down.
+		_ = n.Start()
+	}
+	o.recorder.Add(history.Event{Kind: history.KindObserved, Action: fmt.Sprintf("exit code %d", code), Node: n.Name, Call: now, Return: now,
+		Error: lastError(n.LogTail()), Detail: history.Detail{Count: 1}})
+}
+
+// lastError is the last line of a log that is not a line of the logger.
+func lastError(log string) string {
+	lines := strings.Split(strings.TrimSpace(log), "\n")
+	for i := len(lines) - 1; i >= 0; i-- {
+		if strings.Contains(lines[i], "panic") || strings.Contains(lines[i], "ERROR") || strings.Contains(lines[i], "seriatim:") {
+			return lines[i]
+		}
+	}
+	return lines[len(lines)-1]
+}
+
+// compare is I13(b) and (c) as the status shows them.
+func (o *observer) compare(s harness.Status) {
+	now := o.recorder.Now()
+	if first, known := o.hashes[s.AppliedIndex]; !known {
+		o.hashes[s.AppliedIndex] = s
+	} else if first.StateHash != s.StateHash {
+		o.recorder.Add(history.Event{Kind: history.KindAgree, Call: now, Return: now, Result: history.Fail,
+			Error: fmt.Sprintf("at index %d %s has %s, %s has %s", s.AppliedIndex, first.NodeName, first.StateHash, s.NodeName, s.StateHash)})
+	}
+	if len(o.hashes) > hashesKept {
+		maps.DeleteFunc(o.hashes, func(index uint64, _ harness.Status) bool { return index+hashesKept < s.AppliedIndex })
+	}
+	if s.Role != "leader" {
+		return
+	}
+	if other, known := o.leaders[s.Term]; known && other != s.NodeName {
+		o.recorder.Add(history.Event{Kind: history.KindAgree, Call: now, Return: now, Result: history.Fail, Error: fmt.Sprintf("%s and %s lead in term %d", other, s.NodeName, s.Term)})
+	}
+	o.leaders[s.Term] = s.NodeName
+	o.leading(s.NodeName)
+	if s.Term > o.term {
+		if o.term != 0 {
+			o.observe("leader change", s.NodeName, 1)
+		}
+		o.term = s.Term
+	}
+}

@@ -1,0 +1,160 @@
+package report
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/seriatimq/seriatim/test/faults/history"
+)
+
+// Recovery is how a kind of fault was felt, in microseconds: for each time that it
+// struck, the longest time in which no send was acknowledged, and the time from
+// healing until every node had given service. Where faults overlap, what one
+// caused is counted for all of them.
+type Recovery struct {
+	Fault  string
+	Silent []int64
+	Healed []int64
+}
+
+// acknowledged says that a message was taken, which only a majority can do: some
+// other answers a node gives alone.
+func acknowledged(e *history.Event) bool {
+	return e.Kind == history.KindOp && e.Result == history.OK && e.Error == "" && (e.Action == history.Send || e.Action == history.SendBatch)
+}
+
+// silenceAfter is how long after its end a fault is still blamed.
+const silenceAfter = 2_000_000
+
+// Recoveries are those of all faults in a history that did what they should.
+func Recoveries(events []history.Event) []Recovery {
+	var answered []int64
+	var lives []history.Event
+	for _, e := range events {
+		switch {
+		case acknowledged(&e):
+			answered = append(answered, e.Return)
+		case e.Kind == history.KindLive && e.Result == history.OK:
+			lives = append(lives, e)
+		}
+	}
+	slices.Sort(answered)
+	byName := map[string]*Recovery{}
+	for _, e := range events {
+		if e.Kind != history.KindFault || e.Error != "" {
+			continue
+		}
+		r := byName[e.Action]
+		if r == nil {
+			r = &Recovery{Fault: e.Action}
+			byName[e.Action] = r
+		}
+		r.Silent = append(r.Silent, silence(answered, e.Call, e.Return+silenceAfter))
+		if healed, found := healing(lives, e.Return); found {
+			r.Healed = append(r.Healed, healed)
+		}
+	}
+	var all []Recovery
+	for _, r := range byName {
+		all = append(all, *r)
+	}
+	slices.SortFunc(all, func(a, b Recovery) int { return cmp.Compare(a.Fault, b.Fault) })
+	return all
+}
+
+// Merge puts the recoveries of the parts of a run together.
+func Merge(parts ...[]Recovery) []Recovery {
+	byName := map[string]*Recovery{}
+	for _, r := range slices.Concat(parts...) {
+		if all := byName[r.Fault]; all != nil {
+			all.Silent, all.Healed = append(all.Silent, r.Silent...), append(all.Healed, r.Healed...)
+			continue
+		}
+		byName[r.Fault] = &r
+	}
+	var all []Recovery
+	for _, r := range byName {
+		all = append(all, *r)
+	}
+	slices.SortFunc(all, func(a, b Recovery) int { return cmp.Compare(a.Fault, b.Fault) })
+	return all
+}
+
+// silence is the longest time between two acknowledgements that overlaps from and to.
+func silence(answered []int64, from, to int64) int64 {
+	longest := int64(0)
+	first, _ := slices.BinarySearch(answered, from)
+	for i := max(first, 1); i < len(answered) && answered[i-1] <= to; i++ {
+		longest = max(longest, answered[i]-max(answered[i-1], from))
+	}
+	return longest
+}
+
+// healing is how long the first round of demands took that began after a time.
+func healing(lives []history.Event, after int64) (int64, bool) {
+	begin := int64(-1)
+	longest := int64(0)
+	for _, e := range lives {
+		switch {
+		case e.Call < after:
+		case begin < 0 || e.Call == begin:
+			begin = e.Call
+			longest = max(longest, e.Return-e.Call)
+		}
+	}
+	return longest, begin >= 0
+}
+
+// Median and Worst are of a list of times, 0 of an empty one.
+func Median(times []int64) int64 {
+	if len(times) == 0 {
+		return 0
+	}
+	sorted := slices.Sorted(slices.Values(times))
+	return sorted[len(sorted)/2]
+}
+
+// Worst is the longest of a list of times, 0 of an empty one.
+func Worst(times []int64) int64 {
+	if len(times) == 0 {
+		return 0
+	}
+	return slices.Max(times)
+}
+
+// gap is a time without any acknowledged send.
+type gap struct {
+	From, Length int64
+	Faults       string
+}
+
+// gapLeast is the shortest that is listed.
+const gapLeast = 1_000_000
+
+// gaps are the times over gapLeast without an acknowledged send, and what was broken then.
+func gaps(events []history.Event) []gap {
+	var answered []int64
+	for _, e := range events {
+		if acknowledged(&e) {
+			answered = append(answered, e.Return)
+		}
+	}
+	slices.Sort(answered)
+	var found []gap
+	for i := 1; i < len(answered); i++ {
+		if answered[i]-answered[i-1] < gapLeast {
+			continue
+		}
+		g := gap{From: answered[i-1], Length: answered[i] - answered[i-1]}
+		var names []string
+		for _, e := range events {
+			if e.Kind == history.KindFault && e.Call <= answered[i] && g.From <= e.Return+silenceAfter {
+				names = append(names, e.Action)
+			}
+		}
+		g.Faults = strings.Join(names, ", ")
+		found = append(found, g)
+	}
+	return found
+}

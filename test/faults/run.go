@@ -1,0 +1,287 @@
+package faults
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/seriatimq/seriatim/test/faults/check"
+	"github.com/seriatimq/seriatim/test/faults/history"
+	"github.com/seriatimq/seriatim/test/witness"
+)
+
+// Profile is how much a run does, and which minimums it must reach.
+type Profile string
+
+// The profiles.
+const (
+	Quick Profile = "quick" // one fault that needs no privileges: part of `make test`
+	Smoke Profile = "smoke" // each important fault once, in a fixed order
+	Night Profile = "night" // faults by chance
+	Soak  Profile = "soak"  // as night, in parts of some minutes each
+	Fixed Profile = "scenario"
+)
+
+// Run is a run to make.
+type Run struct {
+	Binary   string
+	Dir      string // histories, reports, taps, and nodes with data and logs
+	Seed     uint64
+	Duration time.Duration // of the load with faults
+	Profile  Profile
+	Scenario Scenario // of the profile Fixed
+	Hooks    bool     // Binary is a fault build
+	Commit   string
+	Without  []string // names of faults that are left out
+}
+
+// Outcome is what became of a run: for each part its history and its verdict.
+type Outcome struct {
+	Parts []Part
+}
+
+// Part is a part of a run that was judged.
+type Part struct {
+	History string // path
+	Events  []history.Event
+	Report  check.Report
+}
+
+// smokeLimit ends a run of any profile but soak and night whatever happens.
+const smokeLimit = 170 * time.Second
+
+// partTime is the length of a part of a soak: its history must fit in memory.
+const partTime = 4 * time.Minute
+
+// drainTime bounds the drain: a queue that is not empty by then is missing among
+// those that were.
+const drainTime = 3 * time.Minute
+
+// burstTime is for how long the clients work after faults without any load.
+const burstTime = 5 * time.Second
+
+// think is the longest think time of clients.
+func (r Run) think() time.Duration {
+	if r.Profile == Soak {
+		return 120 * time.Millisecond
+	}
+	return 20 * time.Millisecond
+}
+
+// rules are the windows of all queues, short enough to pass several times but
+// for one.
+func (r Run) rules() history.Rules {
+	return history.Rules{
+		Seed: r.Seed, Started: time.Now().UnixMilli(), Quick: r.Profile == Quick, Profile: string(r.Profile), Commit: r.Commit,
+		Command: r.command(), Settings: fmt.Sprint(settings),
+		// The slack on the late side of a window covers log time standing
+		// still while nobody leads.
+		Window: 3e6, Attempt: 20e6, Visibility: 5e6, Slack: 2e6,
+	}
+}
+
+func (r Run) command() string {
+	switch {
+	case r.Profile == Fixed:
+		return fmt.Sprintf("make faults SCENARIO=%q SEED=%d", r.Scenario.Name, r.Seed)
+	case r.Profile == Soak:
+		return fmt.Sprintf("make soak SOAK=%s SEED=%d", r.Duration, r.Seed)
+	}
+	return fmt.Sprintf("make faults SEED=%d FAULTS_TIME=%s", r.Seed, r.Duration)
+}
+
+// settings are those of the nodes. The cache must be small as well as the log: a
+// leader serves a follower from it even what its log no longer holds, and then
+// no snapshot is sent. The disk deadline is shorter than disks are made to hang, and
+// longer than a busy machine takes for a sync.
+var settings = []string{
+	"--log-segment-size", "4MiB", "--log-cache-size", "64KiB", "--request-timeout", "1s",
+	"--snapshot-log-size", "128KiB", "--trailing-log-size", "32KiB", "--disk-deadline", "6s", "--promote-after", "1s",
+}
+
+// nodeNames are those that harness gives.
+var nodeNames = []string{"n1", "n2", "n3"}
+
+// Do makes the run and judges it.
+func (r Run) Do(ctx context.Context) (out Outcome, err error) {
+	if r.Profile != Night && r.Profile != Soak {
+		limited, cancel := context.WithTimeout(ctx, smokeLimit)
+		defer cancel()
+		ctx = limited
+	}
+	s, err := r.prepare(ctx)
+	if err != nil {
+		return out, err
+	}
+	defer func() { err = errors.Join(err, s.close()) }()
+	watched, unwatch := context.WithCancel(ctx)
+	var watching sync.WaitGroup
+	observer := s.newObserver()
+	watching.Go(func() { observer.watch(watched) })
+	defer watching.Wait()
+	defer unwatch()
+
+	began := time.Now()
+	for s.part = 0; ; s.part++ {
+		length := r.Duration - time.Since(began)
+		if r.Profile == Soak {
+			length = min(length, partTime)
+		}
+		if err := r.play(ctx, s, length); err != nil {
+			return out, err
+		}
+		last := r.Profile != Soak || time.Since(began)+partTime/4 > r.Duration
+		part, err := r.judge(s, last)
+		if err != nil {
+			return out, err
+		}
+		out.Parts = append(out.Parts, part)
+		if last || part.Report.Verdict() == "fail" {
+			return out, nil
+		}
+		out.Parts[len(out.Parts)-1].Events = nil // it is in its file
+	}
+}
+
+// play is one part: load with faults, healing, drain and the comparison of the
+// replicas.
+func (r Run) play(ctx context.Context, s *stage, length time.Duration) error {
+	s.singles = &generations{}
+	s.probe = s.newClient(900, "probe")
+	defer s.probe.close()
+	queues := []string{s.probe.queue()}
+	for _, w := range r.workloads() {
+		queues = append(queues, s.probe.named(w.name))
+	}
+	s.rules.Windows = map[string]int64{
+		s.probe.named("dup-long"): 300e6,
+		s.probe.named("stock"):    300e6, // an SDK may go on trying for longer than the short ones
+	}
+	s.rules.DeadLetter = map[string]int{}
+	for workload, most := range deadLetters {
+		s.rules.DeadLetter[s.probe.named(workload)] = most
+	}
+	s.recorder.Add(history.Event{Kind: history.KindRun, Detail: history.Detail{Rules: new(s.rules)}})
+	for _, queue := range queues {
+		if _, dead := s.rules.DeadLetter[queue]; dead {
+			if err := s.probe.create(ctx, history.DeadLetterOf(queue), attributesOf(s.rules, history.DeadLetterOf(queue))); err != nil {
+				return err
+			}
+		}
+		if err := s.probe.create(ctx, queue, attributesOf(s.rules, queue)); err != nil {
+			return err
+		}
+	}
+	r.load(ctx, s, length)
+
+	drained, cancel := context.WithTimeout(ctx, drainTime)
+	defer cancel()
+	var draining sync.WaitGroup
+	for i, queue := range queues {
+		c := s.newClient(800+i, "drain")
+		draining.Go(func() {
+			defer c.close()
+			c.drain(drained, queue)
+			if _, dead := s.rules.DeadLetter[queue]; dead {
+				// What the drain received too often is there only now.
+				c.drain(drained, history.DeadLetterOf(queue))
+			}
+		})
+	}
+	draining.Wait()
+	s.agree(time.Minute)
+	return nil
+}
+
+// load lets the clients work while the schedule strikes, and ends with all
+// nodes healed.
+func (r Run) load(ctx context.Context, s *stage, length time.Duration) {
+	loaded, cancel := context.WithTimeout(ctx, length)
+	defer cancel()
+	if r.Scenario.idle {
+		r.schedule(s).play(loaded)
+	}
+	var clients sync.WaitGroup
+	number := 0
+	for _, w := range r.workloads() {
+		for range w.clients {
+			number++
+			c := s.newClient(number, w.name)
+			clients.Go(func() {
+				defer c.close()
+				for c.think(loaded) {
+					w.step(c, loaded)
+				}
+			})
+		}
+	}
+	pause(loaded, 2*time.Second)
+	switch {
+	case r.Scenario.idle:
+		pause(loaded, burstTime)
+	default:
+		r.schedule(s).play(loaded)
+	}
+	if r.Profile == Fixed {
+		cancel() // what is left of the time proves nothing
+	}
+	clients.Wait()
+	s.heal()
+}
+
+// judge ends the history of a part and judges it.
+func (r Run) judge(s *stage, last bool) (Part, error) {
+	part := Part{History: historyPath(r.Dir, s.part)}
+	var err error
+	if last {
+		part.Events, err = s.recorder.Close()
+	} else {
+		part.Events, err = s.recorder.Rotate(historyPath(r.Dir, s.part+1))
+	}
+	if err != nil {
+		return part, err
+	}
+	part.Report = check.Check(part.Events)
+	err = deepen(r.Dir, s.witness, &part)
+	return part, err
+}
+
+// deepen adds levels B and C to the verdict on a part of the run in a folder.
+func deepen(dir string, w *witness.Witness, part *Part) error {
+	var effects map[int64]int64
+	if w != nil {
+		w.Add(part.Events)
+		if err := testify(w, &part.Report); err != nil {
+			return err
+		}
+		effects = w.Effects()
+	}
+	return search(part.Events, effects, dir, &part.Report)
+}
+
+// testify adds what the log says of the run so far to a report. What it said
+// before it says again, which the counts of a part leave out.
+func testify(w *witness.Witness, r *check.Report) error {
+	said, err := w.Judge()
+	if err != nil {
+		return fmt.Errorf("ask the log: %w", err)
+	}
+	for _, v := range said.Violations {
+		r.Violations = append(r.Violations, check.Violation{Invariant: v.Invariant, Text: v.String(), At: v.At})
+	}
+	for name, n := range said.Counts {
+		r.Counts["log: "+name] = n
+	}
+	for _, gap := range said.Gaps {
+		r.Short = append(r.Short, "the log as witness: "+gap)
+	}
+	return nil
+}
+
+// historyPath is the file of a part of a run.
+func historyPath(dir string, part int) string {
+	return filepath.Join(dir, fmt.Sprintf("history-%03d.jsonl", part))
+}

@@ -1,0 +1,235 @@
+package faults
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/seriatimq/seriatim/test/faults/check"
+	"github.com/seriatimq/seriatim/test/faults/history"
+	"github.com/seriatimq/seriatim/test/faults/report"
+	"github.com/seriatimq/seriatim/test/harness"
+	"github.com/seriatimq/seriatim/test/lab/network"
+	"github.com/seriatimq/seriatim/test/witness"
+)
+
+var (
+	seed     = flag.Uint64("seed", 1, "seed of the schedule and the clients")
+	duration = flag.Duration("duration", 0, "length of the load; 0 is a short run with one kind of fault")
+	profile  = flag.String("profile", string(Smoke), "smoke, night or soak")
+	output   = flag.String("output", "", "folder for histories, taps, logs and reports; empty: a temporary one")
+	again    = flag.String("check", "", "judge and draw the history in this folder, or file, instead of making a run")
+	hooks    = flag.Bool("hooks", false, "the server is a fault build")
+	fixed    = flag.String("scenario", "", "a fixed scenario instead of a profile's schedule; list: what there are")
+	without  = flag.String("without", "", "faults that are left out, with commas between them")
+	every    = flag.Bool("every", false, "run every fixed scenario")
+	commit   = flag.String("commit", "", "what is run, for the report")
+)
+
+// TestMain runs the tests in a network of their own, see network.Inside.
+func TestMain(m *testing.M) { os.Exit(network.Inside(m.Run)) }
+
+// TestFaults makes a run, or judges a stored one.
+func TestFaults(t *testing.T) {
+	if *fixed == "list" {
+		for _, s := range Scenarios() {
+			fmt.Printf("%-45s %s\n", s.Name, s.About)
+		}
+		return
+	}
+	dir := *output
+	if dir == "" {
+		dir = t.TempDir()
+	} else if err := os.MkdirAll(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	parts, err := obtain(t, dir)
+	var recoveries [][]report.Recovery
+	for i, part := range parts {
+		if part.Events == nil {
+			if part.Events, err = readHistory(part.History); err != nil {
+				t.Fatal(err)
+			}
+		}
+		path := filepath.Join(dir, fmt.Sprintf("report-%03d.html", i))
+		if err := drawTo(path, part.Events, part.Report); err != nil {
+			t.Error(err)
+		}
+		recoveries = append(recoveries, report.Recoveries(part.Events))
+		parts[i].Events = nil
+		t.Logf("part %d: %s, %s", i, part.Report.Verdict(), path)
+		say(t, part.Report)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(parts) > 1 {
+		total := check.Sum(reports(parts))
+		t.Logf("all %d parts:", len(parts))
+		say(t, total)
+	}
+	if err := writeSummary(filepath.Join(dir, "summary.md"), parts, report.Merge(recoveries...)); err != nil {
+		t.Error(err)
+	}
+}
+
+// writeSummary writes what a text about the run needs as tables.
+func writeSummary(path string, parts []Part, recoveries []report.Recovery) error {
+	var b strings.Builder
+	total := check.Sum(reports(parts))
+	fmt.Fprintf(&b, "%d parts, %d violations, %s\n\n| What | How often |\n|---|---:|\n", len(parts), len(total.Violations), total.Verdict())
+	for _, name := range slices.Sorted(maps.Keys(total.Counts)) {
+		fmt.Fprintf(&b, "| %s | %d |\n", name, total.Counts[name])
+	}
+	b.WriteString("\n| Fault | Times | Silent, median | Silent, worst | Healed, median | Healed, worst |\n|---|---:|---:|---:|---:|---:|\n")
+	for _, r := range recoveries {
+		fmt.Fprintf(&b, "| %s | %d | %.2f s | %.2f s | %.2f s | %.2f s |\n", r.Fault, len(r.Silent), float64(report.Median(r.Silent))/1e6, float64(report.Worst(r.Silent))/1e6,
+			float64(report.Median(r.Healed))/1e6, float64(report.Worst(r.Healed))/1e6)
+	}
+	return os.WriteFile(path, []byte(b.String()), 0o644)
+}
+
+// TestScenarios runs every fixed scenario that this machine can run, each on a
+// cluster of its own. It takes a minute for each, and so is not part of `make test`.
+func TestScenarios(t *testing.T) {
+	if !*every {
+		t.Log("asked for with -every")
+		return
+	}
+	binary, err := harness.Build(t.Context(), t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, x := range Scenarios() {
+		t.Run(x.Name, func(t *testing.T) {
+			dir := filepath.Join(*output, strings.ReplaceAll(x.Name, " ", "-"))
+			if err := os.MkdirAll(dir, 0o755); err != nil {
+				t.Fatal(err)
+			}
+			run := Run{Binary: binary, Dir: dir, Seed: *seed, Duration: 100 * time.Second, Profile: Fixed, Scenario: x, Hooks: *hooks, Commit: *commit}
+			outcome, err := run.Do(t.Context())
+			if errors.Is(err, errLacks) {
+				t.Logf("not here: %v", err)
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, part := range outcome.Parts {
+				if err := drawTo(filepath.Join(dir, "report.html"), part.Events, part.Report); err != nil {
+					t.Error(err)
+				}
+				say(t, part.Report)
+			}
+		})
+	}
+}
+
+func reports(parts []Part) []check.Report {
+	var all []check.Report
+	for _, p := range parts {
+		all = append(all, p.Report)
+	}
+	return all
+}
+
+// say prints what the checkers found; a violation or a minimum that was not
+// reached fails the test.
+func say(t *testing.T, r check.Report) {
+	t.Helper()
+	for _, name := range slices.Sorted(maps.Keys(r.Counts)) {
+		t.Logf("%6d %s", r.Counts[name], name)
+	}
+	for _, v := range r.Violations {
+		t.Errorf("%s at %.3f s: %s", v.Invariant, float64(v.At)/1e6, v.Text)
+	}
+	for _, short := range r.Short {
+		t.Errorf("inconclusive: %s", short)
+	}
+	t.Logf("seed %d: %s", *seed, r.Verdict())
+}
+
+func drawTo(path string, events []history.Event, r check.Report) error {
+	page, err := os.Create(path)
+	if err != nil {
+		return err
+	}
+	defer page.Close()
+	if err := report.Draw(page, events, r); err != nil {
+		return err
+	}
+	for name, picture := range report.Pictures(events) {
+		if err := os.WriteFile(strings.TrimSuffix(path, ".html")+"-"+name, []byte(picture), 0o644); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func readHistory(path string) ([]history.Event, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	return history.Read(file)
+}
+
+// obtain makes a run, or reads a stored one.
+func obtain(t *testing.T, dir string) ([]Part, error) {
+	if *again != "" {
+		return stored(*again)
+	}
+	binary, err := harness.Build(t.Context(), t.TempDir())
+	if err != nil {
+		return nil, err
+	}
+	run := Run{Binary: binary, Dir: dir, Seed: *seed, Duration: *duration, Profile: Profile(*profile), Hooks: *hooks, Commit: *commit, Without: strings.Split(*without, ",")}
+	if *fixed != "" {
+		if run.Scenario, err = scenario(*fixed); err != nil {
+			return nil, err
+		}
+		run.Profile = Fixed
+	}
+	if run.Duration == 0 {
+		run.Profile, run.Duration = Quick, 8*time.Second
+	}
+	outcome, err := run.Do(t.Context())
+	return outcome.Parts, err
+}
+
+// stored judges a history file, or those in the folder of a run.
+func stored(path string) ([]Part, error) {
+	files := []string{path}
+	if !strings.HasSuffix(path, ".jsonl") {
+		var err error
+		if files, err = filepath.Glob(filepath.Join(path, "history-*.jsonl")); err != nil || len(files) == 0 {
+			return nil, fmt.Errorf("no history in %s (%w)", path, err)
+		}
+	}
+	var w *witness.Witness
+	if taps, err := filepath.Glob(filepath.Join(path, "taps", "*.jsonl")); err == nil && len(taps) > 0 {
+		w = witness.New(path)
+		defer w.Close()
+	}
+	var parts []Part
+	for _, file := range files {
+		events, err := readHistory(file)
+		if err != nil {
+			return parts, err
+		}
+		part := Part{History: file, Events: events, Report: check.Check(events)}
+		if err := deepen(filepath.Dir(file), w, &part); err != nil {
+			return parts, err
+		}
+		parts = append(parts, part)
+	}
+	return parts, nil
+}

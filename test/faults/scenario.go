@@ -1,0 +1,167 @@
+package faults
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Scenario is a fixed combination of faults that is known to have broken systems
+// like this one, or that broke this one.
+type Scenario struct {
+	Name  string
+	About string // where it is known from
+	needs []area // without one of them the scenario cannot run
+	idle  bool   // the clients begin only when the faults are over
+	play  func(*schedule, context.Context)
+}
+
+// Scenarios are all of them.
+func Scenarios() []Scenario {
+	disks, both := []area{areaDisk}, []area{areaDisk, areaNetwork}
+	return []Scenario{
+		{Name: "pause leader, kill follower", About: "known from NATS JetStream", play: thrice("pause leader, kill follower")},
+		{Name: "stale leader after a pause", About: "a leader that was paused answers reads: etcd 20418", play: thrice("hop")},
+		{Name: "snapshot after snapshot", About: "a second snapshot meets the first: etcd 18055", play: thrice("follower behind twice")},
+		{Name: "crash after crash", About: "logs are cut and compacted meanwhile: etcd 17780", play: inTurn("kill one", "kill leader", "kill all", "follower behind", "kill leader", "kill all")},
+		{Name: "idle, then a burst", About: "nothing is written while leaders come and go", idle: true, play: inTurn("kill leader", "pause leader", "stop leader")},
+		{Name: "deaf or mute node", About: "it keeps starting elections: TigerBeetle's liveness case", needs: []area{areaNetwork}, play: freeze("one-way cut")},
+		{Name: "members change during a partition", About: "by the majority", needs: []area{areaNetwork}, play: during("isolate one", "node added and removed")},
+		{Name: "leader removed with entries of its own", About: "they are nobody else's, and must not come back", needs: []area{areaNetwork}, play: removeIsolatedLeader},
+		{Name: "disk hang on leader", About: "heartbeats go on beside a write that hangs: hashicorp/raft 503", needs: disks, play: thrice("disk hang on leader")},
+		{Name: "power cut of all while one is cut off", About: "known from NATS JetStream", needs: both, play: thrice("power cut of all while one is cut off")},
+		{Name: "power cut of one, slow lines", About: "known from NATS JetStream", needs: both, play: thrice("power cut of one, slow lines")},
+		{Name: "power cut of a node that is sent a snapshot", About: "half a snapshot must not count", needs: disks, play: thrice("power cut of a node that is sent a snapshot")},
+		{Name: "bit flipped in a follower, leader killed", About: "known from NATS JetStream", needs: disks, play: thrice("bit flipped in a follower, leader killed")},
+		{Name: "sync error, same leader again", About: "what a failed sync left must not count", needs: disks, play: thrice("sync error, same leader again")},
+		{Name: "empty disk beside a node that lags", About: "an empty node must not vote", needs: disks, play: thrice("empty disk beside a node that lags")},
+		{Name: "crash while the log is shortened", About: "known from etcd 17780", needs: disks, play: thrice("crash while the log is shortened")},
+	}
+}
+
+var errLacks = errors.New("this machine cannot do the scenario")
+
+// lacks is why a scenario cannot run on this stage, nil if it can.
+func (s *stage) lacks(x Scenario) error {
+	for _, a := range x.needs {
+		if a == areaDisk && s.disks == nil || a == areaNetwork && s.network == nil {
+			return fmt.Errorf("%w: it needs a %s of its own", errLacks, a)
+		}
+	}
+	return nil
+}
+
+// fault is the one of a name, if this machine can do it.
+func (p *schedule) fault(name string) (fault, bool) {
+	i := slices.IndexFunc(p.faults, func(f fault) bool { return f.name == name })
+	if i < 0 {
+		return fault{}, false
+	}
+	return p.faults[i], true
+}
+
+// thrice does one fault three times.
+func thrice(name string) func(*schedule, context.Context) { return inTurn(name, name, name) }
+
+// inTurn does faults one after the other, each healed before the next.
+func inTurn(names ...string) func(*schedule, context.Context) {
+	return func(p *schedule, ctx context.Context) {
+		for _, name := range names {
+			if f, found := p.fault(name); found && ctx.Err() == nil {
+				p.one(ctx, f)
+			}
+		}
+	}
+}
+
+// during does a fault while another holds, twice.
+func during(outer, inner string) func(*schedule, context.Context) {
+	return func(p *schedule, ctx context.Context) {
+		for range 2 {
+			out, found := p.fault(outer)
+			in, also := p.fault(inner)
+			if !found || !also || ctx.Err() != nil {
+				return
+			}
+			s := p.newStrike(out, p.random.Uint64())
+			s.hold = 0
+			s.frozen = func() {
+				pause(ctx, 2*time.Second)
+				within := p.newStrike(in, p.random.Uint64())
+				within.outer = s
+				within.hold = in.least
+				within.run(ctx)
+				pause(ctx, 2*time.Second)
+			}
+			s.run(ctx)
+			p.heal()
+		}
+	}
+}
+
+// freeze does a fault that does not end, and demands service of the others.
+func freeze(name string) func(*schedule, context.Context) {
+	return func(p *schedule, ctx context.Context) {
+		for range 2 {
+			if f, found := p.fault(name); found && ctx.Err() == nil {
+				p.freeze(ctx, f)
+			}
+		}
+	}
+}
+
+// script is a scenario of its own making, written down as a fault.
+func script(name string, of area, begin func(*strike, context.Context) error) func(*schedule, context.Context) {
+	return func(p *schedule, ctx context.Context) {
+		p.one(ctx, fault{name: name, area: of, begin: begin})
+	}
+}
+
+// removeIsolatedLeader cuts a leader off, lets clients ask it in vain, has the
+// others remove it, and lets it come back with an empty disk.
+var removeIsolatedLeader = script("isolated leader removed", areaNetwork, func(s *strike, ctx context.Context) error {
+	old, err := s.takeLeader(ctx)
+	if err != nil {
+		return err
+	}
+	if err := s.isolate(old.Name); err != nil {
+		return err
+	}
+	pause(ctx, 3*time.Second)
+	rest := s.cluster.Part(s.cluster.Followers(old)...)
+	if _, err := rest.WaitLeader(ctx, recovery); err != nil {
+		return err
+	}
+	if err := s.admin(ctx, rest.Nodes[0], "POST", "/v1/cluster/remove", fmt.Sprintf(`{"node":%q}`, old.Name)); err != nil {
+		return err
+	}
+	if err := s.healNetwork(); err != nil {
+		return err
+	}
+	code, err := old.WaitExit(recovery)
+	if err != nil || code != exitRemoved {
+		return fmt.Errorf("the removed leader ended with code %d, %w", code, err)
+	}
+	if err := empty(old.DataDir); err != nil {
+		return err
+	}
+	if err := old.Start(); err != nil {
+		return err
+	}
+	return old.WaitReady(ctx, 2*recovery)
+})
+
+// scenario is the one of a name, or an error that lists all.
+func scenario(name string) (Scenario, error) {
+	var names []string
+	for _, s := range Scenarios() {
+		if s.Name == name {
+			return s, nil
+		}
+		names = append(names, s.Name)
+	}
+	return Scenario{}, fmt.Errorf("there is no scenario %q, but: %s", name, strings.Join(names, "; "))
+}

@@ -1,0 +1,236 @@
+package faults
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/seriatimq/seriatim/test/harness"
+	"github.com/seriatimq/seriatim/test/lab/disk"
+	"github.com/seriatimq/seriatim/test/lab/network"
+)
+
+// What the scenarios write down beside what the plain faults do.
+const (
+	killsAtRemoval = "kills while a file was removed"
+	cutInstalls    = "power cuts of a node that was sent a snapshot"
+	sameLeaders    = "leaders again after a failed sync"
+	noElections    = "elections refused to an empty disk"
+)
+
+// diskScenarios are combinations that once broke other systems, each in a fixed
+// order of steps. Their names say what happens.
+func (s *stage) diskScenarios() []fault {
+	scenarios := []fault{
+		{name: "bit flipped in a follower, leader killed", least: time.Second, most: 3 * time.Second, begin: flipThenLead},
+		{name: "power cut of a node that is sent a snapshot", begin: cutInstall},
+		{name: "empty disk beside a node that lags", begin: emptyVoter},
+	}
+	if disk.CanInject() == nil {
+		scenarios = append(scenarios,
+			fault{name: "sync error, same leader again", begin: failThenLead},
+			fault{name: "crash while the log is shortened", least: 500 * time.Millisecond, most: time.Second, begin: killAtRemoval},
+		)
+	}
+	if s.network != nil {
+		scenarios = append(scenarios,
+			fault{name: "power cut of all while one is cut off", least: 2 * time.Second, most: 4 * time.Second, begin: cutAllBesideOne},
+			fault{name: "power cut of one, slow lines", least: 3 * time.Second, most: 6 * time.Second, begin: cutOneSlow},
+		)
+	}
+	for i := range scenarios {
+		scenarios[i].area = areaDisk
+	}
+	return scenarios
+}
+
+// cutAllBesideOne: what was acknowledged while one node heard nothing is on two
+// disks; after the power cut the third must not win with what it has.
+func cutAllBesideOne(s *strike, ctx context.Context) error {
+	leader, err := s.leader(ctx)
+	if err != nil {
+		return err
+	}
+	if err := s.takeAll(); err != nil {
+		return err
+	}
+	others := s.cluster.Followers(leader)
+	if len(others) == 0 {
+		return errTooFew
+	}
+	if err := s.wire(network.Isolate(others[0].Name)); err != nil {
+		return err
+	}
+	pause(ctx, 2*time.Second)
+	if err := s.cut(s.cluster.Nodes...); err != nil {
+		return err
+	}
+	return s.startAll()
+}
+
+// startAll starts every node of the strike that does not run.
+func (s *strike) startAll() error {
+	for _, n := range s.nodes {
+		if n.Running() {
+			continue
+		}
+		if err := n.Start(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// cutOneSlow: the way back of a node takes longer than an election.
+func cutOneSlow(s *strike, ctx context.Context) error {
+	n, err := s.takeFollower(ctx)
+	if err != nil {
+		return err
+	}
+	if err := s.wire(s.slow(n.Name)); err != nil {
+		return err
+	}
+	if err := s.cut(n); err != nil {
+		return err
+	}
+	return n.Start()
+}
+
+// flipThenLead damages a follower's log and takes the leader away, so that the
+// follower would have to lead if it did not refuse.
+func flipThenLead(s *strike, ctx context.Context) error {
+	leader, err := s.leader(ctx)
+	if err != nil {
+		return err
+	}
+	followers := s.cluster.Followers(leader)
+	if len(followers) == 0 || !s.take(followers[0]) || !s.take(leader) {
+		return errBusy
+	}
+	if err := s.flipOf(followers[0], disk.ClassLog); err != nil {
+		return err
+	}
+	return leader.Kill()
+}
+
+// failThenLead: the disk of a leader fails once, the node ends, starts again and
+// is made the leader. What its failed sync left must not count as written.
+func failThenLead(s *strike, ctx context.Context) error {
+	n, err := s.takeLeader(ctx)
+	if err != nil {
+		return err
+	}
+	trouble, err := disk.Inject(n.Pid(), disk.Injection{Calls: disk.Syncs, Error: "EIO", From: 1 + s.random.IntN(5)})
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(s.left(n, diskErrors, exitDisk), trouble.Stop(), n.Start(), n.WaitReady(ctx, recovery)); err != nil {
+		return err
+	}
+	if err := s.anyAdmin(ctx, "/v1/cluster/transfer-leader", fmt.Sprintf(`{"node":%q}`, n.Name)); err != nil {
+		return err
+	}
+	if leader, err := s.leader(ctx); err == nil && leader == n {
+		s.observe(sameLeaders, n.Name, 1)
+	}
+	return nil
+}
+
+// cutInstall takes the power from a node some time after it came back to a log
+// that lacks what it needs.
+func cutInstall(s *strike, ctx context.Context) error {
+	n, err := s.takeFollower(ctx)
+	if err != nil {
+		return err
+	}
+	if err := n.Kill(); err != nil {
+		return err
+	}
+	pause(ctx, 6*time.Second)
+	if err := n.Start(); err != nil {
+		return err
+	}
+	pause(ctx, 200*time.Millisecond+time.Duration(s.random.IntN(800))*time.Millisecond)
+	if err := s.cut(n); err != nil {
+		return err
+	}
+	s.observe(cutInstalls, n.Name, 1)
+	return s.awaitInstall(n)
+}
+
+// killAtRemoval kills a node when it removes a file: of the log behind a
+// snapshot, or of an old snapshot. Then the power goes as well, so that what was
+// removed may be there again.
+func killAtRemoval(s *strike, ctx context.Context) error {
+	n, err := s.target(ctx)
+	if err != nil {
+		return err
+	}
+	trouble, err := disk.Inject(n.Pid(), disk.Injection{Calls: "unlink,unlinkat,rmdir", Signal: "KILL", From: 1 + s.random.IntN(3)})
+	if err != nil {
+		return err
+	}
+	code, err := n.WaitExit(letGoWithin)
+	if err := errors.Join(err, trouble.Stop()); err != nil {
+		return fmt.Errorf("nothing was removed: %w", err)
+	}
+	if code == -9 {
+		s.observe(killsAtRemoval, n.Name, 1)
+	}
+	return s.cut(n)
+}
+
+// emptyVoter: a node lags, a second loses its disk, and the third, which alone has
+// what was acknowledged last, is away. The first two must not elect a leader:
+// the empty one is no member any more. When the third is back, nothing is lost.
+func emptyVoter(s *strike, ctx context.Context) error {
+	leader, err := s.leader(ctx)
+	if err != nil {
+		return err
+	}
+	if err := s.takeAll(); err != nil {
+		return err
+	}
+	others := s.cluster.Followers(leader)
+	const three = 3
+	if len(s.cluster.Nodes) != three || len(others) != three-1 {
+		return errTooFew
+	}
+	lagging, emptied := others[0], others[1]
+	if err := s.stopFor(lagging); err != nil {
+		return err
+	}
+	pause(ctx, time.Second)
+	if err := errors.Join(emptied.Kill(), leader.Kill()); err != nil {
+		return err
+	}
+	if err := s.lose(emptied); err != nil {
+		return err
+	}
+	if err := errors.Join(emptied.Start(), resume(lagging)); err != nil {
+		return err
+	}
+	if err := s.noLeader(ctx, lagging, emptied); err != nil {
+		return err
+	}
+	if err := errors.Join(leader.Start(), leader.WaitReady(ctx, 2*recovery)); err != nil {
+		return err
+	}
+	return s.replaceLost(ctx)
+}
+
+// noLeader looks for some seconds, several times as long as an election takes,
+// that none of the nodes leads.
+func (s *strike) noLeader(ctx context.Context, nodes ...*harness.Node) error {
+	for range 20 {
+		for _, n := range nodes {
+			if status, err := n.Status(ctx); err == nil && status.Role == "leader" {
+				return fmt.Errorf("%s leads with the vote of an empty disk", n.Name)
+			}
+		}
+		pause(ctx, 200*time.Millisecond)
+	}
+	s.observe(noElections, "", 1)
+	return nil
+}

@@ -1,0 +1,199 @@
+package faults
+
+import (
+	"context"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/seriatimq/seriatim/test/faults/history"
+	"github.com/seriatimq/seriatim/test/harness"
+)
+
+// schedule says which faults strike when. One seed gives all of it.
+type schedule struct {
+	*stage
+	random *rand.Rand
+	faults []fault                          // that this machine can do
+	script func(*schedule, context.Context) // of a scenario, instead of all else; nil: none
+	order  []string                         // names that are done first, one after the other
+	rounds bool                             // then rounds of overlapping faults; else one after the other
+}
+
+// lengths of the parts of a schedule.
+const (
+	roundLeast = 30 * time.Second
+	roundMost  = 45 * time.Second
+	gapMost    = 10 * time.Second
+	frozenTime = 30 * time.Second // how long a frozen fault must leave the others alone
+	lanes      = 3                // faults at a time
+)
+
+// smokeOrder is the fixed beginning of a full run. What time is left is filled
+// with faults by chance.
+var smokeOrder = []string{
+	"kill leader", "one-way cut of leader", "pause leader", "power cut of follower", "power cut of all", "disk hang on leader",
+	"clock +600.0s", "follower behind", "stop leader", "kill all",
+}
+
+// schedule makes the schedule of the run.
+func (r Run) schedule(s *stage) *schedule {
+	plan := &schedule{stage: s, random: rand.New(rand.NewPCG(r.Seed, 1<<40+uint64(s.part))), faults: s.faults()}
+	plan.faults = slices.DeleteFunc(plan.faults, func(f fault) bool { return slices.Contains(r.Without, f.name) })
+	switch r.Profile {
+	case Fixed:
+		plan.script = r.Scenario.play
+	case Quick:
+		// What every machine can do, in little time.
+		plan.faults = slices.DeleteFunc(plan.faults, func(f fault) bool { return f.name != "kill leader" })
+	case Smoke:
+		plan.order = smokeOrder
+	case Night, Soak:
+		plan.rounds = true
+	}
+	return plan
+}
+
+// faults are all that this machine can do.
+func (s *stage) faults() []fault {
+	all := slices.Concat(processFaults(), snapshotFaults(), memberFaults())
+	if s.hooks {
+		all = append(all, clockFaults()...)
+	}
+	if s.network != nil {
+		all = append(all, networkFaults()...)
+	}
+	if s.disks != nil {
+		all = append(all, diskFaults()...)
+		all = append(all, s.diskScenarios()...)
+	}
+	return all
+}
+
+// play strikes until ctx ends, or the scenario is over.
+func (p *schedule) play(ctx context.Context) {
+	if p.script != nil {
+		p.script(p, ctx)
+		return
+	}
+	for _, name := range p.order {
+		i := slices.IndexFunc(p.faults, func(f fault) bool { return f.name == name })
+		if i < 0 || ctx.Err() != nil {
+			continue
+		}
+		p.one(ctx, p.faults[i])
+	}
+	for turn := 1; ctx.Err() == nil; turn++ {
+		switch {
+		case !p.rounds:
+			p.one(ctx, p.draw(nil))
+		case turn%4 == 0:
+			p.frozen(ctx)
+		default:
+			p.round(ctx)
+		}
+	}
+}
+
+// one does a fault alone and then demands service through every node.
+func (p *schedule) one(ctx context.Context, f fault) {
+	s := p.newStrike(f, p.random.Uint64())
+	s.hold = min(s.hold, max(f.least, 4*time.Second))
+	s.run(ctx)
+	p.heal()
+	pause(ctx, time.Second+time.Duration(p.random.Int64N(int64(time.Second))))
+}
+
+// draw is a fault of none of the areas in use: first an area, then one of it, so
+// that an area with many faults is not struck more often.
+func (p *schedule) draw(used []area) fault {
+	var areas []area
+	for _, f := range p.faults {
+		if !slices.Contains(used, f.area) && !slices.Contains(areas, f.area) {
+			areas = append(areas, f.area)
+		}
+	}
+	chosen := areas[p.random.IntN(len(areas))]
+	of := slices.DeleteFunc(slices.Clone(p.faults), func(f fault) bool { return f.area != chosen })
+	return of[p.random.IntN(len(of))]
+}
+
+// round is safety mode: up to three faults of different areas at a time, a
+// majority may be gone. It ends with a full heal.
+func (p *schedule) round(ctx context.Context) {
+	length := roundLeast + time.Duration(p.random.Int64N(int64(roundMost-roundLeast)))
+	bounded, cancel := context.WithTimeout(ctx, length)
+	defer cancel()
+	var mu sync.Mutex // guards random and used
+	var used []area
+	var striking sync.WaitGroup
+	for range lanes {
+		striking.Go(func() {
+			for {
+				mu.Lock()
+				gap := time.Duration(p.random.Int64N(int64(gapMost)))
+				mu.Unlock()
+				if !pause(bounded, gap) {
+					return
+				}
+				mu.Lock()
+				f := p.draw(used)
+				used = append(used, f.area)
+				s := p.newStrike(f, p.random.Uint64())
+				mu.Unlock()
+				s.run(bounded)
+				mu.Lock()
+				used = slices.DeleteFunc(used, func(a area) bool { return a == f.area })
+				mu.Unlock()
+			}
+		})
+	}
+	striking.Wait()
+	p.heal()
+}
+
+// frozen is liveness mode: a fault of one node that does not end, and the
+// others must give service all the while.
+func (p *schedule) frozen(ctx context.Context) {
+	single := slices.DeleteFunc(slices.Clone(p.faults), func(f fault) bool { return !f.single })
+	p.freeze(ctx, single[p.random.IntN(len(single))])
+}
+
+// freeze is frozen with a given fault.
+func (p *schedule) freeze(ctx context.Context, f fault) {
+	s := p.newStrike(f, p.random.Uint64())
+	s.hold = 0
+	s.frozen = func() {
+		core := slices.DeleteFunc(slices.Clone(p.cluster.Nodes), func(n *harness.Node) bool { return slices.Contains(s.nodes, n) })
+		for end := time.Now().Add(frozenTime); ; {
+			p.demand(core...)
+			if !time.Now().Before(end) || !pause(ctx, 2*time.Second) {
+				return
+			}
+		}
+	}
+	s.run(ctx)
+	p.heal()
+}
+
+// restore replaces a node whose disk was emptied, if that was cut short.
+func (s *stage) restore() {
+	ctx, cancel := context.WithTimeout(context.Background(), 4*recovery)
+	defer cancel()
+	e := history.Event{Kind: history.KindAgree, Call: s.recorder.Now(), Result: history.Fail}
+	if err := s.replaceLost(ctx); err != nil {
+		e.Return, e.Error = s.recorder.Now(), "a lost node could not be replaced: "+err.Error()
+		s.recorder.Add(e)
+	}
+}
+
+// heal starts what does not run, demands service through every node, and
+// compares the replicas.
+func (s *stage) heal() {
+	// An error shows itself: the node that did not start gives no service.
+	_ = s.startMissing()
+	s.restore()
+	s.demand(s.cluster.Nodes...)
+	s.agree(time.Minute)
+}

@@ -1,0 +1,164 @@
+package faults
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/seriatimq/seriatim/test/faults/history"
+	"github.com/seriatimq/seriatim/test/harness"
+	"github.com/seriatimq/seriatim/test/lab/disk"
+	"github.com/seriatimq/seriatim/test/lab/network"
+	"github.com/seriatimq/seriatim/test/witness"
+)
+
+// stage is what a run plays on: the nodes, their disks and the network between
+// them, and the history that is written. Its fields do not change while it is
+// used; its methods are safe for concurrent use.
+type stage struct {
+	place    harness.Options // of the nodes
+	cluster  *harness.Cluster
+	disks    *disk.Lab // nil: this machine cannot
+	network  wiring    // nil: this machine cannot
+	recorder *history.Recorder
+	witness  *witness.Witness // nil: the nodes write no taps
+	probe    *client          // asks for service after healing; used by one goroutine
+	seed     uint64
+	pace     time.Duration // longest think time of a client
+	part     int           // of a long run, each with queues and clients of its own
+	hooks    bool          // the nodes are a fault build
+	rules    history.Rules
+	singles  *generations // of this part
+
+	mu      sync.Mutex
+	claimed []*harness.Node // whose process or disk some fault has in its hands
+	deposed string          // the node that lost leadership last
+	leads   string
+	spares  int           // nodes that were added
+	lost    *harness.Node // whose disk was emptied and that was not replaced yet, nil: none
+}
+
+// wiring is a network.Lab, or network.Proxies where there can be none.
+type wiring interface {
+	SetPolicy(network.Policy) error
+	Traffic() network.Traffic
+	Close() error
+}
+
+// suffix is that of the names of queues.
+func (s *stage) suffix() string {
+	if s.part == 0 {
+		return ""
+	}
+	return fmt.Sprintf("-%d", s.part)
+}
+
+// claim takes a node for one fault, unless another has it.
+func (s *stage) claim(n *harness.Node) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if slices.Contains(s.claimed, n) {
+		return false
+	}
+	s.claimed = append(s.claimed, n)
+	return true
+}
+
+func (s *stage) release(nodes ...*harness.Node) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.claimed = slices.DeleteFunc(s.claimed, func(n *harness.Node) bool { return slices.Contains(nodes, n) })
+}
+
+func (s *stage) isClaimed(n *harness.Node) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Contains(s.claimed, n)
+}
+
+// leading notes who leads.
+func (s *stage) leading(name string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if name != s.leads {
+		s.deposed, s.leads = s.leads, name
+	}
+}
+
+// named is a node by its name, nil if there is none.
+func (s *stage) named(name string) *harness.Node {
+	for _, n := range s.cluster.Nodes {
+		if n.Name == name {
+			return n
+		}
+	}
+	return nil
+}
+
+// observe adds a line about something that shows that a fault bit.
+func (s *stage) observe(action, node string, count int64) {
+	now := s.recorder.Now()
+	s.recorder.Add(history.Event{Kind: history.KindObserved, Action: action, Node: node, Call: now, Return: now, Detail: history.Detail{Count: count}})
+}
+
+// adminTimeout bounds a call of the admin port; changes of the members take long.
+const adminTimeout = 20 * time.Second
+
+// admin calls the admin port of a node with a JSON body.
+func (s *stage) admin(ctx context.Context, n *harness.Node, method, path, body string) error {
+	ctx, cancel := context.WithTimeout(ctx, adminTimeout)
+	defer cancel()
+	request, err := http.NewRequestWithContext(ctx, method, "http://"+n.Admin+path, bytes.NewReader([]byte(body)))
+	if err != nil {
+		return fmt.Errorf("%s %s of %s: %w", method, path, n.Name, err)
+	}
+	request.Header.Set("Content-Type", "application/json")
+	request.Close = true
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return fmt.Errorf("%s %s of %s: %w", method, path, n.Name, err)
+	}
+	defer response.Body.Close()
+	text, _ := io.ReadAll(io.LimitReader(response.Body, 1<<10)) // only for the error
+	if response.StatusCode >= 300 {
+		return fmt.Errorf("%s %s of %s: HTTP %d %s", method, path, n.Name, response.StatusCode, text)
+	}
+	return nil
+}
+
+// startMissing starts nodes that do not run and that no fault has in its hands.
+func (s *stage) startMissing() error {
+	for _, n := range s.cluster.Nodes {
+		if n.Running() || s.isClaimed(n) {
+			continue
+		}
+		if err := n.Start(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// empty removes what is in a folder, but not the folder: it may be a mount.
+func empty(dir string) error {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return fmt.Errorf("empty %s: %w", dir, err)
+	}
+	for _, entry := range entries {
+		if entry.Name() == "lost+found" {
+			continue
+		}
+		if err := os.RemoveAll(filepath.Join(dir, entry.Name())); err != nil {
+			return fmt.Errorf("empty %s: %w", dir, err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,115 @@
+package faults
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
+	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
+	"github.com/aws/smithy-go"
+
+	"github.com/seriatimq/seriatim/test/faults/history"
+	"github.com/seriatimq/seriatim/test/harness"
+)
+
+// stock is a client with an SDK as it is sold: an operation is one call of the
+// SDK, which repeats it by itself. Used by one goroutine.
+type stock struct {
+	*client
+	sqs *sqs.Client
+
+	id    int64 // of the operation under way, and how often the SDK tried it
+	tries int
+}
+
+// newStock makes the SDK of a client; each of its tries goes to any node.
+func (c *client) newStock() *stock {
+	k := &stock{client: c}
+	cluster := &harness.Cluster{Nodes: c.nodes}
+	next := harness.NewRoundTripper(c.any)
+	k.sqs = cluster.NewSQS(c.any, func(o *sqs.Options) {
+		o.HTTPClient = &http.Client{Timeout: tryTimeout, Transport: numbered{k, next}}
+	})
+	return k
+}
+
+// numbered gives every try of the SDK the operation's number and its own.
+type numbered struct {
+	*stock
+	next http.RoundTripper
+}
+
+// RoundTrip implements http.RoundTripper.
+func (n numbered) RoundTrip(r *http.Request) (*http.Response, error) {
+	n.tries++
+	r = r.Clone(r.Context())
+	r.Header.Set(headerOpID, fmt.Sprintf("%d.%d", n.id, n.tries))
+	return n.next.RoundTrip(r)
+}
+
+// begin is before a call, end after it.
+func (k *stock) begin(e *history.Event) {
+	k.id, k.tries = k.recorder.Next(), 0
+	e.Kind, e.Client, e.Workload, e.ID, e.Call, e.Stock = history.KindOp, k.number, k.workload, k.id, k.recorder.Now(), true
+	e.Queue = k.queue()
+}
+
+func (k *stock) end(e *history.Event, err error) bool {
+	e.Return, e.Result = k.recorder.Now(), history.OK
+	if err != nil {
+		// The SDK may have lost an answer before it got its last one.
+		e.Result, e.Error = history.Unknown, err.Error()
+		var api smithy.APIError
+		if errors.As(err, &api) && api.ErrorFault() == smithy.FaultClient && k.tries == 1 {
+			e.Result, e.Error = history.OK, api.ErrorCode()
+		}
+	}
+	k.recorder.Add(*e)
+	return err == nil
+}
+
+// stockStep sends, receives with an attempt id and deletes by the SDK.
+func (c *client) stockStep(ctx context.Context) {
+	if c.stock == nil {
+		c.stock = c.newStock()
+	}
+	k, url := c.stock, aws.String(c.url(c.queue()))
+	body := c.body()
+	e := history.Event{Action: history.Send, Group: fmt.Sprint(c.random.IntN(5)), Dedup: keyOf(body), Body: body}
+	k.begin(&e)
+	sent, err := k.sqs.SendMessage(ctx, &sqs.SendMessageInput{QueueUrl: url, MessageBody: &body, MessageGroupId: &e.Group, MessageDeduplicationId: &e.Dedup})
+	if err == nil {
+		e.Message, e.Sequence = aws.ToString(sent.MessageId), aws.ToString(sent.SequenceNumber)
+	}
+	k.end(&e, err)
+
+	e = history.Event{Action: history.Receive, Attempt: c.attempt(), Detail: history.Detail{Most: 3}}
+	k.begin(&e)
+	got, err := k.sqs.ReceiveMessage(ctx, &sqs.ReceiveMessageInput{
+		QueueUrl: url, MaxNumberOfMessages: 3, ReceiveRequestAttemptId: &e.Attempt,
+		MessageSystemAttributeNames: []types.MessageSystemAttributeName{types.MessageSystemAttributeNameAll},
+	})
+	if err == nil {
+		e.Messages = deliveredBySDK(got)
+	}
+	k.end(&e, err)
+	for _, m := range e.Messages {
+		e := history.Event{Action: history.Delete, Handle: m.Handle, Message: m.ID}
+		k.begin(&e)
+		_, err := k.sqs.DeleteMessage(ctx, &sqs.DeleteMessageInput{QueueUrl: url, ReceiptHandle: &m.Handle})
+		k.end(&e, err)
+	}
+}
+
+func deliveredBySDK(got *sqs.ReceiveMessageOutput) []history.Message {
+	var out answer
+	for _, m := range got.Messages {
+		out.Messages = append(out.Messages, answeredMessage{
+			MessageID: aws.ToString(m.MessageId), Body: aws.ToString(m.Body), ReceiptHandle: aws.ToString(m.ReceiptHandle), Attributes: m.Attributes,
+		})
+	}
+	return delivered(out)
+}

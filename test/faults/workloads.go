@@ -1,0 +1,188 @@
+package faults
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/seriatimq/seriatim/test/faults/history"
+)
+
+// workload is what one client does again and again until the load ends.
+type workload struct {
+	name    string
+	clients int
+	step    func(*client, context.Context)
+}
+
+// workloads have a queue each, named after them. The window of dup-long is that of
+// the product, 300 s; all others are short.
+var workloads = [...]workload{
+	{"ledger", 2, (*client).ledger},
+	{"dup-storm", 3, (*client).dupStorm},
+	{"relay", 1, (*client).relay},
+	{"groups", 2, (*client).groups},
+	{"lost-receive", 2, (*client).lostReceive},
+	{"handles", 1, (*client).handles},
+	{"resurrect", 1, (*client).resurrect},
+	{"dup-edge", 1, (*client).dupEdge},
+	{"dup-long", 1, (*client).dupStorm},
+	{"visibility", 1, (*client).visibility},
+	{"batch", 1, (*client).batches},
+	{"admin", 1, (*client).admin},
+	{"replay", 1, (*client).replay},
+	{"stock", 3, (*client).stockStep},
+	{"single", 3, (*client).single}, // its own queue stays empty: it makes others
+}
+
+// bulk is only of night runs: what a slow line carries of it takes minutes.
+var bulk = workload{"bulk", 1, (*client).bulk}
+
+// workloads are those of the run's profile.
+func (r Run) workloads() []workload {
+	if r.Profile == Night {
+		return append(workloads[:], bulk)
+	}
+	return workloads[:]
+}
+
+// deadLetters are the queues with a dead-letter queue, which bears their name
+// with -dlq, and after how many receives messages go there.
+var deadLetters = map[string]int{"visibility": 2}
+
+// named is the queue of a workload in this part of the run.
+func (c *client) named(workload string) string { return workload + c.suffix + ".fifo" }
+
+// queue is that of the client's own workload.
+func (c *client) queue() string { return c.named(c.workload) }
+
+// attempt is a new attempt id.
+func (c *client) attempt() string {
+	c.counter++
+	return fmt.Sprintf("a-%d-%d", c.number, c.counter)
+}
+
+// persist repeats a send with the same key until it is answered, for a while.
+func (c *client) persist(ctx context.Context, group, dedup, body string) {
+	for range 20 {
+		if c.send(ctx, c.any(), c.queue(), group, dedup, body) || !c.think(ctx) {
+			return
+		}
+	}
+}
+
+// consume receives with an attempt id, repeats the call on any node until it is
+// answered, and deletes what came.
+func (c *client) consume(ctx context.Context, most int) {
+	attempt := c.attempt()
+	for range 5 {
+		messages, result := c.receive(ctx, c.any(), c.queue(), wanted{most: most, attempt: attempt})
+		if result == history.OK {
+			for _, m := range messages {
+				c.remove(ctx, c.any(), c.queue(), m.Handle, m.ID)
+			}
+			return
+		}
+		if !c.think(ctx) {
+			return
+		}
+	}
+}
+
+// ledger sends what is unique, receives and deletes.
+func (c *client) ledger(ctx context.Context) {
+	body := c.body()
+	c.persist(ctx, fmt.Sprint(c.random.IntN(5)), keyOf(body), body)
+	c.consume(ctx, 2)
+}
+
+// dupStorm sends 20 keys from many clients at the same time, so that windows
+// overlap with everything; each try has a body of its own.
+func (c *client) dupStorm(ctx context.Context) {
+	key := fmt.Sprintf("key-%d", c.random.IntN(20))
+	c.persist(ctx, key, key, c.body())
+	if c.random.IntN(4) == 0 {
+		c.consume(ctx, 10)
+	}
+}
+
+// relay sends into a group only after the send before was answered.
+func (c *client) relay(ctx context.Context) {
+	for range 3 {
+		body := c.body()
+		c.persist(ctx, "relay", keyOf(body), body)
+	}
+	c.consume(ctx, 2)
+	c.consume(ctx, 2)
+}
+
+// groups has many groups, and consumers that die with what they hold.
+func (c *client) groups(ctx context.Context) {
+	body := c.body()
+	c.persist(ctx, fmt.Sprint(c.random.IntN(200)), keyOf(body), body)
+	if c.random.IntN(5) == 0 {
+		c.receive(ctx, c.any(), c.queue(), wanted{most: 1 + c.random.IntN(10)})
+		return
+	}
+	c.consume(ctx, 1+c.random.IntN(10))
+}
+
+// lostReceive loses the answer of every third receive and repeats the call with
+// its attempt id on another node.
+func (c *client) lostReceive(ctx context.Context) {
+	body := c.body()
+	c.persist(ctx, fmt.Sprint(c.random.IntN(10)), keyOf(body), body)
+	attempt := c.attempt()
+	node := c.random.IntN(len(c.nodes))
+	messages, result := c.receive(ctx, c.nodes[node], c.queue(), wanted{most: 3, attempt: attempt, drop: c.random.IntN(3) == 0})
+	for try := 1; result != history.OK && try <= 5 && c.think(ctx); try++ {
+		messages, result = c.receive(ctx, c.nodes[(node+try)%len(c.nodes)], c.queue(), wanted{most: 3, attempt: attempt})
+	}
+	if len(messages) > 0 && c.random.IntN(2) == 0 {
+		c.receive(ctx, c.nodes[(node+1)%len(c.nodes)], c.queue(), wanted{most: 3, attempt: attempt})
+	}
+	for _, m := range messages {
+		c.remove(ctx, c.any(), c.queue(), m.Handle, m.ID)
+	}
+}
+
+// handles deletes with handles that are flipped, cut, foreign and out of date.
+func (c *client) handles(ctx context.Context) {
+	body := c.body()
+	c.persist(ctx, "handles", keyOf(body), body)
+	messages, _ := c.receive(ctx, c.any(), c.queue(), wanted{most: 1})
+	if len(messages) == 0 {
+		pause(ctx, 200*time.Millisecond)
+		return
+	}
+	m := messages[0]
+	flipped := []byte(m.Handle)
+	flipped[c.random.IntN(len(flipped))] ^= 1
+	c.remove(ctx, c.any(), c.queue(), string(flipped), m.ID)
+	c.remove(ctx, c.any(), c.queue(), m.Handle[:len(m.Handle)/2], m.ID)
+	c.remove(ctx, c.any(), c.named("ledger"), m.Handle, m.ID)
+	if c.random.IntN(10) > 0 {
+		c.remove(ctx, c.any(), c.queue(), m.Handle, m.ID)
+		return
+	}
+	// Let it expire, receive it again, and delete it with the old handle.
+	for range 40 {
+		if !pause(ctx, 200*time.Millisecond) {
+			return
+		}
+		again, _ := c.receive(ctx, c.any(), c.queue(), wanted{most: 1})
+		if len(again) > 0 {
+			c.remove(ctx, c.any(), c.queue(), m.Handle, m.ID)
+			return
+		}
+	}
+}
+
+// resurrect deletes at once and looks again; the schedule restarts nodes and
+// makes them take and install snapshots meanwhile.
+func (c *client) resurrect(ctx context.Context) {
+	body := c.body()
+	c.persist(ctx, "resurrect", keyOf(body), body)
+	c.consume(ctx, 10)
+	c.receive(ctx, c.any(), c.queue(), wanted{most: 1})
+}

@@ -1,0 +1,73 @@
+package harness
+
+import (
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/credentials"
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
+)
+
+// Region and the credentials below are what the test clients sign with.
+const (
+	Region          = "us-east-1"
+	AccessKeyID     = "AKIASERIATIMTEST0001"
+	SecretAccessKey = "seriatim-test-secret"
+)
+
+// Pick chooses the node that the next request goes to.
+type Pick func() *Node
+
+// Only is the Pick of one node.
+func Only(n *Node) Pick { return func() *Node { return n } }
+
+// Rotate is the Pick of a cluster's nodes in turn.
+func (c *Cluster) Rotate() Pick { return c.Next }
+
+// NewSQS is a stock SDK client whose requests go to the picked nodes. The host
+// that it names is always that of the first node, so that queue URLs are the same
+// wherever a request lands.
+func (c *Cluster) NewSQS(pick Pick, options ...func(*sqs.Options)) *sqs.Client {
+	o := sqs.Options{
+		Region:       Region,
+		BaseEndpoint: aws.String(c.Endpoint()),
+		Credentials:  credentials.NewStaticCredentialsProvider(AccessKeyID, SecretAccessKey, ""),
+		HTTPClient:   &http.Client{Transport: NewRoundTripper(pick)},
+	}
+	return sqs.New(o, options...)
+}
+
+// Endpoint is the URL that clients of the cluster name.
+func (c *Cluster) Endpoint() string { return "http://" + c.Nodes[0].Client }
+
+// roundTripper sends each request to the picked node, whatever host it names.
+type roundTripper struct {
+	pick Pick
+	next *http.Transport
+}
+
+// NewRoundTripper is an HTTP transport that connects to the picked node and
+// leaves the request, in particular its Host header, as it is.
+func NewRoundTripper(pick Pick) http.RoundTripper {
+	dialer := net.Dialer{Timeout: 2 * time.Second}
+	return &roundTripper{pick: pick, next: &http.Transport{
+		DialContext:         dialer.DialContext,
+		MaxIdleConnsPerHost: 64,
+		IdleConnTimeout:     10 * time.Second,
+	}}
+}
+
+// RoundTrip implements http.RoundTripper.
+func (r *roundTripper) RoundTrip(request *http.Request) (*http.Response, error) {
+	moved := request.Clone(request.Context())
+	if moved.Host == "" {
+		moved.Host = moved.URL.Host
+	}
+	moved.URL.Host = r.pick().Client
+	return r.next.RoundTrip(moved)
+}
+
+// CloseIdleConnections lets http.Client close what it kept open.
+func (r *roundTripper) CloseIdleConnections() { r.next.CloseIdleConnections() }

@@ -1,0 +1,198 @@
+package harness
+
+import (
+	"fmt"
+	"net"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/seriatimq/seriatim/test/lab/network"
+)
+
+// addressFlags are the flags with a port of a node's own, in the order in which
+// ports are taken.
+var addressFlags = []string{"--client-addr", "--admin-addr", "--peer-addr", "--gossip-addr"}
+
+// flag is the value of a flag of the node, empty if it has none.
+func (n *Node) flag(name string) string {
+	if i := slices.Index(n.args, name); i >= 0 && i+1 < len(n.args) {
+		return n.args[i+1]
+	}
+	return ""
+}
+
+func (n *Node) setFlag(name, value string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	args := slices.Clone(n.args)
+	if i := slices.Index(args, name); i >= 0 && i+1 < len(args) {
+		args[i+1] = value
+	} else {
+		args = append(args, name, value)
+	}
+	n.args = args
+}
+
+// Spare is a further node that was not started yet: it founds no cluster and
+// knows the gossip addresses of the cluster's nodes. It is not among Nodes; the
+// caller ends it.
+func (c *Cluster) Spare(name string) (*Node, error) {
+	first := c.Nodes[0]
+	data := filepath.Join(filepath.Dir(first.DataDir), name)
+	if err := os.MkdirAll(data, 0o700); err != nil {
+		return nil, fmt.Errorf("prepare %s: %w", name, err)
+	}
+	n := &Node{
+		Name: name, DataDir: data, binary: first.binary, args: slices.Clone(first.args),
+		logPath: filepath.Join(filepath.Dir(first.DataDir), name+".log"), spawner: c.spawner, env: first.env,
+		network: first.network, named: first.named, proxies: first.proxies,
+	}
+	n.setFlag("--node-name", name)
+	n.setFlag("--data-dir", data)
+	n.setFlag("--bootstrap-expect", "0")
+	n.setFlag("--join", c.gossip())
+	return n, n.readdress()
+}
+
+func (c *Cluster) gossip() string {
+	var addresses []string
+	for _, n := range c.Nodes {
+		address := n.flag("--gossip-addr")
+		if told := n.flag("--advertise-gossip"); told != "" {
+			address = told
+		}
+		if _, port, err := net.SplitHostPort(address); err == nil && n.named {
+			address = net.JoinHostPort(n.Name, port)
+		}
+		addresses = append(addresses, address)
+	}
+	return strings.Join(addresses, ",")
+}
+
+// place gives nodes that never ran their addresses.
+func (c *Cluster) place() error {
+	var onLoopback []*Node
+	for _, n := range c.Nodes {
+		if n.network == nil && n.proxies == nil {
+			onLoopback = append(onLoopback, n)
+		} else if err := n.readdress(); err != nil {
+			return err
+		}
+	}
+	if len(onLoopback) == 0 {
+		return nil
+	}
+	// Taken together, since a port is free until a node has it.
+	ports, err := newPortRange(int(time.Now().UnixNano())).take(len(onLoopback) * len(addressFlags))
+	for i, n := range onLoopback {
+		if err == nil {
+			n.bind("127.0.0.1", ports[i*len(addressFlags):])
+		}
+	}
+	return err
+}
+
+// readdress gives the node addresses that it never had.
+func (n *Node) readdress() error {
+	if n.proxies != nil {
+		if _, told := n.proxies.Addresses(n.Name); told.IsValid() {
+			n.hideBehindProxy() // where it was before: its proxy does not move
+			return nil
+		}
+		// A spare that the proxies were not made for: its lines are sound.
+		n.setFlag("--advertise-peer", "")
+		n.setFlag("--advertise-gossip", "")
+	}
+	if n.network == nil {
+		ports, err := newPortRange(int(time.Now().UnixNano())).take(len(addressFlags))
+		if err == nil {
+			n.bind("127.0.0.1", ports)
+		}
+		return err
+	}
+	if n.host != nil {
+		address, err := n.host.Move()
+		if err == nil {
+			n.bind(address.String(), labPorts())
+		}
+		return err
+	}
+	// A lab may have been made with its hosts.
+	host := n.network.Host(n.Name)
+	if host == nil {
+		var err error
+		if host, err = n.network.Add(n.Name); err != nil {
+			return err
+		}
+	}
+	n.host = host
+	n.bind(host.Address().String(), labPorts())
+	return nil
+}
+
+// hideBehindProxy binds the node where its proxy expects it. Everybody else reaches
+// it through the proxy.
+func (n *Node) hideBehindProxy() {
+	bind, told := n.proxies.Addresses(n.Name)
+	n.bind(bind.String(), labPorts())
+	ports := network.NodePorts()
+	n.setFlag("--advertise-peer", netip.AddrPortFrom(told, ports.Peer).String())
+	n.setFlag("--advertise-gossip", netip.AddrPortFrom(told, ports.Gossip).String())
+	n.Client, n.Admin = netip.AddrPortFrom(told, ports.API).String(), netip.AddrPortFrom(told, ports.Admin).String()
+}
+
+// labPorts are the same on every host of a lab; the order is that of addressFlags.
+func labPorts() []int {
+	p := network.NodePorts()
+	return []int{int(p.API), int(p.Admin), int(p.Peer), int(p.Gossip)}
+}
+
+func (n *Node) bind(ip string, ports []int) {
+	for i, flag := range addressFlags {
+		n.setFlag(flag, fmt.Sprintf("%s:%d", ip, ports[i]))
+	}
+	n.Client, n.Admin = n.flag("--client-addr"), n.flag("--admin-addr")
+}
+
+// Readdress gives all nodes, which must be stopped, other addresses, as a
+// restart of all pods does.
+func (c *Cluster) Readdress() error {
+	for _, n := range c.Nodes {
+		if err := n.readdress(); err != nil {
+			return err
+		}
+	}
+	gossip := c.gossip()
+	for _, n := range c.Nodes {
+		n.setFlag("--join", gossip)
+	}
+	return nil
+}
+
+// Gossip is what a node that knows these nodes is told to join.
+func (c *Cluster) Gossip() string { return c.gossip() }
+
+// Use makes another program the node's, from its next start on.
+func (n *Node) Use(binary string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.binary = binary
+}
+
+// Wipe empties the data directory of a stopped node.
+func (n *Node) Wipe() error {
+	if n.Running() {
+		return fmt.Errorf("wipe %s: it runs", n.Name)
+	}
+	if err := os.RemoveAll(n.DataDir); err != nil {
+		return fmt.Errorf("wipe %s: %w", n.Name, err)
+	}
+	return nil
+}
+
+// Prepare is Start without starting anything.
+func Prepare(o Options) (*Cluster, error) { return prepare(o) }

@@ -1,0 +1,128 @@
+package disk
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"os/exec"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// Syncs and Writes are the system calls with which a node reaches its disk.
+const (
+	Syncs  = "fsync,fdatasync"
+	Writes = "write,pwrite64,fsync,fdatasync"
+)
+
+// Injection is trouble with system calls of a running process. It needs strace.
+type Injection struct {
+	Calls string        // Syncs or Writes
+	Error string        // EIO or ENOSPC; none: the call is made all the same
+	Lie   bool          // the call is not made and is said to have succeeded
+	Delay time.Duration // before the call
+	From  int           // the first call of each thread that it strikes; default 1
+	Once  bool          // only that call, not the ones after it
+	// Signal is sent to the process at the call, for instance KILL.
+	Signal string
+}
+
+// CanInject says why this machine cannot inject, nil if it can.
+var CanInject = sync.OnceValue(func() error {
+	path, err := exec.LookPath("strace")
+	if err != nil {
+		return fmt.Errorf("trouble with single calls needs strace: %w", err)
+	}
+	// Being allowed to trace at all is another matter: try it.
+	if out, err := exec.Command(path, "-f", "-o", "/dev/null", "true").CombinedOutput(); err != nil {
+		return fmt.Errorf("trouble with single calls needs the right to trace: %w: %s", err, strings.TrimSpace(string(out)))
+	}
+	return nil
+})
+
+// argument is the injection in the words of strace.
+func (i Injection) argument() string {
+	var b strings.Builder
+	b.WriteString("inject=" + i.Calls)
+	if i.Error != "" {
+		b.WriteString(":error=" + i.Error)
+	}
+	if i.Lie {
+		b.WriteString(":retval=0")
+	}
+	if i.Delay > 0 {
+		fmt.Fprintf(&b, ":delay_enter=%dus", i.Delay.Microseconds())
+	}
+	if i.Signal != "" {
+		b.WriteString(":signal=" + i.Signal)
+	}
+	b.WriteString(":when=" + strconv.Itoa(max(i.From, 1)))
+	if !i.Once {
+		b.WriteString("+")
+	}
+	return b.String()
+}
+
+// Trouble is an injection that is going on.
+type Trouble struct {
+	tracer *exec.Cmd
+	done   chan error // capacity 1: the tracer's end waits for nobody
+}
+
+// attachWithin is how long the tracer may take to stop every thread once.
+const attachWithin = 30 * time.Second
+
+// Inject begins trouble for a process and returns when it is in force.
+func Inject(pid int, i Injection) (*Trouble, error) {
+	if err := CanInject(); err != nil {
+		return nil, err
+	}
+	tracer := exec.Command("strace", "-f", "-o", "/dev/null", "-p", strconv.Itoa(pid), "-e", "trace="+i.Calls, "-e", i.argument())
+	said, err := tracer.StderrPipe()
+	if err != nil {
+		return nil, fmt.Errorf("trace %d: %w", pid, err)
+	}
+	if err := tracer.Start(); err != nil {
+		return nil, fmt.Errorf("trace %d: %w", pid, err)
+	}
+	t := &Trouble{tracer: tracer, done: make(chan error, 1)}
+	attached := make(chan string, 1) // the first line, taken or not
+	go func() {
+		lines := bufio.NewReader(said)
+		line, _ := lines.ReadString('\n') // an end without a line is an empty line
+		attached <- line
+		_, _ = io.Copy(io.Discard, lines)
+		t.done <- tracer.Wait()
+	}()
+	timer := time.NewTimer(attachWithin)
+	defer timer.Stop()
+	select {
+	case line := <-attached:
+		if strings.Contains(line, "attached") {
+			return t, nil
+		}
+		err = fmt.Errorf("trace %d: %s", pid, strings.TrimSpace(line))
+	case <-timer.C:
+		err = fmt.Errorf("trace %d: not attached within %v", pid, attachWithin)
+	}
+	return nil, errors.Join(err, t.Stop())
+}
+
+// Stop ends the trouble; the process goes on untouched.
+func (t *Trouble) Stop() error {
+	if err := t.tracer.Process.Signal(syscall.SIGINT); err != nil {
+		// It has ended already, as it does when the traced process ends.
+		<-t.done
+		return nil
+	}
+	err := <-t.done
+	var exited *exec.ExitError
+	if errors.As(err, &exited) {
+		return nil // a tracer ends by the signal it was sent, or like the traced process
+	}
+	return err
+}

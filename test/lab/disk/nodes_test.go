@@ -1,0 +1,423 @@
+package disk
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
+	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
+
+	"github.com/seriatimq/seriatim/test/harness"
+)
+
+const (
+	senders    = 4
+	serveAgain = time.Minute // how long a slow machine may take to serve again
+	// deadline of a node's disk; shorter than the default to keep the test short,
+	// long enough for a machine that is busy.
+	diskDeadline = 4 * time.Second
+)
+
+// site is a cluster whose nodes have disks of their own, and clients that send
+// all the time.
+type site struct {
+	*harness.Cluster
+	lab    *Lab
+	queue  string
+	ctx    context.Context // of the load
+	end    context.CancelFunc
+	load   sync.WaitGroup
+	mu     sync.Mutex
+	acked  map[string]bool
+	waiter chan struct{} // capacity 1: an acknowledgement since it was emptied
+}
+
+func newSite(t *testing.T, args ...string) *site {
+	t.Helper()
+	if err := Available(); err != nil {
+		t.Skipf("this machine cannot mount file systems: %v", err)
+	}
+	dir := t.TempDir()
+	binary, err := harness.Build(t.Context(), dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lab, err := New(dir, DefaultBytes/2, "n1", "n2", "n3")
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Cleanups run backwards: the processes end before their disks do.
+	t.Cleanup(func() {
+		if err := lab.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	t.Cleanup(func() {
+		for _, d := range lab.Disks {
+			if err := d.Thaw(); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+	cluster := harness.New(t, harness.Options{Binary: binary, Dir: dir, Args: append([]string{
+		"--log-segment-size", "4MiB", "--disk-deadline", diskDeadline.String(), "--request-timeout", "2s",
+	}, args...)})
+	s := &site{Cluster: cluster, lab: lab, acked: map[string]bool{}, waiter: make(chan struct{}, 1)}
+	s.ctx, s.end = context.WithCancel(t.Context())
+	out, err := s.client(s.Rotate()).CreateQueue(s.ctx, &sqs.CreateQueueInput{
+		QueueName: aws.String("disk.fifo"), Attributes: map[string]string{"FifoQueue": "true", "VisibilityTimeout": "43200"},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.queue = aws.ToString(out.QueueUrl)
+	for n := range senders {
+		s.load.Go(func() { s.send(n) })
+	}
+	t.Cleanup(func() { s.end(); s.load.Wait() })
+	s.awaitService(t)
+	return s
+}
+
+func (s *site) client(pick harness.Pick) *sqs.Client {
+	return s.NewSQS(pick, func(o *sqs.Options) { o.RetryMaxAttempts = 1 })
+}
+
+// send tries each message once: what is not acknowledged may be lost.
+func (s *site) send(sender int) {
+	client := s.client(s.Rotate())
+	for n := 0; s.ctx.Err() == nil; n++ {
+		body := fmt.Sprintf("body-%d-%d", sender, n)
+		ctx, cancel := context.WithTimeout(s.ctx, 3*time.Second)
+		_, err := client.SendMessage(ctx, &sqs.SendMessageInput{
+			QueueUrl: &s.queue, MessageBody: &body, MessageGroupId: aws.String(fmt.Sprint(sender)), MessageDeduplicationId: &body,
+		})
+		cancel()
+		if err != nil {
+			continue
+		}
+		s.mu.Lock()
+		s.acked[body] = true
+		s.mu.Unlock()
+		select {
+		case s.waiter <- struct{}{}:
+		default:
+		}
+	}
+}
+
+// awaitService returns when sends are acknowledged again.
+func (s *site) awaitService(t *testing.T) {
+	t.Helper()
+	limit := time.After(serveAgain)
+	for range 20 {
+		select {
+		case <-s.waiter:
+		case <-limit:
+			t.Fatalf("no service within %v\n%s", serveAgain, s.LogTails())
+		}
+	}
+}
+
+func (s *site) leader(t *testing.T) *harness.Node {
+	t.Helper()
+	node, err := s.WaitLeader(t.Context(), serveAgain)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return node
+}
+
+func (s *site) disk(node *harness.Node) *Disk { return s.lab.Of(node.DataDir) }
+
+func (s *site) cut(t *testing.T, nodes ...*harness.Node) Loss {
+	t.Helper()
+	var victims []Powered
+	for _, n := range nodes {
+		victims = append(victims, Powered{Disk: s.disk(n), Kill: n.Kill})
+	}
+	loss, err := PowerCut(victims...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return loss
+}
+
+func (s *site) start(t *testing.T, nodes ...*harness.Node) {
+	t.Helper()
+	for _, n := range nodes {
+		if err := n.Start(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, n := range nodes {
+		if err := n.WaitReady(t.Context(), serveAgain); err != nil {
+			t.Fatalf("%v\n%s", err, n.LogTail())
+		}
+	}
+}
+
+// lost ends the load, drains the queue and returns what was acknowledged and is
+// not there.
+func (s *site) lost(t *testing.T) []string {
+	t.Helper()
+	s.end()
+	s.load.Wait()
+	client := s.NewSQS(s.Rotate())
+	found := map[string]bool{}
+	for n := 0; ; n++ {
+		out, err := client.ReceiveMessage(t.Context(), &sqs.ReceiveMessageInput{
+			QueueUrl: &s.queue, MaxNumberOfMessages: 10, ReceiveRequestAttemptId: aws.String(fmt.Sprint("drain-", n)),
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(out.Messages) == 0 {
+			break
+		}
+		in := &sqs.DeleteMessageBatchInput{QueueUrl: &s.queue}
+		for i, m := range out.Messages {
+			found[aws.ToString(m.Body)] = true
+			in.Entries = append(in.Entries, types.DeleteMessageBatchRequestEntry{Id: aws.String(fmt.Sprint(i)), ReceiptHandle: m.ReceiptHandle})
+		}
+		if _, err := client.DeleteMessageBatch(t.Context(), in); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var lost []string
+	for body := range s.acked {
+		if !found[body] {
+			lost = append(lost, body)
+		}
+	}
+	slices.Sort(lost)
+	t.Logf("%d sends acknowledged, %d found, %d lost", len(s.acked), len(found), len(lost))
+	return lost
+}
+
+// TestAcknowledgedSendsSurviveTheDisks: the disks of one, two and all nodes lose
+// power at one moment, one hangs, one goes away, one is full; what was
+// acknowledged is there, and there is service after each.
+func TestAcknowledgedSendsSurviveTheDisks(t *testing.T) {
+	s := newSite(t, "--snapshot-log-size", "256KiB", "--trailing-log-size", "64KiB")
+	var total Loss
+	powerCut := func(t *testing.T, nodes ...*harness.Node) {
+		loss := s.cut(t, nodes...)
+		t.Logf("%d disks: %+v", len(nodes), loss)
+		total.Canary += loss.Canary
+		total.Dirty += loss.Dirty
+		s.start(t, nodes...)
+		s.awaitService(t)
+	}
+	ended := func(t *testing.T, n *harness.Node, codes ...int) {
+		t.Helper()
+		if code, err := n.WaitExit(serveAgain); err != nil || !slices.Contains(codes, code) {
+			t.Errorf("%s ended with code %d, want one of %v: %v\n%s", n.Name, code, codes, err, n.LogTail())
+		}
+	}
+	steps := []struct {
+		name string
+		run  func(t *testing.T)
+	}{
+		{"power cut of all", func(t *testing.T) { powerCut(t, s.Nodes...) }},
+		{"power cut of the leader", func(t *testing.T) { powerCut(t, s.leader(t)) }},
+		{"power cut of a majority", func(t *testing.T) {
+			leader := s.leader(t)
+			powerCut(t, leader, s.Followers(leader)[0])
+		}},
+		{"power cut of all again", func(t *testing.T) { powerCut(t, s.Nodes...) }},
+		{"disk of the leader hangs", func(t *testing.T) {
+			leader := s.leader(t)
+			if err := s.disk(leader).Hang(); err != nil {
+				t.Fatal(err)
+			}
+			awaitOtherLeader(t, s, leader)
+			s.awaitService(t)
+			if err := s.disk(leader).Thaw(); err != nil {
+				t.Fatal(err)
+			}
+			ended(t, leader, 81)
+			s.start(t, leader)
+		}},
+		{"disk of the leader goes away", func(t *testing.T) {
+			leader := s.leader(t)
+			if err := s.disk(leader).Gone(); err != nil {
+				t.Fatal(err)
+			}
+			ended(t, leader, 80)
+			s.awaitService(t)
+			if err := s.disk(leader).Remount(); err != nil {
+				t.Fatal(err)
+			}
+			s.start(t, leader)
+		}},
+		{"disk of the leader is full", func(t *testing.T) {
+			leader := s.leader(t)
+			if err := s.disk(leader).Full(); err != nil {
+				t.Fatal(err)
+			}
+			awaitOtherLeader(t, s, leader)
+			s.awaitService(t)
+			if err := s.disk(leader).Free(); err != nil {
+				t.Fatal(err)
+			}
+			if !leader.Running() {
+				ended(t, leader, 80)
+				s.start(t, leader)
+			}
+			s.awaitService(t)
+		}},
+	}
+	for _, step := range steps {
+		if !t.Run(step.name, step.run) {
+			return
+		}
+	}
+	if total.Canary == 0 {
+		t.Error("the power cuts dropped nothing")
+	}
+	if lost := s.lost(t); len(lost) > 0 {
+		t.Errorf("acknowledged and lost: %v", lost)
+	}
+	if _, err := s.WaitConverged(t.Context(), serveAgain); err != nil {
+		t.Error(err)
+	}
+}
+
+// awaitOtherLeader returns when a node other than old leads.
+func awaitOtherLeader(t *testing.T, s *site, old *harness.Node) {
+	t.Helper()
+	var others []*harness.Node
+	for _, n := range s.Nodes {
+		if n != old {
+			others = append(others, n)
+		}
+	}
+	if _, err := s.Part(others...).WaitLeader(t.Context(), serveAgain); err != nil {
+		t.Fatalf("%v\n%s", err, s.LogTails())
+	}
+}
+
+// TestDamagedFilesAreRefused: a bit of a follower's log or vote flips while it is
+// down; it says so and stays down, before it could lead.
+func TestDamagedFilesAreRefused(t *testing.T) {
+	s := newSite(t)
+	for class, text := range map[Class]string{ClassLog: "body-0-1", ClassStable: "CurrentTerm"} {
+		t.Run(string(class), func(t *testing.T) {
+			victim := s.Followers(s.leader(t))[0]
+			if err := victim.Kill(); err != nil {
+				t.Fatal(err)
+			}
+			sound := filepath.Join(t.TempDir(), "sound")
+			if err := Copy(victim.DataDir, sound); err != nil {
+				t.Fatal(err)
+			}
+			file := damageAll(t, victim.DataDir, class, text)
+			if err := victim.Start(); err != nil {
+				t.Fatal(err)
+			}
+			code, err := victim.WaitExit(serveAgain)
+			if err != nil || code < 80 || code > 85 {
+				t.Errorf("with a flipped bit in %s: exit code %d, %v\n%s", file, code, err, victim.LogTail())
+			}
+			s.awaitService(t)
+			if err := errors.Join(victim.Kill(), Rollback(victim.DataDir, sound)); err != nil {
+				t.Fatal(err)
+			}
+			s.start(t, victim)
+		})
+	}
+	if lost := s.lost(t); len(lost) > 0 {
+		t.Errorf("acknowledged and lost: %v", lost)
+	}
+}
+
+// damageAll flips a bit after every place that holds the text: a store that
+// copies pages leaves old copies behind.
+func damageAll(t *testing.T, dir string, class Class, text string) string {
+	t.Helper()
+	files, err := Files(dir, class)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range files {
+		content, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		found := false
+		for at := bytes.Index(content, []byte(text)); at >= 0; {
+			found = true
+			if err := FlipBitAt(file, int64(at+len(text)), 2); err != nil {
+				t.Fatal(err)
+			}
+			next := bytes.Index(content[at+1:], []byte(text))
+			if next < 0 {
+				break
+			}
+			at += 1 + next
+		}
+		if found {
+			return file
+		}
+	}
+	t.Fatalf("no file of the %s holds %q", class, text)
+	return ""
+}
+
+// TestDisksThatLieLoseMessages is the control of the other tests: syncs are not
+// made and said to have succeeded, and then acknowledged sends must be lost, or
+// the power cuts of this package are none.
+func TestDisksThatLieLoseMessages(t *testing.T) {
+	if err := CanInject(); err != nil {
+		t.Skipf("this machine cannot trace: %v", err)
+	}
+	s := newSite(t)
+	for _, n := range s.Nodes {
+		trouble, err := Inject(n.Pid(), Injection{Calls: Syncs, Lie: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() {
+			if err := trouble.Stop(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	for range 5 {
+		s.awaitService(t)
+	}
+	s.cut(t, s.Nodes...)
+	for _, n := range s.Nodes {
+		if err := n.Start(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	// Nodes that see that something is missing refuse to start, which shows the
+	// loss as well.
+	if err := s.WaitReady(t.Context(), serveAgain); err != nil {
+		refused := 0
+		for _, n := range s.Nodes {
+			if !n.Running() {
+				refused++
+			}
+		}
+		if refused == 0 {
+			t.Fatalf("no node refused to start: %v\n%s", err, s.LogTails())
+		}
+		t.Logf("%d nodes refused to start", refused)
+		return
+	}
+	if lost := s.lost(t); len(lost) == 0 {
+		t.Error("nothing was lost although nothing was synced")
+	}
+}

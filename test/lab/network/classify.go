@@ -1,0 +1,100 @@
+package network
+
+import (
+	"net/netip"
+	"sync"
+)
+
+// Ports are those of the nodes, by which traffic is told apart.
+type Ports struct{ API, Admin, Peer, Gossip uint16 }
+
+// The first bytes that a node sends to another one say what a connection is for:
+// these four, a version, and the kind. See the handshake of package cluster.
+const (
+	handshake     = "SRTM"
+	handshakeKind = 5
+)
+
+// kinds are the kinds of connections that are more than Peer: the consensus,
+// forwarded requests, and what followers ask each other about a leader.
+var kinds = map[byte]Class{1: Raft, 2: Forward, 5: Raft}
+
+// flow is a TCP connection from the end that dialed.
+type flow struct{ from, to netip.AddrPort }
+
+// flowsMax bounds what is remembered; far more than a run ever opens.
+const flowsMax = 1 << 16
+
+// classifier tells traffic apart. Safe for concurrent use.
+type classifier struct {
+	ports Ports
+	mu    sync.RWMutex
+	known map[flow]Class // connections between nodes whose handshake was seen
+}
+
+func newClassifier(ports Ports) *classifier {
+	return &classifier{ports: ports, known: map[flow]Class{}}
+}
+
+func (c *classifier) class(p packet) Class {
+	switch {
+	case p.segment == 0:
+		return Other
+	case p.to.Port() == c.ports.Peer && p.protocol == protoTCP:
+		return c.peer(p, flow{p.from, p.to}, true)
+	case p.from.Port() == c.ports.Peer && p.protocol == protoTCP:
+		return c.peer(p, flow{p.to, p.from}, false)
+	}
+	return max(c.ports.class(p.to.Port()), c.ports.class(p.from.Port()))
+}
+
+// class is that of a service port; Peer stands for all that comes over its port.
+func (p Ports) class(port uint16) Class {
+	switch port {
+	case p.API:
+		return API
+	case p.Admin:
+		return Admin
+	case p.Peer:
+		return Peer
+	case p.Gossip:
+		return Gossip
+	default:
+		return Other
+	}
+}
+
+// handshakeClass is that of a connection between nodes which begins so.
+func handshakeClass(text []byte) (class Class, shaken bool) {
+	if len(text) <= handshakeKind || string(text[:len(handshake)]) != handshake {
+		return Peer, false
+	}
+	if class, known := kinds[text[handshakeKind]]; known {
+		return class, true
+	}
+	return Peer, true
+}
+
+func (c *classifier) peer(p packet, f flow, dialed bool) Class {
+	if class, shaken := handshakeClass(p.text()); dialed && shaken {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		if len(c.known) >= flowsMax {
+			clear(c.known)
+		}
+		c.known[f] = class
+		return class
+	}
+	if dialed && p.flags()&tcpSYN != 0 {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		delete(c.known, f) // the same ports once more
+		return Peer
+	}
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	if class, known := c.known[f]; known {
+		return class
+	}
+	return Peer
+}

@@ -1,0 +1,83 @@
+package network
+
+import (
+	"math/rand/v2"
+	"time"
+)
+
+// line is one direction between two hosts as one goroutine sees it: what was
+// drawn and how far the line is taken. Only the counts are shared.
+type line struct {
+	random *rand.Rand
+	free   time.Duration // when a slow line has sent all that it was given
+	counts [classes]tally
+}
+
+// newLine draws from a source of its own, so that what happens to one direction
+// does not depend on how much traffic another one had.
+func newLine(seed uint64, from, to int) *line {
+	return &line{random: rand.New(rand.NewPCG(seed, uint64(from)<<32|uint64(to)))}
+}
+
+// backlogMax is how much a slow line holds before it drops, in time: as a router
+// with a buffer of some size does.
+const backlogMax = 2 * time.Second
+
+// verdict is what becomes of a frame.
+type verdict struct {
+	drop      bool
+	reset     bool // drop, and break the connection
+	corrupt   bool
+	garble    bool
+	duplicate bool
+	wait      time.Duration
+	place     uint64 // which byte a spoiled frame loses
+}
+
+// decide says what becomes of a frame, and counts it. now is the time since the
+// switch began; Flap counts from there, too.
+func (l *line) decide(link Link, class Class, p packet, size int, now time.Duration) verdict {
+	tally := &l.counts[class]
+	dropped := func(why decision) verdict {
+		tally[why].Add(1)
+		return verdict{drop: true, reset: why == wasReset}
+	}
+	switch {
+	case link.Cut || link.Flap > 0 && now/link.Flap%2 == 1:
+		return dropped(wasCut)
+	case link.HalfOpen && p.flags()&(tcpFIN|tcpRST) != 0:
+		return dropped(hidden)
+	case l.draw(link.Reset) && p.protocol == protoTCP && len(p.text()) > 0:
+		return dropped(wasReset)
+	case l.draw(link.Loss):
+		return dropped(lost)
+	}
+	v := verdict{corrupt: l.draw(link.Corrupt), garble: l.draw(link.Garble), duplicate: l.draw(link.Duplicate), wait: link.Delay}
+	if link.Jitter > 0 {
+		v.wait += time.Duration(l.random.Int64N(int64(link.Jitter)))
+	}
+	if link.Rate > 0 {
+		l.free = max(l.free, now)
+		if l.free-now > backlogMax {
+			return dropped(overflowed)
+		}
+		l.free += time.Duration(size) * 8 * time.Second / time.Duration(link.Rate)
+		v.wait += l.free - now
+	}
+	if v.corrupt || v.garble {
+		v.place = l.random.Uint64()
+	}
+	tally[passed].Add(1)
+	for _, d := range []struct {
+		done bool
+		what decision
+	}{{v.wait > 0, delayed}, {v.duplicate, duplicated}, {v.corrupt, corrupted}, {v.garble, garbled}} {
+		if d.done {
+			tally[d.what].Add(1)
+		}
+	}
+	return v
+}
+
+// draw is true with the given probability.
+func (l *line) draw(part float64) bool { return part > 0 && l.random.Float64() < part }

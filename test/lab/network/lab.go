@@ -1,0 +1,52 @@
+package network
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+)
+
+// Options describe a lab.
+type Options struct {
+	Seed  uint64 // of all that a policy leaves to chance
+	Ports Ports  // by which the classes of traffic are told apart
+	// Names gives the hosts an /etc/hosts of their own, see Lab.Resolve. They then
+	// see no file system that is mounted later.
+	Names bool
+}
+
+// NodePorts are those that a server takes if nothing else is said.
+func NodePorts() Ports { return Ports{API: 9324, Admin: 9325, Peer: 9326, Gossip: 9327} }
+
+// Available says why there can be no lab here; nil: there can.
+func Available() error {
+	l, err := New(Options{}, "a")
+	if err != nil {
+		return err
+	}
+	return l.Close()
+}
+
+// strangers are the names in a policy that no host bears.
+func strangers(p Policy, hosts []string) error {
+	for _, r := range p.Rules {
+		for _, name := range slices.Concat(r.From, r.To) {
+			if name != Client && !slices.Contains(hosts, name) {
+				return fmt.Errorf("policy %q names %q: there is no such host", p.Name, name)
+			}
+		}
+	}
+	return nil
+}
+
+// subnet is the network of the n-th lab on this machine, and its first addresses:
+// that of the test process and that of the first host.
+func subnet(n int) (client netip.Prefix, first netip.Addr) {
+	address := netip.AddrFrom4([4]byte{10, 77, byte(n), 1})
+	return netip.PrefixFrom(address, subnetBits), netip.AddrFrom4([4]byte{10, 77, byte(n), 10})
+}
+
+const (
+	subnetBits = 24
+	labsMax    = 200 // side by side on one machine
+)

@@ -1,0 +1,319 @@
+package network
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// lineName is the end of a host's line that the host sees.
+const lineName = "eth0"
+
+// Lab is a number of hosts on one switch. The test process is one more host on
+// it, Client: whatever it dials passes the switch. Safe for concurrent use.
+type Lab struct {
+	options Options
+	fabric  *fabric
+	hub     *namespace
+	dir     string // of the file with the names, empty if there is none
+
+	mu        sync.Mutex
+	line      string // of the test process
+	policy    Policy
+	ports     []*port
+	hosts     map[string]*Host
+	addresses map[netip.Addr]*port
+	next      netip.Addr
+	closed    bool
+}
+
+// Host is a host of a lab.
+type Host struct {
+	Name string
+
+	lab       *Lab
+	namespace *namespace
+	mu        sync.Mutex
+	address   netip.Addr
+}
+
+// New makes a lab with these hosts and a sound network. It fails where the kernel
+// permits no network namespaces or no packet sockets.
+func New(o Options, hosts ...string) (*Lab, error) {
+	l := &Lab{
+		options: o, fabric: &fabric{classifier: newClassifier(o.Ports), seed: o.Seed, begin: time.Now()},
+		hosts: map[string]*Host{}, addresses: map[netip.Addr]*port{},
+	}
+	err := l.wire()
+	for _, host := range hosts {
+		if err == nil {
+			_, err = l.Add(host)
+		}
+	}
+	if err != nil {
+		return nil, errors.Join(err, l.Close())
+	}
+	return l, nil
+}
+
+// wire makes the switch and the line of the test process.
+func (l *Lab) wire() error {
+	l.fabric.table.Store(newTable(Policy{}, nil, nil))
+	hub, err := newNamespace("")
+	if err != nil {
+		return err
+	}
+	l.hub = hub
+	if l.options.Names {
+		if l.dir, err = os.MkdirTemp("", "seriatim-hosts-"); err != nil {
+			return fmt.Errorf("make a file for names: %w", err)
+		}
+		if err := os.WriteFile(l.hostsFile(), nil, 0o644); err != nil {
+			return fmt.Errorf("make a file for names: %w", err)
+		}
+	}
+	// The first free number is that of this lab.
+	for n := range labsMax {
+		name := fmt.Sprintf("st%d", n)
+		mac := hardwareAddress(hostKind, 0)
+		err = makePair(name, mac, "h0", hardwareAddress(switchKind, 0), hub.net.Fd())
+		if errors.Is(err, unix.EEXIST) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		l.line = name
+		client, first := subnet(n)
+		l.next = first
+		if err := errors.Join(plainFrames(name), setUp(name), addAddress(name, client)); err != nil {
+			return err
+		}
+		return l.attach(Client, client.Addr())
+	}
+	return err
+}
+
+// Add adds a host.
+func (l *Lab) Add(name string) (*Host, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.hosts[name] != nil || name == Client {
+		return nil, fmt.Errorf("there is a host %s already", name)
+	}
+	namespace, err := newNamespace(l.hostsFile())
+	if err != nil {
+		return nil, err
+	}
+	h := &Host{Name: name, lab: l, namespace: namespace}
+	l.hosts[name] = h
+	number := len(l.ports)
+	err = l.hub.do(func() error {
+		return makePair(fmt.Sprintf("h%d", number), hardwareAddress(switchKind, number), lineName, hardwareAddress(hostKind, number), namespace.net.Fd())
+	})
+	if err != nil {
+		return nil, err
+	}
+	if err := namespace.do(func() error { return errors.Join(plainFrames(lineName), setUp(lineName)) }); err != nil {
+		return nil, err
+	}
+	address, err := h.take()
+	if err != nil {
+		return nil, err
+	}
+	return h, l.attach(name, address)
+}
+
+// attach lets the switch carry the line of a host.
+func (l *Lab) attach(host string, address netip.Addr) error {
+	var p *port
+	link := fmt.Sprintf("h%d", len(l.ports))
+	err := l.hub.do(func() (err error) {
+		if err = setUp(link); err == nil {
+			p, err = openPort(l.fabric, host, len(l.ports), link)
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	l.ports = append(l.ports, p)
+	l.addresses[address] = p
+	l.publish()
+	go p.read()
+	return nil
+}
+
+// publish makes the switch go by what the lab is now.
+func (l *Lab) publish() {
+	addresses := make(map[netip.Addr]*port, len(l.addresses))
+	for a, p := range l.addresses {
+		addresses[a] = p
+	}
+	l.fabric.table.Store(newTable(l.policy, slices.Clone(l.ports), addresses))
+}
+
+// take gives the host the next address.
+func (h *Host) take() (netip.Addr, error) {
+	l := h.lab
+	if l.next.As4()[3] == 255 {
+		return netip.Addr{}, errors.New("no address is left in the lab")
+	}
+	address := l.next
+	l.next = address.Next()
+	err := h.namespace.do(func() error { return addAddress(lineName, netip.PrefixFrom(address, subnetBits)) })
+	if err != nil {
+		return netip.Addr{}, err
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.address = address
+	return address, nil
+}
+
+// Host is the host of that name, nil if there is none.
+func (l *Lab) Host(name string) *Host {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.hosts[name]
+}
+
+// Move gives a host another address, which no host had before; the old one is
+// nobody's.
+func (h *Host) Move() (netip.Addr, error) {
+	l := h.lab
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	old := h.Address()
+	if err := h.namespace.do(func() error { return removeAddress(lineName, netip.PrefixFrom(old, subnetBits)) }); err != nil {
+		return netip.Addr{}, err
+	}
+	address, err := h.take()
+	if err != nil {
+		return netip.Addr{}, err
+	}
+	l.addresses[address] = l.addresses[old]
+	delete(l.addresses, old)
+	l.publish()
+	return address, nil
+}
+
+// Address is that of the host.
+func (h *Host) Address() netip.Addr {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.address
+}
+
+// Start starts a program on the host. It is killed when the lab is closed or this
+// process ends.
+func (h *Host) Start(cmd *exec.Cmd) error { return h.namespace.start(cmd) }
+
+// Do runs f in the network of the host: sockets that it makes belong there and
+// stay there. It must make them in the same goroutine.
+func (h *Host) Do(f func() error) error { return h.namespace.do(f) }
+
+// Resolve makes the names of these hosts, and no others, known to all hosts. The
+// lab must have been made with Names.
+func (l *Lab) Resolve(names ...string) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.dir == "" {
+		return errors.New("the lab was made without names")
+	}
+	var text strings.Builder
+	text.WriteString("127.0.0.1 localhost\n")
+	for _, name := range names {
+		h := l.hosts[name]
+		if h == nil {
+			return fmt.Errorf("there is no host %s", name)
+		}
+		fmt.Fprintf(&text, "%s %s\n", h.Address(), name)
+	}
+	// Written in place: the hosts have this very file mounted.
+	if err := os.WriteFile(l.hostsFile(), []byte(text.String()), 0o644); err != nil {
+		return fmt.Errorf("make names known: %w", err)
+	}
+	return nil
+}
+
+func (l *Lab) hostsFile() string {
+	if l.dir == "" {
+		return ""
+	}
+	return filepath.Join(l.dir, "hosts")
+}
+
+// SetPolicy makes the switch go by another policy from one frame to the next.
+// Frames that it holds back already still arrive.
+func (l *Lab) SetPolicy(p Policy) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var names []string
+	for name := range l.hosts {
+		names = append(names, name)
+	}
+	if err := strangers(p, names); err != nil {
+		return err
+	}
+	l.policy = p
+	l.publish()
+	return nil
+}
+
+// Policy is what the switch goes by.
+func (l *Lab) Policy() Policy { return l.fabric.table.Load().policy }
+
+// Traffic is what the switch has done so far.
+func (l *Lab) Traffic() Traffic {
+	t := Traffic{}
+	ports := l.fabric.table.Load().ports
+	for _, from := range ports {
+		from.mu.Lock()
+		for to, line := range from.lines {
+			var counts [classes]Counts
+			for class := range line.counts {
+				counts[class] = line.counts[class].counts()
+			}
+			t[Direction{from.host, ports[to].host}] = counts
+		}
+		from.mu.Unlock()
+	}
+	return t
+}
+
+// Close ends what runs on the hosts and takes the network away.
+func (l *Lab) Close() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.closed {
+		return nil
+	}
+	l.closed = true
+	var failed []error
+	for _, h := range l.hosts {
+		h.namespace.close()
+	}
+	for _, p := range l.ports {
+		failed = append(failed, p.close())
+	}
+	if l.line != "" {
+		failed = append(failed, removeLink(l.line))
+	}
+	if l.hub != nil {
+		l.hub.close()
+	}
+	if l.dir != "" {
+		failed = append(failed, os.RemoveAll(l.dir))
+	}
+	return errors.Join(failed...)
+}

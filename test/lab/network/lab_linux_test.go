@@ -1,0 +1,588 @@
+package network
+
+import (
+	"bufio"
+	"bytes"
+	"crypto/sha256"
+	"encoding/binary"
+	"fmt"
+	"io"
+	"net"
+	"net/netip"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// patience is how long a test waits for what must come; silence is how long it
+// waits before it says that nothing comes. Both are generous where a wrong answer
+// would fail the test: silence is only waited for when a counter has shown that
+// the switch had the frames.
+const patience = 30 * time.Second
+
+var testPorts = NodePorts()
+
+func newTestLab(t *testing.T, hosts ...string) *Lab {
+	t.Helper()
+	l, err := New(Options{Seed: 1, Ports: testPorts}, hosts...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { must(t, l.Close()) })
+	return l
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// box receives datagrams on a host.
+type box struct {
+	conn    *net.UDPConn
+	address netip.AddrPort
+}
+
+func (l *Lab) box(t *testing.T, host string, port uint16) *box {
+	t.Helper()
+	b := &box{address: netip.AddrPortFrom(l.Host(host).Address(), port)}
+	must(t, l.Host(host).Do(func() (err error) {
+		b.conn, err = net.ListenUDP("udp4", net.UDPAddrFromAddrPort(b.address))
+		return err
+	}))
+	t.Cleanup(func() { b.conn.Close() })
+	return b
+}
+
+// pair are boxes on two hosts which know each other's hardware address already:
+// what has to wait for it may be overtaken.
+func (l *Lab) pair(t *testing.T, host, other string) (a, b *box) {
+	t.Helper()
+	a, b = l.box(t, host, 5000), l.box(t, other, 5000)
+	a.send(t, b, 1)
+	b.receive(t, 1)
+	return l.box(t, host, testPorts.Gossip), l.box(t, other, testPorts.Gossip)
+}
+
+// send numbers datagrams from 0.
+func (b *box) send(t *testing.T, to *box, count int) {
+	t.Helper()
+	for i := range count {
+		_, err := b.conn.WriteToUDPAddrPort(fmt.Appendf(nil, "datagram number %d", i), to.address)
+		must(t, err)
+	}
+}
+
+// receive returns the numbers of so many datagrams, and checks their content.
+func (b *box) receive(t *testing.T, count int) []int {
+	t.Helper()
+	must(t, b.conn.SetReadDeadline(time.Now().Add(patience)))
+	var numbers []int
+	buffer := make([]byte, 2000)
+	for range count {
+		n, err := b.conn.Read(buffer)
+		must(t, err)
+		var number int
+		if _, err := fmt.Sscanf(string(buffer[:n]), "datagram number %d", &number); err != nil {
+			t.Fatalf("received %q", buffer[:n])
+		}
+		numbers = append(numbers, number)
+	}
+	return numbers
+}
+
+// waitFor waits until the switch has counted what is asked for.
+func (l *Lab) waitFor(t *testing.T, what string, enough func(Traffic) bool) Traffic {
+	t.Helper()
+	deadline := time.Now().Add(patience)
+	for {
+		traffic := l.Traffic()
+		if enough(traffic) {
+			return traffic
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("no %s: %v", what, traffic)
+		}
+		time.Sleep(time.Millisecond)
+	}
+}
+
+func numbers(n int) []int {
+	out := make([]int, n)
+	for i := range out {
+		out[i] = i
+	}
+	return out
+}
+
+func TestDatagramsPassInOrder(t *testing.T) {
+	l := newTestLab(t, "a", "b")
+	a, b := l.pair(t, "a", "b")
+	a.send(t, b, 100)
+	if got := b.receive(t, 100); !slices.Equal(got, numbers(100)) {
+		t.Errorf("received %v", got)
+	}
+	if c := l.Traffic().Of("a", "b", Gossip); c.Passed != 100 || c.Dropped() != 0 {
+		t.Errorf("the switch counted %v", c)
+	}
+}
+
+// serve answers each connection with the digest of what it sent.
+func (l *Lab) serve(t *testing.T, host string, port uint16) string {
+	t.Helper()
+	address := netip.AddrPortFrom(l.Host(host).Address(), port).String()
+	var listener net.Listener
+	must(t, l.Host(host).Do(func() (err error) {
+		listener, err = net.Listen("tcp4", address)
+		return err
+	}))
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for {
+			conn, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			content, _ := io.ReadAll(conn)
+			digest := sha256.Sum256(content)
+			_, _ = conn.Write(digest[:])
+			conn.Close()
+		}
+	}()
+	t.Cleanup(func() { listener.Close(); <-done })
+	return address
+}
+
+func exchange(conn net.Conn, content []byte) error {
+	if err := conn.SetDeadline(time.Now().Add(patience)); err != nil {
+		return err
+	}
+	if _, err := conn.Write(content); err != nil {
+		return err
+	}
+	if err := conn.(*net.TCPConn).CloseWrite(); err != nil {
+		return err
+	}
+	answer, err := io.ReadAll(conn)
+	if want := sha256.Sum256(content); err == nil && !bytes.Equal(answer, want[:]) {
+		err = fmt.Errorf("the digest %x is not that of what was sent", answer)
+	}
+	return err
+}
+
+func (l *Lab) dial(t *testing.T, host, address string) net.Conn {
+	t.Helper()
+	var conn net.Conn
+	dial := func() (err error) {
+		conn, err = net.DialTimeout("tcp4", address, patience)
+		return err
+	}
+	if host == Client {
+		must(t, dial())
+	} else {
+		must(t, l.Host(host).Do(dial))
+	}
+	t.Cleanup(func() { conn.Close() })
+	return conn
+}
+
+// TestStreamsSurvive sends a megabyte through lines of every kind that TCP has to
+// make good.
+func TestStreamsSurvive(t *testing.T) {
+	content := bytes.Repeat([]byte("what is sent must arrive\n"), 20_000)
+	cases := []struct {
+		name   string
+		policy Policy
+		done   func(Counts) uint64
+	}{
+		{"sound", Heal(), func(c Counts) uint64 { return c.Passed }},
+		{"loss", Lossy("", 0.02), func(c Counts) uint64 { return c.Lost }},
+		{"duplicates", Duplicating("", 0.2), func(c Counts) uint64 { return c.Duplicated }},
+		{"jitter", Delayed("", time.Millisecond, 5*time.Millisecond), func(c Counts) uint64 { return c.Delayed }},
+		{"corruption", Corrupting("", 0.01), func(c Counts) uint64 { return c.Corrupted }},
+		{"slow", Slow("", 20_000_000), func(c Counts) uint64 { return c.Delayed }},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			l := newTestLab(t, "a", "b")
+			must(t, l.SetPolicy(c.policy))
+			must(t, exchange(l.dial(t, "a", l.serve(t, "b", testPorts.API)), content))
+			if counts := l.Traffic().Of("a", "b", API); c.done(counts) == 0 {
+				t.Errorf("the switch counted %v", counts)
+			}
+		})
+	}
+}
+
+func TestClientReachesHosts(t *testing.T) {
+	l := newTestLab(t, "a")
+	must(t, exchange(l.dial(t, Client, l.serve(t, "a", testPorts.API)), []byte("from the test itself")))
+	if c := l.Traffic().Of(Client, "a", API); c.Passed == 0 {
+		t.Errorf("the switch counted %v", c)
+	}
+}
+
+// reach are the pairs of hosts, in both orders, between which a datagram passes.
+func (l *Lab) reach(t *testing.T, boxes map[string]*box, names []string) string {
+	t.Helper()
+	before := l.Traffic()
+	for _, from := range names {
+		for _, to := range names {
+			if from != to {
+				boxes[from].send(t, boxes[to], 1)
+			}
+		}
+	}
+	var passed []string
+	for _, from := range names {
+		for _, to := range names {
+			if from == to {
+				continue
+			}
+			total := func(tr Traffic) uint64 {
+				c, old := tr.Of(from, to, Gossip), before.Of(from, to, Gossip)
+				return c.Passed + c.Dropped() - old.Passed - old.Dropped()
+			}
+			tr := l.waitFor(t, "decision about "+from+" to "+to, func(tr Traffic) bool { return total(tr) == 1 })
+			if tr.Of(from, to, Gossip).Passed > before.Of(from, to, Gossip).Passed {
+				passed = append(passed, from+to)
+			}
+		}
+	}
+	// What passed arrives, and what was cut does not come before it.
+	for _, to := range names {
+		var want int
+		for _, pair := range passed {
+			if strings.HasSuffix(pair, to) {
+				want++
+			}
+		}
+		boxes[to].receive(t, want)
+		must(t, boxes[to].conn.SetReadDeadline(time.Now()))
+		if n, err := boxes[to].conn.Read(make([]byte, 100)); err == nil {
+			t.Errorf("%s received one more, of %d bytes", to, n)
+		}
+	}
+	return strings.Join(passed, " ")
+}
+
+// TestPartitions checks who hears whom.
+func TestPartitions(t *testing.T) {
+	names := []string{"a", "b", "c", "d", "e"}
+	l := newTestLab(t, names...)
+	boxes := map[string]*box{}
+	for _, name := range names {
+		boxes[name] = l.box(t, name, testPorts.Gossip)
+	}
+	three, five := names[:3], names
+	cases := []struct {
+		policy Policy
+		among  []string
+		passed string
+	}{
+		{Heal(), three, "ab ac ba bc ca cb"},
+		{Isolate("a"), three, "bc cb"},
+		{Unplug("b"), three, "ac ca"},
+		{Unserved("b"), three, "ab ac ba bc ca cb"},
+		{OneWay("a", "b"), three, "ac ba bc ca cb"},
+		{Deaf("a"), three, "ab ac bc cb"},
+		{Mute("a"), three, "ba bc ca cb"},
+		{Deaf("a").And(Mute("b")), three, "ab ac cb"},
+		{LeaderToOneFollower("a", "b", "c"), three, "ab ba bc cb"},
+		{Ring("a", "b", "c"), three, "ab ba bc cb"},
+		{Ring("a", "b", "c", "d", "e"), five, "ab ae ba bc cb cd dc de ea ed"},
+		{Halves([]string{"a", "b"}, []string{"c", "d", "e"}), five, "ab ba cd ce dc de ec ed"},
+		{Bridge("c", []string{"a", "b"}, []string{"d", "e"}), five, "ab ac ba bc ca cb cd ce dc de ec ed"},
+		{Isolate("a").Only(Gossip), three, "bc cb"},
+		{Isolate("a").Only(Raft, Forward), three, "ab ac ba bc ca cb"},
+		{Lossy("", 1), three, ""},
+		{Heal(), three, "ab ac ba bc ca cb"},
+	}
+	for _, c := range cases {
+		t.Run(c.policy.Name, func(t *testing.T) {
+			must(t, l.SetPolicy(c.policy))
+			if got := l.reach(t, boxes, c.among); got != c.passed {
+				t.Errorf("passed %q, want %q", got, c.passed)
+			}
+		})
+	}
+}
+
+func TestPolicyNamesHosts(t *testing.T) {
+	l := newTestLab(t, "a")
+	if err := l.SetPolicy(Isolate("b")); err == nil {
+		t.Error("a policy about a host that is not there was taken")
+	}
+}
+
+func TestDuplicatesArriveTwice(t *testing.T) {
+	l := newTestLab(t, "a", "b")
+	a, b := l.pair(t, "a", "b")
+	must(t, l.SetPolicy(Duplicating("", 1)))
+	a.send(t, b, 3)
+	if got := b.receive(t, 6); !slices.Equal(got, []int{0, 0, 1, 1, 2, 2}) {
+		t.Errorf("received %v", got)
+	}
+}
+
+func TestDelayKeepsAndJitterChangesTheOrder(t *testing.T) {
+	l := newTestLab(t, "a", "b")
+	a, b := l.pair(t, "a", "b")
+	must(t, l.SetPolicy(Delayed("a", 10*time.Millisecond, 0)))
+	a.send(t, b, 50)
+	if got := b.receive(t, 50); !slices.Equal(got, numbers(50)) {
+		t.Errorf("a delay of all changed the order: %v", got)
+	}
+	must(t, l.SetPolicy(Delayed("a", 0, 200*time.Millisecond)))
+	a.send(t, b, 50)
+	got := b.receive(t, 50)
+	if slices.IsSorted(got) {
+		t.Error("jitter of 200 ms left 50 datagrams in order")
+	}
+	slices.Sort(got)
+	if !slices.Equal(got, numbers(50)) {
+		t.Errorf("received %v", got)
+	}
+}
+
+func TestSlowLineOverflows(t *testing.T) {
+	l := newTestLab(t, "a", "b")
+	a, b := l.pair(t, "a", "b")
+	must(t, l.SetPolicy(Slow("", 8_000))) // a thousand bytes a second
+	a.send(t, b, 200)
+	l.waitFor(t, "overflow", func(tr Traffic) bool {
+		c := tr.Of("a", "b", Gossip)
+		return c.Passed+c.Overflowed == 200 && c.Overflowed > 100 && c.Passed > 10
+	})
+}
+
+// TestSeedDecides sends the same through two labs of one seed and one of another.
+func TestSeedDecides(t *testing.T) {
+	arrived := func(seed uint64) []int {
+		l, err := New(Options{Seed: seed, Ports: testPorts}, "a", "b")
+		must(t, err)
+		defer l.Close()
+		a, b := l.pair(t, "a", "b")
+		must(t, l.SetPolicy(Lossy("", 0.5)))
+		a.send(t, b, 100)
+		tr := l.waitFor(t, "100 decisions", func(tr Traffic) bool {
+			c := tr.Of("a", "b", Gossip)
+			return c.Passed+c.Lost == 100
+		})
+		return b.receive(t, int(tr.Of("a", "b", Gossip).Passed))
+	}
+	one, again, other := arrived(1), arrived(1), arrived(2)
+	if !slices.Equal(one, again) {
+		t.Errorf("seed 1 lets pass %v, then %v", one, again)
+	}
+	if slices.Equal(one, other) {
+		t.Errorf("seeds 1 and 2 let pass the same: %v", one)
+	}
+}
+
+func TestCorruptionIsNoticedByTheKernel(t *testing.T) {
+	l := newTestLab(t, "a", "b")
+	a, b := l.pair(t, "a", "b")
+	must(t, l.SetPolicy(Corrupting("", 1)))
+	a.send(t, b, 20)
+	l.waitFor(t, "corruption", func(tr Traffic) bool { return tr.Of("a", "b", Gossip).Corrupted == 20 })
+	must(t, l.SetPolicy(Heal()))
+	a.send(t, b, 1)
+	// receive fails at a datagram that is not whole.
+	if got := b.receive(t, 1); got[0] != 0 {
+		t.Errorf("received %v", got)
+	}
+}
+
+func TestGarblingReachesTheProgram(t *testing.T) {
+	l := newTestLab(t, "a", "b")
+	a, b := l.pair(t, "a", "b")
+	must(t, l.SetPolicy(Garbling("", 1)))
+	want := []byte("a text with a checksum")
+	for range 20 {
+		_, err := a.conn.WriteToUDPAddrPort(want, b.address)
+		must(t, err)
+		must(t, b.conn.SetReadDeadline(time.Now().Add(patience)))
+		got := make([]byte, 100)
+		n, err := b.conn.Read(got)
+		must(t, err)
+		if differ := different(got[:n], want); differ != 1 {
+			t.Errorf("%q differs from %q in %d bytes", got[:n], want, differ)
+		}
+	}
+}
+
+func different(a, b []byte) int {
+	if len(a) != len(b) {
+		return -1
+	}
+	count := 0
+	for i := range a {
+		if a[i] != b[i] {
+			count++
+		}
+	}
+	return count
+}
+
+func TestResetBreaksBothEnds(t *testing.T) {
+	l := newTestLab(t, "a", "b")
+	address := netip.AddrPortFrom(l.Host("b").Address(), testPorts.API).String()
+	var listener net.Listener
+	must(t, l.Host("b").Do(func() (err error) { listener, err = net.Listen("tcp4", address); return err }))
+	defer listener.Close()
+	near := l.dial(t, Client, address)
+	far, err := listener.Accept()
+	must(t, err)
+	defer far.Close()
+	must(t, l.SetPolicy(Resetting("b", 1)))
+	_, err = near.Write([]byte("breaks"))
+	must(t, err)
+	for name, conn := range map[string]net.Conn{"dialed": near, "accepted": far} {
+		must(t, conn.SetReadDeadline(time.Now().Add(patience)))
+		if _, err := conn.Read(make([]byte, 10)); err == nil || !strings.Contains(err.Error(), "reset") {
+			t.Errorf("the %s end says %v", name, err)
+		}
+	}
+	if c := l.Traffic().Of(Client, "b", API); c.Reset != 1 {
+		t.Errorf("the switch counted %v", c)
+	}
+}
+
+func TestHalfOpenHidesTheEnd(t *testing.T) {
+	l := newTestLab(t, "a", "b")
+	address := netip.AddrPortFrom(l.Host("b").Address(), testPorts.Admin).String()
+	var listener net.Listener
+	must(t, l.Host("b").Do(func() (err error) { listener, err = net.Listen("tcp4", address); return err }))
+	defer listener.Close()
+	near := l.dial(t, "a", address)
+	far, err := listener.Accept()
+	must(t, err)
+	defer far.Close()
+	must(t, l.SetPolicy(HalfOpen("")))
+	near.Close()
+	l.waitFor(t, "hidden end", func(tr Traffic) bool { return tr.Of("a", "b", Admin).Hidden > 0 })
+	// The other end can still write: it was told nothing.
+	_, err = far.Write([]byte("are you there?"))
+	must(t, err)
+	must(t, l.SetPolicy(Heal()))
+	must(t, far.SetReadDeadline(time.Now().Add(patience)))
+	if _, err := far.Read(make([]byte, 10)); err == nil {
+		t.Error("the end never showed")
+	}
+}
+
+// TestFlapping sends until a datagram was cut and one passed after it.
+func TestFlapping(t *testing.T) {
+	l := newTestLab(t, "a", "b")
+	a, b := l.pair(t, "a", "b")
+	must(t, l.SetPolicy(Flapping("", 20*time.Millisecond)))
+	var changes int
+	var last Counts
+	deadline := time.Now().Add(patience)
+	for up := true; changes < 4; {
+		if time.Now().After(deadline) {
+			t.Fatalf("changed %d times: %v", changes, last)
+		}
+		a.send(t, b, 1)
+		now := l.waitFor(t, "decision", func(tr Traffic) bool {
+			c := tr.Of("a", "b", Gossip)
+			return c.Passed+c.Cut > last.Passed+last.Cut
+		}).Of("a", "b", Gossip)
+		if now.Passed > last.Passed != up {
+			up = !up
+			changes++
+		}
+		last = now
+	}
+}
+
+// TestClasses tells connections between nodes apart by their handshake.
+func TestClasses(t *testing.T) {
+	l := newTestLab(t, "a", "b")
+	address := l.serve(t, "b", testPorts.Peer)
+	cases := []struct {
+		kind  byte
+		class Class
+	}{{1, Raft}, {2, Forward}, {5, Raft}, {3, Peer}, {4, Peer}, {77, Peer}}
+	for _, c := range cases {
+		before := l.Traffic()
+		hello := append([]byte{'S', 'R', 'T', 'M', 1, c.kind, 0, 0}, binary.BigEndian.AppendUint32(nil, 0)...)
+		must(t, exchange(l.dial(t, "a", address), append(hello, make([]byte, 5000)...)))
+		after := l.Traffic()
+		if grown := after.Of("a", "b", c.class).Passed - before.Of("a", "b", c.class).Passed; grown < 4 {
+			t.Errorf("kind %d: %d frames in class %v: %v", c.kind, grown, c.class, after)
+		}
+		if grown := after.Of("b", "a", c.class).Passed - before.Of("b", "a", c.class).Passed; grown < 1 {
+			t.Errorf("kind %d: %d answers in class %v: %v", c.kind, grown, c.class, after)
+		}
+	}
+	must(t, l.SetPolicy(Isolate("a").Only(Raft)))
+	must(t, exchange(l.dial(t, "a", address), []byte("SRTM\x01\x02, which is not cut")))
+	if c := l.Traffic().Of("", "", Forward); c.Cut != 0 {
+		t.Errorf("the switch cut %v", c)
+	}
+}
+
+func TestHostMoves(t *testing.T) {
+	l := newTestLab(t, "a", "b")
+	old := l.Host("b").Address()
+	address, err := l.Host("b").Move()
+	must(t, err)
+	if address == old {
+		t.Fatalf("the address is still %v", address)
+	}
+	must(t, exchange(l.dial(t, "a", l.serve(t, "b", testPorts.API)), []byte("to the new address")))
+	must(t, exchange(l.dial(t, Client, l.serve(t, "b", testPorts.Admin)), []byte("to the new address")))
+}
+
+func TestProgramsRunOnHosts(t *testing.T) {
+	l, err := New(Options{Names: true}, "a", "b")
+	must(t, err)
+	defer l.Close()
+	must(t, l.Resolve("b"))
+	cmd := exec.Command("sh", "-c", "cat /etc/hosts; ls /sys/class/net >/dev/null; cat /proc/net/dev; echo end; sleep 600")
+	out, err := cmd.StdoutPipe()
+	must(t, err)
+	must(t, l.Host("a").Start(cmd))
+	var text strings.Builder
+	for lines := bufio.NewScanner(out); lines.Scan() && lines.Text() != "end"; {
+		fmt.Fprintln(&text, lines.Text())
+	}
+	if !strings.Contains(text.String(), l.Host("b").Address().String()+" b") || !strings.Contains(text.String(), lineName) {
+		t.Errorf("the program saw\n%s", text.String())
+	}
+	must(t, l.Close())
+	if err := cmd.Wait(); err == nil {
+		t.Error("the program ended well although its host is gone")
+	}
+	own, err := os.ReadFile("/etc/hosts")
+	must(t, err)
+	if strings.Contains(string(own), l.Host("b").Address().String()) {
+		t.Error("the names are seen outside the lab")
+	}
+}
+
+func TestNothingIsLeft(t *testing.T) {
+	before, err := net.Interfaces()
+	must(t, err)
+	for range 3 {
+		l, err := New(Options{Ports: testPorts}, "a", "b")
+		must(t, err)
+		must(t, exchange(l.dial(t, Client, l.serve(t, "a", testPorts.API)), []byte("x")))
+		must(t, l.Close())
+		must(t, l.Close())
+	}
+	after, err := net.Interfaces()
+	must(t, err)
+	if len(after) != len(before) {
+		t.Errorf("%d interfaces were %d", len(after), len(before))
+	}
+	must(t, Available())
+}

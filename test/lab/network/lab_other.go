@@ -1,0 +1,57 @@
+//go:build !linux
+
+package network
+
+import (
+	"errors"
+	"net/netip"
+	"os/exec"
+)
+
+// errLinuxOnly is what all of a lab answers elsewhere.
+var errLinuxOnly = errors.New("a lab needs the network namespaces of Linux")
+
+// Lab needs Linux.
+type Lab struct{}
+
+// Host needs Linux.
+type Host struct{ Name string }
+
+// New fails.
+func New(Options, ...string) (*Lab, error) { return nil, errLinuxOnly }
+
+// Add fails.
+func (*Lab) Add(string) (*Host, error) { return nil, errLinuxOnly }
+
+// Host is nil.
+func (*Lab) Host(string) *Host { return nil }
+
+// Resolve fails.
+func (*Lab) Resolve(...string) error { return errLinuxOnly }
+
+// SetPolicy fails.
+func (*Lab) SetPolicy(Policy) error { return errLinuxOnly }
+
+// Policy is that of a sound network.
+func (*Lab) Policy() Policy { return Policy{} }
+
+// Traffic is none.
+func (*Lab) Traffic() Traffic { return nil }
+
+// Close does nothing.
+func (*Lab) Close() error { return nil }
+
+// Move fails.
+func (*Host) Move() (netip.Addr, error) { return netip.Addr{}, errLinuxOnly }
+
+// Address is no address.
+func (*Host) Address() netip.Addr { return netip.Addr{} }
+
+// Start fails.
+func (*Host) Start(*exec.Cmd) error { return errLinuxOnly }
+
+// Do fails.
+func (*Host) Do(func() error) error { return errLinuxOnly }
+
+// Inside does the work here.
+func Inside(work func() int) int { return work() }

@@ -1,0 +1,231 @@
+package membership
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
+	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
+
+	"github.com/seriatimq/seriatim/test/harness"
+)
+
+const (
+	senders   = 12
+	consumers = 4
+	sendEvery = 100 * time.Millisecond // of each sender: with the consumers about 200 calls/s
+)
+
+// load is a set of SDK clients with default retries that send, receive and
+// delete while the cluster changes, and a record of all they saw.
+type load struct {
+	t     *testing.T
+	queue string
+	calls atomic.Int64
+
+	stopSending context.CancelFunc
+	sending     sync.WaitGroup
+	consuming   sync.WaitGroup
+	sent        chan struct{} // closed when nothing more is sent
+
+	mu         sync.Mutex
+	nodes      []*harness.Node
+	acked      map[string]bool // by body
+	ackTimes   []time.Time
+	deliveries []types.Message
+	failures   []string
+}
+
+// startLoad creates a queue and begins.
+func startLoad(t *testing.T, c *harness.Cluster) *load {
+	t.Helper()
+	l := &load{t: t, nodes: slices.Clone(c.Nodes), acked: map[string]bool{}, sent: make(chan struct{})}
+	client := c.NewSQS(l.pick(0))
+	created, err := client.CreateQueue(t.Context(), &sqs.CreateQueueInput{
+		QueueName:  aws.String("load.fifo"),
+		Attributes: map[string]string{"FifoQueue": "true", "VisibilityTimeout": "43200"},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.queue = *created.QueueUrl
+	ctx, stop := context.WithCancel(t.Context())
+	l.stopSending = stop
+	for i := range senders {
+		l.sending.Go(func() { l.send(ctx, c.NewSQS(l.pick(i)), i) })
+	}
+	for i := range consumers {
+		l.consuming.Go(func() { l.consume(c.NewSQS(l.pick(i)), i) })
+	}
+	return l
+}
+
+// pick is for one client: it takes the nodes in turn, also those that are down.
+// An SDK whose call fails tries again, and meets the next.
+func (l *load) pick(first int) harness.Pick {
+	turn := first
+	return func() *harness.Node {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		turn++
+		return l.nodes[turn%len(l.nodes)]
+	}
+}
+
+// use makes these the nodes that clients know.
+func (l *load) use(nodes ...*harness.Node) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.nodes = slices.Clone(nodes)
+}
+
+func (l *load) failed(format string, args ...any) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.failures = append(l.failures, time.Now().Format("15:04:05.000 ")+fmt.Sprintf(format, args...))
+}
+
+// send sends numbered messages of one group until ctx ends. A message whose call
+// failed is sent again, with the same deduplication id, and the failure counted.
+func (l *load) send(ctx context.Context, client *sqs.Client, sender int) {
+	// Evenly spread, so that gaps below the interval can be seen.
+	time.Sleep(time.Duration(sender) * sendEvery / senders)
+	tick := time.NewTicker(sendEvery)
+	defer tick.Stop()
+	group := fmt.Sprintf("s%d", sender)
+	for n := 0; ; n++ {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		body := group + ":" + strconv.Itoa(n)
+		for l.t.Context().Err() == nil {
+			l.calls.Add(1)
+			_, err := client.SendMessage(l.t.Context(), &sqs.SendMessageInput{
+				QueueUrl: &l.queue, MessageBody: &body, MessageGroupId: &group, MessageDeduplicationId: &body,
+			})
+			if err == nil {
+				break
+			}
+			l.failed("send %s: %v", body, err)
+		}
+		l.mu.Lock()
+		l.acked[body] = true
+		l.ackTimes = append(l.ackTimes, time.Now())
+		l.mu.Unlock()
+	}
+}
+
+// consume receives and deletes until the queue stays empty after the last send.
+func (l *load) consume(client *sqs.Client, consumer int) {
+	for n, empty := 0, 0; empty < 2 && l.t.Context().Err() == nil; n++ {
+		in := &sqs.ReceiveMessageInput{
+			QueueUrl: &l.queue, MaxNumberOfMessages: 2, WaitTimeSeconds: 1,
+			ReceiveRequestAttemptId:     aws.String(fmt.Sprintf("c%d-%d", consumer, n)),
+			MessageSystemAttributeNames: []types.MessageSystemAttributeName{"All"},
+		}
+		out, err := untilAnswered(l, "receive", func(ctx context.Context) (*sqs.ReceiveMessageOutput, error) { return client.ReceiveMessage(ctx, in) })
+		if err != nil {
+			return
+		}
+		l.mu.Lock()
+		l.deliveries = append(l.deliveries, out.Messages...)
+		l.mu.Unlock()
+		if len(out.Messages) > 0 {
+			empty = 0
+			l.remove(client, out.Messages)
+			continue
+		}
+		select {
+		case <-l.sent:
+			empty++
+		default:
+		}
+	}
+}
+
+func (l *load) remove(client *sqs.Client, messages []types.Message) {
+	in := &sqs.DeleteMessageBatchInput{QueueUrl: &l.queue}
+	for i, m := range messages {
+		in.Entries = append(in.Entries, types.DeleteMessageBatchRequestEntry{Id: aws.String(strconv.Itoa(i)), ReceiptHandle: m.ReceiptHandle})
+	}
+	out, err := untilAnswered(l, "delete", func(ctx context.Context) (*sqs.DeleteMessageBatchOutput, error) {
+		return client.DeleteMessageBatch(ctx, in)
+	})
+	if err == nil && len(out.Failed) > 0 {
+		l.failed("delete: %s", aws.ToString(out.Failed[0].Message))
+	}
+}
+
+// untilAnswered repeats a call, counting each failure, until it is answered.
+func untilAnswered[O any](l *load, what string, call func(context.Context) (O, error)) (out O, err error) {
+	for {
+		l.calls.Add(1)
+		if out, err = call(l.t.Context()); err == nil || l.t.Context().Err() != nil {
+			return out, err
+		}
+		l.failed("%s: %v", what, err)
+	}
+}
+
+// gap is the longest time without an acknowledged send since begin.
+func (l *load) gap(begin time.Time) time.Duration {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	last, longest := begin, time.Duration(0)
+	for _, at := range l.ackTimes {
+		if at.After(begin) {
+			longest, last = max(longest, at.Sub(last)), at
+		}
+	}
+	return max(longest, time.Since(last)).Round(time.Millisecond)
+}
+
+// finish ends the load, drains the queue and checks that nothing was lost,
+// repeated or put out of order. It returns how many calls failed.
+func (l *load) finish() int {
+	l.t.Helper()
+	l.stopSending()
+	l.sending.Wait()
+	close(l.sent)
+	l.consuming.Wait()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	seen, last := map[string]bool{}, map[string]int{}
+	lost, twice, disordered := 0, 0, 0
+	for _, m := range l.deliveries {
+		body := aws.ToString(m.Body)
+		group, number, _ := strings.Cut(body, ":")
+		n, err := strconv.Atoi(number)
+		if seen[body] || m.Attributes["ApproximateReceiveCount"] != "1" || err != nil {
+			twice++
+			l.t.Errorf("%s was delivered twice", body)
+		}
+		if before, known := last[group]; known && n != before+1 || !known && n != 0 {
+			disordered++
+			l.t.Errorf("%s came after %d", body, before)
+		}
+		seen[body], last[group] = true, n
+	}
+	for body := range l.acked {
+		if !seen[body] {
+			lost++
+			l.t.Errorf("lost: %s", body)
+		}
+	}
+	for _, failure := range l.failures {
+		l.t.Log("failed call:", failure)
+	}
+	l.t.Logf("%d calls, %d failed; %d messages, %d lost, %d delivered twice, %d out of order",
+		l.calls.Load(), len(l.failures), len(l.acked), lost, twice, disordered)
+	return len(l.failures)
+}

@@ -1,0 +1,242 @@
+package membership
+
+import (
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/seriatimq/seriatim/test/harness"
+)
+
+// stopLimit is how long a clean stop may take.
+const stopLimit = 10 * time.Second
+
+// betweenRestarts is the pause after a node is ready again. An SDK tries three
+// times within about three seconds: restarts that follow each other faster can
+// refuse all three tries of a client that knows the nodes' own addresses.
+const betweenRestarts = 4 * time.Second
+
+// exitRemoved is the exit code of a node that was removed.
+const exitRemoved = 87
+
+func rolls(t *testing.T) int {
+	t.Helper()
+	text := os.Getenv("SERIATIM_ROLLS")
+	if text == "" {
+		return 1
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 1 {
+		t.Fatalf("SERIATIM_ROLLS is %q, want a count", text)
+	}
+	return n
+}
+
+// TestRollingRestartUnderLoad restarts one node after the other, the leader
+// among them, while clients with default retries must not see a failed call.
+func TestRollingRestartUnderLoad(t *testing.T) {
+	c := cluster(t, 3)
+	l := startLoad(t, c)
+	begin := time.Now()
+	time.Sleep(2 * time.Second) // the load before the first restart
+	t.Logf("write gap without any restart: %v", l.gap(begin.Add(time.Second)))
+	var gaps []time.Duration
+	for range rolls(t) {
+		for _, n := range c.Nodes {
+			status, err := n.Status(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			restart := time.Now()
+			if err := n.Stop(stopLimit); err != nil {
+				t.Error(err)
+			}
+			stopped := time.Since(restart)
+			if err := n.Start(); err != nil {
+				t.Fatal(err)
+			}
+			ready(t, n)
+			gap := l.gap(restart)
+			gaps = append(gaps, gap)
+			t.Logf("%s (%s): stopped in %v, ready again after %v, write gap %v", n.Name, status.Role,
+				stopped.Round(time.Millisecond), time.Since(restart).Round(time.Millisecond), gap)
+			time.Sleep(betweenRestarts)
+		}
+	}
+	elapsed := time.Since(begin)
+	if failed := l.finish(); failed > 0 {
+		t.Errorf("%d calls failed", failed)
+	}
+	slices.Sort(gaps)
+	t.Logf("%.0f calls/s for %v; write gap per restart: median %v, worst %v", float64(l.calls.Load())/elapsed.Seconds(),
+		elapsed.Round(time.Second), gaps[len(gaps)/2], gaps[len(gaps)-1])
+	if _, err := c.WaitConverged(t.Context(), patience); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestScaleUnderLoad grows a cluster from three to five voters and shrinks it
+// again, the leader and a founder leaving.
+func TestScaleUnderLoad(t *testing.T) {
+	c := cluster(t, 3)
+	l := startLoad(t, c)
+	n4 := spare(t, c, "n4")
+	waitRoles(t, c.Nodes[0], "n1 voter, n2 voter, n3 voter, n4 learner")
+	change(t, n4, "cluster", "promote", "n4")
+	n5 := spare(t, c, "n5")
+	change(t, c.Nodes[1], "cluster", "promote", "n5")
+	waitRoles(t, n5, "n1 voter, n2 voter, n3 voter, n4 voter, n5 voter")
+	all := append(slices.Clone(c.Nodes), n4, n5)
+	l.use(all...)
+
+	change(t, n5, "cluster", "transfer-leader", "n1")
+	for _, leaving := range []int{0, 1} {
+		n := all[leaving]
+		left := slices.DeleteFunc(slices.Clone(all[leaving:]), func(o *harness.Node) bool { return o == n })
+		l.use(left...)
+		time.Sleep(time.Second) // requests on their way to the node that leaves
+		change(t, n5, "cluster", "remove", n.Name, "--yes")
+		if code, err := n.WaitExit(patience); err != nil || code != exitRemoved {
+			t.Errorf("%s ended with %d, %v", n.Name, code, err)
+		}
+	}
+	waitRoles(t, n5, "n3 voter, n4 voter, n5 voter")
+	if failed := l.finish(); failed > 0 {
+		t.Errorf("%d calls failed", failed)
+	}
+	if _, err := c.Part(c.Nodes[2], n4, n5).WaitConverged(t.Context(), patience); err != nil {
+		t.Error(err)
+	}
+	// A removed node stays removed, and says why, whenever it is started.
+	if err := all[0].Start(); err != nil {
+		t.Fatal(err)
+	}
+	if code, err := all[0].WaitExit(patience); err != nil || code != exitRemoved {
+		t.Errorf("%s started again ended with %d, %v", all[0].Name, code, err)
+	}
+}
+
+// TestWipedNodeIsReplacedByOneCommand loses a disk. The node comes back under
+// its name as a learner without a vote; one command makes it a voter.
+func TestWipedNodeIsReplacedByOneCommand(t *testing.T) {
+	c := cluster(t, 3)
+	l := startLoad(t, c)
+	lost := c.Nodes[2]
+	if err := lost.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	waitDegraded(t, c.Nodes[0])
+	if out, code := tool(t, c.Nodes[0], "cluster", "replace", "n3", "--yes"); code != 7 || !strings.Contains(out, "empty data directory") {
+		t.Errorf("replace without a successor: exit code %d, %s", code, out)
+	}
+	if err := lost.Wipe(); err != nil {
+		t.Fatal(err)
+	}
+	if err := lost.Start(); err != nil {
+		t.Fatal(err)
+	}
+	list := waitRoles(t, c.Nodes[0], "n1 voter, n2 voter, n3 voter, n3 learner")
+	ready(t, lost)
+	waitDegraded(t, c.Nodes[1])
+	if out, code := tool(t, c.Nodes[1], "cluster", "promote", list.Members[3].NodeID); code != 7 || !strings.Contains(out, "cluster replace n3") {
+		t.Errorf("promote: exit code %d, %s", code, out)
+	}
+	change(t, lost, "cluster", "replace", "n3", "--yes")
+	waitRoles(t, lost, "n1 voter, n2 voter, n3 voter")
+	// It is a full voter: with it alone beside it the leader goes on.
+	if err := c.Nodes[0].Kill(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.WaitLeader(t.Context(), patience); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Nodes[0].Start(); err != nil {
+		t.Fatal(err)
+	}
+	ready(t, c.Nodes...)
+	if out, code := tool(t, c.Nodes[0], "cluster", "status"); code != 0 || !strings.Contains(out, "Healthy: 3 of 3 voters answer") {
+		t.Errorf("status: exit code %d, %s", code, out)
+	}
+	l.finish()
+	if _, err := c.WaitConverged(t.Context(), patience); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestAllAddressesChange restarts every node with other ports, as when all pods
+// are moved at once.
+func TestAllAddressesChange(t *testing.T) {
+	c := cluster(t, 3)
+	for round := range 2 {
+		l := startLoad(t, c)
+		time.Sleep(time.Second) // something to keep
+		l.finish()
+		for _, n := range c.Nodes {
+			if err := n.Stop(stopLimit); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := c.Readdress(); err != nil {
+			t.Fatal(err)
+		}
+		for _, n := range c.Nodes {
+			if err := n.Start(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		begin := time.Now()
+		ready(t, c.Nodes...)
+		t.Logf("round %d: all nodes ready %v after the last start with other addresses", round, time.Since(begin).Round(time.Millisecond))
+		if _, err := c.WaitConverged(t.Context(), patience); err != nil {
+			t.Fatal(err)
+		}
+		// The load of the next round begins with the same message ids.
+		if out, code := toolAt(t, c.Nodes[0], "queue", "delete", "load.fifo", "--yes"); code != 0 {
+			t.Fatalf("delete: %s", out)
+		}
+	}
+}
+
+// TestDrainedNode drains the leader under load: no call fails, and it neither
+// leads nor is ready until it is uncordoned.
+func TestDrainedNode(t *testing.T) {
+	c := cluster(t, 3)
+	l := startLoad(t, c)
+	leader, err := c.WaitLeader(t.Context(), patience)
+	if err != nil {
+		t.Fatal(err)
+	}
+	time.Sleep(time.Second) // the load before
+	change(t, leader, "cluster", "drain")
+	if err := leader.Ready(t.Context()); err == nil || !strings.Contains(err.Error(), "drained") {
+		t.Errorf("a drained node is ready: %v", err)
+	}
+	next, err := c.WaitLeader(t.Context(), patience)
+	if err != nil || next == leader {
+		t.Errorf("%s leads after it was drained: %v", next.Name, err)
+	}
+	time.Sleep(3 * time.Second) // requests and long polls at a drained node
+	change(t, leader, "cluster", "uncordon")
+	ready(t, leader)
+	if failed := l.finish(); failed > 0 {
+		t.Errorf("%d calls failed", failed)
+	}
+}
+
+// waitDegraded waits until the leader has noticed that a voter is silent.
+func waitDegraded(t *testing.T, n *harness.Node) {
+	t.Helper()
+	deadline := time.Now().Add(patience)
+	for {
+		out, code := tool(t, n, "cluster", "status")
+		if code == 1 && strings.Contains(out, "Degraded: 2 of 3 voters answer") {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("status: exit code %d, %s", code, out)
+		}
+	}
+}

@@ -1,0 +1,30 @@
+package model
+
+import (
+	"github.com/seriatimq/seriatim/queue"
+	"github.com/seriatimq/seriatim/test/model/oracle"
+)
+
+// compare checks the product's answer to one step against the model's, and
+// keeps what later steps name.
+func (w *world) compare(s step, cmd queue.Command, result queue.Result, refusal *queue.Error) string {
+	want, difference := w.oracle.Check(s.at, cmd, result, refusal)
+	w.count(s, want)
+	if difference != nil {
+		return difference.Text
+	}
+	if want.Err != nil {
+		return ""
+	}
+	switch r := result.(type) {
+	case queue.MessagesReceived:
+		for i := range r.Messages {
+			w.handles[s.id] = append(w.handles[s.id], r.Messages[i].Handle.String())
+		}
+	case queue.MoveTaskStarted:
+		w.tasks[s.id] = r.TaskID
+	}
+	return ""
+}
+
+func describeProduct(e *queue.Error) string { return oracle.Describe(e) }

@@ -1,0 +1,148 @@
+package model
+
+import (
+	"flag"
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"strconv"
+	"sync"
+	"testing"
+
+	"github.com/seriatimq/seriatim/test/model/reference"
+)
+
+var (
+	seedsFlag    = flag.Int("seeds", fromEnvironment("SERIATIM_MODEL_SEEDS", 20), "number of random histories")
+	commandsFlag = flag.Int("commands", fromEnvironment("SERIATIM_MODEL_COMMANDS", 5000), "commands per history")
+	seedFlag     = flag.Uint64("seed", 0, "run this seed only")
+)
+
+func fromEnvironment(name string, other int) int {
+	n, err := strconv.Atoi(os.Getenv(name))
+	if err != nil {
+		return other
+	}
+	return n
+}
+
+// generate runs one random history in a new world and returns it, with the
+// difference that ended it. The kinds named are among its queues.
+func generate(w *world, seed uint64, commands int, kinds ...string) ([]step, *difference) {
+	g := newGenerator(seed, w, kinds...)
+	var steps []step
+	for range commands {
+		s := g.step()
+		steps = append(steps, s)
+		if d := w.do(s); d != nil {
+			return steps, d
+		}
+		g.saw(s)
+	}
+	return steps, w.finish(steps)
+}
+
+// TestComparison is the comparison itself: faults.md 7.1.
+func TestComparison(t *testing.T) {
+	first, last := uint64(1), uint64(*seedsFlag)
+	if *seedFlag != 0 {
+		first, last = *seedFlag, *seedFlag
+	}
+	all := tally{hits: map[string]int{}}
+	t.Run("seeds", func(t *testing.T) {
+		for seed := first; seed <= last; seed++ {
+			t.Run(strconv.FormatUint(seed, 10), func(t *testing.T) {
+				t.Parallel()
+				w := newWorld(seed, twinsOf(seed))
+				steps, d := generate(w, seed, *commandsFlag)
+				if d != nil {
+					t.Fatal(report(seed, shrink(seed, steps, d)))
+				}
+				all.add(len(steps), w.hits)
+			})
+		}
+	})
+	if !t.Failed() {
+		t.Logf("%d commands over %d seeds without a difference", all.commands, last-first+1)
+	}
+	if testing.Verbose() {
+		for _, what := range slices.Sorted(maps.Keys(all.hits)) {
+			t.Logf("%8d %s", all.hits[what], what)
+		}
+	}
+	if !t.Failed() && *seedFlag == 0 && all.commands >= 50_000 {
+		requireReached(t, all.hits)
+	}
+}
+
+// tally adds up what the histories met. Safe for concurrent use.
+type tally struct {
+	mutex    sync.Mutex
+	commands int
+	hits     map[string]int
+}
+
+func (a *tally) add(commands int, hits map[string]int) {
+	a.mutex.Lock()
+	defer a.mutex.Unlock()
+	a.commands += commands
+	for what, n := range hits {
+		a.hits[what] += n
+	}
+}
+
+// requireReached fails if a run that long never met something: then it proved
+// nothing about it (faults.md 2.4).
+func requireReached(t *testing.T, hits map[string]int) {
+	t.Helper()
+	for _, what := range []string{
+		"message", "duplicate", "delivery", "redelivery", "replay", "empty receive", "moved",
+		"dead letter of dead", "dead letter of dead.fifo", "send entry refused OverLimit",
+		"entry refused ReceiptHandleIsInvalid", "entry refused InvalidParameterValue",
+	} {
+		if hits[what] < 20 {
+			t.Errorf("the histories met %q only %d times", what, hits[what])
+		}
+	}
+}
+
+// homes names queues on which a bug shows; where none is named it shows on any.
+var homes = map[reference.Bug][]string{
+	reference.GroupIgnoredInScope:  {"scoped.fifo"},
+	reference.WindowGrowthRevives:  {"plain.fifo"},
+	reference.ContentIgnored:       {"both.fifo"},
+	reference.CapEvicts:            {"capped.fifo"},
+	reference.ReplayOvertakes:      {"ymqmany.fifo"},
+	reference.PerGroupLimitIgnored: {"two.fifo", "ymq.fifo"},
+	reference.ScheduledBlocksGroup: {"scheduled.fifo", "partition.fifo"},
+	reference.MoveDropsDuplicates:  {"keeps.fifo", "bus.fifo"},
+	reference.MoveLeavesNoRecord:   {"keeps.fifo", "redriven.fifo"},
+}
+
+// TestPlantedBugs runs the comparison against models that break one rule each.
+// A bug that no history notices shows that the oracle is blind there.
+func TestPlantedBugs(t *testing.T) {
+	for _, bug := range reference.Bugs() {
+		t.Run(string(bug), func(t *testing.T) {
+			t.Parallel()
+			const seeds, commands = 40, 3000
+			for seed := uint64(1); seed <= seeds; seed++ {
+				if steps, d := generate(newWorld(seed, onlyPlain(), bug), seed, commands, homes[bug]...); d != nil {
+					t.Logf("noticed by seed %d after %d commands", seed, len(steps))
+					return
+				}
+			}
+			t.Fatalf("%d histories of %d commands did not notice it", seeds, commands)
+		})
+	}
+}
+
+// TestHistoriesRepeat: the same seed gives the same history.
+func TestHistoriesRepeat(t *testing.T) {
+	first, _ := generate(newWorld(7, onlyPlain()), 7, 300)
+	second, _ := generate(newWorld(7, onlyPlain()), 7, 300)
+	if a, b := fmt.Sprint(first), fmt.Sprint(second); a != b {
+		t.Fatalf("two runs of one seed differ:\n%.2000s\n\n%.2000s", a, b)
+	}
+}

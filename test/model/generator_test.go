@@ -1,0 +1,447 @@
+package model
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/seriatimq/seriatim/test/model/reference"
+)
+
+const (
+	scheduledName = "seriatim.ScheduledEnqueueTime"
+	partitionName = "seriatim.PartitionKey"
+)
+
+// generator makes histories. It looks at the model as the history grows, so
+// that times sit on deadlines and handles are worth using. The same seed and
+// the same rules give the same history.
+type generator struct {
+	rng    *rand.Rand
+	w      *world
+	kinds  []kind
+	next   int
+	recent map[string][]handleRef // by queue, the last ones
+	soon   []action               // follow-ups, taken in random order
+	starts []int                  // steps that started a move task
+	queued []action
+	unique int
+	crowd  int
+}
+
+// crowdSmall and crowdLarge are numbers of messages above which a queue is
+// purged. In a small one the timers of a queue never exceed what the product
+// serves per command; one history in five goes beyond. There retention is kept
+// out: a message behind expired ones that are not removed yet is found, but its
+// group's turn (sqs.md 4.4, a rule of ours) may differ.
+const (
+	crowdSmall = 24
+	crowdLarge = 300
+)
+
+func crowded(seed uint64) bool { return seed%5 == 0 }
+
+func newGenerator(seed uint64, w *world, wanted ...string) *generator {
+	g := &generator{rng: rand.New(rand.NewPCG(seed, 0x5e71a71a)), w: w, next: 1, crowd: crowdSmall,
+		recent: map[string][]handleRef{},
+	}
+	if crowded(seed) {
+		g.crowd = crowdLarge
+	}
+	g.kinds = g.chooseKinds(wanted)
+	g.queued = append(g.queued, setSetting{"minimum-window-seconds", "1"})
+	if g.oneIn(3) {
+		g.queued = append(g.queued, setSetting{"aws-cooldowns", "true"})
+	}
+	for _, k := range g.kinds {
+		g.queued = append(g.queued, createQueue{k.name, k.create(g)})
+	}
+	return g
+}
+
+func (g *generator) oneIn(n int) bool { return g.rng.IntN(n) == 0 }
+
+func pickOf[T any](g *generator, list ...T) T { return list[g.rng.IntN(len(list))] }
+
+// step makes the next step and executes nothing.
+func (g *generator) step() step {
+	s := step{id: g.next, at: g.time()}
+	g.next++
+	if len(g.queued) > 0 {
+		s.do = g.queued[0]
+		s.at = g.w.model.Now()
+		g.queued = g.queued[1:]
+	} else {
+		s.do = g.action()
+	}
+	if _, ok := s.do.(startMove); ok {
+		g.starts = append(g.starts, s.id)
+	}
+	return s
+}
+
+// saw tells the generator what a step gave.
+func (g *generator) saw(s step) {
+	switch c := s.do.(type) {
+	case receive:
+		g.sawReceive(s, c)
+	case startMove:
+		if g.w.tasks[s.id] == "" {
+			g.starts = g.starts[:len(g.starts)-1]
+			return
+		}
+		for range 2 + g.rng.IntN(3) {
+			g.soon = append(g.soon, moveStep{s.id, 1 + g.rng.IntN(3)})
+		}
+	}
+}
+
+// recentMax is how many handles of a queue the generator remembers: old enough
+// to be stale, young enough to be of use.
+const recentMax = 16
+
+func (g *generator) sawReceive(s step, c receive) {
+	got := g.w.handles[s.id]
+	list := g.recent[c.name]
+	for i := range got {
+		list = append(list, handleRef{step: s.id, index: i})
+	}
+	g.recent[c.name] = slices.Delete(list, 0, max(0, len(list)-recentMax))
+	if len(got) > 0 && c.request.Attempt != nil && g.oneIn(2) {
+		again := c
+		if g.oneIn(3) {
+			again.request.Max = pointer(pickOf(g, int64(1), 2, 10))
+		}
+		if g.oneIn(3) {
+			again.request.Visibility = pointer(pickOf(g, int64(0), 1, 30))
+		}
+		g.soon = append(g.soon, again)
+	}
+}
+
+// time chooses the stamp: mostly now or soon, often a deadline of some queue
+// or a millisecond to either side of it, rarely far away, rarely in the past.
+func (g *generator) time() int64 {
+	now := g.w.model.Now()
+	switch n := g.rng.IntN(100); {
+	case n < 45:
+		return now
+	case n < 65:
+		return now + int64(g.rng.IntN(400))
+	case n < 69:
+		return now - int64(g.rng.IntN(5000)) // a new leader with a slow clock
+	case n < 94:
+		if at, ok := g.deadline(now); ok {
+			return at + int64(g.rng.IntN(3)) - 1
+		}
+		return now + 1000
+	case n < 99:
+		return now + int64(g.rng.IntN(20_000))
+	}
+	if g.crowd == crowdLarge {
+		return now + pickOf(g, int64(60_000), 300_000, 600_000)
+	}
+	return now + pickOf(g, int64(60_000), 300_000, 43_200_000, 400_000_000)
+}
+
+// deadline picks a coming deadline, near ones more often.
+func (g *generator) deadline(now int64) (int64, bool) {
+	all := g.w.model.Queues()
+	if len(all) == 0 {
+		return 0, false
+	}
+	ahead := g.w.model.Deadlines(pickOf(g, all...))
+	if len(ahead) == 0 {
+		return 0, false
+	}
+	slices.Sort(ahead)
+	i := min(g.rng.IntN(len(ahead)), g.rng.IntN(len(ahead)), g.rng.IntN(len(ahead)))
+	if ahead[i]-now > 60_000 && (g.crowd == crowdLarge || !g.oneIn(20)) {
+		return now + 500, true
+	}
+	return ahead[i], true
+}
+
+func (g *generator) action() action {
+	k := pickOf(g, g.kinds...)
+	if g.crowd == crowdLarge {
+		k = g.kinds[max(g.rng.IntN(len(g.kinds)), g.rng.IntN(len(g.kinds)))] // fewer queues get more
+	}
+	q := g.w.model.Queue(k.name)
+	if q == nil && g.oneIn(2) {
+		return createQueue{k.name, k.create(g)}
+	}
+	for _, full := range g.w.model.Queues() {
+		if full.Size() > g.crowd {
+			return purgeQueue{full.Name}
+		}
+	}
+	if len(g.soon) > 0 && g.oneIn(3) {
+		i := g.rng.IntN(len(g.soon))
+		next := g.soon[i]
+		g.soon = slices.Delete(g.soon, i, i+1)
+		return next
+	}
+	switch n := g.rng.IntN(1000); {
+	case n < 330 || n < 480 && g.crowd == crowdLarge:
+		return g.send(k)
+	case n < 620:
+		return g.receive(k)
+	case n < 740:
+		return g.delete(k)
+	case n < 830:
+		return g.visibility(k)
+	case n < 880:
+		return setAttributes{k.name, k.change(g)}
+	case n < 890:
+		return purgeQueue{k.name}
+	case n < 893:
+		return deleteQueue{k.name}
+	case n < 905:
+		return createQueue{k.name, k.confirm(g)}
+	case n < 912:
+		return setTags{k.name, attributes{pickOf(g, "a", "b"): pickOf(g, "1", "2", "")}, []string{pickOf(g, "b", "c")}}
+	case n < 942:
+		return g.move()
+	case n < 955:
+		return setSetting{"aws-cooldowns", pickOf(g, "true", "false")}
+	}
+	return advance{}
+}
+
+// move drives move tasks: starts, steps, cancellations.
+func (g *generator) move() action {
+	task := 0
+	if len(g.starts) > 0 {
+		task = g.starts[len(g.starts)-1-min(g.rng.IntN(len(g.starts)), g.rng.IntN(3))]
+	}
+	var dead []string
+	for _, k := range g.kinds {
+		if q := g.w.model.Queue(k.name); k.dead && (g.oneIn(8) || q != nil && q.Size() > 0) {
+			dead = append(dead, k.name)
+		}
+	}
+	source := "nosuch"
+	if len(dead) > 0 && !g.oneIn(25) {
+		source = pickOf(g, dead...)
+	}
+	if g.oneIn(40) {
+		source = pickOf(g, g.kinds...).name
+	}
+	switch n := g.rng.IntN(10); {
+	case n < 4:
+		destination := ""
+		if g.oneIn(4) {
+			destination = pickOf(g, g.kinds...).name
+		} else if g.oneIn(25) {
+			destination = "nosuch"
+		}
+		return startMove{source, destination}
+	case n < 9:
+		return moveStep{task, 1 + g.rng.IntN(4)}
+	}
+	return cancelMove{task, source}
+}
+
+// handle picks a handle that the queue gave, newer ones more often, sometimes
+// one of another queue, sometimes a damaged one.
+func (g *generator) handle(k kind) handleRef {
+	list := g.recent[k.name]
+	if len(list) == 0 || g.oneIn(20) {
+		list = g.recent[pickOf(g, g.kinds...).name]
+	}
+	if len(list) == 0 {
+		return handleRef{}
+	}
+	ref := list[len(list)-1-min(g.rng.IntN(len(list)), g.rng.IntN(len(list)))]
+	if g.oneIn(40) {
+		ref.damage = pickOf(g, "flip", "flip", "short", "garbage")
+	}
+	return ref
+}
+
+func (g *generator) delete(k kind) action {
+	d := deleteMessages{name: k.name, batch: g.oneIn(3)}
+	for range g.size(d.batch) {
+		d.handles = append(d.handles, g.handle(k))
+	}
+	return d
+}
+
+func (g *generator) size(batch bool) int {
+	switch {
+	case !batch:
+		return 1
+	case g.crowd == crowdLarge:
+		return 1 + g.rng.IntN(10)
+	}
+	return 1 + g.rng.IntN(4)
+}
+
+func (g *generator) visibility(k kind) action {
+	c := changeVisibility{name: k.name, batch: g.oneIn(3)}
+	for range g.size(c.batch) {
+		timeout := pickOf(g, int64(0), 0, 1, 2, 5, 30, 43_200, 43_199, 43_190)
+		ref := g.handle(k)
+		if g.oneIn(50) && ref.damage == "" {
+			timeout = pickOf(g, int64(-1), 43_201)
+		}
+		c.entries = append(c.entries, visibilityRef{ref, timeout})
+	}
+	return c
+}
+
+func (g *generator) receive(k kind) action {
+	c := receive{name: k.name}
+	if !g.oneIn(4) {
+		c.request.Max = pointer(pickOf(g, int64(1), 2, 3, 5, 10, 10))
+	}
+	if g.oneIn(3) {
+		c.request.Visibility = pointer(pickOf(g, int64(0), 1, 1, 2, 5, 30, 43_200))
+	}
+	if k.fifo && g.oneIn(2) || g.oneIn(12) {
+		c.request.Attempt = pointer(pickOf(g, "A", "B", "C"))
+	}
+	if g.oneIn(60) {
+		switch g.rng.IntN(5) {
+		case 0:
+			c.request.Max = pointer(pickOf(g, int64(0), 11, -1))
+		case 1:
+			c.request.Visibility = pointer(pickOf(g, int64(-1), 43_201))
+		case 2:
+			c.request.Attempt = pointer(pickOf(g, "", "a b", longID))
+		}
+		if g.oneIn(3) {
+			c.name = "nosuch"
+		}
+	}
+	return c
+}
+
+var longID = string(slices.Repeat([]byte{'x'}, 129))
+
+func pointer[T any](v T) *T { return &v }
+
+func (g *generator) send(k kind) action {
+	c := send{name: k.name, sender: pickOf(g, "123456789012", "anonymous"), batch: g.oneIn(3)}
+	for range g.size(c.batch) {
+		c.entries = append(c.entries, g.entry(k))
+	}
+	if c.batch && g.oneIn(400) {
+		total := 800_000 + g.rng.IntN(600_000) // a batch may have 1 MiB
+		for i := range c.entries {
+			c.entries[i].Body = strings.Repeat("m", total/len(c.entries))
+		}
+	}
+	if g.oneIn(150) {
+		c.name = "nosuch"
+	}
+	return c
+}
+
+func (g *generator) entry(k kind) reference.SendEntry {
+	e := reference.SendEntry{Body: "body " + strconv.Itoa(g.rng.IntN(6))}
+	if g.oneIn(10) {
+		e.Trace = "Root=1-" + strconv.Itoa(g.rng.IntN(3))
+	}
+	if g.oneIn(6) {
+		e.Attributes = append(e.Attributes, reference.Attribute{Name: "n", Type: "Number", Value: strconv.Itoa(g.rng.IntN(9))})
+	}
+	if g.oneIn(9) {
+		e.Attributes = append(e.Attributes, reference.Attribute{Name: "b", Type: "Binary", Value: "\x00\x01"})
+	}
+	if k.fifo {
+		g.fifoEntry(k, &e)
+	} else {
+		if g.oneIn(4) {
+			e.Group = pointer(pickOf(g, "a", "b"))
+		}
+		if g.oneIn(4) {
+			e.Delay = pointer(pickOf(g, int64(0), 1, 2, 10, 900))
+		}
+	}
+	if k.reserved && g.oneIn(3) {
+		at := g.w.model.Now() + pickOf(g, int64(-1000), 0, 1, 500, 1000, 5000, 30_000)
+		e.Attributes = append(e.Attributes, g.scheduled(at))
+	}
+	if g.oneIn(40) {
+		g.spoil(k, &e)
+		if g.oneIn(4) {
+			g.spoil(k, &e)
+		}
+	}
+	return e
+}
+
+func (g *generator) scheduled(at int64) reference.Attribute {
+	if g.oneIn(3) {
+		zone := time.FixedZone("", pickOf(g, 0, 3600, -34_200))
+		return reference.Attribute{Name: scheduledName, Type: "String", Value: time.UnixMilli(at).In(zone).Format("2006-01-02T15:04:05.000Z07:00")}
+	}
+	return reference.Attribute{Name: scheduledName, Type: "Number", Value: strconv.FormatInt(at, 10)}
+}
+
+func (g *generator) fifoEntry(k kind, e *reference.SendEntry) {
+	if !k.groupOptional || g.oneIn(2) {
+		e.Group = pointer(pickOf(g, "a", "b", "c"))
+	}
+	switch {
+	case k.content && g.oneIn(2):
+	case k.deduplicationOff && g.oneIn(2):
+	case g.oneIn(3):
+		g.unique++
+		e.Dedup = pointer("u" + strconv.Itoa(g.unique))
+	case k.content && g.oneIn(6):
+		e.Dedup = pointer(reference.ContentID("body " + strconv.Itoa(g.rng.IntN(6))))
+	default:
+		e.Dedup = pointer(pickOf(g, "x", "y", "z", "X"))
+	}
+	if g.oneIn(10) {
+		e.Delay = pointer(int64(0))
+	}
+	if k.partition && g.oneIn(2) {
+		key := pickOf(g, "p", "q")
+		if e.Group != nil {
+			key = *e.Group
+		}
+		e.Attributes = append(e.Attributes, reference.Attribute{Name: partitionName, Type: "String", Value: key})
+	}
+}
+
+// spoil makes exactly one thing of an entry wrong.
+func (g *generator) spoil(k kind, e *reference.SendEntry) {
+	switch g.rng.IntN(9) {
+	case 0:
+		e.Body = ""
+	case 1:
+		e.Body = pickOf(g, "a\x01b", "bad \xff utf-8", "no\uffff")
+	case 2:
+		e.Body = fmt.Sprintf("%01100d", 7) // over the smallest MaximumMessageSize
+	case 3:
+		e.Group = pointer(pickOf(g, "", "g g", longID, "g\u00fc"))
+		e.Attributes = nil
+	case 4:
+		if k.fifo {
+			e.Dedup = pointer(pickOf(g, "", "d d", longID))
+		} else {
+			e.Dedup = pointer("x")
+		}
+	case 5:
+		e.Delay = pointer(pickOf(g, int64(-1), 901))
+	case 6:
+		if k.fifo {
+			e.Delay = pointer(int64(2))
+		}
+	case 7:
+		if k.fifo {
+			e.Group = nil
+		} else {
+			e.Attributes = []reference.Attribute{{Name: "s", Type: "String", Value: ""}}
+		}
+	case 8:
+		e.Dedup = nil
+	}
+}

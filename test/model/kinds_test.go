@@ -1,0 +1,255 @@
+package model
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// kind is one sort of queue that histories use.
+type kind struct {
+	name             string
+	fifo             bool
+	content          bool // ContentBasedDeduplication
+	groupOptional    bool
+	deduplicationOff bool
+	partition        bool // sends carry partition keys
+	reserved         bool // sends may be scheduled
+	dead             bool // target of redrive policies
+	implicit         bool // ImplicitDeadLetterQueue
+	target           string
+	fixed            attributes
+}
+
+func arn(name string) string { return "arn:aws:sqs:us-east-1:000000000000:" + name }
+
+func redrive(target string, receives int) string {
+	return `{"deadLetterTargetArn":"` + arn(target) + `","maxReceiveCount":` + strconv.Itoa(receives) + `}`
+}
+
+// allKinds lists dead-letter queues before the queues that name them.
+func allKinds() []kind {
+	return []kind{
+		{name: "dead", dead: true},
+		{name: "dead.fifo", fifo: true, dead: true},
+		{name: "dead2.fifo", fifo: true, dead: true, target: "dead.fifo"},
+		{name: "standard"},
+		{name: "redriven", target: "dead"},
+		{name: "plain.fifo", fifo: true},
+		{name: "redriven.fifo", fifo: true, target: "dead.fifo"},
+		{name: "chained.fifo", fifo: true, target: "dead2.fifo"},
+		{name: "keeps.fifo", fifo: true, target: "dead.fifo", fixed: attributes{"DeadLetterKeepsDeduplicationId": "true"}},
+		{name: "content.fifo", fifo: true, content: true, target: "dead.fifo"},
+		{name: "both.fifo", fifo: true, content: true, fixed: attributes{"ContentDeduplicationMode": "IdAndContent"}},
+		{name: "scoped.fifo", fifo: true, fixed: attributes{"DeduplicationScope": "messageGroup"}},
+		{
+			name: "partition.fifo", fifo: true, partition: true, reserved: true, groupOptional: true,
+			fixed: attributes{"DeduplicationScope": "partitionKey", "ReservedAttributesEnabled": "true", "MessageGroupIdMode": "Optional"},
+		},
+		{name: "scheduled.fifo", fifo: true, reserved: true, fixed: attributes{"ReservedAttributesEnabled": "true"}},
+		{name: "ymq.fifo", fifo: true, target: "dead.fifo", fixed: attributes{"CompatibilityProfile": "ymq"}},
+		{name: "ymqmany.fifo", fifo: true, content: true, fixed: attributes{"ReceiveCompatibility": "ymq"}},
+		{name: "bus.fifo", fifo: true, target: "dead.fifo", fixed: attributes{"CompatibilityProfile": "servicebus"}},
+		{name: "capped.fifo", fifo: true, fixed: attributes{"MaxDeduplicationEntries": "4"}},
+		{name: "off.fifo", fifo: true, deduplicationOff: true, fixed: attributes{"DeduplicationEnabled": "false"}},
+		{name: "optional.fifo", fifo: true, groupOptional: true, target: "dead.fifo", fixed: attributes{"MessageGroupIdMode": "Optional"}},
+		{name: "two.fifo", fifo: true, fixed: attributes{"MaxMessagesPerGroupPerReceive": "2"}},
+		{
+			name: "bothpartition.fifo", fifo: true, content: true, partition: true, reserved: true, groupOptional: true,
+			fixed: attributes{
+				"ContentDeduplicationMode": "IdAndContent", "DeduplicationScope": "partitionKey",
+				"ReservedAttributesEnabled": "true", "MessageGroupIdMode": "Optional",
+			},
+		},
+		{
+			name: "optionalscoped.fifo", fifo: true, groupOptional: true,
+			fixed: attributes{"MessageGroupIdMode": "Optional", "DeduplicationScope": "messageGroup"},
+		},
+		{name: "scheduled", reserved: true, target: "dead", fixed: attributes{"ReservedAttributesEnabled": "true"}},
+		{name: "implicit.fifo", fifo: true, implicit: true, fixed: attributes{"ImplicitDeadLetterQueue": "true"}},
+		{name: "implicit", implicit: true, fixed: attributes{"ImplicitDeadLetterQueue": "true"}},
+		{name: "self.fifo", fifo: true, dead: true, target: "self.fifo"},
+		{name: "keephistory.fifo", fifo: true, content: true, fixed: attributes{"PurgeClearsDeduplicationHistory": "false"}},
+	}
+}
+
+// chooseKinds gives each seed a handful of kinds, so that each queue sees many
+// commands; both dead-letter queues are always there for those that name them.
+func (g *generator) chooseKinds(wanted []string) []kind {
+	all := allKinds()
+	chosen := all[:3:3]
+	rest := all[3:]
+	order := g.rng.Perm(len(rest))
+	slices.SortStableFunc(order, func(i, j int) int {
+		return cmp.Compare(slices.Index(wanted, rest[j].name), slices.Index(wanted, rest[i].name))
+	})
+	for _, i := range order[:5] {
+		chosen = append(chosen, rest[i])
+		if rest[i].implicit {
+			chosen = append(chosen, rest[i].builtIn())
+		}
+	}
+	return chosen
+}
+
+// builtIn is the dead-letter queue that comes with ImplicitDeadLetterQueue.
+func (k kind) builtIn() kind {
+	if k.fifo {
+		return kind{name: strings.TrimSuffix(k.name, ".fifo") + "-dlq.fifo", fifo: true, dead: true}
+	}
+	return kind{name: k.name + "-dlq", dead: true}
+}
+
+// create gives the attributes of a new queue.
+func (k kind) create(g *generator) attributes {
+	a := attributes{"VisibilityTimeout": pickOf(g, "0", "1", "2", "5", "30")}
+	if k.implicit {
+		a["VisibilityTimeout"] = "0" // ten receives come together sooner
+	}
+	if k.fifo {
+		a["FifoQueue"] = "true"
+		a["DeduplicationWindowSeconds"] = pickOf(g, "1", "2", "5", "20", "300")
+		a["ReceiveAttemptWindowSeconds"] = pickOf(g, "1", "5", "20", "300")
+	}
+	if k.content {
+		a["ContentBasedDeduplication"] = "true"
+	}
+	if g.crowd == crowdLarge {
+		a["MessageRetentionPeriod"] = "1209600"
+	} else if g.oneIn(3) {
+		a["MessageRetentionPeriod"] = pickOf(g, "60", "120")
+	}
+	if g.oneIn(3) {
+		a["DelaySeconds"] = pickOf(g, "0", "1", "5")
+	}
+	if g.oneIn(4) {
+		a["MaximumMessageSize"] = "1024"
+	}
+	if k.target != "" && k.target != k.name {
+		a["RedrivePolicy"] = redrive(k.target, 1+g.rng.IntN(3))
+	}
+	for name, value := range k.fixed {
+		a[name] = value
+	}
+	return a
+}
+
+// confirm gives the attributes of a CreateQueue that may meet an existing queue.
+func (k kind) confirm(g *generator) attributes {
+	a := attributes{}
+	if k.fifo {
+		a["FifoQueue"] = "true"
+	}
+	if g.oneIn(2) {
+		a["VisibilityTimeout"] = pickOf(g, "0", "1", "2")
+	}
+	if k.fifo && g.oneIn(2) {
+		a["DeduplicationWindowSeconds"] = pickOf(g, "1", "5", "300")
+	}
+	if k.fifo && g.oneIn(3) {
+		a["ContentBasedDeduplication"] = pickOf(g, "true", "false", "True")
+	}
+	return a
+}
+
+// change gives the attributes of a SetQueueAttributes: one or two live
+// changes, now and then one that is refused.
+func (k kind) change(g *generator) attributes {
+	a := attributes{}
+	for range 1 + g.rng.IntN(2) {
+		name, value := k.change1(g)
+		a[name] = value
+	}
+	if k.implicit && g.oneIn(4) {
+		a["ImplicitDeadLetterQueue"] = pickOf(g, "true", "true", "false")
+	}
+	if k.implicit && g.oneIn(8) {
+		a["RedrivePolicy"] = pickOf(g, "", redrive(pickOf(g, "dead", "dead.fifo"), 2))
+	}
+	if g.oneIn(12) {
+		name, value := k.refused(g)
+		a[name] = value
+	}
+	return a
+}
+
+func (k kind) change1(g *generator) (name, value string) {
+	if !k.fifo || g.oneIn(3) {
+		switch g.rng.IntN(7) {
+		case 6:
+			if k.dead {
+				return "RedriveAllowPolicy", pickOf(g, `{"redrivePermission":"allowAll"}`, `{"redrivePermission":"denyAll"}`,
+					`{"redrivePermission":"byQueue","sourceQueueArns":["`+arn("redriven.fifo")+`","`+arn("redriven")+`"]}`)
+			}
+		case 0:
+			return "VisibilityTimeout", pickOf(g, "0", "1", "3", "30")
+		case 1:
+			if g.crowd == crowdLarge {
+				return "VisibilityTimeout", "60"
+			}
+			return "MessageRetentionPeriod", pickOf(g, "60", "61", "345600")
+		case 2:
+			return "DelaySeconds", pickOf(g, "0", "0", "1", "4")
+		case 3:
+			return "MaximumMessageSize", pickOf(g, "1024", "262144")
+		case 4:
+			if k.target == "" {
+				return "RedrivePolicy", ""
+			}
+			return "RedrivePolicy", pickOf(g, "", redrive(k.target, 1+g.rng.IntN(3)), redrive(k.target, 1))
+		}
+		return "VisibilityTimeout", "2"
+	}
+	switch g.rng.IntN(8) {
+	case 0, 1:
+		return "DeduplicationWindowSeconds", pickOf(g, "1", "2", "5", "20", "300", "604800")
+	case 2:
+		return "DeduplicationScope", pickOf(g, "queue", "messageGroup", "partitionKey")
+	case 3:
+		return "ReceiveAttemptWindowSeconds", pickOf(g, "1", "2", "20", "300")
+	case 4:
+		if _, capped := k.fixed["MaxDeduplicationEntries"]; capped {
+			return "MaxDeduplicationEntries", pickOf(g, "0", "2", "4")
+		}
+		return "MaxMessagesPerGroupPerReceive", pickOf(g, "1", "2", "10")
+	case 5:
+		return "PurgeClearsDeduplicationHistory", pickOf(g, "true", "false")
+	case 6:
+		return "DeadLetterKeepsDeduplicationId", pickOf(g, "true", "false")
+	}
+	if k.content && k.fixed["ContentDeduplicationMode"] == "" {
+		return "ContentDeduplicationMode", pickOf(g, "IdOverrides", "IdAndContent")
+	}
+	return "ReceiveAttemptWindowSeconds", "5"
+}
+
+// refused gives one attribute that SetQueueAttributes refuses.
+func (k kind) refused(g *generator) (name, value string) {
+	if k.fifo && g.oneIn(2) {
+		switch g.rng.IntN(4) {
+		case 0:
+			if k.deduplicationOff {
+				return "DeduplicationEnabled", "true"
+			}
+			return "DeduplicationEnabled", "false"
+		case 1:
+			return "DeduplicationWindowSeconds", pickOf(g, "0", "604801", "abc", "")
+		case 2:
+			return "MaxMessagesPerGroupPerReceive", pickOf(g, "0", "11")
+		}
+		return "DeduplicationScope", "Queue"
+	}
+	switch g.rng.IntN(4) {
+	case 0:
+		return "VisibilityTimeout", pickOf(g, "43201", "-1", "3.5", " 6", "")
+	case 1:
+		if k.fifo {
+			return "RedrivePolicy", redrive("dead", 1)
+		}
+		return "RedrivePolicy", redrive("dead.fifo", 1)
+	case 2:
+		return "RedrivePolicy", redrive("nosuch", 1)
+	}
+	return "RedrivePolicy", redrive("dead", 1001)
+}

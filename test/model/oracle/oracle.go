@@ -1,0 +1,168 @@
+package oracle
+
+import (
+	"github.com/seriatimq/seriatim/queue"
+	"github.com/seriatimq/seriatim/test/model/reference"
+)
+
+// Oracle is a model that follows the product. Used by one goroutine.
+type Oracle struct {
+	// Model is asked, and changed, by Check alone; others may look at it.
+	Model *reference.Broker
+	// Blind leaves out what a client cannot see: whether a send was a
+	// duplicate, and whether a receive was repeated.
+	Blind bool
+
+	bound *bindings
+}
+
+// New returns an Oracle over a model without queues.
+func New(model *reference.Broker) *Oracle {
+	return &Oracle{Model: model, bound: newBindings()}
+}
+
+// Answer is what the model says to a command; only the members of the
+// command's kind are set.
+type Answer struct {
+	Err      *reference.Error
+	Sent     []reference.Sent
+	Received reference.Received
+	Entries  []*reference.Error
+	Task     int
+	Moved    int64
+	Running  bool
+}
+
+// Difference says that the product and the model disagree. Invariant is the
+// one of faults.md 1 that the product breaks if the model is right.
+type Difference struct{ Invariant, Text string }
+
+// differ is nil for an empty text.
+func differ(invariant, text string) *Difference {
+	if text == "" {
+		return nil
+	}
+	return &Difference{invariant, text}
+}
+
+// first is the first difference there is.
+func first(list ...*Difference) *Difference {
+	for _, d := range list {
+		if d != nil {
+			return d
+		}
+	}
+	return nil
+}
+
+// Check moves the model to log time at, gives it the command, and compares
+// its answer with the product's.
+func (o *Oracle) Check(at int64, cmd queue.Command, result queue.Result, refusal *queue.Error) (Answer, *Difference) {
+	o.Model.Advance(at)
+	switch c := cmd.(type) {
+	case *queue.SendMessages:
+		return o.send(c, result, refusal)
+	case *queue.ReceiveMessages:
+		return o.receive(c, result, refusal)
+	case *queue.DeleteMessages:
+		return o.delete(c, result, refusal)
+	case *queue.ChangeMessageVisibility:
+		return o.changeVisibility(c, result, refusal)
+	case *queue.StartMoveTask:
+		return o.startMove(c, result, refusal)
+	case *queue.CancelMoveTask:
+		return o.cancelMove(c, result, refusal)
+	case *queue.MoveMessages:
+		return o.moveStep(c, result, refusal)
+	case *queue.SetClusterSetting:
+		if refusal == nil {
+			o.Model.SetSetting(c.Name, c.Value)
+		}
+		return Answer{}, nil
+	}
+	err, known := o.administer(cmd)
+	if !known {
+		return Answer{}, nil
+	}
+	return Answer{Err: err}, differ("I11", errorDifference(err, refusal))
+}
+
+// administer gives the model a command about whole queues. What it has no rules
+// for, such as audits and access policies, changes no message.
+func (o *Oracle) administer(cmd queue.Command) (err *reference.Error, known bool) {
+	switch c := cmd.(type) {
+	case *queue.CreateQueue:
+		return o.Model.CreateQueue(c.Queue, settings(c.Attributes)), true
+	case *queue.DeleteQueue:
+		return o.Model.DeleteQueue(c.Queue), true
+	case *queue.SetQueueAttributes:
+		return o.Model.SetAttributes(c.Queue, settings(c.Attributes)), true
+	case *queue.SetQueueTags:
+		set := map[string]string{}
+		for _, t := range c.Set {
+			set[t.Key] = t.Value
+		}
+		return o.Model.SetTags(c.Queue, set, c.Remove), true
+	case *queue.PurgeQueue:
+		return o.Model.PurgeQueue(c.Queue), true
+	}
+	return nil, false
+}
+
+// inert attributes change nothing about messages, so the model has none of them.
+var inert = map[string]bool{
+	"FifoThroughputLimit": true, "KmsDataKeyReusePeriodSeconds": true, "KmsMasterKeyId": true,
+	"Policy": true, "ReceiveMessageWaitTimeSeconds": true, "SqsManagedSseEnabled": true,
+}
+
+// settings are the attributes that the model has rules for.
+func settings(list []queue.Attribute) map[string]string {
+	given := map[string]string{}
+	for _, a := range list {
+		if !inert[a.Name] {
+			given[a.Name] = a.Value
+		}
+	}
+	return given
+}
+
+// optional is nil for what was not given.
+func optional(i queue.Int) *int64 {
+	if !i.Given {
+		return nil
+	}
+	return &i.Value
+}
+
+func text(value string, given bool) *string {
+	if !given {
+		return nil
+	}
+	return &value
+}
+
+// handle is what the model knows of a handle's text: nothing, if nobody issued
+// it.
+func (o *Oracle) handle(text string) reference.Handle {
+	return reference.Handle{Delivery: o.bound.handles.model[text], Text: text}
+}
+
+func (o *Oracle) delete(c *queue.DeleteMessages, result queue.Result, refusal *queue.Error) (Answer, *Difference) {
+	var handles []reference.Handle
+	for _, h := range c.Handles {
+		handles = append(handles, o.handle(h))
+	}
+	var want Answer
+	want.Entries, want.Err = o.Model.Delete(c.Queue, c.Batch, handles)
+	return want, compareEntries(c.Batch, want, result, refusal)
+}
+
+func (o *Oracle) changeVisibility(c *queue.ChangeMessageVisibility, result queue.Result, refusal *queue.Error) (Answer, *Difference) {
+	var entries []reference.VisibilityEntry
+	for _, e := range c.Entries {
+		entries = append(entries, reference.VisibilityEntry{Handle: o.handle(e.Handle), Timeout: e.VisibilityTimeout.Value})
+	}
+	var want Answer
+	want.Entries, want.Err = o.Model.ChangeVisibility(c.Queue, entries)
+	return want, compareEntries(c.Batch, want, result, refusal)
+}

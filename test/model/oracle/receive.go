@@ -1,0 +1,128 @@
+package oracle
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"github.com/seriatimq/seriatim/queue"
+	"github.com/seriatimq/seriatim/test/model/reference"
+)
+
+func (o *Oracle) receive(c *queue.ReceiveMessages, result queue.Result, refusal *queue.Error) (Answer, *Difference) {
+	// Where the queue stood is looked at only if the answers differ, but must
+	// be kept from before.
+	before := o.lookAt(c.Queue, result)
+	var want Answer
+	want.Received, want.Err = o.Model.Receive(c.Queue, reference.ReceiveRequest{
+		Max: optional(c.MaxMessages), Visibility: optional(c.VisibilityTimeout), Attempt: text(c.AttemptID, c.AttemptIDGiven),
+	})
+	if text := errorDifference(want.Err, refusal); text != "" || want.Err != nil {
+		invariant := "I11"
+		if c.AttemptIDGiven {
+			invariant = "I6"
+		}
+		return want, differ(invariant, text)
+	}
+	got, ok := result.(queue.MessagesReceived)
+	if !ok {
+		return want, differ("I11", fmt.Sprintf("product answered %T %+v to a receive", result, result))
+	}
+	if len(got.Messages) != len(want.Received.Messages) || got.Replayed != want.Received.Replayed && !o.Blind {
+		return want, differ(o.blame(before, want.Received, got), o.describeBoth(want.Received, got))
+	}
+	for i, m := range want.Received.Messages {
+		if d := o.compareDelivered(c.Queue, want.Received.Replayed, m, &got.Messages[i]); d != nil {
+			if d.Invariant == "" {
+				d.Invariant = o.blame(before, want.Received, got)
+			}
+			d.Text = fmt.Sprintf("message %d: %s\n%s", i, d.Text, o.describeBoth(want.Received, got))
+			return want, d
+		}
+	}
+	return want, nil
+}
+
+// compareDelivered leaves Invariant empty where another message was expected.
+func (o *Oracle) compareDelivered(name string, replayed bool, want reference.Delivered, got *queue.ReceivedMessage) *Difference {
+	counts, handles := "I10", "I7"
+	if replayed {
+		counts, handles = "I6", "I6"
+	}
+	dedup := want.DedupID
+	if want.DedupOf != 0 {
+		dedup = o.bound.messages.product[want.DedupOf].String()
+	}
+	group := ""
+	if want.Sent.Group != nil {
+		group = *want.Sent.Group
+	}
+	if d := first(
+		differ("", o.bound.messages.bind("message id", want.Message, got.MessageID)),
+		differ(handles, o.bound.handles.bind("receipt handle", want.Delivery, got.Handle.String())),
+		differ("I9", o.bound.bindNumber(name, want.Number, got.Sequence)),
+	); d != nil {
+		return d
+	}
+	return first(
+		field("I2", "body", got.Body.String(), want.Sent.Body),
+		field("I2", "group", got.GroupID, group),
+		field("I2", "deduplication id", got.DeduplicationID, dedup),
+		field("I2", "sender", got.SenderID, want.Sender),
+		field("I2", "trace header", got.TraceHeader, want.Sent.Trace),
+		field("I2", "dead-letter source", got.DeadLetterSource, want.Source),
+		field("I2", "sent at", int64(got.SentAt), want.SentAt),
+		field("I2", "first received at", int64(got.FirstReceivedAt), want.FirstAt),
+		field(counts, "receive count", int(got.ReceiveCount), want.Receives),
+		compareAttributes(attributes(got.Attributes), want.Sent.Attributes),
+	)
+}
+
+func field[T comparable](invariant, what string, got, want T) *Difference {
+	if got == want {
+		return nil
+	}
+	return differ(invariant, fmt.Sprintf("%s: product %v, model %v", what, got, want))
+}
+
+func compareAttributes(got, want []reference.Attribute) *Difference {
+	if len(got) == 0 && len(want) == 0 {
+		return nil
+	}
+	return field("I2", "attributes", describeAttributes(got), describeAttributes(want))
+}
+
+func describeAttributes(list []reference.Attribute) string {
+	sorted := slices.SortedFunc(slices.Values(list), func(x, y reference.Attribute) int { return cmp.Compare(x.Name, y.Name) })
+	return fmt.Sprintf("%q", sorted)
+}
+
+func (o *Oracle) describeBoth(want reference.Received, got queue.MessagesReceived) string {
+	return fmt.Sprintf("product: %d messages, replayed %v: %s\nmodel:   %d messages, replayed %v: %s",
+		len(got.Messages), got.Replayed, describeReceived(got.Messages),
+		len(want.Messages), want.Replayed, o.describeDelivered(want.Messages))
+}
+
+func describeReceived(list []queue.ReceivedMessage) string {
+	text := ""
+	for i := range list {
+		m := &list[i]
+		text += fmt.Sprintf("[%s #%d %.12q group %q count %d] ", m.MessageID.String()[:8], m.Sequence, m.Body, m.GroupID, m.ReceiveCount)
+	}
+	return text
+}
+
+func (o *Oracle) describeDelivered(list []reference.Delivered) string {
+	text := ""
+	for _, m := range list {
+		group, id := "", "new"
+		if m.Sent.Group != nil {
+			group = *m.Sent.Group
+		}
+		if known, ok := o.bound.messages.product[m.Message]; ok {
+			id = known.String()[:8]
+		}
+		text += fmt.Sprintf("[%s m%d %.12q group %q count %d] ", id, m.Number, m.Sent.Body, group, m.Receives)
+	}
+	return text
+}

@@ -1,0 +1,75 @@
+package oracle
+
+import (
+	"fmt"
+
+	"github.com/seriatimq/seriatim/queue"
+	"github.com/seriatimq/seriatim/test/model/reference"
+)
+
+func (o *Oracle) send(c *queue.SendMessages, result queue.Result, refusal *queue.Error) (Answer, *Difference) {
+	var entries []reference.SendEntry
+	for i := range c.Entries {
+		entries = append(entries, sendEntry(&c.Entries[i]))
+	}
+	var want Answer
+	want.Sent, want.Err = o.Model.Send(c.Queue, c.SenderID, c.Batch, entries)
+	sent, isSent := result.(queue.MessagesSent)
+	if !c.Batch {
+		// As with deletes, it is one to a client whether the call was
+		// refused or its only entry.
+		err := want.Err
+		if err == nil {
+			err = want.Sent[0].Err
+		}
+		if refusal == nil && isSent && len(sent.Entries) == 1 {
+			refusal = sent.Entries[0].Err
+		}
+		if text := errorDifference(err, refusal); text != "" || err != nil {
+			return want, differ("I11", text)
+		}
+	} else if text := errorDifference(want.Err, refusal); text != "" || want.Err != nil {
+		return want, differ("I11", text)
+	}
+	if !isSent || len(sent.Entries) != len(want.Sent) {
+		return want, differ("I11", fmt.Sprintf("product answered %T %+v for %d entries", result, result, len(want.Sent)))
+	}
+	for i, e := range want.Sent {
+		d := differ("I11", errorDifference(e.Err, sent.Entries[i].Err))
+		if d == nil && e.Err == nil {
+			d = o.compareSent(c.Queue, e, &sent.Entries[i])
+		}
+		if d != nil {
+			d.Text = fmt.Sprintf("entry %d\n%s", i, d.Text)
+			return want, d
+		}
+	}
+	return want, nil
+}
+
+func (o *Oracle) compareSent(name string, want reference.Sent, got *queue.SentEntry) *Difference {
+	if got.Duplicate != want.Duplicate && !o.Blind {
+		return differ("I3", fmt.Sprintf("duplicate: product %v (message id %s), model %v (message %d)",
+			got.Duplicate, got.MessageID, want.Duplicate, want.Message))
+	}
+	return first(
+		differ("I3", o.bound.messages.bind("message id", want.Message, got.MessageID)),
+		differ("I9", o.bound.bindNumber(name, want.Number, got.Sequence)),
+	)
+}
+
+func sendEntry(e *queue.SendEntry) reference.SendEntry {
+	return reference.SendEntry{
+		Body: e.Body, Attributes: attributes(e.Attributes), Trace: e.TraceHeader,
+		Group: text(e.GroupID, e.GroupIDGiven), Dedup: text(e.DeduplicationID, e.DeduplicationIDGiven),
+		Delay: optional(e.DelaySeconds),
+	}
+}
+
+func attributes(list []queue.MessageAttribute) []reference.Attribute {
+	var out []reference.Attribute
+	for _, a := range list {
+		out = append(out, reference.Attribute{Name: a.Name, Type: a.DataType, Value: a.Value})
+	}
+	return out
+}

@@ -1,0 +1,109 @@
+package model
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/hex"
+	"flag"
+	"fmt"
+	"hash"
+	"hash/fnv"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+
+	"github.com/seriatimq/seriatim/fsm"
+	"github.com/seriatimq/seriatim/queue"
+)
+
+// digestsFlag makes TestOtherProcess the other process.
+var digestsFlag = flag.Bool("digests", false, "only print a digest of each history")
+
+// digestMark begins the lines by which the other process tells its digests.
+const digestMark = "digest of history"
+
+// TestOtherProcess gives the same histories to this process and to another one,
+// whose maps are in another order and whose goroutines run on another number of
+// processors (T5 of faults.md 7.1). Every answer and the last snapshot must be
+// the same bytes.
+func TestOtherProcess(t *testing.T) {
+	seeds, commands := uint64(*seedsFlag), *commandsFlag
+	if everyCommandChecked {
+		seeds = min(seeds, 3) // every command is expensive
+	}
+	if *digestsFlag {
+		for seed := uint64(1); seed <= seeds; seed++ {
+			fmt.Println(digestMark, seed, historyDigest(t, seed, commands))
+		}
+		return
+	}
+	own := os.Args[0]
+	other := exec.CommandContext(t.Context(), own, "-test.run", "^TestOtherProcess$", "-digests",
+		"-seeds", fmt.Sprint(seeds), "-commands", fmt.Sprint(commands))
+	other.Env = append(os.Environ(), "GOMAXPROCS=7", "GOGC=25")
+	var printed bytes.Buffer
+	other.Stdout, other.Stderr = &printed, &printed
+	if err := other.Start(); err != nil {
+		t.Fatal(err)
+	}
+	here := make(map[string]string)
+	for seed := uint64(1); seed <= seeds; seed++ {
+		here[fmt.Sprint(seed)] = historyDigest(t, seed, commands)
+	}
+	if err := other.Wait(); err != nil {
+		t.Fatalf("the other process: %v\n%s", err, printed.Bytes())
+	}
+	compared := 0
+	for lines := bufio.NewScanner(&printed); lines.Scan(); {
+		rest, found := strings.CutPrefix(lines.Text(), digestMark+" ")
+		if !found {
+			continue
+		}
+		seed, digest, _ := strings.Cut(rest, " ")
+		if compared++; here[seed] != digest {
+			t.Errorf("seed %s: digest %s here, %s in the other process", seed, here[seed], digest)
+		}
+	}
+	if uint64(compared) != seeds {
+		t.Errorf("the other process told %d of %d digests", compared, seeds)
+	}
+}
+
+// historyDigest runs one history on the plain twin and sums up every answer, the
+// state hashes on the way and the snapshot at the end.
+func historyDigest(t *testing.T, seed uint64, commands int) string {
+	t.Helper()
+	plain := &digestTwin{plainTwin: plainTwin{b: queue.New()}, sum: fnv.New128a()}
+	if _, d := generate(newWorld(seed, []twin{plain}), seed, commands); d != nil {
+		t.Fatalf("seed %d: %v", seed, d)
+	}
+	snapshot, err := snapshotBytes(plain.b, fsm.Position{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	plain.sum.Write(snapshot)
+	return hex.EncodeToString(plain.sum.Sum(nil))
+}
+
+// digestTwin is a plain twin that sums up what it answers.
+type digestTwin struct {
+	plainTwin
+	sum    hash.Hash
+	answer []byte // encoded; kept for its memory
+}
+
+func (d *digestTwin) apply(step int, at queue.Timestamp, cmd queue.Command) (queue.Result, *queue.Error) {
+	result, refusal := d.plainTwin.apply(step, at, cmd)
+	encoded, err := fsm.AppendResponse(d.answer[:0], fsm.Response{Result: result, Err: refusal})
+	if err != nil {
+		panic(err) // caught and reported with its step
+	}
+	d.answer = encoded
+	d.sum.Write(encoded)
+	if step%checkEvery == 0 {
+		state := d.b.StateHash()
+		d.sum.Write(state[:])
+	}
+	return result, refusal
+}

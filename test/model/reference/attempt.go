@@ -1,0 +1,133 @@
+package reference
+
+import "slices"
+
+// attempt is one remembered ReceiveRequestAttemptId: what the first receive
+// with it was answered. Each registration is its own value, so that a message
+// never belongs to an older registration of the same id (ymq.md 4).
+type attempt struct {
+	id      string
+	at      int64
+	parts   []attemptPart
+	invalid bool
+}
+
+type attemptPart struct {
+	m        *Message
+	delivery int
+}
+
+// attempt finds a live record.
+func (q *Queue) attempt(id string) *attempt {
+	for _, a := range q.attempts {
+		if a.id == id {
+			return a
+		}
+	}
+	return nil
+}
+
+// forgetAttempts drops the records whose window is over. It counts from the
+// first receive; at its very end the id is forgotten.
+func (q *Queue) forgetAttempts(now int64) {
+	q.attempts = slices.DeleteFunc(q.attempts, func(a *attempt) bool {
+		return now >= a.at+q.Settings.AttemptWindow*1000
+	})
+}
+
+// touch: a message of an attempt was deleted or its visibility was changed.
+// aws remembers that the attempt is spoiled (sqs.md 4.7), ymq forgets it
+// (ymq.md 4).
+func (b *Broker) touch(q *Queue, m *Message) {
+	a := m.attempt
+	if a == nil {
+		return
+	}
+	a.invalid = true
+	if q.Settings.YMQReceive {
+		q.attempts = slices.DeleteFunc(q.attempts, func(x *attempt) bool { return x == a })
+	}
+}
+
+// replay answers a repeated receive.
+func (b *Broker) replay(q *Queue, a *attempt, r ReceiveRequest) (Received, *Error) {
+	parts := a.parts
+	if q.Settings.YMQReceive {
+		parts = b.remaining(q, a, or(r.Max, 1))
+	} else if !b.replayable(q, a) {
+		return Received{}, &Error{
+			"InvalidParameterValue",
+			"Value " + a.id + " for parameter ReceiveRequestAttemptId is invalid. Reason: " +
+				"The receiveRequestAttemptId is not valid anymore since the receive call is not retryable.",
+		}
+	}
+	if b.bugs[ReplayExtendsAttempt] {
+		a.at = b.now
+	}
+	answer := Received{Replayed: true}
+	for _, p := range parts {
+		p.m.HiddenTill = b.now + or(r.Visibility, q.Settings.Visibility)*1000
+		if b.bugs[ReplayNewHandles] {
+			b.newHandle(q, p.m)
+		}
+		if b.bugs[ReplayCounts] {
+			p.m.Receives++
+		}
+		answer.Messages = append(answer.Messages, b.delivered(q, p.m))
+	}
+	return answer, nil
+}
+
+// replayable (aws): every message is still in flight under its recorded
+// handle, none deleted, none with changed visibility.
+func (b *Broker) replayable(q *Queue, a *attempt) bool {
+	if a.invalid {
+		return false
+	}
+	for _, p := range a.parts {
+		if !slices.Contains(q.messages, p.m) || !b.inFlight(p.m) ||
+			p.m.Delivery != p.delivery && !b.bugs[ReplayNewHandles] {
+			return false
+		}
+	}
+	return true
+}
+
+// remaining (ymq): the messages of the attempt that nobody else took, whether
+// visible again or not, up to the maximum of this call (ymq.md 4, 4.1). None
+// is given past an earlier message of its group that is not in the same answer
+// (README decision 14).
+func (b *Broker) remaining(q *Queue, a *attempt, room int64) []attemptPart {
+	var parts []attemptPart
+	chosen := map[*Message]bool{}
+	for _, p := range a.parts {
+		if int64(len(parts)) == room {
+			break
+		}
+		if !slices.Contains(q.messages, p.m) || p.m.attempt != a {
+			continue
+		}
+		if b.overtakes(q, p.m, chosen) && !b.bugs[ReplayOvertakes] {
+			continue
+		}
+		chosen[p.m] = true
+		parts = append(parts, p)
+	}
+	return parts
+}
+
+func (b *Broker) overtakes(q *Queue, m *Message, chosen map[*Message]bool) bool {
+	for _, line := range b.lines(q) {
+		at := slices.Index(line, m)
+		for i := 0; i < at; i++ {
+			if !chosen[line[i]] {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// Remembers says whether a receive with this attempt id would be answered by an
+// earlier one.
+func (q *Queue) Remembers(id string) bool { return q.attempt(id) != nil }

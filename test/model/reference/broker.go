@@ -1,0 +1,187 @@
+package reference
+
+import (
+	"cmp"
+	"slices"
+)
+
+// Broker is the whole state of the model. Times are milliseconds.
+type Broker struct {
+	now      int64
+	queues   map[string]*Queue
+	settings map[string]string
+	// deletedAt and lastNumber outlive a queue: the first for the cool-off
+	// after DeleteQueue, the second because sequence numbers are never
+	// reused under one name (faults.md I9).
+	deletedAt    map[string]int64
+	lastNumber   map[string]int
+	tasks        []*MoveTask
+	lastMessage  int
+	lastDelivery int
+	lastTask     int
+	issued       map[int]issued // by delivery
+	bugs         map[Bug]bool
+}
+
+// Queue is one queue with all it holds.
+type Queue struct {
+	Name     string
+	FIFO     bool
+	Settings Settings
+	Tags     map[string]string
+	messages []*Message // in sequence order
+	accepted []remembered
+	attempts []*attempt
+	// deadBefore is servicebus.md 5.4: ids accepted at or before it are
+	// free, whatever the window says now.
+	deadBefore int64
+	// quietUntil is when time alone changes something next; 0: not known. It
+	// only saves looking.
+	quietUntil int64
+	purgedAt   int64
+	purged     bool
+}
+
+// Error is a refusal. An empty Text means that the specification leaves the
+// wording open.
+type Error struct{ Code, Text string }
+
+// New returns an empty Broker that deviates from the rules by the given bugs.
+func New(bugs ...Bug) *Broker {
+	b := &Broker{
+		queues:     map[string]*Queue{},
+		settings:   map[string]string{},
+		deletedAt:  map[string]int64{},
+		lastNumber: map[string]int{},
+		issued:     map[int]issued{},
+		bugs:       map[Bug]bool{},
+	}
+	for _, bug := range bugs {
+		b.bugs[bug] = true
+	}
+	return b
+}
+
+// Now is the log time.
+func (b *Broker) Now() int64 { return b.now }
+
+// Advance moves the clock: time never goes back (faults.md I13e). Everything
+// that time alone decides is done here, for all queues.
+func (b *Broker) Advance(at int64) {
+	b.now = max(b.now, at)
+	for _, q := range b.queues { // in any order: each by itself
+		if b.now < q.quietUntil {
+			continue
+		}
+		b.activateScheduled(q)
+		b.dropExpired(q)
+		q.forgetAttempts(b.now)
+		q.quietUntil = q.nextChange()
+	}
+}
+
+// nextChange is the next time at which Advance has something to do.
+func (q *Queue) nextChange() int64 {
+	next := int64(1) << 62
+	for _, m := range q.messages {
+		if m.Scheduled {
+			next = min(next, m.DueAt)
+		} else {
+			next = min(next, m.SentAt+q.Settings.Retention*1000)
+		}
+	}
+	for _, a := range q.attempts {
+		next = min(next, a.at+q.Settings.AttemptWindow*1000)
+	}
+	return next
+}
+
+// Queues lists the queues by name.
+func (b *Broker) Queues() []*Queue {
+	all := []*Queue{}
+	for _, q := range b.queues {
+		all = append(all, q)
+	}
+	slices.SortFunc(all, func(x, y *Queue) int { return cmp.Compare(x.Name, y.Name) })
+	return all
+}
+
+// Queue finds a queue, nil if there is none.
+func (b *Broker) Queue(name string) *Queue { return b.queues[name] }
+
+// SetSetting stores a cluster setting.
+func (b *Broker) SetSetting(name, value string) { b.settings[name] = value }
+
+func (b *Broker) cooldowns() bool { return b.settings["aws-cooldowns"] == "true" }
+
+func (b *Broker) minimumWindow() int64 {
+	if n, ok := wholeNumber(b.settings["minimum-window-seconds"]); ok {
+		return n
+	}
+	return 20
+}
+
+func (b *Broker) find(name string) (*Queue, *Error) {
+	if q := b.queues[name]; q != nil {
+		q.quietUntil = 0 // it is about to change
+		return q, nil
+	}
+	return nil, &Error{"QueueDoesNotExist", "The specified queue does not exist."}
+}
+
+// coolOffMilliseconds is the wait after DeleteQueue and between PurgeQueue
+// calls (sqs.md 2.1, 2.12), in force only with the cluster setting.
+const coolOffMilliseconds = 60_000
+
+// DeleteQueue is sqs.md 2.2: everything goes, records and move tasks included.
+func (b *Broker) DeleteQueue(name string) *Error {
+	if _, err := b.find(name); err != nil {
+		return err
+	}
+	forget(b.queues[name].messages)
+	delete(b.queues, name)
+	b.deletedAt[name] = b.now
+	b.tasks = slices.DeleteFunc(b.tasks, func(t *MoveTask) bool { return t.Source == name })
+	return nil
+}
+
+// PurgeQueue is sqs.md 2.12.
+func (b *Broker) PurgeQueue(name string) *Error {
+	q, err := b.find(name)
+	if err != nil {
+		return err
+	}
+	if b.cooldowns() && q.purged && b.now-q.purgedAt < coolOffMilliseconds && !b.bugs[CoolOffIgnored] {
+		return &Error{
+			"PurgeQueueInProgress",
+			"Only one PurgeQueue operation on " + name + " is allowed every 60 seconds.",
+		}
+	}
+	q.purged, q.purgedAt = true, b.now
+	if b.bugs[PurgeForgetsInFlight] {
+		q.messages = slices.DeleteFunc(q.messages, func(m *Message) bool { return !b.inFlight(m) })
+	} else {
+		forget(q.messages)
+		q.messages = nil
+	}
+	q.attempts = nil
+	if q.Settings.PurgeClearsHistory && !b.bugs[PurgeKeepsHistory] {
+		q.accepted = nil
+	}
+	return nil
+}
+
+// SetTags adds or overwrites tags and removes keys.
+func (b *Broker) SetTags(name string, set map[string]string, remove []string) *Error {
+	q, err := b.find(name)
+	if err != nil {
+		return err
+	}
+	for k, v := range set {
+		q.Tags[k] = v
+	}
+	for _, k := range remove {
+		delete(q.Tags, k)
+	}
+	return nil
+}

@@ -1,0 +1,78 @@
+package reference
+
+import "strings"
+
+// implicitReceives is maxReceiveCount of the built-in dead-letter queue: Service
+// Bus delivers ten times unless told otherwise.
+const implicitReceives = 10
+
+// implicitName is the built-in dead-letter queue of ImplicitDeadLetterQueue=true
+// (servicebus.md 5.1).
+func implicitName(source string) string {
+	if base, fifo := strings.CutSuffix(source, ".fifo"); fifo {
+		return base + "-dlq.fifo"
+	}
+	return source + "-dlq"
+}
+
+// redrive is the policy in force: the explicit one, else the built-in one.
+func (q *Queue) redrive() Redrive {
+	if q.Settings.Redrive.Target == "" && q.Settings.Implicit {
+		return Redrive{Target: implicitName(q.Name), MaxReceives: implicitReceives}
+	}
+	return q.Settings.Redrive
+}
+
+// makeImplicit creates the built-in dead-letter queue if there is none.
+func (b *Broker) makeImplicit(q *Queue) {
+	r := q.redrive()
+	if q.Settings.Redrive.Target == "" && r.Target != "" && b.queues[r.Target] == nil {
+		b.queues[r.Target] = &Queue{Name: r.Target, FIFO: q.FIFO, Settings: defaults(), Tags: map[string]string{}}
+	}
+}
+
+// deadLetterTarget is the queue m has to be moved to instead of being handed
+// out, nil if it may be handed out: its receive count has reached
+// maxReceiveCount and the target exists and is another queue (sqs.md 6).
+func (b *Broker) deadLetterTarget(q *Queue, m *Message) *Queue {
+	r := q.redrive()
+	limit := int(r.MaxReceives)
+	if b.bugs[DeadLetterOneLate] {
+		limit++
+	}
+	if r.Target == "" || r.Target == q.Name || m.Receives < limit {
+		return nil
+	}
+	return b.queues[r.Target] // nil: kept and delivered
+}
+
+// deadLetter moves m. What a target sees: same message id, body and group, a
+// new number, a receive count that goes on. A FIFO copy starts its retention
+// again, and its deduplication id becomes the message id unless the source
+// keeps it (sqs.md 4.11, servicebus.md 5.2). The target's history is neither
+// read nor written (servicebus.md 5.4).
+func (b *Broker) deadLetter(q, target *Queue, m *Message) {
+	q.remove(m)
+	c := &Message{
+		ID: m.ID, Sent: m.Sent, Sender: m.Sender, Group: m.Group, Grouped: m.Grouped,
+		DedupID: m.DedupID, DedupOf: m.DedupOf, Source: q.Name,
+		SentAt: m.SentAt, Receives: m.Receives, FirstAt: m.FirstAt,
+	}
+	if q.FIFO {
+		c.SentAt = b.now
+		if !q.Settings.DeadLetterKeepsID && !b.bugs[DeadLetterKeepsID] {
+			c.DedupID, c.DedupOf = "", m.ID
+		}
+	} else {
+		// A move is no send: the target's DelaySeconds does not apply, and
+		// the copy is available from now on.
+		c.StartDelay = b.now - c.SentAt
+	}
+	if b.bugs[DeadLetterResetsCount] {
+		c.Receives = 0
+	}
+	b.insert(target, c)
+	if b.bugs[DeadLetterWritesHistory] && q.FIFO {
+		b.remember(target, []string{m.DedupID}, m.Group, "", c)
+	}
+}

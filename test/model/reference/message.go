@@ -1,0 +1,122 @@
+package reference
+
+import "slices"
+
+// Message is one stored message.
+type Message struct {
+	ID         int // identity of the message id a client sees
+	Number     int // sequence number
+	Sent       SendEntry
+	Sender     string
+	Group      string
+	Grouped    bool
+	DedupID    string
+	DedupOf    int // if not 0, the deduplication id is the text of this message id
+	Source     string
+	SentAt     int64
+	StartDelay int64 // milliseconds; standard queues fix it at the send
+	Scheduled  bool  // waits outside its group until ScheduledAt
+	DueAt      int64
+	Receives   int
+	FirstAt    int64
+	ReceivedAt int64
+	Delivery   int   // last delivery from this queue, 0: none yet
+	HiddenTill int64 // meaningful once delivered from this queue
+	attempt    *attempt
+	tail       int // planted bug only: order of redelivery
+}
+
+// availableSince is the moment at which the message could first be received
+// as it stands now (sqs.md 4.1 and 4.4).
+func (b *Broker) availableSince(q *Queue, m *Message) int64 {
+	since := m.HiddenTill
+	if m.Delivery == 0 {
+		since = m.SentAt + m.StartDelay
+		// A changed DelaySeconds is retroactive on FIFO queues, and only
+		// there (sqs.md 3.1).
+		if q.FIFO && !b.bugs[DelayNotRetroactive] {
+			since = m.SentAt + q.Settings.Delay*1000
+		}
+	}
+	if b.bugs[VisibleOneLate] && m.Delivery != 0 {
+		since++
+	}
+	return since
+}
+
+func (b *Broker) available(q *Queue, m *Message) bool {
+	return !m.Scheduled && b.availableSince(q, m) <= b.now
+}
+
+// inFlight: received, not yet visible again, not deleted.
+func (b *Broker) inFlight(m *Message) bool {
+	return m.Delivery != 0 && b.now < m.HiddenTill
+}
+
+// delayed: in its initial delay, or waiting for its scheduled time.
+func (b *Broker) delayed(q *Queue, m *Message) bool {
+	return m.Scheduled || m.Delivery == 0 && b.now < b.availableSince(q, m)
+}
+
+func (q *Queue) remove(m *Message) {
+	q.messages = slices.DeleteFunc(q.messages, func(x *Message) bool { return x == m })
+}
+
+// forget drops what messages that are gone would hold in memory for ever: their
+// handles are remembered.
+func forget(gone []*Message) {
+	for _, m := range gone {
+		m.Sent = SendEntry{}
+	}
+}
+
+// insert appends m under the next sequence number of the queue.
+func (b *Broker) insert(q *Queue, m *Message) {
+	b.lastNumber[q.Name]++
+	m.Number = b.lastNumber[q.Name]
+	m.tail = m.Number
+	q.messages = append(q.messages, m)
+	q.quietUntil = 0
+}
+
+func (b *Broker) newMessageID() int {
+	b.lastMessage++
+	return b.lastMessage
+}
+
+// dropExpired is retention: a message older than MessageRetentionPeriod goes,
+// in whatever state (sqs.md 3.2). A scheduled one counts from its activation
+// (servicebus.md 5.6).
+func (b *Broker) dropExpired(q *Queue) {
+	q.messages = slices.DeleteFunc(q.messages, func(m *Message) bool {
+		if b.bugs[RetentionIgnoresFlight] && b.inFlight(m) {
+			return false
+		}
+		over := !m.Scheduled && m.SentAt+q.Settings.Retention*1000 <= b.now
+		if over {
+			forget([]*Message{m})
+		}
+		return over
+	})
+}
+
+// activateScheduled appends the scheduled messages that are due, as if each
+// were sent at its instant (servicebus.md 4), equal instants in acceptance
+// order (servicebus.md 8, 24).
+func (b *Broker) activateScheduled(q *Queue) {
+	for {
+		var next *Message
+		for _, m := range q.messages {
+			if m.Scheduled && m.DueAt <= b.now && (next == nil || m.DueAt < next.DueAt) {
+				next = m
+			}
+		}
+		if next == nil {
+			return
+		}
+		q.remove(next)
+		next.Scheduled = false
+		next.SentAt = next.DueAt
+		b.insert(q, next)
+	}
+}

@@ -1,0 +1,185 @@
+package reference
+
+// MoveTask is one redrive out of a dead-letter queue (sqs.md 2.16).
+type MoveTask struct {
+	ID          int
+	Source      string
+	Destination string // empty: back to where each message came from
+	Status      string // RUNNING, COMPLETED, CANCELLED, FAILED
+	Moved       int64
+	ToMove      int64
+}
+
+func (b *Broker) isDeadLetterQueue(name string) bool {
+	for _, q := range b.queues {
+		if q.redrive().Target == name {
+			return true
+		}
+	}
+	return false
+}
+
+func (b *Broker) runningTask(source string) *MoveTask {
+	for _, t := range b.tasks {
+		if t.Source == source && t.Status == "RUNNING" {
+			return t
+		}
+	}
+	return nil
+}
+
+func notFound(what string) *Error {
+	return &Error{
+		"ResourceNotFound",
+		"The resource that you specified for the " + what + " parameter doesn't exist.",
+	}
+}
+
+// StartMoveTask begins a task.
+func (b *Broker) StartMoveTask(source, destination string) (int, *Error) {
+	q := b.queues[source]
+	if q == nil {
+		return 0, notFound("SourceArn")
+	}
+	if !b.isDeadLetterQueue(source) {
+		return 0, &Error{"InvalidParameterValue", "Source queue must be configured as a Dead Letter Queue."}
+	}
+	if destination != "" {
+		target := b.queues[destination]
+		if target == nil {
+			return 0, notFound("DestinationArn")
+		}
+		// The type has to be the same (D); the source itself is refused,
+		// too, since such a task would never end.
+		if target.FIFO != q.FIFO || target == q {
+			return 0, &Error{Code: "InvalidParameterValue"}
+		}
+	}
+	if b.runningTask(source) != nil {
+		return 0, &Error{
+			"InvalidParameterValue",
+			"There is already a task running. Only one active task is allowed for a source queue arn at a given time.",
+		}
+	}
+	b.lastTask++
+	t := &MoveTask{
+		ID: b.lastTask, Source: source, Destination: destination,
+		Status: "RUNNING", ToMove: b.Counters(q).Visible,
+	}
+	b.tasks = append(b.tasks, t)
+	return t.ID, nil
+}
+
+// Tasks lists all tasks, oldest first.
+func (b *Broker) Tasks() []*MoveTask { return b.tasks }
+
+func (b *Broker) task(id int) *MoveTask {
+	for _, t := range b.tasks {
+		if t.ID == id {
+			return t
+		}
+	}
+	return nil
+}
+
+// CancelMoveTask ends a running task; moved messages stay moved.
+func (b *Broker) CancelMoveTask(id int, source string) (int64, *Error) {
+	if b.queues[source] == nil {
+		return 0, notFound("SourceArn")
+	}
+	t := b.task(id)
+	if t == nil || t.Source != source {
+		return 0, &Error{"ResourceNotFound", "Task does not exist."}
+	}
+	if t.Status != "RUNNING" {
+		return 0, &Error{"InvalidParameterValue", "Only active tasks can be cancelled."}
+	}
+	t.Status = "CANCELLED"
+	return t.Moved, nil
+}
+
+// MoveStep moves at most most messages, the oldest first. The task ends when
+// nothing is left that can be moved.
+func (b *Broker) MoveStep(id int, most int64) (moved int64, running bool) {
+	t := b.task(id)
+	if t == nil || t.Status != "RUNNING" {
+		return 0, false
+	}
+	q := b.queues[t.Source]
+	if q == nil {
+		t.Status = "FAILED"
+		return 0, false
+	}
+	var previous *Message
+	for moved < most {
+		m := b.nextToMove(q, previous)
+		if m == nil {
+			break
+		}
+		name := t.Destination
+		if name == "" {
+			name = m.Source
+		}
+		target := b.queues[name]
+		if target == nil {
+			t.Status = "FAILED"
+			break
+		}
+		q.remove(m)
+		b.moveBack(target, m)
+		previous = m
+		moved++
+		t.Moved++
+	}
+	if t.Status == "RUNNING" && b.nextToMove(q, nil) == nil {
+		t.Status = "COMPLETED"
+	}
+	return moved, t.Status == "RUNNING"
+}
+
+// nextToMove is the message that a receive would hand out first: "oldest
+// first" is read as available for the longest time, so that what an operator
+// just looked at goes last. Like a receive, a step takes what it can of one
+// group before it turns to the next.
+func (b *Broker) nextToMove(q *Queue, previous *Message) *Message {
+	order := b.servingOrder(q)
+	if previous != nil && previous.Grouped {
+		for _, part := range order {
+			if part[0].Grouped && part[0].Group == previous.Group && q.FIFO {
+				return part[0]
+			}
+		}
+	}
+	if len(order) > 0 {
+		return order[0][0]
+	}
+	return nil
+}
+
+// moveBack: the message is treated as new (sqs.md 6). It is recorded like a send
+// under its current deduplication id, but never dropped: it was acknowledged
+// once, and a live record may well be its own (faults.md I1). That record then
+// goes on answering, and no second one is written.
+func (b *Broker) moveBack(target *Queue, m *Message) {
+	c := &Message{
+		Sent: m.Sent, Sender: m.Sender, Group: m.Group, Grouped: m.Grouped,
+		DedupID: m.DedupID, DedupOf: m.DedupOf, SentAt: b.now,
+	}
+	id := m.DedupID
+	if m.DedupOf != 0 {
+		id = messageIDText(m.DedupOf)
+	}
+	deduplicates := target.FIFO && !target.Settings.DeduplicationOff
+	known := deduplicates && b.original(target, []string{id}, m.Group, "") != nil
+	if known && b.bugs[MoveDropsDuplicates] {
+		return
+	}
+	c.ID = b.newMessageID()
+	if b.bugs[MoveKeepsMessageID] {
+		c.ID = m.ID
+	}
+	b.place(target, c, nil, reservedValues{})
+	if deduplicates && !known && !b.bugs[MoveLeavesNoRecord] {
+		b.remember(target, []string{id}, m.Group, "", c)
+	}
+}

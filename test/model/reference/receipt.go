@@ -1,0 +1,149 @@
+package reference
+
+import "strconv"
+
+// issued remembers which deliveries a queue made, so that a handle of another
+// queue, or of a queue deleted meanwhile, is told from one of this queue whose
+// message is gone.
+type issued struct {
+	queue   *Queue
+	message *Message
+}
+
+func badHandle(h Handle) *Error {
+	return &Error{"ReceiptHandleIsInvalid", `The input receipt handle "` + h.Text + `" is not a valid receipt handle.`}
+}
+
+func (q *Queue) holds(m *Message) bool {
+	for _, x := range q.messages {
+		if x == m {
+			return true
+		}
+	}
+	return false
+}
+
+// Delete is DeleteMessage and DeleteMessageBatch (sqs.md 2.10, 4.8).
+func (b *Broker) Delete(name string, batch bool, handles []Handle) ([]*Error, *Error) {
+	q, err := b.find(name)
+	if err != nil {
+		return nil, err
+	}
+	var answers []*Error
+	for _, h := range handles {
+		answers = append(answers, b.deleteOne(q, h, batch))
+	}
+	return answers, nil
+}
+
+func (b *Broker) deleteOne(q *Queue, h Handle, batch bool) *Error {
+	was, known := b.issued[h.Delivery]
+	if !known || was.queue != q {
+		return badHandle(h)
+	}
+	m := was.message
+	if !q.holds(m) {
+		if b.bugs[DeletedHandleFails] {
+			return badHandle(h)
+		}
+		return nil // idempotent, also for a purged, expired or moved message
+	}
+	newest := m.Delivery == h.Delivery
+	expired := b.now >= m.HiddenTill
+	switch {
+	case !q.FIFO:
+		// Any handle deletes, expired or superseded.
+	case newest && expired && b.bugs[ExpiredHandleDeletes], !newest && b.bugs[OldHandleDeletes]:
+	case q.Settings.YMQReceive && !newest:
+		return nil // success, nothing deleted (ymq.md 8.1)
+	case q.Settings.YMQReceive:
+		// Deletes even after the visibility timeout.
+	case !newest || expired:
+		if batch {
+			return &Error{"ReceiptHandleIsInvalid", "The receipt handle has expired"}
+		}
+		return &Error{
+			"InvalidParameterValue",
+			"Value " + h.Text + " for parameter ReceiptHandle is invalid. Reason: The receipt handle has expired.",
+		}
+	}
+	b.touch(q, m)
+	q.remove(m)
+	forget([]*Message{m})
+	b.plantDelete(q, m)
+	return nil
+}
+
+func (b *Broker) plantDelete(q *Queue, m *Message) {
+	if b.bugs[DeleteForgetsDeduplication] {
+		for i := range q.accepted {
+			if q.accepted[i].message == m.ID {
+				q.accepted[i].acceptedAt = 0
+			}
+		}
+	}
+	if b.bugs[AnyDeleteReleasesGroup] && q.FIFO {
+		for _, x := range q.messages {
+			if x.Group == m.Group && x.Delivery != 0 {
+				x.HiddenTill = min(x.HiddenTill, b.now)
+			}
+		}
+	}
+}
+
+// VisibilityEntry asks for a new visibility timeout.
+type VisibilityEntry struct {
+	Handle  Handle
+	Timeout int64
+}
+
+// maxVisibilityMilliseconds is the most that may lie between a receive and the
+// end of its visibility timeout.
+const maxVisibilityMilliseconds = 43_200_000
+
+// ChangeVisibility is ChangeMessageVisibility and its batch (sqs.md 2.11).
+func (b *Broker) ChangeVisibility(name string, entries []VisibilityEntry) ([]*Error, *Error) {
+	q, err := b.find(name)
+	if err != nil {
+		return nil, err
+	}
+	var answers []*Error
+	for _, e := range entries {
+		answers = append(answers, b.changeOne(q, e))
+	}
+	return answers, nil
+}
+
+func (b *Broker) changeOne(q *Queue, e VisibilityEntry) *Error {
+	if e.Timeout < 0 || e.Timeout > 43_200 {
+		return &Error{Code: "InvalidParameterValue"}
+	}
+	was, known := b.issued[e.Handle.Delivery]
+	if !known || was.queue != q {
+		return badHandle(e.Handle)
+	}
+	m := was.message
+	gone := !q.holds(m)
+	stale := q.FIFO && (m.Delivery != e.Handle.Delivery || b.now >= m.HiddenTill)
+	if gone || stale {
+		return &Error{
+			"InvalidParameterValue",
+			"Value " + e.Handle.Text + " for parameter ReceiptHandle is invalid. " +
+				"Reason: Message does not exist or is not available for visibility timeout change.",
+		}
+	}
+	if b.now-m.ReceivedAt+e.Timeout*1000 > maxVisibilityMilliseconds && !b.bugs[TotalVisibilityUnlimited] {
+		return &Error{
+			"InvalidParameterValue",
+			"Value " + strconv.FormatInt(e.Timeout, 10) + " for parameter VisibilityTimeout is invalid. " +
+				"Reason: Total VisibilityTimeout for the message is beyond the limit [43200 seconds].",
+		}
+	}
+	if b.bugs[VisibilityAddsUp] && m.HiddenTill > b.now {
+		m.HiddenTill += e.Timeout * 1000
+	} else {
+		m.HiddenTill = b.now + e.Timeout*1000
+	}
+	b.touch(q, m)
+	return nil
+}

@@ -1,0 +1,143 @@
+package reference
+
+import "strconv"
+
+// ReceiveRequest is ReceiveMessage without waiting; nil means not given.
+type ReceiveRequest struct {
+	Max        *int64
+	Visibility *int64
+	Attempt    *string
+}
+
+// Received is the answer to a ReceiveRequest.
+type Received struct {
+	Messages []Delivered
+	Replayed bool
+}
+
+// Delivered is one delivery of one message.
+type Delivered struct {
+	Message  int
+	Delivery int // names the receipt handle
+	Number   int // 0 on standard queues
+	Sent     SendEntry
+	Sender   string
+	DedupID  string
+	DedupOf  int
+	Source   string
+	SentAt   int64
+	FirstAt  int64
+	Receives int
+}
+
+func or(v *int64, other int64) int64 {
+	if v == nil {
+		return other
+	}
+	return *v
+}
+
+func outOfRange(parameter string, v int64, low, high int64, reason string) *Error {
+	if v >= low && v <= high {
+		return nil
+	}
+	return &Error{
+		"InvalidParameterValue",
+		"Value " + strconv.FormatInt(v, 10) + " for parameter " + parameter + " is invalid. Reason: " + reason,
+	}
+}
+
+// Receive hands out what can be handed out now (sqs.md 2.9, 4.2 to 4.4, 4.7).
+func (b *Broker) Receive(name string, r ReceiveRequest) (Received, *Error) {
+	q, err := b.find(name)
+	if err != nil {
+		return Received{}, err
+	}
+	if err := outOfRange("MaxNumberOfMessages", or(r.Max, 1), 1, 10, "Must be between 1 and 10, if provided."); err != nil {
+		return Received{}, err
+	}
+	if err := outOfRange("VisibilityTimeout", or(r.Visibility, 0), 0, 43_200, "Must be >= 0 and <= 43200, if provided."); err != nil {
+		return Received{}, err
+	}
+	// On a standard queue the attempt id is ignored, whatever it is.
+	if !q.FIFO {
+		r.Attempt = nil
+	}
+	if r.Attempt != nil {
+		if !goodID(*r.Attempt) {
+			return Received{}, badID("ReceiveRequestAttemptId", *r.Attempt)
+		}
+		if a := q.attempt(*r.Attempt); a != nil {
+			return b.replay(q, a, r)
+		}
+	}
+	return b.handOut(q, r), nil
+}
+
+// handOut is an ordinary receive: from each line, in serving order, as many as
+// still fit; then the next line (sqs.md 4.3).
+func (b *Broker) handOut(q *Queue, r ReceiveRequest) Received {
+	room := or(r.Max, 1)
+	timeout := or(r.Visibility, q.Settings.Visibility)
+	var picked []*Message
+	for _, line := range b.servingOrder(q) {
+		fromLine := int64(0)
+		for _, m := range line {
+			if int64(len(picked)) == room || fromLine == q.Settings.PerGroup && !b.bugs[PerGroupLimitIgnored] {
+				break
+			}
+			if target := b.deadLetterTarget(q, m); target != nil {
+				b.deadLetter(q, target, m)
+				continue
+			}
+			picked = append(picked, m)
+			fromLine++
+		}
+	}
+	var a *attempt
+	if r.Attempt != nil && timeout > 0 && (len(picked) > 0 || b.bugs[EmptyReceiveRegisters]) {
+		a = &attempt{id: *r.Attempt, at: b.now}
+		q.attempts = append(q.attempts, a)
+	}
+	var answer Received
+	for _, m := range picked {
+		b.deliver(q, m, timeout)
+		m.attempt = a
+		if a != nil {
+			a.parts = append(a.parts, attemptPart{m, m.Delivery})
+		}
+		answer.Messages = append(answer.Messages, b.delivered(q, m))
+	}
+	return answer
+}
+
+// deliver makes a new delivery: new handle, one receive more.
+func (b *Broker) deliver(q *Queue, m *Message, timeout int64) {
+	b.newHandle(q, m)
+	if m.Receives == 0 {
+		m.FirstAt = b.now
+	}
+	m.Receives++
+	m.ReceivedAt = b.now
+	m.HiddenTill = b.now + timeout*1000
+	m.tail = b.lastDelivery + 1<<40
+}
+
+// newHandle names a delivery.
+func (b *Broker) newHandle(q *Queue, m *Message) {
+	b.lastDelivery++
+	m.Delivery = b.lastDelivery
+	b.issued[m.Delivery] = issued{q, m}
+}
+
+func (b *Broker) delivered(q *Queue, m *Message) Delivered {
+	d := Delivered{
+		Message: m.ID, Delivery: m.Delivery, Sent: m.Sent, Sender: m.Sender,
+		DedupID: m.DedupID, DedupOf: m.DedupOf, Source: m.Source,
+		SentAt: m.SentAt, FirstAt: m.FirstAt, Receives: m.Receives,
+	}
+	if q.FIFO {
+		d.Number = m.Number
+	}
+	return d
+}

@@ -1,0 +1,220 @@
+package reference
+
+import "strconv"
+
+// SendEntry is one message as a client sends it; nil means not given.
+type SendEntry struct {
+	Body       string
+	Attributes []Attribute
+	Trace      string
+	Group      *string
+	Dedup      *string
+	Delay      *int64
+}
+
+// Sent is the answer to one SendEntry.
+type Sent struct {
+	Err       *Error
+	Message   int
+	Number    int // 0 on standard queues
+	Duplicate bool
+}
+
+// Send is SendMessage and SendMessageBatch.
+func (b *Broker) Send(name, sender string, batch bool, entries []SendEntry) ([]Sent, *Error) {
+	q, err := b.find(name)
+	if err != nil {
+		return nil, err
+	}
+	b.tidy(q)
+	if batch {
+		if err := checkWholeBatch(q, entries); err != nil {
+			return nil, err
+		}
+	}
+	var answers []Sent
+	for _, e := range entries {
+		if err := checkEntry(q, e, batch); err != nil {
+			b.plantRefusedSend(q, e)
+			answers = append(answers, Sent{Err: err})
+			continue
+		}
+		answers = append(answers, b.accept(q, sender, e))
+	}
+	return answers, nil
+}
+
+func (q *Queue) needsDedup() bool {
+	return q.FIFO && !q.Settings.ContentBased && !q.Settings.DeduplicationOff
+}
+
+func (q *Queue) needsGroup() bool { return q.FIFO && !q.Settings.GroupOptional }
+
+const (
+	textNoDedup = "The queue should either have ContentBasedDeduplication enabled or MessageDeduplicationId provided explicitly"
+	textNoGroup = "The request must contain the parameter MessageGroupId."
+	textNotHere = "The request include parameter that is not valid for this queue type."
+	batchLimit  = 1 << 20
+)
+
+// checkWholeBatch is the part of sqs.md 2.8 that refuses the whole request.
+func checkWholeBatch(q *Queue, entries []SendEntry) *Error {
+	total := int64(0)
+	for _, e := range entries {
+		if e.Dedup == nil && q.needsDedup() {
+			return &Error{"InvalidParameterValue", textNoDedup}
+		}
+	}
+	for _, e := range entries {
+		if e.Group == nil && q.needsGroup() {
+			return &Error{"InvalidParameterValue", textNoGroup}
+		}
+	}
+	for _, e := range entries {
+		total += e.size()
+	}
+	if total > batchLimit {
+		return &Error{
+			"BatchRequestTooLong",
+			"Batch requests cannot be longer than 1048576 bytes. You have sent " + strconv.FormatInt(total, 10) + " bytes.",
+		}
+	}
+	return nil
+}
+
+// checkEntry is the table of sqs.md 2.7, in its order.
+func checkEntry(q *Queue, e SendEntry, batch bool) *Error {
+	s := q.Settings
+	invalid := func(value, parameter, reason string) *Error {
+		return &Error{"InvalidParameterValue", "Value " + value + " for parameter " + parameter + " is invalid. Reason: " + reason}
+	}
+	if e.Body == "" {
+		return &Error{"MissingRequiredParameter", "The request must contain the parameter MessageBody."}
+	}
+	if e.size() > s.MaxSize {
+		return &Error{
+			"InvalidParameterValue",
+			"One or more parameters " + pick(batch, "cannot be validated", "are invalid") +
+				". Reason: Message must be shorter than " + strconv.FormatInt(s.MaxSize, 10) + " bytes.",
+		}
+	}
+	if !goodText(e.Body) {
+		return &Error{
+			"InvalidMessageContents",
+			"Invalid characters found. Valid unicode characters are #x9 | #xA | #xD | #x20 to #xD7FF | #xE000 to #xFFFD | #x10000 to #x10FFFF",
+		}
+	}
+	if err := checkAttributes(s, e); err != nil {
+		return err
+	}
+	if e.Dedup != nil && !goodID(*e.Dedup) {
+		return badID("MessageDeduplicationId", *e.Dedup)
+	}
+	if e.Group != nil && !goodID(*e.Group) {
+		return badID("MessageGroupId", *e.Group)
+	}
+	if e.Delay != nil && (*e.Delay < 0 || *e.Delay > 900) {
+		return invalid(strconv.FormatInt(*e.Delay, 10), "DelaySeconds", "DelaySeconds must be >= 0 and <= 900.")
+	}
+	if q.FIFO && e.Delay != nil && *e.Delay > 0 {
+		return invalid(strconv.FormatInt(*e.Delay, 10), "DelaySeconds", textNotHere)
+	}
+	if q.needsGroup() && e.Group == nil {
+		return &Error{"MissingRequiredParameter", textNoGroup}
+	}
+	if q.needsDedup() && e.Dedup == nil {
+		return &Error{"InvalidParameterValue", textNoDedup}
+	}
+	if !q.FIFO && e.Dedup != nil {
+		return invalid(*e.Dedup, "MessageDeduplicationId", textNotHere)
+	}
+	return nil
+}
+
+// checkAttributes covers the recorded part of sqs.md 3.4: what clients see of
+// the rest is compared by code only.
+func checkAttributes(s Settings, e SendEntry) *Error {
+	v, err := splitReserved(s, e)
+	if err != nil {
+		return err
+	}
+	if len(v.rest) > 10 {
+		return &Error{
+			"InvalidParameterValue",
+			"Number of message attributes [" + strconv.Itoa(len(v.rest)) + "] exceeds the allowed maximum [10].",
+		}
+	}
+	for _, a := range v.rest {
+		if a.Value == "" {
+			return &Error{
+				"InvalidParameterValue",
+				"Message (user) attribute '" + a.Name + "' must contain a non-empty value of type 'String'.",
+			}
+		}
+		if a.Type != "Binary" && !goodText(a.Value) {
+			return &Error{Code: "InvalidParameterValue"}
+		}
+	}
+	return nil
+}
+
+// accept stores one good message, or recognises it as a duplicate.
+func (b *Broker) accept(q *Queue, sender string, e SendEntry) Sent {
+	v, _ := splitReserved(q.Settings, e)
+	m := &Message{Sent: e, Sender: sender, SentAt: b.now}
+	m.Sent.Attributes = v.rest
+	if e.Group != nil {
+		m.Group, m.Grouped = *e.Group, true
+	}
+	if e.Dedup != nil {
+		m.DedupID = *e.Dedup
+	} else if q.FIFO && q.Settings.ContentBased && !q.Settings.DeduplicationOff {
+		m.DedupID = ContentID(e.Body)
+	}
+	deduplicate := q.FIFO && !q.Settings.DeduplicationOff
+	var ids []string
+	if deduplicate {
+		ids = b.deduplicationIDs(q, m.DedupID, e.Body)
+		if first := b.original(q, ids, m.Group, v.partition); first != nil {
+			if b.bugs[DuplicateExtendsWindow] {
+				first.acceptedAt = b.now
+			}
+			return Sent{Message: first.message, Number: first.number, Duplicate: true}
+		}
+		if b.historyFull(q, len(ids)) {
+			return Sent{Err: &Error{Code: "OverLimit"}}
+		}
+	}
+	m.ID = b.newMessageID()
+	b.place(q, m, e.Delay, v)
+	if deduplicate {
+		b.remember(q, ids, m.Group, v.partition, m)
+	}
+	sent := Sent{Message: m.ID}
+	if q.FIFO {
+		sent.Number = m.Number
+	}
+	return sent
+}
+
+// place puts a new message into the queue: at once, delayed or scheduled.
+func (b *Broker) place(q *Queue, m *Message, delay *int64, v reservedValues) {
+	m.StartDelay = q.Settings.Delay * 1000
+	if delay != nil && !q.FIFO {
+		m.StartDelay = *delay * 1000
+	}
+	// A scheduled time that is past is no schedule (servicebus.md 8, 22); one
+	// to come replaces the delay.
+	if v.scheduled && v.dueAt > b.now {
+		m.StartDelay = 0
+		m.Scheduled, m.DueAt = true, v.dueAt
+	}
+	b.insert(q, m)
+}
+
+func (b *Broker) plantRefusedSend(q *Queue, e SendEntry) {
+	if b.bugs[RefusedSendRemembered] && q.FIFO && e.Dedup != nil && e.Group != nil {
+		m := &Message{ID: b.newMessageID()}
+		b.remember(q, []string{*e.Dedup}, *e.Group, "", m)
+	}
+}

@@ -1,0 +1,32 @@
+package reference
+
+// Standing is how a message stands in its queue, for reports of differences.
+type Standing struct {
+	Gone           bool // it is not in the queue (any more)
+	InFlight       bool
+	Behind         bool // an earlier message of its group is not delivered yet
+	BehindReturned bool // one of these was delivered before
+}
+
+// Standings tells how messages stand, in their order.
+func (b *Broker) Standings(q *Queue, ids []int) []Standing {
+	place := map[int]int{}
+	all := make([]Standing, len(ids))
+	for i, id := range ids {
+		place[id] = i
+		all[i].Gone = true
+	}
+	ahead := map[string]Standing{}
+	for _, m := range q.messages {
+		before := ahead[m.Group]
+		if i, asked := place[m.ID]; asked {
+			all[i] = before
+			all[i].InFlight = b.inFlight(m)
+			continue // may be delivered in the same answer
+		}
+		before.Behind = true
+		before.BehindReturned = before.BehindReturned || m.Receives > 0
+		ahead[m.Group] = before
+	}
+	return all
+}

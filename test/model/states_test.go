@@ -1,0 +1,215 @@
+package model
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/seriatimq/seriatim/queue"
+	"github.com/seriatimq/seriatim/test/model/oracle"
+	"github.com/seriatimq/seriatim/test/model/reference"
+)
+
+// compareStates compares the whole state: the twins with each other, each with
+// its own checks, and the views of the first with the model.
+func (w *world) compareStates() string {
+	for _, t := range w.twins {
+		if text := t.settle(); text != "" {
+			return t.name() + ": " + text
+		}
+		b := t.broker()
+		if b.StateHash() != b.ComputeStateHash() {
+			return fmt.Sprintf("%s: incremental state hash %x, computed %x", t.name(), b.StateHash(), b.ComputeStateHash())
+		}
+		if err := b.CheckInvariants(); err != nil {
+			return fmt.Sprintf("%s: %v", t.name(), err)
+		}
+		if text := sameState(w.plain(), b); text != "" {
+			return t.name() + ": " + text
+		}
+	}
+	return w.compareViews()
+}
+
+func (w *world) compareViews() string {
+	view := w.plain().View()
+	queues := w.model.Queues()
+	var names []string
+	for _, q := range queues {
+		names = append(names, q.Name)
+	}
+	if listed := view.ListQueues("", "", 1000); !slices.Equal(listed, names) {
+		return fmt.Sprintf("queues: product %v, model %v", listed, names)
+	}
+	for _, q := range queues {
+		if text := w.compareTasks(view, q.Name); text != "" {
+			return q.Name + ": " + text
+		}
+	}
+	return ""
+}
+
+// compareTouched compares the counters of the queue that a step changed. Those
+// of other queues may be behind: the product looks at a queue when a command
+// touches it or one of its timers is served, and it serves some timers
+// (retention, windows) in coarse steps. In a crowd not even those of the touched
+// queue are exact, since the product serves a bounded number of timers.
+func (w *world) compareTouched(do action) string {
+	name := do.command(w).QueueName()
+	q := w.model.Queue(name)
+	if q == nil || w.crowded {
+		return ""
+	}
+	if text := w.compareQueue(w.plain().View(), q); text != "" {
+		return name + ": " + text
+	}
+	return ""
+}
+
+func (w *world) compareQueue(view queue.View, q *reference.Queue) string {
+	stats, err := view.Stats(q.Name)
+	if err != nil {
+		return err.Error()
+	}
+	c := w.model.Counters(q)
+	if got := (reference.Counters{Visible: stats.Visible, NotVisible: stats.NotVisible, Delayed: stats.Delayed}); got != c {
+		return fmt.Sprintf("counters: product %+v, model %+v", got, c)
+	}
+	if got, want := view.Deliverable(q.Name), w.model.Deliverable(q); got != want {
+		return fmt.Sprintf("deliverable: product %v, model %v", got, want)
+	}
+	// Records that are free but not collected yet may still be counted.
+	if live := w.model.RememberedIDs(q); stats.DeduplicationEntries < live {
+		return fmt.Sprintf("remembered ids: product %d, model %d", stats.DeduplicationEntries, live)
+	}
+	tags, err := view.Tags(q.Name)
+	if err != nil {
+		return err.Error()
+	}
+	got := map[string]string{}
+	for _, t := range tags {
+		got[t.Key] = t.Value
+	}
+	if !maps.Equal(got, q.Tags) {
+		return fmt.Sprintf("tags: product %v, model %v", got, q.Tags)
+	}
+	return ""
+}
+
+// compareTasks compares the move tasks of one source, newest first.
+func (w *world) compareTasks(view queue.View, source string) string {
+	listed, err := view.MoveTasks(source, 10)
+	if err != nil {
+		return err.Error()
+	}
+	var want []*reference.MoveTask
+	for _, t := range w.model.Tasks() {
+		if t.Source == source {
+			want = append(want, t)
+		}
+	}
+	slices.Reverse(want)
+	want = want[:min(len(want), 10)]
+	if len(listed) != len(want) {
+		return fmt.Sprintf("move tasks: product %d, model %d", len(listed), len(want))
+	}
+	for i, t := range want {
+		got := listed[i]
+		if moveStatus[got.Status] != t.Status || got.Moved != t.Moved || got.ToMove != t.ToMove || got.Destination != t.Destination {
+			return fmt.Sprintf("move task %d (newest is 0): product %+v, model %+v", i, got, *t)
+		}
+	}
+	return ""
+}
+
+var moveStatus = map[queue.MoveTaskStatus]string{
+	queue.MoveTaskRunning:   "RUNNING",
+	queue.MoveTaskCompleted: "COMPLETED",
+	queue.MoveTaskStopped:   "CANCELLED",
+	queue.MoveTaskFailed:    "FAILED",
+}
+
+// waiters follow the promise of the events: whoever found a queue empty is
+// woken by MessagesAvailable before a receive would bring something.
+type waiters struct {
+	asleep map[string]bool
+	events []queue.Event
+}
+
+func (w *world) checkWaiters(do action) string {
+	w.waiting.events = w.plain().TakeEvents(w.waiting.events[:0])
+	for _, e := range w.waiting.events {
+		if e.Kind == queue.MessagesAvailable || e.Kind == queue.QueueDeleted {
+			delete(w.waiting.asleep, e.Queue)
+		}
+	}
+	for _, t := range w.twins[1:] {
+		if _, isLog := t.(*logTwin); !isLog {
+			t.broker().TakeEvents(nil)
+		}
+	}
+	view := w.plain().View()
+	for name := range w.waiting.asleep {
+		if w.timersDone() && view.Deliverable(name) {
+			return fmt.Sprintf("lost wake-up: %s became deliverable without the event MessagesAvailable", name)
+		}
+	}
+	if c, ok := do.(receive); ok && view.QueueExists(c.name) && !view.Deliverable(c.name) {
+		w.waiting.asleep[c.name] = true
+	}
+	return ""
+}
+
+// timersDone: no timer of the product is due, so that what its views show is
+// up to date. Else AdvanceClock is still to come: the leader proposes it.
+func (w *world) timersDone() bool {
+	next := w.plain().NextDeadline()
+	return next == 0 || next > w.plain().Now()
+}
+
+// count keeps a tally of what a run met, so that a generator that stopped
+// reaching something is noticed.
+func (w *world) count(s step, want oracle.Answer) {
+	kind := fmt.Sprintf("%T", s.do)
+	w.hits[kind]++
+	if want.Err != nil {
+		w.hits[kind+" refused"]++
+		return
+	}
+	for _, e := range want.Sent {
+		switch {
+		case e.Err != nil:
+			w.hits["send entry refused "+e.Err.Code]++
+		case e.Duplicate:
+			w.hits["duplicate"]++
+		default:
+			w.hits["message"]++
+		}
+	}
+	if c, ok := s.do.(receive); ok {
+		switch {
+		case want.Received.Replayed && len(want.Received.Messages) > 0:
+			w.hits["replay"]++
+		case len(want.Received.Messages) == 0:
+			w.hits["empty receive"]++
+		default:
+			w.hits["delivery"] += len(want.Received.Messages)
+			for _, m := range want.Received.Messages {
+				if m.Receives > 1 {
+					w.hits["redelivery"]++
+				}
+				if m.Source != "" {
+					w.hits["dead letter of "+c.name]++
+				}
+			}
+		}
+	}
+	for _, e := range want.Entries {
+		if e != nil {
+			w.hits["entry refused "+e.Code]++
+		}
+	}
+	if want.Moved > 0 {
+		w.hits["moved"] += int(want.Moved)
+	}
+}

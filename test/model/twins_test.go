@@ -1,0 +1,245 @@
+package model
+
+import (
+	"bytes"
+	"fmt"
+	"math/rand/v2"
+	"reflect"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/seriatimq/seriatim/fsm"
+	"github.com/seriatimq/seriatim/queue"
+)
+
+// twin is one way to run the product over a history. All twins must give the
+// same answers and end in the same state.
+type twin interface {
+	name() string
+	broker() *queue.Broker
+	apply(step int, at queue.Timestamp, cmd queue.Command) (queue.Result, *queue.Error)
+	// repeat applies what another twin answered with result or refusal, and
+	// says how this one differs.
+	repeat(step int, at queue.Timestamp, cmd queue.Command, result queue.Result, refusal *queue.Error) string
+	// settle ends whatever the twin holds back, so that its state can be
+	// compared.
+	settle() string
+}
+
+// allTwins is T0 to T4 of faults.md 7.1.
+func allTwins(seed uint64) []twin {
+	return []twin{
+		&plainTwin{b: queue.New()},
+		&restoredTwin{plainTwin{b: queue.New()}, seed},
+		&frozenTwin{plainTwin: plainTwin{b: queue.New()}, seed: seed},
+		newLogTwin(seed),
+	}
+}
+
+// twinsOf gives all twins, or, where every command is expensive, the plain one
+// and one of the others in turn.
+func twinsOf(seed uint64) []twin {
+	all := allTwins(seed)
+	if !everyCommandChecked || *seedFlag != 0 {
+		return all
+	}
+	return []twin{all[0], all[1+seed%3]}
+}
+
+// onlyPlain is for runs that are about the model.
+func onlyPlain() []twin { return []twin{&plainTwin{b: queue.New()}} }
+
+// chance decides by seed and step alone, so that a shrunken history keeps its
+// snapshots where they were.
+func chance(seed uint64, step int, oneIn uint64, purpose uint64) bool {
+	return rand.NewPCG(seed^purpose<<32, uint64(step)).Uint64()%oneIn == 0
+}
+
+// plainTwin applies, and nothing else (T0).
+type plainTwin struct{ b *queue.Broker }
+
+func (t *plainTwin) name() string          { return "plain twin" }
+func (t *plainTwin) broker() *queue.Broker { return t.b }
+func (t *plainTwin) settle() string        { return "" }
+
+func (t *plainTwin) apply(_ int, at queue.Timestamp, cmd queue.Command) (queue.Result, *queue.Error) {
+	return t.b.Apply(at, cmd)
+}
+
+func (t *plainTwin) repeat(_ int, at queue.Timestamp, cmd queue.Command, result queue.Result, refusal *queue.Error) string {
+	got, err := t.b.Apply(at, cmd)
+	if reflect.DeepEqual(got, result) && reflect.DeepEqual(err, refusal) {
+		return ""
+	}
+	return answersDiffer(result, refusal, got, err)
+}
+
+func answersDiffer(result queue.Result, refusal *queue.Error, got queue.Result, err *queue.Error) string {
+	return fmt.Sprintf("answers differ\nplain: %+v %v\nhere:  %+v %v", result, describeProduct(refusal), got, describeProduct(err))
+}
+
+// restoredTwin replaces its state by a restored copy of itself at random
+// points (T1).
+type restoredTwin struct {
+	plainTwin
+	seed uint64
+}
+
+func (t *restoredTwin) name() string { return "restored twin" }
+
+func (t *restoredTwin) repeat(step int, at queue.Timestamp, cmd queue.Command, result queue.Result, refusal *queue.Error) string {
+	if text := t.plainTwin.repeat(step, at, cmd, result, refusal); text != "" {
+		return text
+	}
+	if !chance(t.seed, step, 40, 1) {
+		return ""
+	}
+	frozen := t.b.Freeze()
+	restored, err := restore(frozen)
+	if err != nil {
+		return fmt.Sprintf("restore: %v", err)
+	}
+	if text := sameState(t.b, restored); text != "" {
+		return "restored state: " + text
+	}
+	t.b = restored
+	return ""
+}
+
+// restore rebuilds a Broker from the records of a Frozen state.
+func restore(f *queue.Frozen) (*queue.Broker, error) {
+	r, err := queue.NewRestorer(f.Broker())
+	if err != nil {
+		return nil, err
+	}
+	each := func(do func() error) bool {
+		if err == nil {
+			err = do()
+		}
+		return err == nil
+	}
+	f.Tombstones(func(x queue.TombstoneRecord) bool { return each(func() error { return r.AddTombstone(x) }) })
+	f.MoveTasks(func(x queue.MoveTaskRecord) bool { return each(func() error { return r.AddMoveTask(x) }) })
+	f.Queues(func(q queue.FrozenQueue) bool {
+		if !each(func() error { return r.AddQueue(q.Record()) }) {
+			return false
+		}
+		q.Messages(func(x queue.MessageRecord) bool { return each(func() error { return r.AddMessage(x) }) })
+		q.Deduplication(func(x queue.DeduplicationRecord) bool { return each(func() error { return r.AddDeduplication(x) }) })
+		q.Attempts(func(x queue.AttemptRecord) bool { return each(func() error { return r.AddAttempt(x) }) })
+		return err == nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return r.Finish()
+}
+
+// frozenTwin takes a Frozen state at random points, goes on applying, and
+// reads it later: it must still be what it was (T2).
+type frozenTwin struct {
+	plainTwin
+	seed   uint64
+	frozen *queue.Frozen
+	before state
+}
+
+func (t *frozenTwin) name() string { return "frozen twin" }
+
+func (t *frozenTwin) repeat(step int, at queue.Timestamp, cmd queue.Command, result queue.Result, refusal *queue.Error) string {
+	if text := t.plainTwin.repeat(step, at, cmd, result, refusal); text != "" {
+		return text
+	}
+	if t.frozen == nil {
+		if chance(t.seed, step, 50, 2) {
+			t.frozen = t.b.Freeze()
+			t.before = walk(t.frozen)
+		}
+		return ""
+	}
+	if !chance(t.seed, step, 30, 3) {
+		return ""
+	}
+	return t.settle()
+}
+
+func (t *frozenTwin) settle() string {
+	if t.frozen == nil {
+		return ""
+	}
+	frozen := t.frozen
+	t.frozen = nil
+	if after := walk(frozen); !reflect.DeepEqual(t.before, after) {
+		return "a frozen state changed while applying went on:\n" + stateDiff(t.before, after)
+	}
+	return ""
+}
+
+// state is everything a Frozen state yields.
+type state struct {
+	Broker     queue.BrokerRecord
+	Hash       [16]byte
+	Tombstones []queue.TombstoneRecord
+	Tasks      []queue.MoveTaskRecord
+	Queues     []queueState
+}
+
+type queueState struct {
+	Record        queue.QueueRecord
+	Messages      []queue.MessageRecord
+	Deduplication []queue.DeduplicationRecord
+	Attempts      []queue.AttemptRecord
+}
+
+func walk(f *queue.Frozen) state {
+	s := state{Broker: f.Broker(), Hash: f.StateHash()}
+	f.Tombstones(func(x queue.TombstoneRecord) bool { s.Tombstones = append(s.Tombstones, x); return true })
+	f.MoveTasks(func(x queue.MoveTaskRecord) bool { s.Tasks = append(s.Tasks, x); return true })
+	f.Queues(func(q queue.FrozenQueue) bool {
+		one := queueState{Record: q.Record()}
+		q.Messages(func(x queue.MessageRecord) bool { one.Messages = append(one.Messages, x); return true })
+		q.Deduplication(func(x queue.DeduplicationRecord) bool { one.Deduplication = append(one.Deduplication, x); return true })
+		q.Attempts(func(x queue.AttemptRecord) bool { one.Attempts = append(one.Attempts, x); return true })
+		s.Queues = append(s.Queues, one)
+		return true
+	})
+	return s
+}
+
+func stateDiff(a, b state) string {
+	text := cmp.Diff(a, b, cmp.Exporter(func(reflect.Type) bool { return true }))
+	if len(text) > 4000 {
+		text = text[:4000] + "\n..."
+	}
+	return text
+}
+
+// sameState compares two Brokers by hash, next deadline and snapshot bytes.
+func sameState(a, b *queue.Broker) string {
+	if a.StateHash() != b.StateHash() {
+		return fmt.Sprintf("state hashes %x and %x\n%s", a.StateHash(), b.StateHash(), stateDiff(walk(a.Freeze()), walk(b.Freeze())))
+	}
+	if a.NextDeadline() != b.NextDeadline() {
+		return fmt.Sprintf("next deadlines %d and %d", a.NextDeadline(), b.NextDeadline())
+	}
+	left, err := snapshotBytes(a, fsm.Position{})
+	if err != nil {
+		return fmt.Sprintf("snapshot: %v", err)
+	}
+	right, err := snapshotBytes(b, fsm.Position{})
+	if err != nil {
+		return fmt.Sprintf("snapshot: %v", err)
+	}
+	if !bytes.Equal(left, right) {
+		return "snapshot bytes differ\n" + stateDiff(walk(a.Freeze()), walk(b.Freeze()))
+	}
+	return ""
+}
+
+func snapshotBytes(b *queue.Broker, at fsm.Position) ([]byte, error) {
+	at.StateHash = b.StateHash()
+	at.At = b.Now()
+	var out bytes.Buffer
+	err := fsm.WriteSnapshot(&out, at, b.Freeze())
+	return out.Bytes(), err
+}

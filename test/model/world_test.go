@@ -1,0 +1,173 @@
+package model
+
+import (
+	"fmt"
+	"runtime/debug"
+	"strings"
+
+	"github.com/seriatimq/seriatim/queue"
+	"github.com/seriatimq/seriatim/test/model/oracle"
+	"github.com/seriatimq/seriatim/test/model/reference"
+)
+
+// world is one run of a history: the model with its oracle, and the twins.
+type world struct {
+	model  *reference.Broker // of oracle
+	oracle *oracle.Oracle
+	twins  []twin
+	// handles holds the handles that each receive gave, tasks the id of the
+	// move task of each start, by step.
+	handles map[int][]string
+	tasks   map[int]string
+	waiting *waiters
+	steps   int
+	crowded bool
+	hits    map[string]int // how often each kind of answer was seen
+}
+
+// checkEvery is how many steps lie between two comparisons of whole states.
+const checkEvery = 100
+
+func newWorld(seed uint64, twins []twin, bugs ...reference.Bug) *world {
+	model := reference.New(bugs...)
+	w := &world{
+		model:   model,
+		oracle:  oracle.New(model),
+		twins:   twins,
+		handles: map[int][]string{},
+		tasks:   map[int]string{},
+		waiting: &waiters{asleep: map[string]bool{}},
+		hits:    map[string]int{},
+		crowded: crowded(seed),
+	}
+	key := &queue.SetClusterSetting{Name: queue.SettingReceiptKey, Value: "000102030405060708090a0b0c0d0e0f"}
+	for _, t := range w.twins {
+		t.apply(0, queue.Timestamp(startOfTime), key)
+	}
+	w.model.Advance(startOfTime)
+	return w
+}
+
+// plain is the first twin: the one whose answers the others must repeat.
+func (w *world) plain() *queue.Broker { return w.twins[0].broker() }
+
+// handle resolves a reference. What an absent receive would have given is a
+// handle that nobody issued.
+func (w *world) handle(ref handleRef) string {
+	h := strings.Repeat("0", 56)
+	if list := w.handles[ref.step]; ref.index < len(list) {
+		h = list[ref.index]
+	}
+	switch ref.damage {
+	case "flip":
+		text := []byte(h)
+		at := (ref.step*7 + ref.index*13) % len(text)
+		text[at] = flipHexDigit(text[at], ref.step%4)
+		return string(text)
+	case "short":
+		return h[:len(h)-2]
+	case "garbage":
+		return "garbage"
+	}
+	return h
+}
+
+func flipHexDigit(digit byte, bit int) byte {
+	const digits = "0123456789abcdef"
+	return digits[strings.IndexByte(digits, digit)^(1<<bit)]
+}
+
+// difference says that the product and the model, or two twins, disagree.
+type difference struct {
+	step step
+	text string
+}
+
+func (d *difference) String() string { return fmt.Sprintf("at step\n%s\n%s", d.step, d.text) }
+
+// run executes steps until the first difference.
+func (w *world) run(steps []step) *difference {
+	for _, s := range steps {
+		if d := w.do(s); d != nil {
+			return d
+		}
+	}
+	return w.finish(steps)
+}
+
+func (w *world) finish(steps []step) (found *difference) {
+	if len(steps) == 0 {
+		return nil
+	}
+	last := steps[len(steps)-1]
+	defer w.catch(last, &found)
+	for _, t := range w.twins {
+		if text := t.settle(); text != "" {
+			return &difference{last, t.name() + ": " + text}
+		}
+	}
+	if text := w.compareStates(); text != "" {
+		return &difference{last, text}
+	}
+	return w.drain(last)
+}
+
+// drain lets the timers catch up and compares the counters of all queues.
+func (w *world) drain(last step) *difference {
+	for i := range 20 {
+		s := step{id: last.id + 1 + i, at: w.model.Now() + 60_000, do: advance{}}
+		if d := w.do(s); d != nil {
+			return d
+		}
+	}
+	for _, q := range w.model.Queues() {
+		if text := w.compareQueue(w.plain().View(), q); text != "" {
+			return &difference{last, "after the last step and 20 minutes: " + q.Name + ": " + text}
+		}
+	}
+	return nil
+}
+
+func (w *world) catch(s step, found **difference) {
+	if r := recover(); r != nil {
+		stack := string(debug.Stack())
+		if len(stack) > 3000 {
+			stack = stack[:3000]
+		}
+		*found = &difference{s, fmt.Sprintf("panic: %v\n%s", r, stack)}
+	}
+}
+
+// do executes one step everywhere and compares.
+func (w *world) do(s step) (found *difference) {
+	defer w.catch(s, &found)
+	w.steps++
+	fail := func(text string) *difference { return &difference{s, text} }
+	cmd := s.do.command(w)
+	result, refusal := w.twins[0].apply(s.id, queue.Timestamp(s.at), cmd)
+	if text := w.compare(s, cmd, result, refusal); text != "" {
+		return fail(text)
+	}
+	if now := w.plain().Now(); int64(now) != w.model.Now() {
+		return fail(fmt.Sprintf("log time: product %d, model %d", now, w.model.Now()))
+	}
+	for _, t := range w.twins[1:] {
+		if text := t.repeat(s.id, queue.Timestamp(s.at), cmd, result, refusal); text != "" {
+			return fail(t.name() + ": " + text)
+		}
+	}
+	if text := w.checkWaiters(s.do); text != "" {
+		return fail(text)
+	}
+	if refusal == nil {
+		if text := w.compareTouched(s.do); text != "" {
+			return fail(text)
+		}
+	}
+	if w.steps%checkEvery == 0 {
+		if text := w.compareStates(); text != "" {
+			return fail(text)
+		}
+	}
+	return nil
+}

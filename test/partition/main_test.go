@@ -1,0 +1,322 @@
+package partition
+
+import (
+	"bytes"
+	"context"
+	"flag"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
+	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
+
+	"github.com/seriatimq/seriatim/test/harness"
+	"github.com/seriatimq/seriatim/test/lab/network"
+)
+
+// binary is the server under test. Set once, before the first test.
+var binary string
+
+func TestMain(m *testing.M) { os.Exit(network.Inside(func() int { return run(m) })) }
+
+func run(m *testing.M) int {
+	dir, err := os.MkdirTemp("", "seriatim-partition-")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer os.RemoveAll(dir)
+	if binary, err = harness.Build(context.Background(), dir); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return m.Run()
+}
+
+// patience bounds every wait on a slow, shared machine. askFor is how long a side
+// is asked that must not answer.
+const (
+	patience = 90 * time.Second
+	askFor   = 5 * time.Second
+)
+
+// all is set by make partitions. The first scenario alone is part of make test.
+var all = flag.Bool("all", false, "play all scenarios")
+
+// proxied leaves the lab alone, as on a machine that permits none.
+var proxied = flag.Bool("proxies", false, "break connections on the loopback interface instead of frames in a lab")
+
+func onlyWithAll(t *testing.T) {
+	t.Helper()
+	if !*all {
+		t.Skip("make partitions plays it; it takes too long for every run")
+	}
+}
+
+// world is a cluster on a network that can be broken, a queue, and what clients
+// were told about it. Its methods are safe for concurrent use.
+type world struct {
+	*harness.Cluster
+	t    *testing.T
+	lab  breakable
+	made int // queues
+	// empty is the URL of a queue to which nothing is sent.
+	empty string
+
+	mu      sync.Mutex
+	url     string
+	number  int
+	acked   []string // in the order of their answers, which is that of their calls
+	unknown []string
+}
+
+// breakable is a network that can be broken.
+type breakable interface {
+	SetPolicy(network.Policy) error
+	Traffic() network.Traffic
+	Close() error
+}
+
+func newWorld(t *testing.T) *world {
+	t.Helper()
+	w := &world{t: t}
+	o := harness.Options{Binary: binary, Args: []string{"--log-segment-size", "4MiB", "--request-timeout", "2s", "--promote-after", "1s"}}
+	settings := network.Options{Seed: 1, Ports: network.NodePorts()}
+	lab, err := network.New(settings)
+	switch {
+	case err == nil && !*proxied:
+		w.lab, o.Network = lab, lab
+	case err == nil:
+		must(t, lab.Close())
+		fallthrough
+	default:
+		t.Logf("behind proxies and without a lab: %v", err)
+		proxies, err := network.NewProxies(settings, "n1", "n2", "n3", "s1")
+		must(t, err)
+		w.lab, o.Proxies = proxies, proxies
+	}
+	t.Cleanup(func() { must(t, w.lab.Close()) })
+	w.Cluster = harness.New(t, o)
+	w.empty = w.create()
+	w.fresh()
+	return w
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// policy breaks the network.
+func (w *world) policy(p network.Policy) {
+	w.t.Helper()
+	must(w.t, w.lab.SetPolicy(p))
+	w.t.Logf("network: %s", p.Name)
+}
+
+func (w *world) leader() *harness.Node {
+	w.t.Helper()
+	leader, err := w.WaitLeader(w.t.Context(), patience)
+	must(w.t, err)
+	return leader
+}
+
+// at is a client of one node that tries each call once.
+func (w *world) at(n *harness.Node) *sqs.Client {
+	return w.NewSQS(harness.Only(n), func(o *sqs.Options) {
+		o.Retryer = aws.NopRetryer{}
+		o.HTTPClient = &http.Client{Transport: harness.NewRoundTripper(harness.Only(n)), Timeout: 5 * time.Second}
+	})
+}
+
+// fresh begins a new account: an empty queue for the following sends.
+func (w *world) fresh() {
+	w.t.Helper()
+	url := w.create()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.url, w.acked, w.unknown = url, nil, nil
+}
+
+// create makes a queue and returns its URL.
+func (w *world) create() string {
+	w.t.Helper()
+	w.made++
+	name := fmt.Sprintf("partition%d.fifo", w.made)
+	var out *sqs.CreateQueueOutput
+	w.eventually("make a queue", func() (err error) {
+		out, err = w.at(w.Next()).CreateQueue(w.t.Context(), &sqs.CreateQueueInput{
+			QueueName: &name, Attributes: map[string]string{"FifoQueue": "true", "VisibilityTimeout": "600"},
+		})
+		return err
+	})
+	return aws.ToString(out.QueueUrl)
+}
+
+// eventually tries until it works.
+func (w *world) eventually(what string, try func() error) {
+	w.t.Helper()
+	begin := time.Now()
+	for {
+		err := try()
+		if err == nil {
+			w.t.Logf("%s: after %v", what, time.Since(begin).Round(10*time.Millisecond))
+			return
+		}
+		if time.Since(begin) > patience {
+			w.t.Fatalf("%s: %v\n%s", what, err, w.LogTails())
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+}
+
+// send sends the next message through a node, once.
+func (w *world) send(n *harness.Node) error {
+	w.mu.Lock()
+	w.number++
+	body := fmt.Sprintf("message %d", w.number)
+	url := w.url
+	w.mu.Unlock()
+	return w.sendBody(n, url, body)
+}
+
+func (w *world) sendBody(n *harness.Node, url, body string) error {
+	id := strings.ReplaceAll(body, " ", "-")
+	_, err := w.at(n).SendMessage(w.t.Context(), &sqs.SendMessageInput{
+		QueueUrl: &url, MessageBody: &body, MessageGroupId: aws.String("g"), MessageDeduplicationId: &id,
+	})
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if err == nil {
+		w.acked = append(w.acked, body)
+	} else {
+		w.unknown = append(w.unknown, body)
+	}
+	return err
+}
+
+// serves waits until a send works through each of the nodes.
+func (w *world) serves(nodes ...*harness.Node) {
+	w.t.Helper()
+	for _, n := range nodes {
+		w.eventually("service through "+n.Name, func() error { return w.send(n) })
+	}
+}
+
+// refuses asks a node that is cut off, from goroutines of their own, until ctx
+// ends. No send may be answered. A look may be as long as the others have not
+// acknowledged anything since: a leader that was cut off hears what was under way.
+// The caller closes served then, and waits for the group.
+func (w *world) refuses(ctx context.Context, n *harness.Node, asking *sync.WaitGroup, served <-chan struct{}) {
+	w.mu.Lock()
+	url, empty := w.url, w.empty
+	w.mu.Unlock()
+	ask := func(what string, never bool, call func() error) {
+		asking.Go(func() {
+			for ctx.Err() == nil {
+				wrong := never
+				select {
+				case <-served:
+					wrong = true
+				default:
+				}
+				if err := call(); err == nil && wrong && ctx.Err() == nil {
+					w.t.Errorf("%s, cut off from the others, answered a %s", n.Name, what)
+				}
+			}
+		})
+	}
+	ask("send", true, func() error { return w.send(n) })
+	// Of a queue of its own: what it takes without being answered stays hidden.
+	ask("receive", false, func() error {
+		_, err := w.at(n).ReceiveMessage(ctx, &sqs.ReceiveMessageInput{QueueUrl: &empty, MaxNumberOfMessages: 10})
+		return err
+	})
+	ask("look at a queue", false, func() error {
+		_, err := w.at(n).GetQueueAttributes(ctx, &sqs.GetQueueAttributesInput{QueueUrl: &url, AttributeNames: []types.QueueAttributeName{types.QueueAttributeNameAll}})
+		return err
+	})
+}
+
+// heal mends the network and compares the replicas.
+func (w *world) heal() {
+	w.t.Helper()
+	w.policy(network.Heal())
+	w.serves(w.Running()...)
+	_, err := w.WaitConverged(w.t.Context(), patience)
+	must(w.t, err)
+}
+
+// balance drains the queue: what was acknowledged is there, once and in order;
+// what else is there was asked for.
+func (w *world) balance() {
+	w.t.Helper()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	var delivered []string
+	for {
+		var out *sqs.ReceiveMessageOutput
+		w.eventually("drain", func() (err error) {
+			out, err = w.at(w.leader()).ReceiveMessage(w.t.Context(), &sqs.ReceiveMessageInput{QueueUrl: &w.url, MaxNumberOfMessages: 10})
+			return err
+		})
+		if len(out.Messages) == 0 {
+			break
+		}
+		for _, m := range out.Messages {
+			delivered = append(delivered, aws.ToString(m.Body))
+			w.eventually("delete", func() error {
+				_, err := w.at(w.leader()).DeleteMessage(w.t.Context(), &sqs.DeleteMessageInput{QueueUrl: &w.url, ReceiptHandle: m.ReceiptHandle})
+				return err
+			})
+		}
+	}
+	var ordered []string
+	for i, body := range delivered {
+		if slices.Contains(delivered[:i], body) {
+			w.t.Errorf("%q was delivered twice", body)
+		}
+		switch {
+		case slices.Contains(w.acked, body):
+			ordered = append(ordered, body)
+		case !slices.Contains(w.unknown, body):
+			w.t.Errorf("%q was delivered and never sent", body)
+		}
+	}
+	if !slices.Equal(ordered, w.acked) {
+		w.t.Errorf("acknowledged %q, delivered %q", w.acked, ordered)
+	}
+	w.t.Logf("%d acknowledged, %d not, %d delivered", len(w.acked), len(w.unknown), len(delivered))
+}
+
+// post calls the admin port of a node.
+func (w *world) post(n *harness.Node, path, body string) error {
+	ctx, cancel := context.WithTimeout(w.t.Context(), 10*time.Second)
+	defer cancel()
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+n.Admin+path, bytes.NewReader([]byte(body)))
+	if err != nil {
+		return err
+	}
+	request.Header.Set("Content-Type", "application/json")
+	request.Close = true
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return err
+	}
+	defer response.Body.Close()
+	text, err := io.ReadAll(response.Body)
+	if err == nil && response.StatusCode >= 300 {
+		err = fmt.Errorf("%s of %s: HTTP %d %s", path, n.Name, response.StatusCode, text)
+	}
+	return err
+}

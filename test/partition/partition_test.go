@@ -1,0 +1,296 @@
+package partition
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
+
+	"github.com/seriatimq/seriatim/test/harness"
+	"github.com/seriatimq/seriatim/test/lab/network"
+)
+
+// TestLeaderCutOff cuts the leader from the others in one and in both directions:
+// the others serve, the leader that was answers nobody, and what was acknowledged
+// is there in the end.
+func TestLeaderCutOff(t *testing.T) {
+	w := newWorld(t)
+	for _, policy := range []func(string) network.Policy{network.Deaf, network.Mute, network.Isolate} {
+		leader := w.leader()
+		name := policy(leader.Name).Name
+		w.fresh()
+		w.serves(w.Nodes...)
+		cut := w.lab.Traffic().Of("", "").Cut
+		w.policy(policy(leader.Name))
+		ctx, stop := context.WithCancel(t.Context())
+		var asking sync.WaitGroup
+		served := make(chan struct{})
+		w.refuses(ctx, leader, &asking, served)
+		w.serves(w.Followers(leader)...)
+		close(served)
+		pause(askFor)
+		w.serves(w.Followers(leader)...)
+		stop()
+		asking.Wait()
+		if w.lab.Traffic().Of("", "").Cut == cut {
+			t.Errorf("%s: the switch cut nothing", name)
+		}
+		w.heal()
+		w.balance()
+	}
+}
+
+// pause lets time pass while something else goes on.
+func pause(d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	<-timer.C
+}
+
+// TestFlappingLines lets the lines of the leader, then all lines, come and go.
+func TestFlappingLines(t *testing.T) {
+	onlyWithAll(t)
+	w := newWorld(t)
+	for _, policy := range []network.Policy{
+		network.Flapping(w.leader().Name, 300*time.Millisecond),
+		network.Flapping(w.leader().Name, 2*time.Second),
+		network.Flapping("", 200*time.Millisecond),
+	} {
+		w.fresh()
+		w.policy(policy)
+		for end := time.Now().Add(askFor); time.Now().Before(end); {
+			_ = w.send(w.Next()) // the account says what became of it
+		}
+		w.heal()
+		w.balance()
+	}
+}
+
+// TestDeafFollower leaves a follower that hears nobody and can be heard: it asks
+// for elections all the time, and must depose nobody (I14).
+func TestDeafFollower(t *testing.T) {
+	onlyWithAll(t)
+	w := newWorld(t)
+	leader := w.leader()
+	deaf := w.Followers(leader)[0]
+	core := slices.DeleteFunc(slices.Clone(w.Nodes), func(n *harness.Node) bool { return n == deaf })
+	w.policy(network.Deaf(deaf.Name))
+	w.serves(core...)
+	before := w.status(leader)
+	for end := time.Now().Add(3 * askFor); time.Now().Before(end); {
+		w.serves(core...)
+		pause(time.Second)
+	}
+	if after := w.status(w.leader()); after.Term > before.Term+1 {
+		t.Errorf("term %d became %d while one node was deaf", before.Term, after.Term)
+	}
+	w.heal()
+	w.balance()
+}
+
+func (w *world) status(n *harness.Node) harness.Status {
+	w.t.Helper()
+	s, err := n.Status(w.t.Context())
+	must(w.t, err)
+	return s
+}
+
+// TestLeaderSeesOneFollower breaks the line between the leader and one follower, in
+// both directions and in each: that follower and the other one see each other, and
+// so are a majority through which clients must be served (I14). No election can do
+// it, since the other one hears the leader.
+func TestLeaderSeesOneFollower(t *testing.T) {
+	onlyWithAll(t)
+	w := newWorld(t)
+	for _, policy := range []func(leader, cut string) network.Policy{
+		func(leader, cut string) network.Policy { return network.Halves([]string{leader}, []string{cut}) },
+		network.OneWay,
+		func(leader, cut string) network.Policy { return network.OneWay(cut, leader) },
+	} {
+		leader := w.leader()
+		others := w.Followers(leader)
+		w.fresh()
+		w.policy(policy(leader.Name, others[1].Name))
+		w.serves(others...)
+		pause(askFor)
+		before := w.status(w.leader())
+		w.serves(w.Nodes...)
+		pause(askFor)
+		if after := w.status(w.leader()); after.Term != before.Term {
+			t.Errorf("leadership went on moving: term %d became %d", before.Term, after.Term)
+		}
+		w.heal()
+		w.balance()
+	}
+}
+
+// TestStaleLeader pauses a leader until there is another one, and asks it the
+// moment that it goes on: whatever it answers must be true now.
+func TestStaleLeader(t *testing.T) {
+	onlyWithAll(t)
+	for _, cut := range []bool{false, true} {
+		t.Run(fmt.Sprintf("cut=%v", cut), func(t *testing.T) {
+			w := newWorld(t)
+			stale := w.leader()
+			w.serves(stale)
+			must(t, stale.Pause())
+			rest := w.Part(w.Followers(stale)...)
+			w.eventually("another leader", func() error {
+				leader, err := rest.WaitLeader(t.Context(), patience)
+				if err == nil {
+					err = w.send(leader)
+				}
+				return err
+			})
+			leader, err := rest.WaitLeader(t.Context(), patience)
+			must(t, err)
+			// What the old leader knows is not so any more: the first message is
+			// deleted, the queue has another one in front.
+			out, err := w.at(leader).ReceiveMessage(t.Context(), &sqs.ReceiveMessageInput{QueueUrl: &w.url, MaxNumberOfMessages: 1})
+			must(t, err)
+			first := out.Messages[0]
+			_, err = w.at(leader).DeleteMessage(t.Context(), &sqs.DeleteMessageInput{QueueUrl: &w.url, ReceiptHandle: first.ReceiptHandle})
+			must(t, err)
+			w.acked = slices.DeleteFunc(w.acked, func(b string) bool { return b == aws.ToString(first.Body) })
+			made := w.create()
+
+			if cut {
+				w.policy(network.Isolate(stale.Name))
+			}
+			w.askStale(stale, first.Body, made, cut)
+			w.heal()
+			pause(2 * time.Second) // what was received then is visible again
+			w.balance()
+		})
+	}
+}
+
+// askStale has calls waiting when the node goes on.
+func (w *world) askStale(stale *harness.Node, deleted *string, made string, cut bool) {
+	client := w.at(stale)
+	var asking sync.WaitGroup
+	for range 5 {
+		asking.Go(func() {
+			out, err := client.ReceiveMessage(w.t.Context(), &sqs.ReceiveMessageInput{QueueUrl: &w.url, MaxNumberOfMessages: 1, VisibilityTimeout: 1})
+			switch {
+			case err != nil:
+			case cut:
+				w.t.Errorf("cut off, it answered a receive with %d messages", len(out.Messages))
+			case len(out.Messages) > 0 && aws.ToString(out.Messages[0].Body) == *deleted:
+				w.t.Errorf("it delivered %q, which was deleted", *deleted)
+			}
+		})
+		asking.Go(func() {
+			_, err := client.GetQueueAttributes(w.t.Context(), &sqs.GetQueueAttributesInput{QueueUrl: &made})
+			if err == nil && cut {
+				w.t.Error("cut off, it answered what a queue is like")
+			}
+			if err != nil && strings.Contains(err.Error(), "NonExistentQueue") {
+				w.t.Errorf("it does not know a queue that was made: %v", err)
+			}
+		})
+	}
+	// The calls are on their way when it goes on; if one is late it only asks less.
+	pause(200 * time.Millisecond)
+	must(w.t, stale.Resume())
+	asking.Wait()
+}
+
+// members are the names of the members that a node knows.
+func (w *world) members(n *harness.Node) []string {
+	w.t.Helper()
+	text, err := n.Get(w.t.Context(), "/v1/cluster/members")
+	must(w.t, err)
+	var list struct {
+		Members []struct {
+			Name string `json:"name"`
+		} `json:"members"`
+	}
+	must(w.t, json.Unmarshal(text, &list))
+	var names []string
+	for _, m := range list.Members {
+		names = append(names, m.Name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// TestMembersChangeWhileDivided adds a node to the majority and removes the leader
+// that is cut off, which meanwhile tries to change the members, too.
+func TestMembersChangeWhileDivided(t *testing.T) {
+	onlyWithAll(t)
+	w := newWorld(t)
+	old := w.leader()
+	rest := w.Followers(old)
+	spare, err := w.Spare("s1")
+	must(t, err)
+	t.Cleanup(func() { _ = spare.Kill() })
+	w.serves(w.Nodes...)
+	w.policy(network.Isolate(old.Name))
+	if err := w.post(old, "/v1/cluster/remove", fmt.Sprintf(`{"node":%q}`, rest[0].Name)); err == nil {
+		t.Error("a leader without a majority removed a member")
+	}
+	w.serves(rest...)
+	must(t, spare.Start())
+	must(t, spare.WaitReady(t.Context(), patience))
+	w.eventually("promote", func() error { return w.post(rest[0], "/v1/cluster/promote", `{"node":"s1"}`) })
+	w.eventually("remove", func() error { return w.post(rest[0], "/v1/cluster/remove", fmt.Sprintf(`{"node":%q}`, old.Name)) })
+	w.serves(append(rest, spare)...)
+	w.policy(network.Heal())
+	// Nobody tells a removed node by force; it hears it as soon as it asks.
+	if code, err := old.WaitExit(patience); err != nil || code != exitRemoved {
+		t.Errorf("the removed node: exit code %d, %v", code, err)
+	}
+	w.Nodes = append(rest, spare)
+	w.serves(w.Nodes...)
+	for _, n := range w.Nodes {
+		if list := w.members(n); !slices.Equal(list, []string{rest[0].Name, rest[1].Name, "s1"}) {
+			t.Errorf("%s knows the members %v", n.Name, list)
+		}
+	}
+	w.heal()
+	w.balance()
+}
+
+// exitRemoved is the exit code of a node that was removed.
+const exitRemoved = 87
+
+// TestLeaderRemovedWithUncommitted removes a leader that alone has entries which
+// nobody else got. The same messages are sent again to the others.
+func TestLeaderRemovedWithUncommitted(t *testing.T) {
+	onlyWithAll(t)
+	w := newWorld(t)
+	old := w.leader()
+	rest := w.Followers(old)
+	w.serves(w.Nodes...)
+	w.policy(network.Isolate(old.Name))
+	var sending sync.WaitGroup
+	for i := range 5 {
+		body := fmt.Sprintf("left behind %d", i)
+		sending.Go(func() {
+			if err := w.sendBody(old, w.url, body); err == nil {
+				t.Errorf("%q was acknowledged by a leader without a majority", body)
+			}
+		})
+	}
+	sending.Wait()
+	w.serves(rest...)
+	for i := range 5 {
+		w.eventually("send again", func() error { return w.sendBody(rest[0], w.url, fmt.Sprintf("left behind %d", i)) })
+	}
+	w.eventually("remove", func() error { return w.post(rest[0], "/v1/cluster/remove", fmt.Sprintf(`{"node":%q}`, old.Name)) })
+	w.policy(network.Heal())
+	if code, err := old.WaitExit(patience); err != nil || code != exitRemoved {
+		t.Errorf("the removed node: exit code %d, %v", code, err)
+	}
+	w.Nodes = rest
+	w.heal()
+	w.balance()
+}

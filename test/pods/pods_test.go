@@ -1,0 +1,209 @@
+package pods
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
+
+	"github.com/seriatimq/seriatim/test/harness"
+	"github.com/seriatimq/seriatim/test/lab/network"
+)
+
+// binary is the server under test. Set once, before the first test.
+var binary string
+
+func TestMain(m *testing.M) { os.Exit(network.Inside(func() int { return run(m) })) }
+
+func run(m *testing.M) int {
+	dir, err := os.MkdirTemp("", "seriatim-pods-")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer os.RemoveAll(dir)
+	if binary, err = harness.Build(context.Background(), dir); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return m.Run()
+}
+
+const (
+	stopLimit = 10 * time.Second
+	// recovery is how long a cluster may take after the last start with
+	// other addresses.
+	recovery = 15 * time.Second
+	restarts = 3
+)
+
+// lab is a cluster whose nodes can all be moved, in namespaces or on loopback.
+type lab struct {
+	*harness.Cluster
+	moveAll func() error
+	resolve func(known ...*harness.Node) error
+}
+
+// newLab prepares three pods that were not started yet.
+func newLab(t *testing.T) lab {
+	t.Helper()
+	return newLabOf(t, 3)
+}
+
+func newLabOf(t *testing.T, nodes int) lab {
+	t.Helper()
+	o := harness.Options{Binary: binary, Nodes: nodes, Dir: t.TempDir(), Args: []string{"--log-segment-size", "4MiB"}}
+	hosts, err := network.New(network.Options{Ports: network.NodePorts(), Names: true})
+	if err != nil {
+		t.Logf("on loopback addresses, without namespaces: %v", err)
+	} else {
+		o.Network, o.Names = hosts, true
+		t.Cleanup(func() { must(t, hosts.Close()) })
+	}
+	pods, err := harness.Prepare(o)
+	must(t, err)
+	t.Cleanup(pods.Close)
+	l := lab{Cluster: pods, moveAll: pods.Readdress, resolve: func(...*harness.Node) error { return nil }}
+	if hosts != nil {
+		l.resolve = func(known ...*harness.Node) error {
+			var names []string
+			for _, n := range known {
+				names = append(names, n.Name)
+			}
+			return hosts.Resolve(names...)
+		}
+		l.moveAll = func() error { return errors.Join(pods.Readdress(), l.resolve(pods.Nodes...)) }
+	}
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Log(l.LogTails())
+		}
+	})
+	return l
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// startAll starts the pods in a random order.
+func (l lab) startAll(t *testing.T) {
+	t.Helper()
+	for _, i := range rand.Perm(len(l.Nodes)) {
+		must(t, l.Nodes[i].Start())
+	}
+}
+
+func (l lab) stopAll(t *testing.T) {
+	t.Helper()
+	for _, n := range l.Nodes {
+		must(t, n.Stop(stopLimit))
+	}
+}
+
+// send sends a numbered message; receive expects all of them in order.
+func send(t *testing.T, client *sqs.Client, url string, number int) {
+	t.Helper()
+	text := fmt.Sprint(number)
+	_, err := client.SendMessage(t.Context(), &sqs.SendMessageInput{
+		QueueUrl: &url, MessageBody: &text, MessageGroupId: aws.String("g"), MessageDeduplicationId: &text,
+	})
+	must(t, err)
+}
+
+func receiveAll(t *testing.T, client *sqs.Client, url string, count int) {
+	t.Helper()
+	out, err := client.ReceiveMessage(t.Context(), &sqs.ReceiveMessageInput{QueueUrl: &url, MaxNumberOfMessages: 10, WaitTimeSeconds: 5})
+	must(t, err)
+	var bodies []string
+	for _, m := range out.Messages {
+		bodies = append(bodies, aws.ToString(m.Body))
+	}
+	if len(bodies) != count {
+		t.Fatalf("received %v, want %d messages", bodies, count)
+	}
+	for i, body := range bodies {
+		if body != fmt.Sprint(i) {
+			t.Fatalf("received %v", bodies)
+		}
+	}
+}
+
+// TestAllPodsMove restarts all pods with other addresses, several times.
+func TestAllPodsMove(t *testing.T) {
+	l := newLab(t)
+	must(t, l.resolve(l.Nodes...))
+	l.startAll(t)
+	must(t, l.WaitReady(t.Context(), harness.StartTimeout))
+	client := l.NewSQS(l.Rotate())
+	created, err := client.CreateQueue(t.Context(), &sqs.CreateQueueInput{QueueName: aws.String("pods.fifo"), Attributes: map[string]string{"FifoQueue": "true"}})
+	must(t, err)
+	url := aws.ToString(created.QueueUrl)
+	first, err := l.Nodes[0].Status(t.Context())
+	must(t, err)
+	for round := range restarts {
+		send(t, client, url, round)
+		l.stopAll(t)
+		must(t, l.moveAll())
+		l.startAll(t)
+		begin := time.Now()
+		must(t, l.WaitReady(t.Context(), harness.StartTimeout))
+		took := time.Since(begin).Round(time.Millisecond)
+		t.Logf("round %d: ready %v after the last start with other addresses", round, took)
+		if took > recovery {
+			t.Errorf("round %d took %v", round, took)
+		}
+		client = l.NewSQS(l.Rotate())
+	}
+	receiveAll(t, client, url, restarts)
+	status, err := l.WaitConverged(t.Context(), harness.StartTimeout)
+	must(t, err)
+	if status.ClusterID != first.ClusterID {
+		t.Errorf("cluster %s was %s", status.ClusterID, first.ClusterID)
+	}
+}
+
+// TestNamesAppearLate starts pods whose resolver knows nobody else yet, as when
+// an orchestrator starts all at once.
+func TestNamesAppearLate(t *testing.T) {
+	l := newLab(t)
+	for i, n := range l.Nodes {
+		must(t, l.resolve(l.Nodes[:i]...))
+		must(t, n.Start())
+	}
+	must(t, l.resolve(l.Nodes...))
+	must(t, l.WaitReady(t.Context(), harness.StartTimeout))
+	if _, err := l.WaitConverged(t.Context(), harness.StartTimeout); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestPodLosesItsDisk moves and wipes one pod: it comes back as a learner.
+func TestPodLosesItsDisk(t *testing.T) {
+	l := newLab(t)
+	must(t, l.resolve(l.Nodes...))
+	l.startAll(t)
+	must(t, l.WaitReady(t.Context(), harness.StartTimeout))
+	l.stopAll(t)
+	must(t, l.Nodes[1].Wipe())
+	must(t, l.moveAll())
+	l.startAll(t)
+	must(t, l.WaitReady(t.Context(), harness.StartTimeout))
+	status, err := l.Nodes[1].Status(t.Context())
+	must(t, err)
+	if status.Role != "learner" {
+		t.Errorf("the wiped pod is a %s", status.Role)
+	}
+	if _, err := l.WaitConverged(t.Context(), harness.StartTimeout); err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,178 @@
+package pods
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
+
+	"github.com/seriatimq/seriatim/test/harness"
+)
+
+// minding is how long two clusters that were told of each other are watched.
+const minding = 5 * time.Second
+
+// tenant is one of two clusters on one network.
+type tenant struct {
+	*harness.Cluster
+	keyFile string // empty: no key
+	id      string
+	queue   string
+}
+
+// start starts nodes of the tenant that are told to join these addresses.
+func (c *tenant) start(t *testing.T, join string, nodes ...*harness.Node) {
+	t.Helper()
+	args := []string{"--bootstrap-expect", "3", "--join", join}
+	if c.keyFile != "" {
+		args = append(args, "--gossip-key-file", c.keyFile)
+	}
+	for _, n := range nodes {
+		must(t, n.Start(args...))
+	}
+}
+
+func (c *tenant) stop(t *testing.T, nodes ...*harness.Node) {
+	t.Helper()
+	for _, n := range nodes {
+		must(t, n.Stop(stopLimit))
+	}
+}
+
+// found lets the three nodes found their cluster, and gives it a queue.
+func (c *tenant) found(t *testing.T) {
+	t.Helper()
+	c.start(t, c.Gossip(), c.Nodes...)
+	must(t, c.WaitReady(t.Context(), harness.StartTimeout))
+	status, err := c.Nodes[0].Status(t.Context())
+	must(t, err)
+	c.id = status.ClusterID
+	created, err := c.NewSQS(c.Rotate()).CreateQueue(t.Context(), &sqs.CreateQueueInput{
+		QueueName: aws.String("of-" + c.Nodes[0].Name + ".fifo"), Attributes: map[string]string{"FifoQueue": "true"},
+	})
+	must(t, err)
+	c.queue = aws.ToString(created.QueueUrl)
+}
+
+// apart expects that the tenant is what it was: three members, none waiting, one
+// queue, one cluster id on all nodes, and that it works.
+func (c *tenant) apart(t *testing.T, number int) {
+	t.Helper()
+	must(t, c.WaitReady(t.Context(), harness.StartTimeout))
+	for _, n := range c.Nodes {
+		status, err := n.Status(t.Context())
+		must(t, err)
+		if status.ClusterID != c.id {
+			t.Errorf("%s is of cluster %s, it was %s", n.Name, status.ClusterID, c.id)
+		}
+		text, err := n.Get(t.Context(), "/v1/cluster/members")
+		must(t, err)
+		var list struct {
+			Members []struct{ Name string }
+			Waiting []struct{ Name string }
+		}
+		must(t, json.Unmarshal(text, &list))
+		if len(list.Members) != 3 {
+			t.Errorf("%s has the members %v", n.Name, list.Members)
+		}
+		for _, w := range list.Waiting {
+			if w.Name != spareName {
+				t.Errorf("%s of the other cluster waits at %s", w.Name, n.Name)
+			}
+		}
+	}
+	client := c.NewSQS(c.Rotate())
+	for range c.Nodes {
+		queues, err := client.ListQueues(t.Context(), &sqs.ListQueuesInput{})
+		must(t, err)
+		if len(queues.QueueUrls) != 1 || queues.QueueUrls[0] != c.queue {
+			t.Errorf("there are the queues %v, want %s", queues.QueueUrls, c.queue)
+		}
+	}
+	send(t, client, c.queue, number)
+}
+
+const spareName = "n7"
+
+// twoClusters founds two clusters on one network.
+func twoClusters(t *testing.T, keys bool) (a, b *tenant) {
+	t.Helper()
+	l := newLabOf(t, 6)
+	must(t, l.resolve(l.Nodes...))
+	a, b = &tenant{Cluster: l.Part(l.Nodes[:3]...)}, &tenant{Cluster: l.Part(l.Nodes[3:]...)}
+	for i, c := range []*tenant{a, b} {
+		if keys {
+			c.keyFile = filepath.Join(t.TempDir(), "key")
+			key := base64.StdEncoding.EncodeToString([]byte(strings.Repeat(fmt.Sprint(i), 32)))
+			must(t, os.WriteFile(c.keyFile, []byte(key), 0o600))
+		}
+		c.found(t)
+	}
+	if a.id == b.id {
+		t.Fatalf("both clusters have the id %s", a.id)
+	}
+	return a, b
+}
+
+// TestTwoClustersOnOneNetwork tells every node of two clusters of all nodes of both,
+// by mistake, and one node of the other cluster only. Without gossip keys the
+// cluster's id keeps them apart, with different ones the keys do.
+func TestTwoClustersOnOneNetwork(t *testing.T) {
+	for name, keys := range map[string]bool{"without keys": false, "with different keys": true} {
+		t.Run(name, func(t *testing.T) {
+			a, b := twoClusters(t, keys)
+			everybody := a.Gossip() + "," + b.Gossip()
+			for _, c := range []*tenant{a, b} {
+				c.stop(t, c.Nodes...)
+			}
+			for _, c := range []*tenant{b, a} { // in another order than they were founded
+				c.start(t, everybody, c.Nodes...)
+			}
+			for _, c := range []*tenant{a, b} {
+				must(t, c.WaitReady(t.Context(), harness.StartTimeout))
+			}
+			time.Sleep(minding)
+			a.apart(t, 0)
+			b.apart(t, 0)
+
+			lost := b.Nodes[2]
+			b.stop(t, lost)
+			b.start(t, a.Gossip(), lost)
+			time.Sleep(minding)
+			a.apart(t, 1)
+			b.apart(t, 1)
+			receiveAll(t, a.NewSQS(a.Rotate()), a.queue, 2)
+			receiveAll(t, b.NewSQS(b.Rotate()), b.queue, 2)
+		})
+	}
+}
+
+// TestEmptyNodeBetweenTwoClusters starts an empty node that is told of two clusters:
+// it joins neither.
+func TestEmptyNodeBetweenTwoClusters(t *testing.T) {
+	a, b := twoClusters(t, false)
+	spare, err := a.Spare(spareName)
+	must(t, err)
+	must(t, spare.Start("--join", a.Gossip()+","+b.Gossip()))
+	defer func() { must(t, spare.Kill()) }()
+	deadline := time.Now().Add(harness.StartTimeout)
+	for !strings.Contains(spare.Log(), "several clusters are in sight") {
+		if time.Now().After(deadline) {
+			t.Fatalf("the node does not say that it sees several clusters:\n%s", spare.LogTail())
+		}
+		time.Sleep(100 * time.Millisecond)
+	}
+	time.Sleep(minding)
+	if status, err := spare.Status(t.Context()); err != nil || status.ClusterID != "" || spare.Ready(t.Context()) == nil {
+		t.Errorf("the node is %+v, %v", status, err)
+	}
+	a.apart(t, 0)
+	b.apart(t, 0)
+}

@@ -1,0 +1,115 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"strings"
+
+	"github.com/bufbuild/protocompile"
+	"github.com/bufbuild/protocompile/protoutil"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
+	"google.golang.org/protobuf/types/pluginpb"
+)
+
+const module = "github.com/seriatimq/seriatim"
+
+func main() {
+	root := flag.String("root", filepath.Join("..", ".."), "top folder of the repository")
+	out := flag.String("out", "", "folder of the generated package, relative to the top folder")
+	grpc := flag.Bool("grpc", false, "generate gRPC clients and servers, too")
+	flag.Parse()
+	if err := generate(*root, *out, *grpc, flag.Args()); err != nil {
+		fmt.Fprintln(os.Stderr, "protogen:", err)
+		os.Exit(1)
+	}
+}
+
+func generate(root, out string, grpc bool, files []string) error {
+	if out == "" || len(files) == 0 {
+		return errors.New("need -out and at least one .proto file")
+	}
+	compiler := protocompile.Compiler{
+		Resolver:       protocompile.WithStandardImports(&protocompile.SourceResolver{ImportPaths: []string{root}}),
+		SourceInfoMode: protocompile.SourceInfoStandard,
+	}
+	linked, err := compiler.Compile(context.Background(), files...)
+	if err != nil {
+		return fmt.Errorf("parsing: %w", err)
+	}
+	request := &pluginpb.CodeGeneratorRequest{FileToGenerate: files}
+	seen := make(map[string]bool)
+	for _, file := range linked {
+		addFile(request, seen, file)
+	}
+	parameters := []string{"paths=source_relative"}
+	for _, file := range files {
+		parameters = append(parameters, "M"+file+"="+path.Join(module, filepath.ToSlash(out)))
+	}
+	request.Parameter = proto.String(strings.Join(parameters, ","))
+
+	plugins := []string{"protoc-gen-go"}
+	if grpc {
+		plugins = append(plugins, "protoc-gen-go-grpc")
+	}
+	for _, plugin := range plugins {
+		if err := run(plugin, request, filepath.Join(root, out)); err != nil {
+			return fmt.Errorf("%s: %w", plugin, err)
+		}
+	}
+	return nil
+}
+
+// addFile appends file after everything it imports, the order plugins expect.
+func addFile(request *pluginpb.CodeGeneratorRequest, seen map[string]bool, file protoreflect.FileDescriptor) {
+	if seen[file.Path()] {
+		return
+	}
+	seen[file.Path()] = true
+	imports := file.Imports()
+	for i := range imports.Len() {
+		addFile(request, seen, imports.Get(i).FileDescriptor)
+	}
+	descriptor := protoutil.ProtoFromFileDescriptor(file)
+	request.ProtoFile = append(request.ProtoFile, descriptor)
+}
+
+// run starts a plugin, a tool of this module, and writes the files it answers.
+func run(plugin string, request *pluginpb.CodeGeneratorRequest, folder string) error {
+	input, err := proto.Marshal(request)
+	if err != nil {
+		return fmt.Errorf("encoding the request: %w", err)
+	}
+	var output bytes.Buffer
+	command := exec.Command("go", "tool", plugin)
+	command.Stdin = bytes.NewReader(input)
+	command.Stdout = &output
+	command.Stderr = os.Stderr
+	if err := command.Run(); err != nil {
+		return fmt.Errorf("running: %w", err)
+	}
+	var response pluginpb.CodeGeneratorResponse
+	if err := proto.Unmarshal(output.Bytes(), &response); err != nil {
+		return fmt.Errorf("decoding the answer: %w", err)
+	}
+	if response.Error != nil {
+		return errors.New(response.GetError())
+	}
+	if err := os.MkdirAll(folder, 0o755); err != nil {
+		return err
+	}
+	for _, file := range response.File {
+		name := filepath.Join(folder, path.Base(file.GetName()))
+		if err := os.WriteFile(name, []byte(file.GetContent()), 0o644); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,197 @@
+package witness
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/seriatimq/seriatim/queue"
+	"github.com/seriatimq/seriatim/test/faults/history"
+	"github.com/seriatimq/seriatim/test/model/oracle"
+)
+
+// askedOtherwise compares a call with the command that bears its id.
+func askedOtherwise(e *history.Event, command queue.Command) string {
+	name, ids := "", []string(nil)
+	switch c := command.(type) {
+	case *queue.SendMessages:
+		if e.Action != history.Send && e.Action != history.SendBatch {
+			return "a send"
+		}
+		name = c.Queue
+		if text := sentOtherwise(e, c); text != "" {
+			return text
+		}
+	case *queue.ReceiveMessages:
+		if e.Action != history.Receive {
+			return "a receive"
+		}
+		name = c.Queue
+		if c.AttemptID != e.Attempt {
+			return fmt.Sprintf("attempt id %q", c.AttemptID)
+		}
+	case *queue.DeleteMessages:
+		if e.Action != history.Delete && e.Action != history.DeleteBatch {
+			return "a delete"
+		}
+		name, ids = c.Queue, c.Handles
+	case *queue.ChangeMessageVisibility:
+		if e.Action != history.Visibility && e.Action != history.VisibilityBatch {
+			return "a change of visibility"
+		}
+		name = c.Queue
+		for _, x := range c.Entries {
+			ids = append(ids, x.Handle)
+		}
+	default:
+		return ""
+	}
+	if name != e.Queue {
+		return "queue " + name
+	}
+	if want := handles(e); len(want) > 0 && ids != nil && !slices.Equal(want, ids) {
+		return fmt.Sprintf("handles %q", ids)
+	}
+	return ""
+}
+
+func handles(e *history.Event) []string {
+	if e.Handle != "" {
+		return []string{e.Handle}
+	}
+	var list []string
+	for _, x := range e.Entries {
+		list = append(list, x.Handle)
+	}
+	return list
+}
+
+// entries gives the messages of a send in the form of a batch.
+func entries(e *history.Event) []history.Entry {
+	if e.Action == history.Send {
+		return []history.Entry{{
+			Group: e.Group, Dedup: e.Dedup, Body: e.Body, Message: e.Message, Sequence: e.Sequence, Error: e.Error,
+		}}
+	}
+	return e.Entries
+}
+
+// sentOtherwise lets entries be missing: a node refuses some of a batch before it
+// asks the log.
+func sentOtherwise(e *history.Event, c *queue.SendMessages) string {
+	asked := entries(e)
+	for i := range c.Entries {
+		x := &c.Entries[i]
+		if !slices.ContainsFunc(asked, func(a history.Entry) bool {
+			return a.Body == x.Body && a.Group == x.GroupID && a.Dedup == x.DeduplicationID
+		}) {
+			return fmt.Sprintf("body %.40q, group %q, deduplication id %q", x.Body, x.GroupID, x.DeduplicationID)
+		}
+	}
+	return ""
+}
+
+// toldOtherwise compares what a client was told with an answer in the log. It
+// returns nothing if they are the same.
+func toldOtherwise(e *history.Event, a applied) string {
+	if a.refusal != nil {
+		return errorTold(e.Error, a.refusal)
+	}
+	switch r := a.result.(type) {
+	case queue.MessagesSent:
+		return sendTold(e, a.command.(*queue.SendMessages), r)
+	case queue.MessagesReceived:
+		if e.Error != "" {
+			return fmt.Sprintf("the client was told %s, the log says %d messages", e.Error, len(r.Messages))
+		}
+		return receiveTold(e.Messages, r.Messages)
+	case queue.EntriesDone:
+		return doneTold(e, r)
+	}
+	if e.Error != "" {
+		return fmt.Sprintf("the client was told %s, the log says it was done", e.Error)
+	}
+	return ""
+}
+
+// errorTold compares codes, whose wire form may have a word more.
+func errorTold(told string, refusal *queue.Error) string {
+	switch {
+	case refusal == nil && told != "":
+		return fmt.Sprintf("the client was told %s, the log says it was done", told)
+	case refusal != nil && told == "":
+		return "the client was told it was done, the log says " + refusal.Message
+	case refusal != nil && strings.TrimSuffix(told, "Exception") != oracle.CodeName(refusal.Code):
+		return fmt.Sprintf("the client was told %s, the log says %s", told, oracle.Describe(refusal))
+	}
+	return ""
+}
+
+func sendTold(e *history.Event, c *queue.SendMessages, r queue.MessagesSent) string {
+	if len(r.Entries) != len(c.Entries) {
+		return fmt.Sprintf("%d answers to %d messages", len(r.Entries), len(c.Entries))
+	}
+	asked := entries(e)
+	for i := range r.Entries {
+		x, got := &c.Entries[i], &r.Entries[i]
+		// Two entries of one batch may be equal; then their answers are.
+		n := slices.IndexFunc(asked, func(a history.Entry) bool { return a.Body == x.Body && a.Dedup == x.DeduplicationID })
+		if n < 0 {
+			return fmt.Sprintf("a message nobody asked for: %.40q", x.Body)
+		}
+		told := asked[n]
+		if text := errorTold(told.Error, got.Err); text != "" || got.Err != nil {
+			if text != "" {
+				return text
+			}
+			continue
+		}
+		if told.Message != got.MessageID.String() || told.Sequence != got.Sequence.String() {
+			return fmt.Sprintf("the client was told message %s, number %s, the log says %s, %s", told.Message, told.Sequence, got.MessageID, got.Sequence)
+		}
+	}
+	return ""
+}
+
+func receiveTold(told []history.Message, r []queue.ReceivedMessage) string {
+	if len(told) != len(r) {
+		return fmt.Sprintf("the client was told %d messages, the log says %d", len(told), len(r))
+	}
+	for i := range r {
+		got := &r[i]
+		want := history.Message{
+			ID: got.MessageID.String(), Body: got.Body.String(), Group: got.GroupID, Dedup: got.DeduplicationID,
+			Sequence: got.Sequence.String(), Handle: got.Handle.String(), Count: int(got.ReceiveCount), Sent: int64(got.SentAt),
+		}
+		if told[i] != want {
+			return fmt.Sprintf("message %d: the client was told %+v, the log says %+v", i, shorten(told[i]), shorten(want))
+		}
+	}
+	return ""
+}
+
+func shorten(m history.Message) history.Message {
+	if len(m.Body) > 40 {
+		m.Body = m.Body[:40] + "..."
+	}
+	return m
+}
+
+func doneTold(e *history.Event, r queue.EntriesDone) string {
+	if len(e.Entries) == 0 {
+		if len(r.Errs) != 1 {
+			return fmt.Sprintf("%d answers to one entry", len(r.Errs))
+		}
+		return errorTold(e.Error, r.Errs[0])
+	}
+	if len(e.Entries) != len(r.Errs) {
+		return "" // some were refused before the log was asked
+	}
+	var texts []string
+	for i, x := range e.Entries {
+		if text := errorTold(x.Error, r.Errs[i]); text != "" {
+			texts = append(texts, fmt.Sprintf("entry %d: %s", i, text))
+		}
+	}
+	return strings.Join(texts, "; ")
+}

@@ -1,0 +1,133 @@
+package witness
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/seriatimq/seriatim/queue"
+	"github.com/seriatimq/seriatim/test/faults/history"
+)
+
+// operation is a call by a client with what the log has of it.
+type operation struct {
+	id           int64
+	call, answer int64 // microseconds since the start of the run
+	result       history.Result
+	event        *history.Event // nil once it was compared with its entry
+	traces       []trace        // the entries that bear its id, in log order
+	told         position       // what gave the answer, if anything is known of it
+	read         bool           // told is a state, not an entry
+	judged       bool           // its outcome was looked at
+	differs      string         // how the answer differs from the entry looked at last
+}
+
+// trace is an entry of an operation.
+type trace struct {
+	at      position
+	logTime int64 // of the entry, milliseconds since 1970
+	effect  bool  // something changed but time
+	harmful bool  // doing it twice does more than doing it once
+}
+
+// stranger is an entry whose operation is not in the history yet.
+type stranger struct {
+	trace
+	outcome applied
+}
+
+// position is a place in the log: an entry and the command in it.
+type position struct {
+	index uint64
+	n     int
+}
+
+func (p position) before(q position) bool {
+	return p.index < q.index || p.index == q.index && p.n < q.n
+}
+
+// applied is a command with its answer, as the nodes wrote them down.
+type applied struct {
+	command queue.Command
+	result  queue.Result
+	refusal *queue.Error
+}
+
+func (w *Witness) addOperation(e *history.Event) {
+	op := &operation{id: e.ID, call: e.Call, answer: e.Return, result: e.Result, event: e}
+	w.operations[e.ID] = op
+	w.count("operations", 1)
+	for _, s := range w.strangers[e.ID] {
+		w.match(op, s.trace, s.outcome)
+	}
+	delete(w.strangers, e.ID)
+	if e.Result == history.OK && e.Action == history.Receive && len(e.Messages) == 0 && e.Index > 0 {
+		if e.Index < w.replay.next {
+			w.count("reads too late to be checked", 1)
+			return
+		}
+		w.reads[e.Index] = append(w.reads[e.Index], op)
+	}
+}
+
+// numberOf is the operation that an entry names: a number, and behind a dot that
+// of the try if the client is a stock SDK.
+func numberOf(id string) (int64, bool) {
+	number, _, _ := strings.Cut(id, ".")
+	n, err := strconv.ParseInt(number, 10, 64)
+	return n, err == nil
+}
+
+// meet notes an entry under its operation.
+func (w *Witness) meet(id string, t trace, a applied) {
+	number, ok := numberOf(id)
+	if !ok {
+		w.violate("W2", "I12", t.at.index, nil, "no client uses the operation id %q", id)
+		return
+	}
+	w.count("entries of operations", 1)
+	if op := w.operations[number]; op != nil {
+		w.match(op, t, a)
+		return
+	}
+	w.strangers[number] = append(w.strangers[number], stranger{t, a})
+}
+
+// match is the part of W2 that compares what a client asked and was told with an
+// entry of its operation.
+func (w *Witness) match(op *operation, t trace, a applied) {
+	op.traces = append(op.traces, t)
+	w.checkOnce(op)
+	if op.event == nil {
+		return // told already by another entry
+	}
+	if text := askedOtherwise(op.event, a.command); text != "" {
+		w.violate("W2", "I2", t.at.index, op.event, "the entry is not what the client asked for: %s", text)
+		return
+	}
+	if op.result != history.OK {
+		return
+	}
+	if op.event.Index != 0 && op.event.Index != t.at.index {
+		return // another entry, or none, gave the answer
+	}
+	text := toldOtherwise(op.event, a)
+	if text == "" {
+		op.told, op.event = t.at, nil
+		return
+	}
+	if op.event.Index == 0 {
+		op.differs = text // unless another of its entries gave the answer
+		return
+	}
+	w.violate("W2", honesty(op.event), t.at.index, op.event, "the client was told something else than the log says: %s", text)
+	op.told, op.event = t.at, nil
+}
+
+// honesty is the invariant that an answer breaks which is not the log's: I12 for
+// what a client believes to have done, I11 for what it was given.
+func honesty(e *history.Event) string {
+	if e.Action == history.Receive {
+		return "I11"
+	}
+	return "I12"
+}

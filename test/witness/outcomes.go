@@ -1,0 +1,187 @@
+package witness
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/seriatimq/seriatim/test/faults/history"
+)
+
+// checkOutcomes is the rest of W2, W4 and W5: what has an entry, and how often.
+func (w *Witness) checkOutcomes() {
+	for _, id := range slices.Sorted(maps.Keys(w.operations)) {
+		op := w.operations[id]
+		effects, last := op.effects()
+		if op.result == history.Fail && effects > 0 {
+			w.violate("W4", "I12", last.index, op.described(), "it failed, but took effect")
+		}
+		if op.judged {
+			continue
+		}
+		op.judged = true
+		switch op.result {
+		case history.Fail:
+			w.count("operations that failed", 1)
+		case history.Unknown:
+			w.count(fmt.Sprintf("unknown operations with %d effects", effects), 1)
+		case history.OK:
+			w.checkAnswered(op)
+		}
+		op.event = nil
+	}
+	for _, id := range slices.Sorted(maps.Keys(w.strangers)) {
+		w.violate("W2", "I12", w.strangers[id][0].at.index, nil, "it bears the id of operation %d, which nobody made", id)
+	}
+	clear(w.strangers)
+}
+
+// effects counts what an operation did, and says where it did so last.
+func (op *operation) effects() (count int, last position) {
+	for _, t := range op.traces {
+		if t.effect {
+			count++
+			last = t.at
+		}
+	}
+	return count, last
+}
+
+// checkOnce is I12: no operation takes effect twice. It is called when another
+// entry of the operation was seen.
+func (w *Witness) checkOnce(op *operation) {
+	harmful := 0
+	for _, t := range op.traces {
+		if t.harmful {
+			harmful++
+		}
+	}
+	if harmful < 2 || !op.traces[len(op.traces)-1].harmful {
+		return
+	}
+	check := "W2"
+	if op.result == history.Unknown {
+		check = "W5"
+	}
+	w.violate(check, "I12", op.traces[len(op.traces)-1].at.index, op.described(), "it took effect %d times", harmful)
+}
+
+// described gives a violation its place in time when the call itself was
+// forgotten.
+func (op *operation) described() *history.Event {
+	return cmp.Or(op.event, &history.Event{ID: op.id, Call: op.call, Return: op.answer})
+}
+
+// checkAnswered looks at answers that no entry gave. They are right for empty
+// receives, for reads, and for refusals of what needs no look at the state.
+func (w *Witness) checkAnswered(op *operation) {
+	e := op.event
+	switch {
+	case e == nil:
+		w.count("answers witnessed", 1) // when its entry was seen
+	case op.differs != "":
+		w.violate("W2", honesty(e), op.traces[0].at.index, e, "the client was told something else than the log says: %s", op.differs)
+	case !written[e.Action], e.Error != "":
+		w.count("answers without an entry", 1)
+	case e.Action == history.Receive && len(e.Messages) == 0:
+		w.count("empty receives without a witness", 1)
+	case partlyRefused(e):
+		w.count("answers without an entry", 1)
+	case e.Action == history.Receive:
+		w.violate("W2", "I11", e.Index, e, "the client was given messages, but no entry gave them")
+	default:
+		w.violate("W2", "I12", e.Index, e, "the client was told that its %s was done, but no entry does it", e.Action)
+	}
+}
+
+// written are the actions that pass the log.
+var written = map[string]bool{
+	history.Send: true, history.SendBatch: true, history.Receive: true, history.Delete: true, history.DeleteBatch: true,
+	history.Visibility: true, history.VisibilityBatch: true, history.Purge: true, history.CreateQueue: true,
+	history.DeleteQueue: true, history.SetAttributes: true, history.Tag: true,
+}
+
+// partlyRefused: every entry of the batch was refused, which may need no log.
+func partlyRefused(e *history.Event) bool {
+	return len(e.Entries) > 0 && !slices.ContainsFunc(e.Entries, func(x history.Entry) bool { return x.Error == "" })
+}
+
+// checkRealTime is W3: what was answered before another operation was called
+// comes before it in the log. One sweep over the calls, keeping the last place
+// in the log of what was answered by then.
+func (w *Witness) checkRealTime() {
+	var byCall, byAnswer []*operation
+	for _, op := range w.operations {
+		if len(op.traces) == 0 && !op.read {
+			continue
+		}
+		byCall = append(byCall, op)
+		if op.result == history.OK {
+			byAnswer = append(byAnswer, op)
+		}
+	}
+	slices.SortFunc(byCall, func(a, b *operation) int { return cmp.Or(cmp.Compare(a.call, b.call), cmp.Compare(a.id, b.id)) })
+	slices.SortFunc(byAnswer, func(a, b *operation) int { return cmp.Or(cmp.Compare(a.answer, b.answer), cmp.Compare(a.id, b.id)) })
+	var latest *operation
+	answered := 0
+	for _, op := range byCall {
+		for ; answered < len(byAnswer) && byAnswer[answered].answer < op.call; answered++ {
+			if latest == nil || latest.settled().before(byAnswer[answered].settled()) {
+				latest = byAnswer[answered]
+			}
+		}
+		if latest == nil {
+			continue
+		}
+		w.count("orders compared", 1)
+		if begun := op.begun(); begun.before(latest.settled()) || begun == latest.settled() && !op.read {
+			w.violate("W3", "I11", begun.index, op.described(), "it is in the log before entry %d, whose operation %d was answered before it was called",
+				latest.settled().index, latest.id)
+		}
+	}
+}
+
+// stateOf is the place behind the last command of an entry: what a read of the
+// state at its index saw.
+func stateOf(index uint64) position { return position{index, 1 << 30} }
+
+// begun is the first place in the log where an operation may have taken effect.
+func (op *operation) begun() position {
+	if len(op.traces) > 0 {
+		return op.traces[0].at
+	}
+	return stateOf(op.told.index)
+}
+
+// settled is the place in the log where an answered operation has certainly
+// taken effect.
+func (op *operation) settled() position {
+	if op.read {
+		return stateOf(op.told.index)
+	}
+	for _, t := range op.traces {
+		if t.harmful {
+			return t.at
+		}
+	}
+	if op.told != (position{}) {
+		return op.told
+	}
+	return op.traces[0].at
+}
+
+// checkDrained is W7: a queue that was drained to the end is empty.
+func (w *Witness) checkDrained() {
+	for _, name := range slices.Sorted(maps.Keys(w.drained)) {
+		q := w.replay.oracle.Model.Queue(name)
+		if q == nil || w.replay.wrong[name] {
+			continue
+		}
+		w.count("queues drained", 1)
+		if left := q.Size(); left > 0 {
+			w.violate("W7", "I15", 0, nil, "%s was drained, but %d messages must be left", name, left)
+		}
+	}
+	clear(w.drained)
+}

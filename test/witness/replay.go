@@ -1,0 +1,214 @@
+package witness
+
+import (
+	"encoding/hex"
+	"fmt"
+
+	"github.com/hashicorp/raft"
+
+	"github.com/seriatimq/seriatim/fsm"
+	"github.com/seriatimq/seriatim/queue"
+	"github.com/seriatimq/seriatim/test/faults/history"
+	"github.com/seriatimq/seriatim/test/model/oracle"
+	"github.com/seriatimq/seriatim/test/model/reference"
+)
+
+// replay is the reference model, and a second state machine, on their way along
+// the log.
+type replay struct {
+	oracle *oracle.Oracle
+	twin   *fsm.FSM // nil once it differs, or is too slow
+	next   uint64   // index that comes next
+	at     int64    // highest log time so far
+	// wrong are the queues about which model and product disagree: from then on
+	// everything in them would.
+	wrong map[string]bool
+}
+
+func newReplay() replay {
+	return replay{
+		oracle: oracle.New(reference.New()), wrong: map[string]bool{},
+		twin: fsm.New(fsm.Options{Fatal: func(err error) { panic(err) }}),
+	}
+}
+
+// replayTo is W2 between log and model, and W6, up to an index.
+func (w *Witness) replayTo(end uint64) error {
+	if len(w.log.all) == 0 {
+		return nil
+	}
+	if w.replay.next == 0 {
+		w.replay.next = w.log.begin
+	}
+	for ; w.replay.next <= end; w.replay.next++ {
+		if p := w.log.at(w.replay.next); p != nil && !p.empty {
+			e, err := w.log.load(w.replay.next)
+			if err != nil {
+				return err
+			}
+			w.apply(&e)
+		}
+		w.checkReads()
+	}
+	return nil
+}
+
+// apply gives an entry to the model and to the twin.
+func (w *Witness) apply(e *entry) {
+	l := e.first()
+	if l.AtMs < w.replay.at {
+		w.violate("W6", "I13", l.Index, nil, "log time fell from %d to %d (I13e)", w.replay.at, l.AtMs)
+	}
+	w.replay.at = max(w.replay.at, l.AtMs)
+	w.applyTwin(e)
+	for i := range e.lines {
+		a, err := decode(&e.lines[i])
+		if err != nil {
+			w.violate("W1", "I13", l.Index, nil, "command %d: %v", i, err)
+			continue
+		}
+		w.count("commands", 1)
+		effect, harmful := w.applyModel(&e.lines[i], a)
+		if id := e.lines[i].Op; id != "" {
+			w.meet(id, trace{at: position{l.Index, i}, logTime: l.AtMs, effect: effect, harmful: harmful}, a)
+		}
+	}
+}
+
+func decode(l *line) (applied, error) {
+	command, err := fsm.DecodeCommand(l.Command)
+	if err != nil {
+		return applied{}, fmt.Errorf("the command: %w", err)
+	}
+	answer, err := fsm.DecodeResponse(l.Answer)
+	if err != nil {
+		return applied{}, fmt.Errorf("the answer: %w", err)
+	}
+	return applied{command, answer.Result, answer.Err}, nil
+}
+
+// applyTwin lets a state machine that sees nothing but the log apply the entry.
+// A state other than the nodes' means that an entry is missing from all taps, or
+// that they decided by something that is not in the log.
+func (w *Witness) applyTwin(e *entry) {
+	if w.replay.twin == nil {
+		return
+	}
+	defer func() {
+		if reason := recover(); reason != nil {
+			w.violate("W1", "I13", e.first().Index, nil, "a state machine that applies the log alone cannot: %v", reason)
+			w.replay.twin = nil
+		}
+	}()
+	var frames [][]byte
+	for i := range e.lines {
+		frames = append(frames, e.lines[i].Command)
+	}
+	data := fsm.AppendEntry(nil, queue.Timestamp(e.first().AtMs), frames)
+	w.replay.twin.Apply(&raft.Log{Index: e.first().Index, Term: e.first().Term, Type: raft.LogCommand, Data: data})
+	_, hash := w.replay.twin.StateHash()
+	if got := hex.EncodeToString(hash[:]); got != e.last().Hash {
+		w.violate("W1", "I13", e.first().Index, nil,
+			"a state machine that applies the log alone has state hash %s, the nodes %s (I13b): an entry is missing, or they looked at something else", got, e.last().Hash)
+		w.replay.twin = nil
+	}
+}
+
+// applyModel compares the model's answer with the nodes', and says what the
+// command did.
+func (w *Witness) applyModel(l *line, a applied) (effect, harmful bool) {
+	name := a.command.QueueName()
+	before := w.size(name)
+	_, difference := w.replay.oracle.Check(l.AtMs, a.command, a.result, a.refusal)
+	if difference != nil && !w.replay.wrong[name] {
+		w.replay.wrong[name] = true
+		w.violate("W2", difference.Invariant, l.Index, w.eventOf(l.Op), "%s\nwas answered against the rules: %s", describeCommand(l), difference.Text)
+	}
+	return effects(a, w.size(name) < before)
+}
+
+func (w *Witness) size(name string) int {
+	if q := w.replay.oracle.Model.Queue(name); q != nil {
+		return q.Size()
+	}
+	return 0
+}
+
+func (w *Witness) eventOf(id string) *history.Event {
+	if n, ok := numberOf(id); ok && w.operations[n] != nil {
+		return w.operations[n].event
+	}
+	return nil
+}
+
+// effects says whether a command changed something but time, and whether doing
+// it twice does more than doing it once.
+func effects(a applied, removed bool) (effect, harmful bool) {
+	if a.refusal != nil {
+		return false, false
+	}
+	switch r := a.result.(type) {
+	case queue.MessagesSent:
+		for i := range r.Entries {
+			if r.Entries[i].Err == nil && !r.Entries[i].Duplicate {
+				return true, true
+			}
+		}
+		return false, false
+	case queue.MessagesReceived:
+		// Repeated by an attempt id, messages stay hidden for longer.
+		return len(r.Messages) > 0, len(r.Messages) > 0 && !r.Replayed
+	case queue.EntriesDone:
+		if _, isDelete := a.command.(*queue.DeleteMessages); isDelete {
+			return removed, removed
+		}
+		for _, err := range r.Errs {
+			effect = effect || err == nil
+		}
+		return effect, false
+	}
+	switch a.command.(type) {
+	case *queue.PurgeQueue, *queue.DeleteQueue, *queue.StartMoveTask:
+		return true, true
+	}
+	return true, false
+}
+
+// checkReads is W2 for receives that found nothing. They wrote no entry; what
+// answered them is the state at the index that came with the answer.
+func (w *Witness) checkReads() {
+	for _, op := range w.reads[w.replay.next] {
+		if op.event != nil { // else an entry gave the answer
+			w.checkRead(op)
+		}
+	}
+	delete(w.reads, w.replay.next)
+}
+
+func (w *Witness) checkRead(op *operation) {
+	e := op.event
+	for _, t := range op.traces {
+		if t.at.index == e.Index {
+			return // it was that entry that answered otherwise
+		}
+	}
+	op.told, op.read, op.event = position{index: e.Index}, true, nil
+	w.count("reads", 1)
+	model := w.replay.oracle.Model
+	if e.LogTime != 0 && e.LogTime != model.Now() {
+		w.violate("W2", "I11", e.Index, e, "it read at log time %d, which is %d there", e.LogTime, model.Now())
+	}
+	q := model.Queue(e.Queue)
+	if w.replay.wrong[e.Queue] {
+		return
+	}
+	switch {
+	case (q == nil) != (e.Error != ""):
+		w.violate("W2", "I11", e.Index, e, "the client was told %q, the queue exists: %v", e.Error, q != nil)
+	case q == nil:
+	case model.Deliverable(q):
+		w.violate("W2", "I11", e.Index, e, "the client was told that %s has nothing, but it has", e.Queue)
+	case e.Attempt != "" && q.Remembers(e.Attempt):
+		w.violate("W2", "I6", e.Index, e, "the client was told that %s has nothing, but its attempt id %q was given messages before", e.Queue, e.Attempt)
+	}
+}

@@ -1,0 +1,62 @@
+package witness
+
+import (
+	"fmt"
+
+	"github.com/seriatimq/seriatim/test/faults/history"
+)
+
+// Violation is something that must not be in a run.
+type Violation struct {
+	Check     string // W1 to W7, or W for what is not one of them
+	Invariant string // of faults.md 1
+	Index     uint64 // of the log entry, 0 if it is about none
+	Op        int64  // number of the operation, 0 if it is about none
+	At        int64  // microseconds since the start of the run, 0 if not known
+	Text      string
+}
+
+func (v Violation) String() string {
+	text := v.Check + " (" + v.Invariant + ")"
+	if v.Index != 0 {
+		text += fmt.Sprintf(" at entry %d", v.Index)
+	}
+	if v.Op != 0 {
+		text += fmt.Sprintf(", operation %d", v.Op)
+	}
+	return text + ": " + v.Text
+}
+
+// Report is what the log says about a run.
+type Report struct {
+	Violations []Violation
+	Counts     map[string]int
+	// Gaps is what could not be checked, and why.
+	Gaps []string
+}
+
+// violationsMax is how many violations of one check are kept: one cause makes
+// many of them, and the first ones tell most.
+const violationsMax = 20
+
+func (w *Witness) violate(check, invariant string, index uint64, op *history.Event, format string, args ...any) {
+	w.count("violations "+check, 1)
+	if w.report.Counts["violations "+check] > violationsMax {
+		return
+	}
+	v := Violation{Check: check, Invariant: invariant, Index: index, Text: fmt.Sprintf(format, args...)}
+	if op != nil {
+		v.Op, v.At = op.ID, op.Return
+	}
+	w.report.Violations = append(w.report.Violations, v)
+}
+
+func (w *Witness) count(what string, n int) {
+	if n != 0 {
+		w.report.Counts[what] += n
+	}
+}
+
+func (w *Witness) gap(format string, args ...any) {
+	w.report.Gaps = append(w.report.Gaps, fmt.Sprintf(format, args...))
+}

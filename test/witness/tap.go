@@ -1,0 +1,115 @@
+package witness
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"os"
+)
+
+// line is a line of a tap: a command that a node applied with its answer, an
+// entry without commands, or a snapshot that the node put in place of its state.
+type line struct {
+	Index   uint64 `json:"index"`
+	N       int    `json:"n"` // position in its entry
+	Term    uint64 `json:"term"`
+	AtMs    int64  `json:"atMs"`
+	Op      string `json:"op"`
+	Command []byte `json:"command"`
+	Answer  []byte `json:"answer"`
+	CRC     uint32 `json:"crc"`  // CRC-32C over command, then answer
+	Hash    string `json:"hash"` // of the state, on the last command of an entry
+	Kind    string `json:"kind"` // empty: a command
+}
+
+const kindRestore = "restore"
+
+// intact says whether the line says what the node meant to write.
+func (l *line) intact() bool {
+	table := crc32.MakeTable(crc32.Castagnoli)
+	return l.Kind != "" || crc32.Update(crc32.Checksum(l.Command, table), table, l.Answer) == l.CRC
+}
+
+// entry is a whole entry of a tap and where it is written there.
+type entry struct {
+	lines  []line
+	offset int64
+	bytes  int64
+}
+
+func (e *entry) first() *line { return &e.lines[0] }
+func (e *entry) last() *line  { return &e.lines[len(e.lines)-1] }
+
+// tap is what one node wrote over all its runs, as far as it was read.
+type tap struct {
+	node   string
+	file   *os.File
+	offset int64 // behind the last whole entry
+	torn   int   // lines that a node did not live to end
+	now    *stretch
+	done   []stretch
+}
+
+// each visits the whole entries behind offset. What a node has begun to write is
+// left for the next time; what it will never end is skipped, since it applies
+// such an entry again.
+func (t *tap) each(visit func(*entry)) error {
+	r := bufio.NewReaderSize(io.NewSectionReader(t.file, t.offset, 1<<62), 1<<20)
+	at := t.offset
+	var e entry
+	for {
+		text, err := r.ReadBytes('\n')
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("read the tap of %s: %w", t.node, err)
+		}
+		from := at
+		at += int64(len(text))
+		var l line
+		if json.Unmarshal(text, &l) != nil {
+			if len(bytes.TrimSpace(text)) > 0 {
+				t.torn++
+			}
+			e = entry{}
+			continue
+		}
+		if l.N == 0 {
+			t.torn += len(e.lines)
+			e = entry{offset: from}
+		} else if len(e.lines) != l.N || e.first().Index != l.Index {
+			t.torn += len(e.lines) + 1
+			e = entry{}
+			continue
+		}
+		e.lines = append(e.lines, l)
+		if l.Kind != "" || l.Hash != "" {
+			e.bytes = at - e.offset
+			t.offset = at
+			visit(&e)
+			e = entry{}
+		}
+	}
+}
+
+// load reads an entry again.
+func (t *tap) load(offset, size int64) (entry, error) {
+	text := make([]byte, size)
+	if _, err := t.file.ReadAt(text, offset); err != nil {
+		return entry{}, fmt.Errorf("read the tap of %s again: %w", t.node, err)
+	}
+	e := entry{offset: offset, bytes: size}
+	for part := range bytes.Lines(text) {
+		var l line
+		if err := json.Unmarshal(part, &l); err != nil {
+			return e, fmt.Errorf("read the tap of %s again: %w", t.node, err)
+		}
+		e.lines = append(e.lines, l)
+	}
+	return e, nil
+}

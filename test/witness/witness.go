@@ -1,0 +1,146 @@
+package witness
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/seriatimq/seriatim/test/faults/history"
+)
+
+// Witness judges a run, in one piece or while it goes on. Used by one goroutine.
+type Witness struct {
+	log        log
+	restored   []restored // not compared yet
+	replay     replay
+	operations map[int64]*operation
+	reads      map[uint64][]*operation // by the index at which they read the state
+	strangers  map[int64][]stranger
+	drained    map[string]bool
+	leaders    map[uint64]string // by term
+	terms      map[string]uint64 // by node
+	report     Report
+}
+
+// New begins to judge a run whose taps are, or will be, in the folder taps of
+// dir.
+func New(dir string) *Witness {
+	return &Witness{
+		log: newLog(dir), replay: newReplay(), operations: map[int64]*operation{}, strangers: map[int64][]stranger{},
+		reads: map[uint64][]*operation{}, drained: map[string]bool{}, leaders: map[uint64]string{}, terms: map[string]uint64{},
+		report: Report{Counts: map[string]int{}},
+	}
+}
+
+// Check judges the run in a folder: histories whose names begin with history and
+// end with .jsonl, in the order of their names, and the taps.
+func Check(dir string) (Report, error) {
+	w := New(dir)
+	defer w.Close()
+	paths, err := filepath.Glob(filepath.Join(dir, "history*.jsonl"))
+	if err != nil {
+		return w.report, fmt.Errorf("look for histories: %w", err)
+	}
+	if len(paths) == 0 {
+		return w.report, fmt.Errorf("%s holds no history", dir)
+	}
+	slices.SortFunc(paths, byLengthAndName)
+	for _, path := range paths {
+		events, err := readHistory(path)
+		if err != nil {
+			return w.report, fmt.Errorf("%s: %w", path, err)
+		}
+		w.Add(events)
+	}
+	return w.Judge()
+}
+
+// byLengthAndName puts history-2 before history-10.
+func byLengthAndName(a, b string) int {
+	if len(a) != len(b) {
+		return len(a) - len(b)
+	}
+	if a < b {
+		return -1
+	}
+	return 1
+}
+
+func readHistory(path string) ([]history.Event, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("open a history: %w", err)
+	}
+	defer file.Close()
+	return history.Read(file)
+}
+
+// Add gives the next lines of the history. It keeps those of operations until
+// their entries were seen.
+func (w *Witness) Add(events []history.Event) {
+	for i := range events {
+		e := &events[i]
+		switch e.Kind {
+		case history.KindOp:
+			w.addOperation(e)
+		case history.KindDrained:
+			w.drained[e.Queue] = true
+		case history.KindStatus:
+			w.addStatus(e)
+		default: // faults and what came of them
+		}
+	}
+}
+
+// advance judges what the nodes have written by now.
+func (w *Witness) advance() error {
+	// What a node skipped since it was given a snapshot was written by another
+	// before the snapshot was made: the second look sees it.
+	if err := w.read(); err != nil {
+		return err
+	}
+	end := w.log.end
+	if err := w.read(); err != nil {
+		return err
+	}
+	if err := w.replayTo(end); err != nil {
+		return err
+	}
+	w.checkRestored(end)
+	return nil
+}
+
+// Judge judges all that it was given so far: the nodes are at rest, and every
+// operation has returned. More may follow.
+func (w *Witness) Judge() (Report, error) {
+	if err := w.advance(); err != nil {
+		return w.report, err
+	}
+	if len(w.log.taps) == 0 {
+		w.gap("the run has no taps: it was made with a binary without the tag faults")
+		return w.report, nil
+	}
+	w.checkGaps()
+	w.checkOutcomes()
+	w.checkRealTime()
+	w.checkDrained()
+	return w.report, nil
+}
+
+// Effects are the operations of unknown outcome that took effect, with the log
+// time of the entry that did it.
+func (w *Witness) Effects() map[int64]int64 {
+	effects := map[int64]int64{}
+	for id, op := range w.operations {
+		for _, t := range op.traces {
+			if t.effect && op.result == history.Unknown {
+				effects[id] = t.logTime
+			}
+		}
+	}
+	return effects
+}
+
+// Close closes the taps.
+func (w *Witness) Close() { w.log.close() }

@@ -1,0 +1,320 @@
+package witness
+
+import (
+	"encoding/hex"
+	"flag"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/seriatimq/seriatim/fsm"
+	"github.com/seriatimq/seriatim/queue"
+	"github.com/seriatimq/seriatim/test/faults/history"
+)
+
+// sound is a scene with everything that a run has, and nothing wrong: two
+// groups, a duplicate, a repeated receive, deletes, an empty queue.
+func sound(t *testing.T) *scene {
+	s := newScene(t)
+	s.send("a", "1", "first")
+	s.send("a", "2", "second")
+	s.send("b", "3", "third")
+	s.send("a", "1", "first again")
+	first := s.receive("attempt", 10)
+	s.receive("attempt", 10)
+	for _, m := range first.Messages {
+		s.remove(m.Handle)
+	}
+	s.look()
+	s.drained()
+	return s
+}
+
+func TestSoundRun(t *testing.T) {
+	r := sound(t).judge(nil)
+	for _, v := range r.Violations {
+		t.Error(v)
+	}
+	if len(r.Gaps) > 0 {
+		t.Error(r.Gaps)
+	}
+	for what, want := range map[string]int{
+		"entries": 11, "entries compared": 22, "commands": 11, "operations": 10, "entries of operations": 9,
+		"answers witnessed": 10, "reads": 1, "queues drained": 1,
+	} {
+		if r.Counts[what] != want {
+			t.Errorf("%s: %d, want %d", what, r.Counts[what], want)
+		}
+	}
+}
+
+// TestNodesThatCrash: a killed node leaves a torn line, applies entries again
+// after its start, and skips what a snapshot gave it.
+func TestNodesThatCrash(t *testing.T) {
+	s := sound(t)
+	lines := s.copied()
+	restart := slices.Concat(lines[:6], lines[2:])
+	snapshot := &line{Index: 8, Kind: kindRestore, Hash: lines[7].Hash}
+	skips := slices.Concat(lines[:2], []*line{snapshot}, lines[8:])
+	r := s.judge(map[string][]*line{"n2": restart, "n3": skips})
+	for _, v := range r.Violations {
+		t.Error(v)
+	}
+	if r.Counts["snapshots compared"] != 1 {
+		t.Errorf("counts: %v", r.Counts)
+	}
+}
+
+// TestPlanted plants one fault each into a sound run: its check must fire.
+func TestPlanted(t *testing.T) {
+	cases := []struct {
+		name      string
+		check     string
+		invariant string
+		text      string
+		plant     func(s *scene) map[string][]*line
+	}{
+		{"another term", "W1", "I13", "terms 1 and 2", func(s *scene) map[string][]*line {
+			lines := s.copied()
+			lines[4].Term = 2
+			return map[string][]*line{"n2": lines}
+		}},
+		{"another answer of one node", "W1", "I13", "(I13b)", func(s *scene) map[string][]*line {
+			lines := s.copied()
+			lines[3].Answer = lines[2].Answer
+			lines[3].seal()
+			return map[string][]*line{"n3": lines}
+		}},
+		{"another state of one node", "W1", "I13", "state hashes", func(s *scene) map[string][]*line {
+			lines := s.copied()
+			lines[10].Hash = lines[9].Hash
+			return map[string][]*line{"n3": lines}
+		}},
+		{"another command of one node", "W1", "I13", "(I13a)", func(s *scene) map[string][]*line {
+			lines := s.copied()
+			lines[3].Command = lines[2].Command
+			lines[3].seal()
+			return map[string][]*line{"n3": lines}
+		}},
+		{"damage in a tap", "W1", "I13", "checksum", func(s *scene) map[string][]*line {
+			lines := s.copied()
+			lines[3].CRC++
+			return map[string][]*line{"n3": lines}
+		}},
+		{"one node lacks an entry", "W1", "I13", "without 1 entries", func(s *scene) map[string][]*line {
+			lines := s.copied()
+			return map[string][]*line{"n3": slices.Delete(lines, 5, 6)}
+		}},
+		{"all nodes lack an entry", "W1", "I13", "a state machine that applies the log alone", func(s *scene) map[string][]*line {
+			s.lines = slices.Delete(s.lines, 4, 5)
+			return nil
+		}},
+		{"all nodes lack the entry of an acknowledged send", "W2", "I12", "no entry does it", func(s *scene) map[string][]*line {
+			s.lines = slices.Delete(s.lines, 4, 5)
+			return nil
+		}},
+		{"a snapshot of another state", "W1", "I13", "restored a snapshot", func(s *scene) map[string][]*line {
+			lines := s.copied()
+			snapshot := &line{Index: 8, Kind: kindRestore, Hash: lines[6].Hash}
+			return map[string][]*line{"n3": slices.Concat(lines[:2], []*line{snapshot}, lines[8:])}
+		}},
+		{"all nodes answer against the rules", "W2", "I3", "duplicate", func(s *scene) map[string][]*line {
+			// The state was left as it is; only the answer is another's.
+			s.lines[5].Answer = s.lines[4].Answer
+			s.lines[5].seal()
+			return nil
+		}},
+		{"planted bug 11: what comes back goes to the tail of its group", "W2", "I4", "was answered against the rules", func(s *scene) map[string][]*line {
+			s.send("c", "7", "head")
+			tail := s.send("c", "8", "tail")
+			s.receive("", 1)
+			s.at += 6000
+			wrong := s.receive("", 1)
+			s.tell(wrong, func(m *queue.ReceivedMessage) {
+				id, err := hex.DecodeString(strings.ReplaceAll(tail.Message, "-", ""))
+				if err != nil {
+					t.Fatal(err)
+				}
+				copy(m.MessageID[:], id)
+			})
+			return nil
+		}},
+		{"planted bug 9: messages from a leader that is none", "W2", "I11", "no entry gave them", func(s *scene) map[string][]*line {
+			s.events[9].Messages = s.events[4].Messages[:1]
+			return nil
+		}},
+		{"planted bug 12: any handle of the message deletes it", "W2", "I7", "was answered against the rules", func(s *scene) map[string][]*line {
+			s.send("c", "7", "twice received")
+			old := s.receive("", 1)
+			s.at += 6000
+			s.receive("", 1)
+			e := s.remove(old.Messages[0].Handle)
+			e.Error = ""
+			s.answer(fsm.Response{Result: queue.EntriesDone{Errs: []*queue.Error{nil}}})
+			return nil
+		}},
+		{"a new handle when a receive is repeated", "W2", "I6", "receipt handle", func(s *scene) map[string][]*line {
+			s.send("c", "7", "repeated")
+			s.receive("again", 1)
+			e := s.receive("again", 1)
+			s.tell(e, func(m *queue.ReceivedMessage) { m.Handle[27] ^= 1 })
+			return nil
+		}},
+		{"a count that leaps", "W2", "I10", "receive count", func(s *scene) map[string][]*line {
+			s.send("c", "7", "counted")
+			e := s.receive("", 1)
+			s.tell(e, func(m *queue.ReceivedMessage) { m.ReceiveCount = 2 })
+			return nil
+		}},
+		{"back after its delete", "W2", "I8", "was answered against the rules", func(s *scene) map[string][]*line {
+			s.send("c", "7", "new")
+			e := s.receive("", 1)
+			s.tell(e, func(m *queue.ReceivedMessage) {
+				gone := s.events[4].Messages[0]
+				id, err := hex.DecodeString(strings.ReplaceAll(gone.ID, "-", ""))
+				if err != nil {
+					t.Fatal(err)
+				}
+				copy(m.MessageID[:], id)
+			})
+			return nil
+		}},
+		{"planted bug 2: a client is told something before there is an answer", "W2", "I12", "the client was told", func(s *scene) map[string][]*line {
+			s.events[1].Message = s.events[0].Message
+			return nil
+		}},
+		{"a client is told of a refusal that was none", "W2", "I12", "the client was told", func(s *scene) map[string][]*line {
+			s.events[6].Error = "ReceiptHandleIsInvalid"
+			return nil
+		}},
+		{"an entry that the client did not ask for", "W2", "I2", "not what the client asked for", func(s *scene) map[string][]*line {
+			s.events[1].Body = "another"
+			return nil
+		}},
+		{"messages that no entry gave", "W2", "I11", "no entry gave them", func(s *scene) map[string][]*line {
+			last := s.events[9]
+			last.Messages = s.events[4].Messages
+			return nil
+		}},
+		{"an empty answer that is not true", "W2", "I11", "has nothing, but it has", func(s *scene) map[string][]*line {
+			s.events[9].Index, s.events[9].LogTime = 5, s.lines[4].AtMs
+			s.events[9].Call, s.events[9].Return = 3500, 3600
+			return nil
+		}},
+		{"an entry of nobody", "W2", "I12", "which nobody made", func(s *scene) map[string][]*line {
+			s.events = slices.Delete(s.events, 1, 2)
+			return nil
+		}},
+		{"order reversed", "W3", "I11", "was answered before it was called", func(s *scene) map[string][]*line {
+			s.events[0].Call, s.events[0].Return = 2500, 2600
+			return nil
+		}},
+		{"a read of an old state", "W3", "I11", "was answered before it was called", func(s *scene) map[string][]*line {
+			s.events[9].Index, s.events[9].LogTime = 2, s.lines[1].AtMs
+			return nil
+		}},
+		{"a failure that took effect", "W4", "I12", "it failed, but took effect", func(s *scene) map[string][]*line {
+			s.events[2].Result, s.events[2].Error = history.Fail, "ServiceUnavailable"
+			return nil
+		}},
+		{"an unknown outcome that took effect twice", "W5", "I12", "2 times", func(s *scene) map[string][]*line {
+			twice(s)
+			s.events[0].Result = history.Unknown
+			return nil
+		}},
+		{"an answered call that took effect twice", "W2", "I12", "2 times", func(s *scene) map[string][]*line {
+			twice(s)
+			return nil
+		}},
+		{"log time that falls", "W6", "I13", "log time fell", func(s *scene) map[string][]*line {
+			s.lines[6].AtMs -= 10
+			return nil
+		}},
+		{"a drained queue that is not empty", "W7", "I15", "1 messages must be left", func(s *scene) map[string][]*line {
+			s.events = s.events[:9]
+			s.send("a", "9", "left")
+			s.drained()
+			return nil
+		}},
+		{"two leaders in a term", "W", "I13", "(I13c)", func(s *scene) map[string][]*line {
+			s.status("n1", "leader", 3)
+			s.status("n2", "leader", 3)
+			return nil
+		}},
+		{"a term that falls", "W", "I13", "(I13f)", func(s *scene) map[string][]*line {
+			s.status("n1", "follower", 3)
+			s.status("n1", "follower", 2)
+			return nil
+		}},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			s := sound(t)
+			r := s.judge(c.plant(s))
+			for _, v := range r.Violations {
+				if v.Check == c.check && v.Invariant == c.invariant && strings.Contains(v.Text, c.text) {
+					return
+				}
+			}
+			t.Errorf("%s (%s) did not fire; what did: %v", c.check, c.invariant, r.Violations)
+		})
+	}
+}
+
+// twice lets a forgetful node propose the first send again as another message.
+func twice(s *scene) {
+	s.apply(s.events[0].OpID(), &queue.SendMessages{
+		Queue: sceneQueue, SenderID: "000000000000", Entries: []queue.SendEntry{{
+			Body: "first", GroupID: "a", GroupIDGiven: true, DeduplicationID: "1", DeduplicationIDGiven: true,
+		}},
+	})
+	last := s.lines[len(s.lines)-1]
+	last.Answer = s.lines[3].Answer
+	last.seal()
+}
+
+func (s *scene) status(node, role string, term uint64) {
+	s.events = append(s.events, &history.Event{
+		Kind: history.KindStatus, Node: node, Detail: history.Detail{Status: &history.Status{Role: role, Term: term}},
+	})
+}
+
+// TestUnknownOutcomes: what is unknown may have no entry or one, a failure one
+// without effect.
+func TestUnknownOutcomes(t *testing.T) {
+	s := sound(t)
+	s.events[1].Result, s.events[1].Message, s.events[1].Sequence, s.events[1].Index = history.Unknown, "", "", 0
+	lost := history.Event{Kind: history.KindOp, ID: 90, Action: history.Send, Queue: sceneQueue, Call: 1, Return: 2, Result: history.Unknown}
+	s.events = append(s.events, &lost)
+	s.events[3].Result, s.events[3].Error = history.Fail, "ServiceUnavailable" // the duplicate
+	r := s.judge(nil)
+	for _, v := range r.Violations {
+		t.Error(v)
+	}
+	if r.Counts["unknown operations with 1 effects"] != 1 || r.Counts["unknown operations with 0 effects"] != 1 {
+		t.Errorf("counts: %v", r.Counts)
+	}
+}
+
+var runDir = flag.String("run-dir", "", "folder of a stored run to judge again")
+
+// TestStored judges a stored run.
+func TestStored(t *testing.T) {
+	if *runDir == "" {
+		return
+	}
+	r, err := Check(*runDir)
+	for _, what := range slices.Sorted(maps.Keys(r.Counts)) {
+		t.Logf("%8d %s", r.Counts[what], what)
+	}
+	for _, v := range r.Violations {
+		t.Error(v)
+	}
+	for _, g := range r.Gaps {
+		t.Logf("not checked: %s", g)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,77 @@
+package auth
+
+import (
+	"net/http"
+	"strings"
+)
+
+// Identity is the caller of a request.
+type Identity struct {
+	// AccessKeyID is what the request was signed with, empty if unsigned.
+	AccessKeyID string
+}
+
+// Error is a refusal to serve a caller, in the words of the common AWS errors.
+type Error struct {
+	Code    string // such as InvalidClientTokenId
+	Status  int    // HTTP status
+	Message string
+}
+
+// Error is the code and the message.
+func (e *Error) Error() string { return e.Code + ": " + e.Message }
+
+// Verifier finds out who a request comes from. It is safe for concurrent use.
+// The error is an *Error if the caller is refused.
+type Verifier interface {
+	// Verify examines the header and the URL of r, not its body, which was
+	// read already; bodyHash gives its SHA-256.
+	Verify(r *http.Request, bodyHash func() [32]byte) (Identity, error)
+}
+
+// AcceptAll accepts every request as the identity it claims.
+type AcceptAll struct{}
+
+// Verify never fails.
+func (AcceptAll) Verify(r *http.Request, _ func() [32]byte) (Identity, error) {
+	return Identity{AccessKeyID: claimedAccessKey(r)}, nil
+}
+
+const algorithm = "AWS4-HMAC-SHA256"
+
+// accessKeyLengthMax is the longest access key id that IAM gives out.
+const accessKeyLengthMax = 128
+
+// claimedAccessKey is the first part of the credential scope, which reads
+// key/yyyymmdd/region/sqs/aws4_request, from the header or, in presigned
+// requests, from the query string. It is empty for anything malformed.
+func claimedAccessKey(r *http.Request) string {
+	if scheme, rest, ok := strings.Cut(r.Header.Get("Authorization"), " "); ok && strings.HasPrefix(scheme, algorithm) {
+		for rest != "" {
+			var field string
+			field, rest, _ = strings.Cut(rest, ",")
+			if scope, ok := strings.CutPrefix(strings.TrimSpace(field), "Credential="); ok {
+				return keyOf(scope)
+			}
+		}
+		return ""
+	}
+	if strings.Contains(r.URL.RawQuery, "X-Amz-Credential=") {
+		return keyOf(r.URL.Query().Get("X-Amz-Credential"))
+	}
+	return ""
+}
+
+func keyOf(scope string) string {
+	key, _, ok := strings.Cut(scope, "/")
+	if !ok || len(key) > accessKeyLengthMax {
+		return ""
+	}
+	for i := range len(key) {
+		c := key[i]
+		if (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (c < '0' || c > '9') && c != '_' && c != '-' {
+			return ""
+		}
+	}
+	return key
+}

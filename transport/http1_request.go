@@ -1,0 +1,232 @@
+package transport
+
+import (
+	"bytes"
+	"io"
+	"net/http"
+	"net/textproto"
+	"strings"
+)
+
+var headerEnd = []byte("\r\n\r\n")
+
+// endOfHeader is the length of the header in b, 0 if its end is not there yet.
+// The first searched bytes were searched before.
+func endOfHeader(b []byte, searched int) int {
+	from := max(0, searched-len(headerEnd)+1)
+	if i := bytes.Index(b[from:], headerEnd); i >= 0 {
+		return from + i + len(headerEnd)
+	}
+	return 0
+}
+
+const (
+	postLine    = "POST /"
+	versionLine = " HTTP/1.1"
+)
+
+// mayBePost reports whether b is the beginning of a request of ours, as far as
+// it goes.
+func mayBePost(b []byte) bool {
+	n := min(len(b), len(postLine))
+	return string(b[:n]) == postLine[:n]
+}
+
+// parse reads the header of a request into c.request. It reports false for
+// everything that is not the plain case, which is then net/http's to serve or
+// refuse: other methods, a query, a body without a length, Expect, Upgrade,
+// whatever is malformed or could be read in two ways.
+func (c *http1Conn) parse(header []byte) (length int, ours bool) {
+	text := string(header[:len(header)-len("\r\n")])
+	line, lines, _ := strings.Cut(text, "\r\n")
+	target, ok := strings.CutSuffix(line, versionLine)
+	if !ok || !strings.HasPrefix(target, postLine) {
+		return 0, false
+	}
+	path := target[len(postLine)-1:]
+	if !plainPath(path) {
+		return 0, false
+	}
+	r := c.request
+	clear(r.Header)
+	c.values = c.values[:0]
+	length, r.Host = -1, ""
+	for lines != "" {
+		if line, lines, ok = strings.Cut(lines, "\r\n"); !ok {
+			return 0, false
+		}
+		name, value, ok := strings.Cut(line, ":")
+		value = strings.Trim(value, " \t")
+		if !ok || !isToken(name) || !plainText(value) {
+			return 0, false
+		}
+		name = canonical(name)
+		switch name {
+		case "Host":
+			if r.Host != "" || !plainHost(value) {
+				return 0, false
+			}
+			r.Host = value
+			continue // net/http does not keep it among the others either
+		case "Content-Length":
+			if length >= 0 {
+				return 0, false
+			}
+			if length, ok = plainLength(value); !ok {
+				return 0, false
+			}
+		case "Connection":
+			if !strings.EqualFold(value, "keep-alive") {
+				return 0, false
+			}
+		case "Transfer-Encoding", "Expect", "Upgrade", "Trailer", "Http2-Settings":
+			return 0, false
+		}
+		c.add(name, value)
+	}
+	if r.Host == "" || length < 0 {
+		return 0, false
+	}
+	r.ContentLength, r.RequestURI, c.url.Path = int64(length), path, path
+	r.Method, r.Body = http.MethodPost, &c.body
+	return length, true
+}
+
+// add adds a header. The lists of all values share one array.
+func (c *http1Conn) add(name, value string) {
+	if before := c.request.Header[name]; before != nil {
+		c.request.Header[name] = append(before, value)
+		return
+	}
+	i := len(c.values)
+	c.values = append(c.values, value)
+	c.request.Header[name] = c.values[i : i+1 : i+1]
+}
+
+// canonicalNames are the headers of SDKs, as they and as lower-case clients
+// write them.
+var canonicalNames = func() map[string]string {
+	names := make(map[string]string)
+	for _, name := range []string{
+		"Accept", "Accept-Encoding", "Accept-Language", "Amz-Sdk-Invocation-Id", "Amz-Sdk-Request", "Authorization",
+		"Connection", "Content-Length", "Content-Type", "Host", "User-Agent", "X-Amz-Content-Sha256", "X-Amz-Date",
+		"X-Amz-Security-Token", "X-Amz-Target", "X-Amz-User-Agent", "X-Amzn-Query-Mode", "X-Amzn-Trace-Id",
+	} {
+		names[name], names[strings.ToLower(name)] = name, name
+	}
+	return names
+}()
+
+func canonical(name string) string {
+	if known, ok := canonicalNames[name]; ok {
+		return known
+	}
+	return textproto.CanonicalMIMEHeaderKey(name)
+}
+
+func letterOrDigit(c byte) bool {
+	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9'
+}
+
+// plainPath reports whether a target stands for itself: no escapes, no query.
+// A target that begins with two slashes could name another host.
+func plainPath(path string) bool {
+	for i := range len(path) {
+		if c := path[i]; !letterOrDigit(c) && c != '/' && c != '.' && c != '-' && c != '_' {
+			return false
+		}
+	}
+	return !strings.HasPrefix(path, "//")
+}
+
+func plainHost(host string) bool {
+	for i := range len(host) {
+		if c := host[i]; !letterOrDigit(c) && c != '.' && c != '-' && c != '_' && c != ':' && c != '[' && c != ']' {
+			return false
+		}
+	}
+	return host != ""
+}
+
+// isToken reports whether a header's name is one that RFC 9110 permits.
+func isToken(name string) bool {
+	for i := range len(name) {
+		if c := name[i]; !letterOrDigit(c) && c != '-' && c != '_' {
+			return false // or a rare one, of which net/http knows more
+		}
+	}
+	return name != ""
+}
+
+// plainText reports whether a header's value is of one line of visible text.
+func plainText(value string) bool {
+	for i := range len(value) {
+		if c := value[i]; c < ' ' && c != '\t' || c == 0x7f {
+			return false
+		}
+	}
+	return true
+}
+
+// plainLength reads a Content-Length up to BodyBytesMax.
+func plainLength(value string) (int, bool) {
+	if value == "" || len(value) > 8 {
+		return 0, false
+	}
+	n := 0
+	for i := range len(value) {
+		if value[i] < '0' || value[i] > '9' {
+			return 0, false
+		}
+		n = 10*n + int(value[i]-'0')
+	}
+	return n, n <= BodyBytesMax
+}
+
+// http1Body is the body of a request, read already.
+type http1Body struct {
+	rest []byte
+	end  error // nil: io.EOF
+}
+
+// Read reads what is left.
+func (b *http1Body) Read(p []byte) (int, error) {
+	n := copy(p, b.rest)
+	b.rest = b.rest[n:]
+	if n == 0 && len(p) > 0 {
+		return 0, b.failure()
+	}
+	return n, nil
+}
+
+// WriteTo writes what is left.
+func (b *http1Body) WriteTo(w io.Writer) (int64, error) {
+	n, err := w.Write(b.rest)
+	b.rest = b.rest[n:]
+	if err == nil && b.end != nil {
+		err = b.end
+	}
+	return int64(n), err
+}
+
+func (b *http1Body) failure() error {
+	if b.end != nil {
+		return b.end
+	}
+	return io.EOF
+}
+
+// Close does nothing: there is nothing to wait for.
+func (b *http1Body) Close() error { return nil }
+
+// BodyText is the whole body of a request, with one copy if it was read
+// already, and whether that was so.
+func BodyText(r *http.Request) (text string, ok bool) {
+	b, ours := r.Body.(*http1Body)
+	if !ours || b.end != nil {
+		return "", false
+	}
+	text = string(b.rest)
+	b.rest = nil
+	return text, true
+}

@@ -1,0 +1,268 @@
+package transport
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/pem"
+	"errors"
+	"io"
+	"log/slog"
+	"math/big"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func quiet() *slog.Logger { return slog.New(slog.NewTextHandler(io.Discard, nil)) }
+
+func listen(t *testing.T, cfg Config) *Server {
+	t.Helper()
+	cfg.Addr, cfg.Logger, cfg.Now = "127.0.0.1:0", quiet(), time.Now
+	s, err := Listen(t.Context(), cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func shutdown(t *testing.T, s *Server) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	defer cancel()
+	if err := s.Shutdown(ctx); err != nil {
+		t.Error(err)
+	}
+}
+
+// client speaks one version of HTTP.
+func client(t *testing.T, major int, secure *tls.Config) *http.Client {
+	t.Helper()
+	var protocols http.Protocols
+	protocols.SetHTTP1(major == 1)
+	protocols.SetUnencryptedHTTP2(major == 2 && secure == nil)
+	protocols.SetHTTP2(major == 2 && secure != nil)
+	transport := &http.Transport{Protocols: &protocols, TLSClientConfig: secure}
+	t.Cleanup(transport.CloseIdleConnections)
+	return &http.Client{Transport: transport}
+}
+
+func TestProtocols(t *testing.T) {
+	cert, key, pool := certificate(t)
+	for _, tc := range []struct {
+		name   string
+		major  int
+		secure bool
+	}{
+		{"HTTP/1.1", 1, false}, {"HTTP/2 without TLS", 2, false}, {"HTTP/1.1 with TLS", 1, true}, {"HTTP/2 with TLS", 2, true},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			cfg := Config{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				body, _ := io.ReadAll(r.Body)
+				_, _ = w.Write([]byte(r.Proto + " " + string(body)))
+			})}
+			scheme := "http://"
+			var secure *tls.Config
+			if tc.secure {
+				cfg.TLSCert, cfg.TLSKey, scheme = cert, key, "https://"
+				secure = &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12}
+			}
+			s := listen(t, cfg)
+			c := client(t, tc.major, secure)
+			response, err := c.Post(scheme+s.Addr().String()+"/", "text/plain", strings.NewReader("hello"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			body, err := io.ReadAll(response.Body)
+			response.Body.Close()
+			if err != nil || response.ProtoMajor != tc.major || !strings.HasSuffix(string(body), " hello") {
+				t.Errorf("got %s %q, %v", response.Proto, body, err)
+			}
+			c.CloseIdleConnections()
+			shutdown(t, s)
+		})
+	}
+}
+
+func certificate(t *testing.T) (certFile, keyFile string, pool *x509.CertPool) {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
+		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign | x509.KeyUsageDigitalSignature}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	private, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	certFile, keyFile = filepath.Join(t.TempDir(), "cert.pem"), filepath.Join(t.TempDir(), "key.pem")
+	certPEM := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
+	pool = x509.NewCertPool()
+	pool.AppendCertsFromPEM(certPEM)
+	if err := errors.Join(os.WriteFile(certFile, certPEM, 0o600),
+		os.WriteFile(keyFile, pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: private}), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	return certFile, keyFile, pool
+}
+
+func TestListenRefuses(t *testing.T) {
+	for name, cfg := range map[string]Config{
+		"no certificate": {Addr: "127.0.0.1:0", TLSCert: "none.pem", TLSKey: "none.pem"},
+		"bad address":    {Addr: "127.0.0.1:http:x"},
+	} {
+		cfg.Logger = quiet()
+		if s, err := Listen(t.Context(), cfg); err == nil {
+			t.Errorf("%s: no error", name)
+			shutdown(t, s)
+		}
+	}
+}
+
+func TestShutdownEndsWaits(t *testing.T) {
+	started, drained := make(chan struct{}), make(chan struct{})
+	s := listen(t, Config{
+		OnShutdown: func() { close(drained) },
+		Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			close(started)
+			<-drained
+			w.WriteHeader(http.StatusServiceUnavailable)
+		}),
+	})
+	status := make(chan int, 1) // the one answer
+	c := client(t, 1, nil)
+	go func() {
+		response, err := c.Get("http://" + s.Addr().String())
+		if err != nil {
+			status <- 0
+			return
+		}
+		response.Body.Close()
+		status <- response.StatusCode
+	}()
+	<-started
+	shutdown(t, s)
+	if got := <-status; got != http.StatusServiceUnavailable {
+		t.Errorf("got %d", got)
+	}
+	c.CloseIdleConnections()
+}
+
+func TestConnectionLimit(t *testing.T) {
+	s := listen(t, Config{ConnectionsMax: 1, Handler: http.NotFoundHandler()})
+	first, err := net.Dial("tcp", s.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := first.Write([]byte("GET / HTTP/1.1\r\nHost: h\r\n\r\n")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := first.Read(make([]byte, 1)); err != nil {
+		t.Fatal(err)
+	}
+	second := make(chan error, 1) // the one answer
+	c := client(t, 1, nil)
+	go func() {
+		response, err := c.Get("http://" + s.Addr().String())
+		if err == nil {
+			response.Body.Close()
+		}
+		second <- err
+	}()
+	select {
+	case err := <-second:
+		t.Fatalf("a second connection was served: %v", err)
+	default:
+	}
+	first.Close()
+	if now := s.Connections(); now.Limit != 1 || now.Held == 0 {
+		t.Errorf("counted %+v", now)
+	}
+	if err := <-second; err != nil {
+		t.Errorf("the connection was not served after the first ended: %v", err)
+	}
+	c.CloseIdleConnections()
+	shutdown(t, s)
+}
+
+type recorder struct {
+	mu   sync.Mutex
+	seen []Request
+}
+
+func (r *recorder) Observe(request *Request) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.seen = append(r.seen, *request)
+}
+
+func TestMiddleware(t *testing.T) {
+	for _, tc := range []struct {
+		name    string
+		handler http.HandlerFunc
+		status  int
+		code    string
+	}{
+		{"success", func(w http.ResponseWriter, r *http.Request) {
+			request := RequestOf(r.Context())
+			request.Action = "Do"
+			_, _ = w.Write([]byte(request.ID))
+		}, 200, ""},
+		{"error", func(w http.ResponseWriter, r *http.Request) {
+			RequestOf(r.Context()).Code = "Bad"
+			w.WriteHeader(400)
+		}, 400, "Bad"},
+		{"panic", func(http.ResponseWriter, *http.Request) { panic("boom") }, 500, "InternalFailure"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			seen := &recorder{}
+			m := Middleware{Logger: quiet(), Observer: seen, Random: rand.Reader, Now: time.Now}
+			s := listen(t, Config{Handler: m.Wrap(tc.handler)})
+			c := client(t, 1, nil)
+			response, err := c.Get("http://" + s.Addr().String())
+			if err != nil {
+				t.Fatal(err)
+			}
+			body, _ := io.ReadAll(response.Body)
+			response.Body.Close()
+			id := response.Header.Get("x-amzn-RequestId")
+			if response.StatusCode != tc.status || len(id) != 36 || (tc.status == 200 && string(body) != id) {
+				t.Errorf("got %d %q %q", response.StatusCode, id, body)
+			}
+			c.CloseIdleConnections()
+			shutdown(t, s)
+			if len(seen.seen) != 1 || seen.seen[0].Code != tc.code || seen.seen[0].Status != tc.status || seen.seen[0].ID != id {
+				t.Errorf("observed %+v", seen.seen)
+			}
+		})
+	}
+}
+
+func TestAbortCutsTheConnection(t *testing.T) {
+	m := Middleware{Logger: quiet(), Random: rand.Reader, Now: time.Now}
+	s := listen(t, Config{Handler: m.Wrap(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }))})
+	c := client(t, 1, nil)
+	if response, err := c.Post("http://"+s.Addr().String(), "text/plain", strings.NewReader("x")); err == nil {
+		response.Body.Close()
+		t.Errorf("got %d, want a cut connection", response.StatusCode)
+	}
+	c.CloseIdleConnections()
+	shutdown(t, s)
+}

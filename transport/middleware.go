@@ -1,0 +1,105 @@
+package transport
+
+import (
+	"context"
+	"encoding/hex"
+	"io"
+	"log/slog"
+	"net/http"
+	"runtime/debug"
+	"time"
+)
+
+// Middleware wraps a handler with what every client request gets. Safe for
+// concurrent use.
+type Middleware struct {
+	Logger   *slog.Logger
+	Observer Observer         // may be nil
+	Random   io.Reader        // source of request ids
+	Now      func() time.Time // for durations only
+}
+
+// Wrap returns next with request id, access log, metrics and panic recovery.
+func (m Middleware) Wrap(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		started := m.Now()
+		request := &Request{ID: m.newID()}
+		writer := &statusWriter{ResponseWriter: w}
+		// AWS spells it x-amzn-RequestId; header names ignore case.
+		w.Header().Set("X-Amzn-Requestid", request.ID)
+		defer func() {
+			request.Duration = m.Now().Sub(started)
+			request.Status = writer.status
+			m.finish(writer, r, request, recover())
+		}()
+		next.ServeHTTP(writer, r.WithContext(context.WithValue(r.Context(), requestKey{}, request)))
+	})
+}
+
+// finish answers for a handler that panicked, then logs and counts. A panic
+// costs its request and no more: nothing here holds replicated state.
+func (m Middleware) finish(w *statusWriter, r *http.Request, request *Request, panicked any) {
+	if panicked != nil && panicked != http.ErrAbortHandler {
+		m.Logger.Error("panic in a request handler", "request_id", request.ID, "action", request.Action,
+			"panic", panicked, "stack", string(debug.Stack()))
+		request.Code = "InternalFailure"
+		request.Status = http.StatusInternalServerError
+		if w.status == 0 {
+			http.Error(w, "an internal error, see the log of the node for request "+request.ID, http.StatusInternalServerError)
+		}
+	}
+	if m.Observer != nil {
+		m.Observer.Observe(request)
+	}
+	m.Logger.LogAttrs(r.Context(), slog.LevelDebug, "request", slog.String("request_id", request.ID),
+		slog.String("action", request.Action), slog.String("protocol", request.Protocol),
+		slog.String("queue", request.Queue), slog.String("account", request.Account),
+		slog.Int("status", request.Status), slog.String("code", request.Code),
+		slog.Duration("dur", request.Duration), slog.String("remote", r.RemoteAddr))
+	if panicked == http.ErrAbortHandler {
+		panic(panicked)
+	}
+}
+
+// newID draws a random UUID (version 4).
+func (m Middleware) newID() string {
+	var id [16]byte
+	if _, err := io.ReadFull(m.Random, id[:]); err != nil {
+		// An id that repeats is better than a request refused for want of
+		// one: it only names the request in logs.
+		m.Logger.Warn("reading random bytes for a request id failed", "error", err)
+	}
+	id[6] = id[6]&0x0f | 0x40
+	id[8] = id[8]&0x3f | 0x80
+	var out [36]byte
+	hex.Encode(out[0:8], id[0:4])
+	hex.Encode(out[9:13], id[4:6])
+	hex.Encode(out[14:18], id[6:8])
+	hex.Encode(out[19:23], id[8:10])
+	hex.Encode(out[24:36], id[10:16])
+	out[8], out[13], out[18], out[23] = '-', '-', '-', '-'
+	return string(out[:])
+}
+
+// statusWriter remembers the status of the answer.
+type statusWriter struct {
+	http.ResponseWriter
+	status int
+}
+
+func (w *statusWriter) WriteHeader(status int) {
+	if w.status == 0 {
+		w.status = status
+	}
+	w.ResponseWriter.WriteHeader(status)
+}
+
+func (w *statusWriter) Write(p []byte) (int, error) {
+	if w.status == 0 {
+		w.status = http.StatusOK
+	}
+	return w.ResponseWriter.Write(p)
+}
+
+// Unwrap lets http.ResponseController reach the connection.
+func (w *statusWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }

@@ -1,0 +1,156 @@
+package ops
+
+import (
+	"context"
+	"encoding/json"
+	"log/slog"
+	"net/http"
+	"net/http/pprof"
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"github.com/seriatimq/seriatim/cluster"
+	"github.com/seriatimq/seriatim/queue"
+)
+
+// Node is what the admin port asks; *cluster.Node is one. Safe for concurrent
+// use.
+type Node interface {
+	Status() cluster.Status
+	Ready() error
+	Metrics() []cluster.Metric
+	// ReadLocal reads the state as far as this node knows it.
+	ReadLocal(read func(queue.View))
+	// Read reads a state that contains all that was acknowledged.
+	Read(ctx context.Context, read func(queue.View) error) (cluster.Position, error)
+}
+
+// Options are what an Admin is made of.
+type Options struct {
+	Node         Node
+	Version      string
+	QueueSeries  int // queues with series of their own, by name; 0: none
+	Profiles     bool
+	Now          func() time.Time // for the age of messages
+	Logger       *slog.Logger
+	PeekBytesMax int // bytes of bodies in one answer; 0: a default
+	// Connections counts those of the client port: open ones, how many may be,
+	// and how often a further one had to wait. May be nil.
+	Connections func() (open, limit int, held uint64)
+	// OnDrain is called when the node was drained, or is drained no more.
+	OnDrain func(drained bool)
+}
+
+// Admin is the handler of the admin port. Safe for concurrent use.
+type Admin struct {
+	Options
+	mux      *http.ServeMux
+	requests *Requests
+	stopping atomic.Bool
+}
+
+const defaultPeekBytesMax = 8 << 20
+
+// New makes an Admin with a registry of its own.
+func New(o Options) *Admin {
+	if o.PeekBytesMax == 0 {
+		o.PeekBytesMax = defaultPeekBytesMax
+	}
+	registry := prometheus.NewRegistry()
+	a := &Admin{Options: o, mux: http.NewServeMux(), requests: newRequests(registry)}
+	registerNode(registry, a)
+	for _, path := range []string{"/healthz/live", "/livez"} {
+		a.mux.HandleFunc("GET "+path, a.live)
+	}
+	for _, path := range []string{"/healthz/ready", "/readyz", "/startupz"} {
+		a.mux.HandleFunc("GET "+path, a.ready)
+	}
+	a.mux.HandleFunc("GET /v1/status", a.status)
+	a.mux.HandleFunc("GET /v1/queues/{name}/messages", a.peek)
+	if node, ok := o.Node.(archivist); ok {
+		a.serveBackups(node)
+	}
+	if node, ok := o.Node.(member); ok {
+		a.serveMembers(node)
+	}
+	if node, ok := o.Node.(upgrader); ok {
+		a.serveUpgrades(node)
+	}
+	a.mux.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{
+		ErrorLog: slog.NewLogLogger(o.Logger.Handler(), slog.LevelWarn), ErrorHandling: promhttp.ContinueOnError,
+	}))
+	if o.Profiles {
+		a.mux.HandleFunc("GET /debug/pprof/", pprof.Index)
+		a.mux.HandleFunc("GET /debug/pprof/cmdline", pprof.Cmdline)
+		a.mux.HandleFunc("GET /debug/pprof/profile", pprof.Profile)
+		a.mux.HandleFunc("GET /debug/pprof/symbol", pprof.Symbol)
+		a.mux.HandleFunc("GET /debug/pprof/trace", pprof.Trace)
+	}
+	return a
+}
+
+// Requests counts the requests of the client port.
+func (a *Admin) Requests() *Requests { return a.requests }
+
+// Stop makes the node not ready, so that load balancers turn away from it
+// before it stops answering.
+func (a *Admin) Stop() { a.stopping.Store(true) }
+
+// ServeHTTP serves one request of the admin port.
+func (a *Admin) ServeHTTP(w http.ResponseWriter, r *http.Request) { a.mux.ServeHTTP(w, r) }
+
+func (a *Admin) live(w http.ResponseWriter, _ *http.Request) { a.say(w, http.StatusOK, "ok\n") }
+
+func (a *Admin) ready(w http.ResponseWriter, _ *http.Request) {
+	if a.stopping.Load() {
+		a.say(w, http.StatusServiceUnavailable, "not ready: the node is stopping\n")
+		return
+	}
+	if err := a.Node.Ready(); err != nil {
+		a.say(w, http.StatusServiceUnavailable, "not ready: "+err.Error()+"\n")
+		return
+	}
+	a.say(w, http.StatusOK, "ok\n")
+}
+
+func (a *Admin) status(w http.ResponseWriter, _ *http.Request) {
+	status := a.Node.Status()
+	if status.Version == "" {
+		status.Version = a.Version
+	}
+	if status.Peers == nil {
+		status.Peers = []cluster.PeerStatus{} // a list in JSON, also when empty
+	}
+	a.answer(w, http.StatusOK, status)
+}
+
+func (a *Admin) say(w http.ResponseWriter, code int, text string) {
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	w.WriteHeader(code)
+	// An error means that the caller is gone.
+	_, _ = w.Write([]byte(text))
+}
+
+func (a *Admin) answer(w http.ResponseWriter, code int, value any) {
+	body, err := json.MarshalIndent(value, "", "  ")
+	if err != nil {
+		a.Logger.Error("an answer of the admin port could not be encoded", "error", err)
+		a.say(w, http.StatusInternalServerError, "internal error\n")
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(code)
+	_, _ = w.Write(append(body, '\n'))
+}
+
+// failure is the JSON of an error of the admin port.
+type failure struct {
+	Error string `json:"error"`
+}
+
+func (a *Admin) fail(w http.ResponseWriter, code int, text string) {
+	a.answer(w, code, failure{text})
+}

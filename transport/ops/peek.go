@@ -1,0 +1,116 @@
+package ops
+
+import (
+	"errors"
+	"net/http"
+	"strconv"
+
+	"github.com/seriatimq/seriatim/cluster"
+	"github.com/seriatimq/seriatim/queue"
+)
+
+const (
+	peekDefault = 10
+	peekMax     = 1000
+)
+
+// peekAnswer is the answer of GET /v1/queues/{name}/messages. The parameters
+// are from (a sequence number), group and limit. It changes nothing and counts
+// as no receive.
+type peekAnswer struct {
+	Queue    string          `json:"queue"`
+	Messages []peekedMessage `json:"messages"`
+	// Truncated says that the size limit cut the list short, not its end.
+	Truncated bool `json:"truncated,omitempty"`
+}
+
+type peekedMessage struct {
+	MessageID        string            `json:"messageId"`
+	SequenceNumber   string            `json:"sequenceNumber,omitempty"`
+	GroupID          string            `json:"groupId,omitempty"`
+	DeduplicationID  string            `json:"deduplicationId,omitempty"`
+	State            string            `json:"state"`
+	SentAtMs         int64             `json:"sentAtMs"`
+	VisibleAtMs      int64             `json:"visibleAtMs,omitempty"`
+	FirstReceivedMs  int64             `json:"firstReceivedAtMs,omitempty"`
+	ReceiveCount     int64             `json:"receiveCount"`
+	SenderID         string            `json:"senderId,omitempty"`
+	DeadLetterSource string            `json:"deadLetterSource,omitempty"`
+	Attributes       []peekedAttribute `json:"attributes,omitempty"`
+	Body             string            `json:"body"`
+}
+
+type peekedAttribute struct {
+	Name     string `json:"name"`
+	DataType string `json:"dataType"`
+	Value    []byte `json:"value"` // base64, whatever the type
+}
+
+func (a *Admin) peek(w http.ResponseWriter, r *http.Request) {
+	name, parameters := r.PathValue("name"), r.URL.Query()
+	limit := peekDefault
+	if text := parameters.Get("limit"); text != "" {
+		n, err := strconv.Atoi(text)
+		if err != nil || n < 1 || n > peekMax {
+			a.fail(w, http.StatusBadRequest, "limit must be a number between 1 and "+strconv.Itoa(peekMax))
+			return
+		}
+		limit = n
+	}
+	var from queue.SequenceNumber
+	if text := parameters.Get("from"); text != "" {
+		n, ok := queue.ParseSequenceNumber(text)
+		if !ok {
+			a.fail(w, http.StatusBadRequest, "from must be a sequence number of 20 digits")
+			return
+		}
+		from = n
+	}
+	var messages []queue.PeekedMessage
+	_, err := a.Node.Read(r.Context(), func(v queue.View) error {
+		var refusal *queue.Error
+		if messages, refusal = v.Peek(name, from, parameters.Get("group"), limit); refusal != nil {
+			return refusal
+		}
+		return nil
+	})
+	var refusal *queue.Error
+	switch {
+	case errors.As(err, &refusal) && refusal.Code == queue.QueueDoesNotExist:
+		a.fail(w, http.StatusNotFound, refusal.Message)
+	case errors.As(err, &refusal):
+		a.fail(w, http.StatusBadRequest, refusal.Message)
+	case errors.Is(err, cluster.ErrUnavailable):
+		a.fail(w, http.StatusServiceUnavailable, err.Error())
+	case err != nil:
+		a.Logger.Error("peeking at messages failed", "queue", name, "error", err)
+		a.fail(w, http.StatusServiceUnavailable, err.Error())
+	default:
+		a.answer(w, http.StatusOK, a.peeked(name, messages))
+	}
+}
+
+func (a *Admin) peeked(name string, messages []queue.PeekedMessage) peekAnswer {
+	out := peekAnswer{Queue: name, Messages: make([]peekedMessage, 0, len(messages))}
+	bytes := 0
+	for i := range messages {
+		m := &messages[i]
+		if bytes += m.Body.Len(); bytes > a.PeekBytesMax && i > 0 {
+			out.Truncated = true
+			break
+		}
+		p := peekedMessage{
+			MessageID: m.MessageID.String(), GroupID: m.GroupID, DeduplicationID: m.DeduplicationID, State: m.State,
+			SentAtMs: int64(m.SentAt), VisibleAtMs: int64(m.VisibleAt), FirstReceivedMs: int64(m.FirstReceivedAt),
+			ReceiveCount: m.ReceiveCount, SenderID: m.SenderID, DeadLetterSource: m.DeadLetterSource, Body: m.Body.String(),
+		}
+		if m.Sequence != 0 {
+			p.SequenceNumber = m.Sequence.String()
+		}
+		for _, attribute := range m.Attributes {
+			p.Attributes = append(p.Attributes, peekedAttribute{attribute.Name, attribute.DataType, []byte(attribute.Value)})
+		}
+		out.Messages = append(out.Messages, p)
+	}
+	return out
+}

@@ -1,0 +1,34 @@
+package transport
+
+import (
+	"context"
+	"time"
+)
+
+// Request is what the access log and the metrics say about one request. The
+// handler fills in Action, Protocol, Code and Queue; it belongs to the
+// goroutine that serves the request.
+type Request struct {
+	ID       string // UUID, also in the answer
+	Action   string // empty if the request named none that exists
+	Protocol string // "json", "query"
+	Code     string // error code of the answer, empty on success
+	Queue    string
+	Account  string // access key id of the caller
+	Duration time.Duration
+	Status   int
+}
+
+type requestKey struct{}
+
+// RequestOf is the Request that the middleware put into ctx, or a new one if
+// there is none.
+func RequestOf(ctx context.Context) *Request {
+	if r, ok := ctx.Value(requestKey{}).(*Request); ok {
+		return r
+	}
+	return &Request{}
+}
+
+// Observer counts finished requests. It is called from many goroutines.
+type Observer interface{ Observe(*Request) }

@@ -1,0 +1,96 @@
+package sqs
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/seriatimq/seriatim/queue"
+	"github.com/seriatimq/seriatim/transport/awswire"
+)
+
+// attributeValue is one message attribute on the wire.
+type attributeValue struct {
+	Name        string
+	DataType    string
+	StringValue string
+	BinaryValue string // raw bytes
+	StringList  []string
+	BinaryList  []string
+}
+
+var attributeValueSchema = awswire.Structure(
+	awswire.String("StringValue", func(v *attributeValue) *string { return &v.StringValue }),
+	awswire.Blob("BinaryValue", func(v *attributeValue) *string { return &v.BinaryValue }),
+	awswire.String("DataType", func(v *attributeValue) *string { return &v.DataType }),
+	awswire.Strings("StringListValues", "StringListValue", func(v *attributeValue) *[]string { return &v.StringList }),
+	awswire.Strings("BinaryListValues", "BinaryListValue", func(v *attributeValue) *[]string { return &v.BinaryList }),
+)
+
+func attributeName(v *attributeValue) *string { return &v.Name }
+
+// domainAttributes turns attributes of a request into the form of the domain,
+// sorted by name. Of a name sent twice the last counts, as in a JSON object.
+func domainAttributes(values []attributeValue) ([]queue.MessageAttribute, *queue.Error) {
+	if len(values) == 0 {
+		return nil, nil
+	}
+	out := make([]queue.MessageAttribute, 0, len(values))
+	for i := range values {
+		v := &values[i]
+		if len(v.StringList) > 0 || len(v.BinaryList) > 0 {
+			return nil, invalidParameter("Message attribute list values in SendMessage operation are not supported.")
+		}
+		a := queue.MessageAttribute{Name: v.Name, DataType: v.DataType, Value: v.StringValue}
+		if isBinary(v.DataType) {
+			a.Value = v.BinaryValue
+		}
+		out = append(out, a)
+	}
+	sortAttributes(out)
+	return lastOfEach(out, func(a, b queue.MessageAttribute) bool { return a.Name == b.Name }), nil
+}
+
+// wireAttributes is the reverse of domainAttributes.
+func wireAttributes(attributes []queue.MessageAttribute) []attributeValue {
+	out := make([]attributeValue, len(attributes))
+	for i, a := range attributes {
+		out[i] = attributeValue{Name: a.Name, DataType: a.DataType}
+		if isBinary(a.DataType) {
+			out[i].BinaryValue = a.Value
+		} else {
+			out[i].StringValue = a.Value
+		}
+	}
+	return out
+}
+
+// queueAttributes turns the Attributes of CreateQueue and SetQueueAttributes
+// into the form of the domain: sorted, names distinct.
+func queueAttributes(pairs []awswire.Pair) []queue.Attribute {
+	out := make([]queue.Attribute, len(pairs))
+	for i, p := range pairs {
+		out[i] = queue.Attribute{Name: p.Key, Value: p.Value}
+	}
+	slices.SortStableFunc(out, func(a, b queue.Attribute) int { return strings.Compare(a.Name, b.Name) })
+	return lastOfEach(out, func(a, b queue.Attribute) bool { return a.Name == b.Name })
+}
+
+func queueTags(pairs []awswire.Pair) []queue.Tag {
+	out := make([]queue.Tag, len(pairs))
+	for i, p := range pairs {
+		out[i] = queue.Tag{Key: p.Key, Value: p.Value}
+	}
+	slices.SortStableFunc(out, func(a, b queue.Tag) int { return strings.Compare(a.Key, b.Key) })
+	return lastOfEach(out, func(a, b queue.Tag) bool { return a.Key == b.Key })
+}
+
+// lastOfEach keeps the last of each run of equal elements.
+func lastOfEach[E any](sorted []E, equal func(a, b E) bool) []E {
+	kept := sorted[:0]
+	for i, e := range sorted {
+		if i+1 == len(sorted) || !equal(e, sorted[i+1]) {
+			kept = append(kept, e)
+		}
+	}
+	return kept
+}

@@ -1,0 +1,104 @@
+package sqs
+
+import (
+	"strconv"
+
+	"github.com/seriatimq/seriatim/queue"
+	"github.com/seriatimq/seriatim/transport/awswire"
+)
+
+const entryIDLengthMax = 80
+
+// checkBatch makes the checks of a whole batch that only the wire can make, in
+// the order of sqs.md 2.8: number of entries, form of their ids, repeated ids.
+func checkBatch(entryName string, n int, id func(i int) string) *queue.Error {
+	if n == 0 {
+		return &queue.Error{Code: queue.EmptyBatchRequest,
+			Message: "There should be at least one " + entryName + " in the request."}
+	}
+	if n > queue.BatchEntriesMax {
+		return &queue.Error{Code: queue.TooManyEntriesInBatchRequest,
+			Message: "Maximum number of entries per request are 10. You have sent " + strconv.Itoa(n) + "."}
+	}
+	for i := range n {
+		if !isEntryID(id(i)) {
+			return &queue.Error{Code: queue.InvalidBatchEntryID,
+				Message: "A batch entry id can only contain alphanumeric characters, hyphens and underscores. It can be at most 80 letters long."}
+		}
+	}
+	for i := range n {
+		for j := range i {
+			if id(i) == id(j) {
+				return &queue.Error{Code: queue.BatchEntryIDsNotDistinct, Message: "Id " + id(i) + " repeated."}
+			}
+		}
+	}
+	return nil
+}
+
+func isEntryID(id string) bool {
+	if id == "" || len(id) > entryIDLengthMax {
+		return false
+	}
+	for i := range len(id) {
+		c := id[i]
+		if (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (c < '0' || c > '9') && c != '-' && c != '_' {
+			return false
+		}
+	}
+	return true
+}
+
+// failedEntry is one entry of a batch that was refused.
+type failedEntry struct {
+	ID          string
+	SenderFault bool
+	Code        string
+	Message     string
+}
+
+var failedEntrySchema = awswire.Structure(
+	awswire.String("Id", func(v *failedEntry) *string { return &v.ID }),
+	awswire.Boolean("SenderFault", func(v *failedEntry) *bool { return &v.SenderFault }),
+	awswire.String("Code", func(v *failedEntry) *string { return &v.Code }),
+	awswire.String("Message", func(v *failedEntry) *string { return &v.Message }),
+)
+
+func failed(id string, e *queue.Error) failedEntry {
+	form := domainError(protocolJSON, e)
+	return failedEntry{ID: id, SenderFault: form.Status < 500, Code: form.Code, Message: form.Message}
+}
+
+// doneEntry is one entry of a batch that succeeded and has nothing to say.
+type doneEntry struct{ ID string }
+
+var doneEntrySchema = awswire.Structure(
+	awswire.String("Id", func(v *doneEntry) *string { return &v.ID }),
+)
+
+// batchOutput is the answer of the batch actions whose entries have no result.
+type batchOutput struct {
+	Successful []doneEntry
+	Failed     []failedEntry
+}
+
+// batchOutputSchema names the element of a success, which differs by action.
+func batchOutputSchema(element string) *awswire.Schema[batchOutput] {
+	return awswire.Structure(
+		awswire.Structures("Successful", element, doneEntrySchema, func(v *batchOutput) *[]doneEntry { return &v.Successful }),
+		awswire.Structures("Failed", "BatchResultErrorEntry", failedEntrySchema, func(v *batchOutput) *[]failedEntry { return &v.Failed }),
+	)
+}
+
+// settled sorts the outcomes of a batch by success.
+func settled(done queue.EntriesDone, id func(i int) string) *batchOutput {
+	out := &batchOutput{}
+	for i, err := range done.Errs {
+		if err != nil {
+			out.Failed = append(out.Failed, failed(id(i), err))
+		} else {
+			out.Successful = append(out.Successful, doneEntry{id(i)})
+		}
+	}
+	return out
+}

@@ -1,0 +1,72 @@
+package sqs
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/seriatimq/seriatim/cluster"
+	"github.com/seriatimq/seriatim/queue"
+	"github.com/seriatimq/seriatim/transport/auth"
+)
+
+// answeringNode accepts every send at once: what is measured is the wire.
+type answeringNode struct{}
+
+func (answeringNode) Submit(_ context.Context, cmd queue.Command) (cluster.Reply, error) {
+	send := cmd.(*queue.SendMessages)
+	return cluster.Reply{
+		Result:   queue.MessagesSent{Entries: make([]queue.SentEntry, len(send.Entries))},
+		Position: cluster.Position{Index: 1, LogTime: testStart},
+	}, nil
+}
+
+func (answeringNode) Receive(context.Context, *queue.ReceiveMessages, time.Duration) (cluster.Reply, error) {
+	return cluster.Reply{Result: queue.MessagesReceived{}}, nil
+}
+
+func (answeringNode) Read(context.Context, func(queue.View) error) (cluster.Position, error) {
+	return cluster.Position{}, nil
+}
+
+// BenchmarkServeSend is the service's share of a request: parsing, digests and
+// the answer, without network and cluster.
+func BenchmarkServeSend(b *testing.B) {
+	entry := `"MessageBody":"` + strings.Repeat("x", 256) + `","MessageGroupId":"group-17","MessageDeduplicationId":"0d1e7c5a-4f0e-4a58-9d53-1a2b3c4d5e6f"`
+	var list []string
+	for i := range 10 {
+		list = append(list, fmt.Sprintf(`{"Id":"%d",%s}`, i, entry))
+	}
+	const address = `{"QueueUrl":"http://127.0.0.1:9324/000000000000/orders.fifo",`
+	for _, c := range []struct{ name, action, body string }{
+		{"one", "SendMessage", address + entry + "}"},
+		{"batch", "SendMessageBatch", address + `"Entries":[` + strings.Join(list, ",") + "]}"},
+	} {
+		b.Run(c.name, func(b *testing.B) {
+			service := New(b.Context(), Options{
+				Node: answeringNode{}, Verifier: auth.AcceptAll{}, Account: "000000000000", Region: "us-east-1",
+				Logger: slog.New(slog.DiscardHandler),
+			})
+			b.ReportAllocs()
+			for b.Loop() {
+				r, err := http.NewRequestWithContext(b.Context(), http.MethodPost, "/", io.NopCloser(strings.NewReader(c.body)))
+				if err != nil {
+					b.Fatal(err)
+				}
+				r.ContentLength = int64(len(c.body))
+				r.Header.Set("Content-Type", jsonType)
+				r.Header.Set("X-Amz-Target", targetPrefix+c.action)
+				w := httptest.NewRecorder()
+				if service.ServeHTTP(w, r); w.Code != http.StatusOK {
+					b.Fatal(w.Code, w.Body.String())
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,57 @@
+package sqs
+
+import (
+	"context"
+
+	"github.com/seriatimq/seriatim/queue"
+	"github.com/seriatimq/seriatim/transport/awswire"
+)
+
+type visibilityEntry struct {
+	ID, ReceiptHandle string
+	VisibilityTimeout awswire.Int
+}
+
+type changeMessageVisibilityBatchInput struct {
+	QueueURL awswire.Text
+	Entries  []visibilityEntry
+}
+
+const visibilityEntryName = "ChangeMessageVisibilityBatchRequestEntry"
+
+var changeMessageVisibilityBatchInputSchema = awswire.Structure(
+	awswire.OptionalString("QueueUrl", func(v *changeMessageVisibilityBatchInput) *awswire.Text { return &v.QueueURL }),
+	awswire.Structures("Entries", visibilityEntryName, awswire.Structure(
+		awswire.String("Id", func(v *visibilityEntry) *string { return &v.ID }),
+		awswire.String("ReceiptHandle", func(v *visibilityEntry) *string { return &v.ReceiptHandle }),
+		awswire.Integer("VisibilityTimeout", func(v *visibilityEntry) *awswire.Int { return &v.VisibilityTimeout }),
+	), func(v *changeMessageVisibilityBatchInput) *[]visibilityEntry { return &v.Entries }),
+)
+
+var changeMessageVisibilityBatchOutputSchema = batchOutputSchema("ChangeMessageVisibilityBatchResultEntry")
+
+// changeMessageVisibilityBatch sets visibility timeouts of up to ten
+// deliveries; each entry succeeds or fails for itself.
+func (s *Service) changeMessageVisibilityBatch(ctx context.Context, c *call, in *changeMessageVisibilityBatchInput) (*batchOutput, error) {
+	name, err := c.queueName(in.QueueURL)
+	if err != nil {
+		return nil, err
+	}
+	id := func(i int) string { return in.Entries[i].ID }
+	if refusal := checkBatch(visibilityEntryName, len(in.Entries), id); refusal != nil {
+		return nil, s.refuse(ctx, c, name, refusal)
+	}
+	entries := make([]queue.VisibilityEntry, len(in.Entries))
+	for i := range in.Entries {
+		entries[i] = queue.VisibilityEntry{Handle: in.Entries[i].ReceiptHandle, VisibilityTimeout: queue.Int(in.Entries[i].VisibilityTimeout)}
+	}
+	result, err := s.submit(ctx, c, &queue.ChangeMessageVisibility{Queue: name, Batch: true, Entries: entries})
+	if err != nil {
+		return nil, err
+	}
+	done, err := resultOf[queue.EntriesDone](result)
+	if err != nil {
+		return nil, err
+	}
+	return settled(done, id), nil
+}

@@ -1,0 +1,72 @@
+package sqs
+
+import (
+	"crypto/md5"
+	"encoding/binary"
+	"encoding/hex"
+	"slices"
+	"strings"
+
+	"github.com/seriatimq/seriatim/queue"
+)
+
+// Transport types of attribute values in digests. The types of lists, 3 and 4,
+// are not implemented by AWS either.
+const (
+	digestText   = 1
+	digestBinary = 2
+)
+
+// bodyDigest is MD5OfMessageBody: over the bytes of the decoded body.
+func bodyDigest(body string) string {
+	// The conversion to bytes allocates a copy, which most bodies are too
+	// small to need.
+	var small [1024]byte
+	var sum [md5.Size]byte
+	if len(body) <= len(small) {
+		sum = md5.Sum(small[:copy(small[:], body)])
+	} else {
+		sum = md5.Sum([]byte(body))
+	}
+	return hex.EncodeToString(sum[:])
+}
+
+// attributesDigest is MD5OfMessageAttributes over attributes sorted by name;
+// the empty text if there are none, since then no digest is sent.
+func attributesDigest(attributes []queue.MessageAttribute) string {
+	if len(attributes) == 0 {
+		return ""
+	}
+	size := 0
+	for i := range attributes {
+		a := &attributes[i]
+		size += len(a.Name) + len(a.DataType) + len(a.Value) + 13
+	}
+	buffer := make([]byte, 0, size)
+	for i := range attributes {
+		a := &attributes[i]
+		buffer = appendSized(buffer, a.Name)
+		buffer = appendSized(buffer, a.DataType)
+		if isBinary(a.DataType) {
+			buffer = append(buffer, digestBinary)
+		} else {
+			buffer = append(buffer, digestText)
+		}
+		buffer = appendSized(buffer, a.Value)
+	}
+	sum := md5.Sum(buffer)
+	return hex.EncodeToString(sum[:])
+}
+
+func appendSized(dst []byte, text string) []byte {
+	dst = binary.BigEndian.AppendUint32(dst, uint32(len(text)))
+	return append(dst, text...)
+}
+
+// isBinary reports whether values of the type travel as bytes. The type may
+// have a suffix, as in Binary.png.
+func isBinary(dataType string) bool { return strings.HasPrefix(dataType, "Binary") }
+
+func sortAttributes(attributes []queue.MessageAttribute) {
+	slices.SortStableFunc(attributes, func(a, b queue.MessageAttribute) int { return strings.Compare(a.Name, b.Name) })
+}

@@ -1,0 +1,62 @@
+package sqs
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/seriatimq/seriatim/queue"
+	"github.com/seriatimq/seriatim/transport/awswire"
+)
+
+type getQueueAttributesInput struct {
+	QueueURL awswire.Text
+	Names    []string
+}
+
+var getQueueAttributesInputSchema = awswire.Structure(
+	awswire.OptionalString("QueueUrl", func(v *getQueueAttributesInput) *awswire.Text { return &v.QueueURL }),
+	awswire.Strings("AttributeNames", "AttributeName", func(v *getQueueAttributesInput) *[]string { return &v.Names }),
+)
+
+type getQueueAttributesOutput struct{ Attributes []awswire.Pair }
+
+var getQueueAttributesOutputSchema = awswire.Structure(
+	awswire.StringMap("Attributes", "Attribute", "Name", "Value", func(v *getQueueAttributesOutput) *[]awswire.Pair { return &v.Attributes }),
+)
+
+const attributeAll = "All"
+
+// getQueueAttributes lists the attributes asked for that have a value.
+func (s *Service) getQueueAttributes(ctx context.Context, c *call, in *getQueueAttributesInput) (*getQueueAttributesOutput, error) {
+	name, err := c.queueName(in.QueueURL)
+	if err != nil {
+		return nil, err
+	}
+	var attributes []queue.Attribute
+	err = s.read(ctx, c, func(v queue.View) error {
+		var refusal *queue.Error
+		if attributes, refusal = v.Attributes(name); refusal != nil {
+			return refusal
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	for _, n := range in.Names {
+		if n != attributeAll && !queue.KnownAttribute(n) {
+			return nil, unknownAttribute(n)
+		}
+	}
+	all := slices.Contains(in.Names, attributeAll)
+	attributes = append(attributes, queue.Attribute{Name: "QueueArn", Value: s.arn(name)})
+	slices.SortFunc(attributes, func(a, b queue.Attribute) int { return strings.Compare(a.Name, b.Name) })
+	out := &getQueueAttributesOutput{}
+	for _, a := range attributes {
+		if all || slices.Contains(in.Names, a.Name) {
+			out.Attributes = append(out.Attributes, awswire.Pair{Key: a.Name, Value: a.Value})
+		}
+	}
+	return out, nil
+}

@@ -1,0 +1,106 @@
+package sqs
+
+import (
+	"context"
+	"strconv"
+
+	"github.com/seriatimq/seriatim/queue"
+	"github.com/seriatimq/seriatim/transport/awswire"
+)
+
+type listMessageMoveTasksInput struct {
+	SourceARN  string
+	MaxResults awswire.Int
+}
+
+var listMessageMoveTasksInputSchema = awswire.Structure(
+	awswire.String("SourceArn", func(v *listMessageMoveTasksInput) *string { return &v.SourceARN }),
+	awswire.Integer("MaxResults", func(v *listMessageMoveTasksInput) *awswire.Int { return &v.MaxResults }),
+)
+
+type moveTask struct {
+	TaskHandle     string
+	Status         string
+	SourceARN      string
+	DestinationARN string
+	MaxPerSecond   awswire.Int
+	Moved          awswire.Int
+	ToMove         awswire.Int
+	FailureReason  string
+	StartedAt      awswire.Int
+}
+
+type listMessageMoveTasksOutput struct{ Results []moveTask }
+
+var listMessageMoveTasksOutputSchema = awswire.Structure(
+	awswire.Structures("Results", "ListMessageMoveTasksResultEntry", awswire.Structure(
+		awswire.String("TaskHandle", func(v *moveTask) *string { return &v.TaskHandle }),
+		awswire.String("Status", func(v *moveTask) *string { return &v.Status }),
+		awswire.String("SourceArn", func(v *moveTask) *string { return &v.SourceARN }),
+		awswire.String("DestinationArn", func(v *moveTask) *string { return &v.DestinationARN }),
+		awswire.Integer("MaxNumberOfMessagesPerSecond", func(v *moveTask) *awswire.Int { return &v.MaxPerSecond }),
+		awswire.Integer("ApproximateNumberOfMessagesMoved", func(v *moveTask) *awswire.Int { return &v.Moved }),
+		awswire.Integer("ApproximateNumberOfMessagesToMove", func(v *moveTask) *awswire.Int { return &v.ToMove }),
+		awswire.String("FailureReason", func(v *moveTask) *string { return &v.FailureReason }),
+		awswire.Integer("StartedTimestamp", func(v *moveTask) *awswire.Int { return &v.StartedAt }),
+	), func(v *listMessageMoveTasksOutput) *[]moveTask { return &v.Results }),
+)
+
+// listMessageMoveTasks lists the newest move tasks of a dead-letter queue.
+func (s *Service) listMessageMoveTasks(ctx context.Context, c *call, in *listMessageMoveTasksInput) (*listMessageMoveTasksOutput, error) {
+	if in.SourceARN == "" {
+		return nil, missingParameter("SourceArn")
+	}
+	source, err := sourceInARN(in.SourceARN)
+	if err != nil {
+		return nil, err
+	}
+	c.record.Queue = source
+	limit := int64(1)
+	if in.MaxResults.Given {
+		limit = in.MaxResults.Value
+	}
+	out := &listMessageMoveTasksOutput{}
+	err = s.read(ctx, c, func(v queue.View) error {
+		if !v.QueueExists(source) {
+			return resourceNotFound("SourceArn")
+		}
+		if limit < 1 || limit > queue.MoveTasksListedMax {
+			return invalidValue(strconv.FormatInt(limit, 10), "MaxResults", "Must be between 1 and 10, if provided.")
+		}
+		tasks, refusal := v.MoveTasks(source, int(limit))
+		if refusal != nil {
+			return refusal
+		}
+		for _, t := range tasks {
+			out.Results = append(out.Results, s.moveTask(t))
+		}
+		return nil
+	})
+	return out, err
+}
+
+func (s *Service) moveTask(t queue.MoveTaskRecord) moveTask {
+	out := moveTask{
+		SourceARN: s.arn(t.Source), Moved: awswire.IntOf(t.Moved), ToMove: awswire.IntOf(t.ToMove),
+		StartedAt: awswire.IntOf(int64(t.StartedAt)),
+	}
+	switch t.Status {
+	case queue.MoveTaskRunning:
+		// The handle is given out only while it is good for something.
+		out.Status, out.TaskHandle = "RUNNING", s.taskHandle(t.ID, t.Source)
+	case queue.MoveTaskCompleted:
+		out.Status = "COMPLETED"
+	case queue.MoveTaskStopped:
+		out.Status = "CANCELLED"
+	case queue.MoveTaskFailed:
+		out.Status, out.FailureReason = "FAILED", t.FailureReason
+	}
+	if t.Destination != "" {
+		out.DestinationARN = s.arn(t.Destination)
+	}
+	if t.MaxPerSecond != 0 {
+		out.MaxPerSecond = awswire.IntOf(t.MaxPerSecond)
+	}
+	return out
+}

@@ -1,0 +1,98 @@
+package sqs
+
+import (
+	"net/url"
+	"strings"
+	"testing"
+)
+
+func TestNameInURL(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct{ url, want string }{
+		{"q", "q"},
+		{"q.fifo", "q.fifo"},
+		{"http://localhost:9324/000000000000/q", "q"},
+		{"https://sqs.eu-west-1.amazonaws.com/123456789012/q.fifo", "q.fifo"},
+		{"http://h/a/b/c/q", "q"},
+		{"http://h/1/q/", "q"},
+		{"http://h/1/q?x=/y/z", "q"},
+		{"http://h/1/q#/y/z", "q"},
+		{"http://h/1/%71", "q"},
+		{"http://h/q", ""},
+		{"http://h//q", ""},
+		{"http://h/", ""},
+		{"http://h", ""},
+		{"http:///1/q", ""},
+		{"//h/1/q", ""},
+		{"h/x://1/2/q", ""},
+		{"?x://1/2/q", ""},
+		{"/1/q", ""},
+		{"1/q", ""},
+		{"http://h/1/%zz", ""},
+		{"", ""},
+	} {
+		if got := nameInURL(tc.url); got != tc.want {
+			t.Errorf("%q: got %q, want %q", tc.url, got, tc.want)
+		}
+	}
+}
+
+func TestNameInARN(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct {
+		arn, want string
+		ok        bool
+	}{
+		{"arn:aws:sqs:us-east-1:000000000000:q.fifo", "q.fifo", true},
+		{"arn:aws-cn:sqs:cn-north-1:1:q", "q", true},
+		{"arn:aws:sns:us-east-1:000000000000:q", "", false},
+		{"arn:aws:sqs:us-east-1:000000000000:", "", false},
+		{"arn:aws:sqs:us-east-1:q", "", false},
+		{"arn:aws:sqs:us-east-1:0:q:r", "", false},
+		{"q", "", false},
+	} {
+		if got, ok := nameInARN(tc.arn); got != tc.want || ok != tc.ok {
+			t.Errorf("%q: got %q %v", tc.arn, got, ok)
+		}
+	}
+}
+
+func FuzzNameInURL(f *testing.F) {
+	f.Add("http://localhost:9324/000000000000/q")
+	f.Add("https://h/a/b%2Fc?x#y")
+	f.Add("//0/0/0") // relative to a scheme, hence no absolute URL
+	f.Fuzz(func(t *testing.T, text string) {
+		name := nameInURL(text)
+		if strings.Contains(name, "/") {
+			t.Fatalf("%q: a name with a slash: %q", text, name)
+		}
+		parsed, err := url.Parse(text)
+		if err != nil || parsed.Scheme == "" || parsed.Host == "" || parsed.Opaque != "" || !strings.Contains(text, "/") {
+			return
+		}
+		segments := strings.Split(strings.TrimSuffix(parsed.Path, "/"), "/")
+		want := ""
+		if n := len(segments); n >= 3 && segments[n-1] != "" && segments[n-2] != "" {
+			want = segments[n-1]
+		}
+		if name != want {
+			t.Fatalf("%q: got %q, want %q", text, name, want)
+		}
+	})
+}
+
+func FuzzTaskHandle(f *testing.F) {
+	f.Add("eyJ0YXNrSWQiOiJ4Iiwic291cmNlQXJuIjoiYXJuOmF3czpzcXM6dXMtZWFzdC0xOjA6cSJ9")
+	f.Add("foobar")
+	s := &Service{Options: Options{Account: "0", Region: "us-east-1"}}
+	f.Fuzz(func(t *testing.T, text string) {
+		task, source, ok := parseTaskHandle(text)
+		if !ok || strings.Contains(source, ":") {
+			return
+		}
+		again, from, ok := parseTaskHandle(s.taskHandle(task, source))
+		if !ok || again != task || from != source {
+			t.Fatalf("%q: got %q %q %v, want %q %q", text, again, from, ok, task, source)
+		}
+	})
+}

@@ -1,0 +1,181 @@
+package sqs
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/seriatimq/seriatim/cluster"
+	"github.com/seriatimq/seriatim/queue"
+	"github.com/seriatimq/seriatim/transport/awswire"
+)
+
+type receiveMessageInput struct {
+	QueueURL             awswire.Text
+	AttributeNames       []string
+	SystemAttributeNames []string
+	MessageAttributes    []string
+	MaxMessages          awswire.Int
+	VisibilityTimeout    awswire.Int
+	WaitSeconds          awswire.Int
+	AttemptID            awswire.Text
+}
+
+var receiveMessageInputSchema = awswire.Structure(
+	awswire.OptionalString("QueueUrl", func(v *receiveMessageInput) *awswire.Text { return &v.QueueURL }),
+	awswire.Strings("AttributeNames", "AttributeName", func(v *receiveMessageInput) *[]string { return &v.AttributeNames }),
+	awswire.Strings("MessageSystemAttributeNames", "MessageSystemAttributeName",
+		func(v *receiveMessageInput) *[]string { return &v.SystemAttributeNames }),
+	awswire.Strings("MessageAttributeNames", "MessageAttributeName", func(v *receiveMessageInput) *[]string { return &v.MessageAttributes }),
+	awswire.Integer("MaxNumberOfMessages", func(v *receiveMessageInput) *awswire.Int { return &v.MaxMessages }),
+	awswire.Integer("VisibilityTimeout", func(v *receiveMessageInput) *awswire.Int { return &v.VisibilityTimeout }),
+	awswire.Integer("WaitTimeSeconds", func(v *receiveMessageInput) *awswire.Int { return &v.WaitSeconds }),
+	awswire.OptionalString("ReceiveRequestAttemptId", func(v *receiveMessageInput) *awswire.Text { return &v.AttemptID }),
+)
+
+type receivedMessage struct {
+	MessageID        string
+	ReceiptHandle    string
+	BodyDigest       string
+	Body             string
+	Attributes       []awswire.Pair
+	AttributesDigest string
+	MessageAttrs     []attributeValue
+}
+
+type receiveMessageOutput struct{ Messages []receivedMessage }
+
+var receiveMessageOutputSchema = awswire.Structure(
+	awswire.Structures("Messages", "Message", awswire.Structure(
+		awswire.String("MessageId", func(v *receivedMessage) *string { return &v.MessageID }),
+		awswire.String("ReceiptHandle", func(v *receivedMessage) *string { return &v.ReceiptHandle }),
+		awswire.String("MD5OfBody", func(v *receivedMessage) *string { return &v.BodyDigest }),
+		awswire.String("Body", func(v *receivedMessage) *string { return &v.Body }),
+		awswire.StringMap("Attributes", "Attribute", "Name", "Value", func(v *receivedMessage) *[]awswire.Pair { return &v.Attributes }),
+		awswire.String("MD5OfMessageAttributes", func(v *receivedMessage) *string { return &v.AttributesDigest }),
+		awswire.StructureMap("MessageAttributes", "MessageAttribute", attributeValueSchema, attributeName,
+			func(v *receivedMessage) *[]attributeValue { return &v.MessageAttrs }),
+	), func(v *receiveMessageOutput) *[]receivedMessage { return &v.Messages }),
+)
+
+// waitOfQueue lets the queue's ReceiveMessageWaitTimeSeconds decide.
+const waitOfQueue = time.Duration(-1)
+
+// receiveMessage receives up to ten messages, waiting for the first if asked to.
+func (s *Service) receiveMessage(ctx context.Context, c *call, in *receiveMessageInput) (*receiveMessageOutput, error) {
+	name, err := c.queueName(in.QueueURL)
+	if err != nil {
+		return nil, err
+	}
+	system, refusal := in.check()
+	if refusal != nil {
+		return nil, s.refuse(ctx, c, name, refusal)
+	}
+	wait := waitOfQueue
+	if in.WaitSeconds.Given {
+		wait = time.Duration(in.WaitSeconds.Value) * time.Second
+	}
+	reply, err := s.receive(ctx, &queue.ReceiveMessages{
+		Queue: name, MaxMessages: queue.Int(in.MaxMessages), VisibilityTimeout: queue.Int(in.VisibilityTimeout),
+		AttemptID: in.AttemptID.Value, AttemptIDGiven: in.AttemptID.Given, ShortPoll: wait == 0,
+	}, wait, c)
+	if err != nil {
+		return nil, err
+	}
+	received, err := resultOf[queue.MessagesReceived](reply)
+	if err != nil {
+		return nil, err
+	}
+	filter := newAttributeFilter(in.MessageAttributes)
+	out := &receiveMessageOutput{Messages: make([]receivedMessage, len(received.Messages))}
+	for i := range received.Messages {
+		out.Messages[i] = s.received(&received.Messages[i], system, filter)
+	}
+	return out, nil
+}
+
+// receive waits for messages until the caller hangs up or the node stops. A
+// caller that is gone consumes nothing: its context ends the wait, and with
+// HTTP/1.1 as with HTTP/2 that happens when the connection goes.
+func (s *Service) receive(ctx context.Context, cmd *queue.ReceiveMessages, wait time.Duration, c *call) (queue.Result, error) {
+	waits := s.polls.Load().waits
+	if wait != 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithCancel(ctx)
+		defer cancel()
+		defer context.AfterFunc(waits, cancel)()
+	}
+	reply, err := s.Node.Receive(ctx, cmd, wait)
+	c.position = reply.Position
+	// A receive on its way into the log is not denied: it may take effect.
+	if errors.Is(err, context.Canceled) && waits.Err() != nil && !errors.Is(err, cluster.ErrOutcomeUnknown) {
+		return nil, errDraining
+	}
+	return reply.Result, err
+}
+
+// check makes the checks that no command can make.
+func (in *receiveMessageInput) check() (systemFilter, *queue.Error) {
+	if w := in.WaitSeconds; w.Given && (w.Value < 0 || w.Value > queue.WaitSecondsMax) {
+		return systemFilter{}, invalidValue(strconv.FormatInt(w.Value, 10), "WaitTimeSeconds", "Must be >= 0 and <= 20, if provided.")
+	}
+	return newSystemFilter(in.AttributeNames, in.SystemAttributeNames)
+}
+
+// received turns a delivery into its wire form with what was asked for.
+func (s *Service) received(m *queue.ReceivedMessage, system systemFilter, filter attributeFilter) receivedMessage {
+	body := m.Body.String()
+	out := receivedMessage{
+		MessageID: m.MessageID.String(), ReceiptHandle: m.Handle.String(),
+		BodyDigest: bodyDigest(body), Body: body, Attributes: s.systemAttributes(m, system),
+	}
+	attributes := filter.choose(m.Attributes)
+	if len(attributes) > 0 {
+		// The digest is over what is returned, not over what was sent.
+		out.AttributesDigest = attributesDigest(attributes)
+		out.MessageAttrs = wireAttributes(attributes)
+	}
+	return out
+}
+
+// attributeFilter is MessageAttributeNames: All, * and .* mean all, a name that
+// ends in .* is a prefix, any other is exact and counts letter case.
+type attributeFilter struct {
+	all      bool
+	names    []string
+	prefixes []string
+}
+
+func newAttributeFilter(patterns []string) attributeFilter {
+	var f attributeFilter
+	for _, p := range patterns {
+		if p == attributeAll || p == "*" || p == ".*" {
+			return attributeFilter{all: true}
+		}
+		if prefix, ok := strings.CutSuffix(p, ".*"); ok {
+			f.prefixes = append(f.prefixes, prefix)
+		} else {
+			f.names = append(f.names, p)
+		}
+	}
+	return f
+}
+
+// choose returns the attributes that match, sorted by name.
+func (f attributeFilter) choose(attributes []queue.MessageAttribute) []queue.MessageAttribute {
+	if !f.all && len(f.names) == 0 && len(f.prefixes) == 0 {
+		return nil
+	}
+	chosen := make([]queue.MessageAttribute, 0, len(attributes))
+	for _, a := range attributes {
+		if f.all || slices.Contains(f.names, a.Name) ||
+			slices.ContainsFunc(f.prefixes, func(p string) bool { return strings.HasPrefix(a.Name, p) }) {
+			chosen = append(chosen, a)
+		}
+	}
+	sortAttributes(chosen)
+	return chosen
+}

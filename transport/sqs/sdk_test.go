@@ -1,0 +1,234 @@
+package sqs
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/aws/retry"
+	"github.com/aws/aws-sdk-go-v2/credentials"
+	sdk "github.com/aws/aws-sdk-go-v2/service/sqs"
+	"github.com/aws/aws-sdk-go-v2/service/sqs/schemas"
+	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
+	"github.com/aws/smithy-go"
+	"github.com/aws/smithy-go/traits"
+
+	"github.com/seriatimq/seriatim/cluster"
+	"github.com/seriatimq/seriatim/queue"
+	"github.com/seriatimq/seriatim/transport/awswire"
+)
+
+// sdkSchemas are the model's input and output of every action, as the SDK has
+// them; nil for actions without output.
+func sdkSchemas() map[string][2]*smithy.Schema {
+	return map[string][2]*smithy.Schema{
+		"AddPermission":                {schemas.AddPermissionRequest, nil},
+		"CancelMessageMoveTask":        {schemas.CancelMessageMoveTaskRequest, schemas.CancelMessageMoveTaskResult},
+		"ChangeMessageVisibility":      {schemas.ChangeMessageVisibilityRequest, nil},
+		"ChangeMessageVisibilityBatch": {schemas.ChangeMessageVisibilityBatchRequest, schemas.ChangeMessageVisibilityBatchResult},
+		"CreateQueue":                  {schemas.CreateQueueRequest, schemas.CreateQueueResult},
+		"DeleteMessage":                {schemas.DeleteMessageRequest, nil},
+		"DeleteMessageBatch":           {schemas.DeleteMessageBatchRequest, schemas.DeleteMessageBatchResult},
+		"DeleteQueue":                  {schemas.DeleteQueueRequest, nil},
+		"GetQueueAttributes":           {schemas.GetQueueAttributesRequest, schemas.GetQueueAttributesResult},
+		"GetQueueUrl":                  {schemas.GetQueueUrlRequest, schemas.GetQueueUrlResult},
+		"ListDeadLetterSourceQueues":   {schemas.ListDeadLetterSourceQueuesRequest, schemas.ListDeadLetterSourceQueuesResult},
+		"ListMessageMoveTasks":         {schemas.ListMessageMoveTasksRequest, schemas.ListMessageMoveTasksResult},
+		"ListQueueTags":                {schemas.ListQueueTagsRequest, schemas.ListQueueTagsResult},
+		"ListQueues":                   {schemas.ListQueuesRequest, schemas.ListQueuesResult},
+		"PurgeQueue":                   {schemas.PurgeQueueRequest, nil},
+		"ReceiveMessage":               {schemas.ReceiveMessageRequest, schemas.ReceiveMessageResult},
+		"RemovePermission":             {schemas.RemovePermissionRequest, nil},
+		"SendMessage":                  {schemas.SendMessageRequest, schemas.SendMessageResult},
+		"SendMessageBatch":             {schemas.SendMessageBatchRequest, schemas.SendMessageBatchResult},
+		"SetQueueAttributes":           {schemas.SetQueueAttributesRequest, nil},
+		"StartMessageMoveTask":         {schemas.StartMessageMoveTaskRequest, schemas.StartMessageMoveTaskResult},
+		"TagQueue":                     {schemas.TagQueueRequest, nil},
+		"UntagQueue":                   {schemas.UntagQueueRequest, nil},
+	}
+}
+
+// TestMembersMatchTheSDK compares every member name and kind, at every depth,
+// with the model in the SDK.
+func TestMembersMatchTheSDK(t *testing.T) {
+	t.Parallel()
+	table := actionTable()
+	model := sdkSchemas()
+	if len(table) != len(model) || len(table) != 23 {
+		t.Fatalf("%d actions, want %d", len(table), len(model))
+	}
+	for name, want := range model {
+		a := table[name]
+		if a == nil {
+			t.Errorf("no action %s", name)
+			continue
+		}
+		if a.permission != "sqs:"+name {
+			t.Errorf("permission of %s is %s", name, a.permission)
+		}
+		compareMembers(t, name+" input", a.input, want[0])
+		if want[1] == nil {
+			if len(a.output) != 0 {
+				t.Errorf("%s has no output in the model", name)
+			}
+			continue
+		}
+		compareMembers(t, name+" output", a.output, want[1])
+	}
+}
+
+func compareMembers(t *testing.T, where string, got []awswire.MemberInfo, want *smithy.Schema) {
+	t.Helper()
+	for name := range want.Members() {
+		if !slices.ContainsFunc(got, func(m awswire.MemberInfo) bool { return m.Name == name }) {
+			t.Errorf("%s lacks %s", where, name)
+		}
+	}
+	for _, m := range got {
+		member := want.Member(m.Name)
+		if member == nil {
+			t.Errorf("%s has %s, which the model has not", where, m.Name)
+			continue
+		}
+		kind, element := kindOf(t, member)
+		if m.Kind != kind {
+			t.Errorf("%s: kind of %s is %d, want %d", where, m.Name, m.Kind, kind)
+		}
+		if element != nil {
+			compareMembers(t, where+"."+m.Name, m.Element, element)
+		}
+	}
+}
+
+func kindOf(t *testing.T, s *smithy.Schema) (awswire.Kind, *smithy.Schema) {
+	t.Helper()
+	switch s.Type() {
+	case smithy.ShapeTypeString, smithy.ShapeTypeEnum:
+		return awswire.KindString, nil
+	case smithy.ShapeTypeInteger, smithy.ShapeTypeLong:
+		return awswire.KindInteger, nil
+	case smithy.ShapeTypeBoolean:
+		return awswire.KindBoolean, nil
+	case smithy.ShapeTypeBlob:
+		return awswire.KindBlob, nil
+	case smithy.ShapeTypeList:
+		if s.ListMember().Type() == smithy.ShapeTypeStructure {
+			return awswire.KindStructureList, s.ListMember()
+		}
+		return awswire.KindStringList, nil
+	case smithy.ShapeTypeMap:
+		if s.MapValue().Type() == smithy.ShapeTypeStructure {
+			return awswire.KindStructureMap, s.MapValue()
+		}
+		return awswire.KindStringMap, nil
+	}
+	t.Fatalf("unexpected type %d of %s", s.Type(), s.ID())
+	return 0, nil
+}
+
+// TestErrorTableMatchesTheSDK compares type, query code and status of every
+// error of the model.
+func TestErrorTableMatchesTheSDK(t *testing.T) {
+	t.Parallel()
+	model := map[queue.Code]*smithy.Schema{
+		queue.QueueDoesNotExist: schemas.QueueDoesNotExist, queue.QueueNameExists: schemas.QueueNameExists,
+		queue.QueueDeletedRecently: schemas.QueueDeletedRecently, queue.PurgeQueueInProgress: schemas.PurgeQueueInProgress,
+		queue.ReceiptHandleIsInvalid: schemas.ReceiptHandleIsInvalid, queue.MessageNotInflight: schemas.MessageNotInflight,
+		queue.OverLimit: schemas.OverLimit, queue.InvalidAttributeName: schemas.InvalidAttributeName,
+		queue.InvalidAttributeValue: schemas.InvalidAttributeValue, queue.InvalidMessageContents: schemas.InvalidMessageContents,
+		queue.EmptyBatchRequest: schemas.EmptyBatchRequest, queue.TooManyEntriesInBatchRequest: schemas.TooManyEntriesInBatchRequest,
+		queue.BatchEntryIDsNotDistinct: schemas.BatchEntryIdsNotDistinct, queue.InvalidBatchEntryID: schemas.InvalidBatchEntryId,
+		queue.BatchRequestTooLong: schemas.BatchRequestTooLong, queue.UnsupportedOperation: schemas.UnsupportedOperation,
+		queue.ResourceNotFound: schemas.ResourceNotFoundException, queue.RequestThrottled: schemas.RequestThrottled,
+	}
+	for code := queue.QueueDoesNotExist; code <= queue.InvalidClusterSetting; code++ {
+		form, ok := wireForms[code]
+		if !ok {
+			t.Errorf("code %d has no line in the table", code)
+			continue
+		}
+		s := model[code]
+		if s == nil {
+			if !strings.HasPrefix(form.Type, coral) {
+				t.Errorf("code %d: %s is not in the model", code, form.Type)
+			}
+			continue
+		}
+		// The model leaves out what has the default: status 400, and a
+		// query code equal to the name.
+		want := wireForm{s.ID().String(), s.ID().Name, 400}
+		if trait, ok := smithy.SchemaTrait[*traits.AWSQueryError](s); ok {
+			want.Code, want.Status = trait.ErrorCode, trait.StatusCode
+		}
+		if form != want {
+			t.Errorf("got %+v, want %+v", form, want)
+		}
+	}
+	if len(wireForms) != int(queue.InvalidClusterSetting) {
+		t.Errorf("%d lines for %d codes", len(wireForms), queue.InvalidClusterSetting)
+	}
+}
+
+func (f *fixture) sdk(attempts int) *sdk.Client {
+	return sdk.New(sdk.Options{
+		BaseEndpoint: aws.String(f.server.URL), Region: "us-east-1",
+		Credentials: credentials.NewStaticCredentialsProvider("AKIDEXAMPLE", "secret", ""),
+		Retryer:     retry.NewStandard(func(o *retry.StandardOptions) { o.MaxAttempts = attempts; o.MaxBackoff = 1 }),
+	})
+}
+
+// TestSDK sends, receives and deletes through the SDK, which checks digests.
+func TestSDK(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	client, ctx := f.sdk(1), t.Context()
+	created, err := client.CreateQueue(ctx, &sdk.CreateQueueInput{QueueName: aws.String("q.fifo"), Attributes: map[string]string{"FifoQueue": "true"}, Tags: map[string]string{"a": "b"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = client.SendMessage(ctx, &sdk.SendMessageInput{
+		QueueUrl: created.QueueUrl, MessageBody: aws.String("body \u00e9\r\n"), MessageGroupId: aws.String("g"), MessageDeduplicationId: aws.String("d"),
+		MessageAttributes: map[string]types.MessageAttributeValue{
+			"s": {DataType: aws.String("String"), StringValue: aws.String("v")}, "b": {DataType: aws.String("Binary"), BinaryValue: []byte{0, 255}},
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	received, err := client.ReceiveMessage(ctx, &sdk.ReceiveMessageInput{QueueUrl: created.QueueUrl, MessageAttributeNames: []string{"All"},
+		MessageSystemAttributeNames: []types.MessageSystemAttributeName{"All"}})
+	if err != nil || len(received.Messages) != 1 {
+		t.Fatalf("got %+v, %v", received, err)
+	}
+	m := received.Messages[0]
+	if *m.Body != "body \u00e9\r\n" || m.Attributes["SenderId"] != "AKIDEXAMPLE" || string(m.MessageAttributes["b"].BinaryValue) != "\x00\xff" {
+		t.Errorf("got %+v", m)
+	}
+	if _, err := client.DeleteMessage(ctx, &sdk.DeleteMessageInput{QueueUrl: created.QueueUrl, ReceiptHandle: m.ReceiptHandle}); err != nil {
+		t.Error(err)
+	}
+	_, err = client.GetQueueUrl(ctx, &sdk.GetQueueUrlInput{QueueName: aws.String("none")})
+	var missing *types.QueueDoesNotExist
+	if !errors.As(err, &missing) || missing.ErrorCode() != "AWS.SimpleQueueService.NonExistentQueue" {
+		t.Errorf("got %v", err)
+	}
+}
+
+// TestSDKRetries makes sure that the SDK retries the answers that say "retry".
+func TestSDKRetries(t *testing.T) {
+	t.Parallel()
+	for _, failure := range []error{cluster.ErrUnavailable, cluster.ErrOverloaded, cluster.ErrOutcomeUnknown} {
+		t.Run(failure.Error(), func(t *testing.T) {
+			t.Parallel()
+			f := newFixture(t)
+			f.node.fail = failure
+			_, err := f.sdk(3).GetQueueUrl(t.Context(), &sdk.GetQueueUrlInput{QueueName: aws.String("q")})
+			var exhausted *retry.MaxAttemptsError
+			if !errors.As(err, &exhausted) || exhausted.Attempt != 3 {
+				t.Errorf("got %v, want three attempts", err)
+			}
+		})
+	}
+}

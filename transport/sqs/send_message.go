@@ -1,0 +1,160 @@
+package sqs
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/seriatimq/seriatim/queue"
+	"github.com/seriatimq/seriatim/transport/awswire"
+)
+
+const traceAttribute = "AWSTraceHeader"
+
+// message is what SendMessage and an entry of SendMessageBatch have in common.
+type message struct {
+	Body             string
+	DelaySeconds     awswire.Int
+	Attributes       []attributeValue
+	SystemAttributes []attributeValue
+	DeduplicationID  awswire.Text
+	GroupID          awswire.Text
+}
+
+// messageMembers are the members of a structure that holds a message.
+func messageMembers[T any](at func(*T) *message) []awswire.Member[T] {
+	return []awswire.Member[T]{
+		awswire.String("MessageBody", func(v *T) *string { return &at(v).Body }),
+		awswire.Integer("DelaySeconds", func(v *T) *awswire.Int { return &at(v).DelaySeconds }),
+		awswire.StructureMap("MessageAttributes", "MessageAttribute", attributeValueSchema, attributeName,
+			func(v *T) *[]attributeValue { return &at(v).Attributes }),
+		awswire.StructureMap("MessageSystemAttributes", "MessageSystemAttribute", attributeValueSchema, attributeName,
+			func(v *T) *[]attributeValue { return &at(v).SystemAttributes }),
+		awswire.OptionalString("MessageDeduplicationId", func(v *T) *awswire.Text { return &at(v).DeduplicationID }),
+		awswire.OptionalString("MessageGroupId", func(v *T) *awswire.Text { return &at(v).GroupID }),
+	}
+}
+
+type sendMessageInput struct {
+	QueueURL awswire.Text
+	message
+}
+
+var sendMessageInputSchema = awswire.Structure(append([]awswire.Member[sendMessageInput]{
+	awswire.OptionalString("QueueUrl", func(v *sendMessageInput) *awswire.Text { return &v.QueueURL }),
+}, messageMembers(func(v *sendMessageInput) *message { return &v.message })...)...)
+
+// sent is what the answers of SendMessage and of an entry of SendMessageBatch
+// have in common.
+type sent struct {
+	MessageID              string
+	BodyDigest             string
+	AttributesDigest       string
+	SystemAttributesDigest string
+	SequenceNumber         string
+}
+
+func sentMembers[T any](at func(*T) *sent) []awswire.Member[T] {
+	return []awswire.Member[T]{
+		awswire.String("MessageId", func(v *T) *string { return &at(v).MessageID }),
+		awswire.String("MD5OfMessageBody", func(v *T) *string { return &at(v).BodyDigest }),
+		awswire.String("MD5OfMessageAttributes", func(v *T) *string { return &at(v).AttributesDigest }),
+		awswire.String("MD5OfMessageSystemAttributes", func(v *T) *string { return &at(v).SystemAttributesDigest }),
+		awswire.String("SequenceNumber", func(v *T) *string { return &at(v).SequenceNumber }),
+	}
+}
+
+var sendMessageOutputSchema = awswire.Structure(sentMembers(func(v *sent) *sent { return v })...)
+
+// sendMessage sends one message.
+func (s *Service) sendMessage(ctx context.Context, c *call, in *sendMessageInput) (*sent, error) {
+	name, err := c.queueName(in.QueueURL)
+	if err != nil {
+		return nil, err
+	}
+	if in.Body == "" {
+		return nil, missingParameter("MessageBody")
+	}
+	out := &sent{}
+	entry, refusal := out.prepare(c, &in.message)
+	if refusal != nil {
+		return nil, s.refuse(ctx, c, name, refusal)
+	}
+	result, err := s.submit(ctx, c, &queue.SendMessages{Queue: name, SenderID: s.senderID(c), Entries: []queue.SendEntry{entry}})
+	if err != nil {
+		return nil, err
+	}
+	done, err := resultOf[queue.MessagesSent](result)
+	if err != nil {
+		return nil, err
+	}
+	if done.Entries[0].Err != nil {
+		return nil, done.Entries[0].Err
+	}
+	out.accept(done.Entries[0])
+	return out, nil
+}
+
+// prepare turns a message of a request into an entry to send, and computes the
+// digests of the answer. Those are of this request, also if the message turns
+// out to be a duplicate of another one: SDKs compare them with what they sent.
+func (o *sent) prepare(c *call, m *message) (queue.SendEntry, *queue.Error) {
+	attributes, refusal := domainAttributes(m.Attributes)
+	if refusal != nil {
+		return queue.SendEntry{}, refusal
+	}
+	trace, systemDigest, refusal := traceHeader(c, m.SystemAttributes)
+	if refusal != nil {
+		return queue.SendEntry{}, refusal
+	}
+	o.BodyDigest = bodyDigest(m.Body)
+	o.AttributesDigest = attributesDigest(attributes)
+	o.SystemAttributesDigest = systemDigest
+	return queue.SendEntry{
+		Body: m.Body, Attributes: attributes, TraceHeader: trace, DelaySeconds: queue.Int(m.DelaySeconds),
+		GroupID: m.GroupID.Value, GroupIDGiven: m.GroupID.Given,
+		DeduplicationID: m.DeduplicationID.Value, DeduplicationIDGiven: m.DeduplicationID.Given,
+	}, nil
+}
+
+func (o *sent) accept(e queue.SentEntry) {
+	o.MessageID = e.MessageID.String()
+	if e.Sequence != 0 {
+		o.SequenceNumber = e.Sequence.String()
+	}
+}
+
+// traceHeader finds AWSTraceHeader, the only system attribute that can be sent:
+// as a system attribute, else in the HTTP header X-Amzn-Trace-Id. A digest
+// exists only for the former.
+func traceHeader(c *call, values []attributeValue) (trace, digest string, refusal *queue.Error) {
+	attributes, refusal := domainAttributes(values)
+	if refusal != nil {
+		return "", "", refusal
+	}
+	for _, a := range attributes {
+		if a.Name != traceAttribute {
+			return "", "", invalidParameter("Message system attribute name '" + a.Name + "' is invalid.")
+		}
+		if a.DataType != "String" {
+			return "", "", invalidParameter("The type of message (system) attribute '" + a.Name +
+				"' is invalid. You must use only the following supported type prefixes: String.")
+		}
+		if a.Value == "" {
+			return "", "", invalidParameter("Message (system) attribute '" + a.Name + "' must contain a non-empty value of type 'String'.")
+		}
+		trace = a.Value
+	}
+	if len(attributes) == 0 {
+		return c.request.Header.Get("X-Amzn-Trace-Id"), "", nil
+	}
+	return trace, attributesDigest(attributes), nil
+}
+
+// resultOf makes sure that a command was answered by its own kind of result.
+func resultOf[R queue.Result](result queue.Result) (R, error) {
+	r, ok := result.(R)
+	if !ok {
+		return r, fmt.Errorf("the command was answered with a %T, want a %T", result, r)
+	}
+	return r, nil
+}

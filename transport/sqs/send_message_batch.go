@@ -1,0 +1,92 @@
+package sqs
+
+import (
+	"context"
+
+	"github.com/seriatimq/seriatim/queue"
+	"github.com/seriatimq/seriatim/transport/awswire"
+)
+
+type sendEntry struct {
+	ID string
+	message
+}
+
+type sendMessageBatchInput struct {
+	QueueURL awswire.Text
+	Entries  []sendEntry
+}
+
+const sendEntryName = "SendMessageBatchRequestEntry"
+
+var sendMessageBatchInputSchema = awswire.Structure(
+	awswire.OptionalString("QueueUrl", func(v *sendMessageBatchInput) *awswire.Text { return &v.QueueURL }),
+	awswire.Structures("Entries", sendEntryName, awswire.Structure(append([]awswire.Member[sendEntry]{
+		awswire.String("Id", func(v *sendEntry) *string { return &v.ID }),
+	}, messageMembers(func(v *sendEntry) *message { return &v.message })...)...),
+		func(v *sendMessageBatchInput) *[]sendEntry { return &v.Entries }),
+)
+
+type sentEntry struct {
+	ID string
+	sent
+}
+
+type sendMessageBatchOutput struct {
+	Successful []sentEntry
+	Failed     []failedEntry
+}
+
+var sendMessageBatchOutputSchema = awswire.Structure(
+	awswire.Structures("Successful", "SendMessageBatchResultEntry", awswire.Structure(append([]awswire.Member[sentEntry]{
+		awswire.String("Id", func(v *sentEntry) *string { return &v.ID }),
+	}, sentMembers(func(v *sentEntry) *sent { return &v.sent })...)...),
+		func(v *sendMessageBatchOutput) *[]sentEntry { return &v.Successful }),
+	awswire.Structures("Failed", "BatchResultErrorEntry", failedEntrySchema,
+		func(v *sendMessageBatchOutput) *[]failedEntry { return &v.Failed }),
+)
+
+// sendMessageBatch sends up to ten messages. An entry with a bad value fails
+// for itself; what is wrong with the batch as a whole fails all of it.
+func (s *Service) sendMessageBatch(ctx context.Context, c *call, in *sendMessageBatchInput) (*sendMessageBatchOutput, error) {
+	name, err := c.queueName(in.QueueURL)
+	if err != nil {
+		return nil, err
+	}
+	if refusal := checkBatch(sendEntryName, len(in.Entries), func(i int) string { return in.Entries[i].ID }); refusal != nil {
+		return nil, s.refuse(ctx, c, name, refusal)
+	}
+	out := &sendMessageBatchOutput{Successful: make([]sentEntry, 0, len(in.Entries))}
+	cmd := &queue.SendMessages{Queue: name, SenderID: s.senderID(c), Batch: true, Entries: make([]queue.SendEntry, 0, len(in.Entries))}
+	pending := make([]sentEntry, 0, len(in.Entries)) // one per entry of cmd
+	for i := range in.Entries {
+		answer := sentEntry{ID: in.Entries[i].ID}
+		entry, refusal := answer.prepare(c, &in.Entries[i].message)
+		if refusal != nil {
+			out.Failed = append(out.Failed, failed(answer.ID, refusal))
+			continue
+		}
+		cmd.Entries = append(cmd.Entries, entry)
+		pending = append(pending, answer)
+	}
+	if len(pending) == 0 {
+		return out, s.refuse(ctx, c, name, nil)
+	}
+	result, err := s.submit(ctx, c, cmd)
+	if err != nil {
+		return nil, err
+	}
+	done, err := resultOf[queue.MessagesSent](result)
+	if err != nil {
+		return nil, err
+	}
+	for i := range pending {
+		if e := done.Entries[i].Err; e != nil {
+			out.Failed = append(out.Failed, failed(pending[i].ID, e))
+			continue
+		}
+		pending[i].accept(done.Entries[i])
+		out.Successful = append(out.Successful, pending[i])
+	}
+	return out, nil
+}

@@ -1,0 +1,282 @@
+package sqs
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/seriatimq/seriatim/cluster"
+	"github.com/seriatimq/seriatim/queue"
+	"github.com/seriatimq/seriatim/transport"
+	"github.com/seriatimq/seriatim/transport/auth"
+)
+
+func (f *fixture) request(method, path string, header map[string]string, body string) *http.Request {
+	f.t.Helper()
+	r, err := http.NewRequestWithContext(f.t.Context(), method, f.server.URL+path, strings.NewReader(body))
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	for k, v := range header {
+		r.Header.Set(k, v)
+	}
+	return r
+}
+
+func TestQueryOverGet(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct {
+		name, path string
+		status     int
+		code       string
+		part       string
+	}{
+		{"no parameters", "/000000000000/q", 404, "", "<UnknownOperationException"},
+		{"root without parameters", "/", 404, "", "<UnknownOperationException"},
+		{"unknown action", "/000000000000/q?Action=FooBar", 400, "InvalidAction", "The action FooBar is not valid for this endpoint."},
+		{"ListQueues on a queue", "/000000000000/q?Action=ListQueues", 400, "InvalidAction", "The action ListQueues is not valid for this endpoint."},
+		{"CreateQueue on a queue", "/000000000000/q?Action=CreateQueue&QueueName=x", 400, "InvalidAction", "The action CreateQueue is not valid for this endpoint."},
+		{"ListQueues at the root", "/?Action=ListQueues", 200, "", "<QueueUrl>"},
+		{"GetQueueUrl on another queue", "/000000000000/other?Action=GetQueueUrl&QueueName=q", 200, "", "/000000000000/q</QueueUrl>"},
+		{"no body", "/000000000000/q?Action=SendMessage", 400, "MissingParameter", "The request must contain the parameter MessageBody."},
+		{"all attributes", "/000000000000/q?Action=GetQueueAttributes&AttributeName.1=All", 200, "", "<Attribute><Name>VisibilityTimeout</Name><Value>30"},
+		{"index-less list", "/000000000000/q?Action=GetQueueAttributes&AttributeName=All", 200, "", "VisibilityTimeout"},
+		{"QueueUrl wins over the path", "/000000000000/none?Action=GetQueueAttributes&QueueUrl=q", 200, "", "GetQueueAttributesResult"},
+		{"presigned", "/000000000000/q?Action=ReceiveMessage&X-Amz-Algorithm=AWS4-HMAC-SHA256&X-Amz-Credential=AKID%2F20260101%2Fus-east-1%2Fsqs%2Faws4_request&X-Amz-Signature=0", 200, "", "<ReceiveMessageResult/>"},
+		{"malformed escape", "/?Action=%zz", 400, "MalformedQueryString", "syntax error"},
+		{"not an integer", "/000000000000/q?Action=ReceiveMessage&WaitTimeSeconds=x", 400, "InvalidParameterValue", "Value x for parameter WaitTimeSeconds is invalid."},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			f := newFixture(t)
+			f.create("q", nil)
+			a := f.do(protocolQuery, f.request(http.MethodGet, tc.path, map[string]string{"Accept": "application/json"}, ""))
+			if a.status != tc.status || a.code != tc.code || !strings.Contains(a.body, tc.part) {
+				t.Errorf("got %d %s: %s", a.status, a.code, a.body)
+			}
+		})
+	}
+}
+
+func TestJSONRequests(t *testing.T) {
+	t.Parallel()
+	header := func(target string) map[string]string {
+		return map[string]string{"Content-Type": jsonType, "X-Amz-Target": target}
+	}
+	for _, tc := range []struct {
+		name   string
+		path   string
+		header map[string]string
+		body   string
+		status int
+		code   string
+		kind   string
+	}{
+		{"on a queue path", "/000000000000/q", header("AmazonSQS.SendMessage"), `{"QueueUrl":"q","MessageBody":"b"}`, 200, "", ""},
+		{"account action on a queue path", "/000000000000/q", header("AmazonSQS.ListQueues"), ``, 200, "", ""},
+		{"empty body", "/", header("AmazonSQS.ListQueues"), "", 200, "", ""},
+		{"unknown members and nulls", "/", header("AmazonSQS.SendMessage"), `{"QueueUrl":"q","MessageBody":"b","DelaySeconds":null,"Foo":{"a":[1]}}`, 200, "", ""},
+		{"content type with charset", "/", map[string]string{"Content-Type": jsonType + "; charset=utf-8", "X-Amz-Target": "AmazonSQS.ListQueues"}, "{}", 200, "", ""},
+		{"unknown action", "/", header("AmazonSQS.FooBar"), "{}", 400, "InvalidAction", "com.amazon.coral.service#UnknownOperationException"},
+		{"other service", "/", header("AmazonSNS.Publish"), "{}", 400, "InvalidAction", "com.amazon.coral.service#UnknownOperationException"},
+		{"no target", "/", map[string]string{"Content-Type": jsonType}, "{}", 400, "InvalidAction", "com.amazon.coral.service#UnknownOperationException"},
+		{"not JSON", "/", header("AmazonSQS.ListQueues"), "<a>", 400, "SerializationException", "com.amazon.coral.service#SerializationException"},
+		{"cut off", "/", header("AmazonSQS.SendMessage"), `{"QueueUrl":"q","MessageBody":"b`, 400, "SerializationException", "com.amazon.coral.service#SerializationException"},
+		{"string for an integer", "/", header("AmazonSQS.ReceiveMessage"), `{"QueueUrl":"q","MaxNumberOfMessages":"1"}`, 400, "SerializationException", "com.amazon.coral.service#SerializationException"},
+		{"too large", "/", header("AmazonSQS.SendMessage"), strings.Repeat(" ", transport.BodyBytesMax+1), 413, "RequestEntityTooLarge", "com.amazon.coral.service#RequestEntityTooLargeException"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			f := newFixture(t)
+			f.create("q", nil)
+			a := f.do(protocolJSON, f.request(http.MethodPost, tc.path, tc.header, tc.body))
+			if a.status != tc.status || a.code != tc.code || a.errType != tc.kind {
+				t.Errorf("got %d %s %s: %s", a.status, a.code, a.errType, a.body)
+			}
+		})
+	}
+}
+
+func TestQueueURLEchoesTheRequest(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct{ name, host, proto, want string }{
+		{"host header", "queue.example.org:9999", "", "http://queue.example.org:9999/000000000000/q"},
+		{"behind a proxy", "queue.example.org", "https", "https://queue.example.org/000000000000/q"},
+		{"behind two", "queue.example.org", "HTTPS, http", "https://queue.example.org/000000000000/q"},
+		{"nonsense", "queue.example.org", "gopher", "http://queue.example.org/000000000000/q"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			f := newFixture(t)
+			f.create("q", nil)
+			r := f.request(http.MethodPost, "/", map[string]string{"X-Amz-Target": "AmazonSQS.GetQueueUrl", "X-Forwarded-Proto": tc.proto}, `{"QueueName":"q"}`)
+			r.Host = tc.host
+			if got := f.ok(f.do(protocolJSON, r)).element("QueueUrl"); got != tc.want {
+				t.Errorf("got %q, want %q", got, tc.want)
+			}
+		})
+	}
+}
+
+func TestTraceHeaderAndSender(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.create("q", nil)
+	a := f.ok(f.do(protocolJSON, f.request(http.MethodPost, "/", map[string]string{
+		"X-Amz-Target": "AmazonSQS.SendMessage", "X-Amzn-Trace-Id": "Root=1-2",
+		"Authorization": "AWS4-HMAC-SHA256 Credential=AKIDEXAMPLE/20260101/us-east-1/sqs/aws4_request, SignedHeaders=host, Signature=0",
+	}, `{"QueueUrl":"q","MessageBody":"b"}`)))
+	if a.element("MD5OfMessageSystemAttributes") != "" {
+		t.Errorf("no system attribute was sent: %s", a.body)
+	}
+	got := f.ok(f.call(protocolJSON, "ReceiveMessage", members{"QueueUrl": "q", "MessageSystemAttributeNames": []string{"All"}}))
+	if got.element("AWSTraceHeader") != "Root=1-2" || got.element("SenderId") != "AKIDEXAMPLE" {
+		t.Errorf("got %s", got.body)
+	}
+}
+
+// refuser is a Verifier that refuses everyone.
+type refuser struct{}
+
+func (refuser) Verify(_ *http.Request, hash func() [32]byte) (auth.Identity, error) {
+	if hash() == [32]byte{} {
+		return auth.Identity{}, errors.New("no hash")
+	}
+	return auth.Identity{}, &auth.Error{Code: "InvalidClientTokenId", Status: 403, Message: "The security token included in the request is invalid."}
+}
+
+func TestRefusedCaller(t *testing.T) {
+	t.Parallel()
+	both(t, func(t *testing.T, f *fixture, protocol string) {
+		f.service.Verifier = refuser{}
+		a := f.call(protocol, "CreateQueue", members{"QueueName": "q"})
+		if a.status != 403 || a.code != "InvalidClientTokenId" || a.message != "The security token included in the request is invalid." {
+			t.Errorf("got %d %s: %s", a.status, a.code, a.body)
+		}
+		if f.exists("q") {
+			t.Error("a refused caller changed the state")
+		}
+	})
+}
+
+func TestLongPoll(t *testing.T) {
+	t.Parallel()
+	type result struct {
+		answer answer
+		err    error
+	}
+	start := func(ctx context.Context, f *fixture) <-chan result {
+		done := make(chan result, 1) // the one result
+		r := f.request(http.MethodPost, "/", map[string]string{"X-Amz-Target": "AmazonSQS.ReceiveMessage", "Content-Type": jsonType}, `{"QueueUrl":"q","WaitTimeSeconds":20}`)
+		go func() {
+			response, err := f.server.Client().Do(r.WithContext(ctx))
+			if err != nil {
+				done <- result{err: err}
+				return
+			}
+			defer response.Body.Close()
+			body, err := io.ReadAll(response.Body)
+			done <- result{answer{status: response.StatusCode, body: string(body), code: response.Header.Get("x-amzn-query-error")}, err}
+		}()
+		<-f.node.waiting
+		return done
+	}
+	t.Run("a message ends the wait", func(t *testing.T) {
+		t.Parallel()
+		f := newFixture(t)
+		f.create("q", nil)
+		done := start(t.Context(), f)
+		f.send("q", "hello")
+		if got := <-done; got.err != nil || !strings.Contains(got.answer.body, "hello") {
+			t.Errorf("got %+v", got)
+		}
+	})
+	t.Run("a client that hung up consumes nothing", func(t *testing.T) {
+		t.Parallel()
+		f := newFixture(t)
+		f.create("q", nil)
+		ctx, cancel := context.WithCancel(t.Context())
+		done := start(ctx, f)
+		cancel()
+		if got := <-done; got.err == nil {
+			t.Errorf("got %+v", got)
+		}
+		f.server.CloseClientConnections()
+		f.server.Close() // waits for the handler
+		if _, err := f.node.Submit(t.Context(), &queue.SendMessages{Queue: "q", SenderID: "s", Entries: []queue.SendEntry{{Body: "b"}}}); err != nil {
+			t.Fatal(err)
+		}
+		reply, err := f.node.Receive(t.Context(), &queue.ReceiveMessages{Queue: "q"}, 0)
+		if err != nil || len(reply.Result.(queue.MessagesReceived).Messages) != 1 {
+			t.Errorf("got %+v, %v", reply, err)
+		}
+	})
+	t.Run("draining ends the wait with a retryable error", func(t *testing.T) {
+		t.Parallel()
+		f := newFixture(t)
+		f.create("q", nil)
+		done := start(t.Context(), f)
+		f.service.Drain()
+		if got := <-done; got.answer.status != 503 || got.answer.code != "ServiceUnavailable;Receiver" {
+			t.Errorf("got %+v", got)
+		}
+		if a := f.call(protocolQuery, "ReceiveMessage", members{"QueueUrl": "q", "WaitTimeSeconds": 5}); a.status != 503 {
+			t.Errorf("a receive after that: %d %s", a.status, a.body)
+		}
+		f.send("q", "still works")
+	})
+	t.Run("draining does not deny what may have been received", func(t *testing.T) {
+		t.Parallel()
+		f := newFixture(t)
+		f.create("q", nil)
+		// What a node answers if the receive was on its way into the log.
+		f.node.fail = fmt.Errorf("%w: %w", cluster.ErrOutcomeUnknown, context.Canceled)
+		f.service.Drain()
+		a := f.call(protocolQuery, "ReceiveMessage", members{"QueueUrl": "q", "WaitTimeSeconds": 5})
+		if a.status != 503 || a.code != "OutcomeUnknown" {
+			t.Errorf("got %d %s %s", a.status, a.code, a.body)
+		}
+	})
+}
+
+func TestAnswerBufferIsNotShared(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.create("q", nil)
+	long := strings.Repeat("x", 100_000)
+	done := make(chan error, 8) // one per goroutine
+	for i := range 8 {
+		go func() {
+			body := string(rune('a'+i)) + long
+			for range 5 {
+				form := url.Values{"Action": {"SendMessage"}, "QueueUrl": {"q"}, "MessageBody": {body}}
+				response, err := http.Post(f.server.URL+"/", formType, strings.NewReader(form.Encode()))
+				if err != nil {
+					done <- err
+					return
+				}
+				answer, err := io.ReadAll(response.Body)
+				response.Body.Close()
+				if err == nil && !bytes.Contains(answer, []byte(bodyDigest(body))) {
+					err = errors.New("another request's digest: " + string(answer))
+				}
+				if err != nil {
+					done <- err
+					return
+				}
+			}
+			done <- nil
+		}()
+	}
+	for range 8 {
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	}
+}
