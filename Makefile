@@ -56,9 +56,10 @@ format-check: ## fail if a Go file is not formatted
 	if [ -n "$$files" ]; then echo "not formatted, run gofmt -w:"; echo "$$files"; exit 1; fi
 
 .PHONY: vet
-vet: ## go vet, with and without the test tags
+vet: ## go vet, with and without the test tags and the fault hooks
 	$(GO) vet -tags '$(TAGS)' ./...
 	$(GO) vet -tags '$(TEST_TAGS)' ./...
+	$(GO) vet -tags '$(TEST_TAGS) faults' ./...
 
 .PHONY: lint
 lint: format-check vet ## formatting, vet, the rules of test/arch, and the linters of .golangci.yml

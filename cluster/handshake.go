@@ -96,9 +96,9 @@ func (f formatRange) String() string {
 	case f.highest == 0:
 		return "unknown formats"
 	case f.lowest == f.highest:
-		return fmt.Sprintf("format %d", f.highest)
+		return fmt.Sprintf("format version %d", f.highest)
 	}
-	return fmt.Sprintf("formats %d to %d", f.lowest, f.highest)
+	return fmt.Sprintf("format versions %d to %d", f.lowest, f.highest)
 }
 
 // errFormats: the other node and this one have no format in common.

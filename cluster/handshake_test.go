@@ -19,10 +19,10 @@ func TestFormatRanges(t *testing.T) {
 		otherIsText string
 		otherTooOld bool
 	}{
-		{"the same", formatRange{1, 1}, formatRange{1, 1}, true, false, "format 1", false},
-		{"a newer program before finalize", formatRange{1, 1}, formatRange{1, 2}, true, false, "formats 1 to 2", false},
-		{"after finalize", formatRange{1, 1}, formatRange{2, 2}, false, true, "format 2", false},
-		{"after finalize, the other way round", formatRange{2, 3}, formatRange{1, 1}, false, false, "format 1", true},
+		{"the same", formatRange{1, 1}, formatRange{1, 1}, true, false, "format version 1", false},
+		{"a newer program before finalize", formatRange{1, 1}, formatRange{1, 2}, true, false, "format versions 1 to 2", false},
+		{"after finalize", formatRange{1, 1}, formatRange{2, 2}, false, true, "format version 2", false},
+		{"after finalize, the other way round", formatRange{2, 3}, formatRange{1, 1}, false, false, "format version 1", true},
 		{"one that does not say", formatRange{2, 2}, formatRange{}, true, false, "unknown formats", false},
 	}
 	for _, test := range cases {

@@ -158,7 +158,7 @@ func (p *peers) greet(conn *peerConn, nodeID string, kind connKind) error {
 
 // tooOld tells an operator that this node needs the newer program.
 func tooOld(own formatRange, nodeID string, theirs formatRange) error {
-	return fmt.Errorf("this program reads formats up to %d, and node %s of this cluster has %s in force: an upgrade was finalized; start this node with the newer program", own.highest, nodeID, formatRange{theirs.lowest, theirs.lowest})
+	return fmt.Errorf("this program reads format versions up to %d, and node %s of this cluster has %s in force: an upgrade was finalized; start this node with the newer program", own.highest, nodeID, formatRange{theirs.lowest, theirs.lowest})
 }
 
 // noteFormats remembers who is at the other end and what it can read, for as long as the
