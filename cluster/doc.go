@@ -64,7 +64,8 @@
 // follower every 50 to 100 ms with its timeout at 500 ms, and as often an empty
 // message that repeats the commit index. So that timeout is three times as long,
 // the commit index is told once, after the last write (commitTeller), and a leader
-// that is gone is noticed by other means (suspicion), long before the timeout.
+// that is gone, or that nobody knows after all were down, is noticed by other
+// means (suspicion, vacancy), long before the timeout.
 //
 // Members. A node id belongs to a disk: an empty disk is a new node. A new node
 // joins as a learner (join.go), gets its vote when it keeps up (promotion.go) or

@@ -17,28 +17,8 @@ import (
 // change makes the leader one that reaches more voters than the one before, so
 // that two nodes cannot pass leadership to and fro.
 
-// strandedLooks is how many looks in a row must find no leader before a voter asks
-// for help: more than an election takes.
-const strandedLooks = 3
-
-// seek is called at each look, and returns how many in a row have found no leader.
-// After some it asks for help.
-func (s *suspicion) seek(ctx context.Context, looks int) int {
-	if leader := s.leadership(); leader.LeaderID != "" || leader.Self {
-		return 0
-	}
-	if looks++; looks >= strandedLooks {
-		s.askForHelp(ctx)
-	}
-	return looks
-}
-
 func (s *suspicion) askForHelp(ctx context.Context) {
-	voters := s.voters()
-	if !slices.Contains(voters, s.nodeID) {
-		return
-	}
-	for _, voter := range voters {
+	for _, voter := range s.voters() {
 		if voter == s.nodeID || s.leadership().LeaderID != "" || ctx.Err() != nil {
 			continue
 		}

@@ -76,6 +76,8 @@ type doubtQuestion struct {
 	// Successor offers to lead in its place.
 	Stranded  string `json:"stranded,omitempty"`
 	Successor string `json:"successor,omitempty"`
+	// Vacant asks whether the other one knows no leader either, see vacancy.go.
+	Vacant bool `json:"vacant,omitempty"`
 }
 
 type doubtAnswer struct {
@@ -100,15 +102,18 @@ func (s *suspicion) lostConnection(nodeID string) {
 
 // run looks whenever there is doubt, until ctx ends.
 func (s *suspicion) run(ctx context.Context) {
-	timer := time.NewTimer(s.silence)
+	timer := time.NewTimer(0) // there is no leader at first
 	defer timer.Stop()
-	leaderless := 0
+	var vacant vacancy
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-timer.C:
-			leaderless = s.seek(ctx, leaderless)
+			if vacant = s.seek(ctx, vacant); !vacant.since.IsZero() {
+				timer.Reset(vacant.pause(s.silence))
+				continue
+			}
 			if left := s.silence - s.silent(); left > 0 {
 				timer.Reset(left)
 				continue
@@ -157,13 +162,18 @@ func (s *suspicion) investigate(ctx context.Context) presence {
 	if found := s.find(ctx, leader); found != leaderMissed {
 		return found
 	}
-	if s.chosen(ctx, leader) && s.leadership() == leader {
-		s.log.Warn("a majority misses the leader, this node stands for election", "leader", leader.LeaderID, "term", leader.Term)
-		if err := s.stand(); err != nil {
-			s.log.Warn("standing for election failed", "error", err)
-		}
+	if s.chosen(ctx, doubtQuestion{Leader: leader.LeaderID, Term: leader.Term}) && s.leadership() == leader {
+		s.rise("a majority misses the leader", leader)
 	}
 	return leaderMissed
+}
+
+// rise stands for election.
+func (s *suspicion) rise(reason string, last Leadership) {
+	s.log.Warn("this node stands for election", "reason", reason, "leader", last.LeaderID, "term", last.Term)
+	if err := s.stand(); err != nil {
+		s.log.Warn("standing for election failed", "error", err)
+	}
 }
 
 // find asks the leader whether it leads.
@@ -179,15 +189,15 @@ func (s *suspicion) find(ctx context.Context, leader Leadership) presence {
 	}
 }
 
-// chosen asks the other voters and reports whether a majority misses the leader
-// and this node is the one of them to stand.
-func (s *suspicion) chosen(ctx context.Context, leader Leadership) bool {
+// chosen asks the voters beside the leader and reports whether a majority misses
+// the leader and this node is the one of them to stand.
+func (s *suspicion) chosen(ctx context.Context, question doubtQuestion) bool {
 	own := s.lastEntry()
 	voters, agreeing, best := s.voters(), 0, true
 	var asking sync.WaitGroup
 	var mu sync.Mutex
 	for _, voter := range voters {
-		if voter == leader.LeaderID {
+		if voter == question.Leader {
 			continue
 		}
 		if voter == s.nodeID {
@@ -197,14 +207,14 @@ func (s *suspicion) chosen(ctx context.Context, leader Leadership) bool {
 			continue
 		}
 		asking.Go(func() {
-			answer, err := s.ask(ctx, voter, leader, suspicionBudget)
-			if err != nil || !answer.Misses {
+			answer, err := s.put(ctx, voter, question, suspicionBudget)
+			if err != nil || !answer.Misses && !answer.Leads {
 				return
 			}
 			mu.Lock()
 			defer mu.Unlock()
 			agreeing++
-			best = best && !answer.before(voter, own, s.nodeID)
+			best = best && !answer.Leads && !answer.before(voter, own, s.nodeID)
 		})
 	}
 	asking.Wait()
@@ -281,6 +291,8 @@ func (s *suspicion) answer(life context.Context, conn net.Conn) {
 	}
 	answer, leader := s.lastEntry(), s.leadership()
 	switch asked := (Leadership{Term: question.Term, LeaderID: question.Leader}); {
+	case question.Vacant:
+		answer.Misses, answer.Leads = leader.LeaderID == "", leader.Self
 	case question.Leader == "":
 		// It wants help, or to know whether this node answers.
 	case question.Leader == s.nodeID:

@@ -69,7 +69,7 @@ func TestLivingLeaderStays(t *testing.T) {
 		if s.investigate(t.Context()) != leaderPresent {
 			t.Errorf("node %d misses a leader that answers", i)
 		}
-		if s.chosen(t.Context(), leader) {
+		if s.chosen(t.Context(), doubtQuestion{Leader: leader.LeaderID, Term: leader.Term}) {
 			t.Errorf("node %d would stand, although the others do not miss the leader", i)
 		}
 		if answer, err := s.ask(t.Context(), leader.LeaderID, Leadership{Term: leader.Term + 1, LeaderID: leader.LeaderID}, time.Minute); err != nil || answer.Leads {
