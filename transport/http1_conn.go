@@ -20,6 +20,10 @@ const (
 	readBufferBytes = 4 << 10
 	// readBufferKeepMax is the largest buffer that is kept for the next request.
 	readBufferKeepMax = 64 << 10
+	// lineEndsMax is how many bytes of line ends may follow a request, as old
+	// clients send them after the body of a POST (RFC 9112, 2.2; so many as
+	// net/http passes over).
+	lineEndsMax = 4
 	// deadlineSlack: moving a deadline costs as much as parsing a small
 	// request, so it is set this much further than it has to be.
 	deadlineSlack = 30 * time.Second
@@ -49,6 +53,7 @@ type http1Conn struct {
 
 	buffer     []byte // [start:end] was read and not yet used
 	start, end int
+	lineEnds   int       // how many more bytes of line ends may come before a request
 	readUntil  time.Time // deadlines as set; zero: none
 	writeUntil time.Time
 	cut        bool // the request did not come whole; its answer is the last
@@ -103,6 +108,8 @@ func (c *http1Conn) pass() {
 
 // rest is between two requests. It reports false if there is to be no next.
 func (c *http1Conn) rest() bool {
+	c.lineEnds = lineEndsMax
+	c.skipLineEnds()
 	if c.start == c.end {
 		c.start, c.end = 0, 0
 		if len(c.buffer) > readBufferKeepMax {
@@ -115,6 +122,17 @@ func (c *http1Conn) rest() bool {
 	return !c.server.closes.Load()
 }
 
+// skipLineEnds passes over line ends before a request.
+func (c *http1Conn) skipLineEnds() {
+	for ; c.lineEnds > 0 && c.start < c.end; c.lineEnds-- {
+		if next := c.buffer[c.start]; next != '\r' && next != '\n' {
+			c.lineEnds = 0
+			return
+		}
+		c.start++
+	}
+}
+
 // receive reads one request. It reports false if that is one for net/http; then
 // nothing of it is used.
 func (c *http1Conn) receive() (ours bool, err error) {
@@ -125,7 +143,7 @@ func (c *http1Conn) receive() (ours bool, err error) {
 		if header = endOfHeader(unused, searched); header > 0 {
 			break
 		}
-		if len(unused) >= headerBytesMax || !mayBePost(unused) {
+		if len(unused) >= headerBytesMax || !mayBePost(unused, searched) {
 			return false, nil
 		}
 		searched = len(unused)
@@ -133,6 +151,9 @@ func (c *http1Conn) receive() (ours bool, err error) {
 			return false, err
 		}
 		if begun {
+			continue
+		}
+		if c.skipLineEnds(); c.start == c.end {
 			continue
 		}
 		begun = true

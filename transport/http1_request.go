@@ -25,11 +25,26 @@ const (
 	versionLine = " HTTP/1.1"
 )
 
-// mayBePost reports whether b is the beginning of a request of ours, as far as
-// it goes.
-func mayBePost(b []byte) bool {
+// mayBePost reports whether b is the beginning of the header of a request of
+// ours, as far as it goes. The first searched bytes were found to be one before.
+func mayBePost(b []byte, searched int) bool {
 	n := min(len(b), len(postLine))
-	return string(b[:n]) == postLine[:n]
+	return string(b[:n]) == postLine[:n] && !bareLineFeed(b, searched)
+}
+
+// bareLineFeed reports whether a line of b ends without a carriage return. To
+// net/http that is an end as well, so that a header may be over before headerEnd.
+func bareLineFeed(b []byte, searched int) bool {
+	for i := searched; i < len(b); i++ {
+		next := bytes.IndexByte(b[i:], '\n')
+		if next < 0 {
+			return false
+		}
+		if i += next; i == 0 || b[i-1] != '\r' {
+			return true
+		}
+	}
+	return false
 }
 
 // parse reads the header of a request into c.request. It reports false for
@@ -37,6 +52,9 @@ func mayBePost(b []byte) bool {
 // refuse: other methods, a query, a body without a length, Expect, Upgrade,
 // whatever is malformed or could be read in two ways.
 func (c *http1Conn) parse(header []byte) (length int, ours bool) {
+	if len(header) > headerBytesMax {
+		return 0, false
+	}
 	text := string(header[:len(header)-len("\r\n")])
 	line, lines, _ := strings.Cut(text, "\r\n")
 	target, ok := strings.CutSuffix(line, versionLine)
@@ -79,8 +97,8 @@ func (c *http1Conn) parse(header []byte) (length int, ours bool) {
 			if !strings.EqualFold(value, "keep-alive") {
 				return 0, false
 			}
-		case "Transfer-Encoding", "Expect", "Upgrade", "Trailer", "Http2-Settings":
-			return 0, false
+		case "Transfer-Encoding", "Expect", "Upgrade", "Trailer", "Http2-Settings", "Pragma":
+			return 0, false // of Pragma net/http makes a Cache-Control
 		}
 		c.add(name, value)
 	}

@@ -1,0 +1,257 @@
+package transport
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"io"
+	"log/slog"
+	"maps"
+	"net"
+	"net/http"
+	"reflect"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// FuzzHTTP1 gives arbitrary bytes to a connection of ours and to net/http. The
+// rule has three parts:
+//
+//  1. every request that is served here is one that net/http reads in the same
+//     place, with the same method, target, host, header and body, and after
+//     which it keeps the connection;
+//  2. from the first request on that is not served here, net/http gets every
+//     byte, and reads it as it would have had it had the connection all along;
+//  3. a connection is given up without handing it over only when net/http would
+//     have had no whole request to serve either.
+//
+// The second argument is how many bytes come at a time, 0 for all of them.
+func FuzzHTTP1(f *testing.F) {
+	const plain = "POST /0/orders.fifo HTTP/1.1\r\nHost: h:9\r\nContent-Type: a/b\r\nContent-Length: 2\r\n\r\nok"
+	const form = "POST / HTTP/1.1\r\nhost: h\r\nx-amz-target: AmazonSQS.SendMessage\r\nx-a:  1\t\r\nX-A:\r\nconnection: Keep-Alive\r\ncontent-length: 03\r\n\r\na=b"
+	const chunked = "POST /?a=%20 HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n"
+	for _, text := range []string{
+		plain, form, plain + form + plain, plain + chunked + plain, plain + "GET / HTTP/1.0\r\n\r\n",
+		plain + "\r\n" + plain, plain + "\n\n\n\n\n" + plain, plain[:len(plain)-1], plain + form[:40],
+		"POST / HTTP/1.1\nHost: h\nContent-Length: 1\n\nx",
+		"POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 1\r\n\nx" + plain,
+		"POST / HTTP/1.1\r\nHost: h\r\nPragma: no-cache\r\nContent-Length: 1\r\n\r\nx",
+		"POST //a/b HTTP/1.1\r\nHost: h\r\nContent-Length: 0\r\n\r\n",
+		"POST http://other/x HTTP/1.1\r\nHost: h\r\nContent-Length: 0\r\n\r\n",
+		"POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nxy",
+		"POST / HTTP/1.1\r\nHost: h\r\nX-A: 1\r\n 2\r\nContent-Length : 1\r\n\r\nx",
+		"POST / HTTP/1.1\r\nHost: h\r\nExpect: 100-continue\r\nContent-Length: 1\r\n\r\nx",
+		"POST / HTTP/1.1\r\nHost: h\r\nConnection: close\r\nContent-Length: 1\r\n\r\nx",
+	} {
+		f.Add([]byte(text), byte(0))
+		f.Add([]byte(text), byte(1))
+	}
+	// After these two the buffer grows past the longest header in one step.
+	large := "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 30000\r\n\r\n" + strings.Repeat("b", 30_000)
+	medium := "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 4000\r\n\r\n" + strings.Repeat("b", 4000)
+	tooLong := "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 0\r\nX-A: " + strings.Repeat("a", 3*headerBytesMax/2) + "\r\n\r\n"
+	f.Add([]byte(large+medium+tooLong), byte(0))
+	f.Fuzz(func(t *testing.T, input []byte, piece byte) {
+		// In a bubble nothing ends by its time but what waits for nothing else.
+		synctest.Test(t, func(t *testing.T) { sameAsNetHTTP(t, input, int(piece)) })
+	})
+}
+
+// sameAsNetHTTP checks the rule of FuzzHTTP1 for one connection.
+func sameAsNetHTTP(t *testing.T, input []byte, piece int) {
+	ours, answers, rest, passed := servedHere(t, input, piece)
+	if !bytes.HasSuffix(input, rest) {
+		t.Fatalf("what is left is %q", rest)
+	}
+	theirs, theirsOfRest := servedByNetHTTP(t, input, piece), servedByNetHTTP(t, rest, piece)
+	if len(theirs) < len(ours) {
+		t.Fatalf("%d requests served here, %d by net/http", len(ours), len(theirs))
+	}
+	for i, r := range ours {
+		if !reflect.DeepEqual(r, theirs[i]) {
+			t.Fatalf("request %d is here\n%+v\nand for net/http\n%+v", i, r, theirs[i])
+		}
+		if r.Cut || r.Close {
+			t.Fatalf("request %d was served here: %+v", i, r)
+		}
+	}
+	if would := theirs[len(ours):]; len(would) != len(theirsOfRest) || len(would) > 0 && !reflect.DeepEqual(would, theirsOfRest) {
+		t.Fatalf("after %d requests net/http reads of the rest\n%+v\nand would have read\n%+v", len(ours), theirsOfRest, would)
+	}
+	if !passed && slices.ContainsFunc(theirsOfRest, func(r arrived) bool { return !r.Cut }) {
+		t.Fatalf("given up with a whole request left: %+v", theirsOfRest)
+	}
+	for i, reader := 0, bufio.NewReader(bytes.NewReader(answers)); i < len(ours); i++ {
+		answer, err := http.ReadResponse(reader, nil)
+		if err != nil || answer.Close || answer.ContentLength != 0 {
+			t.Fatalf("the answer to request %d: %+v, %v", i, answer, err)
+		}
+	}
+}
+
+// arrived is a request as its handler sees it.
+type arrived struct {
+	Method, Host, Target, URL, Proto string
+	Header                           http.Header
+	Length                           int64
+	Body                             string
+	Cut                              bool // the body did not come whole
+	Close                            bool
+	Transfer                         []string
+	Trailer                          http.Header
+}
+
+// arrivals notes the requests of one connection.
+type arrivals []arrived
+
+func (a *arrivals) ServeHTTP(_ http.ResponseWriter, r *http.Request) {
+	header := make(http.Header) // what r has is used again
+	for name, values := range r.Header {
+		header[strings.Clone(name)] = slices.Clone(values)
+	}
+	body, err := io.ReadAll(r.Body)
+	*a = append(*a, arrived{
+		Method: r.Method, Host: r.Host, Target: r.RequestURI, URL: r.URL.String(), Proto: r.Proto, Header: header,
+		Length: r.ContentLength, Body: string(body), Cut: err != nil, Close: r.Close,
+		Transfer: r.TransferEncoding, Trailer: maps.Clone(r.Trailer),
+	})
+}
+
+// servedHere gives the bytes to a connection of ours. rest is what it did not
+// use, and passed whether it handed that over.
+func servedHere(t *testing.T, input []byte, piece int) (requests []arrived, answers, rest []byte, passed bool) {
+	var seen arrivals
+	conn := newScript(input, piece)
+	take := func(c net.Conn) {
+		passed = true
+		handed, err := io.ReadAll(c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		rest = handed
+	}
+	s := newHTTP1Server(t.Context(), Config{Handler: &seen, Now: time.Now, Logger: quiet()}, take)
+	c := newHTTP1Conn(s, conn)
+	s.conns[c] = struct{}{}
+	c.serve()
+	if !passed {
+		rest = append(slices.Clone(c.buffer[c.start:c.end]), conn.input...)
+	}
+	if passed == conn.closed() {
+		t.Fatalf("handed over: %v, closed: %v", passed, conn.closed())
+	}
+	return seen, conn.output, rest, passed
+}
+
+// servedByNetHTTP gives the bytes to a server of net/http with the settings of
+// ours, but no HTTP/2: its beginning counts only as that of a connection.
+func servedByNetHTTP(t *testing.T, input []byte, piece int) []arrived {
+	var seen arrivals
+	conn := newScript(input, piece)
+	listener := newHandoverListener(conn.LocalAddr())
+	var protocols http.Protocols
+	protocols.SetHTTP1(true)
+	s := http.Server{
+		Handler: &seen, Protocols: &protocols, MaxHeaderBytes: headerBytesMax, ErrorLog: slog.NewLogLogger(quiet().Handler(), slog.LevelDebug),
+		BaseContext: func(net.Listener) context.Context { return t.Context() },
+	}
+	done := make(chan error, 1) // the one result
+	go func() { done <- s.Serve(listener) }()
+	listener.give(conn)
+	<-conn.end
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	<-done
+	return seen
+}
+
+// script is a connection on which a text comes, a piece at a time, and then its
+// end. It takes whatever is sent and knows no deadlines.
+type script struct {
+	mu     sync.Mutex
+	input  []byte // what has not been read
+	piece  int    // 0: all at once
+	output []byte
+	once   sync.Once
+	end    chan struct{} // closed by Close
+}
+
+func newScript(input []byte, piece int) *script {
+	return &script{input: input, piece: piece, end: make(chan struct{})}
+}
+
+func (c *script) closed() bool {
+	select {
+	case <-c.end:
+		return true
+	default:
+		return false
+	}
+}
+
+// Read gives the next piece.
+func (c *script) Read(p []byte) (int, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.input) == 0 || c.closed() {
+		return 0, io.EOF
+	}
+	next := c.input
+	if c.piece > 0 {
+		next = next[:min(len(next), c.piece)]
+	}
+	n := copy(p, next)
+	c.input = c.input[n:]
+	return n, nil
+}
+
+// Write notes an answer.
+func (c *script) Write(p []byte) (int, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.output = append(c.output, p...)
+	return len(p), nil
+}
+
+// Close ends the connection.
+func (c *script) Close() error {
+	c.once.Do(func() { close(c.end) })
+	return nil
+}
+
+// LocalAddr is an address that says nothing.
+func (c *script) LocalAddr() net.Addr { return &net.TCPAddr{} }
+
+// RemoteAddr is the same.
+func (c *script) RemoteAddr() net.Addr { return &net.TCPAddr{} }
+
+// SetDeadline does nothing, as do the other two.
+func (c *script) SetDeadline(time.Time) error { return nil }
+
+// SetReadDeadline does nothing.
+func (c *script) SetReadDeadline(time.Time) error { return nil }
+
+// SetWriteDeadline does nothing.
+func (c *script) SetWriteDeadline(time.Time) error { return nil }
+
+// TestLineEndsLeaveAConnectionIdle: line ends after a request are not the
+// beginning of the next one, so that a shutdown need not wait for it.
+func TestLineEndsLeaveAConnectionIdle(t *testing.T) {
+	for _, piece := range []int{0, 1} {
+		synctest.Test(t, func(t *testing.T) {
+			var seen arrivals
+			s := newHTTP1Server(t.Context(), Config{Handler: &seen, Now: time.Now, Logger: quiet()}, func(net.Conn) { t.Error("handed over") })
+			c := newHTTP1Conn(s, newScript([]byte("POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 1\r\n\r\nx\r\n"), piece))
+			s.conns[c] = struct{}{}
+			c.serve()
+			if state := c.state.Load(); len(seen) != 1 || state != connIdle {
+				t.Errorf("%d requests, state %d", len(seen), state)
+			}
+		})
+	}
+}
