@@ -257,6 +257,7 @@ func (g *raftGroup) serve() {
 		nodeID: g.nodeID, network: g.network, consensus: g.raft, leadership: g.leaders.leadership, voters: g.voters,
 		stand: g.standForElection, heard: g.heardVoters, mayLead: g.mayLead, transfer: g.transferTo,
 		silence: time.Duration(suspicionSilence * float64(g.cfg.Timing.Heartbeat)),
+		clock:   g.cfg.Clock,
 		log:     g.cfg.Logger,
 		doubts:  make(chan struct{}, 1),
 	}

@@ -39,6 +39,7 @@ type suspicion struct {
 	mayLead    func(nodeID string) bool
 	transfer   func(ctx context.Context, nodeID string) error
 	silence    time.Duration // of the leader, which counts as missing
+	clock      Clock
 	log        *slog.Logger
 
 	// doubts wakes run. Capacity 1: a token that waits stands for all that follow.
@@ -110,8 +111,9 @@ func (s *suspicion) run(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-timer.C:
-			if vacant = s.seek(ctx, vacant); !vacant.since.IsZero() {
-				timer.Reset(vacant.pause(s.silence))
+			var pause time.Duration
+			if vacant, pause = s.seek(ctx, vacant); vacant.lasts {
+				timer.Reset(pause)
 				continue
 			}
 			if left := s.silence - s.silent(); left > 0 {

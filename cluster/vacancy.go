@@ -13,41 +13,39 @@ import (
 // leader has been unknown: while it is known to be gone, or nodes are starting,
 // and not while an election that is under way needs quiet.
 
-// vacancy is how long this node has known no leader.
+// vacancy is a time without a known leader, by the monotonic clock.
 type vacancy struct {
-	since time.Time // zero while there is a leader
-	stood time.Time // last in this vacancy
+	lasts        bool
+	since, stood time.Duration // stood is when this node last stood, 0 for never
 }
 
 // strandedLooks is for how many silences a voter knows no leader before it takes
 // itself for stranded: more than an election takes.
 const strandedLooks = 3
 
-// pause is until the next look.
-func (v vacancy) pause(silence time.Duration) time.Duration {
-	return min(max(time.Since(v.since)/8, suspicionPause), silence)
-}
-
 // seek looks for a leader where none is known: it stands if nobody else will,
-// and asks for help if others may know one.
-func (s *suspicion) seek(ctx context.Context, v vacancy) vacancy {
+// and asks for help if others may know one. It returns when to look again.
+func (s *suspicion) seek(ctx context.Context, v vacancy) (vacancy, time.Duration) {
 	none := s.leadership()
 	if none.LeaderID != "" || none.Self {
-		return vacancy{}
+		return vacancy{}, 0
 	}
-	if v.since.IsZero() {
-		v.since = time.Now()
+	now := s.clock.Monotonic()
+	if !v.lasts {
+		v = vacancy{lasts: true, since: now}
 	}
+	age := now - v.since
+	pause := min(max(age/8, suspicionPause), s.silence)
 	if !slices.Contains(s.voters(), s.nodeID) {
-		return v // it has no cluster yet, or no vote
+		return v, pause // it has no cluster yet, or no vote
 	}
 	// After it stood the library's election takes its course.
-	if time.Since(v.stood) >= s.silence && s.chosen(ctx, doubtQuestion{Vacant: true}) && s.leadership() == none {
-		v.stood = time.Now()
+	if (v.stood == 0 || now-v.stood >= s.silence) && s.chosen(ctx, doubtQuestion{Vacant: true}) && s.leadership() == none {
+		v.stood = now
 		s.rise("a majority knows no leader", none)
 	}
-	if time.Since(v.since) >= strandedLooks*s.silence {
+	if age >= strandedLooks*s.silence {
 		s.askForHelp(ctx)
 	}
-	return v
+	return v, pause
 }
