@@ -2,8 +2,11 @@ package faults
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/seriatimq/seriatim/test/harness"
@@ -30,6 +33,38 @@ func (s *stage) anyAdmin(ctx context.Context, path, body string) error {
 		}
 	}
 	return err
+}
+
+// changeMember makes a change of the member of this name. An answer that got lost
+// leaves open whether the change was made, and one that was made is refused when
+// it is asked for again; then the list of members decides.
+func (s *stage) changeMember(ctx context.Context, change, name string, made func([]member) bool) error {
+	err := s.anyAdmin(ctx, "/v1/cluster/"+change, fmt.Sprintf(`{"node":%q}`, name))
+	if err == nil {
+		return nil
+	}
+	members, listed := s.membersNamed(ctx, name)
+	if listed == nil && made(members) {
+		return nil
+	}
+	return errors.Join(err, listed)
+}
+
+// member is an entry of the list of members.
+type member struct{ NodeID, Name, Role string }
+
+func (m member) votes() bool { return m.Role != "learner" }
+
+func (s *stage) membersNamed(ctx context.Context, name string) ([]member, error) {
+	text, err := s.cluster.Next().Get(ctx, "/v1/cluster/members")
+	if err != nil {
+		return nil, err
+	}
+	var list struct{ Members []member }
+	if err := json.Unmarshal(text, &list); err != nil {
+		return nil, fmt.Errorf("list of members: %w", err)
+	}
+	return slices.DeleteFunc(list.Members, func(m member) bool { return m.Name != name }), nil
 }
 
 // moveAbout hands leadership on every 300 ms. A refusal is no failure: right
@@ -97,7 +132,13 @@ func (s *stage) replaceLost(ctx context.Context) error {
 	if err := n.WaitReady(ctx, 2*recovery); err != nil {
 		return err
 	}
-	if err := s.anyAdmin(ctx, "/v1/cluster/replace", fmt.Sprintf(`{"node":%q}`, n.Name)); err != nil {
+	status, err := n.Status(ctx)
+	if err != nil {
+		return err
+	}
+	if err := s.changeMember(ctx, "replace", n.Name, func(named []member) bool {
+		return len(named) == 1 && named[0].NodeID == status.NodeID && named[0].votes()
+	}); err != nil {
 		return err
 	}
 	s.mu.Lock()
@@ -127,14 +168,14 @@ func addAndRemove(s *strike, ctx context.Context) error {
 	if err := n.WaitReady(ctx, 2*recovery); err != nil {
 		return err
 	}
-	return s.anyAdmin(ctx, "/v1/cluster/promote", fmt.Sprintf(`{"node":%q}`, name))
+	return s.changeMember(ctx, "promote", name, func(named []member) bool { return len(named) == 1 && named[0].votes() })
 }
 
 // dismiss removes a spare from the members. It ends by itself then.
 func (s *strike) dismiss(n *harness.Node) error {
 	ctx, cancel := context.WithTimeout(context.Background(), 4*recovery)
 	defer cancel()
-	err := s.anyAdmin(ctx, "/v1/cluster/remove", fmt.Sprintf(`{"node":%q}`, n.Name))
+	err := s.changeMember(ctx, "remove", n.Name, func(named []member) bool { return len(named) == 0 })
 	if err == nil {
 		var code int
 		if code, err = n.WaitExit(recovery); err == nil && code != exitRemoved {
