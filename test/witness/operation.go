@@ -17,16 +17,19 @@ type operation struct {
 	traces       []trace        // the entries that bear its id, in log order
 	told         position       // what gave the answer, if anything is known of it
 	read         bool           // told is a state, not an entry
-	judged       bool           // its outcome was looked at
-	differs      string         // how the answer differs from the entry looked at last
+	queue        string
+	stock        bool   // a stock SDK made it, and repeats what has no answer by itself
+	judged       bool   // its outcome was looked at
+	differs      string // how the answer differs from the entry looked at last
 }
 
 // trace is an entry of an operation.
 type trace struct {
 	at      position
-	logTime int64 // of the entry, milliseconds since 1970
-	effect  bool  // something changed but time
-	harmful bool  // doing it twice does more than doing it once
+	id      string // that the entry bears: of the operation, or of one try
+	logTime int64  // of the entry, milliseconds since 1970
+	effect  bool   // something changed but time
+	harmful bool   // doing it twice does more than doing it once
 }
 
 // stranger is an entry whose operation is not in the history yet.
@@ -53,14 +56,15 @@ type applied struct {
 }
 
 func (w *Witness) addOperation(e *history.Event) {
-	op := &operation{id: e.ID, call: e.Call, answer: e.Return, result: e.Result, event: e}
+	op := &operation{id: e.ID, call: e.Call, answer: e.Return, result: e.Result, event: e, queue: e.Queue, stock: e.Stock}
 	w.operations[e.ID] = op
 	w.count("operations", 1)
 	for _, s := range w.strangers[e.ID] {
 		w.match(op, s.trace, s.outcome)
 	}
 	delete(w.strangers, e.ID)
-	if e.Result == history.OK && e.Action == history.Receive && len(e.Messages) == 0 && e.Index > 0 {
+	looks := e.Action == history.Counts || e.Action == history.Receive && len(e.Messages) == 0
+	if e.Result == history.OK && looks && e.Index > 0 {
 		if e.Index < w.replay.next {
 			w.count("reads too late to be checked", 1)
 			return
@@ -95,8 +99,8 @@ func (w *Witness) meet(id string, t trace, a applied) {
 // match is the part of W2 that compares what a client asked and was told with an
 // entry of its operation.
 func (w *Witness) match(op *operation, t trace, a applied) {
+	w.checkOnce(op, t, a.command)
 	op.traces = append(op.traces, t)
-	w.checkOnce(op)
 	if op.event == nil {
 		return // told already by another entry
 	}

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/seriatimq/seriatim/queue"
 	"github.com/seriatimq/seriatim/test/faults/history"
 )
 
@@ -48,23 +49,44 @@ func (op *operation) effects() (count int, last position) {
 	return count, last
 }
 
-// checkOnce is I12: no operation takes effect twice. It is called when another
-// entry of the operation was seen.
-func (w *Witness) checkOnce(op *operation) {
+// checkOnce is I12: no operation takes effect twice. It is called for an entry of
+// the operation that is not among its traces yet.
+func (w *Witness) checkOnce(op *operation, t trace, command queue.Command) {
+	if !t.harmful {
+		return
+	}
 	harmful := 0
-	for _, t := range op.traces {
-		if t.harmful {
+	for _, before := range op.traces {
+		if before.harmful && !w.repeatable(op, before, t, command) {
 			harmful++
 		}
 	}
-	if harmful < 2 || !op.traces[len(op.traces)-1].harmful {
+	if harmful == 0 {
 		return
 	}
 	check := "W2"
 	if op.result == history.Unknown {
 		check = "W5"
 	}
-	w.violate(check, "I12", op.traces[len(op.traces)-1].at.index, op.described(), "it took effect %d times", harmful)
+	w.violate(check, "I12", t.at.index, op.described(), "it took effect %d times", harmful+1)
+}
+
+// repeatable says that two entries of one operation are right: two tries of a
+// stock SDK, the second when the queue no longer knew the first. That the queue
+// judged so by the rules is for the model to say.
+func (w *Witness) repeatable(op *operation, before, again trace, command queue.Command) bool {
+	q := w.replay.oracle.Model.Queue(op.queue)
+	if !op.stock || before.id == again.id || q == nil {
+		return false
+	}
+	apart := again.logTime - before.logTime
+	switch command.(type) {
+	case *queue.SendMessages:
+		return apart >= q.Settings.Window*1000 || before.at.index < w.replay.forgot[op.queue]
+	case *queue.ReceiveMessages:
+		return apart >= q.Settings.AttemptWindow*1000 || before.at.index < w.replay.forgot[op.queue]
+	}
+	return false
 }
 
 // described gives a violation its place in time when the call itself was

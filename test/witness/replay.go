@@ -23,11 +23,14 @@ type replay struct {
 	// wrong are the queues about which model and product disagree: from then on
 	// everything in them would.
 	wrong map[string]bool
+	// forgot is the last entry that made a queue forget what it knew of
+	// deduplication and attempts: it was purged or deleted.
+	forgot map[string]uint64
 }
 
 func newReplay() replay {
 	return replay{
-		oracle: oracle.New(reference.New()), wrong: map[string]bool{},
+		oracle: oracle.New(reference.New()), wrong: map[string]bool{}, forgot: map[string]uint64{},
 		twin: fsm.New(fsm.Options{Fatal: func(err error) { panic(err) }}),
 	}
 }
@@ -70,7 +73,7 @@ func (w *Witness) apply(e *entry) {
 		w.count("commands", 1)
 		effect, harmful := w.applyModel(&e.lines[i], a)
 		if id := e.lines[i].Op; id != "" {
-			w.meet(id, trace{at: position{l.Index, i}, logTime: l.AtMs, effect: effect, harmful: harmful}, a)
+			w.meet(id, trace{at: position{l.Index, i}, id: id, logTime: l.AtMs, effect: effect, harmful: harmful}, a)
 		}
 	}
 }
@@ -124,6 +127,12 @@ func (w *Witness) applyModel(l *line, a applied) (effect, harmful bool) {
 		w.replay.wrong[name] = true
 		w.violate("W2", difference.Invariant, l.Index, w.eventOf(l.Op), "%s\nwas answered against the rules: %s", describeCommand(l), difference.Text)
 	}
+	switch a.command.(type) {
+	case *queue.PurgeQueue, *queue.DeleteQueue:
+		if q := w.replay.oracle.Model.Queue(name); q == nil || q.Settings.PurgeClearsHistory {
+			w.replay.forgot[name] = l.Index
+		}
+	}
 	return effects(a, w.size(name) < before)
 }
 
@@ -174,8 +183,9 @@ func effects(a applied, removed bool) (effect, harmful bool) {
 	return true, false
 }
 
-// checkReads is W2 for receives that found nothing. They wrote no entry; what
-// answered them is the state at the index that came with the answer.
+// checkReads is W2 for receives that found nothing, and for counters of queues.
+// They wrote no entry; what answered them is the state at the index that came with
+// the answer.
 func (w *Witness) checkReads() {
 	for _, op := range w.reads[w.replay.next] {
 		if op.event != nil { // else an entry gave the answer
@@ -206,6 +216,8 @@ func (w *Witness) checkRead(op *operation) {
 	case (q == nil) != (e.Error != ""):
 		w.violate("W2", "I11", e.Index, e, "the client was told %q, the queue exists: %v", e.Error, q != nil)
 	case q == nil:
+	case e.Action == history.Counts:
+		w.checkCounters(e, model.Counters(q))
 	case model.Deliverable(q):
 		w.violate("W2", "I11", e.Index, e, "the client was told that %s has nothing, but it has", e.Queue)
 	case e.Attempt != "" && q.Remembers(e.Attempt):

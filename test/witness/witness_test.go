@@ -31,6 +31,37 @@ func sound(t *testing.T) *scene {
 	return s
 }
 
+// counters are looked at with this answer.
+func (s *scene) counters(visible, hidden string) {
+	s.t.Helper()
+	s.call(history.Event{Action: history.Counts, Detail: history.Detail{Attributes: map[string]string{
+		history.Visible: visible, history.NotVisible: hidden, history.Delayed: "0",
+	}}}, nil)
+}
+
+// TestCounters: what a queue holds is counted by what can be seen and what is in
+// flight, which ends with log time.
+func TestCounters(t *testing.T) {
+	s := sound(t)
+	s.send("c", "7", "counted")
+	s.send("d", "8", "received")
+	s.counters("2", "0")
+	s.receive("", 1)
+	s.counters("1", "1")
+	s.at += 6000
+	s.send("d", "9", "after it came back")
+	s.counters("3", "0")
+	r := s.judge(nil)
+	for _, v := range r.Violations {
+		if v.Check != "W7" { // that it is not empty
+			t.Error(v)
+		}
+	}
+	if r.Counts["counters of queues compared"] != 3 {
+		t.Errorf("counts: %v", r.Counts)
+	}
+}
+
 func TestSoundRun(t *testing.T) {
 	r := sound(t).judge(nil)
 	for _, v := range r.Violations {
@@ -200,6 +231,12 @@ func TestPlanted(t *testing.T) {
 		{"an empty answer that is not true", "W2", "I11", "has nothing, but it has", func(s *scene) map[string][]*line {
 			s.events[9].Index, s.events[9].LogTime = 5, s.lines[4].AtMs
 			s.events[9].Call, s.events[9].Return = 3500, 3600
+			return nil
+		}},
+		{"a counter that is wrong", "W2", "I15", "the log gives 2", func(s *scene) map[string][]*line {
+			s.send("c", "7", "counted")
+			s.send("c", "8", "counted as well")
+			s.counters("1", "0")
 			return nil
 		}},
 		{"an entry of nobody", "W2", "I12", "which nobody made", func(s *scene) map[string][]*line {

@@ -132,6 +132,10 @@ func (c *checker) checkVisibility() {
 	for queue, receives := range c.receives {
 		for _, e := range receives {
 			switch {
+			case e.Stock && e.Attempt != "" && e.Result == history.OK && e.Return-e.Call >= c.rules.Attempt-c.rules.Slack:
+				// An SDK's first try may have lost its answer, and its last one
+				// came when the attempt was forgotten.
+				open[queue] = append(open[queue], e.Call)
 			case e.Result != history.Unknown:
 			case e.Attempt != "" && answered[queue+"\x00"+e.Attempt]:
 				mended[queue] = append(mended[queue], e.Call)

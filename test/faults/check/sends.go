@@ -27,7 +27,7 @@ func (c *checker) checkLoss() {
 			continue
 		}
 		end, drained := c.drained[m.queue]
-		if !drained || m.created >= end || m.removable() != never || c.purgedAfter(m, 0) {
+		if !drained || m.created >= end || m.removable() != never || c.purgeable(m) != never {
 			continue
 		}
 		at := m.created
@@ -45,12 +45,29 @@ func (c *checker) checkLoss() {
 	}
 }
 
-// purgedAfter says whether a purge that was called after the time may have
-// removed the message.
-func (c *checker) purgedAfter(m *message, after int64) bool {
-	return slices.ContainsFunc(c.purges[m.queue], func(p *history.Event) bool {
-		return p.Possible() && p.Call >= after && p.Return > m.earliest
-	})
+// purgeable is the earliest time at which a purge, or the end of its queue, may
+// have removed the message; never if none can. One that was over when the message
+// was delivered again did not. One without an answer may be done at any time.
+func (c *checker) purgeable(m *message) int64 {
+	seen := m.earliest
+	for _, d := range m.deliveries {
+		seen = max(seen, d.receive.Call)
+	}
+	at := never
+	for _, p := range c.purges[m.queue] {
+		if p.Possible() && lasts(p) > seen {
+			at = min(at, p.Call)
+		}
+	}
+	return at
+}
+
+// lasts is the time until which a call may take effect.
+func lasts(e *history.Event) int64 {
+	if e.Result == history.Unknown {
+		return never
+	}
+	return e.Return
 }
 
 // checkContent is I2, and the part of I12 about sends: what is delivered is what
@@ -63,7 +80,7 @@ func (c *checker) checkContent() {
 			var wrong bool
 			for _, s := range sends {
 				possible = possible || s.Possible()
-				sameID = sameID || s.Result == history.Unknown || s.Message == got.ID
+				sameID = sameID || s.Result == history.Unknown || s.Message == got.ID || c.retried(s, m, c.messages[s.Queue+"\x00"+s.Message])
 				wrong = wrong || s.Group != got.Group
 				if source := c.source(d.receive.Queue); source != "" {
 					// It has its own id for deduplication there.
@@ -119,8 +136,9 @@ func (c *checker) checkDuplicates() {
 			}
 		}
 		last[key] = m
-		if other := maker[first.Body]; other != nil && other.id != m.id && len(c.sends[first.Body]) == 1 {
-			c.violate("I12", m.deliveries[0].receive.Return, "send %d was done twice: messages %s and %s", c.sends[first.Body][0].ID, other.id, m.id)
+		sends := c.sends[first.Body]
+		if other := maker[first.Body]; other != nil && other.id != m.id && len(sends) == 1 && !c.retried(sends[0], other, m) {
+			c.violate("I12", m.deliveries[0].receive.Return, "send %d was done twice: messages %s and %s", sends[0].ID, other.id, m.id)
 		}
 		maker[first.Body] = m
 	}
@@ -130,8 +148,21 @@ func (c *checker) checkDuplicates() {
 // messages, and what it knew of deduplication with it.
 func (c *checker) forgot(before, after *message) bool {
 	return slices.ContainsFunc(c.purges[before.queue], func(p *history.Event) bool {
-		return p.Possible() && p.Return > before.earliest && p.Call < after.created
+		return p.Possible() && lasts(p) > before.earliest && p.Call < after.created
 	})
+}
+
+// retried says that two messages of one call are right: a stock SDK repeats a send
+// by itself, and its tries came a window apart, or the queue forgot between them.
+func (c *checker) retried(s *history.Event, a, b *message) bool {
+	if !s.Stock || b == nil || a.queue != b.queue || len(a.deliveries) == 0 || len(b.deliveries) == 0 {
+		return false
+	}
+	if compareSequence(a.sequence, b.sequence) > 0 {
+		a, b = b, a
+	}
+	apart := (b.deliveries[0].message.Sent - a.deliveries[0].message.Sent) * 1000
+	return apart >= c.rules.WindowOf(a.queue) || c.forgot(a, b)
 }
 
 // outside says that a send that was answered with the message came when the
@@ -199,10 +230,7 @@ func (c *checker) checkOvertaking() {
 		slices.SortFunc(all, func(a, b *delivery) int { return cmp.Compare(a.receive.Call, b.receive.Call) })
 		removable := make([]int64, len(group))
 		for i, m := range group {
-			removable[i] = m.removable()
-			if c.purgedAfter(m, 0) {
-				removable[i] = 0
-			}
+			removable[i] = min(m.removable(), c.purgeable(m))
 			if c.moved(m) != nil {
 				removable[i] = min(removable[i], c.exhausted(m))
 			}

@@ -23,6 +23,7 @@ const (
 	KindObserved Kind = "observed" // something that shows that a fault bit; Count says how much
 	KindStatus   Kind = "status"   // a node's role changed, or its log time was looked at
 	KindAble     Kind = "able"     // a kind of fault, and why this machine cannot do it (Error)
+	KindBreach   Kind = "breach"   // an invariant (Action) that a fault itself saw broken; Error says how
 )
 
 // Result is what a client knows about an operation.
@@ -53,8 +54,19 @@ const (
 	Counts          = "counts" // queue attributes read; Attributes has them
 )
 
+// The attributes that count the messages of a queue: together all that it holds.
+const (
+	Visible    = "ApproximateNumberOfMessages"
+	NotVisible = "ApproximateNumberOfMessagesNotVisible"
+	Delayed    = "ApproximateNumberOfMessagesDelayed"
+)
+
 // BytesDropped is what a power cut threw away, as observed: Count bytes.
 const BytesDropped = "un-synced bytes dropped"
+
+// CrashCode is the exit code that a failpoint ends a process with; no node ends
+// by itself with it.
+const CrashCode = "99"
 
 // Message is a message as a receive delivered it.
 type Message struct {
@@ -152,6 +164,7 @@ type Rules struct {
 	DeadLetter map[string]int   `json:"deadLetter,omitempty"` // queues with a dead-letter queue: the most receives
 	Slack      int64            `json:"slack"`                // within it of a deadline both outcomes are legal
 	Quick      bool             `json:"quick,omitempty"`
+	Must       []string         `json:"must,omitempty"` // counts that a fixed scenario must not leave at 0
 }
 
 // WindowOf is the deduplication window of a queue.

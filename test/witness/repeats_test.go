@@ -1,0 +1,85 @@
+package witness
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/seriatimq/seriatim/fsm"
+	"github.com/seriatimq/seriatim/queue"
+	"github.com/seriatimq/seriatim/test/faults/history"
+)
+
+// tried is a send of which a stock SDK made several tries, by the ids that their
+// entries bear and how long after each other they were written, in milliseconds.
+func (s *scene) tried(stock bool, ids []string, apart int64, between ...queue.Command) {
+	s.t.Helper()
+	e, _ := s.call(history.Event{Action: history.Send, Group: "c", Dedup: "7", Body: "tried", Detail: history.Detail{Stock: stock}}, nil)
+	var told queue.SentEntry
+	for i, id := range ids {
+		if i > 0 {
+			s.at += apart
+			for _, command := range between {
+				s.apply("", command)
+			}
+		}
+		answer := s.apply(e.OpID()+id, &queue.SendMessages{
+			Queue: sceneQueue, SenderID: "000000000000", Entries: []queue.SendEntry{{
+				Body: "tried", GroupID: "c", GroupIDGiven: true, DeduplicationID: "7", DeduplicationIDGiven: true,
+			}},
+		})
+		told = answer.Result.(queue.MessagesSent).Entries[0]
+	}
+	e.Index, e.LogTime = 0, 0 // an SDK does not say them
+	e.Message, e.Sequence = told.MessageID.String(), told.Sequence.String()
+}
+
+// takenAsNew lets the last send, a duplicate, be answered as a new message.
+func (s *scene) takenAsNew() {
+	s.t.Helper()
+	r, err := fsm.DecodeResponse(s.lines[len(s.lines)-1].Answer)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	r.Result.(queue.MessagesSent).Entries[0].Duplicate = false
+	s.answer(r)
+}
+
+// TestTriesOfAnSDK: a stock SDK repeats a send by itself. Two of its tries may make
+// two messages if the queue forgot the first in between, and else nothing may.
+func TestTriesOfAnSDK(t *testing.T) {
+	const window = 20_000
+	own, same := []string{".1", ".2"}, []string{".1", ".1"}
+	cases := []struct {
+		name string
+		want bool // it took effect twice, and must not have
+		tell func(*scene)
+	}{
+		{"inside the window: a duplicate", false, func(s *scene) { s.tried(true, own, window-10) }},
+		{"a window apart", false, func(s *scene) { s.tried(true, own, window) }},
+		{"a purge between them", false, func(s *scene) { s.tried(true, own, 10, &queue.PurgeQueue{Queue: sceneQueue}) }},
+		{"one try, a window apart", true, func(s *scene) { s.tried(true, same, window) }},
+		{"one try, a purge between", true, func(s *scene) { s.tried(true, same, 10, &queue.PurgeQueue{Queue: sceneQueue}) }},
+		{"no SDK, a window apart", true, func(s *scene) { s.tried(false, own, window) }},
+		{"purged before both", true, func(s *scene) {
+			s.apply("", &queue.PurgeQueue{Queue: sceneQueue})
+			s.tried(true, own, 10)
+			s.takenAsNew()
+		}},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			s := sound(t)
+			c.tell(s)
+			found := false
+			for _, v := range s.judge(nil).Violations {
+				found = found || v.Invariant == "I12" && strings.Contains(v.Text, "2 times")
+				if !c.want && v.Check != "W7" { // that it is not empty
+					t.Error(v)
+				}
+			}
+			if found != c.want {
+				t.Errorf("found: %v, want %v", found, c.want)
+			}
+		})
+	}
+}
