@@ -2,6 +2,8 @@ package faults
 
 import (
 	"context"
+	"slices"
+	"sync"
 	"time"
 
 	"github.com/seriatimq/seriatim/test/faults/history"
@@ -33,4 +35,38 @@ func (c *client) drain(ctx context.Context, queue string) {
 		}
 		pause(ctx, 100*time.Millisecond)
 	}
+}
+
+// deadLetters are the dead-letter queues of queues that have one.
+func (s *stage) deadLetters(queues []string) []string {
+	var dead []string
+	for _, queue := range queues {
+		if _, found := s.rules.DeadLetter[queue]; found {
+			dead = append(dead, history.DeadLetterOf(queue))
+		}
+	}
+	return dead
+}
+
+// drainAll drains queues, each by a client of its own, and a dead-letter queue after
+// the queue that fills it: what that drain received too often is there only then.
+func (s *stage) drainAll(ctx context.Context, queues []string) {
+	ctx, cancel := context.WithTimeout(ctx, drainTime)
+	defer cancel()
+	later := s.deadLetters(queues)
+	var draining sync.WaitGroup
+	for i, queue := range queues {
+		if slices.Contains(later, queue) {
+			continue
+		}
+		c := s.newClient(800+i, "drain")
+		draining.Go(func() {
+			defer c.close()
+			c.drain(ctx, queue)
+			if _, dead := s.rules.DeadLetter[queue]; dead {
+				c.drain(ctx, history.DeadLetterOf(queue))
+			}
+		})
+	}
+	draining.Wait()
 }

@@ -47,7 +47,7 @@ func (r Run) prepare(ctx context.Context) (*stage, error) {
 	if err := s.furnish(nodes, r); err != nil {
 		return nil, errors.Join(err, s.close())
 	}
-	s.place.Binary, s.place.Dir, s.place.Args, s.place.Env = r.Binary, nodes, settings, r.environment
+	s.place.Binary, s.place.Dir, s.place.Args, s.place.Env = r.Binary, nodes, settings, func(node string) []string { return s.environment(r.Dir, node) }
 	if err := s.lacks(r.Scenario); err != nil {
 		return nil, errors.Join(err, s.close())
 	}
@@ -58,12 +58,15 @@ func (r Run) prepare(ctx context.Context) (*stage, error) {
 	return s, nil
 }
 
-// environment tells a fault build where to write what it commits.
-func (r Run) environment(node string) []string {
-	if !r.Hooks {
+// environment tells a fault build where to write what it commits, and what is to
+// happen at its failpoints from the start.
+func (s *stage) environment(dir, node string) []string {
+	if !s.hooks {
 		return nil
 	}
-	return []string{"SERIATIM_TAP=" + filepath.Join(r.Dir, "taps", node+".jsonl")}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return []string{"SERIATIM_TAP=" + filepath.Join(dir, "taps", node+".jsonl"), "SERIATIM_FAILPOINTS=" + s.armed[node]}
 }
 
 // furnish gives the nodes a network and disks of their own where the machine can,
@@ -81,6 +84,7 @@ func (s *stage) furnish(nodes string, r Run) error {
 		hooks = errors.New("the nodes are no fault build")
 	}
 	able(areaClock, hooks)
+	able(areaFailpoint, hooks)
 	if r.Profile == Quick {
 		able(areaDisk, errors.New("a quick run has no disks of its own"))
 		able(areaNetwork, errors.New("a quick run has no network of its own"))

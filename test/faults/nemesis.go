@@ -26,6 +26,7 @@ const (
 	areaClock     area = "clock"
 	areaMembers   area = "members"
 	areaSnapshots area = "snapshots"
+	areaFailpoint area = "failpoint"
 )
 
 // fault is something that can be broken and mended.
@@ -167,6 +168,21 @@ func (s *strike) run(ctx context.Context) {
 		e.Error = err.Error()
 	}
 	s.recorder.Add(e)
+	var seen breach
+	if errors.As(err, &seen) {
+		s.recorder.Add(history.Event{Kind: history.KindBreach, Action: seen.invariant, Node: e.Node, Call: e.Call, Return: e.Return, Error: seen.text})
+	}
+}
+
+// breach is the error of a fault that saw its node break an invariant, and not
+// only that the fault could not be done.
+type breach struct{ invariant, text string }
+
+func (b breach) Error() string { return b.invariant + ": " + b.text }
+
+// broke makes a breach.
+func broke(invariant, format string, args ...any) error {
+	return breach{invariant, fmt.Sprintf(format, args...)}
 }
 
 // end undoes all and starts the strike's nodes if they do not run.
@@ -250,20 +266,20 @@ func (s *stage) serves(ctx context.Context, node *harness.Node, body string) boo
 	return true
 }
 
-// agree compares the replicas once all nodes are healed, which is I13(b) and
-// the first part of I15.
-func (s *stage) agree(within time.Duration) {
+// agree compares the replicas once all nodes are healed, by sameStates or rest,
+// which is I13(b) and the first part of I15.
+func (s *stage) agree(compare func(time.Duration) error) {
 	e := history.Event{Kind: history.KindAgree, Call: s.recorder.Now(), Result: history.OK}
-	if err := s.sameStates(within); err != nil {
+	if err := compare(time.Minute); err != nil {
 		e.Result, e.Error = history.Fail, err.Error()
 	}
 	e.Return = s.recorder.Now()
 	s.recorder.Add(e)
 }
 
-// sameStates waits until every node was seen with the state of another at one
-// index. Under load the indexes never stand still, so one index at which all
-// were seen is enough; the observer compares every one that it meets.
+// sameStates waits until every node has applied all that was committed when it
+// began. Under load the indexes never stand still, so that states are compared by
+// the observer at every index at which it meets two nodes, and by their taps.
 func (s *stage) sameStates(within time.Duration) error {
 	// What is right does not depend on when the load ends.
 	ctx, cancel := context.WithTimeout(context.Background(), within)
@@ -277,9 +293,9 @@ func (s *stage) sameStates(within time.Duration) error {
 	for {
 		var behind []string
 		for _, n := range s.cluster.Nodes {
-			status, err := n.Status(ctx)
-			if err != nil || status.AppliedIndex+1 < target {
-				behind = append(behind, fmt.Sprintf("%s at %d of %d (%v)", n.Name, status.AppliedIndex, target, err))
+			metrics, err := n.Metrics(ctx)
+			if text := lag(metrics, target); err != nil || text != "" {
+				behind = append(behind, fmt.Sprintf("%s %s (%v)", n.Name, text, err))
 			}
 		}
 		if len(behind) == 0 {
@@ -289,6 +305,28 @@ func (s *stage) sameStates(within time.Duration) error {
 			return fmt.Errorf("not caught up: %s", strings.Join(behind, ", "))
 		}
 	}
+}
+
+// lag says how a node's metrics show that it has not applied everything up to an
+// index, empty if it has. A status cannot say it: its applied index is that of the
+// last entry that changed the state, and entries of the consensus itself, as at
+// the begin of a term, do not. The metric counts those in, once nothing before
+// them is outstanding.
+func lag(metrics string, target uint64) string {
+	if applied := uint64(metric(metrics, "seriatim_raft_applied_index")); applied < target {
+		return fmt.Sprintf("applied %d of %d", applied, target)
+	}
+	return ""
+}
+
+// rest is sameStates when no client works any more: all nodes must be seen with
+// one state at one index.
+func (s *stage) rest(within time.Duration) error {
+	if err := s.sameStates(within); err != nil {
+		return err
+	}
+	_, err := s.cluster.WaitConverged(context.Background(), within)
+	return err
 }
 
 func lastLine(text string) string {

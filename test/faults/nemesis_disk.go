@@ -150,6 +150,7 @@ func (s *strike) settle(n *harness.Node) error {
 func (s *strike) left(n *harness.Node, what string, codes ...int) error {
 	code, err := n.WaitExit(letGoWithin)
 	if err != nil {
+		// Cut off from the others by another fault, it may have nothing to write.
 		return fmt.Errorf("%s goes on with a disk that failed: %w", n.Name, err)
 	}
 	for _, right := range codes {
@@ -158,7 +159,10 @@ func (s *strike) left(n *harness.Node, what string, codes ...int) error {
 			return nil
 		}
 	}
-	return fmt.Errorf("%s ended with code %d, want one of %v: %s", n.Name, code, codes, lastLine(n.LogTail()))
+	if code == exitHang {
+		return fmt.Errorf("%s left because the machine's own disk was too slow", n.Name)
+	}
+	return broke("I17", "%s ended with code %d, want one of %v: %s", n.Name, code, codes, lastLine(n.LogTail()))
 }
 
 func hangLeader(s *strike, ctx context.Context) error {
@@ -269,7 +273,7 @@ func (s *strike) flipOf(n *harness.Node, class disk.Class) error {
 			return err
 		}
 		if code < exitDisk || code > exitFormat {
-			return fmt.Errorf("%s ended with code %d after a bit of its %s flipped: %s", n.Name, code, class, lastLine(n.LogTail()))
+			return broke("I17", "%s ended with code %d after a bit of its %s flipped: %s", n.Name, code, class, lastLine(n.LogTail()))
 		}
 		s.observe(refusals, n.Name, 1)
 		return disk.Rollback(n.DataDir, sound)

@@ -153,11 +153,7 @@ const exitRemoved = 87
 
 // addAndRemove lets a fourth node join, makes it a voter, and removes it again.
 func addAndRemove(s *strike, ctx context.Context) error {
-	s.mu.Lock()
-	s.spares++
-	name := fmt.Sprintf("s%d", s.spares)
-	s.mu.Unlock()
-	n, err := s.cluster.Spare(name)
+	n, err := s.spare()
 	if err != nil {
 		return err
 	}
@@ -168,7 +164,16 @@ func addAndRemove(s *strike, ctx context.Context) error {
 	if err := n.WaitReady(ctx, 2*recovery); err != nil {
 		return err
 	}
-	return s.changeMember(ctx, "promote", name, func(named []member) bool { return len(named) == 1 && named[0].votes() })
+	return s.changeMember(ctx, "promote", n.Name, func(named []member) bool { return len(named) == 1 && named[0].votes() })
+}
+
+// spare is a further node under a name that none had before.
+func (s *stage) spare() (*harness.Node, error) {
+	s.mu.Lock()
+	s.spares++
+	name := fmt.Sprintf("s%d", s.spares)
+	s.mu.Unlock()
+	return s.cluster.Spare(name)
 }
 
 // dismiss removes a spare from the members. It ends by itself then.

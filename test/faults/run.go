@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 
@@ -79,7 +80,7 @@ func (r Run) rules() history.Rules {
 		Command: r.command(), Settings: fmt.Sprint(settings),
 		// The slack on the late side of a window covers log time standing
 		// still while nobody leads.
-		Window: 3e6, Attempt: 20e6, Visibility: 5e6, Slack: 2e6,
+		Window: 3e6, Attempt: 20e6, Visibility: 5e6, Slack: 2e6, Must: r.Scenario.must,
 	}
 }
 
@@ -165,34 +166,17 @@ func (r Run) play(ctx context.Context, s *stage, length time.Duration) error {
 		s.rules.DeadLetter[s.probe.named(workload)] = most
 	}
 	s.recorder.Add(history.Event{Kind: history.KindRun, Detail: history.Detail{Rules: new(s.rules)}})
+	queues = slices.Concat(s.deadLetters(queues), queues)
 	for _, queue := range queues {
-		if _, dead := s.rules.DeadLetter[queue]; dead {
-			if err := s.probe.create(ctx, history.DeadLetterOf(queue), attributesOf(s.rules, history.DeadLetterOf(queue))); err != nil {
-				return err
-			}
-		}
 		if err := s.probe.create(ctx, queue, attributesOf(s.rules, queue)); err != nil {
 			return err
 		}
 	}
 	r.load(ctx, s, length)
-
-	drained, cancel := context.WithTimeout(ctx, drainTime)
-	defer cancel()
-	var draining sync.WaitGroup
-	for i, queue := range queues {
-		c := s.newClient(800+i, "drain")
-		draining.Go(func() {
-			defer c.close()
-			c.drain(drained, queue)
-			if _, dead := s.rules.DeadLetter[queue]; dead {
-				// What the drain received too often is there only now.
-				c.drain(drained, history.DeadLetterOf(queue))
-			}
-		})
-	}
-	draining.Wait()
-	s.agree(time.Minute)
+	s.countAll(ctx, queues)
+	s.drainAll(ctx, queues)
+	s.countAll(ctx, queues)
+	s.agree(s.rest)
 	return nil
 }
 

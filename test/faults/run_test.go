@@ -63,6 +63,7 @@ func TestFaults(t *testing.T) {
 			t.Error(err)
 		}
 		recoveries = append(recoveries, report.Recoveries(part.Events))
+		sayTroubled(t, part.Events)
 		parts[i].Events = nil
 		t.Logf("part %d: %s, %s", i, part.Report.Verdict(), path)
 		say(t, part.Report)
@@ -126,6 +127,7 @@ func TestScenarios(t *testing.T) {
 				if err := drawTo(filepath.Join(dir, "report.html"), part.Events, part.Report); err != nil {
 					t.Error(err)
 				}
+				sayTroubled(t, part.Events)
 				say(t, part.Report)
 			}
 		})
@@ -154,6 +156,16 @@ func say(t *testing.T, r check.Report) {
 		t.Errorf("inconclusive: %s", short)
 	}
 	t.Logf("seed %d: %s", *seed, r.Verdict())
+}
+
+// sayTroubled prints why faults could not be done, or not be mended at once.
+func sayTroubled(t *testing.T, events []history.Event) {
+	t.Helper()
+	for _, e := range events {
+		if e.Kind == history.KindFault && e.Error != "" {
+			t.Logf("%s at %.1f s, %s: %s", e.Action, float64(e.Call)/1e6, e.Node, strings.ReplaceAll(e.Error, "\n", "; "))
+		}
+	}
 }
 
 func drawTo(path string, events []history.Event, r check.Report) error {

@@ -13,33 +13,67 @@ import (
 // like this one, or that broke this one.
 type Scenario struct {
 	Name  string
-	About string // where it is known from
-	needs []area // without one of them the scenario cannot run
-	idle  bool   // the clients begin only when the faults are over
+	About string   // where it is known from
+	needs []area   // without one of them the scenario cannot run
+	must  []string // counts of the report that are 0 if it missed what it is about
+	idle  bool     // the clients begin only when the faults are over
 	play  func(*schedule, context.Context)
 }
 
 // Scenarios are all of them.
-func Scenarios() []Scenario {
+func Scenarios() []Scenario { return append(plainScenarios(), diskScenarios()...) }
+
+// plainScenarios need no disks.
+func plainScenarios() []Scenario {
+	return []Scenario{
+		repeated("pause leader, kill follower", "known from NATS JetStream", nil),
+		{Name: "stale leader after a pause", About: "a leader that was paused answers reads: etcd 20418", must: did("hop"), play: thrice("hop")},
+		{Name: "snapshot after snapshot", About: "a second snapshot meets the first: etcd 18055",
+			must: append(did("follower behind twice"), "observed snapshot installed"), play: thrice("follower behind twice")},
+		{Name: "crash after crash", About: "logs are cut and compacted meanwhile: etcd 17780", must: did("kill one", "kill leader", "kill all", "follower behind"),
+			play: inTurn("kill one", "kill leader", "kill all", "follower behind", "kill leader", "kill all")},
+		{Name: "idle, then a burst", About: "nothing is written while leaders come and go", idle: true, must: did("kill leader", "pause leader", "stop leader"),
+			play: inTurn("kill leader", "pause leader", "stop leader")},
+		repeated("crash between apply and answer", "what was done and never told is asked for again", []area{areaFailpoint}, "observed "+answerCrashes),
+		{Name: "deaf or mute node", About: "it keeps starting elections: TigerBeetle's liveness case", needs: []area{areaNetwork}, must: did("one-way cut"),
+			play: freeze("one-way cut")},
+		{Name: "members change during a partition", About: "by the majority", needs: []area{areaNetwork}, must: did("isolate one", "node added and removed"),
+			play: during("isolate one", "node added and removed")},
+		{Name: "leader removed with entries of its own", About: "they are nobody else's, and must not come back", needs: []area{areaNetwork},
+			must: did(leaderRemoved), play: removeIsolatedLeader},
+	}
+}
+
+// diskScenarios need disks of their own.
+func diskScenarios() []Scenario {
 	disks, both := []area{areaDisk}, []area{areaDisk, areaNetwork}
 	return []Scenario{
-		{Name: "pause leader, kill follower", About: "known from NATS JetStream", play: thrice("pause leader, kill follower")},
-		{Name: "stale leader after a pause", About: "a leader that was paused answers reads: etcd 20418", play: thrice("hop")},
-		{Name: "snapshot after snapshot", About: "a second snapshot meets the first: etcd 18055", play: thrice("follower behind twice")},
-		{Name: "crash after crash", About: "logs are cut and compacted meanwhile: etcd 17780", play: inTurn("kill one", "kill leader", "kill all", "follower behind", "kill leader", "kill all")},
-		{Name: "idle, then a burst", About: "nothing is written while leaders come and go", idle: true, play: inTurn("kill leader", "pause leader", "stop leader")},
-		{Name: "deaf or mute node", About: "it keeps starting elections: TigerBeetle's liveness case", needs: []area{areaNetwork}, play: freeze("one-way cut")},
-		{Name: "members change during a partition", About: "by the majority", needs: []area{areaNetwork}, play: during("isolate one", "node added and removed")},
-		{Name: "leader removed with entries of its own", About: "they are nobody else's, and must not come back", needs: []area{areaNetwork}, play: removeIsolatedLeader},
-		{Name: "disk hang on leader", About: "heartbeats go on beside a write that hangs: hashicorp/raft 503", needs: disks, play: thrice("disk hang on leader")},
-		{Name: "power cut of all while one is cut off", About: "known from NATS JetStream", needs: both, play: thrice("power cut of all while one is cut off")},
-		{Name: "power cut of one, slow lines", About: "known from NATS JetStream", needs: both, play: thrice("power cut of one, slow lines")},
-		{Name: "power cut of a node that is sent a snapshot", About: "half a snapshot must not count", needs: disks, play: thrice("power cut of a node that is sent a snapshot")},
-		{Name: "bit flipped in a follower, leader killed", About: "known from NATS JetStream", needs: disks, play: thrice("bit flipped in a follower, leader killed")},
-		{Name: "sync error, same leader again", About: "what a failed sync left must not count", needs: disks, play: thrice("sync error, same leader again")},
-		{Name: "empty disk beside a node that lags", About: "an empty node must not vote", needs: disks, play: thrice("empty disk beside a node that lags")},
-		{Name: "crash while the log is shortened", About: "known from etcd 17780", needs: disks, play: thrice("crash while the log is shortened")},
+		repeated("disk hang on leader", "heartbeats go on beside a write that hangs: hashicorp/raft 503", disks, "observed "+hungDisks),
+		repeated("power cut of all while one is cut off", "known from NATS JetStream", both, bytesDropped),
+		repeated("power cut of one, slow lines", "known from NATS JetStream", both, bytesDropped),
+		repeated("power cut of a node that is sent a snapshot", "half a snapshot must not count", disks, "observed "+cutInstalls, "observed snapshot installed"),
+		repeated("bit flipped in a follower, leader killed", "known from NATS JetStream", disks, "observed "+refusals),
+		repeated("sync error, same leader again", "what a failed sync left must not count", disks, "observed "+diskErrors, "observed "+sameLeaders),
+		repeated("empty disk beside a node that lags", "an empty node must not vote", disks, "observed "+noElections),
+		repeated("crash while the log is shortened", "known from etcd 17780", disks, "observed "+killsAtRemoval),
 	}
+}
+
+// bytesDropped is how the checkers count history.BytesDropped.
+const bytesDropped = "un-synced bytes dropped"
+
+// repeated is the scenario that does a fault of its own name three times.
+func repeated(name, about string, needs []area, must ...string) Scenario {
+	return Scenario{Name: name, About: about, needs: needs, must: append(did(name), must...), play: thrice(name)}
+}
+
+// did are the counts of faults that were done and mended without trouble.
+func did(faults ...string) []string {
+	var counts []string
+	for _, name := range faults {
+		counts = append(counts, "fault "+name)
+	}
+	return counts
 }
 
 var errLacks = errors.New("this machine cannot do the scenario")
@@ -49,6 +83,9 @@ func (s *stage) lacks(x Scenario) error {
 	for _, a := range x.needs {
 		if a == areaDisk && s.disks == nil || a == areaNetwork && s.network == nil {
 			return fmt.Errorf("%w: it needs a %s of its own", errLacks, a)
+		}
+		if a == areaFailpoint && !s.hooks {
+			return fmt.Errorf("%w: it needs a fault build", errLacks)
 		}
 	}
 	return nil
@@ -120,9 +157,12 @@ func script(name string, of area, begin func(*strike, context.Context) error) fu
 	}
 }
 
+// leaderRemoved is the name of what removeIsolatedLeader does.
+const leaderRemoved = "isolated leader removed"
+
 // removeIsolatedLeader cuts a leader off, lets clients ask it in vain, has the
 // others remove it, and lets it come back with an empty disk.
-var removeIsolatedLeader = script("isolated leader removed", areaNetwork, func(s *strike, ctx context.Context) error {
+var removeIsolatedLeader = script(leaderRemoved, areaNetwork, func(s *strike, ctx context.Context) error {
 	old, err := s.takeLeader(ctx)
 	if err != nil {
 		return err

@@ -19,30 +19,30 @@ const (
 	noElections    = "elections refused to an empty disk"
 )
 
-// diskScenarios are combinations that once broke other systems, each in a fixed
-// order of steps. Their names say what happens.
-func (s *stage) diskScenarios() []fault {
-	scenarios := []fault{
+// diskCombinations once broke other systems, each in a fixed order of steps. Their
+// names say what happens. Some need a tracer, some a network of their own.
+func diskCombinations(tracer, wires bool) []fault {
+	faults := []fault{
 		{name: "bit flipped in a follower, leader killed", least: time.Second, most: 3 * time.Second, begin: flipThenLead},
 		{name: "power cut of a node that is sent a snapshot", begin: cutInstall},
 		{name: "empty disk beside a node that lags", begin: emptyVoter},
 	}
-	if disk.CanInject() == nil {
-		scenarios = append(scenarios,
+	if tracer {
+		faults = append(faults,
 			fault{name: "sync error, same leader again", begin: failThenLead},
 			fault{name: "crash while the log is shortened", least: 500 * time.Millisecond, most: time.Second, begin: killAtRemoval},
 		)
 	}
-	if s.network != nil {
-		scenarios = append(scenarios,
+	if wires {
+		faults = append(faults,
 			fault{name: "power cut of all while one is cut off", least: 2 * time.Second, most: 4 * time.Second, begin: cutAllBesideOne},
 			fault{name: "power cut of one, slow lines", least: 3 * time.Second, most: 6 * time.Second, begin: cutOneSlow},
 		)
 	}
-	for i := range scenarios {
-		scenarios[i].area = areaDisk
+	for i := range faults {
+		faults[i].area = areaDisk
 	}
-	return scenarios
+	return faults
 }
 
 // cutAllBesideOne: what was acknowledged while one node heard nothing is on two
@@ -226,7 +226,7 @@ func (s *strike) noLeader(ctx context.Context, nodes ...*harness.Node) error {
 	for range 20 {
 		for _, n := range nodes {
 			if status, err := n.Status(ctx); err == nil && status.Role == "leader" {
-				return fmt.Errorf("%s leads with the vote of an empty disk", n.Name)
+				return broke("I1", "%s leads with the vote of an empty disk", n.Name)
 			}
 		}
 		pause(ctx, 200*time.Millisecond)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/seriatimq/seriatim/test/faults/history"
 	"github.com/seriatimq/seriatim/test/harness"
+	"github.com/seriatimq/seriatim/test/lab/disk"
 )
 
 // schedule says which faults strike when. One seed gives all of it.
@@ -60,13 +61,14 @@ func (s *stage) faults() []fault {
 	all := slices.Concat(processFaults(), snapshotFaults(), memberFaults())
 	if s.hooks {
 		all = append(all, clockFaults()...)
+		all = append(all, failpointFaults()...)
 	}
 	if s.network != nil {
 		all = append(all, networkFaults()...)
 	}
 	if s.disks != nil {
 		all = append(all, diskFaults()...)
-		all = append(all, s.diskScenarios()...)
+		all = append(all, diskCombinations(disk.CanInject() == nil, s.network != nil)...)
 	}
 	return all
 }
@@ -195,5 +197,5 @@ func (s *stage) heal() {
 	_ = s.startMissing()
 	s.restore()
 	s.demand(s.cluster.Nodes...)
-	s.agree(time.Minute)
+	s.agree(s.sameStates)
 }

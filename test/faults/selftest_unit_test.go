@@ -69,6 +69,19 @@ func TestPlaces(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("the places in the sources (-) are not those of the list (+):\n%s", diff)
 	}
+	var struck []string
+	for _, x := range places {
+		struck = append(struck, x.name)
+	}
+	slices.Sort(struck)
+	if diff := cmp.Diff(got, struck); diff != "" {
+		t.Errorf("the places of the list (-) are not those of the schedule (+):\n%s", diff)
+	}
+	for _, at := range placeErrors {
+		if !slices.Contains(got, at) {
+			t.Errorf("there is no place %s", at)
+		}
+	}
 }
 
 // TestDamagedSnapshotIsNotUsed is the control of planted bug 24.

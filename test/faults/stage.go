@@ -41,8 +41,19 @@ type stage struct {
 	claimed []*harness.Node // whose process or disk some fault has in its hands
 	deposed string          // the node that lost leadership last
 	leads   string
-	spares  int           // nodes that were added
-	lost    *harness.Node // whose disk was emptied and that was not replaced yet, nil: none
+	spares  int               // nodes that were added
+	lost    *harness.Node     // whose disk was emptied and that was not replaced yet, nil: none
+	armed   map[string]string // failpoints by node, with which it starts next
+}
+
+// setFailpoints says with which failpoints a node starts from now on.
+func (s *stage) setFailpoints(node, failpoints string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.armed == nil {
+		s.armed = map[string]string{}
+	}
+	s.armed[node] = failpoints
 }
 
 // wiring is a network.Lab, or network.Proxies where there can be none.

@@ -40,6 +40,7 @@ var minimums = [...]minimum{
 	{name: "fault clock +600.0s", least: 1, soak: 1, area: "clock"},
 	{name: "observed leader change", least: 3, quick: 1, soak: 20},
 	{name: "observed snapshot installed", least: 1, soak: 10},
+	{name: "observed crashes at a place", soak: 5, area: "failpoint"},
 	{name: "duplicates dropped", least: 20, quick: 2, soak: 1000},
 	{name: "duplicates sent across a leader change", least: 1, soak: 10},
 	{name: "attempts repeated across a leader change", least: 1, soak: 10},
@@ -49,6 +50,7 @@ var minimums = [...]minimum{
 	{name: "replicas agreed", least: 1, quick: 1, soak: 5},
 	{name: "service after healing", least: 3, quick: 3, soak: 15},
 	{name: "queues drained", least: 15, quick: 15, soak: 15},
+	{name: "counters of queues checked", least: 60, quick: 60, soak: 60},
 	{name: "messages moved to a dead-letter queue", least: 1, soak: 10},
 }
 
@@ -57,7 +59,7 @@ func (c *checker) bite() {
 	for i := range c.events {
 		c.count(&c.events[i])
 	}
-	c.report.profile = c.rules.Profile
+	c.report.profile, c.report.must = c.rules.Profile, c.rules.Must
 	if c.rules.Quick {
 		c.report.profile = profileQuick
 	}
@@ -133,6 +135,11 @@ func (r *Report) fall() {
 	// A refused send tests nothing and hides that its workload is broken.
 	if n := r.Counts["sends refused"]; n > 0 {
 		r.Short = append(r.Short, fmt.Sprintf("sends refused: %d, none expected", n))
+	}
+	for _, name := range r.must {
+		if r.Counts[name] == 0 {
+			r.Short = append(r.Short, name+": never, and the scenario is about it")
+		}
 	}
 	for _, m := range r.Minimums() {
 		if m.Got < m.Least && !m.Waived {

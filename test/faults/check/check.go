@@ -22,6 +22,7 @@ type Report struct {
 	Short      []string // minimums of what must have happened that were not reached
 
 	profile string
+	must    []string        // counts of a fixed scenario that must not be 0
 	waived  map[string]bool // areas whose faults this machine cannot do
 }
 
@@ -96,6 +97,7 @@ func Check(events []history.Event) Report {
 	c.checkDeletes()    // I8
 	c.checkVisibility() // I10
 	c.checkTime()       // I16
+	c.checkCounters()   // I15
 	c.checkReplicas()   // I13b, I14
 	c.checkEnds()       // I13, I15, I17
 	c.bite()

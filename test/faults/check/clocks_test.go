@@ -191,6 +191,54 @@ func TestDeadLetters(t *testing.T) {
 	}
 }
 
+// failpoint is a crash of a node at a place, from and to a time in milliseconds.
+func (s *story) failpoint(node string, from, to int64) {
+	s.events = append(s.events, history.Event{Kind: history.KindFault, Workload: "failpoint", Action: "crash at answer", Node: node, Call: from * 1000, Return: to * 1000})
+}
+
+// TestWhatFaultsSee: a fault may see for itself that a node breaks an invariant, and
+// a node ends at a failpoint only if it was armed there.
+func TestWhatFaultsSee(t *testing.T) {
+	cases := []struct {
+		name, want string
+		tell       func(*story)
+	}{
+		{"a crash at a place", "", func(s *story) {
+			s.failpoint("n2 n1", 0, 5000)
+			s.observed(1000, "exit code 99")
+		}},
+		{"a crash at a place of another node", "I15", func(s *story) {
+			s.failpoint("n2", 0, 5000)
+			s.observed(1000, "exit code 99")
+		}},
+		{"a crash at a place before it was armed", "I15", func(s *story) {
+			s.failpoint("n1", 2000, 5000)
+			s.observed(1000, "exit code 99")
+		}},
+		{"a node that leads with the vote of an empty disk", "I1", func(s *story) {
+			s.events = append(s.events, history.Event{Kind: history.KindBreach, Action: "I1", Error: "n1 leads"})
+		}},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			s := newStory()
+			c.tell(s)
+			wantInvariants(t, c.want, Check(s.events))
+		})
+	}
+}
+
+// TestAScenarioMustDoWhatItIsAbout: one whose faults did not bite proves nothing.
+func TestAScenarioMustDoWhatItIsAbout(t *testing.T) {
+	s := newStory()
+	s.events[0].Rules.Must = []string{"fault crash at answer", "observed crashes at a place"}
+	s.failpoint("n1", 0, 5000)
+	short := strings.Join(Check(s.events).Short, "\n")
+	if strings.Contains(short, "fault crash at answer") || !strings.Contains(short, "observed crashes at a place: never") {
+		t.Errorf("not reached: %s", short)
+	}
+}
+
 func TestSumNeedsTheWholeToBite(t *testing.T) {
 	part := Report{Counts: map[string]int{"operations ok": 6000, "log: entries": 7}, profile: profileSoak}
 	total := Sum([]Report{part, part})

@@ -1,0 +1,107 @@
+package check
+
+import (
+	"maps"
+	"slices"
+	"strconv"
+
+	"github.com/seriatimq/seriatim/test/faults/history"
+)
+
+// checkCounters is the part of I15 about counters. A queue holds at least what was
+// sent before and is delivered later, and at most what was sent and not certainly
+// removed; when it was drained, nothing but what was put away for long, and the
+// same by the word of every node.
+func (c *checker) checkCounters() {
+	queues := map[string][]*message{}
+	for _, m := range c.order {
+		queues[m.queue] = append(queues[m.queue], m)
+	}
+	after := map[string]*history.Event{} // the first look after the drain
+	for i := range c.events {
+		e := &c.events[i]
+		if e.Kind != history.KindOp || e.Action != history.Counts || e.Result != history.OK || e.Error != "" {
+			continue
+		}
+		total, ok := held(e)
+		if !ok {
+			c.violate("I15", e.Return, "look %d at %s: counters that are no numbers: %v", e.ID, e.Queue, e.Attributes)
+			continue
+		}
+		c.report.Counts["counters of queues checked"]++
+		least, most := 0, 0
+		for _, m := range slices.Concat(queues[e.Queue], c.onlyMoved(e.Queue, queues)) {
+			if c.mayBeHeld(m, e) {
+				most++
+			}
+			if c.certainlyHeld(m, e) {
+				least++
+			}
+		}
+		if total < least || total > most {
+			c.violate("I15", e.Return, "look %d: %s counts %d messages in %s, which has from %d to %d", e.ID, e.Node, total, e.Queue, least, most)
+		}
+		if end, drained := c.drained[e.Queue]; !drained || e.Call < end {
+			continue
+		}
+		if first := after[e.Queue]; first == nil {
+			after[e.Queue] = e
+		} else if !maps.Equal(first.Attributes, e.Attributes) {
+			c.violate("I13", e.Return, "%s is at rest, and %s counts %v in it, %s %v", e.Queue, first.Node, first.Attributes, e.Node, e.Attributes)
+		}
+	}
+}
+
+// held is how many messages the answer of a look counts together.
+func held(e *history.Event) (total int, ok bool) {
+	for _, name := range []string{history.Visible, history.NotVisible, history.Delayed} {
+		n, err := strconv.Atoi(e.Attributes[name])
+		if err != nil || n < 0 {
+			return 0, false
+		}
+		total += n
+	}
+	return total, true
+}
+
+// onlyMoved are messages that were seen in the dead-letter queue alone: nobody knows
+// when they left this one.
+func (c *checker) onlyMoved(queue string, queues map[string][]*message) []*message {
+	if _, dead := c.rules.DeadLetter[queue]; !dead {
+		return nil
+	}
+	var only []*message
+	for _, m := range queues[history.DeadLetterOf(queue)] {
+		if c.messages[queue+"\x00"+m.id] == nil {
+			only = append(only, m)
+		}
+	}
+	return only
+}
+
+// mayBeHeld says that the message may have been in its queue at a look.
+func (c *checker) mayBeHeld(m *message, e *history.Event) bool {
+	if m.earliest > e.Return || c.removed(m) < e.Call {
+		return false
+	}
+	if moved := c.moved(m); moved != nil && len(moved.deliveries) > 0 && moved.deliveries[0].receive.Return < e.Call {
+		return false
+	}
+	end, drained := c.drained[e.Queue]
+	return !drained || e.Call < end || c.hidden(m)
+}
+
+// certainlyHeld says that it was: it was sent by then, by log time, and delivered by
+// a receive that was called later. In a dead-letter queue it bears the time when it
+// was sent to the other queue.
+func (c *checker) certainlyHeld(m *message, e *history.Event) bool {
+	if e.LogTime == 0 || c.source(m.queue) != "" {
+		return false
+	}
+	for _, d := range m.deliveries {
+		if d.receive.Call > e.Return && d.message.Sent < e.LogTime {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,40 @@
+package faults
+
+import (
+	"context"
+	"time"
+
+	"github.com/seriatimq/seriatim/test/faults/history"
+	"github.com/seriatimq/seriatim/test/harness"
+)
+
+// countTime bounds looking at all counters.
+const countTime = 30 * time.Second
+
+// countAll looks at the counters of queues through every node, when no client
+// works. Who judges them is test/faults/check, and test/witness exactly.
+func (s *stage) countAll(ctx context.Context, queues []string) {
+	ctx, cancel := context.WithTimeout(ctx, countTime)
+	defer cancel()
+	for _, n := range s.cluster.Nodes {
+		for _, queue := range queues {
+			// What is not answered in time is not counted, and missed by a minimum.
+			for !s.probe.count(ctx, n, queue) && pause(ctx, 50*time.Millisecond) {
+			}
+		}
+	}
+}
+
+// count looks once at the counters of a queue.
+func (c *client) count(ctx context.Context, node *harness.Node, queue string) bool {
+	e := history.Event{Action: history.Counts, Queue: queue}
+	out, sent := c.do(ctx, node, "GetQueueAttributes", map[string]any{
+		"QueueUrl": c.url(queue), "AttributeNames": []string{history.Visible, history.NotVisible, history.Delayed},
+	}, &e)
+	if !sent {
+		return false
+	}
+	e.Attributes = out.Attributes
+	c.recorder.Add(e)
+	return e.Result == history.OK
+}

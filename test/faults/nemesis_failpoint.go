@@ -1,0 +1,236 @@
+package faults
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/seriatimq/seriatim/test/faults/history"
+	"github.com/seriatimq/seriatim/test/harness"
+)
+
+// What is written down about failpoints.
+const (
+	crashes       = "crashes at a place"
+	answerCrashes = "crashes between apply and answer"
+)
+
+// crashWithin is for how long a node may not come by a place under load.
+const crashWithin = 15 * time.Second
+
+// place is a failpoint at which a process is ended, as by kill -9, and what makes
+// a node come by.
+type place struct {
+	name string
+	// choose claims the node; nil: any, half of the time the leader.
+	choose func(*strike, context.Context) (*harness.Node, error)
+	// provoke makes the node come by, if the load alone does not.
+	provoke func(*strike, context.Context, *harness.Node) error
+	// start says that a node comes by only while it starts.
+	start bool
+}
+
+// places are all that fsm/failpoint knows; a test compares.
+var places = [...]place{
+	{name: "store-logs-before"}, {name: "store-logs-after"},
+	{name: "vote-before", choose: (*strike).takeFollower, provoke: (*strike).election},
+	{name: "vote-after", choose: (*strike).takeFollower, provoke: (*strike).election},
+	{name: "apply-before"}, {name: "apply-after"},
+	{name: "answer", choose: (*strike).takeLeader}, {name: "reply"},
+	{name: "snapshot-begin"}, {name: "snapshot-written"}, {name: "snapshot-rename-before"}, {name: "snapshot-rename-after"},
+	{name: "restore-begin", start: true}, {name: "restore-swapped", start: true},
+	{name: "log-truncate-before"}, {name: "log-truncate-after"},
+	{name: "append-entries-answer", choose: (*strike).takeFollower},
+	{name: "install-snapshot-answer", choose: (*strike).takeFollower, provoke: (*strike).lagging},
+	{name: "forward-sent", choose: (*strike).takeFollower}, {name: "forward-answered", choose: (*strike).takeFollower},
+	{name: "member-change-before", choose: (*strike).takeLeader, provoke: (*strike).join},
+	{name: "member-change-after", choose: (*strike).takeLeader, provoke: (*strike).join},
+	{name: "deduplication-expire"}, {name: "attempt-write"},
+	{name: "shutdown", provoke: (*strike).terminate},
+}
+
+// placeErrors are where a call may get an error in place of its answer.
+var placeErrors = [...]string{"append-entries-answer", "install-snapshot-answer", "forward-sent", "forward-answered", "answer", "reply", "snapshot-begin"}
+
+// failpointFaults need a fault build.
+func failpointFaults() []fault {
+	faults := []fault{
+		{name: "crash between apply and answer", least: time.Second, most: 2 * time.Second, single: true, begin: crashBeforeAnswer},
+		{name: "errors at places", least: 2 * time.Second, most: 10 * time.Second, begin: errorsAtPlaces},
+		{name: "every place slow", least: 2 * time.Second, most: 10 * time.Second, begin: slowPlaces},
+	}
+	for _, x := range places {
+		faults = append(faults, fault{
+			name: "crash at " + x.name, least: 500 * time.Millisecond, most: 3 * time.Second,
+			begin: func(s *strike, ctx context.Context) error { return s.crashAt(ctx, x) },
+		})
+	}
+	for i := range faults {
+		faults[i].area = areaFailpoint
+	}
+	return faults
+}
+
+// arm sets a failpoint of a node, which the end of the strike takes away. A
+// process that was started anew has none.
+func (s *strike) arm(ctx context.Context, n *harness.Node, at, action string) error {
+	set := func(ctx context.Context, action string) error {
+		return s.admin(ctx, n, http.MethodPut, "/v1/failpoints/"+at, action)
+	}
+	s.undo(func() error {
+		if !n.Running() {
+			return nil
+		}
+		short, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+		defer cancel()
+		if err := set(short, "off"); err != nil && n.Running() {
+			return err
+		}
+		return nil
+	})
+	return set(ctx, action)
+}
+
+// crashAt ends a node at a place. It stays down until the strike ends.
+func (s *strike) crashAt(ctx context.Context, x place) error {
+	choose := x.choose
+	if choose == nil {
+		choose = (*strike).target
+	}
+	n, err := choose(s, ctx)
+	if err != nil {
+		return err
+	}
+	exit := "exit(" + history.CrashCode + ")"
+	switch {
+	case x.start:
+		err = s.startInto(n, x.name+"="+exit)
+	case x.provoke == nil:
+		err = s.arm(ctx, n, x.name, fmt.Sprintf("%s.nth(%d)", exit, 1+s.random.IntN(20)))
+	default:
+		if err = s.arm(ctx, n, x.name, exit); err == nil {
+			err = x.provoke(s, ctx, n)
+		}
+	}
+	if err != nil {
+		return err
+	}
+	return s.crashed(n, x.name)
+}
+
+// crashed waits until a node came by a place, and notes it.
+func (s *strike) crashed(n *harness.Node, at string) error {
+	code, err := n.WaitExit(crashWithin)
+	if err != nil {
+		return fmt.Errorf("nothing came by the place %s: %w", at, err)
+	}
+	if fmt.Sprint(code) != history.CrashCode {
+		return fmt.Errorf("%s ended with code %d before it came by the place %s: %s", n.Name, code, at, lastLine(n.LogTail()))
+	}
+	s.observe(crashes, n.Name, 1)
+	return nil
+}
+
+// startInto kills a node and starts it with failpoints armed from the beginning.
+func (s *strike) startInto(n *harness.Node, failpoints string) error {
+	if err := n.Kill(); err != nil {
+		return err
+	}
+	s.setFailpoints(n.Name, failpoints)
+	defer s.setFailpoints(n.Name, "")
+	return n.Start()
+}
+
+// crashBeforeAnswer ends the leader when it has applied what its clients wait to
+// be told.
+func crashBeforeAnswer(s *strike, ctx context.Context) error {
+	between := []string{"apply-after", "answer", "reply"}
+	x := place{name: between[s.random.IntN(len(between))], choose: (*strike).takeLeader}
+	if err := s.crashAt(ctx, x); err != nil {
+		return err
+	}
+	s.observe(answerCrashes, x.name, 1)
+	return nil
+}
+
+// errorsAtPlaces lets a fifth of what passes the places of one node fail.
+func errorsAtPlaces(s *strike, ctx context.Context) error {
+	n, err := s.target(ctx)
+	if err != nil {
+		return err
+	}
+	for _, at := range placeErrors {
+		if err := s.arm(ctx, n, at, fmt.Sprintf("error(on purpose).prob(0.2,%d)", s.random.Uint64())); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// slowPlaces makes a node dawdle everywhere, so that what is seldom at the same
+// time is so more often.
+func slowPlaces(s *strike, ctx context.Context) error {
+	n, err := s.target(ctx)
+	if err != nil {
+		return err
+	}
+	for _, x := range places {
+		if err := s.arm(ctx, n, x.name, fmt.Sprintf("sleep(30ms).prob(0.1,%d)", s.random.Uint64())); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// election has the nodes vote. A refusal is no failure: what counts is whether the
+// node came by.
+func (s *strike) election(ctx context.Context, _ *harness.Node) error {
+	_ = s.anyAdmin(ctx, "/v1/cluster/transfer-leader", `{}`)
+	return nil
+}
+
+// lagging makes a node need a snapshot: it starts with the place armed after it
+// was away for longer than the log reaches back.
+func (s *strike) lagging(ctx context.Context, n *harness.Node) error {
+	if err := n.Kill(); err != nil {
+		return err
+	}
+	pause(ctx, 6*time.Second)
+	return s.startInto(n, "install-snapshot-answer=exit("+history.CrashCode+")")
+}
+
+// join lets a node join that is dismissed at the end.
+func (s *strike) join(ctx context.Context, n *harness.Node) error {
+	spare, err := s.spare()
+	if err != nil {
+		return err
+	}
+	if err := spare.Start(); err != nil {
+		return err
+	}
+	s.undo(func() error {
+		// Whoever leads then lets it join, or has done so.
+		bounded, cancel := context.WithTimeout(context.Background(), 2*recovery)
+		defer cancel()
+		return errors.Join(s.restart(n), spare.WaitReady(bounded, 2*recovery), s.dismiss(spare))
+	})
+	return nil
+}
+
+// restart starts a node that does not run.
+func (s *strike) restart(n *harness.Node) error {
+	if n.Running() {
+		return nil
+	}
+	return n.Start()
+}
+
+// terminate asks a node to end; the failpoint decides how it does.
+func (s *strike) terminate(_ context.Context, n *harness.Node) error {
+	if err := n.Stop(stopLimit); err == nil {
+		return fmt.Errorf("%s left as it was told to", n.Name)
+	}
+	return nil
+}
