@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/seriatimq/seriatim/test/faults/history"
@@ -143,6 +144,20 @@ func (s *strike) startInto(n *harness.Node, failpoints string) error {
 	return n.Start()
 }
 
+// arrives waits until a node that was started with a failpoint came by it.
+func (s *strike) arrives(ctx context.Context, n *harness.Node, at string) bool {
+	bounded, cancel := context.WithTimeout(ctx, crashWithin)
+	defer cancel()
+	for {
+		if text, err := n.Get(bounded, "/v1/failpoints/"+at); err == nil && strings.TrimSpace(string(text)) != "0" {
+			return true
+		}
+		if !pause(bounded, 20*time.Millisecond) || !n.Running() {
+			return false
+		}
+	}
+}
+
 // crashBeforeAnswer ends the leader when it has applied what its clients wait to
 // be told.
 func crashBeforeAnswer(s *strike, ctx context.Context) error {
@@ -194,10 +209,9 @@ func (s *strike) election(ctx context.Context, _ *harness.Node) error {
 // lagging makes a node need a snapshot: it starts with the place armed after it
 // was away for longer than the log reaches back.
 func (s *strike) lagging(ctx context.Context, n *harness.Node) error {
-	if err := n.Kill(); err != nil {
+	if err := s.outdate(ctx, n); err != nil {
 		return err
 	}
-	pause(ctx, 6*time.Second)
 	return s.startInto(n, "install-snapshot-answer=exit("+history.CrashCode+")")
 }
 

@@ -92,6 +92,7 @@ func (o *observer) look(ctx context.Context, n *harness.Node) {
 	})
 	if o.recorder.Now()-known.looked >= measureEvery {
 		o.measure(ctx, n, known)
+		o.noteUsage(n, "", 0)
 	}
 }
 

@@ -100,7 +100,7 @@ func (r Run) command() string {
 // longer than a busy machine takes for a sync.
 var settings = []string{
 	"--log-segment-size", "4MiB", "--log-cache-size", "64KiB", "--request-timeout", "1s",
-	"--snapshot-log-size", "128KiB", "--trailing-log-size", "32KiB", "--disk-deadline", "6s", "--promote-after", "1s",
+	"--snapshot-log-size", "128KiB", "--trailing-log-size", "32KiB", "--disk-deadline", "6s", "--promote-after", "1s", "--profiles",
 }
 
 // nodeNames are those that harness gives.
@@ -177,6 +177,7 @@ func (r Run) play(ctx context.Context, s *stage, length time.Duration) error {
 	s.drainAll(ctx, queues)
 	s.countAll(ctx, queues)
 	s.agree(s.rest)
+	s.noteUsages(history.AtRest)
 	return nil
 }
 

@@ -48,7 +48,9 @@ func plainScenarios() []Scenario {
 func diskScenarios() []Scenario {
 	disks, both := []area{areaDisk}, []area{areaDisk, areaNetwork}
 	return []Scenario{
-		repeated("disk hang on leader", "heartbeats go on beside a write that hangs: hashicorp/raft 503", disks, "observed "+hungDisks),
+		{Name: "disk hang on leader", About: "heartbeats go on beside a write that hangs: hashicorp/raft 503", needs: disks,
+			must: append(did("disk hang on leader", "disk hang until the leader leaves"), "observed "+hungDisks),
+			play: inTurn("disk hang on leader", "disk hang until the leader leaves", "disk hang until the leader leaves")},
 		repeated("power cut of all while one is cut off", "known from NATS JetStream", both, bytesDropped),
 		repeated("power cut of one, slow lines", "known from NATS JetStream", both, bytesDropped),
 		repeated("power cut of a node that is sent a snapshot", "half a snapshot must not count", disks, "observed "+cutInstalls, "observed snapshot installed"),

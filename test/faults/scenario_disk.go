@@ -26,6 +26,7 @@ func diskCombinations(tracer, wires bool) []fault {
 		{name: "bit flipped in a follower, leader killed", least: time.Second, most: 3 * time.Second, begin: flipThenLead},
 		{name: "power cut of a node that is sent a snapshot", begin: cutInstall},
 		{name: "empty disk beside a node that lags", begin: emptyVoter},
+		{name: "disk hang until the leader leaves", least: 8 * time.Second, most: 10 * time.Second, single: true, begin: hangLeader},
 	}
 	if tracer {
 		faults = append(faults,
@@ -137,25 +138,35 @@ func failThenLead(s *strike, ctx context.Context) error {
 	return nil
 }
 
-// cutInstall takes the power from a node some time after it came back to a log
-// that lacks what it needs.
+// cutInstall takes the power from a node that came back to a log which lacks what
+// it needs: in a fault build while it is at some place of writing the snapshot
+// down, else some time after its start.
 func cutInstall(s *strike, ctx context.Context) error {
 	n, err := s.takeFollower(ctx)
 	if err != nil {
 		return err
 	}
-	if err := n.Kill(); err != nil {
+	if err := s.outdate(ctx, n); err != nil {
 		return err
 	}
-	pause(ctx, 6*time.Second)
-	if err := n.Start(); err != nil {
+	midway := []string{"snapshot-written", "snapshot-rename-before", "snapshot-rename-after"}
+	at := midway[s.random.IntN(len(midway))]
+	if s.hooks {
+		err = s.startInto(n, at+"=hang")
+	} else {
+		err = n.Start()
+	}
+	if err != nil {
 		return err
 	}
-	pause(ctx, 200*time.Millisecond+time.Duration(s.random.IntN(800))*time.Millisecond)
+	if s.hooks && s.arrives(ctx, n, at) {
+		s.observe(cutInstalls, n.Name, 1)
+	} else {
+		pause(ctx, 200*time.Millisecond+time.Duration(s.random.IntN(800))*time.Millisecond)
+	}
 	if err := s.cut(n); err != nil {
 		return err
 	}
-	s.observe(cutInstalls, n.Name, 1)
 	return s.awaitInstall(n)
 }
 

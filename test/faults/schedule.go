@@ -198,4 +198,5 @@ func (s *stage) heal() {
 	s.restore()
 	s.demand(s.cluster.Nodes...)
 	s.agree(s.sameStates)
+	s.noteUsages(history.Healed)
 }

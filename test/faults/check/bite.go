@@ -51,6 +51,7 @@ var minimums = [...]minimum{
 	{name: "service after healing", least: 3, quick: 3, soak: 15},
 	{name: "queues drained", least: 15, quick: 15, soak: 15},
 	{name: "counters of queues checked", least: 60, quick: 60, soak: 60},
+	{name: "looks at what processes use", soak: 30},
 	{name: "messages moved to a dead-letter queue", least: 1, soak: 10},
 }
 

@@ -22,6 +22,7 @@ type Report struct {
 	Short      []string // minimums of what must have happened that were not reached
 
 	profile string
+	resting [2]int          // most descriptors and goroutines of a node when no client worked; 0: not looked at
 	must    []string        // counts of a fixed scenario that must not be 0
 	waived  map[string]bool // areas whose faults this machine cannot do
 }
@@ -98,6 +99,7 @@ func Check(events []history.Event) Report {
 	c.checkVisibility() // I10
 	c.checkTime()       // I16
 	c.checkCounters()   // I15
+	c.checkUsage()      // I15
 	c.checkReplicas()   // I13b, I14
 	c.checkEnds()       // I13, I15, I17
 	c.bite()

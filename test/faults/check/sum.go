@@ -12,7 +12,7 @@ func Sum(parts []Report) Report {
 	for _, p := range parts {
 		total.Violations = append(total.Violations, p.Violations...)
 		for name, n := range p.Counts {
-			if strings.HasPrefix(name, "log") {
+			if strings.HasPrefix(name, "log") || strings.HasPrefix(name, "largest") {
 				// Of the log so far, or a largest value.
 				total.Counts[name] = max(total.Counts[name], n)
 				continue
@@ -22,6 +22,7 @@ func Sum(parts []Report) Report {
 		total.profile = p.profile
 		maps.Copy(total.waived, p.waived)
 	}
+	total.Violations = append(total.Violations, leaks(parts)...)
 	total.fall()
 	return total
 }

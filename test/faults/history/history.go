@@ -23,6 +23,7 @@ const (
 	KindObserved Kind = "observed" // something that shows that a fault bit; Count says how much
 	KindStatus   Kind = "status"   // a node's role changed, or its log time was looked at
 	KindAble     Kind = "able"     // a kind of fault, and why this machine cannot do it (Error)
+	KindUsage    Kind = "usage"    // what a node's process uses; Action says when it was looked at
 	KindBreach   Kind = "breach"   // an invariant (Action) that a fault itself saw broken; Error says how
 )
 
@@ -116,6 +117,7 @@ type Detail struct {
 	Count      int64             `json:"count,omitempty"`
 	Status     *Status           `json:"status,omitempty"`
 	Rules      *Rules            `json:"rules,omitempty"`
+	Usage      *Usage            `json:"usage,omitempty"`
 	Stock      bool              `json:"stock,omitempty"` // by a stock SDK, which repeats calls by itself
 }
 
@@ -140,6 +142,21 @@ type Status struct {
 	Snapshot uint64 `json:"snapshot,omitempty"`
 	LogTime  int64  `json:"logTime,omitempty"` // milliseconds since 1970
 	Hash     string `json:"hash,omitempty"`
+}
+
+// When a process is looked at, beside now and then: clients still work when all is
+// healed, and nobody does at rest.
+const (
+	Healed = "healed"
+	AtRest = "at rest"
+)
+
+// Usage is what a node's process uses of the machine.
+type Usage struct {
+	Pid         int   `json:"pid"`
+	Memory      int64 `json:"memory"` // resident, bytes
+	Descriptors int   `json:"descriptors"`
+	Goroutines  int   `json:"goroutines,omitempty"` // 0: not looked at
 }
 
 // Possible says whether the operation may have taken effect: it was done, or

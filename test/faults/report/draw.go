@@ -19,6 +19,7 @@ type page struct {
 	Rules      history.Rules
 	Pictures   []picture
 	Lanes      picture
+	Usages     []picture
 	Invariants []invariant
 	Able       []history.Event
 	Violations []told
@@ -75,7 +76,7 @@ func Draw(w io.Writer, events []history.Event, judged check.Report) error {
 			p.Pictures = append(p.Pictures, latencies(events, node))
 		}
 	}
-	p.Lanes = lanes(events)
+	p.Lanes, p.Usages = lanes(events), allUsages(events)
 	for i, v := range judged.Violations {
 		t := told{Violation: v}
 		if i < violationsDrawn && v.At > 0 {
@@ -129,6 +130,7 @@ again: <code>make faults-check HISTORY=folder</code>. Nodes: <code>{{.Rules.Sett
 <p>Green: answered. Orange: certainly not done. Red: outcome unknown. Round: send, square: receive, bar: others. Lines: median, 99th part, longest of each second. Bands: faults.</p>
 {{range .Pictures}}<h3>{{.Title}}</h3>{{.SVG}}{{end}}
 <h2>Roles</h2><p>Blue: leader. Light: follower. Yellow: candidate. Red: no answer. Black: down. A short line: a term began; a long one: a snapshot was installed.</p>{{.Lanes.SVG}}
+<h2>What the nodes' processes use</h2>{{range .Usages}}<h3>{{.Title}}</h3>{{.SVG}}{{end}}
 <h2>Violations</h2>{{if .Violations}}<table>{{range .Violations}}<tr><td>{{.Invariant}}<td>{{seconds .At}} s<td>{{.Text}}{{if .Around.SVG}}{{.Around.SVG}}{{end}}{{end}}</table>{{else}}<p>None.{{end}}
 {{if .Short}}<h2>Not reached</h2><ul>{{range .Short}}<li>{{.}}{{end}}</ul>{{end}}
 <h2>Did the run bite</h2><table><tr><th>What<th>Least<th>Was{{range .Minimums}}<tr><td>{{.Name}}<td>{{if .Waived}}not possible here{{else}}{{.Least}}{{end}}<td>{{.Got}}{{end}}</table>

@@ -29,7 +29,7 @@ var colors = map[history.Result]string{history.OK: "#2a7", history.Fail: "#d80",
 
 // bandColors are of the areas of faults.
 var bandColors = map[string]string{
-	"process": "#cdf", "network": "#fdc", "disk": "#dfd", "clock": "#fdf", "members": "#eee", "snapshots": "#dff",
+	"process": "#cdf", "network": "#fdc", "disk": "#dfd", "clock": "#fdf", "members": "#eee", "snapshots": "#dff", "failpoint": "#fcc",
 }
 
 // frame is the span of a history and its drawing.

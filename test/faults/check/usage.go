@@ -1,0 +1,80 @@
+package check
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/seriatimq/seriatim/test/faults/history"
+)
+
+// A process that leaks uses more each time that all is healed. What is in use then
+// goes up and down with the clients; a leak is what never goes down again: every
+// one of the later looks is above every one of the earlier, and it is no trifle.
+const (
+	growthMost  = 40 // descriptors or goroutines, and half of what there was
+	growthLooks = 4  // fewer say nothing
+)
+
+// grows says that of some numbers the later half is above the earlier for good.
+func grows(numbers []int) bool {
+	if len(numbers) < growthLooks {
+		return false
+	}
+	half, first := len(numbers)/2, slices.Min(numbers)
+	rises := slices.Min(numbers[half:]) > slices.Max(numbers[:half])
+	return rises && slices.Max(numbers)-first > max(growthMost, first/2)
+}
+
+// checkUsage is the part of I15 about what a process must give back after faults:
+// descriptors and goroutines. Memory follows the garbage collector and the state,
+// and is only drawn.
+func (c *checker) checkUsage() {
+	type process struct {
+		node string
+		pid  int
+	}
+	descriptors, goroutines, at := map[process][]int{}, map[process][]int{}, map[process]int64{}
+	resting := [2]int{}
+	for _, e := range c.events {
+		if e.Kind != history.KindUsage || e.Usage == nil {
+			continue
+		}
+		c.most("largest memory of a node, MiB", int(e.Usage.Memory>>20))
+		c.most("largest number of descriptors of a node", e.Usage.Descriptors)
+		c.most("largest number of goroutines of a node", e.Usage.Goroutines)
+		if e.Action == history.Healed || e.Action == history.AtRest {
+			c.report.Counts["looks at what processes use"]++
+			p := process{e.Node, e.Usage.Pid}
+			descriptors[p], goroutines[p], at[p] = append(descriptors[p], e.Usage.Descriptors), append(goroutines[p], e.Usage.Goroutines), e.Return
+		}
+		if e.Action == history.AtRest {
+			resting = [2]int{max(resting[0], e.Usage.Descriptors), max(resting[1], e.Usage.Goroutines)}
+		}
+	}
+	for p := range at {
+		if grows(descriptors[p]) {
+			c.violate("I15", at[p], "%s holds ever more descriptors after healing: %v", p.node, descriptors[p])
+		}
+		if grows(goroutines[p]) {
+			c.violate("I15", at[p], "%s has ever more goroutines after healing: %v", p.node, goroutines[p])
+		}
+	}
+	c.report.resting = resting
+}
+
+// leaks is checkUsage over the parts of a run, at the end of which no client works.
+func leaks(parts []Report) []Violation {
+	var found []Violation
+	for i, what := range []string{"descriptors", "goroutines"} {
+		var numbers []int
+		for _, p := range parts {
+			if p.resting[i] > 0 {
+				numbers = append(numbers, p.resting[i])
+			}
+		}
+		if grows(numbers) {
+			found = append(found, Violation{Invariant: "I15", Text: fmt.Sprintf("at rest after each part there are ever more %s: %v", what, numbers)})
+		}
+	}
+	return found
+}

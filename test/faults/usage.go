@@ -1,0 +1,66 @@
+package faults
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/seriatimq/seriatim/test/faults/history"
+	"github.com/seriatimq/seriatim/test/harness"
+)
+
+// usageOf is what a node's process uses, as the kernel knows it: not the node's own
+// word. An error means that the process is gone, or that there is no /proc.
+func usageOf(n *harness.Node) (history.Usage, error) {
+	u := history.Usage{Pid: n.Pid()}
+	proc := filepath.Join("/proc", strconv.Itoa(u.Pid))
+	sizes, err := os.ReadFile(filepath.Join(proc, "statm"))
+	if err != nil {
+		return u, fmt.Errorf("look at the memory of %s: %w", n.Name, err)
+	}
+	pages := strings.Fields(string(sizes))
+	if len(pages) < 2 {
+		return u, fmt.Errorf("look at the memory of %s: %q", n.Name, sizes)
+	}
+	resident, err := strconv.ParseInt(pages[1], 10, 64)
+	if err != nil {
+		return u, fmt.Errorf("look at the memory of %s: %w", n.Name, err)
+	}
+	u.Memory = resident * int64(os.Getpagesize())
+	open, err := os.ReadDir(filepath.Join(proc, "fd"))
+	if err != nil {
+		return u, fmt.Errorf("look at the descriptors of %s: %w", n.Name, err)
+	}
+	u.Descriptors = len(open)
+	return u, nil
+}
+
+// noteUsage writes down what a node's process uses.
+func (s *stage) noteUsage(n *harness.Node, when string, goroutines int) {
+	u, err := usageOf(n)
+	if err != nil {
+		return // it ended meanwhile; other looks say what there is to say
+	}
+	u.Goroutines = goroutines
+	now := s.recorder.Now()
+	s.recorder.Add(history.Event{Kind: history.KindUsage, Action: when, Node: n.Name, Call: now, Return: now, Detail: history.Detail{Usage: &u}})
+}
+
+// noteUsages looks at all nodes when all is healed, and counts their goroutines,
+// which stops them for a moment.
+func (s *stage) noteUsages(when string) {
+	for _, n := range s.cluster.Nodes {
+		ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
+		goroutines := 0
+		if text, err := n.Get(ctx, "/debug/pprof/goroutine?debug=1"); err == nil {
+			// Anything else than this line is no count, and leaves it at 0.
+			_, _ = fmt.Sscanf(string(text), "goroutine profile: total %d", &goroutines)
+		}
+		cancel()
+		s.noteUsage(n, when, goroutines)
+	}
+}
