@@ -47,7 +47,7 @@ func (r Run) prepare(ctx context.Context) (*stage, error) {
 	if err := s.furnish(nodes, r); err != nil {
 		return nil, errors.Join(err, s.close())
 	}
-	s.place.Binary, s.place.Dir, s.place.Args, s.place.Env = r.Binary, nodes, settings, func(node string) []string { return s.environment(r.Dir, node) }
+	s.place.Binary, s.place.Dir, s.place.Nodes, s.place.Args, s.place.Env = r.Binary, nodes, r.nodes(), settings, func(node string) []string { return s.environment(r.Dir, node) }
 	if err := s.lacks(r.Scenario); err != nil {
 		return nil, errors.Join(err, s.close())
 	}
@@ -90,11 +90,11 @@ func (s *stage) furnish(nodes string, r Run) error {
 		able(areaNetwork, errors.New("a quick run has no network of its own"))
 		return nil
 	}
-	able(areaNetwork, s.lay(network.Options{Seed: r.Seed, Ports: network.NodePorts()}))
+	able(areaNetwork, s.lay(network.Options{Seed: r.Seed, Ports: network.NodePorts()}, nodeNames[:r.nodes()]))
 	err := disk.Available()
 	able(areaDisk, err)
 	if err == nil {
-		if s.disks, err = disk.New(nodes, disk.DefaultBytes, nodeNames...); err != nil {
+		if s.disks, err = disk.New(nodes, disk.DefaultBytes, nodeNames[:r.nodes()]...); err != nil {
 			return fmt.Errorf("make disks: %w", err)
 		}
 	}
@@ -103,13 +103,13 @@ func (s *stage) furnish(nodes string, r Run) error {
 
 // lay makes the network: a lab, or proxies where there can be none. Those leave out
 // what they cannot do to streams.
-func (s *stage) lay(o network.Options) error {
+func (s *stage) lay(o network.Options, names []string) error {
 	lab, err := network.New(o)
 	if err == nil {
 		s.network, s.place.Network = lab, lab
 		return nil
 	}
-	proxies, failed := network.NewProxies(o, nodeNames...)
+	proxies, failed := network.NewProxies(o, names...)
 	if failed != nil {
 		return errors.Join(err, failed)
 	}

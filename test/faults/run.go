@@ -21,7 +21,8 @@ type Profile string
 const (
 	Quick Profile = "quick" // one fault that needs no privileges: part of `make test`
 	Smoke Profile = "smoke" // each important fault once, in a fixed order
-	Night Profile = "night" // faults by chance
+	Five  Profile = "five"  // as smoke, with five nodes
+	Night Profile = "night" // faults by chance; every fourth seed has five nodes
 	Soak  Profile = "soak"  // as night, in parts of some minutes each
 	Fixed Profile = "scenario"
 )
@@ -91,7 +92,7 @@ func (r Run) command() string {
 	case r.Profile == Soak:
 		return fmt.Sprintf("make soak SOAK=%s SEED=%d", r.Duration, r.Seed)
 	}
-	return fmt.Sprintf("make faults SEED=%d FAULTS_TIME=%s", r.Seed, r.Duration)
+	return fmt.Sprintf("make faults SEED=%d FAULTS_TIME=%s FAULTS_PROFILE=%s", r.Seed, r.Duration, r.Profile)
 }
 
 // settings are those of the nodes. The cache must be small as well as the log: a
@@ -103,8 +104,22 @@ var settings = []string{
 	"--snapshot-log-size", "128KiB", "--trailing-log-size", "32KiB", "--disk-deadline", "6s", "--promote-after", "1s", "--profiles",
 }
 
-// nodeNames are those that harness gives.
-var nodeNames = []string{"n1", "n2", "n3"}
+// nodeNames are those that harness gives to as many nodes as a run has at most.
+var nodeNames = []string{"n1", "n2", "n3", "n4", "n5"}
+
+// The sizes of clusters.
+const (
+	threeNodes = 3
+	fiveNodes  = 5
+)
+
+// nodes is how many nodes the run's cluster has.
+func (r Run) nodes() int {
+	if r.Profile == Five || r.Profile == Night && r.Seed%4 == 0 {
+		return fiveNodes
+	}
+	return threeNodes
+}
 
 // Do makes the run and judges it.
 func (r Run) Do(ctx context.Context) (out Outcome, err error) {

@@ -23,7 +23,7 @@ import (
 var (
 	seed     = flag.Uint64("seed", 1, "seed of the schedule and the clients")
 	duration = flag.Duration("duration", 0, "length of the load; 0 is a short run with one kind of fault")
-	profile  = flag.String("profile", string(Smoke), "smoke, night or soak")
+	profile  = flag.String("profile", string(Smoke), "smoke, five, night or soak")
 	output   = flag.String("output", "", "folder for histories, taps, logs and reports; empty: a temporary one")
 	again    = flag.String("check", "", "judge and draw the history in this folder, or file, instead of making a run")
 	hooks    = flag.Bool("hooks", false, "the server is a fault build")

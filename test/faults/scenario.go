@@ -35,6 +35,8 @@ func plainScenarios() []Scenario {
 		{Name: "idle, then a burst", About: "nothing is written while leaders come and go", idle: true, must: did("kill leader", "pause leader", "stop leader"),
 			play: inTurn("kill leader", "pause leader", "stop leader")},
 		repeated("crash between apply and answer", "what was done and never told is asked for again", []area{areaFailpoint}, "observed "+answerCrashes),
+		{Name: "starved leader", About: "it answers everything, late, and for ever", must: append(did("leader starved of CPU"), "observed "+starvedTurns),
+			play: freeze("leader starved of CPU")},
 		{Name: "deaf or mute node", About: "it keeps starting elections: TigerBeetle's liveness case", needs: []area{areaNetwork}, must: did("one-way cut"),
 			play: freeze("one-way cut")},
 		{Name: "members change during a partition", About: "by the majority", needs: []area{areaNetwork}, must: did("isolate one", "node added and removed"),

@@ -204,8 +204,7 @@ func emptyVoter(s *strike, ctx context.Context) error {
 		return err
 	}
 	others := s.cluster.Followers(leader)
-	const three = 3
-	if len(s.cluster.Nodes) != three || len(others) != three-1 {
+	if len(s.cluster.Nodes) != threeNodes || len(others) != threeNodes-1 {
 		return errTooFew
 	}
 	lagging, emptied := others[0], others[1]

@@ -48,7 +48,7 @@ func (r Run) schedule(s *stage) *schedule {
 	case Quick:
 		// What every machine can do, in little time.
 		plan.faults = slices.DeleteFunc(plan.faults, func(f fault) bool { return f.name != "kill leader" })
-	case Smoke:
+	case Smoke, Five:
 		plan.order = smokeOrder
 	case Night, Soak:
 		plan.rounds = true
@@ -58,7 +58,7 @@ func (r Run) schedule(s *stage) *schedule {
 
 // faults are all that this machine can do.
 func (s *stage) faults() []fault {
-	all := slices.Concat(processFaults(), snapshotFaults(), memberFaults())
+	all := slices.Concat(processFaults(), starvationFaults(), snapshotFaults(), memberFaults())
 	if s.hooks {
 		all = append(all, clockFaults()...)
 		all = append(all, failpointFaults()...)

@@ -1,0 +1,81 @@
+package faults
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/seriatimq/seriatim/test/harness"
+)
+
+// A starved process is stopped and continued in turn: unlike a long pause, which
+// others notice at once, it answers everything, late.
+const (
+	starvedTurn = 100 * time.Millisecond
+	starvedWork = 20 * time.Millisecond // of each turn
+)
+
+// starvedTurns is how often a process was stopped, as observed.
+const starvedTurns = "turns of a starved process"
+
+// starvationFaults need no privileges.
+func starvationFaults() []fault {
+	return []fault{
+		{name: "leader starved of CPU", area: areaProcess, least: 3 * time.Second, most: 15 * time.Second, single: true, begin: starveLeader},
+		{name: "one starved of CPU", area: areaProcess, least: 3 * time.Second, most: 15 * time.Second, single: true, begin: starveOne},
+		{name: "all starved of CPU", area: areaProcess, least: 2 * time.Second, most: 8 * time.Second, begin: starveAll},
+	}
+}
+
+func starveLeader(s *strike, ctx context.Context) error {
+	leader, err := s.takeLeader(ctx)
+	if err != nil {
+		return err
+	}
+	s.starve(leader)
+	return nil
+}
+
+func starveOne(s *strike, ctx context.Context) error {
+	n, err := s.target(ctx)
+	if err != nil {
+		return err
+	}
+	s.starve(n)
+	return nil
+}
+
+func starveAll(s *strike, _ context.Context) error {
+	if err := s.takeAll(); err != nil {
+		return err
+	}
+	s.starve(s.nodes...)
+	return nil
+}
+
+// starve leaves nodes a fifth of the time until the strike ends.
+func (s *strike) starve(nodes ...*harness.Node) {
+	starved, fed := context.WithCancel(context.Background())
+	var turning sync.WaitGroup
+	turns := make([]int64, len(nodes))
+	for i, n := range nodes {
+		turning.Go(func() {
+			// A signal that cannot be sent finds the process ended: nothing to do.
+			for pause(starved, starvedWork) {
+				if n.Pause() == nil {
+					turns[i]++
+				}
+				pause(starved, starvedTurn-starvedWork)
+				_ = resume(n)
+			}
+		})
+	}
+	s.undo(func() error {
+		fed()
+		turning.Wait()
+		for i, n := range nodes {
+			s.observe(starvedTurns, n.Name, turns[i])
+		}
+		return nil
+	})
+}
