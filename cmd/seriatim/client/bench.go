@@ -34,6 +34,7 @@ type benchFlags struct {
 	size     int
 	groups   int
 	count    int64
+	rate     float64 // messages a second of all clients; 0: as many as are answered
 	duration time.Duration
 	warmup   time.Duration
 	queue    string
@@ -124,6 +125,8 @@ func (f *benchFlags) check(cmd *cobra.Command) error {
 		err = fmt.Errorf("--duration %v: more than zero and at most %v", f.duration, benchDurationMax)
 	case f.warmup < 0 || f.warmup > benchDurationMax:
 		err = fmt.Errorf("--warmup %v: zero to %v", f.warmup, benchDurationMax)
+	case f.rate < 0:
+		err = fmt.Errorf("--rate %g: it cannot be below zero", f.rate)
 	case f.groups < 1 || f.groups > benchGroupsMax:
 		err = fmt.Errorf("--groups %d: 1 to %d are possible", f.groups, benchGroupsMax)
 	case f.queue != "" && !strings.HasSuffix(f.queue, ".fifo"):

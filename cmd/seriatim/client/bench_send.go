@@ -22,6 +22,7 @@ func benchSendCommand(o *options) *cobra.Command {
 	}
 	f.bind(c, 64)
 	f.bindBatch(c)
+	c.Flags().Float64Var(&f.rate, "rate", 0, "messages a second of all clients together; 0: as many as are answered")
 	return c
 }
 
@@ -31,6 +32,7 @@ type sendLoad struct{}
 func (sendLoad) work(ctx context.Context, c *benchClient) {
 	r, n := c.run, int64(0)
 	for ctx.Err() == nil {
+		c.awaitTurn(ctx, n)
 		began := time.Now()
 		if r.over(began, r.flags.batch) {
 			return
@@ -49,6 +51,26 @@ func (sendLoad) work(ctx context.Context, c *benchClient) {
 		}
 		c.measured(benchSend, began, time.Now(), len(c.entries))
 	}
+}
+
+// awaitTurn waits until a client's n-th message is due, if a rate was asked for.
+// One that is late goes on at once, until it has caught up.
+func (c *benchClient) awaitTurn(ctx context.Context, n int64) {
+	r := c.run
+	if r.flags.rate == 0 {
+		return
+	}
+	if wait := min(time.Until(c.due(n)), time.Until(r.deadline)); wait > 0 {
+		benchRest(ctx, wait)
+	}
+}
+
+// due is when a client's n-th message is to be sent. The calls of all clients
+// are spread evenly.
+func (c *benchClient) due(n int64) time.Time {
+	f := c.run.flags
+	before := n*int64(f.clients) + int64(c.number*f.batch)
+	return c.run.started.Add(time.Duration(float64(before) / f.rate * float64(time.Second)))
 }
 
 func (sendLoad) finish(context.Context, *benchRun, *benchReport) error { return nil }

@@ -286,10 +286,25 @@ func TestBenchVerdict(t *testing.T) {
 	}
 }
 
+// TestBenchRate makes sure that the calls of all clients together have the rate.
+func TestBenchRate(t *testing.T) {
+	run := &benchRun{flags: benchFlags{clients: 2, batch: 10, rate: 100}, started: time.Now()}
+	for _, c := range []struct {
+		number int
+		n      int64
+		want   time.Duration
+	}{{0, 0, 0}, {1, 0, 100 * time.Millisecond}, {0, 10, 200 * time.Millisecond}, {1, 10, 300 * time.Millisecond}} {
+		client := &benchClient{run: run, number: c.number}
+		if got := client.due(c.n).Sub(run.started); got != c.want {
+			t.Errorf("message %d of client %d is due after %v, want %v", c.n, c.number, got, c.want)
+		}
+	}
+}
+
 func TestBenchUsage(t *testing.T) {
 	for _, args := range []string{
 		"send --clients 0", "send --batch 11", "send --size 0", "send --batch 10 --size 200000", "send --count -1",
-		"send --duration 0s", "send --duration 25h", "send --warmup -1s", "send --groups -1", "send --queue standard",
+		"send --rate -1", "send --duration 0s", "send --duration 25h", "send --warmup -1s", "send --groups -1", "send --queue standard",
 		"send --endpoint https://127.0.0.1:1", "send --endpoint 127.0.0.1", "fifo --clients 4 --groups 3",
 		"dedup --repeat 101", "dedup --duration 5m", "poll --interval 0s", "poll --batch 2",
 	} {
