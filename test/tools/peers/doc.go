@@ -1,11 +1,19 @@
-// Command peers runs the same load on seriatim and on other queues, one after
-// the other on one machine, and prints the ratios: make bench-peers.
+// Command peers runs the same load on seriatim and on other queues, in turn on
+// one machine, and records what it measured: make bench-peers.
 //
-// It owns how a peer is started and asked: with three nodes and every message
-// synced to the disks of a majority before it is confirmed, as seriatim does it,
-// because anything else is a different promise. The load on seriatim is
-// `seriatim bench`; that on a peer is its own client library, one connection for
-// each client, one call at a time.
+// It owns how a peer is started and asked. Where a peer can promise it, three
+// nodes hold every message on the disks of a majority before it is confirmed, as
+// seriatim does, because anything else is a different promise; what each peer has
+// promised when it answers is recorded with its figures. The load on seriatim is
+// `seriatim bench`, as it is on other servers that speak SQS; on the others it is a
+// client of their own protocol, one connection for each client, one call at a time.
+//
+// A peer takes part if its program is installed or can be built as a Go module;
+// otherwise the record says what is missing. All servers listen on the loopback
+// interface, keep their data in a temporary directory, and end with this program.
+//
+// It refuses to know how the figures are shown: test/bench makes a document and a
+// picture of the record.
 //
 // It is a module of its own, so that a peer's server is built from its source
 // without being a dependency of the product. Nothing calls it but make.

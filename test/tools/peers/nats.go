@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -16,24 +17,37 @@ import (
 
 // natsPeer is three NATS servers with a replicated stream that syncs always.
 type natsPeer struct {
-	processes []*exec.Cmd
-	urls      []string
-	admin     *nats.Conn
+	servers []*server
+	urls    []string
+	admin   *nats.Conn
+	streams int // made so far
 }
 
+// The limit on atomic batches under way is 50 in a stream, fewer than there
+// are clients.
 const natsConfig = `server_name: n%d
 listen: 127.0.0.1:%d
 cluster { name: peers, listen: 127.0.0.1:%d, routes: [%s] }
-jetstream { store_dir: %q, sync_interval: always }
+jetstream { store_dir: %q, sync_interval: always, limits { batch { max_inflight_per_stream: 1000 } } }
 `
 
 // startNATS builds the server and starts three of them.
-func startNATS(ctx context.Context, dir string, ports []int) (_ *natsPeer, err error) {
+func startNATS(ctx context.Context, dir string, _ options) (_ contender, d description, err error) {
+	d = description{
+		Name: "NATS JetStream R3", Protocol: "NATS; batches are atomic ones",
+		Durable: "written and synced to the disks of a majority of three nodes (sync_interval: always)",
+		Command: "nats-server with sync_interval: always, three of them in one cluster; stream with Replicas: 3",
+	}
 	binary := filepath.Join(dir, "nats-server")
 	build := exec.CommandContext(ctx, "go", "build", "-o", binary, "github.com/nats-io/nats-server/v2")
 	build.Stderr = os.Stderr
 	if err := build.Run(); err != nil {
-		return nil, fmt.Errorf("build nats-server: %w", err)
+		return nil, d, fmt.Errorf("not installed: the module github.com/nats-io/nats-server could not be built: %w", err)
+	}
+	d.Version = strings.TrimPrefix(firstLine(ctx, binary, "--version"), "nats-server: ")
+	ports, err := freePorts(6)
+	if err != nil {
+		return nil, d, err
 	}
 	p := &natsPeer{}
 	defer func() {
@@ -49,36 +63,24 @@ func startNATS(ctx context.Context, dir string, ports []int) (_ *natsPeer, err e
 		config := filepath.Join(dir, fmt.Sprintf("nats%d.conf", i))
 		text := fmt.Sprintf(natsConfig, i, ports[i], ports[3+i], strings.Join(routes, ", "), filepath.Join(dir, fmt.Sprintf("nats%d", i)))
 		if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
-			return nil, err
+			return nil, d, fmt.Errorf("configuration of NATS: %w", err)
 		}
-		process := exec.Command(binary, "-c", config)
-		if err := process.Start(); err != nil {
-			return nil, err
+		s, err := startServer(dir, fmt.Sprint("nats", i), exec.Command(binary, "-c", config))
+		if err != nil {
+			return nil, d, err
 		}
-		p.processes = append(p.processes, process)
+		p.servers = append(p.servers, s)
 		p.urls = append(p.urls, fmt.Sprintf("nats://127.0.0.1:%d", ports[i]))
 	}
-	return p, p.ready(ctx)
+	return p, d, await(ctx, time.Minute, p.ready)
 }
 
-// ready waits until a stream can be made.
+// ready makes a stream and removes it.
 func (p *natsPeer) ready(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, time.Minute)
-	defer cancel()
-	for {
-		// What is asked before the servers have a leader is never answered.
-		try, over := context.WithTimeout(ctx, 3*time.Second)
-		err := p.stream(try, "first")
-		over()
-		if err == nil {
-			return nil
-		}
-		select {
-		case <-ctx.Done():
-			return fmt.Errorf("NATS did not become ready: %w", err)
-		case <-time.After(200 * time.Millisecond):
-		}
+	if err := p.stream(ctx, "first"); err != nil {
+		return err
 	}
+	return p.remove(ctx, "first")
 }
 
 func (p *natsPeer) stream(ctx context.Context, name string) error {
@@ -95,7 +97,7 @@ func (p *natsPeer) stream(ctx context.Context, name string) error {
 	}
 	if _, err = js.CreateStream(ctx, jetstream.StreamConfig{
 		Name: name, Subjects: []string{name + ".>"}, Replicas: 3, Storage: jetstream.FileStorage, Retention: jetstream.WorkQueuePolicy,
-		Duplicates: 5 * time.Minute,
+		Duplicates: 5 * time.Minute, AllowAtomicPublish: true,
 	}); err != nil {
 		return err
 	}
@@ -103,47 +105,51 @@ func (p *natsPeer) stream(ctx context.Context, name string) error {
 	return err
 }
 
-func (p *natsPeer) name() string { return "NATS JetStream R3, sync always" }
+func (p *natsPeer) remove(ctx context.Context, name string) error {
+	js, err := jetstream.New(p.admin)
+	if err != nil {
+		return err
+	}
+	return js.DeleteStream(ctx, name)
+}
 
 func (p *natsPeer) close() {
 	if p.admin != nil {
 		p.admin.Close()
 	}
-	for _, process := range p.processes {
-		_ = process.Process.Kill() // it may have ended already
-		_ = process.Wait()
-	}
+	closeAll(p.servers)
 }
 
-func (p *natsPeer) measure(ctx context.Context, w workload, duration time.Duration) (result, error) {
-	stream := fmt.Sprintf("s%d", time.Now().UnixNano())
+func (p *natsPeer) measure(ctx context.Context, w workload, duration time.Duration) (got result, err error) {
+	p.streams++
+	stream := fmt.Sprint("s", p.streams)
 	if err := p.stream(ctx, stream); err != nil {
-		return result{}, err
+		return got, err
 	}
-	return drive(ctx, w.clients, duration, func(number int) (step, func(), error) {
+	defer func() { err = errors.Join(err, p.remove(context.WithoutCancel(ctx), stream)) }()
+	return drive(ctx, w.Clients, duration, func(number int) (client, error) {
 		conn, err := nats.Connect(p.urls[number%len(p.urls)])
 		if err != nil {
-			return nil, nil, err
+			return client{}, err
 		}
-		js, err := jetstream.New(conn)
+		c := &natsClient{conn: conn, subject: fmt.Sprintf("%s.g%d", stream, number), id: fmt.Sprintf("%s-%d-", stream, number), body: make([]byte, bodyBytes)}
+		if c.js, err = jetstream.New(conn); err == nil && w.Lives {
+			c.consumer, err = c.js.Consumer(ctx, stream, "all")
+		}
 		if err != nil {
 			conn.Close()
-			return nil, nil, err
+			return client{}, err
 		}
-		c := &natsClient{js: js, subject: fmt.Sprintf("%s.g%d", stream, number), id: fmt.Sprintf("%s-%d-", stream, number), body: make([]byte, bodyBytes)}
-		if w.lives {
-			if c.consumer, err = js.Consumer(ctx, stream, "all"); err != nil {
-				conn.Close()
-				return nil, nil, err
-			}
-			return c.life, conn.Close, nil
+		if w.Lives {
+			return client{c.life, conn.Close}, nil
 		}
-		return func(ctx context.Context) (int, error) { return c.send(ctx, w.batch) }, conn.Close, nil
+		return client{func(ctx context.Context) (int, error) { return c.send(ctx, w.Batch) }, conn.Close}, nil
 	})
 }
 
 // natsClient is one client. Used by one goroutine.
 type natsClient struct {
+	conn     *nats.Conn
 	js       jetstream.JetStream
 	consumer jetstream.Consumer
 	subject  string
@@ -152,33 +158,55 @@ type natsClient struct {
 	body     []byte
 }
 
-func (c *natsClient) next() jetstream.PublishOpt {
-	c.sent++
-	return jetstream.WithMsgID(fmt.Sprint(c.id, c.sent))
-}
-
 func (c *natsClient) send(ctx context.Context, batch int) (int, error) {
 	if batch == 1 {
-		_, err := c.js.Publish(ctx, c.subject, c.body, c.next())
+		c.sent++
+		_, err := c.js.Publish(ctx, c.subject, c.body, jetstream.WithMsgID(fmt.Sprint(c.id, c.sent)))
 		return 1, err
 	}
-	futures := make([]jetstream.PubAckFuture, batch)
-	for i := range futures {
-		var err error
-		if futures[i], err = c.js.PublishAsync(c.subject, c.body, c.next()); err != nil {
-			return 0, err
+	return batch, c.atomically(ctx, batch)
+}
+
+// atomically publishes an atomic batch: the messages carry the batch's id and
+// their numbers in it, and the last one asks for the answer to all.
+func (c *natsClient) atomically(ctx context.Context, batch int) error {
+	id := fmt.Sprint(c.id, c.sent)
+	for i := range batch {
+		c.sent++
+		m := nats.NewMsg(c.subject)
+		m.Data = c.body
+		m.Header.Set("Nats-Msg-Id", fmt.Sprint(c.id, c.sent))
+		m.Header.Set("Nats-Batch-Id", id)
+		m.Header.Set("Nats-Batch-Sequence", fmt.Sprint(i+1))
+		if i+1 < batch {
+			if err := c.conn.PublishMsg(m); err != nil {
+				return err
+			}
+			continue
 		}
-	}
-	for _, f := range futures {
-		select {
-		case <-f.Ok():
-		case err := <-f.Err():
-			return 0, err
-		case <-ctx.Done():
-			return 0, ctx.Err()
+		m.Header.Set("Nats-Batch-Commit", "1")
+		answer, err := c.conn.RequestMsgWithContext(ctx, m)
+		if err != nil {
+			return err
 		}
+		return readNATSAnswer(answer.Data)
 	}
-	return batch, nil
+	return nil
+}
+
+// readNATSAnswer is the error in the answer to a batch, if there is one.
+func readNATSAnswer(text []byte) error {
+	var answer struct {
+		Error *struct{ Description string }
+		Seq   uint64
+	}
+	if err := json.Unmarshal(text, &answer); err != nil {
+		return fmt.Errorf("answer to a batch: %w", err)
+	}
+	if answer.Error != nil || answer.Seq == 0 {
+		return fmt.Errorf("a batch was refused: %s", text)
+	}
+	return nil
 }
 
 // life sends a message, receives one, of whoever, and has its acknowledgement
@@ -189,7 +217,10 @@ func (c *natsClient) life(ctx context.Context) (int, error) {
 	}
 	for {
 		message, err := c.consumer.Next(jetstream.FetchMaxWait(time.Second))
-		if errors.Is(err, nats.ErrTimeout) && ctx.Err() == nil {
+		if errors.Is(err, nats.ErrTimeout) {
+			if ctx.Err() != nil {
+				return 0, ctx.Err()
+			}
 			continue
 		}
 		if err != nil {

@@ -1,0 +1,119 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"time"
+)
+
+// step does one unit of work and says how many messages that was. Once the
+// run is over it may give up and say none.
+type step func(ctx context.Context) (int, error)
+
+// warmUp is not measured.
+const warmUp = time.Second
+
+// stragglers is how long after the end of a run a client may wait for a message
+// that another one holds.
+const stragglers = 2 * time.Second
+
+// client is the load of one connection.
+type client struct {
+	step  step
+	close func()
+}
+
+// drive runs clients, each in a loop of its own, and adds up what they did.
+func drive(ctx context.Context, clients int, duration time.Duration, open func(number int) (client, error)) (result, error) {
+	var all []client
+	for i := range clients {
+		c, err := open(i)
+		if err != nil {
+			for _, c := range all {
+				c.close()
+			}
+			return result{}, err
+		}
+		all = append(all, c)
+	}
+	began := time.Now().Add(warmUp)
+	end := began.Add(duration)
+	ctx, cancel := context.WithDeadline(ctx, end.Add(stragglers))
+	defer cancel()
+	t := tally{}
+	var running sync.WaitGroup
+	for _, c := range all {
+		running.Go(func() {
+			// At once, not when all have ended: what this client was
+			// handed and did not ask for goes to another one.
+			defer c.close()
+			t.add(run(ctx, c.step, began, end))
+		})
+	}
+	running.Wait()
+	return t.result(began)
+}
+
+// share is what one client did.
+type share struct {
+	times    []time.Duration
+	messages int
+	last     time.Time // when it did the last of them
+	err      error
+}
+
+// run repeats a step until the end. What was begun in the warm-up is not counted.
+func run(ctx context.Context, work step, began, end time.Time) (s share) {
+	for at := time.Now(); at.Before(end); at = time.Now() {
+		n, err := work(ctx)
+		if err != nil {
+			if ctx.Err() == nil || time.Now().Before(end) {
+				s.err = err
+			}
+			return s
+		}
+		if n > 0 && at.After(began) {
+			s.last = time.Now()
+			s.times = append(s.times, s.last.Sub(at))
+			s.messages += n
+		}
+	}
+	return s
+}
+
+// tally adds up the shares of all clients. Safe for concurrent use.
+type tally struct {
+	mu  sync.Mutex
+	sum share
+}
+
+func (t *tally) add(s share) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.sum.times = append(t.sum.times, s.times...)
+	t.sum.messages += s.messages
+	if s.last.After(t.sum.last) {
+		t.sum.last = s.last
+	}
+	if t.sum.err == nil {
+		t.sum.err = s.err
+	}
+}
+
+func (t *tally) result(began time.Time) (result, error) {
+	if t.sum.err != nil {
+		return result{}, t.sum.err
+	}
+	if len(t.sum.times) == 0 {
+		return result{}, errors.New("nothing was measured")
+	}
+	slices.Sort(t.sum.times)
+	ms := func(d time.Duration) float64 { return float64(d.Microseconds()) / 1e3 }
+	n := len(t.sum.times)
+	return result{
+		Rate:  float64(t.sum.messages) / t.sum.last.Sub(began).Seconds(),
+		P50Ms: ms(t.sum.times[n/2]), P99Ms: ms(t.sum.times[n*99/100]),
+	}, nil
+}

@@ -1,0 +1,127 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestRESP(t *testing.T) {
+	if got := string(appendRESP(nil, []string{"WAIT", "1"})); got != "*2\r\n$4\r\nWAIT\r\n$1\r\n1\r\n" {
+		t.Errorf("%q", got)
+	}
+	for text, want := range map[string]any{
+		"+OK\r\n": "OK", ":-7\r\n": int64(-7), "$-1\r\n": nil, "*-1\r\n": nil, "$3\r\na\r\n\r\n": "a\r\n", "$0\r\n\r\n": "",
+		"*2\r\n:1\r\n*1\r\n+a\r\n": []any{int64(1), []any{"a"}},
+	} {
+		if got, err := readRESP(bufio.NewReader(strings.NewReader(text))); err != nil || !reflect.DeepEqual(got, want) {
+			t.Errorf("%q: %v, %v", text, got, err)
+		}
+	}
+	for _, text := range []string{"-ERR no\r\n", "", "x\r\n", "?1\r\n", ":a\r\n", "$5\r\nab\r\n", "*2\r\n:1\r\n"} {
+		if got, err := readRESP(bufio.NewReader(strings.NewReader(text))); err == nil {
+			t.Errorf("%q was read as %v", text, got)
+		}
+	}
+}
+
+func TestRedisAnswers(t *testing.T) {
+	for _, answer := range []any{int64(1), int64(2), []any{int64(1), int64(1)}} {
+		if err := enough(answer); err != nil {
+			t.Errorf("%v: %v", answer, err)
+		}
+	}
+	for _, answer := range []any{int64(0), nil, "OK", []any{int64(0), int64(2)}, []any{int64(1), int64(0)}} {
+		if enough(answer) == nil {
+			t.Errorf("%v is enough", answer)
+		}
+	}
+	if id, ok := firstID([]any{[]any{"s1", []any{[]any{"5-1", []any{"b", "x"}}}}}); id != "5-1" || !ok {
+		t.Errorf("%q, %v", id, ok)
+	}
+	for _, answer := range []any{nil, []any{}, []any{[]any{"s1", []any{}}}} {
+		if id, ok := firstID(answer); ok {
+			t.Errorf("%v has the id %q", answer, id)
+		}
+	}
+}
+
+func TestRedisVersion(t *testing.T) {
+	if got := redisVersion("Redis server v=7.0.15 sha=00000000:0 malloc=jemalloc-5.3.0"); got != "7.0.15" {
+		t.Error(got)
+	}
+	for version, want := range map[string]bool{"7.2.0": true, "7.10.1": true, "8.0.0": true, "7.0.15": false, "6.9": false, "unknown": false, "7.x": false} {
+		if atLeast(version, 7, 2) != want {
+			t.Errorf("%s at least 7.2: %v", version, !want)
+		}
+	}
+}
+
+func TestNATSAnswer(t *testing.T) {
+	for text, good := range map[string]bool{
+		`{"stream":"s1","seq":10,"batch":"b","count":10}`: true, `{"error":{"code":400,"description":"no"},"stream":"s1","seq":0}`: false, `{}`: false, ``: false,
+	} {
+		if err := readNATSAnswer([]byte(text)); (err == nil) != good {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+}
+
+func TestReport(t *testing.T) {
+	text := `{"messagesPerSecond":100,"errors":{},"latency":{"send":{"p50Us":1000,"p99Us":2000},"life":{"p50Us":3000,"p99Us":4500}}}`
+	for lives, want := range map[bool]result{false: {100, 1, 2}, true: {100, 3, 4.5}} {
+		if got, err := readBench([]byte(text), lives); err != nil || got != want {
+			t.Errorf("lives %v: %v, %v", lives, got, err)
+		}
+	}
+	if _, err := readBench([]byte(strings.Replace(text, `"errors":{}`, `"errors":{"Timeout":1}`, 1)), false); err == nil {
+		t.Error("a run with failed calls was taken")
+	}
+}
+
+func TestDrive(t *testing.T) {
+	closed := make(chan bool, 3) // one of each client
+	open := func(work step) func(int) (client, error) {
+		return func(int) (client, error) { return client{work, func() { closed <- true }}, nil }
+	}
+	busy := func(ctx context.Context) (int, error) { pause(ctx, time.Millisecond); return 10, nil }
+	got, err := drive(t.Context(), 3, 10*time.Millisecond, open(busy))
+	if err != nil || got.Rate <= 0 || got.P50Ms < 1 || got.P99Ms < got.P50Ms {
+		t.Errorf("%v, %v", got, err)
+	}
+	for range 3 {
+		<-closed
+	}
+	wrong := errors.New("wrong")
+	if _, err := drive(t.Context(), 1, time.Minute, open(func(context.Context) (int, error) { return 0, wrong })); !errors.Is(err, wrong) {
+		t.Errorf("%v", err)
+	}
+	<-closed
+	if _, err := drive(t.Context(), 2, time.Minute, func(number int) (client, error) {
+		if number == 1 {
+			return client{}, wrong
+		}
+		return client{busy, func() { closed <- true }}, nil
+	}); !errors.Is(err, wrong) {
+		t.Errorf("%v", err)
+	}
+	<-closed
+}
+
+func TestRecord(t *testing.T) {
+	r := newRecord(options{duration: time.Second, rounds: 2})
+	r.Queues = []description{{Name: "ours"}, {Name: "theirs"}}
+	r.add(1, 1, result{Rate: 5}, nil)
+	r.add(1, 1, result{}, errors.New("gone\nand more"))
+	if got := r.Measured[1]; len(got) != 2 || len(got[0].Runs) != 0 || got[1].Runs[0].Rate != 5 || got[1].Problem != "gone" {
+		t.Errorf("%+v", got)
+	}
+	if err := r.write(filepath.Join(t.TempDir(), "peers.json")); err != nil {
+		t.Error(err)
+	}
+}

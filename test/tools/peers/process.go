@@ -1,0 +1,114 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// endTime is how long a server may take to end before it is killed.
+const endTime = 10 * time.Second
+
+// server is one process that this program started, with its children.
+type server struct {
+	process *exec.Cmd
+	ended   chan struct{} // closed when it was waited for
+	log     string
+}
+
+// startServer starts a program in a group of its own, which ends with it, and
+// keeps what it says in a file of dir.
+func startServer(dir, name string, process *exec.Cmd) (*server, error) {
+	s := &server{process: process, ended: make(chan struct{}), log: filepath.Join(dir, name+".log")}
+	log, err := os.Create(s.log)
+	if err != nil {
+		return nil, fmt.Errorf("log of %s: %w", name, err)
+	}
+	defer log.Close() // the process has its own copy
+	process.Stdout, process.Stderr = log, log
+	process.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	if err := process.Start(); err != nil {
+		return nil, fmt.Errorf("start %s: %w", name, err)
+	}
+	go func() {
+		_ = process.Wait() // how it ended is in its log
+		close(s.ended)
+	}()
+	return s, nil
+}
+
+// close asks the process to end, and kills its group if it does not.
+func (s *server) close() {
+	_ = s.process.Process.Signal(syscall.SIGTERM) // it may have ended already
+	select {
+	case <-s.ended:
+	case <-time.After(endTime):
+	}
+	_ = syscall.Kill(-s.process.Process.Pid, syscall.SIGKILL) // what is left of its group
+	<-s.ended
+}
+
+// tail is the end of what the server said.
+func (s *server) tail() string {
+	text, err := os.ReadFile(s.log)
+	if err != nil {
+		return err.Error()
+	}
+	return string(text[max(len(text)-1000, 0):])
+}
+
+func closeAll(servers []*server) {
+	for _, s := range servers {
+		s.close()
+	}
+}
+
+// await repeats a check until it succeeds. A server of another project has no
+// event to wait for.
+func await(ctx context.Context, within time.Duration, check func(ctx context.Context) error) error {
+	ctx, cancel := context.WithTimeout(ctx, within)
+	defer cancel()
+	for {
+		// What is asked of some servers before they are ready is never answered.
+		try, over := context.WithTimeout(ctx, 3*time.Second)
+		err := check(try)
+		over()
+		if err == nil {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("not ready within %v: %w", within, err)
+		case <-time.After(200 * time.Millisecond):
+		}
+	}
+}
+
+// freePorts finds ports nobody listens on.
+func freePorts(n int) (ports []int, err error) {
+	for range n {
+		listener, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			return nil, fmt.Errorf("a free port: %w", err)
+		}
+		defer listener.Close()
+		ports = append(ports, listener.Addr().(*net.TCPAddr).Port)
+	}
+	return ports, nil
+}
+
+// firstLine is what a program answers when asked for its version.
+func firstLine(ctx context.Context, name string, args ...string) string {
+	text, err := exec.CommandContext(ctx, name, args...).CombinedOutput()
+	if err != nil {
+		return "unknown version"
+	}
+	line, _, _ := strings.Cut(strings.TrimSpace(string(text)), "\n")
+	return line
+}

@@ -1,0 +1,134 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// sqsServers speak SQS over HTTP and are measured by seriatim bench.
+type sqsServers struct {
+	binary    string // seriatim
+	endpoints string
+	servers   []*server
+}
+
+// startSeriatim starts three nodes with `seriatim dev`.
+func startSeriatim(ctx context.Context, dir string, o options) (contender, description, error) {
+	d := description{
+		Name: "seriatim", Version: strings.TrimPrefix(firstLine(ctx, o.binary, "version"), "seriatim "), Protocol: "SQS JSON over HTTP/1.1",
+		Durable: "written and synced to the disks of two of three nodes", Command: "seriatim dev --nodes 3",
+	}
+	ports, err := freePorts(1)
+	if err != nil {
+		return nil, d, err
+	}
+	base := ports[0] - ports[0]%100 // dev takes twenty-four ports from there
+	s, err := startServer(dir, "dev", exec.Command(o.binary, "dev", "--nodes", "3", "--data-dir", filepath.Join(dir, "data"), "--base-port", fmt.Sprint(base)))
+	if err != nil {
+		return nil, d, err
+	}
+	var list []string
+	for i := range 3 {
+		list = append(list, fmt.Sprintf("http://127.0.0.1:%d", base+10*i))
+	}
+	p := &sqsServers{o.binary, strings.Join(list, ","), []*server{s}}
+	return p, d, p.ready(ctx)
+}
+
+const goawsConfig = `Local:
+  Host: 127.0.0.1
+  Port: %d
+  Region: us-east-1
+  AccountId: "000000000000"
+  LogToFile: false
+`
+
+// startGoaws starts one process of goaws, which keeps everything in memory. It is
+// asked for by name, or installed from its module into the temporary directory.
+func startGoaws(ctx context.Context, dir string, o options) (contender, description, error) {
+	d := description{
+		Name: "goaws, one process", Protocol: "SQS JSON over HTTP/1.1", Durable: "nothing: one process, in memory only",
+		Command: "goaws -config goaws.yaml Local",
+	}
+	binary, err := exec.LookPath("goaws")
+	if err != nil {
+		install := exec.CommandContext(ctx, "go", "install", "github.com/Admiral-Piett/goaws/app/cmd@latest")
+		install.Env = append(os.Environ(), "GOBIN="+dir)
+		install.Dir = dir // outside of any module
+		if install.Run() != nil {
+			return nil, d, errors.New("not installed: no goaws on the PATH, and the module github.com/Admiral-Piett/goaws could not be built")
+		}
+		binary = filepath.Join(dir, "cmd")
+	}
+	d.Version = "version not told by the program"
+	ports, err := freePorts(1)
+	if err != nil {
+		return nil, d, err
+	}
+	config := filepath.Join(dir, "goaws.yaml")
+	if err := os.WriteFile(config, fmt.Appendf(nil, goawsConfig, ports[0]), 0o600); err != nil {
+		return nil, d, fmt.Errorf("configuration of goaws: %w", err)
+	}
+	s, err := startServer(dir, "goaws", exec.Command(binary, "-config", config, "Local"))
+	if err != nil {
+		return nil, d, err
+	}
+	p := &sqsServers{o.binary, fmt.Sprintf("http://127.0.0.1:%d", ports[0]), []*server{s}}
+	return p, d, p.ready(ctx)
+}
+
+// ready waits until queues can be listed, and ends the servers if they never can.
+func (p *sqsServers) ready(ctx context.Context) error {
+	first, _, _ := strings.Cut(p.endpoints, ",")
+	err := await(ctx, time.Minute, func(ctx context.Context) error {
+		return exec.CommandContext(ctx, p.binary, "queue", "list", "--endpoint", first).Run()
+	})
+	if err != nil {
+		err = fmt.Errorf("%w\n%s", err, p.servers[0].tail())
+		p.close()
+	}
+	return err
+}
+
+func (p *sqsServers) close() { closeAll(p.servers) }
+
+func (p *sqsServers) measure(ctx context.Context, w workload, duration time.Duration) (result, error) {
+	args := append([]string{"bench"}, w.Ours...)
+	args = append(args, "--duration", duration.String(), "--warmup", warmUp.String(), "--endpoint", p.endpoints, "-o", "json")
+	bench := exec.CommandContext(ctx, p.binary, args...)
+	var words bytes.Buffer
+	bench.Stderr = &words
+	text, err := bench.Output()
+	if err != nil {
+		return result{}, fmt.Errorf("%w: %s", err, strings.TrimSpace(words.String()))
+	}
+	return readBench(text, w.Lives)
+}
+
+// readBench reads the report of seriatim bench.
+func readBench(text []byte, lives bool) (result, error) {
+	var report struct {
+		MessagesPerSecond float64
+		Errors            map[string]int64
+		Latency           map[string]struct{ P50Us, P99Us float64 }
+	}
+	if err := json.Unmarshal(text, &report); err != nil {
+		return result{}, fmt.Errorf("read the report: %w", err)
+	}
+	if len(report.Errors) > 0 {
+		return result{}, fmt.Errorf("calls failed: %v", report.Errors)
+	}
+	timed := report.Latency["send"]
+	if lives {
+		timed = report.Latency["life"]
+	}
+	return result{report.MessagesPerSecond, timed.P50Us / 1e3, timed.P99Us / 1e3}, nil
+}
