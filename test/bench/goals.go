@@ -6,10 +6,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -17,12 +17,44 @@ import (
 	"github.com/seriatimq/seriatim/test/harness"
 )
 
-// scenario is a goal that no single workload can show: it needs a state, a
-// fault, or a look at the servers.
+// scenario is a goal, or two, that no single workload can show: it needs a
+// state, a fault, or a look at the servers.
 type scenario struct {
-	name string
-	goal string
-	run  func(s *stage, ctx context.Context) error
+	name    string
+	numbers []int // of the goals
+	goal    string
+	run     func(s *stage, ctx context.Context) error
+}
+
+// scenarios are the goals beyond the workloads.
+func scenarios() []scenario {
+	return []scenario{
+		{"deduplication ids", []int{5}, "with 10,000,000 live ids 90 % of the rate; at most 120 B an id", (*stage).manyIDs},
+		{"parked messages", []int{5, 6}, "with 1,000,000 of 1 KiB 90 % of the rate, and at most 250 B each beside the body; p99 at most twice its usual value while the state is written, and no pause above 1 ms; serving 5 s after all nodes were killed", (*stage).parked},
+		{"failover", []int{7}, "write gap after SIGKILL of the leader 250 ms median and 600 ms worst of 20, after SIGSTOP 2 s; nothing lost, nothing twice; a restarted node caught up in 2 s at 10,000 sends/s", (*stage).failover},
+		{"waiting consumers", []int{8}, "10,000 of them: no disk writes, under 5 % of a core, at most 20 KB each; a send reaches one in 2 ms", (*stage).waiting},
+		{"many queues and groups", []int{9}, "10,000 queues, 1,000,000 groups in a queue, 100,000 messages in a group: no operation 3 times slower", (*stage).crowds},
+		{"large bodies", []int{10}, "1 MiB: 150 MB/s, bounded memory", (*stage).large},
+	}
+}
+
+// chosen reports whether a list of numbers, or a part of the name, means this
+// scenario; the empty list means all.
+func (sc scenario) chosen(only string) bool {
+	if only == "" {
+		return true
+	}
+	for part := range strings.SplitSeq(only, ",") {
+		part = strings.TrimSpace(part)
+		if n, err := strconv.Atoi(part); err == nil {
+			if slices.Contains(sc.numbers, n) {
+				return true
+			}
+		} else if part != "" && strings.Contains(sc.name, part) {
+			return true
+		}
+	}
+	return false
 }
 
 // stage is a fresh cluster for one scenario, and where it writes what it found.
@@ -34,42 +66,21 @@ type stage struct {
 	senders int // made so far
 }
 
-// finding is one figure.
-type finding struct {
-	Scenario string  `json:"scenario"`
-	What     string  `json:"what"`
-	Value    float64 `json:"value"`
-	Unit     string  `json:"unit"`
-	Limit    float64 `json:"limit"` // 0: none
-	AtLeast  bool    `json:"atLeast"`
-}
+// scenarioTime bounds one scenario, so that one that hangs does not keep the
+// others from being measured.
+const scenarioTime = 12 * time.Minute
 
-func (f finding) reached() string {
-	switch {
-	case f.Limit == 0:
-		return ""
-	case f.AtLeast == (f.Value >= f.Limit) || f.Value == f.Limit:
-		return "yes"
-	default:
-		return "no"
-	}
-}
-
-// scenarios are the goals beyond the workloads.
-func scenarios() []scenario {
-	return []scenario{
-		{"deduplication ids", "10,000,000 live ids: 90 % of the rate, at most 120 B an id", (*stage).manyIDs},
-		{"parked messages", "1,000,000 of 1 KiB: 90 % of the rate, at most 250 B each beside the body; p99 twice its usual value while the state is written; serving 5 s after all nodes were killed", (*stage).parked},
-		{"many queues and groups", "10,000 queues, 1,000,000 groups, 100,000 messages in a group: no operation 3 times slower", (*stage).crowds},
-		{"failover", "write gap after SIGKILL 250 ms median and 600 ms worst of 20, SIGSTOP 2 s, caught up in 2 s", (*stage).failover},
-		{"waiting consumers", "10,000: under 5 % of a core, at most 20 KB each, a send reaches one in 2 ms", (*stage).waiting},
-		{"large bodies", "1 MiB: 150 MB/s, bounded memory", (*stage).large},
-	}
-}
-
-// measureGoals runs the scenarios, each on a cluster of its own.
+// measureGoals runs the scenarios, each on a cluster of its own. What is found
+// replaces that section of the record; the others stay as they were.
 func measureGoals(ctx context.Context, scale float64, out, only string) error {
-	machine := thisMachine()
+	if scale <= 0 {
+		return errors.New("-scale must be above zero")
+	}
+	record := filepath.Join(filepath.Dir(out), "results", "goals.json")
+	sections, err := readSections(record)
+	if err != nil {
+		return err
+	}
 	dir, err := os.MkdirTemp("", "seriatim-goals-")
 	if err != nil {
 		return fmt.Errorf("directory for the clusters: %w", err)
@@ -79,61 +90,105 @@ func measureGoals(ctx context.Context, scale float64, out, only string) error {
 	if err != nil {
 		return err
 	}
-	var found []finding
 	var problems []error
 	for i, sc := range scenarios() {
-		if !strings.Contains(sc.name, only) || ctx.Err() != nil {
+		if !sc.chosen(only) || ctx.Err() != nil {
 			continue
 		}
-		list, err := runScenario(ctx, sc, binary, filepath.Join(dir, fmt.Sprint(i)), scale)
-		found = append(found, list...)
+		got, err := runScenario(ctx, sc, binary, filepath.Join(dir, fmt.Sprint(i)), scale)
+		if ctx.Err() != nil {
+			break // what an interrupted scenario has found is not kept
+		}
 		if err != nil {
 			problems = append(problems, fmt.Errorf("%s: %w", sc.name, err))
 			fmt.Fprintln(os.Stderr, "bench:", problems[len(problems)-1]) //nolint:errcheck // progress
 		}
+		sections[sc.name] = got
+		var text bytes.Buffer
+		writeGoals(&text, sections)
+		// After each, so that one that never ends does not take the others with it.
+		problems = append(problems, writeSections(record, sections), writeDocument(out, text.Bytes()))
 	}
-	var text bytes.Buffer
-	writeGoals(&text, machine, scale, found)
-	if err := os.WriteFile(out, text.Bytes(), 0o644); err != nil { //nolint:gosec // a document to be read by all
-		problems = append(problems, fmt.Errorf("write the results: %w", err))
-	}
-	return errors.Join(problems...)
+	return errors.Join(append(problems, ctx.Err())...)
 }
 
-func runScenario(ctx context.Context, sc scenario, binary, dir string, scale float64) ([]finding, error) {
+func runScenario(ctx context.Context, sc scenario, binary, dir string, scale float64) (got section, err error) {
+	fmt.Fprintln(os.Stderr, sc.name) //nolint:errcheck // progress
+	got = newSection(thisMachine(sampleTime), scale)
+	began := time.Now()
+	defer func() {
+		got.Seconds = time.Since(began).Seconds()
+		if err != nil {
+			got.Problem = err.Error()
+		}
+	}()
+	ctx, cancel := context.WithTimeout(ctx, scenarioTime)
+	defer cancel()
 	cluster, err := harness.Start(ctx, harness.Options{Binary: binary, Dir: dir, Nodes: 3, Args: []string{"--profiles"}})
 	if err != nil {
-		return nil, err
+		return got, err
 	}
 	defer os.RemoveAll(dir) //nolint:errcheck // a temporary directory
 	defer cluster.Close()
 	s := &stage{Cluster: cluster, binary: binary, scale: scale}
-	fmt.Fprintln(os.Stderr, sc.name) //nolint:errcheck // progress
 	if err = sc.run(s, ctx); err != nil {
 		err = fmt.Errorf("%w\n%s", err, cluster.LogTails())
 	}
-	for i := range s.found {
-		s.found[i].Scenario = sc.name
-	}
-	return s.found, err
+	got.Findings = s.found
+	return got, err
 }
 
 // times is a number of the goals, scaled.
 func (s *stage) times(n int) int { return max(int(float64(n)*s.scale), 100) }
 
-func (s *stage) note(f finding) {
-	s.found = append(s.found, f)
-	fmt.Fprintf(os.Stderr, "  %-60s %10.1f %-6s %s\n", f.What, f.Value, f.Unit, f.reached()) //nolint:errcheck // progress
+// say tells how far a scenario is.
+func (s *stage) say(format string, args ...any) {
+	fmt.Fprintf(os.Stderr, "  ... "+format+"\n", args...) //nolint:errcheck // progress
 }
 
-// bench runs the load generator.
+// add keeps a finding and shows it.
+func (s *stage) add(f finding) {
+	if len(f.Values) == 0 {
+		return // nothing was measured, and no figure says so
+	}
+	slices.Sort(f.Values)
+	s.found = append(s.found, f)
+	fmt.Fprintf(os.Stderr, "  %-60s %s %s %s\n", f.What, f.text(), f.Unit, f.reached(false)) //nolint:errcheck // progress
+}
+
+// note keeps figures without a goal.
+func (s *stage) note(what, unit string, values ...float64) {
+	s.add(finding{What: what, Unit: unit, Values: values})
+}
+
+// atMost keeps figures whose median must not be above a limit.
+func (s *stage) atMost(limit float64, what, unit string, values ...float64) {
+	s.add(finding{What: what, Unit: unit, Values: values, Limit: limit, Rule: most})
+}
+
+// atLeast keeps figures whose median must not be below a limit.
+func (s *stage) atLeast(limit float64, what, unit string, values ...float64) {
+	s.add(finding{What: what, Unit: unit, Values: values, Limit: limit, Rule: least})
+}
+
+// noneAbove keeps figures none of which may be above a limit.
+func (s *stage) noneAbove(limit float64, what, unit string, values ...float64) {
+	s.add(finding{What: what, Unit: unit, Values: values, Limit: limit, Rule: worst})
+}
+
+// bench runs the load generator against all nodes.
 func (s *stage) bench(ctx context.Context, args ...string) (report, error) {
+	return s.benchAt(ctx, s.Nodes, args...)
+}
+
+// benchAt runs the load generator against some nodes.
+func (s *stage) benchAt(ctx context.Context, nodes []*harness.Node, args ...string) (report, error) {
 	var endpoints []string
-	for _, n := range s.Nodes {
+	for _, n := range nodes {
 		endpoints = append(endpoints, "http://"+n.Client)
 	}
 	args = append([]string{"bench"}, args...)
-	args = append(args, "--endpoint", strings.Join(endpoints, ","), "--admin", "http://"+s.Nodes[0].Admin, "-o", "json")
+	args = append(args, "--endpoint", strings.Join(endpoints, ","), "--admin", "http://"+nodes[0].Admin, "-o", "json")
 	cmd := exec.CommandContext(ctx, s.binary, args...)
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	cmd.WaitDelay = time.Minute
@@ -148,7 +203,7 @@ func (s *stage) bench(ctx context.Context, args ...string) (report, error) {
 		return report{}, fmt.Errorf("read the report: %w", err)
 	}
 	if len(r.Errors) > 0 {
-		s.note(finding{What: "calls that failed in " + args[1], Value: float64(total(r.Errors)), Unit: "calls"})
+		s.note("calls that failed in "+args[1], "calls", float64(total(r.Errors)))
 	}
 	return r, nil
 }
@@ -158,62 +213,4 @@ func total(counts map[string]int64) (n int64) {
 		n += c
 	}
 	return n
-}
-
-// sends is the rate of sends into a queue that exists: singles and batches.
-func (s *stage) sends(ctx context.Context, queue string) (singles, batches report, err error) {
-	common := []string{"send", "--queue", queue, "--existing", "--clients", "64", "--duration", "5s"}
-	if singles, err = s.bench(ctx, common...); err != nil {
-		return singles, batches, err
-	}
-	batches, err = s.bench(ctx, append(common, "--batch", "10")...)
-	return singles, batches, err
-}
-
-// keeps compares rates with what they were before.
-func (s *stage) keeps(what string, before, after report) {
-	s.note(finding{What: what + ", before", Value: before.MessagesPerSecond, Unit: "/s"})
-	s.note(finding{What: what + ", with it", Value: after.MessagesPerSecond, Unit: "/s"})
-	s.note(finding{What: what + ", share kept", Value: 100 * after.MessagesPerSecond / before.MessagesPerSecond, Unit: "%", Limit: 90, AtLeast: true})
-}
-
-// resident is the resident memory of each node, on average.
-func (s *stage) resident() (sum float64) {
-	for _, n := range s.Nodes {
-		sum += memoryOf(n, "VmRSS") / float64(len(s.Nodes))
-	}
-	return sum
-}
-
-// live is what each node holds in its heap after a collection, on average.
-func (s *stage) live(ctx context.Context) (sum float64, err error) {
-	for _, n := range s.Nodes {
-		if err := download(ctx, "http://"+n.Admin+"/debug/pprof/heap?gc=1", io.Discard); err != nil {
-			return 0, err
-		}
-		var metrics bytes.Buffer
-		if err := download(ctx, "http://"+n.Admin+"/metrics", &metrics); err != nil {
-			return 0, err
-		}
-		for line := range strings.Lines(metrics.String()) {
-			if value, ok := strings.CutPrefix(line, "go_memstats_heap_alloc_bytes "); ok {
-				bytes, err := strconv.ParseFloat(strings.TrimSpace(value), 64)
-				if err != nil {
-					return 0, err
-				}
-				sum += bytes / float64(len(s.Nodes))
-			}
-		}
-	}
-	return sum, nil
-}
-
-// memoryOf is a line of /proc/pid/status in bytes, 0 where there is none.
-func memoryOf(n *harness.Node, name string) float64 {
-	var kilobytes float64
-	text := valueOf(fmt.Sprintf("/proc/%d/status", n.Pid()), name, "")
-	if _, err := fmt.Sscan(text, &kilobytes); err != nil {
-		return 0
-	}
-	return 1024 * kilobytes
 }

@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"time"
@@ -34,7 +35,7 @@ type report struct {
 	Server struct{ Version, Durability string }
 }
 
-type latency struct{ P50Us, P99Us float64 }
+type latency struct{ P50Us, P90Us, P99Us, P999Us float64 }
 
 // measurement is one run of one workload.
 type measurement struct {
@@ -47,16 +48,20 @@ type measurement struct {
 func main() {
 	runs := flag.Int("runs", 3, "runs of each workload, of which the median is taken")
 	duration := flag.Duration("duration", 5*time.Second, "measured time of one run")
-	out := flag.String("out", "test/bench/RESULTS.md", "file to write")
-	only := flag.String("only", "", "run only workloads whose name contains this")
+	out := flag.String("out", "test/bench/RESULTS.md", "file to write; pictures and records go into the folder results beside it")
+	only := flag.String("only", "", "run only workloads whose name contains this; with -goals: numbers of goals with commas, or a part of a name")
 	goals := flag.Bool("goals", false, "measure the goals that need a state, a fault or a look at the servers")
 	scale := flag.Float64("scale", 1, "of the numbers in those goals")
+	peers := flag.String("peers", "", "measure nothing, write -out of this record of other queues")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	var err error
-	if *goals {
+	switch {
+	case *peers != "":
+		err = peersDocument(*peers, *out)
+	case *goals:
 		err = measureGoals(ctx, *scale, *out, *only)
-	} else {
+	default:
 		err = measure(ctx, *runs, *duration, *out, *only)
 	}
 	stop()
@@ -66,12 +71,13 @@ func main() {
 	}
 }
 
-// measure runs everything and writes the file.
+// measure runs everything and writes the file. A run that fails is said so in
+// its line.
 func measure(ctx context.Context, runs int, duration time.Duration, out, only string) (err error) {
 	if runs < 1 || duration <= 0 {
 		return errors.New("-runs and -duration must be above zero")
 	}
-	machine := thisMachine()
+	found := &results{host: thisMachine(sampleTime), runs: runs}
 	dir, err := os.MkdirTemp("", "seriatim-bench-")
 	if err != nil {
 		return fmt.Errorf("directory for the cluster: %w", err)
@@ -86,30 +92,38 @@ func measure(ctx context.Context, runs int, duration time.Duration, out, only st
 		return err
 	}
 	defer cluster.Close()
-	var chosen []workload
 	for _, w := range workloads(duration.String()) {
 		if strings.Contains(w.name, only) {
-			chosen = append(chosen, w)
+			found.list = append(found.list, w)
 		}
 	}
-	measured := make([][]measurement, len(chosen))
+	found.measured, found.problems = make([][]measurement, len(found.list)), make([]error, len(found.list))
 	for run := range runs {
-		for i, w := range chosen {
+		for i, w := range found.list {
 			m, err := runOnce(ctx, binary, cluster, w)
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
 			if err != nil {
-				return fmt.Errorf("%s: %w", w.name, err)
+				found.problems[i] = err
+				fmt.Fprintf(os.Stderr, "run %d of %d  %-42s failed: %v\n", run+1, runs, w.name, err) //nolint:errcheck // progress
+				continue
 			}
 			//nolint:errcheck // progress: nobody is left to tell
 			fmt.Fprintf(os.Stderr, "run %d of %d  %-42s %8.0f messages/s\n", run+1, runs, w.name, m.MessagesPerSecond)
-			measured[i] = append(measured[i], m)
+			found.measured[i] = append(found.measured[i], m)
 		}
 	}
+	return errors.Join(append(found.problems, found.save(out))...)
+}
+
+// save writes the document and its pictures.
+func (r *results) save(out string) error {
 	var text bytes.Buffer
-	writeResults(&text, machine, chosen, measured)
-	if err := os.WriteFile(out, text.Bytes(), 0o644); err != nil { //nolint:gosec // a document to be read by all
-		return fmt.Errorf("write the results: %w", err)
-	}
-	return nil
+	r.write(&text)
+	drawings := filepath.Join(filepath.Dir(out), "results")
+	return errors.Join(writeDocument(out, text.Bytes()), writeDocument(filepath.Join(drawings, "rates.svg"), r.drawRates()),
+		writeDocument(filepath.Join(drawings, "latencies.svg"), r.drawLatencies()))
 }
 
 // runOnce runs one workload as a user would: with the command beside the table.

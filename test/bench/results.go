@@ -5,7 +5,6 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -18,12 +17,18 @@ type host struct {
 	memory    string
 	kernel    string
 	load      float64 // of the last minute; -1: unknown
+	others    float64 // processor time that others used, in percent of all CPUs; -1: unknown
 	commit    string
 	at        time.Time
 }
 
-func thisMachine() host {
-	h := host{processor: "unknown", memory: "unknown", kernel: "unknown", load: -1, commit: "unknown", at: time.Now().UTC()}
+// sampleTime is how long the machine is watched before anything is started. The
+// load average does not tell others from what this program ran a minute ago.
+const sampleTime = 2 * time.Second
+
+// thisMachine looks at the machine, for a while to see how busy others keep it.
+func thisMachine(sample time.Duration) host {
+	h := host{processor: "unknown", memory: "unknown", kernel: "unknown", load: -1, commit: commit(), at: time.Now().UTC()}
 	h.processor = valueOf("/proc/cpuinfo", "model name", h.processor)
 	h.memory = valueOf("/proc/meminfo", "MemTotal", h.memory)
 	if text, err := os.ReadFile("/proc/sys/kernel/osrelease"); err == nil {
@@ -35,10 +40,59 @@ func thisMachine() host {
 			h.load = load
 		}
 	}
-	if text, err := exec.Command("git", "describe", "--always", "--dirty").Output(); err == nil {
-		h.commit = strings.TrimSpace(string(text))
+	h.others = -1
+	before, ok := processorTicks()
+	if sample > 0 && ok {
+		time.Sleep(sample) // nothing announces how busy a machine is
+		after, _ := processorTicks()
+		h.others = after.share(before)
 	}
 	return h
+}
+
+// ticks are the processor time of the machine since it was started.
+type ticks struct{ idle, all int64 }
+
+// processorTicks reads the first line of /proc/stat.
+func processorTicks() (t ticks, ok bool) {
+	text, err := os.ReadFile("/proc/stat")
+	if err != nil {
+		return t, false
+	}
+	line, _, _ := strings.Cut(string(text), "\n")
+	for i, field := range strings.Fields(line) {
+		n, err := strconv.ParseInt(field, 10, 64)
+		if i == 0 || i > 8 || err != nil { // the guests' time is part of the users'
+			continue
+		}
+		t.all += n
+		if i == 4 || i == 5 { // idle, and idle while a disk worked
+			t.idle += n
+		}
+	}
+	return t, t.all > 0
+}
+
+// share is how much of the time since before was used, in percent.
+func (t ticks) share(before ticks) float64 {
+	if t.all <= before.all {
+		return 0
+	}
+	return 100 * (1 - float64(t.idle-before.idle)/float64(t.all-before.all))
+}
+
+// commit names the revision, and says if anything but results differs from it.
+func commit() string {
+	text, err := exec.Command("git", "rev-parse", "--short", "HEAD").Output()
+	if err != nil {
+		return "unknown"
+	}
+	name := strings.TrimSpace(string(text))
+	changed, err := exec.Command("git", "status", "--porcelain", "--", ":/", ":(exclude,top)test/bench/*.md", ":(exclude,top)test/bench/results").Output()
+	if err != nil || len(changed) > 0 {
+		name += " with changes"
+	}
+	return name
 }
 
 // valueOf reads a line "name : value" of a file.
@@ -56,79 +110,128 @@ func valueOf(path, name, otherwise string) string {
 	return otherwise
 }
 
+// results is everything that make bench found.
+type results struct {
+	host     host
+	list     []workload
+	measured [][]measurement // of each workload
+	problems []error         // of each workload, the last one; nil: none
+	runs     int             // wanted of each
+}
+
 // writeResults writes RESULTS.md.
-func writeResults(w io.Writer, h host, list []workload, measured [][]measurement) {
+func (r *results) write(w io.Writer) {
 	say := func(format string, args ...any) { fmt.Fprintf(w, format+"\n", args...) } //nolint:errcheck // a buffer
-	say("# Measured\n")
-	say("Written by `make bench`; do not edit. Each figure is the median of %d runs, in brackets the lowest and the highest.", len(measured[0]))
+	say("# Measured: rates and latencies, goals 1 to 4\n")
+	say("Written by `make bench`; do not edit. The performance goals have numbers: 1 to 4 are here, 5 to 10 in [GOALS.md](GOALS.md),")
+	say("and the same load on other queues is in [PEERS.md](PEERS.md).\n")
+	say("Each figure is the median of %d runs, in brackets the lowest and the highest.", r.runs)
 	say("Three nodes and the load generator share one machine and the loopback interface. Each run makes a FIFO queue of its")
-	say("own; deduplication ids are unique unless said, bodies have 256 bytes unless said, and the server %s.", first(measured).Server.Durability)
-	say("The protocol is SQS JSON over HTTP/1.1.\n")
-	say("| | |\n| --- | --- |")
-	say("| Date, commit | %s, %s |", h.at.Format("2006-01-02 15:04 UTC"), h.commit)
-	say("| Processor | %s, %d CPUs |", h.processor, runtime.NumCPU())
-	say("| Memory | %s |", h.memory)
-	say("| System | %s/%s, kernel %s, %s |", runtime.GOOS, runtime.GOARCH, h.kernel, runtime.Version())
-	say("| Load average before | %.1f |\n", h.load)
-	if h.busy() {
-		say("**The machine was busy with other work when this was measured: the rates and latencies below say nothing about the")
-		say("goals.** The processor time for a message moves least with the load.\n")
-	}
+	say("own; deduplication ids are unique unless said, bodies have 256 bytes unless said, and the server %s.", r.durability())
+	say("The protocol is SQS JSON over HTTP/1.1. There is no native stream yet, so that part of goal 3 is not measured.\n")
+	writeMachine(w, r.host)
 	say("| Workload | Goal | Messages/s | p50 ms | p99 ms | Servers' CPU, us a message | Reached |")
 	say("| --- | --- | --- | --- | --- | --- | --- |")
-	for i, wl := range list {
-		say("%s", resultRow(h, wl, measured[i]))
+	for i, wl := range r.list {
+		say("%s", r.row(wl, r.measured[i], r.problems[i]))
 	}
 	say("\np50 and p99 are of the call, for lives of the way from the start of the send to the confirmed deletion, for waiting")
 	say("consumers of the way from the start of the send to the consumer.\n")
+	say("![rates](results/rates.svg)\n\n![latencies](results/latencies.svg)\n")
 	say("## Command lines\n")
-	say("Against a cluster started with `seriatim dev --nodes 3`, whose ports these are:\n")
+	say("`make bench` measures all of it. One workload, against a cluster started with `seriatim dev --nodes 3`, whose ports these are:\n")
 	say("```sh\nnodes=http://127.0.0.1:9324,http://127.0.0.1:9334,http://127.0.0.1:9344")
-	for _, wl := range list {
+	for _, wl := range r.list {
 		say("seriatim bench %-70s # %s", strings.Join(wl.args, " ")+" --endpoint $nodes", wl.name)
 	}
 	say("```")
 }
 
-func first(measured [][]measurement) measurement { return measured[0][0] }
+// durability is what the server promises.
+func (r *results) durability() string {
+	for _, runs := range r.measured {
+		for _, m := range runs {
+			return m.Server.Durability
+		}
+	}
+	return "was never reached"
+}
+
+// busyShare is the processor time of others, in percent of all CPUs, from which
+// a machine is called busy.
+const busyShare = 20
 
 // busy reports whether others used a noticeable part of the machine.
-func (h host) busy() bool { return h.load > 0.5*float64(runtime.NumCPU()) }
+func (h host) busy() bool { return h.others > busyShare }
 
-// resultRow is one line of the table.
-func resultRow(h host, wl workload, runs []measurement) string {
-	of := func(value func(measurement) float64) []float64 {
-		var list []float64
-		for _, m := range runs {
-			list = append(list, value(m))
-		}
-		slices.Sort(list)
-		return list
+// of are the sorted values of all runs.
+func of(list []measurement, value func(measurement) float64) runs {
+	var values runs
+	for _, m := range list {
+		values = append(values, value(m))
 	}
-	rate := of(func(m measurement) float64 { return m.MessagesPerSecond })
-	p50 := of(func(m measurement) float64 { return m.Latency[wl.goal.timed].P50Us / 1e3 })
-	p99 := of(func(m measurement) float64 { return m.Latency[wl.goal.timed].P99Us / 1e3 })
-	processor := of(func(m measurement) float64 { return m.processorMicros })
+	slices.Sort(values)
+	return values
+}
+
+func rate(m measurement) float64 { return m.MessagesPerSecond }
+
+// row is one line of the table.
+func (r *results) row(wl workload, list []measurement, problem error) string {
+	if len(list) == 0 {
+		return fmt.Sprintf("| %s | %s | failed: %s | | | | not measured |", wl.name, wl.goal, oneLine(fmt.Sprint(problem)))
+	}
+	rates := of(list, rate)
+	p50 := of(list, func(m measurement) float64 { return m.Latency[wl.goal.timed].P50Us / 1e3 })
+	p99 := of(list, func(m measurement) float64 { return m.Latency[wl.goal.timed].P99Us / 1e3 })
+	processor := of(list, func(m measurement) float64 { return m.processorMicros })
 	failures := int64(0)
-	for _, m := range runs {
-		for _, n := range m.Errors {
-			failures += n
-		}
+	for _, m := range list {
+		failures += total(m.Errors)
 	}
-	reached := verdict(wl.goal, median(rate), median(p50), median(p99), runs[0].BodyBytes)
-	if h.busy() && reached == "no" {
+	reached := verdict(wl.goal, median(rates), median(p50), median(p99), list[0].BodyBytes)
+	if r.host.busy() && reached == "no" {
 		reached = "not here"
 	}
 	if failures > 0 {
 		reached += fmt.Sprintf("; %d calls failed", failures)
 	}
+	if len(list) < r.runs {
+		reached += fmt.Sprintf("; %d of %d runs failed: %s", r.runs-len(list), r.runs, oneLine(fmt.Sprint(problem)))
+	}
 	return fmt.Sprintf("| %s | %s | %s | %s | %s | %s | %s |", wl.name, wl.goal,
-		spread(rate, 0), spread(p50, 2), spread(p99, 2), spread(processor, 1), reached)
+		spread(rates, 0), spread(p50, 2), spread(p99, 2), spread(processor, 1), reached)
+}
+
+// drawRates draws the rate of every workload with its goal.
+func (r *results) drawRates() []byte {
+	var rows []dotRow
+	for i, wl := range r.list {
+		rows = append(rows, dotRow{wl.name, []runs{of(r.measured[i], rate)}, wl.goal.rate})
+	}
+	return drawDots(fmt.Sprintf("Messages a second, median of %d with lowest and highest", r.runs), "messages a second; red: the goal", []string{"measured"}, rows)
+}
+
+// drawLatencies draws quantiles of every workload.
+func (r *results) drawLatencies() []byte {
+	quantiles := []func(latency) float64{
+		func(l latency) float64 { return l.P50Us }, func(l latency) float64 { return l.P90Us },
+		func(l latency) float64 { return l.P99Us }, func(l latency) float64 { return l.P999Us },
+	}
+	var rows []dotRow
+	for i, wl := range r.list {
+		row := dotRow{label: wl.name}
+		for _, quantile := range quantiles {
+			row.dots = append(row.dots, of(r.measured[i], func(m measurement) float64 { return quantile(m.Latency[wl.goal.timed]) / 1e3 }))
+		}
+		rows = append(rows, row)
+	}
+	return drawDots(fmt.Sprintf("Latency, median of %d with lowest and highest", r.runs), "milliseconds", []string{"p50", "p90", "p99", "p99.9"}, rows)
 }
 
 // verdict compares medians with a goal.
 func verdict(g goal, rate, p50, p99 float64, bodyBytes int) string {
-	if g.String() == "-" {
+	if g == (goal{timed: g.timed}) {
 		return "-"
 	}
 	volume := rate * float64(bodyBytes) / 1e6
@@ -147,45 +250,4 @@ func spread(sorted []float64, digits int) string {
 		return text(sorted[0])
 	}
 	return fmt.Sprintf("%s (%s-%s)", text(median(sorted)), text(sorted[0]), text(sorted[len(sorted)-1]))
-}
-
-// writeGoals writes GOALS.md.
-func writeGoals(w io.Writer, h host, scale float64, found []finding) {
-	say := func(format string, args ...any) { fmt.Fprintf(w, format+"\n", args...) } //nolint:errcheck // a buffer
-	say("# Measured: states, faults, memory\n")
-	say("Written by `make bench-goals`; do not edit. Three nodes and the load generator share one machine; each section has a")
-	say("fresh cluster. Numbers of ids, messages, queues and consumers are %g of those in the goals.\n", scale)
-	say("%s, commit %s, %s, %d CPUs, load average before %.1f.", h.at.Format("2006-01-02 15:04 UTC"), h.commit, h.processor, runtime.NumCPU(), h.load)
-	if h.busy() {
-		say("\n**The machine was busy with other work: rates and latencies say nothing about the goals.**")
-	}
-	for _, sc := range scenarios() {
-		list := slices.DeleteFunc(slices.Clone(found), func(f finding) bool { return f.Scenario != sc.name })
-		if len(list) == 0 {
-			continue
-		}
-		say("\n## %s\n\nGoal: %s.\n\n| | Measured | Goal | Reached |\n| --- | --- | --- | --- |", strings.ToUpper(sc.name[:1])+sc.name[1:], sc.goal)
-		for _, f := range list {
-			limit := ""
-			if f.Limit > 0 {
-				limit = strings.TrimSpace(fmt.Sprintf("at most %.4g %s", f.Limit, f.Unit))
-				if f.AtLeast {
-					limit = strings.TrimSpace(fmt.Sprintf("at least %.4g %s", f.Limit, f.Unit))
-				}
-			}
-			say("| %s | %s %s | %s | %s |", f.What, strconv.FormatFloat(f.Value, 'f', digits(f.Value), 64), f.Unit, limit, f.reached())
-		}
-	}
-}
-
-// digits are as many as a value of this size is worth.
-func digits(v float64) int {
-	switch {
-	case v == float64(int64(v)) || v >= 1000:
-		return 0
-	case v >= 10:
-		return 1
-	default:
-		return 2
-	}
 }

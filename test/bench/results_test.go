@@ -2,8 +2,12 @@ package main
 
 import (
 	"bytes"
+	"errors"
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 )
 
 func TestVerdict(t *testing.T) {
@@ -40,51 +44,154 @@ func TestResults(t *testing.T) {
 		m.Server.Durability = "answers after the sync"
 		return m
 	}
-	list := []workload{{"64 clients", []string{"send", "--clients", "64"}, goal{timed: "send", rate: 10, p99Ms: 5}}}
-	runs := [][]measurement{{run(30, 1, 6), run(10, 3, 4), run(20, 2, 5)}}
+	list := []workload{{"64 clients", []string{"send", "--clients", "64"}, goal{number: 2, timed: "send", rate: 10, p99Ms: 5}}}
+	found := results{list: list, measured: [][]measurement{{run(30, 1, 6), run(10, 3, 4), run(20, 2, 5)}}, problems: []error{nil}, runs: 3}
 	for _, c := range []struct {
-		name string
-		load float64
-		want []string
+		name   string
+		others float64
+		want   []string
 	}{
-		{"quiet", 0, []string{"| 64 clients | 10/s, p99 5.0 ms | 20 (10-30) | 2.00 (1.00-3.00) | 5.00 (4.00-6.00) | 40.0 (40.0-40.0) | yes |",
+		{"quiet", 0, []string{"| 64 clients | 2: 10/s, p99 5.0 ms | 20 (10-30) | 2.00 (1.00-3.00) | 5.00 (4.00-6.00) | 40.0 (40.0-40.0) | yes |",
 			"seriatim bench send --clients 64 --endpoint $nodes ", "median of 3 runs", "answers after the sync"}},
-		{"busy", 1000, []string{"say nothing about the"}},
+		{"busy", 90, []string{"say nothing about the"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var out bytes.Buffer
-			writeResults(&out, host{load: c.load}, list, runs)
+			found.host.others = c.others
+			found.write(&out)
 			for _, want := range c.want {
 				if !strings.Contains(out.String(), want) {
 					t.Errorf("no %q in\n%s", want, out.String())
 				}
 			}
-			if c.load == 0 && strings.Contains(out.String(), "busy") {
+			if c.others == 0 && strings.Contains(out.String(), "busy") {
 				t.Errorf("called busy:\n%s", out.String())
 			}
 		})
 	}
 }
 
-func TestGoals(t *testing.T) {
+func TestResultsWithFailures(t *testing.T) {
+	list := []workload{{"all failed", []string{"send"}, goal{number: 1}}, {"one failed", []string{"send"}, goal{timed: "send"}}}
+	one := measurement{}
+	one.MessagesPerSecond = 5
+	found := results{list: list, measured: [][]measurement{nil, {one}}, problems: []error{errors.New("a|b\nc"), errors.New("refused")}, runs: 2}
 	var out bytes.Buffer
-	writeGoals(&out, host{}, 0.5, []finding{
-		{Scenario: "failover", What: "gap", Value: 200, Unit: "ms", Limit: 250},
-		{Scenario: "failover", What: "worse gap", Value: 251.26, Unit: "ms", Limit: 250},
-		{Scenario: "large bodies", What: "rate", Value: 150, Unit: "MB/s", Limit: 150, AtLeast: true},
-		{Scenario: "large bodies", What: "slow rate", Value: 1.234, Unit: "MB/s", Limit: 150, AtLeast: true},
-		{Scenario: "large bodies", What: "no goal", Value: 7},
-	})
+	found.write(&out)
+	for _, want := range []string{"| all failed | 1: | failed: a/b | | | | not measured |", "| one failed | - | 5 | 0.00 | 0.00 | 0.0 | -; 1 of 2 runs failed: refused |"} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("no %q in\n%s", want, out.String())
+		}
+	}
+	wellFormed(t, found.drawRates())
+	wellFormed(t, found.drawLatencies())
+}
+
+func TestGoals(t *testing.T) {
+	at := time.Date(2026, 1, 2, 3, 4, 0, 0, time.UTC)
+	sections := map[string]section{
+		"failover": {At: at, Commit: "abc", Scale: 0.5, Findings: []finding{
+			{What: "gap", Values: []float64{100, 200, 900}, Unit: "ms", Limit: 250, Rule: most},
+			{What: "worst gap", Values: []float64{100, 200, 900}, Unit: "ms", Limit: 600, Rule: worst},
+			{What: "lost", Values: []float64{0}, Rule: worst},
+		}},
+		"large bodies": {At: at, Scale: 1, Others: 50, Problem: "it | broke\nhere", Findings: []finding{
+			{What: "rate", Values: []float64{150}, Unit: "MB/s", Limit: 150, Rule: least},
+			{What: "slow rate", Values: []float64{1.234}, Unit: "MB/s", Limit: 150, Rule: least},
+			{What: "no goal", Values: []float64{7}},
+		}},
+	}
+	// The record is what the next run begins with.
+	path := filepath.Join(t.TempDir(), "results", "goals.json")
+	if err := writeSections(path, sections); err != nil {
+		t.Fatal(err)
+	}
+	sections, err := readSections(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out bytes.Buffer
+	writeGoals(&out, sections)
 	for _, want := range []string{
-		"## Failover\n", "| gap | 200 ms | at most 250 ms | yes |", "| worse gap | 251.3 ms | at most 250 ms | no |",
-		"| rate | 150 MB/s | at least 150 MB/s | yes |", "| slow rate | 1.23 MB/s | at least 150 MB/s | no |", "| no goal | 7  |  |  |",
-		"are 0.5 of those in the goals",
+		"## Goal 7: failover\n", "| gap | 200 (100-900) ms | 3 | at most 250 ms | yes |", "| worst gap | 900 ms | 3 | worst at most 600 ms | no |",
+		"| lost | 0 | 1 | worst at most 0 | yes |", "| 7 | failover | 2 of 3; missed: worst gap | 0.5 of the numbers, 2026-01-02 |",
+		"| rate | 150 MB/s | 1 | at least 150 MB/s | yes |", "| slow rate | 1.23 MB/s | 1 | at least 150 MB/s | not here |", "| no goal | 7 | 1 |  |  |",
+		"are 0.5 of those in the goal", "make bench-goals BENCH_SCALE=0.5 GOALS=7", "come to its end: it / broke**",
+		"| 8 | waiting consumers | not measured: `make bench-goals BENCH_SCALE=1 GOALS=8` |",
 	} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("no %q in\n%s", want, out.String())
 		}
 	}
-	if strings.Contains(out.String(), "## Waiting") {
+	if strings.Contains(out.String(), "## Goal 8") {
 		t.Error("a section without findings")
+	}
+}
+
+func TestChosen(t *testing.T) {
+	for only, want := range map[string]int{"": 6, "5": 2, "parked": 1, "deduplication": 1, "7,8": 2, " 9 , large": 2, "nothing": 0, "1": 0} {
+		n := 0
+		for _, sc := range scenarios() {
+			if sc.chosen(only) {
+				n++
+			}
+		}
+		if n != want {
+			t.Errorf("%q means %d, want %d", only, n, want)
+		}
+	}
+	for _, sc := range scenarios() {
+		n := 0
+		for _, other := range scenarios() {
+			if other.chosen(sc.only()) {
+				n++
+			}
+		}
+		if n != 1 || !sc.chosen(sc.only()) {
+			t.Errorf("%q does not choose %s alone", sc.only(), sc.name)
+		}
+	}
+}
+
+func TestLedger(t *testing.T) {
+	cases := []struct {
+		name              string
+		sent              int
+		bodies            []string
+		wantLost, wantTwo float64
+	}{
+		{"all", 3, []string{"s1-0", "s1-1", "s1-2"}, 0, 0},
+		{"one more was under way", 2, []string{"s1-0", "s1-1", "s1-2"}, 0, 0},
+		{"the last is missing", 3, []string{"s1-0", "s1-1"}, 1, 0},
+		{"one in between is missing", 3, []string{"s1-0", "s1-2"}, 1, 0},
+		{"one came twice", 2, []string{"s1-0", "s1-0", "s1-1"}, 0, 1},
+		{"nothing came", 2, nil, 2, 0},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			l := newLedger([]*sender{{id: "s1", sent: c.sent}})
+			for _, body := range c.bodies {
+				l.arrived(body)
+			}
+			if sent, lost, twice := l.result(); int(sent) != c.sent || lost != c.wantLost || twice != c.wantTwo {
+				t.Errorf("sent %v, lost %v, twice %v", sent, lost, twice)
+			}
+		})
+	}
+}
+
+func TestBenchmarkLines(t *testing.T) {
+	text := "goos: linux\nBenchmarkFreeze-2   \t 100\t 1234.5 ns/op\nBenchmarkOther-2 1 5 ns/op\nBenchmarkFreeze-2 100 2000 ns/op 3 B/op\nPASS\n"
+	if got := benchmarkNanoseconds(text, "BenchmarkFreeze"); !slices.Equal(got, []float64{1234.5, 2000}) {
+		t.Errorf("%v", got)
+	}
+}
+
+func TestShare(t *testing.T) {
+	if got := (ticks{idle: 30, all: 140}).share(ticks{idle: 10, all: 100}); got != 50 {
+		t.Errorf("%v %% used, want 50", got)
+	}
+	if got := (ticks{}).share(ticks{}); got != 0 {
+		t.Errorf("%v %% of no time", got)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/seriatimq/seriatim/test/harness"
@@ -76,6 +77,34 @@ func (s *sender) send(ctx context.Context, queue, body string) error {
 	return err
 }
 
+// next is a body that says who sent it and its number.
+func (s *sender) next() string { return fmt.Sprint(s.id, "-", s.sent) }
+
+// drain receives and deletes until nothing is left. Another one may still hold
+// messages then, and goes on.
+func (s *sender) drain(ctx context.Context, queue string, arrived func(body string)) error {
+	for {
+		var got struct {
+			Messages []struct{ Body, ReceiptHandle string }
+		}
+		in := map[string]any{"QueueUrl": queueURL(queue), "MaxNumberOfMessages": 10, "WaitTimeSeconds": 1}
+		if err := s.call(ctx, "ReceiveMessage", in, &got); err != nil {
+			return err
+		}
+		if len(got.Messages) == 0 {
+			return nil
+		}
+		var entries []map[string]string
+		for i, m := range got.Messages {
+			arrived(m.Body)
+			entries = append(entries, map[string]string{"Id": fmt.Sprint(i), "ReceiptHandle": m.ReceiptHandle})
+		}
+		if err := s.call(ctx, "DeleteMessageBatch", map[string]any{"QueueUrl": queueURL(queue), "Entries": entries}, nil); err != nil {
+			return err
+		}
+	}
+}
+
 const operationsTimed = 300
 
 // operations is the median of single sends, receives and deletes by one client.
@@ -108,4 +137,10 @@ func (s *sender) operations(ctx context.Context, queue string) (medians [3]time.
 		medians[i] = middle(times[i])
 	}
 	return medians, nil
+}
+
+// middle is the median of durations, which it sorts.
+func middle(list []time.Duration) time.Duration {
+	slices.Sort(list)
+	return list[len(list)/2]
 }

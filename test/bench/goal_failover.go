@@ -1,0 +1,230 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/seriatimq/seriatim/test/harness"
+)
+
+// writers send all the time, each to whichever node answers, and note when they
+// were answered.
+type writers struct {
+	mu      sync.Mutex
+	answers []time.Time
+	senders []*sender
+	running sync.WaitGroup
+	stop    context.CancelFunc
+}
+
+// writerRest keeps the writers from filling the queue: what they send is
+// received at the end, to be counted.
+const writerRest = 4 * time.Millisecond
+
+func (s *stage) startWriters(ctx context.Context, n int, queue string) *writers {
+	w := &writers{}
+	ctx, w.stop = context.WithCancel(ctx)
+	for range n {
+		c := s.newSender()
+		w.senders = append(w.senders, c)
+		w.running.Go(func() {
+			for ctx.Err() == nil {
+				if c.send(ctx, queue, c.next()) != nil {
+					continue
+				}
+				w.mu.Lock()
+				w.answers = append(w.answers, time.Now())
+				w.mu.Unlock()
+				pause(ctx, writerRest)
+			}
+		})
+	}
+	return w
+}
+
+// gap is the longest time without an answer since from.
+func (w *writers) gap(from time.Time) time.Duration {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	longest, last := time.Duration(0), from
+	for _, at := range w.answers {
+		if at.After(from) {
+			longest, last = max(longest, at.Sub(last)), at
+		}
+	}
+	return max(longest, time.Since(last))
+}
+
+// end stops the writers and waits for them.
+func (w *writers) end() {
+	w.stop()
+	w.running.Wait()
+}
+
+const (
+	failoverKills = 20
+	failoverStops = 5
+	failoverQueue = "gap.fifo"
+)
+
+// failover kills and stops leaders under load, counts what was sent, and lets
+// nodes catch up.
+func (s *stage) failover(ctx context.Context) error {
+	if err := s.newSender().create(ctx, failoverQueue); err != nil {
+		return err
+	}
+	w := s.startWriters(ctx, 8, failoverQueue)
+	defer w.end()
+	killed, err := s.gaps(ctx, w, max(int(failoverKills*min(s.scale, 1)), 3), (*harness.Node).Kill, func(n *harness.Node) error { return n.Start() })
+	if err != nil {
+		return err
+	}
+	s.atMost(250, "write gap, leader killed (SIGKILL), median", "ms", killed...)
+	s.noneAbove(600, "write gap, leader killed (SIGKILL), worst", "ms", killed...)
+	stopped, err := s.gaps(ctx, w, max(int(failoverStops*min(s.scale, 1)), 1), (*harness.Node).Pause, (*harness.Node).Resume)
+	if err != nil {
+		return err
+	}
+	s.atMost(2000, "write gap, leader stopped (SIGSTOP), median", "ms", stopped...)
+	s.noneAbove(2000, "write gap, leader stopped (SIGSTOP), worst", "ms", stopped...)
+	w.end()
+	if err := s.count(ctx, w); err != nil {
+		return err
+	}
+	return s.catchUps(ctx)
+}
+
+// gaps takes the leader away n times and returns the write gaps in milliseconds.
+func (s *stage) gaps(ctx context.Context, w *writers, n int, away, back func(*harness.Node) error) (gaps []float64, err error) {
+	for i := range n {
+		gap, err := s.lose(ctx, w, away, back)
+		if err != nil {
+			return gaps, err
+		}
+		gaps = append(gaps, float64(gap.Microseconds())/1e3)
+		s.say("%d of %d: %v", i+1, n, gap)
+	}
+	return gaps, nil
+}
+
+// lose takes the leader away for three seconds and returns the longest time
+// without an answer.
+func (s *stage) lose(ctx context.Context, w *writers, away, back func(*harness.Node) error) (time.Duration, error) {
+	leader, err := s.WaitLeader(ctx, time.Minute)
+	if err != nil {
+		return 0, err
+	}
+	began := time.Now()
+	if err := away(leader); err != nil {
+		return 0, err
+	}
+	pause(ctx, 3*time.Second)
+	gap := w.gap(began)
+	if err := back(leader); err != nil {
+		return 0, err
+	}
+	if err := s.WaitReady(ctx, time.Minute); err != nil {
+		return 0, err
+	}
+	// The node that was away has found its place before the next one leaves.
+	for _, other := range s.Followers(leader) {
+		if err := caughtUp(ctx, leader, other); err != nil {
+			return 0, err
+		}
+	}
+	return gap, nil
+}
+
+// caughtUp waits until one node has applied what another one had committed a
+// moment before, however fast that grows.
+func caughtUp(ctx context.Context, late, other *harness.Node) error {
+	for {
+		target, err := other.Status(ctx)
+		if err == nil {
+			now, failed := late.Status(ctx)
+			if err = failed; err == nil && now.AppliedIndex >= target.AppliedIndex {
+				return nil
+			}
+		}
+		if ctx.Err() != nil {
+			return fmt.Errorf("%s did not catch up with %s: %w", late.Name, other.Name, ctx.Err())
+		}
+		pause(ctx, 10*time.Millisecond)
+	}
+}
+
+const (
+	catchUpRate = 10_000
+	catchUpDown = 3 * time.Second
+)
+
+// catchUps kills a follower under load, starts it again, and waits until it has
+// all that the others have.
+func (s *stage) catchUps(ctx context.Context) error {
+	var took, rate []float64
+	for range rounds {
+		leader, err := s.WaitLeader(ctx, time.Minute)
+		if err != nil {
+			return err
+		}
+		late := s.Followers(leader)[0]
+		loaded := make(chan error, 1) // the one end
+		var load report
+		go func() {
+			var err error
+			load, err = s.benchAt(ctx, []*harness.Node{leader, s.Followers(leader)[1]}, "send", "--clients", "64", "--duration", "10s", "--rate", fmt.Sprint(catchUpRate))
+			loaded <- err
+		}()
+		pause(ctx, time.Second)
+		if err := late.Kill(); err != nil {
+			return err
+		}
+		pause(ctx, catchUpDown)
+		began := time.Now()
+		if err := late.Start(); err != nil {
+			return err
+		}
+		if err := caughtUp(ctx, late, leader); err != nil {
+			return err
+		}
+		took = append(took, time.Since(began).Seconds())
+		s.say("caught up after %.2f s", took[len(took)-1])
+		if err := <-loaded; err != nil {
+			return err
+		}
+		rate = append(rate, load.MessagesPerSecond)
+		if err := s.WaitReady(ctx, time.Minute); err != nil {
+			return err
+		}
+	}
+	s.note(fmt.Sprintf("sends meanwhile, of %d/s asked for", catchUpRate), "/s", rate...)
+	s.atMost(2, fmt.Sprintf("a node that was down for %v has caught up, from its start", catchUpDown), "s", took...)
+	return nil
+}
+
+// count receives everything the writers sent.
+func (s *stage) count(ctx context.Context, w *writers) error {
+	s.say("counting")
+	t := newLedger(w.senders)
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	var receiving sync.WaitGroup
+	failures := make(chan error, len(w.senders)) // one of each
+	for range w.senders {
+		c := s.newSender()
+		receiving.Go(func() { failures <- c.drain(ctx, failoverQueue, t.arrived) })
+	}
+	receiving.Wait()
+	for range w.senders {
+		if err := <-failures; err != nil {
+			return err
+		}
+	}
+	sent, lost, twice := t.result()
+	s.note("messages acknowledged meanwhile", "", sent)
+	s.noneAbove(0, "of them lost", "", lost)
+	s.noneAbove(0, "messages received twice", "", twice)
+	return nil
+}

@@ -1,0 +1,98 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"strconv"
+	"strings"
+
+	"github.com/seriatimq/seriatim/test/harness"
+)
+
+// resident is the resident memory of each node, on average.
+func (s *stage) resident() (sum float64) {
+	for _, n := range s.Nodes {
+		sum += memoryOf(n, "VmRSS") / float64(len(s.Nodes))
+	}
+	return sum
+}
+
+// live is what each node holds in its heap after a collection, on average.
+func (s *stage) live(ctx context.Context) (sum float64, err error) {
+	for _, n := range s.Nodes {
+		if err := download(ctx, "http://"+n.Admin+"/debug/pprof/heap?gc=1", io.Discard); err != nil {
+			return 0, err
+		}
+		var metrics bytes.Buffer
+		if err := download(ctx, "http://"+n.Admin+"/metrics", &metrics); err != nil {
+			return 0, err
+		}
+		for line := range strings.Lines(metrics.String()) {
+			if value, ok := strings.CutPrefix(line, "go_memstats_heap_alloc_bytes "); ok {
+				bytes, err := strconv.ParseFloat(strings.TrimSpace(value), 64)
+				if err != nil {
+					return 0, fmt.Errorf("metrics of %s: %w", n.Name, err)
+				}
+				sum += bytes / float64(len(s.Nodes))
+			}
+		}
+	}
+	return sum, nil
+}
+
+// memoryOf is a line of /proc/pid/status in bytes, 0 where there is none.
+func memoryOf(n *harness.Node, name string) float64 {
+	var kilobytes float64
+	text := valueOf(fmt.Sprintf("/proc/%d/status", n.Pid()), name, "")
+	if _, err := fmt.Sscan(text, &kilobytes); err != nil {
+		return 0
+	}
+	return 1024 * kilobytes
+}
+
+// written is what all nodes have given to their disks so far, in bytes; -1
+// where the system does not tell.
+func (s *stage) written() float64 {
+	sum := 0.0
+	for _, n := range s.Nodes {
+		bytes, err := strconv.ParseFloat(valueOf(fmt.Sprintf("/proc/%d/io", n.Pid()), "write_bytes", "-1"), 64)
+		if err != nil || bytes < 0 {
+			return -1
+		}
+		sum += bytes
+	}
+	return sum
+}
+
+// download reads what an address answers.
+func download(ctx context.Context, url string, to io.Writer) error {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return fmt.Errorf("get %s: %w", url, err)
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return fmt.Errorf("get %s: %w", url, err)
+	}
+	defer response.Body.Close()
+	if response.StatusCode != http.StatusOK {
+		return fmt.Errorf("get %s: %s", url, response.Status)
+	}
+	if _, err = io.Copy(to, response.Body); err != nil {
+		return fmt.Errorf("get %s: %w", url, err)
+	}
+	return nil
+}
+
+// cpuSeconds is the processor time of all servers so far.
+func (s *stage) cpuSeconds() float64 { return processorTime(s.Cluster).Seconds() }
+
+// exists reports whether a file is there.
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}

@@ -1,0 +1,114 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+)
+
+func pause(ctx context.Context, d time.Duration) {
+	select {
+	case <-ctx.Done():
+	case <-time.After(d):
+	}
+}
+
+// quietWindow is the time over which the servers are watched while consumers
+// wait; of all windows the quietest counts, as the consumers connect before and
+// receive after.
+const quietWindow = 5 * time.Second
+
+// waiting looks at the servers while consumers wait, then at how fast they
+// wake.
+func (s *stage) waiting(ctx context.Context) error {
+	n := s.times(10_000)
+	var busy, disk, wake, entries []float64
+	weight := 0.0
+	for round := range rounds {
+		before := s.resident()
+		w, err := s.watchPolls(ctx, n)
+		if err != nil {
+			return err
+		}
+		if round == 0 { // later ones find the memory of the first
+			weight = (w.memory - before) * float64(len(s.Nodes)) / float64(n)
+		}
+		busy, disk, wake = append(busy, w.busy), append(disk, w.disk), append(wake, w.polls.Latency["receive"].P50Us/1e3)
+		for _, check := range w.polls.Checks {
+			if strings.HasPrefix(check.Name, "log entries") {
+				entries = append(entries, float64(check.Count))
+			}
+			if strings.HasPrefix(check.Name, "lost") && check.Count > 0 {
+				s.noneAbove(0, check.Name, "", float64(check.Count))
+			}
+		}
+	}
+	s.note("consumers", "", float64(n))
+	s.noneAbove(0, "log entries while they wait", "", entries...)
+	s.atMost(0, fmt.Sprintf("written to the disks of all nodes in the quietest %v", quietWindow), "B", disk...)
+	s.atMost(5, "processor time of all three nodes while they wait, of a core", "%", busy...)
+	s.atMost(20, "resident memory a consumer, of the node it waits at", "KiB", weight/1024)
+	s.atMost(2, "from a send to the consumer, p50, sent through each node in turn", "ms", wake...)
+	return nil
+}
+
+// watched is what the servers did while consumers waited.
+type watched struct {
+	polls  report
+	busy   float64 // percent of a core, in the quietest window
+	disk   float64 // bytes, in the quietest window
+	memory float64 // of a node, at most
+}
+
+// watchPolls lets consumers wait and looks at the servers.
+func (s *stage) watchPolls(ctx context.Context, n int) (w watched, err error) {
+	ended := make(chan error, 1) // the one end
+	go func() {
+		var err error
+		w.polls, err = s.bench(ctx, "poll", "--clients", fmt.Sprint(n), "--idle", (3 * quietWindow).String(), "--duration", "5s")
+		ended <- err
+	}()
+	first := true
+	used, disk := s.cpuSeconds(), s.written()
+	for {
+		select {
+		case err := <-ended:
+			return w, err
+		case <-time.After(quietWindow):
+		}
+		usedNow, diskNow := s.cpuSeconds(), s.written()
+		busy, wrote := 100*(usedNow-used)/quietWindow.Seconds(), diskNow-disk
+		if first || busy < w.busy {
+			w.busy = busy
+		}
+		if first || wrote < w.disk {
+			w.disk = wrote
+		}
+		first, used, disk = false, usedNow, diskNow
+		w.memory = max(w.memory, s.resident())
+	}
+}
+
+// large sends bodies of the largest size.
+func (s *stage) large(ctx context.Context) error {
+	var rates []float64
+	kept := 0.0
+	for range rounds {
+		r, err := s.bench(ctx, "send", "--clients", "8", "--size", largeBody, "--count", fmt.Sprint(s.times(600)), "--warmup", "0s")
+		if err != nil {
+			return err
+		}
+		rates = append(rates, r.MessagesPerSecond*float64(r.BodyBytes)/1e6)
+		kept = max(kept, float64(r.Messages)*float64(r.BodyBytes)/1e6)
+	}
+	s.atLeast(150, "acknowledged", "MB/s", rates...)
+	peak := 0.0
+	for _, n := range s.Nodes {
+		peak = max(peak, memoryOf(n, "VmHWM")/1e6)
+	}
+	s.note("bodies in the queue at the end of a run", "MB", kept)
+	s.note("largest resident memory of a node in all runs", "MB", peak)
+	s.note("largest resident memory, times the bodies in the queue", "", peak/kept)
+	return nil
+}

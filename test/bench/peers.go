@@ -1,0 +1,210 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+)
+
+// peersRecord is what test/tools/peers writes. The first queue is seriatim.
+type peersRecord struct {
+	At         time.Time
+	LoadBefore float64
+	Others     float64 // processor time others used just before, in percent
+	Seconds    float64
+	Rounds     int
+	BodyBytes  int
+	Queues     []struct{ Name, Version, Protocol, Durable, Command, Problem string }
+	Workloads  []struct {
+		Name string
+		Ours []string
+	}
+	Measured [][]struct {
+		Runs    []struct{ Rate, P50Ms, P99Ms float64 }
+		Problem string
+	}
+}
+
+// peersDocument makes a document and a picture of a record. The picture lies
+// beside the record.
+func peersDocument(record, out string) error {
+	text, err := os.ReadFile(record)
+	if err != nil {
+		return fmt.Errorf("read the record: %w", err)
+	}
+	var r peersRecord
+	if err := json.Unmarshal(text, &r); err != nil {
+		return fmt.Errorf("read the record: %w", err)
+	}
+	if len(r.Queues) == 0 || len(r.Measured) != len(r.Workloads) {
+		return errors.New("the record is not complete")
+	}
+	drawing := strings.TrimSuffix(record, filepath.Ext(record)) + ".svg"
+	if err := writeDocument(drawing, r.draw()); err != nil {
+		return err
+	}
+	link, err := filepath.Rel(filepath.Dir(out), drawing)
+	if err != nil {
+		link = drawing
+	}
+	h := thisMachine(0)
+	h.at, h.load, h.others = r.At, r.LoadBefore, r.Others
+	var document bytes.Buffer
+	r.write(&document, h, filepath.ToSlash(link))
+	return writeDocument(out, document.Bytes())
+}
+
+// writeDocument writes a file that all may read, and the folder it is in.
+func writeDocument(path string, text []byte) error {
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil { //nolint:gosec // documents
+		return fmt.Errorf("folder of the results: %w", err)
+	}
+	if err := os.WriteFile(path, text, 0o644); err != nil { //nolint:gosec // a document to be read by all
+		return fmt.Errorf("write the results: %w", err)
+	}
+	return nil
+}
+
+// write writes PEERS.md.
+func (r *peersRecord) write(w io.Writer, h host, drawing string) {
+	say := func(format string, args ...any) { fmt.Fprintf(w, format+"\n", args...) } //nolint:errcheck // a buffer
+	say("# Measured beside other queues\n")
+	say("Written by `make bench-peers`; do not edit. All servers and the load run on one machine and its loopback interface. All")
+	say("servers are up, one is under load at a time: every workload goes through all queues before the next one begins, and each")
+	say("second round goes through them backwards. Each figure is the median of %d rounds of %g s, in brackets the lowest and the", r.Rounds, r.Seconds)
+	say("highest. Bodies have %d bytes; each client has a connection of its own and one call under way. A ratio is the rate of", r.BodyBytes)
+	say("seriatim divided by that of the other: above 1 seriatim is faster.\n")
+	writeMachine(w, h)
+	say("## Messages a second, and the ratio\n")
+	heading, rule := "| Workload |", "| --- |"
+	for _, q := range r.Queues {
+		heading += " " + q.Name + " |"
+		rule += " --- |"
+	}
+	say("%s\n%s", heading, rule)
+	for i, wl := range r.Workloads {
+		line := "| " + wl.Name + " |"
+		for j := range r.Queues {
+			line += " " + r.cell(i, j) + " |"
+		}
+		say("%s", line)
+	}
+	say("\n![rates](%s)\n", drawing)
+	say("## Milliseconds, p50 / p99\n\n%s\n%s", heading, rule)
+	for i, wl := range r.Workloads {
+		line := "| " + wl.Name + " |"
+		for j := range r.Queues {
+			line += " " + r.latencies(i, j) + " |"
+		}
+		say("%s", line)
+	}
+	say("\n## What is certain when a message is confirmed\n\n| Queue | Version | Protocol | Durable | Servers |\n| --- | --- | --- | --- | --- |")
+	for _, q := range r.Queues {
+		version := q.Version
+		if q.Problem != "" {
+			version = q.Problem
+		}
+		say("| %s | %s | %s | %s | `%s` |", q.Name, oneLine(version), q.Protocol, q.Durable, q.Command)
+	}
+	say("\nA batch is one call to seriatim and to goaws, one atomic batch to NATS, and ten messages sent before the first answer is")
+	say("awaited to the others. A full life is a send, a receive and a confirmed removal; RabbitMQ never confirms the last.\n")
+	say("## Command lines\n\n```sh\nmake bench-peers BENCH_TIME=%gs BENCH_RUNS=%d   # everything above", r.Seconds, r.Rounds)
+	say("seriatim dev --nodes 3\nnodes=http://127.0.0.1:9324,http://127.0.0.1:9334,http://127.0.0.1:9344")
+	for _, wl := range r.Workloads {
+		say("seriatim bench %-30s --duration %gs --endpoint $nodes   # %s", strings.Join(wl.Ours, " "), r.Seconds, wl.Name)
+	}
+	say("```")
+}
+
+// sortedRuns are the values of the runs of one workload on one queue.
+func (r *peersRecord) sortedRuns(workload, queue int, value func(rate, p50, p99 float64) float64) runs {
+	if queue >= len(r.Measured[workload]) {
+		return nil
+	}
+	var list runs
+	for _, run := range r.Measured[workload][queue].Runs {
+		list = append(list, value(run.Rate, run.P50Ms, run.P99Ms))
+	}
+	slices.Sort(list)
+	return list
+}
+
+func rateOf(rate, _, _ float64) float64 { return rate }
+
+func (r *peersRecord) cell(workload, queue int) string {
+	rates := r.sortedRuns(workload, queue, rateOf)
+	if len(rates) == 0 {
+		return r.missing(workload, queue)
+	}
+	text := spread(rates, 0)
+	if ours := r.sortedRuns(workload, 0, rateOf); queue > 0 && len(ours) > 0 {
+		text += fmt.Sprintf("; **%.2f**", median(ours)/median(rates))
+	}
+	if problem := r.Measured[workload][queue].Problem; problem != "" {
+		text += fmt.Sprintf("; %d of %d runs failed: %s", r.Rounds-len(rates), r.Rounds, oneLine(problem))
+	}
+	return text
+}
+
+// missing says why there is no figure.
+func (r *peersRecord) missing(workload, queue int) string {
+	switch {
+	case r.Queues[queue].Problem != "":
+		return "not measured, see below"
+	case queue < len(r.Measured[workload]) && r.Measured[workload][queue].Problem != "":
+		return "failed: " + oneLine(r.Measured[workload][queue].Problem)
+	}
+	return "-"
+}
+
+func (r *peersRecord) latencies(workload, queue int) string {
+	p50 := r.sortedRuns(workload, queue, func(_, v, _ float64) float64 { return v })
+	p99 := r.sortedRuns(workload, queue, func(_, _, v float64) float64 { return v })
+	if len(p50) == 0 {
+		return r.missing(workload, queue)
+	}
+	return spread(p50, 2) + " / " + spread(p99, 2)
+}
+
+// oneLine makes a text fit into a cell.
+func oneLine(text string) string {
+	first, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
+	first = strings.ReplaceAll(first, "|", "/")
+	return first[:min(len(first), 160)]
+}
+
+func (r *peersRecord) draw() []byte {
+	var panels []panel
+	for i, wl := range r.Workloads {
+		group := panel{heading: wl.Name}
+		for j, q := range r.Queues {
+			group.bars = append(group.bars, bar{q.Name, r.sortedRuns(i, j, rateOf), r.missing(i, j)})
+		}
+		panels = append(panels, group)
+	}
+	return drawBars(fmt.Sprintf("Messages a second, %d-byte bodies, median of %d with lowest and highest", r.BodyBytes, r.Rounds), panels)
+}
+
+// writeMachine is the table of what was measured on.
+func writeMachine(w io.Writer, h host) {
+	say := func(format string, args ...any) { fmt.Fprintf(w, format+"\n", args...) } //nolint:errcheck // a buffer
+	say("| | |\n| --- | --- |")
+	say("| Date, commit | %s, %s |", h.at.Format("2006-01-02 15:04 UTC"), h.commit)
+	say("| Processor | %s, %d CPUs |", h.processor, runtime.NumCPU())
+	say("| Memory | %s |", h.memory)
+	say("| System | %s/%s, kernel %s, %s |", runtime.GOOS, runtime.GOARCH, h.kernel, runtime.Version())
+	say("| Load average before | %.1f |", h.load)
+	say("| Processor time others used before | %.0f %% of all CPUs |\n", h.others)
+	if h.busy() {
+		say("**The machine was busy with other work when this was measured: the rates and latencies below say nothing about the")
+		say("goals.** The processor time for a message moves least with the load.\n")
+	}
+}
