@@ -103,11 +103,13 @@ bench-goals: build ## goals 5 to 10, states, faults and memory; writes test/benc
 	SERIATIM_BINARY='$(CURDIR)/$(BIN)' $(GO) run -tags '$(TAGS)' ./test/bench -goals -scale $(BENCH_SCALE) -only '$(GOALS)' -out test/bench/GOALS.md
 
 # A peer takes part if it is installed: apt-get install --no-install-recommends
-# rabbitmq-server redis-server. nats-server is built from its module.
+# rabbitmq-server redis-server. nats-server and goaws are built from their
+# modules, ElasticMQ is fetched if there are java and mvn. PEERS=nats,redis takes
+# only these.
 PEERS_RECORD = $(CURDIR)/test/bench/results/peers.json
 
 .PHONY: bench-peers
-bench-peers: build ## the same load on seriatim, NATS, RabbitMQ, Redis and goaws; writes test/bench/PEERS.md
+bench-peers: build ## the same load on seriatim, NATS, RabbitMQ, Redis, goaws and ElasticMQ; writes test/bench/PEERS.md
 	@mkdir -p '$(dir $(PEERS_RECORD))'
 	$(GO) run -C test/tools/peers . -seriatim '$(CURDIR)/$(BIN)' -rounds $(BENCH_RUNS) -duration $(BENCH_TIME) -only '$(PEERS)' -out '$(PEERS_RECORD)'
 	$(GO) run -tags '$(TAGS)' ./test/bench -peers '$(PEERS_RECORD)' -out test/bench/PEERS.md

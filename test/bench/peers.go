@@ -114,8 +114,8 @@ func (r *peersRecord) write(w io.Writer, h host, drawing string) {
 		}
 		say("| %s | %s | %s | %s | `%s` |", q.Name, oneLine(version), q.Protocol, q.Durable, q.Command)
 	}
-	say("\nA batch is one call to seriatim and to goaws, one atomic batch to NATS, and ten messages sent before the first answer is")
-	say("awaited to the others. A full life is a send, a receive and a confirmed removal; RabbitMQ never confirms the last.\n")
+	say("\nA batch is one call to seriatim and to the emulators of SQS, one atomic batch to NATS, and ten messages sent before the first")
+	say("answer is awaited to RabbitMQ and Redis. A full life is a send, a receive and a confirmed removal; RabbitMQ never confirms the last.\n")
 	say("## Command lines\n\n```sh\nmake bench-peers BENCH_TIME=%gs BENCH_RUNS=%d   # everything above", r.Seconds, r.Rounds)
 	say("seriatim dev --nodes 3\nnodes=http://127.0.0.1:9324,http://127.0.0.1:9334,http://127.0.0.1:9344")
 	for _, wl := range r.Workloads {

@@ -19,7 +19,7 @@ func main() {
 	flag.StringVar(&o.binary, "seriatim", "bin/seriatim", "the program to compare with")
 	flag.DurationVar(&o.duration, "duration", 5*time.Second, "measured time of one run")
 	flag.IntVar(&o.rounds, "rounds", 3, "runs of each workload on each queue, in turn")
-	flag.StringVar(&o.only, "only", "", "names of the peers to take, with commas: nats, rabbitmq, redis, goaws; empty: all")
+	flag.StringVar(&o.only, "only", "", "names of the peers to take, with commas: nats, rabbitmq, redis, goaws, elasticmq; empty: all")
 	flag.StringVar(&o.out, "out", "peers.json", "record to write")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -58,6 +58,7 @@ func entrants() []entrant {
 		{"rabbitmq", startRabbitMQ},
 		{"redis", startRedis},
 		{"goaws", startGoaws},
+		{"elasticmq", startElasticMQ},
 	}
 }
 

@@ -4,9 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -40,48 +38,6 @@ func startSeriatim(ctx context.Context, dir string, o options) (contender, descr
 		list = append(list, fmt.Sprintf("http://127.0.0.1:%d", base+10*i))
 	}
 	p := &sqsServers{o.binary, strings.Join(list, ","), []*server{s}}
-	return p, d, p.ready(ctx)
-}
-
-const goawsConfig = `Local:
-  Host: 127.0.0.1
-  Port: %d
-  Region: us-east-1
-  AccountId: "000000000000"
-  LogToFile: false
-`
-
-// startGoaws starts one process of goaws, which keeps everything in memory. It is
-// asked for by name, or installed from its module into the temporary directory.
-func startGoaws(ctx context.Context, dir string, o options) (contender, description, error) {
-	d := description{
-		Name: "goaws, one process", Protocol: "SQS JSON over HTTP/1.1", Durable: "nothing: one process, in memory only",
-		Command: "goaws -config goaws.yaml Local",
-	}
-	binary, err := exec.LookPath("goaws")
-	if err != nil {
-		install := exec.CommandContext(ctx, "go", "install", "github.com/Admiral-Piett/goaws/app/cmd@latest")
-		install.Env = append(os.Environ(), "GOBIN="+dir)
-		install.Dir = dir // outside of any module
-		if install.Run() != nil {
-			return nil, d, errors.New("not installed: no goaws on the PATH, and the module github.com/Admiral-Piett/goaws could not be built")
-		}
-		binary = filepath.Join(dir, "cmd")
-	}
-	d.Version = "version not told by the program"
-	ports, err := freePorts(1)
-	if err != nil {
-		return nil, d, err
-	}
-	config := filepath.Join(dir, "goaws.yaml")
-	if err := os.WriteFile(config, fmt.Appendf(nil, goawsConfig, ports[0]), 0o600); err != nil {
-		return nil, d, fmt.Errorf("configuration of goaws: %w", err)
-	}
-	s, err := startServer(dir, "goaws", exec.Command(binary, "-config", config, "Local"))
-	if err != nil {
-		return nil, d, err
-	}
-	p := &sqsServers{o.binary, fmt.Sprintf("http://127.0.0.1:%d", ports[0]), []*server{s}}
 	return p, d, p.ready(ctx)
 }
 

@@ -1,0 +1,119 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"time"
+)
+
+const goawsConfig = `Local:
+  Host: 127.0.0.1
+  Port: %d
+  Region: us-east-1
+  AccountId: "000000000000"
+  LogToFile: false
+`
+
+// startGoaws starts one process of goaws, which keeps everything in memory. It is
+// asked for by name, or installed from its module into the temporary directory.
+func startGoaws(ctx context.Context, dir string, o options) (contender, description, error) {
+	d := description{
+		Name: "goaws, one process", Protocol: "SQS JSON over HTTP/1.1", Durable: "nothing: one process, in memory only",
+		Command: "goaws -config goaws.yaml Local",
+	}
+	binary, err := exec.LookPath("goaws")
+	if err != nil {
+		install := exec.CommandContext(ctx, "go", "install", "github.com/Admiral-Piett/goaws/app/cmd@latest")
+		install.Env = append(os.Environ(), "GOBIN="+dir)
+		install.Dir = dir // outside of any module
+		if install.Run() != nil {
+			return nil, d, errors.New("not installed: no goaws on the PATH, and the module github.com/Admiral-Piett/goaws could not be built")
+		}
+		binary = filepath.Join(dir, "cmd")
+	}
+	d.Version = "version not told by the program"
+	ports, err := freePorts(1)
+	if err != nil {
+		return nil, d, err
+	}
+	config := filepath.Join(dir, "goaws.yaml")
+	if err := os.WriteFile(config, fmt.Appendf(nil, goawsConfig, ports[0]), 0o600); err != nil {
+		return nil, d, fmt.Errorf("configuration of goaws: %w", err)
+	}
+	s, err := startServer(dir, "goaws", exec.Command(binary, "-config", config, "Local"))
+	if err != nil {
+		return nil, d, err
+	}
+	p := &sqsServers{o.binary, fmt.Sprintf("http://127.0.0.1:%d", ports[0]), []*server{s}}
+	return p, d, p.ready(ctx)
+}
+
+// elasticProject names what Maven is to fetch.
+const elasticProject = `<project xmlns="http://maven.apache.org/POM/4.0.0">
+  <modelVersion>4.0.0</modelVersion><groupId>peers</groupId><artifactId>elasticmq</artifactId><version>1</version>
+  <dependencies><dependency><groupId>org.elasticmq</groupId><artifactId>elasticmq-server_2.13</artifactId><version>%s</version></dependency></dependencies>
+</project>
+`
+
+const elasticVersion = "1.6.9"
+
+const elasticConfig = `include classpath("application.conf")
+node-address { protocol = http, host = "127.0.0.1", port = %[1]d, context-path = "" }
+rest-sqs { enabled = true, bind-hostname = "127.0.0.1", bind-port = %[1]d, sqs-limits = relaxed }
+rest-stats { enabled = false }
+`
+
+// elasticWarmUp is how long ElasticMQ works before anything is measured: a Java
+// machine compiles what it runs often, and is many times slower until then.
+const elasticWarmUp = 10 * time.Second
+
+// startElasticMQ starts one process of ElasticMQ, which keeps everything in
+// memory, too. It is an emulator that can be had where goaws cannot.
+func startElasticMQ(ctx context.Context, dir string, o options) (contender, description, error) {
+	d := description{
+		Name: "ElasticMQ, one process", Version: elasticVersion, Protocol: "SQS JSON over HTTP/1.1",
+		Durable: "nothing: one process, in memory only", Command: "java -cp 'jars/*' org.elasticmq.server.Main",
+	}
+	java, err := firstProgram([]string{"java"})
+	if err == nil {
+		_, err = firstProgram([]string{"mvn"})
+	}
+	if err != nil {
+		return nil, d, errors.New("not installed: it needs java and mvn")
+	}
+	project, config := filepath.Join(dir, "pom.xml"), filepath.Join(dir, "elasticmq.conf")
+	ports, err := freePorts(1)
+	if err != nil {
+		return nil, d, err
+	}
+	if err := errors.Join(os.WriteFile(project, fmt.Appendf(nil, elasticProject, elasticVersion), 0o600),
+		os.WriteFile(config, fmt.Appendf(nil, elasticConfig, ports[0]), 0o600)); err != nil {
+		return nil, d, fmt.Errorf("configuration of ElasticMQ: %w", err)
+	}
+	fetch := exec.CommandContext(ctx, "mvn", "-q", "-B", "-f", project, "dependency:copy-dependencies", "-DoutputDirectory="+filepath.Join(dir, "jars"))
+	if fetch.Run() != nil {
+		return nil, d, errors.New("not installed: Maven could not fetch org.elasticmq:elasticmq-server_2.13")
+	}
+	s, err := startServer(dir, "elasticmq", exec.Command(java, "-Xmx2g", "-Dconfig.file="+config, "-cp", filepath.Join(dir, "jars", "*"), "org.elasticmq.server.Main"))
+	if err != nil {
+		return nil, d, err
+	}
+	p := &sqsServers{o.binary, fmt.Sprintf("http://127.0.0.1:%d", ports[0]), []*server{s}}
+	if err := p.ready(ctx); err != nil {
+		return nil, d, err
+	}
+	for _, w := range workloads() {
+		if w.Clients != 64 {
+			continue
+		}
+		if _, err := p.measure(ctx, w, elasticWarmUp); err != nil {
+			p.close()
+			return nil, d, fmt.Errorf("warm-up: %w", err)
+		}
+	}
+	return p, d, nil
+}
