@@ -24,7 +24,7 @@ type pair struct {
 // exists, or each into one of its own, which is removed with its ids. After
 // each run, after is called if it is given.
 func (s *stage) rates(ctx context.Context, queue string, after func() error) (p pair, err error) {
-	args := []string{"send", "--clients", "64", "--duration", "3s"}
+	args := []string{"send", "--clients", "64", "--duration", "2s"}
 	if queue != "" {
 		args = append(args, "--queue", queue, "--existing")
 	}
@@ -69,7 +69,7 @@ func (s *stage) keeps(before, after pair) {
 
 // fillStep is how many ids are made before their messages are removed again:
 // only the ids are to stay.
-const fillStep = 1_000_000
+const fillStep = 250_000
 
 // manyIDs compares sends into empty queues with sends into one that remembers
 // many ids, and weighs the ids.
@@ -227,9 +227,9 @@ func (s *stage) freeze(ctx context.Context) error {
 	}
 	pauses := benchmarkNanoseconds(string(out), "BenchmarkFreeze")
 	for i := range pauses {
-		pauses[i] /= 1e6
+		pauses[i] /= 1e3
 	}
-	s.atMost(1, "pause to capture 1,000,000 messages (go test -bench Freeze ./queue)", "ms", pauses...)
+	s.atMost(1000, "pause to capture 1,000,000 messages (go test -bench Freeze ./queue)", "us", pauses...)
 	return nil
 }
 
