@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -169,12 +170,16 @@ func (s *stage) catchUps(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		late := s.Followers(leader)[0]
+		followers := s.Followers(leader)
+		if len(followers) < 2 {
+			return errors.New("not all nodes are running")
+		}
+		late := followers[0]
 		loaded := make(chan error, 1) // the one end
 		var load report
 		go func() {
 			var err error
-			load, err = s.benchAt(ctx, []*harness.Node{leader, s.Followers(leader)[1]}, "send", "--clients", "64", "--duration", "10s", "--rate", fmt.Sprint(catchUpRate))
+			load, err = s.benchAt(ctx, []*harness.Node{leader, followers[1]}, "send", "--clients", "64", "--duration", "10s", "--rate", fmt.Sprint(catchUpRate))
 			loaded <- err
 		}()
 		pause(ctx, time.Second)
