@@ -38,6 +38,7 @@ type Run struct {
 	Hooks    bool     // Binary is a fault build
 	Commit   string
 	Without  []string // names of faults that are left out
+	GoOn     bool     // a soak does not end at the first violation
 }
 
 // Outcome is what became of a run: for each part its history and its verdict.
@@ -155,7 +156,7 @@ func (r Run) Do(ctx context.Context) (out Outcome, err error) {
 			return out, err
 		}
 		out.Parts = append(out.Parts, part)
-		if last || part.Report.Verdict() == "fail" {
+		if last || part.Report.Verdict() == "fail" && !r.GoOn {
 			return out, nil
 		}
 		out.Parts[len(out.Parts)-1].Events = nil // it is in its file
@@ -245,21 +246,32 @@ func (r Run) judge(s *stage, last bool) (Part, error) {
 		return part, err
 	}
 	part.Report = check.Check(part.Events)
-	err = deepen(r.Dir, s.witness, &part)
-	return part, err
+	parts := []Part{part}
+	err = deepen(r.Dir, s.witness, parts)
+	return parts[0], err
 }
 
-// deepen adds levels B and C to the verdict on a part of the run in a folder.
-func deepen(dir string, w *witness.Witness, part *Part) error {
+// deepen adds levels B and C to the verdicts on the parts of the run in a folder
+// that follow those which the witness knows. What the log says of them all stands
+// with the last one.
+func deepen(dir string, w *witness.Witness, parts []Part) error {
 	var effects map[int64]int64
+	var repeated map[int64][2]int64
 	if w != nil {
-		w.Add(part.Events)
-		if err := testify(w, &part.Report); err != nil {
+		for _, part := range parts {
+			w.Add(part.Events)
+		}
+		if err := testify(w, &parts[len(parts)-1].Report); err != nil {
 			return err
 		}
-		effects = w.Effects()
+		effects, repeated = w.Effects(), w.Repeated()
 	}
-	return search(part.Events, effects, dir, &part.Report)
+	for i := range parts {
+		if err := search(parts[i].Events, effects, repeated, dir, &parts[i].Report); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // testify adds what the log says of the run so far to a report. What it said

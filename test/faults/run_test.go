@@ -30,6 +30,7 @@ var (
 	fixed    = flag.String("scenario", "", "a fixed scenario instead of a profile's schedule; list: what there are")
 	without  = flag.String("without", "", "faults that are left out, with commas between them")
 	every    = flag.Bool("every", false, "run every fixed scenario")
+	goOn     = flag.Bool("go-on", false, "do not end a soak at the first violation")
 	commit   = flag.String("commit", "", "what is run, for the report")
 )
 
@@ -203,7 +204,7 @@ func obtain(t *testing.T, dir string) ([]Part, error) {
 	if err != nil {
 		return nil, err
 	}
-	run := Run{Binary: binary, Dir: dir, Seed: *seed, Duration: *duration, Profile: Profile(*profile), Hooks: *hooks, Commit: *commit, Without: strings.Split(*without, ",")}
+	run := Run{Binary: binary, Dir: dir, Seed: *seed, Duration: *duration, Profile: Profile(*profile), Hooks: *hooks, Commit: *commit, GoOn: *goOn, Without: strings.Split(*without, ",")}
 	if *fixed != "" {
 		if run.Scenario, err = scenario(*fixed); err != nil {
 			return nil, err
@@ -237,11 +238,7 @@ func stored(path string) ([]Part, error) {
 		if err != nil {
 			return parts, err
 		}
-		part := Part{History: file, Events: events, Report: check.Check(events)}
-		if err := deepen(filepath.Dir(file), w, &part); err != nil {
-			return parts, err
-		}
-		parts = append(parts, part)
+		parts = append(parts, Part{History: file, Events: events, Report: check.Check(events)})
 	}
-	return parts, nil
+	return parts, deepen(filepath.Dir(files[0]), w, parts)
 }

@@ -16,9 +16,10 @@ const searchPatience = 10 * time.Second
 // search looks for an order in the generations of the workload single (level C):
 // by what the clients saw alone, and, if effects is not nil, with what the log
 // knows of unknown outcomes. Both must say the same; where the first takes too
-// long, the second decides.
-func search(events []history.Event, effects map[int64]int64, pictures string, r *check.Report) error {
-	options := linearizability.Options{Pictures: pictures, Patience: searchPatience}
+// long, the second decides. Both are told what the servers did twice, which no
+// answer shows.
+func search(events []history.Event, effects map[int64]int64, repeated map[int64][2]int64, pictures string, r *check.Report) error {
+	options := linearizability.Options{Pictures: pictures, Patience: searchPatience, Repeated: repeated}
 	alone, err := linearizability.Check(events, options)
 	if err != nil {
 		return fmt.Errorf("search for an order: %w", err)

@@ -31,6 +31,11 @@ type Options struct {
 	// Effects are the operations of unknown outcome that took effect, with the log
 	// time of their entries, as the log shows it; nil: the log is not asked.
 	Effects map[int64]int64
+	// Repeated are the answered operations that the servers did twice, with the log
+	// times of the entry that took effect and of the one that gave the answer. Such
+	// an operation is taken for one whose outcome nobody was told: what it answered
+	// is of another moment than what it did.
+	Repeated map[int64][2]int64
 	// Pictures is the folder for a page about each object that is not
 	// linearizable; empty: no pages.
 	Pictures string
@@ -94,7 +99,7 @@ func collect(events []history.Event, o Options) (map[string]*object, []porcupine
 				continue
 			}
 			if objects[e.Queue] == nil {
-				objects[e.Queue] = newObject(e.Queue, &r, o.Effects)
+				objects[e.Queue] = newObject(e.Queue, &r, o)
 			}
 			objects[e.Queue].calls = append(objects[e.Queue].calls, e)
 		default: // not about clients

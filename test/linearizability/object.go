@@ -18,6 +18,7 @@ type object struct {
 	rules    rules
 	calls    []*history.Event // in order of their call
 	effects  map[int64]int64  // nil: without the help of the log
+	repeated map[int64][2]int64
 	groups   names
 	keys     names
 	bodies   names
@@ -45,10 +46,10 @@ func (n names) of(text string) int {
 	return n[text]
 }
 
-func newObject(queue string, r *history.Rules, effects map[int64]int64) *object {
+func newObject(queue string, r *history.Rules, options Options) *object {
 	return &object{
 		queue: queue, rules: rules{window: r.WindowOf(queue) / 1000, attempt: r.Attempt / 1000, visibility: r.Visibility / 1000},
-		effects: effects, groups: names{}, keys: names{}, bodies: names{}, attempts: names{}, ids: names{},
+		effects: options.Effects, repeated: options.Repeated, groups: names{}, keys: names{}, bodies: names{}, attempts: names{}, ids: names{},
 		handles: map[string]part{}, parts: map[part]string{}, made: map[int][]made{}, clients: map[int]bool{},
 	}
 }
@@ -112,6 +113,12 @@ func (o *object) operations() []porcupine.Operation {
 		}
 		r := o.replyTo(e)
 		until := e.Return
+		if times, repeated := o.repeated[e.ID]; repeated && !r.unknown {
+			r.at, r.again = times[0], times[1]
+			if c.kind == send && r.refusal == "" {
+				c.made = []made{{id: r.message, number: r.number, answer: e.Return}}
+			}
+		}
 		if r.unknown {
 			until = end + 1
 			at, took := o.effects[e.ID]

@@ -21,6 +21,16 @@ func (s *state) perhaps(c *call, at int64) []*state {
 	return next
 }
 
+// twice gives the states after a call that took effect at one log time and was
+// done again at a later one, which may have begun its deadlines anew.
+func (s *state) twice(c *call, r *reply) []*state {
+	now := s.at(r.at)
+	if now == nil {
+		return nil
+	}
+	return now.effects(c, func(t, duration int64) deadline { return deadline{t + duration, r.again + duration} })
+}
+
 // moments are the times at which a call may find the queue in another state: now,
 // and the deadlines ahead that matter to it.
 func (s *state) moments(c *call) []int64 {

@@ -44,6 +44,7 @@ type made struct {
 type reply struct {
 	unknown  bool
 	at       int64  // log time of the entry; 0: not known
+	again    int64  // log time of the entry that did it once more; 0: none
 	refusal  string // code of the refusal
 	message  int    // of a send
 	number   int64  // of a send
@@ -61,6 +62,9 @@ type delivered struct {
 func (s *state) step(c *call, r *reply) []*state {
 	if r.unknown {
 		return append([]*state{s}, s.perhaps(c, r.at)...)
+	}
+	if r.again != 0 {
+		return append([]*state{s}, s.twice(c, r)...)
 	}
 	now := s.at(r.at)
 	if now == nil {
