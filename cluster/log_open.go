@@ -113,7 +113,7 @@ func openLogBackend(path string, policy LogPolicy, now time.Time, logger hclog.L
 	}
 	// 0.4.2 at the least: earlier ones cannot read, after a restart, a segment
 	// whose end was deleted, and may delete beside a rotation.
-	return wal.Open(path, wal.WithSegmentSize(policy.SegmentBytes), wal.WithLogger(logger))
+	return wal.Open(path, withLogFiles(path), wal.WithSegmentSize(policy.SegmentBytes), wal.WithLogger(logger))
 }
 
 // verify reads the whole log once. It returns the last index, and makes

@@ -1,0 +1,103 @@
+package cluster
+
+import (
+	"os"
+	"path/filepath"
+
+	wal "github.com/hashicorp/raft-wal"
+	"github.com/hashicorp/raft-wal/fs"
+	"github.com/hashicorp/raft-wal/segment"
+	"github.com/hashicorp/raft-wal/types"
+)
+
+const (
+	// zeroedAhead is how much of a log file is written with zeros at a time.
+	zeroedAhead = 256 << 10
+	// zeroedFor is the largest write before which zeros pay: a larger one comes to
+	// their end at once.
+	zeroedFor = zeroedAhead / 8
+)
+
+var zeros [zeroedAhead]byte
+
+// logFiles are the library's files, written so that most syncs touch no metadata
+// of the file system. The library allocates a file and asks for a full sync of
+// it: that writes the journal of the file system each time, for the time of the
+// last change, and because allocated blocks that are written first change their
+// kind. Here the end of the log runs over zeros that an earlier sync has brought
+// to disk, and a sync is one of the data alone; the length of a file is as
+// allocated from the start.
+type logFiles struct{ *fs.FS }
+
+// withLogFiles makes the library use logFiles in the directory of a log.
+func withLogFiles(dir string) func(*wal.WAL) {
+	return wal.WithSegmentFiler(segment.NewFiler(dir, logFiles{fs.New()}))
+}
+
+// Create implements types.VFS. A new file's first sync is the library's: it makes
+// the file's length and name durable.
+func (l logFiles) Create(dir, name string, size uint64) (types.WritableFile, error) {
+	file, err := l.FS.Create(dir, name, size)
+	if err != nil {
+		return nil, err
+	}
+	return &logFile{file: &file.(*fs.File).File, full: file.Sync, size: int64(size)}, nil
+}
+
+// OpenWriter implements types.VFS.
+func (logFiles) OpenWriter(dir, name string) (types.WritableFile, error) {
+	file, err := os.OpenFile(filepath.Join(dir, name), os.O_RDWR, 0)
+	if err != nil {
+		return nil, err
+	}
+	info, err := file.Stat()
+	if err != nil {
+		_ = file.Close() // the first error says more
+		return nil, err
+	}
+	return &logFile{file: file, full: file.Sync, size: info.Size()}, nil
+}
+
+// logFile is a file that is written from its start to its end, by one goroutine.
+type logFile struct {
+	file   *os.File
+	full   func() error // until the first sync, which it does
+	size   int64        // allocated
+	zeroed int64        // where the written zeros end
+}
+
+// WriteAt implements io.WriterAt. Nothing that counts lies behind what is written.
+func (f *logFile) WriteAt(p []byte, off int64) (int, error) {
+	n, err := f.file.WriteAt(p, off)
+	if err != nil {
+		return n, err
+	}
+	end := off + int64(n)
+	ahead := min(end+zeroedAhead-end%zeroedAhead, f.size)
+	if n > zeroedFor || end <= f.zeroed || ahead <= end {
+		return n, nil
+	}
+	if _, err := f.file.WriteAt(zeros[:ahead-end], end); err != nil {
+		return n, err
+	}
+	f.zeroed = ahead
+	return n, nil
+}
+
+// ReadAt implements io.ReaderAt.
+func (f *logFile) ReadAt(p []byte, off int64) (int, error) { return f.file.ReadAt(p, off) }
+
+// Close implements io.Closer.
+func (f *logFile) Close() error { return f.file.Close() }
+
+// Sync makes all that was written durable.
+func (f *logFile) Sync() error {
+	if f.full == nil {
+		return syncData(f.file)
+	}
+	if err := f.full(); err != nil {
+		return err
+	}
+	f.full = nil
+	return nil
+}

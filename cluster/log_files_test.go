@@ -1,0 +1,69 @@
+package cluster
+
+import (
+	"bytes"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+// A log file holds what was written and keeps its length, when it is new and when
+// it is opened again, whatever a crash has left behind its end.
+func TestLogFilesZeroAhead(t *testing.T) {
+	const size = 3*zeroedAhead + 1000
+	dir, random := t.TempDir(), rand.New(rand.NewPCG(1, 2))
+	l := logFiles{}
+	file, err := l.Create(dir, "a", size)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var want []byte
+	for len(want) < size-zeroedAhead {
+		if len(want) > zeroedAhead && random.IntN(20) == 0 {
+			if err := file.Close(); err != nil {
+				t.Fatal(err)
+			}
+			// What a crash may leave of a write that was not acknowledged.
+			damage(t, filepath.Join(dir, "a"), int64(len(want))+100)
+			if file, err = l.OpenWriter(dir, "a"); err != nil {
+				t.Fatal(err)
+			}
+		}
+		p := make([]byte, 1+random.IntN(2*zeroedFor))
+		for i := range p {
+			p[i] = byte(random.Uint32() | 1)
+		}
+		if _, err := file.WriteAt(p, int64(len(want))); err != nil {
+			t.Fatal(err)
+		}
+		if err := file.Sync(); err != nil {
+			t.Fatal(err)
+		}
+		want = append(want, p...)
+	}
+	if err := file.Close(); err != nil {
+		t.Fatal(err)
+	}
+	got, err := os.ReadFile(filepath.Join(dir, "a"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(got) != size || !bytes.Equal(got[:len(want)], want) {
+		t.Fatalf("%d bytes, which begin as written: %v", len(got), bytes.Equal(got[:len(want)], want))
+	}
+}
+
+func damage(t *testing.T, path string, at int64) {
+	t.Helper()
+	file, err := os.OpenFile(path, os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := file.WriteAt([]byte{255}, at); err != nil {
+		t.Fatal(err)
+	}
+	if err := file.Close(); err != nil {
+		t.Fatal(err)
+	}
+}

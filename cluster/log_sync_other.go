@@ -1,0 +1,8 @@
+//go:build !linux
+
+package cluster
+
+import "os"
+
+// syncData makes the content of a file durable.
+func syncData(file *os.File) error { return file.Sync() }
