@@ -165,14 +165,14 @@ func (s *suspicion) investigate(ctx context.Context) presence {
 		return found
 	}
 	if s.chosen(ctx, doubtQuestion{Leader: leader.LeaderID, Term: leader.Term}) && s.leadership() == leader {
-		s.rise("a majority misses the leader", leader)
+		s.rise(ctx, slog.LevelWarn, "a majority misses the leader", leader)
 	}
 	return leaderMissed
 }
 
 // rise stands for election.
-func (s *suspicion) rise(reason string, last Leadership) {
-	s.log.Warn("this node stands for election", "reason", reason, "leader", last.LeaderID, "term", last.Term)
+func (s *suspicion) rise(ctx context.Context, level slog.Level, reason string, last Leadership) {
+	s.log.Log(ctx, level, "this node stands for election", "reason", reason, "leader", last.LeaderID, "term", last.Term)
 	if err := s.stand(); err != nil {
 		s.log.Warn("standing for election failed", "error", err)
 	}

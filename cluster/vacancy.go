@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"context"
+	"log/slog"
 	"slices"
 	"time"
 )
@@ -42,7 +43,7 @@ func (s *suspicion) seek(ctx context.Context, v vacancy) (vacancy, time.Duration
 	// After it stood the library's election takes its course.
 	if (v.stood == 0 || now-v.stood >= s.silence) && s.chosen(ctx, doubtQuestion{Vacant: true}) && s.leadership() == none {
 		v.stood = now
-		s.rise("a majority knows no leader", none)
+		s.rise(ctx, slog.LevelInfo, "a majority knows no leader", none) // as at every start of all nodes
 	}
 	if age >= strandedLooks*s.silence {
 		s.askForHelp(ctx)
