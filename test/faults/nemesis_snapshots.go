@@ -47,10 +47,12 @@ func followerBehindTwice(s *strike, ctx context.Context) error {
 	return s.outdate(ctx, follower)
 }
 
-// outdatedSnapshots is how many snapshots the leader must take after a node went
-// away until the node's log cannot be continued: what a leader keeps behind a
-// snapshot, in its log and in memory, is less than what lies between two of them.
-const outdatedSnapshots = 3
+// outdatedSnapshots is how many snapshots of the leader must have been seen until
+// the log of a node that went away cannot be continued: the one that was there, one
+// that was on its way, one behind which the node's log ends, since a leader keeps
+// less than lies between two of them, and one more, for a log is shortened some
+// time after its snapshot was written.
+const outdatedSnapshots = 4
 
 // outdateWithin is for how long a node is kept away at most: on a machine that is
 // busy with something else the log grows slowly.
