@@ -206,7 +206,7 @@ func (t *tenure) submit(ctx context.Context, frame []byte, minimumVersion uint32
 }
 
 // emptyAnswer is the answer of a receive that found nothing, proven to be true
-// at some moment after the receive began. found means that it is not.
+// at some moment after the receive began. found means that it is not, or may not be.
 func (r *receiving) emptyAnswer(ctx context.Context) (o outcome, found bool) {
 	// Visibility and delays may have ended without anyone having written it.
 	if r.ticker.due() {
@@ -223,8 +223,10 @@ func (r *receiving) emptyAnswer(ctx context.Context) (o outcome, found bool) {
 	}
 	o.verdict = answered
 	// One look: the position that the client is told is where there was nothing.
+	// Its log time may have moved, by entries about other queues, past what the
+	// ticker has yet to write.
 	o.at = r.replica.read(func(v queue.View) {
-		if found = r.worthProposingIn(v); found {
+		if found = r.worthProposingIn(v) || v.Overdue(r.cmd.Queue); found {
 			return
 		}
 		if _, refusal := v.Typed(r.cmd.Queue); refusal != nil {

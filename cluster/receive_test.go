@@ -330,6 +330,33 @@ func TestShortPollSeesEndedVisibility(t *testing.T) {
 	})
 }
 
+// An empty answer holds for the log time that comes with it: a visibility timeout
+// that ended by then, and that no entry of its queue has seen, is not passed over.
+func TestEmptyAnswerHoldsAtItsLogTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := startSolo(t)
+		for _, name := range []string{standard, fifo, "other"} {
+			s.create(name)
+		}
+		for _, name := range []string{standard, fifo} {
+			// The first end of a timeout makes the clock rest for tickSpacing; the
+			// second comes 2 ms later.
+			s.send(name, "one")
+			bodies(t, s.poll(t.Context(), queue.ReceiveMessages{Queue: name, VisibilityTimeout: queue.Some(1)}, 0))
+			time.Sleep(2 * time.Millisecond)
+		}
+		time.Sleep(time.Second - 3*time.Millisecond)
+		s.group.roundTakes = 5 * time.Millisecond // 1 ms before the end
+		answer := make(chan outcome, 1)
+		go func() { answer <- s.poll(t.Context(), queue.ReceiveMessages{Queue: fifo}, 0) }()
+		time.Sleep(2 * time.Millisecond)
+		s.send("other", "moves log time on")
+		if o := <-answer; len(bodies(t, o)) == 0 {
+			t.Fatalf("nothing at log time %d, %v after a receive with one second of visibility", o.at.LogTime, time.Second+time.Millisecond)
+		}
+	})
+}
+
 func TestAttemptIsReplayed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := startSolo(t)

@@ -200,6 +200,22 @@ func (v View) Deliverable(queue string) bool {
 	return ok && q.deliverable(v.b.now)
 }
 
+// Overdue reports whether a visibility timeout, a delay or a schedule of queue is
+// over that no command on it and no AdvanceClock has seen: Deliverable may then miss
+// a message.
+func (v View) Overdue(queue string) bool {
+	q, ok := v.b.queues.Get(queue)
+	if !ok {
+		return false
+	}
+	hidden, found := q.timers.pending.Min()
+	if found && hidden.at <= v.b.now {
+		return true
+	}
+	scheduled, found := q.scheduled.byTime.Min()
+	return found && scheduled.at <= v.b.now
+}
+
 // AttemptKnown reports whether a receive with this ReceiveRequestAttemptId would
 // be answered from what an earlier one was given, not from what is available.
 func (v View) AttemptKnown(queue, id string) bool {

@@ -51,13 +51,14 @@ func TestCounters(t *testing.T) {
 	s.at += 6000
 	s.send("d", "9", "after it came back")
 	s.counters("3", "0")
+	s.counters("2", "1") // nobody has seen yet that it came back
 	r := s.judge(nil)
 	for _, v := range r.Violations {
 		if v.Check != "W7" { // that it is not empty
 			t.Error(v)
 		}
 	}
-	if r.Counts["counters of queues compared"] != 3 {
+	if r.Counts["counters of queues compared"] != 4 {
 		t.Errorf("counts: %v", r.Counts)
 	}
 }
@@ -233,9 +234,15 @@ func TestPlanted(t *testing.T) {
 			s.events[9].Call, s.events[9].Return = 3500, 3600
 			return nil
 		}},
-		{"a counter that is wrong", "W2", "I15", "the log gives 2", func(s *scene) map[string][]*line {
+		{"counters that lack a message", "W2", "I15", "the log gives {Visible:2", func(s *scene) map[string][]*line {
 			s.send("c", "7", "counted")
 			s.send("c", "8", "counted as well")
+			s.counters("1", "0")
+			return nil
+		}},
+		{"counters to which what is in flight is visible", "W2", "I15", "the log gives {Visible:0", func(s *scene) map[string][]*line {
+			s.send("c", "7", "counted")
+			s.receive("", 1)
 			s.counters("1", "0")
 			return nil
 		}},
