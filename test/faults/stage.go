@@ -157,7 +157,8 @@ func (s *stage) startMissing() error {
 	return nil
 }
 
-// empty removes what is in a folder, but not the folder: it may be a mount.
+// empty removes what is in a folder, but not the folder: it may be a mount. No
+// power cut brings it back.
 func empty(dir string) error {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -171,5 +172,5 @@ func empty(dir string) error {
 			return fmt.Errorf("empty %s: %w", dir, err)
 		}
 	}
-	return nil
+	return disk.Settle(dir)
 }

@@ -137,7 +137,7 @@ func Copy(dir, to string) error {
 }
 
 // Rollback makes a data directory what a copy of it holds: a volume restored
-// from an old backup. The node must be stopped.
+// from an old backup. The node must be stopped. It stays so after a power cut.
 func Rollback(dir, from string) error {
 	if err := Clear(dir); err != nil {
 		return err
@@ -145,10 +145,11 @@ func Rollback(dir, from string) error {
 	if err := os.CopyFS(dir, os.DirFS(from)); err != nil {
 		return fmt.Errorf("roll back %s: %w", dir, err)
 	}
-	return nil
+	return Settle(dir)
 }
 
-// Clear empties a data directory: a lost volume. The node must be stopped.
+// Clear empties a data directory: a lost volume. The node must be stopped. It
+// stays so after a power cut.
 func Clear(dir string) error {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -162,5 +163,5 @@ func Clear(dir string) error {
 			return fmt.Errorf("empty %s: %w", dir, err)
 		}
 	}
-	return nil
+	return Settle(dir)
 }
