@@ -78,14 +78,16 @@ func (s *strike) outdate(ctx context.Context, n *harness.Node) error {
 }
 
 // awaitInstall starts the node and notes if the leader sent it a snapshot: the
-// first that is restored is that of the start. It may come after the node is ready.
+// first that is restored is that of the start. It may come long after the node is
+// ready: the longer a node was away, the longer the leader waits between two tries,
+// up to ten seconds.
 func (s *strike) awaitInstall(n *harness.Node) error {
 	ctx, cancel := context.WithTimeout(context.Background(), 2*recovery)
 	defer cancel()
 	if err := n.Start(); err != nil {
 		return err
 	}
-	for range 40 {
+	for range 100 {
 		if metrics, err := n.Metrics(ctx); err == nil && restored(metrics) > 1 {
 			return nil
 		}

@@ -96,12 +96,13 @@ func (r Run) command() string {
 	return fmt.Sprintf("make faults SEED=%d FAULTS_TIME=%s FAULTS_PROFILE=%s", r.Seed, r.Duration, r.Profile)
 }
 
-// settings are those of the nodes. The cache must be small as well as the log: a
-// leader serves a follower from it even what its log no longer holds, and then
-// no snapshot is sent. The disk deadline is shorter than disks are made to hang, and
+// settings are those of the nodes. The cache and the files of the log must be small
+// as well as what is kept of it: a leader serves a follower from the cache and from
+// the newest file even what was removed from the front of its log, and then no
+// snapshot is sent. The disk deadline is shorter than disks are made to hang, and
 // longer than a busy machine takes for a sync.
 var settings = []string{
-	"--log-segment-size", "4MiB", "--log-cache-size", "64KiB", "--request-timeout", "1s",
+	"--log-segment-size", "256KiB", "--log-cache-size", "64KiB", "--request-timeout", "1s",
 	"--snapshot-log-size", "128KiB", "--trailing-log-size", "32KiB", "--disk-deadline", "6s", "--promote-after", "1s", "--profiles",
 }
 

@@ -159,10 +159,14 @@ func say(t *testing.T, r check.Report) {
 	t.Logf("seed %d: %s", *seed, r.Verdict())
 }
 
-// sayTroubled prints why faults could not be done, or not be mended at once.
+// sayTroubled prints which faults this machine or build cannot do, and why others
+// could not be done, or not be mended at once.
 func sayTroubled(t *testing.T, events []history.Event) {
 	t.Helper()
 	for _, e := range events {
+		if e.Kind == history.KindAble && e.Error != "" {
+			t.Logf("left out, %s: %s", e.Action, e.Error)
+		}
 		if e.Kind == history.KindFault && e.Error != "" {
 			t.Logf("%s at %.1f s, %s: %s", e.Action, float64(e.Call)/1e6, e.Node, strings.ReplaceAll(e.Error, "\n", "; "))
 		}

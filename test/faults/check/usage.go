@@ -11,8 +11,8 @@ import (
 // goes up and down with the clients; a leak is what never goes down again: every
 // one of the later looks is above every one of the earlier, and it is no trifle.
 const (
-	growthMost  = 40 // descriptors or goroutines, and half of what there was
-	growthLooks = 4  // fewer say nothing
+	growthMost  = 100 // descriptors or goroutines, and all that there was
+	growthLooks = 6   // fewer say nothing
 )
 
 // grows says that of some numbers the later half is above the earlier for good.
@@ -22,7 +22,7 @@ func grows(numbers []int) bool {
 	}
 	half, first := len(numbers)/2, slices.Min(numbers)
 	rises := slices.Min(numbers[half:]) > slices.Max(numbers[:half])
-	return rises && slices.Max(numbers)-first > max(growthMost, first/2)
+	return rises && slices.Max(numbers)-first > max(growthMost, first)
 }
 
 // checkUsage is the part of I15 about what a process must give back after faults:

@@ -27,8 +27,13 @@ func TestWhatProcessesUse(t *testing.T) {
 				s.uses(int64(i)*second, "n1", 7, 60+5*i, 300+5*i)
 			}
 		}},
+		{"more than at first, as the clients are", "", func(s *story) {
+			for i, n := range []int{76, 90, 123, 125, 113, 130} {
+				s.uses(int64(i)*second, "n1", 7, 60, n)
+			}
+		}},
 		{"a new process begins anew", "", func(s *story) {
-			for i := range 3 {
+			for i := range 5 {
 				s.uses(int64(i)*second, "n1", 7, 60, 300)
 				s.uses(int64(i)*second, "n1", 8, 200, 900)
 			}
