@@ -50,9 +50,10 @@ type request struct {
 	cmd            queue.Command // nil for a read index
 	frame          []byte        // cmd, encoded
 	minimumVersion uint32
-	wait           time.Duration // of a receive
-	patience       time.Duration // how long the call may take, waiting included
-	started        time.Duration // on the monotonic clock
+	wait           time.Duration   // of a receive
+	patience       time.Duration   // how long the call may take, waiting included
+	started        time.Duration   // on the monotonic clock
+	since          queue.Timestamp // log time, at the latest, of the first attempt
 }
 
 // call checks a command, routes it and counts how it ended.
@@ -141,7 +142,7 @@ const (
 // route finds the leader and executes the request there, again and again until
 // it is answered, may not be repeated, or ctx ends (README, decision 10).
 func (n *Node) route(ctx context.Context, r *request) (outcome, error) {
-	r.started = n.cfg.Clock.Monotonic()
+	r.started, r.since = n.cfg.Clock.Monotonic(), n.replica.machine.LogTime()
 	unknown := false // an earlier attempt may have taken effect
 	pause := retryPauseMin
 	for {
@@ -158,7 +159,7 @@ func (n *Node) route(ctx context.Context, r *request) (outcome, error) {
 				return outcome{}, ErrUnavailable
 			}
 			unknown = unknown || r.kind != readIndexRequest
-			if unknown && !n.retrySafe(ctx, r) {
+			if unknown && (!n.retrySafe(ctx, r) || r.repeat() != nil) {
 				return outcome{}, giveUp(ctx, true, nil)
 			}
 		case pressed:
@@ -315,6 +316,23 @@ func (n *Node) resendSafe(ctx context.Context, r *request, cmd *queue.SendMessag
 		safe = (explicit || attributes.Deduplication.ContentBased) && 4*elapsed <= window
 	})
 	return safe
+}
+
+// repeat makes a send that may be in the log one that the queue refuses unless it
+// knows what it accepted since: until it is applied there may be a purge, a change
+// of the queue's rules, or an end of the window by a clock that was ahead.
+func (r *request) repeat() error {
+	send, ok := r.cmd.(*queue.SendMessages)
+	if !ok || send.RepeatedSince != 0 {
+		return nil
+	}
+	again := *send
+	again.RepeatedSince = max(r.since, 1)
+	frame, err := fsm.AppendCommand(nil, &again)
+	if err == nil {
+		r.cmd, r.frame = &again, sameOperation(r.frame, frame)
+	}
+	return err
 }
 
 // provesNothing reports whether an answer leaves open what an earlier attempt

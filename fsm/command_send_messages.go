@@ -11,6 +11,8 @@ func sendMessagesMessage(cmd *queue.SendMessages) *fsmpb.SendMessages {
 		Queue:    cmd.Queue,
 		SenderId: cmd.SenderID,
 		Batch:    cmd.Batch,
+
+		RepeatedSince: int64(cmd.RepeatedSince),
 	}
 	if len(cmd.Entries) == 0 {
 		return m
@@ -33,7 +35,7 @@ func sendMessagesMessage(cmd *queue.SendMessages) *fsmpb.SendMessages {
 
 // sendMessagesCommand is the inverse of sendMessagesMessage.
 func sendMessagesCommand(m *fsmpb.SendMessages) (*queue.SendMessages, error) {
-	cmd := &queue.SendMessages{Queue: m.Queue, SenderID: m.SenderId, Batch: m.Batch}
+	cmd := &queue.SendMessages{Queue: m.Queue, SenderID: m.SenderId, Batch: m.Batch, RepeatedSince: queue.Timestamp(m.RepeatedSince)}
 	if len(m.Entries) == 0 {
 		return cmd, nil
 	}

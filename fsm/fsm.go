@@ -134,6 +134,9 @@ func (f *FSM) ApplyBatch(logs []*raft.Log) []any {
 	return results
 }
 
+// LogTime is that of the last entry applied. It never goes back.
+func (f *FSM) LogTime() queue.Timestamp { return f.position.Load().At }
+
 // pass moves past an entry without commands, such as a membership change. Its
 // data is of the library and no command.
 func (f *FSM) pass(log *raft.Log) {

@@ -23,6 +23,9 @@ func appendSendMessages(dst []byte, cmd *queue.SendMessages) []byte {
 		dst = protowire.AppendVarint(dst, uint64(sendEntryBytes(e)))
 		dst = appendSendEntry(dst, e)
 	}
+	if cmd.RepeatedSince != 0 {
+		dst = appendNumberField(dst, 5, int64(cmd.RepeatedSince))
+	}
 	return dst
 }
 
@@ -31,6 +34,9 @@ func sendMessagesBytes(cmd *queue.SendMessages) int {
 	n := textBytes(cmd.Queue) + textBytes(cmd.SenderID) + flagBytes
 	for i := range cmd.Entries {
 		n += tagBytes + protowire.SizeBytes(sendEntryBytes(&cmd.Entries[i]))
+	}
+	if cmd.RepeatedSince != 0 {
+		n += tagBytes + protowire.SizeVarint(uint64(cmd.RepeatedSince))
 	}
 	return n
 }
@@ -115,6 +121,8 @@ func parseSendMessages(body []byte) (*queue.SendMessages, error) {
 			if entry := f.bytes(); f.err == nil {
 				f.err = parseSendEntry(entry, &cmd.Entries[len(cmd.Entries)-1])
 			}
+		case f.is(5, protowire.VarintType):
+			cmd.RepeatedSince = queue.Timestamp(f.varint())
 		default:
 			f.skip()
 		}

@@ -91,6 +91,10 @@ type SendMessages struct {
 	SenderID string
 	Batch    bool // selects the error texts of the batch action
 	Entries  []SendEntry
+	// RepeatedSince is set on a send that may be in the log already, at this log
+	// time or later: it is refused, whole, unless the queue still knows every id
+	// accepted since then. Zero: it was not proposed before.
+	RepeatedSince Timestamp
 }
 
 // SendEntry is one message to send.

@@ -108,6 +108,13 @@ func (q *Queue) live(t, now Timestamp) bool {
 		now.Sub(t) < Seconds(q.attributes.Deduplication.WindowSeconds)
 }
 
+// remembersSince reports whether whatever was accepted at a log time or later is
+// still known by the rules in force now. A change at that very time may have been
+// before or after.
+func (q *Queue) remembersSince(since, now Timestamp) bool {
+	return q.live(since, now) && q.createdAt < since && q.modifiedAt < since && q.purgedAt < since
+}
+
 // findDuplicate looks for a live record of one of the ids, under every scope
 // that has records. Of several, which takes a scope change or a second key, the
 // one accepted first is the original.

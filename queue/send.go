@@ -9,6 +9,9 @@ import (
 // order, so a repeated deduplication id inside one batch is a duplicate of the
 // earlier entry.
 func (b *Broker) sendMessages(q *Queue, c *SendMessages) (Result, *Error) {
+	if c.RepeatedSince != 0 && !q.remembersSince(c.RepeatedSince, b.now) {
+		return nil, errorf(UnsupportedOperation, "The send may have been accepted before, and the queue would not know it.")
+	}
 	if c.Batch {
 		if err := checkSendBatch(&q.attributes, c); err != nil {
 			return nil, err

@@ -677,6 +677,7 @@ type SendMessages struct {
 	SenderId      string                 `protobuf:"bytes,2,opt,name=sender_id,json=senderId" json:"sender_id,omitempty"`
 	Batch         bool                   `protobuf:"varint,3,opt,name=batch" json:"batch,omitempty"`
 	Entries       []*SendEntry           `protobuf:"bytes,4,rep,name=entries" json:"entries,omitempty"`
+	RepeatedSince int64                  `protobuf:"varint,5,opt,name=repeated_since,json=repeatedSince" json:"repeated_since,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -737,6 +738,13 @@ func (x *SendMessages) GetEntries() []*SendEntry {
 		return x.Entries
 	}
 	return nil
+}
+
+func (x *SendMessages) GetRepeatedSince() int64 {
+	if x != nil {
+		return x.RepeatedSince
+	}
+	return 0
 }
 
 type SendEntry struct {
@@ -1352,12 +1360,13 @@ const file_fsm_command_proto_rawDesc = "" +
 	"\aactions\x18\x06 \x03(\tR\aactions\"\"\n" +
 	"\n" +
 	"PurgeQueue\x12\x14\n" +
-	"\x05queue\x18\x01 \x01(\tR\x05queue\"\x8a\x01\n" +
+	"\x05queue\x18\x01 \x01(\tR\x05queue\"\xb1\x01\n" +
 	"\fSendMessages\x12\x14\n" +
 	"\x05queue\x18\x01 \x01(\tR\x05queue\x12\x1b\n" +
 	"\tsender_id\x18\x02 \x01(\tR\bsenderId\x12\x14\n" +
 	"\x05batch\x18\x03 \x01(\bR\x05batch\x121\n" +
-	"\aentries\x18\x04 \x03(\v2\x17.seriatim.fsm.SendEntryR\aentries\"\xa5\x02\n" +
+	"\aentries\x18\x04 \x03(\v2\x17.seriatim.fsm.SendEntryR\aentries\x12%\n" +
+	"\x0erepeated_since\x18\x05 \x01(\x03R\rrepeatedSince\"\xa5\x02\n" +
 	"\tSendEntry\x12\x12\n" +
 	"\x04body\x18\x01 \x01(\tR\x04body\x12>\n" +
 	"\n" +

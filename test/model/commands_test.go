@@ -43,7 +43,7 @@ func (c setSetting) command(*world) queue.Command {
 func (advance) command(*world) queue.Command { return &queue.AdvanceClock{} }
 
 func (c send) command(*world) queue.Command {
-	cmd := &queue.SendMessages{Queue: c.name, SenderID: c.sender, Batch: c.batch}
+	cmd := &queue.SendMessages{Queue: c.name, SenderID: c.sender, Batch: c.batch, RepeatedSince: queue.Timestamp(c.since)}
 	for i, e := range c.entries {
 		p := queue.SendEntry{Body: e.Body, TraceHeader: e.Trace, DelaySeconds: given(e.Delay)}
 		for _, a := range e.Attributes {

@@ -339,6 +339,9 @@ func (g *generator) send(k kind) action {
 	if g.oneIn(150) {
 		c.name = "nosuch"
 	}
+	if g.oneIn(20) {
+		c.since = max(1, g.w.model.Now()-pickOf(g, int64(-5), 0, 1, 700, 30_000, 300_000))
+	}
 	return c
 }
 

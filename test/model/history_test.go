@@ -68,6 +68,7 @@ type (
 		name    string
 		sender  string
 		batch   bool
+		since   int64 // 0: it was not proposed before
 		entries []reference.SendEntry
 	}
 	receive struct {

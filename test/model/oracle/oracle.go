@@ -79,6 +79,11 @@ func (o *Oracle) Check(at int64, cmd queue.Command, result queue.Result, refusal
 			o.Model.SetSetting(c.Name, c.Value)
 		}
 		return Answer{}, nil
+	case *queue.SetQueuePolicy:
+		if refusal == nil {
+			o.Model.Change(c.Queue)
+		}
+		return Answer{}, nil
 	}
 	err, known := o.administer(cmd)
 	if !known {

@@ -13,6 +13,14 @@ func (o *Oracle) send(c *queue.SendMessages, result queue.Result, refusal *queue
 		entries = append(entries, sendEntry(&c.Entries[i]))
 	}
 	var want Answer
+	if c.RepeatedSince != 0 && o.Model.Queue(c.Queue) != nil && !o.Model.Remembers(c.Queue, int64(c.RepeatedSince)) {
+		// A command that is wrong in itself is refused for that.
+		want.Err = &reference.Error{Code: "UnsupportedOperation"}
+		if refusal == nil {
+			return want, differ("I12", "product: accepted a repetition\nmodel:   the queue would not know that it is one")
+		}
+		return want, nil
+	}
 	want.Sent, want.Err = o.Model.Send(c.Queue, c.SenderID, c.Batch, entries)
 	sent, isSent := result.(queue.MessagesSent)
 	if !c.Batch {

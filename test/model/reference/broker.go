@@ -40,6 +40,8 @@ type Queue struct {
 	quietUntil int64
 	purgedAt   int64
 	purged     bool
+	// changedAt is when the queue was made or its attributes were changed last.
+	changedAt int64
 }
 
 // Error is a refusal. An empty Text means that the specification leaves the

@@ -27,7 +27,7 @@ func (q *Queue) redrive() Redrive {
 func (b *Broker) makeImplicit(q *Queue) {
 	r := q.redrive()
 	if q.Settings.Redrive.Target == "" && r.Target != "" && b.queues[r.Target] == nil {
-		b.queues[r.Target] = &Queue{Name: r.Target, FIFO: q.FIFO, Settings: defaults(), Tags: map[string]string{}}
+		b.queues[r.Target] = &Queue{Name: r.Target, FIFO: q.FIFO, Settings: defaults(), Tags: map[string]string{}, changedAt: b.now}
 	}
 }
 

@@ -39,6 +39,23 @@ func (b *Broker) live(q *Queue, r remembered) bool {
 	return r.acceptedAt > q.deadBefore && age < window
 }
 
+// Remembers says whether a queue would know all ids that it accepted at a moment
+// or later: nothing has changed since, and a window is not over.
+func (b *Broker) Remembers(name string, since int64) bool {
+	q := b.queues[name]
+	if q == nil || q.changedAt >= since || q.purged && q.purgedAt >= since {
+		return false
+	}
+	return b.live(q, remembered{acceptedAt: since})
+}
+
+// Change notes a change of a queue that is none of the model's rules.
+func (b *Broker) Change(name string) {
+	if q := b.queues[name]; q != nil {
+		q.changedAt = b.now
+	}
+}
+
 // scopePart says within what an id is unique.
 func (b *Broker) scopePart(scope, id, group, partition string) string {
 	switch scope {

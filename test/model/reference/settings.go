@@ -315,7 +315,7 @@ func (b *Broker) CreateQueue(name string, given map[string]string) *Error {
 			}
 		}
 	}
-	q := &Queue{Name: name, FIFO: strings.HasSuffix(name, ".fifo"), Settings: wanted, Tags: map[string]string{}}
+	q := &Queue{Name: name, FIFO: strings.HasSuffix(name, ".fifo"), Settings: wanted, Tags: map[string]string{}, changedAt: b.now}
 	b.queues[name] = q
 	b.makeImplicit(q)
 	return nil
@@ -380,7 +380,7 @@ func (b *Broker) SetAttributes(name string, given map[string]string) *Error {
 	if wanted.Window != q.Settings.Window {
 		b.changeWindow(q, wanted.Window)
 	}
-	q.Settings = wanted
+	q.Settings, q.changedAt = wanted, b.now
 	b.makeImplicit(q)
 	return nil
 }

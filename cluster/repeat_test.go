@@ -1,0 +1,44 @@
+package cluster
+
+import (
+	"testing"
+
+	"github.com/seriatimq/seriatim/fsm"
+	"github.com/seriatimq/seriatim/queue"
+)
+
+// A send of unknown outcome that is made again after a purge is not taken for a
+// new one: what became of it stays unknown.
+func TestRepeatedSendAfterPurge(t *testing.T) {
+	c := startNodes(t, 1, nil)
+	n := c.nodes[0]
+	c.create(0, fifo)
+	c.submit(0, &queue.AdvanceClock{})
+	cmd := &queue.SendMessages{Queue: fifo, Entries: []queue.SendEntry{{
+		Body: "m", GroupID: "g", GroupIDGiven: true, DeduplicationID: "a", DeduplicationIDGiven: true,
+	}}}
+	frame, err := fsm.AppendCommand(nil, cmd)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &request{kind: submitRequest, cmd: cmd, frame: frame, minimumVersion: fsm.MinimumVersion(cmd), patience: n.cfg.Limits.Timeout}
+	r.started, r.since = n.cfg.Clock.Monotonic(), n.replica.machine.LogTime()
+	c.submit(0, &queue.AdvanceClock{})
+	if o := n.attempt(testContext(t), r); o.verdict != answered || o.response.Err != nil {
+		t.Fatalf("the first try: %+v", o)
+	}
+	if !n.retrySafe(testContext(t), r) || r.repeat() != nil {
+		t.Fatal("it cannot be made again")
+	}
+	again := n.attempt(testContext(t), r)
+	if sent, ok := again.response.Result.(queue.MessagesSent); !ok || !sent.Entries[0].Duplicate {
+		t.Fatalf("the second try: %+v", again)
+	}
+	c.submit(0, &queue.PurgeQueue{Queue: fifo})
+	if o := n.attempt(testContext(t), r); o.verdict != answered || o.response.Err == nil || !n.provesNothing(r, o) {
+		t.Fatalf("after a purge: %+v", o)
+	}
+	if got := c.receive(0, queue.ReceiveMessages{Queue: fifo}, 0); len(got) != 0 {
+		t.Fatalf("one send made another message: %+v", got)
+	}
+}

@@ -1,0 +1,60 @@
+package queue
+
+import "testing"
+
+// A send that may be in the log already is taken only while the queue would know
+// it: not after a purge, a change of the queue, or the end of the window.
+func TestRepeatedSend(t *testing.T) {
+	repeat := func(w *world, since Timestamp, ids ...string) (Result, *Error) {
+		cmd := &SendMessages{Queue: "q.fifo", Batch: len(ids) > 1, RepeatedSince: since}
+		for _, id := range ids {
+			cmd.Entries = append(cmd.Entries, SendEntry{Body: "m", GroupID: "g", GroupIDGiven: true, DeduplicationID: id, DeduplicationIDGiven: true})
+		}
+		return w.apply(cmd)
+	}
+	for _, c := range []struct {
+		name string
+		then func(w *world)
+		safe bool
+	}{
+		{"at once", func(*world) {}, true},
+		{"at the last moment", func(w *world) { w.pass(300*Second - 1) }, true},
+		{"the window is over", func(w *world) { w.pass(300 * Second) }, false},
+		{"purged", func(w *world) { w.must(&PurgeQueue{Queue: "q.fifo"}) }, false},
+		{"purged, and sent again since", func(w *world) {
+			w.must(&PurgeQueue{Queue: "q.fifo"})
+			w.send("q.fifo", "g", "other", "m")
+		}, false},
+		{"made anew", func(w *world) {
+			w.must(&DeleteQueue{Queue: "q.fifo"})
+			w.pass(Minute)
+			w.create("q.fifo")
+		}, false},
+		{"a shorter window", func(w *world) {
+			w.must(&SetQueueAttributes{Queue: "q.fifo", Attributes: []Attribute{{"DeduplicationWindowSeconds", "30"}}})
+		}, false},
+	} {
+		for _, first := range []bool{true, false} {
+			w := newWorld(t)
+			w.create("q.fifo")
+			w.pass(Second)
+			since := w.at
+			if first {
+				w.pass(1) // the first try is a moment after what the proposer knew
+				w.send("q.fifo", "g", "a", "m")
+				w.pass(-1)
+			}
+			c.then(w)
+			result, refused := repeat(w, since, "a")
+			if (refused == nil) != c.safe {
+				t.Errorf("%s, applied before %v: %+v, %v", c.name, first, result, refused)
+			}
+			if c.safe && result.(MessagesSent).Entries[0].Duplicate != first {
+				t.Errorf("%s, applied before %v: %+v", c.name, first, result)
+			}
+			if _, refused := repeat(w, since, "b", "c"); (refused == nil) != c.safe {
+				t.Errorf("%s, a batch: %v", c.name, refused)
+			}
+		}
+	}
+}
