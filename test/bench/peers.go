@@ -51,15 +51,28 @@ func peersDocument(record, out string) error {
 	if err := writeDocument(drawing, r.draw()); err != nil {
 		return err
 	}
-	link, err := filepath.Rel(filepath.Dir(out), drawing)
+	link, err := relative(out, drawing)
 	if err != nil {
-		link = drawing
+		return err
 	}
 	h := thisMachine(0)
 	h.at, h.load, h.others = r.At, r.LoadBefore, r.Others
 	var document bytes.Buffer
 	r.write(&document, h, filepath.ToSlash(link))
 	return writeDocument(out, document.Bytes())
+}
+
+// relative is how a document refers to a file, wherever the project is.
+func relative(document, file string) (string, error) {
+	from, err := filepath.Abs(filepath.Dir(document))
+	if err != nil {
+		return "", err
+	}
+	to, err := filepath.Abs(file)
+	if err != nil {
+		return "", err
+	}
+	return filepath.Rel(from, to)
 }
 
 // writeDocument writes a file that all may read, and the folder it is in.
