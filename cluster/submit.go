@@ -295,8 +295,8 @@ func (n *Node) retrySafe(ctx context.Context, r *request) bool {
 
 // resendSafe reports whether the queue would recognise every message of a send
 // that may already be in it. The rules are those of the queue now, proven by a
-// read barrier, and the deduplication window must not be used up meanwhile: log
-// time runs at most twice as fast as this node's clock.
+// read barrier. It spares repetitions that would likely be refused; a new leader's
+// clock, a purge or a change may still come first, so that repeat has the last word.
 func (n *Node) resendSafe(ctx context.Context, r *request, cmd *queue.SendMessages) bool {
 	explicit := true
 	for i := range cmd.Entries {
