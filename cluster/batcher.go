@@ -49,6 +49,14 @@ func (s *submission) cancel() bool {
 		s.state.Load() == submissionCancelled
 }
 
+// giveUp is the outcome for who does not wait any longer.
+func (s *submission) giveUp() outcome {
+	if s.cancel() {
+		return outcome{verdict: expired}
+	}
+	return outcome{verdict: outcomeUnknown}
+}
+
 func (s *submission) take() bool {
 	return s.state.CompareAndSwap(submissionWaiting, submissionTaken)
 }
@@ -92,30 +100,44 @@ func newCommitter(config committerConfig) *committer {
 	}
 }
 
-// submit queues a command. Whatever happens to it, settle is told.
-func (c *committer) submit(s *submission) {
+// submit queues commands, one right behind the other; if there is no room for
+// one, there is none for those behind it. Whatever happens to each, settle is told.
+func (c *committer) submit(commands ...*submission) {
 	c.mu.Lock()
-	refused := verdict(0)
-	bytesMax, commandsMax := c.limits.room(s.essential)
-	switch {
-	case c.ended:
-		refused = notProposed
-	case c.bytes+len(s.frame) > bytesMax && c.commands > 0,
-		c.commands >= commandsMax:
-		refused = overloaded
-	default:
+	queued, refused := 0, verdict(0)
+	for _, s := range commands {
+		if refused = c.refuses(s); refused != 0 {
+			break
+		}
 		c.waiting = append(c.waiting, s)
 		c.bytes += len(s.frame)
 		c.commands++
+		queued++
 	}
 	c.mu.Unlock()
-	if refused != 0 {
+	for _, s := range commands[queued:] {
 		if s.take() {
 			s.settle(outcome{verdict: refused})
 		}
-		return
 	}
-	c.poke()
+	if queued > 0 {
+		c.poke()
+	}
+}
+
+// refuses is the verdict on a command that is not to be queued, zero for all
+// others. The caller holds mu.
+func (c *committer) refuses(s *submission) verdict {
+	bytesMax, commandsMax := c.limits.room(s.essential)
+	switch {
+	case c.ended:
+		return notProposed
+	case c.bytes+len(s.frame) > bytesMax && c.commands > 0,
+		c.commands >= commandsMax:
+		return overloaded
+	default:
+		return 0
+	}
 }
 
 // submitInternal queues a command of the tenure itself, ahead of all others

@@ -177,7 +177,7 @@ func (in *inbound) submit(t *tenure, r *peerpb.Request, deadline time.Duration) 
 		}
 	}
 	if in.expect(r.Id, cancel) {
-		t.committer.submit(s)
+		t.propose(s)
 	}
 }
 

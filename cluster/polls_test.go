@@ -1,14 +1,22 @@
 package cluster
 
 import (
+	"context"
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"github.com/seriatimq/seriatim/queue"
 )
 
-func joined(t *testing.T, p *polls, queue string, front bool) *poll {
+// receiveOf is a receive from a queue.
+func receiveOf(name string) receiveRequest {
+	return receiveRequest{cmd: &queue.ReceiveMessages{Queue: name}}
+}
+
+func joined(t *testing.T, p *polls, name string, front bool) *poll {
 	t.Helper()
-	w, ok := p.join(queue, front)
+	w, ok := p.join(t.Context(), receiveOf(name), front)
 	if !ok {
 		t.Fatal("no room")
 	}
@@ -69,33 +77,95 @@ func TestPollsDeletedWakesAll(t *testing.T) {
 func TestPollsAreBounded(t *testing.T) {
 	p := newPolls(1)
 	w := joined(t, p, "q", false)
-	if _, ok := p.join("q", false); ok {
+	if _, ok := p.join(t.Context(), receiveOf("q"), false); ok {
 		t.Fatal("one too many")
 	}
 	p.leave(w)
 	joined(t, p, "q", false)
 }
 
-// Whatever happens in whatever order: at most one turn per queue, the turn goes
-// to who waits longest, and nothing is remembered when nobody is left.
+// A poll that hung up does not ride, and after a ride in vain there is none until
+// something is available by itself.
+func TestPollsBoard(t *testing.T) {
+	p := newPolls(10)
+	if p.board([]byte("q")) != nil {
+		t.Fatal("nobody waits, and somebody rides")
+	}
+	ctx, hangUp := context.WithCancel(t.Context())
+	gone, _ := p.join(ctx, receiveOf("q"), false)
+	hangUp()
+	if p.board([]byte("q")) != nil {
+		t.Fatal("who hung up rides")
+	}
+	p.leave(gone)
+	first := joined(t, p, "q", false)
+	ride := p.board([]byte("q"))
+	if ride == nil || isWoken(first) {
+		t.Fatal("the first in line does not ride")
+	}
+	ride.settle(outcome{verdict: overloaded})
+	if !isWoken(first) || first.outcome.verdict != notProposed {
+		t.Fatalf("no room ended the wait: %+v", first.outcome)
+	}
+	p.inVain(first)
+	p.release(first)
+	joined(t, p, "q", true)
+	if p.board([]byte("q")) != nil {
+		t.Fatal("another ride after one in vain")
+	}
+	p.available("q")
+	joined(t, p, "q", false)
+	if p.board([]byte("q")) == nil {
+		t.Fatal("no ride although something became available")
+	}
+}
+
+// Whatever happens in whatever order: a turn goes to who waits longest, nobody is
+// woken while somebody has one, and nothing is remembered when nobody is left.
 func TestPollsAnyOrder(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := newPolls(1000)
-		var waiting []*poll // in order
-		var served *poll
+		var waiting, served []*poll // in order
+		first := func() *poll {
+			w := waiting[0]
+			served, waiting = append(served, w), waiting[1:]
+			return w
+		}
+		inVain := false
 		t.Repeat(map[string]func(*rapid.T){
 			"join": func(*rapid.T) {
-				w, _ := p.join("q", false)
+				w, _ := p.join(context.Background(), receiveOf("q"), false)
 				waiting = append(waiting, w)
 			},
 			"available": func(t *rapid.T) {
 				p.available("q")
-				if served == nil && len(waiting) > 0 {
-					served, waiting = waiting[0], waiting[1:]
-					if !isWoken(served) {
-						t.Fatal("the first in line was not woken")
-					}
+				inVain = false
+				if len(served) == 0 && len(waiting) > 0 && !isWoken(first()) {
+					t.Fatal("the first in line was not woken")
 				}
+			},
+			"board": func(t *rapid.T) {
+				ride := p.board([]byte("q"))
+				if want := len(waiting) > 0 && !inVain; (ride != nil) != want {
+					t.Fatalf("rides: %v, want %v", ride != nil, want)
+				}
+				if ride == nil {
+					return
+				}
+				w := first()
+				if isWoken(w) || w.ride != ride {
+					t.Fatal("not the first in line rides, or it has its outcome already")
+				}
+				if ride.settle(outcome{verdict: answered}); !isWoken(w) {
+					t.Fatal("the outcome does not end the wait")
+				}
+			},
+			"in vain": func(t *rapid.T) {
+				if len(served) == 0 {
+					t.Skip("nobody is served")
+				}
+				p.inVain(served[0])
+				inVain = true
 			},
 			"give up": func(t *rapid.T) {
 				if len(waiting) == 0 {
@@ -108,14 +178,15 @@ func TestPollsAnyOrder(t *testing.T) {
 				waiting = append(waiting[:i:i], waiting[i+1:]...)
 			},
 			"finish": func(t *rapid.T) {
-				if served == nil {
+				if len(served) == 0 {
 					t.Skip("nobody is served")
 				}
-				if !p.leave(served) {
+				i := rapid.IntRange(0, len(served)-1).Draw(t, "who")
+				if !p.leave(served[i]) {
 					t.Fatal("the turn got lost")
 				}
-				p.release(served)
-				served = nil
+				p.release(served[i])
+				served = append(served[:i:i], served[i+1:]...)
 			},
 			"": func(t *rapid.T) {
 				for _, w := range waiting {
@@ -126,8 +197,8 @@ func TestPollsAnyOrder(t *testing.T) {
 				if p.waitingCount() != len(waiting) {
 					t.Fatalf("%d wait, want %d", p.waitingCount(), len(waiting))
 				}
-				if len(waiting) == 0 && served == nil && len(p.queues) != 0 {
-					t.Fatal("an empty queue is remembered")
+				if known := len(waiting) > 0 || len(served) > 0 || inVain; known != (len(p.queues) == 1) {
+					t.Fatalf("the queue is remembered: %v, want %v", !known, known)
 				}
 			},
 		})

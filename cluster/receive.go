@@ -109,7 +109,8 @@ func (r *receiving) run(ctx context.Context) outcome {
 // or the time is up. A turn it was given is used up by a receive here, so that
 // the next poll is woken as soon as this one is answered.
 func (r *receiving) waitForMessages(ctx context.Context) (o outcome, ended bool) {
-	w, ok := r.polls.join(r.cmd.Queue, r.wakes > 0)
+	r.forgetAttempt()
+	w, ok := r.polls.join(ctx, r.receiveRequest, r.wakes > 0)
 	if !ok {
 		return outcome{verdict: overloaded}, true
 	}
@@ -133,10 +134,12 @@ func (r *receiving) waitForMessages(ctx context.Context) (o outcome, ended bool)
 		return o, ended
 	}
 	defer r.passTurn(w)
+	if w.ride != nil {
+		return r.rideOut(ctx, w)
+	}
 	if ended || !r.worthProposing() {
 		return o, ended
 	}
-	r.forgetAttempt()
 	o = r.proposeReceive(ctx)
 	return o, r.final || !o.receivedNothing()
 }
@@ -193,15 +196,12 @@ func (t *tenure) submit(ctx context.Context, frame []byte, minimumVersion uint32
 	if o, refused := t.refuses(frame); refused {
 		return o
 	}
-	t.committer.submit(s)
+	t.propose(s)
 	select {
 	case o := <-done:
 		return o
 	case <-ctx.Done():
-		if s.cancel() {
-			return outcome{verdict: expired}
-		}
-		return outcome{verdict: outcomeUnknown}
+		return s.giveUp()
 	}
 }
 

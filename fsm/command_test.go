@@ -164,3 +164,20 @@ func TestCommandName(t *testing.T) {
 		t.Errorf("an unknown number has a name: %v", err)
 	}
 }
+
+func TestSendsTo(t *testing.T) {
+	for number, cmd := range everyCommand() {
+		cmd = filledCommand(t, distinct(), cmd)
+		frame := mustFrame(t, cmd)
+		name, sends := SendsTo(frame)
+		if sends != (number == sendMessagesNumber) || sends && string(name) != cmd.QueueName() {
+			t.Errorf("%T of the queue %q: got %q, %v", cmd, cmd.QueueName(), name, sends)
+		}
+		if _, sends := SendsTo(frame[:len(frame)-1]); sends {
+			t.Errorf("%T cut short sends", cmd)
+		}
+	}
+	if _, sends := SendsTo(mustFrame(t, &queue.SendMessages{})); sends {
+		t.Error("a send to no queue")
+	}
+}

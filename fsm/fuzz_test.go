@@ -23,11 +23,15 @@ func FuzzDecodeCommand(f *testing.F) {
 		f.Add(frame)
 	}
 	f.Fuzz(func(t *testing.T, frame []byte) {
+		name, sends := SendsTo(frame)
 		cmd, err := DecodeCommand(frame)
 		if err != nil {
 			return
 		}
 		canonical := mustFrame(t, cmd)
+		if bytes.Equal(canonical, frame) && sends && string(name) != cmd.QueueName() {
+			t.Fatalf("it sends to %q, not to %q", cmd.QueueName(), name)
+		}
 		again, err := DecodeCommand(canonical)
 		if err != nil {
 			t.Fatal(err)

@@ -22,6 +22,8 @@ type codec struct {
 	append func(dst []byte, cmd queue.Command) []byte
 }
 
+const sendMessagesNumber = 20
+
 // Numbers and versions are part of the disk format: never changed, never
 // reused. A changed meaning of a command is a new version of its number, to
 // be decoded into something queue can tell apart. 40 to 48 are reserved for
@@ -37,7 +39,7 @@ var codecs = [...]codec{
 	line(13, 1, 1, "SetQueueTags", setQueueTagsMessage, setQueueTagsCommand),
 	line(14, 1, 1, "SetQueuePolicy", setQueuePolicyMessage, setQueuePolicyCommand),
 	line(15, 1, 1, "PurgeQueue", purgeQueueMessage, purgeQueueCommand),
-	byHand(line(20, 1, 1, "SendMessages", sendMessagesMessage, sendMessagesCommand), appendSendMessages, parseSendMessages),
+	byHand(line(sendMessagesNumber, 1, 1, "SendMessages", sendMessagesMessage, sendMessagesCommand), appendSendMessages, parseSendMessages),
 	byHand(line(21, 1, 1, "ReceiveMessages", receiveMessagesMessage, receiveMessagesCommand), appendReceiveMessages, parseReceiveMessages),
 	line(22, 1, 1, "DeleteMessages", deleteMessagesMessage, deleteMessagesCommand),
 	line(23, 1, 1, "ChangeMessageVisibility", changeVisibilityMessage, changeVisibilityCommand),

@@ -186,3 +186,28 @@ func parseMessageAttribute(message []byte, a *queue.MessageAttribute) error {
 	}
 	return f.err
 }
+
+// SendsTo is the queue that the frame of a SendMessages names, without decoding the
+// rest; it reports false for every other command. The name is a part of frame.
+func SendsTo(frame []byte) (queue []byte, sends bool) {
+	c, body, err := parseFrame(frame)
+	if err != nil || c.number != sendMessagesNumber {
+		return nil, false
+	}
+	for len(body) > 0 {
+		number, kind, n := protowire.ConsumeTag(body)
+		if n < 0 {
+			return nil, false
+		}
+		body = body[n:]
+		if number == 1 && kind == protowire.BytesType {
+			queue, n = protowire.ConsumeBytes(body)
+			return queue, n >= 0
+		}
+		if n = protowire.ConsumeFieldValue(number, kind, body); n < 0 {
+			return nil, false
+		}
+		body = body[n:]
+	}
+	return nil, false
+}
