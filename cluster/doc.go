@@ -44,7 +44,8 @@
 //
 // Receives. A receive that finds something is a command in the log. One that
 // finds nothing waits at the leader, costs neither disk nor processor while it
-// waits, and its empty answer is given after a read barrier.
+// waits, and its empty answer is given after a read barrier. A send to its queue
+// takes it along into the log (ride.go).
 //
 // Backup and restore. A backup is a snapshot captured after a read barrier, on
 // any node. A restore happens between two tenures, when nothing is in flight, and

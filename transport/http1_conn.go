@@ -15,9 +15,9 @@ import (
 )
 
 const (
-	// readBufferBytes holds most requests whole; it is what an idle
-	// connection keeps.
-	readBufferBytes = 4 << 10
+	// readBufferBytes is what a connection begins with. It keeps what its largest
+	// request so far needed, 2 KiB with most clients: thousands of them wait.
+	readBufferBytes = 1 << 10
 	// readBufferKeepMax is the largest buffer that is kept for the next request.
 	readBufferKeepMax = 64 << 10
 	// lineEndsMax is how many bytes of line ends may follow a request, as old
@@ -71,9 +71,9 @@ func newHTTP1Conn(s *http1Server, conn net.Conn) *http1Conn {
 	c.ctx, c.cancel = context.WithCancel(s.base)
 	c.request = (&http.Request{
 		Method: http.MethodPost, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, URL: &c.url, Body: &c.body,
-		Header: make(http.Header, 16), RemoteAddr: conn.RemoteAddr().String(),
+		Header: make(http.Header), RemoteAddr: conn.RemoteAddr().String(),
 	}).WithContext(c.ctx)
-	c.answer = http1Answer{conn: c, header: make(http.Header, 8)}
+	c.answer = http1Answer{conn: c, header: make(http.Header)}
 	c.watch = peerWatch{conn: c, ended: make(chan struct{}, 1)}
 	return c
 }
