@@ -25,16 +25,27 @@ type clockGuard struct {
 	// a token that waits stands for all that follow.
 	changed chan struct{}
 
+	// informed is closed once the clocks of a majority are known.
+	informed chan struct{}
+
 	correction atomic.Int64 // added to the wall clock; zero while it is trusted
+	judged     atomic.Int64 // lead of the clock when it was last judged
 
 	mu      sync.Mutex
 	samples map[string]clockSample // by node id
 }
 
-// clockSample is how far another clock was ahead of this one.
+// clockSample is another clock. It is kept by this node's monotonic clock, so that a
+// step of this node's wall clock shows at once, and not when it next hears of others:
+// a node could become leader in between.
 type clockSample struct {
-	ahead time.Duration
-	at    time.Duration // on the monotonic clock
+	lead time.Duration // of the other wall clock over this monotonic clock
+	at   time.Duration // on the monotonic clock
+}
+
+// leadOf is by how much a wall clock is ahead of a monotonic one.
+func leadOf(wall time.Time, monotonic time.Duration) time.Duration {
+	return time.Duration(wall.UnixNano()) - monotonic
 }
 
 const (
@@ -43,12 +54,15 @@ const (
 	clockSampleAge = time.Minute
 	// clockRoundMax is the slowest probe that says anything about a clock.
 	clockRoundMax = 2 * time.Second
+	// clockStep is a change of the wall clock against the monotonic one that calls
+	// for a judgement; what adjusts clocks gently changes less between two probes.
+	clockStep = 100 * time.Millisecond
 )
 
 func newClockGuard(cfg Config, nodeID string, voters func() []string) *clockGuard {
 	return &clockGuard{
 		clock: cfg.Clock, max: cfg.Timing.ClockSkewMax, nodeID: nodeID, voters: voters,
-		changed: make(chan struct{}, 1), samples: map[string]clockSample{},
+		changed: make(chan struct{}, 1), informed: make(chan struct{}), samples: map[string]clockSample{},
 	}
 }
 
@@ -57,9 +71,9 @@ func (g *clockGuard) observe(nodeID string, theirs time.Time, round time.Duratio
 	if round < 0 || round > clockRoundMax {
 		return
 	}
-	ahead := theirs.Add(round / 2).Sub(g.clock.Wall())
+	now := g.clock.Monotonic()
 	g.mu.Lock()
-	g.samples[nodeID] = clockSample{ahead, g.clock.Monotonic()}
+	g.samples[nodeID] = clockSample{leadOf(theirs.Add(round/2), now), now}
 	g.mu.Unlock()
 	g.judge()
 }
@@ -68,12 +82,13 @@ func (g *clockGuard) observe(nodeID string, theirs time.Time, round time.Duratio
 // as that is known.
 func (g *clockGuard) ahead() map[string]time.Duration {
 	voters, now := g.voters(), g.clock.Monotonic()
+	own := leadOf(g.clock.Wall(), now)
 	ahead := map[string]time.Duration{}
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	for _, id := range voters {
 		if s, known := g.samples[id]; known && now-s.at <= clockSampleAge && id != g.nodeID {
-			ahead[id] = s.ahead
+			ahead[id] = s.lead - own
 		}
 	}
 	return ahead
@@ -87,7 +102,7 @@ func (g *clockGuard) median() (median time.Duration, ahead map[string]time.Durat
 	for _, d := range ahead {
 		all = append(all, d)
 	}
-	if 2*len(all) <= len(g.voters()) {
+	if !g.isMajority(len(all)) {
 		return 0, ahead
 	}
 	slices.Sort(all)
@@ -98,9 +113,21 @@ func (g *clockGuard) median() (median time.Duration, ahead map[string]time.Durat
 	return high, ahead
 }
 
+func (g *clockGuard) isMajority(clocks int) bool { return 2*clocks > len(g.voters()) }
+
 // judge decides whether this node's clock is trusted.
 func (g *clockGuard) judge() {
-	median, _ := g.median()
+	g.judged.Store(int64(leadOf(g.clock.Wall(), g.clock.Monotonic())))
+	median, ahead := g.median()
+	if g.isMajority(1 + len(ahead)) {
+		g.mu.Lock()
+		select {
+		case <-g.informed:
+		default:
+			close(g.informed)
+		}
+		g.mu.Unlock()
+	}
 	if median.Abs() <= g.max {
 		median = 0
 	}
@@ -113,9 +140,21 @@ func (g *clockGuard) judge() {
 	}
 }
 
+// corrected is the correction of the wall clock, judged anew if that has stepped.
+func (g *clockGuard) corrected() (wall time.Time, correction time.Duration) {
+	wall = g.clock.Wall()
+	if (leadOf(wall, g.clock.Monotonic()) - time.Duration(g.judged.Load())).Abs() > clockStep {
+		g.judge()
+	}
+	return wall, time.Duration(g.correction.Load())
+}
+
 // off is how far this node's clock is from the median, zero while it is within
 // the bound.
-func (g *clockGuard) off() time.Duration { return -time.Duration(g.correction.Load()) }
+func (g *clockGuard) off() time.Duration {
+	_, correction := g.corrected()
+	return -correction
+}
 
 // mayLead reports whether another voter's clock is within the bound, as far as is
 // known here.
@@ -127,7 +166,8 @@ func (g *clockGuard) mayLead(nodeID string) bool {
 
 // Wall is the clock to stamp the log with.
 func (g *clockGuard) Wall() time.Time {
-	return g.clock.Wall().Add(time.Duration(g.correction.Load()))
+	wall, correction := g.corrected()
+	return wall.Add(correction)
 }
 
 // Monotonic is that of the machine.

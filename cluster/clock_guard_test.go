@@ -75,6 +75,30 @@ func TestClockGuardForgets(t *testing.T) {
 	}
 }
 
+// A clock that steps is judged by what was heard of others before: a node may come
+// to lead, and stamp the log, before it hears of them again.
+func TestClockGuardSeesAStepAtOnce(t *testing.T) {
+	for _, step := range []time.Duration{time.Hour, -time.Hour} {
+		hand := newHandClock(10_000_000)
+		guard := newClockGuard(Config{Clock: hand, Timing: Timing{ClockSkewMax: 30 * time.Second}}, "a", func() []string { return []string{"a", "b", "c"} })
+		guard.observe("b", hand.Wall(), 0)
+		guard.observe("c", hand.Wall(), 0)
+		hand.pass(5 * time.Second)
+		right := hand.Wall()
+		hand.step(step)
+		if got := guard.Wall(); !got.Equal(right) {
+			t.Errorf("after a step of %v the log is stamped %v away from the others' clocks", step, got.Sub(right))
+		}
+		if off := guard.off(); off != step {
+			t.Errorf("after a step of %v the clock is off by %v", step, off)
+		}
+		hand.step(-step)
+		if off := guard.off(); off != 0 {
+			t.Errorf("after it was set right the clock is off by %v", off)
+		}
+	}
+}
+
 func TestClockTravelsOnProbes(t *testing.T) {
 	ours, theirs := newHandClock(1_000_000), newHandClock(5_000_000)
 	voters := func() []string { return []string{"a-1", "b-2"} }

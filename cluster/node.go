@@ -291,6 +291,8 @@ func (n *Node) beginTenure() {
 		auditPolicy: n.cfg.Log.Audit,
 		admit:       n.admitCommand,
 		founding:    n.foundingFormat,
+		informed:    n.group.gossip.clocks.informed,
+		stepMax:     n.cfg.Timing.ClockSkewMax,
 	})
 	n.tenure.Store(t)
 	plant.Lead(true)

@@ -61,6 +61,10 @@ type landlord struct {
 	admit func(frame []byte) outcome
 	// founding is the format version of a new cluster; nil: this program's.
 	founding func() uint32
+	// informed is closed once clock was compared with those of a majority; nil: it
+	// need not be.
+	informed <-chan struct{}
+	stepMax  time.Duration // of log time by the word of clock alone
 }
 
 // tenure is one term of this node as leader: everything only a leader does. Its
@@ -176,6 +180,9 @@ func (t *tenure) prepare(ctx context.Context) error {
 	}
 	var state queue.Timestamp
 	t.replica.read(func(v queue.View) { state = v.Now() })
+	if err := t.awaitClocks(ctx, state); err != nil {
+		return err
+	}
 	if ahead := t.logTime.takeOver(state); ahead > clockAheadMax {
 		t.log.Warn("the log is ahead of this node's clock; it advances at half speed until they meet", "ahead", ahead)
 	}
@@ -190,6 +197,30 @@ func (t *tenure) prepare(ctx context.Context) error {
 		}
 	}
 	t.version.Store(t.replica.formatVersion())
+	return nil
+}
+
+// awaitClocksMax is how long a leader waits for other clocks: gossip tells one a
+// second.
+const awaitClocksMax = 5 * time.Second
+
+// awaitClocks waits, before log time is to take a large step, until more than this
+// node's clock says so. That is after all nodes were down for long, or this clock
+// is wrong and all were started again. Windows and timeouts end by such a step.
+func (t *tenure) awaitClocks(ctx context.Context, state queue.Timestamp) error {
+	step := wallSince1970(t.clock) - time.Duration(state)*time.Millisecond
+	if state == 0 || step <= t.stepMax || t.informed == nil {
+		return nil
+	}
+	limit := time.NewTimer(awaitClocksMax)
+	defer limit.Stop()
+	select {
+	case <-t.informed:
+	case <-limit.C:
+		t.log.Warn("log time takes a step by this node's clock alone; no majority told theirs", "step", step)
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 	return nil
 }
 

@@ -1,7 +1,9 @@
 package cluster
 
 import (
+	"context"
 	"fmt"
+	"log/slog"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -104,6 +106,49 @@ func TestMoveTask(t *testing.T) {
 				})
 				if took := time.Since(begun); took < test.atLeast || took > test.atMost {
 					t.Errorf("took %v, want between %v and %v", took, test.atLeast, test.atMost)
+				}
+			})
+		})
+	}
+}
+
+// A leader whose clock wants log time to take a large step waits for other clocks
+// to say so, and not for ever.
+func TestAwaitClocks(t *testing.T) {
+	const state = queue.Timestamp(1_000_000)
+	for _, test := range []struct {
+		name     string
+		state    queue.Timestamp
+		step     time.Duration
+		informed time.Duration // when; 0: never
+		want     time.Duration // that it waits
+	}{
+		{"a new cluster", 0, time.Hour, 0, 0},
+		{"a clock behind the log", state, -time.Hour, 0, 0},
+		{"a small step", state, 30 * time.Second, 0, 0},
+		{"a large step that others confirm", state, time.Hour, 2 * time.Second, 2 * time.Second},
+		{"a large step of which nobody knows", state, time.Hour, 0, awaitClocksMax},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				informed := make(chan struct{})
+				if test.informed > 0 {
+					time.AfterFunc(test.informed, func() { close(informed) })
+				}
+				l := &tenure{landlord: landlord{
+					clock: newHandClock(int64(state) + test.step.Milliseconds()), stepMax: 30 * time.Second, informed: informed, log: slog.New(slog.DiscardHandler),
+				}}
+				begun := time.Now()
+				if err := l.awaitClocks(t.Context(), test.state); err != nil {
+					t.Fatal(err)
+				}
+				if waited := time.Since(begun); waited != test.want {
+					t.Errorf("waited %v, want %v", waited, test.want)
+				}
+				ctx, cancel := context.WithCancel(t.Context())
+				cancel()
+				if err := l.awaitClocks(ctx, test.state); test.want == awaitClocksMax && err == nil {
+					t.Error("goes on although its time is over")
 				}
 			})
 		})
