@@ -45,6 +45,7 @@ type client struct {
 	singles  *generations
 	hand     hand
 	stock    *stock // of the workload that has one
+	logTime  int64  // of the last answer that had one, milliseconds since 1970
 }
 
 // newClient makes client number of the run on stage.
@@ -150,6 +151,7 @@ func (c *client) post(ctx context.Context, node *harness.Node, action string, pa
 	_ = json.Unmarshal(text, &out)
 	e.Index, _ = strconv.ParseUint(response.Header.Get(headerIndex), 10, 64)
 	e.LogTime, _ = strconv.ParseInt(response.Header.Get(headerLogTime), 10, 64)
+	c.logTime = max(c.logTime, e.LogTime)
 	e.Result, e.Error = classify(response.StatusCode, out)
 	return out, true
 }

@@ -10,9 +10,10 @@ import (
 )
 
 // drain empties the queue and notes when it was empty for longer than any
-// message can be in flight.
+// message can be in flight, also by log time: that goes slower than the true one
+// after a clock was ahead.
 func (c *client) drain(ctx context.Context, queue string) {
-	empty := c.recorder.Now()
+	empty, emptyAt := c.recorder.Now(), c.logTime
 	for ctx.Err() == nil {
 		messages, result := c.receive(ctx, c.any(), queue, wanted{most: 10})
 		for _, m := range messages {
@@ -22,14 +23,17 @@ func (c *client) drain(ctx context.Context, queue string) {
 		// A receive without answer may hold messages; one that was not done says
 		// nothing, neither that the queue is empty nor that it is not.
 		if len(messages) > 0 || result == history.Unknown {
-			empty = now
+			empty, emptyAt = now, c.logTime
 			continue
 		}
 		if result == history.Fail {
 			pause(ctx, 10*time.Millisecond)
 			continue
 		}
-		if now-empty > c.rules.Visibility+2e6 {
+		if emptyAt == 0 {
+			emptyAt = c.logTime
+		}
+		if now-empty > c.rules.Visibility+2e6 && (c.logTime-emptyAt)*1000 > c.rules.Visibility {
 			c.recorder.Add(history.Event{Kind: history.KindDrained, Queue: queue, Call: empty, Return: now})
 			return
 		}

@@ -58,7 +58,7 @@ func (k *stock) begin(e *history.Event) {
 }
 
 func (k *stock) end(e *history.Event, err error) bool {
-	e.Return, e.Result = k.recorder.Now(), history.OK
+	e.Return, e.Result, e.Tries = k.recorder.Now(), history.OK, k.tries
 	if err != nil {
 		// The SDK may have lost an answer before it got its last one.
 		e.Result, e.Error = history.Unknown, err.Error()

@@ -1,6 +1,8 @@
 package witness
 
 import (
+	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -21,6 +23,7 @@ type operation struct {
 	stock        bool   // a stock SDK made it, and repeats what has no answer by itself
 	judged       bool   // its outcome was looked at
 	differs      string // how the answer differs from the entry looked at last
+	elsewhere    bool   // the answer is of a try that has no entry
 }
 
 // trace is an entry of an operation.
@@ -125,6 +128,15 @@ func (w *Witness) match(op *operation, t trace, a applied) {
 	}
 	w.violate("W2", honesty(op.event), t.at.index, op.event, "the client was told something else than the log says: %s", text)
 	op.told, op.event = t.at, nil
+}
+
+// answeredElsewhere reports whether a stock SDK was told nothing by a try that needs
+// no entry, while the entries are of other tries: it no longer waited for them, and
+// a request that a stopped node still reads takes effect after the answer.
+func (op *operation) answeredElsewhere() bool {
+	e := op.event
+	return op.stock && e.Action == history.Receive && len(e.Messages) == 0 &&
+		!slices.ContainsFunc(op.traces, func(t trace) bool { return t.id == fmt.Sprintf("%d.%d", op.id, e.Tries) })
 }
 
 // honesty is the invariant that an answer breaks which is not the log's: I12 for

@@ -102,6 +102,9 @@ func (w *Witness) checkAnswered(op *operation) {
 	switch {
 	case e == nil:
 		w.count("answers witnessed", 1) // when its entry was seen
+	case op.differs != "" && op.answeredElsewhere():
+		op.elsewhere = true
+		w.count("empty receives while another try took messages", 1)
 	case op.differs != "":
 		w.violate("W2", honesty(e), op.traces[0].at.index, e, "the client was told something else than the log says: %s", op.differs)
 	case !written[e.Action], e.Error != "":
@@ -139,7 +142,7 @@ func (w *Witness) checkRealTime() {
 			continue
 		}
 		byCall = append(byCall, op)
-		if op.result == history.OK {
+		if op.result == history.OK && !op.elsewhere {
 			byAnswer = append(byAnswer, op)
 		}
 	}

@@ -83,3 +83,36 @@ func TestTriesOfAnSDK(t *testing.T) {
 		})
 	}
 }
+
+// TestEmptyTryOfAnSDK: the answer of an SDK is that of its last try. An earlier one,
+// read late by a node that was stopped, may have taken messages.
+func TestEmptyTryOfAnSDK(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		stock bool
+		entry string // the try that the entry is of
+		want  bool   // the answer is a lie
+	}{
+		{"another try took the message", true, ".1", false},
+		{"the try that was answered took it", true, ".2", true},
+		{"no SDK", false, ".1", true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := sound(t)
+			s.send("c", "7", "late")
+			e, _ := s.call(history.Event{Action: history.Receive, Detail: history.Detail{Most: 1, Stock: c.stock, Tries: 2}}, nil)
+			s.apply(e.OpID()+c.entry, &queue.ReceiveMessages{Queue: sceneQueue, MaxMessages: queue.Some(1)})
+			e.Index, e.LogTime = 0, 0
+			found := false
+			for _, v := range s.judge(nil).Violations {
+				found = found || v.Check == "W2" && v.Invariant == "I11"
+				if !c.want && v.Check != "W7" { // that it is not empty
+					t.Error(v)
+				}
+			}
+			if found != c.want {
+				t.Errorf("found: %v, want %v", found, c.want)
+			}
+		})
+	}
+}

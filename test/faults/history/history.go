@@ -119,6 +119,7 @@ type Detail struct {
 	Rules      *Rules            `json:"rules,omitempty"`
 	Usage      *Usage            `json:"usage,omitempty"`
 	Stock      bool              `json:"stock,omitempty"` // by a stock SDK, which repeats calls by itself
+	Tries      int               `json:"tries,omitempty"` // of a stock SDK; the last one got the answer
 }
 
 // Entry is one of a batch.
