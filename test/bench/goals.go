@@ -124,7 +124,7 @@ func runScenario(ctx context.Context, sc scenario, binary, dir string, scale flo
 	}()
 	ctx, cancel := context.WithTimeout(ctx, scenarioTime)
 	defer cancel()
-	cluster, err := harness.Start(ctx, harness.Options{Binary: binary, Dir: dir, Nodes: 3, Args: []string{"--profiles"}})
+	cluster, err := harness.Start(ctx, harness.Options{Binary: binary, Dir: dir, Nodes: nodes, Env: processors, Args: []string{"--profiles"}})
 	if err != nil {
 		return got, err
 	}

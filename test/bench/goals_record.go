@@ -114,7 +114,8 @@ func writeGoals(w io.Writer, sections map[string]section) {
 	say("Written by `make bench-goals`; do not edit. The performance goals have numbers: 5 to 10 are here, 1 to 4 in")
 	say("[RESULTS.md](RESULTS.md). Three nodes and the load share one machine and its loopback interface; each section has a fresh")
 	say("cluster. A figure measured more than once is the median, in brackets the lowest and the highest; the column Runs says how")
-	say("often. SQS JSON over HTTP/1.1, bodies of 256 bytes unless said, every answer after the sync on a majority.\n")
+	say("often. SQS JSON over HTTP/1.1, bodies of 256 bytes unless said, every answer after the sync on a majority.")
+	say("Each server has its part of the processors, as `seriatim dev --nodes 3` gives it; sections from before 04:00 UTC on 2026-11-22 had all.\n")
 	say("| Goal | What | Figures that reach it | Measured at |\n| --- | --- | --- | --- |")
 	for _, sc := range scenarios() {
 		say("| %s | %s | %s |", sc.numberText(), sc.name, sections[sc.name].summary(sc))

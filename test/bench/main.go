@@ -12,6 +12,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"syscall"
 	"time"
@@ -87,7 +88,7 @@ func measure(ctx context.Context, runs int, duration time.Duration, out, only st
 	if err != nil {
 		return err
 	}
-	cluster, err := harness.Start(ctx, harness.Options{Binary: binary, Dir: dir, Nodes: 3})
+	cluster, err := harness.Start(ctx, harness.Options{Binary: binary, Dir: dir, Nodes: nodes, Env: processors})
 	if err != nil {
 		return err
 	}
@@ -177,4 +178,12 @@ func processorTime(cluster *harness.Cluster) time.Duration {
 	}
 	const ticksPerSecond = 100 // of the interface, whatever the kernel uses
 	return time.Duration(ticks) * time.Second / ticksPerSecond
+}
+
+// nodes is how many servers there are.
+const nodes = 3
+
+// processors gives each server its part of the machine, as dev does.
+func processors(string) []string {
+	return []string{fmt.Sprintf("GOMAXPROCS=%d", max(1, runtime.GOMAXPROCS(0)/nodes))}
 }

@@ -94,7 +94,8 @@ func (r *peersRecord) write(w io.Writer, h host, drawing string) {
 	say("servers are up, one is under load at a time: every workload goes through all queues before the next one begins, and each")
 	say("second round goes through them backwards. Each figure is the median of %d rounds of %g s, in brackets the lowest and the", r.Rounds, r.Seconds)
 	say("highest. Bodies have %d bytes; each client has a connection of its own and one call under way. A ratio is the rate of", r.BodyBytes)
-	say("seriatim divided by that of the other: above 1 seriatim is faster.\n")
+	say("seriatim divided by that of the other: above 1 seriatim is faster. The servers of seriatim share the processors among")
+	say("themselves (`dev` sets GOMAXPROCS, %d here for each); the others run with their own settings for it.\n", max(1, runtime.NumCPU()/nodes))
 	writeMachine(w, h)
 	say("## Messages a second, and the ratio\n")
 	heading, rule := "| Workload |", "| --- |"

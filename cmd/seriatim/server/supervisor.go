@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
 	"sync"
@@ -196,6 +197,7 @@ func (s *supervisor) spawn(node int) (*child, error) {
 		"--bootstrap-expect", strconv.Itoa(s.flags.nodes), "--join", strings.Join(join, ","),
 	}
 	c := &child{node: node, started: time.Now(), cmd: exec.Command(s.binary, append(args, s.pass...)...)}
+	c.cmd.Env = append(os.Environ(), s.processors()...)
 	detach(c.cmd)
 	stdin, err := c.cmd.StdinPipe()
 	if err != nil {
@@ -218,6 +220,19 @@ func (s *supervisor) spawn(node int) (*child, error) {
 		return nil, err
 	}
 	return c, nil
+}
+
+// processors gives each node its part of the machine's processors, unless the
+// operator said how many. Servers that all believe to have the whole machine wake
+// its processors for one another's work. Three on two processors, in one run: with
+// one each, one client made 1.6 to 1.9 times as many sends, 256 clients 1.2 times,
+// 64 clients with batches 0.9 times.
+func (s *supervisor) processors() []string {
+	const variable = "GOMAXPROCS"
+	if os.Getenv(variable) != "" {
+		return nil
+	}
+	return []string{fmt.Sprintf("%s=%d", variable, max(1, runtime.GOMAXPROCS(0)/s.flags.nodes))}
 }
 
 // stop asks every node to end, and kills those that do not within the time they

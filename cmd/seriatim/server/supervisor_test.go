@@ -3,6 +3,8 @@ package server
 import (
 	"os"
 	"os/exec"
+	"runtime"
+	"slices"
 	"strconv"
 	"syscall"
 	"testing"
@@ -59,5 +61,21 @@ func TestCurable(t *testing.T) {
 				t.Errorf("%v: start again %v, want %v", ended, got, tt.want)
 			}
 		})
+	}
+}
+
+// Nodes share the processors of their machine, unless the operator said otherwise.
+func TestProcessors(t *testing.T) {
+	all := runtime.GOMAXPROCS(0)
+	t.Setenv("GOMAXPROCS", "")
+	for nodes, want := range map[int]int{1: all, all: 1, 2 * all: 1} {
+		s := supervisor{flags: devFlags{nodes: nodes}}
+		if got := s.processors(); !slices.Equal(got, []string{"GOMAXPROCS=" + strconv.Itoa(want)}) {
+			t.Errorf("%d nodes on %d processors: %v", nodes, all, got)
+		}
+	}
+	t.Setenv("GOMAXPROCS", "7")
+	if got := (&supervisor{flags: devFlags{nodes: 3}}).processors(); got != nil {
+		t.Errorf("%v instead of what the operator said", got)
 	}
 }
