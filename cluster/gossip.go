@@ -53,6 +53,7 @@ type gossip struct {
 	disk       atomic.Uint32 // a diskLevel, of this node
 	drained    atomic.Bool   // this node
 	clocks     *clockGuard   // set before use by open
+	looked     chan struct{} // closed when every address to join was tried once
 
 	mu      sync.Mutex
 	members map[string]gossipMember // by node id, without this node
@@ -81,6 +82,7 @@ func newGossip(cfg Config, nodeID string, self func() gossipMember, book *addres
 		wanted:     wanted,
 		logger:     cfg.Logger.With("component", "gossip"),
 		announcing: make(chan struct{}, 1),
+		looked:     make(chan struct{}),
 		members:    map[string]gossipMember{},
 		changed:    make(chan struct{}),
 	}
@@ -160,6 +162,7 @@ func (g *gossip) boundAddr() string { return g.list.LocalNode().Address() }
 // fewer are alive than there should be, at growing intervals.
 func (g *gossip) run(ctx context.Context) {
 	pause := joinPauseMin
+	looked := sync.OnceFunc(func() { close(g.looked) })
 	for {
 		seen, wait := g.changes(), pause
 		if g.alive() < g.wanted() && len(g.cfg.Join) > 0 {
@@ -170,6 +173,7 @@ func (g *gossip) run(ctx context.Context) {
 			pause = joinPauseMin
 			wait = joinPauseMax // membership may change without news from gossip
 		}
+		looked()
 		timer := time.NewTimer(wait)
 		select {
 		case <-ctx.Done():

@@ -22,6 +22,7 @@ import (
 const (
 	joinPause    = 500 * time.Millisecond // between two tries
 	joinPauseTop = 5 * time.Second
+	lookMax      = 15 * time.Second // for the first look at all addresses to join
 )
 
 // joinRecord is what a node that joins has to write down.
@@ -136,6 +137,17 @@ func (n *Node) waitsForOperator(r membershipRequest) error {
 	return refused(RefusedPolicy, "seriatim cluster add "+r.From, "this cluster lets nodes join only when an operator adds them")
 }
 
+// awaitLook waits until gossip has tried every address to join, or took too long.
+func (n *Node) awaitLook(ctx context.Context) {
+	limit := time.NewTimer(lookMax)
+	defer limit.Stop()
+	select {
+	case <-n.group.gossip.looked:
+	case <-limit.C:
+	case <-ctx.Done():
+	}
+}
+
 // joinCluster makes this node a member of the cluster it finds. It ends when it
 // is one, by whatever way, or the node closes.
 func (n *Node) joinCluster(ctx context.Context) {
@@ -156,6 +168,7 @@ func (n *Node) joinCluster(ctx context.Context) {
 				// Gossip has more to tell in a moment: perhaps of a second
 				// cluster, between which a node must not choose.
 				sighted, changed = true, nil
+				n.awaitLook(ctx)
 			} else if err = n.stepToJoin(ctx, promise); err == nil {
 				pause = joinPause
 				continue
