@@ -136,6 +136,10 @@ func (c *checker) checkVisibility() {
 				// An SDK's first try may have lost its answer, and its last one
 				// came when the attempt was forgotten.
 				open[queue] = append(open[queue], e.Call)
+			case e.Stock && e.Tries > 1 && e.Result == history.OK && len(e.Messages) == 0:
+				// The last try found nothing. An earlier one may be read after it,
+				// by a node that was stopped.
+				open[queue] = append(open[queue], e.Call)
 			case e.Result != history.Unknown:
 			case e.Attempt != "" && answered[queue+"\x00"+e.Attempt]:
 				mended[queue] = append(mended[queue], e.Call)

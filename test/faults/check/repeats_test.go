@@ -106,6 +106,22 @@ func TestRepetitions(t *testing.T) {
 			s.remove(26*second, "h1", "A")
 			s.drained(60 * second)
 		}},
+		{"an SDK's empty receive, whose first try a stopped node read late", "", func(s *story) {
+			e := s.add(0, history.Event{Action: history.Receive, Attempt: "t"})
+			e.Stock, e.Tries = true, 2
+			s.send(10, "a", "a", "A", "10")
+			s.add(10*second, history.Event{Action: history.Receive, Messages: []history.Message{got("A", "a", "10", "h1", 2, 5)}})
+			s.remove(11*second, "h1", "A")
+			s.drained(60 * second)
+		}},
+		{"an SDK's empty receive in one try", "I10", func(s *story) {
+			e := s.add(0, history.Event{Action: history.Receive, Attempt: "t"})
+			e.Stock, e.Tries = true, 1
+			s.send(10, "a", "a", "A", "10")
+			s.add(10*second, history.Event{Action: history.Receive, Messages: []history.Message{got("A", "a", "10", "h1", 2, 5)}})
+			s.remove(11*second, "h1", "A")
+			s.drained(60 * second)
+		}},
 		{"an SDK's receive while an attempt is known", "I10", func(s *story) {
 			s.send(0, "a", "a", "A", "10")
 			e := s.add(100, history.Event{Action: history.Receive, Attempt: "t", Messages: []history.Message{got("A", "a", "10", "h1", 2, 5)}})
