@@ -11,18 +11,13 @@ const (
 	// spareHeap is the garbage that may gather before a collection when the
 	// state is small. The runtime's own rule, as much garbage as there is state,
 	// makes a node with little state collect ten times a second under load, for a
-	// tenth of its processor time. Beyond this as much may gather as a collection
-	// has to look through, so that its price for each byte allocated stays the
-	// runtime's. Bodies are not looked through: a state of large bodies needs
-	// little more memory than they have bytes, and not twice that.
+	// tenth of its processor time. Beyond this the runtime's rule holds, so
+	// memory stays at about twice the state.
 	spareHeap = 128 << 20
 	// collectorPercent is the runtime's rule.
 	collectorPercent = 100
 	// collectorPercentMax is in force until the first collection.
 	collectorPercentMax = 4000
-	// collectorPercentMin bounds how often all of the heap is swept, which is
-	// cheaper than looking through it and not free.
-	collectorPercentMin = 10
 )
 
 // collector adjusts the garbage collector after each collection.
@@ -30,7 +25,7 @@ type collector struct {
 	percent atomic.Int64 // in force
 	stopped atomic.Bool
 	set     func(percent int)
-	heap    func() (live, scannable uint64)
+	live    func() uint64 // what the last collection left
 }
 
 // tuneCollector adjusts the collector until stop is called. An operator's GOGC
@@ -39,7 +34,7 @@ func tuneCollector(getenv func(string) string) (stop func()) {
 	if getenv("GOGC") != "" {
 		return func() {}
 	}
-	c := &collector{set: func(percent int) { debug.SetGCPercent(percent) }, heap: collectedHeap}
+	c := &collector{set: func(percent int) { debug.SetGCPercent(percent) }, live: liveHeap}
 	c.adjust()
 	c.watch()
 	return func() {
@@ -60,10 +55,11 @@ func (c *collector) watch() {
 	}, c)
 }
 
-// adjust sets the percentage that calls for a collection when enough garbage is
-// there. Setting it stops the node for a moment, so small changes are not made.
+// adjust sets the percentage at which spareHeap of garbage, or as much as there
+// is state, calls for a collection. Setting it stops the node for a moment, so
+// small changes are not made.
 func (c *collector) adjust() {
-	percent := percentFor(c.heap())
+	percent := percentFor(c.live())
 	if before := c.percent.Load(); percent >= before-before/8 && percent <= before+before/8 {
 		return
 	}
@@ -71,23 +67,18 @@ func (c *collector) adjust() {
 	c.set(int(percent))
 }
 
-func percentFor(live, scannable uint64) int64 {
+func percentFor(live uint64) int64 {
 	if live == 0 {
 		return collectorPercentMax
 	}
-	spare := max(spareHeap, min(scannable, live))
-	return min(max(int64(spare*collectorPercent/live), collectorPercentMin), collectorPercentMax)
+	return min(max(int64(spareHeap*collectorPercent/live), collectorPercent), collectorPercentMax)
 }
 
-// collectedHeap is what the last collection left, and what of it may hold
-// pointers; zero before the first.
-func collectedHeap() (live, scannable uint64) {
-	samples := []metrics.Sample{{Name: "/gc/heap/live:bytes"}, {Name: "/gc/scan/heap:bytes"}}
-	metrics.Read(samples)
-	for _, s := range samples {
-		if s.Value.Kind() != metrics.KindUint64 {
-			return 0, 0
-		}
+func liveHeap() uint64 {
+	sample := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
+	metrics.Read(sample)
+	if sample[0].Value.Kind() != metrics.KindUint64 {
+		return 0
 	}
-	return samples[0].Value.Uint64(), samples[1].Value.Uint64()
+	return sample[0].Value.Uint64()
 }
