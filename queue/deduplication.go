@@ -1,10 +1,6 @@
 package queue
 
-import (
-	"encoding/binary"
-
-	"github.com/tidwall/btree"
-)
+import "encoding/binary"
 
 // DeduplicationWindow remembers which deduplication ids were accepted when.
 // One engine serves every scope and profile (decision 11).
@@ -14,17 +10,14 @@ import (
 // is to be expected after some 10^19 ids. Memory per id is thereby independent
 // of its length and holds no pointer for the garbage collector to follow.
 type DeduplicationWindow struct {
-	records *btree.BTreeG[deduplicationRecord]
-	order   *btree.Map[uint64, deduplicationKey] // by acceptance
+	accepted acceptances
+	index    deduplicationIndex // of all records in accepted; meaningless in a frozen copy
 	// deadBefore makes records accepted at or before it dead whatever the
 	// window is now, so that growing the window never brings an id back.
 	deadBefore Timestamp
 	// byScope counts records per scope: a lookup tries every scope that
 	// may still have live ones after a scope change.
 	byScope [3]int64
-	// oldestAt is when the oldest record was accepted, if there is any:
-	// every command asks for it.
-	oldestAt Timestamp
 }
 
 type deduplicationKey struct{ high, low uint64 }
@@ -42,29 +35,61 @@ func (r deduplicationRecord) sequence() uint64          { return r.position >> 3
 func (r deduplicationRecord) order() uint64             { return r.position >> 2 }
 func (r deduplicationRecord) scope() DeduplicationScope { return DeduplicationScope(r.position & 3) }
 
-func (a deduplicationRecord) less(b deduplicationRecord) bool {
-	if a.key.high != b.key.high {
-		return a.key.high < b.key.high
-	}
-	return a.key.low < b.key.low
-}
-
 func (r deduplicationRecord) sum(k keyed, incarnation uint64) sum128 {
 	var buf [64]byte
 	b := append(record(buf[:0]), kindDeduplication).num(incarnation).num(r.key.high).num(r.key.low)
 	return k.sum(b.time(r.acceptedAt).num(r.position))
 }
 
-func newDeduplicationWindow() DeduplicationWindow {
-	return DeduplicationWindow{
-		records: btree.NewBTreeGOptions(deduplicationRecord.less, btree.Options{NoLocks: true}),
-		order:   new(btree.Map[uint64, deduplicationKey]),
-	}
+func (w DeduplicationWindow) clone() DeduplicationWindow {
+	w.accepted = w.accepted.clone()
+	return w
 }
 
-func (w DeduplicationWindow) clone() DeduplicationWindow {
-	w.records, w.order = w.records.Copy(), w.order.Copy()
-	return w
+// find is the place of the record of a key.
+func (w *DeduplicationWindow) find(key deduplicationKey) (place uint64, found bool) {
+	fingerprint := key.fingerprint()
+	s := w.index.segment(fingerprint)
+	if s == nil {
+		return 0, false
+	}
+	front := w.accepted.front
+	for at := int(fingerprint) & (len(s.slots) - 1); s.slots[at] != 0; at = s.next(at) {
+		if uint32(s.slots[at]>>32) != fingerprint {
+			continue
+		}
+		// The slot has the low bits of a place not far behind front.
+		place = front + uint64(uint32(s.slots[at])-uint32(front))
+		if w.accepted.at(place).key == key {
+			return place, true
+		}
+	}
+	return 0, false
+}
+
+// forgetOldest takes out the oldest record, which is r.
+func (w *DeduplicationWindow) forgetOldest(r deduplicationRecord) {
+	w.index.remove(r.key.fingerprint(), w.accepted.front)
+	w.byScope[r.scope()]--
+	w.accepted.dropOldest()
+	w.release()
+}
+
+// forget takes out the record at a place and returns it.
+func (w *DeduplicationWindow) forget(place uint64) deduplicationRecord {
+	r := *w.accepted.at(place)
+	w.index.remove(r.key.fingerprint(), place)
+	w.byScope[r.scope()]--
+	w.accepted.takeOut(place)
+	w.release()
+	return r
+}
+
+// release gives back the memory of an index without entries.
+func (w *DeduplicationWindow) release() {
+	if w.accepted.len() == 0 {
+		w.index = deduplicationIndex{}
+	}
 }
 
 // deduplicationIDs are the ids a send is compared under: its own, and with
@@ -118,10 +143,6 @@ func (q *Queue) remembersSince(since, now Timestamp) bool {
 // findDuplicate looks for a live record of one of the ids, under every scope
 // that has records. Of several, which takes a scope change or a second key, the
 // one accepted first is the original.
-//
-// The look-up misses the cache all the way down the tree, which is a third of a
-// send at 180,000 ids, but it is not wasted: it fetches the path that remember
-// needs next. A Bloom filter in front of the tree only moved the misses there.
 func (q *Queue) findDuplicate(k keyed, ids deduplicationIDs, now Timestamp) (first deduplicationRecord, found bool) {
 	w := &q.deduplication
 	for scope := range ScopePartitionKey + 1 {
@@ -132,8 +153,11 @@ func (q *Queue) findDuplicate(k keyed, ids deduplicationIDs, now Timestamp) (fir
 			if id == "" {
 				continue
 			}
-			r, ok := w.records.Get(deduplicationRecord{key: k.deduplicationKey(scope, ids, id)})
-			if ok && q.live(r.acceptedAt, now) && (!found || r.position < first.position) {
+			place, ok := w.find(k.deduplicationKey(scope, ids, id))
+			if !ok {
+				continue
+			}
+			if r := *w.accepted.at(place); q.live(r.acceptedAt, now) && (!found || r.position < first.position) {
 				first, found = r, true
 			}
 		}
@@ -158,57 +182,34 @@ func (q *Queue) remember(k keyed, ids deduplicationIDs, sequence uint64, now Tim
 
 func (q *Queue) putDeduplication(k keyed, r deduplicationRecord) {
 	w := &q.deduplication
-	if w.order.Len() == 0 {
-		w.oldestAt = r.acceptedAt
+	if place, known := w.find(r.key); known { // dead, but not yet forgotten
+		old := w.forget(place)
+		q.sums.deduplication.sub(old.sum(k, q.incarnation))
 	}
-	w.order.Set(r.order(), r.key)
+	w.index.add(r.key.fingerprint(), w.accepted.append(r))
 	w.byScope[r.scope()]++
 	q.sums.deduplication.add(r.sum(k, q.incarnation))
-	if old, was := w.records.Set(r); was { // dead, but not yet forgotten
-		w.order.Delete(old.order())
-		w.byScope[old.scope()]--
-		q.sums.deduplication.sub(old.sum(k, q.incarnation))
-		w.findOldest()
-	}
-}
-
-// findOldest keeps oldestAt in step when the oldest record may have gone.
-func (w *DeduplicationWindow) findOldest() {
-	if _, key, ok := w.order.Min(); ok {
-		r, _ := w.records.Get(deduplicationRecord{key: key})
-		w.oldestAt = r.acceptedAt
-	}
 }
 
 // forgetLag is how long a record may be dead before it is forgotten. Records
-// then go in runs, which saves finding each in the large tree twice: at 300,000
-// ids those look-ups, cache misses all, were the greatest cost of a send.
+// then go in runs, and not one with every send.
 const forgetLag = 1 * Second
 
 // forgetDead drops dead records, at most budget of them, if the oldest is
 // overdue; it returns what is left of the budget.
 func (q *Queue) forgetDead(k keyed, now Timestamp, budget int) int {
 	w := &q.deduplication
-	if w.order.Len() == 0 || q.windowDeadline() > now {
+	if w.accepted.len() == 0 || q.windowDeadline() > now {
 		return budget
 	}
 	for ; budget > 0; budget-- {
-		order, key, ok := w.order.Min()
-		if !ok {
-			break
-		}
-		r, _ := w.records.Get(deduplicationRecord{key: key})
-		if w.oldestAt = r.acceptedAt; q.live(r.acceptedAt, now) {
+		r, ok := w.accepted.oldest()
+		if !ok || q.live(r.acceptedAt, now) {
 			break
 		}
 		pass("deduplication-expire")
-		w.order.Delete(order)
-		w.records.Delete(r)
-		w.byScope[r.scope()]--
+		w.forgetOldest(r)
 		q.sums.deduplication.sub(r.sum(k, q.incarnation))
-	}
-	if budget == 0 {
-		w.findOldest()
 	}
 	return budget
 }
@@ -217,25 +218,24 @@ func (q *Queue) forgetDead(k keyed, now Timestamp, budget int) int {
 // is none.
 func (q *Queue) windowDeadline() Timestamp {
 	w := &q.deduplication
-	if w.order.Len() == 0 {
+	oldest, ok := w.accepted.oldest()
+	if !ok {
 		return 0
 	}
-	if w.oldestAt <= w.deadBefore {
-		return w.oldestAt
+	if oldest.acceptedAt <= w.deadBefore {
+		return oldest.acceptedAt
 	}
-	return w.oldestAt.Add(Seconds(q.attributes.Deduplication.WindowSeconds) + forgetLag)
+	return oldest.acceptedAt.Add(Seconds(q.attributes.Deduplication.WindowSeconds) + forgetLag)
 }
 
 // liveIDs counts live records by binary search in the order of acceptance:
-// dead ones that wait to be forgotten do not count.
+// dead ones that wait to be forgotten do not count. All that were taken out are
+// among the dead, see putDeduplication.
 func (q *Queue) liveIDs(now Timestamp) int64 {
-	w := &q.deduplication
-	dead := search(w.order.Len(), func(i int) bool {
-		_, key, _ := w.order.GetAt(i)
-		r, _ := w.records.Get(deduplicationRecord{key: key})
-		return q.live(r.acceptedAt, now)
-	})
-	return int64(w.order.Len() - dead)
+	a := &q.deduplication.accepted
+	all := int(a.end - a.front)
+	dead := search(all, func(i int) bool { return q.live(a.at(a.front+uint64(i)).acceptedAt, now) })
+	return int64(all - dead)
 }
 
 // search is the lowest of n indexes for which found, which is false up to some
@@ -255,8 +255,7 @@ func search(n int, found func(i int) bool) int {
 // clearDeduplication forgets everything (PurgeQueue, recorded on AWS).
 func (q *Queue) clearDeduplication() {
 	deadBefore := q.deduplication.deadBefore
-	q.deduplication = newDeduplicationWindow()
-	q.deduplication.deadBefore = deadBefore
+	q.deduplication = DeduplicationWindow{deadBefore: deadBefore}
 	q.sums.deduplication = sum128{}
 }
 

@@ -127,15 +127,14 @@ func (m *Message) record(scheduled bool) MessageRecord {
 
 // Deduplication visits the remembered ids in order of acceptance.
 func (f FrozenQueue) Deduplication(yield func(DeduplicationRecord) bool) {
-	w := &f.q.deduplication
+	accepted := &f.q.deduplication.accepted
 	if planted(3) {
 		return
 	}
-	w.order.Scan(func(order uint64, key deduplicationKey) bool {
-		r, _ := w.records.Get(deduplicationRecord{key: key})
+	accepted.scan(func(r deduplicationRecord) bool {
 		return yield(DeduplicationRecord{
-			Order:      order,
-			Key:        sum128(key).bytes(),
+			Order:      r.order(),
+			Key:        sum128(r.key).bytes(),
 			Scope:      r.scope(),
 			AcceptedAt: r.acceptedAt,
 			Sequence:   SequenceNumber(r.sequence()),

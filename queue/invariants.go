@@ -40,7 +40,7 @@ func (q *Queue) computeSum(k keyed) sum128 {
 	}
 	q.messages.Scan(message(false))
 	q.scheduled.messages.Scan(message(true))
-	q.deduplication.records.Scan(func(r deduplicationRecord) bool {
+	q.deduplication.accepted.scan(func(r deduplicationRecord) bool {
 		if !planted(3) {
 			sum.add(r.sum(k, q.incarnation))
 		}

@@ -39,16 +39,16 @@ func pass(place string) {
 // forgetOriginal is bug 5: the id of a message goes with it.
 func (q *Queue) forgetOriginal(k keyed, m *Message) {
 	w := &q.deduplication
-	key, known := w.order.Get(m.sequence << 1)
-	if !known || !planted(5) {
+	if !planted(5) {
 		return
 	}
-	r, _ := w.records.Get(deduplicationRecord{key: key})
-	w.order.Delete(r.order())
-	w.records.Delete(r)
-	w.byScope[r.scope()]--
-	q.sums.deduplication.sub(r.sum(k, q.incarnation))
-	w.findOldest()
+	for place := w.accepted.front; place < w.accepted.end; place++ {
+		if w.accepted.at(place).order() == m.sequence<<1 {
+			r := w.forget(place)
+			q.sums.deduplication.sub(r.sum(k, q.incarnation))
+			return
+		}
+	}
 }
 
 // extendWindow is bug 6: a duplicate begins the window anew.
@@ -56,11 +56,11 @@ func (q *Queue) extendWindow(k keyed, r deduplicationRecord, now Timestamp) {
 	if !planted(6) {
 		return
 	}
+	place, _ := q.deduplication.find(r.key)
 	q.sums.deduplication.sub(r.sum(k, q.incarnation))
 	r.acceptedAt = now
-	q.deduplication.records.Set(r)
+	*q.deduplication.accepted.change(place) = r
 	q.sums.deduplication.add(r.sum(k, q.incarnation))
-	q.deduplication.findOldest()
 }
 
 // releaseGroup is bug 10: whatever is deleted in a group, its next message is
@@ -102,8 +102,8 @@ func (q *Queue) lastKnownSequence() uint64 {
 	if sequence, _, ok := q.messages.Max(); ok {
 		last = sequence
 	}
-	if order, _, ok := q.deduplication.order.Max(); ok {
-		last = max(last, order>>1)
+	if r, ok := q.deduplication.accepted.newest(); ok {
+		last = max(last, r.sequence())
 	}
 	return last
 }

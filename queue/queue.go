@@ -76,7 +76,6 @@ type queueSums struct {
 func newQueue(name string, incarnation uint64) *Queue {
 	q := &Queue{name: name, incarnation: incarnation, sums: queueSums{headerStale: true}}
 	q.clearMessages()
-	q.deduplication = newDeduplicationWindow()
 	q.attempts = newAttemptIndex()
 	return q
 }

@@ -129,12 +129,13 @@ func (r *Restorer) AddDeduplication(rec DeduplicationRecord) error {
 	if q == nil {
 		return errors.New("deduplication record without a queue")
 	}
-	if _, known := q.deduplication.order.Get(rec.Order); known || rec.Order>>1 != uint64(rec.Sequence) ||
+	newest, some := q.deduplication.accepted.newest()
+	if some && rec.Order <= newest.order() || rec.Order>>1 != uint64(rec.Sequence) ||
 		rec.Sequence == 0 || uint64(rec.Sequence) > q.lastSequence || rec.Scope > ScopePartitionKey {
 		return fmt.Errorf("queue %q: deduplication record %d is out of order or appears twice", q.name, rec.Order)
 	}
 	key := deduplicationKey{binary.BigEndian.Uint64(rec.Key[:8]), binary.BigEndian.Uint64(rec.Key[8:])}
-	if _, known := q.deduplication.records.Get(deduplicationRecord{key: key}); known {
+	if _, known := q.deduplication.find(key); known {
 		return fmt.Errorf("queue %q: deduplication record %d repeats a key", q.name, rec.Order)
 	}
 	q.putDeduplication(r.b.key, deduplicationRecord{

@@ -10,7 +10,7 @@ const (
 	deliveryOverhead      = 96  // receive state of a message
 	extraOverhead         = 128 // what few messages have
 	attributeOverhead     = 48
-	deduplicationOverhead = 104 // one remembered id, whatever its length
+	deduplicationOverhead = 64 // one remembered id, whatever its length
 	attemptOverhead       = 240
 	queueOverhead         = 4 << 10
 )
@@ -33,7 +33,7 @@ func (m *Message) size() int64 {
 // size estimates the memory of a queue with all it holds.
 func (q *Queue) size() int64 {
 	return queueOverhead + q.sums.messageBytes +
-		int64(q.deduplication.records.Len())*deduplicationOverhead +
+		int64(q.deduplication.accepted.len())*deduplicationOverhead +
 		int64(q.attempts.byID.Len())*attemptOverhead
 }
 

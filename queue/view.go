@@ -102,7 +102,7 @@ func (q *Queue) stats(now Timestamp) QueueStats {
 		NotVisible:           q.timers.inFlight,
 		Delayed:              q.timers.delayed + q.delayedFresh(now),
 		Groups:               int64(q.groups.byName.Len()),
-		DeduplicationEntries: int64(q.deduplication.records.Len()),
+		DeduplicationEntries: int64(q.deduplication.accepted.len()),
 		OldestSentAt:         oldest,
 	}
 	s.Visible = int64(q.messages.Len()) - s.NotVisible - s.Delayed

@@ -1,0 +1,171 @@
+package queue
+
+// deduplicationIndex finds the places of records by the fingerprints of their
+// keys: a hash table of eight bytes a slot, of which looking for an id that is
+// new, the usual case, touches one cache line.
+//
+// The table is cut into segments by the top bits of a fingerprint (extendible
+// hashing), so that no operation has to move more than one segment, however
+// many ids there are. It belongs to the state that commands are applied to, not
+// to frozen copies of it: those have no need to find a key.
+type deduplicationIndex struct {
+	directory []*indexSegment // by the top depth bits of a fingerprint
+	depth     uint
+}
+
+// indexSegment holds all entries whose fingerprints have its depth top bits. It
+// is a table with linear probing, whose home slot are the low bits.
+type indexSegment struct {
+	slots []uint64 // fingerprint, then the low 32 bits of the place; 0: free
+	used  int
+	depth uint
+}
+
+const (
+	segmentSlotsMin = 8
+	segmentSlotsMax = 1024
+	// indexDepthMax leaves the bits below for the home slot. With it, four
+	// million full segments are two thousand million ids.
+	indexDepthMax = 22
+)
+
+// fingerprint is what the index keeps of a key; never 0.
+func (k deduplicationKey) fingerprint() uint32 { return max(uint32(k.low), 1) }
+
+func indexSlot(fingerprint uint32, place uint64) uint64 {
+	return uint64(fingerprint)<<32 | uint64(uint32(place))
+}
+
+// segment is nil in an empty index.
+func (x *deduplicationIndex) segment(fingerprint uint32) *indexSegment {
+	if len(x.directory) == 0 {
+		return nil
+	}
+	return x.directory[fingerprint>>(32-x.depth)]
+}
+
+// add notes the place of a key.
+func (x *deduplicationIndex) add(fingerprint uint32, place uint64) {
+	if len(x.directory) == 0 {
+		x.directory = []*indexSegment{{slots: make([]uint64, segmentSlotsMin)}}
+	}
+	s := x.segment(fingerprint)
+	for s.used >= len(s.slots)/4*3 {
+		x.grow(s, fingerprint)
+		s = x.segment(fingerprint)
+	}
+	s.put(indexSlot(fingerprint, place))
+}
+
+// remove forgets the place of a key.
+func (x *deduplicationIndex) remove(fingerprint uint32, place uint64) {
+	s := x.segment(fingerprint)
+	if s == nil || !s.take(indexSlot(fingerprint, place)) || s.used > len(s.slots)/8 {
+		return
+	}
+	x.shrink(s, fingerprint)
+}
+
+// grow doubles a segment that is full or cuts it in two.
+func (x *deduplicationIndex) grow(s *indexSegment, fingerprint uint32) {
+	if len(s.slots) < segmentSlotsMax || s.depth == indexDepthMax {
+		s.resize(2 * len(s.slots))
+		return
+	}
+	if s.depth == x.depth {
+		double := make([]*indexSegment, 0, 2*len(x.directory))
+		for _, each := range x.directory {
+			double = append(double, each, each)
+		}
+		x.directory = double
+		x.depth++
+	}
+	var halves [2]*indexSegment
+	for i := range halves {
+		halves[i] = &indexSegment{slots: make([]uint64, len(s.slots)), depth: s.depth + 1}
+	}
+	for _, slot := range s.slots {
+		if slot != 0 {
+			halves[slot>>(63-s.depth)&1].put(slot)
+		}
+	}
+	entries := x.entries(s, fingerprint)
+	for i := range entries {
+		entries[i] = halves[2*i/len(entries)]
+	}
+}
+
+// shrink halves a segment that is nearly empty or joins it with its other half.
+func (x *deduplicationIndex) shrink(s *indexSegment, fingerprint uint32) {
+	if s.depth == 0 {
+		if len(s.slots) > segmentSlotsMin {
+			s.resize(len(s.slots) / 2)
+		}
+		return
+	}
+	other := x.segment(fingerprint ^ 1<<(32-s.depth))
+	if other.depth != s.depth || other.used > len(other.slots)/8 {
+		return
+	}
+	for _, slot := range other.slots {
+		if slot != 0 {
+			s.put(slot)
+		}
+	}
+	s.depth--
+	entries := x.entries(s, fingerprint)
+	for i := range entries {
+		entries[i] = s
+	}
+}
+
+// entries is the part of the directory that leads to s, or will when s is as
+// deep as it says.
+func (x *deduplicationIndex) entries(s *indexSegment, fingerprint uint32) []*indexSegment {
+	below := x.depth - s.depth
+	first := fingerprint >> (32 - s.depth) << below
+	return x.directory[first : first+1<<below]
+}
+
+// put needs a free slot.
+func (s *indexSegment) put(slot uint64) {
+	at := s.home(slot)
+	for s.slots[at] != 0 {
+		at = s.next(at)
+	}
+	s.slots[at] = slot
+	s.used++
+}
+
+// take removes a slot and closes the gap in the run behind it.
+func (s *indexSegment) take(slot uint64) bool {
+	gap := s.home(slot)
+	for ; s.slots[gap] != slot; gap = s.next(gap) {
+		if s.slots[gap] == 0 {
+			return false
+		}
+	}
+	mask := len(s.slots) - 1
+	for at := s.next(gap); s.slots[at] != 0; at = s.next(at) {
+		if (at-s.home(s.slots[at]))&mask >= (at-gap)&mask {
+			s.slots[gap], gap = s.slots[at], at
+		}
+	}
+	s.slots[gap] = 0
+	s.used--
+	return true
+}
+
+func (s *indexSegment) resize(slots int) {
+	old := s.slots
+	s.slots, s.used = make([]uint64, slots), 0
+	for _, slot := range old {
+		if slot != 0 {
+			s.put(slot)
+		}
+	}
+}
+
+func (s *indexSegment) home(slot uint64) int { return int(slot>>32) & (len(s.slots) - 1) }
+
+func (s *indexSegment) next(at int) int { return (at + 1) & (len(s.slots) - 1) }

@@ -1,0 +1,101 @@
+package queue
+
+import (
+	"math/rand/v2"
+	"slices"
+	"testing"
+)
+
+// TestWindowAgainstAMap lets a window grow to many segments and go to nothing
+// again, and compares it with a map and with what copies of it saw.
+func TestWindowAgainstAMap(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	var w DeduplicationWindow
+	known := map[deduplicationKey]deduplicationRecord{}
+	type copied struct {
+		window DeduplicationWindow
+		want   []deduplicationRecord
+	}
+	var copies []copied
+	records := func(w *DeduplicationWindow) (all []deduplicationRecord) {
+		w.accepted.scan(func(r deduplicationRecord) bool { all = append(all, r); return true })
+		return all
+	}
+	sequence := uint64(0)
+	add := func() {
+		sequence++
+		// Fingerprints of 12 bits: many keys have the same.
+		r := deduplicationRecord{deduplicationKey{random.Uint64(), random.Uint64() & 0xfff0_0000}, Timestamp(sequence), sequence << 3}
+		known[r.key] = r
+		w.index.add(r.key.fingerprint(), w.accepted.append(r))
+		w.byScope[0]++
+	}
+	check := func() {
+		if w.accepted.len() != len(known) || w.byScope[0] != int64(len(known)) {
+			t.Fatalf("%d records, want %d", w.accepted.len(), len(known))
+		}
+		for key, want := range known {
+			if place, ok := w.find(key); !ok || *w.accepted.at(place) != want {
+				t.Fatalf("record %d is not found", want.position)
+			}
+		}
+		if _, ok := w.find(deduplicationKey{1, 1}); ok {
+			t.Fatal("a key that was never added is found")
+		}
+	}
+	for step, chanceOfAdding := range []float64{0.9, 0.9, 0.5, 0.2, 0.9, 0.05, 0} {
+		for range 8000 {
+			switch {
+			case random.Float64() < chanceOfAdding:
+				add()
+			case len(known) == 0:
+			case random.IntN(8) == 0: // anywhere
+				place := w.accepted.front + random.Uint64N(w.accepted.end-w.accepted.front)
+				if !w.accepted.at(place).gone() {
+					delete(known, w.forget(place).key)
+				}
+			default:
+				r, _ := w.accepted.oldest()
+				w.forgetOldest(r)
+				delete(known, r.key)
+			}
+			if random.IntN(2000) == 0 {
+				copies = append(copies, copied{w, records(&w)})
+				w = w.clone()
+			}
+		}
+		check()
+		t.Logf("after step %d: %d records in %d segments", step, len(known), len(w.index.directory))
+	}
+	if len(known) != 0 || w.index.directory != nil || w.accepted.full != nil || w.accepted.tail != nil {
+		t.Fatalf("%d records and their memory are left", len(known))
+	}
+	for i, c := range copies {
+		if !slices.Equal(records(&c.window), c.want) {
+			t.Fatalf("copy %d has changed", i)
+		}
+	}
+}
+
+// TestIndexMovesOneSegment: no addition may touch more than a segment's entries,
+// however many there are.
+func TestIndexMovesOneSegment(t *testing.T) {
+	random := rand.New(rand.NewPCG(3, 4))
+	var x deduplicationIndex
+	for place := range uint64(200_000) {
+		x.add(random.Uint32()|1, place)
+	}
+	slots, seen := 0, map[*indexSegment]bool{}
+	for _, s := range x.directory {
+		if len(s.slots) > segmentSlotsMax || s.used > len(s.slots)*3/4 {
+			t.Fatalf("a segment has %d entries in %d slots", s.used, len(s.slots))
+		}
+		if !seen[s] {
+			seen[s] = true
+			slots += s.used
+		}
+	}
+	if slots != 200_000 {
+		t.Fatalf("%d entries", slots)
+	}
+}
