@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math"
 	"net"
-	"runtime/debug"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
@@ -26,10 +25,11 @@ type stateMachine interface {
 // node takes part; there need not be a leader yet. The group lives until Close,
 // whatever becomes of ctx. cfg is complete (WithDefaults) and valid.
 func openGroup(ctx context.Context, cfg Config, machine stateMachine) (*raftGroup, error) {
-	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	g := &raftGroup{cfg: cfg, ctx: ctx, cancel: cancel, stateGained: make(chan struct{})}
+	life, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	g := &raftGroup{cfg: cfg, ctx: life, cancel: cancel, stateGained: make(chan struct{})}
+	openState := func(machine stateMachine) error { return g.openState(ctx, machine) }
 	g.guard = &diskGuard{deadline: cfg.Timing.DiskDeadline, fatal: cfg.Fatal, run: cfg.Disk}
-	for _, open := range []func(stateMachine) error{g.openDir, g.openNetwork, g.openStores, g.openRaft, g.openGossip} {
+	for _, open := range []func(stateMachine) error{g.openDir, g.openNetwork, g.openStores, openState, g.openRaft, g.openGossip} {
 		if err := open(machine); err != nil {
 			return nil, errors.Join(err, g.Close())
 		}
@@ -95,13 +95,9 @@ func (g *raftGroup) openNetwork(stateMachine) error {
 	return err
 }
 
-// openStores opens log, term and vote, and snapshots, and reads all of them
-// before this node says a word to the others.
+// openStores opens log, term and vote, and snapshots. All of them are read before
+// this node says a word to the others, see openState.
 func (g *raftGroup) openStores(stateMachine) (err error) {
-	// A file cut short below a memory map is a fault, not an error; as a
-	// panic it can be reported like other damage.
-	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
-	marked := g.dir.logMarked.Load()
 	if g.stable, err = openStableStore(g.dir, g.guard); err != nil {
 		return err
 	}
@@ -112,20 +108,7 @@ func (g *raftGroup) openStores(stateMachine) (err error) {
 	if g.snapshots, err = openSnapshotStore(g.dir, g.cfg.Snapshot, g.guard, g.raftLogger().Named("snapshots")); err != nil {
 		return err
 	}
-	if err := g.snapshots.verify(); err != nil {
-		return err
-	}
-	metas, err := g.snapshots.List()
-	if err != nil {
-		return err
-	}
-	newest := uint64(0)
-	if len(metas) > 0 {
-		newest = metas[0].Index
-		g.log.threshold.Store(max(g.cfg.Snapshot.LogBytes, g.snapshots.newestBytes.Load()))
-	}
-	_, err = g.log.verify(newest, marked)
-	return err
+	return g.snapshots.verify()
 }
 
 // gainState notes durably that this node has state, once.
@@ -141,8 +124,7 @@ func (g *raftGroup) gainState() error {
 }
 
 // openRaft starts consensus.
-func (g *raftGroup) openRaft(machine stateMachine) error {
-	g.machine = newRaftMachine(machine, g.cfg.Snapshot, g.guard, g.log, g.ctx.Done())
+func (g *raftGroup) openRaft(stateMachine) error {
 	g.contacts = newContacts(g.cfg.Clock)
 	g.teller = newCommitTeller(g.cfg.Clock, g.cfg.Timing.Commit, g.raftLogger().Named("transport"))
 	g.transport = newRaftTransport(g.network, g.cfg.Timing, g.contacts, g.teller, g.raftLogger().Named("transport"))
@@ -150,7 +132,7 @@ func (g *raftGroup) openRaft(machine stateMachine) error {
 	g.leaders = newLeadershipWatch(g.nodeID, func() {
 		g.cfg.Fatal(ExitRemoved, errors.New("this node was removed from the cluster"))
 	})
-	consensus, err := raft.NewRaft(g.raftConfig(), g.machine, g.log, g.stable, g.snapshots, hookedTransport(g.ctx, g.transport))
+	consensus, err := raft.NewRaft(g.raftConfig(), g.machine, g.log, g.stable, &g.library, hookedTransport(g.ctx, g.transport))
 	if err != nil {
 		return fmt.Errorf("start consensus: %w", errors.Join(err, g.guard.poisoned()))
 	}
@@ -189,6 +171,7 @@ func (g *raftGroup) raftConfig() *raft.Config {
 	c.SnapshotThreshold = math.MaxUint64
 	c.SnapshotInterval = 24 * time.Hour
 	c.TrailingLogs = math.MaxUint64
+	c.NoSnapshotRestoreOnStart = true // openState has restored it
 	c.NoLegacyTelemetry = true
 	c.NotifyCh = g.leaders.notify
 	c.Logger = g.raftLogger()

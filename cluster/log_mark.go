@@ -23,12 +23,17 @@ import (
 type logMark struct {
 	file  *os.File
 	index uint64 // as it was when opened
+	// knownCommitted is an entry that was committed when the mark was written
+	// last before it was opened, with all before it; 0: none is known.
+	knownCommitted uint64
+	// committed is such an entry now; nil: knownCommitted still is.
+	committed func() uint64
 }
 
 // errLogCut: the log ends before its mark.
 var errLogCut = errors.New("what follows is damaged or was cut off")
 
-// A mark fits one sector: magic, index, zeros, CRC-32C.
+// A mark fits one sector: magic, index, committed index (0 in old ones), zeros, CRC-32C.
 const (
 	logMarkMagic = "SRTMMARK"
 	logMarkBytes = 32
@@ -54,12 +59,16 @@ func openLogMark(path string, create bool) (*logMark, error) {
 	if string(content[:8]) != logMarkMagic || crc32.Checksum(content[:logMarkBytes-crc32.Size], castagnoli) != sum {
 		return nil, errors.Join(fmt.Errorf("%s: %w", path, errDamaged), file.Close())
 	}
-	return &logMark{file: file, index: binary.LittleEndian.Uint64(content[8:])}, nil
+	mark := &logMark{file: file, index: binary.LittleEndian.Uint64(content[8:]), knownCommitted: binary.LittleEndian.Uint64(content[16:])}
+	if mark.knownCommitted > mark.index {
+		return nil, errors.Join(fmt.Errorf("%s: entry %d cannot be committed: %w", path, mark.knownCommitted, errDamaged), file.Close())
+	}
+	return mark, nil
 }
 
 func createLogMark(path string) (*logMark, error) {
 	unfinished := path + ".new"
-	if err := writeSynced(unfinished, logMarkContent(0)); err != nil {
+	if err := writeSynced(unfinished, logMarkContent(0, 0)); err != nil {
 		return nil, err
 	}
 	if err := os.Rename(unfinished, path); err != nil {
@@ -71,18 +80,24 @@ func createLogMark(path string) (*logMark, error) {
 	return openLogMark(path, false)
 }
 
-func logMarkContent(index uint64) []byte {
+func logMarkContent(index, committed uint64) []byte {
 	content := make([]byte, logMarkBytes)
 	copy(content, logMarkMagic)
 	binary.LittleEndian.PutUint64(content[8:], index)
+	binary.LittleEndian.PutUint64(content[16:], committed)
 	sum := crc32.Checksum(content[:logMarkBytes-crc32.Size], castagnoli)
 	binary.LittleEndian.PutUint32(content[logMarkBytes-crc32.Size:], sum)
 	return content
 }
 
-// raise notes that the log now ends at index.
+// raise notes that the log now ends at index, and what of it is committed. What
+// is committed stays so: a mark that is behind is as true as when it was written.
 func (m *logMark) raise(index uint64) error {
-	_, err := m.file.WriteAt(logMarkContent(index), 0)
+	committed := m.knownCommitted
+	if m.committed != nil {
+		committed = m.committed()
+	}
+	_, err := m.file.WriteAt(logMarkContent(index, min(committed, index)), 0)
 	return err
 }
 

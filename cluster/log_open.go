@@ -118,8 +118,9 @@ func openLogBackend(path string, policy LogPolicy, now time.Time, logger hclog.L
 
 // verify reads the whole log once. It returns the last index, and makes
 // sure that log and snapshot (its index, 0 if none) join without a gap, that
-// every entry is what was written, and that none is missing at the end.
-func (s *logStore) verify(snapshot uint64, marked bool) (last uint64, err error) {
+// every entry is what was written, and that none is missing at the end. Each is
+// shown to visit, which may keep it.
+func (s *logStore) verify(snapshot uint64, marked bool, visit func(*raft.Log) error) (last uint64, err error) {
 	first, err := s.FirstIndex()
 	if err != nil {
 		return 0, err
@@ -156,6 +157,9 @@ func (s *logStore) verify(snapshot uint64, marked bool) (last uint64, err error)
 		s.sizes.add(index, entryBytes(&entry))
 		if index <= snapshot {
 			s.baseline.Store(s.sizes.appended())
+		}
+		if err := visit(&entry); err != nil {
+			return 0, err
 		}
 	}
 	s.signalGrown()

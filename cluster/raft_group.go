@@ -42,6 +42,7 @@ type stores struct {
 	stable    *stableStore
 	log       *logStore
 	snapshots *snapshotStore
+	library   librarySnapshots
 }
 
 // watches observe the library on behalf of a group.

@@ -1,0 +1,162 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"sync/atomic"
+	"time"
+
+	"github.com/hashicorp/raft"
+)
+
+// Replay brings the state machine, before consensus starts, to the last entry
+// that this node knows to be committed (logMark.committed), and then presents
+// that state to the library as if it were a snapshot. Left to itself the library
+// replays when a leader has told it what is committed, from its main loop: a
+// leader that has much to replay answers nobody meanwhile and is voted out, and
+// a follower is taken for dead. And it would read the log once more, for changes
+// of the members, after this node has read it all to see that it is whole.
+
+// replayBatchBytes is about what is read before it is applied: enough to hide
+// the handing over, and with the batches in between no matter for the memory.
+const (
+	replayBatchBytes = 1 << 20
+	replayBatches    = 4
+	replayNews       = 5 * time.Second
+)
+
+// openState restores the newest snapshot, reads the whole log, and applies what
+// of it is known to be committed. It gives up when ctx ends.
+func (g *raftGroup) openState(ctx context.Context, machine stateMachine) error {
+	g.machine = newRaftMachine(machine, g.cfg.Snapshot, g.guard, g.log, g.ctx.Done())
+	metas, err := g.snapshots.List()
+	if err != nil {
+		return err
+	}
+	var newest raft.SnapshotMeta
+	if len(metas) > 0 {
+		newest = *metas[0]
+		g.log.threshold.Store(max(g.cfg.Snapshot.LogBytes, g.snapshots.newestBytes.Load()))
+		_, content, err := g.snapshots.Open(newest.ID)
+		if err != nil {
+			return err
+		}
+		if err := g.machine.Restore(content); err != nil { // it closes content
+			return err
+		}
+	}
+	r := newReplay(ctx, g, newest)
+	if err := errors.Join(r.read(g.dir.logMarked.Load()), r.finish()); err != nil {
+		return err
+	}
+	g.log.mark.committed = g.machine.applied.Load
+	g.library = librarySnapshots{snapshotStore: g.snapshots}
+	if r.reached.Index > 0 {
+		g.library.atStart.Store(&r.reached)
+	}
+	return nil
+}
+
+// replay is one pass over the log. One goroutine reads and checks, another
+// applies.
+type replay struct {
+	ctx     context.Context // ends it early
+	group   *raftGroup
+	until   uint64            // the last entry to apply
+	reached raft.SnapshotMeta // of the state after it, once all is read
+	batch   []*raft.Log
+	bytes   int64
+	batches chan []*raft.Log
+	applied chan struct{} // closed when all batches are
+	news    time.Duration // when to tell next how far it is
+}
+
+func newReplay(ctx context.Context, g *raftGroup, from raft.SnapshotMeta) *replay {
+	r := &replay{
+		ctx:     ctx,
+		group:   g,
+		until:   g.log.mark.knownCommitted,
+		reached: from,
+		batches: make(chan []*raft.Log, replayBatches),
+		applied: make(chan struct{}),
+		news:    g.cfg.Clock.Monotonic() + replayNews,
+	}
+	go r.apply()
+	return r
+}
+
+// read reads the whole log. A file cut short below a memory map is a fault, not
+// an error; as a panic it can be reported like other damage.
+func (r *replay) read(marked bool) error {
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
+	_, err := r.group.log.verify(r.reached.Index, marked, r.visit)
+	return err
+}
+
+// visit takes in the next entry of the log.
+func (r *replay) visit(entry *raft.Log) error {
+	if entry.Index <= r.reached.Index || entry.Index > r.until {
+		return r.ctx.Err()
+	}
+	r.reached.Index, r.reached.Term = entry.Index, entry.Term
+	switch entry.Type {
+	case raft.LogConfiguration:
+		r.reached.ConfigurationIndex, r.reached.Configuration = entry.Index, raft.DecodeConfiguration(entry.Data)
+	case raft.LogCommand:
+	default:
+		return r.ctx.Err()
+	}
+	r.batch = append(r.batch, entry)
+	if r.bytes += int64(entryBytes(entry)); r.bytes >= replayBatchBytes {
+		r.hand()
+	}
+	return r.ctx.Err()
+}
+
+// hand gives what was read to who applies it.
+func (r *replay) hand() {
+	if len(r.batch) > 0 {
+		r.batches <- r.batch
+	}
+	r.batch, r.bytes = nil, 0
+	if now := r.group.cfg.Clock.Monotonic(); now >= r.news {
+		r.news = now + replayNews
+		r.group.cfg.Logger.Info("reading the log", "entry", r.reached.Index, "of", r.until)
+	}
+}
+
+func (r *replay) apply() {
+	defer close(r.applied)
+	for batch := range r.batches {
+		r.group.machine.ApplyBatch(batch)
+	}
+}
+
+// finish waits until everything is applied.
+func (r *replay) finish() error {
+	r.hand()
+	close(r.batches)
+	<-r.applied
+	if r.reached.Index > 0 {
+		r.reached.Version, r.reached.ID = 1, fmt.Sprintf("start-%d", r.reached.Index)
+		r.group.machine.advance(r.reached.Index)
+	}
+	return r.group.guard.poisoned()
+}
+
+// librarySnapshots are the snapshots as the library sees them: when it starts,
+// the only one is the state the machine has.
+type librarySnapshots struct {
+	*snapshotStore
+	atStart atomic.Pointer[raft.SnapshotMeta]
+}
+
+// List describes the snapshots, newest first.
+func (s *librarySnapshots) List() ([]*raft.SnapshotMeta, error) {
+	if meta := s.atStart.Swap(nil); meta != nil {
+		return []*raft.SnapshotMeta{meta}, nil
+	}
+	return s.snapshotStore.List()
+}
