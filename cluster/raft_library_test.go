@@ -5,6 +5,8 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"net"
+	"runtime"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -41,6 +43,58 @@ func TestHeartbeatsTakeTheMainLoop(t *testing.T) {
 	if _, lastLog, known := contacts.last("b-2"); !known || lastLog != 17 {
 		t.Errorf("the follower's log ends at %d (%v)", lastLog, known)
 	}
+}
+
+// TestMessageWaitsForAnUnreachableNode: the library waits ever longer after messages
+// that fail, so one that finds nobody listening must not fail at once.
+func TestMessageWaitsForAnUnreachableNode(t *testing.T) {
+	a, b := newTestPeers(t, "a-1", "c"), newTestPeers(t, "b-2", "c")
+	a.book.note("b-2", b.boundAddr(), 1)
+	refusing := &refusingNetwork{Network: a.network}
+	refusing.left.Store(3)
+	a.network = refusing
+	timing := Config{}.WithDefaults().Timing
+	from := newRaftTransport(a, timing, newContacts(SystemClock()), nil, hclog.NewNullLogger())
+	to := newRaftTransport(b, timing, newContacts(SystemClock()), nil, hclog.NewNullLogger())
+	defer from.Close()
+	defer to.Close()
+	go func() {
+		rpc := <-to.Consumer()
+		rpc.Respond(&raft.AppendEntriesResponse{Term: 4, LastLog: 17, Success: true}, nil)
+	}()
+	heartbeat := &raft.AppendEntriesRequest{RPCHeader: raft.RPCHeader{ProtocolVersion: 3, ID: []byte("a-1"), Addr: []byte("a-1")}, Term: 4, Leader: []byte("a-1")}
+	if err := from.AppendEntries("b-2", "b-2", heartbeat, &raft.AppendEntriesResponse{}); err != nil {
+		t.Fatal(err)
+	}
+	if left := refusing.left.Load(); left >= 0 {
+		t.Fatalf("%d refusals are left", left)
+	}
+	stopped := make(chan struct{})
+	from.stopped = stopped
+	refusing.left.Store(1 << 30)
+	from.CloseStreams() // the next message needs a connection
+	go func() {
+		for refusing.left.Load() > 1<<30-2 {
+			runtime.Gosched()
+		}
+		close(stopped)
+	}()
+	if err := from.AppendEntries("b-2", "b-2", heartbeat, &raft.AppendEntriesResponse{}); !errors.As(err, new(unreachable)) {
+		t.Fatalf("a message of a node that stops: %v", err)
+	}
+}
+
+// refusingNetwork refuses some connections.
+type refusingNetwork struct {
+	Network
+	left atomic.Int64
+}
+
+func (n *refusingNetwork) Dial(ctx context.Context, address string) (net.Conn, error) {
+	if n.left.Add(-1) >= 0 {
+		return nil, errors.New("refused")
+	}
+	return n.Network.Dial(ctx, address)
 }
 
 // TestStuckTransferEndsTheNode guards against raft issue 696.

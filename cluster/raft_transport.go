@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"context"
+	"errors"
 	"io"
 	"net"
 	"sync"
@@ -20,6 +21,7 @@ type raftTransport struct {
 	*raft.NetworkTransport
 	contacts *contacts
 	teller   *commitTeller
+	stopped  <-chan struct{} // closed when this node takes no part any more
 }
 
 var (
@@ -38,6 +40,7 @@ func newRaftTransport(network *peers, timing Timing, contacts *contacts, teller 
 		}),
 		contacts: contacts,
 		teller:   teller,
+		stopped:  network.ctx.Done(),
 	}
 }
 
@@ -60,12 +63,48 @@ func (t *raftTransport) SetHeartbeatHandler(func(raft.RPC)) {}
 // AppendEntries is used for heartbeats and for followers that are behind. Its
 // answers tell how far each follower is.
 func (t *raftTransport) AppendEntries(id raft.ServerID, target raft.ServerAddress, args *raft.AppendEntriesRequest, resp *raft.AppendEntriesResponse) error {
-	err := t.NetworkTransport.AppendEntries(id, target, args, resp)
+	err := t.reach(func() error { return t.NetworkTransport.AppendEntries(id, target, args, resp) })
 	if err == nil {
 		t.contacts.note(string(id), resp.LastLog)
 	}
 	return err
 }
+
+// A message to a node that cannot be connected to is tried again for reachPatience.
+// After each message that failed the library waits twice as long, up to ten
+// seconds: a node that was down for three, refusing connections at once, was
+// heard of only after three more.
+const (
+	reachPatience = 10 * time.Second
+	reachPauseMin = 10 * time.Millisecond
+	reachPauseMax = 200 * time.Millisecond
+)
+
+// reach calls send until the node was connected to.
+func (t *raftTransport) reach(send func() error) error {
+	err := send()
+	if !errors.As(err, new(unreachable)) {
+		return err
+	}
+	patience := time.NewTimer(reachPatience)
+	defer patience.Stop()
+	for pause := reachPauseMin; errors.As(err, new(unreachable)); pause = min(2*pause, reachPauseMax) {
+		select {
+		case <-time.After(pause):
+			err = send()
+		case <-patience.C:
+			return err
+		case <-t.stopped:
+			return err
+		}
+	}
+	return err
+}
+
+// unreachable is why there is no connection.
+type unreachable struct{ error }
+
+func (u unreachable) Unwrap() error { return u.error }
 
 // InstallSnapshot sends a snapshot and makes the follower's log end where the
 // snapshot does. If that fails the library sends the snapshot again.
@@ -93,7 +132,11 @@ func (s *raftStream) Dial(id raft.ServerAddress, timeout time.Duration) (net.Con
 	}
 	ctx, cancel := context.WithTimeout(s.network.ctx, timeout)
 	defer cancel()
-	return s.network.dialKind(ctx, string(id), connRaft)
+	conn, err := s.network.dialKind(ctx, string(id), connRaft)
+	if err != nil {
+		return nil, unreachable{err}
+	}
+	return conn, nil
 }
 
 // dialSelf connects this node with itself, see standForElection.

@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"io"
 	"os/exec"
+	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 )
 
@@ -50,21 +52,61 @@ func (s *stage) rates(ctx context.Context, queue string, after func() error) (p 
 	return p, nil
 }
 
-// keeps compares rates with what they were before.
-func (s *stage) keeps(before, after pair) {
+// keeps compares rates into a filled queue with what they were before: at once,
+// while the nodes write snapshots of what has come, and when they have.
+func (s *stage) keeps(ctx context.Context, before pair, queue string, purge func() error) (settled pair, err error) {
+	atOnce, err := s.rates(ctx, queue, purge)
+	if err != nil {
+		return pair{}, err
+	}
+	if err := s.settle(ctx); err != nil {
+		return pair{}, err
+	}
+	if settled, err = s.rates(ctx, queue, purge); err != nil {
+		return pair{}, err
+	}
 	for _, c := range []struct {
-		what          string
-		before, after runs
-	}{{"sends of 64 clients", before.singles, after.singles}, {"sends of 64 clients in batches of 10", before.batches, after.batches}} {
+		what                    string
+		before, atOnce, settled runs
+	}{
+		{"sends of 64 clients", before.singles, atOnce.singles, settled.singles},
+		{"sends of 64 clients in batches of 10", before.batches, atOnce.batches, settled.batches},
+	} {
 		s.note(c.what+", before", "/s", c.before...)
-		s.note(c.what+", with it", "/s", c.after...)
+		s.note(c.what+", right after the filling, snapshots being written", "/s", c.atOnce...)
+		s.note(c.what+", with it", "/s", c.settled...)
 		usual := median(c.before) // sorted by note
 		var shares []float64
-		for _, rate := range c.after {
+		for _, rate := range c.settled {
 			shares = append(shares, 100*rate/usual)
 		}
 		s.atLeast(90, c.what+", share kept", "%", shares...)
 	}
+	return settled, nil
+}
+
+// settle waits until no node writes a snapshot and what was written is on disk.
+func (s *stage) settle(ctx context.Context) error {
+	began := time.Now()
+	for {
+		writing := 0
+		for _, node := range s.Nodes {
+			unfinished, err := filepath.Glob(filepath.Join(node.DataDir, "group-0", "snapshots", "*.tmp"))
+			if err != nil {
+				return err
+			}
+			writing += len(unfinished)
+		}
+		if writing == 0 {
+			break
+		}
+		if pause(ctx, 100*time.Millisecond); ctx.Err() != nil {
+			return ctx.Err()
+		}
+	}
+	syscall.Sync()
+	s.say("settled after %v", time.Since(began).Round(time.Second))
+	return nil
 }
 
 // fillStep is how many ids are made before their messages are removed again:
@@ -106,12 +148,8 @@ func (s *stage) manyIDs(ctx context.Context) error {
 	if err := s.weigh(ctx, "an id", empty, n, 0, 120); err != nil {
 		return err
 	}
-	after, err := s.rates(ctx, "ids.fifo", purge)
-	if err != nil {
-		return err
-	}
-	s.keeps(before, after)
-	return nil
+	_, err = s.keeps(ctx, before, "ids.fifo", purge)
+	return err
 }
 
 // weigh notes the memory that n things took, but for what was to be kept of each.
@@ -148,11 +186,10 @@ func (s *stage) parked(ctx context.Context) error {
 	if err := s.weigh(ctx, "a message and its id beside the body", empty, n, 1024, 250+120); err != nil {
 		return err
 	}
-	after, err := s.rates(ctx, "parked.fifo", nil)
+	after, err := s.keeps(ctx, before, "parked.fifo", nil)
 	if err != nil {
 		return err
 	}
-	s.keeps(before, after)
 	if err := s.whileWriting(ctx, after.usual); err != nil {
 		return err
 	}
