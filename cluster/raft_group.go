@@ -39,10 +39,10 @@ type raftGroup struct {
 
 // stores are what a group keeps on disk.
 type stores struct {
-	stable    *stableStore
-	log       *logStore
-	snapshots *snapshotStore
-	library   librarySnapshots
+	stable       *stableStore
+	log          *logStore
+	snapshots    *snapshotStore
+	librarySnaps librarySnapshots
 }
 
 // watches observe the library on behalf of a group.

@@ -52,9 +52,9 @@ func (g *raftGroup) openState(ctx context.Context, machine stateMachine) error {
 		return err
 	}
 	g.log.mark.committed = g.machine.applied.Load
-	g.library = librarySnapshots{snapshotStore: g.snapshots}
+	g.librarySnaps = librarySnapshots{snapshotStore: g.snapshots}
 	if r.reached.Index > 0 {
-		g.library.atStart.Store(&r.reached)
+		g.librarySnaps.atStart.Store(&r.reached)
 	}
 	return nil
 }
