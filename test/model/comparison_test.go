@@ -10,7 +10,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/seriatimq/seriatim/test/model/reference"
+	"github.com/seriatimq/seriatim/test/oracle/reference"
 )
 
 var (

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/seriatimq/seriatim/test/model/reference"
+	"github.com/seriatimq/seriatim/test/oracle/reference"
 )
 
 const (

@@ -4,7 +4,7 @@ import (
 	"strconv"
 
 	"github.com/seriatimq/seriatim/test/faults/history"
-	"github.com/seriatimq/seriatim/test/model/reference"
+	"github.com/seriatimq/seriatim/test/oracle/reference"
 )
 
 // checkCounters is the part of I15 about counters. Together they are what the model

@@ -2,7 +2,7 @@ package oracle
 
 import (
 	"github.com/seriatimq/seriatim/queue"
-	"github.com/seriatimq/seriatim/test/model/reference"
+	"github.com/seriatimq/seriatim/test/oracle/reference"
 )
 
 // sight is how the model saw the messages that the product is about to hand

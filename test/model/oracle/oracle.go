@@ -2,7 +2,7 @@ package oracle
 
 import (
 	"github.com/seriatimq/seriatim/queue"
-	"github.com/seriatimq/seriatim/test/model/reference"
+	"github.com/seriatimq/seriatim/test/oracle/reference"
 )
 
 // Oracle is a model that follows the product. Used by one goroutine.

@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"github.com/seriatimq/seriatim/queue"
-	"github.com/seriatimq/seriatim/test/model/reference"
+	"github.com/seriatimq/seriatim/test/oracle/reference"
 )
 
 func (o *Oracle) receive(c *queue.ReceiveMessages, result queue.Result, refusal *queue.Error) (Answer, *Difference) {

@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	"github.com/seriatimq/seriatim/queue"
-	"github.com/seriatimq/seriatim/test/model/reference"
+	"github.com/seriatimq/seriatim/test/oracle/reference"
 )
 
 func (o *Oracle) send(c *queue.SendMessages, result queue.Result, refusal *queue.Error) (Answer, *Difference) {
