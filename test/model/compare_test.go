@@ -2,7 +2,7 @@ package model
 
 import (
 	"github.com/seriatimq/seriatim/queue"
-	"github.com/seriatimq/seriatim/test/model/oracle"
+	"github.com/seriatimq/seriatim/test/oracle"
 )
 
 // compare checks the product's answer to one step against the model's, and

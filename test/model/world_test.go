@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/seriatimq/seriatim/queue"
-	"github.com/seriatimq/seriatim/test/model/oracle"
+	"github.com/seriatimq/seriatim/test/oracle"
 	"github.com/seriatimq/seriatim/test/oracle/reference"
 )
 

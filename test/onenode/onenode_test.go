@@ -12,7 +12,7 @@ import (
 
 	"github.com/seriatimq/seriatim/queue"
 	"github.com/seriatimq/seriatim/test/harness"
-	"github.com/seriatimq/seriatim/test/model/oracle"
+	"github.com/seriatimq/seriatim/test/oracle"
 	"github.com/seriatimq/seriatim/test/oracle/reference"
 )
 

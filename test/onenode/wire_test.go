@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/seriatimq/seriatim/queue"
-	"github.com/seriatimq/seriatim/test/model/oracle"
+	"github.com/seriatimq/seriatim/test/oracle"
 )
 
 // callTimeout is generous: nothing is broken here.

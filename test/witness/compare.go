@@ -7,7 +7,7 @@ import (
 
 	"github.com/seriatimq/seriatim/queue"
 	"github.com/seriatimq/seriatim/test/faults/history"
-	"github.com/seriatimq/seriatim/test/model/oracle"
+	"github.com/seriatimq/seriatim/test/oracle"
 )
 
 // askedOtherwise compares a call with the command that bears its id.

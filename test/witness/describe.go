@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	"github.com/seriatimq/seriatim/fsm"
-	"github.com/seriatimq/seriatim/test/model/oracle"
+	"github.com/seriatimq/seriatim/test/oracle"
 )
 
 // describeMax keeps bodies out of reports.
