@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"github.com/seriatimq/seriatim/cluster"
-	"github.com/seriatimq/seriatim/test/faults/history"
+	"github.com/seriatimq/seriatim/test/oracle/history"
 )
 
 // plan is what a seed fixes before anything runs.

@@ -6,8 +6,8 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/seriatimq/seriatim/test/faults/history"
 	"github.com/seriatimq/seriatim/test/harness"
+	"github.com/seriatimq/seriatim/test/oracle/history"
 )
 
 // send tries to send once. It says whether the call was answered as done:

@@ -15,8 +15,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/seriatimq/seriatim/test/faults/history"
 	"github.com/seriatimq/seriatim/test/harness"
+	"github.com/seriatimq/seriatim/test/oracle/history"
 )
 
 // tryTimeout ends a call; what it did is then unknown.

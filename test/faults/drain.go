@@ -6,7 +6,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/seriatimq/seriatim/test/faults/history"
+	"github.com/seriatimq/seriatim/test/oracle/history"
 )
 
 // drain empties the queue and notes when it was empty for longer than any

@@ -9,8 +9,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/seriatimq/seriatim/test/faults/history"
 	"github.com/seriatimq/seriatim/test/harness"
+	"github.com/seriatimq/seriatim/test/oracle/history"
 )
 
 // recovery is the limit of I14: from healing to service through each node.

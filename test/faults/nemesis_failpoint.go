@@ -8,8 +8,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/seriatimq/seriatim/test/faults/history"
 	"github.com/seriatimq/seriatim/test/harness"
+	"github.com/seriatimq/seriatim/test/oracle/history"
 )
 
 // What is written down about failpoints.

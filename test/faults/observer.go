@@ -9,8 +9,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/seriatimq/seriatim/test/faults/history"
 	"github.com/seriatimq/seriatim/test/harness"
+	"github.com/seriatimq/seriatim/test/oracle/history"
 )
 
 // observer watches the nodes: two states at one index, two leaders in one term,

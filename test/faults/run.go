@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/seriatimq/seriatim/test/faults/check"
-	"github.com/seriatimq/seriatim/test/faults/history"
+	"github.com/seriatimq/seriatim/test/oracle/history"
 	"github.com/seriatimq/seriatim/test/witness"
 )
 

@@ -7,9 +7,9 @@ import (
 	"sync"
 	"time"
 
-	"github.com/seriatimq/seriatim/test/faults/history"
 	"github.com/seriatimq/seriatim/test/harness"
 	"github.com/seriatimq/seriatim/test/lab/disk"
+	"github.com/seriatimq/seriatim/test/oracle/history"
 )
 
 // schedule says which faults strike when. One seed gives all of it.

@@ -5,8 +5,8 @@ import (
 	"time"
 
 	"github.com/seriatimq/seriatim/test/faults/check"
-	"github.com/seriatimq/seriatim/test/faults/history"
 	"github.com/seriatimq/seriatim/test/linearizability"
+	"github.com/seriatimq/seriatim/test/oracle/history"
 )
 
 // searchPatience is for one generation; hundreds of them are searched in some

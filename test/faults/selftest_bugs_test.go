@@ -11,9 +11,9 @@ import (
 	"sync"
 	"time"
 
-	"github.com/seriatimq/seriatim/test/faults/history"
 	"github.com/seriatimq/seriatim/test/harness"
 	"github.com/seriatimq/seriatim/test/lab/disk"
+	"github.com/seriatimq/seriatim/test/oracle/history"
 )
 
 // plantedBugs is the table. In the server means: behind the switch of that

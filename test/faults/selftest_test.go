@@ -16,9 +16,9 @@ import (
 	"time"
 
 	"github.com/seriatimq/seriatim/test/faults/check"
-	"github.com/seriatimq/seriatim/test/faults/history"
 	"github.com/seriatimq/seriatim/test/harness"
 	"github.com/seriatimq/seriatim/test/lab/disk"
+	"github.com/seriatimq/seriatim/test/oracle/history"
 	"github.com/seriatimq/seriatim/test/witness"
 )
 

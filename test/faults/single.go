@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/seriatimq/seriatim/test/faults/history"
+	"github.com/seriatimq/seriatim/test/oracle/history"
 )
 
 // The size of a generation: a search for an order takes for ever in longer

@@ -9,8 +9,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/seriatimq/seriatim/test/faults/history"
 	"github.com/seriatimq/seriatim/test/harness"
+	"github.com/seriatimq/seriatim/test/oracle/history"
 )
 
 // usageOf is what a node's process uses, as the kernel knows it: not the node's own

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/seriatimq/seriatim/test/faults/history"
+	"github.com/seriatimq/seriatim/test/oracle/history"
 )
 
 // workload is what one client does again and again until the load ends.

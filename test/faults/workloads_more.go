@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/seriatimq/seriatim/test/faults/history"
+	"github.com/seriatimq/seriatim/test/oracle/history"
 )
 
 // dupEdge sends a key again close to the end of its window, from 50 ms before to

@@ -5,7 +5,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/seriatimq/seriatim/test/faults/history"
+	"github.com/seriatimq/seriatim/test/oracle/history"
 )
 
 // TestRules gives the model histories that are right and, for each rule, ones

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/seriatimq/seriatim/test/faults/history"
+	"github.com/seriatimq/seriatim/test/oracle/history"
 )
 
 var (

@@ -6,8 +6,8 @@ import (
 	"strings"
 
 	"github.com/seriatimq/seriatim/queue"
-	"github.com/seriatimq/seriatim/test/faults/history"
 	"github.com/seriatimq/seriatim/test/oracle"
+	"github.com/seriatimq/seriatim/test/oracle/history"
 )
 
 // askedOtherwise compares a call with the command that bears its id.

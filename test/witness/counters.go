@@ -3,7 +3,7 @@ package witness
 import (
 	"strconv"
 
-	"github.com/seriatimq/seriatim/test/faults/history"
+	"github.com/seriatimq/seriatim/test/oracle/history"
 	"github.com/seriatimq/seriatim/test/oracle/reference"
 )
 

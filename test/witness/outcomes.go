@@ -7,7 +7,7 @@ import (
 	"slices"
 
 	"github.com/seriatimq/seriatim/queue"
-	"github.com/seriatimq/seriatim/test/faults/history"
+	"github.com/seriatimq/seriatim/test/oracle/history"
 )
 
 // checkOutcomes is the rest of W2, W4 and W5: what has an entry, and how often.

@@ -6,7 +6,7 @@ import (
 
 	"github.com/seriatimq/seriatim/fsm"
 	"github.com/seriatimq/seriatim/queue"
-	"github.com/seriatimq/seriatim/test/faults/history"
+	"github.com/seriatimq/seriatim/test/oracle/history"
 )
 
 // tried is a send of which a stock SDK made several tries, by the ids that their

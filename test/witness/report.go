@@ -3,7 +3,7 @@ package witness
 import (
 	"fmt"
 
-	"github.com/seriatimq/seriatim/test/faults/history"
+	"github.com/seriatimq/seriatim/test/oracle/history"
 )
 
 // Violation is something that must not be in a run.

@@ -14,7 +14,7 @@ import (
 
 	"github.com/seriatimq/seriatim/fsm"
 	"github.com/seriatimq/seriatim/queue"
-	"github.com/seriatimq/seriatim/test/faults/history"
+	"github.com/seriatimq/seriatim/test/oracle/history"
 )
 
 // scene is a run made by hand: one state machine stands for the nodes, and calls

@@ -1,6 +1,6 @@
 package witness
 
-import "github.com/seriatimq/seriatim/test/faults/history"
+import "github.com/seriatimq/seriatim/test/oracle/history"
 
 // addStatus is I13(c), at most one leader in a term, and I13(f), the term of a
 // node never falls, as far as looks at the nodes show it.

@@ -9,7 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/seriatimq/seriatim/test/faults/history"
+	"github.com/seriatimq/seriatim/test/oracle/history"
 )
 
 // story builds a history by hand. Times are in milliseconds; each call takes 10.

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/seriatimq/seriatim/test/faults/history"
+	"github.com/seriatimq/seriatim/test/oracle/history"
 )
 
 // All windows and deadlines of the product are measured in log time, and an

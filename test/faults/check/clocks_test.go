@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/seriatimq/seriatim/test/faults/history"
+	"github.com/seriatimq/seriatim/test/oracle/history"
 )
 
 // dated gives the last operation the log time of its answer, in milliseconds.

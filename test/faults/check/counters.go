@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/seriatimq/seriatim/test/faults/history"
+	"github.com/seriatimq/seriatim/test/oracle/history"
 )
 
 // checkCounters is the part of I15 about counters. A queue holds at least what was

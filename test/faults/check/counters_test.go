@@ -3,7 +3,7 @@ package check
 import (
 	"testing"
 
-	"github.com/seriatimq/seriatim/test/faults/history"
+	"github.com/seriatimq/seriatim/test/oracle/history"
 )
 
 // count is a look at the counters through a node, with the log time of its answer.

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/seriatimq/seriatim/test/faults/history"
+	"github.com/seriatimq/seriatim/test/oracle/history"
 )
 
 // checkReplicas is I13(b), (c) and (f), I14 and I15 as the run noted them, and

@@ -3,7 +3,7 @@ package check
 import (
 	"testing"
 
-	"github.com/seriatimq/seriatim/test/faults/history"
+	"github.com/seriatimq/seriatim/test/oracle/history"
 )
 
 // stock is a send by a stock SDK that took until a time.

@@ -3,7 +3,7 @@ package check
 import (
 	"testing"
 
-	"github.com/seriatimq/seriatim/test/faults/history"
+	"github.com/seriatimq/seriatim/test/oracle/history"
 )
 
 // uses is a look at a process after healing.

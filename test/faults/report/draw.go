@@ -10,7 +10,7 @@ import (
 	"strings"
 
 	"github.com/seriatimq/seriatim/test/faults/check"
-	"github.com/seriatimq/seriatim/test/faults/history"
+	"github.com/seriatimq/seriatim/test/oracle/history"
 )
 
 // page is what the template shows.

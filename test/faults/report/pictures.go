@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/seriatimq/seriatim/test/faults/history"
+	"github.com/seriatimq/seriatim/test/oracle/history"
 )
 
 // picture is a drawing in SVG: a function of the history alone.

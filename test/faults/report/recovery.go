@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/seriatimq/seriatim/test/faults/history"
+	"github.com/seriatimq/seriatim/test/oracle/history"
 )
 
 // Recovery is how a kind of fault was felt, in microseconds: for each time that it

@@ -5,7 +5,7 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/seriatimq/seriatim/test/faults/history"
+	"github.com/seriatimq/seriatim/test/oracle/history"
 )
 
 const usageHeight = 120
