@@ -15,7 +15,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/seriatimq/seriatim/test/faults/check"
+	"github.com/seriatimq/seriatim/test/oracle/check"
 	"github.com/seriatimq/seriatim/test/oracle/history"
 )
 

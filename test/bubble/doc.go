@@ -10,7 +10,7 @@
 // cuts), the machines (crash with or without a word to the others, disks that are
 // slow or hang, clocks that are off), the schedule of faults, clients, and the
 // referee, who reads every message of the consensus library on its way and checks
-// what faults.md 7.2 asks of it. Histories are judged by test/faults/check:
+// what faults.md 7.2 asks of it. Histories are judged by test/oracle/check:
 //
 //	go test ./test/bubble                                a few seeds
 //	go test ./test/bubble -run TestBubble -seeds 1000    seeds 1 to 1000

@@ -9,7 +9,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/seriatimq/seriatim/test/faults/check"
+	"github.com/seriatimq/seriatim/test/oracle/check"
 	"github.com/seriatimq/seriatim/test/oracle/history"
 	"github.com/seriatimq/seriatim/test/witness"
 )

@@ -12,10 +12,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/seriatimq/seriatim/test/faults/check"
 	"github.com/seriatimq/seriatim/test/faults/report"
 	"github.com/seriatimq/seriatim/test/harness"
 	"github.com/seriatimq/seriatim/test/lab/network"
+	"github.com/seriatimq/seriatim/test/oracle/check"
 	"github.com/seriatimq/seriatim/test/oracle/history"
 	"github.com/seriatimq/seriatim/test/witness"
 )

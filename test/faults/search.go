@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/seriatimq/seriatim/test/faults/check"
 	"github.com/seriatimq/seriatim/test/linearizability"
+	"github.com/seriatimq/seriatim/test/oracle/check"
 	"github.com/seriatimq/seriatim/test/oracle/history"
 )
 

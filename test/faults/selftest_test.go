@@ -15,9 +15,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/seriatimq/seriatim/test/faults/check"
 	"github.com/seriatimq/seriatim/test/harness"
 	"github.com/seriatimq/seriatim/test/lab/disk"
+	"github.com/seriatimq/seriatim/test/oracle/check"
 	"github.com/seriatimq/seriatim/test/oracle/history"
 	"github.com/seriatimq/seriatim/test/witness"
 )

@@ -15,7 +15,7 @@ import (
 	"github.com/seriatimq/seriatim/fsm/failpoint"
 	"github.com/seriatimq/seriatim/fsm/plant"
 	"github.com/seriatimq/seriatim/queue"
-	"github.com/seriatimq/seriatim/test/faults/check"
+	"github.com/seriatimq/seriatim/test/oracle/check"
 )
 
 // swapEarly restores a damaged snapshot and wants the state that was there.

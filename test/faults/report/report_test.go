@@ -6,7 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/seriatimq/seriatim/test/faults/check"
+	"github.com/seriatimq/seriatim/test/oracle/check"
 	"github.com/seriatimq/seriatim/test/oracle/history"
 )
 
