@@ -12,7 +12,7 @@ import (
 const countTime = 30 * time.Second
 
 // countAll looks at the counters of queues through every node, when no client
-// works. Who judges them is test/oracle/check, and test/witness exactly.
+// works. Who judges them is test/oracle/check, and test/oracle/logcheck exactly.
 func (s *stage) countAll(ctx context.Context, queues []string) {
 	ctx, cancel := context.WithTimeout(ctx, countTime)
 	defer cancel()

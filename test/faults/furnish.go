@@ -11,7 +11,7 @@ import (
 	"github.com/seriatimq/seriatim/test/lab/disk"
 	"github.com/seriatimq/seriatim/test/lab/network"
 	"github.com/seriatimq/seriatim/test/oracle/history"
-	"github.com/seriatimq/seriatim/test/witness"
+	"github.com/seriatimq/seriatim/test/oracle/logcheck"
 )
 
 // prepare makes disks, nodes and the history.

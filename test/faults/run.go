@@ -11,7 +11,7 @@ import (
 
 	"github.com/seriatimq/seriatim/test/oracle/check"
 	"github.com/seriatimq/seriatim/test/oracle/history"
-	"github.com/seriatimq/seriatim/test/witness"
+	"github.com/seriatimq/seriatim/test/oracle/logcheck"
 )
 
 // Profile is how much a run does, and which minimums it must reach.

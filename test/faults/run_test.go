@@ -17,7 +17,7 @@ import (
 	"github.com/seriatimq/seriatim/test/lab/network"
 	"github.com/seriatimq/seriatim/test/oracle/check"
 	"github.com/seriatimq/seriatim/test/oracle/history"
-	"github.com/seriatimq/seriatim/test/witness"
+	"github.com/seriatimq/seriatim/test/oracle/logcheck"
 )
 
 var (

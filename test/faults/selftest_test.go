@@ -19,7 +19,7 @@ import (
 	"github.com/seriatimq/seriatim/test/lab/disk"
 	"github.com/seriatimq/seriatim/test/oracle/check"
 	"github.com/seriatimq/seriatim/test/oracle/history"
-	"github.com/seriatimq/seriatim/test/witness"
+	"github.com/seriatimq/seriatim/test/oracle/logcheck"
 )
 
 var (

@@ -16,7 +16,7 @@ import (
 	"github.com/seriatimq/seriatim/test/lab/disk"
 	"github.com/seriatimq/seriatim/test/lab/network"
 	"github.com/seriatimq/seriatim/test/oracle/history"
-	"github.com/seriatimq/seriatim/test/witness"
+	"github.com/seriatimq/seriatim/test/oracle/logcheck"
 )
 
 // stage is what a run plays on: the nodes, their disks and the network between

@@ -4,7 +4,7 @@
 // It owns the invariants that a client's view alone can break, and the minimums
 // of what must have happened. It refuses to know anything but the lines of the
 // history: a stored run is judged again by the same function. What the committed
-// log shows is in test/witness, the search for a linear order in
+// log shows is in test/oracle/logcheck, the search for a linear order in
 // test/linearizability.
 //
 // Callers are test/faults and whoever has a history of the same form.

@@ -25,5 +25,5 @@
 //
 // test/faults after each run, and whoever wants to judge a stored one again:
 //
-//	go test ./test/witness -run TestStored -args -run-dir <folder of the run>
+//	go test ./test/oracle/logcheck -run TestStored -args -run-dir <folder of the run>
 package witness
