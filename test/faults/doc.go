@@ -12,7 +12,7 @@
 // What belongs to it stands beside it: history (the lines that are written),
 // check (the invariants, judged by the clients' view alone), report (one page per
 // run). The nodes of a fault build also write what they commit, which
-// test/oracle/logcheck judges; test/linearizability searches for an order in the queues
+// test/oracle/logcheck judges; test/oracle/linearizability searches for an order in the queues
 // of the workload single.
 //
 // # What it refuses to know

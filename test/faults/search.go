@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/seriatimq/seriatim/test/linearizability"
 	"github.com/seriatimq/seriatim/test/oracle/check"
 	"github.com/seriatimq/seriatim/test/oracle/history"
+	"github.com/seriatimq/seriatim/test/oracle/linearizability"
 )
 
 // searchPatience is for one generation; hundreds of them are searched in some

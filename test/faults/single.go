@@ -18,7 +18,7 @@ const (
 )
 
 // generations are the queues of the workload single, one after the other: food
-// for test/linearizability. Safe for concurrent use.
+// for test/oracle/linearizability. Safe for concurrent use.
 type generations struct {
 	mu   sync.Mutex
 	made int

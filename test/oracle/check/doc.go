@@ -5,7 +5,7 @@
 // of what must have happened. It refuses to know anything but the lines of the
 // history: a stored run is judged again by the same function. What the committed
 // log shows is in test/oracle/logcheck, the search for a linear order in
-// test/linearizability.
+// test/oracle/linearizability.
 //
 // Callers are test/faults and whoever has a history of the same form.
 package check

@@ -11,5 +11,5 @@
 // have gaps.
 //
 // Callers are test/faults, its checkers and its report, test/oracle/logcheck and
-// test/linearizability.
+// test/oracle/linearizability.
 package history
