@@ -304,7 +304,7 @@ func f() { clock.Sleep(1) }
 	want := []string{"x.go:6: math/rand/v2", "x.go:10: time.Now", "x.go:11: context.Background", "x.go:16: time.Sleep"}
 	wantProblems(t, worldProblems(snippet(t, "cluster/x.go", text)), want...)
 	wantProblems(t, worldProblems(snippet(t, "transport/sqs/x.go", text)), want...)
-	for _, path := range []string{"cmd/seriatim/x.go", "cluster/clock.go", "cluster/x_test.go", "test/harness/x.go"} {
+	for _, path := range []string{"cmd/seriatim/x.go", "cluster/clock.go", "cluster/x_test.go", "test/kit/harness/x.go"} {
 		wantProblems(t, worldProblems(snippet(t, path, text)))
 	}
 }

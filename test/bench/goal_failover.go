@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/seriatimq/seriatim/test/harness"
+	"github.com/seriatimq/seriatim/test/kit/harness"
 )
 
 // writers send all the time, each to whichever node answers, and note when they

@@ -14,7 +14,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/seriatimq/seriatim/test/harness"
+	"github.com/seriatimq/seriatim/test/kit/harness"
 )
 
 // scenario is a goal, or two, that no single workload can show: it needs a

@@ -17,7 +17,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/seriatimq/seriatim/test/harness"
+	"github.com/seriatimq/seriatim/test/kit/harness"
 )
 
 // report is what is read of the JSON of seriatim bench.

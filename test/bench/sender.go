@@ -10,7 +10,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/seriatimq/seriatim/test/harness"
+	"github.com/seriatimq/seriatim/test/kit/harness"
 )
 
 // sender is one client of its own kind: it asks node after node until one answers.

@@ -7,7 +7,7 @@ import (
 	"os"
 	"testing"
 
-	"github.com/seriatimq/seriatim/test/harness"
+	"github.com/seriatimq/seriatim/test/kit/harness"
 )
 
 // parallelTests is how many tests run side by side. Most of them wait for

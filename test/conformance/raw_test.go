@@ -16,7 +16,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	v4 "github.com/aws/aws-sdk-go-v2/aws/signer/v4"
 
-	"github.com/seriatimq/seriatim/test/harness"
+	"github.com/seriatimq/seriatim/test/kit/harness"
 )
 
 // object is a JSON object.

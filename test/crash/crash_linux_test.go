@@ -12,7 +12,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/seriatimq/seriatim/test/harness"
+	"github.com/seriatimq/seriatim/test/kit/harness"
 )
 
 // shortOps and shortStates bound what `make test` does.

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/seriatimq/seriatim/test/harness"
+	"github.com/seriatimq/seriatim/test/kit/harness"
 )
 
 // TestFollowerSurvivesEveryPowerCut: of three nodes one is away, so that nothing

@@ -11,7 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/seriatimq/seriatim/test/harness"
+	"github.com/seriatimq/seriatim/test/kit/harness"
 )
 
 // deliveries are message ids with receipt handles and receive counts.

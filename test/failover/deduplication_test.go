@@ -9,7 +9,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 
-	"github.com/seriatimq/seriatim/test/harness"
+	"github.com/seriatimq/seriatim/test/kit/harness"
 )
 
 // smallSnapshots make snapshots and their installation the normal course of

@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/seriatimq/seriatim/test/harness"
+	"github.com/seriatimq/seriatim/test/kit/harness"
 )
 
 // marker is in the body of the message whose bytes are damaged on disk.

@@ -6,7 +6,7 @@ import (
 	"os"
 	"testing"
 
-	"github.com/seriatimq/seriatim/test/harness"
+	"github.com/seriatimq/seriatim/test/kit/harness"
 )
 
 // binary is the server under test. Set once, before the first test.

@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/seriatimq/seriatim/test/harness"
+	"github.com/seriatimq/seriatim/test/kit/harness"
 	"github.com/seriatimq/seriatim/test/oracle/history"
 )
 

@@ -15,7 +15,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/seriatimq/seriatim/test/harness"
+	"github.com/seriatimq/seriatim/test/kit/harness"
 	"github.com/seriatimq/seriatim/test/oracle/history"
 )
 

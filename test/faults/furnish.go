@@ -7,7 +7,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/seriatimq/seriatim/test/harness"
+	"github.com/seriatimq/seriatim/test/kit/harness"
 	"github.com/seriatimq/seriatim/test/lab/disk"
 	"github.com/seriatimq/seriatim/test/lab/network"
 	"github.com/seriatimq/seriatim/test/oracle/history"

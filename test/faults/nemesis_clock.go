@@ -6,7 +6,7 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/seriatimq/seriatim/test/harness"
+	"github.com/seriatimq/seriatim/test/kit/harness"
 )
 
 // clockFaults need a fault build, whose clocks have a hook.

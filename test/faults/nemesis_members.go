@@ -9,7 +9,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/seriatimq/seriatim/test/harness"
+	"github.com/seriatimq/seriatim/test/kit/harness"
 )
 
 // memberFaults move leadership and change who is a member, under load.

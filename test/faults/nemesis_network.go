@@ -5,7 +5,7 @@ import (
 	"errors"
 	"time"
 
-	"github.com/seriatimq/seriatim/test/harness"
+	"github.com/seriatimq/seriatim/test/kit/harness"
 	"github.com/seriatimq/seriatim/test/lab/network"
 )
 

@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"github.com/seriatimq/seriatim/test/harness"
+	"github.com/seriatimq/seriatim/test/kit/harness"
 )
 
 // processFaults need no privileges.

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/seriatimq/seriatim/test/harness"
+	"github.com/seriatimq/seriatim/test/kit/harness"
 )
 
 // snapshotFaults make a follower lag behind what the leader's log still holds.

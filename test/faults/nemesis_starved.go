@@ -5,7 +5,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/seriatimq/seriatim/test/harness"
+	"github.com/seriatimq/seriatim/test/kit/harness"
 )
 
 // A starved process is stopped and continued in turn: unlike a long pause, which

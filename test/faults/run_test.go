@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/seriatimq/seriatim/test/faults/report"
-	"github.com/seriatimq/seriatim/test/harness"
+	"github.com/seriatimq/seriatim/test/kit/harness"
 	"github.com/seriatimq/seriatim/test/lab/network"
 	"github.com/seriatimq/seriatim/test/oracle/check"
 	"github.com/seriatimq/seriatim/test/oracle/history"

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/seriatimq/seriatim/test/harness"
+	"github.com/seriatimq/seriatim/test/kit/harness"
 	"github.com/seriatimq/seriatim/test/lab/disk"
 	"github.com/seriatimq/seriatim/test/lab/network"
 )

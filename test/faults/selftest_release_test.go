@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/seriatimq/seriatim/test/harness"
+	"github.com/seriatimq/seriatim/test/kit/harness"
 )
 
 // failpointCalls finds the places of failpoints in the sources.

@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/seriatimq/seriatim/test/harness"
+	"github.com/seriatimq/seriatim/test/kit/harness"
 )
 
 // binary is the server under test. Set once, before the first test.

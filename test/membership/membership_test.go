@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/seriatimq/seriatim/test/harness"
+	"github.com/seriatimq/seriatim/test/kit/harness"
 )
 
 // stopLimit is how long a clean stop may take.

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/seriatimq/seriatim/queue"
-	"github.com/seriatimq/seriatim/test/harness"
+	"github.com/seriatimq/seriatim/test/kit/harness"
 	"github.com/seriatimq/seriatim/test/oracle"
 	"github.com/seriatimq/seriatim/test/oracle/reference"
 )

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/seriatimq/seriatim/test/harness"
+	"github.com/seriatimq/seriatim/test/kit/harness"
 )
 
 // patience bounds a snippet; the Go one is compiled first.

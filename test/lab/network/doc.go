@@ -14,6 +14,6 @@
 // step, so that a partition has no moment in which it is half done, and it needs
 // no kernel modules. With user namespaces it needs no privileges, either.
 //
-// Callers are test/harness, which puts server processes on the hosts, and the
+// Callers are test/kit/harness, which puts server processes on the hosts, and the
 // suites that break the network below them.
 package network
