@@ -30,7 +30,7 @@
 // the next time. And no real pause: a goroutine cannot be stopped, so a paused
 // machine is one whose network and disk stand still. Files are real, on a memory
 // file system where there is one; what a crash leaves is what had reached them, at
-// the grain of one write of a store (test/lab/disk goes below that).
+// the grain of one write of a store (test/kit/lab/disk goes below that).
 //
 // # Who calls it
 //

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/seriatimq/seriatim/test/kit/harness"
-	"github.com/seriatimq/seriatim/test/lab/disk"
+	"github.com/seriatimq/seriatim/test/kit/lab/disk"
 )
 
 // shortKills bounds what `make test` does; a thread of a node seldom makes more

@@ -18,7 +18,7 @@
 // # What it refuses to know
 //
 // How processes are run (test/kit/harness), how networks and disks are broken
-// (test/lab), and anything inside the server: what is not in an answer to a
+// (test/kit/lab), and anything inside the server: what is not in an answer to a
 // client, in a node's status or in its tap is not believed.
 //
 // # Who calls it

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/seriatimq/seriatim/test/kit/harness"
-	"github.com/seriatimq/seriatim/test/lab/disk"
+	"github.com/seriatimq/seriatim/test/kit/lab/disk"
 	"github.com/seriatimq/seriatim/test/oracle/history"
 )
 
@@ -27,7 +27,7 @@ const (
 	letGoWithin = 20 * time.Second
 )
 
-// diskFaults need disks of their own (test/lab/disk); those with trouble of
+// diskFaults need disks of their own (test/kit/lab/disk); those with trouble of
 // single calls also need a tracer and are left out without.
 func diskFaults() []fault {
 	faults := []fault{

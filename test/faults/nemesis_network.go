@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/seriatimq/seriatim/test/kit/harness"
-	"github.com/seriatimq/seriatim/test/lab/network"
+	"github.com/seriatimq/seriatim/test/kit/lab/network"
 )
 
 // networkFaults need a lab.

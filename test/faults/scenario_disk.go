@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/seriatimq/seriatim/test/kit/harness"
-	"github.com/seriatimq/seriatim/test/lab/disk"
-	"github.com/seriatimq/seriatim/test/lab/network"
+	"github.com/seriatimq/seriatim/test/kit/lab/disk"
+	"github.com/seriatimq/seriatim/test/kit/lab/network"
 )
 
 // What the scenarios write down beside what the plain faults do.

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/seriatimq/seriatim/test/kit/harness"
-	"github.com/seriatimq/seriatim/test/lab/disk"
+	"github.com/seriatimq/seriatim/test/kit/lab/disk"
 	"github.com/seriatimq/seriatim/test/oracle/history"
 )
 

@@ -16,7 +16,7 @@ import (
 	"time"
 
 	"github.com/seriatimq/seriatim/test/kit/harness"
-	"github.com/seriatimq/seriatim/test/lab/disk"
+	"github.com/seriatimq/seriatim/test/kit/lab/disk"
 	"github.com/seriatimq/seriatim/test/oracle/check"
 	"github.com/seriatimq/seriatim/test/oracle/history"
 	"github.com/seriatimq/seriatim/test/oracle/logcheck"

@@ -13,8 +13,8 @@ import (
 	"time"
 
 	"github.com/seriatimq/seriatim/test/kit/harness"
-	"github.com/seriatimq/seriatim/test/lab/disk"
-	"github.com/seriatimq/seriatim/test/lab/network"
+	"github.com/seriatimq/seriatim/test/kit/lab/disk"
+	"github.com/seriatimq/seriatim/test/kit/lab/network"
 	"github.com/seriatimq/seriatim/test/oracle/history"
 	"github.com/seriatimq/seriatim/test/oracle/logcheck"
 )

@@ -4,6 +4,6 @@
 // while the network is divided.
 //
 // It owns these scenarios; the ones drawn by a seed are in test/faults, which
-// judges whole histories. It uses the lab of test/lab/network, or, on a machine
+// judges whole histories. It uses the lab of test/kit/lab/network, or, on a machine
 // that permits no network namespaces, the proxies there, and says so.
 package partition

@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/seriatimq/seriatim/test/lab/network"
+	"github.com/seriatimq/seriatim/test/kit/lab/network"
 )
 
 // TestGarbledLines changes bytes between the nodes so that no checksum of the

@@ -14,7 +14,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 
 	"github.com/seriatimq/seriatim/test/kit/harness"
-	"github.com/seriatimq/seriatim/test/lab/network"
+	"github.com/seriatimq/seriatim/test/kit/lab/network"
 )
 
 // TestLeaderCutOff cuts the leader from the others in one and in both directions:

@@ -13,7 +13,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 
 	"github.com/seriatimq/seriatim/test/kit/harness"
-	"github.com/seriatimq/seriatim/test/lab/network"
+	"github.com/seriatimq/seriatim/test/kit/lab/network"
 )
 
 // binary is the server under test. Set once, before the first test.

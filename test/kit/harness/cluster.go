@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/seriatimq/seriatim/test/lab/network"
+	"github.com/seriatimq/seriatim/test/kit/lab/network"
 )
 
 // StartTimeout bounds the start of a fresh cluster on a slow, shared machine.

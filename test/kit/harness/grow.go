@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/seriatimq/seriatim/test/lab/network"
+	"github.com/seriatimq/seriatim/test/kit/lab/network"
 )
 
 // addressFlags are the flags with a port of a node's own, in the order in which

@@ -11,7 +11,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/seriatimq/seriatim/test/lab/network"
+	"github.com/seriatimq/seriatim/test/kit/lab/network"
 )
 
 // Node is one server process and what it keeps between starts: its name, its
