@@ -132,7 +132,7 @@ bench-compare: ## the Go benchmarks here against those of BASE=revision, by benc
 
 .PHONY: simulate
 simulate: ## random histories against the reference model: 50 of them, or the one of SEED=n
-	$(GO) test -tags '$(TEST_TAGS)' -count 1 -v -timeout 2h ./test/model \
+	$(GO) test -tags '$(TEST_TAGS)' -count 1 -v -timeout 2h ./test/rules/model \
 	  $(if $(SEED),-args -seed $(SEED) -commands 20000,-args -seeds 50 -commands 20000)
 
 .PHONY: partitions
@@ -147,7 +147,7 @@ bubble: ## clusters with faults in virtual time: SEEDS of them (200), or the one
 # A history has 20,000 commands; both tests run all of them.
 .PHONY: twins
 twins: ## COMMANDS random commands (a million) on six twins of the state machine, one of them in another process
-	$(GO) test -tags '$(TAGS)' -count 1 -v -timeout 12h -run '^(TestComparison|TestOtherProcess)$$' ./test/model \
+	$(GO) test -tags '$(TAGS)' -count 1 -v -timeout 12h -run '^(TestComparison|TestOtherProcess)$$' ./test/rules/model \
 	  -args -seeds $$(( ($(or $(COMMANDS),1000000) + 19999) / 20000 )) -commands 20000
 
 # A run leaves its history, its report, its taps and the logs of the nodes in

@@ -204,7 +204,7 @@ func TestImportRuleFindsViolations(t *testing.T) {
 		{"main reaches past its subpackages", "cmd/seriatim", modulePath + "/cluster", "not on the list"},
 		{"main and its subpackages", "cmd/seriatim", modulePath + "/cmd/seriatim/server", ""},
 		{"the client reaches into the server", "cmd/seriatim/client", modulePath + "/transport/sqs", "must never"},
-		{"a suite may import anything", "test/model", modulePath + "/queue", ""},
+		{"a suite may import anything", "test/rules/model", modulePath + "/queue", ""},
 		{"a product package on a suite", "cluster", modulePath + "/test/kit/harness", "dependencies point"},
 		{"a package without a row", "cluster/extra", "fmt", "no row"},
 	}

@@ -1,6 +1,6 @@
 // Package onenode compares one node, asked over HTTP, with the reference model
 // (faults.md 7.4): random calls, and after each the model must give the answer
-// that the client was given. Unlike test/model it goes through everything that a
+// that the client was given. Unlike test/rules/model it goes through everything that a
 // request passes: wire format, router, batching, the log, the disk.
 //
 // # What it owns

@@ -14,6 +14,6 @@
 //
 // # Who calls it
 //
-// Package test/model with random histories, test/oracle/logcheck with what the nodes
+// Package test/rules/model with random histories, test/oracle/logcheck with what the nodes
 // of a cluster applied, test/onenode with what one node answered over HTTP.
 package oracle

@@ -1,6 +1,6 @@
 // Package reference is a second, slow and obvious implementation of the queue
 // rules, written from the specification alone. It exists to disagree with
-// package queue: the comparison in test/model runs both on the same random
+// package queue: the comparison in test/rules/model runs both on the same random
 // histories and any difference is a bug in one of them.
 //
 // # What it owns
@@ -18,5 +18,5 @@
 //
 // # Who calls it
 //
-// Package test/model only.
+// Package test/rules/model only.
 package reference

@@ -56,6 +56,6 @@ func report(seed uint64, f failure) string {
 	for _, s := range f.steps {
 		fmt.Fprintf(&text, "%s\n", s)
 	}
-	fmt.Fprintf(&text, "%s\nrepeat with: go test ./test/model -run TestComparison -seed %d", f.found.text, seed)
+	fmt.Fprintf(&text, "%s\nrepeat with: go test ./test/rules/model -run TestComparison -seed %d", f.found.text, seed)
 	return text.String()
 }

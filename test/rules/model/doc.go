@@ -10,9 +10,9 @@
 // replicated state machine; another process), the comparison and the shrinker. All of it is
 // test code:
 //
-//	go test ./test/model                                 20 seeds, 5000 commands each
-//	go test ./test/model -seeds 50 -commands 20000       a million commands
-//	go test ./test/model -run TestComparison -seed 17    one seed
+//	go test ./test/rules/model                                 20 seeds, 5000 commands each
+//	go test ./test/rules/model -seeds 50 -commands 20000       a million commands
+//	go test ./test/rules/model -run TestComparison -seed 17    one seed
 //
 // SERIATIM_MODEL_SEEDS and SERIATIM_MODEL_COMMANDS say the same as the flags
 // -seeds and -commands.
