@@ -15,5 +15,5 @@
 // # Who calls it
 //
 // Package test/rules/model with random histories, test/oracle/logcheck with what the nodes
-// of a cluster applied, test/onenode with what one node answered over HTTP.
+// of a cluster applied, test/rules/onenode with what one node answered over HTTP.
 package oracle

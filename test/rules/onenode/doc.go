@@ -17,5 +17,5 @@
 //
 // make test, with a few hundred calls, and whoever wants more:
 //
-//	go test ./test/onenode -args -calls 20000 -seed 7
+//	go test ./test/rules/onenode -args -calls 20000 -seed 7
 package onenode
