@@ -74,7 +74,7 @@ generate: ## regenerate code and tables; leaves no difference in a sound tree
 
 .PHONY: conformance
 conformance: build ## boto3, JavaScript, Java and the AWS CLI against a cluster; installs them from their registries
-	SERIATIM_BINARY='$(CURDIR)/$(BIN)' test/conformance/run
+	SERIATIM_BINARY='$(CURDIR)/$(BIN)' test/api/conformance/run
 
 .PHONY: fuzz
 fuzz: ## every fuzz target for FUZZTIME each

@@ -4,7 +4,7 @@
 // and a retried receive gives the same messages.
 //
 // It owns these scenarios and the clients that go on through every error. It
-// refuses to know the API in detail, which is test/conformance, and how
+// refuses to know the API in detail, which is test/api/conformance, and how
 // processes are run, which is test/kit/harness.
 //
 // SERIATIM_KILLS sets how often the leader is killed (default 10).
