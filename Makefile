@@ -69,7 +69,7 @@ lint: format-check vet ## formatting, vet, the rules of test/arch, and the linte
 .PHONY: generate
 generate: ## regenerate code and tables; leaves no difference in a sound tree
 	$(GO) generate ./...
-	$(GO) test ./test/readme -run '^TestSettingsTable$$' -update
+	$(GO) test ./test/api/readme -run '^TestSettingsTable$$' -update
 	git diff --exit-code --stat -- README.md '*.pb.go'
 
 .PHONY: conformance
