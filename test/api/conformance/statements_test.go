@@ -12,7 +12,7 @@ import (
 
 // A coverage entry is the name of a test in this package, with a slash and
 // the name of a case if the test has several; or "failover: " and such a name
-// in test/failover; or "open: " and the reason why no test can exist yet.
+// in test/cluster/failover; or "open: " and the reason why no test can exist yet.
 
 // sqsStatements covers section 8 of the SQS specification.
 var sqsStatements = map[int]string{

@@ -9,7 +9,7 @@
 // it. It also holds the one way in which tests build an SDK client whose
 // requests go round over all nodes.
 //
-// Callers are test/api/conformance and test/failover, and whatever else needs a
+// Callers are test/api/conformance and test/cluster/failover, and whatever else needs a
 // real cluster. Each process is ended by its id when its Cluster is closed, and
 // by the kernel if the test process dies first.
 package harness
