@@ -137,7 +137,7 @@ simulate: ## random histories against the reference model: 50 of them, or the on
 
 .PHONY: partitions
 partitions: build ## fixed scenarios of a divided, deaf and flapping network; needs Linux and user namespaces, not root
-	SERIATIM_BINARY='$(CURDIR)/$(BIN)' $(GO) test -tags '$(TEST_TAGS)' -count 1 -v -timeout 15m ./test/partition -args -all
+	SERIATIM_BINARY='$(CURDIR)/$(BIN)' $(GO) test -tags '$(TEST_TAGS)' -count 1 -v -timeout 15m ./test/cluster/partition -args -all
 
 .PHONY: bubble
 bubble: ## clusters with faults in virtual time: SEEDS of them (200), or the one of SEED=n, fifty times

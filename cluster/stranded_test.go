@@ -5,7 +5,7 @@ import (
 )
 
 // TestWhoMakesWay asks a leader to hand over because of a voter that it hears or
-// does not hear. What really cuts lines is in test/partition.
+// does not hear. What really cuts lines is in test/cluster/partition.
 func TestWhoMakesWay(t *testing.T) {
 	c := patientNodes(t)
 	c.create(0, fifo)
