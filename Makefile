@@ -187,7 +187,7 @@ faults-check: ## judge and draw a stored run again: HISTORY=its folder
 
 .PHONY: crash
 crash: build ## every state that a power cut may leave a data directory in, and a start from each: SEED=n
-	SERIATIM_BINARY='$(CURDIR)/$(BIN)' $(GO) test -tags '$(TEST_TAGS)' -count 1 -v -timeout 30m ./test/crash \
+	SERIATIM_BINARY='$(CURDIR)/$(BIN)' $(GO) test -tags '$(TEST_TAGS)' -count 1 -v -timeout 30m ./test/faults/crash \
 	  -args -long -seed $(or $(SEED),1)
 
 .PHONY: faults-selftest

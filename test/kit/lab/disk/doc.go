@@ -9,7 +9,7 @@
 //
 // What a power cut keeps is what the file system had written to the loop device.
 // The cache of a real drive, which may lose even that until it is flushed, is not
-// modelled; test/crash, which replays recorded writes, goes further there.
+// modelled; test/faults/crash, which replays recorded writes, goes further there.
 //
 // It refuses to know what a node is: a process is a function that ends it, or a
 // process id. Mounting needs root; Available says whether this machine can.
