@@ -42,7 +42,7 @@ func (r Run) prepare(ctx context.Context) (*stage, error) {
 	}
 	s.recorder = recorder
 	if r.Hooks {
-		s.witness = witness.New(r.Dir)
+		s.logChecker = logcheck.New(r.Dir)
 	}
 	if err := s.furnish(nodes, r); err != nil {
 		return nil, errors.Join(err, s.close())
@@ -119,8 +119,8 @@ func (s *stage) lay(o network.Options, names []string) error {
 
 // close ends the nodes and takes their disks away.
 func (s *stage) close() error {
-	if s.witness != nil {
-		s.witness.Close()
+	if s.logChecker != nil {
+		s.logChecker.Close()
 	}
 	if s.cluster != nil {
 		s.cluster.Close()

@@ -248,14 +248,14 @@ func (r Run) judge(s *stage, last bool) (Part, error) {
 	}
 	part.Report = check.Check(part.Events)
 	parts := []Part{part}
-	err = deepen(r.Dir, s.witness, parts)
+	err = deepen(r.Dir, s.logChecker, parts)
 	return parts[0], err
 }
 
 // deepen adds levels B and C to the verdicts on the parts of the run in a folder
-// that follow those which the witness knows. What the log says of them all stands
+// that follow those which the log-based checker knows. What the log says of them all stands
 // with the last one.
-func deepen(dir string, w *witness.Witness, parts []Part) error {
+func deepen(dir string, w *logcheck.Checker, parts []Part) error {
 	var effects map[int64]int64
 	var repeated map[int64][2]int64
 	if w != nil {
@@ -277,7 +277,7 @@ func deepen(dir string, w *witness.Witness, parts []Part) error {
 
 // testify adds what the log says of the run so far to a report. What it said
 // before it says again, which the counts of a part leave out.
-func testify(w *witness.Witness, r *check.Report) error {
+func testify(w *logcheck.Checker, r *check.Report) error {
 	said, err := w.Judge()
 	if err != nil {
 		return fmt.Errorf("ask the log: %w", err)
@@ -289,7 +289,7 @@ func testify(w *witness.Witness, r *check.Report) error {
 		r.Counts["log: "+name] = n
 	}
 	for _, gap := range said.Gaps {
-		r.Short = append(r.Short, "the log as witness: "+gap)
+		r.Short = append(r.Short, "the committed log: "+gap)
 	}
 	return nil
 }

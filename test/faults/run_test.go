@@ -231,9 +231,9 @@ func stored(path string) ([]Part, error) {
 			return nil, fmt.Errorf("no history in %s (%w)", path, err)
 		}
 	}
-	var w *witness.Witness
+	var w *logcheck.Checker
 	if taps, err := filepath.Glob(filepath.Join(path, "taps", "*.jsonl")); err == nil && len(taps) > 0 {
-		w = witness.New(path)
+		w = logcheck.New(path)
 		defer w.Close()
 	}
 	var parts []Part

@@ -23,19 +23,19 @@ import (
 // them, and the history that is written. Its fields do not change while it is
 // used; its methods are safe for concurrent use.
 type stage struct {
-	place    harness.Options // of the nodes
-	cluster  *harness.Cluster
-	disks    *disk.Lab // nil: this machine cannot
-	network  wiring    // nil: this machine cannot
-	recorder *history.Recorder
-	witness  *witness.Witness // nil: the nodes write no taps
-	probe    *client          // asks for service after healing; used by one goroutine
-	seed     uint64
-	pace     time.Duration // longest think time of a client
-	part     int           // of a long run, each with queues and clients of its own
-	hooks    bool          // the nodes are a fault build
-	rules    history.Rules
-	singles  *generations // of this part
+	place      harness.Options // of the nodes
+	cluster    *harness.Cluster
+	disks      *disk.Lab // nil: this machine cannot
+	network    wiring    // nil: this machine cannot
+	recorder   *history.Recorder
+	logChecker *logcheck.Checker // nil: the nodes write no taps
+	probe      *client           // asks for service after healing; used by one goroutine
+	seed       uint64
+	pace       time.Duration // longest think time of a client
+	part       int           // of a long run, each with queues and clients of its own
+	hooks      bool          // the nodes are a fault build
+	rules      history.Rules
+	singles    *generations // of this part
 
 	mu      sync.Mutex
 	claimed []*harness.Node // whose process or disk some fault has in its hands

@@ -254,7 +254,7 @@ func checkCoverage(t *testing.T, what, entry string, tests map[string]map[string
 	}
 	dir := "."
 	if rest, ok := strings.CutPrefix(entry, "failover: "); ok {
-		dir, entry = "../failover", rest
+		dir, entry = "../../cluster/failover", rest
 	}
 	name, subtest, isTable := strings.Cut(entry, "/")
 	texts, found := tests[dir][name]
@@ -269,7 +269,7 @@ func checkCoverage(t *testing.T, what, entry string, tests map[string]map[string
 // that does not exist.
 func TestStatementsAreCovered(t *testing.T) {
 	t.Parallel()
-	tests := map[string]map[string]map[string]bool{".": testTexts(t, "."), "../failover": testTexts(t, "../failover")}
+	tests := map[string]map[string]map[string]bool{".": testTexts(t, "."), "../../cluster/failover": testTexts(t, "../../cluster/failover")}
 	for _, list := range []struct {
 		name    string
 		count   int

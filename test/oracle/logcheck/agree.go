@@ -1,4 +1,4 @@
-package witness
+package logcheck
 
 import (
 	"bytes"
@@ -25,7 +25,7 @@ const leapMax = 10_000_000
 
 // read reads what the taps have grown by and compares each entry with the first
 // tap that has it (W1, I13a, I13b).
-func (w *Witness) read() error {
+func (w *Checker) read() error {
 	if err := w.log.open(); err != nil {
 		return err
 	}
@@ -37,7 +37,7 @@ func (w *Witness) read() error {
 	return nil
 }
 
-func (w *Witness) readEntry(number int, e *entry) {
+func (w *Checker) readEntry(number int, e *entry) {
 	t, index := w.log.taps[number], e.first().Index
 	if len(w.log.all) > 0 && (index > w.log.end+leapMax || index+leapMax < w.log.begin) {
 		w.violate("W1", "I13", index, nil, "tap of %s: the index leaps", t.node)
@@ -68,7 +68,7 @@ func (t *tap) begin(index uint64) {
 }
 
 // compareEntry is W1 for one entry of one tap.
-func (w *Witness) compareEntry(number int, e *entry) {
+func (w *Checker) compareEntry(number int, e *entry) {
 	node, index := w.log.taps[number].node, e.first().Index
 	for i := range e.lines {
 		if !e.lines[i].intact() {
@@ -119,7 +119,7 @@ func differ(a, b *entry) string {
 
 // checkRestored is I13(b) for snapshots. One from before the first entry cannot
 // be compared.
-func (w *Witness) checkRestored(end uint64) {
+func (w *Checker) checkRestored(end uint64) {
 	var later []restored
 	for _, r := range w.restored {
 		if r.index > end {
@@ -143,7 +143,7 @@ func (w *Witness) checkRestored(end uint64) {
 // applied. Entries of the consensus itself never reach the state machine and may
 // have no line anywhere; that none with commands is missing from all taps is
 // shown by the replay, which arrives at the same state.
-func (w *Witness) checkGaps() {
+func (w *Checker) checkGaps() {
 	for _, t := range w.log.taps {
 		if t.now != nil {
 			t.begin(t.now.to + 1)

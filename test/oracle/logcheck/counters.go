@@ -1,4 +1,4 @@
-package witness
+package logcheck
 
 import (
 	"strconv"
@@ -11,7 +11,7 @@ import (
 // counts there. Which of them a message counts in may lag: the end of a visibility
 // timeout or a delay counts when an entry has seen it, some milliseconds later
 // (queue.QueueStats).
-func (w *Witness) checkCounters(e *history.Event, c reference.Counters) {
+func (w *Checker) checkCounters(e *history.Event, c reference.Counters) {
 	w.count("counters of queues compared", 1)
 	var told [3]int64
 	for i, name := range []string{history.Visible, history.NotVisible, history.Delayed} {

@@ -1,6 +1,6 @@
-// Package witness judges a fault run with the committed log as its witness
-// (faults.md 2.2, level B): every operation passed the log, so the order for
-// which a search would have to look is written down.
+// Package logcheck judges a fault run by the committed log (faults.md 2.2, level
+// B): every operation passed the log, so the order for which a search would have
+// to look is written down.
 //
 // # What it owns
 //
@@ -26,4 +26,4 @@
 // test/faults after each run, and whoever wants to judge a stored one again:
 //
 //	go test ./test/oracle/logcheck -run TestStored -args -run-dir <folder of the run>
-package witness
+package logcheck

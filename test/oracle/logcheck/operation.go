@@ -1,4 +1,4 @@
-package witness
+package logcheck
 
 import (
 	"fmt"
@@ -58,7 +58,7 @@ type applied struct {
 	refusal *queue.Error
 }
 
-func (w *Witness) addOperation(e *history.Event) {
+func (w *Checker) addOperation(e *history.Event) {
 	op := &operation{id: e.ID, call: e.Call, answer: e.Return, result: e.Result, event: e, queue: e.Queue, stock: e.Stock}
 	w.operations[e.ID] = op
 	w.count("operations", 1)
@@ -85,7 +85,7 @@ func numberOf(id string) (int64, bool) {
 }
 
 // meet notes an entry under its operation.
-func (w *Witness) meet(id string, t trace, a applied) {
+func (w *Checker) meet(id string, t trace, a applied) {
 	number, ok := numberOf(id)
 	if !ok {
 		w.violate("W2", "I12", t.at.index, nil, "no client uses the operation id %q", id)
@@ -101,7 +101,7 @@ func (w *Witness) meet(id string, t trace, a applied) {
 
 // match is the part of W2 that compares what a client asked and was told with an
 // entry of its operation.
-func (w *Witness) match(op *operation, t trace, a applied) {
+func (w *Checker) match(op *operation, t trace, a applied) {
 	w.checkOnce(op, t, a.command)
 	op.traces = append(op.traces, t)
 	if op.event == nil {

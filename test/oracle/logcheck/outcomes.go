@@ -1,4 +1,4 @@
-package witness
+package logcheck
 
 import (
 	"cmp"
@@ -11,7 +11,7 @@ import (
 )
 
 // checkOutcomes is the rest of W2, W4 and W5: what has an entry, and how often.
-func (w *Witness) checkOutcomes() {
+func (w *Checker) checkOutcomes() {
 	for _, id := range slices.Sorted(maps.Keys(w.operations)) {
 		op := w.operations[id]
 		effects, last := op.effects()
@@ -51,7 +51,7 @@ func (op *operation) effects() (count int, last position) {
 
 // checkOnce is I12: no operation takes effect twice. It is called for an entry of
 // the operation that is not among its traces yet.
-func (w *Witness) checkOnce(op *operation, t trace, command queue.Command) {
+func (w *Checker) checkOnce(op *operation, t trace, command queue.Command) {
 	if !t.harmful {
 		return
 	}
@@ -74,7 +74,7 @@ func (w *Witness) checkOnce(op *operation, t trace, command queue.Command) {
 // repeatable says that two entries of one operation are right: two tries of a
 // stock SDK, the second when the queue no longer knew the first. That the queue
 // judged so by the rules is for the model to say.
-func (w *Witness) repeatable(op *operation, before, again trace, command queue.Command) bool {
+func (w *Checker) repeatable(op *operation, before, again trace, command queue.Command) bool {
 	q := w.replay.oracle.Model.Queue(op.queue)
 	if !op.stock || before.id == again.id || q == nil {
 		return false
@@ -97,11 +97,11 @@ func (op *operation) described() *history.Event {
 
 // checkAnswered looks at answers that no entry gave. They are right for empty
 // receives, for reads, and for refusals of what needs no look at the state.
-func (w *Witness) checkAnswered(op *operation) {
+func (w *Checker) checkAnswered(op *operation) {
 	e := op.event
 	switch {
 	case e == nil:
-		w.count("answers witnessed", 1) // when its entry was seen
+		w.count("answers found in the log", 1) // when its entry was seen
 	case op.differs != "" && op.answeredElsewhere():
 		op.elsewhere = true
 		w.count("empty receives while another try took messages", 1)
@@ -110,7 +110,7 @@ func (w *Witness) checkAnswered(op *operation) {
 	case !written[e.Action], e.Error != "":
 		w.count("answers without an entry", 1)
 	case e.Action == history.Receive && len(e.Messages) == 0:
-		w.count("empty receives without a witness", 1)
+		w.count("empty receives without an entry", 1)
 	case partlyRefused(e):
 		w.count("answers without an entry", 1)
 	case e.Action == history.Receive:
@@ -135,7 +135,7 @@ func partlyRefused(e *history.Event) bool {
 // checkRealTime is W3: what was answered before another operation was called
 // comes before it in the log. One sweep over the calls, keeping the last place
 // in the log of what was answered by then.
-func (w *Witness) checkRealTime() {
+func (w *Checker) checkRealTime() {
 	var byCall, byAnswer []*operation
 	for _, op := range w.operations {
 		if len(op.traces) == 0 && !op.read {
@@ -197,7 +197,7 @@ func (op *operation) settled() position {
 }
 
 // checkDrained is W7: a queue that was drained to the end is empty.
-func (w *Witness) checkDrained() {
+func (w *Checker) checkDrained() {
 	for _, name := range slices.Sorted(maps.Keys(w.drained)) {
 		q := w.replay.oracle.Model.Queue(name)
 		if q == nil || w.replay.wrong[name] {

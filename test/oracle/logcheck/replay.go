@@ -1,4 +1,4 @@
-package witness
+package logcheck
 
 import (
 	"encoding/hex"
@@ -36,7 +36,7 @@ func newReplay() replay {
 }
 
 // replayTo is W2 between log and model, and W6, up to an index.
-func (w *Witness) replayTo(end uint64) error {
+func (w *Checker) replayTo(end uint64) error {
 	if len(w.log.all) == 0 {
 		return nil
 	}
@@ -57,7 +57,7 @@ func (w *Witness) replayTo(end uint64) error {
 }
 
 // apply gives an entry to the model and to the twin.
-func (w *Witness) apply(e *entry) {
+func (w *Checker) apply(e *entry) {
 	l := e.first()
 	if l.AtMs < w.replay.at {
 		w.violate("W6", "I13", l.Index, nil, "log time fell from %d to %d (I13e)", w.replay.at, l.AtMs)
@@ -93,7 +93,7 @@ func decode(l *line) (applied, error) {
 // applyTwin lets a state machine that sees nothing but the log apply the entry.
 // A state other than the nodes' means that an entry is missing from all taps, or
 // that they decided by something that is not in the log.
-func (w *Witness) applyTwin(e *entry) {
+func (w *Checker) applyTwin(e *entry) {
 	if w.replay.twin == nil {
 		return
 	}
@@ -119,7 +119,7 @@ func (w *Witness) applyTwin(e *entry) {
 
 // applyModel compares the model's answer with the nodes', and says what the
 // command did.
-func (w *Witness) applyModel(l *line, a applied) (effect, harmful bool) {
+func (w *Checker) applyModel(l *line, a applied) (effect, harmful bool) {
 	name := a.command.QueueName()
 	before := w.size(name)
 	_, difference := w.replay.oracle.Check(l.AtMs, a.command, a.result, a.refusal)
@@ -136,14 +136,14 @@ func (w *Witness) applyModel(l *line, a applied) (effect, harmful bool) {
 	return effects(a, w.size(name) < before)
 }
 
-func (w *Witness) size(name string) int {
+func (w *Checker) size(name string) int {
 	if q := w.replay.oracle.Model.Queue(name); q != nil {
 		return q.Size()
 	}
 	return 0
 }
 
-func (w *Witness) eventOf(id string) *history.Event {
+func (w *Checker) eventOf(id string) *history.Event {
 	if n, ok := numberOf(id); ok && w.operations[n] != nil {
 		return w.operations[n].event
 	}
@@ -186,7 +186,7 @@ func effects(a applied, removed bool) (effect, harmful bool) {
 // checkReads is W2 for receives that found nothing, and for counters of queues.
 // They wrote no entry; what answered them is the state at the index that came with
 // the answer.
-func (w *Witness) checkReads() {
+func (w *Checker) checkReads() {
 	for _, op := range w.reads[w.replay.next] {
 		if op.event != nil { // else an entry gave the answer
 			w.checkRead(op)
@@ -195,7 +195,7 @@ func (w *Witness) checkReads() {
 	delete(w.reads, w.replay.next)
 }
 
-func (w *Witness) checkRead(op *operation) {
+func (w *Checker) checkRead(op *operation) {
 	e := op.event
 	for _, t := range op.traces {
 		if t.at.index == e.Index {

@@ -1,4 +1,4 @@
-package witness
+package logcheck
 
 import (
 	"fmt"
@@ -39,7 +39,7 @@ type Report struct {
 // many of them, and the first ones tell most.
 const violationsMax = 20
 
-func (w *Witness) violate(check, invariant string, index uint64, op *history.Event, format string, args ...any) {
+func (w *Checker) violate(check, invariant string, index uint64, op *history.Event, format string, args ...any) {
 	w.count("violations "+check, 1)
 	if w.report.Counts["violations "+check] > violationsMax {
 		return
@@ -51,12 +51,12 @@ func (w *Witness) violate(check, invariant string, index uint64, op *history.Eve
 	w.report.Violations = append(w.report.Violations, v)
 }
 
-func (w *Witness) count(what string, n int) {
+func (w *Checker) count(what string, n int) {
 	if n != 0 {
 		w.report.Counts[what] += n
 	}
 }
 
-func (w *Witness) gap(format string, args ...any) {
+func (w *Checker) gap(format string, args ...any) {
 	w.report.Gaps = append(w.report.Gaps, fmt.Sprintf(format, args...))
 }

@@ -1,4 +1,4 @@
-package witness
+package logcheck
 
 import (
 	"fmt"
@@ -9,8 +9,8 @@ import (
 	"github.com/seriatimq/seriatim/test/oracle/history"
 )
 
-// Witness judges a run, in one piece or while it goes on. Used by one goroutine.
-type Witness struct {
+// Checker judges a run, in one piece or while it goes on. Used by one goroutine.
+type Checker struct {
 	log        log
 	restored   []restored // not compared yet
 	replay     replay
@@ -25,8 +25,8 @@ type Witness struct {
 
 // New begins to judge a run whose taps are, or will be, in the folder taps of
 // dir.
-func New(dir string) *Witness {
-	return &Witness{
+func New(dir string) *Checker {
+	return &Checker{
 		log: newLog(dir), replay: newReplay(), operations: map[int64]*operation{}, strangers: map[int64][]stranger{},
 		reads: map[uint64][]*operation{}, drained: map[string]bool{}, leaders: map[uint64]string{}, terms: map[string]uint64{},
 		report: Report{Counts: map[string]int{}},
@@ -78,7 +78,7 @@ func readHistory(path string) ([]history.Event, error) {
 
 // Add gives the next lines of the history. It keeps those of operations until
 // their entries were seen.
-func (w *Witness) Add(events []history.Event) {
+func (w *Checker) Add(events []history.Event) {
 	for i := range events {
 		e := &events[i]
 		switch e.Kind {
@@ -94,7 +94,7 @@ func (w *Witness) Add(events []history.Event) {
 }
 
 // advance judges what the nodes have written by now.
-func (w *Witness) advance() error {
+func (w *Checker) advance() error {
 	// What a node skipped since it was given a snapshot was written by another
 	// before the snapshot was made: the second look sees it.
 	if err := w.read(); err != nil {
@@ -113,7 +113,7 @@ func (w *Witness) advance() error {
 
 // Judge judges all that it was given so far: the nodes are at rest, and every
 // operation has returned. More may follow.
-func (w *Witness) Judge() (Report, error) {
+func (w *Checker) Judge() (Report, error) {
 	if err := w.advance(); err != nil {
 		return w.report, err
 	}
@@ -130,7 +130,7 @@ func (w *Witness) Judge() (Report, error) {
 
 // Effects are the operations of unknown outcome that took effect, with the log
 // time of the entry that did it.
-func (w *Witness) Effects() map[int64]int64 {
+func (w *Checker) Effects() map[int64]int64 {
 	effects := map[int64]int64{}
 	for id, op := range w.operations {
 		for _, t := range op.traces {
@@ -145,7 +145,7 @@ func (w *Witness) Effects() map[int64]int64 {
 // Repeated are the answered operations that are in the log more than once because
 // a node asked a new leader again, with the log times of the entry that took
 // effect and of the last one, which the answer is of.
-func (w *Witness) Repeated() map[int64][2]int64 {
+func (w *Checker) Repeated() map[int64][2]int64 {
 	repeated := map[int64][2]int64{}
 	for id, op := range w.operations {
 		if op.result != history.OK || len(op.traces) < 2 {
@@ -160,4 +160,4 @@ func (w *Witness) Repeated() map[int64][2]int64 {
 }
 
 // Close closes the taps.
-func (w *Witness) Close() { w.log.close() }
+func (w *Checker) Close() { w.log.close() }

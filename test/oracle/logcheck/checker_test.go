@@ -1,4 +1,4 @@
-package witness
+package logcheck
 
 import (
 	"encoding/hex"
@@ -73,7 +73,7 @@ func TestSoundRun(t *testing.T) {
 	}
 	for what, want := range map[string]int{
 		"entries": 11, "entries compared": 22, "commands": 11, "operations": 10, "entries of operations": 9,
-		"answers witnessed": 10, "reads": 1, "queues drained": 1,
+		"answers found in the log": 10, "reads": 1, "queues drained": 1,
 	} {
 		if r.Counts[what] != want {
 			t.Errorf("%s: %d, want %d", what, r.Counts[what], want)
