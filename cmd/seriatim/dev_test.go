@@ -18,12 +18,22 @@ import (
 
 func endpoint(base, node int) string { return fmt.Sprintf("http://127.0.0.1:%d", base+10*(node-1)) }
 
+// endpoints are those of all three nodes, with the given one first.
+func endpoints(base, first int) string {
+	var list []string
+	for i := range 3 {
+		list = append(list, endpoint(base, (first-1+i)%3+1))
+	}
+	return strings.Join(list, ",")
+}
+
 // startCluster starts dev with three nodes and returns their process ids.
 func startCluster(t *testing.T, base int, env []string, args ...string) (*process, []int) {
 	t.Helper()
 	p := startProcess(t, env, append([]string{"dev", "--nodes", "3", "--base-port", strconv.Itoa(base)}, args...)...)
 	p.out.wait(t, `^ready`, 1)
 	p.out.wait(t, `^export AWS_ENDPOINT_URL=`+endpoint(base, 1)+`$`, 1)
+	p.out.wait(t, `^export SERIATIM_ENDPOINT=`+endpoints(base, 1)+`$`, 1)
 	var pids []int
 	for node := 1; node <= 3; node++ {
 		m := p.out.wait(t, fmt.Sprintf(`^node %d  pid (\d+)  client 127.0.0.1:%d  admin 127.0.0.1:%d  peer 127.0.0.1:%d  gossip 127.0.0.1:%d$`,
@@ -83,6 +93,14 @@ func TestDevSurvivesItsLeader(t *testing.T) {
 		if again := must(t, append(send, endpoint(base, node))...); again != first {
 			t.Errorf("the duplicate was answered with %s, the original with %s", again, first)
 		}
+	}
+	// With the endpoints that dev printed, no command minds which node is gone.
+	all := []string{"--timeout", patience.String(), "--endpoint", endpoints(base, lead)}
+	if out := must(t, append([]string{"msg", "receive", "a.fifo", "--wait", "5", "--delete"}, all...)...); !strings.Contains(out, "deleted 1") {
+		t.Error(out)
+	}
+	for _, command := range []string{"queue list", "status", "cluster members", "upgrade status"} {
+		must(t, append(strings.Fields(command), all...)...)
 	}
 
 	p.signal(t, syscall.SIGTERM)

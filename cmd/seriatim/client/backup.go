@@ -9,6 +9,7 @@ import (
 	"io"
 	"io/fs"
 	"net/http"
+	"net/http/httptrace"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -138,13 +139,11 @@ func syncDirectory(path string) error {
 // download copies a backup and compares length and checksum with what the server
 // says after the last byte.
 func (w *wire) download(ctx context.Context, to io.Writer, show *progress) (created, error) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, w.admin+"/v1/backup", nil)
+	response, err := w.stream(ctx, func(base string) (*http.Request, error) {
+		return http.NewRequestWithContext(ctx, http.MethodGet, base+"/v1/backup", nil)
+	}, w.timeout)
 	if err != nil {
-		return created{}, exit.New(exit.Usage, fmt.Errorf("admin address: %w", err), adminHint)
-	}
-	response, err := w.streaming(w.timeout).Do(request)
-	if err != nil {
-		return created{}, w.unreachable(request, err)
+		return created{}, err
 	}
 	defer response.Body.Close() // nothing to do about a failing close of what was read
 	if response.StatusCode != http.StatusOK {
@@ -168,28 +167,50 @@ func (w *wire) download(ctx context.Context, to io.Writer, show *progress) (crea
 	return done, errors.Join(numbers[:]...)
 }
 
-// streaming is a client without a limit for the whole exchange; first is how
-// long the server may take to begin.
-func (w *wire) streaming(first time.Duration) *http.Client {
-	return &http.Client{Transport: &http.Transport{
-		ResponseHeaderTimeout: first, ExpectContinueTimeout: w.timeout, DisableKeepAlives: true,
-	}}
+// stream sends a request whose body or answer is large to the first node that
+// can be reached. There is no limit for the whole exchange; first is how long the
+// server may take to begin.
+func (w *wire) stream(ctx context.Context, make func(base string) (*http.Request, error), first time.Duration) (*http.Response, error) {
+	transport := w.http.Transport.(*http.Transport).Clone()
+	transport.ResponseHeaderTimeout, transport.ExpectContinueTimeout, transport.DisableKeepAlives = first, w.timeout, true
+	client := &http.Client{Transport: transport}
+	var failures []error
+	for _, base := range w.admin.addresses {
+		request, err := make(base)
+		if err != nil {
+			return nil, exit.New(exit.Usage, fmt.Errorf("admin address: %w", err), adminHint)
+		}
+		sent := false
+		trace := &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { sent = true }}
+		response, err := client.Do(request.WithContext(httptrace.WithClientTrace(ctx, trace)))
+		if err == nil {
+			return response, nil
+		}
+		unknown := sent && request.Method != http.MethodGet
+		failures = append(failures, unanswered(base, w.admin, err, unknown))
+		if unknown || ctx.Err() != nil {
+			return nil, failures[len(failures)-1]
+		}
+	}
+	return nil, joined(w.admin, failures)
 }
 
 // refused turns an answer other than 200 into an error.
 func (w *wire) refused(response *http.Response) error {
-	answer, err := io.ReadAll(io.LimitReader(response.Body, answerBytesMax))
+	text, err := io.ReadAll(io.LimitReader(response.Body, answerBytesMax))
+	base := response.Request.URL.Scheme + "://" + response.Request.URL.Host
 	if err != nil {
-		return w.unreachable(response.Request, err)
+		return unanswered(base, w.admin, err, false)
 	}
-	e := decodeError(response.StatusCode, response.Header, answer)
+	got := answer{status: response.StatusCode, header: response.Header, body: text, from: base}
+	e := decodeError(got.status, got.header, got.body)
 	switch e.Status {
 	case http.StatusConflict:
 		return exit.New(exit.Conflict, e, "start new nodes with empty data directories and restore into those")
 	case http.StatusUnprocessableEntity:
 		return exit.New(exit.Failed, e, "seriatim backup verify FILE says what is wrong with it; take another backup")
 	}
-	return refusal(e)
+	return adminRefusal(got)
 }
 
 func backupRestoreCommand(o *options) *cobra.Command {
@@ -249,17 +270,19 @@ func (w *wire) restoreBackup(ctx context.Context, name string, show *progress) (
 	if _, err := file.Seek(0, io.SeekStart); err != nil {
 		return restored{}, err
 	}
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, w.admin+"/v1/restore", show.reading(file))
-	if err != nil {
-		return restored{}, exit.New(exit.Usage, fmt.Errorf("admin address: %w", err), adminHint)
-	}
-	request.ContentLength = info.Size()
-	// The server looks whether it can restore before anything is sent.
-	request.Header.Set("Expect", "100-continue")
-	response, err := w.streaming(0).Do(request)
+	response, err := w.stream(ctx, func(base string) (*http.Request, error) {
+		request, err := http.NewRequestWithContext(ctx, http.MethodPost, base+"/v1/restore", io.NopCloser(show.reading(file)))
+		if err != nil {
+			return nil, err
+		}
+		request.ContentLength = info.Size()
+		// The server looks whether it can restore before anything is sent.
+		request.Header.Set("Expect", "100-continue")
+		return request, nil
+	}, 0)
 	show.end(info.Size())
 	if err != nil {
-		return restored{}, w.unreachable(request, err)
+		return restored{}, err
 	}
 	defer response.Body.Close() // nothing to do about a failing close of what was read
 	if response.StatusCode != http.StatusOK {

@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/url"
 	"os"
 	"strings"
 	"sync"
@@ -151,16 +152,13 @@ func (o *options) bench(f *benchFlags, make func(*benchRun) workload) func(*cobr
 		if err := f.check(cmd); err != nil {
 			return err
 		}
-		endpoints := strings.Split(o.endpoint, ",")
-		one := *o
-		one.endpoint = strings.TrimSpace(endpoints[0])
-		w, p, err := one.open(cmd)
+		w, p, err := o.open(cmd)
 		if err != nil {
 			return err
 		}
 		r := &benchRun{flags: *f, id: rand.Text()[:10], timeout: o.timeout, wire: w}
-		for _, e := range endpoints {
-			u, err := parseAddress("endpoint", strings.TrimSpace(e))
+		for _, e := range w.client.addresses {
+			u, err := url.Parse(e)
 			if err != nil {
 				return err
 			}

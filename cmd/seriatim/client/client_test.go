@@ -232,6 +232,8 @@ func TestExitCodes(t *testing.T) {
 		{"unknown queue", 400, `{"__type":"com.amazonaws.sqs#QueueDoesNotExist","message":"The specified queue does not exist."}`, "AWS.SimpleQueueService.NonExistentQueue;Sender", exit.NotFound, "AWS.SimpleQueueService.NonExistentQueue: The specified queue does not exist. (request id r-1)"},
 		{"unknown task", 400, `{"__type":"com.amazonaws.sqs#ResourceNotFoundException","message":"no task"}`, "ResourceNotFoundException;Sender", exit.NotFound, "no task"},
 		{"denied", 403, `{"__type":"com.amazon.coral.service#AccessDeniedException","message":"no"}`, "", exit.Denied, "AccessDeniedException: no"},
+		{"over a limit", 403, `{"__type":"com.amazonaws.sqs#OverLimit","message":"Too many messages in flight"}`, "OverLimit;Sender", exit.Conflict, "OverLimit"},
+		{"throttled", 403, `{"__type":"com.amazonaws.sqs#RequestThrottled","message":"later"}`, "RequestThrottled;Sender", exit.Unavailable, "RequestThrottled"},
 		{"exists", 400, `{"__type":"com.amazonaws.sqs#QueueNameExists","message":"differs"}`, "QueueAlreadyExists;Sender", exit.Conflict, "QueueAlreadyExists"},
 		{"bad value", 400, `{"__type":"com.amazon.coral.service#InvalidParameterValueException","message":"bad"}`, "InvalidParameterValue;Sender", exit.Usage, "InvalidParameterValue"},
 		{"no leader", 503, `{"__type":"com.amazonaws.sqs#ServiceUnavailable","message":"no leader"}`, "ServiceUnavailable;Receiver", exit.Unavailable, "no leader"},
@@ -311,7 +313,7 @@ func TestTimeoutAndInterrupt(t *testing.T) {
 	}))
 	defer server.Close()
 	defer close(hold)
-	w := &wire{endpoint: server.URL, admin: server.URL, timeout: 50 * time.Millisecond, http: &http.Client{}}
+	w := &wire{client: &port{addresses: []string{server.URL}}, timeout: 50 * time.Millisecond, http: &http.Client{}}
 	if err := w.call(t.Context(), "ListQueues", struct{}{}, nil, 0); exit.CodeOf(err) != exit.Timeout {
 		t.Errorf("got %v", err)
 	}

@@ -1,12 +1,9 @@
 package client
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"net/http"
 	"net/url"
 	"strconv"
 	"time"
@@ -288,6 +285,9 @@ func drainCommand(o *options, verb, short, long string) *cobra.Command {
 		Use: verb, Short: short, Long: long, Args: cobra.NoArgs,
 		Example: "  seriatim cluster " + verb + " --admin 10.0.0.1:9325",
 		RunE: o.run(func(cmd *cobra.Command, w *wire, p *printer, _ []string) error {
+			if err := w.single(cmd); err != nil {
+				return err
+			}
 			var answer struct {
 				NodeID  string `json:"nodeId"`
 				Drained bool   `json:"drained"`
@@ -300,49 +300,6 @@ func drainCommand(o *options, verb, short, long string) *cobra.Command {
 			})
 		}),
 	}
-}
-
-// post sends one JSON document to the admin port.
-func (w *wire) post(ctx context.Context, path string, in, out any) error {
-	body, err := json.Marshal(in)
-	if err != nil {
-		return fmt.Errorf("encode %s: %w", path, err)
-	}
-	ctx, cancel := context.WithTimeout(ctx, w.timeout)
-	defer cancel()
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, w.admin+path, bytes.NewReader(body))
-	if err != nil {
-		return exit.New(exit.Usage, fmt.Errorf("admin address: %w", err), adminHint)
-	}
-	request.Header.Set("Content-Type", "application/json")
-	status, header, answer, err := w.do(request)
-	if err != nil {
-		return err
-	}
-	if status != http.StatusOK {
-		return adminRefusal(status, header, answer)
-	}
-	if err := json.Unmarshal(answer, out); err != nil {
-		return exit.New(exit.Failed, fmt.Errorf("%s: unreadable answer: %w", w.admin+path, err), adminHint)
-	}
-	return nil
-}
-
-// adminRefusal gives the refusals of the admin port their exit codes and hints.
-func adminRefusal(status int, header http.Header, answer []byte) error {
-	var refused struct {
-		Error string `json:"error"`
-		Kind  string `json:"kind"`
-		Hint  string `json:"hint"`
-	}
-	if json.Unmarshal(answer, &refused) != nil || refused.Kind == "" {
-		return refusal(decodeError(status, header, answer))
-	}
-	code := exit.Conflict
-	if status == http.StatusNotFound {
-		code = exit.NotFound
-	}
-	return exit.New(code, errors.New(refused.Error), refused.Hint)
 }
 
 // completeMembers offers the names and ids of the members; it stays silent when

@@ -9,8 +9,10 @@
 //
 // Data goes to standard output, words go to standard error, so that output can
 // be piped. JSON output is a contract: fields are added, never renamed. The
-// tool does not repeat a request: the server already retries everything that is
-// safe to retry, and what is left is for the caller to decide.
+// tool does not repeat a request to the same node: the server already retries
+// everything that is safe to retry. With several endpoints (failover.go) it asks
+// the next node if one heard nothing, turned the request away, or if repeating
+// the request has no effect of its own; all else is reported as unknown.
 //
 // The load generator (bench*.go) has an HTTP client of its own: on the machine
 // of the servers, what it costs is missing there, and net/http costs as much for

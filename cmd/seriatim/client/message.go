@@ -2,6 +2,7 @@ package client
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
@@ -113,7 +114,9 @@ func send(cmd *cobra.Command, w *wire, p *printer, f *sendFlags, args []string) 
 		MessageID      string `json:"MessageId"`
 		SequenceNumber string
 	}
-	if err := w.call(cmd.Context(), "SendMessage", in, &out, 0); err != nil {
+	// A deduplication id makes it safe to ask another node.
+	again := cmd.Flags().Changed("deduplication-id") && strings.HasSuffix(u, ".fifo")
+	if _, err := w.callOnce(cmd.Context(), "SendMessage", again, in, &out, 0); err != nil {
 		return err
 	}
 	doc := map[string]string{"messageId": out.MessageID}
@@ -202,8 +205,12 @@ func receive(cmd *cobra.Command, w *wire, p *printer, f *receiveFlags, name stri
 	if cmd.Flags().Changed("visibility-timeout") {
 		in["VisibilityTimeout"] = f.visibility
 	}
-	if cmd.Flags().Changed("attempt-id") {
+	switch {
+	case cmd.Flags().Changed("attempt-id"):
 		in["ReceiveRequestAttemptId"] = f.attempt
+	case len(w.client.addresses) > 1 && strings.HasSuffix(u, ".fifo"):
+		// What a node handed out before it went away, the next one gives again.
+		in["ReceiveRequestAttemptId"] = rand.Text()
 	}
 	var out struct {
 		Messages []struct {

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"net/http"
 	"net/url"
 	"os"
 	"strconv"
@@ -31,10 +30,11 @@ const (
 
 // options are the flags every command of the tool has.
 type options struct {
-	endpoint string
-	admin    string
-	output   string
-	timeout  time.Duration
+	endpoints []string
+	admins    []string
+	caFile    string
+	output    string
+	timeout   time.Duration
 }
 
 // Commands are the subcommands of the tool.
@@ -49,8 +49,9 @@ func Commands() []*cobra.Command {
 
 func (o *options) bind(c *cobra.Command) {
 	f := c.PersistentFlags()
-	f.StringVar(&o.endpoint, "endpoint", envOr(EnvEndpoint, defaultEndpoint), "client port of any node, env "+EnvEndpoint)
-	f.StringVar(&o.admin, "admin", os.Getenv(EnvAdmin), "admin port of a node, env "+EnvAdmin+" (default: the endpoint's host, port + 1)")
+	f.StringSliceVar(&o.endpoints, "endpoint", listOr(EnvEndpoint, defaultEndpoint), "client ports of nodes, repeated or with commas: the next is asked if one does not answer; env "+EnvEndpoint)
+	f.StringSliceVar(&o.admins, "admin", listOr(EnvAdmin), "admin ports of nodes, repeated or with commas; env "+EnvAdmin+" (default: the endpoints' hosts, port + 1)")
+	f.StringVar(&o.caFile, "ca-file", "", "PEM file of authorities to trust for https, beside the system's")
 	f.StringVarP(&o.output, "output", "o", envOr(EnvOutput, formatTable), "table or json, env "+EnvOutput)
 	f.DurationVar(&o.timeout, "timeout", defaultTimeout, "give up after this long; a long poll's wait comes on top")
 }
@@ -63,22 +64,43 @@ func (o *options) open(cmd *cobra.Command) (*wire, *printer, error) {
 	if o.timeout <= 0 {
 		return nil, nil, exit.New(exit.Usage, errors.New("--timeout must be above zero"), "")
 	}
-	endpoint, err := parseAddress("endpoint", o.endpoint)
+	client, admin, err := o.ports()
 	if err != nil {
 		return nil, nil, err
 	}
-	admin := ""
-	if o.admin != "" {
-		u, err := parseAddress("admin", o.admin)
+	connections, err := httpClient(o, max(len(client.addresses), len(admin.addresses)))
+	if err != nil {
+		return nil, nil, err
+	}
+	w := &wire{client: client, admin: admin, timeout: o.timeout, http: connections}
+	return w, &printer{out: cmd.OutOrStdout(), words: cmd.ErrOrStderr(), format: o.output}, nil
+}
+
+// ports reads the addresses of the nodes' client and admin ports.
+func (o *options) ports() (client, admin *port, err error) {
+	client = &port{name: "client port", hint: endpointHint}
+	admin = &port{name: "admin port", hint: adminHint}
+	for _, text := range o.endpoints {
+		u, err := parseAddress("endpoint", strings.TrimSpace(text))
 		if err != nil {
 			return nil, nil, err
 		}
-		admin = u.String()
-	} else {
-		admin = adminOf(endpoint)
+		client.addresses = append(client.addresses, u.String())
+		if len(o.admins) == 0 {
+			admin.addresses = append(admin.addresses, adminOf(u))
+		}
 	}
-	w := &wire{endpoint: endpoint.String(), admin: admin, timeout: o.timeout, http: &http.Client{}}
-	return w, &printer{out: cmd.OutOrStdout(), words: cmd.ErrOrStderr(), format: o.output}, nil
+	for _, text := range o.admins {
+		u, err := parseAddress("admin", strings.TrimSpace(text))
+		if err != nil {
+			return nil, nil, err
+		}
+		admin.addresses = append(admin.addresses, u.String())
+	}
+	if len(client.addresses) == 0 || len(admin.addresses) == 0 {
+		return nil, nil, exit.New(exit.Usage, errors.New("--endpoint is empty"), "write it like "+defaultEndpoint)
+	}
+	return client, admin, nil
 }
 
 // parseAddress accepts a URL, or host:port, which is taken as http.
@@ -115,6 +137,14 @@ func adminOf(endpoint *url.URL) string {
 		n = 9324
 	}
 	return "http://" + net.JoinHostPort(endpoint.Hostname(), strconv.Itoa(n+1))
+}
+
+// listOr reads a list with commas from the environment.
+func listOr(name string, other ...string) []string {
+	if v := os.Getenv(name); v != "" {
+		return strings.Split(v, ",")
+	}
+	return other
 }
 
 func envOr(name, other string) string {

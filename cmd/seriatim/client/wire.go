@@ -1,16 +1,17 @@
 package client
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
+
+	"github.com/spf13/cobra"
 
 	"github.com/seriatimq/seriatim/cmd/seriatim/exit"
 )
@@ -19,12 +20,12 @@ import (
 // mebibyte in total, escaped, fit many times.
 const answerBytesMax = 64 << 20
 
-// wire sends single requests to one server. Safe for concurrent use.
+// wire sends single requests to a cluster. Safe for concurrent use.
 type wire struct {
-	endpoint string // of the client port, without a trailing slash
-	admin    string // of the admin port, without a trailing slash
-	timeout  time.Duration
-	http     *http.Client
+	client  *port
+	admin   *port
+	timeout time.Duration // of one request, whatever number of nodes it takes
+	http    *http.Client
 }
 
 // apiError is a refusal by the server in the form of the AWS JSON protocol.
@@ -52,99 +53,92 @@ func (e *apiError) Error() string {
 	return text
 }
 
+// repeatable are the actions that may be sent again when it is not known
+// whether the first try took effect. Of receives see receive, of sends send.
+var repeatable = []string{
+	"GetQueueUrl", "GetQueueAttributes", "ListQueues", "ListQueueTags", "ListDeadLetterSourceQueues", "ListMessageMoveTasks",
+	"DeleteMessage", "DeleteMessageBatch", "ReceiveMessage",
+}
+
 // call sends one SQS action and decodes its answer into out. wait is the time
 // that the server may hold the request, on top of the timeout.
 func (w *wire) call(ctx context.Context, action string, in, out any, wait time.Duration) error {
+	_, err := w.callOnce(ctx, action, slices.Contains(repeatable, action), in, out, wait)
+	return err
+}
+
+// callOnce is call for an action of which the caller knows whether it may be
+// sent again; it returns the answer, too.
+func (w *wire) callOnce(ctx context.Context, action string, again bool, in, out any, wait time.Duration) (answer, error) {
 	body, err := json.Marshal(in)
 	if err != nil {
-		return fmt.Errorf("encode %s: %w", action, err)
+		return answer{}, fmt.Errorf("encode %s: %w", action, err)
 	}
-	ctx, cancel := context.WithTimeout(ctx, w.timeout+wait)
-	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, w.endpoint+"/", bytes.NewReader(body))
+	got, err := w.send(ctx, w.client, request{
+		method: http.MethodPost, path: "/", body: body, repeatable: again, wait: wait,
+		header: map[string]string{"Content-Type": "application/x-amz-json-1.0", "X-Amz-Target": "AmazonSQS." + action},
+	})
 	if err != nil {
-		return exit.New(exit.Usage, fmt.Errorf("endpoint: %w", err), endpointHint)
+		return answer{}, err
 	}
-	req.Header.Set("Content-Type", "application/x-amz-json-1.0")
-	req.Header.Set("X-Amz-Target", "AmazonSQS."+action)
-	status, header, answer, err := w.do(req)
-	if err != nil {
-		return err
+	if got.status != http.StatusOK {
+		return answer{}, clientRefusal(got)
 	}
-	if status != http.StatusOK {
-		return refusal(decodeError(status, header, answer))
+	if out == nil || len(got.body) == 0 {
+		return got, nil
 	}
-	if out == nil || len(answer) == 0 {
-		return nil
+	if err := json.Unmarshal(got.body, out); err != nil {
+		return answer{}, exit.New(exit.Failed, fmt.Errorf("%s at %s: unreadable answer: %w", action, got.from, err), endpointHint)
 	}
-	if err := json.Unmarshal(answer, out); err != nil {
-		return exit.New(exit.Failed, fmt.Errorf("%s at %s: unreadable answer: %w", action, w.endpoint, err), endpointHint)
-	}
-	return nil
+	return got, nil
 }
 
 // get reads one JSON document of the admin port.
 func (w *wire) get(ctx context.Context, path string, query url.Values, out any) error {
-	ctx, cancel := context.WithTimeout(ctx, w.timeout)
-	defer cancel()
-	target := w.admin + path
 	if len(query) > 0 {
-		target += "?" + query.Encode()
+		path += "?" + query.Encode()
 	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, target, nil)
+	return w.ask(ctx, request{method: http.MethodGet, path: path, repeatable: true}, out)
+}
+
+// post sends one JSON document to the admin port.
+func (w *wire) post(ctx context.Context, path string, in, out any) error {
+	body, err := json.Marshal(in)
 	if err != nil {
-		return exit.New(exit.Usage, fmt.Errorf("admin address: %w", err), adminHint)
+		return fmt.Errorf("encode %s: %w", path, err)
 	}
-	status, header, answer, err := w.do(req)
+	return w.ask(ctx, request{method: http.MethodPost, path: path, body: body, header: map[string]string{"Content-Type": "application/json"}}, out)
+}
+
+func (w *wire) ask(ctx context.Context, r request, out any) error {
+	got, err := w.send(ctx, w.admin, r)
 	if err != nil {
 		return err
 	}
-	if status != http.StatusOK {
-		return refusal(decodeError(status, header, answer))
+	if got.status != http.StatusOK {
+		return adminRefusal(got)
 	}
-	if err := json.Unmarshal(answer, out); err != nil {
-		return exit.New(exit.Failed, fmt.Errorf("%s: unreadable answer: %w", target, err), adminHint)
+	if err := json.Unmarshal(got.body, out); err != nil {
+		return exit.New(exit.Failed, fmt.Errorf("%s%s: unreadable answer: %w", got.from, r.path, err), adminHint)
 	}
 	return nil
 }
 
-func (w *wire) do(req *http.Request) (int, http.Header, []byte, error) {
-	req.Header.Set("User-Agent", "seriatim-cli")
-	resp, err := w.http.Do(req)
-	if err != nil {
-		return 0, nil, nil, w.unreachable(req, err)
+// single makes sure that a command which is about one node is not sent to
+// whichever of several answers.
+func (w *wire) single(cmd *cobra.Command) error {
+	if len(w.admin.addresses) == 1 {
+		return nil
 	}
-	defer resp.Body.Close() // nothing to do about a failing close of what was read
-	answer, err := io.ReadAll(io.LimitReader(resp.Body, answerBytesMax))
-	if err != nil {
-		return 0, nil, nil, w.unreachable(req, err)
-	}
-	return resp.StatusCode, resp.Header, answer, nil
+	return exit.New(exit.Usage, fmt.Errorf("%s is about one node, and %d are given", cmd.CommandPath(), len(w.admin.addresses)),
+		"name its admin port alone: --admin "+w.admin.addresses[0])
 }
 
 const (
 	endpointHint = "is the server running there? set --endpoint or SERIATIM_ENDPOINT to the client port of a node, or start one with: seriatim dev"
 	adminHint    = "is the server running there? set --admin or SERIATIM_ADMIN to the admin port of a node, or start one with: seriatim dev"
+	unknownHint  = "the request may or may not have taken effect: look before you repeat it"
 )
-
-func (w *wire) unreachable(req *http.Request, err error) error {
-	where := req.URL.Scheme + "://" + req.URL.Host
-	switch {
-	case errors.Is(err, context.DeadlineExceeded):
-		return exit.New(exit.Timeout, fmt.Errorf("no answer from %s in time: %w", where, context.DeadlineExceeded),
-			"raise --timeout; if that does not help the cluster may have no leader: seriatim status")
-	case errors.Is(err, context.Canceled):
-		return exit.New(exit.Interrupted, errors.New("interrupted"), "")
-	}
-	hint := endpointHint
-	if strings.HasPrefix(req.URL.String(), w.admin+"/") {
-		hint = adminHint
-	}
-	if cause, ok := errors.AsType[*url.Error](err); ok {
-		err = cause.Err
-	}
-	return exit.New(exit.Unavailable, fmt.Errorf("cannot reach %s: %w", where, err), hint)
-}
 
 func decodeError(status int, header http.Header, answer []byte) *apiError {
 	e := &apiError{Status: status, RequestID: header.Get("x-amzn-RequestId")}
@@ -173,6 +167,45 @@ func decodeError(status int, header http.Header, answer []byte) *apiError {
 	return e
 }
 
+// clientRefusal gives the refusals of the client port their exit codes and hints.
+func clientRefusal(a answer) error {
+	if a.status == http.StatusNotFound && a.header.Get("x-amzn-RequestId") == "" {
+		return exit.New(exit.Usage, fmt.Errorf("%s is not the client port of a node (it answers %s)", a.from, shortly(a)),
+			"set --endpoint or SERIATIM_ENDPOINT to a client port, by default 9324; the admin port is usually one above it")
+	}
+	return refusal(decodeError(a.status, a.header, a.body))
+}
+
+// adminRefusal gives the refusals of the admin port their exit codes and hints.
+func adminRefusal(a answer) error {
+	var refused struct {
+		Error string `json:"error"`
+		Kind  string `json:"kind"`
+		Hint  string `json:"hint"`
+	}
+	if json.Unmarshal(a.body, &refused) != nil && a.status == http.StatusNotFound {
+		return exit.New(exit.Usage, fmt.Errorf("%s is not the admin port of a node (it answers %s)", a.from, shortly(a)),
+			"set --admin or SERIATIM_ADMIN to an admin port, by default 9325; if it is one, the node runs an older version")
+	}
+	if refused.Kind == "" {
+		return refusal(decodeError(a.status, a.header, a.body))
+	}
+	code := exit.Conflict
+	if a.status == http.StatusNotFound {
+		code = exit.NotFound
+	}
+	return exit.New(code, errors.New(refused.Error), refused.Hint)
+}
+
+// shortly is the beginning of an answer that this program does not understand.
+func shortly(a answer) string {
+	line, _, _ := strings.Cut(strings.TrimSpace(string(a.body)), "\n")
+	if len(line) > 80 {
+		line = line[:80] + " ..."
+	}
+	return strings.TrimSpace(fmt.Sprintf("HTTP %d %s", a.status, oneLine(line)))
+}
+
 // refusal adds exit code and hint to an answer of the server.
 func refusal(e *apiError) error {
 	switch e.Type {
@@ -184,6 +217,10 @@ func refusal(e *apiError) error {
 		return exit.New(exit.Denied, e, "")
 	case "QueueNameExists":
 		return exit.New(exit.Conflict, e, "seriatim queue show NAME prints its attributes")
+	case "OverLimit":
+		return exit.New(exit.Conflict, e, "the queue has as many messages in flight as it may have: delete or release some; seriatim queue show NAME counts them")
+	case "RequestThrottled":
+		return exit.New(exit.Unavailable, e, "too many at a time: wait for what is under way, then try again")
 	case "QueueDeletedRecently", "PurgeQueueInProgress":
 		return exit.New(exit.Conflict, e, "the server runs with --aws-cooldowns; wait a minute")
 	case "OutcomeUnknown":
@@ -196,6 +233,8 @@ func refusal(e *apiError) error {
 		return exit.New(exit.Denied, e, "")
 	case e.Status == http.StatusServiceUnavailable:
 		return exit.New(exit.Unavailable, e, "seriatim status shows whether the cluster has a leader")
+	case strings.Contains(e.Message, "HTTP request to an HTTPS server"):
+		return exit.New(exit.Unavailable, e, "write the address with https:// instead of http://")
 	case e.Status >= 400 && e.Status < 500:
 		return exit.New(exit.Usage, e, "")
 	}

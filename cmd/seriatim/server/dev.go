@@ -18,6 +18,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/seriatimq/seriatim/cmd/seriatim/client"
 	"github.com/seriatimq/seriatim/cmd/seriatim/exit"
 )
 
@@ -175,19 +176,20 @@ func nodeLine(node, pid int, a addresses) string {
 func greet(out io.Writer, f devFlags, took time.Duration) error {
 	var b strings.Builder
 	endpoint := "http://" + f.addresses(1).client
-	fmt.Fprintf(&b, "ready after %v:", took.Round(time.Millisecond))
+	var all []string
 	for node := 1; node <= f.nodes; node++ {
-		b.WriteString(" http://" + f.addresses(node).client)
+		all = append(all, "http://"+f.addresses(node).client)
 	}
+	fmt.Fprintf(&b, "ready after %v: %s", took.Round(time.Millisecond), strings.Join(all, " "))
 	b.WriteString("\n\nexport AWS_ENDPOINT_URL=" + endpoint + "\n")
 	b.WriteString("export AWS_ACCESS_KEY_ID=dev AWS_SECRET_ACCESS_KEY=dev AWS_DEFAULT_REGION=us-east-1\n")
 	// Version 1 of the AWS tool ignores AWS_ENDPOINT_URL for SQS in old regions.
 	b.WriteString("aws --endpoint-url \"$AWS_ENDPOINT_URL\" sqs create-queue --queue-name hello.fifo --attributes FifoQueue=true\n\n")
-	b.WriteString("or without the AWS tool: seriatim queue create hello.fifo")
-	if f.basePort != defaultBasePort {
-		b.WriteString(" --endpoint " + endpoint)
+	b.WriteString("or without the AWS tool:\n")
+	if f.nodes > 1 || f.basePort != defaultBasePort {
+		b.WriteString("export " + client.EnvEndpoint + "=" + strings.Join(all, ",") + "\n")
 	}
-	b.WriteString("\n")
+	b.WriteString("seriatim queue create hello.fifo\n")
 	_, err := io.WriteString(out, b.String())
 	return err
 }

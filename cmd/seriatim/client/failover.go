@@ -1,0 +1,169 @@
+package client
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptrace"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/seriatimq/seriatim/cmd/seriatim/exit"
+)
+
+// dialMax bounds the time in which a node must accept a connection when there
+// are others to ask instead.
+const dialMax = 3 * time.Second
+
+// port is the same port of several nodes of one cluster. Safe for concurrent use.
+type port struct {
+	name      string   // as people call it
+	hint      string   // what to do if nobody answers
+	addresses []string // URLs without a trailing slash, at least one
+	answered  atomic.Int32
+}
+
+// first is the address that answered last, or the first of the list.
+func (p *port) first() string { return p.addresses[p.answered.Load()] }
+
+// request is what can be sent to any node of the cluster.
+type request struct {
+	method, path string
+	header       map[string]string
+	body         []byte
+	// repeatable says that sending it twice has the effect of sending it once,
+	// so that another node may be asked after a connection broke.
+	repeatable bool
+	wait       time.Duration // that the server may hold it, on top of the timeout
+}
+
+// answer is a complete answer of one node.
+type answer struct {
+	status int
+	header http.Header
+	body   []byte
+	from   string // the address that was asked
+	// repeated says that another node may have done the same before.
+	repeated bool
+}
+
+// send asks one node after the other until one answers. A request that may
+// have taken effect is repeated only if that changes nothing.
+func (w *wire) send(ctx context.Context, p *port, r request) (answer, error) {
+	ctx, cancel := context.WithTimeout(ctx, w.timeout+time.Duration(len(p.addresses))*r.wait)
+	defer cancel()
+	var refused *answer
+	var failures []error
+	first, repeated := int(p.answered.Load()), false
+	for i := range p.addresses {
+		at := (first + i) % len(p.addresses)
+		got, sent, err := w.attempt(ctx, p, at, i == len(p.addresses)-1, r)
+		if err == nil && !turnedAway(got, r.repeatable) {
+			p.answered.Store(int32(at)) //nolint:gosec // the length of a list that somebody typed
+			got.repeated = repeated
+			return got, nil
+		}
+		repeated = repeated || sent
+		if err == nil {
+			refused = &got
+			continue
+		}
+		if ctx.Err() != nil || sent && !r.repeatable {
+			return answer{}, unanswered(p.addresses[at], p, err, sent && !r.repeatable)
+		}
+		failures = append(failures, unanswered(p.addresses[at], p, err, false))
+	}
+	if refused != nil {
+		return *refused, nil
+	}
+	return answer{}, joined(p, failures)
+}
+
+// attempt asks one node. Sent is false if it certainly heard nothing.
+func (w *wire) attempt(ctx context.Context, p *port, at int, last bool, r request) (got answer, sent bool, err error) {
+	if !last && r.repeatable {
+		share, cancel := context.WithTimeout(ctx, r.wait+w.timeout/time.Duration(len(p.addresses)))
+		defer cancel()
+		ctx = share
+	}
+	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { sent = true }})
+	q, err := http.NewRequestWithContext(ctx, r.method, p.addresses[at]+r.path, bytes.NewReader(r.body))
+	if err != nil {
+		return answer{}, false, err
+	}
+	for name, value := range r.header {
+		q.Header.Set(name, value)
+	}
+	q.Header.Set("User-Agent", "seriatim-cli")
+	response, err := w.http.Do(q)
+	if err != nil {
+		return answer{}, sent, err
+	}
+	defer response.Body.Close() // nothing to do about a failing close of what was read
+	body, err := io.ReadAll(io.LimitReader(response.Body, answerBytesMax))
+	return answer{status: response.StatusCode, header: response.Header, body: body, from: p.addresses[at]}, true, err
+}
+
+// turnedAway says that another node may do what this one could not: it has no
+// leader, is stopping, or does not know whether the request took effect.
+func turnedAway(a answer, repeatable bool) bool {
+	if a.status != http.StatusServiceUnavailable {
+		return false
+	}
+	return repeatable || decodeError(a.status, a.header, a.body).Type == "ServiceUnavailable"
+}
+
+// unanswered explains why a node gave no answer. Unknown says that it may have
+// done what it was asked all the same.
+func unanswered(address string, p *port, err error, unknown bool) error {
+	switch {
+	case errors.Is(err, context.Canceled):
+		return exit.New(exit.Interrupted, errors.New("interrupted"), "")
+	case errors.Is(err, context.DeadlineExceeded) && unknown:
+		return exit.New(exit.Timeout, fmt.Errorf("no answer from %s in time: %w", address, context.DeadlineExceeded), unknownHint)
+	case errors.Is(err, context.DeadlineExceeded):
+		return exit.New(exit.Timeout, fmt.Errorf("no answer from %s in time: %w", address, context.DeadlineExceeded),
+			"raise --timeout; if that does not help the cluster may have no leader: seriatim status")
+	case unknown:
+		return exit.New(exit.Unavailable, fmt.Errorf("%s went away before it answered: %w", address, cause(err)), unknownHint)
+	}
+	if found := tlsFailure(address, err); found != nil {
+		return found
+	}
+	return exit.New(exit.Unavailable, fmt.Errorf("cannot reach %s: %w", address, cause(err)), p.hint)
+}
+
+// joined is one error for all nodes, with the code and hint of the last.
+func joined(p *port, failures []error) error {
+	last := failures[len(failures)-1]
+	if len(failures) == 1 {
+		return last
+	}
+	texts := make([]string, len(failures))
+	for i, err := range failures {
+		texts[i] = err.Error()
+	}
+	return exit.New(exit.CodeOf(last), fmt.Errorf("none of %d nodes answers at its %s: %s", len(failures), p.name, strings.Join(texts, "; ")), exit.HintOf(last))
+}
+
+// httpClient connects to nodes; where there are several, one that does not
+// accept a connection is given up early.
+func httpClient(o *options, addresses int) (*http.Client, error) {
+	trusted, err := trustedBy(o.caFile)
+	if err != nil {
+		return nil, err
+	}
+	transport := http.DefaultTransport.(*http.Transport).Clone()
+	transport.TLSClientConfig = trusted
+	if addresses > 1 {
+		patience := min(dialMax, o.timeout/time.Duration(addresses))
+		transport.DialContext = (&net.Dialer{Timeout: patience}).DialContext
+		transport.TLSHandshakeTimeout = patience
+	}
+	return &http.Client{Transport: transport}, nil
+}

@@ -1,0 +1,200 @@
+package client
+
+import (
+	"encoding/pem"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/seriatimq/seriatim/cmd/seriatim/exit"
+)
+
+// closedPort is an address at which nothing listens.
+func closedPort(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close() //nolint:errcheck // it was never used
+	return "http://" + l.Addr().String()
+}
+
+// node is a server that counts the requests it got.
+func node(t *testing.T, serve http.HandlerFunc) (address string, asked *atomic.Int32) {
+	t.Helper()
+	asked = new(atomic.Int32)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if _, err := io.Copy(io.Discard, r.Body); err != nil {
+			t.Error(err)
+		}
+		asked.Add(1)
+		serve(w, r)
+	}))
+	t.Cleanup(server.Close)
+	return server.URL, asked
+}
+
+func says(status int, text string) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(status)
+		_, _ = io.WriteString(w, text) // who asked may be gone
+	}
+}
+
+// breaks closes the connection after it has read the request.
+func breaks(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }
+
+func TestFailover(t *testing.T) {
+	const url = "http://h/000000000000/q.fifo"
+	const noLeader = `{"__type":"com.amazon.coral.service#ServiceUnavailable","message":"no leader"}`
+	const unknown = `{"__type":"com.amazonaws.sqs#OutcomeUnknown","message":"perhaps"}`
+	const sent = `{"MessageId":"m","SequenceNumber":"1"}`
+	dead := http.HandlerFunc(nil)
+	cases := []struct {
+		name   string
+		first  http.HandlerFunc // nil: nothing listens
+		second http.HandlerFunc
+		args   []string
+		code   exit.Code
+		asked  int32 // the second node, how often
+		text   string
+	}{
+		{"a read when the first is dead", dead, says(200, `{}`), []string{"queue", "list"}, exit.OK, 1, ""},
+		{"a change when the first is dead", dead, says(200, sent), []string{"msg", "send", url, "x"}, exit.OK, 1, "m  1"},
+		{"admin when the first is dead", dead, says(200, `{"leaderId":"n"}`), []string{"status"}, exit.OK, 1, "Role"},
+		{"an admin change when the first is dead", dead, says(200, healthyMembers), []string{"cluster", "add", "n4"}, exit.OK, 1, "added"},
+		{"a read that breaks off", breaks, says(200, `{}`), []string{"queue", "list"}, exit.OK, 1, ""},
+		{"a receive that breaks off", breaks, says(200, `{}`), []string{"msg", "receive", url}, exit.OK, 1, "no message"},
+		{"a send that breaks off", breaks, says(200, sent), []string{"msg", "send", url, "x"}, exit.Unavailable, 0, "may or may not"},
+		{"a send with an id that breaks off", breaks, says(200, sent), []string{"msg", "send", url, "x", "-d", "1"}, exit.OK, 1, "m  1"},
+		{"an admin change that breaks off", breaks, says(200, healthyMembers), []string{"cluster", "add", "n4"}, exit.Unavailable, 0, "may or may not"},
+		{"no leader there", says(503, noLeader), says(200, sent), []string{"msg", "send", url, "x"}, exit.OK, 1, "m  1"},
+		{"outcome unknown", says(503, unknown), says(200, sent), []string{"msg", "send", url, "x"}, exit.Unavailable, 0, "OutcomeUnknown"},
+		{"outcome unknown, with an id", says(503, unknown), says(200, sent), []string{"msg", "send", url, "x", "-d", "1"}, exit.OK, 1, "m  1"},
+		{"a refusal is an answer", says(400, `{"__type":"x#QueueDoesNotExist","message":"none"}`), says(200, sent), []string{"msg", "send", url, "x"}, exit.NotFound, 0, "none"},
+		{"no leader anywhere", says(503, noLeader), says(503, noLeader), []string{"msg", "send", url, "x"}, exit.Unavailable, 1, "no leader"},
+		{"all dead", dead, dead, []string{"queue", "list"}, exit.Unavailable, 0, "none of 2 nodes answers at its client port"},
+		{"drain is about one node", says(200, `{}`), says(200, `{}`), []string{"cluster", "drain"}, exit.Usage, 0, "about one node"},
+	}
+	for _, test := range cases {
+		t.Run(test.name, func(t *testing.T) {
+			start := func(serve http.HandlerFunc) (string, *atomic.Int32) {
+				if serve == nil {
+					return closedPort(t), new(atomic.Int32)
+				}
+				return node(t, serve)
+			}
+			first, _ := start(test.first)
+			second, asked := start(test.second)
+			got := runTool(t, first+","+second, "", test.args...)
+			text := got.out + got.words
+			if got.err != nil {
+				text += got.err.Error() + exit.HintOf(got.err)
+			}
+			if exit.CodeOf(got.err) != test.code || asked.Load() != test.asked || !strings.Contains(text, test.text) {
+				t.Errorf("code %d, want %d; the second node was asked %d times, want %d; want %q in\n%s",
+					exit.CodeOf(got.err), test.code, asked.Load(), test.asked, test.text, text)
+			}
+		})
+	}
+}
+
+// TestFailoverFromSilence asks a node that takes connections and says nothing.
+func TestFailoverFromSilence(t *testing.T) {
+	hold := make(chan struct{})
+	first, _ := node(t, func(http.ResponseWriter, *http.Request) { <-hold })
+	t.Cleanup(func() { close(hold) }) // before the server is closed, which waits for its requests
+	second, asked := node(t, says(200, `{}`))
+	got := runTool(t, first+","+second, "", "queue", "list", "--timeout", "20s")
+	if got.err == nil {
+		if asked.Load() != 1 {
+			t.Errorf("the second node was asked %d times", asked.Load())
+		}
+		return
+	}
+	t.Error(got.err)
+}
+
+func TestManyAddresses(t *testing.T) {
+	t.Setenv(EnvEndpoint, "a:1, https://b:2")
+	o := &options{endpoints: listOr(EnvEndpoint)}
+	client, admin, err := o.ports()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := strings.Join(append(client.addresses, admin.addresses...), " "); got != "http://a:1 https://b:2 http://a:2 http://b:3" {
+		t.Error(got)
+	}
+	o.admins = []string{"https://c:3"}
+	if _, admin, err = o.ports(); err != nil || strings.Join(admin.addresses, " ") != "https://c:3" {
+		t.Errorf("%v, %v", admin, err)
+	}
+	if _, _, err = (&options{}).ports(); exit.CodeOf(err) != exit.Usage {
+		t.Errorf("no endpoint: %v", err)
+	}
+}
+
+func TestTLS(t *testing.T) {
+	handler := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, `{"leaderId":"n"}`) })
+	secure, plain := httptest.NewTLSServer(handler), httptest.NewServer(handler)
+	t.Cleanup(secure.Close)
+	t.Cleanup(plain.Close)
+	ca := filepath.Join(t.TempDir(), "ca.pem")
+	text := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: secure.Certificate().Raw})
+	if err := os.WriteFile(ca, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	other := strings.Replace(secure.URL, "127.0.0.1", "localhost", 1)
+	cases := []struct {
+		name, address string
+		args          []string
+		code          exit.Code
+		text          string
+	}{
+		{"untrusted", secure.URL, nil, exit.Unavailable, "--ca-file"},
+		{"trusted", secure.URL, []string{"--ca-file", ca}, exit.OK, ""},
+		{"another name", other, []string{"--ca-file", ca}, exit.Unavailable, "for which the certificate was issued"},
+		{"https to a plain port", strings.Replace(plain.URL, "http:", "https:", 1), nil, exit.Unavailable, "answers without TLS"},
+		{"http to a TLS port", strings.Replace(secure.URL, "https:", "http:", 1), nil, exit.Unavailable, "write the address with https://"},
+		{"no such file", secure.URL, []string{"--ca-file", ca + ".not"}, exit.Usage, "--ca-file"},
+		{"no certificate", secure.URL, []string{"--ca-file", "failover_test.go"}, exit.Usage, "holds no certificate"},
+	}
+	for _, test := range cases {
+		t.Run(test.name, func(t *testing.T) {
+			for _, command := range []string{"queue list", "status"} { // the client port, the admin port
+				got := runTool(t, test.address, "", append(strings.Fields(command), test.args...)...)
+				message := ""
+				if got.err != nil {
+					message = got.err.Error() + "\n" + exit.HintOf(got.err)
+				}
+				if exit.CodeOf(got.err) != test.code || !strings.Contains(message, test.text) || strings.Contains(message, "is the server running") {
+					t.Errorf("%s: code %d, want %d and %q in %q", command, exit.CodeOf(got.err), test.code, test.text, message)
+				}
+			}
+		})
+	}
+}
+
+func TestWrongPort(t *testing.T) {
+	client, _ := node(t, func(w http.ResponseWriter, _ *http.Request) { // as the client port answers a path
+		w.Header().Set("X-Amzn-Requestid", "r")
+		w.WriteHeader(http.StatusNotFound)
+		_, _ = io.WriteString(w, "<UnknownOperationException/>")
+	})
+	admin, _ := node(t, http.NotFound)
+	got := runTool(t, client, "", "status")
+	if exit.CodeOf(got.err) != exit.Usage || !strings.Contains(got.err.Error(), client+" is not the admin port of a node") {
+		t.Error(got.err)
+	}
+	got = runTool(t, admin, "", "queue", "list")
+	if exit.CodeOf(got.err) != exit.Usage || !strings.Contains(got.err.Error(), admin+" is not the client port of a node") {
+		t.Error(got.err)
+	}
+}
