@@ -42,9 +42,6 @@ type DiskMark struct {
 // DiskMarkOff is below any free space that could be acted upon.
 var DiskMarkOff = DiskMark{Bytes: 1}
 
-// DiskSpace is the space of a file system, in bytes.
-type DiskSpace struct{ Free, Total uint64 }
-
 func (m DiskMark) bytes(total uint64) uint64 {
 	part := total / 100 * uint64(m.Percent)
 	switch {
