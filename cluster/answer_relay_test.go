@@ -5,6 +5,7 @@ import (
 
 	"github.com/hashicorp/go-hclog"
 	"github.com/hashicorp/raft"
+	"github.com/seriatimq/seriatim/cluster/environment"
 )
 
 // TestPipelineSendsWhenNobodyTakesAnswers guards against raft issue 612: a library
@@ -13,11 +14,11 @@ func TestPipelineSendsWhenNobodyTakesAnswers(t *testing.T) {
 	a, b := newTestPeers(t, "a-1", "c"), newTestPeers(t, "b-2", "c")
 	a.book.note("b-2", b.boundAddr(), 1)
 	timing := Config{}.WithDefaults().Timing
-	teller := newCommitTeller(SystemClock(), timing.Commit, hclog.NewNullLogger())
+	teller := newCommitTeller(environment.SystemClock(), timing.Commit, hclog.NewNullLogger())
 	barriers := 0
 	teller.raft = fixedCommit{state: raft.Follower, barriers: &barriers}
-	from := newRaftTransport(a, timing, newContacts(SystemClock()), teller, hclog.NewNullLogger())
-	to := newRaftTransport(b, timing, newContacts(SystemClock()), nil, hclog.NewNullLogger())
+	from := newRaftTransport(a, timing, newContacts(environment.SystemClock()), teller, hclog.NewNullLogger())
+	to := newRaftTransport(b, timing, newContacts(environment.SystemClock()), nil, hclog.NewNullLogger())
 	defer from.Close()
 	defer to.Close()
 	const messages = 10

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/hashicorp/memberlist"
+	"github.com/seriatimq/seriatim/cluster/environment"
 )
 
 // clockGuard compares this node's wall clock with those of the other voters. They
@@ -17,7 +18,7 @@ import (
 // leaves leading to others (decision 6, faults.md I16), and if it has to lead all
 // the same it stamps the log by the median. Safe for concurrent use.
 type clockGuard struct {
-	clock  Clock
+	clock  environment.Clock
 	max    time.Duration
 	voters func() []string // node ids, this one among them
 	nodeID string

@@ -8,6 +8,7 @@ import (
 
 	"github.com/hashicorp/memberlist"
 
+	"github.com/seriatimq/seriatim/cluster/environment"
 	"github.com/seriatimq/seriatim/queue"
 )
 
@@ -115,7 +116,7 @@ func TestClockTravelsOnProbes(t *testing.T) {
 
 // steppedClock is the machine's clock, some way off.
 type steppedClock struct {
-	Clock
+	environment.Clock
 	step atomic.Int64
 }
 
@@ -126,7 +127,7 @@ func (c *steppedClock) Wall() time.Time { return c.Clock.Wall().Add(time.Duratio
 func TestLeaderWithAWrongClockHandsOver(t *testing.T) {
 	var clocks []*steppedClock
 	c := startNodes(t, 3, func(cfg *Config) {
-		clock := &steppedClock{Clock: SystemClock()}
+		clock := &steppedClock{Clock: environment.SystemClock()}
 		clocks = append(clocks, clock)
 		cfg.Clock = clock
 	})
@@ -161,7 +162,7 @@ func TestLeaderWithAWrongClockHandsOver(t *testing.T) {
 func TestLogTimeGoesOnAfterALeaderAhead(t *testing.T) {
 	var clocks []*steppedClock
 	c := startNodes(t, 3, func(cfg *Config) {
-		clock := &steppedClock{Clock: SystemClock()}
+		clock := &steppedClock{Clock: environment.SystemClock()}
 		clock.step.Store(int64(time.Hour)) // all of them: nobody can tell
 		clocks = append(clocks, clock)
 		cfg.Clock = clock

@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"time"
 
+	"github.com/seriatimq/seriatim/cluster/environment"
 	"github.com/seriatimq/seriatim/fsm"
 )
 
@@ -38,11 +39,11 @@ type Config struct {
 	Members  MembershipPolicy
 
 	Version string                // of the program, shown to the other nodes
-	Clock   Clock                 // default SystemClock()
+	Clock   environment.Clock     // default SystemClock()
 	Logger  *slog.Logger          // default slog.Default()
 	Fatal   func(ExitCode, error) // ends the process; must not return
 
-	Surroundings
+	environment.Environment
 }
 
 // LogPolicy says how the replicated log is stored.
@@ -127,12 +128,12 @@ func (c Config) WithDefaults() Config {
 	setDefault(&c.Timing.Dial, 2*time.Second)
 	setDefault(&c.Timing.ClockSkewMax, defaultClockSkewMax)
 	if c.Clock == nil {
-		c.Clock = SystemClock()
+		c.Clock = environment.SystemClock()
 	}
 	if c.Logger == nil {
 		c.Logger = slog.Default()
 	}
-	c.Surroundings = c.Surroundings.withDefaults()
+	c.Environment = c.Environment.WithDefaults()
 	c.Limits = c.Limits.withDefaults()
 	c.Members = c.Members.withDefaults()
 	c.Settings = c.Settings.withDefaults()

@@ -9,13 +9,14 @@ import (
 	"time"
 
 	"github.com/hashicorp/memberlist"
+	"github.com/seriatimq/seriatim/cluster/environment"
 )
 
 // gossipTransport carries the gossip library over a Network that is not the
 // machine's. Safe for concurrent use.
 type gossipTransport struct {
 	ctx      context.Context // of all dialing
-	network  Network
+	network  environment.Network
 	listener net.Listener
 	packets  net.PacketConn
 	// The library takes from both until Shutdown. Unbuffered: what nobody takes
@@ -32,7 +33,7 @@ var _ memberlist.Transport = (*gossipTransport)(nil)
 // gossipPacketMax is more than the library sends in one packet.
 const gossipPacketMax = 64 << 10
 
-func openGossipTransport(ctx context.Context, network Network, address string) (*gossipTransport, error) {
+func openGossipTransport(ctx context.Context, network environment.Network, address string) (*gossipTransport, error) {
 	listener, err := network.Listen(ctx, address)
 	if err != nil {
 		return nil, fmt.Errorf("listen for gossip: %w", err)
@@ -74,7 +75,7 @@ func (t *gossipTransport) read() {
 			return
 		}
 		select {
-		case t.packetCh <- &memberlist.Packet{Buf: content[:n], From: from, Timestamp: packetTime()}:
+		case t.packetCh <- &memberlist.Packet{Buf: content[:n], From: from, Timestamp: environment.PacketTime()}:
 		case <-t.closed:
 			return
 		}
@@ -103,7 +104,7 @@ func (t *gossipTransport) WriteTo(content []byte, address string) (time.Time, er
 	if err == nil {
 		_, err = t.packets.WriteTo(content, to)
 	}
-	return packetTime(), err
+	return environment.PacketTime(), err
 }
 
 // PacketCh is what arrived.

@@ -4,6 +4,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/seriatimq/seriatim/cluster/environment"
 	"github.com/seriatimq/seriatim/fsm/plant"
 	"github.com/seriatimq/seriatim/queue"
 )
@@ -17,7 +18,7 @@ import (
 //
 // Safe for concurrent use.
 type logClock struct {
-	clock Clock
+	clock environment.Clock
 
 	mu   sync.Mutex
 	last time.Duration // log time since 1970 at the last reading
@@ -59,4 +60,4 @@ func slew(last, elapsed, wall time.Duration) time.Duration {
 	return max(wall, last+elapsed/2)
 }
 
-func wallSince1970(c Clock) time.Duration { return time.Duration(c.Wall().UnixNano()) }
+func wallSince1970(c environment.Clock) time.Duration { return time.Duration(c.Wall().UnixNano()) }

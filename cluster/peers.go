@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"github.com/seriatimq/seriatim/cluster/environment"
 	"log/slog"
 	"net"
 	"sync"
@@ -19,10 +20,10 @@ type peersConfig struct {
 	nodeID    string
 	clusterID func() string // empty while this node belongs to no cluster
 	formats   func() formatRange
-	outdated  func(error)   // told that this program is too old for its cluster
-	bind      string        // host:port
-	timeout   time.Duration // of dialing and of the handshake
-	network   Network       // default the machine's
+	outdated  func(error)         // told that this program is too old for its cluster
+	bind      string              // host:port
+	timeout   time.Duration       // of dialing and of the handshake
+	network   environment.Network // default the machine's
 	logger    *slog.Logger
 }
 
@@ -35,7 +36,7 @@ type peers struct {
 	gossip   func() []gossipMember // set before use by start
 	lost     func(nodeID string)   // told of connections that broke; set before serve
 	socket   net.Listener
-	network  Network
+	network  environment.Network
 	incoming map[connKind]*connQueue
 	// handshakes bounds the connections that have not said yet who they are.
 	handshakes chan struct{}
@@ -69,7 +70,7 @@ func listenPeers(ctx context.Context, config peersConfig, book *addressBook) (*p
 	ctx, cancel := context.WithCancel(ctx)
 	network := config.network
 	if network == nil {
-		network = newMachineNetwork(config.bind, config.timeout)
+		network = environment.NewMachineNetwork(config.bind, config.timeout)
 	}
 	socket, err := network.Listen(ctx, config.bind)
 	if err != nil {

@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/seriatimq/seriatim/cluster/environment"
 	"github.com/seriatimq/seriatim/fsm"
 )
 
@@ -26,7 +27,7 @@ type PressureLimits struct {
 	DiskResign DiskMark
 	// DiskSpace tells the space of the file system that holds a path; unset:
 	// the system's answer.
-	DiskSpace func(path string) (DiskSpace, error)
+	DiskSpace func(path string) (environment.DiskSpace, error)
 	// ServeDiverged lets sends through although two replicas differ and
 	// nothing says which of them is right.
 	ServeDiverged bool
@@ -58,7 +59,7 @@ func (l PressureLimits) withDefaults() PressureLimits {
 	setDefault(&l.DiskRefuse, DiskMark{Percent: 15, Bytes: 1 << 30})
 	setDefault(&l.DiskResign, DiskMark{Percent: 5, Bytes: 350 << 20})
 	if l.DiskSpace == nil {
-		l.DiskSpace = systemDiskSpace
+		l.DiskSpace = environment.SystemDiskSpace
 	}
 	return l
 }
@@ -194,7 +195,7 @@ func (p *pressure) measure() (changed bool) {
 
 // levelOf compares the free space with the marks. To get better it takes a tenth
 // more than to get worse, so that a level does not flicker.
-func levelOf(space DiskSpace, limits PressureLimits, before diskLevel) diskLevel {
+func levelOf(space environment.DiskSpace, limits PressureLimits, before diskLevel) diskLevel {
 	below := func(mark DiskMark, level diskLevel) bool {
 		least := mark.bytes(space.Total)
 		if before >= level {

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/seriatimq/seriatim/cluster/environment"
 	"github.com/seriatimq/seriatim/queue"
 )
 
@@ -50,14 +51,14 @@ func TestDiskLevels(t *testing.T) {
 		{"from full to enough at once", 5000, diskFull, diskEnough},
 	}
 	for _, c := range cases {
-		if got := levelOf(DiskSpace{Free: c.free, Total: 1 << 20}, limits, c.before); got != c.want {
+		if got := levelOf(environment.DiskSpace{Free: c.free, Total: 1 << 20}, limits, c.before); got != c.want {
 			t.Errorf("%s: got %d, want %d", c.name, got, c.want)
 		}
 	}
 }
 
 func TestSystemDiskSpace(t *testing.T) {
-	space, err := systemDiskSpace(t.TempDir())
+	space, err := environment.SystemDiskSpace(t.TempDir())
 	if errors.Is(err, errors.ErrUnsupported) {
 		t.Log("this system does not tell")
 		return
@@ -141,7 +142,7 @@ func startOnDisks(t *testing.T) (*nodes, disks) {
 		free := new(atomic.Uint64)
 		free.Store(diskTotal / 2)
 		d = append(d, free)
-		cfg.Limits.Pressure.DiskSpace = func(string) (DiskSpace, error) { return DiskSpace{free.Load(), diskTotal}, nil }
+		cfg.Limits.Pressure.DiskSpace = func(string) (environment.DiskSpace, error) { return environment.DiskSpace{Free: free.Load(), Total: diskTotal}, nil }
 		cfg.Limits.Pressure.DiskRefuse = DiskMark{Percent: 15}
 		cfg.Limits.Pressure.DiskResign = DiskMark{Percent: 5}
 	})

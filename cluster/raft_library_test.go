@@ -15,6 +15,7 @@ import (
 
 	"github.com/hashicorp/go-hclog"
 	"github.com/hashicorp/raft"
+	"github.com/seriatimq/seriatim/cluster/environment"
 )
 
 // TestHeartbeatsTakeTheMainLoop guards against raft issue 695: no heartbeat may
@@ -23,9 +24,9 @@ func TestHeartbeatsTakeTheMainLoop(t *testing.T) {
 	a, b := newTestPeers(t, "a-1", "c"), newTestPeers(t, "b-2", "c")
 	a.book.note("b-2", b.boundAddr(), 1)
 	timing := Config{}.WithDefaults().Timing
-	contacts := newContacts(SystemClock())
+	contacts := newContacts(environment.SystemClock())
 	from := newRaftTransport(a, timing, contacts, nil, hclog.NewNullLogger())
-	to := newRaftTransport(b, timing, newContacts(SystemClock()), nil, hclog.NewNullLogger())
+	to := newRaftTransport(b, timing, newContacts(environment.SystemClock()), nil, hclog.NewNullLogger())
 	defer from.Close()
 	defer to.Close()
 	if from.LocalAddr() != "a-1" {
@@ -54,8 +55,8 @@ func TestMessageWaitsForAnUnreachableNode(t *testing.T) {
 	refusing.left.Store(3)
 	a.network = refusing
 	timing := Config{}.WithDefaults().Timing
-	from := newRaftTransport(a, timing, newContacts(SystemClock()), nil, hclog.NewNullLogger())
-	to := newRaftTransport(b, timing, newContacts(SystemClock()), nil, hclog.NewNullLogger())
+	from := newRaftTransport(a, timing, newContacts(environment.SystemClock()), nil, hclog.NewNullLogger())
+	to := newRaftTransport(b, timing, newContacts(environment.SystemClock()), nil, hclog.NewNullLogger())
 	defer from.Close()
 	defer to.Close()
 	go func() {
@@ -86,7 +87,7 @@ func TestMessageWaitsForAnUnreachableNode(t *testing.T) {
 
 // refusingNetwork refuses some connections.
 type refusingNetwork struct {
-	Network
+	environment.Network
 	left atomic.Int64
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"github.com/hashicorp/go-hclog"
 	"github.com/hashicorp/raft"
+	"github.com/seriatimq/seriatim/cluster/environment"
 )
 
 // commitTeller tells followers what is committed when nothing else does. The
@@ -17,7 +18,7 @@ import (
 // commit that no entries followed. Safe for concurrent use.
 type commitTeller struct {
 	raft  commitSource
-	clock Clock
+	clock environment.Clock
 	delay time.Duration // Timing.Commit
 	log   hclog.Logger
 
@@ -38,7 +39,7 @@ type commitSource interface {
 	Barrier(timeout time.Duration) raft.Future
 }
 
-func newCommitTeller(clock Clock, delay time.Duration, log hclog.Logger) *commitTeller {
+func newCommitTeller(clock environment.Clock, delay time.Duration, log hclog.Logger) *commitTeller {
 	return &commitTeller{
 		clock: clock, delay: delay, log: log, moved: make(chan struct{}, 1), atOnce: make(chan struct{}, 1),
 		pipelines: map[*tellingPipeline]struct{}{},

@@ -10,6 +10,7 @@ import (
 
 	"github.com/hashicorp/go-hclog"
 	"github.com/hashicorp/raft"
+	"github.com/seriatimq/seriatim/cluster/environment"
 )
 
 // connPoolSize is how many idle connections are kept per node: replication,
@@ -153,7 +154,7 @@ func (s *raftStream) dialSelf() (net.Conn, error) {
 // contacts remembers when each follower last answered and where its log ended.
 // Safe for concurrent use.
 type contacts struct {
-	clock Clock
+	clock environment.Clock
 
 	mu    sync.Mutex
 	nodes map[string]contact
@@ -164,7 +165,7 @@ type contact struct {
 	lastLog uint64
 }
 
-func newContacts(clock Clock) *contacts {
+func newContacts(clock environment.Clock) *contacts {
 	return &contacts{clock: clock, nodes: map[string]contact{}}
 }
 

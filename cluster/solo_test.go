@@ -13,6 +13,7 @@ import (
 
 	"github.com/hashicorp/raft"
 
+	"github.com/seriatimq/seriatim/cluster/environment"
 	"github.com/seriatimq/seriatim/fsm"
 	"github.com/seriatimq/seriatim/queue"
 )
@@ -138,7 +139,7 @@ func startSolo(t *testing.T) *solo {
 		group:     s.group,
 		replica:   replica{machine: s.group.machine, guard: &s.guard},
 		clusterID: func() string { return "solo-cluster" },
-		clock:     SystemClock(),
+		clock:     environment.SystemClock(),
 		limits:    RequestLimits{}.withDefaults(),
 		settings:  ClusterSettings{MinimumWindowSeconds: 1, AWSCooldowns: true},
 		entropy:   rand.Reader,

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/hashicorp/raft"
+	"github.com/seriatimq/seriatim/cluster/environment"
 )
 
 // suspicion notices sooner than the library's timeout that the leader is gone,
@@ -39,7 +40,7 @@ type suspicion struct {
 	mayLead    func(nodeID string) bool
 	transfer   func(ctx context.Context, nodeID string) error
 	silence    time.Duration // of the leader, which counts as missing
-	clock      Clock
+	clock      environment.Clock
 	log        *slog.Logger
 
 	// doubts wakes run. Capacity 1: a token that waits stands for all that follow.
@@ -142,7 +143,7 @@ func (s *suspicion) silent() time.Duration {
 	if leader := s.leadership(); leader.Self || leader.LeaderID == "" {
 		return 0
 	}
-	return sinceContact(s.consensus.LastContact())
+	return environment.SinceContact(s.consensus.LastContact())
 }
 
 // presence is what a follower knows of its leader.

@@ -12,6 +12,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/seriatimq/seriatim/cluster/environment"
 	"github.com/seriatimq/seriatim/fsm"
 	"github.com/seriatimq/seriatim/queue"
 )
@@ -47,7 +48,7 @@ type landlord struct {
 	group     Group
 	replica   replica
 	clusterID func() string
-	clock     Clock
+	clock     environment.Clock
 	limits    RequestLimits
 	settings  ClusterSettings
 	entropy   io.Reader

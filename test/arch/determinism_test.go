@@ -242,10 +242,10 @@ var worldly = map[string][]string{
 var randomness = []string{"math/rand", "crypto/rand"}
 
 // worldProblems checks one file that is not a test. The place for the clock is
-// cluster/clock.go, the place for all of it is cmd.
+// cluster/environment/clock.go, the place for all of it is cmd.
 func worldProblems(s *source) []string {
 	top, _, _ := strings.Cut(s.path, "/")
-	if s.isTest() || top == "cmd" || top == "test" || s.path == "cluster/clock.go" {
+	if s.isTest() || top == "cmd" || top == "test" || s.path == "cluster/environment/clock.go" {
 		return nil
 	}
 	var problems []string
@@ -304,7 +304,7 @@ func f() { clock.Sleep(1) }
 	want := []string{"x.go:6: math/rand/v2", "x.go:10: time.Now", "x.go:11: context.Background", "x.go:16: time.Sleep"}
 	wantProblems(t, worldProblems(snippet(t, "cluster/x.go", text)), want...)
 	wantProblems(t, worldProblems(snippet(t, "transport/sqs/x.go", text)), want...)
-	for _, path := range []string{"cmd/seriatim/x.go", "cluster/clock.go", "cluster/x_test.go", "test/kit/harness/x.go"} {
+	for _, path := range []string{"cmd/seriatim/x.go", "cluster/environment/clock.go", "cluster/x_test.go", "test/kit/harness/x.go"} {
 		wantProblems(t, worldProblems(snippet(t, path, text)))
 	}
 }

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/seriatimq/seriatim/cluster"
+	"github.com/seriatimq/seriatim/cluster/environment"
 )
 
 // Where nodes listen on their machines.
@@ -317,7 +318,7 @@ func (r *run) config(m *machine, p *process) cluster.Config {
 	if m.number >= r.plan.founders {
 		cfg.BootstrapExpect = 0
 	}
-	cfg.Surroundings = cluster.Surroundings{
+	cfg.Environment = environment.Environment{
 		Network: &seat{process: p, host: hostOf(m.number)},
 		Disk:    func(what string, write func() error) error { return m.disk.through(p, what, write) },
 	}

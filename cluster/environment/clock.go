@@ -1,4 +1,4 @@
-package cluster
+package environment
 
 import (
 	"crypto/rand"
@@ -23,13 +23,13 @@ type systemClock struct{ start time.Time }
 func (systemClock) Wall() time.Time            { return time.Now().Round(0) }
 func (c systemClock) Monotonic() time.Duration { return time.Since(c.start) }
 
-// sinceContact is how long ago the library heard of the leader, which it notes by
+// SinceContact is how long ago the library heard of the leader, which it notes by
 // the machine's monotonic clock.
-func sinceContact(at time.Time) time.Duration { return time.Since(at) }
+func SinceContact(at time.Time) time.Duration { return time.Since(at) }
 
-// packetTime is when a packet of gossip came or went, by the machine's clock: the
+// PacketTime is when a packet of gossip came or went, by the machine's clock: the
 // library measures round trips with it.
-func packetTime() time.Time { return time.Now() }
+func PacketTime() time.Time { return time.Now() }
 
 // systemEntropy is where ids and keys are drawn from: the operating system.
 func systemEntropy() io.Reader { return rand.Reader }

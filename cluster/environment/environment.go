@@ -1,4 +1,4 @@
-package cluster
+package environment
 
 import (
 	"context"
@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// Surroundings are what a node finds outside of its process. What is not set is
-// the machine's; simulations hand in their own.
-type Surroundings struct {
+// Environment is what a node finds outside of its process, beside its clock. What
+// is not set is the machine's; simulations hand in their own.
+type Environment struct {
 	Random  io.Reader // for the node id and keys
 	Network Network
 	// Disk runs one write or sync of a store, whose name and purpose are for
@@ -25,14 +25,16 @@ type Network interface {
 	Dial(ctx context.Context, address string) (net.Conn, error)
 }
 
-func (s Surroundings) withDefaults() Surroundings {
-	if s.Random == nil {
-		s.Random = systemEntropy()
+// WithDefaults fills in the machine's randomness and disk. The network stays
+// unset, see NewMachineNetwork.
+func (e Environment) WithDefaults() Environment {
+	if e.Random == nil {
+		e.Random = systemEntropy()
 	}
-	if s.Disk == nil {
-		s.Disk = func(_ string, write func() error) error { return write() }
+	if e.Disk == nil {
+		e.Disk = func(_ string, write func() error) error { return write() }
 	}
-	return s
+	return e
 }
 
 // machineNetwork is the network of the machine.
@@ -43,9 +45,9 @@ type machineNetwork struct {
 
 var _ Network = (*machineNetwork)(nil)
 
-// newMachineNetwork dials from the address that is listened on, so that firewalls
+// NewMachineNetwork dials from the address that is listened on, so that firewalls
 // and fault tests can tell the directions apart.
-func newMachineNetwork(bind string, timeout time.Duration) *machineNetwork {
+func NewMachineNetwork(bind string, timeout time.Duration) Network {
 	network := &machineNetwork{dialer: net.Dialer{Timeout: timeout, Control: limitUnacknowledged}}
 	if host, _, err := net.SplitHostPort(bind); err == nil {
 		if ip := net.ParseIP(host); ip != nil && !ip.IsUnspecified() {

@@ -1,11 +1,11 @@
 //go:build linux || darwin
 
-package cluster
+package environment
 
 import "syscall"
 
-// systemDiskSpace asks the system for the space of the file system of a path.
-func systemDiskSpace(path string) (DiskSpace, error) {
+// SystemDiskSpace asks the system for the space of the file system of a path.
+func SystemDiskSpace(path string) (DiskSpace, error) {
 	var s syscall.Statfs_t
 	if err := syscall.Statfs(path, &s); err != nil {
 		return DiskSpace{}, err

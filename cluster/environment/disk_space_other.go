@@ -1,6 +1,6 @@
 //go:build !linux && !darwin
 
-package cluster
+package environment
 
 import "errors"
 
