@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/seriatimq/seriatim/cluster/fault"
 	"github.com/seriatimq/seriatim/cluster/peerpb"
 	"github.com/seriatimq/seriatim/fsm"
 	"github.com/seriatimq/seriatim/queue"
@@ -128,7 +129,7 @@ func TestAuditFindsAPlantedDivergence(t *testing.T) {
 				return len(codes) > 0
 			})
 			codes, errs := fatal[odd].all()
-			if codes[0] != ExitStateMismatch || !errors.Is(errs[0], fsm.ErrStateMismatch) {
+			if codes[0] != fault.ExitStateMismatch || !errors.Is(errs[0], fsm.ErrStateMismatch) {
 				t.Fatalf("ended with %d, %v", codes[0], errs[0])
 			}
 			dumps, err := filepath.Glob(filepath.Join(c.configs[odd].DataDir, "divergence-*.json"))
@@ -254,7 +255,7 @@ func TestTwoThatDifferTakeNoSends(t *testing.T) {
 	c.waitReady(third)
 	c.waitFor("the odd one to stop", func() bool {
 		codes, _ := fatal[odd].all()
-		return len(codes) > 0 && codes[0] == ExitStateMismatch
+		return len(codes) > 0 && codes[0] == fault.ExitStateMismatch
 	})
 	c.waitFor("sends to be taken", func() bool { return !c.refusing(leader, standard, "more") })
 }

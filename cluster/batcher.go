@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/seriatimq/seriatim/cluster/fault"
 	"github.com/seriatimq/seriatim/fsm"
 	"github.com/seriatimq/seriatim/fsm/failpoint"
 	"github.com/seriatimq/seriatim/queue"
@@ -341,7 +342,7 @@ func (c *committer) collect(flights <-chan flight) {
 		<-c.slots
 		verdict := answered
 		switch {
-		case errors.Is(err, ErrNotLeader):
+		case errors.Is(err, fault.ErrNotLeader):
 			verdict = notProposed
 		case err != nil || len(result.Responses) != len(f.commands):
 			verdict = outcomeUnknown

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/seriatimq/seriatim/cluster/fault"
 	"github.com/seriatimq/seriatim/fsm"
 	"github.com/seriatimq/seriatim/queue"
 )
@@ -197,9 +198,9 @@ func TestCommitterOutcomes(t *testing.T) {
 		want verdict
 	}{
 		{"applied", func(*logStub) {}, answered},
-		{"refused by the log", func(l *logStub) { l.refuse = ErrNotLeader }, notProposed},
-		{"never entered the log", func(l *logStub) { l.lose = ErrNotLeader }, notProposed},
-		{"leadership lost while committing", func(l *logStub) { l.lose = ErrOutcomeUnknown }, outcomeUnknown},
+		{"refused by the log", func(l *logStub) { l.refuse = fault.ErrNotLeader }, notProposed},
+		{"never entered the log", func(l *logStub) { l.lose = fault.ErrNotLeader }, notProposed},
+		{"leadership lost while committing", func(l *logStub) { l.lose = fault.ErrOutcomeUnknown }, outcomeUnknown},
 		{"another error while committing", func(l *logStub) { l.lose = errors.New("disk") }, outcomeUnknown},
 	}
 	for _, test := range cases {

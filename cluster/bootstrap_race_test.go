@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"flag"
+	"github.com/seriatimq/seriatim/cluster/fault"
 	"math/rand/v2"
 	"os"
 	"sync"
@@ -48,7 +49,7 @@ func TestBootstrapRaces(t *testing.T) {
 }
 
 func runRace(t *testing.T, order raceOrder) {
-	ends := &endings{codes: map[string]ExitCode{}}
+	ends := &endings{codes: map[string]fault.ExitCode{}}
 	c := prepareNodes(t, 3, func(cfg *Config) { cfg.Fatal = ends.fatalOf(cfg.NodeName) })
 	var starting sync.WaitGroup
 	for i := range c.nodes {

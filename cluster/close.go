@@ -7,11 +7,12 @@ import (
 	"sync"
 	"time"
 
+	"github.com/seriatimq/seriatim/cluster/fault"
 	"github.com/seriatimq/seriatim/fsm/failpoint"
 )
 
 // errClosing is what calls get from a node that stops.
-var errClosing = fmt.Errorf("%w: this node is stopping", ErrUnavailable)
+var errClosing = fmt.Errorf("%w: this node is stopping", fault.ErrUnavailable)
 
 // transferTimeout bounds each step of a clean stop that needs other nodes, such
 // as handing over leadership: far more than it takes (below 100 ms, raft.md B9)
@@ -26,7 +27,7 @@ func (n *Node) TransferLeadership(ctx context.Context) error {
 
 func (n *Node) transferLeadership(ctx context.Context, transfer func(context.Context) error) error {
 	if !n.group.Leadership().Self {
-		return ErrNotLeader
+		return fault.ErrNotLeader
 	}
 	// The library leaves open what becomes of entries in flight when it hands
 	// over. Without any, the change of leader is felt as a short wait only.
@@ -93,7 +94,7 @@ func (n *Node) handOver(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, transferTimeout)
 	defer cancel()
 	alone := n.votersBeside() == 0
-	if err := n.TransferLeadership(ctx); err != nil && !alone && !errors.Is(err, ErrNotLeader) {
+	if err := n.TransferLeadership(ctx); err != nil && !alone && !errors.Is(err, fault.ErrNotLeader) {
 		n.log.Warn("stopping as leader, the others have to elect one", "error", err)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/seriatimq/seriatim/cluster/environment"
+	"github.com/seriatimq/seriatim/cluster/fault"
 	"github.com/seriatimq/seriatim/fsm"
 )
 
@@ -38,10 +39,10 @@ type Config struct {
 	Settings ClusterSettings
 	Members  MembershipPolicy
 
-	Version string                // of the program, shown to the other nodes
-	Clock   environment.Clock     // default SystemClock()
-	Logger  *slog.Logger          // default slog.Default()
-	Fatal   func(ExitCode, error) // ends the process; must not return
+	Version string                      // of the program, shown to the other nodes
+	Clock   environment.Clock           // default SystemClock()
+	Logger  *slog.Logger                // default slog.Default()
+	Fatal   func(fault.ExitCode, error) // ends the process; must not return
 
 	environment.Environment
 }

@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/seriatimq/seriatim/cluster/fault"
 	"github.com/seriatimq/seriatim/fsm/plant"
 )
 
@@ -26,7 +27,7 @@ import (
 // Safe for concurrent use.
 type diskGuard struct {
 	deadline time.Duration
-	fatal    func(ExitCode, error)
+	fatal    func(fault.ExitCode, error)
 	run      func(what string, write func() error) error // default: runs it
 
 	once   sync.Once
@@ -39,7 +40,7 @@ func (d *diskGuard) write(what string, operation func() error) error {
 		if plant.Is(20) {
 			return
 		}
-		d.fail(ExitDiskHang, fmt.Errorf("%s did not finish within %v: the disk hangs; this node ends so that another can lead", what, d.deadline))
+		d.fail(fault.ExitDiskHang, fmt.Errorf("%s did not finish within %v: the disk hangs; this node ends so that another can lead", what, d.deadline))
 	})
 	err := d.perform(what, operation)
 	watchdog.Stop()
@@ -47,7 +48,7 @@ func (d *diskGuard) write(what string, operation func() error) error {
 		return poison
 	}
 	if err != nil && !plant.Is(19) {
-		return d.fail(ExitDiskError, fmt.Errorf("%s: %w; what was written cannot be trusted any more, check the disk before starting this node again", what, err))
+		return d.fail(fault.ExitDiskError, fmt.Errorf("%s: %w; what was written cannot be trusted any more, check the disk before starting this node again", what, err))
 	}
 	return nil
 }
@@ -59,7 +60,7 @@ func (d *diskGuard) perform(what string, operation func() error) (err error) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {
 		if broken := recover(); broken != nil {
-			err = d.fail(ExitChecksum, fmt.Errorf("%s: %w (%v); %s", what, errDamaged, broken, replaceNode))
+			err = d.fail(fault.ExitChecksum, fmt.Errorf("%s: %w (%v); %s", what, errDamaged, broken, replaceNode))
 		}
 	}()
 	unpoisoned := func() error {
@@ -76,7 +77,7 @@ func (d *diskGuard) perform(what string, operation func() error) (err error) {
 
 // fail makes err final and ends the process. It returns the error that came
 // first, for the case that the process is a test.
-func (d *diskGuard) fail(code ExitCode, err error) error {
+func (d *diskGuard) fail(code fault.ExitCode, err error) error {
 	d.once.Do(func() {
 		d.poison.Store(&err)
 		d.fatal(code, err)

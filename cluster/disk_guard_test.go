@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/seriatimq/seriatim/cluster/fault"
 )
 
 func TestDiskGuardFirstErrorIsFinal(t *testing.T) {
@@ -26,7 +27,7 @@ func TestDiskGuardFirstErrorIsFinal(t *testing.T) {
 		t.Fatalf("a write after the error ran: %v, error %v", ran, err)
 	}
 	codes, _ := record.all()
-	if diff := cmp.Diff([]ExitCode{ExitDiskError}, codes); diff != "" {
+	if diff := cmp.Diff([]fault.ExitCode{fault.ExitDiskError}, codes); diff != "" {
 		t.Fatal(diff)
 	}
 }
@@ -49,7 +50,7 @@ func TestDiskGuardEndsAHungWrite(t *testing.T) {
 		t.Fatal("a write after the hung one was done")
 	}
 	codes, _ := record.all()
-	if diff := cmp.Diff([]ExitCode{ExitDiskHang}, codes); diff != "" {
+	if diff := cmp.Diff([]fault.ExitCode{fault.ExitDiskHang}, codes); diff != "" {
 		t.Fatal(diff)
 	}
 }
@@ -63,7 +64,7 @@ func TestDiskGuardReportsAPanicAsDamage(t *testing.T) {
 	if !errors.Is(err, errDamaged) || !strings.Contains(err.Error(), "/data/log") || !strings.Contains(err.Error(), "invalid page type") {
 		t.Errorf("got %v", err)
 	}
-	if codes, _ := record.all(); !slices.Equal(codes, []ExitCode{ExitChecksum}) {
+	if codes, _ := record.all(); !slices.Equal(codes, []fault.ExitCode{fault.ExitChecksum}) {
 		t.Errorf("ended with %v", codes)
 	}
 }

@@ -3,6 +3,7 @@ package cluster
 import (
 	"context"
 	"errors"
+	"github.com/seriatimq/seriatim/cluster/fault"
 	"time"
 )
 
@@ -27,7 +28,7 @@ func (n *Node) Drain(ctx context.Context) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, transferTimeout)
 	defer cancel()
-	if err := n.TransferLeadership(ctx); err != nil && !errors.Is(err, ErrNotLeader) {
+	if err := n.TransferLeadership(ctx); err != nil && !errors.Is(err, fault.ErrNotLeader) {
 		return err
 	}
 	return nil
@@ -76,7 +77,7 @@ func (n *Node) resignDrained(ctx context.Context) {
 	n.drainResigned.Store(int64(max(now, 1)))
 	ctx, cancel := context.WithTimeout(ctx, transferTimeout)
 	defer cancel()
-	if err := n.TransferLeadership(ctx); err != nil && !errors.Is(err, ErrNotLeader) {
+	if err := n.TransferLeadership(ctx); err != nil && !errors.Is(err, fault.ErrNotLeader) {
 		n.log.Warn("a drained node could not hand leadership over", "error", err)
 	}
 }

@@ -1,6 +1,12 @@
 package cluster
 
-import "github.com/seriatimq/seriatim/cluster/environment"
+import (
+	"github.com/seriatimq/seriatim/cluster/environment"
+	"github.com/seriatimq/seriatim/cluster/fault"
+)
+
+// The names of the packages below that callers of this one need are repeated
+// here, so that they import a single package.
 
 // Clock is where a node reads time.
 type Clock = environment.Clock
@@ -13,3 +19,32 @@ type DiskSpace = environment.DiskSpace
 
 // SystemClock returns the clock of the machine.
 func SystemClock() Clock { return environment.SystemClock() }
+
+// Errors that Submit, Receive and Read may return beside *queue.Error. They
+// are compared with errors.Is.
+var (
+	// ErrUnavailable: nothing was proposed and nothing will be; retry later
+	// or elsewhere.
+	ErrUnavailable = fault.ErrUnavailable
+	// ErrOutcomeUnknown: the command may or may not take effect.
+	ErrOutcomeUnknown = fault.ErrOutcomeUnknown
+	// ErrOverloaded: the proposal queue is full; nothing was proposed.
+	ErrOverloaded = fault.ErrOverloaded
+	// ErrNotLeader: nothing was proposed because this node does not lead.
+	ErrNotLeader = fault.ErrNotLeader
+)
+
+// ExitCode is the process exit code of a fatal condition.
+type ExitCode = fault.ExitCode
+
+// Exit codes, see package fault.
+const (
+	ExitDiskError     = fault.ExitDiskError
+	ExitDiskHang      = fault.ExitDiskHang
+	ExitChecksum      = fault.ExitChecksum
+	ExitStateMismatch = fault.ExitStateMismatch
+	ExitLostData      = fault.ExitLostData
+	ExitUnknownFormat = fault.ExitUnknownFormat
+	ExitStuckTransfer = fault.ExitStuckTransfer
+	ExitRemoved       = fault.ExitRemoved
+)

@@ -13,6 +13,7 @@ import (
 	"github.com/hashicorp/memberlist"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/seriatimq/seriatim/cluster/fault"
 	"github.com/seriatimq/seriatim/cluster/peerpb"
 )
 
@@ -150,7 +151,7 @@ func FuzzMembershipRequest(f *testing.F) {
 	n, err := Open(f.Context(), Config{
 		NodeName: "n1", DataDir: f.TempDir(), PeerAddr: "127.0.0.1:0", GossipAddr: "127.0.0.1:0", BootstrapExpect: 1,
 		Log: LogPolicy{SegmentBytes: 64 << 10}, Logger: slog.New(slog.DiscardHandler),
-		Fatal: func(code ExitCode, err error) { f.Errorf("exit %d: %v", code, err) },
+		Fatal: func(code fault.ExitCode, err error) { f.Errorf("exit %d: %v", code, err) },
 	})
 	if err != nil {
 		f.Fatal(err)

@@ -11,6 +11,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 	"github.com/hashicorp/raft"
 
+	"github.com/seriatimq/seriatim/cluster/fault"
 	"github.com/seriatimq/seriatim/fsm"
 )
 
@@ -43,9 +44,9 @@ func (g *raftGroup) openDir(stateMachine) error {
 	dir, err := openDataDir(g.cfg.DataDir, g.cfg.NodeName, g.cfg.Random)
 	switch {
 	case errors.Is(err, errLostData):
-		return g.guard.fail(ExitLostData, fmt.Errorf("open the data directory: %w; %s", err, replaceNode))
+		return g.guard.fail(fault.ExitLostData, fmt.Errorf("open the data directory: %w; %s", err, replaceNode))
 	case errors.Is(err, errDamaged):
-		return g.guard.fail(ExitChecksum, fmt.Errorf("open the data directory: %w; %s", err, replaceNode))
+		return g.guard.fail(fault.ExitChecksum, fmt.Errorf("open the data directory: %w; %s", err, replaceNode))
 	case err != nil:
 		return fmt.Errorf("open the data directory: %w", err)
 	}
@@ -63,10 +64,10 @@ func (g *raftGroup) openDir(stateMachine) error {
 func (g *raftGroup) openNetwork(stateMachine) error {
 	membership, err := g.dir.membership()
 	if err != nil {
-		return g.guard.fail(ExitChecksum, fmt.Errorf("which cluster this node belongs to is unknown: %w; %s", err, replaceNode))
+		return g.guard.fail(fault.ExitChecksum, fmt.Errorf("which cluster this node belongs to is unknown: %w; %s", err, replaceNode))
 	}
 	if membership.ClusterID == "" && g.dir.logMarked.Load() {
-		return g.guard.fail(ExitLostData, fmt.Errorf("%s is missing: %w; %s", g.dir.file(membershipName), errLostData, replaceNode))
+		return g.guard.fail(fault.ExitLostData, fmt.Errorf("%s is missing: %w; %s", g.dir.file(membershipName), errLostData, replaceNode))
 	}
 	g.formation = &formation{
 		dir:      g.dir,
@@ -86,7 +87,7 @@ func (g *raftGroup) openNetwork(stateMachine) error {
 		formats: func() formatRange {
 			return newFormatRange(max(fsm.OldestVersion, g.inForce.Load()), g.cfg.Log.FormatMax)
 		},
-		outdated: func(err error) { g.cfg.Fatal(ExitUnknownFormat, err) },
+		outdated: func(err error) { g.cfg.Fatal(fault.ExitUnknownFormat, err) },
 		bind:     g.cfg.PeerAddr,
 		timeout:  g.cfg.Timing.Dial,
 		network:  g.cfg.Network,
@@ -130,7 +131,7 @@ func (g *raftGroup) openRaft(stateMachine) error {
 	g.transport = newRaftTransport(g.network, g.cfg.Timing, g.contacts, g.teller, g.raftLogger().Named("transport"))
 	g.machine.committed = g.teller.committed
 	g.leaders = newLeadershipWatch(g.nodeID, func() {
-		g.cfg.Fatal(ExitRemoved, errors.New("this node was removed from the cluster"))
+		g.cfg.Fatal(fault.ExitRemoved, errors.New("this node was removed from the cluster"))
 	})
 	consensus, err := raft.NewRaft(g.raftConfig(), g.machine, g.log, g.stable, &g.librarySnaps, hookedTransport(g.ctx, g.transport))
 	if err != nil {

@@ -13,6 +13,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/seriatimq/seriatim/cluster/fault"
 	"github.com/seriatimq/seriatim/fsm"
 	"github.com/seriatimq/seriatim/queue"
 )
@@ -32,14 +33,14 @@ func testContext(t *testing.T) context.Context {
 // caller go on.
 type fatalRecord struct {
 	mu    sync.Mutex
-	codes []ExitCode
+	codes []fault.ExitCode
 	errs  []error
 	ended chan struct{} // closed at the first
 }
 
 func newFatalRecord() *fatalRecord { return &fatalRecord{ended: make(chan struct{})} }
 
-func (r *fatalRecord) fatal(code ExitCode, err error) {
+func (r *fatalRecord) fatal(code fault.ExitCode, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if len(r.codes) == 0 {
@@ -49,7 +50,7 @@ func (r *fatalRecord) fatal(code ExitCode, err error) {
 	r.errs = append(r.errs, err)
 }
 
-func (r *fatalRecord) all() ([]ExitCode, []error) {
+func (r *fatalRecord) all() ([]fault.ExitCode, []error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.codes, r.errs
@@ -273,14 +274,14 @@ func (g *groups) proposeOne(entry []byte) uint64 {
 	g.t.Helper()
 	for {
 		proposal, err := g.leader().group.Propose(entry)
-		if errors.Is(err, ErrNotLeader) {
+		if errors.Is(err, fault.ErrNotLeader) {
 			continue
 		}
 		if err != nil {
 			g.t.Fatal(err)
 		}
 		result, err := proposal.Wait()
-		if errors.Is(err, ErrNotLeader) {
+		if errors.Is(err, fault.ErrNotLeader) {
 			continue
 		}
 		if err != nil {

@@ -14,6 +14,7 @@ import (
 	wal "github.com/hashicorp/raft-wal"
 	"github.com/hashicorp/raft-wal/metadb"
 
+	"github.com/seriatimq/seriatim/cluster/fault"
 	"github.com/seriatimq/seriatim/fsm/plant"
 )
 
@@ -41,7 +42,7 @@ func openLogStore(dir *dataDir, cfg Config, guard *diskGuard, logger hclog.Logge
 	if found, err := exists(path); err != nil {
 		return nil, err
 	} else if !found && dir.logMarked.Load() {
-		return nil, guard.fail(ExitLostData, fmt.Errorf("the log %s is gone: %w; %s", path, errLostData, replaceNode))
+		return nil, guard.fail(fault.ExitLostData, fmt.Errorf("the log %s is gone: %w; %s", path, errLostData, replaceNode))
 	}
 	if !dir.logMarked.Load() && name == boltName && checkBolt(path) != nil {
 		// A power cut while it was made left its name without its content. The
@@ -52,10 +53,10 @@ func openLogStore(dir *dataDir, cfg Config, guard *diskGuard, logger hclog.Logge
 	}
 	backend, err := openLogBackend(path, cfg.Log, cfg.Clock.Wall(), logger)
 	if errors.As(err, new(syscall.Errno)) && !errors.Is(err, os.ErrNotExist) {
-		return nil, guard.fail(ExitDiskError, fmt.Errorf("open the log %s: %w; check the disk of the data directory before starting this node again", path, err))
+		return nil, guard.fail(fault.ExitDiskError, fmt.Errorf("open the log %s: %w; check the disk of the data directory before starting this node again", path, err))
 	}
 	if err != nil {
-		return nil, guard.fail(ExitChecksum, fmt.Errorf("open the log %s: %w; %s", path, err, replaceNode))
+		return nil, guard.fail(fault.ExitChecksum, fmt.Errorf("open the log %s: %w; %s", path, err, replaceNode))
 	}
 	markPath := dir.groupFile(logMarkName)
 	mark, err := openLogMark(markPath, !dir.logMarked.Load())
@@ -78,14 +79,14 @@ func openLogStore(dir *dataDir, cfg Config, guard *diskGuard, logger hclog.Logge
 	return store, nil
 }
 
-func markExitCode(err error) ExitCode {
+func markExitCode(err error) fault.ExitCode {
 	switch {
 	case errors.Is(err, errLostData):
-		return ExitLostData
+		return fault.ExitLostData
 	case errors.Is(err, errDamaged):
-		return ExitChecksum
+		return fault.ExitChecksum
 	default:
-		return ExitDiskError
+		return fault.ExitDiskError
 	}
 }
 
@@ -130,7 +131,7 @@ func (s *logStore) verify(snapshot uint64, marked bool, visit func(*raft.Log) er
 		return 0, err
 	}
 	lost := func(format string, args ...any) error {
-		return s.guard.fail(ExitLostData, fmt.Errorf("the log %s: "+format+"; %s", append(append([]any{s.path}, args...), replaceNode)...))
+		return s.guard.fail(fault.ExitLostData, fmt.Errorf("the log %s: "+format+"; %s", append(append([]any{s.path}, args...), replaceNode)...))
 	}
 	if s.mark.index > last {
 		return 0, s.damaged(fmt.Errorf("it ends at entry %d, but entry %d was on disk: %w", last, s.mark.index, errLogCut))

@@ -9,6 +9,7 @@ import (
 
 	"github.com/hashicorp/raft"
 
+	"github.com/seriatimq/seriatim/cluster/fault"
 	"github.com/seriatimq/seriatim/fsm/failpoint"
 )
 
@@ -210,13 +211,13 @@ func (s *logStore) readError(err error) error {
 		return nil
 	}
 	if errors.Is(err, syscall.EIO) {
-		return s.guard.fail(ExitDiskError, fmt.Errorf("read the log %s: %w", s.path, err))
+		return s.guard.fail(fault.ExitDiskError, fmt.Errorf("read the log %s: %w", s.path, err))
 	}
 	return s.damaged(err)
 }
 
 func (s *logStore) damaged(err error) error {
-	return s.guard.fail(ExitChecksum, fmt.Errorf("the log %s cannot be used: %w; %s", s.path, err, replaceNode))
+	return s.guard.fail(fault.ExitChecksum, fmt.Errorf("the log %s cannot be used: %w; %s", s.path, err, replaceNode))
 }
 
 func (s *logStore) close() error { return errors.Join(s.backend.Close(), s.mark.close()) }

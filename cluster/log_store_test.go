@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/hashicorp/go-hclog"
 	"github.com/hashicorp/raft"
+	"github.com/seriatimq/seriatim/cluster/fault"
 	"pgregory.net/rapid"
 )
 
@@ -170,7 +171,7 @@ func TestLogStoreMayBeEmptiedAfterASnapshot(t *testing.T) {
 		h.want(50, 60)
 		h.close()
 		err := h.open()
-		if codes, _ := h.record.all(); !errors.Is(err, errLostData) || !slices.Equal(codes, []ExitCode{ExitLostData}) {
+		if codes, _ := h.record.all(); !errors.Is(err, errLostData) || !slices.Equal(codes, []fault.ExitCode{fault.ExitLostData}) {
 			t.Fatalf("a log that begins at 50 without a snapshot was accepted: %v, %v", err, codes)
 		}
 	})
@@ -181,39 +182,39 @@ func TestLogStoreRefusesDamage(t *testing.T) {
 		name   string
 		stores []string
 		damage func(t *testing.T, h *storeHarness)
-		code   ExitCode
+		code   fault.ExitCode
 		names  string // in the message
 	}{
 		{"a flipped bit in an entry", []string{LogStoreWAL, LogStoreBoltDB}, func(t *testing.T, h *storeHarness) {
 			flipBitIn(t, h.path, "entry 0025;")
-		}, ExitChecksum, "log"},
+		}, fault.ExitChecksum, "log"},
 		{"a flipped bit in the extensions", []string{LogStoreWAL, LogStoreBoltDB}, func(t *testing.T, h *storeHarness) {
 			flipBitIn(t, h.path, "of another layer")
-		}, ExitChecksum, "log"},
+		}, fault.ExitChecksum, "log"},
 		{"a log that was cut short", []string{LogStoreWAL}, func(t *testing.T, h *storeHarness) {
 			segments, err := filepath.Glob(filepath.Join(h.path, groupDirName, walName, "*.wal"))
 			if err != nil || len(segments) == 0 {
 				t.Fatal(segments, err)
 			}
 			zeroFrom(t, segments[len(segments)-1], "entry 0038;")
-		}, ExitChecksum, walName},
+		}, fault.ExitChecksum, walName},
 		{"a database that was cut short", []string{LogStoreBoltDB}, func(t *testing.T, h *storeHarness) {
 			if err := os.Truncate(filepath.Join(h.path, groupDirName, boltName), 8<<10); err != nil {
 				t.Fatal(err)
 			}
-		}, ExitChecksum, boltName},
+		}, fault.ExitChecksum, boltName},
 		{"the log removed", []string{LogStoreWAL}, func(t *testing.T, h *storeHarness) {
 			removeFile(t, filepath.Join(h.path, groupDirName, walName))
-		}, ExitLostData, walName},
+		}, fault.ExitLostData, walName},
 		{"the database removed", []string{LogStoreBoltDB}, func(t *testing.T, h *storeHarness) {
 			removeFile(t, filepath.Join(h.path, groupDirName, boltName))
-		}, ExitLostData, boltName},
+		}, fault.ExitLostData, boltName},
 		{"the end mark removed", []string{LogStoreWAL}, func(t *testing.T, h *storeHarness) {
 			removeFile(t, filepath.Join(h.path, groupDirName, logMarkName))
-		}, ExitLostData, logMarkName},
+		}, fault.ExitLostData, logMarkName},
 		{"the end mark damaged", []string{LogStoreWAL}, func(t *testing.T, h *storeHarness) {
 			flipBit(t, filepath.Join(h.path, groupDirName, logMarkName), 9)
-		}, ExitChecksum, logMarkName},
+		}, fault.ExitChecksum, logMarkName},
 	}
 	for _, test := range tests {
 		for _, store := range test.stores {
@@ -224,7 +225,7 @@ func TestLogStoreRefusesDamage(t *testing.T) {
 				test.damage(t, h)
 				err := h.open()
 				codes, _ := h.record.all()
-				if err == nil || !slices.Equal(codes, []ExitCode{test.code}) {
+				if err == nil || !slices.Equal(codes, []fault.ExitCode{test.code}) {
 					t.Fatalf("got %v, exit codes %v, want %d", err, codes, test.code)
 				}
 				if !strings.Contains(err.Error(), filepath.Join(h.path, groupDirName, test.names)) || !strings.Contains(err.Error(), "new member") {
@@ -265,7 +266,7 @@ func TestLogStoreEndsAfterAFailedAppend(t *testing.T) {
 	if err := h.log.StoreLogs(testLogs(4, 5)); !errors.Is(err, syscall.EIO) {
 		t.Fatalf("an append after the failed one: %v", err)
 	}
-	if codes, _ := h.record.all(); !slices.Equal(codes, []ExitCode{ExitDiskError}) {
+	if codes, _ := h.record.all(); !slices.Equal(codes, []fault.ExitCode{fault.ExitDiskError}) {
 		t.Fatalf("exit codes %v", codes)
 	}
 	if err := h.reopen(); err != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"github.com/seriatimq/seriatim/cluster/fault"
 	"slices"
 	"strings"
 	"time"
@@ -57,7 +58,7 @@ func (n *Node) executeChange(ctx context.Context, r membershipRequest) membershi
 func (n *Node) changeView(r membershipRequest) (MemberList, error) {
 	list := n.memberList()
 	if list.LeaderID != n.group.nodeID {
-		return list, ErrNotLeader
+		return list, fault.ErrNotLeader
 	}
 	if r.IfIndex != 0 && r.IfIndex != list.Index {
 		return list, refused(RefusedBusy, "look at the members again, then decide", "the members have changed since: their index is %d, not %d", list.Index, r.IfIndex)
@@ -190,7 +191,7 @@ func (n *Node) remove(ctx context.Context, r membershipRequest) error {
 		if err := n.TransferLeadership(ctx); err != nil {
 			return refused(RefusedUnsafe, "try again", "node %s leads and could not hand leadership over first: %v", member.NodeID, err)
 		}
-		return ErrNotLeader // the next leader removes it
+		return fault.ErrNotLeader // the next leader removes it
 	}
 	return n.group.changeMembers(ctx, list.Index, removeMember, member.NodeID)
 }

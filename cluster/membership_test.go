@@ -10,24 +10,25 @@ import (
 	"testing"
 	"time"
 
+	"github.com/seriatimq/seriatim/cluster/fault"
 	"github.com/seriatimq/seriatim/queue"
 )
 
 // endings notes how nodes ended by themselves, by name.
 type endings struct {
 	mu    sync.Mutex
-	codes map[string]ExitCode
+	codes map[string]fault.ExitCode
 }
 
-func (e *endings) fatalOf(name string) func(ExitCode, error) {
-	return func(code ExitCode, _ error) {
+func (e *endings) fatalOf(name string) func(fault.ExitCode, error) {
+	return func(code fault.ExitCode, _ error) {
 		e.mu.Lock()
 		defer e.mu.Unlock()
 		e.codes[name] = code
 	}
 }
 
-func (e *endings) of(name string) ExitCode {
+func (e *endings) of(name string) fault.ExitCode {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.codes[name]
@@ -36,7 +37,7 @@ func (e *endings) of(name string) ExitCode {
 // startGrowing starts a cluster whose learners are promoted quickly.
 func startGrowing(t *testing.T, n int, change func(*Config)) (*nodes, *endings) {
 	t.Helper()
-	ends := &endings{codes: map[string]ExitCode{}}
+	ends := &endings{codes: map[string]fault.ExitCode{}}
 	c := startNodes(t, n, func(cfg *Config) {
 		cfg.Members.PromoteAfter = 100 * time.Millisecond
 		cfg.Fatal = ends.fatalOf(cfg.NodeName)
@@ -185,14 +186,14 @@ func TestGrowAndShrink(t *testing.T) {
 	if err := c.nodes[first].RemoveMember(ctx, Change{Node: name}); err != nil {
 		t.Fatal(err)
 	}
-	c.waitFor("the removed node to end", func() bool { return ends.of(name) == ExitRemoved })
+	c.waitFor("the removed node to end", func() bool { return ends.of(name) == fault.ExitRemoved })
 	c.close(first)
 	second := c.followers()[0]
 	name = c.configs[second].NodeName
 	if err := c.nodes[c.leader()].RemoveMember(ctx, Change{Node: name}); err != nil {
 		t.Fatal(err)
 	}
-	c.waitFor("the removed node to end", func() bool { return ends.of(name) == ExitRemoved })
+	c.waitFor("the removed node to end", func() bool { return ends.of(name) == fault.ExitRemoved })
 	c.close(second)
 	leader := c.leader()
 	list, err := c.nodes[leader].Members(ctx)
@@ -222,7 +223,7 @@ func TestRemovalKeepsTheQuorum(t *testing.T) {
 	}
 	// The node that was removed while it was away learns of it when it is back.
 	c.open(followers[0])
-	c.waitFor("the removed node to end", func() bool { return ends.of(lost) == ExitRemoved })
+	c.waitFor("the removed node to end", func() bool { return ends.of(lost) == fault.ExitRemoved })
 	c.close(followers[0])
 	if ends.of(other) != 0 {
 		t.Errorf("%s ended with %d", other, ends.of(other))

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"github.com/seriatimq/seriatim/cluster/fault"
 	"io"
 	"net"
 	"time"
@@ -76,7 +77,7 @@ func answerOf(err error) membershipAnswer {
 		return membershipAnswer{Verdict: changeDone}
 	case errors.As(err, &refusal):
 		return membershipAnswer{Verdict: changeRefused, Kind: refusal.Kind, Text: refusal.Text, Hint: refusal.Hint}
-	case errors.Is(err, ErrNotLeader):
+	case errors.Is(err, fault.ErrNotLeader):
 		return membershipAnswer{Verdict: changeElsewhere, Text: err.Error()}
 	default:
 		return membershipAnswer{Verdict: changeUnknown, Text: err.Error()}
@@ -117,9 +118,9 @@ func (n *Node) changeAtLeader(ctx context.Context, r membershipRequest) (members
 			}
 		}
 		if !n.pause(ctx, changed, membershipRetryPause) {
-			kind := ErrUnavailable
+			kind := fault.ErrUnavailable
 			if unknown && r.Op != opMembers && r.Op != opStanding {
-				kind = ErrOutcomeUnknown
+				kind = fault.ErrOutcomeUnknown
 			}
 			return membershipAnswer{}, fmt.Errorf("%w: %s", kind, last)
 		}

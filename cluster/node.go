@@ -15,6 +15,7 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/keepalive"
 
+	"github.com/seriatimq/seriatim/cluster/fault"
 	"github.com/seriatimq/seriatim/cluster/peerpb"
 	"github.com/seriatimq/seriatim/fsm"
 	"github.com/seriatimq/seriatim/fsm/plant"
@@ -135,13 +136,13 @@ func Open(ctx context.Context, cfg Config) (*Node, error) {
 
 // fatal ends the process for what the state machine found.
 func (n *Node) fatal(err error) {
-	code := ExitStateMismatch
+	code := fault.ExitStateMismatch
 	switch {
 	case errors.Is(err, fsm.ErrChecksum), errors.Is(err, fsm.ErrMalformed):
-		code = ExitChecksum
+		code = fault.ExitChecksum
 		err = fmt.Errorf("%w; %s", err, replaceNode)
 	case errors.Is(err, fsm.ErrUnknownFormat), errors.Is(err, fsm.ErrUnknownCommand):
-		code = ExitUnknownFormat
+		code = fault.ExitUnknownFormat
 	}
 	n.cfg.Fatal(code, err)
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
 
+	"github.com/seriatimq/seriatim/cluster/fault"
 	"github.com/seriatimq/seriatim/queue"
 )
 
@@ -68,7 +69,7 @@ func prepareNodes(t *testing.T, n int, change func(*Config)) *nodes {
 			BootstrapExpect: n,
 			Log:             LogPolicy{SegmentBytes: 1 << 20},
 			Logger:          testLogger(t, i+1),
-			Fatal:           func(code ExitCode, err error) { panic(fmt.Sprint(code, err)) },
+			Fatal:           func(code fault.ExitCode, err error) { panic(fmt.Sprint(code, err)) },
 		}
 		if n > 1 {
 			cfg.Join = gossip
@@ -490,7 +491,7 @@ func TestSendsSurviveLeaderCrashes(t *testing.T) {
 					if err == nil {
 						break
 					}
-					if !errors.Is(err, ErrOutcomeUnknown) && !errors.Is(err, ErrUnavailable) {
+					if !errors.Is(err, fault.ErrOutcomeUnknown) && !errors.Is(err, fault.ErrUnavailable) {
 						t.Errorf("send %d: %v", next, err)
 						return
 					}
@@ -595,15 +596,15 @@ func TestNoMajority(t *testing.T) {
 	c.crash(followers[1])
 	for range 2 { // the second time it has stepped down for sure
 		_, err := c.nodes[leader].Submit(testContext(t), &queue.SendMessages{Queue: standard, Entries: []queue.SendEntry{{Body: "m"}}})
-		if !errors.Is(err, ErrUnavailable) && !errors.Is(err, ErrOutcomeUnknown) {
+		if !errors.Is(err, fault.ErrUnavailable) && !errors.Is(err, fault.ErrOutcomeUnknown) {
 			t.Errorf("send: %v", err)
 		}
 		_, err = c.nodes[leader].Receive(testContext(t), &queue.ReceiveMessages{Queue: standard}, 0)
-		if !errors.Is(err, ErrUnavailable) && !errors.Is(err, ErrOutcomeUnknown) {
+		if !errors.Is(err, fault.ErrUnavailable) && !errors.Is(err, fault.ErrOutcomeUnknown) {
 			t.Errorf("receive: %v", err)
 		}
 		_, err = c.nodes[leader].Read(testContext(t), func(queue.View) error { t.Error("read without a majority"); return nil })
-		if !errors.Is(err, ErrUnavailable) {
+		if !errors.Is(err, fault.ErrUnavailable) {
 			t.Errorf("read: %v", err)
 		}
 	}
@@ -647,10 +648,10 @@ func TestClosedNode(t *testing.T) {
 	c := startNodes(t, 1, nil)
 	n := c.nodes[0]
 	c.close(0)
-	if _, err := n.Submit(testContext(t), &queue.AdvanceClock{}); !errors.Is(err, ErrUnavailable) {
+	if _, err := n.Submit(testContext(t), &queue.AdvanceClock{}); !errors.Is(err, fault.ErrUnavailable) {
 		t.Errorf("submit: %v", err)
 	}
-	if _, err := n.Read(testContext(t), func(queue.View) error { return nil }); !errors.Is(err, ErrUnavailable) {
+	if _, err := n.Read(testContext(t), func(queue.View) error { return nil }); !errors.Is(err, fault.ErrUnavailable) {
 		t.Errorf("read: %v", err)
 	}
 	if err := n.Ready(); err == nil {

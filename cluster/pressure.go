@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/seriatimq/seriatim/cluster/environment"
+	"github.com/seriatimq/seriatim/cluster/fault"
 	"github.com/seriatimq/seriatim/fsm"
 )
 
@@ -74,7 +75,7 @@ func (e *PressureError) Error() string {
 }
 
 // Unwrap makes it an ErrOverloaded.
-func (e *PressureError) Unwrap() error { return ErrOverloaded }
+func (e *PressureError) Unwrap() error { return fault.ErrOverloaded }
 
 // diskLevel is how much room the disk of a node has. It travels in gossip.
 type diskLevel uint8

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/seriatimq/seriatim/cluster/environment"
+	"github.com/seriatimq/seriatim/cluster/fault"
 	"github.com/seriatimq/seriatim/queue"
 )
 
@@ -73,7 +74,7 @@ func (c *nodes) refusedSend(i int, name, body string) *PressureError {
 	c.t.Helper()
 	_, err := c.nodes[i].Submit(testContext(c.t), &queue.SendMessages{Queue: name, Batch: true, Entries: []queue.SendEntry{entryFor(name, body)}})
 	var pressure *PressureError
-	if !errors.As(err, &pressure) || !errors.Is(err, ErrOverloaded) || errors.Is(err, ErrOutcomeUnknown) {
+	if !errors.As(err, &pressure) || !errors.Is(err, fault.ErrOverloaded) || errors.Is(err, fault.ErrOutcomeUnknown) {
 		c.t.Fatalf("a send on node %d was answered %v", i, err)
 	}
 	return pressure
@@ -142,7 +143,9 @@ func startOnDisks(t *testing.T) (*nodes, disks) {
 		free := new(atomic.Uint64)
 		free.Store(diskTotal / 2)
 		d = append(d, free)
-		cfg.Limits.Pressure.DiskSpace = func(string) (environment.DiskSpace, error) { return environment.DiskSpace{Free: free.Load(), Total: diskTotal}, nil }
+		cfg.Limits.Pressure.DiskSpace = func(string) (environment.DiskSpace, error) {
+			return environment.DiskSpace{Free: free.Load(), Total: diskTotal}, nil
+		}
 		cfg.Limits.Pressure.DiskRefuse = DiskMark{Percent: 15}
 		cfg.Limits.Pressure.DiskResign = DiskMark{Percent: 5}
 	})

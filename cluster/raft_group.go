@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/hashicorp/raft"
+	"github.com/seriatimq/seriatim/cluster/fault"
 )
 
 // raftGroup is the Group on hashicorp/raft. Safe for concurrent use.
@@ -105,7 +106,7 @@ func (g *raftGroup) await(ctx context.Context, future raft.Future) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	case <-g.ctx.Done():
-		return fmt.Errorf("%w: the group is closed", ErrOutcomeUnknown)
+		return fmt.Errorf("%w: the group is closed", fault.ErrOutcomeUnknown)
 	}
 }
 
@@ -132,7 +133,7 @@ func (g *raftGroup) WaitApplied(ctx context.Context, index uint64) error {
 			return ctx.Err()
 		case <-g.ctx.Done():
 			timer.Stop()
-			return fmt.Errorf("%w: the group is closed", ErrUnavailable)
+			return fmt.Errorf("%w: the group is closed", fault.ErrUnavailable)
 		}
 		timer.Stop()
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 	"github.com/hashicorp/raft"
 	"github.com/seriatimq/seriatim/cluster/environment"
+	"github.com/seriatimq/seriatim/cluster/fault"
 )
 
 // TestHeartbeatsTakeTheMainLoop guards against raft issue 695: no heartbeat may
@@ -105,9 +106,9 @@ func TestStuckTransferEndsTheNode(t *testing.T) {
 		leads  bool
 		probe  error
 		relief []error // further outcomes
-		want   []ExitCode
+		want   []fault.ExitCode
 	}{
-		{"stuck", true, raft.ErrLeadershipTransferInProgress, []error{raft.ErrLeadershipTransferInProgress}, []ExitCode{ExitStuckTransfer}},
+		{"stuck", true, raft.ErrLeadershipTransferInProgress, []error{raft.ErrLeadershipTransferInProgress}, []fault.ExitCode{fault.ExitStuckTransfer}},
 		{"the transfer ended", true, nil, nil, nil},
 		{"leadership is gone", false, raft.ErrLeadershipTransferInProgress, nil, nil},
 		{"a proposal was accepted", true, raft.ErrLeadershipTransferInProgress, []error{nil}, nil},
@@ -144,20 +145,20 @@ func TestStuckTransferEndsTheNode(t *testing.T) {
 func TestTranslateTellsNotProposedFromUnknown(t *testing.T) {
 	tests := []struct{ err, want error }{
 		{nil, nil},
-		{raft.ErrNotLeader, ErrNotLeader},
-		{raft.ErrEnqueueTimeout, ErrNotLeader},
-		{raft.ErrLeadershipTransferInProgress, ErrNotLeader},
-		{raft.ErrLeadershipLost, ErrOutcomeUnknown},
-		{raft.ErrRaftShutdown, ErrOutcomeUnknown},
-		{raft.ErrAbortedByRestore, ErrOutcomeUnknown},
-		{errors.New("append to the log: no space left on device"), ErrOutcomeUnknown},
+		{raft.ErrNotLeader, fault.ErrNotLeader},
+		{raft.ErrEnqueueTimeout, fault.ErrNotLeader},
+		{raft.ErrLeadershipTransferInProgress, fault.ErrNotLeader},
+		{raft.ErrLeadershipLost, fault.ErrOutcomeUnknown},
+		{raft.ErrRaftShutdown, fault.ErrOutcomeUnknown},
+		{raft.ErrAbortedByRestore, fault.ErrOutcomeUnknown},
+		{errors.New("append to the log: no space left on device"), fault.ErrOutcomeUnknown},
 	}
 	for _, test := range tests {
 		got := translate(test.err)
 		if !errors.Is(got, test.want) || (test.want == nil) != (got == nil) {
 			t.Errorf("%v became %v, want %v", test.err, got, test.want)
 		}
-		if errors.Is(got, ErrNotLeader) && errors.Is(got, ErrOutcomeUnknown) {
+		if errors.Is(got, fault.ErrNotLeader) && errors.Is(got, fault.ErrOutcomeUnknown) {
 			t.Errorf("%v is both", got)
 		}
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/hashicorp/raft"
 
+	"github.com/seriatimq/seriatim/cluster/fault"
 	"github.com/seriatimq/seriatim/fsm"
 	"github.com/seriatimq/seriatim/fsm/failpoint"
 )
@@ -62,7 +63,7 @@ func (m *raftMachine) ApplyBatch(entries []*raft.Log) []any {
 // can fail.
 func (m *raftMachine) ending(err error) {
 	if err != nil {
-		_ = m.guard.fail(ExitStateMismatch, err) // it does not return
+		_ = m.guard.fail(fault.ExitStateMismatch, err) // it does not return
 	}
 }
 
@@ -88,9 +89,9 @@ func (m *raftMachine) Restore(content io.ReadCloser) error {
 		path = reader.path
 	}
 	if err := m.machine.Restore(namedSnapshot{content, path}); errors.Is(err, fsm.ErrUnknownFormat) {
-		return m.guard.fail(ExitUnknownFormat, fmt.Errorf("the snapshot %s cannot be read: %w; a newer version of this program wrote it, start that one", path, err))
+		return m.guard.fail(fault.ExitUnknownFormat, fmt.Errorf("the snapshot %s cannot be read: %w; a newer version of this program wrote it, start that one", path, err))
 	} else if err != nil {
-		return m.guard.fail(ExitChecksum, fmt.Errorf("the snapshot %s cannot be restored: %w; %s", path, err, replaceNode))
+		return m.guard.fail(fault.ExitChecksum, fmt.Errorf("the snapshot %s cannot be restored: %w; %s", path, err, replaceNode))
 	}
 	m.ending(failpoint.Hit("restore-swapped"))
 	applied := m.machine.AppliedIndex()

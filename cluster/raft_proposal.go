@@ -6,6 +6,7 @@ import (
 
 	"github.com/hashicorp/raft"
 
+	"github.com/seriatimq/seriatim/cluster/fault"
 	"github.com/seriatimq/seriatim/fsm"
 )
 
@@ -18,10 +19,10 @@ type raftProposal struct {
 // Propose hands one encoded entry to the log of the leader.
 func (g *raftGroup) Propose(entry []byte) (Proposal, error) {
 	if g.ctx.Err() != nil {
-		return nil, fmt.Errorf("%w: the group is closed", ErrNotLeader)
+		return nil, fmt.Errorf("%w: the group is closed", fault.ErrNotLeader)
 	}
 	if g.raft.State() != raft.Leader {
-		return nil, ErrNotLeader
+		return nil, fault.ErrNotLeader
 	}
 	return &raftProposal{group: g, future: g.raft.Apply(entry, g.cfg.Timing.Enqueue)}, nil
 }
@@ -30,7 +31,7 @@ func (g *raftGroup) Propose(entry []byte) (Proposal, error) {
 func (p *raftProposal) Wait() (fsm.EntryResult, error) {
 	if err := p.group.awaitEntry(p.group.ctx, p.future); err != nil {
 		if p.group.ctx.Err() != nil {
-			err = fmt.Errorf("%w: the group is closed", ErrOutcomeUnknown)
+			err = fmt.Errorf("%w: the group is closed", fault.ErrOutcomeUnknown)
 		}
 		return fsm.EntryResult{}, err
 	}
@@ -40,7 +41,7 @@ func (p *raftProposal) Wait() (fsm.EntryResult, error) {
 	case *fsm.EntryResult:
 		return *result, nil
 	default:
-		return fsm.EntryResult{}, fmt.Errorf("%w: the state machine answered with %T", ErrOutcomeUnknown, result)
+		return fsm.EntryResult{}, fmt.Errorf("%w: the state machine answered with %T", fault.ErrOutcomeUnknown, result)
 	}
 }
 
@@ -55,8 +56,8 @@ func translate(err error) error {
 	case errors.Is(err, raft.ErrNotLeader),
 		errors.Is(err, raft.ErrEnqueueTimeout),
 		errors.Is(err, raft.ErrLeadershipTransferInProgress):
-		return fmt.Errorf("%w (%w)", ErrNotLeader, err)
+		return fmt.Errorf("%w (%w)", fault.ErrNotLeader, err)
 	default:
-		return fmt.Errorf("%w (%w)", ErrOutcomeUnknown, err)
+		return fmt.Errorf("%w (%w)", fault.ErrOutcomeUnknown, err)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/hashicorp/raft"
+	"github.com/seriatimq/seriatim/cluster/fault"
 )
 
 // Restore makes content, a snapshot of size bytes, the state of all members, at
@@ -65,9 +66,9 @@ func (g *raftGroup) restore(ctx context.Context, index uint64, content io.ReadCl
 			return translate(err)
 		}
 	case <-ctx.Done():
-		return fmt.Errorf("%w: %w", ErrOutcomeUnknown, ctx.Err())
+		return fmt.Errorf("%w: %w", fault.ErrOutcomeUnknown, ctx.Err())
 	case <-g.ctx.Done():
-		return fmt.Errorf("%w: the group is closed", ErrOutcomeUnknown)
+		return fmt.Errorf("%w: the group is closed", fault.ErrOutcomeUnknown)
 	}
 	g.log.baseline.Store(g.log.sizes.appended())
 	g.log.threshold.Store(max(g.cfg.Snapshot.LogBytes, g.snapshots.newestBytes.Load()))

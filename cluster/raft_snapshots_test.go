@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/hashicorp/raft"
+	"github.com/seriatimq/seriatim/cluster/fault"
 )
 
 // smallSteps makes snapshots and installs the normal way to catch up.
@@ -192,12 +193,12 @@ func TestDamagedNodeRefusesToStartAndTheOthersGoOn(t *testing.T) {
 	tests := []struct {
 		name   string
 		damage func(t *testing.T, dir string) (file string)
-		code   ExitCode
+		code   fault.ExitCode
 	}{
 		{"a log entry", func(t *testing.T, dir string) string {
 			flipBitIn(t, dir, "q0033")
 			return filepath.Join(groupDirName, walName)
-		}, ExitChecksum},
+		}, fault.ExitChecksum},
 		{"a snapshot", func(t *testing.T, dir string) string {
 			states, err := filepath.Glob(filepath.Join(dir, groupDirName, snapshotsDir, "*", snapshotStateName))
 			if err != nil || len(states) == 0 {
@@ -206,23 +207,23 @@ func TestDamagedNodeRefusesToStartAndTheOthersGoOn(t *testing.T) {
 			newest := slices.MaxFunc(states, func(a, b string) int { return strings.Compare(modified(t, a), modified(t, b)) })
 			flipBit(t, newest, 300)
 			return newest
-		}, ExitChecksum},
+		}, fault.ExitChecksum},
 		{"all snapshots removed", func(t *testing.T, dir string) string {
 			removeFile(t, filepath.Join(dir, groupDirName, snapshotsDir))
 			return filepath.Join(groupDirName, walName)
-		}, ExitLostData},
+		}, fault.ExitLostData},
 		{"term and vote", func(t *testing.T, dir string) string {
 			removeFile(t, filepath.Join(dir, groupDirName, stableName))
 			return stableName
-		}, ExitLostData},
+		}, fault.ExitLostData},
 		{"the stores", func(t *testing.T, dir string) string {
 			removeFile(t, filepath.Join(dir, groupDirName))
 			return stableName
-		}, ExitLostData},
+		}, fault.ExitLostData},
 		{"the cluster", func(t *testing.T, dir string) string {
 			removeFile(t, filepath.Join(dir, membershipName))
 			return membershipName
-		}, ExitLostData},
+		}, fault.ExitLostData},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

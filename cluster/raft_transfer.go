@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/hashicorp/raft"
+	"github.com/seriatimq/seriatim/cluster/fault"
 )
 
 // transferWatch ends a node whose leadership transfer never ends. If a leader
@@ -20,7 +21,7 @@ type transferWatch struct {
 	patience time.Duration
 	leads    func() bool
 	probe    func() error // proposes something; blocks until the outcome
-	fatal    func(ExitCode, error)
+	fatal    func(fault.ExitCode, error)
 
 	mu     sync.Mutex
 	timer  *time.Timer // nil unless a refusal was seen last
@@ -63,7 +64,7 @@ func (w *transferWatch) decide() {
 		return
 	}
 	if err := w.probe(); errors.Is(err, raft.ErrLeadershipTransferInProgress) && w.leads() {
-		w.fatal(ExitStuckTransfer, fmt.Errorf("this node leads, but has refused every proposal for %v because of a leadership transfer that does not end; restarting it lets another node lead", w.patience))
+		w.fatal(fault.ExitStuckTransfer, fmt.Errorf("this node leads, but has refused every proposal for %v because of a leadership transfer that does not end; restarting it lets another node lead", w.patience))
 	}
 }
 

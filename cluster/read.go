@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/seriatimq/seriatim/cluster/fault"
 	"github.com/seriatimq/seriatim/queue"
 )
 
@@ -49,7 +50,7 @@ func (n *Node) readBarrier(ctx context.Context) (uint64, error) {
 		return 0, err
 	}
 	if err := n.group.WaitApplied(ctx, o.at.Index); err != nil {
-		return 0, fmt.Errorf("%w: waiting for this node to catch up: %w", ErrUnavailable, err)
+		return 0, fmt.Errorf("%w: waiting for this node to catch up: %w", fault.ErrUnavailable, err)
 	}
 	return o.at.Index, nil
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"github.com/seriatimq/seriatim/cluster/fault"
 	"time"
 )
 
@@ -76,7 +77,7 @@ func (n *Node) watchResignation() {
 func (n *Node) resign() {
 	ctx, cancel := context.WithTimeout(n.closing, transferTimeout)
 	defer cancel()
-	if err := n.TransferLeadership(ctx); err != nil && !errors.Is(err, ErrNotLeader) {
+	if err := n.TransferLeadership(ctx); err != nil && !errors.Is(err, fault.ErrNotLeader) {
 		n.log.Warn("leadership could not be handed over", "error", err)
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/seriatimq/seriatim/cluster/fault"
 	"github.com/seriatimq/seriatim/fsm"
 	"github.com/seriatimq/seriatim/queue"
 )
@@ -71,7 +72,7 @@ func (n *Node) Restore(ctx context.Context, backup io.Reader) (Restored, error) 
 	case leader.Self:
 		return n.restoreHere(ctx, backup)
 	case leader.LeaderID == "":
-		return Restored{}, ErrUnavailable
+		return Restored{}, fault.ErrUnavailable
 	default:
 		return n.forwardRestore(ctx, leader.LeaderID, backup)
 	}
@@ -105,23 +106,23 @@ func (n *Node) restoreHere(ctx context.Context, backup io.Reader) (Restored, err
 	}
 	t := n.tenure.Load()
 	if t == nil {
-		return Restored{}, ErrNotLeader
+		return Restored{}, fault.ErrNotLeader
 	}
 	// A restore takes votes and gives them back; nobody may promote meanwhile.
 	select {
 	case n.changing <- struct{}{}:
 		defer func() { <-n.changing }()
 	case <-ctx.Done():
-		return Restored{}, fmt.Errorf("%w: %w", ErrUnavailable, ctx.Err())
+		return Restored{}, fmt.Errorf("%w: %w", fault.ErrUnavailable, ctx.Err())
 	}
 	done := make(chan error, 1) // the one outcome, for which nobody may wait any more
 	work := func() { done <- n.replaceState(n.life, broker, &restored) }
 	select {
 	case t.interludes <- work:
 	case <-t.lost:
-		return Restored{}, ErrNotLeader
+		return Restored{}, fault.ErrNotLeader
 	case <-ctx.Done():
-		return Restored{}, fmt.Errorf("%w: %w", ErrUnavailable, ctx.Err())
+		return Restored{}, fmt.Errorf("%w: %w", fault.ErrUnavailable, ctx.Err())
 	}
 	// From here on it is not given up: a restore that is half done helps
 	// nobody.

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"github.com/seriatimq/seriatim/cluster/fault"
 	"io"
 	"net"
 	"time"
@@ -37,8 +38,8 @@ var restoreKinds = [...]struct {
 	{"notFresh", ErrNotFresh},
 	{"badBackup", ErrBadBackup},
 	{"membersAway", ErrMembersAway},
-	{"notLeader", ErrNotLeader},
-	{"unavailable", ErrUnavailable},
+	{"notLeader", fault.ErrNotLeader},
+	{"unavailable", fault.ErrUnavailable},
 	{"votesMissing", ErrVotesMissing},
 }
 
@@ -55,7 +56,7 @@ func (e *remoteError) Unwrap() error { return e.kind }
 func (n *Node) forwardRestore(ctx context.Context, leader string, backup io.Reader) (Restored, error) {
 	conn, err := n.group.network.dialKind(ctx, leader, connRestore)
 	if err != nil {
-		return Restored{}, fmt.Errorf("%w: %w", ErrUnavailable, err)
+		return Restored{}, fmt.Errorf("%w: %w", fault.ErrUnavailable, err)
 	}
 	defer conn.Close()
 	stop := context.AfterFunc(ctx, func() { conn.Close() })
@@ -65,12 +66,12 @@ func (n *Node) forwardRestore(ctx context.Context, leader string, backup io.Read
 	}
 	var answer restoreAnswer
 	if err := json.NewDecoder(conn).Decode(&answer); err != nil {
-		return Restored{}, fmt.Errorf("%w: waiting for the leader to restore: %w", ErrOutcomeUnknown, err)
+		return Restored{}, fmt.Errorf("%w: waiting for the leader to restore: %w", fault.ErrOutcomeUnknown, err)
 	}
 	if answer.Error == "" {
 		return answer.Restored, nil
 	}
-	failed := &remoteError{text: answer.Error, kind: ErrOutcomeUnknown}
+	failed := &remoteError{text: answer.Error, kind: fault.ErrOutcomeUnknown}
 	for _, k := range restoreKinds {
 		if k.kind == answer.Kind {
 			failed.kind = k.err
@@ -121,7 +122,7 @@ func (n *Node) serveRestore(conn net.Conn) {
 	var answer restoreAnswer
 	var err error
 	if !n.group.Leadership().Self {
-		err = ErrNotLeader
+		err = fault.ErrNotLeader
 	} else {
 		idle := time.AfterFunc(restoreIdleMax, func() { conn.Close() })
 		answer.Restored, err = n.restoreHere(n.closing, &pieceReader{source: bufio.NewReader(conn), idle: idle})

@@ -3,6 +3,7 @@ package cluster
 import (
 	"context"
 	"errors"
+	"github.com/seriatimq/seriatim/cluster/fault"
 	"sync"
 	"testing"
 	"time"
@@ -16,7 +17,7 @@ func TestRoundsShareOneQuestion(t *testing.T) {
 		begun <- round
 		<-release
 		return round, nil
-	}, ErrNotLeader)
+	}, fault.ErrNotLeader)
 	ctx, cancel := context.WithCancel(t.Context())
 	var running sync.WaitGroup
 	running.Go(func() { r.run(ctx) })
@@ -56,7 +57,7 @@ func TestRoundsEnd(t *testing.T) {
 	r := newRounds(func(ctx context.Context) (int, error) {
 		<-ctx.Done()
 		return 0, ctx.Err()
-	}, ErrNotLeader)
+	}, fault.ErrNotLeader)
 	ctx, cancel := context.WithCancel(t.Context())
 	errs := make(chan error, 3)
 	settle := func(_ int, err error) { errs <- err }
@@ -69,16 +70,16 @@ func TestRoundsEnd(t *testing.T) {
 		t.Fatal("a round without an answer succeeded")
 	}
 	r.join(settle)
-	if err := <-errs; !errors.Is(err, ErrNotLeader) {
+	if err := <-errs; !errors.Is(err, fault.ErrNotLeader) {
 		t.Fatalf("after the end: %v, want ErrNotLeader", err)
 	}
-	if _, err := r.wait(t.Context()); !errors.Is(err, ErrNotLeader) {
+	if _, err := r.wait(t.Context()); !errors.Is(err, fault.ErrNotLeader) {
 		t.Fatalf("after the end: %v, want ErrNotLeader", err)
 	}
 }
 
 func TestRoundsWaitEndsWithItsContext(t *testing.T) {
-	r := newRounds(func(context.Context) (int, error) { return 1, nil }, ErrNotLeader) // never run
+	r := newRounds(func(context.Context) (int, error) { return 1, nil }, fault.ErrNotLeader) // never run
 	ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
 	defer cancel()
 	if _, err := r.wait(ctx); !errors.Is(err, context.DeadlineExceeded) {

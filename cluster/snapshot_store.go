@@ -19,6 +19,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 	"github.com/hashicorp/raft"
 
+	"github.com/seriatimq/seriatim/cluster/fault"
 	"github.com/seriatimq/seriatim/fsm/failpoint"
 )
 
@@ -242,7 +243,7 @@ func (s *snapshotStore) Create(version raft.SnapshotVersion, index, term uint64,
 }
 
 func (s *snapshotStore) damaged(path string, err error) error {
-	return s.guard.fail(ExitChecksum, fmt.Errorf("the snapshot %s cannot be used: %w; %s", path, err, replaceNode))
+	return s.guard.fail(fault.ExitChecksum, fmt.Errorf("the snapshot %s cannot be used: %w; %s", path, err, replaceNode))
 }
 
 const snapshotHeadMagic = "SRTMSNAP"

@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/hashicorp/go-hclog"
 	"github.com/hashicorp/raft"
+	"github.com/seriatimq/seriatim/cluster/fault"
 )
 
 var testMembers = raft.Configuration{Servers: []raft.Server{{ID: "a-1", Address: "a-1"}, {ID: "b-2", Address: "b-2"}}}
@@ -193,7 +194,7 @@ func TestSnapshotStoreRefusesDamage(t *testing.T) {
 				_, _, err = s.Open(id)
 			}
 			codes, _ := record.all()
-			if err == nil || !slices.Equal(codes, []ExitCode{ExitChecksum}) {
+			if err == nil || !slices.Equal(codes, []fault.ExitCode{fault.ExitChecksum}) {
 				t.Fatalf("got %v, exit codes %v", err, codes)
 			}
 			if !strings.Contains(err.Error(), filepath.Join(s.path, id)) || !strings.Contains(err.Error(), "new member") {
@@ -217,7 +218,7 @@ func TestSnapshotStoreEndsAfterAFailedWrite(t *testing.T) {
 	if _, err := sink.Write([]byte("x")); err == nil {
 		t.Fatal("a write after the failed one")
 	}
-	if codes, _ := record.all(); !slices.Equal(codes, []ExitCode{ExitDiskError}) {
+	if codes, _ := record.all(); !slices.Equal(codes, []fault.ExitCode{fault.ExitDiskError}) {
 		t.Fatalf("exit codes %v", codes)
 	}
 }

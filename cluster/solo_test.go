@@ -14,6 +14,7 @@ import (
 	"github.com/hashicorp/raft"
 
 	"github.com/seriatimq/seriatim/cluster/environment"
+	"github.com/seriatimq/seriatim/cluster/fault"
 	"github.com/seriatimq/seriatim/fsm"
 	"github.com/seriatimq/seriatim/queue"
 )
@@ -43,7 +44,7 @@ type soloProposal struct {
 func (p soloProposal) Wait() (fsm.EntryResult, error) {
 	result, ok := <-p.result
 	if !ok {
-		return result, ErrOutcomeUnknown
+		return result, fault.ErrOutcomeUnknown
 	}
 	return result, nil
 }
@@ -60,7 +61,7 @@ func (g *soloGroup) Propose(entry []byte) (Proposal, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.deposed {
-		return nil, ErrNotLeader
+		return nil, fault.ErrNotLeader
 	}
 	g.last++
 	p := soloProposal{index: g.last, data: entry, result: make(chan fsm.EntryResult, 1)}
@@ -74,7 +75,7 @@ func (g *soloGroup) VerifyLeader(context.Context) error {
 	defer g.mu.Unlock()
 	g.rounds++
 	if g.deposed {
-		return ErrNotLeader
+		return fault.ErrNotLeader
 	}
 	return nil
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/hashicorp/raft"
 	raftboltdb "github.com/hashicorp/raft-boltdb/v2"
 
+	"github.com/seriatimq/seriatim/cluster/fault"
 	"github.com/seriatimq/seriatim/fsm/failpoint"
 )
 
@@ -55,7 +56,7 @@ func openStableStore(dir *dataDir, guard *diskGuard) (*stableStore, error) {
 		return nil, err
 	}
 	if !found && (dir.voteMarked.Load() || dir.logMarked.Load()) {
-		return nil, guard.fail(ExitLostData, fmt.Errorf("the term and vote store %s is gone: %w; %s", path, errLostData, replaceNode))
+		return nil, guard.fail(fault.ExitLostData, fmt.Errorf("the term and vote store %s is gone: %w; %s", path, errLostData, replaceNode))
 	}
 	if found && !dir.voteMarked.Load() && !dir.logMarked.Load() {
 		// It never confirmed anything. A power cut while it was made may have
@@ -66,7 +67,7 @@ func openStableStore(dir *dataDir, guard *diskGuard) (*stableStore, error) {
 	}
 	backend, err := openStableBackend(path)
 	if err != nil {
-		return nil, guard.fail(ExitChecksum, fmt.Errorf("open the term and vote store %s: %w; %s", path, err, replaceNode))
+		return nil, guard.fail(fault.ExitChecksum, fmt.Errorf("open the term and vote store %s: %w; %s", path, err, replaceNode))
 	}
 	s := &stableStore{
 		backend:    backend,
@@ -186,7 +187,7 @@ func (s *stableStore) GetUint64(key []byte) (uint64, error) {
 }
 
 func (s *stableStore) damaged(err error) error {
-	return s.guard.fail(ExitChecksum, fmt.Errorf("the term and vote store %s cannot be used: %w; %s", s.path, err, replaceNode))
+	return s.guard.fail(fault.ExitChecksum, fmt.Errorf("the term and vote store %s cannot be used: %w; %s", s.path, err, replaceNode))
 }
 
 func (s *stableStore) close() error { return s.backend.Close() }

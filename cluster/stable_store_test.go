@@ -14,6 +14,7 @@ import (
 
 	"github.com/hashicorp/raft"
 	raftboltdb "github.com/hashicorp/raft-boltdb/v2"
+	"github.com/seriatimq/seriatim/cluster/fault"
 	"go.etcd.io/bbolt"
 )
 
@@ -132,18 +133,18 @@ func TestStableStoreRefusesDamage(t *testing.T) {
 	tests := []struct {
 		name   string
 		damage func(t *testing.T, file string)
-		code   ExitCode
+		code   fault.ExitCode
 	}{
-		{"the file removed", func(t *testing.T, file string) { removeFile(t, file) }, ExitLostData},
+		{"the file removed", func(t *testing.T, file string) { removeFile(t, file) }, fault.ExitLostData},
 		{"the file cut short", func(t *testing.T, file string) {
 			if err := os.Truncate(file, 8<<10); err != nil {
 				t.Fatal(err)
 			}
-		}, ExitChecksum},
-		{"a flipped bit in the vote", func(t *testing.T, file string) { flipAll(t, file, "b-12345678") }, ExitChecksum},
-		{"a flipped bit in a key", func(t *testing.T, file string) { flipAll(t, file, keyLastVoteCand) }, ExitChecksum},
-		{"a flipped bit in the first head", func(t *testing.T, file string) { flipBit(t, file, boltPageHead+50) }, ExitChecksum},
-		{"a flipped bit in the second head", func(t *testing.T, file string) { flipBit(t, file, int64(os.Getpagesize())+boltPageHead+50) }, ExitChecksum},
+		}, fault.ExitChecksum},
+		{"a flipped bit in the vote", func(t *testing.T, file string) { flipAll(t, file, "b-12345678") }, fault.ExitChecksum},
+		{"a flipped bit in a key", func(t *testing.T, file string) { flipAll(t, file, keyLastVoteCand) }, fault.ExitChecksum},
+		{"a flipped bit in the first head", func(t *testing.T, file string) { flipBit(t, file, boltPageHead+50) }, fault.ExitChecksum},
+		{"a flipped bit in the second head", func(t *testing.T, file string) { flipBit(t, file, int64(os.Getpagesize())+boltPageHead+50) }, fault.ExitChecksum},
 		{"a value without checksum", func(t *testing.T, file string) {
 			store, err := raftboltdb.New(raftboltdb.Options{Path: file, BoltOptions: &bbolt.Options{}})
 			if err != nil {
@@ -152,7 +153,7 @@ func TestStableStoreRefusesDamage(t *testing.T) {
 			if err := errors.Join(store.SetUint64([]byte(keyCurrentTerm), 9), store.Close()); err != nil {
 				t.Fatal(err)
 			}
-		}, ExitChecksum},
+		}, fault.ExitChecksum},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -168,7 +169,7 @@ func TestStableStoreRefusesDamage(t *testing.T) {
 			test.damage(t, filepath.Join(path, groupDirName, stableName))
 			_, record, err := openTestStable(t, path)
 			codes, _ := record.all()
-			if err == nil || !slices.Equal(codes, []ExitCode{test.code}) {
+			if err == nil || !slices.Equal(codes, []fault.ExitCode{test.code}) {
 				t.Fatalf("got %v, exit codes %v, want %d", err, codes, test.code)
 			}
 			if !strings.Contains(err.Error(), stableName) || !strings.Contains(err.Error(), "new member") {
@@ -210,7 +211,7 @@ func TestStableStoreEndsAfterAFailedVote(t *testing.T) {
 	if err := s.SetUint64([]byte(keyLastVoteTerm), 3); err == nil {
 		t.Fatal("a vote after a failed one")
 	}
-	if codes, _ := record.all(); !slices.Equal(codes, []ExitCode{ExitDiskError}) {
+	if codes, _ := record.all(); !slices.Equal(codes, []fault.ExitCode{fault.ExitDiskError}) {
 		t.Fatalf("exit codes %v", codes)
 	}
 	var _ raft.StableStore = s

@@ -3,6 +3,7 @@ package cluster
 import (
 	"context"
 	"errors"
+	"github.com/seriatimq/seriatim/cluster/fault"
 	"time"
 )
 
@@ -41,7 +42,7 @@ func (n *Node) watchStanding(ctx context.Context) {
 			pause = min(2*pause, standingPauseTop)
 		}
 		if n.wasRemoved(ctx) {
-			n.cfg.Fatal(ExitRemoved, errors.New("this node was removed from the cluster; with an empty data directory it can join again, as a new node"))
+			n.cfg.Fatal(fault.ExitRemoved, errors.New("this node was removed from the cluster; with an empty data directory it can join again, as a new node"))
 			return
 		}
 	}

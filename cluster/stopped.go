@@ -11,6 +11,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 	"github.com/hashicorp/raft"
 
+	"github.com/seriatimq/seriatim/cluster/fault"
 	"github.com/seriatimq/seriatim/fsm"
 )
 
@@ -43,7 +44,7 @@ func OpenStopped(ctx context.Context, path string, logger *slog.Logger) (*Stoppe
 	}
 	s := &Stopped{NodeID: dir.nodeID, dir: dir, logger: newRaftLogger(ctx, logger)}
 	// What ends a running node is an error here.
-	s.guard = &diskGuard{deadline: stoppedDiskDeadline, fatal: func(ExitCode, error) {}}
+	s.guard = &diskGuard{deadline: stoppedDiskDeadline, fatal: func(fault.ExitCode, error) {}}
 	if err := s.open(); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/seriatimq/seriatim/cluster/fault"
 	"github.com/seriatimq/seriatim/cluster/peerpb"
 	"github.com/seriatimq/seriatim/fsm"
 	"github.com/seriatimq/seriatim/fsm/failpoint"
@@ -66,7 +67,7 @@ func (n *Node) call(ctx context.Context, r *request) (Reply, error) {
 	defer cancel()
 	reply, err := n.answer(limited, r)
 	if failed := failpoint.Hit("reply"); failed != nil {
-		return Reply{}, fmt.Errorf("%w: %w", ErrOutcomeUnknown, failed)
+		return Reply{}, fmt.Errorf("%w: %w", fault.ErrOutcomeUnknown, failed)
 	}
 	n.counts.results[resultOf(ctx, err)].Add(1)
 	if err == nil {
@@ -151,12 +152,12 @@ func (n *Node) route(ctx context.Context, r *request) (outcome, error) {
 		switch o.verdict {
 		case answered:
 			if unknown && n.provesNothing(r, o) {
-				return outcome{}, ErrOutcomeUnknown
+				return outcome{}, fault.ErrOutcomeUnknown
 			}
 			return o, nil
 		case outcomeUnknown:
 			if plant.Is(17) && r.kind == submitRequest {
-				return outcome{}, ErrUnavailable
+				return outcome{}, fault.ErrUnavailable
 			}
 			unknown = unknown || r.kind != readIndexRequest
 			if unknown && (!n.retrySafe(ctx, r) || r.repeat() != nil) {
@@ -166,13 +167,13 @@ func (n *Node) route(ctx context.Context, r *request) (outcome, error) {
 			return outcome{}, giveUp(ctx, unknown, &PressureError{Reason: o.reason})
 		case overloaded:
 			n.counts.overloads.Add(1)
-			return outcome{}, giveUp(ctx, unknown, ErrOverloaded)
+			return outcome{}, giveUp(ctx, unknown, fault.ErrOverloaded)
 		case unsupported:
 			return outcome{}, giveUp(ctx, unknown, unsupportedError(o.reason))
 		case notProposed, expired:
 		}
 		if !n.pause(ctx, changed, pause) {
-			return outcome{}, giveUp(ctx, unknown, ErrUnavailable)
+			return outcome{}, giveUp(ctx, unknown, fault.ErrUnavailable)
 		}
 		pause = min(2*pause, retryPauseMax)
 		n.counts.retries.Add(1)
@@ -184,14 +185,14 @@ func unsupportedError(reason string) error {
 	if reason == "" {
 		reason = "the cluster cannot execute this command yet"
 	}
-	return fmt.Errorf("%w: %s", ErrUnavailable, reason)
+	return fmt.Errorf("%w: %s", fault.ErrUnavailable, reason)
 }
 
 // giveUp is the error of a call that ends without an answer. Nothing may be
 // called unwritten once an attempt was unknown.
 func giveUp(ctx context.Context, unknown bool, err error) error {
 	if unknown {
-		err = ErrOutcomeUnknown
+		err = fault.ErrOutcomeUnknown
 	}
 	if ended := ctx.Err(); ended != nil {
 		return fmt.Errorf("%w: %w", err, ended)
@@ -372,9 +373,9 @@ func resultOf(ctx context.Context, err error) callResult {
 		return resultRefused
 	case errors.Is(ctx.Err(), context.Canceled):
 		return resultCancelled
-	case errors.Is(err, ErrOutcomeUnknown):
+	case errors.Is(err, fault.ErrOutcomeUnknown):
 		return resultUnknown
-	case errors.Is(err, ErrOverloaded):
+	case errors.Is(err, fault.ErrOverloaded):
 		return resultOverloaded
 	default:
 		return resultUnavailable

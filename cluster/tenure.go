@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/seriatimq/seriatim/cluster/environment"
+	"github.com/seriatimq/seriatim/cluster/fault"
 	"github.com/seriatimq/seriatim/fsm"
 	"github.com/seriatimq/seriatim/queue"
 )
@@ -111,8 +112,8 @@ func beginTenure(ctx context.Context, l landlord) *tenure {
 		limits:        l.limits,
 		counts:        l.counts,
 	})
-	t.reads = newRounds(t.readIndex, ErrNotLeader)
-	t.ticks = newRounds(t.advanceClock, ErrNotLeader)
+	t.reads = newRounds(t.readIndex, fault.ErrNotLeader)
+	t.ticks = newRounds(t.advanceClock, fault.ErrNotLeader)
 	t.ticker = newTicker(t)
 	t.mover = newMover(t)
 	t.ended.Go(func() { t.committer.run(ctx) })
@@ -302,9 +303,9 @@ func (t *tenure) executeForResponse(ctx context.Context, cmd queue.Command) (fsm
 		case answered:
 			return o.response, nil
 		case outcomeUnknown:
-			return fsm.Response{}, ErrOutcomeUnknown
+			return fsm.Response{}, fault.ErrOutcomeUnknown
 		default:
-			return fsm.Response{}, ErrNotLeader
+			return fsm.Response{}, fault.ErrNotLeader
 		}
 	case <-ctx.Done():
 		return fsm.Response{}, ctx.Err()

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/seriatimq/seriatim/cluster/fault"
 	"github.com/seriatimq/seriatim/fsm"
 	"github.com/seriatimq/seriatim/queue"
 )
@@ -51,10 +52,10 @@ func TestMixedVersions(t *testing.T) {
 				t.Errorf("node %d: %+v", i, u)
 			}
 			// Nor does the leader write what others have not checked.
-			if _, err := n.Submit(testContext(t), &queue.SetFormatVersion{Version: 2}); !errors.Is(err, ErrUnavailable) || errors.Is(err, ErrOutcomeUnknown) {
+			if _, err := n.Submit(testContext(t), &queue.SetFormatVersion{Version: 2}); !errors.Is(err, fault.ErrUnavailable) || errors.Is(err, fault.ErrOutcomeUnknown) {
 				t.Errorf("node %d: raising the version by hand gave %v", i, err)
 			}
-			if err := c.laterCommand(i); !errors.Is(err, ErrUnavailable) {
+			if err := c.laterCommand(i); !errors.Is(err, fault.ErrUnavailable) {
 				t.Errorf("node %d: a command of the later format gave %v", i, err)
 			}
 			c.send(i, standard, "the old format goes on")
@@ -87,7 +88,7 @@ func TestMixedVersions(t *testing.T) {
 		}
 		return true
 	})
-	if err := c.laterCommand(0); !errors.Is(err, ErrUnavailable) {
+	if err := c.laterCommand(0); !errors.Is(err, fault.ErrUnavailable) {
 		t.Errorf("a command of the later format before finalize gave %v", err)
 	}
 	follower := c.followers()[0]

@@ -1,0 +1,17 @@
+package fault
+
+// ExitCode is the process exit code of a fatal condition. Values are part of
+// the operators' contract and documented in README.
+type ExitCode int
+
+// Exit codes of conditions after which going on could break a promise.
+const (
+	ExitDiskError     ExitCode = 80 // a write or sync failed, or a directory is unusable
+	ExitDiskHang      ExitCode = 81 // a write did not finish within its deadline
+	ExitChecksum      ExitCode = 82 // a log entry, snapshot or stored value is damaged
+	ExitStateMismatch ExitCode = 83 // this replica differs from the others
+	ExitLostData      ExitCode = 84 // the data directory lost what it must have
+	ExitUnknownFormat ExitCode = 85 // an entry or snapshot this version cannot read
+	ExitStuckTransfer ExitCode = 86 // a leadership transfer never ended
+	ExitRemoved       ExitCode = 87 // this node was removed from the cluster
+)
