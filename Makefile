@@ -4,12 +4,23 @@
 GO       ?= go
 VERSION  ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo devel)
 BIN      := bin/seriatim
-LINT     ?= $(GO) run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
+# Not LINT: make has a variable of that name, with another program in it.
+GOLANGCI ?= $(GO) run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
+GOVULN   ?= $(GO) run golang.org/x/vuln/cmd/govulncheck@v1.9.0
+# The database of vulnerabilities, where it is not to be asked of its publisher.
+VULNDB   ?=
+
+# Modules of their own, so that the product's go.mod stays short.
+NESTED := test/tools test/tools/peers
 
 # hashicorpmetrics selects the metrics module that raft and memberlist share;
 # without it raft's metrics go to a module nobody reads.
 TAGS      := hashicorpmetrics
 TEST_TAGS := invariants hashicorpmetrics
+
+empty :=
+space := $(empty) $(empty)
+comma := ,
 
 # Timeouts are those of the whole test binary of a package.
 TEST_TIMEOUT ?= 15m
@@ -20,7 +31,8 @@ BENCH_RUNS     ?= 3
 BENCH_TIME     ?= 5s
 BENCH          ?= .
 BENCH_COUNT    ?= 6
-BENCH_PACKAGES ?= ./queue/... ./fsm/... ./transport/... ./cluster
+BENCHFLAGS     ?=
+BENCH_PACKAGES ?= ./queue/... ./fsm/... ./transport/... ./cluster/...
 BENCHSTAT      ?= $(GO) run golang.org/x/perf/cmd/benchstat@v0.0.0-20260908200009-22c9c6c9d4da
 
 .DEFAULT_GOAL := help
@@ -62,15 +74,23 @@ vet: ## go vet, with and without the test tags and the fault hooks
 	$(GO) vet -tags '$(TEST_TAGS) faults' ./...
 
 .PHONY: lint
-lint: format-check vet ## formatting, vet, the rules of test/arch, and the linters of .golangci.yml
+lint: format-check vet ## formatting, vet, the rules of test/arch, and the linters of .golangci.yml, also for fault builds and nested modules
 	$(GO) test -tags '$(TEST_TAGS)' ./test/arch/...
-	$(LINT) run --timeout 10m ./...
+	$(GOLANGCI) run --timeout 20m ./...
+	$(GOLANGCI) run --timeout 20m --build-tags '$(subst $(space),$(comma),$(TEST_TAGS) faults)' ./...
+	@set -e; for module in $(NESTED); do echo "$$module"; $(GO) vet -C $$module ./...; \
+	  (cd $$module && $(GOLANGCI) run --timeout 20m --config '$(CURDIR)/.golangci.yml' ./...); done
+
+.PHONY: vulnerabilities
+vulnerabilities: ## known vulnerabilities in what the binary calls; asks the Go vulnerability database, or the one of VULNDB=url
+	$(GOVULN) $(if $(VULNDB),-db '$(VULNDB)') -tags '$(subst $(space),$(comma),$(TAGS))' ./cmd/...
 
 .PHONY: generate
-generate: ## regenerate code and tables; leaves no difference in a sound tree
+generate: build ## regenerate code and tables; leaves no difference in a sound tree
 	$(GO) generate ./...
-	$(GO) test ./test/api/readme -run '^TestSettingsTable$$' -update
-	git diff --exit-code --stat -- README.md '*.pb.go'
+	SERIATIM_BINARY='$(CURDIR)/$(BIN)' $(GO) test -tags '$(TAGS)' ./test/api/docs -run '^(TestSettingsTable|TestSnippets)$$/^metrics$$' -update
+	$(GO) test -tags '$(TAGS)' ./cmd/seriatim -run '^TestCommandLineReference$$' -update
+	git diff --exit-code --stat -- docs '*.pb.go'
 
 .PHONY: conformance
 conformance: build ## boto3, JavaScript, Java and the AWS CLI against a cluster; installs them from their registries
@@ -116,7 +136,7 @@ bench-peers: build ## the same load on seriatim, NATS, RabbitMQ, Redis, goaws an
 
 .PHONY: bench-go
 bench-go: ## benchmarks of the domain, the state machine, the wire formats, committer and forwarding
-	$(GO) test -tags '$(TAGS)' -run '^$$' -bench . -benchmem ./queue/... ./fsm/... ./transport/... ./cluster
+	$(GO) test -tags '$(TAGS)' -run '^$$' -bench . -benchmem $(BENCHFLAGS) $(BENCH_PACKAGES)
 
 # The old revision is unpacked beside this tree, not checked out in it.
 .PHONY: bench-compare

@@ -1,0 +1,71 @@
+package docs
+
+import (
+	"bufio"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/seriatimq/seriatim/test/kit/harness"
+)
+
+// checkMetrics compares the table of metrics with what the nodes serve; -update
+// writes it. A metric that has not counted anything yet may be missing in what
+// they serve, but its name must stand in the code.
+func checkMetrics(t *testing.T, nodes []*harness.Node) {
+	t.Helper()
+	const document = "docs/manual/monitoring.md"
+	want := metricsTable(t, nodes)
+	if *update {
+		checkGenerated(t, document, "metrics", want)
+		return
+	}
+	have := read(t, document)
+	for line := range strings.Lines(want) {
+		if !strings.Contains(have, line) {
+			t.Errorf("%s lacks this line; run make generate:\n%s", document, line)
+		}
+	}
+	var code strings.Builder
+	for _, name := range tracked(t, "cluster/*.go", "transport/*.go", "cmd/*.go") {
+		code.WriteString(read(t, name))
+	}
+	for _, m := range regexp.MustCompile("`(seriatim_[a-z_]+)`").FindAllStringSubmatch(have, -1) {
+		if !strings.Contains(code.String(), `"`+m[1]+`"`) {
+			t.Errorf("%s describes %s, which is not in the code", document, m[1])
+		}
+	}
+}
+
+// metricsTable lists the metrics of the product that a node serves, with help
+// and type as it tells them.
+func metricsTable(t *testing.T, nodes []*harness.Node) string {
+	t.Helper()
+	help, kind := map[string]string{}, map[string]string{}
+	for _, n := range nodes {
+		text, err := n.Metrics(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for lines := bufio.NewScanner(strings.NewReader(text)); lines.Scan(); {
+			mark, rest, _ := strings.Cut(strings.TrimPrefix(lines.Text(), "# "), " ")
+			name, words, _ := strings.Cut(rest, " ")
+			switch {
+			case !strings.HasPrefix(name, "seriatim_"):
+			case mark == "HELP":
+				help[name] = words
+			case mark == "TYPE":
+				kind[name] = words
+			}
+		}
+	}
+	var b strings.Builder
+	b.WriteString("| Metric | Type | Meaning |\n| --- | --- | --- |\n")
+	for _, name := range slices.Sorted(maps.Keys(help)) {
+		fmt.Fprintf(&b, "| `%s` | %s | %s |\n", name, kind[name], help[name])
+	}
+	return b.String()
+}

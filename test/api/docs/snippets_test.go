@@ -1,0 +1,112 @@
+package docs
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/seriatimq/seriatim/test/kit/harness"
+)
+
+// snippetTimeout bounds a snippet; the Go one is compiled first.
+const snippetTimeout = 5 * time.Minute
+
+// snippet is the fenced block of a document after a comment with its name.
+func snippet(t *testing.T, document, name string) string {
+	t.Helper()
+	_, rest, found := strings.Cut(read(t, document), "<!-- "+name+" -->\n```")
+	if !found {
+		t.Fatalf("%s has no block after %q", document, name)
+	}
+	_, rest, _ = strings.Cut(rest, "\n") // the language
+	block, _, ended := strings.Cut(rest, "```\n")
+	if !ended {
+		t.Fatalf("the block %q of %s does not end", name, document)
+	}
+	return block
+}
+
+// TestSnippets runs what the documents tell their readers to type, against a
+// cluster. Only addresses, directories and amounts differ from the text.
+func TestSnippets(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), snippetTimeout)
+	defer cancel()
+	bin := t.TempDir()
+	binary, err := harness.Build(ctx, bin)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cluster := harness.New(t, harness.Options{Binary: binary})
+	here := func(text string) string {
+		return strings.ReplaceAll(text, "http://127.0.0.1:9324", cluster.Endpoint())
+	}
+	shell := func(t *testing.T, document, name string, replace ...string) string {
+		script := "set -e\ncd " + t.TempDir() + "\nexport SERIATIM_ENDPOINT=" + cluster.Endpoint() + " SERIATIM_ADMIN=" + cluster.Nodes[0].Admin + "\n" +
+			"PATH=" + filepath.Dir(binary) + ":$PATH\n" +
+			strings.NewReplacer(append(replace, "bin/seriatim", binary)...).Replace(snippet(t, document, name))
+		return runSnippet(ctx, t, "sh", "-c", script)
+	}
+	t.Run("cli", func(t *testing.T) {
+		out := shell(t, "README.md", "snippet: cli")
+		if n := strings.Count(out, `{"order": 17}`); n != 2 { // peek, receive
+			t.Errorf("the body is shown %d times, want 2\n%s", n, out)
+		}
+	})
+	t.Run("go", func(t *testing.T) {
+		file := filepath.Join(t.TempDir(), "main.go")
+		if err := os.WriteFile(file, []byte(here(snippet(t, "docs/guides/snippets.md", "snippet: go"))), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if out := runSnippet(ctx, t, "go", "run", file); out != "hello\n" {
+			t.Errorf("printed %q", out)
+		}
+	})
+	t.Run("boto3", func(t *testing.T) {
+		if exec.CommandContext(ctx, "python3", "-c", "import boto3").Run() != nil {
+			t.Skip("no Python with boto3 here; make conformance installs one and runs this test with it")
+		}
+		if out := runSnippet(ctx, t, "python3", "-W", "error", "-c", here(snippet(t, "README.md", "snippet: boto3"))); out != "hello\n" {
+			t.Errorf("printed %q", out)
+		}
+	})
+	t.Run("getting started", func(t *testing.T) {
+		out := shell(t, "docs/manual/getting-started.md", "run: fifo")
+		if n := strings.Count(out, `{"order": 18}`); n != 1 { // peek; the group is blocked for receive
+			t.Errorf("order 18 is shown %d times, want 1\n%s", n, out)
+		}
+	})
+	t.Run("status", func(t *testing.T) {
+		if out := shell(t, "docs/manual/operations.md", "run: status"); !strings.Contains(out, "Healthy") {
+			t.Errorf("no word about health:\n%s", out)
+		}
+	})
+	t.Run("measuring", func(t *testing.T) {
+		shell(t, "docs/manual/measuring.md", "run: bench", "--clients", "--duration 300ms --clients", "--repeat", "--duration 300ms --repeat", "--clients 1000", "--duration 300ms --clients 50")
+	})
+	t.Run("backup", func(t *testing.T) { shell(t, "docs/manual/backup.md", "run: backup") })
+	t.Run("upgrade", func(t *testing.T) { shell(t, "docs/manual/upgrade.md", "run: upgrade") })
+	t.Run("metrics", func(t *testing.T) { checkMetrics(t, cluster.Nodes) })
+	t.Run("a stopped node", func(t *testing.T) {
+		node := cluster.Nodes[2]
+		if err := node.Stop(time.Minute); err != nil {
+			t.Fatal(err)
+		}
+		shell(t, "docs/manual/backup.md", "run: offline", "/var/lib/seriatim", node.DataDir)
+	})
+}
+
+func runSnippet(ctx context.Context, t *testing.T, name string, args ...string) string {
+	t.Helper()
+	command := exec.CommandContext(ctx, name, args...)
+	var words strings.Builder
+	command.Stderr = &words
+	out, err := command.Output()
+	if err != nil {
+		t.Fatalf("%v\n%s%s", err, out, words.String())
+	}
+	return string(out)
+}
