@@ -278,6 +278,27 @@ func TestFIFO(t *testing.T) {
 	})
 }
 
+// TestDuplicateIsTold looks at the header that says what SQS does not.
+func TestDuplicateIsTold(t *testing.T) {
+	t.Parallel()
+	both(t, func(t *testing.T, f *fixture, protocol string) {
+		f.create("q.fifo", nil)
+		in := members{"QueueUrl": f.url("q.fifo"), "MessageBody": "x", "MessageGroupId": "g", "MessageDeduplicationId": "1"}
+		for _, want := range []string{"", "true"} {
+			if got := f.ok(f.call(protocol, "SendMessage", in)).header.Get(headerDuplicate); got != want {
+				t.Errorf("SendMessage: header %q, want %q", got, want)
+			}
+		}
+		entry := func(id, deduplication string) members {
+			return members{"Id": id, "MessageBody": "x", "MessageGroupId": "g", "MessageDeduplicationId": deduplication}
+		}
+		batch := members{"QueueUrl": f.url("q.fifo"), "Entries": []members{entry("a", "1"), entry("b", "2"), entry("c", "1"), entry("d", "")}}
+		if got := f.ok(f.call(protocol, "SendMessageBatch", batch)).header.Get(headerDuplicate); got != "a,c" {
+			t.Errorf("SendMessageBatch: header %q, want a,c", got)
+		}
+	})
+}
+
 func TestBatches(t *testing.T) {
 	t.Parallel()
 	both(t, func(t *testing.T, f *fixture, protocol string) {

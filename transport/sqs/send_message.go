@@ -91,6 +91,9 @@ func (s *Service) sendMessage(ctx context.Context, c *call, in *sendMessageInput
 		return nil, done.Entries[0].Err
 	}
 	out.accept(done.Entries[0])
+	if done.Entries[0].Duplicate {
+		c.duplicate = "true"
+	}
 	return out, nil
 }
 

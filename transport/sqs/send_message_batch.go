@@ -2,6 +2,7 @@ package sqs
 
 import (
 	"context"
+	"strings"
 
 	"github.com/seriatimq/seriatim/queue"
 	"github.com/seriatimq/seriatim/transport/awswire"
@@ -80,6 +81,7 @@ func (s *Service) sendMessageBatch(ctx context.Context, c *call, in *sendMessage
 	if err != nil {
 		return nil, err
 	}
+	var duplicates []string
 	for i := range pending {
 		if e := done.Entries[i].Err; e != nil {
 			out.Failed = append(out.Failed, failed(pending[i].ID, e))
@@ -87,6 +89,10 @@ func (s *Service) sendMessageBatch(ctx context.Context, c *call, in *sendMessage
 		}
 		pending[i].accept(done.Entries[i])
 		out.Successful = append(out.Successful, pending[i])
+		if done.Entries[i].Duplicate {
+			duplicates = append(duplicates, pending[i].ID)
+		}
 	}
+	c.duplicate = strings.Join(duplicates, ",")
 	return out, nil
 }

@@ -32,6 +32,9 @@ const (
 
 	headerIndex   = "X-Seriatim-Index"
 	headerLogTime = "X-Seriatim-Log-Time"
+	// headerDuplicate says that a message was dropped as a duplicate: true, and
+	// for a batch the ids of such entries with commas. SQS does not tell.
+	headerDuplicate = "X-Seriatim-Duplicate"
 
 	// bufferKeepMax is the largest buffer that is kept for the next request.
 	bufferKeepMax = 256 << 10
@@ -90,6 +93,8 @@ type call struct {
 	body     string        // JSON protocol
 	form     *awswire.Form // Query protocol, else nil
 	position cluster.Position
+	// duplicate is the value of headerDuplicate, empty if nothing was dropped.
+	duplicate string
 }
 
 // ServeHTTP serves one request.
@@ -196,6 +201,9 @@ func (s *Service) write(w http.ResponseWriter, c *call, status int, body []byte)
 	if c.position.Index != 0 {
 		h[headerIndex] = []string{strconv.FormatUint(c.position.Index, 10)}
 		h[headerLogTime] = []string{strconv.FormatInt(int64(c.position.LogTime), 10)}
+	}
+	if c.duplicate != "" {
+		h[headerDuplicate] = []string{c.duplicate}
 	}
 	h["Content-Length"] = []string{strconv.Itoa(len(body))}
 	w.WriteHeader(status)
