@@ -48,7 +48,7 @@ func devNode(t *testing.T) string {
 var (
 	handles    = regexp.MustCompile(`[0-9a-f]{56}`)
 	uuids      = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`)
-	timestamps = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z`)
+	timestamps = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{3})?Z`)
 	seconds    = regexp.MustCompile(`(Timestamp["\s:]+|AtMs": )\d{10,13}`)
 )
 

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/seriatimq/seriatim/cmd/seriatim/arguments"
 	"github.com/seriatimq/seriatim/cmd/seriatim/client"
 	"github.com/seriatimq/seriatim/cmd/seriatim/exit"
 	"github.com/seriatimq/seriatim/cmd/seriatim/offline"
@@ -53,7 +54,8 @@ func rootCommand() *cobra.Command {
 		Use:   "seriatim",
 		Short: "A replicated FIFO queue that speaks the Amazon SQS protocols",
 		Long: "seriatim is a replicated FIFO queue that speaks the Amazon SQS protocols.\n\n" +
-			"This one program is the server (seriatim server, seriatim dev) and the command-line tool.",
+			"This one program is the server (seriatim server, seriatim dev) and the command-line tool.\n\n" +
+			"Shells complete commands, flags, queue and node names: seriatim completion bash --help (zsh, fish, powershell).",
 		Example: "  seriatim dev                       # one node, ready at once\n" +
 			"  seriatim dev --nodes 3             # a real three-node cluster on this machine\n" +
 			"  seriatim queue create orders.fifo\n" +
@@ -61,13 +63,11 @@ func rootCommand() *cobra.Command {
 			"  seriatim msg receive orders.fifo --delete",
 		SilenceErrors: true, // printed by run, with the hint
 		SilenceUsage:  true,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if len(args) > 0 {
-				return exit.New(exit.Usage, fmt.Errorf("unknown command %q", args[0]), "run 'seriatim --help' for the list")
-			}
-			return cmd.Help()
-		},
+		Version:       readVersion().Version,
+		Args:          cobra.ArbitraryArgs, // Group looks at them
+		RunE:          arguments.Group,
 	}
+	root.SetVersionTemplate(readVersion().line())
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return exit.New(exit.Usage, err, "run '"+cmd.CommandPath()+" --help' for the flags")
 	})

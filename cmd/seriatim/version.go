@@ -3,10 +3,13 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"io"
 	"runtime"
 	"runtime/debug"
 
 	"github.com/spf13/cobra"
+
+	"github.com/seriatimq/seriatim/cmd/seriatim/arguments"
 )
 
 // versionInfo is what version --json prints.
@@ -19,10 +22,15 @@ type versionInfo struct {
 	Arch    string `json:"arch"`
 }
 
+// line is what version and --version print.
+func (v versionInfo) line() string {
+	return fmt.Sprintf("seriatim %s (%s, %s/%s)\n", v.Version, v.Go, v.OS, v.Arch)
+}
+
 func versionCommand() *cobra.Command {
 	var asJSON bool
 	c := &cobra.Command{
-		Use: "version", Short: "Print the version", Args: cobra.NoArgs,
+		Use: "version", Short: "Print the version", Args: arguments.None,
 		Example: "  seriatim version --json",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			info := readVersion()
@@ -31,7 +39,7 @@ func versionCommand() *cobra.Command {
 				enc.SetIndent("", "  ")
 				return enc.Encode(info)
 			}
-			_, err := fmt.Fprintf(cmd.OutOrStdout(), "seriatim %s (%s, %s/%s)\n", info.Version, info.Go, info.OS, info.Arch)
+			_, err := io.WriteString(cmd.OutOrStdout(), info.line())
 			return err
 		},
 	}

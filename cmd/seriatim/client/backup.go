@@ -17,6 +17,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/seriatimq/seriatim/cmd/seriatim/arguments"
 	"github.com/seriatimq/seriatim/cmd/seriatim/exit"
 )
 
@@ -60,7 +61,7 @@ func backupCreateCommand(o *options) *cobra.Command {
 	var file, report string
 	var force bool
 	c := &cobra.Command{
-		Use: "create --output FILE", Short: "Write a backup of the cluster to a file", Args: cobra.NoArgs,
+		Use: "create --output FILE", Short: "Write a backup of the cluster to a file", Args: arguments.None,
 		Long: "Write a backup of the cluster to a file.\n\nThe file holds everything acknowledged before the command. It appears under its name " +
 			"only when it is complete and on disk.",
 		Example: "  seriatim backup create --output orders.backup\n  seriatim backup create --admin 10.0.0.2:9325 --output nightly.backup --force -o json",
@@ -216,7 +217,7 @@ func (w *wire) refused(response *http.Response) error {
 func backupRestoreCommand(o *options) *cobra.Command {
 	var report string
 	c := &cobra.Command{
-		Use: "restore FILE", Short: "Restore a backup into a fresh cluster", Args: cobra.ExactArgs(1),
+		Use: "restore FILE", Short: "Restore a backup into a fresh cluster", Args: arguments.Exactly("FILE"),
 		Long: "Restore a backup into a fresh cluster: one that has formed, with all its nodes, and holds no queue.\n\n" +
 			"Messages, order and deduplication windows are those of the backup. Receipt handles from before are refused, so that " +
 			"messages in flight come back when their visibility timeout ends. Sequence numbers go on far above those of the backup.",

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/seriatimq/seriatim/cmd/seriatim/arguments"
 	"github.com/seriatimq/seriatim/cmd/seriatim/exit"
 )
 
@@ -24,7 +25,7 @@ func benchDedupCommand(o *options) *cobra.Command {
 			"end the queue must hold exactly as many messages as there were ids. Calls that fail are repeated until they\n" +
 			"succeed. A run must be shorter than the deduplication window of five minutes.",
 		Example: "  seriatim bench dedup --repeat 90\n  seriatim bench dedup --clients 64 --batch 10 --duration 1m",
-		Args:    cobra.NoArgs,
+		Args:    arguments.None,
 	}
 	run := o.bench(f, func(r *benchRun) workload {
 		return &dedupLoad{repeats: repeats, clients: make([]dedupClient, r.flags.clients)}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/seriatimq/seriatim/cmd/seriatim/arguments"
 	"github.com/seriatimq/seriatim/cmd/seriatim/exit"
 )
 
@@ -27,7 +28,7 @@ func benchFIFOCommand(o *options) *cobra.Command {
 			"Redelivered counts messages that came again before their deletion was confirmed: those whose receive was not\n" +
 			"answered. SQS promises no more; a message that comes again after that is a broken guarantee.",
 		Example: "  seriatim bench fifo --clients 64\n  seriatim bench fifo --clients 64 --batch 10 --duration 30s -o json",
-		Args:    cobra.NoArgs,
+		Args:    arguments.None,
 	}
 	c.PreRunE = func(cmd *cobra.Command, _ []string) error {
 		if f.groups != 0 && f.groups < f.clients {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/seriatimq/seriatim/cmd/seriatim/arguments"
 	"github.com/seriatimq/seriatim/cmd/seriatim/exit"
 )
 
@@ -22,7 +23,7 @@ func benchPollCommand(o *options) *cobra.Command {
 			"that the log grew by are counted: waiting should write nothing. Then one more client sends a message at every\n" +
 			"interval, to each endpoint in turn. Receive is the time from the start of a send until a consumer has the message.",
 		Example: "  seriatim bench poll --clients 1000\n  seriatim bench poll --clients 10000 --interval 50ms -o json",
-		Args:    cobra.NoArgs,
+		Args:    arguments.None,
 	}
 	run := o.bench(f, func(*benchRun) workload { return &pollLoad{interval: interval, idle: idle, ready: newSignal()} })
 	c.RunE = func(cmd *cobra.Command, args []string) error {

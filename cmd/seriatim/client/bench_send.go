@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+
+	"github.com/seriatimq/seriatim/cmd/seriatim/arguments"
 )
 
 func benchSendCommand(o *options) *cobra.Command {
@@ -17,7 +19,7 @@ func benchSendCommand(o *options) *cobra.Command {
 		Example: "  seriatim bench send --clients 64\n" +
 			"  seriatim bench send --clients 64 --batch 10 --endpoint http://127.0.0.1:9324,http://127.0.0.1:9334,http://127.0.0.1:9344\n" +
 			"  seriatim bench send --count 1000000 --batch 10 --size 1024 --queue parked.fifo --keep",
-		Args: cobra.NoArgs,
+		Args: arguments.None,
 		RunE: o.bench(f, func(*benchRun) workload { return sendLoad{} }),
 	}
 	f.bind(c, 64)

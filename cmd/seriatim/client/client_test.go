@@ -30,6 +30,10 @@ type result struct {
 // runTool runs the tool against endpoint, which also stands for the admin port.
 func runTool(t *testing.T, endpoint, stdin string, args ...string) result {
 	t.Helper()
+	return runToolIn(t.Context(), endpoint, stdin, args...)
+}
+
+func runToolIn(ctx context.Context, endpoint, stdin string, args ...string) result {
 	root := &cobra.Command{Use: "seriatim", SilenceErrors: true, SilenceUsage: true}
 	root.AddCommand(Commands()...)
 	root.SetArgs(append(args, "--endpoint", endpoint, "--admin", endpoint))
@@ -37,7 +41,7 @@ func runTool(t *testing.T, endpoint, stdin string, args ...string) result {
 	root.SetOut(&out)
 	root.SetErr(&words)
 	root.SetIn(strings.NewReader(stdin))
-	err := root.ExecuteContext(t.Context())
+	err := root.ExecuteContext(ctx)
 	return result{out.String(), words.String(), err}
 }
 
@@ -159,6 +163,59 @@ func TestRequests(t *testing.T) {
 			call{"DeleteMessageBatch", map[string]any{"QueueUrl": q, "Entries": []any{map[string]any{"Id": "0", "ReceiptHandle": "k"}}}},
 		},
 		{
+			"update",
+			[]string{"queue", "update", q, "-a", "DelaySeconds=3", "-a", "Policy="},
+			"",
+			map[string]string{"SetQueueAttributes": ""},
+			call{"SetQueueAttributes", map[string]any{"QueueUrl": q, "Attributes": map[string]any{"DelaySeconds": "3", "Policy": ""}}},
+		},
+		{
+			"tag",
+			[]string{"queue", "tag", q, "a=b=c", "d="},
+			"",
+			map[string]string{"TagQueue": ""},
+			call{"TagQueue", map[string]any{"QueueUrl": q, "Tags": map[string]any{"a": "b=c", "d": ""}}},
+		},
+		{
+			"untag",
+			[]string{"queue", "untag", q, "a", "b"},
+			"",
+			map[string]string{"UntagQueue": ""},
+			call{"UntagQueue", map[string]any{"QueueUrl": q, "TagKeys": []any{"a", "b"}}},
+		},
+		{
+			"extend to zero",
+			[]string{"msg", "extend", q, "h", "--visibility-timeout", "0"},
+			"",
+			map[string]string{"ChangeMessageVisibilityBatch": `{}`},
+			call{"ChangeMessageVisibilityBatch", map[string]any{"QueueUrl": q, "Entries": []any{map[string]any{"Id": "0", "ReceiptHandle": "h", "VisibilityTimeout": 0.0}}}},
+		},
+		{
+			"release",
+			[]string{"msg", "release", q, "h"},
+			"",
+			map[string]string{"ChangeMessageVisibilityBatch": `{}`},
+			call{"ChangeMessageVisibilityBatch", map[string]any{"QueueUrl": q, "Entries": []any{map[string]any{"Id": "0", "ReceiptHandle": "h", "VisibilityTimeout": 0.0}}}},
+		},
+		{
+			"redrive with all flags",
+			[]string{"dlq", "redrive", q, "--to", q, "--rate", "5", "--detach"},
+			"",
+			map[string]string{"GetQueueAttributes": `{"Attributes":{"QueueArn":"arn:q"}}`, "StartMessageMoveTask": `{"TaskHandle":"h"}`},
+			call{"StartMessageMoveTask", map[string]any{"SourceArn": "arn:q", "DestinationArn": "arn:q", "MaxNumberOfMessagesPerSecond": 5.0}},
+		},
+		{
+			"cancel",
+			[]string{"dlq", "cancel", q},
+			"",
+			map[string]string{
+				"GetQueueAttributes":    `{"Attributes":{"QueueArn":"arn:q"}}`,
+				"ListMessageMoveTasks":  `{"Results":[{"Status":"RUNNING","TaskHandle":"h"},{"Status":"COMPLETED"}]}`,
+				"CancelMessageMoveTask": `{"ApproximateNumberOfMessagesMoved":4}`,
+			},
+			call{"CancelMessageMoveTask", map[string]any{"TaskHandle": "h"}},
+		},
+		{
 			"purge after the name was typed",
 			[]string{"queue", "purge", "q.fifo"},
 			"q.fifo\n",
@@ -200,6 +257,11 @@ func TestUsageErrors(t *testing.T) {
 		{"message attribute without type", []string{"msg", "send", "q", "b", "-a", "x:=1"}, "--attribute"},
 		{"format", []string{"queue", "list", "-o", "xml"}, `unknown output format "xml"`},
 		{"timeout", []string{"queue", "list", "--timeout", "0s"}, "--timeout"},
+		{"argument instead of a flag", []string{"queue", "list", "orders"}, `unexpected argument "orders": seriatim queue list takes flags only`},
+		{"two files", []string{"backup", "restore", "a", "b"}, `unexpected argument "b" after FILE`},
+		{"file missing", []string{"backup", "restore"}, "FILE is missing"},
+		{"nothing to update", []string{"queue", "update", "q"}, "--attribute is missing"},
+		{"visibility missing", []string{"msg", "extend", "http://h/0/q", "h"}, "--visibility-timeout is missing"},
 		{"handle missing", []string{"msg", "delete", "q"}, "RECEIPT-HANDLE is missing"},
 		{"body too large", []string{"msg", "send", "q"}, "larger than 1 MiB"},
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/seriatimq/seriatim/cmd/seriatim/arguments"
 	"github.com/seriatimq/seriatim/cmd/seriatim/exit"
 )
 
@@ -93,7 +94,7 @@ func (w *wire) members(ctx context.Context, local bool) (memberList, error) {
 
 func clusterStatusCommand(o *options) *cobra.Command {
 	return &cobra.Command{
-		Use: "status", Short: "Say how the cluster is", Args: cobra.NoArgs,
+		Use: "status", Short: "Say how the cluster is", Args: arguments.None,
 		Long:    "Say how the cluster is, in one sentence and a table.\n\nExit code 0: all members answer and keep up; 1: the cluster works, but not all is well;\n5: no node answers, or there is no leader.",
 		Example: "  seriatim cluster status\n  seriatim cluster status -o json | jq .summary",
 		RunE: o.run(func(cmd *cobra.Command, w *wire, p *printer, _ []string) error {
@@ -164,7 +165,7 @@ func (l memberList) summary() (sentence string, well bool) {
 func clusterMembersCommand(o *options) *cobra.Command {
 	var local bool
 	c := &cobra.Command{
-		Use: "members", Short: "List the members and the nodes that wait to be added", Args: cobra.NoArgs,
+		Use: "members", Short: "List the members and the nodes that wait to be added", Args: arguments.None,
 		Example: "  seriatim cluster members\n  seriatim cluster members --local   # what the asked node knows, also without a leader\n" +
 			"  seriatim cluster members -o json | jq '.members[] | select(.healthy | not)'",
 		RunE: o.run(func(cmd *cobra.Command, w *wire, p *printer, _ []string) error {
@@ -208,7 +209,7 @@ func changeCommand(o *options, text changeText) *cobra.Command {
 	var yes bool
 	var ifIndex uint64
 	c := &cobra.Command{
-		Use: text.use, Short: text.short, Long: text.long, Args: exactArgs(text.use[len(text.path)+1:]),
+		Use: text.use, Short: text.short, Long: text.long, Args: arguments.Exactly(text.use[len(text.path)+1:]),
 		Example:           "  seriatim cluster " + text.path + " n4",
 		ValidArgsFunction: o.completeMembers,
 		RunE: o.run(func(cmd *cobra.Command, w *wire, p *printer, args []string) error {
@@ -240,7 +241,7 @@ func changeCommand(o *options, text changeText) *cobra.Command {
 func transferCommand(o *options) *cobra.Command {
 	var to string
 	c := &cobra.Command{
-		Use: "transfer-leader [NODE]", Short: "Hand leadership to another node", Args: cobra.MaximumNArgs(1),
+		Use: "transfer-leader [NODE]", Short: "Hand leadership to another node", Args: arguments.Optional("NODE"),
 		Long: "Hand leadership to NODE, or to the best of the other voters: one that answers and is up to date, with room on its disk\n" +
 			"and a clock within bounds, and not drained. Requests wait for a few milliseconds.",
 		Example:           "  seriatim cluster transfer-leader\n  seriatim cluster transfer-leader --to n2",
@@ -282,7 +283,7 @@ func (w *wire) changeMembers(ctx context.Context, p *printer, path, node, past s
 
 func drainCommand(o *options, verb, short, long string) *cobra.Command {
 	return &cobra.Command{
-		Use: verb, Short: short, Long: long, Args: cobra.NoArgs,
+		Use: verb, Short: short, Long: long, Args: arguments.None,
 		Example: "  seriatim cluster " + verb + " --admin 10.0.0.1:9325",
 		RunE: o.run(func(cmd *cobra.Command, w *wire, p *printer, _ []string) error {
 			if err := w.single(cmd); err != nil {

@@ -160,6 +160,7 @@ func httpClient(o *options, addresses int) (*http.Client, error) {
 	}
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	transport.TLSClientConfig = trusted
+	transport.MaxIdleConnsPerHost = atOnceMax
 	if addresses > 1 {
 		patience := min(dialMax, o.timeout/time.Duration(addresses))
 		transport.DialContext = (&net.Dialer{Timeout: patience}).DialContext

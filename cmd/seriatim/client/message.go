@@ -1,28 +1,24 @@
 package client
 
 import (
-	"context"
 	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/seriatimq/seriatim/cmd/seriatim/arguments"
 	"github.com/seriatimq/seriatim/cmd/seriatim/exit"
 )
 
-// batchMax is the most entries that one batch request of the API may have.
-const batchMax = 10
-
 func messageCommand(o *options) *cobra.Command {
-	return group("msg", "Send, receive, peek at and delete messages",
-		"Send, receive, peek at and delete messages.\n\nQUEUE is a queue name or a queue URL.",
-		sendCommand(o), receiveCommand(o), peekCommand(o), deleteCommand(o))
+	return group("msg", "Send, receive, peek at, extend, release and delete messages",
+		"Send, receive, peek at, extend, release and delete messages.\n\nQUEUE is a queue name or a queue URL.",
+		sendCommand(o), receiveCommand(o), peekCommand(o), extendCommand(o), releaseCommand(o), deleteCommand(o))
 }
 
 // attributeValue is a message attribute on the wire of the JSON protocol.
@@ -47,12 +43,7 @@ func sendCommand(o *options) *cobra.Command {
 		Long: "Send one message. Without BODY, or with -, the body is read from standard input.",
 		Example: "  seriatim msg send orders.fifo '{\"order\":17}' --group customer-9 --deduplication-id order-17\n" +
 			"  seriatim msg send jobs - --attribute kind=resize --attribute width:Number=640 < job.json",
-		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) == 2 {
-				return nil
-			}
-			return exactArgs("QUEUE")(cmd, args)
-		},
+		Args:              arguments.OptionalLast("QUEUE", "BODY"),
 		ValidArgsFunction: o.completeQueues,
 		RunE: o.run(func(cmd *cobra.Command, w *wire, p *printer, args []string) error {
 			return send(cmd, w, p, f, args)
@@ -116,16 +107,28 @@ func send(cmd *cobra.Command, w *wire, p *printer, f *sendFlags, args []string) 
 	}
 	// A deduplication id makes it safe to ask another node.
 	again := cmd.Flags().Changed("deduplication-id") && strings.HasSuffix(u, ".fifo")
-	if _, err := w.callOnce(cmd.Context(), "SendMessage", again, in, &out, 0); err != nil {
+	got, err := w.callOnce(cmd.Context(), "SendMessage", again, in, &out, 0)
+	if err != nil {
 		return err
 	}
-	doc := map[string]string{"messageId": out.MessageID}
+	doc := map[string]any{"messageId": out.MessageID}
 	row := []string{out.MessageID}
 	if out.SequenceNumber != "" {
 		doc["sequenceNumber"] = out.SequenceNumber
 		row = append(row, out.SequenceNumber)
 	}
-	return p.print(doc, func() table { return table{rows: [][]string{row}} })
+	// After a repetition the earlier message may be the same one.
+	duplicate := got.header.Get("X-Seriatim-Duplicate") == "true" && !got.repeated
+	if duplicate {
+		doc["duplicate"] = true
+	}
+	if err := p.print(doc, func() table { return table{rows: [][]string{row}} }); err != nil {
+		return err
+	}
+	if duplicate {
+		p.say("dropped as a duplicate: the message above was accepted before, nothing was stored")
+	}
+	return nil
 }
 
 // bodyBytesMax is the SQS limit of one message.
@@ -172,7 +175,7 @@ func receiveCommand(o *options) *cobra.Command {
 	f := &receiveFlags{}
 	c := &cobra.Command{
 		Use: "receive QUEUE", Short: "Receive messages, which hides them until their visibility timeout ends",
-		Args: exactArgs("QUEUE"),
+		Args: arguments.Exactly("QUEUE"),
 		Example: "  seriatim msg receive orders.fifo --max 10 --wait 20\n" +
 			"  seriatim msg receive jobs --delete -o json\n" +
 			"  seriatim msg receive orders.fifo --attempt-id try-1   # repeat it after an error: same messages",
@@ -240,7 +243,7 @@ func receive(cmd *cobra.Command, w *wire, p *printer, f *receiveFlags, name stri
 	if !f.remove {
 		return nil
 	}
-	return w.deleteMessages(cmd.Context(), p, u, handles)
+	return w.deleteMessages(cmd, p, u, handles)
 }
 
 // waitMax is the longest a queue may make a receive wait.
@@ -259,67 +262,6 @@ func printMessages(p *printer, messages []message) error {
 		}
 		return t
 	})
-}
-
-func deleteCommand(o *options) *cobra.Command {
-	return &cobra.Command{
-		Use: "delete QUEUE RECEIPT-HANDLE...", Short: "Delete received messages by their receipt handles",
-		Example: "  seriatim msg delete orders.fifo 7f6e...",
-		Args: func(cmd *cobra.Command, args []string) error {
-			return exactArgs("QUEUE", "RECEIPT-HANDLE")(cmd, args[:min(len(args), 2)])
-		},
-		ValidArgsFunction: o.completeQueues,
-		RunE: o.run(func(cmd *cobra.Command, w *wire, p *printer, args []string) error {
-			u, err := w.queueURL(cmd.Context(), args[0])
-			if err != nil {
-				return err
-			}
-			return w.deleteMessages(cmd.Context(), p, u, args[1:])
-		}),
-	}
-}
-
-// deleteMessages deletes by handle in as many batches as it takes and reports
-// every entry that was refused.
-func (w *wire) deleteMessages(ctx context.Context, p *printer, queueURL string, handles []string) error {
-	type entry struct {
-		ID            string `json:"Id"`
-		ReceiptHandle string
-	}
-	refused, total := 0, 0
-	for part := range slices.Chunk(handles, batchMax) {
-		in := struct {
-			QueueURL string `json:"QueueUrl"`
-			Entries  []entry
-		}{QueueURL: queueURL}
-		for i, h := range part {
-			in.Entries = append(in.Entries, entry{ID: strconv.Itoa(i), ReceiptHandle: h})
-		}
-		var out struct {
-			Failed []struct {
-				ID      string `json:"Id"`
-				Code    string
-				Message string
-			}
-		}
-		if err := w.call(ctx, "DeleteMessageBatch", in, &out, 0); err != nil {
-			return err
-		}
-		for _, f := range out.Failed {
-			handle := f.ID
-			if i, err := strconv.Atoi(f.ID); err == nil && i < len(part) {
-				handle = part[i]
-			}
-			p.say("not deleted: %s: %s: %s", handle, f.Code, f.Message)
-		}
-		refused += len(out.Failed)
-		total += len(part)
-	}
-	if refused > 0 {
-		return exit.New(exit.Partial, fmt.Errorf("%d of %d messages were not deleted", refused, total), "")
-	}
-	p.say("deleted %d", total)
-	return nil
 }
 
 func orDash(s string) string {

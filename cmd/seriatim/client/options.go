@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/seriatimq/seriatim/cmd/seriatim/arguments"
 	"github.com/seriatimq/seriatim/cmd/seriatim/exit"
 )
 
@@ -40,7 +41,7 @@ type options struct {
 // Commands are the subcommands of the tool.
 func Commands() []*cobra.Command {
 	o := &options{}
-	list := []*cobra.Command{statusCommand(o), clusterCommand(o), backupCommand(o), upgradeCommand(o), queueCommand(o), messageCommand(o), benchCommand(o)}
+	list := []*cobra.Command{statusCommand(o), clusterCommand(o), backupCommand(o), upgradeCommand(o), queueCommand(o), messageCommand(o), deadLetterCommand(o), benchCommand(o)}
 	for _, c := range list {
 		o.bind(c)
 	}
@@ -154,16 +155,9 @@ func envOr(name, other string) string {
 	return other
 }
 
-// group makes a command that only holds others: alone it prints its help, and
-// an unknown subcommand is an error, which cobra reports for the root only.
+// group makes a command that only holds others.
 func group(use, short, long string, commands ...*cobra.Command) *cobra.Command {
-	c := &cobra.Command{Use: use, Short: short, Long: long, RunE: func(cmd *cobra.Command, args []string) error {
-		if len(args) > 0 {
-			return exit.New(exit.Usage, fmt.Errorf("unknown command %q for %q", args[0], cmd.CommandPath()),
-				"run '"+cmd.CommandPath()+" --help' for the list")
-		}
-		return cmd.Help()
-	}}
+	c := &cobra.Command{Use: use, Short: short, Long: long, RunE: arguments.Group}
 	c.AddCommand(commands...)
 	return c
 }

@@ -7,6 +7,8 @@ import (
 	"strconv"
 
 	"github.com/spf13/cobra"
+
+	"github.com/seriatimq/seriatim/cmd/seriatim/arguments"
 )
 
 func peekCommand(o *options) *cobra.Command {
@@ -17,7 +19,7 @@ func peekCommand(o *options) *cobra.Command {
 		Long: "Look at messages in order without receiving them: nothing changes, no receive is counted.\n" +
 			"The admin port answers, so that rights to receive and rights to look stay apart.",
 		Example:           "  seriatim msg peek orders.fifo --group customer-9 --limit 5",
-		Args:              exactArgs("QUEUE"),
+		Args:              arguments.Exactly("QUEUE"),
 		ValidArgsFunction: o.completeQueues,
 		RunE: o.run(func(cmd *cobra.Command, w *wire, p *printer, args []string) error {
 			query := url.Values{"limit": {strconv.Itoa(limit)}}

@@ -103,3 +103,30 @@ func (p *progress) report(bytes int64) {
 	}
 	p.lines++
 }
+
+// moved reports messages instead of bytes, at most once a second except on a
+// terminal.
+func (p *progress) moved(moved, total int64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	now := time.Now()
+	if p.form == progressJSON && (p.lines == 0 || now.Sub(p.last) >= progressInterval) {
+		// An error here is the end of who reads it.
+		_ = json.NewEncoder(p.words).Encode(map[string]any{"moved": moved, "toMove": total, "seconds": now.Sub(p.begun).Seconds()})
+		p.last = now
+		p.lines++
+	}
+	if p.form == progressAuto {
+		fmt.Fprintf(p.words, "\r%d of %d messages moved ", moved, total) //nolint:errcheck // nobody is left to tell
+		p.lines++
+	}
+}
+
+// over ends the line that moved wrote.
+func (p *progress) over() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.form == progressAuto && p.lines > 0 {
+		fmt.Fprintln(p.words) //nolint:errcheck // nobody is left to tell
+	}
+}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/seriatimq/seriatim/cmd/seriatim/arguments"
 	"github.com/seriatimq/seriatim/cmd/seriatim/exit"
 )
 
@@ -31,50 +32,16 @@ type queueInfo struct {
 }
 
 func queueCommand(o *options) *cobra.Command {
-	return group("queue", "Create, list, show, purge and delete queues",
-		"Create, list, show, purge and delete queues.\n\nNAME is a queue name or a queue URL.",
-		queueListCommand(o), queueCreateCommand(o), queueShowCommand(o), queueDeleteCommand(o), queuePurgeCommand(o))
-}
-
-func queueListCommand(o *options) *cobra.Command {
-	var prefix string
-	c := &cobra.Command{
-		Use: "list", Short: "List queues with their message counts", Args: cobra.NoArgs,
-		Example: "  seriatim queue list\n  seriatim queue list --prefix orders -o json",
-		RunE: o.run(func(cmd *cobra.Command, w *wire, p *printer, _ []string) error {
-			urls, err := w.listQueues(cmd.Context(), prefix)
-			if err != nil {
-				return err
-			}
-			queues := make([]queueInfo, 0, len(urls))
-			for _, u := range urls {
-				q, err := w.describe(cmd.Context(), u, countNames)
-				if exit.CodeOf(err) == exit.NotFound {
-					continue // deleted since it was listed
-				}
-				if err != nil {
-					return err
-				}
-				q.Attributes = nil
-				queues = append(queues, q)
-			}
-			return p.print(map[string]any{"queues": queues}, func() table {
-				t := table{heading: []string{"NAME", "TYPE", "VISIBLE", "IN FLIGHT", "DELAYED"}}
-				for _, q := range queues {
-					t.add(q.Name, q.Type, decimal(q.Visible), decimal(q.InFlight), decimal(q.Delayed))
-				}
-				return t
-			})
-		}),
-	}
-	c.Flags().StringVar(&prefix, "prefix", "", "only names that begin with this")
-	return c
+	return group("queue", "Create, list, show, change, purge and delete queues",
+		"Create, list, show, change, purge and delete queues.\n\nNAME is a queue name or a queue URL.",
+		queueListCommand(o), queueCreateCommand(o), queueShowCommand(o), queueUpdateCommand(o), queueTagCommand(o), queueUntagCommand(o),
+		queueDeleteCommand(o), queuePurgeCommand(o))
 }
 
 func queueCreateCommand(o *options) *cobra.Command {
 	var attributes, tags []string
 	c := &cobra.Command{
-		Use: "create NAME", Short: "Create a queue", Args: exactArgs("NAME"),
+		Use: "create NAME", Short: "Create a queue", Args: arguments.Exactly("NAME"),
 		Long: "Create a queue. A name that ends in .fifo makes a FIFO queue.\n\n" +
 			"Attributes are those of the SQS API, for instance VisibilityTimeout=60 or ContentBasedDeduplication=true.\n" +
 			"Creating a queue that exists with the same attributes succeeds.",
@@ -109,7 +76,7 @@ func queueCreateCommand(o *options) *cobra.Command {
 
 func queueShowCommand(o *options) *cobra.Command {
 	return &cobra.Command{
-		Use: "show NAME", Short: "Show attributes, counts and tags of a queue", Args: exactArgs("NAME"),
+		Use: "show NAME", Short: "Show attributes, counts and tags of a queue", Args: arguments.Exactly("NAME"),
 		Example:           "  seriatim queue show orders.fifo\n  seriatim queue show orders.fifo -o json | jq .attributes.QueueArn",
 		ValidArgsFunction: o.completeQueues,
 		RunE: o.run(func(cmd *cobra.Command, w *wire, p *printer, args []string) error {
@@ -129,7 +96,7 @@ func queueShowCommand(o *options) *cobra.Command {
 			return p.print(q, func() table {
 				t := table{rows: [][]string{{"Name", q.Name}, {"URL", q.URL}}}
 				for _, k := range slices.Sorted(maps.Keys(q.Attributes)) {
-					t.add(k, q.Attributes[k])
+					t.add(k, readable(k, q.Attributes[k]))
 				}
 				for _, k := range slices.Sorted(maps.Keys(q.Tags)) {
 					t.add("Tag "+k, q.Tags[k])
@@ -140,10 +107,19 @@ func queueShowCommand(o *options) *cobra.Command {
 	}
 }
 
+// readable shows an attribute that is a time as one.
+func readable(name, value string) string {
+	seconds, err := strconv.ParseInt(value, 10, 64)
+	if err != nil || !strings.HasSuffix(name, "Timestamp") {
+		return value
+	}
+	return time.Unix(seconds, 0).UTC().Format(time.RFC3339)
+}
+
 func queueDeleteCommand(o *options) *cobra.Command {
 	var yes bool
 	c := &cobra.Command{
-		Use: "delete NAME", Short: "Delete a queue with all its messages", Args: exactArgs("NAME"),
+		Use: "delete NAME", Short: "Delete a queue with all its messages", Args: arguments.Exactly("NAME"),
 		Example:           "  seriatim queue delete orders.fifo --yes",
 		ValidArgsFunction: o.completeQueues,
 		RunE: o.run(func(cmd *cobra.Command, w *wire, p *printer, args []string) error {
@@ -157,7 +133,7 @@ func queueDeleteCommand(o *options) *cobra.Command {
 func queuePurgeCommand(o *options) *cobra.Command {
 	var yes bool
 	c := &cobra.Command{
-		Use: "purge NAME", Short: "Delete all messages of a queue", Args: exactArgs("NAME"),
+		Use: "purge NAME", Short: "Delete all messages of a queue", Args: arguments.Exactly("NAME"),
 		Example:           "  seriatim queue purge orders.fifo --yes",
 		ValidArgsFunction: o.completeQueues,
 		RunE: o.run(func(cmd *cobra.Command, w *wire, p *printer, args []string) error {
@@ -215,7 +191,7 @@ func (w *wire) describe(ctx context.Context, queueURL string, names []string) (q
 	if err := w.call(ctx, "GetQueueAttributes", in, &out, 0); err != nil {
 		return queueInfo{}, err
 	}
-	q := queueInfo{Name: nameOf(queueURL), URL: queueURL, Type: "standard", Attributes: out.Attributes}
+	q := queueInfo{Name: nameOf(queueURL), URL: queueURL, Type: typeOf(queueURL), Attributes: out.Attributes}
 	for i, count := range []*int64{&q.Visible, &q.InFlight, &q.Delayed} {
 		n, err := strconv.ParseInt(out.Attributes[countNames[i]], 10, 64)
 		if err != nil {
@@ -223,10 +199,15 @@ func (w *wire) describe(ctx context.Context, queueURL string, names []string) (q
 		}
 		*count = n
 	}
-	if strings.HasSuffix(q.Name, ".fifo") {
-		q.Type = "fifo"
-	}
 	return q, nil
+}
+
+// typeOf is fifo or standard, which the name tells.
+func typeOf(queueURL string) string {
+	if strings.HasSuffix(queueURL, ".fifo") {
+		return "fifo"
+	}
+	return "standard"
 }
 
 func (w *wire) listQueues(ctx context.Context, prefix string) ([]string, error) {
@@ -275,19 +256,6 @@ func pairs(flag string, list []string) (map[string]string, error) {
 		m[k] = v
 	}
 	return m, nil
-}
-
-// exactArgs wants one argument per name and says which one is missing.
-func exactArgs(names ...string) cobra.PositionalArgs {
-	return func(cmd *cobra.Command, args []string) error {
-		switch {
-		case len(args) < len(names):
-			return exit.New(exit.Usage, fmt.Errorf("%s is missing", names[len(args)]), "usage: "+cmd.UseLine())
-		case len(args) > len(names):
-			return exit.New(exit.Usage, fmt.Errorf("unexpected argument %q", args[len(names)]), "usage: "+cmd.UseLine())
-		}
-		return nil
-	}
 }
 
 // completeQueues offers the names of the queues that exist; it stays silent

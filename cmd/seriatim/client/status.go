@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/seriatimq/seriatim/cmd/seriatim/arguments"
 	"github.com/seriatimq/seriatim/cmd/seriatim/exit"
 )
 
@@ -45,7 +46,7 @@ type peer struct {
 
 func statusCommand(o *options) *cobra.Command {
 	return &cobra.Command{
-		Use: "status", Short: "Show one node and what it knows of the cluster", Args: cobra.NoArgs,
+		Use: "status", Short: "Show one node and what it knows of the cluster", Args: arguments.None,
 		Long: "Show one node and what it knows of the cluster.\n\nExit code 5 means that no server answers or that the cluster has no leader.",
 		Example: "  seriatim status\n  seriatim status --admin 127.0.0.1:9335 -o json | jq .role\n" +
 			"  seriatim status -o json | jq '.peers[] | select(.lagEntries > 1000)'   # ask the leader for lags",

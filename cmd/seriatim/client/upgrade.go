@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/seriatimq/seriatim/cmd/seriatim/arguments"
 	"github.com/seriatimq/seriatim/cmd/seriatim/exit"
 )
 
@@ -69,7 +70,7 @@ func (p *printer) showUpgrade(u upgrade) error {
 
 func upgradeStatusCommand(o *options) *cobra.Command {
 	return &cobra.Command{
-		Use: "status", Short: "Show the format in force and what each member can read", Args: cobra.NoArgs,
+		Use: "status", Short: "Show the format in force and what each member can read", Args: arguments.None,
 		Example: "  seriatim upgrade status\n  seriatim upgrade status -o json | jq .ready",
 		RunE: o.run(func(cmd *cobra.Command, w *wire, p *printer, _ []string) error {
 			var u upgrade
@@ -83,7 +84,7 @@ func upgradeStatusCommand(o *options) *cobra.Command {
 
 func upgradeCheckCommand(o *options) *cobra.Command {
 	return &cobra.Command{
-		Use: "check", Short: "Say whether finalize would do what is left to do", Args: cobra.NoArgs,
+		Use: "check", Short: "Say whether finalize would do what is left to do", Args: arguments.None,
 		Long:    "Say whether every member can read the newest format.\n\nExit code 0: all can, finalize is possible or done; 1: some cannot, or are not heard of.",
 		Example: "  seriatim upgrade check && seriatim upgrade finalize",
 		RunE: o.run(func(cmd *cobra.Command, w *wire, p *printer, _ []string) error {
@@ -104,7 +105,7 @@ func upgradeCheckCommand(o *options) *cobra.Command {
 
 func upgradeFinalizeCommand(o *options) *cobra.Command {
 	return &cobra.Command{
-		Use: "finalize", Short: "Put the newest format that all members can read in force", Args: cobra.NoArgs,
+		Use: "finalize", Short: "Put the newest format that all members can read in force", Args: arguments.None,
 		Long: "Put the newest format that all members can read in force. It is refused while a member runs an older program or is\n" +
 			"not heard of. There is no way back: an older program stops when it meets the new format.",
 		Example: "  seriatim upgrade finalize",

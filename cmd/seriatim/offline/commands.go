@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/seriatimq/seriatim/cluster"
+	"github.com/seriatimq/seriatim/cmd/seriatim/arguments"
 	"github.com/seriatimq/seriatim/cmd/seriatim/exit"
 )
 
@@ -45,13 +46,7 @@ func groupOf(root *cobra.Command, name, short string) *cobra.Command {
 			return c
 		}
 	}
-	c := &cobra.Command{Use: name, Short: short, RunE: func(cmd *cobra.Command, args []string) error {
-		if len(args) > 0 {
-			return exit.New(exit.Usage, fmt.Errorf("unknown command %q for %q", args[0], cmd.CommandPath()),
-				"run '"+cmd.CommandPath()+" --help' for the list")
-		}
-		return cmd.Help()
-	}}
+	c := &cobra.Command{Use: name, Short: short, RunE: arguments.Group}
 	root.AddCommand(c)
 	return c
 }

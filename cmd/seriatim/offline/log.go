@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/seriatimq/seriatim/cluster"
+	"github.com/seriatimq/seriatim/cmd/seriatim/arguments"
 	"github.com/seriatimq/seriatim/cmd/seriatim/exit"
 )
 
@@ -17,7 +18,7 @@ func logPrintCommand() *cobra.Command {
 	o := &options{}
 	var from, to uint64
 	c := &cobra.Command{
-		Use: "print --data-dir DIR", Short: "Print the entries of the log", Args: cobra.NoArgs,
+		Use: "print --data-dir DIR", Short: "Print the entries of the log", Args: arguments.None,
 		Long: "Print the entries of the log of a stopped node, and whether their checksums are right.\n\n" +
 			"With -o json every entry is an object on a line of its own. Contents of messages are not printed. " +
 			"The exit code is 1 if an entry is damaged.",
@@ -91,7 +92,7 @@ func stateHashCommand() *cobra.Command {
 	o := &options{}
 	var index uint64
 	c := &cobra.Command{
-		Use: "hash --data-dir DIR", Short: "Compute the state hash from snapshot and log", Args: cobra.NoArgs,
+		Use: "hash --data-dir DIR", Short: "Compute the state hash from snapshot and log", Args: arguments.None,
 		Long: "Compute the state hash from the newest snapshot and the log of a stopped node.\n\n" +
 			"Without --index everything in the log is applied. How much of it the cluster has committed is not stored: the " +
 			"last entries may be replaced when the node starts. Compare nodes at an index that both have.",

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/seriatimq/seriatim/cluster"
+	"github.com/seriatimq/seriatim/cmd/seriatim/arguments"
 	"github.com/seriatimq/seriatim/cmd/seriatim/exit"
 )
 
@@ -29,7 +30,7 @@ func forceRecoverCommand() *cobra.Command {
 	var members []string
 	var nodeID string
 	c := &cobra.Command{
-		Use: "force-recover --data-dir DIR", Short: "Recover a stopped node from the loss of a majority", Args: cobra.NoArgs,
+		Use: "force-recover --data-dir DIR", Short: "Recover a stopped node from the loss of a majority", Args: arguments.None,
 		Long: forceRecoverLong,
 		Example: "  seriatim cluster force-recover --data-dir /var/lib/seriatim --keep-this-node-only        # says what it would do\n" +
 			"  seriatim cluster force-recover --data-dir /var/lib/seriatim --keep-this-node-only --yes  # asks for the node id, then does it",

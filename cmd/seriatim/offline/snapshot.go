@@ -10,13 +10,14 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/seriatimq/seriatim/cluster"
+	"github.com/seriatimq/seriatim/cmd/seriatim/arguments"
 	"github.com/seriatimq/seriatim/cmd/seriatim/exit"
 )
 
 func snapshotListCommand() *cobra.Command {
 	o := &options{}
 	return o.bindDir(&cobra.Command{
-		Use: "list --data-dir DIR", Short: "List the snapshots, newest first", Args: cobra.NoArgs,
+		Use: "list --data-dir DIR", Short: "List the snapshots, newest first", Args: arguments.None,
 		Example: "  seriatim snapshot list --data-dir /var/lib/seriatim",
 		RunE: o.withDir(func(cmd *cobra.Command, s *cluster.Stopped, _ []string) error {
 			list, err := s.Snapshots()
@@ -39,7 +40,7 @@ func snapshotListCommand() *cobra.Command {
 func snapshotInspectCommand() *cobra.Command {
 	o := &options{}
 	return o.bindDir(&cobra.Command{
-		Use: "inspect [FILE | --data-dir DIR [ID]]", Short: "Verify a snapshot and print what it holds", Args: cobra.MaximumNArgs(1),
+		Use: "inspect [FILE | --data-dir DIR [ID]]", Short: "Verify a snapshot and print what it holds", Args: arguments.Optional("the file or id"),
 		Long: "Verify a snapshot and print what it holds: every checksum is checked, the state is built, and its hash is " +
 			"compared with the recorded one.\n\nWithout --data-dir the argument is a file: a backup or the state file of a snapshot. " +
 			"With it, the argument is the id of a snapshot, and the newest is taken if there is none.",
@@ -98,7 +99,7 @@ func (o *options) inspectFile(cmd *cobra.Command, name string) error {
 func backupVerifyCommand() *cobra.Command {
 	o := &options{}
 	return o.bind(&cobra.Command{
-		Use: "verify FILE", Short: "Verify a backup file", Args: cobra.ExactArgs(1),
+		Use: "verify FILE", Short: "Verify a backup file", Args: arguments.Exactly("FILE"),
 		Long: "Verify a backup file without a server: every checksum is checked, the state is built, and its hash is compared with " +
 			"the recorded one. The exit code is 1 if the file is damaged or cut off.\n\nIt takes about as much memory as a server with this state.",
 		Example: "  seriatim backup verify nightly.backup",

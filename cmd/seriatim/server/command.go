@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/seriatimq/seriatim/cmd/seriatim/arguments"
 	"github.com/seriatimq/seriatim/cmd/seriatim/exit"
 )
 
@@ -32,7 +33,7 @@ func serverCommand(version, formatMax string) *cobra.Command {
 			"    --peer-addr 10.0.0.1:9326 --gossip-addr 10.0.0.1:9327 \\\n" +
 			"    --bootstrap-expect 3 --join 10.0.0.1:9327,10.0.0.2:9327,10.0.0.3:9327\n\n" +
 			"  seriatim server --config /etc/seriatim/seriatim.yaml --print-config",
-		Args: noArgs,
+		Args: arguments.None,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			cfg, err := readConfig(cmd, file)
 			if err != nil {
@@ -61,13 +62,6 @@ func serverCommand(version, formatMax string) *cobra.Command {
 	}
 	bindFlags(f, func(string) bool { return true })
 	return c
-}
-
-func noArgs(cmd *cobra.Command, args []string) error {
-	if len(args) > 0 {
-		return exit.New(exit.Usage, fmt.Errorf("unexpected argument %q", args[0]), "settings are flags: run '"+cmd.CommandPath()+" --help'")
-	}
-	return nil
 }
 
 // readConfig merges all sources and checks the result.

@@ -18,6 +18,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/seriatimq/seriatim/cmd/seriatim/arguments"
 	"github.com/seriatimq/seriatim/cmd/seriatim/client"
 	"github.com/seriatimq/seriatim/cmd/seriatim/exit"
 )
@@ -65,7 +66,7 @@ func devCommand(version string) *cobra.Command {
 			"Settings of 'seriatim server' that are not about names and addresses are accepted as well, for instance\n" +
 			"--minimum-window 1 or --log-level debug.",
 		Example: "  seriatim dev\n  seriatim dev --nodes 3 --data-dir ./data\n  seriatim dev --nodes 3 --restart --base-port 19324",
-		Args:    noArgs,
+		Args:    arguments.None,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return exit.Wrap(dev(cmd, version, f))
 		},

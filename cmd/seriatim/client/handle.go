@@ -1,0 +1,118 @@
+package client
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+
+	"github.com/spf13/cobra"
+
+	"github.com/seriatimq/seriatim/cmd/seriatim/arguments"
+	"github.com/seriatimq/seriatim/cmd/seriatim/exit"
+)
+
+// batchMax is the most entries that one batch request of the API may have.
+const batchMax = 10
+
+func deleteCommand(o *options) *cobra.Command {
+	return handleCommand(o, &cobra.Command{
+		Use: "delete QUEUE RECEIPT-HANDLE...", Short: "Delete received messages by their receipt handles",
+		Example: "  seriatim msg delete orders.fifo 7f6e...",
+	}, (*wire).deleteMessages)
+}
+
+func extendCommand(o *options) *cobra.Command {
+	var seconds int
+	c := handleCommand(o, &cobra.Command{
+		Use: "extend QUEUE RECEIPT-HANDLE... --visibility-timeout SECONDS", Short: "Keep received messages hidden for longer",
+		Long: "Keep received messages hidden: their visibility timeouts end the given number of seconds from now, but at most\n" +
+			"12 hours after they were received.",
+		Example: "  seriatim msg extend orders.fifo 7f6e... --visibility-timeout 600",
+	}, func(w *wire, cmd *cobra.Command, p *printer, queueURL string, handles []string) error {
+		if !cmd.Flags().Changed("visibility-timeout") {
+			return exit.New(exit.Usage, fmt.Errorf("--visibility-timeout is missing"), "say for how many seconds from now: --visibility-timeout 600")
+		}
+		return w.change(cmd, p, queueURL, handles, handleChange{"ChangeMessageVisibilityBatch", &seconds, "extended"})
+	})
+	c.Flags().IntVar(&seconds, "visibility-timeout", 0, "seconds from now, 0 to 43200")
+	return c
+}
+
+func releaseCommand(o *options) *cobra.Command {
+	return handleCommand(o, &cobra.Command{
+		Use: "release QUEUE RECEIPT-HANDLE...", Short: "Give received messages back, for anybody to receive at once",
+		Long: "Give received messages back: their visibility timeouts end now, and anybody can receive them. Their receive\n" +
+			"counts stay, so that a message that is released too often goes to the dead-letter queue if there is one.",
+		Example: "  seriatim msg release orders.fifo 7f6e...",
+	}, func(w *wire, cmd *cobra.Command, p *printer, queueURL string, handles []string) error {
+		return w.change(cmd, p, queueURL, handles, handleChange{"ChangeMessageVisibilityBatch", new(int), "released"})
+	})
+}
+
+// handleCommand completes a command that does something to received messages.
+func handleCommand(o *options, c *cobra.Command, do func(w *wire, cmd *cobra.Command, p *printer, queueURL string, handles []string) error) *cobra.Command {
+	c.Args, c.ValidArgsFunction = arguments.AtLeast("QUEUE", "RECEIPT-HANDLE"), o.completeQueues
+	c.RunE = o.run(func(cmd *cobra.Command, w *wire, p *printer, args []string) error {
+		u, err := w.queueURL(cmd.Context(), args[0])
+		if err != nil {
+			return err
+		}
+		return do(w, cmd, p, u, args[1:])
+	})
+	return c
+}
+
+func (w *wire) deleteMessages(cmd *cobra.Command, p *printer, queueURL string, handles []string) error {
+	return w.change(cmd, p, queueURL, handles, handleChange{"DeleteMessageBatch", nil, "deleted"})
+}
+
+// handleChange is what is done to messages by their receipt handles.
+type handleChange struct {
+	action     string
+	visibility *int   // of the entries, nil if they have none
+	past       string // for people
+}
+
+// change does the same to every handle, in as many batches as it takes, and
+// reports every entry that was refused.
+func (w *wire) change(cmd *cobra.Command, p *printer, queueURL string, handles []string, c handleChange) error {
+	type entry struct {
+		ID                string `json:"Id"`
+		ReceiptHandle     string
+		VisibilityTimeout *int `json:",omitempty"`
+	}
+	refused, total := 0, 0
+	for part := range slices.Chunk(handles, batchMax) {
+		in := struct {
+			QueueURL string `json:"QueueUrl"`
+			Entries  []entry
+		}{QueueURL: queueURL}
+		for i, h := range part {
+			in.Entries = append(in.Entries, entry{strconv.Itoa(i), h, c.visibility})
+		}
+		var out struct {
+			Failed []struct {
+				ID      string `json:"Id"`
+				Code    string
+				Message string
+			}
+		}
+		if err := w.call(cmd.Context(), c.action, in, &out, 0); err != nil {
+			return err
+		}
+		for _, f := range out.Failed {
+			handle := f.ID
+			if i, err := strconv.Atoi(f.ID); err == nil && i < len(part) {
+				handle = part[i]
+			}
+			p.say("not %s: %s: %s: %s", c.past, handle, f.Code, f.Message)
+		}
+		refused += len(out.Failed)
+		total += len(part)
+	}
+	if refused > 0 {
+		return exit.New(exit.Partial, fmt.Errorf("%d of %d messages were not %s", refused, total, c.past), "")
+	}
+	p.say("%s %d", c.past, total)
+	return nil
+}

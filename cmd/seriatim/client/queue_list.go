@@ -1,0 +1,118 @@
+package client
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+
+	"github.com/spf13/cobra"
+
+	"github.com/seriatimq/seriatim/cmd/seriatim/arguments"
+	"github.com/seriatimq/seriatim/cmd/seriatim/exit"
+)
+
+// atOnceMax is how many requests of one command are under way at a time. The
+// server answers many reads with one barrier, so that they cost little.
+const atOnceMax = 64
+
+func queueListCommand(o *options) *cobra.Command {
+	var prefix string
+	var counts bool
+	c := &cobra.Command{
+		Use: "list", Short: "List queues with their message counts", Args: arguments.None,
+		Example: "  seriatim queue list\n  seriatim queue list --prefix orders -o json\n  seriatim queue list --counts=false   # names only, at once for 100,000 queues",
+		RunE: o.run(func(cmd *cobra.Command, w *wire, p *printer, _ []string) error {
+			urls, err := w.listQueues(cmd.Context(), prefix)
+			if err != nil {
+				return err
+			}
+			if !counts {
+				return printNames(p, urls)
+			}
+			queues, err := w.describeAll(cmd.Context(), urls, countNames)
+			if err != nil {
+				return err
+			}
+			for i := range queues {
+				queues[i].Attributes = nil
+			}
+			return p.print(map[string]any{"queues": queues}, func() table {
+				t := table{heading: []string{"NAME", "TYPE", "VISIBLE", "IN FLIGHT", "DELAYED"}}
+				for _, q := range queues {
+					t.add(q.Name, q.Type, decimal(q.Visible), decimal(q.InFlight), decimal(q.Delayed))
+				}
+				return t
+			})
+		}),
+	}
+	c.Flags().StringVar(&prefix, "prefix", "", "only names that begin with this")
+	c.Flags().BoolVar(&counts, "counts", true, "ask every queue for its message counts")
+	return c
+}
+
+// queueName is a queue in the listing without counts.
+type queueName struct {
+	Name string `json:"name"`
+	URL  string `json:"url"`
+	Type string `json:"type"` // fifo or standard
+}
+
+func printNames(p *printer, urls []string) error {
+	names := make([]queueName, len(urls))
+	for i, u := range urls {
+		names[i] = queueName{Name: nameOf(u), URL: u, Type: typeOf(u)}
+	}
+	return p.print(map[string]any{"queues": names}, func() table {
+		t := table{heading: []string{"NAME", "TYPE"}}
+		for _, q := range names {
+			t.add(q.Name, q.Type)
+		}
+		return t
+	})
+}
+
+// describeAll describes many queues, without those that were deleted meanwhile.
+func (w *wire) describeAll(ctx context.Context, urls []string, names []string) ([]queueInfo, error) {
+	found := make([]queueInfo, len(urls))
+	err := forEach(ctx, len(urls), func(ctx context.Context, i int) error {
+		var err error
+		if found[i], err = w.describe(ctx, urls[i], names); exit.CodeOf(err) == exit.NotFound {
+			return nil
+		}
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	queues := make([]queueInfo, 0, len(found))
+	for _, q := range found {
+		if q.Name != "" {
+			queues = append(queues, q)
+		}
+	}
+	return queues, nil
+}
+
+// forEach calls do with the numbers below n, many at a time, and returns the
+// first error, after which it calls no more.
+func forEach(ctx context.Context, n int, do func(ctx context.Context, i int) error) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	var next atomic.Int64
+	var working sync.WaitGroup
+	for range min(n, atOnceMax) {
+		working.Go(func() {
+			for ctx.Err() == nil {
+				i := int(next.Add(1) - 1)
+				if i >= n {
+					return
+				}
+				if err := do(ctx, i); err != nil {
+					cancel(err) // the first one counts
+				}
+			}
+		})
+	}
+	working.Wait()
+	return context.Cause(ctx)
+}

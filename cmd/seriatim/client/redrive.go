@@ -1,0 +1,135 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/seriatimq/seriatim/cmd/seriatim/arguments"
+	"github.com/seriatimq/seriatim/cmd/seriatim/exit"
+)
+
+// redrivePoll is how often a redrive is asked how far it is.
+const redrivePoll = 500 * time.Millisecond
+
+type redriveFlags struct {
+	to     string
+	rate   int
+	detach bool
+	report string
+}
+
+func redriveCommand(o *options) *cobra.Command {
+	f := &redriveFlags{}
+	c := &cobra.Command{
+		Use: "redrive NAME", Short: "Move the messages of a dead-letter queue back, and wait until it is done", Args: arguments.Exactly("NAME"),
+		Long: "Move the available messages of a dead-letter queue back to the queues they came from, or to another queue, and wait\n" +
+			"until it is done. They arrive as new messages with receive count 0.\n\n" +
+			"Ctrl-C cancels the redrive: what was moved stays moved, the rest stays in the dead-letter queue. With --detach the\n" +
+			"command only starts it; seriatim dlq tasks shows how far it is, seriatim dlq cancel ends it.",
+		Example:           "  seriatim dlq redrive jobs-dead\n  seriatim dlq redrive jobs-dead --to jobs-slow --rate 50\n  seriatim dlq redrive jobs-dead --progress json -o json",
+		ValidArgsFunction: o.completeQueues,
+		RunE: o.run(func(cmd *cobra.Command, w *wire, p *printer, args []string) error {
+			return w.redrive(cmd, p, f, args[0])
+		}),
+	}
+	fl := c.Flags()
+	fl.StringVar(&f.to, "to", "", "queue to move them to, of the same type (default: where each message came from)")
+	fl.IntVar(&f.rate, "rate", 0, "messages per second, 1 to 500 (default: as fast as it goes)")
+	fl.BoolVar(&f.detach, "detach", false, "start it and do not wait")
+	fl.StringVar(&f.report, "progress", progressAuto, progressHelp)
+	return c
+}
+
+func (w *wire) redrive(cmd *cobra.Command, p *printer, f *redriveFlags, name string) error {
+	show, err := newProgress(cmd.ErrOrStderr(), f.report)
+	if err != nil {
+		return err
+	}
+	arn, err := w.queueARN(cmd.Context(), name)
+	if err != nil {
+		return err
+	}
+	in := map[string]any{"SourceArn": arn}
+	if cmd.Flags().Changed("rate") {
+		in["MaxNumberOfMessagesPerSecond"] = f.rate
+	}
+	if f.to != "" {
+		if in["DestinationArn"], err = w.queueARN(cmd.Context(), f.to); err != nil {
+			return err
+		}
+	}
+	var started struct{ TaskHandle string }
+	if err := w.call(cmd.Context(), "StartMessageMoveTask", in, &started, 0); err != nil {
+		return err
+	}
+	if f.detach {
+		return p.print(map[string]string{"taskHandle": started.TaskHandle}, func() table {
+			return table{rows: [][]string{{"started: seriatim dlq tasks " + nameOf(name) + " shows how far it is"}}}
+		})
+	}
+	task, err := w.follow(cmd.Context(), arn, started.TaskHandle, show)
+	if err != nil {
+		return err
+	}
+	if err := p.print(task, func() table { return taskTable([]moveTask{task}) }); err != nil {
+		return err
+	}
+	switch {
+	case task.Status == "FAILED":
+		return exit.New(exit.Failed, fmt.Errorf("the redrive failed after %d messages: %s", task.Moved, task.Reason),
+			"what was moved stays moved; messages that do not know where they came from need --to QUEUE")
+	case task.Status != "COMPLETED":
+		return exit.New(exit.Failed, fmt.Errorf("the redrive was cancelled by somebody else after %d messages", task.Moved), "what was moved stays moved")
+	}
+	return nil
+}
+
+// follow reports how far a task is until it is over. If ctx ends first, the
+// task is cancelled.
+func (w *wire) follow(ctx context.Context, arn, handle string, show *progress) (moveTask, error) {
+	ticks := time.NewTicker(redrivePoll)
+	defer ticks.Stop()
+	defer show.over()
+	var startedAt int64 // of the task, which has no handle once it is over
+	for {
+		tasks, err := w.moveTasks(ctx, arn)
+		if ctx.Err() != nil {
+			return moveTask{}, w.abandon(ctx, handle)
+		}
+		if err != nil {
+			return moveTask{}, exit.New(exit.CodeOf(err), fmt.Errorf("the redrive goes on, but how far it is cannot be told: %w", err),
+				"seriatim dlq tasks NAME shows how far it is")
+		}
+		i := slices.IndexFunc(tasks, func(t moveTask) bool {
+			return t.Handle == handle || t.StartedAtMs == startedAt || startedAt == 0 && t.Status != taskRunning
+		})
+		if i < 0 {
+			return moveTask{}, exit.New(exit.Failed, errors.New("the redrive is not listed any more"), "the queue was deleted, or others were started since")
+		}
+		startedAt = tasks[i].StartedAtMs
+		show.moved(tasks[i].Moved, tasks[i].ToMove)
+		if tasks[i].Status != taskRunning {
+			return tasks[i], nil
+		}
+		select {
+		case <-ticks.C:
+		case <-ctx.Done():
+			return moveTask{}, w.abandon(ctx, handle)
+		}
+	}
+}
+
+// abandon cancels the task of a command that was interrupted.
+func (w *wire) abandon(ctx context.Context, handle string) error {
+	moved, err := w.cancelTask(context.WithoutCancel(ctx), handle)
+	if err != nil {
+		return exit.New(exit.Interrupted, fmt.Errorf("interrupted, and the redrive could not be cancelled: %w", err), "seriatim dlq tasks NAME shows whether it goes on")
+	}
+	return exit.New(exit.Interrupted, fmt.Errorf("interrupted: the redrive was cancelled, %d messages were moved and stay where they are", moved),
+		"start it again to move the rest")
+}
