@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/spf13/cobra"
 	"go.uber.org/goleak"
 )
 
@@ -145,6 +146,19 @@ func TestStatus(t *testing.T) {
 	}
 }
 
+// TestArgumentsAreNamed gives every command more arguments than it takes.
+func TestArgumentsAreNamed(t *testing.T) {
+	walk(rootCommand(), func(c *cobra.Command) {
+		if c.HasSubCommands() || c.Name() == "help" || c.Args == nil {
+			return
+		}
+		err := c.Args(c, []string{"a", "b", "c", "d"})
+		if err != nil && !strings.HasPrefix(err.Error(), "unexpected argument") || err == nil && !strings.Contains(c.Use, "...") {
+			t.Errorf("%s: %v", c.CommandPath(), err)
+		}
+	})
+}
+
 func TestUsage(t *testing.T) {
 	tests := []struct {
 		name, args, want string
@@ -153,6 +167,14 @@ func TestUsage(t *testing.T) {
 		{"no command is help", "", "Available Commands:", 0},
 		{"help", "msg send --help", "--deduplication-id", 0},
 		{"unknown command", "explode", `unknown command "explode"`, 2},
+		{"near miss", "quue list", "did you mean 'seriatim queue'?", 2},
+		{"near miss below", "queue lsit", "did you mean 'seriatim queue list'?", 2},
+		{"near miss offline", "log prnt", "did you mean 'seriatim log print'?", 2},
+		{"version", "--version", "seriatim " + version + " (go", 0},
+		{"formats are completed", "__complete queue list -o j", "json", 0},
+		{"formats of offline commands", "__complete state hash -o j", "json", 0},
+		{"formats of backup", "__complete backup create --output b -o j", "json", 0},
+		{"how to complete", "--help", "seriatim completion bash --help", 0},
 		{"unknown flag", "queue list --colour", "unknown flag: --colour", 2},
 		{"unknown server flag", "server --data_dir /x", "unknown flag: --data_dir", 2},
 		{"bad setting", "server --bootstrap-expect three", "--bootstrap-expect", 2},

@@ -48,7 +48,7 @@ func reference(root *cobra.Command) string {
 			if f.Shorthand != "" {
 				name = "-" + f.Shorthand + ", " + name
 			}
-			fmt.Fprintf(&flags, "| `%s` | `%s` | %s |\n", name, f.DefValue, strings.ReplaceAll(f.Usage, "|", `\|`))
+			fmt.Fprintf(&flags, "| `%s` | `%s` | %s |\n", name, strings.Trim(f.DefValue, "[]"), strings.ReplaceAll(f.Usage, "|", `\|`))
 		})
 		switch {
 		case c.Name() == "server":

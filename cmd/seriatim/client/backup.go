@@ -95,6 +95,8 @@ func backupCreateCommand(o *options) *cobra.Command {
 	f.StringVarP(&o.output, "format", "o", envOr(EnvOutput, formatTable), "table or json, env "+EnvOutput)
 	f.BoolVar(&force, "force", false, "replace the file if it exists")
 	f.StringVar(&report, "progress", progressAuto, progressHelp)
+	complete(c, "format", formatTable, formatJSON)
+	complete(c, "progress", progressAuto, progressJSON, progressNone)
 	return c
 }
 
@@ -108,7 +110,7 @@ func (w *wire) saveBackup(ctx context.Context, file string, force bool, show *pr
 	}
 	part, err := os.CreateTemp(filepath.Dir(file), filepath.Base(file)+".*.part")
 	if err != nil {
-		return done, err
+		return done, fmt.Errorf("cannot write %s: %w", file, withoutPath(err))
 	}
 	defer func() {
 		if err != nil {
@@ -120,13 +122,24 @@ func (w *wire) saveBackup(ctx context.Context, file string, force bool, show *pr
 		return done, err
 	}
 	if err := errors.Join(part.Sync(), part.Close()); err != nil {
-		return done, fmt.Errorf("%s: %w", part.Name(), err)
+		return done, fmt.Errorf("cannot write %s: %w", file, withoutPath(err))
 	}
 	if err := os.Rename(part.Name(), file); err != nil {
-		return done, err
+		return done, fmt.Errorf("cannot write %s: %w", file, withoutPath(err))
 	}
 	done.File, done.Seconds = file, time.Since(begun).Seconds()
 	return done, syncDirectory(filepath.Dir(file))
+}
+
+// withoutPath leaves out the name of the temporary file, which nobody chose.
+func withoutPath(err error) error {
+	if failed, ok := errors.AsType[*fs.PathError](err); ok {
+		return failed.Err
+	}
+	if failed, ok := errors.AsType[*os.LinkError](err); ok {
+		return failed.Err
+	}
+	return err
 }
 
 func syncDirectory(path string) error {
@@ -154,7 +167,7 @@ func (w *wire) download(ctx context.Context, to io.Writer, show *progress) (crea
 	count, err := io.Copy(io.MultiWriter(to, sum), show.reading(response.Body))
 	show.end(count)
 	if err != nil {
-		return created{}, exit.New(exit.Failed, fmt.Errorf("the backup broke off after %d bytes: %w", count, err), "take it again; nothing was kept")
+		return created{}, exit.New(exit.Failed, fmt.Errorf("the backup broke off after %d bytes: %w", count, withoutPath(err)), "take it again; nothing was kept")
 	}
 	bytes, checksum := response.Trailer.Get("X-Seriatim-Backup-Bytes"), response.Trailer.Get("X-Seriatim-Backup-Crc32c")
 	if bytes != decimal(count) || checksum != fmt.Sprintf("%08x", sum.Sum32()) {
@@ -247,6 +260,7 @@ func backupRestoreCommand(o *options) *cobra.Command {
 		}),
 	}
 	c.Flags().StringVar(&report, "progress", progressAuto, progressHelp)
+	complete(c, "progress", progressAuto, progressJSON, progressNone)
 	return c
 }
 

@@ -107,6 +107,19 @@ func TestBackupUsage(t *testing.T) {
 	}
 }
 
+// TestBackupErrorsNameTheFile keeps the name of the temporary file out.
+func TestBackupErrorsNameTheFile(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "none", "b")
+	r := runTool(t, backupServer(t, "seriatim", "seriatim", false), "", "backup", "create", "--output", file)
+	if r.err == nil || r.err.Error() != "cannot write "+file+": no such file or directory" {
+		t.Error(r.err)
+	}
+	r = runTool(t, "http://127.0.0.1:1", "", "backup", "restore", file)
+	if exit.CodeOf(r.err) != exit.NotFound {
+		t.Error(r.err)
+	}
+}
+
 func TestBackupRestoreAnswers(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "b")
 	if err := os.WriteFile(file, []byte("seriatim and more"), 0o600); err != nil {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"slices"
 	"strconv"
 	"time"
 
@@ -197,6 +198,10 @@ func (l memberList) table() table {
 	return t
 }
 
+func (l memberList) has(idOrName string) bool {
+	return slices.ContainsFunc(l.Members, func(m memberStatus) bool { return m.NodeID == idOrName || m.Name == idOrName })
+}
+
 // changeText is what differs between the commands that change the members.
 type changeText struct {
 	use, short, long string
@@ -217,6 +222,9 @@ func changeCommand(o *options, text changeText) *cobra.Command {
 				list, err := w.members(cmd.Context(), false)
 				if err != nil {
 					return err
+				}
+				if !list.has(args[0]) {
+					return exit.New(exit.NotFound, fmt.Errorf("no member has the id or name %s", args[0]), "seriatim cluster members lists them")
 				}
 				if ifIndex == 0 {
 					ifIndex = list.Index

@@ -102,6 +102,13 @@ func TestClusterCommands(t *testing.T) {
 		},
 		{"remove, not confirmed", "cluster remove n3", "n2\n", map[string]string{members: "200 " + healthyMembers}, exit.Usage, []string{"nothing was changed"}, ""},
 		{
+			"remove what is no member", "cluster remove n9", "n9\n",
+			map[string]string{members: "200 " + healthyMembers},
+			exit.NotFound,
+			[]string{"no member has the id or name n9"},
+			"",
+		},
+		{
 			"remove, refused", "cluster remove n3 --yes", "",
 			map[string]string{"POST /v1/cluster/remove": `409 {"error":"without it no quorum","kind":"unsafe","hint":"wait"}`},
 			exit.Conflict,

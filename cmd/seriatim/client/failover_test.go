@@ -108,6 +108,7 @@ func TestFailover(t *testing.T) {
 
 // TestFailoverFromSilence asks a node that takes connections and says nothing.
 func TestFailoverFromSilence(t *testing.T) {
+	t.Parallel() // it waits for seconds
 	hold := make(chan struct{})
 	first, _ := node(t, func(http.ResponseWriter, *http.Request) { <-hold })
 	t.Cleanup(func() { close(hold) }) // before the server is closed, which waits for its requests

@@ -54,7 +54,16 @@ func (o *options) bind(c *cobra.Command) {
 	f.StringSliceVar(&o.admins, "admin", listOr(EnvAdmin), "admin ports of nodes, repeated or with commas; env "+EnvAdmin+" (default: the endpoints' hosts, port + 1)")
 	f.StringVar(&o.caFile, "ca-file", "", "PEM file of authorities to trust for https, beside the system's")
 	f.StringVarP(&o.output, "output", "o", envOr(EnvOutput, formatTable), "table or json, env "+EnvOutput)
+	f.Lookup("endpoint").DefValue = strings.Join(o.endpoints, ",")
+	complete(c, "output", formatTable, formatJSON)
 	f.DurationVar(&o.timeout, "timeout", defaultTimeout, "give up after this long; a long poll's wait comes on top")
+}
+
+// complete makes shells offer the values of a flag.
+func complete(c *cobra.Command, flag string, values ...string) {
+	if err := c.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp)); err != nil {
+		panic(err) // the flag is not defined, or completed twice
+	}
 }
 
 // open checks the flags and makes what a command needs to work.

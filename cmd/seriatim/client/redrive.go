@@ -42,6 +42,7 @@ func redriveCommand(o *options) *cobra.Command {
 	fl.IntVar(&f.rate, "rate", 0, "messages per second, 1 to 500 (default: as fast as it goes)")
 	fl.BoolVar(&f.detach, "detach", false, "start it and do not wait")
 	fl.StringVar(&f.report, "progress", progressAuto, progressHelp)
+	complete(c, "progress", progressAuto, progressJSON, progressNone)
 	return c
 }
 

@@ -7,7 +7,7 @@ import (
 )
 
 // Code is the exit code of the process. The values are a contract with
-// scripts and are listed in README.
+// scripts and are listed in docs/manual/exit-codes.md.
 type Code int
 
 // Codes of the command-line tool.
@@ -17,9 +17,9 @@ const (
 	Usage       Code = 2   // wrong flags, arguments, settings or values
 	NotFound    Code = 3   // the queue, message or task does not exist
 	Denied      Code = 4   // the server refused the identity
-	Unavailable Code = 5   // no server answers, or it has no leader
+	Unavailable Code = 5   // no server answers, it has no leader or refuses work for now, or the outcome is not known
 	Timeout     Code = 6   // no answer within --timeout
-	Conflict    Code = 7   // the thing exists in another form, or is being changed
+	Conflict    Code = 7   // the thing exists in another form, is being changed, or has reached a limit
 	Partial     Code = 8   // some entries of a batch were refused
 	Interrupted Code = 130 // ended by SIGINT, as shells report it
 )

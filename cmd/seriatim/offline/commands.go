@@ -59,6 +59,10 @@ type options struct {
 
 func (o *options) bind(c *cobra.Command) *cobra.Command {
 	c.Flags().StringVarP(&o.output, "output", "o", valueOr(os.Getenv(envOutput), formatTable), "table or json, env "+envOutput)
+	values := cobra.FixedCompletions([]string{formatTable, formatJSON}, cobra.ShellCompDirectiveNoFileComp)
+	if err := c.RegisterFlagCompletionFunc("output", values); err != nil {
+		panic(err) // the flag is defined one line above
+	}
 	return c
 }
 
