@@ -82,9 +82,9 @@ func clusterOnSmallDisks(t *testing.T) *harness.Cluster {
 
 // underLoad keeps clients sending and consuming until the returned function is
 // called, which drains the queue and checks the ledger.
-func underLoad(t *testing.T, c *harness.Cluster, queue string) (*ledger, func()) {
+func underLoad(t *testing.T, c *harness.Cluster, queue string) (*account, func()) {
 	t.Helper()
-	l := &ledger{acked: map[string]string{}}
+	l := newAccount()
 	sending, stopSending := context.WithCancel(t.Context())
 	var sendersDone, consumersDone sync.WaitGroup
 	allSent := make(chan struct{})

@@ -12,9 +12,9 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 
 	"github.com/seriatimq/seriatim/test/kit/harness"
+	"github.com/seriatimq/seriatim/test/kit/ledger"
 )
 
 const (
@@ -26,83 +26,38 @@ const (
 	acksBetween    = 200 // sends acknowledged between two kills
 )
 
-// ledger is what the clients saw: every acknowledged send and every delivery,
-// in the order of the answers. Safe for concurrent use.
-type ledger struct {
-	mu         sync.Mutex
-	acked      map[string]string // body to message id
-	deliveries []types.Message
-	waiting    []*ackWaiter
-	problems   []string
-}
+// account is the ledger of one queue with the clients that fill it.
+type account struct{ *ledger.Ledger }
 
-// ackWaiter waits for n acknowledgements of sends that were tried after since.
-type ackWaiter struct {
-	since time.Time
-	n     int
-	done  chan time.Time // capacity 1: the time of the last one
-}
-
-func (l *ledger) ack(body, id string, tried time.Time) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.acked[body] = id
-	now := time.Now()
-	l.waiting = slices.DeleteFunc(l.waiting, func(w *ackWaiter) bool {
-		if tried.Before(w.since) {
-			return false
-		}
-		if w.n--; w.n > 0 {
-			return false
-		}
-		w.done <- now
-		return true
-	})
-}
-
-func (l *ledger) delivered(messages []types.Message) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.deliveries = append(l.deliveries, messages...)
-}
-
-func (l *ledger) problem(format string, args ...any) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.problems = append(l.problems, fmt.Sprintf(format, args...))
-}
+func newAccount() *account { return &account{ledger.New()} }
 
 // awaitAcks waits for n sends tried after since and returns when the last was
 // acknowledged.
-func (l *ledger) awaitAcks(t *testing.T, since time.Time, n int) time.Time {
+func (l *account) awaitAcks(t *testing.T, since time.Time, n int) time.Time {
 	t.Helper()
-	w := &ackWaiter{since: since, n: n, done: make(chan time.Time, 1)}
-	l.mu.Lock()
-	l.waiting = append(l.waiting, w)
-	l.mu.Unlock()
-	select {
-	case at := <-w.done:
-		return at
-	case <-time.After(giveUpAfter):
-		t.Fatalf("no send was acknowledged within %v", giveUpAfter)
-		return time.Time{}
+	ctx, cancel := context.WithTimeout(t.Context(), giveUpAfter)
+	defer cancel()
+	at, err := l.AwaitAcks(ctx, since, n)
+	if err != nil {
+		t.Fatal(err)
 	}
+	return at
 }
 
 // sendUntil sends to its own groups, one message after the other, until ctx
 // ends. A message that was begun is sent until it is acknowledged.
-func (l *ledger) sendUntil(ctx context.Context, p *persistent, queue string, sender int) {
+func (l *account) sendUntil(ctx context.Context, p *persistent, queue string, sender int) {
 	for n := 0; ctx.Err() == nil; n++ {
 		group := fmt.Sprintf("s%d-g%d", sender, n%groupsOfSender)
-		body := fmt.Sprintf("%s:%d", group, n)
+		body := ledger.Body(group, n)
 		var tried time.Time
 		in := sendInput(queue, group, strings.ReplaceAll(body, ":", "."), body)
 		out, err := persist(context.WithoutCancel(ctx), p.sqs.SendMessage, in, func(at time.Time) { tried = at })
 		if err != nil {
-			l.problem("send %s: %v", body, err)
+			l.Problem("send %s: %v", body, err)
 			return
 		}
-		l.ack(body, aws.ToString(out.MessageId), tried)
+		l.Acknowledged(body, aws.ToString(out.MessageId), tried)
 		select {
 		case <-ctx.Done():
 		case <-time.After(thinkTime):
@@ -113,19 +68,19 @@ func (l *ledger) sendUntil(ctx context.Context, p *persistent, queue string, sen
 // consumeUntil receives with an attempt id that is repeated until the receive
 // is answered, then deletes. It ends when done is closed and the queue stayed
 // empty for two receives.
-func (l *ledger) consumeUntil(ctx context.Context, p *persistent, queue string, consumer int, done <-chan struct{}) {
+func (l *account) consumeUntil(ctx context.Context, p *persistent, queue string, consumer int, done <-chan struct{}) {
 	empty := 0
 	for n := 0; empty < 2; n++ {
 		in := receiveInput(queue, fmt.Sprintf("c%d-%d", consumer, n), 10)
 		in.WaitTimeSeconds = 1
 		out, err := persist(ctx, p.sqs.ReceiveMessage, in, nil)
 		if err != nil {
-			l.problem("receive: %v", err)
+			l.Problem("receive: %v", err)
 			return
 		}
-		l.delivered(out.Messages)
+		l.Delivered(ledger.FromSQS(out.Messages)...)
 		if err := p.remove(ctx, queue, out.Messages); err != nil {
-			l.problem("%v", err)
+			l.Problem("%v", err)
 			return
 		}
 		select {
@@ -140,45 +95,14 @@ func (l *ledger) consumeUntil(ctx context.Context, p *persistent, queue string, 
 	}
 }
 
-// check compares what was acknowledged with what was delivered.
-func (l *ledger) check(t *testing.T) {
+// check fails the test for whatever the account does not balance in.
+func (l *account) check(t *testing.T) {
 	t.Helper()
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for _, p := range l.problems {
-		t.Error(p)
+	report := l.Report()
+	for _, fault := range report.Faults() {
+		t.Error(fault)
 	}
-	seen := map[string]bool{}
-	last := map[string]int{}
-	lost, twice, reordered := 0, 0, 0
-	for _, m := range l.deliveries {
-		body := aws.ToString(m.Body)
-		if seen[body] || m.Attributes["ApproximateReceiveCount"] != "1" {
-			twice++
-			t.Errorf("%s was delivered twice (receive count %s)", body, m.Attributes["ApproximateReceiveCount"])
-		}
-		seen[body] = true
-		if id, known := l.acked[body]; known && id != aws.ToString(m.MessageId) {
-			t.Errorf("%s was acknowledged as %s and delivered as %s", body, id, aws.ToString(m.MessageId))
-		}
-		group, text, _ := strings.Cut(body, ":")
-		n, err := strconv.Atoi(text)
-		if err != nil || group != m.Attributes["MessageGroupId"] {
-			t.Errorf("%q of group %s was never sent", body, m.Attributes["MessageGroupId"])
-		}
-		if before, known := last[group]; known && n <= before {
-			reordered++
-			t.Errorf("%s came after %d", body, before)
-		}
-		last[group] = n
-	}
-	for body, id := range l.acked {
-		if !seen[body] {
-			lost++
-			t.Errorf("lost: %s, acknowledged as %s", body, id)
-		}
-	}
-	t.Logf("%d acknowledged, %d delivered; %d lost, %d delivered twice, %d out of order", len(l.acked), len(l.deliveries), lost, twice, reordered)
+	t.Log(report)
 }
 
 func kills(t *testing.T) int {
@@ -226,7 +150,7 @@ func strikeUnderLoad(t *testing.T, fault string, n int, strike, mend func(*testi
 	// Nothing becomes visible again within the run, so every second
 	// delivery is a fault.
 	queue := p.create(t, "ledger.fifo", map[string]string{"VisibilityTimeout": "43200"})
-	l := &ledger{acked: map[string]string{}}
+	l := newAccount()
 
 	sending, stopSending := context.WithCancel(t.Context())
 	defer stopSending()
@@ -255,7 +179,7 @@ func strikeUnderLoad(t *testing.T, fault string, n int, strike, mend func(*testi
 
 // strikeLeaders strikes the leader n times, mends it each time, and returns how
 // long each time no send was acknowledged.
-func strikeLeaders(t *testing.T, c *harness.Cluster, l *ledger, n int, strike, mend func(*testing.T, ...*harness.Node)) []time.Duration {
+func strikeLeaders(t *testing.T, c *harness.Cluster, l *account, n int, strike, mend func(*testing.T, ...*harness.Node)) []time.Duration {
 	t.Helper()
 	var gaps []time.Duration
 	l.awaitAcks(t, time.Now(), acksBetween)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -16,6 +17,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 
 	"github.com/seriatimq/seriatim/test/kit/harness"
+	"github.com/seriatimq/seriatim/test/kit/ledger"
 )
 
 // exitDiskError is the exit code of a node that cannot write.
@@ -94,83 +96,48 @@ func metric(t *testing.T, nodes []*harness.Node, series string) (sum float64) {
 	return sum
 }
 
-// tally is what became of sends that were tried once. Safe for concurrent use.
-type tally struct {
-	mu             sync.Mutex
-	acked, refused map[string]bool
-	other          []error
-}
-
-func newTally() *tally { return &tally{acked: map[string]bool{}, refused: map[string]bool{}} }
-
-func (a *tally) note(body string, err error) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	switch {
-	case err == nil:
-		a.acked[body] = true
-	case unavailable(err):
-		a.refused[body] = true
-	default:
-		a.other = append(a.other, err)
-	}
-}
-
-// check compares the tally with what is in the queue, by the part of the body that
-// names the message.
-func (a *tally) check(t *testing.T, got map[string]bool) {
+// takeAll receives and deletes until a queue is empty.
+func takeAll(t *testing.T, p *persistent, queue string, l *account) {
 	t.Helper()
-	for body := range a.acked {
-		if !got[body] {
-			t.Errorf("%s was acknowledged and is lost", body)
-		}
-	}
-	for body := range got {
-		if a.refused[body] {
-			t.Errorf("%s was refused and is there", body)
-		}
-	}
-	for _, err := range a.other {
-		t.Errorf("a send was answered with %v", err)
-	}
-}
-
-// takeAll receives and deletes until a queue is empty, and returns the names of the
-// messages, each of which must come once.
-func takeAll(t *testing.T, p *persistent, queue string) map[string]bool {
-	t.Helper()
-	got := map[string]bool{}
 	for i := 0; ; i++ {
 		messages := p.receive(t, queue, fmt.Sprint("take-all-", i), 10)
 		if len(messages) == 0 {
-			return got
+			return
 		}
-		for _, m := range messages {
-			name, _, _ := strings.Cut(aws.ToString(m.Body), " ")
-			if got[name] || m.Attributes["ApproximateReceiveCount"] != "1" {
-				t.Errorf("%s came twice", name)
-			}
-			got[name] = true
-		}
+		l.Delivered(withoutProbes(messages)...)
 		if err := p.remove(t.Context(), queue, messages); err != nil {
 			t.Fatal(err)
 		}
 	}
 }
 
+// withoutProbes are the deliveries but for the messages of refusal, which are
+// accepted when there is room.
+func withoutProbes(messages []types.Message) []ledger.Delivery {
+	return slices.DeleteFunc(ledger.FromSQS(messages), func(d ledger.Delivery) bool { return strings.HasPrefix(d.Body, "probe-") })
+}
+
 // flood sends from many clients at once, each message tried once. A client ends
 // after so many messages, or, if it is to, at its first refusal.
-func flood(t *testing.T, c *harness.Cluster, queue string, clients, each int, body string, untilRefused bool) *tally {
+func flood(t *testing.T, c *harness.Cluster, queue string, clients, each int, body string, untilRefused bool) *account {
 	t.Helper()
-	a := newTally()
+	a := newAccount()
 	var running sync.WaitGroup
 	for i := range clients {
 		client := c.NewSQS(c.Rotate(), singleTry)
 		running.Go(func() {
 			for k := range each {
-				name := fmt.Sprintf("c%d-%d", i, k)
-				_, err := once(t.Context(), client.SendMessage, sendInput(queue, name, name, name+" "+body))
-				a.note(name, err)
+				group := fmt.Sprintf("c%d-%d", i, k)
+				text, tried := ledger.Body(group, k)+" "+body, time.Now()
+				out, err := once(t.Context(), client.SendMessage, sendInput(queue, group, group, text))
+				switch {
+				case err == nil:
+					a.Acknowledged(text, aws.ToString(out.MessageId), tried)
+				case unavailable(err):
+					a.Refused(text)
+				default:
+					a.Problem("a send was answered with %v", err)
+				}
 				if err != nil && untilRefused {
 					return
 				}
@@ -190,9 +157,9 @@ func TestStateLimit(t *testing.T) {
 	p := newPersistent(c, c.Rotate())
 	queue := p.create(t, "full.fifo", map[string]string{"VisibilityTimeout": "43200"})
 	sends := flood(t, c, queue, 6, 200, strings.Repeat("x", 8<<10), true)
-	t.Logf("%d messages of 8 KiB were taken, then %d refused", len(sends.acked), len(sends.refused))
-	if len(sends.refused) != 6 {
-		t.Errorf("%d of 6 clients were refused; the limit is not kept", len(sends.refused))
+	t.Logf("%d messages of 8 KiB were taken, then %d refused", sends.Acked(), sends.Rejected())
+	if sends.Rejected() != 6 {
+		t.Errorf("%d of 6 clients were refused; the limit is not kept", sends.Rejected())
 	}
 	if size := metric(t, c.Nodes[:1], "seriatim_state_bytes"); size < limit || size > 2*limit {
 		t.Errorf("the state takes %.0f bytes, its limit is %d", size, limit)
@@ -214,7 +181,7 @@ func TestStateLimit(t *testing.T) {
 	full()
 	start(t, first)
 
-	half := take(t, p, queue, len(sends.acked)/2)
+	take(t, p, queue, sends.Acked()/2, sends)
 	waitFor(t, "sends to be taken", func() bool { return refusal(t, c, c.Next(), queue) == nil })
 	for _, n := range c.Nodes {
 		if err := refusal(t, c, n, queue); err != nil {
@@ -222,12 +189,8 @@ func TestStateLimit(t *testing.T) {
 		}
 		wantMetric(t, n, `seriatim_pressure{reason="state"} 0`)
 	}
-	got := takeAll(t, p, queue)
-	for body := range half {
-		name, _, _ := strings.Cut(body, " ")
-		got[name] = true
-	}
-	sends.check(t, got)
+	takeAll(t, p, queue, sends)
+	sends.check(t)
 	agree(t, c)
 }
 
@@ -270,8 +233,8 @@ func TestOverload(t *testing.T) {
 	sends := flood(t, c, queue, 64, 30, strings.Repeat("x", 30<<10), false)
 	close(flooding)
 	beside.Wait()
-	t.Logf("%d sends were taken, %d refused; %d receives and deletes beside them", len(sends.acked), len(sends.refused), received)
-	if len(sends.refused) == 0 || received == 0 {
+	t.Logf("%d sends were taken, %d refused; %d receives and deletes beside them", sends.Acked(), sends.Rejected(), received)
+	if sends.Rejected() == 0 || received == 0 {
 		t.Error("that was no flood")
 	}
 	if metric(t, c.Nodes, `seriatim_pressure_refused_total{reason="queue"}`) == 0 {
@@ -283,7 +246,8 @@ func TestOverload(t *testing.T) {
 		}
 		wantMetric(t, n, `seriatim_pressure{reason="queue"} 0`)
 	}
-	sends.check(t, takeAll(t, p, queue))
+	takeAll(t, p, queue, sends)
+	sends.check(t)
 	agree(t, c)
 }
 
@@ -328,22 +292,19 @@ func TestTooManyConnections(t *testing.T) {
 }
 
 // take receives and deletes so many messages.
-func take(t *testing.T, p *persistent, queue string, count int) map[string]bool {
+func take(t *testing.T, p *persistent, queue string, count int, l *account) {
 	t.Helper()
-	got := map[string]bool{}
-	for i := 0; len(got) < count; i++ {
-		messages := p.receive(t, queue, fmt.Sprint("take-", count, "-", i), int32(min(10, count-len(got))))
-		for _, m := range messages {
-			got[aws.ToString(m.Body)] = true
-		}
+	for i, got := 0, 0; got < count; i++ {
+		messages := p.receive(t, queue, fmt.Sprint("take-", count, "-", i), int32(min(10, count-got)))
+		got += len(messages)
+		l.Delivered(withoutProbes(messages)...)
 		if err := p.remove(t.Context(), queue, messages); err != nil {
 			t.Fatal(err)
 		}
 		if i > 20*count {
-			t.Fatalf("only %d of %d messages came", len(got), count)
+			t.Fatalf("only %d of %d messages came", got, count)
 		}
 	}
-	return got
 }
 
 func waitFor(t *testing.T, what string, holds func() bool) {

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -16,6 +15,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 
 	"github.com/seriatimq/seriatim/test/kit/harness"
+	"github.com/seriatimq/seriatim/test/kit/ledger"
 )
 
 const (
@@ -30,24 +30,22 @@ type load struct {
 	t     *testing.T
 	queue string
 	calls atomic.Int64
+	*ledger.Ledger
 
 	stopSending context.CancelFunc
 	sending     sync.WaitGroup
 	consuming   sync.WaitGroup
 	sent        chan struct{} // closed when nothing more is sent
 
-	mu         sync.Mutex
-	nodes      []*harness.Node
-	acked      map[string]bool // by body
-	ackTimes   []time.Time
-	deliveries []types.Message
-	failures   []string
+	mu       sync.Mutex
+	nodes    []*harness.Node
+	failures []string
 }
 
 // startLoad creates a queue and begins.
 func startLoad(t *testing.T, c *harness.Cluster) *load {
 	t.Helper()
-	l := &load{t: t, nodes: slices.Clone(c.Nodes), acked: map[string]bool{}, sent: make(chan struct{})}
+	l := &load{t: t, nodes: slices.Clone(c.Nodes), Ledger: ledger.New(), sent: make(chan struct{})}
 	client := c.NewSQS(l.pick(0))
 	created, err := client.CreateQueue(t.Context(), &sqs.CreateQueueInput{
 		QueueName:  aws.String("load.fifo"),
@@ -107,21 +105,19 @@ func (l *load) send(ctx context.Context, client *sqs.Client, sender int) {
 			return
 		case <-tick.C:
 		}
-		body := group + ":" + strconv.Itoa(n)
+		body := ledger.Body(group, n)
 		for l.t.Context().Err() == nil {
 			l.calls.Add(1)
-			_, err := client.SendMessage(l.t.Context(), &sqs.SendMessageInput{
+			tried := time.Now()
+			out, err := client.SendMessage(l.t.Context(), &sqs.SendMessageInput{
 				QueueUrl: &l.queue, MessageBody: &body, MessageGroupId: &group, MessageDeduplicationId: &body,
 			})
 			if err == nil {
+				l.Acknowledged(body, aws.ToString(out.MessageId), tried)
 				break
 			}
 			l.failed("send %s: %v", body, err)
 		}
-		l.mu.Lock()
-		l.acked[body] = true
-		l.ackTimes = append(l.ackTimes, time.Now())
-		l.mu.Unlock()
 	}
 }
 
@@ -137,9 +133,7 @@ func (l *load) consume(client *sqs.Client, consumer int) {
 		if err != nil {
 			return
 		}
-		l.mu.Lock()
-		l.deliveries = append(l.deliveries, out.Messages...)
-		l.mu.Unlock()
+		l.Delivered(ledger.FromSQS(out.Messages)...)
 		if len(out.Messages) > 0 {
 			empty = 0
 			l.remove(client, out.Messages)
@@ -177,19 +171,6 @@ func untilAnswered[O any](l *load, what string, call func(context.Context) (O, e
 	}
 }
 
-// gap is the longest time without an acknowledged send since begin.
-func (l *load) gap(begin time.Time) time.Duration {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	last, longest := begin, time.Duration(0)
-	for _, at := range l.ackTimes {
-		if at.After(begin) {
-			longest, last = max(longest, at.Sub(last)), at
-		}
-	}
-	return max(longest, time.Since(last)).Round(time.Millisecond)
-}
-
 // finish ends the load, drains the queue and checks that nothing was lost,
 // repeated or put out of order. It returns how many calls failed.
 func (l *load) finish() int {
@@ -198,34 +179,15 @@ func (l *load) finish() int {
 	l.sending.Wait()
 	close(l.sent)
 	l.consuming.Wait()
+	report := l.Report()
+	for _, fault := range report.Faults() {
+		l.t.Error(fault)
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	seen, last := map[string]bool{}, map[string]int{}
-	lost, twice, disordered := 0, 0, 0
-	for _, m := range l.deliveries {
-		body := aws.ToString(m.Body)
-		group, number, _ := strings.Cut(body, ":")
-		n, err := strconv.Atoi(number)
-		if seen[body] || m.Attributes["ApproximateReceiveCount"] != "1" || err != nil {
-			twice++
-			l.t.Errorf("%s was delivered twice", body)
-		}
-		if before, known := last[group]; known && n != before+1 || !known && n != 0 {
-			disordered++
-			l.t.Errorf("%s came after %d", body, before)
-		}
-		seen[body], last[group] = true, n
-	}
-	for body := range l.acked {
-		if !seen[body] {
-			lost++
-			l.t.Errorf("lost: %s", body)
-		}
-	}
 	for _, failure := range l.failures {
 		l.t.Log("failed call:", failure)
 	}
-	l.t.Logf("%d calls, %d failed; %d messages, %d lost, %d delivered twice, %d out of order",
-		l.calls.Load(), len(l.failures), len(l.acked), lost, twice, disordered)
+	l.t.Logf("%d calls, %d failed; %v", l.calls.Load(), len(l.failures), report)
 	return len(l.failures)
 }

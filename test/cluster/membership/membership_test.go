@@ -42,7 +42,7 @@ func TestRollingRestartUnderLoad(t *testing.T) {
 	l := startLoad(t, c)
 	begin := time.Now()
 	time.Sleep(2 * time.Second) // the load before the first restart
-	t.Logf("write gap without any restart: %v", l.gap(begin.Add(time.Second)))
+	t.Logf("write gap without any restart: %v", l.Gap(begin.Add(time.Second)))
 	var gaps []time.Duration
 	for range rolls(t) {
 		for _, n := range c.Nodes {
@@ -59,7 +59,7 @@ func TestRollingRestartUnderLoad(t *testing.T) {
 				t.Fatal(err)
 			}
 			ready(t, n)
-			gap := l.gap(restart)
+			gap := l.Gap(restart)
 			gaps = append(gaps, gap)
 			t.Logf("%s (%s): stopped in %v, ready again after %v, write gap %v", n.Name, status.Role,
 				stopped.Round(time.Millisecond), time.Since(restart).Round(time.Millisecond), gap)

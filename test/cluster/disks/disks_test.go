@@ -1,4 +1,4 @@
-package disk
+package disks
 
 import (
 	"bytes"
@@ -17,6 +17,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 
 	"github.com/seriatimq/seriatim/test/kit/harness"
+	"github.com/seriatimq/seriatim/test/kit/lab/disk"
+	"github.com/seriatimq/seriatim/test/kit/ledger"
 )
 
 const (
@@ -31,19 +33,17 @@ const (
 // all the time.
 type site struct {
 	*harness.Cluster
-	lab    *Lab
-	queue  string
-	ctx    context.Context // of the load
-	end    context.CancelFunc
-	load   sync.WaitGroup
-	mu     sync.Mutex
-	acked  map[string]bool
-	waiter chan struct{} // capacity 1: an acknowledgement since it was emptied
+	lab   *disk.Lab
+	queue string
+	ctx   context.Context // of the load
+	end   context.CancelFunc
+	load  sync.WaitGroup
+	*ledger.Ledger
 }
 
 func newSite(t *testing.T, args ...string) *site {
 	t.Helper()
-	if err := Available(); err != nil {
+	if err := disk.Available(); err != nil {
 		t.Skipf("this machine cannot mount file systems: %v", err)
 	}
 	dir := t.TempDir()
@@ -51,7 +51,7 @@ func newSite(t *testing.T, args ...string) *site {
 	if err != nil {
 		t.Fatal(err)
 	}
-	lab, err := New(dir, DefaultBytes/2, "n1", "n2", "n3")
+	lab, err := disk.New(dir, disk.DefaultBytes/2, "n1", "n2", "n3")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -71,7 +71,7 @@ func newSite(t *testing.T, args ...string) *site {
 	cluster := harness.New(t, harness.Options{Binary: binary, Dir: dir, Args: append([]string{
 		"--log-segment-size", "4MiB", "--disk-deadline", diskDeadline.String(), "--request-timeout", "2s",
 	}, args...)})
-	s := &site{Cluster: cluster, lab: lab, acked: map[string]bool{}, waiter: make(chan struct{}, 1)}
+	s := &site{Cluster: cluster, lab: lab, Ledger: ledger.New()}
 	s.ctx, s.end = context.WithCancel(t.Context())
 	out, err := s.client(s.Rotate()).CreateQueue(s.ctx, &sqs.CreateQueueInput{
 		QueueName: aws.String("disk.fifo"), Attributes: map[string]string{"FifoQueue": "true", "VisibilityTimeout": "43200"},
@@ -96,35 +96,28 @@ func (s *site) client(pick harness.Pick) *sqs.Client {
 func (s *site) send(sender int) {
 	client := s.client(s.Rotate())
 	for n := 0; s.ctx.Err() == nil; n++ {
-		body := fmt.Sprintf("body-%d-%d", sender, n)
+		group := fmt.Sprintf("body-%d", sender)
+		body, tried := ledger.Body(group, n), time.Now()
 		ctx, cancel := context.WithTimeout(s.ctx, 3*time.Second)
-		_, err := client.SendMessage(ctx, &sqs.SendMessageInput{
-			QueueUrl: &s.queue, MessageBody: &body, MessageGroupId: aws.String(fmt.Sprint(sender)), MessageDeduplicationId: &body,
+		out, err := client.SendMessage(ctx, &sqs.SendMessageInput{
+			QueueUrl: &s.queue, MessageBody: &body, MessageGroupId: &group, MessageDeduplicationId: &body,
 		})
 		cancel()
 		if err != nil {
+			s.Uncertain(body)
 			continue
 		}
-		s.mu.Lock()
-		s.acked[body] = true
-		s.mu.Unlock()
-		select {
-		case s.waiter <- struct{}{}:
-		default:
-		}
+		s.Acknowledged(body, aws.ToString(out.MessageId), tried)
 	}
 }
 
 // awaitService returns when sends are acknowledged again.
 func (s *site) awaitService(t *testing.T) {
 	t.Helper()
-	limit := time.After(serveAgain)
-	for range 20 {
-		select {
-		case <-s.waiter:
-		case <-limit:
-			t.Fatalf("no service within %v\n%s", serveAgain, s.LogTails())
-		}
+	ctx, cancel := context.WithTimeout(t.Context(), serveAgain)
+	defer cancel()
+	if _, err := s.AwaitAcks(ctx, time.Now(), 20); err != nil {
+		t.Fatalf("%v\n%s", err, s.LogTails())
 	}
 }
 
@@ -137,15 +130,15 @@ func (s *site) leader(t *testing.T) *harness.Node {
 	return node
 }
 
-func (s *site) disk(node *harness.Node) *Disk { return s.lab.Of(node.DataDir) }
+func (s *site) disk(node *harness.Node) *disk.Disk { return s.lab.Of(node.DataDir) }
 
-func (s *site) cut(t *testing.T, nodes ...*harness.Node) Loss {
+func (s *site) cut(t *testing.T, nodes ...*harness.Node) disk.Loss {
 	t.Helper()
-	var victims []Powered
+	var victims []disk.Powered
 	for _, n := range nodes {
-		victims = append(victims, Powered{Disk: s.disk(n), Kill: n.Kill})
+		victims = append(victims, disk.Powered{Disk: s.disk(n), Kill: n.Kill})
 	}
-	loss, err := PowerCut(victims...)
+	loss, err := disk.PowerCut(victims...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -166,17 +159,16 @@ func (s *site) start(t *testing.T, nodes ...*harness.Node) {
 	}
 }
 
-// lost ends the load, drains the queue and returns what was acknowledged and is
-// not there.
-func (s *site) lost(t *testing.T) []string {
+// drain ends the load, empties the queue and closes the account.
+func (s *site) drain(t *testing.T) ledger.Report {
 	t.Helper()
 	s.end()
 	s.load.Wait()
 	client := s.NewSQS(s.Rotate())
-	found := map[string]bool{}
 	for n := 0; ; n++ {
 		out, err := client.ReceiveMessage(t.Context(), &sqs.ReceiveMessageInput{
 			QueueUrl: &s.queue, MaxNumberOfMessages: 10, ReceiveRequestAttemptId: aws.String(fmt.Sprint("drain-", n)),
+			MessageSystemAttributeNames: []types.MessageSystemAttributeName{"All"},
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -184,24 +176,26 @@ func (s *site) lost(t *testing.T) []string {
 		if len(out.Messages) == 0 {
 			break
 		}
+		s.Delivered(ledger.FromSQS(out.Messages)...)
 		in := &sqs.DeleteMessageBatchInput{QueueUrl: &s.queue}
 		for i, m := range out.Messages {
-			found[aws.ToString(m.Body)] = true
 			in.Entries = append(in.Entries, types.DeleteMessageBatchRequestEntry{Id: aws.String(fmt.Sprint(i)), ReceiptHandle: m.ReceiptHandle})
 		}
 		if _, err := client.DeleteMessageBatch(t.Context(), in); err != nil {
 			t.Fatal(err)
 		}
 	}
-	var lost []string
-	for body := range s.acked {
-		if !found[body] {
-			lost = append(lost, body)
-		}
+	report := s.Report()
+	t.Log(report)
+	return report
+}
+
+// balance drains the queue and fails the test for whatever does not balance.
+func (s *site) balance(t *testing.T) {
+	t.Helper()
+	for _, fault := range s.drain(t).Faults() {
+		t.Error(fault)
 	}
-	slices.Sort(lost)
-	t.Logf("%d sends acknowledged, %d found, %d lost", len(s.acked), len(found), len(lost))
-	return lost
 }
 
 // TestAcknowledgedSendsSurviveTheDisks: the disks of one, two and all nodes lose
@@ -209,7 +203,7 @@ func (s *site) lost(t *testing.T) []string {
 // acknowledged is there, and there is service after each.
 func TestAcknowledgedSendsSurviveTheDisks(t *testing.T) {
 	s := newSite(t, "--snapshot-log-size", "256KiB", "--trailing-log-size", "64KiB")
-	var total Loss
+	var total disk.Loss
 	powerCut := func(t *testing.T, nodes ...*harness.Node) {
 		loss := s.cut(t, nodes...)
 		t.Logf("%d disks: %+v", len(nodes), loss)
@@ -285,9 +279,7 @@ func TestAcknowledgedSendsSurviveTheDisks(t *testing.T) {
 	if total.Canary == 0 {
 		t.Error("the power cuts dropped nothing")
 	}
-	if lost := s.lost(t); len(lost) > 0 {
-		t.Errorf("acknowledged and lost: %v", lost)
-	}
+	s.balance(t)
 	if _, err := s.WaitConverged(t.Context(), serveAgain); err != nil {
 		t.Error(err)
 	}
@@ -311,14 +303,14 @@ func awaitOtherLeader(t *testing.T, s *site, old *harness.Node) {
 // down; it says so and stays down, before it could lead.
 func TestDamagedFilesAreRefused(t *testing.T) {
 	s := newSite(t)
-	for class, text := range map[Class]string{ClassLog: "body-0-1", ClassStable: "CurrentTerm"} {
+	for class, text := range map[disk.Class]string{disk.ClassLog: "body-0:1", disk.ClassStable: "CurrentTerm"} {
 		t.Run(string(class), func(t *testing.T) {
 			victim := s.Followers(s.leader(t))[0]
 			if err := victim.Kill(); err != nil {
 				t.Fatal(err)
 			}
 			sound := filepath.Join(t.TempDir(), "sound")
-			if err := Copy(victim.DataDir, sound); err != nil {
+			if err := disk.Copy(victim.DataDir, sound); err != nil {
 				t.Fatal(err)
 			}
 			file := damageAll(t, victim.DataDir, class, text)
@@ -330,22 +322,20 @@ func TestDamagedFilesAreRefused(t *testing.T) {
 				t.Errorf("with a flipped bit in %s: exit code %d, %v\n%s", file, code, err, victim.LogTail())
 			}
 			s.awaitService(t)
-			if err := errors.Join(victim.Kill(), Rollback(victim.DataDir, sound)); err != nil {
+			if err := errors.Join(victim.Kill(), disk.Rollback(victim.DataDir, sound)); err != nil {
 				t.Fatal(err)
 			}
 			s.start(t, victim)
 		})
 	}
-	if lost := s.lost(t); len(lost) > 0 {
-		t.Errorf("acknowledged and lost: %v", lost)
-	}
+	s.balance(t)
 }
 
 // damageAll flips a bit after every place that holds the text: a store that
 // copies pages leaves old copies behind.
-func damageAll(t *testing.T, dir string, class Class, text string) string {
+func damageAll(t *testing.T, dir string, class disk.Class, text string) string {
 	t.Helper()
-	files, err := Files(dir, class)
+	files, err := disk.Files(dir, class)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -357,7 +347,7 @@ func damageAll(t *testing.T, dir string, class Class, text string) string {
 		found := false
 		for at := bytes.Index(content, []byte(text)); at >= 0; {
 			found = true
-			if err := FlipBitAt(file, int64(at+len(text)), 2); err != nil {
+			if err := disk.FlipBitAt(file, int64(at+len(text)), 2); err != nil {
 				t.Fatal(err)
 			}
 			next := bytes.Index(content[at+1:], []byte(text))
@@ -378,12 +368,12 @@ func damageAll(t *testing.T, dir string, class Class, text string) string {
 // made and said to have succeeded, and then acknowledged sends must be lost, or
 // the power cuts of this package are none.
 func TestDisksThatLieLoseMessages(t *testing.T) {
-	if err := CanInject(); err != nil {
+	if err := disk.CanInject(); err != nil {
 		t.Skipf("this machine cannot trace: %v", err)
 	}
 	s := newSite(t)
 	for _, n := range s.Nodes {
-		trouble, err := Inject(n.Pid(), Injection{Calls: Syncs, Lie: true})
+		trouble, err := disk.Inject(n.Pid(), disk.Injection{Calls: disk.Syncs, Lie: true})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -417,7 +407,7 @@ func TestDisksThatLieLoseMessages(t *testing.T) {
 		t.Logf("%d nodes refused to start", refused)
 		return
 	}
-	if lost := s.lost(t); len(lost) == 0 {
+	if report := s.drain(t); len(report.Lost) == 0 {
 		t.Error("nothing was lost although nothing was synced")
 	}
 }

@@ -1,0 +1,215 @@
+package ledger
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+)
+
+// Body is the body of message number of a group. The ledger reads both from it;
+// what follows a space is padding and not looked at.
+func Body(group string, number int) string { return group + ":" + strconv.Itoa(number) }
+
+// Delivery is one message of an answered receive.
+type Delivery struct {
+	Body, Group, MessageID string
+	Redelivered            bool // its receive count is not 1
+}
+
+// Ledger is the account of one queue. Bodies come from Body, and the numbers of a
+// group are sent in ascending order. Safe for concurrent use.
+type Ledger struct {
+	mu         sync.Mutex
+	acked      map[string]string // body to message id
+	ackedAt    []time.Time       // ascending
+	uncertain  map[string]bool
+	refused    map[string]bool
+	deliveries []Delivery
+	waiting    []*waiter
+	problems   []string
+}
+
+// waiter waits for n acknowledgements of sends that were tried after since.
+type waiter struct {
+	since time.Time
+	n     int
+	done  chan time.Time // capacity 1: the time of the last one
+}
+
+// New is an empty ledger.
+func New() *Ledger {
+	return &Ledger{acked: map[string]string{}, uncertain: map[string]bool{}, refused: map[string]bool{}}
+}
+
+// Acknowledged notes a send that was answered with a message id. Tried is when its
+// last try began.
+func (l *Ledger) Acknowledged(body, id string, tried time.Time) {
+	now := time.Now()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.acked[name(body)] = id
+	l.ackedAt = append(l.ackedAt, now)
+	l.waiting = slices.DeleteFunc(l.waiting, func(w *waiter) bool {
+		if tried.Before(w.since) {
+			return false
+		}
+		if w.n--; w.n > 0 {
+			return false
+		}
+		w.done <- now
+		return true
+	})
+}
+
+// Uncertain notes a send without a certain outcome: it may be delivered.
+func (l *Ledger) Uncertain(body string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.uncertain[name(body)] = true
+}
+
+// Refused notes a send that was refused: it must never be delivered.
+func (l *Ledger) Refused(body string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.refused[name(body)] = true
+}
+
+// Delivered notes the messages of one answered receive, in their order.
+func (l *Ledger) Delivered(messages ...Delivery) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.deliveries = append(l.deliveries, messages...)
+}
+
+// Problem notes a call that ended as none may.
+func (l *Ledger) Problem(format string, args ...any) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.problems = append(l.problems, time.Now().Format("15:04:05.000 ")+fmt.Sprintf(format, args...))
+}
+
+// AwaitAcks waits for n sends tried after since and returns when the last of them
+// was acknowledged.
+func (l *Ledger) AwaitAcks(ctx context.Context, since time.Time, n int) (time.Time, error) {
+	w := &waiter{since: since, n: n, done: make(chan time.Time, 1)}
+	l.mu.Lock()
+	l.waiting = append(l.waiting, w)
+	l.mu.Unlock()
+	select {
+	case at := <-w.done:
+		return at, nil
+	case <-ctx.Done():
+		return time.Time{}, fmt.Errorf("%d sends were not acknowledged: %w", n, ctx.Err())
+	}
+}
+
+// Gap is the longest time without an acknowledged send since begin, until now.
+func (l *Ledger) Gap(begin time.Time) time.Duration {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	last, longest := begin, time.Duration(0)
+	for _, at := range l.ackedAt {
+		if at.After(begin) {
+			longest, last = max(longest, at.Sub(last)), at
+		}
+	}
+	return max(longest, time.Since(last)).Round(time.Millisecond)
+}
+
+// Acked is how many sends were acknowledged.
+func (l *Ledger) Acked() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.acked)
+}
+
+// Rejected is how many sends were refused.
+func (l *Ledger) Rejected() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.refused)
+}
+
+// Report is what the account says once the queue is drained. Bodies are listed in
+// ascending order, deliveries in theirs.
+type Report struct {
+	Acked, Uncertain, Refused, Delivered int
+
+	Lost      []string // acknowledged and not delivered
+	Twice     []string // delivered more than once, or with another receive count than 1
+	Reordered []string // delivered behind a later one of their group
+	Foreign   []string // delivered, and never sent or refused or under another id
+	Problems  []string // as they were noted
+}
+
+// Report closes the account.
+func (l *Ledger) Report() Report {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	r := Report{
+		Acked: len(l.acked), Uncertain: len(l.uncertain), Refused: len(l.refused), Delivered: len(l.deliveries),
+		Problems: slices.Clone(l.problems),
+	}
+	seen, last := map[string]bool{}, map[string]int{}
+	for _, d := range l.deliveries {
+		body := name(d.Body)
+		group, number, ok := parse(body)
+		id, acked := l.acked[body]
+		if !ok || d.Group != "" && d.Group != group || l.refused[body] || acked && id != "" && d.MessageID != "" && id != d.MessageID || !acked && !l.uncertain[body] {
+			r.Foreign = append(r.Foreign, body)
+		}
+		if seen[body] || d.Redelivered {
+			r.Twice = append(r.Twice, body)
+		}
+		if before, known := last[group]; known && number < before {
+			r.Reordered = append(r.Reordered, body)
+		}
+		seen[body], last[group] = true, number
+	}
+	for body := range l.acked {
+		if !seen[body] {
+			r.Lost = append(r.Lost, body)
+		}
+	}
+	slices.Sort(r.Lost)
+	return r
+}
+
+// Faults are the sentences that a test has to fail with, none if all is well.
+func (r Report) Faults() []string {
+	faults := slices.Clone(r.Problems)
+	for what, bodies := range map[string][]string{
+		"acknowledged and lost": r.Lost, "delivered twice": r.Twice, "delivered out of order": r.Reordered, "delivered without being sent": r.Foreign,
+	} {
+		if len(bodies) > 0 {
+			faults = append(faults, fmt.Sprintf("%d %s: %s", len(bodies), what, strings.Join(bodies[:min(len(bodies), 20)], " ")))
+		}
+	}
+	slices.Sort(faults)
+	return faults
+}
+
+// String counts it in one line.
+func (r Report) String() string {
+	return fmt.Sprintf("%d acknowledged, %d uncertain, %d refused, %d delivered; %d lost, %d twice, %d out of order, %d never sent",
+		r.Acked, r.Uncertain, r.Refused, r.Delivered, len(r.Lost), len(r.Twice), len(r.Reordered), len(r.Foreign))
+}
+
+func name(body string) string {
+	before, _, _ := strings.Cut(body, " ")
+	return before
+}
+
+func parse(body string) (group string, number int, ok bool) {
+	cut := strings.LastIndexByte(body, ':')
+	if cut < 0 {
+		return body, 0, false
+	}
+	number, err := strconv.Atoi(body[cut+1:])
+	return body[:cut], number, err == nil
+}
