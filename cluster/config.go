@@ -8,15 +8,11 @@ import (
 	"regexp"
 	"time"
 
+	"github.com/hashicorp/go-hclog"
+
 	"github.com/seriatimq/seriatim/cluster/environment"
 	"github.com/seriatimq/seriatim/cluster/fault"
 	"github.com/seriatimq/seriatim/fsm"
-)
-
-// Names of the log stores a node can be started with.
-const (
-	LogStoreWAL    = "wal"    // hashicorp/raft-wal: segmented, preallocated
-	LogStoreBoltDB = "boltdb" // hashicorp/raft-boltdb/v2: one B+tree file
 )
 
 // Config is what a node needs to know to be part of a cluster. Everything the
@@ -73,6 +69,19 @@ type SnapshotPolicy struct {
 	TrailingBytes  int64 // bytes of log kept behind a snapshot for slow followers; default 256 MiB
 	BytesPerSecond int64 // pace of writing; default 64 MiB/s
 	SyncBytes      int64 // bytes written between two syncs; default 1 MiB
+}
+
+// logOptions are what the log store takes from the configuration.
+func (c Config) logOptions(logger hclog.Logger) LogOptions {
+	return LogOptions{
+		Store:         c.Log.Store,
+		SegmentBytes:  c.Log.SegmentBytes,
+		CacheBytes:    c.Log.CacheBytes,
+		TrailingBytes: c.Snapshot.TrailingBytes,
+		SnapshotBytes: c.Snapshot.LogBytes,
+		Opened:        c.Clock.Wall(),
+		Logger:        logger,
+	}
 }
 
 // Timing holds the timeouts of consensus and of the disks. The defaults suit a

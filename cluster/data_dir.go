@@ -88,6 +88,28 @@ func openDataDir(path, nodeName string, random io.Reader) (*dataDir, error) {
 	return d, nil
 }
 
+// openStoppedDataDir locks the directory of a node that does not run: it must be
+// one of a node, and no start is counted.
+func openStoppedDataDir(path string) (*dataDir, error) {
+	d := &dataDir{path: path}
+	identity := identityRecord{}
+	if err := readRecord(d.file(identityName), &identity); err != nil {
+		if errors.Is(err, fs.ErrNotExist) {
+			err = fmt.Errorf("%s is not the data directory of a node: %w", path, err)
+		}
+		return nil, err
+	}
+	d.nodeID = identity.NodeID
+	var err error
+	if d.lock, err = lockDir(path); err != nil {
+		return nil, err
+	}
+	if err := d.readMarks(); err != nil {
+		return nil, errors.Join(err, d.close())
+	}
+	return d, nil
+}
+
 func lockDir(path string) (*os.File, error) {
 	name := filepath.Join(path, lockName)
 	lock, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o600)
@@ -126,6 +148,10 @@ func (d *dataDir) load(nodeName string, random io.Reader) error {
 	}
 	d.boot = boots.Boots
 
+	return d.readMarks()
+}
+
+func (d *dataDir) readMarks() error {
 	for name, marked := range map[string]*atomic.Bool{logMarkedName: &d.logMarked, voteMarkedName: &d.voteMarked} {
 		found, err := exists(d.file(name))
 		if err != nil {
@@ -206,6 +232,18 @@ func (d *dataDir) file(name string) string { return filepath.Join(d.path, name) 
 func (d *dataDir) groupFile(name string) string {
 	return filepath.Join(d.path, groupDirName, name)
 }
+
+// logStoreFound names the kind of log store that the directory was made with.
+func (d *dataDir) logStoreFound() (string, error) {
+	found, err := exists(d.groupFile(boltName))
+	if found {
+		return LogStoreBoltDB, err
+	}
+	return LogStoreWAL, err
+}
+
+// hasLog reports whether the log ever had an entry.
+func (d *dataDir) hasLog() bool { return d.logMarked.Load() }
 
 // close lets another process have the directory.
 func (d *dataDir) close() error { return d.lock.Close() }

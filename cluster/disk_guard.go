@@ -34,6 +34,12 @@ type diskGuard struct {
 	poison atomic.Pointer[error]
 }
 
+// newDiskGuard returns a guard that calls fatal once, at the first error or when a
+// write takes longer than deadline. run, if it is not nil, runs each write.
+func newDiskGuard(deadline time.Duration, fatal func(fault.ExitCode, error), run func(what string, write func() error) error) *diskGuard {
+	return &diskGuard{deadline: deadline, fatal: fatal, run: run}
+}
+
 // write runs one write or sync. what names the operation and the file.
 func (d *diskGuard) write(what string, operation func() error) error {
 	watchdog := time.AfterFunc(d.deadline, func() {

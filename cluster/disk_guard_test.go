@@ -13,7 +13,7 @@ import (
 
 func TestDiskGuardFirstErrorIsFinal(t *testing.T) {
 	record := newFatalRecord()
-	guard := &diskGuard{deadline: time.Minute, fatal: record.fatal}
+	guard := newDiskGuard(time.Minute, record.fatal, nil)
 	if err := guard.write("write a", func() error { return nil }); err != nil {
 		t.Fatal(err)
 	}
@@ -34,7 +34,7 @@ func TestDiskGuardFirstErrorIsFinal(t *testing.T) {
 
 func TestDiskGuardEndsAHungWrite(t *testing.T) {
 	record := newFatalRecord()
-	guard := &diskGuard{deadline: time.Millisecond, fatal: record.fatal}
+	guard := newDiskGuard(time.Millisecond, record.fatal, nil)
 	thaw := make(chan struct{})
 	outcome := make(chan error)
 	go func() {
@@ -59,7 +59,7 @@ func TestDiskGuardEndsAHungWrite(t *testing.T) {
 // file, ends the node with the code for damage and the name of the file.
 func TestDiskGuardReportsAPanicAsDamage(t *testing.T) {
 	record := newFatalRecord()
-	guard := &diskGuard{deadline: time.Minute, fatal: record.fatal}
+	guard := newDiskGuard(time.Minute, record.fatal, nil)
 	err := guard.write("append to the log /data/log", func() error { panic("invalid page type: 7: 0") })
 	if !errors.Is(err, errDamaged) || !strings.Contains(err.Error(), "/data/log") || !strings.Contains(err.Error(), "invalid page type") {
 		t.Errorf("got %v", err)

@@ -151,7 +151,7 @@ func lonelyFormation(t *testing.T, view []gossipMember) *formation {
 		view:     func() []gossipMember { return view },
 		announce: func() {},
 		hasState: dir.logMarked.Load,
-		guard:    &diskGuard{deadline: time.Minute, fatal: newFatalRecord().fatal},
+		guard:    newDiskGuard(time.Minute, newFatalRecord().fatal, nil),
 		logger:   testLogger(t, 0),
 		turn:     make(chan struct{}, 1),
 		renewed:  make(chan struct{}, 1),

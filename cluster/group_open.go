@@ -29,7 +29,7 @@ func openGroup(ctx context.Context, cfg Config, machine stateMachine) (*raftGrou
 	life, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	g := &raftGroup{cfg: cfg, ctx: life, cancel: cancel, stateGained: make(chan struct{})}
 	openState := func(machine stateMachine) error { return g.openState(ctx, machine) }
-	g.guard = &diskGuard{deadline: cfg.Timing.DiskDeadline, fatal: cfg.Fatal, run: cfg.Disk}
+	g.guard = newDiskGuard(cfg.Timing.DiskDeadline, cfg.Fatal, cfg.Disk)
 	for _, open := range []func(stateMachine) error{g.openDir, g.openNetwork, g.openStores, openState, g.openRaft, g.openGossip} {
 		if err := open(machine); err != nil {
 			return nil, errors.Join(err, g.Close())
@@ -51,10 +51,10 @@ func (g *raftGroup) openDir(stateMachine) error {
 		return fmt.Errorf("open the data directory: %w", err)
 	}
 	g.dir, g.nodeID = dir, dir.nodeID
-	if err := errors.Join(dir.checkRecovered(), dir.removeSpools()); err != nil {
+	if err := errors.Join(checkRecovered(dir), removeSpools(dir)); err != nil {
 		return err
 	}
-	if dir.logMarked.Load() {
+	if dir.hasLog() {
 		close(g.stateGained)
 	}
 	return nil
@@ -66,13 +66,13 @@ func (g *raftGroup) openNetwork(stateMachine) error {
 	if err != nil {
 		return g.guard.fail(fault.ExitChecksum, fmt.Errorf("which cluster this node belongs to is unknown: %w; %s", err, replaceNode))
 	}
-	if membership.ClusterID == "" && g.dir.logMarked.Load() {
+	if membership.ClusterID == "" && g.dir.hasLog() {
 		return g.guard.fail(fault.ExitLostData, fmt.Errorf("%s is missing: %w; %s", g.dir.file(membershipName), errLostData, replaceNode))
 	}
 	g.formation = &formation{
 		dir:      g.dir,
 		expect:   g.cfg.BootstrapExpect,
-		hasState: g.dir.logMarked.Load,
+		hasState: g.dir.hasLog,
 		gained:   g.stateGained,
 		guard:    g.guard,
 		logger:   g.cfg.Logger,
@@ -102,11 +102,11 @@ func (g *raftGroup) openStores(stateMachine) (err error) {
 	if g.stable, err = openStableStore(g.dir, g.guard); err != nil {
 		return err
 	}
-	if g.log, err = openLogStore(g.dir, g.cfg, g.guard, g.raftLogger().Named("log")); err != nil {
+	if g.log, err = openLogStore(g.dir, g.guard, g.cfg.logOptions(g.raftLogger().Named("log"))); err != nil {
 		return err
 	}
-	g.log.firstWrite = g.gainState
-	if g.snapshots, err = openSnapshotStore(g.dir, g.cfg.Snapshot, g.guard, g.raftLogger().Named("snapshots")); err != nil {
+	g.log.afterFirstWrite(g.gainState)
+	if g.snapshots, err = openSnapshotStore(g.dir, g.guard, g.cfg.Snapshot.SyncBytes, g.raftLogger().Named("snapshots")); err != nil {
 		return err
 	}
 	return g.snapshots.verify()
@@ -114,7 +114,7 @@ func (g *raftGroup) openStores(stateMachine) (err error) {
 
 // gainState notes durably that this node has state, once.
 func (g *raftGroup) gainState() error {
-	if g.dir.logMarked.Load() {
+	if g.dir.hasLog() {
 		return nil
 	}
 	if err := g.dir.markLog(); err != nil {
@@ -210,7 +210,7 @@ func (g *raftGroup) describe() gossipMember {
 		Peer:      g.advertisedPeer(),
 		Boot:      g.dir.boot,
 		Expect:    g.cfg.BootstrapExpect,
-		HasState:  g.dir.logMarked.Load(),
+		HasState:  g.dir.hasLog(),
 		Version:   g.cfg.Version,
 		Format:    g.cfg.Log.FormatMax,
 	}

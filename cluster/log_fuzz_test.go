@@ -84,7 +84,7 @@ func FuzzDamagedLog(f *testing.F) {
 				damaged[i] ^= flip
 			}
 		}
-		h := &storeHarness{t: t, path: t.TempDir(), cfg: Config{Log: LogPolicy{Store: store, SegmentBytes: 64 << 10}}.WithDefaults()}
+		h := &storeHarness{t: t, path: t.TempDir(), options: testLogOptions(store)}
 		for other, content := range stored[store] {
 			if other == name {
 				content = damaged

@@ -27,10 +27,27 @@ const (
 	boltLockTimeout = time.Second
 )
 
+// Names of the stores that can hold a log.
+const (
+	LogStoreWAL    = "wal"    // hashicorp/raft-wal: segmented, preallocated
+	LogStoreBoltDB = "boltdb" // hashicorp/raft-boltdb/v2: one B+tree file
+)
+
+// LogOptions say how a log is stored.
+type LogOptions struct {
+	Store         string    // LogStoreWAL or LogStoreBoltDB
+	SegmentBytes  int       // preallocated size of one file of the wal
+	CacheBytes    int       // newest entries kept in memory
+	TrailingBytes int64     // bytes of log kept behind a snapshot
+	SnapshotBytes int64     // bytes of log since the last snapshot that make the next one due
+	Opened        time.Time // noted in files that a crash left unfinished
+	Logger        hclog.Logger
+}
+
 // openLogStore opens the log in the group's directory.
-func openLogStore(dir *dataDir, cfg Config, guard *diskGuard, logger hclog.Logger) (*logStore, error) {
+func openLogStore(dir *dataDir, guard *diskGuard, options LogOptions) (*logStore, error) {
 	name, other := walName, boltName
-	if cfg.Log.Store == LogStoreBoltDB {
+	if options.Store == LogStoreBoltDB {
 		name, other = boltName, walName
 	}
 	if found, err := exists(dir.groupFile(other)); err != nil {
@@ -51,7 +68,7 @@ func openLogStore(dir *dataDir, cfg Config, guard *diskGuard, logger hclog.Logge
 			return nil, err
 		}
 	}
-	backend, err := openLogBackend(path, cfg.Log, cfg.Clock.Wall(), logger)
+	backend, err := openLogBackend(path, options)
 	if errors.As(err, new(syscall.Errno)) && !errors.Is(err, os.ErrNotExist) {
 		return nil, guard.fail(fault.ExitDiskError, fmt.Errorf("open the log %s: %w; check the disk of the data directory before starting this node again", path, err))
 	}
@@ -68,14 +85,14 @@ func openLogStore(dir *dataDir, cfg Config, guard *diskGuard, logger hclog.Logge
 		path:       path,
 		guard:      guard,
 		mark:       mark,
-		cache:      &logCache{limit: cfg.Log.CacheBytes},
-		sizes:      newLogSizes(cfg.Snapshot.TrailingBytes),
+		cache:      &logCache{limit: options.CacheBytes},
+		sizes:      newLogSizes(options.TrailingBytes),
 		firstWrite: dir.markLog,
 		grown:      make(chan struct{}, 1),
 		appendName: "append to the log " + path,
 		deleteName: "shorten the log " + path,
 	}
-	store.threshold.Store(cfg.Snapshot.LogBytes)
+	store.threshold.Store(options.SnapshotBytes)
 	return store, nil
 }
 
@@ -91,13 +108,13 @@ func markExitCode(err error) fault.ExitCode {
 }
 
 // openLogBackend opens a library's store, which may panic on damaged files.
-func openLogBackend(path string, policy LogPolicy, now time.Time, logger hclog.Logger) (backend logBackend, err error) {
+func openLogBackend(path string, options LogOptions) (backend logBackend, err error) {
 	defer func() {
 		if broken := recover(); broken != nil {
 			err = fmt.Errorf("%w: %v", errDamaged, broken)
 		}
 	}()
-	if policy.Store == LogStoreBoltDB {
+	if options.Store == LogStoreBoltDB {
 		if err := checkBolt(path); err != nil {
 			return nil, err
 		}
@@ -109,12 +126,12 @@ func openLogBackend(path string, policy LogPolicy, now time.Time, logger hclog.L
 	if err := checkBolt(filepath.Join(path, metadb.FileName)); err != nil {
 		return nil, err
 	}
-	if err := finishTail(path, policy.SegmentBytes, now); err != nil {
+	if err := finishTail(path, options.SegmentBytes, options.Opened); err != nil {
 		return nil, err
 	}
 	// 0.4.2 at the least: earlier ones cannot read, after a restart, a segment
 	// whose end was deleted, and may delete beside a rotation.
-	return wal.Open(path, withLogFiles(path), wal.WithSegmentSize(policy.SegmentBytes), wal.WithLogger(logger))
+	return wal.Open(path, withLogFiles(path), wal.WithSegmentSize(options.SegmentBytes), wal.WithLogger(options.Logger))
 }
 
 // verify reads the whole log once. It returns the last index, and makes

@@ -1,10 +1,6 @@
 package cluster
 
-import (
-	"fmt"
-
-	"github.com/hashicorp/raft"
-)
+import "github.com/hashicorp/raft"
 
 // Settling ends what raft issue 697 leaves open even with a monotonic log store.
 // A follower whose log contradicts a snapshot gets it installed, and its log is
@@ -26,6 +22,7 @@ import (
 // settleMark is the Extensions of such an entry.
 const settleMark = "settle"
 
+// settleEntry is the entry that follows an installed snapshot.
 func settleEntry(index, term uint64) *raft.Log {
 	return &raft.Log{Index: index, Term: term, Type: raft.LogNoop, Extensions: []byte(settleMark)}
 }
@@ -57,22 +54,4 @@ func (s *logStore) settledEntry(index uint64, entry *raft.Log) bool {
 	}
 	*entry = raft.Log{Index: index, Type: raft.LogNoop}
 	return true
-}
-
-// settle tells a follower that has installed a snapshot where its log now ends.
-func (t *raftTransport) settle(id raft.ServerID, target raft.ServerAddress, installed *raft.InstallSnapshotRequest) error {
-	request := &raft.AppendEntriesRequest{
-		RPCHeader: installed.RPCHeader,
-		Term:      installed.Term,
-		Leader:    installed.Leader,
-		Entries:   []*raft.Log{settleEntry(installed.LastLogIndex, installed.LastLogTerm)},
-	}
-	var answer raft.AppendEntriesResponse
-	if err := t.NetworkTransport.AppendEntries(id, target, request, &answer); err != nil {
-		return fmt.Errorf("settle the log behind the snapshot: %w", err)
-	}
-	if !answer.Success {
-		return fmt.Errorf("node %s did not settle its log behind the snapshot", id)
-	}
-	return nil
 }

@@ -195,6 +195,50 @@ func (s *logStore) kind(index uint64) (raft.LogType, error) {
 	return entry.Type, err
 }
 
+// whenGrown is signalled when so much was appended that a snapshot is due.
+func (s *logStore) whenGrown() <-chan struct{} { return s.grown }
+
+// appended is how many bytes of log were written since the store was opened,
+// those it then held among them.
+func (s *logStore) appended() int64 { return s.sizes.appended() }
+
+// snapshotTaken says that a snapshot holds what had been appended up to a value
+// of appended, and how many bytes later the next is due.
+func (s *logStore) snapshotTaken(appended, nextAfter int64) {
+	s.baseline.Store(appended)
+	s.threshold.Store(nextAfter)
+}
+
+// snapshotDueAfter sets how many bytes after the last snapshot the next is due.
+func (s *logStore) snapshotDueAfter(bytes int64) { s.threshold.Store(bytes) }
+
+// postponeSnapshot makes one due again after part of the usual bytes.
+func (s *logStore) postponeSnapshot(part int64) { s.baseline.Add(s.threshold.Load() / part) }
+
+// trailing is how many entries, counted back from last, hold about bytes.
+func (s *logStore) trailing(last uint64, bytes int64) uint64 { return s.sizes.trailing(last, bytes) }
+
+// knownCommitted is an entry that was committed, with all before it, when the
+// log was last written before it was opened; 0: none is known.
+func (s *logStore) knownCommitted() uint64 { return s.mark.knownCommitted }
+
+// noteCommitted makes the store write down with each append what committed
+// says. It is called before the first append.
+func (s *logStore) noteCommitted(committed func() uint64) { s.mark.committed = committed }
+
+// afterFirstWrite replaces what is called after each append until it was durable
+// once, which by default is the data directory's own note of it.
+func (s *logStore) afterFirstWrite(note func() error) { s.firstWrite = note }
+
+// getStored reads an entry as it is on disk. Damage is an error like others and
+// does not end the node.
+func (s *logStore) getStored(index uint64, entry *raft.Log) error {
+	if err := readEntry(s.backend, index, entry); err != nil {
+		return err
+	}
+	return unsealEntry(index, entry)
+}
+
 // signalGrown signals if a snapshot is due.
 func (s *logStore) signalGrown() {
 	if s.sizes.appended()-s.baseline.Load() < s.threshold.Load() {

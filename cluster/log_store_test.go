@@ -22,18 +22,25 @@ import (
 
 // storeHarness opens and reopens the log of one data directory.
 type storeHarness struct {
-	t      *testing.T
-	cfg    Config
-	path   string
-	dir    *dataDir
-	log    *logStore
-	record *fatalRecord
+	t       *testing.T
+	options LogOptions
+	path    string
+	dir     *dataDir
+	log     *logStore
+	record  *fatalRecord
+}
+
+func testLogOptions(store string) LogOptions {
+	return LogOptions{
+		Store: store, SegmentBytes: 64 << 10, CacheBytes: 32 << 20, TrailingBytes: 256 << 20, SnapshotBytes: 256 << 20,
+		Opened: time.Unix(1_700_000_000, 0), Logger: hclog.NewNullLogger(),
+	}
 }
 
 func newStoreHarness(t *testing.T, store string) *storeHarness {
 	t.Helper()
 	h := &storeHarness{t: t, path: t.TempDir()}
-	h.cfg = Config{Log: LogPolicy{Store: store, SegmentBytes: 64 << 10}}.WithDefaults()
+	h.options = testLogOptions(store)
 	if err := h.open(); err != nil {
 		t.Fatal(err)
 	}
@@ -44,14 +51,14 @@ func newStoreHarness(t *testing.T, store string) *storeHarness {
 // open opens and verifies, as a group does.
 func (h *storeHarness) open() error {
 	h.record = newFatalRecord()
-	guard := &diskGuard{deadline: time.Minute, fatal: h.record.fatal}
+	guard := newDiskGuard(time.Minute, h.record.fatal, nil)
 	dir, err := openDataDir(h.path, "a", rand.Reader)
 	if err != nil {
 		return err
 	}
 	h.dir = dir
 	marked := h.dir.logMarked.Load()
-	log, err := openLogStore(h.dir, h.cfg, guard, hclog.NewNullLogger())
+	log, err := openLogStore(h.dir, guard, h.options)
 	if err != nil {
 		h.dir.close()
 		return err
@@ -124,12 +131,6 @@ func testLogs(from, to uint64) []*raft.Log {
 		logs = append(logs, entry)
 	}
 	return logs
-}
-
-func bothStores(t *testing.T, test func(t *testing.T, store string)) {
-	for _, store := range []string{LogStoreWAL, LogStoreBoltDB} {
-		t.Run(store, func(t *testing.T) { test(t, store) })
-	}
 }
 
 func TestLogStoreKeepsEntries(t *testing.T) {
@@ -240,7 +241,7 @@ func TestLogStoreRefusesTheOtherStoresDirectory(t *testing.T) {
 	h := newStoreHarness(t, LogStoreBoltDB)
 	h.store(1, 3)
 	h.close()
-	h.cfg.Log.Store = LogStoreWAL
+	h.options.Store = LogStoreWAL
 	if err := h.open(); err == nil || !strings.Contains(err.Error(), boltName) {
 		t.Fatalf("got %v", err)
 	}
@@ -353,34 +354,6 @@ func TestLogSizesTrailing(t *testing.T) {
 	sizes.forgetFrom(81)
 	if got := sizes.trailing(80, 1<<40); got != 80 {
 		t.Errorf("after shortening: %d", got)
-	}
-}
-
-// flipBitIn flips one bit of every occurrence of text in the log.
-func flipBitIn(t *testing.T, dir, text string) {
-	t.Helper()
-	found := false
-	err := filepath.WalkDir(filepath.Join(dir, groupDirName), func(path string, entry os.DirEntry, err error) error {
-		if err != nil || entry.IsDir() || strings.Contains(path, snapshotsDir) {
-			return err
-		}
-		content, err := os.ReadFile(path)
-		if err != nil {
-			return err
-		}
-		for offset := bytes.Index(content, []byte(text)); offset >= 0; {
-			found = true
-			flipBit(t, path, int64(offset))
-			next := bytes.Index(content[offset+1:], []byte(text))
-			if next < 0 {
-				break
-			}
-			offset += 1 + next
-		}
-		return nil
-	})
-	if err != nil || !found {
-		t.Fatalf("%q is not stored: %v", text, err)
 	}
 }
 

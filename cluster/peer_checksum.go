@@ -26,6 +26,8 @@ const (
 	peerReadAhead = 16 << 10
 )
 
+var peerTable = crc32.MakeTable(crc32.Castagnoli)
+
 var errPeerFrame = errors.New("what came from the other node is damaged")
 
 // checkedStream puts one connection's content in frames. One goroutine reads and
@@ -45,7 +47,7 @@ func newCheckedStream(conn io.ReadWriter) *checkedStream {
 
 // peerFrameSum covers the length as well: a wrong one would swallow other frames.
 func peerFrameSum(frame []byte) uint32 {
-	return crc32.Update(crc32.Checksum(frame[:4], castagnoli), castagnoli, frame[peerFrameHead:])
+	return crc32.Update(crc32.Checksum(frame[:4], peerTable), peerTable, frame[peerFrameHead:])
 }
 
 // Read gives out verified content.

@@ -83,10 +83,9 @@ func (m *raftMachine) Snapshot() (raft.FSMSnapshot, error) {
 // may be that of an entry which never reaches the state machine.
 func (m *raftMachine) Restore(content io.ReadCloser) error {
 	m.ending(failpoint.Hit("restore-begin"))
-	reader := findSnapshotReader(content)
-	path := "of unknown name"
-	if reader != nil {
-		path = reader.path
+	index, path, known := snapshotSource(content)
+	if !known {
+		path = "of unknown name"
 	}
 	if err := m.machine.Restore(namedSnapshot{content, path}); errors.Is(err, fsm.ErrUnknownFormat) {
 		return m.guard.fail(fault.ExitUnknownFormat, fmt.Errorf("the snapshot %s cannot be read: %w; a newer version of this program wrote it, start that one", path, err))
@@ -94,14 +93,11 @@ func (m *raftMachine) Restore(content io.ReadCloser) error {
 		return m.guard.fail(fault.ExitChecksum, fmt.Errorf("the snapshot %s cannot be restored: %w; %s", path, err, replaceNode))
 	}
 	m.ending(failpoint.Hit("restore-swapped"))
-	applied := m.machine.AppliedIndex()
-	if reader != nil {
-		applied = max(applied, reader.index)
-	}
+	applied := max(m.machine.AppliedIndex(), index)
 	m.restored.Add(1)
 	m.advance(applied)
-	if m.live.Load() && reader != nil {
-		return m.log.expectSettling(reader.index)
+	if m.live.Load() && known {
+		return m.log.expectSettling(index)
 	}
 	return nil
 }

@@ -67,7 +67,7 @@ func (g *raftGroup) memberSet() (memberSet, error) {
 	if noted := g.machine.members.newest.Load(); noted != nil {
 		set = *noted
 	}
-	newest := g.snapshots.newest.Load()
+	newest := g.snapshots.newestIndex()
 	known := g.machine.members.inSnapshot.Load()
 	if newest != 0 && (known == nil || known.snapshot != newest) {
 		snapshots, err := g.snapshots.List()

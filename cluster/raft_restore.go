@@ -70,8 +70,7 @@ func (g *raftGroup) restore(ctx context.Context, index uint64, content io.ReadCl
 	case <-g.ctx.Done():
 		return fmt.Errorf("%w: the group is closed", fault.ErrOutcomeUnknown)
 	}
-	g.log.baseline.Store(g.log.sizes.appended())
-	g.log.threshold.Store(max(g.cfg.Snapshot.LogBytes, g.snapshots.newestBytes.Load()))
+	g.log.snapshotTaken(g.log.appended(), max(g.cfg.Snapshot.LogBytes, g.snapshots.newestSize()))
 	return nil
 }
 

@@ -15,16 +15,16 @@ const snapshotRetryPart = 8
 // snapshotWhenDue takes a snapshot whenever enough log was written since the
 // last one, until the group closes.
 func (g *raftGroup) snapshotWhenDue() {
-	g.log.threshold.Store(g.snapshotDue())
+	g.log.snapshotDueAfter(g.snapshotDue())
 	for {
 		select {
 		case <-g.ctx.Done():
 			return
-		case <-g.log.grown:
+		case <-g.log.whenGrown():
 		}
 		if err := g.Snapshot(g.ctx); err != nil && g.ctx.Err() == nil {
 			g.cfg.Logger.Warn("no snapshot could be taken, it will be tried again", "error", err)
-			g.log.baseline.Add(g.log.threshold.Load() / snapshotRetryPart)
+			g.log.postponeSnapshot(snapshotRetryPart)
 		}
 	}
 }
@@ -33,11 +33,11 @@ func (g *raftGroup) snapshotWhenDue() {
 // may still need.
 func (g *raftGroup) Snapshot(ctx context.Context) error {
 	settings := g.raft.ReloadableConfig()
-	settings.TrailingLogs = g.log.sizes.trailing(g.raft.LastIndex(), g.cfg.Snapshot.TrailingBytes)
+	settings.TrailingLogs = g.log.trailing(g.raft.LastIndex(), g.cfg.Snapshot.TrailingBytes)
 	if err := g.raft.ReloadConfig(settings); err != nil {
 		return err
 	}
-	baseline := g.log.sizes.appended()
+	appended := g.log.appended()
 	err := g.await(ctx, g.raft.Snapshot())
 	if errors.Is(err, raft.ErrNothingNewToSnapshot) {
 		return nil // since the start; if one is due, the next entry asks again
@@ -45,9 +45,8 @@ func (g *raftGroup) Snapshot(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	g.log.baseline.Store(baseline)
+	g.log.snapshotTaken(appended, g.snapshotDue())
 	g.snapshotsTaken.Add(1)
-	g.log.threshold.Store(g.snapshotDue())
 	return nil
 }
 
@@ -59,7 +58,7 @@ const snapshotSpread = 4
 func (g *raftGroup) snapshotDue() int64 {
 	// Writing a state that is larger than the log since the last snapshot
 	// would cost more than it saves.
-	due := max(g.cfg.Snapshot.LogBytes, g.snapshots.newestBytes.Load())
+	due := max(g.cfg.Snapshot.LogBytes, g.snapshots.newestSize())
 	var ids []string
 	for _, server := range g.raft.GetConfiguration().Configuration().Servers {
 		ids = append(ids, string(server.ID))

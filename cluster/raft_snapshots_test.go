@@ -100,8 +100,8 @@ func contradict(t *testing.T, m *member, last uint64) {
 	t.Helper()
 	cfg := m.cfg.WithDefaults()
 	dir := openTestDir(t, cfg.DataDir, cfg.NodeName)
-	guard := &diskGuard{deadline: cfg.Timing.DiskDeadline, fatal: newFatalRecord().fatal}
-	log, err := openLogStore(dir, cfg, guard, newRaftLogger(testContext(t), cfg.Logger))
+	guard := newDiskGuard(cfg.Timing.DiskDeadline, newFatalRecord().fatal, nil)
+	log, err := openLogStore(dir, guard, cfg.logOptions(newRaftLogger(testContext(t), cfg.Logger)))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -63,7 +63,7 @@ func (s *Stopped) PlanRecovery(keep []string) (RecoveryPlan, error) {
 	if !slices.Contains(keep, s.NodeID) {
 		return plan, fmt.Errorf("%w: node %s is not among the members to keep: run it on those that are", ErrBadRecovery, s.NodeID)
 	}
-	begun, err := s.dir.recovery()
+	begun, err := readRecovery(s.dir)
 	if err != nil {
 		return plan, err
 	}
@@ -147,7 +147,7 @@ func (s *Stopped) Recover(plan RecoveryPlan) (err error) {
 		ClusterID: plan.NewClusterID, Previous: plan.ClusterID, Members: plan.Keep,
 		LastIndex: plan.LastIndex, LastTerm: plan.LastTerm,
 	}
-	if err := s.dir.setRecovery(record); err != nil {
+	if err := writeRecovery(s.dir, record); err != nil {
 		return err
 	}
 	if err := s.rewrite(plan); err != nil {
@@ -157,7 +157,7 @@ func (s *Stopped) Recover(plan RecoveryPlan) (err error) {
 		return err
 	}
 	record.Done = true
-	return s.dir.setRecovery(record)
+	return writeRecovery(s.dir, record)
 }
 
 // rewrite replaces log and snapshots by one snapshot with the new members.
@@ -207,8 +207,8 @@ func (l recoveringLog) DeleteRange(from, to uint64) error {
 	return l.logStore.DeleteRange(from, to)
 }
 
-// recovery reads the record of the last recovery, zero if there was none.
-func (d *dataDir) recovery() (recoveryRecord, error) {
+// readRecovery reads the record of the last recovery, zero if there was none.
+func readRecovery(d *dataDir) (recoveryRecord, error) {
 	record := recoveryRecord{}
 	err := readRecord(d.file(recoveryName), &record)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -217,13 +217,13 @@ func (d *dataDir) recovery() (recoveryRecord, error) {
 	return record, err
 }
 
-func (d *dataDir) setRecovery(record recoveryRecord) error {
+func writeRecovery(d *dataDir, record recoveryRecord) error {
 	return writeRecord(d.file(recoveryName), record)
 }
 
 // checkRecovered refuses to start in the middle of a recovery.
-func (d *dataDir) checkRecovered() error {
-	record, err := d.recovery()
+func checkRecovered(d *dataDir) error {
+	record, err := readRecovery(d)
 	if err == nil && record.ClusterID != "" && !record.Done {
 		err = fmt.Errorf("a recovery that keeps %v was interrupted here: repeat seriatim cluster force-recover", record.Members)
 	}

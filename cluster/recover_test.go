@@ -170,7 +170,7 @@ func TestRecoveryRefusals(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	err = s.dir.setRecovery(recoveryRecord{ClusterID: plan.NewClusterID, Previous: plan.ClusterID, Members: plan.Keep})
+	err = writeRecovery(s.dir, recoveryRecord{ClusterID: plan.NewClusterID, Previous: plan.ClusterID, Members: plan.Keep})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -38,7 +38,7 @@ func (g *raftGroup) openState(ctx context.Context, machine stateMachine) error {
 	var newest raft.SnapshotMeta
 	if len(metas) > 0 {
 		newest = *metas[0]
-		g.log.threshold.Store(max(g.cfg.Snapshot.LogBytes, g.snapshots.newestBytes.Load()))
+		g.log.snapshotDueAfter(max(g.cfg.Snapshot.LogBytes, g.snapshots.newestSize()))
 		_, content, err := g.snapshots.Open(newest.ID)
 		if err != nil {
 			return err
@@ -48,10 +48,10 @@ func (g *raftGroup) openState(ctx context.Context, machine stateMachine) error {
 		}
 	}
 	r := newReplay(ctx, g, newest)
-	if err := errors.Join(r.read(g.dir.logMarked.Load()), r.finish()); err != nil {
+	if err := errors.Join(r.read(g.dir.hasLog()), r.finish()); err != nil {
 		return err
 	}
-	g.log.mark.committed = g.machine.applied.Load
+	g.log.noteCommitted(g.machine.applied.Load)
 	g.librarySnaps = librarySnapshots{snapshotStore: g.snapshots}
 	if r.reached.Index > 0 {
 		g.librarySnaps.atStart.Store(&r.reached)
@@ -77,7 +77,7 @@ func newReplay(ctx context.Context, g *raftGroup, from raft.SnapshotMeta) *repla
 	r := &replay{
 		ctx:     ctx,
 		group:   g,
-		until:   g.log.mark.knownCommitted,
+		until:   g.log.knownCommitted(),
 		reached: from,
 		batches: make(chan []*raft.Log, replayBatches),
 		applied: make(chan struct{}),

@@ -47,7 +47,7 @@ type Restored struct {
 const spoolPattern = "restore-*.tmp"
 
 // removeSpools clears away what crashes left behind.
-func (d *dataDir) removeSpools() error {
+func removeSpools(d *dataDir) error {
 	spools, err := filepath.Glob(d.file(spoolPattern))
 	for _, spool := range spools {
 		err = errors.Join(err, os.Remove(spool))

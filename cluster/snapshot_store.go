@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"bufio"
 	"bytes"
 	"cmp"
 	"encoding/binary"
@@ -50,8 +51,10 @@ type snapshotStore struct {
 
 var _ raft.SnapshotStore = (*snapshotStore)(nil)
 
-func openSnapshotStore(dir *dataDir, policy SnapshotPolicy, guard *diskGuard, logger hclog.Logger) (*snapshotStore, error) {
-	s := &snapshotStore{path: dir.groupFile(snapshotsDir), guard: guard, syncBytes: policy.SyncBytes}
+// openSnapshotStore opens the snapshots of a group. While one is written it is
+// synced after every syncBytes.
+func openSnapshotStore(dir *dataDir, guard *diskGuard, syncBytes int64, logger hclog.Logger) (*snapshotStore, error) {
+	s := &snapshotStore{path: dir.groupFile(snapshotsDir), guard: guard, syncBytes: syncBytes}
 	err := guard.write("open the snapshots in "+s.path, func() (err error) {
 		if s.inner, err = raft.NewFileSnapshotStoreWithLogger(filepath.Dir(s.path), snapshotsRetained, logger); err != nil {
 			return err
@@ -151,6 +154,12 @@ func (s *snapshotStore) verify() error {
 	}
 	return nil
 }
+
+// newestIndex is the index of the newest snapshot, 0 if there is none.
+func (s *snapshotStore) newestIndex() uint64 { return s.newest.Load() }
+
+// newestSize is the size of the newest snapshot in bytes, 0 if there is none.
+func (s *snapshotStore) newestSize() int64 { return s.newestBytes.Load() }
 
 // List describes the snapshots, newest first.
 func (s *snapshotStore) List() ([]*raft.SnapshotMeta, error) {
@@ -261,6 +270,21 @@ func snapshotHead(meta *raft.SnapshotMeta) []byte {
 	return binary.LittleEndian.AppendUint32(head, crc32.Checksum(head, castagnoli))
 }
 
+// skipSnapshotHead passes over what a state file has in front of the snapshot.
+func skipSnapshotHead(content *bufio.Reader) error {
+	const fixed = len(snapshotHeadMagic) + 4
+	start, err := content.Peek(fixed)
+	if err != nil || string(start[:len(snapshotHeadMagic)]) != snapshotHeadMagic {
+		return nil // a backup, or nothing: the reader of snapshots says which
+	}
+	const numbers, sum = 3 * 8, 4
+	length := fixed + numbers + int(binary.LittleEndian.Uint32(start[len(snapshotHeadMagic):])) + sum
+	if _, err := content.Discard(length); err != nil {
+		return fmt.Errorf("%w: the file ends in its description: %w", errDamaged, err)
+	}
+	return nil
+}
+
 // snapshotReader is a snapshot that knows which it is.
 type snapshotReader struct {
 	io.ReadCloser
@@ -268,16 +292,17 @@ type snapshotReader struct {
 	path  string
 }
 
-// findSnapshotReader looks for it below the library's counting readers.
-func findSnapshotReader(content io.ReadCloser) *snapshotReader {
+// snapshotSource is the index and the file of a snapshot that the library hands
+// on, below its counting readers; known is false for content from elsewhere.
+func snapshotSource(content io.ReadCloser) (index uint64, path string, known bool) {
 	for {
 		switch reader := content.(type) {
 		case *snapshotReader:
-			return reader
+			return reader.index, reader.path, true
 		case raft.ReadCloserWrapper:
 			content = reader.WrappedReadCloser()
 		default:
-			return nil
+			return 0, "", false
 		}
 	}
 }

@@ -24,8 +24,7 @@ func openTestSnapshots(t *testing.T, path string) (*snapshotStore, *fatalRecord)
 	t.Helper()
 	record := newFatalRecord()
 	dir := openTestDir(t, path, "a")
-	policy := Config{Snapshot: SnapshotPolicy{SyncBytes: 1000}}.WithDefaults().Snapshot
-	s, err := openSnapshotStore(dir, policy, &diskGuard{deadline: time.Minute, fatal: record.fatal}, hclog.NewNullLogger())
+	s, err := openSnapshotStore(dir, newDiskGuard(time.Minute, record.fatal, nil), 1000, hclog.NewNullLogger())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -220,49 +219,5 @@ func TestSnapshotStoreEndsAfterAFailedWrite(t *testing.T) {
 	}
 	if codes, _ := record.all(); !slices.Equal(codes, []fault.ExitCode{fault.ExitDiskError}) {
 		t.Fatalf("exit codes %v", codes)
-	}
-}
-
-// memorySnapshot is a state of some bytes.
-type memorySnapshot struct {
-	content  []byte
-	released bool
-}
-
-func (s *memorySnapshot) Persist(sink raft.SnapshotSink) error {
-	for piece := range slices.Chunk(s.content, 100) {
-		if _, err := sink.Write(piece); err != nil {
-			return err
-		}
-	}
-	return sink.Close()
-}
-
-func (s *memorySnapshot) Release() { s.released = true }
-
-func TestSnapshotPaceEndsWithTheGroup(t *testing.T) {
-	s, record := openTestSnapshots(t, t.TempDir())
-	_, transport := raft.NewInmemTransport("")
-	sink, err := s.Create(1, 10, 3, testMembers, 1, transport)
-	if err != nil {
-		t.Fatal(err)
-	}
-	stop := make(chan struct{})
-	close(stop)
-	policy := SnapshotPolicy{SyncBytes: 1000, BytesPerSecond: 1} // a quarter of an hour per piece
-	inner := &memorySnapshot{content: make([]byte, 5000)}
-	snapshot := &pacedSnapshot{FSMSnapshot: inner, policy: policy, stop: stop}
-	if err := snapshot.Persist(sink); err == nil {
-		t.Fatal("the snapshot was finished")
-	}
-	if err := sink.Cancel(); err != nil {
-		t.Fatal(err)
-	}
-	snapshot.Release()
-	if metas, err := s.List(); err != nil || len(metas) != 0 || !inner.released {
-		t.Fatalf("got %v, %v, released %v", metas, err, inner.released)
-	}
-	if codes, _ := record.all(); len(codes) > 0 {
-		t.Fatalf("giving up ended the node: %v", codes)
 	}
 }

@@ -22,7 +22,7 @@ func openTestStable(t *testing.T, path string) (*stableStore, *fatalRecord, erro
 	t.Helper()
 	record := newFatalRecord()
 	dir := openTestDir(t, path, "a")
-	s, err := openStableStore(dir, &diskGuard{deadline: time.Minute, fatal: record.fatal})
+	s, err := openStableStore(dir, newDiskGuard(time.Minute, record.fatal, nil))
 	t.Cleanup(func() {
 		if s != nil {
 			_ = s.close() // some tests close it themselves

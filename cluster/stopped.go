@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"log/slog"
 	"time"
 
@@ -38,50 +37,17 @@ const stoppedDiskDeadline = 5 * time.Minute
 
 // OpenStopped opens the data directory of a stopped node and leaves it as it is.
 func OpenStopped(ctx context.Context, path string, logger *slog.Logger) (*Stopped, error) {
-	dir, err := openStoppedDir(path)
+	dir, err := openStoppedDataDir(path)
 	if err != nil {
 		return nil, err
 	}
 	s := &Stopped{NodeID: dir.nodeID, dir: dir, logger: newRaftLogger(ctx, logger)}
 	// What ends a running node is an error here.
-	s.guard = &diskGuard{deadline: stoppedDiskDeadline, fatal: func(fault.ExitCode, error) {}}
+	s.guard = newDiskGuard(stoppedDiskDeadline, func(fault.ExitCode, error) {}, nil)
 	if err := s.open(); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
 	return s, nil
-}
-
-// openStoppedDir locks a directory that must be one of a node, and does not
-// count a start.
-func openStoppedDir(path string) (*dataDir, error) {
-	d := &dataDir{path: path}
-	identity := identityRecord{}
-	if err := readRecord(d.file(identityName), &identity); err != nil {
-		if errors.Is(err, fs.ErrNotExist) {
-			err = fmt.Errorf("%s is not the data directory of a node: %w", path, err)
-		}
-		return nil, err
-	}
-	d.nodeID = identity.NodeID
-	var err error
-	if d.lock, err = lockDir(path); err != nil {
-		return nil, err
-	}
-	if err := d.readMarks(); err != nil {
-		return nil, errors.Join(err, d.close())
-	}
-	return d, nil
-}
-
-func (d *dataDir) readMarks() error {
-	logged, err := exists(d.file(logMarkedName))
-	if err != nil {
-		return err
-	}
-	voted, err := exists(d.file(voteMarkedName))
-	d.logMarked.Store(logged)
-	d.voteMarked.Store(voted)
-	return err
 }
 
 func (s *Stopped) open() error {
@@ -90,19 +56,17 @@ func (s *Stopped) open() error {
 		return err
 	}
 	s.ClusterID = membership.ClusterID
-	if !s.dir.logMarked.Load() {
+	if !s.dir.hasLog() {
 		return fmt.Errorf("node %s has never been part of a cluster: its data directory %s holds no log", s.NodeID, s.dir.path)
 	}
 	cfg := Config{DataDir: s.dir.path}.WithDefaults()
-	if found, err := exists(s.dir.groupFile(boltName)); err != nil {
-		return err
-	} else if found {
-		cfg.Log.Store = LogStoreBoltDB
-	}
-	if s.log, err = openLogStore(s.dir, cfg, s.guard, s.logger); err != nil {
+	if cfg.Log.Store, err = s.dir.logStoreFound(); err != nil {
 		return err
 	}
-	s.snapshots, err = openSnapshotStore(s.dir, cfg.Snapshot, s.guard, s.logger)
+	if s.log, err = openLogStore(s.dir, s.guard, cfg.logOptions(s.logger)); err != nil {
+		return err
+	}
+	s.snapshots, err = openSnapshotStore(s.dir, s.guard, cfg.Snapshot.SyncBytes, s.logger)
 	return err
 }
 
@@ -159,11 +123,7 @@ func (s *Stopped) Entries(from, to uint64, yield func(LoggedEntry) error) error 
 
 func (s *Stopped) entry(index uint64) LoggedEntry {
 	var entry raft.Log
-	err := readEntry(s.log.backend, index, &entry)
-	if err == nil {
-		err = unsealEntry(index, &entry)
-	}
-	if err != nil {
+	if err := s.log.getStored(index, &entry); err != nil {
 		return LoggedEntry{Index: index, Term: entry.Term, Type: "damaged", Bytes: len(entry.Data), Damage: err.Error()}
 	}
 	e := LoggedEntry{Index: index, Term: entry.Term, Bytes: len(entry.Data)}

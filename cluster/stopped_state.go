@@ -2,7 +2,6 @@ package cluster
 
 import (
 	"bufio"
-	"encoding/binary"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -80,7 +79,7 @@ type QueueContents struct {
 func InspectSnapshot(content io.Reader) (SnapshotContents, error) {
 	buffered := bufio.NewReaderSize(content, 1<<20)
 	if err := skipSnapshotHead(buffered); err != nil {
-		return SnapshotContents{}, err
+		return SnapshotContents{}, fmt.Errorf("%w: %w", ErrBadBackup, err)
 	}
 	at, broker, counts, err := fsm.ReadSnapshotContents(buffered)
 	if err != nil {
@@ -109,21 +108,6 @@ func InspectSnapshot(content io.Reader) (SnapshotContents, error) {
 		}
 	}
 	return contents, nil
-}
-
-// skipSnapshotHead passes over what a state file has in front of the snapshot.
-func skipSnapshotHead(content *bufio.Reader) error {
-	const fixed = len(snapshotHeadMagic) + 4
-	start, err := content.Peek(fixed)
-	if err != nil || string(start[:len(snapshotHeadMagic)]) != snapshotHeadMagic {
-		return nil // a backup, or nothing: the reader of snapshots says which
-	}
-	const numbers, sum = 3 * 8, 4
-	length := fixed + numbers + int(binary.LittleEndian.Uint32(start[len(snapshotHeadMagic):])) + sum
-	if _, err := content.Discard(length); err != nil {
-		return fmt.Errorf("%w: the file ends in its description: %w", ErrBadBackup, err)
-	}
-	return nil
 }
 
 // ReplayedState is the state that snapshot and log of a stopped node give.

@@ -1,0 +1,58 @@
+package cluster
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+	"github.com/hashicorp/raft"
+)
+
+// memorySnapshot is a state of some bytes.
+type memorySnapshot struct {
+	content  []byte
+	released bool
+}
+
+func (s *memorySnapshot) Persist(sink raft.SnapshotSink) error {
+	for piece := range slices.Chunk(s.content, 100) {
+		if _, err := sink.Write(piece); err != nil {
+			return err
+		}
+	}
+	return sink.Close()
+}
+
+func (s *memorySnapshot) Release() { s.released = true }
+
+func TestSnapshotPaceEndsWithTheGroup(t *testing.T) {
+	record := newFatalRecord()
+	s, err := openSnapshotStore(openTestDir(t, t.TempDir(), "a"), newDiskGuard(time.Minute, record.fatal, nil), 1000, hclog.NewNullLogger())
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, transport := raft.NewInmemTransport("")
+	sink, err := s.Create(1, 10, 3, raft.Configuration{}, 1, transport)
+	if err != nil {
+		t.Fatal(err)
+	}
+	stop := make(chan struct{})
+	close(stop)
+	policy := SnapshotPolicy{SyncBytes: 1000, BytesPerSecond: 1} // a quarter of an hour per piece
+	inner := &memorySnapshot{content: make([]byte, 5000)}
+	snapshot := &pacedSnapshot{FSMSnapshot: inner, policy: policy, stop: stop}
+	if err := snapshot.Persist(sink); err == nil {
+		t.Fatal("the snapshot was finished")
+	}
+	if err := sink.Cancel(); err != nil {
+		t.Fatal(err)
+	}
+	snapshot.Release()
+	if metas, err := s.List(); err != nil || len(metas) != 0 || !inner.released {
+		t.Fatalf("got %v, %v, released %v", metas, err, inner.released)
+	}
+	if codes, _ := record.all(); len(codes) > 0 {
+		t.Fatalf("giving up ended the node: %v", codes)
+	}
+}

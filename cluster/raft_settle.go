@@ -1,0 +1,25 @@
+package cluster
+
+import (
+	"fmt"
+
+	"github.com/hashicorp/raft"
+)
+
+// settle tells a follower that has installed a snapshot where its log now ends.
+func (t *raftTransport) settle(id raft.ServerID, target raft.ServerAddress, installed *raft.InstallSnapshotRequest) error {
+	request := &raft.AppendEntriesRequest{
+		RPCHeader: installed.RPCHeader,
+		Term:      installed.Term,
+		Leader:    installed.Leader,
+		Entries:   []*raft.Log{settleEntry(installed.LastLogIndex, installed.LastLogTerm)},
+	}
+	var answer raft.AppendEntriesResponse
+	if err := t.NetworkTransport.AppendEntries(id, target, request, &answer); err != nil {
+		return fmt.Errorf("settle the log behind the snapshot: %w", err)
+	}
+	if !answer.Success {
+		return fmt.Errorf("node %s did not settle its log behind the snapshot", id)
+	}
+	return nil
+}
