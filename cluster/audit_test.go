@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/seriatimq/seriatim/cluster/clustertest"
 	"github.com/seriatimq/seriatim/cluster/fault"
 	"github.com/seriatimq/seriatim/cluster/peerpb"
 	"github.com/seriatimq/seriatim/fsm"
@@ -102,12 +103,12 @@ func busyAudits(cfg *Config) {
 func TestAuditFindsAPlantedDivergence(t *testing.T) {
 	for _, victim := range []string{"follower", "leader"} {
 		t.Run(victim, func(t *testing.T) {
-			var fatal []*fatalRecord
+			var fatal []*clustertest.FatalRecord
 			c := startNodes(t, 3, func(cfg *Config) {
 				busyAudits(cfg)
-				record := newFatalRecord()
+				record := clustertest.NewFatalRecord()
 				fatal = append(fatal, record)
-				cfg.Fatal = record.fatal
+				cfg.Fatal = record.Fatal
 			})
 			c.create(0, standard)
 			c.send(0, standard, "a")
@@ -125,10 +126,10 @@ func TestAuditFindsAPlantedDivergence(t *testing.T) {
 			before := c.nodes[odd].auditor.newest().index
 			c.waitFor("the odd node to stop", func() bool {
 				c.send(others[0], standard, "more")
-				codes, _ := fatal[odd].all()
+				codes, _ := fatal[odd].All()
 				return len(codes) > 0
 			})
-			codes, errs := fatal[odd].all()
+			codes, errs := fatal[odd].All()
 			if codes[0] != fault.ExitStateMismatch || !errors.Is(errs[0], fsm.ErrStateMismatch) {
 				t.Fatalf("ended with %d, %v", codes[0], errs[0])
 			}
@@ -144,7 +145,7 @@ func TestAuditFindsAPlantedDivergence(t *testing.T) {
 				t.Errorf("dump %+v, the last audit before was at %d", dump, before)
 			}
 			for _, i := range others {
-				if codes, errs := fatal[i].all(); len(codes) > 0 {
+				if codes, errs := fatal[i].All(); len(codes) > 0 {
 					t.Errorf("node %d stopped, too: %v %v", i, codes, errs)
 				}
 			}
@@ -222,12 +223,12 @@ const busyInterval = 40 * time.Millisecond
 // Two replicas that differ, and no third to say which is right: sends are refused
 // and all else goes on, until the third is back and the odd one stops.
 func TestTwoThatDifferTakeNoSends(t *testing.T) {
-	var fatal []*fatalRecord
+	var fatal []*clustertest.FatalRecord
 	c := startNodes(t, 3, func(cfg *Config) {
 		busyAudits(cfg)
-		record := newFatalRecord()
+		record := clustertest.NewFatalRecord()
 		fatal = append(fatal, record)
-		cfg.Fatal = record.fatal
+		cfg.Fatal = record.Fatal
 	})
 	c.create(0, standard)
 	c.create(0, fifo)
@@ -247,14 +248,14 @@ func TestTwoThatDifferTakeNoSends(t *testing.T) {
 			t.Errorf("node %d refused as %q", i, p.Reason)
 		}
 		c.worksButForSends(i, fifo)
-		if codes, errs := fatal[i].all(); len(codes) > 0 {
+		if codes, errs := fatal[i].All(); len(codes) > 0 {
 			t.Errorf("node %d stopped: %v", i, errs)
 		}
 	}
 	c.open(third)
 	c.waitReady(third)
 	c.waitFor("the odd one to stop", func() bool {
-		codes, _ := fatal[odd].all()
+		codes, _ := fatal[odd].All()
 		return len(codes) > 0 && codes[0] == fault.ExitStateMismatch
 	})
 	c.waitFor("sends to be taken", func() bool { return !c.refusing(leader, standard, "more") })

@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"regexp"
 	"testing"
+
+	"github.com/seriatimq/seriatim/cluster/clustertest"
 )
 
 func openTestDir(t *testing.T, path, name string) *dataDir {
@@ -53,11 +55,11 @@ func TestDataDirRefusals(t *testing.T) {
 		{"of another node", func(t *testing.T, path string) { openTestDir(t, path, "a").close() }, "b", nil},
 		{"without its identity", func(t *testing.T, path string) {
 			openTestDir(t, path, "a").close()
-			removeFile(t, filepath.Join(path, identityName))
+			clustertest.RemoveFile(t, filepath.Join(path, identityName))
 		}, "a", errLostData},
 		{"with a damaged identity", func(t *testing.T, path string) {
 			openTestDir(t, path, "a").close()
-			flipBit(t, filepath.Join(path, identityName), 20)
+			clustertest.FlipBit(t, filepath.Join(path, identityName), 20)
 		}, "a", errDamaged},
 	}
 	for _, test := range tests {
@@ -82,7 +84,7 @@ func TestMembershipSurvivesAndIsChecked(t *testing.T) {
 	if err != nil || got.ClusterID != "c0ffee" {
 		t.Fatalf("got %+v, %v", got, err)
 	}
-	flipBit(t, dir.file(membershipName), 16)
+	clustertest.FlipBit(t, dir.file(membershipName), 16)
 	if _, err := dir.membership(); !errors.Is(err, errDamaged) {
 		t.Fatalf("damaged: got %v", err)
 	}

@@ -8,12 +8,14 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/seriatimq/seriatim/cluster/clustertest"
 	"github.com/seriatimq/seriatim/cluster/fault"
 )
 
 func TestDiskGuardFirstErrorIsFinal(t *testing.T) {
-	record := newFatalRecord()
-	guard := newDiskGuard(time.Minute, record.fatal, nil)
+	record := clustertest.NewFatalRecord()
+	guard := newDiskGuard(time.Minute, record.Fatal, nil)
 	if err := guard.write("write a", func() error { return nil }); err != nil {
 		t.Fatal(err)
 	}
@@ -26,21 +28,21 @@ func TestDiskGuardFirstErrorIsFinal(t *testing.T) {
 	if ran || !errors.Is(err, broken) {
 		t.Fatalf("a write after the error ran: %v, error %v", ran, err)
 	}
-	codes, _ := record.all()
+	codes, _ := record.All()
 	if diff := cmp.Diff([]fault.ExitCode{fault.ExitDiskError}, codes); diff != "" {
 		t.Fatal(diff)
 	}
 }
 
 func TestDiskGuardEndsAHungWrite(t *testing.T) {
-	record := newFatalRecord()
-	guard := newDiskGuard(time.Millisecond, record.fatal, nil)
+	record := clustertest.NewFatalRecord()
+	guard := newDiskGuard(time.Millisecond, record.Fatal, nil)
 	thaw := make(chan struct{})
 	outcome := make(chan error)
 	go func() {
 		outcome <- guard.write("write a", func() error { <-thaw; return nil })
 	}()
-	<-record.ended
+	<-record.Ended
 	close(thaw)
 	// The write succeeded in the end, but others may have been told otherwise.
 	if err := <-outcome; err == nil {
@@ -49,7 +51,7 @@ func TestDiskGuardEndsAHungWrite(t *testing.T) {
 	if err := guard.write("write b", func() error { return nil }); err == nil {
 		t.Fatal("a write after the hung one was done")
 	}
-	codes, _ := record.all()
+	codes, _ := record.All()
 	if diff := cmp.Diff([]fault.ExitCode{fault.ExitDiskHang}, codes); diff != "" {
 		t.Fatal(diff)
 	}
@@ -58,13 +60,13 @@ func TestDiskGuardEndsAHungWrite(t *testing.T) {
 // A library that panics over a damaged page, or reads behind the end of a mapped
 // file, ends the node with the code for damage and the name of the file.
 func TestDiskGuardReportsAPanicAsDamage(t *testing.T) {
-	record := newFatalRecord()
-	guard := newDiskGuard(time.Minute, record.fatal, nil)
+	record := clustertest.NewFatalRecord()
+	guard := newDiskGuard(time.Minute, record.Fatal, nil)
 	err := guard.write("append to the log /data/log", func() error { panic("invalid page type: 7: 0") })
 	if !errors.Is(err, errDamaged) || !strings.Contains(err.Error(), "/data/log") || !strings.Contains(err.Error(), "invalid page type") {
 		t.Errorf("got %v", err)
 	}
-	if codes, _ := record.all(); !slices.Equal(codes, []fault.ExitCode{fault.ExitChecksum}) {
+	if codes, _ := record.All(); !slices.Equal(codes, []fault.ExitCode{fault.ExitChecksum}) {
 		t.Errorf("ended with %v", codes)
 	}
 }

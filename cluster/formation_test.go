@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"pgregory.net/rapid"
+
+	"github.com/seriatimq/seriatim/cluster/clustertest"
 )
 
 func clusterIDs(g *groups) []string {
@@ -151,7 +153,7 @@ func lonelyFormation(t *testing.T, view []gossipMember) *formation {
 		view:     func() []gossipMember { return view },
 		announce: func() {},
 		hasState: dir.logMarked.Load,
-		guard:    newDiskGuard(time.Minute, newFatalRecord().fatal, nil),
+		guard:    newDiskGuard(time.Minute, clustertest.NewFatalRecord().Fatal, nil),
 		logger:   testLogger(t, 0),
 		turn:     make(chan struct{}, 1),
 		renewed:  make(chan struct{}, 1),

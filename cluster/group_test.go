@@ -12,6 +12,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/seriatimq/seriatim/cluster/clustertest"
 	"github.com/seriatimq/seriatim/cluster/fault"
 	"github.com/seriatimq/seriatim/fsm"
 	"github.com/seriatimq/seriatim/queue"
@@ -42,7 +43,7 @@ func verifyNoLeaks(t *testing.T) {
 type member struct {
 	t       *testing.T
 	cfg     Config
-	record  *fatalRecord
+	record  *clustertest.FatalRecord
 	machine *fsm.FSM
 	group   *raftGroup // nil while stopped
 	drained chan struct{}
@@ -114,8 +115,8 @@ func (m *member) start() {
 }
 
 func (m *member) tryStart() error {
-	m.record = newFatalRecord()
-	m.cfg.Fatal = m.record.fatal
+	m.record = clustertest.NewFatalRecord()
+	m.cfg.Fatal = m.record.Fatal
 	m.machine = fsm.New(fsm.Options{Fatal: func(err error) { panic(err) }})
 	group, err := openGroup(context.Background(), m.cfg.WithDefaults(), m.machine)
 	if err != nil {
@@ -144,7 +145,7 @@ func (m *member) stop() {
 	}
 	<-m.drained
 	m.group = nil
-	if codes, errs := m.record.all(); len(codes) > 0 {
+	if codes, errs := m.record.All(); len(codes) > 0 {
 		m.t.Errorf("%s ended with %v: %v", m.cfg.NodeName, codes, errs)
 	}
 }

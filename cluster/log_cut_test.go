@@ -4,12 +4,14 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"github.com/seriatimq/seriatim/cluster/clustertest"
 )
 
 // A former leader deletes the end of its log and is restarted, again and again:
 // entries before and after every cut must stay readable.
 func TestLogSurvivesCutsAndRestarts(t *testing.T) {
-	bothStores(t, func(t *testing.T, store string) {
+	clustertest.BothStores(t, func(t *testing.T, store string) {
 		h := newStoreHarness(t, store)
 		h.store(1, 10)
 		for _, cut := range []struct{ from, to, after uint64 }{{8, 10, 12}, {5, 12, 400}, {390, 400, 391}, {391, 391, 420}} {

@@ -16,8 +16,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/hashicorp/go-hclog"
 	"github.com/hashicorp/raft"
-	"github.com/seriatimq/seriatim/cluster/fault"
 	"pgregory.net/rapid"
+
+	"github.com/seriatimq/seriatim/cluster/clustertest"
+	"github.com/seriatimq/seriatim/cluster/fault"
 )
 
 // storeHarness opens and reopens the log of one data directory.
@@ -27,7 +29,7 @@ type storeHarness struct {
 	path    string
 	dir     *dataDir
 	log     *logStore
-	record  *fatalRecord
+	record  *clustertest.FatalRecord
 }
 
 func testLogOptions(store string) LogOptions {
@@ -50,8 +52,8 @@ func newStoreHarness(t *testing.T, store string) *storeHarness {
 
 // open opens and verifies, as a group does.
 func (h *storeHarness) open() error {
-	h.record = newFatalRecord()
-	guard := newDiskGuard(time.Minute, h.record.fatal, nil)
+	h.record = clustertest.NewFatalRecord()
+	guard := newDiskGuard(time.Minute, h.record.Fatal, nil)
 	dir, err := openDataDir(h.path, "a", rand.Reader)
 	if err != nil {
 		return err
@@ -134,7 +136,7 @@ func testLogs(from, to uint64) []*raft.Log {
 }
 
 func TestLogStoreKeepsEntries(t *testing.T) {
-	bothStores(t, func(t *testing.T, store string) {
+	clustertest.BothStores(t, func(t *testing.T, store string) {
 		h := newStoreHarness(t, store)
 		if !h.log.IsMonotonic() {
 			t.Fatal("the library would keep contradicting entries after a snapshot (raft issue 697)")
@@ -161,7 +163,7 @@ func TestLogStoreKeepsEntries(t *testing.T) {
 }
 
 func TestLogStoreMayBeEmptiedAfterASnapshot(t *testing.T) {
-	bothStores(t, func(t *testing.T, store string) {
+	clustertest.BothStores(t, func(t *testing.T, store string) {
 		h := newStoreHarness(t, store)
 		h.store(1, 20)
 		if err := h.log.DeleteRange(1, 20); err != nil {
@@ -172,7 +174,7 @@ func TestLogStoreMayBeEmptiedAfterASnapshot(t *testing.T) {
 		h.want(50, 60)
 		h.close()
 		err := h.open()
-		if codes, _ := h.record.all(); !errors.Is(err, errLostData) || !slices.Equal(codes, []fault.ExitCode{fault.ExitLostData}) {
+		if codes, _ := h.record.All(); !errors.Is(err, errLostData) || !slices.Equal(codes, []fault.ExitCode{fault.ExitLostData}) {
 			t.Fatalf("a log that begins at 50 without a snapshot was accepted: %v, %v", err, codes)
 		}
 	})
@@ -187,10 +189,10 @@ func TestLogStoreRefusesDamage(t *testing.T) {
 		names  string // in the message
 	}{
 		{"a flipped bit in an entry", []string{LogStoreWAL, LogStoreBoltDB}, func(t *testing.T, h *storeHarness) {
-			flipBitIn(t, h.path, "entry 0025;")
+			clustertest.FlipBitIn(t, h.path, "entry 0025;")
 		}, fault.ExitChecksum, "log"},
 		{"a flipped bit in the extensions", []string{LogStoreWAL, LogStoreBoltDB}, func(t *testing.T, h *storeHarness) {
-			flipBitIn(t, h.path, "of another layer")
+			clustertest.FlipBitIn(t, h.path, "of another layer")
 		}, fault.ExitChecksum, "log"},
 		{"a log that was cut short", []string{LogStoreWAL}, func(t *testing.T, h *storeHarness) {
 			segments, err := filepath.Glob(filepath.Join(h.path, groupDirName, walName, "*.wal"))
@@ -205,16 +207,16 @@ func TestLogStoreRefusesDamage(t *testing.T) {
 			}
 		}, fault.ExitChecksum, boltName},
 		{"the log removed", []string{LogStoreWAL}, func(t *testing.T, h *storeHarness) {
-			removeFile(t, filepath.Join(h.path, groupDirName, walName))
+			clustertest.RemoveFile(t, filepath.Join(h.path, groupDirName, walName))
 		}, fault.ExitLostData, walName},
 		{"the database removed", []string{LogStoreBoltDB}, func(t *testing.T, h *storeHarness) {
-			removeFile(t, filepath.Join(h.path, groupDirName, boltName))
+			clustertest.RemoveFile(t, filepath.Join(h.path, groupDirName, boltName))
 		}, fault.ExitLostData, boltName},
 		{"the end mark removed", []string{LogStoreWAL}, func(t *testing.T, h *storeHarness) {
-			removeFile(t, filepath.Join(h.path, groupDirName, logMarkName))
+			clustertest.RemoveFile(t, filepath.Join(h.path, groupDirName, logMarkName))
 		}, fault.ExitLostData, logMarkName},
 		{"the end mark damaged", []string{LogStoreWAL}, func(t *testing.T, h *storeHarness) {
-			flipBit(t, filepath.Join(h.path, groupDirName, logMarkName), 9)
+			clustertest.FlipBit(t, filepath.Join(h.path, groupDirName, logMarkName), 9)
 		}, fault.ExitChecksum, logMarkName},
 	}
 	for _, test := range tests {
@@ -225,7 +227,7 @@ func TestLogStoreRefusesDamage(t *testing.T) {
 				h.close()
 				test.damage(t, h)
 				err := h.open()
-				codes, _ := h.record.all()
+				codes, _ := h.record.All()
 				if err == nil || !slices.Equal(codes, []fault.ExitCode{test.code}) {
 					t.Fatalf("got %v, exit codes %v, want %d", err, codes, test.code)
 				}
@@ -267,7 +269,7 @@ func TestLogStoreEndsAfterAFailedAppend(t *testing.T) {
 	if err := h.log.StoreLogs(testLogs(4, 5)); !errors.Is(err, syscall.EIO) {
 		t.Fatalf("an append after the failed one: %v", err)
 	}
-	if codes, _ := h.record.all(); !slices.Equal(codes, []fault.ExitCode{fault.ExitDiskError}) {
+	if codes, _ := h.record.All(); !slices.Equal(codes, []fault.ExitCode{fault.ExitDiskError}) {
 		t.Fatalf("exit codes %v", codes)
 	}
 	if err := h.reopen(); err != nil {

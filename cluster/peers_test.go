@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/seriatimq/seriatim/cluster/clustertest"
 )
 
 func newTestPeers(t *testing.T, nodeID, clusterID string) *peers {
@@ -176,7 +178,7 @@ func TestAddressBookSurvivesARestart(t *testing.T) {
 	if got := openAddressBook(path, testLogger(t, 0)).lookup("b-2"); got != "10.0.0.2:9326" {
 		t.Fatalf("got %q", got)
 	}
-	flipBit(t, path, 10)
+	clustertest.FlipBit(t, path, 10)
 	if got := openAddressBook(path, testLogger(t, 0)).lookup("b-2"); got != "" {
 		t.Fatalf("a damaged book says %q", got)
 	}

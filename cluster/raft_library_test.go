@@ -15,6 +15,8 @@ import (
 
 	"github.com/hashicorp/go-hclog"
 	"github.com/hashicorp/raft"
+
+	"github.com/seriatimq/seriatim/cluster/clustertest"
 	"github.com/seriatimq/seriatim/cluster/environment"
 	"github.com/seriatimq/seriatim/cluster/fault"
 )
@@ -117,25 +119,25 @@ func TestStuckTransferEndsTheNode(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			defer verifyNoLeaks(t)
-			record := newFatalRecord()
+			record := clustertest.NewFatalRecord()
 			probed := make(chan struct{})
 			watch := &transferWatch{
 				patience: 20 * time.Millisecond,
 				leads:    func() bool { return test.leads },
 				probe:    func() error { close(probed); return test.probe },
-				fatal:    record.fatal,
+				fatal:    record.Fatal,
 			}
 			watch.observe(raft.ErrLeadershipTransferInProgress)
 			for _, outcome := range test.relief {
 				watch.observe(outcome)
 			}
 			if test.want != nil {
-				<-record.ended
+				<-record.Ended
 			} else if test.leads && test.relief == nil {
 				<-probed
 			}
 			watch.close()
-			if codes, _ := record.all(); !slices.Equal(codes, test.want) {
+			if codes, _ := record.All(); !slices.Equal(codes, test.want) {
 				t.Fatalf("exit codes %v, want %v", codes, test.want)
 			}
 		})

@@ -7,6 +7,8 @@ import (
 
 	"github.com/hashicorp/go-hclog"
 	"github.com/hashicorp/raft"
+
+	"github.com/seriatimq/seriatim/cluster/clustertest"
 )
 
 // memorySnapshot is a state of some bytes.
@@ -27,8 +29,8 @@ func (s *memorySnapshot) Persist(sink raft.SnapshotSink) error {
 func (s *memorySnapshot) Release() { s.released = true }
 
 func TestSnapshotPaceEndsWithTheGroup(t *testing.T) {
-	record := newFatalRecord()
-	s, err := openSnapshotStore(openTestDir(t, t.TempDir(), "a"), newDiskGuard(time.Minute, record.fatal, nil), 1000, hclog.NewNullLogger())
+	record := clustertest.NewFatalRecord()
+	s, err := openSnapshotStore(openTestDir(t, t.TempDir(), "a"), newDiskGuard(time.Minute, record.Fatal, nil), 1000, hclog.NewNullLogger())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -52,7 +54,7 @@ func TestSnapshotPaceEndsWithTheGroup(t *testing.T) {
 	if metas, err := s.List(); err != nil || len(metas) != 0 || !inner.released {
 		t.Fatalf("got %v, %v, released %v", metas, err, inner.released)
 	}
-	if codes, _ := record.all(); len(codes) > 0 {
+	if codes, _ := record.All(); len(codes) > 0 {
 		t.Fatalf("giving up ended the node: %v", codes)
 	}
 }

@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/hashicorp/raft"
+
+	"github.com/seriatimq/seriatim/cluster/clustertest"
 	"github.com/seriatimq/seriatim/cluster/fault"
 )
 
@@ -19,7 +21,7 @@ func smallSteps(_ int, cfg *Config) {
 
 func TestSnapshotsAreTakenByBytesAndInstalled(t *testing.T) {
 	defer verifyNoLeaks(t)
-	bothStores(t, func(t *testing.T, store string) {
+	clustertest.BothStores(t, func(t *testing.T, store string) {
 		g := newGroups(t, 3, func(i int, cfg *Config) { smallSteps(i, cfg); cfg.Log.Store = store })
 		g.startAll()
 		g.agree(g.propose(0, 60))
@@ -69,7 +71,7 @@ func TestInstalledSnapshotWipesTheLog(t *testing.T) {
 	ends := map[string]int{"before the snapshot's end": -5, "at the snapshot's end": 0, "behind the snapshot's end": 20}
 	for name, beyond := range ends {
 		t.Run(name, func(t *testing.T) {
-			bothStores(t, func(t *testing.T, store string) { installOverContradiction(t, store, beyond) })
+			clustertest.BothStores(t, func(t *testing.T, store string) { installOverContradiction(t, store, beyond) })
 		})
 	}
 }
@@ -100,7 +102,7 @@ func contradict(t *testing.T, m *member, last uint64) {
 	t.Helper()
 	cfg := m.cfg.WithDefaults()
 	dir := openTestDir(t, cfg.DataDir, cfg.NodeName)
-	guard := newDiskGuard(cfg.Timing.DiskDeadline, newFatalRecord().fatal, nil)
+	guard := newDiskGuard(cfg.Timing.DiskDeadline, clustertest.NewFatalRecord().Fatal, nil)
 	log, err := openLogStore(dir, guard, cfg.logOptions(newRaftLogger(testContext(t), cfg.Logger)))
 	if err != nil {
 		t.Fatal(err)
@@ -196,7 +198,7 @@ func TestDamagedNodeRefusesToStartAndTheOthersGoOn(t *testing.T) {
 		code   fault.ExitCode
 	}{
 		{"a log entry", func(t *testing.T, dir string) string {
-			flipBitIn(t, dir, "q0033")
+			clustertest.FlipBitIn(t, dir, "q0033")
 			return filepath.Join(groupDirName, walName)
 		}, fault.ExitChecksum},
 		{"a snapshot", func(t *testing.T, dir string) string {
@@ -205,23 +207,23 @@ func TestDamagedNodeRefusesToStartAndTheOthersGoOn(t *testing.T) {
 				t.Fatal(states, err)
 			}
 			newest := slices.MaxFunc(states, func(a, b string) int { return strings.Compare(modified(t, a), modified(t, b)) })
-			flipBit(t, newest, 300)
+			clustertest.FlipBit(t, newest, 300)
 			return newest
 		}, fault.ExitChecksum},
 		{"all snapshots removed", func(t *testing.T, dir string) string {
-			removeFile(t, filepath.Join(dir, groupDirName, snapshotsDir))
+			clustertest.RemoveFile(t, filepath.Join(dir, groupDirName, snapshotsDir))
 			return filepath.Join(groupDirName, walName)
 		}, fault.ExitLostData},
 		{"term and vote", func(t *testing.T, dir string) string {
-			removeFile(t, filepath.Join(dir, groupDirName, stableName))
+			clustertest.RemoveFile(t, filepath.Join(dir, groupDirName, stableName))
 			return stableName
 		}, fault.ExitLostData},
 		{"the stores", func(t *testing.T, dir string) string {
-			removeFile(t, filepath.Join(dir, groupDirName))
+			clustertest.RemoveFile(t, filepath.Join(dir, groupDirName))
 			return stableName
 		}, fault.ExitLostData},
 		{"the cluster", func(t *testing.T, dir string) string {
-			removeFile(t, filepath.Join(dir, membershipName))
+			clustertest.RemoveFile(t, filepath.Join(dir, membershipName))
 			return membershipName
 		}, fault.ExitLostData},
 	}
@@ -245,7 +247,7 @@ func TestDamagedNodeRefusesToStartAndTheOthersGoOn(t *testing.T) {
 			damaged.stop()
 			file := test.damage(t, damaged.cfg.DataDir)
 			err := damaged.tryStart()
-			codes, _ := damaged.record.all()
+			codes, _ := damaged.record.All()
 			if err == nil || !slices.Contains(codes, test.code) || len(codes) != 1 {
 				t.Fatalf("got %v, exit codes %v, want %d", err, codes, test.code)
 			}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/seriatimq/seriatim/cluster/clustertest"
 	"github.com/seriatimq/seriatim/queue"
 )
 
@@ -289,7 +290,7 @@ func TestStoppedShowsDamage(t *testing.T) {
 	if at < 0 {
 		t.Fatal("the body is not in the log as it is")
 	}
-	flipBit(t, file, int64(at))
+	clustertest.FlipBit(t, file, int64(at))
 	s := openStopped(t, path)
 	defer s.mustClose(t)
 	damaged := []uint64{}

@@ -15,16 +15,18 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/hashicorp/go-hclog"
 	"github.com/hashicorp/raft"
+
+	"github.com/seriatimq/seriatim/cluster/clustertest"
 	"github.com/seriatimq/seriatim/cluster/fault"
 )
 
 var testMembers = raft.Configuration{Servers: []raft.Server{{ID: "a-1", Address: "a-1"}, {ID: "b-2", Address: "b-2"}}}
 
-func openTestSnapshots(t *testing.T, path string) (*snapshotStore, *fatalRecord) {
+func openTestSnapshots(t *testing.T, path string) (*snapshotStore, *clustertest.FatalRecord) {
 	t.Helper()
-	record := newFatalRecord()
+	record := clustertest.NewFatalRecord()
 	dir := openTestDir(t, path, "a")
-	s, err := openSnapshotStore(dir, newDiskGuard(time.Minute, record.fatal, nil), 1000, hclog.NewNullLogger())
+	s, err := openSnapshotStore(dir, newDiskGuard(time.Minute, record.Fatal, nil), 1000, hclog.NewNullLogger())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -91,7 +93,7 @@ func TestSnapshotStoreForgetsTheUnfinished(t *testing.T) {
 	if err != nil || len(left) != 0 {
 		t.Fatalf("left behind: %v, %v", left, err)
 	}
-	if codes, _ := record.all(); len(codes) > 0 {
+	if codes, _ := record.All(); len(codes) > 0 {
 		t.Fatalf("exit codes %v", codes)
 	}
 }
@@ -164,14 +166,14 @@ func TestSnapshotStoreRefusesDamage(t *testing.T) {
 		name   string
 		damage func(t *testing.T, dir string)
 	}{
-		{"a flipped bit in the state", func(t *testing.T, dir string) { flipBit(t, filepath.Join(dir, snapshotStateName), 5000) }},
+		{"a flipped bit in the state", func(t *testing.T, dir string) { clustertest.FlipBit(t, filepath.Join(dir, snapshotStateName), 5000) }},
 		{"the state cut short", func(t *testing.T, dir string) {
 			if err := os.Truncate(filepath.Join(dir, snapshotStateName), 3000); err != nil {
 				t.Fatal(err)
 			}
 		}},
-		{"the state removed", func(t *testing.T, dir string) { removeFile(t, filepath.Join(dir, snapshotStateName)) }},
-		{"the description removed", func(t *testing.T, dir string) { removeFile(t, filepath.Join(dir, snapshotMetaName)) }},
+		{"the state removed", func(t *testing.T, dir string) { clustertest.RemoveFile(t, filepath.Join(dir, snapshotStateName)) }},
+		{"the description removed", func(t *testing.T, dir string) { clustertest.RemoveFile(t, filepath.Join(dir, snapshotMetaName)) }},
 		{"the description unreadable", edit(`{`, `[`)},
 		{"another version", edit(`"Version":1`, `"Version":7`)},
 		{"another index", edit(`"Index":20`, `"Index":21`)},
@@ -192,7 +194,7 @@ func TestSnapshotStoreRefusesDamage(t *testing.T) {
 			if err == nil {
 				_, _, err = s.Open(id)
 			}
-			codes, _ := record.all()
+			codes, _ := record.All()
 			if err == nil || !slices.Equal(codes, []fault.ExitCode{fault.ExitChecksum}) {
 				t.Fatalf("got %v, exit codes %v", err, codes)
 			}
@@ -210,14 +212,14 @@ func TestSnapshotStoreEndsAfterAFailedWrite(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	removeFile(t, s.path) // the periodic sync finds no file
+	clustertest.RemoveFile(t, s.path) // the periodic sync finds no file
 	if _, err := sink.Write(make([]byte, 5000)); err == nil {
 		t.Fatal("a snapshot without a file was written")
 	}
 	if _, err := sink.Write([]byte("x")); err == nil {
 		t.Fatal("a write after the failed one")
 	}
-	if codes, _ := record.all(); !slices.Equal(codes, []fault.ExitCode{fault.ExitDiskError}) {
+	if codes, _ := record.All(); !slices.Equal(codes, []fault.ExitCode{fault.ExitDiskError}) {
 		t.Fatalf("exit codes %v", codes)
 	}
 }

@@ -14,15 +14,17 @@ import (
 
 	"github.com/hashicorp/raft"
 	raftboltdb "github.com/hashicorp/raft-boltdb/v2"
-	"github.com/seriatimq/seriatim/cluster/fault"
 	"go.etcd.io/bbolt"
+
+	"github.com/seriatimq/seriatim/cluster/clustertest"
+	"github.com/seriatimq/seriatim/cluster/fault"
 )
 
-func openTestStable(t *testing.T, path string) (*stableStore, *fatalRecord, error) {
+func openTestStable(t *testing.T, path string) (*stableStore, *clustertest.FatalRecord, error) {
 	t.Helper()
-	record := newFatalRecord()
+	record := clustertest.NewFatalRecord()
 	dir := openTestDir(t, path, "a")
-	s, err := openStableStore(dir, newDiskGuard(time.Minute, record.fatal, nil))
+	s, err := openStableStore(dir, newDiskGuard(time.Minute, record.Fatal, nil))
 	t.Cleanup(func() {
 		if s != nil {
 			_ = s.close() // some tests close it themselves
@@ -119,7 +121,7 @@ func TestStableStoreIsMadeAgainAfterAPowerCut(t *testing.T) {
 				t.Fatal(err)
 			}
 			s, record, err := openTestStable(t, path)
-			if err != nil || len(record.errs) > 0 {
+			if _, errs := record.All(); err != nil || len(errs) > 0 {
 				t.Fatalf("the node does not start: %v", err)
 			}
 			if term, err := s.GetUint64([]byte(keyCurrentTerm)); term != 0 || err != nil {
@@ -135,7 +137,7 @@ func TestStableStoreRefusesDamage(t *testing.T) {
 		damage func(t *testing.T, file string)
 		code   fault.ExitCode
 	}{
-		{"the file removed", func(t *testing.T, file string) { removeFile(t, file) }, fault.ExitLostData},
+		{"the file removed", func(t *testing.T, file string) { clustertest.RemoveFile(t, file) }, fault.ExitLostData},
 		{"the file cut short", func(t *testing.T, file string) {
 			if err := os.Truncate(file, 8<<10); err != nil {
 				t.Fatal(err)
@@ -143,8 +145,8 @@ func TestStableStoreRefusesDamage(t *testing.T) {
 		}, fault.ExitChecksum},
 		{"a flipped bit in the vote", func(t *testing.T, file string) { flipAll(t, file, "b-12345678") }, fault.ExitChecksum},
 		{"a flipped bit in a key", func(t *testing.T, file string) { flipAll(t, file, keyLastVoteCand) }, fault.ExitChecksum},
-		{"a flipped bit in the first head", func(t *testing.T, file string) { flipBit(t, file, boltPageHead+50) }, fault.ExitChecksum},
-		{"a flipped bit in the second head", func(t *testing.T, file string) { flipBit(t, file, int64(os.Getpagesize())+boltPageHead+50) }, fault.ExitChecksum},
+		{"a flipped bit in the first head", func(t *testing.T, file string) { clustertest.FlipBit(t, file, boltPageHead+50) }, fault.ExitChecksum},
+		{"a flipped bit in the second head", func(t *testing.T, file string) { clustertest.FlipBit(t, file, int64(os.Getpagesize())+boltPageHead+50) }, fault.ExitChecksum},
 		{"a value without checksum", func(t *testing.T, file string) {
 			store, err := raftboltdb.New(raftboltdb.Options{Path: file, BoltOptions: &bbolt.Options{}})
 			if err != nil {
@@ -168,7 +170,7 @@ func TestStableStoreRefusesDamage(t *testing.T) {
 			path = reopenable(t, path)
 			test.damage(t, filepath.Join(path, groupDirName, stableName))
 			_, record, err := openTestStable(t, path)
-			codes, _ := record.all()
+			codes, _ := record.All()
 			if err == nil || !slices.Equal(codes, []fault.ExitCode{test.code}) {
 				t.Fatalf("got %v, exit codes %v, want %d", err, codes, test.code)
 			}
@@ -211,7 +213,7 @@ func TestStableStoreEndsAfterAFailedVote(t *testing.T) {
 	if err := s.SetUint64([]byte(keyLastVoteTerm), 3); err == nil {
 		t.Fatal("a vote after a failed one")
 	}
-	if codes, _ := record.all(); !slices.Equal(codes, []fault.ExitCode{fault.ExitDiskError}) {
+	if codes, _ := record.All(); !slices.Equal(codes, []fault.ExitCode{fault.ExitDiskError}) {
 		t.Fatalf("exit codes %v", codes)
 	}
 	var _ raft.StableStore = s

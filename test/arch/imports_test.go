@@ -52,6 +52,7 @@ var packageRules = []packageRule{
 	{path: "fsm/plant", only: []string{"sync/atomic", "~/queue", "~/fsm/failpoint"}},
 	{path: "cluster", never: slices.Concat([]string{"~/transport", "net/http"}, aws)},
 	{path: "cluster/environment", only: []string{std, "golang.org/x/sys/unix"}},
+	{path: "cluster/clustertest", only: []string{std, "~/cluster/fault", "~/cluster/environment"}, users: []string{}},
 	{path: "cluster/fault", only: []string{"errors"}},
 	{path: "cluster/peerpb", users: []string{"cluster"}},
 	transport(""),

@@ -1,4 +1,4 @@
-package cluster
+package clustertest
 
 import (
 	"bytes"
@@ -8,13 +8,15 @@ import (
 	"testing"
 )
 
-func bothStores(t *testing.T, test func(t *testing.T, store string)) {
+// BothStores runs a test with each kind of log store.
+func BothStores(t *testing.T, test func(t *testing.T, store string)) {
 	for _, store := range []string{"wal", "boltdb"} {
 		t.Run(store, func(t *testing.T) { test(t, store) })
 	}
 }
 
-func flipBit(t *testing.T, path string, offset int64) {
+// FlipBit changes one bit of a file.
+func FlipBit(t *testing.T, path string, offset int64) {
 	t.Helper()
 	file, err := os.OpenFile(path, os.O_RDWR, 0)
 	if err != nil {
@@ -31,15 +33,16 @@ func flipBit(t *testing.T, path string, offset int64) {
 	}
 }
 
-func removeFile(t *testing.T, path string) {
+// RemoveFile removes a file or a directory with all in it.
+func RemoveFile(t *testing.T, path string) {
 	t.Helper()
 	if err := os.RemoveAll(path); err != nil {
 		t.Fatal(err)
 	}
 }
 
-// flipBitIn flips one bit of every occurrence of text in the log.
-func flipBitIn(t *testing.T, dir, text string) {
+// FlipBitIn flips one bit of every occurrence of text in the log.
+func FlipBitIn(t *testing.T, dir, text string) {
 	t.Helper()
 	found := false
 	err := filepath.WalkDir(filepath.Join(dir, "group-0"), func(path string, entry os.DirEntry, err error) error {
@@ -52,7 +55,7 @@ func flipBitIn(t *testing.T, dir, text string) {
 		}
 		for offset := bytes.Index(content, []byte(text)); offset >= 0; {
 			found = true
-			flipBit(t, path, int64(offset))
+			FlipBit(t, path, int64(offset))
 			next := bytes.Index(content[offset+1:], []byte(text))
 			if next < 0 {
 				break
