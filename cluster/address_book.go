@@ -7,6 +7,8 @@ import (
 	"log/slog"
 	"maps"
 	"sync"
+
+	"github.com/seriatimq/seriatim/cluster/storage"
 )
 
 // addressBook remembers where each node was last heard of, also across
@@ -31,7 +33,7 @@ type addressEntry struct {
 // openAddressBook reads the file; a missing or damaged one is an empty book.
 func openAddressBook(path string, logger *slog.Logger) *addressBook {
 	book := &addressBook{path: path, logger: logger, entries: map[string]addressEntry{}, modified: make(chan struct{}, 1)}
-	if err := readRecord(path, &book.entries); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := storage.ReadRecord(path, &book.entries); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		logger.Warn("the last known addresses of the other nodes are lost, gossip will bring them back", "error", err)
 		book.entries = map[string]addressEntry{}
 	}
@@ -74,7 +76,7 @@ func (b *addressBook) run(ctx context.Context) {
 		b.mu.Lock()
 		entries := maps.Clone(b.entries)
 		b.mu.Unlock()
-		if err := writeRecord(b.path, entries); err != nil {
+		if err := storage.WriteRecord(b.path, entries); err != nil {
 			b.logger.Warn("the addresses of the other nodes could not be written down", "error", err)
 		}
 	}

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/seriatimq/seriatim/cluster/peerpb"
+	"github.com/seriatimq/seriatim/cluster/storage"
 	"github.com/seriatimq/seriatim/fsm"
 	"github.com/seriatimq/seriatim/queue"
 )
@@ -277,7 +278,7 @@ func (a *auditor) judge(c auditCase, at fsm.Position) error {
 			a.log.Error("the dump of the difference could not be written", "error", err)
 		}
 		return fmt.Errorf("%w: at index %d this replica has state %x and log %x, the others agree on another (%s); see %s; %s",
-			fsm.ErrStateMismatch, c.audit.Index, c.own.state, c.own.chain, describeReports(c.audit.Reports), dump, replaceNode)
+			fsm.ErrStateMismatch, c.audit.Index, c.own.state, c.own.chain, describeReports(c.audit.Reports), dump, storage.ReplaceNode)
 	}
 	return nil
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/seriatimq/seriatim/cluster/environment"
 	"github.com/seriatimq/seriatim/cluster/fault"
+	"github.com/seriatimq/seriatim/cluster/storage"
 	"github.com/seriatimq/seriatim/fsm"
 )
 
@@ -72,8 +73,8 @@ type SnapshotPolicy struct {
 }
 
 // logOptions are what the log store takes from the configuration.
-func (c Config) logOptions(logger hclog.Logger) LogOptions {
-	return LogOptions{
+func (c Config) logOptions(logger hclog.Logger) storage.LogOptions {
+	return storage.LogOptions{
 		Store:         c.Log.Store,
 		SegmentBytes:  c.Log.SegmentBytes,
 		CacheBytes:    c.Log.CacheBytes,
@@ -118,7 +119,7 @@ var nodeNames = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$`)
 
 // WithDefaults returns the configuration with every unset field filled in.
 func (c Config) WithDefaults() Config {
-	setDefault(&c.Log.Store, LogStoreWAL)
+	setDefault(&c.Log.Store, storage.LogStoreWAL)
 	setDefault(&c.Log.SegmentBytes, defaultLogSegmentBytes)
 	setDefault(&c.Log.CacheBytes, defaultLogCacheBytes)
 	setDefault(&c.Log.Audit.Interval, defaultAuditInterval)
@@ -190,8 +191,8 @@ func (c Config) Validate() error {
 	default:
 		wrong("the gossip key has %d bytes, it must have 16, 24 or 32", len(c.GossipKey))
 	}
-	if c.Log.Store != LogStoreWAL && c.Log.Store != LogStoreBoltDB {
-		wrong("log store %q: it must be %q or %q", c.Log.Store, LogStoreWAL, LogStoreBoltDB)
+	if c.Log.Store != storage.LogStoreWAL && c.Log.Store != storage.LogStoreBoltDB {
+		wrong("log store %q: it must be %q or %q", c.Log.Store, storage.LogStoreWAL, storage.LogStoreBoltDB)
 	}
 	if c.Members.Voters < 0 {
 		wrong("the number of voters %d is negative", c.Members.Voters)

@@ -3,6 +3,7 @@ package cluster
 import (
 	"github.com/seriatimq/seriatim/cluster/environment"
 	"github.com/seriatimq/seriatim/cluster/fault"
+	"github.com/seriatimq/seriatim/cluster/storage"
 )
 
 // The names of the packages below that callers of this one need are repeated
@@ -19,6 +20,12 @@ type DiskSpace = environment.DiskSpace
 
 // SystemClock returns the clock of the machine.
 func SystemClock() Clock { return environment.SystemClock() }
+
+// Names of the log stores a node can be started with.
+const (
+	LogStoreWAL    = storage.LogStoreWAL    // hashicorp/raft-wal: segmented, preallocated
+	LogStoreBoltDB = storage.LogStoreBoltDB // hashicorp/raft-boltdb/v2: one B+tree file
+)
 
 // Errors that Submit, Receive and Read may return beside *queue.Error. They
 // are compared with errors.Is.

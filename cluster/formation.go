@@ -13,6 +13,8 @@ import (
 	"slices"
 	"sync/atomic"
 	"time"
+
+	"github.com/seriatimq/seriatim/cluster/storage"
 )
 
 // formation founds a new cluster out of empty nodes, once, whatever the order
@@ -33,7 +35,7 @@ import (
 // The id of the cluster is a hash of its founders' ids, so that all know it
 // without being told.
 type formation struct {
-	dir      *dataDir
+	dir      *storage.Dir
 	expect   int
 	network  *peers
 	view     func() []gossipMember
@@ -42,13 +44,13 @@ type formation struct {
 	found    func(founders []string) error // writes the first entry of the log
 	hasState func() bool
 	gained   <-chan struct{} // closed when hasState becomes true
-	guard    *diskGuard
+	guard    *storage.DiskGuard
 	logger   *slog.Logger
 
 	// turn is held by who looks at and changes the promise, which includes
 	// writing it to disk. Capacity one.
 	turn    chan struct{}
-	promise atomic.Pointer[membershipRecord]
+	promise atomic.Pointer[storage.Membership]
 	asked   atomic.Uint64 // counts the requests that promise answers
 	// renewed wakes run when the promise is another. Capacity one: a signal
 	// that waits stands for all that follow.
@@ -123,7 +125,7 @@ func (f *formation) run(ctx context.Context) {
 // again at once.
 func (f *formation) step(ctx context.Context) (missing string, progress bool) {
 	promise := f.promised()
-	self := f.dir.nodeID
+	self := f.dir.NodeID
 	switch {
 	case promise.Joined:
 		return "this node waits to be added to cluster " + promise.ClusterID, false
@@ -135,7 +137,7 @@ func (f *formation) step(ctx context.Context) (missing string, progress bool) {
 		if founders[0] != self {
 			return "node " + founders[0] + " founds the cluster", false
 		}
-		if _, err := f.setPromise(founders, func(membershipRecord) string { return "" }); err != nil {
+		if _, err := f.setPromise(founders, func(storage.Membership) string { return "" }); err != nil {
 			return err.Error(), false
 		}
 		return "", true
@@ -151,7 +153,7 @@ func (f *formation) choose() (founders []string, missing string) {
 	if f.expect == 0 {
 		return nil, "this node founds no cluster (bootstrap-expect is 0), it must be added to one"
 	}
-	candidates := []string{f.dir.nodeID}
+	candidates := []string{f.dir.NodeID}
 	promised, others := map[string]string{}, ""
 	for _, m := range f.view() {
 		switch {
@@ -170,7 +172,7 @@ func (f *formation) choose() (founders []string, missing string) {
 	}
 	slices.Sort(candidates)
 	founders = candidates[:f.expect]
-	if !slices.Contains(founders, f.dir.nodeID) {
+	if !slices.Contains(founders, f.dir.NodeID) {
 		return nil, "others found the cluster, this node must be added to it"
 	}
 	id := clusterIDOf(founders)
@@ -183,7 +185,7 @@ func (f *formation) choose() (founders []string, missing string) {
 }
 
 // collect asks the other founders for their promises and founds with all.
-func (f *formation) collect(ctx context.Context, promise membershipRecord) (missing string, progress bool) {
+func (f *formation) collect(ctx context.Context, promise storage.Membership) (missing string, progress bool) {
 	for _, founder := range promise.Founders[1:] {
 		asked := f.asked.Load()
 		answer, err := f.ask(ctx, founder, opPromise, promise.Founders)
@@ -211,7 +213,7 @@ func (f *formation) collect(ctx context.Context, promise membershipRecord) (miss
 }
 
 // confirm asks the founder whether this node's promise is still wanted.
-func (f *formation) confirm(ctx context.Context, promise membershipRecord) (missing string, progress bool) {
+func (f *formation) confirm(ctx context.Context, promise storage.Membership) (missing string, progress bool) {
 	founder := promise.Founders[0]
 	asked := f.asked.Load()
 	answer, err := f.ask(ctx, founder, opStands, promise.Founders)
@@ -249,8 +251,8 @@ func (f *formation) replaced(founder string) bool {
 // nothingWritten reports whether no founder beside the first can have anything
 // of the cluster: all are here and have no state. Then nothing was ever
 // acknowledged by a majority, whatever the first founder's lost disk held.
-func (f *formation) nothingWritten(promise membershipRecord) bool {
-	empty := map[string]bool{f.dir.nodeID: !f.hasState()}
+func (f *formation) nothingWritten(promise storage.Membership) bool {
+	empty := map[string]bool{f.dir.NodeID: !f.hasState()}
 	for _, m := range f.view() {
 		empty[m.NodeID] = m.alive && !m.HasState
 	}
@@ -285,7 +287,7 @@ func (f *formation) answer(ctx context.Context, conn net.Conn) {
 	}
 	answer := formationAnswer{}
 	switch {
-	case len(request.Founders) == 0 || !slices.Contains(request.Founders, f.dir.nodeID):
+	case len(request.Founders) == 0 || !slices.Contains(request.Founders, f.dir.NodeID):
 		answer.Reason = "this node is not among the founders"
 	case request.Op == opPromise:
 		answer.Reason = f.givePromise(request)
@@ -302,7 +304,7 @@ func (f *formation) givePromise(request formationRequest) (objection string) {
 	if request.From != request.Founders[0] {
 		return "only the first founder collects promises"
 	}
-	objection, err := f.setPromise(request.Founders, func(given membershipRecord) string {
+	objection, err := f.setPromise(request.Founders, func(given storage.Membership) string {
 		switch {
 		case given.Joined:
 			return "this node is joining cluster " + given.ClusterID
@@ -324,10 +326,10 @@ func (f *formation) givePromise(request formationRequest) (objection string) {
 }
 
 // promised is the promise this node has given, or its cluster.
-func (f *formation) promised() membershipRecord { return *f.promise.Load() }
+func (f *formation) promised() storage.Membership { return *f.promise.Load() }
 
 // setPromise writes the promise down unless object has a reason not to.
-func (f *formation) setPromise(founders []string, object func(given membershipRecord) string) (objection string, err error) {
+func (f *formation) setPromise(founders []string, object func(given storage.Membership) string) (objection string, err error) {
 	f.turn <- struct{}{}
 	defer func() { <-f.turn }()
 	given := f.promised()
@@ -335,11 +337,11 @@ func (f *formation) setPromise(founders []string, object func(given membershipRe
 		return objection, nil
 	}
 	f.asked.Add(1)
-	record := membershipRecord{ClusterID: clusterIDOf(founders), Founders: founders}
+	record := storage.Membership{ClusterID: clusterIDOf(founders), Founders: founders}
 	if record.ClusterID == given.ClusterID {
 		return "", nil
 	}
-	err = f.guard.write("write down the cluster in "+f.dir.file(membershipName), func() error { return f.dir.setMembership(record) })
+	err = f.guard.Write("write down the cluster in "+f.dir.File(storage.MembershipName), func() error { return f.dir.SetMembership(record) })
 	if err != nil {
 		return "", err
 	}
@@ -356,11 +358,11 @@ func (f *formation) takeBack(asked uint64) error {
 	if f.hasState() || f.asked.Load() != asked {
 		return errors.New("the cluster is being founded after all")
 	}
-	err := f.guard.write("forget the cluster in "+f.dir.file(membershipName), f.dir.clearMembership)
+	err := f.guard.Write("forget the cluster in "+f.dir.File(storage.MembershipName), f.dir.ClearMembership)
 	if err != nil {
 		return err
 	}
-	f.promise.Store(&membershipRecord{})
+	f.promise.Store(&storage.Membership{})
 	f.settled()
 	return nil
 }
@@ -385,7 +387,7 @@ func (f *formation) ask(ctx context.Context, nodeID, op string, founders []strin
 	defer watchdog.Stop()
 	stop := context.AfterFunc(ctx, func() { conn.Close() })
 	defer stop()
-	if err := json.NewEncoder(conn).Encode(formationRequest{Op: op, From: f.dir.nodeID, Founders: founders}); err != nil {
+	if err := json.NewEncoder(conn).Encode(formationRequest{Op: op, From: f.dir.NodeID, Founders: founders}); err != nil {
 		return formationAnswer{}, err
 	}
 	var answer formationAnswer

@@ -13,6 +13,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/seriatimq/seriatim/cluster/clustertest"
+	"github.com/seriatimq/seriatim/cluster/storage"
 )
 
 func clusterIDs(g *groups) []string {
@@ -113,15 +114,15 @@ func TestFormationSurvivesACrashBetweenPromiseAndFounding(t *testing.T) {
 	var founders []string
 	for _, m := range g.members {
 		dir := openTestDir(t, m.cfg.DataDir, m.cfg.NodeName)
-		founders = append(founders, dir.nodeID)
+		founders = append(founders, dir.NodeID)
 	}
 	slices.Sort(founders)
 	for _, m := range g.members {
 		dir := openTestDirAgain(t, m)
-		if err := dir.setMembership(membershipRecord{ClusterID: clusterIDOf(founders), Founders: founders}); err != nil {
+		if err := dir.SetMembership(storage.Membership{ClusterID: clusterIDOf(founders), Founders: founders}); err != nil {
 			t.Fatal(err)
 		}
-		dir.close()
+		dir.Close()
 	}
 	g.startAll()
 	g.agree(g.propose(0, 3))
@@ -130,8 +131,8 @@ func TestFormationSurvivesACrashBetweenPromiseAndFounding(t *testing.T) {
 	}
 }
 
-// openTestDirAgain opens a directory that openTestDir locked.
-func openTestDirAgain(t *testing.T, m *member) *dataDir {
+// openTestDirAgain opens a directory that storage.OpenTestDir locked.
+func openTestDirAgain(t *testing.T, m *member) *storage.Dir {
 	t.Helper()
 	if err := os.Rename(m.cfg.DataDir, m.cfg.DataDir+".moved"); err != nil {
 		t.Fatal(err)
@@ -146,19 +147,19 @@ func openTestDirAgain(t *testing.T, m *member) *dataDir {
 func lonelyFormation(t *testing.T, view []gossipMember) *formation {
 	t.Helper()
 	dir := openTestDir(t, t.TempDir(), "b")
-	dir.nodeID = "b-2"
+	dir.NodeID = "b-2"
 	f := &formation{
 		dir:      dir,
 		expect:   3,
 		view:     func() []gossipMember { return view },
 		announce: func() {},
-		hasState: dir.logMarked.Load,
-		guard:    newDiskGuard(time.Minute, clustertest.NewFatalRecord().Fatal, nil),
+		hasState: dir.HasLog,
+		guard:    storage.NewDiskGuard(time.Minute, clustertest.NewFatalRecord().Fatal, nil),
 		logger:   testLogger(t, 0),
 		turn:     make(chan struct{}, 1),
 		renewed:  make(chan struct{}, 1),
 	}
-	f.promise.Store(&membershipRecord{})
+	f.promise.Store(&storage.Membership{})
 	return f
 }
 
@@ -219,7 +220,7 @@ func TestFormationPromisesOnce(t *testing.T) {
 	if objection := ask(other); !strings.Contains(objection, "has promised") {
 		t.Errorf("promised twice: %q", objection)
 	}
-	if record, err := f.dir.membership(); err != nil || record.ClusterID != clusterIDOf(first) {
+	if record, err := f.dir.Membership(); err != nil || record.ClusterID != clusterIDOf(first) {
 		t.Errorf("on disk: %+v, %v", record, err)
 	}
 	asked := f.asked.Load()
@@ -235,7 +236,7 @@ func TestFormationPromisesOnce(t *testing.T) {
 	if objection := ask(other); objection != "" {
 		t.Errorf("a free node does not promise: %s", objection)
 	}
-	if err := f.dir.markLog(); err != nil {
+	if err := f.dir.MarkLog(); err != nil {
 		t.Fatal(err)
 	}
 	if objection := ask(first); !strings.Contains(objection, "belongs to a cluster") {
@@ -253,11 +254,11 @@ func TestFormationGivesUpAndIsFreed(t *testing.T) {
 	promised := g.members[2]
 	dir := openTestDir(t, promised.cfg.DataDir, promised.cfg.NodeName)
 	g.members[0].start()
-	stale := []string{g.members[0].group.nodeID, "x-00000000", dir.nodeID}
-	if err := dir.setMembership(membershipRecord{ClusterID: clusterIDOf(stale), Founders: stale}); err != nil {
+	stale := []string{g.members[0].group.nodeID, "x-00000000", dir.NodeID}
+	if err := dir.SetMembership(storage.Membership{ClusterID: clusterIDOf(stale), Founders: stale}); err != nil {
 		t.Fatal(err)
 	}
-	dir.close()
+	dir.Close()
 	g.members[1].start()
 	promised.start()
 	g.agree(g.propose(0, 3))

@@ -15,6 +15,7 @@ import (
 
 	"github.com/seriatimq/seriatim/cluster/fault"
 	"github.com/seriatimq/seriatim/cluster/peerpb"
+	"github.com/seriatimq/seriatim/cluster/storage"
 )
 
 // FuzzHandshake: no input may panic or take more than it says; what is accepted
@@ -142,7 +143,7 @@ func FuzzGossipMetadata(f *testing.F) {
 // nodes can prove is tested elsewhere.
 func FuzzMembershipRequest(f *testing.F) {
 	for _, op := range []string{opMembers, opAdd, opRemove, opPromote, opReplace, opTransfer, opStanding, opJoin, opInvite} {
-		text, err := json.Marshal(membershipRequest{Op: op, From: "b-2", Node: "n1", BudgetMillis: 20, Final: true, Record: &membershipRecord{ClusterID: "x"}})
+		text, err := json.Marshal(membershipRequest{Op: op, From: "b-2", Node: "n1", BudgetMillis: 20, Final: true, Record: &storage.Membership{ClusterID: "x"}})
 		if err != nil {
 			f.Fatal(err)
 		}

@@ -12,6 +12,7 @@ import (
 	"github.com/hashicorp/raft"
 
 	"github.com/seriatimq/seriatim/cluster/fault"
+	"github.com/seriatimq/seriatim/cluster/storage"
 	"github.com/seriatimq/seriatim/fsm"
 )
 
@@ -29,7 +30,7 @@ func openGroup(ctx context.Context, cfg Config, machine stateMachine) (*raftGrou
 	life, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	g := &raftGroup{cfg: cfg, ctx: life, cancel: cancel, stateGained: make(chan struct{})}
 	openState := func(machine stateMachine) error { return g.openState(ctx, machine) }
-	g.guard = newDiskGuard(cfg.Timing.DiskDeadline, cfg.Fatal, cfg.Disk)
+	g.guard = storage.NewDiskGuard(cfg.Timing.DiskDeadline, cfg.Fatal, cfg.Disk)
 	for _, open := range []func(stateMachine) error{g.openDir, g.openNetwork, g.openStores, openState, g.openRaft, g.openGossip} {
 		if err := open(machine); err != nil {
 			return nil, errors.Join(err, g.Close())
@@ -41,20 +42,20 @@ func openGroup(ctx context.Context, cfg Config, machine stateMachine) (*raftGrou
 
 // openDir opens the data directory.
 func (g *raftGroup) openDir(stateMachine) error {
-	dir, err := openDataDir(g.cfg.DataDir, g.cfg.NodeName, g.cfg.Random)
+	dir, err := storage.OpenDir(g.cfg.DataDir, g.cfg.NodeName, g.cfg.Random)
 	switch {
-	case errors.Is(err, errLostData):
-		return g.guard.fail(fault.ExitLostData, fmt.Errorf("open the data directory: %w; %s", err, replaceNode))
-	case errors.Is(err, errDamaged):
-		return g.guard.fail(fault.ExitChecksum, fmt.Errorf("open the data directory: %w; %s", err, replaceNode))
+	case errors.Is(err, storage.ErrLostData):
+		return g.guard.Fail(fault.ExitLostData, fmt.Errorf("open the data directory: %w; %s", err, storage.ReplaceNode))
+	case errors.Is(err, storage.ErrDamaged):
+		return g.guard.Fail(fault.ExitChecksum, fmt.Errorf("open the data directory: %w; %s", err, storage.ReplaceNode))
 	case err != nil:
 		return fmt.Errorf("open the data directory: %w", err)
 	}
-	g.dir, g.nodeID = dir, dir.nodeID
+	g.dir, g.nodeID = dir, dir.NodeID
 	if err := errors.Join(checkRecovered(dir), removeSpools(dir)); err != nil {
 		return err
 	}
-	if dir.hasLog() {
+	if dir.HasLog() {
 		close(g.stateGained)
 	}
 	return nil
@@ -62,17 +63,17 @@ func (g *raftGroup) openDir(stateMachine) error {
 
 // openNetwork binds the peer port and reads to which cluster this node belongs.
 func (g *raftGroup) openNetwork(stateMachine) error {
-	membership, err := g.dir.membership()
+	membership, err := g.dir.Membership()
 	if err != nil {
-		return g.guard.fail(fault.ExitChecksum, fmt.Errorf("which cluster this node belongs to is unknown: %w; %s", err, replaceNode))
+		return g.guard.Fail(fault.ExitChecksum, fmt.Errorf("which cluster this node belongs to is unknown: %w; %s", err, storage.ReplaceNode))
 	}
-	if membership.ClusterID == "" && g.dir.hasLog() {
-		return g.guard.fail(fault.ExitLostData, fmt.Errorf("%s is missing: %w; %s", g.dir.file(membershipName), errLostData, replaceNode))
+	if membership.ClusterID == "" && g.dir.HasLog() {
+		return g.guard.Fail(fault.ExitLostData, fmt.Errorf("%s is missing: %w; %s", g.dir.File(storage.MembershipName), storage.ErrLostData, storage.ReplaceNode))
 	}
 	g.formation = &formation{
 		dir:      g.dir,
 		expect:   g.cfg.BootstrapExpect,
-		hasState: g.dir.hasLog,
+		hasState: g.dir.HasLog,
 		gained:   g.stateGained,
 		guard:    g.guard,
 		logger:   g.cfg.Logger,
@@ -80,7 +81,7 @@ func (g *raftGroup) openNetwork(stateMachine) error {
 		renewed:  make(chan struct{}, 1),
 	}
 	g.formation.promise.Store(&membership)
-	g.book = openAddressBook(g.dir.file(addressesName), g.cfg.Logger)
+	g.book = openAddressBook(g.dir.File(storage.AddressesName), g.cfg.Logger)
 	g.network, err = listenPeers(g.ctx, peersConfig{
 		nodeID:    g.nodeID,
 		clusterID: g.clusterID,
@@ -99,25 +100,25 @@ func (g *raftGroup) openNetwork(stateMachine) error {
 // openStores opens log, term and vote, and snapshots. All of them are read before
 // this node says a word to the others, see openState.
 func (g *raftGroup) openStores(stateMachine) (err error) {
-	if g.stable, err = openStableStore(g.dir, g.guard); err != nil {
+	if g.stable, err = storage.OpenStableStore(g.dir, g.guard); err != nil {
 		return err
 	}
-	if g.log, err = openLogStore(g.dir, g.guard, g.cfg.logOptions(g.raftLogger().Named("log"))); err != nil {
+	if g.log, err = storage.OpenLogStore(g.dir, g.guard, g.cfg.logOptions(g.raftLogger().Named("log"))); err != nil {
 		return err
 	}
-	g.log.afterFirstWrite(g.gainState)
-	if g.snapshots, err = openSnapshotStore(g.dir, g.guard, g.cfg.Snapshot.SyncBytes, g.raftLogger().Named("snapshots")); err != nil {
+	g.log.AfterFirstWrite(g.gainState)
+	if g.snapshots, err = storage.OpenSnapshotStore(g.dir, g.guard, g.cfg.Snapshot.SyncBytes, g.raftLogger().Named("snapshots")); err != nil {
 		return err
 	}
-	return g.snapshots.verify()
+	return g.snapshots.Verify()
 }
 
 // gainState notes durably that this node has state, once.
 func (g *raftGroup) gainState() error {
-	if g.dir.hasLog() {
+	if g.dir.HasLog() {
 		return nil
 	}
-	if err := g.dir.markLog(); err != nil {
+	if err := g.dir.MarkLog(); err != nil {
 		return err
 	}
 	close(g.stateGained)
@@ -135,7 +136,7 @@ func (g *raftGroup) openRaft(stateMachine) error {
 	})
 	consensus, err := raft.NewRaft(g.raftConfig(), g.machine, g.log, g.stable, &g.librarySnaps, hookedTransport(g.ctx, g.transport))
 	if err != nil {
-		return fmt.Errorf("start consensus: %w", errors.Join(err, g.guard.poisoned()))
+		return fmt.Errorf("start consensus: %w", errors.Join(err, g.guard.Poisoned()))
 	}
 	g.raft = consensus
 	g.machine.live.Store(true)
@@ -208,9 +209,9 @@ func (g *raftGroup) describe() gossipMember {
 		Name:      g.cfg.NodeName,
 		ClusterID: g.clusterID(),
 		Peer:      g.advertisedPeer(),
-		Boot:      g.dir.boot,
+		Boot:      g.dir.Boot,
 		Expect:    g.cfg.BootstrapExpect,
-		HasState:  g.dir.hasLog(),
+		HasState:  g.dir.HasLog(),
 		Version:   g.cfg.Version,
 		Format:    g.cfg.Log.FormatMax,
 	}

@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/seriatimq/seriatim/cluster/clustertest"
 	"github.com/seriatimq/seriatim/cluster/fault"
+	"github.com/seriatimq/seriatim/cluster/storage"
 	"github.com/seriatimq/seriatim/fsm"
 	"github.com/seriatimq/seriatim/queue"
 )
@@ -289,7 +291,7 @@ func (g *groups) agree(index uint64) {
 
 func TestThreeNodesFoundElectReplicateAndRestart(t *testing.T) {
 	defer verifyNoLeaks(t)
-	for _, store := range []string{LogStoreWAL, LogStoreBoltDB} {
+	for _, store := range []string{storage.LogStoreWAL, storage.LogStoreBoltDB} {
 		t.Run(store, func(t *testing.T) {
 			g := newGroups(t, 3, func(_ int, cfg *Config) { cfg.Log.Store = store })
 			begin := time.Now()
@@ -321,4 +323,14 @@ func TestThreeNodesFoundElectReplicateAndRestart(t *testing.T) {
 			g.stopAll()
 		})
 	}
+}
+
+func openTestDir(t *testing.T, path, name string) *storage.Dir {
+	t.Helper()
+	dir, err := storage.OpenDir(path, name, rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = dir.Close() }) // most tests close it themselves
+	return dir
 }

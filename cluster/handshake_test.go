@@ -8,6 +8,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/seriatimq/seriatim/cluster/storage"
 )
 
 func TestFormatRanges(t *testing.T) {
@@ -50,7 +52,7 @@ func peersWithFormats(t *testing.T, nodeID, clusterID string, formats formatRang
 	p, err := listenPeers(context.Background(), peersConfig{
 		nodeID: nodeID, clusterID: func() string { return clusterID }, bind: "127.0.0.1:0", timeout: 10 * time.Second, logger: logger,
 		formats: func() formatRange { return formats }, outdated: func(error) { outdated.Add(1) },
-	}, openAddressBook(filepath.Join(t.TempDir(), addressesName), logger))
+	}, openAddressBook(filepath.Join(t.TempDir(), storage.AddressesName), logger))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/seriatimq/seriatim/cluster/storage"
 )
 
 // A node with an empty disk that finds a cluster joins it in three steps. It
@@ -26,14 +28,14 @@ const (
 )
 
 // joinRecord is what a node that joins has to write down.
-func (f *formation) joinRecord() membershipRecord {
+func (f *formation) joinRecord() storage.Membership {
 	own := f.promised()
-	return membershipRecord{ClusterID: own.ClusterID, Founders: own.Founders, Joined: true}
+	return storage.Membership{ClusterID: own.ClusterID, Founders: own.Founders, Joined: true}
 }
 
 // join writes down that this node joins a cluster, unless it belongs to another
 // or may yet found one.
-func (f *formation) join(record membershipRecord) error {
+func (f *formation) join(record storage.Membership) error {
 	f.turn <- struct{}{}
 	defer func() { <-f.turn }()
 	given := f.promised()
@@ -50,7 +52,7 @@ func (f *formation) join(record membershipRecord) error {
 		return errors.New("the invitation names no cluster")
 	}
 	f.asked.Add(1)
-	err := f.guard.write("write down the cluster in "+f.dir.file(membershipName), func() error { return f.dir.setMembership(record) })
+	err := f.guard.Write("write down the cluster in "+f.dir.File(storage.MembershipName), func() error { return f.dir.SetMembership(record) })
 	if err != nil {
 		return err
 	}
@@ -85,7 +87,7 @@ func (n *Node) acceptInvitation(r membershipRequest) error {
 	if err := n.checkProof(r.Proof, n.group.nodeID, r.Cluster); err != nil {
 		return err
 	}
-	record := membershipRecord{ClusterID: r.Record.ClusterID, Founders: r.Record.Founders, Joined: true}
+	record := storage.Membership{ClusterID: r.Record.ClusterID, Founders: r.Record.Founders, Joined: true}
 	if err := n.group.formation.join(record); err != nil {
 		return refused(RefusedPolicy, "", "%v", err)
 	}
@@ -195,7 +197,7 @@ func (n *Node) joinCluster(ctx context.Context) {
 var errNothingToJoin = errors.New("there is no cluster to join")
 
 // stepToJoin does the next of the steps.
-func (n *Node) stepToJoin(ctx context.Context, promise membershipRecord) error {
+func (n *Node) stepToJoin(ctx context.Context, promise storage.Membership) error {
 	members, clusters := n.clusterInSight(promise.ClusterID)
 	switch {
 	case len(members) == 0:

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/seriatimq/seriatim/cluster/fault"
+	"github.com/seriatimq/seriatim/cluster/storage"
 	"github.com/seriatimq/seriatim/queue"
 )
 
@@ -318,7 +319,7 @@ func TestTwoClustersOnOneNetworkStayApart(t *testing.T) {
 		_, clusters := a.nodes[lost].clusterInSight("")
 		return len(clusters) == 2
 	})
-	if err := a.nodes[lost].stepToJoin(testContext(t), membershipRecord{}); err == nil || !strings.Contains(err.Error(), "several clusters") {
+	if err := a.nodes[lost].stepToJoin(testContext(t), storage.Membership{}); err == nil || !strings.Contains(err.Error(), "several clusters") {
 		t.Fatalf("got %v", err)
 	}
 	for i := range 3 {

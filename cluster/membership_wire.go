@@ -5,10 +5,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"github.com/seriatimq/seriatim/cluster/fault"
 	"io"
 	"net"
 	"time"
+
+	"github.com/seriatimq/seriatim/cluster/fault"
+	"github.com/seriatimq/seriatim/cluster/storage"
 )
 
 // A connection of kind connMembers carries one membershipRequest and one
@@ -34,10 +36,10 @@ type membershipRequest struct {
 	Node    string `json:"node,omitempty"`    // whom it is about
 	IfIndex uint64 `json:"ifIndex,omitempty"`
 	// Final: execute here or not at all; a request is passed on once at most.
-	Final        bool              `json:"final,omitempty"`
-	BudgetMillis int64             `json:"budgetMillis,omitempty"`
-	Record       *membershipRecord `json:"record,omitempty"` // of an invitation
-	Proof        string            `json:"proof,omitempty"`  // of a join or invitation, see proofOf
+	Final        bool                `json:"final,omitempty"`
+	BudgetMillis int64               `json:"budgetMillis,omitempty"`
+	Record       *storage.Membership `json:"record,omitempty"` // of an invitation
+	Proof        string              `json:"proof,omitempty"`  // of a join or invitation, see proofOf
 }
 
 // How a membershipRequest ended.
@@ -49,13 +51,13 @@ const (
 )
 
 type membershipAnswer struct {
-	Verdict string            `json:"verdict"`
-	Kind    RefusalKind       `json:"kind,omitempty"`
-	Text    string            `json:"text,omitempty"`
-	Hint    string            `json:"hint,omitempty"`
-	Record  *membershipRecord `json:"record,omitempty"` // to write down before joining
-	Members *MemberList       `json:"members,omitempty"`
-	Removed bool              `json:"removed,omitempty"` // answer to standing
+	Verdict string              `json:"verdict"`
+	Kind    RefusalKind         `json:"kind,omitempty"`
+	Text    string              `json:"text,omitempty"`
+	Hint    string              `json:"hint,omitempty"`
+	Record  *storage.Membership `json:"record,omitempty"` // to write down before joining
+	Members *MemberList         `json:"members,omitempty"`
+	Removed bool                `json:"removed,omitempty"` // answer to standing
 }
 
 const (

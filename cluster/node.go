@@ -17,6 +17,7 @@ import (
 
 	"github.com/seriatimq/seriatim/cluster/fault"
 	"github.com/seriatimq/seriatim/cluster/peerpb"
+	"github.com/seriatimq/seriatim/cluster/storage"
 	"github.com/seriatimq/seriatim/fsm"
 	"github.com/seriatimq/seriatim/fsm/plant"
 	"github.com/seriatimq/seriatim/queue"
@@ -140,7 +141,7 @@ func (n *Node) fatal(err error) {
 	switch {
 	case errors.Is(err, fsm.ErrChecksum), errors.Is(err, fsm.ErrMalformed):
 		code = fault.ExitChecksum
-		err = fmt.Errorf("%w; %s", err, replaceNode)
+		err = fmt.Errorf("%w; %s", err, storage.ReplaceNode)
 	case errors.Is(err, fsm.ErrUnknownFormat), errors.Is(err, fsm.ErrUnknownCommand):
 		code = fault.ExitUnknownFormat
 	}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/seriatimq/seriatim/cluster/clustertest"
+	"github.com/seriatimq/seriatim/cluster/storage"
 )
 
 func newTestPeers(t *testing.T, nodeID, clusterID string) *peers {
@@ -29,7 +30,7 @@ func newPatientPeers(t *testing.T, nodeID, clusterID string, patience time.Durat
 		outdated:  func(err error) { t.Error(err) },
 		timeout:   patience,
 		logger:    logger,
-	}, openAddressBook(filepath.Join(t.TempDir(), addressesName), logger))
+	}, openAddressBook(filepath.Join(t.TempDir(), storage.AddressesName), logger))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -169,10 +170,10 @@ func TestPeersBoundTheHandshakes(t *testing.T) {
 }
 
 func TestAddressBookSurvivesARestart(t *testing.T) {
-	path := filepath.Join(t.TempDir(), addressesName)
+	path := filepath.Join(t.TempDir(), storage.AddressesName)
 	book := openAddressBook(path, testLogger(t, 0))
 	book.note("b-2", "10.0.0.2:9326", 3)
-	if err := writeRecord(path, book.entries); err != nil {
+	if err := storage.WriteRecord(path, book.entries); err != nil {
 		t.Fatal(err)
 	}
 	if got := openAddressBook(path, testLogger(t, 0)).lookup("b-2"); got != "10.0.0.2:9326" {

@@ -9,16 +9,18 @@ import (
 	"time"
 
 	"github.com/hashicorp/raft"
+
 	"github.com/seriatimq/seriatim/cluster/fault"
+	"github.com/seriatimq/seriatim/cluster/storage"
 )
 
 // raftGroup is the Group on hashicorp/raft. Safe for concurrent use.
 type raftGroup struct {
 	cfg    Config
 	nodeID string
-	guard  *diskGuard
+	guard  *storage.DiskGuard
 
-	dir       *dataDir
+	dir       *storage.Dir
 	book      *addressBook
 	network   *peers
 	formation *formation
@@ -40,9 +42,9 @@ type raftGroup struct {
 
 // stores are what a group keeps on disk.
 type stores struct {
-	stable       *stableStore
-	log          *logStore
-	snapshots    *snapshotStore
+	stable       *storage.StableStore
+	log          *storage.LogStore
+	snapshots    *storage.SnapshotStore
 	librarySnaps librarySnapshots
 }
 
@@ -146,7 +148,7 @@ func (g *raftGroup) appliedUpTo(index uint64) bool {
 		if index > g.raft.CommitIndex() {
 			return false
 		}
-		kind, err := g.log.kind(index)
+		kind, err := g.log.Kind(index)
 		if err != nil || (kind != raft.LogNoop && kind != raft.LogBarrier) {
 			return false
 		}
@@ -194,13 +196,13 @@ func (g *raftGroup) Close() error {
 	}
 	g.wg.Wait()
 	if g.log != nil {
-		problems = append(problems, g.log.close())
+		problems = append(problems, g.log.Close())
 	}
 	if g.stable != nil {
-		problems = append(problems, g.stable.close())
+		problems = append(problems, g.stable.Close())
 	}
 	if g.dir != nil {
-		problems = append(problems, g.dir.close())
+		problems = append(problems, g.dir.Close())
 	}
 	return errors.Join(problems...)
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/hashicorp/raft"
 
 	"github.com/seriatimq/seriatim/cluster/fault"
+	"github.com/seriatimq/seriatim/cluster/storage"
 	"github.com/seriatimq/seriatim/fsm"
 	"github.com/seriatimq/seriatim/fsm/failpoint"
 )
@@ -24,8 +25,8 @@ import (
 type raftMachine struct {
 	machine stateMachine
 	policy  SnapshotPolicy
-	guard   *diskGuard
-	log     *logStore
+	guard   *storage.DiskGuard
+	log     *storage.LogStore
 	live    atomic.Bool     // consensus has started: a snapshot comes from the leader
 	stop    <-chan struct{} // closed when the group closes
 	// committed is called after entries were applied. It never blocks.
@@ -41,7 +42,7 @@ type raftMachine struct {
 
 var _ raft.BatchingFSM = (*raftMachine)(nil)
 
-func newRaftMachine(machine stateMachine, policy SnapshotPolicy, guard *diskGuard, log *logStore, stop <-chan struct{}) *raftMachine {
+func newRaftMachine(machine stateMachine, policy SnapshotPolicy, guard *storage.DiskGuard, log *storage.LogStore, stop <-chan struct{}) *raftMachine {
 	return &raftMachine{machine: machine, policy: policy, guard: guard, log: log, stop: stop, committed: func() {}, changed: make(chan struct{})}
 }
 
@@ -63,7 +64,7 @@ func (m *raftMachine) ApplyBatch(entries []*raft.Log) []any {
 // can fail.
 func (m *raftMachine) ending(err error) {
 	if err != nil {
-		_ = m.guard.fail(fault.ExitStateMismatch, err) // it does not return
+		_ = m.guard.Fail(fault.ExitStateMismatch, err) // it does not return
 	}
 }
 
@@ -83,21 +84,21 @@ func (m *raftMachine) Snapshot() (raft.FSMSnapshot, error) {
 // may be that of an entry which never reaches the state machine.
 func (m *raftMachine) Restore(content io.ReadCloser) error {
 	m.ending(failpoint.Hit("restore-begin"))
-	index, path, known := snapshotSource(content)
+	index, path, known := storage.SnapshotSource(content)
 	if !known {
 		path = "of unknown name"
 	}
 	if err := m.machine.Restore(namedSnapshot{content, path}); errors.Is(err, fsm.ErrUnknownFormat) {
-		return m.guard.fail(fault.ExitUnknownFormat, fmt.Errorf("the snapshot %s cannot be read: %w; a newer version of this program wrote it, start that one", path, err))
+		return m.guard.Fail(fault.ExitUnknownFormat, fmt.Errorf("the snapshot %s cannot be read: %w; a newer version of this program wrote it, start that one", path, err))
 	} else if err != nil {
-		return m.guard.fail(fault.ExitChecksum, fmt.Errorf("the snapshot %s cannot be restored: %w; %s", path, err, replaceNode))
+		return m.guard.Fail(fault.ExitChecksum, fmt.Errorf("the snapshot %s cannot be restored: %w; %s", path, err, storage.ReplaceNode))
 	}
 	m.ending(failpoint.Hit("restore-swapped"))
 	applied := max(m.machine.AppliedIndex(), index)
 	m.restored.Add(1)
 	m.advance(applied)
 	if m.live.Load() && known {
-		return m.log.expectSettling(index)
+		return m.log.ExpectSettling(index)
 	}
 	return nil
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/hashicorp/raft"
 
 	"github.com/seriatimq/seriatim/cluster/clustertest"
+	"github.com/seriatimq/seriatim/cluster/storage"
 )
 
 // memorySnapshot is a state of some bytes.
@@ -30,7 +31,7 @@ func (s *memorySnapshot) Release() { s.released = true }
 
 func TestSnapshotPaceEndsWithTheGroup(t *testing.T) {
 	record := clustertest.NewFatalRecord()
-	s, err := openSnapshotStore(openTestDir(t, t.TempDir(), "a"), newDiskGuard(time.Minute, record.Fatal, nil), 1000, hclog.NewNullLogger())
+	s, err := storage.OpenSnapshotStore(openTestDir(t, t.TempDir(), "a"), storage.NewDiskGuard(time.Minute, record.Fatal, nil), 1000, hclog.NewNullLogger())
 	if err != nil {
 		t.Fatal(err)
 	}

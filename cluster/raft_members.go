@@ -67,7 +67,7 @@ func (g *raftGroup) memberSet() (memberSet, error) {
 	if noted := g.machine.members.newest.Load(); noted != nil {
 		set = *noted
 	}
-	newest := g.snapshots.newestIndex()
+	newest := g.snapshots.NewestIndex()
 	known := g.machine.members.inSnapshot.Load()
 	if newest != 0 && (known == nil || known.snapshot != newest) {
 		snapshots, err := g.snapshots.List()
@@ -127,7 +127,7 @@ func (g *raftGroup) transferTo(ctx context.Context, nodeID string) error {
 	return g.await(ctx, g.raft.LeadershipTransferToServer(raft.ServerID(nodeID), raft.ServerAddress(nodeID)))
 }
 
-// isMember reports whether nodeID is part of the configuration. It answers only
+// isMember reports whether NodeID is part of the configuration. It answers only
 // on the node that leads, and only what is committed: from false there is no way
 // back, as nobody but an operator adds a node again.
 func (g *raftGroup) isMember(ctx context.Context, nodeID string) (bool, error) {

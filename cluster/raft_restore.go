@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/hashicorp/raft"
+
 	"github.com/seriatimq/seriatim/cluster/fault"
 )
 
@@ -70,7 +71,7 @@ func (g *raftGroup) restore(ctx context.Context, index uint64, content io.ReadCl
 	case <-g.ctx.Done():
 		return fmt.Errorf("%w: the group is closed", fault.ErrOutcomeUnknown)
 	}
-	g.log.snapshotTaken(g.log.appended(), max(g.cfg.Snapshot.LogBytes, g.snapshots.newestSize()))
+	g.log.SnapshotTaken(g.log.Appended(), max(g.cfg.Snapshot.LogBytes, g.snapshots.NewestSize()))
 	return nil
 }
 

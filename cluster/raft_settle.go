@@ -4,6 +4,8 @@ import (
 	"fmt"
 
 	"github.com/hashicorp/raft"
+
+	"github.com/seriatimq/seriatim/cluster/storage"
 )
 
 // settle tells a follower that has installed a snapshot where its log now ends.
@@ -12,7 +14,7 @@ func (t *raftTransport) settle(id raft.ServerID, target raft.ServerAddress, inst
 		RPCHeader: installed.RPCHeader,
 		Term:      installed.Term,
 		Leader:    installed.Leader,
-		Entries:   []*raft.Log{settleEntry(installed.LastLogIndex, installed.LastLogTerm)},
+		Entries:   []*raft.Log{storage.SettleEntry(installed.LastLogIndex, installed.LastLogTerm)},
 	}
 	var answer raft.AppendEntriesResponse
 	if err := t.NetworkTransport.AppendEntries(id, target, request, &answer); err != nil {

@@ -15,16 +15,16 @@ const snapshotRetryPart = 8
 // snapshotWhenDue takes a snapshot whenever enough log was written since the
 // last one, until the group closes.
 func (g *raftGroup) snapshotWhenDue() {
-	g.log.snapshotDueAfter(g.snapshotDue())
+	g.log.SnapshotDueAfter(g.snapshotDue())
 	for {
 		select {
 		case <-g.ctx.Done():
 			return
-		case <-g.log.whenGrown():
+		case <-g.log.WhenGrown():
 		}
 		if err := g.Snapshot(g.ctx); err != nil && g.ctx.Err() == nil {
 			g.cfg.Logger.Warn("no snapshot could be taken, it will be tried again", "error", err)
-			g.log.postponeSnapshot(snapshotRetryPart)
+			g.log.PostponeSnapshot(snapshotRetryPart)
 		}
 	}
 }
@@ -33,11 +33,11 @@ func (g *raftGroup) snapshotWhenDue() {
 // may still need.
 func (g *raftGroup) Snapshot(ctx context.Context) error {
 	settings := g.raft.ReloadableConfig()
-	settings.TrailingLogs = g.log.trailing(g.raft.LastIndex(), g.cfg.Snapshot.TrailingBytes)
+	settings.TrailingLogs = g.log.Trailing(g.raft.LastIndex(), g.cfg.Snapshot.TrailingBytes)
 	if err := g.raft.ReloadConfig(settings); err != nil {
 		return err
 	}
-	appended := g.log.appended()
+	appended := g.log.Appended()
 	err := g.await(ctx, g.raft.Snapshot())
 	if errors.Is(err, raft.ErrNothingNewToSnapshot) {
 		return nil // since the start; if one is due, the next entry asks again
@@ -45,7 +45,7 @@ func (g *raftGroup) Snapshot(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	g.log.snapshotTaken(appended, g.snapshotDue())
+	g.log.SnapshotTaken(appended, g.snapshotDue())
 	g.snapshotsTaken.Add(1)
 	return nil
 }
@@ -58,7 +58,7 @@ const snapshotSpread = 4
 func (g *raftGroup) snapshotDue() int64 {
 	// Writing a state that is larger than the log since the last snapshot
 	// would cost more than it saves.
-	due := max(g.cfg.Snapshot.LogBytes, g.snapshots.newestSize())
+	due := max(g.cfg.Snapshot.LogBytes, g.snapshots.NewestSize())
 	var ids []string
 	for _, server := range g.raft.GetConfiguration().Configuration().Servers {
 		ids = append(ids, string(server.ID))

@@ -12,6 +12,7 @@ import (
 
 	"github.com/seriatimq/seriatim/cluster/clustertest"
 	"github.com/seriatimq/seriatim/cluster/fault"
+	"github.com/seriatimq/seriatim/cluster/storage"
 )
 
 // smallSteps makes snapshots and installs the normal way to catch up.
@@ -102,8 +103,8 @@ func contradict(t *testing.T, m *member, last uint64) {
 	t.Helper()
 	cfg := m.cfg.WithDefaults()
 	dir := openTestDir(t, cfg.DataDir, cfg.NodeName)
-	guard := newDiskGuard(cfg.Timing.DiskDeadline, clustertest.NewFatalRecord().Fatal, nil)
-	log, err := openLogStore(dir, guard, cfg.logOptions(newRaftLogger(testContext(t), cfg.Logger)))
+	guard := storage.NewDiskGuard(cfg.Timing.DiskDeadline, clustertest.NewFatalRecord().Fatal, nil)
+	log, err := storage.OpenLogStore(dir, guard, cfg.logOptions(newRaftLogger(testContext(t), cfg.Logger)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -120,7 +121,7 @@ func contradict(t *testing.T, m *member, last uint64) {
 			t.Fatal(err)
 		}
 	}
-	if err := errors.Join(log.close(), dir.close()); err != nil {
+	if err := errors.Join(log.Close(), dir.Close()); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -199,10 +200,10 @@ func TestDamagedNodeRefusesToStartAndTheOthersGoOn(t *testing.T) {
 	}{
 		{"a log entry", func(t *testing.T, dir string) string {
 			clustertest.FlipBitIn(t, dir, "q0033")
-			return filepath.Join(groupDirName, walName)
+			return filepath.Join(storage.GroupDirName, storage.WALName)
 		}, fault.ExitChecksum},
 		{"a snapshot", func(t *testing.T, dir string) string {
-			states, err := filepath.Glob(filepath.Join(dir, groupDirName, snapshotsDir, "*", snapshotStateName))
+			states, err := filepath.Glob(filepath.Join(dir, storage.GroupDirName, storage.SnapshotsDir, "*", storage.SnapshotStateName))
 			if err != nil || len(states) == 0 {
 				t.Fatal(states, err)
 			}
@@ -211,20 +212,20 @@ func TestDamagedNodeRefusesToStartAndTheOthersGoOn(t *testing.T) {
 			return newest
 		}, fault.ExitChecksum},
 		{"all snapshots removed", func(t *testing.T, dir string) string {
-			clustertest.RemoveFile(t, filepath.Join(dir, groupDirName, snapshotsDir))
-			return filepath.Join(groupDirName, walName)
+			clustertest.RemoveFile(t, filepath.Join(dir, storage.GroupDirName, storage.SnapshotsDir))
+			return filepath.Join(storage.GroupDirName, storage.WALName)
 		}, fault.ExitLostData},
 		{"term and vote", func(t *testing.T, dir string) string {
-			clustertest.RemoveFile(t, filepath.Join(dir, groupDirName, stableName))
-			return stableName
+			clustertest.RemoveFile(t, filepath.Join(dir, storage.GroupDirName, storage.StableName))
+			return storage.StableName
 		}, fault.ExitLostData},
 		{"the stores", func(t *testing.T, dir string) string {
-			clustertest.RemoveFile(t, filepath.Join(dir, groupDirName))
-			return stableName
+			clustertest.RemoveFile(t, filepath.Join(dir, storage.GroupDirName))
+			return storage.StableName
 		}, fault.ExitLostData},
 		{"the cluster", func(t *testing.T, dir string) string {
-			clustertest.RemoveFile(t, filepath.Join(dir, membershipName))
-			return membershipName
+			clustertest.RemoveFile(t, filepath.Join(dir, storage.MembershipName))
+			return storage.MembershipName
 		}, fault.ExitLostData},
 	}
 	for _, test := range tests {

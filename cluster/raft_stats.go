@@ -15,7 +15,7 @@ func (g *raftGroup) Stats() GroupStats {
 		CommitIndex:       g.raft.CommitIndex(),
 		AppliedIndex:      g.machine.applied.Load(),
 		LastIndex:         g.raft.LastIndex(),
-		LastSnapshotIndex: g.snapshots.newestIndex(),
+		LastSnapshotIndex: g.snapshots.NewestIndex(),
 		LeaderChanges:     g.leaders.leaderChanges(),
 		SnapshotsTaken:    g.snapshotsTaken.Load(),
 		SnapshotsRestored: g.machine.restored.Load(),

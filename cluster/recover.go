@@ -10,6 +10,7 @@ import (
 
 	"github.com/hashicorp/raft"
 
+	"github.com/seriatimq/seriatim/cluster/storage"
 	"github.com/seriatimq/seriatim/fsm"
 )
 
@@ -153,7 +154,7 @@ func (s *Stopped) Recover(plan RecoveryPlan) (err error) {
 	if err := s.rewrite(plan); err != nil {
 		return err
 	}
-	if err := s.dir.setMembership(membershipRecord{ClusterID: plan.NewClusterID, Founders: plan.Keep}); err != nil {
+	if err := s.dir.SetMembership(storage.Membership{ClusterID: plan.NewClusterID, Founders: plan.Keep}); err != nil {
 		return err
 	}
 	record.Done = true
@@ -162,7 +163,7 @@ func (s *Stopped) Recover(plan RecoveryPlan) (err error) {
 
 // rewrite replaces log and snapshots by one snapshot with the new members.
 func (s *Stopped) rewrite(plan RecoveryPlan) error {
-	stable, err := openStableStore(s.dir, s.guard)
+	stable, err := storage.OpenStableStore(s.dir, s.guard)
 	if err != nil {
 		return err
 	}
@@ -180,7 +181,7 @@ func (s *Stopped) rewrite(plan RecoveryPlan) error {
 	_, transport := raft.NewInmemTransport(raft.ServerAddress(s.NodeID)) // writes addresses, nothing else
 	err = raft.RecoverCluster(conf, machine, recoveringLog{s.log}, stable, s.snapshots, transport, members)
 	// The library skips a snapshot it cannot read and takes an older one.
-	return errors.Join(s.guard.poisoned(), err, transport.Close(), stable.close())
+	return errors.Join(s.guard.Poisoned(), err, transport.Close(), stable.Close())
 }
 
 // recoveringMachine begins an epoch before its state is written: the nodes that
@@ -197,32 +198,32 @@ func (m recoveringMachine) Snapshot() (raft.FSMSnapshot, error) {
 }
 
 // recoveringLog lets an interrupted recovery be repeated, whose log is empty.
-type recoveringLog struct{ *logStore }
+type recoveringLog struct{ *storage.LogStore }
 
 // DeleteRange removes entries, if there are any.
 func (l recoveringLog) DeleteRange(from, to uint64) error {
 	if to == 0 {
 		return nil
 	}
-	return l.logStore.DeleteRange(from, to)
+	return l.LogStore.DeleteRange(from, to)
 }
 
 // readRecovery reads the record of the last recovery, zero if there was none.
-func readRecovery(d *dataDir) (recoveryRecord, error) {
+func readRecovery(d *storage.Dir) (recoveryRecord, error) {
 	record := recoveryRecord{}
-	err := readRecord(d.file(recoveryName), &record)
+	err := storage.ReadRecord(d.File(recoveryName), &record)
 	if errors.Is(err, fs.ErrNotExist) {
 		err = nil
 	}
 	return record, err
 }
 
-func writeRecovery(d *dataDir, record recoveryRecord) error {
-	return writeRecord(d.file(recoveryName), record)
+func writeRecovery(d *storage.Dir, record recoveryRecord) error {
+	return storage.WriteRecord(d.File(recoveryName), record)
 }
 
 // checkRecovered refuses to start in the middle of a recovery.
-func checkRecovered(d *dataDir) error {
+func checkRecovered(d *storage.Dir) error {
 	record, err := readRecovery(d)
 	if err == nil && record.ClusterID != "" && !record.Done {
 		err = fmt.Errorf("a recovery that keeps %v was interrupted here: repeat seriatim cluster force-recover", record.Members)

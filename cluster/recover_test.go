@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/seriatimq/seriatim/cluster/clustertest"
+	"github.com/seriatimq/seriatim/cluster/storage"
 	"github.com/seriatimq/seriatim/queue"
 )
 
@@ -247,7 +248,7 @@ func TestStoppedShowsLogAndState(t *testing.T) {
 		inspected.ClusterID != end.ClusterID || len(inspected.Queues) != 1 || inspected.Queues[0].Visible != 10 {
 		t.Errorf("inspected %+v, %v", inspected, err)
 	}
-	state, err := os.ReadFile(filepath.Join(path, groupDirName, snapshotsDir, snapshots[0].ID, snapshotStateName))
+	state, err := os.ReadFile(filepath.Join(path, storage.GroupDirName, storage.SnapshotsDir, snapshots[0].ID, storage.SnapshotStateName))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -276,12 +277,12 @@ func TestStoppedShowsLogAndState(t *testing.T) {
 }
 
 func TestStoppedShowsDamage(t *testing.T) {
-	c := startNodes(t, 1, func(cfg *Config) { cfg.Log.Store = LogStoreBoltDB })
+	c := startNodes(t, 1, func(cfg *Config) { cfg.Log.Store = storage.LogStoreBoltDB })
 	c.create(0, fifo)
 	path := c.configs[0].DataDir
 	index := c.submit(0, &queue.SendMessages{Queue: fifo, Entries: []queue.SendEntry{entryFor(fifo, "findthisbody")}}).Index
 	c.close(0)
-	file := filepath.Join(path, groupDirName, boltName)
+	file := filepath.Join(path, storage.GroupDirName, storage.BoltName)
 	content, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
@@ -315,7 +316,7 @@ func TestOpenStoppedRefusesWhatIsNoNode(t *testing.T) {
 		t.Error("an empty directory")
 	}
 	path := t.TempDir()
-	openTestDir(t, path, "a").close()
+	openTestDir(t, path, "a").Close()
 	if _, err := OpenStopped(t.Context(), path, slog.New(slog.DiscardHandler)); err == nil {
 		t.Error("a node that never had a log")
 	}

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/hashicorp/raft"
+
+	"github.com/seriatimq/seriatim/cluster/storage"
 )
 
 // Replay brings the state machine, before consensus starts, to the last entry
@@ -38,7 +40,7 @@ func (g *raftGroup) openState(ctx context.Context, machine stateMachine) error {
 	var newest raft.SnapshotMeta
 	if len(metas) > 0 {
 		newest = *metas[0]
-		g.log.snapshotDueAfter(max(g.cfg.Snapshot.LogBytes, g.snapshots.newestSize()))
+		g.log.SnapshotDueAfter(max(g.cfg.Snapshot.LogBytes, g.snapshots.NewestSize()))
 		_, content, err := g.snapshots.Open(newest.ID)
 		if err != nil {
 			return err
@@ -48,11 +50,11 @@ func (g *raftGroup) openState(ctx context.Context, machine stateMachine) error {
 		}
 	}
 	r := newReplay(ctx, g, newest)
-	if err := errors.Join(r.read(g.dir.hasLog()), r.finish()); err != nil {
+	if err := errors.Join(r.read(g.dir.HasLog()), r.finish()); err != nil {
 		return err
 	}
-	g.log.noteCommitted(g.machine.applied.Load)
-	g.librarySnaps = librarySnapshots{snapshotStore: g.snapshots}
+	g.log.NoteCommitted(g.machine.applied.Load)
+	g.librarySnaps = librarySnapshots{SnapshotStore: g.snapshots}
 	if r.reached.Index > 0 {
 		g.librarySnaps.atStart.Store(&r.reached)
 	}
@@ -77,7 +79,7 @@ func newReplay(ctx context.Context, g *raftGroup, from raft.SnapshotMeta) *repla
 	r := &replay{
 		ctx:     ctx,
 		group:   g,
-		until:   g.log.knownCommitted(),
+		until:   g.log.KnownCommitted(),
 		reached: from,
 		batches: make(chan []*raft.Log, replayBatches),
 		applied: make(chan struct{}),
@@ -91,7 +93,7 @@ func newReplay(ctx context.Context, g *raftGroup, from raft.SnapshotMeta) *repla
 // an error; as a panic it can be reported like other damage.
 func (r *replay) read(marked bool) error {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
-	_, err := r.group.log.verify(r.reached.Index, marked, r.visit)
+	_, err := r.group.log.Verify(r.reached.Index, marked, r.visit)
 	return err
 }
 
@@ -109,7 +111,7 @@ func (r *replay) visit(entry *raft.Log) error {
 		return r.ctx.Err()
 	}
 	r.batch = append(r.batch, entry)
-	if r.bytes += int64(entryBytes(entry)); r.bytes >= replayBatchBytes {
+	if r.bytes += int64(storage.EntryBytes(entry)); r.bytes >= replayBatchBytes {
 		r.hand()
 	}
 	return r.ctx.Err()
@@ -143,13 +145,13 @@ func (r *replay) finish() error {
 		r.reached.Version, r.reached.ID = 1, fmt.Sprintf("start-%d", r.reached.Index)
 		r.group.machine.advance(r.reached.Index)
 	}
-	return r.group.guard.poisoned()
+	return r.group.guard.Poisoned()
 }
 
 // librarySnapshots are the snapshots as the library sees them: when it starts,
 // the only one is the state the machine has.
 type librarySnapshots struct {
-	*snapshotStore
+	*storage.SnapshotStore
 	atStart atomic.Pointer[raft.SnapshotMeta]
 }
 
@@ -158,5 +160,5 @@ func (s *librarySnapshots) List() ([]*raft.SnapshotMeta, error) {
 	if meta := s.atStart.Swap(nil); meta != nil {
 		return []*raft.SnapshotMeta{meta}, nil
 	}
-	return s.snapshotStore.List()
+	return s.SnapshotStore.List()
 }

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/seriatimq/seriatim/cluster/fault"
+	"github.com/seriatimq/seriatim/cluster/storage"
 	"github.com/seriatimq/seriatim/fsm"
 	"github.com/seriatimq/seriatim/queue"
 )
@@ -47,8 +48,8 @@ type Restored struct {
 const spoolPattern = "restore-*.tmp"
 
 // removeSpools clears away what crashes left behind.
-func removeSpools(d *dataDir) error {
-	spools, err := filepath.Glob(d.file(spoolPattern))
+func removeSpools(d *storage.Dir) error {
+	spools, err := filepath.Glob(d.File(spoolPattern))
 	for _, spool := range spools {
 		err = errors.Join(err, os.Remove(spool))
 	}

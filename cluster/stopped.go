@@ -11,11 +11,12 @@ import (
 	"github.com/hashicorp/raft"
 
 	"github.com/seriatimq/seriatim/cluster/fault"
+	"github.com/seriatimq/seriatim/cluster/storage"
 	"github.com/seriatimq/seriatim/fsm"
 )
 
 // ErrDataDirInUse means that a process, usually the running node, has the directory.
-var ErrDataDirInUse = errDataDirInUse
+var ErrDataDirInUse = storage.ErrInUse
 
 // Stopped is the data directory of a node that does not run: for looking into
 // it, and for recovering from the loss of a majority. As long as it is open, the
@@ -24,10 +25,10 @@ type Stopped struct {
 	NodeID    string
 	ClusterID string
 
-	dir       *dataDir
-	guard     *diskGuard
-	log       *logStore
-	snapshots *snapshotStore
+	dir       *storage.Dir
+	guard     *storage.DiskGuard
+	log       *storage.LogStore
+	snapshots *storage.SnapshotStore
 	logger    hclog.Logger
 }
 
@@ -37,13 +38,13 @@ const stoppedDiskDeadline = 5 * time.Minute
 
 // OpenStopped opens the data directory of a stopped node and leaves it as it is.
 func OpenStopped(ctx context.Context, path string, logger *slog.Logger) (*Stopped, error) {
-	dir, err := openStoppedDataDir(path)
+	dir, err := storage.OpenStoppedDir(path)
 	if err != nil {
 		return nil, err
 	}
-	s := &Stopped{NodeID: dir.nodeID, dir: dir, logger: newRaftLogger(ctx, logger)}
+	s := &Stopped{NodeID: dir.NodeID, dir: dir, logger: newRaftLogger(ctx, logger)}
 	// What ends a running node is an error here.
-	s.guard = newDiskGuard(stoppedDiskDeadline, func(fault.ExitCode, error) {}, nil)
+	s.guard = storage.NewDiskGuard(stoppedDiskDeadline, func(fault.ExitCode, error) {}, nil)
 	if err := s.open(); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
@@ -51,22 +52,22 @@ func OpenStopped(ctx context.Context, path string, logger *slog.Logger) (*Stoppe
 }
 
 func (s *Stopped) open() error {
-	membership, err := s.dir.membership()
+	membership, err := s.dir.Membership()
 	if err != nil {
 		return err
 	}
 	s.ClusterID = membership.ClusterID
-	if !s.dir.hasLog() {
-		return fmt.Errorf("node %s has never been part of a cluster: its data directory %s holds no log", s.NodeID, s.dir.path)
+	if !s.dir.HasLog() {
+		return fmt.Errorf("node %s has never been part of a cluster: its data directory %s holds no log", s.NodeID, s.dir.Path)
 	}
-	cfg := Config{DataDir: s.dir.path}.WithDefaults()
-	if cfg.Log.Store, err = s.dir.logStoreFound(); err != nil {
+	cfg := Config{DataDir: s.dir.Path}.WithDefaults()
+	if cfg.Log.Store, err = s.dir.LogStoreFound(); err != nil {
 		return err
 	}
-	if s.log, err = openLogStore(s.dir, s.guard, cfg.logOptions(s.logger)); err != nil {
+	if s.log, err = storage.OpenLogStore(s.dir, s.guard, cfg.logOptions(s.logger)); err != nil {
 		return err
 	}
-	s.snapshots, err = openSnapshotStore(s.dir, s.guard, cfg.Snapshot.SyncBytes, s.logger)
+	s.snapshots, err = storage.OpenSnapshotStore(s.dir, s.guard, cfg.Snapshot.SyncBytes, s.logger)
 	return err
 }
 
@@ -74,9 +75,9 @@ func (s *Stopped) open() error {
 func (s *Stopped) Close() error {
 	var problems []error
 	if s.log != nil {
-		problems = append(problems, s.log.close())
+		problems = append(problems, s.log.Close())
 	}
-	return errors.Join(append(problems, s.dir.close())...)
+	return errors.Join(append(problems, s.dir.Close())...)
 }
 
 // LoggedEntry describes one entry of the log.
@@ -123,7 +124,7 @@ func (s *Stopped) Entries(from, to uint64, yield func(LoggedEntry) error) error 
 
 func (s *Stopped) entry(index uint64) LoggedEntry {
 	var entry raft.Log
-	if err := s.log.getStored(index, &entry); err != nil {
+	if err := s.log.GetStored(index, &entry); err != nil {
 		return LoggedEntry{Index: index, Term: entry.Term, Type: "damaged", Bytes: len(entry.Data), Damage: err.Error()}
 	}
 	e := LoggedEntry{Index: index, Term: entry.Term, Bytes: len(entry.Data)}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/hashicorp/raft"
 
+	"github.com/seriatimq/seriatim/cluster/storage"
 	"github.com/seriatimq/seriatim/fsm"
 	"github.com/seriatimq/seriatim/queue"
 )
@@ -24,7 +25,7 @@ type StoredSnapshot struct {
 
 // Snapshots lists the snapshots, newest first.
 func (s *Stopped) Snapshots() ([]StoredSnapshot, error) {
-	if err := s.snapshots.verify(); err != nil {
+	if err := s.snapshots.Verify(); err != nil {
 		return nil, err
 	}
 	metas, err := s.snapshots.List()
@@ -78,7 +79,7 @@ type QueueContents struct {
 // checksum, rebuilds the state and compares its hash with the recorded one.
 func InspectSnapshot(content io.Reader) (SnapshotContents, error) {
 	buffered := bufio.NewReaderSize(content, 1<<20)
-	if err := skipSnapshotHead(buffered); err != nil {
+	if err := storage.SkipSnapshotHead(buffered); err != nil {
 		return SnapshotContents{}, fmt.Errorf("%w: %w", ErrBadBackup, err)
 	}
 	at, broker, counts, err := fsm.ReadSnapshotContents(buffered)

@@ -54,6 +54,7 @@ var packageRules = []packageRule{
 	{path: "cluster/environment", only: []string{std, "golang.org/x/sys/unix"}},
 	{path: "cluster/clustertest", only: []string{std, "~/cluster/fault", "~/cluster/environment"}, users: []string{}},
 	{path: "cluster/fault", only: []string{"errors"}},
+	{path: "cluster/storage", never: slices.Concat([]string{"~/queue", "~/cluster/peerpb", "net"}, memberlist)},
 	{path: "cluster/peerpb", users: []string{"cluster"}},
 	transport(""),
 	transport("/awswire", "~/cluster", "~/queue"),

@@ -1,4 +1,4 @@
-package cluster
+package storage
 
 import (
 	"bufio"
@@ -26,36 +26,36 @@ import (
 
 // Layout of the library's file snapshot store.
 const (
-	snapshotsDir       = "snapshots"
+	SnapshotsDir       = "snapshots"
 	snapshotMetaName   = "meta.json"
-	snapshotStateName  = "state.bin"
+	SnapshotStateName  = "state.bin"
 	snapshotUnfinished = ".tmp"
 	snapshotsRetained  = 2
 )
 
-// snapshotStore is the library's file store behind the disk guard. The library
+// SnapshotStore is the library's file store behind the disk guard. The library
 // skips a snapshot whose description it cannot read, and restores an older one
 // when the newest fails; both would quietly take the node back in time, so
 // here both end the node. The description (index, term, members) has no checksum
 // in the library; a copy of it begins the checked state file. Safe for
 // concurrent use.
-type snapshotStore struct {
+type SnapshotStore struct {
 	inner     *raft.FileSnapshotStore
 	path      string
-	guard     *diskGuard
+	guard     *DiskGuard
 	syncBytes int64
 
 	newest      atomic.Uint64 // index of the newest snapshot
 	newestBytes atomic.Int64
 }
 
-var _ raft.SnapshotStore = (*snapshotStore)(nil)
+var _ raft.SnapshotStore = (*SnapshotStore)(nil)
 
-// openSnapshotStore opens the snapshots of a group. While one is written it is
+// OpenSnapshotStore opens the snapshots of a group. While one is written it is
 // synced after every syncBytes.
-func openSnapshotStore(dir *dataDir, guard *diskGuard, syncBytes int64, logger hclog.Logger) (*snapshotStore, error) {
-	s := &snapshotStore{path: dir.groupFile(snapshotsDir), guard: guard, syncBytes: syncBytes}
-	err := guard.write("open the snapshots in "+s.path, func() (err error) {
+func OpenSnapshotStore(dir *Dir, guard *DiskGuard, syncBytes int64, logger hclog.Logger) (*SnapshotStore, error) {
+	s := &SnapshotStore{path: dir.groupFile(SnapshotsDir), guard: guard, syncBytes: syncBytes}
+	err := guard.Write("open the snapshots in "+s.path, func() (err error) {
 		if s.inner, err = raft.NewFileSnapshotStoreWithLogger(filepath.Dir(s.path), snapshotsRetained, logger); err != nil {
 			return err
 		}
@@ -79,7 +79,7 @@ func openSnapshotStore(dir *dataDir, guard *diskGuard, syncBytes int64, logger h
 // library removes their files one by one. A snapshot gets its name when all its
 // files are there and synced, and is removed only behind as many newer ones as are
 // retained; one that lacks a file without those is damage, which verify reports.
-func (s *snapshotStore) finishRemovals() error {
+func (s *SnapshotStore) finishRemovals() error {
 	entries, err := os.ReadDir(s.path)
 	if err != nil {
 		return err
@@ -102,7 +102,7 @@ func (s *snapshotStore) finishRemovals() error {
 	for _, p := range places {
 		dir := filepath.Join(s.path, p.name)
 		whole := true
-		for _, file := range []string{snapshotMetaName, snapshotStateName} {
+		for _, file := range []string{snapshotMetaName, SnapshotStateName} {
 			if _, err := os.Lstat(filepath.Join(dir, file)); errors.Is(err, fs.ErrNotExist) {
 				whole = false
 			} else if err != nil {
@@ -122,7 +122,7 @@ func (s *snapshotStore) finishRemovals() error {
 }
 
 // removeUnfinished clears away what crashes left behind.
-func (s *snapshotStore) removeUnfinished() error {
+func (s *SnapshotStore) removeUnfinished() error {
 	names, err := os.ReadDir(s.path)
 	if err != nil {
 		return err
@@ -137,9 +137,9 @@ func (s *snapshotStore) removeUnfinished() error {
 	return nil
 }
 
-// verify makes sure that every snapshot describes itself rightly. It runs at
+// Verify makes sure that every snapshot describes itself rightly. It runs at
 // the start, when nothing removes old ones.
-func (s *snapshotStore) verify() error {
+func (s *SnapshotStore) Verify() error {
 	names, err := os.ReadDir(s.path)
 	if err != nil {
 		return s.damaged(s.path, err)
@@ -155,14 +155,14 @@ func (s *snapshotStore) verify() error {
 	return nil
 }
 
-// newestIndex is the index of the newest snapshot, 0 if there is none.
-func (s *snapshotStore) newestIndex() uint64 { return s.newest.Load() }
+// NewestIndex is the index of the newest snapshot, 0 if there is none.
+func (s *SnapshotStore) NewestIndex() uint64 { return s.newest.Load() }
 
-// newestSize is the size of the newest snapshot in bytes, 0 if there is none.
-func (s *snapshotStore) newestSize() int64 { return s.newestBytes.Load() }
+// NewestSize is the size of the newest snapshot in bytes, 0 if there is none.
+func (s *SnapshotStore) NewestSize() int64 { return s.newestBytes.Load() }
 
 // List describes the snapshots, newest first.
-func (s *snapshotStore) List() ([]*raft.SnapshotMeta, error) {
+func (s *SnapshotStore) List() ([]*raft.SnapshotMeta, error) {
 	metas, err := s.inner.List()
 	for i, meta := range metas {
 		meta.Size -= int64(len(snapshotHead(meta)))
@@ -175,19 +175,19 @@ func (s *snapshotStore) List() ([]*raft.SnapshotMeta, error) {
 }
 
 // checkMeta makes sure that the library will not overlook a snapshot.
-func (s *snapshotStore) checkMeta(id string) error {
+func (s *SnapshotStore) checkMeta(id string) error {
 	text, err := os.ReadFile(filepath.Join(s.path, id, snapshotMetaName))
 	if err != nil {
 		return err
 	}
 	var meta raft.SnapshotMeta
 	if err := json.Unmarshal(text, &meta); err != nil {
-		return fmt.Errorf("%w: %w", errDamaged, err)
+		return fmt.Errorf("%w: %w", ErrDamaged, err)
 	}
 	if meta.ID != id || meta.Version != 1 {
-		return fmt.Errorf("it describes snapshot %q of version %d: %w", meta.ID, meta.Version, errDamaged)
+		return fmt.Errorf("it describes snapshot %q of version %d: %w", meta.ID, meta.Version, ErrDamaged)
 	}
-	state, err := os.Open(filepath.Join(s.path, id, snapshotStateName))
+	state, err := os.Open(filepath.Join(s.path, id, SnapshotStateName))
 	if err != nil {
 		return err
 	}
@@ -201,23 +201,23 @@ func checkSnapshotHead(state io.Reader, meta *raft.SnapshotMeta) error {
 	want := snapshotHead(meta)
 	head := make([]byte, len(want))
 	if _, err := io.ReadFull(state, head); err != nil {
-		return fmt.Errorf("%s: %w: %w", snapshotStateName, errDamaged, err)
+		return fmt.Errorf("%s: %w: %w", SnapshotStateName, ErrDamaged, err)
 	}
 	if !bytes.Equal(head, want) {
-		return fmt.Errorf("%s and %s do not belong together: %w", snapshotMetaName, snapshotStateName, errDamaged)
+		return fmt.Errorf("%s and %s do not belong together: %w", snapshotMetaName, SnapshotStateName, ErrDamaged)
 	}
 	return nil
 }
 
 // Open opens a snapshot after checking all of it.
-func (s *snapshotStore) Open(id string) (*raft.SnapshotMeta, io.ReadCloser, error) {
-	path := filepath.Join(s.path, id, snapshotStateName)
+func (s *SnapshotStore) Open(id string) (*raft.SnapshotMeta, io.ReadCloser, error) {
+	path := filepath.Join(s.path, id, SnapshotStateName)
 	meta, content, err := s.inner.Open(id)
 	if err != nil {
 		if !s.retains(id) {
 			return nil, nil, err // newer ones have replaced it meanwhile
 		}
-		return nil, nil, s.damaged(path, fmt.Errorf("%w: %w", errDamaged, err))
+		return nil, nil, s.damaged(path, fmt.Errorf("%w: %w", ErrDamaged, err))
 	}
 	if err := checkSnapshotHead(content, meta); err != nil {
 		return nil, nil, errors.Join(s.damaged(path, err), content.Close())
@@ -228,22 +228,22 @@ func (s *snapshotStore) Open(id string) (*raft.SnapshotMeta, io.ReadCloser, erro
 }
 
 // retains reports whether a snapshot is among those that are kept.
-func (s *snapshotStore) retains(id string) bool {
+func (s *SnapshotStore) retains(id string) bool {
 	metas, err := s.inner.List()
 	return err != nil || len(metas) < snapshotsRetained || slices.ContainsFunc(metas, func(meta *raft.SnapshotMeta) bool { return meta.ID == id })
 }
 
 // Create begins a snapshot.
-func (s *snapshotStore) Create(version raft.SnapshotVersion, index, term uint64, members raft.Configuration, membersIndex uint64, transport raft.Transport) (raft.SnapshotSink, error) {
+func (s *SnapshotStore) Create(version raft.SnapshotVersion, index, term uint64, members raft.Configuration, membersIndex uint64, transport raft.Transport) (raft.SnapshotSink, error) {
 	sink := &snapshotSink{store: s, index: index}
-	err := s.guard.write("create a snapshot in "+s.path, func() (err error) {
+	err := s.guard.Write("create a snapshot in "+s.path, func() (err error) {
 		sink.inner, err = s.inner.Create(version, index, term, members, membersIndex, transport)
 		return err
 	})
 	if err != nil {
 		return nil, err
 	}
-	sink.path = filepath.Join(s.path, sink.inner.ID()+snapshotUnfinished, snapshotStateName)
+	sink.path = filepath.Join(s.path, sink.inner.ID()+snapshotUnfinished, SnapshotStateName)
 	head := snapshotHead(&raft.SnapshotMeta{Index: index, Term: term, Configuration: members, ConfigurationIndex: membersIndex})
 	if _, err := sink.Write(head); err != nil {
 		return nil, err
@@ -251,8 +251,8 @@ func (s *snapshotStore) Create(version raft.SnapshotVersion, index, term uint64,
 	return sink, nil
 }
 
-func (s *snapshotStore) damaged(path string, err error) error {
-	return s.guard.fail(fault.ExitChecksum, fmt.Errorf("the snapshot %s cannot be used: %w; %s", path, err, replaceNode))
+func (s *SnapshotStore) damaged(path string, err error) error {
+	return s.guard.Fail(fault.ExitChecksum, fmt.Errorf("the snapshot %s cannot be used: %w; %s", path, err, ReplaceNode))
 }
 
 const snapshotHeadMagic = "SRTMSNAP"
@@ -270,8 +270,8 @@ func snapshotHead(meta *raft.SnapshotMeta) []byte {
 	return binary.LittleEndian.AppendUint32(head, crc32.Checksum(head, castagnoli))
 }
 
-// skipSnapshotHead passes over what a state file has in front of the snapshot.
-func skipSnapshotHead(content *bufio.Reader) error {
+// SkipSnapshotHead passes over what a state file has in front of the snapshot.
+func SkipSnapshotHead(content *bufio.Reader) error {
 	const fixed = len(snapshotHeadMagic) + 4
 	start, err := content.Peek(fixed)
 	if err != nil || string(start[:len(snapshotHeadMagic)]) != snapshotHeadMagic {
@@ -280,7 +280,7 @@ func skipSnapshotHead(content *bufio.Reader) error {
 	const numbers, sum = 3 * 8, 4
 	length := fixed + numbers + int(binary.LittleEndian.Uint32(start[len(snapshotHeadMagic):])) + sum
 	if _, err := content.Discard(length); err != nil {
-		return fmt.Errorf("%w: the file ends in its description: %w", errDamaged, err)
+		return fmt.Errorf("%w: the file ends in its description: %w", ErrDamaged, err)
 	}
 	return nil
 }
@@ -292,9 +292,9 @@ type snapshotReader struct {
 	path  string
 }
 
-// snapshotSource is the index and the file of a snapshot that the library hands
+// SnapshotSource is the index and the file of a snapshot that the library hands
 // on, below its counting readers; known is false for content from elsewhere.
-func snapshotSource(content io.ReadCloser) (index uint64, path string, known bool) {
+func SnapshotSource(content io.ReadCloser) (index uint64, path string, known bool) {
 	for {
 		switch reader := content.(type) {
 		case *snapshotReader:
@@ -310,7 +310,7 @@ func snapshotSource(content io.ReadCloser) (index uint64, path string, known boo
 // snapshotSink writes a snapshot. Every SyncBytes it syncs, so that dirty
 // pages do not pile up and hold back the syncs of the log. Used by one goroutine.
 type snapshotSink struct {
-	store    *snapshotStore
+	store    *SnapshotStore
 	inner    raft.SnapshotSink
 	path     string // of the state file while it is written
 	index    uint64
@@ -323,7 +323,7 @@ func (s *snapshotSink) ID() string { return s.inner.ID() }
 
 func (s *snapshotSink) Write(content []byte) (written int, err error) {
 	for piece := range slices.Chunk(content, int(s.store.syncBytes)) {
-		err := s.store.guard.write("write the snapshot "+s.path, func() error {
+		err := s.store.guard.Write("write the snapshot "+s.path, func() error {
 			n, err := s.inner.Write(piece)
 			written += n
 			s.bytes += int64(n)
@@ -347,7 +347,7 @@ func (s *snapshotSink) Close() error {
 		return nil
 	}
 	s.finished = true
-	err := s.store.guard.write("finish the snapshot "+s.path, func() error {
+	err := s.store.guard.Write("finish the snapshot "+s.path, func() error {
 		if err := failpoint.Hit("snapshot-written"); err != nil {
 			return err
 		}
@@ -372,7 +372,7 @@ func (s *snapshotSink) Cancel() error {
 		return nil
 	}
 	s.finished = true
-	return s.store.guard.write("remove the snapshot "+s.path, s.inner.Cancel)
+	return s.store.guard.Write("remove the snapshot "+s.path, s.inner.Cancel)
 }
 
 func syncFile(path string) error {

@@ -1,4 +1,4 @@
-package cluster
+package storage
 
 import (
 	"encoding/binary"
@@ -42,18 +42,18 @@ func sealEntries(entries []*raft.Log) []*raft.Log {
 // unsealEntry checks an entry read from the store at index and restores it.
 func unsealEntry(index uint64, entry *raft.Log) error {
 	if entry.Index != index {
-		return fmt.Errorf("entry %d is stored at index %d: %w", entry.Index, index, errDamaged)
+		return fmt.Errorf("entry %d is stored at index %d: %w", entry.Index, index, ErrDamaged)
 	}
 	n := len(entry.Extensions) - sealBytes
 	if n < 0 || entry.Extensions[n] != sealFormat {
-		return fmt.Errorf("entry %d has no checksum: %w", index, errDamaged)
+		return fmt.Errorf("entry %d has no checksum: %w", index, ErrDamaged)
 	}
 	want := binary.LittleEndian.Uint32(entry.Extensions[n+1:])
 	if entry.Extensions = entry.Extensions[:n:n]; n == 0 {
 		entry.Extensions = nil
 	}
 	if entryChecksum(entry) != want && !plant.Is(22) {
-		return fmt.Errorf("entry %d: %w", index, errDamaged)
+		return fmt.Errorf("entry %d: %w", index, ErrDamaged)
 	}
 	return nil
 }

@@ -1,4 +1,4 @@
-package cluster
+package storage
 
 import (
 	"bytes"
@@ -27,8 +27,8 @@ type storeHarness struct {
 	t       *testing.T
 	options LogOptions
 	path    string
-	dir     *dataDir
-	log     *logStore
+	dir     *Dir
+	log     *LogStore
 	record  *clustertest.FatalRecord
 }
 
@@ -53,20 +53,20 @@ func newStoreHarness(t *testing.T, store string) *storeHarness {
 // open opens and verifies, as a group does.
 func (h *storeHarness) open() error {
 	h.record = clustertest.NewFatalRecord()
-	guard := newDiskGuard(time.Minute, h.record.Fatal, nil)
-	dir, err := openDataDir(h.path, "a", rand.Reader)
+	guard := NewDiskGuard(time.Minute, h.record.Fatal, nil)
+	dir, err := OpenDir(h.path, "a", rand.Reader)
 	if err != nil {
 		return err
 	}
 	h.dir = dir
 	marked := h.dir.logMarked.Load()
-	log, err := openLogStore(h.dir, guard, h.options)
+	log, err := OpenLogStore(h.dir, guard, h.options)
 	if err != nil {
-		h.dir.close()
+		h.dir.Close()
 		return err
 	}
 	h.log = log
-	if _, err := log.verify(0, marked, func(*raft.Log) error { return nil }); err != nil {
+	if _, err := log.Verify(0, marked, func(*raft.Log) error { return nil }); err != nil {
 		h.close()
 		return err
 	}
@@ -77,7 +77,7 @@ func (h *storeHarness) close() {
 	if h.log == nil {
 		return
 	}
-	if err := errors.Join(h.log.close(), h.dir.close()); err != nil {
+	if err := errors.Join(h.log.Close(), h.dir.Close()); err != nil {
 		h.t.Error(err)
 	}
 	h.log = nil
@@ -174,7 +174,7 @@ func TestLogStoreMayBeEmptiedAfterASnapshot(t *testing.T) {
 		h.want(50, 60)
 		h.close()
 		err := h.open()
-		if codes, _ := h.record.All(); !errors.Is(err, errLostData) || !slices.Equal(codes, []fault.ExitCode{fault.ExitLostData}) {
+		if codes, _ := h.record.All(); !errors.Is(err, ErrLostData) || !slices.Equal(codes, []fault.ExitCode{fault.ExitLostData}) {
 			t.Fatalf("a log that begins at 50 without a snapshot was accepted: %v, %v", err, codes)
 		}
 	})
@@ -195,28 +195,28 @@ func TestLogStoreRefusesDamage(t *testing.T) {
 			clustertest.FlipBitIn(t, h.path, "of another layer")
 		}, fault.ExitChecksum, "log"},
 		{"a log that was cut short", []string{LogStoreWAL}, func(t *testing.T, h *storeHarness) {
-			segments, err := filepath.Glob(filepath.Join(h.path, groupDirName, walName, "*.wal"))
+			segments, err := filepath.Glob(filepath.Join(h.path, GroupDirName, WALName, "*.wal"))
 			if err != nil || len(segments) == 0 {
 				t.Fatal(segments, err)
 			}
 			zeroFrom(t, segments[len(segments)-1], "entry 0038;")
-		}, fault.ExitChecksum, walName},
+		}, fault.ExitChecksum, WALName},
 		{"a database that was cut short", []string{LogStoreBoltDB}, func(t *testing.T, h *storeHarness) {
-			if err := os.Truncate(filepath.Join(h.path, groupDirName, boltName), 8<<10); err != nil {
+			if err := os.Truncate(filepath.Join(h.path, GroupDirName, BoltName), 8<<10); err != nil {
 				t.Fatal(err)
 			}
-		}, fault.ExitChecksum, boltName},
+		}, fault.ExitChecksum, BoltName},
 		{"the log removed", []string{LogStoreWAL}, func(t *testing.T, h *storeHarness) {
-			clustertest.RemoveFile(t, filepath.Join(h.path, groupDirName, walName))
-		}, fault.ExitLostData, walName},
+			clustertest.RemoveFile(t, filepath.Join(h.path, GroupDirName, WALName))
+		}, fault.ExitLostData, WALName},
 		{"the database removed", []string{LogStoreBoltDB}, func(t *testing.T, h *storeHarness) {
-			clustertest.RemoveFile(t, filepath.Join(h.path, groupDirName, boltName))
-		}, fault.ExitLostData, boltName},
+			clustertest.RemoveFile(t, filepath.Join(h.path, GroupDirName, BoltName))
+		}, fault.ExitLostData, BoltName},
 		{"the end mark removed", []string{LogStoreWAL}, func(t *testing.T, h *storeHarness) {
-			clustertest.RemoveFile(t, filepath.Join(h.path, groupDirName, logMarkName))
+			clustertest.RemoveFile(t, filepath.Join(h.path, GroupDirName, logMarkName))
 		}, fault.ExitLostData, logMarkName},
 		{"the end mark damaged", []string{LogStoreWAL}, func(t *testing.T, h *storeHarness) {
-			clustertest.FlipBit(t, filepath.Join(h.path, groupDirName, logMarkName), 9)
+			clustertest.FlipBit(t, filepath.Join(h.path, GroupDirName, logMarkName), 9)
 		}, fault.ExitChecksum, logMarkName},
 	}
 	for _, test := range tests {
@@ -231,7 +231,7 @@ func TestLogStoreRefusesDamage(t *testing.T) {
 				if err == nil || !slices.Equal(codes, []fault.ExitCode{test.code}) {
 					t.Fatalf("got %v, exit codes %v, want %d", err, codes, test.code)
 				}
-				if !strings.Contains(err.Error(), filepath.Join(h.path, groupDirName, test.names)) || !strings.Contains(err.Error(), "new member") {
+				if !strings.Contains(err.Error(), filepath.Join(h.path, GroupDirName, test.names)) || !strings.Contains(err.Error(), "new member") {
 					t.Errorf("the message does not name the file and say what to do: %v", err)
 				}
 			})
@@ -244,7 +244,7 @@ func TestLogStoreRefusesTheOtherStoresDirectory(t *testing.T) {
 	h.store(1, 3)
 	h.close()
 	h.options.Store = LogStoreWAL
-	if err := h.open(); err == nil || !strings.Contains(err.Error(), boltName) {
+	if err := h.open(); err == nil || !strings.Contains(err.Error(), BoltName) {
 		t.Fatalf("got %v", err)
 	}
 }
@@ -292,7 +292,7 @@ func TestEntryChecksumCoversEveryField(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			sealed := sealEntries([]*raft.Log{{Index: 9, Term: 2, Data: []byte("0123456789"), Extensions: []byte("x")}})[0]
 			damage(sealed)
-			if err := unsealEntry(9, sealed); !errors.Is(err, errDamaged) {
+			if err := unsealEntry(9, sealed); !errors.Is(err, ErrDamaged) {
 				t.Fatalf("got %v", err)
 			}
 		})
@@ -320,7 +320,7 @@ func TestLogCacheHoldsTheNewestWithinItsBytes(t *testing.T) {
 					var got raft.Log
 					if cache.get(entry.Index, &got) {
 						held++
-						bytes += entryBytes(entry)
+						bytes += EntryBytes(entry)
 						if got.Index != entry.Index || len(got.Data) != len(entry.Data) {
 							t.Fatalf("entry %d came back as another", entry.Index)
 						}
@@ -331,7 +331,7 @@ func TestLogCacheHoldsTheNewestWithinItsBytes(t *testing.T) {
 				if bytes > limit {
 					t.Fatalf("%d bytes are held, the limit is %d", bytes, limit)
 				}
-				if n := len(entries); n > 0 && entryBytes(entries[n-1]) <= limit && held == 0 {
+				if n := len(entries); n > 0 && EntryBytes(entries[n-1]) <= limit && held == 0 {
 					t.Fatal("the newest entry is not held")
 				}
 			},

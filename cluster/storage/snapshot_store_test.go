@@ -1,4 +1,4 @@
-package cluster
+package storage
 
 import (
 	"bytes"
@@ -22,18 +22,18 @@ import (
 
 var testMembers = raft.Configuration{Servers: []raft.Server{{ID: "a-1", Address: "a-1"}, {ID: "b-2", Address: "b-2"}}}
 
-func openTestSnapshots(t *testing.T, path string) (*snapshotStore, *clustertest.FatalRecord) {
+func openTestSnapshots(t *testing.T, path string) (*SnapshotStore, *clustertest.FatalRecord) {
 	t.Helper()
 	record := clustertest.NewFatalRecord()
 	dir := openTestDir(t, path, "a")
-	s, err := openSnapshotStore(dir, newDiskGuard(time.Minute, record.Fatal, nil), 1000, hclog.NewNullLogger())
+	s, err := OpenSnapshotStore(dir, NewDiskGuard(time.Minute, record.Fatal, nil), 1000, hclog.NewNullLogger())
 	if err != nil {
 		t.Fatal(err)
 	}
 	return s, record
 }
 
-func writeTestSnapshot(t *testing.T, s *snapshotStore, index uint64, content []byte) string {
+func writeTestSnapshot(t *testing.T, s *SnapshotStore, index uint64, content []byte) string {
 	t.Helper()
 	_, transport := raft.NewInmemTransport("")
 	sink, err := s.Create(1, index, 3, testMembers, 1, transport)
@@ -108,10 +108,10 @@ func TestSnapshotStoreFinishesRemovals(t *testing.T) {
 		lacking []string
 		sound   bool
 	}{
-		{"old, without state", 10, []string{snapshotStateName}, true},
+		{"old, without state", 10, []string{SnapshotStateName}, true},
 		{"old, without description", 10, []string{snapshotMetaName}, true},
-		{"old, empty", 10, []string{snapshotStateName, snapshotMetaName}, true},
-		{"retained, without state", 20, []string{snapshotStateName}, false},
+		{"old, empty", 10, []string{SnapshotStateName, snapshotMetaName}, true},
+		{"retained, without state", 20, []string{SnapshotStateName}, false},
 		{"newest, without description", 30, []string{snapshotMetaName}, false},
 	}
 	for _, c := range cases {
@@ -139,7 +139,7 @@ func TestSnapshotStoreFinishesRemovals(t *testing.T) {
 			if err := s.finishRemovals(); err != nil {
 				t.Fatal(err)
 			}
-			if err := s.verify(); (err == nil) != c.sound {
+			if err := s.Verify(); (err == nil) != c.sound {
 				t.Errorf("verify says %v", err)
 			}
 			if _, err := os.Stat(filepath.Join(s.path, names[c.index])); os.IsNotExist(err) != c.sound {
@@ -166,13 +166,13 @@ func TestSnapshotStoreRefusesDamage(t *testing.T) {
 		name   string
 		damage func(t *testing.T, dir string)
 	}{
-		{"a flipped bit in the state", func(t *testing.T, dir string) { clustertest.FlipBit(t, filepath.Join(dir, snapshotStateName), 5000) }},
+		{"a flipped bit in the state", func(t *testing.T, dir string) { clustertest.FlipBit(t, filepath.Join(dir, SnapshotStateName), 5000) }},
 		{"the state cut short", func(t *testing.T, dir string) {
-			if err := os.Truncate(filepath.Join(dir, snapshotStateName), 3000); err != nil {
+			if err := os.Truncate(filepath.Join(dir, SnapshotStateName), 3000); err != nil {
 				t.Fatal(err)
 			}
 		}},
-		{"the state removed", func(t *testing.T, dir string) { clustertest.RemoveFile(t, filepath.Join(dir, snapshotStateName)) }},
+		{"the state removed", func(t *testing.T, dir string) { clustertest.RemoveFile(t, filepath.Join(dir, SnapshotStateName)) }},
 		{"the description removed", func(t *testing.T, dir string) { clustertest.RemoveFile(t, filepath.Join(dir, snapshotMetaName)) }},
 		{"the description unreadable", edit(`{`, `[`)},
 		{"another version", edit(`"Version":1`, `"Version":7`)},
@@ -190,7 +190,7 @@ func TestSnapshotStoreRefusesDamage(t *testing.T) {
 			id := writeTestSnapshot(t, s, 20, content)
 			s, record := openTestSnapshots(t, reopenable(t, path))
 			test.damage(t, filepath.Join(s.path, id))
-			err := s.verify()
+			err := s.Verify()
 			if err == nil {
 				_, _, err = s.Open(id)
 			}

@@ -1,4 +1,4 @@
-package cluster
+package storage
 
 import (
 	"encoding/binary"
@@ -33,43 +33,45 @@ type stableBackend interface {
 	io.Closer
 }
 
-// stableStore keeps term and vote: raft-boltdb behind the disk guard, with a
+// StableStore keeps term and vote: raft-boltdb behind the disk guard, with a
 // CRC-32C over key and value. All keys are written when the store is made, so
 // that a missing one means damage and not a vote that was never given. It has a
 // file of its own, so that votes do not wait for appends. Safe for concurrent
 // use.
-type stableStore struct {
+type StableStore struct {
 	backend stableBackend
 	path    string
-	guard   *diskGuard
+	guard   *DiskGuard
 	// firstWrite is called after each write until it was durable once.
 	firstWrite func() error
 	writeName  string
 }
 
-var _ raft.StableStore = (*stableStore)(nil)
+var _ raft.StableStore = (*StableStore)(nil)
 
-func openStableStore(dir *dataDir, guard *diskGuard) (*stableStore, error) {
-	path := dir.groupFile(stableName)
+// OpenStableStore opens the term and the vote of a group. A directory that once
+// had them and has them no more ends the node.
+func OpenStableStore(dir *Dir, guard *DiskGuard) (*StableStore, error) {
+	path := dir.groupFile(StableName)
 	found, err := exists(path)
 	if err != nil {
 		return nil, err
 	}
 	if !found && (dir.voteMarked.Load() || dir.logMarked.Load()) {
-		return nil, guard.fail(fault.ExitLostData, fmt.Errorf("the term and vote store %s is gone: %w; %s", path, errLostData, replaceNode))
+		return nil, guard.Fail(fault.ExitLostData, fmt.Errorf("the term and vote store %s is gone: %w; %s", path, ErrLostData, ReplaceNode))
 	}
 	if found && !dir.voteMarked.Load() && !dir.logMarked.Load() {
 		// It never confirmed anything. A power cut while it was made may have
 		// left its name without its content, so it is made again.
-		if err := guard.write("begin "+path+" again", func() error { return os.Remove(path) }); err != nil {
+		if err := guard.Write("begin "+path+" again", func() error { return os.Remove(path) }); err != nil {
 			return nil, err
 		}
 	}
 	backend, err := openStableBackend(path)
 	if err != nil {
-		return nil, guard.fail(fault.ExitChecksum, fmt.Errorf("open the term and vote store %s: %w; %s", path, err, replaceNode))
+		return nil, guard.Fail(fault.ExitChecksum, fmt.Errorf("open the term and vote store %s: %w; %s", path, err, ReplaceNode))
 	}
-	s := &stableStore{
+	s := &StableStore{
 		backend:    backend,
 		path:       path,
 		guard:      guard,
@@ -91,7 +93,7 @@ func openStableStore(dir *dataDir, guard *diskGuard) (*stableStore, error) {
 func openStableBackend(path string) (backend stableBackend, err error) {
 	defer func() {
 		if broken := recover(); broken != nil {
-			err = fmt.Errorf("%w: %v", errDamaged, broken)
+			err = fmt.Errorf("%w: %v", ErrDamaged, broken)
 		}
 	}()
 	if err := checkBolt(path); err != nil {
@@ -102,7 +104,7 @@ func openStableBackend(path string) (backend stableBackend, err error) {
 
 // initialize writes the keys of a store that never confirmed anything. After
 // a crash in the middle it is simply done again.
-func (s *stableStore) initialize() error {
+func (s *StableStore) initialize() error {
 	firstWrite := s.firstWrite
 	s.firstWrite = func() error { return nil }
 	zero := make([]byte, 8)
@@ -118,7 +120,7 @@ func (s *stableStore) initialize() error {
 // verify reads every key. A node that stopped while it wrote the first entry of
 // a new cluster has the term of that entry and no log; the library would neither
 // start from that nor found again. It voted for nobody, so the term is taken back.
-func (s *stableStore) verify(hasLog bool) error {
+func (s *StableStore) verify(hasLog bool) error {
 	term, err := s.GetUint64([]byte(keyCurrentTerm))
 	if err != nil {
 		return err
@@ -137,10 +139,10 @@ func (s *stableStore) verify(hasLog bool) error {
 }
 
 // Set stores a value durably.
-func (s *stableStore) Set(key, value []byte) error {
+func (s *StableStore) Set(key, value []byte) error {
 	sealed := append(make([]byte, 0, len(value)+crc32.Size), value...)
 	sealed = binary.LittleEndian.AppendUint32(sealed, valueChecksum(key, value))
-	return s.guard.write(s.writeName, func() error {
+	return s.guard.Write(s.writeName, func() error {
 		if err := failpoint.Hit("vote-before"); err != nil {
 			return err
 		}
@@ -152,10 +154,10 @@ func (s *stableStore) Set(key, value []byte) error {
 }
 
 // Get reads a value. Any error is the end of the node.
-func (s *stableStore) Get(key []byte) (value []byte, err error) {
+func (s *StableStore) Get(key []byte) (value []byte, err error) {
 	defer func() {
 		if broken := recover(); broken != nil {
-			err = s.damaged(fmt.Errorf("%s: %w (%v)", key, errDamaged, broken))
+			err = s.damaged(fmt.Errorf("%s: %w (%v)", key, ErrDamaged, broken))
 		}
 	}()
 	sealed, err := s.backend.Get(key)
@@ -164,33 +166,34 @@ func (s *stableStore) Get(key []byte) (value []byte, err error) {
 	}
 	n := len(sealed) - crc32.Size
 	if n < 0 || binary.LittleEndian.Uint32(sealed[n:]) != valueChecksum(key, sealed[:n]) {
-		return nil, s.damaged(fmt.Errorf("%s: %w", key, errDamaged))
+		return nil, s.damaged(fmt.Errorf("%s: %w", key, ErrDamaged))
 	}
 	return sealed[:n:n], nil
 }
 
 // SetUint64 stores a number durably.
-func (s *stableStore) SetUint64(key []byte, value uint64) error {
+func (s *StableStore) SetUint64(key []byte, value uint64) error {
 	return s.Set(key, binary.BigEndian.AppendUint64(nil, value))
 }
 
 // GetUint64 reads a number.
-func (s *stableStore) GetUint64(key []byte) (uint64, error) {
+func (s *StableStore) GetUint64(key []byte) (uint64, error) {
 	value, err := s.Get(key)
 	if err != nil {
 		return 0, err
 	}
 	if len(value) != 8 {
-		return 0, s.damaged(fmt.Errorf("%s has %d bytes: %w", key, len(value), errDamaged))
+		return 0, s.damaged(fmt.Errorf("%s has %d bytes: %w", key, len(value), ErrDamaged))
 	}
 	return binary.BigEndian.Uint64(value), nil
 }
 
-func (s *stableStore) damaged(err error) error {
-	return s.guard.fail(fault.ExitChecksum, fmt.Errorf("the term and vote store %s cannot be used: %w; %s", s.path, err, replaceNode))
+func (s *StableStore) damaged(err error) error {
+	return s.guard.Fail(fault.ExitChecksum, fmt.Errorf("the term and vote store %s cannot be used: %w; %s", s.path, err, ReplaceNode))
 }
 
-func (s *stableStore) close() error { return s.backend.Close() }
+// Close closes the file.
+func (s *StableStore) Close() error { return s.backend.Close() }
 
 func valueChecksum(key, value []byte) uint32 {
 	return crc32.Update(crc32.Checksum(key, castagnoli), castagnoli, value)

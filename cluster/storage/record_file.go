@@ -1,4 +1,4 @@
-package cluster
+package storage
 
 import (
 	"bytes"
@@ -13,12 +13,12 @@ import (
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// errDamaged: bytes read from disk are not those that were written.
-var errDamaged = errors.New("damaged: the checksum does not match")
+// ErrDamaged: bytes read from disk are not those that were written.
+var ErrDamaged = errors.New("damaged: the checksum does not match")
 
-// writeRecord replaces the file by the JSON of value and its CRC-32C, in such a
+// WriteRecord replaces the file by the JSON of value and its CRC-32C, in such a
 // way that a crash leaves the old or the new content and nothing between.
-func writeRecord(path string, value any) error {
+func WriteRecord(path string, value any) error {
 	text, err := json.Marshal(value)
 	if err != nil {
 		return fmt.Errorf("encode %s: %w", path, err)
@@ -34,16 +34,16 @@ func writeRecord(path string, value any) error {
 	return syncDir(filepath.Dir(path))
 }
 
-// readRecord reads a file of writeRecord. The error wraps fs.ErrNotExist if
-// there is none and errDamaged if it is not what was written.
-func readRecord(path string, value any) error {
+// ReadRecord reads a file of WriteRecord. The error wraps fs.ErrNotExist if
+// there is none and ErrDamaged if it is not what was written.
+func ReadRecord(path string, value any) error {
 	content, err := os.ReadFile(path)
 	if err != nil {
 		return err
 	}
 	text, rest, found := bytes.Cut(content, []byte("\n"))
 	if !found || string(rest) != fmt.Sprintf("%08x\n", crc32.Checksum(text, castagnoli)) {
-		return fmt.Errorf("%s: %w", path, errDamaged)
+		return fmt.Errorf("%s: %w", path, ErrDamaged)
 	}
 	if err := json.Unmarshal(text, value); err != nil {
 		return fmt.Errorf("%s: %w", path, err)

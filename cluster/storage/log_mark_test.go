@@ -1,4 +1,4 @@
-package cluster
+package storage
 
 import (
 	"errors"
@@ -48,7 +48,7 @@ func TestMarkOfACommittedEntry(t *testing.T) {
 	if err := os.WriteFile(path, logMarkContent(5, 6), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := reopen(); !errors.Is(err, errDamaged) {
+	if err := reopen(); !errors.Is(err, ErrDamaged) {
 		t.Fatalf("a committed entry behind the end: %v", err)
 	}
 }

@@ -1,4 +1,4 @@
-package cluster
+package storage
 
 import (
 	"bytes"
@@ -20,18 +20,18 @@ import (
 	"github.com/seriatimq/seriatim/cluster/fault"
 )
 
-func openTestStable(t *testing.T, path string) (*stableStore, *clustertest.FatalRecord, error) {
+func openTestStable(t *testing.T, path string) (*StableStore, *clustertest.FatalRecord, error) {
 	t.Helper()
 	record := clustertest.NewFatalRecord()
 	dir := openTestDir(t, path, "a")
-	s, err := openStableStore(dir, newDiskGuard(time.Minute, record.Fatal, nil))
+	s, err := OpenStableStore(dir, NewDiskGuard(time.Minute, record.Fatal, nil))
 	t.Cleanup(func() {
 		if s != nil {
-			_ = s.close() // some tests close it themselves
+			_ = s.Close() // some tests close it themselves
 		}
 	})
 	if err != nil {
-		dir.close()
+		dir.Close()
 	}
 	return s, record, err
 }
@@ -49,7 +49,7 @@ func TestStableStoreKeepsTermAndVote(t *testing.T) {
 		s.SetUint64([]byte(keyCurrentTerm), 7),
 		s.SetUint64([]byte(keyLastVoteTerm), 7),
 		s.Set([]byte(keyLastVoteCand), []byte("b-12345678")),
-		s.close(),
+		s.Close(),
 	)
 	if err != nil {
 		t.Fatal(err)
@@ -83,7 +83,7 @@ func TestStableStoreTakesBackTheTermOfAnUnfinishedFounding(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := errors.Join(s.SetUint64([]byte(keyCurrentTerm), foundingTerm), s.close()); err != nil {
+	if err := errors.Join(s.SetUint64([]byte(keyCurrentTerm), foundingTerm), s.Close()); err != nil {
 		t.Fatal(err)
 	}
 	s, _, err = openTestStable(t, reopenable(t, path))
@@ -103,21 +103,21 @@ func TestStableStoreIsMadeAgainAfterAPowerCut(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := s.close(); err != nil {
+	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
-	content, err := os.ReadFile(filepath.Join(whole, groupDirName, stableName))
+	content, err := os.ReadFile(filepath.Join(whole, GroupDirName, StableName))
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, kept := range []int{0, 512, 4096, 3 * 4096} {
 		t.Run(fmt.Sprint(kept, " bytes"), func(t *testing.T) {
 			path := t.TempDir()
-			file := filepath.Join(path, groupDirName, stableName)
+			file := filepath.Join(path, GroupDirName, StableName)
 			if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o700), os.WriteFile(file, content[:kept], 0o600)); err != nil {
 				t.Fatal(err)
 			}
-			if err := writeRecord(filepath.Join(path, identityName), identityRecord{Format: 1, NodeID: "a-00000000", NodeName: "a"}); err != nil {
+			if err := WriteRecord(filepath.Join(path, identityName), identityRecord{Format: 1, NodeID: "a-00000000", NodeName: "a"}); err != nil {
 				t.Fatal(err)
 			}
 			s, record, err := openTestStable(t, path)
@@ -164,17 +164,17 @@ func TestStableStoreRefusesDamage(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := errors.Join(s.SetUint64([]byte(keyCurrentTerm), 7), s.Set([]byte(keyLastVoteCand), []byte("b-12345678")), s.close()); err != nil {
+			if err := errors.Join(s.SetUint64([]byte(keyCurrentTerm), 7), s.Set([]byte(keyLastVoteCand), []byte("b-12345678")), s.Close()); err != nil {
 				t.Fatal(err)
 			}
 			path = reopenable(t, path)
-			test.damage(t, filepath.Join(path, groupDirName, stableName))
+			test.damage(t, filepath.Join(path, GroupDirName, StableName))
 			_, record, err := openTestStable(t, path)
 			codes, _ := record.All()
 			if err == nil || !slices.Equal(codes, []fault.ExitCode{test.code}) {
 				t.Fatalf("got %v, exit codes %v, want %d", err, codes, test.code)
 			}
-			if !strings.Contains(err.Error(), stableName) || !strings.Contains(err.Error(), "new member") {
+			if !strings.Contains(err.Error(), StableName) || !strings.Contains(err.Error(), "new member") {
 				t.Errorf("the message does not name the file and say what to do: %v", err)
 			}
 		})

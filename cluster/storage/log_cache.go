@@ -1,4 +1,4 @@
-package cluster
+package storage
 
 import (
 	"sync"
@@ -22,7 +22,8 @@ type logCache struct {
 // entryOverhead is what an entry costs beside its data.
 const entryOverhead = 128
 
-func entryBytes(entry *raft.Log) int { return len(entry.Data) + len(entry.Extensions) + entryOverhead }
+// EntryBytes is about how much memory an entry takes.
+func EntryBytes(entry *raft.Log) int { return len(entry.Data) + len(entry.Extensions) + entryOverhead }
 
 // add appends entries that were just stored.
 func (c *logCache) add(entries []*raft.Log) {
@@ -33,10 +34,10 @@ func (c *logCache) add(entries []*raft.Log) {
 			c.clear()
 		}
 		c.entries = append(c.entries, *entry)
-		c.bytes += entryBytes(entry)
+		c.bytes += EntryBytes(entry)
 	}
 	for c.bytes > c.limit && c.head < len(c.entries) {
-		c.bytes -= entryBytes(&c.entries[c.head])
+		c.bytes -= EntryBytes(&c.entries[c.head])
 		c.entries[c.head] = raft.Log{}
 		c.head++
 	}

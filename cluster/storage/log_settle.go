@@ -1,4 +1,4 @@
-package cluster
+package storage
 
 import "github.com/hashicorp/raft"
 
@@ -22,8 +22,8 @@ import "github.com/hashicorp/raft"
 // settleMark is the Extensions of such an entry.
 const settleMark = "settle"
 
-// settleEntry is the entry that follows an installed snapshot.
-func settleEntry(index, term uint64) *raft.Log {
+// SettleEntry is the entry that follows an installed snapshot.
+func SettleEntry(index, term uint64) *raft.Log {
 	return &raft.Log{Index: index, Term: term, Type: raft.LogNoop, Extensions: []byte(settleMark)}
 }
 
@@ -31,9 +31,9 @@ func settles(entries []*raft.Log) bool {
 	return len(entries) == 1 && entries[0].Type == raft.LogNoop && string(entries[0].Extensions) == settleMark
 }
 
-// expectSettling is called when a snapshot that ends at index was installed and
+// ExpectSettling is called when a snapshot that ends at index was installed and
 // the log is about to be wiped. A log that ends before it needs no settling.
-func (s *logStore) expectSettling(index uint64) error {
+func (s *LogStore) ExpectSettling(index uint64) error {
 	last, err := s.LastIndex()
 	if err != nil {
 		return err
@@ -48,7 +48,7 @@ func (s *logStore) expectSettling(index uint64) error {
 // settledEntry is what the library sees at the end of an installed snapshot: an
 // entry that differs from every other. Until it is settled this node cannot lead,
 // so nobody gets it from here: its last term is older than that of the snapshot.
-func (s *logStore) settledEntry(index uint64, entry *raft.Log) bool {
+func (s *LogStore) settledEntry(index uint64, entry *raft.Log) bool {
 	if index == 0 || s.settling.Load() != index {
 		return false
 	}

@@ -1,4 +1,4 @@
-package cluster
+package storage
 
 import (
 	"encoding/binary"
@@ -23,10 +23,10 @@ import (
 type logMark struct {
 	file  *os.File
 	index uint64 // as it was when opened
-	// knownCommitted is an entry that was committed when the mark was written
+	// KnownCommitted is an entry that was committed when the mark was written
 	// last before it was opened, with all before it; 0: none is known.
 	knownCommitted uint64
-	// committed is such an entry now; nil: knownCommitted still is.
+	// committed is such an entry now; nil: KnownCommitted still is.
 	committed func() uint64
 }
 
@@ -44,7 +44,7 @@ func openLogMark(path string, create bool) (*logMark, error) {
 	file, err := os.OpenFile(path, os.O_RDWR, 0o600)
 	if errors.Is(err, fs.ErrNotExist) {
 		if !create {
-			return nil, fmt.Errorf("%s: %w", path, errLostData)
+			return nil, fmt.Errorf("%s: %w", path, ErrLostData)
 		}
 		return createLogMark(path)
 	}
@@ -53,15 +53,15 @@ func openLogMark(path string, create bool) (*logMark, error) {
 	}
 	var content [logMarkBytes]byte
 	if _, err := file.ReadAt(content[:], 0); err != nil {
-		return nil, errors.Join(fmt.Errorf("%s: %w: %w", path, errDamaged, err), file.Close())
+		return nil, errors.Join(fmt.Errorf("%s: %w: %w", path, ErrDamaged, err), file.Close())
 	}
 	sum := binary.LittleEndian.Uint32(content[logMarkBytes-crc32.Size:])
 	if string(content[:8]) != logMarkMagic || crc32.Checksum(content[:logMarkBytes-crc32.Size], castagnoli) != sum {
-		return nil, errors.Join(fmt.Errorf("%s: %w", path, errDamaged), file.Close())
+		return nil, errors.Join(fmt.Errorf("%s: %w", path, ErrDamaged), file.Close())
 	}
 	mark := &logMark{file: file, index: binary.LittleEndian.Uint64(content[8:]), knownCommitted: binary.LittleEndian.Uint64(content[16:])}
 	if mark.knownCommitted > mark.index {
-		return nil, errors.Join(fmt.Errorf("%s: entry %d cannot be committed: %w", path, mark.knownCommitted, errDamaged), file.Close())
+		return nil, errors.Join(fmt.Errorf("%s: entry %d cannot be committed: %w", path, mark.knownCommitted, ErrDamaged), file.Close())
 	}
 	return mark, nil
 }

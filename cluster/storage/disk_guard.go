@@ -1,4 +1,4 @@
-package cluster
+package storage
 
 import (
 	"fmt"
@@ -11,7 +11,7 @@ import (
 	"github.com/seriatimq/seriatim/fsm/plant"
 )
 
-// diskGuard stands in front of every write this node makes to its stores. It
+// DiskGuard stands in front of every write this node makes to its stores. It
 // does two things the stores themselves do not:
 //
 //   - The first error is final. After a failed sync the kernel may have dropped
@@ -25,7 +25,7 @@ import (
 //     were told of a failure, so the process ends.
 //
 // Safe for concurrent use.
-type diskGuard struct {
+type DiskGuard struct {
 	deadline time.Duration
 	fatal    func(fault.ExitCode, error)
 	run      func(what string, write func() error) error // default: runs it
@@ -34,27 +34,27 @@ type diskGuard struct {
 	poison atomic.Pointer[error]
 }
 
-// newDiskGuard returns a guard that calls fatal once, at the first error or when a
+// NewDiskGuard returns a guard that calls fatal once, at the first error or when a
 // write takes longer than deadline. run, if it is not nil, runs each write.
-func newDiskGuard(deadline time.Duration, fatal func(fault.ExitCode, error), run func(what string, write func() error) error) *diskGuard {
-	return &diskGuard{deadline: deadline, fatal: fatal, run: run}
+func NewDiskGuard(deadline time.Duration, fatal func(fault.ExitCode, error), run func(what string, write func() error) error) *DiskGuard {
+	return &DiskGuard{deadline: deadline, fatal: fatal, run: run}
 }
 
-// write runs one write or sync. what names the operation and the file.
-func (d *diskGuard) write(what string, operation func() error) error {
+// Write runs one write or sync. what names the operation and the file.
+func (d *DiskGuard) Write(what string, operation func() error) error {
 	watchdog := time.AfterFunc(d.deadline, func() {
 		if plant.Is(20) {
 			return
 		}
-		d.fail(fault.ExitDiskHang, fmt.Errorf("%s did not finish within %v: the disk hangs; this node ends so that another can lead", what, d.deadline))
+		d.Fail(fault.ExitDiskHang, fmt.Errorf("%s did not finish within %v: the disk hangs; this node ends so that another can lead", what, d.deadline))
 	})
 	err := d.perform(what, operation)
 	watchdog.Stop()
-	if poison := d.poisoned(); poison != nil {
+	if poison := d.Poisoned(); poison != nil {
 		return poison
 	}
 	if err != nil && !plant.Is(19) {
-		return d.fail(fault.ExitDiskError, fmt.Errorf("%s: %w; what was written cannot be trusted any more, check the disk before starting this node again", what, err))
+		return d.Fail(fault.ExitDiskError, fmt.Errorf("%s: %w; what was written cannot be trusted any more, check the disk before starting this node again", what, err))
 	}
 	return nil
 }
@@ -62,15 +62,15 @@ func (d *diskGuard) write(what string, operation func() error) error {
 // perform runs the operation. A library that meets a damaged page of its file
 // panics, and a page behind the end of a mapped file is a fault; both are damage
 // that an operator should be told with the name of the file.
-func (d *diskGuard) perform(what string, operation func() error) (err error) {
+func (d *DiskGuard) perform(what string, operation func() error) (err error) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {
 		if broken := recover(); broken != nil {
-			err = d.fail(fault.ExitChecksum, fmt.Errorf("%s: %w (%v); %s", what, errDamaged, broken, replaceNode))
+			err = d.Fail(fault.ExitChecksum, fmt.Errorf("%s: %w (%v); %s", what, ErrDamaged, broken, ReplaceNode))
 		}
 	}()
 	unpoisoned := func() error {
-		if err := d.poisoned(); err != nil {
+		if err := d.Poisoned(); err != nil {
 			return err
 		}
 		return operation()
@@ -81,24 +81,25 @@ func (d *diskGuard) perform(what string, operation func() error) (err error) {
 	return d.run(what, unpoisoned)
 }
 
-// fail makes err final and ends the process. It returns the error that came
+// Fail makes err final and ends the process. It returns the error that came
 // first, for the case that the process is a test.
-func (d *diskGuard) fail(code fault.ExitCode, err error) error {
+func (d *DiskGuard) Fail(code fault.ExitCode, err error) error {
 	d.once.Do(func() {
 		d.poison.Store(&err)
 		d.fatal(code, err)
 	})
-	return d.poisoned()
+	return d.Poisoned()
 }
 
-func (d *diskGuard) poisoned() error {
+// Poisoned is the first error, nil as long as there was none.
+func (d *DiskGuard) Poisoned() error {
 	if err := d.poison.Load(); err != nil {
 		return *err
 	}
 	return nil
 }
 
-// replaceNode tells an operator what to do about a damaged data directory. Only
+// ReplaceNode tells an operator what to do about a damaged data directory. Only
 // the other nodes can repair it, and only as a new member: a node that lost part
 // of its log under its old id would vote away entries it once confirmed.
-const replaceNode = "nothing is lost while a majority of the other nodes is sound: move the data directory away and start with an empty one, so that this node joins as a new member"
+const ReplaceNode = "nothing is lost while a majority of the other nodes is sound: move the data directory away and start with an empty one, so that this node joins as a new member"

@@ -1,4 +1,4 @@
-package cluster
+package storage
 
 import (
 	"errors"
@@ -19,13 +19,13 @@ type logBackend interface {
 	io.Closer
 }
 
-// logStore is the log as the consensus library sees it: a library's store
+// LogStore is the log as the consensus library sees it: a library's store
 // behind checksums, the disk guard, a mark of its end and a cache bounded in
 // bytes. Safe for concurrent use, with one writer as the library promises.
-type logStore struct {
+type LogStore struct {
 	backend logBackend
 	path    string // named in errors
-	guard   *diskGuard
+	guard   *DiskGuard
 	mark    *logMark
 	cache   *logCache
 	sizes   *logSizes
@@ -46,8 +46,8 @@ type logStore struct {
 }
 
 var (
-	_ raft.LogStore          = (*logStore)(nil)
-	_ raft.MonotonicLogStore = (*logStore)(nil)
+	_ raft.LogStore          = (*LogStore)(nil)
+	_ raft.MonotonicLogStore = (*LogStore)(nil)
 )
 
 // IsMonotonic is true for both backends. The wal accepts no gaps; for bbolt it
@@ -55,30 +55,30 @@ var (
 // keeping entries that may contradict the snapshot, over which leader and
 // follower would exchange the same snapshot for ever (raft issue 697). The rest
 // of that issue is in log_settle.go.
-func (s *logStore) IsMonotonic() bool { return true }
+func (s *LogStore) IsMonotonic() bool { return true }
 
 // FirstIndex is the index of the oldest entry, 0 if there is none.
-func (s *logStore) FirstIndex() (uint64, error) {
+func (s *LogStore) FirstIndex() (uint64, error) {
 	index, err := s.backend.FirstIndex()
 	return index, s.readError(err)
 }
 
 // LastIndex is the index of the newest entry, 0 if there is none.
-func (s *logStore) LastIndex() (uint64, error) {
+func (s *LogStore) LastIndex() (uint64, error) {
 	index, err := s.backend.LastIndex()
 	return index, s.readError(err)
 }
 
 // GetLog reads one entry. raft.ErrLogNotFound is the only error after which
 // the node goes on.
-func (s *logStore) GetLog(index uint64, entry *raft.Log) error {
+func (s *LogStore) GetLog(index uint64, entry *raft.Log) error {
 	if s.cache.get(index, entry) || s.settledEntry(index, entry) {
 		return nil
 	}
 	err := readEntry(s.backend, index, entry)
 	if errors.Is(err, raft.ErrLogNotFound) {
 		if s.holds(index) {
-			return s.damaged(fmt.Errorf("entry %d is missing: %w", index, errDamaged))
+			return s.damaged(fmt.Errorf("entry %d is missing: %w", index, ErrDamaged))
 		}
 		return raft.ErrLogNotFound
 	}
@@ -95,7 +95,7 @@ func (s *logStore) GetLog(index uint64, entry *raft.Log) error {
 func readEntry(backend logBackend, index uint64, entry *raft.Log) (err error) {
 	defer func() {
 		if broken := recover(); broken != nil {
-			err = fmt.Errorf("entry %d cannot be decoded: %w (%v)", index, errDamaged, broken)
+			err = fmt.Errorf("entry %d cannot be decoded: %w (%v)", index, ErrDamaged, broken)
 		}
 	}()
 	return backend.GetLog(index, entry)
@@ -103,7 +103,7 @@ func readEntry(backend logBackend, index uint64, entry *raft.Log) (err error) {
 
 // holds reports whether index should be in the log. It is asked after a read
 // found nothing, so that an entry compacted meanwhile does not count.
-func (s *logStore) holds(index uint64) bool {
+func (s *LogStore) holds(index uint64) bool {
 	first, err := s.backend.FirstIndex()
 	if err != nil || first == 0 || index < first {
 		return false
@@ -113,10 +113,10 @@ func (s *logStore) holds(index uint64) bool {
 }
 
 // StoreLog appends one entry.
-func (s *logStore) StoreLog(entry *raft.Log) error { return s.StoreLogs([]*raft.Log{entry}) }
+func (s *LogStore) StoreLog(entry *raft.Log) error { return s.StoreLogs([]*raft.Log{entry}) }
 
 // StoreLogs appends entries; when it returns nil they are on disk.
-func (s *logStore) StoreLogs(entries []*raft.Log) error {
+func (s *LogStore) StoreLogs(entries []*raft.Log) error {
 	if len(entries) == 0 {
 		return nil
 	}
@@ -125,7 +125,7 @@ func (s *logStore) StoreLogs(entries []*raft.Log) error {
 		return nil
 	}
 	sealed := sealEntries(entries)
-	err := s.guard.write(s.appendName, func() error {
+	err := s.guard.Write(s.appendName, func() error {
 		if err := failpoint.Hit("store-logs-before"); err != nil {
 			return err
 		}
@@ -142,14 +142,14 @@ func (s *logStore) StoreLogs(entries []*raft.Log) error {
 	}
 	s.cache.add(entries)
 	for _, entry := range entries {
-		s.sizes.add(entry.Index, entryBytes(entry))
+		s.sizes.add(entry.Index, EntryBytes(entry))
 	}
 	s.signalGrown()
 	return nil
 }
 
 // DeleteRange removes entries from the beginning or from the end of the log.
-func (s *logStore) DeleteRange(from, to uint64) error {
+func (s *LogStore) DeleteRange(from, to uint64) error {
 	last, err := s.LastIndex()
 	if err != nil {
 		return err
@@ -162,7 +162,7 @@ func (s *logStore) DeleteRange(from, to uint64) error {
 		return nil
 	}
 	s.cache.forget()
-	err = s.guard.write(s.deleteName, func() error {
+	err = s.guard.Write(s.deleteName, func() error {
 		if err := failpoint.Hit("log-truncate-before"); err != nil {
 			return err
 		}
@@ -188,51 +188,51 @@ func (s *logStore) DeleteRange(from, to uint64) error {
 	return err
 }
 
-// kind is the type of the entry at index.
-func (s *logStore) kind(index uint64) (raft.LogType, error) {
+// Kind is the type of the entry at index.
+func (s *LogStore) Kind(index uint64) (raft.LogType, error) {
 	var entry raft.Log
 	err := s.GetLog(index, &entry)
 	return entry.Type, err
 }
 
-// whenGrown is signalled when so much was appended that a snapshot is due.
-func (s *logStore) whenGrown() <-chan struct{} { return s.grown }
+// WhenGrown is signalled when so much was appended that a snapshot is due.
+func (s *LogStore) WhenGrown() <-chan struct{} { return s.grown }
 
-// appended is how many bytes of log were written since the store was opened,
+// Appended is how many bytes of log were written since the store was opened,
 // those it then held among them.
-func (s *logStore) appended() int64 { return s.sizes.appended() }
+func (s *LogStore) Appended() int64 { return s.sizes.appended() }
 
-// snapshotTaken says that a snapshot holds what had been appended up to a value
+// SnapshotTaken says that a snapshot holds what had been appended up to a value
 // of appended, and how many bytes later the next is due.
-func (s *logStore) snapshotTaken(appended, nextAfter int64) {
+func (s *LogStore) SnapshotTaken(appended, nextAfter int64) {
 	s.baseline.Store(appended)
 	s.threshold.Store(nextAfter)
 }
 
-// snapshotDueAfter sets how many bytes after the last snapshot the next is due.
-func (s *logStore) snapshotDueAfter(bytes int64) { s.threshold.Store(bytes) }
+// SnapshotDueAfter sets how many bytes after the last snapshot the next is due.
+func (s *LogStore) SnapshotDueAfter(bytes int64) { s.threshold.Store(bytes) }
 
-// postponeSnapshot makes one due again after part of the usual bytes.
-func (s *logStore) postponeSnapshot(part int64) { s.baseline.Add(s.threshold.Load() / part) }
+// PostponeSnapshot makes one due again after part of the usual bytes.
+func (s *LogStore) PostponeSnapshot(part int64) { s.baseline.Add(s.threshold.Load() / part) }
 
-// trailing is how many entries, counted back from last, hold about bytes.
-func (s *logStore) trailing(last uint64, bytes int64) uint64 { return s.sizes.trailing(last, bytes) }
+// Trailing is how many entries, counted back from last, hold about bytes.
+func (s *LogStore) Trailing(last uint64, bytes int64) uint64 { return s.sizes.trailing(last, bytes) }
 
-// knownCommitted is an entry that was committed, with all before it, when the
+// KnownCommitted is an entry that was committed, with all before it, when the
 // log was last written before it was opened; 0: none is known.
-func (s *logStore) knownCommitted() uint64 { return s.mark.knownCommitted }
+func (s *LogStore) KnownCommitted() uint64 { return s.mark.knownCommitted }
 
-// noteCommitted makes the store write down with each append what committed
+// NoteCommitted makes the store write down with each append what committed
 // says. It is called before the first append.
-func (s *logStore) noteCommitted(committed func() uint64) { s.mark.committed = committed }
+func (s *LogStore) NoteCommitted(committed func() uint64) { s.mark.committed = committed }
 
-// afterFirstWrite replaces what is called after each append until it was durable
+// AfterFirstWrite replaces what is called after each append until it was durable
 // once, which by default is the data directory's own note of it.
-func (s *logStore) afterFirstWrite(note func() error) { s.firstWrite = note }
+func (s *LogStore) AfterFirstWrite(note func() error) { s.firstWrite = note }
 
-// getStored reads an entry as it is on disk. Damage is an error like others and
+// GetStored reads an entry as it is on disk. Damage is an error like others and
 // does not end the node.
-func (s *logStore) getStored(index uint64, entry *raft.Log) error {
+func (s *LogStore) GetStored(index uint64, entry *raft.Log) error {
 	if err := readEntry(s.backend, index, entry); err != nil {
 		return err
 	}
@@ -240,7 +240,7 @@ func (s *logStore) getStored(index uint64, entry *raft.Log) error {
 }
 
 // signalGrown signals if a snapshot is due.
-func (s *logStore) signalGrown() {
+func (s *LogStore) signalGrown() {
 	if s.sizes.appended()-s.baseline.Load() < s.threshold.Load() {
 		return
 	}
@@ -250,18 +250,19 @@ func (s *logStore) signalGrown() {
 	}
 }
 
-func (s *logStore) readError(err error) error {
+func (s *LogStore) readError(err error) error {
 	if err == nil {
 		return nil
 	}
 	if errors.Is(err, syscall.EIO) {
-		return s.guard.fail(fault.ExitDiskError, fmt.Errorf("read the log %s: %w", s.path, err))
+		return s.guard.Fail(fault.ExitDiskError, fmt.Errorf("read the log %s: %w", s.path, err))
 	}
 	return s.damaged(err)
 }
 
-func (s *logStore) damaged(err error) error {
-	return s.guard.fail(fault.ExitChecksum, fmt.Errorf("the log %s cannot be used: %w; %s", s.path, err, replaceNode))
+func (s *LogStore) damaged(err error) error {
+	return s.guard.Fail(fault.ExitChecksum, fmt.Errorf("the log %s cannot be used: %w; %s", s.path, err, ReplaceNode))
 }
 
-func (s *logStore) close() error { return errors.Join(s.backend.Close(), s.mark.close()) }
+// Close closes the files.
+func (s *LogStore) Close() error { return errors.Join(s.backend.Close(), s.mark.close()) }

@@ -1,4 +1,4 @@
-package cluster
+package storage
 
 import (
 	"encoding/binary"
@@ -49,7 +49,7 @@ func checkBolt(path string) error {
 	}
 	pageBytes := int64(binary.NativeEndian.Uint32(head[boltOffsetPage:]))
 	if pageBytes < boltPageMin || pageBytes > boltPageMax {
-		return fmt.Errorf("%s: a page of %d bytes: %w", path, pageBytes, errDamaged)
+		return fmt.Errorf("%s: a page of %d bytes: %w", path, pageBytes, ErrDamaged)
 	}
 	other, err := readBoltHead(file, pageBytes)
 	if err != nil {
@@ -57,7 +57,7 @@ func checkBolt(path string) error {
 	}
 	pages := max(binary.NativeEndian.Uint64(head[boltOffsetEnd:]), binary.NativeEndian.Uint64(other[boltOffsetEnd:]))
 	if pages > uint64(info.Size())/uint64(pageBytes) {
-		return fmt.Errorf("%s has %d bytes, but %d pages of %d bytes are in use: it was cut short: %w", path, info.Size(), pages, pageBytes, errDamaged)
+		return fmt.Errorf("%s has %d bytes, but %d pages of %d bytes are in use: it was cut short: %w", path, info.Size(), pages, pageBytes, ErrDamaged)
 	}
 	return nil
 }
@@ -65,12 +65,12 @@ func checkBolt(path string) error {
 func readBoltHead(file io.ReaderAt, page int64) ([]byte, error) {
 	head := make([]byte, boltHeadBytes)
 	if _, err := file.ReadAt(head, page+boltPageHead); err != nil {
-		return nil, fmt.Errorf("%w: %w", errDamaged, err)
+		return nil, fmt.Errorf("%w: %w", ErrDamaged, err)
 	}
 	sum := fnv.New64a()
 	sum.Write(head[:boltOffsetSum])
 	if binary.NativeEndian.Uint32(head) != boltMagic || sum.Sum64() != binary.NativeEndian.Uint64(head[boltOffsetSum:]) {
-		return nil, errDamaged
+		return nil, ErrDamaged
 	}
 	return head, nil
 }

@@ -1,4 +1,4 @@
-package cluster
+package storage
 
 import (
 	"errors"
@@ -15,16 +15,16 @@ import (
 
 func TestDiskGuardFirstErrorIsFinal(t *testing.T) {
 	record := clustertest.NewFatalRecord()
-	guard := newDiskGuard(time.Minute, record.Fatal, nil)
-	if err := guard.write("write a", func() error { return nil }); err != nil {
+	guard := NewDiskGuard(time.Minute, record.Fatal, nil)
+	if err := guard.Write("write a", func() error { return nil }); err != nil {
 		t.Fatal(err)
 	}
 	broken := errors.New("input/output error")
-	if err := guard.write("write b", func() error { return broken }); !errors.Is(err, broken) {
+	if err := guard.Write("write b", func() error { return broken }); !errors.Is(err, broken) {
 		t.Fatalf("got %v", err)
 	}
 	ran := false
-	err := guard.write("write c", func() error { ran = true; return nil })
+	err := guard.Write("write c", func() error { ran = true; return nil })
 	if ran || !errors.Is(err, broken) {
 		t.Fatalf("a write after the error ran: %v, error %v", ran, err)
 	}
@@ -36,11 +36,11 @@ func TestDiskGuardFirstErrorIsFinal(t *testing.T) {
 
 func TestDiskGuardEndsAHungWrite(t *testing.T) {
 	record := clustertest.NewFatalRecord()
-	guard := newDiskGuard(time.Millisecond, record.Fatal, nil)
+	guard := NewDiskGuard(time.Millisecond, record.Fatal, nil)
 	thaw := make(chan struct{})
 	outcome := make(chan error)
 	go func() {
-		outcome <- guard.write("write a", func() error { <-thaw; return nil })
+		outcome <- guard.Write("write a", func() error { <-thaw; return nil })
 	}()
 	<-record.Ended
 	close(thaw)
@@ -48,7 +48,7 @@ func TestDiskGuardEndsAHungWrite(t *testing.T) {
 	if err := <-outcome; err == nil {
 		t.Fatal("a write that came too late was reported as done")
 	}
-	if err := guard.write("write b", func() error { return nil }); err == nil {
+	if err := guard.Write("write b", func() error { return nil }); err == nil {
 		t.Fatal("a write after the hung one was done")
 	}
 	codes, _ := record.All()
@@ -61,9 +61,9 @@ func TestDiskGuardEndsAHungWrite(t *testing.T) {
 // file, ends the node with the code for damage and the name of the file.
 func TestDiskGuardReportsAPanicAsDamage(t *testing.T) {
 	record := clustertest.NewFatalRecord()
-	guard := newDiskGuard(time.Minute, record.Fatal, nil)
-	err := guard.write("append to the log /data/log", func() error { panic("invalid page type: 7: 0") })
-	if !errors.Is(err, errDamaged) || !strings.Contains(err.Error(), "/data/log") || !strings.Contains(err.Error(), "invalid page type") {
+	guard := NewDiskGuard(time.Minute, record.Fatal, nil)
+	err := guard.Write("append to the log /data/log", func() error { panic("invalid page type: 7: 0") })
+	if !errors.Is(err, ErrDamaged) || !strings.Contains(err.Error(), "/data/log") || !strings.Contains(err.Error(), "invalid page type") {
 		t.Errorf("got %v", err)
 	}
 	if codes, _ := record.All(); !slices.Equal(codes, []fault.ExitCode{fault.ExitChecksum}) {

@@ -1,4 +1,4 @@
-package cluster
+package storage
 
 import (
 	"errors"
@@ -44,11 +44,11 @@ type LogOptions struct {
 	Logger        hclog.Logger
 }
 
-// openLogStore opens the log in the group's directory.
-func openLogStore(dir *dataDir, guard *diskGuard, options LogOptions) (*logStore, error) {
-	name, other := walName, boltName
+// OpenLogStore opens the log in the group's directory.
+func OpenLogStore(dir *Dir, guard *DiskGuard, options LogOptions) (*LogStore, error) {
+	name, other := WALName, BoltName
 	if options.Store == LogStoreBoltDB {
-		name, other = boltName, walName
+		name, other = BoltName, WALName
 	}
 	if found, err := exists(dir.groupFile(other)); err != nil {
 		return nil, err
@@ -59,35 +59,35 @@ func openLogStore(dir *dataDir, guard *diskGuard, options LogOptions) (*logStore
 	if found, err := exists(path); err != nil {
 		return nil, err
 	} else if !found && dir.logMarked.Load() {
-		return nil, guard.fail(fault.ExitLostData, fmt.Errorf("the log %s is gone: %w; %s", path, errLostData, replaceNode))
+		return nil, guard.Fail(fault.ExitLostData, fmt.Errorf("the log %s is gone: %w; %s", path, ErrLostData, ReplaceNode))
 	}
-	if !dir.logMarked.Load() && name == boltName && checkBolt(path) != nil {
+	if !dir.logMarked.Load() && name == BoltName && checkBolt(path) != nil {
 		// A power cut while it was made left its name without its content. The
 		// other store renames its file when it is whole.
-		if err := guard.write("begin "+path+" again", func() error { return os.Remove(path) }); err != nil {
+		if err := guard.Write("begin "+path+" again", func() error { return os.Remove(path) }); err != nil {
 			return nil, err
 		}
 	}
 	backend, err := openLogBackend(path, options)
 	if errors.As(err, new(syscall.Errno)) && !errors.Is(err, os.ErrNotExist) {
-		return nil, guard.fail(fault.ExitDiskError, fmt.Errorf("open the log %s: %w; check the disk of the data directory before starting this node again", path, err))
+		return nil, guard.Fail(fault.ExitDiskError, fmt.Errorf("open the log %s: %w; check the disk of the data directory before starting this node again", path, err))
 	}
 	if err != nil {
-		return nil, guard.fail(fault.ExitChecksum, fmt.Errorf("open the log %s: %w; %s", path, err, replaceNode))
+		return nil, guard.Fail(fault.ExitChecksum, fmt.Errorf("open the log %s: %w; %s", path, err, ReplaceNode))
 	}
 	markPath := dir.groupFile(logMarkName)
 	mark, err := openLogMark(markPath, !dir.logMarked.Load())
 	if err != nil {
-		return nil, errors.Join(guard.fail(markExitCode(err), fmt.Errorf("open the end mark of the log: %w; %s", err, replaceNode)), backend.Close())
+		return nil, errors.Join(guard.Fail(markExitCode(err), fmt.Errorf("open the end mark of the log: %w; %s", err, ReplaceNode)), backend.Close())
 	}
-	store := &logStore{
+	store := &LogStore{
 		backend:    backend,
 		path:       path,
 		guard:      guard,
 		mark:       mark,
 		cache:      &logCache{limit: options.CacheBytes},
 		sizes:      newLogSizes(options.TrailingBytes),
-		firstWrite: dir.markLog,
+		firstWrite: dir.MarkLog,
 		grown:      make(chan struct{}, 1),
 		appendName: "append to the log " + path,
 		deleteName: "shorten the log " + path,
@@ -98,9 +98,9 @@ func openLogStore(dir *dataDir, guard *diskGuard, options LogOptions) (*logStore
 
 func markExitCode(err error) fault.ExitCode {
 	switch {
-	case errors.Is(err, errLostData):
+	case errors.Is(err, ErrLostData):
 		return fault.ExitLostData
-	case errors.Is(err, errDamaged):
+	case errors.Is(err, ErrDamaged):
 		return fault.ExitChecksum
 	default:
 		return fault.ExitDiskError
@@ -111,7 +111,7 @@ func markExitCode(err error) fault.ExitCode {
 func openLogBackend(path string, options LogOptions) (backend logBackend, err error) {
 	defer func() {
 		if broken := recover(); broken != nil {
-			err = fmt.Errorf("%w: %v", errDamaged, broken)
+			err = fmt.Errorf("%w: %v", ErrDamaged, broken)
 		}
 	}()
 	if options.Store == LogStoreBoltDB {
@@ -134,11 +134,11 @@ func openLogBackend(path string, options LogOptions) (backend logBackend, err er
 	return wal.Open(path, withLogFiles(path), wal.WithSegmentSize(options.SegmentBytes), wal.WithLogger(options.Logger))
 }
 
-// verify reads the whole log once. It returns the last index, and makes
+// Verify reads the whole log once. It returns the last index, and makes
 // sure that log and snapshot (its index, 0 if none) join without a gap, that
 // every entry is what was written, and that none is missing at the end. Each is
 // shown to visit, which may keep it.
-func (s *logStore) verify(snapshot uint64, marked bool, visit func(*raft.Log) error) (last uint64, err error) {
+func (s *LogStore) Verify(snapshot uint64, marked bool, visit func(*raft.Log) error) (last uint64, err error) {
 	first, err := s.FirstIndex()
 	if err != nil {
 		return 0, err
@@ -148,31 +148,31 @@ func (s *logStore) verify(snapshot uint64, marked bool, visit func(*raft.Log) er
 		return 0, err
 	}
 	lost := func(format string, args ...any) error {
-		return s.guard.fail(fault.ExitLostData, fmt.Errorf("the log %s: "+format+"; %s", append(append([]any{s.path}, args...), replaceNode)...))
+		return s.guard.Fail(fault.ExitLostData, fmt.Errorf("the log %s: "+format+"; %s", append(append([]any{s.path}, args...), ReplaceNode)...))
 	}
 	if s.mark.index > last {
 		return 0, s.damaged(fmt.Errorf("it ends at entry %d, but entry %d was on disk: %w", last, s.mark.index, errLogCut))
 	}
 	if last == 0 && snapshot == 0 && marked {
-		return 0, lost("it is empty and there is no snapshot: %w", errLostData)
+		return 0, lost("it is empty and there is no snapshot: %w", ErrLostData)
 	}
 	if last > 0 && first > snapshot+1 {
-		return 0, lost("it begins at entry %d, but the newest snapshot ends at %d: %w", first, snapshot, errLostData)
+		return 0, lost("it begins at entry %d, but the newest snapshot ends at %d: %w", first, snapshot, ErrLostData)
 	}
 	term := uint64(0)
 	for index := first; index <= last && last > 0; index++ {
 		var entry raft.Log
 		if err := s.GetLog(index, &entry); err != nil {
 			if errors.Is(err, raft.ErrLogNotFound) {
-				err = s.damaged(fmt.Errorf("entry %d is missing: %w", index, errDamaged))
+				err = s.damaged(fmt.Errorf("entry %d is missing: %w", index, ErrDamaged))
 			}
 			return 0, err
 		}
 		if entry.Term < term {
-			return 0, s.damaged(fmt.Errorf("the term falls at entry %d: %w", index, errDamaged))
+			return 0, s.damaged(fmt.Errorf("the term falls at entry %d: %w", index, ErrDamaged))
 		}
 		term = entry.Term
-		s.sizes.add(index, entryBytes(&entry))
+		s.sizes.add(index, EntryBytes(&entry))
 		if index <= snapshot {
 			s.baseline.Store(s.sizes.appended())
 		}

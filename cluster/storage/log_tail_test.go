@@ -1,4 +1,4 @@
-package cluster
+package storage
 
 import (
 	"errors"
@@ -17,7 +17,7 @@ import (
 // name. It returns the path of the sealed file and the last entry in it.
 func (h *storeHarness) sealedTail(unmarked uint64) (path string, last uint64) {
 	h.t.Helper()
-	dir := filepath.Join(h.path, "group-0", walName)
+	dir := filepath.Join(h.path, "group-0", WALName)
 	files := func() int {
 		found, err := filepath.Glob(filepath.Join(dir, "*.wal"))
 		if err != nil {
@@ -57,7 +57,7 @@ func (h *storeHarness) sealedTail(unmarked uint64) (path string, last uint64) {
 // returns when the next one is there.
 func (h *storeHarness) waitRotated(last uint64) bool {
 	h.t.Helper()
-	dir := filepath.Join(h.path, "group-0", walName)
+	dir := filepath.Join(h.path, "group-0", WALName)
 	first, err := filepath.Glob(filepath.Join(dir, "*-0000000000000000.wal"))
 	if err != nil || len(first) != 1 {
 		h.t.Fatal(first, err)
@@ -86,7 +86,7 @@ func (h *storeHarness) waitRotated(last uint64) bool {
 func (h *storeHarness) changeMeta(change func(*types.PersistentState)) {
 	h.t.Helper()
 	meta := &metadb.BoltMetaDB{}
-	state, err := meta.Load(filepath.Join(h.path, "group-0", walName))
+	state, err := meta.Load(filepath.Join(h.path, "group-0", WALName))
 	if err == nil {
 		change(&state)
 		err = meta.CommitState(state)

@@ -1,0 +1,252 @@
+package storage
+
+import (
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"sync/atomic"
+	"syscall"
+
+	"github.com/seriatimq/seriatim/fsm/plant"
+)
+
+// Names inside the data directory. Everything a group stores is below
+// group-<id>, so that more groups need no move of the first.
+const (
+	lockName       = "LOCK"
+	identityName   = "node.json"
+	bootsName      = "boots.json"
+	MembershipName = "cluster.json"
+	AddressesName  = "addresses.json"
+	logMarkedName  = "log-written"    // exists once the log had an entry
+	voteMarkedName = "stable-written" // exists once a term or vote was stored
+	GroupDirName   = "group-0"
+	WALName        = "log"
+	BoltName       = "log.db"
+	StableName     = "stable.db"
+	logMarkName    = "log.mark"
+)
+
+// Dir is the data directory. It makes this node the node it is: it holds its
+// identity, its cluster, and signs of what the stores must contain. One process
+// at a time may have it open.
+type Dir struct {
+	Path   string
+	NodeID string // name and eight hex digits
+	Boot   uint64 // counts the starts of this node; orders its addresses in gossip
+	lock   *os.File
+
+	logMarked  atomic.Bool
+	voteMarked atomic.Bool
+}
+
+type identityRecord struct {
+	Format   int    `json:"format"`
+	NodeID   string `json:"nodeId"`
+	NodeName string `json:"nodeName"`
+}
+
+type bootsRecord struct {
+	Boots uint64 `json:"boots"`
+}
+
+// Membership says to which cluster the node belongs, or has promised to
+// belong: the cluster id is a hash of the sorted ids of the founding members.
+type Membership struct {
+	ClusterID string   `json:"clusterId"`
+	Founders  []string `json:"founders"`
+	// Joined: the node is none of the founders. Admitted: the leader has said
+	// that it is a member; until then it may ask again.
+	Joined   bool `json:"joined,omitempty"`
+	Admitted bool `json:"admitted,omitempty"`
+}
+
+// ErrInUse: another process has the directory open.
+var ErrInUse = errors.New("the data directory is in use by another process")
+
+// ErrLostData: the directory once held state that is gone.
+var ErrLostData = errors.New("state that this node must remember is missing")
+
+// OpenDir locks the directory, reads the identity of the node or draws one
+// for an empty directory, and counts the start.
+func OpenDir(path, nodeName string, random io.Reader) (*Dir, error) {
+	if err := os.MkdirAll(filepath.Join(path, GroupDirName), 0o700); err != nil {
+		return nil, err
+	}
+	lock, err := lockDir(path)
+	if err != nil {
+		return nil, err
+	}
+	d := &Dir{Path: path, lock: lock}
+	if err := d.load(nodeName, random); err != nil {
+		return nil, errors.Join(err, lock.Close())
+	}
+	return d, nil
+}
+
+// OpenStoppedDir locks the directory of a node that does not run: it must be
+// one of a node, and no start is counted.
+func OpenStoppedDir(path string) (*Dir, error) {
+	d := &Dir{Path: path}
+	identity := identityRecord{}
+	if err := ReadRecord(d.File(identityName), &identity); err != nil {
+		if errors.Is(err, fs.ErrNotExist) {
+			err = fmt.Errorf("%s is not the data directory of a node: %w", path, err)
+		}
+		return nil, err
+	}
+	d.NodeID = identity.NodeID
+	var err error
+	if d.lock, err = lockDir(path); err != nil {
+		return nil, err
+	}
+	if err := d.readMarks(); err != nil {
+		return nil, errors.Join(err, d.Close())
+	}
+	return d, nil
+}
+
+func lockDir(path string) (*os.File, error) {
+	name := filepath.Join(path, lockName)
+	lock, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	// The lock goes away with the process, however it ends.
+	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+		return nil, errors.Join(fmt.Errorf("%s: %w (%w)", name, ErrInUse, err), lock.Close())
+	}
+	return lock, nil
+}
+
+func (d *Dir) load(nodeName string, random io.Reader) error {
+	identity := identityRecord{}
+	switch err := ReadRecord(d.File(identityName), &identity); {
+	case errors.Is(err, fs.ErrNotExist):
+		if identity, err = d.newIdentity(nodeName, random); err != nil {
+			return err
+		}
+	case err != nil:
+		return err
+	}
+	if identity.NodeName != nodeName {
+		return fmt.Errorf("%s belongs to node %q, not to %q: give the node its name back or another data directory", d.Path, identity.NodeName, nodeName)
+	}
+	d.NodeID = identity.NodeID
+
+	boots := bootsRecord{}
+	if err := ReadRecord(d.File(bootsName), &boots); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	boots.Boots++
+	if err := WriteRecord(d.File(bootsName), boots); err != nil {
+		return err
+	}
+	d.Boot = boots.Boots
+
+	return d.readMarks()
+}
+
+func (d *Dir) readMarks() error {
+	for name, marked := range map[string]*atomic.Bool{logMarkedName: &d.logMarked, voteMarkedName: &d.voteMarked} {
+		found, err := exists(d.File(name))
+		if err != nil {
+			return err
+		}
+		marked.Store(found)
+	}
+	return nil
+}
+
+// newIdentity gives an empty directory a node id. The digits make a node that
+// lost its disk a new node: under its old id it would have forgotten its votes
+// and what it confirmed (faults.md 13.4).
+func (d *Dir) newIdentity(nodeName string, random io.Reader) (identityRecord, error) {
+	for _, name := range []string{bootsName, MembershipName, logMarkedName, voteMarkedName, filepath.Join(GroupDirName, StableName)} {
+		found, err := exists(d.File(name))
+		if err != nil {
+			return identityRecord{}, err
+		}
+		if found {
+			return identityRecord{}, fmt.Errorf("%s is missing beside %s: %w", d.File(identityName), name, ErrLostData)
+		}
+	}
+	var digits [4]byte
+	if _, err := io.ReadFull(random, digits[:]); err != nil {
+		return identityRecord{}, fmt.Errorf("draw a node id: %w", err)
+	}
+	if plant.Is(21) {
+		clear(digits[:])
+	}
+	identity := identityRecord{Format: 1, NodeID: nodeName + "-" + hex.EncodeToString(digits[:]), NodeName: nodeName}
+	return identity, WriteRecord(d.File(identityName), identity)
+}
+
+// Membership reads the cluster this node belongs to; the zero record if none.
+func (d *Dir) Membership() (Membership, error) {
+	record := Membership{}
+	err := ReadRecord(d.File(MembershipName), &record)
+	if errors.Is(err, fs.ErrNotExist) {
+		err = nil
+	}
+	return record, err
+}
+
+// SetMembership replaces the record of the cluster this node belongs to.
+func (d *Dir) SetMembership(record Membership) error {
+	return WriteRecord(d.File(MembershipName), record)
+}
+
+// ClearMembership removes that record.
+func (d *Dir) ClearMembership() error {
+	if err := os.Remove(d.File(MembershipName)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return syncDir(d.Path)
+}
+
+// MarkLog and markVote note that from now on an empty log, or an empty stable
+// store, means that data was lost. They are called after the first write and
+// before it is confirmed to anybody.
+func (d *Dir) MarkLog() error  { return d.mark(logMarkedName, &d.logMarked) }
+func (d *Dir) markVote() error { return d.mark(voteMarkedName, &d.voteMarked) }
+
+func (d *Dir) mark(name string, marked *atomic.Bool) error {
+	if marked.Load() {
+		return nil
+	}
+	if err := writeSynced(d.File(name), nil); err != nil {
+		return err
+	}
+	if err := syncDir(d.Path); err != nil {
+		return err
+	}
+	marked.Store(true)
+	return nil
+}
+
+// File is the path of a file of the node, outside of its groups.
+func (d *Dir) File(name string) string { return filepath.Join(d.Path, name) }
+
+func (d *Dir) groupFile(name string) string {
+	return filepath.Join(d.Path, GroupDirName, name)
+}
+
+// LogStoreFound names the kind of log store that the directory was made with.
+func (d *Dir) LogStoreFound() (string, error) {
+	found, err := exists(d.groupFile(BoltName))
+	if found {
+		return LogStoreBoltDB, err
+	}
+	return LogStoreWAL, err
+}
+
+// HasLog reports whether the log ever had an entry.
+func (d *Dir) HasLog() bool { return d.logMarked.Load() }
+
+// Close lets another process have the directory.
+func (d *Dir) Close() error { return d.lock.Close() }

@@ -1,0 +1,34 @@
+// Package storage is everything that a node keeps on its disk.
+//
+// # What it owns
+//
+// The data directory with its lock, the identity of the node and the records
+// beside it; and, for each consensus group, the log (raft-wal or raft-boltdb),
+// term and vote, and the snapshots. The libraries' stores are wrapped: every
+// entry has a checksum that is verified when it is read, the end of the log is
+// marked outside the log, the first failed write is final, and a write that
+// hangs ends the process (DiskGuard). A node never goes on with a file that it
+// cannot trust.
+//
+// # What it refuses to know
+//
+// What an entry means, who leads, and which nodes there are. It uses the types of
+// the consensus library and never starts it.
+//
+// # Who calls it
+//
+// The consensus group opens the stores and hands them to the library. The tools
+// for a stopped node open the same stores. Package cluster keeps its records here.
+//
+// # Design
+//
+// One wrapper serves both log stores, so that what raft-wal and raft-boltdb leave
+// unchecked is checked once. Log, and term and vote, have files of their own:
+// votes do not wait for appends. Signs outside of the stores (log-written,
+// stable-written) tell a new disk from one that lost its content.
+//
+// A cache in memory holds the newest entries for followers that are a little
+// behind; it is bounded in bytes, as entries differ in size by a factor of a
+// thousand. For the same reason what is kept behind a snapshot, and when the next
+// one is due, is counted in bytes of log.
+package storage
