@@ -1,6 +1,7 @@
 package queue
 
 import (
+	"strings"
 	"testing"
 )
 
@@ -121,6 +122,32 @@ func TestMoveTaskFailsWithoutDestination(t *testing.T) {
 	}
 }
 
+func (s *script) wantPeeked(group string, from SequenceNumber, limit int, want string) {
+	s.t.Helper()
+	peeked, err := s.b.View().Peek("q.fifo", from, group, limit)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	var got []string
+	for _, p := range peeked {
+		got = append(got, p.Body.String()+":"+p.State)
+	}
+	if strings.Join(got, " ") != want {
+		s.t.Errorf("peeked %q, want %q", got, want)
+	}
+}
+
+func TestPeekByGroupNeedsFIFO(t *testing.T) {
+	s := newScript(t)
+	s.create("jobs")
+	if _, err := s.b.View().Peek("jobs", 0, "g", 1); err == nil || err.Code != InvalidParameterValue {
+		t.Errorf("got %v", err)
+	}
+	if _, err := s.b.View().Peek("jobs", 0, "", 1); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestScheduledMessages(t *testing.T) {
 	s := newScript(t, Attribute{"ReservedAttributesEnabled", "true"})
 	send := func(body string, at Timestamp) SentEntry {
@@ -138,11 +165,19 @@ func TestScheduledMessages(t *testing.T) {
 	if st, _ := s.b.View().Stats("q.fifo"); st.Delayed != 2 || st.Visible != 1 {
 		t.Fatalf("stats %+v", st)
 	}
+	s.wantPeeked("", 0, 9, "a-s1:scheduled a-s2:scheduled a-past:visible")
+	s.wantPeeked("a", 0, 2, "a-s1:scheduled a-s2:scheduled")
+	s.wantPeeked("", first.Sequence+1, 1, "a-s2:scheduled")
+	s.wantPeeked("b", 0, 9, "")
+	if p, _ := s.b.View().Peek("q.fifo", 0, "", 1); p[0].MessageID != first.MessageID || p[0].VisibleAt != due {
+		t.Fatalf("peeked %+v", p)
+	}
 	s.run("s:a-1 r9=a-past,a-1 d:a-past d:a-1 r9= t5")
 	got := s.receive("q.fifo", 9)
 	if bodies(got) != "a-s1 a-s2 " || got[0].MessageID != first.MessageID || got[0].Sequence <= first.Sequence || got[0].SentAt != due {
 		t.Fatalf("received %q, first %+v", bodies(got), got[0])
 	}
+	s.wantPeeked("a", 0, 9, "a-s1:in flight a-s2:in flight")
 }
 
 // With DeadLetterKeepsDeduplicationId a message that is moved back inside the

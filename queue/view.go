@@ -1,6 +1,7 @@
 package queue
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
 	"strings"
@@ -27,7 +28,7 @@ type QueueStats struct {
 // no receive, and the handle is empty.
 type PeekedMessage struct {
 	ReceivedMessage
-	State     string // "visible", "in flight", "delayed"
+	State     string // "visible", "in flight", "delayed", "scheduled"
 	VisibleAt Timestamp
 }
 
@@ -236,11 +237,15 @@ func (v View) OverLimit(queue string) bool {
 }
 
 // Peek lists at most limit messages of a queue from sequence number from on,
-// of group only if group is not empty, and changes nothing.
+// scheduled ones among them, of group only if group is not empty, and changes
+// nothing.
 func (v View) Peek(queue string, from SequenceNumber, group string, limit int) (peeked []PeekedMessage, err *Error) {
 	q, ok := v.b.queues.Get(queue)
-	if !ok {
+	switch {
+	case !ok:
 		return nil, noSuchQueue()
+	case group != "" && !q.attributes.FIFO:
+		return nil, invalidParameter("Queue " + queue + " is a standard queue, which has no index of message groups. Look at all messages, or name a FIFO queue.")
 	}
 	visit := func(sequence uint64) bool {
 		m, _ := q.messages.Get(sequence)
@@ -251,10 +256,28 @@ func (v View) Peek(queue string, from SequenceNumber, group string, limit int) (
 		q.groups.walk(group, func(sequence uint64) bool {
 			return sequence < uint64(from) || visit(sequence)
 		})
-		return peeked, nil
+	} else {
+		q.messages.Ascend(uint64(from), func(sequence uint64, _ *Message) bool { return visit(sequence) })
 	}
-	q.messages.Ascend(uint64(from), func(sequence uint64, _ *Message) bool { return visit(sequence) })
-	return peeked, nil
+	return v.withScheduled(q, peeked, from, group, limit), nil
+}
+
+// withScheduled adds the scheduled messages among the first limit ones.
+func (v View) withScheduled(q *Queue, peeked []PeekedMessage, from SequenceNumber, group string, limit int) []PeekedMessage {
+	found := 0
+	q.scheduled.messages.Ascend(uint64(from), func(_ uint64, m *Message) bool {
+		if group == "" || m.group == group {
+			p := v.peek(q, m)
+			p.State, p.VisibleAt = "scheduled", m.delivery.visibleAt
+			peeked = append(peeked, p)
+			found++
+		}
+		return found < limit
+	})
+	if found > 0 {
+		slices.SortFunc(peeked, func(a, b PeekedMessage) int { return cmp.Compare(a.Sequence, b.Sequence) })
+	}
+	return peeked[:min(limit, len(peeked))]
 }
 
 func (v View) peek(q *Queue, m *Message) PeekedMessage {

@@ -219,6 +219,7 @@ func TestPeek(t *testing.T) {
 	}
 	for path, status := range map[string]int{
 		"/v1/queues/none/messages": 404, "/v1/queues/b/messages?limit=0": 400, "/v1/queues/b/messages?limit=x": 400, "/v1/queues/b/messages?from=1": 400,
+		"/v1/queues/b/messages?group=g": 400, // a standard queue
 	} {
 		if code, body := get(a, path); code != status || !strings.Contains(body, `"error"`) {
 			t.Errorf("%s: got %d %s", path, code, body)

@@ -56,6 +56,7 @@ type peeked struct {
 	GroupID        string `json:"groupId"`
 	State          string `json:"state"`
 	SentAtMs       int64  `json:"sentAtMs"`
+	VisibleAtMs    int64  `json:"visibleAtMs"`
 	ReceiveCount   int64  `json:"receiveCount"`
 	Body           string `json:"body"`
 }
@@ -73,9 +74,13 @@ func printPeeked(p *printer, document json.RawMessage) error {
 		return nil
 	}
 	return p.print(document, func() table {
-		t := table{heading: []string{"SEQUENCE", "MESSAGE ID", "GROUP", "STATE", "SENT", "RECEIVES", "BODY"}}
+		t := table{heading: []string{"SEQUENCE", "MESSAGE ID", "GROUP", "STATE", "UNTIL", "SENT", "RECEIVES", "BODY"}}
 		for _, m := range answer.Messages {
-			t.add(orDash(m.SequenceNumber), m.MessageID, orDash(m.GroupID), m.State,
+			until := "-"
+			if m.State != "visible" {
+				until = clockTime(decimal(m.VisibleAtMs))
+			}
+			t.add(orDash(m.SequenceNumber), m.MessageID, orDash(m.GroupID), m.State, until,
 				clockTime(decimal(m.SentAtMs)), decimal(m.ReceiveCount), m.Body)
 		}
 		return t

@@ -35,10 +35,14 @@ type apiError struct {
 	Code      string // of the Query protocol, from x-amzn-query-error
 	Message   string
 	RequestID string
+	Plain     bool // a sentence of the admin port, which has no codes
 }
 
 // Error shows the code SDKs show, the text, and the request id for the log.
 func (e *apiError) Error() string {
+	if e.Plain {
+		return e.Message
+	}
 	code := e.Code
 	if code == "" {
 		code = e.Type
@@ -162,7 +166,7 @@ func decodeError(status int, header http.Header, answer []byte) *apiError {
 	}
 	e.Type, e.Message = name, body.Message
 	if e.Message == "" {
-		e.Message = body.Error
+		e.Message, e.Plain = body.Error, body.Error != ""
 	}
 	return e
 }
