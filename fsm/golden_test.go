@@ -58,12 +58,18 @@ func TestGoldenCommands(t *testing.T) {
 	}
 }
 
-// TestGoldenSnapshot restores a snapshot that was written once, and writes the
-// same state again.
+// TestGoldenSnapshot restores snapshots that were written once, one per format
+// version, and writes the same states again.
 func TestGoldenSnapshot(t *testing.T) {
-	r := eventful(t)
+	for version := OldestVersion; version <= CurrentVersion; version++ {
+		t.Run(fmt.Sprint("v", version), func(t *testing.T) { compareGoldenSnapshot(t, version) })
+	}
+}
+
+func compareGoldenSnapshot(t *testing.T, version uint32) {
+	r := eventfulAt(t, version)
 	now := r.snapshot()
-	want := golden(t, filepath.Join("snapshots", "v1.snapshot"), now)
+	want := golden(t, filepath.Join("snapshots", fmt.Sprintf("v%d.snapshot", version)), now)
 	if !bytes.Equal(want, now) {
 		t.Errorf("the history gives other snapshot bytes: %d now, %d golden", len(now), len(want))
 	}
@@ -108,8 +114,10 @@ func snakeCase(name string) string {
 }
 
 // eventful is a replica with every kind of record in its state.
-func eventful(t testing.TB) *replica {
-	r := founded(t, Options{})
+func eventful(t testing.TB) *replica { return eventfulAt(t, CurrentVersion) }
+
+func eventfulAt(t testing.TB, version uint32) *replica {
+	r := foundedAt(t, version, Options{})
 	redrive := `{"deadLetterTargetArn":"arn:aws:sqs:us-east-1:000000000000:dead.fifo","maxReceiveCount":1}`
 	allow := `{"redrivePermission":"byQueue","sourceQueueArns":["arn:aws:sqs:us-east-1:000000000000:q.fifo"]}`
 	fifo := queue.Attribute{Name: "FifoQueue", Value: "true"}
@@ -147,6 +155,12 @@ func eventful(t testing.TB) *replica {
 		Name: "seriatim.ScheduledEnqueueTime", DataType: "Number", Value: "1700000600000",
 	})
 	do(0, &later)
+	if version >= 2 {
+		keyed := send("q.fifo", "5", "group-5", "keyed",
+			queue.MessageAttribute{Name: "color", DataType: "String", Value: "blue"},
+			queue.MessageAttribute{Name: "seriatim.PartitionKey", DataType: "String", Value: "group-5"})
+		do(0, &keyed)
+	}
 	do(0, &queue.ReceiveMessages{Queue: "q.fifo", VisibilityTimeout: queue.Some(5)})
 	do(6*queue.Second, &queue.ReceiveMessages{
 		Queue: "q.fifo", AttemptID: "attempt", AttemptIDGiven: true, VisibilityTimeout: queue.Some(60),

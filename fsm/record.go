@@ -79,6 +79,7 @@ func fillMessage(m *fsmpb.MessageRecord, r *queue.MessageRecord) {
 	m.TraceHeader = r.TraceHeader
 	m.Attributes = messageAttributes(r.Attributes)
 	m.DeadLetterSource = r.DeadLetterSource
+	m.PartitionKey = r.PartitionKey
 	m.SentAt = int64(r.SentAt)
 	m.VisibleAt = int64(r.VisibleAt)
 	m.KeepsAge = r.KeepsAge
@@ -102,17 +103,20 @@ func messageRecord(m *fsmpb.MessageRecord) (queue.MessageRecord, error) {
 		TraceHeader:      m.TraceHeader,
 		Attributes:       queueMessageAttributes(m.Attributes),
 		DeadLetterSource: m.DeadLetterSource,
+		PartitionKey:     m.PartitionKey,
 		SentAt:           queue.Timestamp(m.SentAt),
-		VisibleAt:        queue.Timestamp(m.VisibleAt),
 		KeepsAge:         m.KeepsAge,
 		Scheduled:        m.Scheduled,
 		Timed:            m.Timed,
-		Deliveries:       m.Deliveries,
-		ReceiveCount:     m.ReceiveCount,
-		FirstReceivedAt:  queue.Timestamp(m.FirstReceivedAt),
-		ReceivedAt:       queue.Timestamp(m.ReceivedAt),
-		AttemptID:        m.AttemptId,
-		AttemptNumber:    m.AttemptNumber,
+		DeliveryRecord: queue.DeliveryRecord{
+			VisibleAt:       queue.Timestamp(m.VisibleAt),
+			Deliveries:      m.Deliveries,
+			ReceiveCount:    m.ReceiveCount,
+			FirstReceivedAt: queue.Timestamp(m.FirstReceivedAt),
+			ReceivedAt:      queue.Timestamp(m.ReceivedAt),
+			AttemptID:       m.AttemptId,
+			AttemptNumber:   m.AttemptNumber,
+		},
 	}
 	return r, fill(r.MessageID[:], m.MessageId, "message id")
 }

@@ -15,7 +15,7 @@ import (
 const (
 	// CurrentVersion is the highest format version this program reads and
 	// writes.
-	CurrentVersion uint32 = 1
+	CurrentVersion uint32 = 2
 	// OldestVersion is the lowest format version this program can still work
 	// with.
 	OldestVersion uint32 = 1

@@ -126,11 +126,17 @@ func (b *Broker) open(name string) *Queue {
 	if !ok {
 		return nil
 	}
+	q = b.own(q)
+	b.touch(q)
+	return q
+}
+
+// own returns a queue that no Frozen state shares: q, or its clone.
+func (b *Broker) own(q *Queue) *Queue {
 	if q.generation != b.generation {
 		q = q.clone(b.generation)
-		b.queues.Set(name, q)
+		b.queues.Set(q.name, q)
 	}
-	b.touch(q)
 	return q
 }
 
@@ -233,7 +239,7 @@ func (b *Broker) setFormatVersion(c *SetFormatVersion) (Result, *Error) {
 		return nil, errorf(InvalidFormatVersion, "The format version never goes down: it is ",
 			strconv.FormatUint(uint64(b.formatVersion), 10), ".")
 	}
-	b.formatVersion = c.Version
+	b.changeRules(c.Version)
 	return Done{}, nil
 }
 

@@ -48,8 +48,8 @@ func (b *Broker) createQueue(c *CreateQueue) (Result, *Error) {
 
 func (b *Broker) addQueue(name string, attributes QueueAttributes, tags []Tag) {
 	b.nextIncarnation++
-	q := newQueue(name, b.nextIncarnation)
-	q.attributes, q.tags = attributes, tags
+	q := b.newQueue(name, b.nextIncarnation, attributes)
+	q.tags = tags
 	q.createdAt, q.modifiedAt = b.now, b.now
 	q.timers.fired = timed{b.now, lastTimed}
 	q.generation = b.generation

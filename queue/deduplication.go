@@ -102,6 +102,14 @@ type deduplicationIDs struct {
 	partition string
 }
 
+// second is the other id that a send is recorded under, empty if there is none.
+func (ids *deduplicationIDs) second() string {
+	if ids.content == ids.own {
+		return ""
+	}
+	return ids.content
+}
+
 // key hashes one id under one scope. For partitionKey the part is the group
 // id if given, else the partition key, else the id itself (servicebus.md 5.4:
 // the id then chooses the partition, and detection is complete).
@@ -168,8 +176,8 @@ func (q *Queue) findDuplicate(k keyed, ids deduplicationIDs, now Timestamp) (fir
 // remember records an accepted send under its ids.
 func (q *Queue) remember(k keyed, ids deduplicationIDs, sequence uint64, now Timestamp) {
 	scope := q.attributes.Deduplication.Scope
-	for i, id := range [2]string{ids.own, ids.content} {
-		if id == "" || i == 1 && id == ids.own {
+	for i, id := range [2]string{ids.own, ids.second()} {
+		if id == "" {
 			continue
 		}
 		q.putDeduplication(k, deduplicationRecord{

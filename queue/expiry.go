@@ -133,7 +133,7 @@ func (b *Broker) fireTimers(q *Queue, budget int) int {
 		m, _ := q.messages.Get(t.sequence)
 		q.timers.count(m, -1)
 		if !q.ordered(m) || q.groups.head(m.group) == m.sequence {
-			q.ready.returned.Set(t)
+			q.ready.returned.Set(q.readyKey(m))
 		}
 	}
 }

@@ -114,7 +114,7 @@ func (m *Message) record(scheduled bool) MessageRecord {
 	}
 	if e := m.extra; e != nil {
 		r.MessageID, r.TraceHeader, r.Attributes = e.id, e.traceHeader, e.attributes
-		r.DeadLetterSource, r.KeepsAge = e.deadLetterSource, e.keepsAge
+		r.DeadLetterSource, r.PartitionKey, r.KeepsAge = e.deadLetterSource, e.partition, e.keepsAge
 	}
 	if d := m.delivery; d != nil {
 		r.Timed = true

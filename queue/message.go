@@ -20,6 +20,9 @@ type messageExtra struct {
 	attributes       []MessageAttribute
 	traceHeader      string
 	deadLetterSource string
+	// partition is the PartitionKey, under which the message is remembered
+	// again when a task moves it.
+	partition string
 	// keepsAge marks a message whose sentAt is older than its place in the
 	// queue (moved to a standard dead-letter queue).
 	keepsAge bool
@@ -40,6 +43,14 @@ type delivery struct {
 
 // delivered reports whether this queue has handed the message out.
 func (m *Message) delivered() bool { return m.delivery != nil && m.delivery.count > 0 }
+
+// handOuts is how often this queue has handed the message out.
+func (m *Message) handOuts() int64 {
+	if m.delivery == nil {
+		return 0
+	}
+	return int64(m.delivery.count)
+}
 
 // receiveCount is how often the message was received, here and before it was
 // moved here.
@@ -89,6 +100,9 @@ func (m *Message) seal(k keyed) {
 		r = r.text(e.traceHeader).text(e.deadLetterSource).flag(e.keepsAge)
 		for _, a := range e.attributes {
 			r = r.text(a.Name).text(a.DataType).text(a.Value)
+		}
+		if e.partition != "" {
+			r = r.text(e.partition)
 		}
 	}
 	m.contentHash = k.hash(r)

@@ -170,7 +170,11 @@ func (b *Broker) moveMessages(c *MoveMessages) (Result, *Error) {
 		moved++
 	}
 	next.Moved += moved
-	if next.Status == MoveTaskRunning && !q.deliverable(b.now) {
+	more := q.available(b.now)
+	if !b.follows(ruleMoveBesideInFlight) {
+		more = q.deliverable(b.now)
+	}
+	if next.Status == MoveTaskRunning && !more {
 		next.Status = MoveTaskCompleted
 	}
 	b.putMoveTask(&next)
@@ -192,16 +196,20 @@ func (b *Broker) moveMessage(q *Queue, m *Message, destination string) (reason s
 	}
 	q.remove(b.key, m)
 	e := SendEntry{Body: m.body.String(), GroupID: m.group, DeduplicationID: m.deduplicationID}
-	s := sending{entry: &e, ids: deduplicationIDs{own: m.deduplicationID, group: m.group}}
+	s := sending{entry: &e}
 	if m.extra != nil {
-		s.attributes, e.TraceHeader = m.extra.attributes, m.extra.traceHeader
+		s.attributes, s.partition, e.TraceHeader = m.extra.attributes, m.extra.partition, m.extra.traceHeader
+	}
+	s.ids = deduplicationIDs{own: m.deduplicationID, group: m.group}
+	if b.follows(ruleMoveKeepsKeys) {
+		s.ids = to.deduplicationIDs(&e, s.partition)
 	}
 	b.rememberMoved(to, s.ids)
 	b.accept(to, &s, m.sender)
 	return ""
 }
 
-// rememberMoved records the present deduplication id of a message that moves
+// rememberMoved records the present deduplication ids of a message that moves
 // to a FIFO queue, so that later sends of it are duplicates. A live record
 // stays as it is and answers them. It never keeps the message out: it was
 // acknowledged once, perhaps under that very record, and must not be lost.

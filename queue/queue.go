@@ -73,8 +73,9 @@ type queueSums struct {
 	countedBytes  int64  // what Broker.bytes holds for this queue
 }
 
-func newQueue(name string, incarnation uint64) *Queue {
-	q := &Queue{name: name, incarnation: incarnation, sums: queueSums{headerStale: true}}
+func (b *Broker) newQueue(name string, incarnation uint64, attributes QueueAttributes) *Queue {
+	q := &Queue{name: name, incarnation: incarnation, attributes: attributes, sums: queueSums{headerStale: true}}
+	q.ready.oldestFirst = !attributes.FIFO && b.follows(ruleOldestFirst)
 	q.clearMessages()
 	q.attempts = newAttemptIndex()
 	return q
@@ -86,7 +87,7 @@ func (q *Queue) clearMessages() {
 	q.byAge = newTimedTree()
 	q.scheduled = scheduledMessages{new(btree.Map[uint64, *Message]), newTimedTree()}
 	q.groups = newMessageGroups()
-	q.ready = readyIndex{fresh: newTimedTree(), returned: newTimedTree()}
+	q.ready.fresh, q.ready.returned = newTimedTree(), newTimedTree()
 	q.timers = timerIndex{pending: newTimedTree(), fired: q.timers.fired}
 	q.sums.messages, q.sums.messageBytes = sum128{}, 0
 }
@@ -100,7 +101,7 @@ func (q *Queue) clone(generation uint64) *Queue {
 	c.byAge = q.byAge.Copy()
 	c.scheduled = scheduledMessages{q.scheduled.messages.Copy(), q.scheduled.byTime.Copy()}
 	c.groups = q.groups.clone()
-	c.ready = readyIndex{fresh: q.ready.fresh.Copy(), returned: q.ready.returned.Copy()}
+	c.ready.fresh, c.ready.returned = q.ready.fresh.Copy(), q.ready.returned.Copy()
 	c.timers.pending = q.timers.pending.Copy()
 	c.deduplication = q.deduplication.clone()
 	c.attempts = q.attempts.clone()
@@ -227,7 +228,9 @@ func (q *Queue) unplace(m *Message) {
 // first receivable message became available (sqs.md 4.4).
 type readyIndex struct {
 	fresh    *btree.BTreeG[timed] // never handed out here, by sentAt; a FIFO queue's delay is added on reading
-	returned *btree.BTreeG[timed] // delay or visibility timeout over, by that time
+	returned *btree.BTreeG[timed] // delay or visibility timeout over, by that time, or by sentAt
+	// oldestFirst: a standard queue under ruleOldestFirst.
+	oldestFirst bool
 }
 
 func (r readyIndex) index(timer bool) *btree.BTreeG[timed] {
@@ -238,7 +241,7 @@ func (r readyIndex) index(timer bool) *btree.BTreeG[timed] {
 }
 
 func (q *Queue) readyKey(m *Message) timed {
-	if q.hasTimer(m) {
+	if q.hasTimer(m) && !q.ready.oldestFirst {
 		return timed{m.delivery.visibleAt, m.sequence}
 	}
 	return timed{m.sentAt, m.sequence}

@@ -3,9 +3,11 @@ package queue
 // deliverable reports whether a receive would hand out a message now, or move
 // one to the dead-letter queue.
 func (q *Queue) deliverable(now Timestamp) bool {
-	if q.timers.inFlight >= InFlightMax {
-		return false
-	}
+	return q.timers.inFlight < InFlightMax && q.available(now)
+}
+
+// available reports whether a message can be taken, whatever is in flight.
+func (q *Queue) available(now Timestamp) bool {
 	if t, ok := q.ready.returned.Min(); ok && t.at <= now {
 		return true
 	}

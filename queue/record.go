@@ -52,11 +52,17 @@ type MessageRecord struct {
 	TraceHeader      string
 	Attributes       []MessageAttribute
 	DeadLetterSource string
+	PartitionKey     string
 	SentAt           Timestamp
-	VisibleAt        Timestamp
 	KeepsAge         bool // moved with its SentAt, which is out of order here
 	Scheduled        bool // waits for VisibleAt outside its group
-	Timed            bool // VisibleAt and what follows have a meaning
+	Timed            bool // DeliveryRecord has a meaning
+	DeliveryRecord
+}
+
+// DeliveryRecord is the delivery state of a message.
+type DeliveryRecord struct {
+	VisibleAt Timestamp
 	// Deliveries counts hand-outs from this queue, ReceiveCount also those
 	// before a dead-letter move.
 	Deliveries      uint32

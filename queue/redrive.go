@@ -8,12 +8,21 @@ import (
 // redriveRule says when a message goes to which dead-letter queue instead of
 // being delivered. The zero value never moves anything.
 type redriveRule struct {
-	target *Queue
-	after  int64 // receives
+	target   *Queue
+	after    int64 // receives
+	anywhere bool  // receives elsewhere count, see ruleHandOutsHere
 }
 
+// due reports whether m was received often enough from this queue. What it was
+// received before it came here stays in its ApproximateReceiveCount, but does
+// not count: else a dead-letter queue with a smaller maximum would move it on
+// before anyone has seen it there.
 func (r redriveRule) due(m *Message) bool {
-	return r.target != nil && m.receiveCount() >= r.after
+	count := m.handOuts()
+	if r.anywhere {
+		count = m.receiveCount()
+	}
+	return r.target != nil && count >= r.after
 }
 
 // implicitReceiveCount is MaxDeliveryCount's default on Service Bus, used for
@@ -53,7 +62,7 @@ func (b *Broker) redriveRule(q *Queue) redriveRule {
 	if !ok || target.attributes.FIFO != q.attributes.FIFO {
 		return redriveRule{}
 	}
-	return redriveRule{target: target, after: after}
+	return redriveRule{target: target, after: after, anywhere: !b.follows(ruleHandOutsHere)}
 }
 
 // deadLetter moves messages to the dead-letter queue. Kept: MessageId, body,

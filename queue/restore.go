@@ -64,8 +64,8 @@ func (r *Restorer) AddQueue(rec QueueRecord) error {
 	if rec.Attributes.FIFO != isFIFOName(rec.Name) {
 		return fmt.Errorf("queue %q has the wrong type for its name", rec.Name)
 	}
-	q := newQueue(rec.Name, rec.Incarnation)
-	q.attributes, q.tags = rec.Attributes, rec.Tags
+	q := r.b.newQueue(rec.Name, rec.Incarnation, rec.Attributes)
+	q.tags = rec.Tags
 	q.createdAt, q.modifiedAt, q.purgedAt = rec.CreatedAt, rec.ModifiedAt, rec.PurgedAt
 	q.lastSequence, q.attempts.last = rec.LastSequence, rec.LastAttempt
 	q.deduplication.deadBefore = rec.DeadBefore
@@ -98,10 +98,10 @@ func (r *Restorer) AddMessage(rec MessageRecord) error {
 		sender:          r.b.intern(rec.SenderID),
 	}
 	if rec.MessageID != (MessageID{}) || rec.TraceHeader != "" || len(rec.Attributes) > 0 ||
-		rec.DeadLetterSource != "" || rec.KeepsAge {
+		rec.DeadLetterSource != "" || rec.PartitionKey != "" || rec.KeepsAge {
 		m.extra = &messageExtra{
 			id: rec.MessageID, attributes: rec.Attributes, traceHeader: rec.TraceHeader,
-			deadLetterSource: rec.DeadLetterSource, keepsAge: rec.KeepsAge,
+			deadLetterSource: rec.DeadLetterSource, partition: rec.PartitionKey, keepsAge: rec.KeepsAge,
 		}
 	}
 	if rec.Timed {

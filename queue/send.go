@@ -48,13 +48,21 @@ func (b *Broker) sendEntry(q *Queue, e *SendEntry, c *SendMessages) SentEntry {
 				Duplicate: true,
 			}
 		}
-		if limit := q.attributes.Deduplication.EntriesMax; limit > 0 && q.liveIDs(b.now) >= limit {
+		if limit := q.attributes.Deduplication.EntriesMax; limit > 0 && q.liveIDs(b.now)+b.entriesOf(s.ids) > limit {
 			return SentEntry{Err: errorf(OverLimit, "The queue remembers as many deduplication ids as "+
 				"MaxDeduplicationEntries allows. Raise the limit, shorten the window, or retry when ids have expired.")}
 		}
 		q.remember(b.key, s.ids, q.lastSequence+1, b.now)
 	}
 	return b.accept(q, &s, b.intern(c.SenderID))
+}
+
+// entriesOf is how many entries of the window an accepted send takes.
+func (b *Broker) entriesOf(ids deduplicationIDs) int64 {
+	if ids.second() != "" && b.follows(ruleEveryKeyCounts) {
+		return 2
+	}
+	return 1
 }
 
 // sending is one entry on its way into the queue.
@@ -115,8 +123,12 @@ func (b *Broker) accept(q *Queue, s *sending, sender *string) SentEntry {
 	if q.attributes.FIFO {
 		m.deduplicationID = s.ids.own
 	}
-	if len(s.attributes) > 0 || s.entry.TraceHeader != "" {
-		m.extra = &messageExtra{attributes: s.attributes, traceHeader: s.entry.TraceHeader}
+	partition := s.partition
+	if !b.follows(ruleMoveKeepsKeys) {
+		partition = ""
+	}
+	if len(s.attributes) > 0 || s.entry.TraceHeader != "" || partition != "" {
+		m.extra = &messageExtra{attributes: s.attributes, traceHeader: s.entry.TraceHeader, partition: partition}
 	}
 	sent := SentEntry{MessageID: b.key.messageID(q.incarnation, m.sequence)}
 	if q.attributes.FIFO {

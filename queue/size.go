@@ -22,7 +22,7 @@ func (m *Message) size() int64 {
 		n += deliveryOverhead + len(m.delivery.attemptID)
 	}
 	if e := m.extra; e != nil {
-		n += extraOverhead + len(e.traceHeader) + len(e.deadLetterSource)
+		n += extraOverhead + len(e.traceHeader) + len(e.deadLetterSource) + len(e.partition)
 		for _, a := range e.attributes {
 			n += attributeOverhead + len(a.Name) + len(a.DataType) + len(a.Value)
 		}

@@ -1088,6 +1088,7 @@ type MessageRecord struct {
 	ReceivedAt       int64                  `protobuf:"varint,18,opt,name=received_at,json=receivedAt" json:"received_at,omitempty"`
 	AttemptId        string                 `protobuf:"bytes,19,opt,name=attempt_id,json=attemptId" json:"attempt_id,omitempty"`
 	AttemptNumber    uint64                 `protobuf:"varint,20,opt,name=attempt_number,json=attemptNumber" json:"attempt_number,omitempty"`
+	PartitionKey     string                 `protobuf:"bytes,21,opt,name=partition_key,json=partitionKey" json:"partition_key,omitempty"` // from format version 2
 	unknownFields    protoimpl.UnknownFields
 	sizeCache        protoimpl.SizeCache
 }
@@ -1260,6 +1261,13 @@ func (x *MessageRecord) GetAttemptNumber() uint64 {
 		return x.AttemptNumber
 	}
 	return 0
+}
+
+func (x *MessageRecord) GetPartitionKey() string {
+	if x != nil {
+		return x.PartitionKey
+	}
+	return ""
 }
 
 type DeduplicationRecord struct {
@@ -1585,7 +1593,7 @@ const file_fsm_snapshot_proto_rawDesc = "" +
 	"\ventries_max\x18\x06 \x01(\x03R\n" +
 	"entriesMax\x12.\n" +
 	"\x13purge_keeps_history\x18\a \x01(\bR\x11purgeKeepsHistory\x12/\n" +
-	"\x14dead_letter_keeps_id\x18\b \x01(\bR\x11deadLetterKeepsId\"\xb3\x05\n" +
+	"\x14dead_letter_keeps_id\x18\b \x01(\bR\x11deadLetterKeepsId\"\xd8\x05\n" +
 	"\rMessageRecord\x12\x1a\n" +
 	"\bsequence\x18\x01 \x01(\x04R\bsequence\x12\x12\n" +
 	"\x04body\x18\x02 \x01(\tR\x04body\x12\x1d\n" +
@@ -1615,7 +1623,8 @@ const file_fsm_snapshot_proto_rawDesc = "" +
 	"receivedAt\x12\x1d\n" +
 	"\n" +
 	"attempt_id\x18\x13 \x01(\tR\tattemptId\x12%\n" +
-	"\x0eattempt_number\x18\x14 \x01(\x04R\rattemptNumber\"\x90\x01\n" +
+	"\x0eattempt_number\x18\x14 \x01(\x04R\rattemptNumber\x12#\n" +
+	"\rpartition_key\x18\x15 \x01(\tR\fpartitionKey\"\x90\x01\n" +
 	"\x13DeduplicationRecord\x12\x14\n" +
 	"\x05order\x18\x01 \x01(\x04R\x05order\x12\x10\n" +
 	"\x03key\x18\x02 \x01(\fR\x03key\x12\x14\n" +

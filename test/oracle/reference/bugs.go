@@ -26,17 +26,20 @@ const (
 	ScopeChangeForgets         Bug = "a scope change forgets the ids of the old scope"
 	ContentIgnored             Bug = "IdAndContent looks at the id only"
 	DeadLetterOneLate          Bug = "a message is moved one receive too late"
+	DeadLetterCountsElsewhere  Bug = "receives before a dead-letter move count against the maximum of the next queue"
 	DeadLetterResetsCount      Bug = "the receive count restarts in the dead-letter queue"
 	DeadLetterKeepsID          Bug = "a FIFO dead-letter copy always keeps its deduplication id"
 	DeadLetterWritesHistory    Bug = "a dead-letter move writes the history of its target"
 	MoveKeepsMessageID         Bug = "a move task keeps message ids"
 	MoveDropsDuplicates        Bug = "a move task drops a message whose id is remembered"
 	MoveLeavesNoRecord         Bug = "a message moved back leaves no deduplication record"
+	MoveForgetsKeys            Bug = "a message moved back is remembered under its id alone"
 	ReplayOvertakes            Bug = "a replay passes a message that somebody else took"
 	RetentionIgnoresFlight     Bug = "retention spares messages in flight"
 	DelayNotRetroactive        Bug = "a changed delay of a FIFO queue spares stored messages"
 	ScheduledBlocksGroup       Bug = "a scheduled message blocks its group"
 	PerGroupLimitIgnored       Bug = "MaxMessagesPerGroupPerReceive is ignored"
+	StandardByAvailability     Bug = "what comes back to a standard queue goes behind newer messages"
 	GroupsBySequenceOnly       Bug = "groups are served by sequence number only"
 	VisibilityAddsUp           Bug = "a new visibility timeout is added to the old one"
 	TotalVisibilityUnlimited   Bug = "visibility may exceed twelve hours"
@@ -53,10 +56,10 @@ func Bugs() []Bug {
 		WindowInclusive, GroupIgnoredInScope, InFlightBlocksGroup, ReplayNewHandles, ReplayCounts,
 		ReplayExtendsAttempt, EmptyReceiveRegisters, ExpiredHandleDeletes, OldHandleDeletes,
 		DeletedHandleFails, PurgeForgetsInFlight, PurgeKeepsHistory, WindowGrowthRevives,
-		ScopeChangeForgets, ContentIgnored, DeadLetterOneLate, DeadLetterResetsCount,
-		DeadLetterKeepsID, DeadLetterWritesHistory, MoveKeepsMessageID, MoveDropsDuplicates, MoveLeavesNoRecord, ReplayOvertakes,
+		ScopeChangeForgets, ContentIgnored, DeadLetterOneLate, DeadLetterCountsElsewhere, DeadLetterResetsCount,
+		DeadLetterKeepsID, DeadLetterWritesHistory, MoveKeepsMessageID, MoveDropsDuplicates, MoveLeavesNoRecord, MoveForgetsKeys, ReplayOvertakes,
 		RetentionIgnoresFlight, DelayNotRetroactive, ScheduledBlocksGroup, PerGroupLimitIgnored,
-		GroupsBySequenceOnly, VisibilityAddsUp, TotalVisibilityUnlimited, CapEvicts,
+		StandardByAvailability, GroupsBySequenceOnly, VisibilityAddsUp, TotalVisibilityUnlimited, CapEvicts,
 		RefusedSendRemembered, VisibleOneLate, CoolOffIgnored,
 	}
 }

@@ -32,15 +32,20 @@ func (b *Broker) makeImplicit(q *Queue) {
 }
 
 // deadLetterTarget is the queue m has to be moved to instead of being handed
-// out, nil if it may be handed out: its receive count has reached
-// maxReceiveCount and the target exists and is another queue (sqs.md 6).
+// out, nil if it may be handed out: this queue has handed it out maxReceiveCount
+// times since it came here (README decision 22), and the target exists and is
+// another queue (sqs.md 6).
 func (b *Broker) deadLetterTarget(q *Queue, m *Message) *Queue {
 	r := q.redrive()
 	limit := int(r.MaxReceives)
 	if b.bugs[DeadLetterOneLate] {
 		limit++
 	}
-	if r.Target == "" || r.Target == q.Name || m.Receives < limit {
+	count := m.HandedOut
+	if b.bugs[DeadLetterCountsElsewhere] {
+		count = m.Receives
+	}
+	if r.Target == "" || r.Target == q.Name || count < limit {
 		return nil
 	}
 	return b.queues[r.Target] // nil: kept and delivered
@@ -55,8 +60,8 @@ func (b *Broker) deadLetter(q, target *Queue, m *Message) {
 	q.remove(m)
 	c := &Message{
 		ID: m.ID, Sent: m.Sent, Sender: m.Sender, Group: m.Group, Grouped: m.Grouped,
-		DedupID: m.DedupID, DedupOf: m.DedupOf, Source: q.Name,
-		SentAt: m.SentAt, Receives: m.Receives, FirstAt: m.FirstAt,
+		DedupID: m.DedupID, DedupOf: m.DedupOf, Partition: m.Partition, Source: q.Name,
+		SentAt: m.SentAt, Counts: Counts{Receives: m.Receives, FirstAt: m.FirstAt},
 	}
 	if q.FIFO {
 		c.SentAt = b.now

@@ -51,7 +51,9 @@ func (b *Broker) receivable(q *Queue, line []*Message) []*Message {
 }
 
 // servingOrder gives the receivable part of every line in the order of
-// sqs.md 4.4: by the moment the first one became available, then by number.
+// sqs.md 4.4: by the moment the first one became available, then by number. A
+// standard queue serves the oldest first, so that a message that comes back
+// comes before newer ones (sqs.md 5).
 func (b *Broker) servingOrder(q *Queue) [][]*Message {
 	var ready [][]*Message
 	for _, line := range b.lines(q) {
@@ -62,6 +64,9 @@ func (b *Broker) servingOrder(q *Queue) [][]*Message {
 	slices.SortFunc(ready, func(x, y []*Message) int {
 		if b.bugs[GroupsBySequenceOnly] {
 			return cmp.Compare(x[0].Number, y[0].Number)
+		}
+		if !q.FIFO && !b.bugs[StandardByAvailability] {
+			return cmp.Or(cmp.Compare(x[0].SentAt, y[0].SentAt), cmp.Compare(x[0].Number, y[0].Number))
 		}
 		return cmp.Or(
 			cmp.Compare(b.availableSince(q, x[0]), b.availableSince(q, y[0])),

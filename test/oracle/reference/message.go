@@ -17,13 +17,20 @@ type Message struct {
 	StartDelay int64 // milliseconds; standard queues fix it at the send
 	Scheduled  bool  // waits outside its group until ScheduledAt
 	DueAt      int64
-	Receives   int
-	FirstAt    int64
-	ReceivedAt int64
-	Delivery   int   // last delivery from this queue, 0: none yet
-	HiddenTill int64 // meaningful once delivered from this queue
+	Partition  string // PartitionKey it was sent with
+	Delivery   int    // last delivery from this queue, 0: none yet
+	HiddenTill int64  // meaningful once delivered from this queue
 	attempt    *attempt
 	tail       int // planted bug only: order of redelivery
+	Counts
+}
+
+// Counts is what receives have noted of a message.
+type Counts struct {
+	Receives   int // as clients see it: over all queues it was in
+	HandedOut  int // receives from the queue it is in
+	FirstAt    int64
+	ReceivedAt int64
 }
 
 // availableSince is the moment at which the message could first be received

@@ -157,20 +157,20 @@ func (b *Broker) nextToMove(q *Queue, previous *Message) *Message {
 }
 
 // moveBack: the message is treated as new (sqs.md 6). It is recorded like a send
-// under its current deduplication id, but never dropped: it was acknowledged
-// once, and a live record may well be its own (faults.md I1). That record then
+// under its current deduplication id, its content where that counts, and its
+// partition, but never dropped: it was acknowledged once, and a live record may well be its own (faults.md I1). That record then
 // goes on answering, and no second one is written.
 func (b *Broker) moveBack(target *Queue, m *Message) {
 	c := &Message{
 		Sent: m.Sent, Sender: m.Sender, Group: m.Group, Grouped: m.Grouped,
-		DedupID: m.DedupID, DedupOf: m.DedupOf, SentAt: b.now,
-	}
-	id := m.DedupID
-	if m.DedupOf != 0 {
-		id = messageIDText(m.DedupOf)
+		DedupID: m.DedupID, DedupOf: m.DedupOf, Partition: m.Partition, SentAt: b.now,
 	}
 	deduplicates := target.FIFO && !target.Settings.DeduplicationOff
-	known := deduplicates && b.original(target, []string{id}, m.Group, "") != nil
+	ids, partition := b.movedIDs(target, c), c.Partition
+	if b.bugs[MoveForgetsKeys] {
+		ids, partition = ids[:min(len(ids), 1)], ""
+	}
+	known := deduplicates && b.original(target, ids, m.Group, partition) != nil
 	if known && b.bugs[MoveDropsDuplicates] {
 		return
 	}
@@ -180,6 +180,23 @@ func (b *Broker) moveBack(target *Queue, m *Message) {
 	}
 	b.place(target, c, nil, reservedValues{})
 	if deduplicates && !known && !b.bugs[MoveLeavesNoRecord] {
-		b.remember(target, []string{id}, m.Group, "", c)
+		b.remember(target, ids, m.Group, partition, c)
 	}
+}
+
+// movedIDs are the ids by which the target recognises a message that moves to
+// it: those of a send of it (sqs.md 4.5). One that has none gets that of its
+// content, if the target wants one.
+func (b *Broker) movedIDs(target *Queue, c *Message) []string {
+	id := c.DedupID
+	switch {
+	case c.DedupOf != 0:
+		id = messageIDText(c.DedupOf)
+	case id == "" && target.Settings.ContentBased && target.FIFO && !target.Settings.DeduplicationOff:
+		id = ContentID(c.Sent.Body)
+		c.DedupID = id
+	case id == "":
+		return nil
+	}
+	return b.deduplicationIDs(target, id, c.Sent.Body)
 }

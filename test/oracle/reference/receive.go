@@ -118,6 +118,7 @@ func (b *Broker) deliver(q *Queue, m *Message, timeout int64) {
 		m.FirstAt = b.now
 	}
 	m.Receives++
+	m.HandedOut++
 	m.ReceivedAt = b.now
 	m.HiddenTill = b.now + timeout*1000
 	m.tail = b.lastDelivery + 1<<40

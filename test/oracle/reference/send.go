@@ -162,7 +162,7 @@ func checkAttributes(s Settings, e SendEntry) *Error {
 func (b *Broker) accept(q *Queue, sender string, e SendEntry) Sent {
 	v, _ := splitReserved(q.Settings, e)
 	m := &Message{Sent: e, Sender: sender, SentAt: b.now}
-	m.Sent.Attributes = v.rest
+	m.Sent.Attributes, m.Partition = v.rest, v.partition
 	if e.Group != nil {
 		m.Group, m.Grouped = *e.Group, true
 	}

@@ -118,6 +118,10 @@ var homes = map[reference.Bug][]string{
 	reference.ScheduledBlocksGroup: {"scheduled.fifo", "partition.fifo"},
 	reference.MoveDropsDuplicates:  {"keeps.fifo", "bus.fifo"},
 	reference.MoveLeavesNoRecord:   {"keeps.fifo", "redriven.fifo"},
+	reference.MoveForgetsKeys:      {"both.fifo", "bothpartition.fifo"},
+
+	reference.DeadLetterCountsElsewhere: {"chained.fifo", "redriven"},
+	reference.StandardByAvailability:    {"standard", "redriven"},
 }
 
 // TestPlantedBugs runs the comparison against models that break one rule each.

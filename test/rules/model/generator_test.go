@@ -119,6 +119,10 @@ func (g *generator) sawReceive(s step, c receive) {
 			again.request.Visibility = pointer(pickOf(g, int64(0), 1, 30))
 		}
 		g.soon = append(g.soon, again)
+		if len(got) > 1 && g.oneIn(2) {
+			// Somebody else who takes a part of it, if it is visible again by then.
+			g.soon = append(g.soon, receive{c.name, reference.ReceiveRequest{Max: pointer(int64(1))}})
+		}
 	}
 }
 

@@ -19,6 +19,7 @@ type kind struct {
 	dead             bool // target of redrive policies
 	implicit         bool // ImplicitDeadLetterQueue
 	target           string
+	later            string // a target it may get when it exists, which may be a source of this queue
 	fixed            attributes
 }
 
@@ -31,8 +32,8 @@ func redrive(target string, receives int) string {
 // allKinds lists dead-letter queues before the queues that name them.
 func allKinds() []kind {
 	return []kind{
-		{name: "dead", dead: true},
-		{name: "dead.fifo", fifo: true, dead: true},
+		{name: "dead", dead: true, later: "redriven"},
+		{name: "dead.fifo", fifo: true, dead: true, later: "redriven.fifo"},
 		{name: "dead2.fifo", fifo: true, dead: true, target: "dead.fifo"},
 		{name: "standard"},
 		{name: "redriven", target: "dead"},
@@ -41,10 +42,10 @@ func allKinds() []kind {
 		{name: "chained.fifo", fifo: true, target: "dead2.fifo"},
 		{name: "keeps.fifo", fifo: true, target: "dead.fifo", fixed: attributes{"DeadLetterKeepsDeduplicationId": "true"}},
 		{name: "content.fifo", fifo: true, content: true, target: "dead.fifo"},
-		{name: "both.fifo", fifo: true, content: true, fixed: attributes{"ContentDeduplicationMode": "IdAndContent"}},
+		{name: "both.fifo", fifo: true, content: true, target: "dead.fifo", fixed: attributes{"ContentDeduplicationMode": "IdAndContent"}},
 		{name: "scoped.fifo", fifo: true, fixed: attributes{"DeduplicationScope": "messageGroup"}},
 		{
-			name: "partition.fifo", fifo: true, partition: true, reserved: true, groupOptional: true,
+			name: "partition.fifo", fifo: true, target: "dead.fifo", partition: true, reserved: true, groupOptional: true,
 			fixed: attributes{"DeduplicationScope": "partitionKey", "ReservedAttributesEnabled": "true", "MessageGroupIdMode": "Optional"},
 		},
 		{name: "scheduled.fifo", fifo: true, reserved: true, fixed: attributes{"ReservedAttributesEnabled": "true"}},
@@ -52,11 +53,15 @@ func allKinds() []kind {
 		{name: "ymqmany.fifo", fifo: true, content: true, fixed: attributes{"ReceiveCompatibility": "ymq"}},
 		{name: "bus.fifo", fifo: true, target: "dead.fifo", fixed: attributes{"CompatibilityProfile": "servicebus"}},
 		{name: "capped.fifo", fifo: true, fixed: attributes{"MaxDeduplicationEntries": "4"}},
+		{
+			name: "cappedboth.fifo", fifo: true, content: true,
+			fixed: attributes{"ContentDeduplicationMode": "IdAndContent", "MaxDeduplicationEntries": "3"},
+		},
 		{name: "off.fifo", fifo: true, deduplicationOff: true, fixed: attributes{"DeduplicationEnabled": "false"}},
 		{name: "optional.fifo", fifo: true, groupOptional: true, target: "dead.fifo", fixed: attributes{"MessageGroupIdMode": "Optional"}},
 		{name: "two.fifo", fifo: true, fixed: attributes{"MaxMessagesPerGroupPerReceive": "2"}},
 		{
-			name: "bothpartition.fifo", fifo: true, content: true, partition: true, reserved: true, groupOptional: true,
+			name: "bothpartition.fifo", fifo: true, target: "dead.fifo", content: true, partition: true, reserved: true, groupOptional: true,
 			fixed: attributes{
 				"ContentDeduplicationMode": "IdAndContent", "DeduplicationScope": "partitionKey",
 				"ReservedAttributesEnabled": "true", "MessageGroupIdMode": "Optional",
@@ -194,6 +199,9 @@ func (k kind) change1(g *generator) (name, value string) {
 		case 3:
 			return "MaximumMessageSize", pickOf(g, "1024", "262144")
 		case 4:
+			if k.target == "" && k.later != "" {
+				return "RedrivePolicy", pickOf(g, "", redrive(k.later, 1), redrive(k.later, 2))
+			}
 			if k.target == "" {
 				return "RedrivePolicy", ""
 			}

@@ -1,0 +1,64 @@
+package queue
+
+// Rules that decide differently since a format version. While a cluster is
+// upgraded, nodes of two programs apply the same log, and a log is replayed to
+// the same state for ever. So an old rule goes on deciding until the cluster
+// raises its format version; each constant is the version that brings the new
+// one.
+const (
+	// ruleHandOutsHere counts against maxReceiveCount how often this queue
+	// handed a message out. Before, receives from the queue it was moved from
+	// counted, too, so that a dead-letter queue with a policy of its own could
+	// move a message on without ever delivering it.
+	ruleHandOutsHere uint32 = 2
+	// ruleMoveBesideInFlight lets a move task go on while InFlightMax messages
+	// are in flight. Before, it was COMPLETED.
+	ruleMoveBesideInFlight uint32 = 2
+	// ruleEveryKeyCounts counts both ids of a message against
+	// MaxDeduplicationEntries. Before, the second could exceed it.
+	ruleEveryKeyCounts uint32 = 2
+	// ruleOldestFirst serves a standard queue by age. Before, what came back
+	// went behind all that had been sent by then.
+	ruleOldestFirst uint32 = 2
+	// ruleMoveKeepsKeys keeps the partition key of a message, and compares a
+	// message that a task moves under all its keys.
+	ruleMoveKeepsKeys uint32 = 2
+)
+
+// follows reports whether a rule is in force. A state without a format version
+// is new: its log cannot have a queue yet, except in tests.
+func (b *Broker) follows(rule uint32) bool {
+	return b.formatVersion == 0 || b.formatVersion >= rule
+}
+
+// changeRules raises the format version and files anew what the new rules order
+// differently. It takes time in proportion to the messages that are visible
+// again, once in the life of a cluster.
+func (b *Broker) changeRules(version uint32) {
+	before := b.follows(ruleOldestFirst)
+	b.formatVersion = version
+	if b.follows(ruleOldestFirst) == before {
+		return
+	}
+	var again []*Queue
+	b.queues.Scan(func(_ string, q *Queue) bool {
+		if !q.attributes.FIFO {
+			again = append(again, q)
+		}
+		return true
+	})
+	for _, q := range again {
+		b.own(q).serveOldestFirst(!before)
+	}
+}
+
+// serveOldestFirst changes the order of a standard queue.
+func (q *Queue) serveOldestFirst(on bool) {
+	before := q.ready.returned
+	q.ready.oldestFirst, q.ready.returned = on, newTimedTree()
+	before.Scan(func(t timed) bool {
+		m, _ := q.messages.Get(t.sequence)
+		q.ready.returned.Set(q.readyKey(m))
+		return true
+	})
+}

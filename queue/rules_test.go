@@ -1,0 +1,217 @@
+package queue
+
+import (
+	"fmt"
+	"testing"
+)
+
+// Each rule of rules.go, before the format version that brings it and since.
+
+// underFormat runs a test under the first format version and the newest.
+func underFormat(t *testing.T, test func(t *testing.T, w *world, since bool)) {
+	for version := uint32(1); version <= 2; version++ {
+		t.Run(fmt.Sprint("format ", version), func(t *testing.T) {
+			w := newWorld(t)
+			w.must(&SetFormatVersion{version})
+			test(t, w, version == 2)
+		})
+	}
+}
+
+// lookAt receives once without hiding anything.
+func (w *world) lookAt(queue string, limit int64) []ReceivedMessage {
+	w.t.Helper()
+	return w.must(&ReceiveMessages{Queue: queue, MaxMessages: Some(limit), VisibilityTimeout: Some(0)}).(MessagesReceived).Messages
+}
+
+func TestDeadLetterQueueWithAPolicyDelivers(t *testing.T) {
+	underFormat(t, func(t *testing.T, w *world, since bool) {
+		w.create("last.fifo")
+		w.create("dlq.fifo", redrive("last.fifo", "2"))
+		w.create("q.fifo", redrive("dlq.fifo", "3"))
+		w.send("q.fifo", "g", "1", "m")
+		for range 4 {
+			w.lookAt("q.fifo", 1) // three times, then it moves
+		}
+		for n := range int64(2) {
+			got := w.lookAt("dlq.fifo", 1)
+			if delivered := len(got) == 1; delivered != since {
+				t.Fatalf("receive %d from the dead-letter queue got %d messages", n+1, len(got))
+			} else if delivered && got[0].ReceiveCount != 4+n {
+				t.Fatalf("its receive count is %d, which goes on counting from 3", got[0].ReceiveCount)
+			}
+		}
+		if got := w.lookAt("dlq.fifo", 1); len(got) != 0 {
+			t.Fatalf("received %q again: two hand-outs are enough there", bodies(got))
+		}
+		if got := w.lookAt("last.fifo", 1); bodies(got) != "m " {
+			t.Fatalf("the last queue has %q", bodies(got))
+		}
+	})
+}
+
+// Two queues that are each other's dead-letter queue pass a message on only
+// after it was delivered, so that two waiting receives come to an end.
+func TestMutualDeadLetterQueues(t *testing.T) {
+	underFormat(t, func(t *testing.T, w *world, since bool) {
+		w.create("a")
+		w.create("b", redrive("a", "1"))
+		w.must(&SetQueueAttributes{Queue: "a", Attributes: []Attribute{redrive("b", "1")}})
+		w.send("a", "", "", "m")
+		w.lookAt("a", 1)
+		received, rounds := 0, 0
+		for ; rounds < 100 && (w.b.View().Deliverable("a") || w.b.View().Deliverable("b")); rounds++ {
+			received += len(w.receive([]string{"a", "b"}[rounds%2], 1))
+		}
+		if since && (received != 1 || rounds != 2) || !since && rounds != 100 {
+			t.Fatalf("%d receives delivered %d times", rounds, received)
+		}
+	})
+}
+
+func TestMoveTaskGoesOnBesideInFlight(t *testing.T) {
+	underFormat(t, func(t *testing.T, w *world, since bool) {
+		w.create("dlq")
+		w.create("q", redrive("dlq", "1"))
+		for n := 0; n <= InFlightMax; n += BatchEntriesMax {
+			c := &SendMessages{Queue: "dlq", Batch: true, Entries: make([]SendEntry, BatchEntriesMax)}
+			for i := range c.Entries {
+				c.Entries[i].Body = "x"
+			}
+			w.b.Apply(w.at, c)
+			if n < InFlightMax {
+				w.b.Apply(w.at, &ReceiveMessages{Queue: "dlq", MaxMessages: Some(BatchEntriesMax)})
+			}
+		}
+		id := w.must(&StartMoveTask{Source: "dlq", Destination: "q"}).(MoveTaskStarted).TaskID
+		if got := w.must(&MoveMessages{TaskID: id, Max: 4}); got != (MessagesMoved{Moved: 4, Running: since}) {
+			t.Fatalf("the first step %+v", got)
+		}
+		if !since {
+			return
+		}
+		if got := w.must(&MoveMessages{TaskID: id, Max: 100}); got != (MessagesMoved{Moved: 6}) {
+			t.Fatalf("the second step %+v", got)
+		}
+	})
+}
+
+func TestBothIDsCountAgainstTheCap(t *testing.T) {
+	underFormat(t, func(t *testing.T, w *world, since bool) {
+		w.create("q.fifo", Attribute{"ContentBasedDeduplication", "true"},
+			Attribute{"ContentDeduplicationMode", "IdAndContent"}, Attribute{"MaxDeduplicationEntries", "3"})
+		send := func(id, body string) *Error {
+			_, err := w.apply(&SendMessages{Queue: "q.fifo", Entries: []SendEntry{{
+				Body: body, GroupID: "g", GroupIDGiven: true, DeduplicationID: id, DeduplicationIDGiven: id != "",
+			}}})
+			return err
+		}
+		if err := send("1", "one"); err != nil {
+			t.Fatal(err)
+		}
+		if err := send("2", "two"); (err != nil) != since {
+			t.Fatalf("a second message with two ids under a cap of three: %v", err)
+		}
+		if err := send("", "three"); (err != nil) == since {
+			t.Fatalf("a message with one id: %v", err)
+		}
+	})
+}
+
+func TestStandardQueueServesTheOldestFirst(t *testing.T) {
+	underFormat(t, func(t *testing.T, w *world, since bool) {
+		w.create("q")
+		for i := range 4 {
+			w.send("q", "", "", fmt.Sprint("m", i))
+			w.pass(1)
+		}
+		got := w.receive("q", 1)
+		w.must(&ChangeMessageVisibility{Queue: "q", Entries: []VisibilityEntry{{got[0].Handle.String(), Some(0)}}})
+		want := "m1 m2 "
+		if since {
+			want = "m0 m1 "
+		}
+		if got := bodies(w.receive("q", 2)); got != want {
+			t.Fatalf("received %q, want %q", got, want)
+		}
+		w.pass(30 * Second)
+		if want = "m3 m0 m1 m2 "; since {
+			want = "m0 m1 m2 m3 "
+		}
+		if got := bodies(w.receive("q", 10)); got != want {
+			t.Fatalf("after the timeouts received %q, want %q", got, want)
+		}
+	})
+}
+
+// What waits when the format version is raised is served by the new rule from
+// then on, on every replica: also one that is restored in between.
+func TestRaisingTheFormatOrdersAnew(t *testing.T) {
+	w := newWorld(t)
+	w.must(&SetFormatVersion{1})
+	w.create("q")
+	w.create("q.fifo")
+	for i := range 4 {
+		w.send("q", "", "", fmt.Sprint("m", i))
+		w.send("q.fifo", fmt.Sprint("g", i), fmt.Sprint(i), fmt.Sprint("m", i))
+		w.pass(1)
+	}
+	for _, name := range []string{"q", "q.fifo"} {
+		w.lookAt(name, 2)
+	}
+	frozen := w.b.Freeze()
+	w.must(&SetFormatVersion{2})
+	if got := bodies(w.lookAt("q", 3)); got != "m0 m1 m2 " {
+		t.Fatalf("the standard queue gives %q", got)
+	}
+	if got := bodies(w.lookAt("q.fifo", 3)); got != "m2 m3 m0 " {
+		t.Fatalf("the FIFO queue gives %q, and keeps its order", got)
+	}
+	restorer, err := NewRestorer(frozen.Broker())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if w.b, err = restorer.restore(frozen); err != nil {
+		t.Fatal(err)
+	}
+	if got := bodies(w.lookAt("q", 3)); got != "m2 m3 m0 " {
+		t.Fatalf("the state of before gives %q", got)
+	}
+}
+
+// A message that a task moves back is recognised by all that recognised it
+// before, under the partition it was sent to.
+func TestMovedMessageKeepsItsKeys(t *testing.T) {
+	underFormat(t, func(t *testing.T, w *world, since bool) {
+		keys := []Attribute{
+			{"MessageGroupIdMode", "Optional"}, {"DeduplicationScope", "partitionKey"},
+			{"ReservedAttributesEnabled", "true"}, {"DeadLetterKeepsDeduplicationId", "true"},
+			{"ContentBasedDeduplication", "true"}, {"ContentDeduplicationMode", "IdAndContent"},
+		}
+		w.create("dlq.fifo", keys...)
+		w.create("q.fifo", append(keys, redrive("dlq.fifo", "1"))...)
+		send := func(id, partition, body string) SentEntry {
+			return w.must(&SendMessages{Queue: "q.fifo", Entries: []SendEntry{{
+				Body: body, DeduplicationID: id, DeduplicationIDGiven: true,
+				Attributes: []MessageAttribute{{"seriatim.PartitionKey", "String", partition}},
+			}}}).(MessagesSent).Entries[0]
+		}
+		send("1", "p", "content")
+		w.lookAt("q.fifo", 1)
+		w.lookAt("q.fifo", 1)
+		w.pass(300 * Second) // nothing of the send is remembered any more
+		id := w.must(&StartMoveTask{Source: "dlq.fifo"}).(MoveTaskStarted).TaskID
+		if got := w.must(&MoveMessages{TaskID: id, Max: 10}); got != (MessagesMoved{Moved: 1}) {
+			t.Fatalf("moved %+v", got)
+		}
+		if got := send("1", "p", "other"); got.Duplicate != since {
+			t.Fatalf("a late retry by id: %+v", got)
+		}
+		if got := send("2", "p", "content"); got.Duplicate != since {
+			t.Fatalf("a late retry by content: %+v", got)
+		}
+		if got := send("1", "another", "different"); got.Duplicate {
+			t.Fatalf("another partition: %+v", got)
+		}
+	})
+}
