@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/seriatimq/seriatim/transport/http1"
 )
 
 // BenchmarkRequest is a request and its answer on one connection over loopback,
@@ -18,7 +20,7 @@ func BenchmarkRequest(b *testing.B) {
 		"X-Amz-Target: AmazonSQS.SendMessage\r\nContent-Length: 400\r\n\r\n"
 	answer := []byte(strings.Repeat("y", 200))
 	handler := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if _, whole := BodyText(r); !whole {
+		if _, whole := http1.BodyText(r); !whole {
 			_, _ = io.Copy(io.Discard, r.Body)
 		}
 		w.Header()["Content-Type"] = []string{"application/x-amz-json-1.0"}

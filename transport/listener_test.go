@@ -13,6 +13,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/seriatimq/seriatim/transport/http1"
 )
 
 // echo answers with what the request was, as far as its handler can see it.
@@ -106,7 +108,7 @@ func TestSameAsNetHTTP(t *testing.T) {
 		"no colon":           "POST / HTTP/1.1\r\nHost: a\r\nnonsense\r\nContent-Length: 1\r\n\r\nx",
 		"other method":       "PUT / HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\n\r\nx",
 		"no HTTP":            "hello there\r\n\r\n",
-		"too long a header":  "POST / HTTP/1.1\r\nHost: a\r\nX-A: " + strings.Repeat("a", 2*headerBytesMax) + "\r\n\r\n",
+		"too long a header":  "POST / HTTP/1.1\r\nHost: a\r\nX-A: " + strings.Repeat("a", 2*http1.HeaderBytesMax) + "\r\n\r\n",
 	} {
 		t.Run(name, func(t *testing.T) {
 			var answers [2]string
@@ -266,7 +268,7 @@ func TestRequestDuringSlowOne(t *testing.T) {
 	conn, reader := dial(t, s)
 	send(t, conn, "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 4\r\n\r\nslow")
 	send(t, conn, "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 4\r\n\r\nnext")
-	time.AfterFunc(3*watchAfter, func() { close(release) })
+	time.AfterFunc(150*time.Millisecond, func() { close(release) })
 	for _, want := range []string{"slow", "next"} {
 		if _, body := answerOf(t, reader); body != want {
 			t.Errorf("got %q, want %q", body, want)
@@ -322,31 +324,4 @@ func TestShutdownCuts(t *testing.T) {
 		t.Error("no error")
 	}
 	<-over
-}
-
-// TestTrickle: a body that does not come is answered when its time is up.
-func TestTrickle(t *testing.T) {
-	s := listen(t, Config{Handler: echo})
-	server, ours := net.Pipe()
-	defer ours.Close()
-	h := s.http1
-	c := newHTTP1Conn(h, &expiredConn{Conn: server})
-	h.conns[c] = struct{}{}
-	go c.serve()
-	reader := bufio.NewReader(ours)
-	send(t, ours, "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\n\r\n")
-	if response, _ := answerOf(t, reader); response.StatusCode != http.StatusRequestTimeout || !response.Close {
-		t.Errorf("got %+v", response)
-	}
-	shutdown(t, s)
-}
-
-// expiredConn has a clock that runs a minute ahead.
-type expiredConn struct{ net.Conn }
-
-func (c *expiredConn) SetReadDeadline(t time.Time) error {
-	if time.Until(t) < 2*readTimeout-time.Second && time.Until(t) > readHeaderTimeout {
-		t = time.Now().Add(-time.Second) // that of a body
-	}
-	return c.Conn.SetReadDeadline(t)
 }

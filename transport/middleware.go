@@ -3,11 +3,14 @@ package transport
 import (
 	"context"
 	"encoding/hex"
+	"errors"
 	"io"
 	"log/slog"
 	"net/http"
 	"runtime/debug"
 	"time"
+
+	"github.com/seriatimq/seriatim/transport/budget"
 )
 
 // Middleware wraps a handler with what every client request gets. Safe for
@@ -98,7 +101,11 @@ func (w *statusWriter) Write(p []byte) (int, error) {
 	if w.status == 0 {
 		w.status = http.StatusOK
 	}
-	return w.ResponseWriter.Write(p)
+	n, err := w.ResponseWriter.Write(p)
+	if errors.Is(err, budget.ErrExhausted) {
+		w.status = 0 // nothing was sent: the handler gives another answer
+	}
+	return n, err
 }
 
 // Unwrap lets http.ResponseController reach the connection.

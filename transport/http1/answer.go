@@ -1,42 +1,47 @@
-package transport
+package http1
 
 import (
 	"net/http"
 	"strconv"
 	"time"
+
+	"github.com/seriatimq/seriatim/transport/budget"
 )
 
 // answerKeepMax is the largest answer whose buffer is kept for the next.
 const answerKeepMax = 64 << 10
 
-// http1Answer is the answer to one request, sent when the handler is done. It
+// answer is the answer to one request, sent when the handler is done. It
 // implements http.ResponseWriter. Used by one goroutine.
-type http1Answer struct {
-	conn   *http1Conn
+type answer struct {
+	conn   *conn
 	header http.Header
 	status int     // 0: none yet
 	body   []byte  // as long as its length is unknown
 	out    *[]byte // the whole answer, once its length is known
+	taken  int64   // bytes of the budget that out holds
 }
 
-func (a *http1Answer) reset() {
+func (a *answer) reset() {
 	clear(a.header)
 	a.status, a.body, a.out = 0, nil, nil
 }
 
 // Header is what the answer will say besides its body.
-func (a *http1Answer) Header() http.Header { return a.header }
+func (a *answer) Header() http.Header { return a.header }
 
 // WriteHeader sets the status. The first one counts.
-func (a *http1Answer) WriteHeader(status int) {
+func (a *answer) WriteHeader(status int) {
 	if a.status == 0 && status >= http.StatusOK {
 		a.status = status
 	}
 }
 
 // Write adds to the body. What is written in one piece, with its length said
-// before, is copied only once.
-func (a *http1Answer) Write(p []byte) (int, error) {
+// before, is copied only once. If that finds no room in the budget, Write fails
+// with budget.ErrExhausted and nothing was answered: the handler may give
+// another, shorter answer, with another status.
+func (a *answer) Write(p []byte) (int, error) {
 	a.WriteHeader(http.StatusOK)
 	if a.out != nil {
 		return 0, http.ErrContentLength
@@ -46,41 +51,79 @@ func (a *http1Answer) Write(p []byte) (int, error) {
 		a.body = append(a.body, p...)
 		return len(p), nil
 	}
-	a.compose(p)
+	if err := a.compose(p); err != nil {
+		a.status = 0
+		return 0, err
+	}
 	return len(p), nil
 }
 
 // compose makes the whole answer.
-func (a *http1Answer) compose(body []byte) {
+func (a *answer) compose(body []byte) error {
 	s := a.conn.server
+	if size := int64(len(body)); size > FreeBytes {
+		if err := s.Budget.Acquire(a.conn.ctx, size, budget.WaitMax); err != nil {
+			return err
+		}
+		a.taken = size
+	}
 	a.out = s.answers.Get().(*[]byte)
-	*a.out = a.append((*a.out)[:0], body, s.now(), a.conn.last())
+	*a.out = a.append((*a.out)[:0], body, s.Now(), a.conn.closing())
+	return nil
 }
 
 // finish sends the answer with one write.
-func (a *http1Answer) finish() error {
+func (a *answer) finish() error {
 	a.WriteHeader(http.StatusOK)
-	if a.out == nil {
-		a.compose(a.body)
+	if a.out == nil && a.compose(a.body) != nil {
+		a.status = http.StatusServiceUnavailable
+		clear(a.header)
+		_ = a.compose(nil) // which takes nothing
 	}
-	c, out := a.conn, a.out
-	a.body, a.out = nil, nil
-	if now := c.server.now(); c.writeUntil.Sub(now) < writeTimeout {
-		c.writeUntil = now.Add(writeTimeout + deadlineSlack)
-		if err := c.conn.SetWriteDeadline(c.writeUntil); err != nil {
-			return err
-		}
+	defer a.drop()
+	c := a.conn
+	if err := c.setWriteDeadline(c.server.Now(), WriteLimit(a.taken, c.server.Budget.Scarce())); err != nil {
+		return err
 	}
-	_, err := c.conn.Write(*out)
-	if cap(*out) <= answerKeepMax {
-		c.server.answers.Put(out)
-	}
+	_, err := c.conn.Write(*a.out)
 	return err
+}
+
+// drop lets go of the answer.
+func (a *answer) drop() {
+	if a.out != nil && cap(*a.out) <= answerKeepMax {
+		a.conn.server.answers.Put(a.out)
+	}
+	a.conn.server.Budget.Release(a.taken)
+	a.body, a.out, a.taken = nil, nil, 0
+}
+
+// WriteLimit is how long a client may take to read an answer: large ones have
+// 8 s more for each MiB, or 2 s while memory is scarce.
+func WriteLimit(size int64, scarce bool) time.Duration {
+	mebibytes := time.Duration(size >> 20)
+	if size > FreeBytes && scarce {
+		return ScarceTimeout + mebibytes*2*time.Second
+	}
+	return WriteTimeout + mebibytes*8*time.Second
+}
+
+// setWriteDeadline gives the client this much time to read what is written now,
+// and some more if that saves moving the deadline for each answer.
+func (c *conn) setWriteDeadline(now time.Time, limit time.Duration) error {
+	if left := c.writeUntil.Sub(now); left >= limit && left <= limit+deadlineSlack {
+		return nil
+	}
+	c.writeUntil = now.Add(limit)
+	if limit == WriteTimeout {
+		c.writeUntil = c.writeUntil.Add(deadlineSlack)
+	}
+	return c.conn.SetWriteDeadline(c.writeUntil)
 }
 
 // append writes status line, headers and body. Lengths are those of the body,
 // whatever the handler said.
-func (a *http1Answer) append(b, body []byte, now time.Time, last bool) []byte {
+func (a *answer) append(b, body []byte, now time.Time, closing bool) []byte {
 	if a.status == http.StatusOK {
 		b = append(b, "HTTP/1.1 200 OK\r\n"...)
 	} else {
@@ -98,7 +141,7 @@ func (a *http1Answer) append(b, body []byte, now time.Time, last bool) []byte {
 		}
 	}
 	b = append(b, a.conn.server.dateHeader(now)...)
-	if last {
+	if closing {
 		b = append(b, "Connection: close\r\n"...)
 	}
 	if a.status == http.StatusNoContent || a.status == http.StatusNotModified {

@@ -1,4 +1,4 @@
-package transport
+package http1
 
 import (
 	"bufio"
@@ -53,7 +53,7 @@ func FuzzHTTP1(f *testing.F) {
 	// After these two the buffer grows past the longest header in one step.
 	large := "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 30000\r\n\r\n" + strings.Repeat("b", 30_000)
 	medium := "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 4000\r\n\r\n" + strings.Repeat("b", 4000)
-	tooLong := "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 0\r\nX-A: " + strings.Repeat("a", 3*headerBytesMax/2) + "\r\n\r\n"
+	tooLong := "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 0\r\nX-A: " + strings.Repeat("a", 3*HeaderBytesMax/2) + "\r\n\r\n"
 	f.Add([]byte(large+medium+tooLong), byte(0))
 	f.Fuzz(func(t *testing.T, input []byte, piece byte) {
 		// In a bubble nothing ends by its time but what waits for nothing else.
@@ -63,11 +63,11 @@ func FuzzHTTP1(f *testing.F) {
 
 // sameAsNetHTTP checks the rule of FuzzHTTP1 for one connection.
 func sameAsNetHTTP(t *testing.T, input []byte, piece int) {
-	ours, answers, rest, passed := servedHere(t, input, piece)
-	if !bytes.HasSuffix(input, rest) {
-		t.Fatalf("what is left is %q", rest)
+	ours, answers, remaining, handedOver := servedHere(t, input, piece)
+	if !bytes.HasSuffix(input, remaining) {
+		t.Fatalf("what is left is %q", remaining)
 	}
-	theirs, theirsOfRest := servedByNetHTTP(t, input, piece), servedByNetHTTP(t, rest, piece)
+	theirs, theirsOfRemaining := servedByNetHTTP(t, input, piece), servedByNetHTTP(t, remaining, piece)
 	if len(theirs) < len(ours) {
 		t.Fatalf("%d requests served here, %d by net/http", len(ours), len(theirs))
 	}
@@ -75,15 +75,15 @@ func sameAsNetHTTP(t *testing.T, input []byte, piece int) {
 		if !reflect.DeepEqual(r, theirs[i]) {
 			t.Fatalf("request %d is here\n%+v\nand for net/http\n%+v", i, r, theirs[i])
 		}
-		if r.Cut || r.Close {
+		if r.Truncated || r.Close {
 			t.Fatalf("request %d was served here: %+v", i, r)
 		}
 	}
-	if would := theirs[len(ours):]; len(would) != len(theirsOfRest) || len(would) > 0 && !reflect.DeepEqual(would, theirsOfRest) {
-		t.Fatalf("after %d requests net/http reads of the rest\n%+v\nand would have read\n%+v", len(ours), theirsOfRest, would)
+	if would := theirs[len(ours):]; len(would) != len(theirsOfRemaining) || len(would) > 0 && !reflect.DeepEqual(would, theirsOfRemaining) {
+		t.Fatalf("after %d requests net/http reads of the remaining\n%+v\nand would have read\n%+v", len(ours), theirsOfRemaining, would)
 	}
-	if !passed && slices.ContainsFunc(theirsOfRest, func(r arrived) bool { return !r.Cut }) {
-		t.Fatalf("given up with a whole request left: %+v", theirsOfRest)
+	if !handedOver && slices.ContainsFunc(theirsOfRemaining, func(r arrived) bool { return !r.Truncated }) {
+		t.Fatalf("given up with a whole request left: %+v", theirsOfRemaining)
 	}
 	for i, reader := 0, bufio.NewReader(bytes.NewReader(answers)); i < len(ours); i++ {
 		answer, err := http.ReadResponse(reader, nil)
@@ -99,7 +99,7 @@ type arrived struct {
 	Header                           http.Header
 	Length                           int64
 	Body                             string
-	Cut                              bool // the body did not come whole
+	Truncated                        bool // the body did not come whole
 	Close                            bool
 	Transfer                         []string
 	Trailer                          http.Header
@@ -116,35 +116,35 @@ func (a *arrivals) ServeHTTP(_ http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(r.Body)
 	*a = append(*a, arrived{
 		Method: r.Method, Host: r.Host, Target: r.RequestURI, URL: r.URL.String(), Proto: r.Proto, Header: header,
-		Length: r.ContentLength, Body: string(body), Cut: err != nil, Close: r.Close,
+		Length: r.ContentLength, Body: string(body), Truncated: err != nil, Close: r.Close,
 		Transfer: r.TransferEncoding, Trailer: maps.Clone(r.Trailer),
 	})
 }
 
-// servedHere gives the bytes to a connection of ours. rest is what it did not
-// use, and passed whether it handed that over.
-func servedHere(t *testing.T, input []byte, piece int) (requests []arrived, answers, rest []byte, passed bool) {
+// servedHere gives the bytes to a connection of ours. remaining is what it did not
+// use, and handedOver whether it handed that over.
+func servedHere(t *testing.T, input []byte, piece int) (requests []arrived, answers, remaining []byte, handedOver bool) {
 	var seen arrivals
 	conn := newScript(input, piece)
 	take := func(c net.Conn) {
-		passed = true
+		handedOver = true
 		handed, err := io.ReadAll(c)
 		if err != nil {
 			t.Fatal(err)
 		}
-		rest = handed
+		remaining = handed
 	}
-	s := newHTTP1Server(t.Context(), Config{Handler: &seen, Now: time.Now, Logger: quiet()}, take)
-	c := newHTTP1Conn(s, conn)
+	s := New(t.Context(), Config{Handler: &seen, Now: time.Now, Logger: quiet(), Handover: take})
+	c := newConn(s, conn)
 	s.conns[c] = struct{}{}
 	c.serve()
-	if !passed {
-		rest = append(slices.Clone(c.buffer[c.start:c.end]), conn.input...)
+	if !handedOver {
+		remaining = append(slices.Clone(c.buffer[c.start:c.end]), conn.input...)
 	}
-	if passed == conn.closed() {
-		t.Fatalf("handed over: %v, closed: %v", passed, conn.closed())
+	if handedOver == conn.closed() {
+		t.Fatalf("handed over: %v, closed: %v", handedOver, conn.closed())
 	}
-	return seen, conn.output, rest, passed
+	return seen, conn.output, remaining, handedOver
 }
 
 // servedByNetHTTP gives the bytes to a server of net/http with the settings of
@@ -152,16 +152,16 @@ func servedHere(t *testing.T, input []byte, piece int) (requests []arrived, answ
 func servedByNetHTTP(t *testing.T, input []byte, piece int) []arrived {
 	var seen arrivals
 	conn := newScript(input, piece)
-	listener := newHandoverListener(conn.LocalAddr())
+	listener := &oneConnection{conns: make(chan net.Conn, 1), done: make(chan struct{})}
 	var protocols http.Protocols
 	protocols.SetHTTP1(true)
 	s := http.Server{
-		Handler: &seen, Protocols: &protocols, MaxHeaderBytes: headerBytesMax, ErrorLog: slog.NewLogLogger(quiet().Handler(), slog.LevelDebug),
+		Handler: &seen, Protocols: &protocols, MaxHeaderBytes: HeaderBytesMax, ErrorLog: slog.NewLogLogger(quiet().Handler(), slog.LevelDebug),
 		BaseContext: func(net.Listener) context.Context { return t.Context() },
 	}
 	done := make(chan error, 1) // the one result
 	go func() { done <- s.Serve(listener) }()
-	listener.give(conn)
+	listener.conns <- conn
 	<-conn.end
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
@@ -169,6 +169,32 @@ func servedByNetHTTP(t *testing.T, input []byte, piece int) []arrived {
 	<-done
 	return seen
 }
+
+// oneConnection is a listener that brings one connection.
+type oneConnection struct {
+	conns chan net.Conn // capacity 1: the connection
+	done  chan struct{} // closed by Close
+	once  sync.Once
+}
+
+// Accept waits for the connection.
+func (l *oneConnection) Accept() (net.Conn, error) {
+	select {
+	case conn := <-l.conns:
+		return conn, nil
+	case <-l.done:
+		return nil, net.ErrClosed
+	}
+}
+
+// Close ends Accept.
+func (l *oneConnection) Close() error {
+	l.once.Do(func() { close(l.done) })
+	return nil
+}
+
+// Addr is an address that says nothing.
+func (l *oneConnection) Addr() net.Addr { return &net.TCPAddr{} }
 
 // script is a connection on which a text comes, a piece at a time, and then its
 // end. It takes whatever is sent and knows no deadlines.
@@ -245,8 +271,10 @@ func TestLineEndsLeaveAConnectionIdle(t *testing.T) {
 	for _, piece := range []int{0, 1} {
 		synctest.Test(t, func(t *testing.T) {
 			var seen arrivals
-			s := newHTTP1Server(t.Context(), Config{Handler: &seen, Now: time.Now, Logger: quiet()}, func(net.Conn) { t.Error("handed over") })
-			c := newHTTP1Conn(s, newScript([]byte("POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 1\r\n\r\nx\r\n"), piece))
+			s := New(t.Context(), Config{
+				Handler: &seen, Now: time.Now, Logger: quiet(), Handover: func(net.Conn) { t.Error("handed over") },
+			})
+			c := newConn(s, newScript([]byte("POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 1\r\n\r\nx\r\n"), piece))
 			s.conns[c] = struct{}{}
 			c.serve()
 			if state := c.state.Load(); len(seen) != 1 || state != connIdle {

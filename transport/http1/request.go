@@ -1,8 +1,7 @@
-package transport
+package http1
 
 import (
 	"bytes"
-	"io"
 	"net/http"
 	"net/textproto"
 	"strings"
@@ -47,12 +46,17 @@ func bareLineFeed(b []byte, searched int) bool {
 	return false
 }
 
-// parse reads the header of a request into c.request. It reports false for
-// everything that is not the plain case, which is then net/http's to serve or
-// refuse: other methods, a query, a body without a length, Expect, Upgrade,
-// whatever is malformed or could be read in two ways.
-func (c *http1Conn) parse(header []byte) (length int, ours bool) {
-	if len(header) > headerBytesMax {
+// headersMax is how many headers a plain request may have; SDKs send a dozen.
+// The map that holds them is used for all requests of a connection, and it
+// never shrinks.
+const headersMax = 64
+
+// parse reads the header of a request into c.request, which is empty. It
+// reports false for everything that is not the plain case, which is then
+// net/http's to serve or refuse: other methods, a query, a body without a
+// length, Expect, Upgrade, whatever is malformed or could be read in two ways.
+func (c *conn) parse(header []byte) (length int, ours bool) {
+	if len(header) > HeaderBytesMax {
 		return 0, false
 	}
 	text := string(header[:len(header)-len("\r\n")])
@@ -66,10 +70,11 @@ func (c *http1Conn) parse(header []byte) (length int, ours bool) {
 		return 0, false
 	}
 	r := c.request
-	clear(r.Header)
-	c.values = c.values[:0]
-	length, r.Host = -1, ""
-	for lines != "" {
+	length = -1
+	for count := 0; lines != ""; count++ {
+		if count == headersMax {
+			return 0, false
+		}
 		if line, lines, ok = strings.Cut(lines, "\r\n"); !ok {
 			return 0, false
 		}
@@ -111,7 +116,7 @@ func (c *http1Conn) parse(header []byte) (length int, ours bool) {
 }
 
 // add adds a header. The lists of all values share one array.
-func (c *http1Conn) add(name, value string) {
+func (c *conn) add(name, value string) {
 	if before := c.request.Header[name]; before != nil {
 		c.request.Header[name] = append(before, value)
 		return
@@ -199,52 +204,4 @@ func plainLength(value string) (int, bool) {
 		n = 10*n + int(value[i]-'0')
 	}
 	return n, n <= BodyBytesMax
-}
-
-// http1Body is the body of a request, read already.
-type http1Body struct {
-	rest []byte
-	end  error // nil: io.EOF
-}
-
-// Read reads what is left.
-func (b *http1Body) Read(p []byte) (int, error) {
-	n := copy(p, b.rest)
-	b.rest = b.rest[n:]
-	if n == 0 && len(p) > 0 {
-		return 0, b.failure()
-	}
-	return n, nil
-}
-
-// WriteTo writes what is left.
-func (b *http1Body) WriteTo(w io.Writer) (int64, error) {
-	n, err := w.Write(b.rest)
-	b.rest = b.rest[n:]
-	if err == nil && b.end != nil {
-		err = b.end
-	}
-	return int64(n), err
-}
-
-func (b *http1Body) failure() error {
-	if b.end != nil {
-		return b.end
-	}
-	return io.EOF
-}
-
-// Close does nothing: there is nothing to wait for.
-func (b *http1Body) Close() error { return nil }
-
-// BodyText is the whole body of a request, with one copy if it was read
-// already, and whether that was so.
-func BodyText(r *http.Request) (text string, ok bool) {
-	b, ours := r.Body.(*http1Body)
-	if !ours || b.end != nil {
-		return "", false
-	}
-	text = string(b.rest)
-	b.rest = nil
-	return text, true
 }

@@ -1,32 +1,67 @@
-package transport
+package http1
 
 import (
 	"context"
+	"crypto/tls"
 	"log/slog"
 	"net"
 	"net/http"
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/seriatimq/seriatim/transport/budget"
 )
 
-// http1Server serves the requests that make up nearly all of the load, plain
-// POST requests over HTTP/1.1 without TLS, at a fraction of the cost of
-// net/http. A connection that brings anything else is handed over to net/http
-// with every byte of that request, and stays there: nothing is decided twice.
-// Safe for concurrent use.
-type http1Server struct {
-	handler  http.Handler
-	now      func() time.Time
-	log      *slog.Logger
-	base     context.Context
-	handover func(net.Conn)
-	answers  sync.Pool // of *[]byte: answers on their way out
-	date     atomic.Pointer[dateLine]
-	closes   atomic.Bool // connections end after their next answer
+// Timeouts and sizes. Long polls set the lower bounds: a request may take 20 s
+// of waiting, then up to 10 s to find a leader. The time a handler takes counts
+// in none of them.
+const (
+	// HeaderTimeout bounds the wait for the first byte of a connection, the TLS
+	// handshake, and the time from the first byte of a request to the end of
+	// its header.
+	HeaderTimeout = 10 * time.Second
+	// BodyTimeout bounds the time a body may take.
+	BodyTimeout = 60 * time.Second
+	// WriteTimeout bounds the time a client may take to read its answer.
+	WriteTimeout = 30 * time.Second
+	// ScarceTimeout replaces BodyTimeout and WriteTimeout for what is counted
+	// while memory is scarce.
+	ScarceTimeout = 15 * time.Second
+	// IdleTimeout bounds the time between two requests of a connection.
+	IdleTimeout = 120 * time.Second
+	// HeaderBytesMax bounds a header; presigned requests carry long query
+	// strings.
+	HeaderBytesMax = 64 << 10
+	// BodyBytesMax bounds a body. A batch holds 1 MiB of text, of which JSON may
+	// write each byte as \uXXXX (six bytes); attribute names, ids and structure
+	// fit into the rest.
+	BodyBytesMax = 8 << 20
+)
+
+// Config is what a Server is made of.
+type Config struct {
+	Handler http.Handler
+	TLS     *tls.Config   // nil: no TLS
+	Budget  *budget.Bytes // nil: no limit
+	Now     func() time.Time
+	// Handover takes a connection that is for net/http. One that speaks
+	// HTTP/2 over TLS is a *tls.Conn of which nothing was read.
+	Handover func(net.Conn)
+	Logger   *slog.Logger
+}
+
+// Server serves connections. Safe for concurrent use.
+type Server struct {
+	Config
+	base    context.Context
+	answers sync.Pool // of *[]byte: answers on their way out
+	date    atomic.Pointer[dateLine]
+	closes  atomic.Bool // connections end after their next answer
+	panics  atomic.Uint64
 
 	mu      sync.Mutex
-	conns   map[*http1Conn]struct{}
+	conns   map[*conn]struct{}
 	closing bool
 	ended   chan struct{} // closed when closing and the last connection is gone
 }
@@ -37,46 +72,17 @@ type dateLine struct {
 	line   []byte
 }
 
-func newHTTP1Server(ctx context.Context, cfg Config, handover func(net.Conn)) *http1Server {
-	s := &http1Server{
-		handler: cfg.Handler, now: cfg.Now, log: cfg.Logger, base: ctx, handover: handover,
-		conns: make(map[*http1Conn]struct{}), ended: make(chan struct{}),
-	}
+// New makes a Server. ctx is the parent of all requests' contexts.
+func New(ctx context.Context, cfg Config) *Server {
+	s := &Server{Config: cfg, base: ctx, conns: make(map[*conn]struct{}), ended: make(chan struct{})}
 	s.answers.New = func() any { return new([]byte) }
 	return s
 }
 
-// accept serves what the listener brings until it is closed.
-func (s *http1Server) accept(listener net.Listener) error {
-	pause := acceptPauseMin
-	for {
-		conn, err := listener.Accept()
-		if err == nil {
-			pause = acceptPauseMin
-			s.start(conn)
-			continue
-		}
-		// Out of file descriptors, or the peer was gone already: neither is a
-		// reason to stop listening.
-		if temporary, ok := err.(interface{ Temporary() bool }); !ok || !temporary.Temporary() {
-			return err
-		}
-		s.log.Warn("accepting a connection failed", "error", err)
-		select {
-		case <-time.After(pause):
-		case <-s.ended:
-		}
-		pause = min(2*pause, acceptPauseMax)
-	}
-}
-
-const (
-	acceptPauseMin = 5 * time.Millisecond
-	acceptPauseMax = time.Second
-)
-
-func (s *http1Server) start(conn net.Conn) {
-	c := newHTTP1Conn(s, conn)
+// Serve serves a connection, in a goroutine of its own, until the connection
+// ends or is handed over.
+func (s *Server) Serve(accepted net.Conn) {
+	c := newConn(s, accepted)
 	s.mu.Lock()
 	refused := s.closing
 	if !refused {
@@ -85,14 +91,14 @@ func (s *http1Server) start(conn net.Conn) {
 	s.mu.Unlock()
 	if refused {
 		c.cancel()
-		c.closeSocket()
+		c.close()
 		return
 	}
 	go c.serve()
 }
 
-// forget lets go of a connection that has ended or is served elsewhere.
-func (s *http1Server) forget(c *http1Conn) {
+// forget removes a connection that has ended or is served elsewhere.
+func (s *Server) forget(c *conn) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.conns, c)
@@ -101,36 +107,45 @@ func (s *http1Server) forget(c *http1Conn) {
 	}
 }
 
-// keepAlives says whether connections are kept after an answer.
-func (s *http1Server) keepAlives(keep bool) {
+// Panics is how many connections a panic outside of the handler has ended.
+func (s *Server) Panics() uint64 { return s.panics.Load() }
+
+// KeepAlives says whether connections are kept after an answer, as they are from
+// the start.
+func (s *Server) KeepAlives(keep bool) {
 	s.closes.Store(!keep)
 	if !keep {
 		s.closeIdle()
 	}
 }
 
-// closeIdle ends the connections that are between two requests.
-func (s *http1Server) closeIdle() {
+// closeIdle closes the connections that are between two requests. Each is closed
+// in a goroutine of its own, since TLS says goodbye, for which a client that
+// does not read makes it wait.
+func (s *Server) closeIdle() {
 	for _, c := range s.open() {
 		if c.state.CompareAndSwap(connIdle, connClosed) {
-			c.closeSocket()
+			go c.close()
 		}
 	}
 }
 
-func (s *http1Server) open() []*http1Conn {
+func (s *Server) open() []*conn {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	list := make([]*http1Conn, 0, len(s.conns))
+	list := make([]*conn, 0, len(s.conns))
 	for c := range s.conns {
 		list = append(list, c)
 	}
 	return list
 }
 
-// shutdown ends idle connections and waits for the requests under way. What is
-// left at the end of ctx is cut.
-func (s *http1Server) shutdown(ctx context.Context) error {
+// Ended is closed when the last connection is gone after Shutdown began.
+func (s *Server) Ended() <-chan struct{} { return s.ended }
+
+// Shutdown closes idle connections and waits for the requests under way. At the
+// end of ctx it closes what is left.
+func (s *Server) Shutdown(ctx context.Context) error {
 	s.closes.Store(true)
 	s.mu.Lock()
 	if !s.closing {
@@ -148,79 +163,20 @@ func (s *http1Server) shutdown(ctx context.Context) error {
 	}
 	for _, c := range s.open() {
 		c.cancel()
-		c.closeSocket()
+		c.abort()
 	}
 	return ctx.Err()
 }
 
 // dateHeader is the line that says when an answer is made, written anew once a
 // second.
-func (s *http1Server) dateHeader(now time.Time) []byte {
+func (s *Server) dateHeader(now time.Time) []byte {
 	second := now.Unix()
 	if cached := s.date.Load(); cached != nil && cached.second == second {
 		return cached.line
 	}
 	line := now.UTC().AppendFormat([]byte("Date: "), http.TimeFormat)
-	fresh := &dateLine{second: second, line: append(line, '\r', '\n')}
-	s.date.Store(fresh)
-	return fresh.line
-}
-
-// handoverListener gives net/http the connections that are for it. It
-// implements net.Listener; Close may be called more than once.
-type handoverListener struct {
-	conns chan net.Conn // unbuffered: a connection is somebody's at all times
-	done  chan struct{}
-	once  sync.Once
-	addr  net.Addr
-}
-
-func newHandoverListener(addr net.Addr) *handoverListener {
-	return &handoverListener{conns: make(chan net.Conn), done: make(chan struct{}), addr: addr}
-}
-
-// give hands over a connection, or closes it if nobody takes it any more.
-func (l *handoverListener) give(conn net.Conn) {
-	select {
-	case l.conns <- conn:
-	case <-l.done:
-		_ = conn.Close()
-	}
-}
-
-// Accept waits for the next connection.
-func (l *handoverListener) Accept() (net.Conn, error) {
-	select {
-	case conn := <-l.conns:
-		return conn, nil
-	case <-l.done:
-		return nil, net.ErrClosed
-	}
-}
-
-// Close ends Accept.
-func (l *handoverListener) Close() error {
-	l.once.Do(func() { close(l.done) })
-	return nil
-}
-
-// Addr is the address of the listener the connections come from.
-func (l *handoverListener) Addr() net.Addr { return l.addr }
-
-// replayConn is a connection of which something was read already.
-type replayConn struct {
-	net.Conn
-	read []byte
-}
-
-// Read gives what was read before, then what follows.
-func (c *replayConn) Read(p []byte) (int, error) {
-	if len(c.read) == 0 {
-		return c.Conn.Read(p)
-	}
-	n := copy(p, c.read)
-	if c.read = c.read[n:]; len(c.read) == 0 {
-		c.read = nil
-	}
-	return n, nil
+	next := &dateLine{second: second, line: append(line, '\r', '\n')}
+	s.date.Store(next)
+	return next.line
 }

@@ -127,6 +127,17 @@ func requestTooLarge() error {
 		Status: http.StatusRequestEntityTooLarge, Message: "The request body is longer than 8388608 bytes."}
 }
 
+// overBudget refuses a request that found no room in memory.
+func overBudget() error {
+	return unavailable("Too many large requests are being read at the moment. Nothing was written, retry.")
+}
+
+// answerOverBudget replaces an answer that found no room in memory.
+func answerOverBudget() error {
+	return &awswire.Error{Type: model + "OutcomeUnknown", Code: "OutcomeUnknown", Status: http.StatusServiceUnavailable,
+		Message: "Too many large answers wait for their clients at the moment. The request was served, but its answer is lost. Retry it with the same deduplication id or attempt id."}
+}
+
 // requestTimeout ends a request whose body trickles in.
 func requestTimeout() error {
 	return &awswire.Error{Type: coral + "RequestTimeoutException", Code: "RequestTimeout",

@@ -19,6 +19,8 @@ import (
 	"github.com/seriatimq/seriatim/transport"
 	"github.com/seriatimq/seriatim/transport/auth"
 	"github.com/seriatimq/seriatim/transport/awswire"
+	"github.com/seriatimq/seriatim/transport/budget"
+	"github.com/seriatimq/seriatim/transport/http1"
 )
 
 const (
@@ -146,9 +148,9 @@ func (s *Service) readRequest(w http.ResponseWriter, c *call, buffer *bytes.Buff
 	if json || strings.EqualFold(strings.TrimSpace(contentType), jsonType) {
 		c.record.Protocol = protocolJSON
 	}
-	body, whole := transport.BodyText(r)
+	body, whole := http1.BodyText(r)
 	if !whole {
-		if _, err := buffer.ReadFrom(http.MaxBytesReader(w, r.Body, transport.BodyBytesMax)); err != nil {
+		if _, err := buffer.ReadFrom(http.MaxBytesReader(w, r.Body, http1.BodyBytesMax)); err != nil {
 			return "", readError(err)
 		}
 		body = buffer.String()
@@ -181,6 +183,9 @@ func readError(err error) error {
 	if errors.As(err, &tooLarge) {
 		return requestTooLarge()
 	}
+	if errors.Is(err, budget.ErrExhausted) {
+		return overBudget()
+	}
 	if errors.Is(err, io.ErrUnexpectedEOF) {
 		return errGone
 	}
@@ -207,8 +212,10 @@ func (s *Service) write(w http.ResponseWriter, c *call, status int, body []byte)
 	}
 	h["Content-Length"] = []string{strconv.Itoa(len(body))}
 	w.WriteHeader(status)
-	// An error here means that the client is gone; nobody is left to tell.
-	_, _ = w.Write(body)
+	// Any other error means that the client is gone; nobody is left to tell.
+	if _, err := w.Write(body); errors.Is(err, budget.ErrExhausted) {
+		s.writeError(w, c, answerOverBudget())
+	}
 }
 
 // writeError answers with an error, or cuts the connection if the caller is

@@ -13,8 +13,8 @@ import (
 
 	"github.com/seriatimq/seriatim/cluster"
 	"github.com/seriatimq/seriatim/queue"
-	"github.com/seriatimq/seriatim/transport"
 	"github.com/seriatimq/seriatim/transport/auth"
+	"github.com/seriatimq/seriatim/transport/http1"
 )
 
 func (f *fixture) request(method, path string, header map[string]string, body string) *http.Request {
@@ -89,7 +89,7 @@ func TestJSONRequests(t *testing.T) {
 		{"not JSON", "/", header("AmazonSQS.ListQueues"), "<a>", 400, "SerializationException", "com.amazon.coral.service#SerializationException"},
 		{"cut off", "/", header("AmazonSQS.SendMessage"), `{"QueueUrl":"q","MessageBody":"b`, 400, "SerializationException", "com.amazon.coral.service#SerializationException"},
 		{"string for an integer", "/", header("AmazonSQS.ReceiveMessage"), `{"QueueUrl":"q","MaxNumberOfMessages":"1"}`, 400, "SerializationException", "com.amazon.coral.service#SerializationException"},
-		{"too large", "/", header("AmazonSQS.SendMessage"), strings.Repeat(" ", transport.BodyBytesMax+1), 413, "RequestEntityTooLarge", "com.amazon.coral.service#RequestEntityTooLargeException"},
+		{"too large", "/", header("AmazonSQS.SendMessage"), strings.Repeat(" ", http1.BodyBytesMax+1), 413, "RequestEntityTooLarge", "com.amazon.coral.service#RequestEntityTooLargeException"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()

@@ -9,6 +9,7 @@ import (
 	"crypto/x509"
 	"encoding/pem"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"math/big"
@@ -22,6 +23,8 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
+
+	"github.com/seriatimq/seriatim/transport/budget"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -93,6 +96,56 @@ func TestProtocols(t *testing.T) {
 			c.CloseIdleConnections()
 			shutdown(t, s)
 		})
+	}
+}
+
+// TestPlainRequests: plain requests are served by http1 with TLS, too; what is
+// handed over keeps its TLS.
+func TestPlainRequests(t *testing.T) {
+	cert, key, pool := certificate(t)
+	for _, secure := range []bool{false, true} {
+		cfg := Config{Budget: budget.New(64 << 20), Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			ours := fmt.Sprintf("%T", w) == "*http1.answer"
+			body, err := io.ReadAll(r.Body)
+			_, _ = fmt.Fprintf(w, "%v %v %d %v", ours, r.TLS != nil, len(body), err)
+		})}
+		scheme, c := "http://", client(t, 1, nil)
+		if secure {
+			cfg.TLSCert, cfg.TLSKey, scheme = cert, key, "https://"
+			c = client(t, 1, &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12})
+		}
+		s := listen(t, cfg)
+		url := scheme + s.Addr().String()
+		large := strings.Repeat("l", 3<<20)
+		for i, one := range []struct {
+			method, path, body string
+			plain              bool
+		}{
+			{http.MethodPost, "/", "x", true},
+			{http.MethodPost, "/", large, true},
+			{http.MethodPost, "/?a=b", large, false},
+			{http.MethodPost, "/", "x", false}, // the same connection
+			{http.MethodGet, "/", "", false},
+		} {
+			request, err := http.NewRequestWithContext(t.Context(), one.method, url+one.path, strings.NewReader(one.body))
+			if err != nil {
+				t.Fatal(err)
+			}
+			response, err := c.Do(request)
+			if err != nil {
+				t.Fatal(err)
+			}
+			body, err := io.ReadAll(response.Body)
+			response.Body.Close()
+			if want := fmt.Sprintf("%v %v %d <nil>", one.plain, secure, len(one.body)); err != nil || string(body) != want {
+				t.Errorf("request %d with TLS %v: got %s, %v, want %s", i, secure, body, err, want)
+			}
+		}
+		c.CloseIdleConnections()
+		shutdown(t, s)
+		if used := s.Connections().Memory; used.Used != 0 || used.Refused != 0 {
+			t.Errorf("left %+v", used)
+		}
 	}
 }
 

@@ -59,3 +59,44 @@ func (c *limitConn) Close() error {
 	c.release()
 	return err
 }
+
+// handoverListener brings net/http the connections that are for it. It
+// implements net.Listener; Close may be called more than once.
+type handoverListener struct {
+	conns chan net.Conn // unbuffered: a connection always has an owner who will close it
+	done  chan struct{}
+	once  sync.Once
+	addr  net.Addr
+}
+
+func newHandoverListener(addr net.Addr) *handoverListener {
+	return &handoverListener{conns: make(chan net.Conn), done: make(chan struct{}), addr: addr}
+}
+
+// handOver hands over a connection, or closes it if nobody takes it any more.
+func (l *handoverListener) handOver(conn net.Conn) {
+	select {
+	case l.conns <- conn:
+	case <-l.done:
+		_ = conn.Close()
+	}
+}
+
+// Accept waits for the next connection.
+func (l *handoverListener) Accept() (net.Conn, error) {
+	select {
+	case conn := <-l.conns:
+		return conn, nil
+	case <-l.done:
+		return nil, net.ErrClosed
+	}
+}
+
+// Close ends Accept.
+func (l *handoverListener) Close() error {
+	l.once.Do(func() { close(l.done) })
+	return nil
+}
+
+// Addr is the address of the listener the connections come from.
+func (l *handoverListener) Addr() net.Addr { return l.addr }

@@ -1,0 +1,129 @@
+package budget
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// WaitMax is how long one request, or one answer, should wait for room.
+const WaitMax = 5 * time.Second
+
+// ErrExhausted says that a request or an answer found no room. The same request
+// may succeed a moment later.
+var ErrExhausted = errors.New("the memory for requests and answers is used up")
+
+// Bytes is an account of bytes with a limit. A nil *Bytes has none. Safe for
+// concurrent use.
+type Bytes struct {
+	limit   int64
+	used    atomic.Int64 // written under mu
+	refused atomic.Uint64
+
+	mu      sync.Mutex
+	waiting []*waiter // in order of arrival
+	queued  int64     // bytes that waiting ask for
+}
+
+// waiter is one call of Acquire that waits.
+type waiter struct {
+	n       int64
+	granted chan struct{} // closed under mu when the bytes are the waiter's
+}
+
+// New makes an account with a limit.
+func New(limit int64) *Bytes { return &Bytes{limit: limit} }
+
+// Acquire takes n bytes, which the caller must release. Those who find no room
+// wait, first come, first served; and they may ask for no more than half of the
+// limit together, because some of them hold what they ask for already. It fails
+// with ErrExhausted, or with the error of ctx.
+func (b *Bytes) Acquire(ctx context.Context, n int64, wait time.Duration) error {
+	if b == nil || n <= 0 {
+		return nil
+	}
+	b.mu.Lock()
+	if len(b.waiting) == 0 && b.used.Load()+n <= b.limit {
+		b.used.Add(n)
+		b.mu.Unlock()
+		return nil
+	}
+	if n > b.limit || b.queued+n > b.limit/2 || wait <= 0 {
+		b.mu.Unlock()
+		b.refused.Add(1)
+		return ErrExhausted
+	}
+	w := &waiter{n: n, granted: make(chan struct{})}
+	b.waiting = append(b.waiting, w)
+	b.queued += n
+	b.mu.Unlock()
+	return b.wait(ctx, w, wait)
+}
+
+func (b *Bytes) wait(ctx context.Context, w *waiter, limit time.Duration) error {
+	timer := time.NewTimer(limit)
+	defer timer.Stop()
+	err := ErrExhausted
+	select {
+	case <-w.granted:
+		return nil
+	case <-timer.C:
+	case <-ctx.Done():
+		err = ctx.Err()
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for i := range b.waiting {
+		if b.waiting[i] == w {
+			b.waiting = append(b.waiting[:i], b.waiting[i+1:]...)
+			b.queued -= w.n
+			b.grant() // a large request at the front held back smaller ones
+			b.refused.Add(1)
+			return err
+		}
+	}
+	return nil // granted at the last moment
+}
+
+// Release gives n bytes back.
+func (b *Bytes) Release(n int64) {
+	if b == nil || n <= 0 {
+		return
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.used.Add(-n)
+	b.grant()
+}
+
+// grant serves those who wait and now have room. It needs the mutex.
+func (b *Bytes) grant() {
+	for len(b.waiting) > 0 && b.used.Load()+b.waiting[0].n <= b.limit {
+		w := b.waiting[0]
+		b.waiting[0] = nil
+		b.waiting = b.waiting[1:]
+		b.queued -= w.n
+		b.used.Add(w.n)
+		close(w.granted)
+	}
+}
+
+// Scarce reports whether more than half is used. Then nobody should keep what
+// only saves work, and slow clients get less time.
+func (b *Bytes) Scarce() bool { return b != nil && b.used.Load() > b.limit/2 }
+
+// Usage describes an account.
+type Usage struct {
+	Limit, Used int64
+	Refused     uint64 // calls of Acquire that failed
+}
+
+// Usage counts what is used now.
+func (b *Bytes) Usage() Usage {
+	if b == nil {
+		return Usage{}
+	}
+	return Usage{Limit: b.limit, Used: b.used.Load(), Refused: b.refused.Load()}
+}

@@ -1,0 +1,43 @@
+package http1
+
+import (
+	"crypto/tls"
+	"net"
+)
+
+// replayed is a connection whose first bytes were read already and are read
+// again by whom it was handed over to.
+func replayed(c net.Conn, read []byte) net.Conn {
+	r := replayConn{Conn: c, read: read}
+	if secure, ok := c.(*tls.Conn); ok {
+		return &secureReplayConn{replayConn: r, secure: secure}
+	}
+	return &r
+}
+
+// replayConn is a connection of which something was read already.
+type replayConn struct {
+	net.Conn
+	read []byte
+}
+
+// Read returns what was read before, then what follows.
+func (c *replayConn) Read(p []byte) (int, error) {
+	if len(c.read) == 0 {
+		return c.Conn.Read(p)
+	}
+	n := copy(p, c.read)
+	if c.read = c.read[n:]; len(c.read) == 0 {
+		c.read = nil
+	}
+	return n, nil
+}
+
+// secureReplayConn tells net/http that there is TLS below.
+type secureReplayConn struct {
+	replayConn
+	secure *tls.Conn
+}
+
+// ConnectionState is what the handshake agreed on.
+func (c *secureReplayConn) ConnectionState() tls.ConnectionState { return c.secure.ConnectionState() }

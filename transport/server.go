@@ -1,0 +1,226 @@
+package transport
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/seriatimq/seriatim/transport/budget"
+	"github.com/seriatimq/seriatim/transport/http1"
+)
+
+// DefaultConnectionsMax bounds the connections of one listener.
+const DefaultConnectionsMax = 20_000
+
+// netHTTPWriteTimeout is net/http's, which includes the time of the handler. It
+// must not end a long poll.
+const netHTTPWriteTimeout = 120 * time.Second
+
+// Config describes one listener.
+type Config struct {
+	Addr           string // host:port, port 0 for any
+	TLSCert        string // PEM file, empty: no TLS
+	TLSKey         string // PEM file
+	ConnectionsMax int    // 0: DefaultConnectionsMax; further connections wait to be accepted
+	Handler        http.Handler
+	// Budget bounds the bodies being read and the answers being written on all
+	// connections together. It means that bodies are read before Handler is
+	// called; nil: they are not, and nothing is counted. It needs Now.
+	Budget *budget.Bytes
+	// Now lets plain requests over HTTP/1.1 be served at less cost than
+	// net/http's, see package http1; nil leaves all to net/http.
+	Now func() time.Time
+	// OnShutdown is called when Shutdown begins, to end requests that only
+	// wait, as long polls do; it returns at once.
+	OnShutdown func()
+	Logger     *slog.Logger
+}
+
+// Server is a listener with its connections. Safe for concurrent use.
+type Server struct {
+	http     http.Server
+	plain    *http1.Server     // nil if all is net/http's
+	others   *handoverListener // what plain leaves to http
+	listener *limitListener
+	budget   *budget.Bytes
+	waits    func()     // Config.OnShutdown, may be nil
+	done     chan error // capacity 1: the one result of serve
+	log      *slog.Logger
+}
+
+// Listen binds the address and begins to serve. ctx is the parent of all
+// requests' contexts; its end cancels them.
+func Listen(ctx context.Context, cfg Config) (*Server, error) {
+	if cfg.ConnectionsMax == 0 {
+		cfg.ConnectionsMax = DefaultConnectionsMax
+	}
+	secure, err := serverTLS(cfg)
+	if err != nil {
+		return nil, err
+	}
+	var lc net.ListenConfig
+	listener, err := lc.Listen(ctx, "tcp", cfg.Addr)
+	if err != nil {
+		return nil, fmt.Errorf("listen for clients on %s: %w", cfg.Addr, err)
+	}
+	s := &Server{
+		listener: newLimitListener(listener, cfg.ConnectionsMax), budget: cfg.Budget,
+		waits: cfg.OnShutdown, done: make(chan error, 1), log: cfg.Logger,
+	}
+	var protocols http.Protocols
+	protocols.SetHTTP1(true)
+	protocols.SetHTTP2(true)
+	protocols.SetUnencryptedHTTP2(true)
+	s.http = http.Server{
+		Handler: counted(cfg.Handler, cfg.Budget, cfg.Now), TLSConfig: secure, Protocols: &protocols,
+		ReadHeaderTimeout: http1.HeaderTimeout, ReadTimeout: http1.BodyTimeout,
+		WriteTimeout: netHTTPWriteTimeout, IdleTimeout: http1.IdleTimeout, MaxHeaderBytes: http1.HeaderBytesMax,
+		ErrorLog:    slog.NewLogLogger(cfg.Logger.Handler(), slog.LevelDebug),
+		BaseContext: func(net.Listener) context.Context { return ctx },
+	}
+	if cfg.Now == nil {
+		go s.serve(secure != nil)
+		return s, nil
+	}
+	s.others = newHandoverListener(listener.Addr())
+	s.plain = http1.New(ctx, http1.Config{
+		Handler: cfg.Handler, TLS: secure, Budget: cfg.Budget, Now: cfg.Now, Handover: s.others.handOver, Logger: cfg.Logger,
+	})
+	go s.serveBoth()
+	return s, nil
+}
+
+// serverTLS is the TLS configuration of a listener, nil without TLS.
+func serverTLS(cfg Config) (*tls.Config, error) {
+	if cfg.TLSCert == "" && cfg.TLSKey == "" {
+		return nil, nil
+	}
+	pair, err := tls.LoadX509KeyPair(cfg.TLSCert, cfg.TLSKey)
+	if err != nil {
+		return nil, fmt.Errorf("load the TLS certificate %s with key %s: %w", cfg.TLSCert, cfg.TLSKey, err)
+	}
+	return &tls.Config{
+		Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12, NextProtos: []string{"h2", "http/1.1"},
+	}, nil
+}
+
+func (s *Server) serve(secure bool) {
+	var err error
+	if secure {
+		err = s.http.ServeTLS(s.listener, "", "")
+	} else {
+		err = s.http.Serve(s.listener)
+	}
+	if errors.Is(err, http.ErrServerClosed) {
+		err = nil
+	}
+	s.done <- err
+}
+
+// serveBoth serves plain requests with http1, and the others with net/http.
+func (s *Server) serveBoth() {
+	others := make(chan error, 1) // the one result
+	go func() { others <- s.http.Serve(s.others) }()
+	err := s.accept()
+	if errors.Is(err, net.ErrClosed) {
+		err = nil
+	}
+	if problem := <-others; !errors.Is(problem, http.ErrServerClosed) {
+		err = errors.Join(err, problem)
+	}
+	s.done <- err
+}
+
+const (
+	acceptPauseMin = 5 * time.Millisecond
+	acceptPauseMax = time.Second
+)
+
+// accept serves what the listener brings until it is closed.
+func (s *Server) accept() error {
+	pause := acceptPauseMin
+	for {
+		conn, err := s.listener.Accept()
+		if err == nil {
+			pause = acceptPauseMin
+			s.plain.Serve(conn)
+			continue
+		}
+		// Out of file descriptors, or the peer was gone already: neither is a
+		// reason to stop listening.
+		if temporary, ok := err.(interface{ Temporary() bool }); !ok || !temporary.Temporary() {
+			return err
+		}
+		s.log.Warn("accepting a connection failed", "error", err)
+		select {
+		case <-time.After(pause):
+		case <-s.plain.Ended():
+		}
+		pause = min(2*pause, acceptPauseMax)
+	}
+}
+
+// Connections describes the connections of a listener.
+type Connections struct {
+	Open  int
+	Limit int
+	// Held counts how often no further connection was accepted before another
+	// ended.
+	Held uint64
+	// Panics counts the connections that a mistake of the server ended.
+	Panics uint64
+	// Memory is what bodies being read and answers being written take.
+	Memory budget.Usage
+}
+
+// Connections counts what is open now.
+func (s *Server) Connections() Connections {
+	c := Connections{
+		Open: int(s.listener.open.Load()), Limit: cap(s.listener.slots), Held: s.listener.held.Load(), Memory: s.budget.Usage(),
+	}
+	if s.plain != nil {
+		c.Panics = s.plain.Panics()
+	}
+	return c
+}
+
+// Addr is the address bound.
+func (s *Server) Addr() net.Addr { return s.listener.Addr() }
+
+// KeepAlives says whether connections are kept after an answer, as they are from
+// the start. Without, clients come back on a new connection, perhaps elsewhere.
+func (s *Server) KeepAlives(keep bool) {
+	s.http.SetKeepAlivesEnabled(keep)
+	if s.plain != nil {
+		s.plain.KeepAlives(keep)
+	}
+}
+
+// Shutdown stops accepting, ends what only waits, and gives the other requests
+// until the end of ctx; then it closes their connections.
+func (s *Server) Shutdown(ctx context.Context) error {
+	if s.waits != nil {
+		s.waits()
+	}
+	plain := make(chan error, 1) // the one result
+	go func() {
+		var err error
+		if s.plain != nil {
+			err = errors.Join(s.listener.Close(), s.plain.Shutdown(ctx))
+		}
+		plain <- err
+	}()
+	err := s.http.Shutdown(ctx)
+	if err != nil {
+		err = errors.Join(err, s.http.Close())
+	}
+	if err = errors.Join(err, <-plain); err != nil {
+		err = fmt.Errorf("requests were still under way: %w", err)
+	}
+	return errors.Join(err, <-s.done)
+}

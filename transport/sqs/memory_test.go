@@ -1,0 +1,58 @@
+package sqs
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/seriatimq/seriatim/transport/budget"
+	"github.com/seriatimq/seriatim/transport/http1"
+)
+
+// smallWriter has room for short answers only.
+type smallWriter struct {
+	*httptest.ResponseRecorder
+	refused bool
+}
+
+func (w *smallWriter) WriteHeader(int) {}
+
+func (w *smallWriter) Write(p []byte) (int, error) {
+	if len(p) > 1000 {
+		w.refused = true
+		return 0, budget.ErrExhausted
+	}
+	return w.ResponseRecorder.Write(p)
+}
+
+// TestNoRoom: a request or an answer that found no room in memory is answered
+// with a retryable error in the words of its protocol.
+func TestNoRoom(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.create("q", nil)
+	f.call(protocolJSON, "SendMessage", members{"QueueUrl": "q", "MessageBody": strings.Repeat("x", 2000)})
+	request := func(action, body string) *http.Request {
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "/", strings.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("Content-Type", jsonType)
+		r.Header.Set("X-Amz-Target", targetPrefix+action)
+		return r
+	}
+	w := httptest.NewRecorder()
+	r := request("SendMessage", "")
+	r.Body = http1.NewBody(nil, budget.ErrExhausted)
+	f.service.ServeHTTP(w, r)
+	if w.Code != http.StatusServiceUnavailable || !strings.Contains(w.Body.String(), "#ServiceUnavailable") {
+		t.Errorf("a body without room: %d %s", w.Code, w.Body)
+	}
+	small := &smallWriter{ResponseRecorder: httptest.NewRecorder()}
+	f.service.ServeHTTP(small, request("ReceiveMessage", `{"QueueUrl":"q"}`))
+	if !small.refused || !strings.Contains(small.Body.String(), "#OutcomeUnknown") ||
+		small.Header().Get("x-amzn-query-error") != "OutcomeUnknown;Receiver" {
+		t.Errorf("an answer without room: %v %s", small.Header(), small.Body)
+	}
+}
