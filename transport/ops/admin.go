@@ -14,6 +14,7 @@ import (
 
 	"github.com/seriatimq/seriatim/cluster"
 	"github.com/seriatimq/seriatim/queue"
+	"github.com/seriatimq/seriatim/transport"
 )
 
 // Node is what the admin port asks; *cluster.Node is one. Safe for concurrent
@@ -37,9 +38,8 @@ type Options struct {
 	Now          func() time.Time // for the age of messages
 	Logger       *slog.Logger
 	PeekBytesMax int // bytes of bodies in one answer; 0: a default
-	// Connections counts those of the client port: open ones, how many may be,
-	// and how often a further one had to wait. May be nil.
-	Connections func() (open, limit int, held uint64)
+	// Connections describes those of the client port; may be nil.
+	Connections func() transport.Connections
 	// OnDrain is called when the node was drained, or is drained no more.
 	OnDrain func(drained bool)
 }

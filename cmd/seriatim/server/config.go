@@ -85,7 +85,8 @@ type TimingConfig struct {
 
 // LimitsConfig bounds what clients can make a node hold.
 type LimitsConfig struct {
-	Connections     int           `name:"max-connections" env:"SERIATIM_MAX_CONNECTIONS" default:"20000" since:"0.1.0" help:"client connections at once; more wait to be accepted"`
+	Connections     int           `name:"max-connections" env:"SERIATIM_MAX_CONNECTIONS" default:"20000" since:"0.1.0" help:"client connections at once; more wait to be accepted. Lower if the limit of open files does not leave enough for the node itself"`
+	RequestBytes    Size          `name:"request-memory-max" env:"SERIATIM_REQUEST_MEMORY_MAX" default:"256MiB" since:"0.1.0" help:"bytes of requests being read and answers being written, over all client connections; above it large ones wait up to 5 s and are then answered 503; at least 128MiB"`
 	RequestTimeout  time.Duration `name:"request-timeout" env:"SERIATIM_REQUEST_TIMEOUT" default:"10s" since:"0.1.0" help:"how long a request may look for a leader before it is answered 503"`
 	QueueBytes      Size          `name:"proposal-queue-size" env:"SERIATIM_PROPOSAL_QUEUE_SIZE" default:"64MiB" since:"0.1.0" help:"bytes of requests waiting to be written; above it requests are answered 503"`
 	QueueCommands   int           `name:"proposal-queue-length" env:"SERIATIM_PROPOSAL_QUEUE_LENGTH" default:"65536" since:"0.1.0" help:"requests waiting to be written; above it requests are answered 503"`

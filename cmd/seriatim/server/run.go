@@ -17,6 +17,7 @@ import (
 	"github.com/seriatimq/seriatim/cmd/seriatim/exit"
 	"github.com/seriatimq/seriatim/transport"
 	"github.com/seriatimq/seriatim/transport/auth"
+	"github.com/seriatimq/seriatim/transport/budget"
 	"github.com/seriatimq/seriatim/transport/ops"
 	"github.com/seriatimq/seriatim/transport/sqs"
 )
@@ -24,9 +25,6 @@ import (
 // readyInterval is the pause between two questions whether the node became
 // ready. It is asked only until it is, and the question costs next to nothing.
 const readyInterval = 2 * time.Millisecond
-
-// adminConnectionsMax bounds the connections of probes and scrapers.
-const adminConnectionsMax = 1000
 
 // program is the process around a node.
 type program struct {
@@ -119,6 +117,7 @@ func (p program) start(ctx context.Context, cfg Config) (_ *parts, err error) {
 	}()
 	// Requests outlive the signal that ends ctx: stop decides when they end.
 	requests := context.WithoutCancel(ctx)
+	clientsMax, adminMax := limitConnections(openFilesLimit(), cfg.Limits.Connections, p.log)
 	r.sqs = sqs.New(requests, sqs.Options{
 		Node: r.node, Verifier: auth.AcceptAll{}, Account: cfg.API.Account, Region: cfg.API.Region, Logger: p.log,
 	})
@@ -126,13 +125,11 @@ func (p program) start(ctx context.Context, cfg Config) (_ *parts, err error) {
 	r.admin = ops.New(ops.Options{
 		Node: r.node, Version: p.version, QueueSeries: cfg.Limits.MetricQueues, Profiles: cfg.Listen.Profiles,
 		Now: time.Now, Logger: p.log,
-		Connections: func() (open, limit int, held uint64) {
-			front := clients.Load()
-			if front == nil {
-				return 0, cfg.Limits.Connections, 0
+		Connections: func() transport.Connections {
+			if front := clients.Load(); front != nil {
+				return front.Connections()
 			}
-			now := front.Connections()
-			return now.Open, now.Limit, now.Held
+			return transport.Connections{Limit: clientsMax}
 		},
 		OnDrain: func(drained bool) {
 			if drained {
@@ -146,7 +143,7 @@ func (p program) start(ctx context.Context, cfg Config) (_ *parts, err error) {
 		},
 	})
 	r.probes, err = transport.Listen(requests, transport.Config{
-		Addr: cfg.Listen.Admin, ConnectionsMax: adminConnectionsMax, Handler: hooks.operators(r.admin), Logger: p.log,
+		Addr: cfg.Listen.Admin, ConnectionsMax: adminMax, Handler: hooks.operators(r.admin), Logger: p.log,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("admin port: %w", err)
@@ -154,7 +151,8 @@ func (p program) start(ctx context.Context, cfg Config) (_ *parts, err error) {
 	middleware := transport.Middleware{Logger: p.log, Observer: r.admin.Requests(), Random: rand.Reader, Now: time.Now}
 	r.front, err = transport.Listen(requests, transport.Config{
 		Addr: cfg.Listen.Client, TLSCert: cfg.Listen.TLSCert, TLSKey: cfg.Listen.TLSKey,
-		ConnectionsMax: cfg.Limits.Connections, Handler: middleware.Wrap(hooks.clients(r.sqs)), OnShutdown: r.sqs.Drain, Logger: p.log, Now: time.Now,
+		ConnectionsMax: clientsMax, Budget: budget.New(int64(cfg.Limits.RequestBytes)),
+		Handler: middleware.Wrap(hooks.clients(r.sqs)), OnShutdown: r.sqs.Drain, Logger: p.log, Now: time.Now,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("client port: %w", err)

@@ -15,6 +15,10 @@ var accountIDs = regexp.MustCompile(`^[0-9]{12}$`)
 // regions are labels, since they are part of ARNs and, one day, of host names.
 var regions = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$`)
 
+// requestBytesMin has room for ten messages of 1 MiB each of whose bytes JSON
+// writes as six, twice.
+const requestBytesMin = 128 << 20
+
 // validate reports all that is wrong with the settings this package gives a
 // meaning to; package cluster checks its own.
 func (c Config) validate() error {
@@ -70,6 +74,9 @@ func (c Config) validate() error {
 		if positive.value <= 0 {
 			wrong("%s must be above zero", positive.name)
 		}
+	}
+	if c.Limits.RequestBytes < requestBytesMin {
+		wrong("request-memory-max must be at least %s, so that the largest answer has room", Size(requestBytesMin))
 	}
 	if c.Limits.MetricQueues < 0 {
 		wrong("metrics-queues must not be negative")
