@@ -57,6 +57,8 @@ var packageRules = []packageRule{
 	{path: "cluster/storage", never: slices.Concat([]string{"~/queue", "~/cluster/peerpb", "net"}, memberlist)},
 	{path: "cluster/peerpb", users: []string{"cluster"}},
 	transport(""),
+	{path: "transport/budget", only: []string{std}},
+	{path: "transport/http1", only: []string{std, "~/transport/budget"}},
 	transport("/awswire", "~/cluster", "~/queue"),
 	transport("/auth", append([]string{"~/cluster", "~/transport/sqs", "~/transport/sns"}, aws...)...),
 	transport("/sqs", append([]string{"~/transport/sns", "~/transport/grpc", "~/transport/console"}, aws...)...),
