@@ -37,6 +37,7 @@ import (
 type formation struct {
 	dir      *storage.Dir
 	expect   int
+	lookAt   []string // where the others are looked for
 	network  *peers
 	view     func() []gossipMember
 	changes  func() <-chan struct{}
@@ -51,7 +52,8 @@ type formation struct {
 	// writing it to disk. Capacity one.
 	turn    chan struct{}
 	promise atomic.Pointer[storage.Membership]
-	asked   atomic.Uint64 // counts the requests that promise answers
+	asked   atomic.Uint64          // counts the requests that promise answers
+	missing atomic.Pointer[string] // what run waits for
 	// renewed wakes run when the promise is another. Capacity one: a signal
 	// that waits stands for all that follow.
 	renewed chan struct{}
@@ -96,6 +98,7 @@ func (f *formation) run(ctx context.Context) {
 	for !f.hasState() {
 		changed := f.changes()
 		reason, progress := f.step(ctx)
+		f.missing.Store(&reason)
 		if reason != waiting && reason != "" {
 			f.logger.Info("no cluster yet", "waiting", reason)
 			waiting = reason
@@ -168,7 +171,12 @@ func (f *formation) choose() (founders []string, missing string) {
 		}
 	}
 	if len(candidates) < f.expect {
-		return nil, fmt.Sprintf("%d of %d founders are here%s", len(candidates), f.expect, others)
+		slices.Sort(candidates)
+		names := make([]string, len(candidates))
+		for i, id := range candidates {
+			names[i] = nodeNameOf(id)
+		}
+		return nil, hereAndMissing(names, f.lookAt, f.expect) + others
 	}
 	slices.Sort(candidates)
 	founders = candidates[:f.expect]

@@ -181,10 +181,10 @@ func TestFormationChooses(t *testing.T) {
 		want []string
 		why  string
 	}{
-		{"alone", nil, nil, "1 of 3"},
-		{"two", []gossipMember{node("a-1")}, nil, "2 of 3"},
+		{"alone", nil, nil, "2 of 3 initial members: b is here"},
+		{"two", []gossipMember{node("a-1")}, nil, "1 of 3 initial members: a, b are here"},
 		{"three", []gossipMember{node("a-1"), node("c-3")}, []string{"a-1", "b-2", "c-3"}, ""},
-		{"one is gone", []gossipMember{node("a-1"), node("c-3", gone)}, nil, "2 of 3"},
+		{"one is gone", []gossipMember{node("a-1"), node("c-3", gone)}, nil, "1 of 3 initial members: a, b are here"},
 		{"one has state", []gossipMember{node("a-1"), node("c-3"), node("d-4", state)}, nil, "must be added"},
 		{"one expects more", []gossipMember{node("a-1"), node("c-3", five)}, nil, "c-3 expects 5"},
 		{"four, this one is among the first", []gossipMember{node("a-1"), node("c-3"), node("d-4")}, []string{"a-1", "b-2", "c-3"}, ""},

@@ -161,7 +161,7 @@ func FuzzMembershipRequest(f *testing.F) {
 	if _, err := n.Members(f.Context()); err != nil {
 		f.Fatal(err)
 	}
-	before := n.LocalMembers()
+	before := n.memberList()
 	f.Fuzz(func(t *testing.T, input []byte, knowsCluster bool) {
 		var r membershipRequest
 		if json.Unmarshal(input, &r) != nil {
@@ -191,7 +191,7 @@ func FuzzMembershipRequest(f *testing.F) {
 			t.Fatalf("%s: answered %+v", text, answer)
 		}
 		// Learners may join; who votes and who leads is not for strangers to say.
-		after := n.LocalMembers()
+		after := n.memberList()
 		if after.Voters != before.Voters || after.LeaderID != before.LeaderID {
 			t.Fatalf("%s: members %+v became %+v", text, before, after)
 		}

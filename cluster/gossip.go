@@ -32,6 +32,7 @@ type gossipMember struct {
 
 	Disk    diskLevel `json:"d,omitempty"`
 	Drained bool      `json:"l,omitempty"` // it wants to be left alone
+	Joining bool      `json:"j,omitempty"` // it has a cluster to join and is no member yet
 
 	alive bool
 }
@@ -53,11 +54,14 @@ type gossip struct {
 	disk       atomic.Uint32 // a diskLevel, of this node
 	drained    atomic.Bool   // this node
 	clocks     *clockGuard   // set before use by open
-	looked     chan struct{} // closed when every address to join was tried once
+	looked     chan struct{} // closed when every address to join answered or was tried lookTries times
 
 	mu      sync.Mutex
 	members map[string]gossipMember // by node id, without this node
-	changed chan struct{}
+	// clusters are the ids of all clusters this node has heard of since it was
+	// started: one whose nodes are silent now is still another cluster.
+	clusters []string
+	changed  chan struct{}
 }
 
 // Nodes find each other by a full exchange when they start, and full exchanges
@@ -71,6 +75,10 @@ const (
 	gossipLeave         = 300 * time.Millisecond
 	joinPauseMin        = 100 * time.Millisecond
 	joinPauseMax        = 5 * time.Second
+	// lookTries is how often an address is tried before nobody is taken to be
+	// there, clustersMax how many clusters are remembered.
+	lookTries   = 3
+	clustersMax = 8
 )
 
 func newGossip(cfg Config, nodeID string, self func() gossipMember, book *addressBook, wanted func() int) *gossip {
@@ -162,23 +170,27 @@ func (g *gossip) boundAddr() string { return g.list.LocalNode().Address() }
 // fewer are alive than there should be, at growing intervals.
 func (g *gossip) run(ctx context.Context) {
 	pause := joinPauseMin
-	looked := sync.OnceFunc(func() { close(g.looked) })
+	var looking sync.WaitGroup
+	defer looking.Wait()
+	looking.Go(func() { g.look(ctx) })
+	looked := g.looked
 	for {
 		seen, wait := g.changes(), pause
-		if g.alive() < g.wanted() && len(g.cfg.Join) > 0 {
-			if _, err := g.list.Join(g.cfg.Join); err != nil {
-				g.logger.Debug("not all nodes to join could be reached", "error", err)
-			}
-		} else {
+		switch {
+		case looked != nil: // look does it
+		case g.alive() < g.wanted() && len(g.cfg.Join) > 0:
+			g.joinAt(g.cfg.Join...)
+		default:
 			pause = joinPauseMin
 			wait = joinPauseMax // membership may change without news from gossip
 		}
-		looked()
 		timer := time.NewTimer(wait)
 		select {
 		case <-ctx.Done():
 			timer.Stop()
 			return
+		case <-looked:
+			looked = nil
 		case <-g.announcing:
 			if err := g.list.UpdateNode(gossipAnnounce); err != nil {
 				g.logger.Debug("the other nodes may not have heard the news of this one yet", "error", err)
@@ -191,6 +203,44 @@ func (g *gossip) run(ctx context.Context) {
 		}
 		timer.Stop()
 	}
+}
+
+// look hears from each address to join once. An empty node that knew only some of
+// them might join one of two clusters it was told of.
+func (g *gossip) look(ctx context.Context) {
+	defer close(g.looked)
+	unheard, pause := slices.Clone(g.cfg.Join), joinPauseMin
+	for range lookTries {
+		unheard = slices.DeleteFunc(unheard, func(address string) bool { return ctx.Err() != nil || g.joinAt(address) })
+		if len(unheard) == 0 || g.self().HasState {
+			return
+		}
+		timer := time.NewTimer(pause)
+		pause *= 2
+		select {
+		case <-ctx.Done():
+			timer.Stop()
+			return
+		case <-timer.C:
+		}
+	}
+}
+
+// joinAt exchanges news with the nodes at these addresses, and reports whether one
+// of them answered.
+func (g *gossip) joinAt(addresses ...string) bool {
+	_, err := g.list.Join(addresses)
+	if err != nil {
+		g.logger.Debug("no node to join could be reached", "addresses", addresses, "error", err)
+	}
+	return err == nil
+}
+
+// clustersHeard lists the clusters this node has heard of.
+func (g *gossip) clustersHeard() []string {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return slices.Clone(g.clusters)
 }
 
 // announce tells the others about this node again, soon.
@@ -261,6 +311,9 @@ func (g *gossip) heard(node *memberlist.Node, alive bool) {
 	stale := before && (member.Boot < known.Boot || member == known)
 	if !stale {
 		g.members[member.NodeID] = member
+		if member.HasState && member.ClusterID != "" && len(g.clusters) < clustersMax && !slices.Contains(g.clusters, member.ClusterID) {
+			g.clusters = append(g.clusters, member.ClusterID)
+		}
 		close(g.changed)
 		g.changed = make(chan struct{})
 	}

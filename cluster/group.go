@@ -62,7 +62,7 @@ type Leadership struct {
 
 // GroupStats is a point-in-time description of a Group.
 type GroupStats struct {
-	Role              string // "leader", "follower", "candidate", "learner", "down"
+	Role              string // "leader", "follower", "candidate", "learner", "waiting" (of no cluster yet), "down"
 	Term              uint64
 	LeaderID          string
 	CommitIndex       uint64

@@ -73,6 +73,7 @@ func (g *raftGroup) openNetwork(stateMachine) error {
 	g.formation = &formation{
 		dir:      g.dir,
 		expect:   g.cfg.BootstrapExpect,
+		lookAt:   g.cfg.Join,
 		hasState: g.dir.HasLog,
 		gained:   g.stateGained,
 		guard:    g.guard,
@@ -204,7 +205,9 @@ func (g *raftGroup) voters() []string {
 
 // describe is what the other nodes learn of this one.
 func (g *raftGroup) describe() gossipMember {
+	own := g.formation.promised()
 	return gossipMember{
+		Joining:   own.Joined && !own.Admitted,
 		NodeID:    g.nodeID,
 		Name:      g.cfg.NodeName,
 		ClusterID: g.clusterID(),

@@ -139,7 +139,8 @@ func (n *Node) waitsForOperator(r membershipRequest) error {
 	return refused(RefusedPolicy, "seriatim cluster add "+r.From, "this cluster lets nodes join only when an operator adds them")
 }
 
-// awaitLook waits until gossip has tried every address to join, or took too long.
+// awaitLook waits until gossip has heard from every address to join or tried it
+// often enough, or took too long.
 func (n *Node) awaitLook(ctx context.Context) {
 	limit := time.NewTimer(lookMax)
 	defer limit.Stop()
@@ -165,8 +166,7 @@ func (n *Node) joinCluster(ctx context.Context) {
 		}
 		err := errNothingToJoin
 		if promise.Joined || promise.ClusterID == "" && !n.cfg.Members.ManualJoin {
-			members, _ := n.clusterInSight("")
-			if len(members) > 0 && !sighted {
+			if len(n.membersInSight("")) > 0 && !sighted {
 				// Gossip has more to tell in a moment: perhaps of a second
 				// cluster, between which a node must not choose.
 				sighted, changed = true, nil
@@ -176,7 +176,9 @@ func (n *Node) joinCluster(ctx context.Context) {
 				continue
 			}
 		}
-		if text := err.Error(); text != waiting && !errors.Is(err, errNothingToJoin) {
+		if text := err.Error(); errors.Is(err, errNothingToJoin) {
+			n.joinWaits.Store(nil)
+		} else if n.joinWaits.Store(&text); text != waiting {
 			n.log.Info("not part of the cluster yet", "waiting", text)
 			waiting = text
 		}
@@ -198,12 +200,12 @@ var errNothingToJoin = errors.New("there is no cluster to join")
 
 // stepToJoin does the next of the steps.
 func (n *Node) stepToJoin(ctx context.Context, promise storage.Membership) error {
-	members, clusters := n.clusterInSight(promise.ClusterID)
-	switch {
-	case len(members) == 0:
+	members := n.membersInSight(promise.ClusterID)
+	if clusters := n.group.gossip.clustersHeard(); promise.ClusterID == "" && len(clusters) > 1 {
+		return fmt.Errorf("several clusters are in sight (%s), and this node joins none of them: start it again with --join naming members of one, or give the clusters gossip keys of their own", strings.Join(clusters, ", "))
+	}
+	if len(members) == 0 {
 		return errNothingToJoin
-	case len(clusters) > 1:
-		return fmt.Errorf("several clusters are in sight (%s): point --join to members of one, or give the clusters gossip keys of their own", strings.Join(clusters, ", "))
 	}
 	request := membershipRequest{Op: opJoin, From: n.group.nodeID, Cluster: promise.ClusterID, Node: n.group.nodeID}
 	request.Proof = n.proofOf(request.From, request.Cluster)
@@ -224,17 +226,14 @@ func (n *Node) stepToJoin(ctx context.Context, promise storage.Membership) error
 	return errors.New(last)
 }
 
-// clusterInSight lists the live members of the clusters that gossip shows: of
-// the one this node joins, or of all.
-func (n *Node) clusterInSight(joining string) (members, clusters []string) {
+// membersInSight lists the live members of the clusters that gossip shows: of the
+// one this node joins, or of all.
+func (n *Node) membersInSight(joining string) (members []string) {
 	for _, seen := range n.group.gossip.view() {
 		if !seen.alive || !seen.HasState || seen.ClusterID == "" || joining != "" && seen.ClusterID != joining {
 			continue
 		}
 		members = append(members, seen.NodeID)
-		if !slices.Contains(clusters, seen.ClusterID) {
-			clusters = append(clusters, seen.ClusterID)
-		}
 	}
-	return members, clusters
+	return members
 }

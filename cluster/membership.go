@@ -22,6 +22,11 @@ type MemberList struct {
 	Members []MemberStatus `json:"members"`
 	// Waiting are live nodes that belong to no cluster yet.
 	Waiting []WaitingNode `json:"waiting"`
+
+	Summary  string   `json:"summary"`  // how the cluster is, in one sentence
+	Healthy  bool     `json:"healthy"`  // there is a leader and all voters answer
+	MayFail  int      `json:"mayFail"`  // how many more voters may fail now
+	Warnings []string `json:"warnings"` // what is wrong although the cluster works
 }
 
 // MemberStatus is one member as the leader sees it.
@@ -30,13 +35,15 @@ type MemberStatus struct {
 	Name    string `json:"name"`
 	Role    string `json:"role"`    // leader, voter or learner
 	Healthy bool   `json:"healthy"` // it answers the leader
+	Drained bool   `json:"drained"` // see Drain
 	Address string `json:"address"`
 	Version string `json:"version,omitempty"`
 	// LagEntries is how far its log is behind the leader's; -1: unknown.
 	LagEntries int64 `json:"lagEntries"`
 	// LastContactMs is how long ago the leader heard of it; -1: never.
 	LastContactMs int64 `json:"lastContactMs"`
-	// Note says what keeps a learner from being promoted.
+	// Note says what keeps a learner from being promoted, or how a member fails
+	// to answer.
 	Note string `json:"note,omitempty"`
 }
 
@@ -87,18 +94,29 @@ type Change struct {
 	IfIndex uint64 `json:"ifIndex,omitempty"`
 }
 
-// Members asks the leader for the membership.
+// Members asks the leader for the membership, which asks every member whether it
+// answers.
 func (n *Node) Members(ctx context.Context) (MemberList, error) {
+	if waitsFor := n.waitsFor(); waitsFor != "" && n.group.Leadership().LeaderID == "" {
+		return MemberList{}, fmt.Errorf("%w: %s", ErrUnavailable, waitsFor)
+	}
 	answer, err := n.changeAtLeader(ctx, membershipRequest{Op: opMembers})
 	if err != nil {
 		return MemberList{}, err
 	}
-	return *answer.Members, nil
+	list := *answer.Members
+	list.assess("")
+	return list, nil
 }
 
 // LocalMembers is the membership as far as this node knows it, for when there is
-// no leader to ask.
-func (n *Node) LocalMembers() MemberList { return n.memberList() }
+// no leader to ask. Who answers is whom this node reaches.
+func (n *Node) LocalMembers(ctx context.Context) MemberList {
+	list := n.memberList()
+	n.probe(ctx, &list)
+	list.assess(n.waitsFor())
+	return list
+}
 
 // AddMember makes a waiting node a learner: it gets all data and has no vote.
 func (n *Node) AddMember(ctx context.Context, change Change) error {
@@ -169,7 +187,9 @@ func (n *Node) memberList() MemberList {
 	}
 	slices.SortStableFunc(list.Members, func(a, b MemberStatus) int { return strings.Compare(a.Name, b.Name) })
 	for _, seen := range view {
-		if seen.alive && !members[seen.NodeID] && (seen.ClusterID == "" || seen.ClusterID == list.ClusterID) {
+		// A node of this cluster that is no member was removed, unless it is on
+		// its way in.
+		if seen.alive && !members[seen.NodeID] && (seen.ClusterID == "" || seen.ClusterID == list.ClusterID && seen.Joining) {
 			list.Waiting = append(list.Waiting, WaitingNode{NodeID: seen.NodeID, Name: seen.Name, Address: seen.Peer})
 		}
 	}
@@ -210,6 +230,8 @@ type memberControl struct {
 	// changing is held while the members are changed. Capacity one: one
 	// change at a time.
 	changing      chan struct{}
+	joinWaits     atomic.Pointer[string] // why joinCluster gets no further
+	leadsSince    atomic.Int64           // when this node last began to lead, monotonic
 	drained       atomic.Bool
 	drainResigned atomic.Int64 // when a drained node last gave leadership away, monotonic
 }

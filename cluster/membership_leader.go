@@ -17,6 +17,7 @@ func (n *Node) executeChange(ctx context.Context, r membershipRequest) membershi
 	case opMembers:
 		list := n.memberList()
 		n.addNotes(&list)
+		n.probe(ctx, &list)
 		return membershipAnswer{Verdict: changeDone, Members: &list}
 	case opStanding:
 		member, err := n.group.isMember(ctx, r.Node)
@@ -54,9 +55,11 @@ func (n *Node) executeChange(ctx context.Context, r membershipRequest) membershi
 	return answerOf(err)
 }
 
-// view is the membership a change is checked against.
-func (n *Node) changeView(r membershipRequest) (MemberList, error) {
+// changeView is the membership a change is checked against, brought up to date by
+// asking every member: one that died a second ago is none to rely on.
+func (n *Node) changeView(ctx context.Context, r membershipRequest) (MemberList, error) {
 	list := n.memberList()
+	n.probe(ctx, &list)
 	if list.LeaderID != n.group.nodeID {
 		return list, fault.ErrNotLeader
 	}
@@ -133,7 +136,7 @@ func (n *Node) settle(ctx context.Context, check func() error) error {
 // add makes a node that belongs to no cluster a learner: it is told to which
 // cluster it will belong, writes that down, and lets itself be reached.
 func (n *Node) add(ctx context.Context, r membershipRequest) error {
-	list, err := n.changeView(r)
+	list, err := n.changeView(ctx, r)
 	if err != nil {
 		return err
 	}
@@ -176,7 +179,7 @@ func (n *Node) remove(ctx context.Context, r membershipRequest) error {
 	var list MemberList
 	var member MemberStatus
 	err := n.settle(ctx, func() (err error) {
-		if list, err = n.changeView(r); err != nil {
+		if list, err = n.changeView(ctx, r); err != nil {
 			return err
 		}
 		if member, err = list.find(r.Node); err != nil {
@@ -236,7 +239,7 @@ func (n *Node) promote(ctx context.Context, r membershipRequest) error {
 	var list MemberList
 	var member MemberStatus
 	err := n.settle(ctx, func() (err error) {
-		if list, err = n.changeView(r); err != nil {
+		if list, err = n.changeView(ctx, r); err != nil {
 			return err
 		}
 		if member, err = list.find(r.Node); err != nil || member.Role != roleLearner {
@@ -270,7 +273,7 @@ type replacement struct {
 func (n *Node) replace(ctx context.Context, r membershipRequest) error {
 	var plan replacement
 	err := n.settle(ctx, func() (err error) {
-		plan, err = n.planReplacement(r)
+		plan, err = n.planReplacement(ctx, r)
 		return err
 	})
 	if err != nil {
@@ -296,14 +299,16 @@ func (n *Node) replace(ctx context.Context, r membershipRequest) error {
 	return n.group.changeMembers(ctx, set.index, makeVoter, plan.learner.NodeID)
 }
 
-func (n *Node) planReplacement(r membershipRequest) (replacement, error) {
-	list, err := n.changeView(r)
+func (n *Node) planReplacement(ctx context.Context, r membershipRequest) (replacement, error) {
+	list, err := n.changeView(ctx, r)
 	if err != nil {
 		return replacement{}, err
 	}
 	p := replacement{list: list}
 	var alive []MemberStatus
-	for _, m := range list.Members {
+	// A node counts as lost only after some seconds of silence: it may be
+	// starting again.
+	for _, m := range n.memberList().Members {
 		switch {
 		case m.Name != r.Node && m.NodeID != r.Node:
 		case m.Role == roleLearner && m.Healthy:
@@ -342,9 +347,12 @@ func (n *Node) planReplacement(r membershipRequest) (replacement, error) {
 }
 
 func (n *Node) moveLeadership(ctx context.Context, r membershipRequest) error {
-	list, err := n.changeView(r)
+	list, err := n.changeView(ctx, r)
 	if err != nil {
 		return err
+	}
+	if n.votersBeside() == 0 {
+		return refused(RefusedUnsafe, "add another node first", "node %s is the only voter, there is nobody to hand leadership to", n.group.nodeID)
 	}
 	if r.Node == "" {
 		return n.TransferLeadership(ctx)

@@ -295,6 +295,27 @@ func TestManualJoin(t *testing.T) {
 	wantRefusal(t, c.nodes[0].checkProof("", "n", "c"), RefusedPolicy, "keys differ")
 }
 
+// lateNetwork fails the first tries to reach one address.
+type lateNetwork struct {
+	Network
+	late     string
+	mu       sync.Mutex
+	failures int
+}
+
+func (l *lateNetwork) Dial(ctx context.Context, address string) (net.Conn, error) {
+	l.mu.Lock()
+	fails := address == l.late && l.failures > 0
+	if fails {
+		l.failures--
+	}
+	l.mu.Unlock()
+	if fails {
+		return nil, context.DeadlineExceeded
+	}
+	return l.Network.Dial(ctx, address)
+}
+
 func TestTwoClustersOnOneNetworkStayApart(t *testing.T) {
 	a, ends := startGrowing(t, 3, nil)
 	cfg := a.configs[0]
@@ -313,15 +334,25 @@ func TestTwoClustersOnOneNetworkStayApart(t *testing.T) {
 	// A node that is told of both does not choose.
 	lost := a.grow(ends, func(cfg *Config) {
 		cfg.Join = []string{a.configs[0].GossipAddr, b.configs[0].GossipAddr}
-		cfg.Members.ManualJoin = true
+		// The first tries to reach the second cluster fail, as on a busy machine.
+		cfg.Network = &lateNetwork{Network: environment.NewMachineNetwork("", cfg.WithDefaults().Timing.Dial), late: b.configs[0].GossipAddr, failures: lookTries - 1}
 	})
+	refuses := func() bool { return strings.Contains(a.nodes[lost].waitsFor(), "several clusters are in sight") }
 	a.waitFor("the node to see both", func() bool {
-		_, clusters := a.nodes[lost].clusterInSight("")
-		return len(clusters) == 2
+		if id := a.nodes[lost].group.clusterID(); id != "" {
+			t.Fatalf("it joined %s", id)
+		}
+		return refuses()
 	})
-	if err := a.nodes[lost].stepToJoin(testContext(t), storage.Membership{}); err == nil || !strings.Contains(err.Error(), "several clusters") {
+	// Nor does it when one of them falls silent.
+	b.crash(0)
+	b.open(0)
+	b.crash(0)
+	a.waitFor("the silence", func() bool { return len(a.nodes[lost].membersInSight("")) == 3 })
+	if err := a.nodes[lost].stepToJoin(testContext(t), storage.Membership{}); err == nil || !refuses() {
 		t.Fatalf("got %v", err)
 	}
+	b.open(0)
 	for i := range 3 {
 		if got := len(a.nodes[i].group.Stats().Members); got != 3 {
 			t.Errorf("node %d has %d members", i, got)

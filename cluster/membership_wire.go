@@ -27,6 +27,7 @@ const (
 	opStanding = "standing" // is Node a member?
 	opJoin     = "join"     // From wants to become a learner
 	opInvite   = "invite"   // the asked node may write down that it joins
+	opProbe    = "probe"    // does the asked node answer? Any answer means yes
 )
 
 type membershipRequest struct {
@@ -58,6 +59,10 @@ type membershipAnswer struct {
 	Record  *storage.Membership `json:"record,omitempty"` // to write down before joining
 	Members *MemberList         `json:"members,omitempty"`
 	Removed bool                `json:"removed,omitempty"` // answer to standing
+
+	Waiting  bool     `json:"waiting,omitempty"`  // answer to a probe: it can be added
+	Drained  bool     `json:"drained,omitempty"`  // answer to a probe
+	Warnings []string `json:"warnings,omitempty"` // answer to a probe
 }
 
 const (
@@ -151,15 +156,20 @@ func (n *Node) askNode(ctx context.Context, nodeID string, r membershipRequest) 
 	if err != nil {
 		return membershipAnswer{Verdict: changeElsewhere, Text: err.Error()}, nil //nolint:nilerr // nothing was sent, so nothing happened
 	}
+	return n.exchange(ctx, conn, nodeID, r)
+}
+
+// exchange sends one request over a connection made for it, and closes that.
+func (n *Node) exchange(ctx context.Context, conn net.Conn, nodeID string, r membershipRequest) (membershipAnswer, error) {
 	defer conn.Close()
 	stop := context.AfterFunc(ctx, func() { conn.Close() })
 	defer stop()
 	if err := json.NewEncoder(conn).Encode(r); err != nil {
-		return membershipAnswer{}, fmt.Errorf("asking node %s: %w", nodeID, err)
+		return membershipAnswer{}, fmt.Errorf("asking node %s: %w", nodeID, errors.Join(ctx.Err(), err))
 	}
 	var answer membershipAnswer
 	if err := json.NewDecoder(io.LimitReader(conn, membershipMessageMax)).Decode(&answer); err != nil {
-		return membershipAnswer{}, fmt.Errorf("awaiting the answer of node %s: %w", nodeID, err)
+		return membershipAnswer{}, fmt.Errorf("awaiting the answer of node %s: %w", nodeID, errors.Join(ctx.Err(), err))
 	}
 	return answer, nil
 }
@@ -207,6 +217,12 @@ func (n *Node) answerMembership(conn net.Conn) {
 
 func (n *Node) membershipAnswer(ctx context.Context, r membershipRequest) membershipAnswer {
 	switch own := n.group.clusterID(); {
+	case r.Op == opProbe:
+		given := n.group.formation.promised()
+		return membershipAnswer{
+			Verdict: changeDone, Waiting: own == "" || given.Joined && !given.Admitted,
+			Drained: n.drained.Load(), Warnings: n.warnings(),
+		}
 	case r.Op == opInvite:
 		return answerOf(n.acceptInvitation(r))
 	case own == "":

@@ -113,6 +113,7 @@ func (n *Node) tendMembers(t *tenure) {
 	case <-ctx.Done():
 		return
 	}
+	n.leadsSince.Store(int64(n.cfg.Clock.Monotonic()))
 	n.resignDrained(ctx)
 	n.promoteLearners(ctx)
 }

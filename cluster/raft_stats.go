@@ -30,6 +30,9 @@ func (g *raftGroup) Stats() GroupStats {
 		voter = voter || member.NodeID == g.nodeID && member.Voter
 	}
 	stats.Role = role(g.raft.State(), voter)
+	if len(stats.Members) == 0 {
+		stats.Role = "waiting"
+	}
 	return stats
 }
 

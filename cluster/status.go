@@ -22,6 +22,7 @@ type Status struct {
 	LogTimeMs         int64  `json:"logTimeMs"`
 	StateHash         string `json:"stateHash"` // of the state at AppliedIndex, hex
 	Version           string `json:"version"`
+	Drained           bool   `json:"drained"` // see Drain
 	// ClockOffMs is how far this node's clock is from the median of a
 	// majority; 0 while that is within the bound or unknown.
 	ClockOffMs int64        `json:"clockOffMs"`
@@ -58,6 +59,7 @@ func (n *Node) Status() Status {
 		LogTimeMs:         int64(position.At),
 		StateHash:         hex.EncodeToString(position.StateHash[:]),
 		Version:           n.cfg.Version,
+		Drained:           n.drained.Load(),
 		ClockOffMs:        n.group.gossip.clocks.off().Milliseconds(),
 		Warnings:          n.warnings(),
 		Peers:             []PeerStatus{},
@@ -91,6 +93,9 @@ func (n *Node) Status() Status {
 // warnings are what an operator should look at.
 func (n *Node) warnings() []string {
 	warnings := []string{}
+	if waitsFor := n.waitsFor(); waitsFor != "" {
+		warnings = append(warnings, "this node belongs to no cluster yet: "+waitsFor)
+	}
 	if _, reason := n.pressure.reason(); reason != "" {
 		warnings = append(warnings, "sends are refused while this node leads: "+reason)
 	}
@@ -116,6 +121,9 @@ func (n *Node) Ready() error {
 	leader := n.group.Leadership()
 	switch {
 	case leader.LeaderID == "":
+		if waitsFor := n.waitsFor(); waitsFor != "" {
+			return errors.New("this node belongs to no cluster yet: " + waitsFor)
+		}
 		return errors.New("no leader is known")
 	case leader.Self && !n.leads():
 		return errors.New("this node has just become the leader and is taking over")

@@ -118,7 +118,7 @@ func TestMixedVersions(t *testing.T) {
 		_, err := stranger.group.network.dialKind(testContext(t), c.nodes[0].group.nodeID, connMembers)
 		return errors.Is(err, errFormats)
 	})
-	if list := c.nodes[0].LocalMembers(); len(list.Members) != 3 || stranger.Ready() == nil {
+	if list := c.nodes[0].memberList(); len(list.Members) != 3 || stranger.Ready() == nil {
 		t.Errorf("the old program has joined: %+v", list.Members)
 	}
 	c.close(old) // it goes on trying

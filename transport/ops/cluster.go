@@ -17,7 +17,7 @@ import (
 // leader is; Drain and Uncordon are about the asked node itself.
 type member interface {
 	Members(ctx context.Context) (cluster.MemberList, error)
-	LocalMembers() cluster.MemberList
+	LocalMembers(ctx context.Context) cluster.MemberList
 	AddMember(ctx context.Context, change cluster.Change) error
 	RemoveMember(ctx context.Context, change cluster.Change) error
 	PromoteMember(ctx context.Context, change cluster.Change) error
@@ -29,7 +29,7 @@ type member interface {
 }
 
 const (
-	membersTimeout   = 10 * time.Second // to find the leader
+	membersTimeout   = 3 * time.Second  // to find the leader: a person waits for it
 	changeTimeout    = 30 * time.Second // beside that, for two changes of the members
 	changeBytesMax   = 16 << 10
 	contentTypeJSON  = "application/json"
@@ -78,7 +78,7 @@ func (a *Admin) serveMembers(node member) {
 // knows, also without a leader.
 func (a *Admin) members(w http.ResponseWriter, r *http.Request, node member) {
 	if r.URL.Query().Get("local") == "true" {
-		a.answer(w, http.StatusOK, node.LocalMembers())
+		a.answer(w, http.StatusOK, node.LocalMembers(r.Context()))
 		return
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), membersTimeout)
@@ -115,7 +115,7 @@ func (a *Admin) change(w http.ResponseWriter, r *http.Request, node member, exec
 	// What it led to, as far as it can be told now.
 	list, err := node.Members(ctx)
 	if err != nil {
-		list = node.LocalMembers()
+		list = node.LocalMembers(r.Context())
 	}
 	a.answer(w, http.StatusOK, list)
 }

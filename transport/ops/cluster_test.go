@@ -32,7 +32,9 @@ func (m *memberNode) Members(context.Context) (cluster.MemberList, error) {
 	return cluster.MemberList{LeaderID: "n1-00000000", Index: 7}, m.err
 }
 
-func (m *memberNode) LocalMembers() cluster.MemberList { return cluster.MemberList{Index: 6} }
+func (m *memberNode) LocalMembers(context.Context) cluster.MemberList {
+	return cluster.MemberList{Index: 6}
+}
 
 func (m *memberNode) AddMember(_ context.Context, c cluster.Change) error { return m.note("add", c) }
 

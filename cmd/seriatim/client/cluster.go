@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -24,6 +25,10 @@ type memberList struct {
 	Voters    int            `json:"voters"`
 	Members   []memberStatus `json:"members"`
 	Waiting   []waitingNode  `json:"waiting"`
+	Summary   string         `json:"summary"`
+	Healthy   bool           `json:"healthy"`
+	MayFail   int            `json:"mayFail"`
+	Warnings  []string       `json:"warnings"`
 }
 
 type memberStatus struct {
@@ -31,6 +36,7 @@ type memberStatus struct {
 	Name          string `json:"name"`
 	Role          string `json:"role"`
 	Healthy       bool   `json:"healthy"`
+	Drained       bool   `json:"drained"`
 	Address       string `json:"address"`
 	Version       string `json:"version,omitempty"`
 	LagEntries    int64  `json:"lagEntries"`
@@ -49,7 +55,7 @@ const membersPath = "/v1/cluster/members"
 func clusterCommand(o *options) *cobra.Command {
 	return group("cluster", "Look at and change the cluster",
 		"Look at and change the cluster.\n\nEvery command may be sent to any node. NODE is a node id, or a name that only one node has.\n"+
-			"Nothing is ever removed because it is silent: that is for you to say.",
+			"Unreachable nodes are never removed automatically; you decide.",
 		clusterStatusCommand(o), clusterMembersCommand(o),
 		changeCommand(o, changeText{
 			use: "add NODE", path: "add", past: "added as a learner",
@@ -96,36 +102,36 @@ func (w *wire) members(ctx context.Context, local bool) (memberList, error) {
 func clusterStatusCommand(o *options) *cobra.Command {
 	return &cobra.Command{
 		Use: "status", Short: "Say how the cluster is", Args: arguments.None,
-		Long:    "Say how the cluster is, in one sentence and a table.\n\nExit code 0: all members answer and keep up; 1: the cluster works, but not all is well;\n5: no node answers, or there is no leader.",
+		Long:    "Say how the cluster is, in one sentence and a table. Every member is asked when the command is run, so what it says\nis at most a second old; the sentence says how many more nodes may fail.\n\nExit code 0: all voters answer; 1: the cluster works, but not all is well; 5: no node answers, or there is no leader.",
 		Example: "  seriatim cluster status\n  seriatim cluster status -o json | jq .summary",
 		RunE: o.run(func(cmd *cobra.Command, w *wire, p *printer, _ []string) error {
-			list, err := w.members(cmd.Context(), false)
-			noLeader := err
-			if err != nil {
+			list, noLeader := w.members(cmd.Context(), false)
+			if noLeader != nil {
+				var err error
 				if list, err = w.members(cmd.Context(), true); err != nil {
 					return err
 				}
-				list.LeaderID = ""
+				if list.Healthy { // it reaches all of them, and none says that it leads
+					list.Healthy, list.MayFail = false, 0
+					list.Summary = "No leader yet, although this node reaches all voters"
+				}
 			}
-			summary, well := list.summary()
-			document := struct {
-				Summary string `json:"summary"`
-				Healthy bool   `json:"healthy"`
-				memberList
-			}{summary, well, list}
 			if p.format == formatTable {
-				if _, err := fmt.Fprintf(p.out, "%s\n\n", summary); err != nil {
+				if err := list.printSummary(p); err != nil {
 					return err
 				}
 			}
-			if err := p.print(document, list.table); err != nil {
+			if err := p.print(list, list.table); err != nil {
 				return err
 			}
 			switch {
+			case len(list.Members) == 0:
+				return exit.New(exit.Unavailable, errors.New("the asked node belongs to no cluster yet"),
+					"start the other nodes, and let --join of each name the gossip addresses of all")
 			case noLeader != nil:
 				return exit.New(exit.Unavailable, errors.New("the cluster has no leader"),
 					"a majority of its voters must run and reach each other's peer ports")
-			case !well:
+			case !list.Healthy:
 				return exit.New(exit.Failed, errors.New("not all is well"), "")
 			}
 			return nil
@@ -133,34 +139,14 @@ func clusterStatusCommand(o *options) *cobra.Command {
 	}
 }
 
-// summary is the state of the cluster in one sentence.
-func (l memberList) summary() (sentence string, well bool) {
-	voters, healthy, behind := 0, 0, 0
-	leader := ""
-	for _, m := range l.Members {
-		if m.NodeID == l.LeaderID {
-			leader = m.Name
-		}
-		if m.Role == "learner" {
-			continue
-		}
-		voters++
-		if m.Healthy {
-			healthy++
-		}
-		if m.LagEntries > 1000 {
-			behind++
-		}
+func (l memberList) printSummary(p *printer) error {
+	var b strings.Builder
+	b.WriteString(l.Summary + "\n")
+	for _, warning := range l.Warnings {
+		b.WriteString("Warning: " + warning + "\n")
 	}
-	switch {
-	case leader == "":
-		return fmt.Sprintf("No leader: this node hears of %d of %d voters", healthy, voters), false
-	case healthy < voters:
-		return fmt.Sprintf("Degraded: %d of %d voters answer, %d may still fail, leader %s", healthy, voters, max(0, healthy-(voters/2+1)), leader), false
-	case behind > 0:
-		return fmt.Sprintf("Healthy: %d of %d voters answer, leader %s, %d catching up", healthy, voters, leader, behind), true
-	}
-	return fmt.Sprintf("Healthy: %d of %d voters answer, leader %s, all caught up", healthy, voters, leader), true
+	_, err := fmt.Fprintln(p.out, b.String())
+	return err
 }
 
 func clusterMembersCommand(o *options) *cobra.Command {
@@ -190,12 +176,28 @@ func (l memberList) table() table {
 		}
 		t.add(m.NodeID, m.Name, m.Role, answers, known(m.LagEntries, decimal), known(m.LastContactMs, func(n int64) string {
 			return (time.Duration(n) * time.Millisecond).String()
-		}), orDash(m.Address), m.Note)
+		}), orDash(m.Address), m.notes())
 	}
 	for _, waiting := range l.Waiting {
-		t.add(waiting.NodeID, waiting.Name, "waiting", "yes", "-", "-", orDash(waiting.Address), "seriatim cluster add "+waiting.NodeID)
+		note := "seriatim cluster add " + waiting.NodeID
+		if len(l.Members) == 0 { // there is no cluster to add it to
+			note = ""
+		}
+		t.add(waiting.NodeID, waiting.Name, "waiting", "yes", "-", "-", orDash(waiting.Address), note)
 	}
 	return t
+}
+
+// notes are for the last column of the table.
+func (m memberStatus) notes() string {
+	switch {
+	case !m.Drained:
+		return m.Note
+	case m.Note == "":
+		return "drained"
+	default:
+		return "drained; " + m.Note
+	}
 }
 
 func (l memberList) has(idOrName string) bool {
@@ -229,8 +231,7 @@ func changeCommand(o *options, text changeText) *cobra.Command {
 				if ifIndex == 0 {
 					ifIndex = list.Index
 				}
-				sentence, _ := list.summary()
-				p.say("%s.", sentence)
+				p.say("%s.", list.Summary)
 				fmt.Fprintf(p.words, "Type %s again to %s it: ", args[0], text.path) //nolint:errcheck // nobody is left to tell
 				if err := confirm(cmd.InOrStdin(), args[0]); err != nil {
 					return err
@@ -280,11 +281,10 @@ func (w *wire) changeMembers(ctx context.Context, p *printer, path, node, past s
 		return err
 	}
 	if p.format == formatTable {
-		sentence, _ := list.summary()
 		if node == "" {
 			node = "leadership"
 		}
-		p.say("%s: %s. %s", node, past, sentence)
+		p.say("%s: %s. %s", node, past, list.Summary)
 	}
 	return p.print(list, list.table)
 }

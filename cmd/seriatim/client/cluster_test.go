@@ -14,9 +14,18 @@ const healthyMembers = `{"clusterId":"c","leaderId":"n1-00000001","index":7,"vot
 	{"nodeId":"n1-00000001","name":"n1","role":"leader","healthy":true,"address":"10.0.0.1:9326","lagEntries":0,"lastContactMs":0},
 	{"nodeId":"n2-00000002","name":"n2","role":"voter","healthy":true,"address":"10.0.0.2:9326","lagEntries":3,"lastContactMs":40},
 	{"nodeId":"n3-00000003","name":"n3","role":"voter","healthy":true,"address":"10.0.0.3:9326","lagEntries":0,"lastContactMs":20}],
-	"waiting":[{"nodeId":"n4-00000004","name":"n4","address":"10.0.0.4:9326"}]}`
+	"waiting":[{"nodeId":"n4-00000004","name":"n4","address":"10.0.0.4:9326"}],
+	"summary":"Healthy: 3 of 3 voters answer, leader n1, all caught up; 1 node may fail","healthy":true,"mayFail":1,"warnings":[]}`
 
-var degradedMembers = strings.Replace(healthyMembers, `"role":"voter","healthy":true`, `"role":"voter","healthy":false`, 1)
+var degradedMembers = strings.NewReplacer(
+	`"nodeId":"n2-00000002","name":"n2","role":"voter","healthy":true`, `"nodeId":"n2-00000002","name":"n2","role":"voter","healthy":false`,
+	`"nodeId":"n3-00000003","name":"n3","role":"voter",`, `"nodeId":"n3-00000003","name":"n3","role":"voter","drained":true,`,
+	`Healthy: 3 of 3 voters answer, leader n1, all caught up; 1 node may fail","healthy":true,"mayFail":1,"warnings":[]`,
+	`Degraded: 2 of 3 voters answer, leader n1; no further node may fail","healthy":false,"mayFail":0,"warnings":["n3: its disk is nearly full"]`,
+).Replace(healthyMembers)
+
+const noMembers = `{"clusterId":"","leaderId":"","index":0,"voters":3,"members":[],"waiting":[{"nodeId":"n2-00000002","name":"n2","address":"10.0.0.2:9326"}],
+	"summary":"No cluster yet: waiting for 1 of 3 initial members: n1, n2 are here","healthy":false,"mayFail":0,"warnings":[]}`
 
 // adminServer answers the admin port's paths, by method and request URI, with a
 // status and a document.
@@ -75,21 +84,35 @@ func TestClusterCommands(t *testing.T) {
 			"status, one is silent", "cluster status", "",
 			map[string]string{members: "200 " + degradedMembers},
 			exit.Failed,
-			[]string{"Degraded: 2 of 3 voters answer, 0 may still fail, leader n1"},
+			[]string{"Degraded: 2 of 3 voters answer, leader n1; no further node may fail\n", "Warning: n3: its disk is nearly full\n", "drained"},
 			"",
 		},
 		{
 			"status, no leader", "cluster status", "",
 			map[string]string{members: noLeader, local: "200 " + healthyMembers},
 			exit.Unavailable,
-			[]string{"No leader: this node hears of 3 of 3 voters"},
+			[]string{"No leader yet, although this node reaches all voters"},
 			"",
 		},
 		{
 			"status as JSON", "cluster status -o json", "",
 			map[string]string{members: "200 " + healthyMembers},
 			exit.OK,
-			[]string{`"summary": "Healthy`, `"healthy": true`, `"index": 7`},
+			[]string{`"summary": "Healthy`, `"healthy": true`, `"index": 7`, `"mayFail": 1`},
+			"",
+		},
+		{
+			"status before there is a cluster", "cluster status", "",
+			map[string]string{members: noLeader, local: "200 " + noMembers},
+			exit.Unavailable,
+			[]string{"waiting for 1 of 3 initial members", "belongs to no cluster yet"},
+			"",
+		},
+		{
+			"remove a node that is not there", "cluster remove n9", "",
+			map[string]string{members: "200 " + healthyMembers},
+			exit.NotFound,
+			[]string{`no member has the id or the name "n9"`},
 			"",
 		},
 		{"members of this node", "cluster members --local", "", map[string]string{local: "200 " + healthyMembers}, exit.OK, []string{"10.0.0.2:9326"}, ""},

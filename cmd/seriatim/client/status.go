@@ -27,6 +27,7 @@ type status struct {
 	LogTimeMs         int64  `json:"logTimeMs"`
 	StateHash         string `json:"stateHash"`
 	Version           string `json:"version"`
+	Drained           bool   `json:"drained"`
 	ClockOffMs        int64  `json:"clockOffMs"`
 
 	Warnings []string `json:"warnings"`
@@ -58,6 +59,9 @@ func statusCommand(o *options) *cobra.Command {
 			if err := printStatus(p, s); err != nil {
 				return err
 			}
+			if s.Role == "waiting" {
+				return exit.New(exit.Unavailable, errors.New("the node belongs to no cluster yet"), "seriatim cluster status says what it waits for")
+			}
 			if s.LeaderID == "" {
 				return exit.New(exit.Unavailable, errors.New("the cluster has no leader"),
 					"a majority of its nodes must run and reach each other's peer ports")
@@ -68,11 +72,15 @@ func statusCommand(o *options) *cobra.Command {
 }
 
 func printStatus(p *printer, s status) error {
+	role := s.Role
+	if s.Drained {
+		role += ", drained"
+	}
 	err := p.print(s, func() table {
 		t := table{rows: [][]string{
 			{"Node", s.NodeName + " (" + s.NodeID + ")"},
 			{"Cluster", orDash(s.ClusterID)},
-			{"Role", s.Role},
+			{"Role", role},
 			{"Leader", orDash(s.LeaderName)},
 			{"Term", strconv.FormatUint(s.Term, 10)},
 			{"Committed", strconv.FormatUint(s.CommitIndex, 10)},

@@ -1,0 +1,227 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+)
+
+// Who asks how the cluster is wants to know it as of now. The last answer to a
+// heartbeat is too old for that: a node that died since would still count. So
+// the node that is asked puts a question to every other one, all at once.
+
+// probeBudget bounds that question. It is long for a network, short for a
+// person, and within it a leader sends several heartbeats to each member.
+const probeBudget = 750 * time.Millisecond
+
+// probed is what became of the question to one node.
+type probed struct {
+	answer membershipAnswer
+	err    error
+}
+
+// probeNodes asks all these nodes whether they answer.
+func (n *Node) probeNodes(ctx context.Context, nodeIDs []string) map[string]probed {
+	ctx, cancel := context.WithTimeout(ctx, probeBudget)
+	defer cancel()
+	var mu sync.Mutex
+	var asking sync.WaitGroup
+	found := make(map[string]probed, len(nodeIDs))
+	for _, id := range nodeIDs {
+		asking.Go(func() {
+			var p probed
+			conn, err := n.group.network.dialKind(ctx, id, connMembers)
+			if err == nil {
+				p.answer, err = n.exchange(ctx, conn, id, membershipRequest{
+					Op: opProbe, From: n.group.nodeID, Cluster: n.group.clusterID(), Final: true,
+				})
+			}
+			p.err = err
+			mu.Lock()
+			defer mu.Unlock()
+			found[id] = p
+		})
+	}
+	asking.Wait()
+	return found
+}
+
+// probe brings a list up to date with what the nodes on it say now.
+func (n *Node) probe(ctx context.Context, list *MemberList) {
+	var ids []string
+	for _, m := range list.Members {
+		if m.NodeID != n.group.nodeID {
+			ids = append(ids, m.NodeID)
+		}
+	}
+	for _, w := range list.Waiting {
+		ids = append(ids, w.NodeID)
+	}
+	begin := n.cfg.Clock.Monotonic()
+	found := n.probeNodes(ctx, ids)
+	took := n.cfg.Clock.Monotonic() - begin
+	leads := list.LeaderID == n.group.nodeID
+	// A new leader has not heard a confirmation of everybody yet.
+	begun := begin-time.Duration(n.leadsSince.Load()) < n.silenceMax()
+	for i := range list.Members {
+		m := &list.Members[i]
+		p, asked := found[m.NodeID]
+		if !asked {
+			m.Drained = n.drained.Load()
+			list.warn(m.Name, n.warnings())
+			continue
+		}
+		// A busy machine may be late with its answer and in time with its
+		// heartbeat, which is an answer as well.
+		age, _, known := n.group.contacts.last(m.NodeID)
+		switch {
+		case p.err != nil && (!leads || !known || age > took):
+			m.Healthy, m.Note = false, "does not answer: "+probeFailure(p.err)
+			continue
+		case p.err != nil:
+			continue
+		case !leads, begun:
+			m.Healthy = true
+		case !m.Healthy && m.LastContactMs >= 0:
+			m.Note = fmt.Sprintf("answers, but has confirmed nothing for %v", (time.Duration(m.LastContactMs) * time.Millisecond).Round(time.Second))
+		case !m.Healthy:
+			m.Note = "answers, but has confirmed nothing to this leader yet"
+		}
+		m.Drained = p.answer.Drained
+		list.warn(m.Name, p.answer.Warnings)
+	}
+	waiting := []WaitingNode{}
+	for _, w := range list.Waiting {
+		// A node of an earlier version does not know the question.
+		if p := found[w.NodeID]; p.err == nil && (p.answer.Waiting || p.answer.Verdict != changeDone) {
+			waiting = append(waiting, w)
+		}
+	}
+	list.Waiting = waiting
+}
+
+// probeFailure is the cause in the words of the system, without the path it took.
+func probeFailure(err error) string {
+	if errors.Is(err, context.DeadlineExceeded) {
+		return fmt.Sprintf("nothing came within %v", probeBudget)
+	}
+	for {
+		inner := errors.Unwrap(err)
+		if inner == nil {
+			return err.Error()
+		}
+		err = inner
+	}
+}
+
+func (l *MemberList) warn(name string, warnings []string) {
+	for _, w := range warnings {
+		l.Warnings = append(l.Warnings, name+": "+w)
+	}
+}
+
+// assess fills in what follows from the members: the sentence for people, and
+// how many more nodes may fail.
+func (l *MemberList) assess(waitsFor string) {
+	voters, answering := l.voters("")
+	leader, behind, lagKnown := "", 0, true
+	for _, m := range l.Members {
+		if m.NodeID == l.LeaderID && m.Healthy {
+			leader = m.Name
+		}
+		if m.Role == roleLearner || !m.Healthy {
+			continue
+		}
+		lagKnown = lagKnown && m.LagEntries >= 0
+		if m.LagEntries > learnerLagMax {
+			behind++
+		}
+	}
+	l.Warnings = append(votersWarning(voters), l.Warnings...)
+	spare := answering - quorum(voters)
+	l.MayFail = max(0, spare)
+	l.Healthy = false
+	reached := fmt.Sprintf("%d of %d voters answer", answering, voters)
+	switch {
+	case voters == 0:
+		l.MayFail = 0
+		l.Summary = "No cluster yet: " + waitsFor
+		if waitsFor == "" {
+			l.Summary = "No cluster yet"
+		}
+	case leader == "" && l.LeaderID != "":
+		l.MayFail = 0
+		l.Summary = fmt.Sprintf("No leader: %s does not answer; %s, %d are needed", nodeNameOf(l.LeaderID), reached, quorum(voters))
+	case leader == "":
+		l.MayFail = 0
+		l.Summary = fmt.Sprintf("No leader: %s, %d are needed", reached, quorum(voters))
+	case spare < 0:
+		l.Summary = fmt.Sprintf("No majority: %s, %d are needed, leader %s", reached, quorum(voters), leader)
+	case answering < voters:
+		l.Summary = fmt.Sprintf("Degraded: %s, leader %s; %s", reached, leader, mayFail(spare, "further "))
+	default:
+		l.Healthy = true
+		state := ""
+		switch {
+		case behind > 0:
+			state = fmt.Sprintf(", %d catching up", behind)
+		case lagKnown:
+			state = ", all caught up"
+		}
+		l.Summary = fmt.Sprintf("Healthy: %s, leader %s%s; %s", reached, leader, state, mayFail(spare, ""))
+	}
+}
+
+func mayFail(nodes int, further string) string {
+	switch nodes {
+	case 0:
+		return "no " + further + "node may fail"
+	case 1:
+		return "1 " + further + "node may fail"
+	default:
+		return fmt.Sprintf("%d %snodes may fail", nodes, further)
+	}
+}
+
+// votersWarning is about numbers of voters that are no use: an even one survives
+// no more failures than the odd one below it, and needs one more node to agree.
+func votersWarning(voters int) []string {
+	switch {
+	case voters == 1:
+		return []string{"there is 1 voter, so nothing may fail: two more nodes make it three voters, of which one may fail"}
+	case voters == 2:
+		return []string{"2 voters survive no failure, and both must run: add a third"}
+	case voters > 0 && voters%2 == 0:
+		return []string{fmt.Sprintf("%d voters survive no more failures than %d, and each write waits for one node more: add one or remove one", voters, voters-1)}
+	}
+	return []string{}
+}
+
+// waitsFor is why this node is not part of a cluster yet; empty if it is.
+func (n *Node) waitsFor() string {
+	if n.group.formation.hasState() {
+		return ""
+	}
+	for _, reason := range []*string{n.joinWaits.Load(), n.group.formation.missing.Load()} {
+		if reason != nil && *reason != "" {
+			return *reason
+		}
+	}
+	return "looking for the other nodes"
+}
+
+// hereAndMissing says who is here, and where the others are looked for.
+func hereAndMissing(names, join []string, expect int) string {
+	verb := "are"
+	if len(names) == 1 {
+		verb = "is"
+	}
+	text := fmt.Sprintf("waiting for %d of %d initial members: %s %s here", expect-len(names), expect, strings.Join(names, ", "), verb)
+	if len(join) > 0 {
+		text += ", looking for more at " + strings.Join(join, ", ")
+	}
+	return text
+}
