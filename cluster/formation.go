@@ -171,12 +171,7 @@ func (f *formation) choose() (founders []string, missing string) {
 		}
 	}
 	if len(candidates) < f.expect {
-		slices.Sort(candidates)
-		names := make([]string, len(candidates))
-		for i, id := range candidates {
-			names[i] = nodeNameOf(id)
-		}
-		return nil, hereAndMissing(names, f.lookAt, f.expect) + others
+		return nil, hereAndMissing(candidates, f.lookAt, f.expect) + others
 	}
 	slices.Sort(candidates)
 	founders = candidates[:f.expect]

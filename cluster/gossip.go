@@ -71,10 +71,12 @@ const (
 	gossipInterval      = 500 * time.Millisecond
 	gossipPushPull      = 10 * time.Second
 	gossipStreamTimeout = 3 * time.Second
-	gossipAnnounce      = time.Second
-	gossipLeave         = 300 * time.Millisecond
-	joinPauseMin        = 100 * time.Millisecond
-	joinPauseMax        = 5 * time.Second
+	// gossipAnnounce is how long the library waits until news is on its way. It
+	// holds from the first moment on; news that comes meanwhile must not wait.
+	gossipAnnounce = time.Millisecond
+	gossipLeave    = 300 * time.Millisecond
+	joinPauseMin   = 100 * time.Millisecond
+	joinPauseMax   = 5 * time.Second
 	// lookTries is how often an address is tried before nobody is taken to be
 	// there, clustersMax how many clusters are remembered.
 	lookTries   = 3
@@ -192,9 +194,7 @@ func (g *gossip) run(ctx context.Context) {
 		case <-looked:
 			looked = nil
 		case <-g.announcing:
-			if err := g.list.UpdateNode(gossipAnnounce); err != nil {
-				g.logger.Debug("the other nodes may not have heard the news of this one yet", "error", err)
-			}
+			_ = g.list.UpdateNode(gossipAnnounce) // an error says that the news is not on its way yet
 		case <-seen:
 			// Fewer or more are alive: look at once, and often again.
 			pause = joinPauseMin
@@ -203,44 +203,6 @@ func (g *gossip) run(ctx context.Context) {
 		}
 		timer.Stop()
 	}
-}
-
-// look hears from each address to join once. An empty node that knew only some of
-// them might join one of two clusters it was told of.
-func (g *gossip) look(ctx context.Context) {
-	defer close(g.looked)
-	unheard, pause := slices.Clone(g.cfg.Join), joinPauseMin
-	for range lookTries {
-		unheard = slices.DeleteFunc(unheard, func(address string) bool { return ctx.Err() != nil || g.joinAt(address) })
-		if len(unheard) == 0 || g.self().HasState {
-			return
-		}
-		timer := time.NewTimer(pause)
-		pause *= 2
-		select {
-		case <-ctx.Done():
-			timer.Stop()
-			return
-		case <-timer.C:
-		}
-	}
-}
-
-// joinAt exchanges news with the nodes at these addresses, and reports whether one
-// of them answered.
-func (g *gossip) joinAt(addresses ...string) bool {
-	_, err := g.list.Join(addresses)
-	if err != nil {
-		g.logger.Debug("no node to join could be reached", "addresses", addresses, "error", err)
-	}
-	return err == nil
-}
-
-// clustersHeard lists the clusters this node has heard of.
-func (g *gossip) clustersHeard() []string {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	return slices.Clone(g.clusters)
 }
 
 // announce tells the others about this node again, soon.
@@ -325,7 +287,7 @@ func (g *gossip) heard(node *memberlist.Node, alive bool) {
 		g.book.note(member.NodeID, member.Peer, member.Boot)
 	}
 	if !before || known.alive != alive {
-		g.logger.Info("heard of a node", "node", member.NodeID, "address", member.Peer, "alive", alive)
+		g.logger.Info("heard of a node", "peer", member.NodeID, "address", member.Peer, "alive", alive)
 	}
 }
 

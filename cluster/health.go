@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -214,8 +215,12 @@ func (n *Node) waitsFor() string {
 }
 
 // hereAndMissing says who is here, and where the others are looked for.
-func hereAndMissing(names, join []string, expect int) string {
-	verb := "are"
+func hereAndMissing(nodeIDs, join []string, expect int) string {
+	names, verb := make([]string, len(nodeIDs)), "are"
+	for i, id := range nodeIDs {
+		names[i] = nodeNameOf(id)
+	}
+	slices.Sort(names)
 	if len(names) == 1 {
 		verb = "is"
 	}

@@ -7,7 +7,10 @@ import (
 	"io"
 	"log"
 	"log/slog"
+	"slices"
 	"strings"
+	"sync"
+	"time"
 
 	"github.com/hashicorp/go-hclog"
 )
@@ -69,7 +72,19 @@ func (l *raftLogger) Log(level hclog.Level, message string, args ...any) {
 		}
 		plain[i] = arg
 	}
+	freeKeys(plain)
 	l.logger.Log(l.ctx, slogLevel(level), message, plain...)
+}
+
+// freeKeys renames keys that every line has already: a JSON object with two values
+// of one name loses one of them.
+func freeKeys(args []any) {
+	for i := 0; i+1 < len(args); i += 2 {
+		switch args[i] {
+		case slog.TimeKey, slog.LevelKey, slog.MessageKey, "node":
+			args[i] = "raft_" + args[i].(string)
+		}
+	}
 }
 
 // Trace logs at the debug level, as slog has none below.
@@ -111,6 +126,8 @@ func (l *raftLogger) ImpliedArgs() []any { return l.implied }
 
 // With returns a logger that adds args to each line.
 func (l *raftLogger) With(args ...any) hclog.Logger {
+	args = slices.Clone(args)
+	freeKeys(args)
 	return &raftLogger{ctx: l.ctx, logger: l.logger.With(args...), name: l.name, implied: append(l.implied[:len(l.implied):len(l.implied)], args...)}
 }
 
@@ -146,11 +163,53 @@ func (l *raftLogger) StandardWriter(*hclog.StandardLoggerOptions) io.Writer {
 	return lineWriter(func(line string) { l.Info(line) })
 }
 
+// lineLimit lets a line of each kind through once in a while: whoever reaches the
+// gossip port can cause one with each packet. Safe for concurrent use.
+type lineLimit struct {
+	mu   sync.Mutex
+	seen map[string]time.Time // by the first words of the line
+}
+
+const (
+	lineLimitPause = 30 * time.Second
+	lineLimitKinds = 100
+	lineLimitWords = 4
+)
+
+func (l *lineLimit) allows(line string) bool {
+	words := strings.Fields(line)
+	kind, now := strings.Join(words[:min(len(words), lineLimitWords)], " "), time.Now()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	last, known := l.seen[kind]
+	if known && now.Sub(last) < lineLimitPause || !known && len(l.seen) >= lineLimitKinds {
+		return false
+	}
+	l.seen[kind] = now
+	return true
+}
+
+// gossipedPerAttempt reports whether gossip writes this line for each probe of a
+// node that is away, or for each message from one that does not belong here. That
+// a node is away is logged once.
+func gossipedPerAttempt(line string) bool {
+	for _, begin := range []string{
+		"Failed fallback TCP ping", "Failed UDP ping", "Failed to send UDP ping", "Failed to send indirect", "Failed to send gossip",
+		"Push/Pull with", "ignoring alive message", "Was able to connect to",
+	} {
+		if strings.HasPrefix(line, begin) {
+			return true
+		}
+	}
+	return false
+}
+
 // newGossipLogger lets memberlist log through slog: its lines carry the level
 // in front, as in "[WARN] memberlist: ...". Its chatter at the info level is of
 // no use to an operator and becomes debug.
 func newGossipLogger(ctx context.Context, logger *slog.Logger) *log.Logger {
 	logger = logger.With("component", "gossip")
+	seldom := lineLimit{seen: map[string]time.Time{}}
 	return log.New(lineWriter(func(line string) {
 		level, text := slog.LevelDebug, line
 		for prefix, value := range map[string]slog.Level{"[ERR]": slog.LevelWarn, "[ERROR]": slog.LevelWarn, "[WARN]": slog.LevelInfo, "[INFO]": slog.LevelDebug, "[DEBUG]": slog.LevelDebug} {
@@ -158,7 +217,11 @@ func newGossipLogger(ctx context.Context, logger *slog.Logger) *log.Logger {
 				level, text = value, rest
 			}
 		}
-		logger.Log(ctx, level, strings.TrimPrefix(strings.TrimSpace(text), "memberlist: "))
+		text = strings.TrimPrefix(strings.TrimSpace(text), "memberlist: ")
+		if gossipedPerAttempt(text) || level > slog.LevelDebug && !seldom.allows(text) {
+			level = slog.LevelDebug
+		}
+		logger.Log(ctx, level, text)
 	}), "", 0)
 }
 

@@ -1,8 +1,10 @@
 package cluster
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -10,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/seriatimq/seriatim/cluster/environment"
 	"github.com/seriatimq/seriatim/cluster/fault"
 	"github.com/seriatimq/seriatim/cluster/storage"
 	"github.com/seriatimq/seriatim/queue"
@@ -297,7 +300,7 @@ func TestManualJoin(t *testing.T) {
 
 // lateNetwork fails the first tries to reach one address.
 type lateNetwork struct {
-	Network
+	environment.Network
 	late     string
 	mu       sync.Mutex
 	failures int

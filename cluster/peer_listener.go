@@ -145,7 +145,7 @@ func (c *peerConn) Read(content []byte) (int, error) {
 	}
 	n, err := c.stream.Read(content)
 	if errors.Is(err, errPeerFrame) {
-		c.owner.config.logger.Warn("a connection of another node is closed", "node", c.node, "error", err)
+		c.owner.config.logger.Warn("a connection of another node is closed", "peer", c.node, "error", err)
 		c.Close()
 	}
 	return n, err

@@ -235,15 +235,23 @@ func TestLibraryLogsGoThroughSlog(t *testing.T) {
 	l.Warn("careful")
 	l.Info("chatter")
 	l.Error("failed to heartbeat to", "peer", "b")
-	newGossipLogger(context.Background(), logger).Print("[WARN] memberlist: slow")
-	for _, want := range []string{`level=WARN msg="it broke"`, `servers="3 of x"`, "part=store", "a=1", "level=INFO msg=careful", "level=INFO msg=slow component=gossip"} {
+	l.With("node", "b").Warn("was slow", "time", 3)
+	gossip := newGossipLogger(context.Background(), logger)
+	for range 3 {
+		gossip.Print("[WARN] memberlist: slow")
+	}
+	gossip.Print("[ERR] memberlist: Failed fallback TCP ping: EOF")
+	for _, want := range []string{`level=WARN msg="it broke"`, `servers="3 of x"`, "part=store", "a=1", "level=INFO msg=careful", "level=INFO msg=slow component=gossip", "raft_node=b raft_time=3"} {
 		if !strings.Contains(text.String(), want) {
 			t.Errorf("%q is missing in\n%s", want, text.String())
 		}
 	}
-	for _, unwanted := range []string{"chatter", "heartbeat"} {
+	for _, unwanted := range []string{"chatter", "heartbeat", "fallback", " node=b", " time=3"} {
 		if strings.Contains(text.String(), unwanted) {
 			t.Errorf("%q is logged", unwanted)
 		}
+	}
+	if lines := strings.Count(text.String(), "msg=slow"); lines != 1 {
+		t.Errorf("one cause, %d lines", lines)
 	}
 }

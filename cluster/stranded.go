@@ -24,7 +24,7 @@ func (s *suspicion) askForHelp(ctx context.Context) {
 		}
 		// Whether it could help shows when there is a leader.
 		if _, err := s.put(ctx, voter, doubtQuestion{Stranded: s.nodeID}, suspicionBudget); err != nil {
-			s.log.Debug("no help from a voter", "node", voter, "error", err)
+			s.log.Debug("no help from a voter", "peer", voter, "error", err)
 		}
 	}
 }

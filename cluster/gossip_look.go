@@ -1,0 +1,53 @@
+package cluster
+
+import (
+	"context"
+	"slices"
+	"time"
+)
+
+// look hears from each address to join once. An empty node that knew only some of
+// them might join one of two clusters it was told of.
+func (g *gossip) look(ctx context.Context) {
+	defer close(g.looked)
+	unheard, pause := slices.Clone(g.cfg.Join), joinPauseMin
+	for range lookTries {
+		unheard = slices.DeleteFunc(unheard, func(address string) bool { return ctx.Err() != nil || g.joinAt(address) })
+		if len(unheard) == 0 || g.self().HasState {
+			return
+		}
+		timer := time.NewTimer(pause)
+		pause *= 2
+		select {
+		case <-ctx.Done():
+			timer.Stop()
+			return
+		case <-timer.C:
+		}
+	}
+}
+
+// joinAt exchanges news with the nodes at these addresses, and reports whether one
+// of them answered.
+func (g *gossip) joinAt(addresses ...string) bool {
+	_, err := g.list.Join(addresses)
+	if err != nil {
+		g.logger.Debug("no node to join could be reached", "addresses", addresses, "error", err)
+	}
+	return err == nil
+}
+
+// clustersHeard lists the clusters this node has heard of, and those that live
+// nodes are about to found.
+func (g *gossip) clustersHeard() []string {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	clusters := slices.Clone(g.clusters)
+	for _, member := range g.members {
+		if member.alive && member.ClusterID != "" && !slices.Contains(clusters, member.ClusterID) {
+			clusters = append(clusters, member.ClusterID)
+		}
+	}
+	slices.Sort(clusters)
+	return clusters
+}
