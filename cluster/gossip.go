@@ -113,7 +113,7 @@ func (g *gossip) open(ctx context.Context) error {
 	settings.Events = (*gossipEvents)(g)
 	settings.Alive = (*gossipFilter)(g)
 	settings.Ping = (*gossipPings)(g.clocks)
-	settings.Logger = newGossipLogger(ctx, g.cfg.Logger)
+	settings.Logger = newGossipLogger(ctx, g.cfg.Logger, g.cfg.Clock)
 	settings.LogOutput = nil
 	var err error
 	if settings.BindAddr, settings.BindPort, err = splitAddress(g.cfg.GossipAddr); err != nil {

@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/hashicorp/go-hclog"
+
+	"github.com/seriatimq/seriatim/cluster/environment"
 )
 
 // raftLogger lets the consensus library and its stores log through slog. Safe
@@ -166,8 +168,10 @@ func (l *raftLogger) StandardWriter(*hclog.StandardLoggerOptions) io.Writer {
 // lineLimit lets a line of each kind through once in a while: whoever reaches the
 // gossip port can cause one with each packet. Safe for concurrent use.
 type lineLimit struct {
+	monotonic func() time.Duration
+
 	mu   sync.Mutex
-	seen map[string]time.Time // by the first words of the line
+	seen map[string]time.Duration // when, by the first words of the line
 }
 
 const (
@@ -178,11 +182,11 @@ const (
 
 func (l *lineLimit) allows(line string) bool {
 	words := strings.Fields(line)
-	kind, now := strings.Join(words[:min(len(words), lineLimitWords)], " "), time.Now()
+	kind, now := strings.Join(words[:min(len(words), lineLimitWords)], " "), l.monotonic()
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	last, known := l.seen[kind]
-	if known && now.Sub(last) < lineLimitPause || !known && len(l.seen) >= lineLimitKinds {
+	if known && now-last < lineLimitPause || !known && len(l.seen) >= lineLimitKinds {
 		return false
 	}
 	l.seen[kind] = now
@@ -207,9 +211,9 @@ func gossipedPerAttempt(line string) bool {
 // newGossipLogger lets memberlist log through slog: its lines carry the level
 // in front, as in "[WARN] memberlist: ...". Its chatter at the info level is of
 // no use to an operator and becomes debug.
-func newGossipLogger(ctx context.Context, logger *slog.Logger) *log.Logger {
+func newGossipLogger(ctx context.Context, logger *slog.Logger, clock environment.Clock) *log.Logger {
 	logger = logger.With("component", "gossip")
-	seldom := lineLimit{seen: map[string]time.Time{}}
+	seldom := lineLimit{monotonic: clock.Monotonic, seen: map[string]time.Duration{}}
 	return log.New(lineWriter(func(line string) {
 		level, text := slog.LevelDebug, line
 		for prefix, value := range map[string]slog.Level{"[ERR]": slog.LevelWarn, "[ERROR]": slog.LevelWarn, "[WARN]": slog.LevelInfo, "[INFO]": slog.LevelDebug, "[DEBUG]": slog.LevelDebug} {

@@ -236,7 +236,7 @@ func TestLibraryLogsGoThroughSlog(t *testing.T) {
 	l.Info("chatter")
 	l.Error("failed to heartbeat to", "peer", "b")
 	l.With("node", "b").Warn("was slow", "time", 3)
-	gossip := newGossipLogger(context.Background(), logger)
+	gossip := newGossipLogger(context.Background(), logger, environment.SystemClock())
 	for range 3 {
 		gossip.Print("[WARN] memberlist: slow")
 	}

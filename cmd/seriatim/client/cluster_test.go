@@ -112,7 +112,7 @@ func TestClusterCommands(t *testing.T) {
 			"remove a node that is not there", "cluster remove n9", "",
 			map[string]string{members: "200 " + healthyMembers},
 			exit.NotFound,
-			[]string{`no member has the id or the name "n9"`},
+			[]string{"no member has the id or name n9"},
 			"",
 		},
 		{"members of this node", "cluster members --local", "", map[string]string{local: "200 " + healthyMembers}, exit.OK, []string{"10.0.0.2:9326"}, ""},
