@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -317,7 +318,31 @@ func (c *client) eventually(t *testing.T, what string, check func() bool) {
 	t.Fatalf("never: %s", what)
 }
 
-// before says whether less than the duration has passed since start. What must
-// hold only within a window of the server is checked only if the machine was
-// quick enough to be inside it for certain.
-func before(start time.Time, window time.Duration) bool { return time.Since(start) < window }
+// windows counts the assertions that hold only within a window of the server, and
+// those that were left out because the machine was too slow to be inside it for
+// certain.
+var windows struct{ checked, missed atomic.Int64 }
+
+// before reports whether less than the window has passed since start. If not, the
+// assertion that asks cannot be made, which is logged and counted: run fails if that
+// happens too often.
+func before(t *testing.T, start time.Time, window time.Duration) bool {
+	t.Helper()
+	if passed := time.Since(start); passed >= window {
+		windows.missed.Add(1)
+		t.Logf("not checked: %v passed, and it holds only within %v", passed.Round(time.Millisecond), window)
+		return false
+	}
+	windows.checked.Add(1)
+	return true
+}
+
+// checkWindows reports an error if more than a fifth of these assertions could not
+// be made: then the suite says little about them.
+func checkWindows() error {
+	checked, missed := windows.checked.Load(), windows.missed.Load()
+	if missed*4 > checked {
+		return fmt.Errorf("%d assertions about windows of time could be made and %d not: this machine is too slow for them", checked, missed)
+	}
+	return nil
+}

@@ -38,7 +38,7 @@ func TestCancelMessageMoveTask(t *testing.T) {
 		handle := c.move(t, &sqs.StartMessageMoveTaskInput{SourceArn: aws.String(arn(target)), MaxNumberOfMessagesPerSecond: aws.Int32(1)})
 		out, got := c.tryCancel(t, handle)
 		if got != nil {
-			if before(start, 5*time.Second) {
+			if before(t, start, 5*time.Second) {
 				t.Fatalf("refused: %v", got)
 			}
 			return

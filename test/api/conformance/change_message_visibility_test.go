@@ -35,7 +35,7 @@ func TestChangeMessageVisibilityWakesLongPoll(t *testing.T) {
 		}()
 		c.pass(t, 1)
 		c.hide(t, queue, m, 0)
-		if bodies := <-got; len(bodies) != 1 && before(start, 20*time.Second) {
+		if bodies := <-got; len(bodies) != 1 && before(t, start, 20*time.Second) {
 			t.Errorf("received %q, want the message", bodies)
 		}
 	})
@@ -71,7 +71,7 @@ func TestChangeMessageVisibilityRepeated(t *testing.T) {
 			renewed := time.Now()
 			c.hide(t, queue, m, 3)
 			got := c.receive(t, queue, wait(1))
-			if before(renewed, 3*time.Second) && len(got) != 0 {
+			if before(t, renewed, 3*time.Second) && len(got) != 0 {
 				t.Fatal("the message showed although its timeout was renewed in time")
 			}
 			if len(got) != 0 {
@@ -119,7 +119,7 @@ func TestChangeMessageVisibilityKeepsFIFOHandle(t *testing.T) {
 		start := time.Now()
 		m := c.one(t, queue, hidden(3))
 		if got := c.tryHide(t, queue, *m.ReceiptHandle, 600); got != nil {
-			if before(start, 3*time.Second) {
+			if before(t, start, 3*time.Second) {
 				t.Fatalf("refused: %v", got)
 			}
 			return

@@ -145,6 +145,7 @@ func addForm(body []byte, extra members) ([]byte, error) {
 // failure ends the test.
 func call[I, O any](t *testing.T, operation func(context.Context, *I, ...func(*sqs.Options)) (*O, error), in *I, extra members) (*O, *refusal) {
 	t.Helper()
+	noteCall(t)
 	ctx, cancel := context.WithTimeout(t.Context(), requestTimeout)
 	defer cancel()
 	seen := &observed{}

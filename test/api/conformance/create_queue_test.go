@@ -216,7 +216,7 @@ func TestAWSCooldowns(t *testing.T) {
 			queue := c.std(t, nil)
 			c.deleteQueue(t, queue)
 			_, got := c.tryCreate(t, queueName(queue), nil)
-			if before(start, time.Minute) {
+			if before(t, start, time.Minute) {
 				refused(t, got, "AWS.SimpleQueueService.QueueDeletedRecently",
 					"You must wait 60 seconds after deleting a queue before you can create another with the same name.")
 			}
@@ -226,7 +226,7 @@ func TestAWSCooldowns(t *testing.T) {
 			queue := c.std(t, nil)
 			c.purge(t, queue)
 			_, got := call(t, c.sqs.PurgeQueue, purgeInput(queue), nil)
-			if before(start, time.Minute) {
+			if before(t, start, time.Minute) {
 				refused(t, got, "AWS.SimpleQueueService.PurgeQueueInProgress",
 					"Only one PurgeQueue operation on "+queueName(queue)+" is allowed every 60 seconds.")
 			}

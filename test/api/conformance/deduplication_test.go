@@ -120,7 +120,7 @@ func TestDeduplicationWindowEnds(t *testing.T) {
 		start := time.Now()
 		first := c.send(t, queue, "m", group("g"), dedup("d"))
 		second := c.send(t, queue, "m", group("g"), dedup("d"))
-		if before(start, 4*time.Second) {
+		if before(t, start, 4*time.Second) {
 			sameMessage(t, first, second)
 		}
 		sends := 0

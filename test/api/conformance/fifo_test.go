@@ -111,7 +111,7 @@ func TestFIFODeleteReleasesGroup(t *testing.T) {
 		}()
 		c.pass(t, 1)
 		c.delete(t, queue, m)
-		if diff := cmp.Diff([]string{"g1-m2"}, <-got); diff != "" && before(start, 20*time.Second) {
+		if diff := cmp.Diff([]string{"g1-m2"}, <-got); diff != "" && before(t, start, 20*time.Second) {
 			t.Errorf("received (-want +got):\n%s", diff)
 		}
 	})

@@ -18,7 +18,7 @@ func TestListMessageMoveTasksRunning(t *testing.T) {
 		if len(tasks) != 1 {
 			t.Fatalf("%d tasks are listed, want one", len(tasks))
 		}
-		if !before(start, 5*time.Second) {
+		if !before(t, start, 5*time.Second) {
 			return
 		}
 		task := tasks[0]
@@ -65,7 +65,7 @@ func TestListMessageMoveTasksDestinationDeleted(t *testing.T) {
 			SourceArn: aws.String(arn(target)), DestinationArn: aws.String(arn(destination)), MaxNumberOfMessagesPerSecond: aws.Int32(1),
 		})
 		c.deleteQueue(t, destination)
-		if !before(start, 5*time.Second) {
+		if !before(t, start, 5*time.Second) {
 			return
 		}
 		failed := c.moveEnds(t, target, "FAILED")

@@ -28,7 +28,7 @@ func TestDeduplicationWindowAttribute(t *testing.T) {
 			start := time.Now()
 			first := c.send(t, queue, "m", group("g"), dedup("A"))
 			second := c.send(t, queue, "m", group("g"), dedup("A"))
-			if before(start, 4*time.Second) {
+			if before(t, start, 4*time.Second) {
 				sameMessage(t, first, second)
 				c.counts(t, queue, 1, 0, 0)
 			}
@@ -146,7 +146,7 @@ func TestScheduledMessages(t *testing.T) {
 			start := time.Now()
 			c.send(t, queue, "m", group("g"), dedup("A"), due(start.Add(4*time.Second)))
 			got := c.receive(t, queue, wait(0))
-			if before(start, 3*time.Second) {
+			if before(t, start, 3*time.Second) {
 				if len(got) != 0 {
 					t.Errorf("received %q before it is due", bodies(got))
 				}

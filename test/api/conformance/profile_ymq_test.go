@@ -66,7 +66,7 @@ func TestYMQDeduplication(t *testing.T) {
 			start := time.Now()
 			first := c.send(t, queue, "m", group("g"), dedup("X"))
 			second := c.send(t, queue, "m", group("g"), dedup("X"))
-			if before(start, 4*time.Second) {
+			if before(t, start, 4*time.Second) {
 				sameMessage(t, first, second)
 			}
 			c.eventually(t, "the window ends", func() bool {
@@ -186,7 +186,7 @@ func TestYMQAttempts(t *testing.T) {
 			start := time.Now()
 			first := c.receive(t, queue, atMost(10), attempt("A"), hidden(5))
 			c.receive(t, queue, atMost(10), attempt("A"), hidden(600))
-			if !before(start, 5*time.Second) {
+			if !before(t, start, 5*time.Second) {
 				return
 			}
 			c.receive(t, queue, atMost(10), hidden(600))

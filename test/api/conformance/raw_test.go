@@ -62,6 +62,7 @@ func (r rawRequest) once(t *testing.T) answer {
 // attempt sends the request once. The error is that of the connection.
 func (r rawRequest) attempt(t *testing.T) (answer, error) {
 	t.Helper()
+	noteCall(t)
 	method, path := r.method, r.path
 	if method == "" {
 		method = http.MethodPost
@@ -89,6 +90,7 @@ func (r rawRequest) attempt(t *testing.T) (answer, error) {
 
 func send(t *testing.T, request *http.Request) answer {
 	t.Helper()
+	noteCall(t)
 	got, err := exchange(request)
 	if err != nil {
 		t.Fatal(err)

@@ -120,7 +120,7 @@ func TestReceiveAttemptRenewsVisibility(t *testing.T) {
 		c.receive(t, queue, attempt("A"), hidden(4))
 		replayed, got := c.tryReceive(t, queue, attempt("A"), hidden(600))
 		if got != nil {
-			if before(start, 4*time.Second) {
+			if before(t, start, 4*time.Second) {
 				t.Fatalf("refused: %v", got)
 			}
 			return

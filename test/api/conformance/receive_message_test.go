@@ -50,7 +50,7 @@ func TestReceiveMessageLongPollDoesNotFill(t *testing.T) {
 		if got := c.receive(t, queue, atMost(3), wait(20)); len(got) == 0 {
 			t.Error("received nothing")
 		}
-		if !before(start, 20*time.Second) {
+		if !before(t, start, 20*time.Second) {
 			t.Error("a long poll waited to fill its answer")
 		}
 	})
@@ -79,7 +79,7 @@ func TestReceiveMessageLongPollWakes(t *testing.T) {
 				}()
 				c.pass(t, 1)
 				c.send(t, queue, "m")
-				if diff := cmp.Diff([]string{"m"}, <-got); diff != "" && before(start, 20*time.Second) {
+				if diff := cmp.Diff([]string{"m"}, <-got); diff != "" && before(t, start, 20*time.Second) {
 					t.Errorf("received (-want +got):\n%s", diff)
 				}
 			})
@@ -92,7 +92,7 @@ func TestReceiveMessageZeroWaitOverridesQueue(t *testing.T) {
 		queue := c.std(t, attrs{"ReceiveMessageWaitTimeSeconds": "20"})
 		start := time.Now()
 		c.empty(t, queue)
-		if !before(start, 15*time.Second) {
+		if !before(t, start, 15*time.Second) {
 			t.Error("WaitTimeSeconds=0 waited")
 		}
 	})
@@ -244,7 +244,7 @@ func TestReceiveMessageVisibilityTimeout(t *testing.T) {
 		start := time.Now()
 		first := c.one(t, queue, hidden(3))
 		got := c.receive(t, queue, wait(0))
-		if before(start, 3*time.Second) && len(got) != 0 {
+		if before(t, start, 3*time.Second) && len(got) != 0 {
 			t.Fatalf("received %q while it is in flight", bodies(got))
 		}
 		if len(got) == 0 {

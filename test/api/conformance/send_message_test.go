@@ -215,7 +215,7 @@ func TestSendMessageDelay(t *testing.T) {
 		// A long poll wakes when the delay is over.
 		start := time.Now()
 		c.send(t, queue, "soon", delay(3))
-		if got := c.receive(t, queue, wait(0)); before(start, 3*time.Second) && len(got) != 0 {
+		if got := c.receive(t, queue, wait(0)); before(t, start, 3*time.Second) && len(got) != 0 {
 			t.Errorf("received %q within its delay", bodies(got))
 		}
 		c.expect(t, queue, "soon")
@@ -324,7 +324,7 @@ func TestSendMessageFIFOQueueDelay(t *testing.T) {
 		// One batch, so that all three become due together.
 		c.sendBatch(t, queue, entry("a", "1", group("g"), dedup("1")), entry("b", "2", group("g"), dedup("2")), entry("c", "3", group("g"), dedup("3")))
 		got := c.receive(t, queue, wait(1), atMost(3))
-		if before(start, 3*time.Second) {
+		if before(t, start, 3*time.Second) {
 			if len(got) != 0 {
 				t.Errorf("received %q within the delay", bodies(got))
 			}
