@@ -53,10 +53,21 @@ build-faults: ## build bin/seriatim-faults, with the hooks of the fault tests; n
 run: build ## build, then run a three-node cluster with its data in ./data
 	$(BIN) dev --nodes 3 --data-dir ./data
 
-# The conformance and failover tests run the binary, so it is built first.
+# Suites that run server processes take turns, as two clusters at once starve each
+# other on a small machine; the tests of the packages run beside them, in turn, too.
+SUITES := ./test/api/... ./test/cluster/... ./test/faults/... ./test/kit/... ./test/rules/onenode
+
 .PHONY: test
-test: build ## unit, scenario, conformance and failover tests in Go
-	SERIATIM_BINARY='$(CURDIR)/$(BIN)' $(GO) test -tags '$(TEST_TAGS)' -timeout $(TEST_TIMEOUT) ./...
+test: build ## what needs nothing but Go, of every suite: units, scenarios, conformance, failover
+	+$(MAKE) --no-print-directory -j 2 test-packages test-suites
+
+.PHONY: test-packages
+test-packages: ## the tests of the packages, of the rules and of whole clusters in virtual time
+	$(GO) test -p 1 -tags '$(TEST_TAGS)' -timeout $(TEST_TIMEOUT) $$($(GO) list ./... | grep -vxF "$$($(GO) list $(SUITES))")
+
+.PHONY: test-suites
+test-suites: build ## the suites that run servers
+	SERIATIM_BINARY='$(CURDIR)/$(BIN)' $(GO) test -p 1 -tags '$(TEST_TAGS)' -timeout $(TEST_TIMEOUT) $(SUITES)
 
 .PHONY: race
 race: build ## the tests of the product's packages under the race detector

@@ -44,9 +44,25 @@ func TestBubble(t *testing.T) {
 		}
 	}
 	t.Logf("%d runs, %v of virtual time, %d terms with a leader", total.runs, total.virtual.Round(time.Second), total.terms)
+	for what, least := range leastPerRun {
+		if got := total.counts[what]; total.runs > 0 && got < least*total.runs {
+			t.Errorf("%s: %d in %d runs, at least %d wanted: the runs prove little", what, got, total.runs, least*total.runs)
+		}
+	}
+	if total.terms < 2*total.runs {
+		t.Errorf("%d terms with a leader in %d runs: leaders hardly changed", total.terms, total.runs)
+	}
 	if testing.Verbose() {
 		t.Log(total)
 	}
+}
+
+// leastPerRun is what the runs must meet on average to prove anything, about a
+// third of what they do. The minimums of the checkers (report.Short) are those of
+// runs on real processes, with faults of other names.
+var leastPerRun = map[string]int{
+	"operations ok": 250, "messages acknowledged": 70, "messages delivered": 70, "deliveries after expiry": 5,
+	"duplicates dropped": 20, "queues drained": 2, "replicas agreed": 1, "service after healing": 1,
 }
 
 // totals add up what all runs met.
