@@ -69,6 +69,7 @@ func New(o Options) *Admin {
 		a.mux.HandleFunc("GET "+path, a.ready)
 	}
 	a.mux.HandleFunc("GET /v1/status", a.status)
+	a.mux.HandleFunc("GET /v1/queues", a.queues)
 	a.mux.HandleFunc("GET /v1/queues/{name}/messages", a.peek)
 	if node, ok := o.Node.(archivist); ok {
 		a.serveBackups(node)

@@ -174,6 +174,45 @@ func TestMetrics(t *testing.T) {
 	}
 }
 
+func TestQueues(t *testing.T) {
+	t.Parallel()
+	n := filled(t)
+	a := newAdmin(n)
+	read := func(query string) (out queueList) {
+		t.Helper()
+		code, body := get(a, "/v1/queues"+query)
+		if code != 200 {
+			t.Fatalf("%d %s", code, body)
+		}
+		if err := json.Unmarshal([]byte(body), &out); err != nil {
+			t.Fatal(err)
+		}
+		return out
+	}
+	all := read("")
+	if len(all.Queues) != 3 || all.Next != "" || all.Queues[0] != (queueCounts{Name: "a.fifo", Visible: 1, InFlight: 1}) {
+		t.Errorf("got %+v", all)
+	}
+	if page := read("?limit=1&after=a.fifo"); len(page.Queues) != 1 || page.Queues[0].Name != "b" || page.Next != "b" {
+		t.Errorf("got %+v", page)
+	}
+	if some := read("?prefix=c"); len(some.Queues) != 1 || some.Queues[0].Name != "c" {
+		t.Errorf("got %+v", some)
+	}
+	if none := read("?prefix=z"); none.Queues == nil || len(none.Queues) != 0 {
+		t.Errorf("got %+v", none)
+	}
+	for _, bad := range []string{"0", "1001", "x"} {
+		if code, body := get(a, "/v1/queues?limit="+bad); code != 400 {
+			t.Errorf("limit %s: %d %s", bad, code, body)
+		}
+	}
+	n.fail = cluster.ErrUnavailable
+	if code, _ := get(a, "/v1/queues"); code != 503 {
+		t.Errorf("got %d", code)
+	}
+}
+
 func TestPeek(t *testing.T) {
 	t.Parallel()
 	n := filled(t)

@@ -1,6 +1,7 @@
 package client
 
 import (
+	"encoding/json"
 	"encoding/pem"
 	"io"
 	"net"
@@ -103,6 +104,31 @@ func TestFailover(t *testing.T) {
 					exit.CodeOf(got.err), test.code, asked.Load(), test.asked, test.text, text)
 			}
 		})
+	}
+}
+
+// TestReceiveIsRepeatedAsTheSameAttempt keeps messages of a FIFO queue, which
+// the first node may have handed out, from being blocked until they are visible.
+func TestReceiveIsRepeatedAsTheSameAttempt(t *testing.T) {
+	var attempts []string // one request at a time
+	record := func(then http.HandlerFunc) string {
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			var in struct{ ReceiveRequestAttemptId string } //nolint:revive // the wire's spelling
+			if err := json.NewDecoder(r.Body).Decode(&in); err != nil {
+				t.Error(err)
+			}
+			attempts = append(attempts, in.ReceiveRequestAttemptId)
+			then(w, r)
+		}))
+		t.Cleanup(server.Close)
+		return server.URL
+	}
+	first, second := record(breaks), record(says(200, `{}`))
+	if got := runTool(t, first+","+second, "", "msg", "receive", "http://h/0/q.fifo"); got.err != nil {
+		t.Fatal(got.err)
+	}
+	if len(attempts) != 2 || attempts[0] == "" || attempts[0] != attempts[1] {
+		t.Errorf("attempts %q", attempts)
 	}
 }
 

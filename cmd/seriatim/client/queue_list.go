@@ -2,8 +2,10 @@ package client
 
 import (
 	"context"
+	"net/url"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -20,7 +22,7 @@ func queueListCommand(o *options) *cobra.Command {
 	var counts bool
 	c := &cobra.Command{
 		Use: "list", Short: "List queues with their message counts", Args: arguments.None,
-		Example: "  seriatim queue list\n  seriatim queue list --prefix orders -o json\n  seriatim queue list --counts=false   # names only, at once for 100,000 queues",
+		Example: "  seriatim queue list\n  seriatim queue list --prefix orders -o json\n  seriatim queue list --counts=false   # names only",
 		RunE: o.run(func(cmd *cobra.Command, w *wire, p *printer, _ []string) error {
 			urls, err := w.listQueues(cmd.Context(), prefix)
 			if err != nil {
@@ -29,7 +31,7 @@ func queueListCommand(o *options) *cobra.Command {
 			if !counts {
 				return printNames(p, urls)
 			}
-			queues, err := w.describeAll(cmd.Context(), urls, countNames)
+			queues, err := w.countAll(cmd.Context(), urls, prefix)
 			if err != nil {
 				return err
 			}
@@ -69,6 +71,63 @@ func printNames(p *printer, urls []string) error {
 		}
 		return t
 	})
+}
+
+// manyQueues is from when on counts are asked of the admin port, which gives
+// them for a thousand queues at a time. Rights and firewalls may keep a user
+// from it, so that a shorter list does without.
+const manyQueues = 500
+
+// adminPatience is how long the admin port may take before the client port is
+// asked instead.
+const adminPatience = 3 * time.Second
+
+// countAll finds the counts of all listed queues.
+func (w *wire) countAll(ctx context.Context, urls []string, prefix string) ([]queueInfo, error) {
+	if len(urls) >= manyQueues {
+		if queues, err := w.countByAdmin(ctx, urls, prefix); err == nil || ctx.Err() != nil {
+			return queues, err
+		}
+	}
+	return w.describeAll(ctx, urls, countNames)
+}
+
+// countByAdmin reads the counts from the admin port.
+func (w *wire) countByAdmin(ctx context.Context, urls []string, prefix string) ([]queueInfo, error) {
+	type counts struct {
+		Name     string `json:"name"`
+		Visible  int64  `json:"visible"`
+		InFlight int64  `json:"inFlight"`
+		Delayed  int64  `json:"delayed"`
+	}
+	found := make(map[string]counts, len(urls))
+	query := url.Values{"prefix": {prefix}}
+	for {
+		var page struct {
+			Queues []counts `json:"queues"`
+			Next   string   `json:"next"`
+		}
+		quick, cancel := context.WithTimeout(ctx, adminPatience)
+		err := w.get(quick, "/v1/queues", query, &page)
+		cancel()
+		if err != nil {
+			return nil, err
+		}
+		for _, q := range page.Queues {
+			found[q.Name] = q
+		}
+		if page.Next == "" {
+			break
+		}
+		query.Set("after", page.Next)
+	}
+	queues := make([]queueInfo, 0, len(urls))
+	for _, u := range urls {
+		if c, exists := found[nameOf(u)]; exists { // else deleted since it was listed
+			queues = append(queues, queueInfo{Name: c.Name, URL: u, Type: typeOf(u), Visible: c.Visible, InFlight: c.InFlight, Delayed: c.Delayed})
+		}
+	}
+	return queues, nil
 }
 
 // describeAll describes many queues, without those that were deleted meanwhile.

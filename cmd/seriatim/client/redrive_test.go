@@ -3,7 +3,6 @@ package client
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -107,63 +106,5 @@ func TestRedriveProgressOnATerminal(t *testing.T) {
 	p.over()
 	if got := words.String(); got != "\r2 of 5 messages moved \r5 of 5 messages moved \n" {
 		t.Errorf("%q", got)
-	}
-}
-
-func TestForEach(t *testing.T) {
-	const n = 1000
-	var done [n]atomic.Int32
-	if err := forEach(t.Context(), n, func(_ context.Context, i int) error { done[i].Add(1); return nil }); err != nil {
-		t.Fatal(err)
-	}
-	for i := range done {
-		if done[i].Load() != 1 {
-			t.Errorf("%d was done %d times", i, done[i].Load())
-		}
-	}
-	failure := errors.New("seven")
-	var calls atomic.Int32
-	err := forEach(t.Context(), n, func(ctx context.Context, i int) error {
-		calls.Add(1)
-		if i == 7 {
-			return failure
-		}
-		<-ctx.Done() // nobody goes on after the failure
-		return ctx.Err()
-	})
-	if !errors.Is(err, failure) || calls.Load() > atOnceMax {
-		t.Errorf("%v after %d calls", err, calls.Load())
-	}
-	if err := forEach(t.Context(), 0, nil); err != nil {
-		t.Error(err)
-	}
-}
-
-// TestListAtOnce fails if queues are asked one after the other.
-func TestListAtOnce(t *testing.T) {
-	const queues = 10
-	var urls []string
-	for i := range queues {
-		urls = append(urls, fmt.Sprintf(`"http://h/0/q%d"`, i))
-	}
-	arrived, all := make(chan struct{}, queues), make(chan struct{})
-	go func() {
-		for range queues {
-			<-arrived
-		}
-		close(all)
-	}()
-	address, _ := node(t, func(w http.ResponseWriter, r *http.Request) {
-		text := `{"QueueUrls":[` + strings.Join(urls, ",") + `]}`
-		if r.Header.Get("X-Amz-Target") == "AmazonSQS.GetQueueAttributes" {
-			arrived <- struct{}{}
-			<-all
-			text = `{"Attributes":{"ApproximateNumberOfMessages":"2","ApproximateNumberOfMessagesNotVisible":"1","ApproximateNumberOfMessagesDelayed":"0"}}`
-		}
-		_, _ = io.WriteString(w, text)
-	})
-	got := runTool(t, address, "", "queue", "list")
-	if got.err != nil || strings.Count(got.out, "\n") != queues+1 || !strings.Contains(got.out, "q9    standard  2        1") {
-		t.Errorf("%v\n%s", got.err, got.out)
 	}
 }

@@ -1,0 +1,116 @@
+package client
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+)
+
+func TestForEach(t *testing.T) {
+	const n = 1000
+	var done [n]atomic.Int32
+	if err := forEach(t.Context(), n, func(_ context.Context, i int) error { done[i].Add(1); return nil }); err != nil {
+		t.Fatal(err)
+	}
+	for i := range done {
+		if done[i].Load() != 1 {
+			t.Errorf("%d was done %d times", i, done[i].Load())
+		}
+	}
+	failure := errors.New("seven")
+	var calls atomic.Int32
+	err := forEach(t.Context(), n, func(ctx context.Context, i int) error {
+		calls.Add(1)
+		if i == 7 {
+			return failure
+		}
+		<-ctx.Done() // nobody goes on after the failure
+		return ctx.Err()
+	})
+	if !errors.Is(err, failure) || calls.Load() > atOnceMax {
+		t.Errorf("%v after %d calls", err, calls.Load())
+	}
+	if err := forEach(t.Context(), 0, nil); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestListAtOnce fails if queues are asked one after the other.
+func TestListAtOnce(t *testing.T) {
+	const queues = 10
+	var urls []string
+	for i := range queues {
+		urls = append(urls, fmt.Sprintf(`"http://h/0/q%d"`, i))
+	}
+	arrived, all := make(chan struct{}, queues), make(chan struct{})
+	go func() {
+		for range queues {
+			<-arrived
+		}
+		close(all)
+	}()
+	address, _ := node(t, func(w http.ResponseWriter, r *http.Request) {
+		text := `{"QueueUrls":[` + strings.Join(urls, ",") + `]}`
+		if r.Header.Get("X-Amz-Target") == "AmazonSQS.GetQueueAttributes" {
+			arrived <- struct{}{}
+			<-all
+			text = `{"Attributes":{"ApproximateNumberOfMessages":"2","ApproximateNumberOfMessagesNotVisible":"1","ApproximateNumberOfMessagesDelayed":"0"}}`
+		}
+		_, _ = io.WriteString(w, text)
+	})
+	got := runTool(t, address, "", "queue", "list")
+	if got.err != nil || strings.Count(got.out, "\n") != queues+1 || !strings.Contains(got.out, "q9    standard  2        1") {
+		t.Errorf("%v\n%s", got.err, got.out)
+	}
+}
+
+// TestListMany has the admin port count, and does without where it does not.
+func TestListMany(t *testing.T) {
+	const queues = 2*manyQueues + 1
+	var names, urls []string
+	for i := range queues {
+		names = append(names, fmt.Sprintf("q%05d", i))
+		urls = append(urls, fmt.Sprintf("%q", "http://h/0/"+names[i]))
+	}
+	for _, open := range []bool{true, false} {
+		var asked atomic.Int32
+		address, _ := node(t, func(w http.ResponseWriter, r *http.Request) {
+			text := `{"QueueUrls":[` + strings.Join(urls, ",") + `]}`
+			switch {
+			case r.URL.Path == "/v1/queues" && !open:
+				w.WriteHeader(http.StatusNotFound)
+				text = "404 page not found"
+			case r.URL.Path == "/v1/queues":
+				from := slices.Index(names, r.URL.Query().Get("after")) + 1
+				to := min(from+manyQueues, queues)
+				page := map[string]any{"queues": []any{}}
+				for _, name := range names[from:to] {
+					page["queues"] = append(page["queues"].([]any), map[string]any{"name": name, "visible": 2, "inFlight": 1})
+				}
+				if to < queues {
+					page["next"] = names[to-1]
+				}
+				body, err := json.Marshal(page)
+				if err != nil {
+					t.Error(err)
+				}
+				text = string(body)
+			case r.Header.Get("X-Amz-Target") == "AmazonSQS.GetQueueAttributes":
+				asked.Add(1)
+				text = `{"Attributes":{"ApproximateNumberOfMessages":"2","ApproximateNumberOfMessagesNotVisible":"1","ApproximateNumberOfMessagesDelayed":"0"}}`
+			}
+			_, _ = io.WriteString(w, text)
+		})
+		got := runTool(t, address, "", "queue", "list")
+		if got.err != nil || strings.Count(got.out, "  standard  2        1          0\n") != queues || open != (asked.Load() == 0) {
+			t.Errorf("admin port open: %t: %v, %d queues asked\n%.300s", open, got.err, asked.Load(), got.out)
+		}
+	}
+}

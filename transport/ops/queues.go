@@ -1,0 +1,66 @@
+package ops
+
+import (
+	"errors"
+	"net/http"
+	"strconv"
+
+	"github.com/seriatimq/seriatim/cluster"
+	"github.com/seriatimq/seriatim/queue"
+)
+
+// queuesMax is how many queues one answer lists.
+const queuesMax = 1000
+
+// queueList is the answer of GET /v1/queues: the queues by name with their
+// counts, all read at the same moment. The parameters are prefix, after (a name,
+// to go on behind it) and limit.
+type queueList struct {
+	Queues []queueCounts `json:"queues"`
+	// Next is what to pass as after for the queues that follow, empty at the end.
+	Next string `json:"next,omitempty"`
+}
+
+type queueCounts struct {
+	Name     string `json:"name"`
+	Visible  int64  `json:"visible"`
+	InFlight int64  `json:"inFlight"`
+	Delayed  int64  `json:"delayed"`
+}
+
+func (a *Admin) queues(w http.ResponseWriter, r *http.Request) {
+	parameters := r.URL.Query()
+	limit := queuesMax
+	if text := parameters.Get("limit"); text != "" {
+		n, err := strconv.Atoi(text)
+		if err != nil || n < 1 || n > queuesMax {
+			a.fail(w, http.StatusBadRequest, "limit must be a number between 1 and "+strconv.Itoa(queuesMax))
+			return
+		}
+		limit = n
+	}
+	list := queueList{Queues: []queueCounts{}} // a list in JSON, also when empty
+	_, err := a.Node.Read(r.Context(), func(v queue.View) error {
+		names := v.ListQueues(parameters.Get("prefix"), parameters.Get("after"), limit)
+		for _, name := range names {
+			stats, refusal := v.Stats(name)
+			if refusal != nil {
+				return refusal
+			}
+			list.Queues = append(list.Queues, queueCounts{name, stats.Visible, stats.NotVisible, stats.Delayed})
+		}
+		if len(names) == limit {
+			list.Next = list.Queues[limit-1].Name
+		}
+		return nil
+	})
+	switch {
+	case errors.Is(err, cluster.ErrUnavailable):
+		a.fail(w, http.StatusServiceUnavailable, err.Error())
+	case err != nil:
+		a.Logger.Error("listing queues failed", "error", err)
+		a.fail(w, http.StatusServiceUnavailable, err.Error())
+	default:
+		a.answer(w, http.StatusOK, list)
+	}
+}
