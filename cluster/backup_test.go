@@ -261,7 +261,7 @@ func TestRestoreThatTakesLongerThanALease(t *testing.T) {
 	c := startNodes(t, 3, func(cfg *Config) {
 		quickly(cfg)
 		cfg.Snapshot.SyncBytes = 8 << 10
-		cfg.Timing.Heartbeat, cfg.Timing.Election, cfg.Timing.Lease = time.Second, time.Second, 600*time.Millisecond
+		cfg.Timing.Heartbeat, cfg.Timing.Election, cfg.Timing.Lease = 1200*time.Millisecond, 1200*time.Millisecond, 600*time.Millisecond
 	})
 	restored, err := c.nodes[c.leader()].Restore(testContext(t), bytes.NewReader(content))
 	if err != nil || restored.Messages != 24 {

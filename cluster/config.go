@@ -90,7 +90,7 @@ func (c Config) logOptions(logger hclog.Logger) storage.LogOptions {
 type Timing struct {
 	Heartbeat    time.Duration // without contact for so long a follower asks for an election; default 1.5s
 	Election     time.Duration // a candidate waits so long for votes; default 1.5s
-	Lease        time.Duration // without a majority for so long a leader steps down; default 750ms
+	Lease        time.Duration // without a majority for so long a leader steps down, at most half of Heartbeat; default 750ms
 	Commit       time.Duration // a leader that writes no more tells followers what is committed after this time; default 25ms
 	DiskDeadline time.Duration // a write or sync that takes longer ends the process; default 10s
 	Enqueue      time.Duration // a proposal not taken by the log within this time was not made; default 2s
@@ -197,8 +197,8 @@ func (c Config) Validate() error {
 	if c.Members.Voters < 0 {
 		wrong("the number of voters %d is negative", c.Members.Voters)
 	}
-	if c.Timing.Lease > c.Timing.Heartbeat {
-		wrong("the leader lease (%v) is longer than the heartbeat timeout (%v)", c.Timing.Lease, c.Timing.Heartbeat)
+	if 2*c.Timing.Lease > c.Timing.Heartbeat {
+		wrong("the leader lease (%v) is longer than half of the heartbeat timeout (%v): followers replace a leader that is silent for half of it, so it must step down by then", c.Timing.Lease, c.Timing.Heartbeat)
 	}
 	if c.Fatal == nil {
 		wrong("no function to end the process is set")

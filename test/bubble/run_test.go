@@ -48,9 +48,9 @@ func newPlan(random *rand.Rand) plan {
 	switch random.IntN(3) {
 	case 0: // the defaults
 	case 1:
-		p.timing = cluster.Timing{Heartbeat: 300 * time.Millisecond, Election: 300 * time.Millisecond, Lease: 200 * time.Millisecond}
+		p.timing = cluster.Timing{Heartbeat: 300 * time.Millisecond, Election: 300 * time.Millisecond, Lease: 150 * time.Millisecond}
 	case 2:
-		p.timing = cluster.Timing{Heartbeat: 800 * time.Millisecond, Election: 900 * time.Millisecond, Lease: 500 * time.Millisecond, RPC: 2 * time.Second}
+		p.timing = cluster.Timing{Heartbeat: 800 * time.Millisecond, Election: 900 * time.Millisecond, Lease: 400 * time.Millisecond, RPC: 2 * time.Second}
 	}
 	p.timing.DiskDeadline = 4 * time.Second
 	return p

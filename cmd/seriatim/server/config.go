@@ -77,7 +77,7 @@ type StorageConfig struct {
 type TimingConfig struct {
 	Heartbeat time.Duration `name:"heartbeat-timeout" env:"SERIATIM_HEARTBEAT_TIMEOUT" default:"1500ms" since:"0.1.0" help:"without word from a leader for so long a follower asks for an election; one that is plainly gone is replaced sooner"`
 	Election  time.Duration `name:"election-timeout" env:"SERIATIM_ELECTION_TIMEOUT" default:"1500ms" since:"0.1.0" help:"how long a candidate waits for votes"`
-	Lease     time.Duration `name:"leader-lease" env:"SERIATIM_LEADER_LEASE" default:"750ms" since:"0.1.0" help:"without a majority for so long a leader steps down; at most the heartbeat timeout"`
+	Lease     time.Duration `name:"leader-lease" env:"SERIATIM_LEADER_LEASE" default:"750ms" since:"0.1.0" help:"without a majority for so long a leader steps down; at most half of the heartbeat timeout"`
 	Commit    time.Duration `name:"commit-timeout" env:"SERIATIM_COMMIT_TIMEOUT" default:"25ms" since:"0.1.0" help:"how soon an idle leader tells its followers what was committed last"`
 	ClockSkew time.Duration `name:"clock-skew-max" env:"SERIATIM_CLOCK_SKEW_MAX" default:"30s" since:"0.1.0" help:"a node whose clock is further from the median of a majority leaves leading to others"`
 	Shutdown  time.Duration `name:"shutdown-timeout" env:"SERIATIM_SHUTDOWN_TIMEOUT" default:"10s" since:"0.1.0" help:"how long a clean stop may take; then the process ends as it is, which loses nothing"`

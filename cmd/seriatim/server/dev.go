@@ -234,7 +234,7 @@ func devAlone(cmd *cobra.Command, version string, f devFlags, dir string, starte
 func devConfig(flags *pflag.FlagSet, file layer, f devFlags, dir string) (Config, error) {
 	a := f.addresses(1)
 	given := flagsLayer(flags)
-	quick := map[string]string{"heartbeat-timeout": "20ms", "election-timeout": "20ms", "leader-lease": "20ms", "commit-timeout": "5ms"}
+	quick := map[string]string{"heartbeat-timeout": "20ms", "election-timeout": "20ms", "leader-lease": "10ms", "commit-timeout": "5ms"}
 	for name, value := range quick {
 		if _, set := given.values[name]; !set {
 			given.values[name] = value

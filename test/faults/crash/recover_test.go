@@ -103,7 +103,7 @@ func start(ctx context.Context, dir string, trial trialNode) (err error) {
 		NodeName: trial.name, DataDir: dir, PeerAddr: "127.0.0.1:0", GossipAddr: "127.0.0.1:0",
 		BootstrapExpect: expect, Join: join,
 		Log:    cluster.LogPolicy{Store: trial.store, SegmentBytes: 64 << 10},
-		Timing: cluster.Timing{Heartbeat: timeout, Election: timeout, Lease: timeout},
+		Timing: cluster.Timing{Heartbeat: timeout, Election: timeout, Lease: timeout / 2},
 		Logger: slog.New(slog.DiscardHandler),
 		Fatal:  failed.add,
 	})

@@ -1,0 +1,20 @@
+package cluster
+
+import (
+	"strings"
+	"testing"
+	"time"
+)
+
+// A leader must have stepped down by the time at which followers replace one that
+// is silent.
+func TestLeaseEndsBeforeFollowersAct(t *testing.T) {
+	cfg := Config{NodeName: "n", DataDir: "d", PeerAddr: "127.0.0.1:1", GossipAddr: "127.0.0.1:2", Fatal: func(ExitCode, error) {}}.WithDefaults()
+	if err := cfg.Validate(); err != nil {
+		t.Fatal(err)
+	}
+	cfg.Timing.Lease = time.Duration(suspicionSilence*float64(cfg.Timing.Heartbeat)) + time.Millisecond
+	if err := cfg.Validate(); err == nil || !strings.Contains(err.Error(), "lease") {
+		t.Errorf("a lease of %v with a heartbeat timeout of %v: %v", cfg.Timing.Lease, cfg.Timing.Heartbeat, err)
+	}
+}
