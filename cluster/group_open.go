@@ -95,7 +95,23 @@ func (g *raftGroup) openNetwork(stateMachine) error {
 		network:  g.cfg.Network,
 		logger:   g.cfg.Logger,
 	}, g.book)
-	return err
+	if err != nil {
+		return err
+	}
+	g.answerAboutLeader()
+	return nil
+}
+
+// answerAboutLeader answers questions about the leader from here on, long before
+// this node can answer anything else.
+func (g *raftGroup) answerAboutLeader() {
+	g.suspicion = newSuspicion(suspicionConfig{
+		nodeID: g.nodeID, network: g.network, clock: g.cfg.Clock, log: g.cfg.Logger,
+		silence: time.Duration(suspicionSilence * float64(g.cfg.Timing.Heartbeat)),
+	})
+	g.network.lost = g.suspicion.lostConnection
+	g.network.serve()
+	g.wg.Go(func() { g.suspicion.serve(g.ctx, g.network.incoming[connDoubts]) })
 }
 
 // openStores opens log, term and vote, and snapshots. All of them are read before
@@ -241,23 +257,17 @@ func (g *raftGroup) membersWanted() int {
 
 // serve starts everything that talks to the other nodes.
 func (g *raftGroup) serve() {
-	g.suspicion = &suspicion{
-		nodeID: g.nodeID, network: g.network, consensus: g.raft, leadership: g.leaders.leadership, voters: g.voters,
-		stand: g.standForElection, heard: g.heardVoters, mayLead: g.mayLead, transfer: g.transferTo,
-		silence: time.Duration(suspicionSilence * float64(g.cfg.Timing.Heartbeat)),
-		clock:   g.cfg.Clock,
-		log:     g.cfg.Logger,
-		doubts:  make(chan struct{}, 1),
-	}
-	g.network.lost = g.suspicion.lostConnection
+	g.suspicion.start(electorate{
+		consensus: g.raft, leadership: g.leaders.leadership, voters: g.voters, stand: g.standForElection,
+		heard: g.heardVoters, mayLead: g.mayLead, transfer: g.transferTo,
+	})
 	f := g.formation
 	f.network, f.view, f.changes, f.announce, f.found = g.network, g.gossip.view, g.gossip.changes, g.gossip.announce, g.foundCluster
 	g.network.gossip = g.gossip.view
-	g.network.serve()
+	g.network.open()
 	g.wg.Go(func() { g.gossip.run(g.ctx) })
 	g.wg.Go(func() { f.serve(g.ctx, g.network.incoming[connFormation]) })
 	g.wg.Go(func() { f.run(g.ctx) })
-	g.wg.Go(func() { g.suspicion.serve(g.ctx, g.network.incoming[connDoubts]) })
 	g.wg.Go(func() { g.suspicion.run(g.ctx) })
 	g.wg.Go(func() { g.announceState() })
 	g.wg.Go(g.snapshotWhenDue)

@@ -57,6 +57,7 @@ func peersWithFormats(t *testing.T, nodeID, clusterID string, formats formatRang
 		t.Fatal(err)
 	}
 	p.serve()
+	p.open()
 	t.Cleanup(func() {
 		if err := p.close(); err != nil {
 			t.Error(err)

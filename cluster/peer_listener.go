@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net"
 	"sync"
 	"syscall"
@@ -73,7 +74,11 @@ func (p *peers) admit(conn *peerConn) {
 		return
 	}
 	if objection != nil {
-		p.config.logger.Warn("refused a connection of another node", "from", greeting.from, "remote", conn.RemoteAddr().String(), "kind", greeting.kind.String(), "reason", objection)
+		level := slog.LevelWarn
+		if errors.Is(objection, errStarting) {
+			level = slog.LevelDebug // the others try again until this node has started
+		}
+		p.config.logger.Log(p.ctx, level, "refused a connection of another node", "from", greeting.from, "remote", conn.RemoteAddr().String(), "kind", greeting.kind.String(), "reason", objection)
 		conn.Close()
 		if errors.Is(objection, errFormats) && greeting.cluster != "" && greeting.cluster == p.config.clusterID() && own.outdated(greeting.formats) {
 			p.config.outdated(tooOld(own, greeting.from, greeting.formats))
@@ -101,6 +106,8 @@ func (p *peers) objection(h hello, formats formatRange) error {
 		return fmt.Errorf("node %s belongs to no cluster yet", p.config.nodeID)
 	case !founding && h.cluster != own:
 		return fmt.Errorf("node %s belongs to cluster %s, not to %s", p.config.nodeID, own, h.cluster)
+	case !p.opened.Load() && h.kind != connDoubts:
+		return errStarting
 	case !formats.overlaps(h.formats):
 		return fmt.Errorf("%w: node %s has %s, node %s has %s", errFormats, p.config.nodeID, formats, h.from, h.formats)
 	}

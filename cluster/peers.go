@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -38,6 +39,9 @@ type peers struct {
 	socket   net.Listener
 	network  environment.Network
 	incoming map[connKind]*connQueue
+	// opened is set when connections of all kinds are taken. Before, while the node
+	// reads its log, it only answers questions about the leader.
+	opened atomic.Bool
 	// handshakes bounds the connections that have not said yet who they are.
 	handshakes chan struct{}
 
@@ -63,7 +67,10 @@ type peerMember struct {
 // they are; a cluster has a handful of nodes with a few connections each.
 const handshakesMax = 64
 
-var errPeersClosed = errors.New("this node is stopping")
+var (
+	errPeersClosed = errors.New("this node is stopping")
+	errStarting    = errors.New("this node is starting and reads its log")
+)
 
 // listenPeers opens the listener. Connections are accepted after serve.
 func listenPeers(ctx context.Context, config peersConfig, book *addressBook) (*peers, error) {
@@ -96,11 +103,14 @@ func listenPeers(ctx context.Context, config peersConfig, book *addressBook) (*p
 	return p, nil
 }
 
-// serve begins to accept connections.
+// serve begins to accept connections, until open only of kind connDoubts.
 func (p *peers) serve() {
 	p.wg.Go(p.accept)
 	p.wg.Go(func() { p.book.run(p.ctx) })
 }
+
+// open accepts connections of every kind from now on.
+func (p *peers) open() { p.opened.Store(true) }
 
 // boundAddr is where this node listens.
 func (p *peers) boundAddr() string { return p.socket.Addr().String() }

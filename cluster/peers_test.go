@@ -35,6 +35,7 @@ func newPatientPeers(t *testing.T, nodeID, clusterID string, patience time.Durat
 		t.Fatal(err)
 	}
 	p.serve()
+	p.open()
 	t.Cleanup(func() {
 		if err := p.close(); err != nil {
 			t.Error(err)

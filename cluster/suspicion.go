@@ -8,6 +8,7 @@ import (
 	"io"
 	"log/slog"
 	"net"
+	"slices"
 	"strconv"
 	"sync"
 	"syscall"
@@ -30,8 +31,27 @@ import (
 // to pass the library's timeout decides as ever; it is long, because the rate of
 // heartbeats follows from it, and each wakes the processors of idle nodes.
 type suspicion struct {
-	nodeID     string
-	network    *peers
+	suspicionConfig
+	electorate
+	// started is closed once electorate is set. Before, while this node reads its
+	// log, it only answers that it does not lead.
+	started chan struct{}
+
+	// doubts wakes run. Capacity 1: a token that waits stands for all that follow.
+	doubts chan struct{}
+}
+
+// suspicionConfig is what suspicion knows before consensus has started.
+type suspicionConfig struct {
+	nodeID  string
+	network *peers
+	silence time.Duration // of the leader, which counts as missing
+	clock   environment.Clock
+	log     *slog.Logger
+}
+
+// electorate is what suspicion reads and does once consensus has started.
+type electorate struct {
 	consensus  suspicionSource
 	leadership func() Leadership
 	voters     func() []string
@@ -39,12 +59,25 @@ type suspicion struct {
 	heard      func() []string // voters that this leader heard of late
 	mayLead    func(nodeID string) bool
 	transfer   func(ctx context.Context, nodeID string) error
-	silence    time.Duration // of the leader, which counts as missing
-	clock      environment.Clock
-	log        *slog.Logger
+}
 
-	// doubts wakes run. Capacity 1: a token that waits stands for all that follow.
-	doubts chan struct{}
+func newSuspicion(config suspicionConfig) *suspicion {
+	return &suspicion{suspicionConfig: config, started: make(chan struct{}), doubts: make(chan struct{}, 1)}
+}
+
+// start makes suspicion take part in elections.
+func (s *suspicion) start(e electorate) {
+	s.electorate = e
+	close(s.started)
+}
+
+func (s *suspicion) hasStarted() bool {
+	select {
+	case <-s.started:
+		return true
+	default:
+		return false
+	}
 }
 
 // suspicionSource is what suspicion reads of the library.
@@ -97,7 +130,7 @@ func (s *suspicion) doubt() { signal(s.doubts) }
 
 // lostConnection is told of each connection of another node that broke.
 func (s *suspicion) lostConnection(nodeID string) {
-	if nodeID == s.leadership().LeaderID {
+	if s.hasStarted() && nodeID == s.leadership().LeaderID {
 		s.doubt()
 	}
 }
@@ -197,6 +230,9 @@ func (s *suspicion) find(ctx context.Context, leader Leadership) presence {
 func (s *suspicion) chosen(ctx context.Context, question doubtQuestion) bool {
 	own := s.lastEntry()
 	voters, agreeing, best := s.voters(), 0, true
+	if !slices.Contains(voters, s.nodeID) {
+		return false // a learner only raises the voters' terms
+	}
 	var asking sync.WaitGroup
 	var mu sync.Mutex
 	for _, voter := range voters {
@@ -290,6 +326,14 @@ func (s *suspicion) answer(life context.Context, conn net.Conn) {
 	defer stop()
 	var question doubtQuestion
 	if json.NewDecoder(io.LimitReader(conn, suspicionMessageMax)).Decode(&question) != nil {
+		return
+	}
+	if !s.hasStarted() {
+		// It cannot lead before it has read its log. This is worth saying at once:
+		// else the others wait for it, who would replace it if it were gone.
+		if question.Leader == s.nodeID {
+			_ = json.NewEncoder(conn).Encode(doubtAnswer{}) // whoever got no answer goes on without
+		}
 		return
 	}
 	answer, leader := s.lastEntry(), s.leadership()

@@ -1,10 +1,14 @@
 package cluster
 
 import (
+	"context"
+	"errors"
 	"net"
+	"sync"
 	"testing"
 	"time"
 
+	"github.com/seriatimq/seriatim/cluster/storage"
 	"github.com/seriatimq/seriatim/queue"
 )
 
@@ -128,7 +132,8 @@ func TestCommitsAreToldWithoutDelay(t *testing.T) {
 // A connection that the leader's end closes raises doubt, one of another node does not.
 func TestBrokenConnectionRaisesDoubt(t *testing.T) {
 	for node, raised := range map[string]int{"leader": 1, "another": 0} {
-		s := &suspicion{leadership: func() Leadership { return Leadership{Term: 2, LeaderID: "leader"} }, doubts: make(chan struct{}, 1)}
+		s := newSuspicion(suspicionConfig{})
+		s.start(electorate{leadership: func() Leadership { return Leadership{Term: 2, LeaderID: "leader"} }})
 		near, far := net.Pipe()
 		conn := &peerConn{Conn: near, owner: &peers{lost: s.lostConnection, conns: map[*peerConn]struct{}{}}, node: node}
 		if err := far.Close(); err != nil {
@@ -143,5 +148,102 @@ func TestBrokenConnectionRaisesDoubt(t *testing.T) {
 		if err := conn.Close(); err != nil {
 			t.Error(err)
 		}
+	}
+}
+
+// openNetworkOnly opens the parts of a stopped node that a process has while it
+// still reads its log.
+func (c *nodes) openNetworkOnly(i int) *raftGroup {
+	c.t.Helper()
+	cfg := c.configs[i].WithDefaults()
+	life, cancel := context.WithCancel(c.t.Context())
+	g := &raftGroup{cfg: cfg, ctx: life, cancel: cancel, stateGained: make(chan struct{})}
+	g.guard = storage.NewDiskGuard(cfg.Timing.DiskDeadline, cfg.Fatal, cfg.Disk)
+	if err := errors.Join(g.openDir(nil), g.openNetwork(nil)); err != nil {
+		c.t.Fatal(err)
+	}
+	return g
+}
+
+// A leader that was killed and started again at once does not lead. It says so
+// while it still reads its log, so that the others replace it as fast as one whose
+// process is gone.
+func TestStartingNodeIsReplacedAsLeader(t *testing.T) {
+	c := startNodes(t, 3, func(cfg *Config) {
+		cfg.PeerAddr = freeAddress(t) // the same before and after
+		cfg.Timing.Heartbeat, cfg.Timing.Election, cfg.Timing.Lease = 5*time.Minute, 5*time.Minute, time.Minute
+		cfg.Timing.Dial = 5 * time.Minute
+	})
+	c.create(0, fifo)
+	dead := c.leader()
+	before := c.nodes[dead].group.Leadership()
+	others := c.followers()
+	c.crash(dead)
+	starting := c.openNetworkOnly(dead)
+	closeStarting := sync.OnceFunc(func() {
+		if err := starting.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	defer closeStarting()
+	s := c.nodes[others[0]].group.suspicion
+	answer, err := s.ask(testContext(t), before.LeaderID, before, testPatience)
+	if err != nil || answer.Leads {
+		t.Errorf("the starting node says %+v, %v", answer, err)
+	}
+	if _, err := s.put(testContext(t), before.LeaderID, doubtQuestion{Vacant: true}, testPatience); err == nil {
+		t.Error("a starting node has an opinion on whether there is a leader")
+	}
+	if _, err := c.nodes[others[0]].group.network.dialKind(testContext(t), before.LeaderID, connRaft); !errors.Is(err, errRefused) {
+		t.Errorf("consensus with a starting node: %v", err)
+	}
+	for _, i := range others {
+		c.nodes[i].group.suspicion.doubt()
+	}
+	c.waitFor("another leader", func() bool {
+		now := c.nodes[others[0]].group.Leadership()
+		return now.LeaderID != "" && now.LeaderID != before.LeaderID
+	})
+	c.send(others[0], fifo, "m")
+	closeStarting()
+	c.open(dead)
+	c.waitReady(dead)
+	c.agree()
+}
+
+// silentConsensus heard of its leader long ago.
+type silentConsensus struct{}
+
+func (silentConsensus) LastContact() time.Time { return time.Now().Add(-time.Hour) }
+
+func (silentConsensus) Stats() map[string]string {
+	return map[string]string{"last_log_term": "5", "last_log_index": "9"}
+}
+
+// A learner has no vote and must not stand: it could only raise the voters' terms.
+func TestLearnerDoesNotStand(t *testing.T) {
+	gone := Leadership{Term: 5, LeaderID: "gone-4"}
+	voters := []string{"b-2", "c-3", "gone-4"}
+	var all []*suspicion
+	for _, id := range []string{"a-1", "b-2", "c-3"} {
+		network := newTestPeers(t, id, "c")
+		s := newSuspicion(suspicionConfig{nodeID: id, network: network, clock: SystemClock(), log: testLogger(t, 0), silence: time.Second})
+		s.start(electorate{
+			consensus: silentConsensus{}, leadership: func() Leadership { return gone }, voters: func() []string { return voters },
+		})
+		all = append(all, s)
+		go s.serve(testContext(t), network.incoming[connDoubts])
+	}
+	learner := all[0]
+	for _, s := range all {
+		learner.network.book.note(s.nodeID, s.network.boundAddr(), 1)
+	}
+	question := doubtQuestion{Leader: gone.LeaderID, Term: gone.Term}
+	if learner.chosen(testContext(t), question) {
+		t.Error("a learner would stand for election")
+	}
+	voters = append(voters, learner.nodeID)
+	if !learner.chosen(testContext(t), question) {
+		t.Error("with a vote it does not stand either: the test proves nothing")
 	}
 }
