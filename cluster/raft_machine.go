@@ -84,21 +84,24 @@ func (m *raftMachine) Snapshot() (raft.FSMSnapshot, error) {
 // may be that of an entry which never reaches the state machine.
 func (m *raftMachine) Restore(content io.ReadCloser) error {
 	m.ending(failpoint.Hit("restore-begin"))
-	index, path, known := storage.SnapshotSource(content)
+	source, known := storage.SnapshotSource(content)
 	if !known {
-		path = "of unknown name"
+		source.Path = "of unknown name"
 	}
-	if err := m.machine.Restore(namedSnapshot{content, path}); errors.Is(err, fsm.ErrUnknownFormat) {
-		return m.guard.Fail(fault.ExitUnknownFormat, fmt.Errorf("the snapshot %s cannot be read: %w; a newer version of this program wrote it, start that one", path, err))
+	if err := m.machine.Restore(namedSnapshot{content, source.Path}); errors.Is(err, fsm.ErrUnknownFormat) {
+		return m.guard.Fail(fault.ExitUnknownFormat, fmt.Errorf("the snapshot %s cannot be read: %w; a newer version of this program wrote it, start that one", source.Path, err))
 	} else if err != nil {
-		return m.guard.Fail(fault.ExitChecksum, fmt.Errorf("the snapshot %s cannot be restored: %w; %s", path, err, storage.ReplaceNode))
+		return m.guard.Fail(fault.ExitChecksum, fmt.Errorf("the snapshot %s cannot be restored: %w; %s", source.Path, err, storage.ReplaceNode))
 	}
 	m.ending(failpoint.Hit("restore-swapped"))
-	applied := max(m.machine.AppliedIndex(), index)
+	applied := max(m.machine.AppliedIndex(), source.Index)
 	m.restored.Add(1)
 	m.advance(applied)
-	if m.live.Load() && known {
-		return m.log.ExpectSettling(index)
+	if known {
+		m.log.BeginAfter(source.Index, source.Term)
+	}
+	if known && m.live.Load() {
+		m.log.ExpectSettling(source.Index)
 	}
 	return nil
 }

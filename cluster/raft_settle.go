@@ -8,16 +8,21 @@ import (
 	"github.com/seriatimq/seriatim/cluster/storage"
 )
 
-// settle tells a follower that has installed a snapshot where its log now ends.
-func (t *raftTransport) settle(id raft.ServerID, target raft.ServerAddress, installed *raft.InstallSnapshotRequest) error {
-	request := &raft.AppendEntriesRequest{
+// settleRequest is the message to a follower that has installed a snapshot.
+func settleRequest(installed *raft.InstallSnapshotRequest) *raft.AppendEntriesRequest {
+	return &raft.AppendEntriesRequest{
 		RPCHeader: installed.RPCHeader,
 		Term:      installed.Term,
 		Leader:    installed.Leader,
 		Entries:   []*raft.Log{storage.SettleEntry(installed.LastLogIndex, installed.LastLogTerm)},
 	}
+}
+
+// settle tells a follower that has installed a snapshot where its log now ends, see
+// storage.SettleEntry.
+func (t *raftTransport) settle(id raft.ServerID, target raft.ServerAddress, installed *raft.InstallSnapshotRequest) error {
 	var answer raft.AppendEntriesResponse
-	if err := t.NetworkTransport.AppendEntries(id, target, request, &answer); err != nil {
+	if err := t.NetworkTransport.AppendEntries(id, target, settleRequest(installed), &answer); err != nil {
 		return fmt.Errorf("settle the log behind the snapshot: %w", err)
 	}
 	if !answer.Success {

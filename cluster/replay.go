@@ -20,6 +20,8 @@ import (
 // leader that has much to replay answers nobody meanwhile and is voted out, and
 // a follower is taken for dead. And it would read the log once more, for changes
 // of the members, after this node has read it all to see that it is whole.
+//
+// What this relies on in the library is tested by exploit_replay_test.go.
 
 // replayBatchBytes is about what is read before it is applied: enough to hide
 // the handing over, and with the batches in between no matter for the memory.
@@ -50,6 +52,9 @@ func (g *raftGroup) openState(ctx context.Context, machine stateMachine) error {
 		}
 	}
 	r := newReplay(ctx, g, newest)
+	if newest.Index == storage.BoundaryMin {
+		r.until = storage.BoundaryMin // the library must know this snapshot, see there
+	}
 	if err := errors.Join(r.read(g.dir.HasLog()), r.finish()); err != nil {
 		return err
 	}

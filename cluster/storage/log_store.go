@@ -33,7 +33,8 @@ type LogStore struct {
 	// firstWrite is called after each append until it was durable once.
 	firstWrite func() error
 
-	settling atomic.Uint64 // end of an installed snapshot, see log_settle.go
+	settling atomic.Uint64            // end of an installed snapshot, see log_settle.go
+	boundary atomic.Pointer[raft.Log] // entry at the end of the snapshot restored last, see log_boundary.go
 
 	// grown is signalled when so many bytes were appended that a snapshot is
 	// due. Capacity one: a signal that waits stands for all that follow.
@@ -79,6 +80,9 @@ func (s *LogStore) GetLog(index uint64, entry *raft.Log) error {
 	if errors.Is(err, raft.ErrLogNotFound) {
 		if s.holds(index) {
 			return s.damaged(fmt.Errorf("entry %d is missing: %w", index, ErrDamaged))
+		}
+		if s.boundaryEntry(index, entry) {
+			return nil
 		}
 		return raft.ErrLogNotFound
 	}

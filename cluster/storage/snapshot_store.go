@@ -224,7 +224,7 @@ func (s *SnapshotStore) Open(id string) (*raft.SnapshotMeta, io.ReadCloser, erro
 	}
 	described := *meta
 	described.Size -= int64(len(snapshotHead(meta)))
-	return &described, &snapshotReader{ReadCloser: content, index: meta.Index, path: path}, nil
+	return &described, &snapshotReader{ReadCloser: content, index: meta.Index, term: meta.Term, path: path}, nil
 }
 
 // retains reports whether a snapshot is among those that are kept.
@@ -289,20 +289,27 @@ func SkipSnapshotHead(content *bufio.Reader) error {
 type snapshotReader struct {
 	io.ReadCloser
 	index uint64
+	term  uint64
 	path  string
 }
 
-// SnapshotSource is the index and the file of a snapshot that the library hands
-// on, below its counting readers; known is false for content from elsewhere.
-func SnapshotSource(content io.ReadCloser) (index uint64, path string, known bool) {
+// Source says which snapshot a content is that the library hands on.
+type Source struct {
+	Index, Term uint64 // of its last entry
+	Path        string // of its state file
+}
+
+// SnapshotSource looks for the snapshot below the library's counting readers; known
+// is false for content from elsewhere.
+func SnapshotSource(content io.ReadCloser) (source Source, known bool) {
 	for {
 		switch reader := content.(type) {
 		case *snapshotReader:
-			return reader.index, reader.path, true
+			return Source{Index: reader.index, Term: reader.term, Path: reader.path}, true
 		case raft.ReadCloserWrapper:
 			content = reader.WrappedReadCloser()
 		default:
-			return 0, "", false
+			return Source{}, false
 		}
 	}
 }

@@ -1,0 +1,155 @@
+package cluster
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/seriatimq/seriatim/cluster/storage"
+)
+
+// A node whose log begins right after a snapshot, and which was restarted, must be
+// able to bring up a node without any state: after the snapshot the library asks
+// for the entry at the snapshot's end, which no log holds.
+
+// smallTrail leaves next to nothing of the log after a snapshot, and lets nobody
+// take another one.
+func smallTrail(cfg *Config) {
+	cfg.Snapshot = SnapshotPolicy{LogBytes: 1 << 40, TrailingBytes: 500, SyncBytes: 1000, BytesPerSecond: 1 << 40}
+	cfg.Members.PromoteAfter = 100 * time.Millisecond
+}
+
+// bringsUpEmptyNode replaces the disk of a follower by an empty one and waits until
+// it has the state, without a change of leader.
+func (c *nodes) bringsUpEmptyNode(leader, empty int) {
+	c.t.Helper()
+	first := shortened(c.t, c.nodes[leader].group.log)
+	term := c.nodes[leader].group.Leadership().Term
+	if c.nodes[empty] != nil {
+		c.crash(empty)
+		c.wipe(empty)
+	}
+	begin := time.Now()
+	c.open(empty)
+	c.waitReady(empty)
+	c.waitFor("the states to be the same", func() bool {
+		a, b := c.nodes[leader].Status(), c.nodes[empty].Status()
+		return a.AppliedIndex == b.AppliedIndex && a.StateHash == b.StateHash
+	})
+	c.t.Logf("the empty node had the state after %v, the leader's log begins at %d", time.Since(begin), first)
+	if now := c.nodes[leader].group.Leadership(); !now.Self || now.Term != term {
+		c.t.Errorf("leadership changed meanwhile: it was in term %d, now %+v", term, now)
+	}
+	if c.nodes[empty].group.Stats().SnapshotsRestored == 0 {
+		c.t.Error("the empty node got no snapshot: nothing was tested")
+	}
+}
+
+// shortened is where the log begins, which must not be at the first entry.
+func shortened(t *testing.T, log *storage.LogStore) uint64 {
+	t.Helper()
+	first, err := log.FirstIndex()
+	if err != nil || first <= 1 {
+		t.Fatalf("the log begins at %d, %v: it was not shortened", first, err)
+	}
+	return first
+}
+
+// leadsAfterRestart restarts a node and makes it the leader.
+func (c *nodes) leadsAfterRestart(i int) {
+	c.t.Helper()
+	c.close(i)
+	c.open(i)
+	c.waitReady(i)
+	c.waitFor("the wanted leader", func() bool {
+		if !c.nodes[i].leads() {
+			_ = c.nodes[c.leader()].MoveLeadership(testContext(c.t), Change{Node: c.configs[i].NodeName}) // or try again
+		}
+		return c.nodes[i].leads() && c.agreedLeader() == i
+	})
+}
+
+// agreedLeader is the leader, when all running nodes know of it.
+func (c *nodes) agreedLeader() (leader int) {
+	c.t.Helper()
+	c.waitFor("all to know one leader", func() bool {
+		leader = c.leader()
+		for _, n := range c.nodes {
+			if n != nil && n.group.Leadership().LeaderID != c.nodes[leader].group.nodeID {
+				return false
+			}
+		}
+		return true
+	})
+	return leader
+}
+
+func (c *nodes) sendSome(through int, name string) {
+	for i := range 10 {
+		c.send(through, fifo, fmt.Sprint(name, i))
+	}
+}
+
+func TestInstalledAndRestartedLeaderBringsUpAnEmptyNode(t *testing.T) {
+	for _, store := range []string{LogStoreWAL, LogStoreBoltDB} {
+		t.Run(store, func(t *testing.T) {
+			c := startNodes(t, 3, func(cfg *Config) { smallTrail(cfg); cfg.Log.Store = store })
+			c.create(0, fifo)
+			c.sendSome(0, "a")
+			c.agree()
+			for i, n := range c.nodes {
+				if err := n.group.Snapshot(testContext(t)); err != nil {
+					t.Fatal(err)
+				}
+				c.close(i) // the wal goes on showing what it deleted until it is opened again
+				c.open(i)
+				c.waitReady(i)
+			}
+			leader := c.agreedLeader()
+			installed := (leader + 1) % 3
+			c.bringsUpEmptyNode(leader, installed)
+			c.waitFor("the replacement", func() bool {
+				err := c.nodes[installed].ReplaceMember(testContext(t), Change{Node: c.configs[installed].NodeName})
+				if refusal := new(MembershipRefusal); err != nil && (!errors.As(err, &refusal) || refusal.Kind != RefusedBusy) {
+					t.Fatal(err)
+				}
+				return err == nil
+			})
+			c.roles("n1 voter, n2 voter, n3 voter")
+			c.sendSome(0, "b")
+			c.leadsAfterRestart(installed)
+			c.bringsUpEmptyNode(installed, (installed+1)%3)
+		})
+	}
+}
+
+func TestRestoredAndRestartedLeaderBringsUpAnEmptyNode(t *testing.T) {
+	b := newBackedUp(t)
+	c := startNodes(t, 3, smallTrail)
+	leader := c.leader()
+	if _, err := c.nodes[leader].Restore(testContext(t), bytes.NewReader(b.content)); err != nil {
+		t.Fatal(err)
+	}
+	c.sendSome(0, "a")
+	c.agree()
+	c.leadsAfterRestart(leader)
+	c.bringsUpEmptyNode(leader, (leader+1)%3)
+}
+
+func TestRecoveredAndRestartedLeaderBringsUpAnEmptyNode(t *testing.T) {
+	c, _, _, _, _ := aCluster(t)
+	for i := range c.configs {
+		smallTrail(&c.configs[i])
+	}
+	recoverNode(t, c.configs[0].DataDir)
+	c.open(0)
+	c.waitReady(0)
+	c.sendSome(0, "a")
+	c.leadsAfterRestart(0)
+	for i := 1; i < 3; i++ {
+		c.wipe(i)
+		c.bringsUpEmptyNode(0, i)
+	}
+}
