@@ -87,8 +87,7 @@ func (r *receiving) setShortPoll(short bool) error {
 func (r *receiving) run(ctx context.Context) outcome {
 	for {
 		if r.worthProposing() {
-			o := r.proposeReceive(ctx)
-			if r.final || !o.receivedNothing() {
+			if o := r.proposeReceive(ctx); r.ends(o) {
 				return o
 			}
 		}
@@ -141,7 +140,15 @@ func (r *receiving) waitForMessages(ctx context.Context) (o outcome, ended bool)
 		return o, ended
 	}
 	o = r.proposeReceive(ctx)
-	return o, r.final || !o.receivedNothing()
+	return o, r.ends(o)
+}
+
+// ends reports whether what the log says is the answer: it has a message, or the
+// time is up and nothing is left to hand out. One receive moves only so many
+// messages to the dead-letter queue and passes only so many that are expired;
+// it may find nothing although a message lies behind them.
+func (r *receiving) ends(o outcome) bool {
+	return !o.receivedNothing() || r.final && !r.worthProposing()
 }
 
 // passTurn lets the next poll of the queue look, if there is something left.

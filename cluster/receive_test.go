@@ -330,6 +330,37 @@ func TestShortPollSeesEndedVisibility(t *testing.T) {
 	})
 }
 
+// A short poll is not empty because so many messages in front of the one to
+// deliver go to the dead-letter queue that one log entry does not move them all.
+func TestShortPollPassesDeadLetters(t *testing.T) {
+	for name, wait := range map[string]time.Duration{"short poll": 0, "long poll": 5 * time.Second} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := startSolo(t)
+				s.create("dead")
+				s.do(&queue.CreateQueue{Queue: standard, Attributes: []queue.Attribute{{
+					Name:  "RedrivePolicy",
+					Value: `{"deadLetterTargetArn":"arn:aws:sqs:us-east-1:000000000000:dead","maxReceiveCount":1}`,
+				}}})
+				const poison = 250
+				for range poison {
+					s.send(standard, "poison")
+					s.poll(t.Context(), queue.ReceiveMessages{Queue: standard, VisibilityTimeout: queue.Some(1)}, 0)
+				}
+				s.send(standard, "good")
+				time.Sleep(2 * time.Second)
+				if diff := cmp.Diff([]string{"good"}, bodies(t, s.poll(t.Context(), queue.ReceiveMessages{Queue: standard}, wait))); diff != "" {
+					t.Fatalf("(-want +got):\n%s", diff)
+				}
+				before := s.group.CommitIndex()
+				if got := bodies(t, s.poll(t.Context(), queue.ReceiveMessages{Queue: standard}, 0)); len(got) != 0 || s.group.CommitIndex() != before {
+					t.Fatalf("received %q, and wrote %d entries", got, s.group.CommitIndex()-before)
+				}
+			})
+		})
+	}
+}
+
 // An empty answer holds for the log time that comes with it: a visibility timeout
 // that ended by then, and that no entry of its queue has seen, is not passed over.
 func TestEmptyAnswerHoldsAtItsLogTime(t *testing.T) {

@@ -54,5 +54,5 @@ func (r *receiving) rideOut(ctx context.Context, w *poll) (o outcome, ended bool
 		return o, true
 	}
 	r.polls.inVain(w)
-	return o, r.final
+	return o, r.ends(o)
 }
