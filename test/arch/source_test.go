@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"go/ast"
+	"go/build"
 	"go/importer"
 	"go/parser"
 	"go/token"
@@ -229,6 +230,13 @@ func typeCheckFiles(t *testing.T, path string, imported types.Importer, files []
 func checkedSnippet(t *testing.T, text string) checked {
 	t.Helper()
 	s := snippet(t, "queue/snippet.go", text)
+	if build.Default.GOROOT == "" { // a test built with -trimpath does not know
+		out, err := exec.CommandContext(t.Context(), "go", "env", "GOROOT").Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		build.Default.GOROOT = strings.TrimSpace(string(out))
+	}
 	return typeCheckFiles(t, modulePath+"/queue", importer.ForCompiler(s.fset, "source", nil), []*source{s})
 }
 
