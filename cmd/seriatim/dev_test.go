@@ -90,7 +90,8 @@ func TestDevSurvivesItsLeader(t *testing.T) {
 		if node == lead {
 			continue
 		}
-		if again := must(t, append(send, endpoint(base, node))...); again != first {
+		again := must(t, append(send, endpoint(base, node))...)
+		if without := strings.Replace(again, "  \"duplicate\": true,\n", "", 1); without == again || without != first {
 			t.Errorf("the duplicate was answered with %s, the original with %s", again, first)
 		}
 	}

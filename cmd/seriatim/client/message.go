@@ -125,7 +125,7 @@ func send(cmd *cobra.Command, w *wire, p *printer, f *sendFlags, args []string) 
 	if err := p.print(doc, func() table { return table{rows: [][]string{row}} }); err != nil {
 		return err
 	}
-	if duplicate {
+	if duplicate && p.format == formatTable {
 		p.say("dropped as a duplicate: the message above was accepted before, nothing was stored")
 	}
 	return nil
