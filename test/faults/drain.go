@@ -9,11 +9,15 @@ import (
 	"github.com/seriatimq/seriatim/test/oracle/history"
 )
 
+// tickEvery is how often a drain writes an entry that changes no message: log time
+// is that of the newest entry, and stands still in a cluster that nobody writes to.
+const tickEvery = 500_000 // microseconds
+
 // drain empties the queue and notes when it was empty for longer than any
 // message can be in flight, also by log time: that goes slower than the true one
 // after a clock was ahead.
 func (c *client) drain(ctx context.Context, queue string) {
-	empty, emptyAt := c.recorder.Now(), c.logTime
+	empty, emptyAt, ticked := c.recorder.Now(), c.logTime, int64(0)
 	for ctx.Err() == nil {
 		messages, result := c.receive(ctx, c.any(), queue, wanted{most: 10})
 		for _, m := range messages {
@@ -36,6 +40,12 @@ func (c *client) drain(ctx context.Context, queue string) {
 		if now-empty > c.rules.Visibility+2e6 && (c.logTime-emptyAt)*1000 > c.rules.Visibility {
 			c.recorder.Add(history.Event{Kind: history.KindDrained, Queue: queue, Call: empty, Return: now})
 			return
+		}
+		if now-ticked >= tickEvery {
+			// Whether it is done does not matter: the next one follows.
+			c.record(ctx, c.any(), "TagQueue", map[string]any{"QueueUrl": c.url(queue), "Tags": map[string]string{"drained": "soon"}},
+				history.Event{Action: history.Tag, Queue: queue})
+			ticked = now
 		}
 		pause(ctx, 100*time.Millisecond)
 	}

@@ -174,27 +174,42 @@ func (c *Cluster) WaitReady(ctx context.Context, within time.Duration) error {
 }
 
 // WaitLeader waits until a running node leads and returns it. If two nodes
-// claim it, the one with the higher term is meant.
+// claim it, the one with the higher term is meant. The error says what each node
+// answered last, and whether it was the caller's context that ended the wait.
 func (c *Cluster) WaitLeader(ctx context.Context, within time.Duration) (*Node, error) {
 	var leader *Node
 	err := poll(ctx, within, func() error {
+		// A context that is over asks no node anything.
+		if err := ctx.Err(); err != nil {
+			return permanent{fmt.Errorf("the wait for a leader was ended by its caller: %w", context.Cause(ctx))}
+		}
 		leader = nil
 		var term uint64
-		for _, n := range c.Running() {
+		problems := []error{errors.New("no node leads")}
+		for _, n := range c.Nodes {
+			if !n.Running() {
+				problems = append(problems, fmt.Errorf("%s does not run", n.Name))
+				continue
+			}
 			s, err := n.Status(ctx)
 			if err != nil {
+				problems = append(problems, err)
 				continue
 			}
 			if s.Role == "leader" && s.Term >= term {
 				leader, term = n, s.Term
 			}
+			problems = append(problems, fmt.Errorf("%s is %s in term %d", n.Name, s.Role, s.Term))
 		}
 		if leader == nil {
-			return errors.New("no node leads")
+			return errors.Join(problems...)
 		}
 		return nil
 	})
-	return leader, err
+	if err != nil {
+		return nil, err
+	}
+	return leader, nil
 }
 
 // Followers are the running nodes other than leader.
