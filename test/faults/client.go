@@ -45,6 +45,7 @@ type client struct {
 	singles  *generations
 	hand     hand
 	stock    *stock // of the workload that has one
+	since    int64  // when its node was cut off from the others; 0: it is not
 	logTime  int64  // of the last answer that had one, milliseconds since 1970
 }
 
@@ -86,16 +87,20 @@ func keyOf(body string) string {
 
 // answer has the fields of all answers that the workloads look at.
 type answer struct {
-	Type           string `json:"__type"`
-	Text           string `json:"message"`
-	QueueURL       string `json:"QueueUrl"`
-	MessageID      string `json:"MessageId"`
-	SequenceNumber string
-	Messages       []answeredMessage
-	Successful     []struct {
-		ID             string `json:"Id"`
-		MessageID      string `json:"MessageId"`
-		SequenceNumber string
+	Type             string `json:"__type"`
+	Text             string `json:"message"`
+	QueueURL         string `json:"QueueUrl"`
+	MessageID        string `json:"MessageId"`
+	BodyDigest       string `json:"MD5OfMessageBody"`
+	AttributesDigest string `json:"MD5OfMessageAttributes"`
+	SequenceNumber   string
+	Messages         []answeredMessage
+	Successful       []struct {
+		ID               string `json:"Id"`
+		MessageID        string `json:"MessageId"`
+		SequenceNumber   string
+		BodyDigest       string `json:"MD5OfMessageBody"`
+		AttributesDigest string `json:"MD5OfMessageAttributes"`
 	}
 	Failed []struct {
 		ID   string `json:"Id"`
@@ -105,10 +110,13 @@ type answer struct {
 }
 
 type answeredMessage struct {
-	MessageID     string `json:"MessageId"`
-	Body          string
-	ReceiptHandle string
-	Attributes    map[string]string
+	MessageID         string `json:"MessageId"`
+	Body              string
+	BodyDigest        string `json:"MD5OfBody"`
+	ReceiptHandle     string
+	Attributes        map[string]string
+	MessageAttributes map[string]wireAttribute
+	AttributesDigest  string `json:"MD5OfMessageAttributes"`
 }
 
 // do makes one call and classifies it. sent is false if no byte left, so that
@@ -124,7 +132,7 @@ func (c *client) do(ctx context.Context, node *harness.Node, action string, in m
 // post is do for a request that is ready.
 func (c *client) post(ctx context.Context, node *harness.Node, action string, payload []byte, e *history.Event) (out answer, sent bool) {
 	e.Kind, e.Client, e.Workload, e.Node = history.KindOp, c.number, c.workload, node.Name
-	e.ID, e.Call = c.recorder.Next(), c.recorder.Now()
+	e.ID, e.Call, e.Since = c.recorder.Next(), c.recorder.Now(), c.since
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+node.Client+"/", bytes.NewReader(payload))
 	if err != nil {
 		return out, false

@@ -13,9 +13,6 @@ import (
 	"github.com/seriatimq/seriatim/test/oracle/history"
 )
 
-// recovery is the limit of I14: from healing to service through each node.
-const recovery = 15 * time.Second
-
 // area is where a fault works. Two faults of one area do not overlap.
 type area string
 
@@ -39,6 +36,8 @@ type fault struct {
 	// single says that it strikes one node, which it claims, and leaves the others
 	// a majority that must go on for as long as it lasts.
 	single bool
+	// minority says that the nodes which it claims hear their clients and no other node.
+	minority bool
 	// begin breaks. What it tells the strike to undo is undone in reverse order,
 	// also when it failed half way.
 	begin func(*strike, context.Context) error
@@ -52,12 +51,21 @@ type strike struct {
 	random *rand.Rand
 	nodes  []*harness.Node // claimed by this strike
 	undos  []func() error
-	outer  *strike // within which this one strikes, and with which it shares nodes; nil: none
-	frozen func()  // instead of holding; nil: none
+	did    []history.Event // what it did to which node
+	outer  *strike         // within which this one strikes, and with which it shares nodes; nil: none
+	frozen func()          // instead of holding; nil: none
 }
 
 // undo has the function called when the fault ends.
 func (s *strike) undo(f func() error) { s.undos = append(s.undos, f) }
+
+// touch notes what the strike is about to do to a node, which explains what the
+// node does until the strike has ended.
+func (s *strike) touch(what string, nodes ...*harness.Node) {
+	for _, n := range nodes {
+		s.did = append(s.did, history.Event{Kind: history.KindTouch, Action: what, Node: n.Name, Call: s.recorder.Now()})
+	}
+}
 
 // take claims the node for this strike, and says whether it could.
 func (s *strike) take(n *harness.Node) bool {
@@ -150,9 +158,10 @@ func (s *strike) leader(ctx context.Context) (*harness.Node, error) {
 // begins to break and ends when it is mended.
 func (s *strike) run(ctx context.Context) {
 	e := history.Event{Kind: history.KindFault, Action: s.fault.name, Workload: string(s.fault.area), Call: s.recorder.Now()}
-	err := s.fault.begin(s, ctx)
+	err := s.begin(ctx)
+	e.Struck = err == nil
 	if err == nil && s.hold > 0 {
-		pause(ctx, s.hold)
+		s.sustain(ctx)
 	}
 	if err == nil && s.frozen != nil {
 		s.frozen()
@@ -166,12 +175,48 @@ func (s *strike) run(ctx context.Context) {
 	e.Return = s.recorder.Now()
 	if err != nil {
 		e.Error = err.Error()
+	} else {
+		s.ranOnce(s.fault.name)
 	}
 	s.recorder.Add(e)
 	var seen breach
 	if errors.As(err, &seen) {
 		s.recorder.Add(history.Event{Kind: history.KindBreach, Action: seen.invariant, Node: e.Node, Call: e.Call, Return: e.Return, Error: seen.text})
 	}
+}
+
+// busyTime is for how long a strike tries again to get nodes that are in the hands of
+// other faults.
+const busyTime = 15 * time.Second
+
+// begin breaks, as soon as no other fault has the nodes in its hands.
+func (s *strike) begin(ctx context.Context) error {
+	bounded, cancel := context.WithTimeout(ctx, busyTime)
+	defer cancel()
+	for {
+		err := s.fault.begin(s, ctx)
+		if !errors.Is(err, errBusy) {
+			return err
+		}
+		// What it began to do with those that it got is undone first.
+		if undone := s.end(); undone != nil {
+			return errors.Join(err, undone)
+		}
+		if !pause(bounded, 250*time.Millisecond) {
+			return err
+		}
+	}
+}
+
+// sustain lets the fault last, and asks nodes that are cut off from all others.
+func (s *strike) sustain(ctx context.Context) {
+	bounded, cancel := context.WithTimeout(ctx, s.hold)
+	defer cancel()
+	if !s.fault.minority {
+		<-bounded.Done()
+		return
+	}
+	s.askMinority(bounded)
 }
 
 // breach is the error of a fault that saw its node break an invariant, and not
@@ -197,8 +242,23 @@ func (s *strike) end() error {
 			problems = append(problems, n.Start())
 		}
 	}
+	s.tell()
 	s.release(s.nodes...)
 	return errors.Join(problems...)
+}
+
+// tell writes down what the strike did to nodes.
+func (s *strike) tell() {
+	for _, e := range s.did {
+		e.Return = s.recorder.Now()
+		s.recorder.Add(e)
+		if e.Action == history.TouchClock {
+			s.mu.Lock()
+			s.skewed = e.Return
+			s.mu.Unlock()
+		}
+	}
+	s.did = nil
 }
 
 // newStrike prepares a strike with a duration and random numbers of its own.
@@ -209,61 +269,6 @@ func (s *stage) newStrike(f fault, seed uint64) *strike {
 		hold += time.Duration(random.Int64N(int64(f.most - f.least)))
 	}
 	return &strike{stage: s, fault: f, hold: hold, random: random}
-}
-
-// demand is I14 for each of the nodes, and I15: a node that does not stay up
-// after its start gives no service. Nothing that the load does ends it.
-func (s *stage) demand(nodes ...*harness.Node) {
-	start := s.recorder.Now()
-	for _, node := range nodes {
-		s.recorder.Add(s.demandOf(node, start))
-	}
-}
-
-func (s *stage) demandOf(node *harness.Node, start int64) history.Event {
-	ctx, cancel := context.WithTimeout(context.Background(), recovery)
-	defer cancel()
-	e := history.Event{Kind: history.KindLive, Node: node.Name, Action: history.Send, Call: start, Result: history.Fail, Error: "no success"}
-	body := s.probe.body()
-	for ctx.Err() == nil && e.Result == history.Fail {
-		if s.serves(ctx, node, body) {
-			e.Result, e.Error = history.OK, ""
-		} else if !node.Running() && s.slowDisk(node) {
-			continue
-		} else if !node.Running() {
-			e.Error = "the process ended: " + lastLine(node.LogTail())
-			break
-		} else {
-			pause(ctx, 50*time.Millisecond)
-		}
-	}
-	e.Return = s.recorder.Now()
-	return e
-}
-
-// slowDisk starts a node again that left because the machine's disk was too slow
-// for it, as whoever looks after it would. It says whether that was so.
-func (s *stage) slowDisk(node *harness.Node) bool {
-	code, err := node.WaitExit(time.Second)
-	return err == nil && code == exitHang && node.Start() == nil
-}
-
-// serves says whether a send, a receive and a delete through the node work.
-func (s *stage) serves(ctx context.Context, node *harness.Node, body string) bool {
-	p := s.probe
-	if !p.send(ctx, node, p.queue(), node.Name, keyOf(body), body) {
-		return false
-	}
-	messages, result := p.receive(ctx, node, p.queue(), wanted{most: 10, attempt: p.attempt()})
-	if result != history.OK {
-		return false
-	}
-	for _, m := range messages {
-		if !p.remove(ctx, node, p.queue(), m.Handle, m.ID) {
-			return false
-		}
-	}
-	return true
 }
 
 // agree compares the replicas once all nodes are healed, by sameStates or rest,

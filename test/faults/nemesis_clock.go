@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/seriatimq/seriatim/test/kit/harness"
+	"github.com/seriatimq/seriatim/test/oracle/history"
 )
 
 // clockFaults need a fault build, whose clocks have a hook.
@@ -26,6 +27,10 @@ func clockFaults() []fault {
 
 // setClock moves a node's clock, and has it set right when the strike ends.
 func (s *strike) setClock(ctx context.Context, n *harness.Node, offset time.Duration, rate float64) error {
+	s.touch(history.TouchClock, n)
+	if rate == 1 {
+		s.did[len(s.did)-1].Count = offset.Milliseconds()
+	}
 	s.undo(func() error {
 		if !n.Running() {
 			return nil // starts with a right clock

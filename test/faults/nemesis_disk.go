@@ -74,6 +74,7 @@ func (s *strike) cut(nodes ...*harness.Node) error {
 		}
 		victims = append(victims, disk.Powered{Disk: d, Kill: n.Kill})
 	}
+	s.touch(history.TouchPowerCut, nodes...)
 	loss, err := disk.PowerCut(victims...)
 	s.observe(powerCuts, "", int64(len(nodes)))
 	s.observe(history.BytesDropped, "", loss.Bytes())
@@ -118,6 +119,7 @@ func (s *strike) hang(n *harness.Node) error {
 	if err != nil {
 		return err
 	}
+	s.touch(history.TouchHang, n)
 	if err := d.Hang(); err != nil {
 		return err
 	}
@@ -192,6 +194,7 @@ func goneOne(s *strike, ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	s.touch(history.TouchGone, n)
 	if err := d.Gone(); err != nil {
 		return err
 	}
@@ -224,6 +227,7 @@ func fullOne(s *strike, ctx context.Context) error {
 		// Before it says that it is full, a disk may think for long.
 		return s.left(n, diskErrors, exitDisk, exitHang)
 	})
+	s.touch(history.TouchFull, n)
 	if err := d.Full(); err != nil {
 		return err
 	}
@@ -258,6 +262,7 @@ func (s *strike) flipOf(n *harness.Node, class disk.Class) error {
 		return err
 	}
 	s.undo(func() error { return os.RemoveAll(sound) })
+	s.touch(history.TouchFlip, n)
 	if _, _, err := disk.FlipBit(n.DataDir, class, s.random); err != nil {
 		return err
 	}
@@ -288,6 +293,7 @@ func failSyncs(s *strike, ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	s.touch(history.TouchError, n)
 	trouble, err := disk.Inject(n.Pid(), disk.Injection{Calls: disk.Syncs, Error: "EIO", From: 1 + s.random.IntN(5)})
 	if err != nil {
 		return err
@@ -303,6 +309,7 @@ func slowOne(s *strike, ctx context.Context) error {
 		return err
 	}
 	delay := 50*time.Millisecond + time.Duration(s.random.Int64N(int64(450*time.Millisecond)))
+	s.touch(history.TouchSlow, n)
 	trouble, err := disk.Inject(n.Pid(), disk.Injection{Calls: disk.Syncs, Delay: delay})
 	if err != nil {
 		return err

@@ -77,6 +77,7 @@ func failpointFaults() []fault {
 // arm sets a failpoint of a node, which the end of the strike takes away. A
 // process that was started anew has none.
 func (s *strike) arm(ctx context.Context, n *harness.Node, at, action string) error {
+	s.touch(history.TouchFailpoint, n)
 	set := func(ctx context.Context, action string) error {
 		return s.admin(ctx, n, http.MethodPut, "/v1/failpoints/"+at, action)
 	}
@@ -139,6 +140,7 @@ func (s *strike) startInto(n *harness.Node, failpoints string) error {
 	if err := n.Kill(); err != nil {
 		return err
 	}
+	s.touch(history.TouchFailpoint, n)
 	s.setFailpoints(n.Name, failpoints)
 	defer s.setFailpoints(n.Name, "")
 	return n.Start()
@@ -202,6 +204,7 @@ func slowPlaces(s *strike, ctx context.Context) error {
 // election has the nodes vote. A refusal is no failure: what counts is whether the
 // node came by.
 func (s *strike) election(ctx context.Context, _ *harness.Node) error {
+	s.touch(history.TouchTransfer, s.cluster.Nodes...)
 	_ = s.anyAdmin(ctx, "/v1/cluster/transfer-leader", `{}`)
 	return nil
 }

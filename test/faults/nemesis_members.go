@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/seriatimq/seriatim/test/kit/harness"
+	"github.com/seriatimq/seriatim/test/oracle/history"
 )
 
 // memberFaults move leadership and change who is a member, under load.
@@ -76,6 +77,7 @@ func moveAbout(s *strike, ctx context.Context) error {
 		if err != nil {
 			return err
 		}
+		s.touch(history.TouchTransfer, leader)
 		if s.admin(ctx, leader, http.MethodPost, "/v1/cluster/transfer-leader", `{}`) == nil {
 			moved++
 		}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/seriatimq/seriatim/test/kit/harness"
 	"github.com/seriatimq/seriatim/test/kit/lab/network"
+	"github.com/seriatimq/seriatim/test/oracle/history"
 )
 
 // networkFaults need a lab.
@@ -15,8 +16,8 @@ func networkFaults() []fault {
 		{name: "one-way cut of leader", single: true, begin: ofLeader((*strike).deafOrMute)},
 		{name: "one-way cut", single: true, begin: ofTarget((*strike).deafOrMute)},
 		{name: "one direction between two nodes", single: true, begin: oneDirection},
-		{name: "isolate leader", single: true, begin: ofLeader(always(network.Isolate))},
-		{name: "isolate one", single: true, begin: ofTarget(always(network.Isolate))},
+		{name: "isolate leader", single: true, minority: true, begin: ofLeader(always(network.Isolate))},
+		{name: "isolate one", single: true, minority: true, begin: ofTarget(always(network.Isolate))},
 		{name: "unplug one", single: true, begin: ofTarget(always(network.Unplug))},
 		{name: "no clients at one", single: true, begin: ofTarget(always(network.Unserved))},
 		{name: "leader sees one follower", single: true, begin: leaderToOne},
@@ -101,6 +102,11 @@ func (s *strike) wire(p network.Policy) error {
 		}
 		return s.network.SetPolicy(network.Heal())
 	})
+	touched := s.nodes
+	if len(touched) == 0 {
+		touched = s.cluster.Nodes
+	}
+	s.touch(history.TouchNetwork, touched...)
 	return s.network.SetPolicy(p)
 }
 

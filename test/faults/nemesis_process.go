@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/seriatimq/seriatim/test/kit/harness"
+	"github.com/seriatimq/seriatim/test/oracle/history"
 )
 
 // processFaults need no privileges.
@@ -37,6 +38,7 @@ func stopLeader(s *strike, ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	s.touch(history.TouchTransfer, leader)
 	return leader.Stop(stopLimit)
 }
 
@@ -84,6 +86,7 @@ func killAll(s *strike, _ context.Context) error {
 
 // stopFor pauses a node that the strike has claimed until the strike ends.
 func (s *strike) stopFor(n *harness.Node) error {
+	s.touch(history.TouchPause, n)
 	if err := n.Pause(); err != nil {
 		return err
 	}
@@ -165,6 +168,7 @@ func rollingRestart(s *strike, ctx context.Context) error {
 	if err := s.takeAll(); err != nil {
 		return err
 	}
+	s.touch(history.TouchTransfer, s.nodes...)
 	for _, n := range s.nodes {
 		if err := n.Stop(stopLimit); err != nil {
 			return err

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/seriatimq/seriatim/test/kit/harness"
+	"github.com/seriatimq/seriatim/test/oracle/history"
 )
 
 // A starved process is stopped and continued in turn: unlike a long pause, which
@@ -55,6 +56,7 @@ func starveAll(s *strike, _ context.Context) error {
 
 // starve leaves nodes a fifth of the time until the strike ends.
 func (s *strike) starve(nodes ...*harness.Node) {
+	s.touch(history.TouchPause, nodes...)
 	starved, fed := context.WithCancel(context.Background())
 	var turning sync.WaitGroup
 	turns := make([]int64, len(nodes))

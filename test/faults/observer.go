@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/seriatimq/seriatim/test/kit/harness"
@@ -33,7 +34,7 @@ type seen struct {
 	pid      int
 	restored float64 // snapshots, of this process
 	own      float64 // snapshots that its next start restores by itself: 1 or 0
-	ended    int     // pid of the process whose end was noted
+	exits    int     // ends of its processes that were noted
 	looked   int64   // when its metrics were read
 	noted    int64   // when its status was written down
 }
@@ -52,6 +53,9 @@ func (s *stage) newObserver() *observer {
 
 // watch looks at the nodes until ctx ends.
 func (o *observer) watch(ctx context.Context) {
+	var stalls sync.WaitGroup
+	stalls.Go(func() { o.watchMachine(ctx) })
+	defer stalls.Wait()
 	for pause(ctx, observeEvery) {
 		for _, n := range o.cluster.Nodes {
 			o.look(ctx, n)
@@ -66,8 +70,9 @@ func (o *observer) look(ctx context.Context, n *harness.Node) {
 		known = &seen{}
 		o.nodes[n.Name] = known
 	}
+	o.ended(n, known)
 	if !n.Running() {
-		o.ended(n, known)
+		o.revive(n)
 		known.own = ownSnapshot(n)
 		o.turn(n, known, history.Status{Role: "down", Term: known.term})
 		return
@@ -140,25 +145,29 @@ func ownSnapshot(n *harness.Node) float64 {
 	return 1
 }
 
-// ended notes the end of a process that nobody ended.
+// ended notes the ends of processes that nobody ended. All are noted, also of those
+// that were started again before anybody looked.
 func (o *observer) ended(n *harness.Node, known *seen) {
-	pid := n.Pid()
-	if pid == 0 || pid == known.ended {
-		return
+	exits := n.Exits()
+	for _, exit := range exits[known.exits:] {
+		if exit.Code <= 0 {
+			continue // by a signal, or as it was told to
+		}
+		at := o.recorder.At(exit.At)
+		o.recorder.Add(history.Event{Kind: history.KindObserved, Action: fmt.Sprintf("exit code %d", exit.Code), Node: n.Name, Call: at, Return: at,
+			Error: lastError(n.LogTail()), Detail: history.Detail{Count: 1}})
 	}
-	known.ended = pid
-	code, err := n.WaitExit(time.Second)
-	if err != nil || code <= 0 {
-		return // by a signal, or as it was told to
-	}
-	now := o.recorder.Now()
-	if code == exitHang && !o.isClaimed(n) {
-		// A busy machine's disk, or a pause in the middle of a write: who looks
-		// after a node starts it again. If that fails it is seen to be down.
+	known.exits = len(exits)
+}
+
+// revive starts a node that left because the machine's disk was too slow for it, or
+// because it was paused in the middle of a write: who looks after a node starts it
+// again. If that fails it is seen to be down.
+func (o *observer) revive(n *harness.Node) {
+	exits := n.Exits()
+	if len(exits) > 0 && exits[len(exits)-1].Code == exitHang && !o.isClaimed(n) {
 		_ = n.Start()
 	}
-	o.recorder.Add(history.Event{Kind: history.KindObserved, Action: fmt.Sprintf("exit code %d", code), Node: n.Name, Call: now, Return: now,
-		Error: lastError(n.LogTail()), Detail: history.Detail{Count: 1}})
 }
 
 // lastError is the last line of a log that is not a line of the logger.

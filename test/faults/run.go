@@ -82,7 +82,8 @@ func (r Run) rules() history.Rules {
 		Command: r.command(), Settings: fmt.Sprint(settings),
 		// The slack on the late side of a window covers log time standing
 		// still while nobody leads.
-		Window: 3e6, Attempt: 20e6, Visibility: 5e6, Slack: 2e6, Must: r.Scenario.must,
+		Timeout: requestTimeout.Microseconds(),
+		Window:  3e6, Attempt: 20e6, Visibility: 5e6, Slack: 2e6, Must: r.Scenario.must,
 	}
 }
 
@@ -96,13 +97,16 @@ func (r Run) command() string {
 	return fmt.Sprintf("make faults SEED=%d FAULTS_TIME=%s FAULTS_PROFILE=%s", r.Seed, r.Duration, r.Profile)
 }
 
+// requestTimeout is for how long a node tries to do what it is asked.
+const requestTimeout = time.Second
+
 // settings are those of the nodes. The cache and the files of the log must be small
 // as well as what is kept of it: a leader serves a follower from the cache and from
 // the newest file even what was removed from the front of its log, and then no
 // snapshot is sent. The disk deadline is shorter than disks are made to hang, and
 // longer than a busy machine takes for a sync.
 var settings = []string{
-	"--log-segment-size", "256KiB", "--log-cache-size", "64KiB", "--request-timeout", "1s",
+	"--log-segment-size", "256KiB", "--log-cache-size", "64KiB", "--request-timeout", requestTimeout.String(),
 	"--snapshot-log-size", "128KiB", "--trailing-log-size", "32KiB", "--disk-deadline", "6s", "--promote-after", "1s", "--profiles",
 }
 
@@ -182,20 +186,36 @@ func (r Run) play(ctx context.Context, s *stage, length time.Duration) error {
 	for workload, most := range deadLetters {
 		s.rules.DeadLetter[s.probe.named(workload)] = most
 	}
-	s.recorder.Add(history.Event{Kind: history.KindRun, Detail: history.Detail{Rules: new(s.rules)}})
 	queues = slices.Concat(s.deadLetters(queues), queues)
+	s.rules.Queues, s.rules.Skewed = queues, s.skewedUntil()
+	s.recorder.Add(history.Event{Kind: history.KindRun, Detail: history.Detail{Rules: new(s.rules)}})
 	for _, queue := range queues {
 		if err := s.probe.create(ctx, queue, attributesOf(s.rules, queue)); err != nil {
 			return err
 		}
 	}
 	r.load(ctx, s, length)
+	quiet, cancel := context.WithTimeout(ctx, r.quiet())
+	defer cancel()
+	s.steady(quiet, s.cluster.Nodes)
 	s.countAll(ctx, queues)
 	s.drainAll(ctx, queues)
 	s.countAll(ctx, queues)
 	s.agree(s.rest)
 	s.noteUsages(history.AtRest)
+	s.noteLogs()
 	return nil
+}
+
+// quiet is for how long service must last once all is healed for the last time.
+func (r Run) quiet() time.Duration {
+	switch r.Profile {
+	case Quick, Fixed:
+		return 3 * time.Second
+	case Soak:
+		return 15 * time.Second
+	}
+	return 10 * time.Second
 }
 
 // load lets the clients work while the schedule strikes, and ends with all
@@ -283,13 +303,13 @@ func testify(w *logcheck.Checker, r *check.Report) error {
 		return fmt.Errorf("ask the log: %w", err)
 	}
 	for _, v := range said.Violations {
-		r.Violations = append(r.Violations, check.Violation{Invariant: v.Invariant, Text: v.String(), At: v.At})
+		r.Violations = append(r.Violations, check.Violation{Invariant: v.Invariant, Checker: "log " + v.Check, Text: v.String(), At: v.At})
 	}
 	for name, n := range said.Counts {
 		r.Counts["log: "+name] = n
 	}
 	for _, gap := range said.Gaps {
-		r.Short = append(r.Short, "the committed log: "+gap)
+		r.Leave("the committed log: %s", gap)
 	}
 	return nil
 }

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/seriatimq/seriatim/test/oracle/history"
 )
 
 // Scenario is a fixed combination of faults that is known to have broken systems
@@ -148,7 +150,7 @@ func freeze(name string) func(*schedule, context.Context) {
 	return func(p *schedule, ctx context.Context) {
 		for range 2 {
 			if f, found := p.fault(name); found && ctx.Err() == nil {
-				p.freeze(ctx, f)
+				p.freeze(ctx, f, frozenBrief)
 			}
 		}
 	}
@@ -175,6 +177,7 @@ var removeIsolatedLeader = script(leaderRemoved, areaNetwork, func(s *strike, ct
 		return err
 	}
 	pause(ctx, 3*time.Second)
+	s.touch(history.TouchRemove, old)
 	rest := s.cluster.Part(s.cluster.Followers(old)...)
 	if _, err := rest.WaitLeader(ctx, recovery); err != nil {
 		return err

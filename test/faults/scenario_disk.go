@@ -9,6 +9,7 @@ import (
 	"github.com/seriatimq/seriatim/test/kit/harness"
 	"github.com/seriatimq/seriatim/test/kit/lab/disk"
 	"github.com/seriatimq/seriatim/test/kit/lab/network"
+	"github.com/seriatimq/seriatim/test/oracle/history"
 )
 
 // What the scenarios write down beside what the plain faults do.
@@ -122,6 +123,7 @@ func failThenLead(s *strike, ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	s.touch(history.TouchError, n)
 	trouble, err := disk.Inject(n.Pid(), disk.Injection{Calls: disk.Syncs, Error: "EIO", From: 1 + s.random.IntN(5)})
 	if err != nil {
 		return err
@@ -129,6 +131,7 @@ func failThenLead(s *strike, ctx context.Context) error {
 	if err := errors.Join(s.left(n, diskErrors, exitDisk), trouble.Stop(), n.Start(), n.WaitReady(ctx, recovery)); err != nil {
 		return err
 	}
+	s.touch(history.TouchTransfer, s.cluster.Nodes...)
 	if err := s.anyAdmin(ctx, "/v1/cluster/transfer-leader", fmt.Sprintf(`{"node":%q}`, n.Name)); err != nil {
 		return err
 	}

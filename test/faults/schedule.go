@@ -9,6 +9,7 @@ import (
 
 	"github.com/seriatimq/seriatim/test/kit/harness"
 	"github.com/seriatimq/seriatim/test/kit/lab/disk"
+	"github.com/seriatimq/seriatim/test/oracle/check"
 	"github.com/seriatimq/seriatim/test/oracle/history"
 )
 
@@ -20,15 +21,18 @@ type schedule struct {
 	script func(*schedule, context.Context) // of a scenario, instead of all else; nil: none
 	order  []string                         // names that are done first, one after the other
 	rounds bool                             // then rounds of overlapping faults; else one after the other
+	// demanded are names of faults that the run must do some time, between its rounds.
+	demanded []string
 }
 
 // lengths of the parts of a schedule.
 const (
-	roundLeast = 30 * time.Second
-	roundMost  = 45 * time.Second
-	gapMost    = 10 * time.Second
-	frozenTime = 30 * time.Second // how long a frozen fault must leave the others alone
-	lanes      = 3                // faults at a time
+	roundLeast  = 30 * time.Second
+	roundMost   = 45 * time.Second
+	gapMost     = 10 * time.Second
+	frozenTime  = time.Minute      // how long a frozen fault must leave the others alone
+	frozenBrief = 30 * time.Second // the same in a fixed scenario
+	lanes       = 3                // faults at a time
 )
 
 // smokeOrder is the fixed beginning of a full run. What time is left is filled
@@ -50,8 +54,10 @@ func (r Run) schedule(s *stage) *schedule {
 		plan.faults = slices.DeleteFunc(plan.faults, func(f fault) bool { return f.name != "kill leader" })
 	case Smoke, Five:
 		plan.order = smokeOrder
-	case Night, Soak:
+	case Night:
 		plan.rounds = true
+	case Soak:
+		plan.rounds, plan.demanded = true, check.Demanded(string(Soak))
 	}
 	return plan
 }
@@ -86,16 +92,39 @@ func (p *schedule) play(ctx context.Context) {
 		}
 		p.one(ctx, p.faults[i])
 	}
-	for turn := 1; ctx.Err() == nil; turn++ {
+	for turn := 0; ctx.Err() == nil; turn++ {
+		owed := p.owed()
 		switch {
 		case !p.rounds:
 			p.one(ctx, p.draw(nil))
-		case turn%4 == 0:
+		case turn%roundsAndFrozen == 0:
+			// First, so that the end of a part does not cut it short.
 			p.frozen(ctx)
 		default:
 			p.round(ctx)
 		}
+		if len(owed) > 0 && ctx.Err() == nil {
+			p.one(ctx, owed[p.random.IntN(len(owed))])
+		}
 	}
+}
+
+// roundsAndFrozen is the length of the sequence of one frozen fault and rounds.
+const roundsAndFrozen = 4
+
+// owed are the demanded faults that this machine can do, and that were not done and
+// mended yet. Drawn in a round a fault may find its nodes in the hands of others; alone
+// it has them.
+func (p *schedule) owed() []fault {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	var list []fault
+	for _, name := range p.demanded {
+		if f, found := p.fault(name); found && !slices.Contains(p.ran, name) {
+			list = append(list, f)
+		}
+	}
+	return list
 }
 
 // one does a fault alone and then demands service through every node.
@@ -159,21 +188,25 @@ func (p *schedule) round(ctx context.Context) {
 // others must give service all the while.
 func (p *schedule) frozen(ctx context.Context) {
 	single := slices.DeleteFunc(slices.Clone(p.faults), func(f fault) bool { return !f.single })
-	p.freeze(ctx, single[p.random.IntN(len(single))])
+	p.freeze(ctx, single[p.random.IntN(len(single))], frozenTime)
 }
 
 // freeze is frozen with a given fault.
-func (p *schedule) freeze(ctx context.Context, f fault) {
+func (p *schedule) freeze(ctx context.Context, f fault, last time.Duration) {
 	s := p.newStrike(f, p.random.Uint64())
 	s.hold = 0
 	s.frozen = func() {
 		core := slices.DeleteFunc(slices.Clone(p.cluster.Nodes), func(n *harness.Node) bool { return slices.Contains(s.nodes, n) })
-		for end := time.Now().Add(frozenTime); ; {
-			p.demand(core...)
-			if !time.Now().Before(end) || !pause(ctx, 2*time.Second) {
-				return
-			}
+		p.demand(core...)
+		bounded, cancel := context.WithTimeout(ctx, last)
+		defer cancel()
+		var asking sync.WaitGroup
+		if f.minority {
+			asking.Go(func() { s.askMinority(bounded) })
 		}
+		p.steady(bounded, core)
+		cancel()
+		asking.Wait()
 	}
 	s.run(ctx)
 	p.heal()

@@ -29,7 +29,7 @@ func search(events []history.Event, effects map[int64]int64, repeated map[int64]
 	r.Counts["order: generations beyond the budget"] = len(alone.Unknown)
 	undecided := alone
 	for _, v := range alone.Violations {
-		r.Violations = append(r.Violations, check.Violation{Invariant: "I11", At: v.At, Text: v.Queue + ": " + v.Text})
+		r.Violations = append(r.Violations, check.Violation{Invariant: "I11", Checker: "search", At: v.At, Text: v.Queue + ": " + v.Text})
 	}
 	if effects != nil {
 		options.Effects, options.Pictures = effects, ""
@@ -38,14 +38,13 @@ func search(events []history.Event, effects map[int64]int64, repeated map[int64]
 			return fmt.Errorf("search for an order: %w", err)
 		}
 		for _, v := range helped.Violations {
-			r.Violations = append(r.Violations, check.Violation{Invariant: "I11", At: v.At, Text: v.Queue + ", with the log's help: " + v.Text})
+			r.Violations = append(r.Violations, check.Violation{Invariant: "I11", Checker: "search", At: v.At, Text: v.Queue + ", with the log's help: " + v.Text})
 		}
 		r.Counts["order: generations beyond the budget with the log's help"] = len(helped.Unknown)
 		undecided = helped
 	}
 	if !undecided.Conclusive() {
-		r.Short = append(r.Short, fmt.Sprintf("%d of %d generations are beyond the search for an order: %s",
-			len(undecided.Unknown), undecided.Objects, undecided.Unknown[0]))
+		r.Leave("%d of %d generations are beyond the search for an order: %v", len(undecided.Unknown), undecided.Objects, undecided.Unknown)
 	}
 	return nil
 }

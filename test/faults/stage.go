@@ -29,7 +29,7 @@ type stage struct {
 	network    wiring    // nil: this machine cannot
 	recorder   *history.Recorder
 	logChecker *logcheck.Checker // nil: the nodes write no taps
-	probe      *client           // asks for service after healing; used by one goroutine
+	probe      *client           // makes the queues and looks at their counters; used by one goroutine
 	seed       uint64
 	pace       time.Duration // longest think time of a client
 	part       int           // of a long run, each with queues and clients of its own
@@ -42,6 +42,10 @@ type stage struct {
 	deposed string          // the node that lost leadership last
 	leads   string
 	spares  int               // nodes that were added
+	probes  int               // clients that asked for service
+	ran     []string          // faults that were done and mended
+	skewed  int64             // until when a clock was wrong
+	read    map[string]int    // bytes of the nodes' logs that were counted
 	lost    *harness.Node     // whose disk was emptied and that was not replaced yet, nil: none
 	armed   map[string]string // failpoints by node, with which it starts next
 }
@@ -54,6 +58,13 @@ func (s *stage) setFailpoints(node, failpoints string) {
 		s.armed = map[string]string{}
 	}
 	s.armed[node] = failpoints
+}
+
+// skewedUntil is the time until which a clock was wrong, 0 if none was.
+func (s *stage) skewedUntil() int64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.skewed
 }
 
 // wiring is a network.Lab, or network.Proxies where there can be none.

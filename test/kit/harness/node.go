@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -34,6 +35,21 @@ type Node struct {
 
 	mu      sync.Mutex
 	process *process // the newest one, nil before the first start
+	exits   []Exit
+}
+
+// Exit is the end of a process of a node.
+type Exit struct {
+	Pid  int
+	Code int // minus the number of the signal that ended it
+	At   time.Time
+}
+
+// Exits are the ends of all processes that the node had, in order.
+func (n *Node) Exits() []Exit {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return slices.Clone(n.exits)
 }
 
 // process is one run of a node. exited is closed once the process was waited
@@ -76,6 +92,9 @@ func (n *Node) Start(extra ...string) error {
 	go func() {
 		err := cmd.Wait()
 		p.code = exitCode(err)
+		n.mu.Lock()
+		n.exits = append(n.exits, Exit{Pid: cmd.Process.Pid, Code: p.code, At: time.Now()})
+		n.mu.Unlock()
 		close(p.exited)
 	}()
 	return nil

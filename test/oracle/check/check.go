@@ -11,6 +11,7 @@ import (
 // Violation is a breach of an invariant.
 type Violation struct {
 	Invariant string // I1, I2, ...
+	Checker   string // that found it: one of those of Check, "log W1" to "log W7", or "search"
 	Text      string
 	At        int64 // microseconds since the start, for the report
 }
@@ -73,7 +74,10 @@ type checker struct {
 	visibility map[string][]*history.Event
 	changes    []int64                   // when leadership moved
 	attempts   map[string]*history.Event // the first receive with an attempt id of a queue
-	skewed     [][2]int64                // while clocks were wrong, or log time may be
+	touches    []*history.Event          // what faults did to nodes
+	skewed     [][2]int64                // while clocks were wrong, and for their grace
+	uncertain  [][2]int64                // the same, until log time was seen to be close to true time
+	checking   string                    // the checker at work
 }
 
 // Check judges a history by itself. It knows nothing but its lines.
@@ -87,24 +91,44 @@ func Check(events []history.Event) Report {
 	}
 	c.index()
 	c.indexClocks()
+	c.checking = "content"
 	c.deliver()
 	c.settle()
-	c.checkLoss()       // I1, I7
-	c.checkContent()    // I2, I12
-	c.checkDuplicates() // I3
-	c.checkNumbers()    // I4a, I9
-	c.checkOvertaking() // I4b, I4c, I4d, I5
-	c.checkAttempts()   // I6
-	c.checkDeletes()    // I8
-	c.checkVisibility() // I10
-	c.checkTime()       // I16
-	c.checkCounters()   // I15
-	c.checkUsage()      // I15
-	c.checkReplicas()   // I13b, I14
-	c.checkEnds()       // I13, I15, I17
+	for _, x := range c.checkers() {
+		c.checking = x.name
+		x.check()
+	}
 	c.bite()
 	slices.SortStableFunc(c.report.Violations, func(a, b Violation) int { return cmp.Compare(a.At, b.At) })
 	return c.report
+}
+
+// named is a checker with the name by which a planted bug asks for it.
+type named struct {
+	name  string
+	check func()
+}
+
+// checkers are all of them.
+func (c *checker) checkers() []named {
+	return []named{
+		{"loss", c.checkLoss},             // I1, I7
+		{"content", c.checkContent},       // I2, I12
+		{"duplicates", c.checkDuplicates}, // I3
+		{"numbers", c.checkNumbers},       // I4a, I9
+		{"overtaking", c.checkOvertaking}, // I4b, I4c, I4d, I5
+		{"attempts", c.checkAttempts},     // I6
+		{"deletes", c.checkDeletes},       // I8
+		{"visibility", c.checkVisibility}, // I6, I10
+		{"time", c.checkTime},             // I16
+		{"counters", c.checkCounters},     // I13, I15
+		{"usage", c.checkUsage},           // I15
+		{"replicas", c.checkReplicas},     // I13b
+		{"states", c.checkStates},         // I13b, I17
+		{"service", c.checkService},       // I14
+		{"ends", c.checkEnds},             // I13, I15, I17
+		{"failures", c.checkFailures},     // I17
+	}
 }
 
 // source is the queue whose dead-letter queue this is, empty if it is none.
@@ -132,7 +156,7 @@ func (c *checker) message(d *delivery) *message {
 }
 
 func (c *checker) violate(invariant string, at int64, format string, args ...any) {
-	c.report.Violations = append(c.report.Violations, Violation{Invariant: invariant, At: at, Text: fmt.Sprintf(format, args...)})
+	c.report.Violations = append(c.report.Violations, Violation{Invariant: invariant, Checker: c.checking, At: at, Text: fmt.Sprintf(format, args...)})
 	c.report.Counts["violations "+invariant]++
 }
 
@@ -149,6 +173,8 @@ func (c *checker) index() {
 			if e.Action == "leader change" {
 				c.changes = append(c.changes, e.Call)
 			}
+		case history.KindTouch:
+			c.touches = append(c.touches, e)
 		case history.KindDrained:
 			c.drained[e.Queue] = e.Return
 		case history.KindOp:

@@ -3,7 +3,6 @@ package check
 import (
 	"cmp"
 	"slices"
-	"strings"
 
 	"github.com/seriatimq/seriatim/test/oracle/history"
 )
@@ -14,22 +13,45 @@ import (
 // the slack of the rules applies, and nothing is judged while log time may be away
 // from true time because a clock is or was wrong.
 
-// clockGrace is how long after a clock was set right log time may be behind or,
-// if it was ahead, is not yet judged.
-const clockGrace = 90_000_000
+// clockGrace is how long after a clock was set right log time may still be behind,
+// or move away from true time (faults.md I16).
+const clockGrace = 60_000_000
 
-// indexClocks finds the faults that move a clock by more than the slack.
+// clockTrifle is by how much a clock may be moved without a difference to anything
+// that is judged here.
+const clockTrifle = 100
+
+// indexClocks finds what moved a clock by more than the slack.
 func (c *checker) indexClocks() {
-	for _, e := range c.events {
-		if e.Kind == history.KindFault && e.Workload == "clock" && !strings.HasSuffix(e.Action, "0.1s") {
-			c.skewed = append(c.skewed, [2]int64{e.Call, e.Return + clockGrace})
+	for _, t := range c.touches {
+		if t.Action == history.TouchClock && (t.Count == 0 || max(t.Count, -t.Count) > clockTrifle) {
+			c.skewed = append(c.skewed, [2]int64{t.Call, t.Return + clockGrace})
 		}
+	}
+	if at := c.rules.Skewed; at > 0 { // in an earlier part of a long run
+		c.skewed = append(c.skewed, [2]int64{at, at + clockGrace})
+	}
+	stamped := c.stamped()
+	for _, s := range c.skewed {
+		for _, e := range stamped {
+			if e.Call < s[1] {
+				continue
+			}
+			s[1] = e.Return
+			if (e.LogTime-c.rules.Started)*1000-e.Return <= timeOffMax {
+				break
+			}
+		}
+		c.uncertain = append(c.uncertain, s)
 	}
 }
 
-// calm says that no clock was wrong between two times, nor shortly before.
-func (c *checker) calm(from, to int64) bool {
-	return !slices.ContainsFunc(c.skewed, func(s [2]int64) bool { return s[0] <= to && from <= s[1] })
+// calm says that no clock was wrong between two times, nor shortly before, and that
+// log time is not ahead of true time from then.
+func (c *checker) calm(from, to int64) bool { return !overlaps(c.uncertain, from, to) }
+
+func overlaps(spans [][2]int64, from, to int64) bool {
+	return slices.ContainsFunc(spans, func(s [2]int64) bool { return s[0] <= to && from <= s[1] })
 }
 
 // sooner says that the second operation certainly came less than a span of log
@@ -63,35 +85,31 @@ func (c *checker) span(d *delivery) int64 {
 }
 
 // Limits of I16: how far log time may be from true time without a clock that is
-// wrong, and between which times its speed is measured.
+// wrong, between which times its speed is measured, and by how much it may seem to
+// move away from true time.
 const (
 	timeOffMax = 1_000_000
 	speedEvery = 10_000_000
 	closeBy    = 1_000_000 // answers further apart may have no leader between them
+	driftMax   = 250_000
 )
 
-// checkTime is I16: an answer's log time lies between its call and its return; and
-// if log time is ahead because a clock was, it goes on at half the speed of true
-// time or more, while there are answers.
+// checkTime is I16: an answer's log time lies between its call and its return. If a
+// clock was ahead, log time may stay ahead when the clock is right again, but it gets
+// no further ahead, and it goes on at half the speed of true time or more, while
+// there are answers.
 func (c *checker) checkTime() {
-	var answers []*history.Event
-	for i := range c.events {
-		e := &c.events[i]
-		// What is answered without a new entry has the time of an older one.
-		if e.Kind == history.KindOp && e.Result == history.OK && e.LogTime > 0 && e.Action == history.Send && e.Error == "" {
-			answers = append(answers, e)
-		}
-	}
-	slices.SortFunc(answers, func(a, b *history.Event) int { return cmp.Compare(a.Return, b.Return) })
 	wrong := false
+	least := never                 // by how much log time was ahead for certain, at most, since clocks are right
 	var first, last *history.Event // of answers that follow each other closely
-	for _, e := range answers {
+	for _, e := range c.stamped() {
 		at := (e.LogTime - c.rules.Started) * 1000
 		ahead, behind := at-e.Return, e.Call-at
 		c.most("log time ahead of true time, ms", int(ahead/1000))
 		c.most("log time behind true time, ms", int(behind/1000))
-		touched := len(c.skewed) > 0 && c.skewed[0][0] <= e.Return
-		if !wrong && (behind > timeOffMax && c.calm(e.Call, e.Return) || ahead > timeOffMax && !touched) {
+		var far bool
+		far, least = c.tooFarAhead(e, ahead, at-e.Call, least)
+		if !wrong && (behind > timeOffMax && !overlaps(c.skewed, e.Call, e.Return) || far) {
 			wrong = true // one is enough: it stays wrong for a while
 			c.violate("I16", e.Return, "send %d: log time is %d ms after its return, %d ms before its call", e.ID, ahead/1000, behind/1000)
 		}
@@ -107,6 +125,40 @@ func (c *checker) checkTime() {
 		}
 		first = e
 	}
+}
+
+// stamped are the answers whose log time is that of their own entry. What is answered
+// without a new entry has the time of an older one.
+func (c *checker) stamped() []*history.Event {
+	var answers []*history.Event
+	for i := range c.events {
+		e := &c.events[i]
+		if e.Kind == history.KindOp && e.Result == history.OK && e.LogTime > 0 && e.Action == history.Send && e.Error == "" {
+			answers = append(answers, e)
+		}
+	}
+	slices.SortFunc(answers, func(a, b *history.Event) int { return cmp.Compare(a.Return, b.Return) })
+	return answers
+}
+
+// tooFarAhead judges an answer whose log time is ahead of true time by at least ahead
+// and at most most. What a clock left when it was set right, least, can only fall.
+func (c *checker) tooFarAhead(e *history.Event, ahead, most, least int64) (bool, int64) {
+	if overlaps(c.skewed, e.Call, e.Return) {
+		return false, never // it may be anywhere, until clocks were right for a while
+	}
+	if least == never && !c.skewedBefore(e.Return) {
+		least = 0
+	}
+	if ahead > max(timeOffMax, least+driftMax) && least != never {
+		return true, least
+	}
+	return false, min(least, max(most, 0))
+}
+
+// skewedBefore says that a clock was wrong at some time before.
+func (c *checker) skewedBefore(at int64) bool {
+	return slices.ContainsFunc(c.skewed, func(s [2]int64) bool { return s[0] <= at })
 }
 
 // most keeps the largest of some values in a count.

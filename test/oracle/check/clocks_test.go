@@ -13,7 +13,23 @@ func (s *story) dated(ms int64) { s.events[len(s.events)-1].LogTime = ms }
 
 // clock is a fault of a clock from and to a time in milliseconds.
 func (s *story) clock(from, to int64) {
-	s.events = append(s.events, history.Event{Kind: history.KindFault, Workload: "clock", Action: "clock +600.0s", Call: from * 1000, Return: to * 1000})
+	s.events = append(s.events, history.Event{Kind: history.KindTouch, Node: "n1", Action: history.TouchClock, Call: from * 1000, Return: to * 1000, Detail: history.Detail{Count: 600_000}})
+}
+
+// touch is something that a fault did to a node.
+func (s *story) touch(node, what string, from, to int64) {
+	s.events = append(s.events, history.Event{Kind: history.KindTouch, Node: node, Action: what, Call: from * 1000, Return: to * 1000})
+}
+
+// ahead sends for some seconds; log time is ahead of true time by some milliseconds
+// that change with every send.
+func (s *story) ahead(from, to, ms, change int64) {
+	for at := from; at < to; at += 500 {
+		name := fmt.Sprint("at ", at)
+		s.send(at, name, name, name, fmt.Sprint(1_000_000+at))
+		s.dated(at + 10 + ms)
+		ms += change
+	}
 }
 
 // observed is something that the run saw of a node.
@@ -48,6 +64,31 @@ func TestStoriesOfTime(t *testing.T) {
 			s.dated(105)
 			s.receive(9000, "", got("A", "a", "10", "h2", 2, 5))
 			s.dated(4000)
+		}},
+		{"log time ran ahead with a clock, and comes back slowly", "", func(s *story) {
+			s.clock(0, 10*second)
+			s.ahead(70*second, 90*second, 8000, -100)
+		}},
+		{"log time goes on running ahead after a clock was set right", "I16", func(s *story) {
+			s.clock(0, 10*second)
+			s.ahead(70*second, 90*second, 8000, 100)
+		}},
+		{"log time was right again, and runs ahead long after a clock fault", "I16", func(s *story) {
+			s.clock(0, 10*second)
+			s.ahead(70*second, 80*second, 0, 0)
+			s.ahead(300*second, 310*second, 3000, 0)
+		}},
+		{"log time is ahead from an earlier part", "", func(s *story) {
+			s.events[0].Rules.Skewed = 1000
+			s.ahead(2*second, 80*second, 8000, -20)
+		}},
+		{"log time is behind a minute after a clock was set right", "I16", func(s *story) {
+			s.clock(0, 10*second)
+			s.ahead(71*second, 75*second, -3000, 0)
+		}},
+		{"log time is behind within a minute after a clock was set right", "", func(s *story) {
+			s.clock(0, 10*second)
+			s.ahead(60*second, 65*second, -3000, 0)
 		}},
 		{"18 log time follows a clock that is wrong", "I16", func(s *story) {
 			s.send(5000, "a", "a", "A", "10")
@@ -143,7 +184,7 @@ func TestStoriesOfTime(t *testing.T) {
 		{"a node crashed", "I15", func(s *story) { s.observed(0, "exit code 2") }},
 		{"a disk error and nobody touched the disk", "I17", func(s *story) { s.observed(0, "exit code 80") }},
 		{"a disk error of a disk that was broken", "", func(s *story) {
-			s.events = append(s.events, history.Event{Kind: history.KindFault, Workload: "disk", Call: 0, Return: 1000})
+			s.touch("n1", history.TouchError, 0, 1000)
 			s.observed(0, "exit code 80")
 		}},
 	}
@@ -194,6 +235,7 @@ func TestDeadLetters(t *testing.T) {
 // failpoint is a crash of a node at a place, from and to a time in milliseconds.
 func (s *story) failpoint(node string, from, to int64) {
 	s.events = append(s.events, history.Event{Kind: history.KindFault, Workload: "failpoint", Action: "crash at answer", Node: node, Call: from * 1000, Return: to * 1000})
+	s.touch(node, history.TouchFailpoint, from, to)
 }
 
 // TestWhatFaultsSee: a fault may see for itself that a node breaks an invariant, and
@@ -204,7 +246,7 @@ func TestWhatFaultsSee(t *testing.T) {
 		tell       func(*story)
 	}{
 		{"a crash at a place", "", func(s *story) {
-			s.failpoint("n2 n1", 0, 5000)
+			s.failpoint("n1", 0, 5000)
 			s.observed(1000, "exit code 99")
 		}},
 		{"a crash at a place of another node", "I15", func(s *story) {
@@ -240,9 +282,9 @@ func TestAScenarioMustDoWhatItIsAbout(t *testing.T) {
 }
 
 func TestSumNeedsTheWholeToBite(t *testing.T) {
-	part := Report{Counts: map[string]int{"operations ok": 6000, "log: entries": 7}, profile: profileSoak}
+	part := Report{Counts: map[string]int{"operations ok": 60_000, "log: entries": 7}, profile: profileSoak}
 	total := Sum([]Report{part, part})
-	if total.Counts["operations ok"] != 12_000 || total.Counts["log: entries"] != 7 {
+	if total.Counts["operations ok"] != 120_000 || total.Counts["log: entries"] != 7 {
 		t.Errorf("counts: %v", total.Counts)
 	}
 	if short := strings.Join(total.Short, "\n"); strings.Contains(short, "operations ok") || !strings.Contains(short, "fault kill leader: 0 of 1") {

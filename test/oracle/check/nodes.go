@@ -7,63 +7,119 @@ import (
 	"github.com/seriatimq/seriatim/test/oracle/history"
 )
 
-// checkReplicas is I13(b), (c) and (f), I14 and I15 as the run noted them, and
-// what faults saw of the node that they broke.
+// checkReplicas is I13(b), (c) and (f) and I15 as the run noted them, and what
+// faults saw of the node that they broke.
 func (c *checker) checkReplicas() {
 	for _, e := range c.events {
 		switch {
 		case e.Kind == history.KindAgree && e.Result != history.OK:
 			c.violate("I13", e.Return, "the replicas do not agree: %s", e.Error)
-		case e.Kind == history.KindLive && e.Result != history.OK:
-			c.violate("I14", e.Return, "%s gave no service %d s after healing: %s", e.Node, (e.Return-e.Call)/1e6, e.Error)
 		case e.Kind == history.KindBreach:
 			c.violate(e.Action, e.Return, "%s", e.Error)
 		}
 	}
 }
 
-// After a fault of its disk a node may end by itself for this long: the deadline
-// of the disk and the time to notice it.
-const diskGrace = 30_000_000
-
-// checkEnds is I17 and the rest of I13: a process that ended by itself says by its
-// exit code why, and there must have been that reason. Codes of a replica that
-// differs, of a crash or without a meaning have none that a run makes.
-func (c *checker) checkEnds() {
-	var broken, crashed []history.Event // faults of disks, and at failpoints
+// checkStates is I13(b) by the looks at the nodes: one index has one state. A node
+// that shows two of them by itself has changed its state behind the log, I17.
+func (c *checker) checkStates() {
+	type look struct {
+		node string
+		*history.Status
+	}
+	first := map[uint64]look{}
 	for _, e := range c.events {
+		if e.Kind != history.KindStatus || e.Status == nil || e.Status.Hash == "" {
+			continue
+		}
+		seen, known := first[e.Status.Applied]
 		switch {
-		case e.Kind == history.KindFault && e.Workload == "disk":
-			broken = append(broken, e)
-		case e.Kind == history.KindFault && e.Workload == "failpoint":
-			crashed = append(crashed, e)
+		case !known:
+			first[e.Status.Applied] = look{e.Node, e.Status}
+		case seen.Hash == e.Status.Hash:
+		case seen.node == e.Node:
+			c.violate("I17", e.Return, "%s had the state %s at entry %d and has %s, with nothing applied between", e.Node, seen.Hash, e.Status.Applied, e.Status.Hash)
+		default:
+			c.violate("I13", e.Return, "at entry %d %s has the state %s, %s has %s", e.Status.Applied, seen.node, seen.Hash, e.Node, e.Status.Hash)
 		}
 	}
+}
+
+// endGrace is for how long after a fault a node may still end because of it: the
+// deadline of its disk in these runs, and the time to notice and to leave.
+const endGrace = 10_000_000
+
+// explains says which touches are the reason of which exit codes. A replica that
+// differs (83), a panic, and codes without a meaning have no reason that a run gives.
+var explains = map[string][]string{
+	"80":              {history.TouchPowerCut, history.TouchHang, history.TouchGone, history.TouchFull, history.TouchError, history.TouchFlip},
+	"81":              {history.TouchHang, history.TouchGone, history.TouchFull, history.TouchSlow, history.TouchPause, history.TouchFailpoint, history.TouchMachine},
+	"82":              {history.TouchFlip},
+	"84":              {history.TouchFlip},
+	"85":              {history.TouchFlip},
+	"86":              {history.TouchTransfer, history.TouchPause, history.TouchNetwork},
+	"87":              {history.TouchRemove},
+	history.CrashCode: {history.TouchFailpoint},
+}
+
+// meaning is the invariant that is broken by an end without a reason, and how.
+func meaning(code string) (invariant, text string) {
+	switch code {
+	case "80", "82", "84", "85":
+		return "I17", "and nothing touched its disk"
+	case "81":
+		return "I17", "its disk was not slow"
+	case "83":
+		return "I13", "it differs from the others"
+	case "86":
+		return "I14", "nobody disturbed a transfer"
+	case "87":
+		return "I15", "nobody removed it"
+	case history.CrashCode:
+		return "I15", "at a failpoint that nobody armed"
+	}
+	return "I15", "which has no reason"
+}
+
+// checkEnds is I17 and the rest of I13: a process that ended by itself says by its
+// exit code why, and something must have been done to this very node, shortly
+// before, that is such a reason.
+func (c *checker) checkEnds() {
 	for _, e := range c.events {
 		code, ended := strings.CutPrefix(e.Action, "exit code ")
 		if e.Kind != history.KindObserved || !ended {
 			continue
 		}
-		excused := slices.ContainsFunc(broken, func(f history.Event) bool { return f.Call <= e.Call && e.Call <= f.Return+diskGrace })
-		switch code {
-		case "81": // no disk is so slow that this is certainly wrong
-		case "80", "82": // a disk failed or is damaged
-			if !excused {
-				c.violate("I17", e.Call, "%s ended with code %s and its disk was not touched: %s", e.Node, code, e.Error)
-			}
-		case "83":
-			c.violate("I13", e.Call, "%s says that it differs from the others: %s", e.Node, e.Error)
-		case "86", "87": // a transfer that never ended; a node that was removed
-		case history.CrashCode: // at a failpoint of this node
-			if !slices.ContainsFunc(crashed, func(f history.Event) bool {
-				return f.Call <= e.Call && e.Call <= f.Return+diskGrace && slices.Contains(strings.Fields(f.Node), e.Node)
-			}) {
-				c.violate("I15", e.Call, "%s ended at a failpoint that nobody armed: %s", e.Node, e.Error)
-			}
-		default:
-			if !excused {
-				c.violate("I15", e.Call, "%s ended with code %s: %s", e.Node, code, e.Error)
-			}
+		c.report.Counts["ends of processes by themselves"]++
+		if c.explained(e, explains[code]) {
+			continue
+		}
+		invariant, text := meaning(code)
+		c.violate(invariant, e.Call, "%s ended with code %s, %s: %s", e.Node, code, text, e.Error)
+	}
+}
+
+// explained says whether one of these things was done to the node of an event until
+// shortly before it.
+func (c *checker) explained(e history.Event, reasons []string) bool {
+	return slices.ContainsFunc(c.touches, func(t *history.Event) bool {
+		return slices.Contains(reasons, t.Action) && (t.Node == e.Node || t.Action == history.TouchMachine) && t.Call <= e.Call && e.Call <= t.Return+endGrace
+	})
+}
+
+// failTime is within which a node must end that met an error of its disk.
+const failTime = 10_000_000
+
+// checkFailures is I17: a node that met an error of its disk, as somebody saw, ends.
+func (c *checker) checkFailures() {
+	for _, met := range c.events {
+		if met.Kind != history.KindObserved || met.Action != history.ErrorMet {
+			continue
+		}
+		if !slices.ContainsFunc(c.events, func(e history.Event) bool {
+			return e.Kind == history.KindObserved && e.Node == met.Node && strings.HasPrefix(e.Action, "exit code ") && met.Call-failTime <= e.Call && e.Call <= met.Return+failTime
+		}) {
+			c.violate("I17", met.Return, "%s met an error of its disk and goes on", met.Node)
 		}
 	}
 }

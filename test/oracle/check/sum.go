@@ -11,6 +11,7 @@ func Sum(parts []Report) Report {
 	total := Report{Counts: map[string]int{}, waived: map[string]bool{}}
 	for _, p := range parts {
 		total.Violations = append(total.Violations, p.Violations...)
+		total.Short = append(total.Short, p.Short...)
 		for name, n := range p.Counts {
 			if strings.HasPrefix(name, "log") || strings.HasPrefix(name, "largest") {
 				// Of the log so far, or a largest value.
@@ -23,6 +24,8 @@ func Sum(parts []Report) Report {
 		maps.Copy(total.waived, p.waived)
 	}
 	total.Violations = append(total.Violations, leaks(parts)...)
-	total.fall()
+	if total.profile == profileSoak {
+		total.fall() // the parts of others did
+	}
 	return total
 }

@@ -25,6 +25,8 @@ const (
 	KindAble     Kind = "able"     // a kind of fault, and why this machine cannot do it (Error)
 	KindUsage    Kind = "usage"    // what a node's process uses; Action says when it was looked at
 	KindBreach   Kind = "breach"   // an invariant (Action) that a fault itself saw broken; Error says how
+	KindTouch    Kind = "touch"    // what a fault did (Action) to one node, from Call to Return
+	KindSteady   Kind = "steady"   // service demanded again and again with nothing new broken, from Call to Return
 )
 
 // Result is what a client knows about an operation.
@@ -65,6 +67,31 @@ const (
 // BytesDropped is what a power cut threw away, as observed: Count bytes.
 const BytesDropped = "un-synced bytes dropped"
 
+// What a fault does to a node. A fault that could not be done touched nothing,
+// whatever its name says.
+const (
+	TouchPowerCut  = "power cut"
+	TouchHang      = "disk hang"
+	TouchGone      = "disk gone"
+	TouchFull      = "disk full"
+	TouchError     = "disk error" // of single calls
+	TouchSlow      = "disk slow"
+	TouchFlip      = "bit flipped"
+	TouchFailpoint = "failpoint armed"
+	TouchPause     = "paused" // or starved
+	TouchNetwork   = "lines touched"
+	TouchTransfer  = "leadership asked for" // of this node
+	TouchRemove    = "removed"
+	TouchClock     = "clock moved"     // Count says by how many milliseconds; 0: its rate
+	TouchMachine   = "machine stalled" // of no node: the harness itself could not write, or did not run
+)
+
+// Minority is the workload of calls to a node that is cut off from the others.
+const Minority = "minority"
+
+// ErrorMet is an error of its disk that a node was given, as observed.
+const ErrorMet = "disk error met"
+
 // CrashCode is the exit code that a failpoint ends a process with; no node ends
 // by itself with it.
 const CrashCode = "99"
@@ -79,6 +106,8 @@ type Message struct {
 	Handle   string `json:"handle"`
 	Count    int    `json:"count"`
 	Sent     int64  `json:"sent"` // log time of the send in milliseconds
+	// Extra are the message's attributes, see AttributesText.
+	Extra string `json:"extra,omitempty"`
 }
 
 // Event is a line of a history. Times are microseconds of the harness's own
@@ -118,8 +147,13 @@ type Detail struct {
 	Status     *Status           `json:"status,omitempty"`
 	Rules      *Rules            `json:"rules,omitempty"`
 	Usage      *Usage            `json:"usage,omitempty"`
-	Stock      bool              `json:"stock,omitempty"` // by a stock SDK, which repeats calls by itself
-	Tries      int               `json:"tries,omitempty"` // of a stock SDK; the last one got the answer
+	Stock      bool              `json:"stock,omitempty"`     // by a stock SDK, which repeats calls by itself
+	Tries      int               `json:"tries,omitempty"`     // of a stock SDK; the last one got the answer
+	Since      int64             `json:"since,omitempty"`     // of a call to a minority: when its node was cut off
+	Extra      string            `json:"extra,omitempty"`     // of a send: the message's attributes, see AttributesText
+	Digests    int               `json:"digests,omitempty"`   // of an answer: messages whose digests were compared
+	BadDigest  string            `json:"badDigest,omitempty"` // the first that was not that of what it came with
+	Struck     bool              `json:"struck,omitempty"`    // of a fault: it was done, whatever became of its mending
 }
 
 // Entry is one of a batch.
@@ -132,6 +166,7 @@ type Entry struct {
 	Sequence string `json:"seq,omitempty"`
 	Timeout  *int64 `json:"timeout,omitempty"`
 	Error    string `json:"error,omitempty"`
+	Extra    string `json:"extra,omitempty"`
 }
 
 // Status is a look at a node. A node that runs but does not answer has the role
@@ -181,6 +216,9 @@ type Rules struct {
 	Visibility int64            `json:"visibility"`
 	DeadLetter map[string]int   `json:"deadLetter,omitempty"` // queues with a dead-letter queue: the most receives
 	Slack      int64            `json:"slack"`                // within it of a deadline both outcomes are legal
+	Timeout    int64            `json:"timeout,omitempty"`    // of a request at a node that can do nothing
+	Skewed     int64            `json:"skewed,omitempty"`     // until when a clock was wrong in an earlier part
+	Queues     []string         `json:"queues,omitempty"`     // that must be empty at the end
 	Quick      bool             `json:"quick,omitempty"`
 	Must       []string         `json:"must,omitempty"` // counts that a fixed scenario must not leave at 0
 }
@@ -212,6 +250,7 @@ func Singles(events []Event) []Event {
 			one.Action, one.Entries = action, nil
 			one.Group, one.Dedup, one.Body, one.Handle = entry.Group, entry.Dedup, entry.Body, entry.Handle
 			one.Message, one.Sequence, one.Timeout = entry.Message, entry.Sequence, entry.Timeout
+			one.Extra = entry.Extra
 			if e.Result == OK && entry.Error != "" {
 				one.Error = entry.Error
 			}

@@ -34,6 +34,9 @@ func NewRecorder(path string) (*Recorder, error) {
 // Now is the monotonic time since the beginning in microseconds.
 func (r *Recorder) Now() int64 { return time.Since(r.began).Microseconds() }
 
+// At is Now at another moment.
+func (r *Recorder) At(t time.Time) int64 { return t.Sub(r.began).Microseconds() }
+
 // Next is a new number for an operation.
 func (r *Recorder) Next() int64 { return r.next.Add(1) }
 

@@ -59,8 +59,8 @@ type Report struct {
 	Unknown []string
 }
 
-// Conclusive says that not more than 2 % of the objects are unknown.
-func (r Report) Conclusive() bool { return len(r.Unknown)*50 <= r.Objects }
+// Conclusive says that there were objects, and not more than 2 % of them are unknown.
+func (r Report) Conclusive() bool { return r.Objects > 0 && len(r.Unknown)*50 <= r.Objects }
 
 // Check judges each object of a history by itself.
 func Check(events []history.Event, o Options) (Report, error) {

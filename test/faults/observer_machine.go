@@ -1,0 +1,68 @@
+package faults
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/seriatimq/seriatim/test/oracle/history"
+)
+
+// The machine's own disk is written and synced each machineEvery. If that takes
+// machineStall, the machine and not the product made a node's disk too slow.
+const (
+	machineEvery = 250 * time.Millisecond
+	machineStall = 2 * time.Second
+)
+
+// watchMachine notes the moments in which the machine itself stood still, until ctx
+// ends.
+func (s *stage) watchMachine(ctx context.Context) {
+	file, err := os.CreateTemp(filepath.Dir(s.place.Dir), "machine-")
+	if err != nil {
+		return // nothing is excused by it then
+	}
+	defer os.Remove(file.Name())
+	defer file.Close()
+	for {
+		began := s.recorder.Now()
+		more := pause(ctx, machineEvery)
+		if _, err := file.WriteAt([]byte{1}, 0); err != nil || file.Sync() != nil {
+			return
+		}
+		if end := s.recorder.Now(); end-began > (machineEvery + machineStall).Microseconds() {
+			s.recorder.Add(history.Event{Kind: history.KindTouch, Action: history.TouchMachine, Call: began, Return: end})
+		}
+		if !more {
+			return
+		}
+	}
+}
+
+// logged are lines of the nodes' logs that say what the consensus library met, and
+// under which name they are observed. The library says it nowhere else.
+var logged = map[string]string{
+	"Election timeout reached, restarting election": "elections lost",
+	"clearing log suffix":                           "conflicting entries removed from a log",
+}
+
+// noteLogs counts what the logs of the nodes say since the last part.
+func (s *stage) noteLogs() {
+	for _, n := range s.cluster.Nodes {
+		log := n.Log()
+		s.mu.Lock()
+		if s.read == nil {
+			s.read = map[string]int{}
+		}
+		begin := min(s.read[n.Name], len(log))
+		s.read[n.Name] = len(log)
+		s.mu.Unlock()
+		for line, what := range logged {
+			if count := strings.Count(log[begin:], line); count > 0 {
+				s.observe(what, n.Name, int64(count))
+			}
+		}
+	}
+}

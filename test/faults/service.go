@@ -1,0 +1,141 @@
+package faults
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/seriatimq/seriatim/test/kit/harness"
+	"github.com/seriatimq/seriatim/test/oracle/history"
+)
+
+// recovery is the limit of I14: from healing to service through every node.
+const recovery = 15 * time.Second
+
+// demand is I14 for all of the nodes at once, and I15: a node that does not stay up
+// after its start gives no service. Nothing that the load does ends it.
+func (s *stage) demand(nodes ...*harness.Node) {
+	start := s.recorder.Now()
+	ctx, cancel := context.WithTimeout(context.Background(), recovery)
+	defer cancel()
+	var asking sync.WaitGroup
+	for _, node := range nodes {
+		p := s.newProbe(node)
+		asking.Go(func() {
+			defer p.close()
+			s.recorder.Add(s.demandOf(ctx, p, node, start))
+		})
+	}
+	asking.Wait()
+}
+
+// newProbe is a client that asks one node for service; a probe is used by one goroutine.
+func (s *stage) newProbe(node *harness.Node) *client {
+	s.mu.Lock()
+	s.probes++
+	number := s.probes
+	s.mu.Unlock()
+	c := s.newClient(900, s.probe.workload)
+	// Bodies and attempt ids of probes must not meet: they have a number of their own.
+	c.number = 1_000_000*(s.part+1) + number
+	c.nodes = []*harness.Node{node}
+	return c
+}
+
+func (s *stage) demandOf(ctx context.Context, p *client, node *harness.Node, start int64) history.Event {
+	e := history.Event{Kind: history.KindLive, Node: node.Name, Action: history.Send, Call: start, Result: history.Fail, Error: "no success"}
+	body := p.body()
+	for ctx.Err() == nil && e.Result == history.Fail {
+		if p.serves(ctx, node, body) {
+			e.Result, e.Error = history.OK, ""
+		} else if !node.Running() && s.slowDisk(node) {
+			continue
+		} else if !node.Running() {
+			e.Error = "the process ended: " + lastLine(node.LogTail())
+			break
+		} else {
+			pause(ctx, 50*time.Millisecond)
+		}
+	}
+	e.Return = s.recorder.Now()
+	return e
+}
+
+// slowDisk starts a node again that left because the machine's disk was too slow
+// for it, as whoever looks after it would. It says whether that was so.
+func (s *stage) slowDisk(node *harness.Node) bool {
+	code, err := node.WaitExit(time.Second)
+	return err == nil && code == exitHang && node.Start() == nil
+}
+
+// serves says whether a send, a receive and a delete through the node work.
+func (c *client) serves(ctx context.Context, node *harness.Node, body string) bool {
+	if !c.send(ctx, node, c.queue(), node.Name, keyOf(body), body) {
+		return false
+	}
+	messages, result := c.receive(ctx, node, c.queue(), wanted{most: 10, attempt: c.attempt()})
+	if result != history.OK {
+		return false
+	}
+	for _, m := range messages {
+		if !c.remove(ctx, node, c.queue(), m.Handle, m.ID) {
+			return false
+		}
+	}
+	return true
+}
+
+// steady is the second half of I14: once there is service, it stays until ctx ends,
+// with nothing new broken, and leadership moves once at most.
+func (s *stage) steady(ctx context.Context, nodes []*harness.Node) {
+	e := history.Event{Kind: history.KindSteady, Call: s.recorder.Now()}
+	for pause(ctx, time.Second) {
+		s.demand(nodes...)
+	}
+	e.Return = s.recorder.Now()
+	s.recorder.Add(e)
+}
+
+// minorityPatience is for how long a client waits for a node that is cut off: much
+// longer than the node may take to refuse.
+const minorityPatience = 15 * time.Second
+
+// askMinority asks the strike's nodes, which hear their clients and no other node,
+// until ctx ends. All calls are answered before the lines are healed.
+func (s *strike) askMinority(ctx context.Context) {
+	if s.probe == nil {
+		return
+	}
+	since := s.recorder.Now()
+	var asking sync.WaitGroup
+	for _, node := range s.nodes {
+		c := s.newProbe(node)
+		c.since = since
+		c.http.Timeout = minorityPatience
+		asking.Go(func() {
+			defer c.close()
+			queue := c.queue()
+			c.workload = history.Minority
+			for i := 0; pause(ctx, 500*time.Millisecond); i++ {
+				// The client's own patience ends a call, not the end of the fault.
+				if i%2 == 0 {
+					body := c.body()
+					c.send(context.WithoutCancel(ctx), node, queue, history.Minority, keyOf(body), body)
+				} else {
+					c.receive(context.WithoutCancel(ctx), node, queue, wanted{most: 1, attempt: c.attempt()})
+				}
+			}
+		})
+	}
+	asking.Wait()
+}
+
+// ranOnce notes that a fault was done and mended.
+func (s *stage) ranOnce(name string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !slices.Contains(s.ran, name) {
+		s.ran = append(s.ran, name)
+	}
+}

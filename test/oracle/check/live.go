@@ -1,0 +1,75 @@
+package check
+
+import (
+	"slices"
+
+	"github.com/seriatimq/seriatim/test/oracle/history"
+)
+
+// Limits of I14.
+const (
+	// answerGrace is how much longer than the request timeout a node of a minority may
+	// take to say that it cannot: the way there and back on a busy machine.
+	answerGrace = 2_000_000
+	// leaseTime is for how long a leader that was cut off may still believe that it
+	// leads. What it answers by then was true when it was asked.
+	leaseTime = 3_000_000
+	// steadyTime is for how long the others must be left alone for a run to say that
+	// they stay so.
+	steadyTime = 60_000_000
+	// changesMost is how often leadership may move meanwhile.
+	changesMost = 1
+)
+
+// checkService is I14: service through each node of a majority within a time after
+// healing; then for a minute, with at most one change of leader; and a minority that
+// says no in time.
+func (c *checker) checkService() {
+	for i := range c.events {
+		e := &c.events[i]
+		switch e.Kind {
+		case history.KindLive:
+			if e.Result != history.OK {
+				c.violate("I14", e.Return, "%s gave no service %d s after healing: %s", e.Node, (e.Return-e.Call)/1e6, e.Error)
+			}
+		case history.KindSteady:
+			changes := 0
+			for _, at := range c.changes {
+				if e.Call < at && at < e.Return {
+					changes++
+				}
+			}
+			if changes > changesMost {
+				c.violate("I14", e.Return, "leadership moved %d times in %d s in which nothing new was broken", changes, (e.Return-e.Call)/1e6)
+			}
+			c.report.Counts["quiet phases"]++
+			if e.Return-e.Call >= steadyTime {
+				c.report.Counts["quiet phases of a minute"]++
+			}
+		case history.KindOp:
+			if e.Workload == history.Minority {
+				c.checkMinority(e)
+			}
+		default: // not about service
+		}
+	}
+}
+
+// checkMinority judges a call to a node that is cut off from the others and still
+// hears its clients.
+func (c *checker) checkMinority(e *history.Event) {
+	c.report.Counts["calls to a minority"]++
+	if took := e.Return - e.Call; c.rules.Timeout > 0 && took > c.rules.Timeout+answerGrace && !c.stalled(e.Call, e.Return) {
+		c.violate("I14", e.Return, "%s, which is cut off, held call %d of a client for %d ms", e.Node, e.ID, took/1000)
+	}
+	if e.Result == history.OK && e.Error == "" && e.Call-e.Since > leaseTime {
+		c.violate("I14", e.Return, "%s was cut off %d ms before call %d, and answered it: %s", e.Node, (e.Call-e.Since)/1000, e.ID, e.Action)
+	}
+}
+
+// stalled says that the machine stood still for a while between two times.
+func (c *checker) stalled(from, to int64) bool {
+	return slices.ContainsFunc(c.touches, func(t *history.Event) bool {
+		return t.Action == history.TouchMachine && t.Call <= to && from <= t.Return
+	})
+}
