@@ -13,16 +13,31 @@ import (
 // send tries to send once. It says whether the call was answered as done:
 // no workload sends what a rule refuses.
 func (c *client) send(ctx context.Context, node *harness.Node, queue, group, dedup, body string) bool {
-	e := history.Event{Action: history.Send, Queue: queue, Group: group, Dedup: dedup, Body: body}
-	out, sent := c.do(ctx, node, "SendMessage", map[string]any{
-		"QueueUrl": c.url(queue), "MessageGroupId": group, "MessageDeduplicationId": dedup, "MessageBody": body,
-	}, &e)
+	in := sendInput(group, dedup, body)
+	in["QueueUrl"] = c.url(queue)
+	e := sendEvent(queue, group, dedup, body)
+	out, sent := c.do(ctx, node, "SendMessage", in, &e)
 	if !sent {
 		return false
 	}
-	e.Message, e.Sequence = out.MessageID, out.SequenceNumber
-	c.recorder.Add(e)
+	c.sent(e, out)
 	return e.Result == history.OK && e.Error == ""
+}
+
+// sendEvent is the line of a send before its answer.
+func sendEvent(queue, group, dedup, body string) history.Event {
+	e := history.Event{Action: history.Send, Queue: queue, Group: group, Dedup: dedup, Body: body}
+	e.Extra = history.AttributesText(attributesFor(body))
+	return e
+}
+
+// sent writes a send with its answer down.
+func (c *client) sent(e history.Event, out answer) {
+	e.Message, e.Sequence = out.MessageID, out.SequenceNumber
+	if e.Result == history.OK && e.Error == "" {
+		checkDigests(&e, e.Body, attributesFor(e.Body), out.BodyDigest, out.AttributesDigest)
+	}
+	c.recorder.Add(e)
 }
 
 // wanted is a receive: of how many, with which attempt id and visibility (nil: the
@@ -38,7 +53,7 @@ type wanted struct {
 
 // receive tries once.
 func (c *client) receive(ctx context.Context, node *harness.Node, queue string, w wanted) ([]history.Message, history.Result) {
-	in := map[string]any{"QueueUrl": c.url(queue), "MaxNumberOfMessages": w.most, "MessageSystemAttributeNames": []string{"All"}}
+	in := map[string]any{"QueueUrl": c.url(queue), "MaxNumberOfMessages": w.most, "MessageSystemAttributeNames": []string{"All"}, "MessageAttributeNames": []string{"All"}}
 	if w.attempt != "" {
 		in["ReceiveRequestAttemptId"] = w.attempt
 	}
@@ -57,6 +72,10 @@ func (c *client) receive(ctx context.Context, node *harness.Node, queue string, 
 		e.Result, e.Error, e.Index, e.LogTime = history.Unknown, "the answer was dropped", 0, 0
 	} else {
 		e.Messages = delivered(out)
+		for i, m := range out.Messages {
+			e.Messages[i].Extra = history.AttributesText(unwireAttributes(m.MessageAttributes))
+			checkDigests(&e, m.Body, unwireAttributes(m.MessageAttributes), m.BodyDigest, m.AttributesDigest)
+		}
 	}
 	c.recorder.Add(e)
 	return e.Messages, e.Result
@@ -107,16 +126,18 @@ func (c *client) batch(ctx context.Context, node *harness.Node, queue, action st
 	}[action]
 	var list []map[string]any
 	for i, entry := range entries {
-		one := map[string]any{"Id": strconv.Itoa(i)}
+		one := map[string]any{}
 		switch action {
 		case history.SendBatch:
-			one["MessageBody"], one["MessageGroupId"], one["MessageDeduplicationId"] = entry.Body, entry.Group, entry.Dedup
+			one = sendInput(entry.Group, entry.Dedup, entry.Body)
+			entries[i].Extra = history.AttributesText(attributesFor(entry.Body))
 		default:
 			one["ReceiptHandle"] = entry.Handle
 			if entry.Timeout != nil {
 				one["VisibilityTimeout"] = *entry.Timeout / 1e6
 			}
 		}
+		one["Id"] = strconv.Itoa(i)
 		list = append(list, one)
 	}
 	out, sent := c.do(ctx, node, call, map[string]any{"QueueUrl": c.url(queue), "Entries": list}, &e)
@@ -127,6 +148,7 @@ func (c *client) batch(ctx context.Context, node *harness.Node, queue, action st
 	for _, done := range out.Successful {
 		if i, err := strconv.Atoi(done.ID); err == nil && i < len(e.Entries) && action == history.SendBatch {
 			e.Entries[i].Message, e.Entries[i].Sequence = done.MessageID, done.SequenceNumber
+			checkDigests(&e, e.Entries[i].Body, attributesFor(e.Entries[i].Body), done.BodyDigest, done.AttributesDigest)
 		}
 	}
 	for _, refused := range out.Failed {

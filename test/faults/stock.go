@@ -78,9 +78,11 @@ func (c *client) stockStep(ctx context.Context) {
 	}
 	k, url := c.stock, aws.String(c.url(c.queue()))
 	body := c.body()
-	e := history.Event{Action: history.Send, Group: fmt.Sprint(c.random.IntN(5)), Dedup: keyOf(body), Body: body}
+	e := sendEvent("", fmt.Sprint(c.random.IntN(5)), keyOf(body), body)
 	k.begin(&e)
-	sent, err := k.sqs.SendMessage(ctx, &sqs.SendMessageInput{QueueUrl: url, MessageBody: &body, MessageGroupId: &e.Group, MessageDeduplicationId: &e.Dedup})
+	sent, err := k.sqs.SendMessage(ctx, &sqs.SendMessageInput{
+		QueueUrl: url, MessageBody: &body, MessageGroupId: &e.Group, MessageDeduplicationId: &e.Dedup, MessageAttributes: attributesBySDK(attributesFor(body)),
+	})
 	if err == nil {
 		e.Message, e.Sequence = aws.ToString(sent.MessageId), aws.ToString(sent.SequenceNumber)
 	}
@@ -91,6 +93,7 @@ func (c *client) stockStep(ctx context.Context) {
 	got, err := k.sqs.ReceiveMessage(ctx, &sqs.ReceiveMessageInput{
 		QueueUrl: url, MaxNumberOfMessages: 3, ReceiveRequestAttemptId: &e.Attempt,
 		MessageSystemAttributeNames: []types.MessageSystemAttributeName{types.MessageSystemAttributeNameAll},
+		MessageAttributeNames:       []string{"All"},
 	})
 	if err == nil {
 		e.Messages = deliveredBySDK(got)
@@ -111,5 +114,29 @@ func deliveredBySDK(got *sqs.ReceiveMessageOutput) []history.Message {
 			MessageID: aws.ToString(m.MessageId), Body: aws.ToString(m.Body), ReceiptHandle: aws.ToString(m.ReceiptHandle), Attributes: m.Attributes,
 		})
 	}
-	return delivered(out)
+	messages := delivered(out)
+	for i, m := range got.Messages {
+		var list []history.Attribute
+		for name, a := range m.MessageAttributes {
+			list = append(list, history.Attribute{Name: name, Type: aws.ToString(a.DataType), Value: aws.ToString(a.StringValue) + string(a.BinaryValue)})
+		}
+		messages[i].Extra = history.AttributesText(list)
+	}
+	return messages
+}
+
+// attributesBySDK are message attributes in the types of the SDK, which compares the
+// digests of the answers itself.
+func attributesBySDK(attributes []history.Attribute) map[string]types.MessageAttributeValue {
+	values := map[string]types.MessageAttributeValue{}
+	for _, a := range attributes {
+		v := types.MessageAttributeValue{DataType: &a.Type}
+		if a.Type == "Binary" {
+			v.BinaryValue = []byte(a.Value)
+		} else {
+			v.StringValue = &a.Value
+		}
+		values[a.Name] = v
+	}
+	return values
 }

@@ -167,17 +167,16 @@ func (c *client) repeat(ctx context.Context, action string, in map[string]any, e
 // replay sends recorded requests again, byte by byte, to any node.
 func (c *client) replay(ctx context.Context) {
 	body := c.body()
-	payload, err := json.Marshal(map[string]any{
-		"QueueUrl": c.url(c.queue()), "MessageGroupId": "replay", "MessageDeduplicationId": keyOf(body), "MessageBody": body,
-	})
+	in := sendInput("replay", keyOf(body), body)
+	in["QueueUrl"] = c.url(c.queue())
+	payload, err := json.Marshal(in)
 	if err != nil {
 		panic(err) // a map of strings always has a JSON form
 	}
 	for range 2 + c.random.IntN(3) {
-		e := history.Event{Action: history.Send, Queue: c.queue(), Group: "replay", Dedup: keyOf(body), Body: body}
+		e := sendEvent(c.queue(), "replay", keyOf(body), body)
 		if out, sent := c.post(ctx, c.any(), "SendMessage", payload, &e); sent {
-			e.Message, e.Sequence = out.MessageID, out.SequenceNumber
-			c.recorder.Add(e)
+			c.sent(e, out)
 		}
 		if !c.think(ctx) {
 			return

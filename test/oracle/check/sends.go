@@ -73,15 +73,19 @@ func lasts(e *history.Event) int64 {
 // checkContent is I2, and the part of I12 about sends: what is delivered is what
 // one send asked for, and a send that failed for certain was not done.
 func (c *checker) checkContent() {
+	c.checkDigests()
 	for _, m := range c.order {
 		for _, d := range m.deliveries {
+			if d.message.Extra != "" {
+				c.report.Counts["messages with attributes delivered"]++
+			}
 			got, sends := d.message, c.sends[d.message.Body]
 			possible, sameID := false, false
 			var wrong bool
 			for _, s := range sends {
 				possible = possible || s.Possible()
 				sameID = sameID || s.Result == history.Unknown || s.Message == got.ID || c.retried(s, m, c.messages[s.Queue+"\x00"+s.Message])
-				wrong = wrong || s.Group != got.Group
+				wrong = wrong || s.Group != got.Group || s.Extra != got.Extra
 				if source := c.source(d.receive.Queue); source != "" {
 					// It has its own id for deduplication there.
 					wrong = wrong || s.Queue != source
@@ -96,12 +100,27 @@ func (c *checker) checkContent() {
 			case !possible:
 				c.violate("I12", at, "receive %d: message %s is of send %d, which was answered as not done", d.receive.ID, got.ID, sends[0].ID)
 			case wrong:
-				c.violate("I2", at, "receive %d: message %s has not the queue, group or deduplication id of its send %d", d.receive.ID, got.ID, sends[0].ID)
+				c.violate("I2", at, "receive %d: message %s has not the queue, group, deduplication id or attributes of its send %d", d.receive.ID, got.ID, sends[0].ID)
 			case !sameID:
 				c.violate("I2", at, "receive %d: the send of message %s was told another id", d.receive.ID, got.ID)
 			case got.Sequence != m.sequence:
 				c.violate("I9", at, "receive %d: message %s changed its number from %s to %s", d.receive.ID, got.ID, m.sequence, got.Sequence)
 			}
+		}
+	}
+}
+
+// checkDigests is the part of I2 about the digests that answers bear.
+func (c *checker) checkDigests() {
+	last := int64(0) // the entries of one batch have one event each
+	for _, e := range c.events {
+		if e.Kind != history.KindOp || e.ID == last {
+			continue
+		}
+		last = e.ID
+		c.report.Counts["digests checked"] += e.Digests
+		if e.BadDigest != "" {
+			c.violate("I2", e.Return, "call %d: the digest %s", e.ID, e.BadDigest)
 		}
 	}
 }

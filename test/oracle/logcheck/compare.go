@@ -70,7 +70,7 @@ func handles(e *history.Event) []string {
 func entries(e *history.Event) []history.Entry {
 	if e.Action == history.Send {
 		return []history.Entry{{
-			Group: e.Group, Dedup: e.Dedup, Body: e.Body, Message: e.Message, Sequence: e.Sequence, Error: e.Error,
+			Group: e.Group, Dedup: e.Dedup, Body: e.Body, Extra: e.Extra, Message: e.Message, Sequence: e.Sequence, Error: e.Error,
 		}}
 	}
 	return e.Entries
@@ -83,7 +83,7 @@ func sentOtherwise(e *history.Event, c *queue.SendMessages) string {
 	for i := range c.Entries {
 		x := &c.Entries[i]
 		if !slices.ContainsFunc(asked, func(a history.Entry) bool {
-			return a.Body == x.Body && a.Group == x.GroupID && a.Dedup == x.DeduplicationID
+			return a.Body == x.Body && a.Group == x.GroupID && a.Dedup == x.DeduplicationID && a.Extra == extra(x.Attributes)
 		}) {
 			return fmt.Sprintf("body %.40q, group %q, deduplication id %q", x.Body, x.GroupID, x.DeduplicationID)
 		}
@@ -162,12 +162,22 @@ func receiveTold(told []history.Message, r []queue.ReceivedMessage) string {
 		want := history.Message{
 			ID: got.MessageID.String(), Body: got.Body.String(), Group: got.GroupID, Dedup: got.DeduplicationID,
 			Sequence: got.Sequence.String(), Handle: got.Handle.String(), Count: int(got.ReceiveCount), Sent: int64(got.SentAt),
+			Extra: extra(got.Attributes),
 		}
 		if told[i] != want {
 			return fmt.Sprintf("message %d: the client was told %+v, the log says %+v", i, shorten(told[i]), shorten(want))
 		}
 	}
 	return ""
+}
+
+// extra is the text of message attributes.
+func extra(attributes []queue.MessageAttribute) string {
+	var list []history.Attribute
+	for _, a := range attributes {
+		list = append(list, history.Attribute{Name: a.Name, Type: a.DataType, Value: a.Value})
+	}
+	return history.AttributesText(list)
 }
 
 func shorten(m history.Message) history.Message {
