@@ -37,6 +37,11 @@ type stage struct {
 	rules      history.Rules
 	singles    *generations // of this part
 
+	progress
+}
+
+// progress is what changes while a stage is used.
+type progress struct {
 	mu      sync.Mutex
 	claimed []*harness.Node // whose process or disk some fault has in its hands
 	deposed string          // the node that lost leadership last
