@@ -26,14 +26,14 @@ type minimum struct {
 }
 
 // minimums are of a run of the default length, a short one and a soak. The rates are
-// a tenth or less of what a run of that length does on two busy cores.
+// a twentieth of what a run of that length does on two busy cores.
 var minimums = [...]minimum{
-	{name: "operations ok", least: 10_000, quick: 300, soak: 100_000},
+	{name: "operations ok", least: 5000, quick: 300, soak: 100_000},
 	{name: "operations info", least: 50, quick: 1, soak: 1000},
-	{name: "messages acknowledged", least: 3000, quick: 80, soak: 30_000},
-	{name: "messages delivered", least: 2500, quick: 60, soak: 25_000},
+	{name: "messages acknowledged", least: 1500, quick: 80, soak: 30_000},
+	{name: "messages delivered", least: 1200, quick: 60, soak: 25_000},
 	{name: "messages with attributes delivered", least: 500, quick: 10, soak: 5000},
-	{name: "digests checked", least: 5000, quick: 100, soak: 50_000},
+	{name: "digests checked", least: 2500, quick: 100, soak: 50_000},
 	{name: "fault kill leader", least: 1, quick: 1, soak: 1},
 	{name: "fault kill all", least: 1, soak: 1},
 	{name: "fault pause leader", least: 1, soak: 1},
@@ -55,9 +55,9 @@ var minimums = [...]minimum{
 	{name: "observed node started from an empty disk", soak: 2},
 	{name: "observed snapshot installed", least: 1, soak: 10},
 	{name: "observed crashes at a place", soak: 5, area: "failpoint"},
-	{name: "duplicates dropped", least: 500, quick: 10, soak: 5000},
+	{name: "duplicates dropped", least: 250, quick: 10, soak: 5000},
 	{name: "duplicates sent across a leader change", least: 50, soak: 500},
-	{name: "attempts repeated across a leader change", least: 3, soak: 50},
+	{name: "attempts repeated across a leader change", least: 1, soak: 50},
 	{name: "deliveries after expiry", least: 100, soak: 1000},
 	{name: "deliveries repeated by attempt id", least: 50, soak: 500},
 	{name: "deletes with a stale handle", least: 3, soak: 30},
