@@ -24,7 +24,7 @@ import (
 
 var (
 	faultBinary = flag.String("fault-binary", "", "a server built with the tag faults: plants the bugs one by one")
-	onlyBug     = flag.Int("bug", -1, "plant only this one; 0 is the control, without a bug")
+	onlyBug     = flag.Int("bug", -1, "only this one and its control; 0: all controls, without a bug")
 )
 
 // plantedBug is a bug that is put into the running server on purpose, and the
@@ -32,39 +32,64 @@ var (
 type plantedBug struct {
 	number int
 	text   string
-	how    string   // it is planted
-	must   []string // invariants of which one at least must be violated
-	nodes  int      // 0: three
+	how    string // it is planted
+	// must are the violations that must be found, each an invariant and the checker
+	// that is there for it. What others find proves nothing about that one.
+	must   []string
+	nodes  int // 0: three
 	disks  bool
 	args   []string // of the nodes
 	script func(*plot) error
-	// unit finds it without a server, where no server can show it.
-	unit func(*testing.T) []check.Violation
+	// unit makes the history without a server, where no server can show the bug.
+	unit func(t *testing.T, plant bool) []history.Event
 }
 
-// finding is what became of a planted bug.
+// finding is what became of a run with or without a planted bug.
 type finding struct {
 	bug     plantedBug
-	fired   []string // invariants that were violated, the ones it must come first
-	first   string   // violation of one that must be
+	planted bool
+	fired   []string // invariants and their checkers, in the order of their first violation
+	first   string   // violation of one that must be found, or any
 	took    time.Duration
-	verdict string
 	err     error
 }
 
 const (
 	verdictFound  = "found"
 	verdictMissed = "MISSED"
-	verdictQuiet  = "quiet, as it must be"
+	verdictQuiet  = "quiet"
 	verdictFalse  = "FALSE ALARM"
 	verdictBroken = "DID NOT RUN"
 )
 
+// verdict is found only if the script went to its end and every checker that is
+// named fired, and quiet only if it went to its end and none did.
+func (f finding) verdict() string {
+	switch {
+	case !f.planted && len(f.fired) > 0:
+		return verdictFalse
+	case f.err != nil:
+		return verdictBroken
+	case !f.planted:
+		return verdictQuiet
+	case len(f.missing()) > 0:
+		return verdictMissed
+	}
+	return verdictFound
+}
+
+// missing are those that must fire and did not.
+func (f finding) missing() []string {
+	return slices.DeleteFunc(slices.Clone(f.bug.must), func(must string) bool { return slices.Contains(f.fired, must) })
+}
+
+func (f finding) good() bool { return f.verdict() == verdictFound || f.verdict() == verdictQuiet }
+
 // selftestLimit is the smoke budget of one bug.
 const selftestLimit = 170 * time.Second
 
-// TestSelftest plants every bug of the table and wants it found, and wants
-// silence without a bug. It runs if it is given a fault build.
+// TestSelftest plants every bug of the table and wants it found, and wants silence
+// from the same script without it. It runs if it is given a fault build.
 func TestSelftest(t *testing.T) {
 	if *faultBinary == "" {
 		return // make faults-selftest
@@ -79,59 +104,46 @@ func TestSelftest(t *testing.T) {
 	}
 	var found []finding
 	for _, bug := range plantedBugs {
-		if *onlyBug >= 0 && bug.number != *onlyBug {
-			continue
-		}
-		f := bug.hunt(t, binary, filepath.Join(dir, fmt.Sprintf("bug-%02d", bug.number)))
-		t.Logf("%2d %-18s %6.1f s  %v %s", bug.number, f.verdict, f.took.Seconds(), f.fired, f.first)
-		if f.err != nil {
-			t.Logf("   %v", f.err)
-		}
-		if f.verdict != verdictFound && f.verdict != verdictQuiet {
-			t.Errorf("bug %d (%s): %s", bug.number, bug.text, f.verdict)
-		}
-		found = append(found, f)
-		if err := writeFindings(dir, found); err != nil {
-			t.Error(err)
+		for _, planted := range []bool{false, true} {
+			if *onlyBug > 0 && bug.number != *onlyBug || *onlyBug == 0 && planted {
+				continue
+			}
+			f := bug.hunt(t, binary, filepath.Join(dir, fmt.Sprintf("bug-%02d-%v", bug.number, planted)), planted)
+			t.Logf("%2d planted %-5v %-11s %6.1f s  %q %s", bug.number, planted, f.verdict(), f.took.Seconds(), f.fired, f.first)
+			if f.err != nil {
+				t.Logf("   %v", f.err)
+			}
+			if !f.good() {
+				t.Errorf("bug %d (%s), planted %v: %s, missing %q", bug.number, bug.text, planted, f.verdict(), f.missing())
+			}
+			found = append(found, f)
+			if err := writeFindings(dir, found); err != nil {
+				t.Error(err)
+			}
 		}
 	}
 }
 
-// hunt makes the run of one bug and says what the checkers found.
-func (b plantedBug) hunt(t *testing.T, binary, dir string) finding {
+// hunt makes the run of one bug, or that of its control, and says what the checkers
+// found.
+func (b plantedBug) hunt(t *testing.T, binary, dir string, planted bool) finding {
 	began := time.Now()
-	f := finding{bug: b}
+	f := finding{bug: b, planted: planted}
 	var violations []check.Violation
 	if b.unit != nil {
-		violations = b.unit(t)
+		violations = check.Check(b.unit(t, planted)).Violations
 	} else {
-		violations, f.err = b.run(t, binary, dir)
+		violations, f.err = b.run(t, binary, dir, planted)
 	}
 	f.took = time.Since(began)
-	for _, must := range []bool{true, false} {
-		for _, v := range violations {
-			if slices.Contains(b.must, v.Invariant) != must {
-				continue
-			}
-			if must && f.first == "" {
-				f.first = v.Text
-			}
-			if !slices.Contains(f.fired, v.Invariant) {
-				f.fired = append(f.fired, v.Invariant)
-			}
+	for _, v := range violations {
+		name := v.Invariant + " " + v.Checker
+		if f.first == "" || slices.Contains(b.must, name) && !slices.ContainsFunc(f.fired, func(n string) bool { return slices.Contains(b.must, n) }) {
+			f.first = v.Text
 		}
-	}
-	switch {
-	case b.number == 0 && f.err == nil && len(violations) == 0:
-		f.verdict = verdictQuiet
-	case b.number == 0 && len(violations) > 0:
-		f.verdict, f.first = verdictFalse, violations[0].Text
-	case f.first != "":
-		f.verdict = verdictFound
-	case f.err != nil:
-		f.verdict = verdictBroken
-	default:
-		f.verdict = verdictMissed
+		if !slices.Contains(f.fired, name) {
+			f.fired = append(f.fired, name)
+		}
 	}
 	return f
 }
@@ -146,14 +158,15 @@ type plot struct {
 	undrained map[string]bool
 	queues    []string
 	gone      *harness.Node // stays down to the end
+	hand      *strike       // that does what the script breaks
 }
 
-// run plants the bug in all nodes of a fresh cluster, plays the script, empties
-// the queues and judges.
-func (b plantedBug) run(t *testing.T, binary, dir string) (violations []check.Violation, err error) {
+// run plants the bug in all nodes of a fresh cluster, or not, plays the script,
+// empties the queues and judges.
+func (b plantedBug) run(t *testing.T, binary, dir string, planted bool) (violations []check.Violation, err error) {
 	ctx, cancel := context.WithTimeout(t.Context(), selftestLimit)
 	defer cancel()
-	p, err := b.prepare(ctx, binary, dir)
+	p, err := b.prepare(ctx, binary, dir, planted)
 	if err != nil {
 		return nil, err
 	}
@@ -166,10 +179,12 @@ func (b plantedBug) run(t *testing.T, binary, dir string) (violations []check.Vi
 	defer stop()
 
 	played := b.script(p)
+	p.hand.tell()
 	if played == nil {
 		p.empty()
 	}
 	stop()
+	observer.last()
 	part, err := p.run.judge(p.stage, true)
 	if played != nil {
 		played = fmt.Errorf("%w\n%s", played, p.cluster.LogTails())
@@ -177,7 +192,7 @@ func (b plantedBug) run(t *testing.T, binary, dir string) (violations []check.Vi
 	return part.Report.Violations, errors.Join(err, played)
 }
 
-func (b plantedBug) prepare(ctx context.Context, binary, dir string) (*plot, error) {
+func (b plantedBug) prepare(ctx context.Context, binary, dir string, planted bool) (*plot, error) {
 	for _, sub := range []string{"nodes", "taps"} {
 		if err := disk.Sweep(filepath.Join(dir, "nodes")); err != nil {
 			return nil, err
@@ -211,7 +226,7 @@ func (b plantedBug) prepare(ctx context.Context, binary, dir string) (*plot, err
 		Binary: binary, Dir: filepath.Join(dir, "nodes"), Nodes: nodes, Args: append(slices.Clone(settings), b.args...),
 		Env: func(node string) []string {
 			env := []string{"SERIATIM_TAP=" + filepath.Join(dir, "taps", node+".jsonl")}
-			if b.number > 0 {
+			if planted {
 				env = append(env, fmt.Sprintf("SERIATIM_PLANT=%d", b.number))
 			}
 			return env
@@ -220,7 +235,7 @@ func (b plantedBug) prepare(ctx context.Context, binary, dir string) (*plot, err
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("start a cluster: %w", err), s.close())
 	}
-	p := &plot{stage: s, ctx: ctx, run: Run{Dir: dir, Hooks: true}, undrained: map[string]bool{}}
+	p := &plot{stage: s, ctx: ctx, run: Run{Dir: dir, Hooks: true}, undrained: map[string]bool{}, hand: &strike{stage: s}}
 	p.c = s.newClient(1, "selftest")
 	p.probe = s.newClient(900, "probe")
 	p.queues = []string{"q.fifo", "long.fifo", p.probe.queue()}
@@ -264,18 +279,22 @@ func (p *plot) empty() {
 // writeFindings writes the table, for people and for the repository.
 func writeFindings(dir string, found []finding) error {
 	var md, page strings.Builder
-	md.WriteString("| # | bug | how planted | must fire | fired | seconds | verdict |\n|---|---|---|---|---|---|---|\n")
-	page.WriteString("<!doctype html><meta charset=utf-8><title>planted bugs</title><style>body{font:14px sans-serif}td,th{border:1px solid #999;padding:3px 8px;text-align:left}table{border-collapse:collapse}</style><h1>Planted bugs</h1><table><tr><th>#<th>bug<th>how planted<th>must fire<th>fired<th>seconds<th>verdict<th>first violation\n")
+	md.WriteString("| # | bug | planted | how | must fire | fired | seconds | verdict |\n|---|---|---|---|---|---|---|---|\n")
+	page.WriteString("<!doctype html><meta charset=utf-8><title>planted bugs</title><style>body{font:14px sans-serif}td,th{border:1px solid #999;padding:3px 8px;text-align:left}table{border-collapse:collapse}</style><h1>Planted bugs</h1><table><tr><th>#<th>bug<th>planted<th>how<th>must fire<th>fired<th>seconds<th>verdict<th>first violation\n")
 	clean := strings.NewReplacer("&", "&amp;", "<", "&lt;", "\n", " ")
 	for _, f := range found {
-		fmt.Fprintf(&md, "| %d | %s | %s | %s | %s | %.0f | %s |\n", f.bug.number, f.bug.text, f.bug.how,
-			strings.Join(f.bug.must, " "), strings.Join(f.fired, " "), f.took.Seconds(), f.verdict)
+		planted, must := "no", ""
+		if f.planted {
+			planted, must = "yes", strings.Join(f.bug.must, ", ")
+		}
+		fired := strings.Join(f.fired, ", ")
+		fmt.Fprintf(&md, "| %d | %s | %s | %s | %s | %s | %.0f | %s |\n", f.bug.number, f.bug.text, planted, f.bug.how, must, fired, f.took.Seconds(), f.verdict())
 		first := f.first
 		if f.err != nil {
 			first += " (" + f.err.Error() + ")"
 		}
-		fmt.Fprintf(&page, "<tr><td>%d<td>%s<td>%s<td>%s<td>%s<td>%.0f<td>%s<td>%s\n", f.bug.number, clean.Replace(f.bug.text), clean.Replace(f.bug.how),
-			strings.Join(f.bug.must, " "), strings.Join(f.fired, " "), f.took.Seconds(), f.verdict, clean.Replace(first))
+		fmt.Fprintf(&page, "<tr><td>%d<td>%s<td>%s<td>%s<td>%s<td>%s<td>%.0f<td>%s<td>%s\n", f.bug.number, clean.Replace(f.bug.text), planted, clean.Replace(f.bug.how),
+			must, fired, f.took.Seconds(), f.verdict(), clean.Replace(first))
 	}
 	page.WriteString("</table>\n")
 	return errors.Join(

@@ -91,7 +91,7 @@ func Check(events []history.Event) Report {
 	}
 	c.index()
 	c.indexClocks()
-	c.checking = "content"
+	c.checking = "identity" // I7, I9: of ids, numbers and handles
 	c.deliver()
 	c.settle()
 	for _, x := range c.checkers() {

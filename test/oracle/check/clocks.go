@@ -99,6 +99,7 @@ const (
 // no further ahead, and it goes on at half the speed of true time or more, while
 // there are answers.
 func (c *checker) checkTime() {
+	c.checkFalling()
 	wrong := false
 	least := never                 // by how much log time was ahead for certain, at most, since clocks are right
 	var first, last *history.Event // of answers that follow each other closely
@@ -124,6 +125,18 @@ func (c *checker) checkTime() {
 			c.violate("I16", e.Return, "log time is %d ms ahead and moved by %d ms in %d ms, from send %d to send %d", ahead/1000, moved/1000, (e.Call-first.Return)/1000, first.ID, e.ID)
 		}
 		first = e
+	}
+}
+
+// checkFalling is I16: an entry has no earlier time than the one before it.
+func (c *checker) checkFalling() {
+	answers := slices.DeleteFunc(c.stamped(), func(e *history.Event) bool { return e.Index == 0 })
+	slices.SortFunc(answers, func(a, b *history.Event) int { return cmp.Compare(a.Index, b.Index) })
+	for i := 1; i < len(answers); i++ {
+		if before, e := answers[i-1], answers[i]; before.Index < e.Index && e.LogTime < before.LogTime {
+			c.violate("I16", e.Return, "log time fell by %d ms from entry %d to %d", before.LogTime-e.LogTime, before.Index, e.Index)
+			return // one is enough: the next ones follow from it
+		}
 	}
 }
 
