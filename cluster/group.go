@@ -3,6 +3,7 @@ package cluster
 import (
 	"context"
 	"io"
+	"time"
 
 	"github.com/seriatimq/seriatim/fsm"
 )
@@ -72,7 +73,8 @@ type GroupStats struct {
 	Members           []Member
 	LeaderChanges     uint64
 	SnapshotsTaken    uint64
-	SnapshotsRestored uint64 // at start or installed by the leader
+	SnapshotPause     time.Duration // longest that applying waited for the capture of the state
+	SnapshotsRestored uint64        // at start or installed by the leader
 }
 
 // Member is one node of the replicated configuration.

@@ -92,6 +92,8 @@ func (n *Node) groupMetrics(metrics []Metric) []Metric {
 	gauge("seriatim_raft_commit_index", "Highest log index known to be committed.", float64(stats.CommitIndex))
 	gauge("seriatim_raft_applied_index", "Highest log index applied here.", float64(stats.AppliedIndex))
 	gauge("seriatim_raft_apply_lag_entries", "Committed entries not yet applied here.", float64(max(stats.CommitIndex, stats.AppliedIndex)-stats.AppliedIndex))
+	gauge("seriatim_raft_snapshot_pause_seconds", "Longest time since the start that applying entries waited while the state was captured for a snapshot.",
+		stats.SnapshotPause.Seconds())
 	gauge("seriatim_raft_last_snapshot_index", "Log index of the newest snapshot.", float64(stats.LastSnapshotIndex))
 	for _, m := range stats.Members {
 		if m.NodeID != n.group.nodeID && m.LagEntries >= 0 {

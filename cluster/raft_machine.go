@@ -11,6 +11,7 @@ import (
 
 	"github.com/hashicorp/raft"
 
+	"github.com/seriatimq/seriatim/cluster/environment"
 	"github.com/seriatimq/seriatim/cluster/fault"
 	"github.com/seriatimq/seriatim/cluster/storage"
 	"github.com/seriatimq/seriatim/fsm"
@@ -29,11 +30,13 @@ type raftMachine struct {
 	log     *storage.LogStore
 	live    atomic.Bool     // consensus has started: a snapshot comes from the leader
 	stop    <-chan struct{} // closed when the group closes
+	clock   environment.Clock
 	// committed is called after entries were applied. It never blocks.
 	committed func()
 
 	applied  atomic.Uint64
 	restored atomic.Uint64 // snapshots
+	paused   atomic.Int64  // longest time that capturing the state took, nanoseconds
 	members  committedMembers
 
 	mu      sync.Mutex
@@ -42,8 +45,8 @@ type raftMachine struct {
 
 var _ raft.BatchingFSM = (*raftMachine)(nil)
 
-func newRaftMachine(machine stateMachine, policy SnapshotPolicy, guard *storage.DiskGuard, log *storage.LogStore, stop <-chan struct{}) *raftMachine {
-	return &raftMachine{machine: machine, policy: policy, guard: guard, log: log, stop: stop, committed: func() {}, changed: make(chan struct{})}
+func newRaftMachine(machine stateMachine, policy SnapshotPolicy, guard *storage.DiskGuard, log *storage.LogStore, clock environment.Clock, stop <-chan struct{}) *raftMachine {
+	return &raftMachine{machine: machine, policy: policy, guard: guard, log: log, clock: clock, stop: stop, committed: func() {}, changed: make(chan struct{})}
 }
 
 // Apply is never called by a library that knows ApplyBatch.
@@ -73,10 +76,13 @@ func (m *raftMachine) Snapshot() (raft.FSMSnapshot, error) {
 	if err := failpoint.Hit("snapshot-begin"); err != nil {
 		return nil, err
 	}
+	began := m.clock.Monotonic()
 	snapshot, err := m.machine.Snapshot()
 	if err != nil {
 		return nil, err
 	}
+	// The library captures one state at a time.
+	m.paused.Store(max(m.paused.Load(), int64(m.clock.Monotonic()-began)))
 	return &pacedSnapshot{FSMSnapshot: snapshot, policy: m.policy, stop: m.stop}, nil
 }
 

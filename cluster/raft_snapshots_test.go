@@ -32,7 +32,7 @@ func TestSnapshotsAreTakenByBytesAndInstalled(t *testing.T) {
 		last := g.propose(60, 160)
 		g.snapshotAll()
 		leader := g.leader()
-		if stats := leader.group.Stats(); stats.SnapshotsTaken == 0 || stats.LastSnapshotIndex == 0 {
+		if stats := leader.group.Stats(); stats.SnapshotsTaken == 0 || stats.LastSnapshotIndex == 0 || stats.SnapshotPause <= 0 {
 			t.Fatalf("no snapshot was taken: %+v", stats)
 		}
 		first, err := leader.group.log.FirstIndex()

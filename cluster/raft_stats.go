@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"strings"
+	"time"
 
 	"github.com/hashicorp/raft"
 )
@@ -18,6 +19,7 @@ func (g *raftGroup) Stats() GroupStats {
 		LastSnapshotIndex: g.snapshots.NewestIndex(),
 		LeaderChanges:     g.leaders.leaderChanges(),
 		SnapshotsTaken:    g.snapshotsTaken.Load(),
+		SnapshotPause:     time.Duration(g.machine.paused.Load()),
 		SnapshotsRestored: g.machine.restored.Load(),
 	}
 	if g.appliedUpTo(stats.CommitIndex) {

@@ -34,7 +34,7 @@ const (
 // openState restores the newest snapshot, reads the whole log, and applies what
 // of it is known to be committed. It gives up when ctx ends.
 func (g *raftGroup) openState(ctx context.Context, machine stateMachine) error {
-	g.machine = newRaftMachine(machine, g.cfg.Snapshot, g.guard, g.log, g.ctx.Done())
+	g.machine = newRaftMachine(machine, g.cfg.Snapshot, g.guard, g.log, g.cfg.Clock, g.ctx.Done())
 	metas, err := g.snapshots.List()
 	if err != nil {
 		return err
