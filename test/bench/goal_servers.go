@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"os"
 	"strconv"
 	"strings"
 
@@ -27,19 +26,11 @@ func (s *stage) live(ctx context.Context) (sum float64, err error) {
 		if err := download(ctx, "http://"+n.Admin+"/debug/pprof/heap?gc=1", io.Discard); err != nil {
 			return 0, err
 		}
-		var metrics bytes.Buffer
-		if err := download(ctx, "http://"+n.Admin+"/metrics", &metrics); err != nil {
+		bytes, err := s.metric(ctx, n, "go_memstats_heap_alloc_bytes")
+		if err != nil {
 			return 0, err
 		}
-		for line := range strings.Lines(metrics.String()) {
-			if value, ok := strings.CutPrefix(line, "go_memstats_heap_alloc_bytes "); ok {
-				bytes, err := strconv.ParseFloat(strings.TrimSpace(value), 64)
-				if err != nil {
-					return 0, fmt.Errorf("metrics of %s: %w", n.Name, err)
-				}
-				sum += bytes / float64(len(s.Nodes))
-			}
-		}
+		sum += bytes / float64(len(s.Nodes))
 	}
 	return sum, nil
 }
@@ -54,18 +45,35 @@ func memoryOf(n *harness.Node, name string) float64 {
 	return 1024 * kilobytes
 }
 
-// written is what all nodes have given to their disks so far, in bytes; -1
-// where the system does not tell.
-func (s *stage) written() float64 {
-	sum := 0.0
+// written is what all nodes have given to their disks so far, in bytes; false where
+// the system does not tell.
+func (s *stage) written() (sum float64, known bool) {
 	for _, n := range s.Nodes {
-		bytes, err := strconv.ParseFloat(valueOf(fmt.Sprintf("/proc/%d/io", n.Pid()), "write_bytes", "-1"), 64)
-		if err != nil || bytes < 0 {
-			return -1
+		bytes, err := strconv.ParseFloat(valueOf(fmt.Sprintf("/proc/%d/io", n.Pid()), "write_bytes", ""), 64)
+		if err != nil {
+			return 0, false
 		}
 		sum += bytes
 	}
-	return sum
+	return sum, true
+}
+
+// metric is the value of a metric without labels of one node.
+func (s *stage) metric(ctx context.Context, n *harness.Node, name string) (float64, error) {
+	var text bytes.Buffer
+	if err := download(ctx, "http://"+n.Admin+"/metrics", &text); err != nil {
+		return 0, err
+	}
+	for line := range strings.Lines(text.String()) {
+		if value, ok := strings.CutPrefix(line, name+" "); ok {
+			number, err := strconv.ParseFloat(strings.TrimSpace(value), 64)
+			if err != nil {
+				return 0, fmt.Errorf("%s of %s: %w", name, n.Name, err)
+			}
+			return number, nil
+		}
+	}
+	return 0, fmt.Errorf("%s has no %s", n.Name, name)
 }
 
 // download reads what an address answers.
@@ -90,9 +98,3 @@ func download(ctx context.Context, url string, to io.Writer) error {
 
 // cpuSeconds is the processor time of all servers so far.
 func (s *stage) cpuSeconds() float64 { return processorTime(s.Cluster).Seconds() }
-
-// exists reports whether a file is there.
-func exists(path string) bool {
-	_, err := os.Stat(path)
-	return err == nil
-}

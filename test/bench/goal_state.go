@@ -4,11 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"os/exec"
+	"math"
 	"path/filepath"
-	"strconv"
-	"strings"
 	"syscall"
 	"time"
 )
@@ -19,7 +16,6 @@ const rounds = 3
 // pair are the rates of sends one by one and in batches.
 type pair struct {
 	singles, batches runs
-	usual            []report // of the singles
 }
 
 // rates measures sends of 64 clients, again and again. They go into a queue that
@@ -37,7 +33,7 @@ func (s *stage) rates(ctx context.Context, queue string, after func() error) (p 
 				return p, err
 			}
 			if batch == "1" {
-				p.singles, p.usual = append(p.singles, got.MessagesPerSecond), append(p.usual, got)
+				p.singles = append(p.singles, got.MessagesPerSecond)
 			} else {
 				p.batches = append(p.batches, got.MessagesPerSecond)
 			}
@@ -54,16 +50,17 @@ func (s *stage) rates(ctx context.Context, queue string, after func() error) (p 
 
 // keeps compares rates into a filled queue with what they were before: at once,
 // while the nodes write snapshots of what has come, and when they have.
-func (s *stage) keeps(ctx context.Context, before pair, queue string, purge func() error) (settled pair, err error) {
+func (s *stage) keeps(ctx context.Context, before pair, queue string, purge func() error) error {
 	atOnce, err := s.rates(ctx, queue, purge)
 	if err != nil {
-		return pair{}, err
+		return err
 	}
 	if err := s.settle(ctx); err != nil {
-		return pair{}, err
+		return err
 	}
-	if settled, err = s.rates(ctx, queue, purge); err != nil {
-		return pair{}, err
+	settled, err := s.rates(ctx, queue, purge)
+	if err != nil {
+		return err
 	}
 	for _, c := range []struct {
 		what                    string
@@ -82,20 +79,16 @@ func (s *stage) keeps(ctx context.Context, before pair, queue string, purge func
 		}
 		s.atLeast(90, c.what+", share kept", "%", shares...)
 	}
-	return settled, nil
+	return nil
 }
 
 // settle waits until no node writes a snapshot and what was written is on disk.
 func (s *stage) settle(ctx context.Context) error {
 	began := time.Now()
 	for {
-		writing := 0
-		for _, node := range s.Nodes {
-			unfinished, err := filepath.Glob(filepath.Join(node.DataDir, "group-0", "snapshots", "*.tmp"))
-			if err != nil {
-				return err
-			}
-			writing += len(unfinished)
+		writing, err := s.writing()
+		if err != nil {
+			return err
 		}
 		if writing == 0 {
 			break
@@ -107,6 +100,18 @@ func (s *stage) settle(ctx context.Context) error {
 	syscall.Sync()
 	s.say("settled after %v", time.Since(began).Round(time.Second))
 	return nil
+}
+
+// writing is how many snapshots are being written.
+func (s *stage) writing() (n int, err error) {
+	for _, node := range s.Nodes {
+		unfinished, err := filepath.Glob(filepath.Join(node.DataDir, "group-0", "snapshots", "*.tmp"))
+		if err != nil {
+			return 0, err
+		}
+		n += len(unfinished)
+	}
+	return n, nil
 }
 
 // fillStep is how many ids are made before their messages are removed again:
@@ -148,8 +153,7 @@ func (s *stage) manyIDs(ctx context.Context) error {
 	if err := s.weigh(ctx, "an id", empty, n, 0, 120); err != nil {
 		return err
 	}
-	_, err = s.keeps(ctx, before, "ids.fifo", purge)
-	return err
+	return s.keeps(ctx, before, "ids.fifo", purge)
 }
 
 // weigh notes the memory that n things took, but for what was to be kept of each.
@@ -186,15 +190,11 @@ func (s *stage) parked(ctx context.Context) error {
 	if err := s.weigh(ctx, "a message and its id beside the body", empty, n, 1024, 250+120); err != nil {
 		return err
 	}
-	after, err := s.keeps(ctx, before, "parked.fifo", nil)
-	if err != nil {
+	if err := s.keeps(ctx, before, "parked.fifo", nil); err != nil {
 		return err
 	}
-	if err := s.whileWriting(ctx, after.usual); err != nil {
+	if err := s.whileWriting(ctx); err != nil {
 		return err
-	}
-	if err := s.freeze(ctx); err != nil {
-		s.say("no figure for the pause: %v", err)
 	}
 	var back []float64
 	for range rounds {
@@ -209,79 +209,103 @@ func (s *stage) parked(ctx context.Context) error {
 	return nil
 }
 
-// whileWriting sends while every node writes its whole state, as a backup does.
-func (s *stage) whileWriting(ctx context.Context, usual []report) error {
-	p99 := func(r report) float64 { return r.Latency["send"].P99Us / 1e3 }
-	var usually, meanwhile, written, rates runs
-	for _, r := range usual {
-		usually = append(usually, p99(r))
+// chunksMost bounds the waiting for snapshots: a node writes the next one when the log
+// since the last is as large as the state.
+const chunksMost = 60
+
+// chunk is some seconds of load, in which nodes wrote a snapshot for a part of the time.
+type chunk struct {
+	p99, share float64
+}
+
+// whileWriting sends until every node has written its whole state to its disk, to the
+// end, and compares the times in which nodes write with those in which none does. What
+// makes them write is the log that the load itself leaves behind.
+func (s *stage) whileWriting(ctx context.Context) error {
+	taken := make([]float64, len(s.Nodes))
+	for i, n := range s.Nodes {
+		var err error
+		if taken[i], err = s.metric(ctx, n, snapshotsTaken); err != nil {
+			return err
+		}
 	}
-	for range rounds {
-		writing, stop := context.WithCancel(ctx)
-		wrote := make(chan int64, len(s.Nodes)) // one number from each
-		for _, node := range s.Nodes {
-			go func() {
-				states := int64(0)
-				for writing.Err() == nil && download(writing, "http://"+node.Admin+"/v1/backup", io.Discard) == nil {
-					states++
-				}
-				wrote <- states
-			}()
-		}
-		during, err := s.bench(ctx, "send", "--queue", "parked.fifo", "--existing", "--clients", "64", "--duration", "5s")
-		stop()
-		states := int64(0)
-		for range s.Nodes {
-			states += <-wrote
-		}
+	c := s.newSender()
+	if err := c.create(ctx, "churn.fifo"); err != nil {
+		return err
+	}
+	var quiet, busy runs
+	fewest := 0.0
+	for n := 0; n < chunksMost && (fewest < 1 || len(quiet) < rounds || len(busy) < rounds); n++ {
+		got, err := s.chunk(ctx)
 		if err != nil {
 			return err
 		}
-		meanwhile, written, rates = append(meanwhile, p99(during)), append(written, float64(states)), append(rates, during.MessagesPerSecond)
+		switch {
+		case got.share == 0:
+			quiet = append(quiet, got.p99)
+		case got.share > 0.5:
+			busy = append(busy, got.p99)
+		}
+		if err := c.call(ctx, "PurgeQueue", map[string]string{"QueueUrl": queueURL("churn.fifo")}, nil); err != nil {
+			return err
+		}
+		fewest = math.Inf(1)
+		for i, node := range s.Nodes {
+			now, err := s.metric(ctx, node, snapshotsTaken)
+			if err != nil {
+				return err
+			}
+			fewest = min(fewest, now-taken[i])
+		}
 	}
-	s.note("p99 of sends, usually", "ms", usually...)
-	s.note("p99 of sends while all three nodes write their state", "ms", meanwhile...)
+	s.note("p99 of sends while no node writes its state", "ms", quiet...)
+	s.note("p99 of sends while nodes write their states", "ms", busy...)
 	var ratios []float64
-	for _, v := range meanwhile {
-		ratios = append(ratios, v/median(usually))
-	}
-	s.atMost(2, "p99 of sends while states are written, times the usual", "", ratios...)
-	s.note("rate meanwhile", "/s", rates...)
-	s.note("states written to their end meanwhile", "", written...)
-	return nil
-}
-
-// freeze is the pause of the state machine while its state is captured, in the
-// Go benchmark of it, which has 1,000,000 messages whatever the scale.
-func (s *stage) freeze(ctx context.Context) error {
-	if !exists("queue/bench_test.go") {
-		return errors.New("not in the root of the repository")
-	}
-	out, err := exec.CommandContext(ctx, "go", "test", "-tags", "hashicorpmetrics", "-run", "^$", "-bench", "^BenchmarkFreeze$",
-		"-benchtime", "100x", "-count", fmt.Sprint(rounds), "./queue").CombinedOutput()
-	if err != nil {
-		return fmt.Errorf("go test: %w: %s", err, out)
-	}
-	pauses := benchmarkNanoseconds(string(out), "BenchmarkFreeze")
-	for i := range pauses {
-		pauses[i] /= 1e3
-	}
-	s.atMost(1000, "pause to capture 1,000,000 messages (go test -bench Freeze ./queue)", "us", pauses...)
-	return nil
-}
-
-// benchmarkNanoseconds reads the lines of one benchmark of go test.
-func benchmarkNanoseconds(text, name string) (list []float64) {
-	for line := range strings.Lines(text) {
-		fields := strings.Fields(line)
-		if len(fields) < 4 || !strings.HasPrefix(fields[0], name) || fields[3] != "ns/op" {
-			continue
-		}
-		if v, err := strconv.ParseFloat(fields[2], 64); err == nil {
-			list = append(list, v)
+	for _, v := range busy {
+		if len(quiet) > 0 {
+			ratios = append(ratios, v/median(quiet))
 		}
 	}
-	return list
+	s.atMost(2, "p99 of sends while states are written, times that while none is", "", ratios...)
+	s.atLeast(1, "states that each node wrote to its end meanwhile, fewest", "", fewest)
+	return s.pauses(ctx)
+}
+
+// snapshotsTaken counts the states that a node has written to their end.
+const snapshotsTaken = "seriatim_raft_snapshots_taken_total"
+
+// chunk sends for some seconds and looks all the while whether nodes write.
+func (s *stage) chunk(ctx context.Context) (chunk, error) {
+	watched, stop := context.WithCancel(ctx)
+	share := make(chan float64, 1) // the one answer
+	go func() {
+		looks, writing := 0.0, 0.0
+		for ; watched.Err() == nil; pause(watched, 50*time.Millisecond) {
+			looks++
+			if n, err := s.writing(); err == nil && n > 0 {
+				writing++
+			}
+		}
+		share <- writing / looks
+	}()
+	got, err := s.bench(ctx, "send", "--queue", "churn.fifo", "--existing", "--keep", "--clients", "64", "--batch", "10", "--size", "1024", "--duration", "3s", "--warmup", "0s")
+	stop()
+	return chunk{p99: got.Latency["send"].P99Us / 1e3, share: <-share}, err
+}
+
+// pauses is how long applying stood still in these nodes while their state was
+// captured, at most, by their own word.
+func (s *stage) pauses(ctx context.Context) error {
+	var pauses []float64
+	for _, n := range s.Nodes {
+		longest, err := s.metric(ctx, n, "seriatim_raft_snapshot_pause_seconds")
+		if err != nil {
+			return err
+		}
+		pauses = append(pauses, longest*1e3)
+	}
+	s.noneAbove(1, "longest pause of applying while a state of this size was captured, of each node", "ms", pauses...)
+	return nil
 }
 
 // revive kills all nodes at once and waits until a message is accepted again.
@@ -315,7 +339,7 @@ func (s *stage) crowds(ctx context.Context) error {
 	if err := c.create(ctx, "small.fifo"); err != nil {
 		return err
 	}
-	alone, err := s.operations(ctx, c, "small.fifo")
+	alone, err := s.costs(ctx, "small.fifo")
 	if err != nil {
 		return err
 	}
@@ -326,7 +350,7 @@ func (s *stage) crowds(ctx context.Context) error {
 		}
 	}
 	s.say("%d queues", queues)
-	beside, err := s.operations(ctx, c, "small.fifo")
+	beside, err := s.costs(ctx, "small.fifo")
 	if err != nil {
 		return err
 	}
@@ -341,41 +365,15 @@ func (s *stage) crowds(ctx context.Context) error {
 		}
 		// Just before and just after, so that what else the machine does
 		// falls on both.
-		small, err := s.operations(ctx, c, "small.fifo")
+		small, err := s.costs(ctx, "small.fifo")
 		if err != nil {
 			return err
 		}
-		large, err := s.operations(ctx, c, crowd.queue)
+		large, err := s.costs(ctx, crowd.queue)
 		if err != nil {
 			return err
 		}
 		s.compare(fmt.Sprint(crowd.messages, " messages in ", crowd.groups, " groups"), small, large)
 	}
 	return nil
-}
-
-// operations are medians of send, receive and delete, of each round.
-func (s *stage) operations(ctx context.Context, c *sender, queue string) (all [3]runs, err error) {
-	for range rounds {
-		medians, err := c.operations(ctx, queue)
-		if err != nil {
-			return all, err
-		}
-		for i, m := range medians {
-			all[i] = append(all[i], float64(m.Microseconds()))
-		}
-	}
-	return all, nil
-}
-
-func (s *stage) compare(what string, small, large [3]runs) {
-	for i, operation := range []string{"send", "receive", "delete"} {
-		s.note(what+", p50 of "+operation+" in a small queue", "us", small[i]...)
-		usual := median(small[i]) // sorted by note
-		var ratios []float64
-		for _, v := range large[i] {
-			ratios = append(ratios, v/usual)
-		}
-		s.atMost(3, what+", p50 of "+operation+", times that", "", ratios...)
-	}
 }

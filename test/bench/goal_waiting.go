@@ -34,7 +34,10 @@ func (s *stage) waiting(ctx context.Context) error {
 		if round == 0 { // later ones find the memory of the first
 			weight = (w.memory - before) * float64(len(s.Nodes)) / float64(n)
 		}
-		busy, disk, wake = append(busy, w.busy), append(disk, w.disk), append(wake, w.polls.Latency["receive"].P50Us/1e3)
+		if w.diskKnown {
+			disk = append(disk, w.disk)
+		}
+		busy, wake = append(busy, w.busy), append(wake, w.polls.Latency["receive"].P50Us/1e3)
 		for _, check := range w.polls.Checks {
 			if strings.HasPrefix(check.Name, "log entries") {
 				entries = append(entries, float64(check.Count))
@@ -55,10 +58,11 @@ func (s *stage) waiting(ctx context.Context) error {
 
 // watched is what the servers did while consumers waited.
 type watched struct {
-	polls  report
-	busy   float64 // percent of a core, in the quietest window
-	disk   float64 // bytes, in the quietest window
-	memory float64 // of a node, at most
+	polls     report
+	busy      float64 // percent of a core, in the quietest window
+	disk      float64 // bytes, in the quietest window
+	diskKnown bool    // the system tells
+	memory    float64 // of a node, at most
 }
 
 // watchPolls lets consumers wait and looks at the servers.
@@ -70,14 +74,17 @@ func (s *stage) watchPolls(ctx context.Context, n int) (w watched, err error) {
 		ended <- err
 	}()
 	first := true
-	used, disk := s.cpuSeconds(), s.written()
+	used := s.cpuSeconds()
+	disk, known := s.written()
 	for {
 		select {
 		case err := <-ended:
 			return w, err
 		case <-time.After(quietWindow):
 		}
-		usedNow, diskNow := s.cpuSeconds(), s.written()
+		usedNow := s.cpuSeconds()
+		diskNow, stillKnown := s.written()
+		w.diskKnown = known && stillKnown
 		busy, wrote := 100*(usedNow-used)/quietWindow.Seconds(), diskNow-disk
 		if first || busy < w.busy {
 			w.busy = busy

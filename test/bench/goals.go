@@ -106,6 +106,9 @@ func measureGoals(ctx context.Context, scale float64, out, only string) error {
 		sections[sc.name] = got
 		var text bytes.Buffer
 		writeGoals(&text, sections)
+		all, err := keep(out, got.made(sc.name))
+		problems = append(problems, err)
+		writeRuns(&text, all)
 		// After each, so that one that never ends does not take the others with it.
 		problems = append(problems, writeSections(record, sections), writeDocument(out, text.Bytes()))
 	}
@@ -148,8 +151,8 @@ func (s *stage) say(format string, args ...any) {
 
 // add keeps a finding and shows it.
 func (s *stage) add(f finding) {
-	if len(f.Values) == 0 {
-		return // nothing was measured, and no figure says so
+	if len(f.Values) == 0 && f.Rule == "" {
+		return
 	}
 	slices.Sort(f.Values)
 	s.found = append(s.found, f)

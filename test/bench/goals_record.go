@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"math"
 	"os"
 	"slices"
 	"strconv"
@@ -31,6 +32,9 @@ type finding struct {
 
 // value is what the rule is about.
 func (f finding) value() float64 {
+	if len(f.Values) == 0 {
+		return math.NaN()
+	}
 	if f.Rule == worst {
 		return f.Values[len(f.Values)-1]
 	}
@@ -38,6 +42,9 @@ func (f finding) value() float64 {
 }
 
 func (f finding) text() string {
+	if len(f.Values) == 0 {
+		return "no figure"
+	}
 	if f.Rule == worst {
 		return strconv.FormatFloat(f.value(), 'f', digits(f.value()), 64)
 	}
@@ -49,6 +56,8 @@ func (f finding) reached(busy bool) string {
 	switch {
 	case f.Rule == "":
 		return ""
+	case len(f.Values) == 0:
+		return "not measured"
 	case f.Rule == least && f.value() >= f.Limit, f.Rule != least && f.value() <= f.Limit:
 		return "yes"
 	case busy:

@@ -59,6 +59,11 @@ func peersDocument(record, out string) error {
 	h.at, h.load, h.others = r.At, r.LoadBefore, r.Others
 	var document bytes.Buffer
 	r.write(&document, h, filepath.ToSlash(link))
+	all, err := keep(out, r.made(h))
+	if err != nil {
+		return err
+	}
+	writeRuns(&document, all)
 	return writeDocument(out, document.Bytes())
 }
 

@@ -4,10 +4,11 @@ import (
 	"bytes"
 	"errors"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/seriatimq/seriatim/test/kit/harness"
 )
 
 func TestVerdict(t *testing.T) {
@@ -180,10 +181,53 @@ func TestLedger(t *testing.T) {
 	}
 }
 
-func TestBenchmarkLines(t *testing.T) {
-	text := "goos: linux\nBenchmarkFreeze-2   \t 100\t 1234.5 ns/op\nBenchmarkOther-2 1 5 ns/op\nBenchmarkFreeze-2 100 2000 ns/op 3 B/op\nPASS\n"
-	if got := benchmarkNanoseconds(text, "BenchmarkFreeze"); !slices.Equal(got, []float64{1234.5, 2000}) {
-		t.Errorf("%v", got)
+// TestAGoalWithoutAFigureIsNotReached: what a system does not tell is not 0.
+func TestAGoalWithoutAFigureIsNotReached(t *testing.T) {
+	s := &stage{Cluster: &harness.Cluster{Nodes: []*harness.Node{{Name: "never started"}}}}
+	if bytes, known := s.written(); known {
+		t.Errorf("%v bytes written by a process that there is not", bytes)
+	}
+	s.atMost(0, "written to the disks", "B")
+	s.atLeast(0, "states", "")
+	s.note("nothing", "")
+	if len(s.found) != 2 {
+		t.Fatalf("%d findings, want the two with a goal", len(s.found))
+	}
+	for _, f := range s.found {
+		if f.reached(false) != "not measured" || f.text() != "no figure" {
+			t.Errorf("%s: %s, reached: %s", f.What, f.text(), f.reached(false))
+		}
+	}
+	got := section{At: time.Now(), Findings: s.found}
+	if text := got.summary(scenario{name: "waiting", numbers: []int{8}}); !strings.HasPrefix(text, "0 of 2; missed: written to the disks, states") {
+		t.Error(text)
+	}
+}
+
+// TestEveryRunIsKept: a bad one as well, and each once.
+func TestEveryRunIsKept(t *testing.T) {
+	document := filepath.Join(t.TempDir(), "GOALS.md")
+	at := time.Date(2026, 1, 2, 3, 4, 0, 0, time.UTC)
+	bad := section{At: at, Commit: "abc", Scale: 1, Problem: "it broke", Findings: []finding{{What: "gap", Values: []float64{900}, Unit: "ms", Limit: 250, Rule: most}}}
+	good := section{At: at.Add(time.Hour), Commit: "def", Scale: 1, Findings: []finding{{What: "gap", Values: []float64{90}, Unit: "ms", Limit: 250, Rule: most}}}
+	for _, s := range []section{bad, bad, good} {
+		if _, err := keep(document, s.made("failover")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := keep(filepath.Join(filepath.Dir(document), "PEERS.md"), made{What: "ratios", At: at}); err != nil {
+		t.Fatal(err)
+	}
+	all, err := keep(document, good.made("failover"))
+	if err != nil || len(all) != 2 {
+		t.Fatalf("%d runs, %v", len(all), err)
+	}
+	var out bytes.Buffer
+	writeRuns(&out, all)
+	for _, want := range []string{"| abc | 0 % | failover, 1 of the numbers | gap 900 ms; **it broke** |", "| def | 0 % | failover, 1 of the numbers | gap 90 ms |"} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("no %q in\n%s", want, out.String())
+		}
 	}
 }
 

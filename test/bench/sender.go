@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"slices"
 	"time"
 
 	"github.com/seriatimq/seriatim/test/kit/harness"
@@ -105,42 +104,16 @@ func (s *sender) drain(ctx context.Context, queue string, arrived func(body stri
 	}
 }
 
-const operationsTimed = 300
-
-// operations is the median of single sends, receives and deletes by one client.
-func (s *sender) operations(ctx context.Context, queue string) (medians [3]time.Duration, err error) {
-	var times [3][]time.Duration
-	for range operationsTimed {
-		began := time.Now()
-		if err := s.send(ctx, queue, "x"); err != nil {
-			return medians, err
-		}
-		sent := time.Now()
-		var got struct {
-			Messages []struct{ ReceiptHandle string }
-		}
-		if err := s.call(ctx, "ReceiveMessage", map[string]any{"QueueUrl": queueURL(queue), "WaitTimeSeconds": 5}, &got); err != nil {
-			return medians, err
-		}
-		received := time.Now()
-		if len(got.Messages) == 0 {
-			return medians, fmt.Errorf("%s: nothing received", queue)
-		}
-		if err := s.call(ctx, "DeleteMessage", map[string]any{"QueueUrl": queueURL(queue), "ReceiptHandle": got.Messages[0].ReceiptHandle}, nil); err != nil {
-			return medians, err
-		}
-		for i, d := range []time.Duration{sent.Sub(began), received.Sub(sent), time.Since(received)} {
-			times[i] = append(times[i], d)
-		}
+// take receives one message and deletes it.
+func (s *sender) take(ctx context.Context, queue string) error {
+	var got struct {
+		Messages []struct{ ReceiptHandle string }
 	}
-	for i := range times {
-		medians[i] = middle(times[i])
+	if err := s.call(ctx, "ReceiveMessage", map[string]any{"QueueUrl": queueURL(queue), "WaitTimeSeconds": 5}, &got); err != nil {
+		return err
 	}
-	return medians, nil
-}
-
-// middle is the median of durations, which it sorts.
-func middle(list []time.Duration) time.Duration {
-	slices.Sort(list)
-	return list[len(list)/2]
+	if len(got.Messages) == 0 {
+		return fmt.Errorf("%s: nothing received", queue)
+	}
+	return s.call(ctx, "DeleteMessage", map[string]any{"QueueUrl": queueURL(queue), "ReceiptHandle": got.Messages[0].ReceiptHandle}, nil)
 }
