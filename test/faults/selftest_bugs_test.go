@@ -53,7 +53,7 @@ var plantedBugs = []plantedBug{
 	{number: 22, text: "entry CRC not checked at start", how: "server; a bit of the log is flipped while it is stopped", must: []string{"I2 content"}, nodes: 1, script: playBitFlip},
 	{number: 23, text: "purge forgets in-flight messages", how: "server", must: []string{"I8 deletes"}, nodes: 1, script: playPurge},
 	{number: 24, text: "snapshot restore swaps state before the checksum is verified", how: "state machine alone: a server ends after it", must: []string{"I17 states"}, unit: playDamagedSnapshot},
-	{number: 25, text: "long poll answer lost when the client went away", how: "server: long polls lose their attempt id", must: []string{"I6 visibility"}, nodes: 1, script: playLongPoll},
+	{number: 25, text: "long poll answer lost when the client went away", how: "server: long polls lose their attempt id", must: []string{"I6 attempts"}, nodes: 1, script: playLongPoll},
 }
 
 var errRefused = errors.New("the script's call was not done")
