@@ -5,14 +5,15 @@ import (
 
 	"github.com/hashicorp/go-hclog"
 	"github.com/hashicorp/raft"
+
+	"github.com/seriatimq/seriatim/cluster/clustertest"
 	"github.com/seriatimq/seriatim/cluster/environment"
 )
 
 // TestPipelineSendsWhenNobodyTakesAnswers guards against raft issue 612: a library
 // that has stopped asking for answers must not wait for ever when it sends.
 func TestPipelineSendsWhenNobodyTakesAnswers(t *testing.T) {
-	a, b := newTestPeers(t, "a-1", "c"), newTestPeers(t, "b-2", "c")
-	a.book.note("b-2", b.boundAddr(), 1)
+	a, b := newTestNetworks(t, nil)
 	timing := Config{}.WithDefaults().Timing
 	teller := newCommitTeller(environment.SystemClock(), timing.Commit, hclog.NewNullLogger())
 	barriers := 0
@@ -48,7 +49,7 @@ func TestPipelineSendsWhenNobodyTakesAnswers(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-		case <-testContext(t).Done():
+		case <-clustertest.Context(t).Done():
 			t.Fatalf("message %d waits for answers to be taken", i)
 		}
 	}

@@ -186,7 +186,7 @@ func TestAuditWaitsForReports(t *testing.T) {
 		t.Error("all reported, and still waiting")
 	}
 
-	hand := newHandClock(1_000_000)
+	hand := clustertest.NewHandClock(1_000_000)
 	k := auditClock{tenure: &tenure{landlord: landlord{auditor: a, clock: hand, auditPolicy: AuditPolicy{Interval: time.Second}}}}
 	a.split.Store(true)
 	a.applied(fsm.Position{Index: 8}, &queue.Audit{})
@@ -194,7 +194,7 @@ func TestAuditWaitsForReports(t *testing.T) {
 	if k.due(members) {
 		t.Error("due without the reports")
 	}
-	hand.pass(patientAudits * time.Second)
+	hand.Pass(patientAudits * time.Second)
 	if !k.due(members) {
 		t.Error("not due, although it waited long enough")
 	}

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/seriatimq/seriatim/cluster/clustertest"
 	"github.com/seriatimq/seriatim/fsm"
 	"github.com/seriatimq/seriatim/queue"
 )
@@ -22,12 +23,12 @@ func quickly(cfg *Config) { cfg.Snapshot.BytesPerSecond = 1 << 40 }
 
 func (c *nodes) backup(i int) (*Backup, []byte) {
 	c.t.Helper()
-	b, err := c.nodes[i].Backup(testContext(c.t))
+	b, err := c.nodes[i].Backup(clustertest.Context(c.t))
 	if err != nil {
 		c.t.Fatalf("node %d: backup: %v", i, err)
 	}
 	var content bytes.Buffer
-	if err := b.Stream(testContext(c.t), &content); err != nil {
+	if err := b.Stream(clustertest.Context(c.t), &content); err != nil {
 		c.t.Fatalf("node %d: backup: %v", i, err)
 	}
 	return b, content.Bytes()
@@ -98,7 +99,7 @@ func TestBackupUnderLoad(t *testing.T) {
 func TestBackupEndsWithItsContext(t *testing.T) {
 	c := startNodes(t, 1, nil)
 	c.create(0, fifo)
-	b, err := c.nodes[0].Backup(testContext(t))
+	b, err := c.nodes[0].Backup(clustertest.Context(t))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -143,7 +144,7 @@ func TestRestoreIntoFreshCluster(t *testing.T) {
 	b := newBackedUp(t)
 	c := startNodes(t, 3, quickly)
 	follower := c.followers()[0]
-	restored, err := c.nodes[follower].Restore(testContext(t), bytes.NewReader(b.content))
+	restored, err := c.nodes[follower].Restore(clustertest.Context(t), bytes.NewReader(b.content))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -162,7 +163,7 @@ func TestRestoreIntoFreshCluster(t *testing.T) {
 				t.Errorf("%s: a duplicate of message %d got %+v, the original %+v", when, i, again, want)
 			}
 		}
-		_, err := c.nodes[0].Submit(testContext(t), &queue.DeleteMessages{Queue: fifo, Handles: []string{b.held}})
+		_, err := c.nodes[0].Submit(clustertest.Context(t), &queue.DeleteMessages{Queue: fifo, Handles: []string{b.held}})
 		if refusal := new(queue.Error); !errors.As(err, &refusal) || refusal.Code != queue.ReceiptHandleIsInvalid {
 			t.Errorf("%s: a handle from before the backup: %v", when, err)
 		}
@@ -174,7 +175,7 @@ func TestRestoreIntoFreshCluster(t *testing.T) {
 		t.Errorf("sequence number %d, the other history has used %d", next.Sequence, newest)
 	}
 	for i := range c.nodes {
-		if _, err := c.nodes[i].Restore(testContext(t), bytes.NewReader(b.content)); !errors.Is(err, ErrNotFresh) {
+		if _, err := c.nodes[i].Restore(clustertest.Context(t), bytes.NewReader(b.content)); !errors.Is(err, ErrNotFresh) {
 			t.Errorf("a second restore on node %d: %v", i, err)
 		}
 	}
@@ -240,7 +241,7 @@ func TestRestoreThatBreaksOffLeavesOneHistory(t *testing.T) {
 		c.waitReady(i)
 	}
 	c.agree()
-	if _, err := c.nodes[0].Restore(testContext(t), bytes.NewReader(b.content)); err != nil {
+	if _, err := c.nodes[0].Restore(clustertest.Context(t), bytes.NewReader(b.content)); err != nil {
 		t.Fatal(err)
 	}
 	c.agree()
@@ -263,7 +264,7 @@ func TestRestoreThatTakesLongerThanALease(t *testing.T) {
 		cfg.Snapshot.SyncBytes = 8 << 10
 		cfg.Timing.Heartbeat, cfg.Timing.Election, cfg.Timing.Lease = 1200*time.Millisecond, 1200*time.Millisecond, 600*time.Millisecond
 	})
-	restored, err := c.nodes[c.leader()].Restore(testContext(t), bytes.NewReader(content))
+	restored, err := c.nodes[c.leader()].Restore(clustertest.Context(t), bytes.NewReader(content))
 	if err != nil || restored.Messages != 24 {
 		t.Fatalf("%+v, %v", restored, err)
 	}
@@ -282,7 +283,7 @@ func TestDamagedBackupIsRefused(t *testing.T) {
 	refused := func(name string, content []byte) {
 		t.Helper()
 		for i, n := range c.nodes {
-			if _, err := n.Restore(testContext(t), bytes.NewReader(content)); !errors.Is(err, ErrBadBackup) {
+			if _, err := n.Restore(clustertest.Context(t), bytes.NewReader(content)); !errors.Is(err, ErrBadBackup) {
 				t.Errorf("%s, node %d: %v", name, i, err)
 			}
 		}
@@ -311,7 +312,7 @@ func TestRestoreNeedsEveryMember(t *testing.T) {
 	c := startNodes(t, 3, quickly)
 	c.crash(c.followers()[0])
 	leader := c.leader()
-	if _, err := c.nodes[leader].Restore(testContext(t), bytes.NewReader(b.content)); !errors.Is(err, ErrMembersAway) {
+	if _, err := c.nodes[leader].Restore(clustertest.Context(t), bytes.NewReader(b.content)); !errors.Is(err, ErrMembersAway) {
 		t.Errorf("restored without a member: %v", err)
 	}
 	c.waitReady(leader)
@@ -346,13 +347,13 @@ func TestBackupForASlowReader(t *testing.T) {
 		{"too slow", 25 * time.Second, errSlowReader},
 	}
 	for _, test := range cases {
-		b, err := c.nodes[0].Backup(testContext(t))
+		b, err := c.nodes[0].Backup(clustertest.Context(t))
 		if err != nil {
 			t.Fatal(err)
 		}
 		reader := &slowReader{each: test.each}
 		b.monotonic = func() time.Duration { return reader.now }
-		if err := b.Stream(testContext(t), reader); !errors.Is(err, test.want) {
+		if err := b.Stream(clustertest.Context(t), reader); !errors.Is(err, test.want) {
 			t.Errorf("%s: %v after %v", test.name, err, reader.now)
 		}
 		if limit := backupGrace + 2*test.each; test.want != nil && reader.now > limit {

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/seriatimq/seriatim/cluster/clustertest"
 	"github.com/seriatimq/seriatim/cluster/fault"
 	"github.com/seriatimq/seriatim/fsm"
 	"github.com/seriatimq/seriatim/queue"
@@ -77,9 +78,9 @@ func (p stubProposal) Wait() (fsm.EntryResult, error) {
 }
 
 // startCommitter runs a committer over the stub; stop ends it and waits.
-func startCommitter(t *testing.T, log *logStub, limits RequestLimits) (c *committer, clock *handClock, stop func()) {
+func startCommitter(t *testing.T, log *logStub, limits RequestLimits) (c *committer, clock *clustertest.HandClock, stop func()) {
 	t.Helper()
-	clock = newHandClock(1000)
+	clock = clustertest.NewHandClock(1000)
 	c = newCommitter(committerConfig{
 		propose:       log.propose,
 		stamp:         func() queue.Timestamp { return queue.Timestamp(clock.Wall().UnixMilli()) },
@@ -264,7 +265,7 @@ func TestCommitterDropsWhatNobodyWantsAnyMore(t *testing.T) {
 	unreadable := make(chan outcome, 2)
 	c.submit(&submission{frame: tickFrame(t), minimumVersion: fsm.CurrentVersion + 1, settle: func(o outcome) { unreadable <- o }})
 	wanted, wantedDone := submitTo(c, tickFrame(t))
-	clock.pass(time.Second)
+	clock.Pass(time.Second)
 	c.open()
 	if o := outcomeOf(t, wantedDone); o.verdict != answered {
 		t.Fatalf("verdict %d", o.verdict)

@@ -12,6 +12,7 @@ import (
 	"google.golang.org/grpc/mem"
 	"google.golang.org/grpc/test/bufconn"
 
+	"github.com/seriatimq/seriatim/cluster/clustertest"
 	"github.com/seriatimq/seriatim/cluster/peerpb"
 	"github.com/seriatimq/seriatim/fsm"
 	"github.com/seriatimq/seriatim/queue"
@@ -50,7 +51,7 @@ func (p instantProposal) Wait() (fsm.EntryResult, error) { return p.result, nil 
 // BenchmarkCommitter is a command's way through the group committer over a log
 // that costs nothing, with 64 callers.
 func BenchmarkCommitter(b *testing.B) {
-	log, clock := &instantLog{}, newHandClock(1000)
+	log, clock := &instantLog{}, clustertest.NewHandClock(1000)
 	c := newCommitter(committerConfig{
 		propose: log.propose, stamp: func() queue.Timestamp { return 1000 }, monotonic: clock.Monotonic,
 		formatVersion: func() uint32 { return fsm.CurrentVersion }, limits: RequestLimits{}.withDefaults(), counts: newCounters(),
@@ -80,7 +81,7 @@ func BenchmarkCommitter(b *testing.B) {
 // BenchmarkForward is a forwarded command's way to the leader's committer and
 // back, over a connection in memory, with 64 callers.
 func BenchmarkForward(b *testing.B) {
-	log, clock := &instantLog{}, newHandClock(1000)
+	log, clock := &instantLog{}, clustertest.NewHandClock(1000)
 	c := newCommitter(committerConfig{
 		propose: log.propose, stamp: func() queue.Timestamp { return 1000 }, monotonic: clock.Monotonic,
 		formatVersion: func() uint32 { return fsm.CurrentVersion }, limits: RequestLimits{}.withDefaults(), counts: newCounters(),

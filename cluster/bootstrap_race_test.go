@@ -2,12 +2,14 @@ package cluster
 
 import (
 	"flag"
-	"github.com/seriatimq/seriatim/cluster/fault"
 	"math/rand/v2"
 	"os"
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/seriatimq/seriatim/cluster/clustertest"
+	"github.com/seriatimq/seriatim/cluster/fault"
 )
 
 var races = flag.Int("races", 20, "how many times nodes race to found a cluster")
@@ -55,7 +57,7 @@ func runRace(t *testing.T, order raceOrder) {
 	for i := range c.nodes {
 		starting.Go(func() {
 			time.Sleep(order.waits[i])
-			node, err := Open(testContext(t), c.configs[i])
+			node, err := Open(clustertest.Context(t), c.configs[i])
 			if err != nil {
 				t.Errorf("node %d: %v", i, err)
 				return

@@ -3,8 +3,9 @@ package cluster
 import (
 	"context"
 	"errors"
-	"github.com/seriatimq/seriatim/cluster/fault"
 	"time"
+
+	"github.com/seriatimq/seriatim/cluster/fault"
 )
 
 // errDrained is why a drained node is not ready.
@@ -44,8 +45,8 @@ func (n *Node) Uncordon() {
 
 // tellDrained lets the others know, so that they hand leadership to somebody else.
 func (n *Node) tellDrained(drained bool) {
-	n.group.gossip.drained.Store(drained)
-	n.group.gossip.announce()
+	n.group.gossip.SetDrained(drained)
+	n.group.gossip.Announce()
 }
 
 // Drained reports whether the node is drained.

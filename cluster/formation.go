@@ -4,16 +4,16 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"net"
 	"slices"
 	"sync/atomic"
 	"time"
 
+	"github.com/seriatimq/seriatim/cluster/discovery"
+	"github.com/seriatimq/seriatim/cluster/peernet"
 	"github.com/seriatimq/seriatim/cluster/storage"
 )
 
@@ -38,8 +38,8 @@ type formation struct {
 	dir      *storage.Dir
 	expect   int
 	lookAt   []string // where the others are looked for
-	network  *peers
-	view     func() []gossipMember
+	network  *peernet.Network
+	view     func() []discovery.Member
 	changes  func() <-chan struct{}
 	announce func()
 	found    func(founders []string) error // writes the first entry of the log
@@ -60,9 +60,8 @@ type formation struct {
 }
 
 const (
-	formationPauseMin   = 100 * time.Millisecond
-	formationPauseMax   = 2 * time.Second
-	formationMessageMax = 64 << 10
+	formationPauseMin = 100 * time.Millisecond
+	formationPauseMax = 2 * time.Second
 )
 
 // formationRequest and formationAnswer are JSON, one of each per connection.
@@ -160,7 +159,7 @@ func (f *formation) choose() (founders []string, missing string) {
 	promised, others := map[string]string{}, ""
 	for _, m := range f.view() {
 		switch {
-		case !m.alive:
+		case !m.Alive:
 		case m.HasState:
 			return nil, "node " + m.NodeID + " belongs to a cluster already, this node must be added to it"
 		case m.Expect != f.expect:
@@ -243,10 +242,10 @@ func (f *formation) confirm(ctx context.Context, promise storage.Membership) (mi
 func (f *formation) replaced(founder string) bool {
 	successor := false
 	for _, m := range f.view() {
-		if m.NodeID == founder && m.alive {
+		if m.NodeID == founder && m.Alive {
 			return false
 		}
-		successor = successor || m.alive && m.NodeID != founder && m.Name == nodeNameOf(founder)
+		successor = successor || m.Alive && m.NodeID != founder && m.Name == nodeNameOf(founder)
 	}
 	return successor
 }
@@ -257,7 +256,7 @@ func (f *formation) replaced(founder string) bool {
 func (f *formation) nothingWritten(promise storage.Membership) bool {
 	empty := map[string]bool{f.dir.NodeID: !f.hasState()}
 	for _, m := range f.view() {
-		empty[m.NodeID] = m.alive && !m.HasState
+		empty[m.NodeID] = m.Alive && !m.HasState
 	}
 	for _, founder := range promise.Founders[1:] {
 		if !empty[founder] {
@@ -267,28 +266,12 @@ func (f *formation) nothingWritten(promise storage.Membership) bool {
 	return true
 }
 
-// serve answers the other nodes until the listener closes.
+// serve answers the other nodes until ctx ends, one at a time: there are few.
 func (f *formation) serve(ctx context.Context, listener net.Listener) {
-	for {
-		conn, err := listener.Accept()
-		if err != nil {
-			return
-		}
-		f.answer(ctx, conn)
-	}
+	peernet.Answering[formationRequest, formationAnswer]{AtOnce: 1, Arrival: f.network.Timeout(), Answer: f.answer}.Serve(ctx, listener)
 }
 
-// answer handles one request. One at a time is enough: there are few nodes,
-// and a connection that says nothing is closed.
-func (f *formation) answer(ctx context.Context, conn net.Conn) {
-	defer conn.Close()
-	watchdog := time.AfterFunc(f.network.config.timeout, func() { conn.Close() })
-	defer watchdog.Stop()
-	var request formationRequest
-	if err := json.NewDecoder(io.LimitReader(conn, formationMessageMax)).Decode(&request); err != nil || ctx.Err() != nil {
-		return
-	}
-	answer := formationAnswer{}
+func (f *formation) answer(_ context.Context, _ string, request formationRequest) (answer formationAnswer, done func()) {
 	switch {
 	case len(request.Founders) == 0 || !slices.Contains(request.Founders, f.dir.NodeID):
 		answer.Reason = "this node is not among the founders"
@@ -299,7 +282,7 @@ func (f *formation) answer(ctx context.Context, conn net.Conn) {
 		promise := f.promised()
 		answer.Yes = promise.ClusterID == clusterIDOf(request.Founders)
 	}
-	_ = json.NewEncoder(conn).Encode(answer) // the other end asks again if it got no answer
+	return answer, nil
 }
 
 // givePromise promises, durably, or says why not.
@@ -381,19 +364,7 @@ func (f *formation) settled() {
 
 // ask sends one request to another node.
 func (f *formation) ask(ctx context.Context, nodeID, op string, founders []string) (formationAnswer, error) {
-	conn, err := f.network.dialKind(ctx, nodeID, connFormation)
-	if err != nil {
-		return formationAnswer{}, err
-	}
-	defer conn.Close()
-	watchdog := time.AfterFunc(f.network.config.timeout, func() { conn.Close() })
-	defer watchdog.Stop()
-	stop := context.AfterFunc(ctx, func() { conn.Close() })
-	defer stop()
-	if err := json.NewEncoder(conn).Encode(formationRequest{Op: op, From: f.dir.NodeID, Founders: founders}); err != nil {
-		return formationAnswer{}, err
-	}
-	var answer formationAnswer
-	err = json.NewDecoder(io.LimitReader(conn, formationMessageMax)).Decode(&answer)
-	return answer, err
+	ctx, cancel := context.WithTimeout(ctx, 2*f.network.Timeout()) // to connect, and to answer
+	defer cancel()
+	return peernet.Ask[formationAnswer](ctx, f.network, nodeID, peernet.KindBootstrap, 0, formationRequest{Op: op, From: f.dir.NodeID, Founders: founders})
 }

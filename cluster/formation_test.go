@@ -1,8 +1,6 @@
 package cluster
 
 import (
-	"bytes"
-	"encoding/json"
 	"fmt"
 	"os"
 	"slices"
@@ -10,9 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"pgregory.net/rapid"
-
 	"github.com/seriatimq/seriatim/cluster/clustertest"
+	"github.com/seriatimq/seriatim/cluster/discovery"
 	"github.com/seriatimq/seriatim/cluster/storage"
 )
 
@@ -28,7 +25,7 @@ func clusterIDs(g *groups) []string {
 }
 
 func TestFormationInEveryStartOrder(t *testing.T) {
-	defer verifyNoLeaks(t)
+	defer clustertest.VerifyNoLeaks(t)
 	orders := [][]int{{0, 1, 2}, {0, 2, 1}, {1, 0, 2}, {1, 2, 0}, {2, 0, 1}, {2, 1, 0}}
 	for _, order := range orders {
 		t.Run(fmt.Sprint(order), func(t *testing.T) {
@@ -52,16 +49,16 @@ func TestFormationInEveryStartOrder(t *testing.T) {
 // waitForView waits until m sees n others.
 func (g *groups) waitForView(m *member, n int) {
 	g.t.Helper()
-	ctx := testContext(g.t)
+	ctx := clustertest.Context(g.t)
 	for {
-		changed := m.group.gossip.changes()
-		if len(m.group.gossip.view()) >= n {
+		changed := m.group.gossip.Changes()
+		if len(m.group.gossip.View()) >= n {
 			return
 		}
 		select {
 		case <-changed:
 		case <-ctx.Done():
-			g.t.Fatalf("%s sees %d others, not %d", m.cfg.NodeName, len(m.group.gossip.view()), n)
+			g.t.Fatalf("%s sees %d others, not %d", m.cfg.NodeName, len(m.group.gossip.View()), n)
 		}
 	}
 }
@@ -87,14 +84,14 @@ func TestFormationLeavesOutTheLateNode(t *testing.T) {
 	// It waits to be added once it sees nodes with state, whatever else it
 	// hears, and before that for those that promised to belong elsewhere.
 	for missing := ""; !strings.Contains(missing, "added"); {
-		changed, progress := late.group.gossip.changes(), false
-		if missing, progress = late.group.formation.step(testContext(t)); progress || late.group.clusterID() != "" {
+		changed, progress := late.group.gossip.Changes(), false
+		if missing, progress = late.group.formation.step(clustertest.Context(t)); progress || late.group.clusterID() != "" {
 			t.Fatalf("the late node: %q, cluster %q", missing, late.group.clusterID())
 		}
 		if !strings.Contains(missing, "added") {
 			select {
 			case <-changed:
-			case <-testContext(t).Done():
+			case <-clustertest.Context(t).Done():
 				t.Fatalf("the late node: %q", missing)
 			}
 		}
@@ -144,18 +141,18 @@ func openTestDirAgain(t *testing.T, m *member) *storage.Dir {
 }
 
 // lonelyFormation is the formation of a node without network.
-func lonelyFormation(t *testing.T, view []gossipMember) *formation {
+func lonelyFormation(t *testing.T, view []discovery.Member) *formation {
 	t.Helper()
 	dir := openTestDir(t, t.TempDir(), "b")
 	dir.NodeID = "b-2"
 	f := &formation{
 		dir:      dir,
 		expect:   3,
-		view:     func() []gossipMember { return view },
+		view:     func() []discovery.Member { return view },
 		announce: func() {},
 		hasState: dir.HasLog,
 		guard:    storage.NewDiskGuard(time.Minute, clustertest.NewFatalRecord().Fatal, nil),
-		logger:   testLogger(t, 0),
+		logger:   clustertest.Logger(t, 0),
 		turn:     make(chan struct{}, 1),
 		renewed:  make(chan struct{}, 1),
 	}
@@ -164,33 +161,33 @@ func lonelyFormation(t *testing.T, view []gossipMember) *formation {
 }
 
 func TestFormationChooses(t *testing.T) {
-	node := func(id string, change ...func(*gossipMember)) gossipMember {
-		m := gossipMember{NodeID: id, Expect: 3, alive: true}
+	node := func(id string, change ...func(*discovery.Member)) discovery.Member {
+		m := discovery.Member{NodeID: id, Expect: 3, Alive: true}
 		for _, c := range change {
 			c(&m)
 		}
 		return m
 	}
-	gone := func(m *gossipMember) { m.alive = false }
-	state := func(m *gossipMember) { m.HasState = true }
-	five := func(m *gossipMember) { m.Expect = 5 }
-	promised := func(id string) func(*gossipMember) { return func(m *gossipMember) { m.ClusterID = id } }
+	gone := func(m *discovery.Member) { m.Alive = false }
+	state := func(m *discovery.Member) { m.HasState = true }
+	five := func(m *discovery.Member) { m.Expect = 5 }
+	promised := func(id string) func(*discovery.Member) { return func(m *discovery.Member) { m.ClusterID = id } }
 	tests := []struct {
 		name string
-		view []gossipMember
+		view []discovery.Member
 		want []string
 		why  string
 	}{
 		{"alone", nil, nil, "2 of 3 initial members: b is here"},
-		{"two", []gossipMember{node("a-1")}, nil, "1 of 3 initial members: a, b are here"},
-		{"three", []gossipMember{node("a-1"), node("c-3")}, []string{"a-1", "b-2", "c-3"}, ""},
-		{"one is gone", []gossipMember{node("a-1"), node("c-3", gone)}, nil, "1 of 3 initial members: a, b are here"},
-		{"one has state", []gossipMember{node("a-1"), node("c-3"), node("d-4", state)}, nil, "must be added"},
-		{"one expects more", []gossipMember{node("a-1"), node("c-3", five)}, nil, "c-3 expects 5"},
-		{"four, this one is among the first", []gossipMember{node("a-1"), node("c-3"), node("d-4")}, []string{"a-1", "b-2", "c-3"}, ""},
-		{"four, this one is the last", []gossipMember{node("a-1"), node("a-2"), node("a-3")}, nil, "others found"},
-		{"one has promised to others", []gossipMember{node("a-1"), node("c-3", promised("feed"))}, nil, "has promised"},
-		{"one has promised the same", []gossipMember{node("a-1"), node("c-3", promised(clusterIDOf([]string{"a-1", "b-2", "c-3"})))}, []string{"a-1", "b-2", "c-3"}, ""},
+		{"two", []discovery.Member{node("a-1")}, nil, "1 of 3 initial members: a, b are here"},
+		{"three", []discovery.Member{node("a-1"), node("c-3")}, []string{"a-1", "b-2", "c-3"}, ""},
+		{"one is gone", []discovery.Member{node("a-1"), node("c-3", gone)}, nil, "1 of 3 initial members: a, b are here"},
+		{"one has state", []discovery.Member{node("a-1"), node("c-3"), node("d-4", state)}, nil, "must be added"},
+		{"one expects more", []discovery.Member{node("a-1"), node("c-3", five)}, nil, "c-3 expects 5"},
+		{"four, this one is among the first", []discovery.Member{node("a-1"), node("c-3"), node("d-4")}, []string{"a-1", "b-2", "c-3"}, ""},
+		{"four, this one is the last", []discovery.Member{node("a-1"), node("a-2"), node("a-3")}, nil, "others found"},
+		{"one has promised to others", []discovery.Member{node("a-1"), node("c-3", promised("feed"))}, nil, "has promised"},
+		{"one has promised the same", []discovery.Member{node("a-1"), node("c-3", promised(clusterIDOf([]string{"a-1", "b-2", "c-3"})))}, []string{"a-1", "b-2", "c-3"}, ""},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -265,39 +262,4 @@ func TestFormationGivesUpAndIsFreed(t *testing.T) {
 	if ids := clusterIDs(g); len(ids) != 1 || ids[0] == clusterIDOf(stale) {
 		t.Errorf("clusters %q", ids)
 	}
-}
-
-func TestGossipMetadataFits(t *testing.T) {
-	long := gossipMember{
-		NodeID:    strings.Repeat("n", 63) + "-00000000",
-		Name:      strings.Repeat("n", 63),
-		ClusterID: "0123456789abcdef",
-		Peer:      "[ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff%eth0]:65535",
-		Boot:      1<<64 - 1,
-		Expect:    1 << 30,
-		HasState:  true,
-		Version:   "10.20.30-rc.40+0123456789abcdef0123456789abcdef01234567.dirty",
-	}
-	meta, err := json.Marshal(long)
-	if err != nil || len(meta) > 512 {
-		t.Fatalf("%d bytes, %v", len(meta), err)
-	}
-}
-
-func TestHandshakeReadsWhatItWrites(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		text := rapid.StringN(0, -1, handshakeTextMax)
-		want := hello{
-			kind: connKind(rapid.Byte().Draw(t, "kind")), group: rapid.Uint32().Draw(t, "group"),
-			cluster: text.Draw(t, "cluster"), from: text.Draw(t, "from"), to: text.Draw(t, "to"),
-			formats: formatRange{rapid.Byte().Draw(t, "lowest"), rapid.Byte().Draw(t, "highest")},
-		}
-		var wire bytes.Buffer
-		if err := want.write(&wire); err != nil {
-			t.Fatal(err)
-		}
-		if got, err := readHello(&wire); err != nil || got != want {
-			t.Fatalf("got %+v, %v", got, err)
-		}
-	})
 }

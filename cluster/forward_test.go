@@ -11,6 +11,7 @@ import (
 
 	"google.golang.org/grpc"
 
+	"github.com/seriatimq/seriatim/cluster/clustertest"
 	"github.com/seriatimq/seriatim/cluster/peerpb"
 	"github.com/seriatimq/seriatim/fsm"
 	"github.com/seriatimq/seriatim/queue"
@@ -353,7 +354,7 @@ func TestResendSafety(t *testing.T) {
 	for _, test := range cases {
 		t.Run(test.name, func(t *testing.T) {
 			r := &request{cmd: &queue.SendMessages{Queue: test.queue, Entries: test.entries}, started: n.cfg.Clock.Monotonic() - test.ago}
-			if got := n.retrySafe(testContext(t), r); got != test.want {
+			if got := n.retrySafe(clustertest.Context(t), r); got != test.want {
 				t.Fatalf("got %v", got)
 			}
 		})

@@ -1,56 +1,19 @@
 package cluster
 
 import (
-	"bytes"
 	"encoding/json"
-	"errors"
 	"log/slog"
 	"net"
 	"slices"
 	"sync"
 	"testing"
 
-	"github.com/hashicorp/memberlist"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/seriatimq/seriatim/cluster/fault"
 	"github.com/seriatimq/seriatim/cluster/peerpb"
 	"github.com/seriatimq/seriatim/cluster/storage"
 )
-
-// FuzzHandshake: no input may panic or take more than it says; what is accepted
-// has one form on the wire.
-func FuzzHandshake(f *testing.F) {
-	var greeting bytes.Buffer
-	if err := (hello{kind: connRaft, group: thisGroup, cluster: "c", from: "a-1", to: "b-2"}).write(&greeting); err != nil {
-		f.Fatal(err)
-	}
-	f.Add(greeting.Bytes())
-	var answer bytes.Buffer
-	if err := answerHello(&answer, errors.New("not here"), formatRange{1, 2}); err != nil {
-		f.Fatal(err)
-	}
-	f.Add(answer.Bytes())
-	f.Fuzz(func(t *testing.T, input []byte) {
-		_, _ = readAnswer(bytes.NewReader(input)) // any error will do
-		reader := bytes.NewReader(input)
-		h, err := readHello(reader)
-		if err != nil {
-			return
-		}
-		var again bytes.Buffer
-		if err := h.write(&again); err != nil {
-			t.Fatal(err)
-		}
-		read, err := readHello(bytes.NewReader(again.Bytes()))
-		if err != nil || read != h {
-			t.Fatalf("%+v became %+v: %v", h, read, err)
-		}
-		if taken := len(input) - reader.Len(); taken != again.Len() {
-			t.Fatalf("%d bytes read, %d written", taken, again.Len())
-		}
-	})
-}
 
 // FuzzRequestFrame: whatever frame another node sends, the leader does not panic,
 // proposes nothing that it cannot read itself, and answers each request once.
@@ -99,45 +62,6 @@ func FuzzRequestFrame(f *testing.F) {
 	})
 }
 
-// FuzzGossipMetadata: whatever a node says of itself, this one neither panics nor
-// believes anything of itself or of nobody.
-func FuzzGossipMetadata(f *testing.F) {
-	meta, err := json.Marshal(gossipMember{NodeID: "b-2", Name: "b", ClusterID: "c", Peer: ":7", Boot: 3, HasState: true})
-	if err != nil {
-		f.Fatal(err)
-	}
-	f.Add(meta, meta)
-	f.Add([]byte(`{"i":"b-2","p":"10.0.0.1:1","b":18446744073709551615}`), []byte(`{"i":""}`))
-	f.Fuzz(func(t *testing.T, first, second []byte) {
-		logger := slog.New(slog.DiscardHandler)
-		own := gossipMember{NodeID: "a-1", ClusterID: "c", HasState: true}
-		book := openAddressBook(t.TempDir()+"/book", logger)
-		g := newGossip(Config{Logger: logger}.WithDefaults(), "a-1", func() gossipMember { return own }, book, func() int { return 1 })
-		for _, meta := range [][]byte{first, second} {
-			node := &memberlist.Node{Name: "x", Addr: net.IPv4(10, 0, 0, 9), Port: 1, Meta: meta}
-			refused := (*gossipFilter)(g).NotifyAlive(node) != nil
-			if refused {
-				var member gossipMember
-				if err := json.Unmarshal(meta, &member); err != nil || member.ClusterID == own.ClusterID {
-					t.Fatalf("refused %s", meta)
-				}
-				continue
-			}
-			(*gossipEvents)(g).NotifyJoin(node)
-			(*gossipEvents)(g).NotifyUpdate(node)
-		}
-		view := g.view()
-		if !slices.IsSortedFunc(view, func(a, b gossipMember) int { return bytes.Compare([]byte(a.NodeID), []byte(b.NodeID)) }) {
-			t.Fatalf("not in order: %+v", view)
-		}
-		for _, m := range view {
-			if m.NodeID == "" || m.NodeID == "a-1" {
-				t.Fatalf("believes %+v", m)
-			}
-		}
-	})
-}
-
 // FuzzMembershipRequest: whatever a node asks about the members, a leader without
 // learners stays the only member of its cluster and goes on leading. What other
 // nodes can prove is tested elsewhere.
@@ -157,8 +81,8 @@ func FuzzMembershipRequest(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
-	f.Cleanup(func() { _ = n.Close(f.Context()) }) // the process ends
-	if _, err := n.Members(f.Context()); err != nil {
+	f.Cleanup(func() { _ = n.Close(f.Context()) })                                             // the process ends
+	if _, err := n.changeAtLeader(f.Context(), membershipRequest{Op: opMembers}); err != nil { // it waits for a leader
 		f.Fatal(err)
 	}
 	before := n.memberList()
@@ -177,7 +101,7 @@ func FuzzMembershipRequest(f *testing.F) {
 		}
 		near, far := net.Pipe()
 		var serving sync.WaitGroup
-		serving.Go(func() { n.answerMembership(far) })
+		serving.Go(func() { n.membershipQuestions().ServeConn(n.life, far) })
 		defer serving.Wait()
 		defer near.Close()
 		if _, err := near.Write(append(text, '\n')); err != nil {

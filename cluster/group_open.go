@@ -11,7 +11,9 @@ import (
 	"github.com/hashicorp/go-hclog"
 	"github.com/hashicorp/raft"
 
+	"github.com/seriatimq/seriatim/cluster/discovery"
 	"github.com/seriatimq/seriatim/cluster/fault"
+	"github.com/seriatimq/seriatim/cluster/peernet"
 	"github.com/seriatimq/seriatim/cluster/storage"
 	"github.com/seriatimq/seriatim/fsm"
 )
@@ -82,22 +84,23 @@ func (g *raftGroup) openNetwork(stateMachine) error {
 		renewed:  make(chan struct{}, 1),
 	}
 	g.formation.promise.Store(&membership)
-	g.book = openAddressBook(g.dir.File(storage.AddressesName), g.cfg.Logger)
-	g.network, err = listenPeers(g.ctx, peersConfig{
-		nodeID:    g.nodeID,
-		clusterID: g.clusterID,
-		formats: func() formatRange {
-			return newFormatRange(max(fsm.OldestVersion, g.inForce.Load()), g.cfg.Log.FormatMax)
+	g.book = peernet.OpenAddressBook(g.dir.File(storage.AddressesName), g.cfg.Logger)
+	g.network, err = peernet.Listen(g.ctx, peernet.Options{
+		NodeID:    g.nodeID,
+		ClusterID: g.clusterID,
+		Formats: func() peernet.FormatRange {
+			return peernet.NewFormatRange(max(fsm.OldestVersion, g.inForce.Load()), g.cfg.Log.FormatMax)
 		},
-		outdated: func(err error) { g.cfg.Fatal(fault.ExitUnknownFormat, err) },
-		bind:     g.cfg.PeerAddr,
-		timeout:  g.cfg.Timing.Dial,
-		network:  g.cfg.Network,
-		logger:   g.cfg.Logger,
+		Outdated: func(err error) { g.cfg.Fatal(fault.ExitUnknownFormat, err) },
+		Bind:     g.cfg.PeerAddr,
+		Timeout:  g.cfg.Timing.Dial,
+		Network:  g.cfg.Network,
+		Logger:   g.cfg.Logger,
 	}, g.book)
 	if err != nil {
 		return err
 	}
+	g.network.AddGroup(thisGroup)
 	g.answerAboutLeader()
 	return nil
 }
@@ -109,9 +112,9 @@ func (g *raftGroup) answerAboutLeader() {
 		nodeID: g.nodeID, network: g.network, clock: g.cfg.Clock, log: g.cfg.Logger,
 		silence: time.Duration(suspicionSilence * float64(g.cfg.Timing.Heartbeat)),
 	})
-	g.network.lost = g.suspicion.lostConnection
-	g.network.serve()
-	g.wg.Go(func() { g.suspicion.serve(g.ctx, g.network.incoming[connDoubts]) })
+	g.network.WhenLost(g.suspicion.lostConnection)
+	g.network.Serve()
+	g.wg.Go(func() { g.suspicion.serve(g.ctx, g.network.Listener(peernet.KindFailureDetector, thisGroup)) })
 }
 
 // openStores opens log, term and vote, and snapshots. All of them are read before
@@ -199,9 +202,22 @@ func (g *raftGroup) raftConfig() *raft.Config {
 
 // openGossip binds the gossip port.
 func (g *raftGroup) openGossip(stateMachine) error {
-	g.gossip = newGossip(g.cfg, g.nodeID, g.describe, g.book, g.membersWanted)
-	g.gossip.clocks = newClockGuard(g.cfg, g.nodeID, g.voters)
-	if err := g.gossip.open(g.ctx); err != nil {
+	g.clocks = discovery.NewClocks(g.cfg.Clock, g.cfg.Timing.ClockSkewMax, g.nodeID, g.voters)
+	g.gossip = discovery.New(discovery.Options{
+		NodeID:    g.nodeID,
+		Bind:      g.cfg.GossipAddr,
+		Advertise: g.cfg.AdvertiseGossip,
+		Join:      g.cfg.Join,
+		Key:       g.cfg.GossipKey,
+		Self:      g.describe,
+		Wanted:    g.membersWanted,
+		Heard:     g.book.Note,
+		Clocks:    g.clocks,
+		Network:   g.cfg.Network,
+		Monotonic: g.cfg.Clock.Monotonic,
+		Logger:    g.cfg.Logger,
+	})
+	if err := g.gossip.Open(g.ctx); err != nil {
 		g.gossip = nil
 		return err
 	}
@@ -220,9 +236,9 @@ func (g *raftGroup) voters() []string {
 }
 
 // describe is what the other nodes learn of this one.
-func (g *raftGroup) describe() gossipMember {
+func (g *raftGroup) describe() discovery.Member {
 	own := g.formation.promised()
-	return gossipMember{
+	return discovery.Member{
 		Joining:   own.Joined && !own.Admitted,
 		NodeID:    g.nodeID,
 		Name:      g.cfg.NodeName,
@@ -242,7 +258,7 @@ func (g *raftGroup) advertisedPeer() string {
 	if g.cfg.AdvertisePeer != "" {
 		return g.cfg.AdvertisePeer
 	}
-	host, port, err := net.SplitHostPort(g.network.boundAddr())
+	host, port, err := net.SplitHostPort(g.network.BoundAddr())
 	if ip := net.ParseIP(host); err == nil && ip != nil && ip.IsUnspecified() {
 		host = ""
 	}
@@ -262,11 +278,10 @@ func (g *raftGroup) serve() {
 		heard: g.heardVoters, mayLead: g.mayLead, transfer: g.transferTo,
 	})
 	f := g.formation
-	f.network, f.view, f.changes, f.announce, f.found = g.network, g.gossip.view, g.gossip.changes, g.gossip.announce, g.foundCluster
-	g.network.gossip = g.gossip.view
-	g.network.open()
-	g.wg.Go(func() { g.gossip.run(g.ctx) })
-	g.wg.Go(func() { f.serve(g.ctx, g.network.incoming[connFormation]) })
+	f.network, f.view, f.changes, f.announce, f.found = g.network, g.gossip.View, g.gossip.Changes, g.gossip.Announce, g.foundCluster
+	g.network.Open()
+	g.wg.Go(func() { g.gossip.Run(g.ctx) })
+	g.wg.Go(func() { f.serve(g.ctx, g.network.Listener(peernet.KindBootstrap, 0)) })
 	g.wg.Go(func() { f.run(g.ctx) })
 	g.wg.Go(func() { g.suspicion.run(g.ctx) })
 	g.wg.Go(func() { g.announceState() })
@@ -277,7 +292,7 @@ func (g *raftGroup) serve() {
 func (g *raftGroup) announceState() {
 	select {
 	case <-g.stateGained:
-		g.gossip.announce()
+		g.gossip.Announce()
 	case <-g.ctx.Done():
 	}
 }

@@ -5,13 +5,9 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"log/slog"
-	"os"
 	"path/filepath"
 	"testing"
 	"time"
-
-	"go.uber.org/goleak"
 
 	"github.com/seriatimq/seriatim/cluster/clustertest"
 	"github.com/seriatimq/seriatim/cluster/fault"
@@ -19,27 +15,6 @@ import (
 	"github.com/seriatimq/seriatim/fsm"
 	"github.com/seriatimq/seriatim/queue"
 )
-
-// testPatience is far more than anything here takes on a machine that is busy
-// with other tests.
-const testPatience = 60 * time.Second
-
-func testContext(t *testing.T) context.Context {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), testPatience)
-	t.Cleanup(cancel)
-	return ctx
-}
-
-// verifyNoLeaks fails the test if a goroutine of ours is left. Memberlist does not
-// wait for a probe under way when it stops; it ends within a second.
-func verifyNoLeaks(t *testing.T) {
-	t.Helper()
-	goleak.VerifyNone(t,
-		goleak.IgnoreAnyFunction("github.com/hashicorp/memberlist.(*Memberlist).probe"),
-		goleak.IgnoreAnyFunction("github.com/hashicorp/memberlist.(*Memberlist).sendPingAndWaitForAck"),
-	)
-}
 
 // member is one node of a cluster in this process.
 type member struct {
@@ -68,7 +43,7 @@ func newGroups(t *testing.T, n int, change func(i int, cfg *Config)) *groups {
 			PeerAddr:        "127.0.0.1:0",
 			BootstrapExpect: n,
 			Log:             LogPolicy{SegmentBytes: 1 << 20},
-			Logger:          testLogger(t, i+1),
+			Logger:          clustertest.Logger(t, i+1),
 		}
 		g.members = append(g.members, &member{t: t, cfg: cfg})
 	}
@@ -99,14 +74,6 @@ func (g *groups) newGossipPorts() {
 			m.cfg.Join = addresses
 		}
 	}
-}
-
-func testLogger(t *testing.T, node int) *slog.Logger {
-	level := slog.LevelWarn + 1
-	if os.Getenv("CLUSTER_TEST_LOG") != "" {
-		level = slog.LevelDebug
-	}
-	return slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: level})).With("test", t.Name(), "n", node)
 }
 
 func (m *member) start() {
@@ -168,7 +135,7 @@ func (g *groups) stopAll() {
 // leader waits until a running member leads and has applied what is committed.
 func (g *groups) leader() *member {
 	g.t.Helper()
-	ctx := testContext(g.t)
+	ctx := clustertest.Context(g.t)
 	for ctx.Err() == nil {
 		for _, m := range g.members {
 			if m.group == nil {
@@ -269,7 +236,7 @@ func (g *groups) proposeOne(entry []byte) uint64 {
 // agree waits until all running members have applied index and compares states.
 func (g *groups) agree(index uint64) {
 	g.t.Helper()
-	ctx := testContext(g.t)
+	ctx := clustertest.Context(g.t)
 	var want string
 	for _, m := range g.members {
 		if m.group == nil {
@@ -290,7 +257,7 @@ func (g *groups) agree(index uint64) {
 }
 
 func TestThreeNodesFoundElectReplicateAndRestart(t *testing.T) {
-	defer verifyNoLeaks(t)
+	defer clustertest.VerifyNoLeaks(t)
 	for _, store := range []string{storage.LogStoreWAL, storage.LogStoreBoltDB} {
 		t.Run(store, func(t *testing.T) {
 			g := newGroups(t, 3, func(_ int, cfg *Config) { cfg.Log.Store = store })

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/seriatimq/seriatim/cluster/peernet"
 )
 
 // Who asks how the cluster is wants to know it as of now. The last answer to a
@@ -34,13 +36,9 @@ func (n *Node) probeNodes(ctx context.Context, nodeIDs []string) map[string]prob
 	for _, id := range nodeIDs {
 		asking.Go(func() {
 			var p probed
-			conn, err := n.group.network.dialKind(ctx, id, connMembers)
-			if err == nil {
-				p.answer, err = n.exchange(ctx, conn, id, membershipRequest{
-					Op: opProbe, From: n.group.nodeID, Cluster: n.group.clusterID(), Final: true,
-				})
-			}
-			p.err = err
+			p.answer, p.err = peernet.Ask[membershipAnswer](ctx, n.group.network, id, peernet.KindMembership, 0, membershipRequest{
+				Op: opProbe, From: n.group.nodeID, Cluster: n.group.clusterID(), Final: true,
+			})
 			mu.Lock()
 			defer mu.Unlock()
 			found[id] = p

@@ -5,12 +5,14 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/seriatimq/seriatim/cluster/clustertest"
 )
 
 // members asks node i how the cluster is, until the leader answers.
 func (c *nodes) members(i int) MemberList {
 	c.t.Helper()
-	list, err := c.nodes[i].Members(testContext(c.t))
+	list, err := c.nodes[i].Members(clustertest.Context(c.t))
 	if err != nil {
 		c.t.Fatal(err)
 	}
@@ -39,7 +41,7 @@ func TestStatusIsTrueAtOnce(t *testing.T) {
 		}
 	}
 	c.crash(leader)
-	local := c.nodes[followers[0]].LocalMembers(testContext(t))
+	local := c.nodes[followers[0]].LocalMembers(clustertest.Context(t))
 	if local.Healthy || !strings.HasPrefix(local.Summary, "No leader: ") || !strings.Contains(local.Summary, "1 of 3 voters answer, 2 are needed") {
 		t.Errorf("the last one says %+v", local)
 	}
@@ -49,7 +51,7 @@ func TestStatusIsTrueAtOnce(t *testing.T) {
 // is no longer listed when it is gone.
 func TestOnlyNodesThatWaitAreListed(t *testing.T) {
 	c, ends := startGrowing(t, 3, func(cfg *Config) { cfg.Members.ManualJoin = true })
-	ctx := testContext(t)
+	ctx := clustertest.Context(t)
 	i := c.grow(ends, nil)
 	c.waitFor("the new node to be listed", func() bool {
 		return slices.ContainsFunc(c.members(0).Waiting, func(w WaitingNode) bool { return w.Name == "n4" })
@@ -85,7 +87,7 @@ func TestOnlyNodesThatWaitAreListed(t *testing.T) {
 func TestDrainedMemberIsListed(t *testing.T) {
 	c, _ := startGrowing(t, 3, nil)
 	follower := c.followers()[0]
-	if err := c.nodes[follower].Drain(testContext(t)); err != nil {
+	if err := c.nodes[follower].Drain(clustertest.Context(t)); err != nil {
 		t.Fatal(err)
 	}
 	for i := range c.nodes {
@@ -107,8 +109,8 @@ func TestDrainedMemberIsListed(t *testing.T) {
 // There is nobody to hand leadership to, and that is known at once.
 func TestLeadershipOfTheOnlyVoterIsNotHandedOver(t *testing.T) {
 	c := startNodes(t, 1, nil)
-	wantRefusal(t, c.nodes[0].MoveLeadership(testContext(t), Change{}), RefusedUnsafe, "only voter")
-	wantRefusal(t, c.nodes[0].MoveLeadership(testContext(t), Change{Node: "n1"}), RefusedUnsafe, "only voter")
+	wantRefusal(t, c.nodes[0].MoveLeadership(clustertest.Context(t), Change{}), RefusedUnsafe, "only voter")
+	wantRefusal(t, c.nodes[0].MoveLeadership(clustertest.Context(t), Change{Node: "n1"}), RefusedUnsafe, "only voter")
 	if list := c.members(0); !list.Healthy || list.MayFail != 0 || len(list.Warnings) != 1 || !strings.Contains(list.Warnings[0], "1 voter") {
 		t.Errorf("%+v", list)
 	}
@@ -121,10 +123,10 @@ func TestStatusBeforeThereIsACluster(t *testing.T) {
 	// An answer that had to wait for a leader would not come before the deadline
 	// of the call, and would not say why.
 	c.waitFor("the reason", func() bool {
-		_, err := c.nodes[0].Members(testContext(t))
+		_, err := c.nodes[0].Members(clustertest.Context(t))
 		return errors.Is(err, ErrUnavailable) && strings.Contains(err.Error(), want)
 	})
-	list := c.nodes[0].LocalMembers(testContext(t))
+	list := c.nodes[0].LocalMembers(clustertest.Context(t))
 	if list.Healthy || !strings.HasPrefix(list.Summary, "No cluster yet: "+want) || !strings.Contains(list.Summary, c.configs[2].GossipAddr) {
 		t.Errorf("%+v", list)
 	}

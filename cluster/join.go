@@ -145,7 +145,7 @@ func (n *Node) awaitLook(ctx context.Context) {
 	limit := time.NewTimer(lookMax)
 	defer limit.Stop()
 	select {
-	case <-n.group.gossip.looked:
+	case <-n.group.gossip.HasLooked():
 	case <-limit.C:
 	case <-ctx.Done():
 	}
@@ -156,7 +156,7 @@ func (n *Node) awaitLook(ctx context.Context) {
 func (n *Node) joinCluster(ctx context.Context) {
 	waiting, pause, sighted := "", joinPause, false
 	for {
-		changed := n.group.gossip.changes()
+		changed := n.group.gossip.Changes()
 		promise := n.group.formation.promised()
 		switch {
 		case promise.Admitted:
@@ -201,7 +201,7 @@ var errNothingToJoin = errors.New("there is no cluster to join")
 // stepToJoin does the next of the steps.
 func (n *Node) stepToJoin(ctx context.Context, promise storage.Membership) error {
 	members := n.membersInSight(promise.ClusterID)
-	if clusters := n.group.gossip.clustersHeard(); promise.ClusterID == "" && len(clusters) > 1 {
+	if clusters := n.group.gossip.ClustersHeard(); promise.ClusterID == "" && len(clusters) > 1 {
 		return fmt.Errorf("several clusters are in sight (%s), and this node joins none of them: start it again with --join naming members of one, or give the clusters gossip keys of their own", strings.Join(clusters, ", "))
 	}
 	if len(members) == 0 {
@@ -229,8 +229,8 @@ func (n *Node) stepToJoin(ctx context.Context, promise storage.Membership) error
 // membersInSight lists the live members of the clusters that gossip shows: of the
 // one this node joins, or of all.
 func (n *Node) membersInSight(joining string) (members []string) {
-	for _, seen := range n.group.gossip.view() {
-		if !seen.alive || !seen.HasState || seen.ClusterID == "" || joining != "" && seen.ClusterID != joining {
+	for _, seen := range n.group.gossip.View() {
+		if !seen.Alive || !seen.HasState || seen.ClusterID == "" || joining != "" && seen.ClusterID != joining {
 			continue
 		}
 		members = append(members, seen.NodeID)

@@ -9,12 +9,8 @@ import (
 	"log/slog"
 	"slices"
 	"strings"
-	"sync"
-	"time"
 
 	"github.com/hashicorp/go-hclog"
-
-	"github.com/seriatimq/seriatim/cluster/environment"
 )
 
 // raftLogger lets the consensus library and its stores log through slog. Safe
@@ -163,70 +159,6 @@ func (l *raftLogger) StandardLogger(options *hclog.StandardLoggerOptions) *log.L
 // StandardWriter writes whole lines at the debug level.
 func (l *raftLogger) StandardWriter(*hclog.StandardLoggerOptions) io.Writer {
 	return lineWriter(func(line string) { l.Info(line) })
-}
-
-// lineLimit lets a line of each kind through once in a while: whoever reaches the
-// gossip port can cause one with each packet. Safe for concurrent use.
-type lineLimit struct {
-	monotonic func() time.Duration
-
-	mu   sync.Mutex
-	seen map[string]time.Duration // when, by the first words of the line
-}
-
-const (
-	lineLimitPause = 30 * time.Second
-	lineLimitKinds = 100
-	lineLimitWords = 4
-)
-
-func (l *lineLimit) allows(line string) bool {
-	words := strings.Fields(line)
-	kind, now := strings.Join(words[:min(len(words), lineLimitWords)], " "), l.monotonic()
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	last, known := l.seen[kind]
-	if known && now-last < lineLimitPause || !known && len(l.seen) >= lineLimitKinds {
-		return false
-	}
-	l.seen[kind] = now
-	return true
-}
-
-// gossipedPerAttempt reports whether gossip writes this line for each probe of a
-// node that is away, or for each message from one that does not belong here. That
-// a node is away is logged once.
-func gossipedPerAttempt(line string) bool {
-	for _, begin := range []string{
-		"Failed fallback TCP ping", "Failed UDP ping", "Failed to send UDP ping", "Failed to send indirect", "Failed to send gossip",
-		"Push/Pull with", "ignoring alive message", "Was able to connect to",
-	} {
-		if strings.HasPrefix(line, begin) {
-			return true
-		}
-	}
-	return false
-}
-
-// newGossipLogger lets memberlist log through slog: its lines carry the level
-// in front, as in "[WARN] memberlist: ...". Its chatter at the info level is of
-// no use to an operator and becomes debug.
-func newGossipLogger(ctx context.Context, logger *slog.Logger, clock environment.Clock) *log.Logger {
-	logger = logger.With("component", "gossip")
-	seldom := lineLimit{monotonic: clock.Monotonic, seen: map[string]time.Duration{}}
-	return log.New(lineWriter(func(line string) {
-		level, text := slog.LevelDebug, line
-		for prefix, value := range map[string]slog.Level{"[ERR]": slog.LevelWarn, "[ERROR]": slog.LevelWarn, "[WARN]": slog.LevelInfo, "[INFO]": slog.LevelDebug, "[DEBUG]": slog.LevelDebug} {
-			if rest, found := strings.CutPrefix(line, prefix); found {
-				level, text = value, rest
-			}
-		}
-		text = strings.TrimPrefix(strings.TrimSpace(text), "memberlist: ")
-		if gossipedPerAttempt(text) || level > slog.LevelDebug && !seldom.allows(text) {
-			level = slog.LevelDebug
-		}
-		logger.Log(ctx, level, text)
-	}), "", 0)
 }
 
 // lineWriter calls a function for each line; log.Logger writes whole lines.

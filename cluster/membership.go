@@ -7,6 +7,8 @@ import (
 	"strings"
 	"sync/atomic"
 	"time"
+
+	"github.com/seriatimq/seriatim/cluster/discovery"
 )
 
 // MemberList is the membership of the cluster as its leader knows it. Its JSON
@@ -166,8 +168,8 @@ func (n *Node) memberList() MemberList {
 		Members:   []MemberStatus{},
 		Waiting:   []WaitingNode{},
 	}
-	view, members := n.group.gossip.view(), map[string]bool{}
-	heard := map[string]gossipMember{n.group.nodeID: {alive: true, Version: n.cfg.Version}}
+	view, members := n.group.gossip.View(), map[string]bool{}
+	heard := map[string]discovery.Member{n.group.nodeID: {Alive: true, Version: n.cfg.Version}}
 	for _, seen := range view {
 		heard[seen.NodeID] = seen
 	}
@@ -181,7 +183,7 @@ func (n *Node) memberList() MemberList {
 		m.Voter = m.Voter && (set.index == 0 || slices.Contains(set.voters, m.NodeID))
 		s := n.memberStatus(m, heard[m.NodeID].Version)
 		if list.LeaderID != n.group.nodeID {
-			s.Healthy = heard[m.NodeID].alive // the best this node knows
+			s.Healthy = heard[m.NodeID].Alive // the best this node knows
 		}
 		list.Members = append(list.Members, s)
 	}
@@ -189,7 +191,7 @@ func (n *Node) memberList() MemberList {
 	for _, seen := range view {
 		// A node of this cluster that is no member was removed, unless it is on
 		// its way in.
-		if seen.alive && !members[seen.NodeID] && (seen.ClusterID == "" || seen.ClusterID == list.ClusterID && seen.Joining) {
+		if seen.Alive && !members[seen.NodeID] && (seen.ClusterID == "" || seen.ClusterID == list.ClusterID && seen.Joining) {
 			list.Waiting = append(list.Waiting, WaitingNode{NodeID: seen.NodeID, Name: seen.Name, Address: seen.Peer})
 		}
 	}

@@ -2,18 +2,16 @@ package cluster
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"net"
 	"time"
 
 	"github.com/seriatimq/seriatim/cluster/fault"
+	"github.com/seriatimq/seriatim/cluster/peernet"
 	"github.com/seriatimq/seriatim/cluster/storage"
 )
 
-// A connection of kind connMembers carries one membershipRequest and one
+// A connection of kind peernet.KindMembership carries one membershipRequest and one
 // membershipAnswer, both JSON.
 
 // What a membershipRequest asks.
@@ -66,7 +64,6 @@ type membershipAnswer struct {
 }
 
 const (
-	membershipMessageMax = 1 << 20
 	// membershipBudget is how long a request may take when it does not say.
 	membershipBudget = 10 * time.Second
 	// membershipGrace is how much longer than its budget an answer is awaited.
@@ -152,67 +149,28 @@ func (n *Node) askNode(ctx context.Context, nodeID string, r membershipRequest) 
 	r.BudgetMillis = membershipBudget.Milliseconds()
 	ctx, cancel := context.WithTimeout(ctx, membershipBudget+membershipGrace)
 	defer cancel()
-	conn, err := n.group.network.dialKind(ctx, nodeID, connMembers)
-	if err != nil {
-		return membershipAnswer{Verdict: changeElsewhere, Text: err.Error()}, nil //nolint:nilerr // nothing was sent, so nothing happened
+	answer, err := peernet.Ask[membershipAnswer](ctx, n.group.network, nodeID, peernet.KindMembership, 0, r)
+	if errors.Is(err, peernet.ErrNotAsked) {
+		return membershipAnswer{Verdict: changeElsewhere, Text: err.Error()}, nil // nothing happened
 	}
-	return n.exchange(ctx, conn, nodeID, r)
+	return answer, err
 }
 
-// exchange sends one request over a connection made for it, and closes that.
-func (n *Node) exchange(ctx context.Context, conn net.Conn, nodeID string, r membershipRequest) (membershipAnswer, error) {
-	defer conn.Close()
-	stop := context.AfterFunc(ctx, func() { conn.Close() })
-	defer stop()
-	if err := json.NewEncoder(conn).Encode(r); err != nil {
-		return membershipAnswer{}, fmt.Errorf("asking node %s: %w", nodeID, errors.Join(ctx.Err(), err))
+// membershipQuestions answers the other nodes.
+func (n *Node) membershipQuestions() peernet.Answering[membershipRequest, membershipAnswer] {
+	return peernet.Answering[membershipRequest, membershipAnswer]{
+		AtOnce:  membershipServedMax,
+		Arrival: n.cfg.Timing.Dial,
+		Answer: func(_ context.Context, _ string, r membershipRequest) (membershipAnswer, func()) {
+			budget := membershipBudget
+			if r.BudgetMillis > 0 {
+				budget = time.Duration(r.BudgetMillis) * time.Millisecond
+			}
+			ctx, cancel := context.WithTimeout(n.closing, budget)
+			defer cancel()
+			return n.membershipAnswer(ctx, r), nil
+		},
 	}
-	var answer membershipAnswer
-	if err := json.NewDecoder(io.LimitReader(conn, membershipMessageMax)).Decode(&answer); err != nil {
-		return membershipAnswer{}, fmt.Errorf("awaiting the answer of node %s: %w", nodeID, errors.Join(ctx.Err(), err))
-	}
-	return answer, nil
-}
-
-// serveMembership answers the other nodes until the node closes.
-func (n *Node) serveMembership(listener net.Listener) {
-	unlisten := context.AfterFunc(n.life, func() { _ = listener.Close() }) // it ends Accept
-	defer unlisten()
-	slots := make(chan struct{}, membershipServedMax)
-	for {
-		conn, err := listener.Accept()
-		if err != nil {
-			return
-		}
-		select {
-		case slots <- struct{}{}:
-			n.running.Go(func() {
-				defer func() { <-slots }()
-				n.answerMembership(conn)
-			})
-		default:
-			conn.Close()
-		}
-	}
-}
-
-func (n *Node) answerMembership(conn net.Conn) {
-	defer conn.Close()
-	watchdog := time.AfterFunc(n.cfg.Timing.Dial, func() { conn.Close() })
-	var r membershipRequest
-	err := json.NewDecoder(io.LimitReader(conn, membershipMessageMax)).Decode(&r)
-	if !watchdog.Stop() || err != nil {
-		return
-	}
-	budget := membershipBudget
-	if r.BudgetMillis > 0 {
-		budget = time.Duration(r.BudgetMillis) * time.Millisecond
-	}
-	ctx, cancel := context.WithTimeout(n.closing, budget)
-	defer cancel()
-	stop := context.AfterFunc(n.life, func() { conn.Close() })
-	defer stop()
-	_ = json.NewEncoder(conn).Encode(n.membershipAnswer(ctx, r)) // whoever got no answer asks again
 }
 
 func (n *Node) membershipAnswer(ctx context.Context, r membershipRequest) membershipAnswer {

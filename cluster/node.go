@@ -16,6 +16,7 @@ import (
 	"google.golang.org/grpc/keepalive"
 
 	"github.com/seriatimq/seriatim/cluster/fault"
+	"github.com/seriatimq/seriatim/cluster/peernet"
 	"github.com/seriatimq/seriatim/cluster/peerpb"
 	"github.com/seriatimq/seriatim/cluster/storage"
 	"github.com/seriatimq/seriatim/fsm"
@@ -122,11 +123,11 @@ func Open(ctx context.Context, cfg Config) (*Node, error) {
 	n.applies.Store(group)
 	group.notifyApplied(n.replica.machine.AppliedIndex())
 	group.inForce.Store(n.replica.formatVersion())
-	n.serve(group.network.listener())
+	n.serve(group.network.Listener(peernet.KindGRPC, thisGroup))
 	n.auditor.nodeID = group.nodeID
 	n.follower.Go(n.followLeadership)
-	n.running.Go(func() { n.serveRestores(group.network.incoming[connRestore]) })
-	n.running.Go(func() { n.serveMembership(group.network.incoming[connMembers]) })
+	n.running.Go(func() { n.serveRestores(group.network.Listener(peernet.KindRestore, 0)) })
+	n.running.Go(func() { n.membershipQuestions().Serve(n.life, group.network.Listener(peernet.KindMembership, 0)) })
 	n.running.Go(func() { n.joinCluster(n.closing) })
 	n.running.Go(func() { n.watchStanding(n.closing) })
 	n.follower.Go(n.runAudits)
@@ -214,7 +215,7 @@ func (n *Node) serve(listener net.Listener) {
 func (n *Node) connect(ctx context.Context, nodeID string) (forwardStream, func() error, error) {
 	conn, err := grpc.NewClient("passthrough:///"+nodeID,
 		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) {
-			return n.group.network.dial(ctx, nodeID)
+			return n.group.network.Dial(ctx, nodeID, peernet.KindGRPC, thisGroup)
 		}),
 		grpc.WithTransportCredentials(insecure.NewCredentials()),
 		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(frameLimit), grpc.MaxCallSendMsgSize(frameLimit),
@@ -282,7 +283,7 @@ func (n *Node) beginTenure() {
 		group:     n.group,
 		replica:   n.replica,
 		clusterID: n.group.clusterID,
-		clock:     n.group.gossip.clocks,
+		clock:     n.group.clocks,
 		limits:    n.cfg.Limits,
 		settings:  n.cfg.Settings,
 		entropy:   n.cfg.Random,
@@ -293,7 +294,7 @@ func (n *Node) beginTenure() {
 		auditPolicy: n.cfg.Log.Audit,
 		admit:       n.admitCommand,
 		founding:    n.foundingFormat,
-		informed:    n.group.gossip.clocks.informed,
+		informed:    n.group.clocks.Known(),
 		stepMax:     n.cfg.Timing.ClockSkewMax,
 	})
 	n.tenure.Store(t)

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
 
+	"github.com/seriatimq/seriatim/cluster/clustertest"
 	"github.com/seriatimq/seriatim/cluster/fault"
 	"github.com/seriatimq/seriatim/queue"
 )
@@ -68,7 +69,7 @@ func prepareNodes(t *testing.T, n int, change func(*Config)) *nodes {
 			GossipAddr:      gossip[i],
 			BootstrapExpect: n,
 			Log:             LogPolicy{SegmentBytes: 1 << 20},
-			Logger:          testLogger(t, i+1),
+			Logger:          clustertest.Logger(t, i+1),
 			Fatal:           func(code fault.ExitCode, err error) { panic(fmt.Sprint(code, err)) },
 		}
 		if n > 1 {
@@ -84,7 +85,7 @@ func prepareNodes(t *testing.T, n int, change func(*Config)) *nodes {
 
 func (c *nodes) open(i int) {
 	c.t.Helper()
-	node, err := Open(testContext(c.t), c.configs[i])
+	node, err := Open(clustertest.Context(c.t), c.configs[i])
 	if err != nil {
 		c.t.Fatalf("opening node %d: %v", i, err)
 	}
@@ -93,7 +94,7 @@ func (c *nodes) open(i int) {
 
 func (c *nodes) close(i int) {
 	c.t.Helper()
-	if err := c.nodes[i].Close(testContext(c.t)); err != nil {
+	if err := c.nodes[i].Close(clustertest.Context(c.t)); err != nil {
 		c.t.Errorf("closing node %d: %v", i, err)
 	}
 	c.nodes[i] = nil
@@ -123,7 +124,7 @@ func (c *nodes) waitReady(i int) {
 // waitFor looks until a condition holds that no event tells of.
 func (c *nodes) waitFor(what string, holds func() bool) {
 	c.t.Helper()
-	deadline := time.Now().Add(testPatience)
+	deadline := time.Now().Add(clustertest.Patience)
 	for !holds() {
 		if time.Now().After(deadline) {
 			for i, n := range c.nodes {
@@ -168,7 +169,7 @@ func (c *nodes) followers() []int {
 
 func (c *nodes) submit(i int, cmd queue.Command) Reply {
 	c.t.Helper()
-	reply, err := c.nodes[i].Submit(testContext(c.t), cmd)
+	reply, err := c.nodes[i].Submit(clustertest.Context(c.t), cmd)
 	if err != nil {
 		c.t.Fatalf("node %d: %T: %v", i, cmd, err)
 	}
@@ -195,7 +196,7 @@ func (c *nodes) send(i int, name, body string) queue.SentEntry {
 
 func (c *nodes) receive(i int, cmd queue.ReceiveMessages, wait time.Duration) []queue.ReceivedMessage {
 	c.t.Helper()
-	reply, err := c.nodes[i].Receive(testContext(c.t), &cmd, wait)
+	reply, err := c.nodes[i].Receive(clustertest.Context(c.t), &cmd, wait)
 	if err != nil {
 		c.t.Fatalf("node %d: receive: %v", i, err)
 	}
@@ -233,7 +234,7 @@ func TestEveryNodeAnswers(t *testing.T) {
 				}
 				// Every node sees what any node has acknowledged.
 				for j := range c.nodes {
-					position, err := c.nodes[j].Read(testContext(t), func(v queue.View) error {
+					position, err := c.nodes[j].Read(clustertest.Context(t), func(v queue.View) error {
 						stats, refusal := v.Stats(fifo)
 						if refusal != nil {
 							return refusal
@@ -248,7 +249,7 @@ func TestEveryNodeAnswers(t *testing.T) {
 					}
 				}
 				failed := errors.New("what read returns")
-				if _, err := n.Read(testContext(t), func(queue.View) error { return failed }); !errors.Is(err, failed) {
+				if _, err := n.Read(clustertest.Context(t), func(queue.View) error { return failed }); !errors.Is(err, failed) {
 					t.Errorf("got %v", err)
 				}
 			}
@@ -283,7 +284,7 @@ func TestRefusals(t *testing.T) {
 		for _, test := range cases {
 			t.Run(fmt.Sprintf("%s on node %d", test.name, i), func(t *testing.T) {
 				before := c.nodes[c.leader()].Status().CommitIndex
-				reply, err := n.Submit(testContext(t), test.cmd)
+				reply, err := n.Submit(clustertest.Context(t), test.cmd)
 				var refusal *queue.Error
 				if !errors.As(err, &refusal) || refusal.Code != test.want {
 					t.Fatalf("got %v, want code %d", err, test.want)
@@ -328,7 +329,7 @@ func TestLongPollThroughFollowers(t *testing.T) {
 
 	t.Run("a message sent on another follower", func(t *testing.T) {
 		c.create(leader, "message")
-		done := poll(testContext(t), followers[0], "message")
+		done := poll(clustertest.Context(t), followers[0], "message")
 		waiting(1)
 		c.send(followers[1], "message", "m")
 		if n := received(t, <-done); n != 1 {
@@ -337,7 +338,7 @@ func TestLongPollThroughFollowers(t *testing.T) {
 	})
 	t.Run("one message for two polls", func(t *testing.T) {
 		c.create(leader, "two")
-		first, second := poll(testContext(t), followers[0], "two"), poll(testContext(t), followers[1], "two")
+		first, second := poll(clustertest.Context(t), followers[0], "two"), poll(clustertest.Context(t), followers[1], "two")
 		waiting(2)
 		c.send(leader, "two", "1")
 		waiting(1)
@@ -350,7 +351,7 @@ func TestLongPollThroughFollowers(t *testing.T) {
 		c.create(leader, "visibility")
 		c.send(leader, "visibility", "m")
 		c.receive(leader, queue.ReceiveMessages{Queue: "visibility", VisibilityTimeout: queue.Some(1)}, 0)
-		if n := received(t, <-poll(testContext(t), followers[0], "visibility")); n != 1 {
+		if n := received(t, <-poll(clustertest.Context(t), followers[0], "visibility")); n != 1 {
 			t.Fatalf("%d messages", n)
 		}
 	})
@@ -359,7 +360,7 @@ func TestLongPollThroughFollowers(t *testing.T) {
 		c.send(leader, "group.fifo", "1")
 		held := c.receive(followers[1], queue.ReceiveMessages{Queue: "group.fifo"}, 0)
 		c.send(leader, "group.fifo", "2")
-		done := poll(testContext(t), followers[0], "group.fifo")
+		done := poll(clustertest.Context(t), followers[0], "group.fifo")
 		waiting(1)
 		c.submit(followers[1], &queue.DeleteMessages{Queue: "group.fifo", Handles: []string{held[0].Handle.String()}})
 		if n := received(t, <-done); n != 1 {
@@ -368,7 +369,7 @@ func TestLongPollThroughFollowers(t *testing.T) {
 	})
 	t.Run("the queue is deleted", func(t *testing.T) {
 		c.create(leader, "deleted")
-		done := poll(testContext(t), followers[0], "deleted")
+		done := poll(clustertest.Context(t), followers[0], "deleted")
 		waiting(1)
 		c.submit(followers[1], &queue.DeleteQueue{Queue: "deleted"})
 		var refusal *queue.Error
@@ -378,7 +379,7 @@ func TestLongPollThroughFollowers(t *testing.T) {
 	})
 	t.Run("the caller hangs up", func(t *testing.T) {
 		c.create(leader, "gone")
-		ctx, cancel := context.WithCancel(testContext(t))
+		ctx, cancel := context.WithCancel(clustertest.Context(t))
 		done := poll(ctx, followers[0], "gone")
 		waiting(1)
 		cancel()
@@ -396,7 +397,7 @@ func TestLongPollThroughFollowers(t *testing.T) {
 		before := c.nodes[leader].group.Stats().LastIndex
 		for _, i := range append(followers, leader) {
 			for _, wait := range []time.Duration{0, time.Second, -1} {
-				reply, err := c.nodes[i].Receive(testContext(t), &queue.ReceiveMessages{Queue: "empty"}, wait)
+				reply, err := c.nodes[i].Receive(clustertest.Context(t), &queue.ReceiveMessages{Queue: "empty"}, wait)
 				if n := received(t, answer{reply, err}); n != 0 {
 					t.Fatalf("%d messages from an empty queue", n)
 				}
@@ -417,7 +418,7 @@ func TestConcurrentSubmitsShareEntries(t *testing.T) {
 	var clients sync.WaitGroup
 	for i := range calls {
 		clients.Go(func() {
-			_, err := c.nodes[i%3].Submit(testContext(t), &queue.SendMessages{Queue: standard, Entries: []queue.SendEntry{{Body: fmt.Sprint(i)}}})
+			_, err := c.nodes[i%3].Submit(clustertest.Context(t), &queue.SendMessages{Queue: standard, Entries: []queue.SendEntry{{Body: fmt.Sprint(i)}}})
 			if err != nil {
 				t.Errorf("send %d: %v", i, err)
 			}
@@ -429,7 +430,7 @@ func TestConcurrentSubmitsShareEntries(t *testing.T) {
 	} else {
 		t.Logf("%d sends made %d log entries", calls, entries)
 	}
-	if _, err := c.nodes[0].Read(testContext(t), func(v queue.View) error {
+	if _, err := c.nodes[0].Read(clustertest.Context(t), func(v queue.View) error {
 		if stats, _ := v.Stats(standard); stats.Visible != calls {
 			t.Errorf("%d messages stored, want %d", stats.Visible, calls)
 		}
@@ -487,7 +488,7 @@ func TestSendsSurviveLeaderCrashes(t *testing.T) {
 				// A client that is told "unknown" tries again with the
 				// same id, as every SDK does.
 				for {
-					_, err := sender.Submit(testContext(t), &queue.SendMessages{Queue: fifo, Entries: []queue.SendEntry{entryFor(fifo, fmt.Sprint(next))}})
+					_, err := sender.Submit(clustertest.Context(t), &queue.SendMessages{Queue: fifo, Entries: []queue.SendEntry{entryFor(fifo, fmt.Sprint(next))}})
 					if err == nil {
 						break
 					}
@@ -555,7 +556,7 @@ func TestCleanStopOfTheLeader(t *testing.T) {
 	done := make(chan answer, 1)
 	var clients sync.WaitGroup
 	clients.Go(func() {
-		reply, err := c.nodes[followers[0]].Receive(testContext(t), &queue.ReceiveMessages{Queue: "waiting"}, 20*time.Second)
+		reply, err := c.nodes[followers[0]].Receive(clustertest.Context(t), &queue.ReceiveMessages{Queue: "waiting"}, 20*time.Second)
 		done <- answer{reply, err}
 	})
 	c.waitFor("the poll to wait", func() bool { return c.nodes[leader].tenure.Load().polls.waitingCount() == 1 })
@@ -569,7 +570,7 @@ func TestCleanStopOfTheLeader(t *testing.T) {
 					return
 				default:
 				}
-				if _, err := n.Submit(testContext(t), &queue.SendMessages{Queue: standard, Entries: []queue.SendEntry{{Body: "m"}}}); err != nil {
+				if _, err := n.Submit(clustertest.Context(t), &queue.SendMessages{Queue: standard, Entries: []queue.SendEntry{{Body: "m"}}}); err != nil {
 					t.Errorf("a send during a clean stop: %v", err)
 					return
 				}
@@ -595,15 +596,15 @@ func TestNoMajority(t *testing.T) {
 	c.crash(followers[0])
 	c.crash(followers[1])
 	for range 2 { // the second time it has stepped down for sure
-		_, err := c.nodes[leader].Submit(testContext(t), &queue.SendMessages{Queue: standard, Entries: []queue.SendEntry{{Body: "m"}}})
+		_, err := c.nodes[leader].Submit(clustertest.Context(t), &queue.SendMessages{Queue: standard, Entries: []queue.SendEntry{{Body: "m"}}})
 		if !errors.Is(err, fault.ErrUnavailable) && !errors.Is(err, fault.ErrOutcomeUnknown) {
 			t.Errorf("send: %v", err)
 		}
-		_, err = c.nodes[leader].Receive(testContext(t), &queue.ReceiveMessages{Queue: standard}, 0)
+		_, err = c.nodes[leader].Receive(clustertest.Context(t), &queue.ReceiveMessages{Queue: standard}, 0)
 		if !errors.Is(err, fault.ErrUnavailable) && !errors.Is(err, fault.ErrOutcomeUnknown) {
 			t.Errorf("receive: %v", err)
 		}
-		_, err = c.nodes[leader].Read(testContext(t), func(queue.View) error { t.Error("read without a majority"); return nil })
+		_, err = c.nodes[leader].Read(clustertest.Context(t), func(queue.View) error { t.Error("read without a majority"); return nil })
 		if !errors.Is(err, fault.ErrUnavailable) {
 			t.Errorf("read: %v", err)
 		}
@@ -648,10 +649,10 @@ func TestClosedNode(t *testing.T) {
 	c := startNodes(t, 1, nil)
 	n := c.nodes[0]
 	c.close(0)
-	if _, err := n.Submit(testContext(t), &queue.AdvanceClock{}); !errors.Is(err, fault.ErrUnavailable) {
+	if _, err := n.Submit(clustertest.Context(t), &queue.AdvanceClock{}); !errors.Is(err, fault.ErrUnavailable) {
 		t.Errorf("submit: %v", err)
 	}
-	if _, err := n.Read(testContext(t), func(queue.View) error { return nil }); !errors.Is(err, fault.ErrUnavailable) {
+	if _, err := n.Read(clustertest.Context(t), func(queue.View) error { return nil }); !errors.Is(err, fault.ErrUnavailable) {
 		t.Errorf("read: %v", err)
 	}
 	if err := n.Ready(); err == nil {

@@ -223,10 +223,10 @@ const (
 // written, seldom else.
 func (n *Node) watchDisk() {
 	for {
-		changed := n.group.gossip.changes()
+		changed := n.group.gossip.Changes()
 		if n.pressure.measure() {
-			n.group.gossip.disk.Store(n.pressure.level.Load())
-			n.group.gossip.announce()
+			n.group.gossip.SetDisk(uint8(n.pressure.diskLevel()))
+			n.group.gossip.Announce()
 			n.reconsider()
 		}
 		n.pressure.membersLow.Store(n.noMajorityHasRoom())
@@ -263,8 +263,8 @@ func (n *Node) waitForWrites(changed <-chan struct{}) bool {
 // are no majority. Of a voter that is not heard nothing is known.
 func (n *Node) noMajorityHasRoom() bool {
 	low := map[string]bool{n.group.nodeID: n.pressure.diskLevel() >= diskLow}
-	for _, m := range n.group.gossip.view() {
-		low[m.NodeID] = m.alive && m.Disk >= diskLow
+	for _, m := range n.group.gossip.View() {
+		low[m.NodeID] = m.Alive && diskLevel(m.Disk) >= diskLow
 	}
 	voters, roomy := 0, 0
 	for _, m := range n.group.Stats().Members {

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/seriatimq/seriatim/cluster/clustertest"
 	"github.com/seriatimq/seriatim/cluster/environment"
 	"github.com/seriatimq/seriatim/cluster/fault"
 	"github.com/seriatimq/seriatim/queue"
@@ -72,7 +73,7 @@ func TestSystemDiskSpace(t *testing.T) {
 // refusedSend sends through a node and expects a refusal for pressure.
 func (c *nodes) refusedSend(i int, name, body string) *PressureError {
 	c.t.Helper()
-	_, err := c.nodes[i].Submit(testContext(c.t), &queue.SendMessages{Queue: name, Batch: true, Entries: []queue.SendEntry{entryFor(name, body)}})
+	_, err := c.nodes[i].Submit(clustertest.Context(c.t), &queue.SendMessages{Queue: name, Batch: true, Entries: []queue.SendEntry{entryFor(name, body)}})
 	var pressure *PressureError
 	if !errors.As(err, &pressure) || !errors.Is(err, fault.ErrOverloaded) || errors.Is(err, fault.ErrOutcomeUnknown) {
 		c.t.Fatalf("a send on node %d was answered %v", i, err)
@@ -82,7 +83,7 @@ func (c *nodes) refusedSend(i int, name, body string) *PressureError {
 
 // refusing reports whether a send through a node is refused for pressure.
 func (c *nodes) refusing(i int, name, body string) bool {
-	_, err := c.nodes[i].Submit(testContext(c.t), &queue.SendMessages{Queue: name, Entries: []queue.SendEntry{entryFor(name, body)}})
+	_, err := c.nodes[i].Submit(clustertest.Context(c.t), &queue.SendMessages{Queue: name, Entries: []queue.SendEntry{entryFor(name, body)}})
 	var pressure *PressureError
 	return errors.As(err, &pressure)
 }
@@ -263,7 +264,7 @@ func TestOverloadKeepsRoomForReceives(t *testing.T) {
 			if o.verdict != answered {
 				t.Errorf("verdict %d of a command that fitted", o.verdict)
 			}
-		case <-time.After(testPatience):
+		case <-time.After(clustertest.Patience):
 			t.Fatal("no answer")
 		}
 	}

@@ -10,7 +10,9 @@ import (
 
 	"github.com/hashicorp/raft"
 
+	"github.com/seriatimq/seriatim/cluster/discovery"
 	"github.com/seriatimq/seriatim/cluster/fault"
+	"github.com/seriatimq/seriatim/cluster/peernet"
 	"github.com/seriatimq/seriatim/cluster/storage"
 )
 
@@ -21,14 +23,15 @@ type raftGroup struct {
 	guard  *storage.DiskGuard
 
 	dir       *storage.Dir
-	book      *addressBook
-	network   *peers
+	book      *peernet.AddressBook
+	network   *peernet.Network
 	formation *formation
 	stores
 	machine   *raftMachine
 	transport *raftTransport
 	raft      *raft.Raft
-	gossip    *gossip
+	gossip    *discovery.Gossip
+	clocks    *discovery.Clocks
 	watches
 
 	stateGained    chan struct{} // closed when this node has state
@@ -180,10 +183,10 @@ func (g *raftGroup) Close() error {
 		stopped = g.raft.Shutdown()
 		// Exchanges with nodes that do not answer must not hold up the stop.
 		g.transport.CloseStreams()
-		g.network.disconnect()
+		g.network.Disconnect()
 	}
 	if g.gossip != nil {
-		problems = append(problems, g.gossip.close())
+		problems = append(problems, g.gossip.Close())
 	}
 	if stopped != nil {
 		problems = append(problems, stopped.Error())
@@ -192,7 +195,7 @@ func (g *raftGroup) Close() error {
 		problems = append(problems, g.transport.Close())
 	}
 	if g.network != nil {
-		problems = append(problems, g.network.close())
+		problems = append(problems, g.network.Close())
 	}
 	g.wg.Wait()
 	if g.log != nil {

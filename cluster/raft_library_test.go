@@ -6,6 +6,7 @@ import (
 	"errors"
 	"log/slog"
 	"net"
+	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
@@ -19,13 +20,45 @@ import (
 	"github.com/seriatimq/seriatim/cluster/clustertest"
 	"github.com/seriatimq/seriatim/cluster/environment"
 	"github.com/seriatimq/seriatim/cluster/fault"
+	"github.com/seriatimq/seriatim/cluster/peernet"
 )
+
+// openTestNetwork is a node of cluster c that dials through outside, if that is set.
+func openTestNetwork(t *testing.T, nodeID string, outside environment.Network) (*peernet.Network, *peernet.AddressBook) {
+	t.Helper()
+	logger := clustertest.Logger(t, 0)
+	book := peernet.OpenAddressBook(filepath.Join(t.TempDir(), "addresses"), logger)
+	network, err := peernet.Listen(context.Background(), peernet.Options{
+		NodeID: nodeID, ClusterID: func() string { return "c" }, Bind: "127.0.0.1:0", Timeout: 10 * time.Second, Network: outside, Logger: logger,
+		Formats: func() peernet.FormatRange { return peernet.NewFormatRange(1, 1) }, Outdated: func(err error) { t.Error(err) },
+	}, book)
+	if err != nil {
+		t.Fatal(err)
+	}
+	network.AddGroup(thisGroup)
+	network.Serve()
+	network.Open()
+	t.Cleanup(func() {
+		if err := network.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return network, book
+}
+
+// newTestNetworks are two nodes, of which the first can dial the other.
+func newTestNetworks(t *testing.T, outside environment.Network) (a, b *peernet.Network) {
+	t.Helper()
+	a, book := openTestNetwork(t, "a-1", outside)
+	b, _ = openTestNetwork(t, "b-2", nil)
+	book.Note("b-2", b.BoundAddr(), 1)
+	return a, b
+}
 
 // TestHeartbeatsTakeTheMainLoop guards against raft issue 695: no heartbeat may
 // be handled on the goroutine of its connection.
 func TestHeartbeatsTakeTheMainLoop(t *testing.T) {
-	a, b := newTestPeers(t, "a-1", "c"), newTestPeers(t, "b-2", "c")
-	a.book.note("b-2", b.boundAddr(), 1)
+	a, b := newTestNetworks(t, nil)
 	timing := Config{}.WithDefaults().Timing
 	contacts := newContacts(environment.SystemClock())
 	from := newRaftTransport(a, timing, contacts, nil, hclog.NewNullLogger())
@@ -52,11 +85,9 @@ func TestHeartbeatsTakeTheMainLoop(t *testing.T) {
 // TestMessageWaitsForAnUnreachableNode: the library waits ever longer after messages
 // that fail, so one that finds nobody listening must not fail at once.
 func TestMessageWaitsForAnUnreachableNode(t *testing.T) {
-	a, b := newTestPeers(t, "a-1", "c"), newTestPeers(t, "b-2", "c")
-	a.book.note("b-2", b.boundAddr(), 1)
-	refusing := &refusingNetwork{Network: a.network}
+	refusing := &refusingNetwork{Network: environment.NewMachineNetwork("127.0.0.1:0", 10*time.Second)}
 	refusing.left.Store(3)
-	a.network = refusing
+	a, b := newTestNetworks(t, refusing)
 	timing := Config{}.WithDefaults().Timing
 	from := newRaftTransport(a, timing, newContacts(environment.SystemClock()), nil, hclog.NewNullLogger())
 	to := newRaftTransport(b, timing, newContacts(environment.SystemClock()), nil, hclog.NewNullLogger())
@@ -118,7 +149,7 @@ func TestStuckTransferEndsTheNode(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			defer verifyNoLeaks(t)
+			defer clustertest.VerifyNoLeaks(t)
 			record := clustertest.NewFatalRecord()
 			probed := make(chan struct{})
 			watch := &transferWatch{
@@ -183,11 +214,11 @@ func (c *changingLeader) LeaderWithID() (raft.ServerAddress, raft.ServerID) {
 }
 
 func TestLeadershipWatchDeliversEveryGainAndLoss(t *testing.T) {
-	defer verifyNoLeaks(t)
+	defer clustertest.VerifyNoLeaks(t)
 	watch := newLeadershipWatch("a-1", func() { t.Error("removed") })
 	source := &changingLeader{}
 	watch.source = source
-	ctx, cancel := context.WithCancel(testContext(t))
+	ctx, cancel := context.WithCancel(clustertest.Context(t))
 	done := make(chan struct{})
 	go func() { defer close(done); watch.run(ctx) }()
 
@@ -236,22 +267,14 @@ func TestLibraryLogsGoThroughSlog(t *testing.T) {
 	l.Info("chatter")
 	l.Error("failed to heartbeat to", "peer", "b")
 	l.With("node", "b").Warn("was slow", "time", 3)
-	gossip := newGossipLogger(context.Background(), logger, environment.SystemClock())
-	for range 3 {
-		gossip.Print("[WARN] memberlist: slow")
-	}
-	gossip.Print("[ERR] memberlist: Failed fallback TCP ping: EOF")
-	for _, want := range []string{`level=WARN msg="it broke"`, `servers="3 of x"`, "part=store", "a=1", "level=INFO msg=careful", "level=INFO msg=slow component=gossip", "raft_node=b raft_time=3"} {
+	for _, want := range []string{`level=WARN msg="it broke"`, `servers="3 of x"`, "part=store", "a=1", "level=INFO msg=careful", "raft_node=b raft_time=3"} {
 		if !strings.Contains(text.String(), want) {
 			t.Errorf("%q is missing in\n%s", want, text.String())
 		}
 	}
-	for _, unwanted := range []string{"chatter", "heartbeat", "fallback", " node=b", " time=3"} {
+	for _, unwanted := range []string{"chatter", "heartbeat", " node=b", " time=3"} {
 		if strings.Contains(text.String(), unwanted) {
 			t.Errorf("%q is logged", unwanted)
 		}
-	}
-	if lines := strings.Count(text.String(), "msg=slow"); lines != 1 {
-		t.Errorf("one cause, %d lines", lines)
 	}
 }

@@ -7,6 +7,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/hashicorp/go-hclog"
 	"github.com/hashicorp/raft"
+
+	"github.com/seriatimq/seriatim/cluster/clustertest"
 )
 
 // sentAppends is a pipeline that keeps what is sent.
@@ -38,7 +40,7 @@ func (f fixedCommit) State() raft.RaftState { return f.state }
 // one without waiting for the library's slow timer, as long as there are more.
 func TestCommitTellerGoesOnAfterAFullMessage(t *testing.T) {
 	const delay = 25 * time.Millisecond
-	hand := newHandClock(1_000_000)
+	hand := clustertest.NewHandClock(1_000_000)
 	teller := newCommitTeller(hand, delay, hclog.NewNullLogger())
 	source := fixedCommit{commit: 7, term: 3, state: raft.Leader, barriers: new(int)}
 	teller.raft = source
@@ -53,7 +55,7 @@ func TestCommitTellerGoesOnAfterAFullMessage(t *testing.T) {
 			t.Fatal(err)
 		}
 		teller.tell(delay)
-		hand.pass(delay)
+		hand.Pass(delay)
 		teller.tell(delay)
 		if *source.barriers != c.barriers {
 			t.Errorf("after a message of %d entries the library was woken %d times, want %d", c.entries, *source.barriers, c.barriers)
@@ -90,7 +92,7 @@ func TestCommitTeller(t *testing.T) {
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
-			hand := newHandClock(1_000_000)
+			hand := clustertest.NewHandClock(1_000_000)
 			teller := newCommitTeller(hand, delay, hclog.NewNullLogger())
 			teller.raft = c.source
 			network := &sentAppends{}
@@ -99,7 +101,7 @@ func TestCommitTeller(t *testing.T) {
 				t.Fatal(err)
 			}
 			network.sent = nil
-			hand.pass(c.passed)
+			hand.Pass(c.passed)
 			if again := teller.tell(delay); again != c.again {
 				t.Errorf("again: %v", again)
 			}

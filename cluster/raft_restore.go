@@ -10,6 +10,7 @@ import (
 	"github.com/hashicorp/raft"
 
 	"github.com/seriatimq/seriatim/cluster/fault"
+	"github.com/seriatimq/seriatim/cluster/peernet"
 )
 
 // Restore makes content, a snapshot of size bytes, the state of all members, at
@@ -121,7 +122,7 @@ func (g *raftGroup) awaitMember(ctx context.Context, id raft.ServerID) error {
 			return fmt.Errorf("it has not installed the state: %w", ctx.Err())
 		case <-g.ctx.Done():
 			pause.Stop()
-			return errPeersClosed
+			return peernet.ErrClosed
 		}
 	}
 }

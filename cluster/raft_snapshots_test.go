@@ -21,7 +21,7 @@ func smallSteps(_ int, cfg *Config) {
 }
 
 func TestSnapshotsAreTakenByBytesAndInstalled(t *testing.T) {
-	defer verifyNoLeaks(t)
+	defer clustertest.VerifyNoLeaks(t)
 	clustertest.BothStores(t, func(t *testing.T, store string) {
 		g := newGroups(t, 3, func(i int, cfg *Config) { smallSteps(i, cfg); cfg.Log.Store = store })
 		g.startAll()
@@ -59,7 +59,7 @@ func (g *groups) snapshotAll() {
 		if m.group == nil {
 			continue
 		}
-		if err := m.group.Snapshot(testContext(g.t)); err != nil {
+		if err := m.group.Snapshot(clustertest.Context(g.t)); err != nil {
 			g.t.Fatal(err)
 		}
 	}
@@ -83,7 +83,7 @@ func installOverContradiction(t *testing.T, store string, beyond int) {
 	g.agree(g.propose(0, 20))
 	behind := g.followers(g.leader())[0]
 	behind.stop()
-	if err := g.leader().group.TransferLeadership(testContext(t)); err != nil { // another term
+	if err := g.leader().group.TransferLeadership(clustertest.Context(t)); err != nil { // another term
 		t.Fatal(err)
 	}
 	last := g.propose(20, 120)
@@ -104,7 +104,7 @@ func contradict(t *testing.T, m *member, last uint64) {
 	cfg := m.cfg.WithDefaults()
 	dir := openTestDir(t, cfg.DataDir, cfg.NodeName)
 	guard := storage.NewDiskGuard(cfg.Timing.DiskDeadline, clustertest.NewFatalRecord().Fatal, nil)
-	log, err := storage.OpenLogStore(dir, guard, cfg.logOptions(newRaftLogger(testContext(t), cfg.Logger)))
+	log, err := storage.OpenLogStore(dir, guard, cfg.logOptions(newRaftLogger(clustertest.Context(t), cfg.Logger)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -136,7 +136,7 @@ func TestWaitAppliedPassesEntriesWithoutCommands(t *testing.T) {
 		t.Fatalf("applied %d, committed %d: the test needs a barrier at the end", applied, commit)
 	}
 	for _, m := range g.members {
-		if err := m.group.WaitApplied(testContext(t), commit); err != nil {
+		if err := m.group.WaitApplied(clustertest.Context(t), commit); err != nil {
 			t.Errorf("%s: %v", m.cfg.NodeName, err)
 		}
 		if stats := m.group.Stats(); stats.AppliedIndex < commit {
@@ -149,7 +149,7 @@ func TestTransferLeadership(t *testing.T) {
 	g := newGroups(t, 3, nil)
 	g.startAll()
 	leader := g.leader()
-	if err := leader.group.TransferLeadership(testContext(t)); err != nil {
+	if err := leader.group.TransferLeadership(clustertest.Context(t)); err != nil {
 		t.Fatal(err)
 	}
 	last := g.propose(0, 3)
@@ -164,7 +164,7 @@ func TestStatsDescribeTheMembers(t *testing.T) {
 	g.startAll()
 	g.agree(g.propose(0, 5))
 	leader := g.leader()
-	ctx := testContext(t)
+	ctx := clustertest.Context(t)
 	for {
 		stats := leader.group.Stats()
 		if len(stats.Members) != 3 || stats.Role != "leader" {
@@ -185,8 +185,8 @@ func TestStatsDescribeTheMembers(t *testing.T) {
 			t.Errorf("got %+v", stats)
 		}
 	}
-	for _, m := range leader.group.network.members() {
-		if m.Address == "" || !m.Alive {
+	for _, m := range leader.group.gossip.View() {
+		if m.Peer == "" || !m.Alive {
 			t.Errorf("gossip knows %+v", m)
 		}
 	}
@@ -236,7 +236,7 @@ func TestDamagedNodeRefusesToStartAndTheOthersGoOn(t *testing.T) {
 				g.proposeOne(testNamedEntry(t, at))
 			}
 			damaged := g.followers(g.leader())[0]
-			if err := damaged.group.Snapshot(testContext(t)); err != nil {
+			if err := damaged.group.Snapshot(clustertest.Context(t)); err != nil {
 				t.Fatal(err)
 			}
 			for at := 30; at < 35; at++ {

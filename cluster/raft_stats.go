@@ -54,7 +54,7 @@ func (g *raftGroup) member(server raft.Server, stats GroupStats) Member {
 			member.LastContact, member.LagEntries = 0, 0
 		}
 	default:
-		member.PeerAddr = g.book.lookup(member.NodeID)
+		member.PeerAddr = g.book.Lookup(member.NodeID)
 		if age, lastLog, known := g.contacts.last(member.NodeID); known && stats.LeaderID == g.nodeID {
 			member.LastContact = age.Milliseconds()
 			member.LagEntries = max(0, int64(stats.LastIndex)-int64(lastLog))

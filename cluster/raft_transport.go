@@ -10,7 +10,9 @@ import (
 
 	"github.com/hashicorp/go-hclog"
 	"github.com/hashicorp/raft"
+
 	"github.com/seriatimq/seriatim/cluster/environment"
+	"github.com/seriatimq/seriatim/cluster/peernet"
 )
 
 // connPoolSize is how many idle connections are kept per node: replication,
@@ -31,17 +33,17 @@ var (
 	_ raft.WithClose   = (*raftTransport)(nil)
 )
 
-func newRaftTransport(network *peers, timing Timing, contacts *contacts, teller *commitTeller, logger hclog.Logger) *raftTransport {
+func newRaftTransport(network *peernet.Network, timing Timing, contacts *contacts, teller *commitTeller, logger hclog.Logger) *raftTransport {
 	return &raftTransport{
 		NetworkTransport: raft.NewNetworkTransportWithConfig(&raft.NetworkTransportConfig{
-			Stream:  &raftStream{connQueue: network.incoming[connRaft], network: network},
+			Stream:  &raftStream{Listener: network.Listener(peernet.KindRaft, thisGroup), network: network},
 			MaxPool: connPoolSize,
 			Timeout: timing.RPC,
 			Logger:  logger,
 		}),
 		contacts: contacts,
 		teller:   teller,
-		stopped:  network.ctx.Done(),
+		stopped:  network.Context().Done(),
 	}
 }
 
@@ -120,34 +122,23 @@ func (t *raftTransport) InstallSnapshot(id raft.ServerID, target raft.ServerAddr
 // resolved at each dial, so that a node that comes back elsewhere needs no change
 // of the replicated configuration, and no address is ever part of a vote.
 type raftStream struct {
-	*connQueue
-	network *peers
+	net.Listener
+	network *peernet.Network
 }
 
 var _ raft.StreamLayer = (*raftStream)(nil)
 
 // Dial connects to a node.
 func (s *raftStream) Dial(id raft.ServerAddress, timeout time.Duration) (net.Conn, error) {
-	if string(id) == s.network.config.nodeID {
-		return s.dialSelf()
+	if string(id) == s.network.NodeID() {
+		return s.network.DialSelf(peernet.KindRaft, thisGroup) // see standForElection
 	}
-	ctx, cancel := context.WithTimeout(s.network.ctx, timeout)
+	ctx, cancel := context.WithTimeout(s.network.Context(), timeout)
 	defer cancel()
-	conn, err := s.network.dialKind(ctx, string(id), connRaft)
+	conn, err := s.network.Dial(ctx, string(id), peernet.KindRaft, thisGroup)
 	if err != nil {
 		return nil, unreachable{err}
 	}
-	return conn, nil
-}
-
-// dialSelf connects this node with itself, see standForElection.
-func (s *raftStream) dialSelf() (net.Conn, error) {
-	near, far := net.Pipe()
-	conn, err := s.network.track(near)
-	if err != nil {
-		return nil, err
-	}
-	s.put(far)
 	return conn, nil
 }
 

@@ -89,7 +89,7 @@ func TestRecoveryOfOneOfThree(t *testing.T) {
 	if again := c.send(1, fifo, "a"); again.MessageID != sent.MessageID || again.Sequence != sent.Sequence {
 		t.Errorf("a duplicate got %+v, the original %+v", again, sent)
 	}
-	_, err := c.nodes[1].Submit(testContext(t), &queue.DeleteMessages{Queue: fifo, Handles: []string{held}})
+	_, err := c.nodes[1].Submit(clustertest.Context(t), &queue.DeleteMessages{Queue: fifo, Handles: []string{held}})
 	if refusal := new(queue.Error); !errors.As(err, &refusal) || refusal.Code != queue.ReceiptHandleIsInvalid {
 		t.Errorf("a handle from before the recovery: %v", err)
 	}
@@ -180,7 +180,7 @@ func TestRecoveryRefusals(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.mustClose(t)
-	if n, err := Open(testContext(t), c.configs[0]); err == nil {
+	if n, err := Open(clustertest.Context(t), c.configs[0]); err == nil {
 		c.nodes[0] = n
 		t.Fatal("started in the middle of a recovery")
 	}
@@ -216,7 +216,7 @@ func TestStoppedShowsLogAndState(t *testing.T) {
 	if _, err := OpenStopped(t.Context(), path, slog.New(slog.DiscardHandler)); !errors.Is(err, ErrDataDirInUse) {
 		t.Errorf("beside the running node: %v", err)
 	}
-	if err := c.nodes[0].group.Snapshot(testContext(t)); err != nil {
+	if err := c.nodes[0].group.Snapshot(clustertest.Context(t)); err != nil {
 		t.Fatal(err)
 	}
 	at := c.nodes[0].Status()

@@ -3,6 +3,7 @@ package cluster
 import (
 	"testing"
 
+	"github.com/seriatimq/seriatim/cluster/clustertest"
 	"github.com/seriatimq/seriatim/fsm"
 	"github.com/seriatimq/seriatim/queue"
 )
@@ -27,18 +28,18 @@ func TestRepeatedSendAfterPurge(t *testing.T) {
 	r := &request{kind: submitRequest, cmd: cmd, frame: frame, minimumVersion: fsm.MinimumVersion(cmd), patience: n.cfg.Limits.Timeout}
 	r.started, r.since = n.cfg.Clock.Monotonic(), n.replica.machine.LogTime()
 	c.submit(0, &queue.AdvanceClock{})
-	if o := n.attempt(testContext(t), r); o.verdict != answered || o.response.Err != nil {
+	if o := n.attempt(clustertest.Context(t), r); o.verdict != answered || o.response.Err != nil {
 		t.Fatalf("the first try: %+v", o)
 	}
-	if !n.retrySafe(testContext(t), r) || r.repeat() != nil {
+	if !n.retrySafe(clustertest.Context(t), r) || r.repeat() != nil {
 		t.Fatal("it cannot be made again")
 	}
-	again := n.attempt(testContext(t), r)
+	again := n.attempt(clustertest.Context(t), r)
 	if sent, ok := again.response.Result.(queue.MessagesSent); !ok || !sent.Entries[0].Duplicate {
 		t.Fatalf("the second try: %+v", again)
 	}
 	c.submit(0, &queue.PurgeQueue{Queue: fifo})
-	if o := n.attempt(testContext(t), r); o.verdict != answered || o.response.Err == nil || !n.provesNothing(r, o) {
+	if o := n.attempt(clustertest.Context(t), r); o.verdict != answered || o.response.Err == nil || !n.provesNothing(r, o) {
 		t.Fatalf("after a purge: %+v", o)
 	}
 	if got := c.receive(0, queue.ReceiveMessages{Queue: fifo}, 0); len(got) != 0 {

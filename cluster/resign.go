@@ -4,8 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"github.com/seriatimq/seriatim/cluster/fault"
 	"time"
+
+	"github.com/seriatimq/seriatim/cluster/fault"
 )
 
 // A leader that had better not lead hands over, as soon as there is another to
@@ -29,7 +30,7 @@ func (n *Node) reasonToResign() string {
 	if n.pressure.diskLevel() == diskFull {
 		return "its disk is nearly full"
 	}
-	if off := n.group.gossip.clocks.off(); off != 0 {
+	if off := n.group.clocks.Off(); off != 0 {
 		return fmt.Sprintf("its clock is %v off the median of a majority (clock-skew-max)", off.Round(time.Millisecond))
 	}
 	return ""
@@ -66,7 +67,7 @@ func (n *Node) watchResignation() {
 		case <-n.closing.Done():
 			return
 		case <-n.doubts:
-		case <-n.group.gossip.clocks.changed:
+		case <-n.group.clocks.TrustChanged():
 		case <-changed.tenure:
 		case <-changed.leadership:
 		case <-again:

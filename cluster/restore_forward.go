@@ -7,10 +7,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"github.com/seriatimq/seriatim/cluster/fault"
 	"io"
 	"net"
 	"time"
+
+	"github.com/seriatimq/seriatim/cluster/fault"
+	"github.com/seriatimq/seriatim/cluster/peernet"
 )
 
 // A backup goes from the node that got it to the leader on a connection of its
@@ -54,7 +56,7 @@ func (e *remoteError) Unwrap() error { return e.kind }
 
 // forwardRestore sends the backup to the leader and waits for what it says.
 func (n *Node) forwardRestore(ctx context.Context, leader string, backup io.Reader) (Restored, error) {
-	conn, err := n.group.network.dialKind(ctx, leader, connRestore)
+	conn, err := n.group.network.Dial(ctx, leader, peernet.KindRestore, 0)
 	if err != nil {
 		return Restored{}, fmt.Errorf("%w: %w", fault.ErrUnavailable, err)
 	}

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/seriatimq/seriatim/cluster/clustertest"
 	"github.com/seriatimq/seriatim/cluster/storage"
 )
 
@@ -65,7 +66,7 @@ func (c *nodes) leadsAfterRestart(i int) {
 	c.waitReady(i)
 	c.waitFor("the wanted leader", func() bool {
 		if !c.nodes[i].leads() {
-			_ = c.nodes[c.leader()].MoveLeadership(testContext(c.t), Change{Node: c.configs[i].NodeName}) // or try again
+			_ = c.nodes[c.leader()].MoveLeadership(clustertest.Context(c.t), Change{Node: c.configs[i].NodeName}) // or try again
 		}
 		return c.nodes[i].leads() && c.agreedLeader() == i
 	})
@@ -100,7 +101,7 @@ func TestInstalledAndRestartedLeaderBringsUpAnEmptyNode(t *testing.T) {
 			c.sendSome(0, "a")
 			c.agree()
 			for i, n := range c.nodes {
-				if err := n.group.Snapshot(testContext(t)); err != nil {
+				if err := n.group.Snapshot(clustertest.Context(t)); err != nil {
 					t.Fatal(err)
 				}
 				c.close(i) // the wal goes on showing what it deleted until it is opened again
@@ -111,7 +112,7 @@ func TestInstalledAndRestartedLeaderBringsUpAnEmptyNode(t *testing.T) {
 			installed := (leader + 1) % 3
 			c.bringsUpEmptyNode(leader, installed)
 			c.waitFor("the replacement", func() bool {
-				err := c.nodes[installed].ReplaceMember(testContext(t), Change{Node: c.configs[installed].NodeName})
+				err := c.nodes[installed].ReplaceMember(clustertest.Context(t), Change{Node: c.configs[installed].NodeName})
 				if refusal := new(MembershipRefusal); err != nil && (!errors.As(err, &refusal) || refusal.Kind != RefusedBusy) {
 					t.Fatal(err)
 				}
@@ -129,7 +130,7 @@ func TestRestoredAndRestartedLeaderBringsUpAnEmptyNode(t *testing.T) {
 	b := newBackedUp(t)
 	c := startNodes(t, 3, smallTrail)
 	leader := c.leader()
-	if _, err := c.nodes[leader].Restore(testContext(t), bytes.NewReader(b.content)); err != nil {
+	if _, err := c.nodes[leader].Restore(clustertest.Context(t), bytes.NewReader(b.content)); err != nil {
 		t.Fatal(err)
 	}
 	c.sendSome(0, "a")

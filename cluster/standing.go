@@ -3,8 +3,9 @@ package cluster
 import (
 	"context"
 	"errors"
-	"github.com/seriatimq/seriatim/cluster/fault"
 	"time"
+
+	"github.com/seriatimq/seriatim/cluster/fault"
 )
 
 // standingPause is between two questions whether this node is still a member.
@@ -73,7 +74,7 @@ func (n *Node) wasRemoved(ctx context.Context) bool {
 			return removed
 		}
 	}
-	for _, seen := range n.group.gossip.view() {
+	for _, seen := range n.group.gossip.View() {
 		if seen.ClusterID != own.ClusterID {
 			continue
 		}

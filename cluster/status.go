@@ -60,11 +60,11 @@ func (n *Node) Status() Status {
 		StateHash:         hex.EncodeToString(position.StateHash[:]),
 		Version:           n.cfg.Version,
 		Drained:           n.drained.Load(),
-		ClockOffMs:        n.group.gossip.clocks.off().Milliseconds(),
+		ClockOffMs:        n.group.clocks.Off().Milliseconds(),
 		Warnings:          n.warnings(),
 		Peers:             []PeerStatus{},
 	}
-	clocks := n.group.gossip.clocks.ahead()
+	clocks := n.group.clocks.Ahead()
 	for _, m := range stats.Members {
 		if m.NodeID == stats.LeaderID {
 			s.LeaderName = m.Name

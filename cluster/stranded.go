@@ -4,6 +4,8 @@ import (
 	"context"
 	"slices"
 	"sync"
+
+	"github.com/seriatimq/seriatim/cluster/discovery"
 )
 
 // A voter can lose sight of a leader that a majority still sees: only the line
@@ -94,9 +96,9 @@ func (g *raftGroup) heardVoters() []string {
 	return heard
 }
 
-// mayLead reports whether gossip tells nothing against a voter as leader.
+// MayLead reports whether gossip tells nothing against a voter as leader.
 func (g *raftGroup) mayLead(nodeID string) bool {
-	return slices.ContainsFunc(g.gossip.view(), func(m gossipMember) bool {
+	return slices.ContainsFunc(g.gossip.View(), func(m discovery.Member) bool {
 		return m.NodeID == nodeID && !m.Drained && g.flawOf(m) == ""
 	})
 }

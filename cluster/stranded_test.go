@@ -2,6 +2,8 @@ package cluster
 
 import (
 	"testing"
+
+	"github.com/seriatimq/seriatim/cluster/clustertest"
 )
 
 // TestWhoMakesWay asks a leader to hand over because of a voter that it hears or
@@ -29,7 +31,7 @@ func TestWhoMakesWay(t *testing.T) {
 		s.heard = func() []string { return test.heard }
 		s.mayLead = func(string) bool { return test.mayLead }
 		before := c.nodes[leader].group.Leadership()
-		s.makeWay(testContext(t), question)
+		s.makeWay(clustertest.Context(t), question)
 		if !test.goes {
 			if now := c.nodes[leader].group.Leadership(); now != before {
 				t.Errorf("%s: the leadership %+v became %+v", test.name, before, now)
@@ -53,11 +55,11 @@ func TestNobodyHelpsAVoterThatIsHeard(t *testing.T) {
 	s := c.nodes[followers[0]].group.suspicion
 	leader := c.nodes[c.leader()].group
 	c.waitFor("the leader to hear both", func() bool { return len(leader.heardVoters()) == 2 })
-	s.help(testContext(t), c.idOf(followers[1]))
-	if !s.reaches(testContext(t), leader.heardVoters()) {
+	s.help(clustertest.Context(t), c.idOf(followers[1]))
+	if !s.reaches(clustertest.Context(t), leader.heardVoters()) {
 		t.Error("a follower does not reach the others")
 	}
-	if s.reaches(testContext(t), []string{"gone-12345678"}) {
+	if s.reaches(clustertest.Context(t), []string{"gone-12345678"}) {
 		t.Error("a follower reaches a node that is not there")
 	}
 	c.agree()

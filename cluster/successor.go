@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"github.com/seriatimq/seriatim/cluster/discovery"
 )
 
 // candidate is a voter that could lead next.
@@ -27,8 +29,8 @@ func (c candidate) keeps() bool { return c.flaw == "" && !c.drained }
 // are furthest. The library looks at how far they are only, and waits for one that
 // is gone as long as for one that is there.
 func (n *Node) successors() []candidate {
-	heard := map[string]gossipMember{}
-	for _, m := range n.group.gossip.view() {
+	heard := map[string]discovery.Member{}
+	for _, m := range n.group.gossip.View() {
 		heard[m.NodeID] = m
 	}
 	var others []candidate
@@ -62,13 +64,13 @@ func compareTrue(a, b bool) int {
 
 // flawOf is why another voter should not lead, as far as gossip tells; empty if
 // nothing is wrong with it.
-func (g *raftGroup) flawOf(m gossipMember) string {
+func (g *raftGroup) flawOf(m discovery.Member) string {
 	switch {
-	case !m.alive:
+	case !m.Alive:
 		return "nothing is heard of it"
-	case m.Disk >= diskFull:
+	case diskLevel(m.Disk) >= diskFull:
 		return "its disk is nearly full"
-	case !g.gossip.clocks.mayLead(m.NodeID):
+	case !g.clocks.MayLead(m.NodeID):
 		return "its clock is off (clock-skew-max)"
 	}
 	return ""

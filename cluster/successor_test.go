@@ -5,6 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/seriatimq/seriatim/cluster/clustertest"
+	"github.com/seriatimq/seriatim/cluster/discovery"
 	"github.com/seriatimq/seriatim/queue"
 )
 
@@ -12,7 +14,7 @@ import (
 func (c *nodes) handOver() int {
 	c.t.Helper()
 	before := c.leader()
-	if err := c.nodes[before].TransferLeadership(testContext(c.t)); err != nil {
+	if err := c.nodes[before].TransferLeadership(clustertest.Context(c.t)); err != nil {
 		c.t.Fatalf("node %d could not hand over: %v", before, err)
 	}
 	after := before
@@ -21,10 +23,10 @@ func (c *nodes) handOver() int {
 }
 
 // hears waits until a node knows this of the one with an index.
-func (c *nodes) hears(i, other int, what string, holds func(gossipMember) bool) {
+func (c *nodes) hears(i, other int, what string, holds func(discovery.Member) bool) {
 	c.t.Helper()
 	c.waitFor(what, func() bool {
-		for _, m := range c.nodes[i].group.gossip.view() {
+		for _, m := range c.nodes[i].group.gossip.View() {
 			if m.NodeID == c.nodes[other].group.nodeID && holds(m) {
 				return true
 			}
@@ -39,17 +41,17 @@ func TestHandoverChoosesWhoKeepsLeadership(t *testing.T) {
 	cases := []struct {
 		name  string
 		spoil func(c *nodes, d disks, i int)
-		known func(gossipMember) bool
+		known func(discovery.Member) bool
 	}{
 		{"a full disk", func(c *nodes, d disks, i int) {
 			d[i].Store(diskTotal / 50)
 			c.submit(i, &queue.AdvanceClock{}) // traffic makes the node look
-		}, func(m gossipMember) bool { return m.Disk == diskFull }},
+		}, func(m discovery.Member) bool { return diskLevel(m.Disk) == diskFull }},
 		{"drained", func(c *nodes, _ disks, i int) {
-			if err := c.nodes[i].Drain(testContext(c.t)); err != nil {
+			if err := c.nodes[i].Drain(clustertest.Context(c.t)); err != nil {
 				c.t.Fatal(err)
 			}
-		}, func(m gossipMember) bool { return m.Drained }},
+		}, func(m discovery.Member) bool { return m.Drained }},
 	}
 	for _, test := range cases {
 		t.Run(test.name, func(t *testing.T) {
@@ -99,10 +101,10 @@ func TestMoveLeadershipToAFullDisk(t *testing.T) {
 	full := c.followers()[0]
 	d[full].Store(diskTotal / 50)
 	c.submit(full, &queue.AdvanceClock{})
-	c.hears(c.leader(), full, "the leader to hear of the full disk", func(m gossipMember) bool { return m.Disk == diskFull })
+	c.hears(c.leader(), full, "the leader to hear of the full disk", func(m discovery.Member) bool { return diskLevel(m.Disk) == diskFull })
 	leader := c.leader()
 	c.waitFor("the follower to answer", func() bool { return c.nodes[leader].successors()[0].heard && c.nodes[leader].successors()[1].heard })
-	err := c.nodes[leader].MoveLeadership(testContext(t), Change{Node: c.configs[full].NodeName})
+	err := c.nodes[leader].MoveLeadership(clustertest.Context(t), Change{Node: c.configs[full].NodeName})
 	wantRefusal(t, err, RefusedUnsafe, "its disk is nearly full")
 	if strings.Contains(err.Error(), "drained") || c.leader() != leader {
 		t.Errorf("refused with %v, node %d leads", err, c.leader())

@@ -15,7 +15,9 @@ import (
 	"time"
 
 	"github.com/hashicorp/raft"
+
 	"github.com/seriatimq/seriatim/cluster/environment"
+	"github.com/seriatimq/seriatim/cluster/peernet"
 )
 
 // suspicion notices sooner than the library's timeout that the leader is gone,
@@ -44,7 +46,7 @@ type suspicion struct {
 // suspicionConfig is what suspicion knows before consensus has started.
 type suspicionConfig struct {
 	nodeID  string
-	network *peers
+	network *peernet.Network
 	silence time.Duration // of the leader, which counts as missing
 	clock   environment.Clock
 	log     *slog.Logger
@@ -102,7 +104,7 @@ const (
 )
 
 // doubtQuestion asks a voter whether it misses the leader, or the leader whether
-// it leads. Connections of kind connDoubts carry one, and its answer, in JSON.
+// it leads. Connections of kind peernet.KindFailureDetector carry one, and its answer, in JSON.
 type doubtQuestion struct {
 	Leader string `json:"leader"`
 	Term   uint64 `json:"term"`
@@ -288,7 +290,7 @@ func (s *suspicion) ask(ctx context.Context, nodeID string, leader Leadership, b
 func (s *suspicion) put(ctx context.Context, nodeID string, question doubtQuestion, budget time.Duration) (answer doubtAnswer, err error) {
 	ctx, cancel := context.WithTimeout(ctx, budget)
 	defer cancel()
-	conn, err := s.network.dialKind(ctx, nodeID, connDoubts)
+	conn, err := s.network.Dial(ctx, nodeID, peernet.KindFailureDetector, thisGroup)
 	if err != nil {
 		return answer, errors.Join(err, ctx.Err())
 	}

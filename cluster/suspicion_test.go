@@ -3,11 +3,13 @@ package cluster
 import (
 	"context"
 	"errors"
-	"net"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/seriatimq/seriatim/cluster/clustertest"
+	"github.com/seriatimq/seriatim/cluster/environment"
+	"github.com/seriatimq/seriatim/cluster/peernet"
 	"github.com/seriatimq/seriatim/cluster/storage"
 	"github.com/seriatimq/seriatim/queue"
 )
@@ -69,7 +71,7 @@ func TestLivingLeaderStays(t *testing.T) {
 	for _, i := range c.followers() {
 		s := c.nodes[i].group.suspicion
 		leader := s.leadership()
-		c.nodes[i].group.network.disconnect()
+		c.nodes[i].group.network.Disconnect()
 		if s.investigate(t.Context()) != leaderPresent {
 			t.Errorf("node %d misses a leader that answers", i)
 		}
@@ -121,7 +123,7 @@ func TestCommitsAreToldWithoutDelay(t *testing.T) {
 		at := c.nodes[c.leader()].group.CommitIndex()
 		for _, i := range c.followers() {
 			c.waitFor("a follower to apply", func() bool { return c.nodes[i].replica.machine.AppliedIndex() >= at })
-			position, err := c.nodes[i].Read(testContext(t), func(queue.View) error { return nil })
+			position, err := c.nodes[i].Read(clustertest.Context(t), func(queue.View) error { return nil })
 			if err != nil || position.Index < at {
 				t.Errorf("read at %d, %v", position.Index, err)
 			}
@@ -134,19 +136,9 @@ func TestBrokenConnectionRaisesDoubt(t *testing.T) {
 	for node, raised := range map[string]int{"leader": 1, "another": 0} {
 		s := newSuspicion(suspicionConfig{})
 		s.start(electorate{leadership: func() Leadership { return Leadership{Term: 2, LeaderID: "leader"} }})
-		near, far := net.Pipe()
-		conn := &peerConn{Conn: near, owner: &peers{lost: s.lostConnection, conns: map[*peerConn]struct{}{}}, node: node}
-		if err := far.Close(); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := conn.Read(make([]byte, 1)); err == nil {
-			t.Error("a closed connection was read")
-		}
+		s.lostConnection(node)
 		if got := len(s.doubts); got != raised {
 			t.Errorf("the connection of %s broke: %d doubts, want %d", node, got, raised)
-		}
-		if err := conn.Close(); err != nil {
-			t.Error(err)
 		}
 	}
 }
@@ -187,14 +179,14 @@ func TestStartingNodeIsReplacedAsLeader(t *testing.T) {
 	})
 	defer closeStarting()
 	s := c.nodes[others[0]].group.suspicion
-	answer, err := s.ask(testContext(t), before.LeaderID, before, testPatience)
+	answer, err := s.ask(clustertest.Context(t), before.LeaderID, before, clustertest.Patience)
 	if err != nil || answer.Leads {
 		t.Errorf("the starting node says %+v, %v", answer, err)
 	}
-	if _, err := s.put(testContext(t), before.LeaderID, doubtQuestion{Vacant: true}, testPatience); err == nil {
+	if _, err := s.put(clustertest.Context(t), before.LeaderID, doubtQuestion{Vacant: true}, clustertest.Patience); err == nil {
 		t.Error("a starting node has an opinion on whether there is a leader")
 	}
-	if _, err := c.nodes[others[0]].group.network.dialKind(testContext(t), before.LeaderID, connRaft); !errors.Is(err, errRefused) {
+	if _, err := c.nodes[others[0]].group.network.Dial(clustertest.Context(t), before.LeaderID, peernet.KindRaft, thisGroup); !errors.Is(err, peernet.ErrRefused) {
 		t.Errorf("consensus with a starting node: %v", err)
 	}
 	for _, i := range others {
@@ -225,25 +217,27 @@ func TestLearnerDoesNotStand(t *testing.T) {
 	gone := Leadership{Term: 5, LeaderID: "gone-4"}
 	voters := []string{"b-2", "c-3", "gone-4"}
 	var all []*suspicion
+	var books []*peernet.AddressBook
 	for _, id := range []string{"a-1", "b-2", "c-3"} {
-		network := newTestPeers(t, id, "c")
-		s := newSuspicion(suspicionConfig{nodeID: id, network: network, clock: SystemClock(), log: testLogger(t, 0), silence: time.Second})
+		network, book := openTestNetwork(t, id, nil)
+		books = append(books, book)
+		s := newSuspicion(suspicionConfig{nodeID: id, network: network, clock: environment.SystemClock(), log: clustertest.Logger(t, 0), silence: time.Second})
 		s.start(electorate{
 			consensus: silentConsensus{}, leadership: func() Leadership { return gone }, voters: func() []string { return voters },
 		})
 		all = append(all, s)
-		go s.serve(testContext(t), network.incoming[connDoubts])
+		go s.serve(clustertest.Context(t), network.Listener(peernet.KindFailureDetector, thisGroup))
 	}
 	learner := all[0]
 	for _, s := range all {
-		learner.network.book.note(s.nodeID, s.network.boundAddr(), 1)
+		books[0].Note(s.nodeID, s.network.BoundAddr(), 1)
 	}
 	question := doubtQuestion{Leader: gone.LeaderID, Term: gone.Term}
-	if learner.chosen(testContext(t), question) {
+	if learner.chosen(clustertest.Context(t), question) {
 		t.Error("a learner would stand for election")
 	}
 	voters = append(voters, learner.nodeID)
-	if !learner.chosen(testContext(t), question) {
+	if !learner.chosen(clustertest.Context(t), question) {
 		t.Error("with a vote it does not stand either: the test proves nothing")
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/seriatimq/seriatim/cluster/clustertest"
 	"github.com/seriatimq/seriatim/fsm"
 	"github.com/seriatimq/seriatim/queue"
 )
@@ -136,7 +137,7 @@ func TestAwaitClocks(t *testing.T) {
 					time.AfterFunc(test.informed, func() { close(informed) })
 				}
 				l := &tenure{landlord: landlord{
-					clock: newHandClock(int64(state) + test.step.Milliseconds()), stepMax: 30 * time.Second, informed: informed, log: slog.New(slog.DiscardHandler),
+					clock: clustertest.NewHandClock(int64(state) + test.step.Milliseconds()), stepMax: 30 * time.Second, informed: informed, log: slog.New(slog.DiscardHandler),
 				}}
 				begun := time.Now()
 				if err := l.awaitClocks(t.Context(), test.state); err != nil {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/seriatimq/seriatim/cluster/discovery"
 	"github.com/seriatimq/seriatim/fsm"
 	"github.com/seriatimq/seriatim/queue"
 )
@@ -40,9 +41,9 @@ type UpgradeMember struct {
 // heard of counts as one that can do nothing.
 func (n *Node) Upgrade() Upgrade {
 	u := Upgrade{FormatVersion: n.replica.formatVersion(), Members: []UpgradeMember{}}
-	heard := map[string]gossipMember{n.group.nodeID: n.group.describe()}
-	for _, m := range n.group.gossip.view() {
-		if m.alive {
+	heard := map[string]discovery.Member{n.group.nodeID: n.group.describe()}
+	for _, m := range n.group.gossip.View() {
+		if m.Alive {
 			heard[m.NodeID] = m
 		}
 	}
@@ -50,7 +51,7 @@ func (n *Node) Upgrade() Upgrade {
 	for _, m := range n.group.Stats().Members {
 		seen := heard[m.NodeID]
 		member := UpgradeMember{NodeID: m.NodeID, Name: m.Name, Version: seen.Version, FormatMax: seen.Format}
-		if said := n.group.network.formatMaxOf(m.NodeID); said != 0 {
+		if said := n.group.network.FormatMaxOf(m.NodeID); said != 0 {
 			member.FormatMax = said // by the process at the other end itself
 		}
 		if len(u.Members) == 0 || member.FormatMax < lowest {

@@ -5,7 +5,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/seriatimq/seriatim/cluster/clustertest"
 	"github.com/seriatimq/seriatim/cluster/fault"
+	"github.com/seriatimq/seriatim/cluster/peernet"
 	"github.com/seriatimq/seriatim/fsm"
 	"github.com/seriatimq/seriatim/queue"
 )
@@ -18,8 +20,8 @@ func (c *nodes) laterCommand(i int) error {
 	if err != nil {
 		c.t.Fatal(err)
 	}
-	_, err = n.route(testContext(c.t), &request{
-		kind: submitRequest, cmd: &queue.AdvanceClock{}, frame: frame, minimumVersion: 2, patience: testPatience,
+	_, err = n.route(clustertest.Context(c.t), &request{
+		kind: submitRequest, cmd: &queue.AdvanceClock{}, frame: frame, minimumVersion: 2, patience: clustertest.Patience,
 	})
 	return err
 }
@@ -44,7 +46,7 @@ func TestMixedVersions(t *testing.T) {
 				continue
 			}
 			var refusal *MembershipRefusal
-			u, err := n.FinalizeUpgrade(testContext(t))
+			u, err := n.FinalizeUpgrade(clustertest.Context(t))
 			if !errors.As(err, &refusal) || !strings.Contains(refusal.Text, missing) {
 				t.Errorf("node %d: finalize gave %v", i, err)
 			}
@@ -52,7 +54,7 @@ func TestMixedVersions(t *testing.T) {
 				t.Errorf("node %d: %+v", i, u)
 			}
 			// Nor does the leader write what others have not checked.
-			if _, err := n.Submit(testContext(t), &queue.SetFormatVersion{Version: 2}); !errors.Is(err, fault.ErrUnavailable) || errors.Is(err, fault.ErrOutcomeUnknown) {
+			if _, err := n.Submit(clustertest.Context(t), &queue.SetFormatVersion{Version: 2}); !errors.Is(err, fault.ErrUnavailable) || errors.Is(err, fault.ErrOutcomeUnknown) {
 				t.Errorf("node %d: raising the version by hand gave %v", i, err)
 			}
 			if err := c.laterCommand(i); !errors.Is(err, fault.ErrUnavailable) {
@@ -92,7 +94,7 @@ func TestMixedVersions(t *testing.T) {
 		t.Errorf("a command of the later format before finalize gave %v", err)
 	}
 	follower := c.followers()[0]
-	u, err := c.nodes[follower].FinalizeUpgrade(testContext(t))
+	u, err := c.nodes[follower].FinalizeUpgrade(clustertest.Context(t))
 	if err != nil {
 		t.Fatalf("finalize: %v", err)
 	}
@@ -104,7 +106,7 @@ func TestMixedVersions(t *testing.T) {
 		if err := c.laterCommand(i); err != nil {
 			t.Errorf("node %d: a command of the later format gave %v", i, err)
 		}
-		if _, err := n.FinalizeUpgrade(testContext(t)); err != nil {
+		if _, err := n.FinalizeUpgrade(clustertest.Context(t)); err != nil {
 			t.Errorf("node %d: finalize again gave %v", i, err)
 		}
 	}
@@ -115,8 +117,8 @@ func TestMixedVersions(t *testing.T) {
 	c.open(old)
 	stranger := c.nodes[old]
 	c.waitFor("the old program to be refused", func() bool {
-		_, err := stranger.group.network.dialKind(testContext(t), c.nodes[0].group.nodeID, connMembers)
-		return errors.Is(err, errFormats)
+		_, err := stranger.group.network.Dial(clustertest.Context(t), c.nodes[0].group.nodeID, peernet.KindMembership, 0)
+		return errors.Is(err, peernet.ErrFormats)
 	})
 	if list := c.nodes[0].memberList(); len(list.Members) != 3 || stranger.Ready() == nil {
 		t.Errorf("the old program has joined: %+v", list.Members)

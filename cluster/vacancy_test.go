@@ -1,6 +1,10 @@
 package cluster
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/seriatimq/seriatim/cluster/clustertest"
+)
 
 // After all nodes were down there is a leader without waiting for a timeout.
 func TestAllNodesDownElectAtOnce(t *testing.T) {
@@ -51,7 +55,7 @@ func TestNobodyStandsBesideALeader(t *testing.T) {
 	for _, i := range c.followers() {
 		s := *c.nodes[i].group.suspicion
 		s.leadership = func() Leadership { return Leadership{Term: before.Term} }
-		if s.chosen(testContext(t), doubtQuestion{Vacant: true}) {
+		if s.chosen(clustertest.Context(t), doubtQuestion{Vacant: true}) {
 			t.Errorf("node %d would stand beside a leader", i)
 		}
 	}

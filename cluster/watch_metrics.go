@@ -20,13 +20,13 @@ func (n *Node) watchMetrics(metrics []Metric) []Metric {
 	}
 	add(Gauge, "seriatim_audit_last_index", "Log index of the newest comparison of the replicas.", float64(n.auditor.newest().index))
 	add(Gauge, "seriatim_audit_alarm", "1 while two replicas differ and no majority says which is right.", number(n.auditor.split.Load()))
-	clocks := n.group.gossip.clocks
+	clocks := n.group.clocks
 	for _, m := range n.group.Stats().Members {
-		if ahead, known := clocks.ahead()[m.NodeID]; known {
+		if ahead, known := clocks.Ahead()[m.NodeID]; known {
 			add(Gauge, "seriatim_clock_skew_seconds", "How far the clock of another voter is ahead of this node's.", ahead.Seconds(), MetricLabel{"peer", m.Name})
 		}
 	}
-	add(Gauge, "seriatim_clock_off_seconds", "How far this node's clock is from the median of a majority; 0 while that is within the bound.", clocks.off().Seconds())
+	add(Gauge, "seriatim_clock_off_seconds", "How far this node's clock is from the median of a majority; 0 while that is within the bound.", clocks.Off().Seconds())
 	upgrade := n.Upgrade()
 	add(Gauge, "seriatim_format_version", "Format of commands and snapshots in force.", float64(upgrade.FormatVersion))
 	add(Gauge, "seriatim_format_version_possible", "Highest format that all members can read; 0 while one of them is not heard of.", float64(upgrade.Possible))

@@ -1,51 +1,14 @@
 package cluster
 
 import (
-	"sync"
 	"testing"
 	"time"
 
 	"pgregory.net/rapid"
 
+	"github.com/seriatimq/seriatim/cluster/clustertest"
 	"github.com/seriatimq/seriatim/queue"
 )
-
-// handClock is a Clock moved by hand.
-type handClock struct {
-	mu   sync.Mutex
-	wall time.Time
-	mono time.Duration
-}
-
-func newHandClock(wallMillis int64) *handClock {
-	return &handClock{wall: time.UnixMilli(wallMillis)}
-}
-
-func (c *handClock) Wall() time.Time {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.wall
-}
-
-func (c *handClock) Monotonic() time.Duration {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.mono
-}
-
-// pass lets both clocks advance.
-func (c *handClock) pass(d time.Duration) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.wall, c.mono = c.wall.Add(d), c.mono+d
-}
-
-// step moves the wall clock only, as an operator or NTP does.
-func (c *handClock) step(d time.Duration) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.wall = c.wall.Add(d)
-}
 
 func TestLogClock(t *testing.T) {
 	type reading struct {
@@ -69,12 +32,12 @@ func TestLogClock(t *testing.T) {
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
-			hand := newHandClock(100_000)
+			hand := clustertest.NewHandClock(100_000)
 			clock := logClock{clock: hand}
 			clock.takeOver(c.state)
 			for i, r := range c.readings {
-				hand.step(r.step)
-				hand.pass(r.pass)
+				hand.Step(r.step)
+				hand.Pass(r.pass)
 				if got := clock.now(); got != r.want {
 					t.Fatalf("reading %d: got %d, want %d", i, got, r.want)
 				}
@@ -86,13 +49,13 @@ func TestLogClock(t *testing.T) {
 // A leader whose clock ran an hour ahead is replaced: deadlines must go on
 // passing (faults.md I16).
 func TestLogClockTakeOverTellsHowFarAhead(t *testing.T) {
-	hand := newHandClock(100_000)
+	hand := clustertest.NewHandClock(100_000)
 	clock := logClock{clock: hand}
 	if ahead := clock.takeOver(100_000 + 3_600_000); ahead != time.Hour {
 		t.Fatalf("ahead by %v, want 1h", ahead)
 	}
 	before := clock.now()
-	hand.pass(time.Minute)
+	hand.Pass(time.Minute)
 	if passed := clock.now().Sub(before); passed < queue.Minute/2 {
 		t.Fatalf("log time advanced by %d ms in a minute, want at least half", passed)
 	}
@@ -102,14 +65,14 @@ func TestLogClockTakeOverTellsHowFarAhead(t *testing.T) {
 // and double the true pace.
 func TestLogClockPace(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		hand := newHandClock(rapid.Int64Range(0, 1<<40).Draw(t, "wall"))
+		hand := clustertest.NewHandClock(rapid.Int64Range(0, 1<<40).Draw(t, "wall"))
 		clock := logClock{clock: hand}
 		clock.takeOver(queue.Timestamp(rapid.Int64Range(0, 1<<40).Draw(t, "state")))
 		for range rapid.IntRange(1, 20).Draw(t, "readings") {
 			before := clock.now()
 			passed := time.Duration(rapid.Int64Range(0, int64(time.Hour)).Draw(t, "pass"))
-			hand.step(time.Duration(rapid.Int64Range(-int64(time.Hour), int64(time.Hour)).Draw(t, "step")))
-			hand.pass(passed)
+			hand.Step(time.Duration(rapid.Int64Range(-int64(time.Hour), int64(time.Hour)).Draw(t, "step")))
+			hand.Pass(passed)
 			moved := time.Duration(clock.now().Sub(before)) * time.Millisecond
 			if moved < passed/2-time.Millisecond || moved > 2*passed+time.Millisecond {
 				t.Fatalf("log time moved %v while %v passed", moved, passed)

@@ -1,4 +1,4 @@
-package cluster
+package discovery
 
 import (
 	"context"
@@ -8,12 +8,12 @@ import (
 
 // look hears from each address to join once. An empty node that knew only some of
 // them might join one of two clusters it was told of.
-func (g *gossip) look(ctx context.Context) {
+func (g *Gossip) look(ctx context.Context) {
 	defer close(g.looked)
-	unheard, pause := slices.Clone(g.cfg.Join), joinPauseMin
-	for range lookTries {
+	unheard, pause := slices.Clone(g.options.Join), joinPauseMin
+	for range LookTries {
 		unheard = slices.DeleteFunc(unheard, func(address string) bool { return ctx.Err() != nil || g.joinAt(address) })
-		if len(unheard) == 0 || g.self().HasState {
+		if len(unheard) == 0 || g.options.Self().HasState {
 			return
 		}
 		timer := time.NewTimer(pause)
@@ -29,7 +29,7 @@ func (g *gossip) look(ctx context.Context) {
 
 // joinAt exchanges news with the nodes at these addresses, and reports whether one
 // of them answered.
-func (g *gossip) joinAt(addresses ...string) bool {
+func (g *Gossip) joinAt(addresses ...string) bool {
 	_, err := g.list.Join(addresses)
 	if err != nil {
 		g.logger.Debug("no node to join could be reached", "addresses", addresses, "error", err)
@@ -37,14 +37,14 @@ func (g *gossip) joinAt(addresses ...string) bool {
 	return err == nil
 }
 
-// clustersHeard lists the clusters this node has heard of, and those that live
+// ClustersHeard lists the clusters this node has heard of, and those that live
 // nodes are about to found.
-func (g *gossip) clustersHeard() []string {
+func (g *Gossip) ClustersHeard() []string {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	clusters := slices.Clone(g.clusters)
 	for _, member := range g.members {
-		if member.alive && member.ClusterID != "" && !slices.Contains(clusters, member.ClusterID) {
+		if member.Alive && member.ClusterID != "" && !slices.Contains(clusters, member.ClusterID) {
 			clusters = append(clusters, member.ClusterID)
 		}
 	}

@@ -1,4 +1,4 @@
-package cluster
+package discovery
 
 import (
 	"cmp"
@@ -15,11 +15,13 @@ import (
 	"time"
 
 	"github.com/hashicorp/memberlist"
+
+	"github.com/seriatimq/seriatim/cluster/environment"
 )
 
-// gossipMember is what a node tells all others about itself. As gossip
+// Member is what a node tells all others about itself. As gossip
 // metadata it must stay below 512 bytes.
-type gossipMember struct {
+type Member struct {
 	NodeID    string `json:"i"`
 	Name      string `json:"n"`
 	ClusterID string `json:"c,omitempty"` // joined or promised
@@ -30,34 +32,29 @@ type gossipMember struct {
 	Version   string `json:"v,omitempty"`
 	Format    uint32 `json:"f,omitempty"` // highest format version it can read
 
-	Disk    diskLevel `json:"d,omitempty"`
-	Drained bool      `json:"l,omitempty"` // it wants to be left alone
-	Joining bool      `json:"j,omitempty"` // it has a cluster to join and is no member yet
+	Disk    uint8 `json:"d,omitempty"` // how full its disk is, as package cluster counts
+	Drained bool  `json:"l,omitempty"` // it wants to be left alone
+	Joining bool  `json:"j,omitempty"` // it has a cluster to join and is no member yet
 
-	alive bool
+	Alive bool `json:"-"` // as far as gossip can tell
 }
 
-// gossip finds the other nodes and hears where they are. What it says is a hint
+// Gossip finds the other nodes and hears where they are. What it says is a hint
 // for dialing and for founding a cluster, never a vote. Safe for concurrent use.
-type gossip struct {
-	cfg    Config
-	nodeID string
-	self   func() gossipMember // as it is now
-	book   *addressBook
-	wanted func() int // how many live nodes there should be
-	logger *slog.Logger
-	list   *memberlist.Memberlist
+type Gossip struct {
+	options Options
+	logger  *slog.Logger
+	list    *memberlist.Memberlist
 
 	// announcing asks run to tell the others about this node again. Capacity
 	// one: a request that waits stands for all that follow.
 	announcing chan struct{}
-	disk       atomic.Uint32 // a diskLevel, of this node
+	disk       atomic.Uint32 // how full the disk of this node is
 	drained    atomic.Bool   // this node
-	clocks     *clockGuard   // set before use by open
-	looked     chan struct{} // closed when every address to join answered or was tried lookTries times
+	looked     chan struct{} // closed when every address to join answered or was tried LookTries times
 
 	mu      sync.Mutex
-	members map[string]gossipMember // by node id, without this node
+	members map[string]Member // by node id, without this node
 	// clusters are the ids of all clusters this node has heard of since it was
 	// started: one whose nodes are silent now is still another cluster.
 	clusters []string
@@ -77,59 +74,76 @@ const (
 	gossipLeave    = 300 * time.Millisecond
 	joinPauseMin   = 100 * time.Millisecond
 	joinPauseMax   = 5 * time.Second
-	// lookTries is how often an address is tried before nobody is taken to be
+	// LookTries is how often an address is tried before nobody is taken to be
 	// there, clustersMax how many clusters are remembered.
-	lookTries   = 3
+	LookTries   = 3
 	clustersMax = 8
 )
 
-func newGossip(cfg Config, nodeID string, self func() gossipMember, book *addressBook, wanted func() int) *gossip {
-	return &gossip{
-		cfg:        cfg,
-		nodeID:     nodeID,
-		self:       self,
-		book:       book,
-		wanted:     wanted,
-		logger:     cfg.Logger.With("component", "gossip"),
+// Options are what gossip needs to know of this node.
+type Options struct {
+	NodeID    string
+	Bind      string   // host:port, TCP and UDP
+	Advertise string   // host:port the others gossip with; empty: the bound one
+	Join      []string // addresses to find the others by
+	Key       []byte   // 16, 24 or 32 bytes; none: clear text
+
+	Self   func() Member // this node as it is now
+	Wanted func() int    // how many live nodes there should be
+	Heard  func(nodeID, address string, boot uint64)
+	Clocks *Clocks // told of the clocks of the others; nil: nobody is
+
+	Network   environment.Network // default the machine's
+	Monotonic func() time.Duration
+	Logger    *slog.Logger
+}
+
+// New returns gossip that is not open yet.
+func New(options Options) *Gossip {
+	return &Gossip{
+		options:    options,
+		logger:     options.Logger.With("component", "gossip"),
 		announcing: make(chan struct{}, 1),
 		looked:     make(chan struct{}),
-		members:    map[string]gossipMember{},
+		members:    map[string]Member{},
 		changed:    make(chan struct{}),
 	}
 }
 
-// open binds the gossip port.
-func (g *gossip) open(ctx context.Context) error {
+// Open binds the gossip port.
+func (g *Gossip) Open(ctx context.Context) error {
 	settings := memberlist.DefaultLANConfig()
 	// A name belongs to one start of one node: a node that comes back with
 	// another address is then not in conflict with what the others remember.
-	me := g.self()
+	me := g.options.Self()
 	settings.Name = me.NodeID + "#" + strconv.FormatUint(me.Boot, 10)
 	settings.GossipInterval = gossipInterval
 	settings.PushPullInterval = gossipPushPull
 	settings.TCPTimeout = gossipStreamTimeout
-	settings.SecretKey = g.cfg.GossipKey
-	settings.Delegate = (*gossipDelegate)(g)
-	settings.Events = (*gossipEvents)(g)
-	settings.Alive = (*gossipFilter)(g)
-	settings.Ping = (*gossipPings)(g.clocks)
-	settings.Logger = newGossipLogger(ctx, g.cfg.Logger, g.cfg.Clock)
+	settings.SecretKey = g.options.Key
+	settings.Delegate = (*delegate)(g)
+	settings.Events = (*events)(g)
+	settings.Alive = (*filter)(g)
+	if g.options.Clocks != nil {
+		settings.Ping = (*pings)(g.options.Clocks)
+	}
+	settings.Logger = newLogger(ctx, g.options.Logger, g.options.Monotonic)
 	settings.LogOutput = nil
 	var err error
-	if settings.BindAddr, settings.BindPort, err = splitAddress(g.cfg.GossipAddr); err != nil {
+	if settings.BindAddr, settings.BindPort, err = splitAddress(g.options.Bind); err != nil {
 		return err
 	}
 	settings.AdvertisePort = 0
-	if g.cfg.AdvertiseGossip != "" {
-		if settings.AdvertiseAddr, settings.AdvertisePort, err = splitAddress(g.cfg.AdvertiseGossip); err != nil {
+	if g.options.Advertise != "" {
+		if settings.AdvertiseAddr, settings.AdvertisePort, err = splitAddress(g.options.Advertise); err != nil {
 			return err
 		}
 		if settings.AdvertiseAddr, err = resolveIP(ctx, settings.AdvertiseAddr); err != nil {
 			return err
 		}
 	}
-	if g.cfg.Network != nil {
-		if settings.Transport, err = openGossipTransport(ctx, g.cfg.Network, g.cfg.GossipAddr); err != nil {
+	if g.options.Network != nil {
+		if settings.Transport, err = openTransport(ctx, g.options.Network, g.options.Bind); err != nil {
 			return err
 		}
 	}
@@ -137,7 +151,7 @@ func (g *gossip) open(ctx context.Context) error {
 		if settings.Transport != nil {
 			err = errors.Join(err, settings.Transport.Shutdown())
 		}
-		return fmt.Errorf("gossip at %s: %w", g.cfg.GossipAddr, err)
+		return fmt.Errorf("gossip at %s: %w", g.options.Bind, err)
 	}
 	return nil
 }
@@ -165,23 +179,20 @@ func resolveIP(ctx context.Context, host string) (string, error) {
 	return addresses[0].IP.String(), nil
 }
 
-// boundAddr is where this node gossips.
-func (g *gossip) boundAddr() string { return g.list.LocalNode().Address() }
-
-// run looks for the other nodes until ctx ends: at once, and again whenever
+// Run looks for the other nodes until ctx ends: at once, and again whenever
 // fewer are alive than there should be, at growing intervals.
-func (g *gossip) run(ctx context.Context) {
+func (g *Gossip) Run(ctx context.Context) {
 	pause := joinPauseMin
 	var looking sync.WaitGroup
 	defer looking.Wait()
 	looking.Go(func() { g.look(ctx) })
 	looked := g.looked
 	for {
-		seen, wait := g.changes(), pause
+		seen, wait := g.Changes(), pause
 		switch {
 		case looked != nil: // look does it
-		case g.alive() < g.wanted() && len(g.cfg.Join) > 0:
-			g.joinAt(g.cfg.Join...)
+		case g.alive() < g.options.Wanted() && len(g.options.Join) > 0:
+			g.joinAt(g.options.Join...)
 		default:
 			pause = joinPauseMin
 			wait = joinPauseMax // membership may change without news from gossip
@@ -205,48 +216,60 @@ func (g *gossip) run(ctx context.Context) {
 	}
 }
 
-// announce tells the others about this node again, soon.
-func (g *gossip) announce() {
+// SetDisk says how full the disk of this node is, with the next announcement.
+func (g *Gossip) SetDisk(level uint8) { g.disk.Store(uint32(level)) }
+
+// SetDrained says whether this node wants to be left alone.
+func (g *Gossip) SetDrained(drained bool) { g.drained.Store(drained) }
+
+// HasLooked is closed when every address to join was tried once.
+func (g *Gossip) HasLooked() <-chan struct{} { return g.looked }
+
+// Join asks more nodes for all they know, and reports whether one answered.
+func (g *Gossip) Join(addresses ...string) bool { return g.joinAt(addresses...) }
+
+// Announce tells the others about this node again, soon.
+func (g *Gossip) Announce() {
 	select {
 	case g.announcing <- struct{}{}:
 	default:
 	}
 }
 
-// view lists the known nodes without this one, by node id.
-func (g *gossip) view() []gossipMember {
+// View lists the known nodes without this one, by node id.
+func (g *Gossip) View() []Member {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	view := make([]gossipMember, 0, len(g.members))
+	view := make([]Member, 0, len(g.members))
 	for _, member := range g.members {
 		view = append(view, member)
 	}
-	slices.SortFunc(view, func(a, b gossipMember) int { return cmp.Compare(a.NodeID, b.NodeID) })
+	slices.SortFunc(view, func(a, b Member) int { return cmp.Compare(a.NodeID, b.NodeID) })
 	return view
 }
 
-// changes is closed when the view is another.
-func (g *gossip) changes() <-chan struct{} {
+// Changes is closed when the view is another.
+func (g *Gossip) Changes() <-chan struct{} {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.changed
 }
 
 // alive counts the live nodes, this one included.
-func (g *gossip) alive() int {
+func (g *Gossip) alive() int {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	n := 1
 	for _, member := range g.members {
-		if member.alive {
+		if member.Alive {
 			n++
 		}
 	}
 	return n
 }
 
-// close leaves, so that the others need not find out, and stops.
-func (g *gossip) close() error {
+// Close leaves, so that the others need not find out, and stops.
+func (g *Gossip) Close() error {
 	if err := g.list.Leave(gossipLeave); err != nil {
 		g.logger.Debug("left without being heard", "error", err)
 	}
@@ -254,19 +277,19 @@ func (g *gossip) close() error {
 }
 
 // heard takes in what a node said of itself.
-func (g *gossip) heard(node *memberlist.Node, alive bool) {
-	var member gossipMember
+func (g *Gossip) heard(node *memberlist.Node, alive bool) {
+	var member Member
 	if err := json.Unmarshal(node.Meta, &member); err != nil || member.NodeID == "" {
 		g.logger.Warn("a node that gossips here is not one of ours", "name", node.Name, "address", node.Address())
 		return
 	}
-	if member.NodeID == g.nodeID {
+	if member.NodeID == g.options.NodeID {
 		return
 	}
 	if host, port, err := net.SplitHostPort(member.Peer); err == nil && host == "" {
 		member.Peer = net.JoinHostPort(node.Addr.String(), port)
 	}
-	member.alive = alive
+	member.Alive = alive
 
 	g.mu.Lock()
 	known, before := g.members[member.NodeID]
@@ -284,22 +307,22 @@ func (g *gossip) heard(node *memberlist.Node, alive bool) {
 		return
 	}
 	if alive {
-		g.book.note(member.NodeID, member.Peer, member.Boot)
+		g.options.Heard(member.NodeID, member.Peer, member.Boot)
 	}
-	if !before || known.alive != alive {
+	if !before || known.Alive != alive {
 		g.logger.Info("heard of a node", "peer", member.NodeID, "address", member.Peer, "alive", alive)
 	}
 }
 
-// gossipDelegate supplies the metadata of this node.
-type gossipDelegate gossip
+// delegate supplies the metadata of this node.
+type delegate Gossip
 
-var _ memberlist.Delegate = (*gossipDelegate)(nil)
+var _ memberlist.Delegate = (*delegate)(nil)
 
 // NodeMeta is what the others learn of this node.
-func (d *gossipDelegate) NodeMeta(limit int) []byte {
-	self := d.self()
-	self.Disk, self.Drained = diskLevel(d.disk.Load()), d.drained.Load()
+func (d *delegate) NodeMeta(limit int) []byte {
+	self := d.options.Self()
+	self.Disk, self.Drained = uint8(d.disk.Load()), d.drained.Load()
 	meta, err := json.Marshal(self)
 	if err != nil || len(meta) > limit {
 		d.logger.Error("this node cannot describe itself to the others", "bytes", len(meta), "limit", limit, "error", err)
@@ -309,48 +332,48 @@ func (d *gossipDelegate) NodeMeta(limit int) []byte {
 }
 
 // NotifyMsg takes no messages: gossip carries nothing else.
-func (d *gossipDelegate) NotifyMsg([]byte) {}
+func (d *delegate) NotifyMsg([]byte) {}
 
 // GetBroadcasts has none.
-func (d *gossipDelegate) GetBroadcasts(int, int) [][]byte { return nil }
+func (d *delegate) GetBroadcasts(int, int) [][]byte { return nil }
 
 // LocalState has none.
-func (d *gossipDelegate) LocalState(bool) []byte { return nil }
+func (d *delegate) LocalState(bool) []byte { return nil }
 
 // MergeRemoteState expects none.
-func (d *gossipDelegate) MergeRemoteState([]byte, bool) {}
+func (d *delegate) MergeRemoteState([]byte, bool) {}
 
-// gossipEvents hears of the others. It must not block.
-type gossipEvents gossip
+// events hears of the others. It must not block.
+type events Gossip
 
-var _ memberlist.EventDelegate = (*gossipEvents)(nil)
+var _ memberlist.EventDelegate = (*events)(nil)
 
 // NotifyJoin hears of a new or returned node.
-func (e *gossipEvents) NotifyJoin(node *memberlist.Node) { (*gossip)(e).heard(node, true) }
+func (e *events) NotifyJoin(node *memberlist.Node) { (*Gossip)(e).heard(node, true) }
 
 // NotifyLeave hears of a node that left or died.
-func (e *gossipEvents) NotifyLeave(node *memberlist.Node) { (*gossip)(e).heard(node, false) }
+func (e *events) NotifyLeave(node *memberlist.Node) { (*Gossip)(e).heard(node, false) }
 
 // NotifyUpdate hears of a node with other metadata.
-func (e *gossipEvents) NotifyUpdate(node *memberlist.Node) { (*gossip)(e).heard(node, true) }
+func (e *events) NotifyUpdate(node *memberlist.Node) { (*Gossip)(e).heard(node, true) }
 
-// gossipFilter keeps out the members of other clusters, so that two clusters
+// filter keeps out the members of other clusters, so that two clusters
 // that hear of each other by mistake stay two. It must not block.
-type gossipFilter gossip
+type filter Gossip
 
-var _ memberlist.AliveDelegate = (*gossipFilter)(nil)
+var _ memberlist.AliveDelegate = (*filter)(nil)
 
 // errOtherCluster: a node belongs to another cluster than this one.
 var errOtherCluster = errors.New("a node of another cluster")
 
 // NotifyAlive refuses a node of another cluster. One that belongs to none yet
 // may stay, and so may everybody while this node belongs to none.
-func (f *gossipFilter) NotifyAlive(node *memberlist.Node) error {
-	var member gossipMember
+func (f *filter) NotifyAlive(node *memberlist.Node) error {
+	var member Member
 	if err := json.Unmarshal(node.Meta, &member); err != nil {
 		return nil //nolint:nilerr // heard says what is wrong with it
 	}
-	own := f.self()
+	own := f.options.Self()
 	if !own.HasState || !member.HasState || own.ClusterID == member.ClusterID {
 		return nil
 	}

@@ -1,4 +1,4 @@
-package cluster
+package discovery
 
 import (
 	"context"
@@ -9,12 +9,13 @@ import (
 	"time"
 
 	"github.com/hashicorp/memberlist"
+
 	"github.com/seriatimq/seriatim/cluster/environment"
 )
 
-// gossipTransport carries the gossip library over a Network that is not the
+// transport carries the gossip library over a Network that is not the
 // machine's. Safe for concurrent use.
-type gossipTransport struct {
+type transport struct {
 	ctx      context.Context // of all dialing
 	network  environment.Network
 	listener net.Listener
@@ -28,12 +29,12 @@ type gossipTransport struct {
 	readers  sync.WaitGroup
 }
 
-var _ memberlist.Transport = (*gossipTransport)(nil)
+var _ memberlist.Transport = (*transport)(nil)
 
 // gossipPacketMax is more than the library sends in one packet.
 const gossipPacketMax = 64 << 10
 
-func openGossipTransport(ctx context.Context, network environment.Network, address string) (*gossipTransport, error) {
+func openTransport(ctx context.Context, network environment.Network, address string) (*transport, error) {
 	listener, err := network.Listen(ctx, address)
 	if err != nil {
 		return nil, fmt.Errorf("listen for gossip: %w", err)
@@ -43,7 +44,7 @@ func openGossipTransport(ctx context.Context, network environment.Network, addre
 		listener.Close()
 		return nil, fmt.Errorf("listen for packets of gossip: %w", err)
 	}
-	t := &gossipTransport{
+	t := &transport{
 		ctx: ctx, network: network, listener: listener, packets: packets,
 		streamCh: make(chan net.Conn), packetCh: make(chan *memberlist.Packet), closed: make(chan struct{}),
 	}
@@ -52,7 +53,7 @@ func openGossipTransport(ctx context.Context, network environment.Network, addre
 	return t, nil
 }
 
-func (t *gossipTransport) accept() {
+func (t *transport) accept() {
 	for {
 		conn, err := t.listener.Accept()
 		if err != nil {
@@ -67,7 +68,7 @@ func (t *gossipTransport) accept() {
 	}
 }
 
-func (t *gossipTransport) read() {
+func (t *transport) read() {
 	for {
 		content := make([]byte, gossipPacketMax)
 		n, from, err := t.packets.ReadFrom(content)
@@ -83,7 +84,7 @@ func (t *gossipTransport) read() {
 }
 
 // FinalAdvertiseAddr is where the others reach this node.
-func (t *gossipTransport) FinalAdvertiseAddr(ip string, port int) (net.IP, int, error) {
+func (t *transport) FinalAdvertiseAddr(ip string, port int) (net.IP, int, error) {
 	host, service, err := net.SplitHostPort(t.listener.Addr().String())
 	if err != nil {
 		return nil, 0, err
@@ -99,7 +100,7 @@ func (t *gossipTransport) FinalAdvertiseAddr(ip string, port int) (net.IP, int, 
 }
 
 // WriteTo sends a packet and tells when.
-func (t *gossipTransport) WriteTo(content []byte, address string) (time.Time, error) {
+func (t *transport) WriteTo(content []byte, address string) (time.Time, error) {
 	to, err := net.ResolveUDPAddr("udp", address)
 	if err == nil {
 		_, err = t.packets.WriteTo(content, to)
@@ -108,20 +109,20 @@ func (t *gossipTransport) WriteTo(content []byte, address string) (time.Time, er
 }
 
 // PacketCh is what arrived.
-func (t *gossipTransport) PacketCh() <-chan *memberlist.Packet { return t.packetCh }
+func (t *transport) PacketCh() <-chan *memberlist.Packet { return t.packetCh }
 
 // DialTimeout connects to a node.
-func (t *gossipTransport) DialTimeout(address string, timeout time.Duration) (net.Conn, error) {
+func (t *transport) DialTimeout(address string, timeout time.Duration) (net.Conn, error) {
 	ctx, cancel := context.WithTimeout(t.ctx, timeout)
 	defer cancel()
 	return t.network.Dial(ctx, address)
 }
 
 // StreamCh is who connected.
-func (t *gossipTransport) StreamCh() <-chan net.Conn { return t.streamCh }
+func (t *transport) StreamCh() <-chan net.Conn { return t.streamCh }
 
 // Shutdown ends both and waits for the readers.
-func (t *gossipTransport) Shutdown() error {
+func (t *transport) Shutdown() error {
 	t.once.Do(func() {
 		close(t.closed)
 		t.listener.Close()

@@ -1,4 +1,4 @@
-package cluster
+package peernet
 
 import (
 	"context"
@@ -11,10 +11,10 @@ import (
 	"github.com/seriatimq/seriatim/cluster/storage"
 )
 
-// addressBook remembers where each node was last heard of, also across
+// AddressBook remembers where each node was last heard of, also across
 // restarts. It is a hint for dialing and nothing else: the handshake says who
 // answers. Safe for concurrent use.
-type addressBook struct {
+type AddressBook struct {
 	path   string
 	logger *slog.Logger
 
@@ -30,9 +30,9 @@ type addressEntry struct {
 	Boot    uint64 `json:"boot"`
 }
 
-// openAddressBook reads the file; a missing or damaged one is an empty book.
-func openAddressBook(path string, logger *slog.Logger) *addressBook {
-	book := &addressBook{path: path, logger: logger, entries: map[string]addressEntry{}, modified: make(chan struct{}, 1)}
+// OpenAddressBook reads the file; a missing or damaged one is an empty book.
+func OpenAddressBook(path string, logger *slog.Logger) *AddressBook {
+	book := &AddressBook{path: path, logger: logger, entries: map[string]addressEntry{}, modified: make(chan struct{}, 1)}
 	if err := storage.ReadRecord(path, &book.entries); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		logger.Warn("the last known addresses of the other nodes are lost, gossip will bring them back", "error", err)
 		book.entries = map[string]addressEntry{}
@@ -40,8 +40,8 @@ func openAddressBook(path string, logger *slog.Logger) *addressBook {
 	return book
 }
 
-// note records what a node announced with its boot-th start.
-func (b *addressBook) note(nodeID, address string, boot uint64) {
+// Note records what a node announced with its boot-th start.
+func (b *AddressBook) Note(nodeID, address string, boot uint64) {
 	entry := addressEntry{Address: address, Boot: boot}
 	b.mu.Lock()
 	known := b.entries[nodeID]
@@ -58,15 +58,15 @@ func (b *addressBook) note(nodeID, address string, boot uint64) {
 	}
 }
 
-// lookup is the address of a node, empty if it was never heard of.
-func (b *addressBook) lookup(nodeID string) string {
+// Lookup is the address of a node, empty if it was never heard of.
+func (b *AddressBook) Lookup(nodeID string) string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.entries[nodeID].Address
 }
 
 // run writes changes to the file until ctx ends.
-func (b *addressBook) run(ctx context.Context) {
+func (b *AddressBook) run(ctx context.Context) {
 	for {
 		select {
 		case <-ctx.Done():

@@ -1,4 +1,4 @@
-package cluster
+package discovery
 
 import (
 	"encoding/binary"
@@ -9,15 +9,16 @@ import (
 	"time"
 
 	"github.com/hashicorp/memberlist"
+
 	"github.com/seriatimq/seriatim/cluster/environment"
 )
 
-// clockGuard compares this node's wall clock with those of the other voters. They
+// Clocks compares this node's wall clock with those of the other voters. They
 // travel with the probes of gossip; half the round trip is taken for the way
 // back. A node that differs from the median of a majority by more than the bound
 // leaves leading to others (decision 6, faults.md I16), and if it has to lead all
 // the same it stamps the log by the median. Safe for concurrent use.
-type clockGuard struct {
+type Clocks struct {
 	clock  environment.Clock
 	max    time.Duration
 	voters func() []string // node ids, this one among them
@@ -33,13 +34,13 @@ type clockGuard struct {
 	judged     atomic.Int64 // lead of the clock when it was last judged
 
 	mu      sync.Mutex
-	samples map[string]clockSample // by node id
+	samples map[string]sample // by node id
 }
 
-// clockSample is another clock. It is kept by this node's monotonic clock, so that a
+// sample is another clock. It is kept by this node's monotonic clock, so that a
 // step of this node's wall clock shows at once, and not when it next hears of others:
 // a node could become leader in between.
-type clockSample struct {
+type sample struct {
 	lead time.Duration // of the other wall clock over this monotonic clock
 	at   time.Duration // on the monotonic clock
 }
@@ -50,45 +51,53 @@ func leadOf(wall time.Time, monotonic time.Duration) time.Duration {
 }
 
 const (
-	// clockSampleAge is how long a sample counts: a voter is probed every few
+	// sampleAge is how long a sample counts: a voter is probed every few
 	// seconds while it is there.
-	clockSampleAge = time.Minute
-	// clockRoundMax is the slowest probe that says anything about a clock.
-	clockRoundMax = 2 * time.Second
-	// clockStep is a change of the wall clock against the monotonic one that calls
+	sampleAge = time.Minute
+	// roundMax is the slowest probe that says anything about a clock.
+	roundMax = 2 * time.Second
+	// stepMax is a change of the wall clock against the monotonic one that calls
 	// for a judgement; what adjusts clocks gently changes less between two probes.
-	clockStep = 100 * time.Millisecond
+	stepMax = 100 * time.Millisecond
 )
 
-func newClockGuard(cfg Config, nodeID string, voters func() []string) *clockGuard {
-	return &clockGuard{
-		clock: cfg.Clock, max: cfg.Timing.ClockSkewMax, nodeID: nodeID, voters: voters,
-		changed: make(chan struct{}, 1), informed: make(chan struct{}), samples: map[string]clockSample{},
+// NewClocks compares clock with those of the voters, this node among them, as
+// soon as gossip brings them. Farther than bound from their median it is not trusted.
+func NewClocks(clock environment.Clock, bound time.Duration, nodeID string, voters func() []string) *Clocks {
+	return &Clocks{
+		clock: clock, max: bound, nodeID: nodeID, voters: voters,
+		changed: make(chan struct{}, 1), informed: make(chan struct{}), samples: map[string]sample{},
 	}
 }
 
 // observe takes what another node's clock said a moment ago.
-func (g *clockGuard) observe(nodeID string, theirs time.Time, round time.Duration) {
-	if round < 0 || round > clockRoundMax {
+func (g *Clocks) observe(nodeID string, theirs time.Time, round time.Duration) {
+	if round < 0 || round > roundMax {
 		return
 	}
 	now := g.clock.Monotonic()
 	g.mu.Lock()
-	g.samples[nodeID] = clockSample{leadOf(theirs.Add(round/2), now), now}
+	g.samples[nodeID] = sample{leadOf(theirs.Add(round/2), now), now}
 	g.mu.Unlock()
 	g.judge()
 }
 
-// ahead lists how far the clocks of other voters are ahead of this one, as far
+// TrustChanged is signalled when the trust in this node's clock is another.
+func (g *Clocks) TrustChanged() <-chan struct{} { return g.changed }
+
+// Known is closed once the clocks of a majority are known.
+func (g *Clocks) Known() <-chan struct{} { return g.informed }
+
+// Ahead lists how far the clocks of other voters are ahead of this one, as far
 // as that is known.
-func (g *clockGuard) ahead() map[string]time.Duration {
+func (g *Clocks) Ahead() map[string]time.Duration {
 	voters, now := g.voters(), g.clock.Monotonic()
 	own := leadOf(g.clock.Wall(), now)
 	ahead := map[string]time.Duration{}
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	for _, id := range voters {
-		if s, known := g.samples[id]; known && now-s.at <= clockSampleAge && id != g.nodeID {
+		if s, known := g.samples[id]; known && now-s.at <= sampleAge && id != g.nodeID {
 			ahead[id] = s.lead - own
 		}
 	}
@@ -97,8 +106,8 @@ func (g *clockGuard) ahead() map[string]time.Duration {
 
 // median is how far the median clock of a majority is ahead of this one, and the
 // differences it was taken from. Without a majority it is zero.
-func (g *clockGuard) median() (median time.Duration, ahead map[string]time.Duration) {
-	ahead = g.ahead()
+func (g *Clocks) median() (median time.Duration, ahead map[string]time.Duration) {
+	ahead = g.Ahead()
 	all := []time.Duration{0} // this one
 	for _, d := range ahead {
 		all = append(all, d)
@@ -114,10 +123,10 @@ func (g *clockGuard) median() (median time.Duration, ahead map[string]time.Durat
 	return high, ahead
 }
 
-func (g *clockGuard) isMajority(clocks int) bool { return 2*clocks > len(g.voters()) }
+func (g *Clocks) isMajority(clocks int) bool { return 2*clocks > len(g.voters()) }
 
 // judge decides whether this node's clock is trusted.
-func (g *clockGuard) judge() {
+func (g *Clocks) judge() {
 	g.judged.Store(int64(leadOf(g.clock.Wall(), g.clock.Monotonic())))
 	median, ahead := g.median()
 	if g.isMajority(1 + len(ahead)) {
@@ -142,53 +151,53 @@ func (g *clockGuard) judge() {
 }
 
 // corrected is the correction of the wall clock, judged anew if that has stepped.
-func (g *clockGuard) corrected() (wall time.Time, correction time.Duration) {
+func (g *Clocks) corrected() (wall time.Time, correction time.Duration) {
 	wall = g.clock.Wall()
-	if (leadOf(wall, g.clock.Monotonic()) - time.Duration(g.judged.Load())).Abs() > clockStep {
+	if (leadOf(wall, g.clock.Monotonic()) - time.Duration(g.judged.Load())).Abs() > stepMax {
 		g.judge()
 	}
 	return wall, time.Duration(g.correction.Load())
 }
 
-// off is how far this node's clock is from the median, zero while it is within
+// Off is how far this node's clock is from the median, zero while it is within
 // the bound.
-func (g *clockGuard) off() time.Duration {
+func (g *Clocks) Off() time.Duration {
 	_, correction := g.corrected()
 	return -correction
 }
 
-// mayLead reports whether another voter's clock is within the bound, as far as is
+// MayLead reports whether another voter's clock is within the bound, as far as is
 // known here.
-func (g *clockGuard) mayLead(nodeID string) bool {
+func (g *Clocks) MayLead(nodeID string) bool {
 	median, ahead := g.median()
 	d, known := ahead[nodeID]
 	return !known || (d-median).Abs() <= g.max
 }
 
 // Wall is the clock to stamp the log with.
-func (g *clockGuard) Wall() time.Time {
+func (g *Clocks) Wall() time.Time {
 	wall, correction := g.corrected()
 	return wall.Add(correction)
 }
 
 // Monotonic is that of the machine.
-func (g *clockGuard) Monotonic() time.Duration { return g.clock.Monotonic() }
+func (g *Clocks) Monotonic() time.Duration { return g.clock.Monotonic() }
 
-// gossipPings puts the clocks on the probes of gossip.
-type gossipPings clockGuard
+// pings puts the clocks on the probes of gossip.
+type pings Clocks
 
-var _ memberlist.PingDelegate = (*gossipPings)(nil)
+var _ memberlist.PingDelegate = (*pings)(nil)
 
 // AckPayload is this node's clock.
-func (p *gossipPings) AckPayload() []byte {
+func (p *pings) AckPayload() []byte {
 	return binary.BigEndian.AppendUint64(nil, uint64(p.clock.Wall().UnixNano()))
 }
 
 // NotifyPingComplete hears of a probe that was answered.
-func (p *gossipPings) NotifyPingComplete(other *memberlist.Node, round time.Duration, payload []byte) {
+func (p *pings) NotifyPingComplete(other *memberlist.Node, round time.Duration, payload []byte) {
 	nodeID, _, named := strings.Cut(other.Name, "#")
 	if len(payload) != 8 || !named {
 		return // of a version without clocks
 	}
-	(*clockGuard)(p).observe(nodeID, time.Unix(0, int64(binary.BigEndian.Uint64(payload))), round)
+	(*Clocks)(p).observe(nodeID, time.Unix(0, int64(binary.BigEndian.Uint64(payload))), round)
 }

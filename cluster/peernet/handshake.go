@@ -1,4 +1,4 @@
-package cluster
+package peernet
 
 import (
 	"encoding/binary"
@@ -15,7 +15,7 @@ import (
 //	hello:  "SRTM" version kind formats(u8 x 2) group(u32) {length(u16) bytes} x 3: cluster, from, to
 //	answer: "SRTM" version verdict formats(u8 x 2) {length(u16) bytes}: reason, empty if welcome
 //
-// What follows a welcome is in frames with checksums, see peer_checksum.go.
+// What follows a welcome is in frames with checksums, see frames.go.
 const (
 	handshakeMagic   = "SRTM"
 	handshakeVersion = 2
@@ -23,32 +23,33 @@ const (
 	handshakeTextMax = 1024
 )
 
-// connKind is what a connection is for.
-type connKind uint8
+// Kind is what a connection is for.
+type Kind uint8
 
 const (
-	connRaft      connKind = 1 // the consensus library
-	connGRPC      connKind = 2 // requests between nodes
-	connFormation connKind = 3 // founding a cluster, before there is one
-	connRestore   connKind = 8 // a backup on its way to the leader
-	connMembers   connKind = 4 // joining a cluster and changing its members
-	connDoubts    connKind = 5 // whether the leader is still there
+	KindRaft            Kind = 1 // the consensus library
+	KindGRPC            Kind = 2 // requests between nodes
+	KindBootstrap       Kind = 3 // founding a cluster, before there is one
+	KindRestore         Kind = 8 // a backup on its way to the leader
+	KindMembership      Kind = 4 // joining a cluster and changing its members
+	KindFailureDetector Kind = 5 // whether the leader is still there
 )
 
-func (k connKind) String() string {
+// String is the kind in words, for logs.
+func (k Kind) String() string {
 	switch k {
-	case connRaft:
+	case KindRaft:
 		return "raft"
-	case connGRPC:
+	case KindGRPC:
 		return "grpc"
-	case connFormation:
-		return "formation"
-	case connRestore:
+	case KindBootstrap:
+		return "bootstrap"
+	case KindRestore:
 		return "restore"
-	case connMembers:
-		return "members"
-	case connDoubts:
-		return "doubts"
+	case KindMembership:
+		return "membership"
+	case KindFailureDetector:
+		return "failure detector"
 	default:
 		return fmt.Sprintf("kind %d", uint8(k))
 	}
@@ -63,35 +64,36 @@ const (
 
 // hello is what the dialing node says of itself and of whom it wants.
 type hello struct {
-	kind    connKind
+	kind    Kind
 	group   uint32
 	cluster string // empty in a formation
 	from    string // node ids
 	to      string
-	formats formatRange
+	formats FormatRange
 }
 
-// formatRange is what a node can do with the formats of commands and snapshots: the
+// FormatRange is what a node can do with the formats of commands and snapshots: the
 // lowest is the one in force where it is, which never goes down, and the highest is
 // what its program can read. Zero: the node does not say.
-type formatRange struct{ lowest, highest uint8 }
+type FormatRange struct{ lowest, highest uint8 }
 
-func newFormatRange(lowest, highest uint32) formatRange {
-	return formatRange{uint8(min(lowest, math.MaxUint8)), uint8(min(highest, math.MaxUint8))}
+// NewFormatRange is a range of two versions, both included.
+func NewFormatRange(lowest, highest uint32) FormatRange {
+	return FormatRange{uint8(min(lowest, math.MaxUint8)), uint8(min(highest, math.MaxUint8))}
 }
 
 // overlaps reports whether two nodes can be of one cluster.
-func (f formatRange) overlaps(other formatRange) bool {
+func (f FormatRange) overlaps(other FormatRange) bool {
 	return f.highest == 0 || other.highest == 0 || f.lowest <= other.highest && other.lowest <= f.highest
 }
 
 // outdated reports whether it is this node's program that is too old for the other.
-func (f formatRange) outdated(other formatRange) bool {
+func (f FormatRange) outdated(other FormatRange) bool {
 	return !f.overlaps(other) && f.highest < other.lowest
 }
 
 // String is the range as people write it.
-func (f formatRange) String() string {
+func (f FormatRange) String() string {
 	switch {
 	case f.highest == 0:
 		return "unknown formats"
@@ -101,11 +103,11 @@ func (f formatRange) String() string {
 	return fmt.Sprintf("format versions %d to %d", f.lowest, f.highest)
 }
 
-// errFormats: the other node and this one have no format in common.
-var errFormats = errors.New("the two programs have no format in common")
+// ErrFormats: the other node and this one have no format in common.
+var ErrFormats = errors.New("the two programs have no format in common")
 
-// errRefused: the other end answered and does not want the connection.
-var errRefused = errors.New("connection refused by the other node")
+// ErrRefused: the other end answered and does not want the connection.
+var ErrRefused = errors.New("connection refused by the other node")
 
 func (h hello) write(w io.Writer) error {
 	message := append(make([]byte, 0, 128), handshakeMagic...)
@@ -123,7 +125,7 @@ func readHello(r io.Reader) (hello, error) {
 	if err != nil {
 		return hello{}, err
 	}
-	h := hello{kind: connKind(kind), formats: formats}
+	h := hello{kind: Kind(kind), formats: formats}
 	if err := binary.Read(r, binary.BigEndian, &h.group); err != nil {
 		return hello{}, err
 	}
@@ -136,12 +138,12 @@ func readHello(r io.Reader) (hello, error) {
 }
 
 // answerHello tells the dialing node the verdict: no objection is a welcome.
-func answerHello(w io.Writer, objection error, formats formatRange) error {
+func answerHello(w io.Writer, objection error, formats FormatRange) error {
 	verdict, reason := byte(verdictWelcome), ""
 	if objection != nil {
 		verdict, reason = verdictRefused, objection.Error()
 	}
-	if errors.Is(objection, errFormats) {
+	if errors.Is(objection, ErrFormats) {
 		verdict = verdictFormats
 	}
 	message := append(make([]byte, 0, 64), handshakeMagic...)
@@ -151,38 +153,38 @@ func answerHello(w io.Writer, objection error, formats formatRange) error {
 }
 
 // readAnswer reads the verdict, and what the other node says of its formats.
-func readAnswer(r io.Reader) (formatRange, error) {
+func readAnswer(r io.Reader) (FormatRange, error) {
 	verdict, formats, err := readHandshakeHead(r)
 	if err != nil {
-		return formatRange{}, err
+		return FormatRange{}, err
 	}
 	reason, err := readText(r)
 	if err != nil {
-		return formatRange{}, err
+		return FormatRange{}, err
 	}
 	switch verdict {
 	case verdictWelcome:
 		return formats, nil
 	case verdictFormats:
-		return formats, fmt.Errorf("%w: %w: %s", errRefused, errFormats, reason)
+		return formats, fmt.Errorf("%w: %w: %s", ErrRefused, ErrFormats, reason)
 	}
-	return formats, fmt.Errorf("%w: %s", errRefused, reason)
+	return formats, fmt.Errorf("%w: %s", ErrRefused, reason)
 }
 
 // readHandshakeHead checks magic and version and returns what comes after them: a
 // byte for the message's own use, and the formats of who sent it.
-func readHandshakeHead(r io.Reader) (byte, formatRange, error) {
+func readHandshakeHead(r io.Reader) (byte, FormatRange, error) {
 	var head [handshakeHead]byte
 	if _, err := io.ReadFull(r, head[:]); err != nil {
-		return 0, formatRange{}, err
+		return 0, FormatRange{}, err
 	}
 	if string(head[:4]) != handshakeMagic {
-		return 0, formatRange{}, errors.New("the other end is not a node of this program")
+		return 0, FormatRange{}, errors.New("the other end is not a node of this program")
 	}
 	if head[4] != handshakeVersion {
-		return 0, formatRange{}, fmt.Errorf("the other end speaks version %d of the handshake, this node version %d", head[4], handshakeVersion)
+		return 0, FormatRange{}, fmt.Errorf("the other end speaks version %d of the handshake, this node version %d", head[4], handshakeVersion)
 	}
-	return head[5], formatRange{head[6], head[7]}, nil
+	return head[5], FormatRange{head[6], head[7]}, nil
 }
 
 func appendText(message []byte, text string) []byte {

@@ -1,4 +1,4 @@
-package cluster
+package peernet
 
 import (
 	"errors"
@@ -15,14 +15,14 @@ import (
 
 // accept takes connections until the socket is closed. Each shakes hands in a
 // goroutine of its own, so that a silent one holds up nobody.
-func (p *peers) accept() {
+func (p *Network) accept() {
 	for {
 		socket, err := p.socket.Accept()
 		if err != nil {
 			if p.ctx.Err() != nil || errors.Is(err, net.ErrClosed) {
 				return
 			}
-			p.config.logger.Warn("a connection of another node could not be accepted", "error", err)
+			p.options.Logger.Warn("a connection of another node could not be accepted", "error", err)
 			if !p.pause(acceptPause) {
 				return
 			}
@@ -46,7 +46,7 @@ func (p *peers) accept() {
 // acceptPause keeps a node without free file descriptors from spinning.
 const acceptPause = 50 * time.Millisecond
 
-func (p *peers) pause(d time.Duration) bool {
+func (p *Network) pause(d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
@@ -58,11 +58,11 @@ func (p *peers) pause(d time.Duration) bool {
 }
 
 // admit shakes hands and passes the connection on to whom it is for.
-func (p *peers) admit(conn *peerConn) {
-	watchdog := time.AfterFunc(p.config.timeout, func() { conn.Close() })
+func (p *Network) admit(conn *peerConn) {
+	watchdog := time.AfterFunc(p.options.Timeout, func() { conn.Close() })
 	greeting, err := readHello(conn)
 	var objection error
-	own := p.config.formats()
+	own := p.options.Formats()
 	if err == nil {
 		objection = p.objection(greeting, own)
 		err = answerHello(conn, objection, own)
@@ -78,44 +78,47 @@ func (p *peers) admit(conn *peerConn) {
 		if errors.Is(objection, errStarting) {
 			level = slog.LevelDebug // the others try again until this node has started
 		}
-		p.config.logger.Log(p.ctx, level, "refused a connection of another node", "from", greeting.from, "remote", conn.RemoteAddr().String(), "kind", greeting.kind.String(), "reason", objection)
+		p.options.Logger.Log(p.ctx, level, "refused a connection of another node", "from", greeting.from, "remote", conn.RemoteAddr().String(), "kind", greeting.kind.String(), "reason", objection)
 		conn.Close()
-		if errors.Is(objection, errFormats) && greeting.cluster != "" && greeting.cluster == p.config.clusterID() && own.outdated(greeting.formats) {
-			p.config.outdated(tooOld(own, greeting.from, greeting.formats))
+		if errors.Is(objection, ErrFormats) && greeting.cluster != "" && greeting.cluster == p.options.ClusterID() && own.outdated(greeting.formats) {
+			p.options.Outdated(tooOld(own, greeting.from, greeting.formats))
 		}
 		return
 	}
 	p.noteFormats(conn, greeting.from, greeting.formats)
 	conn.check()
-	p.incoming[greeting.kind].put(conn)
+	p.queue(purpose{greeting.kind, greeting.group}).put(conn)
 }
 
 // objection is why a connection is refused; nil if it is not.
-func (p *peers) objection(h hello, formats formatRange) error {
-	own := p.config.clusterID()
+func (p *Network) objection(h hello, formats FormatRange) error {
+	own := p.options.ClusterID()
 	// One of the two may have no cluster yet and be about to join, see join.go.
-	founding := h.kind == connFormation || h.kind == connMembers && (h.cluster == "" || own == "") || own == "" && plant.Is(21)
+	founding := h.kind == KindBootstrap || h.kind == KindMembership && (h.cluster == "" || own == "") || own == "" && plant.Is(21)
 	switch {
-	case p.incoming[h.kind] == nil:
+	case h.to != p.options.NodeID:
+		return fmt.Errorf("this is node %s, not %s", p.options.NodeID, h.to)
+	case p.queue(purpose{h.kind, h.group}) != nil:
+	case p.queue(purpose{h.kind, 0}) == nil:
 		return fmt.Errorf("%s is not a known use of a connection", h.kind)
-	case h.to != p.config.nodeID:
-		return fmt.Errorf("this is node %s, not %s", p.config.nodeID, h.to)
-	case h.group != thisGroup:
+	default:
 		return fmt.Errorf("there is no group %d here", h.group)
+	}
+	switch {
 	case !founding && own == "":
-		return fmt.Errorf("node %s belongs to no cluster yet", p.config.nodeID)
+		return fmt.Errorf("node %s belongs to no cluster yet", p.options.NodeID)
 	case !founding && h.cluster != own:
-		return fmt.Errorf("node %s belongs to cluster %s, not to %s", p.config.nodeID, own, h.cluster)
-	case !p.opened.Load() && h.kind != connDoubts:
+		return fmt.Errorf("node %s belongs to cluster %s, not to %s", p.options.NodeID, own, h.cluster)
+	case !p.opened.Load() && h.kind != KindFailureDetector:
 		return errStarting
 	case !formats.overlaps(h.formats):
-		return fmt.Errorf("%w: node %s has %s, node %s has %s", errFormats, p.config.nodeID, formats, h.from, h.formats)
+		return fmt.Errorf("%w: node %s has %s, node %s has %s", ErrFormats, p.options.NodeID, formats, h.from, h.formats)
 	}
 	return nil
 }
 
 // track registers a connection, so that close can end it.
-func (p *peers) track(socket net.Conn) (*peerConn, error) {
+func (p *Network) track(socket net.Conn) (*peerConn, error) {
 	conn := &peerConn{Conn: socket, owner: p}
 	p.mu.Lock()
 	closed := p.closed
@@ -124,7 +127,7 @@ func (p *peers) track(socket net.Conn) (*peerConn, error) {
 	}
 	p.mu.Unlock()
 	if closed {
-		return nil, errors.Join(errPeersClosed, socket.Close())
+		return nil, errors.Join(ErrClosed, socket.Close())
 	}
 	return conn, nil
 }
@@ -132,11 +135,11 @@ func (p *peers) track(socket net.Conn) (*peerConn, error) {
 // peerConn is a connection that peers closes at its end.
 type peerConn struct {
 	net.Conn
-	owner *peers
+	owner *Network
 	// Who is at the other end, and what it reads: set when hands are shaken,
 	// under the owner's mu.
 	node    string
-	formats formatRange
+	formats FormatRange
 	// stream is what is said after the handshake. Nobody but who shook hands has
 	// the connection when it is set.
 	stream *checkedStream
@@ -152,7 +155,7 @@ func (c *peerConn) Read(content []byte) (int, error) {
 	}
 	n, err := c.stream.Read(content)
 	if errors.Is(err, errPeerFrame) {
-		c.owner.config.logger.Warn("a connection of another node is closed", "peer", c.node, "error", err)
+		c.owner.options.Logger.Warn("a connection of another node is closed", "peer", c.node, "error", err)
 		c.Close()
 	}
 	return n, err
@@ -176,7 +179,9 @@ func (c plainPeer) Write(content []byte) (int, error) { return c.Conn.Write(cont
 func (c plainPeer) Read(content []byte) (int, error) {
 	n, err := c.Conn.Read(content)
 	if err != nil && c.node != "" && (errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET)) {
-		c.owner.lost(c.node)
+		if lost := c.owner.lost.Load(); lost != nil {
+			(*lost)(c.node)
+		}
 	}
 	return n, err
 }

@@ -1,0 +1,41 @@
+package peernet
+
+import (
+	"bytes"
+	"errors"
+	"testing"
+)
+
+// FuzzHandshake: no input may panic or take more than it says; what is accepted
+// has one form on the wire.
+func FuzzHandshake(f *testing.F) {
+	var greeting bytes.Buffer
+	if err := (hello{kind: KindRaft, group: 0, cluster: "c", from: "a-1", to: "b-2"}).write(&greeting); err != nil {
+		f.Fatal(err)
+	}
+	f.Add(greeting.Bytes())
+	var answer bytes.Buffer
+	if err := answerHello(&answer, errors.New("not here"), FormatRange{1, 2}); err != nil {
+		f.Fatal(err)
+	}
+	f.Add(answer.Bytes())
+	f.Fuzz(func(t *testing.T, input []byte) {
+		_, _ = readAnswer(bytes.NewReader(input)) // any error will do
+		reader := bytes.NewReader(input)
+		h, err := readHello(reader)
+		if err != nil {
+			return
+		}
+		var again bytes.Buffer
+		if err := h.write(&again); err != nil {
+			t.Fatal(err)
+		}
+		read, err := readHello(bytes.NewReader(again.Bytes()))
+		if err != nil || read != h {
+			t.Fatalf("%+v became %+v: %v", h, read, err)
+		}
+		if taken := len(input) - reader.Len(); taken != again.Len() {
+			t.Fatalf("%d bytes read, %d written", taken, again.Len())
+		}
+	})
+}

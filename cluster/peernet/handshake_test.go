@@ -1,0 +1,143 @@
+package peernet
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/seriatimq/seriatim/cluster/clustertest"
+	"github.com/seriatimq/seriatim/cluster/storage"
+)
+
+func TestFormatRanges(t *testing.T) {
+	cases := []struct {
+		name        string
+		own, other  FormatRange
+		overlaps    bool
+		ownIsTooOld bool
+		otherIsText string
+		otherTooOld bool
+	}{
+		{"the same", FormatRange{1, 1}, FormatRange{1, 1}, true, false, "format version 1", false},
+		{"a newer program before finalize", FormatRange{1, 1}, FormatRange{1, 2}, true, false, "format versions 1 to 2", false},
+		{"after finalize", FormatRange{1, 1}, FormatRange{2, 2}, false, true, "format version 2", false},
+		{"after finalize, the other way round", FormatRange{2, 3}, FormatRange{1, 1}, false, false, "format version 1", true},
+		{"one that does not say", FormatRange{2, 2}, FormatRange{}, true, false, "unknown formats", false},
+	}
+	for _, test := range cases {
+		if got := test.own.overlaps(test.other); got != test.overlaps || test.other.overlaps(test.own) != got {
+			t.Errorf("%s: overlaps is %v", test.name, got)
+		}
+		if test.own.outdated(test.other) != test.ownIsTooOld || test.other.outdated(test.own) != test.otherTooOld {
+			t.Errorf("%s: it is said that the wrong one is too old", test.name)
+		}
+		if got := test.other.String(); got != test.otherIsText {
+			t.Errorf("%s: %q", test.name, got)
+		}
+	}
+	if got := NewFormatRange(1, 1000); got != (FormatRange{1, 255}) {
+		t.Errorf("got %v", got)
+	}
+}
+
+// peersWithFormats is a node that has these formats and counts how often it was
+// found too old.
+func peersWithFormats(t *testing.T, nodeID, clusterID string, formats FormatRange) (*Network, *atomic.Int32) {
+	t.Helper()
+	logger := clustertest.Logger(t, 0)
+	outdated := new(atomic.Int32)
+	p, err := Listen(context.Background(), Options{
+		NodeID: nodeID, ClusterID: func() string { return clusterID }, Bind: "127.0.0.1:0", Timeout: 10 * time.Second, Logger: logger,
+		Formats: func() FormatRange { return formats }, Outdated: func(error) { outdated.Add(1) },
+	}, OpenAddressBook(filepath.Join(t.TempDir(), storage.AddressesName), logger))
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.AddGroup(0)
+	p.Serve()
+	p.Open()
+	t.Cleanup(func() {
+		if err := p.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return p, outdated
+}
+
+// Two nodes tell each other what they can read; two without a common format refuse
+// each other, whoever dials, and the one whose program is too old is told.
+func TestPeersCompareFormats(t *testing.T) {
+	ctx := clustertest.Context(t)
+	newer, newerOutdated := peersWithFormats(t, "a-1", "c", FormatRange{2, 3})
+	older, olderOutdated := peersWithFormats(t, "b-2", "c", FormatRange{1, 1})
+	able, _ := peersWithFormats(t, "c-3", "c", FormatRange{1, 2})
+	for _, p := range []*Network{newer, older, able} {
+		p.book.Note("a-1", newer.BoundAddr(), 1)
+		p.book.Note("b-2", older.BoundAddr(), 1)
+		p.book.Note("c-3", able.BoundAddr(), 1)
+	}
+	for _, dial := range []struct {
+		from *Network
+		to   string
+	}{{newer, "b-2"}, {older, "a-1"}} {
+		before := olderOutdated.Load()
+		_, err := dial.from.Dial(ctx, dial.to, KindRaft, 0)
+		if !errors.Is(err, ErrRefused) || !errors.Is(err, ErrFormats) || !strings.Contains(err.Error(), "has format") {
+			t.Errorf("to %s: %v", dial.to, err)
+		}
+		deadline := time.Now().Add(clustertest.Patience)
+		for olderOutdated.Load() == before {
+			if time.Now().After(deadline) {
+				t.Fatalf("dialing %s: the older node was not told", dial.to)
+			}
+			time.Sleep(time.Millisecond)
+		}
+	}
+	if newerOutdated.Load() != 0 {
+		t.Error("the newer node was told that it is too old")
+	}
+	conn, err := able.Dial(ctx, "a-1", KindRaft, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	accepted, err := newer.Listener(KindRaft, 0).Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a, b := able.FormatMaxOf("a-1"), newer.FormatMaxOf("c-3"); a != 3 || b != 2 {
+		t.Errorf("the two have heard %d and %d", a, b)
+	}
+	if got := newer.FormatMaxOf("b-2"); got != 0 {
+		t.Errorf("a refused node has said %d", got)
+	}
+	conn.Close()
+	accepted.Close()
+	if got := able.FormatMaxOf("a-1"); got != 0 {
+		t.Errorf("%d is remembered after the connection", got)
+	}
+}
+
+func TestHandshakeReadsWhatItWrites(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		text := rapid.StringN(0, -1, handshakeTextMax)
+		want := hello{
+			kind: Kind(rapid.Byte().Draw(t, "kind")), group: rapid.Uint32().Draw(t, "group"),
+			cluster: text.Draw(t, "cluster"), from: text.Draw(t, "from"), to: text.Draw(t, "to"),
+			formats: FormatRange{rapid.Byte().Draw(t, "lowest"), rapid.Byte().Draw(t, "highest")},
+		}
+		var wire bytes.Buffer
+		if err := want.write(&wire); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := readHello(&wire); err != nil || got != want {
+			t.Fatalf("got %+v, %v", got, err)
+		}
+	})
+}

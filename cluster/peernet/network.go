@@ -1,0 +1,259 @@
+package peernet
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/seriatimq/seriatim/cluster/environment"
+)
+
+// Options are what the network between nodes needs to know.
+type Options struct {
+	NodeID    string
+	ClusterID func() string // empty while this node belongs to no cluster
+	Formats   func() FormatRange
+	Outdated  func(error)         // told that this program is too old for its cluster
+	Bind      string              // host:port
+	Timeout   time.Duration       // of dialing and of the handshake
+	Network   environment.Network // default the machine's
+	Logger    *slog.Logger
+}
+
+// Network is the network between nodes: one listener, connections that know who
+// is at the other end, and addresses looked up by node id when dialing. Safe
+// for concurrent use.
+type Network struct {
+	options Options
+	book    *AddressBook
+	socket  net.Listener
+	network environment.Network
+	lost    atomic.Pointer[func(nodeID string)] // told of connections that broke
+	// opened is set when connections of all kinds are taken. Before, while the node
+	// reads its log, it only answers questions about the leader.
+	opened atomic.Bool
+	// handshakes bounds the connections that have not said yet who they are.
+	handshakes chan struct{}
+
+	ctx    context.Context // ends at close
+	cancel context.CancelFunc
+	wg     sync.WaitGroup
+
+	mu       sync.Mutex
+	incoming map[purpose]*connQueue
+	conns    map[*peerConn]struct{} // open, both directions
+	closed   bool
+}
+
+// handshakesMax is how many dialing nodes may keep this one waiting for who
+// they are; a cluster has a handful of nodes with a few connections each.
+const handshakesMax = 64
+
+// ErrClosed: this node takes part in nothing any more.
+var ErrClosed = errors.New("this node is stopping")
+
+var errStarting = errors.New("this node is starting and reads its log")
+
+// Listen opens the listener. Connections are accepted after serve.
+func Listen(ctx context.Context, options Options, book *AddressBook) (*Network, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	network := options.Network
+	if network == nil {
+		network = environment.NewMachineNetwork(options.Bind, options.Timeout)
+	}
+	socket, err := network.Listen(ctx, options.Bind)
+	if err != nil {
+		cancel()
+		return nil, fmt.Errorf("listen for other nodes: %w", err)
+	}
+	p := &Network{
+		options:    options,
+		book:       book,
+		socket:     socket,
+		network:    network,
+		handshakes: make(chan struct{}, handshakesMax),
+		ctx:        ctx,
+		cancel:     cancel,
+		conns:      map[*peerConn]struct{}{},
+		incoming:   map[purpose]*connQueue{},
+	}
+	for _, kind := range []Kind{KindBootstrap, KindMembership, KindRestore} {
+		p.use(purpose{kind: kind})
+	}
+	return p, nil
+}
+
+// purpose is what a connection is for: a kind, and the group that is meant.
+type purpose struct {
+	kind  Kind
+	group uint32
+}
+
+// AddGroup makes this node accept the connections of a consensus group.
+func (p *Network) AddGroup(group uint32) {
+	for _, kind := range []Kind{KindRaft, KindGRPC, KindFailureDetector} {
+		p.use(purpose{kind, group})
+	}
+}
+
+func (p *Network) use(use purpose) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.incoming[use] = newConnQueue(nodeAddr(p.options.NodeID))
+}
+
+// queue is where connections wait for who accepts them; nil: nobody does.
+func (p *Network) queue(use purpose) *connQueue {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.incoming[use]
+}
+
+// Listener accepts the connections of other nodes to a group for one purpose,
+// after the handshake. What belongs to no group has group 0.
+func (p *Network) Listener(kind Kind, group uint32) net.Listener {
+	return p.queue(purpose{kind, group})
+}
+
+// WhenLost sets who is told of connections that broke.
+func (p *Network) WhenLost(lost func(nodeID string)) { p.lost.Store(&lost) }
+
+// NodeID is the id of this node.
+func (p *Network) NodeID() string { return p.options.NodeID }
+
+// Timeout is how long dialing and shaking hands may take.
+func (p *Network) Timeout() time.Duration { return p.options.Timeout }
+
+// Context ends with the network.
+func (p *Network) Context() context.Context { return p.ctx }
+
+// Serve begins to accept connections, until Open only of KindFailureDetector.
+func (p *Network) Serve() {
+	p.wg.Go(p.accept)
+	p.wg.Go(func() { p.book.run(p.ctx) })
+}
+
+// Open accepts connections of every kind from now on.
+func (p *Network) Open() { p.opened.Store(true) }
+
+// BoundAddr is where this node listens.
+func (p *Network) BoundAddr() string { return p.socket.Addr().String() }
+
+// Dial connects to a group at another node for one purpose and shakes hands with
+// the node.
+func (p *Network) Dial(ctx context.Context, nodeID string, kind Kind, group uint32) (net.Conn, error) {
+	address := p.book.Lookup(nodeID)
+	if address == "" {
+		return nil, fmt.Errorf("the address of node %s is not known yet", nodeID)
+	}
+	ctx, cancel := context.WithTimeout(ctx, p.options.Timeout)
+	defer cancel()
+	socket, err := p.network.Dial(ctx, address)
+	if err != nil {
+		return nil, fmt.Errorf("connect to node %s: %w", nodeID, err)
+	}
+	conn, err := p.track(socket)
+	if err != nil {
+		return nil, err
+	}
+	stop := context.AfterFunc(ctx, func() { conn.Close() })
+	err = p.greet(conn, nodeID, purpose{kind, group})
+	if !stop() && err == nil {
+		err = ctx.Err()
+	}
+	if err != nil {
+		conn.Close()
+		return nil, fmt.Errorf("node %s at %s: %w", nodeID, address, err)
+	}
+	return conn, nil
+}
+
+func (p *Network) greet(conn *peerConn, nodeID string, use purpose) error {
+	greeting := hello{kind: use.kind, group: use.group, from: p.options.NodeID, to: nodeID, cluster: p.options.ClusterID(), formats: p.options.Formats()}
+	if use.kind == KindBootstrap {
+		greeting.cluster = ""
+	} else if greeting.cluster == "" && use.kind != KindMembership {
+		return errors.New("this node belongs to no cluster yet")
+	}
+	if err := greeting.write(conn); err != nil {
+		return err
+	}
+	theirs, err := readAnswer(conn)
+	if err == nil {
+		p.noteFormats(conn, nodeID, theirs)
+		conn.check()
+	} else if errors.Is(err, ErrFormats) && greeting.cluster != "" && greeting.formats.outdated(theirs) {
+		p.options.Outdated(tooOld(greeting.formats, nodeID, theirs))
+	}
+	return err
+}
+
+// tooOld tells an operator that this node needs the newer program.
+func tooOld(own FormatRange, nodeID string, theirs FormatRange) error {
+	return fmt.Errorf("this program reads format versions up to %d, and node %s of this cluster has %s in force: an upgrade was finalized; start this node with the newer program", own.highest, nodeID, FormatRange{theirs.lowest, theirs.lowest})
+}
+
+// noteFormats remembers who is at the other end and what it can read, for as long as the
+// connection lives.
+func (p *Network) noteFormats(conn *peerConn, nodeID string, formats FormatRange) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	conn.node, conn.formats = nodeID, formats
+}
+
+// FormatMaxOf is the highest format that a node has said it can read, on the
+// connections that are open now; 0: it has not said.
+func (p *Network) FormatMaxOf(nodeID string) (highest uint32) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for conn := range p.conns {
+		if formats := uint32(conn.formats.highest); conn.node == nodeID && formats != 0 && (highest == 0 || formats < highest) {
+			highest = formats
+		}
+	}
+	return highest
+}
+
+// DialSelf connects this node with itself: the listener gets the other end.
+func (p *Network) DialSelf(kind Kind, group uint32) (net.Conn, error) {
+	near, far := net.Pipe()
+	conn, err := p.track(near)
+	if err != nil {
+		return nil, err
+	}
+	p.queue(purpose{kind, group}).put(far)
+	return conn, nil
+}
+
+// Disconnect closes the connections that are open now. The listener goes on.
+func (p *Network) Disconnect() {
+	p.mu.Lock()
+	open := make([]*peerConn, 0, len(p.conns))
+	for conn := range p.conns {
+		open = append(open, conn)
+	}
+	p.mu.Unlock()
+	for _, conn := range open {
+		conn.Close()
+	}
+}
+
+// Close stops listening, closes every connection and waits for the goroutines.
+func (p *Network) Close() error {
+	p.mu.Lock()
+	p.closed = true
+	for _, queue := range p.incoming {
+		queue.Close()
+	}
+	p.mu.Unlock()
+	p.cancel()
+	err := p.socket.Close()
+	p.Disconnect()
+	p.wg.Wait()
+	return err
+}

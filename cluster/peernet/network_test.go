@@ -1,0 +1,226 @@
+package peernet
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/seriatimq/seriatim/cluster/clustertest"
+	"github.com/seriatimq/seriatim/cluster/storage"
+)
+
+func newTestNetwork(t *testing.T, nodeID, clusterID string) *Network {
+	t.Helper()
+	return newPatientNetwork(t, nodeID, clusterID, 10*time.Second)
+}
+
+func newPatientNetwork(t *testing.T, nodeID, clusterID string, patience time.Duration) *Network {
+	t.Helper()
+	logger := clustertest.Logger(t, 0)
+	p, err := Listen(context.Background(), Options{
+		NodeID:    nodeID,
+		ClusterID: func() string { return clusterID },
+		Bind:      "127.0.0.1:0",
+		Formats:   func() FormatRange { return FormatRange{1, 1} },
+		Outdated:  func(err error) { t.Error(err) },
+		Timeout:   patience,
+		Logger:    logger,
+	}, OpenAddressBook(filepath.Join(t.TempDir(), storage.AddressesName), logger))
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.AddGroup(0)
+	p.Serve()
+	p.Open()
+	t.Cleanup(func() {
+		if err := p.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return p
+}
+
+func TestPeersConnectByNodeID(t *testing.T) {
+	defer clustertest.VerifyNoLeaks(t)
+	t.Run("", func(t *testing.T) {
+		a, b := newTestNetwork(t, "a-1", "c"), newTestNetwork(t, "b-2", "c")
+		ctx := clustertest.Context(t)
+		if _, err := a.Dial(ctx, "b-2", KindGRPC, 0); err == nil || !strings.Contains(err.Error(), "not known") {
+			t.Fatalf("an unknown node: %v", err)
+		}
+		a.book.Note("b-2", "127.0.0.1:1", 1)
+		a.book.Note("b-2", b.BoundAddr(), 2) // started again elsewhere
+		a.book.Note("b-2", "127.0.0.1:1", 1) // late news
+		for _, kind := range []Kind{KindGRPC, KindRaft} {
+			conn, err := a.Dial(ctx, "b-2", kind, 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			accepted, err := b.Listener(kind, 0).Accept()
+			if err != nil {
+				t.Fatal(err)
+			}
+			go conn.Write([]byte("hello"))
+			got := make([]byte, 5)
+			if _, err := io.ReadFull(accepted, got); err != nil || string(got) != "hello" {
+				t.Fatalf("%s: got %q, %v", kind, got, err)
+			}
+		}
+	})
+}
+
+func TestPeersRefuseStrangers(t *testing.T) {
+	tests := []struct {
+		name     string
+		from, to string // cluster ids
+		greeting hello
+		want     string
+	}{
+		{"another node", "c", "c", hello{kind: KindRaft, cluster: "c", from: "a-1", to: "x-9"}, "this is node b-2, not x-9"},
+		{"another cluster", "c", "d", hello{kind: KindRaft, cluster: "c", from: "a-1", to: "b-2"}, "belongs to cluster d, not to c"},
+		{"no cluster yet", "c", "", hello{kind: KindGRPC, cluster: "c", from: "a-1", to: "b-2"}, "belongs to no cluster yet"},
+		{"another group", "c", "c", hello{kind: KindRaft, group: 4, cluster: "c", from: "a-1", to: "b-2"}, "no group 4"},
+		{"an unknown use", "c", "c", hello{kind: 9, cluster: "c", from: "a-1", to: "b-2"}, "kind 9"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			b := newTestNetwork(t, "b-2", test.to)
+			conn, err := net.Dial("tcp", b.BoundAddr())
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer conn.Close()
+			if err := test.greeting.write(conn); err != nil {
+				t.Fatal(err)
+			}
+			_, err = readAnswer(conn)
+			if !errors.Is(err, ErrRefused) || !strings.Contains(err.Error(), test.want) {
+				t.Fatalf("got %v, want %q", err, test.want)
+			}
+			if _, err := conn.Read(make([]byte, 1)); err == nil {
+				t.Fatal("the refused connection stays open")
+			}
+		})
+	}
+}
+
+func TestPeersReportTheReasonToTheDialer(t *testing.T) {
+	a, b := newTestNetwork(t, "a-1", "c"), newTestNetwork(t, "b-2", "d")
+	a.book.Note("b-2", b.BoundAddr(), 1)
+	_, err := a.Dial(clustertest.Context(t), "b-2", KindGRPC, 0)
+	if !errors.Is(err, ErrRefused) || !strings.Contains(err.Error(), "belongs to cluster d, not to c") {
+		t.Fatalf("got %v", err)
+	}
+}
+
+func TestPeersWithoutClusterDoNotDial(t *testing.T) {
+	a, b := newTestNetwork(t, "a-1", ""), newTestNetwork(t, "b-2", "d")
+	a.book.Note("b-2", b.BoundAddr(), 1)
+	if _, err := a.Dial(clustertest.Context(t), "b-2", KindGRPC, 0); err == nil {
+		t.Fatal("a node without a cluster reached one with")
+	}
+}
+
+func TestPeersEndSilentAndForeignConnections(t *testing.T) {
+	b := newPatientNetwork(t, "b-2", "c", time.Millisecond)
+	for name, text := range map[string]string{"silent": "", "half": "SRT", "http": "GET / HTTP/1.1\r\nHost: x\r\n\r\n", "endless": strings.Repeat("SRTM\x01\x01\x00\x00\x00\x00\x00\x00\xff\xff", 50)} {
+		t.Run(name, func(t *testing.T) {
+			conn, err := net.Dial("tcp", b.BoundAddr())
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer conn.Close()
+			if _, err := conn.Write([]byte(text)); err != nil {
+				t.Fatal(err)
+			}
+			if err := conn.SetReadDeadline(time.Now().Add(clustertest.Patience)); err != nil {
+				t.Fatal(err)
+			}
+			_, err = io.ReadAll(conn)
+			if timeout := net.Error(nil); errors.As(err, &timeout) && timeout.Timeout() {
+				t.Fatal("the connection stays open")
+			}
+		})
+	}
+}
+
+func TestPeersBoundTheHandshakes(t *testing.T) {
+	b := newTestNetwork(t, "b-2", "c")
+	var silent []net.Conn
+	for range handshakesMax + 1 {
+		conn, err := net.Dial("tcp", b.BoundAddr())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+		silent = append(silent, conn)
+	}
+	// The last is closed at once, long before the time of the others is up.
+	last := silent[handshakesMax]
+	if err := last.SetReadDeadline(time.Now().Add(5 * time.Second)); err != nil {
+		t.Fatal(err)
+	}
+	_, err := last.Read(make([]byte, 1))
+	if timeout := net.Error(nil); err == nil || errors.As(err, &timeout) && timeout.Timeout() {
+		t.Fatalf("one handshake too many is waited for: %v", err)
+	}
+}
+
+func TestAddressBookSurvivesARestart(t *testing.T) {
+	path := filepath.Join(t.TempDir(), storage.AddressesName)
+	book := OpenAddressBook(path, clustertest.Logger(t, 0))
+	book.Note("b-2", "10.0.0.2:9326", 3)
+	if err := storage.WriteRecord(path, book.entries); err != nil {
+		t.Fatal(err)
+	}
+	if got := OpenAddressBook(path, clustertest.Logger(t, 0)).Lookup("b-2"); got != "10.0.0.2:9326" {
+		t.Fatalf("got %q", got)
+	}
+	clustertest.FlipBit(t, path, 10)
+	if got := OpenAddressBook(path, clustertest.Logger(t, 0)).Lookup("b-2"); got != "" {
+		t.Fatalf("a damaged book says %q", got)
+	}
+}
+
+// Who listens for it is told which node a connection broke off from, and not of
+// a connection that this node closed itself.
+func TestBrokenConnectionIsTold(t *testing.T) {
+	a, b := newTestNetwork(t, "a-1", "c"), newTestNetwork(t, "b-2", "c")
+	lost := make(chan string, 2) // one that is expected, one that is not
+	a.WhenLost(func(nodeID string) { lost <- nodeID })
+	a.book.Note("b-2", b.BoundAddr(), 1)
+	for _, own := range []bool{true, false} {
+		conn, err := a.Dial(clustertest.Context(t), "b-2", KindGRPC, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		accepted, err := b.Listener(KindGRPC, 0).Accept()
+		if err != nil {
+			t.Fatal(err)
+		}
+		first, second := accepted, conn
+		if own {
+			first, second = conn, accepted
+		}
+		if err := first.Close(); err != nil {
+			t.Error(err)
+		}
+		if _, err := conn.Read(make([]byte, 1)); err == nil {
+			t.Error("a closed connection was read")
+		}
+		if err := second.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	if got := len(lost); got != 1 {
+		t.Fatalf("told %d times", got)
+	}
+	if node := <-lost; node != "b-2" {
+		t.Errorf("told of %q", node)
+	}
+}

@@ -1,0 +1,119 @@
+package peernet
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"sync"
+	"time"
+)
+
+// A question between nodes is a connection of its own: the question and the
+// answer, each one JSON value. It is how nodes talk about what is rare and small,
+// such as a change of the members; requests of clients take the stream of
+// KindGRPC.
+
+// questionMax bounds a question and an answer, in bytes.
+const questionMax = 1 << 20
+
+// ErrNotAsked: there was no connection, so the question did not reach the node.
+var ErrNotAsked = errors.New("the node could not be asked")
+
+// notAsked is why there was no connection; it is ErrNotAsked, too.
+type notAsked struct{ error }
+
+// Is makes it an ErrNotAsked.
+func (n notAsked) Is(target error) bool { return target == ErrNotAsked }
+
+// Unwrap is the reason.
+func (n notAsked) Unwrap() error { return n.error }
+
+// because adds to an error that ctx has ended, if it has.
+func because(ctx context.Context, err error) error {
+	if ended := ctx.Err(); ended != nil {
+		return errors.Join(ended, err)
+	}
+	return err
+}
+
+// Ask puts a question to a node and waits for the answer until ctx ends. An error
+// that is not ErrNotAsked leaves open whether the node has seen the question.
+func Ask[A any](ctx context.Context, network *Network, nodeID string, kind Kind, group uint32, question any) (answer A, err error) {
+	conn, err := network.Dial(ctx, nodeID, kind, group)
+	if err != nil {
+		return answer, notAsked{because(ctx, err)}
+	}
+	defer conn.Close()
+	stop := context.AfterFunc(ctx, func() { conn.Close() })
+	defer stop()
+	if err := json.NewEncoder(conn).Encode(question); err != nil {
+		return answer, fmt.Errorf("asking node %s: %w", nodeID, because(ctx, err))
+	}
+	if err := json.NewDecoder(io.LimitReader(conn, questionMax)).Decode(&answer); err != nil {
+		return answer, fmt.Errorf("awaiting the answer of node %s: %w", nodeID, because(ctx, err))
+	}
+	return answer, nil
+}
+
+// Answering says how questions of one kind are answered.
+type Answering[Q, A any] struct {
+	// AtOnce is how many are answered at the same time; the others wait.
+	AtOnce int
+	// Arrival is how long a node may take to put its question.
+	Arrival time.Duration
+	// Answer answers within ctx. The node that asks is known by its handshake. If
+	// done is not nil, it is called when the answer is sent.
+	Answer func(ctx context.Context, from string, question Q) (answer A, done func())
+}
+
+// Serve answers what arrives at a listener until ctx ends or the listener closes,
+// and waits for the answers under way. A connection that ends without an answer
+// tells the other node that it has none.
+func (a Answering[Q, A]) Serve(ctx context.Context, listener net.Listener) {
+	stop := context.AfterFunc(ctx, func() { _ = listener.Close() }) // it ends Accept
+	defer stop()
+	var under sync.WaitGroup
+	defer under.Wait()
+	slots := make(chan struct{}, a.AtOnce)
+	for {
+		conn, err := listener.Accept()
+		if err != nil {
+			return
+		}
+		select {
+		case slots <- struct{}{}:
+		case <-ctx.Done():
+			conn.Close()
+			return
+		}
+		under.Go(func() {
+			defer func() { <-slots }()
+			a.ServeConn(ctx, conn)
+		})
+	}
+}
+
+// ServeConn answers the question of one connection.
+func (a Answering[Q, A]) ServeConn(ctx context.Context, conn net.Conn) {
+	defer conn.Close()
+	stop := context.AfterFunc(ctx, func() { conn.Close() })
+	defer stop()
+	arrival := time.AfterFunc(a.Arrival, func() { conn.Close() })
+	var question Q
+	err := json.NewDecoder(io.LimitReader(conn, questionMax)).Decode(&question)
+	if !arrival.Stop() || err != nil {
+		return
+	}
+	from := ""
+	if peer, ok := conn.(*peerConn); ok {
+		from = peer.node
+	}
+	answer, done := a.Answer(ctx, from, question)
+	_ = json.NewEncoder(conn).Encode(answer) // whoever got no answer asks again
+	if done != nil {
+		done()
+	}
+}
