@@ -55,15 +55,15 @@ func checkSendBatch(a *QueueAttributes, c *SendMessages) *Error {
 	if !c.Batch {
 		return nil
 	}
-	for i := range c.Entries {
-		if a.needsDeduplicationID() && !c.Entries[i].DeduplicationIDGiven {
-			return invalidParameter(noDeduplicationID)
+	for i := range c.Entries { // recorded: the group id comes first
+		if a.needsGroupID() && !c.Entries[i].GroupIDGiven {
+			return invalidParameter(noGroupID)
 		}
 	}
 	total := int64(0)
 	for i := range c.Entries {
-		if a.needsGroupID() && !c.Entries[i].GroupIDGiven {
-			return invalidParameter(noGroupID)
+		if a.needsDeduplicationID() && !c.Entries[i].DeduplicationIDGiven {
+			return invalidParameter(noDeduplicationID)
 		}
 		total += c.Entries[i].size()
 	}
@@ -72,6 +72,11 @@ func checkSendBatch(a *QueueAttributes, c *SendMessages) *Error {
 			" bytes. You have sent ", strconv.FormatInt(total, 10), " bytes.")
 	}
 	return nil
+}
+
+// ValidTraceHeader reports whether a text can be the AWSTraceHeader of a message.
+func ValidTraceHeader(text string) bool {
+	return len(text) <= traceHeaderLengthMax && !badCharacter(text)
 }
 
 func (a *QueueAttributes) needsGroupID() bool { return a.FIFO && !a.GroupOptional }
@@ -216,7 +221,7 @@ func slowly(text string, i, end int) (int, bool) {
 // checkAttributes checks the message attributes of an entry and its trace
 // header, and returns the partition key if the queue takes one.
 func checkAttributes(a *QueueAttributes, e *SendEntry) (partitionKey string, err *Error) {
-	if n := len(e.TraceHeader); n > traceHeaderLengthMax || badCharacter(e.TraceHeader) {
+	if !ValidTraceHeader(e.TraceHeader) {
 		return "", invalidParameter("The value of message system attribute 'AWSTraceHeader' is invalid.")
 	}
 	if len(e.Attributes) == 0 {

@@ -392,7 +392,14 @@ func TestCheckSendBatch(t *testing.T) {
 		{name: "good", fifo: true, entries: []func(e *SendEntry){nil, nil}},
 		{name: "no deduplication id", fifo: true, entries: []func(e *SendEntry){nil, noDeduplication}, code: InvalidParameterValue, text: noID},
 		{name: "no group id", fifo: true, entries: []func(e *SendEntry){nil, noGroup}, code: InvalidParameterValue, text: "The request must contain the parameter MessageGroupId."},
-		{name: "deduplication id of a later entry first", fifo: true, entries: []func(e *SendEntry){noGroup, noDeduplication}, code: InvalidParameterValue, text: noID},
+		{
+			name: "neither id", fifo: true, entries: []func(e *SendEntry){nil, func(e *SendEntry) { noGroup(e); noDeduplication(e) }},
+			code: InvalidParameterValue, text: "The request must contain the parameter MessageGroupId.",
+		},
+		{
+			name: "group id of a later entry first", fifo: true, entries: []func(e *SendEntry){noDeduplication, noGroup},
+			code: InvalidParameterValue, text: "The request must contain the parameter MessageGroupId.",
+		},
 		{
 			name: "content deduplication", fifo: true, rules: func(a *QueueAttributes) { a.Deduplication.ContentBased = true },
 			entries: []func(e *SendEntry){noDeduplication},

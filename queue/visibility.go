@@ -58,7 +58,7 @@ func (b *Broker) deleteMessage(q *Queue, handle string, batch bool) *Error {
 func (b *Broker) changeMessageVisibility(q *Queue, c *ChangeMessageVisibility) (Result, *Error) {
 	out := EntriesDone{Errs: make([]*Error, len(c.Entries))}
 	for i, e := range c.Entries {
-		err := b.changeVisibility(q, e)
+		err := b.changeVisibility(q, e, c.Batch)
 		if err != nil && !c.Batch {
 			return nil, err
 		}
@@ -69,7 +69,7 @@ func (b *Broker) changeMessageVisibility(q *Queue, c *ChangeMessageVisibility) (
 
 // changeVisibility sets the end of a visibility timeout to now plus the given
 // seconds. It concerns this delivery only, and no other message of the group.
-func (b *Broker) changeVisibility(q *Queue, e VisibilityEntry) *Error {
+func (b *Broker) changeVisibility(q *Queue, e VisibilityEntry, batch bool) *Error {
 	if err := checkVisibility(e.VisibilityTimeout); err != nil {
 		return err
 	}
@@ -80,6 +80,9 @@ func (b *Broker) changeVisibility(q *Queue, e VisibilityEntry) *Error {
 	m, ok := q.messages.Get(r.sequence)
 	stale := ok && q.attributes.FIFO && (m.delivery.count != r.count || m.delivery.visibleAt <= b.now)
 	if !ok || stale || q.expired(m, b.now) {
+		if batch { // recorded: another code and text than the single call
+			return errorf(ReceiptHandleIsInvalid, "Message does not exist or is not available for visibility timeout change")
+		}
 		return invalidValue(e.Handle, "ReceiptHandle",
 			"Message does not exist or is not available for visibility timeout change.")
 	}

@@ -111,4 +111,9 @@ func TestChangeMessageVisibility(t *testing.T) {
 	if got := change(1); got != gone {
 		t.Errorf("after the delete: %q", got)
 	}
+	batch := s.must(&ChangeMessageVisibility{Queue: "q.fifo", Batch: true, Entries: []VisibilityEntry{{s.handles["a-1"], Some(int64(1))}}})
+	want := &Error{Code: ReceiptHandleIsInvalid, Message: strings.TrimSuffix(gone, ".")}
+	if got := batch.(EntriesDone).Errs[0]; got == nil || *got != *want {
+		t.Errorf("after the delete, in a batch: %v", got)
+	}
 }

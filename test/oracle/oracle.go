@@ -168,6 +168,6 @@ func (o *Oracle) changeVisibility(c *queue.ChangeMessageVisibility, result queue
 		entries = append(entries, reference.VisibilityEntry{Handle: o.handle(e.Handle), Timeout: e.VisibilityTimeout.Value})
 	}
 	var want Answer
-	want.Entries, want.Err = o.Model.ChangeVisibility(c.Queue, entries)
+	want.Entries, want.Err = o.Model.ChangeVisibility(c.Queue, c.Batch, entries)
 	return want, compareEntries(c.Batch, want, result, refusal)
 }

@@ -35,6 +35,21 @@ func TestChangeMessageVisibilityBatchPartlyBad(t *testing.T) {
 	})
 }
 
+func TestChangeMessageVisibilityBatchOfADeletedMessage(t *testing.T) {
+	each(t, func(t *testing.T, c *client) {
+		for _, queue := range []string{c.std(t, nil), c.fifo(t, attrs{"ContentBasedDeduplication": "true"})} {
+			c.send(t, queue, "m", group("g"))
+			m := c.one(t, queue)
+			c.delete(t, queue, m)
+			out := must[*sqs.ChangeMessageVisibilityBatchOutput](t)(c.tryHideBatch(t, queue, hiding("gone", *m.ReceiptHandle, 5)))
+			checkFailed(t, []types.BatchResultErrorEntry{{
+				Id: aws.String("gone"), SenderFault: true, Code: aws.String("ReceiptHandleIsInvalid"),
+				Message: aws.String("Message does not exist or is not available for visibility timeout change"),
+			}}, out.Failed)
+		}
+	})
+}
+
 func TestChangeMessageVisibilityBatchRefusals(t *testing.T) {
 	var eleven []types.ChangeMessageVisibilityBatchRequestEntry
 	for i := range 11 {

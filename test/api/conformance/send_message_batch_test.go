@@ -144,6 +144,7 @@ func TestSendMessageBatchFIFOWholeRequest(t *testing.T) {
 	}{
 		{"without deduplication id", entry("b", "2", group("g")), noDeduplicationText},
 		{"without group", entry("b", "2", dedup("2")), "The request must contain the parameter MessageGroupId."},
+		{"without both", entry("b", "2"), "The request must contain the parameter MessageGroupId."},
 	}
 	each(t, func(t *testing.T, c *client) {
 		queue := c.fifo(t, nil)

@@ -102,19 +102,19 @@ type VisibilityEntry struct {
 const maxVisibilityMilliseconds = 43_200_000
 
 // ChangeVisibility is ChangeMessageVisibility and its batch (sqs.md 2.11).
-func (b *Broker) ChangeVisibility(name string, entries []VisibilityEntry) ([]*Error, *Error) {
+func (b *Broker) ChangeVisibility(name string, batch bool, entries []VisibilityEntry) ([]*Error, *Error) {
 	q, err := b.find(name)
 	if err != nil {
 		return nil, err
 	}
 	var answers []*Error
 	for _, e := range entries {
-		answers = append(answers, b.changeOne(q, e))
+		answers = append(answers, b.changeOne(q, e, batch))
 	}
 	return answers, nil
 }
 
-func (b *Broker) changeOne(q *Queue, e VisibilityEntry) *Error {
+func (b *Broker) changeOne(q *Queue, e VisibilityEntry, batch bool) *Error {
 	if e.Timeout < 0 || e.Timeout > 43_200 {
 		return &Error{Code: "InvalidParameterValue"}
 	}
@@ -126,6 +126,9 @@ func (b *Broker) changeOne(q *Queue, e VisibilityEntry) *Error {
 	gone := !q.holds(m)
 	stale := q.FIFO && (m.Delivery != e.Handle.Delivery || b.now >= m.HiddenTill)
 	if gone || stale {
+		if batch {
+			return &Error{"ReceiptHandleIsInvalid", "Message does not exist or is not available for visibility timeout change"}
+		}
 		return &Error{
 			"InvalidParameterValue",
 			"Value " + e.Handle.Text + " for parameter ReceiptHandle is invalid. " +

@@ -61,13 +61,13 @@ const (
 func checkWholeBatch(q *Queue, entries []SendEntry) *Error {
 	total := int64(0)
 	for _, e := range entries {
-		if e.Dedup == nil && q.needsDedup() {
-			return &Error{"InvalidParameterValue", textNoDedup}
+		if e.Group == nil && q.needsGroup() {
+			return &Error{"InvalidParameterValue", textNoGroup}
 		}
 	}
 	for _, e := range entries {
-		if e.Group == nil && q.needsGroup() {
-			return &Error{"InvalidParameterValue", textNoGroup}
+		if e.Dedup == nil && q.needsDedup() {
+			return &Error{"InvalidParameterValue", textNoDedup}
 		}
 	}
 	for _, e := range entries {
