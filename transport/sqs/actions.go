@@ -12,6 +12,7 @@ type action struct {
 	name       string
 	permission string // as in an access policy
 	account    bool   // not about one queue: refused on the path of a queue
+	reads      bool   // changes nothing
 	input      []awswire.MemberInfo
 	output     []awswire.MemberInfo
 	serve      func(s *Service, ctx context.Context, c *call, dst []byte) ([]byte, error)
@@ -29,12 +30,12 @@ func actionTable() map[string]*action {
 		define("DeleteMessage", deleteMessageInputSchema, noOutput, (*Service).deleteMessage),
 		define("DeleteMessageBatch", deleteMessageBatchInputSchema, deleteMessageBatchOutputSchema, (*Service).deleteMessageBatch),
 		define("DeleteQueue", queueOnlySchema, noOutput, (*Service).deleteQueue),
-		define("GetQueueAttributes", getQueueAttributesInputSchema, getQueueAttributesOutputSchema, (*Service).getQueueAttributes),
-		define("GetQueueUrl", getQueueURLInputSchema, queueURLSchema, (*Service).getQueueURL),
-		define("ListDeadLetterSourceQueues", listDeadLetterSourceQueuesInputSchema, listDeadLetterSourceQueuesOutputSchema, (*Service).listDeadLetterSourceQueues),
-		define("ListMessageMoveTasks", listMessageMoveTasksInputSchema, listMessageMoveTasksOutputSchema, (*Service).listMessageMoveTasks),
-		define("ListQueueTags", queueOnlySchema, listQueueTagsOutputSchema, (*Service).listQueueTags),
-		define("ListQueues", listQueuesInputSchema, listQueuesOutputSchema, (*Service).listQueues).forAccount(),
+		define("GetQueueAttributes", getQueueAttributesInputSchema, getQueueAttributesOutputSchema, (*Service).getQueueAttributes).readOnly(),
+		define("GetQueueUrl", getQueueURLInputSchema, queueURLSchema, (*Service).getQueueURL).readOnly(),
+		define("ListDeadLetterSourceQueues", listDeadLetterSourceQueuesInputSchema, listDeadLetterSourceQueuesOutputSchema, (*Service).listDeadLetterSourceQueues).readOnly(),
+		define("ListMessageMoveTasks", listMessageMoveTasksInputSchema, listMessageMoveTasksOutputSchema, (*Service).listMessageMoveTasks).readOnly(),
+		define("ListQueueTags", queueOnlySchema, listQueueTagsOutputSchema, (*Service).listQueueTags).readOnly(),
+		define("ListQueues", listQueuesInputSchema, listQueuesOutputSchema, (*Service).listQueues).forAccount().readOnly(),
 		define("PurgeQueue", queueOnlySchema, noOutput, (*Service).purgeQueue),
 		define("ReceiveMessage", receiveMessageInputSchema, receiveMessageOutputSchema, (*Service).receiveMessage),
 		define("RemovePermission", removePermissionInputSchema, noOutput, (*Service).removePermission),
@@ -91,6 +92,12 @@ func define[In, Out any](name string, in *awswire.Schema[In], out *awswire.Schem
 // forAccount marks an action that is about the account and not about a queue.
 func (a *action) forAccount() *action {
 	a.account = true
+	return a
+}
+
+// readOnly marks an action that changes nothing.
+func (a *action) readOnly() *action {
+	a.reads = true
 	return a
 }
 

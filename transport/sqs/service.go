@@ -119,6 +119,10 @@ func (s *Service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	c.record.Action = a.name
+	if !a.reads && followedLink(r) {
+		s.writeError(w, c, onlyByLink(name))
+		return
+	}
 	out, err := a.serve(s, r.Context(), c, buffer.AvailableBuffer())
 	if err != nil {
 		s.writeError(w, c, err)
@@ -129,6 +133,14 @@ func (s *Service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		buffer.Reset()
 		buffer.Write(out) // keeps the capacity that the answer needed
 	}
+}
+
+// followedLink reports whether a request comes from a browser that followed a
+// link or loads an image, which any page can make it do. Such a request has no
+// Authorization header; a credential in its URL proves nothing as long as
+// signatures are not verified.
+func followedLink(r *http.Request) bool {
+	return (r.Method == http.MethodGet || r.Method == http.MethodHead) && r.Header["Authorization"] == nil && transport.FromBrowser(r)
 }
 
 func (s *Service) recycle(buffer *bytes.Buffer) {

@@ -32,15 +32,16 @@ type NodeConfig struct {
 
 // ListenConfig holds the addresses of the four ports.
 type ListenConfig struct {
-	Client          string `name:"client-addr" env:"SERIATIM_CLIENT_ADDR" default:"127.0.0.1:9324" since:"0.1.0" help:"address clients use: SQS over HTTP/1.1 and HTTP/2"`
-	Admin           string `name:"admin-addr" env:"SERIATIM_ADMIN_ADDR" default:"127.0.0.1:9325" since:"0.1.0" help:"address for health, status and metrics"`
-	Peer            string `name:"peer-addr" env:"SERIATIM_PEER_ADDR" default:"127.0.0.1:9326" since:"0.1.0" help:"address other nodes use"`
-	Gossip          string `name:"gossip-addr" env:"SERIATIM_GOSSIP_ADDR" default:"127.0.0.1:9327" since:"0.1.0" help:"address for gossip, TCP and UDP"`
-	AdvertisePeer   string `name:"advertise-peer" env:"SERIATIM_ADVERTISE_PEER" default:"" since:"0.1.0" help:"peer address as other nodes reach it; empty: the bound one"`
-	AdvertiseGossip string `name:"advertise-gossip" env:"SERIATIM_ADVERTISE_GOSSIP" default:"" since:"0.1.0" help:"gossip address as other nodes reach it; empty: the bound one"`
-	TLSCert         string `name:"tls-cert" env:"SERIATIM_TLS_CERT" default:"" since:"0.1.0" help:"PEM certificate chain of the client port; empty: no TLS"`
-	TLSKey          string `name:"tls-key" env:"SERIATIM_TLS_KEY" default:"" since:"0.1.0" help:"PEM private key of the client port"`
-	Profiles        bool   `name:"profiles" env:"SERIATIM_PROFILES" default:"false" since:"0.1.0" help:"serve Go's profiles on the admin port below /debug/pprof/"`
+	Client          string   `name:"client-addr" env:"SERIATIM_CLIENT_ADDR" default:"127.0.0.1:9324" since:"0.1.0" help:"address clients use: SQS over HTTP/1.1 and HTTP/2"`
+	Admin           string   `name:"admin-addr" env:"SERIATIM_ADMIN_ADDR" default:"127.0.0.1:9325" since:"0.1.0" help:"address for health, status and metrics"`
+	Peer            string   `name:"peer-addr" env:"SERIATIM_PEER_ADDR" default:"127.0.0.1:9326" since:"0.1.0" help:"address other nodes use"`
+	Gossip          string   `name:"gossip-addr" env:"SERIATIM_GOSSIP_ADDR" default:"127.0.0.1:9327" since:"0.1.0" help:"address for gossip, TCP and UDP"`
+	AdvertisePeer   string   `name:"advertise-peer" env:"SERIATIM_ADVERTISE_PEER" default:"" since:"0.1.0" help:"peer address as other nodes reach it; empty: the bound one"`
+	AdvertiseGossip string   `name:"advertise-gossip" env:"SERIATIM_ADVERTISE_GOSSIP" default:"" since:"0.1.0" help:"gossip address as other nodes reach it; empty: the bound one"`
+	AllowOrigin     []string `name:"allow-origin" env:"SERIATIM_ALLOW_ORIGIN" default:"" since:"0.1.0" help:"origins, as https://app.example.org, whose web pages may use the client and the admin port, separated by commas; ports on the loopback address may be called under their names, too; *: all"`
+	TLSCert         string   `name:"tls-cert" env:"SERIATIM_TLS_CERT" default:"" since:"0.1.0" help:"PEM certificate chain of the client port; empty: no TLS"`
+	TLSKey          string   `name:"tls-key" env:"SERIATIM_TLS_KEY" default:"" since:"0.1.0" help:"PEM private key of the client port"`
+	Profiles        bool     `name:"profiles" env:"SERIATIM_PROFILES" default:"false" since:"0.1.0" help:"serve Go's profiles on the admin port below /debug/pprof/"`
 }
 
 // APIConfig is what clients see of the service as such.

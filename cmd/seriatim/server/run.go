@@ -143,7 +143,7 @@ func (p program) start(ctx context.Context, cfg Config) (_ *parts, err error) {
 		},
 	})
 	r.probes, err = transport.Listen(requests, transport.Config{
-		Addr: cfg.Listen.Admin, ConnectionsMax: adminMax, Handler: hooks.operators(r.admin), Logger: p.log,
+		Addr: cfg.Listen.Admin, ConnectionsMax: adminMax, Handler: origins(cfg.Listen, cfg.Listen.Admin).Wrap(hooks.operators(r.admin)), Logger: p.log,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("admin port: %w", err)
@@ -152,13 +152,18 @@ func (p program) start(ctx context.Context, cfg Config) (_ *parts, err error) {
 	r.front, err = transport.Listen(requests, transport.Config{
 		Addr: cfg.Listen.Client, TLSCert: cfg.Listen.TLSCert, TLSKey: cfg.Listen.TLSKey,
 		ConnectionsMax: clientsMax, Budget: budget.New(int64(cfg.Limits.RequestBytes)),
-		Handler: middleware.Wrap(hooks.clients(r.sqs)), OnShutdown: r.sqs.Drain, Logger: p.log, Now: time.Now,
+		Handler: middleware.Wrap(origins(cfg.Listen, cfg.Listen.Client).Wrap(hooks.clients(r.sqs))), OnShutdown: r.sqs.Drain, Logger: p.log, Now: time.Now,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("client port: %w", err)
 	}
 	clients.Store(r.front)
 	return r, nil
+}
+
+// origins is which web pages may use a port.
+func origins(listen ListenConfig, port string) transport.Origins {
+	return transport.Origins{Allowed: listen.AllowOrigin, Loopback: transport.LoopbackAddress(port)}
 }
 
 // stop ends the parts in the reverse order of their start, except for the admin

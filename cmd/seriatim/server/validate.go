@@ -10,6 +10,10 @@ import (
 	"regexp"
 )
 
+// originText is what browsers send: scheme, host and perhaps a port; null is a
+// page without an origin, as a file.
+var originText = regexp.MustCompile(`^(\*|null|[a-z][a-z0-9+.-]*://[^/?#@\s]+)$`)
+
 var accountIDs = regexp.MustCompile(`^[0-9]{12}$`)
 
 // regions are labels, since they are part of ARNs and, one day, of host names.
@@ -46,6 +50,11 @@ func (c Config) validate() error {
 	}
 	if (c.Listen.TLSCert == "") != (c.Listen.TLSKey == "") {
 		wrong("tls-cert and tls-key belong together: set both or none")
+	}
+	for _, origin := range c.Listen.AllowOrigin {
+		if !originText.MatchString(origin) {
+			wrong("allow-origin %q: an origin is wanted, as https://app.example.org, or *", origin)
+		}
 	}
 	for _, positive := range []struct {
 		name  string

@@ -283,8 +283,8 @@ func TestWireQueueURLForms(t *testing.T) {
 func TestWireQueueURLHost(t *testing.T) {
 	t.Parallel()
 	name := unique(t)
-	got := rawRequest{header: jsonHeader("CreateQueue"), body: `{"QueueName":"` + name + `"}`, host: "queues.example:81"}.do(t).ok(t)
-	want := object{"QueueUrl": "http://queues.example:81/" + account + "/" + name}
+	got := rawRequest{header: jsonHeader("CreateQueue"), body: `{"QueueName":"` + name + `"}`, host: "queues.localhost:81"}.do(t).ok(t)
+	want := object{"QueueUrl": "http://queues.localhost:81/" + account + "/" + name}
 	if diff := cmp.Diff(want, got.object(t)); diff != "" {
 		t.Errorf("answer (-want +got):\n%s", diff)
 	}

@@ -1,0 +1,141 @@
+package transport
+
+import (
+	"net"
+	"net/http"
+	"net/netip"
+	"slices"
+	"strings"
+)
+
+// Origins decides which web pages may use a port. A browser sends requests for
+// any page to any address, also to one that only the user's machine can reach,
+// and says in headers that a page cannot change where the page came from.
+// Requests of other clients have no such headers and are not affected.
+//
+//   - Origin must be that of the port itself, or be allowed.
+//   - Without Origin, as with images, Sec-Fetch-Site must not say that the page
+//     came from elsewhere.
+//   - On a loopback port Host must be an address, localhost, or a name that was
+//     configured: else a page could be loaded under a name that its owner then
+//     points at the loopback address (DNS rebinding).
+type Origins struct {
+	// Allowed are origins such as https://app.example.org; * allows all. Their
+	// host names are those under which a loopback port may be called.
+	Allowed []string
+	// Loopback says that the port can be reached from this machine only.
+	Loopback bool
+}
+
+// LoopbackAddress reports whether an address to listen on can be reached from
+// this machine only.
+func LoopbackAddress(addr string) bool {
+	host, _, err := net.SplitHostPort(addr)
+	if err != nil {
+		return false
+	}
+	if host == "localhost" {
+		return true
+	}
+	ip, err := netip.ParseAddr(host)
+	return err == nil && ip.IsLoopback()
+}
+
+// Wrap refuses with 403 what the rules do not permit, and tells browsers that
+// pages of allowed origins may read the answers.
+func (o Origins) Wrap(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if problem := o.check(r); problem != "" {
+			refuseOrigin(w, r, problem)
+			return
+		}
+		if origin := first(r.Header["Origin"]); origin != "" && o.allowed(origin) {
+			h := w.Header()
+			h.Set("Access-Control-Allow-Origin", origin)
+			h.Set("Vary", "Origin")
+			h.Set("Access-Control-Expose-Headers", "x-amzn-RequestId, x-amzn-query-error")
+			if r.Method == http.MethodOptions && r.Header["Access-Control-Request-Method"] != nil {
+				h.Set("Access-Control-Allow-Methods", "GET, POST")
+				h.Set("Access-Control-Allow-Headers", first(r.Header["Access-Control-Request-Headers"]))
+				w.WriteHeader(http.StatusNoContent)
+				return
+			}
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// check says what is wrong with a request, empty if nothing is.
+func (o Origins) check(r *http.Request) string {
+	if o.Loopback && !o.knownHost(r.Host) {
+		return "The Host header is a name that is not configured. A port on the loopback address is called by an address or as localhost; " +
+			"allow other names with --allow-origin."
+	}
+	if origins := r.Header["Origin"]; len(origins) > 0 {
+		if len(origins) > 1 || !o.own(origins[0], r.Host) && !o.allowed(origins[0]) {
+			return "Web pages of this origin may not use this port. Allow them with --allow-origin."
+		}
+		return ""
+	}
+	if site := first(r.Header["Sec-Fetch-Site"]); site != "" && site != "same-origin" && site != "none" {
+		return "Web pages of other origins may not use this port. Allow them with --allow-origin."
+	}
+	return ""
+}
+
+func first(values []string) string {
+	if len(values) == 0 {
+		return ""
+	}
+	return values[0]
+}
+
+// own reports whether a page came from the very port it calls.
+func (o Origins) own(origin, host string) bool {
+	_, from, ok := strings.Cut(origin, "://")
+	return ok && host != "" && strings.EqualFold(from, host)
+}
+
+func (o Origins) allowed(origin string) bool {
+	return slices.ContainsFunc(o.Allowed, func(a string) bool { return a == "*" || strings.EqualFold(a, origin) })
+}
+
+// knownHost reports whether the name in a Host header is no name, localhost, or
+// that of an allowed origin.
+func (o Origins) knownHost(host string) bool {
+	name := host
+	if i := strings.LastIndexByte(name, ':'); i >= 0 && !strings.HasSuffix(name, "]") {
+		name = name[:i]
+	}
+	if name == "127.0.0.1" || strings.EqualFold(name, "localhost") || name == "" {
+		return true
+	}
+	if _, err := netip.ParseAddr(strings.Trim(name, "[]")); err == nil {
+		return true
+	}
+	if len(name) > len(".localhost") && strings.EqualFold(name[len(name)-len(".localhost"):], ".localhost") {
+		return true // browsers and resolvers give these to the loopback address only
+	}
+	return slices.ContainsFunc(o.Allowed, func(a string) bool {
+		_, allowed, _ := strings.Cut(a, "://")
+		allowed, _, _ = strings.Cut(allowed, ":")
+		return a == "*" || strings.EqualFold(allowed, name)
+	})
+}
+
+// refuseOrigin answers in a form that both people and SDKs can read.
+func refuseOrigin(w http.ResponseWriter, r *http.Request, problem string) {
+	RequestOf(r.Context()).Code = "AccessDenied"
+	h := w.Header()
+	h.Set("Content-Type", "application/json")
+	h.Set("X-Amzn-Query-Error", "AccessDenied;Sender")
+	w.WriteHeader(http.StatusForbidden)
+	_, _ = w.Write([]byte(`{"__type":"com.amazon.coral.service#AccessDeniedException","message":"` + problem + `"}` + "\n"))
+}
+
+// FromBrowser reports whether a request looks like one of a browser, which
+// follows links and loads images for any page. No SDK and no tool of the
+// command line calls itself Mozilla.
+func FromBrowser(r *http.Request) bool {
+	return strings.HasPrefix(first(r.Header["User-Agent"]), "Mozilla/") || len(r.Header["Sec-Fetch-Site"]) > 0
+}
