@@ -18,7 +18,8 @@ func tooManyElements(name string) error {
 }
 
 // Strings is a list of strings; query is the name of one element in the Query
-// protocol. An empty list is left out.
+// protocol. An empty list is left out of answers; in a request in JSON it is one
+// that is not nil.
 func Strings[T any](name, query string, at func(*T) *[]string) Member[T] {
 	return listMember[T]{names: names{name, query}, at: at}
 }
@@ -37,7 +38,7 @@ type listMember[T any] struct {
 func (m listMember[T]) info() MemberInfo { return m.describe(KindStringList) }
 
 func (m listMember[T]) decodeJSON(s *scanner, into *T) error {
-	list := (*m.at(into))[:0]
+	list := []string{} // given, though it may be empty
 	err := s.array(func() error {
 		if null, err := s.null(); null {
 			return err

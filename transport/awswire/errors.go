@@ -1,6 +1,9 @@
 package awswire
 
-import "strconv"
+import (
+	"strconv"
+	"unicode/utf8"
+)
 
 // Error is an error answer in the words of both protocols.
 type Error struct {
@@ -47,12 +50,37 @@ func notAnInteger(value, name string) *Error {
 		Message: "Value " + value + " for parameter " + name + " is invalid. Reason: Must be an integer."}
 }
 
+const (
+	// messageBytesMax is longer than any message but one that quotes a value.
+	messageBytesMax = 1024
+	// A longer one keeps its beginning, which names the value, and its end,
+	// which says what is wrong with it.
+	messageHeadBytes = 96
+	messageTailBytes = 256
+)
+
+// Shorten cuts a long value out of a message that quotes it: an answer does not
+// repeat megabytes of the request.
+func Shorten(message string) string {
+	if len(message) <= messageBytesMax {
+		return message
+	}
+	head, tail := messageHeadBytes, len(message)-messageTailBytes
+	for head > 0 && !utf8.RuneStart(message[head]) {
+		head--
+	}
+	for tail < len(message) && !utf8.RuneStart(message[tail]) {
+		tail++
+	}
+	return message[:head] + "..." + message[tail:]
+}
+
 // AppendJSONError appends the body of an error answer in the JSON protocol.
 func AppendJSONError(dst []byte, e *Error) []byte {
 	dst = append(dst, `{"__type":`...)
 	dst = appendJSONString(dst, e.Type)
 	dst = append(dst, `,"message":`...)
-	dst = appendJSONString(dst, e.Message)
+	dst = appendJSONString(dst, Shorten(e.Message))
 	return append(dst, '}')
 }
 
@@ -65,7 +93,7 @@ func AppendXMLError(dst []byte, namespace, requestID string, e *Error) []byte {
 	dst = append(dst, `"><Error>`...)
 	dst = appendElement(dst, "Type", e.Fault())
 	dst = appendElement(dst, "Code", e.Code)
-	dst = appendElement(dst, "Message", e.Message)
+	dst = appendElement(dst, "Message", Shorten(e.Message))
 	dst = append(dst, `<Detail/></Error>`...)
 	dst = appendElement(dst, "RequestId", requestID)
 	return append(dst, `</ErrorResponse>`...)

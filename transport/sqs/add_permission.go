@@ -30,10 +30,15 @@ func (s *Service) addPermission(ctx context.Context, c *call, in *addPermissionI
 	switch {
 	case in.Label == "":
 		return nil, missingParameter("Label")
-	case len(in.AccountIDs) == 0:
+	case in.AccountIDs == nil:
 		return nil, missingParameter("AWSAccountIds")
 	case len(in.Actions) == 0:
 		return nil, missingParameter("Actions")
+	case len(in.AccountIDs) == 0:
+		// The model calls the list required but does not say how many; no
+		// answer of AWS is on record. Other servers agree on this one, in
+		// which PrincipalId is what AWS calls an account it cannot verify.
+		return nil, s.refuse(ctx, c, name, invalidParameter("Value [] for parameter PrincipalId is invalid. Reason: Unable to verify."))
 	}
 	_, err = s.submit(ctx, c, &queue.SetQueuePolicy{
 		Queue: name, QueueARN: s.arn(name), Label: in.Label, AccountIDs: in.AccountIDs, Actions: in.Actions,

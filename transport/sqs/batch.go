@@ -66,7 +66,7 @@ var failedEntrySchema = awswire.Structure(
 
 func failed(id string, e *queue.Error) failedEntry {
 	form := domainError(protocolJSON, e)
-	return failedEntry{ID: id, SenderFault: form.Status < 500, Code: form.Code, Message: form.Message}
+	return failedEntry{ID: id, SenderFault: form.Status < 500, Code: form.Code, Message: awswire.Shorten(form.Message)}
 }
 
 // doneEntry is one entry of a batch that succeeded and has nothing to say.

@@ -27,7 +27,8 @@ type wireForm struct {
 
 // wireForms is the error table: one line per code of the domain. Traps worth a
 // second look: type and code differ by the word Exception for the coral errors,
-// and PurgeQueueInProgress is 403 (sqs.md 1.6).
+// and PurgeQueueInProgress is 403 (sqs.md 1.6). ReceiptHandleIsInvalid is 404 in
+// both protocols: the model that AWS publishes says so for each of them.
 var wireForms = map[queue.Code]wireForm{
 	queue.QueueDoesNotExist:            {model + "QueueDoesNotExist", legacy + "NonExistentQueue", 400},
 	queue.QueueNameExists:              {model + "QueueNameExists", "QueueAlreadyExists", 400},
@@ -115,6 +116,12 @@ func unavailable(message string) *awswire.Error {
 func invalidAction(name string) error {
 	return &awswire.Error{Type: coral + "UnknownOperationException", Code: "InvalidAction", Status: http.StatusBadRequest,
 		Message: "The action " + name + " is not valid for this endpoint."}
+}
+
+// onlyByLink refuses what a browser was made to ask for.
+func onlyByLink(name string) error {
+	return &awswire.Error{Type: coral + "AccessDeniedException", Code: "AccessDenied", Status: http.StatusForbidden,
+		Message: "A browser's unsigned GET request may not change anything, as " + name + " does. Use POST, or sign the request."}
 }
 
 func unknownTarget(target string) error {

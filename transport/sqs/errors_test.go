@@ -146,6 +146,7 @@ func errorRows() []errorRow {
 			return in
 		}, "AddPermission", members{"Label": "L", "AWSAccountIds": []string{"1"}, "Actions": []string{"SendMessage"}}, queue.InvalidParameterValue, "Value L for parameter Label is invalid. Reason: Already exists.", ""},
 		{"permission: too many actions", std, "AddPermission", members{"Label": "L", "AWSAccountIds": []string{"1"}, "Actions": strings.Fields("SendMessage ReceiveMessage DeleteMessage ChangeMessageVisibility GetQueueAttributes GetQueueUrl ListDeadLetterSourceQueues PurgeQueue")}, queue.OverLimit, "8 Actions were found, maximum allowed is 7.", ""},
+		{"create: empty name", nil, "CreateQueue", members{"QueueName": ""}, queue.InvalidParameterValue, "Can only include alphanumeric characters, hyphens, or underscores. 1 to 80 in length", ""},
 		{"permission: no accounts", std, "AddPermission", members{"Label": "L", "Actions": []string{"SendMessage"}}, queue.MissingRequiredParameter, "The request must contain the parameter AWSAccountIds.", ""},
 		{"permission: label unknown", std, "RemovePermission", members{"Label": "L"}, queue.InvalidParameterValue, "Value L for parameter Label is invalid. Reason: can't find label.", ""},
 		{"move: nobody's", func(f *fixture) members { f.create("q", nil); return nil }, "StartMessageMoveTask", members{"SourceArn": arn("q")}, queue.InvalidParameterValue, "Source queue must be configured as a Dead Letter Queue.", ""},

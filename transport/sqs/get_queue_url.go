@@ -8,26 +8,30 @@ import (
 )
 
 type getQueueURLInput struct {
-	QueueName    string
+	QueueName    awswire.Text
 	OwnerAccount string // accepted and not compared: there is one account
 }
 
 var getQueueURLInputSchema = awswire.Structure(
-	awswire.String("QueueName", func(v *getQueueURLInput) *string { return &v.QueueName }),
+	awswire.OptionalString("QueueName", func(v *getQueueURLInput) *awswire.Text { return &v.QueueName }),
 	awswire.String("QueueOwnerAWSAccountId", func(v *getQueueURLInput) *string { return &v.OwnerAccount }),
 )
 
 // getQueueURL finds a queue by its name.
 func (s *Service) getQueueURL(ctx context.Context, c *call, in *getQueueURLInput) (*queueURLOutput, error) {
-	if in.QueueName == "" {
+	if !in.QueueName.Given {
 		return nil, missingParameter("QueueName")
 	}
-	c.record.Queue = in.QueueName
+	name := in.QueueName.Value
+	if len(name) > queue.QueueNameLengthMax {
+		return nil, noSuchQueue()
+	}
+	c.record.Queue = name
 	err := s.read(ctx, c, func(v queue.View) error {
-		if !v.QueueExists(in.QueueName) {
+		if !v.QueueExists(name) {
 			return noSuchQueue()
 		}
 		return nil
 	})
-	return &queueURLOutput{s.queueURL(c, in.QueueName)}, err
+	return &queueURLOutput{s.queueURL(c, name)}, err
 }

@@ -55,6 +55,9 @@ func (c *call) queueName(parameter awswire.Text) (string, error) {
 	if name == "" {
 		return "", missingParameter("QueueUrl")
 	}
+	if len(name) > queue.QueueNameLengthMax {
+		return "", noSuchQueue() // and no reason to ask the leader, or to log it
+	}
 	c.record.Queue = name
 	return name, nil
 }

@@ -148,7 +148,11 @@ func traceHeader(c *call, values []attributeValue) (trace, digest string, refusa
 		trace = a.Value
 	}
 	if len(attributes) == 0 {
-		return c.request.Header.Get("X-Amzn-Trace-Id"), "", nil
+		// Proxies add it, so what is wrong with it is no fault of the client.
+		if trace = c.request.Header.Get("X-Amzn-Trace-Id"); !queue.ValidTraceHeader(trace) {
+			trace = ""
+		}
+		return trace, "", nil
 	}
 	return trace, attributesDigest(attributes), nil
 }

@@ -17,7 +17,9 @@ var tagQueueInputSchema = awswire.Structure(
 	awswire.StringMap("Tags", "Tag", "Key", "Value", func(v *tagQueueInput) *[]awswire.Pair { return &v.Tags }),
 )
 
-// tagQueue adds tags or overwrites them.
+// tagQueue adds tags or overwrites them. A tag whose value is null in JSON is
+// absent: null equals absent everywhere in this protocol (sqs.md 1.2), and how
+// AWS takes it here is not on record.
 func (s *Service) tagQueue(ctx context.Context, c *call, in *tagQueueInput) (*nothing, error) {
 	name, err := c.queueName(in.QueueURL)
 	if err != nil {

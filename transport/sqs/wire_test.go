@@ -88,6 +88,9 @@ func TestJSONRequests(t *testing.T) {
 		{"no target", "/", map[string]string{"Content-Type": jsonType}, "{}", 400, "InvalidAction", "com.amazon.coral.service#UnknownOperationException"},
 		{"not JSON", "/", header("AmazonSQS.ListQueues"), "<a>", 400, "SerializationException", "com.amazon.coral.service#SerializationException"},
 		{"cut off", "/", header("AmazonSQS.SendMessage"), `{"QueueUrl":"q","MessageBody":"b`, 400, "SerializationException", "com.amazon.coral.service#SerializationException"},
+		{"an empty list of accounts", "/", header("AmazonSQS.AddPermission"), `{"QueueUrl":"q","Label":"L","AWSAccountIds":[],"Actions":["SendMessage"]}`, 400, "InvalidParameterValue", "com.amazon.coral.service#InvalidParameterValueException"},
+		{"no list of accounts", "/", header("AmazonSQS.AddPermission"), `{"QueueUrl":"q","Label":"L","Actions":["SendMessage"]}`, 400, "MissingParameter", "com.amazon.coral.service#MissingRequiredParameterException"},
+		{"a tag without a value", "/", header("AmazonSQS.TagQueue"), `{"QueueUrl":"q","Tags":{"a":null,"b":"1"}}`, 200, "", ""},
 		{"string for an integer", "/", header("AmazonSQS.ReceiveMessage"), `{"QueueUrl":"q","MaxNumberOfMessages":"1"}`, 400, "SerializationException", "com.amazon.coral.service#SerializationException"},
 		{"too large", "/", header("AmazonSQS.SendMessage"), strings.Repeat(" ", http1.BodyBytesMax+1), 413, "RequestEntityTooLarge", "com.amazon.coral.service#RequestEntityTooLargeException"},
 	} {
@@ -138,6 +141,85 @@ func TestTraceHeaderAndSender(t *testing.T) {
 	got := f.ok(f.call(protocolJSON, "ReceiveMessage", members{"QueueUrl": "q", "MessageSystemAttributeNames": []string{"All"}}))
 	if got.element("AWSTraceHeader") != "Root=1-2" || got.element("SenderId") != "AKIDEXAMPLE" {
 		t.Errorf("got %s", got.body)
+	}
+}
+
+// TestForeignTraceHeader: a header that a proxy added and that cannot be an
+// attribute of a message does not refuse the message.
+func TestForeignTraceHeader(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.create("q", nil)
+	f.ok(f.do(protocolJSON, f.request(http.MethodPost, "/", map[string]string{
+		"X-Amz-Target": "AmazonSQS.SendMessage", "X-Amzn-Trace-Id": strings.Repeat("r", 1025),
+	}, `{"QueueUrl":"q","MessageBody":"b"}`)))
+	got := f.ok(f.call(protocolJSON, "ReceiveMessage", members{"QueueUrl": "q", "MessageSystemAttributeNames": []string{"All"}}))
+	if got.element("Body") != "b" || got.element("AWSTraceHeader") != "" {
+		t.Errorf("got %s", got.body)
+	}
+}
+
+// TestLinksChangeNothing: a browser that follows a link or loads an image may
+// look, but not change anything; other clients may.
+func TestLinksChangeNothing(t *testing.T) {
+	t.Parallel()
+	const browser = "Mozilla/5.0 (X11; Linux x86_64)"
+	for _, c := range []struct {
+		name, target, agent, authorization string
+		status                             int
+	}{
+		{"a browser looks", "/?Action=ListQueues", browser, "", 200},
+		{"a browser sends", "/?Action=SendMessage&QueueUrl=q&MessageBody=b", browser, "", 403},
+		{"a browser deletes", "/000000000000/q?Action=DeleteQueue", browser, "", 403},
+		{"with a credential that proves nothing", "/?Action=DeleteQueue&QueueUrl=q&X-Amz-Credential=AKID/20260101/us-east-1/sqs/aws4_request", browser, "", 403},
+		{"with a header that a link cannot set", "/?Action=SendMessage&QueueUrl=q&MessageBody=b", browser, "AWS4-HMAC-SHA256 Credential=AKID/x", 200},
+		{"another client", "/?Action=SendMessage&QueueUrl=q&MessageBody=b", "curl/8.0", "", 200},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			f := newFixture(t)
+			f.create("q", nil)
+			header := map[string]string{"User-Agent": c.agent}
+			if c.authorization != "" {
+				header["Authorization"] = c.authorization
+			}
+			if a := f.do(protocolQuery, f.request(http.MethodGet, c.target, header, "")); a.status != c.status {
+				t.Errorf("got %d %s", a.status, a.body)
+			}
+		})
+	}
+}
+
+// TestErrorsQuoteLittle: an error does not repeat a value of megabytes, but
+// still says what is wrong.
+func TestErrorsQuoteLittle(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("7", 5<<20)
+	f := newFixture(t)
+	f.create("q", nil)
+	for _, c := range []struct {
+		protocol, action string
+		in               members
+		code, text       string
+	}{
+		{protocolQuery, "SendMessage", members{"QueueUrl": "q", "MessageBody": "b", "DelaySeconds": long}, "InvalidParameterValue", "Must be an integer"},
+		{protocolJSON, "SendMessage", members{"QueueUrl": "q", "MessageBody": "b", "MessageGroupId": long}, "InvalidParameterValue", "1 to 128 in length"},
+		{protocolJSON, "DeleteMessage", members{"QueueUrl": "q", "ReceiptHandle": long}, "ReceiptHandleIsInvalid", "is not a valid receipt handle"},
+		{protocolJSON, "DeleteMessage", members{"QueueUrl": long, "ReceiptHandle": "r"}, "AWS.SimpleQueueService.NonExistentQueue", ""},
+		{protocolJSON, "GetQueueUrl", members{"QueueName": long}, "AWS.SimpleQueueService.NonExistentQueue", ""},
+		{protocolJSON, "CreateQueue", members{"QueueName": long}, "InvalidParameterValue", "1 to 80 in length"},
+		{protocolJSON, "SetQueueAttributes", members{"QueueUrl": "q", "Attributes": members{long: "1"}}, "InvalidAttributeName", "Unknown Attribute"},
+		{protocolQuery, long, nil, "InvalidAction", "is not valid for this endpoint"},
+	} {
+		var a answer
+		if c.in != nil {
+			a = f.call(c.protocol, c.action, c.in)
+		} else {
+			a = f.do(c.protocol, f.request(http.MethodPost, "/?Action="+strings.Repeat("a", 10_000), nil, ""))
+		}
+		if a.code != c.code || !strings.Contains(a.body, c.text) || len(a.body) > 1000 {
+			t.Errorf("%.20s %s: %d bytes: %.1000s", c.action, a.code, len(a.body), a.body)
+		}
 	}
 }
 
