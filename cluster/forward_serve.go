@@ -158,9 +158,10 @@ func (in *inbound) accept(ctx context.Context, running *sync.WaitGroup, frame *p
 }
 
 func (in *inbound) submit(t *tenure, r *peerpb.Request, deadline time.Duration) {
-	// A number this version does not know would stop every node that finds it
-	// in the log; it must not get there.
-	if _, err := fsm.CommandName(r.Command); err != nil {
+	// What cannot be decoded would stop every node that finds it in the log, at
+	// each of its starts; it must not get there.
+	cmd, err := fsm.DecodeCommand(r.Command)
+	if err != nil {
 		in.server.log.Error("a node forwarded a command that cannot be read", "error", err)
 		in.answer(r.Id, outcome{verdict: unsupported})
 		return
@@ -169,7 +170,7 @@ func (in *inbound) submit(t *tenure, r *peerpb.Request, deadline time.Duration) 
 		in.answer(r.Id, o)
 		return
 	}
-	s := &submission{frame: r.Command, minimumVersion: r.MinimumVersion, deadline: deadline, essential: !isSend(r.Command)}
+	s := &submission{frame: r.Command, minimumVersion: max(r.MinimumVersion, fsm.MinimumVersion(cmd)), deadline: deadline, essential: !isSend(r.Command)}
 	s.settle = func(o outcome) { in.answer(r.Id, o) }
 	cancel := func() {
 		if s.cancel() {
@@ -203,7 +204,7 @@ func (in *inbound) receive(ctx context.Context, running *sync.WaitGroup, t *tenu
 		in.answer(r.Id, t.receive(ctx, receiveRequest{
 			cmd:            receive,
 			frame:          r.Command,
-			minimumVersion: r.MinimumVersion,
+			minimumVersion: max(r.MinimumVersion, fsm.MinimumVersion(receive)),
 			wait:           wait,
 			waited:         time.Duration(r.WaitedMillis) * time.Millisecond,
 			deadline:       deadline,

@@ -10,6 +10,8 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/seriatimq/seriatim/cluster/peerpb"
+	"github.com/seriatimq/seriatim/fsm"
+	"github.com/seriatimq/seriatim/queue"
 )
 
 // inboundStub is the asking node's end of a stream, played by the test.
@@ -138,6 +140,60 @@ func TestServerRefuses(t *testing.T) {
 	}
 	if sizes := s.log.sizes(); len(sizes) != 0 {
 		t.Fatalf("entries %v were proposed", sizes)
+	}
+}
+
+// A command whose number is known but whose body is not what its number says never
+// gets into the log, where it would stop every node.
+func TestServerRefusesBodiesThatCannotBeDecoded(t *testing.T) {
+	s := newServing(t)
+	s.committer.open()
+	stub := s.connect()
+	tried := 0
+	for number := range 256 {
+		for _, body := range [][]byte{{0x0a, 0xff}, {0x0a, 0x05, 'a'}, {0xff}, {0x22, 0x02, 0x3a, 0x07}} {
+			command := append([]byte{byte(number), 1, byte(len(body)), 0, 0, 0}, body...)
+			name, err := fsm.CommandName(command)
+			if err != nil {
+				continue
+			}
+			if _, err := fsm.DecodeCommand(command); err == nil {
+				continue // this command has no such field
+			}
+			tried++
+			for _, kind := range []requestKind{submitRequest, receiveKind} {
+				stub.requests <- s.frame(func(_ *peerpb.RequestFrame, r *peerpb.Request) { r.Kind, r.Command = kind, command })
+				if a := answerSent(t, stub); a.Outcome != peerpb.Outcome_OUTCOME_UNSUPPORTED {
+					t.Errorf("%s with the body %x: %v", name, body, a.Outcome)
+				}
+			}
+		}
+	}
+	if tried < 17 {
+		t.Errorf("%d commands were tried", tried)
+	}
+	if sizes := s.log.sizes(); len(sizes) != 0 {
+		t.Errorf("entries %v were proposed", sizes)
+	}
+}
+
+// Which format a command needs is known here; what the other node says of it may
+// be wrong.
+func TestServerKnowsWhichFormatACommandNeeds(t *testing.T) {
+	s := newServing(t)
+	s.committer.formatVersion = func() uint32 { return 0 }
+	s.committer.open()
+	stub := s.connect()
+	command, err := fsm.AppendCommand(nil, &queue.PurgeQueue{Queue: standard})
+	if err != nil {
+		t.Fatal(err)
+	}
+	stub.requests <- s.frame(func(_ *peerpb.RequestFrame, r *peerpb.Request) { r.Command, r.MinimumVersion = command, 0 })
+	if a := answerSent(t, stub); a.Outcome != peerpb.Outcome_OUTCOME_UNSUPPORTED {
+		t.Errorf("got %v", a.Outcome)
+	}
+	if sizes := s.log.sizes(); len(sizes) != 0 {
+		t.Errorf("entries %v were proposed", sizes)
 	}
 }
 

@@ -100,9 +100,7 @@ func TestDecodeCommandRefuses(t *testing.T) {
 		{"version zero", edit(func(f []byte) []byte { f[1] = 0; return f }), ErrUnknownCommand},
 		{"length beyond all bounds", edit(func(f []byte) []byte { f[5] = 0xff; return f }), ErrMalformed},
 		{"body that is no protobuf", []byte{11, 1, 1, 0, 0, 0, 0x0a}, ErrMalformed},
-		{"content hash of another length", mustFrame(t, &queue.SendMessages{
-			Queue: "q", Entries: []queue.SendEntry{{Body: "b", ContentHash: []byte("short")}},
-		}), ErrMalformed},
+		{"content hash of another length", append([]byte{20, 1, 12, 0, 0, 0, 0x0a, 1, 'q', 0x22, 7, 0x3a, 5}, "short"...), ErrMalformed},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

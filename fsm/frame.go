@@ -17,7 +17,7 @@ const (
 )
 
 // AppendCommand appends the frame of cmd to dst: what a node forwards to the
-// leader and what AppendEntry takes.
+// leader and what AppendEntry takes. DecodeCommand accepts every frame it makes.
 func AppendCommand(dst []byte, cmd queue.Command) ([]byte, error) {
 	c, err := codecOf(cmd)
 	if err != nil {
@@ -26,8 +26,11 @@ func AppendCommand(dst []byte, cmd queue.Command) ([]byte, error) {
 	start := len(dst)
 	dst = append(dst, c.number, c.version, 0, 0, 0, 0)
 	if c.append != nil {
-		dst = c.append(dst, cmd)
-	} else if dst, err = appendMessage(dst, c.encode(cmd)); err != nil {
+		dst, err = c.append(dst, cmd)
+	} else {
+		dst, err = appendMessage(dst, c.encode(cmd))
+	}
+	if err != nil {
 		return nil, fmt.Errorf("encoding %s: %w", c.name, err)
 	}
 	if len(dst)-start > FrameBytesMax {

@@ -18,8 +18,9 @@ type codec struct {
 	encode  func(queue.Command) proto.Message
 	decode  func(body []byte) (queue.Command, error)
 	// append does what encode and the protobuf library do together; nil for
-	// commands that are not encoded by hand.
-	append func(dst []byte, cmd queue.Command) []byte
+	// commands that are not encoded by hand. What decode refuses must not be
+	// encoded, either.
+	append func(dst []byte, cmd queue.Command) ([]byte, error)
 }
 
 const sendMessagesNumber = 20
@@ -80,8 +81,8 @@ func line[C any, M any, PC interface {
 func byHand[C any, PC interface {
 	*C
 	queue.Command
-}](c codec, appendBody func([]byte, PC) []byte, parse func([]byte) (PC, error)) codec {
-	c.append = func(dst []byte, cmd queue.Command) []byte { return appendBody(dst, cmd.(PC)) }
+}](c codec, appendBody func([]byte, PC) ([]byte, error), parse func([]byte) (PC, error)) codec {
+	c.append = func(dst []byte, cmd queue.Command) ([]byte, error) { return appendBody(dst, cmd.(PC)) }
 	c.decode = func(body []byte) (queue.Command, error) {
 		cmd, err := parse(body)
 		if err != nil {

@@ -11,7 +11,7 @@ import (
 
 // appendReceiveMessages appends what the protobuf library would make of
 // receiveMessagesMessage.
-func appendReceiveMessages(dst []byte, cmd *queue.ReceiveMessages) []byte {
+func appendReceiveMessages(dst []byte, cmd *queue.ReceiveMessages) ([]byte, error) {
 	dst = slices.Grow(dst, textBytes(cmd.Queue)+2*(tagBytes+protowire.SizeVarint(math.MaxUint64))+textFieldBytes(cmd.AttemptID)+flagBytes)
 	dst = appendText(dst, 1, cmd.Queue)
 	if cmd.MaxMessages.Given {
@@ -23,7 +23,7 @@ func appendReceiveMessages(dst []byte, cmd *queue.ReceiveMessages) []byte {
 	if cmd.AttemptIDGiven {
 		dst = appendTextField(dst, 4, cmd.AttemptID)
 	}
-	return appendFlag(dst, 5, cmd.ShortPoll)
+	return appendFlag(dst, 5, cmd.ShortPoll), nil
 }
 
 // parseReceiveMessages is the inverse of appendReceiveMessages. The command

@@ -12,13 +12,16 @@ import (
 
 // appendSendMessages appends what the protobuf library would make of
 // sendMessagesMessage.
-func appendSendMessages(dst []byte, cmd *queue.SendMessages) []byte {
+func appendSendMessages(dst []byte, cmd *queue.SendMessages) ([]byte, error) {
 	dst = slices.Grow(dst, sendMessagesBytes(cmd))
 	dst = appendText(dst, 1, cmd.Queue)
 	dst = appendText(dst, 2, cmd.SenderID)
 	dst = appendFlag(dst, 3, cmd.Batch)
 	for i := range cmd.Entries {
 		e := &cmd.Entries[i]
+		if err := checkContentHash(e.ContentHash); err != nil {
+			return nil, err
+		}
 		dst = protowire.AppendTag(dst, 4, protowire.BytesType)
 		dst = protowire.AppendVarint(dst, uint64(sendEntryBytes(e)))
 		dst = appendSendEntry(dst, e)
@@ -26,7 +29,7 @@ func appendSendMessages(dst []byte, cmd *queue.SendMessages) []byte {
 	if cmd.RepeatedSince != 0 {
 		dst = appendNumberField(dst, 5, int64(cmd.RepeatedSince))
 	}
-	return dst
+	return dst, nil
 }
 
 // sendMessagesBytes is how much appendSendMessages appends at most.

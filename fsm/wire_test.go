@@ -2,6 +2,7 @@ package fsm
 
 import (
 	"bytes"
+	"errors"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -52,7 +53,7 @@ func encodedAsLibrary(t testing.TB, number uint8, cmd queue.Command) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := byHand.append([]byte("x"), cmd); !bytes.Equal(got, want) {
+	if got, err := byHand.append([]byte("x"), cmd); err != nil || !bytes.Equal(got, want) {
 		t.Fatalf("encoded by hand:\n%x\nby the library:\n%x\n%+v", got, want, cmd)
 	}
 }
@@ -127,3 +128,13 @@ func fuzzWire(f *testing.F, number uint8) {
 // hand is what the protobuf library makes of it.
 func FuzzSendMessages(f *testing.F)    { fuzzWire(f, 20) }
 func FuzzReceiveMessages(f *testing.F) { fuzzWire(f, 21) }
+
+// What DecodeCommand refuses is not encoded, either: the leader decodes what other
+// nodes forward, not what it encodes itself.
+func TestAppendCommandRefusesWhatDecodingRefuses(t *testing.T) {
+	cmd := &queue.SendMessages{Queue: "q.fifo", Entries: []queue.SendEntry{{Body: "b", ContentHash: []byte("short")}}}
+	if frame, err := AppendCommand(nil, cmd); !errors.Is(err, ErrMalformed) {
+		_, decoding := DecodeCommand(frame)
+		t.Errorf("encoding: %v, decoding: %v", err, decoding)
+	}
+}
