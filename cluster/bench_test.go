@@ -92,7 +92,7 @@ func BenchmarkForward(b *testing.B) {
 	defer cancel()
 	running.Go(func() { c.run(ctx) })
 	c.open()
-	leads := &tenure{committer: c}
+	leads := &tenure{committer: c, polls: newPolls(1)}
 	listener := bufconn.Listen(1 << 20)
 	server := grpc.NewServer(grpc.ForceServerCodecV2(newFrameCodec()), grpc.InitialWindowSize(streamWindow), grpc.InitialConnWindowSize(streamWindow))
 	peerpb.RegisterPeerServer(server, &peerServer{
