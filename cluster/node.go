@@ -35,6 +35,9 @@ type Position struct {
 type Reply struct {
 	Result queue.Result
 	Position
+	// Repeated says that a send was made again because the outcome of the first
+	// try was unknown: a duplicate may be the message of that try.
+	Repeated bool
 }
 
 // Node is one member of the cluster. Safe for concurrent use.

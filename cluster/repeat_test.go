@@ -31,7 +31,7 @@ func TestRepeatedSendAfterPurge(t *testing.T) {
 	if o := n.attempt(clustertest.Context(t), r); o.verdict != answered || o.response.Err != nil {
 		t.Fatalf("the first try: %+v", o)
 	}
-	if !n.retrySafe(clustertest.Context(t), r) || r.repeat() != nil {
+	if r.repeated() || !n.retrySafe(clustertest.Context(t), r) || r.repeat() != nil || !r.repeated() {
 		t.Fatal("it cannot be made again")
 	}
 	again := n.attempt(clustertest.Context(t), r)

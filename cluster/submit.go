@@ -98,7 +98,7 @@ func (n *Node) answer(ctx context.Context, r *request) (Reply, error) {
 	case o.response.Err != nil:
 		return Reply{Position: o.at}, o.response.Err
 	default:
-		return Reply{Result: o.response.Result, Position: o.at}, nil
+		return Reply{Result: o.response.Result, Position: o.at, Repeated: r.repeated()}, nil
 	}
 }
 
@@ -317,6 +317,12 @@ func (n *Node) resendSafe(ctx context.Context, r *request, cmd *queue.SendMessag
 		safe = (explicit || attributes.Deduplication.ContentBased) && 4*elapsed <= window
 	})
 	return safe
+}
+
+// repeated reports whether r is a send that was made again.
+func (r *request) repeated() bool {
+	send, ok := r.cmd.(*queue.SendMessages)
+	return ok && send.RepeatedSince != 0
 }
 
 // repeat makes a send that may be in the log one that the queue refuses unless it

@@ -296,6 +296,12 @@ func TestDuplicateIsTold(t *testing.T) {
 		if got := f.ok(f.call(protocol, "SendMessageBatch", batch)).header.Get(headerDuplicate); got != "a,c" {
 			t.Errorf("SendMessageBatch: header %q, want a,c", got)
 		}
+		f.node.repeat = true // what looks like a duplicate may be the first try of the same send
+		for action, in := range map[string]members{"SendMessage": in, "SendMessageBatch": batch} {
+			if got := f.ok(f.call(protocol, action, in)).header.Get(headerDuplicate); got != "" {
+				t.Errorf("%s, made twice: header %q", action, got)
+			}
+		}
 	})
 }
 

@@ -19,6 +19,7 @@ type brokerNode struct {
 	changed chan struct{} // closed and replaced at each change
 	waiting chan struct{} // receives a value when a Receive begins to wait; capacity: tests wait for few
 	fail    error         // answer of everything, if set
+	repeat  bool          // say of every command that it was made twice
 }
 
 const testStart = queue.Timestamp(1_700_000_000_000)
@@ -75,7 +76,7 @@ func (n *brokerNode) Submit(ctx context.Context, cmd queue.Command) (cluster.Rep
 		return cluster.Reply{}, err
 	}
 	result, err := n.apply(cmd)
-	reply := cluster.Reply{Result: result, Position: n.position()}
+	reply := cluster.Reply{Result: result, Position: n.position(), Repeated: n.repeat}
 	if err != nil {
 		return reply, err
 	}

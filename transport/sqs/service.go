@@ -35,7 +35,8 @@ const (
 	headerIndex   = "X-Seriatim-Index"
 	headerLogTime = "X-Seriatim-Log-Time"
 	// headerDuplicate says that a message was dropped as a duplicate: true, and
-	// for a batch the ids of such entries with commas. SQS does not tell.
+	// for a batch the ids of such entries with commas. SQS does not tell. It is
+	// missing if the node made the send twice and may have met its own first try.
 	headerDuplicate = "X-Seriatim-Duplicate"
 
 	// bufferKeepMax is the largest buffer that is kept for the next request.
@@ -95,6 +96,7 @@ type call struct {
 	body     string        // JSON protocol
 	form     *awswire.Form // Query protocol, else nil
 	position cluster.Position
+	repeated bool // the node made the command twice
 	// duplicate is the value of headerDuplicate, empty if nothing was dropped.
 	duplicate string
 }
@@ -219,7 +221,7 @@ func (s *Service) write(w http.ResponseWriter, c *call, status int, body []byte)
 		h[headerIndex] = []string{strconv.FormatUint(c.position.Index, 10)}
 		h[headerLogTime] = []string{strconv.FormatInt(int64(c.position.LogTime), 10)}
 	}
-	if c.duplicate != "" {
+	if c.duplicate != "" && !c.repeated {
 		h[headerDuplicate] = []string{c.duplicate}
 	}
 	h["Content-Length"] = []string{strconv.Itoa(len(body))}
@@ -259,7 +261,7 @@ func (s *Service) writeUnknownOperation(w http.ResponseWriter, c *call) {
 // submit executes a command and notes its position in the log.
 func (s *Service) submit(ctx context.Context, c *call, cmd queue.Command) (queue.Result, error) {
 	reply, err := s.Node.Submit(ctx, cmd)
-	c.position = reply.Position
+	c.position, c.repeated = reply.Position, reply.Repeated
 	return reply.Result, err
 }
 
