@@ -102,15 +102,10 @@ type Timing struct {
 }
 
 const (
-	defaultLogSegmentBytes = 64 << 20
-	defaultLogCacheBytes   = 32 << 20
-	defaultSnapshotBytes   = 256 << 20
-	defaultTrailingBytes   = 256 << 20
-	defaultSnapshotPace    = 64 << 20
-	defaultSnapshotSync    = 1 << 20
-	defaultAuditInterval   = 30 * time.Second
-	defaultAuditEntries    = 10_000
-	defaultClockSkewMax    = 30 * time.Second
+	defaultSnapshotPace  = 64 << 20
+	defaultAuditInterval = 30 * time.Second
+	defaultAuditEntries  = 10_000
+	defaultClockSkewMax  = 30 * time.Second
 )
 
 // nodeNames: a name is part of gossip metadata (512 bytes in all) and of file
@@ -119,16 +114,17 @@ var nodeNames = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$`)
 
 // WithDefaults returns the configuration with every unset field filled in.
 func (c Config) WithDefaults() Config {
-	setDefault(&c.Log.Store, storage.LogStoreWAL)
-	setDefault(&c.Log.SegmentBytes, defaultLogSegmentBytes)
-	setDefault(&c.Log.CacheBytes, defaultLogCacheBytes)
+	logs := storage.DefaultLogOptions()
+	setDefault(&c.Log.Store, logs.Store)
+	setDefault(&c.Log.SegmentBytes, logs.SegmentBytes)
+	setDefault(&c.Log.CacheBytes, logs.CacheBytes)
 	setDefault(&c.Log.Audit.Interval, defaultAuditInterval)
 	setDefault(&c.Log.Audit.Entries, defaultAuditEntries)
 	setDefault(&c.Log.FormatMax, fsm.CurrentVersion)
-	setDefault(&c.Snapshot.LogBytes, defaultSnapshotBytes)
-	setDefault(&c.Snapshot.TrailingBytes, defaultTrailingBytes)
+	setDefault(&c.Snapshot.LogBytes, logs.SnapshotBytes)
+	setDefault(&c.Snapshot.TrailingBytes, logs.TrailingBytes)
 	setDefault(&c.Snapshot.BytesPerSecond, defaultSnapshotPace)
-	setDefault(&c.Snapshot.SyncBytes, defaultSnapshotSync)
+	setDefault(&c.Snapshot.SyncBytes, storage.DefaultSyncBytes)
 	setDefault(&c.Timing.Heartbeat, 1500*time.Millisecond)
 	setDefault(&c.Timing.Election, 1500*time.Millisecond)
 	setDefault(&c.Timing.Lease, 750*time.Millisecond)

@@ -2,8 +2,6 @@ package cluster
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -80,14 +78,6 @@ const (
 type formationAnswer struct {
 	Yes    bool   `json:"yes"`
 	Reason string `json:"reason,omitempty"`
-}
-
-func clusterIDOf(founders []string) string {
-	h := sha256.New()
-	for _, id := range founders {
-		fmt.Fprintf(h, "%d:%s,", len(id), id)
-	}
-	return hex.EncodeToString(h.Sum(nil)[:8])
 }
 
 // run founds or waits until this node has state or ctx ends.

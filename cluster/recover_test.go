@@ -27,7 +27,7 @@ func openStopped(t *testing.T, path string) *Stopped {
 	return s
 }
 
-func (s *Stopped) mustClose(t *testing.T) {
+func mustClose(t *testing.T, s *Stopped) {
 	t.Helper()
 	if err := s.Close(); err != nil {
 		t.Error(err)
@@ -38,7 +38,7 @@ func (s *Stopped) mustClose(t *testing.T) {
 func recoverNode(t *testing.T, path string, keep ...string) RecoveryPlan {
 	t.Helper()
 	s := openStopped(t, path)
-	defer s.mustClose(t)
+	defer mustClose(t, s)
 	plan, err := s.PlanRecovery(keep)
 	if err != nil {
 		t.Fatal(err)
@@ -155,6 +155,24 @@ func TestRecoveryOfTwoOfThree(t *testing.T) {
 	c.agree()
 }
 
+// interruptRecovery leaves a directory as a recovery does that is killed before it
+// writes down the new cluster.
+func interruptRecovery(t *testing.T, path string) {
+	t.Helper()
+	dir, err := storage.OpenStoppedDir(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	record, err := readRecovery(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	record.Done = false
+	if err := errors.Join(writeRecovery(dir, record), dir.SetMembership(storage.Membership{ClusterID: record.Previous}), dir.Close()); err != nil {
+		t.Fatal(err)
+	}
+}
+
 func TestRecoveryRefusals(t *testing.T) {
 	c, ids, _, _, _ := aCluster(t)
 	path := c.configs[0].DataDir
@@ -172,14 +190,11 @@ func TestRecoveryRefusals(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	err = writeRecovery(s.dir, recoveryRecord{ClusterID: plan.NewClusterID, Previous: plan.ClusterID, Members: plan.Keep})
-	if err != nil {
+	if err := s.Recover(plan); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.rewrite(plan); err != nil {
-		t.Fatal(err)
-	}
-	s.mustClose(t)
+	mustClose(t, s)
+	interruptRecovery(t, path)
 	if n, err := Open(clustertest.Context(t), c.configs[0]); err == nil {
 		c.nodes[0] = n
 		t.Fatal("started in the middle of a recovery")
@@ -192,7 +207,7 @@ func TestRecoveryRefusals(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.mustClose(t)
+	mustClose(t, s)
 	if again := recoverNode(t, path); again.NewClusterID != plan.NewClusterID || !again.Repeats {
 		t.Errorf("repeated as %+v, begun as %+v", again, plan)
 	}
@@ -201,7 +216,7 @@ func TestRecoveryRefusals(t *testing.T) {
 	if err != nil || after.StateHash != before.StateHash {
 		t.Errorf("the epoch began twice: %+v and %+v, %v", before, after, err)
 	}
-	s.mustClose(t)
+	mustClose(t, s)
 	c.open(0)
 	c.waitReady(0)
 }
@@ -225,7 +240,7 @@ func TestStoppedShowsLogAndState(t *testing.T) {
 	c.close(0)
 
 	s := openStopped(t, path)
-	defer s.mustClose(t)
+	defer mustClose(t, s)
 	for _, want := range []Status{at, end} {
 		got, err := s.State(want.AppliedIndex)
 		if err != nil || got.StateHash != want.StateHash || got.LogTimeMs != want.LogTimeMs {
@@ -293,7 +308,7 @@ func TestStoppedShowsDamage(t *testing.T) {
 	}
 	clustertest.FlipBit(t, file, int64(at))
 	s := openStopped(t, path)
-	defer s.mustClose(t)
+	defer mustClose(t, s)
 	damaged := []uint64{}
 	if err := s.Entries(1, math.MaxUint64, func(e LoggedEntry) error {
 		if e.Damage != "" {

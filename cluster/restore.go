@@ -23,7 +23,7 @@ var (
 	// ErrNotFresh: the cluster holds something that a restore would destroy.
 	ErrNotFresh = errors.New("a backup is restored into a fresh cluster only")
 	// ErrBadBackup: the backup is damaged, cut off, or of a newer format.
-	ErrBadBackup = errors.New("this backup cannot be restored")
+	ErrBadBackup = fault.ErrBadBackup
 	// ErrMembersAway: the cluster is not complete.
 	ErrMembersAway = errors.New("all members must be there for a restore")
 	// ErrVotesMissing: the restore itself ended, with or without success.

@@ -10,6 +10,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 	"github.com/hashicorp/raft"
 
+	"github.com/seriatimq/seriatim/cluster/environment"
 	"github.com/seriatimq/seriatim/cluster/fault"
 	"github.com/seriatimq/seriatim/cluster/storage"
 	"github.com/seriatimq/seriatim/fsm"
@@ -60,14 +61,15 @@ func (s *Stopped) open() error {
 	if !s.dir.HasLog() {
 		return fmt.Errorf("node %s has never been part of a cluster: its data directory %s holds no log", s.NodeID, s.dir.Path)
 	}
-	cfg := Config{DataDir: s.dir.Path}.WithDefaults()
-	if cfg.Log.Store, err = s.dir.LogStoreFound(); err != nil {
+	options := storage.DefaultLogOptions()
+	options.Opened, options.Logger = environment.SystemClock().Wall(), s.logger
+	if options.Store, err = s.dir.LogStoreFound(); err != nil {
 		return err
 	}
-	if s.log, err = storage.OpenLogStore(s.dir, s.guard, cfg.logOptions(s.logger)); err != nil {
+	if s.log, err = storage.OpenLogStore(s.dir, s.guard, options); err != nil {
 		return err
 	}
-	s.snapshots, err = storage.OpenSnapshotStore(s.dir, s.guard, cfg.Snapshot.SyncBytes, s.logger)
+	s.snapshots, err = storage.OpenSnapshotStore(s.dir, s.guard, storage.DefaultSyncBytes, s.logger)
 	return err
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"github.com/hashicorp/raft"
 
+	"github.com/seriatimq/seriatim/cluster/fault"
 	"github.com/seriatimq/seriatim/cluster/storage"
 	"github.com/seriatimq/seriatim/fsm"
 	"github.com/seriatimq/seriatim/queue"
@@ -80,11 +81,11 @@ type QueueContents struct {
 func InspectSnapshot(content io.Reader) (SnapshotContents, error) {
 	buffered := bufio.NewReaderSize(content, 1<<20)
 	if err := storage.SkipSnapshotHead(buffered); err != nil {
-		return SnapshotContents{}, fmt.Errorf("%w: %w", ErrBadBackup, err)
+		return SnapshotContents{}, fmt.Errorf("%w: %w", fault.ErrBadBackup, err)
 	}
 	at, broker, counts, err := fsm.ReadSnapshotContents(buffered)
 	if err != nil {
-		return SnapshotContents{}, fmt.Errorf("%w: %w", ErrBadBackup, err)
+		return SnapshotContents{}, fmt.Errorf("%w: %w", fault.ErrBadBackup, err)
 	}
 	record, hash := broker.Record(), broker.ComputeStateHash()
 	contents := SnapshotContents{

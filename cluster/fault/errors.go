@@ -12,6 +12,8 @@ var (
 	ErrOutcomeUnknown = errors.New("the outcome is unknown: the command may or may not have taken effect")
 	// ErrOverloaded: the proposal queue is full; nothing was proposed.
 	ErrOverloaded = errors.New("too many requests are waiting to be written, nothing was written, slow down and retry")
+	// ErrBadBackup: a backup or snapshot is damaged, cut off, or of a newer format.
+	ErrBadBackup = errors.New("this backup cannot be restored")
 	// ErrNotLeader: nothing was proposed because this node does not lead.
 	ErrNotLeader = errors.New("this node is not the leader, nothing was written")
 )

@@ -44,6 +44,17 @@ type LogOptions struct {
 	Logger        hclog.Logger
 }
 
+// DefaultLogOptions are those of a node that is not told otherwise.
+func DefaultLogOptions() LogOptions {
+	return LogOptions{
+		Store:         LogStoreWAL,
+		SegmentBytes:  64 << 20,
+		CacheBytes:    32 << 20,
+		TrailingBytes: 256 << 20,
+		SnapshotBytes: 256 << 20,
+	}
+}
+
 // OpenLogStore opens the log in the group's directory.
 func OpenLogStore(dir *Dir, guard *DiskGuard, options LogOptions) (*LogStore, error) {
 	name, other := WALName, BoltName

@@ -33,6 +33,10 @@ const (
 	snapshotsRetained  = 2
 )
 
+// DefaultSyncBytes is how much of a snapshot is written between two syncs if
+// nothing else is said.
+const DefaultSyncBytes = 1 << 20
+
 // SnapshotStore is the library's file store behind the disk guard. The library
 // skips a snapshot whose description it cannot read, and restores an older one
 // when the newest fails; both would quietly take the node back in time, so
