@@ -167,7 +167,7 @@ func (f *formation) choose() (founders []string, missing string) {
 	if !slices.Contains(founders, f.dir.NodeID) {
 		return nil, "others found the cluster, this node must be added to it"
 	}
-	id := clusterIDOf(founders)
+	id := storage.ClusterIDOf(founders)
 	for _, founder := range founders {
 		if other := promised[founder]; other != "" && other != id {
 			return nil, "node " + founder + " has promised to belong to cluster " + other
@@ -270,7 +270,7 @@ func (f *formation) answer(_ context.Context, _ string, request formationRequest
 		answer.Yes = answer.Reason == ""
 	case request.Op == opStands:
 		promise := f.promised()
-		answer.Yes = promise.ClusterID == clusterIDOf(request.Founders)
+		answer.Yes = promise.ClusterID == storage.ClusterIDOf(request.Founders)
 	}
 	return answer, nil
 }
@@ -284,9 +284,9 @@ func (f *formation) givePromise(request formationRequest) (objection string) {
 		switch {
 		case given.Joined:
 			return "this node is joining cluster " + given.ClusterID
-		case f.hasState() && given.ClusterID != clusterIDOf(request.Founders):
+		case f.hasState() && given.ClusterID != storage.ClusterIDOf(request.Founders):
 			return "this node belongs to a cluster already"
-		case given.ClusterID == "" || given.ClusterID == clusterIDOf(request.Founders):
+		case given.ClusterID == "" || given.ClusterID == storage.ClusterIDOf(request.Founders):
 			return ""
 		case given.Founders[0] == request.From:
 			// It asks for others now, so it has taken the first set back.
@@ -313,7 +313,7 @@ func (f *formation) setPromise(founders []string, object func(given storage.Memb
 		return objection, nil
 	}
 	f.asked.Add(1)
-	record := storage.Membership{ClusterID: clusterIDOf(founders), Founders: founders}
+	record := storage.Membership{ClusterID: storage.ClusterIDOf(founders), Founders: founders}
 	if record.ClusterID == given.ClusterID {
 		return "", nil
 	}

@@ -116,14 +116,14 @@ func TestFormationSurvivesACrashBetweenPromiseAndFounding(t *testing.T) {
 	slices.Sort(founders)
 	for _, m := range g.members {
 		dir := openTestDirAgain(t, m)
-		if err := dir.SetMembership(storage.Membership{ClusterID: clusterIDOf(founders), Founders: founders}); err != nil {
+		if err := dir.SetMembership(storage.Membership{ClusterID: storage.ClusterIDOf(founders), Founders: founders}); err != nil {
 			t.Fatal(err)
 		}
 		dir.Close()
 	}
 	g.startAll()
 	g.agree(g.propose(0, 3))
-	if ids := clusterIDs(g); !slices.Equal(ids, []string{clusterIDOf(founders)}) {
+	if ids := clusterIDs(g); !slices.Equal(ids, []string{storage.ClusterIDOf(founders)}) {
 		t.Errorf("clusters %q", ids)
 	}
 }
@@ -187,7 +187,7 @@ func TestFormationChooses(t *testing.T) {
 		{"four, this one is among the first", []discovery.Member{node("a-1"), node("c-3"), node("d-4")}, []string{"a-1", "b-2", "c-3"}, ""},
 		{"four, this one is the last", []discovery.Member{node("a-1"), node("a-2"), node("a-3")}, nil, "others found"},
 		{"one has promised to others", []discovery.Member{node("a-1"), node("c-3", promised("feed"))}, nil, "has promised"},
-		{"one has promised the same", []discovery.Member{node("a-1"), node("c-3", promised(clusterIDOf([]string{"a-1", "b-2", "c-3"})))}, []string{"a-1", "b-2", "c-3"}, ""},
+		{"one has promised the same", []discovery.Member{node("a-1"), node("c-3", promised(storage.ClusterIDOf([]string{"a-1", "b-2", "c-3"})))}, []string{"a-1", "b-2", "c-3"}, ""},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -217,7 +217,7 @@ func TestFormationPromisesOnce(t *testing.T) {
 	if objection := ask(other); !strings.Contains(objection, "has promised") {
 		t.Errorf("promised twice: %q", objection)
 	}
-	if record, err := f.dir.Membership(); err != nil || record.ClusterID != clusterIDOf(first) {
+	if record, err := f.dir.Membership(); err != nil || record.ClusterID != storage.ClusterIDOf(first) {
 		t.Errorf("on disk: %+v, %v", record, err)
 	}
 	asked := f.asked.Load()
@@ -252,14 +252,14 @@ func TestFormationGivesUpAndIsFreed(t *testing.T) {
 	dir := openTestDir(t, promised.cfg.DataDir, promised.cfg.NodeName)
 	g.members[0].start()
 	stale := []string{g.members[0].group.nodeID, "x-00000000", dir.NodeID}
-	if err := dir.SetMembership(storage.Membership{ClusterID: clusterIDOf(stale), Founders: stale}); err != nil {
+	if err := dir.SetMembership(storage.Membership{ClusterID: storage.ClusterIDOf(stale), Founders: stale}); err != nil {
 		t.Fatal(err)
 	}
 	dir.Close()
 	g.members[1].start()
 	promised.start()
 	g.agree(g.propose(0, 3))
-	if ids := clusterIDs(g); len(ids) != 1 || ids[0] == clusterIDOf(stale) {
+	if ids := clusterIDs(g); len(ids) != 1 || ids[0] == storage.ClusterIDOf(stale) {
 		t.Errorf("clusters %q", ids)
 	}
 }

@@ -54,7 +54,7 @@ func (g *raftGroup) openDir(stateMachine) error {
 		return fmt.Errorf("open the data directory: %w", err)
 	}
 	g.dir, g.nodeID = dir, dir.NodeID
-	if err := errors.Join(checkRecovered(dir), removeSpools(dir)); err != nil {
+	if err := errors.Join(storage.CheckRecovered(dir), removeSpools(dir)); err != nil {
 		return err
 	}
 	if dir.HasLog() {
@@ -174,7 +174,7 @@ func (g *raftGroup) openRaft(stateMachine) error {
 	return nil
 }
 
-func (g *raftGroup) raftLogger() hclog.Logger { return newRaftLogger(g.ctx, g.cfg.Logger) }
+func (g *raftGroup) raftLogger() hclog.Logger { return storage.NewLibraryLogger(g.ctx, g.cfg.Logger) }
 
 // raftConfig follows raft.md A12.
 func (g *raftGroup) raftConfig() *raft.Config {

@@ -104,7 +104,7 @@ func contradict(t *testing.T, m *member, last uint64) {
 	cfg := m.cfg.WithDefaults()
 	dir := openTestDir(t, cfg.DataDir, cfg.NodeName)
 	guard := storage.NewDiskGuard(cfg.Timing.DiskDeadline, clustertest.NewFatalRecord().Fatal, nil)
-	log, err := storage.OpenLogStore(dir, guard, cfg.logOptions(newRaftLogger(clustertest.Context(t), cfg.Logger)))
+	log, err := storage.OpenLogStore(dir, guard, cfg.logOptions(storage.NewLibraryLogger(clustertest.Context(t), cfg.Logger)))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,20 +14,21 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/seriatimq/seriatim/cluster/clustertest"
+	"github.com/seriatimq/seriatim/cluster/offline"
 	"github.com/seriatimq/seriatim/cluster/storage"
 	"github.com/seriatimq/seriatim/queue"
 )
 
-func openStopped(t *testing.T, path string) *Stopped {
+func openStopped(t *testing.T, path string) *offline.Stopped {
 	t.Helper()
-	s, err := OpenStopped(t.Context(), path, slog.New(slog.DiscardHandler))
+	s, err := offline.Open(t.Context(), path, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}
 	return s
 }
 
-func mustClose(t *testing.T, s *Stopped) {
+func mustClose(t *testing.T, s *offline.Stopped) {
 	t.Helper()
 	if err := s.Close(); err != nil {
 		t.Error(err)
@@ -35,7 +36,7 @@ func mustClose(t *testing.T, s *Stopped) {
 }
 
 // recoverNode runs a recovery on a stopped node.
-func recoverNode(t *testing.T, path string, keep ...string) RecoveryPlan {
+func recoverNode(t *testing.T, path string, keep ...string) offline.RecoveryPlan {
 	t.Helper()
 	s := openStopped(t, path)
 	defer mustClose(t, s)
@@ -163,12 +164,12 @@ func interruptRecovery(t *testing.T, path string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	record, err := readRecovery(dir)
+	record, err := storage.ReadRecovery(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
 	record.Done = false
-	if err := errors.Join(writeRecovery(dir, record), dir.SetMembership(storage.Membership{ClusterID: record.Previous}), dir.Close()); err != nil {
+	if err := errors.Join(storage.WriteRecovery(dir, record), dir.SetMembership(storage.Membership{ClusterID: record.Previous}), dir.Close()); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -181,7 +182,7 @@ func TestRecoveryRefusals(t *testing.T) {
 		"without this node": {ids[1]},
 		"with a stranger":   {ids[0], "n9-00000000"},
 	} {
-		if plan, err := s.PlanRecovery(keep); !errors.Is(err, ErrBadRecovery) {
+		if plan, err := s.PlanRecovery(keep); !errors.Is(err, offline.ErrBadRecovery) {
 			t.Errorf("%s: %+v, %v", name, plan, err)
 		}
 	}
@@ -200,7 +201,7 @@ func TestRecoveryRefusals(t *testing.T) {
 		t.Fatal("started in the middle of a recovery")
 	}
 	s = openStopped(t, path)
-	if _, err := s.PlanRecovery(ids); !errors.Is(err, ErrBadRecovery) {
+	if _, err := s.PlanRecovery(ids); !errors.Is(err, offline.ErrBadRecovery) {
 		t.Errorf("another recovery instead: %v", err)
 	}
 	before, err := s.State(0)
@@ -228,7 +229,7 @@ func TestStoppedShowsLogAndState(t *testing.T) {
 		c.send(0, fifo, fmt.Sprint(i))
 	}
 	path := c.configs[0].DataDir
-	if _, err := OpenStopped(t.Context(), path, slog.New(slog.DiscardHandler)); !errors.Is(err, ErrDataDirInUse) {
+	if _, err := offline.Open(t.Context(), path, slog.New(slog.DiscardHandler)); !errors.Is(err, offline.ErrDataDirInUse) {
 		t.Errorf("beside the running node: %v", err)
 	}
 	if err := c.nodes[0].group.Snapshot(clustertest.Context(t)); err != nil {
@@ -267,15 +268,15 @@ func TestStoppedShowsLogAndState(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, err := InspectSnapshot(bytes.NewReader(state)); err != nil || cmp.Diff(inspected, got) != "" {
+	if got, err := offline.InspectSnapshot(bytes.NewReader(state)); err != nil || cmp.Diff(inspected, got) != "" {
 		t.Errorf("as a file: %+v, %v", got, err)
 	}
-	if _, err := InspectSnapshot(bytes.NewReader(state[:20])); !errors.Is(err, ErrBadBackup) {
+	if _, err := offline.InspectSnapshot(bytes.NewReader(state[:20])); !errors.Is(err, ErrBadBackup) {
 		t.Errorf("cut off: %v", err)
 	}
 
 	types, next := map[string]int{}, uint64(1)
-	err = s.Entries(0, math.MaxUint64, func(e LoggedEntry) error {
+	err = s.Entries(0, math.MaxUint64, func(e offline.LoggedEntry) error {
 		if e.Index != next || e.Damage != "" {
 			t.Errorf("entry %+v where %d belongs", e, next)
 		}
@@ -310,7 +311,7 @@ func TestStoppedShowsDamage(t *testing.T) {
 	s := openStopped(t, path)
 	defer mustClose(t, s)
 	damaged := []uint64{}
-	if err := s.Entries(1, math.MaxUint64, func(e LoggedEntry) error {
+	if err := s.Entries(1, math.MaxUint64, func(e offline.LoggedEntry) error {
 		if e.Damage != "" {
 			damaged = append(damaged, e.Index)
 		}
@@ -327,12 +328,12 @@ func TestStoppedShowsDamage(t *testing.T) {
 }
 
 func TestOpenStoppedRefusesWhatIsNoNode(t *testing.T) {
-	if _, err := OpenStopped(t.Context(), t.TempDir(), slog.New(slog.DiscardHandler)); err == nil {
+	if _, err := offline.Open(t.Context(), t.TempDir(), slog.New(slog.DiscardHandler)); err == nil {
 		t.Error("an empty directory")
 	}
 	path := t.TempDir()
 	openTestDir(t, path, "a").Close()
-	if _, err := OpenStopped(t.Context(), path, slog.New(slog.DiscardHandler)); err == nil {
+	if _, err := offline.Open(t.Context(), path, slog.New(slog.DiscardHandler)); err == nil {
 		t.Error("a node that never had a log")
 	}
 }

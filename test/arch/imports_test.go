@@ -55,6 +55,7 @@ var packageRules = []packageRule{
 	{path: "cluster/environment", only: []string{std, "golang.org/x/sys/unix"}},
 	{path: "cluster/clustertest", only: []string{std, "~/cluster/fault", "go.uber.org/goleak"}, users: []string{}},
 	{path: "cluster/fault", only: []string{"errors"}},
+	{path: "cluster/offline", never: slices.Concat([]string{"~/cluster/peernet", "~/cluster/peerpb", "net"}, memberlist), users: []string{"cmd/seriatim/offline"}},
 	{path: "cluster/storage", never: slices.Concat([]string{"~/queue", "~/cluster/peerpb", "net"}, memberlist)},
 	{path: "cluster/peernet", only: []string{std, "~/cluster/environment", "~/cluster/storage", "~/fsm/plant"}},
 	{path: "cluster/peerpb", users: []string{"cluster"}},

@@ -14,7 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/seriatimq/seriatim/cluster"
+	"github.com/seriatimq/seriatim/cluster/offline"
 	"github.com/seriatimq/seriatim/cmd/seriatim/arguments"
 	"github.com/seriatimq/seriatim/cmd/seriatim/exit"
 )
@@ -80,13 +80,13 @@ func (o *options) check() error {
 
 // open opens the data directory, telling of trouble on the command's standard
 // error.
-func (o *options) open(cmd *cobra.Command) (*cluster.Stopped, error) {
+func (o *options) open(cmd *cobra.Command) (*offline.Stopped, error) {
 	if o.dataDir == "" {
 		return nil, exit.New(exit.Usage, errors.New("--data-dir is missing"), "name the data directory of a stopped node, or set "+envDataDir)
 	}
-	s, err := cluster.OpenStopped(cmd.Context(), o.dataDir, slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), &slog.HandlerOptions{Level: slog.LevelWarn})))
+	s, err := offline.Open(cmd.Context(), o.dataDir, slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), &slog.HandlerOptions{Level: slog.LevelWarn})))
 	switch {
-	case errors.Is(err, cluster.ErrDataDirInUse):
+	case errors.Is(err, offline.ErrDataDirInUse):
 		return nil, exit.New(exit.Conflict, err, "stop the node first")
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, exit.New(exit.NotFound, err, "")
@@ -97,7 +97,7 @@ func (o *options) open(cmd *cobra.Command) (*cluster.Stopped, error) {
 }
 
 // withDir adapts a command that works on a data directory.
-func (o *options) withDir(do func(cmd *cobra.Command, s *cluster.Stopped, args []string) error) func(*cobra.Command, []string) error {
+func (o *options) withDir(do func(cmd *cobra.Command, s *offline.Stopped, args []string) error) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
 		if err := o.check(); err != nil {
 			return err

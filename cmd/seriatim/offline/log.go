@@ -9,7 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/seriatimq/seriatim/cluster"
+	"github.com/seriatimq/seriatim/cluster/offline"
 	"github.com/seriatimq/seriatim/cmd/seriatim/arguments"
 	"github.com/seriatimq/seriatim/cmd/seriatim/exit"
 )
@@ -23,7 +23,7 @@ func logPrintCommand() *cobra.Command {
 			"With -o json every entry is an object on a line of its own. Contents of messages are not printed. " +
 			"The exit code is 1 if an entry is damaged.",
 		Example: "  seriatim log print --data-dir /var/lib/seriatim --from 1000 --to 1010",
-		RunE: o.withDir(func(cmd *cobra.Command, s *cluster.Stopped, _ []string) error {
+		RunE: o.withDir(func(cmd *cobra.Command, s *offline.Stopped, _ []string) error {
 			damaged, err := printLog(cmd, o, s, from, to)
 			if err == nil && damaged > 0 {
 				err = exit.New(exit.Failed, fmt.Errorf("%d entries of the log are damaged", damaged),
@@ -38,10 +38,10 @@ func logPrintCommand() *cobra.Command {
 	return o.bindDir(c)
 }
 
-func printLog(cmd *cobra.Command, o *options, s *cluster.Stopped, from, to uint64) (damaged int, err error) {
+func printLog(cmd *cobra.Command, o *options, s *offline.Stopped, from, to uint64) (damaged int, err error) {
 	if o.output == formatJSON {
 		encoder := json.NewEncoder(cmd.OutOrStdout())
-		return damaged, s.Entries(from, to, func(e cluster.LoggedEntry) error {
+		return damaged, s.Entries(from, to, func(e offline.LoggedEntry) error {
 			if e.Damage != "" {
 				damaged++
 			}
@@ -52,7 +52,7 @@ func printLog(cmd *cobra.Command, o *options, s *cluster.Stopped, from, to uint6
 	if _, err := fmt.Fprintln(tw, "INDEX\tTERM\tLOG TIME\tTYPE\tBYTES\tCRC\tCONTENT"); err != nil {
 		return 0, err
 	}
-	err = s.Entries(from, to, func(e cluster.LoggedEntry) error {
+	err = s.Entries(from, to, func(e offline.LoggedEntry) error {
 		state, content := "ok", contentOf(e)
 		if e.Damage != "" {
 			damaged++
@@ -68,7 +68,7 @@ func printLog(cmd *cobra.Command, o *options, s *cluster.Stopped, from, to uint6
 }
 
 // contentOf lists what an entry holds, equal commands in a row together.
-func contentOf(e cluster.LoggedEntry) string {
+func contentOf(e offline.LoggedEntry) string {
 	if len(e.Members) > 0 {
 		return strings.Join(e.Members, ", ")
 	}
@@ -97,7 +97,7 @@ func stateHashCommand() *cobra.Command {
 			"Without --index everything in the log is applied. How much of it the cluster has committed is not stored: the " +
 			"last entries may be replaced when the node starts. Compare nodes at an index that both have.",
 		Example: "  seriatim state hash --data-dir /var/lib/seriatim --index 4711",
-		RunE: o.withDir(func(cmd *cobra.Command, s *cluster.Stopped, _ []string) error {
+		RunE: o.withDir(func(cmd *cobra.Command, s *offline.Stopped, _ []string) error {
 			state, err := s.State(index)
 			if err != nil {
 				return err

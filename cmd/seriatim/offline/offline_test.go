@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/seriatimq/seriatim/cluster"
+	"github.com/seriatimq/seriatim/cluster/offline"
 	"github.com/seriatimq/seriatim/cmd/seriatim/exit"
 	"github.com/seriatimq/seriatim/queue"
 )
@@ -171,7 +172,7 @@ func TestForceRecoverWantsToBeToldTwice(t *testing.T) {
 	}
 
 	code, out, words := run(t, status.NodeID+"\n", recovering("--keep-this-node-only", "--yes", "-o", "json")...)
-	var plan cluster.RecoveryPlan
+	var plan offline.RecoveryPlan
 	if err := json.Unmarshal([]byte(out), &plan); err != nil || code != exit.OK || !strings.Contains(words, plan.NewClusterID) {
 		t.Fatalf("exit code %d, %v\n%s%s", code, err, out, words)
 	}

@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/seriatimq/seriatim/cluster"
+	"github.com/seriatimq/seriatim/cluster/offline"
 	"github.com/seriatimq/seriatim/cmd/seriatim/arguments"
 	"github.com/seriatimq/seriatim/cmd/seriatim/exit"
 )
@@ -34,13 +34,13 @@ func forceRecoverCommand() *cobra.Command {
 		Long: forceRecoverLong,
 		Example: "  seriatim cluster force-recover --data-dir /var/lib/seriatim --keep-this-node-only        # says what it would do\n" +
 			"  seriatim cluster force-recover --data-dir /var/lib/seriatim --keep-this-node-only --yes  # asks for the node id, then does it",
-		RunE: o.withDir(func(cmd *cobra.Command, s *cluster.Stopped, _ []string) error {
+		RunE: o.withDir(func(cmd *cobra.Command, s *offline.Stopped, _ []string) error {
 			if alone == (len(members) > 0) {
 				return exit.New(exit.Usage, errors.New("either --keep-this-node-only or --members must be given"), "")
 			}
 			plan, err := s.PlanRecovery(members)
 			if err != nil {
-				if errors.Is(err, cluster.ErrBadRecovery) {
+				if errors.Is(err, offline.ErrBadRecovery) {
 					err = exit.New(exit.Usage, err, "")
 				}
 				return err
@@ -69,7 +69,7 @@ func forceRecoverCommand() *cobra.Command {
 	return o.bindDir(c)
 }
 
-func (o *options) printPlan(cmd *cobra.Command, plan cluster.RecoveryPlan) error {
+func (o *options) printPlan(cmd *cobra.Command, plan offline.RecoveryPlan) error {
 	return o.print(cmd.OutOrStdout(), plan, func() [][]string {
 		repeats := "no"
 		if plan.Repeats {

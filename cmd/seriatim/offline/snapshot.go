@@ -9,7 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/seriatimq/seriatim/cluster"
+	"github.com/seriatimq/seriatim/cluster/offline"
 	"github.com/seriatimq/seriatim/cmd/seriatim/arguments"
 	"github.com/seriatimq/seriatim/cmd/seriatim/exit"
 )
@@ -19,7 +19,7 @@ func snapshotListCommand() *cobra.Command {
 	return o.bindDir(&cobra.Command{
 		Use: "list --data-dir DIR", Short: "List the snapshots, newest first", Args: arguments.None,
 		Example: "  seriatim snapshot list --data-dir /var/lib/seriatim",
-		RunE: o.withDir(func(cmd *cobra.Command, s *cluster.Stopped, _ []string) error {
+		RunE: o.withDir(func(cmd *cobra.Command, s *offline.Stopped, _ []string) error {
 			list, err := s.Snapshots()
 			if err != nil {
 				return err
@@ -59,7 +59,7 @@ func snapshotInspectCommand() *cobra.Command {
 	})
 }
 
-func (o *options) inspectStored(cmd *cobra.Command, s *cluster.Stopped, args []string) error {
+func (o *options) inspectStored(cmd *cobra.Command, s *offline.Stopped, args []string) error {
 	id := ""
 	if len(args) == 1 {
 		id = args[0]
@@ -89,7 +89,7 @@ func (o *options) inspectFile(cmd *cobra.Command, name string) error {
 		return exit.Wrap(err)
 	}
 	defer file.Close() //nolint:errcheck // it was read only
-	contents, err := cluster.InspectSnapshot(file)
+	contents, err := offline.InspectSnapshot(file)
 	if err != nil {
 		return exit.New(exit.Failed, fmt.Errorf("%s: %w", name, err), "")
 	}
@@ -112,7 +112,7 @@ func backupVerifyCommand() *cobra.Command {
 	})
 }
 
-func (o *options) printContents(cmd *cobra.Command, c cluster.SnapshotContents) error {
+func (o *options) printContents(cmd *cobra.Command, c offline.SnapshotContents) error {
 	return o.print(cmd.OutOrStdout(), c, func() [][]string {
 		rows := [][]string{
 			{"Cluster", valueOr(c.ClusterID, "-")},

@@ -1,4 +1,4 @@
-package cluster
+package offline
 
 import (
 	"crypto/sha256"
@@ -48,7 +48,7 @@ func (s *Stopped) PlanRecovery(keep []string) (RecoveryPlan, error) {
 	if !slices.Contains(keep, s.NodeID) {
 		return plan, fmt.Errorf("%w: node %s is not among the members to keep: run it on those that are", ErrBadRecovery, s.NodeID)
 	}
-	begun, err := readRecovery(s.dir)
+	begun, err := storage.ReadRecovery(s.dir)
 	if err != nil {
 		return plan, err
 	}
@@ -79,7 +79,7 @@ func (s *Stopped) PlanRecovery(keep []string) (RecoveryPlan, error) {
 }
 
 func recoveredClusterID(previous string, keep []string) string {
-	sum := sha256.Sum256(fmt.Appendf(nil, "recovered from %s:%s", previous, clusterIDOf(keep)))
+	sum := sha256.Sum256(fmt.Appendf(nil, "recovered from %s:%s", previous, storage.ClusterIDOf(keep)))
 	return hex.EncodeToString(sum[:8])
 }
 
@@ -128,11 +128,11 @@ func (s *Stopped) Recover(plan RecoveryPlan) (err error) {
 			panic(broken)
 		}
 	}()
-	record := recoveryRecord{
+	record := storage.Recovery{
 		ClusterID: plan.NewClusterID, Previous: plan.ClusterID, Members: plan.Keep,
 		LastIndex: plan.LastIndex, LastTerm: plan.LastTerm,
 	}
-	if err := writeRecovery(s.dir, record); err != nil {
+	if err := storage.WriteRecovery(s.dir, record); err != nil {
 		return err
 	}
 	if err := s.rewrite(plan); err != nil {
@@ -142,7 +142,7 @@ func (s *Stopped) Recover(plan RecoveryPlan) (err error) {
 		return err
 	}
 	record.Done = true
-	return writeRecovery(s.dir, record)
+	return storage.WriteRecovery(s.dir, record)
 }
 
 // rewrite replaces log and snapshots by one snapshot with the new members.

@@ -1,4 +1,4 @@
-package cluster
+package offline
 
 import (
 	"context"
@@ -37,13 +37,13 @@ type Stopped struct {
 // that is stopped.
 const stoppedDiskDeadline = 5 * time.Minute
 
-// OpenStopped opens the data directory of a stopped node and leaves it as it is.
-func OpenStopped(ctx context.Context, path string, logger *slog.Logger) (*Stopped, error) {
+// Open opens the data directory of a stopped node and leaves it as it is.
+func Open(ctx context.Context, path string, logger *slog.Logger) (*Stopped, error) {
 	dir, err := storage.OpenStoppedDir(path)
 	if err != nil {
 		return nil, err
 	}
-	s := &Stopped{NodeID: dir.NodeID, dir: dir, logger: newRaftLogger(ctx, logger)}
+	s := &Stopped{NodeID: dir.NodeID, dir: dir, logger: storage.NewLibraryLogger(ctx, logger)}
 	// What ends a running node is an error here.
 	s.guard = storage.NewDiskGuard(stoppedDiskDeadline, func(fault.ExitCode, error) {}, nil)
 	if err := s.open(); err != nil {

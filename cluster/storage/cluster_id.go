@@ -1,4 +1,4 @@
-package cluster
+package storage
 
 import (
 	"crypto/sha256"
@@ -6,8 +6,8 @@ import (
 	"fmt"
 )
 
-// clusterIDOf is the id of the cluster that has these initial members.
-func clusterIDOf(founders []string) string {
+// ClusterIDOf is the id of the cluster that has these initial members.
+func ClusterIDOf(founders []string) string {
 	h := sha256.New()
 	for _, id := range founders {
 		fmt.Fprintf(h, "%d:%s,", len(id), id)

@@ -1,4 +1,4 @@
-package cluster
+package storage
 
 import (
 	"bytes"
@@ -13,19 +13,20 @@ import (
 	"github.com/hashicorp/go-hclog"
 )
 
-// raftLogger lets the consensus library and its stores log through slog. Safe
+// libraryLogger lets the consensus library and its stores log through slog. Safe
 // for concurrent use.
-type raftLogger struct {
+type libraryLogger struct {
 	ctx     context.Context // the library passes none
 	logger  *slog.Logger
 	name    string
 	implied []any
 }
 
-var _ hclog.Logger = (*raftLogger)(nil)
+var _ hclog.Logger = (*libraryLogger)(nil)
 
-func newRaftLogger(ctx context.Context, logger *slog.Logger) hclog.Logger {
-	return &raftLogger{ctx: ctx, logger: logger.With("component", "raft")}
+// NewLibraryLogger lets a library log through logger.
+func NewLibraryLogger(ctx context.Context, logger *slog.Logger) hclog.Logger {
+	return &libraryLogger{ctx: ctx, logger: logger.With("component", "raft")}
 }
 
 // slogLevel takes every level one step down: what the library calls an error,
@@ -56,7 +57,7 @@ func loggedPerAttempt(message string) bool {
 }
 
 // Log writes one line.
-func (l *raftLogger) Log(level hclog.Level, message string, args ...any) {
+func (l *libraryLogger) Log(level hclog.Level, message string, args ...any) {
 	if loggedPerAttempt(message) {
 		level = hclog.Debug
 	}
@@ -86,54 +87,54 @@ func freeKeys(args []any) {
 }
 
 // Trace logs at the debug level, as slog has none below.
-func (l *raftLogger) Trace(message string, args ...any) { l.Log(hclog.Trace, message, args...) }
+func (l *libraryLogger) Trace(message string, args ...any) { l.Log(hclog.Trace, message, args...) }
 
 // Debug logs at the debug level.
-func (l *raftLogger) Debug(message string, args ...any) { l.Log(hclog.Debug, message, args...) }
+func (l *libraryLogger) Debug(message string, args ...any) { l.Log(hclog.Debug, message, args...) }
 
 // Info logs at the debug level.
-func (l *raftLogger) Info(message string, args ...any) { l.Log(hclog.Info, message, args...) }
+func (l *libraryLogger) Info(message string, args ...any) { l.Log(hclog.Info, message, args...) }
 
 // Warn logs at the info level.
-func (l *raftLogger) Warn(message string, args ...any) { l.Log(hclog.Warn, message, args...) }
+func (l *libraryLogger) Warn(message string, args ...any) { l.Log(hclog.Warn, message, args...) }
 
 // Error logs at the warn level.
-func (l *raftLogger) Error(message string, args ...any) { l.Log(hclog.Error, message, args...) }
+func (l *libraryLogger) Error(message string, args ...any) { l.Log(hclog.Error, message, args...) }
 
-func (l *raftLogger) enabled(level hclog.Level) bool {
+func (l *libraryLogger) enabled(level hclog.Level) bool {
 	return l.logger.Enabled(l.ctx, slogLevel(level))
 }
 
 // IsTrace reports whether such lines are written.
-func (l *raftLogger) IsTrace() bool { return l.enabled(hclog.Trace) }
+func (l *libraryLogger) IsTrace() bool { return l.enabled(hclog.Trace) }
 
 // IsDebug reports whether such lines are written.
-func (l *raftLogger) IsDebug() bool { return l.enabled(hclog.Debug) }
+func (l *libraryLogger) IsDebug() bool { return l.enabled(hclog.Debug) }
 
 // IsInfo reports whether such lines are written.
-func (l *raftLogger) IsInfo() bool { return l.enabled(hclog.Info) }
+func (l *libraryLogger) IsInfo() bool { return l.enabled(hclog.Info) }
 
 // IsWarn reports whether such lines are written.
-func (l *raftLogger) IsWarn() bool { return l.enabled(hclog.Warn) }
+func (l *libraryLogger) IsWarn() bool { return l.enabled(hclog.Warn) }
 
 // IsError reports whether such lines are written.
-func (l *raftLogger) IsError() bool { return l.enabled(hclog.Error) }
+func (l *libraryLogger) IsError() bool { return l.enabled(hclog.Error) }
 
 // ImpliedArgs are the arguments of With.
-func (l *raftLogger) ImpliedArgs() []any { return l.implied }
+func (l *libraryLogger) ImpliedArgs() []any { return l.implied }
 
 // With returns a logger that adds args to each line.
-func (l *raftLogger) With(args ...any) hclog.Logger {
+func (l *libraryLogger) With(args ...any) hclog.Logger {
 	args = slices.Clone(args)
 	freeKeys(args)
-	return &raftLogger{ctx: l.ctx, logger: l.logger.With(args...), name: l.name, implied: append(l.implied[:len(l.implied):len(l.implied)], args...)}
+	return &libraryLogger{ctx: l.ctx, logger: l.logger.With(args...), name: l.name, implied: append(l.implied[:len(l.implied):len(l.implied)], args...)}
 }
 
 // Name is the name given with Named.
-func (l *raftLogger) Name() string { return l.name }
+func (l *libraryLogger) Name() string { return l.name }
 
 // Named returns a logger whose lines say which part of the library wrote them.
-func (l *raftLogger) Named(name string) hclog.Logger {
+func (l *libraryLogger) Named(name string) hclog.Logger {
 	if l.name != "" {
 		name = l.name + "." + name
 	}
@@ -141,23 +142,23 @@ func (l *raftLogger) Named(name string) hclog.Logger {
 }
 
 // ResetNamed is Named without the names before.
-func (l *raftLogger) ResetNamed(name string) hclog.Logger {
-	return &raftLogger{ctx: l.ctx, logger: l.logger.With("part", name), name: name, implied: l.implied}
+func (l *libraryLogger) ResetNamed(name string) hclog.Logger {
+	return &libraryLogger{ctx: l.ctx, logger: l.logger.With("part", name), name: name, implied: l.implied}
 }
 
 // SetLevel does nothing: levels are a matter of the slog handler.
-func (l *raftLogger) SetLevel(hclog.Level) {}
+func (l *libraryLogger) SetLevel(hclog.Level) {}
 
 // GetLevel is not known here.
-func (l *raftLogger) GetLevel() hclog.Level { return hclog.NoLevel }
+func (l *libraryLogger) GetLevel() hclog.Level { return hclog.NoLevel }
 
 // StandardLogger writes lines of the standard logger at the debug level.
-func (l *raftLogger) StandardLogger(options *hclog.StandardLoggerOptions) *log.Logger {
+func (l *libraryLogger) StandardLogger(options *hclog.StandardLoggerOptions) *log.Logger {
 	return log.New(l.StandardWriter(options), "", 0)
 }
 
 // StandardWriter writes whole lines at the debug level.
-func (l *raftLogger) StandardWriter(*hclog.StandardLoggerOptions) io.Writer {
+func (l *libraryLogger) StandardWriter(*hclog.StandardLoggerOptions) io.Writer {
 	return lineWriter(func(line string) { l.Info(line) })
 }
 

@@ -1,4 +1,4 @@
-package cluster
+package storage
 
 import (
 	"bytes"
@@ -13,7 +13,7 @@ import (
 func TestLibraryLogsGoThroughSlog(t *testing.T) {
 	var text bytes.Buffer
 	logger := slog.New(slog.NewTextHandler(&text, &slog.HandlerOptions{Level: slog.LevelInfo}))
-	l := newRaftLogger(context.Background(), logger).Named("store").With("a", 1)
+	l := NewLibraryLogger(context.Background(), logger).Named("store").With("a", 1)
 	l.Error("it broke", "servers", hclog.Fmt("%d of %s", 3, "x"))
 	l.Warn("careful")
 	l.Info("chatter")

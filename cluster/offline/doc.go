@@ -1,0 +1,25 @@
+// Package offline works on the data directory of a node that does not run.
+//
+// # What it owns
+//
+// Looking into log, snapshots and state, verifying a backup, and the recovery from
+// the loss of a majority. As long as a directory is open here its node cannot
+// start.
+//
+// # What it refuses to know
+//
+// The network and the other nodes: a recovery changes one directory, and the same
+// plan carried out on each node that stays makes them one cluster again.
+//
+// # Who calls it
+//
+// The offline commands of package cmd. Package cluster never does.
+//
+// # Design
+//
+// A recovery takes everything in the log of this node as committed, leaves the
+// members that were named, and begins an epoch and a cluster id, so that the nodes
+// that were lost are strangers should they come back. It is noted before it changes
+// anything and again when it is done; in between a node does not start, and only
+// the same recovery can be repeated.
+package offline
