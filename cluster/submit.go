@@ -2,7 +2,6 @@ package cluster
 
 import (
 	"context"
-	"crypto/sha256"
 	"errors"
 	"fmt"
 	"strings"
@@ -82,10 +81,11 @@ func (n *Node) call(ctx context.Context, r *request) (Reply, error) {
 }
 
 func (n *Node) answer(ctx context.Context, r *request) (Reply, error) {
-	if refusal := r.cmd.Validate(); refusal != nil {
-		return Reply{}, n.refuse(ctx, r.cmd, refusal)
+	prepared, refusal := queue.Prepare(r.cmd)
+	if refusal != nil {
+		return n.refuse(ctx, r.cmd, refusal)
 	}
-	hashContents(r.cmd)
+	r.cmd = prepared.Command
 	frame, err := fsm.AppendCommand(nil, r.cmd)
 	if err != nil {
 		return Reply{}, fmt.Errorf("encoding a command: %w", err)
@@ -98,41 +98,30 @@ func (n *Node) answer(ctx context.Context, r *request) (Reply, error) {
 	case o.response.Err != nil:
 		return Reply{Position: o.at}, o.response.Err
 	default:
-		return Reply{Result: o.response.Result, Position: o.at, Repeated: r.repeated()}, nil
+		return Reply{Result: prepared.Answer(o.response.Result), Position: o.at, Repeated: r.repeated()}, nil
 	}
 }
 
-// refuse answers a command that is wrong in itself. An unknown queue comes
-// before wrong values (sqs.md 1.7), and whether a queue is unknown is a read.
-func (n *Node) refuse(ctx context.Context, cmd queue.Command, refusal *queue.Error) error {
-	name := cmd.QueueName()
-	if name == "" {
-		return refusal
+// refuse answers a command that is wrong in itself, without the log. An unknown
+// queue comes before wrong values (sqs.md 1.7), and whether a queue is unknown is
+// a read.
+func (n *Node) refuse(ctx context.Context, cmd queue.Command, refusal *queue.Error) (Reply, error) {
+	if cmd.QueueName() == "" {
+		return Reply{}, refusal
 	}
-	if _, err := n.readBarrier(ctx); err != nil {
-		return err
+	index, err := n.readBarrier(ctx)
+	if err != nil {
+		return Reply{}, err
 	}
+	reply := Reply{Position: Position{Index: index}}
 	n.replica.read(func(v queue.View) {
-		if _, unknown := v.Typed(name); unknown != nil {
-			refusal = unknown
-		}
+		reply.Result, refusal = v.Refuse(cmd, refusal)
+		reply.Position.LogTime = v.Now()
 	})
-	return refusal
-}
-
-// hashContents computes the content hashes a FIFO queue may deduplicate by, so
-// that the state machine of every node need not.
-func hashContents(cmd queue.Command) {
-	send, ok := cmd.(*queue.SendMessages)
-	if !ok || !strings.HasSuffix(send.Queue, fifoSuffix) {
-		return
+	if refusal != nil {
+		return Reply{}, refusal
 	}
-	for i := range send.Entries {
-		if entry := &send.Entries[i]; !entry.DeduplicationIDGiven && entry.ContentHash == nil {
-			hash := sha256.Sum256([]byte(entry.Body))
-			entry.ContentHash = hash[:]
-		}
-	}
+	return reply, nil
 }
 
 const (

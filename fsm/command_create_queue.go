@@ -8,9 +8,11 @@ import (
 // createQueueMessage is the log form of cmd.
 func createQueueMessage(cmd *queue.CreateQueue) *fsmpb.CreateQueue {
 	return &fsmpb.CreateQueue{
-		Queue:      cmd.Queue,
-		Attributes: nameValues(cmd.Attributes),
-		Tags:       tagValues(cmd.Tags),
+		Queue:        cmd.Queue,
+		Attributes:   nameValues(cmd.Attributes),
+		Tags:         tagValues(cmd.Tags),
+		Redrive:      redriveMessage(cmd.Policies.Redrive),
+		RedriveAllow: redriveAllowMessage(cmd.Policies.RedriveAllow),
 	}
 }
 
@@ -20,5 +22,6 @@ func createQueueCommand(m *fsmpb.CreateQueue) (*queue.CreateQueue, error) {
 		Queue:      m.Queue,
 		Attributes: attributes(m.Attributes),
 		Tags:       tags(m.Tags),
+		Policies:   queue.Policies{Redrive: redrivePolicy(m.Redrive), RedriveAllow: redriveAllowPolicy(m.RedriveAllow)},
 	}, nil
 }

@@ -8,8 +8,10 @@ import (
 // setQueueAttributesMessage is the log form of cmd.
 func setQueueAttributesMessage(cmd *queue.SetQueueAttributes) *fsmpb.SetQueueAttributes {
 	return &fsmpb.SetQueueAttributes{
-		Queue:      cmd.Queue,
-		Attributes: nameValues(cmd.Attributes),
+		Queue:        cmd.Queue,
+		Attributes:   nameValues(cmd.Attributes),
+		Redrive:      redriveMessage(cmd.Policies.Redrive),
+		RedriveAllow: redriveAllowMessage(cmd.Policies.RedriveAllow),
 	}
 }
 
@@ -18,5 +20,6 @@ func setQueueAttributesCommand(m *fsmpb.SetQueueAttributes) (*queue.SetQueueAttr
 	return &queue.SetQueueAttributes{
 		Queue:      m.Queue,
 		Attributes: attributes(m.Attributes),
+		Policies:   queue.Policies{Redrive: redrivePolicy(m.Redrive), RedriveAllow: redriveAllowPolicy(m.RedriveAllow)},
 	}, nil
 }

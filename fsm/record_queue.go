@@ -5,6 +5,7 @@ import (
 
 	"github.com/seriatimq/seriatim/fsm/fsmpb"
 	"github.com/seriatimq/seriatim/queue"
+	"github.com/seriatimq/seriatim/queue/policy"
 )
 
 func queueMessage(r *queue.QueueRecord) *fsmpb.QueueRecord {
@@ -54,17 +55,8 @@ func queueAttributesMessage(a *queue.QueueAttributes) *fsmpb.QueueAttributes {
 		ReceiveWaitSeconds: a.ReceiveWaitSeconds,
 		VisibilitySeconds:  a.VisibilitySeconds,
 		Policy:             a.Policy,
-		Redrive: &fsmpb.RedrivePolicy{
-			Text:            a.Redrive.Text,
-			Target:          a.Redrive.Target,
-			MaxReceiveCount: a.Redrive.MaxReceiveCount,
-		},
-		RedriveAllow: &fsmpb.RedriveAllowPolicy{
-			Text:         a.RedriveAllow.Text,
-			DenyAll:      a.RedriveAllow.DenyAll,
-			ByQueueGiven: a.RedriveAllow.ByQueue != nil,
-			ByQueue:      a.RedriveAllow.ByQueue,
-		},
+		Redrive:            redriveMessage(&a.Redrive),
+		RedriveAllow:       redriveAllowMessage(&a.RedriveAllow),
 		Encryption: &fsmpb.Encryption{
 			KmsMasterKeyId:  a.Encryption.KMSMasterKeyID,
 			KmsReuseSeconds: a.Encryption.KMSReuseSeconds,
@@ -101,13 +93,13 @@ func queueAttributes(m *fsmpb.QueueAttributes) (queue.QueueAttributes, error) {
 	if err != nil {
 		return queue.QueueAttributes{}, err
 	}
-	allow := queue.RedriveAllowPolicy{
-		Text:    m.GetRedriveAllow().GetText(),
-		DenyAll: m.GetRedriveAllow().GetDenyAll(),
-		ByQueue: m.GetRedriveAllow().GetByQueue(),
+	var redrive policy.Redrive
+	if p := redrivePolicy(m.GetRedrive()); p != nil {
+		redrive = *p
 	}
-	if allow.ByQueue == nil && m.GetRedriveAllow().GetByQueueGiven() {
-		allow.ByQueue = []string{}
+	var allow policy.RedriveAllow
+	if p := redriveAllowPolicy(m.GetRedriveAllow()); p != nil {
+		allow = *p
 	}
 	return queue.QueueAttributes{
 		FIFO:               m.GetFifo(),
@@ -117,12 +109,8 @@ func queueAttributes(m *fsmpb.QueueAttributes) (queue.QueueAttributes, error) {
 		ReceiveWaitSeconds: m.GetReceiveWaitSeconds(),
 		VisibilitySeconds:  m.GetVisibilitySeconds(),
 		Policy:             m.GetPolicy(),
-		Redrive: queue.RedrivePolicy{
-			Text:            m.GetRedrive().GetText(),
-			Target:          m.GetRedrive().GetTarget(),
-			MaxReceiveCount: m.GetRedrive().GetMaxReceiveCount(),
-		},
-		RedriveAllow: allow,
+		Redrive:            redrive,
+		RedriveAllow:       allow,
 		Encryption: queue.Encryption{
 			KMSMasterKeyID:  m.GetEncryption().GetKmsMasterKeyId(),
 			KMSReuseSeconds: m.GetEncryption().GetKmsReuseSeconds(),

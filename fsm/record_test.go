@@ -9,6 +9,7 @@ import (
 
 	"github.com/seriatimq/seriatim/fsm/fsmpb"
 	"github.com/seriatimq/seriatim/queue"
+	"github.com/seriatimq/seriatim/queue/policy"
 )
 
 // keeps fills a record, sends it through encoded bytes and compares.
@@ -92,7 +93,7 @@ func TestReusedMessagesForgetTheLastRecord(t *testing.T) {
 
 func TestEmptyListOfQueuesIsNotNone(t *testing.T) {
 	for _, want := range [][]string{nil, {}, {"a"}} {
-		a := queue.QueueAttributes{RedriveAllow: queue.RedriveAllowPolicy{ByQueue: want}}
+		a := queue.QueueAttributes{RedriveAllow: policy.RedriveAllow{ByQueue: want}}
 		got, err := queueAttributes(queueAttributesMessage(&a))
 		if err != nil || !cmp.Equal(want, got.RedriveAllow.ByQueue) {
 			t.Errorf("want %#v, got %#v, %v", want, got.RedriveAllow.ByQueue, err)

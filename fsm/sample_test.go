@@ -55,6 +55,9 @@ type filler struct {
 	text   func() string
 	length func() int
 	flag   func() bool
+	// later fills also fields that are pointers: what was added to a command
+	// after its golden bytes were written.
+	later func() bool
 }
 
 // distinct gives every field another value that is not zero.
@@ -65,6 +68,7 @@ func distinct() *filler {
 		text:   func() string { next++; return fmt.Sprintf("text-%d", next) },
 		length: func() int { return 2 },
 		flag:   func() bool { return true },
+		later:  func() bool { return false },
 	}
 }
 
@@ -75,6 +79,7 @@ func drawn(t *rapid.T) *filler {
 		text:   func() string { return string(rapid.SliceOfN(rapid.Byte(), 0, 40).Draw(t, "text")) },
 		length: func() int { return rapid.IntRange(0, 3).Draw(t, "length") },
 		flag:   func() bool { return rapid.Bool().Draw(t, "flag") },
+		later:  func() bool { return rapid.Bool().Draw(t, "later") },
 	}
 }
 
@@ -96,6 +101,11 @@ func (f *filler) fill(t testing.TB, v reflect.Value) {
 		return
 	}
 	switch v.Kind() {
+	case reflect.Pointer:
+		if f.later() {
+			v.Set(reflect.New(v.Type().Elem()))
+			f.fill(t, v.Elem())
+		}
 	case reflect.Struct:
 		for i := range v.NumField() {
 			f.fill(t, v.Field(i))

@@ -63,8 +63,14 @@ type attribute struct {
 	same func(a, b *QueueAttributes) bool
 }
 
+// assignment is what the value of an attribute is read with.
+type assignment struct {
+	minimumWindow int64 // lower bound of the window attributes in seconds
+	policies      Policies
+}
+
 type (
-	parseAttribute func(a *QueueAttributes, value string, minimumWindow int64) *Error
+	parseAttribute func(a *QueueAttributes, value string, in assignment) *Error
 	printAttribute func(a *QueueAttributes) string
 )
 
@@ -110,7 +116,7 @@ var attributeTable = [...]attribute{
 	row("ReceiveMessageWaitTimeSeconds", anyQueue, number("ReceiveMessageWaitTimeSeconds", 0, WaitSecondsMax,
 		func(a *QueueAttributes) *int64 { return &a.ReceiveWaitSeconds })),
 	row(nameRedriveAllowPolicy, anyQueue, redriveAllowValue).comparedBy(func(a, b *QueueAttributes) bool {
-		return a.RedriveAllow.equal(b.RedriveAllow)
+		return a.RedriveAllow.Equal(b.RedriveAllow)
 	}),
 	row(nameRedrivePolicy, anyQueue, redriveValue).comparedBy(func(a, b *QueueAttributes) bool {
 		return a.Redrive.Target == b.Redrive.Target && a.Redrive.MaxReceiveCount == b.Redrive.MaxReceiveCount
@@ -183,7 +189,7 @@ func (r *attribute) equal(a, b *QueueAttributes) bool {
 // number is a whole number from lowest to highest.
 func number(name string, lowest, highest int64, field func(*QueueAttributes) *int64) func() (parseAttribute, printAttribute) {
 	return func() (parseAttribute, printAttribute) {
-		parse := func(a *QueueAttributes, value string, _ int64) *Error {
+		parse := func(a *QueueAttributes, value string, _ assignment) *Error {
 			n, ok := parseNumber(value)
 			if !ok || n < lowest || n > highest {
 				return invalidAttribute(name)
@@ -209,7 +215,7 @@ func inverseFlag(name string, field func(*QueueAttributes) *bool) func() (parseA
 
 func boolean(name string, inverse bool, field func(*QueueAttributes) *bool) func() (parseAttribute, printAttribute) {
 	return func() (parseAttribute, printAttribute) {
-		parse := func(a *QueueAttributes, value string, _ int64) *Error {
+		parse := func(a *QueueAttributes, value string, _ assignment) *Error {
 			on, ok := parseBool(value)
 			if !ok {
 				return invalidAttribute(name)
@@ -224,7 +230,7 @@ func boolean(name string, inverse bool, field func(*QueueAttributes) *bool) func
 // either is one of two words, compared exactly; the field is true for second.
 func either(name, first, second string, field func(*QueueAttributes) *bool) func() (parseAttribute, printAttribute) {
 	return func() (parseAttribute, printAttribute) {
-		parse := func(a *QueueAttributes, value string, _ int64) *Error {
+		parse := func(a *QueueAttributes, value string, _ assignment) *Error {
 			if value != first && value != second {
 				return invalidAttribute(name)
 			}
@@ -268,7 +274,7 @@ func parseBool(text string) (on, ok bool) {
 }
 
 func profileValue() (parseAttribute, printAttribute) {
-	parse := func(a *QueueAttributes, value string, _ int64) *Error {
+	parse := func(a *QueueAttributes, value string, _ assignment) *Error {
 		p, ok := parseProfile(value)
 		if !ok {
 			return invalidAttribute(nameProfile)
@@ -289,7 +295,7 @@ func parseProfile(text string) (Profile, bool) {
 var scopeNames = [...]string{ScopeQueue: "queue", ScopeMessageGroup: "messageGroup", ScopePartitionKey: "partitionKey"}
 
 func scopeValue() (parseAttribute, printAttribute) {
-	parse := func(a *QueueAttributes, value string, _ int64) *Error {
+	parse := func(a *QueueAttributes, value string, _ assignment) *Error {
 		i := slices.Index(scopeNames[:], value)
 		if i < 0 {
 			return invalidAttribute(nameDeduplicationScope)
@@ -303,11 +309,11 @@ func scopeValue() (parseAttribute, printAttribute) {
 // window is DeduplicationWindowSeconds, whose error alone says its bounds,
 // since the lower one is a setting of the cluster.
 func window() (parseAttribute, printAttribute) {
-	parse := func(a *QueueAttributes, value string, minimumWindow int64) *Error {
+	parse := func(a *QueueAttributes, value string, in assignment) *Error {
 		n, ok := parseNumber(value)
-		if !ok || n < minimumWindow || n > DeduplicationSecondsMax {
+		if !ok || n < in.minimumWindow || n > DeduplicationSecondsMax {
 			return errorf(InvalidAttributeValue, "Invalid value for the parameter ", nameDeduplicationWindow,
-				". Reason: must be between ", strconv.FormatInt(minimumWindow, 10), " and ",
+				". Reason: must be between ", strconv.FormatInt(in.minimumWindow, 10), " and ",
 				strconv.FormatInt(DeduplicationSecondsMax, 10), ".")
 		}
 		a.Deduplication.WindowSeconds = n
@@ -317,9 +323,9 @@ func window() (parseAttribute, printAttribute) {
 }
 
 func attemptWindow() (parseAttribute, printAttribute) {
-	parse := func(a *QueueAttributes, value string, minimumWindow int64) *Error {
+	parse := func(a *QueueAttributes, value string, in assignment) *Error {
 		n, ok := parseNumber(value)
-		if !ok || n < minimumWindow || n > AttemptSecondsMax {
+		if !ok || n < in.minimumWindow || n > AttemptSecondsMax {
 			return invalidAttribute("ReceiveAttemptWindowSeconds")
 		}
 		a.AttemptSeconds = n
@@ -331,7 +337,7 @@ func attemptWindow() (parseAttribute, printAttribute) {
 // fifoValue is FifoQueue. Its row exists on FIFO queues only, where AWS takes
 // true without effect and says of false that the type cannot be changed.
 func fifoValue() (parseAttribute, printAttribute) {
-	parse := func(_ *QueueAttributes, value string, _ int64) *Error {
+	parse := func(_ *QueueAttributes, value string, _ assignment) *Error {
 		on, ok := parseBool(value)
 		if !ok {
 			return invalidAttribute(nameFIFO)
@@ -348,7 +354,7 @@ func fifoValue() (parseAttribute, printAttribute) {
 // kmsKeyValue is KmsMasterKeyId. A key turns the encryption managed by SQS
 // off; removing the key leaves that off (both recorded on AWS).
 func kmsKeyValue() (parseAttribute, printAttribute) {
-	parse := func(a *QueueAttributes, value string, _ int64) *Error {
+	parse := func(a *QueueAttributes, value string, _ assignment) *Error {
 		if len(value) > kmsKeyIDLengthMax || !utf8.ValidString(value) {
 			return invalidAttribute(nameKMSKey)
 		}
@@ -377,7 +383,7 @@ func kmsReuseValue() (parseAttribute, printAttribute) {
 // sqsManagedValue is SqsManagedSseEnabled. Turning it on removes the KMS key,
 // since a queue has one kind of encryption at a time.
 func sqsManagedValue() (parseAttribute, printAttribute) {
-	parse := func(a *QueueAttributes, value string, _ int64) *Error {
+	parse := func(a *QueueAttributes, value string, _ assignment) *Error {
 		on, ok := parseBool(value)
 		if !ok {
 			return invalidAttribute(nameSQSManaged)

@@ -99,7 +99,7 @@ func TestAttributeValues(t *testing.T) {
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			for _, v := range c.good {
-				a, err := createAttributes(c.fifo, []Attribute{{c.name, v}}, 20)
+				a, err := createAttributes(c.fifo, []Attribute{{c.name, v}}, assignment{minimumWindow: 20})
 				if err != nil {
 					t.Errorf("%q: %v", v, err)
 				} else if got, _ := valueOf(a.list(), c.name); got != v {
@@ -107,7 +107,7 @@ func TestAttributeValues(t *testing.T) {
 				}
 			}
 			for _, v := range c.bad {
-				_, err := createAttributes(c.fifo, []Attribute{{c.name, v}}, 20)
+				_, err := createAttributes(c.fifo, []Attribute{{c.name, v}}, assignment{minimumWindow: 20})
 				wantError(t, err, InvalidAttributeValue, "Invalid value for the parameter "+c.name+".")
 			}
 		})
@@ -119,10 +119,10 @@ func TestBooleansAreReadInAnyCaseAndListedInLower(t *testing.T) {
 		r := &attributeTable[i]
 		for _, v := range []string{"True", "TRUE", "False"} {
 			a := defaultAttributes(true)
-			if r.parse(&a, "x", 1) == nil || r.parse(&a, "true", 1) != nil || r.name == "FifoQueue" {
+			if r.parse(&a, "x", assignment{minimumWindow: 1}) == nil || r.parse(&a, "true", assignment{minimumWindow: 1}) != nil || r.name == "FifoQueue" {
 				continue // not a boolean, or one that takes only true
 			}
-			if err := r.parse(&a, v, 1); err != nil {
+			if err := r.parse(&a, v, assignment{minimumWindow: 1}); err != nil {
 				t.Errorf("%s=%s: %v", r.name, v, err)
 			}
 			want := map[string]string{"True": "true", "TRUE": "true", "False": "false"}[v]
@@ -131,7 +131,7 @@ func TestBooleansAreReadInAnyCaseAndListedInLower(t *testing.T) {
 			}
 		}
 	}
-	a, err := createAttributes(true, []Attribute{{"FifoQueue", "True"}}, 20)
+	a, err := createAttributes(true, []Attribute{{"FifoQueue", "True"}}, assignment{minimumWindow: 20})
 	if got, _ := valueOf(a.list(), "FifoQueue"); err != nil || got != "true" {
 		t.Errorf("FifoQueue=True: %q, %v", got, err)
 	}
@@ -154,11 +154,11 @@ func TestWindowBounds(t *testing.T) {
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
-			_, err := createAttributes(true, []Attribute{{"DeduplicationWindowSeconds", c.value}}, c.minimum)
+			_, err := createAttributes(true, []Attribute{{"DeduplicationWindowSeconds", c.value}}, assignment{minimumWindow: c.minimum})
 			wantError(t, err, InvalidAttributeValue, c.text)
 		})
 	}
-	if _, err := createAttributes(true, []Attribute{{"ReceiveAttemptWindowSeconds", "1"}}, 1); err != nil {
+	if _, err := createAttributes(true, []Attribute{{"ReceiveAttemptWindowSeconds", "1"}}, assignment{minimumWindow: 1}); err != nil {
 		t.Errorf("ReceiveAttemptWindowSeconds does not follow the minimum window: %v", err)
 	}
 }

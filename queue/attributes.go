@@ -1,5 +1,7 @@
 package queue
 
+import "github.com/seriatimq/seriatim/queue/policy"
+
 // QueueAttributes are the typed attributes of a queue. The zero value means
 // nothing; start from defaultAttributes. A value is replaced as a whole,
 // never changed in place, so copies may be shared with snapshots.
@@ -11,8 +13,8 @@ type QueueAttributes struct {
 	ReceiveWaitSeconds      int64
 	VisibilitySeconds       int64
 	Policy                  string
-	Redrive                 RedrivePolicy
-	RedriveAllow            RedriveAllowPolicy
+	Redrive                 policy.Redrive
+	RedriveAllow            policy.RedriveAllow
 	Encryption              Encryption
 	Deduplication           DeduplicationRules
 	HighThroughput          bool // FifoThroughputLimit=perMessageGroupId
@@ -26,21 +28,6 @@ type QueueAttributes struct {
 	// Extensions records which extension attributes were set or preset by
 	// a profile, since only those are listed (decision 20).
 	Extensions ExtensionSet
-}
-
-// RedrivePolicy names the dead-letter queue of a queue. Text is what
-// GetQueueAttributes returns, empty if unset.
-type RedrivePolicy struct {
-	Text            string
-	Target          string // queue name, the last segment of deadLetterTargetArn
-	MaxReceiveCount int64
-}
-
-// RedriveAllowPolicy says which queues may use this one as dead-letter queue.
-type RedriveAllowPolicy struct {
-	Text    string
-	DenyAll bool
-	ByQueue []string // queue names, nil unless byQueue
 }
 
 // Encryption holds the SSE attributes, which are stored and returned only.
@@ -156,8 +143,7 @@ func (p Profile) presets() []Attribute {
 
 // createAttributes are the attributes of a new queue: the defaults, then the
 // presets of the requested profile, then what the request gives.
-// minimumWindow is the lower bound of the window attributes in seconds.
-func createAttributes(fifo bool, given []Attribute, minimumWindow int64) (QueueAttributes, *Error) {
+func createAttributes(fifo bool, given []Attribute, in assignment) (QueueAttributes, *Error) {
 	a := defaultAttributes(fifo)
 	if profile, ok := valueOf(given, nameProfile); ok {
 		if err := a.preset(profile); err != nil {
@@ -165,7 +151,7 @@ func createAttributes(fifo bool, given []Attribute, minimumWindow int64) (QueueA
 		}
 	}
 	for _, g := range given {
-		if err := a.assign(g, minimumWindow); err != nil {
+		if err := a.assign(g, in); err != nil {
 			return QueueAttributes{}, err
 		}
 	}
@@ -186,7 +172,7 @@ func (a *QueueAttributes) preset(profile string) *Error {
 		if r := findAttribute(g.Name); r.kind != anyQueue && !a.FIFO {
 			continue
 		}
-		if err := a.assign(g, 1); err != nil {
+		if err := a.assign(g, assignment{minimumWindow: 1}); err != nil {
 			return err
 		}
 	}
@@ -195,10 +181,10 @@ func (a *QueueAttributes) preset(profile string) *Error {
 
 // withChanges are the attributes after SetQueueAttributes. One bad attribute
 // refuses them all.
-func (a QueueAttributes) withChanges(given []Attribute, minimumWindow int64) (QueueAttributes, *Error) {
+func (a QueueAttributes) withChanges(given []Attribute, in assignment) (QueueAttributes, *Error) {
 	b := a
 	for _, g := range given {
-		if err := b.assign(g, minimumWindow); err != nil {
+		if err := b.assign(g, in); err != nil {
 			return QueueAttributes{}, err
 		}
 		if r := findAttribute(g.Name); r.fixed && !r.equal(&a, &b) {
@@ -214,7 +200,7 @@ func (a QueueAttributes) withChanges(given []Attribute, minimumWindow int64) (Qu
 
 // assign sets one attribute, after the checks of its name against the queue
 // type and of its value.
-func (a *QueueAttributes) assign(g Attribute, minimumWindow int64) *Error {
+func (a *QueueAttributes) assign(g Attribute, in assignment) *Error {
 	r := findAttribute(g.Name)
 	if r == nil {
 		return unknownAttribute(g.Name)
@@ -228,7 +214,7 @@ func (a *QueueAttributes) assign(g Attribute, minimumWindow int64) *Error {
 			return errorf(InvalidAttributeName, "You can specify the ", g.Name, " only when FifoQueue is set to true.")
 		}
 	}
-	if err := r.parse(a, g.Value, minimumWindow); err != nil {
+	if err := r.parse(a, g.Value, in); err != nil {
 		return err
 	}
 	a.Extensions |= r.extension
@@ -258,13 +244,13 @@ func (a *QueueAttributes) consistent(given []Attribute) *Error {
 // differs names the first requested attribute whose value is not the current
 // one, "" if there is none: what decides whether CreateQueue on an existing
 // queue succeeds. The request must be valid by itself first.
-func (a QueueAttributes) differs(requested []Attribute, minimumWindow int64) (string, *Error) {
-	if _, err := createAttributes(a.FIFO, requested, minimumWindow); err != nil {
+func (a QueueAttributes) differs(requested []Attribute, in assignment) (string, *Error) {
+	if _, err := createAttributes(a.FIFO, requested, in); err != nil {
 		return "", err
 	}
 	for _, g := range requested {
 		b := a
-		if err := b.assign(g, minimumWindow); err != nil {
+		if err := b.assign(g, in); err != nil {
 			return "", err
 		}
 		if !findAttribute(g.Name).equal(&a, &b) {
@@ -290,6 +276,18 @@ func (a QueueAttributes) list() []Attribute {
 	return listed
 }
 
+// checkAttributeValues checks what needs no state: that the attributes of a
+// queue of this type exist, and have a value that a queue may have.
+func checkAttributeValues(fifo bool, given []Attribute) *Error {
+	a := defaultAttributes(fifo)
+	for _, g := range given {
+		if err := a.assign(g, assignment{minimumWindow: 1}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 func valueOf(attrs []Attribute, name string) (string, bool) {
 	for i := range attrs {
 		if attrs[i].Name == name {
@@ -304,5 +302,5 @@ func invalidAttribute(name string) *Error {
 }
 
 func unknownAttribute(name string) *Error {
-	return errorf(InvalidAttributeName, "Unknown Attribute ", name, ".")
+	return errorf(InvalidAttributeName, "Unknown Attribute ", echo(name), ".")
 }

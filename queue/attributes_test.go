@@ -111,7 +111,7 @@ func TestCreateAttributesList(t *testing.T) {
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
-			a, err := createAttributes(c.fifo, c.given, 20)
+			a, err := createAttributes(c.fifo, c.given, assignment{minimumWindow: 20})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -184,7 +184,7 @@ func TestCreateAttributesErrors(t *testing.T) {
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
-			_, err := createAttributes(c.fifo, c.given, 20)
+			_, err := createAttributes(c.fifo, c.given, assignment{minimumWindow: 20})
 			wantError(t, err, c.code, c.text)
 		})
 	}
@@ -192,7 +192,7 @@ func TestCreateAttributesErrors(t *testing.T) {
 
 func mustCreate(t *testing.T, fifo bool, given ...Attribute) QueueAttributes {
 	t.Helper()
-	a, err := createAttributes(fifo, given, 20)
+	a, err := createAttributes(fifo, given, assignment{minimumWindow: 20})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -270,7 +270,7 @@ func TestWithChanges(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			a := mustCreate(t, c.fifo, c.before...)
 			before := a.list()
-			b, err := a.withChanges(c.given, 20)
+			b, err := a.withChanges(c.given, assignment{minimumWindow: 20})
 			wantError(t, err, c.code, c.text)
 			if diff := cmp.Diff(before, a.list()); diff != "" {
 				t.Errorf("the old value changed: %s", diff)
@@ -348,7 +348,7 @@ func TestDiffers(t *testing.T) {
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			a := mustCreate(t, c.fifo, c.current...)
-			got, err := a.differs(c.requested, 20)
+			got, err := a.differs(c.requested, assignment{minimumWindow: 20})
 			wantError(t, err, c.code, c.text)
 			if got != c.want {
 				t.Errorf("differs in %q, want %q", got, c.want)
@@ -359,14 +359,14 @@ func TestDiffers(t *testing.T) {
 
 func TestDiffersComparesWithCurrentValues(t *testing.T) {
 	a := mustCreate(t, false, Attribute{"DelaySeconds", "1"})
-	b, err := a.withChanges([]Attribute{{"DelaySeconds", "2"}}, 20)
+	b, err := a.withChanges([]Attribute{{"DelaySeconds", "2"}}, assignment{minimumWindow: 20})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if name, _ := b.differs([]Attribute{{"DelaySeconds", "2"}}, 20); name != "" {
+	if name, _ := b.differs([]Attribute{{"DelaySeconds", "2"}}, assignment{minimumWindow: 20}); name != "" {
 		t.Errorf("the new value differs in %s", name)
 	}
-	if name, _ := b.differs([]Attribute{{"DelaySeconds", "1"}}, 20); name != "DelaySeconds" {
+	if name, _ := b.differs([]Attribute{{"DelaySeconds", "1"}}, assignment{minimumWindow: 20}); name != "DelaySeconds" {
 		t.Errorf("the old value is equal")
 	}
 }

@@ -67,7 +67,7 @@ func (b *Broker) Apply(at Timestamp, cmd Command) (Result, *Error) {
 }
 
 func (b *Broker) apply(cmd Command) (Result, *Error) {
-	if err := cmd.Validate(); err != nil {
+	if err := wellFormed(cmd); err != nil {
 		// AWS looks the queue up before it looks at values (sqs.md 1.7).
 		if name := cmd.QueueName(); name != "" && !b.View().QueueExists(name) {
 			return nil, noSuchQueue()
@@ -271,6 +271,11 @@ func (b *Broker) minimumWindow() int64 {
 		return seconds
 	}
 	return DeduplicationSecondsMin
+}
+
+// assignment is what the attributes of a command are read with.
+func (b *Broker) assignment(policies Policies) assignment {
+	return assignment{minimumWindow: b.minimumWindow(), policies: policies}
 }
 
 func (b *Broker) cooldowns() bool {

@@ -53,6 +53,7 @@ type CreateQueue struct {
 	Queue      string
 	Attributes []Attribute // sorted by name, names distinct
 	Tags       []Tag       // sorted by key, keys distinct
+	Policies   Policies    // filled by Prepare
 }
 
 // DeleteQueue removes a queue with all it holds.
@@ -62,6 +63,7 @@ type DeleteQueue struct{ Queue string }
 type SetQueueAttributes struct {
 	Queue      string
 	Attributes []Attribute // sorted by name, names distinct
+	Policies   Policies    // filled by Prepare
 }
 
 // SetQueueTags adds or overwrites tags and removes keys.

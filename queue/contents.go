@@ -49,8 +49,9 @@ func (e *SendEntry) size() int64 {
 }
 
 // checkSendBatch makes the checks of SendMessageBatch that refuse the whole
-// request and need the queue. A FIFO entry without group id has another code
-// here than in SendMessage (both recorded on AWS).
+// request. A FIFO entry without group id has another code here than in
+// SendMessage, and an entry that lacks both ids is refused for the group (all
+// recorded on AWS).
 func checkSendBatch(a *QueueAttributes, c *SendMessages) *Error {
 	if !c.Batch {
 		return nil
@@ -60,11 +61,21 @@ func checkSendBatch(a *QueueAttributes, c *SendMessages) *Error {
 			return invalidParameter(noGroupID)
 		}
 	}
-	total := int64(0)
 	for i := range c.Entries {
 		if a.needsDeduplicationID() && !c.Entries[i].DeduplicationIDGiven {
 			return invalidParameter(noDeduplicationID)
 		}
+	}
+	return checkBatchBytes(c)
+}
+
+// checkBatchBytes bounds a batch, whatever its queue.
+func checkBatchBytes(c *SendMessages) *Error {
+	if !c.Batch {
+		return nil
+	}
+	total := int64(0)
+	for i := range c.Entries {
 		total += c.Entries[i].size()
 	}
 	if total > BatchBytesMax {
@@ -85,19 +96,47 @@ func (a *QueueAttributes) needsDeduplicationID() bool {
 	return a.FIFO && !a.Deduplication.ContentBased && !a.Deduplication.Disabled
 }
 
-// checkSend checks one entry against the attributes of its queue, in the order
-// in which AWS is known or assumed to check, and returns the first refusal.
+// sendRules is what a queue demands of a message.
+type sendRules struct {
+	fifo                 bool
+	needsGroupID         bool
+	needsDeduplicationID bool
+	reserved             bool // takes attributes with reservedPrefix for itself
+	nameOnly             bool // whether it does is not known
+	bytesMax             int64
+}
+
+// rulesOfName is what every queue of a name demands, whatever its attributes.
+func rulesOfName(queue string) sendRules {
+	return sendRules{fifo: isFIFOName(queue), nameOnly: true, bytesMax: MessageBytesMax}
+}
+
+func (a *QueueAttributes) sendRules() sendRules {
+	return sendRules{
+		fifo: a.FIFO, needsGroupID: a.needsGroupID(), needsDeduplicationID: a.needsDeduplicationID(),
+		reserved: a.ReservedAttributes, bytesMax: a.MaximumMessageSize,
+	}
+}
+
+// checkSend checks one entry against the attributes of its queue.
 func checkSend(a *QueueAttributes, e *SendEntry, batch bool) *Error {
+	rules := a.sendRules()
+	return rules.check(e, batch)
+}
+
+// check checks one entry, in the order in which AWS is known or assumed to
+// check, and returns the first refusal.
+func (a *sendRules) check(e *SendEntry, batch bool) *Error {
 	if e.Body == "" {
 		return missingParameter("MessageBody")
 	}
-	if e.size() > a.MaximumMessageSize {
-		return tooLong(a.MaximumMessageSize, batch)
+	if e.size() > a.bytesMax {
+		return tooLong(a.bytesMax, batch)
 	}
 	if badCharacter(e.Body) {
 		return errorf(InvalidMessageContents, "Invalid characters found. Valid unicode characters are "+validCharacters)
 	}
-	partitionKey, err := checkAttributes(a, e)
+	partitionKey, err := a.checkAttributes(e)
 	if err != nil {
 		return err
 	}
@@ -110,15 +149,15 @@ func checkSend(a *QueueAttributes, e *SendEntry, batch bool) *Error {
 	if partitionKey != "" && e.GroupIDGiven && partitionKey != e.GroupID {
 		return invalidValue(partitionKey, reservedPartitionKey, "It must be equal to the MessageGroupId if both are given.")
 	}
-	return checkForType(a, e, batch)
+	return a.checkForType(e, batch)
 }
 
 // checkForType makes the checks that depend on the queue type.
-func checkForType(a *QueueAttributes, e *SendEntry, batch bool) *Error {
+func (a *sendRules) checkForType(e *SendEntry, batch bool) *Error {
 	if d := e.DelaySeconds; d.Given && (d.Value < 0 || d.Value > DelaySecondsMax) {
 		return invalidValue(strconv.FormatInt(d.Value, 10), "DelaySeconds", "DelaySeconds must be >= 0 and <= 900.")
 	}
-	if !a.FIFO {
+	if !a.fifo {
 		if e.DeduplicationIDGiven {
 			return invalidValue(e.DeduplicationID, "MessageDeduplicationId", wrongQueueType)
 		}
@@ -127,13 +166,13 @@ func checkForType(a *QueueAttributes, e *SendEntry, batch bool) *Error {
 	if d := e.DelaySeconds; d.Given && d.Value > 0 {
 		return invalidValue(strconv.FormatInt(d.Value, 10), "DelaySeconds", wrongQueueType)
 	}
-	if a.needsGroupID() && !e.GroupIDGiven {
+	if a.needsGroupID && !e.GroupIDGiven {
 		if batch {
 			return invalidParameter(noGroupID)
 		}
 		return errorf(MissingRequiredParameter, noGroupID)
 	}
-	if a.needsDeduplicationID() && !e.DeduplicationIDGiven {
+	if a.needsDeduplicationID && !e.DeduplicationIDGiven {
 		return invalidParameter(noDeduplicationID)
 	}
 	return nil
@@ -220,7 +259,7 @@ func slowly(text string, i, end int) (int, bool) {
 
 // checkAttributes checks the message attributes of an entry and its trace
 // header, and returns the partition key if the queue takes one.
-func checkAttributes(a *QueueAttributes, e *SendEntry) (partitionKey string, err *Error) {
+func (a *sendRules) checkAttributes(e *SendEntry) (partitionKey string, err *Error) {
 	if !ValidTraceHeader(e.TraceHeader) {
 		return "", invalidParameter("The value of message system attribute 'AWSTraceHeader' is invalid.")
 	}
@@ -228,7 +267,10 @@ func checkAttributes(a *QueueAttributes, e *SendEntry) (partitionKey string, err
 		return "", nil
 	}
 	attrs := e.Attributes
-	if a.ReservedAttributes && len(attrs) <= MessageAttributesMax+reservedAttributesMax {
+	if a.nameOnly {
+		attrs = withoutReserved(attrs)
+	}
+	if a.reserved && len(attrs) <= MessageAttributesMax+reservedAttributesMax {
 		if _, partitionKey, attrs, err = reserved(attrs); err != nil {
 			return "", err
 		}

@@ -17,7 +17,7 @@ const (
 // confirmed; attributes not in the request are not compared, nor are tags.
 func (b *Broker) createQueue(c *CreateQueue) (Result, *Error) {
 	if q, exists := b.queues.Get(c.Queue); exists {
-		name, err := q.attributes.differs(c.Attributes, b.minimumWindow())
+		name, err := q.attributes.differs(c.Attributes, b.assignment(c.Policies))
 		switch {
 		case err != nil:
 			return nil, err
@@ -28,7 +28,7 @@ func (b *Broker) createQueue(c *CreateQueue) (Result, *Error) {
 		return QueueCreated{Queue: c.Queue}, nil
 	}
 	fifo := isFIFOName(c.Queue)
-	attributes, err := createAttributes(fifo, c.Attributes, b.minimumWindow())
+	attributes, err := createAttributes(fifo, c.Attributes, b.assignment(c.Policies))
 	if err == nil {
 		err = b.checkRedrive(c.Queue, fifo, attributes.Redrive, c.Attributes)
 	}
@@ -80,7 +80,7 @@ func (b *Broker) addImplicitDeadLetter(q *Queue) {
 	}
 	name := implicitDeadLetterName(q.name)
 	if _, exists := b.queues.Get(name); !exists {
-		attributes, err := createAttributes(q.attributes.FIFO, fifoAttribute(q.attributes.FIFO), b.minimumWindow())
+		attributes, err := createAttributes(q.attributes.FIFO, fifoAttribute(q.attributes.FIFO), b.assignment(Policies{}))
 		if err != nil {
 			panic("queue: default attributes are refused: " + err.Message)
 		}
@@ -120,7 +120,7 @@ func (b *Broker) deleteQueue(c *DeleteQueue) (Result, *Error) {
 
 // setQueueAttributes merges attributes, all or none.
 func (b *Broker) setQueueAttributes(q *Queue, c *SetQueueAttributes) (Result, *Error) {
-	attributes, err := q.attributes.withChanges(c.Attributes, b.minimumWindow())
+	attributes, err := q.attributes.withChanges(c.Attributes, b.assignment(c.Policies))
 	if err == nil {
 		err = b.checkRedrive(q.name, attributes.FIFO, attributes.Redrive, c.Attributes)
 	}

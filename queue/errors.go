@@ -1,5 +1,7 @@
 package queue
 
+import "unicode/utf8"
+
 // Code is the stable machine name of a domain error. Its text is the AWS JSON
 // error type without namespace.
 type Code uint16
@@ -55,9 +57,24 @@ func errorf(code Code, parts ...string) *Error {
 
 func invalidParameter(parts ...string) *Error { return errorf(InvalidParameterValue, parts...) }
 
+// echoBytesMax bounds what an error repeats of a request.
+const echoBytesMax = 1024
+
+// echo is what an error repeats of a value: all of it, or its beginning.
+func echo(value string) string {
+	if len(value) <= echoBytesMax {
+		return value
+	}
+	end := echoBytesMax
+	for end > 0 && !utf8.RuneStart(value[end]) {
+		end--
+	}
+	return value[:end] + "..."
+}
+
 // invalidValue is "Value <v> for parameter <name> is invalid. Reason: <why>".
 func invalidValue(value, name, reason string) *Error {
-	return invalidParameter("Value ", value, " for parameter ", name, " is invalid. Reason: ", reason)
+	return invalidParameter("Value ", echo(value), " for parameter ", name, " is invalid. Reason: ", reason)
 }
 
 func missingParameter(name string) *Error {

@@ -15,13 +15,11 @@ const (
 	VisibilitySecondsMax    = 43_200
 	WaitSecondsMax          = 20
 	ReceiveMessagesMax      = 10
-	MaxReceiveCountMax      = 1000
 	TagsMax                 = 50
 	TagKeyLengthMax         = 128
 	TagValueLengthMax       = 256
 	PolicyActionsMax        = 7
 	PolicyLabelLengthMax    = 80
-	RedriveSourceARNsMax    = 10
 	MoveTasksListedMax      = 10
 	MoveTasksKeptPerSource  = 10
 	MoveStepMax             = 100 // messages per MoveMessages command; ours

@@ -33,19 +33,8 @@ type receipt struct {
 // openHandle reads a handle that a client sent. It reports false unless the
 // text is, character by character, a handle issued for a delivery of q.
 func (b *Broker) openHandle(q *Queue, text string) (receipt, bool) {
-	var h ReceiptHandle
-	if len(text) != hex.EncodedLen(len(h)) {
-		return receipt{}, false
-	}
-	var buf [2 * len(h)]byte
-	copy(buf[:], text)
-	if _, err := hex.Decode(h[:], buf[:]); err != nil {
-		return receipt{}, false
-	}
-	// Upper-case digits decode, too, but were never issued.
-	var canonical [2 * len(h)]byte
-	hex.Encode(canonical[:], h[:])
-	if canonical != buf {
+	h, ok := parseHandle(text)
+	if !ok {
 		return receipt{}, false
 	}
 	if binary.BigEndian.Uint64(h[20:]) != b.key.handleSeal(b.epoch, h[:20]) ||
@@ -56,4 +45,24 @@ func (b *Broker) openHandle(q *Queue, text string) (receipt, bool) {
 		sequence: binary.BigEndian.Uint64(h[8:]),
 		count:    binary.BigEndian.Uint32(h[16:]),
 	}, true
+}
+
+// parseHandle reports whether text has the form of a handle. Whether it was
+// ever issued is for the state to say.
+func parseHandle(text string) (h ReceiptHandle, ok bool) {
+	if len(text) != hex.EncodedLen(len(h)) {
+		return h, false
+	}
+	var buf [2 * len(h)]byte
+	copy(buf[:], text)
+	if _, err := hex.Decode(h[:], buf[:]); err != nil {
+		return h, false
+	}
+	// Upper-case digits decode, too, but were never issued.
+	var canonical [2 * len(h)]byte
+	hex.Encode(canonical[:], h[:])
+	if canonical != buf {
+		return h, false
+	}
+	return h, true
 }

@@ -48,21 +48,3 @@ func FuzzReceiptHandle(f *testing.F) {
 		}
 	})
 }
-
-// FuzzQueueOfARN: what is read out of an ARN stands at its end, and a name put
-// into one is read again.
-func FuzzQueueOfARN(f *testing.F) {
-	f.Add("arn:aws:sqs:us-east-1:000000000000:orders.fifo")
-	f.Add("arn::sqs:::")
-	f.Fuzz(func(t *testing.T, text string) {
-		if name, ok := queueOfARN(text); ok && (name == "" || !strings.HasSuffix(text, ":"+name) || strings.Contains(name, ":")) {
-			t.Fatalf("%q of %q", name, text)
-		}
-		if text == "" || strings.Contains(text, ":") {
-			return
-		}
-		if name, ok := queueOfARN("arn:aws:sqs:us-east-1:000000000000:" + text); !ok || name != text {
-			t.Fatalf("%q became %q, %v", text, name, ok)
-		}
-	})
-}

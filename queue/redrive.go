@@ -3,6 +3,8 @@ package queue
 import (
 	"slices"
 	"strings"
+
+	"github.com/seriatimq/seriatim/queue/policy"
 )
 
 // redriveRule says when a message goes to which dead-letter queue instead of
@@ -138,7 +140,7 @@ func (b *Broker) isDeadLetterQueue(name string) (found bool) {
 
 // checkRedrive checks the state-dependent rules of a RedrivePolicy that given
 // sets on a queue. Refusals quote the policy as it was sent.
-func (b *Broker) checkRedrive(source string, fifo bool, p RedrivePolicy, given []Attribute) *Error {
+func (b *Broker) checkRedrive(source string, fifo bool, p policy.Redrive, given []Attribute) *Error {
 	i := slices.IndexFunc(given, func(a Attribute) bool { return a.Name == "RedrivePolicy" })
 	if i < 0 || p.Target == "" || p.Target == source { // recorded: AWS accepts a queue as its own target
 		return nil
@@ -150,7 +152,7 @@ func (b *Broker) checkRedrive(source string, fifo bool, p RedrivePolicy, given [
 		return redriveTargetMissing(sent)
 	case target.attributes.FIFO != fifo:
 		return redriveTargetWrongType(sent)
-	case !target.attributes.RedriveAllow.allows(source):
+	case !target.attributes.RedriveAllow.Allows(source):
 		return redriveNotAllowed(sent)
 	}
 	return nil

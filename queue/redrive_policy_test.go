@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/seriatimq/seriatim/queue/policy"
 )
 
 const dlqARN = "arn:aws:sqs:us-east-1:000000000000:dlq"
@@ -21,22 +23,22 @@ func TestParseRedrivePolicy(t *testing.T) {
 	cases := []struct {
 		name string
 		text string
-		want RedrivePolicy
+		want policy.Redrive
 		why  string
 	}{
 		{name: "empty"},
 		{name: "no members", text: " { } "},
 		{
 			name: "number", text: `{"deadLetterTargetArn":"` + dlqARN + `","maxReceiveCount":3}`,
-			want: RedrivePolicy{`{"deadLetterTargetArn":"` + dlqARN + `","maxReceiveCount":3}`, "dlq", 3},
+			want: policy.Redrive{Text: `{"deadLetterTargetArn":"` + dlqARN + `","maxReceiveCount":3}`, Target: "dlq", MaxReceiveCount: 3},
 		},
 		{
 			name: "string, other order, blanks", text: `{ "maxReceiveCount" : "42", "deadLetterTargetArn" : "` + dlqARN + `" }`,
-			want: RedrivePolicy{`{"maxReceiveCount":42,"deadLetterTargetArn":"` + dlqARN + `"}`, "dlq", 42},
+			want: policy.Redrive{Text: `{"maxReceiveCount":42,"deadLetterTargetArn":"` + dlqARN + `"}`, Target: "dlq", MaxReceiveCount: 42},
 		},
 		{
 			name: "highest count", text: `{"deadLetterTargetArn":"` + dlqARN + `","maxReceiveCount":1000}`,
-			want: RedrivePolicy{`{"deadLetterTargetArn":"` + dlqARN + `","maxReceiveCount":1000}`, "dlq", 1000},
+			want: policy.Redrive{Text: `{"deadLetterTargetArn":"` + dlqARN + `","maxReceiveCount":1000}`, Target: "dlq", MaxReceiveCount: 1000},
 		},
 		{name: "count 0", text: `{"deadLetterTargetArn":"` + dlqARN + `","maxReceiveCount":0}`, why: count("0")},
 		{name: "count 1001", text: `{"deadLetterTargetArn":"` + dlqARN + `","maxReceiveCount":"1001"}`, why: count("1001")},
@@ -54,14 +56,14 @@ func TestParseRedrivePolicy(t *testing.T) {
 		{name: "text after the map", text: `{} {}`, why: "Redrive policy is not a valid JSON map."},
 		{name: "blank", text: ` `, why: "Redrive policy is not a valid JSON map."},
 		{name: "key twice", text: `{"maxReceiveCount":1,"maxReceiveCount":2}`, why: "Redrive policy is not a valid JSON map."},
-		{name: "too long", text: `{"a":"` + strings.Repeat("x", policyBytesMax) + `"}`, why: "Redrive policy is not a valid JSON map."},
+		{name: "too long", text: `{"a":"` + strings.Repeat("x", policy.BytesMax) + `"}`, why: "Redrive policy is not a valid JSON map."},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			got, err := parseRedrivePolicy(c.text)
 			text := ""
 			if c.why != "" {
-				text = reason(c.text, c.why)
+				text = reason(echo(c.text), c.why)
 			}
 			wantError(t, err, InvalidParameterValue, text)
 			if diff := cmp.Diff(c.want, got); diff != "" {
@@ -113,7 +115,7 @@ func TestRedriveAllowPolicy(t *testing.T) {
 			}
 			wantError(t, err, InvalidParameterValue, text)
 			for source, want := range c.allowed {
-				if got := p.allows(source); got != want {
+				if got := p.Allows(source); got != want {
 					t.Errorf("allows(%s) = %t", source, got)
 				}
 			}

@@ -1,6 +1,9 @@
 package queue
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // Message attributes that a queue with ReservedAttributesEnabled=true takes
 // for itself. Every other name with the prefix is refused there, so that it
@@ -50,6 +53,15 @@ func reserved(attrs []MessageAttribute) (scheduledAt Timestamp, partitionKey str
 		}
 	}
 	return scheduledAt, partitionKey, rest, nil
+}
+
+// withoutReserved leaves out what a queue may take for itself.
+func withoutReserved(attrs []MessageAttribute) []MessageAttribute {
+	reserved := func(a MessageAttribute) bool { return strings.HasPrefix(a.Name, reservedPrefix) }
+	if !slices.ContainsFunc(attrs, reserved) {
+		return attrs
+	}
+	return slices.DeleteFunc(slices.Clone(attrs), reserved)
 }
 
 func scheduledTime(m *MessageAttribute) (Timestamp, *Error) {

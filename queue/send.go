@@ -12,10 +12,8 @@ func (b *Broker) sendMessages(q *Queue, c *SendMessages) (Result, *Error) {
 	if c.RepeatedSince != 0 && !q.remembersSince(c.RepeatedSince, b.now) {
 		return nil, errorf(UnsupportedOperation, "The send may have been accepted before, and the queue would not know it.")
 	}
-	if c.Batch {
-		if err := checkSendBatch(&q.attributes, c); err != nil {
-			return nil, err
-		}
+	if err := checkSendBatch(&q.attributes, c); err != nil {
+		return nil, err
 	}
 	out := MessagesSent{Entries: make([]SentEntry, len(c.Entries))}
 	for i := range c.Entries {

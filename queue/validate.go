@@ -10,6 +10,9 @@ const (
 	senderIDLengthMax  = 256 // ours; an IAM principal id with session name is below 100
 	clusterIDLengthMax = 64
 	receiptKeyLength   = 32
+	policyAccountsMax  = 50   // the quota of AWS for principals in one policy
+	tagsRemovedMax     = 1000 // ours; a queue has 50
+	taskIDLengthMax    = 64
 	accountLengthMax   = 64 // AWS: 12 digits, which a private installation need not follow
 )
 
@@ -59,10 +62,18 @@ func (c *SetClusterSetting) Validate() *Error {
 	return nil
 }
 
-// Validate checks the name, against the rule that FifoQueue selects, and the
-// tags. Attributes are checked when the command is applied, since the bounds
-// of some are a cluster setting.
+// Validate checks the name, the tags, and of the attributes what is not a
+// matter of a cluster setting.
 func (c *CreateQueue) Validate() *Error {
+	if err := c.wellFormed(); err != nil {
+		return err
+	}
+	return checkAttributeValues(isFIFOName(c.Queue), c.Attributes)
+}
+
+// wellFormed checks the name, against the rule that FifoQueue selects, and the
+// tags.
+func (c *CreateQueue) wellFormed() *Error {
 	value, _ := valueOf(c.Attributes, nameFIFO)
 	if on, _ := parseBool(value); on {
 		if base, isFIFO := strings.CutSuffix(c.Queue, ".fifo"); !isFIFO || !plainName(base) || len(c.Queue) > QueueNameLengthMax {
@@ -89,18 +100,37 @@ func plainName(name string) bool {
 	return name != ""
 }
 
-// Validate has nothing to check that needs no state.
-func (c *DeleteQueue) Validate() *Error { return nil }
+// Validate has nothing to check but the length of the name.
+func (c *DeleteQueue) Validate() *Error { return checkQueueName(c.Queue) }
 
-// Validate has nothing to check that needs no state.
-func (c *SetQueueAttributes) Validate() *Error { return nil }
+// Validate checks the attributes as far as a queue of this name has them.
+func (c *SetQueueAttributes) Validate() *Error {
+	if err := checkQueueName(c.Queue); err != nil {
+		return err
+	}
+	return checkAttributeValues(isFIFOName(c.Queue), c.Attributes)
+}
 
-// Validate has nothing to check that needs no state.
-func (c *PurgeQueue) Validate() *Error { return nil }
+// wellFormed checks nothing: the attributes are checked against the queue.
+func (c *SetQueueAttributes) wellFormed() *Error { return nil }
+
+// Validate has nothing to check but the length of the name.
+func (c *PurgeQueue) Validate() *Error { return checkQueueName(c.Queue) }
 
 // Validate checks keys and values. Whether the queue has room for the tags is
 // checked when the command is applied.
 func (c *SetQueueTags) Validate() *Error {
+	if err := checkQueueName(c.Queue); err != nil {
+		return err
+	}
+	if len(c.Remove) > tagsRemovedMax {
+		return invalidParameter("No more than ", strconv.Itoa(tagsRemovedMax), " tag keys can be removed in one request.")
+	}
+	return c.wellFormed()
+}
+
+// wellFormed is Validate without bounds that only spare the log.
+func (c *SetQueueTags) wellFormed() *Error {
 	if len(c.Set) == 0 && len(c.Remove) == 0 {
 		return missingParameter("Tags")
 	}
@@ -141,6 +171,9 @@ func tooManyTags(queue string) *Error {
 
 // Validate checks the label and, for adding, accounts and actions.
 func (c *SetQueuePolicy) Validate() *Error {
+	if err := checkQueueName(c.Queue); err != nil {
+		return err
+	}
 	if c.Label == "" {
 		return missingParameter("Label")
 	}
@@ -185,9 +218,15 @@ func permitted(action string) bool {
 	return false
 }
 
-// Validate checks the number of entries and the sender id. Everything else
-// depends on the queue and is checked in the order of AWS by checkSend.
+// Validate checks what every queue of this name demands of a message. A batch
+// is refused only as a whole, or if each of its entries is.
 func (c *SendMessages) Validate() *Error {
+	_, err := c.check()
+	return err
+}
+
+// wellFormed checks the number of entries and the sender id.
+func (c *SendMessages) wellFormed() *Error {
 	if err := checkEntries(len(c.Entries), "SendMessageBatchRequestEntry"); err != nil {
 		return err
 	}
@@ -213,6 +252,9 @@ func checkEntries(n int, element string) *Error {
 // Validate checks ranges and, for a FIFO queue, the attempt id, which AWS
 // ignores on a standard queue.
 func (c *ReceiveMessages) Validate() *Error {
+	if err := checkQueueName(c.Queue); err != nil {
+		return err
+	}
 	if m := c.MaxMessages; m.Given && (m.Value < 1 || m.Value > ReceiveMessagesMax) {
 		return invalidValue(strconv.FormatInt(m.Value, 10), "MaxNumberOfMessages", "Must be between 1 and 10, if provided.")
 	}
@@ -241,13 +283,27 @@ func checkVisibilityRange(v Int) *Error {
 	return nil
 }
 
-// Validate checks the number of entries.
+// Validate checks the number of entries and the form of the handles. A batch is
+// refused for its handles only if all are malformed.
 func (c *DeleteMessages) Validate() *Error {
+	_, err := c.check()
+	return err
+}
+
+// wellFormed checks the number of entries.
+func (c *DeleteMessages) wellFormed() *Error {
 	return checkEntries(len(c.Handles), "DeleteMessageBatchRequestEntry")
 }
 
-// Validate checks the number of entries and, outside a batch, the timeout.
+// Validate checks the number of entries, the timeouts and the form of the
+// handles. A batch is refused for these only if all are wrong.
 func (c *ChangeMessageVisibility) Validate() *Error {
+	_, err := c.check()
+	return err
+}
+
+// wellFormed checks the number of entries and, outside a batch, the timeout.
+func (c *ChangeMessageVisibility) wellFormed() *Error {
 	if err := checkEntries(len(c.Entries), "ChangeMessageVisibilityBatchRequestEntry"); err != nil {
 		return err
 	}
@@ -262,6 +318,12 @@ func (c *StartMoveTask) Validate() *Error {
 	if c.Source == "" {
 		return missingParameter("SourceArn")
 	}
+	if len(c.Source) > QueueNameLengthMax {
+		return noSuchResource("SourceArn")
+	}
+	if len(c.Destination) > QueueNameLengthMax {
+		return noSuchResource("DestinationArn")
+	}
 	if m := c.MaxPerSecond; m.Given && (m.Value < 1 || m.Value > MovePerSecondMax) {
 		return invalidValue(strconv.FormatInt(m.Value, 10), "MaxNumberOfMessagesPerSecond", "Must be between 1 and 500, if provided.")
 	}
@@ -270,7 +332,7 @@ func (c *StartMoveTask) Validate() *Error {
 
 // Validate checks that the task handle named a task.
 func (c *CancelMoveTask) Validate() *Error {
-	if c.TaskID == "" || c.Source == "" {
+	if c.TaskID == "" || len(c.TaskID) > taskIDLengthMax || c.Source == "" || len(c.Source) > QueueNameLengthMax {
 		return invalidParameter("Value for parameter TaskHandle is invalid.")
 	}
 	return nil

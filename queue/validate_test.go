@@ -5,6 +5,8 @@ import (
 	"testing"
 )
 
+var aHandle = strings.Repeat("0", 56)
+
 func TestValidate(t *testing.T) {
 	const (
 		standardName = "Can only include alphanumeric characters, hyphens, or underscores. 1 to 80 in length"
@@ -63,6 +65,9 @@ func TestValidate(t *testing.T) {
 
 		{"delete queue", &DeleteQueue{Queue: "q"}, 0, ""},
 		{"set attributes", &SetQueueAttributes{Queue: "q"}, 0, ""},
+		{"set an unknown attribute", &SetQueueAttributes{Queue: "q", Attributes: []Attribute{{"x", "1"}}}, InvalidAttributeName, "Unknown Attribute x."},
+		{"set a window of this cluster", &SetQueueAttributes{Queue: "q.fifo", Attributes: []Attribute{{"DeduplicationWindowSeconds", "1"}}}, 0, ""},
+		{"create with a policy of 5 MiB", &CreateQueue{Queue: "q", Attributes: []Attribute{{"Policy", strings.Repeat("x", 5<<20)}}}, InvalidAttributeValue, "Invalid value for the parameter Policy."},
 		{"purge", &PurgeQueue{Queue: "q"}, 0, ""},
 
 		{"tags", &SetQueueTags{Queue: "q", Set: []Tag{{strings.Repeat("é", 128), strings.Repeat("é", 256)}}}, 0, ""},
@@ -87,7 +92,11 @@ func TestValidate(t *testing.T) {
 		{"too many actions", grant("L", []string{"1"}, make([]string, 8)), OverLimit, "8 Actions were found, maximum allowed is 7."},
 		{"bad action", grant("L", []string{"1"}, []string{"SendMessage", "CreateQueue"}), InvalidParameterValue, "Value SQS:CreateQueue for parameter ActionName is invalid. Reason: Only the queue owner is allowed to invoke this action."},
 
-		{"send", &SendMessages{Entries: make([]SendEntry, 10)}, 0, ""},
+		{"send", &SendMessages{Batch: true, Entries: append(make([]SendEntry, 9), SendEntry{Body: "x"})}, 0, ""},
+		{"send of bad entries only", &SendMessages{Batch: true, Entries: make([]SendEntry, 10)}, MissingRequiredParameter, "The request must contain the parameter MessageBody."},
+		{"send a character", &SendMessages{Entries: []SendEntry{{Body: "\x00"}}}, InvalidMessageContents, "Invalid characters found. Valid unicode characters are #x9 | #xA | #xD | #x20 to #xD7FF | #xE000 to #xFFFD | #x10000 to #x10FFFF"},
+		{"send 5 MiB", &SendMessages{Entries: []SendEntry{{Body: strings.Repeat("x", 5<<20)}}}, InvalidParameterValue, "One or more parameters are invalid. Reason: Message must be shorter than 1048576 bytes."},
+		{"send to a long name", &SendMessages{Queue: strings.Repeat("q", 81), Entries: []SendEntry{{Body: "x"}}}, QueueDoesNotExist, "The specified queue does not exist."},
 		{"send nothing", &SendMessages{Batch: true}, EmptyBatchRequest, "There should be at least one SendMessageBatchRequestEntry in the request."},
 		{"send 20", &SendMessages{Batch: true, Entries: make([]SendEntry, 20)}, TooManyEntriesInBatchRequest, "Maximum number of entries per request are 10. You have sent 20."},
 		{"long sender", &SendMessages{Entries: make([]SendEntry, 1), SenderID: strings.Repeat("s", 257)}, InvalidParameterValue, "The sender id is longer than 256 bytes or has invalid characters."},
@@ -104,14 +113,15 @@ func TestValidate(t *testing.T) {
 		{"attempt empty", &ReceiveMessages{Queue: "q.fifo", AttemptIDGiven: true}, InvalidParameterValue, "Value " + attemptRule},
 		{"attempt on a standard queue is ignored", &ReceiveMessages{Queue: "q", AttemptID: "a b", AttemptIDGiven: true}, 0, ""},
 
-		{"delete", &DeleteMessages{Handles: make([]string, 10)}, 0, ""},
+		{"delete", &DeleteMessages{Batch: true, Handles: append(make([]string, 9), aHandle)}, 0, ""},
+		{"delete malformed handles only", &DeleteMessages{Batch: true, Handles: make([]string, 9)}, ReceiptHandleIsInvalid, `The input receipt handle "" is not a valid receipt handle.`},
 		{"delete nothing", &DeleteMessages{Batch: true}, EmptyBatchRequest, "There should be at least one DeleteMessageBatchRequestEntry in the request."},
 		{"delete 11", &DeleteMessages{Batch: true, Handles: make([]string, 11)}, TooManyEntriesInBatchRequest, "Maximum number of entries per request are 10. You have sent 11."},
 
-		{"visibility", &ChangeMessageVisibility{Entries: []VisibilityEntry{{"h", Some(43200)}}}, 0, ""},
+		{"visibility", &ChangeMessageVisibility{Entries: []VisibilityEntry{{aHandle, Some(43200)}}}, 0, ""},
 		{"visibility 43201", &ChangeMessageVisibility{Entries: []VisibilityEntry{{"h", Some(43201)}}}, InvalidParameterValue, "Value 43201" + visibility},
 		{"visibility missing", &ChangeMessageVisibility{Entries: []VisibilityEntry{{Handle: "h"}}}, MissingRequiredParameter, "The request must contain the parameter VisibilityTimeout."},
-		{"visibility in a batch is for the entry", &ChangeMessageVisibility{Batch: true, Entries: []VisibilityEntry{{"h", Some(43201)}}}, 0, ""},
+		{"visibility in a batch is for the entry", &ChangeMessageVisibility{Batch: true, Entries: []VisibilityEntry{{aHandle, Some(43201)}, {aHandle, Some(1)}}}, 0, ""},
 		{"visibility of nothing", &ChangeMessageVisibility{Batch: true}, EmptyBatchRequest, "There should be at least one ChangeMessageVisibilityBatchRequestEntry in the request."},
 		{"visibility of 11", &ChangeMessageVisibility{Batch: true, Entries: make([]VisibilityEntry, 11)}, TooManyEntriesInBatchRequest, "Maximum number of entries per request are 10. You have sent 11."},
 

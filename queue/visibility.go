@@ -14,7 +14,7 @@ func (b *Broker) deleteMessages(q *Queue, c *DeleteMessages) (Result, *Error) {
 }
 
 func invalidHandle(handle string) *Error {
-	return errorf(ReceiptHandleIsInvalid, `The input receipt handle "`, handle, `" is not a valid receipt handle.`)
+	return errorf(ReceiptHandleIsInvalid, `The input receipt handle "`, echo(handle), `" is not a valid receipt handle.`)
 }
 
 // deleteMessage deletes what a handle names. A message that is gone already

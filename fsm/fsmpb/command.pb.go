@@ -327,18 +327,150 @@ func (x *NameValue) GetValue() string {
 	return ""
 }
 
+type RedrivePolicy struct {
+	state           protoimpl.MessageState `protogen:"open.v1"`
+	Text            string                 `protobuf:"bytes,1,opt,name=text" json:"text,omitempty"`
+	Target          string                 `protobuf:"bytes,2,opt,name=target" json:"target,omitempty"`
+	MaxReceiveCount int64                  `protobuf:"varint,3,opt,name=max_receive_count,json=maxReceiveCount" json:"max_receive_count,omitempty"`
+	unknownFields   protoimpl.UnknownFields
+	sizeCache       protoimpl.SizeCache
+}
+
+func (x *RedrivePolicy) Reset() {
+	*x = RedrivePolicy{}
+	mi := &file_fsm_command_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RedrivePolicy) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RedrivePolicy) ProtoMessage() {}
+
+func (x *RedrivePolicy) ProtoReflect() protoreflect.Message {
+	mi := &file_fsm_command_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RedrivePolicy.ProtoReflect.Descriptor instead.
+func (*RedrivePolicy) Descriptor() ([]byte, []int) {
+	return file_fsm_command_proto_rawDescGZIP(), []int{6}
+}
+
+func (x *RedrivePolicy) GetText() string {
+	if x != nil {
+		return x.Text
+	}
+	return ""
+}
+
+func (x *RedrivePolicy) GetTarget() string {
+	if x != nil {
+		return x.Target
+	}
+	return ""
+}
+
+func (x *RedrivePolicy) GetMaxReceiveCount() int64 {
+	if x != nil {
+		return x.MaxReceiveCount
+	}
+	return 0
+}
+
+type RedriveAllowPolicy struct {
+	state   protoimpl.MessageState `protogen:"open.v1"`
+	Text    string                 `protobuf:"bytes,1,opt,name=text" json:"text,omitempty"`
+	DenyAll bool                   `protobuf:"varint,2,opt,name=deny_all,json=denyAll" json:"deny_all,omitempty"`
+	// An empty list of queues differs from none.
+	ByQueueGiven  bool     `protobuf:"varint,3,opt,name=by_queue_given,json=byQueueGiven" json:"by_queue_given,omitempty"`
+	ByQueue       []string `protobuf:"bytes,4,rep,name=by_queue,json=byQueue" json:"by_queue,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RedriveAllowPolicy) Reset() {
+	*x = RedriveAllowPolicy{}
+	mi := &file_fsm_command_proto_msgTypes[7]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RedriveAllowPolicy) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RedriveAllowPolicy) ProtoMessage() {}
+
+func (x *RedriveAllowPolicy) ProtoReflect() protoreflect.Message {
+	mi := &file_fsm_command_proto_msgTypes[7]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RedriveAllowPolicy.ProtoReflect.Descriptor instead.
+func (*RedriveAllowPolicy) Descriptor() ([]byte, []int) {
+	return file_fsm_command_proto_rawDescGZIP(), []int{7}
+}
+
+func (x *RedriveAllowPolicy) GetText() string {
+	if x != nil {
+		return x.Text
+	}
+	return ""
+}
+
+func (x *RedriveAllowPolicy) GetDenyAll() bool {
+	if x != nil {
+		return x.DenyAll
+	}
+	return false
+}
+
+func (x *RedriveAllowPolicy) GetByQueueGiven() bool {
+	if x != nil {
+		return x.ByQueueGiven
+	}
+	return false
+}
+
+func (x *RedriveAllowPolicy) GetByQueue() []string {
+	if x != nil {
+		return x.ByQueue
+	}
+	return nil
+}
+
 type CreateQueue struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Queue         string                 `protobuf:"bytes,1,opt,name=queue" json:"queue,omitempty"`
-	Attributes    []*NameValue           `protobuf:"bytes,2,rep,name=attributes" json:"attributes,omitempty"`
-	Tags          []*NameValue           `protobuf:"bytes,3,rep,name=tags" json:"tags,omitempty"`
+	state      protoimpl.MessageState `protogen:"open.v1"`
+	Queue      string                 `protobuf:"bytes,1,opt,name=queue" json:"queue,omitempty"`
+	Attributes []*NameValue           `protobuf:"bytes,2,rep,name=attributes" json:"attributes,omitempty"`
+	Tags       []*NameValue           `protobuf:"bytes,3,rep,name=tags" json:"tags,omitempty"`
+	// The policies among the attributes, read by the node that accepted the command.
+	Redrive       *RedrivePolicy      `protobuf:"bytes,4,opt,name=redrive" json:"redrive,omitempty"`
+	RedriveAllow  *RedriveAllowPolicy `protobuf:"bytes,5,opt,name=redrive_allow,json=redriveAllow" json:"redrive_allow,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *CreateQueue) Reset() {
 	*x = CreateQueue{}
-	mi := &file_fsm_command_proto_msgTypes[6]
+	mi := &file_fsm_command_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -350,7 +482,7 @@ func (x *CreateQueue) String() string {
 func (*CreateQueue) ProtoMessage() {}
 
 func (x *CreateQueue) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[6]
+	mi := &file_fsm_command_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -363,7 +495,7 @@ func (x *CreateQueue) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateQueue.ProtoReflect.Descriptor instead.
 func (*CreateQueue) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{6}
+	return file_fsm_command_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *CreateQueue) GetQueue() string {
@@ -387,6 +519,20 @@ func (x *CreateQueue) GetTags() []*NameValue {
 	return nil
 }
 
+func (x *CreateQueue) GetRedrive() *RedrivePolicy {
+	if x != nil {
+		return x.Redrive
+	}
+	return nil
+}
+
+func (x *CreateQueue) GetRedriveAllow() *RedriveAllowPolicy {
+	if x != nil {
+		return x.RedriveAllow
+	}
+	return nil
+}
+
 type DeleteQueue struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Queue         string                 `protobuf:"bytes,1,opt,name=queue" json:"queue,omitempty"`
@@ -396,7 +542,7 @@ type DeleteQueue struct {
 
 func (x *DeleteQueue) Reset() {
 	*x = DeleteQueue{}
-	mi := &file_fsm_command_proto_msgTypes[7]
+	mi := &file_fsm_command_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -408,7 +554,7 @@ func (x *DeleteQueue) String() string {
 func (*DeleteQueue) ProtoMessage() {}
 
 func (x *DeleteQueue) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[7]
+	mi := &file_fsm_command_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -421,7 +567,7 @@ func (x *DeleteQueue) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteQueue.ProtoReflect.Descriptor instead.
 func (*DeleteQueue) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{7}
+	return file_fsm_command_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *DeleteQueue) GetQueue() string {
@@ -435,13 +581,15 @@ type SetQueueAttributes struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Queue         string                 `protobuf:"bytes,1,opt,name=queue" json:"queue,omitempty"`
 	Attributes    []*NameValue           `protobuf:"bytes,2,rep,name=attributes" json:"attributes,omitempty"`
+	Redrive       *RedrivePolicy         `protobuf:"bytes,3,opt,name=redrive" json:"redrive,omitempty"`
+	RedriveAllow  *RedriveAllowPolicy    `protobuf:"bytes,4,opt,name=redrive_allow,json=redriveAllow" json:"redrive_allow,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *SetQueueAttributes) Reset() {
 	*x = SetQueueAttributes{}
-	mi := &file_fsm_command_proto_msgTypes[8]
+	mi := &file_fsm_command_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -453,7 +601,7 @@ func (x *SetQueueAttributes) String() string {
 func (*SetQueueAttributes) ProtoMessage() {}
 
 func (x *SetQueueAttributes) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[8]
+	mi := &file_fsm_command_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -466,7 +614,7 @@ func (x *SetQueueAttributes) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetQueueAttributes.ProtoReflect.Descriptor instead.
 func (*SetQueueAttributes) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{8}
+	return file_fsm_command_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *SetQueueAttributes) GetQueue() string {
@@ -483,6 +631,20 @@ func (x *SetQueueAttributes) GetAttributes() []*NameValue {
 	return nil
 }
 
+func (x *SetQueueAttributes) GetRedrive() *RedrivePolicy {
+	if x != nil {
+		return x.Redrive
+	}
+	return nil
+}
+
+func (x *SetQueueAttributes) GetRedriveAllow() *RedriveAllowPolicy {
+	if x != nil {
+		return x.RedriveAllow
+	}
+	return nil
+}
+
 type SetQueueTags struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Queue         string                 `protobuf:"bytes,1,opt,name=queue" json:"queue,omitempty"`
@@ -494,7 +656,7 @@ type SetQueueTags struct {
 
 func (x *SetQueueTags) Reset() {
 	*x = SetQueueTags{}
-	mi := &file_fsm_command_proto_msgTypes[9]
+	mi := &file_fsm_command_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -506,7 +668,7 @@ func (x *SetQueueTags) String() string {
 func (*SetQueueTags) ProtoMessage() {}
 
 func (x *SetQueueTags) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[9]
+	mi := &file_fsm_command_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -519,7 +681,7 @@ func (x *SetQueueTags) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetQueueTags.ProtoReflect.Descriptor instead.
 func (*SetQueueTags) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{9}
+	return file_fsm_command_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *SetQueueTags) GetQueue() string {
@@ -557,7 +719,7 @@ type SetQueuePolicy struct {
 
 func (x *SetQueuePolicy) Reset() {
 	*x = SetQueuePolicy{}
-	mi := &file_fsm_command_proto_msgTypes[10]
+	mi := &file_fsm_command_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -569,7 +731,7 @@ func (x *SetQueuePolicy) String() string {
 func (*SetQueuePolicy) ProtoMessage() {}
 
 func (x *SetQueuePolicy) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[10]
+	mi := &file_fsm_command_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -582,7 +744,7 @@ func (x *SetQueuePolicy) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetQueuePolicy.ProtoReflect.Descriptor instead.
 func (*SetQueuePolicy) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{10}
+	return file_fsm_command_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *SetQueuePolicy) GetQueue() string {
@@ -636,7 +798,7 @@ type PurgeQueue struct {
 
 func (x *PurgeQueue) Reset() {
 	*x = PurgeQueue{}
-	mi := &file_fsm_command_proto_msgTypes[11]
+	mi := &file_fsm_command_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -648,7 +810,7 @@ func (x *PurgeQueue) String() string {
 func (*PurgeQueue) ProtoMessage() {}
 
 func (x *PurgeQueue) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[11]
+	mi := &file_fsm_command_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -661,7 +823,7 @@ func (x *PurgeQueue) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PurgeQueue.ProtoReflect.Descriptor instead.
 func (*PurgeQueue) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{11}
+	return file_fsm_command_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *PurgeQueue) GetQueue() string {
@@ -684,7 +846,7 @@ type SendMessages struct {
 
 func (x *SendMessages) Reset() {
 	*x = SendMessages{}
-	mi := &file_fsm_command_proto_msgTypes[12]
+	mi := &file_fsm_command_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -696,7 +858,7 @@ func (x *SendMessages) String() string {
 func (*SendMessages) ProtoMessage() {}
 
 func (x *SendMessages) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[12]
+	mi := &file_fsm_command_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -709,7 +871,7 @@ func (x *SendMessages) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SendMessages.ProtoReflect.Descriptor instead.
 func (*SendMessages) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{12}
+	return file_fsm_command_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *SendMessages) GetQueue() string {
@@ -762,7 +924,7 @@ type SendEntry struct {
 
 func (x *SendEntry) Reset() {
 	*x = SendEntry{}
-	mi := &file_fsm_command_proto_msgTypes[13]
+	mi := &file_fsm_command_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -774,7 +936,7 @@ func (x *SendEntry) String() string {
 func (*SendEntry) ProtoMessage() {}
 
 func (x *SendEntry) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[13]
+	mi := &file_fsm_command_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -787,7 +949,7 @@ func (x *SendEntry) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SendEntry.ProtoReflect.Descriptor instead.
 func (*SendEntry) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{13}
+	return file_fsm_command_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *SendEntry) GetBody() string {
@@ -850,7 +1012,7 @@ type MessageAttribute struct {
 
 func (x *MessageAttribute) Reset() {
 	*x = MessageAttribute{}
-	mi := &file_fsm_command_proto_msgTypes[14]
+	mi := &file_fsm_command_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -862,7 +1024,7 @@ func (x *MessageAttribute) String() string {
 func (*MessageAttribute) ProtoMessage() {}
 
 func (x *MessageAttribute) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[14]
+	mi := &file_fsm_command_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -875,7 +1037,7 @@ func (x *MessageAttribute) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MessageAttribute.ProtoReflect.Descriptor instead.
 func (*MessageAttribute) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{14}
+	return file_fsm_command_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *MessageAttribute) GetName() string {
@@ -912,7 +1074,7 @@ type ReceiveMessages struct {
 
 func (x *ReceiveMessages) Reset() {
 	*x = ReceiveMessages{}
-	mi := &file_fsm_command_proto_msgTypes[15]
+	mi := &file_fsm_command_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -924,7 +1086,7 @@ func (x *ReceiveMessages) String() string {
 func (*ReceiveMessages) ProtoMessage() {}
 
 func (x *ReceiveMessages) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[15]
+	mi := &file_fsm_command_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -937,7 +1099,7 @@ func (x *ReceiveMessages) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReceiveMessages.ProtoReflect.Descriptor instead.
 func (*ReceiveMessages) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{15}
+	return file_fsm_command_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *ReceiveMessages) GetQueue() string {
@@ -986,7 +1148,7 @@ type DeleteMessages struct {
 
 func (x *DeleteMessages) Reset() {
 	*x = DeleteMessages{}
-	mi := &file_fsm_command_proto_msgTypes[16]
+	mi := &file_fsm_command_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -998,7 +1160,7 @@ func (x *DeleteMessages) String() string {
 func (*DeleteMessages) ProtoMessage() {}
 
 func (x *DeleteMessages) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[16]
+	mi := &file_fsm_command_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1011,7 +1173,7 @@ func (x *DeleteMessages) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteMessages.ProtoReflect.Descriptor instead.
 func (*DeleteMessages) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{16}
+	return file_fsm_command_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *DeleteMessages) GetQueue() string {
@@ -1046,7 +1208,7 @@ type ChangeMessageVisibility struct {
 
 func (x *ChangeMessageVisibility) Reset() {
 	*x = ChangeMessageVisibility{}
-	mi := &file_fsm_command_proto_msgTypes[17]
+	mi := &file_fsm_command_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1058,7 +1220,7 @@ func (x *ChangeMessageVisibility) String() string {
 func (*ChangeMessageVisibility) ProtoMessage() {}
 
 func (x *ChangeMessageVisibility) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[17]
+	mi := &file_fsm_command_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1071,7 +1233,7 @@ func (x *ChangeMessageVisibility) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChangeMessageVisibility.ProtoReflect.Descriptor instead.
 func (*ChangeMessageVisibility) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{17}
+	return file_fsm_command_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *ChangeMessageVisibility) GetQueue() string {
@@ -1105,7 +1267,7 @@ type VisibilityEntry struct {
 
 func (x *VisibilityEntry) Reset() {
 	*x = VisibilityEntry{}
-	mi := &file_fsm_command_proto_msgTypes[18]
+	mi := &file_fsm_command_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1117,7 +1279,7 @@ func (x *VisibilityEntry) String() string {
 func (*VisibilityEntry) ProtoMessage() {}
 
 func (x *VisibilityEntry) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[18]
+	mi := &file_fsm_command_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1130,7 +1292,7 @@ func (x *VisibilityEntry) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use VisibilityEntry.ProtoReflect.Descriptor instead.
 func (*VisibilityEntry) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{18}
+	return file_fsm_command_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *VisibilityEntry) GetHandle() string {
@@ -1158,7 +1320,7 @@ type StartMoveTask struct {
 
 func (x *StartMoveTask) Reset() {
 	*x = StartMoveTask{}
-	mi := &file_fsm_command_proto_msgTypes[19]
+	mi := &file_fsm_command_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1170,7 +1332,7 @@ func (x *StartMoveTask) String() string {
 func (*StartMoveTask) ProtoMessage() {}
 
 func (x *StartMoveTask) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[19]
+	mi := &file_fsm_command_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1183,7 +1345,7 @@ func (x *StartMoveTask) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StartMoveTask.ProtoReflect.Descriptor instead.
 func (*StartMoveTask) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{19}
+	return file_fsm_command_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *StartMoveTask) GetSource() string {
@@ -1217,7 +1379,7 @@ type CancelMoveTask struct {
 
 func (x *CancelMoveTask) Reset() {
 	*x = CancelMoveTask{}
-	mi := &file_fsm_command_proto_msgTypes[20]
+	mi := &file_fsm_command_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1229,7 +1391,7 @@ func (x *CancelMoveTask) String() string {
 func (*CancelMoveTask) ProtoMessage() {}
 
 func (x *CancelMoveTask) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[20]
+	mi := &file_fsm_command_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1242,7 +1404,7 @@ func (x *CancelMoveTask) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelMoveTask.ProtoReflect.Descriptor instead.
 func (*CancelMoveTask) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{20}
+	return file_fsm_command_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *CancelMoveTask) GetTaskId() string {
@@ -1269,7 +1431,7 @@ type MoveMessages struct {
 
 func (x *MoveMessages) Reset() {
 	*x = MoveMessages{}
-	mi := &file_fsm_command_proto_msgTypes[21]
+	mi := &file_fsm_command_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1281,7 +1443,7 @@ func (x *MoveMessages) String() string {
 func (*MoveMessages) ProtoMessage() {}
 
 func (x *MoveMessages) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[21]
+	mi := &file_fsm_command_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1294,7 +1456,7 @@ func (x *MoveMessages) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MoveMessages.ProtoReflect.Descriptor instead.
 func (*MoveMessages) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{21}
+	return file_fsm_command_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *MoveMessages) GetTaskId() string {
@@ -1332,20 +1494,33 @@ const file_fsm_command_proto_rawDesc = "" +
 	"\x05chain\x18\x03 \x01(\fR\x05chain\"5\n" +
 	"\tNameValue\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value\"\x89\x01\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value\"g\n" +
+	"\rRedrivePolicy\x12\x12\n" +
+	"\x04text\x18\x01 \x01(\tR\x04text\x12\x16\n" +
+	"\x06target\x18\x02 \x01(\tR\x06target\x12*\n" +
+	"\x11max_receive_count\x18\x03 \x01(\x03R\x0fmaxReceiveCount\"\x84\x01\n" +
+	"\x12RedriveAllowPolicy\x12\x12\n" +
+	"\x04text\x18\x01 \x01(\tR\x04text\x12\x19\n" +
+	"\bdeny_all\x18\x02 \x01(\bR\adenyAll\x12$\n" +
+	"\x0eby_queue_given\x18\x03 \x01(\bR\fbyQueueGiven\x12\x19\n" +
+	"\bby_queue\x18\x04 \x03(\tR\abyQueue\"\x87\x02\n" +
 	"\vCreateQueue\x12\x14\n" +
 	"\x05queue\x18\x01 \x01(\tR\x05queue\x127\n" +
 	"\n" +
 	"attributes\x18\x02 \x03(\v2\x17.seriatim.fsm.NameValueR\n" +
 	"attributes\x12+\n" +
-	"\x04tags\x18\x03 \x03(\v2\x17.seriatim.fsm.NameValueR\x04tags\"#\n" +
+	"\x04tags\x18\x03 \x03(\v2\x17.seriatim.fsm.NameValueR\x04tags\x125\n" +
+	"\aredrive\x18\x04 \x01(\v2\x1b.seriatim.fsm.RedrivePolicyR\aredrive\x12E\n" +
+	"\rredrive_allow\x18\x05 \x01(\v2 .seriatim.fsm.RedriveAllowPolicyR\fredriveAllow\"#\n" +
 	"\vDeleteQueue\x12\x14\n" +
-	"\x05queue\x18\x01 \x01(\tR\x05queue\"c\n" +
+	"\x05queue\x18\x01 \x01(\tR\x05queue\"\xe1\x01\n" +
 	"\x12SetQueueAttributes\x12\x14\n" +
 	"\x05queue\x18\x01 \x01(\tR\x05queue\x127\n" +
 	"\n" +
 	"attributes\x18\x02 \x03(\v2\x17.seriatim.fsm.NameValueR\n" +
-	"attributes\"g\n" +
+	"attributes\x125\n" +
+	"\aredrive\x18\x03 \x01(\v2\x1b.seriatim.fsm.RedrivePolicyR\aredrive\x12E\n" +
+	"\rredrive_allow\x18\x04 \x01(\v2 .seriatim.fsm.RedriveAllowPolicyR\fredriveAllow\"g\n" +
 	"\fSetQueueTags\x12\x14\n" +
 	"\x05queue\x18\x01 \x01(\tR\x05queue\x12)\n" +
 	"\x03set\x18\x02 \x03(\v2\x17.seriatim.fsm.NameValueR\x03set\x12\x16\n" +
@@ -1423,7 +1598,7 @@ func file_fsm_command_proto_rawDescGZIP() []byte {
 	return file_fsm_command_proto_rawDescData
 }
 
-var file_fsm_command_proto_msgTypes = make([]protoimpl.MessageInfo, 22)
+var file_fsm_command_proto_msgTypes = make([]protoimpl.MessageInfo, 24)
 var file_fsm_command_proto_goTypes = []any{
 	(*AdvanceClock)(nil),            // 0: seriatim.fsm.AdvanceClock
 	(*SetFormatVersion)(nil),        // 1: seriatim.fsm.SetFormatVersion
@@ -1431,37 +1606,43 @@ var file_fsm_command_proto_goTypes = []any{
 	(*Audit)(nil),                   // 3: seriatim.fsm.Audit
 	(*AuditReport)(nil),             // 4: seriatim.fsm.AuditReport
 	(*NameValue)(nil),               // 5: seriatim.fsm.NameValue
-	(*CreateQueue)(nil),             // 6: seriatim.fsm.CreateQueue
-	(*DeleteQueue)(nil),             // 7: seriatim.fsm.DeleteQueue
-	(*SetQueueAttributes)(nil),      // 8: seriatim.fsm.SetQueueAttributes
-	(*SetQueueTags)(nil),            // 9: seriatim.fsm.SetQueueTags
-	(*SetQueuePolicy)(nil),          // 10: seriatim.fsm.SetQueuePolicy
-	(*PurgeQueue)(nil),              // 11: seriatim.fsm.PurgeQueue
-	(*SendMessages)(nil),            // 12: seriatim.fsm.SendMessages
-	(*SendEntry)(nil),               // 13: seriatim.fsm.SendEntry
-	(*MessageAttribute)(nil),        // 14: seriatim.fsm.MessageAttribute
-	(*ReceiveMessages)(nil),         // 15: seriatim.fsm.ReceiveMessages
-	(*DeleteMessages)(nil),          // 16: seriatim.fsm.DeleteMessages
-	(*ChangeMessageVisibility)(nil), // 17: seriatim.fsm.ChangeMessageVisibility
-	(*VisibilityEntry)(nil),         // 18: seriatim.fsm.VisibilityEntry
-	(*StartMoveTask)(nil),           // 19: seriatim.fsm.StartMoveTask
-	(*CancelMoveTask)(nil),          // 20: seriatim.fsm.CancelMoveTask
-	(*MoveMessages)(nil),            // 21: seriatim.fsm.MoveMessages
+	(*RedrivePolicy)(nil),           // 6: seriatim.fsm.RedrivePolicy
+	(*RedriveAllowPolicy)(nil),      // 7: seriatim.fsm.RedriveAllowPolicy
+	(*CreateQueue)(nil),             // 8: seriatim.fsm.CreateQueue
+	(*DeleteQueue)(nil),             // 9: seriatim.fsm.DeleteQueue
+	(*SetQueueAttributes)(nil),      // 10: seriatim.fsm.SetQueueAttributes
+	(*SetQueueTags)(nil),            // 11: seriatim.fsm.SetQueueTags
+	(*SetQueuePolicy)(nil),          // 12: seriatim.fsm.SetQueuePolicy
+	(*PurgeQueue)(nil),              // 13: seriatim.fsm.PurgeQueue
+	(*SendMessages)(nil),            // 14: seriatim.fsm.SendMessages
+	(*SendEntry)(nil),               // 15: seriatim.fsm.SendEntry
+	(*MessageAttribute)(nil),        // 16: seriatim.fsm.MessageAttribute
+	(*ReceiveMessages)(nil),         // 17: seriatim.fsm.ReceiveMessages
+	(*DeleteMessages)(nil),          // 18: seriatim.fsm.DeleteMessages
+	(*ChangeMessageVisibility)(nil), // 19: seriatim.fsm.ChangeMessageVisibility
+	(*VisibilityEntry)(nil),         // 20: seriatim.fsm.VisibilityEntry
+	(*StartMoveTask)(nil),           // 21: seriatim.fsm.StartMoveTask
+	(*CancelMoveTask)(nil),          // 22: seriatim.fsm.CancelMoveTask
+	(*MoveMessages)(nil),            // 23: seriatim.fsm.MoveMessages
 }
 var file_fsm_command_proto_depIdxs = []int32{
 	4,  // 0: seriatim.fsm.Audit.reports:type_name -> seriatim.fsm.AuditReport
 	5,  // 1: seriatim.fsm.CreateQueue.attributes:type_name -> seriatim.fsm.NameValue
 	5,  // 2: seriatim.fsm.CreateQueue.tags:type_name -> seriatim.fsm.NameValue
-	5,  // 3: seriatim.fsm.SetQueueAttributes.attributes:type_name -> seriatim.fsm.NameValue
-	5,  // 4: seriatim.fsm.SetQueueTags.set:type_name -> seriatim.fsm.NameValue
-	13, // 5: seriatim.fsm.SendMessages.entries:type_name -> seriatim.fsm.SendEntry
-	14, // 6: seriatim.fsm.SendEntry.attributes:type_name -> seriatim.fsm.MessageAttribute
-	18, // 7: seriatim.fsm.ChangeMessageVisibility.entries:type_name -> seriatim.fsm.VisibilityEntry
-	8,  // [8:8] is the sub-list for method output_type
-	8,  // [8:8] is the sub-list for method input_type
-	8,  // [8:8] is the sub-list for extension type_name
-	8,  // [8:8] is the sub-list for extension extendee
-	0,  // [0:8] is the sub-list for field type_name
+	6,  // 3: seriatim.fsm.CreateQueue.redrive:type_name -> seriatim.fsm.RedrivePolicy
+	7,  // 4: seriatim.fsm.CreateQueue.redrive_allow:type_name -> seriatim.fsm.RedriveAllowPolicy
+	5,  // 5: seriatim.fsm.SetQueueAttributes.attributes:type_name -> seriatim.fsm.NameValue
+	6,  // 6: seriatim.fsm.SetQueueAttributes.redrive:type_name -> seriatim.fsm.RedrivePolicy
+	7,  // 7: seriatim.fsm.SetQueueAttributes.redrive_allow:type_name -> seriatim.fsm.RedriveAllowPolicy
+	5,  // 8: seriatim.fsm.SetQueueTags.set:type_name -> seriatim.fsm.NameValue
+	15, // 9: seriatim.fsm.SendMessages.entries:type_name -> seriatim.fsm.SendEntry
+	16, // 10: seriatim.fsm.SendEntry.attributes:type_name -> seriatim.fsm.MessageAttribute
+	20, // 11: seriatim.fsm.ChangeMessageVisibility.entries:type_name -> seriatim.fsm.VisibilityEntry
+	12, // [12:12] is the sub-list for method output_type
+	12, // [12:12] is the sub-list for method input_type
+	12, // [12:12] is the sub-list for extension type_name
+	12, // [12:12] is the sub-list for extension extendee
+	0,  // [0:12] is the sub-list for field type_name
 }
 
 func init() { file_fsm_command_proto_init() }
@@ -1475,7 +1656,7 @@ func file_fsm_command_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_fsm_command_proto_rawDesc), len(file_fsm_command_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   22,
+			NumMessages:   24,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -777,135 +777,6 @@ func (x *QueueAttributes) GetExtensions() uint32 {
 	return 0
 }
 
-type RedrivePolicy struct {
-	state           protoimpl.MessageState `protogen:"open.v1"`
-	Text            string                 `protobuf:"bytes,1,opt,name=text" json:"text,omitempty"`
-	Target          string                 `protobuf:"bytes,2,opt,name=target" json:"target,omitempty"`
-	MaxReceiveCount int64                  `protobuf:"varint,3,opt,name=max_receive_count,json=maxReceiveCount" json:"max_receive_count,omitempty"`
-	unknownFields   protoimpl.UnknownFields
-	sizeCache       protoimpl.SizeCache
-}
-
-func (x *RedrivePolicy) Reset() {
-	*x = RedrivePolicy{}
-	mi := &file_fsm_snapshot_proto_msgTypes[7]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *RedrivePolicy) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*RedrivePolicy) ProtoMessage() {}
-
-func (x *RedrivePolicy) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_snapshot_proto_msgTypes[7]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use RedrivePolicy.ProtoReflect.Descriptor instead.
-func (*RedrivePolicy) Descriptor() ([]byte, []int) {
-	return file_fsm_snapshot_proto_rawDescGZIP(), []int{7}
-}
-
-func (x *RedrivePolicy) GetText() string {
-	if x != nil {
-		return x.Text
-	}
-	return ""
-}
-
-func (x *RedrivePolicy) GetTarget() string {
-	if x != nil {
-		return x.Target
-	}
-	return ""
-}
-
-func (x *RedrivePolicy) GetMaxReceiveCount() int64 {
-	if x != nil {
-		return x.MaxReceiveCount
-	}
-	return 0
-}
-
-type RedriveAllowPolicy struct {
-	state   protoimpl.MessageState `protogen:"open.v1"`
-	Text    string                 `protobuf:"bytes,1,opt,name=text" json:"text,omitempty"`
-	DenyAll bool                   `protobuf:"varint,2,opt,name=deny_all,json=denyAll" json:"deny_all,omitempty"`
-	// An empty list of queues differs from none.
-	ByQueueGiven  bool     `protobuf:"varint,3,opt,name=by_queue_given,json=byQueueGiven" json:"by_queue_given,omitempty"`
-	ByQueue       []string `protobuf:"bytes,4,rep,name=by_queue,json=byQueue" json:"by_queue,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *RedriveAllowPolicy) Reset() {
-	*x = RedriveAllowPolicy{}
-	mi := &file_fsm_snapshot_proto_msgTypes[8]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *RedriveAllowPolicy) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*RedriveAllowPolicy) ProtoMessage() {}
-
-func (x *RedriveAllowPolicy) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_snapshot_proto_msgTypes[8]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use RedriveAllowPolicy.ProtoReflect.Descriptor instead.
-func (*RedriveAllowPolicy) Descriptor() ([]byte, []int) {
-	return file_fsm_snapshot_proto_rawDescGZIP(), []int{8}
-}
-
-func (x *RedriveAllowPolicy) GetText() string {
-	if x != nil {
-		return x.Text
-	}
-	return ""
-}
-
-func (x *RedriveAllowPolicy) GetDenyAll() bool {
-	if x != nil {
-		return x.DenyAll
-	}
-	return false
-}
-
-func (x *RedriveAllowPolicy) GetByQueueGiven() bool {
-	if x != nil {
-		return x.ByQueueGiven
-	}
-	return false
-}
-
-func (x *RedriveAllowPolicy) GetByQueue() []string {
-	if x != nil {
-		return x.ByQueue
-	}
-	return nil
-}
-
 type Encryption struct {
 	state           protoimpl.MessageState `protogen:"open.v1"`
 	KmsMasterKeyId  string                 `protobuf:"bytes,1,opt,name=kms_master_key_id,json=kmsMasterKeyId" json:"kms_master_key_id,omitempty"`
@@ -917,7 +788,7 @@ type Encryption struct {
 
 func (x *Encryption) Reset() {
 	*x = Encryption{}
-	mi := &file_fsm_snapshot_proto_msgTypes[9]
+	mi := &file_fsm_snapshot_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -929,7 +800,7 @@ func (x *Encryption) String() string {
 func (*Encryption) ProtoMessage() {}
 
 func (x *Encryption) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_snapshot_proto_msgTypes[9]
+	mi := &file_fsm_snapshot_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -942,7 +813,7 @@ func (x *Encryption) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Encryption.ProtoReflect.Descriptor instead.
 func (*Encryption) Descriptor() ([]byte, []int) {
-	return file_fsm_snapshot_proto_rawDescGZIP(), []int{9}
+	return file_fsm_snapshot_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *Encryption) GetKmsMasterKeyId() string {
@@ -982,7 +853,7 @@ type DeduplicationRules struct {
 
 func (x *DeduplicationRules) Reset() {
 	*x = DeduplicationRules{}
-	mi := &file_fsm_snapshot_proto_msgTypes[10]
+	mi := &file_fsm_snapshot_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -994,7 +865,7 @@ func (x *DeduplicationRules) String() string {
 func (*DeduplicationRules) ProtoMessage() {}
 
 func (x *DeduplicationRules) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_snapshot_proto_msgTypes[10]
+	mi := &file_fsm_snapshot_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1007,7 +878,7 @@ func (x *DeduplicationRules) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeduplicationRules.ProtoReflect.Descriptor instead.
 func (*DeduplicationRules) Descriptor() ([]byte, []int) {
-	return file_fsm_snapshot_proto_rawDescGZIP(), []int{10}
+	return file_fsm_snapshot_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *DeduplicationRules) GetDisabled() bool {
@@ -1095,7 +966,7 @@ type MessageRecord struct {
 
 func (x *MessageRecord) Reset() {
 	*x = MessageRecord{}
-	mi := &file_fsm_snapshot_proto_msgTypes[11]
+	mi := &file_fsm_snapshot_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1107,7 +978,7 @@ func (x *MessageRecord) String() string {
 func (*MessageRecord) ProtoMessage() {}
 
 func (x *MessageRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_snapshot_proto_msgTypes[11]
+	mi := &file_fsm_snapshot_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1120,7 +991,7 @@ func (x *MessageRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MessageRecord.ProtoReflect.Descriptor instead.
 func (*MessageRecord) Descriptor() ([]byte, []int) {
-	return file_fsm_snapshot_proto_rawDescGZIP(), []int{11}
+	return file_fsm_snapshot_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *MessageRecord) GetSequence() uint64 {
@@ -1283,7 +1154,7 @@ type DeduplicationRecord struct {
 
 func (x *DeduplicationRecord) Reset() {
 	*x = DeduplicationRecord{}
-	mi := &file_fsm_snapshot_proto_msgTypes[12]
+	mi := &file_fsm_snapshot_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1295,7 +1166,7 @@ func (x *DeduplicationRecord) String() string {
 func (*DeduplicationRecord) ProtoMessage() {}
 
 func (x *DeduplicationRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_snapshot_proto_msgTypes[12]
+	mi := &file_fsm_snapshot_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1308,7 +1179,7 @@ func (x *DeduplicationRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeduplicationRecord.ProtoReflect.Descriptor instead.
 func (*DeduplicationRecord) Descriptor() ([]byte, []int) {
-	return file_fsm_snapshot_proto_rawDescGZIP(), []int{12}
+	return file_fsm_snapshot_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *DeduplicationRecord) GetOrder() uint64 {
@@ -1359,7 +1230,7 @@ type AttemptRecord struct {
 
 func (x *AttemptRecord) Reset() {
 	*x = AttemptRecord{}
-	mi := &file_fsm_snapshot_proto_msgTypes[13]
+	mi := &file_fsm_snapshot_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1371,7 +1242,7 @@ func (x *AttemptRecord) String() string {
 func (*AttemptRecord) ProtoMessage() {}
 
 func (x *AttemptRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_snapshot_proto_msgTypes[13]
+	mi := &file_fsm_snapshot_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1384,7 +1255,7 @@ func (x *AttemptRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AttemptRecord.ProtoReflect.Descriptor instead.
 func (*AttemptRecord) Descriptor() ([]byte, []int) {
-	return file_fsm_snapshot_proto_rawDescGZIP(), []int{13}
+	return file_fsm_snapshot_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *AttemptRecord) GetId() string {
@@ -1432,7 +1303,7 @@ type AttemptDelivery struct {
 
 func (x *AttemptDelivery) Reset() {
 	*x = AttemptDelivery{}
-	mi := &file_fsm_snapshot_proto_msgTypes[14]
+	mi := &file_fsm_snapshot_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1444,7 +1315,7 @@ func (x *AttemptDelivery) String() string {
 func (*AttemptDelivery) ProtoMessage() {}
 
 func (x *AttemptDelivery) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_snapshot_proto_msgTypes[14]
+	mi := &file_fsm_snapshot_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1457,7 +1328,7 @@ func (x *AttemptDelivery) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AttemptDelivery.ProtoReflect.Descriptor instead.
 func (*AttemptDelivery) Descriptor() ([]byte, []int) {
-	return file_fsm_snapshot_proto_rawDescGZIP(), []int{14}
+	return file_fsm_snapshot_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *AttemptDelivery) GetSequence() uint64 {
@@ -1568,16 +1439,7 @@ const file_fsm_snapshot_proto_rawDesc = "" +
 	"\aprofile\x18\x13 \x01(\rR\aprofile\x12\x1e\n" +
 	"\n" +
 	"extensions\x18\x14 \x01(\rR\n" +
-	"extensions\"g\n" +
-	"\rRedrivePolicy\x12\x12\n" +
-	"\x04text\x18\x01 \x01(\tR\x04text\x12\x16\n" +
-	"\x06target\x18\x02 \x01(\tR\x06target\x12*\n" +
-	"\x11max_receive_count\x18\x03 \x01(\x03R\x0fmaxReceiveCount\"\x84\x01\n" +
-	"\x12RedriveAllowPolicy\x12\x12\n" +
-	"\x04text\x18\x01 \x01(\tR\x04text\x12\x19\n" +
-	"\bdeny_all\x18\x02 \x01(\bR\adenyAll\x12$\n" +
-	"\x0eby_queue_given\x18\x03 \x01(\bR\fbyQueueGiven\x12\x19\n" +
-	"\bby_queue\x18\x04 \x03(\tR\abyQueue\"\x84\x01\n" +
+	"extensions\"\x84\x01\n" +
 	"\n" +
 	"Encryption\x12)\n" +
 	"\x11kms_master_key_id\x18\x01 \x01(\tR\x0ekmsMasterKeyId\x12*\n" +
@@ -1657,7 +1519,7 @@ func file_fsm_snapshot_proto_rawDescGZIP() []byte {
 	return file_fsm_snapshot_proto_rawDescData
 }
 
-var file_fsm_snapshot_proto_msgTypes = make([]protoimpl.MessageInfo, 15)
+var file_fsm_snapshot_proto_msgTypes = make([]protoimpl.MessageInfo, 13)
 var file_fsm_snapshot_proto_goTypes = []any{
 	(*SnapshotHeader)(nil),      // 0: seriatim.fsm.SnapshotHeader
 	(*SnapshotEnd)(nil),         // 1: seriatim.fsm.SnapshotEnd
@@ -1666,27 +1528,27 @@ var file_fsm_snapshot_proto_goTypes = []any{
 	(*MoveTaskRecord)(nil),      // 4: seriatim.fsm.MoveTaskRecord
 	(*QueueRecord)(nil),         // 5: seriatim.fsm.QueueRecord
 	(*QueueAttributes)(nil),     // 6: seriatim.fsm.QueueAttributes
-	(*RedrivePolicy)(nil),       // 7: seriatim.fsm.RedrivePolicy
-	(*RedriveAllowPolicy)(nil),  // 8: seriatim.fsm.RedriveAllowPolicy
-	(*Encryption)(nil),          // 9: seriatim.fsm.Encryption
-	(*DeduplicationRules)(nil),  // 10: seriatim.fsm.DeduplicationRules
-	(*MessageRecord)(nil),       // 11: seriatim.fsm.MessageRecord
-	(*DeduplicationRecord)(nil), // 12: seriatim.fsm.DeduplicationRecord
-	(*AttemptRecord)(nil),       // 13: seriatim.fsm.AttemptRecord
-	(*AttemptDelivery)(nil),     // 14: seriatim.fsm.AttemptDelivery
-	(*NameValue)(nil),           // 15: seriatim.fsm.NameValue
+	(*Encryption)(nil),          // 7: seriatim.fsm.Encryption
+	(*DeduplicationRules)(nil),  // 8: seriatim.fsm.DeduplicationRules
+	(*MessageRecord)(nil),       // 9: seriatim.fsm.MessageRecord
+	(*DeduplicationRecord)(nil), // 10: seriatim.fsm.DeduplicationRecord
+	(*AttemptRecord)(nil),       // 11: seriatim.fsm.AttemptRecord
+	(*AttemptDelivery)(nil),     // 12: seriatim.fsm.AttemptDelivery
+	(*NameValue)(nil),           // 13: seriatim.fsm.NameValue
+	(*RedrivePolicy)(nil),       // 14: seriatim.fsm.RedrivePolicy
+	(*RedriveAllowPolicy)(nil),  // 15: seriatim.fsm.RedriveAllowPolicy
 	(*MessageAttribute)(nil),    // 16: seriatim.fsm.MessageAttribute
 }
 var file_fsm_snapshot_proto_depIdxs = []int32{
-	15, // 0: seriatim.fsm.BrokerRecord.settings:type_name -> seriatim.fsm.NameValue
+	13, // 0: seriatim.fsm.BrokerRecord.settings:type_name -> seriatim.fsm.NameValue
 	6,  // 1: seriatim.fsm.QueueRecord.attributes:type_name -> seriatim.fsm.QueueAttributes
-	15, // 2: seriatim.fsm.QueueRecord.tags:type_name -> seriatim.fsm.NameValue
-	7,  // 3: seriatim.fsm.QueueAttributes.redrive:type_name -> seriatim.fsm.RedrivePolicy
-	8,  // 4: seriatim.fsm.QueueAttributes.redrive_allow:type_name -> seriatim.fsm.RedriveAllowPolicy
-	9,  // 5: seriatim.fsm.QueueAttributes.encryption:type_name -> seriatim.fsm.Encryption
-	10, // 6: seriatim.fsm.QueueAttributes.deduplication:type_name -> seriatim.fsm.DeduplicationRules
+	13, // 2: seriatim.fsm.QueueRecord.tags:type_name -> seriatim.fsm.NameValue
+	14, // 3: seriatim.fsm.QueueAttributes.redrive:type_name -> seriatim.fsm.RedrivePolicy
+	15, // 4: seriatim.fsm.QueueAttributes.redrive_allow:type_name -> seriatim.fsm.RedriveAllowPolicy
+	7,  // 5: seriatim.fsm.QueueAttributes.encryption:type_name -> seriatim.fsm.Encryption
+	8,  // 6: seriatim.fsm.QueueAttributes.deduplication:type_name -> seriatim.fsm.DeduplicationRules
 	16, // 7: seriatim.fsm.MessageRecord.attributes:type_name -> seriatim.fsm.MessageAttribute
-	14, // 8: seriatim.fsm.AttemptRecord.deliveries:type_name -> seriatim.fsm.AttemptDelivery
+	12, // 8: seriatim.fsm.AttemptRecord.deliveries:type_name -> seriatim.fsm.AttemptDelivery
 	9,  // [9:9] is the sub-list for method output_type
 	9,  // [9:9] is the sub-list for method input_type
 	9,  // [9:9] is the sub-list for extension type_name
@@ -1706,7 +1568,7 @@ func file_fsm_snapshot_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_fsm_snapshot_proto_rawDesc), len(file_fsm_snapshot_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   15,
+			NumMessages:   13,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

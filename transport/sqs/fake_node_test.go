@@ -69,14 +69,16 @@ func (n *brokerNode) Submit(ctx context.Context, cmd queue.Command) (cluster.Rep
 	if err := ctx.Err(); err != nil {
 		return cluster.Reply{}, err
 	}
-	if err := cmd.Validate(); err != nil {
-		if name := cmd.QueueName(); name != "" && !n.broker.View().QueueExists(name) {
-			err = noSuchQueue()
+	prepared, refusal := queue.Prepare(cmd)
+	if refusal != nil {
+		result, err := n.broker.View().Refuse(cmd, refusal)
+		if err != nil {
+			return cluster.Reply{}, err
 		}
-		return cluster.Reply{}, err
+		return cluster.Reply{Result: result, Position: n.position()}, nil
 	}
-	result, err := n.apply(cmd)
-	reply := cluster.Reply{Result: result, Position: n.position(), Repeated: n.repeat}
+	result, err := n.apply(prepared.Command)
+	reply := cluster.Reply{Result: prepared.Answer(result), Position: n.position(), Repeated: n.repeat}
 	if err != nil {
 		return reply, err
 	}

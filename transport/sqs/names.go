@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/seriatimq/seriatim/queue"
+	"github.com/seriatimq/seriatim/queue/arn"
 	"github.com/seriatimq/seriatim/transport/awswire"
 )
 
@@ -35,7 +36,7 @@ func baseURL(r *http.Request) string {
 
 // arn is the ARN of a queue.
 func (s *Service) arn(name string) string {
-	return "arn:aws:sqs:" + s.Region + ":" + s.Account + ":" + name
+	return arn.OfQueue(s.Region, s.Account, name)
 }
 
 // queueName is the queue that a request is about: its QueueUrl, or the path of
@@ -100,20 +101,11 @@ func pathQueue(path string) string {
 	return path[i+1:]
 }
 
-// nameInARN is the queue an ARN names. Region and account are not compared.
-func nameInARN(arn string) (string, bool) {
-	parts := strings.Split(arn, ":")
-	if len(parts) != 6 || parts[0] != "arn" || parts[1] == "" || parts[2] != "sqs" || parts[5] == "" {
-		return "", false
-	}
-	return parts[5], true
-}
-
 // sourceInARN reads the SourceArn of the move task actions.
-func sourceInARN(arn string) (string, error) { return resourceInARN("SourceArn", arn) }
+func sourceInARN(text string) (string, error) { return resourceInARN("SourceArn", text) }
 
-func resourceInARN(parameter, arn string) (string, error) {
-	name, ok := nameInARN(arn)
+func resourceInARN(parameter, text string) (string, error) {
+	name, ok := arn.Queue(text)
 	if !ok {
 		return "", invalidParameter("You must use this format to specify the " + parameter +
 			": arn:<partition>:<service>:<region>:<account-id>:<resource-id>")

@@ -37,26 +37,6 @@ func TestNameInURL(t *testing.T) {
 	}
 }
 
-func TestNameInARN(t *testing.T) {
-	t.Parallel()
-	for _, tc := range []struct {
-		arn, want string
-		ok        bool
-	}{
-		{"arn:aws:sqs:us-east-1:000000000000:q.fifo", "q.fifo", true},
-		{"arn:aws-cn:sqs:cn-north-1:1:q", "q", true},
-		{"arn:aws:sns:us-east-1:000000000000:q", "", false},
-		{"arn:aws:sqs:us-east-1:000000000000:", "", false},
-		{"arn:aws:sqs:us-east-1:q", "", false},
-		{"arn:aws:sqs:us-east-1:0:q:r", "", false},
-		{"q", "", false},
-	} {
-		if got, ok := nameInARN(tc.arn); got != tc.want || ok != tc.ok {
-			t.Errorf("%q: got %q %v", tc.arn, got, ok)
-		}
-	}
-}
-
 func FuzzNameInURL(f *testing.F) {
 	f.Add("http://localhost:9324/000000000000/q")
 	f.Add("https://h/a/b%2Fc?x#y")

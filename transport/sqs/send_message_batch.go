@@ -59,19 +59,19 @@ func (s *Service) sendMessageBatch(ctx context.Context, c *call, in *sendMessage
 	}
 	out := &sendMessageBatchOutput{Successful: make([]sentEntry, 0, len(in.Entries))}
 	cmd := &queue.SendMessages{Queue: name, SenderID: s.senderID(c), Batch: true, Entries: make([]queue.SendEntry, 0, len(in.Entries))}
-	pending := make([]sentEntry, 0, len(in.Entries)) // one per entry of cmd
+	answers := make([]sentEntry, len(in.Entries))
+	refusals := make([]*queue.Error, len(in.Entries))
 	for i := range in.Entries {
-		answer := sentEntry{ID: in.Entries[i].ID}
-		entry, refusal := answer.prepare(c, &in.Entries[i].message)
+		answers[i].ID = in.Entries[i].ID
+		m := &in.Entries[i].message
+		entry, refusal := answers[i].prepare(c, m)
 		if refusal != nil {
-			out.Failed = append(out.Failed, failed(answer.ID, refusal))
-			continue
+			// Without contents it is refused once more, and counts where
+			// the batch is judged as a whole.
+			refusals[i] = refusal
+			entry = queue.SendEntry{GroupIDGiven: m.GroupID.Given, DeduplicationIDGiven: m.DeduplicationID.Given}
 		}
 		cmd.Entries = append(cmd.Entries, entry)
-		pending = append(pending, answer)
-	}
-	if len(pending) == 0 {
-		return out, s.refuse(ctx, c, name, nil)
 	}
 	result, err := s.submit(ctx, c, cmd)
 	if err != nil {
@@ -82,15 +82,19 @@ func (s *Service) sendMessageBatch(ctx context.Context, c *call, in *sendMessage
 		return nil, err
 	}
 	var duplicates []string
-	for i := range pending {
-		if e := done.Entries[i].Err; e != nil {
-			out.Failed = append(out.Failed, failed(pending[i].ID, e))
+	for i := range answers {
+		refusal := done.Entries[i].Err
+		if refusals[i] != nil {
+			refusal = refusals[i]
+		}
+		if refusal != nil {
+			out.Failed = append(out.Failed, failed(answers[i].ID, refusal))
 			continue
 		}
-		pending[i].accept(done.Entries[i])
-		out.Successful = append(out.Successful, pending[i])
+		answers[i].accept(done.Entries[i])
+		out.Successful = append(out.Successful, answers[i])
 		if done.Entries[i].Duplicate {
-			duplicates = append(duplicates, pending[i].ID)
+			duplicates = append(duplicates, answers[i].ID)
 		}
 	}
 	c.duplicate = strings.Join(duplicates, ",")

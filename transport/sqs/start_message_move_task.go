@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 
 	"github.com/seriatimq/seriatim/queue"
+	"github.com/seriatimq/seriatim/queue/arn"
 	"github.com/seriatimq/seriatim/transport/awswire"
 )
 
@@ -79,6 +80,6 @@ func parseTaskHandle(text string) (taskID, source string, ok bool) {
 	if err := json.Unmarshal(raw, &h); err != nil || h.TaskID == "" {
 		return "", "", false
 	}
-	source, ok = nameInARN(h.SourceARN)
+	source, ok = arn.Queue(h.SourceARN)
 	return h.TaskID, source, ok
 }

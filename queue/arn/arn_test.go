@@ -1,0 +1,44 @@
+package arn
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestQueue(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct {
+		text, want string
+		ok         bool
+	}{
+		{"arn:aws:sqs:us-east-1:000000000000:q.fifo", "q.fifo", true},
+		{"arn:aws-cn:sqs:cn-north-1:1:q", "q", true},
+		{"arn:aws:sns:us-east-1:000000000000:q", "", false},
+		{"arn:aws:sqs:us-east-1:000000000000:", "", false},
+		{"arn:aws:sqs:us-east-1:q", "", false},
+		{"arn:aws:sqs:us-east-1:0:q:r", "", false},
+		{"q", "", false},
+	} {
+		if got, ok := Queue(tc.text); got != tc.want || ok != tc.ok {
+			t.Errorf("%q: got %q %v", tc.text, got, ok)
+		}
+	}
+}
+
+// FuzzQueue: what is read out of an ARN stands at its end, and a name put
+// into one is read again.
+func FuzzQueue(f *testing.F) {
+	f.Add("arn:aws:sqs:us-east-1:000000000000:orders.fifo")
+	f.Add("arn::sqs:::")
+	f.Fuzz(func(t *testing.T, text string) {
+		if name, ok := Queue(text); ok && (name == "" || !strings.HasSuffix(text, ":"+name) || strings.Contains(name, ":")) {
+			t.Fatalf("%q of %q", name, text)
+		}
+		if text == "" || strings.Contains(text, ":") {
+			return
+		}
+		if name, ok := Queue(OfQueue("us-east-1", "000000000000", text)); !ok || name != text {
+			t.Fatalf("%q became %q, %v", text, name, ok)
+		}
+	})
+}

@@ -1,0 +1,123 @@
+package policy
+
+import (
+	"errors"
+	"slices"
+	"strings"
+)
+
+// What can be wrong with a change of an access policy.
+var (
+	ErrMalformed     = errors.New("the policy is not a JSON object with statements")
+	ErrTooLong       = errors.New("the policy would be too long")
+	ErrLabelExists   = errors.New("a statement has this label")
+	ErrLabelNotFound = errors.New("no statement has this label")
+	ErrNoPolicy      = errors.New("there is no policy")
+)
+
+// Statement is what AddPermission grants.
+type Statement struct {
+	Label    string // Sid
+	QueueARN string
+	Accounts []string
+	Actions  []string // without the SQS: prefix
+}
+
+// IsAccess reports whether text can be an access policy: a JSON object.
+func IsAccess(text string) bool {
+	_, ok := parseObject(text)
+	return ok
+}
+
+// Add adds a statement to an access policy, and begins one as AWS does if there
+// is none.
+func Add(policy string, s Statement) (string, error) {
+	if policy == "" {
+		policy = `{"Version":"2008-10-17","Id":` + quote(s.QueueARN+"/SQSDefaultPolicy") + `}`
+	}
+	o, statements, ok := parseAccess(policy)
+	if !ok {
+		return "", ErrMalformed
+	}
+	if slices.ContainsFunc(statements, func(text string) bool { return labelOf(text) == s.Label }) {
+		return "", ErrLabelExists
+	}
+	o.set("Statement", "["+strings.Join(append(statements, s.text()), ",")+"]")
+	text := o.String()
+	if len(text) > BytesMax {
+		return "", ErrTooLong
+	}
+	return text, nil
+}
+
+// Remove removes the statement of a label; without a statement left there is no
+// policy either.
+func Remove(policy, label string) (string, error) {
+	if policy == "" {
+		return "", ErrNoPolicy
+	}
+	o, statements, ok := parseAccess(policy)
+	if !ok {
+		return "", ErrMalformed
+	}
+	n := len(statements)
+	statements = slices.DeleteFunc(statements, func(text string) bool { return labelOf(text) == label })
+	switch len(statements) {
+	case n:
+		return "", ErrLabelNotFound
+	case 0:
+		return "", nil
+	}
+	o.set("Statement", "["+strings.Join(statements, ",")+"]")
+	return o.String(), nil
+}
+
+// parseAccess splits a policy into its members and its statements; IAM allows
+// a lone statement without a list.
+func parseAccess(policy string) (object, []string, bool) {
+	o, ok := parseObject(policy)
+	if !ok {
+		return nil, nil, false
+	}
+	raw, ok := o.get("Statement")
+	if !ok {
+		return o, nil, true
+	}
+	if raw[0] != '[' {
+		return o, []string{raw}, true
+	}
+	statements, ok := parseList(raw)
+	return o, statements, ok
+}
+
+// labelOf is the Sid of a statement, "" if it has none.
+func labelOf(statement string) string {
+	o, _ := parseObject(statement)
+	raw, _ := o.get("Sid")
+	label, _ := stringOf(raw)
+	return label
+}
+
+func (s Statement) text() string {
+	principals := make([]string, len(s.Accounts))
+	for i, account := range s.Accounts {
+		principals[i] = "arn:aws:iam::" + account + ":root"
+	}
+	actions := make([]string, len(s.Actions))
+	for i, action := range s.Actions {
+		actions[i] = "SQS:" + action
+	}
+	return `{"Sid":` + quote(s.Label) + `,"Effect":"Allow","Principal":{"AWS":` + oneOrMany(principals) +
+		`},"Action":` + oneOrMany(actions) + `,"Resource":` + quote(s.QueueARN) + `}`
+}
+
+func oneOrMany(values []string) string {
+	if len(values) == 1 {
+		return quote(values[0])
+	}
+	quoted := make([]string, len(values))
+	for i, v := range values {
+		quoted[i] = quote(v)
+	}
+	return "[" + strings.Join(quoted, ",") + "]"
+}

@@ -1,0 +1,101 @@
+package policy
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// FuzzObject compares the reader with that of the standard library, as which it
+// has to decide: a log may have policies that were read by that one.
+func FuzzObject(f *testing.F) {
+	for _, text := range []string{
+		`{}`, ` { "a" : [ 1 , -0.5e+3 , true , null ] , "b" : { "c" : "\u00e9\n" } } `, `{"a":1,"a":2}`, `{"a":01}`, `{"a":1.}`,
+		`{"a":"\ud834\udd1e","\ud834":"\udd1e\ud834x"}`, `{"a":"\u12g4"}`, `{"a":"\u+123"}`, "{\"a\":\"\x01\"}", `{"a":tru}`,
+		`{"a":[]}`, `{"a":[,]}`, `{"a":{},}`, `[]`, `{"a":1} x`, "{\"\u2028<&>\\b\\f\x7f\":\"\u2028\"}", `{"Sid":"\/"}`, `{"a":-}`, `{`, `{"a"`, `{"a":"\`,
+	} {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		o, ok := parseObject(text)
+		var members map[string]json.RawMessage
+		err := json.Unmarshal([]byte(text), &members)
+		if !ok {
+			if err == nil && members != nil && len(text) <= BytesMax && utf8.ValidString(text) && !repeats(text) {
+				t.Fatalf("refused %q", text)
+			}
+			return
+		}
+		if err != nil || len(members) != len(o) {
+			t.Fatalf("accepted %q: %v", text, err)
+		}
+		for _, m := range o {
+			var want bytes.Buffer
+			if err := json.Compact(&want, members[m.name]); err != nil || want.String() != m.raw {
+				t.Fatalf("%q: member %q is %q, want %q (%v)", text, m.name, m.raw, want.String(), err)
+			}
+			if got, isString := stringOf(m.raw); isString {
+				var want string
+				if err := json.Unmarshal([]byte(m.raw), &want); err != nil || got != want {
+					t.Fatalf("%q is %q, want %q (%v)", m.raw, got, want, err)
+				}
+			}
+			if got, want := quote(m.name), libraryQuote(m.name); got != want {
+				t.Fatalf("%q is written %q, want %q", m.name, got, want)
+			}
+			elements, isList := parseList(m.raw)
+			var list []json.RawMessage
+			if err := json.Unmarshal([]byte(m.raw), &list); isList != (err == nil && m.raw != "null") || len(list) != len(elements) {
+				t.Fatalf("%q has the elements %q", m.raw, elements)
+			}
+			for i, e := range elements {
+				if e != string(list[i]) {
+					t.Fatalf("element %d of %q is %q, want %q", i, m.raw, e, list[i])
+				}
+			}
+		}
+	})
+}
+
+// repeats reports whether a member occurs twice.
+func repeats(text string) bool {
+	d := json.NewDecoder(strings.NewReader(text))
+	if _, err := d.Token(); err != nil {
+		return false
+	}
+	seen := map[string]bool{}
+	for d.More() {
+		name, err := d.Token()
+		var raw json.RawMessage
+		if err != nil || d.Decode(&raw) != nil || seen[name.(string)] {
+			return true
+		}
+		seen[name.(string)] = true
+	}
+	return false
+}
+
+func libraryQuote(s string) string {
+	var text bytes.Buffer
+	e := json.NewEncoder(&text)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(s); err != nil {
+		panic(err)
+	}
+	return strings.TrimSuffix(text.String(), "\n")
+}
+
+// A policy changes nothing that it does not have to.
+func TestObjectKeepsWhatItReads(t *testing.T) {
+	o, ok := parseObject(` { "b" : "\u0041", "a" : [ 1, {"x" : 1e5} ] } `)
+	if !ok {
+		t.Fatal("refused")
+	}
+	if diff := cmp.Diff(`{"b":"\u0041","a":[1,{"x":1e5}]}`, o.String()); diff != "" {
+		t.Error(diff)
+	}
+}

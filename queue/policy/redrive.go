@@ -1,0 +1,138 @@
+package policy
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/seriatimq/seriatim/queue/arn"
+)
+
+const (
+	// MaxReceiveCountMax is the highest maxReceiveCount.
+	MaxReceiveCountMax = 1000
+	sourceARNsMax      = 10
+)
+
+// Redrive names the dead-letter queue of a queue. Text is what
+// GetQueueAttributes returns, empty if there is no policy.
+type Redrive struct {
+	Text            string
+	Target          string // queue name, the last segment of deadLetterTargetArn
+	MaxReceiveCount int64
+}
+
+// RedriveAllow says which queues may use a queue as dead-letter queue.
+type RedriveAllow struct {
+	Text    string
+	DenyAll bool
+	ByQueue []string // queue names, nil unless byQueue
+}
+
+// TargetMissing is the reason against a target that does not exist.
+const TargetMissing = "Dead letter target does not exist."
+
+// ParseRedrive reads a RedrivePolicy; reason says what is wrong with it, in the
+// words of AWS. Empty text and {} are no policy. The stored text is compact and
+// keeps the order of the keys, and maxReceiveCount is a number in it also if it
+// came as a string, which AWS accepts.
+func ParseRedrive(text string) (p Redrive, reason string) {
+	if text == "" {
+		return Redrive{}, ""
+	}
+	o, ok := parseObject(text)
+	if !ok {
+		return Redrive{}, "Redrive policy is not a valid JSON map."
+	}
+	if len(o) == 0 {
+		return Redrive{}, ""
+	}
+	raw, ok := o.get("deadLetterTargetArn")
+	if !ok {
+		return Redrive{}, "Redrive policy does not contain mandatory attribute: deadLetterTargetArn."
+	}
+	written, _ := stringOf(raw)
+	target, ok := arn.Queue(written)
+	if !ok {
+		return Redrive{}, TargetMissing
+	}
+	const countKey = "maxReceiveCount"
+	raw, ok = o.get(countKey)
+	if !ok {
+		return Redrive{}, "Redrive policy does not contain mandatory attribute: maxReceiveCount."
+	}
+	written = raw
+	if s, ok := stringOf(raw); ok {
+		written = s
+	}
+	count, err := strconv.ParseUint(written, 10, 32)
+	if err != nil || count < 1 || count > MaxReceiveCountMax || len(written) > 18 {
+		return Redrive{}, "Invalid value for maxReceiveCount: " + strings.ToValidUTF8(written[:min(len(written), 64)], "") +
+			", valid values are from 1 to " + strconv.Itoa(MaxReceiveCountMax) + " both inclusive."
+	}
+	o.set(countKey, strconv.FormatUint(count, 10))
+	return Redrive{Text: o.String(), Target: target, MaxReceiveCount: int64(count)}, ""
+}
+
+// ParseRedriveAllow reads a RedriveAllowPolicy; empty text and {} are none.
+func ParseRedriveAllow(text string) (RedriveAllow, bool) {
+	if text == "" {
+		return RedriveAllow{}, true
+	}
+	o, ok := parseObject(text)
+	if !ok {
+		return RedriveAllow{}, false
+	}
+	if len(o) == 0 {
+		return RedriveAllow{}, true
+	}
+	p := RedriveAllow{Text: o.String()}
+	raw, _ := o.get("redrivePermission")
+	permission, _ := stringOf(raw)
+	raw, listed := o.get("sourceQueueArns")
+	switch {
+	case permission == "allowAll" && !listed:
+		return p, true
+	case permission == "denyAll" && !listed:
+		p.DenyAll = true
+		return p, true
+	case permission == "byQueue" && listed:
+		p.ByQueue, ok = sources(raw)
+		return p, ok
+	}
+	return RedriveAllow{}, false
+}
+
+// sources are the queues in a list of ARNs.
+func sources(raw string) (names []string, ok bool) {
+	elements, ok := parseList(raw)
+	if !ok || len(elements) == 0 || len(elements) > sourceARNsMax {
+		return nil, false
+	}
+	for _, e := range elements {
+		written, _ := stringOf(e)
+		name, ok := arn.Queue(written)
+		if !ok {
+			return nil, false
+		}
+		names = append(names, name)
+	}
+	return names, true
+}
+
+// Allows reports whether source may use the queue as its dead-letter queue.
+func (p RedriveAllow) Allows(source string) bool {
+	if p.DenyAll {
+		return false
+	}
+	return p.ByQueue == nil || slices.Contains(p.ByQueue, source)
+}
+
+// Equal compares what two policies permit. Without a policy all is allowed.
+func (p RedriveAllow) Equal(q RedriveAllow) bool {
+	if p.DenyAll != q.DenyAll || len(p.ByQueue) != len(q.ByQueue) {
+		return false
+	}
+	return !slices.ContainsFunc(p.ByQueue, func(name string) bool { return !slices.Contains(q.ByQueue, name) }) &&
+		!slices.ContainsFunc(q.ByQueue, func(name string) bool { return !slices.Contains(p.ByQueue, name) })
+}

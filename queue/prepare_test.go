@@ -1,0 +1,137 @@
+package queue
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/seriatimq/seriatim/queue/policy"
+)
+
+// accepted runs a command as the accepting node does: prepared, then applied,
+// or refused without the log.
+func (w *world) accepted(cmd Command) (result Result, err *Error, logged bool) {
+	w.t.Helper()
+	prepared, refusal := Prepare(cmd)
+	if refusal != nil {
+		result, err = w.b.View().Refuse(cmd, refusal)
+		return result, err, false
+	}
+	if result, err = w.apply(prepared.Command); err == nil {
+		result = prepared.Answer(result)
+	}
+	return result, err, true
+}
+
+// What needs no state is refused before the log, and answered as if it had been
+// applied.
+func TestRefusedBeforeTheLog(t *testing.T) {
+	w := newWorld(t)
+	w.create("q")
+	w.create("small", Attribute{"MaximumMessageSize", "1024"})
+	w.create("q.fifo")
+	send := func(queue string, batch bool, entries ...SendEntry) *SendMessages {
+		return &SendMessages{Queue: queue, Batch: batch, Entries: entries}
+	}
+	bad := SendEntry{Body: "\x00"}
+	long := SendEntry{Body: strings.Repeat("\x00", MessageBytesMax+1)}
+	for _, c := range []struct {
+		name string
+		cmd  Command
+		want string
+	}{
+		{"a character", send("q", false, bad), "Invalid characters found."},
+		{"a character, in an unknown queue", send("none", false, bad), "The specified queue does not exist."},
+		{"too long for any queue", send("q", false, long), "Message must be shorter than 1048576 bytes."},
+		{"too long for this queue", send("small", false, long), "Message must be shorter than 1024 bytes."},
+		{"a batch that is too long", send("q", true, long), "Batch requests cannot be longer than 1048576 bytes. You have sent 1048577 bytes."},
+		{"a batch that is too long and has no ids", send("q.fifo", true, long), "The request must contain the parameter MessageGroupId."},
+		{"a handle", &DeleteMessages{Queue: "q", Handles: []string{"x"}}, `The input receipt handle "x" is not`},
+		{"a handle of 5 MiB", &DeleteMessages{Queue: "q", Handles: []string{strings.Repeat("x", 5<<20)}}, `x..." is not a valid receipt handle.`},
+		{"a name of 5 MiB", &PurgeQueue{Queue: strings.Repeat("x", 5<<20)}, "The specified queue does not exist."},
+		{"an attribute that cannot change", &SetQueueAttributes{Queue: "q.fifo", Attributes: []Attribute{
+			{"CompatibilityProfile", "ymq"}, {"VisibilityTimeout", "x"},
+		}}, "the attribute cannot be changed after creation."},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			hash := w.b.StateHash()
+			_, err, logged := w.accepted(c.cmd)
+			if err == nil || !strings.Contains(err.Message, c.want) || len(err.Message) > 2*echoBytesMax {
+				t.Fatalf("refused with %.300v", err)
+			}
+			if logged || hash != w.b.StateHash() {
+				t.Fatal("it went into the log")
+			}
+		})
+	}
+}
+
+// The entries of a batch that are refused before the log are answered in their
+// places, and count where the batch is judged as a whole.
+func TestRefusedEntries(t *testing.T) {
+	w := newWorld(t)
+	w.create("q")
+	w.create("q.fifo")
+	bad, long := SendEntry{Body: "\x00"}, SendEntry{Body: "x", GroupID: strings.Repeat("g", 5<<20), GroupIDGiven: true}
+	result, err, logged := w.accepted(&SendMessages{Queue: "q", Batch: true, Entries: []SendEntry{bad, {Body: "good"}, long}})
+	if err != nil || !logged {
+		t.Fatalf("%v, in the log: %v", err, logged)
+	}
+	sent := result.(MessagesSent).Entries
+	if sent[0].Err == nil || sent[0].Err.Code != InvalidMessageContents || sent[1].Err != nil || sent[2].Err == nil || !strings.Contains(sent[2].Err.Message, "MessageGroupId") {
+		t.Fatalf("sent %.300v", sent)
+	}
+	got := w.receive("q", 10)
+	if bodies(got) != "good " {
+		t.Fatalf("received %q", bodies(got))
+	}
+	result, err, logged = w.accepted(&SendMessages{Queue: "q", Batch: true, Entries: []SendEntry{bad, bad}})
+	if err != nil || logged || result.(MessagesSent).Entries[1].Err == nil {
+		t.Fatalf("a batch without a good entry: %v, %v, in the log: %v", result, err, logged)
+	}
+	_, err, _ = w.accepted(&SendMessages{Queue: "q.fifo", Batch: true, Entries: []SendEntry{
+		{Body: "good", GroupID: "g", GroupIDGiven: true, DeduplicationID: "1", DeduplicationIDGiven: true}, bad,
+	}})
+	if err == nil || err.Message != noGroupID {
+		t.Fatalf("a bad entry without group id: %v", err)
+	}
+	handle := got[0].Handle.String()
+	result, err, _ = w.accepted(&ChangeMessageVisibility{Queue: "q", Batch: true, Entries: []VisibilityEntry{{"x", Some(1)}, {handle, Some(1)}, {handle, Some(-1)}}})
+	if errs := result.(EntriesDone).Errs; err != nil || errs[0].Code != ReceiptHandleIsInvalid || errs[1] != nil || errs[2].Code != InvalidParameterValue {
+		t.Fatalf("visibility: %v, %v", errs, err)
+	}
+	result, err, _ = w.accepted(&DeleteMessages{Queue: "q", Batch: true, Handles: []string{"x", handle}})
+	if errs := result.(EntriesDone).Errs; err != nil || errs[0].Message != `The input receipt handle "x" is not a valid receipt handle.` || errs[1] != nil {
+		t.Fatalf("delete: %v, %v", errs, err)
+	}
+	result, err, logged = w.accepted(&ChangeMessageVisibility{Queue: "q", Batch: true, Entries: []VisibilityEntry{{handle, Some(1)}}})
+	if errs := result.(EntriesDone).Errs; err != nil || !logged || errs[0].Code != ReceiptHandleIsInvalid ||
+		errs[0].Message != "Message does not exist or is not available for visibility timeout change" {
+		t.Fatalf("visibility of a deleted message: %v, %v", errs, err)
+	}
+}
+
+// What was read before the log is what counts, whatever the text beside it.
+func TestPoliciesAreReadBeforeTheLog(t *testing.T) {
+	w := newWorld(t)
+	w.create("dlq", Attribute{"RedriveAllowPolicy", `{ "redrivePermission": "allowAll" }`})
+	prepared, err := Prepare(&CreateQueue{Queue: "q", Attributes: []Attribute{redrive("dlq", `"4"`)}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := prepared.Command.(*CreateQueue)
+	want := Policies{Redrive: &policy.Redrive{Text: redriveTo + `dlq","maxReceiveCount":4}`, Target: "dlq", MaxReceiveCount: 4}}
+	if diff := cmp.Diff(want, cmd.Policies); diff != "" {
+		t.Fatal(diff)
+	}
+	cmd.Attributes[0].Value = "read already"
+	w.must(cmd)
+	if a, _ := w.b.View().Typed("q"); a.Redrive != *want.Redrive {
+		t.Fatalf("%+v", a.Redrive)
+	}
+	w.must(&SetQueueAttributes{Queue: "q", Attributes: []Attribute{redrive("dlq", "7")}}) // as an older program wrote it
+	if a, _ := w.b.View().Typed("q"); a.Redrive.MaxReceiveCount != 7 {
+		t.Fatalf("%+v", a.Redrive)
+	}
+}
