@@ -10,10 +10,13 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/seriatimq/seriatim/cluster/clustertest"
+	"github.com/seriatimq/seriatim/cluster/environment"
+	"github.com/seriatimq/seriatim/cluster/fault"
 	"github.com/seriatimq/seriatim/fsm"
 	"github.com/seriatimq/seriatim/queue"
 )
@@ -317,6 +320,51 @@ func TestRestoreNeedsEveryMember(t *testing.T) {
 	}
 	c.waitReady(leader)
 	c.create(leader, fifo)
+}
+
+// countedReader is an endless backup.
+type countedReader struct{ read atomic.Int64 }
+
+func (r *countedReader) Read(content []byte) (int, error) {
+	if r.read.Add(int64(len(content))) > 1<<30 {
+		return 0, errors.New("all of it was taken")
+	}
+	return len(content), nil
+}
+
+// The leader takes no backup that it will not restore, whoever passes it on.
+func TestLeaderRefusesABackupBeforeItIsReceived(t *testing.T) {
+	c := startNodes(t, 3, quickly)
+	c.create(0, fifo)
+	c.agree()
+	leader := c.agreedLeader()
+	backup := &countedReader{}
+	_, err := c.nodes[(leader+1)%3].forwardRestore(clustertest.Context(t), c.nodes[leader].Status().NodeID, backup)
+	if !errors.Is(err, ErrNotFresh) {
+		t.Errorf("got %v", err)
+	}
+	t.Logf("%d bytes were read for it", backup.read.Load())
+}
+
+// A backup that does not fit the leader's disk is refused before it fills it.
+func TestBackupLargerThanTheDisk(t *testing.T) {
+	b := newBackedUp(t)
+	c := startNodes(t, 3, func(cfg *Config) {
+		quickly(cfg)
+		cfg.Limits.Pressure.DiskResign = DiskMark{Bytes: 1 << 20}
+		cfg.Limits.Pressure.DiskSpace = func(string) (environment.DiskSpace, error) {
+			return environment.DiskSpace{Free: 100 << 20, Total: 200 << 20}, nil
+		}
+	})
+	for i := range c.nodes {
+		_, err := c.nodes[i].Restore(clustertest.Context(t), &countedReader{})
+		if !errors.Is(err, fault.ErrUnavailable) || !strings.Contains(err.Error(), "no room") {
+			t.Errorf("an endless backup on node %d: %v", i, err)
+		}
+	}
+	if _, err := c.nodes[0].Restore(clustertest.Context(t), bytes.NewReader(b.content)); err != nil {
+		t.Errorf("a backup that fits: %v", err)
+	}
 }
 
 // slowReader takes a backup in its own time, on a clock that only it moves.

@@ -303,6 +303,7 @@ func (c *committer) takeBatch() []*submission {
 	}
 	c.refill()
 	for len(c.urgent) > 0 && add(c.urgent[0]) {
+		c.urgent[0] = nil
 		c.urgent = c.urgent[1:]
 	}
 	taken, takenBytes := 0, 0
@@ -329,7 +330,9 @@ func (c *committer) refill() {
 		c.urgent, c.internal = c.internal, nil
 	}
 	if len(c.backlog) < batchCommandsMax && c.opened {
-		c.backlog, c.waiting = append(c.backlog, c.waiting...), c.waiting[:0]
+		c.backlog = append(c.backlog, c.waiting...)
+		clear(c.waiting) // or the array would keep what is settled
+		c.waiting = c.waiting[:0]
 	}
 }
 

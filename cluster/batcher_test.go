@@ -323,6 +323,26 @@ func TestCommitterEnd(t *testing.T) {
 	}
 }
 
+// What was proposed is not kept by the queue it waited in.
+func TestCommitterLetsGoOfWhatItTook(t *testing.T) {
+	c := newCommitter(committerConfig{
+		monotonic: clustertest.NewHandClock(1000).Monotonic, formatVersion: func() uint32 { return fsm.CurrentVersion },
+		limits: RequestLimits{}.withDefaults(), counts: newCounters(),
+	})
+	c.open()
+	for range 100 {
+		submitTo(c, tickFrame(t))
+	}
+	if taken := len(c.takeBatch()); taken != 100 {
+		t.Fatalf("%d commands were taken", taken)
+	}
+	for i, s := range c.waiting[:cap(c.waiting)] {
+		if s != nil {
+			t.Fatalf("command %d is still there", i)
+		}
+	}
+}
+
 // Commands of the leader itself pass while those of clients wait for the
 // take-over to finish.
 func TestCommitterOpening(t *testing.T) {

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"path/filepath"
 	"time"
@@ -101,6 +102,10 @@ func (n *Node) fresh() (err error) {
 
 // restoreHere restores as the leader.
 func (n *Node) restoreHere(ctx context.Context, backup io.Reader) (Restored, error) {
+	// Whoever asks may not have looked, and what is refused need not be received.
+	if err := n.fresh(); err != nil {
+		return Restored{}, err
+	}
 	restored, broker, err := n.readBackup(backup)
 	if err != nil {
 		return Restored{}, err
@@ -135,6 +140,22 @@ func (n *Node) restoreHere(ctx context.Context, backup io.Reader) (Restored, err
 	return restored, nil
 }
 
+// restoreCopies of a backup are on the disk of the leader at the same time: as it
+// came, as the state to be restored, and as a snapshot.
+const restoreCopies = 3
+
+// backupRoom is how large a backup may be, so that the disk does not fill up; it is
+// without bound if the free space is unknown.
+func (n *Node) backupRoom() int64 {
+	policy := n.pressure.limits
+	space, err := policy.DiskSpace(n.cfg.DataDir)
+	if err != nil {
+		return math.MaxInt64
+	}
+	kept := policy.DiskResign.bytes(space.Total)
+	return int64((max(space.Free, kept) - kept) / restoreCopies)
+}
+
 // readBackup keeps the backup in a file until all of it is there, and reads the
 // state from that: a sender that falls silent must not hold up the log.
 func (n *Node) readBackup(backup io.Reader) (Restored, *queue.Broker, error) {
@@ -143,8 +164,11 @@ func (n *Node) readBackup(backup io.Reader) (Restored, *queue.Broker, error) {
 		return Restored{}, nil, fmt.Errorf("keeping the backup: %w", err)
 	}
 	defer func() { _ = errors.Join(spool.Close(), os.Remove(spool.Name())) }() // the content is not needed any more
-	if _, err := io.Copy(spool, backup); err != nil {
+	room := n.backupRoom()
+	if size, err := io.Copy(spool, io.LimitReader(backup, room)); err != nil {
 		return Restored{}, nil, fmt.Errorf("receiving the backup: %w", err)
+	} else if size == room {
+		return Restored{}, nil, fmt.Errorf("%w: the disk of node %s has no room for a backup of %d bytes or more, of which a restore writes %d copies", fault.ErrUnavailable, n.cfg.NodeName, room, restoreCopies)
 	}
 	if _, err := spool.Seek(0, io.SeekStart); err != nil {
 		return Restored{}, nil, fmt.Errorf("reading the backup: %w", err)

@@ -25,6 +25,9 @@ const (
 	restoreIdleMax = 30 * time.Second
 )
 
+// refusalPatience is how long an answer may take that comes before all is sent.
+const refusalPatience = 5 * time.Second
+
 // restoreAnswer is what the leader says to a forwarded restore.
 type restoreAnswer struct {
 	Restored Restored `json:"restored"`
@@ -63,11 +66,25 @@ func (n *Node) forwardRestore(ctx context.Context, leader string, backup io.Read
 	defer conn.Close()
 	stop := context.AfterFunc(ctx, func() { conn.Close() })
 	defer stop()
-	if err := sendPieces(conn, backup); err != nil {
-		return Restored{}, fmt.Errorf("passing the backup on to the leader: %w", err)
-	}
+	// The leader may refuse before all is sent. Then the sending ends with the
+	// connection, and must end before backup goes back to the caller.
+	sent := make(chan error, 1)
+	go func() {
+		reading, writing := sendPieces(conn, backup)
+		if reading != nil {
+			conn.Close()
+		} else if writing != nil { // an answer may be on its way
+			time.AfterFunc(refusalPatience, func() { conn.Close() })
+		}
+		sent <- errors.Join(reading, writing)
+	}()
 	var answer restoreAnswer
-	if err := json.NewDecoder(conn).Decode(&answer); err != nil {
+	err = json.NewDecoder(conn).Decode(&answer)
+	conn.Close()
+	if sending := <-sent; err != nil && sending != nil {
+		return Restored{}, fmt.Errorf("passing the backup on to the leader: %w", sending)
+	}
+	if err != nil {
 		return Restored{}, fmt.Errorf("%w: waiting for the leader to restore: %w", fault.ErrOutcomeUnknown, err)
 	}
 	if answer.Error == "" {
@@ -82,7 +99,9 @@ func (n *Node) forwardRestore(ctx context.Context, leader string, backup io.Read
 	return Restored{}, failed
 }
 
-func sendPieces(conn net.Conn, backup io.Reader) error {
+// sendPieces sends a backup. Of its errors one is of the backup's end of it, the
+// other of the connection's.
+func sendPieces(conn net.Conn, backup io.Reader) (reading, writing error) {
 	idle := time.AfterFunc(restoreIdleMax, func() { conn.Close() })
 	defer idle.Stop()
 	piece := make([]byte, 4+restorePieceMax)
@@ -90,7 +109,7 @@ func sendPieces(conn net.Conn, backup io.Reader) error {
 		count, err := io.ReadFull(backup, piece[4:])
 		last := errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
 		if err != nil && !last {
-			return err
+			return err, nil
 		}
 		binary.BigEndian.PutUint32(piece, uint32(count))
 		content := piece[:4+count]
@@ -99,7 +118,7 @@ func sendPieces(conn net.Conn, backup io.Reader) error {
 		}
 		idle.Reset(restoreIdleMax)
 		if _, err := conn.Write(content); err != nil || last {
-			return err
+			return nil, err
 		}
 	}
 }
@@ -138,7 +157,14 @@ func (n *Node) serveRestore(conn net.Conn) {
 			}
 		}
 	}
-	_ = json.NewEncoder(conn).Encode(answer) // the other end sees a broken connection
+	if json.NewEncoder(conn).Encode(answer) != nil {
+		return // the other end sees a broken connection
+	}
+	// What is still under way is taken until the other end has read the answer and
+	// closes: closed before, the connection would be reset and the answer lost.
+	stopWaiting := time.AfterFunc(refusalPatience, func() { conn.Close() })
+	defer stopWaiting.Stop()
+	_, _ = io.Copy(io.Discard, conn)
 }
 
 // pieceReader reads what sendPieces sent. The end comes with the zero only.
