@@ -99,6 +99,9 @@ const (
 	suspicionBudget = 2 * leaderBudget
 	// suspicionPause separates two looks at a leader that does not answer.
 	suspicionPause = 100 * time.Millisecond
+	// probesMax bounds the questions under way: each may ask the leader in turn. A
+	// node asks one at a time.
+	probesMax = 64
 	// suspicionMessageMax bounds what another node may send.
 	suspicionMessageMax = 4 << 10
 )
@@ -307,16 +310,27 @@ func (s *suspicion) put(ctx context.Context, nodeID string, question doubtQuesti
 }
 
 // serve answers the other nodes until the listener closes, which is before ctx
-// ends. All are answered at once: nodes that miss the leader ask each other.
+// ends. All are answered at once: nodes that miss the leader ask each other. What
+// is beyond probesMax is closed, which says nothing about the leader.
 func (s *suspicion) serve(ctx context.Context, listener net.Listener) {
 	var answering sync.WaitGroup
 	defer answering.Wait()
+	slots := make(chan struct{}, probesMax)
 	for {
 		conn, err := listener.Accept()
 		if err != nil {
 			return
 		}
-		answering.Go(func() { s.answer(ctx, conn) })
+		select {
+		case slots <- struct{}{}:
+		default:
+			conn.Close()
+			continue
+		}
+		answering.Go(func() {
+			defer func() { <-slots }()
+			s.answer(ctx, conn)
+		})
 	}
 }
 

@@ -2,7 +2,9 @@ package cluster
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
+	"net"
 	"sync"
 	"testing"
 	"time"
@@ -130,6 +132,65 @@ func TestCommitsAreToldWithoutDelay(t *testing.T) {
 		}
 	}
 }
+
+// chanListener gives out what is sent to it.
+type chanListener struct {
+	net.Listener
+	conns chan net.Conn
+}
+
+func (l chanListener) Accept() (net.Conn, error) {
+	conn, ok := <-l.conns
+	if !ok {
+		return nil, net.ErrClosed
+	}
+	return conn, nil
+}
+
+// Questions about the leader that are under way are bounded: each may ask the
+// leader in turn.
+func TestProbesAreBounded(t *testing.T) {
+	defer clustertest.VerifyNoLeaks(t)
+	hold, held := make(chan struct{}), make(chan struct{})
+	s := newSuspicion(suspicionConfig{nodeID: "a"})
+	s.start(electorate{consensus: longAgo{}, leadership: func() Leadership {
+		held <- struct{}{}
+		<-hold
+		return Leadership{}
+	}})
+	listener := chanListener{conns: make(chan net.Conn)}
+	var serving sync.WaitGroup
+	serving.Go(func() { s.serve(t.Context(), listener) })
+	ask := func() net.Conn {
+		near, far := net.Pipe()
+		listener.conns <- far
+		_ = json.NewEncoder(near).Encode(doubtQuestion{}) // or it is closed
+		return near
+	}
+	for range probesMax {
+		ask()
+		<-held
+	}
+	closed := make(chan error, 1)
+	go func() {
+		_, err := ask().Read(make([]byte, 1))
+		closed <- err
+	}()
+	select {
+	case <-held:
+		t.Error("one more than there may be is looked into")
+	case <-closed:
+	}
+	close(hold)
+	close(listener.conns)
+	serving.Wait()
+}
+
+// longAgo is a library that heard nothing.
+type longAgo struct{}
+
+func (longAgo) LastContact() time.Time   { return time.Time{} }
+func (longAgo) Stats() map[string]string { return nil }
 
 // A connection that the leader's end closes raises doubt, one of another node does not.
 func TestBrokenConnectionRaisesDoubt(t *testing.T) {

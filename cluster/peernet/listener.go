@@ -43,6 +43,52 @@ func (p *Network) accept() {
 	}
 }
 
+// connsPerNode bounds the connections that one other node has opened to this one,
+// connsMax those of all. A node has about ten: what is above that broke without a
+// word, or belongs to nobody who means well.
+const (
+	connsPerNode = 64
+	connsMax     = 1024
+)
+
+var errTooMany = errors.New("too many connections of other nodes are open")
+
+// full reports whether no more connections of other nodes are taken.
+func (p *Network) full() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	open := 0
+	for conn := range p.conns {
+		if conn.arrived != 0 {
+			open++
+		}
+	}
+	return open >= connsMax
+}
+
+// makeRoom counts a connection that another node has opened, and closes that node's
+// oldest if there are too many.
+func (p *Network) makeRoom(conn *peerConn) {
+	p.mu.Lock()
+	p.arrivals++
+	conn.arrived = p.arrivals
+	var oldest *peerConn
+	open := 0
+	for other := range p.conns {
+		if other.arrived != 0 && other.node == conn.node {
+			open++
+			if oldest == nil || other.arrived < oldest.arrived {
+				oldest = other
+			}
+		}
+	}
+	p.mu.Unlock()
+	if open > connsPerNode {
+		p.options.Logger.Warn("a node has too many connections open, the oldest is closed", "from", conn.node, "open", open)
+		oldest.Close()
+	}
+}
+
 // acceptPause keeps a node without free file descriptors from spinning.
 const acceptPause = 50 * time.Millisecond
 
@@ -86,6 +132,7 @@ func (p *Network) admit(conn *peerConn) {
 		return
 	}
 	p.noteFormats(conn, greeting.from, greeting.formats)
+	p.makeRoom(conn)
 	conn.check()
 	p.queue(purpose{greeting.kind, greeting.group}).put(conn)
 }
@@ -109,6 +156,8 @@ func (p *Network) objection(h hello, formats FormatRange) error {
 		return fmt.Errorf("node %s belongs to no cluster yet", p.options.NodeID)
 	case !founding && h.cluster != own:
 		return fmt.Errorf("node %s belongs to cluster %s, not to %s", p.options.NodeID, own, h.cluster)
+	case p.full():
+		return errTooMany
 	case !p.opened.Load() && h.kind != KindFailureDetector:
 		return errStarting
 	case !formats.overlaps(h.formats):
@@ -140,6 +189,7 @@ type peerConn struct {
 	// under the owner's mu.
 	node    string
 	formats FormatRange
+	arrived uint64 // its number among those that other nodes opened; 0: this node opened it
 	// stream is what is said after the handshake. Nobody but who shook hands has
 	// the connection when it is set.
 	stream *checkedStream

@@ -47,6 +47,7 @@ type Network struct {
 	mu       sync.Mutex
 	incoming map[purpose]*connQueue
 	conns    map[*peerConn]struct{} // open, both directions
+	arrivals uint64                 // connections that other nodes have opened
 	closed   bool
 }
 

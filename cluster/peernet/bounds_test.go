@@ -1,0 +1,76 @@
+package peernet
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"testing"
+)
+
+// arrive opens a connection to b in the name of a node.
+func arrive(t *testing.T, b *Network, from string) (net.Conn, error) {
+	t.Helper()
+	conn, err := net.Dial("tcp", b.BoundAddr())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { conn.Close() })
+	greeting := hello{kind: KindRaft, cluster: "c", from: from, to: b.NodeID(), formats: FormatRange{1, 1}}
+	if err := greeting.write(conn); err != nil {
+		t.Fatal(err)
+	}
+	_, err = readAnswer(conn)
+	return conn, err
+}
+
+// Connections of other nodes that are open cost memory for as long as they are.
+func TestOpenConnectionsAreBounded(t *testing.T) {
+	b := newTestNetwork(t, "b-2", "c")
+	listener := b.Listener(KindRaft, 0)
+	accepted := make(chan net.Conn)
+	go func() {
+		for {
+			conn, err := listener.Accept()
+			if err != nil {
+				close(accepted)
+				return
+			}
+			accepted <- conn
+		}
+	}()
+	oldest, err := arrive(t, b, "n0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	<-accepted
+	for range connsPerNode {
+		if _, err := arrive(t, b, "n0"); err != nil {
+			t.Fatal(err)
+		}
+		<-accepted
+	}
+	if _, err := oldest.Read(make([]byte, 1)); err == nil {
+		t.Error("the oldest connection of a node with too many sends something")
+	}
+	for open := connsPerNode; open < connsMax; open++ {
+		if _, err := arrive(t, b, fmt.Sprintf("n%d", open/connsPerNode)); err != nil {
+			t.Fatalf("connection %d: %v", open, err)
+		}
+		<-accepted
+	}
+	if _, err := arrive(t, b, "another"); !errors.Is(err, ErrRefused) {
+		t.Errorf("one more connection than all nodes may have: %v", err)
+	}
+	// As soon as some end there is room again.
+	b.mu.Lock()
+	var one *peerConn
+	for conn := range b.conns {
+		one = conn
+	}
+	b.mu.Unlock()
+	one.Close()
+	if _, err := arrive(t, b, "another"); err != nil {
+		t.Errorf("when one is closed: %v", err)
+	}
+	<-accepted
+}
