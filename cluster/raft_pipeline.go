@@ -146,7 +146,7 @@ type tellingPipeline struct {
 	turn chan struct{}
 	last raft.AppendEntriesRequest
 	at   time.Duration // when it was sent, monotonic
-	full bool          // it had as many entries as one message may have
+	full bool          // the library sent as many entries as it does at most
 
 	answers *answerRelay
 }
@@ -158,7 +158,18 @@ func (p *tellingPipeline) Consumer() <-chan raft.AppendFuture { return p.answers
 func (p *tellingPipeline) AppendEntries(args *raft.AppendEntriesRequest, resp *raft.AppendEntriesResponse) (raft.AppendFuture, error) {
 	p.turn <- struct{}{}
 	defer p.pass()
-	return p.send(args, resp)
+	var last raft.AppendFuture
+	for part := range parts(args) {
+		future, err := p.send(part, resp)
+		if err != nil {
+			return nil, err
+		}
+		last, resp = future, new(raft.AppendEntriesResponse)
+	}
+	if p.full = len(args.Entries) >= appendEntriesMax; p.full {
+		p.teller.committed()
+	}
+	return last, nil
 }
 
 // tryTurn takes the turn unless somebody has it.
@@ -184,9 +195,7 @@ func (p *tellingPipeline) send(args *raft.AppendEntriesRequest, resp *raft.Appen
 	if n := len(args.Entries); n > 0 {
 		p.last.PrevLogEntry, p.last.PrevLogTerm = args.Entries[n-1].Index, args.Entries[n-1].Term
 	}
-	if p.full = len(args.Entries) >= appendEntriesMax; p.full {
-		p.teller.committed()
-	}
+	p.full = false
 	return future, nil
 }
 

@@ -66,11 +66,13 @@ func (t *raftTransport) SetHeartbeatHandler(func(raft.RPC)) {}
 // AppendEntries is used for heartbeats and for followers that are behind. Its
 // answers tell how far each follower is.
 func (t *raftTransport) AppendEntries(id raft.ServerID, target raft.ServerAddress, args *raft.AppendEntriesRequest, resp *raft.AppendEntriesResponse) error {
-	err := t.reach(func() error { return t.NetworkTransport.AppendEntries(id, target, args, resp) })
-	if err == nil {
-		t.contacts.note(string(id), resp.LastLog)
-	}
-	return err
+	return inParts(args, resp, t.stopped, func(part *raft.AppendEntriesRequest, resp *raft.AppendEntriesResponse) error {
+		err := t.reach(func() error { return t.NetworkTransport.AppendEntries(id, target, part, resp) })
+		if err == nil {
+			t.contacts.note(string(id), resp.LastLog)
+		}
+		return err
+	})
 }
 
 // A message to a node that cannot be connected to is tried again for reachPatience.
