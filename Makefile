@@ -45,9 +45,13 @@ help: ## list the targets
 build: ## build bin/seriatim
 	CGO_ENABLED=0 $(GO) build -trimpath -tags '$(TAGS)' -ldflags '-s -w -X main.version=$(VERSION)' -o $(BIN) ./cmd/seriatim
 
+# The edited files of a fault build.
+OVERLAY = $(abspath bin/overlay)
+
 .PHONY: build-faults
-build-faults: ## build bin/seriatim-faults, with the hooks of the fault tests; not for use
-	CGO_ENABLED=0 $(GO) build -trimpath -tags '$(TAGS) faults' -ldflags '-X main.version=$(VERSION)-faults' -o $(BIN)-faults ./cmd/seriatim
+build-faults: ## build bin/seriatim-faults, with hooks, failpoints and planted bugs (test/faults/plants); not for use
+	$(GO) run ./test/faults/plants/write -out '$(OVERLAY)'
+	CGO_ENABLED=0 $(GO) build -trimpath -overlay '$(OVERLAY)/overlay.json' -tags '$(TAGS) faults' -ldflags '-X main.version=$(VERSION)-faults' -o $(BIN)-faults ./cmd/seriatim
 
 .PHONY: run
 run: build ## build, then run a three-node cluster with its data in ./data
@@ -225,6 +229,6 @@ crash: build ## every state that a power cut may leave a data directory in, and 
 
 .PHONY: faults-selftest
 faults-selftest: build-faults ## plant each of 25 bugs in a server and see that the checkers find it: BUG=n; leaves bin/selftest/selftest.html
-	$(GO) test -tags '$(TEST_TAGS) faults' -count 1 -run '^Test(Actions|Panic|AHang|WhatIsNo|Hook|ShiftedClock|Operation|ATap)' ./fsm ./fsm/failpoint ./cmd/seriatim/server
-	$(GO) test -tags '$(TEST_TAGS) faults' -count 1 -v -timeout 90m -run '^TestSelftest$$|^TestPlaces$$' ./test/faults \
+	$(GO) test -tags '$(TEST_TAGS) faults' -count 1 -overlay '$(OVERLAY)/overlay.json' -run '^Test(Hook|ShiftedClock|Operation|ATap)' ./fsm ./cmd/seriatim/server
+	$(GO) test -tags '$(TEST_TAGS) faults' -overlay '$(OVERLAY)/overlay.json' -count 1 -v -timeout 90m -run '^TestSelftest$$|^TestPlaces$$' ./test/faults \
 	  -args -fault-binary '$(abspath $(BIN)-faults)' -bug $(or $(BUG),-1) -output '$(abspath bin/selftest)'

@@ -10,7 +10,6 @@ import (
 
 	"github.com/seriatimq/seriatim/cluster/fault"
 	"github.com/seriatimq/seriatim/fsm"
-	"github.com/seriatimq/seriatim/fsm/failpoint"
 	"github.com/seriatimq/seriatim/queue"
 )
 
@@ -249,7 +248,6 @@ func (c *committer) commit(flights chan<- flight) bool {
 		if len(batch) == 0 {
 			return false
 		}
-		c.answerBeforeCommit(batch)
 		proposal, err := c.propose(c.encode(batch))
 		if err == nil {
 			flights <- flight{proposal, batch}
@@ -341,7 +339,6 @@ func (c *committer) refill() {
 func (c *committer) collect(flights <-chan flight) {
 	for f := range flights {
 		result, err := f.proposal.Wait()
-		err = errors.Join(err, failpoint.Hit("answer"))
 		<-c.slots
 		verdict := answered
 		switch {

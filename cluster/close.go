@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/seriatimq/seriatim/cluster/fault"
-	"github.com/seriatimq/seriatim/fsm/failpoint"
 )
 
 // errClosing is what calls get from a node that stops.
@@ -50,9 +49,6 @@ func (n *Node) transferLeadership(ctx context.Context, transfer func(context.Con
 func (n *Node) Close(ctx context.Context) error {
 	n.calls.close()
 	n.handOver(ctx)
-	if err := failpoint.Hit("shutdown"); err != nil {
-		n.log.Warn("the node closes otherwise than it should", "error", err)
-	}
 	n.finish(ctx)
 	if err := n.group.Close(); err != nil {
 		return fmt.Errorf("closing the log: %w", err)

@@ -12,7 +12,6 @@ import (
 
 	"github.com/seriatimq/seriatim/cluster/peerpb"
 	"github.com/seriatimq/seriatim/fsm"
-	"github.com/seriatimq/seriatim/fsm/failpoint"
 	"github.com/seriatimq/seriatim/queue"
 )
 
@@ -184,7 +183,7 @@ func (l *link) session() {
 		case <-l.wake:
 		}
 		for frame := l.takeFrame(); frame != nil; frame = l.takeFrame() {
-			if err := stream.Send(frame); err != nil || failpoint.Hit("forward-sent") != nil {
+			if err := stream.Send(frame); err != nil {
 				return
 			}
 		}
@@ -228,9 +227,6 @@ func (l *link) receive(stream forwardStream, closing func()) error {
 		frame, err := stream.Recv()
 		if errors.Is(err, io.EOF) {
 			return nil
-		}
-		if err == nil {
-			err = failpoint.Hit("forward-answered")
 		}
 		if err != nil {
 			return err

@@ -12,7 +12,6 @@ import (
 
 	"github.com/seriatimq/seriatim/cluster/peerpb"
 	"github.com/seriatimq/seriatim/fsm"
-	"github.com/seriatimq/seriatim/fsm/plant"
 	"github.com/seriatimq/seriatim/queue"
 )
 
@@ -198,9 +197,6 @@ func (in *inbound) receive(ctx context.Context, running *sync.WaitGroup, t *tenu
 	}
 	running.Go(func() {
 		defer cancel()
-		if plant.Is(16) {
-			t.submit(ctx, r.Command, r.MinimumVersion, deadline)
-		}
 		in.answer(r.Id, t.receive(ctx, receiveRequest{
 			cmd:            receive,
 			frame:          r.Command,

@@ -154,7 +154,7 @@ func (g *raftGroup) openRaft(stateMachine) error {
 	g.leaders = newLeadershipWatch(g.nodeID, func() {
 		g.cfg.Fatal(fault.ExitRemoved, errors.New("this node was removed from the cluster"))
 	})
-	consensus, err := raft.NewRaft(g.raftConfig(), g.machine, g.log, g.stable, &g.librarySnaps, hookedTransport(g.ctx, g.transport))
+	consensus, err := raft.NewRaft(g.raftConfig(), g.machine, g.log, g.stable, &g.librarySnaps, g.transport)
 	if err != nil {
 		return fmt.Errorf("start consensus: %w", errors.Join(err, g.guard.Poisoned()))
 	}

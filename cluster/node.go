@@ -20,7 +20,6 @@ import (
 	"github.com/seriatimq/seriatim/cluster/peerpb"
 	"github.com/seriatimq/seriatim/cluster/storage"
 	"github.com/seriatimq/seriatim/fsm"
-	"github.com/seriatimq/seriatim/fsm/plant"
 	"github.com/seriatimq/seriatim/queue"
 )
 
@@ -301,14 +300,12 @@ func (n *Node) beginTenure() {
 		stepMax:     n.cfg.Timing.ClockSkewMax,
 	})
 	n.tenure.Store(t)
-	plant.Lead(true)
 	t.ended.Go(func() { n.tendMembers(t) })
 	n.announceTenure()
 }
 
 func (n *Node) endTenure() {
 	if t := n.tenure.Swap(nil); t != nil {
-		plant.Lead(false)
 		t.end()
 		n.log.Info("no longer leading")
 		n.announceTenure()

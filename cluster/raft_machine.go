@@ -15,7 +15,6 @@ import (
 	"github.com/seriatimq/seriatim/cluster/fault"
 	"github.com/seriatimq/seriatim/cluster/storage"
 	"github.com/seriatimq/seriatim/fsm"
-	"github.com/seriatimq/seriatim/fsm/failpoint"
 )
 
 // raftMachine stands between the consensus library and the state machine. It
@@ -54,28 +53,15 @@ func (m *raftMachine) Apply(entry *raft.Log) any { return m.ApplyBatch([]*raft.L
 
 // ApplyBatch applies committed entries.
 func (m *raftMachine) ApplyBatch(entries []*raft.Log) []any {
-	m.ending(failpoint.Hit("apply-before"))
 	results := m.machine.ApplyBatch(entries)
-	m.ending(failpoint.Hit("apply-after"))
 	m.members.note(entries)
 	m.advance(entries[len(entries)-1].Index)
 	m.committed()
 	return results
 }
 
-// ending ends the node if err is one that a fault run put where nothing else
-// can fail.
-func (m *raftMachine) ending(err error) {
-	if err != nil {
-		_ = m.guard.Fail(fault.ExitStateMismatch, err) // it does not return
-	}
-}
-
 // Snapshot captures the state.
 func (m *raftMachine) Snapshot() (raft.FSMSnapshot, error) {
-	if err := failpoint.Hit("snapshot-begin"); err != nil {
-		return nil, err
-	}
 	began := m.clock.Monotonic()
 	snapshot, err := m.machine.Snapshot()
 	if err != nil {
@@ -89,7 +75,6 @@ func (m *raftMachine) Snapshot() (raft.FSMSnapshot, error) {
 // Restore replaces the state by that of a snapshot. The index of a snapshot
 // may be that of an entry which never reaches the state machine.
 func (m *raftMachine) Restore(content io.ReadCloser) error {
-	m.ending(failpoint.Hit("restore-begin"))
 	source, known := storage.SnapshotSource(content)
 	if !known {
 		source.Path = "of unknown name"
@@ -99,7 +84,6 @@ func (m *raftMachine) Restore(content io.ReadCloser) error {
 	} else if err != nil {
 		return m.guard.Fail(fault.ExitChecksum, fmt.Errorf("the snapshot %s cannot be restored: %w; %s", source.Path, err, storage.ReplaceNode))
 	}
-	m.ending(failpoint.Hit("restore-swapped"))
 	applied := max(m.machine.AppliedIndex(), source.Index)
 	m.restored.Add(1)
 	m.advance(applied)

@@ -2,14 +2,11 @@ package cluster
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"sync/atomic"
 
 	"github.com/hashicorp/raft"
-
-	"github.com/seriatimq/seriatim/fsm/failpoint"
 )
 
 // committedMembers follows the committed configuration of the group. The
@@ -104,9 +101,6 @@ const (
 // has set, and of no other: if it is not the newest any more nothing happens.
 func (g *raftGroup) changeMembers(ctx context.Context, index uint64, change memberChange, nodeID string) error {
 	id, address := raft.ServerID(nodeID), raft.ServerAddress(nodeID)
-	if err := failpoint.Hit("member-change-before"); err != nil {
-		return err
-	}
 	var future raft.IndexFuture
 	switch change {
 	case addLearner:
@@ -116,7 +110,7 @@ func (g *raftGroup) changeMembers(ctx context.Context, index uint64, change memb
 	case removeMember:
 		future = g.raft.RemoveServer(id, index, g.cfg.Timing.Enqueue)
 	}
-	if err := errors.Join(g.await(ctx, future), failpoint.Hit("member-change-after")); err != nil {
+	if err := g.await(ctx, future); err != nil {
 		return err
 	}
 	return g.WaitApplied(ctx, future.Index())

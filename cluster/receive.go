@@ -108,7 +108,6 @@ func (r *receiving) run(ctx context.Context) outcome {
 // or the time is up. A turn it was given is used up by a receive here, so that
 // the next poll is woken as soon as this one is answered.
 func (r *receiving) waitForMessages(ctx context.Context) (o outcome, ended bool) {
-	r.forgetAttempt()
 	w, ok := r.polls.join(ctx, r.receiveRequest, r.wakes > 0)
 	if !ok {
 		return outcome{verdict: overloaded}, true

@@ -10,8 +10,6 @@ import (
 	"github.com/seriatimq/seriatim/cluster/fault"
 	"github.com/seriatimq/seriatim/cluster/peerpb"
 	"github.com/seriatimq/seriatim/fsm"
-	"github.com/seriatimq/seriatim/fsm/failpoint"
-	"github.com/seriatimq/seriatim/fsm/plant"
 	"github.com/seriatimq/seriatim/queue"
 )
 
@@ -65,9 +63,6 @@ func (n *Node) call(ctx context.Context, r *request) (Reply, error) {
 	limited, cancel := context.WithTimeout(ctx, r.patience)
 	defer cancel()
 	reply, err := n.answer(limited, r)
-	if failed := failpoint.Hit("reply"); failed != nil {
-		return Reply{}, fmt.Errorf("%w: %w", fault.ErrOutcomeUnknown, failed)
-	}
 	n.counts.results[resultOf(ctx, err)].Add(1)
 	if err == nil {
 		n.counts.messages.result(reply.Result)
@@ -145,9 +140,6 @@ func (n *Node) route(ctx context.Context, r *request) (outcome, error) {
 			}
 			return o, nil
 		case outcomeUnknown:
-			if plant.Is(17) && r.kind == submitRequest {
-				return outcome{}, fault.ErrUnavailable
-			}
 			unknown = unknown || r.kind != readIndexRequest
 			if unknown && (!n.retrySafe(ctx, r) || r.repeat() != nil) {
 				return outcome{}, giveUp(ctx, true, nil)
@@ -195,9 +187,6 @@ func (n *Node) attempt(ctx context.Context, r *request) outcome {
 		return outcome{verdict: notProposed}
 	}
 	t, leader := n.tenure.Load(), n.group.Leadership()
-	if o, stale := n.staleReceive(r); stale {
-		return o
-	}
 	switch {
 	case t != nil:
 		return n.executeHere(ctx, t, r)

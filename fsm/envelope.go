@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"hash/crc32"
 
-	"github.com/seriatimq/seriatim/fsm/plant"
 	"github.com/seriatimq/seriatim/queue"
 )
 
@@ -86,7 +85,7 @@ func openEntry(data []byte) (at queue.Timestamp, count uint32, frames []byte, er
 	}
 	end := len(data) - entryTrailerBytes
 	want, got := binary.LittleEndian.Uint32(data[end:]), checksum(data[:end])
-	if want != got && !plant.Is(22) {
+	if want != got {
 		return 0, 0, nil, fmt.Errorf("%w: entry checksum is %08x, its bytes give %08x", ErrChecksum, want, got)
 	}
 	if data[0] != entryFormat || data[1] != 0 {

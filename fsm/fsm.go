@@ -9,7 +9,6 @@ import (
 
 	"github.com/hashicorp/raft"
 
-	"github.com/seriatimq/seriatim/fsm/plant"
 	"github.com/seriatimq/seriatim/queue"
 )
 
@@ -248,9 +247,6 @@ func (f *FSM) Freeze() (Position, *queue.Frozen) {
 // is fatal, since the log behind it is gone. A source with a Name is named in the
 // error.
 func (f *FSM) Restore(source io.ReadCloser) error {
-	if plant.Is(24) {
-		f.broker = queue.New()
-	}
 	position, broker, err := ReadSnapshot(source)
 	if closeErr := source.Close(); err == nil && closeErr != nil {
 		err = fmt.Errorf("closing the snapshot: %w", closeErr)

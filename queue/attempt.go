@@ -42,10 +42,6 @@ func (a *ReceiveAttempt) sum(k keyed, incarnation uint64) sum128 {
 }
 
 func (q *Queue) putAttempt(k keyed, a *ReceiveAttempt) {
-	pass("attempt-write")
-	if plantedFollower(7) {
-		return
-	}
 	q.dropAttempt(k, a.id)
 	q.attempts.byID.Set(a.id, a)
 	q.attempts.order.Set(a.number, a.id)
@@ -146,9 +142,6 @@ func (b *Broker) replay(q *Queue, a *ReceiveAttempt, c *ReceiveMessages, visible
 	for _, m := range again {
 		d := *m.delivery
 		d.visibleAt = visibleAt
-		if planted(8) {
-			d.count++
-		}
 		renewed := m.withDelivery(&d)
 		q.replace(b.key, m, renewed)
 		out.Messages = append(out.Messages, b.received(q, renewed))

@@ -50,9 +50,7 @@ func New() *Broker {
 // refused command changes nothing but the clock, and what the clock makes due
 // on the queue it names. It panics only if an invariant of the state is broken.
 func (b *Broker) Apply(at Timestamp, cmd Command) (Result, *Error) {
-	if b.now = max(b.now, at); planted(18) {
-		b.now = at
-	}
+	b.now = max(b.now, at)
 	result, err := b.apply(cmd)
 	b.finish()
 	if checkEveryCommand && b.dueForCheck() {
@@ -181,12 +179,8 @@ func (b *Broker) count(q *Queue) {
 	total := q.countersSum(b.key)
 	total.add(q.sums.header)
 	total.add(q.sums.messages)
-	if !planted(3) {
-		total.add(q.sums.deduplication)
-	}
-	if !planted(7) {
-		total.add(q.sums.attempts)
-	}
+	total.add(q.sums.deduplication)
+	total.add(q.sums.attempts)
 	b.sum.sub(q.sums.counted)
 	b.sum.add(total)
 	q.sums.counted = total

@@ -197,9 +197,7 @@ func (b *Broker) purgeQueue(q *Queue) (Result, *Error) {
 			"Only one PurgeQueue operation on ", q.name, " is allowed every 60 seconds.")
 	}
 	q.purgedAt = b.now
-	messages := q.messages
 	q.clearMessages()
-	q.keepInFlight(b.key, messages, b.now)
 	q.clearAttempts()
 	if !q.attributes.Deduplication.PurgeKeepsHistory {
 		q.clearDeduplication()
@@ -223,7 +221,7 @@ func (q *Queue) headerSum(k keyed) sum128 {
 // countersSum hashes what changes with most commands.
 func (q *Queue) countersSum(k keyed) sum128 {
 	var buf [96]byte
-	r := append(record(buf[:0]), kindCounters).num(q.incarnation).time(q.purgedAt).num(q.lastKnownSequence())
+	r := append(record(buf[:0]), kindCounters).num(q.incarnation).time(q.purgedAt).num(q.lastSequence)
 	r = r.num(q.attempts.last).time(q.deduplication.deadBefore)
 	return k.sum(r.time(q.timers.fired.at).num(q.timers.fired.sequence))
 }

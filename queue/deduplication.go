@@ -215,7 +215,6 @@ func (q *Queue) forgetDead(k keyed, now Timestamp, budget int) int {
 		if !ok || q.live(r.acceptedAt, now) {
 			break
 		}
-		pass("deduplication-expire")
 		w.forgetOldest(r)
 		q.sums.deduplication.sub(r.sum(k, q.incarnation))
 	}

@@ -41,15 +41,11 @@ func (q *Queue) computeSum(k keyed) sum128 {
 	q.messages.Scan(message(false))
 	q.scheduled.messages.Scan(message(true))
 	q.deduplication.accepted.scan(func(r deduplicationRecord) bool {
-		if !planted(3) {
-			sum.add(r.sum(k, q.incarnation))
-		}
+		sum.add(r.sum(k, q.incarnation))
 		return true
 	})
 	q.attempts.byID.Scan(func(_ string, a *ReceiveAttempt) bool {
-		if !planted(7) {
-			sum.add(a.sum(k, q.incarnation))
-		}
+		sum.add(a.sum(k, q.incarnation))
 		return true
 	})
 	return sum

@@ -118,10 +118,6 @@ type selection struct {
 // run takes groups and single messages in the order in which they became
 // available, of each group the receivable prefix, until enough are taken.
 func (s *selection) run() {
-	if planted(15) {
-		s.runInMapOrder()
-		return
-	}
 	var returned, fresh timed
 	haveReturned, haveFresh := s.after(&returned, true, timed{}), s.after(&fresh, false, timed{})
 	for (haveReturned || haveFresh) && !s.done() {
@@ -165,22 +161,15 @@ func (s *selection) done() bool {
 // ever handed out past one (the prefix rule, sqs.md 4.2).
 func (s *selection) take(sequence uint64) {
 	m, _ := s.q.messages.Get(sequence)
-	if planted(10) && m == nil {
-		return
-	}
 	if !s.q.ordered(m) {
 		s.pick(m)
-		return
-	}
-	if planted(11) {
-		s.takeReturnedLast(m.group)
 		return
 	}
 	ofGroup := len(s.deliver) + int(s.q.attributes.GroupMessagesMax)
 	s.q.groups.walk(m.group, func(sequence uint64) bool {
 		m, _ := s.q.messages.Get(sequence)
 		if s.q.availableAt(m) > s.now && !s.q.expired(m, s.now) {
-			return planted(10)
+			return false
 		}
 		s.pick(m)
 		return !s.done() && (s.ignoreGroup || len(s.deliver) < ofGroup)

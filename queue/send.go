@@ -38,8 +38,7 @@ func (b *Broker) sendEntry(q *Queue, e *SendEntry, c *SendMessages) SentEntry {
 	}
 	s.ids = q.deduplicationIDs(e, s.partition)
 	if deduplicates := q.attributes.FIFO && !q.attributes.Deduplication.Disabled; deduplicates {
-		if first, found := q.findDuplicate(b.key, s.ids, plantedNow(b.now)); found {
-			q.extendWindow(b.key, first, b.now)
+		if first, found := q.findDuplicate(b.key, s.ids, b.now); found {
 			return SentEntry{
 				MessageID: b.key.messageID(q.incarnation, first.sequence()),
 				Sequence:  SequenceNumber(first.sequence()),

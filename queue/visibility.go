@@ -32,7 +32,7 @@ func (b *Broker) deleteMessage(q *Queue, handle string, batch bool) *Error {
 	if !ok || q.expired(m, b.now) {
 		return nil
 	}
-	if q.attributes.FIFO && !planted(12) {
+	if q.attributes.FIFO {
 		current := m.delivery.count == r.count
 		switch {
 		case q.attributes.YMQReceive && !current:
@@ -44,13 +44,8 @@ func (b *Broker) deleteMessage(q *Queue, handle string, batch bool) *Error {
 			return invalidValue(handle, "ReceiptHandle", "The receipt handle has expired.")
 		}
 	}
-	if plantedFollower(13) {
-		return nil
-	}
 	q.settleAttempt(b.key, m, true)
 	q.remove(b.key, m)
-	q.forgetOriginal(b.key, m)
-	q.releaseGroup(m, b.now)
 	return nil
 }
 

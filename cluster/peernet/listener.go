@@ -9,8 +9,6 @@ import (
 	"sync"
 	"syscall"
 	"time"
-
-	"github.com/seriatimq/seriatim/fsm/plant"
 )
 
 // accept takes connections until the socket is closed. Each shakes hands in a
@@ -141,7 +139,7 @@ func (p *Network) admit(conn *peerConn) {
 func (p *Network) objection(h hello, formats FormatRange) error {
 	own := p.options.ClusterID()
 	// One of the two may have no cluster yet and be about to join, see join.go.
-	founding := h.kind == KindBootstrap || h.kind == KindMembership && (h.cluster == "" || own == "") || own == "" && plant.Is(21)
+	founding := h.kind == KindBootstrap || h.kind == KindMembership && (h.cluster == "" || own == "")
 	switch {
 	case h.to != p.options.NodeID:
 		return fmt.Errorf("this is node %s, not %s", p.options.NodeID, h.to)

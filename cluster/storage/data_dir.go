@@ -10,8 +10,6 @@ import (
 	"path/filepath"
 	"sync/atomic"
 	"syscall"
-
-	"github.com/seriatimq/seriatim/fsm/plant"
 )
 
 // Names inside the data directory. Everything a group stores is below
@@ -178,9 +176,6 @@ func (d *Dir) newIdentity(nodeName string, random io.Reader) (identityRecord, er
 	var digits [4]byte
 	if _, err := io.ReadFull(random, digits[:]); err != nil {
 		return identityRecord{}, fmt.Errorf("draw a node id: %w", err)
-	}
-	if plant.Is(21) {
-		clear(digits[:])
 	}
 	identity := identityRecord{Format: 1, NodeID: nodeName + "-" + hex.EncodeToString(digits[:]), NodeName: nodeName}
 	return identity, WriteRecord(d.File(identityName), identity)

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/seriatimq/seriatim/cluster/fault"
-	"github.com/seriatimq/seriatim/fsm/plant"
 )
 
 // DiskGuard stands in front of every write this node makes to its stores. It
@@ -43,9 +42,6 @@ func NewDiskGuard(deadline time.Duration, fatal func(fault.ExitCode, error), run
 // Write runs one write or sync. what names the operation and the file.
 func (d *DiskGuard) Write(what string, operation func() error) error {
 	watchdog := time.AfterFunc(d.deadline, func() {
-		if plant.Is(20) {
-			return
-		}
 		d.Fail(fault.ExitDiskHang, fmt.Errorf("%s did not finish within %v: the disk hangs; this node ends so that another can lead", what, d.deadline))
 	})
 	err := d.perform(what, operation)
@@ -53,7 +49,7 @@ func (d *DiskGuard) Write(what string, operation func() error) error {
 	if poison := d.Poisoned(); poison != nil {
 		return poison
 	}
-	if err != nil && !plant.Is(19) {
+	if err != nil {
 		return d.Fail(fault.ExitDiskError, fmt.Errorf("%s: %w; what was written cannot be trusted any more, check the disk before starting this node again", what, err))
 	}
 	return nil

@@ -6,8 +6,6 @@ import (
 	"hash/crc32"
 
 	"github.com/hashicorp/raft"
-
-	"github.com/seriatimq/seriatim/fsm/plant"
 )
 
 // A stored entry carries a CRC-32C over its index, term, type, data and
@@ -52,7 +50,7 @@ func unsealEntry(index uint64, entry *raft.Log) error {
 	if entry.Extensions = entry.Extensions[:n:n]; n == 0 {
 		entry.Extensions = nil
 	}
-	if entryChecksum(entry) != want && !plant.Is(22) {
+	if entryChecksum(entry) != want {
 		return fmt.Errorf("entry %d: %w", index, ErrDamaged)
 	}
 	return nil

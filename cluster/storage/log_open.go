@@ -15,7 +15,6 @@ import (
 	"github.com/hashicorp/raft-wal/metadb"
 
 	"github.com/seriatimq/seriatim/cluster/fault"
-	"github.com/seriatimq/seriatim/fsm/plant"
 )
 
 const (
@@ -129,7 +128,7 @@ func openLogBackend(path string, options LogOptions) (backend logBackend, err er
 		if err := checkBolt(path); err != nil {
 			return nil, err
 		}
-		return raftboltdb.New(raftboltdb.Options{Path: path, BoltOptions: boltOptions(boltLogMmapBytes), NoSync: plant.Is(1)})
+		return raftboltdb.New(raftboltdb.Options{Path: path, BoltOptions: boltOptions(boltLogMmapBytes)})
 	}
 	if err := os.MkdirAll(path, 0o700); err != nil {
 		return nil, err

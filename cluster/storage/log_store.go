@@ -10,7 +10,6 @@ import (
 	"github.com/hashicorp/raft"
 
 	"github.com/seriatimq/seriatim/cluster/fault"
-	"github.com/seriatimq/seriatim/fsm/failpoint"
 )
 
 // logBackend is a log store of a library.
@@ -130,16 +129,13 @@ func (s *LogStore) StoreLogs(entries []*raft.Log) error {
 	}
 	sealed := sealEntries(entries)
 	err := s.guard.Write(s.appendName, func() error {
-		if err := failpoint.Hit("store-logs-before"); err != nil {
-			return err
-		}
 		if err := s.backend.StoreLogs(sealed); err != nil {
 			return err
 		}
 		if err := s.mark.raise(entries[len(entries)-1].Index); err != nil {
 			return err
 		}
-		return errors.Join(s.firstWrite(), failpoint.Hit("store-logs-after"))
+		return s.firstWrite()
 	})
 	if err != nil {
 		return err
@@ -167,9 +163,6 @@ func (s *LogStore) DeleteRange(from, to uint64) error {
 	}
 	s.cache.forget()
 	err = s.guard.Write(s.deleteName, func() error {
-		if err := failpoint.Hit("log-truncate-before"); err != nil {
-			return err
-		}
 		if to >= last {
 			end := uint64(0)
 			if from > first {
@@ -179,7 +172,7 @@ func (s *LogStore) DeleteRange(from, to uint64) error {
 				return err
 			}
 		}
-		return errors.Join(s.backend.DeleteRange(from, to), failpoint.Hit("log-truncate-after"))
+		return s.backend.DeleteRange(from, to)
 	})
 	// Between the first forget and the deletion a reader cannot have filled
 	// the cache: only StoreLogs does, and the library does not append while

@@ -21,7 +21,6 @@ import (
 	"github.com/hashicorp/raft"
 
 	"github.com/seriatimq/seriatim/cluster/fault"
-	"github.com/seriatimq/seriatim/fsm/failpoint"
 )
 
 // Layout of the library's file snapshot store.
@@ -359,16 +358,10 @@ func (s *snapshotSink) Close() error {
 	}
 	s.finished = true
 	err := s.store.guard.Write("finish the snapshot "+s.path, func() error {
-		if err := failpoint.Hit("snapshot-written"); err != nil {
-			return err
-		}
 		if err := syncDir(filepath.Dir(s.path)); err != nil {
 			return err
 		}
-		if err := failpoint.Hit("snapshot-rename-before"); err != nil {
-			return err
-		}
-		return errors.Join(s.inner.Close(), failpoint.Hit("snapshot-rename-after"))
+		return s.inner.Close()
 	})
 	if err == nil {
 		s.store.newest.Store(s.index)

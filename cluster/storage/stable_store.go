@@ -12,7 +12,6 @@ import (
 	raftboltdb "github.com/hashicorp/raft-boltdb/v2"
 
 	"github.com/seriatimq/seriatim/cluster/fault"
-	"github.com/seriatimq/seriatim/fsm/failpoint"
 )
 
 // foundingTerm is the term the library gives to the first entry of a log; no
@@ -143,13 +142,10 @@ func (s *StableStore) Set(key, value []byte) error {
 	sealed := append(make([]byte, 0, len(value)+crc32.Size), value...)
 	sealed = binary.LittleEndian.AppendUint32(sealed, valueChecksum(key, value))
 	return s.guard.Write(s.writeName, func() error {
-		if err := failpoint.Hit("vote-before"); err != nil {
-			return err
-		}
 		if err := s.backend.Set(key, sealed); err != nil {
 			return err
 		}
-		return errors.Join(s.firstWrite(), failpoint.Hit("vote-after"))
+		return s.firstWrite()
 	})
 }
 

@@ -17,8 +17,8 @@ import (
 	"github.com/seriatimq/seriatim/test/oracle/history"
 )
 
-// plantedBugs is the table of faults.md 11. In the server means: behind the switch of that
-// number, SERIATIM_PLANT, in a binary built with the tag faults.
+// plantedBugs is the table of faults.md 11. In the server means: an edit of
+// test/faults/plants that is behind the switch of that number, SERIATIM_PLANT.
 var plantedBugs = []plantedBug{
 	{
 		number: 1, text: "log store with NoSync", how: "server, with the log store boltdb; disks of their own lose power", must: []string{"I1 loss"},

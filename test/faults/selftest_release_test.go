@@ -2,7 +2,6 @@ package faults
 
 import (
 	"bytes"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -11,35 +10,30 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/seriatimq/seriatim/test/faults/plants"
 	"github.com/seriatimq/seriatim/test/kit/harness"
 )
 
-// failpointCalls finds the places of failpoints in the sources.
-var failpointCalls = regexp.MustCompile(`(?:failpoint\.Hit|\bpass)\("([a-z-]+)"\)`)
+// failpointCalls finds the places of failpoints in the edited files of a fault build.
+var failpointCalls = regexp.MustCompile(`failpoint\.(?:Hit|Must|After)\((?:.*, )?"([a-z-]+)"\)`)
 
-// placesInSources are the names of all failpoints that the product hits.
-func placesInSources(t *testing.T) []string {
+// placesInEdits are the names of all failpoints that a fault build hits.
+func placesInEdits(t *testing.T) []string {
 	t.Helper()
-	return namesInSources(t, failpointCalls)
+	return namesInEdits(t, failpointCalls)
 }
 
-// namesInSources are the first groups of all matches in the product's sources.
-func namesInSources(t *testing.T, form *regexp.Regexp) []string {
+// namesInEdits are the first groups of all matches in the edited files.
+func namesInEdits(t *testing.T, form *regexp.Regexp) []string {
 	t.Helper()
+	files, err := plants.Apply(filepath.Join("..", ".."))
+	if err != nil {
+		t.Fatal(err)
+	}
 	var names []string
-	for _, top := range []string{"cmd", "cluster", "fsm", "queue", "transport"} {
-		err := filepath.WalkDir(filepath.Join("..", "..", top), func(path string, entry fs.DirEntry, err error) error {
-			if err != nil || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
-				return err
-			}
-			text, err := os.ReadFile(path)
-			for _, call := range form.FindAllStringSubmatch(string(text), -1) {
-				names = append(names, call[1])
-			}
-			return err
-		})
-		if err != nil {
-			t.Fatal(err)
+	for _, text := range files {
+		for _, call := range form.FindAllStringSubmatch(text, -1) {
+			names = append(names, call[1])
 		}
 	}
 	slices.Sort(names)
@@ -58,7 +52,7 @@ func TestReleaseHasNoHooks(t *testing.T) {
 		t.Fatal(err)
 	}
 	traces := []string{"SERIATIM_TAP", "SERIATIM_FAILPOINTS", "SERIATIM_PLANT", "Seriatim-Op-Id", "/v1/failpoints", "/v1/clock"}
-	for _, place := range placesInSources(t) {
+	for _, place := range placesInEdits(t) {
 		if strings.Contains(place, "-") {
 			traces = append(traces, place)
 		}
@@ -76,16 +70,15 @@ func TestReleaseHasNoHooks(t *testing.T) {
 	}
 }
 
-// TestEveryBugIsPlanted wants a place in the sources for each number of the table
-// of planted bugs: a change of the product may carry one away.
+// TestEveryBugIsPlanted wants an edit for each number of the table of planted bugs.
 func TestEveryBugIsPlanted(t *testing.T) {
 	planted := map[string]bool{}
-	for _, number := range namesInSources(t, regexp.MustCompile(`(?:planted(?:Follower)?|plant\.Is)\((\d+)\)`)) {
+	for _, number := range namesInEdits(t, regexp.MustCompile(`plant\.(?:Is|Follower)\((\d+)\)`)) {
 		planted[number] = true
 	}
 	for number := 1; number <= 25; number++ {
 		if !planted[strconv.Itoa(number)] {
-			t.Errorf("bug %d is nowhere in the sources", number)
+			t.Errorf("no edit plants bug %d", number)
 		}
 	}
 }

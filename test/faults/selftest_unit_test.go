@@ -12,9 +12,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/seriatimq/seriatim/fsm"
-	"github.com/seriatimq/seriatim/fsm/failpoint"
-	"github.com/seriatimq/seriatim/fsm/plant"
 	"github.com/seriatimq/seriatim/queue"
+	"github.com/seriatimq/seriatim/test/faults/plants/failpoint"
+	"github.com/seriatimq/seriatim/test/faults/plants/plant"
 	"github.com/seriatimq/seriatim/test/oracle/history"
 )
 
@@ -22,7 +22,7 @@ import (
 // its state before and after: what is damaged is not used, and changes nothing.
 func playDamagedSnapshot(t *testing.T, planted bool) []history.Event {
 	if planted {
-		plant.Set(24, func() queue.Timestamp { return 0 })
+		plant.Set(24, func() int64 { return 0 })
 		defer plant.Set(0, nil)
 	}
 	f := fsm.New(fsm.Options{Fatal: func(err error) { panic(err) }})
@@ -54,7 +54,7 @@ func playDamagedSnapshot(t *testing.T, planted bool) []history.Event {
 // TestPlaces compares the list of failpoints with where they are hit; two are hit
 // by a name that is chosen at the place.
 func TestPlaces(t *testing.T) {
-	want := append(placesInSources(t), "append-entries-answer", "install-snapshot-answer")
+	want := append(placesInEdits(t), "append-entries-answer", "install-snapshot-answer")
 	slices.Sort(want)
 	got := slices.Sorted(slices.Values(failpoint.Places))
 	if diff := cmp.Diff(want, got); diff != "" {

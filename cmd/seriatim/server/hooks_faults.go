@@ -15,26 +15,17 @@ import (
 
 	"github.com/seriatimq/seriatim/cluster"
 	"github.com/seriatimq/seriatim/fsm"
-	"github.com/seriatimq/seriatim/fsm/failpoint"
-	"github.com/seriatimq/seriatim/fsm/plant"
-	"github.com/seriatimq/seriatim/queue"
 )
 
 // envTap names the file the node writes what it applies to: a path, or fd:N for
 // a descriptor that was passed on.
 const envTap = "SERIATIM_TAP"
 
-// envFailpoints arms failpoints from the start, envPlant plants a bug.
-const (
-	envFailpoints = "SERIATIM_FAILPOINTS"
-	envPlant      = "SERIATIM_PLANT"
-)
-
 // operationHeader is the id of a client's operation, which is written to the log.
 const operationHeader = "Seriatim-Op-Id"
 
 // hookVariables are the environment variables that the hooks read.
-var hookVariables = []string{envTap, envFailpoints, envPlant}
+var hookVariables = []string{envTap}
 
 // hooks are where a fault build reaches into a node.
 type hooks struct {
@@ -44,17 +35,6 @@ type hooks struct {
 
 func newHooks() (hooks, error) {
 	h := hooks{clock: newShiftedClock(cluster.SystemClock())}
-	if err := failpoint.Set(os.Getenv(envFailpoints)); err != nil {
-		return h, fmt.Errorf("%s: %w", envFailpoints, err)
-	}
-	number := 0
-	if text := os.Getenv(envPlant); text != "" {
-		var err error
-		if number, err = strconv.Atoi(text); err != nil {
-			return h, fmt.Errorf("%s: %w", envPlant, err)
-		}
-	}
-	plant.Set(number, func() queue.Timestamp { return queue.Timestamp(h.clock.Wall().UnixMilli()) })
 	var err error
 	h.tap, err = openTap(os.Getenv(envTap))
 	return h, err
@@ -128,8 +108,6 @@ func isOperationID(id string) bool {
 func (h hooks) operators(handler http.Handler) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("PUT /v1/clock", h.setClock)
-	mux.HandleFunc("PUT /v1/failpoints/{name}", setFailpoint)
-	mux.HandleFunc("GET /v1/failpoints/{name}", countFailpoint)
 	mux.Handle("/", handler)
 	return mux
 }
@@ -155,24 +133,6 @@ func (h hooks) setClock(w http.ResponseWriter, r *http.Request) {
 	}
 	h.clock.shift(shift.OffsetMs, rate)
 	w.WriteHeader(http.StatusNoContent)
-}
-
-// setFailpoint arms the failpoint in the path with the action in the body.
-func setFailpoint(w http.ResponseWriter, r *http.Request) {
-	action, err := io.ReadAll(io.LimitReader(r.Body, 4<<10))
-	if err == nil {
-		err = failpoint.SetOne(r.PathValue("name"), string(action))
-	}
-	if err != nil {
-		http.Error(w, err.Error(), http.StatusBadRequest)
-		return
-	}
-	w.WriteHeader(http.StatusNoContent)
-}
-
-// countFailpoint says how often an armed failpoint was passed.
-func countFailpoint(w http.ResponseWriter, r *http.Request) {
-	_, _ = fmt.Fprintln(w, failpoint.Hits(r.PathValue("name"))) // an error means that the caller is gone
 }
 
 func readHook(r *http.Request, into any) error {

@@ -10,8 +10,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/seriatimq/seriatim/fsm/failpoint"
 )
 
 // steppedClock is a right clock that a test moves.
@@ -56,12 +54,8 @@ func TestHooksOfTheAdminPort(t *testing.T) {
 		{"a clock", "PUT", "/v1/clock", `{"offsetMs":-5,"rate":0.5}`, http.StatusNoContent},
 		{"a clock that stands", "PUT", "/v1/clock", `{"rate":0}`, http.StatusBadRequest},
 		{"an unknown field", "PUT", "/v1/clock", `{"offset":3}`, http.StatusBadRequest},
-		{"a failpoint", "PUT", "/v1/failpoints/reply", "sleep(1us)", http.StatusNoContent},
-		{"its count", "GET", "/v1/failpoints/reply", "", http.StatusOK},
-		{"no failpoint", "PUT", "/v1/failpoints/nowhere", "panic", http.StatusBadRequest},
 		{"everything else", "GET", "/v1/status", "", http.StatusTeapot},
 	}
-	defer func() { _ = failpoint.Set("reply=off") }()
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			w := httptest.NewRecorder()
@@ -103,7 +97,7 @@ func TestATapGoesOnBehindAHalfLine(t *testing.T) {
 }
 
 func TestHookVariablesAreKnown(t *testing.T) {
-	if _, err := environmentLayer([]string{"SERIATIM_TAP=x", "SERIATIM_FAILPOINTS=", "SERIATIM_PLANT=3"}); err != nil {
+	if _, err := environmentLayer([]string{"SERIATIM_TAP=x"}); err != nil {
 		t.Error(err)
 	}
 	if _, err := environmentLayer([]string{"SERIATIM_TAPE=x"}); err == nil {

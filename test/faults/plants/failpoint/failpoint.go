@@ -1,5 +1,3 @@
-//go:build faults
-
 package failpoint
 
 import (
@@ -76,6 +74,16 @@ func Hit(place string) error {
 		return fmt.Errorf("%w %s: %s", ErrInjected, place, p.text)
 	}
 	return nil
+}
+
+// After is Hit behind something that may have failed itself.
+func After(err error, place string) error { return errors.Join(err, Hit(place)) }
+
+// Must is Hit where nothing can fail otherwise than by a panic.
+func Must(place string) {
+	if err := Hit(place); err != nil {
+		panic(err)
+	}
 }
 
 // strikes counts a hit and says whether it is one of those that count. The

@@ -9,11 +9,11 @@
 //
 // # What it refuses to know
 //
-// What the places mean. Without the build tag faults it knows nothing at all:
-// Hit is an empty function that the compiler leaves out.
+// What the places mean, and where they are: edits of package plants put them into a
+// fault build, and no other build has them.
 //
 // # Who calls it
 //
-// The packages of the node at the places themselves; the server's hooks and
-// tests say what happens there.
+// The edits at the places themselves, and those of the server that say what happens
+// there.
 package failpoint

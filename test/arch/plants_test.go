@@ -1,0 +1,44 @@
+package arch
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/seriatimq/seriatim/test/faults/plants"
+)
+
+// TestEditsApply: whoever changes a line of the product that an edit of a fault build
+// looks for takes the edit in test/faults/plants/edits along.
+func TestEditsApply(t *testing.T) {
+	files, err := plants.Apply(filepath.Join("..", ".."))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(files) < 20 {
+		t.Errorf("only %d files are edited", len(files))
+	}
+}
+
+// TestTheProductHasNoHooks: what fault runs break is in their edits alone.
+func TestTheProductHasNoHooks(t *testing.T) {
+	hook := regexp.MustCompile(`(?i)failpoint\.|\bplant(ed)?\b`)
+	for _, top := range []string{"queue", "fsm", "cluster", "transport", "cmd"} {
+		err := filepath.WalkDir(filepath.Join("..", "..", top), func(path string, entry fs.DirEntry, err error) error {
+			if err != nil || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
+				return err
+			}
+			text, err := os.ReadFile(path)
+			if found := hook.Find(text); found != nil {
+				t.Errorf("%s has %q", path, found)
+			}
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}

@@ -1,0 +1,28 @@
+package plant
+
+import "sync/atomic"
+
+var (
+	planted atomic.Int32 // number of the bug of this process
+	leading atomic.Bool
+	now     atomic.Pointer[func() int64]
+)
+
+// Is says whether bug number n was planted.
+func Is(n int) bool { return planted.Load() == int32(n) }
+
+// Follower says whether bug number n was planted and this process does not lead.
+func Follower(n int) bool { return Is(n) && !leading.Load() }
+
+// Set plants bug number n, 0 none. clock is the time of this machine in milliseconds
+// since 1970. It is called before a node starts.
+func Set(n int, clock func() int64) {
+	now.Store(&clock)
+	planted.Store(int32(n))
+}
+
+// Lead notes whether this process leads.
+func Lead(leads bool) { leading.Store(leads) }
+
+// Now is the time of this machine, which no rule may ask for.
+func Now() int64 { return (*now.Load())() }
