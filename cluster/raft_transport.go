@@ -78,7 +78,8 @@ func (t *raftTransport) AppendEntries(id raft.ServerID, target raft.ServerAddres
 // A message to a node that cannot be connected to is tried again for reachPatience.
 // After each message that failed the library waits twice as long, up to ten
 // seconds: a node that was down for three, refusing connections at once, was
-// heard of only after three more.
+// heard of only after three more. What this relies on in the library is tested by
+// exploit_retry_test.go.
 const (
 	reachPatience = 10 * time.Second
 	reachPauseMin = 10 * time.Millisecond

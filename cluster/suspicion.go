@@ -381,6 +381,7 @@ func (s *suspicion) answer(life context.Context, conn net.Conn) {
 }
 
 // standForElection tells this node what a leader tells the node it hands over to.
+// What this relies on in the library is tested by exploit_timeout_now_test.go.
 func (g *raftGroup) standForElection() error {
 	own := raft.RPCHeader{ProtocolVersion: raft.ProtocolVersionMax, ID: []byte(g.nodeID), Addr: []byte(g.nodeID)}
 	return g.transport.TimeoutNow(raft.ServerID(g.nodeID), raft.ServerAddress(g.nodeID),

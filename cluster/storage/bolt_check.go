@@ -29,7 +29,8 @@ const (
 // things the library does not report: a file cut short, where the library's own
 // goroutine would touch memory that is not there, which no recover can catch;
 // and a damaged newest head, where the library goes back to the transaction
-// before, which in the stable store forgets a vote. No file is no damage.
+// before, which in the stable store forgets a vote. No file is no damage. What it
+// knows of the library's files is tested by exploit_bolt_test.go.
 func checkBolt(path string) error {
 	file, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -26,7 +26,8 @@ import (
 //     batch counts as never written but its index block is found all the same.
 //
 // finishTail does what the crash broke off: it names the next file, or takes the
-// rest of the unfinished batch away.
+// rest of the unfinished batch away. What it knows of the library's files is tested
+// by exploit_wal_tail_test.go.
 func finishTail(dir string, segmentBytes int, now time.Time) (err error) {
 	if _, err := os.Stat(filepath.Join(dir, metadb.FileName)); errors.Is(err, os.ErrNotExist) {
 		return nil // a new log
