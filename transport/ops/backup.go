@@ -69,6 +69,10 @@ func (a *Admin) backup(node archivist, w http.ResponseWriter, r *http.Request) {
 }
 
 func (a *Admin) restore(node archivist, w http.ResponseWriter, r *http.Request) {
+	// As for every change: a page of another site can send neither type.
+	if !a.hasType(w, r, backupMediaType, "application/octet-stream") {
+		return
+	}
 	control := http.NewResponseController(w)
 	// A restore takes as long as it takes; only silence while the backup
 	// arrives ends it. Where no deadline can be set there is none to lift.

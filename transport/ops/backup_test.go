@@ -120,6 +120,25 @@ func (brokenNode) Restore(context.Context, io.Reader) (cluster.Restored, error) 
 	return cluster.Restored{}, cluster.ErrOutcomeUnknown
 }
 
+// A page in an operator's browser can send neither of the types that are accepted.
+func TestRestoreFromAPage(t *testing.T) {
+	a := New(Options{Node: brokenNode{newNode(t)}, Now: time.Now, Logger: slog.New(slog.DiscardHandler)})
+	for contentType, want := range map[string]int{
+		"": 415, "text/plain": 415, "application/x-www-form-urlencoded": 415, "multipart/form-data; boundary=x": 415,
+		backupMediaType: 503, "application/octet-stream": 503,
+	} {
+		r := httptest.NewRequest(http.MethodPost, "/v1/restore", strings.NewReader("x"))
+		if contentType != "" {
+			r.Header.Set("Content-Type", contentType)
+		}
+		w := httptest.NewRecorder()
+		a.ServeHTTP(w, r)
+		if w.Code != want {
+			t.Errorf("%q: got %d %s, want %d", contentType, w.Code, w.Body, want)
+		}
+	}
+}
+
 func TestUnavailableNodeGivesNoBackup(t *testing.T) {
 	a := New(Options{Node: brokenNode{newNode(t)}, Now: time.Now, Logger: slog.New(slog.DiscardHandler)})
 	for _, request := range []*http.Request{
@@ -127,6 +146,7 @@ func TestUnavailableNodeGivesNoBackup(t *testing.T) {
 		httptest.NewRequest(http.MethodPost, "/v1/restore", strings.NewReader("x")),
 	} {
 		w := httptest.NewRecorder()
+		request.Header.Set("Content-Type", backupMediaType)
 		a.ServeHTTP(w, request)
 		if w.Code != http.StatusServiceUnavailable || !strings.Contains(w.Body.String(), `"error"`) {
 			t.Errorf("%s: %d %s", request.URL.Path, w.Code, w.Body)

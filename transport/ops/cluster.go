@@ -7,6 +7,8 @@ import (
 	"io"
 	"mime"
 	"net/http"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/seriatimq/seriatim/cluster"
@@ -123,8 +125,13 @@ func (a *Admin) change(w http.ResponseWriter, r *http.Request, node member, exec
 // fromTool keeps out what a page in an operator's browser could send: such a
 // request cannot have this content type without being asked for permission.
 func (a *Admin) fromTool(w http.ResponseWriter, r *http.Request) bool {
-	if media, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || media != contentTypeJSON {
-		a.fail(w, http.StatusUnsupportedMediaType, "the content type must be "+contentTypeJSON)
+	return a.hasType(w, r, contentTypeJSON)
+}
+
+// hasType reports whether the content has one of the types, and answers if not.
+func (a *Admin) hasType(w http.ResponseWriter, r *http.Request, types ...string) bool {
+	if media, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || !slices.Contains(types, media) {
+		a.fail(w, http.StatusUnsupportedMediaType, "the content type must be "+strings.Join(types, " or "))
 		return false
 	}
 	return true

@@ -291,6 +291,7 @@ func (w *wire) restoreBackup(ctx context.Context, name string, show *progress) (
 			return nil, err
 		}
 		request.ContentLength = info.Size()
+		request.Header.Set("Content-Type", "application/vnd.seriatim.backup")
 		// The server looks whether it can restore before anything is sent.
 		request.Header.Set("Expect", "100-continue")
 		return request, nil
