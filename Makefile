@@ -54,8 +54,8 @@ build-faults: ## build bin/seriatim-faults, with hooks, failpoints and planted b
 	CGO_ENABLED=0 $(GO) build -trimpath -overlay '$(OVERLAY)/overlay.json' -tags '$(TAGS) faults' -ldflags '-X main.version=$(VERSION)-faults' -o $(BIN)-faults ./cmd/seriatim
 
 .PHONY: run
-run: build ## build, then run a three-node cluster with its data in ./data
-	$(BIN) dev --nodes 3 --data-dir ./data
+run: build ## build, then run a three-node cluster with its data in ./data: ARGS='--base-port 19324'
+	$(BIN) dev --nodes 3 --data-dir ./data $(ARGS)
 
 # Suites that run server processes take turns, as two clusters at once starve each
 # other on a small machine; the tests of the packages run beside them, in turn, too.

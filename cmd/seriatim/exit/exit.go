@@ -21,6 +21,7 @@ const (
 	Timeout     Code = 6   // no answer within --timeout
 	Conflict    Code = 7   // the thing exists in another form, is being changed, or has reached a limit
 	Partial     Code = 8   // some entries of a batch were refused
+	Config      Code = 78  // wrong settings of a server; 2 is left to a panic there, whose code Go does not let us choose
 	Interrupted Code = 130 // ended by SIGINT, as shells report it
 )
 

@@ -33,11 +33,11 @@ func serverCommand(version, formatMax string) *cobra.Command {
 			"    --peer-addr 10.0.0.1:9326 --gossip-addr 10.0.0.1:9327 \\\n" +
 			"    --bootstrap-expect 3 --join 10.0.0.1:9327,10.0.0.2:9327,10.0.0.3:9327\n\n" +
 			"  seriatim server --config /etc/seriatim/seriatim.yaml --print-config",
-		Args: arguments.None,
+		Args: func(cmd *cobra.Command, args []string) error { return configError(arguments.None(cmd, args)) },
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			cfg, err := readConfig(cmd, file)
 			if err != nil {
-				return err
+				return configError(err)
 			}
 			if printOnly {
 				return exit.Wrap(printConfig(cmd.OutOrStdout(), cfg))
@@ -48,10 +48,15 @@ func serverCommand(version, formatMax string) *cobra.Command {
 				ctx, release = untilEOF(ctx, cmd.InOrStdin())
 				defer release()
 			}
-			p := program{version: version, formatMax: formatMax, log: newLogger(cmd.ErrOrStderr(), cfg.Logging), words: cmd.ErrOrStderr(), exit: os.Exit}
-			return exit.Wrap(p.run(ctx, cfg, func() {}))
+			log := newLogger(cmd.ErrOrStderr(), cfg.Logging)
+			defer ignoreHangups(log)()
+			p := program{version: version, formatMax: formatMax, log: log, words: cmd.ErrOrStderr(), exit: os.Exit}
+			return configError(exit.Wrap(p.run(ctx, cfg, func() {})))
 		},
 	}
+	c.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		return exit.New(exit.Config, err, "run '"+cmd.CommandPath()+" --help' for the flags")
+	})
 	f := c.Flags()
 	f.SortFlags = false
 	f.StringVar(&file, "config", os.Getenv(EnvConfig), "YAML file with settings, env "+EnvConfig)
@@ -62,6 +67,16 @@ func serverCommand(version, formatMax string) *cobra.Command {
 	}
 	bindFlags(f, func(string) bool { return true })
 	return c
+}
+
+// configError gives a server's complaints about its settings a code of their own:
+// a supervisor must start it again after a panic, which Go ends with the code of
+// wrong usage, but not with wrong settings.
+func configError(err error) error {
+	if coded, ok := errors.AsType[*exit.Error](err); ok && coded.Code == exit.Usage {
+		return exit.New(exit.Config, coded.Err, coded.Hint)
+	}
+	return err
 }
 
 // readConfig merges all sources and checks the result.
@@ -87,6 +102,9 @@ func readConfig(cmd *cobra.Command, file string) (Config, error) {
 	}
 	if err := cfg.validate(); err != nil {
 		return Config{}, exit.New(exit.Usage, fmt.Errorf("configuration: %w", err), "seriatim server --help lists all settings")
+	}
+	if err := cfg.checkFiles(); err != nil {
+		return Config{}, exit.New(exit.Usage, fmt.Errorf("configuration: %w", err), "")
 	}
 	return cfg, nil
 }

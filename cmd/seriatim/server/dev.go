@@ -9,10 +9,12 @@ import (
 	"maps"
 	"net"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -79,7 +81,7 @@ func devCommand(version string) *cobra.Command {
 	fl.BoolVar(&f.verbose, "verbose", false, "show the nodes' logs here instead of writing them to node-i/seriatim.log")
 	bindFlags(fl, func(name string) bool { return !slices.Contains(ownedByDev, name) })
 	fl.VisitAll(func(flag *pflag.Flag) {
-		flag.Hidden = !slices.Contains([]string{"nodes", "data-dir", "base-port", "restart", "verbose", "minimum-window", "aws-cooldowns", "log-level", "log-store"}, flag.Name)
+		flag.Hidden = !slices.Contains([]string{"nodes", "data-dir", "base-port", "restart", "verbose", "account", "region", "minimum-window", "aws-cooldowns", "log-level", "log-store"}, flag.Name)
 	})
 	return c
 }
@@ -100,6 +102,10 @@ func dev(cmd *cobra.Command, version string, f devFlags) error {
 		return err
 	}
 	defer remove()
+	// A terminal that is closed ends it, too, and must not leave its data behind.
+	ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGHUP)
+	defer stop()
+	cmd.SetContext(ctx)
 	if f.nodes == 1 {
 		return devAlone(cmd, version, f, dir, started)
 	}

@@ -48,8 +48,15 @@ type object struct {
 
 type podSpec struct {
 	TerminationGracePeriodSeconds int `yaml:"terminationGracePeriodSeconds"`
-	Containers                    []container
-	Volumes                       []struct {
+	Affinity                      struct {
+		PodAntiAffinity struct {
+			Required []struct {
+				TopologyKey string `yaml:"topologyKey"`
+			} `yaml:"requiredDuringSchedulingIgnoredDuringExecution"`
+		} `yaml:"podAntiAffinity"`
+	}
+	Containers []container
+	Volumes    []struct {
 		Name      string
 		ConfigMap struct{ Name string } `yaml:"configMap"`
 		Secret    struct {
@@ -79,6 +86,9 @@ type container struct {
 	LivenessProbe  probe `yaml:"livenessProbe"`
 	Lifecycle      struct {
 		PreStop struct{ Exec struct{ Command []string } } `yaml:"preStop"`
+	}
+	Resources struct {
+		Limits struct{ Memory string }
 	}
 	VolumeMounts []struct {
 		Name      string
@@ -178,9 +188,34 @@ func TestKubernetesSample(t *testing.T) {
 	if ready := c.ReadinessProbe.HTTPGet; ready.Path != "/readyz" || ready.Port != "admin" {
 		t.Errorf("the readiness probe asks %+v", ready)
 	}
+	if apart := pod.Affinity.PodAntiAffinity.Required; len(apart) != 1 || apart[0].TopologyKey != "kubernetes.io/hostname" {
+		t.Errorf("two voters may share a host: %+v", apart)
+	}
+	checkMemory(t, c, cfg)
 	checkServices(t, objects, set, ports)
 	checkVolumes(t, set, cfg)
 	checkPreStop(t, c.Lifecycle.PreStop.Exec.Command)
+}
+
+// checkMemory keeps the state below what Go aims at, and that below what the pod may
+// have: all pods hold the same state and would be killed together.
+func checkMemory(t *testing.T, c container, cfg Config) {
+	t.Helper()
+	limit, err := parseSize(c.Resources.Limits.Memory + "B")
+	if err != nil {
+		t.Fatal(err)
+	}
+	aim := Size(0)
+	for _, v := range c.Env {
+		if v.Name == "GOMEMLIMIT" {
+			if aim, err = parseSize(v.Value); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if state := cfg.Limits.StateBytes; state == 0 || state > aim*2/3 || aim > limit*9/10 {
+		t.Errorf("state %v, aim %v, limit %v", state, aim, limit)
+	}
 }
 
 // sampleConfig is the configuration of the second pod.

@@ -50,6 +50,7 @@ type parts struct {
 // the node answers.
 func (p program) run(ctx context.Context, cfg Config, ready func()) error {
 	p.log = p.log.With("node", cfg.Node.Name)
+	systemd := newNotifySocket(p.log)
 	if err := checkOwnPorts(cfg.Listen); err != nil {
 		return err
 	}
@@ -64,11 +65,16 @@ func (p program) run(ctx context.Context, cfg Config, ready func()) error {
 	}
 	p.log.Info("started", "version", p.version, "client", cfg.Listen.Client, "admin", cfg.Listen.Admin,
 		"peer", cfg.Listen.Peer, "gossip", cfg.Listen.Gossip, "data_dir", cfg.Node.DataDir)
-	if awaitNode(ctx, running.node) {
+	// Started is enough for the manager: a node that waits for the others must not
+	// keep them from being started. What it waits for is its status.
+	systemd.tell(ctx, "READY=1")
+	if awaitNode(ctx, running.node, func(missing error) { systemd.tell(ctx, "STATUS=not ready: "+missing.Error()) }) {
 		p.log.Info("ready")
+		systemd.tell(ctx, "STATUS=ready")
 		ready()
 	}
 	<-ctx.Done()
+	systemd.tell(context.WithoutCancel(ctx), "STOPPING=1")
 	p.log.Info("stopping", "reason", context.Cause(ctx).Error())
 	running.stop(context.WithoutCancel(ctx), cfg.Timing.Shutdown, p.log)
 	p.log.Info("stopped")
@@ -106,6 +112,9 @@ func (p program) start(ctx context.Context, cfg Config) (_ *parts, err error) {
 	if err != nil {
 		return nil, exit.New(exit.Usage, err, "")
 	}
+	if err := checkARNs(cfg); err != nil {
+		return nil, err
+	}
 	r := &parts{}
 	if r.node, err = cluster.Open(hooks.node(ctx, &nodeConfig), nodeConfig); err != nil {
 		return nil, err
@@ -115,6 +124,9 @@ func (p program) start(ctx context.Context, cfg Config) (_ *parts, err error) {
 			r.stop(context.WithoutCancel(ctx), cfg.Timing.Shutdown, p.log)
 		}
 	}()
+	if err := keepARNs(cfg); err != nil {
+		return nil, fmt.Errorf("writing down account and region: %w", err)
+	}
 	// Requests outlive the signal that ends ctx: stop decides when they end.
 	requests := context.WithoutCancel(ctx)
 	clientsMax, adminMax := limitConnections(openFilesLimit(), cfg.Limits.Connections, p.log)
@@ -194,18 +206,27 @@ func (r *parts) stop(ctx context.Context, limit time.Duration, log *slog.Logger)
 	}
 }
 
-// awaitNode waits until the node is ready; it is not when ctx ends before.
-func awaitNode(ctx context.Context, node *cluster.Node) bool {
+// awaitNode waits until the node is ready; it is not when ctx ends before. It tells
+// what is missing, whenever that is something else.
+func awaitNode(ctx context.Context, node *cluster.Node, tell func(missing error)) bool {
 	tick := time.NewTicker(readyInterval)
 	defer tick.Stop()
-	for node.Ready() != nil {
+	told := ""
+	for {
+		missing := node.Ready()
+		if missing == nil {
+			return true
+		}
+		if text := missing.Error(); text != told {
+			told = text
+			tell(missing)
+		}
 		select {
 		case <-ctx.Done():
 			return false
 		case <-tick.C:
 		}
 	}
-	return true
 }
 
 // clusterConfig gives each setting to where it belongs.

@@ -349,6 +349,6 @@ func curable(err error) bool {
 	case cluster.ExitChecksum, cluster.ExitStateMismatch, cluster.ExitLostData, cluster.ExitUnknownFormat, cluster.ExitRemoved:
 		return false
 	default:
-		return exit.Code(code) != exit.Usage
+		return exit.Code(code) != exit.Config
 	}
 }

@@ -39,7 +39,8 @@ func TestCurable(t *testing.T) {
 	}{
 		{"killed", 0, true},
 		{"failed", 1, true},
-		{"wrong settings", 2, false},
+		{"wrong settings", 78, false},
+		{"panic", 2, true},
 		{"disk error", 80, true},
 		{"disk hang", 81, true},
 		{"checksum", 82, false},

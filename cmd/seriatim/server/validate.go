@@ -2,6 +2,7 @@ package server
 
 import (
 	"bytes"
+	"crypto/tls"
 	"encoding/base64"
 	"errors"
 	"fmt"
@@ -91,6 +92,18 @@ func (c Config) validate() error {
 		wrong("metrics-queues must not be negative")
 	}
 	return errors.Join(problems...)
+}
+
+// checkFiles reports what else a start would find: settings that the node refuses,
+// and files that cannot be used.
+func (c Config) checkFiles() error {
+	_, err := program{}.clusterConfig(c)
+	if c.Listen.TLSCert != "" {
+		if _, broken := tls.LoadX509KeyPair(c.Listen.TLSCert, c.Listen.TLSKey); broken != nil {
+			err = errors.Join(err, fmt.Errorf("tls-cert, tls-key: %w", broken))
+		}
+	}
+	return err
 }
 
 func logLevel(text string) (slog.Level, error) {

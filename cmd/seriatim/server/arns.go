@@ -1,0 +1,69 @@
+package server
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/seriatimq/seriatim/cmd/seriatim/exit"
+)
+
+// arnsName is the file in the data directory that remembers whose ARNs clients
+// were given. They are not part of the replicated state, and other ones would make
+// the ARNs in redrive policies, and those that clients wrote down, mean nothing.
+const arnsName = "arns.json"
+
+type arnsRecord struct {
+	Account string `json:"account"`
+	Region  string `json:"region"`
+}
+
+// checkARNs refuses settings that give the queues of an existing data directory
+// other ARNs.
+func checkARNs(cfg Config) error {
+	path := filepath.Join(cfg.Node.DataDir, arnsName)
+	text, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	var given arnsRecord
+	if err == nil {
+		err = json.Unmarshal(text, &given)
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	if given == (arnsRecord{cfg.API.Account, cfg.API.Region}) {
+		return nil
+	}
+	return exit.New(exit.Config,
+		fmt.Errorf("the queues in %s have ARNs of account %s in %s, not of account %s in %s", cfg.Node.DataDir, given.Account, given.Region, cfg.API.Account, cfg.API.Region),
+		fmt.Sprintf("start it with --account %s --region %s; to change them for good delete %s on every node, and set the redrive policies of the queues again", given.Account, given.Region, path))
+}
+
+// keepARNs writes down whose ARNs clients are given from now on.
+func keepARNs(cfg Config) error {
+	path := filepath.Join(cfg.Node.DataDir, arnsName)
+	if _, err := os.Stat(path); err == nil || !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	text, err := json.Marshal(arnsRecord{cfg.API.Account, cfg.API.Region})
+	if err != nil {
+		return err
+	}
+	file, err := os.CreateTemp(cfg.Node.DataDir, arnsName+".")
+	if err != nil {
+		return err
+	}
+	_, err = file.Write(append(text, '\n'))
+	if err = errors.Join(err, file.Sync(), file.Close()); err == nil {
+		err = os.Rename(file.Name(), path)
+	}
+	if err != nil {
+		return errors.Join(err, os.Remove(file.Name()))
+	}
+	return nil
+}

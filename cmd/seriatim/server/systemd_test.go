@@ -1,0 +1,73 @@
+package server
+
+import (
+	"os"
+	"os/exec"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/seriatimq/seriatim/cluster"
+	"github.com/seriatimq/seriatim/cmd/seriatim/exit"
+)
+
+// unit reads the sample unit: the values of each key.
+func unit(t *testing.T) map[string][]string {
+	t.Helper()
+	text, err := os.ReadFile("../../../deploy/systemd/seriatim.service")
+	if err != nil {
+		t.Fatal(err)
+	}
+	values := map[string][]string{}
+	for line := range strings.Lines(string(text)) {
+		if key, value, found := strings.Cut(strings.TrimSpace(line), "="); found && !strings.HasPrefix(key, "#") {
+			values[key] = append(values[key], value)
+		}
+	}
+	return values
+}
+
+// TestSystemdUnit keeps the unit in step with the program: which ends cannot be
+// cured by a start, and how it hears that the node is there.
+func TestSystemdUnit(t *testing.T) {
+	u := unit(t)
+	if !slices.Equal(u["Type"], []string{"notify"}) || !slices.Equal(u["TimeoutStartSec"], []string{"infinity"}) {
+		t.Errorf("Type %v, TimeoutStartSec %v", u["Type"], u["TimeoutStartSec"])
+	}
+	var want []string
+	for code := 1; code < 128; code++ {
+		if !curable(endedWith(t, code)) {
+			want = append(want, strconv.Itoa(code))
+		}
+	}
+	if got := strings.Join(u["RestartPreventExitStatus"], " "); got != strings.Join(want, " ") {
+		t.Errorf("not started again after %s, want %v", got, want)
+	}
+	if slices.Contains(want, "2") || !slices.Contains(want, strconv.Itoa(int(exit.Config))) || !slices.Contains(want, strconv.Itoa(int(cluster.ExitRemoved))) {
+		t.Errorf("not cured by a start: %v", want)
+	}
+	// Each file that is handed over is named to the server by a setting.
+	environment := strings.Join(u["Environment"], " ")
+	for _, credential := range u["LoadCredential"] {
+		name, _, _ := strings.Cut(credential, ":")
+		if !strings.Contains(environment, "=%d/"+name) {
+			t.Errorf("%s is in no setting of %s", name, environment)
+		}
+	}
+	known := map[string]bool{}
+	for _, s := range settings() {
+		known[s.env] = true
+	}
+	for variable := range strings.FieldsSeq(environment) {
+		if name, _, _ := strings.Cut(variable, "="); !known[name] {
+			t.Errorf("%s is no setting", name)
+		}
+	}
+}
+
+// endedWith is how a process with this exit code ended.
+func endedWith(t *testing.T, code int) error {
+	t.Helper()
+	return exec.Command("sh", "-c", "exit "+strconv.Itoa(code)).Run()
+}
