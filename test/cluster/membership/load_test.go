@@ -42,10 +42,16 @@ type load struct {
 	failures []string
 }
 
-// startLoad creates a queue and begins.
+// startLoad creates a queue and begins. All clients know all nodes.
 func startLoad(t *testing.T, c *harness.Cluster) *load {
 	t.Helper()
-	l := &load{t: t, nodes: slices.Clone(c.Nodes), Ledger: ledger.New(), sent: make(chan struct{})}
+	return startLoadAt(t, c, c.Nodes...)
+}
+
+// startLoadAt is startLoad with clients that know only these nodes.
+func startLoadAt(t *testing.T, c *harness.Cluster, nodes ...*harness.Node) *load {
+	t.Helper()
+	l := &load{t: t, nodes: slices.Clone(nodes), Ledger: ledger.New(), sent: make(chan struct{})}
 	client := c.NewSQS(l.pick(0))
 	created, err := client.CreateQueue(t.Context(), &sqs.CreateQueueInput{
 		QueueName:  aws.String("load.fifo"),

@@ -78,6 +78,79 @@ func TestRollingRestartUnderLoad(t *testing.T) {
 	}
 }
 
+// TestOneEndpoint restarts the other nodes, and then kills the leader among them,
+// while each client knows one node only, which stays up. Such a client cannot go
+// elsewhere: what the node it knows answers is all it gets.
+func TestOneEndpoint(t *testing.T) {
+	c := cluster(t, 3)
+	kept, others := c.Nodes[0], c.Nodes[1:]
+	l := startLoadAt(t, c, kept)
+	begin := time.Now()
+	time.Sleep(time.Second) // the load before
+	for range rolls(t) {
+		for _, n := range others {
+			change(t, kept, "cluster", "transfer-leader", n.Name)
+			restart := time.Now()
+			if err := n.Stop(stopLimit); err != nil {
+				t.Error(err)
+			}
+			if err := n.Start(); err != nil {
+				t.Fatal(err)
+			}
+			ready(t, n)
+			t.Logf("%s, which led, restarted: write gap %v", n.Name, l.Gap(restart))
+			time.Sleep(betweenRestarts)
+		}
+		change(t, kept, "cluster", "transfer-leader", others[0].Name)
+		killed := time.Now()
+		if err := others[0].Kill(); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(betweenRestarts) // two nodes go on
+		t.Logf("%s, which led, killed: write gap %v", others[0].Name, l.Gap(killed))
+		if err := others[0].Start(); err != nil {
+			t.Fatal(err)
+		}
+		ready(t, others[0])
+	}
+	elapsed := time.Since(begin)
+	if failed := l.finish(); failed > 0 {
+		t.Errorf("%d calls failed", failed)
+	}
+	t.Logf("%.0f calls/s for %v at one endpoint", float64(l.calls.Load())/elapsed.Seconds(), elapsed.Round(time.Second))
+	if _, err := c.WaitConverged(t.Context(), patience); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestStatusIsTrueAtOnce asks for the status right after a node was killed, and
+// after one was stopped in the middle of everything.
+func TestStatusIsTrueAtOnce(t *testing.T) {
+	c := cluster(t, 3)
+	leader, err := c.WaitLeader(t.Context(), patience)
+	if err != nil {
+		t.Fatal(err)
+	}
+	follower := c.Followers(leader)[0]
+	const degraded = "; no further node may fail"
+	for what, fails := range map[string][2]func() error{
+		"killed": {follower.Kill, func() error { return follower.Start() }},
+		"paused": {follower.Pause, follower.Resume},
+	} {
+		ready(t, c.Nodes...)
+		waitStatus(t, leader, 0, "Healthy: 3 of 3 voters answer, leader "+leader.Name)
+		if err := fails[0](); err != nil {
+			t.Fatal(err)
+		}
+		if out, code := tool(t, leader, "cluster", "status"); code != 1 || !strings.Contains(out, "Degraded: 2 of 3 voters answer, leader "+leader.Name+degraded) {
+			t.Errorf("%s: exit code %d\n%s", what, code, out)
+		}
+		if err := fails[1](); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 // TestScaleUnderLoad grows a cluster from three to five voters and shrinks it
 // again, the leader and a founder leaving.
 func TestScaleUnderLoad(t *testing.T) {
@@ -223,6 +296,21 @@ func TestDrainedNode(t *testing.T) {
 	ready(t, leader)
 	if failed := l.finish(); failed > 0 {
 		t.Errorf("%d calls failed", failed)
+	}
+}
+
+// waitStatus waits until the status says this.
+func waitStatus(t *testing.T, n *harness.Node, want int, part string) {
+	t.Helper()
+	deadline := time.Now().Add(patience)
+	for {
+		out, code := tool(t, n, "cluster", "status")
+		if code == want && strings.Contains(out, part) {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("status: exit code %d, %s", code, out)
+		}
 	}
 }
 
