@@ -127,7 +127,7 @@ func (f *formation) step(ctx context.Context) (missing string, progress bool) {
 			return missing, false
 		}
 		if founders[0] != self {
-			return "node " + founders[0] + " founds the cluster", false
+			return "node " + founders[0] + " bootstraps the cluster", false
 		}
 		if _, err := f.setPromise(founders, func(storage.Membership) string { return "" }); err != nil {
 			return err.Error(), false
@@ -143,7 +143,7 @@ func (f *formation) step(ctx context.Context) (missing string, progress bool) {
 // choose picks the founders from what gossip shows.
 func (f *formation) choose() (founders []string, missing string) {
 	if f.expect == 0 {
-		return nil, "this node founds no cluster (bootstrap-expect is 0), it must be added to one"
+		return nil, "this node bootstraps no cluster (bootstrap-expect is 0), it must be added to one"
 	}
 	candidates := []string{f.dir.NodeID}
 	promised, others := map[string]string{}, ""
@@ -165,7 +165,7 @@ func (f *formation) choose() (founders []string, missing string) {
 	slices.Sort(candidates)
 	founders = candidates[:f.expect]
 	if !slices.Contains(founders, f.dir.NodeID) {
-		return nil, "others found the cluster, this node must be added to it"
+		return nil, "other nodes are the initial members, this node must be added to their cluster"
 	}
 	id := storage.ClusterIDOf(founders)
 	for _, founder := range founders {
@@ -185,22 +185,22 @@ func (f *formation) collect(ctx context.Context, promise storage.Membership) (mi
 			if err := f.takeBack(asked); err != nil {
 				return err.Error(), false
 			}
-			return "founder " + founder + " has lost its disk", true
+			return "initial member " + founder + " has lost its disk", true
 		}
 		if err != nil {
-			return "founder " + founder + " does not answer: " + err.Error(), false
+			return "initial member " + founder + " does not answer: " + err.Error(), false
 		}
 		if !answer.Yes {
 			if err := f.takeBack(f.asked.Load()); err != nil {
 				return err.Error(), false
 			}
-			return "founder " + founder + " does not take part: " + answer.Reason, false
+			return "initial member " + founder + " does not take part: " + answer.Reason, false
 		}
 	}
 	if err := f.found(promise.Founders); err != nil {
-		return "founding failed: " + err.Error(), false
+		return "bootstrap failed: " + err.Error(), false
 	}
-	f.logger.Info("founded the cluster", "cluster", promise.ClusterID, "founders", promise.Founders)
+	f.logger.Info("bootstrapped the cluster", "cluster", promise.ClusterID, "initial_members", promise.Founders)
 	return "", true
 }
 
@@ -213,18 +213,18 @@ func (f *formation) confirm(ctx context.Context, promise storage.Membership) (mi
 		if err := f.takeBack(asked); err != nil {
 			return err.Error(), false
 		}
-		return "founder " + founder + " has lost its disk before anything was written", true
+		return "initial member " + founder + " has lost its disk before anything was written", true
 	}
 	if err != nil {
-		return fmt.Sprintf("this node has promised to belong to the cluster of %v, whose founder %s does not answer; if that cluster can never form, empty the data directory", promise.Founders, founder), false
+		return fmt.Sprintf("this node has promised to belong to the cluster of %v, whose first member %s does not answer; if that cluster can never form, empty the data directory", promise.Founders, founder), false
 	}
 	if answer.Yes {
-		return "founder " + founder + " is gathering promises", false
+		return "initial member " + founder + " is gathering promises", false
 	}
 	if err := f.takeBack(asked); err != nil {
 		return err.Error(), false
 	}
-	return "founder " + founder + " has given up its cluster", true
+	return "initial member " + founder + " has given up its cluster", true
 }
 
 // replaced reports whether a founder is gone for good: it is silent, and a node
@@ -264,7 +264,7 @@ func (f *formation) serve(ctx context.Context, listener net.Listener) {
 func (f *formation) answer(_ context.Context, _ string, request formationRequest) (answer formationAnswer, done func()) {
 	switch {
 	case len(request.Founders) == 0 || !slices.Contains(request.Founders, f.dir.NodeID):
-		answer.Reason = "this node is not among the founders"
+		answer.Reason = "this node is not among the initial members"
 	case request.Op == opPromise:
 		answer.Reason = f.givePromise(request)
 		answer.Yes = answer.Reason == ""
@@ -278,7 +278,7 @@ func (f *formation) answer(_ context.Context, _ string, request formationRequest
 // givePromise promises, durably, or says why not.
 func (f *formation) givePromise(request formationRequest) (objection string) {
 	if request.From != request.Founders[0] {
-		return "only the first founder collects promises"
+		return "only the first of the initial members collects promises"
 	}
 	objection, err := f.setPromise(request.Founders, func(given storage.Membership) string {
 		switch {
@@ -332,7 +332,7 @@ func (f *formation) takeBack(asked uint64) error {
 	f.turn <- struct{}{}
 	defer func() { <-f.turn }()
 	if f.hasState() || f.asked.Load() != asked {
-		return errors.New("the cluster is being founded after all")
+		return errors.New("the cluster is being bootstrapped after all")
 	}
 	err := f.guard.Write("forget the cluster in "+f.dir.File(storage.MembershipName), f.dir.ClearMembership)
 	if err != nil {

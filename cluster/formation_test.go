@@ -185,7 +185,7 @@ func TestFormationChooses(t *testing.T) {
 		{"one has state", []discovery.Member{node("a-1"), node("c-3"), node("d-4", state)}, nil, "must be added"},
 		{"one expects more", []discovery.Member{node("a-1"), node("c-3", five)}, nil, "c-3 expects 5"},
 		{"four, this one is among the first", []discovery.Member{node("a-1"), node("c-3"), node("d-4")}, []string{"a-1", "b-2", "c-3"}, ""},
-		{"four, this one is the last", []discovery.Member{node("a-1"), node("a-2"), node("a-3")}, nil, "others found"},
+		{"four, this one is the last", []discovery.Member{node("a-1"), node("a-2"), node("a-3")}, nil, "other nodes are the initial members"},
 		{"one has promised to others", []discovery.Member{node("a-1"), node("c-3", promised("feed"))}, nil, "has promised"},
 		{"one has promised the same", []discovery.Member{node("a-1"), node("c-3", promised(storage.ClusterIDOf([]string{"a-1", "b-2", "c-3"})))}, []string{"a-1", "b-2", "c-3"}, ""},
 	}

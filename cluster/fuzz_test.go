@@ -66,7 +66,7 @@ func FuzzRequestFrame(f *testing.F) {
 // learners stays the only member of its cluster and goes on leading. What other
 // nodes can prove is tested elsewhere.
 func FuzzMembershipRequest(f *testing.F) {
-	for _, op := range []string{opMembers, opAdd, opRemove, opPromote, opReplace, opTransfer, opStanding, opJoin, opInvite} {
+	for _, op := range []string{opMembers, opAdd, opRemove, opPromote, opReplace, opTransfer, opIsMember, opJoin, opInvite} {
 		text, err := json.Marshal(membershipRequest{Op: op, From: "b-2", Node: "n1", BudgetMillis: 20, Final: true, Record: &storage.Membership{ClusterID: "x"}})
 		if err != nil {
 			f.Fatal(err)

@@ -43,7 +43,7 @@ func (f *formation) join(record storage.Membership) error {
 	case given.ClusterID == record.ClusterID && (given.Admitted || given.Joined && !record.Admitted):
 		return nil
 	case given.ClusterID == record.ClusterID && !given.Joined:
-		return errors.New("this node is one of the founders of that cluster")
+		return errors.New("this node is one of the initial members of that cluster")
 	case given.ClusterID != "" && given.ClusterID != record.ClusterID:
 		return fmt.Errorf("this node belongs to cluster %s or has promised to", given.ClusterID)
 	case given.ClusterID == "" && f.hasState():

@@ -19,7 +19,7 @@ func (n *Node) executeChange(ctx context.Context, r membershipRequest) membershi
 		n.addNotes(&list)
 		n.probe(ctx, &list)
 		return membershipAnswer{Verdict: changeDone, Members: &list}
-	case opStanding:
+	case opIsMember:
 		member, err := n.group.isMember(ctx, r.Node)
 		if err != nil {
 			return membershipAnswer{Verdict: changeElsewhere, Text: err.Error()}

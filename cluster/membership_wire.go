@@ -22,7 +22,7 @@ const (
 	opPromote  = "promote"
 	opReplace  = "replace"
 	opTransfer = "transfer"
-	opStanding = "standing" // is Node a member?
+	opIsMember = "standing" // is Node a member?
 	opJoin     = "join"     // From wants to become a learner
 	opInvite   = "invite"   // the asked node may write down that it joins
 	opProbe    = "probe"    // does the asked node answer? Any answer means yes
@@ -56,7 +56,7 @@ type membershipAnswer struct {
 	Hint    string              `json:"hint,omitempty"`
 	Record  *storage.Membership `json:"record,omitempty"` // to write down before joining
 	Members *MemberList         `json:"members,omitempty"`
-	Removed bool                `json:"removed,omitempty"` // answer to standing
+	Removed bool                `json:"removed,omitempty"` // answer to whether Node is a member
 
 	Waiting  bool     `json:"waiting,omitempty"`  // answer to a probe: it can be added
 	Drained  bool     `json:"drained,omitempty"`  // answer to a probe
@@ -123,7 +123,7 @@ func (n *Node) changeAtLeader(ctx context.Context, r membershipRequest) (members
 		}
 		if !n.pause(ctx, changed, membershipRetryPause) {
 			kind := fault.ErrUnavailable
-			if unknown && r.Op != opMembers && r.Op != opStanding {
+			if unknown && r.Op != opMembers && r.Op != opIsMember {
 				kind = fault.ErrOutcomeUnknown
 			}
 			return membershipAnswer{}, fmt.Errorf("%w: %s", kind, last)

@@ -131,7 +131,7 @@ func Open(ctx context.Context, cfg Config) (*Node, error) {
 	n.running.Go(func() { n.serveRestores(group.network.Listener(peernet.KindRestore, 0)) })
 	n.running.Go(func() { n.membershipQuestions().Serve(n.life, group.network.Listener(peernet.KindMembership, 0)) })
 	n.running.Go(func() { n.joinCluster(n.closing) })
-	n.running.Go(func() { n.watchStanding(n.closing) })
+	n.running.Go(func() { n.watchRemoval(n.closing) })
 	n.follower.Go(n.runAudits)
 	n.follower.Go(n.watchDisk)
 	n.follower.Go(n.watchResignation)

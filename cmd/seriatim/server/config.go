@@ -25,7 +25,7 @@ type NodeConfig struct {
 	BootstrapExpect int           `name:"bootstrap-expect" env:"SERIATIM_BOOTSTRAP_EXPECT" default:"1" since:"0.1.0" help:"how many empty nodes form a new cluster together; the same on all of them; 0: never form one"`
 	Join            []string      `name:"join" env:"SERIATIM_JOIN" default:"" since:"0.1.0" help:"gossip addresses of the nodes, host:port, separated by commas; the own one may be among them"`
 	AutoJoin        bool          `name:"auto-join" env:"SERIATIM_AUTO_JOIN" default:"true" since:"0.1.0" help:"an empty node that finds a cluster asks to become a learner of it, and a leader lets it; false: nodes are added with seriatim cluster add"`
-	Voters          int           `name:"voters" env:"SERIATIM_VOTERS" default:"0" since:"0.1.0" help:"up to how many voters the leader promotes learners by itself; 0: as many as founded the cluster"`
+	Voters          int           `name:"voters" env:"SERIATIM_VOTERS" default:"0" since:"0.1.0" help:"up to how many voters the leader promotes learners by itself; 0: as many as there were initial members"`
 	PromoteAfter    time.Duration `name:"promote-after" env:"SERIATIM_PROMOTE_AFTER" default:"10s" since:"0.1.0" help:"how long a learner must have kept up before the leader promotes it"`
 	GossipKeyFile   string        `name:"gossip-key-file" env:"SERIATIM_GOSSIP_KEY_FILE" default:"" since:"0.1.0" help:"file with 16, 24 or 32 bytes in base64 that encrypt gossip; the same on all nodes; empty: clear text"`
 }

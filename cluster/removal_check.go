@@ -8,22 +8,22 @@ import (
 	"github.com/seriatimq/seriatim/cluster/fault"
 )
 
-// standingPause is between two questions whether this node is still a member.
+// removalPause is between two questions whether this node is still a member.
 const (
-	standingPause    = time.Second
-	standingPauseTop = 10 * time.Second
+	removalPause    = time.Second
+	removalPauseTop = 10 * time.Second
 )
 
-// watchStanding ends the process when this node was removed from the cluster.
+// watchRemoval ends the process when this node was removed from the cluster.
 // Nobody tells a removed node: the leader just stops speaking to it. So a node
 // that hears of no leader for a while asks the others, who ask the leader, whose
 // word alone counts.
-func (n *Node) watchStanding(ctx context.Context) {
-	pause := standingPause
+func (n *Node) watchRemoval(ctx context.Context) {
+	pause := removalPause
 	for {
 		changed := n.group.LeadershipChanged()
 		if n.group.Leadership().LeaderID != "" {
-			pause = standingPause
+			pause = removalPause
 			select {
 			case <-ctx.Done():
 				return
@@ -40,7 +40,7 @@ func (n *Node) watchStanding(ctx context.Context) {
 			timer.Stop()
 			continue
 		case <-timer.C:
-			pause = min(2*pause, standingPauseTop)
+			pause = min(2*pause, removalPauseTop)
 		}
 		if n.wasRemoved(ctx) {
 			n.cfg.Fatal(fault.ExitRemoved, errors.New("this node was removed from the cluster; with an empty data directory it can join again, as a new node"))
@@ -56,7 +56,7 @@ func (n *Node) wasRemoved(ctx context.Context) bool {
 	if !n.group.formation.hasState() || own.Joined && !own.Admitted {
 		return false
 	}
-	request := membershipRequest{Op: opStanding, From: n.group.nodeID, Cluster: own.ClusterID, Node: n.group.nodeID}
+	request := membershipRequest{Op: opIsMember, From: n.group.nodeID, Cluster: own.ClusterID, Node: n.group.nodeID}
 	asked := map[string]bool{n.group.nodeID: true}
 	ask := func(nodeID string) (removed, answered bool) {
 		if asked[nodeID] {
