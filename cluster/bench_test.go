@@ -92,11 +92,11 @@ func BenchmarkForward(b *testing.B) {
 	defer cancel()
 	running.Go(func() { c.run(ctx) })
 	c.open()
-	leads := &tenure{committer: c, polls: newPolls(1)}
+	leads := &tenure{landlord: landlord{term: 5}, committer: c, polls: newPolls(1)}
 	listener := bufconn.Listen(1 << 20)
 	server := grpc.NewServer(grpc.ForceServerCodecV2(newFrameCodec()), grpc.InitialWindowSize(streamWindow), grpc.InitialConnWindowSize(streamWindow))
 	peerpb.RegisterPeerServer(server, &peerServer{
-		nodeID: "leader", term: func() uint64 { return 5 }, tenure: func() *tenure { return leads }, monotonic: clock.Monotonic,
+		nodeID: "leader", tenure: func() *tenure { return leads }, monotonic: clock.Monotonic,
 		counts: newCounters(), log: slog.New(slog.DiscardHandler), closing: make(chan struct{}), newest: make(map[string]*inbound),
 	})
 	running.Go(func() { _ = server.Serve(listener) }) // ends with Stop

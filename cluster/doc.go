@@ -37,10 +37,12 @@
 // unknown, a later "not proposed" or refusal proves nothing about it, and the
 // call ends unknown, too.
 //
-// Reads. The leader notes its commit index, asks a majority whether it still
-// leads, and waits until that index is applied; a follower asks the leader for
-// the index and waits itself. All calls that wait share one round. There are no
-// lease reads: the library's lease is a timer to step down, not a proof.
+// Reads. The leader notes its commit index, asks a majority of the voters whether
+// they know of a term after its own (readProof), and waits until that index is
+// applied; a follower asks the leader for the index and waits itself. All calls
+// that wait share one question, and none is answered by a question that was sent
+// before the call. There are no lease reads: the library's lease is a timer to step
+// down, not a proof, and its VerifyLeader counts learners and late answers.
 //
 // Receives. A receive that finds something is a command in the log. One that
 // finds nothing waits at the leader, costs neither disk nor processor while it

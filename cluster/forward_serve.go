@@ -22,7 +22,6 @@ type inboundStream = grpc.BidiStreamingServer[peerpb.RequestFrame, peerpb.Answer
 type peerServer struct {
 	peerpb.UnimplementedPeerServer
 	nodeID    string
-	term      func() uint64
 	tenure    func() *tenure // nil if this node does not lead
 	monotonic func() time.Duration
 	counts    *counters
@@ -124,7 +123,7 @@ func (in *inbound) accept(ctx context.Context, running *sync.WaitGroup, frame *p
 	}
 	p.counts.served.Add(1)
 	t := p.tenure()
-	if t == nil || frame.GroupId != thisGroup || frame.LeaderId != p.nodeID || r.Term != p.term() {
+	if t == nil || frame.GroupId != thisGroup || frame.LeaderId != p.nodeID || r.Term != t.term {
 		in.answer(r.Id, outcome{verdict: notProposed})
 		return
 	}

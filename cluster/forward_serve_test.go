@@ -49,14 +49,13 @@ type serverTest struct {
 func newServing(t *testing.T) *serverTest {
 	log := newLogStub()
 	c, clock, _ := startCommitter(t, log, RequestLimits{})
-	leads := &tenure{committer: c}
+	leads := &tenure{landlord: landlord{term: 5}, committer: c}
 	return &serverTest{
 		t:         t,
 		log:       log,
 		committer: c,
 		peerServer: &peerServer{
 			nodeID:    "leader",
-			term:      func() uint64 { return 5 },
 			tenure:    func() *tenure { return leads },
 			monotonic: clock.Monotonic,
 			counts:    newCounters(),

@@ -23,8 +23,11 @@ type Group interface {
 	// Barrier waits until everything committed before the call is applied
 	// here. It costs a log entry: used once per gain of leadership.
 	Barrier(ctx context.Context) error
-	// VerifyLeader asks a majority whether this node still leads.
-	VerifyLeader(ctx context.Context) error
+	// LeaderTerm is the term in which this node leads right now.
+	LeaderTerm() (term uint64, leads bool)
+	// ConfirmLeadership proves that, at some moment after the call, no other node
+	// had been elected in a later term than this one, in which this node leads.
+	ConfirmLeadership(ctx context.Context, term uint64) error
 	// CommitIndex is the highest index known to be committed.
 	CommitIndex() uint64
 	// WaitApplied waits until every entry up to index is applied here.

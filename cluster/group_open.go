@@ -160,6 +160,13 @@ func (g *raftGroup) openRaft(stateMachine) error {
 	}
 	g.raft = consensus
 	g.machine.live.Store(true)
+	g.proof = &readProof{
+		nodeID: g.nodeID, term: consensus.CurrentTerm, voters: g.voters, timeout: g.cfg.Timing.Heartbeat, life: g.ctx,
+		askers: make(map[string]*termAsker),
+		dial: func(ctx context.Context, nodeID string) (net.Conn, error) {
+			return g.network.Dial(ctx, nodeID, peernet.KindTerms, thisGroup)
+		},
+	}
 	g.leaders.source, g.teller.raft = consensus, consensus
 	observer := g.leaders.observer()
 	g.raft.RegisterObserver(observer)
@@ -279,6 +286,7 @@ func (g *raftGroup) serve() {
 	})
 	f := g.formation
 	f.network, f.view, f.changes, f.announce, f.found = g.network, g.gossip.View, g.gossip.Changes, g.gossip.Announce, g.foundCluster
+	g.wg.Go(func() { g.proof.serve(g.network.Listener(peernet.KindTerms, thisGroup)) })
 	g.network.Open()
 	g.wg.Go(func() { g.gossip.Run(g.ctx) })
 	g.wg.Go(func() { f.serve(g.ctx, g.network.Listener(peernet.KindBootstrap, 0)) })

@@ -185,7 +185,6 @@ const (
 func (n *Node) serve(listener net.Listener) {
 	n.inbound = &peerServer{
 		nodeID:    n.group.nodeID,
-		term:      func() uint64 { return n.group.Leadership().Term },
 		tenure:    n.tenure.Load,
 		monotonic: n.cfg.Clock.Monotonic,
 		counts:    n.counts,
@@ -280,9 +279,14 @@ func (n *Node) followLeadership() {
 }
 
 func (n *Node) beginTenure() {
+	term, leads := n.group.LeaderTerm()
+	if !leads {
+		return // it has lost leadership again, which comes next
+	}
 	n.counts.tenures.Add(1)
 	t := beginTenure(n.life, landlord{
 		group:     n.group,
+		term:      term,
 		replica:   n.replica,
 		clusterID: n.group.clusterID,
 		clock:     n.group.clocks,

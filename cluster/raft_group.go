@@ -58,6 +58,7 @@ type watches struct {
 	contacts  *contacts
 	teller    *commitTeller
 	suspicion *suspicion
+	proof     *readProof
 }
 
 var _ Group = (*raftGroup)(nil)
@@ -74,10 +75,20 @@ func (g *raftGroup) Barrier(ctx context.Context) error {
 	return g.awaitEntry(ctx, g.raft.Barrier(g.cfg.Timing.Enqueue))
 }
 
-// VerifyLeader asks a majority whether this node still leads. As that is what
+// LeaderTerm is the term in which this node leads right now. A term read twice is
+// that of what was read in between: terms only grow.
+func (g *raftGroup) LeaderTerm() (term uint64, leads bool) {
+	term = g.raft.CurrentTerm()
+	return term, g.raft.State() == raft.Leader && g.raft.CurrentTerm() == term
+}
+
+// ConfirmLeadership asks a majority of the voters, see readProof. As that is what
 // reads of followers wait for, they are told what is committed as well.
-func (g *raftGroup) VerifyLeader(ctx context.Context) error {
-	err := g.await(ctx, g.raft.VerifyLeader())
+func (g *raftGroup) ConfirmLeadership(ctx context.Context, term uint64) error {
+	if now, leads := g.LeaderTerm(); !leads || now != term {
+		return fmt.Errorf("%w: its term %d has ended", fault.ErrNotLeader, term)
+	}
+	err := g.proof.confirm(ctx, term)
 	g.teller.hurry()
 	return err
 }
@@ -196,6 +207,9 @@ func (g *raftGroup) Close() error {
 	}
 	if g.network != nil {
 		problems = append(problems, g.network.Close())
+	}
+	if g.proof != nil {
+		g.proof.close()
 	}
 	g.wg.Wait()
 	if g.log != nil {

@@ -7,6 +7,8 @@ import (
 	"sync/atomic"
 
 	"github.com/hashicorp/raft"
+
+	"github.com/seriatimq/seriatim/cluster/fault"
 )
 
 // committedMembers follows the committed configuration of the group. The
@@ -125,8 +127,12 @@ func (g *raftGroup) transferTo(ctx context.Context, nodeID string) error {
 // on the node that leads, and only what is committed: from false there is no way
 // back, as nobody but an operator adds a node again.
 func (g *raftGroup) isMember(ctx context.Context, nodeID string) (bool, error) {
+	term, leads := g.LeaderTerm()
+	if !leads {
+		return false, fault.ErrNotLeader
+	}
 	index := g.CommitIndex()
-	if err := g.VerifyLeader(ctx); err != nil {
+	if err := g.ConfirmLeadership(ctx, term); err != nil {
 		return false, fmt.Errorf("proving that this node leads: %w", err)
 	}
 	if err := g.WaitApplied(ctx, index); err != nil {

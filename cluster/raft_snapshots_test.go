@@ -176,7 +176,7 @@ func TestStatsDescribeTheMembers(t *testing.T) {
 		if ctx.Err() != nil {
 			t.Fatalf("the followers were never heard of: %+v", stats.Members)
 		}
-		if err := leader.group.VerifyLeader(ctx); err != nil { // a heartbeat
+		if err := leader.group.await(ctx, leader.group.raft.VerifyLeader()); err != nil { // a heartbeat
 			t.Fatal(err)
 		}
 	}

@@ -14,8 +14,8 @@ import (
 func (t *tenure) readIndex(ctx context.Context) (uint64, error) {
 	t.counts.readRounds.Add(1)
 	index := t.group.CommitIndex()
-	if err := t.group.VerifyLeader(ctx); err != nil {
-		return 0, fmt.Errorf("verifying leadership: %w", err)
+	if err := t.group.ConfirmLeadership(ctx, t.term); err != nil {
+		return 0, fmt.Errorf("confirming leadership: %w", err)
 	}
 	return index, nil
 }

@@ -69,7 +69,13 @@ func (g *soloGroup) Propose(entry []byte) (Proposal, error) {
 	return p, nil
 }
 
-func (g *soloGroup) VerifyLeader(context.Context) error {
+func (g *soloGroup) LeaderTerm() (uint64, bool) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return 1, !g.deposed
+}
+
+func (g *soloGroup) ConfirmLeadership(context.Context, uint64) error {
 	time.Sleep(g.roundTakes) // of the bubble's time
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -137,6 +143,7 @@ func startSolo(t *testing.T) *solo {
 		Fatal: func(err error) { panic(err) },
 	})
 	s.tenure = beginTenure(t.Context(), landlord{
+		term:      1,
 		group:     s.group,
 		replica:   replica{machine: s.group.machine, guard: &s.guard},
 		clusterID: func() string { return "solo-cluster" },

@@ -47,6 +47,7 @@ func (r replica) formatVersion() (version uint32) {
 // landlord is what a tenure needs of its node.
 type landlord struct {
 	group     Group
+	term      uint64 // in which the node leads
 	replica   replica
 	clusterID func() string
 	clock     environment.Clock
@@ -179,6 +180,11 @@ const clockAheadMax = 30 * time.Second
 func (t *tenure) prepare(ctx context.Context) error {
 	if err := t.group.Barrier(ctx); err != nil {
 		return fmt.Errorf("waiting for the entries of earlier leaders: %w", err)
+	}
+	// Else the barrier may be one of another term of this node, which knew what
+	// had been committed and this one does not.
+	if term, leads := t.group.LeaderTerm(); !leads || term != t.term {
+		return fmt.Errorf("%w: its term %d has ended", fault.ErrNotLeader, t.term)
 	}
 	var state queue.Timestamp
 	t.replica.read(func(v queue.View) { state = v.Now() })

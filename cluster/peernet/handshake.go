@@ -33,6 +33,7 @@ const (
 	KindRestore         Kind = 8 // a backup on its way to the leader
 	KindMembership      Kind = 4 // joining a cluster and changing its members
 	KindFailureDetector Kind = 5 // whether the leader is still there
+	KindTerms           Kind = 9 // the newest term a voter knows
 )
 
 // String is the kind in words, for logs.
@@ -50,6 +51,8 @@ func (k Kind) String() string {
 		return "membership"
 	case KindFailureDetector:
 		return "failure detector"
+	case KindTerms:
+		return "terms"
 	default:
 		return fmt.Sprintf("kind %d", uint8(k))
 	}

@@ -97,7 +97,7 @@ type purpose struct {
 
 // AddGroup makes this node accept the connections of a consensus group.
 func (p *Network) AddGroup(group uint32) {
-	for _, kind := range []Kind{KindRaft, KindGRPC, KindFailureDetector} {
+	for _, kind := range []Kind{KindRaft, KindGRPC, KindFailureDetector, KindTerms} {
 		p.use(purpose{kind, group})
 	}
 }

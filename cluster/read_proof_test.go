@@ -1,0 +1,260 @@
+package cluster
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"io"
+	"net"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/seriatimq/seriatim/cluster/clustertest"
+	"github.com/seriatimq/seriatim/cluster/fault"
+	"github.com/seriatimq/seriatim/queue"
+)
+
+// voterStub answers questions about terms. Each question waits for a token in go,
+// if there is such a channel.
+type voterStub struct {
+	t     *testing.T
+	term  func() uint64
+	asked chan uint64   // the number of each question
+	let   chan struct{} // nil: answer at once
+	early []byte        // what a new connection says before it is asked
+}
+
+func (v *voterStub) serve(conn net.Conn) {
+	defer conn.Close()
+	if len(v.early) > 0 {
+		if _, err := conn.Write(v.early); err != nil {
+			return
+		}
+	}
+	var message [termAnswerBytes]byte
+	for {
+		if _, err := io.ReadFull(conn, message[:termQuestionBytes]); err != nil {
+			return
+		}
+		v.asked <- binary.LittleEndian.Uint64(message[:])
+		if v.let != nil {
+			<-v.let
+		}
+		binary.LittleEndian.PutUint64(message[termQuestionBytes:], v.term())
+		if _, err := conn.Write(message[:]); err != nil {
+			return
+		}
+	}
+}
+
+// newTestProof is node a, at term 5, with these other voters.
+func newTestProof(t *testing.T, stubs map[string]*voterStub) *readProof {
+	life, cancel := context.WithCancel(t.Context())
+	var serving sync.WaitGroup
+	voters := []string{"a"}
+	for id, stub := range stubs {
+		stub.t, stub.asked = t, make(chan uint64, 1000)
+		voters = append(voters, id)
+	}
+	p := &readProof{
+		nodeID: "a", term: func() uint64 { return 5 }, voters: func() []string { return voters }, timeout: clustertest.Patience, life: life,
+		askers: make(map[string]*termAsker),
+		dial: func(_ context.Context, nodeID string) (net.Conn, error) {
+			near, far := net.Pipe()
+			serving.Go(func() { stubs[nodeID].serve(far) })
+			return near, nil
+		},
+	}
+	t.Cleanup(func() { cancel(); p.close(); serving.Wait() })
+	return p
+}
+
+func (p *readProof) askerOf(voter string) *termAsker {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.askers[voter]
+}
+
+func always(term uint64) func() uint64 { return func() uint64 { return term } }
+
+func TestReadProofNeedsAMajorityOfVoters(t *testing.T) {
+	silent := func() *voterStub { return &voterStub{term: always(5), let: make(chan struct{})} }
+	cases := []struct {
+		name   string
+		stubs  map[string]*voterStub
+		proven bool
+		denied bool // at once, not when the caller gives up
+	}{
+		{"alone", nil, true, false},
+		{"both know the term", map[string]*voterStub{"b": {term: always(5)}, "c": {term: always(5)}}, true, false},
+		{"one knows an earlier term, as it was down", map[string]*voterStub{"b": {term: always(3)}, "c": silent()}, true, false},
+		{"one is silent, one knows a later term", map[string]*voterStub{"b": silent(), "c": {term: always(6)}}, false, false},
+		{"both know a later term", map[string]*voterStub{"b": {term: always(6)}, "c": {term: always(7)}}, false, true},
+		{"both are silent", map[string]*voterStub{"b": silent(), "c": silent()}, false, false},
+	}
+	for _, test := range cases {
+		t.Run(test.name, func(t *testing.T) {
+			p := newTestProof(t, test.stubs)
+			for _, stub := range test.stubs {
+				if stub.let != nil {
+					t.Cleanup(func() { close(stub.let) })
+				}
+			}
+			patience := clustertest.Patience
+			if !test.proven && !test.denied {
+				patience = 50 * time.Millisecond
+			}
+			ctx, cancel := context.WithTimeout(t.Context(), patience)
+			defer cancel()
+			err := p.confirm(ctx, 5)
+			if (err == nil) != test.proven || errors.Is(err, fault.ErrNotLeader) != test.denied {
+				t.Errorf("got %v", err)
+			}
+		})
+	}
+}
+
+// An answer to a question that was sent before a read arrived proves nothing to it,
+// even if it comes after.
+func TestReadProofIsYoungerThanTheRead(t *testing.T) {
+	var mu sync.Mutex
+	term := uint64(5)
+	b := &voterStub{term: func() uint64 { mu.Lock(); defer mu.Unlock(); return term }, let: make(chan struct{})}
+	c := &voterStub{term: always(9)}
+	p := newTestProof(t, map[string]*voterStub{"b": b, "c": c})
+	first, second := make(chan error, 1), make(chan error, 1)
+	go func() { first <- p.confirm(t.Context(), 5) }()
+	<-b.asked
+	go func() { second <- p.confirm(t.Context(), 5) }()
+	// The second waits at b's asker before b answers the first.
+	asker := p.askerOf("b")
+	for waits := false; !waits; {
+		asker.mu.Lock()
+		waits = len(asker.waiting) == 1
+		asker.mu.Unlock()
+	}
+	b.let <- struct{}{}
+	if err := <-first; err != nil {
+		t.Fatalf("the first: %v", err)
+	}
+	<-b.asked
+	mu.Lock()
+	term = 9 // elected another one meanwhile
+	mu.Unlock()
+	b.let <- struct{}{}
+	if err := <-second; !errors.Is(err, fault.ErrNotLeader) {
+		t.Fatalf("the second was answered by the first one's question: %v", err)
+	}
+}
+
+// What is in a connection before anything was asked answers nothing.
+func TestReadProofRefusesEarlyAnswers(t *testing.T) {
+	early := make([]byte, termAnswerBytes)
+	binary.LittleEndian.PutUint64(early[termQuestionBytes:], 5)
+	b := &voterStub{term: always(9), early: early}
+	c := &voterStub{term: always(9)}
+	p := newTestProof(t, map[string]*voterStub{"b": b, "c": c})
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	if err := p.confirm(ctx, 5); err == nil {
+		t.Error("proven by an answer without a question")
+	}
+}
+
+// Many reads share a question, and reads that are over leave nothing behind.
+func TestReadProofIsShared(t *testing.T) {
+	b := &voterStub{term: always(5), let: make(chan struct{})}
+	c := &voterStub{term: always(9), let: make(chan struct{})}
+	p := newTestProof(t, map[string]*voterStub{"b": b, "c": c})
+	t.Cleanup(func() { close(c.let) })
+	first := make(chan error, 1)
+	go func() { first <- p.confirm(t.Context(), 5) }()
+	<-b.asked
+	const many = 100
+	rest := make(chan error, many)
+	for range many {
+		go func() { rest <- p.confirm(t.Context(), 5) }()
+	}
+	asker := p.askerOf("b")
+	for gathered := 0; gathered < many; {
+		asker.mu.Lock()
+		gathered = len(asker.waiting)
+		asker.mu.Unlock()
+	}
+	close(b.let)
+	for range many {
+		if err := <-rest; err != nil {
+			t.Error(err)
+		}
+	}
+	if n := len(b.asked); n != 1 {
+		t.Errorf("%d questions for %d reads", n, many)
+	}
+	if err := <-first; err != nil {
+		t.Error(err)
+	}
+	// c never answered: of the reads that waited for it, the next one leaves none.
+	slow := p.askerOf("c")
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	slow.join(termWaiter{ctx: ctx, answer: make(chan uint64, 1)})
+	slow.mu.Lock()
+	defer slow.mu.Unlock()
+	if n := len(slow.waiting); n != 1 {
+		t.Errorf("%d reads wait for a voter that does not answer, want the last one", n)
+	}
+}
+
+// A leader that only a learner still hears must not answer: a majority of the
+// voters may have elected another one.
+func TestLearnersProveNothing(t *testing.T) {
+	c, ends := startGrowing(t, 3, func(cfg *Config) {
+		cfg.Members.PromoteAfter = time.Hour
+		cfg.Timing.Heartbeat, cfg.Timing.Election, cfg.Timing.Lease = 5*time.Minute, 5*time.Minute, time.Minute
+	})
+	learner := c.grow(ends, nil)
+	c.roles("n1 voter, n2 voter, n3 voter, n4 learner")
+	c.create(0, standard)
+	c.agree()
+	leader := c.leader()
+	read := func() error {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		_, err := c.nodes[leader].Read(ctx, func(queue.View) error { return nil })
+		return err
+	}
+	if err := read(); err != nil {
+		t.Fatal(err)
+	}
+	for _, i := range c.followers() {
+		if i != learner {
+			c.crash(i)
+		}
+	}
+	if !c.nodes[leader].leads() {
+		t.Fatal("it leads no more, so the test proves nothing")
+	}
+	if err := read(); err == nil {
+		t.Error("a read was answered by the word of a learner")
+	}
+}
+
+// A node that leads again, in a later term, has not proven what the term before
+// was asked: it may not know yet what was committed in between.
+func TestProofIsForOneTerm(t *testing.T) {
+	c := startNodes(t, 1, nil)
+	group := c.nodes[c.leader()].group
+	term, leads := group.LeaderTerm()
+	if !leads {
+		t.Fatal("it does not lead")
+	}
+	if err := group.ConfirmLeadership(clustertest.Context(t), term); err != nil {
+		t.Error(err)
+	}
+	for _, other := range []uint64{term - 1, term + 1} {
+		if err := group.ConfirmLeadership(clustertest.Context(t), other); !errors.Is(err, fault.ErrNotLeader) {
+			t.Errorf("term %d is confirmed in term %d: %v", other, term, err)
+		}
+	}
+}
