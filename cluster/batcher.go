@@ -26,6 +26,7 @@ const (
 // submission is one encoded command on its way into the log.
 type submission struct {
 	frame          []byte
+	id             fsm.RequestID // zero: it has none
 	minimumVersion uint32
 	deadline       time.Duration // on the monotonic clock; 0: none
 	// essential commands find room when there is none for sends any more:
@@ -67,6 +68,7 @@ type committerConfig struct {
 	stamp         func() queue.Timestamp // log time for a new entry
 	monotonic     func() time.Duration
 	formatVersion func() uint32
+	term          uint64 // of the leader
 	limits        RequestLimits
 	counts        *counters
 }
@@ -265,14 +267,19 @@ func (c *committer) encode(batch []*submission) []byte {
 	const envelope = 64 // format, flags, time, count and CRC, with room to spare
 	size := envelope
 	frames := make([][]byte, len(batch))
+	ids := make([]fsm.RequestID, len(batch))
 	for i, s := range batch {
-		frames[i] = s.frame
+		frames[i], ids[i] = s.frame, s.id
 		size += len(s.frame)
 	}
 	c.counts.entries.Add(1)
 	c.counts.batchCommands.observe(float64(len(batch)))
 	c.counts.batchBytes.observe(float64(size - envelope))
-	return fsm.AppendEntry(make([]byte, 0, size), c.stamp(), frames)
+	if c.formatVersion() < fsm.TermVersion {
+		return fsm.AppendEntry(make([]byte, 0, size), c.stamp(), frames)
+	}
+	size += fsm.ProposalBytes(len(batch))
+	return fsm.AppendProposal(make([]byte, 0, size), fsm.Proposal{At: c.stamp(), Term: c.term, Frames: frames, Requests: ids})
 }
 
 // takeBatch takes what fits one entry. Commands that were cancelled, have
@@ -342,7 +349,7 @@ func (c *committer) collect(flights <-chan flight) {
 		<-c.slots
 		verdict := answered
 		switch {
-		case errors.Is(err, fault.ErrNotLeader):
+		case errors.Is(err, fault.ErrNotLeader), err == nil && result.Void:
 			verdict = notProposed
 		case err != nil || len(result.Responses) != len(f.commands):
 			verdict = outcomeUnknown

@@ -31,11 +31,13 @@
 // leaves at once, and many commands gather by themselves while the disk is busy.
 //
 // Outcomes. An attempt ends in one of three ways: an answer, "not proposed", or
-// "unknown". Not proposed is retried by the accepting node until its deadline.
-// Unknown is retried only if the same command twice is the same as once, see
-// retrySafe; else it is reported as ErrOutcomeUnknown. Once an attempt was
-// unknown, a later "not proposed" or refusal proves nothing about it, and the
-// call ends unknown, too.
+// "unknown". Not proposed is retried by the accepting node until its deadline. Of
+// an unknown attempt the accepting node finds out by itself what became of it, as
+// soon as there is a leader of a later term: the id of the request is in the log,
+// which it applies, too (ownRequests). Where that is not possible the attempt is
+// retried only if the same command twice is the same as once, see retrySafe; else it
+// is reported as ErrOutcomeUnknown. Once an attempt stayed unknown, a later "not
+// proposed" or refusal proves nothing about it, and the call ends unknown, too.
 //
 // Reads. The leader notes its commit index, asks a majority of the voters whether
 // they know of a term after its own (readProof), and waits until that index is

@@ -36,6 +36,8 @@ const (
 	requestBudget         = protowire.Number(6)
 	requestWait           = protowire.Number(7)
 	requestWaited         = protowire.Number(8)
+	requestOrigin         = protowire.Number(10)
+	requestNumber         = protowire.Number(11)
 
 	frameAnswers = protowire.Number(1)
 	frameClosing = protowire.Number(2)
@@ -51,7 +53,7 @@ const (
 // itemOverhead is more than the fields of a request or an answer take beside its
 // bytes, and frameOverhead than those of a frame.
 const (
-	itemOverhead  = 96
+	itemOverhead  = 128
 	frameOverhead = 256
 )
 
@@ -152,6 +154,8 @@ func appendRequestFrame(b []byte, m *peerpb.RequestFrame) []byte {
 		b = appendVarintField(b, requestBudget, r.BudgetMillis)
 		b = appendVarintField(b, requestWait, protowire.EncodeZigZag(r.WaitMillis))
 		b = appendVarintField(b, requestWaited, r.WaitedMillis)
+		b = appendVarintField(b, requestOrigin, r.RequestOrigin)
+		b = appendVarintField(b, requestNumber, r.RequestNumber)
 		endMessage(b, start)
 	}
 	return appendBytesField(b, frameSenderID, m.SenderId)
@@ -270,6 +274,10 @@ func readForwardedRequest(b []byte, r *peerpb.Request) bool {
 			r.WaitMillis = protowire.DecodeZigZag(f.value)
 		case requestWaited:
 			r.WaitedMillis = f.value
+		case requestOrigin:
+			r.RequestOrigin = f.value
+		case requestNumber:
+			r.RequestNumber = f.value
 		default:
 			return false
 		}

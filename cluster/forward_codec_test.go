@@ -118,7 +118,7 @@ func FuzzFrameCodec(f *testing.F) {
 // sent before the codec writes it.
 func TestFrameCodecKnowsAllFields(t *testing.T) {
 	for message, fields := range map[proto.Message]int{
-		&peerpb.RequestFrame{}: 4, &peerpb.Request{}: 9, &peerpb.AnswerFrame{}: 2, &peerpb.Answer{}: 6,
+		&peerpb.RequestFrame{}: 4, &peerpb.Request{}: 11, &peerpb.AnswerFrame{}: 2, &peerpb.Answer{}: 6,
 	} {
 		if n := message.ProtoReflect().Descriptor().Fields().Len(); n != fields {
 			t.Errorf("%T has %d fields, the codec was written for %d", message, n, fields)

@@ -168,7 +168,7 @@ func (in *inbound) submit(t *tenure, r *peerpb.Request, deadline time.Duration) 
 		in.answer(r.Id, o)
 		return
 	}
-	s := &submission{frame: r.Command, minimumVersion: max(r.MinimumVersion, fsm.MinimumVersion(cmd)), deadline: deadline, essential: !isSend(r.Command)}
+	s := &submission{frame: r.Command, id: requestIDOf(r), minimumVersion: max(r.MinimumVersion, fsm.MinimumVersion(cmd)), deadline: deadline, essential: !isSend(r.Command)}
 	s.settle = func(o outcome) { in.answer(r.Id, o) }
 	cancel := func() {
 		if s.cancel() {
@@ -200,11 +200,17 @@ func (in *inbound) receive(ctx context.Context, running *sync.WaitGroup, t *tenu
 			cmd:            receive,
 			frame:          r.Command,
 			minimumVersion: max(r.MinimumVersion, fsm.MinimumVersion(receive)),
+			id:             requestIDOf(r),
 			wait:           wait,
 			waited:         time.Duration(r.WaitedMillis) * time.Millisecond,
 			deadline:       deadline,
 		}))
 	})
+}
+
+// requestIDOf names a forwarded request in the log.
+func requestIDOf(r *peerpb.Request) fsm.RequestID {
+	return fsm.RequestID{Origin: r.RequestOrigin, Number: r.RequestNumber}
 }
 
 // expect notes a request whose answer is to come. It reports false if the

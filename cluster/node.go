@@ -48,6 +48,8 @@ type Node struct {
 	group   *raftGroup
 	counts  *counters
 	calls   gate
+	// requests are those of this node's clients that are under way.
+	requests *ownRequests
 
 	tenure  atomic.Pointer[tenure]    // nil unless this node leads
 	applies atomic.Pointer[raftGroup] // group, once there is one
@@ -105,6 +107,10 @@ func Open(ctx context.Context, cfg Config) (*Node, error) {
 		tenureChanged: make(chan struct{}),
 		memberControl: memberControl{changing: make(chan struct{}, 1)},
 	}
+	var err error
+	if n.requests, err = newOwnRequests(cfg.Random); err != nil {
+		return nil, fmt.Errorf("opening the node: %w", err)
+	}
 	n.auditor = newAuditor(cfg.DataDir, cfg.Logger)
 	n.pressure = newPressure(cfg, n.auditor)
 	n.doubts = make(chan struct{}, 1)
@@ -113,6 +119,7 @@ func Open(ctx context.Context, cfg Config) (*Node, error) {
 	n.replica = replica{
 		machine: fsm.New(fsm.Options{
 			Guard: &n.guard, Applied: n.applied, Audited: n.auditor.applied, Fatal: n.fatal, VersionMax: cfg.Log.FormatMax,
+			Origin: n.requests.origin, Answered: n.requests.answered, Restored: n.requests.restored,
 		}),
 		guard: &n.guard,
 	}

@@ -13,6 +13,7 @@ type receiveRequest struct {
 	cmd            *queue.ReceiveMessages
 	frame          []byte // cmd, encoded
 	minimumVersion uint32
+	id             fsm.RequestID
 	wait           time.Duration // 0: short poll; negative: as the queue says
 	waited         time.Duration // of wait, before this attempt
 	deadline       time.Duration // on the monotonic clock, for proposing; 0: none
@@ -182,15 +183,16 @@ func (r *receiving) exists() (exists bool) {
 
 // proposeReceive puts the receive into the log.
 func (r *receiving) proposeReceive(ctx context.Context) outcome {
-	return r.tenure.submit(ctx, r.frame, r.minimumVersion, r.deadline)
+	return r.tenure.submit(ctx, r.id, r.frame, r.minimumVersion, r.deadline)
 }
 
 // submit hands a client's command to the committer and waits. A command whose
 // ctx ends first is not proposed any more, or its outcome is unknown.
-func (t *tenure) submit(ctx context.Context, frame []byte, minimumVersion uint32, deadline time.Duration) outcome {
+func (t *tenure) submit(ctx context.Context, id fsm.RequestID, frame []byte, minimumVersion uint32, deadline time.Duration) outcome {
 	done := make(chan outcome, 1) // one outcome, never blocking the committer
 	s := &submission{
 		frame:          frame,
+		id:             id,
 		minimumVersion: minimumVersion,
 		deadline:       deadline,
 		essential:      !isSend(frame),

@@ -29,6 +29,7 @@ func (t *tenure) propose(s *submission) {
 func (r receiveRequest) submission(settle func(outcome)) *submission {
 	return &submission{
 		frame:          r.frame,
+		id:             r.id,
 		minimumVersion: r.minimumVersion,
 		deadline:       r.deadline,
 		essential:      true,

@@ -175,7 +175,7 @@ func (s *solo) do(cmd queue.Command) queue.Result {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	o := s.submit(s.t.Context(), frame, fsm.MinimumVersion(cmd), 0)
+	o := s.submit(s.t.Context(), fsm.RequestID{}, frame, fsm.MinimumVersion(cmd), 0)
 	if o.verdict != answered || o.response.Err != nil {
 		s.t.Fatalf("%T: %+v", cmd, o)
 	}

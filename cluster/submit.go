@@ -52,6 +52,16 @@ type request struct {
 	patience       time.Duration   // how long the call may take, waiting included
 	started        time.Duration   // on the monotonic clock
 	since          queue.Timestamp // log time, at the latest, of the first attempt
+	own            *ownRequest     // nil: what becomes of it cannot be found out
+	term           uint64          // of the leader that was asked last
+}
+
+// id names the request in the log.
+func (r *request) id() (id fsm.RequestID) {
+	if r.own != nil {
+		id = r.own.id
+	}
+	return id
 }
 
 // call checks a command, routes it and counts how it ended.
@@ -86,6 +96,10 @@ func (n *Node) answer(ctx context.Context, r *request) (Reply, error) {
 		return Reply{}, fmt.Errorf("encoding a command: %w", err)
 	}
 	r.frame, r.minimumVersion = withOperation(ctx, frame), fsm.MinimumVersion(r.cmd)
+	if n.group.inForce.Load() >= fsm.TermVersion {
+		r.own = n.requests.begin()
+		defer n.requests.end(r.own)
+	}
 	o, err := n.route(ctx, r)
 	switch {
 	case err != nil:
@@ -133,6 +147,11 @@ func (n *Node) route(ctx context.Context, r *request) (outcome, error) {
 	for {
 		changed := n.leaderMayChange()
 		o := n.attempt(ctx, r)
+		if o.verdict == outcomeUnknown {
+			if found, certain := n.findOutcome(ctx, r); certain {
+				o, unknown = found, false // of all attempts so far
+			}
+		}
 		switch o.verdict {
 		case answered:
 			if unknown && n.provesNothing(r, o) {
@@ -194,6 +213,7 @@ func (n *Node) attempt(ctx context.Context, r *request) outcome {
 		return outcome{verdict: notProposed}
 	}
 	n.counts.forwarded.Add(1)
+	r.term = leader.Term
 	var withdraw <-chan struct{}
 	if r.kind == receiveKind {
 		withdraw = n.closing.Done() // a waiting receive must not hold up the end
@@ -202,12 +222,14 @@ func (n *Node) attempt(ctx context.Context, r *request) outcome {
 }
 
 func (n *Node) executeHere(ctx context.Context, t *tenure, r *request) outcome {
+	r.term = t.term
 	switch r.kind {
 	case receiveKind:
 		return t.receive(ctx, receiveRequest{
 			cmd:            r.cmd.(*queue.ReceiveMessages),
 			frame:          r.frame,
 			minimumVersion: r.minimumVersion,
+			id:             r.id(),
 			wait:           r.wait,
 			waited:         n.cfg.Clock.Monotonic() - r.started,
 		})
@@ -218,7 +240,7 @@ func (n *Node) executeHere(ctx context.Context, t *tenure, r *request) outcome {
 		}
 		return outcome{verdict: answered, at: Position{Index: index}}
 	default:
-		return t.submit(ctx, r.frame, r.minimumVersion, 0)
+		return t.submit(ctx, r.id(), r.frame, r.minimumVersion, 0)
 	}
 }
 
@@ -232,6 +254,8 @@ func (n *Node) wireRequest(r *request, term uint64) *peerpb.Request {
 		MinimumVersion: r.minimumVersion,
 		WaitMillis:     r.wait.Milliseconds(),
 		WaitedMillis:   uint64(elapsed.Milliseconds()),
+		RequestOrigin:  r.id().Origin,
+		RequestNumber:  r.id().Number,
 	}
 	if r.patience > 0 {
 		wire.BudgetMillis = uint64(max((r.patience - elapsed).Milliseconds(), 1))
@@ -257,16 +281,16 @@ func (n *Node) pause(ctx context.Context, changed leaderChange, pause time.Durat
 }
 
 // retrySafe reports whether executing r twice is the same as once (README,
-// decision 10; faults.md I12).
+// decision 10; faults.md I12). It is asked only when what became of the first
+// attempt could not be found out.
 func (n *Node) retrySafe(ctx context.Context, r *request) bool {
 	switch cmd := r.cmd.(type) {
 	case *queue.ReceiveMessages:
 		return cmd.AttemptIDGiven && cmd.AttemptID != "" && strings.HasSuffix(cmd.Queue, fifoSuffix)
 	case *queue.SendMessages:
 		return n.resendSafe(ctx, r, cmd)
-	case *queue.DeleteMessages, *queue.ChangeMessageVisibility, *queue.CreateQueue,
-		*queue.SetQueueAttributes, *queue.SetQueueTags, *queue.AdvanceClock:
-		return true
+	case *queue.DeleteMessages, *queue.ChangeMessageVisibility, *queue.AdvanceClock:
+		return true // not what sets attributes or tags: another client may have set others since
 	default:
 		return false
 	}

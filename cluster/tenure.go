@@ -110,6 +110,7 @@ func beginTenure(ctx context.Context, l landlord) *tenure {
 		stamp:         t.logTime.now,
 		monotonic:     l.clock.Monotonic,
 		formatVersion: t.version.Load,
+		term:          l.term,
 		limits:        l.limits,
 		counts:        l.counts,
 	})

@@ -13,5 +13,6 @@ type Response struct {
 type EntryResult struct {
 	Index     uint64
 	At        queue.Timestamp // log time after the entry
-	Responses []Response      // one per command, in order
+	Responses []Response      // one per command, in order; none if the entry is void
+	Void      bool            // proposed in another term than it was written in: nothing of it was done
 }

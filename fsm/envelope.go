@@ -9,12 +9,17 @@ import (
 )
 
 // A log entry is: format (1 byte), flags (1 byte), log time (8 bytes), count
-// (4 bytes), that many frames, CRC-32C of all before (4 bytes). Numbers are
-// little-endian. Every later format keeps the checksum in the last four bytes,
+// (4 bytes), that many frames, CRC-32C of all before (4 bytes). With the flag
+// entryOfTerm, the term of the leader that proposed it (8 bytes) and as many
+// request ids (16 bytes each) as there are frames come before the frames. Numbers
+// are little-endian. Every later format keeps the checksum in the last four bytes,
 // so that damage is never mistaken for a format of the future.
 const (
 	entryFormat       = 1
 	entryHeaderBytes  = 14
+	entryOfTerm       = 1
+	entryTermBytes    = 8
+	requestIDBytes    = 16
 	entryTrailerBytes = 4
 	// EntryOverheadBytes is what an entry costs beside its frames.
 	EntryOverheadBytes = entryHeaderBytes + entryTrailerBytes
@@ -30,68 +35,140 @@ func checksum(parts ...[]byte) uint32 {
 	return sum
 }
 
+// RequestID names a request in the log, so that the node that took it from a
+// client finds out what became of it. The zero value names none.
+type RequestID struct {
+	Origin uint64 // of the process that took it
+	Number uint64 // counted by that process
+}
+
+// Proposal is what a leader puts into one log entry.
+type Proposal struct {
+	At queue.Timestamp // log time
+	// Term is the leader's. In the log of another term the entry is void: its
+	// leader may have been told to propose it just before it lost leadership, and
+	// have done so when it led again, while the requests were made anew elsewhere.
+	Term     uint64
+	Frames   [][]byte
+	Requests []RequestID // of the frames, one each
+}
+
+// TermVersion is the format version from which on entries are of a term.
+const TermVersion uint32 = 2
+
+// ProposalBytes is what a proposal of so many commands adds to an entry.
+func ProposalBytes(commands int) int { return entryTermBytes + commands*requestIDBytes }
+
 // AppendEntry appends the log entry that applies frames, in order, at log
-// time at. The frames come from AppendCommand.
+// time at, whatever its term. The frames come from AppendCommand.
 func AppendEntry(dst []byte, at queue.Timestamp, frames [][]byte) []byte {
+	return appendEntry(dst, 0, Proposal{At: at, Frames: frames})
+}
+
+// AppendProposal appends the log entry of a proposal. TermVersion must be in force.
+func AppendProposal(dst []byte, p Proposal) []byte {
+	return appendEntry(dst, entryOfTerm, p)
+}
+
+func appendEntry(dst []byte, flags byte, p Proposal) []byte {
 	start := len(dst)
-	dst = append(dst, entryFormat, 0)
-	dst = binary.LittleEndian.AppendUint64(dst, uint64(at))
-	dst = binary.LittleEndian.AppendUint32(dst, uint32(len(frames)))
-	for _, frame := range frames {
+	dst = append(dst, entryFormat, flags)
+	dst = binary.LittleEndian.AppendUint64(dst, uint64(p.At))
+	dst = binary.LittleEndian.AppendUint32(dst, uint32(len(p.Frames)))
+	if flags&entryOfTerm != 0 {
+		dst = binary.LittleEndian.AppendUint64(dst, p.Term)
+		for _, id := range p.Requests {
+			dst = binary.LittleEndian.AppendUint64(dst, id.Origin)
+			dst = binary.LittleEndian.AppendUint64(dst, id.Number)
+		}
+	}
+	for _, frame := range p.Frames {
 		dst = append(dst, frame...)
 	}
 	return binary.LittleEndian.AppendUint32(dst, checksum(dst[start:]))
+}
+
+// entryHead is what an entry says beside its frames.
+type entryHead struct {
+	at       queue.Timestamp
+	count    uint32
+	term     uint64 // 0: any
+	requests []byte // a part of the entry
+}
+
+// request is the id of a frame.
+func (h entryHead) request(i int) (id RequestID) {
+	if len(h.requests) > 0 {
+		id.Origin = binary.LittleEndian.Uint64(h.requests[i*requestIDBytes:])
+		id.Number = binary.LittleEndian.Uint64(h.requests[i*requestIDBytes+8:])
+	}
+	return id
 }
 
 // DecodeEntry verifies a log entry and visits its frames in order. Nothing is
 // visited unless the whole entry is intact. A frame is a part of data and not
 // valid longer than it. An error of visit ends the walk and is returned.
 func DecodeEntry(data []byte, visit func(frame []byte) error) (queue.Timestamp, error) {
-	at, count, rest, err := openEntry(data)
+	head, err := decodeEntry(data, visit)
+	return head.at, err
+}
+
+func decodeEntry(data []byte, visit func(frame []byte) error) (entryHead, error) {
+	head, rest, err := openEntry(data)
 	if err != nil {
-		return 0, err
+		return entryHead{}, err
 	}
 	// The frames are counted once before the first is visited, for
 	// otherwise a cut would be found after half of them were applied.
 	walk := rest
-	for i := range count {
+	for i := range head.count {
 		_, after, err := cutFrame(walk)
 		if err != nil {
-			return 0, fmt.Errorf("command %d of %d: %w", i+1, count, err)
+			return entryHead{}, fmt.Errorf("command %d of %d: %w", i+1, head.count, err)
 		}
 		walk = after
 	}
 	if len(walk) > 0 {
-		return 0, fmt.Errorf("%w: %d bytes after the last of %d commands", ErrMalformed, len(walk), count)
+		return entryHead{}, fmt.Errorf("%w: %d bytes after the last of %d commands", ErrMalformed, len(walk), head.count)
 	}
-	for i := range count {
+	for i := range head.count {
 		frame, after, err := cutFrame(rest)
 		if err != nil {
-			return 0, err
+			return entryHead{}, err
 		}
 		if err := visit(frame); err != nil {
-			return 0, fmt.Errorf("command %d of %d: %w", i+1, count, err)
+			return entryHead{}, fmt.Errorf("command %d of %d: %w", i+1, head.count, err)
 		}
 		rest = after
 	}
-	return at, nil
+	return head, nil
 }
 
 // openEntry checks the envelope and returns what is between header and
 // checksum.
-func openEntry(data []byte) (at queue.Timestamp, count uint32, frames []byte, err error) {
+func openEntry(data []byte) (head entryHead, frames []byte, err error) {
 	if len(data) < EntryOverheadBytes {
-		return 0, 0, nil, fmt.Errorf("%w: an entry of %d bytes", ErrChecksum, len(data))
+		return head, nil, fmt.Errorf("%w: an entry of %d bytes", ErrChecksum, len(data))
 	}
 	end := len(data) - entryTrailerBytes
 	want, got := binary.LittleEndian.Uint32(data[end:]), checksum(data[:end])
 	if want != got {
-		return 0, 0, nil, fmt.Errorf("%w: entry checksum is %08x, its bytes give %08x", ErrChecksum, want, got)
+		return head, nil, fmt.Errorf("%w: entry checksum is %08x, its bytes give %08x", ErrChecksum, want, got)
 	}
-	if data[0] != entryFormat || data[1] != 0 {
-		return 0, 0, nil, fmt.Errorf("%w: entry format %d, flags %#02x", ErrUnknownFormat, data[0], data[1])
+	if data[0] != entryFormat || data[1]&^entryOfTerm != 0 {
+		return head, nil, fmt.Errorf("%w: entry format %d, flags %#02x", ErrUnknownFormat, data[0], data[1])
 	}
-	at = queue.Timestamp(binary.LittleEndian.Uint64(data[2:]))
-	count = binary.LittleEndian.Uint32(data[10:])
-	return at, count, data[entryHeaderBytes:end], nil
+	head.at = queue.Timestamp(binary.LittleEndian.Uint64(data[2:]))
+	head.count = binary.LittleEndian.Uint32(data[10:])
+	frames = data[entryHeaderBytes:end]
+	if data[1]&entryOfTerm == 0 {
+		return head, frames, nil
+	}
+	size := entryTermBytes + requestIDBytes*uint64(head.count)
+	if uint64(len(frames)) < size {
+		return head, nil, fmt.Errorf("%w: %d bytes are too few for the ids of %d commands", ErrMalformed, len(frames), head.count)
+	}
+	head.term = binary.LittleEndian.Uint64(frames)
+	head.requests = frames[entryTermBytes:size:size]
+	return head, frames[size:], nil
 }

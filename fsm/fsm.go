@@ -27,6 +27,14 @@ type Options struct {
 	// Audited sees every applied Audit with where the state stands after its
 	// entry, in order, without Guard. It must not block, nor keep the Audit.
 	Audited func(at Position, audit *queue.Audit)
+	// Origin is that of the requests Answered is called for.
+	Origin uint64
+	// Answered is called with the answer to each command of a request of Origin, in
+	// order and before Applied, without Guard. It must not block.
+	Answered func(number uint64, response Response, index uint64, at queue.Timestamp)
+	// Restored is called when a snapshot has taken the place of the state, before
+	// Applied: commands that this FSM did not see may be part of it.
+	Restored func()
 	// VersionMax is the highest format version of this node; 0 means
 	// CurrentVersion. Tests of mixed clusters set another.
 	VersionMax uint32
@@ -141,16 +149,33 @@ func (f *FSM) LogTime() queue.Timestamp { return f.position.Load().At }
 func (f *FSM) pass(log *raft.Log) {
 	p := f.Position()
 	p.Index, p.Term = log.Index, log.Term
+	f.moveTo(p)
+}
+
+// moveTo publishes a position of the same state.
+func (f *FSM) moveTo(p Position) {
 	f.options.Guard.Lock()
 	defer f.options.Guard.Unlock()
 	f.position.Store(&p)
+}
+
+// answered tells of the answers to requests of this process.
+func (f *FSM) answered(head entryHead, result EntryResult) {
+	if f.options.Answered == nil {
+		return
+	}
+	for i, response := range result.Responses {
+		if id := head.request(i); id.Origin != 0 && id.Origin == f.options.Origin {
+			f.options.Answered(id.Number, response, result.Index, result.At)
+		}
+	}
 }
 
 // applyEntry decodes all commands of an entry, then applies them. The events
 // are appended to events.
 func (f *FSM) applyEntry(log *raft.Log, events []queue.Event) (EntryResult, []queue.Event) {
 	f.commands = f.commands[:0]
-	at, err := DecodeEntry(log.Data, func(frame []byte) error {
+	head, err := decodeEntry(log.Data, func(frame []byte) error {
 		cmd, err := DecodeCommand(frame)
 		f.commands = append(f.commands, cmd)
 		if err == nil {
@@ -161,15 +186,25 @@ func (f *FSM) applyEntry(log *raft.Log, events []queue.Event) (EntryResult, []qu
 	if err != nil {
 		f.fatal(fmt.Errorf("log entry %d of term %d: %w", log.Index, log.Term, err))
 	}
-	result := EntryResult{Index: log.Index, Responses: make([]Response, len(f.commands))}
+	result := EntryResult{Index: log.Index}
+	last := f.position.Load()
 	position := Position{
 		Index:     log.Index,
 		Term:      log.Term,
-		ChainHash: nextChainHash(f.position.Load().ChainHash, log.Term, log.Index, log.Data),
+		At:        last.At,
+		StateHash: last.StateHash,
+		ChainHash: nextChainHash(last.ChainHash, log.Term, log.Index, log.Data),
 	}
-	events = f.change(&position, at, result.Responses, events)
-	result.At = position.At
-	f.audited(position)
+	if head.term != 0 && head.term != log.Term {
+		result.Void, result.At = true, last.At
+		f.moveTo(position)
+	} else {
+		result.Responses = make([]Response, len(f.commands))
+		events = f.change(&position, head.at, result.Responses, events)
+		result.At = position.At
+		f.audited(position)
+		f.answered(head, result)
+	}
 	clear(f.commands)
 	if f.options.Tap != nil {
 		f.options.Tap(log.Index, log.Term, log.Data, result)
@@ -269,6 +304,9 @@ func (f *FSM) Restore(source io.ReadCloser) error {
 	f.position.Store(&position)
 	events := broker.TakeEvents(nil)
 	f.options.Guard.Unlock()
+	if f.options.Restored != nil {
+		f.options.Restored()
+	}
 	if f.options.Applied != nil {
 		f.options.Applied(position.Index, position.At, events)
 	}

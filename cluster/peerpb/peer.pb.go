@@ -253,8 +253,12 @@ type Request struct {
 	// How long a receive waits; -1: as the queue says.
 	WaitMillis int64 `protobuf:"zigzag64,7,opt,name=wait_millis,json=waitMillis,proto3" json:"wait_millis,omitempty"`
 	// How much of wait_millis has passed already.
-	WaitedMillis  uint64 `protobuf:"varint,8,opt,name=waited_millis,json=waitedMillis,proto3" json:"waited_millis,omitempty"`
-	Audit         *Audit `protobuf:"bytes,9,opt,name=audit,proto3" json:"audit,omitempty"`
+	WaitedMillis uint64 `protobuf:"varint,8,opt,name=waited_millis,json=waitedMillis,proto3" json:"waited_millis,omitempty"`
+	Audit        *Audit `protobuf:"bytes,9,opt,name=audit,proto3" json:"audit,omitempty"`
+	// Names the request, beside the command, in the log: the sender finds out what
+	// became of it if the answer is lost. Zero: it has no name.
+	RequestOrigin uint64 `protobuf:"varint,10,opt,name=request_origin,json=requestOrigin,proto3" json:"request_origin,omitempty"`
+	RequestNumber uint64 `protobuf:"varint,11,opt,name=request_number,json=requestNumber,proto3" json:"request_number,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -350,6 +354,20 @@ func (x *Request) GetAudit() *Audit {
 		return x.Audit
 	}
 	return nil
+}
+
+func (x *Request) GetRequestOrigin() uint64 {
+	if x != nil {
+		return x.RequestOrigin
+	}
+	return 0
+}
+
+func (x *Request) GetRequestNumber() uint64 {
+	if x != nil {
+		return x.RequestNumber
+	}
+	return 0
 }
 
 // Audit is what a node noted when it applied an audit entry.
@@ -579,7 +597,7 @@ const file_cluster_peer_proto_rawDesc = "" +
 	"\bgroup_id\x18\x01 \x01(\rR\agroupId\x12\x1b\n" +
 	"\tleader_id\x18\x02 \x01(\tR\bleaderId\x125\n" +
 	"\brequests\x18\x03 \x03(\v2\x19.seriatim.peer.v1.RequestR\brequests\x12\x1b\n" +
-	"\tsender_id\x18\x04 \x01(\tR\bsenderId\"\xbd\x02\n" +
+	"\tsender_id\x18\x04 \x01(\tR\bsenderId\"\x8b\x03\n" +
 	"\aRequest\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x121\n" +
 	"\x04kind\x18\x02 \x01(\x0e2\x1d.seriatim.peer.v1.RequestKindR\x04kind\x12\x12\n" +
@@ -590,7 +608,10 @@ const file_cluster_peer_proto_rawDesc = "" +
 	"\vwait_millis\x18\a \x01(\x12R\n" +
 	"waitMillis\x12#\n" +
 	"\rwaited_millis\x18\b \x01(\x04R\fwaitedMillis\x12-\n" +
-	"\x05audit\x18\t \x01(\v2\x17.seriatim.peer.v1.AuditR\x05audit\"\x85\x01\n" +
+	"\x05audit\x18\t \x01(\v2\x17.seriatim.peer.v1.AuditR\x05audit\x12%\n" +
+	"\x0erequest_origin\x18\n" +
+	" \x01(\x04R\rrequestOrigin\x12%\n" +
+	"\x0erequest_number\x18\v \x01(\x04R\rrequestNumber\"\x85\x01\n" +
 	"\x05Audit\x12\x17\n" +
 	"\anode_id\x18\x01 \x01(\tR\x06nodeId\x12!\n" +
 	"\fhash_version\x18\x02 \x01(\rR\vhashVersion\x12\x14\n" +

@@ -1,0 +1,222 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/seriatimq/seriatim/cluster/clustertest"
+	"github.com/seriatimq/seriatim/cluster/peerpb"
+	"github.com/seriatimq/seriatim/fsm"
+	"github.com/seriatimq/seriatim/queue"
+)
+
+// deafStream is a stream whose answers are lost.
+type deafStream struct{ forwardStream }
+
+func (s deafStream) Recv() (*peerpb.AnswerFrame, error) {
+	<-s.Context().Done()
+	return nil, s.Context().Err()
+}
+
+// deafen makes a node lose the leader's answers.
+func (c *nodes) deafen(i int) {
+	c.t.Helper()
+	n := c.nodes[i]
+	link := n.link(n.group.Leadership().LeaderID)
+	link.mu.Lock()
+	defer link.mu.Unlock()
+	if link.open {
+		c.t.Fatal("the stream to the leader is open already")
+	}
+	link.connect = func(ctx context.Context, nodeID string) (forwardStream, func() error, error) {
+		stream, disconnect, err := n.connect(ctx, nodeID)
+		return deafStream{stream}, disconnect, err
+	}
+}
+
+func (c *nodes) attribute(i int, name, attribute string) (value string) {
+	c.t.Helper()
+	_, err := c.nodes[i].Read(clustertest.Context(c.t), func(v queue.View) error {
+		all, refusal := v.Attributes(name)
+		if refusal != nil {
+			return refusal
+		}
+		for _, a := range all {
+			if a.Name == attribute {
+				value = a.Value
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	return value
+}
+
+// The answers to three commands are lost with the leader. The node that took them
+// finds out that they were done, and does not do them again: another client has
+// changed the same things meanwhile, and was told so.
+func TestLostAnswersAreFound(t *testing.T) {
+	c := startNodes(t, 3, nil)
+	leader := c.leader()
+	followers := c.followers()
+	deaf, other := followers[0], followers[1]
+	c.create(leader, standard)
+	c.create(leader, fifo)
+	c.agree()
+	c.deafen(deaf)
+	type call struct {
+		cmd   queue.Command
+		reply Reply
+		err   error
+	}
+	calls := []*call{
+		{cmd: &queue.SetQueueAttributes{Queue: fifo, Attributes: []queue.Attribute{{Name: "DelaySeconds", Value: "1"}}}},
+		{cmd: &queue.SendMessages{Queue: standard, Entries: []queue.SendEntry{entryFor(standard, "once")}}},
+		{cmd: &queue.CreateQueue{Queue: "revived"}},
+	}
+	var calling sync.WaitGroup
+	for _, one := range calls {
+		calling.Go(func() { one.reply, one.err = c.nodes[deaf].Submit(clustertest.Context(t), one.cmd) })
+	}
+	c.waitFor("the commands to be applied", func() (done bool) {
+		c.nodes[other].ReadLocal(func(v queue.View) {
+			attributes, _ := v.Typed(fifo)
+			done = attributes.DelaySeconds == 1 && v.Deliverable(standard) && v.QueueExists("revived")
+		})
+		return done
+	})
+	c.submit(other, &queue.SetQueueAttributes{Queue: fifo, Attributes: []queue.Attribute{{Name: "DelaySeconds", Value: "2"}}})
+	c.submit(other, &queue.DeleteQueue{Queue: "revived"})
+	c.crash(leader)
+	calling.Wait()
+	for _, one := range calls {
+		if one.err != nil {
+			t.Errorf("%T: %v", one.cmd, one.err)
+		}
+	}
+	if sent, ok := calls[1].reply.Result.(queue.MessagesSent); !ok || len(sent.Entries) != 1 || sent.Entries[0].MessageID == (queue.MessageID{}) {
+		t.Errorf("the send was answered with %+v", calls[1].reply)
+	}
+	if got := c.attribute(other, fifo, "DelaySeconds"); got != "2" {
+		t.Errorf("the acknowledged change to 2 was overwritten: %s", got)
+	}
+	c.nodes[other].ReadLocal(func(v queue.View) {
+		if v.QueueExists("revived") {
+			t.Error("the deleted queue was created again")
+		}
+	})
+	if got := c.receive(other, queue.ReceiveMessages{Queue: standard, MaxMessages: queue.Some(10)}, 0); len(got) != 1 {
+		t.Errorf("%d messages, want 1", len(got))
+	}
+	c.open(leader)
+	c.waitReady(leader)
+	c.agree()
+}
+
+// Receives that wait at followers, without an attempt id, wait on when the leader
+// dies, and each message is received once.
+func TestWaitingReceivesOutliveTheLeader(t *testing.T) {
+	c := startNodes(t, 3, nil)
+	c.create(0, standard)
+	c.agree()
+	const each = 10
+	dead := c.leader()
+	var waiting sync.WaitGroup
+	errs := make(chan error, 2*each)
+	bodies := make(chan string, 2*each)
+	for _, i := range c.followers() {
+		for range each {
+			waiting.Go(func() {
+				reply, err := c.nodes[i].Receive(clustertest.Context(t), &queue.ReceiveMessages{Queue: standard}, 20*time.Second)
+				if err != nil {
+					errs <- err
+					return
+				}
+				for _, m := range reply.Result.(queue.MessagesReceived).Messages {
+					bodies <- m.Body.String()
+				}
+			})
+		}
+	}
+	c.waitFor("the receives to wait at the leader", func() bool {
+		leads := c.nodes[dead].tenure.Load()
+		return leads != nil && leads.polls.waitingCount() == 2*each
+	})
+	c.crash(dead)
+	survivor := c.leader()
+	for i := range 2 * each {
+		c.send(survivor, standard, fmt.Sprint("m", i))
+	}
+	waiting.Wait()
+	close(errs)
+	for err := range errs {
+		t.Error(err)
+	}
+	close(bodies)
+	seen := map[string]int{}
+	for body := range bodies {
+		seen[body]++
+	}
+	for body, n := range seen {
+		if n != 1 {
+			t.Errorf("%s was received %d times", body, n)
+		}
+	}
+	if len(seen) != 2*each {
+		t.Errorf("%d messages received, want %d", len(seen), 2*each)
+	}
+	c.open(dead)
+	c.waitReady(dead)
+	c.agree()
+}
+
+// What a node knows of its requests.
+func TestOwnRequests(t *testing.T) {
+	o, err := newOwnRequests(strings.NewReader("12345678"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	sent := fsm.Response{Result: queue.MessagesSent{}}
+	nothing, something := fsm.Response{Result: queue.MessagesReceived{}},
+		fsm.Response{Result: queue.MessagesReceived{Messages: []queue.ReceivedMessage{{Body: queue.NewBody("b")}}}}
+	cases := []struct {
+		name    string
+		happens func(number uint64)
+		verdict verdict
+		certain bool
+	}{
+		{"nothing of it was applied", func(uint64) {}, notProposed, true},
+		{"it was applied", func(n uint64) { o.answered(n, sent, 7, 70) }, answered, true},
+		{"a receive found nothing", func(n uint64) { o.answered(n, nothing, 7, 70) }, notProposed, true},
+		{"a receive found something then", func(n uint64) { o.answered(n, nothing, 7, 70); o.answered(n, something, 7, 70) }, answered, true},
+		{"entries were skipped", func(uint64) { o.restored() }, 0, false},
+		{"entries were skipped, after it was applied", func(n uint64) { o.answered(n, sent, 7, 70); o.restored() }, answered, true},
+		{"another one was applied", func(n uint64) { o.answered(n+1, sent, 7, 70) }, notProposed, true},
+	}
+	for _, test := range cases {
+		r := o.begin()
+		test.happens(r.id.Number)
+		got, certain := o.outcomeOf(r)
+		if got.verdict != test.verdict || certain != test.certain {
+			t.Errorf("%s: %+v, certain %v", test.name, got, certain)
+		}
+		if got.verdict == answered && got.at != (Position{Index: 7, LogTime: 70}) {
+			t.Errorf("%s: answered at %+v", test.name, got.at)
+		}
+		o.end(r)
+	}
+	o.end(nil)
+	if len(o.underWay) != 0 {
+		t.Errorf("%d requests are remembered after their end", len(o.underWay))
+	}
+	if _, err := newOwnRequests(strings.NewReader("short")); err == nil || errors.Is(err, context.Canceled) {
+		t.Errorf("without entropy: %v", err)
+	}
+}
