@@ -56,7 +56,7 @@ func (m Middleware) finish(w *statusWriter, r *http.Request, request *Request, p
 	}
 	m.Logger.LogAttrs(r.Context(), slog.LevelDebug, "request", slog.String("request_id", request.ID),
 		slog.String("action", request.Action), slog.String("protocol", request.Protocol),
-		slog.String("queue", request.Queue), slog.String("account", request.Account),
+		slog.String("queue", request.Queue), slog.String("permission", request.Permission), slog.String("account", request.Account),
 		slog.Int("status", request.Status), slog.String("code", request.Code),
 		slog.Duration("dur", request.Duration), slog.String("remote", r.RemoteAddr))
 	if panicked == http.ErrAbortHandler {

@@ -6,7 +6,7 @@ import (
 )
 
 // Request is what the access log and the metrics say about one request. The
-// handler fills in Action, Protocol, Code and Queue; it belongs to the
+// handler fills in Action, Protocol, Code, Queue and Permission; it belongs to the
 // goroutine that serves the request.
 type Request struct {
 	ID       string // UUID, also in the answer
@@ -14,9 +14,11 @@ type Request struct {
 	Protocol string // "json", "query"
 	Code     string // error code of the answer, empty on success
 	Queue    string
-	Account  string // access key id of the caller
-	Duration time.Duration
-	Status   int
+	// Permission is what a caller needs for it, as in an access policy.
+	Permission string
+	Account    string // access key id of the caller
+	Duration   time.Duration
+	Status     int
 }
 
 type requestKey struct{}

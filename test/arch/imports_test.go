@@ -63,6 +63,7 @@ var packageRules = []packageRule{
 	transport(""),
 	{path: "transport/budget", only: []string{std}},
 	{path: "transport/http1", only: []string{std, "~/transport/budget"}},
+	transport("/aws", append([]string{"~/transport/sqs", "~/transport/sns", "~/transport/grpc", "~/transport/console", "~/transport/ops"}, aws...)...),
 	transport("/awswire", "~/cluster", "~/queue"),
 	transport("/auth", append([]string{"~/cluster", "~/transport/sqs", "~/transport/sns"}, aws...)...),
 	transport("/sqs", append([]string{"~/transport/sns", "~/transport/grpc", "~/transport/console"}, aws...)...),

@@ -19,6 +19,9 @@ type Member[T any] interface {
 	present(v *T) bool
 	// appendJSON writes the value without its name.
 	appendJSON(dst []byte, v *T) []byte
+	// appendNegotiated writes the value as a Query request that accepts JSON
+	// wants it.
+	appendNegotiated(dst []byte, v *T) []byte
 	// appendXML writes complete elements.
 	appendXML(dst []byte, v *T) []byte
 }
@@ -40,6 +43,9 @@ func (c *Schema[T]) Members() []MemberInfo {
 	}
 	return out
 }
+
+// Empty reports whether the structure has no members.
+func (c *Schema[T]) Empty() bool { return len(c.members) == 0 }
 
 // DecodeJSON reads one JSON object. An empty text counts as {}. Unknown
 // members are ignored, and null equals absent.

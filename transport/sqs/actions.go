@@ -1,108 +1,64 @@
 package sqs
 
 import (
-	"context"
-
+	"github.com/seriatimq/seriatim/transport/aws"
 	"github.com/seriatimq/seriatim/transport/awswire"
 )
 
-// action is one line of the action table: what the wire layer, authorisation,
-// metrics and the manual need to know of an action.
-type action struct {
-	name       string
-	permission string // as in an access policy
-	account    bool   // not about one queue: refused on the path of a queue
-	reads      bool   // changes nothing
-	input      []awswire.MemberInfo
-	output     []awswire.MemberInfo
-	serve      func(s *Service, ctx context.Context, c *call, dst []byte) ([]byte, error)
-}
-
-// actionTable is the list of all actions by name.
-func actionTable() map[string]*action {
-	table := make(map[string]*action)
-	for _, a := range []*action{
-		define("AddPermission", addPermissionInputSchema, noOutput, (*Service).addPermission),
-		define("CancelMessageMoveTask", cancelMessageMoveTaskInputSchema, cancelMessageMoveTaskOutputSchema, (*Service).cancelMessageMoveTask),
-		define("ChangeMessageVisibility", changeMessageVisibilityInputSchema, noOutput, (*Service).changeMessageVisibility),
-		define("ChangeMessageVisibilityBatch", changeMessageVisibilityBatchInputSchema, changeMessageVisibilityBatchOutputSchema, (*Service).changeMessageVisibilityBatch),
-		define("CreateQueue", createQueueInputSchema, queueURLSchema, (*Service).createQueue).forAccount(),
-		define("DeleteMessage", deleteMessageInputSchema, noOutput, (*Service).deleteMessage),
-		define("DeleteMessageBatch", deleteMessageBatchInputSchema, deleteMessageBatchOutputSchema, (*Service).deleteMessageBatch),
-		define("DeleteQueue", queueOnlySchema, noOutput, (*Service).deleteQueue),
-		define("GetQueueAttributes", getQueueAttributesInputSchema, getQueueAttributesOutputSchema, (*Service).getQueueAttributes).readOnly(),
-		define("GetQueueUrl", getQueueURLInputSchema, queueURLSchema, (*Service).getQueueURL).readOnly(),
-		define("ListDeadLetterSourceQueues", listDeadLetterSourceQueuesInputSchema, listDeadLetterSourceQueuesOutputSchema, (*Service).listDeadLetterSourceQueues).readOnly(),
-		define("ListMessageMoveTasks", listMessageMoveTasksInputSchema, listMessageMoveTasksOutputSchema, (*Service).listMessageMoveTasks).readOnly(),
-		define("ListQueueTags", queueOnlySchema, listQueueTagsOutputSchema, (*Service).listQueueTags).readOnly(),
-		define("ListQueues", listQueuesInputSchema, listQueuesOutputSchema, (*Service).listQueues).forAccount().readOnly(),
-		define("PurgeQueue", queueOnlySchema, noOutput, (*Service).purgeQueue),
-		define("ReceiveMessage", receiveMessageInputSchema, receiveMessageOutputSchema, (*Service).receiveMessage),
-		define("RemovePermission", removePermissionInputSchema, noOutput, (*Service).removePermission),
-		define("SendMessage", sendMessageInputSchema, sendMessageOutputSchema, (*Service).sendMessage),
-		define("SendMessageBatch", sendMessageBatchInputSchema, sendMessageBatchOutputSchema, (*Service).sendMessageBatch),
-		define("SetQueueAttributes", setQueueAttributesInputSchema, noOutput, (*Service).setQueueAttributes),
-		define("StartMessageMoveTask", startMessageMoveTaskInputSchema, startMessageMoveTaskOutputSchema, (*Service).startMessageMoveTask),
-		define("TagQueue", tagQueueInputSchema, noOutput, (*Service).tagQueue),
-		define("UntagQueue", untagQueueInputSchema, noOutput, (*Service).untagQueue),
-	} {
-		table[a.name] = a
+// actions is the table of all actions.
+func (s *Service) actions() []*aws.Action {
+	return []*aws.Action{
+		aws.Define(aws.Line{Name: "AddPermission", Permission: "sqs:AddPermission", Resource: byURL},
+			addPermissionInputSchema, aws.NoOutput, s.addPermission),
+		aws.Define(aws.Line{Name: "CancelMessageMoveTask", Permission: "sqs:CancelMessageMoveTask", Resource: bySource},
+			cancelMessageMoveTaskInputSchema, cancelMessageMoveTaskOutputSchema, s.cancelMessageMoveTask),
+		aws.Define(aws.Line{Name: "ChangeMessageVisibility", Permission: "sqs:ChangeMessageVisibility", Resource: byURL},
+			changeMessageVisibilityInputSchema, aws.NoOutput, s.changeMessageVisibility),
+		aws.Define(aws.Line{Name: "ChangeMessageVisibilityBatch", Permission: "sqs:ChangeMessageVisibility", Resource: byURL},
+			changeMessageVisibilityBatchInputSchema, changeMessageVisibilityBatchOutputSchema, s.changeMessageVisibilityBatch),
+		aws.Define(aws.Line{Name: "CreateQueue", Permission: "sqs:CreateQueue", Resource: byNewName},
+			createQueueInputSchema, queueURLSchema, s.createQueue),
+		aws.Define(aws.Line{Name: "DeleteMessage", Permission: "sqs:DeleteMessage", Resource: byURL},
+			deleteMessageInputSchema, aws.NoOutput, s.deleteMessage),
+		aws.Define(aws.Line{Name: "DeleteMessageBatch", Permission: "sqs:DeleteMessage", Resource: byURL},
+			deleteMessageBatchInputSchema, deleteMessageBatchOutputSchema, s.deleteMessageBatch),
+		aws.Define(aws.Line{Name: "DeleteQueue", Permission: "sqs:DeleteQueue", Resource: byURL},
+			queueOnlySchema, aws.NoOutput, s.deleteQueue),
+		aws.Define(aws.Line{Name: "GetQueueAttributes", Permission: "sqs:GetQueueAttributes", Resource: byURL, ReadOnly: true},
+			getQueueAttributesInputSchema, getQueueAttributesOutputSchema, s.getQueueAttributes),
+		aws.Define(aws.Line{Name: "GetQueueUrl", Permission: "sqs:GetQueueUrl", Resource: byName, ReadOnly: true},
+			getQueueURLInputSchema, queueURLSchema, s.getQueueURL),
+		aws.Define(aws.Line{Name: "ListDeadLetterSourceQueues", Permission: "sqs:ListDeadLetterSourceQueues", Resource: byURL, ReadOnly: true},
+			listDeadLetterSourceQueuesInputSchema, listDeadLetterSourceQueuesOutputSchema, s.listDeadLetterSourceQueues),
+		aws.Define(aws.Line{Name: "ListMessageMoveTasks", Permission: "sqs:ListMessageMoveTasks", Resource: bySource, ReadOnly: true},
+			listMessageMoveTasksInputSchema, listMessageMoveTasksOutputSchema, s.listMessageMoveTasks),
+		aws.Define(aws.Line{Name: "ListQueueTags", Permission: "sqs:ListQueueTags", Resource: byURL, ReadOnly: true},
+			queueOnlySchema, listQueueTagsOutputSchema, s.listQueueTags),
+		aws.Define(aws.Line{Name: "ListQueues", Permission: "sqs:ListQueues", Resource: onAccount("ListQueues"), ReadOnly: true},
+			listQueuesInputSchema, listQueuesOutputSchema, s.listQueues),
+		aws.Define(aws.Line{Name: "PurgeQueue", Permission: "sqs:PurgeQueue", Resource: byURL},
+			queueOnlySchema, aws.NoOutput, s.purgeQueue),
+		aws.Define(aws.Line{Name: "ReceiveMessage", Permission: "sqs:ReceiveMessage", Resource: byURL},
+			receiveMessageInputSchema, receiveMessageOutputSchema, s.receiveMessage),
+		aws.Define(aws.Line{Name: "RemovePermission", Permission: "sqs:RemovePermission", Resource: byURL},
+			removePermissionInputSchema, aws.NoOutput, s.removePermission),
+		aws.Define(aws.Line{Name: "SendMessage", Permission: "sqs:SendMessage", Resource: byURL},
+			sendMessageInputSchema, sendMessageOutputSchema, s.sendMessage),
+		aws.Define(aws.Line{Name: "SendMessageBatch", Permission: "sqs:SendMessage", Resource: byURL},
+			sendMessageBatchInputSchema, sendMessageBatchOutputSchema, s.sendMessageBatch),
+		aws.Define(aws.Line{Name: "SetQueueAttributes", Permission: "sqs:SetQueueAttributes", Resource: byURL},
+			setQueueAttributesInputSchema, aws.NoOutput, s.setQueueAttributes),
+		aws.Define(aws.Line{Name: "StartMessageMoveTask", Permission: "sqs:StartMessageMoveTask", Resource: bySource},
+			startMessageMoveTaskInputSchema, startMessageMoveTaskOutputSchema, s.startMessageMoveTask),
+		aws.Define(aws.Line{Name: "TagQueue", Permission: "sqs:TagQueue", Resource: byURL},
+			tagQueueInputSchema, aws.NoOutput, s.tagQueue),
+		aws.Define(aws.Line{Name: "UntagQueue", Permission: "sqs:UntagQueue", Resource: byURL},
+			untagQueueInputSchema, aws.NoOutput, s.untagQueue),
 	}
-	return table
-}
-
-// nothing is the output of actions that have none.
-type nothing struct{}
-
-var noOutput = awswire.Structure[nothing]()
-
-// define makes a line of the table from an action's method and the schemas of
-// its input and output.
-func define[In, Out any](name string, in *awswire.Schema[In], out *awswire.Schema[Out],
-	method func(*Service, context.Context, *call, *In) (*Out, error),
-) *action {
-	empty := len(out.Members()) == 0
-	serve := func(s *Service, ctx context.Context, c *call, dst []byte) ([]byte, error) {
-		input := new(In)
-		var err error
-		if c.form != nil {
-			err = in.DecodeForm(c.form, input)
-		} else {
-			err = in.DecodeJSON(c.body, input)
-		}
-		if err != nil {
-			return nil, err
-		}
-		output, err := method(s, ctx, c, input)
-		if err != nil {
-			return nil, err
-		}
-		if c.form != nil {
-			return out.AppendXML(dst, namespace, name, c.record.ID, output), nil
-		}
-		if empty {
-			// AWS answers with an empty body, which all SDKs accept.
-			return dst, nil
-		}
-		return out.AppendJSON(dst, output), nil
-	}
-	return &action{name: name, permission: "sqs:" + name, input: in.Members(), output: out.Members(), serve: serve}
-}
-
-// forAccount marks an action that is about the account and not about a queue.
-func (a *action) forAccount() *action {
-	a.account = true
-	return a
-}
-
-// readOnly marks an action that changes nothing.
-func (a *action) readOnly() *action {
-	a.reads = true
-	return a
 }
 
 // queueOnlyInput is the input of actions that need nothing but a queue.
-type queueOnlyInput struct{ QueueURL awswire.Text }
+type queueOnlyInput struct{ onQueue }
 
 var queueOnlySchema = awswire.Structure(
 	awswire.OptionalString("QueueUrl", func(v *queueOnlyInput) *awswire.Text { return &v.QueueURL }),

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/seriatimq/seriatim/queue"
+	"github.com/seriatimq/seriatim/transport/aws"
 )
 
 const sourceARN = "arn:aws:sqs:us-east-1:000000000000:"
@@ -48,7 +49,7 @@ func (f *fixture) attributes(a answer) map[string]string {
 	f.t.Helper()
 	f.ok(a)
 	out := map[string]string{}
-	if a.protocol == protocolJSON {
+	if a.protocol == aws.JSON {
 		all, _ := a.members["Attributes"].(map[string]any)
 		for k, v := range all {
 			out[k] = v.(string)
@@ -86,7 +87,7 @@ func TestQueueAttributes(t *testing.T) {
 			t.Errorf("got %v", got)
 		}
 		a := f.ok(f.call(protocol, "SetQueueAttributes", members{"QueueUrl": "q", "Attributes": members{"VisibilityTimeout": "7", "DelaySeconds": "0"}}))
-		if protocol == protocolJSON && a.body != "" {
+		if protocol == aws.JSON && a.body != "" {
 			t.Errorf("an action without output answered %q", a.body)
 		}
 		if got := get("VisibilityTimeout"); got["VisibilityTimeout"] != "7" {
@@ -133,8 +134,8 @@ func TestTags(t *testing.T) {
 		f.ok(f.call(protocol, "TagQueue", members{"QueueUrl": f.url("q"), "Tags": members{"a": "9"}}))
 		f.ok(f.call(protocol, "UntagQueue", members{"QueueUrl": f.url("q"), "TagKeys": []string{"b", "b", "none"}}))
 		want := map[string]string{
-			protocolJSON:  `{"Tags":{"A":"","a":"9"}}`,
-			protocolQuery: `<Tag><Key>A</Key><Value></Value></Tag><Tag><Key>a</Key><Value>9</Value></Tag>`,
+			aws.JSON:  `{"Tags":{"A":"","a":"9"}}`,
+			aws.Query: `<Tag><Key>A</Key><Value></Value></Tag><Tag><Key>a</Key><Value>9</Value></Tag>`,
 		}[protocol]
 		if got := list(); !strings.Contains(got, want) {
 			t.Errorf("got %s, want %s", got, want)
@@ -148,14 +149,14 @@ func TestPermissions(t *testing.T) {
 		f.create("q", nil)
 		f.ok(f.call(protocol, "AddPermission", members{"QueueUrl": f.url("q"), "Label": "L", "AWSAccountIds": []string{"111111111111"}, "Actions": []string{"ReceiveMessage"}}))
 		names := members{"QueueUrl": f.url("q"), "AttributeNames": []string{"Policy"}}
-		policy := f.attributes(f.call(protocolJSON, "GetQueueAttributes", names))["Policy"]
+		policy := f.attributes(f.call(aws.JSON, "GetQueueAttributes", names))["Policy"]
 		for _, part := range []string{`"2008-10-17"`, sourceARN + "q/SQSDefaultPolicy", `"SQS:ReceiveMessage"`, `"arn:aws:iam::111111111111:root"`} {
 			if !strings.Contains(policy, part) {
 				t.Errorf("policy %s lacks %s", policy, part)
 			}
 		}
 		f.ok(f.call(protocol, "RemovePermission", members{"QueueUrl": f.url("q"), "Label": "L"}))
-		if got := f.attributes(f.call(protocolJSON, "GetQueueAttributes", names)); len(got) != 0 {
+		if got := f.attributes(f.call(aws.JSON, "GetQueueAttributes", names)); len(got) != 0 {
 			t.Errorf("got %v", got)
 		}
 	})
@@ -238,7 +239,7 @@ func TestBodySurvives(t *testing.T) {
 			f.ok(f.call(protocol, "SendMessage", members{"QueueUrl": "q", "MessageBody": body}))
 			a := f.ok(f.call(protocol, "ReceiveMessage", members{"QueueUrl": "q"}))
 			got := a.element("Body")
-			if protocol == protocolQuery {
+			if protocol == aws.Query {
 				got = strings.NewReplacer("&#xD;", "\r", "&quot;", `"`, "&lt;", "<", "&gt;", ">", "&amp;", "&").Replace(got)
 			}
 			if got != body || a.element("MD5OfBody") != bodyDigest(body) {
@@ -285,7 +286,7 @@ func TestDuplicateIsTold(t *testing.T) {
 		f.create("q.fifo", nil)
 		in := members{"QueueUrl": f.url("q.fifo"), "MessageBody": "x", "MessageGroupId": "g", "MessageDeduplicationId": "1"}
 		for _, want := range []string{"", "true"} {
-			if got := f.ok(f.call(protocol, "SendMessage", in)).header.Get(headerDuplicate); got != want {
+			if got := f.ok(f.call(protocol, "SendMessage", in)).header.Get("X-Seriatim-Duplicate"); got != want {
 				t.Errorf("SendMessage: header %q, want %q", got, want)
 			}
 		}
@@ -293,12 +294,12 @@ func TestDuplicateIsTold(t *testing.T) {
 			return members{"Id": id, "MessageBody": "x", "MessageGroupId": "g", "MessageDeduplicationId": deduplication}
 		}
 		batch := members{"QueueUrl": f.url("q.fifo"), "Entries": []members{entry("a", "1"), entry("b", "2"), entry("c", "1"), entry("d", "")}}
-		if got := f.ok(f.call(protocol, "SendMessageBatch", batch)).header.Get(headerDuplicate); got != "a,c" {
+		if got := f.ok(f.call(protocol, "SendMessageBatch", batch)).header.Get("X-Seriatim-Duplicate"); got != "a,c" {
 			t.Errorf("SendMessageBatch: header %q, want a,c", got)
 		}
 		f.node.repeat = true // what looks like a duplicate may be the first try of the same send
 		for action, in := range map[string]members{"SendMessage": in, "SendMessageBatch": batch} {
-			if got := f.ok(f.call(protocol, action, in)).header.Get(headerDuplicate); got != "" {
+			if got := f.ok(f.call(protocol, action, in)).header.Get("X-Seriatim-Duplicate"); got != "" {
 				t.Errorf("%s, made twice: header %q", action, got)
 			}
 		}
@@ -365,7 +366,7 @@ func TestDeadLettersAndMoveTasks(t *testing.T) {
 		if !strings.Contains(sources.body, f.url("q")) {
 			t.Errorf("got %s", sources.body)
 		}
-		if none := f.ok(f.call(protocolJSON, "ListDeadLetterSourceQueues", members{"QueueUrl": f.url("q")})); none.body != `{"queueUrls":[]}` {
+		if none := f.ok(f.call(aws.JSON, "ListDeadLetterSourceQueues", members{"QueueUrl": f.url("q")})); none.body != `{"queueUrls":[]}` {
 			t.Errorf("got %s", none.body)
 		}
 		f.send("q", "m")

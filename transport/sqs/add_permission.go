@@ -4,11 +4,12 @@ import (
 	"context"
 
 	"github.com/seriatimq/seriatim/queue"
+	"github.com/seriatimq/seriatim/transport/aws"
 	"github.com/seriatimq/seriatim/transport/awswire"
 )
 
 type addPermissionInput struct {
-	QueueURL   awswire.Text
+	onQueue
 	Label      string
 	AccountIDs []string
 	Actions    []string
@@ -22,26 +23,22 @@ var addPermissionInputSchema = awswire.Structure(
 )
 
 // addPermission adds a statement to the access policy of a queue.
-func (s *Service) addPermission(ctx context.Context, c *call, in *addPermissionInput) (*nothing, error) {
-	name, err := c.queueName(in.QueueURL)
-	if err != nil {
-		return nil, err
-	}
+func (s *Service) addPermission(ctx context.Context, c *aws.Call, in *addPermissionInput) (*aws.Nothing, error) {
 	switch {
 	case in.Label == "":
-		return nil, missingParameter("Label")
+		return nil, aws.MissingParameter("Label")
 	case in.AccountIDs == nil:
-		return nil, missingParameter("AWSAccountIds")
+		return nil, aws.MissingParameter("AWSAccountIds")
 	case len(in.Actions) == 0:
-		return nil, missingParameter("Actions")
+		return nil, aws.MissingParameter("Actions")
 	case len(in.AccountIDs) == 0:
 		// The model calls the list required but does not say how many; no
 		// answer of AWS is on record. Other servers agree on this one, in
 		// which PrincipalId is what AWS calls an account it cannot verify.
-		return nil, s.refuse(ctx, c, name, invalidParameter("Value [] for parameter PrincipalId is invalid. Reason: Unable to verify."))
+		return nil, refuse(ctx, c, aws.InvalidParameter("Value [] for parameter PrincipalId is invalid. Reason: Unable to verify."))
 	}
-	_, err = s.submit(ctx, c, &queue.SetQueuePolicy{
-		Queue: name, QueueARN: s.arn(name), Label: in.Label, AccountIDs: in.AccountIDs, Actions: in.Actions,
+	_, err := c.Submit(ctx, &queue.SetQueuePolicy{
+		Queue: c.Resource.Name, QueueARN: c.ResourceARN(), Label: in.Label, AccountIDs: in.AccountIDs, Actions: in.Actions,
 	})
-	return &nothing{}, err
+	return &aws.Nothing{}, err
 }

@@ -4,6 +4,7 @@ import (
 	"strconv"
 
 	"github.com/seriatimq/seriatim/queue"
+	"github.com/seriatimq/seriatim/transport/aws"
 	"github.com/seriatimq/seriatim/transport/awswire"
 )
 
@@ -65,7 +66,7 @@ var failedEntrySchema = awswire.Structure(
 )
 
 func failed(id string, e *queue.Error) failedEntry {
-	form := domainError(protocolJSON, e)
+	form := refusal(aws.JSON, e)
 	return failedEntry{ID: id, SenderFault: form.Status < 500, Code: form.Code, Message: awswire.Shorten(form.Message)}
 }
 

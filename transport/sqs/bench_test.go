@@ -14,6 +14,7 @@ import (
 	"github.com/seriatimq/seriatim/cluster"
 	"github.com/seriatimq/seriatim/queue"
 	"github.com/seriatimq/seriatim/transport/auth"
+	"github.com/seriatimq/seriatim/transport/aws"
 )
 
 // answeringNode accepts every send at once: what is measured is the wire.
@@ -49,10 +50,9 @@ func BenchmarkServeSend(b *testing.B) {
 		{"batch", "SendMessageBatch", address + `"Entries":[` + strings.Join(list, ",") + "]}"},
 	} {
 		b.Run(c.name, func(b *testing.B) {
-			service := New(b.Context(), Options{
-				Node: answeringNode{}, Verifier: auth.AcceptAll{}, Account: "000000000000", Region: "us-east-1",
-				Logger: slog.New(slog.DiscardHandler),
-			})
+			service := aws.NewHandler(aws.Options{
+				Node: answeringNode{}, Verifier: auth.AcceptAll{}, Names: testNames, Logger: slog.New(slog.DiscardHandler),
+			}, New(b.Context(), Options{Node: answeringNode{}, Names: testNames}).API())
 			b.ReportAllocs()
 			for b.Loop() {
 				r, err := http.NewRequestWithContext(b.Context(), http.MethodPost, "/", io.NopCloser(strings.NewReader(c.body)))
@@ -60,7 +60,7 @@ func BenchmarkServeSend(b *testing.B) {
 					b.Fatal(err)
 				}
 				r.ContentLength = int64(len(c.body))
-				r.Header.Set("Content-Type", jsonType)
+				r.Header.Set("Content-Type", aws.JSONType)
 				r.Header.Set("X-Amz-Target", targetPrefix+c.action)
 				w := httptest.NewRecorder()
 				if service.ServeHTTP(w, r); w.Code != http.StatusOK {

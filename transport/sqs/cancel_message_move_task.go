@@ -4,10 +4,25 @@ import (
 	"context"
 
 	"github.com/seriatimq/seriatim/queue"
+	"github.com/seriatimq/seriatim/transport/aws"
 	"github.com/seriatimq/seriatim/transport/awswire"
 )
 
 type cancelMessageMoveTaskInput struct{ TaskHandle string }
+
+func (in *cancelMessageMoveTaskInput) source() (string, error) {
+	if in.TaskHandle == "" {
+		return "", aws.MissingParameter("TaskHandle")
+	}
+	_, source, ok := parseTaskHandle(in.TaskHandle)
+	if !ok {
+		return "", aws.InvalidParameter("Value for parameter TaskHandle is invalid.")
+	}
+	if len(source) > queue.QueueNameLengthMax {
+		return "", resourceNotFound("SourceArn")
+	}
+	return source, nil
+}
 
 var cancelMessageMoveTaskInputSchema = awswire.Structure(
 	awswire.String("TaskHandle", func(v *cancelMessageMoveTaskInput) *string { return &v.TaskHandle }),
@@ -20,20 +35,13 @@ var cancelMessageMoveTaskOutputSchema = awswire.Structure(
 )
 
 // cancelMessageMoveTask stops a running move task; what was moved stays moved.
-func (s *Service) cancelMessageMoveTask(ctx context.Context, c *call, in *cancelMessageMoveTaskInput) (*cancelMessageMoveTaskOutput, error) {
-	if in.TaskHandle == "" {
-		return nil, missingParameter("TaskHandle")
-	}
-	taskID, source, ok := parseTaskHandle(in.TaskHandle)
-	if !ok {
-		return nil, invalidParameter("Value for parameter TaskHandle is invalid.")
-	}
-	c.record.Queue = source
-	result, err := s.submit(ctx, c, &queue.CancelMoveTask{TaskID: taskID, Source: source})
+func (s *Service) cancelMessageMoveTask(ctx context.Context, c *aws.Call, in *cancelMessageMoveTaskInput) (*cancelMessageMoveTaskOutput, error) {
+	taskID, source, _ := parseTaskHandle(in.TaskHandle) // which the resource came from
+	result, err := c.Submit(ctx, &queue.CancelMoveTask{TaskID: taskID, Source: source})
 	if err != nil {
 		return nil, err
 	}
-	cancelled, err := resultOf[queue.MoveTaskCancelled](result)
+	cancelled, err := aws.ResultOf[queue.MoveTaskCancelled](result)
 	if err != nil {
 		return nil, err
 	}

@@ -4,11 +4,12 @@ import (
 	"context"
 
 	"github.com/seriatimq/seriatim/queue"
+	"github.com/seriatimq/seriatim/transport/aws"
 	"github.com/seriatimq/seriatim/transport/awswire"
 )
 
 type changeMessageVisibilityInput struct {
-	QueueURL          awswire.Text
+	onQueue
 	ReceiptHandle     string
 	VisibilityTimeout awswire.Int
 }
@@ -20,22 +21,18 @@ var changeMessageVisibilityInputSchema = awswire.Structure(
 )
 
 // changeMessageVisibility sets a new visibility timeout of one delivery.
-func (s *Service) changeMessageVisibility(ctx context.Context, c *call, in *changeMessageVisibilityInput) (*nothing, error) {
-	name, err := c.queueName(in.QueueURL)
-	if err != nil {
-		return nil, err
-	}
+func (s *Service) changeMessageVisibility(ctx context.Context, c *aws.Call, in *changeMessageVisibilityInput) (*aws.Nothing, error) {
 	switch {
 	case in.ReceiptHandle == "":
-		return nil, missingParameter("ReceiptHandle")
+		return nil, aws.MissingParameter("ReceiptHandle")
 	case !in.VisibilityTimeout.Given:
-		return nil, missingParameter("VisibilityTimeout")
+		return nil, aws.MissingParameter("VisibilityTimeout")
 	}
-	result, err := s.submit(ctx, c, &queue.ChangeMessageVisibility{Queue: name, Entries: []queue.VisibilityEntry{
+	result, err := c.Submit(ctx, &queue.ChangeMessageVisibility{Queue: c.Resource.Name, Entries: []queue.VisibilityEntry{
 		{Handle: in.ReceiptHandle, VisibilityTimeout: queue.Int(in.VisibilityTimeout)},
 	}})
 	if err != nil {
 		return nil, err
 	}
-	return &nothing{}, onlyError(result)
+	return &aws.Nothing{}, onlyError(result)
 }

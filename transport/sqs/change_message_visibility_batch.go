@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/seriatimq/seriatim/queue"
+	"github.com/seriatimq/seriatim/transport/aws"
 	"github.com/seriatimq/seriatim/transport/awswire"
 )
 
@@ -13,8 +14,8 @@ type visibilityEntry struct {
 }
 
 type changeMessageVisibilityBatchInput struct {
-	QueueURL awswire.Text
-	Entries  []visibilityEntry
+	onQueue
+	Entries []visibilityEntry
 }
 
 const visibilityEntryName = "ChangeMessageVisibilityBatchRequestEntry"
@@ -32,24 +33,20 @@ var changeMessageVisibilityBatchOutputSchema = batchOutputSchema("ChangeMessageV
 
 // changeMessageVisibilityBatch sets visibility timeouts of up to ten
 // deliveries; each entry succeeds or fails for itself.
-func (s *Service) changeMessageVisibilityBatch(ctx context.Context, c *call, in *changeMessageVisibilityBatchInput) (*batchOutput, error) {
-	name, err := c.queueName(in.QueueURL)
-	if err != nil {
-		return nil, err
-	}
+func (s *Service) changeMessageVisibilityBatch(ctx context.Context, c *aws.Call, in *changeMessageVisibilityBatchInput) (*batchOutput, error) {
 	id := func(i int) string { return in.Entries[i].ID }
 	if refusal := checkBatch(visibilityEntryName, len(in.Entries), id); refusal != nil {
-		return nil, s.refuse(ctx, c, name, refusal)
+		return nil, refuse(ctx, c, refusal)
 	}
 	entries := make([]queue.VisibilityEntry, len(in.Entries))
 	for i := range in.Entries {
 		entries[i] = queue.VisibilityEntry{Handle: in.Entries[i].ReceiptHandle, VisibilityTimeout: queue.Int(in.Entries[i].VisibilityTimeout)}
 	}
-	result, err := s.submit(ctx, c, &queue.ChangeMessageVisibility{Queue: name, Batch: true, Entries: entries})
+	result, err := c.Submit(ctx, &queue.ChangeMessageVisibility{Queue: c.Resource.Name, Batch: true, Entries: entries})
 	if err != nil {
 		return nil, err
 	}
-	done, err := resultOf[queue.EntriesDone](result)
+	done, err := aws.ResultOf[queue.EntriesDone](result)
 	if err != nil {
 		return nil, err
 	}

@@ -22,26 +22,36 @@ import (
 	"github.com/seriatimq/seriatim/queue"
 	"github.com/seriatimq/seriatim/transport"
 	"github.com/seriatimq/seriatim/transport/auth"
+	"github.com/seriatimq/seriatim/transport/aws"
 	"github.com/seriatimq/seriatim/transport/awswire"
 )
+
+const targetPrefix = "AmazonSQS."
+
+var testNames = aws.Names{Account: "000000000000", Region: "us-east-1"}
 
 // fixture is a Service on a real listener over a real Broker.
 type fixture struct {
 	t       *testing.T
 	node    *brokerNode
 	service *Service
+	handler *aws.Handler
+	actions map[string]*aws.Action
 	server  *httptest.Server
 }
 
 func newFixture(t *testing.T) *fixture {
 	t.Helper()
-	f := &fixture{t: t, node: newBrokerNode()}
+	f := &fixture{t: t, node: newBrokerNode(), actions: map[string]*aws.Action{}}
 	logger := slog.New(slog.NewTextHandler(io.Discard, nil))
-	f.service = New(t.Context(), Options{
-		Node: f.node, Verifier: auth.AcceptAll{}, Account: "000000000000", Region: "us-east-1", Logger: logger,
-	})
+	f.service = New(t.Context(), Options{Node: f.node, Names: testNames})
+	api := f.service.API()
+	for _, a := range api.Actions {
+		f.actions[a.Name] = a
+	}
+	f.handler = aws.NewHandler(aws.Options{Node: f.node, Verifier: auth.AcceptAll{}, Names: testNames, Logger: logger}, api)
 	m := transport.Middleware{Logger: logger, Random: rand.Reader, Now: time.Now}
-	f.server = httptest.NewServer(m.Wrap(f.service))
+	f.server = httptest.NewServer(m.Wrap(f.handler))
 	t.Cleanup(f.server.Close)
 	return f
 }
@@ -62,26 +72,26 @@ type answer struct {
 	protocol string
 }
 
-var protocols = []string{protocolJSON, protocolQuery}
+var protocols = []string{aws.JSON, aws.Query}
 
 // call sends one request in the protocol. A queue is named by its URL.
 func (f *fixture) call(protocol, action string, in members) answer {
 	f.t.Helper()
 	var request *http.Request
 	var err error
-	if protocol == protocolJSON {
+	if protocol == aws.JSON {
 		body, e := json.Marshal(in)
 		if e != nil {
 			f.t.Fatal(e)
 		}
 		request, err = http.NewRequestWithContext(f.t.Context(), http.MethodPost, f.server.URL+"/", bytes.NewReader(body))
-		request.Header.Set("Content-Type", jsonType)
+		request.Header.Set("Content-Type", aws.JSONType)
 		request.Header.Set("X-Amz-Target", targetPrefix+action)
 	} else {
 		form := url.Values{"Action": {action}, "Version": {"2012-11-05"}}
-		flatten(f.t, form, "", f.service.actions[action].input, in)
+		flatten(f.t, form, "", f.actions[action].Input, in)
 		request, err = http.NewRequestWithContext(f.t.Context(), http.MethodPost, f.server.URL+"/", strings.NewReader(form.Encode()))
-		request.Header.Set("Content-Type", formType+"; charset=utf-8")
+		request.Header.Set("Content-Type", aws.FormType+"; charset=utf-8")
 	}
 	if err != nil {
 		f.t.Fatal(err)
@@ -111,7 +121,7 @@ func (f *fixture) do(protocol string, request *http.Request) answer {
 	if a.status != http.StatusOK {
 		a.code, a.fault, _ = strings.Cut(response.Header.Get("x-amzn-query-error"), ";")
 	}
-	if protocol == protocolJSON {
+	if protocol == aws.JSON {
 		f.readJSON(&a)
 	} else {
 		f.readXML(&a, id)
@@ -121,7 +131,7 @@ func (f *fixture) do(protocol string, request *http.Request) answer {
 
 func (f *fixture) readJSON(a *answer) {
 	f.t.Helper()
-	if got := a.header.Get("Content-Type"); got != jsonType {
+	if got := a.header.Get("Content-Type"); got != aws.JSONType {
 		f.t.Errorf("Content-Type is %q", got)
 	}
 	if a.body == "" {
@@ -156,8 +166,8 @@ func (f *fixture) readXML(a *answer, id string) {
 	if root.XMLName.Local == "UnknownOperationException" {
 		return
 	}
-	if root.XMLName.Space != namespace {
-		f.t.Errorf("namespace is %q", root.XMLName.Space)
+	if root.XMLName.Space != f.service.API().Namespace {
+		f.t.Errorf("f.service.API().Namespace is %q", root.XMLName.Space)
 	}
 	if got := root.RequestID + root.Metadata.RequestID; got != id {
 		f.t.Errorf("RequestId element is %q, header %q", got, id)
@@ -183,7 +193,7 @@ func (f *fixture) ok(a answer) answer {
 // element is the text of the first element with the name, in an XML answer, or
 // the member anywhere in a JSON answer.
 func (a answer) element(name string) string {
-	if a.protocol == protocolQuery {
+	if a.protocol == aws.Query {
 		_, rest, ok := strings.Cut(a.body, "<"+name+">")
 		if !ok {
 			return ""
@@ -227,7 +237,7 @@ func (f *fixture) create(name string, attributes members) {
 	for k, v := range attributes {
 		all[k] = v
 	}
-	f.ok(f.call(protocolJSON, "CreateQueue", members{"QueueName": name, "Attributes": all}))
+	f.ok(f.call(aws.JSON, "CreateQueue", members{"QueueName": name, "Attributes": all}))
 }
 
 // send sends a body and gives the answer.
@@ -237,13 +247,13 @@ func (f *fixture) send(name, body string) answer {
 	if strings.HasSuffix(name, ".fifo") {
 		in["MessageGroupId"], in["MessageDeduplicationId"] = "g", "d-"+body
 	}
-	return f.ok(f.call(protocolJSON, "SendMessage", in))
+	return f.ok(f.call(aws.JSON, "SendMessage", in))
 }
 
 // receive gives the receipt handle of one message.
 func (f *fixture) receive(name string, visibility int) string {
 	f.t.Helper()
-	a := f.ok(f.call(protocolJSON, "ReceiveMessage", members{"QueueUrl": f.url(name), "VisibilityTimeout": visibility}))
+	a := f.ok(f.call(aws.JSON, "ReceiveMessage", members{"QueueUrl": f.url(name), "VisibilityTimeout": visibility}))
 	handle := a.element("ReceiptHandle")
 	if handle == "" {
 		f.t.Fatalf("no message: %s", a.body)

@@ -4,11 +4,12 @@ import (
 	"context"
 
 	"github.com/seriatimq/seriatim/queue"
+	"github.com/seriatimq/seriatim/transport/aws"
 	"github.com/seriatimq/seriatim/transport/awswire"
 )
 
 type createQueueInput struct {
-	QueueName  awswire.Text
+	named
 	Attributes []awswire.Pair
 	Tags       []awswire.Pair
 }
@@ -20,16 +21,10 @@ var createQueueInputSchema = awswire.Structure(
 	awswire.StringMap("tags", "Tag", "Key", "Value", func(v *createQueueInput) *[]awswire.Pair { return &v.Tags }),
 )
 
-// createQueue creates a queue, or confirms an equal one. An empty name is given,
-// as the model has it, and a bad one; only an absent one is missing.
-func (s *Service) createQueue(ctx context.Context, c *call, in *createQueueInput) (*queueURLOutput, error) {
-	if !in.QueueName.Given {
-		return nil, missingParameter("QueueName")
-	}
-	name := in.QueueName.Value
-	c.record.Queue = name[:min(len(name), queue.QueueNameLengthMax)]
-	_, err := s.submit(ctx, c, &queue.CreateQueue{
-		Queue: name, Attributes: queueAttributes(in.Attributes), Tags: queueTags(in.Tags),
+// createQueue creates a queue, or confirms an equal one.
+func (s *Service) createQueue(ctx context.Context, c *aws.Call, in *createQueueInput) (*queueURLOutput, error) {
+	_, err := c.Submit(ctx, &queue.CreateQueue{
+		Queue: c.Resource.Name, Attributes: queueAttributes(in.Attributes), Tags: queueTags(in.Tags),
 	})
-	return &queueURLOutput{s.queueURL(c, name)}, err
+	return &queueURLOutput{s.Names.QueueURL(c.Request, c.Resource.Name)}, err
 }

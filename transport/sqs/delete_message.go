@@ -4,11 +4,12 @@ import (
 	"context"
 
 	"github.com/seriatimq/seriatim/queue"
+	"github.com/seriatimq/seriatim/transport/aws"
 	"github.com/seriatimq/seriatim/transport/awswire"
 )
 
 type deleteMessageInput struct {
-	QueueURL      awswire.Text
+	onQueue
 	ReceiptHandle string
 }
 
@@ -18,19 +19,15 @@ var deleteMessageInputSchema = awswire.Structure(
 )
 
 // deleteMessage deletes one message by its receipt handle.
-func (s *Service) deleteMessage(ctx context.Context, c *call, in *deleteMessageInput) (*nothing, error) {
-	name, err := c.queueName(in.QueueURL)
-	if err != nil {
-		return nil, err
-	}
+func (s *Service) deleteMessage(ctx context.Context, c *aws.Call, in *deleteMessageInput) (*aws.Nothing, error) {
 	if in.ReceiptHandle == "" {
-		return nil, missingParameter("ReceiptHandle")
+		return nil, aws.MissingParameter("ReceiptHandle")
 	}
-	result, err := s.submit(ctx, c, &queue.DeleteMessages{Queue: name, Handles: []string{in.ReceiptHandle}})
+	result, err := c.Submit(ctx, &queue.DeleteMessages{Queue: c.Resource.Name, Handles: []string{in.ReceiptHandle}})
 	if err != nil {
 		return nil, err
 	}
-	return &nothing{}, onlyError(result)
+	return &aws.Nothing{}, onlyError(result)
 }
 
 // onlyError is the outcome of a single-entry form of EntriesDone.

@@ -4,14 +4,15 @@ import (
 	"context"
 
 	"github.com/seriatimq/seriatim/queue"
+	"github.com/seriatimq/seriatim/transport/aws"
 	"github.com/seriatimq/seriatim/transport/awswire"
 )
 
 type deleteEntry struct{ ID, ReceiptHandle string }
 
 type deleteMessageBatchInput struct {
-	QueueURL awswire.Text
-	Entries  []deleteEntry
+	onQueue
+	Entries []deleteEntry
 }
 
 const deleteEntryName = "DeleteMessageBatchRequestEntry"
@@ -28,24 +29,20 @@ var deleteMessageBatchOutputSchema = batchOutputSchema("DeleteMessageBatchResult
 
 // deleteMessageBatch deletes up to ten messages; each entry succeeds or fails
 // for itself.
-func (s *Service) deleteMessageBatch(ctx context.Context, c *call, in *deleteMessageBatchInput) (*batchOutput, error) {
-	name, err := c.queueName(in.QueueURL)
-	if err != nil {
-		return nil, err
-	}
+func (s *Service) deleteMessageBatch(ctx context.Context, c *aws.Call, in *deleteMessageBatchInput) (*batchOutput, error) {
 	id := func(i int) string { return in.Entries[i].ID }
 	if refusal := checkBatch(deleteEntryName, len(in.Entries), id); refusal != nil {
-		return nil, s.refuse(ctx, c, name, refusal)
+		return nil, refuse(ctx, c, refusal)
 	}
 	handles := make([]string, len(in.Entries))
 	for i := range in.Entries {
 		handles[i] = in.Entries[i].ReceiptHandle
 	}
-	result, err := s.submit(ctx, c, &queue.DeleteMessages{Queue: name, Batch: true, Handles: handles})
+	result, err := c.Submit(ctx, &queue.DeleteMessages{Queue: c.Resource.Name, Batch: true, Handles: handles})
 	if err != nil {
 		return nil, err
 	}
-	done, err := resultOf[queue.EntriesDone](result)
+	done, err := aws.ResultOf[queue.EntriesDone](result)
 	if err != nil {
 		return nil, err
 	}

@@ -4,14 +4,11 @@ import (
 	"context"
 
 	"github.com/seriatimq/seriatim/queue"
+	"github.com/seriatimq/seriatim/transport/aws"
 )
 
 // deleteQueue removes a queue with all it holds.
-func (s *Service) deleteQueue(ctx context.Context, c *call, in *queueOnlyInput) (*nothing, error) {
-	name, err := c.queueName(in.QueueURL)
-	if err != nil {
-		return nil, err
-	}
-	_, err = s.submit(ctx, c, &queue.DeleteQueue{Queue: name})
-	return &nothing{}, err
+func (s *Service) deleteQueue(ctx context.Context, c *aws.Call, in *queueOnlyInput) (*aws.Nothing, error) {
+	_, err := c.Submit(ctx, &queue.DeleteQueue{Queue: c.Resource.Name})
+	return &aws.Nothing{}, err
 }

@@ -3,10 +3,10 @@
 //
 // # What it owns
 //
-// The input and output of each action, one file per action; the action table;
-// the table from domain errors to wire errors; queue URLs and ARNs; MD5 digests
-// of bodies and attributes; checks of what only exists on the wire, such as the
-// ids of batch entries.
+// The input and output of each action, one file per action; the table of actions
+// with the resource and the permission of each; the table from domain errors to
+// wire errors; MD5 digests of bodies and attributes; checks of what only exists
+// on the wire, such as the ids of batch entries.
 //
 // # What it refuses to know
 //
@@ -16,20 +16,12 @@
 //
 // # Who calls it
 //
-// cmd/seriatim/server gives a [Service] to the client listener.
+// cmd/seriatim/server gives the [aws.API] of a [Service] to package aws, which
+// decodes requests, calls the actions and writes the answers.
 //
 // # Design
 //
 // Order of checks (sqs.md 1.7): caller, action, required parameters, queue
-// lookup, values. Values that a command carries are checked by the command
-// itself, and the Node looks the queue up before it reports them. Only for what
-// a command cannot carry does this package look the queue up itself, in
-// Service.refuse.
-//
-// Every answer, refusals included, that passed the log carries its position in
-// the headers x-seriatim-index and x-seriatim-log-time; an answer that was read
-// carries the position the reading saw.
-//
-// Account ids in queue URLs are not compared, as hosts and regions are not: a
-// client moved here from elsewhere keeps its URLs. There is one account.
+// lookup, values. Only for what a command cannot carry does this package look
+// the queue up itself, in refuse.
 package sqs

@@ -11,6 +11,7 @@ import (
 
 	"github.com/seriatimq/seriatim/cluster"
 	"github.com/seriatimq/seriatim/queue"
+	"github.com/seriatimq/seriatim/transport/aws"
 )
 
 // errorRow is one row of the error table of the API: what the server holds,
@@ -63,7 +64,7 @@ func errorRows() []errorRow {
 		{"create: differs", func(f *fixture) members { f.create("q", nil); return nil }, "CreateQueue", members{"QueueName": "q", "Attributes": members{"DelaySeconds": "2"}}, queue.QueueNameExists, "A queue already exists with the same name and a different value for attribute DelaySeconds", ""},
 		{"create: deleted recently", func(f *fixture) members {
 			f.create("q", nil)
-			f.ok(f.call(protocolJSON, "DeleteQueue", members{"QueueUrl": f.url("q")}))
+			f.ok(f.call(aws.JSON, "DeleteQueue", members{"QueueUrl": f.url("q")}))
 			return nil
 		}, "CreateQueue", members{"QueueName": "q"}, queue.QueueDeletedRecently, "You must wait 60 seconds after deleting a queue before you can create another with the same name.", ""},
 		{"create: unknown attribute", nil, "CreateQueue", members{"QueueName": "q", "Attributes": members{"Foo": "1"}}, queue.InvalidAttributeName, "Unknown Attribute Foo.", ""},
@@ -106,8 +107,8 @@ func errorRows() []errorRow {
 		{"receive: attempt not retryable", func(f *fixture) members {
 			in := fifo(f)
 			f.send("q.fifo", "b")
-			a := f.ok(f.call(protocolJSON, "ReceiveMessage", members{"QueueUrl": f.url("q.fifo"), "ReceiveRequestAttemptId": "A"}))
-			f.ok(f.call(protocolJSON, "DeleteMessage", members{"QueueUrl": f.url("q.fifo"), "ReceiptHandle": a.element("ReceiptHandle")}))
+			a := f.ok(f.call(aws.JSON, "ReceiveMessage", members{"QueueUrl": f.url("q.fifo"), "ReceiveRequestAttemptId": "A"}))
+			f.ok(f.call(aws.JSON, "DeleteMessage", members{"QueueUrl": f.url("q.fifo"), "ReceiptHandle": a.element("ReceiptHandle")}))
 			return in
 		}, "ReceiveMessage", members{"ReceiveRequestAttemptId": "A"}, queue.InvalidParameterValue, "Value A for parameter ReceiveRequestAttemptId is invalid. Reason: The receiveRequestAttemptId is not valid anymore since the receive call is not retryable.", ""},
 		{"delete: malformed handle", std, "DeleteMessage", members{"ReceiptHandle": "garbage"}, queue.ReceiptHandleIsInvalid, `The input receipt handle "garbage" is not a valid receipt handle.`, ""},
@@ -125,7 +126,7 @@ func errorRows() []errorRow {
 			in := std(f)
 			f.send("q", "b")
 			in["ReceiptHandle"] = f.receive("q", 30)
-			f.ok(f.call(protocolJSON, "DeleteMessage", in))
+			f.ok(f.call(aws.JSON, "DeleteMessage", in))
 			return in
 		}, "ChangeMessageVisibility", members{"VisibilityTimeout": 1}, queue.InvalidParameterValue, "", "Reason: Message does not exist or is not available for visibility timeout change."},
 		{"visibility: over 12 h", func(f *fixture) members {
@@ -137,12 +138,12 @@ func errorRows() []errorRow {
 		}, "ChangeMessageVisibility", members{"VisibilityTimeout": 43200}, queue.InvalidParameterValue, "Value 43200 for parameter VisibilityTimeout is invalid. Reason: Total VisibilityTimeout for the message is beyond the limit [43200 seconds].", ""},
 		{"purge: twice", func(f *fixture) members {
 			in := std(f)
-			f.ok(f.call(protocolJSON, "PurgeQueue", in))
+			f.ok(f.call(aws.JSON, "PurgeQueue", in))
 			return in
 		}, "PurgeQueue", members{}, queue.PurgeQueueInProgress, "Only one PurgeQueue operation on q is allowed every 60 seconds.", ""},
 		{"permission: label exists", func(f *fixture) members {
 			in := std(f)
-			f.ok(f.call(protocolJSON, "AddPermission", members{"QueueUrl": f.url("q"), "Label": "L", "AWSAccountIds": []string{"1"}, "Actions": []string{"SendMessage"}}))
+			f.ok(f.call(aws.JSON, "AddPermission", members{"QueueUrl": f.url("q"), "Label": "L", "AWSAccountIds": []string{"1"}, "Actions": []string{"SendMessage"}}))
 			return in
 		}, "AddPermission", members{"Label": "L", "AWSAccountIds": []string{"1"}, "Actions": []string{"SendMessage"}}, queue.InvalidParameterValue, "Value L for parameter Label is invalid. Reason: Already exists.", ""},
 		{"permission: too many actions", std, "AddPermission", members{"Label": "L", "AWSAccountIds": []string{"1"}, "Actions": strings.Fields("SendMessage ReceiveMessage DeleteMessage ChangeMessageVisibility GetQueueAttributes GetQueueUrl ListDeadLetterSourceQueues PurgeQueue")}, queue.OverLimit, "8 Actions were found, maximum allowed is 7.", ""},
@@ -155,7 +156,7 @@ func errorRows() []errorRow {
 		{"move: destination unknown", deadLetter, "StartMessageMoveTask", members{"SourceArn": arn("dlq"), "DestinationArn": arn("none")}, queue.ResourceNotFound, "The resource that you specified for the DestinationArn parameter doesn't exist.", ""},
 		{"move: active", func(f *fixture) members {
 			deadLetter(f)
-			f.ok(f.call(protocolJSON, "StartMessageMoveTask", members{"SourceArn": arn("dlq")}))
+			f.ok(f.call(aws.JSON, "StartMessageMoveTask", members{"SourceArn": arn("dlq")}))
 			return nil
 		}, "StartMessageMoveTask", members{"SourceArn": arn("dlq")}, queue.InvalidParameterValue, "There is already a task running. Only one active task is allowed for a source queue arn at a given time.", ""},
 		{"cancel: malformed", nil, "CancelMessageMoveTask", members{"TaskHandle": "foobar"}, queue.InvalidParameterValue, "Value for parameter TaskHandle is invalid.", ""},
@@ -226,11 +227,11 @@ func TestErrors(t *testing.T) {
 
 func checkError(t *testing.T, a answer, row errorRow) {
 	t.Helper()
-	form := wireForms[row.code]
+	form := forms[row.code]
 	if a.status != form.Status || a.code != form.Code || a.fault != "Sender" {
 		t.Errorf("got %d %s %s, want %+v: %s", a.status, a.code, a.fault, form, a.body)
 	}
-	if a.protocol == protocolJSON && a.errType != form.Type {
+	if a.protocol == aws.JSON && a.errType != form.Type {
 		t.Errorf("__type is %q, want %q", a.errType, form.Type)
 	}
 	if row.message != "" && a.message != row.message {
@@ -241,8 +242,8 @@ func checkError(t *testing.T, a answer, row errorRow) {
 	}
 	if row.code == queue.QueueDoesNotExist {
 		want := map[string]string{
-			protocolJSON:  "The specified queue does not exist.",
-			protocolQuery: "The specified queue does not exist for this wsdl version.",
+			aws.JSON:  "The specified queue does not exist.",
+			aws.Query: "The specified queue does not exist for this wsdl version.",
 		}[a.protocol]
 		if a.message != want {
 			t.Errorf("got  %q\nwant %q", a.message, want)

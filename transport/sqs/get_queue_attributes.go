@@ -6,12 +6,13 @@ import (
 	"strings"
 
 	"github.com/seriatimq/seriatim/queue"
+	"github.com/seriatimq/seriatim/transport/aws"
 	"github.com/seriatimq/seriatim/transport/awswire"
 )
 
 type getQueueAttributesInput struct {
-	QueueURL awswire.Text
-	Names    []string
+	onQueue
+	Names []string
 }
 
 var getQueueAttributesInputSchema = awswire.Structure(
@@ -28,15 +29,11 @@ var getQueueAttributesOutputSchema = awswire.Structure(
 const attributeAll = "All"
 
 // getQueueAttributes lists the attributes asked for that have a value.
-func (s *Service) getQueueAttributes(ctx context.Context, c *call, in *getQueueAttributesInput) (*getQueueAttributesOutput, error) {
-	name, err := c.queueName(in.QueueURL)
-	if err != nil {
-		return nil, err
-	}
+func (s *Service) getQueueAttributes(ctx context.Context, c *aws.Call, in *getQueueAttributesInput) (*getQueueAttributesOutput, error) {
 	var attributes []queue.Attribute
-	err = s.read(ctx, c, func(v queue.View) error {
+	err := c.Read(ctx, func(v queue.View) error {
 		var refusal *queue.Error
-		if attributes, refusal = v.Attributes(name); refusal != nil {
+		if attributes, refusal = v.Attributes(c.Resource.Name); refusal != nil {
 			return refusal
 		}
 		return nil
@@ -50,7 +47,7 @@ func (s *Service) getQueueAttributes(ctx context.Context, c *call, in *getQueueA
 		}
 	}
 	all := slices.Contains(in.Names, attributeAll)
-	attributes = append(attributes, queue.Attribute{Name: "QueueArn", Value: s.arn(name)})
+	attributes = append(attributes, queue.Attribute{Name: "QueueArn", Value: c.ResourceARN()})
 	slices.SortFunc(attributes, func(a, b queue.Attribute) int { return strings.Compare(a.Name, b.Name) })
 	out := &getQueueAttributesOutput{}
 	for _, a := range attributes {

@@ -4,11 +4,12 @@ import (
 	"context"
 
 	"github.com/seriatimq/seriatim/queue"
+	"github.com/seriatimq/seriatim/transport/aws"
 	"github.com/seriatimq/seriatim/transport/awswire"
 )
 
 type getQueueURLInput struct {
-	QueueName    awswire.Text
+	named
 	OwnerAccount string // accepted and not compared: there is one account
 }
 
@@ -18,20 +19,12 @@ var getQueueURLInputSchema = awswire.Structure(
 )
 
 // getQueueURL finds a queue by its name.
-func (s *Service) getQueueURL(ctx context.Context, c *call, in *getQueueURLInput) (*queueURLOutput, error) {
-	if !in.QueueName.Given {
-		return nil, missingParameter("QueueName")
-	}
-	name := in.QueueName.Value
-	if len(name) > queue.QueueNameLengthMax {
-		return nil, noSuchQueue()
-	}
-	c.record.Queue = name
-	err := s.read(ctx, c, func(v queue.View) error {
-		if !v.QueueExists(name) {
+func (s *Service) getQueueURL(ctx context.Context, c *aws.Call, in *getQueueURLInput) (*queueURLOutput, error) {
+	err := c.Read(ctx, func(v queue.View) error {
+		if !v.QueueExists(c.Resource.Name) {
 			return noSuchQueue()
 		}
 		return nil
 	})
-	return &queueURLOutput{s.queueURL(c, name)}, err
+	return &queueURLOutput{s.Names.QueueURL(c.Request, c.Resource.Name)}, err
 }

@@ -4,11 +4,12 @@ import (
 	"context"
 
 	"github.com/seriatimq/seriatim/queue"
+	"github.com/seriatimq/seriatim/transport/aws"
 	"github.com/seriatimq/seriatim/transport/awswire"
 )
 
 type listDeadLetterSourceQueuesInput struct {
-	QueueURL   awswire.Text
+	onQueue
 	MaxResults awswire.Int
 	NextToken  string
 }
@@ -31,19 +32,15 @@ var listDeadLetterSourceQueuesOutputSchema = awswire.Structure(
 )
 
 // listDeadLetterSourceQueues lists the queues that send their dead letters here.
-func (s *Service) listDeadLetterSourceQueues(ctx context.Context, c *call, in *listDeadLetterSourceQueuesInput) (*listDeadLetterSourceQueuesOutput, error) {
-	name, err := c.queueName(in.QueueURL)
-	if err != nil {
-		return nil, err
-	}
-	p, refusal := readPage(in.MaxResults, in.NextToken)
+func (s *Service) listDeadLetterSourceQueues(ctx context.Context, c *aws.Call, in *listDeadLetterSourceQueuesInput) (*listDeadLetterSourceQueuesOutput, error) {
+	p, refusal := aws.ReadPage(in.MaxResults, in.NextToken)
 	if refusal != nil {
-		return nil, s.refuse(ctx, c, name, refusal)
+		return nil, refuse(ctx, c, refusal)
 	}
 	var names []string
-	err = s.read(ctx, c, func(v queue.View) error {
+	err := c.Read(ctx, func(v queue.View) error {
 		var refusal *queue.Error
-		if names, refusal = v.DeadLetterSources(name, p.after, p.limit+1); refusal != nil {
+		if names, refusal = v.DeadLetterSources(c.Resource.Name, p.After, p.Limit()); refusal != nil {
 			return refusal
 		}
 		return nil
@@ -52,6 +49,6 @@ func (s *Service) listDeadLetterSourceQueues(ctx context.Context, c *call, in *l
 		return nil, err
 	}
 	out := &listDeadLetterSourceQueuesOutput{}
-	out.QueueURLs, out.NextToken = s.cut(c, p, names)
+	out.QueueURLs, out.NextToken = c.QueueURLs(p, names)
 	return out, nil
 }

@@ -5,6 +5,7 @@ import (
 	"strconv"
 
 	"github.com/seriatimq/seriatim/queue"
+	"github.com/seriatimq/seriatim/transport/aws"
 	"github.com/seriatimq/seriatim/transport/awswire"
 )
 
@@ -12,6 +13,8 @@ type listMessageMoveTasksInput struct {
 	SourceARN  string
 	MaxResults awswire.Int
 }
+
+func (in *listMessageMoveTasksInput) source() (string, error) { return sourceInARN(in.SourceARN) }
 
 var listMessageMoveTasksInputSchema = awswire.Structure(
 	awswire.String("SourceArn", func(v *listMessageMoveTasksInput) *string { return &v.SourceARN }),
@@ -47,26 +50,19 @@ var listMessageMoveTasksOutputSchema = awswire.Structure(
 )
 
 // listMessageMoveTasks lists the newest move tasks of a dead-letter queue.
-func (s *Service) listMessageMoveTasks(ctx context.Context, c *call, in *listMessageMoveTasksInput) (*listMessageMoveTasksOutput, error) {
-	if in.SourceARN == "" {
-		return nil, missingParameter("SourceArn")
-	}
-	source, err := sourceInARN(in.SourceARN)
-	if err != nil {
-		return nil, err
-	}
-	c.record.Queue = source
+func (s *Service) listMessageMoveTasks(ctx context.Context, c *aws.Call, in *listMessageMoveTasksInput) (*listMessageMoveTasksOutput, error) {
+	source := c.Resource.Name
 	limit := int64(1)
 	if in.MaxResults.Given {
 		limit = in.MaxResults.Value
 	}
 	out := &listMessageMoveTasksOutput{}
-	err = s.read(ctx, c, func(v queue.View) error {
+	err := c.Read(ctx, func(v queue.View) error {
 		if !v.QueueExists(source) {
 			return resourceNotFound("SourceArn")
 		}
 		if limit < 1 || limit > queue.MoveTasksListedMax {
-			return invalidValue(strconv.FormatInt(limit, 10), "MaxResults", "Must be between 1 and 10, if provided.")
+			return aws.InvalidValue(strconv.FormatInt(limit, 10), "MaxResults", "Must be between 1 and 10, if provided.")
 		}
 		tasks, refusal := v.MoveTasks(source, int(limit))
 		if refusal != nil {
@@ -82,7 +78,7 @@ func (s *Service) listMessageMoveTasks(ctx context.Context, c *call, in *listMes
 
 func (s *Service) moveTask(t queue.MoveTaskRecord) moveTask {
 	out := moveTask{
-		SourceARN: s.arn(t.Source), Moved: awswire.IntOf(t.Moved), ToMove: awswire.IntOf(t.ToMove),
+		SourceARN: s.Names.QueueARN(t.Source), Moved: awswire.IntOf(t.Moved), ToMove: awswire.IntOf(t.ToMove),
 		StartedAt: awswire.IntOf(int64(t.StartedAt)),
 	}
 	switch t.Status {
@@ -97,7 +93,7 @@ func (s *Service) moveTask(t queue.MoveTaskRecord) moveTask {
 		out.Status, out.FailureReason = "FAILED", t.FailureReason
 	}
 	if t.Destination != "" {
-		out.DestinationARN = s.arn(t.Destination)
+		out.DestinationARN = s.Names.QueueARN(t.Destination)
 	}
 	if t.MaxPerSecond != 0 {
 		out.MaxPerSecond = awswire.IntOf(t.MaxPerSecond)

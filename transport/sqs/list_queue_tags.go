@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/seriatimq/seriatim/queue"
+	"github.com/seriatimq/seriatim/transport/aws"
 	"github.com/seriatimq/seriatim/transport/awswire"
 )
 
@@ -14,14 +15,10 @@ var listQueueTagsOutputSchema = awswire.Structure(
 )
 
 // listQueueTags lists all tags of a queue.
-func (s *Service) listQueueTags(ctx context.Context, c *call, in *queueOnlyInput) (*listQueueTagsOutput, error) {
-	name, err := c.queueName(in.QueueURL)
-	if err != nil {
-		return nil, err
-	}
+func (s *Service) listQueueTags(ctx context.Context, c *aws.Call, in *queueOnlyInput) (*listQueueTagsOutput, error) {
 	out := &listQueueTagsOutput{}
-	err = s.read(ctx, c, func(v queue.View) error {
-		tags, refusal := v.Tags(name)
+	err := c.Read(ctx, func(v queue.View) error {
+		tags, refusal := v.Tags(c.Resource.Name)
 		if refusal != nil {
 			return refusal
 		}

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/seriatimq/seriatim/transport/aws"
 	"github.com/seriatimq/seriatim/transport/budget"
 	"github.com/seriatimq/seriatim/transport/http1"
 )
@@ -32,25 +33,25 @@ func TestNoRoom(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
 	f.create("q", nil)
-	f.call(protocolJSON, "SendMessage", members{"QueueUrl": "q", "MessageBody": strings.Repeat("x", 2000)})
+	f.call(aws.JSON, "SendMessage", members{"QueueUrl": "q", "MessageBody": strings.Repeat("x", 2000)})
 	request := func(action, body string) *http.Request {
 		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "/", strings.NewReader(body))
 		if err != nil {
 			t.Fatal(err)
 		}
-		r.Header.Set("Content-Type", jsonType)
+		r.Header.Set("Content-Type", aws.JSONType)
 		r.Header.Set("X-Amz-Target", targetPrefix+action)
 		return r
 	}
 	w := httptest.NewRecorder()
 	r := request("SendMessage", "")
 	r.Body = http1.NewBody(nil, budget.ErrExhausted)
-	f.service.ServeHTTP(w, r)
+	f.handler.ServeHTTP(w, r)
 	if w.Code != http.StatusServiceUnavailable || !strings.Contains(w.Body.String(), "#ServiceUnavailable") {
 		t.Errorf("a body without room: %d %s", w.Code, w.Body)
 	}
 	small := &smallWriter{ResponseRecorder: httptest.NewRecorder()}
-	f.service.ServeHTTP(small, request("ReceiveMessage", `{"QueueUrl":"q"}`))
+	f.handler.ServeHTTP(small, request("ReceiveMessage", `{"QueueUrl":"q"}`))
 	if !small.refused || !strings.Contains(small.Body.String(), "#OutcomeUnknown") ||
 		small.Header().Get("x-amzn-query-error") != "OutcomeUnknown;Receiver" {
 		t.Errorf("an answer without room: %v %s", small.Header(), small.Body)

@@ -4,14 +4,11 @@ import (
 	"context"
 
 	"github.com/seriatimq/seriatim/queue"
+	"github.com/seriatimq/seriatim/transport/aws"
 )
 
 // purgeQueue deletes all messages of a queue.
-func (s *Service) purgeQueue(ctx context.Context, c *call, in *queueOnlyInput) (*nothing, error) {
-	name, err := c.queueName(in.QueueURL)
-	if err != nil {
-		return nil, err
-	}
-	_, err = s.submit(ctx, c, &queue.PurgeQueue{Queue: name})
-	return &nothing{}, err
+func (s *Service) purgeQueue(ctx context.Context, c *aws.Call, in *queueOnlyInput) (*aws.Nothing, error) {
+	_, err := c.Submit(ctx, &queue.PurgeQueue{Queue: c.Resource.Name})
+	return &aws.Nothing{}, err
 }

@@ -10,11 +10,12 @@ import (
 
 	"github.com/seriatimq/seriatim/cluster"
 	"github.com/seriatimq/seriatim/queue"
+	"github.com/seriatimq/seriatim/transport/aws"
 	"github.com/seriatimq/seriatim/transport/awswire"
 )
 
 type receiveMessageInput struct {
-	QueueURL             awswire.Text
+	onQueue
 	AttributeNames       []string
 	SystemAttributeNames []string
 	MessageAttributes    []string
@@ -65,27 +66,23 @@ var receiveMessageOutputSchema = awswire.Structure(
 const waitOfQueue = time.Duration(-1)
 
 // receiveMessage receives up to ten messages, waiting for the first if asked to.
-func (s *Service) receiveMessage(ctx context.Context, c *call, in *receiveMessageInput) (*receiveMessageOutput, error) {
-	name, err := c.queueName(in.QueueURL)
-	if err != nil {
-		return nil, err
-	}
+func (s *Service) receiveMessage(ctx context.Context, c *aws.Call, in *receiveMessageInput) (*receiveMessageOutput, error) {
 	system, refusal := in.check()
 	if refusal != nil {
-		return nil, s.refuse(ctx, c, name, refusal)
+		return nil, refuse(ctx, c, refusal)
 	}
 	wait := waitOfQueue
 	if in.WaitSeconds.Given {
 		wait = time.Duration(in.WaitSeconds.Value) * time.Second
 	}
 	reply, err := s.receive(ctx, &queue.ReceiveMessages{
-		Queue: name, MaxMessages: queue.Int(in.MaxMessages), VisibilityTimeout: queue.Int(in.VisibilityTimeout),
+		Queue: c.Resource.Name, MaxMessages: queue.Int(in.MaxMessages), VisibilityTimeout: queue.Int(in.VisibilityTimeout),
 		AttemptID: in.AttemptID.Value, AttemptIDGiven: in.AttemptID.Given, ShortPoll: wait == 0,
 	}, wait, c)
 	if err != nil {
 		return nil, err
 	}
-	received, err := resultOf[queue.MessagesReceived](reply)
+	received, err := aws.ResultOf[queue.MessagesReceived](reply)
 	if err != nil {
 		return nil, err
 	}
@@ -100,7 +97,7 @@ func (s *Service) receiveMessage(ctx context.Context, c *call, in *receiveMessag
 // receive waits for messages until the caller hangs up or the node stops. A
 // caller that is gone consumes nothing: its context ends the wait, and with
 // HTTP/1.1 as with HTTP/2 that happens when the connection goes.
-func (s *Service) receive(ctx context.Context, cmd *queue.ReceiveMessages, wait time.Duration, c *call) (queue.Result, error) {
+func (s *Service) receive(ctx context.Context, cmd *queue.ReceiveMessages, wait time.Duration, c *aws.Call) (queue.Result, error) {
 	waits := s.polls.Load().waits
 	if wait != 0 {
 		var cancel context.CancelFunc
@@ -109,7 +106,7 @@ func (s *Service) receive(ctx context.Context, cmd *queue.ReceiveMessages, wait 
 		defer context.AfterFunc(waits, cancel)()
 	}
 	reply, err := s.Node.Receive(ctx, cmd, wait)
-	c.position = reply.Position
+	c.Position = reply.Position
 	// A receive on its way into the log is not denied: it may take effect.
 	if errors.Is(err, context.Canceled) && waits.Err() != nil && !errors.Is(err, cluster.ErrOutcomeUnknown) {
 		return nil, errDraining
@@ -120,7 +117,7 @@ func (s *Service) receive(ctx context.Context, cmd *queue.ReceiveMessages, wait 
 // check makes the checks that no command can make.
 func (in *receiveMessageInput) check() (systemFilter, *queue.Error) {
 	if w := in.WaitSeconds; w.Given && (w.Value < 0 || w.Value > queue.WaitSecondsMax) {
-		return systemFilter{}, invalidValue(strconv.FormatInt(w.Value, 10), "WaitTimeSeconds", "Must be >= 0 and <= 20, if provided.")
+		return systemFilter{}, aws.InvalidValue(strconv.FormatInt(w.Value, 10), "WaitTimeSeconds", "Must be >= 0 and <= 20, if provided.")
 	}
 	return newSystemFilter(in.AttributeNames, in.SystemAttributeNames)
 }

@@ -4,12 +4,13 @@ import (
 	"context"
 
 	"github.com/seriatimq/seriatim/queue"
+	"github.com/seriatimq/seriatim/transport/aws"
 	"github.com/seriatimq/seriatim/transport/awswire"
 )
 
 type removePermissionInput struct {
-	QueueURL awswire.Text
-	Label    string
+	onQueue
+	Label string
 }
 
 var removePermissionInputSchema = awswire.Structure(
@@ -18,14 +19,10 @@ var removePermissionInputSchema = awswire.Structure(
 )
 
 // removePermission removes a statement from the access policy of a queue.
-func (s *Service) removePermission(ctx context.Context, c *call, in *removePermissionInput) (*nothing, error) {
-	name, err := c.queueName(in.QueueURL)
-	if err != nil {
-		return nil, err
-	}
+func (s *Service) removePermission(ctx context.Context, c *aws.Call, in *removePermissionInput) (*aws.Nothing, error) {
 	if in.Label == "" {
-		return nil, missingParameter("Label")
+		return nil, aws.MissingParameter("Label")
 	}
-	_, err = s.submit(ctx, c, &queue.SetQueuePolicy{Queue: name, QueueARN: s.arn(name), Label: in.Label, Remove: true})
-	return &nothing{}, err
+	_, err := c.Submit(ctx, &queue.SetQueuePolicy{Queue: c.Resource.Name, QueueARN: c.ResourceARN(), Label: in.Label, Remove: true})
+	return &aws.Nothing{}, err
 }

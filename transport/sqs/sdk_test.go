@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
+	sdkaws "github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/aws/retry"
 	"github.com/aws/aws-sdk-go-v2/credentials"
 	sdk "github.com/aws/aws-sdk-go-v2/service/sqs"
@@ -17,6 +17,7 @@ import (
 
 	"github.com/seriatimq/seriatim/cluster"
 	"github.com/seriatimq/seriatim/queue"
+	"github.com/seriatimq/seriatim/transport/aws"
 	"github.com/seriatimq/seriatim/transport/awswire"
 )
 
@@ -54,7 +55,10 @@ func sdkSchemas() map[string][2]*smithy.Schema {
 // with the model in the SDK.
 func TestMembersMatchTheSDK(t *testing.T) {
 	t.Parallel()
-	table := actionTable()
+	table := map[string]*aws.Action{}
+	for _, a := range (&Service{}).API().Actions {
+		table[a.Name] = a
+	}
 	model := sdkSchemas()
 	if len(table) != len(model) || len(table) != 23 {
 		t.Fatalf("%d actions, want %d", len(table), len(model))
@@ -65,17 +69,21 @@ func TestMembersMatchTheSDK(t *testing.T) {
 			t.Errorf("no action %s", name)
 			continue
 		}
-		if a.permission != "sqs:"+name {
-			t.Errorf("permission of %s is %s", name, a.permission)
+		// There are no permissions for batches of their own.
+		if a.Permission != "sqs:"+strings.TrimSuffix(name, "Batch") {
+			t.Errorf("permission of %s is %s", name, a.Permission)
 		}
-		compareMembers(t, name+" input", a.input, want[0])
+		if a.ReadOnly != (strings.HasPrefix(name, "Get") || strings.HasPrefix(name, "List")) {
+			t.Errorf("%s reads only: %v", name, a.ReadOnly)
+		}
+		compareMembers(t, name+" input", a.Input, want[0])
 		if want[1] == nil {
-			if len(a.output) != 0 {
+			if len(a.Output) != 0 {
 				t.Errorf("%s has no output in the model", name)
 			}
 			continue
 		}
-		compareMembers(t, name+" output", a.output, want[1])
+		compareMembers(t, name+" output", a.Output, want[1])
 	}
 }
 
@@ -144,21 +152,21 @@ func TestErrorTableMatchesTheSDK(t *testing.T) {
 		queue.ResourceNotFound: schemas.ResourceNotFoundException, queue.RequestThrottled: schemas.RequestThrottled,
 	}
 	for code := queue.QueueDoesNotExist; code <= queue.InvalidClusterSetting; code++ {
-		form, ok := wireForms[code]
+		form, ok := forms[code]
 		if !ok {
 			t.Errorf("code %d has no line in the table", code)
 			continue
 		}
 		s := model[code]
 		if s == nil {
-			if !strings.HasPrefix(form.Type, coral) {
+			if !strings.HasPrefix(form.Type, aws.Coral) {
 				t.Errorf("code %d: %s is not in the model", code, form.Type)
 			}
 			continue
 		}
 		// The model leaves out what has the default: status 400, and a
 		// query code equal to the name.
-		want := wireForm{s.ID().String(), s.ID().Name, 400}
+		want := aws.Form{Type: s.ID().String(), Code: s.ID().Name, Status: 400}
 		if trait, ok := smithy.SchemaTrait[*traits.AWSQueryError](s); ok {
 			want.Code, want.Status = trait.ErrorCode, trait.StatusCode
 		}
@@ -166,14 +174,14 @@ func TestErrorTableMatchesTheSDK(t *testing.T) {
 			t.Errorf("got %+v, want %+v", form, want)
 		}
 	}
-	if len(wireForms) != int(queue.InvalidClusterSetting) {
-		t.Errorf("%d lines for %d codes", len(wireForms), queue.InvalidClusterSetting)
+	if len(forms) != int(queue.InvalidClusterSetting) {
+		t.Errorf("%d lines for %d codes", len(forms), queue.InvalidClusterSetting)
 	}
 }
 
 func (f *fixture) sdk(attempts int) *sdk.Client {
 	return sdk.New(sdk.Options{
-		BaseEndpoint: aws.String(f.server.URL), Region: "us-east-1",
+		BaseEndpoint: sdkaws.String(f.server.URL), Region: "us-east-1",
 		Credentials: credentials.NewStaticCredentialsProvider("AKIDEXAMPLE", "secret", ""),
 		Retryer:     retry.NewStandard(func(o *retry.StandardOptions) { o.MaxAttempts = attempts; o.MaxBackoff = 1 }),
 	})
@@ -184,14 +192,14 @@ func TestSDK(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
 	client, ctx := f.sdk(1), t.Context()
-	created, err := client.CreateQueue(ctx, &sdk.CreateQueueInput{QueueName: aws.String("q.fifo"), Attributes: map[string]string{"FifoQueue": "true"}, Tags: map[string]string{"a": "b"}})
+	created, err := client.CreateQueue(ctx, &sdk.CreateQueueInput{QueueName: sdkaws.String("q.fifo"), Attributes: map[string]string{"FifoQueue": "true"}, Tags: map[string]string{"a": "b"}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	_, err = client.SendMessage(ctx, &sdk.SendMessageInput{
-		QueueUrl: created.QueueUrl, MessageBody: aws.String("body \u00e9\r\n"), MessageGroupId: aws.String("g"), MessageDeduplicationId: aws.String("d"),
+		QueueUrl: created.QueueUrl, MessageBody: sdkaws.String("body \u00e9\r\n"), MessageGroupId: sdkaws.String("g"), MessageDeduplicationId: sdkaws.String("d"),
 		MessageAttributes: map[string]types.MessageAttributeValue{
-			"s": {DataType: aws.String("String"), StringValue: aws.String("v")}, "b": {DataType: aws.String("Binary"), BinaryValue: []byte{0, 255}},
+			"s": {DataType: sdkaws.String("String"), StringValue: sdkaws.String("v")}, "b": {DataType: sdkaws.String("Binary"), BinaryValue: []byte{0, 255}},
 		},
 	})
 	if err != nil {
@@ -209,7 +217,7 @@ func TestSDK(t *testing.T) {
 	if _, err := client.DeleteMessage(ctx, &sdk.DeleteMessageInput{QueueUrl: created.QueueUrl, ReceiptHandle: m.ReceiptHandle}); err != nil {
 		t.Error(err)
 	}
-	_, err = client.GetQueueUrl(ctx, &sdk.GetQueueUrlInput{QueueName: aws.String("none")})
+	_, err = client.GetQueueUrl(ctx, &sdk.GetQueueUrlInput{QueueName: sdkaws.String("none")})
 	var missing *types.QueueDoesNotExist
 	if !errors.As(err, &missing) || missing.ErrorCode() != "AWS.SimpleQueueService.NonExistentQueue" {
 		t.Errorf("got %v", err)
@@ -224,7 +232,7 @@ func TestSDKRetries(t *testing.T) {
 			t.Parallel()
 			f := newFixture(t)
 			f.node.fail = failure
-			_, err := f.sdk(3).GetQueueUrl(t.Context(), &sdk.GetQueueUrlInput{QueueName: aws.String("q")})
+			_, err := f.sdk(3).GetQueueUrl(t.Context(), &sdk.GetQueueUrlInput{QueueName: sdkaws.String("q")})
 			var exhausted *retry.MaxAttemptsError
 			if !errors.As(err, &exhausted) || exhausted.Attempt != 3 {
 				t.Errorf("got %v, want three attempts", err)

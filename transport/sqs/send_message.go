@@ -2,9 +2,9 @@ package sqs
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/seriatimq/seriatim/queue"
+	"github.com/seriatimq/seriatim/transport/aws"
 	"github.com/seriatimq/seriatim/transport/awswire"
 )
 
@@ -35,7 +35,7 @@ func messageMembers[T any](at func(*T) *message) []awswire.Member[T] {
 }
 
 type sendMessageInput struct {
-	QueueURL awswire.Text
+	onQueue
 	message
 }
 
@@ -66,24 +66,20 @@ func sentMembers[T any](at func(*T) *sent) []awswire.Member[T] {
 var sendMessageOutputSchema = awswire.Structure(sentMembers(func(v *sent) *sent { return v })...)
 
 // sendMessage sends one message.
-func (s *Service) sendMessage(ctx context.Context, c *call, in *sendMessageInput) (*sent, error) {
-	name, err := c.queueName(in.QueueURL)
-	if err != nil {
-		return nil, err
-	}
+func (s *Service) sendMessage(ctx context.Context, c *aws.Call, in *sendMessageInput) (*sent, error) {
 	if in.Body == "" {
-		return nil, missingParameter("MessageBody")
+		return nil, aws.MissingParameter("MessageBody")
 	}
 	out := &sent{}
 	entry, refusal := out.prepare(c, &in.message)
 	if refusal != nil {
-		return nil, s.refuse(ctx, c, name, refusal)
+		return nil, refuse(ctx, c, refusal)
 	}
-	result, err := s.submit(ctx, c, &queue.SendMessages{Queue: name, SenderID: s.senderID(c), Entries: []queue.SendEntry{entry}})
+	result, err := c.Submit(ctx, &queue.SendMessages{Queue: c.Resource.Name, SenderID: s.senderID(c), Entries: []queue.SendEntry{entry}})
 	if err != nil {
 		return nil, err
 	}
-	done, err := resultOf[queue.MessagesSent](result)
+	done, err := aws.ResultOf[queue.MessagesSent](result)
 	if err != nil {
 		return nil, err
 	}
@@ -92,7 +88,7 @@ func (s *Service) sendMessage(ctx context.Context, c *call, in *sendMessageInput
 	}
 	out.accept(done.Entries[0])
 	if done.Entries[0].Duplicate {
-		c.duplicate = "true"
+		c.Duplicate = "true"
 	}
 	return out, nil
 }
@@ -100,7 +96,7 @@ func (s *Service) sendMessage(ctx context.Context, c *call, in *sendMessageInput
 // prepare turns a message of a request into an entry to send, and computes the
 // digests of the answer. Those are of this request, also if the message turns
 // out to be a duplicate of another one: SDKs compare them with what they sent.
-func (o *sent) prepare(c *call, m *message) (queue.SendEntry, *queue.Error) {
+func (o *sent) prepare(c *aws.Call, m *message) (queue.SendEntry, *queue.Error) {
 	attributes, refusal := domainAttributes(m.Attributes)
 	if refusal != nil {
 		return queue.SendEntry{}, refusal
@@ -129,39 +125,30 @@ func (o *sent) accept(e queue.SentEntry) {
 // traceHeader finds AWSTraceHeader, the only system attribute that can be sent:
 // as a system attribute, else in the HTTP header X-Amzn-Trace-Id. A digest
 // exists only for the former.
-func traceHeader(c *call, values []attributeValue) (trace, digest string, refusal *queue.Error) {
+func traceHeader(c *aws.Call, values []attributeValue) (trace, digest string, refusal *queue.Error) {
 	attributes, refusal := domainAttributes(values)
 	if refusal != nil {
 		return "", "", refusal
 	}
 	for _, a := range attributes {
 		if a.Name != traceAttribute {
-			return "", "", invalidParameter("Message system attribute name '" + a.Name + "' is invalid.")
+			return "", "", aws.InvalidParameter("Message system attribute name '" + a.Name + "' is invalid.")
 		}
 		if a.DataType != "String" {
-			return "", "", invalidParameter("The type of message (system) attribute '" + a.Name +
+			return "", "", aws.InvalidParameter("The type of message (system) attribute '" + a.Name +
 				"' is invalid. You must use only the following supported type prefixes: String.")
 		}
 		if a.Value == "" {
-			return "", "", invalidParameter("Message (system) attribute '" + a.Name + "' must contain a non-empty value of type 'String'.")
+			return "", "", aws.InvalidParameter("Message (system) attribute '" + a.Name + "' must contain a non-empty value of type 'String'.")
 		}
 		trace = a.Value
 	}
 	if len(attributes) == 0 {
 		// Proxies add it, so what is wrong with it is no fault of the client.
-		if trace = c.request.Header.Get("X-Amzn-Trace-Id"); !queue.ValidTraceHeader(trace) {
+		if trace = c.Request.Header.Get("X-Amzn-Trace-Id"); !queue.ValidTraceHeader(trace) {
 			trace = ""
 		}
 		return trace, "", nil
 	}
 	return trace, attributesDigest(attributes), nil
-}
-
-// resultOf makes sure that a command was answered by its own kind of result.
-func resultOf[R queue.Result](result queue.Result) (R, error) {
-	r, ok := result.(R)
-	if !ok {
-		return r, fmt.Errorf("the command was answered with a %T, want a %T", result, r)
-	}
-	return r, nil
 }

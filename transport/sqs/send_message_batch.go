@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/seriatimq/seriatim/queue"
+	"github.com/seriatimq/seriatim/transport/aws"
 	"github.com/seriatimq/seriatim/transport/awswire"
 )
 
@@ -14,8 +15,8 @@ type sendEntry struct {
 }
 
 type sendMessageBatchInput struct {
-	QueueURL awswire.Text
-	Entries  []sendEntry
+	onQueue
+	Entries []sendEntry
 }
 
 const sendEntryName = "SendMessageBatchRequestEntry"
@@ -49,16 +50,12 @@ var sendMessageBatchOutputSchema = awswire.Structure(
 
 // sendMessageBatch sends up to ten messages. An entry with a bad value fails
 // for itself; what is wrong with the batch as a whole fails all of it.
-func (s *Service) sendMessageBatch(ctx context.Context, c *call, in *sendMessageBatchInput) (*sendMessageBatchOutput, error) {
-	name, err := c.queueName(in.QueueURL)
-	if err != nil {
-		return nil, err
-	}
+func (s *Service) sendMessageBatch(ctx context.Context, c *aws.Call, in *sendMessageBatchInput) (*sendMessageBatchOutput, error) {
 	if refusal := checkBatch(sendEntryName, len(in.Entries), func(i int) string { return in.Entries[i].ID }); refusal != nil {
-		return nil, s.refuse(ctx, c, name, refusal)
+		return nil, refuse(ctx, c, refusal)
 	}
 	out := &sendMessageBatchOutput{Successful: make([]sentEntry, 0, len(in.Entries))}
-	cmd := &queue.SendMessages{Queue: name, SenderID: s.senderID(c), Batch: true, Entries: make([]queue.SendEntry, 0, len(in.Entries))}
+	cmd := &queue.SendMessages{Queue: c.Resource.Name, SenderID: s.senderID(c), Batch: true, Entries: make([]queue.SendEntry, 0, len(in.Entries))}
 	answers := make([]sentEntry, len(in.Entries))
 	refusals := make([]*queue.Error, len(in.Entries))
 	for i := range in.Entries {
@@ -73,11 +70,11 @@ func (s *Service) sendMessageBatch(ctx context.Context, c *call, in *sendMessage
 		}
 		cmd.Entries = append(cmd.Entries, entry)
 	}
-	result, err := s.submit(ctx, c, cmd)
+	result, err := c.Submit(ctx, cmd)
 	if err != nil {
 		return nil, err
 	}
-	done, err := resultOf[queue.MessagesSent](result)
+	done, err := aws.ResultOf[queue.MessagesSent](result)
 	if err != nil {
 		return nil, err
 	}
@@ -97,6 +94,6 @@ func (s *Service) sendMessageBatch(ctx context.Context, c *call, in *sendMessage
 			duplicates = append(duplicates, answers[i].ID)
 		}
 	}
-	c.duplicate = strings.Join(duplicates, ",")
+	c.Duplicate = strings.Join(duplicates, ",")
 	return out, nil
 }

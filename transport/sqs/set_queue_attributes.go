@@ -4,11 +4,12 @@ import (
 	"context"
 
 	"github.com/seriatimq/seriatim/queue"
+	"github.com/seriatimq/seriatim/transport/aws"
 	"github.com/seriatimq/seriatim/transport/awswire"
 )
 
 type setQueueAttributesInput struct {
-	QueueURL   awswire.Text
+	onQueue
 	Attributes []awswire.Pair
 }
 
@@ -18,14 +19,10 @@ var setQueueAttributesInputSchema = awswire.Structure(
 )
 
 // setQueueAttributes changes attributes, all or none.
-func (s *Service) setQueueAttributes(ctx context.Context, c *call, in *setQueueAttributesInput) (*nothing, error) {
-	name, err := c.queueName(in.QueueURL)
-	if err != nil {
-		return nil, err
-	}
+func (s *Service) setQueueAttributes(ctx context.Context, c *aws.Call, in *setQueueAttributesInput) (*aws.Nothing, error) {
 	if len(in.Attributes) == 0 {
-		return nil, missingParameter("Attributes")
+		return nil, aws.MissingParameter("Attributes")
 	}
-	_, err = s.submit(ctx, c, &queue.SetQueueAttributes{Queue: name, Attributes: queueAttributes(in.Attributes)})
-	return &nothing{}, err
+	_, err := c.Submit(ctx, &queue.SetQueueAttributes{Queue: c.Resource.Name, Attributes: queueAttributes(in.Attributes)})
+	return &aws.Nothing{}, err
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/seriatimq/seriatim/queue"
 	"github.com/seriatimq/seriatim/queue/arn"
+	"github.com/seriatimq/seriatim/transport/aws"
 	"github.com/seriatimq/seriatim/transport/awswire"
 )
 
@@ -15,6 +16,8 @@ type startMessageMoveTaskInput struct {
 	DestinationARN string
 	MaxPerSecond   awswire.Int
 }
+
+func (in *startMessageMoveTaskInput) source() (string, error) { return sourceInARN(in.SourceARN) }
 
 var startMessageMoveTaskInputSchema = awswire.Structure(
 	awswire.String("SourceArn", func(v *startMessageMoveTaskInput) *string { return &v.SourceARN }),
@@ -29,26 +32,20 @@ var startMessageMoveTaskOutputSchema = awswire.Structure(
 )
 
 // startMessageMoveTask starts to move messages out of a dead-letter queue.
-func (s *Service) startMessageMoveTask(ctx context.Context, c *call, in *startMessageMoveTaskInput) (*startMessageMoveTaskOutput, error) {
-	if in.SourceARN == "" {
-		return nil, missingParameter("SourceArn")
-	}
-	source, err := sourceInARN(in.SourceARN)
-	if err != nil {
-		return nil, err
-	}
-	c.record.Queue = source
+func (s *Service) startMessageMoveTask(ctx context.Context, c *aws.Call, in *startMessageMoveTaskInput) (*startMessageMoveTaskOutput, error) {
+	source := c.Resource.Name
 	cmd := &queue.StartMoveTask{Source: source, MaxPerSecond: queue.Int(in.MaxPerSecond)}
 	if in.DestinationARN != "" {
-		if cmd.Destination, err = resourceInARN("DestinationArn", in.DestinationARN); err != nil {
+		var err error
+		if cmd.Destination, err = queueInARN("DestinationArn", in.DestinationARN); err != nil {
 			return nil, err
 		}
 	}
-	result, err := s.submit(ctx, c, cmd)
+	result, err := c.Submit(ctx, cmd)
 	if err != nil {
 		return nil, err
 	}
-	started, err := resultOf[queue.MoveTaskStarted](result)
+	started, err := aws.ResultOf[queue.MoveTaskStarted](result)
 	if err != nil {
 		return nil, err
 	}
@@ -63,7 +60,7 @@ type taskHandle struct {
 }
 
 func (s *Service) taskHandle(taskID, source string) string {
-	text, err := json.Marshal(taskHandle{taskID, s.arn(source)})
+	text, err := json.Marshal(taskHandle{taskID, s.Names.QueueARN(source)})
 	if err != nil {
 		panic("a structure of two strings cannot be encoded: " + err.Error())
 	}

@@ -76,7 +76,7 @@ func (s *Service) systemAttribute(m *queue.ReceivedMessage, name string) string 
 		return strconv.FormatInt(m.ReceiveCount, 10)
 	case "DeadLetterQueueSourceArn":
 		if m.DeadLetterSource != "" {
-			return s.arn(m.DeadLetterSource)
+			return s.Names.QueueARN(m.DeadLetterSource)
 		}
 	case "MessageDeduplicationId":
 		return m.DeduplicationID

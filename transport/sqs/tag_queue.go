@@ -4,12 +4,13 @@ import (
 	"context"
 
 	"github.com/seriatimq/seriatim/queue"
+	"github.com/seriatimq/seriatim/transport/aws"
 	"github.com/seriatimq/seriatim/transport/awswire"
 )
 
 type tagQueueInput struct {
-	QueueURL awswire.Text
-	Tags     []awswire.Pair
+	onQueue
+	Tags []awswire.Pair
 }
 
 var tagQueueInputSchema = awswire.Structure(
@@ -20,14 +21,10 @@ var tagQueueInputSchema = awswire.Structure(
 // tagQueue adds tags or overwrites them. A tag whose value is null in JSON is
 // absent: null equals absent everywhere in this protocol (sqs.md 1.2), and how
 // AWS takes it here is not on record.
-func (s *Service) tagQueue(ctx context.Context, c *call, in *tagQueueInput) (*nothing, error) {
-	name, err := c.queueName(in.QueueURL)
-	if err != nil {
-		return nil, err
-	}
+func (s *Service) tagQueue(ctx context.Context, c *aws.Call, in *tagQueueInput) (*aws.Nothing, error) {
 	if len(in.Tags) == 0 {
-		return nil, missingParameter("Tags")
+		return nil, aws.MissingParameter("Tags")
 	}
-	_, err = s.submit(ctx, c, &queue.SetQueueTags{Queue: name, Set: queueTags(in.Tags)})
-	return &nothing{}, err
+	_, err := c.Submit(ctx, &queue.SetQueueTags{Queue: c.Resource.Name, Set: queueTags(in.Tags)})
+	return &aws.Nothing{}, err
 }

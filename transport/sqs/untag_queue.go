@@ -5,12 +5,13 @@ import (
 	"slices"
 
 	"github.com/seriatimq/seriatim/queue"
+	"github.com/seriatimq/seriatim/transport/aws"
 	"github.com/seriatimq/seriatim/transport/awswire"
 )
 
 type untagQueueInput struct {
-	QueueURL awswire.Text
-	TagKeys  []string
+	onQueue
+	TagKeys []string
 }
 
 var untagQueueInputSchema = awswire.Structure(
@@ -19,16 +20,12 @@ var untagQueueInputSchema = awswire.Structure(
 )
 
 // untagQueue removes tags; unknown keys are ignored.
-func (s *Service) untagQueue(ctx context.Context, c *call, in *untagQueueInput) (*nothing, error) {
-	name, err := c.queueName(in.QueueURL)
-	if err != nil {
-		return nil, err
-	}
+func (s *Service) untagQueue(ctx context.Context, c *aws.Call, in *untagQueueInput) (*aws.Nothing, error) {
 	if len(in.TagKeys) == 0 {
-		return nil, s.refuse(ctx, c, name, invalidParameter("Tag keys must be between 1 and 128 characters in length."))
+		return nil, refuse(ctx, c, aws.InvalidParameter("Tag keys must be between 1 and 128 characters in length."))
 	}
 	keys := slices.Clone(in.TagKeys)
 	slices.Sort(keys)
-	_, err = s.submit(ctx, c, &queue.SetQueueTags{Queue: name, Remove: slices.Compact(keys)})
-	return &nothing{}, err
+	_, err := c.Submit(ctx, &queue.SetQueueTags{Queue: c.Resource.Name, Remove: slices.Compact(keys)})
+	return &aws.Nothing{}, err
 }

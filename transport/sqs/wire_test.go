@@ -3,6 +3,7 @@ package sqs
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -14,6 +15,7 @@ import (
 	"github.com/seriatimq/seriatim/cluster"
 	"github.com/seriatimq/seriatim/queue"
 	"github.com/seriatimq/seriatim/transport/auth"
+	"github.com/seriatimq/seriatim/transport/aws"
 	"github.com/seriatimq/seriatim/transport/http1"
 )
 
@@ -56,7 +58,7 @@ func TestQueryOverGet(t *testing.T) {
 			t.Parallel()
 			f := newFixture(t)
 			f.create("q", nil)
-			a := f.do(protocolQuery, f.request(http.MethodGet, tc.path, map[string]string{"Accept": "application/json"}, ""))
+			a := f.do(aws.Query, f.request(http.MethodGet, tc.path, map[string]string{"Accept": "*/*, application/json"}, ""))
 			if a.status != tc.status || a.code != tc.code || !strings.Contains(a.body, tc.part) {
 				t.Errorf("got %d %s: %s", a.status, a.code, a.body)
 			}
@@ -67,7 +69,7 @@ func TestQueryOverGet(t *testing.T) {
 func TestJSONRequests(t *testing.T) {
 	t.Parallel()
 	header := func(target string) map[string]string {
-		return map[string]string{"Content-Type": jsonType, "X-Amz-Target": target}
+		return map[string]string{"Content-Type": aws.JSONType, "X-Amz-Target": target}
 	}
 	for _, tc := range []struct {
 		name   string
@@ -82,10 +84,10 @@ func TestJSONRequests(t *testing.T) {
 		{"account action on a queue path", "/000000000000/q", header("AmazonSQS.ListQueues"), ``, 200, "", ""},
 		{"empty body", "/", header("AmazonSQS.ListQueues"), "", 200, "", ""},
 		{"unknown members and nulls", "/", header("AmazonSQS.SendMessage"), `{"QueueUrl":"q","MessageBody":"b","DelaySeconds":null,"Foo":{"a":[1]}}`, 200, "", ""},
-		{"content type with charset", "/", map[string]string{"Content-Type": jsonType + "; charset=utf-8", "X-Amz-Target": "AmazonSQS.ListQueues"}, "{}", 200, "", ""},
+		{"content type with charset", "/", map[string]string{"Content-Type": aws.JSONType + "; charset=utf-8", "X-Amz-Target": "AmazonSQS.ListQueues"}, "{}", 200, "", ""},
 		{"unknown action", "/", header("AmazonSQS.FooBar"), "{}", 400, "InvalidAction", "com.amazon.coral.service#UnknownOperationException"},
 		{"other service", "/", header("AmazonSNS.Publish"), "{}", 400, "InvalidAction", "com.amazon.coral.service#UnknownOperationException"},
-		{"no target", "/", map[string]string{"Content-Type": jsonType}, "{}", 400, "InvalidAction", "com.amazon.coral.service#UnknownOperationException"},
+		{"no target", "/", map[string]string{"Content-Type": aws.JSONType}, "{}", 400, "InvalidAction", "com.amazon.coral.service#UnknownOperationException"},
 		{"not JSON", "/", header("AmazonSQS.ListQueues"), "<a>", 400, "SerializationException", "com.amazon.coral.service#SerializationException"},
 		{"cut off", "/", header("AmazonSQS.SendMessage"), `{"QueueUrl":"q","MessageBody":"b`, 400, "SerializationException", "com.amazon.coral.service#SerializationException"},
 		{"an empty list of accounts", "/", header("AmazonSQS.AddPermission"), `{"QueueUrl":"q","Label":"L","AWSAccountIds":[],"Actions":["SendMessage"]}`, 400, "InvalidParameterValue", "com.amazon.coral.service#InvalidParameterValueException"},
@@ -98,11 +100,80 @@ func TestJSONRequests(t *testing.T) {
 			t.Parallel()
 			f := newFixture(t)
 			f.create("q", nil)
-			a := f.do(protocolJSON, f.request(http.MethodPost, tc.path, tc.header, tc.body))
+			a := f.do(aws.JSON, f.request(http.MethodPost, tc.path, tc.header, tc.body))
 			if a.status != tc.status || a.code != tc.code || a.errType != tc.kind {
 				t.Errorf("got %d %s %s: %s", a.status, a.code, a.errType, a.body)
 			}
 		})
+	}
+}
+
+// TestNegotiatedJSON: a Query request that accepts JSON gets the shape of the
+// XML in JSON; one that names no action gets XML all the same.
+func TestNegotiatedJSON(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.create("q", nil)
+	get := func(path string) answer {
+		response, err := f.server.Client().Do(f.request(http.MethodGet, path, map[string]string{"Accept": "application/json; charset=utf-8, */*"}, ""))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer response.Body.Close()
+		body, err := io.ReadAll(response.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		id := response.Header.Get("x-amzn-RequestId")
+		text := strings.ReplaceAll(strings.ReplaceAll(string(body), id, "<id>"), f.server.URL, "<host>")
+		return answer{status: response.StatusCode, body: text, code: response.Header.Get("Content-Type")}
+	}
+	const metadata = `"ResponseMetadata":{"RequestId":"<id>"}}}`
+	for _, c := range []struct {
+		path   string
+		status int
+		body   string
+	}{
+		{"/?Action=ListQueues", 200, `{"ListQueuesResponse":{"ListQueuesResult":{"queueUrls":["<host>/000000000000/q"],"NextToken":null},` + metadata},
+		{"/?Action=GetQueueUrl&QueueName=q", 200, `{"GetQueueUrlResponse":{"GetQueueUrlResult":{"QueueUrl":"<host>/000000000000/q"},` + metadata},
+		{"/000000000000/q?Action=GetQueueAttributes&AttributeName.1=DelaySeconds", 200,
+			`{"GetQueueAttributesResponse":{"GetQueueAttributesResult":{"Attributes":[{"Name":"DelaySeconds","Value":"0"}]},` + metadata},
+		{"/000000000000/q?Action=ReceiveMessage", 200, `{"ReceiveMessageResponse":{"ReceiveMessageResult":{"messages":null},` + metadata},
+		{"/000000000000/q?Action=TagQueue&Tag.1.Key=k&Tag.1.Value=v", 200, `{"TagQueueResponse":{` + metadata},
+		{"/000000000000/q?Action=ListQueueTags", 200, `{"ListQueueTagsResponse":{"ListQueueTagsResult":{"Tags":[{"Key":"k","Value":"v"}]},` + metadata},
+		{"/000000000000/q?Action=SendMessage", 400,
+			`{"Error":{"Code":"MissingParameter","Message":"The request must contain the parameter MessageBody.","Type":"Sender"},"RequestId":"<id>"}`},
+	} {
+		if got := get(c.path); got.status != c.status || got.body != c.body || got.code != "application/json" {
+			t.Errorf("%s: %d %s\n%s\nwant\n%s", c.path, got.status, got.code, got.body, c.body)
+		}
+	}
+	f.ok(f.call(aws.JSON, "SendMessage", members{"QueueUrl": "q", "MessageBody": "b\"", "MessageAttributes": members{
+		"n": members{"DataType": "Number", "StringValue": "1"},
+	}}))
+	var got struct {
+		ReceiveMessageResponse struct {
+			ReceiveMessageResult struct {
+				Messages []struct {
+					Body              string
+					MessageAttributes []struct {
+						Name  string
+						Value struct{ DataType, StringValue string }
+					}
+				} `json:"messages"`
+			}
+		}
+	}
+	body := get("/000000000000/q?Action=ReceiveMessage&MessageAttributeName.1=All").body
+	if err := json.Unmarshal([]byte(body), &got); err != nil {
+		t.Fatal(err)
+	}
+	messages := got.ReceiveMessageResponse.ReceiveMessageResult.Messages
+	if len(messages) != 1 || messages[0].Body != "b\"" || len(messages[0].MessageAttributes) != 1 || messages[0].MessageAttributes[0].Value.StringValue != "1" {
+		t.Errorf("got %s", body)
+	}
+	if got := get("/000000000000/q"); got.status != 404 || got.body != "<UnknownOperationException/>\n" || got.code != "text/xml" {
+		t.Errorf("without an action: %+v", got)
 	}
 }
 
@@ -120,7 +191,7 @@ func TestQueueURLEchoesTheRequest(t *testing.T) {
 			f.create("q", nil)
 			r := f.request(http.MethodPost, "/", map[string]string{"X-Amz-Target": "AmazonSQS.GetQueueUrl", "X-Forwarded-Proto": tc.proto}, `{"QueueName":"q"}`)
 			r.Host = tc.host
-			if got := f.ok(f.do(protocolJSON, r)).element("QueueUrl"); got != tc.want {
+			if got := f.ok(f.do(aws.JSON, r)).element("QueueUrl"); got != tc.want {
 				t.Errorf("got %q, want %q", got, tc.want)
 			}
 		})
@@ -131,14 +202,14 @@ func TestTraceHeaderAndSender(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
 	f.create("q", nil)
-	a := f.ok(f.do(protocolJSON, f.request(http.MethodPost, "/", map[string]string{
+	a := f.ok(f.do(aws.JSON, f.request(http.MethodPost, "/", map[string]string{
 		"X-Amz-Target": "AmazonSQS.SendMessage", "X-Amzn-Trace-Id": "Root=1-2",
 		"Authorization": "AWS4-HMAC-SHA256 Credential=AKIDEXAMPLE/20260101/us-east-1/sqs/aws4_request, SignedHeaders=host, Signature=0",
 	}, `{"QueueUrl":"q","MessageBody":"b"}`)))
 	if a.element("MD5OfMessageSystemAttributes") != "" {
 		t.Errorf("no system attribute was sent: %s", a.body)
 	}
-	got := f.ok(f.call(protocolJSON, "ReceiveMessage", members{"QueueUrl": "q", "MessageSystemAttributeNames": []string{"All"}}))
+	got := f.ok(f.call(aws.JSON, "ReceiveMessage", members{"QueueUrl": "q", "MessageSystemAttributeNames": []string{"All"}}))
 	if got.element("AWSTraceHeader") != "Root=1-2" || got.element("SenderId") != "AKIDEXAMPLE" {
 		t.Errorf("got %s", got.body)
 	}
@@ -150,10 +221,10 @@ func TestForeignTraceHeader(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
 	f.create("q", nil)
-	f.ok(f.do(protocolJSON, f.request(http.MethodPost, "/", map[string]string{
+	f.ok(f.do(aws.JSON, f.request(http.MethodPost, "/", map[string]string{
 		"X-Amz-Target": "AmazonSQS.SendMessage", "X-Amzn-Trace-Id": strings.Repeat("r", 1025),
 	}, `{"QueueUrl":"q","MessageBody":"b"}`)))
-	got := f.ok(f.call(protocolJSON, "ReceiveMessage", members{"QueueUrl": "q", "MessageSystemAttributeNames": []string{"All"}}))
+	got := f.ok(f.call(aws.JSON, "ReceiveMessage", members{"QueueUrl": "q", "MessageSystemAttributeNames": []string{"All"}}))
 	if got.element("Body") != "b" || got.element("AWSTraceHeader") != "" {
 		t.Errorf("got %s", got.body)
 	}
@@ -183,7 +254,7 @@ func TestLinksChangeNothing(t *testing.T) {
 			if c.authorization != "" {
 				header["Authorization"] = c.authorization
 			}
-			if a := f.do(protocolQuery, f.request(http.MethodGet, c.target, header, "")); a.status != c.status {
+			if a := f.do(aws.Query, f.request(http.MethodGet, c.target, header, "")); a.status != c.status {
 				t.Errorf("got %d %s", a.status, a.body)
 			}
 		})
@@ -202,14 +273,14 @@ func TestErrorsQuoteLittle(t *testing.T) {
 		in               members
 		code, text       string
 	}{
-		{protocolQuery, "SendMessage", members{"QueueUrl": "q", "MessageBody": "b", "DelaySeconds": long}, "InvalidParameterValue", "Must be an integer"},
-		{protocolJSON, "SendMessage", members{"QueueUrl": "q", "MessageBody": "b", "MessageGroupId": long}, "InvalidParameterValue", "1 to 128 in length"},
-		{protocolJSON, "DeleteMessage", members{"QueueUrl": "q", "ReceiptHandle": long}, "ReceiptHandleIsInvalid", "is not a valid receipt handle"},
-		{protocolJSON, "DeleteMessage", members{"QueueUrl": long, "ReceiptHandle": "r"}, "AWS.SimpleQueueService.NonExistentQueue", ""},
-		{protocolJSON, "GetQueueUrl", members{"QueueName": long}, "AWS.SimpleQueueService.NonExistentQueue", ""},
-		{protocolJSON, "CreateQueue", members{"QueueName": long}, "InvalidParameterValue", "1 to 80 in length"},
-		{protocolJSON, "SetQueueAttributes", members{"QueueUrl": "q", "Attributes": members{long: "1"}}, "InvalidAttributeName", "Unknown Attribute"},
-		{protocolQuery, long, nil, "InvalidAction", "is not valid for this endpoint"},
+		{aws.Query, "SendMessage", members{"QueueUrl": "q", "MessageBody": "b", "DelaySeconds": long}, "InvalidParameterValue", "Must be an integer"},
+		{aws.JSON, "SendMessage", members{"QueueUrl": "q", "MessageBody": "b", "MessageGroupId": long}, "InvalidParameterValue", "1 to 128 in length"},
+		{aws.JSON, "DeleteMessage", members{"QueueUrl": "q", "ReceiptHandle": long}, "ReceiptHandleIsInvalid", "is not a valid receipt handle"},
+		{aws.JSON, "DeleteMessage", members{"QueueUrl": long, "ReceiptHandle": "r"}, "AWS.SimpleQueueService.NonExistentQueue", ""},
+		{aws.JSON, "GetQueueUrl", members{"QueueName": long}, "AWS.SimpleQueueService.NonExistentQueue", ""},
+		{aws.JSON, "CreateQueue", members{"QueueName": long}, "InvalidParameterValue", "1 to 80 in length"},
+		{aws.JSON, "SetQueueAttributes", members{"QueueUrl": "q", "Attributes": members{long: "1"}}, "InvalidAttributeName", "Unknown Attribute"},
+		{aws.Query, long, nil, "InvalidAction", "is not valid for this endpoint"},
 	} {
 		var a answer
 		if c.in != nil {
@@ -236,7 +307,7 @@ func (refuser) Verify(_ *http.Request, hash func() [32]byte) (auth.Identity, err
 func TestRefusedCaller(t *testing.T) {
 	t.Parallel()
 	both(t, func(t *testing.T, f *fixture, protocol string) {
-		f.service.Verifier = refuser{}
+		f.handler.Verifier = refuser{}
 		a := f.call(protocol, "CreateQueue", members{"QueueName": "q"})
 		if a.status != 403 || a.code != "InvalidClientTokenId" || a.message != "The security token included in the request is invalid." {
 			t.Errorf("got %d %s: %s", a.status, a.code, a.body)
@@ -255,7 +326,7 @@ func TestLongPoll(t *testing.T) {
 	}
 	start := func(ctx context.Context, f *fixture) <-chan result {
 		done := make(chan result, 1) // the one result
-		r := f.request(http.MethodPost, "/", map[string]string{"X-Amz-Target": "AmazonSQS.ReceiveMessage", "Content-Type": jsonType}, `{"QueueUrl":"q","WaitTimeSeconds":20}`)
+		r := f.request(http.MethodPost, "/", map[string]string{"X-Amz-Target": "AmazonSQS.ReceiveMessage", "Content-Type": aws.JSONType}, `{"QueueUrl":"q","WaitTimeSeconds":20}`)
 		go func() {
 			response, err := f.server.Client().Do(r.WithContext(ctx))
 			if err != nil {
@@ -308,7 +379,7 @@ func TestLongPoll(t *testing.T) {
 		if got := <-done; got.answer.status != 503 || got.answer.code != "ServiceUnavailable;Receiver" {
 			t.Errorf("got %+v", got)
 		}
-		if a := f.call(protocolQuery, "ReceiveMessage", members{"QueueUrl": "q", "WaitTimeSeconds": 5}); a.status != 503 {
+		if a := f.call(aws.Query, "ReceiveMessage", members{"QueueUrl": "q", "WaitTimeSeconds": 5}); a.status != 503 {
 			t.Errorf("a receive after that: %d %s", a.status, a.body)
 		}
 		f.send("q", "still works")
@@ -320,7 +391,7 @@ func TestLongPoll(t *testing.T) {
 		// What a node answers if the receive was on its way into the log.
 		f.node.fail = fmt.Errorf("%w: %w", cluster.ErrOutcomeUnknown, context.Canceled)
 		f.service.Drain()
-		a := f.call(protocolQuery, "ReceiveMessage", members{"QueueUrl": "q", "WaitTimeSeconds": 5})
+		a := f.call(aws.Query, "ReceiveMessage", members{"QueueUrl": "q", "WaitTimeSeconds": 5})
 		if a.status != 503 || a.code != "OutcomeUnknown" {
 			t.Errorf("got %d %s %s", a.status, a.code, a.body)
 		}
@@ -338,7 +409,7 @@ func TestAnswerBufferIsNotShared(t *testing.T) {
 			body := string(rune('a'+i)) + long
 			for range 5 {
 				form := url.Values{"Action": {"SendMessage"}, "QueueUrl": {"q"}, "MessageBody": {body}}
-				response, err := http.Post(f.server.URL+"/", formType, strings.NewReader(form.Encode()))
+				response, err := http.Post(f.server.URL+"/", aws.FormType, strings.NewReader(form.Encode()))
 				if err != nil {
 					done <- err
 					return

@@ -17,6 +17,7 @@ import (
 	"github.com/seriatimq/seriatim/cmd/seriatim/exit"
 	"github.com/seriatimq/seriatim/transport"
 	"github.com/seriatimq/seriatim/transport/auth"
+	"github.com/seriatimq/seriatim/transport/aws"
 	"github.com/seriatimq/seriatim/transport/budget"
 	"github.com/seriatimq/seriatim/transport/ops"
 	"github.com/seriatimq/seriatim/transport/sqs"
@@ -130,9 +131,9 @@ func (p program) start(ctx context.Context, cfg Config) (_ *parts, err error) {
 	// Requests outlive the signal that ends ctx: stop decides when they end.
 	requests := context.WithoutCancel(ctx)
 	clientsMax, adminMax := limitConnections(openFilesLimit(), cfg.Limits.Connections, p.log)
-	r.sqs = sqs.New(requests, sqs.Options{
-		Node: r.node, Verifier: auth.AcceptAll{}, Account: cfg.API.Account, Region: cfg.API.Region, Logger: p.log,
-	})
+	names := aws.Names{Account: cfg.API.Account, Region: cfg.API.Region}
+	r.sqs = sqs.New(requests, sqs.Options{Node: r.node, Names: names})
+	services := aws.NewHandler(aws.Options{Node: r.node, Verifier: auth.AcceptAll{}, Names: names, Logger: p.log}, r.sqs.API())
 	var clients atomic.Pointer[transport.Server] // the client port, once it is open
 	r.admin = ops.New(ops.Options{
 		Node: r.node, Version: p.version, QueueSeries: cfg.Limits.MetricQueues, Profiles: cfg.Listen.Profiles,
@@ -164,7 +165,7 @@ func (p program) start(ctx context.Context, cfg Config) (_ *parts, err error) {
 	r.front, err = transport.Listen(requests, transport.Config{
 		Addr: cfg.Listen.Client, TLSCert: cfg.Listen.TLSCert, TLSKey: cfg.Listen.TLSKey,
 		ConnectionsMax: clientsMax, Budget: budget.New(int64(cfg.Limits.RequestBytes)),
-		Handler: middleware.Wrap(origins(cfg.Listen, cfg.Listen.Client).Wrap(hooks.clients(r.sqs))), OnShutdown: r.sqs.Drain, Logger: p.log, Now: time.Now,
+		Handler: middleware.Wrap(origins(cfg.Listen, cfg.Listen.Client).Wrap(hooks.clients(services))), OnShutdown: r.sqs.Drain, Logger: p.log, Now: time.Now,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("client port: %w", err)

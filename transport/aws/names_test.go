@@ -1,4 +1,4 @@
-package sqs
+package aws
 
 import (
 	"net/url"
@@ -31,7 +31,7 @@ func TestNameInURL(t *testing.T) {
 		{"http://h/1/%zz", ""},
 		{"", ""},
 	} {
-		if got := nameInURL(tc.url); got != tc.want {
+		if got := NameInURL(tc.url); got != tc.want {
 			t.Errorf("%q: got %q, want %q", tc.url, got, tc.want)
 		}
 	}
@@ -42,7 +42,7 @@ func FuzzNameInURL(f *testing.F) {
 	f.Add("https://h/a/b%2Fc?x#y")
 	f.Add("//0/0/0") // relative to a scheme, hence no absolute URL
 	f.Fuzz(func(t *testing.T, text string) {
-		name := nameInURL(text)
+		name := NameInURL(text)
 		if strings.Contains(name, "/") {
 			t.Fatalf("%q: a name with a slash: %q", text, name)
 		}
@@ -57,22 +57,6 @@ func FuzzNameInURL(f *testing.F) {
 		}
 		if name != want {
 			t.Fatalf("%q: got %q, want %q", text, name, want)
-		}
-	})
-}
-
-func FuzzTaskHandle(f *testing.F) {
-	f.Add("eyJ0YXNrSWQiOiJ4Iiwic291cmNlQXJuIjoiYXJuOmF3czpzcXM6dXMtZWFzdC0xOjA6cSJ9")
-	f.Add("foobar")
-	s := &Service{Options: Options{Account: "0", Region: "us-east-1"}}
-	f.Fuzz(func(t *testing.T, text string) {
-		task, source, ok := parseTaskHandle(text)
-		if !ok || strings.Contains(source, ":") {
-			return
-		}
-		again, from, ok := parseTaskHandle(s.taskHandle(task, source))
-		if !ok || again != task || from != source {
-			t.Fatalf("%q: got %q %q %v, want %q %q", text, again, from, ok, task, source)
 		}
 	})
 }

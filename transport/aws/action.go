@@ -1,0 +1,105 @@
+package aws
+
+import (
+	"context"
+
+	"github.com/seriatimq/seriatim/queue"
+	"github.com/seriatimq/seriatim/transport/awswire"
+)
+
+// API is one service: what its requests look like and what they may ask for.
+type API struct {
+	Service   string // as in ARNs: sqs
+	Target    string // beginning of X-Amz-Target in the JSON protocol: AmazonSQS.
+	Version   string // parameter Version of the Query protocol
+	Namespace string // of XML answers
+	Errors    string // namespace of its errors in JSON: com.amazonaws.sqs#
+	Actions   []*Action
+	// Refusal turns a refusal of the domain into an error of this service.
+	Refusal func(protocol string, e *queue.Error) *awswire.Error
+}
+
+// Line is what the table of actions says of an action: what it is called, what
+// a caller must be permitted to do, and to what.
+type Line struct {
+	Name string
+	// Permission is as in an access policy; the batch form of an action has
+	// that of the single one.
+	Permission string
+	// Resource finds what the action is about in its decoded input.
+	Resource func(c *Call, input any) (Resource, error)
+	// ReadOnly says that the action changes nothing.
+	ReadOnly bool
+}
+
+// Resource is what a request is about. The zero Resource is the account.
+type Resource struct {
+	Name string // of a queue
+}
+
+// Action is one action of an API with all that is needed to serve it.
+type Action struct {
+	Line
+	Input, Output []awswire.MemberInfo
+	serve         func(ctx context.Context, c *Call, dst []byte) ([]byte, error)
+}
+
+// Nothing is the output of actions that have none.
+type Nothing struct{}
+
+// NoOutput is its schema.
+var NoOutput = awswire.Structure[Nothing]()
+
+// Define makes an action of its line, the schemas of its input and output, and
+// the function that executes it.
+func Define[In, Out any](line Line, in *awswire.Schema[In], out *awswire.Schema[Out],
+	execute func(context.Context, *Call, *In) (*Out, error),
+) *Action {
+	serve := func(ctx context.Context, c *Call, dst []byte) ([]byte, error) {
+		input := new(In)
+		if err := decode(c, in, input); err != nil {
+			return nil, err
+		}
+		if err := c.resolve(line, input); err != nil {
+			return nil, err
+		}
+		output, err := execute(ctx, c, input)
+		if err != nil {
+			return nil, err
+		}
+		return encode(c, line.Name, out, output, dst), nil
+	}
+	return &Action{Line: line, Input: in.Members(), Output: out.Members(), serve: serve}
+}
+
+func decode[In any](c *Call, in *awswire.Schema[In], input *In) error {
+	if c.Form != nil {
+		return in.DecodeForm(c.Form, input)
+	}
+	return in.DecodeJSON(c.body, input)
+}
+
+func encode[Out any](c *Call, name string, out *awswire.Schema[Out], output *Out, dst []byte) []byte {
+	switch {
+	case c.Form == nil && out.Empty():
+		return dst // AWS answers with an empty body, which all SDKs accept
+	case c.Form == nil:
+		return out.AppendJSON(dst, output)
+	case c.negotiated:
+		return out.AppendQueryJSON(dst, name, c.Record.ID, output)
+	}
+	return out.AppendXML(dst, c.API.Namespace, name, c.Record.ID, output)
+}
+
+// resolve finds out what the call is about and notes it for the action, the
+// access log and the metrics. Caller, permission and resource are known
+// together from here on: a policy is enforced in this place.
+func (c *Call) resolve(line Line, input any) error {
+	resource, err := line.Resource(c, input)
+	if err != nil {
+		return err
+	}
+	c.Resource = resource
+	c.Record.Queue, c.Record.Permission = resource.Name, line.Permission
+	return nil
+}

@@ -1,0 +1,70 @@
+package aws
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+
+	"github.com/seriatimq/seriatim/cluster"
+	"github.com/seriatimq/seriatim/queue"
+	"github.com/seriatimq/seriatim/transport"
+	"github.com/seriatimq/seriatim/transport/auth"
+	"github.com/seriatimq/seriatim/transport/awswire"
+)
+
+// Node executes commands and reads; *cluster.Node is one. Its methods are safe
+// for concurrent use. An error is a *queue.Error if a rule refused, else one of
+// the errors of package cluster.
+type Node interface {
+	// Submit executes a command.
+	Submit(ctx context.Context, cmd queue.Command) (cluster.Reply, error)
+	// Read calls read with a state that contains all that was acknowledged.
+	Read(ctx context.Context, read func(queue.View) error) (cluster.Position, error)
+}
+
+// Call is one request on its way through an action. Used by one goroutine, and
+// not after its action has returned.
+type Call struct {
+	API      *API
+	Record   *transport.Request
+	Request  *http.Request
+	Identity auth.Identity
+	Resource Resource      // what the request is about, as its action's line says
+	Form     *awswire.Form // of the Query protocol, else nil
+	// Position is where in the log the answer stands.
+	Position cluster.Position
+	// Duplicate is what the answer says of sends that were dropped as
+	// duplicates, empty if none was.
+	Duplicate string
+
+	handler    *Handler
+	body       string // of the JSON protocol
+	repeated   bool   // the node made the command twice
+	negotiated bool   // a Query request that wants JSON
+}
+
+// Submit executes a command and notes its position in the log.
+func (c *Call) Submit(ctx context.Context, cmd queue.Command) (queue.Result, error) {
+	reply, err := c.handler.Node.Submit(ctx, cmd)
+	c.Position, c.repeated = reply.Position, reply.Repeated
+	return reply.Result, err
+}
+
+// Read reads the state and notes the position it was read at.
+func (c *Call) Read(ctx context.Context, read func(queue.View) error) error {
+	position, err := c.handler.Node.Read(ctx, read)
+	c.Position = position
+	return err
+}
+
+// ResourceARN is the ARN of what the request is about.
+func (c *Call) ResourceARN() string { return c.handler.Names.QueueARN(c.Resource.Name) }
+
+// ResultOf makes sure that a command was answered by its own kind of result.
+func ResultOf[R queue.Result](result queue.Result) (R, error) {
+	r, ok := result.(R)
+	if !ok {
+		return r, fmt.Errorf("the command was answered with a %T, want a %T", result, r)
+	}
+	return r, nil
+}

@@ -1,0 +1,130 @@
+package aws
+
+import (
+	"errors"
+	"net/http"
+	"strings"
+
+	"github.com/seriatimq/seriatim/cluster"
+	"github.com/seriatimq/seriatim/queue"
+	"github.com/seriatimq/seriatim/transport/auth"
+	"github.com/seriatimq/seriatim/transport/awswire"
+)
+
+// Coral is the namespace of the errors that all services share.
+const Coral = "com.amazon.coral.service#"
+
+// Form is how an error looks on the wire.
+type Form struct {
+	Type   string // in JSON, with namespace
+	Code   string // in Query
+	Status int
+}
+
+// InternalForm is the form of a mistake of the server.
+var InternalForm = form(Coral+"InternalFailure", "InternalFailure", http.StatusInternalServerError)
+
+func form(kind, code string, status int) Form { return Form{Type: kind, Code: code, Status: status} }
+
+// Error is the error of this form with a message.
+func (f Form) Error(message string) *awswire.Error {
+	return &awswire.Error{Type: f.Type, Code: f.Code, Status: f.Status, Message: message}
+}
+
+// errGone says that nobody waits for the answer any more.
+var errGone = errors.New("the client is gone")
+
+// wireError turns any error of an action into its wire form.
+func (h *Handler) wireError(c *Call, err error) *awswire.Error {
+	var refusal *queue.Error
+	var wire *awswire.Error
+	var denied *auth.Error
+	var pressure *cluster.PressureError
+	switch {
+	case errors.As(err, &wire):
+		return wire
+	case errors.As(err, &refusal):
+		return c.API.Refusal(c.Record.Protocol, refusal)
+	case errors.As(err, &denied):
+		return form(Coral+strings.TrimSuffix(denied.Code, "Exception")+"Exception", denied.Code, denied.Status).Error(denied.Message)
+	case errors.Is(err, cluster.ErrOutcomeUnknown):
+		return outcomeUnknown(c.API, "The outcome of this request is unknown: it may or may not have taken effect. Retry it with the same deduplication id or attempt id.")
+	case errors.As(err, &pressure):
+		return Unavailable("Sends are refused at the moment: " + pressure.Reason + ". Receives and deletes go on. Nothing was written, retry later.")
+	case errors.Is(err, cluster.ErrOverloaded):
+		return Unavailable("Reduce your request rate: too many requests are waiting to be written. Nothing was written.")
+	case errors.Is(err, cluster.ErrUnavailable), errors.Is(err, cluster.ErrNotLeader):
+		return Unavailable("The cluster has no leader at the moment. Nothing was written, retry.")
+	}
+	h.Logger.Error("a request failed with an unexpected error", "request_id", c.Record.ID, "action", c.Record.Action, "error", err)
+	return InternalForm.Error("An internal error occurred. See the log of the node for request " + c.Record.ID + ".")
+}
+
+// outcomeUnknown says that unknown is not failed (decision 10). SDKs retry any
+// 503, and the code tells those who look that the first try may have worked.
+func outcomeUnknown(api *API, message string) *awswire.Error {
+	return form(api.Errors+"OutcomeUnknown", "OutcomeUnknown", http.StatusServiceUnavailable).Error(message)
+}
+
+// Unavailable is a refusal that SDKs retry.
+func Unavailable(message string) *awswire.Error {
+	return form(Coral+"ServiceUnavailable", "ServiceUnavailable", http.StatusServiceUnavailable).Error(message)
+}
+
+// InvalidAction refuses an action that does not exist, or not on this path.
+func InvalidAction(name string) error {
+	return form(Coral+"UnknownOperationException", "InvalidAction", http.StatusBadRequest).Error(
+		"The action " + name + " is not valid for this endpoint.")
+}
+
+func unknownTarget(target string) error {
+	return form(Coral+"UnknownOperationException", "InvalidAction", http.StatusBadRequest).Error(
+		"The header X-Amz-Target must name an action as AmazonSQS.<Action>, but was: " + target)
+}
+
+// onlyByLink refuses what a browser was made to ask for.
+func onlyByLink(name string) error {
+	return form(Coral+"AccessDeniedException", "AccessDenied", http.StatusForbidden).Error(
+		"A browser's unsigned GET request may not change anything, as " + name + " does. Use POST, or sign the request.")
+}
+
+func requestTooLarge() error {
+	return form(Coral+"RequestEntityTooLargeException", "RequestEntityTooLarge", http.StatusRequestEntityTooLarge).Error(
+		"The request body is longer than 8388608 bytes.")
+}
+
+// overBudget refuses a request that found no room in memory.
+func overBudget() error {
+	return Unavailable("Too many large requests are being read at the moment. Nothing was written, retry.")
+}
+
+// answerOverBudget replaces an answer that found no room in memory.
+func answerOverBudget(api *API) error {
+	return outcomeUnknown(api, "Too many large answers wait for their clients at the moment. The request was served, but its answer is lost. "+
+		"Retry it with the same deduplication id or attempt id.")
+}
+
+// requestTimeout ends a request whose body trickles in.
+func requestTimeout() error {
+	return form(Coral+"RequestTimeoutException", "RequestTimeout", http.StatusRequestTimeout).Error(
+		"The request body did not arrive in time. Nothing was done.")
+}
+
+func unreadableBody() error {
+	return form(Coral+"SerializationException", "SerializationException", http.StatusBadRequest).Error("The request body could not be read.")
+}
+
+// MissingParameter refuses a request without a required parameter.
+func MissingParameter(name string) *queue.Error {
+	return &queue.Error{Code: queue.MissingRequiredParameter, Message: "The request must contain the parameter " + name + "."}
+}
+
+// InvalidParameter refuses a bad value in the given words.
+func InvalidParameter(message string) *queue.Error {
+	return &queue.Error{Code: queue.InvalidParameterValue, Message: message}
+}
+
+// InvalidValue refuses a bad value in the usual words.
+func InvalidValue(value, name, reason string) *queue.Error {
+	return InvalidParameter("Value " + value + " for parameter " + name + " is invalid. Reason: " + reason)
+}

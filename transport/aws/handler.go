@@ -1,0 +1,292 @@
+package aws
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"errors"
+	"io"
+	"log/slog"
+	"net/http"
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/seriatimq/seriatim/transport"
+	"github.com/seriatimq/seriatim/transport/auth"
+	"github.com/seriatimq/seriatim/transport/awswire"
+	"github.com/seriatimq/seriatim/transport/budget"
+	"github.com/seriatimq/seriatim/transport/http1"
+)
+
+// Protocols of the requests, as in the access log and in metrics.
+const (
+	JSON  = "json"
+	Query = "query"
+)
+
+// Content types of the protocols.
+const (
+	JSONType = "application/x-amz-json-1.0"
+	FormType = "application/x-www-form-urlencoded"
+)
+
+const (
+	headerIndex   = "X-Seriatim-Index"
+	headerLogTime = "X-Seriatim-Log-Time"
+	// headerDuplicate says that a message was dropped as a duplicate: true, and
+	// for a batch the ids of such entries with commas. SQS does not tell. It is
+	// missing if the node made the send twice and may have met its own first try.
+	headerDuplicate = "X-Seriatim-Duplicate"
+
+	// bufferKeepMax is the largest buffer that is kept for the next request.
+	bufferKeepMax = 256 << 10
+)
+
+// Options are what a Handler is made of.
+type Options struct {
+	Node     Node
+	Verifier auth.Verifier
+	Names    Names
+	Logger   *slog.Logger
+}
+
+// Handler serves the requests of one or more services. Safe for concurrent use.
+type Handler struct {
+	Options
+	apis    []*API
+	actions map[string]found // by service and name
+	spaces  sync.Pool        // of *space
+}
+
+// space is what serving one request takes, used again for others.
+type space struct {
+	call   Call
+	buffer bytes.Buffer // for bodies in and out
+}
+
+// found is an action with its API.
+type found struct {
+	api    *API
+	action *Action
+}
+
+// NewHandler makes a Handler. A request that does not say which service it is for
+// is one for the first.
+func NewHandler(o Options, apis ...*API) *Handler {
+	h := &Handler{Options: o, apis: apis, actions: make(map[string]found)}
+	for _, api := range apis {
+		for _, a := range api.Actions {
+			h.actions[api.Target+a.Name] = found{api, a}
+		}
+	}
+	h.spaces.New = func() any { return new(space) }
+	return h
+}
+
+// ServeHTTP serves one request.
+func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	used := h.spaces.Get().(*space)
+	defer h.recycle(used)
+	c, buffer := &used.call, &used.buffer
+	*c = Call{API: h.apis[0], Record: transport.RequestOf(r.Context()), Request: r, handler: h}
+	target, err := h.readRequest(w, c, buffer)
+	if err != nil {
+		h.writeError(w, c, err)
+		return
+	}
+	if target == "" {
+		h.writeUnknownOperation(w, c)
+		return
+	}
+	f, known := h.actions[target]
+	if !known {
+		h.writeError(w, c, InvalidAction(strings.TrimPrefix(target, c.API.Target)))
+		return
+	}
+	c.Record.Action = f.action.Name
+	if !f.action.ReadOnly && followedLink(r) {
+		h.writeError(w, c, onlyByLink(f.action.Name))
+		return
+	}
+	out, err := f.action.serve(r.Context(), c, buffer.AvailableBuffer())
+	if err != nil {
+		h.writeError(w, c, err)
+		return
+	}
+	h.write(w, c, http.StatusOK, out)
+	if len(out) <= bufferKeepMax {
+		buffer.Reset()
+		buffer.Write(out) // keeps the capacity that the answer needed
+	}
+}
+
+// followedLink reports whether a request comes from a browser that followed a
+// link or loads an image, which any page can make it do. Such a request has no
+// Authorization header; a credential in its URL proves nothing as long as
+// signatures are not verified.
+func followedLink(r *http.Request) bool {
+	return (r.Method == http.MethodGet || r.Method == http.MethodHead) && r.Header["Authorization"] == nil && transport.FromBrowser(r)
+}
+
+func (h *Handler) recycle(used *space) {
+	if used.buffer.Cap() <= bufferKeepMax {
+		used.call = Call{}
+		used.buffer.Reset()
+		h.spaces.Put(used)
+	}
+}
+
+// readRequest finds out protocol, caller, service and action, and reads the
+// body. The action is empty if the request names none. The buffer is free again
+// afterwards: what was read is copied out of it.
+func (h *Handler) readRequest(w http.ResponseWriter, c *Call, buffer *bytes.Buffer) (target string, err error) {
+	r := c.Request
+	contentType, _, _ := strings.Cut(r.Header.Get("Content-Type"), ";")
+	contentType = strings.TrimSpace(contentType)
+	target = r.Header.Get("X-Amz-Target")
+	known := h.findTarget(c, target)
+	c.Record.Protocol = Query
+	if known || strings.EqualFold(contentType, JSONType) {
+		c.Record.Protocol = JSON
+	}
+	body, whole := http1.BodyText(r)
+	if !whole {
+		if _, err := buffer.ReadFrom(http.MaxBytesReader(w, r.Body, http1.BodyBytesMax)); err != nil {
+			return "", readError(err)
+		}
+		body = buffer.String()
+		buffer.Reset()
+	}
+	c.Identity, err = h.Verifier.Verify(r, func() [32]byte { return sha256.Sum256([]byte(body)) })
+	if err != nil {
+		return "", err
+	}
+	c.Record.Account = c.Identity.AccessKeyID
+	if c.Record.Protocol == JSON {
+		if !known {
+			return "", unknownTarget(target)
+		}
+		c.body = body
+		return target, nil
+	}
+	if !strings.EqualFold(contentType, FormType) {
+		body = ""
+	}
+	return h.readForm(c, r, body)
+}
+
+// findTarget finds the service that a header X-Amz-Target is for.
+func (h *Handler) findTarget(c *Call, target string) bool {
+	for _, api := range h.apis {
+		if api.Target != "" && strings.HasPrefix(target, api.Target) {
+			c.API = api
+			return true
+		}
+	}
+	return false
+}
+
+// readForm reads the parameters of a Query request, and finds its service by its
+// version, else by the name of its action.
+func (h *Handler) readForm(c *Call, r *http.Request, body string) (target string, err error) {
+	c.negotiated = wantsJSON(r.Header["Accept"])
+	if c.Form, err = awswire.ParseForm(r.URL.RawQuery, body); err != nil {
+		return "", err
+	}
+	name, _ := c.Form.Value("Action")
+	if name == "" {
+		return "", nil
+	}
+	version, _ := c.Form.Value("Version")
+	for _, api := range h.apis {
+		if _, has := h.actions[api.Target+name]; version == api.Version || version == "" && has {
+			c.API = api
+			break
+		}
+	}
+	return c.API.Target + name, nil
+}
+
+// wantsJSON reports whether a header Accept asks for JSON and not for XML first.
+func wantsJSON(accept []string) bool {
+	if len(accept) == 0 {
+		return false
+	}
+	first, _, _ := strings.Cut(accept[0], ",")
+	first, _, _ = strings.Cut(first, ";")
+	return strings.EqualFold(strings.TrimSpace(first), jsonNegotiated)
+}
+
+// jsonNegotiated is the content type of answers of the Query protocol in JSON.
+const jsonNegotiated = "application/json"
+
+func readError(err error) error {
+	var tooLarge *http.MaxBytesError
+	switch {
+	case errors.As(err, &tooLarge):
+		return requestTooLarge()
+	case errors.Is(err, budget.ErrExhausted):
+		return overBudget()
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		return errGone
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return requestTimeout()
+	}
+	return unreadableBody()
+}
+
+// write sends one answer.
+func (h *Handler) write(w http.ResponseWriter, c *Call, status int, body []byte) {
+	header := w.Header()
+	switch {
+	case c.Record.Protocol == JSON:
+		header["Content-Type"] = []string{JSONType}
+	case c.negotiated:
+		header["Content-Type"] = []string{jsonNegotiated}
+	default:
+		header["Content-Type"] = []string{"text/xml"}
+	}
+	if c.Position.Index != 0 {
+		header[headerIndex] = []string{strconv.FormatUint(c.Position.Index, 10)}
+		header[headerLogTime] = []string{strconv.FormatInt(int64(c.Position.LogTime), 10)}
+	}
+	if c.Duplicate != "" && !c.repeated {
+		header[headerDuplicate] = []string{c.Duplicate}
+	}
+	header["Content-Length"] = []string{strconv.Itoa(len(body))}
+	w.WriteHeader(status)
+	// Any other error means that the client is gone; nobody is left to tell.
+	if _, err := w.Write(body); errors.Is(err, budget.ErrExhausted) {
+		h.writeError(w, c, answerOverBudget(c.API))
+	}
+}
+
+// writeError answers with an error, or closes the connection if the caller is
+// gone: an answer half made must not be taken for a success.
+func (h *Handler) writeError(w http.ResponseWriter, c *Call, err error) {
+	if errors.Is(err, errGone) || c.Request.Context().Err() != nil {
+		c.Record.Code = "Gone"
+		panic(http.ErrAbortHandler)
+	}
+	e := h.wireError(c, err)
+	c.Record.Code = e.Code
+	w.Header()["X-Amzn-Query-Error"] = []string{e.Code + ";" + e.Fault()}
+	var body []byte
+	switch {
+	case c.Record.Protocol == JSON:
+		body = awswire.AppendJSONError(nil, e)
+	case c.negotiated:
+		body = awswire.AppendQueryJSONError(nil, c.Record.ID, e)
+	default:
+		body = awswire.AppendXMLError(nil, c.API.Namespace, c.Record.ID, e)
+	}
+	h.write(w, c, e.Status, body)
+}
+
+// writeUnknownOperation answers a Query request that names no action, such as
+// opening a queue URL in a browser: recorded from AWS, whatever Accept says.
+func (h *Handler) writeUnknownOperation(w http.ResponseWriter, c *Call) {
+	c.Record.Code, c.negotiated = "UnknownOperationException", false
+	h.write(w, c, http.StatusNotFound, []byte("<UnknownOperationException/>\n"))
+}

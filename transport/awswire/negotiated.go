@@ -1,0 +1,91 @@
+package awswire
+
+// Query requests that accept JSON get the answer of the Query protocol in JSON:
+// shaped like the XML, with maps as lists of names and values, and with absent
+// members as null (sqs.md 1.3).
+
+// AppendQueryJSON appends a complete answer of the Query protocol in JSON.
+func (c *Schema[T]) AppendQueryJSON(dst []byte, action, requestID string, v *T) []byte {
+	dst = append(append(append(dst, `{"`...), action...), `Response":{`...)
+	if !c.Empty() {
+		dst = append(append(append(dst, '"'), action...), `Result":`...)
+		dst = append(c.appendNegotiated(dst, v), ',')
+	}
+	dst = append(dst, `"ResponseMetadata":{"RequestId":`...)
+	return append(appendJSONString(dst, requestID), `}}}`...)
+}
+
+// AppendQueryJSONError appends the body of an error answer.
+func AppendQueryJSONError(dst []byte, requestID string, e *Error) []byte {
+	dst = appendJSONString(append(dst, `{"Error":{"Code":`...), e.Code)
+	dst = appendJSONString(append(dst, `,"Message":`...), Shorten(e.Message))
+	dst = appendJSONString(append(dst, `,"Type":`...), e.Fault())
+	dst = appendJSONString(append(dst, `},"RequestId":`...), requestID)
+	return append(dst, '}')
+}
+
+// negotiatedNames are the members that AWS calls otherwise in this form.
+var negotiatedNames = map[string]string{"Messages": "messages", "QueueUrls": "queueUrls"}
+
+func (c *Schema[T]) appendNegotiated(dst []byte, v *T) []byte {
+	dst = append(dst, '{')
+	for i, m := range c.members {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		name := c.names[i]
+		if other, renamed := negotiatedNames[name]; renamed {
+			name = other
+		}
+		dst = append(append(append(dst, '"'), name...), '"', ':')
+		if m.present(v) {
+			dst = m.appendNegotiated(dst, v)
+		} else {
+			dst = append(dst, "null"...)
+		}
+	}
+	return append(dst, '}')
+}
+
+// appendList appends n values as a list.
+func appendList(dst []byte, n int, value func(dst []byte, i int) []byte) []byte {
+	dst = append(dst, '[')
+	for i := range n {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = value(dst, i)
+	}
+	return append(dst, ']')
+}
+
+func (m stringMember[T]) appendNegotiated(dst []byte, v *T) []byte { return m.appendJSON(dst, v) }
+func (m textMember[T]) appendNegotiated(dst []byte, v *T) []byte   { return m.appendJSON(dst, v) }
+func (m intMember[T]) appendNegotiated(dst []byte, v *T) []byte    { return m.appendJSON(dst, v) }
+func (m boolMember[T]) appendNegotiated(dst []byte, v *T) []byte   { return m.appendJSON(dst, v) }
+func (m blobMember[T]) appendNegotiated(dst []byte, v *T) []byte   { return m.appendJSON(dst, v) }
+func (m listMember[T]) appendNegotiated(dst []byte, v *T) []byte   { return m.appendJSON(dst, v) }
+
+func (m mapMember[T]) appendNegotiated(dst []byte, v *T) []byte {
+	pairs := *m.at(v)
+	return appendList(dst, len(pairs), func(dst []byte, i int) []byte {
+		dst = append(append(append(dst, `{"`...), m.key...), `":`...)
+		dst = appendJSONString(dst, pairs[i].Key)
+		dst = append(append(append(dst, `,"`...), m.value...), `":`...)
+		return append(appendJSONString(dst, pairs[i].Value), '}')
+	})
+}
+
+func (m structuresMember[T, E]) appendNegotiated(dst []byte, v *T) []byte {
+	list := *m.at(v)
+	return appendList(dst, len(list), func(dst []byte, i int) []byte { return m.element.appendNegotiated(dst, &list[i]) })
+}
+
+func (m structureMapMember[T, E]) appendNegotiated(dst []byte, v *T) []byte {
+	list := *m.at(v)
+	return appendList(dst, len(list), func(dst []byte, i int) []byte {
+		dst = appendJSONString(append(dst, `{"Name":`...), *m.key(&list[i]))
+		dst = append(dst, `,"Value":`...)
+		return append(m.element.appendNegotiated(dst, &list[i]), '}')
+	})
+}

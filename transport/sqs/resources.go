@@ -1,0 +1,121 @@
+package sqs
+
+import (
+	"github.com/seriatimq/seriatim/queue"
+	"github.com/seriatimq/seriatim/queue/arn"
+	"github.com/seriatimq/seriatim/transport/aws"
+	"github.com/seriatimq/seriatim/transport/awswire"
+)
+
+// onQueue is embedded in the input of actions that name a queue by its URL.
+type onQueue struct{ QueueURL awswire.Text }
+
+func (q *onQueue) queueURL() awswire.Text { return q.QueueURL }
+
+// byURL is for actions on the queue that QueueUrl names, or the path of a Query
+// request. QueueUrl wins over the path (recorded from AWS). It fails if neither
+// is given; a malformed URL names no queue that exists.
+func byURL(c *aws.Call, input any) (aws.Resource, error) {
+	parameter := input.(interface{ queueURL() awswire.Text }).queueURL()
+	var name string
+	switch {
+	case parameter.Given:
+		name = aws.NameInURL(parameter.Value)
+		if name == "" {
+			return aws.Resource{}, noSuchQueue()
+		}
+	case c.Form != nil:
+		name = aws.PathQueue(c.Request.URL.Path)
+	}
+	if name == "" {
+		return aws.Resource{}, aws.MissingParameter("QueueUrl")
+	}
+	return existing(name)
+}
+
+// existing is the queue of a name that could be one's: of any other it is known
+// without asking the leader that there is none.
+func existing(name string) (aws.Resource, error) {
+	if len(name) > queue.QueueNameLengthMax {
+		return aws.Resource{}, noSuchQueue()
+	}
+	return aws.Resource{Name: name}, nil
+}
+
+// named is embedded in the input of actions that name a queue by its name.
+type named struct{ QueueName awswire.Text }
+
+func (n *named) queueName() awswire.Text { return n.QueueName }
+
+// givenName is QueueName. An empty one is given, as the model has it; only an
+// absent one is missing.
+func givenName(input any) (string, error) {
+	name := input.(interface{ queueName() awswire.Text }).queueName()
+	if !name.Given {
+		return "", aws.MissingParameter("QueueName")
+	}
+	return name.Value, nil
+}
+
+// byName is for actions on the queue that QueueName names.
+func byName(_ *aws.Call, input any) (aws.Resource, error) {
+	name, err := givenName(input)
+	if err != nil {
+		return aws.Resource{}, err
+	}
+	return existing(name)
+}
+
+// byNewName is for CreateQueue, which also works on the path of the account only.
+func byNewName(c *aws.Call, input any) (aws.Resource, error) {
+	if _, err := onAccount("CreateQueue")(c, input); err != nil {
+		return aws.Resource{}, err
+	}
+	name, err := givenName(input)
+	if err != nil {
+		return aws.Resource{}, err
+	}
+	if _, err := existing(name); err != nil {
+		return aws.Resource{}, aws.InvalidParameter("Can only include alphanumeric characters, hyphens, or underscores. 1 to 80 in length")
+	}
+	return aws.Resource{Name: name}, nil
+}
+
+// onAccount is for actions that are about no single queue; they are refused on
+// the path of one (recorded from AWS).
+func onAccount(action string) func(*aws.Call, any) (aws.Resource, error) {
+	return func(c *aws.Call, _ any) (aws.Resource, error) {
+		if c.Form != nil && aws.PathQueue(c.Request.URL.Path) != "" {
+			return aws.Resource{}, aws.InvalidAction(action)
+		}
+		return aws.Resource{}, nil
+	}
+}
+
+// bySource is for the actions on move tasks, which are about the dead-letter
+// queue whose messages move.
+func bySource(_ *aws.Call, input any) (aws.Resource, error) {
+	name, err := input.(interface{ source() (string, error) }).source()
+	return aws.Resource{Name: name}, err
+}
+
+// sourceInARN is the queue that a required SourceArn names.
+func sourceInARN(text string) (string, error) {
+	if text == "" {
+		return "", aws.MissingParameter("SourceArn")
+	}
+	return queueInARN("SourceArn", text)
+}
+
+// queueInARN is the queue that an ARN names. Region and account are not compared.
+func queueInARN(parameter, text string) (string, error) {
+	name, ok := arn.Queue(text)
+	if !ok {
+		return "", aws.InvalidParameter("You must use this format to specify the " + parameter +
+			": arn:<partition>:<service>:<region>:<account-id>:<resource-id>")
+	}
+	if len(name) > queue.QueueNameLengthMax {
+		return "", resourceNotFound(parameter)
+	}
+	return name, nil
+}
