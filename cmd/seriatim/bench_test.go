@@ -48,16 +48,31 @@ func TestBench(t *testing.T) {
 	}{
 		{"send one at a time", "send -c 4 -n 40", 40, []string{"send"}, nil},
 		{"send batches", "send -c 2 -b 10 -n 100 -g 7", 100, []string{"send"}, nil},
-		{"lives", "fifo -c 4 -n 40", 40, []string{"delete", "life", "receive", "send"},
-			map[string]int64{"messages sent": 40, "lost": 0, "out of order": 0}},
-		{"lives in batches and many groups", "fifo -c 3 -b 10 -g 30 -n 120", 120, []string{"delete", "life", "receive", "send"},
-			map[string]int64{"messages sent": 120, "lost": 0, "out of order": 0}},
-		{"repeats only", "dedup -c 1 -n 50 --repeat 100", 50, []string{"send"},
-			map[string]int64{"ids sent": 1, "ids repeated": 49, "repeats answered": 0}},
-		{"repeats in batches", "dedup -c 3 -b 10 -n 300", 300, []string{"send"},
-			map[string]int64{"repeats answered": 0, "messages in the queue": 0}},
-		{"waiting consumers", "poll -c 20 -n 5 --interval 10ms --idle 0s", 5, []string{"receive"},
-			map[string]int64{"messages sent": 5, "lost": 0}},
+		{
+			"lives", "fifo -c 4 -n 40", 40,
+			[]string{"delete", "life", "receive", "send"},
+			map[string]int64{"messages sent": 40, "lost": 0, "out of order": 0},
+		},
+		{
+			"lives in batches and many groups", "fifo -c 3 -b 10 -g 30 -n 120", 120,
+			[]string{"delete", "life", "receive", "send"},
+			map[string]int64{"messages sent": 120, "lost": 0, "out of order": 0},
+		},
+		{
+			"repeats only", "dedup -c 1 -n 50 --repeat 100", 50,
+			[]string{"send"},
+			map[string]int64{"ids sent": 1, "ids repeated": 49, "repeats answered": 0},
+		},
+		{
+			"repeats in batches", "dedup -c 3 -b 10 -n 300", 300,
+			[]string{"send"},
+			map[string]int64{"repeats answered": 0, "messages in the queue": 0},
+		},
+		{
+			"waiting consumers", "poll -c 20 -n 5 --interval 10ms --idle 0s", 5,
+			[]string{"receive"},
+			map[string]int64{"messages sent": 5, "lost": 0},
+		},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {

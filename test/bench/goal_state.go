@@ -137,8 +137,10 @@ func (s *stage) manyIDs(ctx context.Context) error {
 	how := []string{"--keep", "--set", "DeduplicationWindowSeconds=604800", "--set", "PurgeClearsDeduplicationHistory=false"}
 	for made := 0; made < n; {
 		step := min(fillStep, n-made)
-		args := append([]string{"send", "--queue", "ids.fifo", "--clients", "64", "--batch", "10", "--size", "64",
-			"--count", fmt.Sprint(step), "--duration", "1h", "--warmup", "0s"}, how...)
+		args := append([]string{
+			"send", "--queue", "ids.fifo", "--clients", "64", "--batch", "10", "--size", "64",
+			"--count", fmt.Sprint(step), "--duration", "1h", "--warmup", "0s",
+		}, how...)
 		if _, err := s.bench(ctx, args...); err != nil {
 			return err
 		}

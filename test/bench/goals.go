@@ -85,7 +85,7 @@ func measureGoals(ctx context.Context, scale float64, out, only string) error {
 	if err != nil {
 		return fmt.Errorf("directory for the clusters: %w", err)
 	}
-	defer os.RemoveAll(dir) //nolint:errcheck // a temporary directory
+	defer os.RemoveAll(dir)
 	binary, err := harness.Build(ctx, dir)
 	if err != nil {
 		return err
@@ -101,7 +101,7 @@ func measureGoals(ctx context.Context, scale float64, out, only string) error {
 		}
 		if err != nil {
 			problems = append(problems, fmt.Errorf("%s: %w", sc.name, err))
-			fmt.Fprintln(os.Stderr, "bench:", problems[len(problems)-1]) //nolint:errcheck // progress
+			fmt.Fprintln(os.Stderr, "bench:", problems[len(problems)-1])
 		}
 		sections[sc.name] = got
 		var text bytes.Buffer
@@ -116,7 +116,7 @@ func measureGoals(ctx context.Context, scale float64, out, only string) error {
 }
 
 func runScenario(ctx context.Context, sc scenario, binary, dir string, scale float64) (got section, err error) {
-	fmt.Fprintln(os.Stderr, sc.name) //nolint:errcheck // progress
+	fmt.Fprintln(os.Stderr, sc.name)
 	got = newSection(thisMachine(sampleTime), scale)
 	began := time.Now()
 	defer func() {
@@ -131,7 +131,7 @@ func runScenario(ctx context.Context, sc scenario, binary, dir string, scale flo
 	if err != nil {
 		return got, err
 	}
-	defer os.RemoveAll(dir) //nolint:errcheck // a temporary directory
+	defer os.RemoveAll(dir)
 	defer cluster.Close()
 	s := &stage{Cluster: cluster, binary: binary, scale: scale}
 	if err = sc.run(s, ctx); err != nil {
@@ -146,7 +146,7 @@ func (s *stage) times(n int) int { return max(int(float64(n)*s.scale), 100) }
 
 // say tells how far a scenario is.
 func (s *stage) say(format string, args ...any) {
-	fmt.Fprintf(os.Stderr, "  ... "+format+"\n", args...) //nolint:errcheck // progress
+	fmt.Fprintf(os.Stderr, "  ... "+format+"\n", args...)
 }
 
 // add keeps a finding and shows it.
@@ -156,7 +156,7 @@ func (s *stage) add(f finding) {
 	}
 	slices.Sort(f.Values)
 	s.found = append(s.found, f)
-	fmt.Fprintf(os.Stderr, "  %-60s %s %s %s\n", f.What, f.text(), f.Unit, f.reached(false)) //nolint:errcheck // progress
+	fmt.Fprintf(os.Stderr, "  %-60s %s %s %s\n", f.What, f.text(), f.Unit, f.reached(false))
 }
 
 // note keeps figures without a goal.

@@ -118,7 +118,7 @@ func writeSections(path string, sections map[string]section) error {
 
 // writeGoals writes GOALS.md.
 func writeGoals(w io.Writer, sections map[string]section) {
-	say := func(format string, args ...any) { fmt.Fprintf(w, format+"\n", args...) } //nolint:errcheck // a buffer
+	say := func(format string, args ...any) { fmt.Fprintf(w, format+"\n", args...) }
 	say("# Measured: states, faults and memory, goals 5 to 10\n")
 	say("Written by `make bench-goals`; do not edit. The performance goals have numbers: 5 to 10 are here, 1 to 4 in")
 	say("[RESULTS.md](RESULTS.md). Three nodes and the load share one machine and its loopback interface; each section has a fresh")

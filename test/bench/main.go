@@ -67,7 +67,7 @@ func main() {
 	}
 	stop()
 	if err != nil {
-		fmt.Fprintln(os.Stderr, "bench:", err) //nolint:errcheck // nobody is left to tell
+		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
 	}
 }
@@ -107,10 +107,10 @@ func measure(ctx context.Context, runs int, duration time.Duration, out, only st
 			}
 			if err != nil {
 				found.problems[i] = err
-				fmt.Fprintf(os.Stderr, "run %d of %d  %-42s failed: %v\n", run+1, runs, w.name, err) //nolint:errcheck // progress
+				fmt.Fprintf(os.Stderr, "run %d of %d  %-42s failed: %v\n", run+1, runs, w.name, err)
 				continue
 			}
-			//nolint:errcheck // progress: nobody is left to tell
+
 			fmt.Fprintf(os.Stderr, "run %d of %d  %-42s %8.0f messages/s\n", run+1, runs, w.name, m.MessagesPerSecond)
 			found.measured[i] = append(found.measured[i], m)
 		}

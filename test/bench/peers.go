@@ -93,7 +93,7 @@ func writeDocument(path string, text []byte) error {
 
 // write writes PEERS.md.
 func (r *peersRecord) write(w io.Writer, h host, drawing string) {
-	say := func(format string, args ...any) { fmt.Fprintf(w, format+"\n", args...) } //nolint:errcheck // a buffer
+	say := func(format string, args ...any) { fmt.Fprintf(w, format+"\n", args...) }
 	say("# Measured beside other queues\n")
 	say("Written by `make bench-peers`; do not edit. All servers and the load run on one machine and its loopback interface. All")
 	say("servers are up, one is under load at a time: every workload goes through all queues before the next one begins, and each")
@@ -110,20 +110,22 @@ func (r *peersRecord) write(w io.Writer, h host, drawing string) {
 	}
 	say("%s\n%s", heading, rule)
 	for i, wl := range r.Workloads {
-		line := "| " + wl.Name + " |"
+		var line strings.Builder
+		line.WriteString("| " + wl.Name + " |")
 		for j := range r.Queues {
-			line += " " + r.cell(i, j) + " |"
+			line.WriteString(" " + r.cell(i, j) + " |")
 		}
-		say("%s", line)
+		say("%s", line.String())
 	}
 	say("\n![rates](%s)\n", drawing)
 	say("## Milliseconds, p50 / p99\n\n%s\n%s", heading, rule)
 	for i, wl := range r.Workloads {
-		line := "| " + wl.Name + " |"
+		var line strings.Builder
+		line.WriteString("| " + wl.Name + " |")
 		for j := range r.Queues {
-			line += " " + r.latencies(i, j) + " |"
+			line.WriteString(" " + r.latencies(i, j) + " |")
 		}
-		say("%s", line)
+		say("%s", line.String())
 	}
 	say("\n## What is certain when a message is confirmed\n\n| Queue | Version | Protocol | Durable | Servers |\n| --- | --- | --- | --- | --- |")
 	for _, q := range r.Queues {
@@ -214,7 +216,7 @@ func (r *peersRecord) draw() []byte {
 
 // writeMachine is the table of what was measured on.
 func writeMachine(w io.Writer, h host) {
-	say := func(format string, args ...any) { fmt.Fprintf(w, format+"\n", args...) } //nolint:errcheck // a buffer
+	say := func(format string, args ...any) { fmt.Fprintf(w, format+"\n", args...) }
 	say("| | |\n| --- | --- |")
 	say("| Date, commit | %s, %s |", h.at.Format("2006-01-02 15:04 UTC"), h.commit)
 	say("| Processor | %s, %d CPUs |", h.processor, runtime.NumCPU())

@@ -121,7 +121,7 @@ type results struct {
 
 // writeResults writes RESULTS.md.
 func (r *results) write(w io.Writer) {
-	say := func(format string, args ...any) { fmt.Fprintf(w, format+"\n", args...) } //nolint:errcheck // a buffer
+	say := func(format string, args ...any) { fmt.Fprintf(w, format+"\n", args...) }
 	say("# Measured: rates and latencies, goals 1 to 4\n")
 	say("Written by `make bench`; do not edit. The performance goals have numbers: 1 to 4 are here, 5 to 10 in [GOALS.md](GOALS.md),")
 	say("and the same load on other queues is in [PEERS.md](PEERS.md).\n")

@@ -52,8 +52,10 @@ func TestResults(t *testing.T) {
 		others float64
 		want   []string
 	}{
-		{"quiet", 0, []string{"| 64 clients | 2: 10/s, p99 5.0 ms | 20 (10-30) | 2.00 (1.00-3.00) | 5.00 (4.00-6.00) | 40.0 (40.0-40.0) | yes |",
-			"seriatim bench send --clients 64 --endpoint $nodes ", "median of 3 runs", "answers after the sync"}},
+		{"quiet", 0, []string{
+			"| 64 clients | 2: 10/s, p99 5.0 ms | 20 (10-30) | 2.00 (1.00-3.00) | 5.00 (4.00-6.00) | 40.0 (40.0-40.0) | yes |",
+			"seriatim bench send --clients 64 --endpoint $nodes ", "median of 3 runs", "answers after the sync",
+		}},
 		{"busy", 90, []string{"say nothing about the"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {

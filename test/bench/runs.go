@@ -85,7 +85,7 @@ func writeRuns(w io.Writer, all []made) {
 	if len(all) == 0 {
 		return
 	}
-	say := func(format string, args ...any) { fmt.Fprintf(w, format+"\n", args...) } //nolint:errcheck // a buffer
+	say := func(format string, args ...any) { fmt.Fprintf(w, format+"\n", args...) }
 	say("\n## All runs\n\nEvery run since this table was begun is listed, good or bad; none is left out.\n")
 	say("| Measured at | Commit | Others used | What | Figures |\n| --- | --- | --- | --- | --- |")
 	for _, m := range all {

@@ -26,8 +26,10 @@ const answerTime = 5 * time.Second
 
 func (s *stage) newSender() *sender {
 	s.senders++
-	return &sender{nodes: s.Nodes, turn: s.senders, id: fmt.Sprint("s", s.senders),
-		client: http.Client{Transport: &http.Transport{}, Timeout: answerTime}}
+	return &sender{
+		nodes: s.Nodes, turn: s.senders, id: fmt.Sprint("s", s.senders),
+		client: http.Client{Transport: &http.Transport{}, Timeout: answerTime},
+	}
 }
 
 // call asks one node; after a failure the next call asks another.
@@ -68,8 +70,10 @@ func (s *sender) create(ctx context.Context, queue string) error {
 
 // send sends one message; one that failed is sent again under the same id.
 func (s *sender) send(ctx context.Context, queue, body string) error {
-	err := s.call(ctx, "SendMessage", map[string]any{"QueueUrl": queueURL(queue), "MessageBody": body, "MessageGroupId": s.id,
-		"MessageDeduplicationId": fmt.Sprint(s.id, "-", s.sent)}, nil)
+	err := s.call(ctx, "SendMessage", map[string]any{
+		"QueueUrl": queueURL(queue), "MessageBody": body, "MessageGroupId": s.id,
+		"MessageDeduplicationId": fmt.Sprint(s.id, "-", s.sent),
+	}, nil)
 	if err == nil {
 		s.sent++
 	}

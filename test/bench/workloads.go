@@ -68,7 +68,10 @@ func workloads(duration string) []workload {
 		{"the same in batches of 10", timed("fifo", "--clients", "64", "--batch", "10"), goal{number: 4, timed: "life", rate: 30_000}},
 		{"half of the ids repeated, batches of 10", timed("dedup", "--clients", "64", "--batch", "10"), goal{timed: "send"}},
 		{"1,000 waiting consumers", timed("poll", "--clients", "1000"), goal{number: 8, timed: "receive", p50Ms: 2}},
-		{"bodies of 1 MiB", []string{"send", "--clients", "8", "--size", largeBody, "--count", "100", "--warmup", "0s"},
-			goal{number: 10, timed: "send", volume: 150}},
+		{
+			"bodies of 1 MiB",
+			[]string{"send", "--clients", "8", "--size", largeBody, "--count", "100", "--warmup", "0s"},
+			goal{number: 10, timed: "send", volume: 150},
+		},
 	}
 }

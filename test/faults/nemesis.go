@@ -179,8 +179,7 @@ func (s *strike) run(ctx context.Context) {
 		s.ranOnce(s.fault.name)
 	}
 	s.recorder.Add(e)
-	var seen breach
-	if errors.As(err, &seen) {
+	if seen, ok := errors.AsType[breach](err); ok {
 		s.recorder.Add(history.Event{Kind: history.KindBreach, Action: seen.invariant, Node: e.Node, Call: e.Call, Return: e.Return, Error: seen.text})
 	}
 }

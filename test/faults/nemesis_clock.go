@@ -13,8 +13,10 @@ import (
 // clockFaults need a fault build, whose clocks have a hook.
 func clockFaults() []fault {
 	var faults []fault
-	for _, offset := range []time.Duration{100 * time.Millisecond, -100 * time.Millisecond, 5 * time.Second, -5 * time.Second,
-		10 * time.Minute, -10 * time.Minute, time.Hour, -time.Hour} {
+	for _, offset := range []time.Duration{
+		100 * time.Millisecond, -100 * time.Millisecond, 5 * time.Second, -5 * time.Second,
+		10 * time.Minute, -10 * time.Minute, time.Hour, -time.Hour,
+	} {
 		faults = append(faults, fault{name: fmt.Sprintf("clock %+.1fs", offset.Seconds()), area: areaClock, least: 2 * time.Second, most: 15 * time.Second, begin: jump(offset)})
 	}
 	return append(faults,

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/seriatimq/seriatim/test/kit/harness"
@@ -155,11 +156,9 @@ func (s *strike) left(n *harness.Node, what string, codes ...int) error {
 		// Cut off from the others by another fault, it may have nothing to write.
 		return fmt.Errorf("%s goes on with a disk that failed: %w", n.Name, err)
 	}
-	for _, right := range codes {
-		if code == right {
-			s.observe(what, n.Name, 1)
-			return nil
-		}
+	if slices.Contains(codes, code) {
+		s.observe(what, n.Name, 1)
+		return nil
 	}
 	if code == exitHang {
 		return fmt.Errorf("%s left because the machine's own disk was too slow", n.Name)

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -118,8 +119,10 @@ func (o *observer) turn(n *harness.Node, known *seen, s history.Status) {
 	}
 	known.noted = now
 	if s.Term < known.term && s.Role != "down" && s.Role != "silent" {
-		o.recorder.Add(history.Event{Kind: history.KindAgree, Node: n.Name, Call: now, Return: now, Result: history.Fail,
-			Error: fmt.Sprintf("the term of %s fell from %d to %d", n.Name, known.term, s.Term)})
+		o.recorder.Add(history.Event{
+			Kind: history.KindAgree, Node: n.Name, Call: now, Return: now, Result: history.Fail,
+			Error: fmt.Sprintf("the term of %s fell from %d to %d", n.Name, known.term, s.Term),
+		})
 	}
 	known.role, known.term = s.Role, s.Term
 	o.recorder.Add(history.Event{Kind: history.KindStatus, Node: n.Name, Call: now, Return: now, Detail: history.Detail{Status: &s}})
@@ -163,8 +166,10 @@ func (o *observer) ended(n *harness.Node, known *seen) {
 			continue // by a signal, or as it was told to
 		}
 		at := o.recorder.At(exit.At)
-		o.recorder.Add(history.Event{Kind: history.KindObserved, Action: fmt.Sprintf("exit code %d", exit.Code), Node: n.Name, Call: at, Return: at,
-			Error: lastError(n.LogTail()), Detail: history.Detail{Count: 1}})
+		o.recorder.Add(history.Event{
+			Kind: history.KindObserved, Action: fmt.Sprintf("exit code %d", exit.Code), Node: n.Name, Call: at, Return: at,
+			Error: lastError(n.LogTail()), Detail: history.Detail{Count: 1},
+		})
 	}
 	known.exits = len(exits)
 }
@@ -182,9 +187,9 @@ func (o *observer) revive(n *harness.Node) {
 // lastError is the last line of a log that is not a line of the logger.
 func lastError(log string) string {
 	lines := strings.Split(strings.TrimSpace(log), "\n")
-	for i := len(lines) - 1; i >= 0; i-- {
-		if strings.Contains(lines[i], "panic") || strings.Contains(lines[i], "ERROR") || strings.Contains(lines[i], "seriatim:") {
-			return lines[i]
+	for _, line := range slices.Backward(lines) {
+		if strings.Contains(line, "panic") || strings.Contains(line, "ERROR") || strings.Contains(line, "seriatim:") {
+			return line
 		}
 	}
 	return lines[len(lines)-1]
@@ -196,8 +201,10 @@ func (o *observer) compare(s harness.Status) {
 	if first, known := o.hashes[s.AppliedIndex]; !known {
 		o.hashes[s.AppliedIndex] = s
 	} else if first.StateHash != s.StateHash {
-		o.recorder.Add(history.Event{Kind: history.KindAgree, Call: now, Return: now, Result: history.Fail,
-			Error: fmt.Sprintf("at index %d %s has %s, %s has %s", s.AppliedIndex, first.NodeName, first.StateHash, s.NodeName, s.StateHash)})
+		o.recorder.Add(history.Event{
+			Kind: history.KindAgree, Call: now, Return: now, Result: history.Fail,
+			Error: fmt.Sprintf("at index %d %s has %s, %s has %s", s.AppliedIndex, first.NodeName, first.StateHash, s.NodeName, s.StateHash),
+		})
 	}
 	if len(o.hashes) > hashesKept {
 		maps.DeleteFunc(o.hashes, func(index uint64, _ harness.Status) bool { return index+hashesKept < s.AppliedIndex })

@@ -30,21 +30,35 @@ func plainScenarios() []Scenario {
 	return []Scenario{
 		repeated("pause leader, kill follower", "known from NATS JetStream", nil),
 		{Name: "stale leader after a pause", About: "a leader that was paused answers reads: etcd 20418", must: did("hop"), play: thrice("hop")},
-		{Name: "snapshot after snapshot", About: "a second snapshot meets the first: etcd 18055",
-			must: append(did("follower behind twice"), "observed snapshot installed"), play: thrice("follower behind twice")},
-		{Name: "crash after crash", About: "logs are cut and compacted meanwhile: etcd 17780", must: did("kill one", "kill leader", "kill all", "follower behind"),
-			play: inTurn("kill one", "kill leader", "kill all", "follower behind", "kill leader", "kill all")},
-		{Name: "idle, then a burst", About: "nothing is written while leaders come and go", idle: true, must: did("kill leader", "pause leader", "stop leader"),
-			play: inTurn("kill leader", "pause leader", "stop leader")},
+		{
+			Name: "snapshot after snapshot", About: "a second snapshot meets the first: etcd 18055",
+			must: append(did("follower behind twice"), "observed snapshot installed"), play: thrice("follower behind twice"),
+		},
+		{
+			Name: "crash after crash", About: "logs are cut and compacted meanwhile: etcd 17780", must: did("kill one", "kill leader", "kill all", "follower behind"),
+			play: inTurn("kill one", "kill leader", "kill all", "follower behind", "kill leader", "kill all"),
+		},
+		{
+			Name: "idle, then a burst", About: "nothing is written while leaders come and go", idle: true, must: did("kill leader", "pause leader", "stop leader"),
+			play: inTurn("kill leader", "pause leader", "stop leader"),
+		},
 		repeated("crash between apply and answer", "what was done and never told is asked for again", []area{areaFailpoint}, "observed "+answerCrashes),
-		{Name: "starved leader", About: "it answers everything, late, and for ever", must: append(did("leader starved of CPU"), "observed "+starvedTurns),
-			play: freeze("leader starved of CPU")},
-		{Name: "deaf or mute node", About: "it keeps starting elections: TigerBeetle's liveness case", needs: []area{areaNetwork}, must: did("one-way cut"),
-			play: freeze("one-way cut")},
-		{Name: "members change during a partition", About: "by the majority", needs: []area{areaNetwork}, must: did("isolate one", "node added and removed"),
-			play: during("isolate one", "node added and removed")},
-		{Name: "leader removed with entries of its own", About: "they are nobody else's, and must not come back", needs: []area{areaNetwork},
-			must: did(leaderRemoved), play: removeIsolatedLeader},
+		{
+			Name: "starved leader", About: "it answers everything, late, and for ever", must: append(did("leader starved of CPU"), "observed "+starvedTurns),
+			play: freeze("leader starved of CPU"),
+		},
+		{
+			Name: "deaf or mute node", About: "it keeps starting elections: TigerBeetle's liveness case", needs: []area{areaNetwork}, must: did("one-way cut"),
+			play: freeze("one-way cut"),
+		},
+		{
+			Name: "members change during a partition", About: "by the majority", needs: []area{areaNetwork}, must: did("isolate one", "node added and removed"),
+			play: during("isolate one", "node added and removed"),
+		},
+		{
+			Name: "leader removed with entries of its own", About: "they are nobody else's, and must not come back", needs: []area{areaNetwork},
+			must: did(leaderRemoved), play: removeIsolatedLeader,
+		},
 	}
 }
 
@@ -52,9 +66,11 @@ func plainScenarios() []Scenario {
 func diskScenarios() []Scenario {
 	disks, both := []area{areaDisk}, []area{areaDisk, areaNetwork}
 	return []Scenario{
-		{Name: "disk hang on leader", About: "heartbeats go on beside a write that hangs: hashicorp/raft 503", needs: disks,
+		{
+			Name: "disk hang on leader", About: "heartbeats go on beside a write that hangs: hashicorp/raft 503", needs: disks,
 			must: append(did("disk hang on leader", "disk hang until the leader leaves"), "observed "+hungDisks),
-			play: inTurn("disk hang on leader", "disk hang until the leader leaves", "disk hang until the leader leaves")},
+			play: inTurn("disk hang on leader", "disk hang until the leader leaves", "disk hang until the leader leaves"),
+		},
 		repeated("power cut of all while one is cut off", "known from NATS JetStream", both, bytesDropped),
 		repeated("power cut of one, slow lines", "known from NATS JetStream", both, bytesDropped),
 		repeated("power cut of a node that is sent a snapshot", "half a snapshot must not count", disks, "observed "+cutInstalls, "observed snapshot installed"),

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/seriatimq/seriatim/queue"
 	"github.com/seriatimq/seriatim/test/oracle/reference"
@@ -104,16 +105,16 @@ func (o *Oracle) describeBoth(want reference.Received, got queue.MessagesReceive
 }
 
 func describeReceived(list []queue.ReceivedMessage) string {
-	text := ""
+	var text strings.Builder
 	for i := range list {
 		m := &list[i]
-		text += fmt.Sprintf("[%s #%d %.12q group %q count %d] ", m.MessageID.String()[:8], m.Sequence, m.Body, m.GroupID, m.ReceiveCount)
+		text.WriteString(fmt.Sprintf("[%s #%d %.12q group %q count %d] ", m.MessageID.String()[:8], m.Sequence, m.Body, m.GroupID, m.ReceiveCount))
 	}
-	return text
+	return text.String()
 }
 
 func (o *Oracle) describeDelivered(list []reference.Delivered) string {
-	text := ""
+	var text strings.Builder
 	for _, m := range list {
 		group, id := "", "new"
 		if m.Sent.Group != nil {
@@ -122,7 +123,7 @@ func (o *Oracle) describeDelivered(list []reference.Delivered) string {
 		if known, ok := o.bound.messages.product[m.Message]; ok {
 			id = known.String()[:8]
 		}
-		text += fmt.Sprintf("[%s m%d %.12q group %q count %d] ", id, m.Number, m.Sent.Body, group, m.Receives)
+		text.WriteString(fmt.Sprintf("[%s m%d %.12q group %q count %d] ", id, m.Number, m.Sent.Body, group, m.Receives))
 	}
-	return text
+	return text.String()
 }

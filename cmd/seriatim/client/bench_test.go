@@ -220,7 +220,7 @@ func TestFIFOChecks(t *testing.T) {
 			client := &benchClient{run: run}
 			load := newFIFOLoad(run).(*fifoLoad)
 			load.sent.Store(3)
-			for _, event := range strings.Fields(c.events) {
+			for event := range strings.FieldsSeq(c.events) {
 				life, ok := load.parse(run, event[1:])
 				switch {
 				case !ok:

@@ -142,7 +142,7 @@ const moveTasksMax = 10
 func (w *wire) moveTasks(ctx context.Context, arn string) ([]moveTask, error) {
 	var out struct {
 		Results []struct {
-			TaskHandle, Status, SourceArn, DestinationArn, FailureReason string //nolint:revive // the wire's spelling
+			TaskHandle, Status, SourceArn, DestinationArn, FailureReason string
 			MaxNumberOfMessagesPerSecond                                 int64
 			ApproximateNumberOfMessagesMoved                             int64
 			ApproximateNumberOfMessagesToMove                            int64

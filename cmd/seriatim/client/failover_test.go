@@ -23,7 +23,7 @@ func closedPort(t *testing.T) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer l.Close() //nolint:errcheck // it was never used
+	defer l.Close()
 	return "http://" + l.Addr().String()
 }
 

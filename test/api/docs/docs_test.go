@@ -38,7 +38,7 @@ func tracked(t *testing.T, patterns ...string) []string {
 		t.Fatalf("list the files: %v", err)
 	}
 	var files []string
-	for _, name := range strings.Fields(string(out)) {
+	for name := range strings.FieldsSeq(string(out)) {
 		if _, err := os.Stat(filepath.Join(root, name)); err == nil { // not deleted
 			files = append(files, name)
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"testing"
 	"time"
 
@@ -65,9 +66,7 @@ func isRefusal(err error) bool {
 func (p *persistent) create(t *testing.T, name string, attributes map[string]string) string {
 	t.Helper()
 	all := map[string]string{"FifoQueue": "true"}
-	for k, v := range attributes {
-		all[k] = v
-	}
+	maps.Copy(all, attributes)
 	out, err := persist(t.Context(), p.sqs.CreateQueue, &sqs.CreateQueueInput{QueueName: &name, Attributes: all}, nil)
 	if err != nil {
 		t.Fatalf("create %s: %v", name, err)

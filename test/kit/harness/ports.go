@@ -28,7 +28,7 @@ func newPortRange(seed int) *portRange {
 // take returns n ports that were free for TCP and UDP a moment ago.
 func (r *portRange) take(n int) ([]int, error) {
 	ports := make([]int, 0, n)
-	for tries := 0; tries < portsTo-portsFrom; tries++ {
+	for range portsTo - portsFrom {
 		port := r.next
 		r.next++
 		if r.next >= portsTo {

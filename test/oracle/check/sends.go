@@ -208,8 +208,8 @@ func (c *checker) checkNumbers() {
 		// greater number began to be made after it.
 		done := never // the earliest certain birth among greater numbers
 		var greater *message
-		for i := len(queue) - 1; i >= 0; i-- {
-			m := queue[i]
+		for i, m := range slices.Backward(queue) {
+
 			if i > 0 && queue[i-1].sequence == m.sequence {
 				c.violate("I9", m.created, "messages %s and %s both have number %s", queue[i-1].id, m.id, m.sequence)
 			}

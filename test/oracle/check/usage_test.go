@@ -8,8 +8,10 @@ import (
 
 // uses is a look at a process after healing.
 func (s *story) uses(at int64, node string, pid, descriptors, goroutines int) {
-	s.events = append(s.events, history.Event{Kind: history.KindUsage, Action: history.Healed, Node: node, Call: at * 1000, Return: at * 1000,
-		Detail: history.Detail{Usage: &history.Usage{Pid: pid, Memory: 1 << 26, Descriptors: descriptors, Goroutines: goroutines}}})
+	s.events = append(s.events, history.Event{
+		Kind: history.KindUsage, Action: history.Healed, Node: node, Call: at * 1000, Return: at * 1000,
+		Detail: history.Detail{Usage: &history.Usage{Pid: pid, Memory: 1 << 26, Descriptors: descriptors, Goroutines: goroutines}},
+	})
 }
 
 func TestWhatProcessesUse(t *testing.T) {

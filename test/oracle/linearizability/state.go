@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"slices"
+	"strings"
 )
 
 // deadline is a moment between lo and hi, in milliseconds of log time. A
@@ -218,16 +219,17 @@ func (s *state) key() string {
 }
 
 func (s *state) String() string {
-	text := fmt.Sprintf("at %d:", s.now)
+	var text strings.Builder
+	text.WriteString(fmt.Sprintf("at %d:", s.now))
 	for _, m := range s.messages {
-		text += fmt.Sprintf(" m%d(g%d #%d", m.id, m.group, m.number)
+		text.WriteString(fmt.Sprintf(" m%d(g%d #%d", m.id, m.group, m.number))
 		if m.count > 0 {
-			text += fmt.Sprintf(" received %d, hidden till %d..%d", m.count, m.hidden.lo, m.hidden.hi)
+			text.WriteString(fmt.Sprintf(" received %d, hidden till %d..%d", m.count, m.hidden.lo, m.hidden.hi))
 		}
-		text += ")"
+		text.WriteString(")")
 	}
 	for _, r := range s.records {
-		text += fmt.Sprintf(" k%d=m%d", r.key, r.message)
+		text.WriteString(fmt.Sprintf(" k%d=m%d", r.key, r.message))
 	}
-	return text
+	return text.String()
 }

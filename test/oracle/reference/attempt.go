@@ -119,7 +119,7 @@ func (b *Broker) remaining(q *Queue, a *attempt, room int64) []attemptPart {
 func (b *Broker) overtakes(q *Queue, m *Message, chosen map[*Message]bool) bool {
 	for _, line := range b.lines(q) {
 		at := slices.Index(line, m)
-		for i := 0; i < at; i++ {
+		for i := range at {
 			if !chosen[line[i]] {
 				return true
 			}

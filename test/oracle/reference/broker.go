@@ -2,6 +2,7 @@ package reference
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 )
 
@@ -179,9 +180,7 @@ func (b *Broker) SetTags(name string, set map[string]string, remove []string) *E
 	if err != nil {
 		return err
 	}
-	for k, v := range set {
-		q.Tags[k] = v
-	}
+	maps.Copy(q.Tags, set)
 	for _, k := range remove {
 		delete(q.Tags, k)
 	}

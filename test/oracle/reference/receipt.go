@@ -1,6 +1,9 @@
 package reference
 
-import "strconv"
+import (
+	"slices"
+	"strconv"
+)
 
 // issued remembers which deliveries a queue made, so that a handle of another
 // queue, or of a queue deleted meanwhile, is told from one of this queue whose
@@ -15,12 +18,7 @@ func badHandle(h Handle) *Error {
 }
 
 func (q *Queue) holds(m *Message) bool {
-	for _, x := range q.messages {
-		if x == m {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(q.messages, m)
 }
 
 // Delete is DeleteMessage and DeleteMessageBatch (sqs.md 2.10, 4.8).

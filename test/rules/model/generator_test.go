@@ -45,7 +45,8 @@ const (
 func crowded(seed uint64) bool { return seed%5 == 0 }
 
 func newGenerator(seed uint64, w *world, wanted ...string) *generator {
-	g := &generator{rng: rand.New(rand.NewPCG(seed, 0x5e71a71a)), w: w, next: 1, crowd: crowdSmall,
+	g := &generator{
+		rng: rand.New(rand.NewPCG(seed, 0x5e71a71a)), w: w, next: 1, crowd: crowdSmall,
 		recent: map[string][]handleRef{},
 	}
 	if crowded(seed) {
@@ -113,15 +114,15 @@ func (g *generator) sawReceive(s step, c receive) {
 	if len(got) > 0 && c.request.Attempt != nil && g.oneIn(2) {
 		again := c
 		if g.oneIn(3) {
-			again.request.Max = pointer(pickOf(g, int64(1), 2, 10))
+			again.request.Max = new(pickOf(g, int64(1), 2, 10))
 		}
 		if g.oneIn(3) {
-			again.request.Visibility = pointer(pickOf(g, int64(0), 1, 30))
+			again.request.Visibility = new(pickOf(g, int64(0), 1, 30))
 		}
 		g.soon = append(g.soon, again)
 		if len(got) > 1 && g.oneIn(2) {
 			// Somebody else who takes a part of it, if it is visible again by then.
-			g.soon = append(g.soon, receive{c.name, reference.ReceiveRequest{Max: pointer(int64(1))}})
+			g.soon = append(g.soon, receive{c.name, reference.ReceiveRequest{Max: new(int64(1))}})
 		}
 	}
 }
@@ -301,22 +302,22 @@ func (g *generator) visibility(k kind) action {
 func (g *generator) receive(k kind) action {
 	c := receive{name: k.name}
 	if !g.oneIn(4) {
-		c.request.Max = pointer(pickOf(g, int64(1), 2, 3, 5, 10, 10))
+		c.request.Max = new(pickOf(g, int64(1), 2, 3, 5, 10, 10))
 	}
 	if g.oneIn(3) {
-		c.request.Visibility = pointer(pickOf(g, int64(0), 1, 1, 2, 5, 30, 43_200))
+		c.request.Visibility = new(pickOf(g, int64(0), 1, 1, 2, 5, 30, 43_200))
 	}
 	if k.fifo && g.oneIn(2) || g.oneIn(12) {
-		c.request.Attempt = pointer(pickOf(g, "A", "B", "C"))
+		c.request.Attempt = new(pickOf(g, "A", "B", "C"))
 	}
 	if g.oneIn(60) {
 		switch g.rng.IntN(5) {
 		case 0:
-			c.request.Max = pointer(pickOf(g, int64(0), 11, -1))
+			c.request.Max = new(pickOf(g, int64(0), 11, -1))
 		case 1:
-			c.request.Visibility = pointer(pickOf(g, int64(-1), 43_201))
+			c.request.Visibility = new(pickOf(g, int64(-1), 43_201))
 		case 2:
-			c.request.Attempt = pointer(pickOf(g, "", "a b", longID))
+			c.request.Attempt = new(pickOf(g, "", "a b", longID))
 		}
 		if g.oneIn(3) {
 			c.name = "nosuch"
@@ -327,7 +328,8 @@ func (g *generator) receive(k kind) action {
 
 var longID = string(slices.Repeat([]byte{'x'}, 129))
 
-func pointer[T any](v T) *T { return &v }
+//go:fix inline
+func pointer[T any](v T) *T { return new(v) }
 
 func (g *generator) send(k kind) action {
 	c := send{name: k.name, sender: pickOf(g, "123456789012", "anonymous"), batch: g.oneIn(3)}
@@ -364,10 +366,10 @@ func (g *generator) entry(k kind) reference.SendEntry {
 		g.fifoEntry(k, &e)
 	} else {
 		if g.oneIn(4) {
-			e.Group = pointer(pickOf(g, "a", "b"))
+			e.Group = new(pickOf(g, "a", "b"))
 		}
 		if g.oneIn(4) {
-			e.Delay = pointer(pickOf(g, int64(0), 1, 2, 10, 900))
+			e.Delay = new(pickOf(g, int64(0), 1, 2, 10, 900))
 		}
 	}
 	if k.reserved && g.oneIn(3) {
@@ -393,21 +395,21 @@ func (g *generator) scheduled(at int64) reference.Attribute {
 
 func (g *generator) fifoEntry(k kind, e *reference.SendEntry) {
 	if !k.groupOptional || g.oneIn(2) {
-		e.Group = pointer(pickOf(g, "a", "b", "c"))
+		e.Group = new(pickOf(g, "a", "b", "c"))
 	}
 	switch {
 	case k.content && g.oneIn(2):
 	case k.deduplicationOff && g.oneIn(2):
 	case g.oneIn(3):
 		g.unique++
-		e.Dedup = pointer("u" + strconv.Itoa(g.unique))
+		e.Dedup = new("u" + strconv.Itoa(g.unique))
 	case k.content && g.oneIn(6):
-		e.Dedup = pointer(reference.ContentID("body " + strconv.Itoa(g.rng.IntN(6))))
+		e.Dedup = new(reference.ContentID("body " + strconv.Itoa(g.rng.IntN(6))))
 	default:
-		e.Dedup = pointer(pickOf(g, "x", "y", "z", "X"))
+		e.Dedup = new(pickOf(g, "x", "y", "z", "X"))
 	}
 	if g.oneIn(10) {
-		e.Delay = pointer(int64(0))
+		e.Delay = new(int64(0))
 	}
 	if k.partition && g.oneIn(2) {
 		key := pickOf(g, "p", "q")
@@ -428,19 +430,19 @@ func (g *generator) spoil(k kind, e *reference.SendEntry) {
 	case 2:
 		e.Body = fmt.Sprintf("%01100d", 7) // over the smallest MaximumMessageSize
 	case 3:
-		e.Group = pointer(pickOf(g, "", "g g", longID, "g\u00fc"))
+		e.Group = new(pickOf(g, "", "g g", longID, "g\u00fc"))
 		e.Attributes = nil
 	case 4:
 		if k.fifo {
-			e.Dedup = pointer(pickOf(g, "", "d d", longID))
+			e.Dedup = new(pickOf(g, "", "d d", longID))
 		} else {
-			e.Dedup = pointer("x")
+			e.Dedup = new("x")
 		}
 	case 5:
-		e.Delay = pointer(pickOf(g, int64(-1), 901))
+		e.Delay = new(pickOf(g, int64(-1), 901))
 	case 6:
 		if k.fifo {
-			e.Delay = pointer(int64(2))
+			e.Delay = new(int64(2))
 		}
 	case 7:
 		if k.fifo {

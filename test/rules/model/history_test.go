@@ -121,6 +121,7 @@ func (advance) String() string         { return "advance clock" }
 func (c startMove) String() string {
 	return fmt.Sprintf("start move %s -> %q", c.source, c.destination)
 }
+
 func (c cancelMove) String() string {
 	return fmt.Sprintf("cancel move task(%d) of %s", c.task, c.source)
 }

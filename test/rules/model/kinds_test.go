@@ -2,6 +2,7 @@ package model
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -134,9 +135,7 @@ func (k kind) create(g *generator) attributes {
 	if k.target != "" && k.target != k.name {
 		a["RedrivePolicy"] = redrive(k.target, 1+g.rng.IntN(3))
 	}
-	for name, value := range k.fixed {
-		a[name] = value
-	}
+	maps.Copy(a, k.fixed)
 	return a
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -62,7 +63,7 @@ func (n *node) begin(ctx context.Context, bugs ...reference.Bug) (*world, error)
 		attributes := kinds[i].attributes
 		if i == redriven {
 			policy := fmt.Sprintf(`{"deadLetterTargetArn":"arn:aws:sqs:us-east-1:%s:%s","maxReceiveCount":2}`, account, w.queue(0))
-			attributes = append(attributes[:len(attributes):len(attributes)], queue.Attribute{Name: "RedrivePolicy", Value: policy})
+			attributes = append(slices.Clip(attributes), queue.Attribute{Name: "RedrivePolicy", Value: policy})
 		}
 		if err := w.check(ctx, &queue.CreateQueue{Queue: w.queue(i), Attributes: attributes}, nil); err != nil {
 			return nil, err

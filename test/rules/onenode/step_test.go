@@ -80,8 +80,10 @@ func (k kind) fifo() bool { return len(k.name) > 5 && k.name[len(k.name)-5:] == 
 
 func fifo(more ...queue.Attribute) []queue.Attribute {
 	return append([]queue.Attribute{
-		{Name: "DeduplicationWindowSeconds", Value: "1"}, {Name: "FifoQueue", Value: "true"},
-		{Name: "ReceiveAttemptWindowSeconds", Value: "2"}, {Name: "VisibilityTimeout", Value: "1"},
+		{Name: "DeduplicationWindowSeconds", Value: "1"},
+		{Name: "FifoQueue", Value: "true"},
+		{Name: "ReceiveAttemptWindowSeconds", Value: "2"},
+		{Name: "VisibilityTimeout", Value: "1"},
 	}, more...)
 }
 

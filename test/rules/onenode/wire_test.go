@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"strconv"
 	"strings"
@@ -174,9 +175,7 @@ func batchOr(batch bool, action string, in map[string]any, list []map[string]any
 		in["Entries"] = list
 		return action + "Batch", in
 	}
-	for name, value := range list[0] {
-		in[name] = value
-	}
+	maps.Copy(in, list[0])
 	return action, in
 }
 

@@ -120,8 +120,7 @@ func (t *Trouble) Stop() error {
 		return nil
 	}
 	err := <-t.done
-	var exited *exec.ExitError
-	if errors.As(err, &exited) {
+	if _, ok := errors.AsType[*exec.ExitError](err); ok {
 		return nil // a tracer ends by the signal it was sent, or like the traced process
 	}
 	return err

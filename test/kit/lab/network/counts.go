@@ -50,8 +50,15 @@ func (c Counts) String() string {
 		name  string
 		count uint64
 	}{
-		{"delayed", c.Delayed}, {"duplicated", c.Duplicated}, {"corrupted", c.Corrupted}, {"garbled", c.Garbled},
-		{"cut", c.Cut}, {"lost", c.Lost}, {"overflowed", c.Overflowed}, {"hidden", c.Hidden}, {"reset", c.Reset},
+		{"delayed", c.Delayed},
+		{"duplicated", c.Duplicated},
+		{"corrupted", c.Corrupted},
+		{"garbled", c.Garbled},
+		{"cut", c.Cut},
+		{"lost", c.Lost},
+		{"overflowed", c.Overflowed},
+		{"hidden", c.Hidden},
+		{"reset", c.Reset},
 	} {
 		if p.count > 0 {
 			parts = append(parts, fmt.Sprintf("%d %s", p.count, p.name))

@@ -3,6 +3,7 @@ package network
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"net/netip"
 	"os"
 	"os/exec"
@@ -156,9 +157,7 @@ func (l *Lab) attach(host string, address netip.Addr) error {
 // publish makes the switch go by what the lab is now.
 func (l *Lab) publish() {
 	addresses := make(map[netip.Addr]*port, len(l.addresses))
-	for a, p := range l.addresses {
-		addresses[a] = p
-	}
+	maps.Copy(addresses, l.addresses)
 	l.fabric.table.Store(newTable(l.policy, slices.Clone(l.ports), addresses))
 }
 
