@@ -214,8 +214,9 @@ func (r Run) quiet() time.Duration {
 		return 3 * time.Second
 	case Soak:
 		return 15 * time.Second
+	default:
+		return 10 * time.Second
 	}
-	return 10 * time.Second
 }
 
 // load lets the clients work while the schedule strikes, and ends with all

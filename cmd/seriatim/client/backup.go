@@ -184,13 +184,13 @@ func (w *wire) download(ctx context.Context, to io.Writer, show *progress) (crea
 // stream sends a request whose body or answer is large to the first node that
 // can be reached. There is no limit for the whole exchange; first is how long the
 // server may take to begin.
-func (w *wire) stream(ctx context.Context, make func(base string) (*http.Request, error), first time.Duration) (*http.Response, error) {
+func (w *wire) stream(ctx context.Context, build func(base string) (*http.Request, error), first time.Duration) (*http.Response, error) {
 	transport := w.http.Transport.(*http.Transport).Clone()
 	transport.ResponseHeaderTimeout, transport.ExpectContinueTimeout, transport.DisableKeepAlives = first, w.timeout, true
 	client := &http.Client{Transport: transport}
 	var failures []error
 	for _, base := range w.admin.addresses {
-		request, err := make(base)
+		request, err := build(base)
 		if err != nil {
 			return nil, exit.New(exit.Usage, fmt.Errorf("admin address: %w", err), adminHint)
 		}

@@ -147,7 +147,7 @@ func (f *benchFlags) check(cmd *cobra.Command) error {
 }
 
 // bench adapts a workload to a command.
-func (o *options) bench(f *benchFlags, make func(*benchRun) workload) func(*cobra.Command, []string) error {
+func (o *options) bench(f *benchFlags, workloadOf func(*benchRun) workload) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, _ []string) error {
 		if err := f.check(cmd); err != nil {
 			return err
@@ -172,7 +172,7 @@ func (o *options) bench(f *benchFlags, make func(*benchRun) workload) func(*cobr
 				r.interval = 500 * time.Millisecond
 			}
 		}
-		report, err := r.execute(cmd.Context(), cmd.Name(), make, p)
+		report, err := r.execute(cmd.Context(), cmd.Name(), workloadOf, p)
 		if report != nil {
 			if failed := report.print(p); failed != nil {
 				return exit.Wrap(failed)
@@ -183,7 +183,7 @@ func (o *options) bench(f *benchFlags, make func(*benchRun) workload) func(*cobr
 }
 
 // execute makes the queue, runs the load, checks and deletes the queue.
-func (r *benchRun) execute(ctx context.Context, name string, make func(*benchRun) workload, p *printer) (report *benchReport, err error) {
+func (r *benchRun) execute(ctx context.Context, name string, workloadOf func(*benchRun) workload, p *printer) (report *benchReport, err error) {
 	prepare := r.createQueue
 	if r.flags.existing {
 		prepare = r.findQueue
@@ -199,7 +199,7 @@ func (r *benchRun) execute(ctx context.Context, name string, make func(*benchRun
 		}()
 	}
 	r.filler = fillerText(r.flags.size)
-	load := make(r)
+	load := workloadOf(r)
 	for i := range r.flags.clients {
 		r.clients = append(r.clients, newBenchClient(r, i))
 	}

@@ -30,7 +30,7 @@ func benchFIFOCommand(o *options) *cobra.Command {
 		Example: "  seriatim bench fifo --clients 64\n  seriatim bench fifo --clients 64 --batch 10 --duration 30s -o json",
 		Args:    arguments.None,
 	}
-	c.PreRunE = func(cmd *cobra.Command, _ []string) error {
+	c.PreRunE = func(_ *cobra.Command, _ []string) error {
 		if f.groups != 0 && f.groups < f.clients {
 			return exit.New(exit.Usage, fmt.Errorf("--groups %d: %d clients need as many, as a group has one sender", f.groups, f.clients), "raise --groups or lower --clients")
 		}

@@ -28,9 +28,6 @@ type port struct {
 	answered  atomic.Int32
 }
 
-// first is the address that answered last, or the first of the list.
-func (p *port) first() string { return p.addresses[p.answered.Load()] }
-
 // request is what can be sent to any node of the cluster.
 type request struct {
 	method, path string

@@ -87,16 +87,16 @@ func (p *persistent) send(t *testing.T, queue, group, id, body string) *sqs.Send
 	return out
 }
 
-func receiveInput(queue, attempt string, max int32) *sqs.ReceiveMessageInput {
+func receiveInput(queue, attempt string, most int32) *sqs.ReceiveMessageInput {
 	return &sqs.ReceiveMessageInput{
-		QueueUrl: &queue, MaxNumberOfMessages: max, ReceiveRequestAttemptId: &attempt,
+		QueueUrl: &queue, MaxNumberOfMessages: most, ReceiveRequestAttemptId: &attempt,
 		MessageSystemAttributeNames: []types.MessageSystemAttributeName{"All"},
 	}
 }
 
-func (p *persistent) receive(t *testing.T, queue, attempt string, max int32) []types.Message {
+func (p *persistent) receive(t *testing.T, queue, attempt string, most int32) []types.Message {
 	t.Helper()
-	out, err := persist(t.Context(), p.sqs.ReceiveMessage, receiveInput(queue, attempt, max), nil)
+	out, err := persist(t.Context(), p.sqs.ReceiveMessage, receiveInput(queue, attempt, most), nil)
 	if err != nil {
 		t.Fatalf("receive: %v", err)
 	}

@@ -78,6 +78,7 @@ func (e event) String() string {
 		return fmt.Sprintf("remove %q from directory %d", e.name, e.inode)
 	case kindRename:
 		return fmt.Sprintf("rename %q in directory %d to %q in %d", e.name, e.inode, e.newName, e.newDir)
+	default:
+		return fmt.Sprintf("sync %d", e.inode)
 	}
-	return fmt.Sprintf("sync %d", e.inode)
 }

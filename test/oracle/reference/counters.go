@@ -22,7 +22,7 @@ func (b *Broker) Counters(q *Queue) Counters {
 	return c
 }
 
-// Deliverable: a receive would hand out or dead-letter at least one message.
+// Deliverable reports whether a receive would hand out or dead-letter at least one message.
 func (b *Broker) Deliverable(q *Queue) bool { return len(b.servingOrder(q)) > 0 }
 
 // RememberedIDs counts the live deduplication records.

@@ -20,7 +20,6 @@ type logTwin struct {
 	machine *fsm.FSM
 	index   uint64
 	held    []heldCommand
-	failure error
 }
 
 type heldCommand struct {
