@@ -2,6 +2,7 @@ package fsm
 
 import (
 	"fmt"
+	"reflect"
 
 	"google.golang.org/protobuf/proto"
 
@@ -15,6 +16,7 @@ type codec struct {
 	version uint8
 	minimum uint32 // format version
 	name    string
+	command reflect.Type // a pointer type of package queue
 	encode  func(queue.Command) proto.Message
 	decode  func(body []byte) (queue.Command, error)
 	// append does what encode and the protobuf library do together; nil for
@@ -40,8 +42,8 @@ var codecs = [...]codec{
 	line(13, 1, 1, "SetQueueTags", setQueueTagsMessage, setQueueTagsCommand),
 	line(14, 1, 1, "SetQueuePolicy", setQueuePolicyMessage, setQueuePolicyCommand),
 	line(15, 1, 1, "PurgeQueue", purgeQueueMessage, purgeQueueCommand),
-	byHand(line(sendMessagesNumber, 1, 1, "SendMessages", sendMessagesMessage, sendMessagesCommand), appendSendMessages, parseSendMessages),
-	byHand(line(21, 1, 1, "ReceiveMessages", receiveMessagesMessage, receiveMessagesCommand), appendReceiveMessages, parseReceiveMessages),
+	manual(line(sendMessagesNumber, 1, 1, "SendMessages", sendMessagesMessage, sendMessagesCommand), appendSendMessages, parseSendMessages),
+	manual(line(21, 1, 1, "ReceiveMessages", receiveMessagesMessage, receiveMessagesCommand), appendReceiveMessages, parseReceiveMessages),
 	line(22, 1, 1, "DeleteMessages", deleteMessagesMessage, deleteMessagesCommand),
 	line(23, 1, 1, "ChangeMessageVisibility", changeVisibilityMessage, changeVisibilityCommand),
 	line(30, 1, 1, "StartMoveTask", startMoveTaskMessage, startMoveTaskCommand),
@@ -62,6 +64,7 @@ func line[C any, M any, PC interface {
 		version: version,
 		minimum: minimum,
 		name:    name,
+		command: reflect.TypeFor[PC](),
 		encode:  func(cmd queue.Command) proto.Message { return toMessage(cmd.(PC)) },
 		decode: func(body []byte) (queue.Command, error) {
 			message := PM(new(M))
@@ -77,8 +80,8 @@ func line[C any, M any, PC interface {
 	}
 }
 
-// byHand replaces what the protobuf library does in a line, see wire.go.
-func byHand[C any, PC interface {
+// manual replaces what the protobuf library does in a line, see wire.go.
+func manual[C any, PC interface {
 	*C
 	queue.Command
 }](c codec, appendBody func([]byte, PC) ([]byte, error), parse func([]byte) (PC, error)) codec {
@@ -103,48 +106,22 @@ func codecByNumber(number, version uint8) (*codec, error) {
 	return nil, fmt.Errorf("%w: number %d version %d", ErrUnknownCommand, number, version)
 }
 
+// codecByType finds the line of the command types; made once, never changed.
+var codecByType = func() map[reflect.Type]*codec {
+	lines := make(map[reflect.Type]*codec, len(codecs))
+	for i := range codecs {
+		lines[codecs[i].command] = &codecs[i]
+	}
+	return lines
+}()
+
 // codecOf finds the line a command is written with.
 func codecOf(cmd queue.Command) (*codec, error) {
-	number := uint8(0)
-	switch cmd.(type) {
-	case *queue.AdvanceClock:
-		number = 1
-	case *queue.SetFormatVersion:
-		number = 2
-	case *queue.SetClusterSetting:
-		number = 3
-	case *queue.Audit:
-		number = 4
-	case *queue.CreateQueue:
-		number = 10
-	case *queue.DeleteQueue:
-		number = 11
-	case *queue.SetQueueAttributes:
-		number = 12
-	case *queue.SetQueueTags:
-		number = 13
-	case *queue.SetQueuePolicy:
-		number = 14
-	case *queue.PurgeQueue:
-		number = 15
-	case *queue.SendMessages:
-		number = 20
-	case *queue.ReceiveMessages:
-		number = 21
-	case *queue.DeleteMessages:
-		number = 22
-	case *queue.ChangeMessageVisibility:
-		number = 23
-	case *queue.StartMoveTask:
-		number = 30
-	case *queue.CancelMoveTask:
-		number = 31
-	case *queue.MoveMessages:
-		number = 32
-	default:
+	c, known := codecByType[reflect.TypeOf(cmd)]
+	if !known {
 		return nil, fmt.Errorf("%w: %T has no number", ErrUnknownCommand, cmd)
 	}
-	return codecByNumber(number, 1)
+	return c, nil
 }
 
 // unmarshal decodes a protobuf message. Strings and bytes are copied out of

@@ -24,12 +24,12 @@ func libraryCodec(number uint8) codec {
 // came out in both ways.
 func sameAsLibrary(t testing.TB, number uint8, body []byte) {
 	t.Helper()
-	byHand, err := codecByNumber(number, 1)
+	manual, err := codecByNumber(number, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
 	library := libraryCodec(number)
-	got, gotErr := byHand.decode(body)
+	got, gotErr := manual.decode(body)
 	want, wantErr := library.decode(body)
 	if (gotErr == nil) != (wantErr == nil) {
 		t.Fatalf("decoded by hand: %v; by the library: %v\n%x", gotErr, wantErr, body)
@@ -45,7 +45,7 @@ func sameAsLibrary(t testing.TB, number uint8, body []byte) {
 
 func encodedAsLibrary(t testing.TB, number uint8, cmd queue.Command) {
 	t.Helper()
-	byHand, err := codecByNumber(number, 1)
+	manual, err := codecByNumber(number, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -53,7 +53,7 @@ func encodedAsLibrary(t testing.TB, number uint8, cmd queue.Command) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, err := byHand.append([]byte("x"), cmd); err != nil || !bytes.Equal(got, want) {
+	if got, err := manual.append([]byte("x"), cmd); err != nil || !bytes.Equal(got, want) {
 		t.Fatalf("encoded by hand:\n%x\nby the library:\n%x\n%+v", got, want, cmd)
 	}
 }

@@ -1,12 +1,6 @@
 package queue
 
-import (
-	"encoding/binary"
-	"encoding/hex"
-	"strconv"
-
-	"github.com/tidwall/btree"
-)
+import "github.com/tidwall/btree"
 
 // Broker is the whole replicated state: queues and move tasks, the clock, the
 // settings and the counters for identifiers. Used by one goroutine.
@@ -72,49 +66,7 @@ func (b *Broker) apply(cmd Command) (Result, *Error) {
 		}
 		return nil, err
 	}
-	switch c := cmd.(type) {
-	case *AdvanceClock:
-		return b.advanceClock()
-	case *Audit:
-		return Done{}, nil
-	case *SetFormatVersion:
-		return b.setFormatVersion(c)
-	case *SetClusterSetting:
-		return b.setClusterSetting(c)
-	case *CreateQueue:
-		return b.createQueue(c)
-	case *DeleteQueue:
-		return b.deleteQueue(c)
-	case *StartMoveTask:
-		return b.startMoveTask(c)
-	case *CancelMoveTask:
-		return b.cancelMoveTask(c)
-	case *MoveMessages:
-		return b.moveMessages(c)
-	}
-	q := b.enter(cmd.QueueName())
-	if q == nil {
-		return nil, noSuchQueue()
-	}
-	switch c := cmd.(type) {
-	case *SetQueueAttributes:
-		return b.setQueueAttributes(q, c)
-	case *SetQueueTags:
-		return b.setQueueTags(q, c)
-	case *SetQueuePolicy:
-		return b.setQueuePolicy(q, c)
-	case *PurgeQueue:
-		return b.purgeQueue(q)
-	case *SendMessages:
-		return b.sendMessages(q, c)
-	case *ReceiveMessages:
-		return b.receiveMessages(q, c)
-	case *DeleteMessages:
-		return b.deleteMessages(q, c)
-	case *ChangeMessageVisibility:
-		return b.changeMessageVisibility(q, c)
-	}
-	panic("queue: command outside the closed set")
+	return cmd.apply(b)
 }
 
 // open returns a queue for changing, nil if there is none. After a Freeze the
@@ -226,55 +178,6 @@ func (b *Broker) recordSum() sum128 {
 		return true
 	})
 	return b.key.sum(r)
-}
-
-func (b *Broker) setFormatVersion(c *SetFormatVersion) (Result, *Error) {
-	if c.Version < b.formatVersion {
-		return nil, errorf(InvalidFormatVersion, "The format version never goes down: it is ",
-			strconv.FormatUint(uint64(b.formatVersion), 10), ".")
-	}
-	b.changeRules(c.Version)
-	return Done{}, nil
-}
-
-func (b *Broker) setClusterSetting(c *SetClusterSetting) (Result, *Error) {
-	old, known := b.settings.Get(c.Name)
-	once := c.Name == SettingClusterID || c.Name == SettingReceiptKey
-	if once && known && old != c.Value {
-		return nil, errorf(InvalidClusterSetting, "The setting ", c.Name, " was set already and never changes.")
-	}
-	if c.Name == SettingReceiptKey && !known && b.queues.Len() > 0 {
-		return nil, errorf(InvalidClusterSetting, "The setting ", c.Name, " must be set before the first queue is created.")
-	}
-	b.settings.Set(c.Name, c.Value)
-	b.useSettings()
-	return Done{}, nil
-}
-
-// useSettings derives what rules read on every command.
-func (b *Broker) useSettings() {
-	text, _ := b.settings.Get(SettingReceiptKey)
-	if raw, err := hex.DecodeString(text); err == nil && len(raw) == 16 {
-		b.key = keyed{binary.LittleEndian.Uint64(raw), binary.LittleEndian.Uint64(raw[8:])}
-	}
-}
-
-func (b *Broker) minimumWindow() int64 {
-	text, _ := b.settings.Get(SettingMinimumWindow)
-	if seconds, err := strconv.ParseInt(text, 10, 64); err == nil {
-		return seconds
-	}
-	return DeduplicationSecondsMin
-}
-
-// assignment is what the attributes of a command are read with.
-func (b *Broker) assignment(policies Policies) assignment {
-	return assignment{minimumWindow: b.minimumWindow(), policies: policies}
-}
-
-func (b *Broker) cooldowns() bool {
-	text, _ := b.settings.Get(SettingAWSCooldowns)
-	return text == "true"
 }
 
 // intern shares equal sender ids: there are few, and every message has one.

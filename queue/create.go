@@ -2,20 +2,59 @@ package queue
 
 import (
 	"strconv"
+	"strings"
 
 	"github.com/tidwall/btree"
 )
 
-// deletionWait is how long AWS refuses a deleted name, and purgeWait how long
-// a second purge; both only with the setting aws-cooldowns (decision 13).
-const (
-	deletionWait = 60 * Second
-	purgeWait    = 60 * Second
-)
+// CreateQueue creates a queue, or confirms that an equal one exists.
+type CreateQueue struct {
+	Queue      string
+	Attributes []Attribute // sorted by name, names distinct
+	Tags       []Tag       // sorted by key, keys distinct
+	Policies   Policies    // filled by Prepare
+}
 
-// createQueue creates a queue. An existing one with equal attributes is
+// QueueName implements Command.
+func (c *CreateQueue) QueueName() string { return "" }
+
+// Validate checks the name, the tags, and of the attributes what is not a
+// matter of a cluster setting.
+func (c *CreateQueue) Validate() *Error {
+	if err := c.wellFormed(); err != nil {
+		return err
+	}
+	return checkAttributeValues(isFIFOName(c.Queue), c.Attributes)
+}
+
+// wellFormed checks the name, against the rule that FifoQueue selects, and the
+// tags.
+func (c *CreateQueue) wellFormed() *Error {
+	value, _ := valueOf(c.Attributes, nameFIFO)
+	if on, _ := parseBool(value); on {
+		if base, isFIFO := strings.CutSuffix(c.Queue, ".fifo"); !isFIFO || !plainName(base) || len(c.Queue) > QueueNameLengthMax {
+			return invalidParameter("The name of a FIFO queue can only include alphanumeric characters, hyphens, or underscores, " +
+				"must end with .fifo suffix and be 1 to 80 in length.")
+		}
+	} else if !plainName(c.Queue) || len(c.Queue) > QueueNameLengthMax {
+		// This is also what AWS says of a name ending in .fifo.
+		return invalidParameter(nameRule)
+	}
+	return checkTags(c.Queue, c.Tags)
+}
+
+func (c *CreateQueue) prepare() (Prepared, *Error) {
+	if err := c.Validate(); err != nil {
+		return Prepared{}, err
+	}
+	ready := *c
+	ready.Policies = parsePolicies(c.Attributes)
+	return Prepared{Command: &ready}, nil
+}
+
+// apply creates a queue. An existing one with equal attributes is
 // confirmed; attributes not in the request are not compared, nor are tags.
-func (b *Broker) createQueue(c *CreateQueue) (Result, *Error) {
+func (c *CreateQueue) apply(b *Broker) (Result, *Error) {
 	if q, exists := b.queues.Get(c.Queue); exists {
 		name, err := q.attributes.differs(c.Attributes, b.assignment(c.Policies))
 		switch {
@@ -45,6 +84,13 @@ func (b *Broker) createQueue(c *CreateQueue) (Result, *Error) {
 	b.addQueue(c.Queue, attributes, c.Tags)
 	return QueueCreated{Queue: c.Queue}, nil
 }
+
+// deletionWait is how long AWS refuses a deleted name, and purgeWait how long
+// a second purge; both only with the setting aws-cooldowns (decision 13).
+const (
+	deletionWait = 60 * Second
+	purgeWait    = 60 * Second
+)
 
 func (b *Broker) addQueue(name string, attributes QueueAttributes, tags []Tag) {
 	b.nextIncarnation++
@@ -95,9 +141,42 @@ func fifoAttribute(fifo bool) []Attribute {
 	return []Attribute{{Name: "FifoQueue", Value: "true"}}
 }
 
-// deleteQueue removes a queue with its messages, records and tags. Queues that
+// headerSum hashes what rarely changes: name, attributes, tags, times.
+func (q *Queue) headerSum(k keyed) sum128 {
+	r := append(record(nil), kindHeader).num(q.incarnation).text(q.name).flag(q.attributes.FIFO)
+	for _, a := range q.attributes.list() {
+		r = r.text(a.Name).text(a.Value)
+	}
+	r = r.num(uint64(q.attributes.Extensions)).num(uint64(len(q.tags)))
+	for _, t := range q.tags {
+		r = r.text(t.Key).text(t.Value)
+	}
+	return k.sum(r.time(q.createdAt).time(q.modifiedAt))
+}
+
+// countersSum hashes what changes with most commands.
+func (q *Queue) countersSum(k keyed) sum128 {
+	var buf [96]byte
+	r := append(record(buf[:0]), kindCounters).num(q.incarnation).time(q.purgedAt).num(q.lastSequence)
+	r = r.num(q.attempts.last).num(uint64(q.deduplication.DeadBefore))
+	return k.sum(r.time(q.timers.fired.at).num(q.timers.fired.sequence))
+}
+
+// text is the number as a client wrote it, for error messages.
+func (i Int) text() string { return strconv.FormatInt(i.Value, 10) }
+
+// DeleteQueue removes a queue with all it holds.
+type DeleteQueue struct{ Queue string }
+
+// QueueName implements Command.
+func (c *DeleteQueue) QueueName() string { return c.Queue }
+
+// Validate has nothing to check but the length of the name.
+func (c *DeleteQueue) Validate() *Error { return checkQueueName(c.Queue) }
+
+// apply removes a queue with its messages, records and tags. Queues that
 // redrive to it keep their policy and their messages.
-func (b *Broker) deleteQueue(c *DeleteQueue) (Result, *Error) {
+func (c *DeleteQueue) apply(b *Broker) (Result, *Error) {
 	q, ok := b.queues.Get(c.Queue)
 	if !ok {
 		return nil, noSuchQueue()
@@ -116,114 +195,6 @@ func (b *Broker) deleteQueue(c *DeleteQueue) (Result, *Error) {
 	b.tombstones.bury(b, q.name)
 	b.emit(QueueDeleted, q.name, 0)
 	return Done{}, nil
-}
-
-// setQueueAttributes merges attributes, all or none.
-func (b *Broker) setQueueAttributes(q *Queue, c *SetQueueAttributes) (Result, *Error) {
-	attributes, err := q.attributes.withChanges(c.Attributes, b.assignment(c.Policies))
-	if err == nil {
-		err = b.checkRedrive(q.name, attributes.FIFO, attributes.Redrive, c.Attributes)
-	}
-	if err == nil {
-		err = b.checkImplicitDeadLetter(q.name, &attributes)
-	}
-	if err != nil {
-		return nil, err
-	}
-	target, _ := q.deadLetterTarget()
-	window := q.attributes.Deduplication.WindowSeconds
-	q.attributes = attributes
-	q.changeWindow(window, b.now)
-	q.modified(b.now)
-	b.followRedrive(q, target)
-	b.addImplicitDeadLetter(q)
-	return Done{}, nil
-}
-
-// modified notes a change of attributes or tags.
-func (q *Queue) modified(now Timestamp) {
-	q.modifiedAt = now
-	q.sums.headerStale = true
-}
-
-// setQueueTags is TagQueue and UntagQueue. Removing unknown keys is fine.
-func (b *Broker) setQueueTags(q *Queue, c *SetQueueTags) (Result, *Error) {
-	var tags btree.Map[string, string]
-	for _, t := range q.tags {
-		tags.Set(t.Key, t.Value)
-	}
-	for _, t := range c.Set {
-		tags.Set(t.Key, t.Value)
-	}
-	for _, key := range c.Remove {
-		tags.Delete(key)
-	}
-	if tags.Len() > TagsMax {
-		return nil, tooManyTags(q.name)
-	}
-	merged := make([]Tag, 0, tags.Len())
-	tags.Scan(func(key, value string) bool {
-		merged = append(merged, Tag{key, value})
-		return true
-	})
-	q.tags = merged
-	q.sums.headerStale = true
-	return Done{}, nil
-}
-
-// setQueuePolicy is AddPermission and RemovePermission.
-func (b *Broker) setQueuePolicy(q *Queue, c *SetQueuePolicy) (Result, *Error) {
-	var policy string
-	var err *Error
-	if c.Remove {
-		policy, err = removePermission(q.attributes.Policy, c.Label)
-	} else {
-		policy, err = addPermission(q.attributes.Policy, c)
-	}
-	if err != nil {
-		return nil, err
-	}
-	q.attributes.Policy = policy
-	q.modified(b.now)
-	return Done{}, nil
-}
-
-// purgeQueue deletes all messages: available, in flight, delayed, scheduled,
-// and forgets receive attempts. Deduplication records go as recorded on AWS,
-// unless PurgeClearsDeduplicationHistory=false.
-func (b *Broker) purgeQueue(q *Queue) (Result, *Error) {
-	if b.cooldowns() && q.purgedAt != 0 && b.now.Sub(q.purgedAt) < purgeWait {
-		return nil, errorf(PurgeQueueInProgress,
-			"Only one PurgeQueue operation on ", q.name, " is allowed every 60 seconds.")
-	}
-	q.purgedAt = b.now
-	q.clearMessages()
-	q.clearAttempts()
-	if !q.attributes.Deduplication.PurgeKeepsHistory {
-		q.clearDeduplication()
-	}
-	return Done{}, nil
-}
-
-// headerSum hashes what rarely changes: name, attributes, tags, times.
-func (q *Queue) headerSum(k keyed) sum128 {
-	r := append(record(nil), kindHeader).num(q.incarnation).text(q.name).flag(q.attributes.FIFO)
-	for _, a := range q.attributes.list() {
-		r = r.text(a.Name).text(a.Value)
-	}
-	r = r.num(uint64(q.attributes.Extensions)).num(uint64(len(q.tags)))
-	for _, t := range q.tags {
-		r = r.text(t.Key).text(t.Value)
-	}
-	return k.sum(r.time(q.createdAt).time(q.modifiedAt))
-}
-
-// countersSum hashes what changes with most commands.
-func (q *Queue) countersSum(k keyed) sum128 {
-	var buf [96]byte
-	r := append(record(buf[:0]), kindCounters).num(q.incarnation).time(q.purgedAt).num(q.lastSequence)
-	r = r.num(q.attempts.last).time(q.deduplication.deadBefore)
-	return k.sum(r.time(q.timers.fired.at).num(q.timers.fired.sequence))
 }
 
 // tombstones remember deleted queues for the 60-second rule.
@@ -283,5 +254,32 @@ func (t tombstones) expire(b *Broker, budget int) int {
 	return budget
 }
 
-// text is the number as a client wrote it, for error messages.
-func (i Int) text() string { return strconv.FormatInt(i.Value, 10) }
+// PurgeQueue deletes all messages of a queue.
+type PurgeQueue struct{ Queue string }
+
+// QueueName implements Command.
+func (c *PurgeQueue) QueueName() string { return c.Queue }
+
+// Validate has nothing to check but the length of the name.
+func (c *PurgeQueue) Validate() *Error { return checkQueueName(c.Queue) }
+
+// apply deletes all messages: available, in flight, delayed, scheduled,
+// and forgets receive attempts. Deduplication records go as recorded on AWS,
+// unless PurgeClearsDeduplicationHistory=false.
+func (c *PurgeQueue) apply(b *Broker) (Result, *Error) {
+	q := b.enter(c.Queue)
+	if q == nil {
+		return nil, noSuchQueue()
+	}
+	if b.cooldowns() && q.purgedAt != 0 && b.now.Sub(q.purgedAt) < purgeWait {
+		return nil, errorf(PurgeQueueInProgress,
+			"Only one PurgeQueue operation on ", q.name, " is allowed every 60 seconds.")
+	}
+	q.purgedAt = b.now
+	q.clearMessages()
+	q.clearAttempts()
+	if !q.attributes.Deduplication.PurgeKeepsHistory {
+		q.clearDeduplication()
+	}
+	return Done{}, nil
+}

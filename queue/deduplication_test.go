@@ -165,7 +165,7 @@ func TestForgettingIsBounded(t *testing.T) {
 	for _, left := range []int{2*expiryBudget + 1, expiryBudget + 2, 3, 0} {
 		w.must(&AdvanceClock{})
 		q, _ := w.b.queues.Get("q.fifo")
-		if got := q.deduplication.accepted.len(); got != left {
+		if got := q.deduplication.Len(); got != left {
 			t.Fatalf("%d records left, want %d", got, left)
 		}
 	}

@@ -4,6 +4,8 @@ import (
 	"fmt"
 
 	"github.com/tidwall/btree"
+
+	"github.com/seriatimq/seriatim/queue/deduplication"
 )
 
 // ComputeStateHash computes StateHash from scratch by walking all records and
@@ -40,8 +42,8 @@ func (q *Queue) computeSum(k keyed) sum128 {
 	}
 	q.messages.Scan(message(false))
 	q.scheduled.messages.Scan(message(true))
-	q.deduplication.accepted.scan(func(r deduplicationRecord) bool {
-		sum.add(r.sum(k, q.incarnation))
+	q.deduplication.Scan(func(r deduplication.Record) bool {
+		sum.add(k.deduplicationSum(r, q.incarnation))
 		return true
 	})
 	q.attempts.byID.Scan(func(_ string, a *ReceiveAttempt) bool {
@@ -152,8 +154,8 @@ func (q *Queue) compareIndexes(other *Queue) error {
 	if have, want := [2]int64{q.timers.inFlight, q.timers.delayed}, [2]int64{other.timers.inFlight, other.timers.delayed}; have != want {
 		return fmt.Errorf("in flight and delayed are %v, the messages give %v", have, want)
 	}
-	if q.deduplication.byScope != other.deduplication.byScope {
-		return fmt.Errorf("records per scope are %v, the records give %v", q.deduplication.byScope, other.deduplication.byScope)
+	if q.deduplication.ByScope() != other.deduplication.ByScope() {
+		return fmt.Errorf("records per scope are %v, the records give %v", q.deduplication.ByScope(), other.deduplication.ByScope())
 	}
 	if q.deadline != other.deadline {
 		return fmt.Errorf("deadline is %d, the messages give %d", q.deadline, other.deadline)

@@ -1,6 +1,10 @@
 package queue
 
-import "github.com/tidwall/btree"
+import (
+	"strconv"
+
+	"github.com/tidwall/btree"
+)
 
 // moveTasks are the message move tasks of all queues. Values are replaced,
 // never changed in place.
@@ -69,9 +73,91 @@ func noSuchResource(parameter string) *Error {
 	return errorf(ResourceNotFound, "The resource that you specified for the ", parameter, " parameter doesn't exist.")
 }
 
-// startMoveTask begins to move messages out of a dead-letter queue. The leader
+func (b *Broker) moveTask(id string) (*MoveTaskRecord, bool) {
+	number, ok := b.moveTasks.byID.Get(id)
+	if !ok {
+		return nil, false
+	}
+	return b.moveTasks.byNumber.Get(number)
+}
+
+// Reasons of a failed task, as ListMessageMoveTasks shows them.
+const (
+	reasonNoQueue  = "AWS.SimpleQueueService.NonExistentQueue"
+	reasonNoSource = "CouldNotDetermineMessageSource"
+)
+
+// moveMessage moves one message and returns why that failed, empty if it did
+// not. It arrives as a new message: new MessageId, sent now, never received.
+func (b *Broker) moveMessage(q *Queue, m *Message, destination string) (reason string) {
+	if destination == "" {
+		if m.extra == nil || m.extra.deadLetterSource == "" {
+			return reasonNoSource
+		}
+		destination = m.extra.deadLetterSource
+	}
+	to := b.enter(destination)
+	if to == nil || to.attributes.FIFO != q.attributes.FIFO {
+		return reasonNoQueue
+	}
+	q.remove(b.key, m)
+	e := SendEntry{Body: m.body.String(), GroupID: m.group, DeduplicationID: m.deduplicationID}
+	s := sending{entry: &e}
+	if m.extra != nil {
+		s.attributes, s.partition, e.TraceHeader = m.extra.attributes, m.extra.partition, m.extra.traceHeader
+	}
+	s.ids = deduplicationIDs{own: m.deduplicationID, group: m.group}
+	if b.follows(ruleMoveKeepsKeys) {
+		s.ids = to.deduplicationIDs(&e, s.partition)
+	}
+	b.rememberMoved(to, s.ids)
+	b.accept(to, &s, m.sender)
+	return ""
+}
+
+// rememberMoved records the present deduplication ids of a message that moves
+// to a FIFO queue, so that later sends of it are duplicates. A live record
+// stays as it is and answers them. It never keeps the message out: it was
+// acknowledged once, perhaps under that very record, and must not be lost.
+func (b *Broker) rememberMoved(to *Queue, ids deduplicationIDs) {
+	if !to.attributes.FIFO || to.attributes.Deduplication.Disabled || ids.own == "" {
+		return
+	}
+	if _, found := to.findDuplicate(b.key, ids, b.now); !found {
+		to.remember(b.key, ids, to.lastSequence+1, b.now)
+	}
+}
+
+// StartMoveTask starts moving messages out of a dead-letter queue.
+type StartMoveTask struct {
+	Source       string // queue name
+	Destination  string // queue name; empty: each message goes back where it came from
+	MaxPerSecond Int    // 1..500
+}
+
+// QueueName implements Command.
+func (*StartMoveTask) QueueName() string { return "" }
+
+// Validate checks the source and the rate.
+func (c *StartMoveTask) Validate() *Error {
+	if c.Source == "" {
+		return missingParameter("SourceArn")
+	}
+	if len(c.Source) > QueueNameLengthMax {
+		return noSuchResource("SourceArn")
+	}
+	if len(c.Destination) > QueueNameLengthMax {
+		return noSuchResource("DestinationArn")
+	}
+	if m := c.MaxPerSecond; m.Given && (m.Value < 1 || m.Value > MovePerSecondMax) {
+		return invalidValue(strconv.FormatInt(m.Value, 10), "MaxNumberOfMessagesPerSecond", "Must be between 1 and 500, if provided.")
+	}
+	return nil
+}
+
+// apply begins to move messages out of a dead-letter queue. The leader
 // then proposes MoveMessages steps until the task is over.
-func (b *Broker) startMoveTask(c *StartMoveTask) (Result, *Error) {
+func (c *StartMoveTask) apply(b *Broker) (Result, *Error) {
 	source := b.enter(c.Source)
 	if source == nil {
 		return nil, noSuchResource("SourceArn")
@@ -117,16 +203,25 @@ func (b *Broker) startMoveTask(c *StartMoveTask) (Result, *Error) {
 	return MoveTaskStarted{TaskID: t.ID}, nil
 }
 
-func (b *Broker) moveTask(id string) (*MoveTaskRecord, bool) {
-	number, ok := b.moveTasks.byID.Get(id)
-	if !ok {
-		return nil, false
-	}
-	return b.moveTasks.byNumber.Get(number)
+// CancelMoveTask stops a running move task.
+type CancelMoveTask struct {
+	TaskID string
+	Source string // queue name taken from the task handle
 }
 
-// cancelMoveTask ends a running task. What was moved stays moved.
-func (b *Broker) cancelMoveTask(c *CancelMoveTask) (Result, *Error) {
+// QueueName implements Command.
+func (*CancelMoveTask) QueueName() string { return "" }
+
+// Validate checks that the task handle named a task.
+func (c *CancelMoveTask) Validate() *Error {
+	if c.TaskID == "" || len(c.TaskID) > taskIDLengthMax || c.Source == "" || len(c.Source) > QueueNameLengthMax {
+		return invalidParameter("Value for parameter TaskHandle is invalid.")
+	}
+	return nil
+}
+
+// apply ends a running task. What was moved stays moved.
+func (c *CancelMoveTask) apply(b *Broker) (Result, *Error) {
 	if _, ok := b.queues.Get(c.Source); !ok {
 		return nil, noSuchResource("SourceArn")
 	}
@@ -143,16 +238,27 @@ func (b *Broker) cancelMoveTask(c *CancelMoveTask) (Result, *Error) {
 	return MoveTaskCancelled{Moved: t.Moved}, nil
 }
 
-// Reasons of a failed task, as ListMessageMoveTasks shows them.
-const (
-	reasonNoQueue  = "AWS.SimpleQueueService.NonExistentQueue"
-	reasonNoSource = "CouldNotDetermineMessageSource"
-)
+// MoveMessages is one bounded step of a move task, proposed by the leader.
+type MoveMessages struct {
+	TaskID string
+	Max    int // 1..MoveStepMax
+}
 
-// moveMessages is one step of a task: at most c.Max available messages arrive
+// QueueName implements Command.
+func (*MoveMessages) QueueName() string { return "" }
+
+// Validate bounds the step; only the leader proposes this command.
+func (c *MoveMessages) Validate() *Error {
+	if c.TaskID == "" || c.Max < 1 || c.Max > MoveStepMax {
+		return invalidParameter("A step of a move task needs a task id and moves 1 to ", strconv.Itoa(MoveStepMax), " messages.")
+	}
+	return nil
+}
+
+// apply is one step of a task: at most c.Max available messages arrive
 // at their destination as new ones, in the order in which they became available
 // (of a group in its order). The task is over when none is available any more.
-func (b *Broker) moveMessages(c *MoveMessages) (Result, *Error) {
+func (c *MoveMessages) apply(b *Broker) (Result, *Error) {
 	t, ok := b.moveTask(c.TaskID)
 	if !ok || t.Status != MoveTaskRunning {
 		return MessagesMoved{}, nil
@@ -179,45 +285,4 @@ func (b *Broker) moveMessages(c *MoveMessages) (Result, *Error) {
 	}
 	b.putMoveTask(&next)
 	return MessagesMoved{Moved: moved, Running: next.Status == MoveTaskRunning}, nil
-}
-
-// moveMessage moves one message and returns why that failed, empty if it did
-// not. It arrives as a new message: new MessageId, sent now, never received.
-func (b *Broker) moveMessage(q *Queue, m *Message, destination string) (reason string) {
-	if destination == "" {
-		if m.extra == nil || m.extra.deadLetterSource == "" {
-			return reasonNoSource
-		}
-		destination = m.extra.deadLetterSource
-	}
-	to := b.enter(destination)
-	if to == nil || to.attributes.FIFO != q.attributes.FIFO {
-		return reasonNoQueue
-	}
-	q.remove(b.key, m)
-	e := SendEntry{Body: m.body.String(), GroupID: m.group, DeduplicationID: m.deduplicationID}
-	s := sending{entry: &e}
-	if m.extra != nil {
-		s.attributes, s.partition, e.TraceHeader = m.extra.attributes, m.extra.partition, m.extra.traceHeader
-	}
-	s.ids = deduplicationIDs{own: m.deduplicationID, group: m.group}
-	if b.follows(ruleMoveKeepsKeys) {
-		s.ids = to.deduplicationIDs(&e, s.partition)
-	}
-	b.rememberMoved(to, s.ids)
-	b.accept(to, &s, m.sender)
-	return ""
-}
-
-// rememberMoved records the present deduplication ids of a message that moves
-// to a FIFO queue, so that later sends of it are duplicates. A live record
-// stays as it is and answers them. It never keeps the message out: it was
-// acknowledged once, perhaps under that very record, and must not be lost.
-func (b *Broker) rememberMoved(to *Queue, ids deduplicationIDs) {
-	if !to.attributes.FIFO || to.attributes.Deduplication.Disabled || ids.own == "" {
-		return
-	}
-	if _, found := to.findDuplicate(b.key, ids, b.now); !found {
-		to.remember(b.key, ids, to.lastSequence+1, b.now)
-	}
 }

@@ -3,6 +3,7 @@ package queue
 import (
 	"errors"
 	"strconv"
+	"strings"
 
 	"github.com/seriatimq/seriatim/queue/policy"
 )
@@ -96,6 +97,115 @@ func parseRedriveAllowPolicy(text string) (policy.RedriveAllow, *Error) {
 	return p, nil
 }
 
+func badRedrive(text, reason string) *Error { return invalidValue(text, nameRedrivePolicy, reason) }
+
+// redriveTargetMissing refuses a RedrivePolicy, given as sent, whose target
+// does not exist.
+func redriveTargetMissing(text string) *Error { return badRedrive(text, policy.TargetMissing) }
+
+// redriveTargetWrongType refuses a target of the other queue type. AWS ends
+// the text with two full stops.
+func redriveTargetWrongType(text string) *Error {
+	return badRedrive(text, "Dead-letter queue must be same type of queue as the source..")
+}
+
+// redriveNotAllowed refuses a target whose RedriveAllowPolicy leaves the
+// source out. The text of AWS is not known.
+func redriveNotAllowed(text string) *Error {
+	return badRedrive(text, "The RedriveAllowPolicy of the dead letter target does not allow this source queue.")
+}
+
+// SetQueuePolicy is AddPermission or RemovePermission: it adds one statement
+// to the queue's access policy, or removes one.
+type SetQueuePolicy struct {
+	Queue      string
+	QueueARN   string // full ARN, used in the policy text
+	Label      string // Sid of the statement
+	Remove     bool
+	AccountIDs []string // principals, for adding
+	Actions    []string // without the SQS: prefix, for adding
+}
+
+// QueueName implements Command.
+func (c *SetQueuePolicy) QueueName() string { return c.Queue }
+
+// Validate checks the label and, for adding, accounts and actions.
+func (c *SetQueuePolicy) Validate() *Error {
+	if err := checkQueueName(c.Queue); err != nil {
+		return err
+	}
+	if c.Label == "" {
+		return missingParameter("Label")
+	}
+	if !plainName(c.Label) || len(c.Label) > PolicyLabelLengthMax {
+		return badLabel(c.Label, nameRule+".")
+	}
+	if c.Remove {
+		return nil
+	}
+	if len(c.AccountIDs) == 0 {
+		return missingParameter("AWSAccountIds")
+	}
+	if len(c.Actions) == 0 {
+		return missingParameter("Actions")
+	}
+	if n := len(c.AccountIDs); n > policyAccountsMax {
+		return errorf(OverLimit, strconv.Itoa(n), " principals were found, maximum allowed is ", strconv.Itoa(policyAccountsMax), ".")
+	}
+	for _, account := range c.AccountIDs {
+		if !plainName(account) || len(account) > accountLengthMax {
+			return invalidValue(account, "PrincipalId", "Unable to verify.")
+		}
+	}
+	if n := len(c.Actions); n > PolicyActionsMax {
+		return errorf(OverLimit, strconv.Itoa(n), " Actions were found, maximum allowed is ", strconv.Itoa(PolicyActionsMax), ".")
+	}
+	for _, action := range c.Actions {
+		if !permitted(action) {
+			return invalidValue("SQS:"+action, "ActionName", "Only the queue owner is allowed to invoke this action.")
+		}
+	}
+	return nil
+}
+
+// apply is AddPermission and RemovePermission.
+func (c *SetQueuePolicy) apply(b *Broker) (Result, *Error) {
+	q := b.enter(c.Queue)
+	if q == nil {
+		return nil, noSuchQueue()
+	}
+	var policy string
+	var err *Error
+	if c.Remove {
+		policy, err = removePermission(q.attributes.Policy, c.Label)
+	} else {
+		policy, err = addPermission(q.attributes.Policy, c)
+	}
+	if err != nil {
+		return nil, err
+	}
+	q.attributes.Policy = policy
+	q.modified(b.now)
+	return Done{}, nil
+}
+
+// permittedActions are those that AddPermission may grant. AWS lets only the
+// owner of a queue do the rest.
+var permittedActions = [...]string{
+	"*", "ChangeMessageVisibility", "DeleteMessage", "GetQueueAttributes", "GetQueueUrl",
+	"ListDeadLetterSourceQueues", "PurgeQueue", "ReceiveMessage", "SendMessage",
+}
+
+// permitted compares as IAM does, without regard to letter case.
+func permitted(action string) bool {
+	for _, p := range permittedActions {
+		if strings.EqualFold(p, action) {
+			return true
+		}
+	}
+	return false
+}
+
 // addPermission adds the statement of c to an access policy.
 func addPermission(access string, c *SetQueuePolicy) (string, *Error) {
 	text, err := policy.Add(access, policy.Statement{
@@ -128,21 +238,3 @@ func accessError(err error, label string) *Error {
 }
 
 func badLabel(label, reason string) *Error { return invalidValue(label, "Label", reason) }
-
-func badRedrive(text, reason string) *Error { return invalidValue(text, nameRedrivePolicy, reason) }
-
-// redriveTargetMissing refuses a RedrivePolicy, given as sent, whose target
-// does not exist.
-func redriveTargetMissing(text string) *Error { return badRedrive(text, policy.TargetMissing) }
-
-// redriveTargetWrongType refuses a target of the other queue type. AWS ends
-// the text with two full stops.
-func redriveTargetWrongType(text string) *Error {
-	return badRedrive(text, "Dead-letter queue must be same type of queue as the source..")
-}
-
-// redriveNotAllowed refuses a target whose RedriveAllowPolicy leaves the
-// source out. The text of AWS is not known.
-func redriveNotAllowed(text string) *Error {
-	return badRedrive(text, "The RedriveAllowPolicy of the dead letter target does not allow this source queue.")
-}

@@ -1,8 +1,8 @@
 package queue
 
 import (
-	"crypto/sha256"
 	"slices"
+	"strconv"
 )
 
 // Prepared is a command in the form in which it goes into the log. Used once.
@@ -118,203 +118,40 @@ func (r *entryRefusals) add(i, entries int, err *Error) {
 	r.count++
 }
 
-// check is what needs no state: the refusals of single entries, and that of
-// the whole command, which is refused if every entry is.
-func (c *SendMessages) check() (entries entryRefusals, whole *Error) {
-	if err := c.wellFormed(); err != nil {
-		return entries, err
-	}
-	if err := checkQueueName(c.Queue); err != nil {
-		return entries, err
-	}
-	if err := checkBatchBytes(c); err != nil {
-		return entries, err
-	}
-	rules := rulesOfName(c.Queue)
-	for i := range c.Entries {
-		entries.add(i, len(c.Entries), rules.check(&c.Entries[i], c.Batch))
-	}
-	if entries.count == len(c.Entries) {
-		return entries, entries.first
-	}
-	return entries, nil
-}
+const (
+	senderIDLengthMax  = 256 // ours; an IAM principal id with session name is below 100
+	clusterIDLengthMax = 64
+	receiptKeyLength   = 32
+	policyAccountsMax  = 50   // the quota of AWS for principals in one policy
+	tagsRemovedMax     = 1000 // ours; a queue has 50
+	taskIDLengthMax    = 64
+	accountLengthMax   = 64 // AWS: 12 digits, which a private installation need not follow
+)
 
-func (c *SendMessages) prepare() (Prepared, *Error) {
-	refused, err := c.check()
-	if err != nil {
-		return Prepared{}, err
-	}
-	if refused.count > 0 {
-		slim := *c
-		slim.Entries = slices.Clone(c.Entries)
-		for i, err := range refused.errs {
-			if err != nil {
-				e := &c.Entries[i]
-				slim.Entries[i] = SendEntry{GroupIDGiven: e.GroupIDGiven, DeduplicationIDGiven: e.DeduplicationIDGiven}
-			}
-		}
-		c = &slim
-	}
-	if isFIFOName(c.Queue) {
-		c.hashContents()
-	}
-	return Prepared{Command: c, refusals: refused.errs}, nil
-}
+const nameRule = "Can only include alphanumeric characters, hyphens, or underscores. 1 to 80 in length"
 
-// hashContents computes the content hashes that a FIFO queue may deduplicate
-// by, so that the state machine of every node need not.
-func (c *SendMessages) hashContents() {
-	for i := range c.Entries {
-		if e := &c.Entries[i]; !e.DeduplicationIDGiven && e.ContentHash == nil && e.Body != "" {
-			sum := sha256.Sum256([]byte(e.Body))
-			e.ContentHash = sum[:]
+// plainName reports whether name has one or more letters, digits, hyphens and
+// underscores.
+func plainName(name string) bool {
+	for i := range len(name) {
+		switch c := name[i]; {
+		case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c >= '0' && c <= '9', c == '-', c == '_':
+		default:
+			return false
 		}
 	}
+	return name != ""
 }
 
-func (c *SendMessages) refuse(q *Queue) (Result, *Error) {
-	if err := c.wellFormed(); err != nil {
-		return nil, err
+// checkEntries bounds the entries of a batch; element is the name in the error
+// text of AWS.
+func checkEntries(n int, element string) *Error {
+	if n == 0 {
+		return errorf(EmptyBatchRequest, "There should be at least one ", element, " in the request.")
 	}
-	if err := checkSendBatch(&q.attributes, c); err != nil {
-		return nil, err
+	if n > BatchEntriesMax {
+		return errorf(TooManyEntriesInBatchRequest, "Maximum number of entries per request are ",
+			strconv.Itoa(BatchEntriesMax), ". You have sent ", strconv.Itoa(n), ".")
 	}
-	out := MessagesSent{Entries: make([]SentEntry, len(c.Entries))}
-	for i := range c.Entries {
-		err := checkSend(&q.attributes, &c.Entries[i], c.Batch)
-		if !c.Batch || err == nil {
-			return nil, err
-		}
-		out.Entries[i].Err = err
-	}
-	return out, nil
-}
-
-// check is what needs no state.
-func (c *DeleteMessages) check() (entries entryRefusals, whole *Error) {
-	if err := c.wellFormed(); err != nil {
-		return entries, err
-	}
-	if err := checkQueueName(c.Queue); err != nil {
-		return entries, err
-	}
-	for i, handle := range c.Handles {
-		if _, ok := parseHandle(handle); !ok {
-			entries.add(i, len(c.Handles), invalidHandle(handle))
-		}
-	}
-	if entries.count == len(c.Handles) {
-		return entries, entries.first
-	}
-	return entries, nil
-}
-
-func (c *DeleteMessages) prepare() (Prepared, *Error) {
-	refused, err := c.check()
-	if err != nil {
-		return Prepared{}, err
-	}
-	if refused.count > 0 {
-		slim := *c
-		slim.Handles = slices.Clone(c.Handles)
-		for i, err := range refused.errs {
-			if err != nil {
-				slim.Handles[i] = ""
-			}
-		}
-		c = &slim
-	}
-	return Prepared{Command: c, refusals: refused.errs}, nil
-}
-
-func (c *DeleteMessages) refuse(*Queue) (Result, *Error) {
-	refused, err := c.check()
-	if !c.Batch || refused.count == 0 {
-		return nil, err
-	}
-	return EntriesDone{Errs: refused.errs}, nil
-}
-
-// check is what needs no state.
-func (c *ChangeMessageVisibility) check() (entries entryRefusals, whole *Error) {
-	if err := c.wellFormed(); err != nil {
-		return entries, err
-	}
-	if err := checkQueueName(c.Queue); err != nil {
-		return entries, err
-	}
-	for i, e := range c.Entries {
-		err := checkVisibility(e.VisibilityTimeout)
-		if _, ok := parseHandle(e.Handle); !ok && err == nil {
-			err = invalidHandle(e.Handle)
-		}
-		entries.add(i, len(c.Entries), err)
-	}
-	if entries.count == len(c.Entries) {
-		return entries, entries.first
-	}
-	return entries, nil
-}
-
-func (c *ChangeMessageVisibility) prepare() (Prepared, *Error) {
-	refused, err := c.check()
-	if err != nil {
-		return Prepared{}, err
-	}
-	if refused.count > 0 {
-		slim := *c
-		slim.Entries = slices.Clone(c.Entries)
-		for i, err := range refused.errs {
-			if err != nil {
-				slim.Entries[i] = VisibilityEntry{}
-			}
-		}
-		c = &slim
-	}
-	return Prepared{Command: c, refusals: refused.errs}, nil
-}
-
-func (c *ChangeMessageVisibility) refuse(*Queue) (Result, *Error) {
-	refused, err := c.check()
-	if !c.Batch || refused.count == 0 {
-		return nil, err
-	}
-	return EntriesDone{Errs: refused.errs}, nil
-}
-
-// prepare leaves out what a standard queue ignores.
-func (c *ReceiveMessages) prepare() (Prepared, *Error) {
-	if err := c.Validate(); err != nil {
-		return Prepared{}, err
-	}
-	if c.AttemptIDGiven && !isFIFOName(c.Queue) {
-		plain := *c
-		plain.AttemptID, plain.AttemptIDGiven = "", false
-		c = &plain
-	}
-	return Prepared{Command: c}, nil
-}
-
-func (c *CreateQueue) prepare() (Prepared, *Error) {
-	if err := c.Validate(); err != nil {
-		return Prepared{}, err
-	}
-	ready := *c
-	ready.Policies = parsePolicies(c.Attributes)
-	return Prepared{Command: &ready}, nil
-}
-
-func (c *SetQueueAttributes) prepare() (Prepared, *Error) {
-	if err := c.Validate(); err != nil {
-		return Prepared{}, err
-	}
-	ready := *c
-	ready.Policies = parsePolicies(c.Attributes)
-	return Prepared{Command: &ready}, nil
-}
-
-func (c *SetQueueAttributes) refuse(q *Queue) (Result, *Error) {
-	_, err := q.attributes.withChanges(c.Attributes, assignment{minimumWindow: 1})
-	return nil, err
+	return nil
 }

@@ -4,6 +4,8 @@ import (
 	"cmp"
 
 	"github.com/tidwall/btree"
+
+	"github.com/seriatimq/seriatim/queue/deduplication"
 )
 
 // Queue is one queue with its messages and indexes. Only messages, scheduled,
@@ -29,7 +31,7 @@ type Queue struct {
 	groups        messageGroups
 	ready         readyIndex
 	timers        timerIndex
-	deduplication DeduplicationWindow
+	deduplication deduplication.Window
 	attempts      attemptIndex
 	sums          queueSums
 	generation    uint64
@@ -103,7 +105,7 @@ func (q *Queue) clone(generation uint64) *Queue {
 	c.groups = q.groups.clone()
 	c.ready.fresh, c.ready.returned = q.ready.fresh.Copy(), q.ready.returned.Copy()
 	c.timers.pending = q.timers.pending.Copy()
-	c.deduplication = q.deduplication.clone()
+	c.deduplication = q.deduplication.Clone()
 	c.attempts = q.attempts.clone()
 	return &c
 }

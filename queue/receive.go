@@ -1,22 +1,60 @@
 package queue
 
-// deliverable reports whether a receive would hand out a message now, or move
-// one to the dead-letter queue.
-func (q *Queue) deliverable(now Timestamp) bool {
-	return q.timers.inFlight < InFlightMax && q.available(now)
+import "strconv"
+
+// ReceiveMessages is ReceiveMessage without its waiting: it hands out what can
+// be handed out now.
+type ReceiveMessages struct {
+	Queue             string
+	MaxMessages       Int // 1..10, default 1
+	VisibilityTimeout Int // seconds 0..43200, default from the queue
+	AttemptID         string
+	AttemptIDGiven    bool
+	// ShortPoll is set when the caller does not wait; only then the
+	// in-flight limit of a standard queue is an error (OverLimit).
+	ShortPoll bool
 }
 
-// available reports whether a message can be taken, whatever is in flight.
-func (q *Queue) available(now Timestamp) bool {
-	if t, ok := q.ready.returned.Min(); ok && t.at <= now {
-		return true
+// QueueName implements Command.
+func (c *ReceiveMessages) QueueName() string { return c.Queue }
+
+// Validate checks ranges and, for a FIFO queue, the attempt id, which AWS
+// ignores on a standard queue.
+func (c *ReceiveMessages) Validate() *Error {
+	if err := checkQueueName(c.Queue); err != nil {
+		return err
 	}
-	t, ok := q.ready.fresh.Min()
-	return ok && t.at.Add(q.freshDelay()) <= now
+	if m := c.MaxMessages; m.Given && (m.Value < 1 || m.Value > ReceiveMessagesMax) {
+		return invalidValue(strconv.FormatInt(m.Value, 10), "MaxNumberOfMessages", "Must be between 1 and 10, if provided.")
+	}
+	if err := checkVisibilityRange(c.VisibilityTimeout); err != nil {
+		return err
+	}
+	if c.AttemptIDGiven && isFIFOName(c.Queue) && !validID(c.AttemptID) {
+		return invalidID(c.AttemptID, "ReceiveRequestAttemptId")
+	}
+	return nil
 }
 
-// receiveMessages is ReceiveMessage without waiting.
-func (b *Broker) receiveMessages(q *Queue, c *ReceiveMessages) (Result, *Error) {
+// prepare leaves out what a standard queue ignores.
+func (c *ReceiveMessages) prepare() (Prepared, *Error) {
+	if err := c.Validate(); err != nil {
+		return Prepared{}, err
+	}
+	if c.AttemptIDGiven && !isFIFOName(c.Queue) {
+		plain := *c
+		plain.AttemptID, plain.AttemptIDGiven = "", false
+		c = &plain
+	}
+	return Prepared{Command: c}, nil
+}
+
+// apply is ReceiveMessage without waiting.
+func (c *ReceiveMessages) apply(b *Broker) (Result, *Error) {
+	q := b.enter(c.Queue)
+	if q == nil {
+		return nil, noSuchQueue()
+	}
 	timeout := Seconds(c.VisibilityTimeout.Or(q.attributes.VisibilitySeconds))
 	visibleAt := b.now.Add(timeout)
 	// AWS ignores the attempt id on standard queues.
@@ -46,6 +84,21 @@ func (b *Broker) receiveMessages(q *Queue, c *ReceiveMessages) (Result, *Error) 
 		d.attemptID, d.attemptNumber = c.AttemptID, q.attempts.last
 	}
 	return b.deliver(q, s.deliver, d), nil
+}
+
+// deliverable reports whether a receive would hand out a message now, or move
+// one to the dead-letter queue.
+func (q *Queue) deliverable(now Timestamp) bool {
+	return q.timers.inFlight < InFlightMax && q.available(now)
+}
+
+// available reports whether a message can be taken, whatever is in flight.
+func (q *Queue) available(now Timestamp) bool {
+	if t, ok := q.ready.returned.Min(); ok && t.at <= now {
+		return true
+	}
+	t, ok := q.ready.fresh.Min()
+	return ok && t.at.Add(q.freshDelay()) <= now
 }
 
 // deliver hands messages out under the receive state in d.

@@ -4,6 +4,8 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+
+	"github.com/seriatimq/seriatim/queue/deduplication"
 )
 
 // Restorer builds a Broker from records. Call AddTombstone, AddMoveTask, then
@@ -68,7 +70,7 @@ func (r *Restorer) AddQueue(rec QueueRecord) error {
 	q.tags = rec.Tags
 	q.createdAt, q.modifiedAt, q.purgedAt = rec.CreatedAt, rec.ModifiedAt, rec.PurgedAt
 	q.lastSequence, q.attempts.last = rec.LastSequence, rec.LastAttempt
-	q.deduplication.deadBefore = rec.DeadBefore
+	q.deduplication.DeadBefore = int64(rec.DeadBefore)
 	q.timers.fired = timed{rec.FiredAt, rec.FiredSequence}
 	r.b.queues.Set(q.name, q)
 	r.b.followRedrive(q, "")
@@ -129,18 +131,16 @@ func (r *Restorer) AddDeduplication(rec DeduplicationRecord) error {
 	if q == nil {
 		return errors.New("deduplication record without a queue")
 	}
-	newest, some := q.deduplication.accepted.newest()
-	if some && rec.Order <= newest.order() || rec.Order>>1 != uint64(rec.Sequence) ||
+	newest, some := q.deduplication.Newest()
+	if some && rec.Order <= newest.Order() || rec.Order>>1 != uint64(rec.Sequence) ||
 		rec.Sequence == 0 || uint64(rec.Sequence) > q.lastSequence || rec.Scope > ScopePartitionKey {
 		return fmt.Errorf("queue %q: deduplication record %d is out of order or appears twice", q.name, rec.Order)
 	}
-	key := deduplicationKey{binary.BigEndian.Uint64(rec.Key[:8]), binary.BigEndian.Uint64(rec.Key[8:])}
-	if _, known := q.deduplication.find(key); known {
+	key := deduplication.Key{High: binary.BigEndian.Uint64(rec.Key[:8]), Low: binary.BigEndian.Uint64(rec.Key[8:])}
+	if _, known := q.deduplication.Find(key); known {
 		return fmt.Errorf("queue %q: deduplication record %d repeats a key", q.name, rec.Order)
 	}
-	q.putDeduplication(r.b.key, deduplicationRecord{
-		key: key, acceptedAt: rec.AcceptedAt, position: rec.Order<<2 | uint64(rec.Scope),
-	})
+	q.putDeduplication(r.b.key, deduplication.NewRecord(key, int64(rec.AcceptedAt), rec.Order, uint8(rec.Scope)))
 	return nil
 }
 

@@ -1,5 +1,7 @@
 package queue
 
+import "strconv"
+
 // Rules that decide differently since a format version. While a cluster is
 // upgraded, nodes of two programs apply the same log, and a log is replayed to
 // the same state for ever. So an old rule goes on deciding until the cluster
@@ -61,4 +63,28 @@ func (q *Queue) serveOldestFirst(on bool) {
 		q.ready.returned.Set(q.readyKey(m))
 		return true
 	})
+}
+
+// SetFormatVersion raises the version of commands and snapshots that the
+// cluster may write. It never goes down.
+type SetFormatVersion struct{ Version uint32 }
+
+// QueueName implements Command.
+func (*SetFormatVersion) QueueName() string { return "" }
+
+// Validate refuses version zero, the one of a new state.
+func (c *SetFormatVersion) Validate() *Error {
+	if c.Version == 0 {
+		return errorf(InvalidFormatVersion, "the format version must be above 0")
+	}
+	return nil
+}
+
+func (c *SetFormatVersion) apply(b *Broker) (Result, *Error) {
+	if c.Version < b.formatVersion {
+		return nil, errorf(InvalidFormatVersion, "The format version never goes down: it is ",
+			strconv.FormatUint(uint64(b.formatVersion), 10), ".")
+	}
+	b.changeRules(c.Version)
+	return Done{}, nil
 }

@@ -3,12 +3,124 @@ package queue
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"slices"
+	"strconv"
 )
 
-// sendMessages is SendMessage and SendMessageBatch. Entries are accepted in
+// SendMessages is SendMessage and SendMessageBatch.
+type SendMessages struct {
+	Queue    string
+	SenderID string
+	Batch    bool // selects the error texts of the batch action
+	Entries  []SendEntry
+	// RepeatedSince is set on a send that may be in the log already, at this log
+	// time or later: it is refused, whole, unless the queue still knows every id
+	// accepted since then. Zero: it was not proposed before.
+	RepeatedSince Timestamp
+}
+
+// QueueName implements Command.
+func (c *SendMessages) QueueName() string { return c.Queue }
+
+// Validate checks what every queue of this name demands of a message. A batch
+// is refused only as a whole, or if each of its entries is.
+func (c *SendMessages) Validate() *Error {
+	_, err := c.check()
+	return err
+}
+
+// wellFormed checks the number of entries and the sender id.
+func (c *SendMessages) wellFormed() *Error {
+	if err := checkEntries(len(c.Entries), "SendMessageBatchRequestEntry"); err != nil {
+		return err
+	}
+	if len(c.SenderID) > senderIDLengthMax || badCharacter(c.SenderID) {
+		return invalidParameter("The sender id is longer than ", strconv.Itoa(senderIDLengthMax), " bytes or has invalid characters.")
+	}
+	return nil
+}
+
+// check is what needs no state: the refusals of single entries, and that of
+// the whole command, which is refused if every entry is.
+func (c *SendMessages) check() (entries entryRefusals, whole *Error) {
+	if err := c.wellFormed(); err != nil {
+		return entries, err
+	}
+	if err := checkQueueName(c.Queue); err != nil {
+		return entries, err
+	}
+	if err := checkBatchBytes(c); err != nil {
+		return entries, err
+	}
+	rules := rulesOfName(c.Queue)
+	for i := range c.Entries {
+		entries.add(i, len(c.Entries), rules.check(&c.Entries[i], c.Batch))
+	}
+	if entries.count == len(c.Entries) {
+		return entries, entries.first
+	}
+	return entries, nil
+}
+
+func (c *SendMessages) prepare() (Prepared, *Error) {
+	refused, err := c.check()
+	if err != nil {
+		return Prepared{}, err
+	}
+	if refused.count > 0 {
+		slim := *c
+		slim.Entries = slices.Clone(c.Entries)
+		for i, err := range refused.errs {
+			if err != nil {
+				e := &c.Entries[i]
+				slim.Entries[i] = SendEntry{GroupIDGiven: e.GroupIDGiven, DeduplicationIDGiven: e.DeduplicationIDGiven}
+			}
+		}
+		c = &slim
+	}
+	if isFIFOName(c.Queue) {
+		c.hashContents()
+	}
+	return Prepared{Command: c, refusals: refused.errs}, nil
+}
+
+func (c *SendMessages) refuse(q *Queue) (Result, *Error) {
+	if err := c.wellFormed(); err != nil {
+		return nil, err
+	}
+	if err := checkSendBatch(&q.attributes, c); err != nil {
+		return nil, err
+	}
+	out := MessagesSent{Entries: make([]SentEntry, len(c.Entries))}
+	for i := range c.Entries {
+		err := checkSend(&q.attributes, &c.Entries[i], c.Batch)
+		if !c.Batch || err == nil {
+			return nil, err
+		}
+		out.Entries[i].Err = err
+	}
+	return out, nil
+}
+
+// hashContents computes the content hashes that a FIFO queue may deduplicate
+// by, so that the state machine of every node need not.
+func (c *SendMessages) hashContents() {
+	for i := range c.Entries {
+		if e := &c.Entries[i]; !e.DeduplicationIDGiven && e.ContentHash == nil && e.Body != "" {
+			sum := sha256.Sum256([]byte(e.Body))
+			e.ContentHash = sum[:]
+		}
+	}
+}
+
+// apply is SendMessage and SendMessageBatch. Entries are accepted in
 // order, so a repeated deduplication id inside one batch is a duplicate of the
 // earlier entry.
-func (b *Broker) sendMessages(q *Queue, c *SendMessages) (Result, *Error) {
+func (c *SendMessages) apply(b *Broker) (Result, *Error) {
+	q := b.enter(c.Queue)
+	if q == nil {
+		return nil, noSuchQueue()
+	}
 	if c.RepeatedSince != 0 && !q.remembersSince(c.RepeatedSince, b.now) {
 		return nil, errorf(UnsupportedOperation, "The send may have been accepted before, and the queue would not know it.")
 	}
@@ -40,8 +152,8 @@ func (b *Broker) sendEntry(q *Queue, e *SendEntry, c *SendMessages) SentEntry {
 	if deduplicates := q.attributes.FIFO && !q.attributes.Deduplication.Disabled; deduplicates {
 		if first, found := q.findDuplicate(b.key, s.ids, b.now); found {
 			return SentEntry{
-				MessageID: b.key.messageID(q.incarnation, first.sequence()),
-				Sequence:  SequenceNumber(first.sequence()),
+				MessageID: b.key.messageID(q.incarnation, first.Sequence()),
+				Sequence:  SequenceNumber(first.Sequence()),
 				Duplicate: true,
 			}
 		}
@@ -165,4 +277,19 @@ func (q *Queue) removeScheduled(k keyed, m *Message) {
 	q.scheduled.byTime.Delete(timed{m.delivery.visibleAt, m.sequence})
 	q.sums.messages.sub(m.sum(k, q.incarnation, true))
 	q.sums.messageBytes -= m.size()
+}
+
+// SendEntry is one message to send.
+type SendEntry struct {
+	Body                 string
+	Attributes           []MessageAttribute // in request order, sorted by the accepting node
+	TraceHeader          string             // AWSTraceHeader, empty if absent
+	GroupID              string
+	GroupIDGiven         bool // an empty id that was given is an error, an absent one may not be
+	DeduplicationID      string
+	DeduplicationIDGiven bool
+	DelaySeconds         Int
+	// ContentHash is the SHA-256 of Body if the accepting node computed it
+	// already, else nil and the broker computes it when a rule needs it.
+	ContentHash []byte
 }

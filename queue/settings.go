@@ -1,5 +1,12 @@
 package queue
 
+import (
+	"encoding/binary"
+	"encoding/hex"
+	"strconv"
+	"strings"
+)
+
 // Names of cluster settings: values every node must agree on. The leader
 // proposes them with SetClusterSetting.
 const (
@@ -15,3 +22,75 @@ const (
 	// 60-second cool-offs of AWS.
 	SettingAWSCooldowns = "aws-cooldowns"
 )
+
+// SetClusterSetting sets one setting that all nodes must agree on.
+type SetClusterSetting struct{ Name, Value string }
+
+// QueueName implements Command.
+func (*SetClusterSetting) QueueName() string { return "" }
+
+// Validate checks the value against the rule of its setting.
+func (c *SetClusterSetting) Validate() *Error {
+	ok, rule := false, ""
+	switch c.Name {
+	case SettingClusterID:
+		ok = c.Value != "" && len(c.Value) <= clusterIDLengthMax && !badCharacter(c.Value)
+		rule = "must have 1 to 64 characters"
+	case SettingReceiptKey:
+		ok = len(c.Value) == receiptKeyLength && strings.Trim(c.Value, "0123456789abcdef") == ""
+		rule = "must be 32 lower-case hexadecimal digits"
+	case SettingMinimumWindow:
+		n, isNumber := parseNumber(c.Value)
+		ok = isNumber && n >= 1 && n <= DeduplicationSecondsMin
+		rule = "must be between 1 and 20"
+	case SettingAWSCooldowns:
+		ok = c.Value == "true" || c.Value == "false"
+		rule = "must be true or false"
+	default:
+		return errorf(InvalidClusterSetting, "there is no cluster setting ", c.Name)
+	}
+	if !ok {
+		return errorf(InvalidClusterSetting, "cluster setting ", c.Name, " ", rule)
+	}
+	return nil
+}
+
+func (c *SetClusterSetting) apply(b *Broker) (Result, *Error) {
+	old, known := b.settings.Get(c.Name)
+	once := c.Name == SettingClusterID || c.Name == SettingReceiptKey
+	if once && known && old != c.Value {
+		return nil, errorf(InvalidClusterSetting, "The setting ", c.Name, " was set already and never changes.")
+	}
+	if c.Name == SettingReceiptKey && !known && b.queues.Len() > 0 {
+		return nil, errorf(InvalidClusterSetting, "The setting ", c.Name, " must be set before the first queue is created.")
+	}
+	b.settings.Set(c.Name, c.Value)
+	b.useSettings()
+	return Done{}, nil
+}
+
+// useSettings derives what rules read on every command.
+func (b *Broker) useSettings() {
+	text, _ := b.settings.Get(SettingReceiptKey)
+	if raw, err := hex.DecodeString(text); err == nil && len(raw) == 16 {
+		b.key = keyed{binary.LittleEndian.Uint64(raw), binary.LittleEndian.Uint64(raw[8:])}
+	}
+}
+
+func (b *Broker) minimumWindow() int64 {
+	text, _ := b.settings.Get(SettingMinimumWindow)
+	if seconds, err := strconv.ParseInt(text, 10, 64); err == nil {
+		return seconds
+	}
+	return DeduplicationSecondsMin
+}
+
+// assignment is what the attributes of a command are read with.
+func (b *Broker) assignment(policies Policies) assignment {
+	return assignment{minimumWindow: b.minimumWindow(), policies: policies}
+}
+
+func (b *Broker) cooldowns() bool {
+	text, _ := b.settings.Get(SettingAWSCooldowns)
+	return text == "true"
+}

@@ -103,7 +103,7 @@ func (q *Queue) stats(now Timestamp) QueueStats {
 		NotVisible:           q.timers.inFlight,
 		Delayed:              q.timers.delayed + q.delayedFresh(now),
 		Groups:               int64(q.groups.byName.Len()),
-		DeduplicationEntries: int64(q.deduplication.accepted.len()),
+		DeduplicationEntries: int64(q.deduplication.Len()),
 		OldestSentAt:         oldest,
 	}
 	s.Visible = int64(q.messages.Len()) - s.NotVisible - s.Delayed
@@ -292,4 +292,18 @@ func (v View) peek(q *Queue, m *Message) PeekedMessage {
 		p.State = "delayed"
 	}
 	return p
+}
+
+// search is the lowest of n indexes for which found, which is false up to some
+// index and true from there on, or n.
+func search(n int, found func(i int) bool) int {
+	low, high := 0, n
+	for low < high {
+		if middle := (low + high) / 2; found(middle) {
+			high = middle
+		} else {
+			low = middle + 1
+		}
+	}
+	return low
 }

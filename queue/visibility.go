@@ -1,56 +1,97 @@
 package queue
 
-// deleteMessages is DeleteMessage and DeleteMessageBatch.
-func (b *Broker) deleteMessages(q *Queue, c *DeleteMessages) (Result, *Error) {
-	out := EntriesDone{Errs: make([]*Error, len(c.Handles))}
-	for i, handle := range c.Handles {
-		err := b.deleteMessage(q, handle, c.Batch)
-		if err != nil && !c.Batch {
-			return nil, err
-		}
-		out.Errs[i] = err
-	}
-	return out, nil
+import (
+	"slices"
+	"strconv"
+)
+
+// ChangeMessageVisibility is the action of that name and its batch form.
+type ChangeMessageVisibility struct {
+	Queue   string
+	Batch   bool
+	Entries []VisibilityEntry
 }
 
-func invalidHandle(handle string) *Error {
-	return errorf(ReceiptHandleIsInvalid, `The input receipt handle "`, echo(handle), `" is not a valid receipt handle.`)
+// QueueName implements Command.
+func (c *ChangeMessageVisibility) QueueName() string { return c.Queue }
+
+// Validate checks the number of entries, the timeouts and the form of the
+// handles. A batch is refused for these only if all are wrong.
+func (c *ChangeMessageVisibility) Validate() *Error {
+	_, err := c.check()
+	return err
 }
 
-// deleteMessage deletes what a handle names. A message that is gone already
-// was deleted: success. On standard queues any handle of the message will do.
-// On FIFO queues the handle must be the last one issued and its visibility
-// timeout must run; the ymq receive compatibility lets an expired handle
-// delete while nobody received the message again, and a superseded one do
-// nothing (ymq.md 8.1).
-func (b *Broker) deleteMessage(q *Queue, handle string, batch bool) *Error {
-	r, ok := b.openHandle(q, handle)
-	if !ok {
-		return invalidHandle(handle)
+// wellFormed checks the number of entries and, outside a batch, the timeout.
+func (c *ChangeMessageVisibility) wellFormed() *Error {
+	if err := checkEntries(len(c.Entries), "ChangeMessageVisibilityBatchRequestEntry"); err != nil {
+		return err
 	}
-	m, ok := q.messages.Get(r.sequence)
-	if !ok || q.expired(m, b.now) {
+	if c.Batch {
 		return nil
 	}
-	if q.attributes.FIFO {
-		current := m.delivery.count == r.count
-		switch {
-		case q.attributes.YMQReceive && !current:
-			return nil
-		case !q.attributes.YMQReceive && (!current || m.delivery.visibleAt <= b.now):
-			if batch { // recorded: another code and text than the single call
-				return errorf(ReceiptHandleIsInvalid, "The receipt handle has expired")
-			}
-			return invalidValue(handle, "ReceiptHandle", "The receipt handle has expired.")
-		}
-	}
-	q.settleAttempt(b.key, m, true)
-	q.remove(b.key, m)
-	return nil
+	return checkVisibility(c.Entries[0].VisibilityTimeout)
 }
 
-// changeMessageVisibility is the action of that name and its batch form.
-func (b *Broker) changeMessageVisibility(q *Queue, c *ChangeMessageVisibility) (Result, *Error) {
+// check is what needs no state.
+func (c *ChangeMessageVisibility) check() (entries entryRefusals, whole *Error) {
+	if err := c.wellFormed(); err != nil {
+		return entries, err
+	}
+	if err := checkQueueName(c.Queue); err != nil {
+		return entries, err
+	}
+	for i, e := range c.Entries {
+		err := checkVisibility(e.VisibilityTimeout)
+		if _, ok := parseHandle(e.Handle); !ok && err == nil {
+			err = invalidHandle(e.Handle)
+		}
+		entries.add(i, len(c.Entries), err)
+	}
+	if entries.count == len(c.Entries) {
+		return entries, entries.first
+	}
+	return entries, nil
+}
+
+func (c *ChangeMessageVisibility) prepare() (Prepared, *Error) {
+	refused, err := c.check()
+	if err != nil {
+		return Prepared{}, err
+	}
+	if refused.count > 0 {
+		slim := *c
+		slim.Entries = slices.Clone(c.Entries)
+		for i, err := range refused.errs {
+			if err != nil {
+				slim.Entries[i] = VisibilityEntry{}
+			}
+		}
+		c = &slim
+	}
+	return Prepared{Command: c, refusals: refused.errs}, nil
+}
+
+func (c *ChangeMessageVisibility) refuse(*Queue) (Result, *Error) {
+	refused, err := c.check()
+	if !c.Batch || refused.count == 0 {
+		return nil, err
+	}
+	return EntriesDone{Errs: refused.errs}, nil
+}
+
+// VisibilityEntry asks for a new visibility timeout of one delivery.
+type VisibilityEntry struct {
+	Handle            string
+	VisibilityTimeout Int // seconds 0..43200
+}
+
+// apply is the action of that name and its batch form.
+func (c *ChangeMessageVisibility) apply(b *Broker) (Result, *Error) {
+	q := b.enter(c.Queue)
+	if q == nil {
+		return nil, noSuchQueue()
+	}
 	out := EntriesDone{Errs: make([]*Error, len(c.Entries))}
 	for i, e := range c.Entries {
 		err := b.changeVisibility(q, e, c.Batch)
@@ -90,5 +131,21 @@ func (b *Broker) changeVisibility(q *Queue, e VisibilityEntry, batch bool) *Erro
 	d := *m.delivery
 	d.visibleAt = b.now.Add(timeout)
 	q.replace(b.key, m, m.withDelivery(&d))
+	return nil
+}
+
+// checkVisibility checks the timeout that ChangeMessageVisibility requires. In
+// a batch its error is that of one entry.
+func checkVisibility(v Int) *Error {
+	if !v.Given {
+		return missingParameter("VisibilityTimeout")
+	}
+	return checkVisibilityRange(v)
+}
+
+func checkVisibilityRange(v Int) *Error {
+	if v.Given && (v.Value < 0 || v.Value > VisibilitySecondsMax) {
+		return invalidValue(strconv.FormatInt(v.Value, 10), "VisibilityTimeout", "Must be >= 0 and <= 43200, if provided.")
+	}
 	return nil
 }

@@ -1,4 +1,4 @@
-package queue
+package deduplication
 
 import (
 	"math/rand/v2"
@@ -10,36 +10,35 @@ import (
 // again, and compares it with a map and with what copies of it saw.
 func TestWindowAgainstAMap(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
-	var w DeduplicationWindow
-	known := map[deduplicationKey]deduplicationRecord{}
+	var w Window
+	known := map[Key]Record{}
 	type copied struct {
-		window DeduplicationWindow
-		want   []deduplicationRecord
+		window Window
+		want   []Record
 	}
 	var copies []copied
-	records := func(w *DeduplicationWindow) (all []deduplicationRecord) {
-		w.accepted.scan(func(r deduplicationRecord) bool { all = append(all, r); return true })
+	records := func(w *Window) (all []Record) {
+		w.accepted.scan(func(r Record) bool { all = append(all, r); return true })
 		return all
 	}
 	sequence := uint64(0)
 	add := func() {
 		sequence++
 		// Fingerprints of 12 bits: many keys have the same.
-		r := deduplicationRecord{deduplicationKey{random.Uint64(), random.Uint64() & 0xfff0_0000}, Timestamp(sequence), sequence << 3}
-		known[r.key] = r
-		w.index.add(r.key.fingerprint(), w.accepted.append(r))
-		w.byScope[0]++
+		r := NewRecord(Key{random.Uint64(), random.Uint64() & 0xfff0_0000}, int64(sequence), sequence<<1, 0)
+		known[r.Key] = r
+		w.Add(r)
 	}
 	check := func() {
 		if w.accepted.len() != len(known) || w.byScope[0] != int64(len(known)) {
 			t.Fatalf("%d records, want %d", w.accepted.len(), len(known))
 		}
 		for key, want := range known {
-			if place, ok := w.find(key); !ok || *w.accepted.at(place) != want {
+			if place, ok := w.place(key); !ok || *w.accepted.at(place) != want {
 				t.Fatalf("record %d is not found", want.position)
 			}
 		}
-		if _, ok := w.find(deduplicationKey{1, 1}); ok {
+		if _, ok := w.place(Key{1, 1}); ok {
 			t.Fatal("a key that was never added is found")
 		}
 	}
@@ -52,16 +51,16 @@ func TestWindowAgainstAMap(t *testing.T) {
 			case random.IntN(8) == 0: // anywhere
 				place := w.accepted.front + random.Uint64N(w.accepted.end-w.accepted.front)
 				if !w.accepted.at(place).gone() {
-					delete(known, w.forget(place).key)
+					delete(known, w.forget(place).Key)
 				}
 			default:
 				r, _ := w.accepted.oldest()
-				w.forgetOldest(r)
-				delete(known, r.key)
+				w.ForgetOldest()
+				delete(known, r.Key)
 			}
 			if random.IntN(2000) == 0 {
 				copies = append(copies, copied{w, records(&w)})
-				w = w.clone()
+				w = w.Clone()
 			}
 		}
 		check()
@@ -81,7 +80,7 @@ func TestWindowAgainstAMap(t *testing.T) {
 // however many there are.
 func TestIndexMovesOneSegment(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 4))
-	var x deduplicationIndex
+	var x index
 	for place := range uint64(200_000) {
 		x.add(random.Uint32()|1, place)
 	}

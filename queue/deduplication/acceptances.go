@@ -1,4 +1,4 @@
-package queue
+package deduplication
 
 import "slices"
 
@@ -10,8 +10,8 @@ import "slices"
 // A copy costs the same at any size: what both see is never written again, see
 // change.
 type acceptances struct {
-	full []*[chunkRecords]deduplicationRecord
-	tail []deduplicationRecord // the chunk being filled
+	full []*[chunkRecords]Record
+	tail []Record // the chunk being filled
 	// front and end are the places of the oldest record and behind the newest.
 	// A place counts from the first record of the window, so that the chunk of
 	// a place p begins at p rounded down to chunkRecords.
@@ -27,7 +27,7 @@ const chunkRecords = 256
 func (a *acceptances) len() int { return int(a.end-a.front) - a.gone }
 
 // at is the record at a place from front to end. It must not be changed.
-func (a *acceptances) at(place uint64) *deduplicationRecord {
+func (a *acceptances) at(place uint64) *Record {
 	if chunk := place/chunkRecords - a.front/chunkRecords; chunk < uint64(len(a.full)) {
 		return &a.full[chunk][place%chunkRecords]
 	}
@@ -35,20 +35,20 @@ func (a *acceptances) at(place uint64) *deduplicationRecord {
 }
 
 // append adds the newest record and returns its place.
-func (a *acceptances) append(r deduplicationRecord) uint64 {
+func (a *acceptances) append(r Record) uint64 {
 	if a.tail == nil && len(a.full) > 0 {
-		a.tail = make([]deduplicationRecord, 0, chunkRecords)
+		a.tail = make([]Record, 0, chunkRecords)
 	}
 	a.tail = append(a.tail, r)
 	if len(a.tail) == chunkRecords {
-		a.full, a.tail = append(a.full, (*[chunkRecords]deduplicationRecord)(a.tail)), nil
+		a.full, a.tail = append(a.full, (*[chunkRecords]Record)(a.tail)), nil
 	}
 	a.end++
 	return a.end - 1
 }
 
 // oldest is the record at front.
-func (a *acceptances) oldest() (r deduplicationRecord, ok bool) {
+func (a *acceptances) oldest() (r Record, ok bool) {
 	if a.front == a.end {
 		return r, false
 	}
@@ -56,7 +56,7 @@ func (a *acceptances) oldest() (r deduplicationRecord, ok bool) {
 }
 
 // newest is the last record that was not taken out.
-func (a *acceptances) newest() (r deduplicationRecord, ok bool) {
+func (a *acceptances) newest() (r Record, ok bool) {
 	for place := a.end; place > a.front; place-- {
 		if r := *a.at(place - 1); !r.gone() {
 			return r, true
@@ -74,12 +74,12 @@ func (a *acceptances) dropOldest() {
 // takeOut takes out the record at a place. It keeps its time, by which others
 // are found.
 func (a *acceptances) takeOut(place uint64) {
-	*a.change(place) = deduplicationRecord{acceptedAt: a.at(place).acceptedAt}
+	*a.change(place) = Record{AcceptedAt: a.at(place).AcceptedAt}
 	a.gone++
 	a.skipGone()
 }
 
-func (r deduplicationRecord) gone() bool { return r.position == 0 }
+func (r Record) gone() bool { return r.position == 0 }
 
 // skipGone keeps front at a record.
 func (a *acceptances) skipGone() {
@@ -102,7 +102,7 @@ func (a *acceptances) advance() {
 }
 
 // change is the record at a place, no longer shared with a copy.
-func (a *acceptances) change(place uint64) *deduplicationRecord {
+func (a *acceptances) change(place uint64) *Record {
 	if place < a.frozen {
 		if chunk := place/chunkRecords - a.front/chunkRecords; chunk < uint64(len(a.full)) {
 			a.ownFull()
@@ -129,7 +129,7 @@ func (a acceptances) clone() acceptances {
 }
 
 // scan visits the records, oldest first, until visit returns false.
-func (a *acceptances) scan(visit func(deduplicationRecord) bool) {
+func (a *acceptances) scan(visit func(Record) bool) {
 	for place := a.front; place < a.end; place++ {
 		if r := a.at(place); !r.gone() && !visit(*r) {
 			return

@@ -1,6 +1,6 @@
-package queue
+package deduplication
 
-// deduplicationIndex finds the places of records by the fingerprints of their
+// index finds the places of records by the fingerprints of their
 // keys: a hash table of eight bytes a slot, of which looking for an id that is
 // new, the usual case, touches one cache line.
 //
@@ -8,7 +8,7 @@ package queue
 // hashing), so that no operation has to move more than one segment, however
 // many ids there are. It belongs to the state that commands are applied to, not
 // to frozen copies of it: those have no need to find a key.
-type deduplicationIndex struct {
+type index struct {
 	directory []*indexSegment // by the top depth bits of a fingerprint
 	depth     uint
 }
@@ -30,14 +30,14 @@ const (
 )
 
 // fingerprint is what the index keeps of a key; never 0.
-func (k deduplicationKey) fingerprint() uint32 { return max(uint32(k.low), 1) }
+func (k Key) fingerprint() uint32 { return max(uint32(k.Low), 1) }
 
 func indexSlot(fingerprint uint32, place uint64) uint64 {
 	return uint64(fingerprint)<<32 | uint64(uint32(place))
 }
 
 // segment is nil in an empty index.
-func (x *deduplicationIndex) segment(fingerprint uint32) *indexSegment {
+func (x *index) segment(fingerprint uint32) *indexSegment {
 	if len(x.directory) == 0 {
 		return nil
 	}
@@ -45,7 +45,7 @@ func (x *deduplicationIndex) segment(fingerprint uint32) *indexSegment {
 }
 
 // add notes the place of a key.
-func (x *deduplicationIndex) add(fingerprint uint32, place uint64) {
+func (x *index) add(fingerprint uint32, place uint64) {
 	if len(x.directory) == 0 {
 		x.directory = []*indexSegment{{slots: make([]uint64, segmentSlotsMin)}}
 	}
@@ -58,7 +58,7 @@ func (x *deduplicationIndex) add(fingerprint uint32, place uint64) {
 }
 
 // remove forgets the place of a key.
-func (x *deduplicationIndex) remove(fingerprint uint32, place uint64) {
+func (x *index) remove(fingerprint uint32, place uint64) {
 	s := x.segment(fingerprint)
 	if s == nil || !s.take(indexSlot(fingerprint, place)) || s.used > len(s.slots)/8 {
 		return
@@ -67,7 +67,7 @@ func (x *deduplicationIndex) remove(fingerprint uint32, place uint64) {
 }
 
 // grow doubles a segment that is full or cuts it in two.
-func (x *deduplicationIndex) grow(s *indexSegment, fingerprint uint32) {
+func (x *index) grow(s *indexSegment, fingerprint uint32) {
 	if len(s.slots) < segmentSlotsMax || s.depth == indexDepthMax {
 		s.resize(2 * len(s.slots))
 		return
@@ -96,7 +96,7 @@ func (x *deduplicationIndex) grow(s *indexSegment, fingerprint uint32) {
 }
 
 // shrink halves a segment that is nearly empty or joins it with its other half.
-func (x *deduplicationIndex) shrink(s *indexSegment, fingerprint uint32) {
+func (x *index) shrink(s *indexSegment, fingerprint uint32) {
 	if s.depth == 0 {
 		if len(s.slots) > segmentSlotsMin {
 			s.resize(len(s.slots) / 2)
@@ -121,7 +121,7 @@ func (x *deduplicationIndex) shrink(s *indexSegment, fingerprint uint32) {
 
 // entries is the part of the directory that leads to s, or will when s is as
 // deep as it says.
-func (x *deduplicationIndex) entries(s *indexSegment, fingerprint uint32) []*indexSegment {
+func (x *index) entries(s *indexSegment, fingerprint uint32) []*indexSegment {
 	below := x.depth - s.depth
 	first := fingerprint >> (32 - s.depth) << below
 	return x.directory[first : first+1<<below]

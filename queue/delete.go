@@ -1,0 +1,123 @@
+package queue
+
+import "slices"
+
+// DeleteMessages is DeleteMessage and DeleteMessageBatch.
+type DeleteMessages struct {
+	Queue   string
+	Batch   bool
+	Handles []string // receipt handles as sent by the client
+}
+
+// QueueName implements Command.
+func (c *DeleteMessages) QueueName() string { return c.Queue }
+
+// Validate checks the number of entries and the form of the handles. A batch is
+// refused for its handles only if all are malformed.
+func (c *DeleteMessages) Validate() *Error {
+	_, err := c.check()
+	return err
+}
+
+// wellFormed checks the number of entries.
+func (c *DeleteMessages) wellFormed() *Error {
+	return checkEntries(len(c.Handles), "DeleteMessageBatchRequestEntry")
+}
+
+// check is what needs no state.
+func (c *DeleteMessages) check() (entries entryRefusals, whole *Error) {
+	if err := c.wellFormed(); err != nil {
+		return entries, err
+	}
+	if err := checkQueueName(c.Queue); err != nil {
+		return entries, err
+	}
+	for i, handle := range c.Handles {
+		if _, ok := parseHandle(handle); !ok {
+			entries.add(i, len(c.Handles), invalidHandle(handle))
+		}
+	}
+	if entries.count == len(c.Handles) {
+		return entries, entries.first
+	}
+	return entries, nil
+}
+
+func (c *DeleteMessages) prepare() (Prepared, *Error) {
+	refused, err := c.check()
+	if err != nil {
+		return Prepared{}, err
+	}
+	if refused.count > 0 {
+		slim := *c
+		slim.Handles = slices.Clone(c.Handles)
+		for i, err := range refused.errs {
+			if err != nil {
+				slim.Handles[i] = ""
+			}
+		}
+		c = &slim
+	}
+	return Prepared{Command: c, refusals: refused.errs}, nil
+}
+
+func (c *DeleteMessages) refuse(*Queue) (Result, *Error) {
+	refused, err := c.check()
+	if !c.Batch || refused.count == 0 {
+		return nil, err
+	}
+	return EntriesDone{Errs: refused.errs}, nil
+}
+
+// apply is DeleteMessage and DeleteMessageBatch.
+func (c *DeleteMessages) apply(b *Broker) (Result, *Error) {
+	q := b.enter(c.Queue)
+	if q == nil {
+		return nil, noSuchQueue()
+	}
+	out := EntriesDone{Errs: make([]*Error, len(c.Handles))}
+	for i, handle := range c.Handles {
+		err := b.deleteMessage(q, handle, c.Batch)
+		if err != nil && !c.Batch {
+			return nil, err
+		}
+		out.Errs[i] = err
+	}
+	return out, nil
+}
+
+func invalidHandle(handle string) *Error {
+	return errorf(ReceiptHandleIsInvalid, `The input receipt handle "`, echo(handle), `" is not a valid receipt handle.`)
+}
+
+// deleteMessage deletes what a handle names. A message that is gone already
+// was deleted: success. On standard queues any handle of the message will do.
+// On FIFO queues the handle must be the last one issued and its visibility
+// timeout must run; the ymq receive compatibility lets an expired handle
+// delete while nobody received the message again, and a superseded one do
+// nothing (ymq.md 8.1).
+func (b *Broker) deleteMessage(q *Queue, handle string, batch bool) *Error {
+	r, ok := b.openHandle(q, handle)
+	if !ok {
+		return invalidHandle(handle)
+	}
+	m, ok := q.messages.Get(r.sequence)
+	if !ok || q.expired(m, b.now) {
+		return nil
+	}
+	if q.attributes.FIFO {
+		current := m.delivery.count == r.count
+		switch {
+		case q.attributes.YMQReceive && !current:
+			return nil
+		case !q.attributes.YMQReceive && (!current || m.delivery.visibleAt <= b.now):
+			if batch { // recorded: another code and text than the single call
+				return errorf(ReceiptHandleIsInvalid, "The receipt handle has expired")
+			}
+			return invalidValue(handle, "ReceiptHandle", "The receipt handle has expired.")
+		}
+	}
+	q.settleAttempt(b.key, m, true)
+	q.remove(b.key, m)
+	return nil
+}

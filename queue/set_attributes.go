@@ -1,0 +1,166 @@
+package queue
+
+import (
+	"strconv"
+	"unicode/utf8"
+
+	"github.com/tidwall/btree"
+)
+
+// SetQueueAttributes merges attributes into a queue's, all or none.
+type SetQueueAttributes struct {
+	Queue      string
+	Attributes []Attribute // sorted by name, names distinct
+	Policies   Policies    // filled by Prepare
+}
+
+// QueueName implements Command.
+func (c *SetQueueAttributes) QueueName() string { return c.Queue }
+
+// Validate checks the attributes as far as a queue of this name has them.
+func (c *SetQueueAttributes) Validate() *Error {
+	if err := checkQueueName(c.Queue); err != nil {
+		return err
+	}
+	return checkAttributeValues(isFIFOName(c.Queue), c.Attributes)
+}
+
+// wellFormed checks nothing: the attributes are checked against the queue.
+func (c *SetQueueAttributes) wellFormed() *Error { return nil }
+
+func (c *SetQueueAttributes) prepare() (Prepared, *Error) {
+	if err := c.Validate(); err != nil {
+		return Prepared{}, err
+	}
+	ready := *c
+	ready.Policies = parsePolicies(c.Attributes)
+	return Prepared{Command: &ready}, nil
+}
+
+func (c *SetQueueAttributes) refuse(q *Queue) (Result, *Error) {
+	_, err := q.attributes.withChanges(c.Attributes, assignment{minimumWindow: 1})
+	return nil, err
+}
+
+// apply merges attributes, all or none.
+func (c *SetQueueAttributes) apply(b *Broker) (Result, *Error) {
+	q := b.enter(c.Queue)
+	if q == nil {
+		return nil, noSuchQueue()
+	}
+	attributes, err := q.attributes.withChanges(c.Attributes, b.assignment(c.Policies))
+	if err == nil {
+		err = b.checkRedrive(q.name, attributes.FIFO, attributes.Redrive, c.Attributes)
+	}
+	if err == nil {
+		err = b.checkImplicitDeadLetter(q.name, &attributes)
+	}
+	if err != nil {
+		return nil, err
+	}
+	target, _ := q.deadLetterTarget()
+	window := q.attributes.Deduplication.WindowSeconds
+	q.attributes = attributes
+	q.changeWindow(window, b.now)
+	q.modified(b.now)
+	b.followRedrive(q, target)
+	b.addImplicitDeadLetter(q)
+	return Done{}, nil
+}
+
+// modified notes a change of attributes or tags.
+func (q *Queue) modified(now Timestamp) {
+	q.modifiedAt = now
+	q.sums.headerStale = true
+}
+
+// SetQueueTags adds or overwrites tags and removes keys.
+type SetQueueTags struct {
+	Queue  string
+	Set    []Tag    // sorted by key
+	Remove []string // sorted
+}
+
+// QueueName implements Command.
+func (c *SetQueueTags) QueueName() string { return c.Queue }
+
+// Validate checks keys and values. Whether the queue has room for the tags is
+// checked when the command is applied.
+func (c *SetQueueTags) Validate() *Error {
+	if err := checkQueueName(c.Queue); err != nil {
+		return err
+	}
+	if len(c.Remove) > tagsRemovedMax {
+		return invalidParameter("No more than ", strconv.Itoa(tagsRemovedMax), " tag keys can be removed in one request.")
+	}
+	return c.wellFormed()
+}
+
+// wellFormed is Validate without bounds that only spare the log.
+func (c *SetQueueTags) wellFormed() *Error {
+	if len(c.Set) == 0 && len(c.Remove) == 0 {
+		return missingParameter("Tags")
+	}
+	for _, key := range c.Remove {
+		if err := checkTagKey(key); err != nil {
+			return err
+		}
+	}
+	return checkTags(c.Queue, c.Set)
+}
+
+// apply is TagQueue and UntagQueue. Removing unknown keys is fine.
+func (c *SetQueueTags) apply(b *Broker) (Result, *Error) {
+	q := b.enter(c.Queue)
+	if q == nil {
+		return nil, noSuchQueue()
+	}
+	var tags btree.Map[string, string]
+	for _, t := range q.tags {
+		tags.Set(t.Key, t.Value)
+	}
+	for _, t := range c.Set {
+		tags.Set(t.Key, t.Value)
+	}
+	for _, key := range c.Remove {
+		tags.Delete(key)
+	}
+	if tags.Len() > TagsMax {
+		return nil, tooManyTags(q.name)
+	}
+	merged := make([]Tag, 0, tags.Len())
+	tags.Scan(func(key, value string) bool {
+		merged = append(merged, Tag{key, value})
+		return true
+	})
+	q.tags = merged
+	q.sums.headerStale = true
+	return Done{}, nil
+}
+
+func checkTags(queue string, tags []Tag) *Error {
+	if len(tags) > TagsMax {
+		return tooManyTags(queue)
+	}
+	for _, t := range tags {
+		if err := checkTagKey(t.Key); err != nil {
+			return err
+		}
+		if !utf8.ValidString(t.Value) || utf8.RuneCountInString(t.Value) > TagValueLengthMax {
+			return invalidParameter("Tag values must be between 0 and 256 characters in length.")
+		}
+	}
+	return nil
+}
+
+func checkTagKey(key string) *Error {
+	if key == "" || !utf8.ValidString(key) || utf8.RuneCountInString(key) > TagKeyLengthMax {
+		return invalidParameter("Tag keys must be between 1 and 128 characters in length.")
+	}
+	return nil
+}
+
+// tooManyTags refuses tags beyond the 50 of a queue.
+func tooManyTags(queue string) *Error {
+	return invalidParameter("Too many tags added for queue ", queue, ".")
+}
