@@ -562,7 +562,8 @@ func playDiskHang(p *plot) error {
 		return err
 	}
 	p.demand(others[0])
-	if !leader.Running() {
+	// It ends when its deadline is over, or never; which of them others judge.
+	if _, err := leader.WaitExit(10 * time.Second); err == nil {
 		return p.restart()
 	}
 	return p.admin(p.ctx, leader, "PUT", "/v1/failpoints/store-logs-before", "off")
