@@ -61,8 +61,14 @@ func (t *tenure) resolveWait(name string, wait time.Duration) time.Duration {
 	if wait >= 0 {
 		return wait
 	}
+	return t.replica.waitOf(name)
+}
+
+// waitOf is how long a receive waits at a queue that says so itself, as far as this
+// node knows.
+func (r replica) waitOf(name string) time.Duration {
 	seconds := int64(0)
-	t.replica.read(func(v queue.View) {
+	r.read(func(v queue.View) {
 		if attributes, err := v.Typed(name); err == nil {
 			seconds = attributes.ReceiveWaitSeconds
 		}

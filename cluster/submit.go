@@ -31,7 +31,9 @@ func (n *Node) Receive(ctx context.Context, cmd *queue.ReceiveMessages, wait tim
 	wait = min(wait, waitSecondsMax)
 	patience := wait
 	if wait < 0 {
-		wait, patience = -time.Millisecond, waitSecondsMax
+		// The leader decides how long it waits. A node that has none must not wait for
+		// one longer than the queue would let it.
+		wait, patience = -time.Millisecond, n.replica.waitOf(cmd.Queue)
 	}
 	if short := wait == 0; cmd.ShortPoll != short {
 		changed := *cmd
