@@ -94,6 +94,11 @@ func (l MemberList) find(text string) (MemberStatus, error) {
 		"the name %q has %d members: %s", text, len(ids), strings.Join(ids, ", "))
 }
 
+// answers reports whether a member answered when the list was made.
+func (l MemberList) answers(nodeID string) bool {
+	return slices.ContainsFunc(l.Members, func(m MemberStatus) bool { return m.NodeID == nodeID && m.Healthy })
+}
+
 // voters counts the voters, and those of them that answer, without one node.
 func (l MemberList) voters(without string) (all, healthy int) {
 	for _, m := range l.Members {
@@ -322,6 +327,9 @@ func (n *Node) planReplacement(ctx context.Context, r membershipRequest) (replac
 	switch {
 	case len(alive) > 0 && p.learner.NodeID != "":
 		return p, refused(RefusedUnsafe, "end one of the two processes; they run under one name", "voter %s still answers", alive[0].NodeID)
+	case len(alive) > 0 && len(p.lost) == 0 && !list.answers(alive[0].NodeID):
+		// Asked again until it counts as lost, or answers.
+		return p, refused(RefusedUnsafe, "try again in a few seconds", "node %s has been silent for a moment only", alive[0].NodeID)
 	case len(alive) > 0 && len(p.lost) == 0:
 		return p, refused(RefusedUnknownNode, "a node counts as lost a few seconds after its last word", "no member of the name %q is lost: %s answers", r.Node, alive[0].NodeID)
 	case len(alive) > 0:
