@@ -118,7 +118,7 @@ func quorum(voters int) int { return voters/2 + 1 }
 // settle repeats a check that looks at who answers, because a node that has
 // just begun to lead has not heard of everybody yet.
 func (n *Node) settle(ctx context.Context, check func() error) error {
-	limit := time.NewTimer(n.silenceMax())
+	limit := time.NewTimer(n.silenceMax() + time.Second) // beyond the time after which a silent node is lost
 	defer limit.Stop()
 	tick := time.NewTicker(membershipRetryPause)
 	defer tick.Stop()
