@@ -181,6 +181,10 @@ bubble: ## clusters with faults in virtual time: SEEDS of them (200), or the one
 	$(GO) test -tags '$(TEST_TAGS)' -count 1 -v -timeout 12h -run '^TestBubble$$' ./test/bubble \
 	  -args $(if $(SEED),-seed $(SEED) -times 50,-seeds $(or $(SEEDS),200)) -output '$(abspath bin/bubble)'
 
+.PHONY: stale-reads
+stale-reads: build ## leaders that were paused, or cut off with a learner, are asked for what is not so any more: TRIES of each (1000)
+	SERIATIM_BINARY='$(CURDIR)/$(BIN)' $(GO) test -tags '$(TEST_TAGS)' -count 1 -v -timeout 6h -run '^TestStaleReads' ./test/cluster/partition -args -stale-tries $(or $(TRIES),1000)
+
 # A history has 20,000 commands; both tests run all of them.
 .PHONY: twins
 twins: ## COMMANDS random commands (a million) on six twins of the state machine, one of them in another process
