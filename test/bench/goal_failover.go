@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/seriatimq/seriatim/test/kit/harness"
@@ -65,10 +66,62 @@ func (w *writers) end() {
 }
 
 const (
+	failoverLog   = 150_000 // entries
+	failoverPolls = 100
 	failoverKills = 20
 	failoverStops = 5
 	failoverQueue = "gap.fifo"
 )
+
+// fillLog sends until the log has so many entries.
+func (s *stage) fillLog(ctx context.Context, entries uint64) error {
+	for {
+		leader, err := s.WaitLeader(ctx, time.Minute)
+		if err != nil {
+			return err
+		}
+		status, err := leader.Status(ctx)
+		if err != nil {
+			return err
+		}
+		if s.say("%d of %d entries", status.AppliedIndex, entries); status.AppliedIndex >= entries {
+			return nil
+		}
+		if _, err := s.benchAt(ctx, []*harness.Node{leader}, "send", "--clients", "16", "--duration", "10s"); err != nil {
+			return err
+		}
+	}
+}
+
+// longPolls wait at nodes, without an attempt id, for a message that never comes.
+type longPolls struct {
+	*stage
+	stop   func() // ends the polls that wait now
+	failed atomic.Int64
+}
+
+// start lets polls wait at these nodes until stop is called.
+func (l *longPolls) start(ctx context.Context, nodes []*harness.Node) (stop func(), err error) {
+	if err := l.newSender().create(ctx, "polled.fifo"); err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	var polling sync.WaitGroup
+	for i := range failoverPolls {
+		c := l.newSender()
+		c.nodes = nodes[i%len(nodes):][:1]
+		polling.Go(func() {
+			for ctx.Err() == nil {
+				err := c.call(ctx, "ReceiveMessage", map[string]any{"QueueUrl": queueURL("polled.fifo"), "WaitTimeSeconds": 2}, nil)
+				if err != nil && ctx.Err() == nil {
+					l.failed.Add(1) // 5xx, or broken off: its node lives
+				}
+			}
+		})
+	}
+	pause(ctx, time.Second) // they wait at the leader by then
+	return func() { cancel(); polling.Wait() }, nil
+}
 
 // failover kills and stops leaders under load, counts what was sent, and lets
 // nodes catch up.
@@ -76,14 +129,29 @@ func (s *stage) failover(ctx context.Context) error {
 	if err := s.newSender().create(ctx, failoverQueue); err != nil {
 		return err
 	}
+	if err := s.fillLog(ctx, uint64(failoverLog*min(s.scale, 1))); err != nil {
+		return err
+	}
 	w := s.startWriters(ctx, 8, failoverQueue)
 	defer w.end()
-	killed, err := s.gaps(ctx, w, max(int(failoverKills*min(s.scale, 1)), 3), (*harness.Node).Kill, func(n *harness.Node) error { return n.Start() })
+	polls := &longPolls{stage: s}
+	// A supervisor starts what was killed at once.
+	restart := func(n *harness.Node) error {
+		stop, err := polls.start(ctx, s.Followers(n))
+		if err != nil {
+			return err
+		}
+		polls.stop = stop
+		return errors.Join(n.Kill(), n.Start())
+	}
+	kills := max(int(failoverKills*min(s.scale, 1)), 3)
+	killed, err := s.gaps(ctx, w, kills, restart, func(*harness.Node) error { polls.stop(); return nil })
 	if err != nil {
 		return err
 	}
-	s.atMost(250, "write gap, leader killed (SIGKILL), median", "ms", killed...)
-	s.noneAbove(600, "write gap, leader killed (SIGKILL), worst", "ms", killed...)
+	s.atMost(250, "write gap, leader killed (SIGKILL) and started again at once, median", "ms", killed...)
+	s.noneAbove(600, "write gap, leader killed (SIGKILL) and started again at once, worst", "ms", killed...)
+	s.noneAbove(0, fmt.Sprintf("long polls at the survivors that failed, of %d waiting at each kill", failoverPolls), "", float64(polls.failed.Load()))
 	stopped, err := s.gaps(ctx, w, max(int(failoverStops*min(s.scale, 1)), 1), (*harness.Node).Pause, (*harness.Node).Resume)
 	if err != nil {
 		return err
