@@ -123,7 +123,7 @@ func TestSameAsNetHTTP(t *testing.T) {
 				conn.Close()
 				shutdown(t, s)
 			}
-			// What is refused unread is cut, and the answer may be lost by that.
+			// What is refused unread is closed, and the answer may be lost by that.
 			if answers[0] != answers[1] && answers[0] != "" && answers[1] != "" {
 				t.Errorf("net/http answers\n%.500s\nhere it is\n%.500s", answers[0], answers[1])
 			}
@@ -306,9 +306,9 @@ func TestClosingAfterAnswers(t *testing.T) {
 	shutdown(t, s)
 }
 
-// TestShutdownCuts: what is still under way when the patience ends is cut, and
+// TestShutdownCloses: what is still under way when the time is up is closed, and
 // its context ends.
-func TestShutdownCuts(t *testing.T) {
+func TestShutdownCloses(t *testing.T) {
 	waits, over := make(chan struct{}), make(chan struct{})
 	s := listen(t, Config{Handler: http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		close(waits)

@@ -97,7 +97,7 @@ func (w *countedWriter) sendHeader() {
 }
 
 // Write sends p. If there is no room for it and nothing was sent yet, it fails
-// with budget.ErrExhausted, and the handler may give another, shorter answer.
+// with budget.ErrExhausted, and the handler may write another, shorter answer.
 func (w *countedWriter) Write(p []byte) (int, error) {
 	size := int64(len(p))
 	if size > http1.FreeBytes {

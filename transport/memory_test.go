@@ -89,7 +89,7 @@ func TestNetHTTPIsCounted(t *testing.T) {
 	})
 }
 
-// TestAnswerFindsNoRoom: the handler may give another answer instead.
+// TestAnswerFindsNoRoom: the handler may write another answer instead.
 func TestAnswerFindsNoRoom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := budget.New(4 << 20)

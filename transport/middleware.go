@@ -103,7 +103,7 @@ func (w *statusWriter) Write(p []byte) (int, error) {
 	}
 	n, err := w.ResponseWriter.Write(p)
 	if errors.Is(err, budget.ErrExhausted) {
-		w.status = 0 // nothing was sent: the handler gives another answer
+		w.status = 0 // nothing was sent: the handler writes another answer
 	}
 	return n, err
 }

@@ -201,7 +201,7 @@ func (s *Server) KeepAlives(keep bool) {
 	}
 }
 
-// Shutdown stops accepting, ends what only waits, and gives the other requests
+// Shutdown stops accepting, ends what only waits, and lets the other requests run
 // until the end of ctx; then it closes their connections.
 func (s *Server) Shutdown(ctx context.Context) error {
 	if s.waits != nil {

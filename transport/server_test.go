@@ -308,13 +308,13 @@ func TestMiddleware(t *testing.T) {
 	}
 }
 
-func TestAbortCutsTheConnection(t *testing.T) {
+func TestAbortClosesTheConnection(t *testing.T) {
 	m := Middleware{Logger: quiet(), Random: rand.Reader, Now: time.Now}
 	s := listen(t, Config{Handler: m.Wrap(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }))})
 	c := client(t, 1, nil)
 	if response, err := c.Post("http://"+s.Addr().String(), "text/plain", strings.NewReader("x")); err == nil {
 		response.Body.Close()
-		t.Errorf("got %d, want a cut connection", response.StatusCode)
+		t.Errorf("got %d, want a closed connection", response.StatusCode)
 	}
 	c.CloseIdleConnections()
 	shutdown(t, s)

@@ -15,8 +15,8 @@
 //
 // # Who calls it
 //
-// cmd/seriatim/server puts a [Handler] behind the client listener and gives it
-// the [API] of each service; package sqs, and others to come, define theirs.
+// cmd/seriatim/server puts a [Handler] behind the client listener with the
+// [API] of each service; package sqs, and others to come, define theirs.
 //
 // # Design
 //

@@ -27,7 +27,7 @@ func ReadPage(maxResults awswire.Int, token string) (Page, *queue.Error) {
 		if maxResults.Value < 1 || maxResults.Value > queue.ListQueuesMax {
 			return Page{}, InvalidValue(strconv.FormatInt(maxResults.Value, 10), "MaxResults", "Must be between 1 and 1000, if provided.")
 		}
-		// Without MaxResults AWS gives at most 1000 names and no token.
+		// Without MaxResults AWS lists at most 1000 names and no token.
 		p.limit, p.more = int(maxResults.Value), true
 	}
 	if token == "" {

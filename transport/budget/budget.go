@@ -87,7 +87,7 @@ func (b *Bytes) wait(ctx context.Context, w *waiter, limit time.Duration) error 
 	return nil // granted at the last moment
 }
 
-// Release gives n bytes back.
+// Release returns n bytes.
 func (b *Bytes) Release(n int64) {
 	if b == nil || n <= 0 {
 		return

@@ -39,7 +39,7 @@ func (a *answer) WriteHeader(status int) {
 
 // Write adds to the body. What is written in one piece, with its length said
 // before, is copied only once. If that finds no room in the budget, Write fails
-// with budget.ErrExhausted and nothing was answered: the handler may give
+// with budget.ErrExhausted and nothing was answered: the handler may write
 // another, shorter answer, with another status.
 func (a *answer) Write(p []byte) (int, error) {
 	a.WriteHeader(http.StatusOK)

@@ -91,7 +91,7 @@ func (c *conn) recoverPanic() {
 func (c *conn) serve() {
 	defer c.server.forget(c)
 	defer c.cancel()
-	defer func() { _ = c.take(0) }() // gives back what the budget gave
+	defer func() { _ = c.take(0) }() // releases what the buffer holds of the budget
 	defer c.recoverPanic()
 	plain, err := c.begin()
 	if err == nil && !plain {
@@ -152,7 +152,7 @@ func answerWithoutTLS(err error) {
 	}
 }
 
-// handOver gives the connection to net/http.
+// handOver hands the connection over to net/http.
 func (c *conn) handOver(to net.Conn) {
 	_ = c.conn.SetDeadline(time.Time{}) // fails only on a connection that is gone, as reading it will
 	c.server.Handover(to)

@@ -55,7 +55,7 @@
 //   - Two readings of one request (smuggling). Both a length and an encoding,
 //     two lengths, bare line feeds, folded lines, unusual white space: all are
 //     net/http's to judge, which refuses them. A body that did not come whole
-//     closes the connection, so that its rest is never read as a request.
+//     closes the connection, so that the remaining input is never read as a request.
 //   - Split answers. A line end in the value of a header becomes a blank.
 //   - A request that makes this code panic. The panic is logged and counted, and
 //     closes that one connection.

@@ -18,7 +18,7 @@ import (
 	"time"
 )
 
-// FuzzHTTP1 gives arbitrary bytes to a connection of ours and to net/http. The
+// FuzzHTTP1 sends arbitrary bytes to a connection of ours and to net/http. The
 // rule has three parts:
 //
 //  1. every request that is served here is one that net/http reads in the same
@@ -121,7 +121,7 @@ func (a *arrivals) ServeHTTP(_ http.ResponseWriter, r *http.Request) {
 	})
 }
 
-// servedHere gives the bytes to a connection of ours. remaining is what it did not
+// servedHere sends the bytes to a connection of ours. remaining is what it did not
 // use, and handedOver whether it handed that over.
 func servedHere(t *testing.T, input []byte, piece int) (requests []arrived, answers, remaining []byte, handedOver bool) {
 	var seen arrivals
@@ -147,7 +147,7 @@ func servedHere(t *testing.T, input []byte, piece int) (requests []arrived, answ
 	return seen, conn.output, remaining, handedOver
 }
 
-// servedByNetHTTP gives the bytes to a server of net/http with the settings of
+// servedByNetHTTP sends the bytes to a server of net/http with the settings of
 // ours, but no HTTP/2: its beginning counts only as that of a connection.
 func servedByNetHTTP(t *testing.T, input []byte, piece int) []arrived {
 	var seen arrivals
@@ -220,7 +220,7 @@ func (c *script) closed() bool {
 	}
 }
 
-// Read gives the next piece.
+// Read returns the next piece.
 func (c *script) Read(p []byte) (int, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -35,7 +35,7 @@ const (
 	HeaderBytesMax = 64 << 10
 	// BodyBytesMax bounds a body. A batch holds 1 MiB of text, of which JSON may
 	// write each byte as \uXXXX (six bytes); attribute names, ids and structure
-	// fit into the rest.
+	// fit into what is left.
 	BodyBytesMax = 8 << 20
 )
 

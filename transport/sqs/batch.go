@@ -91,8 +91,8 @@ func batchOutputSchema(element string) *awswire.Schema[batchOutput] {
 	)
 }
 
-// settled sorts the outcomes of a batch by success.
-func settled(done queue.EntriesDone, id func(i int) string) *batchOutput {
+// batchResults sorts the outcomes of a batch by success.
+func batchResults(done queue.EntriesDone, id func(i int) string) *batchOutput {
 	out := &batchOutput{}
 	for i, err := range done.Errs {
 		if err != nil {

@@ -50,5 +50,5 @@ func (s *Service) changeMessageVisibilityBatch(ctx context.Context, c *aws.Call,
 	if err != nil {
 		return nil, err
 	}
-	return settled(done, id), nil
+	return batchResults(done, id), nil
 }

@@ -240,7 +240,7 @@ func (f *fixture) create(name string, attributes members) {
 	f.ok(f.call(aws.JSON, "CreateQueue", members{"QueueName": name, "Attributes": all}))
 }
 
-// send sends a body and gives the answer.
+// send sends a body and returns the answer.
 func (f *fixture) send(name, body string) answer {
 	f.t.Helper()
 	in := members{"QueueUrl": f.url(name), "MessageBody": body}
@@ -250,7 +250,7 @@ func (f *fixture) send(name, body string) answer {
 	return f.ok(f.call(aws.JSON, "SendMessage", in))
 }
 
-// receive gives the receipt handle of one message.
+// receive returns the receipt handle of one message.
 func (f *fixture) receive(name string, visibility int) string {
 	f.t.Helper()
 	a := f.ok(f.call(aws.JSON, "ReceiveMessage", members{"QueueUrl": f.url(name), "VisibilityTimeout": visibility}))

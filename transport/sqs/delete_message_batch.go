@@ -46,5 +46,5 @@ func (s *Service) deleteMessageBatch(ctx context.Context, c *aws.Call, in *delet
 	if err != nil {
 		return nil, err
 	}
-	return settled(done, id), nil
+	return batchResults(done, id), nil
 }

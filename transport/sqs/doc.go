@@ -16,7 +16,7 @@
 //
 // # Who calls it
 //
-// cmd/seriatim/server gives the [aws.API] of a [Service] to package aws, which
+// cmd/seriatim/server hands the [aws.API] of a [Service] to package aws, which
 // decodes requests, calls the actions and writes the answers.
 //
 // # Design

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/seriatimq/seriatim/cluster"
+	"github.com/seriatimq/seriatim/fsm"
 	"github.com/seriatimq/seriatim/queue"
 )
 
@@ -76,6 +77,10 @@ func (n *brokerNode) Submit(ctx context.Context, cmd queue.Command) (cluster.Rep
 			return cluster.Reply{}, err
 		}
 		return cluster.Reply{Result: result, Position: n.position()}, nil
+	}
+	// As a real node, which encodes a command before it looks at the queue.
+	if _, err := fsm.AppendCommand(nil, prepared.Command); err != nil {
+		return cluster.Reply{}, err
 	}
 	result, err := n.apply(prepared.Command)
 	reply := cluster.Reply{Result: prepared.Answer(result), Position: n.position(), Repeated: n.repeat}
