@@ -82,6 +82,9 @@ func sentOtherwise(e *history.Event, c *queue.SendMessages) string {
 	asked := entries(e)
 	for i := range c.Entries {
 		x := &c.Entries[i]
+		if contentless(x) && refusable(e, asked, i) {
+			continue
+		}
 		if !slices.ContainsFunc(asked, func(a history.Entry) bool {
 			return a.Body == x.Body && a.Group == x.GroupID && a.Dedup == x.DeduplicationID && a.Extra == extra(x.Attributes)
 		}) {
@@ -89,6 +92,18 @@ func sentOtherwise(e *history.Event, c *queue.SendMessages) string {
 		}
 	}
 	return ""
+}
+
+// contentless says that an entry of a batch was refused before the log was asked: it
+// is there without its contents, so that the batch is judged as a whole.
+func contentless(x *queue.SendEntry) bool {
+	return x.Body == "" && x.GroupID == "" && x.DeduplicationID == "" && len(x.Attributes) == 0
+}
+
+// refusable says that the client was told that entry i of its batch was refused, or
+// nothing of the batch.
+func refusable(e *history.Event, asked []history.Entry, i int) bool {
+	return e.Action == history.SendBatch && i < len(asked) && (asked[i].Error != "" || e.Result != history.OK)
 }
 
 // toldOtherwise compares what a client was told with an answer in the log. It
@@ -134,6 +149,9 @@ func sendTold(e *history.Event, c *queue.SendMessages, r queue.MessagesSent) str
 	asked := entries(e)
 	for i := range r.Entries {
 		x, got := &c.Entries[i], &r.Entries[i]
+		if contentless(x) && refusable(e, asked, i) {
+			continue // refused by the node that took the batch
+		}
 		// Two entries of one batch may be equal; then their answers are.
 		n := slices.IndexFunc(asked, func(a history.Entry) bool { return a.Body == x.Body && a.Dedup == x.DeduplicationID })
 		if n < 0 {
