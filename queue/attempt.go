@@ -93,11 +93,11 @@ func (q *Queue) attemptDeadline() Timestamp {
 	return a.receivedAt.Add(Seconds(q.attributes.AttemptSeconds))
 }
 
-// settleAttempt ends the attempt that handed out m because m is deleted or its
+// endAttempt ends the attempt that handed out m because m is deleted or its
 // visibility changed. AWS then answers a retry with an error (the record stays
 // and says so; a deleted message is missed by itself), YMQ forgets the attempt
 // as a whole and a retry is an ordinary receive.
-func (q *Queue) settleAttempt(k keyed, m *Message, deleted bool) {
+func (q *Queue) endAttempt(k keyed, m *Message, deleted bool) {
 	d := m.delivery
 	if d == nil || d.attemptNumber == 0 {
 		return

@@ -312,7 +312,7 @@ func window() (parseAttribute, printAttribute) {
 	parse := func(a *QueueAttributes, value string, in assignment) *Error {
 		n, ok := parseNumber(value)
 		if !ok || n < in.minimumWindow || n > DeduplicationSecondsMax {
-			return errorf(InvalidAttributeValue, "Invalid value for the parameter ", nameDeduplicationWindow,
+			return newError(InvalidAttributeValue, "Invalid value for the parameter ", nameDeduplicationWindow,
 				". Reason: must be between ", strconv.FormatInt(in.minimumWindow, 10), " and ",
 				strconv.FormatInt(DeduplicationSecondsMax, 10), ".")
 		}
@@ -343,7 +343,7 @@ func fifoValue() (parseAttribute, printAttribute) {
 			return invalidAttribute(nameFIFO)
 		}
 		if !on {
-			return errorf(InvalidAttributeValue,
+			return newError(InvalidAttributeValue,
 				"Invalid value for the parameter FifoQueue. Reason: Modifying queue type is not supported.")
 		}
 		return nil

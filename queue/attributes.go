@@ -188,7 +188,7 @@ func (a QueueAttributes) withChanges(given []Attribute, in assignment) (QueueAtt
 			return QueueAttributes{}, err
 		}
 		if r := findAttribute(g.Name); r.fixed && !r.equal(&a, &b) {
-			return QueueAttributes{}, errorf(InvalidAttributeValue, "Invalid value for the parameter ", g.Name,
+			return QueueAttributes{}, newError(InvalidAttributeValue, "Invalid value for the parameter ", g.Name,
 				". Reason: the attribute cannot be changed after creation.")
 		}
 	}
@@ -211,7 +211,7 @@ func (a *QueueAttributes) assign(g Attribute, in assignment) *Error {
 		case fifoSilent:
 			return unknownAttribute(g.Name)
 		case fifoOnly:
-			return errorf(InvalidAttributeName, "You can specify the ", g.Name, " only when FifoQueue is set to true.")
+			return newError(InvalidAttributeName, "You can specify the ", g.Name, " only when FifoQueue is set to true.")
 		}
 	}
 	if err := r.parse(a, g.Value, in); err != nil {
@@ -234,7 +234,7 @@ func (a *QueueAttributes) consistent(given []Attribute) *Error {
 	if key, _ := valueOf(given, nameKMSKey); key != "" {
 		managed, _ := valueOf(given, nameSQSManaged)
 		if on, _ := parseBool(managed); on {
-			return errorf(InvalidAttributeName, "You can use one type of server-side encryption (SSE) at one time. "+
+			return newError(InvalidAttributeName, "You can use one type of server-side encryption (SSE) at one time. "+
 				"You can either enable KMS SSE or SQS SSE.")
 		}
 	}
@@ -298,9 +298,9 @@ func valueOf(attrs []Attribute, name string) (string, bool) {
 }
 
 func invalidAttribute(name string) *Error {
-	return errorf(InvalidAttributeValue, "Invalid value for the parameter ", name, ".")
+	return newError(InvalidAttributeValue, "Invalid value for the parameter ", name, ".")
 }
 
 func unknownAttribute(name string) *Error {
-	return errorf(InvalidAttributeName, "Unknown Attribute ", echo(name), ".")
+	return newError(InvalidAttributeName, "Unknown Attribute ", echo(name), ".")
 }

@@ -19,9 +19,9 @@ type Broker struct {
 	moveTasks       moveTasks
 	deadlines       *btree.BTreeG[queueDeadline]
 	generation      uint64
-	sum             sum128 // over the records of queues, tombstones, tasks
-	bytes           int64  // estimated size of all queues; not state
-	touched         []*Queue
+	sum             sum128   // over the records of queues, tombstones, tasks
+	bytes           int64    // estimated size of all queues; not state
+	changed         []*Queue // by the command being applied
 	events          []Event
 	senders         *btree.Map[string, *string] // shares equal sender ids; not state
 	unchecked       int                         // commands since the last check, build tag invariants
@@ -69,15 +69,15 @@ func (b *Broker) apply(cmd Command) (Result, *Error) {
 	return cmd.apply(b)
 }
 
-// open returns a queue for changing, nil if there is none. After a Freeze the
-// first opening of a queue clones it; finish closes all that were opened.
-func (b *Broker) open(name string) *Queue {
+// begin returns a queue for changing, nil if there is none. After a Freeze the
+// first change of a queue clones it; finish completes all that were begun.
+func (b *Broker) begin(name string) *Queue {
 	q, ok := b.queues.Get(name)
 	if !ok {
 		return nil
 	}
 	q = b.own(q)
-	b.touch(q)
+	b.refresh(q)
 	return q
 }
 
@@ -90,36 +90,37 @@ func (b *Broker) own(q *Queue) *Queue {
 	return q
 }
 
-// enter opens a queue and brings it up to the present time.
-func (b *Broker) enter(name string) *Queue {
-	q := b.open(name)
+// beginNow begins a change of a queue and brings it up to the present time.
+func (b *Broker) beginNow(name string) *Queue {
+	q := b.begin(name)
 	if q != nil {
 		b.expire(q, queueExpiryBudget)
 	}
 	return q
 }
 
-func (b *Broker) touch(q *Queue) {
-	for _, t := range b.touched {
+// refresh has finish bring the broker-wide indexes up to date with q.
+func (b *Broker) refresh(q *Queue) {
+	for _, t := range b.changed {
 		if t == q {
 			return
 		}
 	}
-	b.touched = append(b.touched, q)
+	b.changed = append(b.changed, q)
 }
 
 // finish brings the broker-wide indexes up to date with the queues that the
-// command opened.
+// command changed.
 func (b *Broker) finish() {
-	for i, q := range b.touched {
+	for i, q := range b.changed {
 		b.count(q)
 		b.register(q)
 		if q.deliverable(b.now) {
 			b.emit(MessagesAvailable, q.name, 0)
 		}
-		b.touched[i] = nil
+		b.changed[i] = nil
 	}
-	b.touched = b.touched[:0]
+	b.changed = b.changed[:0]
 }
 
 // count carries the change of a queue's record hashes into the broker's sum.

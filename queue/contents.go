@@ -79,7 +79,7 @@ func checkBatchBytes(c *SendMessages) *Error {
 		total += c.Entries[i].size()
 	}
 	if total > BatchBytesMax {
-		return errorf(BatchRequestTooLong, "Batch requests cannot be longer than ", strconv.Itoa(BatchBytesMax),
+		return newError(BatchRequestTooLong, "Batch requests cannot be longer than ", strconv.Itoa(BatchBytesMax),
 			" bytes. You have sent ", strconv.FormatInt(total, 10), " bytes.")
 	}
 	return nil
@@ -134,7 +134,7 @@ func (a *sendRules) check(e *SendEntry, batch bool) *Error {
 		return tooLong(a.bytesMax, batch)
 	}
 	if badCharacter(e.Body) {
-		return errorf(InvalidMessageContents, "Invalid characters found. Valid unicode characters are "+validCharacters)
+		return newError(InvalidMessageContents, "Invalid characters found. Valid unicode characters are "+validCharacters)
 	}
 	partitionKey, err := a.checkAttributes(e)
 	if err != nil {
@@ -170,7 +170,7 @@ func (a *sendRules) checkForType(e *SendEntry, batch bool) *Error {
 		if batch {
 			return invalidParameter(noGroupID)
 		}
-		return errorf(MissingRequiredParameter, noGroupID)
+		return newError(MissingRequiredParameter, noGroupID)
 	}
 	if a.needsDeduplicationID && !e.DeduplicationIDGiven {
 		return invalidParameter(noDeduplicationID)

@@ -61,7 +61,7 @@ func (c *CreateQueue) apply(b *Broker) (Result, *Error) {
 		case err != nil:
 			return nil, err
 		case name != "":
-			return nil, errorf(QueueNameExists,
+			return nil, newError(QueueNameExists,
 				"A queue already exists with the same name and a different value for attribute ", name)
 		}
 		return QueueCreated{Queue: c.Queue}, nil
@@ -78,7 +78,7 @@ func (c *CreateQueue) apply(b *Broker) (Result, *Error) {
 		return nil, err
 	}
 	if b.cooldowns() && b.tombstones.within(c.Queue, b.now, deletionWait) {
-		return nil, errorf(QueueDeletedRecently,
+		return nil, newError(QueueDeletedRecently,
 			"You must wait 60 seconds after deleting a queue before you can create another with the same name.")
 	}
 	b.addQueue(c.Queue, attributes, c.Tags)
@@ -103,7 +103,7 @@ func (b *Broker) addQueue(name string, attributes QueueAttributes, tags []Tag) {
 	// had this name, and a number is never used twice under one name.
 	q.lastSequence = b.sequenceFloor
 	b.queues.Set(name, q)
-	b.touch(q)
+	b.refresh(q)
 	b.followRedrive(q, "")
 	b.addImplicitDeadLetter(q)
 }
@@ -112,7 +112,7 @@ func (b *Broker) addQueue(name string, attributes QueueAttributes, tags []Tag) {
 // queue could not have its name.
 func (b *Broker) checkImplicitDeadLetter(name string, a *QueueAttributes) *Error {
 	if a.ImplicitDeadLetterQueue && len(implicitDeadLetterName(name)) > QueueNameLengthMax {
-		return errorf(InvalidAttributeValue, "Invalid value for the parameter ImplicitDeadLetterQueue. "+
+		return newError(InvalidAttributeValue, "Invalid value for the parameter ImplicitDeadLetterQueue. "+
 			"Reason: the name of the queue is too long to append -dlq to it.")
 	}
 	return nil
@@ -267,12 +267,12 @@ func (c *PurgeQueue) Validate() *Error { return checkQueueName(c.Queue) }
 // and forgets receive attempts. Deduplication records go as recorded on AWS,
 // unless PurgeClearsDeduplicationHistory=false.
 func (c *PurgeQueue) apply(b *Broker) (Result, *Error) {
-	q := b.enter(c.Queue)
+	q := b.beginNow(c.Queue)
 	if q == nil {
 		return nil, noSuchQueue()
 	}
 	if b.cooldowns() && q.purgedAt != 0 && b.now.Sub(q.purgedAt) < purgeWait {
-		return nil, errorf(PurgeQueueInProgress,
+		return nil, newError(PurgeQueueInProgress,
 			"Only one PurgeQueue operation on ", q.name, " is allowed every 60 seconds.")
 	}
 	q.purgedAt = b.now

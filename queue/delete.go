@@ -71,7 +71,7 @@ func (c *DeleteMessages) refuse(*Queue) (Result, *Error) {
 
 // apply is DeleteMessage and DeleteMessageBatch.
 func (c *DeleteMessages) apply(b *Broker) (Result, *Error) {
-	q := b.enter(c.Queue)
+	q := b.beginNow(c.Queue)
 	if q == nil {
 		return nil, noSuchQueue()
 	}
@@ -87,7 +87,7 @@ func (c *DeleteMessages) apply(b *Broker) (Result, *Error) {
 }
 
 func invalidHandle(handle string) *Error {
-	return errorf(ReceiptHandleIsInvalid, `The input receipt handle "`, echo(handle), `" is not a valid receipt handle.`)
+	return newError(ReceiptHandleIsInvalid, `The input receipt handle "`, echo(handle), `" is not a valid receipt handle.`)
 }
 
 // deleteMessage deletes what a handle names. A message that is gone already
@@ -112,12 +112,12 @@ func (b *Broker) deleteMessage(q *Queue, handle string, batch bool) *Error {
 			return nil
 		case !q.attributes.YMQReceive && (!current || m.delivery.visibleAt <= b.now):
 			if batch { // recorded: another code and text than the single call
-				return errorf(ReceiptHandleIsInvalid, "The receipt handle has expired")
+				return newError(ReceiptHandleIsInvalid, "The receipt handle has expired")
 			}
 			return invalidValue(handle, "ReceiptHandle", "The receipt handle has expired.")
 		}
 	}
-	q.settleAttempt(b.key, m, true)
+	q.endAttempt(b.key, m, true)
 	q.remove(b.key, m)
 	return nil
 }

@@ -12,6 +12,11 @@
 // [Broker.Apply] together with the time stamped on its log entry; a read is a
 // method of [View].
 //
+// A command is one file or one part of it: its struct, Validate, the form it has
+// in the log (Prepare) and apply. What decides differently since a format version
+// is in rules.go. Packages below know no queue: deduplication remembers ids, policy
+// reads JSON policies, arn reads names.
+//
 // # What it refuses to know
 //
 // Raft, encodings, wire protocols, ARNs beyond their last segment, MD5 digests

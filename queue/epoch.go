@@ -32,8 +32,8 @@ func (b *Broker) BeginEpoch(clusterID string, replaced BrokerRecord) {
 		return true
 	})
 	for _, name := range names {
-		b.open(name).lastSequence += sequenceGap
-		b.finish() // one at a time: touched is made for a few
+		b.begin(name).lastSequence += sequenceGap
+		b.finish() // one at a time: changed is made for a few
 	}
 }
 

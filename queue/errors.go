@@ -43,7 +43,7 @@ type Error struct {
 // Error is the message.
 func (e *Error) Error() string { return e.Message }
 
-func errorf(code Code, parts ...string) *Error {
+func newError(code Code, parts ...string) *Error {
 	n := 0
 	for _, p := range parts {
 		n += len(p)
@@ -55,7 +55,7 @@ func errorf(code Code, parts ...string) *Error {
 	return &Error{Code: code, Message: string(text)}
 }
 
-func invalidParameter(parts ...string) *Error { return errorf(InvalidParameterValue, parts...) }
+func invalidParameter(parts ...string) *Error { return newError(InvalidParameterValue, parts...) }
 
 // echoBytesMax bounds what an error repeats of a request.
 const echoBytesMax = 1024
@@ -78,9 +78,9 @@ func invalidValue(value, name, reason string) *Error {
 }
 
 func missingParameter(name string) *Error {
-	return errorf(MissingRequiredParameter, "The request must contain the parameter ", name, ".")
+	return newError(MissingRequiredParameter, "The request must contain the parameter ", name, ".")
 }
 
 func noSuchQueue() *Error {
-	return errorf(QueueDoesNotExist, "The specified queue does not exist.")
+	return newError(QueueDoesNotExist, "The specified queue does not exist.")
 }

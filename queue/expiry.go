@@ -68,10 +68,10 @@ func (q *Queue) nextDeadline() Timestamp {
 	if t, ok := q.scheduled.byTime.Min(); ok {
 		next = min(next, t.at)
 	}
-	if t, ok := q.ready.fresh.Min(); ok && q.freshDelay() > 0 {
+	if t, ok := q.ready.firstDelivery.Min(); ok && q.firstDeliveryDelay() > 0 {
 		// The end of a FIFO queue's delay wakes receivers. Ends that the
 		// queue has seen need no clock: those messages are receivable.
-		if at := t.at.Add(q.freshDelay()); at > q.timers.fired.at {
+		if at := t.at.Add(q.firstDeliveryDelay()); at > q.timers.fired.at {
 			next = min(next, at)
 		}
 	}
@@ -117,7 +117,7 @@ func (b *Broker) fireTimers(q *Queue, budget int) int {
 		m, _ := q.messages.Get(t.sequence)
 		q.timers.count(m, -1)
 		if !q.ordered(m) || q.groups.head(m.group) == m.sequence {
-			q.ready.returned.Set(q.readyKey(m))
+			q.ready.redelivered.Set(q.readyKey(m))
 		}
 	}
 }
@@ -208,7 +208,7 @@ func (c *AdvanceClock) apply(b *Broker) (Result, *Error) {
 		if !ok || next.at > b.now {
 			break
 		}
-		q := b.open(next.name)
+		q := b.begin(next.name)
 		// One unit pays for looking at the queue, so that the number of
 		// queues per entry is bounded, too.
 		budget = b.expire(q, budget-1)

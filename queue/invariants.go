@@ -141,8 +141,8 @@ func (q *Queue) compareIndexes(other *Queue) error {
 		name       string
 		have, want *btree.BTreeG[timed]
 	}{
-		{"fresh", q.ready.fresh, other.ready.fresh},
-		{"returned", q.ready.returned, other.ready.returned},
+		{"first deliveries", q.ready.firstDelivery, other.ready.firstDelivery},
+		{"redelivered", q.ready.redelivered, other.ready.redelivered},
 		{"timers", q.timers.pending, other.timers.pending},
 		{"by age", q.byAge, other.byAge},
 		{"scheduled", q.scheduled.byTime, other.scheduled.byTime},

@@ -70,7 +70,7 @@ func (b *Broker) dropMoveTasks(source string) {
 }
 
 func noSuchResource(parameter string) *Error {
-	return errorf(ResourceNotFound, "The resource that you specified for the ", parameter, " parameter doesn't exist.")
+	return newError(ResourceNotFound, "The resource that you specified for the ", parameter, " parameter doesn't exist.")
 }
 
 func (b *Broker) moveTask(id string) (*MoveTaskRecord, bool) {
@@ -96,7 +96,7 @@ func (b *Broker) moveMessage(q *Queue, m *Message, destination string) (reason s
 		}
 		destination = m.extra.deadLetterSource
 	}
-	to := b.enter(destination)
+	to := b.beginNow(destination)
 	if to == nil || to.attributes.FIFO != q.attributes.FIFO {
 		return reasonNoQueue
 	}
@@ -158,7 +158,7 @@ func (c *StartMoveTask) Validate() *Error {
 // apply begins to move messages out of a dead-letter queue. The leader
 // then proposes MoveMessages steps until the task is over.
 func (c *StartMoveTask) apply(b *Broker) (Result, *Error) {
-	source := b.enter(c.Source)
+	source := b.beginNow(c.Source)
 	if source == nil {
 		return nil, noSuchResource("SourceArn")
 	}
@@ -227,7 +227,7 @@ func (c *CancelMoveTask) apply(b *Broker) (Result, *Error) {
 	}
 	t, ok := b.moveTask(c.TaskID)
 	if !ok || t.Source != c.Source {
-		return nil, errorf(ResourceNotFound, "Task does not exist.")
+		return nil, newError(ResourceNotFound, "Task does not exist.")
 	}
 	if t.Status != MoveTaskRunning {
 		return nil, invalidParameter("Only active tasks can be cancelled.")
@@ -264,7 +264,7 @@ func (c *MoveMessages) apply(b *Broker) (Result, *Error) {
 		return MessagesMoved{}, nil
 	}
 	next := *t
-	q := b.enter(t.Source)
+	q := b.beginNow(t.Source)
 	s := selection{q: q, now: b.now, limit: c.Max, ignoreGroup: true}
 	s.run()
 	moved := int64(0)

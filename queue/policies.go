@@ -150,7 +150,7 @@ func (c *SetQueuePolicy) Validate() *Error {
 		return missingParameter("Actions")
 	}
 	if n := len(c.AccountIDs); n > policyAccountsMax {
-		return errorf(OverLimit, strconv.Itoa(n), " principals were found, maximum allowed is ", strconv.Itoa(policyAccountsMax), ".")
+		return newError(OverLimit, strconv.Itoa(n), " principals were found, maximum allowed is ", strconv.Itoa(policyAccountsMax), ".")
 	}
 	for _, account := range c.AccountIDs {
 		if !plainName(account) || len(account) > accountLengthMax {
@@ -158,7 +158,7 @@ func (c *SetQueuePolicy) Validate() *Error {
 		}
 	}
 	if n := len(c.Actions); n > PolicyActionsMax {
-		return errorf(OverLimit, strconv.Itoa(n), " Actions were found, maximum allowed is ", strconv.Itoa(PolicyActionsMax), ".")
+		return newError(OverLimit, strconv.Itoa(n), " Actions were found, maximum allowed is ", strconv.Itoa(PolicyActionsMax), ".")
 	}
 	for _, action := range c.Actions {
 		if !permitted(action) {
@@ -170,7 +170,7 @@ func (c *SetQueuePolicy) Validate() *Error {
 
 // apply is AddPermission and RemovePermission.
 func (c *SetQueuePolicy) apply(b *Broker) (Result, *Error) {
-	q := b.enter(c.Queue)
+	q := b.beginNow(c.Queue)
 	if q == nil {
 		return nil, noSuchQueue()
 	}
@@ -231,7 +231,7 @@ func accessError(err error, label string) *Error {
 	case errors.Is(err, policy.ErrLabelNotFound):
 		return badLabel(label, "can't find label on existing policy.")
 	case errors.Is(err, policy.ErrTooLong):
-		return errorf(OverLimit, "The policy would be longer than ", strconv.Itoa(policy.BytesMax), " bytes.")
+		return newError(OverLimit, "The policy would be longer than ", strconv.Itoa(policy.BytesMax), " bytes.")
 	default:
 		return invalidAttribute(namePolicy)
 	}

@@ -147,10 +147,10 @@ func plainName(name string) bool {
 // text of AWS.
 func checkEntries(n int, element string) *Error {
 	if n == 0 {
-		return errorf(EmptyBatchRequest, "There should be at least one ", element, " in the request.")
+		return newError(EmptyBatchRequest, "There should be at least one ", element, " in the request.")
 	}
 	if n > BatchEntriesMax {
-		return errorf(TooManyEntriesInBatchRequest, "Maximum number of entries per request are ",
+		return newError(TooManyEntriesInBatchRequest, "Maximum number of entries per request are ",
 			strconv.Itoa(BatchEntriesMax), ". You have sent ", strconv.Itoa(n), ".")
 	}
 	return nil

@@ -13,7 +13,7 @@ import (
 // from them and are rebuilt by a Restorer.
 //
 // A Queue belongs to one generation of the Broker: Freeze starts a new one,
-// and the first change afterwards works on a clone (see Broker.open), so that
+// and the first change afterwards works on a clone (see Broker.begin), so that
 // the frozen one never changes.
 type Queue struct {
 	name          string
@@ -89,7 +89,7 @@ func (q *Queue) clearMessages() {
 	q.byAge = newTimedTree()
 	q.scheduled = scheduledMessages{new(btree.Map[uint64, *Message]), newTimedTree()}
 	q.groups = newMessageGroups()
-	q.ready.fresh, q.ready.returned = newTimedTree(), newTimedTree()
+	q.ready.firstDelivery, q.ready.redelivered = newTimedTree(), newTimedTree()
 	q.timers = timerIndex{pending: newTimedTree(), fired: q.timers.fired}
 	q.sums.messages, q.sums.messageBytes = sum128{}, 0
 }
@@ -103,7 +103,7 @@ func (q *Queue) clone(generation uint64) *Queue {
 	c.byAge = q.byAge.Copy()
 	c.scheduled = scheduledMessages{q.scheduled.messages.Copy(), q.scheduled.byTime.Copy()}
 	c.groups = q.groups.clone()
-	c.ready.fresh, c.ready.returned = q.ready.fresh.Copy(), q.ready.returned.Copy()
+	c.ready.firstDelivery, c.ready.redelivered = q.ready.firstDelivery.Copy(), q.ready.redelivered.Copy()
 	c.timers.pending = q.timers.pending.Copy()
 	c.deduplication = q.deduplication.Clone()
 	c.attempts = q.attempts.clone()
@@ -156,7 +156,7 @@ func (q *Queue) insert(k keyed, m *Message) {
 	if q.ordered(m) {
 		q.groups.add(m)
 	}
-	q.place(m)
+	q.enqueue(m)
 }
 
 // replace stores another state of the same message.
@@ -164,18 +164,18 @@ func (q *Queue) replace(k keyed, old, m *Message) {
 	if m.delivered() {
 		q.deliveredMax = max(q.deliveredMax, m.sequence)
 	}
-	q.unplace(old)
+	q.dequeue(old)
 	q.sums.messages.sub(old.sum(k, q.incarnation, false))
 	q.sums.messages.add(m.sum(k, q.incarnation, false))
 	q.sums.messageBytes += m.size() - old.size()
 	q.messages.Set(m.sequence, m)
-	q.place(m)
+	q.enqueue(m)
 }
 
 // remove takes a message out for ever. The next message of its group becomes
 // the head and is receivable at once if it is available.
 func (q *Queue) remove(k keyed, m *Message) {
-	q.unplace(m)
+	q.dequeue(m)
 	q.messages.Delete(m.sequence)
 	q.sums.messages.sub(m.sum(k, q.incarnation, false))
 	q.sums.messageBytes -= m.size()
@@ -189,14 +189,14 @@ func (q *Queue) remove(k keyed, m *Message) {
 	q.groups.remove(m)
 	if head := q.groups.head(m.group); wasHead && head != 0 {
 		next, _ := q.messages.Get(head)
-		q.surface(next)
+		q.promote(next)
 	}
 }
 
-// place puts m into the index that fits its state: timers while it is hidden,
+// enqueue puts m into the index that fits its state: timers while it is hidden,
 // ready if it can be received or will be after the queue's delay. Behind the
 // head of its group it needs neither.
-func (q *Queue) place(m *Message) {
+func (q *Queue) enqueue(m *Message) {
 	if q.hasTimer(m) && q.timers.add(m) {
 		return
 	}
@@ -206,16 +206,16 @@ func (q *Queue) place(m *Message) {
 	q.ready.index(q.hasTimer(m)).Set(q.readyKey(m))
 }
 
-// surface makes m, which has become the head of its group, receivable unless
+// promote makes m, which has become the head of its group, receivable unless
 // it is hidden by a timer of its own.
-func (q *Queue) surface(m *Message) {
+func (q *Queue) promote(m *Message) {
 	if q.hasTimer(m) && q.timers.fired.less(q.timers.key(m)) {
 		return
 	}
 	q.ready.index(q.hasTimer(m)).Set(q.readyKey(m))
 }
 
-func (q *Queue) unplace(m *Message) {
+func (q *Queue) dequeue(m *Message) {
 	if q.hasTimer(m) && q.timers.remove(m) {
 		return
 	}
@@ -229,17 +229,17 @@ func (q *Queue) unplace(m *Message) {
 // group its head. AWS recordings show groups served by the time at which their
 // first receivable message became available (sqs.md 4.4).
 type readyIndex struct {
-	fresh    *btree.BTreeG[timed] // never handed out here, by sentAt; a FIFO queue's delay is added on reading
-	returned *btree.BTreeG[timed] // delay or visibility timeout over, by that time, or by sentAt
+	firstDelivery *btree.BTreeG[timed] // never handed out here, by sentAt; a FIFO queue's delay is added on reading
+	redelivered   *btree.BTreeG[timed] // delay or visibility timeout over, by that time, or by sentAt
 	// oldestFirst: a standard queue under ruleOldestFirst.
 	oldestFirst bool
 }
 
 func (r readyIndex) index(timer bool) *btree.BTreeG[timed] {
 	if timer {
-		return r.returned
+		return r.redelivered
 	}
-	return r.fresh
+	return r.firstDelivery
 }
 
 func (q *Queue) readyKey(m *Message) timed {
@@ -249,8 +249,9 @@ func (q *Queue) readyKey(m *Message) timed {
 	return timed{m.sentAt, m.sequence}
 }
 
-// freshDelay is what availability of a fresh entry lies behind its key.
-func (q *Queue) freshDelay() Duration {
+// firstDeliveryDelay is what the availability of a message lies behind its key before its
+// first delivery.
+func (q *Queue) firstDeliveryDelay() Duration {
 	if q.attributes.FIFO {
 		return Seconds(q.attributes.DelaySeconds)
 	}

@@ -51,7 +51,7 @@ func (c *ReceiveMessages) prepare() (Prepared, *Error) {
 
 // apply is ReceiveMessage without waiting.
 func (c *ReceiveMessages) apply(b *Broker) (Result, *Error) {
-	q := b.enter(c.Queue)
+	q := b.beginNow(c.Queue)
 	if q == nil {
 		return nil, noSuchQueue()
 	}
@@ -70,7 +70,7 @@ func (c *ReceiveMessages) apply(b *Broker) (Result, *Error) {
 			// Documented: an error on standard queues when the caller
 			// does not wait, nothing at all on FIFO queues.
 			if c.ShortPoll && !q.attributes.FIFO {
-				return nil, errorf(OverLimit, "The maximum number of in flight messages is reached: 120000.")
+				return nil, newError(OverLimit, "The maximum number of in flight messages is reached: 120000.")
 			}
 			return MessagesReceived{}, nil
 		}
@@ -94,11 +94,11 @@ func (q *Queue) deliverable(now Timestamp) bool {
 
 // available reports whether a message can be taken, whatever is in flight.
 func (q *Queue) available(now Timestamp) bool {
-	if t, ok := q.ready.returned.Min(); ok && t.at <= now {
+	if t, ok := q.ready.redelivered.Min(); ok && t.at <= now {
 		return true
 	}
-	t, ok := q.ready.fresh.Min()
-	return ok && t.at.Add(q.freshDelay()) <= now
+	t, ok := q.ready.firstDelivery.Min()
+	return ok && t.at.Add(q.firstDeliveryDelay()) <= now
 }
 
 // deliver hands messages out under the receive state in d.
@@ -171,15 +171,15 @@ type selection struct {
 // run takes groups and single messages in the order in which they became
 // available, of each group the receivable prefix, until enough are taken.
 func (s *selection) run() {
-	var returned, fresh timed
-	haveReturned, haveFresh := s.after(&returned, true, timed{}), s.after(&fresh, false, timed{})
-	for (haveReturned || haveFresh) && !s.done() {
-		if haveReturned && (!haveFresh || returned.less(fresh)) {
-			s.take(returned.sequence)
-			haveReturned = s.after(&returned, true, returned)
+	var redelivered, first timed
+	haveRedelivered, haveFirst := s.after(&redelivered, true, timed{}), s.after(&first, false, timed{})
+	for (haveRedelivered || haveFirst) && !s.done() {
+		if haveRedelivered && (!haveFirst || redelivered.less(first)) {
+			s.take(redelivered.sequence)
+			haveRedelivered = s.after(&redelivered, true, redelivered)
 		} else {
-			s.take(fresh.sequence)
-			haveFresh = s.after(&fresh, false, fresh)
+			s.take(first.sequence)
+			haveFirst = s.after(&first, false, first)
 		}
 	}
 }
@@ -189,7 +189,7 @@ func (s *selection) run() {
 func (s *selection) after(entry *timed, timer bool, last timed) (found bool) {
 	delay := Duration(0)
 	if !timer {
-		delay = s.q.freshDelay()
+		delay = s.q.firstDeliveryDelay()
 	}
 	if last != (timed{}) {
 		last.at = last.at.Add(-delay)

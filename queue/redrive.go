@@ -78,7 +78,7 @@ func (b *Broker) deadLetter(q *Queue, messages []*Message) {
 		return
 	}
 	name, _ := q.deadLetterTarget()
-	target := b.enter(name)
+	target := b.beginNow(name)
 	for _, m := range messages {
 		q.remove(b.key, m)
 		target.lastSequence++

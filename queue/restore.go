@@ -74,7 +74,7 @@ func (r *Restorer) AddQueue(rec QueueRecord) error {
 	q.timers.fired = timed{rec.FiredAt, rec.FiredSequence}
 	r.b.queues.Set(q.name, q)
 	r.b.followRedrive(q, "")
-	r.b.touched = append(r.b.touched, q)
+	r.b.changed = append(r.b.changed, q)
 	r.q = q
 	return nil
 }

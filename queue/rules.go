@@ -56,11 +56,11 @@ func (b *Broker) changeRules(version uint32) {
 
 // serveOldestFirst changes the order of a standard queue.
 func (q *Queue) serveOldestFirst(on bool) {
-	before := q.ready.returned
-	q.ready.oldestFirst, q.ready.returned = on, newTimedTree()
+	before := q.ready.redelivered
+	q.ready.oldestFirst, q.ready.redelivered = on, newTimedTree()
 	before.Scan(func(t timed) bool {
 		m, _ := q.messages.Get(t.sequence)
-		q.ready.returned.Set(q.readyKey(m))
+		q.ready.redelivered.Set(q.readyKey(m))
 		return true
 	})
 }
@@ -75,14 +75,14 @@ func (*SetFormatVersion) QueueName() string { return "" }
 // Validate refuses version zero, the one of a new state.
 func (c *SetFormatVersion) Validate() *Error {
 	if c.Version == 0 {
-		return errorf(InvalidFormatVersion, "the format version must be above 0")
+		return newError(InvalidFormatVersion, "the format version must be above 0")
 	}
 	return nil
 }
 
 func (c *SetFormatVersion) apply(b *Broker) (Result, *Error) {
 	if c.Version < b.formatVersion {
-		return nil, errorf(InvalidFormatVersion, "The format version never goes down: it is ",
+		return nil, newError(InvalidFormatVersion, "The format version never goes down: it is ",
 			strconv.FormatUint(uint64(b.formatVersion), 10), ".")
 	}
 	b.changeRules(c.Version)

@@ -117,12 +117,12 @@ func (c *SendMessages) hashContents() {
 // order, so a repeated deduplication id inside one batch is a duplicate of the
 // earlier entry.
 func (c *SendMessages) apply(b *Broker) (Result, *Error) {
-	q := b.enter(c.Queue)
+	q := b.beginNow(c.Queue)
 	if q == nil {
 		return nil, noSuchQueue()
 	}
 	if c.RepeatedSince != 0 && !q.remembersSince(c.RepeatedSince, b.now) {
-		return nil, errorf(UnsupportedOperation, "The send may have been accepted before, and the queue would not know it.")
+		return nil, newError(UnsupportedOperation, "The send may have been accepted before, and the queue would not know it.")
 	}
 	if err := checkSendBatch(&q.attributes, c); err != nil {
 		return nil, err
@@ -158,7 +158,7 @@ func (b *Broker) sendEntry(q *Queue, e *SendEntry, c *SendMessages) SentEntry {
 			}
 		}
 		if limit := q.attributes.Deduplication.EntriesMax; limit > 0 && q.liveIDs(b.now)+b.entriesOf(s.ids) > limit {
-			return SentEntry{Err: errorf(OverLimit, "The queue remembers as many deduplication ids as "+
+			return SentEntry{Err: newError(OverLimit, "The queue remembers as many deduplication ids as "+
 				"MaxDeduplicationEntries allows. Raise the limit, shorten the window, or retry when ids have expired.")}
 		}
 		q.remember(b.key, s.ids, q.lastSequence+1, b.now)

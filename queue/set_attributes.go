@@ -44,7 +44,7 @@ func (c *SetQueueAttributes) refuse(q *Queue) (Result, *Error) {
 
 // apply merges attributes, all or none.
 func (c *SetQueueAttributes) apply(b *Broker) (Result, *Error) {
-	q := b.enter(c.Queue)
+	q := b.beginNow(c.Queue)
 	if q == nil {
 		return nil, noSuchQueue()
 	}
@@ -111,7 +111,7 @@ func (c *SetQueueTags) wellFormed() *Error {
 
 // apply is TagQueue and UntagQueue. Removing unknown keys is fine.
 func (c *SetQueueTags) apply(b *Broker) (Result, *Error) {
-	q := b.enter(c.Queue)
+	q := b.beginNow(c.Queue)
 	if q == nil {
 		return nil, noSuchQueue()
 	}

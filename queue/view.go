@@ -101,7 +101,7 @@ func (q *Queue) stats(now Timestamp) QueueStats {
 	oldest, _ := q.oldest()
 	s := QueueStats{
 		NotVisible:           q.timers.inFlight,
-		Delayed:              q.timers.delayed + q.delayedFresh(now),
+		Delayed:              q.timers.delayed + q.delayedFirst(now),
 		Groups:               int64(q.groups.byName.Len()),
 		DeduplicationEntries: int64(q.deduplication.Len()),
 		OldestSentAt:         oldest,
@@ -111,12 +111,12 @@ func (q *Queue) stats(now Timestamp) QueueStats {
 	return s
 }
 
-// delayedFresh counts the messages that a FIFO queue's delay still hides:
+// delayedFirst counts the messages that a FIFO queue's delay still hides:
 // those sent less than the delay ago, which binary search finds because
 // sequence numbers rise with sentAt. Only after the delay was raised can some
 // of them have been handed out already; those do not count.
-func (q *Queue) delayedFresh(now Timestamp) int64 {
-	delay := q.freshDelay()
+func (q *Queue) delayedFirst(now Timestamp) int64 {
+	delay := q.firstDeliveryDelay()
 	if delay == 0 {
 		return 0
 	}

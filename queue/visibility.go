@@ -88,7 +88,7 @@ type VisibilityEntry struct {
 
 // apply is the action of that name and its batch form.
 func (c *ChangeMessageVisibility) apply(b *Broker) (Result, *Error) {
-	q := b.enter(c.Queue)
+	q := b.beginNow(c.Queue)
 	if q == nil {
 		return nil, noSuchQueue()
 	}
@@ -117,7 +117,7 @@ func (b *Broker) changeVisibility(q *Queue, e VisibilityEntry, batch bool) *Erro
 	stale := ok && q.attributes.FIFO && (m.delivery.count != r.count || m.delivery.visibleAt <= b.now)
 	if !ok || stale || q.expired(m, b.now) {
 		if batch { // recorded: another code and text than the single call
-			return errorf(ReceiptHandleIsInvalid, "Message does not exist or is not available for visibility timeout change")
+			return newError(ReceiptHandleIsInvalid, "Message does not exist or is not available for visibility timeout change")
 		}
 		return invalidValue(e.Handle, "ReceiptHandle",
 			"Message does not exist or is not available for visibility timeout change.")
@@ -127,7 +127,7 @@ func (b *Broker) changeVisibility(q *Queue, e VisibilityEntry, batch bool) *Erro
 		return invalidValue(e.VisibilityTimeout.text(), "VisibilityTimeout",
 			"Total VisibilityTimeout for the message is beyond the limit [43200 seconds].")
 	}
-	q.settleAttempt(b.key, m, false)
+	q.endAttempt(b.key, m, false)
 	d := *m.delivery
 	d.visibleAt = b.now.Add(timeout)
 	q.replace(b.key, m, m.withDelivery(&d))
