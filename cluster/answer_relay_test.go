@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"testing"
+	"time"
 
 	"github.com/hashicorp/go-hclog"
 	"github.com/hashicorp/raft"
@@ -14,12 +15,11 @@ import (
 // that has stopped asking for answers must not wait for ever when it sends.
 func TestPipelineSendsWhenNobodyTakesAnswers(t *testing.T) {
 	a, b := newTestNetworks(t, nil)
-	timing := Config{}.WithDefaults().Timing
-	teller := newCommitTeller(environment.SystemClock(), timing.Commit, hclog.NewNullLogger())
+	teller := newCommitTeller(environment.SystemClock(), 25*time.Millisecond, hclog.NewNullLogger())
 	barriers := 0
-	teller.raft = fixedCommit{state: raft.Follower, barriers: &barriers}
-	from := newRaftTransport(a, timing, newContacts(environment.SystemClock()), teller, hclog.NewNullLogger())
-	to := newRaftTransport(b, timing, newContacts(environment.SystemClock()), nil, hclog.NewNullLogger())
+	teller.watch(fixedCommit{state: raft.Follower, barriers: &barriers})
+	from := newRaftTransport(testOptions(a, newContacts(environment.SystemClock()), teller))
+	to := newRaftTransport(testOptions(b, newContacts(environment.SystemClock()), nil))
 	defer from.Close()
 	defer to.Close()
 	const messages = 10

@@ -149,7 +149,10 @@ func (g *raftGroup) gainState() error {
 func (g *raftGroup) openRaft(stateMachine) error {
 	g.contacts = newContacts(g.cfg.Clock)
 	g.teller = newCommitTeller(g.cfg.Clock, g.cfg.Timing.Commit, g.raftLogger().Named("transport"))
-	g.transport = newRaftTransport(g.network, g.cfg.Timing, g.contacts, g.teller, g.raftLogger().Named("transport"))
+	g.transport = newRaftTransport(transportOptions{
+		Network: g.network, Group: thisGroup, Timeout: g.cfg.Timing.RPC, Contacts: g.contacts, Commits: g.teller,
+		Logger: g.raftLogger().Named("transport"),
+	})
 	g.machine.committed = g.teller.committed
 	g.leaders = newLeadershipWatch(g.nodeID, func() {
 		g.cfg.Fatal(fault.ExitRemoved, errors.New("this node was removed from the cluster"))
@@ -167,7 +170,8 @@ func (g *raftGroup) openRaft(stateMachine) error {
 			return g.network.Dial(ctx, nodeID, peernet.KindTerms, thisGroup)
 		},
 	}
-	g.leaders.source, g.teller.raft = consensus, consensus
+	g.leaders.source = consensus
+	g.teller.watch(consensus)
 	observer := g.leaders.observer()
 	g.raft.RegisterObserver(observer)
 	g.transfers = &transferWatch{

@@ -8,6 +8,7 @@ import (
 
 	"github.com/hashicorp/go-hclog"
 	"github.com/hashicorp/raft"
+
 	"github.com/seriatimq/seriatim/cluster/environment"
 )
 
@@ -40,6 +41,8 @@ type commitSource interface {
 	Barrier(timeout time.Duration) raft.Future
 }
 
+// newCommitTeller tells followers after delay without entries. It begins with watch
+// and run.
 func newCommitTeller(clock environment.Clock, delay time.Duration, log hclog.Logger) *commitTeller {
 	return &commitTeller{
 		clock: clock, delay: delay, log: log, moved: make(chan struct{}, 1), atOnce: make(chan struct{}, 1),
@@ -57,6 +60,9 @@ const appendEntriesMax = 64
 // committed, up to twice as long at random. It matters to a follower that was
 // restarted, or whose connection broke, while nothing is written.
 const keepAlive = time.Second
+
+// watch sets whose commits are told. It is called once, before run.
+func (c *commitTeller) watch(library commitSource) { c.raft = library }
 
 // committed says that the commit index may have moved.
 func (c *commitTeller) committed() {

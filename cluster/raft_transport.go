@@ -33,16 +33,28 @@ var (
 	_ raft.WithClose   = (*raftTransport)(nil)
 )
 
-func newRaftTransport(network *peernet.Network, timing Timing, contacts *contacts, teller *commitTeller, logger hclog.Logger) *raftTransport {
+// transportOptions are what the transport of one group needs.
+type transportOptions struct {
+	Network  *peernet.Network
+	Group    uint32
+	Timeout  time.Duration // of one exchange between nodes
+	Contacts *contacts     // told of every answer
+	Commits  *commitTeller // sees what goes to followers
+	Logger   hclog.Logger
+}
+
+// newRaftTransport begins to take the connections of a group.
+func newRaftTransport(options transportOptions) *raftTransport {
+	network := options.Network
 	return &raftTransport{
 		NetworkTransport: raft.NewNetworkTransportWithConfig(&raft.NetworkTransportConfig{
-			Stream:  &raftStream{Listener: network.Listener(peernet.KindRaft, thisGroup), network: network},
+			Stream:  &raftStream{Listener: network.Listener(peernet.KindRaft, options.Group), network: network, group: options.Group},
 			MaxPool: connPoolSize,
-			Timeout: timing.RPC,
-			Logger:  logger,
+			Timeout: options.Timeout,
+			Logger:  options.Logger,
 		}),
-		contacts: contacts,
-		teller:   teller,
+		contacts: options.Contacts,
+		teller:   options.Commits,
 		stopped:  network.Context().Done(),
 	}
 }
@@ -127,6 +139,7 @@ func (t *raftTransport) InstallSnapshot(id raft.ServerID, target raft.ServerAddr
 type raftStream struct {
 	net.Listener
 	network *peernet.Network
+	group   uint32
 }
 
 var _ raft.StreamLayer = (*raftStream)(nil)
@@ -134,11 +147,11 @@ var _ raft.StreamLayer = (*raftStream)(nil)
 // Dial connects to a node.
 func (s *raftStream) Dial(id raft.ServerAddress, timeout time.Duration) (net.Conn, error) {
 	if string(id) == s.network.NodeID() {
-		return s.network.DialSelf(peernet.KindRaft, thisGroup) // see standForElection
+		return s.network.DialSelf(peernet.KindRaft, s.group) // see standForElection
 	}
 	ctx, cancel := context.WithTimeout(s.network.Context(), timeout)
 	defer cancel()
-	conn, err := s.network.Dial(ctx, string(id), peernet.KindRaft, thisGroup)
+	conn, err := s.network.Dial(ctx, string(id), peernet.KindRaft, s.group)
 	if err != nil {
 		return nil, unreachable{err}
 	}

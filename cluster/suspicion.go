@@ -131,7 +131,12 @@ type doubtAnswer struct {
 }
 
 // doubt makes this node look whether the leader is still there.
-func (s *suspicion) doubt() { signal(s.doubts) }
+func (s *suspicion) doubt() {
+	select {
+	case s.doubts <- struct{}{}:
+	default:
+	}
+}
 
 // lostConnection is told of each connection of another node that broke.
 func (s *suspicion) lostConnection(nodeID string) {

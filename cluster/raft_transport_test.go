@@ -1,0 +1,97 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"net"
+	"runtime"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+	"github.com/hashicorp/raft"
+
+	"github.com/seriatimq/seriatim/cluster/environment"
+	"github.com/seriatimq/seriatim/cluster/peernet"
+)
+
+// testOptions are those of a transport of group 0.
+func testOptions(network *peernet.Network, contacts *contacts, teller *commitTeller) transportOptions {
+	return transportOptions{Network: network, Timeout: 5 * time.Second, Contacts: contacts, Commits: teller, Logger: hclog.NewNullLogger()}
+}
+
+// TestHeartbeatsTakeTheMainLoop guards against raft issue 695: no heartbeat may
+// be handled on the goroutine of its connection.
+func TestHeartbeatsTakeTheMainLoop(t *testing.T) {
+	a, b := newTestNetworks(t, nil)
+	contacts := newContacts(environment.SystemClock())
+	from := newRaftTransport(testOptions(a, contacts, nil))
+	to := newRaftTransport(testOptions(b, newContacts(environment.SystemClock()), nil))
+	defer from.Close()
+	defer to.Close()
+	if from.LocalAddr() != "a-1" {
+		t.Errorf("the transport's address is %q, not the node id", from.LocalAddr())
+	}
+	to.SetHeartbeatHandler(func(raft.RPC) { t.Error("a heartbeat took the fast path") })
+	go func() {
+		rpc := <-to.Consumer()
+		rpc.Respond(&raft.AppendEntriesResponse{Term: 4, LastLog: 17, Success: true}, nil)
+	}()
+	heartbeat := &raft.AppendEntriesRequest{RPCHeader: raft.RPCHeader{ProtocolVersion: 3, ID: []byte("a-1"), Addr: []byte("a-1")}, Term: 4, Leader: []byte("a-1")}
+	if err := from.AppendEntries("b-2", "b-2", heartbeat, &raft.AppendEntriesResponse{}); err != nil {
+		t.Fatal(err)
+	}
+	if _, lastLog, known := contacts.last("b-2"); !known || lastLog != 17 {
+		t.Errorf("the follower's log ends at %d (%v)", lastLog, known)
+	}
+}
+
+// TestMessageWaitsForAnUnreachableNode: the library waits ever longer after messages
+// that fail, so one that finds nobody listening must not fail at once.
+func TestMessageWaitsForAnUnreachableNode(t *testing.T) {
+	refusing := &refusingNetwork{Network: environment.NewMachineNetwork("127.0.0.1:0", 10*time.Second)}
+	refusing.left.Store(3)
+	a, b := newTestNetworks(t, refusing)
+	from := newRaftTransport(testOptions(a, newContacts(environment.SystemClock()), nil))
+	to := newRaftTransport(testOptions(b, newContacts(environment.SystemClock()), nil))
+	defer from.Close()
+	defer to.Close()
+	go func() {
+		rpc := <-to.Consumer()
+		rpc.Respond(&raft.AppendEntriesResponse{Term: 4, LastLog: 17, Success: true}, nil)
+	}()
+	heartbeat := &raft.AppendEntriesRequest{RPCHeader: raft.RPCHeader{ProtocolVersion: 3, ID: []byte("a-1"), Addr: []byte("a-1")}, Term: 4, Leader: []byte("a-1")}
+	if err := from.AppendEntries("b-2", "b-2", heartbeat, &raft.AppendEntriesResponse{}); err != nil {
+		t.Fatal(err)
+	}
+	if left := refusing.left.Load(); left >= 0 {
+		t.Fatalf("%d refusals are left", left)
+	}
+	stopped := make(chan struct{})
+	from.stopped = stopped
+	refusing.left.Store(1 << 30)
+	from.CloseStreams() // the next message needs a connection
+	go func() {
+		for refusing.left.Load() > 1<<30-2 {
+			runtime.Gosched()
+		}
+		close(stopped)
+	}()
+	if err := from.AppendEntries("b-2", "b-2", heartbeat, &raft.AppendEntriesResponse{}); !errors.As(err, new(unreachable)) {
+		t.Fatalf("a message of a node that stops: %v", err)
+	}
+}
+
+// refusingNetwork refuses some connections.
+type refusingNetwork struct {
+	environment.Network
+	left atomic.Int64
+}
+
+func (n *refusingNetwork) Dial(ctx context.Context, address string) (net.Conn, error) {
+	if n.left.Add(-1) >= 0 {
+		return nil, errors.New("refused")
+	}
+	return n.Network.Dial(ctx, address)
+}
