@@ -72,7 +72,7 @@
 // leader's were messages of the consensus library: heartbeats, one to each
 // follower every 50 to 100 ms with its timeout at 500 ms, and as often an empty
 // message that repeats the commit index. So that timeout is three times as long,
-// the commit index is told once, after the last write (commitTeller), and a leader
+// the commit index is told once, after the last write (consensus.CommitNotifier), and a leader
 // that is gone, or that nobody knows after all were down, is noticed by other
 // means (suspicion, vacancy), long before the timeout.
 //

@@ -11,6 +11,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 	"github.com/hashicorp/raft"
 
+	"github.com/seriatimq/seriatim/cluster/consensus"
 	"github.com/seriatimq/seriatim/cluster/discovery"
 	"github.com/seriatimq/seriatim/cluster/fault"
 	"github.com/seriatimq/seriatim/cluster/peernet"
@@ -147,13 +148,13 @@ func (g *raftGroup) gainState() error {
 
 // openRaft starts consensus.
 func (g *raftGroup) openRaft(stateMachine) error {
-	g.contacts = newContacts(g.cfg.Clock)
-	g.teller = newCommitTeller(g.cfg.Clock, g.cfg.Timing.Commit, g.raftLogger().Named("transport"))
-	g.transport = newRaftTransport(transportOptions{
+	g.contacts = consensus.NewContacts(g.cfg.Clock)
+	g.teller = consensus.NewCommitNotifier(g.cfg.Clock, g.cfg.Timing.Commit, g.raftLogger().Named("transport"))
+	g.transport = consensus.NewTransport(consensus.TransportOptions{
 		Network: g.network, Group: thisGroup, Timeout: g.cfg.Timing.RPC, Contacts: g.contacts, Commits: g.teller,
 		Logger: g.raftLogger().Named("transport"),
 	})
-	g.machine.committed = g.teller.committed
+	g.machine.committed = g.teller.Committed
 	g.leaders = newLeadershipWatch(g.nodeID, func() {
 		g.cfg.Fatal(fault.ExitRemoved, errors.New("this node was removed from the cluster"))
 	})
@@ -171,7 +172,7 @@ func (g *raftGroup) openRaft(stateMachine) error {
 		},
 	}
 	g.leaders.source = consensus
-	g.teller.watch(consensus)
+	g.teller.Watch(consensus)
 	observer := g.leaders.observer()
 	g.raft.RegisterObserver(observer)
 	g.transfers = &transferWatch{
@@ -181,7 +182,7 @@ func (g *raftGroup) openRaft(stateMachine) error {
 		fatal:    g.cfg.Fatal,
 	}
 	g.wg.Go(func() { g.leaders.run(g.ctx) })
-	g.wg.Go(func() { g.teller.run(g.ctx) })
+	g.wg.Go(func() { g.teller.Run(g.ctx) })
 	return nil
 }
 
@@ -194,8 +195,8 @@ func (g *raftGroup) raftConfig() *raft.Config {
 	c.HeartbeatTimeout = g.cfg.Timing.Heartbeat
 	c.ElectionTimeout = g.cfg.Timing.Election
 	c.LeaderLeaseTimeout = g.cfg.Timing.Lease
-	c.CommitTimeout = max(keepAlive, g.cfg.Timing.Commit)
-	c.MaxAppendEntries = appendEntriesMax
+	c.CommitTimeout = max(consensus.KeepAlive, g.cfg.Timing.Commit)
+	c.MaxAppendEntries = consensus.AppendEntriesMax
 	// We batch ourselves; a buffered channel would break "a timeout means
 	// that nothing was proposed".
 	c.BatchApplyCh = false

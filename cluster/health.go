@@ -75,7 +75,7 @@ func (n *Node) probe(ctx context.Context, list *MemberList) {
 		}
 		// A busy machine may be late with its answer and in time with its
 		// heartbeat, which is an answer as well.
-		age, _, known := n.group.contacts.last(m.NodeID)
+		age, _, known := n.group.contacts.Last(m.NodeID)
 		switch {
 		case p.err != nil && (!leads || !known || age > took):
 			m.Healthy, m.Note = false, "does not answer: "+probeFailure(p.err)

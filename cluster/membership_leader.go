@@ -4,10 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"github.com/seriatimq/seriatim/cluster/fault"
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/seriatimq/seriatim/cluster/fault"
 )
 
 // executeChange executes a request on the node that leads. Changes are made one

@@ -10,6 +10,7 @@ import (
 
 	"github.com/hashicorp/raft"
 
+	"github.com/seriatimq/seriatim/cluster/consensus"
 	"github.com/seriatimq/seriatim/cluster/discovery"
 	"github.com/seriatimq/seriatim/cluster/fault"
 	"github.com/seriatimq/seriatim/cluster/peernet"
@@ -28,7 +29,7 @@ type raftGroup struct {
 	formation *formation
 	stores
 	machine   *raftMachine
-	transport *raftTransport
+	transport *consensus.Transport
 	raft      *raft.Raft
 	gossip    *discovery.Gossip
 	clocks    *discovery.Clocks
@@ -55,8 +56,8 @@ type stores struct {
 type watches struct {
 	leaders   *leadershipWatch
 	transfers *transferWatch
-	contacts  *contacts
-	teller    *commitTeller
+	contacts  *consensus.Contacts
+	teller    *consensus.CommitNotifier
 	suspicion *suspicion
 	proof     *readProof
 }
@@ -89,7 +90,7 @@ func (g *raftGroup) ConfirmLeadership(ctx context.Context, term uint64) error {
 		return fmt.Errorf("%w: its term %d has ended", fault.ErrNotLeader, term)
 	}
 	err := g.proof.confirm(ctx, term)
-	g.teller.hurry()
+	g.teller.Now()
 	return err
 }
 

@@ -55,7 +55,7 @@ func (g *raftGroup) member(server raft.Server, stats GroupStats) Member {
 		}
 	default:
 		member.PeerAddr = g.book.Lookup(member.NodeID)
-		if age, lastLog, known := g.contacts.last(member.NodeID); known && stats.LeaderID == g.nodeID {
+		if age, lastLog, known := g.contacts.Last(member.NodeID); known && stats.LeaderID == g.nodeID {
 			member.LastContact = age.Milliseconds()
 			member.LagEntries = max(0, int64(stats.LastIndex)-int64(lastLog))
 		}

@@ -89,7 +89,7 @@ func (s *suspicion) makeWay(ctx context.Context, question doubtQuestion) {
 func (g *raftGroup) heardVoters() []string {
 	var heard []string
 	for _, voter := range g.voters() {
-		if age, _, known := g.contacts.last(voter); known && age <= g.cfg.Timing.Heartbeat {
+		if age, _, known := g.contacts.Last(voter); known && age <= g.cfg.Timing.Heartbeat {
 			heard = append(heard, voter)
 		}
 	}

@@ -131,9 +131,12 @@ type doubtAnswer struct {
 }
 
 // doubt makes this node look whether the leader is still there.
-func (s *suspicion) doubt() {
+func (s *suspicion) doubt() { signal(s.doubts) }
+
+// signal leaves a token for whoever waits, unless one is there already.
+func signal(tokens chan<- struct{}) {
 	select {
-	case s.doubts <- struct{}{}:
+	case tokens <- struct{}{}:
 	default:
 	}
 }

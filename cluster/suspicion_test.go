@@ -12,6 +12,7 @@ import (
 	"github.com/seriatimq/seriatim/cluster/clustertest"
 	"github.com/seriatimq/seriatim/cluster/environment"
 	"github.com/seriatimq/seriatim/cluster/peernet"
+	"github.com/seriatimq/seriatim/cluster/peernet/peernettest"
 	"github.com/seriatimq/seriatim/cluster/storage"
 	"github.com/seriatimq/seriatim/queue"
 )
@@ -280,7 +281,7 @@ func TestLearnerDoesNotStand(t *testing.T) {
 	var all []*suspicion
 	var books []*peernet.AddressBook
 	for _, id := range []string{"a-1", "b-2", "c-3"} {
-		network, book := openTestNetwork(t, id, nil)
+		network, book := peernettest.Open(t, id, nil)
 		books = append(books, book)
 		s := newSuspicion(suspicionConfig{nodeID: id, network: network, clock: environment.SystemClock(), log: clustertest.Logger(t, 0), silence: time.Second})
 		s.start(electorate{

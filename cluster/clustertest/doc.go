@@ -1,6 +1,16 @@
-// Package clustertest is what the tests of the packages below cluster share:
-// damage done to files, a stand-in for the end of the process, and the like.
+// Package clustertest is what the tests of the packages of the cluster share.
 //
-// It imports none of the packages it helps to test beside fault, so that each of
-// them can use it in its own package. Nothing but tests imports it.
+// # What it owns
+//
+// Damage done to files, a stand-in for the end of the process, a clock moved by
+// hand, and contexts and loggers of tests.
+//
+// # What it refuses to know
+//
+// The packages it helps to test, beside fault, so that each of them can use it in
+// its own package.
+//
+// # Who calls it
+//
+// Tests, and nothing else.
 package clustertest

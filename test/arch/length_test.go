@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"fmt"
 	"go/ast"
+	"maps"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -15,7 +17,15 @@ const (
 	testFileLinesMax = 1000
 	functionLinesMax = 100
 	structFieldsMax  = 20
+	folderFilesMax   = 40
 )
+
+// crowdedFolders have more files than folderFilesMax, and may have so many. A
+// number here only falls; a folder that is within the limit leaves the list.
+var crowdedFolders = map[string]int{
+	"cluster": 60,
+	"queue":   45,
+}
 
 // lengthProblems checks one file. Generated code is as long as its generator
 // makes it. The functions of tests are not limited, since a table of cases is
@@ -46,6 +56,46 @@ func lengthProblems(s *source) []string {
 		return true
 	})
 	return problems
+}
+
+// folderProblems counts the files of each folder that people wrote and that are
+// not tests: a reader finds nothing by name among a hundred.
+func folderProblems(sources []*source, crowded map[string]int) []string {
+	files := map[string]int{}
+	for _, s := range sources {
+		if !s.generated && !s.isTest() {
+			files[s.folder()]++
+		}
+	}
+	var problems []string
+	for _, folder := range slices.Sorted(maps.Keys(files)) {
+		n, limit := files[folder], max(folderFilesMax, crowded[folder])
+		if n > limit {
+			problems = append(problems, fmt.Sprintf("%s: %d files, at most %d: make packages of it", folder, n, limit))
+		}
+	}
+	for _, folder := range slices.Sorted(maps.Keys(crowded)) {
+		if files[folder] <= folderFilesMax {
+			problems = append(problems, fmt.Sprintf("%s: %d files, take it off the list of crowded folders", folder, files[folder]))
+		}
+	}
+	return problems
+}
+
+func TestFolders(t *testing.T) {
+	report(t, folderProblems(tree(t), crowdedFolders))
+}
+
+func TestFolderRuleFindsViolations(t *testing.T) {
+	folder := func(name string, n int) (sources []*source) {
+		for range n {
+			sources = append(sources, &source{path: name + "/a.go"}, &source{path: name + "/a_test.go"}, &source{path: name + "/a.pb.go", generated: true})
+		}
+		return sources
+	}
+	all := slices.Concat(folder("within", folderFilesMax), folder("full", folderFilesMax+1), folder("old", 50), folder("older", 51), folder("mended", folderFilesMax))
+	crowded := map[string]int{"old": 50, "older": 50, "mended": 50}
+	wantProblems(t, folderProblems(all, crowded), "full: 41 files", "older: 51 files", "mended: 40 files, take it off")
 }
 
 func TestLengths(t *testing.T) {

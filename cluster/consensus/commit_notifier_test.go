@@ -1,4 +1,4 @@
-package cluster
+package consensus
 
 import (
 	"testing"
@@ -41,12 +41,12 @@ func (f fixedCommit) State() raft.RaftState { return f.state }
 func TestCommitTellerGoesOnAfterAFullMessage(t *testing.T) {
 	const delay = 25 * time.Millisecond
 	hand := clustertest.NewHandClock(1_000_000)
-	teller := newCommitTeller(hand, delay, hclog.NewNullLogger())
+	notifier := NewCommitNotifier(hand, delay, hclog.NewNullLogger())
 	source := fixedCommit{commit: 7, term: 3, state: raft.Leader, barriers: new(int)}
-	teller.raft = source
-	pipeline := teller.pipeline(&sentAppends{})
+	notifier.raft = source
+	pipeline := notifier.Pipeline(&sentAppends{})
 	defer pipeline.Close()
-	for _, c := range []struct{ entries, barriers int }{{appendEntriesMax, 1}, {appendEntriesMax, 2}, {appendEntriesMax - 1, 2}, {0, 2}} {
+	for _, c := range []struct{ entries, barriers int }{{AppendEntriesMax, 1}, {AppendEntriesMax, 2}, {AppendEntriesMax - 1, 2}, {0, 2}} {
 		args := &raft.AppendEntriesRequest{Term: 3, PrevLogEntry: 7, PrevLogTerm: 2, LeaderCommitIndex: 7}
 		for i := range c.entries {
 			args.Entries = append(args.Entries, &raft.Log{Index: uint64(8 + i), Term: 3})
@@ -54,9 +54,9 @@ func TestCommitTellerGoesOnAfterAFullMessage(t *testing.T) {
 		if _, err := pipeline.AppendEntries(args, nil); err != nil {
 			t.Fatal(err)
 		}
-		teller.tell(delay)
+		notifier.tell(delay)
 		hand.Pass(delay)
-		teller.tell(delay)
+		notifier.tell(delay)
 		if *source.barriers != c.barriers {
 			t.Errorf("after a message of %d entries the library was woken %d times, want %d", c.entries, *source.barriers, c.barriers)
 		}
@@ -93,16 +93,16 @@ func TestCommitTeller(t *testing.T) {
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			hand := clustertest.NewHandClock(1_000_000)
-			teller := newCommitTeller(hand, delay, hclog.NewNullLogger())
-			teller.raft = c.source
+			notifier := NewCommitNotifier(hand, delay, hclog.NewNullLogger())
+			notifier.raft = c.source
 			network := &sentAppends{}
-			pipeline := teller.pipeline(network)
+			pipeline := notifier.Pipeline(network)
 			if _, err := pipeline.AppendEntries(&sent, nil); err != nil {
 				t.Fatal(err)
 			}
 			network.sent = nil
 			hand.Pass(c.passed)
-			if again := teller.tell(delay); again != c.again {
+			if again := notifier.tell(delay); again != c.again {
 				t.Errorf("again: %v", again)
 			}
 			var want []raft.AppendEntriesRequest
@@ -112,11 +112,11 @@ func TestCommitTeller(t *testing.T) {
 			if diff := cmp.Diff(want, network.sent); diff != "" {
 				t.Errorf("sent (-want +got):\n%s", diff)
 			}
-			if teller.tell(delay); len(network.sent) > len(want) {
+			if notifier.tell(delay); len(network.sent) > len(want) {
 				t.Errorf("told twice")
 			}
-			if err := pipeline.Close(); err != nil || len(teller.pipelines) > 0 || teller.open.Load() != 0 {
-				t.Errorf("closed: %v, open %v", err, teller.pipelines)
+			if err := pipeline.Close(); err != nil || len(notifier.pipelines) > 0 || notifier.open.Load() != 0 {
+				t.Errorf("closed: %v, open %v", err, notifier.pipelines)
 			}
 			if *c.source.barriers != c.barriers {
 				t.Errorf("the library was woken %d times, want %d", *c.source.barriers, c.barriers)

@@ -1,4 +1,4 @@
-package cluster
+package peernettest
 
 import (
 	"context"
@@ -11,12 +11,12 @@ import (
 	"github.com/seriatimq/seriatim/cluster/peernet"
 )
 
-// openTestNetwork is a node of cluster c that dials through outside, if that is set.
-func openTestNetwork(t *testing.T, nodeID string, outside environment.Network) (*peernet.Network, *peernet.AddressBook) {
+// Open is a node of cluster c that dials through outside, if that is set.
+func Open(t *testing.T, nodeID string, outside environment.Network) (*peernet.Network, *peernet.AddressBook) {
 	t.Helper()
 	logger := clustertest.Logger(t, 0)
 	book := peernet.OpenAddressBook(filepath.Join(t.TempDir(), "addresses"), logger)
-	network, err := peernet.Listen(context.Background(), peernet.Options{
+	network, err := peernet.Listen(context.WithoutCancel(t.Context()), peernet.Options{
 		NodeID: nodeID, ClusterID: func() string { return "c" }, Bind: "127.0.0.1:0", Timeout: 10 * time.Second, Network: outside, Logger: logger,
 		Formats: func() peernet.FormatRange { return peernet.NewFormatRange(1, 1) }, Outdated: func(err error) { t.Error(err) },
 	}, book)
@@ -34,11 +34,11 @@ func openTestNetwork(t *testing.T, nodeID string, outside environment.Network) (
 	return network, book
 }
 
-// newTestNetworks are two nodes, of which the first can dial the other.
-func newTestNetworks(t *testing.T, outside environment.Network) (a, b *peernet.Network) {
+// Pair are two nodes, of which the first can dial the other.
+func Pair(t *testing.T, outside environment.Network) (a, b *peernet.Network) {
 	t.Helper()
-	a, book := openTestNetwork(t, "a-1", outside)
-	b, _ = openTestNetwork(t, "b-2", nil)
+	a, book := Open(t, "a-1", outside)
+	b, _ = Open(t, "b-2", nil)
 	book.Note("b-2", b.BoundAddr(), 1)
 	return a, b
 }

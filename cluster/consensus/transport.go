@@ -1,4 +1,4 @@
-package cluster
+package consensus
 
 import (
 	"context"
@@ -19,53 +19,53 @@ import (
 // heartbeats and votes use one each.
 const connPoolSize = 3
 
-// raftTransport is the library's network transport over our connections.
-type raftTransport struct {
+// Transport is the library's network transport over our connections.
+type Transport struct {
 	*raft.NetworkTransport
-	contacts *contacts
-	teller   *commitTeller
+	contacts *Contacts
+	notifier *CommitNotifier
 	stopped  <-chan struct{} // closed when this node takes no part any more
 }
 
 var (
-	_ raft.Transport   = (*raftTransport)(nil)
-	_ raft.WithPreVote = (*raftTransport)(nil)
-	_ raft.WithClose   = (*raftTransport)(nil)
+	_ raft.Transport   = (*Transport)(nil)
+	_ raft.WithPreVote = (*Transport)(nil)
+	_ raft.WithClose   = (*Transport)(nil)
 )
 
-// transportOptions are what the transport of one group needs.
-type transportOptions struct {
+// TransportOptions are what the transport of one group needs.
+type TransportOptions struct {
 	Network  *peernet.Network
 	Group    uint32
-	Timeout  time.Duration // of one exchange between nodes
-	Contacts *contacts     // told of every answer
-	Commits  *commitTeller // sees what goes to followers
+	Timeout  time.Duration   // of one exchange between nodes
+	Contacts *Contacts       // told of every answer
+	Commits  *CommitNotifier // sees what goes to followers
 	Logger   hclog.Logger
 }
 
-// newRaftTransport begins to take the connections of a group.
-func newRaftTransport(options transportOptions) *raftTransport {
+// NewTransport begins to take the connections of a group.
+func NewTransport(options TransportOptions) *Transport {
 	network := options.Network
-	return &raftTransport{
+	return &Transport{
 		NetworkTransport: raft.NewNetworkTransportWithConfig(&raft.NetworkTransportConfig{
-			Stream:  &raftStream{Listener: network.Listener(peernet.KindRaft, options.Group), network: network, group: options.Group},
+			Stream:  &stream{Listener: network.Listener(peernet.KindRaft, options.Group), network: network, group: options.Group},
 			MaxPool: connPoolSize,
 			Timeout: options.Timeout,
 			Logger:  options.Logger,
 		}),
 		contacts: options.Contacts,
-		teller:   options.Commits,
+		notifier: options.Commits,
 		stopped:  network.Context().Done(),
 	}
 }
 
 // AppendEntriesPipeline opens the way by which entries go to a follower that keeps up.
-func (t *raftTransport) AppendEntriesPipeline(id raft.ServerID, target raft.ServerAddress) (raft.AppendPipeline, error) {
+func (t *Transport) AppendEntriesPipeline(id raft.ServerID, target raft.ServerAddress) (raft.AppendPipeline, error) {
 	inner, err := t.NetworkTransport.AppendEntriesPipeline(id, target)
 	if err != nil {
 		return nil, err
 	}
-	return t.teller.pipeline(inner), nil
+	return t.notifier.Pipeline(inner), nil
 }
 
 // SetHeartbeatHandler does nothing, so that heartbeats take the way of all
@@ -73,12 +73,12 @@ func (t *raftTransport) AppendEntriesPipeline(id raft.ServerID, target raft.Serv
 // the goroutine of the connection, where a heartbeat may raise the term while the
 // main loop writes entries or begins a term: two nodes can then write different
 // entries under one term (raft issue 695).
-func (t *raftTransport) SetHeartbeatHandler(func(raft.RPC)) {}
+func (t *Transport) SetHeartbeatHandler(func(raft.RPC)) {}
 
 // AppendEntries is used for heartbeats and for followers that are behind. Its
 // answers tell how far each follower is.
-func (t *raftTransport) AppendEntries(id raft.ServerID, target raft.ServerAddress, args *raft.AppendEntriesRequest, resp *raft.AppendEntriesResponse) error {
-	return inParts(args, resp, t.stopped, func(part *raft.AppendEntriesRequest, resp *raft.AppendEntriesResponse) error {
+func (t *Transport) AppendEntries(id raft.ServerID, target raft.ServerAddress, args *raft.AppendEntriesRequest, resp *raft.AppendEntriesResponse) error {
+	return InParts(args, resp, t.stopped, func(part *raft.AppendEntriesRequest, resp *raft.AppendEntriesResponse) error {
 		err := t.reach(func() error { return t.NetworkTransport.AppendEntries(id, target, part, resp) })
 		if err == nil {
 			t.contacts.note(string(id), resp.LastLog)
@@ -99,14 +99,14 @@ const (
 )
 
 // reach calls send until the node was connected to.
-func (t *raftTransport) reach(send func() error) error {
+func (t *Transport) reach(send func() error) error {
 	err := send()
-	if !errors.As(err, new(unreachable)) {
+	if !errors.As(err, new(Unreachable)) {
 		return err
 	}
 	patience := time.NewTimer(reachPatience)
 	defer patience.Stop()
-	for pause := reachPauseMin; errors.As(err, new(unreachable)); pause = min(2*pause, reachPauseMax) {
+	for pause := reachPauseMin; errors.As(err, new(Unreachable)); pause = min(2*pause, reachPauseMax) {
 		select {
 		case <-time.After(pause):
 			err = send()
@@ -119,33 +119,37 @@ func (t *raftTransport) reach(send func() error) error {
 	return err
 }
 
-// unreachable is why there is no connection.
-type unreachable struct{ error }
+// Unreachable is why there is no connection.
+type Unreachable struct{ Err error }
 
-func (u unreachable) Unwrap() error { return u.error }
+// Unwrap is the reason.
+func (u Unreachable) Unwrap() error { return u.Err }
+
+// Error is its text.
+func (u Unreachable) Error() string { return u.Err.Error() }
 
 // InstallSnapshot sends a snapshot and makes the follower's log end where the
 // snapshot does. If that fails the library sends the snapshot again.
-func (t *raftTransport) InstallSnapshot(id raft.ServerID, target raft.ServerAddress, args *raft.InstallSnapshotRequest, resp *raft.InstallSnapshotResponse, data io.Reader) error {
+func (t *Transport) InstallSnapshot(id raft.ServerID, target raft.ServerAddress, args *raft.InstallSnapshotRequest, resp *raft.InstallSnapshotResponse, data io.Reader) error {
 	if err := t.NetworkTransport.InstallSnapshot(id, target, args, resp, data); err != nil || !resp.Success {
 		return err
 	}
 	return t.settle(id, target, args)
 }
 
-// raftStream dials and accepts for the library. An address is a node id: it is
+// stream dials and accepts for the library. An address is a node id: it is
 // resolved at each dial, so that a node that comes back elsewhere needs no change
 // of the replicated configuration, and no address is ever part of a vote.
-type raftStream struct {
+type stream struct {
 	net.Listener
 	network *peernet.Network
 	group   uint32
 }
 
-var _ raft.StreamLayer = (*raftStream)(nil)
+var _ raft.StreamLayer = (*stream)(nil)
 
 // Dial connects to a node.
-func (s *raftStream) Dial(id raft.ServerAddress, timeout time.Duration) (net.Conn, error) {
+func (s *stream) Dial(id raft.ServerAddress, timeout time.Duration) (net.Conn, error) {
 	if string(id) == s.network.NodeID() {
 		return s.network.DialSelf(peernet.KindRaft, s.group) // see standForElection
 	}
@@ -153,14 +157,14 @@ func (s *raftStream) Dial(id raft.ServerAddress, timeout time.Duration) (net.Con
 	defer cancel()
 	conn, err := s.network.Dial(ctx, string(id), peernet.KindRaft, s.group)
 	if err != nil {
-		return nil, unreachable{err}
+		return nil, Unreachable{Err: err}
 	}
 	return conn, nil
 }
 
-// contacts remembers when each follower last answered and where its log ended.
+// Contacts remembers when each follower last answered and where its log ended.
 // Safe for concurrent use.
-type contacts struct {
+type Contacts struct {
 	clock environment.Clock
 
 	mu    sync.Mutex
@@ -172,19 +176,20 @@ type contact struct {
 	lastLog uint64
 }
 
-func newContacts(clock environment.Clock) *contacts {
-	return &contacts{clock: clock, nodes: map[string]contact{}}
+// NewContacts returns contacts with nobody, timed by a clock.
+func NewContacts(clock environment.Clock) *Contacts {
+	return &Contacts{clock: clock, nodes: map[string]contact{}}
 }
 
-func (c *contacts) note(nodeID string, lastLog uint64) {
+func (c *Contacts) note(nodeID string, lastLog uint64) {
 	at := c.clock.Monotonic()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.nodes[nodeID] = contact{at: at, lastLog: lastLog}
 }
 
-// last is how long ago a node answered and where its log ended then.
-func (c *contacts) last(nodeID string) (age time.Duration, lastLog uint64, known bool) {
+// Last is how long ago a node answered and where its log ended then.
+func (c *Contacts) Last(nodeID string) (age time.Duration, lastLog uint64, known bool) {
 	now := c.clock.Monotonic()
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -1,4 +1,4 @@
-package cluster
+package consensus
 
 import (
 	"context"
@@ -12,6 +12,7 @@ import (
 	"github.com/hashicorp/raft"
 
 	"github.com/seriatimq/seriatim/cluster/environment"
+	"github.com/seriatimq/seriatim/cluster/peernet/peernettest"
 )
 
 // sizedEntries are entries of these many bytes each, of which the first is the
@@ -24,7 +25,7 @@ func sizedEntries(sizes ...int) (entries []*raft.Log) {
 }
 
 func TestMessagesAreSentInParts(t *testing.T) {
-	const half, more = appendBytesMax/2 - 1000, appendBytesMax + 1
+	const half, more = AppendBytesMax/2 - 1000, AppendBytesMax + 1
 	for name, c := range map[string]struct {
 		sizes []int
 		want  []int // entries in each part
@@ -51,9 +52,9 @@ func TestMessagesAreSentInParts(t *testing.T) {
 				t.Error(diff)
 			}
 			network := &sentAppends{}
-			teller := newCommitTeller(environment.SystemClock(), time.Second, hclog.NewNullLogger())
-			teller.raft = fixedCommit{commit: 5, term: 3, state: raft.Follower, barriers: new(int)}
-			pipeline := teller.pipeline(network)
+			notifier := NewCommitNotifier(environment.SystemClock(), time.Second, hclog.NewNullLogger())
+			notifier.raft = fixedCommit{commit: 5, term: 3, state: raft.Follower, barriers: new(int)}
+			pipeline := notifier.Pipeline(network)
 			defer pipeline.Close()
 			if _, err := pipeline.AppendEntries(args, nil); err != nil || len(network.sent) != len(c.want) {
 				t.Errorf("a pipeline sent %d messages, %v", len(network.sent), err)
@@ -79,10 +80,10 @@ func TestPartsThatArrivedCount(t *testing.T) {
 		"stopped meantime": {[]*raft.AppendEntriesResponse{{Success: true}}, nil, 1, true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			args := &raft.AppendEntriesRequest{Term: 3, PrevLogEntry: 7, Entries: sizedEntries(appendBytesMax, appendBytesMax, appendBytesMax)}
+			args := &raft.AppendEntriesRequest{Term: 3, PrevLogEntry: 7, Entries: sizedEntries(AppendBytesMax, AppendBytesMax, AppendBytesMax)}
 			var resp raft.AppendEntriesResponse
 			asked, stopped := 0, make(chan struct{})
-			err := inParts(args, &resp, stopped, func(_ *raft.AppendEntriesRequest, resp *raft.AppendEntriesResponse) error {
+			err := InParts(args, &resp, stopped, func(_ *raft.AppendEntriesRequest, resp *raft.AppendEntriesResponse) error {
 				answer := c.answers[asked]
 				if asked++; answer == nil {
 					return broken
@@ -124,11 +125,11 @@ func (c slowConn) Write(content []byte) (int, error) {
 // once, although they take longer than a message may.
 func TestLargeEntriesPassASlowLine(t *testing.T) {
 	const rate, patience = 4 << 20, 3 * time.Second
-	a, b := newTestNetworks(t, slowNetwork{environment.NewMachineNetwork("127.0.0.1:0", 10*time.Second), rate})
-	timing := Config{}.WithDefaults().Timing
-	timing.RPC = patience
-	from := newRaftTransport(a, timing, newContacts(environment.SystemClock()), nil, hclog.NewNullLogger())
-	to := newRaftTransport(b, timing, newContacts(environment.SystemClock()), nil, hclog.NewNullLogger())
+	a, b := peernettest.Pair(t, slowNetwork{environment.NewMachineNetwork("127.0.0.1:0", 10*time.Second), rate})
+	options := testOptions(a, NewContacts(environment.SystemClock()), nil)
+	options.Timeout = patience
+	from := NewTransport(options)
+	to := NewTransport(testOptions(b, NewContacts(environment.SystemClock()), nil))
 	defer from.Close()
 	defer to.Close()
 	sizes := make([]int, 2*int(patience/time.Second)*rate/(512<<10))

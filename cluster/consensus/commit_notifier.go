@@ -1,4 +1,4 @@
-package cluster
+package consensus
 
 import (
 	"context"
@@ -12,13 +12,13 @@ import (
 	"github.com/seriatimq/seriatim/cluster/environment"
 )
 
-// commitTeller tells followers what is committed when nothing else does. The
+// CommitNotifier tells followers what is committed when nothing else does. The
 // library tells it with the next entries, or with empty messages at a fixed rate
 // for ever, which kept an idle leader busy with fifty of them in a second. Here
-// the library's rate is low (keepAlive) and the teller sends one message after a
+// the library's rate is low (KeepAlive) and the notifier sends one message after a
 // commit that no entries followed. What this relies on in the library is tested by
 // exploit_notifier_test.go. Safe for concurrent use.
-type commitTeller struct {
+type CommitNotifier struct {
 	raft  commitSource
 	clock environment.Clock
 	delay time.Duration // Timing.Commit
@@ -29,11 +29,11 @@ type commitTeller struct {
 	moved, atOnce chan struct{}
 
 	mu        sync.Mutex
-	pipelines map[*tellingPipeline]struct{}
+	pipelines map[*notifyingPipeline]struct{}
 	open      atomic.Int32 // how many, zero unless this node leads
 }
 
-// commitSource is what the teller reads of the library.
+// commitSource is what the notifier reads of the library.
 type commitSource interface {
 	CommitIndex() uint64
 	CurrentTerm() uint64
@@ -41,38 +41,41 @@ type commitSource interface {
 	Barrier(timeout time.Duration) raft.Future
 }
 
-// newCommitTeller tells followers after delay without entries. It begins with watch
+// NewCommitNotifier tells followers after delay without entries. It begins with watch
 // and run.
-func newCommitTeller(clock environment.Clock, delay time.Duration, log hclog.Logger) *commitTeller {
-	return &commitTeller{
+func NewCommitNotifier(clock environment.Clock, delay time.Duration, log hclog.Logger) *CommitNotifier {
+	return &CommitNotifier{
 		clock: clock, delay: delay, log: log, moved: make(chan struct{}, 1), atOnce: make(chan struct{}, 1),
-		pipelines: map[*tellingPipeline]struct{}{},
+		pipelines: map[*notifyingPipeline]struct{}{},
 	}
 }
 
-// appendEntriesMax is how many entries one message has at most. To a follower that
+// AppendEntriesMax is how many entries one message has at most. To a follower that
 // is further behind the library sends the next ones when it is woken, by its slow
-// timer or by another entry: with nothing else to write, the teller writes a
+// timer or by another entry: with nothing else to write, the notifier writes a
 // barrier.
-const appendEntriesMax = 64
+const AppendEntriesMax = 64
 
-// keepAlive is how often the library itself tells an idle follower what is
+// KeepAlive is how often the library itself tells an idle follower what is
 // committed, up to twice as long at random. It matters to a follower that was
 // restarted, or whose connection broke, while nothing is written.
-const keepAlive = time.Second
+const KeepAlive = time.Second
 
-// watch sets whose commits are told. It is called once, before run.
-func (c *commitTeller) watch(library commitSource) { c.raft = library }
+// Pipelines is how many are open: none unless this node leads.
+func (c *CommitNotifier) Pipelines() int { return int(c.open.Load()) }
 
-// committed says that the commit index may have moved.
-func (c *commitTeller) committed() {
+// Watch sets whose commits are told. It is called once, before run.
+func (c *CommitNotifier) Watch(library commitSource) { c.raft = library }
+
+// Committed says that the commit index may have moved.
+func (c *CommitNotifier) Committed() {
 	if c.open.Load() > 0 {
 		signal(c.moved)
 	}
 }
 
-// hurry tells the followers now: one of them may wait with a read.
-func (c *commitTeller) hurry() { signal(c.atOnce) }
+// Now tells the followers now: one of them may wait with a read.
+func (c *CommitNotifier) Now() { signal(c.atOnce) }
 
 func signal(tokens chan<- struct{}) {
 	select {
@@ -81,8 +84,8 @@ func signal(tokens chan<- struct{}) {
 	}
 }
 
-// run tells until ctx ends. Under load it wakes once per delay, when idle never.
-func (c *commitTeller) run(ctx context.Context) {
+// Run tells until ctx ends. Under load it wakes once per delay, when idle never.
+func (c *CommitNotifier) Run(ctx context.Context) {
 	timer := time.NewTimer(c.delay)
 	defer timer.Stop()
 	for again := false; ; {
@@ -112,7 +115,7 @@ func (c *commitTeller) run(ctx context.Context) {
 
 // tell sends the commit index to each follower that was sent nothing for so long
 // and does not know it. It reports whether there are others to come back to.
-func (c *commitTeller) tell(quiet time.Duration) (again bool) {
+func (c *CommitNotifier) tell(quiet time.Duration) (again bool) {
 	// The order matters: an index read while this node led in a term before
 	// must not go out as that of the present term.
 	commit, term := c.raft.CommitIndex(), c.raft.CurrentTerm()
@@ -120,7 +123,7 @@ func (c *commitTeller) tell(quiet time.Duration) (again bool) {
 		return false
 	}
 	c.mu.Lock()
-	pipelines := make([]*tellingPipeline, 0, len(c.pipelines))
+	pipelines := make([]*notifyingPipeline, 0, len(c.pipelines))
 	for p := range c.pipelines { // order does not matter: each is its own
 		pipelines = append(pipelines, p)
 	}
@@ -133,9 +136,9 @@ func (c *commitTeller) tell(quiet time.Duration) (again bool) {
 	return again
 }
 
-// pipeline puts the teller between the library and one follower.
-func (c *commitTeller) pipeline(inner raft.AppendPipeline) raft.AppendPipeline {
-	p := &tellingPipeline{AppendPipeline: inner, teller: c, turn: make(chan struct{}, 1), answers: newAnswerRelay(inner)}
+// Pipeline puts the notifier between the library and one follower.
+func (c *CommitNotifier) Pipeline(inner raft.AppendPipeline) raft.AppendPipeline {
+	p := &notifyingPipeline{AppendPipeline: inner, notifier: c, turn: make(chan struct{}, 1), answers: newAnswerRelay(inner)}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.pipelines[p] = struct{}{}
@@ -143,10 +146,10 @@ func (c *commitTeller) pipeline(inner raft.AppendPipeline) raft.AppendPipeline {
 	return p
 }
 
-// tellingPipeline notes what a follower was sent, so that the teller can add to it.
-type tellingPipeline struct {
+// notifyingPipeline notes what a follower was sent, so that the notifier can add to it.
+type notifyingPipeline struct {
 	raft.AppendPipeline
-	teller *commitTeller
+	notifier *CommitNotifier
 
 	// turn orders the messages. Capacity 1: whoever sends fills it, and may wait for
 	// the other node, which nobody should do with a mutex held.
@@ -159,10 +162,10 @@ type tellingPipeline struct {
 }
 
 // Consumer gives the answers.
-func (p *tellingPipeline) Consumer() <-chan raft.AppendFuture { return p.answers.out }
+func (p *notifyingPipeline) Consumer() <-chan raft.AppendFuture { return p.answers.out }
 
 // AppendEntries sends entries.
-func (p *tellingPipeline) AppendEntries(args *raft.AppendEntriesRequest, resp *raft.AppendEntriesResponse) (raft.AppendFuture, error) {
+func (p *notifyingPipeline) AppendEntries(args *raft.AppendEntriesRequest, resp *raft.AppendEntriesResponse) (raft.AppendFuture, error) {
 	p.turn <- struct{}{}
 	defer p.pass()
 	var last raft.AppendFuture
@@ -173,14 +176,14 @@ func (p *tellingPipeline) AppendEntries(args *raft.AppendEntriesRequest, resp *r
 		}
 		last, resp = future, new(raft.AppendEntriesResponse)
 	}
-	if p.full = len(args.Entries) >= appendEntriesMax; p.full {
-		p.teller.committed()
+	if p.full = len(args.Entries) >= AppendEntriesMax; p.full {
+		p.notifier.Committed()
 	}
 	return last, nil
 }
 
 // tryTurn takes the turn unless somebody has it.
-func (p *tellingPipeline) tryTurn() bool {
+func (p *notifyingPipeline) tryTurn() bool {
 	select {
 	case p.turn <- struct{}{}:
 		return true
@@ -189,15 +192,15 @@ func (p *tellingPipeline) tryTurn() bool {
 	}
 }
 
-func (p *tellingPipeline) pass() { <-p.turn }
+func (p *notifyingPipeline) pass() { <-p.turn }
 
 // send sends and notes. The caller has the turn.
-func (p *tellingPipeline) send(args *raft.AppendEntriesRequest, resp *raft.AppendEntriesResponse) (raft.AppendFuture, error) {
+func (p *notifyingPipeline) send(args *raft.AppendEntriesRequest, resp *raft.AppendEntriesResponse) (raft.AppendFuture, error) {
 	future, err := p.AppendPipeline.AppendEntries(args, resp)
 	if err != nil {
 		return nil, err
 	}
-	p.last, p.at = *args, p.teller.clock.Monotonic()
+	p.last, p.at = *args, p.notifier.clock.Monotonic()
 	p.last.Entries = nil
 	if n := len(args.Entries); n > 0 {
 		p.last.PrevLogEntry, p.last.PrevLogTerm = args.Entries[n-1].Index, args.Entries[n-1].Term
@@ -209,7 +212,7 @@ func (p *tellingPipeline) send(args *raft.AppendEntriesRequest, resp *raft.Appen
 // tell sends the commit index if the follower does not know it and was sent
 // nothing for so long. What the follower is told never goes beyond what it was
 // sent: only of that is known that it has the entries of this leader.
-func (p *tellingPipeline) tell(term, commit uint64, quiet time.Duration) (again bool) {
+func (p *notifyingPipeline) tell(term, commit uint64, quiet time.Duration) (again bool) {
 	if !p.tryTurn() {
 		return true // the library is sending
 	}
@@ -218,12 +221,12 @@ func (p *tellingPipeline) tell(term, commit uint64, quiet time.Duration) (again 
 	if p.last.Term != term || (p.last.LeaderCommitIndex >= commit && !p.full) {
 		return false
 	}
-	if p.teller.clock.Monotonic()-p.at < quiet {
+	if p.notifier.clock.Monotonic()-p.at < quiet {
 		return true
 	}
 	if p.full {
 		p.full = false
-		p.teller.raft.Barrier(p.teller.delay) // nobody waits for it
+		p.notifier.raft.Barrier(p.notifier.delay) // nobody waits for it
 		return true
 	}
 	message := p.last
@@ -231,7 +234,7 @@ func (p *tellingPipeline) tell(term, commit uint64, quiet time.Duration) (again 
 	// What fails here fails with the next message of the library, which mends it.
 	_, err := p.send(&message, new(raft.AppendEntriesResponse))
 	if err != nil {
-		p.teller.log.Debug("telling a follower what is committed failed", "error", err)
+		p.notifier.log.Debug("telling a follower what is committed failed", "error", err)
 	}
 	return false
 }
@@ -239,19 +242,19 @@ func (p *tellingPipeline) tell(term, commit uint64, quiet time.Duration) (again 
 // Close ends the pipeline, usually because the connection broke. The library sends
 // again what was under way when its slow timer wakes it, or another entry, which a
 // barrier is.
-func (p *tellingPipeline) Close() error {
-	if p.tryTurn() { // else the teller is stuck in sending, which the end below ends
+func (p *notifyingPipeline) Close() error {
+	if p.tryTurn() { // else the notifier is stuck in sending, which the end below ends
 		last := p.last
 		p.pass()
-		consensus := p.teller.raft
+		consensus := p.notifier.raft
 		if consensus.State() == raft.Leader && consensus.CurrentTerm() == last.Term {
-			consensus.Barrier(p.teller.delay) // nobody waits for it
+			consensus.Barrier(p.notifier.delay) // nobody waits for it
 		}
 	}
-	p.teller.mu.Lock()
-	delete(p.teller.pipelines, p)
-	p.teller.open.Store(int32(len(p.teller.pipelines)))
-	p.teller.mu.Unlock()
+	p.notifier.mu.Lock()
+	delete(p.notifier.pipelines, p)
+	p.notifier.open.Store(int32(len(p.notifier.pipelines)))
+	p.notifier.mu.Unlock()
 	err := p.AppendPipeline.Close()
 	p.answers.close()
 	return err

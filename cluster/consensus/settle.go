@@ -1,4 +1,4 @@
-package cluster
+package consensus
 
 import (
 	"fmt"
@@ -8,8 +8,8 @@ import (
 	"github.com/seriatimq/seriatim/cluster/storage"
 )
 
-// settleRequest is the message to a follower that has installed a snapshot.
-func settleRequest(installed *raft.InstallSnapshotRequest) *raft.AppendEntriesRequest {
+// SettleRequest is the message to a follower that has installed a snapshot.
+func SettleRequest(installed *raft.InstallSnapshotRequest) *raft.AppendEntriesRequest {
 	return &raft.AppendEntriesRequest{
 		RPCHeader: installed.RPCHeader,
 		Term:      installed.Term,
@@ -20,9 +20,9 @@ func settleRequest(installed *raft.InstallSnapshotRequest) *raft.AppendEntriesRe
 
 // settle tells a follower that has installed a snapshot where its log now ends, see
 // storage.SettleEntry.
-func (t *raftTransport) settle(id raft.ServerID, target raft.ServerAddress, installed *raft.InstallSnapshotRequest) error {
+func (t *Transport) settle(id raft.ServerID, target raft.ServerAddress, installed *raft.InstallSnapshotRequest) error {
 	var answer raft.AppendEntriesResponse
-	if err := t.NetworkTransport.AppendEntries(id, target, settleRequest(installed), &answer); err != nil {
+	if err := t.NetworkTransport.AppendEntries(id, target, SettleRequest(installed), &answer); err != nil {
 		return fmt.Errorf("settle the log behind the snapshot: %w", err)
 	}
 	if !answer.Success {

@@ -1,4 +1,4 @@
-package cluster
+package consensus
 
 import (
 	"testing"
@@ -9,17 +9,18 @@ import (
 
 	"github.com/seriatimq/seriatim/cluster/clustertest"
 	"github.com/seriatimq/seriatim/cluster/environment"
+	"github.com/seriatimq/seriatim/cluster/peernet/peernettest"
 )
 
 // TestPipelineSendsWhenNobodyTakesAnswers guards against raft issue 612: a library
 // that has stopped asking for answers must not wait for ever when it sends.
 func TestPipelineSendsWhenNobodyTakesAnswers(t *testing.T) {
-	a, b := newTestNetworks(t, nil)
-	teller := newCommitTeller(environment.SystemClock(), 25*time.Millisecond, hclog.NewNullLogger())
+	a, b := peernettest.Pair(t, nil)
+	notifier := NewCommitNotifier(environment.SystemClock(), 25*time.Millisecond, hclog.NewNullLogger())
 	barriers := 0
-	teller.watch(fixedCommit{state: raft.Follower, barriers: &barriers})
-	from := newRaftTransport(testOptions(a, newContacts(environment.SystemClock()), teller))
-	to := newRaftTransport(testOptions(b, newContacts(environment.SystemClock()), nil))
+	notifier.Watch(fixedCommit{state: raft.Follower, barriers: &barriers})
+	from := NewTransport(testOptions(a, NewContacts(environment.SystemClock()), notifier))
+	to := NewTransport(testOptions(b, NewContacts(environment.SystemClock()), nil))
 	defer from.Close()
 	defer to.Close()
 	const messages = 10

@@ -1,4 +1,4 @@
-package cluster
+package consensus
 
 import (
 	"context"
@@ -14,20 +14,21 @@ import (
 
 	"github.com/seriatimq/seriatim/cluster/environment"
 	"github.com/seriatimq/seriatim/cluster/peernet"
+	"github.com/seriatimq/seriatim/cluster/peernet/peernettest"
 )
 
 // testOptions are those of a transport of group 0.
-func testOptions(network *peernet.Network, contacts *contacts, teller *commitTeller) transportOptions {
-	return transportOptions{Network: network, Timeout: 5 * time.Second, Contacts: contacts, Commits: teller, Logger: hclog.NewNullLogger()}
+func testOptions(network *peernet.Network, contacts *Contacts, notifier *CommitNotifier) TransportOptions {
+	return TransportOptions{Network: network, Timeout: 5 * time.Second, Contacts: contacts, Commits: notifier, Logger: hclog.NewNullLogger()}
 }
 
 // TestHeartbeatsTakeTheMainLoop guards against raft issue 695: no heartbeat may
 // be handled on the goroutine of its connection.
 func TestHeartbeatsTakeTheMainLoop(t *testing.T) {
-	a, b := newTestNetworks(t, nil)
-	contacts := newContacts(environment.SystemClock())
-	from := newRaftTransport(testOptions(a, contacts, nil))
-	to := newRaftTransport(testOptions(b, newContacts(environment.SystemClock()), nil))
+	a, b := peernettest.Pair(t, nil)
+	contacts := NewContacts(environment.SystemClock())
+	from := NewTransport(testOptions(a, contacts, nil))
+	to := NewTransport(testOptions(b, NewContacts(environment.SystemClock()), nil))
 	defer from.Close()
 	defer to.Close()
 	if from.LocalAddr() != "a-1" {
@@ -42,7 +43,7 @@ func TestHeartbeatsTakeTheMainLoop(t *testing.T) {
 	if err := from.AppendEntries("b-2", "b-2", heartbeat, &raft.AppendEntriesResponse{}); err != nil {
 		t.Fatal(err)
 	}
-	if _, lastLog, known := contacts.last("b-2"); !known || lastLog != 17 {
+	if _, lastLog, known := contacts.Last("b-2"); !known || lastLog != 17 {
 		t.Errorf("the follower's log ends at %d (%v)", lastLog, known)
 	}
 }
@@ -52,9 +53,9 @@ func TestHeartbeatsTakeTheMainLoop(t *testing.T) {
 func TestMessageWaitsForAnUnreachableNode(t *testing.T) {
 	refusing := &refusingNetwork{Network: environment.NewMachineNetwork("127.0.0.1:0", 10*time.Second)}
 	refusing.left.Store(3)
-	a, b := newTestNetworks(t, refusing)
-	from := newRaftTransport(testOptions(a, newContacts(environment.SystemClock()), nil))
-	to := newRaftTransport(testOptions(b, newContacts(environment.SystemClock()), nil))
+	a, b := peernettest.Pair(t, refusing)
+	from := NewTransport(testOptions(a, NewContacts(environment.SystemClock()), nil))
+	to := NewTransport(testOptions(b, NewContacts(environment.SystemClock()), nil))
 	defer from.Close()
 	defer to.Close()
 	go func() {
@@ -78,7 +79,7 @@ func TestMessageWaitsForAnUnreachableNode(t *testing.T) {
 		}
 		close(stopped)
 	}()
-	if err := from.AppendEntries("b-2", "b-2", heartbeat, &raft.AppendEntriesResponse{}); !errors.As(err, new(unreachable)) {
+	if err := from.AppendEntries("b-2", "b-2", heartbeat, &raft.AppendEntriesResponse{}); !errors.As(err, new(Unreachable)) {
 		t.Fatalf("a message of a node that stops: %v", err)
 	}
 }
