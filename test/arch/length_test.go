@@ -24,7 +24,7 @@ const (
 // number here only falls; a folder that is within the limit leaves the list.
 var crowdedFolders = map[string]int{
 	"cluster": 60,
-	"queue":   45,
+	"queue":   43,
 }
 
 // lengthProblems checks one file. Generated code is as long as its generator
