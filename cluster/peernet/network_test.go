@@ -85,7 +85,7 @@ func TestPeersRefuseStrangers(t *testing.T) {
 		{"another cluster", "c", "d", hello{kind: KindRaft, cluster: "c", from: "a-1", to: "b-2"}, "belongs to cluster d, not to c"},
 		{"no cluster yet", "c", "", hello{kind: KindGRPC, cluster: "c", from: "a-1", to: "b-2"}, "belongs to no cluster yet"},
 		{"another group", "c", "c", hello{kind: KindRaft, group: 4, cluster: "c", from: "a-1", to: "b-2"}, "no group 4"},
-		{"an unknown use", "c", "c", hello{kind: 9, cluster: "c", from: "a-1", to: "b-2"}, "kind 9"},
+		{"an unknown use", "c", "c", hello{kind: 200, cluster: "c", from: "a-1", to: "b-2"}, "kind 200"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
