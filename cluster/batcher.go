@@ -64,7 +64,7 @@ func (s *submission) take() bool {
 
 // committerConfig is what a committer works with.
 type committerConfig struct {
-	propose       func(entry []byte) (Proposal, error)
+	propose       func(entry []byte) (wait func() (fsm.EntryResult, error), err error)
 	stamp         func() queue.Timestamp // log time for a new entry
 	monotonic     func() time.Duration
 	formatVersion func() uint32
@@ -210,7 +210,7 @@ func (c *committer) release(slots int) {
 
 // flight is one proposed entry with the commands in it.
 type flight struct {
-	proposal Proposal
+	wait     func() (fsm.EntryResult, error)
 	commands []*submission
 }
 
@@ -250,9 +250,9 @@ func (c *committer) commit(flights chan<- flight) bool {
 		if len(batch) == 0 {
 			return false
 		}
-		proposal, err := c.propose(c.encode(batch))
+		wait, err := c.propose(c.encode(batch))
 		if err == nil {
-			flights <- flight{proposal, batch}
+			flights <- flight{wait, batch}
 			return true
 		}
 		// Nothing of it is in the log and nothing will be: whoever asked
@@ -345,7 +345,7 @@ func (c *committer) refill() {
 // Entries are applied in the order they were proposed in.
 func (c *committer) collect(flights <-chan flight) {
 	for f := range flights {
-		result, err := f.proposal.Wait()
+		result, err := f.wait()
 		<-c.slots
 		verdict := answered
 		switch {

@@ -22,8 +22,8 @@ type logStub struct {
 	entries []int // commands per entry
 	stamps  []queue.Timestamp
 	refuse  error         // of Propose
-	lose    error         // of Wait
-	hold    chan struct{} // Wait blocks until it is closed
+	lose    error         // of waiting
+	hold    chan struct{} // waiting ends when it is closed
 	begun   chan struct{} // one token per proposal, as far as there is room
 }
 
@@ -33,7 +33,7 @@ func newLogStub() *logStub {
 	return &logStub{hold: open, begun: make(chan struct{}, 1024)}
 }
 
-func (l *logStub) propose(entry []byte) (Proposal, error) {
+func (l *logStub) propose(entry []byte) (func() (fsm.EntryResult, error), error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.refuse != nil {
@@ -49,32 +49,23 @@ func (l *logStub) propose(entry []byte) (Proposal, error) {
 	case l.begun <- struct{}{}:
 	default:
 	}
-	return stubProposal{log: l, index: uint64(len(l.entries)), commands: commands, at: at}, nil
+	result := fsm.EntryResult{Index: uint64(len(l.entries)), At: at}
+	for range commands {
+		result.Responses = append(result.Responses, fsm.Response{Result: queue.Done{}})
+	}
+	return func() (fsm.EntryResult, error) {
+		<-l.hold
+		if l.lose != nil {
+			return fsm.EntryResult{}, l.lose
+		}
+		return result, nil
+	}, nil
 }
 
 func (l *logStub) sizes() []int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return append([]int(nil), l.entries...)
-}
-
-type stubProposal struct {
-	log      *logStub
-	index    uint64
-	commands int
-	at       queue.Timestamp
-}
-
-func (p stubProposal) Wait() (fsm.EntryResult, error) {
-	<-p.log.hold
-	if p.log.lose != nil {
-		return fsm.EntryResult{}, p.log.lose
-	}
-	result := fsm.EntryResult{Index: p.index, At: p.at}
-	for range p.commands {
-		result.Responses = append(result.Responses, fsm.Response{Result: queue.Done{}})
-	}
-	return result, nil
 }
 
 // startCommitter runs a committer over the stub; stop ends it and waits.

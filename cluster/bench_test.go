@@ -34,19 +34,15 @@ func benchSend(b *testing.B) []byte {
 // instantLog commits at once.
 type instantLog struct{ index uint64 }
 
-func (l *instantLog) propose(entry []byte) (Proposal, error) {
+func (l *instantLog) propose(entry []byte) (func() (fsm.EntryResult, error), error) {
 	l.index++
 	result := fsm.EntryResult{Index: l.index}
 	_, err := fsm.DecodeEntry(entry, func([]byte) error {
 		result.Responses = append(result.Responses, fsm.Response{Result: queue.Done{}})
 		return nil
 	})
-	return instantProposal{result}, err
+	return func() (fsm.EntryResult, error) { return result, nil }, err
 }
-
-type instantProposal struct{ result fsm.EntryResult }
-
-func (p instantProposal) Wait() (fsm.EntryResult, error) { return p.result, nil }
 
 // BenchmarkCommitter is a command's way through the group committer over a log
 // that costs nothing, with 64 callers.

@@ -16,10 +16,12 @@ const thisGroup = 0
 // the seam for more. It hides the consensus library: no type of that library
 // appears here. Safe for concurrent use.
 type Group interface {
-	// Propose hands one encoded entry to the log of the leader. It returns
-	// at once when the entry was queued; the Proposal tells the outcome. An
-	// error here means that nothing was proposed and never will be.
-	Propose(entry []byte) (Proposal, error)
+	// Propose hands one encoded entry to the log of the leader. It returns at
+	// once when the entry was queued, or with an error when nothing was proposed
+	// and never will be. wait blocks until the entry is applied here or its fate is
+	// unknown; its error is ErrOutcomeUnknown, or ErrNotLeader when the entry
+	// certainly did not enter the log.
+	Propose(entry []byte) (wait func() (fsm.EntryResult, error), err error)
 	// Barrier waits until everything committed before the call is applied
 	// here. It costs a log entry: used once per gain of leadership.
 	Barrier(ctx context.Context) error
@@ -51,14 +53,6 @@ type Group interface {
 	Stats() GroupStats
 	// Close stops the group and its stores.
 	Close() error
-}
-
-// Proposal is the outcome of one proposed entry.
-type Proposal interface {
-	// Wait blocks until the entry is applied here or its fate is unknown.
-	// The error is ErrOutcomeUnknown, or ErrNotLeader when the entry certainly
-	// did not enter the log.
-	Wait() (fsm.EntryResult, error)
 }
 
 // Leadership names the leader of a term.

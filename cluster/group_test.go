@@ -215,14 +215,14 @@ func (g *groups) propose(from, to int) (last uint64) {
 func (g *groups) proposeOne(entry []byte) uint64 {
 	g.t.Helper()
 	for {
-		proposal, err := g.leader().group.Propose(entry)
+		wait, err := g.leader().group.Propose(entry)
 		if errors.Is(err, fault.ErrNotLeader) {
 			continue
 		}
 		if err != nil {
 			g.t.Fatal(err)
 		}
-		result, err := proposal.Wait()
+		result, err := wait()
 		if errors.Is(err, fault.ErrNotLeader) {
 			continue
 		}

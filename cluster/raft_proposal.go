@@ -10,32 +10,27 @@ import (
 	"github.com/seriatimq/seriatim/fsm"
 )
 
-// raftProposal is an entry on its way through the log.
-type raftProposal struct {
-	group  *raftGroup
-	future raft.ApplyFuture
-}
-
-// Propose hands one encoded entry to the log of the leader.
-func (g *raftGroup) Propose(entry []byte) (Proposal, error) {
+// Propose hands one encoded entry to the log of the leader; see Group.
+func (g *raftGroup) Propose(entry []byte) (wait func() (fsm.EntryResult, error), err error) {
 	if g.ctx.Err() != nil {
 		return nil, fmt.Errorf("%w: the group is closed", fault.ErrNotLeader)
 	}
 	if g.raft.State() != raft.Leader {
 		return nil, fault.ErrNotLeader
 	}
-	return &raftProposal{group: g, future: g.raft.Apply(entry, g.cfg.Timing.Enqueue)}, nil
+	future := g.raft.Apply(entry, g.cfg.Timing.Enqueue)
+	return func() (fsm.EntryResult, error) { return g.awaitResult(future) }, nil
 }
 
-// Wait blocks until the entry is applied here or its fate is unknown.
-func (p *raftProposal) Wait() (fsm.EntryResult, error) {
-	if err := p.group.awaitEntry(p.group.ctx, p.future); err != nil {
-		if p.group.ctx.Err() != nil {
+// awaitResult blocks until a proposed entry is applied here or its fate is unknown.
+func (g *raftGroup) awaitResult(future raft.ApplyFuture) (fsm.EntryResult, error) {
+	if err := g.awaitEntry(g.ctx, future); err != nil {
+		if g.ctx.Err() != nil {
 			err = fmt.Errorf("%w: the group is closed", fault.ErrOutcomeUnknown)
 		}
 		return fsm.EntryResult{}, err
 	}
-	switch result := p.future.Response().(type) {
+	switch result := future.Response().(type) {
 	case fsm.EntryResult:
 		return result, nil
 	case *fsm.EntryResult:

@@ -41,7 +41,7 @@ type soloProposal struct {
 	result chan fsm.EntryResult // capacity 1: the only result
 }
 
-func (p soloProposal) Wait() (fsm.EntryResult, error) {
+func (p soloProposal) wait() (fsm.EntryResult, error) {
 	result, ok := <-p.result
 	if !ok {
 		return result, fault.ErrOutcomeUnknown
@@ -57,7 +57,7 @@ func (g *soloGroup) run() {
 	}
 }
 
-func (g *soloGroup) Propose(entry []byte) (Proposal, error) {
+func (g *soloGroup) Propose(entry []byte) (func() (fsm.EntryResult, error), error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.deposed {
@@ -66,7 +66,7 @@ func (g *soloGroup) Propose(entry []byte) (Proposal, error) {
 	g.last++
 	p := soloProposal{index: g.last, data: entry, result: make(chan fsm.EntryResult, 1)}
 	g.entries <- p
-	return p, nil
+	return p.wait, nil
 }
 
 func (g *soloGroup) LeaderTerm() (uint64, bool) {
