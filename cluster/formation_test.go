@@ -150,7 +150,7 @@ func lonelyFormation(t *testing.T, view []discovery.Member) *formation {
 		expect:   3,
 		view:     func() []discovery.Member { return view },
 		announce: func() {},
-		hasState: dir.HasLog,
+		hasState: func() bool { return false },
 		guard:    storage.NewDiskGuard(time.Minute, clustertest.NewFatalRecord().Fatal, nil),
 		logger:   clustertest.Logger(t, 0),
 		turn:     make(chan struct{}, 1),
@@ -233,9 +233,7 @@ func TestFormationPromisesOnce(t *testing.T) {
 	if objection := ask(other); objection != "" {
 		t.Errorf("a free node does not promise: %s", objection)
 	}
-	if err := f.dir.MarkLog(); err != nil {
-		t.Fatal(err)
-	}
+	f.hasState = func() bool { return true }
 	if objection := ask(first); !strings.Contains(objection, "belongs to a cluster") {
 		t.Errorf("a node with state promised: %q", objection)
 	}

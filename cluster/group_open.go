@@ -31,7 +31,7 @@ type stateMachine interface {
 // whatever becomes of ctx. cfg is complete (WithDefaults) and valid.
 func openGroup(ctx context.Context, cfg Config, machine stateMachine) (*raftGroup, error) {
 	life, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	g := &raftGroup{cfg: cfg, ctx: life, cancel: cancel, stateGained: make(chan struct{})}
+	g := &raftGroup{cfg: cfg, ctx: life, cancel: cancel}
 	openState := func(machine stateMachine) error { return g.openState(ctx, machine) }
 	g.guard = storage.NewDiskGuard(cfg.Timing.DiskDeadline, cfg.Fatal, cfg.Disk)
 	for _, open := range []func(stateMachine) error{g.openDir, g.openNetwork, g.openStores, openState, g.openRaft, g.openGossip} {
@@ -58,10 +58,8 @@ func (g *raftGroup) openDir(stateMachine) error {
 	if err := errors.Join(storage.CheckRecovered(dir), removeSpools(dir)); err != nil {
 		return err
 	}
-	if dir.HasLog() {
-		close(g.stateGained)
-	}
-	return nil
+	g.groupDir, err = dir.Group(thisGroup)
+	return err
 }
 
 // openNetwork binds the peer port and reads to which cluster this node belongs.
@@ -70,15 +68,15 @@ func (g *raftGroup) openNetwork(stateMachine) error {
 	if err != nil {
 		return g.guard.Fail(fault.ExitChecksum, fmt.Errorf("which cluster this node belongs to is unknown: %w; %s", err, storage.ReplaceNode))
 	}
-	if membership.ClusterID == "" && g.dir.HasLog() {
+	if membership.ClusterID == "" && g.groupDir.HasLog() {
 		return g.guard.Fail(fault.ExitLostData, fmt.Errorf("%s is missing: %w; %s", g.dir.File(storage.MembershipName), storage.ErrLostData, storage.ReplaceNode))
 	}
 	g.formation = &formation{
 		dir:      g.dir,
 		expect:   g.cfg.BootstrapExpect,
 		lookAt:   g.cfg.Join,
-		hasState: g.dir.HasLog,
-		gained:   g.stateGained,
+		hasState: g.groupDir.HasLog,
+		gained:   g.groupDir.LogBegun(),
 		guard:    g.guard,
 		logger:   g.cfg.Logger,
 		turn:     make(chan struct{}, 1),
@@ -121,29 +119,16 @@ func (g *raftGroup) answerAboutLeader() {
 // openStores opens log, term and vote, and snapshots. All of them are read before
 // this node says a word to the others, see openState.
 func (g *raftGroup) openStores(stateMachine) (err error) {
-	if g.stable, err = storage.OpenStableStore(g.dir, g.guard); err != nil {
+	if g.stable, err = storage.OpenStableStore(g.groupDir, g.guard); err != nil {
 		return err
 	}
-	if g.log, err = storage.OpenLogStore(g.dir, g.guard, g.cfg.logOptions(g.raftLogger().Named("log"))); err != nil {
+	if g.log, err = storage.OpenLogStore(g.groupDir, g.guard, g.cfg.logOptions(g.raftLogger().Named("log"))); err != nil {
 		return err
 	}
-	g.log.AfterFirstWrite(g.gainState)
-	if g.snapshots, err = storage.OpenSnapshotStore(g.dir, g.guard, g.cfg.Snapshot.SyncBytes, g.raftLogger().Named("snapshots")); err != nil {
+	if g.snapshots, err = storage.OpenSnapshotStore(g.groupDir, g.guard, g.cfg.Snapshot.SyncBytes, g.raftLogger().Named("snapshots")); err != nil {
 		return err
 	}
 	return g.snapshots.Verify()
-}
-
-// gainState notes durably that this node has state, once.
-func (g *raftGroup) gainState() error {
-	if g.dir.HasLog() {
-		return nil
-	}
-	if err := g.dir.MarkLog(); err != nil {
-		return err
-	}
-	close(g.stateGained)
-	return nil
 }
 
 // openRaft starts consensus.
@@ -258,7 +243,7 @@ func (g *raftGroup) describe() discovery.Member {
 		Peer:      g.advertisedPeer(),
 		Boot:      g.dir.Boot,
 		Expect:    g.cfg.BootstrapExpect,
-		HasState:  g.dir.HasLog(),
+		HasState:  g.groupDir.HasLog(),
 		Version:   g.cfg.Version,
 		Format:    g.cfg.Log.FormatMax,
 	}
@@ -304,7 +289,7 @@ func (g *raftGroup) serve() {
 // announceState tells the others when this node has become part of a cluster.
 func (g *raftGroup) announceState() {
 	select {
-	case <-g.stateGained:
+	case <-g.groupDir.LogBegun():
 		g.gossip.Announce()
 	case <-g.ctx.Done():
 	}

@@ -292,6 +292,15 @@ func TestThreeNodesFoundElectReplicateAndRestart(t *testing.T) {
 	}
 }
 
+func openTestGroup(t *testing.T, dir *storage.Dir) *storage.GroupDir {
+	t.Helper()
+	group, err := dir.Group(thisGroup)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return group
+}
+
 func openTestDir(t *testing.T, path, name string) *storage.Dir {
 	t.Helper()
 	dir, err := storage.OpenDir(path, name, rand.Reader)

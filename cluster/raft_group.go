@@ -24,6 +24,7 @@ type raftGroup struct {
 	guard  *storage.DiskGuard
 
 	dir       *storage.Dir
+	groupDir  *storage.GroupDir
 	book      *peernet.AddressBook
 	network   *peernet.Network
 	formation *formation
@@ -35,7 +36,6 @@ type raftGroup struct {
 	clocks    *discovery.Clocks
 	watches
 
-	stateGained    chan struct{} // closed when this node has state
 	snapshotsTaken atomic.Uint64
 	inForce        atomic.Uint32 // format version of the state
 

@@ -31,7 +31,7 @@ func (s *memorySnapshot) Release() { s.released = true }
 
 func TestSnapshotPaceEndsWithTheGroup(t *testing.T) {
 	record := clustertest.NewFatalRecord()
-	s, err := storage.OpenSnapshotStore(openTestDir(t, t.TempDir(), "a"), storage.NewDiskGuard(time.Minute, record.Fatal, nil), 1000, hclog.NewNullLogger())
+	s, err := storage.OpenSnapshotStore(openTestGroup(t, openTestDir(t, t.TempDir(), "a")), storage.NewDiskGuard(time.Minute, record.Fatal, nil), 1000, hclog.NewNullLogger())
 	if err != nil {
 		t.Fatal(err)
 	}

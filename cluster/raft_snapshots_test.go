@@ -132,7 +132,7 @@ func contradict(t *testing.T, m *member, written map[uint64]*raft.Log, last uint
 	cfg := m.cfg.WithDefaults()
 	dir := openTestDir(t, cfg.DataDir, cfg.NodeName)
 	guard := storage.NewDiskGuard(cfg.Timing.DiskDeadline, clustertest.NewFatalRecord().Fatal, nil)
-	log, err := storage.OpenLogStore(dir, guard, cfg.logOptions(storage.NewLibraryLogger(clustertest.Context(t), cfg.Logger)))
+	log, err := storage.OpenLogStore(openTestGroup(t, dir), guard, cfg.logOptions(storage.NewLibraryLogger(clustertest.Context(t), cfg.Logger)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -232,10 +232,10 @@ func TestDamagedNodeRefusesToStartAndTheOthersGoOn(t *testing.T) {
 	}{
 		{"a log entry", func(t *testing.T, dir string) string {
 			clustertest.FlipBitIn(t, dir, "q0033")
-			return filepath.Join(storage.GroupDirName, storage.WALName)
+			return filepath.Join(storage.GroupDirName(0), storage.WALName)
 		}, fault.ExitChecksum},
 		{"a snapshot", func(t *testing.T, dir string) string {
-			states, err := filepath.Glob(filepath.Join(dir, storage.GroupDirName, storage.SnapshotsDir, "*", storage.SnapshotStateName))
+			states, err := filepath.Glob(filepath.Join(dir, storage.GroupDirName(0), storage.SnapshotsDir, "*", storage.SnapshotStateName))
 			if err != nil || len(states) == 0 {
 				t.Fatal(states, err)
 			}
@@ -244,15 +244,15 @@ func TestDamagedNodeRefusesToStartAndTheOthersGoOn(t *testing.T) {
 			return newest
 		}, fault.ExitChecksum},
 		{"all snapshots removed", func(t *testing.T, dir string) string {
-			clustertest.RemoveFile(t, filepath.Join(dir, storage.GroupDirName, storage.SnapshotsDir))
-			return filepath.Join(storage.GroupDirName, storage.WALName)
+			clustertest.RemoveFile(t, filepath.Join(dir, storage.GroupDirName(0), storage.SnapshotsDir))
+			return filepath.Join(storage.GroupDirName(0), storage.WALName)
 		}, fault.ExitLostData},
 		{"term and vote", func(t *testing.T, dir string) string {
-			clustertest.RemoveFile(t, filepath.Join(dir, storage.GroupDirName, storage.StableName))
+			clustertest.RemoveFile(t, filepath.Join(dir, storage.GroupDirName(0), storage.StableName))
 			return storage.StableName
 		}, fault.ExitLostData},
 		{"the stores", func(t *testing.T, dir string) string {
-			clustertest.RemoveFile(t, filepath.Join(dir, storage.GroupDirName))
+			clustertest.RemoveFile(t, filepath.Join(dir, storage.GroupDirName(0)))
 			return storage.StableName
 		}, fault.ExitLostData},
 		{"the cluster", func(t *testing.T, dir string) string {

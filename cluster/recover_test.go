@@ -264,7 +264,7 @@ func TestStoppedShowsLogAndState(t *testing.T) {
 		inspected.ClusterID != end.ClusterID || len(inspected.Queues) != 1 || inspected.Queues[0].Visible != 10 {
 		t.Errorf("inspected %+v, %v", inspected, err)
 	}
-	state, err := os.ReadFile(filepath.Join(path, storage.GroupDirName, storage.SnapshotsDir, snapshots[0].ID, storage.SnapshotStateName))
+	state, err := os.ReadFile(filepath.Join(path, storage.GroupDirName(0), storage.SnapshotsDir, snapshots[0].ID, storage.SnapshotStateName))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -298,7 +298,7 @@ func TestStoppedShowsDamage(t *testing.T) {
 	path := c.configs[0].DataDir
 	index := c.submit(0, &queue.SendMessages{Queue: fifo, Entries: []queue.SendEntry{entryFor(fifo, "findthisbody")}}).Index
 	c.close(0)
-	file := filepath.Join(path, storage.GroupDirName, storage.BoltName)
+	file := filepath.Join(path, storage.GroupDirName(0), storage.BoltName)
 	content, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)

@@ -55,7 +55,7 @@ func (g *raftGroup) openState(ctx context.Context, machine stateMachine) error {
 	if newest.Index == storage.BoundaryMin {
 		r.until = storage.BoundaryMin // the library must know this snapshot, see there
 	}
-	if err := errors.Join(r.read(g.dir.HasLog()), r.finish()); err != nil {
+	if err := errors.Join(r.read(g.groupDir.HasLog()), r.finish()); err != nil {
 		return err
 	}
 	g.log.NoteCommitted(g.machine.applied.Load)

@@ -211,7 +211,7 @@ func (c *nodes) openNetworkOnly(i int) *raftGroup {
 	c.t.Helper()
 	cfg := c.configs[i].WithDefaults()
 	life, cancel := context.WithCancel(c.t.Context())
-	g := &raftGroup{cfg: cfg, ctx: life, cancel: cancel, stateGained: make(chan struct{})}
+	g := &raftGroup{cfg: cfg, ctx: life, cancel: cancel}
 	g.guard = storage.NewDiskGuard(cfg.Timing.DiskDeadline, cfg.Fatal, cfg.Disk)
 	if err := errors.Join(g.openDir(nil), g.openNetwork(nil)); err != nil {
 		c.t.Fatal(err)

@@ -147,7 +147,7 @@ func (s *Stopped) Recover(plan RecoveryPlan) (err error) {
 
 // rewrite replaces log and snapshots by one snapshot with the new members.
 func (s *Stopped) rewrite(plan RecoveryPlan) error {
-	stable, err := storage.OpenStableStore(s.dir, s.guard)
+	stable, err := storage.OpenStableStore(s.group, s.guard)
 	if err != nil {
 		return err
 	}

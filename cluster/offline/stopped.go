@@ -27,6 +27,7 @@ type Stopped struct {
 	ClusterID string
 
 	dir       *storage.Dir
+	group     *storage.GroupDir
 	guard     *storage.DiskGuard
 	log       *storage.LogStore
 	snapshots *storage.SnapshotStore
@@ -58,18 +59,21 @@ func (s *Stopped) open() error {
 		return err
 	}
 	s.ClusterID = membership.ClusterID
-	if !s.dir.HasLog() {
+	if s.group, err = s.dir.Group(0); err != nil {
+		return err
+	}
+	if !s.group.HasLog() {
 		return fmt.Errorf("node %s has never been part of a cluster: its data directory %s holds no log", s.NodeID, s.dir.Path)
 	}
 	options := storage.DefaultLogOptions()
 	options.Opened, options.Logger = environment.SystemClock().Wall(), s.logger
-	if options.Store, err = s.dir.LogStoreFound(); err != nil {
+	if options.Store, err = s.group.LogStoreFound(); err != nil {
 		return err
 	}
-	if s.log, err = storage.OpenLogStore(s.dir, s.guard, options); err != nil {
+	if s.log, err = storage.OpenLogStore(s.group, s.guard, options); err != nil {
 		return err
 	}
-	s.snapshots, err = storage.OpenSnapshotStore(s.dir, s.guard, storage.DefaultSyncBytes, s.logger)
+	s.snapshots, err = storage.OpenSnapshotStore(s.group, s.guard, storage.DefaultSyncBytes, s.logger)
 	return err
 }
 

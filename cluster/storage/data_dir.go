@@ -8,38 +8,27 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"sync/atomic"
 	"syscall"
 )
 
-// Names inside the data directory. Everything a group stores is below
-// group-<id>, so that more groups need no move of the first.
+// Names of the node's own files. What belongs to a group has its names in
+// group_dir.go.
 const (
 	lockName       = "LOCK"
 	identityName   = "node.json"
 	bootsName      = "boots.json"
 	MembershipName = "cluster.json"
 	AddressesName  = "addresses.json"
-	logMarkedName  = "log-written"    // exists once the log had an entry
-	voteMarkedName = "stable-written" // exists once a term or vote was stored
-	GroupDirName   = "group-0"
-	WALName        = "log"
-	BoltName       = "log.db"
-	StableName     = "stable.db"
-	logMarkName    = "log.mark"
 )
 
 // Dir is the data directory. It makes this node the node it is: it holds its
-// identity, its cluster, and signs of what the stores must contain. One process
+// identity and its cluster, and the directories of its groups (Group). One process
 // at a time may have it open.
 type Dir struct {
 	Path   string
 	NodeID string // name and eight hex digits
 	Boot   uint64 // counts the starts of this node; orders its addresses in gossip
 	lock   *os.File
-
-	logMarked  atomic.Bool
-	voteMarked atomic.Bool
 }
 
 type identityRecord struct {
@@ -72,7 +61,7 @@ var ErrLostData = errors.New("state that this node must remember is missing")
 // OpenDir locks the directory, reads the identity of the node or draws one
 // for an empty directory, and counts the start.
 func OpenDir(path, nodeName string, random io.Reader) (*Dir, error) {
-	if err := os.MkdirAll(filepath.Join(path, GroupDirName), 0o700); err != nil {
+	if err := os.MkdirAll(path, 0o700); err != nil {
 		return nil, err
 	}
 	lock, err := lockDir(path)
@@ -101,9 +90,6 @@ func OpenStoppedDir(path string) (*Dir, error) {
 	var err error
 	if d.lock, err = lockDir(path); err != nil {
 		return nil, err
-	}
-	if err := d.readMarks(); err != nil {
-		return nil, errors.Join(err, d.Close())
 	}
 	return d, nil
 }
@@ -145,18 +131,6 @@ func (d *Dir) load(nodeName string, random io.Reader) error {
 		return err
 	}
 	d.Boot = boots.Boots
-
-	return d.readMarks()
-}
-
-func (d *Dir) readMarks() error {
-	for name, marked := range map[string]*atomic.Bool{logMarkedName: &d.logMarked, voteMarkedName: &d.voteMarked} {
-		found, err := exists(d.File(name))
-		if err != nil {
-			return err
-		}
-		marked.Store(found)
-	}
 	return nil
 }
 
@@ -164,13 +138,13 @@ func (d *Dir) readMarks() error {
 // lost its disk a new node: under its old id it would have forgotten its votes
 // and what it confirmed (faults.md 13.4).
 func (d *Dir) newIdentity(nodeName string, random io.Reader) (identityRecord, error) {
-	for _, name := range []string{bootsName, MembershipName, logMarkedName, voteMarkedName, filepath.Join(GroupDirName, StableName)} {
-		found, err := exists(d.File(name))
+	for _, pattern := range append([]string{bootsName, MembershipName}, groupTraces...) {
+		found, err := fs.Glob(os.DirFS(d.Path), pattern)
 		if err != nil {
 			return identityRecord{}, err
 		}
-		if found {
-			return identityRecord{}, fmt.Errorf("%s is missing beside %s: %w", d.File(identityName), name, ErrLostData)
+		if len(found) > 0 {
+			return identityRecord{}, fmt.Errorf("%s is missing beside %s: %w", d.File(identityName), found[0], ErrLostData)
 		}
 	}
 	var digits [4]byte
@@ -204,44 +178,8 @@ func (d *Dir) ClearMembership() error {
 	return syncDir(d.Path)
 }
 
-// MarkLog and markVote note that from now on an empty log, or an empty stable
-// store, means that data was lost. They are called after the first write and
-// before it is confirmed to anybody.
-func (d *Dir) MarkLog() error  { return d.mark(logMarkedName, &d.logMarked) }
-func (d *Dir) markVote() error { return d.mark(voteMarkedName, &d.voteMarked) }
-
-func (d *Dir) mark(name string, marked *atomic.Bool) error {
-	if marked.Load() {
-		return nil
-	}
-	if err := writeSynced(d.File(name), nil); err != nil {
-		return err
-	}
-	if err := syncDir(d.Path); err != nil {
-		return err
-	}
-	marked.Store(true)
-	return nil
-}
-
 // File is the path of a file of the node, outside of its groups.
 func (d *Dir) File(name string) string { return filepath.Join(d.Path, name) }
-
-func (d *Dir) groupFile(name string) string {
-	return filepath.Join(d.Path, GroupDirName, name)
-}
-
-// LogStoreFound names the kind of log store that the directory was made with.
-func (d *Dir) LogStoreFound() (string, error) {
-	found, err := exists(d.groupFile(BoltName))
-	if found {
-		return LogStoreBoltDB, err
-	}
-	return LogStoreWAL, err
-}
-
-// HasLog reports whether the log ever had an entry.
-func (d *Dir) HasLog() bool { return d.logMarked.Load() }
 
 // Close lets another process have the directory.
 func (d *Dir) Close() error { return d.lock.Close() }

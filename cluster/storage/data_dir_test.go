@@ -20,24 +20,30 @@ func openTestDir(t *testing.T, path, name string) *Dir {
 	return dir
 }
 
+func openTestGroup(t *testing.T, dir *Dir, id uint32) *GroupDir {
+	t.Helper()
+	group, err := dir.Group(id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return group
+}
+
 func TestDataDirKeepsIdentityAndCountsStarts(t *testing.T) {
 	path := t.TempDir()
 	first := openTestDir(t, path, "orders-1")
 	if !regexp.MustCompile(`^orders-1-[0-9a-f]{8}$`).MatchString(first.NodeID) {
 		t.Errorf("node id %q", first.NodeID)
 	}
-	if first.Boot != 1 || first.logMarked.Load() || first.voteMarked.Load() {
-		t.Errorf("a new directory: boot %d, marks %v %v", first.Boot, first.logMarked.Load(), first.voteMarked.Load())
+	if first.Boot != 1 {
+		t.Errorf("a new directory: boot %d", first.Boot)
 	}
-	if err := errors.Join(first.MarkLog(), first.markVote(), first.Close()); err != nil {
+	if err := first.Close(); err != nil {
 		t.Fatal(err)
 	}
 	second := openTestDir(t, path, "orders-1")
 	if second.NodeID != first.NodeID || second.Boot != 2 {
 		t.Errorf("after a restart: id %q, boot %d", second.NodeID, second.Boot)
-	}
-	if !second.logMarked.Load() || !second.voteMarked.Load() {
-		t.Error("the marks are forgotten")
 	}
 	if other := openTestDir(t, t.TempDir(), "orders-1"); other.NodeID == first.NodeID {
 		t.Error("an empty directory got the id of another one")

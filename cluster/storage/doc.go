@@ -3,7 +3,7 @@
 // # What it owns
 //
 // The data directory with its lock, the identity of the node and the records
-// beside it; and, for each consensus group, the log (raft-wal or raft-boltdb),
+// beside it; and, for each consensus group (GroupDir), the log (raft-wal or raft-boltdb),
 // term and vote, and the snapshots. The libraries' stores are wrapped: every
 // entry has a checksum that is verified when it is read, the end of the log is
 // marked outside the log, the first failed write is final, and a write that

@@ -33,7 +33,7 @@ func TestLogSurvivesCutsAndRestarts(t *testing.T) {
 // and any part of its content. Nothing was confirmed yet, so the node starts.
 func TestSingleFileLogIsMadeAgainAfterAPowerCut(t *testing.T) {
 	h := newStoreHarness(t, LogStoreBoltDB)
-	file := filepath.Join(h.path, GroupDirName, BoltName)
+	file := filepath.Join(h.path, GroupDirName(0), BoltName)
 	h.close()
 	whole, err := os.ReadFile(file)
 	if err != nil {

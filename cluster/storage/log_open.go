@@ -55,23 +55,23 @@ func DefaultLogOptions() LogOptions {
 }
 
 // OpenLogStore opens the log in the group's directory.
-func OpenLogStore(dir *Dir, guard *DiskGuard, options LogOptions) (*LogStore, error) {
+func OpenLogStore(dir *GroupDir, guard *DiskGuard, options LogOptions) (*LogStore, error) {
 	name, other := WALName, BoltName
 	if options.Store == LogStoreBoltDB {
 		name, other = BoltName, WALName
 	}
-	if found, err := exists(dir.groupFile(other)); err != nil {
+	if found, err := exists(dir.file(other)); err != nil {
 		return nil, err
 	} else if found {
-		return nil, fmt.Errorf("%s exists: this data directory was made with the other log store, start the node with that one", dir.groupFile(other))
+		return nil, fmt.Errorf("%s exists: this data directory was made with the other log store, start the node with that one", dir.file(other))
 	}
-	path := dir.groupFile(name)
+	path := dir.file(name)
 	if found, err := exists(path); err != nil {
 		return nil, err
-	} else if !found && dir.logMarked.Load() {
+	} else if !found && dir.HasLog() {
 		return nil, guard.Fail(fault.ExitLostData, fmt.Errorf("the log %s is gone: %w; %s", path, ErrLostData, ReplaceNode))
 	}
-	if !dir.logMarked.Load() && name == BoltName && checkBolt(path) != nil {
+	if !dir.HasLog() && name == BoltName && checkBolt(path) != nil {
 		// A power cut while it was made left its name without its content. The
 		// other store renames its file when it is whole.
 		if err := guard.Write("begin "+path+" again", func() error { return os.Remove(path) }); err != nil {
@@ -85,8 +85,8 @@ func OpenLogStore(dir *Dir, guard *DiskGuard, options LogOptions) (*LogStore, er
 	if err != nil {
 		return nil, guard.Fail(fault.ExitChecksum, fmt.Errorf("open the log %s: %w; %s", path, err, ReplaceNode))
 	}
-	markPath := dir.groupFile(logMarkName)
-	mark, err := openLogMark(markPath, !dir.logMarked.Load())
+	markPath := dir.file(logMarkName)
+	mark, err := openLogMark(markPath, !dir.HasLog())
 	if err != nil {
 		return nil, errors.Join(guard.Fail(markExitCode(err), fmt.Errorf("open the end mark of the log: %w; %s", err, ReplaceNode)), backend.Close())
 	}

@@ -223,10 +223,6 @@ func (s *LogStore) KnownCommitted() uint64 { return s.mark.knownCommitted }
 // says. It is called before the first append.
 func (s *LogStore) NoteCommitted(committed func() uint64) { s.mark.committed = committed }
 
-// AfterFirstWrite replaces what is called after each append until it was durable
-// once, which by default is the data directory's own note of it.
-func (s *LogStore) AfterFirstWrite(note func() error) { s.firstWrite = note }
-
 // GetStored reads an entry as it is on disk. Damage is an error like others and
 // does not end the node.
 func (s *LogStore) GetStored(index uint64, entry *raft.Log) error {

@@ -59,8 +59,9 @@ func (h *storeHarness) open() error {
 		return err
 	}
 	h.dir = dir
-	marked := h.dir.logMarked.Load()
-	log, err := OpenLogStore(h.dir, guard, h.options)
+	group := openTestGroup(h.t, dir, 0)
+	marked := group.HasLog()
+	log, err := OpenLogStore(group, guard, h.options)
 	if err != nil {
 		h.dir.Close()
 		return err
@@ -195,28 +196,28 @@ func TestLogStoreRefusesDamage(t *testing.T) {
 			clustertest.FlipBitIn(t, h.path, "of another layer")
 		}, fault.ExitChecksum, "log"},
 		{"a log that was cut short", []string{LogStoreWAL}, func(t *testing.T, h *storeHarness) {
-			segments, err := filepath.Glob(filepath.Join(h.path, GroupDirName, WALName, "*.wal"))
+			segments, err := filepath.Glob(filepath.Join(h.path, GroupDirName(0), WALName, "*.wal"))
 			if err != nil || len(segments) == 0 {
 				t.Fatal(segments, err)
 			}
 			zeroFrom(t, segments[len(segments)-1], "entry 0038;")
 		}, fault.ExitChecksum, WALName},
 		{"a database that was cut short", []string{LogStoreBoltDB}, func(t *testing.T, h *storeHarness) {
-			if err := os.Truncate(filepath.Join(h.path, GroupDirName, BoltName), 8<<10); err != nil {
+			if err := os.Truncate(filepath.Join(h.path, GroupDirName(0), BoltName), 8<<10); err != nil {
 				t.Fatal(err)
 			}
 		}, fault.ExitChecksum, BoltName},
 		{"the log removed", []string{LogStoreWAL}, func(t *testing.T, h *storeHarness) {
-			clustertest.RemoveFile(t, filepath.Join(h.path, GroupDirName, WALName))
+			clustertest.RemoveFile(t, filepath.Join(h.path, GroupDirName(0), WALName))
 		}, fault.ExitLostData, WALName},
 		{"the database removed", []string{LogStoreBoltDB}, func(t *testing.T, h *storeHarness) {
-			clustertest.RemoveFile(t, filepath.Join(h.path, GroupDirName, BoltName))
+			clustertest.RemoveFile(t, filepath.Join(h.path, GroupDirName(0), BoltName))
 		}, fault.ExitLostData, BoltName},
 		{"the end mark removed", []string{LogStoreWAL}, func(t *testing.T, h *storeHarness) {
-			clustertest.RemoveFile(t, filepath.Join(h.path, GroupDirName, logMarkName))
+			clustertest.RemoveFile(t, filepath.Join(h.path, GroupDirName(0), logMarkName))
 		}, fault.ExitLostData, logMarkName},
 		{"the end mark damaged", []string{LogStoreWAL}, func(t *testing.T, h *storeHarness) {
-			clustertest.FlipBit(t, filepath.Join(h.path, GroupDirName, logMarkName), 9)
+			clustertest.FlipBit(t, filepath.Join(h.path, GroupDirName(0), logMarkName), 9)
 		}, fault.ExitChecksum, logMarkName},
 	}
 	for _, test := range tests {
@@ -231,7 +232,7 @@ func TestLogStoreRefusesDamage(t *testing.T) {
 				if err == nil || !slices.Equal(codes, []fault.ExitCode{test.code}) {
 					t.Fatalf("got %v, exit codes %v, want %d", err, codes, test.code)
 				}
-				if !strings.Contains(err.Error(), filepath.Join(h.path, GroupDirName, test.names)) || !strings.Contains(err.Error(), "new member") {
+				if !strings.Contains(err.Error(), filepath.Join(h.path, GroupDirName(0), test.names)) || !strings.Contains(err.Error(), "new member") {
 					t.Errorf("the message does not name the file and say what to do: %v", err)
 				}
 			})

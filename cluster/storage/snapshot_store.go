@@ -56,8 +56,8 @@ var _ raft.SnapshotStore = (*SnapshotStore)(nil)
 
 // OpenSnapshotStore opens the snapshots of a group. While one is written it is
 // synced after every syncBytes.
-func OpenSnapshotStore(dir *Dir, guard *DiskGuard, syncBytes int64, logger hclog.Logger) (*SnapshotStore, error) {
-	s := &SnapshotStore{path: dir.groupFile(SnapshotsDir), guard: guard, syncBytes: syncBytes}
+func OpenSnapshotStore(dir *GroupDir, guard *DiskGuard, syncBytes int64, logger hclog.Logger) (*SnapshotStore, error) {
+	s := &SnapshotStore{path: dir.file(SnapshotsDir), guard: guard, syncBytes: syncBytes}
 	err := guard.Write("open the snapshots in "+s.path, func() (err error) {
 		if s.inner, err = raft.NewFileSnapshotStoreWithLogger(filepath.Dir(s.path), snapshotsRetained, logger); err != nil {
 			return err

@@ -26,7 +26,7 @@ func openTestSnapshots(t *testing.T, path string) (*SnapshotStore, *clustertest.
 	t.Helper()
 	record := clustertest.NewFatalRecord()
 	dir := openTestDir(t, path, "a")
-	s, err := OpenSnapshotStore(dir, NewDiskGuard(time.Minute, record.Fatal, nil), 1000, hclog.NewNullLogger())
+	s, err := OpenSnapshotStore(openTestGroup(t, dir, 0), NewDiskGuard(time.Minute, record.Fatal, nil), 1000, hclog.NewNullLogger())
 	if err != nil {
 		t.Fatal(err)
 	}

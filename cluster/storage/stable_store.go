@@ -50,16 +50,16 @@ var _ raft.StableStore = (*StableStore)(nil)
 
 // OpenStableStore opens the term and the vote of a group. A directory that once
 // had them and has them no more ends the node.
-func OpenStableStore(dir *Dir, guard *DiskGuard) (*StableStore, error) {
-	path := dir.groupFile(StableName)
+func OpenStableStore(dir *GroupDir, guard *DiskGuard) (*StableStore, error) {
+	path := dir.file(StableName)
 	found, err := exists(path)
 	if err != nil {
 		return nil, err
 	}
-	if !found && (dir.voteMarked.Load() || dir.logMarked.Load()) {
+	if !found && (dir.voteWritten.made.Load() || dir.HasLog()) {
 		return nil, guard.Fail(fault.ExitLostData, fmt.Errorf("the term and vote store %s is gone: %w; %s", path, ErrLostData, ReplaceNode))
 	}
-	if found && !dir.voteMarked.Load() && !dir.logMarked.Load() {
+	if found && !dir.voteWritten.made.Load() && !dir.HasLog() {
 		// It never confirmed anything. A power cut while it was made may have
 		// left its name without its content, so it is made again.
 		if err := guard.Write("begin "+path+" again", func() error { return os.Remove(path) }); err != nil {
@@ -77,10 +77,10 @@ func OpenStableStore(dir *Dir, guard *DiskGuard) (*StableStore, error) {
 		firstWrite: dir.markVote,
 		writeName:  "write term or vote to " + path,
 	}
-	if !dir.voteMarked.Load() {
+	if !dir.voteWritten.made.Load() {
 		err = s.initialize()
 	} else {
-		err = s.verify(dir.logMarked.Load())
+		err = s.verify(dir.HasLog())
 	}
 	if err != nil {
 		return nil, errors.Join(err, backend.Close())

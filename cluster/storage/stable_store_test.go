@@ -24,7 +24,7 @@ func openTestStable(t *testing.T, path string) (*StableStore, *clustertest.Fatal
 	t.Helper()
 	record := clustertest.NewFatalRecord()
 	dir := openTestDir(t, path, "a")
-	s, err := OpenStableStore(dir, NewDiskGuard(time.Minute, record.Fatal, nil))
+	s, err := OpenStableStore(openTestGroup(t, dir, 0), NewDiskGuard(time.Minute, record.Fatal, nil))
 	t.Cleanup(func() {
 		if s != nil {
 			_ = s.Close() // some tests close it themselves
@@ -106,14 +106,14 @@ func TestStableStoreIsMadeAgainAfterAPowerCut(t *testing.T) {
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
-	content, err := os.ReadFile(filepath.Join(whole, GroupDirName, StableName))
+	content, err := os.ReadFile(filepath.Join(whole, GroupDirName(0), StableName))
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, kept := range []int{0, 512, 4096, 3 * 4096} {
 		t.Run(fmt.Sprint(kept, " bytes"), func(t *testing.T) {
 			path := t.TempDir()
-			file := filepath.Join(path, GroupDirName, StableName)
+			file := filepath.Join(path, GroupDirName(0), StableName)
 			if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o700), os.WriteFile(file, content[:kept], 0o600)); err != nil {
 				t.Fatal(err)
 			}
@@ -168,7 +168,7 @@ func TestStableStoreRefusesDamage(t *testing.T) {
 				t.Fatal(err)
 			}
 			path = reopenable(t, path)
-			test.damage(t, filepath.Join(path, GroupDirName, StableName))
+			test.damage(t, filepath.Join(path, GroupDirName(0), StableName))
 			_, record, err := openTestStable(t, path)
 			codes, _ := record.All()
 			if err == nil || !slices.Equal(codes, []fault.ExitCode{test.code}) {
