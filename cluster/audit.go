@@ -349,7 +349,7 @@ func (n *Node) runAudits() {
 	for {
 		changed := n.group.LeadershipChanged()
 		for _, c := range n.auditor.takeCases() {
-			if err := n.auditor.judge(c, n.replica.machine.Position()); err != nil {
+			if err := n.auditor.judge(c, n.replica.Position()); err != nil {
 				n.fatal(err)
 			}
 		}

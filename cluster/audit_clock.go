@@ -28,7 +28,7 @@ func (t *tenure) runAudits(ctx context.Context) {
 	if t.auditor == nil {
 		return // a tenure without replicas, in tests
 	}
-	k := auditClock{tenure: t, since: t.replica.machine.AppliedIndex(), last: t.clock.Monotonic()}
+	k := auditClock{tenure: t, since: t.replica.AppliedIndex(), last: t.clock.Monotonic()}
 	ticks := time.NewTicker(t.auditPolicy.Interval)
 	defer ticks.Stop()
 	for {
@@ -62,6 +62,6 @@ func (k *auditClock) due(members []Member) bool {
 	if last == 0 {
 		last = k.since
 	}
-	entries := k.tenure.replica.machine.AppliedIndex() - last
+	entries := k.tenure.replica.AppliedIndex() - last
 	return entries >= policy.Entries || entries > 0 && waited >= slowAudits*policy.Interval
 }

@@ -160,7 +160,7 @@ func TestAuditFindsAPlantedDivergence(t *testing.T) {
 func plantDifference(n *Node) {
 	n.guard.Lock()
 	defer n.guard.Unlock()
-	b := n.replica.machine.Broker()
+	b := n.replica.Broker()
 	if _, err := b.Apply(b.Now(), &queue.PurgeQueue{Queue: standard}); err != nil {
 		panic(err)
 	}
@@ -206,7 +206,7 @@ func TestNoAuditsWhenIdle(t *testing.T) {
 	c.create(0, standard)
 	n := c.nodes[0]
 	c.waitFor("the audit of the last write", func() bool {
-		return n.auditor.newest().index == n.replica.machine.AppliedIndex()
+		return n.auditor.newest().index == n.replica.AppliedIndex()
 	})
 	last := n.group.Stats().LastIndex
 	for range 10 { // as many chances to write one as the ticker gives

@@ -41,7 +41,7 @@ func (n *Node) Backup(ctx context.Context) (*Backup, error) {
 	if _, err := n.readBarrier(limited); err != nil {
 		return nil, err
 	}
-	at, frozen := n.replica.machine.Freeze()
+	at, frozen := n.replica.Freeze()
 	b := &Backup{
 		Position:  Position{Index: at.Index, LogTime: at.At},
 		ClusterID: n.group.clusterID(),

@@ -107,7 +107,7 @@ func (n *Node) groupMetrics(metrics []Metric) []Metric {
 	counter("seriatim_raft_leader_changes_total", "Changes of the leader seen by this node.", stats.LeaderChanges)
 	counter("seriatim_raft_snapshots_taken_total", "Snapshots written by this node.", stats.SnapshotsTaken)
 	counter("seriatim_raft_snapshots_restored_total", "Snapshots restored by this node, at start or from the leader.", stats.SnapshotsRestored)
-	skew := n.replica.read(func(queue.View) {}).LogTime
+	skew := n.replica.Read(func(queue.View) {}).At
 	gauge("seriatim_log_time_ahead_seconds", "Log time minus this node's clock; log time stands still while nothing is written.",
 		float64(int64(skew)-n.cfg.Clock.Wall().UnixMilli())/1000)
 	return n.watchMetrics(metrics)

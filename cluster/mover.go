@@ -49,7 +49,7 @@ func (m *mover) run(ctx context.Context) {
 			m.look() // it may have been added again while it was noted
 		case <-m.added:
 			var found []queue.MoveTaskRecord
-			m.tenure.replica.read(func(v queue.View) { found = v.RunningMoveTasks() })
+			m.tenure.replica.Read(func(v queue.View) { found = v.RunningMoveTasks() })
 			for _, task := range found {
 				if running[task.ID] {
 					continue

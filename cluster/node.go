@@ -29,6 +29,9 @@ type Position struct {
 	LogTime queue.Timestamp // after that entry
 }
 
+// positionOf is the Position of a state.
+func positionOf(at fsm.Position) Position { return Position{Index: at.Index, LogTime: at.At} }
+
 // Reply is the answer to a command that was not refused. Of a refused one only
 // Position is set, and that only if the refusal passed the log.
 type Reply struct {
@@ -43,8 +46,8 @@ type Reply struct {
 type Node struct {
 	cfg     Config
 	log     *slog.Logger
-	guard   sync.RWMutex // the write side is held while the state changes
-	replica replica
+	guard   sync.RWMutex // held while the state changes
+	replica *fsm.FSM     // the state of this node
 	group   *raftGroup
 	counts  *counters
 	calls   gate
@@ -116,22 +119,19 @@ func Open(ctx context.Context, cfg Config) (*Node, error) {
 	n.doubts = make(chan struct{}, 1)
 	n.life, n.endLife = context.WithCancel(context.WithoutCancel(ctx))
 	n.closing, n.beginClosing = context.WithCancel(n.life)
-	n.replica = replica{
-		machine: fsm.New(fsm.Options{
-			Guard: &n.guard, Applied: n.applied, Audited: n.auditor.applied, Fatal: n.fatal, VersionMax: cfg.Log.FormatMax,
-			Origin: n.requests.origin, Answered: n.requests.answered, Restored: n.requests.restored,
-		}),
-		guard: &n.guard,
-	}
-	group, err := openGroup(ctx, cfg, tapped(ctx, n.replica.machine))
+	n.replica = fsm.New(fsm.Options{
+		Guard: &n.guard, Applied: n.applied, Audited: n.auditor.applied, Fatal: n.fatal, VersionMax: cfg.Log.FormatMax,
+		Origin: n.requests.origin, Answered: n.requests.answered, Restored: n.requests.restored,
+	})
+	group, err := openGroup(ctx, cfg, tapped(ctx, n.replica))
 	if err != nil {
 		n.endLife()
 		return nil, fmt.Errorf("opening the node: %w", err)
 	}
 	n.group = group
 	n.applies.Store(group)
-	group.notifyApplied(n.replica.machine.AppliedIndex())
-	group.inForce.Store(n.replica.formatVersion())
+	group.notifyApplied(n.replica.AppliedIndex())
+	group.inForce.Store(n.replica.FormatVersion())
 	n.serve(group.network.Listener(peernet.KindGRPC, thisGroup))
 	n.auditor.nodeID = group.nodeID
 	n.follower.Go(n.followLeadership)
@@ -169,7 +169,7 @@ func (n *Node) applied(index uint64, _ queue.Timestamp, events []queue.Event) {
 		deadline queue.Timestamp
 		version  uint32
 	)
-	n.replica.guarded(func(b *queue.Broker) {
+	n.replica.Inspect(func(b *queue.Broker) {
 		size, deadline, version = b.View().StateBytes(), b.NextDeadline(), b.FormatVersion()
 	})
 	if group != nil {

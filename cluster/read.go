@@ -36,7 +36,7 @@ func (n *Node) Read(ctx context.Context, read func(queue.View) error) (Position,
 		return Position{}, err
 	}
 	var failed error
-	position := n.replica.read(func(v queue.View) { failed = read(v) })
+	position := positionOf(n.replica.Read(func(v queue.View) { failed = read(v) }))
 	position.Index = max(position.Index, at)
 	n.counts.results[resultOf(ctx, failed)].Add(1)
 	return position, failed
@@ -57,4 +57,4 @@ func (n *Node) readBarrier(ctx context.Context) (uint64, error) {
 
 // ReadLocal calls read with the state as far as this node knows it, which may
 // be behind the rest of the cluster. The rules of Read hold for read.
-func (n *Node) ReadLocal(read func(queue.View)) { n.replica.read(read) }
+func (n *Node) ReadLocal(read func(queue.View)) { n.replica.Read(read) }

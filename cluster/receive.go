@@ -61,14 +61,14 @@ func (t *tenure) resolveWait(name string, wait time.Duration) time.Duration {
 	if wait >= 0 {
 		return wait
 	}
-	return t.replica.waitOf(name)
+	return waitOf(t.replica, name)
 }
 
 // waitOf is how long a receive waits at a queue that says so itself, as far as this
 // node knows.
-func (r replica) waitOf(name string) time.Duration {
+func waitOf(replica *fsm.FSM, name string) time.Duration {
 	seconds := int64(0)
-	r.read(func(v queue.View) {
+	replica.Read(func(v queue.View) {
 		if attributes, err := v.Typed(name); err == nil {
 			seconds = attributes.ReceiveWaitSeconds
 		}
@@ -169,7 +169,7 @@ func (r *receiving) passTurn(w *poll) {
 // out a message, repeat what its attempt id was given before, or be refused for
 // the in-flight limit, which only short polls are (sqs.md 4.9).
 func (r *receiving) worthProposing() (worth bool) {
-	r.replica.read(func(v queue.View) { worth = r.worthProposingIn(v) })
+	r.replica.Read(func(v queue.View) { worth = r.worthProposingIn(v) })
 	return worth
 }
 
@@ -183,7 +183,7 @@ func (r *receiving) worthProposingIn(v queue.View) bool {
 const fifoSuffix = ".fifo"
 
 func (r *receiving) exists() (exists bool) {
-	r.replica.read(func(v queue.View) { exists = v.QueueExists(r.cmd.Queue) })
+	r.replica.Read(func(v queue.View) { exists = v.QueueExists(r.cmd.Queue) })
 	return exists
 }
 
@@ -239,7 +239,7 @@ func (r *receiving) emptyAnswer(ctx context.Context) (o outcome, found bool) {
 	// One look: the position that the client is told is where there was nothing.
 	// Its log time may have moved, by entries about other queues, past what the
 	// ticker has yet to write.
-	o.at = r.replica.read(func(v queue.View) {
+	o.at = positionOf(r.replica.Read(func(v queue.View) {
 		if found = r.worthProposingIn(v) || v.Overdue(r.cmd.Queue); found {
 			return
 		}
@@ -248,7 +248,7 @@ func (r *receiving) emptyAnswer(ctx context.Context) (o outcome, found bool) {
 			return
 		}
 		o.response.Result = queue.MessagesReceived{}
-	})
+	}))
 	return o, found
 }
 

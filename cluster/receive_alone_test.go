@@ -20,7 +20,7 @@ func TestAReceiveWithoutALeaderIsRefusedInTime(t *testing.T) {
 	c.create(leader, standard)
 	c.waitFor("the queue at the follower", func() bool {
 		exists := false
-		c.nodes[alone].replica.read(func(v queue.View) { exists = v.QueueExists(standard) })
+		c.nodes[alone].replica.Read(func(v queue.View) { exists = v.QueueExists(standard) })
 		return exists
 	})
 	for i := range c.nodes {

@@ -14,8 +14,8 @@ func TestRepeatedSendAfterPurge(t *testing.T) {
 	c := startNodes(t, 1, nil)
 	n := c.nodes[0]
 	c.create(0, fifo)
-	created := n.replica.machine.LogTime()
-	for n.replica.machine.LogTime() <= created { // a first try at the queue's birth cannot be told from one before it
+	created := n.replica.LogTime()
+	for n.replica.LogTime() <= created { // a first try at the queue's birth cannot be told from one before it
 		c.submit(0, &queue.AdvanceClock{})
 	}
 	cmd := &queue.SendMessages{Queue: fifo, Entries: []queue.SendEntry{{
@@ -26,7 +26,7 @@ func TestRepeatedSendAfterPurge(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := &request{kind: submitRequest, cmd: cmd, frame: frame, minimumVersion: fsm.MinimumVersion(cmd), patience: n.cfg.Limits.Timeout}
-	r.started, r.since = n.cfg.Clock.Monotonic(), n.replica.machine.LogTime()
+	r.started, r.since = n.cfg.Clock.Monotonic(), n.replica.LogTime()
 	c.submit(0, &queue.AdvanceClock{})
 	if o := n.attempt(clustertest.Context(t), r); o.verdict != answered || o.response.Err != nil {
 		t.Fatalf("the first try: %+v", o)

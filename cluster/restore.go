@@ -92,7 +92,7 @@ func (n *Node) checkFresh(ctx context.Context) error {
 
 // fresh reports what the present state holds that is worth keeping.
 func (n *Node) fresh() (err error) {
-	n.replica.guarded(func(b *queue.Broker) {
+	n.replica.Inspect(func(b *queue.Broker) {
 		if count := b.View().Queues(); count > 0 {
 			err = fmt.Errorf("%w, this one holds %d queues", ErrNotFresh, count)
 		}
@@ -199,7 +199,7 @@ func (n *Node) replaceState(ctx context.Context, broker *queue.Broker, restored 
 		return err
 	}
 	var replaced queue.BrokerRecord
-	n.replica.guarded(func(b *queue.Broker) { replaced = b.Record() })
+	n.replica.Inspect(func(b *queue.Broker) { replaced = b.Record() })
 	if version := broker.FormatVersion(); version > replaced.FormatVersion {
 		return fmt.Errorf("%w: it needs format version %d, the cluster is at %d: upgrade all nodes and finalize the upgrade", ErrBadBackup, version, replaced.FormatVersion)
 	}
@@ -212,7 +212,7 @@ func (n *Node) replaceState(ctx context.Context, broker *queue.Broker, restored 
 	if err := n.group.Restore(ctx, restored.BackupIndex, state, size); err != nil {
 		return fmt.Errorf("replacing the state: %w", err)
 	}
-	at := n.replica.machine.Position()
+	at := n.replica.Position()
 	restored.Index, restored.LogTimeMs, restored.StateHash = at.Index, int64(at.At), hex.EncodeToString(at.StateHash[:])
 	restored.Epoch = broker.Record().Epoch
 	return nil
@@ -262,7 +262,7 @@ func (n *Node) writeState(broker *queue.Broker, backupIndex uint64) (*os.File, i
 	if err != nil {
 		return nil, 0, fmt.Errorf("writing the state: %w", err)
 	}
-	here := n.replica.machine.Position()
+	here := n.replica.Position()
 	at := fsm.Position{
 		Index:     max(backupIndex, here.Index),
 		Term:      n.group.Leadership().Term,

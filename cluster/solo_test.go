@@ -127,7 +127,6 @@ type solo struct {
 	*tenure
 	t     *testing.T
 	group *soloGroup
-	guard sync.RWMutex
 }
 
 // startSolo begins a tenure and waits until it serves. It ends with the test.
@@ -135,7 +134,6 @@ func startSolo(t *testing.T) *solo {
 	t.Helper()
 	s := &solo{t: t, group: &soloGroup{entries: make(chan soloProposal, 1024), stopped: make(chan struct{})}}
 	s.group.machine = fsm.New(fsm.Options{
-		Guard: &s.guard,
 		Applied: func(_ uint64, _ queue.Timestamp, events []queue.Event) {
 			broker := s.group.machine.Broker()
 			s.tenure.applied(broker.NextDeadline(), broker.FormatVersion(), events)
@@ -145,7 +143,7 @@ func startSolo(t *testing.T) *solo {
 	s.tenure = beginTenure(t.Context(), landlord{
 		term:      1,
 		group:     s.group,
-		replica:   replica{machine: s.group.machine, guard: &s.guard},
+		replica:   s.group.machine,
 		clusterID: func() string { return "solo-cluster" },
 		clock:     environment.SystemClock(),
 		limits:    RequestLimits{}.withDefaults(),

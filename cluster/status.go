@@ -45,7 +45,7 @@ type PeerStatus struct {
 // Status describes the node.
 func (n *Node) Status() Status {
 	stats := n.group.Stats()
-	position := n.replica.machine.Position()
+	position := n.replica.Position()
 	s := Status{
 		NodeID:            n.group.nodeID,
 		NodeName:          n.cfg.NodeName,
@@ -127,7 +127,7 @@ func (n *Node) Ready() error {
 		return errors.New("no leader is known")
 	case leader.Self && !n.leads():
 		return errors.New("this node has just become the leader and is taking over")
-	case n.replica.formatVersion() == 0:
+	case n.replica.FormatVersion() == 0:
 		return errors.New("the cluster is being set up")
 	}
 	stats := n.group.Stats()

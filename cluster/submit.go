@@ -33,7 +33,7 @@ func (n *Node) Receive(ctx context.Context, cmd *queue.ReceiveMessages, wait tim
 	if wait < 0 {
 		// The leader decides how long it waits. A node that has none must not wait for
 		// one longer than the queue would let it.
-		wait, patience = -time.Millisecond, n.replica.waitOf(cmd.Queue)
+		wait, patience = -time.Millisecond, waitOf(n.replica, cmd.Queue)
 	}
 	if short := wait == 0; cmd.ShortPoll != short {
 		changed := *cmd
@@ -125,7 +125,7 @@ func (n *Node) refuse(ctx context.Context, cmd queue.Command, refusal *queue.Err
 		return Reply{}, err
 	}
 	reply := Reply{Position: Position{Index: index}}
-	n.replica.read(func(v queue.View) {
+	n.replica.Read(func(v queue.View) {
 		reply.Result, refusal = v.Refuse(cmd, refusal)
 		reply.Position.LogTime = v.Now()
 	})
@@ -143,7 +143,7 @@ const (
 // route finds the leader and executes the request there, again and again until
 // it is answered, may not be repeated, or ctx ends (README, decision 10).
 func (n *Node) route(ctx context.Context, r *request) (outcome, error) {
-	r.started, r.since = n.cfg.Clock.Monotonic(), n.replica.machine.LogTime()
+	r.started, r.since = n.cfg.Clock.Monotonic(), n.replica.LogTime()
 	unknown := false // an earlier attempt may have taken effect
 	pause := retryPauseMin
 	for {
@@ -312,7 +312,7 @@ func (n *Node) resendSafe(ctx context.Context, r *request, cmd *queue.SendMessag
 	}
 	elapsed := n.cfg.Clock.Monotonic() - r.started
 	safe := false
-	n.replica.read(func(v queue.View) {
+	n.replica.Read(func(v queue.View) {
 		attributes, unknown := v.Typed(cmd.Queue)
 		if unknown != nil || !attributes.FIFO || attributes.Deduplication.Disabled {
 			return

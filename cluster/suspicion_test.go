@@ -125,7 +125,7 @@ func TestCommitsAreToldWithoutDelay(t *testing.T) {
 		c.send(0, standard, "m")
 		at := c.nodes[c.leader()].group.CommitIndex()
 		for _, i := range c.followers() {
-			c.waitFor("a follower to apply", func() bool { return c.nodes[i].replica.machine.AppliedIndex() >= at })
+			c.waitFor("a follower to apply", func() bool { return c.nodes[i].replica.AppliedIndex() >= at })
 			position, err := c.nodes[i].Read(clustertest.Context(t), func(queue.View) error { return nil })
 			if err != nil || position.Index < at {
 				t.Errorf("read at %d, %v", position.Index, err)

@@ -18,37 +18,11 @@ import (
 	"github.com/seriatimq/seriatim/queue"
 )
 
-// replica is the state of this node and what guards it.
-type replica struct {
-	machine *fsm.FSM
-	guard   *sync.RWMutex // the write side is held while the state changes
-}
-
-// read calls read with the present state and returns where it stands.
-func (r replica) read(read func(queue.View)) Position {
-	r.guard.RLock()
-	defer r.guard.RUnlock()
-	read(r.machine.View())
-	return Position{Index: r.machine.AppliedIndex(), LogTime: r.machine.View().Now()}
-}
-
-// guarded calls read while the state cannot change.
-func (r replica) guarded(read func(*queue.Broker)) {
-	r.guard.RLock()
-	defer r.guard.RUnlock()
-	read(r.machine.Broker())
-}
-
-func (r replica) formatVersion() (version uint32) {
-	r.guarded(func(b *queue.Broker) { version = b.FormatVersion() })
-	return version
-}
-
 // landlord is what a tenure needs of its node.
 type landlord struct {
 	group     Group
-	term      uint64 // in which the node leads
-	replica   replica
+	term      uint64   // in which the node leads
+	replica   *fsm.FSM // the state of this node
 	clusterID func() string
 	clock     environment.Clock
 	limits    RequestLimits
@@ -188,14 +162,14 @@ func (t *tenure) prepare(ctx context.Context) error {
 		return fmt.Errorf("%w: its term %d has ended", fault.ErrNotLeader, t.term)
 	}
 	var state queue.Timestamp
-	t.replica.read(func(v queue.View) { state = v.Now() })
+	t.replica.Read(func(v queue.View) { state = v.Now() })
 	if err := t.awaitClocks(ctx, state); err != nil {
 		return err
 	}
 	if ahead := t.logTime.takeOver(state); ahead > clockAheadMax {
 		t.log.Warn("the log is ahead of this node's clock; it advances at half speed until they meet", "ahead", ahead)
 	}
-	t.version.Store(t.replica.formatVersion())
+	t.version.Store(t.replica.FormatVersion())
 	missing, err := t.missingSettings()
 	if err != nil {
 		return err
@@ -205,7 +179,7 @@ func (t *tenure) prepare(ctx context.Context) error {
 			return fmt.Errorf("writing the cluster settings: %w", err)
 		}
 	}
-	t.version.Store(t.replica.formatVersion())
+	t.version.Store(t.replica.FormatVersion())
 	return nil
 }
 
@@ -247,7 +221,7 @@ func (t *tenure) missingSettings() ([]queue.Command, error) {
 	if t.version.Load() == 0 {
 		cmds = append(cmds, &queue.SetFormatVersion{Version: t.foundingVersion()})
 	}
-	t.replica.read(func(v queue.View) {
+	t.replica.Read(func(v queue.View) {
 		if id := t.clusterID(); v.Setting(queue.SettingClusterID) == "" && id != "" {
 			set(queue.SettingClusterID, id)
 		}

@@ -17,7 +17,7 @@ func TestTakeOverWritesTheSettings(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := startSolo(t)
 		var key string
-		s.replica.read(func(v queue.View) {
+		s.replica.Read(func(v queue.View) {
 			key = v.Setting(queue.SettingReceiptKey)
 			for name, want := range map[string]string{
 				queue.SettingClusterID:     "solo-cluster",
@@ -32,7 +32,7 @@ func TestTakeOverWritesTheSettings(t *testing.T) {
 		if len(key) != 32 {
 			t.Fatalf("the receipt key is %q", key)
 		}
-		if version := s.replica.formatVersion(); version != fsm.CurrentVersion {
+		if version := s.replica.FormatVersion(); version != fsm.CurrentVersion {
 			t.Fatalf("format version %d", version)
 		}
 		if again, err := s.missingSettings(); err != nil || len(again) != 0 {
@@ -57,7 +57,7 @@ func TestTicksOnlyWhenDue(t *testing.T) {
 			t.Fatalf("%d entries before the deadline, want the send only", got-idle)
 		}
 		time.Sleep(2 * time.Second)
-		s.replica.read(func(v queue.View) {
+		s.replica.Read(func(v queue.View) {
 			if stats, _ := v.Stats(standard); stats.Visible != 0 {
 				t.Errorf("the message outlived its retention: %+v", stats)
 			}
@@ -98,9 +98,9 @@ func TestMoveTask(t *testing.T) {
 				s.do(&queue.StartMoveTask{Source: "dead", Destination: "alive", MaxPerSecond: test.rate})
 				for running := true; running; {
 					time.Sleep(100 * time.Millisecond)
-					s.replica.read(func(v queue.View) { running = len(v.RunningMoveTasks()) > 0 })
+					s.replica.Read(func(v queue.View) { running = len(v.RunningMoveTasks()) > 0 })
 				}
-				s.replica.read(func(v queue.View) {
+				s.replica.Read(func(v queue.View) {
 					if stats, _ := v.Stats("alive"); stats.Visible != int64(test.messages) {
 						t.Errorf("%d messages arrived, want %d", stats.Visible, test.messages)
 					}

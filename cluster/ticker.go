@@ -49,7 +49,7 @@ func (k *ticker) due() bool {
 func (k *ticker) run(ctx context.Context) {
 	// Stored while the state cannot change, so that it cannot overwrite what
 	// a later entry says.
-	k.tenure.replica.guarded(func(b *queue.Broker) { k.deadlineIs(b.NextDeadline()) })
+	k.tenure.replica.Inspect(func(b *queue.Broker) { k.deadlineIs(b.NextDeadline()) })
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	for {

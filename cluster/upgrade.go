@@ -40,7 +40,7 @@ type UpgradeMember struct {
 // configuration. Gossip alone never counts as a member, and a member that is not
 // heard of counts as one that can do nothing.
 func (n *Node) Upgrade() Upgrade {
-	u := Upgrade{FormatVersion: n.replica.formatVersion(), Members: []UpgradeMember{}}
+	u := Upgrade{FormatVersion: n.replica.FormatVersion(), Members: []UpgradeMember{}}
 	heard := map[string]discovery.Member{n.group.nodeID: n.group.describe()}
 	for _, m := range n.group.gossip.View() {
 		if m.Alive {

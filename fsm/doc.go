@@ -15,8 +15,8 @@
 // # Who calls it
 //
 // The consensus library, from its one state machine goroutine, and package
-// cluster, which encodes commands into entries and reads the state through
-// the View while it holds the read side of Options.Guard.
+// cluster, which encodes commands into entries and reads the state with
+// FSM.Read.
 //
 // # Design
 //

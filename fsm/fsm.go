@@ -14,9 +14,9 @@ import (
 
 // Options connect an FSM to the node around it. Any member may be left out.
 type Options struct {
-	// Guard is held while the state changes. Readers of the View hold the
-	// read side of the same lock.
-	Guard sync.Locker
+	// Guard is held while the state changes, its read side by Read and Inspect.
+	// Without one the state belongs to one goroutine.
+	Guard Guard
 	// Applied is called after each batch with the index reached, the log
 	// time and what happened, on the library's state machine goroutine and
 	// without Guard. The events belong to the callee.
@@ -43,6 +43,13 @@ type Options struct {
 	Fatal func(error)
 }
 
+// Guard is a lock with a read side, such as a *sync.RWMutex.
+type Guard interface {
+	sync.Locker
+	RLock()
+	RUnlock()
+}
+
 // Position says where in the log a state stands and what identifies it.
 type Position struct {
 	Index     uint64 // of the last entry seen by the state machine
@@ -53,8 +60,8 @@ type Position struct {
 }
 
 // FSM applies the log to a Broker. Apply, ApplyBatch, Snapshot and Restore are
-// called by the consensus library from one goroutine; the state is read by
-// others under Options.Guard, positions without.
+// called by the consensus library from one goroutine; others read the state
+// with Read and Inspect, and positions at any time.
 type FSM struct {
 	options  Options
 	broker   *queue.Broker
@@ -80,11 +87,35 @@ func New(options Options) *FSM {
 // unguarded is the Guard of a state that nobody reads concurrently.
 type unguarded struct{}
 
-func (unguarded) Lock()   {}
-func (unguarded) Unlock() {}
+func (unguarded) Lock()    {}
+func (unguarded) Unlock()  {}
+func (unguarded) RLock()   {}
+func (unguarded) RUnlock() {}
 
-// Broker is the present state. Hold the read side of Guard as long as it is
-// used: Restore replaces it.
+// Read calls read with the present state, which cannot change meanwhile, and
+// returns where it stands. read must not keep the View.
+func (f *FSM) Read(read func(queue.View)) Position {
+	f.options.Guard.RLock()
+	defer f.options.Guard.RUnlock()
+	read(f.broker.View())
+	return f.Position()
+}
+
+// Inspect calls inspect with the Broker while the state cannot change.
+func (f *FSM) Inspect(inspect func(*queue.Broker)) {
+	f.options.Guard.RLock()
+	defer f.options.Guard.RUnlock()
+	inspect(f.broker)
+}
+
+// FormatVersion is the format version in force.
+func (f *FSM) FormatVersion() (version uint32) {
+	f.Inspect(func(b *queue.Broker) { version = b.FormatVersion() })
+	return version
+}
+
+// Broker is the present state, for who calls Apply and Restore or holds the read
+// side of Guard: Restore replaces it.
 func (f *FSM) Broker() *queue.Broker { return f.broker }
 
 // View reads the present state, as Broker does.

@@ -87,8 +87,10 @@ func TestChainHashTellsTheLogsApart(t *testing.T) {
 // recordedGuard notes whether it is held.
 type recordedGuard struct{ held, taken int }
 
-func (g *recordedGuard) Lock()   { g.held++; g.taken++ }
-func (g *recordedGuard) Unlock() { g.held-- }
+func (g *recordedGuard) Lock()    { g.held++; g.taken++ }
+func (g *recordedGuard) Unlock()  { g.held-- }
+func (g *recordedGuard) RLock()   { g.Lock() }
+func (g *recordedGuard) RUnlock() { g.Unlock() }
 
 func TestGuardAndHooks(t *testing.T) {
 	guard := &recordedGuard{}
@@ -123,6 +125,12 @@ func TestGuardAndHooks(t *testing.T) {
 	}
 	if diff := cmp.Diff([]uint64{1, 2}, tapped); diff != "" {
 		t.Errorf("tapped (-want +got):\n%s", diff)
+	}
+	var held []int
+	r.fsm.Inspect(func(*queue.Broker) { held = append(held, guard.held) })
+	at := r.fsm.Read(func(queue.View) { held = append(held, guard.held) })
+	if diff := cmp.Diff([]int{1, 1, 0}, append(held, guard.held)); diff != "" || at.Index != 2 {
+		t.Errorf("read at index %d, Guard held (-want +got):\n%s", at.Index, diff)
 	}
 	data := r.snapshot()
 	taken := guard.taken
