@@ -22,7 +22,11 @@ func FlipBit(t *testing.T, path string, offset int64) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer file.Close()
+	defer func() {
+		if err := file.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
 	var b [1]byte
 	if _, err := file.ReadAt(b[:], offset); err != nil {
 		t.Fatal(err)

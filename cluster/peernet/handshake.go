@@ -23,9 +23,11 @@ const (
 	handshakeTextMax = 1024
 )
 
-// Kind is what a connection is for.
+// Kind is what a connection is for. It travels in the handshake.
 type Kind uint8
 
+// The kinds. Their numbers are part of the protocol between nodes and are never
+// reused.
 const (
 	KindRaft            Kind = 1 // the consensus library
 	KindGRPC            Kind = 2 // requests between nodes
@@ -106,10 +108,12 @@ func (f FormatRange) String() string {
 	return fmt.Sprintf("format versions %d to %d", f.lowest, f.highest)
 }
 
-// ErrFormats: the other node and this one have no format in common.
+// ErrFormats is the error of a connection between programs that have no format
+// version in common; one of the two has to be upgraded.
 var ErrFormats = errors.New("the two programs have no format in common")
 
-// ErrRefused: the other end answered and does not want the connection.
+// ErrRefused is the error of a dial that the other node answered with a refusal; the
+// error that wraps it says why.
 var ErrRefused = errors.New("connection refused by the other node")
 
 func (h hello) write(w io.Writer) error {

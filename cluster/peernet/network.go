@@ -55,7 +55,7 @@ type Network struct {
 // they are; a cluster has a handful of nodes with a few connections each.
 const handshakesMax = 64
 
-// ErrClosed: this node takes part in nothing any more.
+// ErrClosed is the error of every dial and accept after Close.
 var ErrClosed = errors.New("this node is stopping")
 
 var errStarting = errors.New("this node is starting and reads its log")

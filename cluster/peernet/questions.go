@@ -19,7 +19,8 @@ import (
 // questionMax bounds a question and an answer, in bytes.
 const questionMax = 1 << 20
 
-// ErrNotAsked: there was no connection, so the question did not reach the node.
+// ErrNotAsked is the error of a question that did not reach the node, since there was
+// no connection: it has had no effect.
 var ErrNotAsked = errors.New("the node could not be asked")
 
 // notAsked is why there was no connection; it is ErrNotAsked, too.

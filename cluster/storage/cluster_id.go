@@ -10,7 +10,7 @@ import (
 func ClusterIDOf(founders []string) string {
 	h := sha256.New()
 	for _, id := range founders {
-		fmt.Fprintf(h, "%d:%s,", len(id), id)
+		_, _ = fmt.Fprintf(h, "%d:%s,", len(id), id) // a hash takes everything
 	}
 	return hex.EncodeToString(h.Sum(nil)[:8])
 }

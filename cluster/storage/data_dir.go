@@ -52,10 +52,11 @@ type Membership struct {
 	Admitted bool `json:"admitted,omitempty"`
 }
 
-// ErrInUse: another process has the directory open.
+// ErrInUse is the error of OpenDir for a directory that another process has locked.
 var ErrInUse = errors.New("the data directory is in use by another process")
 
-// ErrLostData: the directory once held state that is gone.
+// ErrLostData is the error for a directory whose identity file says that it held
+// state which is not there; the node must not start with it.
 var ErrLostData = errors.New("state that this node must remember is missing")
 
 // OpenDir locks the directory, reads the identity of the node or draws one

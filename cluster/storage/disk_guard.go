@@ -42,7 +42,7 @@ func NewDiskGuard(deadline time.Duration, fatal func(fault.ExitCode, error), run
 // Write runs one write or sync. what names the operation and the file.
 func (d *DiskGuard) Write(what string, operation func() error) error {
 	watchdog := time.AfterFunc(d.deadline, func() {
-		d.Fail(fault.ExitDiskHang, fmt.Errorf("%s did not finish within %v: the disk hangs; this node ends so that another can lead", what, d.deadline))
+		_ = d.Fail(fault.ExitDiskHang, fmt.Errorf("%s did not finish within %v: the disk hangs; this node ends so that another can lead", what, d.deadline))
 	})
 	err := d.perform(what, operation)
 	watchdog.Stop()

@@ -128,7 +128,7 @@ func (l *libraryLogger) ImpliedArgs() []any { return l.implied }
 func (l *libraryLogger) With(args ...any) hclog.Logger {
 	args = slices.Clone(args)
 	freeKeys(args)
-	return &libraryLogger{ctx: l.ctx, logger: l.logger.With(args...), name: l.name, implied: append(l.implied[:len(l.implied):len(l.implied)], args...)}
+	return &libraryLogger{ctx: l.ctx, logger: l.logger.With(args...), name: l.name, implied: append(slices.Clip(l.implied), args...)}
 }
 
 // Name is the name given with Named.

@@ -1,7 +1,8 @@
 package storage
 
 import (
-	"sort"
+	"cmp"
+	"slices"
 	"sync"
 )
 
@@ -17,7 +18,7 @@ type logSizes struct {
 	points []sizePoint
 }
 
-// sizePoint: up to and with index, total bytes had been appended.
+// sizePoint says that total bytes had been appended up to and with index.
 type sizePoint struct {
 	index uint64
 	total int64
@@ -30,15 +31,14 @@ func newLogSizes(trailingBytes int64) *logSizes {
 	return &logSizes{granularity: max(1, min(trailingBytes/pointsPerTrail, 1<<20))}
 }
 
-// add notes an entry and returns the bytes appended so far.
-func (s *logSizes) add(index uint64, bytes int) int64 {
+// add notes an entry.
+func (s *logSizes) add(index uint64, bytes int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.total += int64(bytes)
 	if n := len(s.points); n == 0 || s.total-s.points[n-1].total >= s.granularity {
 		s.points = append(s.points, sizePoint{index: index, total: s.total})
 	}
-	return s.total
 }
 
 func (s *logSizes) appended() int64 {
@@ -51,22 +51,26 @@ func (s *logSizes) appended() int64 {
 func (s *logSizes) forgetBefore(index uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	n := sort.Search(len(s.points), func(i int) bool { return s.points[i].index >= index })
-	s.points = append([]sizePoint(nil), s.points[n:]...)
+	s.points = slices.Clone(s.points[s.find(index):])
 }
 
 func (s *logSizes) forgetFrom(index uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	n := sort.Search(len(s.points), func(i int) bool { return s.points[i].index >= index })
-	s.points = s.points[:n]
+	s.points = s.points[:s.find(index)]
+}
+
+// find is the position of the first point at or behind index.
+func (s *logSizes) find(index uint64) int {
+	n, _ := slices.BinarySearchFunc(s.points, index, func(p sizePoint, index uint64) int { return cmp.Compare(p.index, index) })
+	return n
 }
 
 // trailing is how many entries, counted back from last, hold about bytes.
 func (s *logSizes) trailing(last uint64, bytes int64) uint64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	n := sort.Search(len(s.points), func(i int) bool { return s.total-s.points[i].total <= bytes })
+	n, _ := slices.BinarySearchFunc(s.points, s.total-bytes, func(p sizePoint, total int64) int { return cmp.Compare(p.total, total) })
 	if n == len(s.points) || s.points[n].index > last {
 		return 0
 	}

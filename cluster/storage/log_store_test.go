@@ -313,8 +313,8 @@ func TestLogCacheHoldsTheNewestWithinItsBytes(t *testing.T) {
 				cache.add([]*raft.Log{entry})
 				next++
 			},
-			"jump":   func(t *rapid.T) { entries = nil; next += 10 },
-			"forget": func(t *rapid.T) { entries = nil; cache.forget() },
+			"jump":   func(*rapid.T) { entries = nil; next += 10 },
+			"forget": func(*rapid.T) { entries = nil; cache.forget() },
 			"": func(t *rapid.T) {
 				held, bytes := 0, 0
 				for i, entry := range entries {

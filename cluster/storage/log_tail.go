@@ -109,7 +109,7 @@ func readTail(path string) (walTail, error) {
 	if err != nil {
 		return walTail{}, err
 	}
-	defer file.Close()
+	defer func() { _ = file.Close() }() // it was only read
 	sum := crc32.New(castagnoli)
 	content := io.TeeReader(bufio.NewReaderSize(file, 1<<20), sum)
 	if _, err := io.CopyN(io.Discard, content, walFileHead); err != nil {

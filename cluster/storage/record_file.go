@@ -13,7 +13,8 @@ import (
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// ErrDamaged: bytes read from disk are not those that were written.
+// ErrDamaged is the error for bytes on disk that are not those that were written. The
+// file cannot be repaired from what is on this node.
 var ErrDamaged = errors.New("damaged: the checksum does not match")
 
 // WriteRecord replaces the file by the JSON of value and its CRC-32C, in such a

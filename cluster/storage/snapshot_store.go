@@ -194,7 +194,7 @@ func (s *SnapshotStore) checkMeta(id string) error {
 	if err != nil {
 		return err
 	}
-	defer state.Close()
+	defer func() { _ = state.Close() }() // it was only read
 	return checkSnapshotHead(state, &meta)
 }
 

@@ -150,14 +150,14 @@ func TestSnapshotStoreFinishesRemovals(t *testing.T) {
 }
 
 func TestSnapshotStoreRefusesDamage(t *testing.T) {
-	edit := func(old, new string) func(*testing.T, string) {
+	edit := func(written, instead string) func(*testing.T, string) {
 		return func(t *testing.T, dir string) {
 			path := filepath.Join(dir, snapshotMetaName)
 			text, err := os.ReadFile(path)
-			if err != nil || !strings.Contains(string(text), old) {
+			if err != nil || !strings.Contains(string(text), written) {
 				t.Fatalf("%s, %v", text, err)
 			}
-			if err := os.WriteFile(path, []byte(strings.Replace(string(text), old, new, 1)), 0o600); err != nil {
+			if err := os.WriteFile(path, []byte(strings.Replace(string(text), written, instead, 1)), 0o600); err != nil {
 				t.Fatal(err)
 			}
 		}
