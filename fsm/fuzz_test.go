@@ -169,7 +169,7 @@ func goldenFrames(f *testing.F) [][]byte {
 		if err != nil {
 			f.Fatal(err)
 		}
-		for _, line := range strings.Split(string(text), "\n") {
+		for line := range strings.SplitSeq(string(text), "\n") {
 			_, digits, _ := strings.Cut(line, " ")
 			if frame, err := hex.DecodeString(digits); err == nil && len(frame) > 0 {
 				frames = append(frames, frame)

@@ -37,7 +37,7 @@ func TestGoldenCommands(t *testing.T) {
 				t.Errorf("(-golden +now):\n%s", diff)
 			}
 			compareLaterFields(t, cmd, full, c.name)
-			for _, line := range strings.Split(string(want), "\n") {
+			for line := range strings.SplitSeq(string(want), "\n") {
 				name, digits, _ := strings.Cut(line, " ")
 				expected := map[string]queue.Command{"full": full, "empty": cmd}[name]
 				if expected == nil {

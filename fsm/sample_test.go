@@ -64,7 +64,7 @@ type filler struct {
 func distinct() *filler {
 	next := uint64(0)
 	return &filler{
-		number: func(bits int) uint64 { next++; return next },
+		number: func(int) uint64 { next++; return next },
 		text:   func() string { next++; return fmt.Sprintf("text-%d", next) },
 		length: func() int { return 2 },
 		flag:   func() bool { return true },
@@ -107,8 +107,8 @@ func (f *filler) fill(t testing.TB, v reflect.Value) {
 			f.fill(t, v.Elem())
 		}
 	case reflect.Struct:
-		for i := range v.NumField() {
-			f.fill(t, v.Field(i))
+		for _, field := range v.Fields() {
+			f.fill(t, field)
 		}
 		f.forgetAbsent(v)
 	case reflect.Slice:

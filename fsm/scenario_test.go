@@ -68,7 +68,8 @@ func play(t *testing.T, text string, restoring bool) string {
 			}
 			answers = append(answers, s.line(lines[i])...)
 		}
-		for ; i < len(lines) && lines[i] != ""; i++ { // the old answers
+		for i < len(lines) && lines[i] != "" { // the old answers
+			i++
 		}
 		fmt.Fprintln(&out, "----")
 		for _, a := range answers {

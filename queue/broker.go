@@ -1,6 +1,10 @@
 package queue
 
-import "github.com/tidwall/btree"
+import (
+	"slices"
+
+	"github.com/tidwall/btree"
+)
 
 // Broker is the whole replicated state: queues and move tasks, the clock, the
 // settings and the counters for identifiers. Used by one goroutine.
@@ -101,12 +105,9 @@ func (b *Broker) beginNow(name string) *Queue {
 
 // refresh has finish bring the broker-wide indexes up to date with q.
 func (b *Broker) refresh(q *Queue) {
-	for _, t := range b.changed {
-		if t == q {
-			return
-		}
+	if !slices.Contains(b.changed, q) {
+		b.changed = append(b.changed, q)
 	}
-	b.changed = append(b.changed, q)
 }
 
 // finish brings the broker-wide indexes up to date with the queues that the

@@ -31,6 +31,7 @@ func (ids *deduplicationIDs) second() string {
 func (k keyed) deduplicationKey(scope DeduplicationScope, ids deduplicationIDs, id string) deduplication.Key {
 	part := ""
 	switch scope {
+	case ScopeQueue: // one part for all
 	case ScopeMessageGroup:
 		part = ids.group
 	case ScopePartitionKey:

@@ -11,7 +11,7 @@ import (
 func (w *world) dedup(steps string) {
 	w.t.Helper()
 	first := map[string]SentEntry{}
-	for _, step := range strings.Fields(steps) {
+	for step := range strings.FieldsSeq(steps) {
 		if seconds, ok := strings.CutPrefix(step, "+"); ok {
 			w.pass(Seconds(atoi(seconds)))
 			continue
@@ -50,15 +50,25 @@ func TestDeduplication(t *testing.T) {
 		{"scope queue ignores the group", nil, "g1/a g2/a!"},
 		{"scope messageGroup", []Attribute{{"DeduplicationScope", "messageGroup"}}, "g1/a g2/a g1/b"},
 		{"window of 20 s", []Attribute{{"DeduplicationWindowSeconds", "20"}}, "a +19 a! +1 a"},
-		{"growing the window revives nothing", []Attribute{{"DeduplicationWindowSeconds", "20"}},
-			"a +25 DeduplicationWindowSeconds=600 a +25 a! +574 a! +1 a"},
-		{"growing the window keeps what lives", []Attribute{{"DeduplicationWindowSeconds", "20"}},
-			"a +10 DeduplicationWindowSeconds=600 a! +589 a! +1 a"},
+		{
+			"growing the window revives nothing",
+			[]Attribute{{"DeduplicationWindowSeconds", "20"}},
+			"a +25 DeduplicationWindowSeconds=600 a +25 a! +574 a! +1 a",
+		},
+		{
+			"growing the window keeps what lives",
+			[]Attribute{{"DeduplicationWindowSeconds", "20"}},
+			"a +10 DeduplicationWindowSeconds=600 a! +589 a! +1 a",
+		},
 		{"shrinking acts at once", nil, "a +60 DeduplicationWindowSeconds=30 a"},
-		{"shrink and grow again does not revive", nil,
-			"a +60 DeduplicationWindowSeconds=30 DeduplicationWindowSeconds=300 a"},
-		{"scope change: old records stay under their old key", nil,
-			"a DeduplicationScope=messageGroup g2/a! +300 g1/a g2/a"},
+		{
+			"shrink and grow again does not revive", nil,
+			"a +60 DeduplicationWindowSeconds=30 DeduplicationWindowSeconds=300 a",
+		},
+		{
+			"scope change: old records stay under their old key", nil,
+			"a DeduplicationScope=messageGroup g2/a! +300 g1/a g2/a",
+		},
 		{"disabled", []Attribute{{"DeduplicationEnabled", "false"}}, "a a"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -1,8 +1,6 @@
 package queue
 
 import (
-	"cmp"
-
 	"github.com/tidwall/btree"
 
 	"github.com/seriatimq/seriatim/queue/deduplication"
@@ -299,5 +297,3 @@ func (t *timerIndex) count(m *Message, by int64) {
 		t.delayed += by
 	}
 }
-
-func compareTags(a, b Tag) int { return cmp.Compare(a.Key, b.Key) }

@@ -22,7 +22,7 @@ type script struct {
 
 func (s *script) run(steps string) {
 	s.t.Helper()
-	for _, step := range strings.Fields(steps) {
+	for step := range strings.FieldsSeq(steps) {
 		s.step(step)
 	}
 }
@@ -73,36 +73,66 @@ func newScript(t *testing.T, attributes ...Attribute) *script {
 
 func TestFIFOReceive(t *testing.T) {
 	for _, c := range []struct{ name, steps string }{
-		{"several messages of one group in one answer",
-			"s:a-1 s:b-1 s:a-2 s:a-3 r9=a-1,a-2,a-3,b-1"},
-		{"in flight blocks what comes after it",
-			"s:a-1 s:a-2 r1=a-1 r9= s:a-3 r9="},
-		{"other groups go on",
-			"s:a-1 s:a-2 s:b-1 r1=a-1 r1=b-1"},
-		{"deleting the blocker frees the rest at once",
-			"s:a-1 s:a-2 s:a-3 r1=a-1 d:a-1 r9=a-2,a-3"},
-		{"the second of two in flight still blocks after the first is deleted",
-			"s:a-1 s:a-2 s:a-3 r2=a-1,a-2 d:a-1 r9="},
-		{"extended first: nothing is receivable",
-			"s:a-1 s:a-2 s:a-3 r3=a-1,a-2,a-3 v:a-1=90 t31 r9="},
-		{"extended second: only the first",
-			"s:a-1 s:a-2 s:a-3 r3=a-1,a-2,a-3 v:a-2=90 t31 r9=a-1"},
-		{"extended third: first and second",
-			"s:a-1 s:a-2 s:a-3 r3=a-1,a-2,a-3 v:a-3=90 t31 r9=a-1,a-2"},
-		{"visibility of the first set to zero makes it alone receivable",
-			"s:a-1 s:a-2 s:a-3 r2=a-1,a-2 v:a-1=0 r9=a-1"},
-		{"after expiry the same messages in the original order",
-			"s:a-1 s:a-2 s:a-3 r9=a-1,a-2,a-3 t30 r9=a-1,a-2,a-3"},
-		{"a group emptied by deletes works as new",
-			"s:a-1 r9=a-1 d:a-1 r9= s:a-2 r9=a-2"},
-		{"groups by the time of becoming available, timeout zero",
-			"s:g1-m1 t1 s:g2-m1 t1 s:g2-m2 t1 s:g3-m1 t1 s:g1-m2 t1 z3=g1-m1,g1-m2,g2-m1 t1 r9=g3-m1,g1-m1,g1-m2,g2-m1,g2-m2"},
-		{"groups by the time of becoming available, deletes",
-			"s:g1-m1 s:g2-m1 s:g1-m2 s:g2-m2 s:g1-m3 s:g1-m4 s:g3-m1 r2=g1-m1,g1-m2 d:g1-m1 d:g1-m2 r9=g2-m1,g2-m2,g1-m3,g1-m4,g3-m1"},
-		{"a returned message queues behind one that waited longer",
-			"s:g1-m1 s:g1-m2 s:g2-m1 r2=g1-m1,g1-m2 t1 v:g1-m1=0 r3=g2-m1,g1-m1"},
-		{"delete order does not matter for what remains",
-			"s:a-1 s:a-2 s:a-3 r3=a-1,a-2,a-3 d:a-2 t30 r9=a-1,a-3"},
+		{
+			"several messages of one group in one answer",
+			"s:a-1 s:b-1 s:a-2 s:a-3 r9=a-1,a-2,a-3,b-1",
+		},
+		{
+			"in flight blocks what comes after it",
+			"s:a-1 s:a-2 r1=a-1 r9= s:a-3 r9=",
+		},
+		{
+			"other groups go on",
+			"s:a-1 s:a-2 s:b-1 r1=a-1 r1=b-1",
+		},
+		{
+			"deleting the blocker frees the rest at once",
+			"s:a-1 s:a-2 s:a-3 r1=a-1 d:a-1 r9=a-2,a-3",
+		},
+		{
+			"the second of two in flight still blocks after the first is deleted",
+			"s:a-1 s:a-2 s:a-3 r2=a-1,a-2 d:a-1 r9=",
+		},
+		{
+			"extended first: nothing is receivable",
+			"s:a-1 s:a-2 s:a-3 r3=a-1,a-2,a-3 v:a-1=90 t31 r9=",
+		},
+		{
+			"extended second: only the first",
+			"s:a-1 s:a-2 s:a-3 r3=a-1,a-2,a-3 v:a-2=90 t31 r9=a-1",
+		},
+		{
+			"extended third: first and second",
+			"s:a-1 s:a-2 s:a-3 r3=a-1,a-2,a-3 v:a-3=90 t31 r9=a-1,a-2",
+		},
+		{
+			"visibility of the first set to zero makes it alone receivable",
+			"s:a-1 s:a-2 s:a-3 r2=a-1,a-2 v:a-1=0 r9=a-1",
+		},
+		{
+			"after expiry the same messages in the original order",
+			"s:a-1 s:a-2 s:a-3 r9=a-1,a-2,a-3 t30 r9=a-1,a-2,a-3",
+		},
+		{
+			"a group emptied by deletes works as new",
+			"s:a-1 r9=a-1 d:a-1 r9= s:a-2 r9=a-2",
+		},
+		{
+			"groups by the time of becoming available, timeout zero",
+			"s:g1-m1 t1 s:g2-m1 t1 s:g2-m2 t1 s:g3-m1 t1 s:g1-m2 t1 z3=g1-m1,g1-m2,g2-m1 t1 r9=g3-m1,g1-m1,g1-m2,g2-m1,g2-m2",
+		},
+		{
+			"groups by the time of becoming available, deletes",
+			"s:g1-m1 s:g2-m1 s:g1-m2 s:g2-m2 s:g1-m3 s:g1-m4 s:g3-m1 r2=g1-m1,g1-m2 d:g1-m1 d:g1-m2 r9=g2-m1,g2-m2,g1-m3,g1-m4,g3-m1",
+		},
+		{
+			"a returned message queues behind one that waited longer",
+			"s:g1-m1 s:g1-m2 s:g2-m1 r2=g1-m1,g1-m2 t1 v:g1-m1=0 r3=g2-m1,g1-m1",
+		},
+		{
+			"delete order does not matter for what remains",
+			"s:a-1 s:a-2 s:a-3 r3=a-1,a-2,a-3 d:a-2 t30 r9=a-1,a-3",
+		},
 	} {
 		t.Run(c.name, func(t *testing.T) { newScript(t).run(c.steps) })
 	}

@@ -151,8 +151,10 @@ func TestPeekByGroupNeedsFIFO(t *testing.T) {
 func TestScheduledMessages(t *testing.T) {
 	s := newScript(t, Attribute{"ReservedAttributesEnabled", "true"})
 	send := func(body string, at Timestamp) SentEntry {
-		e := SendEntry{Body: body, GroupID: "a", GroupIDGiven: true, DeduplicationID: body, DeduplicationIDGiven: true,
-			Attributes: []MessageAttribute{{"seriatim.ScheduledEnqueueTime", "Number", Int{Value: int64(at)}.text()}}}
+		e := SendEntry{
+			Body: body, GroupID: "a", GroupIDGiven: true, DeduplicationID: body, DeduplicationIDGiven: true,
+			Attributes: []MessageAttribute{{"seriatim.ScheduledEnqueueTime", "Number", Int{Value: int64(at)}.text()}},
+		}
 		return s.must(&SendMessages{Queue: "q.fifo", Entries: []SendEntry{e}}).(MessagesSent).Entries[0]
 	}
 	due := s.at.Add(5 * Second)

@@ -29,7 +29,7 @@ const (
 
 // follows reports whether a rule is in force. A state without a format version
 // is new: its log cannot have a queue yet, except in tests.
-func (b *Broker) follows(rule uint32) bool {
+func (b *Broker) follows(rule uint32) bool { //nolint:unparam // all rules so far came with version 2
 	return b.formatVersion == 0 || b.formatVersion >= rule
 }
 

@@ -184,9 +184,12 @@ func TestRaisingTheFormatOrdersAnew(t *testing.T) {
 func TestMovedMessageKeepsItsKeys(t *testing.T) {
 	underFormat(t, func(t *testing.T, w *world, since bool) {
 		keys := []Attribute{
-			{"MessageGroupIdMode", "Optional"}, {"DeduplicationScope", "partitionKey"},
-			{"ReservedAttributesEnabled", "true"}, {"DeadLetterKeepsDeduplicationId", "true"},
-			{"ContentBasedDeduplication", "true"}, {"ContentDeduplicationMode", "IdAndContent"},
+			{"MessageGroupIdMode", "Optional"},
+			{"DeduplicationScope", "partitionKey"},
+			{"ReservedAttributesEnabled", "true"},
+			{"DeadLetterKeepsDeduplicationId", "true"},
+			{"ContentBasedDeduplication", "true"},
+			{"ContentDeduplicationMode", "IdAndContent"},
 		}
 		w.create("dlq.fifo", keys...)
 		w.create("q.fifo", append(keys, redrive("dlq.fifo", "1"))...)

@@ -37,7 +37,7 @@ func (c *SetQueueAttributes) prepare() (Prepared, *Error) {
 	return Prepared{Command: &ready}, nil
 }
 
-func (c *SetQueueAttributes) refuse(q *Queue) (Result, *Error) {
+func (c *SetQueueAttributes) refuse(q *Queue) (Result, *Error) { //nolint:unparam // as refuser has it
 	_, err := q.attributes.withChanges(c.Attributes, assignment{minimumWindow: 1})
 	return nil, err
 }
