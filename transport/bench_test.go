@@ -36,7 +36,7 @@ func BenchmarkRequest(b *testing.B) {
 			if err != nil {
 				b.Fatal(err)
 			}
-			defer s.Shutdown(b.Context()) //nolint:errcheck // the benchmark is over
+			defer s.Shutdown(b.Context())
 			conn, err := net.Dial("tcp", s.Addr().String())
 			if err != nil {
 				b.Fatal(err)

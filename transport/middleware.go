@@ -42,7 +42,9 @@ func (m Middleware) Wrap(next http.Handler) http.Handler {
 // finish answers for a handler that panicked, then logs and counts. A panic
 // costs its request and no more: nothing here holds replicated state.
 func (m Middleware) finish(w *statusWriter, r *http.Request, request *Request, panicked any) {
-	if panicked != nil && panicked != http.ErrAbortHandler {
+	err, _ := panicked.(error)
+	aborted := errors.Is(err, http.ErrAbortHandler)
+	if panicked != nil && !aborted {
 		m.Logger.Error("panic in a request handler", "request_id", request.ID, "action", request.Action,
 			"panic", panicked, "stack", string(debug.Stack()))
 		request.Code = "InternalFailure"
@@ -59,7 +61,7 @@ func (m Middleware) finish(w *statusWriter, r *http.Request, request *Request, p
 		slog.String("queue", request.Queue), slog.String("permission", request.Permission), slog.String("account", request.Account),
 		slog.Int("status", request.Status), slog.String("code", request.Code),
 		slog.Duration("dur", request.Duration), slog.String("remote", r.RemoteAddr))
-	if panicked == http.ErrAbortHandler {
+	if aborted {
 		panic(panicked)
 	}
 }

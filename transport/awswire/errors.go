@@ -35,8 +35,10 @@ func malformedJSON(at int, what string) *Error {
 }
 
 func malformedForm(what string) *Error {
-	return &Error{Type: coral + "SerializationException", Code: "MalformedQueryString", Status: 400,
-		Message: "The query string contains a syntax error: " + what + "."}
+	return &Error{
+		Type: coral + "SerializationException", Code: "MalformedQueryString", Status: 400,
+		Message: "The query string contains a syntax error: " + what + ".",
+	}
 }
 
 // notConvertible is the text that a service modelled on AWS gives for a JSON
@@ -46,8 +48,10 @@ func notConvertible(got, want string) *Error {
 }
 
 func notAnInteger(value, name string) *Error {
-	return &Error{Type: coral + "InvalidParameterValueException", Code: "InvalidParameterValue", Status: 400,
-		Message: "Value " + value + " for parameter " + name + " is invalid. Reason: Must be an integer."}
+	return &Error{
+		Type: coral + "InvalidParameterValueException", Code: "InvalidParameterValue", Status: 400,
+		Message: "Value " + value + " for parameter " + name + " is invalid. Reason: Must be an integer.",
+	}
 }
 
 const (

@@ -204,7 +204,7 @@ func (c *conn) extendToIdle(now time.Time) error {
 func (c *conn) handle() (keep bool) {
 	defer func() {
 		if panicked := recover(); panicked != nil {
-			if panicked != http.ErrAbortHandler {
+			if err, ok := panicked.(error); !ok || !errors.Is(err, http.ErrAbortHandler) {
 				c.server.Logger.Error("panic in a request handler", "panic", panicked, "stack", string(debug.Stack()))
 			}
 			c.watch.end()

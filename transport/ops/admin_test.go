@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"io"
 	"log/slog"
 	"net/http/httptest"
 	"strings"
@@ -72,7 +71,7 @@ func newAdmin(n *node) *Admin {
 	return New(Options{
 		Node: n, Version: "1.2.3", QueueSeries: 2, Profiles: true,
 		Now:    func() time.Time { return time.UnixMilli(int64(start) + 1500) },
-		Logger: slog.New(slog.NewTextHandler(io.Discard, nil)),
+		Logger: slog.New(slog.DiscardHandler),
 	})
 }
 
@@ -129,8 +128,10 @@ func TestStatus(t *testing.T) {
 func filled(t *testing.T) *node {
 	t.Helper()
 	entry := func(body, id string) queue.SendEntry {
-		return queue.SendEntry{Body: body, GroupID: "g" + id, GroupIDGiven: true, DeduplicationID: id, DeduplicationIDGiven: true,
-			Attributes: []queue.MessageAttribute{{Name: "a", DataType: "Binary", Value: "\xff"}}}
+		return queue.SendEntry{
+			Body: body, GroupID: "g" + id, GroupIDGiven: true, DeduplicationID: id, DeduplicationIDGiven: true,
+			Attributes: []queue.MessageAttribute{{Name: "a", DataType: "Binary", Value: "\xff"}},
+		}
 	}
 	return newNode(t,
 		&queue.CreateQueue{Queue: "a.fifo", Attributes: []queue.Attribute{{Name: "FifoQueue", Value: "true"}}},

@@ -20,6 +20,7 @@ type upgradedNode struct {
 func (n upgradedNode) Upgrade() cluster.Upgrade {
 	return cluster.Upgrade{FormatVersion: 1, Possible: 2}
 }
+
 func (n upgradedNode) FinalizeUpgrade(context.Context) (cluster.Upgrade, error) {
 	return cluster.Upgrade{FormatVersion: 2}, n.err
 }

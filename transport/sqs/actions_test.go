@@ -170,8 +170,10 @@ func TestSendAndReceive(t *testing.T) {
 		binary := "traceparent\x1e00-774062d6c37081a5a0b9b5b88e30627c-2d2482211f6489da-01"
 		sent := f.ok(f.call(protocol, "SendMessage", members{
 			"QueueUrl": "q", "MessageBody": "message", "DelaySeconds": 0,
-			"MessageAttributes": members{"attr1": members{"DataType": "Binary", "BinaryValue": base64.StdEncoding.EncodeToString([]byte(binary))},
-				"Hello": text("There"), "Help.Me": text("Me"), "General": text("Kenobi")},
+			"MessageAttributes": members{
+				"attr1": members{"DataType": "Binary", "BinaryValue": base64.StdEncoding.EncodeToString([]byte(binary))},
+				"Hello": text("There"), "Help.Me": text("Me"), "General": text("Kenobi"),
+			},
 			"MessageSystemAttributes": members{traceAttribute: text(trace)},
 		}))
 		if got := sent.element("MD5OfMessageBody"); got != "78e731027d8fd50ed642340b7c9a63b3" {

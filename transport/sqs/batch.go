@@ -14,17 +14,23 @@ const entryIDLengthMax = 80
 // the order of sqs.md 2.8: number of entries, form of their ids, repeated ids.
 func checkBatch(entryName string, n int, id func(i int) string) *queue.Error {
 	if n == 0 {
-		return &queue.Error{Code: queue.EmptyBatchRequest,
-			Message: "There should be at least one " + entryName + " in the request."}
+		return &queue.Error{
+			Code:    queue.EmptyBatchRequest,
+			Message: "There should be at least one " + entryName + " in the request.",
+		}
 	}
 	if n > queue.BatchEntriesMax {
-		return &queue.Error{Code: queue.TooManyEntriesInBatchRequest,
-			Message: "Maximum number of entries per request are 10. You have sent " + strconv.Itoa(n) + "."}
+		return &queue.Error{
+			Code:    queue.TooManyEntriesInBatchRequest,
+			Message: "Maximum number of entries per request are 10. You have sent " + strconv.Itoa(n) + ".",
+		}
 	}
 	for i := range n {
 		if !isEntryID(id(i)) {
-			return &queue.Error{Code: queue.InvalidBatchEntryID,
-				Message: "A batch entry id can only contain alphanumeric characters, hyphens and underscores. It can be at most 80 letters long."}
+			return &queue.Error{
+				Code:    queue.InvalidBatchEntryID,
+				Message: "A batch entry id can only contain alphanumeric characters, hyphens and underscores. It can be at most 80 letters long.",
+			}
 		}
 	}
 	for i := range n {

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -43,7 +44,7 @@ type fixture struct {
 func newFixture(t *testing.T) *fixture {
 	t.Helper()
 	f := &fixture{t: t, node: newBrokerNode(), actions: map[string]*aws.Action{}}
-	logger := slog.New(slog.NewTextHandler(io.Discard, nil))
+	logger := slog.New(slog.DiscardHandler)
 	f.service = New(t.Context(), Options{Node: f.node, Names: testNames})
 	api := f.service.API()
 	for _, a := range api.Actions {
@@ -234,9 +235,7 @@ func (f *fixture) create(name string, attributes members) {
 	if strings.HasSuffix(name, ".fifo") {
 		all["FifoQueue"] = "true"
 	}
-	for k, v := range attributes {
-		all[k] = v
-	}
+	maps.Copy(all, attributes)
 	f.ok(f.call(aws.JSON, "CreateQueue", members{"QueueName": name, "Attributes": all}))
 }
 

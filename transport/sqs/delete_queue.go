@@ -8,7 +8,7 @@ import (
 )
 
 // deleteQueue removes a queue with all it holds.
-func (s *Service) deleteQueue(ctx context.Context, c *aws.Call, in *queueOnlyInput) (*aws.Nothing, error) {
+func (s *Service) deleteQueue(ctx context.Context, c *aws.Call, _ *queueOnlyInput) (*aws.Nothing, error) {
 	_, err := c.Submit(ctx, &queue.DeleteQueue{Queue: c.Resource.Name})
 	return &aws.Nothing{}, err
 }

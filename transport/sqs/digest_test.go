@@ -6,7 +6,7 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"fmt"
-	"sort"
+	"slices"
 	"strings"
 	"testing"
 
@@ -60,7 +60,7 @@ func TestAttributesDigest(t *testing.T) {
 // slowDigest follows the description of the digest step by step.
 func slowDigest(attributes []queue.MessageAttribute) string {
 	sorted := append([]queue.MessageAttribute(nil), attributes...)
-	sort.SliceStable(sorted, func(i, j int) bool { return bytes.Compare([]byte(sorted[i].Name), []byte(sorted[j].Name)) < 0 })
+	slices.SortStableFunc(sorted, func(a, b queue.MessageAttribute) int { return bytes.Compare([]byte(a.Name), []byte(b.Name)) })
 	h := md5.New()
 	put := func(s string) {
 		_ = binary.Write(h, binary.BigEndian, int32(len(s)))
@@ -84,7 +84,7 @@ func FuzzAttributesDigest(f *testing.F) {
 	f.Fuzz(func(t *testing.T, name1, type1, value1, name2, type2, value2 string) {
 		for _, dataType := range []string{type1, type2} {
 			// Only these types pass the rules of a queue.
-			if prefix := strings.SplitN(dataType, ".", 2)[0]; prefix != "String" && prefix != "Number" && prefix != "Binary" {
+			if prefix, _, _ := strings.Cut(dataType, "."); prefix != "String" && prefix != "Number" && prefix != "Binary" {
 				return
 			}
 		}

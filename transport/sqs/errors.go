@@ -69,8 +69,10 @@ func noSuchQueue() *queue.Error {
 }
 
 func resourceNotFound(parameter string) *queue.Error {
-	return &queue.Error{Code: queue.ResourceNotFound,
-		Message: "The resource that you specified for the " + parameter + " parameter doesn't exist."}
+	return &queue.Error{
+		Code:    queue.ResourceNotFound,
+		Message: "The resource that you specified for the " + parameter + " parameter doesn't exist.",
+	}
 }
 
 func unknownAttribute(name string) *queue.Error {

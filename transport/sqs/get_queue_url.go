@@ -19,7 +19,7 @@ var getQueueURLInputSchema = awswire.Structure(
 )
 
 // getQueueURL finds a queue by its name.
-func (s *Service) getQueueURL(ctx context.Context, c *aws.Call, in *getQueueURLInput) (*queueURLOutput, error) {
+func (s *Service) getQueueURL(ctx context.Context, c *aws.Call, _ *getQueueURLInput) (*queueURLOutput, error) {
 	err := c.Read(ctx, func(v queue.View) error {
 		if !v.QueueExists(c.Resource.Name) {
 			return noSuchQueue()

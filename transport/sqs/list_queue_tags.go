@@ -15,7 +15,7 @@ var listQueueTagsOutputSchema = awswire.Structure(
 )
 
 // listQueueTags lists all tags of a queue.
-func (s *Service) listQueueTags(ctx context.Context, c *aws.Call, in *queueOnlyInput) (*listQueueTagsOutput, error) {
+func (s *Service) listQueueTags(ctx context.Context, c *aws.Call, _ *queueOnlyInput) (*listQueueTagsOutput, error) {
 	out := &listQueueTagsOutput{}
 	err := c.Read(ctx, func(v queue.View) error {
 		tags, refusal := v.Tags(c.Resource.Name)

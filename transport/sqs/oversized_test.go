@@ -3,6 +3,7 @@ package sqs
 import (
 	"encoding/base64"
 	"fmt"
+	"maps"
 	"strings"
 	"testing"
 
@@ -18,9 +19,7 @@ func TestOversizedRequests(t *testing.T) {
 		var list []members
 		for i := range n {
 			e := members{"Id": fmt.Sprint(i)}
-			for k, v := range entry {
-				e[k] = v
-			}
+			maps.Copy(e, entry)
 			list = append(list, e)
 		}
 		return list

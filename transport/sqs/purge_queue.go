@@ -8,7 +8,7 @@ import (
 )
 
 // purgeQueue deletes all messages of a queue.
-func (s *Service) purgeQueue(ctx context.Context, c *aws.Call, in *queueOnlyInput) (*aws.Nothing, error) {
+func (s *Service) purgeQueue(ctx context.Context, c *aws.Call, _ *queueOnlyInput) (*aws.Nothing, error) {
 	_, err := c.Submit(ctx, &queue.PurgeQueue{Queue: c.Resource.Name})
 	return &aws.Nothing{}, err
 }

@@ -131,9 +131,10 @@ func kindOf(t *testing.T, s *smithy.Schema) (awswire.Kind, *smithy.Schema) {
 			return awswire.KindStructureMap, s.MapValue()
 		}
 		return awswire.KindStringMap, nil
+	default:
+		t.Fatalf("unexpected type %d of %s", s.Type(), s.ID())
+		return 0, nil
 	}
-	t.Fatalf("unexpected type %d of %s", s.Type(), s.ID())
-	return 0, nil
 }
 
 // TestErrorTableMatchesTheSDK compares type, query code and status of every
@@ -205,8 +206,10 @@ func TestSDK(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	received, err := client.ReceiveMessage(ctx, &sdk.ReceiveMessageInput{QueueUrl: created.QueueUrl, MessageAttributeNames: []string{"All"},
-		MessageSystemAttributeNames: []types.MessageSystemAttributeName{"All"}})
+	received, err := client.ReceiveMessage(ctx, &sdk.ReceiveMessageInput{
+		QueueUrl: created.QueueUrl, MessageAttributeNames: []string{"All"},
+		MessageSystemAttributeNames: []types.MessageSystemAttributeName{"All"},
+	})
 	if err != nil || len(received.Messages) != 1 {
 		t.Fatalf("got %+v, %v", received, err)
 	}

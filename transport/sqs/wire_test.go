@@ -136,13 +136,17 @@ func TestNegotiatedJSON(t *testing.T) {
 	}{
 		{"/?Action=ListQueues", 200, `{"ListQueuesResponse":{"ListQueuesResult":{"queueUrls":["<host>/000000000000/q"],"NextToken":null},` + metadata},
 		{"/?Action=GetQueueUrl&QueueName=q", 200, `{"GetQueueUrlResponse":{"GetQueueUrlResult":{"QueueUrl":"<host>/000000000000/q"},` + metadata},
-		{"/000000000000/q?Action=GetQueueAttributes&AttributeName.1=DelaySeconds", 200,
-			`{"GetQueueAttributesResponse":{"GetQueueAttributesResult":{"Attributes":[{"Name":"DelaySeconds","Value":"0"}]},` + metadata},
+		{
+			"/000000000000/q?Action=GetQueueAttributes&AttributeName.1=DelaySeconds", 200,
+			`{"GetQueueAttributesResponse":{"GetQueueAttributesResult":{"Attributes":[{"Name":"DelaySeconds","Value":"0"}]},` + metadata,
+		},
 		{"/000000000000/q?Action=ReceiveMessage", 200, `{"ReceiveMessageResponse":{"ReceiveMessageResult":{"messages":null},` + metadata},
 		{"/000000000000/q?Action=TagQueue&Tag.1.Key=k&Tag.1.Value=v", 200, `{"TagQueueResponse":{` + metadata},
 		{"/000000000000/q?Action=ListQueueTags", 200, `{"ListQueueTagsResponse":{"ListQueueTagsResult":{"Tags":[{"Key":"k","Value":"v"}]},` + metadata},
-		{"/000000000000/q?Action=SendMessage", 400,
-			`{"Error":{"Code":"MissingParameter","Message":"The request must contain the parameter MessageBody.","Type":"Sender"},"RequestId":"<id>"}`},
+		{
+			"/000000000000/q?Action=SendMessage", 400,
+			`{"Error":{"Code":"MissingParameter","Message":"The request must contain the parameter MessageBody.","Type":"Sender"},"RequestId":"<id>"}`,
+		},
 	} {
 		if got := get(c.path); got.status != c.status || got.body != c.body || got.code != "application/json" {
 			t.Errorf("%s: %d %s\n%s\nwant\n%s", c.path, got.status, got.code, got.body, c.body)
