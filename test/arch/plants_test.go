@@ -27,7 +27,7 @@ func TestEditsApply(t *testing.T) {
 func TestTheProductHasNoHooks(t *testing.T) {
 	hook := regexp.MustCompile(`(?i)failpoint\.|\bplant(ed)?\b`)
 	for _, top := range []string{"queue", "fsm", "cluster", "transport", "cmd"} {
-		err := filepath.WalkDir(filepath.Join("..", "..", top), func(path string, entry fs.DirEntry, err error) error {
+		err := filepath.WalkDir(filepath.Join("..", "..", top), func(path string, _ fs.DirEntry, err error) error {
 			if err != nil || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
 				return err
 			}

@@ -60,18 +60,6 @@ func (r *referee) crashed(machine int) {
 	w.crashTerm, w.restarted = w.term, true
 }
 
-// replaced is told when a machine was given an empty disk: another node.
-func (r *referee) replaced(machine int) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	delete(r.nodes, machine)
-	for key := range r.votes {
-		if key[0] == uint64(machine) {
-			delete(r.votes, key)
-		}
-	}
-}
-
 // watch gives the taps of a new connection: of what the dialing end writes, and of
 // what the accepting end writes.
 func (r *referee) watch(from, to int) (asks, answers func([]byte)) {

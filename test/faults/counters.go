@@ -19,7 +19,10 @@ func (s *stage) countAll(ctx context.Context, queues []string) {
 	for _, n := range s.cluster.Nodes {
 		for _, queue := range queues {
 			// What is not answered in time is not counted, and missed by a minimum.
-			for !s.probe.count(ctx, n, queue) && pause(ctx, 50*time.Millisecond) {
+			for !s.probe.count(ctx, n, queue) {
+				if !pause(ctx, 50*time.Millisecond) {
+					break
+				}
 			}
 		}
 	}

@@ -229,7 +229,7 @@ func (s *strike) lagging(ctx context.Context, n *harness.Node) error {
 }
 
 // join lets a node join that is dismissed at the end.
-func (s *strike) join(ctx context.Context, n *harness.Node) error {
+func (s *strike) join(_ context.Context, n *harness.Node) error {
 	spare, err := s.spare()
 	if err != nil {
 		return err

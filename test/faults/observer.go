@@ -64,15 +64,6 @@ func (o *observer) watch(ctx context.Context) {
 	}
 }
 
-// last notes the ends that came after the last look.
-func (o *observer) last() {
-	for _, n := range o.cluster.Nodes {
-		if known := o.nodes[n.Name]; known != nil {
-			o.ended(n, known)
-		}
-	}
-}
-
 // look notes what is new about a node.
 func (o *observer) look(ctx context.Context, n *harness.Node) {
 	known := o.nodes[n.Name]

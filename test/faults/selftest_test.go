@@ -302,3 +302,12 @@ func writeFindings(dir string, found []finding) error {
 		os.WriteFile(filepath.Join(dir, "selftest.html"), []byte(page.String()), 0o644),
 	)
 }
+
+// last notes the ends that came after the last look.
+func (o *observer) last() {
+	for _, n := range o.cluster.Nodes {
+		if known := o.nodes[n.Name]; known != nil {
+			o.ended(n, known)
+		}
+	}
+}

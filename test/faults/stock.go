@@ -57,7 +57,7 @@ func (k *stock) begin(e *history.Event) {
 	e.Queue = k.queue()
 }
 
-func (k *stock) end(e *history.Event, err error) bool {
+func (k *stock) end(e *history.Event, err error) {
 	e.Return, e.Result, e.Tries = k.recorder.Now(), history.OK, k.tries
 	if err != nil {
 		// The SDK may have lost an answer before it got its last one.
@@ -68,7 +68,6 @@ func (k *stock) end(e *history.Event, err error) bool {
 		}
 	}
 	k.recorder.Add(*e)
-	return err == nil
 }
 
 // stockStep sends, receives with an attempt id and deletes by the SDK.

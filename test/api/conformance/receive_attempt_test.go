@@ -76,7 +76,7 @@ func TestReceiveAttemptNotRetryable(t *testing.T) {
 	}{
 		{"message deleted", func(t *testing.T, c *client, queue string, taken []types.Message) { c.delete(t, queue, taken[0]) }},
 		{"visibility changed", func(t *testing.T, c *client, queue string, taken []types.Message) { c.hide(t, queue, taken[1], 500) }},
-		{"visibility ran out", func(t *testing.T, c *client, queue string, _ []types.Message) { c.pass(t, 6) }},
+		{"visibility ran out", func(t *testing.T, c *client, _ string, _ []types.Message) { c.pass(t, 6) }},
 	}
 	each(t, func(t *testing.T, c *client) {
 		for _, test := range cases {

@@ -35,6 +35,7 @@ func (m *image) clone() *image {
 // apply does what an event did.
 func (m *image) apply(e event) {
 	switch e.kind {
+	case kindSync: // changes nothing
 	case kindWrite:
 		old := m.files[e.inode]
 		content := make([]byte, max(int64(len(old)), e.offset+int64(len(e.data))))

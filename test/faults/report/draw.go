@@ -68,6 +68,7 @@ func Draw(w io.Writer, events []history.Event, judged check.Report) error {
 			p.Able = append(p.Able, e)
 		case history.KindOp:
 			nodes[e.Node] = e.Node != ""
+		default: // drawn by its own function, or not at all
 		}
 	}
 	p.Pictures = append(p.Pictures, latencies(events, ""), rates(events))

@@ -195,6 +195,7 @@ func (c *checker) index() {
 			case "visibility":
 				c.visibility[e.Handle] = append(c.visibility[e.Handle], e)
 			}
+		default: // read by the checker it is for
 		}
 	}
 }

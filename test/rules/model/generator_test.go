@@ -328,9 +328,6 @@ func (g *generator) receive(k kind) action {
 
 var longID = string(slices.Repeat([]byte{'x'}, 129))
 
-//go:fix inline
-func pointer[T any](v T) *T { return new(v) }
-
 func (g *generator) send(k kind) action {
 	c := send{name: k.name, sender: pickOf(g, "123456789012", "anonymous"), batch: g.oneIn(3)}
 	for range g.size(c.batch) {

@@ -42,7 +42,7 @@ func (t *logTwin) newMachine() *fsm.FSM {
 func (t *logTwin) name() string          { return "log twin" }
 func (t *logTwin) broker() *queue.Broker { return t.machine.Broker() }
 
-func (t *logTwin) apply(step int, at queue.Timestamp, cmd queue.Command) (queue.Result, *queue.Error) {
+func (t *logTwin) apply(_ int, at queue.Timestamp, cmd queue.Command) (queue.Result, *queue.Error) {
 	frame, err := fsm.AppendCommand(nil, cmd)
 	if err != nil {
 		panic(err)

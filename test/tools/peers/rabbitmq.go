@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -206,8 +207,8 @@ func (p *rabbitPeer) next() string {
 
 // close ends the nodes before what names them.
 func (p *rabbitPeer) close() {
-	for i := len(p.servers) - 1; i >= 0; i-- {
-		p.servers[i].close()
+	for _, s := range slices.Backward(p.servers) {
+		s.close()
 	}
 }
 

@@ -49,8 +49,10 @@ func startRedis(ctx context.Context, dir string, _ options) (_ contender, d desc
 	p.primary = fmt.Sprintf("127.0.0.1:%d", ports[0])
 	for i, port := range ports {
 		// Rewriting the file is off: it would fall into whichever run comes next.
-		args := []string{"--port", fmt.Sprint(port), "--bind", "127.0.0.1", "--dir", dir, "--appendonly", "yes", "--appendfsync", "always",
-			"--appenddirname", fmt.Sprint("aof", i), "--dbfilename", fmt.Sprintf("dump%d.rdb", i), "--save", "", "--auto-aof-rewrite-percentage", "0"}
+		args := []string{
+			"--port", fmt.Sprint(port), "--bind", "127.0.0.1", "--dir", dir, "--appendonly", "yes", "--appendfsync", "always",
+			"--appenddirname", fmt.Sprint("aof", i), "--dbfilename", fmt.Sprintf("dump%d.rdb", i), "--save", "", "--auto-aof-rewrite-percentage", "0",
+		}
 		if i > 0 {
 			args = append(args, "--replicaof", "127.0.0.1 "+fmt.Sprint(ports[0]))
 		}
@@ -65,7 +67,7 @@ func startRedis(ctx context.Context, dir string, _ options) (_ contender, d desc
 
 // redisVersion finds "v=7.0.15" in what the program says.
 func redisVersion(line string) string {
-	for _, field := range strings.Fields(line) {
+	for field := range strings.FieldsSeq(line) {
 		if v, ok := strings.CutPrefix(field, "v="); ok {
 			return v
 		}

@@ -53,7 +53,7 @@ func generate(root, out string, grpc bool, files []string) error {
 	for _, file := range files {
 		parameters = append(parameters, "M"+file+"="+path.Join(module, filepath.ToSlash(out)))
 	}
-	request.Parameter = proto.String(strings.Join(parameters, ","))
+	request.Parameter = new(strings.Join(parameters, ","))
 
 	plugins := []string{"protoc-gen-go"}
 	if grpc {

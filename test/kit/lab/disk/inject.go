@@ -114,12 +114,11 @@ func Inject(pid int, i Injection) (*Trouble, error) {
 
 // Stop ends the trouble; the process goes on untouched.
 func (t *Trouble) Stop() error {
-	if err := t.tracer.Process.Signal(syscall.SIGINT); err != nil {
-		// It has ended already, as it does when the traced process ends.
-		<-t.done
-		return nil
-	}
+	signalled := t.tracer.Process.Signal(syscall.SIGINT)
 	err := <-t.done
+	if signalled != nil {
+		return nil // it had ended already, as it does when the traced process ends
+	}
 	if _, ok := errors.AsType[*exec.ExitError](err); ok {
 		return nil // a tracer ends by the signal it was sent, or like the traced process
 	}
