@@ -61,12 +61,19 @@ func Ask[A any](ctx context.Context, network *Network, nodeID string, kind Kind,
 
 // Answering says how questions of one kind are answered.
 type Answering[Q, A any] struct {
-	// AtOnce is how many are answered at the same time; the others wait.
-	AtOnce int
+	// AtOnce is how many are answered at the same time. The others wait, or their
+	// connections are closed if CloseExcess is set.
+	AtOnce      int
+	CloseExcess bool
 	// Arrival is how long a node may take to put its question.
 	Arrival time.Duration
+	// Within bounds answering, if set: then the connection is closed.
+	Within time.Duration
+	// Answerable reports whether this node can answer a question yet; if not, the
+	// connection is closed without an answer. Nil: it can answer all.
+	Answerable func(question Q) bool
 	// Answer answers within ctx. The node that asks is known by its handshake. If
-	// done is not nil, it is called when the answer is sent.
+	// done is not nil, it is called when the answer is sent; Within does not bound it.
 	Answer func(ctx context.Context, from string, question Q) (answer A, done func())
 }
 
@@ -84,16 +91,32 @@ func (a Answering[Q, A]) Serve(ctx context.Context, listener net.Listener) {
 		if err != nil {
 			return
 		}
-		select {
-		case slots <- struct{}{}:
-		case <-ctx.Done():
+		if !a.takeSlot(ctx, slots) {
 			conn.Close()
-			return
+			continue
 		}
 		under.Go(func() {
 			defer func() { <-slots }()
 			a.ServeConn(ctx, conn)
 		})
+	}
+}
+
+// takeSlot waits for a slot, unless what is in excess is closed.
+func (a Answering[Q, A]) takeSlot(ctx context.Context, slots chan<- struct{}) bool {
+	if a.CloseExcess {
+		select {
+		case slots <- struct{}{}:
+			return true
+		default:
+			return false
+		}
+	}
+	select {
+	case slots <- struct{}{}:
+		return true
+	case <-ctx.Done():
+		return false
 	}
 }
 
@@ -105,16 +128,30 @@ func (a Answering[Q, A]) ServeConn(ctx context.Context, conn net.Conn) {
 	arrival := time.AfterFunc(a.Arrival, func() { conn.Close() })
 	var question Q
 	err := json.NewDecoder(io.LimitReader(conn, questionMax)).Decode(&question)
-	if !arrival.Stop() || err != nil {
+	if !arrival.Stop() || err != nil || a.Answerable != nil && !a.Answerable(question) {
 		return
+	}
+	if done := a.answer(ctx, conn, question); done != nil {
+		done()
+	}
+}
+
+// answer sends the answer to a question. It returns what is to be done afterwards.
+func (a Answering[Q, A]) answer(ctx context.Context, conn net.Conn, question Q) (done func()) {
+	if a.Within > 0 {
+		limited, cancel := context.WithTimeout(ctx, a.Within)
+		defer cancel()
+		stop := context.AfterFunc(limited, func() { conn.Close() })
+		defer stop()
+		ctx = limited
 	}
 	from := ""
 	if peer, ok := conn.(*peerConn); ok {
 		from = peer.node
 	}
 	answer, done := a.Answer(ctx, from, question)
-	_ = json.NewEncoder(conn).Encode(answer) // whoever got no answer asks again
-	if done != nil {
-		done()
+	if ctx.Err() == nil {
+		_ = json.NewEncoder(conn).Encode(answer) // whoever got no answer asks again
 	}
+	return done
 }

@@ -44,3 +44,86 @@ func TestQuestionIsAnswered(t *testing.T) {
 	cancel()
 	<-served
 }
+
+// answering serves at one node, and returns how another one asks it.
+func answering(t *testing.T, a Answering[string, string]) (ask func(question string) (string, error)) {
+	t.Helper()
+	asking, asked := newTestNetwork(t, "a-1", "c"), newTestNetwork(t, "b-2", "c")
+	asking.book.Note("b-2", asked.BoundAddr(), 1)
+	ctx, cancel := context.WithCancel(clustertest.Context(t))
+	served := make(chan struct{})
+	go func() {
+		defer close(served)
+		a.Serve(ctx, asked.Listener(KindMembership, 0))
+	}()
+	t.Cleanup(func() {
+		cancel()
+		<-served
+	})
+	return func(question string) (string, error) {
+		return Ask[string](clustertest.Context(t), asking, "b-2", KindMembership, 0, question)
+	}
+}
+
+// A node that is starting closes the connections of questions it cannot answer yet.
+func TestQuestionBeforeItCanBeAnswered(t *testing.T) {
+	ask := answering(t, Answering[string, string]{
+		AtOnce: 1, Arrival: time.Minute,
+		Answerable: func(question string) bool { return question == "known" },
+		Answer: func(_ context.Context, _, question string) (string, func()) {
+			return question, func() {
+				if question != "known" {
+					t.Errorf("something is done about %q", question)
+				}
+			}
+		},
+	})
+	if answer, err := ask("unknown"); err == nil {
+		t.Errorf("the answer %q", answer)
+	}
+	if answer, err := ask("known"); err != nil || answer != "known" {
+		t.Errorf("the answer %q, %v", answer, err)
+	}
+}
+
+// Questions above AtOnce are closed if the caller wants it so.
+func TestExcessQuestionIsClosed(t *testing.T) {
+	held, release := make(chan struct{}), make(chan struct{})
+	ask := answering(t, Answering[string, string]{
+		AtOnce: 1, CloseExcess: true, Arrival: time.Minute,
+		Answer: func(context.Context, string, string) (string, func()) {
+			held <- struct{}{}
+			<-release
+			return "", nil
+		},
+	})
+	first := make(chan error, 1)
+	go func() {
+		_, err := ask("first")
+		first <- err
+	}()
+	<-held
+	if _, err := ask("second"); err == nil {
+		t.Error("a second question is answered")
+	}
+	close(release)
+	if err := <-first; err != nil {
+		t.Errorf("the first question: %v", err)
+	}
+}
+
+// An answer that takes too long is not sent. What follows it is not bounded.
+func TestAnswerThatTakesTooLong(t *testing.T) {
+	done := make(chan struct{})
+	ask := answering(t, Answering[string, string]{
+		AtOnce: 1, Arrival: time.Minute, Within: time.Millisecond,
+		Answer: func(ctx context.Context, _, _ string) (string, func()) {
+			<-ctx.Done()
+			return "late", func() { close(done) }
+		},
+	})
+	if answer, err := ask("anything"); err == nil {
+		t.Errorf("the answer %q", answer)
+	}
+	<-done
+}
