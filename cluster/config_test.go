@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/seriatimq/seriatim/cluster/election"
 )
 
 // A leader must have stepped down by the time at which followers replace one that
@@ -13,7 +15,7 @@ func TestLeaseEndsBeforeFollowersAct(t *testing.T) {
 	if err := cfg.Validate(); err != nil {
 		t.Fatal(err)
 	}
-	cfg.Timing.Lease = time.Duration(suspicionSilence*float64(cfg.Timing.Heartbeat)) + time.Millisecond
+	cfg.Timing.Lease = election.Silence(cfg.Timing.Heartbeat) + time.Millisecond
 	if err := cfg.Validate(); err == nil || !strings.Contains(err.Error(), "lease") {
 		t.Errorf("a lease of %v with a heartbeat timeout of %v: %v", cfg.Timing.Lease, cfg.Timing.Heartbeat, err)
 	}

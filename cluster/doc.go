@@ -74,7 +74,7 @@
 // message that repeats the commit index. So that timeout is three times as long,
 // the commit index is told once, after the last write (consensus.CommitNotifier), and a leader
 // that is gone, or that nobody knows after all were down, is noticed by other
-// means (suspicion, vacancy), long before the timeout.
+// means (package election), long before the timeout.
 //
 // Members. A node id belongs to a disk: an empty disk is a new node. A new node
 // joins as a learner (join.go), gets its vote when it keeps up (promotion.go) or

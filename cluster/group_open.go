@@ -13,6 +13,7 @@ import (
 
 	"github.com/seriatimq/seriatim/cluster/consensus"
 	"github.com/seriatimq/seriatim/cluster/discovery"
+	"github.com/seriatimq/seriatim/cluster/election"
 	"github.com/seriatimq/seriatim/cluster/fault"
 	"github.com/seriatimq/seriatim/cluster/peernet"
 	"github.com/seriatimq/seriatim/cluster/storage"
@@ -107,13 +108,12 @@ func (g *raftGroup) openNetwork(stateMachine) error {
 // answerAboutLeader answers questions about the leader from here on, long before
 // this node can answer anything else.
 func (g *raftGroup) answerAboutLeader() {
-	g.suspicion = newSuspicion(suspicionConfig{
-		nodeID: g.nodeID, network: g.network, clock: g.cfg.Clock, log: g.cfg.Logger,
-		silence: time.Duration(suspicionSilence * float64(g.cfg.Timing.Heartbeat)),
+	g.detector = election.New(election.Options{
+		NodeID: g.nodeID, Group: thisGroup, Network: g.network, Heartbeat: g.cfg.Timing.Heartbeat, Clock: g.cfg.Clock, Log: g.cfg.Logger,
 	})
-	g.network.WhenLost(g.suspicion.lostConnection)
+	g.network.WhenLost(g.detector.LostConnection)
 	g.network.Serve()
-	g.wg.Go(func() { g.suspicion.serve(g.ctx, g.network.Listener(peernet.KindFailureDetector, thisGroup)) })
+	g.wg.Go(func() { g.detector.Serve(g.ctx, g.network.Listener(peernet.KindFailureDetector, thisGroup)) })
 }
 
 // openStores opens log, term and vote, and snapshots. All of them are read before
@@ -270,10 +270,7 @@ func (g *raftGroup) membersWanted() int {
 
 // serve starts everything that talks to the other nodes.
 func (g *raftGroup) serve() {
-	g.suspicion.start(electorate{
-		consensus: g.raft, leadership: g.leaders.leadership, voters: g.voters, stand: g.standForElection,
-		heard: g.heardVoters, mayLead: g.mayLead, transfer: g.transferTo,
-	})
+	g.detector.Start(g.electionView())
 	f := g.formation
 	f.network, f.view, f.changes, f.announce, f.found = g.network, g.gossip.View, g.gossip.Changes, g.gossip.Announce, g.foundCluster
 	g.wg.Go(func() { g.proof.serve(g.network.Listener(peernet.KindTerms, thisGroup)) })
@@ -281,7 +278,7 @@ func (g *raftGroup) serve() {
 	g.wg.Go(func() { g.gossip.Run(g.ctx) })
 	g.wg.Go(func() { f.serve(g.ctx, g.network.Listener(peernet.KindBootstrap, 0)) })
 	g.wg.Go(func() { f.run(g.ctx) })
-	g.wg.Go(func() { g.suspicion.run(g.ctx) })
+	g.wg.Go(func() { g.detector.Run(g.ctx) })
 	g.wg.Go(func() { g.announceState() })
 	g.wg.Go(g.snapshotWhenDue)
 }
@@ -305,7 +302,7 @@ func (g *raftGroup) foundCluster(founders []string) error {
 		return err
 	}
 	// Nobody else can have the first entry, so there is nothing to wait for.
-	if err := g.standForElection(); err != nil {
+	if err := g.campaign(); err != nil {
 		g.cfg.Logger.Debug("the founder did not stand for election at once", "error", err)
 	}
 	return nil

@@ -12,6 +12,7 @@ import (
 
 	"github.com/seriatimq/seriatim/cluster/consensus"
 	"github.com/seriatimq/seriatim/cluster/discovery"
+	"github.com/seriatimq/seriatim/cluster/election"
 	"github.com/seriatimq/seriatim/cluster/fault"
 	"github.com/seriatimq/seriatim/cluster/peernet"
 	"github.com/seriatimq/seriatim/cluster/storage"
@@ -58,7 +59,7 @@ type watches struct {
 	transfers *transferWatch
 	contacts  *consensus.Contacts
 	teller    *consensus.CommitNotifier
-	suspicion *suspicion
+	detector  *election.FailureDetector
 	proof     *readProof
 }
 

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/seriatimq/seriatim/cluster/fault"
+	"github.com/seriatimq/seriatim/cluster/wakeup"
 )
 
 // A leader answers a read only with proof that it still led after the read
@@ -99,7 +100,7 @@ func (p *readProof) ask(voter string, w termWaiter) bool {
 	}
 	a := p.askers[voter]
 	if a == nil {
-		a = &termAsker{proof: p, voter: voter, wake: make(chan struct{}, 1)}
+		a = &termAsker{proof: p, voter: voter, wake: wakeup.NewSignal()}
 		p.askers[voter] = a
 		p.asking.Go(a.run)
 	}
@@ -157,7 +158,7 @@ type termWaiter struct {
 type termAsker struct {
 	proof *readProof
 	voter string
-	wake  chan struct{} // capacity 1: a token says that waiting is not empty
+	wake  wakeup.Signal // waiting is not empty
 
 	mu      sync.Mutex
 	waiting []termWaiter
@@ -172,7 +173,7 @@ func (a *termAsker) join(w termWaiter) {
 	defer a.mu.Unlock()
 	// Of those before most have their majority already if this voter is slow.
 	a.waiting = append(slices.DeleteFunc(a.waiting, termWaiter.gone), w)
-	signal(a.wake)
+	a.wake.Notify()
 }
 
 func (w termWaiter) gone() bool { return w.ctx.Err() != nil }

@@ -151,7 +151,7 @@ var _ raft.StreamLayer = (*stream)(nil)
 // Dial connects to a node.
 func (s *stream) Dial(id raft.ServerAddress, timeout time.Duration) (net.Conn, error) {
 	if string(id) == s.network.NodeID() {
-		return s.network.DialSelf(peernet.KindRaft, s.group) // see standForElection
+		return s.network.DialSelf(peernet.KindRaft, s.group) // see campaign
 	}
 	ctx, cancel := context.WithTimeout(s.network.Context(), timeout)
 	defer cancel()

@@ -55,6 +55,7 @@ var packageRules = []packageRule{
 	{path: "cluster", never: slices.Concat([]string{"~/transport", "net/http"}, aws, memberlist)},
 	{path: "cluster/consensus", never: slices.Concat([]string{"~/queue", "~/cluster/discovery", "~/cluster/peerpb"}, memberlist), users: []string{"cluster"}},
 	{path: "cluster/discovery", only: []string{std, "~/cluster/environment", "~/cluster/wakeup", "github.com/hashicorp/memberlist"}},
+	{path: "cluster/election", only: []string{std, "~/cluster/environment", "~/cluster/peernet", "~/cluster/wakeup"}, users: []string{"cluster", "cluster/consensus"}},
 	{path: "cluster/environment", only: []string{std, "golang.org/x/sys/unix"}},
 	{path: "cluster/clustertest", only: []string{std, "~/cluster/fault", "go.uber.org/goleak"}, users: []string{"cluster/peernet/peernettest"}},
 	{path: "cluster/fault", only: []string{"errors"}},

@@ -1,0 +1,83 @@
+package election
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/seriatimq/seriatim/cluster/clustertest"
+	"github.com/seriatimq/seriatim/cluster/environment"
+	"github.com/seriatimq/seriatim/cluster/peernet"
+	"github.com/seriatimq/seriatim/cluster/peernet/peernettest"
+)
+
+// testNode is a failure detector on a real network, and what the test says that its
+// consensus knows.
+type testNode struct {
+	*FailureDetector
+	id     string
+	leads  bool
+	leader string        // empty: none is known
+	term   uint64        // default 5
+	last   LogPosition   // default term 5, index 9
+	silent time.Duration // how long ago it heard from the leader
+	heard  []string      // as leader
+	unfit  bool          // no other node may lead
+
+	campaigns chan struct{}
+	transfers chan string // to whom leadership was handed over
+}
+
+// testSilence is after how long the leader of these nodes is missing.
+const testSilence = time.Hour
+
+// open starts a node that hears the others' questions.
+func (n *testNode) open(t *testing.T, voters []string) *peernet.AddressBook {
+	t.Helper()
+	network, book := peernettest.Open(t, n.id, nil)
+	if n.term == 0 {
+		n.term = 5
+	}
+	if n.last == (LogPosition{}) {
+		n.last = LogPosition{Term: 5, Index: 9}
+	}
+	n.campaigns, n.transfers = make(chan struct{}, 10), make(chan string, 10)
+	n.FailureDetector = New(Options{
+		NodeID: n.id, Network: network, Heartbeat: 2 * testSilence, Clock: environment.SystemClock(), Log: clustertest.Logger(t, 0),
+	})
+	n.Start(Consensus{
+		Leadership:   func() Leadership { return Leadership{Term: n.term, LeaderID: n.leader, Self: n.leads} },
+		LastEntry:    func() LogPosition { return n.last },
+		SinceContact: func() time.Duration { return n.silent },
+		Voters:       func() []string { return voters },
+		HeardVoters:  func() []string { return n.heard },
+		Campaign:     func() error { n.campaigns <- struct{}{}; return nil },
+		MayLead:      func(string) bool { return !n.unfit },
+		Transfer:     func(_ context.Context, nodeID string) error { n.transfers <- nodeID; return nil },
+	})
+	ctx, cancel := context.WithCancel(clustertest.Context(t))
+	served := make(chan struct{})
+	go func() {
+		defer close(served)
+		n.Serve(ctx, network.Listener(peernet.KindFailureDetector, 0))
+	}()
+	t.Cleanup(func() {
+		cancel()
+		<-served
+	})
+	return book
+}
+
+// openAll starts nodes that know each other's addresses.
+func openAll(t *testing.T, voters []string, nodes ...*testNode) {
+	t.Helper()
+	var books []*peernet.AddressBook
+	for _, n := range nodes {
+		books = append(books, n.open(t, voters))
+	}
+	for _, book := range books {
+		for _, n := range nodes {
+			book.Note(n.id, n.options.Network.BoundAddr(), 1)
+		}
+	}
+}

@@ -1,0 +1,114 @@
+package election
+
+import (
+	"context"
+	"net"
+	"time"
+
+	"github.com/seriatimq/seriatim/cluster/peernet"
+)
+
+const (
+	// leaderBudget bounds a question to the leader, voterBudget one to another
+	// voter, which asks the leader itself before it answers. They are long for a
+	// network, but not for a machine that is busy.
+	leaderBudget = 250 * time.Millisecond
+	voterBudget  = 2 * leaderBudget
+	// questionsMax bounds the questions that are answered at the same time: each may
+	// make this node ask the leader. A node asks one at a time.
+	questionsMax = 64
+)
+
+// question asks a voter whether it misses the leader, or the leader whether it
+// leads. All false and empty, it asks whether the node answers at all.
+type question struct {
+	Leader string `json:"leader"`
+	Term   uint64 `json:"term"`
+	// Isolated is a voter that knows no leader although others may, see
+	// partial_partition.go. Without Leader, that voter itself asks for help. With
+	// Leader, another voter asks the leader whether it hears that voter; with
+	// Successor as well it offers to lead in its place.
+	Isolated  string `json:"stranded,omitempty"`
+	Successor string `json:"successor,omitempty"`
+	// Leaderless asks whether the other node knows no leader either, see
+	// leaderless_election.go.
+	Leaderless bool `json:"vacant,omitempty"`
+}
+
+// about is the question about a leader.
+func about(leader Leadership) question { return question{Leader: leader.LeaderID, Term: leader.Term} }
+
+// answer is what a node says to a question.
+type answer struct {
+	Leads  bool `json:"leads,omitempty"`
+	Misses bool `json:"misses,omitempty"`
+	// The newest entry in its log.
+	LastTerm  uint64 `json:"lastTerm"`
+	LastIndex uint64 `json:"lastIndex"`
+	// Heard are the voters that a leader hears.
+	Heard []string `json:"heard,omitempty"`
+}
+
+// ask puts a question to a node.
+func (d *FailureDetector) ask(ctx context.Context, nodeID string, q question, budget time.Duration) (answer, error) {
+	ctx, cancel := context.WithTimeout(ctx, budget)
+	defer cancel()
+	return peernet.Ask[answer](ctx, d.options.Network, nodeID, peernet.KindFailureDetector, d.options.Group, q)
+}
+
+// Serve answers the other nodes until the listener closes or ctx ends, all of them
+// at once: nodes that miss the leader ask each other. What is above questionsMax is
+// closed, which says nothing about the leader. It may be called before Start.
+func (d *FailureDetector) Serve(ctx context.Context, listener net.Listener) {
+	peernet.Answering[question, answer]{
+		AtOnce: questionsMax, CloseExcess: true, Arrival: voterBudget, Within: voterBudget,
+		Answerable: d.answerable,
+		Answer: func(limited context.Context, _ string, q question) (answer, func()) {
+			a := d.answer(limited, q)
+			return a, func() { d.followUp(ctx, q, a) }
+		},
+	}.Serve(ctx, listener)
+}
+
+// answerable reports whether this node can answer a question yet. While it reads its
+// log it cannot lead. This is worth saying at once: else the others wait for a node
+// that they would replace if it were gone.
+func (d *FailureDetector) answerable(q question) bool {
+	return d.hasStarted() || q.Leader == d.options.NodeID
+}
+
+func (d *FailureDetector) answer(ctx context.Context, q question) answer {
+	if !d.hasStarted() {
+		return answer{}
+	}
+	a, leader := d.lastEntry(), d.consensus.Leadership()
+	switch asked := (Leadership{Term: q.Term, LeaderID: q.Leader}); {
+	case q.Leaderless:
+		a.Misses, a.Leads = leader.LeaderID == "", leader.Self
+	case q.Leader == "":
+		// It wants help, or to know whether this node answers.
+	case q.Leader == d.options.NodeID:
+		a.Leads = leader.Self && leader.Term == q.Term
+		if a.Leads && q.Isolated != "" {
+			a.Heard = d.consensus.HeardVoters()
+		}
+	case leader.Term != q.Term:
+		// It may miss an old leader, or this node may.
+	case leader.LeaderID == "":
+		a.Misses = true
+	case leader == asked:
+		a.Misses = d.probeLeader(ctx, leader) == leaderMissing
+		d.Notify() // it may be this node that has to campaign
+	}
+	return a
+}
+
+// followUp does what a question asks for beside the answer.
+func (d *FailureDetector) followUp(ctx context.Context, q question, a answer) {
+	switch {
+	case q.Leader == "" && q.Isolated != "":
+		d.offerToLead(ctx, q.Isolated)
+	case a.Leads && q.Successor != "":
+		d.handOver(ctx, q)
+	}
+}

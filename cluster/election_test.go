@@ -1,0 +1,223 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/seriatimq/seriatim/cluster/clustertest"
+	"github.com/seriatimq/seriatim/cluster/peernet"
+	"github.com/seriatimq/seriatim/cluster/storage"
+	"github.com/seriatimq/seriatim/queue"
+)
+
+// patientNodes are nodes whose library would wait for minutes before it elects.
+func patientNodes(t *testing.T) *nodes {
+	return startNodes(t, 3, func(cfg *Config) {
+		cfg.Timing.Heartbeat, cfg.Timing.Election, cfg.Timing.Lease = 5*time.Minute, 5*time.Minute, time.Minute
+		cfg.Timing.Commit = 10 * time.Millisecond
+	})
+}
+
+// A founder does not wait for a timeout, nor does the follower of a leader whose
+// process is gone.
+func TestDeadLeaderIsReplacedAtOnce(t *testing.T) {
+	c := patientNodes(t)
+	c.create(0, fifo)
+	for range 2 {
+		dead := c.leader()
+		c.crash(dead)
+		other := (dead + 1) % 3
+		c.waitFor("another leader", func() bool {
+			// A node that is closed in this process may still say that it leads
+			// when its connections break; one that is killed cannot.
+			for _, i := range []int{other, (dead + 2) % 3} {
+				c.nodes[i].group.detector.Notify()
+			}
+			leader := c.nodes[other].group.Leadership()
+			return leader.LeaderID != "" && leader.LeaderID != c.idOf(dead)
+		})
+		c.send(other, fifo, "m")
+		c.open(dead)
+		c.waitReady(dead)
+	}
+	c.agree()
+}
+
+// After all nodes were down there is a leader without waiting for a timeout.
+func TestAllNodesDownElectAtOnce(t *testing.T) {
+	c := patientNodes(t)
+	c.create(0, fifo)
+	for range 2 {
+		c.send(0, fifo, "m")
+		for i := range c.nodes {
+			c.crash(i)
+		}
+		for i := range c.nodes {
+			c.open(i)
+		}
+		for i := range c.nodes {
+			c.waitReady(i)
+		}
+	}
+	c.agree()
+}
+
+// Two of three are enough, and the one whose log is behind does not stand.
+func TestTwoNodesElectWithoutTheThird(t *testing.T) {
+	c := patientNodes(t)
+	c.create(0, fifo)
+	behind := c.followers()[0]
+	c.crash(behind)
+	ahead := c.leader()
+	c.send(ahead, fifo, "m")
+	for i, n := range c.nodes {
+		if n != nil {
+			c.crash(i)
+		}
+	}
+	c.open(behind)
+	c.open(ahead)
+	c.waitReady(behind)
+	if !c.nodes[ahead].group.Leadership().Self {
+		t.Error("the node with the longer log does not lead")
+	}
+}
+
+// A leader that works stays, although connections break and its followers check on
+// it. What they find is tested in package election.
+func TestLivingLeaderStays(t *testing.T) {
+	c := patientNodes(t)
+	c.create(0, fifo)
+	before := c.nodes[0].group.Leadership()
+	for _, i := range c.followers() {
+		c.nodes[i].group.network.Disconnect()
+		c.nodes[i].group.detector.Notify()
+		c.send(i, fifo, "m")
+	}
+	c.agree()
+	for i, n := range c.nodes {
+		if now := n.group.Leadership(); now.Term != before.Term || now.LeaderID != before.LeaderID {
+			t.Errorf("node %d follows %s in term %d, before it was %s in %d", i, now.LeaderID, now.Term, before.LeaderID, before.Term)
+		}
+	}
+}
+
+// A leader hears the voters that answer it, and gossip tells nothing against them as
+// leaders. What the failure detector makes of it is tested in package election.
+func TestLeaderHearsItsVoters(t *testing.T) {
+	c := patientNodes(t)
+	c.create(0, fifo)
+	view := c.nodes[c.leader()].group.electionView()
+	c.waitFor("the leader to hear both", func() bool { return len(view.HeardVoters()) == 2 })
+	for _, voter := range view.HeardVoters() {
+		c.waitFor("gossip to tell of "+voter, func() bool { return view.MayLead(voter) })
+	}
+	if view.MayLead("gone-12345678") {
+		t.Error("a node that is not there may lead")
+	}
+	successor := c.followers()[0]
+	if err := view.Transfer(clustertest.Context(t), c.idOf(successor)); err != nil {
+		t.Fatal(err)
+	}
+	c.waitFor("the successor to lead", func() bool { return c.nodes[successor].group.Leadership().Self })
+	c.send(0, fifo, "m")
+	c.agree()
+}
+
+// idOf is the id of a node that may be stopped.
+func (c *nodes) idOf(i int) string {
+	for _, n := range c.nodes {
+		if n == nil {
+			continue
+		}
+		for _, m := range n.group.Stats().Members {
+			if m.Name == c.configs[i].NodeName {
+				return m.NodeID
+			}
+		}
+	}
+	return ""
+}
+
+// What is committed reaches followers although the library would be silent for
+// minutes, entries that nobody reads after included.
+func TestCommitsAreToldWithoutDelay(t *testing.T) {
+	c := patientNodes(t)
+	c.create(0, standard)
+	for range 3 {
+		c.send(0, standard, "m")
+		at := c.nodes[c.leader()].group.CommitIndex()
+		for _, i := range c.followers() {
+			c.waitFor("a follower to apply", func() bool { return c.nodes[i].replica.AppliedIndex() >= at })
+			position, err := c.nodes[i].Read(clustertest.Context(t), func(queue.View) error { return nil })
+			if err != nil || position.Index < at {
+				t.Errorf("read at %d, %v", position.Index, err)
+			}
+		}
+	}
+}
+
+// openNetworkOnly opens the parts of a stopped node that a process has while it
+// still reads its log.
+func (c *nodes) openNetworkOnly(i int) *raftGroup {
+	c.t.Helper()
+	cfg := c.configs[i].WithDefaults()
+	life, cancel := context.WithCancel(c.t.Context())
+	g := &raftGroup{cfg: cfg, ctx: life, cancel: cancel}
+	g.guard = storage.NewDiskGuard(cfg.Timing.DiskDeadline, cfg.Fatal, cfg.Disk)
+	if err := errors.Join(g.openDir(nil), g.openNetwork(nil)); err != nil {
+		c.t.Fatal(err)
+	}
+	return g
+}
+
+// A leader that was killed and started again at once does not lead. It says so
+// while it still reads its log, so that the others replace it as fast as one whose
+// process is gone.
+func TestStartingNodeIsReplacedAsLeader(t *testing.T) {
+	c := startNodes(t, 3, func(cfg *Config) {
+		cfg.PeerAddr = freeAddress(t) // the same before and after
+		cfg.Timing.Heartbeat, cfg.Timing.Election, cfg.Timing.Lease = 5*time.Minute, 5*time.Minute, time.Minute
+		cfg.Timing.Dial = 5 * time.Minute
+	})
+	c.create(0, fifo)
+	dead := c.leader()
+	before := c.nodes[dead].group.Leadership()
+	others := c.followers()
+	c.crash(dead)
+	starting := c.openNetworkOnly(dead)
+	closeStarting := sync.OnceFunc(func() {
+		if err := starting.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	defer closeStarting()
+	network := c.nodes[others[0]].group.network
+	ask := func(question map[string]any) (answer struct{ Leads bool }, err error) {
+		return peernet.Ask[struct{ Leads bool }](clustertest.Context(t), network, before.LeaderID, peernet.KindFailureDetector, thisGroup, question)
+	}
+	if answer, err := ask(map[string]any{"leader": before.LeaderID, "term": before.Term}); err != nil || answer.Leads {
+		t.Errorf("the starting node says %+v, %v", answer, err)
+	}
+	if answer, err := ask(map[string]any{"vacant": true}); err == nil {
+		t.Errorf("whether there is a leader a starting node answers with %+v", answer)
+	}
+	if _, err := network.Dial(clustertest.Context(t), before.LeaderID, peernet.KindRaft, thisGroup); !errors.Is(err, peernet.ErrRefused) {
+		t.Errorf("consensus with a starting node: %v", err)
+	}
+	for _, i := range others {
+		c.nodes[i].group.detector.Notify()
+	}
+	c.waitFor("another leader", func() bool {
+		now := c.nodes[others[0]].group.Leadership()
+		return now.LeaderID != "" && now.LeaderID != before.LeaderID
+	})
+	c.send(others[0], fifo, "m")
+	closeStarting()
+	c.open(dead)
+	c.waitReady(dead)
+	c.agree()
+}
