@@ -44,7 +44,7 @@ func (n *Node) Backup(ctx context.Context) (*Backup, error) {
 	at, frozen := n.replica.Freeze()
 	b := &Backup{
 		Position:  Position{Index: at.Index, LogTime: at.At},
-		ClusterID: n.group.clusterID(),
+		ClusterID: n.process.clusterID(),
 		StateHash: hex.EncodeToString(at.StateHash[:]),
 		at:        at,
 		frozen:    frozen,

@@ -84,7 +84,7 @@ func runRace(t *testing.T, order raceOrder) {
 	}
 	ids := map[string]bool{}
 	for _, n := range c.nodes {
-		ids[n.group.clusterID()] = true
+		ids[n.process.clusterID()] = true
 	}
 	if len(ids) != 1 {
 		t.Errorf("clusters %v", ids)

@@ -50,7 +50,7 @@ func (n *Node) Close(ctx context.Context) error {
 	n.calls.close()
 	n.handOver(ctx)
 	n.finish(ctx)
-	if err := n.group.Close(); err != nil {
+	if err := closeParts(n.process, n.group); err != nil {
 		return fmt.Errorf("closing the log: %w", err)
 	}
 	return nil

@@ -8,8 +8,6 @@ import (
 	"regexp"
 	"time"
 
-	"github.com/hashicorp/go-hclog"
-
 	"github.com/seriatimq/seriatim/cluster/environment"
 	"github.com/seriatimq/seriatim/cluster/fault"
 	"github.com/seriatimq/seriatim/cluster/storage"
@@ -73,15 +71,13 @@ type SnapshotPolicy struct {
 }
 
 // logOptions are what the log store takes from the configuration.
-func (c Config) logOptions(logger hclog.Logger) storage.LogOptions {
+func (c Config) logOptions() storage.LogOptions {
 	return storage.LogOptions{
 		Store:         c.Log.Store,
 		SegmentBytes:  c.Log.SegmentBytes,
 		CacheBytes:    c.Log.CacheBytes,
 		TrailingBytes: c.Snapshot.TrailingBytes,
 		SnapshotBytes: c.Snapshot.LogBytes,
-		Opened:        c.Clock.Wall(),
-		Logger:        logger,
 	}
 }
 

@@ -45,8 +45,8 @@ func (n *Node) Uncordon() {
 
 // tellDrained lets the others know, so that they hand leadership to somebody else.
 func (n *Node) tellDrained(drained bool) {
-	n.group.gossip.SetDrained(drained)
-	n.group.gossip.Announce()
+	n.process.gossip.SetDrained(drained)
+	n.process.gossip.Announce()
 }
 
 // Drained reports whether the node is drained.
@@ -56,7 +56,7 @@ func (n *Node) Drained() bool { return n.drained.Load() }
 func (n *Node) votersBeside() int {
 	others := 0
 	for _, m := range n.group.Stats().Members {
-		if m.Voter && m.NodeID != n.group.nodeID {
+		if m.Voter && m.NodeID != n.process.nodeID {
 			others++
 		}
 	}

@@ -1,7 +1,6 @@
 package cluster
 
 import (
-	"context"
 	"errors"
 	"sync"
 	"testing"
@@ -9,7 +8,6 @@ import (
 
 	"github.com/seriatimq/seriatim/cluster/clustertest"
 	"github.com/seriatimq/seriatim/cluster/peernet"
-	"github.com/seriatimq/seriatim/cluster/storage"
 	"github.com/seriatimq/seriatim/queue"
 )
 
@@ -34,7 +32,7 @@ func TestDeadLeaderIsReplacedAtOnce(t *testing.T) {
 			// A node that is closed in this process may still say that it leads
 			// when its connections break; one that is killed cannot.
 			for _, i := range []int{other, (dead + 2) % 3} {
-				c.nodes[i].group.detector.Notify()
+				c.nodes[i].process.detector.Notify()
 			}
 			leader := c.nodes[other].group.Leadership()
 			return leader.LeaderID != "" && leader.LeaderID != c.idOf(dead)
@@ -93,8 +91,8 @@ func TestLivingLeaderStays(t *testing.T) {
 	c.create(0, fifo)
 	before := c.nodes[0].group.Leadership()
 	for _, i := range c.followers() {
-		c.nodes[i].group.network.Disconnect()
-		c.nodes[i].group.detector.Notify()
+		c.nodes[i].process.network.Disconnect()
+		c.nodes[i].process.detector.Notify()
 		c.send(i, fifo, "m")
 	}
 	c.agree()
@@ -110,7 +108,8 @@ func TestLivingLeaderStays(t *testing.T) {
 func TestLeaderHearsItsVoters(t *testing.T) {
 	c := patientNodes(t)
 	c.create(0, fifo)
-	view := c.nodes[c.leader()].group.electionView()
+	leader := c.nodes[c.leader()]
+	view := leader.process.electionView(leader.group)
 	c.waitFor("the leader to hear both", func() bool { return len(view.HeardVoters()) == 2 })
 	for _, voter := range view.HeardVoters() {
 		c.waitFor("gossip to tell of "+voter, func() bool { return view.MayLead(voter) })
@@ -162,16 +161,13 @@ func TestCommitsAreToldWithoutDelay(t *testing.T) {
 
 // openNetworkOnly opens the parts of a stopped node that a process has while it
 // still reads its log.
-func (c *nodes) openNetworkOnly(i int) *raftGroup {
+func (c *nodes) openNetworkOnly(i int) *process {
 	c.t.Helper()
-	cfg := c.configs[i].WithDefaults()
-	life, cancel := context.WithCancel(c.t.Context())
-	g := &raftGroup{cfg: cfg, ctx: life, cancel: cancel}
-	g.guard = storage.NewDiskGuard(cfg.Timing.DiskDeadline, cfg.Fatal, cfg.Disk)
-	if err := errors.Join(g.openDir(nil), g.openNetwork(nil)); err != nil {
+	p, err := openProcess(c.t.Context(), c.configs[i].WithDefaults())
+	if err != nil {
 		c.t.Fatal(err)
 	}
-	return g
+	return p
 }
 
 // A leader that was killed and started again at once does not lead. It says so
@@ -190,12 +186,12 @@ func TestStartingNodeIsReplacedAsLeader(t *testing.T) {
 	c.crash(dead)
 	starting := c.openNetworkOnly(dead)
 	closeStarting := sync.OnceFunc(func() {
-		if err := starting.Close(); err != nil {
+		if err := errors.Join(starting.disconnect(), starting.close()); err != nil {
 			t.Error(err)
 		}
 	})
 	defer closeStarting()
-	network := c.nodes[others[0]].group.network
+	network := c.nodes[others[0]].process.network
 	ask := func(question map[string]any) (answer struct{ Leads bool }, err error) {
 		return peernet.Ask[struct{ Leads bool }](clustertest.Context(t), network, before.LeaderID, peernet.KindFailureDetector, thisGroup, question)
 	}
@@ -209,7 +205,7 @@ func TestStartingNodeIsReplacedAsLeader(t *testing.T) {
 		t.Errorf("consensus with a starting node: %v", err)
 	}
 	for _, i := range others {
-		c.nodes[i].group.detector.Notify()
+		c.nodes[i].process.detector.Notify()
 	}
 	c.waitFor("another leader", func() bool {
 		now := c.nodes[others[0]].group.Leadership()

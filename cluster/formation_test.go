@@ -17,7 +17,7 @@ func clusterIDs(g *groups) []string {
 	var ids []string
 	for _, m := range g.members {
 		if m.group != nil {
-			ids = append(ids, m.group.clusterID())
+			ids = append(ids, m.process.clusterID())
 		}
 	}
 	slices.Sort(ids)
@@ -51,14 +51,14 @@ func (g *groups) waitForView(m *member, n int) {
 	g.t.Helper()
 	ctx := clustertest.Context(g.t)
 	for {
-		changed := m.group.gossip.Changes()
-		if len(m.group.gossip.View()) >= n {
+		changed := m.process.gossip.Changes()
+		if len(m.process.gossip.View()) >= n {
 			return
 		}
 		select {
 		case <-changed:
 		case <-ctx.Done():
-			g.t.Fatalf("%s sees %d others, not %d", m.cfg.NodeName, len(m.group.gossip.View()), n)
+			g.t.Fatalf("%s sees %d others, not %d", m.cfg.NodeName, len(m.process.gossip.View()), n)
 		}
 	}
 }
@@ -84,9 +84,9 @@ func TestFormationLeavesOutTheLateNode(t *testing.T) {
 	// It waits to be added once it sees nodes with state, whatever else it
 	// hears, and before that for those that promised to belong elsewhere.
 	for missing := ""; !strings.Contains(missing, "added"); {
-		changed, progress := late.group.gossip.Changes(), false
-		if missing, progress = late.group.formation.step(clustertest.Context(t)); progress || late.group.clusterID() != "" {
-			t.Fatalf("the late node: %q, cluster %q", missing, late.group.clusterID())
+		changed, progress := late.process.gossip.Changes(), false
+		if missing, progress = late.process.formation.step(clustertest.Context(t)); progress || late.process.clusterID() != "" {
+			t.Fatalf("the late node: %q, cluster %q", missing, late.process.clusterID())
 		}
 		if !strings.Contains(missing, "added") {
 			select {
@@ -249,7 +249,7 @@ func TestFormationGivesUpAndIsFreed(t *testing.T) {
 	promised := g.members[2]
 	dir := openTestDir(t, promised.cfg.DataDir, promised.cfg.NodeName)
 	g.members[0].start()
-	stale := []string{g.members[0].group.nodeID, "x-00000000", dir.NodeID}
+	stale := []string{g.members[0].process.nodeID, "x-00000000", dir.NodeID}
 	if err := dir.SetMembership(storage.Membership{ClusterID: storage.ClusterIDOf(stale), Founders: stale}); err != nil {
 		t.Fatal(err)
 	}

@@ -8,10 +8,6 @@ import (
 	"github.com/seriatimq/seriatim/fsm"
 )
 
-// thisGroup is the id of the only group there is yet; it travels in every
-// handshake and names the directory of the group.
-const thisGroup = 0
-
 // Group is one replicated log with its state machine: today the only one, and
 // the seam for more. It hides the consensus library: no type of that library
 // appears here. Safe for concurrent use.

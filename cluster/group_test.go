@@ -22,6 +22,7 @@ type member struct {
 	cfg     Config
 	record  *clustertest.FatalRecord
 	machine *fsm.FSM
+	process *process
 	group   *raftGroup // nil while stopped
 	drained chan struct{}
 }
@@ -87,11 +88,11 @@ func (m *member) tryStart() error {
 	m.record = clustertest.NewFatalRecord()
 	m.cfg.Fatal = m.record.Fatal
 	m.machine = fsm.New(fsm.Options{Fatal: func(err error) { panic(err) }})
-	group, err := openGroup(context.Background(), m.cfg.WithDefaults(), m.machine)
+	process, group, err := openParts(context.Background(), m.cfg.WithDefaults(), m.machine)
 	if err != nil {
 		return err
 	}
-	m.group, m.drained = group, make(chan struct{})
+	m.process, m.group, m.drained = process, group, make(chan struct{})
 	go func() { // nobody else takes the gains and losses
 		defer close(m.drained)
 		for {
@@ -109,7 +110,7 @@ func (m *member) stop() {
 	if m.group == nil {
 		return
 	}
-	if err := m.group.Close(); err != nil {
+	if err := closeParts(m.process, m.group); err != nil {
 		m.t.Errorf("close %s: %v", m.cfg.NodeName, err)
 	}
 	<-m.drained

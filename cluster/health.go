@@ -36,8 +36,8 @@ func (n *Node) probeNodes(ctx context.Context, nodeIDs []string) map[string]prob
 	for _, id := range nodeIDs {
 		asking.Go(func() {
 			var p probed
-			p.answer, p.err = peernet.Ask[membershipAnswer](ctx, n.group.network, id, peernet.KindMembership, 0, membershipRequest{
-				Op: opProbe, From: n.group.nodeID, Cluster: n.group.clusterID(), Final: true,
+			p.answer, p.err = peernet.Ask[membershipAnswer](ctx, n.process.network, id, peernet.KindMembership, 0, membershipRequest{
+				Op: opProbe, From: n.process.nodeID, Cluster: n.process.clusterID(), Final: true,
 			})
 			mu.Lock()
 			defer mu.Unlock()
@@ -52,7 +52,7 @@ func (n *Node) probeNodes(ctx context.Context, nodeIDs []string) map[string]prob
 func (n *Node) probe(ctx context.Context, list *MemberList) {
 	var ids []string
 	for _, m := range list.Members {
-		if m.NodeID != n.group.nodeID {
+		if m.NodeID != n.process.nodeID {
 			ids = append(ids, m.NodeID)
 		}
 	}
@@ -62,7 +62,7 @@ func (n *Node) probe(ctx context.Context, list *MemberList) {
 	begin := n.cfg.Clock.Monotonic()
 	found := n.probeNodes(ctx, ids)
 	took := n.cfg.Clock.Monotonic() - begin
-	leads := list.LeaderID == n.group.nodeID
+	leads := list.LeaderID == n.process.nodeID
 	// A new leader has not heard a confirmation of everybody yet.
 	begun := begin-time.Duration(n.leadsSince.Load()) < n.silenceMax()
 	for i := range list.Members {
@@ -201,10 +201,10 @@ func votersWarning(voters int) []string {
 
 // waitsFor is why this node is not part of a cluster yet; empty if it is.
 func (n *Node) waitsFor() string {
-	if n.group.formation.hasState() {
+	if n.process.formation.hasState() {
 		return ""
 	}
-	for _, reason := range []*string{n.joinWaits.Load(), n.group.formation.missing.Load()} {
+	for _, reason := range []*string{n.joinWaits.Load(), n.process.formation.missing.Load()} {
 		if reason != nil && *reason != "" {
 			return *reason
 		}

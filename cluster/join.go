@@ -84,11 +84,11 @@ func (n *Node) acceptInvitation(r membershipRequest) error {
 	if r.Record == nil || r.Record.ClusterID != r.Cluster {
 		return refused(RefusedPolicy, "", "the invitation names no cluster")
 	}
-	if err := n.checkProof(r.Proof, n.group.nodeID, r.Cluster); err != nil {
+	if err := n.checkProof(r.Proof, n.process.nodeID, r.Cluster); err != nil {
 		return err
 	}
 	record := storage.Membership{ClusterID: r.Record.ClusterID, Founders: r.Record.Founders, Joined: true}
-	if err := n.group.formation.join(record); err != nil {
+	if err := n.process.formation.join(record); err != nil {
 		return refused(RefusedPolicy, "", "%v", err)
 	}
 	return nil
@@ -96,7 +96,7 @@ func (n *Node) acceptInvitation(r membershipRequest) error {
 
 // letJoin is the leader's answer to a node that wants to join.
 func (n *Node) letJoin(ctx context.Context, r membershipRequest) membershipAnswer {
-	record := n.group.formation.joinRecord()
+	record := n.process.formation.joinRecord()
 	if r.Cluster == "" {
 		if n.cfg.Members.ManualJoin {
 			return answerOf(n.waitsForOperator(r))
@@ -145,7 +145,7 @@ func (n *Node) awaitLook(ctx context.Context) {
 	limit := time.NewTimer(lookMax)
 	defer limit.Stop()
 	select {
-	case <-n.group.gossip.HasLooked():
+	case <-n.process.gossip.HasLooked():
 	case <-limit.C:
 	case <-ctx.Done():
 	}
@@ -156,12 +156,12 @@ func (n *Node) awaitLook(ctx context.Context) {
 func (n *Node) joinCluster(ctx context.Context) {
 	waiting, pause, sighted := "", joinPause, false
 	for {
-		changed := n.group.gossip.Changes()
-		promise := n.group.formation.promised()
+		changed := n.process.gossip.Changes()
+		promise := n.process.formation.promised()
 		switch {
 		case promise.Admitted:
 			return
-		case promise.ClusterID != "" && !promise.Joined && n.group.formation.hasState():
+		case promise.ClusterID != "" && !promise.Joined && n.process.formation.hasState():
 			return // a founder
 		}
 		err := errNothingToJoin
@@ -201,13 +201,13 @@ var errNothingToJoin = errors.New("there is no cluster to join")
 // stepToJoin does the next of the steps.
 func (n *Node) stepToJoin(ctx context.Context, promise storage.Membership) error {
 	members := n.membersInSight(promise.ClusterID)
-	if clusters := n.group.gossip.ClustersHeard(); promise.ClusterID == "" && len(clusters) > 1 {
+	if clusters := n.process.gossip.ClustersHeard(); promise.ClusterID == "" && len(clusters) > 1 {
 		return fmt.Errorf("several clusters are in sight (%s), and this node joins none of them: start it again with --join naming members of one, or give the clusters gossip keys of their own", strings.Join(clusters, ", "))
 	}
 	if len(members) == 0 {
 		return errNothingToJoin
 	}
-	request := membershipRequest{Op: opJoin, From: n.group.nodeID, Cluster: promise.ClusterID, Node: n.group.nodeID}
+	request := membershipRequest{Op: opJoin, From: n.process.nodeID, Cluster: promise.ClusterID, Node: n.process.nodeID}
 	request.Proof = n.proofOf(request.From, request.Cluster)
 	last := ""
 	for _, member := range members {
@@ -216,7 +216,7 @@ func (n *Node) stepToJoin(ctx context.Context, promise storage.Membership) error
 		case err != nil:
 			last = err.Error()
 		case answer.Verdict == changeDone && answer.Record != nil:
-			return n.group.formation.join(*answer.Record)
+			return n.process.formation.join(*answer.Record)
 		case answer.Hint != "":
 			last = answer.Text + "; " + answer.Hint
 		default:
@@ -229,7 +229,7 @@ func (n *Node) stepToJoin(ctx context.Context, promise storage.Membership) error
 // membersInSight lists the live members of the clusters that gossip shows: of the
 // one this node joins, or of all.
 func (n *Node) membersInSight(joining string) (members []string) {
-	for _, seen := range n.group.gossip.View() {
+	for _, seen := range n.process.gossip.View() {
 		if !seen.Alive || !seen.HasState || seen.ClusterID == "" || joining != "" && seen.ClusterID != joining {
 			continue
 		}

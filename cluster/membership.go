@@ -161,15 +161,15 @@ func (n *Node) memberList() MemberList {
 		n.log.Warn("the index of the members is unknown", "error", err)
 	}
 	list := MemberList{
-		ClusterID: n.group.clusterID(),
+		ClusterID: n.process.clusterID(),
 		LeaderID:  stats.LeaderID,
 		Index:     set.index,
 		Voters:    n.votersWanted(),
 		Members:   []MemberStatus{},
 		Waiting:   []WaitingNode{},
 	}
-	view, members := n.group.gossip.View(), map[string]bool{}
-	heard := map[string]discovery.Member{n.group.nodeID: {Alive: true, Version: n.cfg.Version}}
+	view, members := n.process.gossip.View(), map[string]bool{}
+	heard := map[string]discovery.Member{n.process.nodeID: {Alive: true, Version: n.cfg.Version}}
 	for _, seen := range view {
 		heard[seen.NodeID] = seen
 	}
@@ -182,7 +182,7 @@ func (n *Node) memberList() MemberList {
 		}
 		m.Voter = m.Voter && (set.index == 0 || slices.Contains(set.voters, m.NodeID))
 		s := n.memberStatus(m, heard[m.NodeID].Version)
-		if list.LeaderID != n.group.nodeID {
+		if list.LeaderID != n.process.nodeID {
 			s.Healthy = heard[m.NodeID].Alive // the best this node knows
 		}
 		list.Members = append(list.Members, s)
@@ -202,7 +202,7 @@ func (n *Node) memberStatus(m Member, version string) MemberStatus {
 	s := MemberStatus{
 		NodeID: m.NodeID, Name: m.Name, Role: roleLearner, Address: m.PeerAddr, Version: version,
 		LagEntries: m.LagEntries, LastContactMs: m.LastContact,
-		Healthy: m.NodeID == n.group.nodeID || m.LastContact >= 0 && time.Duration(m.LastContact)*time.Millisecond <= n.silenceMax(),
+		Healthy: m.NodeID == n.process.nodeID || m.LastContact >= 0 && time.Duration(m.LastContact)*time.Millisecond <= n.silenceMax(),
 	}
 	switch {
 	case m.Leader:
@@ -224,7 +224,7 @@ func (n *Node) votersWanted() int {
 	if n.cfg.Members.Voters > 0 {
 		return n.cfg.Members.Voters
 	}
-	return max(n.cfg.BootstrapExpect, len(n.group.formation.promised().Founders))
+	return max(n.cfg.BootstrapExpect, len(n.process.formation.promised().Founders))
 }
 
 // memberControl is what a node remembers of changes and of its operator's wish.

@@ -61,7 +61,7 @@ func (n *Node) executeChange(ctx context.Context, r membershipRequest) membershi
 func (n *Node) changeView(ctx context.Context, r membershipRequest) (MemberList, error) {
 	list := n.memberList()
 	n.probe(ctx, &list)
-	if list.LeaderID != n.group.nodeID {
+	if list.LeaderID != n.process.nodeID {
 		return list, fault.ErrNotLeader
 	}
 	if r.IfIndex != 0 && r.IfIndex != list.Index {
@@ -165,9 +165,9 @@ func (n *Node) add(ctx context.Context, r membershipRequest) error {
 // admit adds a learner, after an invitation if it did not ask by itself.
 func (n *Node) admit(ctx context.Context, index uint64, nodeID string, invite bool) error {
 	if invite {
-		record := n.group.formation.joinRecord()
+		record := n.process.formation.joinRecord()
 		answer, err := n.askNode(ctx, nodeID, membershipRequest{
-			Op: opInvite, From: n.group.nodeID, Cluster: record.ClusterID, Record: &record,
+			Op: opInvite, From: n.process.nodeID, Cluster: record.ClusterID, Record: &record,
 			Proof: n.proofOf(nodeID, record.ClusterID), Final: true,
 		})
 		switch {
@@ -196,7 +196,7 @@ func (n *Node) remove(ctx context.Context, r membershipRequest) error {
 	if err != nil {
 		return err
 	}
-	if member.NodeID == n.group.nodeID {
+	if member.NodeID == n.process.nodeID {
 		if err := n.TransferLeadership(ctx); err != nil {
 			return refused(RefusedUnsafe, "try again", "node %s leads and could not hand leadership over first: %v", member.NodeID, err)
 		}
@@ -361,7 +361,7 @@ func (n *Node) moveLeadership(ctx context.Context, r membershipRequest) error {
 		return err
 	}
 	if n.votersBeside() == 0 {
-		return refused(RefusedUnsafe, "add another node first", "node %s is the only voter, there is nobody to hand leadership to", n.group.nodeID)
+		return refused(RefusedUnsafe, "add another node first", "node %s is the only voter, there is nobody to hand leadership to", n.process.nodeID)
 	}
 	if r.Node == "" {
 		return n.TransferLeadership(ctx)
@@ -370,7 +370,7 @@ func (n *Node) moveLeadership(ctx context.Context, r membershipRequest) error {
 	switch {
 	case err != nil:
 		return err
-	case target.NodeID == n.group.nodeID:
+	case target.NodeID == n.process.nodeID:
 		return nil
 	case target.Role == roleLearner:
 		return refused(RefusedUnsafe, "promote it first", "node %s is a learner and cannot lead", target.NodeID)

@@ -116,12 +116,12 @@ func TestWipedNodeComesBackAsLearnerAndIsReplacedByOneCommand(t *testing.T) {
 	c, _ := startGrowing(t, 3, nil)
 	c.create(0, fifo)
 	c.send(0, fifo, "before")
-	old := c.nodes[2].group.nodeID
+	old := c.nodes[2].process.nodeID
 	c.crash(2)
 	c.wipe(2)
 	c.open(2)
 	list := c.roles("n1 voter, n2 voter, n3 voter, n3 learner")
-	fresh := c.nodes[2].group.nodeID
+	fresh := c.nodes[2].process.nodeID
 	if fresh == old {
 		t.Fatalf("the wiped node still is %s", old)
 	}
@@ -284,14 +284,14 @@ func TestManualJoin(t *testing.T) {
 	})
 	wantRefusal(t, c.nodes[0].AddMember(ctx, Change{Node: "n9"}), RefusedUnknownNode, "n9")
 	for _, i := range []int{asks, waits} {
-		if err := c.nodes[0].AddMember(ctx, Change{Node: c.nodes[i].group.nodeID}); err != nil {
+		if err := c.nodes[0].AddMember(ctx, Change{Node: c.nodes[i].process.nodeID}); err != nil {
 			t.Fatal(err)
 		}
 		c.waitReady(i)
 	}
 	c.roles("n1 voter, n2 learner, n3 learner")
 	c.waitFor("the record of the admission", func() bool {
-		return c.nodes[asks].group.formation.promised().Admitted && c.nodes[waits].group.formation.promised().Admitted
+		return c.nodes[asks].process.formation.promised().Admitted && c.nodes[waits].process.formation.promised().Admitted
 	})
 	// It is a member after a restart, too.
 	c.close(waits)
@@ -330,10 +330,10 @@ func TestTwoClustersOnOneNetworkStayApart(t *testing.T) {
 	b.open(0)
 	defer b.close(0)
 	b.waitReady(0)
-	if !b.nodes[0].group.gossip.Join(a.configs[0].Join[0]) { // the filter may refuse
+	if !b.nodes[0].process.gossip.Join(a.configs[0].Join[0]) { // the filter may refuse
 		t.Log("nobody answered")
 	}
-	if one, other := a.nodes[0].group.clusterID(), b.nodes[0].group.clusterID(); one == other {
+	if one, other := a.nodes[0].process.clusterID(), b.nodes[0].process.clusterID(); one == other {
 		t.Fatalf("both are cluster %s", one)
 	}
 	// A node that is told of both does not choose.
@@ -344,7 +344,7 @@ func TestTwoClustersOnOneNetworkStayApart(t *testing.T) {
 	})
 	refuses := func() bool { return strings.Contains(a.nodes[lost].waitsFor(), "several clusters are in sight") }
 	a.waitFor("the node to see both", func() bool {
-		if id := a.nodes[lost].group.clusterID(); id != "" {
+		if id := a.nodes[lost].process.clusterID(); id != "" {
 			t.Fatalf("it joined %s", id)
 		}
 		return refuses()
@@ -363,9 +363,9 @@ func TestTwoClustersOnOneNetworkStayApart(t *testing.T) {
 			t.Errorf("node %d has %d members", i, got)
 		}
 	}
-	foreign := b.nodes[0].group.nodeID
+	foreign := b.nodes[0].process.nodeID
 	for i := range 3 {
-		for _, seen := range a.nodes[i].group.gossip.View() {
+		for _, seen := range a.nodes[i].process.gossip.View() {
 			if seen.NodeID == foreign && seen.Alive {
 				t.Errorf("node %d takes %s of the other cluster for one of its own", i, foreign)
 			}

@@ -92,7 +92,7 @@ func answerOf(err error) membershipAnswer {
 // answered or ctx ends. All requests may be repeated: each names the state it
 // wants.
 func (n *Node) changeAtLeader(ctx context.Context, r membershipRequest) (membershipAnswer, error) {
-	r.From, r.Cluster = n.group.nodeID, n.group.clusterID()
+	r.From, r.Cluster = n.process.nodeID, n.process.clusterID()
 	if _, limited := ctx.Deadline(); !limited {
 		limited, cancel := context.WithTimeout(ctx, membershipBudget)
 		defer cancel()
@@ -137,7 +137,7 @@ func (n *Node) askLeader(ctx context.Context, r membershipRequest) (membershipAn
 		return n.executeChange(ctx, r), nil
 	}
 	leader := n.group.Leadership().LeaderID
-	if leader == "" || leader == n.group.nodeID {
+	if leader == "" || leader == n.process.nodeID {
 		return membershipAnswer{Verdict: changeElsewhere, Text: "no leader is known"}, nil
 	}
 	r.Final = true
@@ -149,7 +149,7 @@ func (n *Node) askNode(ctx context.Context, nodeID string, r membershipRequest) 
 	r.BudgetMillis = membershipBudget.Milliseconds()
 	ctx, cancel := context.WithTimeout(ctx, membershipBudget+membershipGrace)
 	defer cancel()
-	answer, err := peernet.Ask[membershipAnswer](ctx, n.group.network, nodeID, peernet.KindMembership, 0, r)
+	answer, err := peernet.Ask[membershipAnswer](ctx, n.process.network, nodeID, peernet.KindMembership, 0, r)
 	if errors.Is(err, peernet.ErrNotAsked) {
 		return membershipAnswer{Verdict: changeElsewhere, Text: err.Error()}, nil // nothing happened
 	}
@@ -174,9 +174,9 @@ func (n *Node) membershipQuestions() peernet.Answering[membershipRequest, member
 }
 
 func (n *Node) membershipAnswer(ctx context.Context, r membershipRequest) membershipAnswer {
-	switch own := n.group.clusterID(); {
+	switch own := n.process.clusterID(); {
 	case r.Op == opProbe:
-		given := n.group.formation.promised()
+		given := n.process.formation.promised()
 		return membershipAnswer{
 			Verdict: changeDone, Waiting: own == "" || given.Joined && !given.Admitted,
 			Drained: n.drained.Load(), Warnings: n.warnings(),
@@ -184,13 +184,13 @@ func (n *Node) membershipAnswer(ctx context.Context, r membershipRequest) member
 	case r.Op == opInvite:
 		return answerOf(n.acceptInvitation(r))
 	case own == "":
-		return membershipAnswer{Verdict: changeElsewhere, Text: "node " + n.group.nodeID + " belongs to no cluster yet"}
+		return membershipAnswer{Verdict: changeElsewhere, Text: "node " + n.process.nodeID + " belongs to no cluster yet"}
 	case r.Cluster != own && (r.Op != opJoin || r.Cluster != ""):
-		return answerOf(refused(RefusedPolicy, "", "node %s belongs to cluster %s, not to %q", n.group.nodeID, own, r.Cluster))
+		return answerOf(refused(RefusedPolicy, "", "node %s belongs to cluster %s, not to %q", n.process.nodeID, own, r.Cluster))
 	case n.leads():
 		return n.executeChange(ctx, r)
 	case r.Final:
-		return membershipAnswer{Verdict: changeElsewhere, Text: "node " + n.group.nodeID + " does not lead"}
+		return membershipAnswer{Verdict: changeElsewhere, Text: "node " + n.process.nodeID + " does not lead"}
 	}
 	answer, err := n.askLeader(ctx, r)
 	if err != nil {

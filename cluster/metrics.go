@@ -96,7 +96,7 @@ func (n *Node) groupMetrics(metrics []Metric) []Metric {
 		stats.SnapshotPause.Seconds())
 	gauge("seriatim_raft_last_snapshot_index", "Log index of the newest snapshot.", float64(stats.LastSnapshotIndex))
 	for _, m := range stats.Members {
-		if m.NodeID != n.group.nodeID && m.LagEntries >= 0 {
+		if m.NodeID != n.process.nodeID && m.LagEntries >= 0 {
 			gauge("seriatim_raft_peer_lag_entries", "Log entries a member is behind this node, the leader.",
 				float64(m.LagEntries), MetricLabel{"peer", m.Name})
 		}

@@ -48,14 +48,15 @@ type Node struct {
 	log     *slog.Logger
 	guard   sync.RWMutex // held while the state changes
 	replica *fsm.FSM     // the state of this node
+	process *process
 	group   *raftGroup
 	counts  *counters
 	calls   gate
 	// requests are those of this node's clients that are under way.
 	requests *ownRequests
 
-	tenure  atomic.Pointer[tenure]    // nil unless this node leads
-	applies atomic.Pointer[raftGroup] // group, once there is one
+	tenure atomic.Pointer[tenure] // nil unless this node leads
+	opened atomic.Bool            // process and group are set
 
 	lifetime
 	follower sync.WaitGroup // the goroutine that follows this node's leadership
@@ -123,20 +124,18 @@ func Open(ctx context.Context, cfg Config) (*Node, error) {
 		Guard: &n.guard, Applied: n.applied, Audited: n.auditor.applied, Fatal: n.fatal, VersionMax: cfg.Log.FormatMax,
 		Origin: n.requests.origin, Answered: n.requests.answered, Restored: n.requests.restored,
 	})
-	group, err := openGroup(ctx, cfg, tapped(ctx, n.replica))
-	if err != nil {
+	if n.process, n.group, err = openParts(ctx, cfg, tapped(ctx, n.replica)); err != nil {
 		n.endLife()
 		return nil, fmt.Errorf("opening the node: %w", err)
 	}
-	n.group = group
-	n.applies.Store(group)
-	group.notifyApplied(n.replica.AppliedIndex())
-	group.inForce.Store(n.replica.FormatVersion())
-	n.serve(group.network.Listener(peernet.KindGRPC, thisGroup))
-	n.auditor.nodeID = group.nodeID
+	n.opened.Store(true)
+	n.group.notifyApplied(n.replica.AppliedIndex())
+	n.process.inForce.Store(n.replica.FormatVersion())
+	n.serve(n.process.network.Listener(peernet.KindGRPC, thisGroup))
+	n.auditor.nodeID = n.process.nodeID
 	n.follower.Go(n.followLeadership)
-	n.running.Go(func() { n.serveRestores(group.network.Listener(peernet.KindRestore, 0)) })
-	n.running.Go(func() { n.membershipQuestions().Serve(n.life, group.network.Listener(peernet.KindMembership, 0)) })
+	n.running.Go(func() { n.serveRestores(n.process.network.Listener(peernet.KindRestore, 0)) })
+	n.running.Go(func() { n.membershipQuestions().Serve(n.life, n.process.network.Listener(peernet.KindMembership, 0)) })
 	n.running.Go(func() { n.joinCluster(n.closing) })
 	n.running.Go(func() { n.watchRemoval(n.closing) })
 	n.follower.Go(n.runAudits)
@@ -160,9 +159,9 @@ func (n *Node) fatal(err error) {
 
 // applied runs on the state machine's goroutine after each batch.
 func (n *Node) applied(index uint64, _ queue.Timestamp, events []queue.Event) {
-	group := n.applies.Load()
-	if group != nil {
-		group.notifyApplied(index)
+	opened := n.opened.Load()
+	if opened {
+		n.group.notifyApplied(index)
 	}
 	var (
 		size     int64
@@ -172,8 +171,8 @@ func (n *Node) applied(index uint64, _ queue.Timestamp, events []queue.Event) {
 	n.replica.Inspect(func(b *queue.Broker) {
 		size, deadline, version = b.View().StateBytes(), b.NextDeadline(), b.FormatVersion()
 	})
-	if group != nil {
-		group.inForce.Store(version)
+	if opened {
+		n.process.inForce.Store(version)
 	}
 	n.pressure.applied(size)
 	if t := n.tenure.Load(); t != nil {
@@ -191,7 +190,7 @@ const (
 // serve answers the requests of other nodes.
 func (n *Node) serve(listener net.Listener) {
 	n.inbound = &peerServer{
-		nodeID:    n.group.nodeID,
+		nodeID:    n.process.nodeID,
 		tenure:    n.tenure.Load,
 		monotonic: n.cfg.Clock.Monotonic,
 		counts:    n.counts,
@@ -223,7 +222,7 @@ func (n *Node) serve(listener net.Listener) {
 func (n *Node) connect(ctx context.Context, nodeID string) (forwardStream, func() error, error) {
 	conn, err := grpc.NewClient("passthrough:///"+nodeID,
 		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) {
-			return n.group.network.Dial(ctx, nodeID, peernet.KindGRPC, thisGroup)
+			return n.process.network.Dial(ctx, nodeID, peernet.KindGRPC, thisGroup)
 		}),
 		grpc.WithTransportCredentials(insecure.NewCredentials()),
 		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(frameLimit), grpc.MaxCallSendMsgSize(frameLimit),
@@ -250,7 +249,7 @@ func (n *Node) link(nodeID string) *link {
 	defer n.mu.Unlock()
 	l := n.links[nodeID]
 	if l == nil {
-		l = newLink(n.life, &n.running, n.group.nodeID, nodeID, n.connect, n.cfg.Limits, n.log)
+		l = newLink(n.life, &n.running, n.process.nodeID, nodeID, n.connect, n.cfg.Limits, n.log)
 		n.links[nodeID] = l
 	}
 	return l
@@ -295,8 +294,8 @@ func (n *Node) beginTenure() {
 		group:     n.group,
 		term:      term,
 		replica:   n.replica,
-		clusterID: n.group.clusterID,
-		clock:     n.group.clocks,
+		clusterID: n.process.clusterID,
+		clock:     n.process.clocks,
 		limits:    n.cfg.Limits,
 		settings:  n.cfg.Settings,
 		entropy:   n.cfg.Random,
@@ -307,7 +306,7 @@ func (n *Node) beginTenure() {
 		auditPolicy: n.cfg.Log.Audit,
 		admit:       n.admitCommand,
 		founding:    n.foundingFormat,
-		informed:    n.group.clocks.Known(),
+		informed:    n.process.clocks.Known(),
 		stepMax:     n.cfg.Timing.ClockSkewMax,
 	})
 	n.tenure.Store(t)

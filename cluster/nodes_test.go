@@ -109,7 +109,7 @@ func (c *nodes) crash(i int) {
 	ctx, cancel := context.WithCancel(c.t.Context())
 	cancel()
 	n.server.Stop()
-	if err := n.group.Close(); err != nil {
+	if err := closeParts(n.process, n.group); err != nil {
 		c.t.Errorf("crashing node %d: %v", i, err)
 	}
 	n.calls.close()

@@ -223,10 +223,10 @@ const (
 // written, seldom else.
 func (n *Node) watchDisk() {
 	for {
-		changed := n.group.gossip.Changes()
+		changed := n.process.gossip.Changes()
 		if n.pressure.measure() {
-			n.group.gossip.SetDisk(uint8(n.pressure.diskLevel()))
-			n.group.gossip.Announce()
+			n.process.gossip.SetDisk(uint8(n.pressure.diskLevel()))
+			n.process.gossip.Announce()
 			n.reconsider()
 		}
 		n.pressure.membersLow.Store(n.noMajorityHasRoom())
@@ -262,8 +262,8 @@ func (n *Node) waitForWrites(changed <-chan struct{}) bool {
 // noMajorityHasRoom reports whether the voters whose disks are not nearly full
 // are no majority. Of a voter that is not heard nothing is known.
 func (n *Node) noMajorityHasRoom() bool {
-	low := map[string]bool{n.group.nodeID: n.pressure.diskLevel() >= diskLow}
-	for _, m := range n.group.gossip.View() {
+	low := map[string]bool{n.process.nodeID: n.pressure.diskLevel() >= diskLow}
+	for _, m := range n.process.gossip.View() {
 		low[m.NodeID] = m.Alive && diskLevel(m.Disk) >= diskLow
 	}
 	voters, roomy := 0, 0

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -11,34 +12,22 @@ import (
 	"github.com/hashicorp/raft"
 
 	"github.com/seriatimq/seriatim/cluster/consensus"
-	"github.com/seriatimq/seriatim/cluster/discovery"
-	"github.com/seriatimq/seriatim/cluster/election"
 	"github.com/seriatimq/seriatim/cluster/fault"
-	"github.com/seriatimq/seriatim/cluster/peernet"
 	"github.com/seriatimq/seriatim/cluster/storage"
 )
 
 // raftGroup is the Group on hashicorp/raft. Safe for concurrent use.
 type raftGroup struct {
-	cfg    Config
-	nodeID string
-	guard  *storage.DiskGuard
-
-	dir       *storage.Dir
-	groupDir  *storage.GroupDir
-	book      *peernet.AddressBook
-	network   *peernet.Network
-	formation *formation
+	options groupOptions
 	stores
 	machine   *raftMachine
 	transport *consensus.Transport
 	raft      *raft.Raft
-	gossip    *discovery.Gossip
-	clocks    *discovery.Clocks
+	stopped   raft.Future  // of raft, once it is being stopped
+	questions net.Listener // of other nodes about terms
 	watches
 
 	snapshotsTaken atomic.Uint64
-	inForce        atomic.Uint32 // format version of the state
 
 	ctx    context.Context // ends with Close
 	cancel context.CancelFunc
@@ -59,14 +48,10 @@ type watches struct {
 	transfers *transferWatch
 	contacts  *consensus.Contacts
 	teller    *consensus.CommitNotifier
-	detector  *election.FailureDetector
 	proof     *readProof
 }
 
 var _ Group = (*raftGroup)(nil)
-
-// clusterID is empty until this node belongs to a cluster.
-func (g *raftGroup) clusterID() string { return g.formation.promised().ClusterID }
 
 // notifyApplied wakes those who wait for an applied index. It never blocks. It may
 // be left out: the wrapper around the state machine does the same a moment later.
@@ -74,7 +59,7 @@ func (g *raftGroup) notifyApplied(index uint64) { g.machine.advance(index) }
 
 // Barrier waits until everything committed before the call is applied here.
 func (g *raftGroup) Barrier(ctx context.Context) error {
-	return g.awaitEntry(ctx, g.raft.Barrier(g.cfg.Timing.Enqueue))
+	return g.awaitEntry(ctx, g.raft.Barrier(g.options.Timing.Enqueue))
 }
 
 // LeaderTerm is the term in which this node leads right now. A term read twice is
@@ -142,7 +127,7 @@ func (g *raftGroup) WaitApplied(ctx context.Context, index uint64) error {
 		}
 		// Entries that do not reach the state machine are committed without
 		// an event; one look per commit interval catches them.
-		timer := time.NewTimer(g.cfg.Timing.Commit)
+		timer := time.NewTimer(g.options.Timing.Commit)
 		select {
 		case <-moved:
 		case <-timer.C:
@@ -186,29 +171,31 @@ func (g *raftGroup) TransferLeadership(ctx context.Context) error {
 	return g.await(ctx, g.raft.LeadershipTransfer())
 }
 
-// Close stops the group and its stores. What is under way ends with unknown
-// outcomes. It also closes a group that did not open completely.
-func (g *raftGroup) Close() error {
+// BeginClose ends what is under way, with unknown outcomes, and takes part in
+// nothing any more. It does not wait; Close does.
+func (g *raftGroup) BeginClose() {
 	g.cancel()
-	var problems []error
-	var stopped raft.Future
-	if g.raft != nil {
-		stopped = g.raft.Shutdown()
+	if g.raft != nil && g.stopped == nil {
+		g.stopped = g.raft.Shutdown()
 		// Exchanges with nodes that do not answer must not hold up the stop.
 		g.transport.CloseStreams()
-		g.network.Disconnect()
 	}
-	if g.gossip != nil {
-		problems = append(problems, g.gossip.Close())
-	}
-	if stopped != nil {
-		problems = append(problems, stopped.Error())
+}
+
+// Close stops the group and its stores. It also closes a group that did not open
+// completely. The connections of the network should be closed before, as those to
+// nodes that do not answer hold up the stop.
+func (g *raftGroup) Close() error {
+	g.BeginClose()
+	var problems []error
+	if g.stopped != nil {
+		problems = append(problems, g.stopped.Error())
 		g.transfers.close()
 	} else if g.transport != nil {
 		problems = append(problems, g.transport.Close())
 	}
-	if g.network != nil {
-		problems = append(problems, g.network.Close())
+	if g.questions != nil {
+		problems = append(problems, g.questions.Close())
 	}
 	if g.proof != nil {
 		g.proof.close()
@@ -219,9 +206,6 @@ func (g *raftGroup) Close() error {
 	}
 	if g.stable != nil {
 		problems = append(problems, g.stable.Close())
-	}
-	if g.dir != nil {
-		problems = append(problems, g.dir.Close())
 	}
 	return errors.Join(problems...)
 }

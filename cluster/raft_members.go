@@ -106,11 +106,11 @@ func (g *raftGroup) changeMembers(ctx context.Context, index uint64, change memb
 	var future raft.IndexFuture
 	switch change {
 	case addLearner:
-		future = g.raft.AddNonvoter(id, address, index, g.cfg.Timing.Enqueue)
+		future = g.raft.AddNonvoter(id, address, index, g.options.Timing.Enqueue)
 	case makeVoter:
-		future = g.raft.AddVoter(id, address, index, g.cfg.Timing.Enqueue)
+		future = g.raft.AddVoter(id, address, index, g.options.Timing.Enqueue)
 	case removeMember:
-		future = g.raft.RemoveServer(id, index, g.cfg.Timing.Enqueue)
+		future = g.raft.RemoveServer(id, index, g.options.Timing.Enqueue)
 	}
 	if err := g.await(ctx, future); err != nil {
 		return err

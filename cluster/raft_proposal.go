@@ -18,7 +18,7 @@ func (g *raftGroup) Propose(entry []byte) (wait func() (fsm.EntryResult, error),
 	if g.raft.State() != raft.Leader {
 		return nil, fault.ErrNotLeader
 	}
-	future := g.raft.Apply(entry, g.cfg.Timing.Enqueue)
+	future := g.raft.Apply(entry, g.options.Timing.Enqueue)
 	return func() (fsm.EntryResult, error) { return g.awaitResult(future) }, nil
 }
 

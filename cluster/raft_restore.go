@@ -40,7 +40,7 @@ func (g *raftGroup) Restore(ctx context.Context, index uint64, content io.ReadCl
 func (g *raftGroup) otherVoters() []raft.Server {
 	var others []raft.Server
 	for _, server := range g.raft.GetConfiguration().Configuration().Servers {
-		if server.Suffrage == raft.Voter && string(server.ID) != g.nodeID {
+		if server.Suffrage == raft.Voter && string(server.ID) != g.options.NodeID {
 			others = append(others, server)
 		}
 	}
@@ -50,7 +50,7 @@ func (g *raftGroup) otherVoters() []raft.Server {
 // demote takes the votes of the other members.
 func (g *raftGroup) demote(others []raft.Server) error {
 	for _, server := range others {
-		if err := g.raft.DemoteVoter(server.ID, 0, g.cfg.Timing.Enqueue).Error(); err != nil {
+		if err := g.raft.DemoteVoter(server.ID, 0, g.options.Timing.Enqueue).Error(); err != nil {
 			return fmt.Errorf("taking the vote of node %s: %w", server.ID, translate(err))
 		}
 	}
@@ -72,7 +72,7 @@ func (g *raftGroup) restore(ctx context.Context, index uint64, content io.ReadCl
 	case <-g.ctx.Done():
 		return fmt.Errorf("%w: the group is closed", fault.ErrOutcomeUnknown)
 	}
-	g.log.SnapshotTaken(g.log.Appended(), max(g.cfg.Snapshot.LogBytes, g.snapshots.NewestSize()))
+	g.log.SnapshotTaken(g.log.Appended(), max(g.options.Snapshot.LogBytes, g.snapshots.NewestSize()))
 	return nil
 }
 
@@ -93,7 +93,7 @@ func (g *raftGroup) promote(ctx context.Context, others []raft.Server) error {
 	for _, server := range others {
 		err := g.awaitMember(ctx, server.ID)
 		if err == nil {
-			err = g.raft.AddVoter(server.ID, server.Address, 0, g.cfg.Timing.Enqueue).Error()
+			err = g.raft.AddVoter(server.ID, server.Address, 0, g.options.Timing.Enqueue).Error()
 		}
 		if err != nil {
 			return fmt.Errorf("node %s, give it back with seriatim cluster promote: %w", server.ID, err)
@@ -106,7 +106,7 @@ func (g *raftGroup) promote(ctx context.Context, others []raft.Server) error {
 func (g *raftGroup) awaitMember(ctx context.Context, id raft.ServerID) error {
 	for {
 		stats := g.Stats()
-		if stats.LeaderID != g.nodeID {
+		if stats.LeaderID != g.options.NodeID {
 			return errLeadershipLost
 		}
 		for _, member := range stats.Members {

@@ -23,7 +23,7 @@ func (g *raftGroup) snapshotWhenDue() {
 		case <-g.log.WhenGrown():
 		}
 		if err := g.Snapshot(g.ctx); err != nil && g.ctx.Err() == nil {
-			g.cfg.Logger.Warn("no snapshot could be taken, it will be tried again", "error", err)
+			g.options.Logger.Warn("no snapshot could be taken, it will be tried again", "error", err)
 			g.log.PostponeSnapshot(snapshotRetryPart)
 		}
 	}
@@ -33,7 +33,7 @@ func (g *raftGroup) snapshotWhenDue() {
 // may still need.
 func (g *raftGroup) Snapshot(ctx context.Context) error {
 	settings := g.raft.ReloadableConfig()
-	settings.TrailingLogs = g.log.Trailing(g.raft.LastIndex(), g.cfg.Snapshot.TrailingBytes)
+	settings.TrailingLogs = g.log.Trailing(g.raft.LastIndex(), g.options.Snapshot.TrailingBytes)
 	if err := g.raft.ReloadConfig(settings); err != nil {
 		return err
 	}
@@ -58,13 +58,13 @@ const snapshotSpread = 4
 func (g *raftGroup) snapshotDue() int64 {
 	// Writing a state that is larger than the log since the last snapshot
 	// would cost more than it saves.
-	due := max(g.cfg.Snapshot.LogBytes, g.snapshots.NewestSize())
+	due := max(g.options.Snapshot.LogBytes, g.snapshots.NewestSize())
 	var ids []string
 	for _, server := range g.raft.GetConfiguration().Configuration().Servers {
 		ids = append(ids, string(server.ID))
 	}
 	slices.Sort(ids)
-	if place := slices.Index(ids, g.nodeID); place > 0 {
+	if place := slices.Index(ids, g.options.NodeID); place > 0 {
 		due += due / snapshotSpread * int64(place) / int64(len(ids))
 	}
 	return due

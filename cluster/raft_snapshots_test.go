@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/hashicorp/raft"
 
@@ -132,7 +133,9 @@ func contradict(t *testing.T, m *member, written map[uint64]*raft.Log, last uint
 	cfg := m.cfg.WithDefaults()
 	dir := openTestDir(t, cfg.DataDir, cfg.NodeName)
 	guard := storage.NewDiskGuard(cfg.Timing.DiskDeadline, clustertest.NewFatalRecord().Fatal, nil)
-	log, err := storage.OpenLogStore(openTestGroup(t, dir), guard, cfg.logOptions(storage.NewLibraryLogger(clustertest.Context(t), cfg.Logger)))
+	options := cfg.logOptions()
+	options.Opened, options.Logger = time.Now(), storage.NewLibraryLogger(clustertest.Context(t), cfg.Logger)
+	log, err := storage.OpenLogStore(openTestGroup(t, dir), guard, options)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -213,11 +216,11 @@ func TestStatsDescribeTheMembers(t *testing.T) {
 		}
 	}
 	for _, m := range g.followers(leader) {
-		if stats := m.group.Stats(); stats.Role != "follower" || stats.LeaderID != leader.group.nodeID {
+		if stats := m.group.Stats(); stats.Role != "follower" || stats.LeaderID != leader.process.nodeID {
 			t.Errorf("got %+v", stats)
 		}
 	}
-	for _, m := range leader.group.gossip.View() {
+	for _, m := range leader.process.gossip.View() {
 		if m.Peer == "" || !m.Alive {
 			t.Errorf("gossip knows %+v", m)
 		}

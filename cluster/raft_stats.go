@@ -29,7 +29,7 @@ func (g *raftGroup) Stats() GroupStats {
 	for _, server := range g.raft.GetConfiguration().Configuration().Servers {
 		member := g.member(server, stats)
 		stats.Members = append(stats.Members, member)
-		voter = voter || member.NodeID == g.nodeID && member.Voter
+		voter = voter || member.NodeID == g.options.NodeID && member.Voter
 	}
 	stats.Role = role(g.raft.State(), voter)
 	if len(stats.Members) == 0 {
@@ -45,17 +45,16 @@ func (g *raftGroup) member(server raft.Server, stats GroupStats) Member {
 		Voter:       server.Suffrage == raft.Voter,
 		Leader:      string(server.ID) == stats.LeaderID,
 		LastContact: -1,
+		PeerAddr:    g.options.Address(string(server.ID)),
 		LagEntries:  -1,
 	}
 	switch {
-	case member.NodeID == g.nodeID:
-		member.PeerAddr = g.advertisedPeer()
+	case member.NodeID == g.options.NodeID:
 		if member.Leader {
 			member.LastContact, member.LagEntries = 0, 0
 		}
 	default:
-		member.PeerAddr = g.book.Lookup(member.NodeID)
-		if age, lastLog, known := g.contacts.Last(member.NodeID); known && stats.LeaderID == g.nodeID {
+		if age, lastLog, known := g.contacts.Last(member.NodeID); known && stats.LeaderID == g.options.NodeID {
 			member.LastContact = age.Milliseconds()
 			member.LagEntries = max(0, int64(stats.LastIndex)-int64(lastLog))
 		}

@@ -52,12 +52,12 @@ func (n *Node) watchRemoval(ctx context.Context) {
 // wasRemoved asks the others until one has the leader's answer. Only a node that
 // once was told to be a member can have been removed.
 func (n *Node) wasRemoved(ctx context.Context) bool {
-	own := n.group.formation.promised()
-	if !n.group.formation.hasState() || own.Joined && !own.Admitted {
+	own := n.process.formation.promised()
+	if !n.process.formation.hasState() || own.Joined && !own.Admitted {
 		return false
 	}
-	request := membershipRequest{Op: opIsMember, From: n.group.nodeID, Cluster: own.ClusterID, Node: n.group.nodeID}
-	asked := map[string]bool{n.group.nodeID: true}
+	request := membershipRequest{Op: opIsMember, From: n.process.nodeID, Cluster: own.ClusterID, Node: n.process.nodeID}
+	asked := map[string]bool{n.process.nodeID: true}
 	ask := func(nodeID string) (removed, answered bool) {
 		if asked[nodeID] {
 			return false, false
@@ -74,7 +74,7 @@ func (n *Node) wasRemoved(ctx context.Context) bool {
 			return removed
 		}
 	}
-	for _, seen := range n.group.gossip.View() {
+	for _, seen := range n.process.gossip.View() {
 		if seen.ClusterID != own.ClusterID {
 			continue
 		}

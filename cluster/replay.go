@@ -33,8 +33,8 @@ const (
 
 // openState restores the newest snapshot, reads the whole log, and applies what
 // of it is known to be committed. It gives up when ctx ends.
-func (g *raftGroup) openState(ctx context.Context, machine stateMachine) error {
-	g.machine = newRaftMachine(machine, g.cfg.Snapshot, g.guard, g.log, g.cfg.Clock, g.ctx.Done())
+func (g *raftGroup) openState(ctx context.Context) error {
+	g.machine = newRaftMachine(g.options.Machine, g.options.Snapshot, g.options.Guard, g.log, g.options.Clock, g.ctx.Done())
 	metas, err := g.snapshots.List()
 	if err != nil {
 		return err
@@ -42,7 +42,7 @@ func (g *raftGroup) openState(ctx context.Context, machine stateMachine) error {
 	var newest raft.SnapshotMeta
 	if len(metas) > 0 {
 		newest = *metas[0]
-		g.log.SnapshotDueAfter(max(g.cfg.Snapshot.LogBytes, g.snapshots.NewestSize()))
+		g.log.SnapshotDueAfter(max(g.options.Snapshot.LogBytes, g.snapshots.NewestSize()))
 		_, content, err := g.snapshots.Open(newest.ID)
 		if err != nil {
 			return err
@@ -55,7 +55,7 @@ func (g *raftGroup) openState(ctx context.Context, machine stateMachine) error {
 	if newest.Index == storage.BoundaryMin {
 		r.until = storage.BoundaryMin // the library must know this snapshot, see there
 	}
-	if err := errors.Join(r.read(g.groupDir.HasLog()), r.finish()); err != nil {
+	if err := errors.Join(r.read(g.options.Dir.HasLog()), r.finish()); err != nil {
 		return err
 	}
 	g.log.NoteCommitted(g.machine.applied.Load)
@@ -88,7 +88,7 @@ func newReplay(ctx context.Context, g *raftGroup, from raft.SnapshotMeta) *repla
 		reached: from,
 		batches: make(chan []*raft.Log, replayBatches),
 		applied: make(chan struct{}),
-		news:    g.cfg.Clock.Monotonic() + replayNews,
+		news:    g.options.Clock.Monotonic() + replayNews,
 	}
 	go r.apply()
 	return r
@@ -128,9 +128,9 @@ func (r *replay) hand() {
 		r.batches <- r.batch
 	}
 	r.batch, r.bytes = nil, 0
-	if now := r.group.cfg.Clock.Monotonic(); now >= r.news {
+	if now := r.group.options.Clock.Monotonic(); now >= r.news {
 		r.news = now + replayNews
-		r.group.cfg.Logger.Info("reading the log", "entry", r.reached.Index, "of", r.until)
+		r.group.options.Logger.Info("reading the log", "entry", r.reached.Index, "of", r.until)
 	}
 }
 
@@ -150,7 +150,7 @@ func (r *replay) finish() error {
 		r.reached.Version, r.reached.ID = 1, fmt.Sprintf("start-%d", r.reached.Index)
 		r.group.machine.advance(r.reached.Index)
 	}
-	return r.group.guard.Poisoned()
+	return r.group.options.Guard.Poisoned()
 }
 
 // librarySnapshots are the snapshots as the library sees them: when it starts,

@@ -30,7 +30,7 @@ func (n *Node) reasonToResign() string {
 	if n.pressure.diskLevel() == diskFull {
 		return "its disk is nearly full"
 	}
-	if off := n.group.clocks.Off(); off != 0 {
+	if off := n.process.clocks.Off(); off != 0 {
 		return fmt.Sprintf("its clock is %v off the median of a majority (clock-skew-max)", off.Round(time.Millisecond))
 	}
 	return ""
@@ -67,7 +67,7 @@ func (n *Node) watchResignation() {
 		case <-n.closing.Done():
 			return
 		case <-n.doubts:
-		case <-n.group.clocks.TrustChanged():
+		case <-n.process.clocks.TrustChanged():
 		case <-changed.tenure:
 		case <-changed.leadership:
 		case <-again:

@@ -203,7 +203,7 @@ func (n *Node) replaceState(ctx context.Context, broker *queue.Broker, restored 
 	if version := broker.FormatVersion(); version > replaced.FormatVersion {
 		return fmt.Errorf("%w: it needs format version %d, the cluster is at %d: upgrade all nodes and finalize the upgrade", ErrBadBackup, version, replaced.FormatVersion)
 	}
-	broker.BeginEpoch(n.group.clusterID(), replaced)
+	broker.BeginEpoch(n.process.clusterID(), replaced)
 	state, size, err := n.writeState(broker, restored.BackupIndex)
 	if err != nil {
 		return err
@@ -248,7 +248,7 @@ func (n *Node) complete(ctx context.Context) error {
 // behind names a member that has not confirmed the newest entry.
 func (n *Node) behind() string {
 	for _, m := range n.group.Stats().Members {
-		if m.NodeID != n.group.nodeID && m.LagEntries != 0 {
+		if m.NodeID != n.process.nodeID && m.LagEntries != 0 {
 			return m.NodeID
 		}
 	}

@@ -59,7 +59,7 @@ func (e *remoteError) Unwrap() error { return e.kind }
 
 // forwardRestore sends the backup to the leader and waits for what it says.
 func (n *Node) forwardRestore(ctx context.Context, leader string, backup io.Reader) (Restored, error) {
-	conn, err := n.group.network.Dial(ctx, leader, peernet.KindRestore, 0)
+	conn, err := n.process.network.Dial(ctx, leader, peernet.KindRestore, 0)
 	if err != nil {
 		return Restored{}, fmt.Errorf("%w: %w", fault.ErrUnavailable, err)
 	}

@@ -3,10 +3,11 @@ package cluster
 import (
 	"context"
 	"errors"
-	"github.com/seriatimq/seriatim/cluster/fault"
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/seriatimq/seriatim/cluster/fault"
 )
 
 func TestRoundsShareOneQuestion(t *testing.T) {

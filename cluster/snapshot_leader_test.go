@@ -78,7 +78,7 @@ func (c *nodes) agreedLeader() (leader int) {
 	c.waitFor("all to know one leader", func() bool {
 		leader = c.leader()
 		for _, n := range c.nodes {
-			if n != nil && n.group.Leadership().LeaderID != c.nodes[leader].group.nodeID {
+			if n != nil && n.group.Leadership().LeaderID != c.nodes[leader].process.nodeID {
 				return false
 			}
 		}

@@ -47,9 +47,9 @@ func (n *Node) Status() Status {
 	stats := n.group.Stats()
 	position := n.replica.Position()
 	s := Status{
-		NodeID:            n.group.nodeID,
+		NodeID:            n.process.nodeID,
 		NodeName:          n.cfg.NodeName,
-		ClusterID:         n.group.clusterID(),
+		ClusterID:         n.process.clusterID(),
 		Role:              stats.Role,
 		Term:              stats.Term,
 		LeaderID:          stats.LeaderID,
@@ -60,16 +60,16 @@ func (n *Node) Status() Status {
 		StateHash:         hex.EncodeToString(position.StateHash[:]),
 		Version:           n.cfg.Version,
 		Drained:           n.drained.Load(),
-		ClockOffMs:        n.group.clocks.Off().Milliseconds(),
+		ClockOffMs:        n.process.clocks.Off().Milliseconds(),
 		Warnings:          n.warnings(),
 		Peers:             []PeerStatus{},
 	}
-	clocks := n.group.clocks.Ahead()
+	clocks := n.process.clocks.Ahead()
 	for _, m := range stats.Members {
 		if m.NodeID == stats.LeaderID {
 			s.LeaderName = m.Name
 		}
-		if m.NodeID == n.group.nodeID {
+		if m.NodeID == n.process.nodeID {
 			continue
 		}
 		var ahead *int64

@@ -98,7 +98,7 @@ func (n *Node) answer(ctx context.Context, r *request) (Reply, error) {
 		return Reply{}, fmt.Errorf("encoding a command: %w", err)
 	}
 	r.frame, r.minimumVersion = withOperation(ctx, frame), fsm.MinimumVersion(r.cmd)
-	if n.group.inForce.Load() >= fsm.TermVersion {
+	if n.process.inForce.Load() >= fsm.TermVersion {
 		r.own = n.requests.begin()
 		defer n.requests.end(r.own)
 	}
@@ -211,7 +211,7 @@ func (n *Node) attempt(ctx context.Context, r *request) outcome {
 	switch {
 	case t != nil:
 		return n.executeHere(ctx, t, r)
-	case leader.Self || leader.LeaderID == "" || leader.LeaderID == n.group.nodeID:
+	case leader.Self || leader.LeaderID == "" || leader.LeaderID == n.process.nodeID:
 		return outcome{verdict: notProposed}
 	}
 	n.counts.forwarded.Add(1)

@@ -30,19 +30,19 @@ func (c candidate) keeps() bool { return c.flaw == "" && !c.drained }
 // is gone as long as for one that is there.
 func (n *Node) successors() []candidate {
 	heard := map[string]discovery.Member{}
-	for _, m := range n.group.gossip.View() {
+	for _, m := range n.process.gossip.View() {
 		heard[m.NodeID] = m
 	}
 	var others []candidate
 	for _, m := range n.group.Stats().Members {
-		if !m.Voter || m.NodeID == n.group.nodeID {
+		if !m.Voter || m.NodeID == n.process.nodeID {
 			continue
 		}
 		// A follower that hears nothing for a heartbeat timeout asks for an
 		// election; one that says nothing for as long is as good as gone.
 		recent := m.LastContact >= 0 && time.Duration(m.LastContact)*time.Millisecond <= n.cfg.Timing.Heartbeat
 		seen := heard[m.NodeID]
-		others = append(others, candidate{nodeID: m.NodeID, flaw: n.group.flawOf(seen), drained: seen.Drained, heard: recent, lag: m.LagEntries})
+		others = append(others, candidate{nodeID: m.NodeID, flaw: n.process.flawOf(seen), drained: seen.Drained, heard: recent, lag: m.LagEntries})
 	}
 	slices.SortStableFunc(others, func(a, b candidate) int {
 		return cmp.Or(compareTrue(a.heard, b.heard), compareTrue(a.keeps(), b.keeps()), cmp.Compare(a.lag, b.lag))
@@ -64,16 +64,23 @@ func compareTrue(a, b bool) int {
 
 // flawOf is why another voter should not lead, as far as gossip tells; empty if
 // nothing is wrong with it.
-func (g *raftGroup) flawOf(m discovery.Member) string {
+func (p *process) flawOf(m discovery.Member) string {
 	switch {
 	case !m.Alive:
 		return "nothing is heard of it"
 	case diskLevel(m.Disk) >= diskFull:
 		return "its disk is nearly full"
-	case !g.clocks.MayLead(m.NodeID):
+	case !p.clocks.MayLead(m.NodeID):
 		return "its clock is off (clock-skew-max)"
 	}
 	return ""
+}
+
+// mayLead reports whether gossip tells nothing against a voter as leader.
+func (p *process) mayLead(nodeID string) bool {
+	return slices.ContainsFunc(p.gossip.View(), func(m discovery.Member) bool {
+		return m.NodeID == nodeID && !m.Drained && p.flawOf(m) == ""
+	})
 }
 
 // otherMayLead reports whether another voter answers that would keep leadership.

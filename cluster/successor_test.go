@@ -26,8 +26,8 @@ func (c *nodes) handOver() int {
 func (c *nodes) hears(i, other int, what string, holds func(discovery.Member) bool) {
 	c.t.Helper()
 	c.waitFor(what, func() bool {
-		for _, m := range c.nodes[i].group.gossip.View() {
-			if m.NodeID == c.nodes[other].group.nodeID && holds(m) {
+		for _, m := range c.nodes[i].process.gossip.View() {
+			if m.NodeID == c.nodes[other].process.nodeID && holds(m) {
 				return true
 			}
 		}
@@ -86,7 +86,7 @@ func TestHandoverPassesByWhoIsGone(t *testing.T) {
 		s := leader.successors()
 		return len(s) == 2 && s[0].heard && !s[1].heard
 	})
-	if s := leader.successors(); s[0].nodeID != c.nodes[left].group.nodeID || s[0].lag > readyLagMax {
+	if s := leader.successors(); s[0].nodeID != c.nodes[left].process.nodeID || s[0].lag > readyLagMax {
 		t.Fatalf("the successors are %+v", s)
 	}
 	if after := c.handOver(); after != left {
@@ -122,7 +122,7 @@ func TestSuccessorOrder(t *testing.T) {
 	})
 	follower := c.nodes[c.followers()[0]]
 	for _, s := range follower.successors() {
-		if s.heard || s.nodeID == follower.group.nodeID {
+		if s.heard || s.nodeID == follower.process.nodeID {
 			t.Errorf("a follower, which hears of nobody, has the successor %+v", s)
 		}
 	}

@@ -41,8 +41,8 @@ type UpgradeMember struct {
 // heard of counts as one that can do nothing.
 func (n *Node) Upgrade() Upgrade {
 	u := Upgrade{FormatVersion: n.replica.FormatVersion(), Members: []UpgradeMember{}}
-	heard := map[string]discovery.Member{n.group.nodeID: n.group.describe()}
-	for _, m := range n.group.gossip.View() {
+	heard := map[string]discovery.Member{n.process.nodeID: n.process.describe()}
+	for _, m := range n.process.gossip.View() {
 		if m.Alive {
 			heard[m.NodeID] = m
 		}
@@ -51,7 +51,7 @@ func (n *Node) Upgrade() Upgrade {
 	for _, m := range n.group.Stats().Members {
 		seen := heard[m.NodeID]
 		member := UpgradeMember{NodeID: m.NodeID, Name: m.Name, Version: seen.Version, FormatMax: seen.Format}
-		if said := n.group.network.FormatMaxOf(m.NodeID); said != 0 {
+		if said := n.process.network.FormatMaxOf(m.NodeID); said != 0 {
 			member.FormatMax = said // by the process at the other end itself
 		}
 		if len(u.Members) == 0 || member.FormatMax < lowest {

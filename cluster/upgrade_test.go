@@ -117,7 +117,7 @@ func TestMixedVersions(t *testing.T) {
 	c.open(old)
 	stranger := c.nodes[old]
 	c.waitFor("the old program to be refused", func() bool {
-		_, err := stranger.group.network.Dial(clustertest.Context(t), c.nodes[0].group.nodeID, peernet.KindMembership, 0)
+		_, err := stranger.process.network.Dial(clustertest.Context(t), c.nodes[0].process.nodeID, peernet.KindMembership, 0)
 		return errors.Is(err, peernet.ErrFormats)
 	})
 	if list := c.nodes[0].memberList(); len(list.Members) != 3 || stranger.Ready() == nil {

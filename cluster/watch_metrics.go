@@ -20,7 +20,7 @@ func (n *Node) watchMetrics(metrics []Metric) []Metric {
 	}
 	add(Gauge, "seriatim_audit_last_index", "Log index of the newest comparison of the replicas.", float64(n.auditor.newest().index))
 	add(Gauge, "seriatim_audit_alarm", "1 while two replicas differ and no majority says which is right.", number(n.auditor.split.Load()))
-	clocks := n.group.clocks
+	clocks := n.process.clocks
 	for _, m := range n.group.Stats().Members {
 		if ahead, known := clocks.Ahead()[m.NodeID]; known {
 			add(Gauge, "seriatim_clock_skew_seconds", "How far the clock of another voter is ahead of this node's.", ahead.Seconds(), MetricLabel{"peer", m.Name})

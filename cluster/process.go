@@ -1,0 +1,304 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"sync"
+	"sync/atomic"
+
+	"github.com/seriatimq/seriatim/cluster/discovery"
+	"github.com/seriatimq/seriatim/cluster/election"
+	"github.com/seriatimq/seriatim/cluster/fault"
+	"github.com/seriatimq/seriatim/cluster/peernet"
+	"github.com/seriatimq/seriatim/cluster/storage"
+	"github.com/seriatimq/seriatim/fsm"
+)
+
+// thisGroup is the id of the only group there is yet; it travels in every
+// handshake and names the directory of the group.
+const thisGroup = 0
+
+// process is what a node has once, whatever the number of its consensus groups: the
+// data directory, the network with its address book, gossip and the comparison of
+// clocks, bootstrap, and the failure detector. Its members are those of the first
+// group. Safe for concurrent use.
+type process struct {
+	cfg    Config
+	nodeID string
+	guard  *storage.DiskGuard
+
+	dir      *storage.Dir
+	groupDir *storage.GroupDir // of the first group
+	book     *peernet.AddressBook
+	network  *peernet.Network
+
+	formation *formation
+	detector  *election.FailureDetector
+	gossip    *discovery.Gossip
+	clocks    *discovery.Clocks
+
+	inForce atomic.Uint32 // format version of the state
+
+	ctx    context.Context // ends with disconnect
+	cancel context.CancelFunc
+	wg     sync.WaitGroup
+}
+
+// openProcess opens the data directory and the network. From then on this node
+// answers questions about the leader; it takes part in nothing else before begin.
+func openProcess(ctx context.Context, cfg Config) (*process, error) {
+	life, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	p := &process{cfg: cfg, ctx: life, cancel: cancel}
+	p.guard = storage.NewDiskGuard(cfg.Timing.DiskDeadline, cfg.Fatal, cfg.Disk)
+	for _, open := range []func() error{p.openDir, p.openNetwork} {
+		if err := open(); err != nil {
+			return nil, errors.Join(err, p.disconnect(), p.close())
+		}
+	}
+	return p, nil
+}
+
+// openParts opens what a node has once and its group.
+func openParts(ctx context.Context, cfg Config, machine stateMachine) (*process, *raftGroup, error) {
+	p, err := openProcess(ctx, cfg)
+	if err != nil {
+		return nil, nil, err
+	}
+	group, err := openGroup(ctx, p.groupOptions(machine))
+	if err != nil {
+		return nil, nil, errors.Join(err, p.disconnect(), p.close())
+	}
+	if err := p.begin(group); err != nil {
+		return nil, nil, errors.Join(err, closeParts(p, group))
+	}
+	return p, group, nil
+}
+
+// closeParts closes what openParts opened.
+func closeParts(p *process, group *raftGroup) error {
+	group.BeginClose()
+	return errors.Join(p.disconnect(), group.Close(), p.close())
+}
+
+// groupOptions are those of the first group.
+func (p *process) groupOptions(machine stateMachine) groupOptions {
+	return groupOptions{
+		ID: thisGroup, NodeID: p.nodeID, Dir: p.groupDir, Guard: p.guard, Network: p.network, Machine: machine,
+		Log: p.cfg.logOptions(), Snapshot: p.cfg.Snapshot, Timing: p.cfg.Timing,
+		Clock: p.cfg.Clock, Logger: p.cfg.Logger, Fatal: p.cfg.Fatal, Address: p.addressOf,
+	}
+}
+
+// openDir opens the data directory.
+func (p *process) openDir() error {
+	dir, err := storage.OpenDir(p.cfg.DataDir, p.cfg.NodeName, p.cfg.Random)
+	switch {
+	case errors.Is(err, storage.ErrLostData):
+		return p.guard.Fail(fault.ExitLostData, fmt.Errorf("open the data directory: %w; %s", err, storage.ReplaceNode))
+	case errors.Is(err, storage.ErrDamaged):
+		return p.guard.Fail(fault.ExitChecksum, fmt.Errorf("open the data directory: %w; %s", err, storage.ReplaceNode))
+	case err != nil:
+		return fmt.Errorf("open the data directory: %w", err)
+	}
+	p.dir, p.nodeID = dir, dir.NodeID
+	if err := errors.Join(storage.CheckRecovered(dir), removeSpools(dir)); err != nil {
+		return err
+	}
+	p.groupDir, err = dir.Group(thisGroup)
+	return err
+}
+
+// openNetwork binds the peer port and reads to which cluster this node belongs.
+func (p *process) openNetwork() error {
+	membership, err := p.dir.Membership()
+	if err != nil {
+		return p.guard.Fail(fault.ExitChecksum, fmt.Errorf("which cluster this node belongs to is unknown: %w; %s", err, storage.ReplaceNode))
+	}
+	if membership.ClusterID == "" && p.groupDir.HasLog() {
+		return p.guard.Fail(fault.ExitLostData, fmt.Errorf("%s is missing: %w; %s", p.dir.File(storage.MembershipName), storage.ErrLostData, storage.ReplaceNode))
+	}
+	p.formation = &formation{
+		dir:      p.dir,
+		expect:   p.cfg.BootstrapExpect,
+		lookAt:   p.cfg.Join,
+		hasState: p.groupDir.HasLog,
+		gained:   p.groupDir.LogBegun(),
+		guard:    p.guard,
+		logger:   p.cfg.Logger,
+		turn:     make(chan struct{}, 1),
+		renewed:  make(chan struct{}, 1),
+	}
+	p.formation.promise.Store(&membership)
+	p.book = peernet.OpenAddressBook(p.dir.File(storage.AddressesName), p.cfg.Logger)
+	p.network, err = peernet.Listen(p.ctx, peernet.Options{
+		NodeID:    p.nodeID,
+		ClusterID: p.clusterID,
+		Formats: func() peernet.FormatRange {
+			return peernet.NewFormatRange(max(fsm.OldestVersion, p.inForce.Load()), p.cfg.Log.FormatMax)
+		},
+		Outdated: func(err error) { p.cfg.Fatal(fault.ExitUnknownFormat, err) },
+		Bind:     p.cfg.PeerAddr,
+		Timeout:  p.cfg.Timing.Dial,
+		Network:  p.cfg.Network,
+		Logger:   p.cfg.Logger,
+	}, p.book)
+	if err != nil {
+		return err
+	}
+	p.network.AddGroup(thisGroup)
+	p.answerAboutLeader()
+	return nil
+}
+
+// answerAboutLeader answers questions about the leader from here on, long before
+// this node can answer anything else.
+func (p *process) answerAboutLeader() {
+	p.detector = election.New(election.Options{
+		NodeID: p.nodeID, Group: thisGroup, Network: p.network, Heartbeat: p.cfg.Timing.Heartbeat, Clock: p.cfg.Clock, Log: p.cfg.Logger,
+	})
+	p.network.WhenLost(p.detector.LostConnection)
+	p.network.Serve()
+	p.wg.Go(func() { p.detector.Serve(p.ctx, p.network.Listener(peernet.KindFailureDetector, thisGroup)) })
+}
+
+// begin opens gossip and takes part in everything, with the group whose members are
+// those of the cluster.
+func (p *process) begin(group *raftGroup) error {
+	if err := p.openGossip(group); err != nil {
+		return err
+	}
+	p.detector.Start(p.electionView(group))
+	f := p.formation
+	f.network, f.view, f.changes, f.announce, f.found = p.network, p.gossip.View, p.gossip.Changes, p.gossip.Announce, group.foundCluster
+	p.network.Open()
+	p.wg.Go(func() { p.gossip.Run(p.ctx) })
+	p.wg.Go(func() { f.serve(p.ctx, p.network.Listener(peernet.KindBootstrap, 0)) })
+	p.wg.Go(func() { f.run(p.ctx) })
+	p.wg.Go(func() { p.detector.Run(p.ctx) })
+	p.wg.Go(p.announceState)
+	return nil
+}
+
+// electionView is what the failure detector reads and does of the group.
+func (p *process) electionView(group *raftGroup) election.Consensus {
+	return election.Consensus{
+		Leadership: func() election.Leadership { return election.Leadership(group.Leadership()) },
+		LastEntry: func() election.LogPosition {
+			term, index := group.lastEntry()
+			return election.LogPosition{Term: term, Index: index}
+		},
+		SinceContact: group.sinceContact,
+		Voters:       group.voters,
+		HeardVoters:  group.heardVoters,
+		Campaign:     group.campaign,
+		MayLead:      p.mayLead,
+		Transfer: func(ctx context.Context, nodeID string) error {
+			ctx, cancel := context.WithTimeout(ctx, transferTimeout)
+			defer cancel()
+			return group.transferTo(ctx, nodeID)
+		},
+	}
+}
+
+// openGossip binds the gossip port.
+func (p *process) openGossip(group *raftGroup) error {
+	p.clocks = discovery.NewClocks(p.cfg.Clock, p.cfg.Timing.ClockSkewMax, p.nodeID, group.voters)
+	gossip := discovery.New(discovery.Options{
+		NodeID:    p.nodeID,
+		Bind:      p.cfg.GossipAddr,
+		Advertise: p.cfg.AdvertiseGossip,
+		Join:      p.cfg.Join,
+		Key:       p.cfg.GossipKey,
+		Self:      p.describe,
+		Wanted:    func() int { return max(p.cfg.BootstrapExpect, group.memberCount(), 2) },
+		Heard:     p.book.Note,
+		Clocks:    p.clocks,
+		Network:   p.cfg.Network,
+		Monotonic: p.cfg.Clock.Monotonic,
+		Logger:    p.cfg.Logger,
+	})
+	if err := gossip.Open(p.ctx); err != nil {
+		return err
+	}
+	p.gossip = gossip
+	return nil
+}
+
+// clusterID is empty until this node belongs to a cluster.
+func (p *process) clusterID() string { return p.formation.promised().ClusterID }
+
+// describe is what the other nodes learn of this one.
+func (p *process) describe() discovery.Member {
+	own := p.formation.promised()
+	return discovery.Member{
+		Joining:   own.Joined && !own.Admitted,
+		NodeID:    p.nodeID,
+		Name:      p.cfg.NodeName,
+		ClusterID: p.clusterID(),
+		Peer:      p.advertisedPeer(),
+		Boot:      p.dir.Boot,
+		Expect:    p.cfg.BootstrapExpect,
+		HasState:  p.groupDir.HasLog(),
+		Version:   p.cfg.Version,
+		Format:    p.cfg.Log.FormatMax,
+	}
+}
+
+// advertisedPeer is where the others reach this node. Bound to all addresses,
+// it is the one they hear gossip from, which they fill in themselves.
+func (p *process) advertisedPeer() string {
+	if p.cfg.AdvertisePeer != "" {
+		return p.cfg.AdvertisePeer
+	}
+	host, port, err := net.SplitHostPort(p.network.BoundAddr())
+	if ip := net.ParseIP(host); err == nil && ip != nil && ip.IsUnspecified() {
+		host = ""
+	}
+	return net.JoinHostPort(host, port)
+}
+
+// addressOf is where a node is reached, empty if that is unknown.
+func (p *process) addressOf(nodeID string) string {
+	if nodeID == p.nodeID {
+		return p.advertisedPeer()
+	}
+	return p.book.Lookup(nodeID)
+}
+
+// announceState tells the others when this node has become part of a cluster.
+func (p *process) announceState() {
+	select {
+	case <-p.groupDir.LogBegun():
+		p.gossip.Announce()
+	case <-p.ctx.Done():
+	}
+}
+
+// disconnect ends all exchanges with other nodes, so that they do not hold up the
+// end of the groups. close comes after that.
+func (p *process) disconnect() error {
+	p.cancel()
+	if p.network != nil {
+		p.network.Disconnect()
+	}
+	if p.gossip != nil {
+		return p.gossip.Close()
+	}
+	return nil
+}
+
+// close closes the network and the data directory, which nobody uses any more. It
+// also closes a process that did not open completely.
+func (p *process) close() error {
+	var problems []error
+	if p.network != nil {
+		problems = append(problems, p.network.Close())
+	}
+	p.wg.Wait()
+	if p.dir != nil {
+		problems = append(problems, p.dir.Close())
+	}
+	return errors.Join(problems...)
+}
