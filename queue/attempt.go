@@ -128,7 +128,7 @@ func (b *Broker) replay(q *Queue, a *ReceiveAttempt, c *ReceiveMessages, visible
 		m, ok := q.messages.Get(uint64(d.Sequence))
 		held := ok && m.delivered() && m.delivery.count == d.Delivery && !q.expired(m, b.now)
 		if !q.attributes.YMQReceive && (a.invalid || !held || m.delivery.visibleAt <= b.now) {
-			return nil, invalidValue(a.id, "ReceiveRequestAttemptId",
+			return nil, InvalidValue(a.id, "ReceiveRequestAttemptId",
 				"The receiveRequestAttemptId is not valid anymore since the receive call is not retryable.")
 		}
 		if held && q.leads(m, again) {

@@ -203,13 +203,13 @@ func (a QueueAttributes) withChanges(given []Attribute, in assignment) (QueueAtt
 func (a *QueueAttributes) assign(g Attribute, in assignment) *Error {
 	r := findAttribute(g.Name)
 	if r == nil {
-		return unknownAttribute(g.Name)
+		return UnknownAttribute(g.Name)
 	}
 	if !a.FIFO {
 		switch r.kind {
 		case anyQueue:
 		case fifoSilent:
-			return unknownAttribute(g.Name)
+			return UnknownAttribute(g.Name)
 		case fifoOnly:
 			return newError(InvalidAttributeName, "You can specify the ", g.Name, " only when FifoQueue is set to true.")
 		}
@@ -299,8 +299,4 @@ func valueOf(attrs []Attribute, name string) (string, bool) {
 
 func invalidAttribute(name string) *Error {
 	return newError(InvalidAttributeValue, "Invalid value for the parameter ", name, ".")
-}
-
-func unknownAttribute(name string) *Error {
-	return newError(InvalidAttributeName, "Unknown Attribute ", echo(name), ".")
 }

@@ -66,7 +66,7 @@ func (b *Broker) apply(cmd Command) (Result, *Error) {
 	if err := wellFormed(cmd); err != nil {
 		// AWS looks the queue up before it looks at values (sqs.md 1.7).
 		if name := cmd.QueueName(); name != "" && !b.View().QueueExists(name) {
-			return nil, noSuchQueue()
+			return nil, NoSuchQueue()
 		}
 		return nil, err
 	}

@@ -58,12 +58,12 @@ func checkSendBatch(a *QueueAttributes, c *SendMessages) *Error {
 	}
 	for i := range c.Entries { // recorded: the group id comes first
 		if a.needsGroupID() && !c.Entries[i].GroupIDGiven {
-			return invalidParameter(noGroupID)
+			return InvalidParameter(noGroupID)
 		}
 	}
 	for i := range c.Entries {
 		if a.needsDeduplicationID() && !c.Entries[i].DeduplicationIDGiven {
-			return invalidParameter(noDeduplicationID)
+			return InvalidParameter(noDeduplicationID)
 		}
 	}
 	return checkBatchBytes(c)
@@ -128,7 +128,7 @@ func checkSend(a *QueueAttributes, e *SendEntry, batch bool) *Error {
 // check, and returns the first refusal.
 func (a *sendRules) check(e *SendEntry, batch bool) *Error {
 	if e.Body == "" {
-		return missingParameter("MessageBody")
+		return MissingParameter("MessageBody")
 	}
 	if e.size() > a.bytesMax {
 		return tooLong(a.bytesMax, batch)
@@ -147,7 +147,7 @@ func (a *sendRules) check(e *SendEntry, batch bool) *Error {
 		return invalidID(e.GroupID, "MessageGroupId")
 	}
 	if partitionKey != "" && e.GroupIDGiven && partitionKey != e.GroupID {
-		return invalidValue(partitionKey, reservedPartitionKey, "It must be equal to the MessageGroupId if both are given.")
+		return InvalidValue(partitionKey, reservedPartitionKey, "It must be equal to the MessageGroupId if both are given.")
 	}
 	return a.checkForType(e, batch)
 }
@@ -155,25 +155,25 @@ func (a *sendRules) check(e *SendEntry, batch bool) *Error {
 // checkForType makes the checks that depend on the queue type.
 func (a *sendRules) checkForType(e *SendEntry, batch bool) *Error {
 	if d := e.DelaySeconds; d.Given && (d.Value < 0 || d.Value > DelaySecondsMax) {
-		return invalidValue(strconv.FormatInt(d.Value, 10), "DelaySeconds", "DelaySeconds must be >= 0 and <= 900.")
+		return InvalidValue(strconv.FormatInt(d.Value, 10), "DelaySeconds", "DelaySeconds must be >= 0 and <= 900.")
 	}
 	if !a.fifo {
 		if e.DeduplicationIDGiven {
-			return invalidValue(e.DeduplicationID, "MessageDeduplicationId", wrongQueueType)
+			return InvalidValue(e.DeduplicationID, "MessageDeduplicationId", wrongQueueType)
 		}
 		return nil
 	}
 	if d := e.DelaySeconds; d.Given && d.Value > 0 {
-		return invalidValue(strconv.FormatInt(d.Value, 10), "DelaySeconds", wrongQueueType)
+		return InvalidValue(strconv.FormatInt(d.Value, 10), "DelaySeconds", wrongQueueType)
 	}
 	if a.needsGroupID && !e.GroupIDGiven {
 		if batch {
-			return invalidParameter(noGroupID)
+			return InvalidParameter(noGroupID)
 		}
 		return newError(MissingRequiredParameter, noGroupID)
 	}
 	if a.needsDeduplicationID && !e.DeduplicationIDGiven {
-		return invalidParameter(noDeduplicationID)
+		return InvalidParameter(noDeduplicationID)
 	}
 	return nil
 }
@@ -183,7 +183,7 @@ func tooLong(limit int64, batch bool) *Error {
 	if batch {
 		begin = "One or more parameters cannot be validated."
 	}
-	return invalidParameter(begin, " Reason: Message must be shorter than ", strconv.FormatInt(limit, 10), " bytes.")
+	return InvalidParameter(begin, " Reason: Message must be shorter than ", strconv.FormatInt(limit, 10), " bytes.")
 }
 
 // validID reports whether an id of a message, group, attempt or partition has
@@ -201,7 +201,7 @@ func validID(id string) bool {
 }
 
 func invalidID(value, name string) *Error {
-	return invalidValue(value, name, name+" can only include alphanumeric and punctuation characters. 1 to 128 in length.")
+	return InvalidValue(value, name, name+" can only include alphanumeric and punctuation characters. 1 to 128 in length.")
 }
 
 // badCharacter reports whether text has a character that XML cannot carry,
@@ -261,7 +261,7 @@ func slowly(text string, i, end int) (int, bool) {
 // header, and returns the partition key if the queue takes one.
 func (a *sendRules) checkAttributes(e *SendEntry) (partitionKey string, err *Error) {
 	if !ValidTraceHeader(e.TraceHeader) {
-		return "", invalidParameter("The value of message system attribute 'AWSTraceHeader' is invalid.")
+		return "", InvalidParameter("The value of message system attribute 'AWSTraceHeader' is invalid.")
 	}
 	if len(e.Attributes) == 0 {
 		return "", nil
@@ -276,7 +276,7 @@ func (a *sendRules) checkAttributes(e *SendEntry) (partitionKey string, err *Err
 		}
 	}
 	if len(attrs) > MessageAttributesMax {
-		return "", invalidParameter("Number of message attributes [", strconv.Itoa(len(attrs)),
+		return "", InvalidParameter("Number of message attributes [", strconv.Itoa(len(attrs)),
 			"] exceeds the allowed maximum [", strconv.Itoa(MessageAttributesMax), "].")
 	}
 	for i := range attrs {
@@ -285,7 +285,7 @@ func (a *sendRules) checkAttributes(e *SendEntry) (partitionKey string, err *Err
 		}
 		for j := range i {
 			if attrs[j].Name == attrs[i].Name {
-				return "", invalidParameter("Message (user) attribute '", attrs[i].Name, "' is given more than once.")
+				return "", InvalidParameter("Message (user) attribute '", attrs[i].Name, "' is given more than once.")
 			}
 		}
 	}
@@ -297,33 +297,33 @@ func checkAttribute(m *MessageAttribute) *Error {
 		return err
 	}
 	if len(m.DataType) > AttributeTypeLengthMax {
-		return invalidParameter("Message (user) attribute types must be shorter than 256 Bytes")
+		return InvalidParameter("Message (user) attribute types must be shorter than 256 Bytes")
 	}
 	base := baseType(m.DataType)
 	if base == "" || badCharacter(m.DataType) {
-		return invalidParameter("The type of message (user) attribute '", m.Name,
+		return InvalidParameter("The type of message (user) attribute '", m.Name,
 			"' is invalid. You must use only the following supported type prefixes: Binary, Number, String.")
 	}
 	switch {
 	case m.Value == "":
-		return invalidParameter("Message (user) attribute '", m.Name, "' must contain a non-empty value of type '", base, "'.")
+		return InvalidParameter("Message (user) attribute '", m.Name, "' must contain a non-empty value of type '", base, "'.")
 	case base == typeBinary:
 		return nil
 	case badCharacter(m.Value):
-		return invalidParameter("Invalid characters found in the value of message (user) attribute '", m.Name,
+		return InvalidParameter("Invalid characters found in the value of message (user) attribute '", m.Name,
 			"'. Valid unicode characters are "+validCharacters)
 	case base == typeNumber && !validNumber(m.Value):
-		return invalidParameter("Can't cast the value of message (user) attribute '", m.Name, "' to a number.")
+		return InvalidParameter("Can't cast the value of message (user) attribute '", m.Name, "' to a number.")
 	}
 	return nil
 }
 
 func checkAttributeName(name string) *Error {
 	if name == "" {
-		return invalidParameter("The request must contain non-empty message (user) attribute names.")
+		return InvalidParameter("The request must contain non-empty message (user) attribute names.")
 	}
 	if len(name) > AttributeNameLengthMax {
-		return invalidParameter("Message (user) attribute names must be shorter than 256 Bytes")
+		return InvalidParameter("Message (user) attribute names must be shorter than 256 Bytes")
 	}
 	for _, r := range name {
 		if !nameCharacter(r) {
@@ -331,7 +331,7 @@ func checkAttributeName(name string) *Error {
 		}
 	}
 	if hasPrefixFold(name, "AWS.") || hasPrefixFold(name, "Amazon.") || name[0] == '.' || name[len(name)-1] == '.' {
-		return invalidParameter("You can't use message attribute names beginning with 'AWS.' or 'Amazon.'. " +
+		return InvalidParameter("You can't use message attribute names beginning with 'AWS.' or 'Amazon.'. " +
 			"These strings are reserved for internal use. Additionally, they cannot start or end with '.'.")
 	}
 	if strings.Contains(name, "..") {
@@ -342,7 +342,7 @@ func checkAttributeName(name string) *Error {
 
 // badAttributeName has a text that ends in a blank, as AWS sends it.
 func badAttributeName() *Error {
-	return invalidParameter("Message (user) attributes name can only contain upper and lower score characters, " +
+	return InvalidParameter("Message (user) attributes name can only contain upper and lower score characters, " +
 		"digits, periods, hyphens and underscores. ")
 }
 

@@ -33,12 +33,12 @@ func (c *CreateQueue) wellFormed() *Error {
 	value, _ := valueOf(c.Attributes, nameFIFO)
 	if on, _ := parseBool(value); on {
 		if base, isFIFO := strings.CutSuffix(c.Queue, ".fifo"); !isFIFO || !plainName(base) || len(c.Queue) > QueueNameLengthMax {
-			return invalidParameter("The name of a FIFO queue can only include alphanumeric characters, hyphens, or underscores, " +
+			return InvalidParameter("The name of a FIFO queue can only include alphanumeric characters, hyphens, or underscores, " +
 				"must end with .fifo suffix and be 1 to 80 in length.")
 		}
 	} else if !plainName(c.Queue) || len(c.Queue) > QueueNameLengthMax {
 		// This is also what AWS says of a name ending in .fifo.
-		return invalidParameter(nameRule)
+		return InvalidParameter(nameRule)
 	}
 	return checkTags(c.Queue, c.Tags)
 }
@@ -179,7 +179,7 @@ func (c *DeleteQueue) Validate() *Error { return checkQueueName(c.Queue) }
 func (c *DeleteQueue) apply(b *Broker) (Result, *Error) {
 	q, ok := b.queues.Get(c.Queue)
 	if !ok {
-		return nil, noSuchQueue()
+		return nil, NoSuchQueue()
 	}
 	b.queues.Delete(q.name)
 	b.sum.sub(q.sums.counted)
@@ -269,7 +269,7 @@ func (c *PurgeQueue) Validate() *Error { return checkQueueName(c.Queue) }
 func (c *PurgeQueue) apply(b *Broker) (Result, *Error) {
 	q := b.beginNow(c.Queue)
 	if q == nil {
-		return nil, noSuchQueue()
+		return nil, NoSuchQueue()
 	}
 	if b.cooldowns() && q.purgedAt != 0 && b.now.Sub(q.purgedAt) < purgeWait {
 		return nil, newError(PurgeQueueInProgress,

@@ -21,7 +21,7 @@ func (c *DeleteMessages) Validate() *Error {
 
 // wellFormed checks the number of entries.
 func (c *DeleteMessages) wellFormed() *Error {
-	return checkEntries(len(c.Handles), "DeleteMessageBatchRequestEntry")
+	return CheckEntryCount(len(c.Handles), "DeleteMessageBatchRequestEntry")
 }
 
 // check is what needs no state.
@@ -73,7 +73,7 @@ func (c *DeleteMessages) refuse(*Queue) (Result, *Error) {
 func (c *DeleteMessages) apply(b *Broker) (Result, *Error) {
 	q := b.beginNow(c.Queue)
 	if q == nil {
-		return nil, noSuchQueue()
+		return nil, NoSuchQueue()
 	}
 	out := EntriesDone{Errs: make([]*Error, len(c.Handles))}
 	for i, handle := range c.Handles {
@@ -114,7 +114,7 @@ func (b *Broker) deleteMessage(q *Queue, handle string, batch bool) *Error {
 			if batch { // recorded: another code and text than the single call
 				return newError(ReceiptHandleIsInvalid, "The receipt handle has expired")
 			}
-			return invalidValue(handle, "ReceiptHandle", "The receipt handle has expired.")
+			return InvalidValue(handle, "ReceiptHandle", "The receipt handle has expired.")
 		}
 	}
 	q.endAttempt(b.key, m, true)

@@ -55,8 +55,6 @@ func newError(code Code, parts ...string) *Error {
 	return &Error{Code: code, Message: string(text)}
 }
 
-func invalidParameter(parts ...string) *Error { return newError(InvalidParameterValue, parts...) }
-
 // echoBytesMax bounds what an error repeats of a request.
 const echoBytesMax = 1024
 
@@ -72,15 +70,32 @@ func echo(value string) string {
 	return value[:end] + "..."
 }
 
-// invalidValue is "Value <v> for parameter <name> is invalid. Reason: <why>".
-func invalidValue(value, name, reason string) *Error {
-	return invalidParameter("Value ", echo(value), " for parameter ", name, " is invalid. Reason: ", reason)
+// InvalidParameter refuses a bad value in the words of parts, put together.
+func InvalidParameter(parts ...string) *Error { return newError(InvalidParameterValue, parts...) }
+
+// InvalidValue refuses a bad value of a parameter in the usual words of AWS, which
+// repeat the value, or its beginning if it is long. reason is a sentence.
+func InvalidValue(value, name, reason string) *Error {
+	return InvalidParameter("Value ", echo(value), " for parameter ", name, " is invalid. Reason: ", reason)
 }
 
-func missingParameter(name string) *Error {
+// MissingParameter refuses a request without a required parameter.
+func MissingParameter(name string) *Error {
 	return newError(MissingRequiredParameter, "The request must contain the parameter ", name, ".")
 }
 
-func noSuchQueue() *Error {
+// UnknownAttribute refuses the name of a queue or message attribute that does not
+// exist.
+func UnknownAttribute(name string) *Error {
+	return newError(InvalidAttributeName, "Unknown Attribute ", echo(name), ".")
+}
+
+// NoSuchQueue refuses a request about a queue that does not exist.
+func NoSuchQueue() *Error {
 	return newError(QueueDoesNotExist, "The specified queue does not exist.")
+}
+
+// NoSuchResource refuses the ARN in a parameter of the actions of move tasks.
+func NoSuchResource(parameter string) *Error {
+	return newError(ResourceNotFound, "The resource that you specified for the ", parameter, " parameter doesn't exist.")
 }

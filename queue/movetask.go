@@ -69,10 +69,6 @@ func (b *Broker) dropMoveTasks(source string) {
 	}
 }
 
-func noSuchResource(parameter string) *Error {
-	return newError(ResourceNotFound, "The resource that you specified for the ", parameter, " parameter doesn't exist.")
-}
-
 func (b *Broker) moveTask(id string) (*MoveTaskRecord, bool) {
 	number, ok := b.moveTasks.byID.Get(id)
 	if !ok {
@@ -141,16 +137,16 @@ func (*StartMoveTask) QueueName() string { return "" }
 // Validate checks the source and the rate.
 func (c *StartMoveTask) Validate() *Error {
 	if c.Source == "" {
-		return missingParameter("SourceArn")
+		return MissingParameter("SourceArn")
 	}
 	if len(c.Source) > QueueNameLengthMax {
-		return noSuchResource("SourceArn")
+		return NoSuchResource("SourceArn")
 	}
 	if len(c.Destination) > QueueNameLengthMax {
-		return noSuchResource("DestinationArn")
+		return NoSuchResource("DestinationArn")
 	}
 	if m := c.MaxPerSecond; m.Given && (m.Value < 1 || m.Value > MovePerSecondMax) {
-		return invalidValue(strconv.FormatInt(m.Value, 10), "MaxNumberOfMessagesPerSecond", "Must be between 1 and 500, if provided.")
+		return InvalidValue(strconv.FormatInt(m.Value, 10), "MaxNumberOfMessagesPerSecond", "Must be between 1 and 500, if provided.")
 	}
 	return nil
 }
@@ -160,26 +156,26 @@ func (c *StartMoveTask) Validate() *Error {
 func (c *StartMoveTask) apply(b *Broker) (Result, *Error) {
 	source := b.beginNow(c.Source)
 	if source == nil {
-		return nil, noSuchResource("SourceArn")
+		return nil, NoSuchResource("SourceArn")
 	}
 	if !b.isDeadLetterQueue(c.Source) {
-		return nil, invalidParameter("Source queue must be configured as a Dead Letter Queue.")
+		return nil, InvalidParameter("Source queue must be configured as a Dead Letter Queue.")
 	}
 	if c.Destination != "" {
 		destination, ok := b.queues.Get(c.Destination)
 		switch {
 		case !ok:
-			return nil, noSuchResource("DestinationArn")
+			return nil, NoSuchResource("DestinationArn")
 		case destination.attributes.FIFO != source.attributes.FIFO:
-			return nil, invalidParameter("The destination queue must be of the same type as the source queue.")
+			return nil, InvalidParameter("The destination queue must be of the same type as the source queue.")
 		case c.Destination == c.Source:
-			return nil, invalidParameter("The destination queue must not be the source queue.")
+			return nil, InvalidParameter("The destination queue must not be the source queue.")
 		}
 	}
 	tasks := b.moveTasksOf(c.Source)
 	for _, t := range tasks {
 		if t.Status == MoveTaskRunning {
-			return nil, invalidParameter("There is already a task running. " +
+			return nil, InvalidParameter("There is already a task running. " +
 				"Only one active task is allowed for a source queue arn at a given time.")
 		}
 	}
@@ -215,7 +211,7 @@ func (*CancelMoveTask) QueueName() string { return "" }
 // Validate checks that the task handle named a task.
 func (c *CancelMoveTask) Validate() *Error {
 	if c.TaskID == "" || len(c.TaskID) > taskIDLengthMax || c.Source == "" || len(c.Source) > QueueNameLengthMax {
-		return invalidParameter("Value for parameter TaskHandle is invalid.")
+		return InvalidParameter("Value for parameter TaskHandle is invalid.")
 	}
 	return nil
 }
@@ -223,14 +219,14 @@ func (c *CancelMoveTask) Validate() *Error {
 // apply ends a running task. What was moved stays moved.
 func (c *CancelMoveTask) apply(b *Broker) (Result, *Error) {
 	if _, ok := b.queues.Get(c.Source); !ok {
-		return nil, noSuchResource("SourceArn")
+		return nil, NoSuchResource("SourceArn")
 	}
 	t, ok := b.moveTask(c.TaskID)
 	if !ok || t.Source != c.Source {
 		return nil, newError(ResourceNotFound, "Task does not exist.")
 	}
 	if t.Status != MoveTaskRunning {
-		return nil, invalidParameter("Only active tasks can be cancelled.")
+		return nil, InvalidParameter("Only active tasks can be cancelled.")
 	}
 	ended := *t
 	ended.Status = MoveTaskStopped
@@ -250,7 +246,7 @@ func (*MoveMessages) QueueName() string { return "" }
 // Validate bounds the step; only the leader proposes this command.
 func (c *MoveMessages) Validate() *Error {
 	if c.TaskID == "" || c.Max < 1 || c.Max > MoveStepMax {
-		return invalidParameter("A step of a move task needs a task id and moves 1 to ", strconv.Itoa(MoveStepMax), " messages.")
+		return InvalidParameter("A step of a move task needs a task id and moves 1 to ", strconv.Itoa(MoveStepMax), " messages.")
 	}
 	return nil
 }

@@ -91,13 +91,13 @@ func parseRedrivePolicy(text string) (policy.Redrive, *Error) {
 func parseRedriveAllowPolicy(text string) (policy.RedriveAllow, *Error) {
 	p, ok := policy.ParseRedriveAllow(text)
 	if !ok {
-		return policy.RedriveAllow{}, invalidValue(text, nameRedriveAllowPolicy,
+		return policy.RedriveAllow{}, InvalidValue(text, nameRedriveAllowPolicy,
 			"Amazon SQS can't create the redrive allow policy in an unsupported format.")
 	}
 	return p, nil
 }
 
-func badRedrive(text, reason string) *Error { return invalidValue(text, nameRedrivePolicy, reason) }
+func badRedrive(text, reason string) *Error { return InvalidValue(text, nameRedrivePolicy, reason) }
 
 // redriveTargetMissing refuses a RedrivePolicy, given as sent, whose target
 // does not exist.
@@ -135,7 +135,7 @@ func (c *SetQueuePolicy) Validate() *Error {
 		return err
 	}
 	if c.Label == "" {
-		return missingParameter("Label")
+		return MissingParameter("Label")
 	}
 	if !plainName(c.Label) || len(c.Label) > PolicyLabelLengthMax {
 		return badLabel(c.Label, nameRule+".")
@@ -144,17 +144,17 @@ func (c *SetQueuePolicy) Validate() *Error {
 		return nil
 	}
 	if len(c.AccountIDs) == 0 {
-		return missingParameter("AWSAccountIds")
+		return MissingParameter("AWSAccountIds")
 	}
 	if len(c.Actions) == 0 {
-		return missingParameter("Actions")
+		return MissingParameter("Actions")
 	}
 	if n := len(c.AccountIDs); n > policyAccountsMax {
 		return newError(OverLimit, strconv.Itoa(n), " principals were found, maximum allowed is ", strconv.Itoa(policyAccountsMax), ".")
 	}
 	for _, account := range c.AccountIDs {
 		if !plainName(account) || len(account) > accountLengthMax {
-			return invalidValue(account, "PrincipalId", "Unable to verify.")
+			return InvalidValue(account, "PrincipalId", "Unable to verify.")
 		}
 	}
 	if n := len(c.Actions); n > PolicyActionsMax {
@@ -162,7 +162,7 @@ func (c *SetQueuePolicy) Validate() *Error {
 	}
 	for _, action := range c.Actions {
 		if !permitted(action) {
-			return invalidValue("SQS:"+action, "ActionName", "Only the queue owner is allowed to invoke this action.")
+			return InvalidValue("SQS:"+action, "ActionName", "Only the queue owner is allowed to invoke this action.")
 		}
 	}
 	return nil
@@ -172,7 +172,7 @@ func (c *SetQueuePolicy) Validate() *Error {
 func (c *SetQueuePolicy) apply(b *Broker) (Result, *Error) {
 	q := b.beginNow(c.Queue)
 	if q == nil {
-		return nil, noSuchQueue()
+		return nil, NoSuchQueue()
 	}
 	var policy string
 	var err *Error
@@ -237,4 +237,4 @@ func accessError(err error, label string) *Error {
 	}
 }
 
-func badLabel(label, reason string) *Error { return invalidValue(label, "Label", reason) }
+func badLabel(label, reason string) *Error { return InvalidValue(label, "Label", reason) }

@@ -72,7 +72,7 @@ func (v View) Refuse(cmd Command, refusal *Error) (Result, *Error) {
 	}
 	q, ok := v.b.queues.Get(name)
 	if !ok {
-		return nil, noSuchQueue()
+		return nil, NoSuchQueue()
 	}
 	if c, ok := cmd.(refuser); ok {
 		if result, err := c.refuse(q); result != nil || err != nil {
@@ -95,7 +95,7 @@ func wellFormed(cmd Command) *Error {
 // checkQueueName refuses the name of no queue before it is encoded.
 func checkQueueName(name string) *Error {
 	if len(name) > QueueNameLengthMax {
-		return noSuchQueue()
+		return NoSuchQueue()
 	}
 	return nil
 }
@@ -143,9 +143,9 @@ func plainName(name string) bool {
 	return name != ""
 }
 
-// checkEntries bounds the entries of a batch; element is the name in the error
-// text of AWS.
-func checkEntries(n int, element string) *Error {
+// CheckEntryCount refuses a batch of no entries, or of more than BatchEntriesMax.
+// element is the name of an entry in the error text of AWS.
+func CheckEntryCount(n int, element string) *Error {
 	if n == 0 {
 		return newError(EmptyBatchRequest, "There should be at least one ", element, " in the request.")
 	}

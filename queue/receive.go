@@ -25,7 +25,7 @@ func (c *ReceiveMessages) Validate() *Error {
 		return err
 	}
 	if m := c.MaxMessages; m.Given && (m.Value < 1 || m.Value > ReceiveMessagesMax) {
-		return invalidValue(strconv.FormatInt(m.Value, 10), "MaxNumberOfMessages", "Must be between 1 and 10, if provided.")
+		return InvalidValue(strconv.FormatInt(m.Value, 10), "MaxNumberOfMessages", "Must be between 1 and 10, if provided.")
 	}
 	if err := checkVisibilityRange(c.VisibilityTimeout); err != nil {
 		return err
@@ -53,7 +53,7 @@ func (c *ReceiveMessages) prepare() (Prepared, *Error) {
 func (c *ReceiveMessages) apply(b *Broker) (Result, *Error) {
 	q := b.beginNow(c.Queue)
 	if q == nil {
-		return nil, noSuchQueue()
+		return nil, NoSuchQueue()
 	}
 	timeout := Seconds(c.VisibilityTimeout.Or(q.attributes.VisibilitySeconds))
 	visibleAt := b.now.Add(timeout)

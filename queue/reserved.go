@@ -45,7 +45,7 @@ func reserved(attrs []MessageAttribute) (scheduledAt Timestamp, partitionKey str
 			keyed = true
 			partitionKey, err = partitionKeyOf(m)
 		default:
-			err = invalidParameter("Message (user) attribute name '", m.Name,
+			err = InvalidParameter("Message (user) attribute name '", m.Name,
 				"' is invalid. Reason: names beginning with '", reservedPrefix, "' are reserved on this queue.")
 		}
 		if err != nil {
@@ -75,7 +75,7 @@ func scheduledTime(m *MessageAttribute) (Timestamp, *Error) {
 			return at, nil
 		}
 	}
-	return 0, invalidValue(m.Value, reservedScheduled,
+	return 0, InvalidValue(m.Value, reservedScheduled,
 		"Must be a Number of milliseconds since 1970 or a String with a time as in RFC 3339.")
 }
 

@@ -31,11 +31,11 @@ func (c *SendMessages) Validate() *Error {
 
 // wellFormed checks the number of entries and the sender id.
 func (c *SendMessages) wellFormed() *Error {
-	if err := checkEntries(len(c.Entries), "SendMessageBatchRequestEntry"); err != nil {
+	if err := CheckEntryCount(len(c.Entries), "SendMessageBatchRequestEntry"); err != nil {
 		return err
 	}
 	if len(c.SenderID) > senderIDLengthMax || badCharacter(c.SenderID) {
-		return invalidParameter("The sender id is longer than ", strconv.Itoa(senderIDLengthMax), " bytes or has invalid characters.")
+		return InvalidParameter("The sender id is longer than ", strconv.Itoa(senderIDLengthMax), " bytes or has invalid characters.")
 	}
 	return nil
 }
@@ -119,7 +119,7 @@ func (c *SendMessages) hashContents() {
 func (c *SendMessages) apply(b *Broker) (Result, *Error) {
 	q := b.beginNow(c.Queue)
 	if q == nil {
-		return nil, noSuchQueue()
+		return nil, NoSuchQueue()
 	}
 	if c.RepeatedSince != 0 && !q.remembersSince(c.RepeatedSince, b.now) {
 		return nil, newError(UnsupportedOperation, "The send may have been accepted before, and the queue would not know it.")
@@ -188,7 +188,7 @@ func (s *sending) takeReserved() *Error {
 	var err *Error
 	s.scheduledAt, s.partition, s.attributes, err = reserved(s.attributes)
 	if err == nil && s.partition != "" && s.entry.GroupID != "" && s.partition != s.entry.GroupID {
-		err = invalidValue(s.partition, "seriatim.PartitionKey",
+		err = InvalidValue(s.partition, "seriatim.PartitionKey",
 			"It must be equal to MessageGroupId when both are given.")
 	}
 	return err

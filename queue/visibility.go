@@ -24,7 +24,7 @@ func (c *ChangeMessageVisibility) Validate() *Error {
 
 // wellFormed checks the number of entries and, outside a batch, the timeout.
 func (c *ChangeMessageVisibility) wellFormed() *Error {
-	if err := checkEntries(len(c.Entries), "ChangeMessageVisibilityBatchRequestEntry"); err != nil {
+	if err := CheckEntryCount(len(c.Entries), "ChangeMessageVisibilityBatchRequestEntry"); err != nil {
 		return err
 	}
 	if c.Batch {
@@ -90,7 +90,7 @@ type VisibilityEntry struct {
 func (c *ChangeMessageVisibility) apply(b *Broker) (Result, *Error) {
 	q := b.beginNow(c.Queue)
 	if q == nil {
-		return nil, noSuchQueue()
+		return nil, NoSuchQueue()
 	}
 	out := EntriesDone{Errs: make([]*Error, len(c.Entries))}
 	for i, e := range c.Entries {
@@ -119,12 +119,12 @@ func (b *Broker) changeVisibility(q *Queue, e VisibilityEntry, batch bool) *Erro
 		if batch { // recorded: another code and text than the single call
 			return newError(ReceiptHandleIsInvalid, "Message does not exist or is not available for visibility timeout change")
 		}
-		return invalidValue(e.Handle, "ReceiptHandle",
+		return InvalidValue(e.Handle, "ReceiptHandle",
 			"Message does not exist or is not available for visibility timeout change.")
 	}
 	timeout := Seconds(e.VisibilityTimeout.Value)
 	if b.now.Sub(m.delivery.receivedAt)+timeout > Seconds(VisibilitySecondsMax) {
-		return invalidValue(e.VisibilityTimeout.text(), "VisibilityTimeout",
+		return InvalidValue(e.VisibilityTimeout.text(), "VisibilityTimeout",
 			"Total VisibilityTimeout for the message is beyond the limit [43200 seconds].")
 	}
 	q.endAttempt(b.key, m, false)
@@ -138,14 +138,14 @@ func (b *Broker) changeVisibility(q *Queue, e VisibilityEntry, batch bool) *Erro
 // a batch its error is that of one entry.
 func checkVisibility(v Int) *Error {
 	if !v.Given {
-		return missingParameter("VisibilityTimeout")
+		return MissingParameter("VisibilityTimeout")
 	}
 	return checkVisibilityRange(v)
 }
 
 func checkVisibilityRange(v Int) *Error {
 	if v.Given && (v.Value < 0 || v.Value > VisibilitySecondsMax) {
-		return invalidValue(strconv.FormatInt(v.Value, 10), "VisibilityTimeout", "Must be >= 0 and <= 43200, if provided.")
+		return InvalidValue(strconv.FormatInt(v.Value, 10), "VisibilityTimeout", "Must be >= 0 and <= 43200, if provided.")
 	}
 	return nil
 }

@@ -113,18 +113,3 @@ func requestTimeout() error {
 func unreadableBody() error {
 	return form(Coral+"SerializationException", "SerializationException", http.StatusBadRequest).Error("The request body could not be read.")
 }
-
-// MissingParameter refuses a request without a required parameter.
-func MissingParameter(name string) *queue.Error {
-	return &queue.Error{Code: queue.MissingRequiredParameter, Message: "The request must contain the parameter " + name + "."}
-}
-
-// InvalidParameter refuses a bad value in the given words.
-func InvalidParameter(message string) *queue.Error {
-	return &queue.Error{Code: queue.InvalidParameterValue, Message: message}
-}
-
-// InvalidValue refuses a bad value in the usual words.
-func InvalidValue(value, name, reason string) *queue.Error {
-	return InvalidParameter("Value " + value + " for parameter " + name + " is invalid. Reason: " + reason)
-}

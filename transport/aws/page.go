@@ -25,7 +25,7 @@ func ReadPage(maxResults awswire.Int, token string) (Page, *queue.Error) {
 	p := Page{limit: queue.ListQueuesMax}
 	if maxResults.Given {
 		if maxResults.Value < 1 || maxResults.Value > queue.ListQueuesMax {
-			return Page{}, InvalidValue(strconv.FormatInt(maxResults.Value, 10), "MaxResults", "Must be between 1 and 1000, if provided.")
+			return Page{}, queue.InvalidValue(strconv.FormatInt(maxResults.Value, 10), "MaxResults", "Must be between 1 and 1000, if provided.")
 		}
 		// Without MaxResults AWS lists at most 1000 names and no token.
 		p.limit, p.more = int(maxResults.Value), true
@@ -36,7 +36,7 @@ func ReadPage(maxResults awswire.Int, token string) (Page, *queue.Error) {
 	raw, err := base64.RawURLEncoding.DecodeString(token)
 	after, ok := strings.CutPrefix(string(raw), tokenPrefix)
 	if err != nil || !ok {
-		return Page{}, InvalidValue(token, "NextToken", "It was not returned by this action.")
+		return Page{}, queue.InvalidValue(token, "NextToken", "It was not returned by this action.")
 	}
 	p.After = after
 	return p, nil

@@ -1,8 +1,6 @@
 package sqs
 
 import (
-	"strconv"
-
 	"github.com/seriatimq/seriatim/queue"
 	"github.com/seriatimq/seriatim/transport/aws"
 	"github.com/seriatimq/seriatim/transport/awswire"
@@ -13,17 +11,8 @@ const entryIDLengthMax = 80
 // checkBatch makes the checks of a whole batch that only the wire can make, in
 // the order of sqs.md 2.8: number of entries, form of their ids, repeated ids.
 func checkBatch(entryName string, n int, id func(i int) string) *queue.Error {
-	if n == 0 {
-		return &queue.Error{
-			Code:    queue.EmptyBatchRequest,
-			Message: "There should be at least one " + entryName + " in the request.",
-		}
-	}
-	if n > queue.BatchEntriesMax {
-		return &queue.Error{
-			Code:    queue.TooManyEntriesInBatchRequest,
-			Message: "Maximum number of entries per request are 10. You have sent " + strconv.Itoa(n) + ".",
-		}
+	if err := queue.CheckEntryCount(n, entryName); err != nil {
+		return err
 	}
 	for i := range n {
 		if !isEntryID(id(i)) {

@@ -12,14 +12,14 @@ type cancelMessageMoveTaskInput struct{ TaskHandle string }
 
 func (in *cancelMessageMoveTaskInput) source() (string, error) {
 	if in.TaskHandle == "" {
-		return "", aws.MissingParameter("TaskHandle")
+		return "", queue.MissingParameter("TaskHandle")
 	}
 	_, source, ok := parseTaskHandle(in.TaskHandle)
 	if !ok {
-		return "", aws.InvalidParameter("Value for parameter TaskHandle is invalid.")
+		return "", queue.InvalidParameter("Value for parameter TaskHandle is invalid.")
 	}
 	if len(source) > queue.QueueNameLengthMax {
-		return "", resourceNotFound("SourceArn")
+		return "", queue.NoSuchResource("SourceArn")
 	}
 	return source, nil
 }

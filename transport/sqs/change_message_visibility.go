@@ -24,9 +24,9 @@ var changeMessageVisibilityInputSchema = awswire.Structure(
 func (s *Service) changeMessageVisibility(ctx context.Context, c *aws.Call, in *changeMessageVisibilityInput) (*aws.Nothing, error) {
 	switch {
 	case in.ReceiptHandle == "":
-		return nil, aws.MissingParameter("ReceiptHandle")
+		return nil, queue.MissingParameter("ReceiptHandle")
 	case !in.VisibilityTimeout.Given:
-		return nil, aws.MissingParameter("VisibilityTimeout")
+		return nil, queue.MissingParameter("VisibilityTimeout")
 	}
 	result, err := c.Submit(ctx, &queue.ChangeMessageVisibility{Queue: c.Resource.Name, Entries: []queue.VisibilityEntry{
 		{Handle: in.ReceiptHandle, VisibilityTimeout: queue.Int(in.VisibilityTimeout)},

@@ -21,7 +21,7 @@ var deleteMessageInputSchema = awswire.Structure(
 // deleteMessage deletes one message by its receipt handle.
 func (s *Service) deleteMessage(ctx context.Context, c *aws.Call, in *deleteMessageInput) (*aws.Nothing, error) {
 	if in.ReceiptHandle == "" {
-		return nil, aws.MissingParameter("ReceiptHandle")
+		return nil, queue.MissingParameter("ReceiptHandle")
 	}
 	result, err := c.Submit(ctx, &queue.DeleteMessages{Queue: c.Resource.Name, Handles: []string{in.ReceiptHandle}})
 	if err != nil {

@@ -63,18 +63,3 @@ func refusal(protocol string, e *queue.Error) *awswire.Error {
 	}
 	return form.Error(message)
 }
-
-func noSuchQueue() *queue.Error {
-	return &queue.Error{Code: queue.QueueDoesNotExist, Message: "The specified queue does not exist."}
-}
-
-func resourceNotFound(parameter string) *queue.Error {
-	return &queue.Error{
-		Code:    queue.ResourceNotFound,
-		Message: "The resource that you specified for the " + parameter + " parameter doesn't exist.",
-	}
-}
-
-func unknownAttribute(name string) *queue.Error {
-	return &queue.Error{Code: queue.InvalidAttributeName, Message: "Unknown Attribute " + name + "."}
-}

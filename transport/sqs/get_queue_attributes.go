@@ -43,7 +43,7 @@ func (s *Service) getQueueAttributes(ctx context.Context, c *aws.Call, in *getQu
 	}
 	for _, n := range in.Names {
 		if n != attributeAll && !queue.KnownAttribute(n) {
-			return nil, unknownAttribute(n)
+			return nil, queue.UnknownAttribute(n)
 		}
 	}
 	all := slices.Contains(in.Names, attributeAll)

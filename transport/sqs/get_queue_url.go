@@ -22,7 +22,7 @@ var getQueueURLInputSchema = awswire.Structure(
 func (s *Service) getQueueURL(ctx context.Context, c *aws.Call, _ *getQueueURLInput) (*queueURLOutput, error) {
 	err := c.Read(ctx, func(v queue.View) error {
 		if !v.QueueExists(c.Resource.Name) {
-			return noSuchQueue()
+			return queue.NoSuchQueue()
 		}
 		return nil
 	})

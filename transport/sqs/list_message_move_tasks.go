@@ -59,10 +59,10 @@ func (s *Service) listMessageMoveTasks(ctx context.Context, c *aws.Call, in *lis
 	out := &listMessageMoveTasksOutput{}
 	err := c.Read(ctx, func(v queue.View) error {
 		if !v.QueueExists(source) {
-			return resourceNotFound("SourceArn")
+			return queue.NoSuchResource("SourceArn")
 		}
 		if limit < 1 || limit > queue.MoveTasksListedMax {
-			return aws.InvalidValue(strconv.FormatInt(limit, 10), "MaxResults", "Must be between 1 and 10, if provided.")
+			return queue.InvalidValue(strconv.FormatInt(limit, 10), "MaxResults", "Must be between 1 and 10, if provided.")
 		}
 		tasks, refusal := v.MoveTasks(source, int(limit))
 		if refusal != nil {

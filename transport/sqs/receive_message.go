@@ -117,7 +117,7 @@ func (s *Service) receive(ctx context.Context, cmd *queue.ReceiveMessages, wait 
 // check makes the checks that no command can make.
 func (in *receiveMessageInput) check() (systemFilter, *queue.Error) {
 	if w := in.WaitSeconds; w.Given && (w.Value < 0 || w.Value > queue.WaitSecondsMax) {
-		return systemFilter{}, aws.InvalidValue(strconv.FormatInt(w.Value, 10), "WaitTimeSeconds", "Must be >= 0 and <= 20, if provided.")
+		return systemFilter{}, queue.InvalidValue(strconv.FormatInt(w.Value, 10), "WaitTimeSeconds", "Must be >= 0 and <= 20, if provided.")
 	}
 	return newSystemFilter(in.AttributeNames, in.SystemAttributeNames)
 }

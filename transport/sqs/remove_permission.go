@@ -21,7 +21,7 @@ var removePermissionInputSchema = awswire.Structure(
 // removePermission removes a statement from the access policy of a queue.
 func (s *Service) removePermission(ctx context.Context, c *aws.Call, in *removePermissionInput) (*aws.Nothing, error) {
 	if in.Label == "" {
-		return nil, aws.MissingParameter("Label")
+		return nil, queue.MissingParameter("Label")
 	}
 	_, err := c.Submit(ctx, &queue.SetQueuePolicy{Queue: c.Resource.Name, QueueARN: c.ResourceARN(), Label: in.Label, Remove: true})
 	return &aws.Nothing{}, err

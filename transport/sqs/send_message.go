@@ -68,7 +68,7 @@ var sendMessageOutputSchema = awswire.Structure(sentMembers(func(v *sent) *sent 
 // sendMessage sends one message.
 func (s *Service) sendMessage(ctx context.Context, c *aws.Call, in *sendMessageInput) (*sent, error) {
 	if in.Body == "" {
-		return nil, aws.MissingParameter("MessageBody")
+		return nil, queue.MissingParameter("MessageBody")
 	}
 	out := &sent{}
 	entry, refusal := out.prepare(c, &in.message)
@@ -132,14 +132,14 @@ func traceHeader(c *aws.Call, values []attributeValue) (trace, digest string, re
 	}
 	for _, a := range attributes {
 		if a.Name != traceAttribute {
-			return "", "", aws.InvalidParameter("Message system attribute name '" + a.Name + "' is invalid.")
+			return "", "", queue.InvalidParameter("Message system attribute name '" + a.Name + "' is invalid.")
 		}
 		if a.DataType != "String" {
-			return "", "", aws.InvalidParameter("The type of message (system) attribute '" + a.Name +
+			return "", "", queue.InvalidParameter("The type of message (system) attribute '" + a.Name +
 				"' is invalid. You must use only the following supported type prefixes: String.")
 		}
 		if a.Value == "" {
-			return "", "", aws.InvalidParameter("Message (system) attribute '" + a.Name + "' must contain a non-empty value of type 'String'.")
+			return "", "", queue.InvalidParameter("Message (system) attribute '" + a.Name + "' must contain a non-empty value of type 'String'.")
 		}
 		trace = a.Value
 	}

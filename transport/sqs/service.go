@@ -72,7 +72,7 @@ func (s *Service) Undrain(ctx context.Context) {
 func refuse(ctx context.Context, c *aws.Call, refusal *queue.Error) error {
 	return c.Read(ctx, func(v queue.View) error {
 		if !v.QueueExists(c.Resource.Name) {
-			return noSuchQueue()
+			return queue.NoSuchQueue()
 		}
 		if refusal == nil {
 			return nil

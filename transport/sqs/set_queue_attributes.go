@@ -21,7 +21,7 @@ var setQueueAttributesInputSchema = awswire.Structure(
 // setQueueAttributes changes attributes, all or none.
 func (s *Service) setQueueAttributes(ctx context.Context, c *aws.Call, in *setQueueAttributesInput) (*aws.Nothing, error) {
 	if len(in.Attributes) == 0 {
-		return nil, aws.MissingParameter("Attributes")
+		return nil, queue.MissingParameter("Attributes")
 	}
 	_, err := c.Submit(ctx, &queue.SetQueueAttributes{Queue: c.Resource.Name, Attributes: queueAttributes(in.Attributes)})
 	return &aws.Nothing{}, err

@@ -40,7 +40,7 @@ func newSystemFilter(lists ...[]string) (systemFilter, *queue.Error) {
 			case slices.Contains(systemAttributeNames[:], name):
 				f.names = append(f.names, name)
 			case !queue.KnownAttribute(name):
-				return systemFilter{}, unknownAttribute(name)
+				return systemFilter{}, queue.UnknownAttribute(name)
 			}
 		}
 	}

@@ -23,7 +23,7 @@ var tagQueueInputSchema = awswire.Structure(
 // AWS takes it here is not on record.
 func (s *Service) tagQueue(ctx context.Context, c *aws.Call, in *tagQueueInput) (*aws.Nothing, error) {
 	if len(in.Tags) == 0 {
-		return nil, aws.MissingParameter("Tags")
+		return nil, queue.MissingParameter("Tags")
 	}
 	_, err := c.Submit(ctx, &queue.SetQueueTags{Queue: c.Resource.Name, Set: queueTags(in.Tags)})
 	return &aws.Nothing{}, err

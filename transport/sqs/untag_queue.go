@@ -22,7 +22,7 @@ var untagQueueInputSchema = awswire.Structure(
 // untagQueue removes tags; unknown keys are ignored.
 func (s *Service) untagQueue(ctx context.Context, c *aws.Call, in *untagQueueInput) (*aws.Nothing, error) {
 	if len(in.TagKeys) == 0 {
-		return nil, refuse(ctx, c, aws.InvalidParameter("Tag keys must be between 1 and 128 characters in length."))
+		return nil, refuse(ctx, c, queue.InvalidParameter("Tag keys must be between 1 and 128 characters in length."))
 	}
 	keys := slices.Clone(in.TagKeys)
 	slices.Sort(keys)
