@@ -1,0 +1,171 @@
+package queue
+
+import (
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
+
+// Base types of message attributes.
+const (
+	typeString = "String"
+	typeNumber = "Number"
+	typeBinary = "Binary"
+)
+
+const (
+	// reservedAttributesMax is how many attributes a message may have
+	// beyond MessageAttributesMax on a queue with reserved attributes.
+	reservedAttributesMax = 2
+	// Bounds of Number attributes, from the AWS documentation.
+	numberDigitsMax   = 38
+	numberExponentMax = 126
+	numberExponentMin = -128
+)
+
+// checkAttributes checks the message attributes of an entry and its trace
+// header, and returns the partition key if the queue takes one.
+func (a *sendRules) checkAttributes(e *SendEntry) (partitionKey string, err *Error) {
+	if !ValidTraceHeader(e.TraceHeader) {
+		return "", InvalidParameter("The value of message system attribute 'AWSTraceHeader' is invalid.")
+	}
+	if len(e.Attributes) == 0 {
+		return "", nil
+	}
+	attrs := e.Attributes
+	if a.nameOnly {
+		attrs = withoutReserved(attrs)
+	}
+	if a.reserved && len(attrs) <= MessageAttributesMax+reservedAttributesMax {
+		if _, partitionKey, attrs, err = reserved(attrs); err != nil {
+			return "", err
+		}
+	}
+	if len(attrs) > MessageAttributesMax {
+		return "", InvalidParameter("Number of message attributes [", strconv.Itoa(len(attrs)),
+			"] exceeds the allowed maximum [", strconv.Itoa(MessageAttributesMax), "].")
+	}
+	for i := range attrs {
+		if err := checkAttribute(&attrs[i]); err != nil {
+			return "", err
+		}
+		for j := range i {
+			if attrs[j].Name == attrs[i].Name {
+				return "", InvalidParameter("Message (user) attribute '", attrs[i].Name, "' is given more than once.")
+			}
+		}
+	}
+	return partitionKey, nil
+}
+
+func checkAttribute(m *MessageAttribute) *Error {
+	if err := checkAttributeName(m.Name); err != nil {
+		return err
+	}
+	if len(m.DataType) > AttributeTypeLengthMax {
+		return InvalidParameter("Message (user) attribute types must be shorter than 256 Bytes")
+	}
+	base := baseType(m.DataType)
+	if base == "" || badCharacter(m.DataType) {
+		return InvalidParameter("The type of message (user) attribute '", m.Name,
+			"' is invalid. You must use only the following supported type prefixes: Binary, Number, String.")
+	}
+	switch {
+	case m.Value == "":
+		return InvalidParameter("Message (user) attribute '", m.Name, "' must contain a non-empty value of type '", base, "'.")
+	case base == typeBinary:
+		return nil
+	case badCharacter(m.Value):
+		return InvalidParameter("Invalid characters found in the value of message (user) attribute '", m.Name,
+			"'. Valid unicode characters are "+validCharacters)
+	case base == typeNumber && !validNumber(m.Value):
+		return InvalidParameter("Can't cast the value of message (user) attribute '", m.Name, "' to a number.")
+	}
+	return nil
+}
+
+func checkAttributeName(name string) *Error {
+	if name == "" {
+		return InvalidParameter("The request must contain non-empty message (user) attribute names.")
+	}
+	if len(name) > AttributeNameLengthMax {
+		return InvalidParameter("Message (user) attribute names must be shorter than 256 Bytes")
+	}
+	for _, r := range name {
+		if !nameCharacter(r) {
+			return badAttributeName()
+		}
+	}
+	if hasPrefixFold(name, "AWS.") || hasPrefixFold(name, "Amazon.") || name[0] == '.' || name[len(name)-1] == '.' {
+		return InvalidParameter("You can't use message attribute names beginning with 'AWS.' or 'Amazon.'. " +
+			"These strings are reserved for internal use. Additionally, they cannot start or end with '.'.")
+	}
+	if strings.Contains(name, "..") {
+		return badAttributeName()
+	}
+	return nil
+}
+
+// badAttributeName has a text that ends in a blank, as AWS sends it.
+func badAttributeName() *Error {
+	return InvalidParameter("Message (user) attributes name can only contain upper and lower score characters, " +
+		"digits, periods, hyphens and underscores. ")
+}
+
+// nameCharacter reports whether an attribute name may have r. AWS takes
+// letters like ø beside what it documents; here that is everything from
+// U+00C0 on that a body may have, where the letters beyond ASCII begin.
+func nameCharacter(r rune) bool {
+	switch {
+	case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9', r == '_', r == '-', r == '.':
+		return true
+	}
+	return r >= 0xC0 && r != utf8.RuneError && r != 0xFFFE && r != 0xFFFF
+}
+
+func hasPrefixFold(s, prefix string) bool {
+	return len(s) >= len(prefix) && strings.EqualFold(s[:len(prefix)], prefix)
+}
+
+// baseType is String, Number or Binary, the part of a data type before its
+// custom suffix, and "" for any other type.
+func baseType(dataType string) string {
+	base, _, _ := strings.Cut(dataType, ".")
+	switch base {
+	case typeString, typeNumber, typeBinary:
+		return base
+	}
+	return ""
+}
+
+// validNumber reports whether text is a decimal number, perhaps with an
+// exponent, of at most 38 digits of precision and from 10^-128 to below
+// 10^127. It is stored as sent.
+func validNumber(text string) bool {
+	mantissa, exponentText, hasExponent := strings.Cut(strings.ToLower(text), "e")
+	exponent := 0
+	if hasExponent {
+		n, err := strconv.Atoi(exponentText)
+		if err != nil || n > 1_000_000 || n < -1_000_000 {
+			return false
+		}
+		exponent = n
+	}
+	if mantissa != "" && (mantissa[0] == '-' || mantissa[0] == '+') {
+		mantissa = mantissa[1:]
+	}
+	whole, decimals, _ := strings.Cut(mantissa, ".")
+	all := whole + decimals
+	if all == "" || strings.Trim(all, "0123456789") != "" {
+		return false
+	}
+	fromFirst := strings.TrimLeft(all, "0")
+	if fromFirst == "" {
+		return true
+	}
+	if len(strings.TrimRight(fromFirst, "0")) > numberDigitsMax {
+		return false
+	}
+	magnitude := exponent + len(whole) - (len(all) - len(fromFirst)) - 1
+	return magnitude >= numberExponentMin && magnitude <= numberExponentMax
+}

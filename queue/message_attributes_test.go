@@ -1,0 +1,128 @@
+package queue
+
+import (
+	"strings"
+	"testing"
+)
+
+func attributes(n int) []MessageAttribute {
+	attrs := make([]MessageAttribute, n)
+	for i := range attrs {
+		attrs[i] = MessageAttribute{"n" + strings.Repeat("x", i), "String", "v"}
+	}
+	return attrs
+}
+
+func TestCheckSendMessageAttributes(t *testing.T) {
+	const (
+		nameRule     = "Message (user) attributes name can only contain upper and lower score characters, digits, periods, hyphens and underscores. "
+		reservedRule = "You can't use message attribute names beginning with 'AWS.' or 'Amazon.'. These strings are reserved for internal use. Additionally, they cannot start or end with '.'."
+		nameTooLong  = "Message (user) attribute names must be shorter than 256 Bytes"
+		typeTooLong  = "Message (user) attribute types must be shorter than 256 Bytes"
+		typeRule     = "The type of message (user) attribute 'n' is invalid. You must use only the following supported type prefixes: Binary, Number, String."
+		numberRule   = "Can't cast the value of message (user) attribute 'n' to a number."
+	)
+	named := func(name string) []MessageAttribute { return []MessageAttribute{{name, "String", "v"}} }
+	typed := func(dataType, value string) []MessageAttribute { return []MessageAttribute{{"n", dataType, value}} }
+	cases := []struct {
+		name  string
+		attrs []MessageAttribute
+		text  string
+	}{
+		{"ten", attributes(10), ""},
+		{"eleven", attributes(11), "Number of message attributes [11] exceeds the allowed maximum [10]."},
+		{"fifty", attributes(50), "Number of message attributes [50] exceeds the allowed maximum [10]."},
+		{"same name twice", append(named("a"), named("a")...), "Message (user) attribute 'a' is given more than once."},
+		{"name empty", named(""), "The request must contain non-empty message (user) attribute names."},
+		{"name of 256", named(strings.Repeat("n", 256)), ""},
+		{"name of 257", named(strings.Repeat("n", 257)), nameTooLong},
+		{"name with all it may have", named("aZ09_-.é-ß"), ""},
+		{"name a!b", named("a!b"), nameRule},
+		{"name a(b", named("a(b"), nameRule},
+		{"name a?b", named("a?b"), nameRule},
+		{"name with a blank", named("a b"), nameRule},
+		{"name not UTF-8", named("a\xff"), nameRule},
+		{"name with a control", named("a\u0085"), nameRule},
+		{"name a..b", named("a..b"), nameRule},
+		{"name .x", named(".x"), reservedRule},
+		{"name x.", named("x."), reservedRule},
+		{"name aWs.x", named("aWs.x"), reservedRule},
+		{"name AMAZON.x", named("AMAZON.x"), reservedRule},
+		{"name AWSx", named("AWSx"), ""},
+		{"reserved name where it is not reserved", named("seriatim.Other"), ""},
+		{"type empty", typed("", "v"), typeRule},
+		{"type Invalid", typed("Invalid", "v"), typeRule},
+		{"type in lower case", typed("string", "v"), typeRule},
+		{"type Stringy", typed("Stringy", "v"), typeRule},
+		{"type with a control", typed("String.\x00", "v"), typeRule},
+		{"type Number.java.lang.Long", typed("Number.java.lang.Long", "1"), ""},
+		{"type of 256", typed("Number."+strings.Repeat("x", 249), "1"), ""},
+		{"type of 257", typed("Number."+strings.Repeat("x", 250), "1"), typeTooLong},
+		{"empty string", typed("String", ""), "Message (user) attribute 'n' must contain a non-empty value of type 'String'."},
+		{"empty number", typed("Number.x", ""), "Message (user) attribute 'n' must contain a non-empty value of type 'Number'."},
+		{"empty binary", typed("Binary", ""), "Message (user) attribute 'n' must contain a non-empty value of type 'Binary'."},
+		{"bad character", typed("String", "a\x08"), "Invalid characters found in the value of message (user) attribute 'n'. Valid unicode characters are #x9 | #xA | #xD | #x20 to #xD7FF | #xE000 to #xFFFD | #x10000 to #x10FFFF"},
+		{"any byte in binary", typed("Binary", "\x00\xff"), ""},
+		{"number", typed("Number", "1493147359900"), ""},
+		{"negative number", typed("Number", "-1.5e-10"), ""},
+		{"number with plus", typed("Number", "+.5E+3"), ""},
+		{"zero", typed("Number", "000.000"), ""},
+		{"38 digits", typed("Number", strings.Repeat("9", 38)+"000"), ""},
+		{"39 digits", typed("Number", strings.Repeat("9", 39)), numberRule},
+		{"largest exponent", typed("Number", "9e126"), ""},
+		{"exponent too large", typed("Number", "10e126"), numberRule},
+		{"smallest exponent", typed("Number", "0.1e-127"), ""},
+		{"exponent too small", typed("Number", "1e-129"), numberRule},
+		{"word", typed("Number", "abc"), numberRule},
+		{"point", typed("Number", "."), numberRule},
+		{"two points", typed("Number", "1.2.3"), numberRule},
+		{"exponent alone", typed("Number", "e5"), numberRule},
+		{"no exponent", typed("Number", "5e"), numberRule},
+		{"hexadecimal", typed("Number", "0x10"), numberRule},
+		{"infinity", typed("Number", "Inf"), numberRule},
+		{"blank", typed("Number", " 1"), numberRule},
+		{"huge exponent", typed("Number", "1e99999999999999999999"), numberRule},
+	}
+	a := defaultAttributes(false)
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			e := standardEntry(func(e *SendEntry) { e.Attributes = c.attrs })
+			wantError(t, checkSend(&a, e, false), InvalidParameterValue, c.text)
+		})
+	}
+}
+
+func TestCheckSendReservedAttributes(t *testing.T) {
+	key := MessageAttribute{"seriatim.PartitionKey", "String", "p"}
+	at := MessageAttribute{"seriatim.ScheduledEnqueueTime", "Number", "5"}
+	on := func(a *QueueAttributes) { a.ReservedAttributes = true }
+	runSendCases(t, true, []sendCase{
+		{name: "not counted in the ten", rules: on, entry: func(e *SendEntry) {
+			e.GroupID, e.Attributes = "p", append(attributes(10), key, at)
+		}},
+		{
+			name: "eleven beside them", rules: on, entry: func(e *SendEntry) { e.GroupID, e.Attributes = "p", append(attributes(11), key) },
+			code: InvalidParameterValue, text: "Number of message attributes [11] exceeds the allowed maximum [10].",
+		},
+		{
+			name: "counted where they are not reserved", entry: func(e *SendEntry) { e.Attributes = append(attributes(10), key) },
+			code: InvalidParameterValue, text: "Number of message attributes [11] exceeds the allowed maximum [10].",
+		},
+		{
+			name: "far too many", rules: on, entry: func(e *SendEntry) { e.Attributes = append(attributes(20), key) },
+			code: InvalidParameterValue, text: "Number of message attributes [21] exceeds the allowed maximum [10].",
+		},
+		{
+			name: "partition key differs from group id", rules: on, entry: func(e *SendEntry) { e.Attributes = []MessageAttribute{key} },
+			code: InvalidParameterValue,
+			text: "Value p for parameter seriatim.PartitionKey is invalid. Reason: It must be equal to the MessageGroupId if both are given.",
+		},
+		{
+			name: "bad time", rules: on, entry: func(e *SendEntry) {
+				e.Attributes = []MessageAttribute{{"seriatim.ScheduledEnqueueTime", "String", "now"}}
+			},
+			code: InvalidParameterValue,
+			text: "Value now for parameter seriatim.ScheduledEnqueueTime is invalid. Reason: Must be a Number of milliseconds since 1970 or a String with a time as in RFC 3339.",
+		},
+	})
+}
