@@ -1,7 +1,5 @@
 package queue
 
-import "slices"
-
 // DeleteMessages is DeleteMessage and DeleteMessageBatch.
 type DeleteMessages struct {
 	Queue   string
@@ -48,17 +46,9 @@ func (c *DeleteMessages) prepare() (Prepared, *Error) {
 	if err != nil {
 		return Prepared{}, err
 	}
-	if refused.count > 0 {
-		slim := *c
-		slim.Handles = slices.Clone(c.Handles)
-		for i, err := range refused.errs {
-			if err != nil {
-				slim.Handles[i] = ""
-			}
-		}
-		c = &slim
-	}
-	return Prepared{Command: c, refusals: refused.errs}, nil
+	ready := *c
+	ready.Handles = withoutRefused(c.Handles, refused, func(string) string { return "" })
+	return Prepared{Command: &ready, refusals: refused.errs}, nil
 }
 
 func (c *DeleteMessages) refuse(*Queue) (Result, *Error) {

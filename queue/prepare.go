@@ -118,6 +118,21 @@ func (r *entryRefusals) add(i, entries int, err *Error) {
 	r.count++
 }
 
+// withoutRefused replaces the refused entries by what blank makes of them: nothing of
+// them goes into the log.
+func withoutRefused[E any](entries []E, refused entryRefusals, blank func(E) E) []E {
+	if refused.count == 0 {
+		return entries
+	}
+	kept := slices.Clone(entries)
+	for i, err := range refused.errs {
+		if err != nil {
+			kept[i] = blank(entries[i])
+		}
+	}
+	return kept
+}
+
 const (
 	senderIDLengthMax  = 256 // ours; an IAM principal id with session name is below 100
 	clusterIDLengthMax = 64

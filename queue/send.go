@@ -3,7 +3,6 @@ package queue
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"slices"
 	"strconv"
 )
 
@@ -67,21 +66,14 @@ func (c *SendMessages) prepare() (Prepared, *Error) {
 	if err != nil {
 		return Prepared{}, err
 	}
-	if refused.count > 0 {
-		slim := *c
-		slim.Entries = slices.Clone(c.Entries)
-		for i, err := range refused.errs {
-			if err != nil {
-				e := &c.Entries[i]
-				slim.Entries[i] = SendEntry{GroupIDGiven: e.GroupIDGiven, DeduplicationIDGiven: e.DeduplicationIDGiven}
-			}
-		}
-		c = &slim
-	}
+	ready := *c
+	ready.Entries = withoutRefused(c.Entries, refused, func(e SendEntry) SendEntry {
+		return SendEntry{GroupIDGiven: e.GroupIDGiven, DeduplicationIDGiven: e.DeduplicationIDGiven}
+	})
 	if isFIFOName(c.Queue) {
-		c.hashContents()
+		ready.hashContents()
 	}
-	return Prepared{Command: c, refusals: refused.errs}, nil
+	return Prepared{Command: &ready, refusals: refused.errs}, nil
 }
 
 func (c *SendMessages) refuse(q *Queue) (Result, *Error) {

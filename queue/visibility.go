@@ -1,9 +1,6 @@
 package queue
 
-import (
-	"slices"
-	"strconv"
-)
+import "strconv"
 
 // ChangeMessageVisibility is the action of that name and its batch form.
 type ChangeMessageVisibility struct {
@@ -59,17 +56,9 @@ func (c *ChangeMessageVisibility) prepare() (Prepared, *Error) {
 	if err != nil {
 		return Prepared{}, err
 	}
-	if refused.count > 0 {
-		slim := *c
-		slim.Entries = slices.Clone(c.Entries)
-		for i, err := range refused.errs {
-			if err != nil {
-				slim.Entries[i] = VisibilityEntry{}
-			}
-		}
-		c = &slim
-	}
-	return Prepared{Command: c, refusals: refused.errs}, nil
+	ready := *c
+	ready.Entries = withoutRefused(c.Entries, refused, func(VisibilityEntry) VisibilityEntry { return VisibilityEntry{} })
+	return Prepared{Command: &ready, refusals: refused.errs}, nil
 }
 
 func (c *ChangeMessageVisibility) refuse(*Queue) (Result, *Error) {
