@@ -12,7 +12,7 @@ import (
 	"github.com/seriatimq/seriatim/cluster/fault"
 )
 
-var races = flag.Int("races", 20, "how many times nodes race to found a cluster")
+var races = flag.Int("races", 20, "how many times nodes race to bootstrap a cluster")
 
 // raceOrder is one way in which three nodes start: how long each waits first,
 // and which of them is stopped and started again meanwhile, maybe without its

@@ -201,10 +201,10 @@ func votersWarning(voters int) []string {
 
 // waitsFor is why this node is not part of a cluster yet; empty if it is.
 func (n *Node) waitsFor() string {
-	if n.process.formation.hasState() {
+	if n.process.bootstrap.hasState() {
 		return ""
 	}
-	for _, reason := range []*string{n.joinWaits.Load(), n.process.formation.missing.Load()} {
+	for _, reason := range []*string{n.joinWaits.Load(), n.process.bootstrap.missing.Load()} {
 		if reason != nil && *reason != "" {
 			return *reason
 		}

@@ -60,7 +60,7 @@ func TestOnlyNodesThatWaitAreListed(t *testing.T) {
 		t.Fatal(err)
 	}
 	c.waitReady(i)
-	c.waitFor("the new node to know that it is a member", func() bool { return c.nodes[i].process.formation.promised().Admitted })
+	c.waitFor("the new node to know that it is a member", func() bool { return c.nodes[i].process.bootstrap.membership().Added })
 	if list := c.roles("n1 voter, n2 voter, n3 voter, n4 learner"); len(list.Waiting) != 0 {
 		t.Errorf("a member waits: %+v", list.Waiting)
 	}

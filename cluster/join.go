@@ -17,7 +17,7 @@ import (
 // A node with an empty disk that finds a cluster joins it in three steps. It
 // asks any member, which asks the leader. The leader tells it the record of the
 // cluster, the node writes that down, so that it can be reached by the others and
-// never founds another cluster. Then it asks again and is added as a learner.
+// never bootstraps another cluster. Then it asks again and is added as a learner.
 // The leader's word that it is a member is written down, too: who has it and is
 // told later not to be a member was removed, and stops.
 
@@ -28,36 +28,36 @@ const (
 )
 
 // joinRecord is what a node that joins has to write down.
-func (f *formation) joinRecord() storage.Membership {
-	own := f.promised()
-	return storage.Membership{ClusterID: own.ClusterID, Founders: own.Founders, Joined: true}
+func (b *bootstrap) joinRecord() storage.Membership {
+	own := b.membership()
+	return storage.Membership{ClusterID: own.ClusterID, InitialMembers: own.InitialMembers, Joined: true}
 }
 
 // join writes down that this node joins a cluster, unless it belongs to another
-// or may yet found one.
-func (f *formation) join(record storage.Membership) error {
-	f.turn <- struct{}{}
-	defer func() { <-f.turn }()
-	given := f.promised()
+// or may yet bootstrap one.
+func (b *bootstrap) join(record storage.Membership) error {
+	b.turn <- struct{}{}
+	defer func() { <-b.turn }()
+	given := b.membership()
 	switch {
-	case given.ClusterID == record.ClusterID && (given.Admitted || given.Joined && !record.Admitted):
+	case given.ClusterID == record.ClusterID && (given.Added || given.Joined && !record.Added):
 		return nil
 	case given.ClusterID == record.ClusterID && !given.Joined:
 		return errors.New("this node is one of the initial members of that cluster")
 	case given.ClusterID != "" && given.ClusterID != record.ClusterID:
-		return fmt.Errorf("this node belongs to cluster %s or has promised to", given.ClusterID)
-	case given.ClusterID == "" && f.hasState():
+		return fmt.Errorf("this node belongs to cluster %s or has pledged to", given.ClusterID)
+	case given.ClusterID == "" && b.hasState():
 		return errors.New("this node has data of its own")
 	case record.ClusterID == "" || !record.Joined:
 		return errors.New("the invitation names no cluster")
 	}
-	f.asked.Add(1)
-	err := f.guard.Write("write down the cluster in "+f.dir.File(storage.MembershipName), func() error { return f.dir.SetMembership(record) })
+	b.asked.Add(1)
+	err := b.guard.Write("write down the cluster in "+b.dir.File(storage.MembershipName), func() error { return b.dir.SetMembership(record) })
 	if err != nil {
 		return err
 	}
-	f.promise.Store(&record)
-	f.settled()
+	b.pledge.Store(&record)
+	b.announcePledge()
 	return nil
 }
 
@@ -87,8 +87,8 @@ func (n *Node) acceptInvitation(r membershipRequest) error {
 	if err := n.checkProof(r.Proof, n.process.nodeID, r.Cluster); err != nil {
 		return err
 	}
-	record := storage.Membership{ClusterID: r.Record.ClusterID, Founders: r.Record.Founders, Joined: true}
-	if err := n.process.formation.join(record); err != nil {
+	record := storage.Membership{ClusterID: r.Record.ClusterID, InitialMembers: r.Record.InitialMembers, Joined: true}
+	if err := n.process.bootstrap.join(record); err != nil {
 		return refused(RefusedPolicy, "", "%v", err)
 	}
 	return nil
@@ -96,7 +96,7 @@ func (n *Node) acceptInvitation(r membershipRequest) error {
 
 // letJoin is the leader's answer to a node that wants to join.
 func (n *Node) letJoin(ctx context.Context, r membershipRequest) membershipAnswer {
-	record := n.process.formation.joinRecord()
+	record := n.process.bootstrap.joinRecord()
 	if r.Cluster == "" {
 		if n.cfg.Members.ManualJoin {
 			return answerOf(n.waitsForOperator(r))
@@ -115,7 +115,7 @@ func (n *Node) letJoin(ctx context.Context, r membershipRequest) membershipAnswe
 		if err != nil || !member {
 			return membershipAnswer{Verdict: changeElsewhere, Text: "the change that adds this node is not certain yet"}
 		}
-		record.Admitted = true
+		record.Added = true
 		return membershipAnswer{Verdict: changeDone, Record: &record}
 	}
 	if n.cfg.Members.ManualJoin {
@@ -131,7 +131,7 @@ func (n *Node) letJoin(ctx context.Context, r membershipRequest) membershipAnswe
 		return answerOf(err)
 	}
 	n.log.Info("a node has joined as a learner", "member", r.From)
-	record.Admitted = true
+	record.Added = true
 	return membershipAnswer{Verdict: changeDone, Record: &record}
 }
 
@@ -157,21 +157,21 @@ func (n *Node) joinCluster(ctx context.Context) {
 	waiting, pause, sighted := "", joinPause, false
 	for {
 		changed := n.process.gossip.Changes()
-		promise := n.process.formation.promised()
+		pledge := n.process.bootstrap.membership()
 		switch {
-		case promise.Admitted:
+		case pledge.Added:
 			return
-		case promise.ClusterID != "" && !promise.Joined && n.process.formation.hasState():
+		case pledge.ClusterID != "" && !pledge.Joined && n.process.bootstrap.hasState():
 			return // a founder
 		}
 		err := errNothingToJoin
-		if promise.Joined || promise.ClusterID == "" && !n.cfg.Members.ManualJoin {
+		if pledge.Joined || pledge.ClusterID == "" && !n.cfg.Members.ManualJoin {
 			if len(n.membersInSight("")) > 0 && !sighted {
 				// Gossip has more to tell in a moment: perhaps of a second
 				// cluster, between which a node must not choose.
 				sighted, changed = true, nil
 				n.awaitLook(ctx)
-			} else if err = n.stepToJoin(ctx, promise); err == nil {
+			} else if err = n.stepToJoin(ctx, pledge); err == nil {
 				pause = joinPause
 				continue
 			}
@@ -195,19 +195,19 @@ func (n *Node) joinCluster(ctx context.Context) {
 	}
 }
 
-// errNothingToJoin: there is no cluster in sight, or this node may found one.
+// errNothingToJoin: there is no cluster in sight, or this node may bootstrap one.
 var errNothingToJoin = errors.New("there is no cluster to join")
 
 // stepToJoin does the next of the steps.
-func (n *Node) stepToJoin(ctx context.Context, promise storage.Membership) error {
-	members := n.membersInSight(promise.ClusterID)
-	if clusters := n.process.gossip.ClustersHeard(); promise.ClusterID == "" && len(clusters) > 1 {
+func (n *Node) stepToJoin(ctx context.Context, pledge storage.Membership) error {
+	members := n.membersInSight(pledge.ClusterID)
+	if clusters := n.process.gossip.ClustersHeard(); pledge.ClusterID == "" && len(clusters) > 1 {
 		return fmt.Errorf("several clusters are in sight (%s), and this node joins none of them: start it again with --join naming members of one, or give the clusters gossip keys of their own", strings.Join(clusters, ", "))
 	}
 	if len(members) == 0 {
 		return errNothingToJoin
 	}
-	request := membershipRequest{Op: opJoin, From: n.process.nodeID, Cluster: promise.ClusterID, Node: n.process.nodeID}
+	request := membershipRequest{Op: opJoin, From: n.process.nodeID, Cluster: pledge.ClusterID, Node: n.process.nodeID}
 	request.Proof = n.proofOf(request.From, request.Cluster)
 	last := ""
 	for _, member := range members {
@@ -216,7 +216,7 @@ func (n *Node) stepToJoin(ctx context.Context, promise storage.Membership) error
 		case err != nil:
 			last = err.Error()
 		case answer.Verdict == changeDone && answer.Record != nil:
-			return n.process.formation.join(*answer.Record)
+			return n.process.bootstrap.join(*answer.Record)
 		case answer.Hint != "":
 			last = answer.Text + "; " + answer.Hint
 		default:

@@ -224,7 +224,7 @@ func (n *Node) votersWanted() int {
 	if n.cfg.Members.Voters > 0 {
 		return n.cfg.Members.Voters
 	}
-	return max(n.cfg.BootstrapExpect, len(n.process.formation.promised().Founders))
+	return max(n.cfg.BootstrapExpect, len(n.process.bootstrap.membership().InitialMembers))
 }
 
 // memberControl is what a node remembers of changes and of its operator's wish.

@@ -165,7 +165,7 @@ func (n *Node) add(ctx context.Context, r membershipRequest) error {
 // admit adds a learner, after an invitation if it did not ask by itself.
 func (n *Node) admit(ctx context.Context, index uint64, nodeID string, invite bool) error {
 	if invite {
-		record := n.process.formation.joinRecord()
+		record := n.process.bootstrap.joinRecord()
 		answer, err := n.askNode(ctx, nodeID, membershipRequest{
 			Op: opInvite, From: n.process.nodeID, Cluster: record.ClusterID, Record: &record,
 			Proof: n.proofOf(nodeID, record.ClusterID), Final: true,

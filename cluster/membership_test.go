@@ -291,7 +291,7 @@ func TestManualJoin(t *testing.T) {
 	}
 	c.roles("n1 voter, n2 learner, n3 learner")
 	c.waitFor("the record of the admission", func() bool {
-		return c.nodes[asks].process.formation.promised().Admitted && c.nodes[waits].process.formation.promised().Admitted
+		return c.nodes[asks].process.bootstrap.membership().Added && c.nodes[waits].process.bootstrap.membership().Added
 	})
 	// It is a member after a restart, too.
 	c.close(waits)

@@ -176,9 +176,9 @@ func (n *Node) membershipQuestions() peernet.Answering[membershipRequest, member
 func (n *Node) membershipAnswer(ctx context.Context, r membershipRequest) membershipAnswer {
 	switch own := n.process.clusterID(); {
 	case r.Op == opProbe:
-		given := n.process.formation.promised()
+		given := n.process.bootstrap.membership()
 		return membershipAnswer{
-			Verdict: changeDone, Waiting: own == "" || given.Joined && !given.Admitted,
+			Verdict: changeDone, Waiting: own == "" || given.Joined && !given.Added,
 			Drained: n.drained.Load(), Warnings: n.warnings(),
 		}
 	case r.Op == opInvite:

@@ -13,6 +13,7 @@ import (
 	"github.com/seriatimq/seriatim/cluster/fault"
 	"github.com/seriatimq/seriatim/cluster/peernet"
 	"github.com/seriatimq/seriatim/cluster/storage"
+	"github.com/seriatimq/seriatim/cluster/wakeup"
 	"github.com/seriatimq/seriatim/fsm"
 )
 
@@ -34,7 +35,7 @@ type process struct {
 	book     *peernet.AddressBook
 	network  *peernet.Network
 
-	formation *formation
+	bootstrap *bootstrap
 	detector  *election.FailureDetector
 	gossip    *discovery.Gossip
 	clocks    *discovery.Clocks
@@ -119,7 +120,7 @@ func (p *process) openNetwork() error {
 	if membership.ClusterID == "" && p.groupDir.HasLog() {
 		return p.guard.Fail(fault.ExitLostData, fmt.Errorf("%s is missing: %w; %s", p.dir.File(storage.MembershipName), storage.ErrLostData, storage.ReplaceNode))
 	}
-	p.formation = &formation{
+	p.bootstrap = &bootstrap{
 		dir:      p.dir,
 		expect:   p.cfg.BootstrapExpect,
 		lookAt:   p.cfg.Join,
@@ -128,9 +129,9 @@ func (p *process) openNetwork() error {
 		guard:    p.guard,
 		logger:   p.cfg.Logger,
 		turn:     make(chan struct{}, 1),
-		renewed:  make(chan struct{}, 1),
+		changed:  wakeup.NewSignal(),
 	}
-	p.formation.promise.Store(&membership)
+	p.bootstrap.pledge.Store(&membership)
 	p.book = peernet.OpenAddressBook(p.dir.File(storage.AddressesName), p.cfg.Logger)
 	p.network, err = peernet.Listen(p.ctx, peernet.Options{
 		NodeID:    p.nodeID,
@@ -170,12 +171,12 @@ func (p *process) begin(group *raftGroup) error {
 		return err
 	}
 	p.detector.Start(p.electionView(group))
-	f := p.formation
-	f.network, f.view, f.changes, f.announce, f.found = p.network, p.gossip.View, p.gossip.Changes, p.gossip.Announce, group.foundCluster
+	b := p.bootstrap
+	b.network, b.view, b.gossiped, b.announce, b.begin = p.network, p.gossip.View, p.gossip.Changes, p.gossip.Announce, group.foundCluster
 	p.network.Open()
 	p.wg.Go(func() { p.gossip.Run(p.ctx) })
-	p.wg.Go(func() { f.serve(p.ctx, p.network.Listener(peernet.KindBootstrap, 0)) })
-	p.wg.Go(func() { f.run(p.ctx) })
+	p.wg.Go(func() { b.serve(p.ctx, p.network.Listener(peernet.KindBootstrap, 0)) })
+	p.wg.Go(func() { b.run(p.ctx) })
 	p.wg.Go(func() { p.detector.Run(p.ctx) })
 	p.wg.Go(p.announceState)
 	return nil
@@ -227,13 +228,13 @@ func (p *process) openGossip(group *raftGroup) error {
 }
 
 // clusterID is empty until this node belongs to a cluster.
-func (p *process) clusterID() string { return p.formation.promised().ClusterID }
+func (p *process) clusterID() string { return p.bootstrap.membership().ClusterID }
 
 // describe is what the other nodes learn of this one.
 func (p *process) describe() discovery.Member {
-	own := p.formation.promised()
+	own := p.bootstrap.membership()
 	return discovery.Member{
-		Joining:   own.Joined && !own.Admitted,
+		Joining:   own.Joined && !own.Added,
 		NodeID:    p.nodeID,
 		Name:      p.cfg.NodeName,
 		ClusterID: p.clusterID(),

@@ -52,8 +52,8 @@ func (n *Node) watchRemoval(ctx context.Context) {
 // wasRemoved asks the others until one has the leader's answer. Only a node that
 // once was told to be a member can have been removed.
 func (n *Node) wasRemoved(ctx context.Context) bool {
-	own := n.process.formation.promised()
-	if !n.process.formation.hasState() || own.Joined && !own.Admitted {
+	own := n.process.bootstrap.membership()
+	if !n.process.bootstrap.hasState() || own.Joined && !own.Added {
 		return false
 	}
 	request := membershipRequest{Op: opIsMember, From: n.process.nodeID, Cluster: own.ClusterID, Node: n.process.nodeID}

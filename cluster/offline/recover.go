@@ -138,7 +138,7 @@ func (s *Stopped) Recover(plan RecoveryPlan) (err error) {
 	if err := s.rewrite(plan); err != nil {
 		return err
 	}
-	if err := s.dir.SetMembership(storage.Membership{ClusterID: plan.NewClusterID, Founders: plan.Keep}); err != nil {
+	if err := s.dir.SetMembership(storage.Membership{ClusterID: plan.NewClusterID, InitialMembers: plan.Keep}); err != nil {
 		return err
 	}
 	record.Done = true

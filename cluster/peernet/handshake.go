@@ -31,7 +31,7 @@ type Kind uint8
 const (
 	KindRaft            Kind = 1 // the consensus library
 	KindGRPC            Kind = 2 // requests between nodes
-	KindBootstrap       Kind = 3 // founding a cluster, before there is one
+	KindBootstrap       Kind = 3 // making a cluster, before there is one
 	KindRestore         Kind = 8 // a backup on its way to the leader
 	KindMembership      Kind = 4 // joining a cluster and changing its members
 	KindFailureDetector Kind = 5 // whether the leader is still there
@@ -71,7 +71,7 @@ const (
 type hello struct {
 	kind    Kind
 	group   uint32
-	cluster string // empty in a formation
+	cluster string // empty in a bootstrap
 	from    string // node ids
 	to      string
 	formats FormatRange

@@ -7,9 +7,9 @@ import (
 )
 
 // ClusterIDOf is the id of the cluster that has these initial members.
-func ClusterIDOf(founders []string) string {
+func ClusterIDOf(members []string) string {
 	h := sha256.New()
-	for _, id := range founders {
+	for _, id := range members {
 		_, _ = fmt.Fprintf(h, "%d:%s,", len(id), id) // a hash takes everything
 	}
 	return hex.EncodeToString(h.Sum(nil)[:8])

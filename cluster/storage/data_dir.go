@@ -41,15 +41,16 @@ type bootsRecord struct {
 	Boots uint64 `json:"boots"`
 }
 
-// Membership says to which cluster the node belongs, or has promised to
-// belong: the cluster id is a hash of the sorted ids of the founding members.
+// Membership says to which cluster the node belongs, or has pledged to belong: the
+// cluster id is a hash of the sorted ids of its initial members. The names in the
+// file are as old as its format.
 type Membership struct {
-	ClusterID string   `json:"clusterId"`
-	Founders  []string `json:"founders"`
-	// Joined: the node is none of the founders. Admitted: the leader has said
+	ClusterID      string   `json:"clusterId"`
+	InitialMembers []string `json:"founders"`
+	// Joined: the node is none of the initial members. Added: the leader has said
 	// that it is a member; until then it may ask again.
-	Joined   bool `json:"joined,omitempty"`
-	Admitted bool `json:"admitted,omitempty"`
+	Joined bool `json:"joined,omitempty"`
+	Added  bool `json:"admitted,omitempty"`
 }
 
 // ErrInUse is the error of OpenDir for a directory that another process has locked.

@@ -82,8 +82,8 @@ func TestDataDirRefusals(t *testing.T) {
 
 func TestMembershipSurvivesAndIsChecked(t *testing.T) {
 	dir := openTestDir(t, t.TempDir(), "a")
-	founders := []string{"a-1", "b-2"}
-	if err := dir.SetMembership(Membership{ClusterID: "c0ffee", Founders: founders}); err != nil {
+	members := []string{"a-1", "b-2"}
+	if err := dir.SetMembership(Membership{ClusterID: "c0ffee", InitialMembers: members}); err != nil {
 		t.Fatal(err)
 	}
 	got, err := dir.Membership()

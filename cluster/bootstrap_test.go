@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"encoding/json"
 	"fmt"
 	"os"
 	"slices"
@@ -11,6 +12,7 @@ import (
 	"github.com/seriatimq/seriatim/cluster/clustertest"
 	"github.com/seriatimq/seriatim/cluster/discovery"
 	"github.com/seriatimq/seriatim/cluster/storage"
+	"github.com/seriatimq/seriatim/cluster/wakeup"
 )
 
 func clusterIDs(g *groups) []string {
@@ -24,7 +26,7 @@ func clusterIDs(g *groups) []string {
 	return slices.Compact(ids)
 }
 
-func TestFormationInEveryStartOrder(t *testing.T) {
+func TestBootstrapInEveryStartOrder(t *testing.T) {
 	defer clustertest.VerifyNoLeaks(t)
 	orders := [][]int{{0, 1, 2}, {0, 2, 1}, {1, 0, 2}, {1, 2, 0}, {2, 0, 1}, {2, 1, 0}}
 	for _, order := range orders {
@@ -63,7 +65,7 @@ func (g *groups) waitForView(m *member, n int) {
 	}
 }
 
-func TestFormationOfOne(t *testing.T) {
+func TestBootstrapOfOne(t *testing.T) {
 	g := newGroups(t, 1, nil)
 	g.startAll()
 	g.agree(g.propose(0, 3))
@@ -72,9 +74,9 @@ func TestFormationOfOne(t *testing.T) {
 	g.agree(g.propose(3, 5))
 }
 
-func TestFormationLeavesOutTheLateNode(t *testing.T) {
+func TestBootstrapLeavesOutTheLateNode(t *testing.T) {
 	g := newGroups(t, 4, func(_ int, cfg *Config) { cfg.BootstrapExpect = 3 })
-	late := g.members[0] // the smallest id, so it would found
+	late := g.members[0] // the smallest id, so it would begin the cluster
 	for _, m := range g.members[1:] {
 		m.start()
 	}
@@ -82,10 +84,10 @@ func TestFormationLeavesOutTheLateNode(t *testing.T) {
 	late.start()
 	g.waitForView(late, 3)
 	// It waits to be added once it sees nodes with state, whatever else it
-	// hears, and before that for those that promised to belong elsewhere.
+	// hears, and before that for those that have pledged to belong elsewhere.
 	for missing := ""; !strings.Contains(missing, "added"); {
 		changed, progress := late.process.gossip.Changes(), false
-		if missing, progress = late.process.formation.step(clustertest.Context(t)); progress || late.process.clusterID() != "" {
+		if missing, progress = late.process.bootstrap.step(clustertest.Context(t)); progress || late.process.clusterID() != "" {
 			t.Fatalf("the late node: %q, cluster %q", missing, late.process.clusterID())
 		}
 		if !strings.Contains(missing, "added") {
@@ -104,26 +106,26 @@ func (g *groups) agree2(members []*member, index uint64) {
 	(&groups{t: g.t, members: members}).agree(index)
 }
 
-func TestFormationSurvivesACrashBetweenPromiseAndFounding(t *testing.T) {
+func TestBootstrapSurvivesACrashAfterThePledges(t *testing.T) {
 	g := newGroups(t, 3, nil)
-	// The nodes draw their ids, then all promise, and stop before the first
+	// The nodes draw their ids, then all give their pledge, and stop before the first
 	// entry is written.
-	var founders []string
+	var members []string
 	for _, m := range g.members {
 		dir := openTestDir(t, m.cfg.DataDir, m.cfg.NodeName)
-		founders = append(founders, dir.NodeID)
+		members = append(members, dir.NodeID)
 	}
-	slices.Sort(founders)
+	slices.Sort(members)
 	for _, m := range g.members {
 		dir := openTestDirAgain(t, m)
-		if err := dir.SetMembership(storage.Membership{ClusterID: storage.ClusterIDOf(founders), Founders: founders}); err != nil {
+		if err := dir.SetMembership(storage.Membership{ClusterID: storage.ClusterIDOf(members), InitialMembers: members}); err != nil {
 			t.Fatal(err)
 		}
 		dir.Close()
 	}
 	g.startAll()
 	g.agree(g.propose(0, 3))
-	if ids := clusterIDs(g); !slices.Equal(ids, []string{storage.ClusterIDOf(founders)}) {
+	if ids := clusterIDs(g); !slices.Equal(ids, []string{storage.ClusterIDOf(members)}) {
 		t.Errorf("clusters %q", ids)
 	}
 }
@@ -140,12 +142,12 @@ func openTestDirAgain(t *testing.T, m *member) *storage.Dir {
 	return openTestDir(t, m.cfg.DataDir, m.cfg.NodeName)
 }
 
-// lonelyFormation is the formation of a node without network.
-func lonelyFormation(t *testing.T, view []discovery.Member) *formation {
+// lonelyBootstrap is the bootstrap of a node without network.
+func lonelyBootstrap(t *testing.T, view []discovery.Member) *bootstrap {
 	t.Helper()
 	dir := openTestDir(t, t.TempDir(), "b")
 	dir.NodeID = "b-2"
-	f := &formation{
+	b := &bootstrap{
 		dir:      dir,
 		expect:   3,
 		view:     func() []discovery.Member { return view },
@@ -154,13 +156,13 @@ func lonelyFormation(t *testing.T, view []discovery.Member) *formation {
 		guard:    storage.NewDiskGuard(time.Minute, clustertest.NewFatalRecord().Fatal, nil),
 		logger:   clustertest.Logger(t, 0),
 		turn:     make(chan struct{}, 1),
-		renewed:  make(chan struct{}, 1),
+		changed:  wakeup.NewSignal(),
 	}
-	f.promise.Store(&storage.Membership{})
-	return f
+	b.pledge.Store(&storage.Membership{})
+	return b
 }
 
-func TestFormationChooses(t *testing.T) {
+func TestBootstrapChooses(t *testing.T) {
 	node := func(id string, change ...func(*discovery.Member)) discovery.Member {
 		m := discovery.Member{NodeID: id, Expect: 3, Alive: true}
 		for _, c := range change {
@@ -171,7 +173,7 @@ func TestFormationChooses(t *testing.T) {
 	gone := func(m *discovery.Member) { m.Alive = false }
 	state := func(m *discovery.Member) { m.HasState = true }
 	five := func(m *discovery.Member) { m.Expect = 5 }
-	promised := func(id string) func(*discovery.Member) { return func(m *discovery.Member) { m.ClusterID = id } }
+	pledged := func(id string) func(*discovery.Member) { return func(m *discovery.Member) { m.ClusterID = id } }
 	tests := []struct {
 		name string
 		view []discovery.Member
@@ -186,12 +188,12 @@ func TestFormationChooses(t *testing.T) {
 		{"one expects more", []discovery.Member{node("a-1"), node("c-3", five)}, nil, "c-3 expects 5"},
 		{"four, this one is among the first", []discovery.Member{node("a-1"), node("c-3"), node("d-4")}, []string{"a-1", "b-2", "c-3"}, ""},
 		{"four, this one is the last", []discovery.Member{node("a-1"), node("a-2"), node("a-3")}, nil, "other nodes are the initial members"},
-		{"one has promised to others", []discovery.Member{node("a-1"), node("c-3", promised("feed"))}, nil, "has promised"},
-		{"one has promised the same", []discovery.Member{node("a-1"), node("c-3", promised(storage.ClusterIDOf([]string{"a-1", "b-2", "c-3"})))}, []string{"a-1", "b-2", "c-3"}, ""},
+		{"one has pledged to others", []discovery.Member{node("a-1"), node("c-3", pledged("feed"))}, nil, "has pledged"},
+		{"one has pledged the same", []discovery.Member{node("a-1"), node("c-3", pledged(storage.ClusterIDOf([]string{"a-1", "b-2", "c-3"})))}, []string{"a-1", "b-2", "c-3"}, ""},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			got, why := lonelyFormation(t, test.view).choose()
+			got, why := lonelyBootstrap(t, test.view).choose()
 			if !slices.Equal(got, test.want) || !strings.Contains(why, test.why) {
 				t.Fatalf("got %v, %q", got, why)
 			}
@@ -199,14 +201,14 @@ func TestFormationChooses(t *testing.T) {
 	}
 }
 
-func TestFormationPromisesOnce(t *testing.T) {
+func TestBootstrapPledgesOnce(t *testing.T) {
 	first, other := []string{"a-1", "b-2", "c-3"}, []string{"b-0", "b-2", "c-3"}
-	f := lonelyFormation(t, nil)
-	ask := func(founders []string) string {
-		return f.givePromise(formationRequest{Op: opPromise, From: founders[0], Founders: founders})
+	b := lonelyBootstrap(t, nil)
+	ask := func(members []string) string {
+		return b.givePledge(bootstrapRequest{Op: opPledge, From: members[0], InitialMembers: members})
 	}
-	if objection := f.givePromise(formationRequest{Op: opPromise, From: "c-3", Founders: first}); objection == "" {
-		t.Error("promised to a node that is not the first founder")
+	if objection := b.givePledge(bootstrapRequest{Op: opPledge, From: "c-3", InitialMembers: first}); objection == "" {
+		t.Error("pledged to a node that is not the first member")
 	}
 	if objection := ask(first); objection != "" {
 		t.Fatal(objection)
@@ -214,50 +216,67 @@ func TestFormationPromisesOnce(t *testing.T) {
 	if objection := ask(first); objection != "" {
 		t.Errorf("asked again: %s", objection)
 	}
-	if objection := ask(other); !strings.Contains(objection, "has promised") {
-		t.Errorf("promised twice: %q", objection)
+	if objection := ask(other); !strings.Contains(objection, "has pledged") {
+		t.Errorf("pledged twice: %q", objection)
 	}
-	if record, err := f.dir.Membership(); err != nil || record.ClusterID != storage.ClusterIDOf(first) {
+	if record, err := b.dir.Membership(); err != nil || record.ClusterID != storage.ClusterIDOf(first) {
 		t.Errorf("on disk: %+v, %v", record, err)
 	}
-	asked := f.asked.Load()
+	asked := b.asked.Load()
 	if objection := ask([]string{"a-1", "b-2", "d-4"}); objection != "" {
-		t.Errorf("the founder cannot choose others: %s", objection)
+		t.Errorf("the first member cannot choose others: %s", objection)
 	}
-	if err := f.takeBack(asked); err == nil {
-		t.Error("a promise was taken back for a reason older than it")
+	if err := b.withdraw(asked); err == nil {
+		t.Error("a pledge was withdrawn for a reason older than it")
 	}
-	if err := f.takeBack(f.asked.Load()); err != nil {
+	if err := b.withdraw(b.asked.Load()); err != nil {
 		t.Error(err)
 	}
 	if objection := ask(other); objection != "" {
-		t.Errorf("a free node does not promise: %s", objection)
+		t.Errorf("a free node gives no pledge: %s", objection)
 	}
-	f.hasState = func() bool { return true }
+	b.hasState = func() bool { return true }
 	if objection := ask(first); !strings.Contains(objection, "belongs to a cluster") {
-		t.Errorf("a node with state promised: %q", objection)
+		t.Errorf("a node with state gave a pledge: %q", objection)
 	}
-	if err := f.takeBack(f.asked.Load()); err == nil {
+	if err := b.withdraw(b.asked.Load()); err == nil {
 		t.Error("a node with state left its cluster")
 	}
 }
 
-func TestFormationGivesUpAndIsFreed(t *testing.T) {
+func TestBootstrapGivesUpAndIsFreed(t *testing.T) {
 	g := newGroups(t, 3, nil)
-	// One node has promised to a founder that never asked it, as if that one
-	// had taken its cluster back while this node was away.
-	promised := g.members[2]
-	dir := openTestDir(t, promised.cfg.DataDir, promised.cfg.NodeName)
+	// One node has given its pledge to a member that never asked it, as if that
+	// one had withdrawn while this node was away.
+	pledged := g.members[2]
+	dir := openTestDir(t, pledged.cfg.DataDir, pledged.cfg.NodeName)
 	g.members[0].start()
 	stale := []string{g.members[0].process.nodeID, "x-00000000", dir.NodeID}
-	if err := dir.SetMembership(storage.Membership{ClusterID: storage.ClusterIDOf(stale), Founders: stale}); err != nil {
+	if err := dir.SetMembership(storage.Membership{ClusterID: storage.ClusterIDOf(stale), InitialMembers: stale}); err != nil {
 		t.Fatal(err)
 	}
 	dir.Close()
 	g.members[1].start()
-	promised.start()
+	pledged.start()
 	g.agree(g.propose(0, 3))
 	if ids := clusterIDs(g); len(ids) != 1 || ids[0] == storage.ClusterIDOf(stale) {
 		t.Errorf("clusters %q", ids)
+	}
+}
+
+// What nodes of other versions read must not change its names.
+func TestBootstrapOnTheWire(t *testing.T) {
+	members := []string{"a-1", "b-2"}
+	for _, c := range []struct {
+		value any
+		want  string
+	}{
+		{bootstrapRequest{Op: opPledge, From: "a-1", InitialMembers: members}, `{"op":"promise","from":"a-1","founders":["a-1","b-2"]}`},
+		{bootstrapRequest{Op: opConfirm, From: "a-1", InitialMembers: members}, `{"op":"stands","from":"a-1","founders":["a-1","b-2"]}`},
+		{storage.Membership{ClusterID: "c", InitialMembers: members, Joined: true, Added: true}, `{"clusterId":"c","founders":["a-1","b-2"],"joined":true,"admitted":true}`},
+	} {
+		if got, err := json.Marshal(c.value); err != nil || string(got) != c.want {
+			t.Errorf("%T is %s, %v, want %s", c.value, got, err, c.want)
+		}
 	}
 }
