@@ -11,6 +11,7 @@ import (
 	"github.com/hashicorp/memberlist"
 
 	"github.com/seriatimq/seriatim/cluster/environment"
+	"github.com/seriatimq/seriatim/cluster/wakeup"
 )
 
 // Clocks compares this node's wall clock with those of the other voters. They
@@ -19,16 +20,12 @@ import (
 // leaves leading to others (decision 6, faults.md I16), and if it has to lead all
 // the same it stamps the log by the median. Safe for concurrent use.
 type Clocks struct {
-	clock  environment.Clock
-	max    time.Duration
-	voters func() []string // node ids, this one among them
-	nodeID string
-	// changed says that the trust in this node's clock is another. Capacity 1:
-	// a token that waits stands for all that follow.
-	changed chan struct{}
-
-	// informed is closed once the clocks of a majority are known.
-	informed chan struct{}
+	clock   environment.Clock
+	max     time.Duration
+	voters  func() []string // node ids, this one among them
+	nodeID  string
+	changed wakeup.Signal // the trust in this node's clock is another
+	known   chan struct{} // closed once the clocks of a majority are known
 
 	correction atomic.Int64 // added to the wall clock; zero while it is trusted
 	judged     atomic.Int64 // lead of the clock when it was last judged
@@ -66,7 +63,7 @@ const (
 func NewClocks(clock environment.Clock, bound time.Duration, nodeID string, voters func() []string) *Clocks {
 	return &Clocks{
 		clock: clock, max: bound, nodeID: nodeID, voters: voters,
-		changed: make(chan struct{}, 1), informed: make(chan struct{}), samples: map[string]sample{},
+		changed: wakeup.NewSignal(), known: make(chan struct{}), samples: map[string]sample{},
 	}
 }
 
@@ -86,7 +83,7 @@ func (g *Clocks) observe(nodeID string, theirs time.Time, round time.Duration) {
 func (g *Clocks) TrustChanged() <-chan struct{} { return g.changed }
 
 // Known is closed once the clocks of a majority are known.
-func (g *Clocks) Known() <-chan struct{} { return g.informed }
+func (g *Clocks) Known() <-chan struct{} { return g.known }
 
 // Ahead lists how far the clocks of other voters are ahead of this one, as far
 // as that is known.
@@ -132,9 +129,9 @@ func (g *Clocks) judge() {
 	if g.isMajority(1 + len(ahead)) {
 		g.mu.Lock()
 		select {
-		case <-g.informed:
+		case <-g.known:
 		default:
-			close(g.informed)
+			close(g.known)
 		}
 		g.mu.Unlock()
 	}
@@ -143,10 +140,7 @@ func (g *Clocks) judge() {
 	}
 	before := g.correction.Swap(int64(median))
 	if (before == 0) != (median == 0) {
-		select {
-		case g.changed <- struct{}{}:
-		default:
-		}
+		g.changed.Notify()
 	}
 }
 

@@ -17,6 +17,7 @@ import (
 	"github.com/hashicorp/memberlist"
 
 	"github.com/seriatimq/seriatim/cluster/environment"
+	"github.com/seriatimq/seriatim/cluster/wakeup"
 )
 
 // Member is what a node tells all others about itself. As gossip
@@ -46,9 +47,7 @@ type Gossip struct {
 	logger  *slog.Logger
 	list    *memberlist.Memberlist
 
-	// announcing asks run to tell the others about this node again. Capacity
-	// one: a request that waits stands for all that follow.
-	announcing chan struct{}
+	announcing wakeup.Signal // Run is to tell the others about this node again
 	disk       atomic.Uint32 // how full the disk of this node is
 	drained    atomic.Bool   // this node
 	looked     chan struct{} // closed when every address to join answered or was tried LookTries times
@@ -58,7 +57,7 @@ type Gossip struct {
 	// clusters are the ids of all clusters this node has heard of since it was
 	// started: one whose nodes are silent now is still another cluster.
 	clusters []string
-	changed  chan struct{}
+	changed  wakeup.Broadcast // of the view
 }
 
 // Nodes find each other by a full exchange when they start, and full exchanges
@@ -103,10 +102,9 @@ func New(options Options) *Gossip {
 	return &Gossip{
 		options:    options,
 		logger:     options.Logger.With("component", "gossip"),
-		announcing: make(chan struct{}, 1),
+		announcing: wakeup.NewSignal(),
 		looked:     make(chan struct{}),
 		members:    map[string]Member{},
-		changed:    make(chan struct{}),
 	}
 }
 
@@ -229,12 +227,7 @@ func (g *Gossip) HasLooked() <-chan struct{} { return g.looked }
 func (g *Gossip) Join(addresses ...string) bool { return g.joinAt(addresses...) }
 
 // Announce tells the others about this node again, soon.
-func (g *Gossip) Announce() {
-	select {
-	case g.announcing <- struct{}{}:
-	default:
-	}
-}
+func (g *Gossip) Announce() { g.announcing.Notify() }
 
 // View lists the known nodes without this one, by node id.
 func (g *Gossip) View() []Member {
@@ -249,11 +242,7 @@ func (g *Gossip) View() []Member {
 }
 
 // Changes is closed when the view is another.
-func (g *Gossip) Changes() <-chan struct{} {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	return g.changed
-}
+func (g *Gossip) Changes() <-chan struct{} { return g.changed.Changed() }
 
 // alive counts the live nodes, this one included.
 func (g *Gossip) alive() int {
@@ -299,8 +288,7 @@ func (g *Gossip) heard(node *memberlist.Node, alive bool) {
 		if member.HasState && member.ClusterID != "" && len(g.clusters) < clustersMax && !slices.Contains(g.clusters, member.ClusterID) {
 			g.clusters = append(g.clusters, member.ClusterID)
 		}
-		close(g.changed)
-		g.changed = make(chan struct{})
+		g.changed.Notify()
 	}
 	g.mu.Unlock()
 	if stale {

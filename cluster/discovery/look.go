@@ -3,7 +3,8 @@ package discovery
 import (
 	"context"
 	"slices"
-	"time"
+
+	"github.com/seriatimq/seriatim/cluster/wakeup"
 )
 
 // look hears from each address to join once. An empty node that knew only some of
@@ -16,14 +17,10 @@ func (g *Gossip) look(ctx context.Context) {
 		if len(unheard) == 0 || g.options.Self().HasState {
 			return
 		}
-		timer := time.NewTimer(pause)
-		pause *= 2
-		select {
-		case <-ctx.Done():
-			timer.Stop()
+		if !wakeup.Sleep(ctx, pause) {
 			return
-		case <-timer.C:
 		}
+		pause *= 2
 	}
 }
 

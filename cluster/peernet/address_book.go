@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"github.com/seriatimq/seriatim/cluster/storage"
+	"github.com/seriatimq/seriatim/cluster/wakeup"
 )
 
 // AddressBook remembers where each node was last heard of, also across
@@ -20,7 +21,7 @@ type AddressBook struct {
 
 	mu       sync.Mutex
 	entries  map[string]addressEntry
-	modified chan struct{} // capacity one: a signal that waits stands for all that follow
+	modified wakeup.Signal
 }
 
 // addressEntry is an address and the start of the node that announced it; a
@@ -32,7 +33,7 @@ type addressEntry struct {
 
 // OpenAddressBook reads the file; a missing or damaged one is an empty book.
 func OpenAddressBook(path string, logger *slog.Logger) *AddressBook {
-	book := &AddressBook{path: path, logger: logger, entries: map[string]addressEntry{}, modified: make(chan struct{}, 1)}
+	book := &AddressBook{path: path, logger: logger, entries: map[string]addressEntry{}, modified: wakeup.NewSignal()}
 	if err := storage.ReadRecord(path, &book.entries); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		logger.Warn("the last known addresses of the other nodes are lost, gossip will bring them back", "error", err)
 		book.entries = map[string]addressEntry{}
@@ -51,10 +52,7 @@ func (b *AddressBook) Note(nodeID, address string, boot uint64) {
 	}
 	b.mu.Unlock()
 	if newer {
-		select {
-		case b.modified <- struct{}{}:
-		default:
-		}
+		b.modified.Notify()
 	}
 }
 

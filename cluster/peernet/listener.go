@@ -9,6 +9,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"github.com/seriatimq/seriatim/cluster/wakeup"
 )
 
 // accept takes connections until the socket is closed. Each shakes hands in a
@@ -21,7 +23,7 @@ func (p *Network) accept() {
 				return
 			}
 			p.options.Logger.Warn("a connection of another node could not be accepted", "error", err)
-			if !p.pause(acceptPause) {
+			if !wakeup.Sleep(p.ctx, acceptPause) {
 				return
 			}
 			continue
@@ -89,17 +91,6 @@ func (p *Network) makeRoom(conn *peerConn) {
 
 // acceptPause keeps a node without free file descriptors from spinning.
 const acceptPause = 50 * time.Millisecond
-
-func (p *Network) pause(d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-p.ctx.Done():
-		return false
-	}
-}
 
 // admit shakes hands and passes the connection on to whom it is for.
 func (p *Network) admit(conn *peerConn) {

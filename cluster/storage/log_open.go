@@ -15,6 +15,7 @@ import (
 	"github.com/hashicorp/raft-wal/metadb"
 
 	"github.com/seriatimq/seriatim/cluster/fault"
+	"github.com/seriatimq/seriatim/cluster/wakeup"
 )
 
 const (
@@ -98,7 +99,7 @@ func OpenLogStore(dir *GroupDir, guard *DiskGuard, options LogOptions) (*LogStor
 		cache:      &logCache{limit: options.CacheBytes},
 		sizes:      newLogSizes(options.TrailingBytes),
 		firstWrite: dir.MarkLog,
-		grown:      make(chan struct{}, 1),
+		grown:      wakeup.NewSignal(),
 		appendName: "append to the log " + path,
 		deleteName: "shorten the log " + path,
 	}

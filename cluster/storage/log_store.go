@@ -10,6 +10,7 @@ import (
 	"github.com/hashicorp/raft"
 
 	"github.com/seriatimq/seriatim/cluster/fault"
+	"github.com/seriatimq/seriatim/cluster/wakeup"
 )
 
 // logBackend is a log store of a library.
@@ -35,11 +36,9 @@ type LogStore struct {
 	settling atomic.Uint64            // end of an installed snapshot, see log_settle.go
 	boundary atomic.Pointer[raft.Log] // entry at the end of the snapshot restored last, see log_boundary.go
 
-	// grown is signalled when so many bytes were appended that a snapshot is
-	// due. Capacity one: a signal that waits stands for all that follow.
-	grown     chan struct{}
-	baseline  atomic.Int64 // value of sizes.appended at the last snapshot
-	threshold atomic.Int64 // bytes after it at which to signal
+	grown     wakeup.Signal // so many bytes were appended that a snapshot is due
+	baseline  atomic.Int64  // value of sizes.appended at the last snapshot
+	threshold atomic.Int64  // bytes after it at which to signal
 
 	appendName string // of the operations, built once
 	deleteName string
@@ -234,12 +233,8 @@ func (s *LogStore) GetStored(index uint64, entry *raft.Log) error {
 
 // signalGrown signals if a snapshot is due.
 func (s *LogStore) signalGrown() {
-	if s.sizes.appended()-s.baseline.Load() < s.threshold.Load() {
-		return
-	}
-	select {
-	case s.grown <- struct{}{}:
-	default:
+	if s.sizes.appended()-s.baseline.Load() >= s.threshold.Load() {
+		s.grown.Notify()
 	}
 }
 
