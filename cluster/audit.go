@@ -17,6 +17,7 @@ import (
 
 	"github.com/seriatimq/seriatim/cluster/peerpb"
 	"github.com/seriatimq/seriatim/cluster/storage"
+	"github.com/seriatimq/seriatim/cluster/wakeup"
 	"github.com/seriatimq/seriatim/fsm"
 	"github.com/seriatimq/seriatim/queue"
 )
@@ -34,9 +35,7 @@ type auditor struct {
 	counts      auditCounters
 	// split is set while two replicas differ and nothing says which is right.
 	split atomic.Bool
-	// wake says that judging has something to do. Capacity 1: a token that
-	// waits stands for all that follow.
-	wake chan struct{}
+	wake  wakeup.Signal // there are audits to judge
 
 	mu        sync.Mutex
 	notes     []auditNote                             // of this node, oldest first, at most auditNotesMax
@@ -78,7 +77,7 @@ func newAuditor(dataDir string, log *slog.Logger) *auditor {
 		dataDir:     dataDir,
 		hashVersion: fsm.StateHashVersion,
 		log:         log,
-		wake:        make(chan struct{}, 1),
+		wake:        wakeup.NewSignal(),
 		collected:   map[uint64]map[string]queue.AuditReport{},
 	}
 }
@@ -104,10 +103,7 @@ func (a *auditor) applied(at fsm.Position, audit *queue.Audit) {
 			delete(a.collected, index)
 		}
 	}
-	select {
-	case a.wake <- struct{}{}:
-	default:
-	}
+	a.wake.Notify()
 }
 
 // newest is the last Audit applied here, index 0 if none was.

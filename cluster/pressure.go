@@ -9,6 +9,7 @@ import (
 
 	"github.com/seriatimq/seriatim/cluster/environment"
 	"github.com/seriatimq/seriatim/cluster/fault"
+	"github.com/seriatimq/seriatim/cluster/wakeup"
 	"github.com/seriatimq/seriatim/fsm"
 )
 
@@ -108,25 +109,20 @@ type pressure struct {
 	// membersLow is set while so many voters lack room that no majority has it.
 	membersLow atomic.Bool
 	refused    struct{ state, disk, divergence atomic.Uint64 }
-	// written says that something was applied, so that the disk may be fuller.
-	// Capacity 1: a token that waits stands for all that follow.
-	written chan struct{}
+	written    wakeup.Signal // something was applied, so that the disk may be fuller
 }
 
 func newPressure(cfg Config, auditor *auditor) *pressure {
 	return &pressure{
 		limits: cfg.Limits.Pressure, path: cfg.DataDir, log: cfg.Logger, auditor: auditor,
-		written: make(chan struct{}, 1),
+		written: wakeup.NewSignal(),
 	}
 }
 
 // applied notes the size of the state. It runs on the state machine's goroutine.
 func (p *pressure) applied(stateBytes int64) {
 	p.stateBytes.Store(stateBytes)
-	select {
-	case p.written <- struct{}{}:
-	default:
-	}
+	p.written.Notify()
 }
 
 func (p *pressure) diskLevel() diskLevel { return diskLevel(p.level.Load()) }

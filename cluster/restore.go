@@ -14,6 +14,7 @@ import (
 
 	"github.com/seriatimq/seriatim/cluster/fault"
 	"github.com/seriatimq/seriatim/cluster/storage"
+	"github.com/seriatimq/seriatim/cluster/wakeup"
 	"github.com/seriatimq/seriatim/fsm"
 	"github.com/seriatimq/seriatim/queue"
 )
@@ -235,11 +236,7 @@ func (n *Node) complete(ctx context.Context) error {
 		if behind == "" {
 			return nil
 		}
-		pause := time.NewTimer(memberPause)
-		select {
-		case <-pause.C:
-		case <-limited.Done():
-			pause.Stop()
+		if !wakeup.Sleep(limited, memberPause) {
 			return fmt.Errorf("%w, node %s does not answer or is behind", ErrMembersAway, behind)
 		}
 	}
