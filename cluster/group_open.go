@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"math"
 	"net"
+	"sync/atomic"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
@@ -83,8 +84,13 @@ func (g *raftGroup) openStores() (err error) {
 func (g *raftGroup) openRaft() error {
 	g.contacts = consensus.NewContacts(g.options.Clock)
 	g.teller = consensus.NewCommitNotifier(g.options.Clock, g.options.Timing.Commit, g.raftLogger().Named("transport"))
+	var library atomic.Pointer[raft.Raft] // nil until there is one
+	leads := func(term uint64) bool {
+		l := library.Load()
+		return l != nil && l.State() == raft.Leader && l.CurrentTerm() == term
+	}
 	g.transport = consensus.NewTransport(consensus.TransportOptions{
-		Network: g.options.Network, Group: g.options.ID, Timeout: g.options.Timing.RPC, Contacts: g.contacts, Commits: g.teller,
+		Network: g.options.Network, Group: g.options.ID, Timeout: g.options.Timing.RPC, Leads: leads, Contacts: g.contacts, Commits: g.teller,
 		Logger: g.raftLogger().Named("transport"),
 	})
 	g.machine.committed = g.teller.Committed
@@ -95,6 +101,7 @@ func (g *raftGroup) openRaft() error {
 	if err != nil {
 		return fmt.Errorf("start consensus: %w", errors.Join(err, g.options.Guard.Poisoned()))
 	}
+	library.Store(consensus)
 	g.raft = consensus
 	g.machine.live.Store(true)
 	g.proof = &readProof{

@@ -5,9 +5,10 @@
 //
 // The messages of the consensus library on the connections of package peernet, with
 // the changes that its known faults need: no fast path for heartbeats, retries of a
-// message to a node that cannot be reached, the message that ends the log of a
-// follower behind an installed snapshot, messages in parts of bounded size, an
-// answer relay that never blocks a sender, and the commit notifier. Also, when each
+// message to a node that cannot be reached, nothing from a leader that was deposed,
+// no commit behind the entries of a message, an end of the log behind an installed
+// snapshot, messages in parts of bounded size, an answer relay that never blocks a
+// sender, and the commit notifier. Also, when each
 // node last answered.
 //
 // # What it refuses to know

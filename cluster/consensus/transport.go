@@ -3,7 +3,6 @@ package consensus
 import (
 	"context"
 	"errors"
-	"io"
 	"net"
 	"sync"
 	"time"
@@ -22,6 +21,8 @@ const connPoolSize = 3
 // Transport is the library's network transport over our connections.
 type Transport struct {
 	*raft.NetworkTransport
+	inbound  *Inbound
+	leads    func(term uint64) bool
 	contacts *Contacts
 	notifier *CommitNotifier
 	stopped  <-chan struct{} // closed when this node takes no part any more
@@ -37,22 +38,24 @@ var (
 type TransportOptions struct {
 	Network  *peernet.Network
 	Group    uint32
-	Timeout  time.Duration   // of one exchange between nodes
-	Contacts *Contacts       // told of every answer
-	Commits  *CommitNotifier // sees what goes to followers
+	Timeout  time.Duration          // of one exchange between nodes
+	Leads    func(term uint64) bool // whether this node leads in a term right now
+	Contacts *Contacts              // told of every answer
+	Commits  *CommitNotifier        // sees what goes to followers
 	Logger   hclog.Logger
 }
 
 // NewTransport begins to take the connections of a group.
 func NewTransport(options TransportOptions) *Transport {
 	network := options.Network
+	connections := raft.NewNetworkTransportWithConfig(&raft.NetworkTransportConfig{
+		Stream:  &stream{Listener: network.Listener(peernet.KindRaft, options.Group), network: network, group: options.Group},
+		MaxPool: connPoolSize,
+		Timeout: options.Timeout,
+		Logger:  options.Logger,
+	})
 	return &Transport{
-		NetworkTransport: raft.NewNetworkTransportWithConfig(&raft.NetworkTransportConfig{
-			Stream:  &stream{Listener: network.Listener(peernet.KindRaft, options.Group), network: network, group: options.Group},
-			MaxPool: connPoolSize,
-			Timeout: options.Timeout,
-			Logger:  options.Logger,
-		}),
+		NetworkTransport: connections, inbound: NewInbound(connections.Consumer()), leads: options.Leads,
 		contacts: options.Contacts,
 		notifier: options.Commits,
 		stopped:  network.Context().Done(),
@@ -65,7 +68,24 @@ func (t *Transport) AppendEntriesPipeline(id raft.ServerID, target raft.ServerAd
 	if err != nil {
 		return nil, err
 	}
-	return t.notifier.Pipeline(inner), nil
+	return t.notifier.Pipeline(leadersPipeline{inner, t.leads}), nil
+}
+
+// errDeposed is why a message of a leader is not sent.
+var errDeposed = errors.New("this node does not lead any more in the term of the message")
+
+// leadersPipeline sends nothing of a leader that was deposed, see AppendEntries.
+type leadersPipeline struct {
+	raft.AppendPipeline
+	leads func(term uint64) bool
+}
+
+// AppendEntries sends entries.
+func (p leadersPipeline) AppendEntries(args *raft.AppendEntriesRequest, resp *raft.AppendEntriesResponse) (raft.AppendFuture, error) {
+	if !p.leads(args.Term) {
+		return nil, errDeposed
+	}
+	return p.AppendPipeline.AppendEntries(args, resp)
 }
 
 // SetHeartbeatHandler does nothing, so that heartbeats take the way of all
@@ -77,7 +97,17 @@ func (t *Transport) SetHeartbeatHandler(func(raft.RPC)) {}
 
 // AppendEntries is used for heartbeats and for followers that are behind. Its
 // answers tell how far each follower is.
+//
+// The library makes a message from the log and the commit index as they are at that
+// moment, but with the term in which it began to send to that follower. If another
+// node has taken over since, as while it waits after messages that failed, they are
+// those of the new leader: a follower that has not heard of it would commit by them
+// entries of its own that nobody committed. A message that is complete before this
+// node stops leading in its term has nothing of another leader.
 func (t *Transport) AppendEntries(id raft.ServerID, target raft.ServerAddress, args *raft.AppendEntriesRequest, resp *raft.AppendEntriesResponse) error {
+	if !t.leads(args.Term) {
+		return errDeposed
+	}
 	return InParts(args, resp, t.stopped, func(part *raft.AppendEntriesRequest, resp *raft.AppendEntriesResponse) error {
 		err := t.reach(func() error { return t.NetworkTransport.AppendEntries(id, target, part, resp) })
 		if err == nil {
@@ -128,13 +158,14 @@ func (u Unreachable) Unwrap() error { return u.Err }
 // Error is its text.
 func (u Unreachable) Error() string { return u.Err.Error() }
 
-// InstallSnapshot sends a snapshot and makes the follower's log end where the
-// snapshot does. If that fails the library sends the snapshot again.
-func (t *Transport) InstallSnapshot(id raft.ServerID, target raft.ServerAddress, args *raft.InstallSnapshotRequest, resp *raft.InstallSnapshotResponse, data io.Reader) error {
-	if err := t.NetworkTransport.InstallSnapshot(id, target, args, resp, data); err != nil || !resp.Success {
-		return err
-	}
-	return t.settle(id, target, args)
+// Consumer gives the library what other nodes send, see Inbound.
+func (t *Transport) Consumer() <-chan raft.RPC { return t.inbound.Consumer() }
+
+// Close ends the connections and what comes in.
+func (t *Transport) Close() error {
+	err := t.NetworkTransport.Close()
+	t.inbound.Close()
+	return err
 }
 
 // stream dials and accepts for the library. An address is a node id: it is

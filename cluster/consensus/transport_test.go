@@ -19,7 +19,8 @@ import (
 
 // testOptions are those of a transport of group 0.
 func testOptions(network *peernet.Network, contacts *Contacts, notifier *CommitNotifier) TransportOptions {
-	return TransportOptions{Network: network, Timeout: 5 * time.Second, Contacts: contacts, Commits: notifier, Logger: hclog.NewNullLogger()}
+	leads := func(uint64) bool { return true }
+	return TransportOptions{Network: network, Leads: leads, Timeout: 5 * time.Second, Contacts: contacts, Commits: notifier, Logger: hclog.NewNullLogger()}
 }
 
 // TestHeartbeatsTakeTheMainLoop guards against raft issue 695: no heartbeat may
@@ -81,6 +82,52 @@ func TestMessageWaitsForAnUnreachableNode(t *testing.T) {
 	}()
 	if err := from.AppendEntries("b-2", "b-2", heartbeat, &raft.AppendEntriesResponse{}); !errors.As(err, new(Unreachable)) {
 		t.Fatalf("a message of a node that stops: %v", err)
+	}
+}
+
+// TestDeposedLeaderSendsNothing: a message that the library completes after another
+// node took over has what that one committed, under the old term.
+func TestDeposedLeaderSendsNothing(t *testing.T) {
+	a, b := peernettest.Pair(t, nil)
+	options := testOptions(a, NewContacts(environment.SystemClock()), NewCommitNotifier(environment.SystemClock(), time.Second, hclog.NewNullLogger()))
+	options.Commits.Watch(fixedCommit{term: 5, state: raft.Follower})
+	options.Leads = func(term uint64) bool { return term == 4 }
+	from, to := NewTransport(options), NewTransport(testOptions(b, NewContacts(environment.SystemClock()), nil))
+	defer from.Close()
+	defer to.Close()
+	terms := make(chan uint64, 4)
+	go func() {
+		for range 2 {
+			rpc := <-to.Consumer()
+			terms <- rpc.Command.(*raft.AppendEntriesRequest).Term
+			rpc.Respond(&raft.AppendEntriesResponse{Term: 4, Success: true}, nil)
+		}
+	}()
+	message := func(term uint64) *raft.AppendEntriesRequest {
+		header := raft.RPCHeader{ProtocolVersion: 3, ID: []byte("a-1"), Addr: []byte("a-1")}
+		return &raft.AppendEntriesRequest{RPCHeader: header, Term: term, Leader: []byte("a-1"), PrevLogEntry: 7, PrevLogTerm: 2, LeaderCommitIndex: 7}
+	}
+	pipeline, err := from.AppendEntriesPipeline("b-2", "b-2")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer pipeline.Close()
+	if err := from.AppendEntries("b-2", "b-2", message(3), new(raft.AppendEntriesResponse)); !errors.Is(err, errDeposed) {
+		t.Errorf("a message of a term that has ended: %v", err)
+	}
+	if _, err := pipeline.AppendEntries(message(3), new(raft.AppendEntriesResponse)); !errors.Is(err, errDeposed) {
+		t.Errorf("a message of a term that has ended, in a pipeline: %v", err)
+	}
+	if err := from.AppendEntries("b-2", "b-2", message(4), new(raft.AppendEntriesResponse)); err != nil {
+		t.Error(err)
+	}
+	if _, err := pipeline.AppendEntries(message(4), new(raft.AppendEntriesResponse)); err != nil {
+		t.Error(err)
+	}
+	for range 2 {
+		if term := <-terms; term != 4 {
+			t.Errorf("a message of term %d arrived", term)
+		}
 	}
 }
 

@@ -8,9 +8,10 @@ import "github.com/hashicorp/raft"
 // that lies at or behind the snapshot's end, it refuses the entries that follow
 // the snapshot, the leader sends the snapshot again, and so on for ever.
 //
-// So the leader follows each installed snapshot with one message: append an
+// So each installed snapshot is followed by one message to the library, as if the
+// leader sent it, before anything else arrives there (consensus.Inbound): append an
 // entry with the index and term of the snapshot's end, after nothing. The
-// follower's library compares it with the entry it believes to have, for which
+// library compares it with the entry it believes to have, for which
 // its log store shows one of no term; it drops the old log, which is gone
 // already, appends the new entry, which the log store leaves out, and from then
 // on believes what is true: that it knows everything up to the snapshot's end and
@@ -45,8 +46,8 @@ func (s *LogStore) ExpectSettling(index uint64) {
 }
 
 // settledEntry is what the library sees at the end of an installed snapshot: an
-// entry that differs from every other. Until it is settled this node cannot lead,
-// so nobody gets it from here: its last term is older than that of the snapshot.
+// entry that differs from every other. It is settled before anything else
+// arrives at the library, so nobody gets it from here.
 func (s *LogStore) settledEntry(index uint64, entry *raft.Log) bool {
 	if index == 0 || s.settling.Load() != index {
 		return false

@@ -1,0 +1,128 @@
+package consensus
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/hashicorp/raft"
+)
+
+// Inbound is what the library of this node gets of the messages of other nodes, in
+// their order. It mends two faults of the library:
+//
+// A follower commits up to what the leader has committed, as far as its own log
+// goes, although the message need not reach that far. What lies behind the message
+// may be entries that nobody committed, of an older leader: the follower would apply
+// them. Here a message commits no more than what it compares with the follower's log.
+//
+// And a follower that has installed a snapshot goes on believing in its old log,
+// which is wiped, until its log is settled (storage.SettleEntry). A leader that sent
+// something in between would count entries that are gone, and the library panics
+// when it is to apply them. So nothing comes in between.
+//
+// What this relies on in the library is tested by cluster/exploit_settle_test.go and
+// exploit_commit_test.go.
+type Inbound struct {
+	from    <-chan raft.RPC
+	library chan raft.RPC
+	stop    chan struct{}
+	once    sync.Once
+	stopped sync.WaitGroup
+}
+
+// NewInbound begins to pass on what arrives. It ends with Close.
+func NewInbound(from <-chan raft.RPC) *Inbound {
+	i := &Inbound{from: from, library: make(chan raft.RPC), stop: make(chan struct{})}
+	i.stopped.Go(i.run)
+	return i
+}
+
+// Consumer gives the library its messages.
+func (i *Inbound) Consumer() <-chan raft.RPC { return i.library }
+
+// Close ends it and waits for it; more than once is allowed. What was not answered
+// stays without an answer, as the transport ends, too.
+func (i *Inbound) Close() {
+	i.once.Do(func() { close(i.stop) })
+	i.stopped.Wait()
+}
+
+func (i *Inbound) run() {
+	for {
+		select {
+		case rpc := <-i.from:
+			i.pass(rpc)
+		case <-i.stop:
+			return
+		}
+	}
+}
+
+func (i *Inbound) pass(rpc raft.RPC) {
+	switch message := rpc.Command.(type) {
+	case *raft.AppendEntriesRequest:
+		rpc.Command = boundCommit(message)
+	case *raft.InstallSnapshotRequest:
+		i.install(rpc, message)
+		return
+	}
+	i.give(rpc)
+}
+
+// give waits until the library takes a message, or this ends.
+func (i *Inbound) give(rpc raft.RPC) {
+	select {
+	case i.library <- rpc:
+	case <-i.stop:
+	}
+}
+
+// boundCommit is a message that commits nothing behind its own entries.
+func boundCommit(message *raft.AppendEntriesRequest) *raft.AppendEntriesRequest {
+	end := message.PrevLogEntry
+	if n := len(message.Entries); n > 0 {
+		end = message.Entries[n-1].Index
+	}
+	if message.LeaderCommitIndex <= end {
+		return message
+	}
+	bounded := *message
+	bounded.LeaderCommitIndex = end
+	return &bounded
+}
+
+// install gives the library a snapshot and settles its log. If that fails, the
+// leader sends the snapshot again.
+func (i *Inbound) install(rpc raft.RPC, message *raft.InstallSnapshotRequest) {
+	installed, err := ask[raft.InstallSnapshotResponse](i, raft.RPC{Command: message, Reader: rpc.Reader})
+	if err == nil && installed.Success {
+		var settled *raft.AppendEntriesResponse
+		settled, err = ask[raft.AppendEntriesResponse](i, raft.RPC{Command: SettleRequest(message)})
+		if err == nil && !settled.Success {
+			err = errors.New("the library refuses")
+		}
+		if err != nil {
+			err = fmt.Errorf("settle the log behind the snapshot: %w", err)
+		}
+	}
+	if !errors.Is(err, errInboundEnds) {
+		rpc.Respond(installed, err)
+	}
+}
+
+var errInboundEnds = errors.New("this node takes no messages any more")
+
+// ask waits for what the library answers.
+func ask[Answer any](i *Inbound, rpc raft.RPC) (*Answer, error) {
+	answers := make(chan raft.RPCResponse, 1)
+	rpc.RespChan = answers
+	i.give(rpc)
+	select {
+	case answer := <-answers:
+		response, _ := answer.Response.(*Answer)
+		return response, answer.Error
+	case <-i.stop:
+		return nil, errInboundEnds
+	}
+}
