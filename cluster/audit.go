@@ -22,45 +22,44 @@ import (
 	"github.com/seriatimq/seriatim/queue"
 )
 
-// auditor notices when this replica is not what the others are (faults.md 9).
-// At each Audit in the log every node notes the hashes of its state and log and
-// tells them to the leader; the leader's next Audit carries all it was told, and
-// every node compares. So the comparison itself is replicated. Safe for
-// concurrent use.
+// auditor detects that this replica differs from the others (faults.md 9). At each Audit
+// in the log every node notes the hashes of its state and log, and reports them to the
+// leader. The leader's next Audit carries all reports, and every node compares them. So
+// the comparison itself is replicated. Safe for concurrent use.
 type auditor struct {
 	nodeID      string
 	dataDir     string
 	hashVersion uint32
 	log         *slog.Logger
 	counts      auditCounters
-	// split is set while two replicas differ and nothing says which is right.
+	// split is set while two replicas differ and no majority says which is right.
 	split atomic.Bool
 	wake  wakeup.Signal // there are audits to judge
 
 	mu        sync.Mutex
 	notes     []auditNote                             // of this node, oldest first, at most auditNotesMax
-	collected map[uint64]map[string]queue.AuditReport // by index and node, what others noted
+	collected map[uint64]map[string]queue.AuditReport // by index and node, as others reported
 	unjudged  []auditCase
 }
 
-// auditNote is what this node was at one Audit.
+// auditNote is the hashes of this replica at one Audit.
 type auditNote struct {
 	index uint64
 	auditValue
 }
 
-// auditValue is what two replicas have in common at one index, or do not.
+// auditValue is the hashes of a replica's state and log at one index.
 type auditValue struct{ state, chain [16]byte }
 
 func (v auditValue) report(nodeID string) queue.AuditReport {
 	return queue.AuditReport{NodeID: nodeID, State: v.state, Chain: v.chain}
 }
 
-// auditCase is the content of an Audit with what this node noted at the place it
-// is about.
+// auditCase is the content of an Audit with what this node noted at the index that it
+// compares.
 type auditCase struct {
 	audit queue.Audit
-	own   *auditValue // nil if this node was not there
+	own   *auditValue // nil if this node noted nothing there
 }
 
 // auditCounters count the outcomes of audits.
@@ -68,8 +67,8 @@ type auditCounters struct {
 	equal, different, undecided, incomplete, otherVersion atomic.Uint64
 }
 
-// auditNotesMax is how many notes are kept: the newest is compared next, and an
-// Audit written by a new leader may be about one before it.
+// auditNotesMax is how many notes are kept. The newest is compared next, but an Audit of
+// a new leader may compare an earlier one.
 const auditNotesMax = 4
 
 func newAuditor(dataDir string, log *slog.Logger) *auditor {
@@ -116,14 +115,14 @@ func (a *auditor) newest() auditNote {
 	return a.notes[len(a.notes)-1]
 }
 
-// collectedMax bounds the audits for which reports are kept: a follower can be
-// ahead of this node by one, more is a mistake of the sender.
+// collectedMax bounds the audits for which reports are kept. A follower can be ahead of
+// this node by one audit; more is a mistake of the sender.
 const collectedMax = 2 * auditNotesMax
 
-// collect takes what another node noted.
+// collect keeps the report of another node.
 func (a *auditor) collect(told *peerpb.Audit) {
 	if told == nil {
-		return // a report that says nothing
+		return // an empty report
 	}
 	report := queue.AuditReport{NodeID: told.NodeId}
 	if len(told.State) != len(report.State) || len(told.Chain) != len(report.Chain) {
@@ -148,7 +147,7 @@ func (a *auditor) collect(told *peerpb.Audit) {
 	reports[report.NodeID] = report
 }
 
-// next is the Audit to write now: the notes of all members at the last one.
+// next is the Audit to write now: the reports of all members on the last one.
 func (a *auditor) next(members []Member) *queue.Audit {
 	cmd := &queue.Audit{HashVersion: a.hashVersion}
 	a.mu.Lock()
@@ -169,7 +168,7 @@ func (a *auditor) next(members []Member) *queue.Audit {
 	return cmd
 }
 
-// heard says whether all members told what they noted at the last audit.
+// heard reports whether the reports of all members on the last audit are here.
 func (a *auditor) heard(members []Member) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -199,12 +198,12 @@ const (
 	// auditIncomplete: fewer than two nodes were compared.
 	auditIncomplete auditFinding = iota
 	auditEqual
-	// auditThisOdd: at least two others agree with each other, as a majority
-	// of those compared, and not with this node.
+	// auditThisOdd: at least two others agree, as a majority of those compared, and
+	// this node differs from them.
 	auditThisOdd
-	// auditOthersOdd: this node is of that majority and others are not.
+	// auditOthersOdd: this node agrees with that majority and others differ.
 	auditOthersOdd
-	// auditUndecided: they differ, and no majority says who is right.
+	// auditUndecided: they differ, and no majority says which is right.
 	auditUndecided
 )
 
@@ -246,7 +245,7 @@ func (c auditCase) finding(nodeID string) (finding auditFinding, odd []string) {
 	}
 }
 
-// judge acts on what the audits say. The error ends the process.
+// judge acts on the finding of an audit. Its error ends the process.
 func (a *auditor) judge(c auditCase, at fsm.Position) error {
 	if c.audit.HashVersion != a.hashVersion {
 		a.counts.otherVersion.Add(1)
@@ -258,11 +257,11 @@ func (a *auditor) judge(c auditCase, at fsm.Position) error {
 		a.counts.incomplete.Add(1)
 	case auditEqual:
 		a.counts.equal.Add(1)
-		a.settle()
+		a.endAlarm()
 	case auditOthersOdd:
 		a.counts.different.Add(1)
 		a.log.Error("a replica differs from the others, its node has to stop", "index", c.audit.Index, "nodes", odd)
-		a.settle()
+		a.endAlarm()
 	case auditUndecided:
 		a.counts.undecided.Add(1)
 		a.split.Store(true)
@@ -279,8 +278,8 @@ func (a *auditor) judge(c auditCase, at fsm.Position) error {
 	return nil
 }
 
-// settle ends the alarm, if there is one.
-func (a *auditor) settle() {
+// endAlarm ends the alarm, if there is one.
+func (a *auditor) endAlarm() {
 	if a.split.Swap(false) {
 		a.log.Info("the replicas agree again, sends are taken")
 	}
@@ -294,14 +293,14 @@ func describeReports(reports []queue.AuditReport) string {
 	return strings.Join(texts, ", ")
 }
 
-// auditDump is the content of the file that a node which differs leaves behind.
+// auditDump is the content of the file that a node writes when its replica differs.
 type auditDump struct {
 	NodeID      string            `json:"nodeId"`
 	HashVersion uint32            `json:"hashVersion"`
 	AuditIndex  uint64            `json:"auditIndex"`
 	Own         auditDumpReport   `json:"own"`
 	Reports     []auditDumpReport `json:"reports"`
-	// Applied is where the node stood when it found out.
+	// The position of the node when it compared.
 	AppliedIndex uint64 `json:"appliedIndex"`
 	AppliedState string `json:"appliedState"`
 	LogTimeMs    int64  `json:"logTimeMs"`
@@ -317,7 +316,7 @@ func dumpReport(r queue.AuditReport) auditDumpReport {
 	return auditDumpReport{NodeID: r.NodeID, State: hex.EncodeToString(r.State[:]), Log: hex.EncodeToString(r.Chain[:])}
 }
 
-// dump writes what is known into the data directory.
+// dump writes both sides of the difference into the data directory.
 func (a *auditor) dump(c auditCase, at fsm.Position) (path string, err error) {
 	d := auditDump{
 		NodeID: a.nodeID, HashVersion: a.hashVersion, AuditIndex: c.audit.Index, Own: dumpReport(c.own.report(a.nodeID)),
@@ -334,11 +333,10 @@ func (a *auditor) dump(c auditCase, at fsm.Position) (path string, err error) {
 	return path, os.WriteFile(path, append(content, '\n'), 0o600)
 }
 
-// auditTellPause is how long a node waits before it tells a leader again that
-// did not take its report.
+// auditTellPause is how long a node waits before it sends a report again.
 const auditTellPause = time.Second
 
-// runAudits judges audits and tells the leader what this node noted, until the
+// runAudits judges audits and reports the notes of this node to the leader, until the
 // node closes.
 func (n *Node) runAudits() {
 	told, toldTerm := uint64(0), uint64(0)
@@ -368,7 +366,7 @@ func (n *Node) runAudits() {
 	}
 }
 
-// tellAudit sends a note to the leader.
+// tellAudit reports a note to the leader. It returns whether the leader has it.
 func (n *Node) tellAudit(leader Leadership, note auditNote) bool {
 	ctx, cancel := context.WithTimeout(n.closing, n.cfg.Timing.RPC)
 	defer cancel()

@@ -11,15 +11,14 @@ import (
 // errDrained is why a drained node is not ready.
 var errDrained = errors.New("this node is drained: seriatim cluster uncordon makes it take part again")
 
-// drainTransferPause is between two tries of a drained node to give leadership
-// away. If all voters are drained one of them leads all the same: to be served
-// by a drained node is better than not to be served.
+// drainTransferPause is between two attempts of a drained node to hand leadership over.
+// If all voters are drained, one of them leads nevertheless, so that clients are served.
 const drainTransferPause = 10 * time.Second
 
-// Drain prepares the node for being stopped: it is not ready from now on, so
-// that load balancers turn away from it, and it gives leadership away and does
-// not keep it. Requests that still arrive are answered. It keeps its vote and
-// its data; a restart or Uncordon ends it.
+// Drain prepares the node for being stopped. It is not ready any more, so that load
+// balancers send it no requests, and it hands leadership over whenever it has it.
+// Requests that still arrive are answered. It keeps its vote and its data. Uncordon or
+// a restart ends the draining.
 func (n *Node) Drain(ctx context.Context) error {
 	n.drained.Store(true)
 	n.tellDrained(true)
@@ -43,7 +42,7 @@ func (n *Node) Uncordon() {
 	}
 }
 
-// tellDrained lets the others know, so that they hand leadership to somebody else.
+// tellDrained tells the other nodes, so that they do not hand leadership to this one.
 func (n *Node) tellDrained(drained bool) {
 	n.process.gossip.SetDrained(drained)
 	n.process.gossip.Announce()
@@ -63,9 +62,9 @@ func (n *Node) votersBeside() int {
 	return others
 }
 
-// resignDrained gives away leadership that a drained node was given. ctx ends
-// with the tenure.
-func (n *Node) resignDrained(ctx context.Context) {
+// resignIfDrained hands leadership over if this node is drained. ctx ends with the
+// leader's term.
+func (n *Node) resignIfDrained(ctx context.Context) {
 	now := n.cfg.Clock.Monotonic()
 	last := n.drainResigned.Load()
 	if !n.drained.Load() || n.votersBeside() == 0 {

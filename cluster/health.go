@@ -12,15 +12,15 @@ import (
 	"github.com/seriatimq/seriatim/cluster/peernet"
 )
 
-// Who asks how the cluster is wants to know it as of now. The last answer to a
-// heartbeat is too old for that: a node that died since would still count. So
-// the node that is asked puts a question to every other one, all at once.
+// The health of the cluster is as of the request. The last answer to a heartbeat is
+// too old for that: a node that died since would still count. So the node that is
+// asked probes all others at the same time.
 
-// probeBudget bounds that question. It is long for a network, short for a
-// person, and within it a leader sends several heartbeats to each member.
+// probeBudget bounds a probe. It is long for a network and short for a person, and
+// within it a leader sends several heartbeats to each member.
 const probeBudget = 750 * time.Millisecond
 
-// probed is what became of the question to one node.
+// probed is the outcome of one probe.
 type probed struct {
 	answer membershipAnswer
 	err    error
@@ -63,7 +63,7 @@ func (n *Node) probe(ctx context.Context, list *MemberList) {
 	found := n.probeNodes(ctx, ids)
 	took := n.cfg.Clock.Monotonic() - begin
 	leads := list.LeaderID == n.process.nodeID
-	// A new leader has not heard a confirmation of everybody yet.
+	// A new leader has not heard from all members yet.
 	begun := begin-time.Duration(n.leadsSince.Load()) < n.silenceMax()
 	for i := range list.Members {
 		m := &list.Members[i]
@@ -73,8 +73,7 @@ func (n *Node) probe(ctx context.Context, list *MemberList) {
 			list.warn(m.Name, n.warnings())
 			continue
 		}
-		// A busy machine may be late with its answer and in time with its
-		// heartbeat, which is an answer as well.
+		// A busy machine may answer the probe too late, but a heartbeat in time.
 		age, _, known := n.group.contacts.Last(m.NodeID)
 		switch {
 		case p.err != nil && (!leads || !known || age > took):
@@ -94,7 +93,7 @@ func (n *Node) probe(ctx context.Context, list *MemberList) {
 	}
 	waiting := []WaitingNode{}
 	for _, w := range list.Waiting {
-		// A node of an earlier version does not know the question.
+		// A node of an earlier version does not know the probe.
 		if p := found[w.NodeID]; p.err == nil && (p.answer.Waiting || p.answer.Verdict != changeDone) {
 			waiting = append(waiting, w)
 		}
@@ -102,7 +101,7 @@ func (n *Node) probe(ctx context.Context, list *MemberList) {
 	list.Waiting = waiting
 }
 
-// probeFailure is the cause in the words of the system, without the path it took.
+// probeFailure is the innermost cause, as the operating system words it.
 func probeFailure(err error) string {
 	if errors.Is(err, context.DeadlineExceeded) {
 		return fmt.Sprintf("nothing came within %v", probeBudget)
@@ -122,8 +121,8 @@ func (l *MemberList) warn(name string, warnings []string) {
 	}
 }
 
-// assess fills in what follows from the members: the sentence for people, and
-// how many more nodes may fail.
+// assess fills in what follows from the members: the summary, and how many more nodes
+// may fail.
 func (l *MemberList) assess(waitsFor string) {
 	voters, answering := l.voters("")
 	leader, behind, lagKnown := "", 0, true
@@ -185,8 +184,8 @@ func mayFail(nodes int, further string) string {
 	}
 }
 
-// votersWarning is about numbers of voters that are no use: an even one survives
-// no more failures than the odd one below it, and needs one more node to agree.
+// votersWarning warns about numbers of voters to avoid: an even one survives no more
+// failures than the odd one below it, and needs one more node to agree.
 func votersWarning(voters int) []string {
 	switch {
 	case voters == 1:

@@ -14,17 +14,20 @@ import (
 	"github.com/seriatimq/seriatim/cluster/storage"
 )
 
-// A node with an empty disk that finds a cluster joins it in three steps. It
-// asks any member, which asks the leader. The leader tells it the record of the
-// cluster, the node writes that down, so that it can be reached by the others and
-// never bootstraps another cluster. Then it asks again and is added as a learner.
-// The leader's word that it is a member is written down, too: who has it and is
-// told later not to be a member was removed, and stops.
+// A node with an empty disk that finds a cluster joins it in three steps:
+//
+//  1. It asks any member, which asks the leader, for the record of the cluster.
+//  2. It writes the record down. From then on it belongs to the cluster, so that the
+//     others can reach it and it never bootstraps another one.
+//  3. It asks again, and the leader adds it as a learner.
+//
+// It also writes down that it was added. A node that was added, and is told later that
+// it is no member, was removed and stops (removal_check.go).
 
 const (
-	joinPause    = 500 * time.Millisecond // between two tries
+	joinPause    = 500 * time.Millisecond // between two attempts
 	joinPauseTop = 5 * time.Second
-	lookMax      = 15 * time.Second // for the first look at all addresses to join
+	lookMax      = 15 * time.Second // for hearing from all addresses to join
 )
 
 // joinRecord is what a node that joins has to write down.
@@ -61,8 +64,8 @@ func (b *bootstrap) join(record storage.Membership) error {
 	return nil
 }
 
-// proofOf shows that whoever wants a node to join knows the gossip key. It says
-// nothing without a key, when the network is all that protects the cluster.
+// proofOf proves knowledge of the gossip key when a node joins or is invited. Without a
+// key it is empty: then only the network protects the cluster.
 func (n *Node) proofOf(nodeID, clusterID string) string {
 	if len(n.cfg.GossipKey) == 0 {
 		return ""
@@ -79,7 +82,7 @@ func (n *Node) checkProof(proof, nodeID, clusterID string) error {
 	return nil
 }
 
-// acceptInvitation is the side of the node that an operator adds.
+// acceptInvitation writes down that this node joins, because an operator adds it.
 func (n *Node) acceptInvitation(r membershipRequest) error {
 	if r.Record == nil || r.Record.ClusterID != r.Cluster {
 		return refused(RefusedPolicy, "", "the invitation names no cluster")
@@ -127,7 +130,7 @@ func (n *Node) letJoin(ctx context.Context, r membershipRequest) membershipAnswe
 	default:
 		return answerOf(refused(RefusedBusy, "", "another change of the members is under way"))
 	}
-	if err := n.admit(ctx, list.Index, r.From, false); err != nil {
+	if err := n.addLearner(ctx, list.Index, r.From, false); err != nil {
 		return answerOf(err)
 	}
 	n.log.Info("a node has joined as a learner", "member", r.From)
@@ -139,8 +142,8 @@ func (n *Node) waitsForOperator(r membershipRequest) error {
 	return refused(RefusedPolicy, "seriatim cluster add "+r.From, "this cluster lets nodes join only when an operator adds them")
 }
 
-// awaitLook waits until gossip has heard from every address to join or tried it
-// often enough, or took too long.
+// awaitLook waits until gossip has heard from every address to join, or has tried it
+// often enough, for a bounded time.
 func (n *Node) awaitLook(ctx context.Context) {
 	limit := time.NewTimer(lookMax)
 	defer limit.Stop()
@@ -151,8 +154,8 @@ func (n *Node) awaitLook(ctx context.Context) {
 	}
 }
 
-// joinCluster makes this node a member of the cluster it finds. It ends when it
-// is one, by whatever way, or the node closes.
+// joinCluster makes this node a member of the cluster it finds. It returns when the node
+// is a member, in whatever way it became one, or closes.
 func (n *Node) joinCluster(ctx context.Context) {
 	waiting, pause, sighted := "", joinPause, false
 	for {
@@ -167,8 +170,8 @@ func (n *Node) joinCluster(ctx context.Context) {
 		err := errNothingToJoin
 		if pledge.Joined || pledge.ClusterID == "" && !n.cfg.Members.ManualJoin {
 			if len(n.membersInSight("")) > 0 && !sighted {
-				// Gossip has more to tell in a moment: perhaps of a second
-				// cluster, between which a node must not choose.
+				// Gossip may soon tell of a second cluster, and a node must not
+				// choose between two.
 				sighted, changed = true, nil
 				n.awaitLook(ctx)
 			} else if err = n.stepToJoin(ctx, pledge); err == nil {
@@ -195,10 +198,10 @@ func (n *Node) joinCluster(ctx context.Context) {
 	}
 }
 
-// errNothingToJoin: there is no cluster in sight, or this node may bootstrap one.
+// errNothingToJoin: this node knows of no cluster, or may bootstrap one.
 var errNothingToJoin = errors.New("there is no cluster to join")
 
-// stepToJoin does the next of the steps.
+// stepToJoin does the next of the three steps.
 func (n *Node) stepToJoin(ctx context.Context, pledge storage.Membership) error {
 	members := n.membersInSight(pledge.ClusterID)
 	if clusters := n.process.gossip.ClustersHeard(); pledge.ClusterID == "" && len(clusters) > 1 {

@@ -19,13 +19,13 @@ type MemberList struct {
 	// Index is that of the entry which set the members; a change may name it
 	// to be made of exactly these members or not at all.
 	Index uint64 `json:"index"`
-	// Voters is up to how many voters learners are promoted by themselves.
+	// Voters is the number of voters up to which learners are promoted automatically.
 	Voters  int            `json:"voters"`
 	Members []MemberStatus `json:"members"`
 	// Waiting are live nodes that belong to no cluster yet.
 	Waiting []WaitingNode `json:"waiting"`
 
-	Summary  string   `json:"summary"`  // how the cluster is, in one sentence
+	Summary  string   `json:"summary"`  // health in one sentence
 	Healthy  bool     `json:"healthy"`  // there is a leader and all voters answer
 	MayFail  int      `json:"mayFail"`  // how many more voters may fail now
 	Warnings []string `json:"warnings"` // what is wrong although the cluster works
@@ -96,8 +96,7 @@ type Change struct {
 	IfIndex uint64 `json:"ifIndex,omitempty"`
 }
 
-// Members asks the leader for the membership, which asks every member whether it
-// answers.
+// Members asks the leader for the membership. The leader probes every member first.
 func (n *Node) Members(ctx context.Context) (MemberList, error) {
 	if waitsFor := n.waitsFor(); waitsFor != "" && n.group.Leadership().LeaderID == "" {
 		return MemberList{}, fmt.Errorf("%w: %s", ErrUnavailable, waitsFor)
@@ -111,8 +110,8 @@ func (n *Node) Members(ctx context.Context) (MemberList, error) {
 	return list, nil
 }
 
-// LocalMembers is the membership as far as this node knows it, for when there is
-// no leader to ask. Who answers is whom this node reaches.
+// LocalMembers is the membership as far as this node knows it, for when there is no
+// leader to ask. It probes every member itself.
 func (n *Node) LocalMembers(ctx context.Context) MemberList {
 	list := n.memberList()
 	n.probe(ctx, &list)
@@ -125,8 +124,8 @@ func (n *Node) AddMember(ctx context.Context, change Change) error {
 	return n.change(ctx, opAdd, change)
 }
 
-// RemoveMember takes a member out for good. A leader hands leadership over
-// first. A removed node ends by itself; its data is of no further use.
+// RemoveMember removes a member for good. A leader hands leadership over first. The
+// process of a removed node ends; its data directory can be deleted.
 func (n *Node) RemoveMember(ctx context.Context, change Change) error {
 	return n.change(ctx, opRemove, change)
 }
@@ -183,14 +182,14 @@ func (n *Node) memberList() MemberList {
 		m.Voter = m.Voter && (set.index == 0 || slices.Contains(set.voters, m.NodeID))
 		s := n.memberStatus(m, heard[m.NodeID].Version)
 		if list.LeaderID != n.process.nodeID {
-			s.Healthy = heard[m.NodeID].Alive // the best this node knows
+			s.Healthy = heard[m.NodeID].Alive // a follower knows no better
 		}
 		list.Members = append(list.Members, s)
 	}
 	slices.SortStableFunc(list.Members, func(a, b MemberStatus) int { return strings.Compare(a.Name, b.Name) })
 	for _, seen := range view {
-		// A node of this cluster that is no member was removed, unless it is on
-		// its way in.
+		// A node of this cluster that is no member was removed, unless it is about
+		// to join.
 		if seen.Alive && !members[seen.NodeID] && (seen.ClusterID == "" || seen.ClusterID == list.ClusterID && seen.Joining) {
 			list.Waiting = append(list.Waiting, WaitingNode{NodeID: seen.NodeID, Name: seen.Name, Address: seen.Peer})
 		}
@@ -213,13 +212,12 @@ func (n *Node) memberStatus(m Member, version string) MemberStatus {
 	return s
 }
 
-// silenceMax is how long a member may be silent and still count as healthy. A
-// leader speaks to each about every tenth of the heartbeat timeout; the rest is
-// for slow disks, behind which heartbeats wait.
+// silenceMax is how long a member may be silent and still count as healthy. A leader
+// sends to each about every tenth of the heartbeat timeout; the rest is for slow
+// disks, which delay answers to heartbeats.
 func (n *Node) silenceMax() time.Duration { return 4 * n.cfg.Timing.Heartbeat }
 
-// votersWanted is up to how many voters learners are promoted without being
-// asked for.
+// votersWanted is the number of voters up to which learners are promoted automatically.
 func (n *Node) votersWanted() int {
 	if n.cfg.Members.Voters > 0 {
 		return n.cfg.Members.Voters
@@ -227,13 +225,13 @@ func (n *Node) votersWanted() int {
 	return max(n.cfg.BootstrapExpect, len(n.process.bootstrap.membership().InitialMembers))
 }
 
-// memberControl is what a node remembers of changes and of its operator's wish.
+// memberControl is the state of membership changes and of draining.
 type memberControl struct {
-	// changing is held while the members are changed. Capacity one: one
-	// change at a time.
+	// changing is held while the members are changed, one change at a time. A
+	// channel of capacity one, because a caller may give up waiting.
 	changing      chan struct{}
-	joinWaits     atomic.Pointer[string] // why joinCluster gets no further
+	joinWaits     atomic.Pointer[string] // why this node has not joined yet
 	leadsSince    atomic.Int64           // when this node last began to lead, monotonic
 	drained       atomic.Bool
-	drainResigned atomic.Int64 // when a drained node last gave leadership away, monotonic
+	drainResigned atomic.Int64 // when this node, drained, last handed leadership over, monotonic
 }

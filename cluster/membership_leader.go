@@ -56,8 +56,8 @@ func (n *Node) executeChange(ctx context.Context, r membershipRequest) membershi
 	return answerOf(err)
 }
 
-// changeView is the membership a change is checked against, brought up to date by
-// asking every member: one that died a second ago is none to rely on.
+// changeView is the membership that a change is checked against. Every member is probed
+// first, so that one that died a second ago does not count.
 func (n *Node) changeView(ctx context.Context, r membershipRequest) (MemberList, error) {
 	list := n.memberList()
 	n.probe(ctx, &list)
@@ -116,9 +116,9 @@ func (l MemberList) voters(without string) (all, healthy int) {
 
 func quorum(voters int) int { return voters/2 + 1 }
 
-// settle repeats a check that looks at who answers, because a node that has
-// just begun to lead has not heard of everybody yet.
-func (n *Node) settle(ctx context.Context, check func() error) error {
+// retryUnsafe repeats a check while it refuses a change as unsafe, because a node that
+// has just begun to lead has not heard from all members yet.
+func (n *Node) retryUnsafe(ctx context.Context, check func() error) error {
 	limit := time.NewTimer(n.silenceMax() + time.Second) // beyond the time after which a silent node is lost
 	defer limit.Stop()
 	tick := time.NewTicker(membershipRetryPause)
@@ -139,8 +139,8 @@ func (n *Node) settle(ctx context.Context, check func() error) error {
 	}
 }
 
-// add makes a node that belongs to no cluster a learner: it is told to which
-// cluster it will belong, writes that down, and lets itself be reached.
+// add makes a node that belongs to no cluster a learner. It invites the node first,
+// which writes down to which cluster it will belong.
 func (n *Node) add(ctx context.Context, r membershipRequest) error {
 	list, err := n.changeView(ctx, r)
 	if err != nil {
@@ -159,11 +159,11 @@ func (n *Node) add(ctx context.Context, r membershipRequest) error {
 		return refused(RefusedUnknownNode, "start it with an empty data directory, --join with the gossip address of a member, and the gossip key of this cluster",
 			"%d nodes that wait to be added have the id or the name %q", len(found), r.Node)
 	}
-	return n.admit(ctx, list.Index, found[0].NodeID, true)
+	return n.addLearner(ctx, list.Index, found[0].NodeID, true)
 }
 
-// admit adds a learner, after an invitation if it did not ask by itself.
-func (n *Node) admit(ctx context.Context, index uint64, nodeID string, invite bool) error {
+// addLearner adds a learner, after an invitation if it did not ask to join.
+func (n *Node) addLearner(ctx context.Context, index uint64, nodeID string, invite bool) error {
 	if invite {
 		record := n.process.bootstrap.joinRecord()
 		answer, err := n.askNode(ctx, nodeID, membershipRequest{
@@ -180,11 +180,11 @@ func (n *Node) admit(ctx context.Context, index uint64, nodeID string, invite bo
 	return n.group.changeMembers(ctx, index, addLearner, nodeID)
 }
 
-// remove takes a member out if the others can go on without it.
+// remove removes a member if the others have a majority without it.
 func (n *Node) remove(ctx context.Context, r membershipRequest) error {
 	var list MemberList
 	var member MemberStatus
-	err := n.settle(ctx, func() (err error) {
+	err := n.retryUnsafe(ctx, func() (err error) {
 		if list, err = n.changeView(ctx, r); err != nil {
 			return err
 		}
@@ -205,8 +205,8 @@ func (n *Node) remove(ctx context.Context, r membershipRequest) error {
 	return n.group.changeMembers(ctx, list.Index, removeMember, member.NodeID)
 }
 
-// checkRemoval refuses to take a voter out if those left that answer are not
-// a majority of those left.
+// checkRemoval refuses to remove a voter if those of the remaining voters that answer
+// are no majority of them.
 func (l MemberList) checkRemoval(member MemberStatus) error {
 	if member.Role == roleLearner {
 		return nil
@@ -222,12 +222,12 @@ func (l MemberList) checkRemoval(member MemberStatus) error {
 	return nil
 }
 
-// learnerLagMax is how many entries a learner may be behind and still count as
-// caught up: a moment's work, as for readiness.
+// learnerLagMax is how many entries a learner may be behind and still count as caught
+// up, the same as for readiness.
 const learnerLagMax = readyLagMax
 
-// checkPromotion refuses to give a vote to a learner that does not keep up, or
-// beside voters that do not answer: an empty or dead voter stalls the others.
+// checkPromotion refuses to give a vote to a learner that does not keep up, or while
+// voters do not answer: a voter that is empty or down stalls the others.
 func (l MemberList) checkPromotion(member MemberStatus) error {
 	all, healthy := l.voters("")
 	switch {
@@ -244,7 +244,7 @@ func (l MemberList) checkPromotion(member MemberStatus) error {
 func (n *Node) promote(ctx context.Context, r membershipRequest) error {
 	var list MemberList
 	var member MemberStatus
-	err := n.settle(ctx, func() (err error) {
+	err := n.retryUnsafe(ctx, func() (err error) {
 		if list, err = n.changeView(ctx, r); err != nil {
 			return err
 		}
@@ -265,7 +265,7 @@ func (n *Node) promote(ctx context.Context, r membershipRequest) error {
 	return n.group.changeMembers(ctx, list.Index, makeVoter, member.NodeID)
 }
 
-// replacement is what a replace has to do: first remove, then promote.
+// replacement is the plan of a replace: first remove, then promote.
 type replacement struct {
 	list    MemberList
 	lost    []MemberStatus // members of the name that do not answer
@@ -273,12 +273,12 @@ type replacement struct {
 	done    bool // the new node votes already
 }
 
-// replace gives the vote of a lost node to its successor of the same name. The
-// old one goes first: that way no step needs more nodes to answer than before.
-// Interrupted, the same command goes on where it ended.
+// replace gives the vote of a lost node to its successor of the same name. It removes
+// the old one first, so that no step needs more nodes to answer than before. If it is
+// interrupted, the same command continues.
 func (n *Node) replace(ctx context.Context, r membershipRequest) error {
 	var plan replacement
-	err := n.settle(ctx, func() (err error) {
+	err := n.retryUnsafe(ctx, func() (err error) {
 		plan, err = n.planReplacement(ctx, r)
 		return err
 	})
@@ -329,7 +329,7 @@ func (n *Node) planReplacement(ctx context.Context, r membershipRequest) (replac
 	case len(alive) > 0 && p.learner.NodeID != "":
 		return p, refused(RefusedUnsafe, "end one of the two processes; they run under one name", "voter %s still answers", alive[0].NodeID)
 	case len(alive) > 0 && len(p.lost) == 0 && !list.answers(alive[0].NodeID):
-		// Asked again until it counts as lost, or answers.
+		// Retried until it counts as lost, or answers.
 		return p, refused(RefusedUnsafe, "try again in a few seconds", "node %s has been silent for a moment only", alive[0].NodeID)
 	case len(alive) > 0 && len(p.lost) == 0:
 		return p, refused(RefusedUnknownNode, "a node counts as lost a few seconds after its last word", "no member of the name %q is lost: %s answers", r.Node, alive[0].NodeID)
@@ -341,7 +341,7 @@ func (n *Node) planReplacement(ctx context.Context, r membershipRequest) (replac
 	case p.learner.NodeID == "":
 		return p, refused(RefusedUnknownNode, "", "no member has the name %q", r.Node)
 	}
-	// As it will be when the lost ones are gone.
+	// The members after the removals.
 	after := list
 	after.Members = slices.DeleteFunc(slices.Clone(list.Members), func(m MemberStatus) bool {
 		return slices.ContainsFunc(p.lost, func(old MemberStatus) bool { return old.NodeID == m.NodeID })
@@ -375,8 +375,8 @@ func (n *Node) moveLeadership(ctx context.Context, r membershipRequest) error {
 	case target.Role == roleLearner:
 		return refused(RefusedUnsafe, "promote it first", "node %s is a learner and cannot lead", target.NodeID)
 	case !target.Healthy && target.LastContactMs >= 0:
-		// A leader that is new may not have heard of it yet; then the
-		// transfer itself shows whether it is there.
+		// A new leader may not have heard from it yet; then the transfer itself
+		// shows whether it is there.
 		return refused(RefusedUnsafe, "", "node %s does not answer", target.NodeID)
 	}
 	for _, c := range n.successors() {

@@ -22,10 +22,10 @@ const (
 	opPromote  = "promote"
 	opReplace  = "replace"
 	opTransfer = "transfer"
-	opIsMember = "standing" // is Node a member?
+	opIsMember = "standing" // is Node a member? See removal_check.go
 	opJoin     = "join"     // From wants to become a learner
 	opInvite   = "invite"   // the asked node may write down that it joins
-	opProbe    = "probe"    // does the asked node answer? Any answer means yes
+	opProbe    = "probe"    // does the asked node answer?
 )
 
 type membershipRequest struct {
@@ -34,7 +34,7 @@ type membershipRequest struct {
 	Cluster string `json:"cluster,omitempty"` // of the asker; empty before it joined one
 	Node    string `json:"node,omitempty"`    // whom it is about
 	IfIndex uint64 `json:"ifIndex,omitempty"`
-	// Final: execute here or not at all; a request is passed on once at most.
+	// Final: execute here or not at all. A request is forwarded once at most.
 	Final        bool                `json:"final,omitempty"`
 	BudgetMillis int64               `json:"budgetMillis,omitempty"`
 	Record       *storage.Membership `json:"record,omitempty"` // of an invitation
@@ -88,9 +88,8 @@ func answerOf(err error) membershipAnswer {
 	}
 }
 
-// changeAtLeader executes a request at the leader, wherever that is, until it is
-// answered or ctx ends. All requests may be repeated: each names the state it
-// wants.
+// changeAtLeader executes a request at the leader, and retries until it is answered or
+// ctx ends. All requests may be repeated: each names the state it wants.
 func (n *Node) changeAtLeader(ctx context.Context, r membershipRequest) (membershipAnswer, error) {
 	r.From, r.Cluster = n.process.nodeID, n.process.clusterID()
 	if _, limited := ctx.Deadline(); !limited {
@@ -108,8 +107,8 @@ func (n *Node) changeAtLeader(ctx context.Context, r membershipRequest) (members
 		case answer.Verdict == changeDone:
 			return answer, nil
 		case answer.Verdict == changeRefused:
-			// A node that was removed or replaced by a try whose answer got
-			// lost.
+			// An earlier attempt, whose answer was lost, has removed or replaced
+			// the node.
 			if unknown && (r.Op == opRemove || r.Op == opReplace) && answer.Kind == RefusedUnknownNode {
 				return membershipAnswer{Verdict: changeDone}, nil
 			}

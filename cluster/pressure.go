@@ -13,25 +13,24 @@ import (
 	"github.com/seriatimq/seriatim/fsm"
 )
 
-// PressureLimits say when sends are refused, while receives, deletes and all
-// that makes room go on (decision 12). Nothing that was acknowledged is ever
-// dropped to make room.
+// PressureLimits say when sends are refused. Receives, deletes and all that makes room
+// go on (decision 12). Nothing that was acknowledged is ever dropped to make room.
 type PressureLimits struct {
-	// StateBytes bounds the estimated size of the state in memory; 0: no
-	// bound. It is checked before a command is written, so what is on its
-	// way may pass it by the size of the proposal queue.
+	// StateBytes bounds the estimated size of the state in memory; 0: no bound. It is
+	// checked before a command is written, so the state may exceed it by the size of
+	// the proposal queue.
 	StateBytes int64
 	// DiskRefuse is the free space of the data directory below which a
 	// leader refuses sends; unset: 15 % or 1 GiB, whichever is less.
 	DiskRefuse DiskMark
-	// DiskResign is the free space below which a node gives leadership away;
+	// DiskResign is the free space below which a node hands leadership over;
 	// unset: 5 % or 350 MiB, whichever is less.
 	DiskResign DiskMark
-	// DiskSpace tells the space of the file system that holds a path; unset:
-	// the system's answer.
+	// DiskSpace is the space of the file system that holds a path; unset: as the
+	// operating system tells it.
 	DiskSpace func(path string) (environment.DiskSpace, error)
-	// ServeDiverged lets sends through although two replicas differ and
-	// nothing says which of them is right.
+	// ServeDiverged accepts sends although two replicas differ and no majority says
+	// which of them is right.
 	ServeDiverged bool
 }
 
@@ -42,7 +41,7 @@ type DiskMark struct {
 	Bytes   uint64
 }
 
-// DiskMarkOff is below any free space that could be acted upon.
+// DiskMarkOff is a mark that is never reached.
 var DiskMarkOff = DiskMark{Bytes: 1}
 
 func (m DiskMark) bytes(total uint64) uint64 {
@@ -84,7 +83,7 @@ type diskLevel uint8
 const (
 	diskEnough diskLevel = iota
 	diskLow              // sends are refused
-	diskFull             // the node does not lead if it can help it
+	diskFull             // the node leads only if no other voter can
 )
 
 // Reasons of pressure, as labels of metrics.
@@ -95,7 +94,7 @@ const (
 	pressureQueue      = "queue"
 )
 
-// pressure knows why a node should take no sends. Safe for concurrent use.
+// pressure decides whether this node, if it leads, takes sends. Safe for concurrent use.
 type pressure struct {
 	limits  PressureLimits
 	path    string
@@ -162,7 +161,7 @@ func (p *pressure) refuse() string {
 	return text
 }
 
-// measure looks at the disk and reports whether its level changed.
+// measure reads the free space of the disk and reports whether its level changed.
 func (p *pressure) measure() (changed bool) {
 	space, err := p.limits.DiskSpace(p.path)
 	if err != nil {
@@ -190,8 +189,8 @@ func (p *pressure) measure() (changed bool) {
 	return true
 }
 
-// levelOf compares the free space with the marks. To get better it takes a tenth
-// more than to get worse, so that a level does not flicker.
+// levelOf compares the free space with the marks. To leave a level takes a tenth more
+// free space than to enter it, so that it does not flap.
 func levelOf(space environment.DiskSpace, limits PressureLimits, before diskLevel) diskLevel {
 	below := func(mark DiskMark, level diskLevel) bool {
 		least := mark.bytes(space.Total)
@@ -215,8 +214,8 @@ const (
 	diskLookBusy = 500 * time.Millisecond
 )
 
-// watchDisk looks at the disk until the node closes: often while something is
-// written, seldom else.
+// watchDisk measures the free space until the node closes: often while something is
+// written, else seldom.
 func (n *Node) watchDisk() {
 	for {
 		changed := n.process.gossip.Changes()
@@ -232,7 +231,7 @@ func (n *Node) watchDisk() {
 	}
 }
 
-// waitForWrites returns when the disk is worth another look, and false when the
+// waitForWrites waits until the free space may have changed. It returns false when the
 // node closes.
 func (n *Node) waitForWrites(changed <-chan struct{}) bool {
 	idle, busy := time.NewTimer(diskLookIdle), time.NewTimer(diskLookBusy)
@@ -255,8 +254,8 @@ func (n *Node) waitForWrites(changed <-chan struct{}) bool {
 	}
 }
 
-// noMajorityHasRoom reports whether the voters whose disks are not nearly full
-// are no majority. Of a voter that is not heard nothing is known.
+// noMajorityHasRoom reports whether the voters whose disks are not nearly full are no
+// majority. A voter that is not heard of counts as one with room.
 func (n *Node) noMajorityHasRoom() bool {
 	low := map[string]bool{n.process.nodeID: n.pressure.diskLevel() >= diskLow}
 	for _, m := range n.process.gossip.View() {
@@ -291,14 +290,14 @@ func (n *Node) admitCommand(frame []byte) outcome {
 	return outcome{}
 }
 
-// Names of the commands that are not always taken.
+// Names of the commands that the leader may refuse.
 const (
 	sendName  = "SendMessages"
 	raiseName = "SetFormatVersion"
 )
 
-// isSend reports whether a command adds messages. Only those are refused under
-// pressure: moving messages to another queue adds none.
+// isSend reports whether a command adds messages. Only those are refused under pressure.
+// Moving messages to another queue adds none.
 func isSend(frame []byte) bool {
 	name, err := fsm.CommandName(frame)
 	return err == nil && name == sendName

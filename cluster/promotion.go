@@ -6,13 +6,13 @@ import (
 	"time"
 )
 
-// promotionInterval is how often a leader looks at its learners. A look costs
-// nothing but a little processor time, and with no learners next to none.
+// promotionInterval is how often a leader checks its learners. Without learners a check
+// costs next to nothing.
 const promotionInterval = time.Second
 
-// promoteLearners gives learners that keep up their vote, as long as there are
-// fewer voters than there should be. ctx ends with the tenure. A lost voter
-// counts as a voter: only an operator knows that it will not come back.
+// promoteLearners makes learners that keep up voters, as long as there are fewer voters
+// than there should be. ctx ends with the leader's term. A voter that is down counts as
+// one: only an operator knows that it will not come back.
 func (n *Node) promoteLearners(ctx context.Context) {
 	keepsUp := map[string]time.Duration{} // since when, on the monotonic clock
 	tick := time.NewTicker(promotionInterval)
@@ -47,7 +47,7 @@ func (n *Node) promoteLearners(ctx context.Context) {
 	}
 }
 
-// nextToPromote picks the learner that has kept up for long enough.
+// nextToPromote is a learner that has kept up for long enough, empty if there is none.
 func (n *Node) nextToPromote(list MemberList, keepsUp map[string]time.Duration) string {
 	now := n.cfg.Clock.Monotonic()
 	next := ""
@@ -68,7 +68,7 @@ func (n *Node) nextToPromote(list MemberList, keepsUp map[string]time.Duration) 
 	return next
 }
 
-// obstacle says why a learner that keeps up is not promoted by itself.
+// obstacle is why a learner that keeps up is not promoted automatically.
 func (l MemberList) obstacle(learner MemberStatus) string {
 	for _, m := range l.Members {
 		if m.Name == learner.Name && m.NodeID != learner.NodeID && m.Role != roleLearner {
@@ -81,7 +81,7 @@ func (l MemberList) obstacle(learner MemberStatus) string {
 	return ""
 }
 
-// addNotes tells operators what each learner waits for.
+// addNotes adds for operators what each learner waits for.
 func (n *Node) addNotes(list *MemberList) {
 	for i := range list.Members {
 		m := &list.Members[i]
@@ -114,6 +114,6 @@ func (n *Node) tendMembers(t *tenure) {
 		return
 	}
 	n.leadsSince.Store(int64(n.cfg.Clock.Monotonic()))
-	n.resignDrained(ctx)
+	n.resignIfDrained(ctx)
 	n.promoteLearners(ctx)
 }

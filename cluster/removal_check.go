@@ -8,16 +8,16 @@ import (
 	"github.com/seriatimq/seriatim/cluster/fault"
 )
 
-// removalPause is between two questions whether this node is still a member.
+// removalPause is between two checks whether this node is still a member.
 const (
 	removalPause    = time.Second
 	removalPauseTop = 10 * time.Second
 )
 
-// watchRemoval ends the process when this node was removed from the cluster.
-// Nobody tells a removed node: the leader just stops speaking to it. So a node
-// that hears of no leader for a while asks the others, who ask the leader, whose
-// word alone counts.
+// watchRemoval ends the process when this node was removed from the cluster. Nobody
+// tells a removed node; the leader only stops sending to it. So a node that knows no
+// leader for a while asks the others, which ask the leader. Only the leader's answer
+// counts.
 func (n *Node) watchRemoval(ctx context.Context) {
 	pause := removalPause
 	for {
@@ -49,8 +49,8 @@ func (n *Node) watchRemoval(ctx context.Context) {
 	}
 }
 
-// wasRemoved asks the others until one has the leader's answer. Only a node that
-// once was told to be a member can have been removed.
+// wasRemoved asks the other nodes until one has the leader's answer. Only a node that
+// knows that it was added can have been removed.
 func (n *Node) wasRemoved(ctx context.Context) bool {
 	own := n.process.bootstrap.membership()
 	if !n.process.bootstrap.hasState() || own.Joined && !own.Added {

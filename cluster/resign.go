@@ -9,15 +9,14 @@ import (
 	"github.com/seriatimq/seriatim/cluster/fault"
 )
 
-// A leader that had better not lead hands over, as soon as there is another to
-// hand over to. It asks ever more seldom while nothing comes of it, and goes on
-// leading meanwhile: a cluster with a doubtful leader is better than one without.
+// A leader that should not lead hands over as soon as another voter may lead. It retries
+// at growing intervals and goes on leading meanwhile: such a leader is better than none.
 const (
 	resignPauseMin = time.Second
 	resignPauseMax = 5 * time.Minute
 )
 
-// reconsider lets resigning look again whether this node should lead.
+// reconsider makes watchResignation check again whether this node should lead.
 func (n *Node) reconsider() {
 	select {
 	case n.doubts <- struct{}{}:
@@ -40,7 +39,7 @@ func (n *Node) reasonToResign() string {
 // node closes.
 func (n *Node) watchResignation() {
 	pause, told := resignPauseMin, false
-	var next time.Duration // not again before, on the monotonic clock
+	var next time.Duration // the earliest next attempt, on the monotonic clock
 	for {
 		changed := n.leaderMayChange()
 		var again <-chan time.Time

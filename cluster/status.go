@@ -90,7 +90,7 @@ func (n *Node) Status() Status {
 	return s
 }
 
-// warnings are what an operator should look at.
+// warnings are the conditions that need an operator.
 func (n *Node) warnings() []string {
 	warnings := []string{}
 	if waitsFor := n.waitsFor(); waitsFor != "" {
@@ -105,8 +105,8 @@ func (n *Node) warnings() []string {
 	return warnings
 }
 
-// readyLagMax is how many entries a node may be behind what it knows to be
-// committed and still be called ready: a moment's work.
+// readyLagMax is how many entries a node may be behind the commit index it knows and
+// still be ready: it applies them in a moment.
 const readyLagMax = 1024
 
 // Ready is nil if the node can answer: a leader is known and this node has

@@ -13,8 +13,8 @@ import (
 // candidate is a voter that could lead next.
 type candidate struct {
 	nodeID string
-	// flaw is why it would give leadership away at once, as far as gossip
-	// tells; empty if it would keep it.
+	// flaw is why it would hand leadership over at once, as far as gossip tells; empty
+	// if it would keep it.
 	flaw    string
 	drained bool
 	heard   bool  // it answered this leader a moment ago
@@ -25,9 +25,9 @@ type candidate struct {
 func (c candidate) keeps() bool { return c.flaw == "" && !c.drained }
 
 // successors are the other voters, the best to lead next first: those that answer
-// before those that do not, then those that would keep leadership, then those that
-// are furthest. The library looks at how far they are only, and waits for one that
-// is gone as long as for one that is there.
+// before those that do not, then those that would keep leadership, then those whose
+// logs are furthest. The library's own choice looks only at the logs, and waits as long
+// for a voter that is gone.
 func (n *Node) successors() []candidate {
 	heard := map[string]discovery.Member{}
 	for _, m := range n.process.gossip.View() {
@@ -38,8 +38,7 @@ func (n *Node) successors() []candidate {
 		if !m.Voter || m.NodeID == n.process.nodeID {
 			continue
 		}
-		// A follower that hears nothing for a heartbeat timeout asks for an
-		// election; one that says nothing for as long is as good as gone.
+		// A follower that says nothing for a heartbeat timeout counts as gone.
 		recent := m.LastContact >= 0 && time.Duration(m.LastContact)*time.Millisecond <= n.cfg.Timing.Heartbeat
 		seen := heard[m.NodeID]
 		others = append(others, candidate{nodeID: m.NodeID, flaw: n.process.flawOf(seen), drained: seen.Drained, heard: recent, lag: m.LagEntries})
@@ -88,8 +87,7 @@ func (n *Node) otherMayLead() bool {
 	return slices.ContainsFunc(n.successors(), func(c candidate) bool { return c.heard && c.keeps() })
 }
 
-// successorsTried is how many voters are asked to take over before it is left to
-// an election.
+// successorsTried is how many voters are asked to take over before an election decides.
 const successorsTried = 2
 
 // transferToBest hands leadership to the best successor, or to the next one. A

@@ -13,9 +13,9 @@ import (
 // Upgrade says which format of commands and snapshots the cluster uses and which
 // it could use. Its JSON form is a contract with other programs.
 //
-// Nodes of two versions work together as long as the older format is in force;
-// until it is raised every node can go back to the older program, afterwards none
-// can (raft.md A10).
+// Nodes of two versions work together as long as the older format is in force. Every
+// node can go back to the older program until the format is raised, and none can
+// afterwards (raft.md A10).
 type Upgrade struct {
 	FormatVersion uint32          `json:"formatVersion"` // in force
 	Possible      uint32          `json:"possible"`      // the highest that all members can read; 0: unknown
@@ -31,14 +31,14 @@ type UpgradeMember struct {
 	NodeID  string `json:"nodeId"`
 	Name    string `json:"name"`
 	Version string `json:"version"` // of its program, empty if unknown
-	// FormatMax is the highest format it can read, as it has said on a connection
-	// to this node or else by gossip; 0 while it is not heard of.
+	// FormatMax is the highest format it can read, as told on a connection to this
+	// node or else by gossip; 0 while that is unknown.
 	FormatMax uint32 `json:"formatMax"`
 }
 
-// Upgrade describes what this node knows of the members of the replicated
-// configuration. Gossip alone never counts as a member, and a member that is not
-// heard of counts as one that can do nothing.
+// Upgrade describes what this node knows of the members of the replicated configuration.
+// A node that only gossip knows is no member, and a member that is not heard of counts
+// as one that can read no format.
 func (n *Node) Upgrade() Upgrade {
 	u := Upgrade{FormatVersion: n.replica.FormatVersion(), Members: []UpgradeMember{}}
 	heard := map[string]discovery.Member{n.process.nodeID: n.process.describe()}
@@ -52,7 +52,7 @@ func (n *Node) Upgrade() Upgrade {
 		seen := heard[m.NodeID]
 		member := UpgradeMember{NodeID: m.NodeID, Name: m.Name, Version: seen.Version, FormatMax: seen.Format}
 		if said := n.process.network.FormatMaxOf(m.NodeID); said != 0 {
-			member.FormatMax = said // by the process at the other end itself
+			member.FormatMax = said // newer than what gossip tells
 		}
 		if len(u.Members) == 0 || member.FormatMax < lowest {
 			lowest = member.FormatMax
@@ -87,7 +87,7 @@ func (n *Node) FinalizeUpgrade(ctx context.Context) (Upgrade, error) {
 	u := n.Upgrade()
 	switch {
 	case u.FormatVersion >= u.Newest && u.Missing == "":
-		return u, nil // it is done
+		return u, nil
 	case !u.Ready:
 		return u, refused(RefusedUnsafe, "upgrade or start these nodes first, or remove them from the cluster",
 			"format version %d stays in force: %s", u.FormatVersion, u.Missing)
@@ -99,8 +99,8 @@ func (n *Node) FinalizeUpgrade(ctx context.Context) (Upgrade, error) {
 	return n.Upgrade(), nil
 }
 
-// foundingFormat is the format a new cluster begins with: what all founders that
-// are heard of can read.
+// foundingFormat is the format a new cluster begins with: the highest that all initial
+// members that are heard of can read.
 func (n *Node) foundingFormat() uint32 {
 	format := n.cfg.Log.FormatMax
 	for _, m := range n.Upgrade().Members {
@@ -111,9 +111,8 @@ func (n *Node) foundingFormat() uint32 {
 	return format
 }
 
-// raiseRefusal is why the leader does not write a SetFormatVersion now. It is
-// asked for every one of them, whoever sent it: an entry that some member cannot
-// read would stop that member.
+// raiseRefusal is why the leader does not write a SetFormatVersion now. It checks every
+// one, whoever sent it: an entry that some member cannot read would stop that member.
 func (n *Node) raiseRefusal(frame []byte) string {
 	cmd, err := fsm.DecodeCommand(frame)
 	raise, ok := cmd.(*queue.SetFormatVersion)

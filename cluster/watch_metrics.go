@@ -1,6 +1,6 @@
 package cluster
 
-// watchMetrics appends the numbers of what makes a node doubt itself.
+// watchMetrics appends the metrics of audits, clocks, format versions and pressure.
 func (n *Node) watchMetrics(metrics []Metric) []Metric {
 	add := func(kind MetricKind, name, help string, value float64, labels ...MetricLabel) {
 		metrics = append(metrics, Metric{Name: name, Help: help, Kind: kind, Value: value, Labels: labels})
