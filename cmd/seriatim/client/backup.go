@@ -1,6 +1,7 @@
 package client
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -169,9 +170,9 @@ func (w *wire) download(ctx context.Context, to io.Writer, show *progress) (crea
 	if err != nil {
 		return created{}, exit.New(exit.Failed, fmt.Errorf("the backup broke off after %d bytes: %w", count, withoutPath(err)), "take it again; nothing was kept")
 	}
-	bytes, checksum := response.Trailer.Get("X-Seriatim-Backup-Bytes"), response.Trailer.Get("X-Seriatim-Backup-Crc32c")
-	if bytes != decimal(count) || checksum != fmt.Sprintf("%08x", sum.Sum32()) {
-		return created{}, exit.New(exit.Failed, fmt.Errorf("%d bytes with checksum %08x arrived, the server sent %q with %q", count, sum.Sum32(), bytes, checksum),
+	size, checksum := response.Trailer.Get("X-Seriatim-Backup-Bytes"), response.Trailer.Get("X-Seriatim-Backup-Crc32c")
+	if size != decimal(count) || checksum != fmt.Sprintf("%08x", sum.Sum32()) {
+		return created{}, exit.New(exit.Failed, fmt.Errorf("%d bytes with checksum %08x arrived, the server sent %q with %q", count, sum.Sum32(), size, checksum),
 			"take it again; nothing was kept")
 	}
 	done := created{Bytes: count, StateHash: response.Header.Get("X-Seriatim-State-Hash"), ClusterID: response.Header.Get("X-Seriatim-Cluster-Id")}
@@ -181,13 +182,14 @@ func (w *wire) download(ctx context.Context, to io.Writer, show *progress) (crea
 	return done, errors.Join(numbers[:]...)
 }
 
-// stream sends a request whose body or answer is large to the first node that
-// can be reached. There is no limit for the whole exchange; first is how long the
-// server may take to begin.
+// stream sends a request whose body or answer is large to one node after the other
+// until one can be reached that does not turn it away. There is no limit for the whole
+// exchange; first is how long the server may take to begin.
 func (w *wire) stream(ctx context.Context, build func(base string) (*http.Request, error), first time.Duration) (*http.Response, error) {
 	transport := w.http.Transport.(*http.Transport).Clone()
 	transport.ResponseHeaderTimeout, transport.ExpectContinueTimeout, transport.DisableKeepAlives = first, w.timeout, true
 	client := &http.Client{Transport: transport}
+	var refused *http.Response
 	var failures []error
 	for _, base := range w.admin.addresses {
 		request, err := build(base)
@@ -197,16 +199,34 @@ func (w *wire) stream(ctx context.Context, build func(base string) (*http.Reques
 		sent := false
 		trace := &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { sent = true }}
 		response, err := client.Do(request.WithContext(httptrace.WithClientTrace(ctx, trace)))
+		repeatable := request.Method == http.MethodGet
+		if err == nil && response.StatusCode == http.StatusServiceUnavailable && repeatable {
+			refused, err = kept(response)
+			if err == nil {
+				continue
+			}
+		}
 		if err == nil {
 			return response, nil
 		}
-		unknown := sent && request.Method != http.MethodGet
+		unknown := sent && !repeatable
 		failures = append(failures, unanswered(base, w.admin, err, unknown))
 		if unknown || ctx.Err() != nil {
 			return nil, failures[len(failures)-1]
 		}
 	}
+	if refused != nil {
+		return refused, nil
+	}
 	return nil, joined(w.admin, failures)
+}
+
+// kept reads all of an answer, so that it can be looked at when its connection is gone.
+func kept(response *http.Response) (*http.Response, error) {
+	text, err := io.ReadAll(io.LimitReader(response.Body, answerBytesMax))
+	err = errors.Join(err, response.Body.Close())
+	response.Body = io.NopCloser(bytes.NewReader(text))
+	return response, err
 }
 
 // refused turns an answer other than 200 into an error.

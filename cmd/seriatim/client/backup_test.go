@@ -77,6 +77,29 @@ func TestBackupCreate(t *testing.T) {
 	}
 }
 
+// TestBackupAsksTheNextNode: a node that cannot give a backup, as one without a leader,
+// says so with 503, and another one may.
+func TestBackupAsksTheNextNode(t *testing.T) {
+	sound := backupServer(t, "seriatim...", "seriatim...", false)
+	away, _ := node(t, says(http.StatusServiceUnavailable, `{"error":"there is no leader"}`))
+	for _, test := range []struct {
+		name, addresses, text string
+		code                  exit.Code
+	}{
+		{"the first is turned away", away + "," + sound, "", exit.OK},
+		{"the first is dead, the second turned away", closedPort(t) + "," + away + "," + sound, "", exit.OK},
+		{"all are turned away", away + "," + away, "there is no leader", exit.Unavailable},
+		{"the last is dead", away + "," + closedPort(t), "there is no leader", exit.Unavailable},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			r := runTool(t, test.addresses, "", "backup", "create", "--output", filepath.Join(t.TempDir(), "b"))
+			if code := exit.CodeOf(r.err); code != test.code || r.err != nil && !strings.Contains(r.err.Error(), test.text) {
+				t.Errorf("exit code %d, want %d with %q: %v", code, test.code, test.text, r.err)
+			}
+		})
+	}
+}
+
 func TestBackupUsage(t *testing.T) {
 	text := filepath.Join(t.TempDir(), "text")
 	if err := os.WriteFile(text, []byte("something else"), 0o600); err != nil {
