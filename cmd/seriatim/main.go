@@ -68,9 +68,7 @@ func rootCommand() *cobra.Command {
 		RunE:          arguments.Group,
 	}
 	root.SetVersionTemplate(readVersion().line())
-	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return exit.New(exit.Usage, err, "run '"+cmd.CommandPath()+" --help' for the flags")
-	})
+	root.SetFlagErrorFunc(arguments.FlagError(exit.Usage))
 	root.AddCommand(server.Commands(version, formatMax)...)
 	root.AddCommand(client.Commands()...)
 	root.AddCommand(versionCommand())

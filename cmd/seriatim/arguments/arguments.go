@@ -3,9 +3,11 @@ package arguments
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/seriatimq/seriatim/cmd/seriatim/exit"
 )
@@ -46,8 +48,49 @@ func check(cmd *cobra.Command, args, names []string, wanted int, repeated bool) 
 	return nil
 }
 
-// nearMiss is how many letters a command's name may be off to be suggested.
-const nearMiss = 2
+const (
+	// nearMiss is how many letters a name may be off to be suggested.
+	nearMiss = 2
+	// suggestionsMax bounds what is suggested for the beginning of many names.
+	suggestionsMax = 3
+)
+
+// Nearest are those of names that somebody who typed something else may have meant, at
+// most three: names that begin with it, or it with them, or that differ in up to two
+// letters.
+func Nearest(typed string, names []string) []string {
+	// The rule is the one for commands.
+	commands := &cobra.Command{SuggestionsMinimumDistance: nearMiss}
+	for _, name := range names {
+		c := &cobra.Command{Use: name, Run: func(*cobra.Command, []string) {}}
+		if strings.HasPrefix(typed, name) {
+			c.SuggestFor = []string{typed}
+		}
+		commands.AddCommand(c)
+	}
+	near := slices.Compact(commands.SuggestionsFor(typed)) // a name may be near in both ways
+	return near[:min(len(near), suggestionsMax)]
+}
+
+// FlagError makes an error about flags one with an exit code and a hint, which names
+// the flags that an unknown one was perhaps meant to be.
+func FlagError(code exit.Code) func(*cobra.Command, error) error {
+	return func(cmd *cobra.Command, err error) error {
+		hint := "run '" + cmd.CommandPath() + " --help' for the flags"
+		if unknown, ok := errors.AsType[*pflag.NotExistError](err); ok && unknown.GetSpecifiedShortnames() == "" {
+			var names []string
+			cmd.Flags().VisitAll(func(f *pflag.Flag) {
+				if !f.Hidden {
+					names = append(names, f.Name)
+				}
+			})
+			if near := Nearest(strings.ReplaceAll(unknown.GetSpecifiedName(), "_", "-"), names); len(near) > 0 {
+				hint = "did you mean --" + strings.Join(near, " or --") + "? " + hint
+			}
+		}
+		return exit.New(code, err, hint)
+	}
+}
 
 // Group runs a command that only holds others: alone it prints its help, and a
 // name that none of them has is an error, with the names that come near.

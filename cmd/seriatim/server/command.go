@@ -54,9 +54,7 @@ func serverCommand(version, formatMax string) *cobra.Command {
 			return configError(exit.Wrap(p.run(ctx, cfg, func() {})))
 		},
 	}
-	c.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return exit.New(exit.Config, err, "run '"+cmd.CommandPath()+" --help' for the flags")
-	})
+	c.SetFlagErrorFunc(arguments.FlagError(exit.Config))
 	f := c.Flags()
 	f.SortFlags = false
 	f.StringVar(&file, "config", os.Getenv(EnvConfig), "YAML file with settings, env "+EnvConfig)

@@ -96,6 +96,7 @@ func TestMistakesAreNamed(t *testing.T) {
 		want []string // parts of the message
 	}{
 		{"unknown key", sources{file: "data_dir: /x\n"}, []string{"seriatim.yaml", `unknown setting "data_dir"`, `did you mean "data-dir"`}},
+		{"misspelt key", sources{file: "join-adress: /x\ndata-dri: /x\n"}, []string{`did you mean "data-dir"`}},
 		{"two unknown keys", sources{file: "foo: 1\nbar: 2\n"}, []string{`"foo"`, `"bar"`}},
 		{"unknown variable", sources{environ: []string{"SERIATIM_DATADIR=/x"}}, []string{"unknown variable SERIATIM_DATADIR"}},
 		{"bad duration in file", sources{file: "disk-deadline: 10\n"}, []string{"seriatim.yaml", "disk-deadline", `"10" is not a duration`}},

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/pflag"
 	"gopkg.in/yaml.v3"
 
+	"github.com/seriatimq/seriatim/cmd/seriatim/arguments"
 	"github.com/seriatimq/seriatim/cmd/seriatim/client"
 )
 
@@ -226,13 +227,15 @@ func kindName(kind reflect.Type) string {
 	return kind.String()
 }
 
-// nearest offers the setting that an unknown name was perhaps meant to be.
+// nearest offers the settings that an unknown name was perhaps meant to be.
 func nearest(name string) string {
-	plain := strings.ReplaceAll(strings.ToLower(name), "_", "-")
+	var names []string
 	for _, s := range settings() {
-		if s.name == plain || strings.HasPrefix(s.name, plain) || strings.HasPrefix(plain, s.name) {
-			return fmt.Sprintf(", did you mean %q?", s.name)
-		}
+		names = append(names, s.name)
 	}
-	return ""
+	near := arguments.Nearest(strings.ReplaceAll(name, "_", "-"), names)
+	if len(near) == 0 {
+		return ""
+	}
+	return `, did you mean "` + strings.Join(near, `" or "`) + `"?`
 }
