@@ -8,6 +8,10 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
 
 	"github.com/seriatimq/seriatim/test/kit/harness"
 )
@@ -15,10 +19,11 @@ import (
 // checkMetrics compares the table of metrics with what the nodes serve; -update
 // writes it. A metric that has not counted anything yet may be missing in what
 // they serve, but its name must stand in the code.
-func checkMetrics(t *testing.T, nodes []*harness.Node) {
+func checkMetrics(t *testing.T, cluster *harness.Cluster) {
 	t.Helper()
 	const document = "docs/manual/monitoring.md"
-	want := metricsTable(t, nodes)
+	fillMetrics(t, cluster)
+	want := metricsTable(t, cluster.Nodes)
 	if *update {
 		checkGenerated(t, document, "metrics", want)
 		return
@@ -36,6 +41,31 @@ func checkMetrics(t *testing.T, nodes []*harness.Node) {
 	for _, m := range regexp.MustCompile("`(seriatim_[a-z_]+)`").FindAllStringSubmatch(have, -1) {
 		if !strings.Contains(code.String(), `"`+m[1]+`"`) {
 			t.Errorf("%s describes %s, which is not in the code", document, m[1])
+		}
+	}
+}
+
+// fillMetrics waits until the nodes serve the metrics that only a queue, a request or
+// a word of the other nodes brings about.
+func fillMetrics(t *testing.T, cluster *harness.Cluster) {
+	t.Helper()
+	client := cluster.NewSQS(cluster.Rotate())
+	created, err := client.CreateQueue(t.Context(), &sqs.CreateQueueInput{QueueName: aws.String("metrics.fifo"), Attributes: map[string]string{"FifoQueue": "true"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := client.SendMessage(t.Context(), &sqs.SendMessageInput{
+		QueueUrl: created.QueueUrl, MessageBody: aws.String("m"), MessageGroupId: aws.String("g"), MessageDeduplicationId: aws.String("1"),
+	}); err != nil {
+		t.Fatal(err)
+	}
+	for deadline := time.Now().Add(snippetTimeout); ; time.Sleep(100 * time.Millisecond) { // a process offers no event to wait for
+		table := metricsTable(t, cluster.Nodes)
+		if strings.Contains(table, "`seriatim_clock_skew_seconds`") && strings.Contains(table, "`seriatim_queue_messages`") {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("the nodes serve no word of each other's clocks or none of a queue:\n%s", table)
 		}
 	}
 }
