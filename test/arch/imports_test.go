@@ -78,7 +78,7 @@ var packageRules = []packageRule{
 	transport("/ops", "~/transport/sqs", "~/transport/sns", "~/transport/console"),
 	{path: "cmd/seriatim", only: []string{std, "~/cmd/seriatim", "github.com/spf13/cobra"}},
 	{path: "cmd/seriatim/exit", only: []string{std}},
-	{path: "cmd/seriatim/arguments", only: []string{std, "~/cmd/seriatim/exit", "github.com/spf13/cobra"}},
+	{path: "cmd/seriatim/arguments", only: []string{std, "~/cmd/seriatim/exit", "github.com/spf13/cobra", "github.com/spf13/pflag"}},
 	{path: "cmd/seriatim/server", never: terminalUI},
 	{path: "cmd/seriatim/offline", never: []string{"~/fsm/fsmpb", "~/transport", "net"}},
 	{path: "cmd/seriatim/client", never: []string{"~/cluster", "~/fsm", "~/transport"}},
