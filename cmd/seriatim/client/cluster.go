@@ -310,29 +310,3 @@ func drainCommand(o *options, verb, short, long string) *cobra.Command {
 		}),
 	}
 }
-
-// completeMembers offers the names and ids of the members; it stays silent when
-// no node answers quickly.
-func (o *options) completeMembers(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-	if len(args) > 0 {
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
-	w, _, err := o.open(cmd)
-	if err != nil {
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
-	ctx, cancel := context.WithTimeout(cmd.Context(), completionTimeout)
-	defer cancel()
-	list, err := w.members(ctx, true)
-	if err != nil {
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
-	var offers []string
-	for _, m := range list.Members {
-		offers = append(offers, m.NodeID)
-	}
-	for _, waiting := range list.Waiting {
-		offers = append(offers, waiting.NodeID)
-	}
-	return offers, cobra.ShellCompDirectiveNoFileComp
-}

@@ -165,6 +165,15 @@ func (w *wire) moveTasks(ctx context.Context, arn string) ([]moveTask, error) {
 	return tasks, nil
 }
 
+// moveTasksOf are the tasks of a queue, by its name or URL.
+func (w *wire) moveTasksOf(ctx context.Context, name string) ([]moveTask, error) {
+	arn, err := w.queueARN(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	return w.moveTasks(ctx, arn)
+}
+
 // queueARN is the ARN of a queue, which the actions of move tasks want.
 func (w *wire) queueARN(ctx context.Context, name string) (string, error) {
 	u, err := w.queueURL(ctx, name)
@@ -183,11 +192,7 @@ func tasksCommand(o *options) *cobra.Command {
 		Example:           "  seriatim dlq tasks jobs-dead\n  seriatim dlq tasks jobs-dead -o json | jq '.tasks[0].moved'",
 		ValidArgsFunction: o.completeQueues,
 		RunE: o.run(func(cmd *cobra.Command, w *wire, p *printer, args []string) error {
-			arn, err := w.queueARN(cmd.Context(), args[0])
-			if err != nil {
-				return err
-			}
-			tasks, err := w.moveTasks(cmd.Context(), arn)
+			tasks, err := w.moveTasksOf(cmd.Context(), args[0])
 			if err != nil {
 				return err
 			}
@@ -217,11 +222,7 @@ func cancelCommand(o *options) *cobra.Command {
 		Example:           "  seriatim dlq cancel jobs-dead",
 		ValidArgsFunction: o.completeQueues,
 		RunE: o.run(func(cmd *cobra.Command, w *wire, p *printer, args []string) error {
-			arn, err := w.queueARN(cmd.Context(), args[0])
-			if err != nil {
-				return err
-			}
-			tasks, err := w.moveTasks(cmd.Context(), arn)
+			tasks, err := w.moveTasksOf(cmd.Context(), args[0])
 			if err != nil {
 				return err
 			}

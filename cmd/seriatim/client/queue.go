@@ -117,27 +117,23 @@ func readable(name, value string) string {
 }
 
 func queueDeleteCommand(o *options) *cobra.Command {
-	var yes bool
-	c := &cobra.Command{
-		Use: "delete NAME", Short: "Delete a queue with all its messages", Args: arguments.Exactly("NAME"),
-		Example:           "  seriatim queue delete orders.fifo --yes",
-		ValidArgsFunction: o.completeQueues,
-		RunE: o.run(func(cmd *cobra.Command, w *wire, p *printer, args []string) error {
-			return destroy(cmd, w, p, yes, args[0], "DeleteQueue", "delete", "deleted")
-		}),
-	}
-	c.Flags().BoolVar(&yes, "yes", false, "do not ask")
-	return c
+	return destroyCommand(o, "Delete a queue with all its messages", "DeleteQueue", "delete", "deleted")
 }
 
 func queuePurgeCommand(o *options) *cobra.Command {
+	return destroyCommand(o, "Delete all messages of a queue", "PurgeQueue", "purge", "purged")
+}
+
+// destroyCommand makes the command called verb, which runs an action that takes
+// messages away and needs nothing but the queue.
+func destroyCommand(o *options, short, action, verb, past string) *cobra.Command {
 	var yes bool
 	c := &cobra.Command{
-		Use: "purge NAME", Short: "Delete all messages of a queue", Args: arguments.Exactly("NAME"),
-		Example:           "  seriatim queue purge orders.fifo --yes",
+		Use: verb + " NAME", Short: short, Args: arguments.Exactly("NAME"),
+		Example:           "  seriatim queue " + verb + " orders.fifo --yes",
 		ValidArgsFunction: o.completeQueues,
 		RunE: o.run(func(cmd *cobra.Command, w *wire, p *printer, args []string) error {
-			return destroy(cmd, w, p, yes, args[0], "PurgeQueue", "purge", "purged")
+			return destroy(cmd, w, p, yes, args[0], action, verb, past)
 		}),
 	}
 	c.Flags().BoolVar(&yes, "yes", false, "do not ask")
@@ -257,31 +253,6 @@ func pairs(flag string, list []string) (map[string]string, error) {
 	}
 	return m, nil
 }
-
-// completeQueues offers the names of the queues that exist; it stays silent
-// when no server answers quickly.
-func (o *options) completeQueues(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
-	if len(args) > 0 {
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
-	w, _, err := o.open(cmd)
-	if err != nil {
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
-	ctx, cancel := context.WithTimeout(cmd.Context(), completionTimeout)
-	defer cancel()
-	urls, err := w.listQueues(ctx, typed)
-	if err != nil {
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
-	names := make([]string, len(urls))
-	for i, u := range urls {
-		names[i] = nameOf(u)
-	}
-	return names, cobra.ShellCompDirectiveNoFileComp
-}
-
-const completionTimeout = 2 * time.Second
 
 // stdin is where msg send finds a body that is not on the command line.
 func stdin(cmd *cobra.Command) (io.Reader, error) {

@@ -1,0 +1,57 @@
+package client
+
+import (
+	"context"
+	"time"
+
+	"github.com/spf13/cobra"
+)
+
+// completionTimeout bounds how long a shell waits for names.
+const completionTimeout = 2 * time.Second
+
+// completeQueues offers the names of the queues that exist.
+func (o *options) completeQueues(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
+	return o.offer(cmd, args, func(ctx context.Context, w *wire) ([]string, error) {
+		urls, err := w.listQueues(ctx, typed)
+		names := make([]string, len(urls))
+		for i, u := range urls {
+			names[i] = nameOf(u)
+		}
+		return names, err
+	})
+}
+
+// completeMembers offers the ids of the members and of the nodes that wait to become
+// members.
+func (o *options) completeMembers(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+	return o.offer(cmd, args, func(ctx context.Context, w *wire) (ids []string, err error) {
+		list, err := w.members(ctx, true)
+		for _, m := range list.Members {
+			ids = append(ids, m.NodeID)
+		}
+		for _, waiting := range list.Waiting {
+			ids = append(ids, waiting.NodeID)
+		}
+		return ids, err
+	})
+}
+
+// offer completes the first argument of a command with names that a server knows. It
+// stays silent when none answers quickly.
+func (o *options) offer(cmd *cobra.Command, args []string, list func(context.Context, *wire) ([]string, error)) ([]string, cobra.ShellCompDirective) {
+	if len(args) > 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	w, _, err := o.open(cmd)
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	ctx, cancel := context.WithTimeout(cmd.Context(), completionTimeout)
+	defer cancel()
+	names, err := list(ctx, w)
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	return names, cobra.ShellCompDirectiveNoFileComp
+}
