@@ -46,8 +46,9 @@ func TestSnapshotsAreTakenByBytesAndInstalled(t *testing.T) {
 		}
 		behind.start()
 		g.agree(last)
-		g.agree(g.propose(160, 170))                                                                                                   // the log is wiped after the state is there
-		if first, err := behind.group.log.FirstIndex(); err != nil || first <= stopped || behind.group.Stats().SnapshotsRestored < 2 { // one is its own
+		g.agree(g.propose(160, 170))                       // the log is wiped after the state is there
+		restored := behind.group.Stats().SnapshotsRestored // one is its own
+		if first, err := behind.group.log.FirstIndex(); err != nil || first <= stopped || restored < 2 {
 			t.Errorf("the follower stopped at %d and its log begins at %d, %v: it got no snapshot", stopped, first, err)
 		}
 		g.stopAll()

@@ -3,13 +3,14 @@ package consensus
 import (
 	"errors"
 	"fmt"
+	"io"
 	"sync"
 
 	"github.com/hashicorp/raft"
 )
 
 // Inbound is what the library of this node gets of the messages of other nodes, in
-// their order. It mends two faults of the library:
+// their order. It mends three faults of the library:
 //
 // A follower commits up to what the leader has committed, as far as its own log
 // goes, although the message need not reach that far. What lies behind the message
@@ -21,6 +22,11 @@ import (
 // something in between would count entries that are gone, and the library panics
 // when it is to apply them. So nothing comes in between.
 //
+// And a follower installs any snapshot, and wipes its log for it, although it has all
+// of it and more: one that was long on its way takes back entries that the follower
+// has confirmed since. So a snapshot is taken for installed if the log has the entry
+// at its end.
+//
 // What this relies on in the library is tested by cluster/exploit_settle_test.go and
 // exploit_commit_test.go.
 type Inbound struct {
@@ -29,6 +35,8 @@ type Inbound struct {
 	stop    chan struct{}
 	once    sync.Once
 	stopped sync.WaitGroup
+
+	unsettled bool // the library may believe in a log that was wiped
 }
 
 // NewInbound begins to pass on what arrives. It ends with Close.
@@ -92,9 +100,15 @@ func boundCommit(message *raft.AppendEntriesRequest) *raft.AppendEntriesRequest 
 	return &bounded
 }
 
-// install gives the library a snapshot and settles its log. If that fails, the
-// leader sends the snapshot again.
+// install gives the library a snapshot that it needs, and settles its log. If that
+// fails, the leader sends the snapshot again.
 func (i *Inbound) install(rpc raft.RPC, message *raft.InstallSnapshotRequest) {
+	if term, known := i.knows(message); known {
+		_, err := io.Copy(io.Discard, rpc.Reader) // the next message follows on the connection
+		rpc.Respond(&raft.InstallSnapshotResponse{Term: term, Success: true}, err)
+		return
+	}
+	i.unsettled = true
 	installed, err := ask[raft.InstallSnapshotResponse](i, raft.RPC{Command: message, Reader: rpc.Reader})
 	if err == nil && installed.Success {
 		var settled *raft.AppendEntriesResponse
@@ -104,11 +118,29 @@ func (i *Inbound) install(rpc raft.RPC, message *raft.InstallSnapshotRequest) {
 		}
 		if err != nil {
 			err = fmt.Errorf("settle the log behind the snapshot: %w", err)
+		} else {
+			i.unsettled = false
 		}
 	}
 	if !errors.Is(err, errInboundEnds) {
 		rpc.Respond(installed, err)
 	}
+}
+
+// knows reports whether the library's log has the entry at the end of a snapshot, and
+// with it all before, and its term. The library is asked as by the leader.
+func (i *Inbound) knows(message *raft.InstallSnapshotRequest) (term uint64, known bool) {
+	if i.unsettled {
+		return 0, false
+	}
+	answer, err := ask[raft.AppendEntriesResponse](i, raft.RPC{Command: &raft.AppendEntriesRequest{
+		RPCHeader: message.RPCHeader, Term: message.Term, Leader: message.Leader,
+		PrevLogEntry: message.LastLogIndex, PrevLogTerm: message.LastLogTerm,
+	}})
+	if err != nil {
+		return 0, false
+	}
+	return answer.Term, answer.Success
 }
 
 var errInboundEnds = errors.New("this node takes no messages any more")
