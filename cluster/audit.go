@@ -15,6 +15,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/seriatimq/seriatim/cluster/forward"
+	"github.com/seriatimq/seriatim/cluster/leader"
 	"github.com/seriatimq/seriatim/cluster/peerpb"
 	"github.com/seriatimq/seriatim/cluster/storage"
 	"github.com/seriatimq/seriatim/cluster/wakeup"
@@ -367,12 +369,12 @@ func (n *Node) runAudits() {
 }
 
 // tellAudit reports a note to the leader. It returns whether the leader has it.
-func (n *Node) tellAudit(leader Leadership, note auditNote) bool {
+func (n *Node) tellAudit(known Leadership, note auditNote) bool {
 	ctx, cancel := context.WithTimeout(n.closing, n.cfg.Timing.RPC)
 	defer cancel()
-	request := &peerpb.Request{Kind: auditRequest, Term: leader.Term, Audit: &peerpb.Audit{
+	request := forward.Request{Kind: forward.Audit, Term: known.Term, Report: &peerpb.Audit{
 		NodeId: n.auditor.nodeID, HashVersion: n.auditor.hashVersion, Index: note.index,
 		State: note.state[:], Chain: note.chain[:],
 	}}
-	return n.link(leader.LeaderID).call(ctx, request, n.currentLeader, nil).verdict == answered
+	return n.link(known.LeaderID).Call(ctx, request, n.currentLeader, nil).Verdict == leader.Answered
 }

@@ -3,6 +3,8 @@ package cluster
 import (
 	"context"
 	"time"
+
+	"github.com/seriatimq/seriatim/cluster/leader"
 )
 
 const (
@@ -15,21 +17,25 @@ const (
 	patientAudits = 10
 )
 
-// auditClock proposes the audits of one tenure: after the interval and after the
+// auditClock says when an audit is due in one leader term: after the interval and after the
 // number of entries, whichever comes later, and never when nothing was written
 // since the last one, so that an idle cluster stays idle.
 type auditClock struct {
-	tenure *tenure
-	since  uint64        // applied when the tenure began, the last audit if none is known
-	last   time.Duration // of the last audit or of the beginning, on the monotonic clock
+	auditor *auditor
+	policy  AuditPolicy
+	clock   Clock
+	applied func() uint64
+	since   uint64        // applied when the term began, the last audit if none is known
+	last    time.Duration // of the last audit or of the beginning, on the monotonic clock
 }
 
-func (t *tenure) runAudits(ctx context.Context) {
-	if t.auditor == nil {
-		return // a tenure without replicas, in tests
+// writeAudits proposes the audits of a leader term.
+func (n *Node) writeAudits(ctx context.Context, t *leader.Term) {
+	k := auditClock{
+		auditor: n.auditor, policy: n.cfg.Log.Audit, clock: n.cfg.Clock, applied: n.replica.AppliedIndex,
+		since: n.replica.AppliedIndex(), last: n.cfg.Clock.Monotonic(),
 	}
-	k := auditClock{tenure: t, since: t.replica.AppliedIndex(), last: t.clock.Monotonic()}
-	ticks := time.NewTicker(t.auditPolicy.Interval)
+	ticks := time.NewTicker(k.policy.Interval)
 	defer ticks.Stop()
 	for {
 		select {
@@ -37,31 +43,31 @@ func (t *tenure) runAudits(ctx context.Context) {
 			return
 		case <-ticks.C:
 		}
-		members := t.group.Stats().Members
+		members := n.group.Stats().Members
 		if !k.due(members) {
 			continue
 		}
-		if err := t.execute(ctx, t.auditor.next(members)); err != nil {
-			t.log.Debug("writing an audit failed", "error", err)
+		if err := t.Execute(ctx, n.auditor.next(members)); err != nil {
+			n.log.Debug("writing an audit failed", "error", err)
 			continue
 		}
-		k.last = t.clock.Monotonic()
+		k.last = k.clock.Monotonic()
 	}
 }
 
 func (k *auditClock) due(members []Member) bool {
-	auditor, policy := k.tenure.auditor, k.tenure.auditPolicy
-	waited := k.tenure.clock.Monotonic() - k.last
-	if !auditor.heard(members) && waited < patientAudits*policy.Interval {
+	policy := k.policy
+	waited := k.clock.Monotonic() - k.last
+	if !k.auditor.heard(members) && waited < patientAudits*policy.Interval {
 		return false
 	}
-	if auditor.split.Load() {
+	if k.auditor.split.Load() {
 		return true // whoever mends it should see at once that it is mended
 	}
-	last := auditor.newest().index
+	last := k.auditor.newest().index
 	if last == 0 {
 		last = k.since
 	}
-	entries := k.tenure.replica.AppliedIndex() - last
+	entries := k.applied() - last
 	return entries >= policy.Entries || entries > 0 && waited >= slowAudits*policy.Interval
 }

@@ -187,7 +187,7 @@ func TestAuditWaitsForReports(t *testing.T) {
 	}
 
 	hand := clustertest.NewHandClock(1_000_000)
-	k := auditClock{tenure: &tenure{landlord: landlord{auditor: a, clock: hand, auditPolicy: AuditPolicy{Interval: time.Second}}}}
+	k := auditClock{auditor: a, clock: hand, policy: AuditPolicy{Interval: time.Second}}
 	a.split.Store(true)
 	a.applied(fsm.Position{Index: 8}, &queue.Audit{})
 	k.last = hand.Monotonic()

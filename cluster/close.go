@@ -30,8 +30,8 @@ func (n *Node) transferLeadership(ctx context.Context, transfer func(context.Con
 	}
 	// The library leaves open what becomes of entries in flight when it hands
 	// over. Without any, the change of leader is felt as a short wait only.
-	if t := n.tenure.Load(); t != nil {
-		release, err := t.committer.hold(ctx)
+	if t := n.term.Load(); t != nil {
+		release, err := t.Hold(ctx)
 		if err != nil {
 			return fmt.Errorf("waiting for the entries in flight: %w", err)
 		}
@@ -71,18 +71,7 @@ func (n *Node) finish(ctx context.Context) {
 func (n *Node) stopServing(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, transferTimeout)
 	defer cancel()
-	close(n.inbound.closing)
-	stopped := make(chan struct{})
-	go func() { // awaited below
-		defer close(stopped)
-		n.server.GracefulStop()
-	}()
-	select {
-	case <-stopped:
-	case <-ctx.Done():
-		n.server.Stop()
-		<-stopped
-	}
+	n.server.Close(ctx)
 }
 
 // handOver gives leadership away while this node can still answer.

@@ -139,7 +139,7 @@ func (c Config) WithDefaults() Config {
 	c.Environment = c.Environment.WithDefaults()
 	c.Limits = c.Limits.withDefaults()
 	c.Members = c.Members.withDefaults()
-	c.Settings = c.Settings.withDefaults()
+	c.Settings = c.Settings.WithDefaults()
 	return c
 }
 

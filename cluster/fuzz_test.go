@@ -8,59 +8,9 @@ import (
 	"sync"
 	"testing"
 
-	"google.golang.org/protobuf/proto"
-
 	"github.com/seriatimq/seriatim/cluster/fault"
-	"github.com/seriatimq/seriatim/cluster/peerpb"
 	"github.com/seriatimq/seriatim/cluster/storage"
 )
-
-// FuzzRequestFrame: whatever frame another node sends, the leader does not panic,
-// proposes nothing that it cannot read itself, and answers each request once.
-func FuzzRequestFrame(f *testing.F) {
-	add := func(requests ...*peerpb.Request) {
-		frame, err := proto.Marshal(&peerpb.RequestFrame{LeaderId: "leader", SenderId: "asker", Requests: requests})
-		if err != nil {
-			f.Fatal(err)
-		}
-		f.Add(frame)
-	}
-	add(&peerpb.Request{Id: 1, Kind: submitRequest, Term: 5, Command: []byte{1, 1, 0, 0, 0, 0}}, &peerpb.Request{Id: 1, Kind: cancelRequest})
-	add(&peerpb.Request{Id: 2, Kind: receiveKind, Term: 5, WaitMillis: 1 << 62, BudgetMillis: 1 << 63})
-	add(&peerpb.Request{Id: 3, Kind: auditRequest, Term: 5})
-	f.Fuzz(func(t *testing.T, input []byte) {
-		frame := new(peerpb.RequestFrame)
-		if proto.Unmarshal(input, frame) != nil {
-			return
-		}
-		s := newServing(t)
-		s.audits = newAuditor(t.TempDir(), slog.New(slog.DiscardHandler))
-		in := &inbound{server: s.peerServer, cancels: make(map[uint64]func()), wake: make(chan struct{}, 1)}
-		wanted := map[uint64]int{}
-		var running sync.WaitGroup
-		for _, r := range frame.Requests {
-			// Reads and receives need a tenure with a log and a state.
-			if r.Kind == readIndexRequest || r.Kind == receiveKind && r.Term == 5 && frame.GroupId == thisGroup && frame.LeaderId == "leader" {
-				continue
-			}
-			if r.Kind != cancelRequest {
-				wanted[r.Id]++
-			}
-			in.accept(t.Context(), &running, frame, r)
-		}
-		running.Wait()
-		in.cancelAll()
-		got := map[uint64]int{}
-		for _, a := range in.answers {
-			got[a.id]++
-		}
-		for id, n := range got {
-			if n > wanted[id] {
-				t.Errorf("request %d was asked %d times and answered %d times", id, wanted[id], n)
-			}
-		}
-	})
-}
 
 // FuzzMembershipRequest: whatever a node asks about the members, a leader without
 // learners stays the only member of its cluster and goes on leading. What other

@@ -39,11 +39,6 @@ func withOperation(ctx context.Context, frame []byte) []byte {
 	return fsm.AppendOperation(frame, id)
 }
 
-// sameOperation marks a frame that replaces another.
-func sameOperation(before, frame []byte) []byte {
-	return fsm.AppendOperation(frame, fsm.OperationOf(before))
-}
-
 // tapped is the state machine with the tap of ctx, if there is one.
 func tapped(ctx context.Context, machine *fsm.FSM) stateMachine {
 	tap, ok := ctx.Value(tapKey{}).(io.Writer)

@@ -12,6 +12,4 @@ import (
 
 func withOperation(_ context.Context, frame []byte) []byte { return frame }
 
-func sameOperation(_, frame []byte) []byte { return frame }
-
 func tapped(_ context.Context, machine *fsm.FSM) stateMachine { return machine }

@@ -1,6 +1,9 @@
 package cluster
 
-import "github.com/seriatimq/seriatim/queue"
+import (
+	"github.com/seriatimq/seriatim/cluster/leader"
+	"github.com/seriatimq/seriatim/queue"
+)
 
 // MetricKind says how a Metric is to be read.
 type MetricKind uint8
@@ -52,24 +55,33 @@ func (n *Node) Metrics() []Metric {
 		metrics = append(metrics, Metric{Name: name, Help: help, Kind: Counter, Value: float64(value)})
 	}
 	counter("seriatim_cluster_forwarded_total", "Attempts sent to the leader by this node.", c.forwarded.Load())
-	counter("seriatim_cluster_served_total", "Requests of other nodes taken on by this node.", c.served.Load())
+	counter("seriatim_cluster_served_total", "Requests of other nodes taken on by this node.", n.server.Served())
 	counter("seriatim_cluster_retries_total", "Further attempts of calls whose first one met no leader or an unknown outcome.", c.retries.Load())
-	counter("seriatim_cluster_read_rounds_total", "Rounds in which this node proved its leadership for reads.", c.readRounds.Load())
-	counter("seriatim_cluster_ticks_total", "Clock commands proposed because a deadline was due and nothing else happened.", c.ticks.Load())
-	counter("seriatim_cluster_tenures_total", "Times this node became leader.", c.tenures.Load())
-	counter("seriatim_raft_proposals_total", "Log entries proposed by this node.", c.entries.Load())
+	counter("seriatim_cluster_read_rounds_total", "Rounds in which this node proved its leadership for reads.", c.leader.ReadIndexes.Load())
+	counter("seriatim_cluster_ticks_total", "Clock commands proposed because a deadline was due and nothing else happened.", c.leader.ClockCommands.Load())
+	counter("seriatim_cluster_tenures_total", "Times this node became leader.", c.terms.Load())
+	counter("seriatim_raft_proposals_total", "Log entries proposed by this node.", c.leader.Entries.Load())
 	metrics = append(metrics,
-		c.batchCommands.metric("seriatim_raft_batch_commands", "Commands per proposed log entry."),
-		c.batchBytes.metric("seriatim_raft_batch_bytes", "Bytes of commands per proposed log entry."))
+		histogram(&c.leader.BatchCommands, "seriatim_raft_batch_commands", "Commands per proposed log entry."),
+		histogram(&c.leader.BatchBytes, "seriatim_raft_batch_bytes", "Bytes of commands per proposed log entry."))
 	m := &c.messages
 	counter("seriatim_messages_sent_total", "Messages accepted through this node.", m.sent.Load())
 	counter("seriatim_messages_received_total", "Messages handed out through this node.", m.received.Load())
 	counter("seriatim_messages_deleted_total", "Messages deleted through this node.", m.deleted.Load())
-	counter("seriatim_messages_expired_total", "Messages that passed their retention while this node led.", m.expired.Load())
-	counter("seriatim_messages_dead_lettered_total", "Messages moved to a dead-letter queue while this node led.", m.deadLettered.Load())
+	counter("seriatim_messages_expired_total", "Messages that passed their retention while this node led.", c.leader.Expired.Load())
+	counter("seriatim_messages_dead_lettered_total", "Messages moved to a dead-letter queue while this node led.", c.leader.DeadLettered.Load())
 	counter("seriatim_dedup_hits_total", "Sends through this node that were dropped as duplicates.", m.duplicate.Load())
 	counter("seriatim_receive_empty_total", "Receives through this node that found nothing.", m.emptyReceives.Load())
 	return n.groupMetrics(metrics)
+}
+
+// histogram is the Metric of a histogram of package leader.
+func histogram(h *leader.Histogram, name, help string) Metric {
+	m := Metric{Name: name, Help: help, Kind: Histogram}
+	m.Count, m.Sum = h.Read(func(bound float64, upTo uint64) {
+		m.Buckets = append(m.Buckets, MetricBucket{UpperBound: bound, Count: upTo})
+	})
+	return m
 }
 
 // groupMetrics appends the numbers of the replicated log.
@@ -79,8 +91,8 @@ func (n *Node) groupMetrics(metrics []Metric) []Metric {
 	}
 	stats := n.group.Stats()
 	waiting := 0
-	if t := n.tenure.Load(); t != nil {
-		waiting = t.polls.waitingCount()
+	if t := n.term.Load(); t != nil {
+		waiting = t.WaitingReceives()
 	}
 	leads := 0.0
 	if n.leads() {

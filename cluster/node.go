@@ -8,29 +8,19 @@ import (
 	"net"
 	"sync"
 	"sync/atomic"
-	"time"
-
-	"google.golang.org/grpc"
-	"google.golang.org/grpc/backoff"
-	"google.golang.org/grpc/credentials/insecure"
-	"google.golang.org/grpc/keepalive"
 
 	"github.com/seriatimq/seriatim/cluster/fault"
+	"github.com/seriatimq/seriatim/cluster/forward"
+	"github.com/seriatimq/seriatim/cluster/leader"
 	"github.com/seriatimq/seriatim/cluster/peernet"
-	"github.com/seriatimq/seriatim/cluster/peerpb"
 	"github.com/seriatimq/seriatim/cluster/storage"
+	"github.com/seriatimq/seriatim/cluster/wakeup"
 	"github.com/seriatimq/seriatim/fsm"
 	"github.com/seriatimq/seriatim/queue"
 )
 
 // Position is a place in the log.
-type Position struct {
-	Index   uint64          // of the entry, or of the last one a read saw
-	LogTime queue.Timestamp // after that entry
-}
-
-// positionOf is the Position of a state.
-func positionOf(at fsm.Position) Position { return Position{Index: at.Index, LogTime: at.At} }
+type Position = leader.Position
 
 // Reply is the answer to a command that was not refused. Of a refused one only
 // Position is set, and that only if the refusal passed the log.
@@ -55,19 +45,19 @@ type Node struct {
 	// requests are those of this node's clients that are under way.
 	requests *ownRequests
 
-	tenure atomic.Pointer[tenure] // nil unless this node leads
-	opened atomic.Bool            // process and group are set
+	term        atomic.Pointer[leader.Term] // nil unless this node leads
+	termChanged wakeup.Broadcast            // the node begins or ends a term
+	opened      atomic.Bool                 // process and group are set
 
 	lifetime
 	follower sync.WaitGroup // the goroutine that follows this node's leadership
 	running  sync.WaitGroup // the peer server and the links
 
-	outward
+	server *forward.Server // answers the other nodes
 	watching
 
-	mu            sync.Mutex
-	links         map[string]*link // by node id
-	tenureChanged chan struct{}    // closed and replaced at each change of tenure
+	mu    sync.Mutex
+	links map[string]*forward.Link // by node id
 
 	memberControl
 }
@@ -78,12 +68,6 @@ type lifetime struct {
 	beginClosing context.CancelFunc
 	life         context.Context // ends when everything under way is done
 	endLife      context.CancelFunc
-}
-
-// outward is what answers the other nodes.
-type outward struct {
-	server  *grpc.Server
-	inbound *peerServer
 }
 
 // watching is what makes a node doubt itself.
@@ -107,8 +91,7 @@ func Open(ctx context.Context, cfg Config) (*Node, error) {
 		cfg:           cfg,
 		log:           cfg.Logger,
 		counts:        newCounters(),
-		links:         make(map[string]*link),
-		tenureChanged: make(chan struct{}),
+		links:         make(map[string]*forward.Link),
 		memberControl: memberControl{changing: make(chan struct{}, 1)},
 	}
 	var err error
@@ -175,40 +158,21 @@ func (n *Node) applied(index uint64, _ queue.Timestamp, events []queue.Event) {
 		n.process.inForce.Store(version)
 	}
 	n.pressure.applied(size)
-	if t := n.tenure.Load(); t != nil {
-		t.applied(deadline, version, events)
+	if t := n.term.Load(); t != nil {
+		t.Applied(deadline, version, events)
 	}
 }
 
-// Intervals of the checks that a connection between nodes is alive although
-// nothing is said on it, and of the answer to such a check.
-const (
-	keepaliveInterval = 10 * time.Second
-	keepaliveTimeout  = 5 * time.Second
-)
-
 // serve answers the requests of other nodes.
 func (n *Node) serve(listener net.Listener) {
-	n.inbound = &peerServer{
-		nodeID:    n.process.nodeID,
-		tenure:    n.tenure.Load,
-		monotonic: n.cfg.Clock.Monotonic,
-		counts:    n.counts,
-		log:       n.log,
-		audits:    n.auditor,
-		closing:   make(chan struct{}),
-		newest:    make(map[string]*inbound),
-	}
-	n.server = grpc.NewServer(
-		grpc.ForceServerCodecV2(newFrameCodec()),
-		grpc.InitialWindowSize(streamWindow),
-		grpc.InitialConnWindowSize(streamWindow),
-		grpc.MaxRecvMsgSize(frameLimit),
-		grpc.MaxSendMsgSize(frameLimit),
-		grpc.KeepaliveParams(keepalive.ServerParameters{Time: keepaliveInterval, Timeout: keepaliveTimeout}),
-		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: keepaliveInterval / 2, PermitWithoutStream: true}),
-	)
-	peerpb.RegisterPeerServer(n.server, n.inbound)
+	n.server = forward.NewServer(forward.ServerOptions{
+		NodeID:    n.process.nodeID,
+		Group:     thisGroup,
+		Term:      n.term.Load,
+		Audits:    n.auditor.collect,
+		Monotonic: n.cfg.Clock.Monotonic,
+		Log:       n.log,
+	})
 	n.running.Go(func() {
 		if err := n.server.Serve(listener); err != nil && n.life.Err() == nil {
 			n.log.Error("serving other nodes ended", "error", err)
@@ -216,52 +180,35 @@ func (n *Node) serve(listener net.Listener) {
 	})
 }
 
-// connect opens a stream to another node, over a connection whose handshake
-// proves which node it is. Its only stream is the connection's life: a broken
-// one is replaced as a whole, so that no hidden back-off delays a failover.
-func (n *Node) connect(ctx context.Context, nodeID string) (forwardStream, func() error, error) {
-	conn, err := grpc.NewClient("passthrough:///"+nodeID,
-		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) {
-			return n.process.network.Dial(ctx, nodeID, peernet.KindGRPC, thisGroup)
-		}),
-		grpc.WithTransportCredentials(insecure.NewCredentials()),
-		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(frameLimit), grpc.MaxCallSendMsgSize(frameLimit),
-			grpc.ForceCodecV2(newFrameCodec())),
-		grpc.WithInitialWindowSize(streamWindow),
-		grpc.WithInitialConnWindowSize(streamWindow),
-		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: keepaliveInterval, Timeout: keepaliveTimeout}),
-		grpc.WithConnectParams(grpc.ConnectParams{Backoff: backoff.DefaultConfig, MinConnectTimeout: n.cfg.Timing.Dial}),
-		grpc.WithDisableServiceConfig(),
-	)
-	if err != nil {
-		return nil, nil, fmt.Errorf("connecting to %s: %w", nodeID, err)
+// connect opens a stream to another node.
+func (n *Node) connect(ctx context.Context, nodeID string) (forward.Stream, func() error, error) {
+	dial := func(ctx context.Context) (net.Conn, error) {
+		return n.process.network.Dial(ctx, nodeID, peernet.KindGRPC, thisGroup)
 	}
-	stream, err := peerpb.NewPeerClient(conn).Forward(ctx)
-	if err != nil {
-		return nil, nil, errors.Join(fmt.Errorf("opening a stream to %s: %w", nodeID, err), conn.Close())
-	}
-	return stream, conn.Close, nil
+	return forward.Connect(ctx, nodeID, dial, n.cfg.Timing.Dial)
 }
 
 // link is the way to another node.
-func (n *Node) link(nodeID string) *link {
+func (n *Node) link(nodeID string) *forward.Link {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	l := n.links[nodeID]
 	if l == nil {
-		l = newLink(n.life, &n.running, n.process.nodeID, nodeID, n.connect, n.cfg.Limits, n.log)
+		l = forward.NewLink(n.life, &n.running, forward.LinkOptions{
+			Self: n.process.nodeID, NodeID: nodeID, Group: thisGroup, Connect: n.connect, Limits: n.cfg.Limits.leader(), Log: n.log,
+		})
 		n.links[nodeID] = l
 	}
 	return l
 }
 
-// followLeadership begins and ends tenures until the node closes.
+// followLeadership begins and ends leader terms until the node closes.
 func (n *Node) followLeadership() {
-	defer n.endTenure()
+	defer n.endTerm()
 	for {
-		var interludes <-chan func()
-		if t := n.tenure.Load(); t != nil {
-			interludes = t.interludes
+		var exclusive <-chan func()
+		if t := n.term.Load(); t != nil {
+			exclusive = t.ExclusiveWork()
 		}
 		select {
 		case <-n.closing.Done():
@@ -270,73 +217,62 @@ func (n *Node) followLeadership() {
 			if !open {
 				return
 			}
-			n.endTenure()
+			n.endTerm()
 			if leads {
-				n.beginTenure()
+				n.beginTerm()
 			}
-		case work := <-interludes:
-			n.endTenure()
+		case work := <-exclusive:
+			n.endTerm()
 			work()
 			if n.group.Leadership().Self {
-				n.beginTenure()
+				n.beginTerm()
 			}
 		}
 	}
 }
 
-func (n *Node) beginTenure() {
+func (n *Node) beginTerm() {
 	term, leads := n.group.LeaderTerm()
 	if !leads {
 		return // it has lost leadership again, which comes next
 	}
-	n.counts.tenures.Add(1)
-	t := beginTenure(n.life, landlord{
-		group:     n.group,
-		term:      term,
-		replica:   n.replica,
-		clusterID: n.process.clusterID,
-		clock:     n.process.clocks,
-		limits:    n.cfg.Limits,
-		settings:  n.cfg.Settings,
-		entropy:   n.cfg.Random,
-		counts:    n.counts,
-		log:       n.log,
+	n.counts.terms.Add(1)
+	t := leader.Begin(n.life, leader.Options{
+		Group:     n.group,
+		Term:      term,
+		Replica:   n.replica,
+		ClusterID: n.process.clusterID,
+		Clock:     n.process.clocks,
+		Limits:    n.cfg.Limits.leader(),
+		Settings:  n.cfg.Settings,
+		Entropy:   n.cfg.Random,
+		Counters:  n.counts.leader,
+		Log:       n.log,
 
-		auditor:     n.auditor,
-		auditPolicy: n.cfg.Log.Audit,
-		admit:       n.admitCommand,
-		founding:    n.foundingFormat,
-		informed:    n.process.clocks.Known(),
-		stepMax:     n.cfg.Timing.ClockSkewMax,
+		Refuse:        n.refuseCommand,
+		InitialFormat: n.foundingFormat,
+		ClocksKnown:   n.process.clocks.Known(),
+		ClockStepMax:  n.cfg.Timing.ClockSkewMax,
+		Jobs:          []func(context.Context, *leader.Term){n.writeAudits, n.tendMembers},
 	})
-	n.tenure.Store(t)
-	t.ended.Go(func() { n.tendMembers(t) })
-	n.announceTenure()
+	n.term.Store(t)
+	n.termChanged.Notify()
 }
 
-func (n *Node) endTenure() {
-	if t := n.tenure.Swap(nil); t != nil {
-		t.end()
+func (n *Node) endTerm() {
+	if t := n.term.Swap(nil); t != nil {
+		t.End()
 		n.log.Info("no longer leading")
-		n.announceTenure()
+		n.termChanged.Notify()
 	}
 }
 
-func (n *Node) announceTenure() {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	close(n.tenureChanged)
-	n.tenureChanged = make(chan struct{})
-}
-
 // leaderChange is closed, one of its channels, when another leader may be found.
-type leaderChange struct{ leadership, tenure <-chan struct{} }
+type leaderChange struct{ leadership, term <-chan struct{} }
 
 // leaderMayChange is taken before an attempt, so that no change is missed.
 func (n *Node) leaderMayChange() leaderChange {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	return leaderChange{n.group.LeadershipChanged(), n.tenureChanged}
+	return leaderChange{n.group.LeadershipChanged(), n.termChanged.Changed()}
 }
 
 // currentLeader names the leader and tells when that changes.

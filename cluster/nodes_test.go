@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -176,6 +177,22 @@ func (c *nodes) submit(i int, cmd queue.Command) Reply {
 	return reply
 }
 
+const (
+	standard = "orders"
+	fifo     = "orders.fifo"
+)
+
+// entryFor is a message in group "g", deduplicated by its body, if the queue is
+// a FIFO queue.
+func entryFor(name, body string) queue.SendEntry {
+	entry := queue.SendEntry{Body: body}
+	if strings.HasSuffix(name, fifoSuffix) {
+		entry.GroupID, entry.GroupIDGiven = "g", true
+		entry.DeduplicationID, entry.DeduplicationIDGiven = body, true
+	}
+	return entry
+}
+
 func (c *nodes) create(i int, name string, attributes ...queue.Attribute) {
 	c.t.Helper()
 	if entryFor(name, "").GroupIDGiven {
@@ -304,7 +321,7 @@ func TestLongPollThroughFollowers(t *testing.T) {
 	leader, followers := c.leader(), c.followers()
 	const wait = 20 * time.Second
 	waiting := func(n int) {
-		c.waitFor("the poll to wait", func() bool { return c.nodes[leader].tenure.Load().polls.waitingCount() == n })
+		c.waitFor("the poll to wait", func() bool { return c.nodes[leader].term.Load().WaitingReceives() == n })
 	}
 	type answer struct {
 		reply Reply
@@ -412,8 +429,8 @@ func TestLongPollThroughFollowers(t *testing.T) {
 func TestConcurrentSubmitsShareEntries(t *testing.T) {
 	c := startNodes(t, 3, nil)
 	c.create(0, standard)
-	leader := c.nodes[c.leader()]
-	before := leader.counts.entries.Load()
+	leads := c.nodes[c.leader()]
+	before := leads.counts.leader.Entries.Load()
 	const calls = 1000
 	var clients sync.WaitGroup
 	for i := range calls {
@@ -425,7 +442,7 @@ func TestConcurrentSubmitsShareEntries(t *testing.T) {
 		})
 	}
 	clients.Wait()
-	if entries := leader.counts.entries.Load() - before; entries > calls/4 {
+	if entries := leads.counts.leader.Entries.Load() - before; entries > calls/4 {
 		t.Errorf("%d sends made %d log entries", calls, entries)
 	} else {
 		t.Logf("%d sends made %d log entries", calls, entries)
@@ -559,7 +576,7 @@ func TestCleanStopOfTheLeader(t *testing.T) {
 		reply, err := c.nodes[followers[0]].Receive(clustertest.Context(t), &queue.ReceiveMessages{Queue: "waiting"}, 20*time.Second)
 		done <- answer{reply, err}
 	})
-	c.waitFor("the poll to wait", func() bool { return c.nodes[leader].tenure.Load().polls.waitingCount() == 1 })
+	c.waitFor("the poll to wait", func() bool { return c.nodes[leader].term.Load().WaitingReceives() == 1 })
 	stop := make(chan struct{})
 	for _, i := range followers {
 		n := c.nodes[i]
@@ -578,7 +595,7 @@ func TestCleanStopOfTheLeader(t *testing.T) {
 		})
 	}
 	c.close(leader)
-	c.waitFor("the poll to wait at the next leader", func() bool { return c.nodes[c.leader()].tenure.Load().polls.waitingCount() == 1 })
+	c.waitFor("the poll to wait at the next leader", func() bool { return c.nodes[c.leader()].term.Load().WaitingReceives() == 1 })
 	c.send(followers[1], "waiting", "m")
 	if a := <-done; a.err != nil || len(a.reply.Result.(queue.MessagesReceived).Messages) != 1 {
 		t.Errorf("the poll ended with %+v, %v", a.reply, a.err)

@@ -7,6 +7,8 @@ import (
 	"io"
 	"sync"
 
+	"github.com/seriatimq/seriatim/cluster/forward"
+	"github.com/seriatimq/seriatim/cluster/leader"
 	"github.com/seriatimq/seriatim/fsm"
 	"github.com/seriatimq/seriatim/queue"
 )
@@ -41,8 +43,8 @@ type ownRequest struct {
 
 	// Guarded by the mu of ownRequests.
 	applied bool
-	outcome outcome // of the command, once applied
-	skipped bool    // a snapshot took the place of entries that may hold it
+	outcome leader.Outcome // of the command, once applied
+	skipped bool           // a snapshot took the place of entries that may hold it
 }
 
 // newOwnRequests draws an origin.
@@ -83,8 +85,8 @@ func (o *ownRequests) answered(number uint64, response fsm.Response, index uint6
 	if r == nil || r.applied {
 		return
 	}
-	got := outcome{verdict: answered, response: response, at: Position{Index: index, LogTime: at}}
-	if !got.receivedNothing() {
+	got := leader.Outcome{Verdict: leader.Answered, Response: response, At: Position{Index: index, LogTime: at}}
+	if !got.ReceivedNothing() {
 		r.applied, r.outcome = true, got
 	}
 }
@@ -99,32 +101,32 @@ func (o *ownRequests) restored() {
 }
 
 // outcomeOf is what became of a request whose entry would have been applied by now.
-func (o *ownRequests) outcomeOf(r *ownRequest) (found outcome, certain bool) {
+func (o *ownRequests) outcomeOf(r *ownRequest) (found leader.Outcome, certain bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	switch {
 	case r.applied:
 		return r.outcome, true
 	case r.skipped:
-		return outcome{}, false
+		return leader.Outcome{}, false
 	default:
-		return outcome{verdict: notProposed}, true
+		return leader.Outcome{Verdict: leader.NotProposed}, true
 	}
 }
 
 // findOutcome finds out what became of an attempt of unknown outcome. It waits for
 // a leader of a later term, as long as ctx lets it.
-func (n *Node) findOutcome(ctx context.Context, r *request) (found outcome, certain bool) {
+func (n *Node) findOutcome(ctx context.Context, r *request) (found leader.Outcome, certain bool) {
 	if r.own == nil {
-		return outcome{}, false
+		return leader.Outcome{}, false
 	}
-	barrier := &request{kind: readIndexRequest}
+	barrier := &request{kind: forward.ReadIndex}
 	o, err := n.route(ctx, barrier)
 	if err != nil || barrier.term <= r.term {
-		return outcome{}, false
+		return leader.Outcome{}, false
 	}
-	if err := n.group.WaitApplied(ctx, o.at.Index); err != nil {
-		return outcome{}, false
+	if err := n.group.WaitApplied(ctx, o.At.Index); err != nil {
+		return leader.Outcome{}, false
 	}
 	return n.requests.outcomeOf(r.own)
 }

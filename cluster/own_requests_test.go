@@ -10,13 +10,15 @@ import (
 	"time"
 
 	"github.com/seriatimq/seriatim/cluster/clustertest"
+	"github.com/seriatimq/seriatim/cluster/forward"
+	"github.com/seriatimq/seriatim/cluster/leader"
 	"github.com/seriatimq/seriatim/cluster/peerpb"
 	"github.com/seriatimq/seriatim/fsm"
 	"github.com/seriatimq/seriatim/queue"
 )
 
 // deafStream is a stream whose answers are lost.
-type deafStream struct{ forwardStream }
+type deafStream struct{ forward.Stream }
 
 func (s deafStream) Recv() (*peerpb.AnswerFrame, error) {
 	<-s.Context().Done()
@@ -27,16 +29,19 @@ func (s deafStream) Recv() (*peerpb.AnswerFrame, error) {
 func (c *nodes) deafen(i int) {
 	c.t.Helper()
 	n := c.nodes[i]
-	link := n.link(n.group.Leadership().LeaderID)
-	link.mu.Lock()
-	defer link.mu.Unlock()
-	if link.open {
-		c.t.Fatal("the stream to the leader is open already")
+	known := n.group.Leadership().LeaderID
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.links[known] != nil {
+		c.t.Fatal("there is a stream to the leader already")
 	}
-	link.connect = func(ctx context.Context, nodeID string) (forwardStream, func() error, error) {
-		stream, disconnect, err := n.connect(ctx, nodeID)
-		return deafStream{stream}, disconnect, err
-	}
+	n.links[known] = forward.NewLink(n.life, &n.running, forward.LinkOptions{
+		Self: n.process.nodeID, NodeID: known, Group: thisGroup, Limits: n.cfg.Limits.leader(), Log: n.log,
+		Connect: func(ctx context.Context, nodeID string) (forward.Stream, func() error, error) {
+			stream, disconnect, err := n.connect(ctx, nodeID)
+			return deafStream{stream}, disconnect, err
+		},
+	})
 }
 
 func (c *nodes) attribute(i int, name, attribute string) (value string) {
@@ -146,8 +151,8 @@ func TestWaitingReceivesOutliveTheLeader(t *testing.T) {
 		}
 	}
 	c.waitFor("the receives to wait at the leader", func() bool {
-		leads := c.nodes[dead].tenure.Load()
-		return leads != nil && leads.polls.waitingCount() == 2*each
+		leads := c.nodes[dead].term.Load()
+		return leads != nil && leads.WaitingReceives() == 2*each
 	})
 	c.crash(dead)
 	survivor := c.leader()
@@ -189,26 +194,26 @@ func TestOwnRequests(t *testing.T) {
 	cases := []struct {
 		name    string
 		happens func(number uint64)
-		verdict verdict
+		verdict leader.Verdict
 		certain bool
 	}{
-		{"nothing of it was applied", func(uint64) {}, notProposed, true},
-		{"it was applied", func(n uint64) { o.answered(n, sent, 7, 70) }, answered, true},
-		{"a receive found nothing", func(n uint64) { o.answered(n, nothing, 7, 70) }, notProposed, true},
-		{"a receive found something then", func(n uint64) { o.answered(n, nothing, 7, 70); o.answered(n, something, 7, 70) }, answered, true},
+		{"nothing of it was applied", func(uint64) {}, leader.NotProposed, true},
+		{"it was applied", func(n uint64) { o.answered(n, sent, 7, 70) }, leader.Answered, true},
+		{"a receive found nothing", func(n uint64) { o.answered(n, nothing, 7, 70) }, leader.NotProposed, true},
+		{"a receive found something then", func(n uint64) { o.answered(n, nothing, 7, 70); o.answered(n, something, 7, 70) }, leader.Answered, true},
 		{"entries were skipped", func(uint64) { o.restored() }, 0, false},
-		{"entries were skipped, after it was applied", func(n uint64) { o.answered(n, sent, 7, 70); o.restored() }, answered, true},
-		{"another one was applied", func(n uint64) { o.answered(n+1, sent, 7, 70) }, notProposed, true},
+		{"entries were skipped, after it was applied", func(n uint64) { o.answered(n, sent, 7, 70); o.restored() }, leader.Answered, true},
+		{"another one was applied", func(n uint64) { o.answered(n+1, sent, 7, 70) }, leader.NotProposed, true},
 	}
 	for _, test := range cases {
 		r := o.begin()
 		test.happens(r.id.Number)
 		got, certain := o.outcomeOf(r)
-		if got.verdict != test.verdict || certain != test.certain {
+		if got.Verdict != test.verdict || certain != test.certain {
 			t.Errorf("%s: %+v, certain %v", test.name, got, certain)
 		}
-		if got.verdict == answered && got.at != (Position{Index: 7, LogTime: 70}) {
-			t.Errorf("%s: answered at %+v", test.name, got.at)
+		if got.Verdict == leader.Answered && got.At != (Position{Index: 7, LogTime: 70}) {
+			t.Errorf("%s: answered at %+v", test.name, got.At)
 		}
 		o.end(r)
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/seriatimq/seriatim/cluster/environment"
 	"github.com/seriatimq/seriatim/cluster/fault"
+	"github.com/seriatimq/seriatim/cluster/leader"
 	"github.com/seriatimq/seriatim/cluster/wakeup"
 	"github.com/seriatimq/seriatim/fsm"
 )
@@ -273,21 +274,21 @@ func (n *Node) noMajorityHasRoom() bool {
 	return voters > 0 && 2*roomy <= voters
 }
 
-// admitCommand is the end of a client's command that the leader does not take now;
-// a zero verdict admits it.
-func (n *Node) admitCommand(frame []byte) outcome {
+// refuseCommand is the outcome of a client's command that the leader does not take
+// now, without a verdict if it takes it.
+func (n *Node) refuseCommand(frame []byte) leader.Outcome {
 	switch name, err := fsm.CommandName(frame); {
 	case err != nil:
 	case name == sendName:
 		if reason := n.pressure.refuse(); reason != "" {
-			return outcome{verdict: pressed, reason: reason}
+			return leader.Outcome{Verdict: leader.UnderPressure, Reason: reason}
 		}
 	case name == raiseName:
 		if reason := n.raiseRefusal(frame); reason != "" {
-			return outcome{verdict: unsupported, reason: reason}
+			return leader.Outcome{Verdict: leader.Unsupported, Reason: reason}
 		}
 	}
-	return outcome{}
+	return leader.Outcome{}
 }
 
 // Names of the commands that the leader may refuse.
@@ -295,10 +296,3 @@ const (
 	sendName  = "SendMessages"
 	raiseName = "SetFormatVersion"
 )
-
-// isSend reports whether a command adds messages. Only those are refused under pressure.
-// Moving messages to another queue adds none.
-func isSend(frame []byte) bool {
-	name, err := fsm.CommandName(frame)
-	return err == nil && name == sendName
-}

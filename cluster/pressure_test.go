@@ -5,7 +5,6 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/seriatimq/seriatim/cluster/clustertest"
 	"github.com/seriatimq/seriatim/cluster/environment"
@@ -233,39 +232,5 @@ func TestLeaderOnAFullDiskHandsOver(t *testing.T) {
 	}
 	if got := c.refusedSend(0, standard, "m"); got.Reason == "" {
 		t.Error("refused without a reason")
-	}
-}
-
-// Under overload the queue has room for what empties queues when there is none
-// for sends any more.
-func TestOverloadKeepsRoomForReceives(t *testing.T) {
-	frame := tickFrame(t)
-	c, _, _ := startCommitter(t, newLogStub(), RequestLimits{QueueCommands: 4}) // not open: nothing leaves
-	submit := func(essential bool) <-chan outcome {
-		done := make(chan outcome, 1)
-		c.submit(&submission{frame: frame, essential: essential, settle: func(o outcome) { done <- o }})
-		return done
-	}
-	var waiting []<-chan outcome
-	for range 4 {
-		waiting = append(waiting, submit(false))
-	}
-	if o := <-submit(false); o.verdict != overloaded {
-		t.Fatalf("verdict %d of the send that is one too many", o.verdict)
-	}
-	waiting = append(waiting, submit(true))
-	if o := <-submit(true); o.verdict != overloaded {
-		t.Fatalf("verdict %d, there is no end to the queue", o.verdict)
-	}
-	c.open()
-	for _, done := range waiting {
-		select {
-		case o := <-done:
-			if o.verdict != answered {
-				t.Errorf("verdict %d of a command that fitted", o.verdict)
-			}
-		case <-time.After(clustertest.Patience):
-			t.Fatal("no answer")
-		}
 	}
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"time"
+
+	"github.com/seriatimq/seriatim/cluster/leader"
 )
 
 // promotionInterval is how often a leader checks its learners. Without learners a check
@@ -97,22 +99,8 @@ func (n *Node) addNotes(list *MemberList) {
 }
 
 // tendMembers is what a leader does for the members on its own, as long as its
-// tenure lasts.
-func (n *Node) tendMembers(t *tenure) {
-	ctx, cancel := context.WithCancel(n.life)
-	defer cancel()
-	t.ended.Go(func() {
-		defer cancel()
-		select {
-		case <-t.lost:
-		case <-ctx.Done():
-		}
-	})
-	select {
-	case <-t.opened:
-	case <-ctx.Done():
-		return
-	}
+// term lasts.
+func (n *Node) tendMembers(ctx context.Context, _ *leader.Term) {
 	n.leadsSince.Store(int64(n.cfg.Clock.Monotonic()))
 	n.resignIfDrained(ctx)
 	n.promoteLearners(ctx)

@@ -5,20 +5,10 @@ import (
 	"fmt"
 
 	"github.com/seriatimq/seriatim/cluster/fault"
+	"github.com/seriatimq/seriatim/cluster/forward"
+	"github.com/seriatimq/seriatim/cluster/leader"
 	"github.com/seriatimq/seriatim/queue"
 )
-
-// readIndex is one round of the read barrier at the leader. The order matters:
-// the index is noted before leadership is verified, else a leader deposed in
-// between could have missed newer commits (raft.md A5).
-func (t *tenure) readIndex(ctx context.Context) (uint64, error) {
-	t.counts.readRounds.Add(1)
-	index := t.group.CommitIndex()
-	if err := t.group.ConfirmLeadership(ctx, t.term); err != nil {
-		return 0, fmt.Errorf("confirming leadership: %w", err)
-	}
-	return index, nil
-}
 
 // Read calls read with a state that contains everything acknowledged before
 // the call, by any node. What read returns is returned unchanged; read must be
@@ -36,7 +26,7 @@ func (n *Node) Read(ctx context.Context, read func(queue.View) error) (Position,
 		return Position{}, err
 	}
 	var failed error
-	position := positionOf(n.replica.Read(func(v queue.View) { failed = read(v) }))
+	position := leader.PositionOf(n.replica.Read(func(v queue.View) { failed = read(v) }))
 	position.Index = max(position.Index, at)
 	n.counts.results[resultOf(ctx, failed)].Add(1)
 	return position, failed
@@ -45,14 +35,14 @@ func (n *Node) Read(ctx context.Context, read func(queue.View) error) (Position,
 // readBarrier waits until everything acknowledged before the call is applied
 // here, and returns the index up to which that is.
 func (n *Node) readBarrier(ctx context.Context) (uint64, error) {
-	o, err := n.route(ctx, &request{kind: readIndexRequest})
+	o, err := n.route(ctx, &request{kind: forward.ReadIndex})
 	if err != nil {
 		return 0, err
 	}
-	if err := n.group.WaitApplied(ctx, o.at.Index); err != nil {
+	if err := n.group.WaitApplied(ctx, o.At.Index); err != nil {
 		return 0, fmt.Errorf("%w: waiting for this node to catch up: %w", fault.ErrUnavailable, err)
 	}
-	return o.at.Index, nil
+	return o.At.Index, nil
 }
 
 // ReadLocal calls read with the state as far as this node knows it, which may

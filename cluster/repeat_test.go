@@ -4,6 +4,8 @@ import (
 	"testing"
 
 	"github.com/seriatimq/seriatim/cluster/clustertest"
+	"github.com/seriatimq/seriatim/cluster/forward"
+	"github.com/seriatimq/seriatim/cluster/leader"
 	"github.com/seriatimq/seriatim/fsm"
 	"github.com/seriatimq/seriatim/queue"
 )
@@ -25,21 +27,21 @@ func TestRepeatedSendAfterPurge(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &request{kind: submitRequest, cmd: cmd, frame: frame, minimumVersion: fsm.MinimumVersion(cmd), patience: n.cfg.Limits.Timeout}
+	r := &request{kind: forward.Submit, cmd: cmd, frame: frame, minimumVersion: fsm.MinimumVersion(cmd), timeout: n.cfg.Limits.Timeout}
 	r.started, r.since = n.cfg.Clock.Monotonic(), n.replica.LogTime()
 	c.submit(0, &queue.AdvanceClock{})
-	if o := n.attempt(clustertest.Context(t), r); o.verdict != answered || o.response.Err != nil {
+	if o := n.attempt(clustertest.Context(t), r); o.Verdict != leader.Answered || o.Response.Err != nil {
 		t.Fatalf("the first try: %+v", o)
 	}
 	if r.repeated() || !n.retrySafe(clustertest.Context(t), r) || r.repeat() != nil || !r.repeated() {
 		t.Fatal("it cannot be made again")
 	}
 	again := n.attempt(clustertest.Context(t), r)
-	if sent, ok := again.response.Result.(queue.MessagesSent); !ok || !sent.Entries[0].Duplicate {
+	if sent, ok := again.Response.Result.(queue.MessagesSent); !ok || !sent.Entries[0].Duplicate {
 		t.Fatalf("the second try: %+v", again)
 	}
 	c.submit(0, &queue.PurgeQueue{Queue: fifo})
-	if o := n.attempt(clustertest.Context(t), r); o.verdict != answered || o.response.Err == nil || !n.provesNothing(r, o) {
+	if o := n.attempt(clustertest.Context(t), r); o.Verdict != leader.Answered || o.Response.Err == nil || !n.provesNothing(r, o) {
 		t.Fatalf("after a purge: %+v", o)
 	}
 	if got := c.receive(0, queue.ReceiveMessages{Queue: fifo}, 0); len(got) != 0 {

@@ -67,7 +67,7 @@ func (n *Node) watchResignation() {
 			return
 		case <-n.doubts:
 		case <-n.process.clocks.TrustChanged():
-		case <-changed.tenure:
+		case <-changed.term:
 		case <-changed.leadership:
 		case <-again:
 		}

@@ -111,7 +111,7 @@ func (n *Node) restoreHere(ctx context.Context, backup io.Reader) (Restored, err
 	if err != nil {
 		return Restored{}, err
 	}
-	t := n.tenure.Load()
+	t := n.term.Load()
 	if t == nil {
 		return Restored{}, fault.ErrNotLeader
 	}
@@ -124,12 +124,11 @@ func (n *Node) restoreHere(ctx context.Context, backup io.Reader) (Restored, err
 	}
 	done := make(chan error, 1) // the one outcome, for which nobody may wait any more
 	work := func() { done <- n.replaceState(n.life, broker, &restored) }
-	select {
-	case t.interludes <- work:
-	case <-t.lost:
-		return Restored{}, fault.ErrNotLeader
-	case <-ctx.Done():
-		return Restored{}, fmt.Errorf("%w: %w", fault.ErrUnavailable, ctx.Err())
+	switch err := t.RunExclusively(ctx, work); {
+	case errors.Is(err, fault.ErrNotLeader):
+		return Restored{}, err
+	case err != nil:
+		return Restored{}, fmt.Errorf("%w: %w", fault.ErrUnavailable, err)
 	}
 	// From here on it is not given up: a restore that is half done helps
 	// nobody.
@@ -188,7 +187,7 @@ func (n *Node) readBackup(backup io.Reader) (Restored, *queue.Broker, error) {
 	}, broker, nil
 }
 
-// replaceState runs between two tenures, when nothing is proposed and all that
+// replaceState runs between two leader terms, when nothing is proposed and all that
 // was is answered.
 func (n *Node) replaceState(ctx context.Context, broker *queue.Broker, restored *Restored) error {
 	limited, cancel := context.WithTimeout(ctx, n.cfg.Limits.Timeout)

@@ -1,17 +1,13 @@
 package cluster
 
-import "time"
+import (
+	"time"
 
-// ClusterSettings are what all nodes must agree on. The leader writes its own
-// into the log when they differ from those of the replicated state.
-type ClusterSettings struct {
-	// MinimumWindowSeconds is the lower bound of DeduplicationWindowSeconds
-	// and ReceiveAttemptWindowSeconds, 1..20; 0 means 20.
-	MinimumWindowSeconds int
-	// AWSCooldowns turns on the 60 seconds after DeleteQueue and between two
-	// PurgeQueue calls.
-	AWSCooldowns bool
-}
+	"github.com/seriatimq/seriatim/cluster/leader"
+)
+
+// ClusterSettings are what all nodes must agree on.
+type ClusterSettings = leader.Settings
 
 // RequestLimits bound what clients can make a node hold. The zero value of a
 // field means its default.
@@ -29,45 +25,21 @@ type RequestLimits struct {
 	Pressure        PressureLimits
 }
 
-// room is what may wait to be proposed, in bytes and commands. What is not a send
-// has a quarter more, so that a flood of sends cannot keep it out.
-func (l RequestLimits) room(essential bool) (bytes, commands int) {
-	if !essential {
-		return l.QueueBytes, l.QueueCommands
-	}
-	return l.QueueBytes + l.QueueBytes/4, l.QueueCommands + l.QueueCommands/4
-}
+const requestTimeoutDefault = 10 * time.Second
 
-const (
-	requestTimeoutDefault   = 10 * time.Second
-	queueBytesDefault       = 64 << 20
-	queueCommandsDefault    = 1 << 16
-	waitingReceivesDefault  = 1 << 16
-	minimumWindowSecondsMax = 20
-)
+// leader are the limits of what waits at the leader and on the way to it.
+func (l RequestLimits) leader() leader.Limits {
+	return leader.Limits{QueueBytes: l.QueueBytes, QueueCommands: l.QueueCommands, WaitingReceives: l.WaitingReceives}
+}
 
 func (l RequestLimits) withDefaults() RequestLimits {
 	if l.Timeout <= 0 {
 		l.Timeout = requestTimeoutDefault
 	}
-	if l.QueueBytes <= 0 {
-		l.QueueBytes = queueBytesDefault
-	}
-	if l.QueueCommands <= 0 {
-		l.QueueCommands = queueCommandsDefault
-	}
-	if l.WaitingReceives <= 0 {
-		l.WaitingReceives = waitingReceivesDefault
-	}
+	limits := l.leader().WithDefaults()
+	l.QueueBytes, l.QueueCommands, l.WaitingReceives = limits.QueueBytes, limits.QueueCommands, limits.WaitingReceives
 	l.Pressure = l.Pressure.withDefaults()
 	return l
-}
-
-func (s ClusterSettings) withDefaults() ClusterSettings {
-	if s.MinimumWindowSeconds <= 0 || s.MinimumWindowSeconds > minimumWindowSecondsMax {
-		s.MinimumWindowSeconds = minimumWindowSecondsMax
-	}
-	return s
 }
 
 // MembershipPolicy says what changes of the members happen without an operator.

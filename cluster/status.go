@@ -139,14 +139,6 @@ func (n *Node) Ready() error {
 
 // leads reports whether this node serves clients as the leader.
 func (n *Node) leads() bool {
-	t := n.tenure.Load()
-	if t == nil {
-		return false
-	}
-	select {
-	case <-t.opened:
-		return true
-	default:
-		return false
-	}
+	t := n.term.Load()
+	return t != nil && t.Serves()
 }

@@ -8,7 +8,8 @@ import (
 	"time"
 
 	"github.com/seriatimq/seriatim/cluster/fault"
-	"github.com/seriatimq/seriatim/cluster/peerpb"
+	"github.com/seriatimq/seriatim/cluster/forward"
+	"github.com/seriatimq/seriatim/cluster/leader"
 	"github.com/seriatimq/seriatim/fsm"
 	"github.com/seriatimq/seriatim/queue"
 )
@@ -18,7 +19,7 @@ import (
 // (both: nothing was written) or ErrOutcomeUnknown. A *queue.Error comes with
 // the Position of the refusal if it passed the log.
 func (n *Node) Submit(ctx context.Context, cmd queue.Command) (Reply, error) {
-	return n.call(ctx, &request{kind: submitRequest, cmd: cmd, patience: n.cfg.Limits.Timeout})
+	return n.call(ctx, &request{kind: forward.Submit, cmd: cmd, timeout: n.cfg.Limits.Timeout})
 }
 
 // waitSecondsMax is the longest a receive can wait, for whatever reason.
@@ -29,29 +30,29 @@ const waitSecondsMax = queue.WaitSecondsMax * time.Second
 // Nothing is received for a ctx that ended before. Errors are those of Submit.
 func (n *Node) Receive(ctx context.Context, cmd *queue.ReceiveMessages, wait time.Duration) (Reply, error) {
 	wait = min(wait, waitSecondsMax)
-	patience := wait
+	timeout := wait
 	if wait < 0 {
 		// The leader decides how long it waits. A node that has none must not wait for
 		// one longer than the queue would let it.
-		wait, patience = -time.Millisecond, waitOf(n.replica, cmd.Queue)
+		wait, timeout = -time.Millisecond, leader.WaitOf(n.replica, cmd.Queue)
 	}
 	if short := wait == 0; cmd.ShortPoll != short {
 		changed := *cmd
 		changed.ShortPoll = short
 		cmd = &changed
 	}
-	patience += n.cfg.Limits.Timeout
-	return n.call(ctx, &request{kind: receiveKind, cmd: cmd, wait: wait, patience: patience})
+	timeout += n.cfg.Limits.Timeout
+	return n.call(ctx, &request{kind: forward.Receive, cmd: cmd, wait: wait, timeout: timeout})
 }
 
-// request is one call on its way: to this node's tenure, or to the leader.
+// request is one call on its way to the leader, which may be this node.
 type request struct {
-	kind           requestKind
+	kind           forward.Kind
 	cmd            queue.Command // nil for a read index
 	frame          []byte        // cmd, encoded
 	minimumVersion uint32
 	wait           time.Duration   // of a receive
-	patience       time.Duration   // how long the call may take, waiting included
+	timeout        time.Duration   // how long the call may take, waiting included
 	started        time.Duration   // on the monotonic clock
 	since          queue.Timestamp // log time, at the latest, of the first attempt
 	own            *ownRequest     // nil: what becomes of it cannot be found out
@@ -72,7 +73,7 @@ func (n *Node) call(ctx context.Context, r *request) (Reply, error) {
 		return Reply{}, errClosing
 	}
 	defer n.calls.leave()
-	limited, cancel := context.WithTimeout(ctx, r.patience)
+	limited, cancel := context.WithTimeout(ctx, r.timeout)
 	defer cancel()
 	reply, err := n.answer(limited, r)
 	n.counts.results[resultOf(ctx, err)].Add(1)
@@ -106,10 +107,10 @@ func (n *Node) answer(ctx context.Context, r *request) (Reply, error) {
 	switch {
 	case err != nil:
 		return Reply{}, err
-	case o.response.Err != nil:
-		return Reply{Position: o.at}, o.response.Err
+	case o.Response.Err != nil:
+		return Reply{Position: o.At}, o.Response.Err
 	default:
-		return Reply{Result: prepared.Answer(o.response.Result), Position: o.at, Repeated: r.repeated()}, nil
+		return Reply{Result: prepared.Answer(o.Response.Result), Position: o.At, Repeated: r.repeated()}, nil
 	}
 }
 
@@ -142,40 +143,40 @@ const (
 
 // route finds the leader and executes the request there, again and again until
 // it is answered, may not be repeated, or ctx ends (README, decision 10).
-func (n *Node) route(ctx context.Context, r *request) (outcome, error) {
+func (n *Node) route(ctx context.Context, r *request) (leader.Outcome, error) {
 	r.started, r.since = n.cfg.Clock.Monotonic(), n.replica.LogTime()
 	unknown := false // an earlier attempt may have taken effect
 	pause := retryPauseMin
 	for {
 		changed := n.leaderMayChange()
 		o := n.attempt(ctx, r)
-		if o.verdict == outcomeUnknown {
+		if o.Verdict == leader.Unknown {
 			if found, certain := n.findOutcome(ctx, r); certain {
 				o, unknown = found, false // of all attempts so far
 			}
 		}
-		switch o.verdict {
-		case answered:
+		switch o.Verdict {
+		case leader.Answered:
 			if unknown && n.provesNothing(r, o) {
-				return outcome{}, fault.ErrOutcomeUnknown
+				return leader.Outcome{}, fault.ErrOutcomeUnknown
 			}
 			return o, nil
-		case outcomeUnknown:
-			unknown = unknown || r.kind != readIndexRequest
+		case leader.Unknown:
+			unknown = unknown || r.kind != forward.ReadIndex
 			if unknown && (!n.retrySafe(ctx, r) || r.repeat() != nil) {
-				return outcome{}, giveUp(ctx, true, nil)
+				return leader.Outcome{}, giveUp(ctx, true, nil)
 			}
-		case pressed:
-			return outcome{}, giveUp(ctx, unknown, &PressureError{Reason: o.reason})
-		case overloaded:
+		case leader.UnderPressure:
+			return leader.Outcome{}, giveUp(ctx, unknown, &PressureError{Reason: o.Reason})
+		case leader.Overloaded:
 			n.counts.overloads.Add(1)
-			return outcome{}, giveUp(ctx, unknown, fault.ErrOverloaded)
-		case unsupported:
-			return outcome{}, giveUp(ctx, unknown, unsupportedError(o.reason))
-		case notProposed, expired:
+			return leader.Outcome{}, giveUp(ctx, unknown, fault.ErrOverloaded)
+		case leader.Unsupported:
+			return leader.Outcome{}, giveUp(ctx, unknown, unsupportedError(o.Reason))
+		case leader.NotProposed, leader.Expired:
 		}
 		if !n.pause(ctx, changed, pause) {
-			return outcome{}, giveUp(ctx, unknown, fault.ErrUnavailable)
+			return leader.Outcome{}, giveUp(ctx, unknown, fault.ErrUnavailable)
 		}
 		pause = min(2*pause, retryPauseMax)
 		n.counts.retries.Add(1)
@@ -203,66 +204,56 @@ func giveUp(ctx context.Context, unknown bool, err error) error {
 }
 
 // attempt executes a request once, here or at the leader.
-func (n *Node) attempt(ctx context.Context, r *request) outcome {
+func (n *Node) attempt(ctx context.Context, r *request) leader.Outcome {
 	if n.closing.Err() != nil {
-		return outcome{verdict: notProposed}
+		return leader.Outcome{Verdict: leader.NotProposed}
 	}
-	t, leader := n.tenure.Load(), n.group.Leadership()
+	t, known := n.term.Load(), n.group.Leadership()
 	switch {
 	case t != nil:
 		return n.executeHere(ctx, t, r)
-	case leader.Self || leader.LeaderID == "" || leader.LeaderID == n.process.nodeID:
-		return outcome{verdict: notProposed}
+	case known.Self || known.LeaderID == "" || known.LeaderID == n.process.nodeID:
+		return leader.Outcome{Verdict: leader.NotProposed}
 	}
 	n.counts.forwarded.Add(1)
-	r.term = leader.Term
+	r.term = known.Term
 	var withdraw <-chan struct{}
-	if r.kind == receiveKind {
+	if r.kind == forward.Receive {
 		withdraw = n.closing.Done() // a waiting receive must not hold up the end
 	}
-	return n.link(leader.LeaderID).call(ctx, n.wireRequest(r, leader.Term), n.currentLeader, withdraw)
+	return n.link(known.LeaderID).Call(ctx, n.forwarded(r), n.currentLeader, withdraw)
 }
 
-func (n *Node) executeHere(ctx context.Context, t *tenure, r *request) outcome {
-	r.term = t.term
+func (n *Node) executeHere(ctx context.Context, t *leader.Term, r *request) leader.Outcome {
+	r.term = t.Number()
 	switch r.kind {
-	case receiveKind:
-		return t.receive(ctx, receiveRequest{
-			cmd:            r.cmd.(*queue.ReceiveMessages),
-			frame:          r.frame,
-			minimumVersion: r.minimumVersion,
-			id:             r.id(),
-			wait:           r.wait,
-			waited:         n.cfg.Clock.Monotonic() - r.started,
+	case forward.Receive:
+		return t.Receive(ctx, leader.ReceiveRequest{
+			Request: r.proposed(),
+			Command: r.cmd.(*queue.ReceiveMessages),
+			Wait:    r.wait,
+			Waited:  n.cfg.Clock.Monotonic() - r.started,
 		})
-	case readIndexRequest:
-		index, err := t.reads.wait(ctx)
-		if err != nil {
-			return outcome{verdict: verdictOfRead(ctx)}
-		}
-		return outcome{verdict: answered, at: Position{Index: index}}
+	case forward.ReadIndex:
+		return t.ReadIndex(ctx)
 	default:
-		return t.submit(ctx, r.id(), r.frame, r.minimumVersion, 0)
+		return t.Submit(ctx, r.proposed())
 	}
 }
 
-// wireRequest is the form of a request that goes to another node.
-func (n *Node) wireRequest(r *request, term uint64) *peerpb.Request {
+// proposed is what the leader may write into the log.
+func (r *request) proposed() leader.Request {
+	return leader.Request{Frame: r.frame, ID: r.id(), MinimumVersion: r.minimumVersion}
+}
+
+// forwarded is the form of a request that goes to another node.
+func (n *Node) forwarded(r *request) forward.Request {
 	elapsed := n.cfg.Clock.Monotonic() - r.started
-	wire := &peerpb.Request{
-		Kind:           r.kind,
-		Term:           term,
-		Command:        r.frame,
-		MinimumVersion: r.minimumVersion,
-		WaitMillis:     r.wait.Milliseconds(),
-		WaitedMillis:   uint64(elapsed.Milliseconds()),
-		RequestOrigin:  r.id().Origin,
-		RequestNumber:  r.id().Number,
+	f := forward.Request{Request: r.proposed(), Kind: r.kind, Term: r.term, Wait: r.wait, Waited: elapsed}
+	if r.timeout > 0 {
+		f.Budget = max(r.timeout-elapsed, time.Millisecond)
 	}
-	if r.patience > 0 {
-		wire.BudgetMillis = uint64(max((r.patience - elapsed).Milliseconds(), 1))
-	}
-	return wire
+	return f
 }
 
 // pause waits before the next attempt: until leadership changes, else a little
@@ -276,11 +267,14 @@ func (n *Node) pause(ctx context.Context, changed leaderChange, pause time.Durat
 	case <-n.closing.Done():
 		return false
 	case <-changed.leadership:
-	case <-changed.tenure:
+	case <-changed.term:
 	case <-timer.C:
 	}
 	return ctx.Err() == nil
 }
+
+// fifoSuffix ends the name of every FIFO queue and of no other.
+const fifoSuffix = ".fifo"
 
 // retrySafe reports whether executing r twice is the same as once (README,
 // decision 10; faults.md I12). It is asked only when what became of the first
@@ -341,7 +335,7 @@ func (r *request) repeat() error {
 	again.RepeatedSince = max(r.since, 1)
 	frame, err := fsm.AppendCommand(nil, &again)
 	if err == nil {
-		r.cmd, r.frame = &again, sameOperation(r.frame, frame)
+		r.cmd, r.frame = &again, fsm.SameOperation(r.frame, frame)
 	}
 	return err
 }
@@ -349,11 +343,11 @@ func (r *request) repeat() error {
 // provesNothing reports whether an answer leaves open what an earlier attempt
 // of unknown outcome did: a refusal may be the consequence of its success. A
 // delete is the exception, as deleting what is deleted is no error.
-func (n *Node) provesNothing(r *request, o outcome) bool {
-	if o.response.Err != nil {
+func (n *Node) provesNothing(r *request, o leader.Outcome) bool {
+	if o.Response.Err != nil {
 		return true
 	}
-	switch result := o.response.Result.(type) {
+	switch result := o.Response.Result.(type) {
 	case queue.EntriesDone:
 		if _, deletes := r.cmd.(*queue.DeleteMessages); deletes {
 			return false

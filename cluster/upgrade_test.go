@@ -7,6 +7,7 @@ import (
 
 	"github.com/seriatimq/seriatim/cluster/clustertest"
 	"github.com/seriatimq/seriatim/cluster/fault"
+	"github.com/seriatimq/seriatim/cluster/forward"
 	"github.com/seriatimq/seriatim/cluster/peernet"
 	"github.com/seriatimq/seriatim/fsm"
 	"github.com/seriatimq/seriatim/queue"
@@ -21,7 +22,7 @@ func (c *nodes) laterCommand(i int) error {
 		c.t.Fatal(err)
 	}
 	_, err = n.route(clustertest.Context(c.t), &request{
-		kind: submitRequest, cmd: &queue.AdvanceClock{}, frame: frame, minimumVersion: 2, patience: clustertest.Patience,
+		kind: forward.Submit, cmd: &queue.AdvanceClock{}, frame: frame, minimumVersion: 2, timeout: clustertest.Patience,
 	})
 	return err
 }

@@ -32,9 +32,9 @@ func (n *Node) watchMetrics(metrics []Metric) []Metric {
 	add(Gauge, "seriatim_format_version_possible", "Highest format that all members can read; 0 while one of them is not heard of.", float64(upgrade.Possible))
 	p := n.pressure
 	queueFull := false
-	if t := n.tenure.Load(); t != nil {
-		bytes, commands := t.committer.waitingNow()
-		bytesMax, commandsMax := n.cfg.Limits.room(false)
+	if t := n.term.Load(); t != nil {
+		bytes, commands := t.Queued()
+		bytesMax, commandsMax := n.cfg.Limits.leader().Room(false)
 		queueFull = bytes >= bytesMax || commands >= commandsMax
 		add(Gauge, "seriatim_proposal_queue_bytes", "Bytes of requests that wait at this node, the leader, to be written.", float64(bytes))
 		add(Gauge, "seriatim_proposal_queue_requests", "Requests that wait at this node, the leader, to be written.", float64(commands))

@@ -54,3 +54,7 @@ func OperationOf(frame []byte) string {
 	}
 	return id
 }
+
+// SameOperation marks a frame that replaces another with the client's operation of
+// that one.
+func SameOperation(before, frame []byte) []byte { return AppendOperation(frame, OperationOf(before)) }

@@ -1,0 +1,325 @@
+package forward
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"sync"
+	"time"
+
+	"google.golang.org/grpc"
+
+	"github.com/seriatimq/seriatim/cluster/leader"
+	"github.com/seriatimq/seriatim/cluster/peerpb"
+	"github.com/seriatimq/seriatim/cluster/wakeup"
+	"github.com/seriatimq/seriatim/fsm"
+	"github.com/seriatimq/seriatim/queue"
+)
+
+// Stream is the client's end of Peer.Forward.
+type Stream = grpc.BidiStreamingClient[peerpb.RequestFrame, peerpb.AnswerFrame]
+
+// ConnectFunc opens a stream to a node. The stream ends with ctx; disconnect
+// frees what is left of the connection.
+type ConnectFunc func(ctx context.Context, nodeID string) (stream Stream, disconnect func() error, err error)
+
+// LinkOptions are what a Link works with.
+type LinkOptions struct {
+	Self    string // this node
+	NodeID  string // the other one
+	Group   uint32 // of consensus
+	Connect ConnectFunc
+	Limits  leader.Limits
+	Log     *slog.Logger
+}
+
+// Link is the way to one other node: at most one stream, opened when there is
+// something to send and kept from then on. Safe for concurrent use.
+type Link struct {
+	options LinkOptions
+	life    context.Context // ends when the node closes
+	running *sync.WaitGroup // of the node
+
+	mu     sync.Mutex
+	lastID uint64
+	calls  map[uint64]*forwardCall // not yet answered
+	outbox []*peerpb.Request       // not yet handed to the stream
+	bytes  int                     // of commands in outbox
+	open   bool                    // a session runs
+	queued wakeup.Signal           // that outbox is not empty
+}
+
+// forwardCall is one request that another node executes.
+type forwardCall struct {
+	done chan leader.Outcome // capacity 1: the only outcome
+	sent bool                // handed to the stream, so that it may take effect
+}
+
+// NewLink returns a Link that ends with life. What it runs is counted in running.
+func NewLink(life context.Context, running *sync.WaitGroup, options LinkOptions) *Link {
+	return &Link{
+		options: options,
+		life:    life,
+		running: running,
+		calls:   make(map[uint64]*forwardCall),
+		queued:  wakeup.NewSignal(),
+	}
+}
+
+// start queues a request; its id is set here. The outcome comes on done.
+func (l *Link) start(r *peerpb.Request) *forwardCall {
+	c := &forwardCall{done: make(chan leader.Outcome, 1)}
+	bytesMax, commandsMax := l.options.Limits.Room(leader.Essential(r.Command))
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	switch {
+	case l.life.Err() != nil:
+		c.done <- leader.Outcome{Verdict: leader.NotProposed}
+		return c
+	case len(l.calls) >= commandsMax,
+		l.bytes+len(r.Command) > bytesMax && len(l.outbox) > 0:
+		c.done <- leader.Outcome{Verdict: leader.Overloaded}
+		return c
+	}
+	l.lastID++
+	r.Id = l.lastID
+	l.calls[r.Id] = c
+	l.enqueue(r)
+	if !l.open {
+		l.open = true
+		l.running.Go(l.session)
+	}
+	return c
+}
+
+// enqueue adds to the outbox. The caller holds mu.
+func (l *Link) enqueue(r *peerpb.Request) {
+	l.outbox = append(l.outbox, r)
+	l.bytes += len(r.Command)
+	l.queued.Notify()
+}
+
+// abandon gives up on a request and returns what has become of it by then.
+func (l *Link) abandon(c *forwardCall, id uint64) leader.Outcome {
+	l.mu.Lock()
+	_, pending := l.calls[id]
+	delete(l.calls, id)
+	if pending && c.sent {
+		l.enqueue(&peerpb.Request{Id: id, Kind: cancelRequest})
+	}
+	sent := c.sent
+	l.mu.Unlock()
+	switch {
+	case !pending:
+		return <-c.done // it is being completed in this very moment
+	case sent:
+		return leader.Outcome{Verdict: leader.Unknown}
+	default:
+		return leader.Outcome{Verdict: leader.Expired} // takeFrame skips it
+	}
+}
+
+// session runs one stream from its opening to its end.
+func (l *Link) session() {
+	ctx, cancel := context.WithCancel(l.life)
+	defer cancel()
+	defer l.failAll()
+	stream, disconnect, err := l.options.Connect(ctx, l.options.NodeID)
+	if err != nil {
+		l.options.Log.Debug("connecting to a node failed", "peer", l.options.NodeID, "error", err)
+		return
+	}
+	defer func() {
+		if err := disconnect(); err != nil {
+			l.options.Log.Debug("closing a connection failed", "peer", l.options.NodeID, "error", err)
+		}
+	}()
+	var receiver sync.WaitGroup
+	defer receiver.Wait()
+	defer cancel() // ends the receiver
+	closing := make(chan struct{})
+	receiver.Go(func() {
+		defer cancel()
+		if err := l.receive(stream, sync.OnceFunc(func() { close(closing) })); err != nil && ctx.Err() == nil {
+			l.options.Log.Debug("a stream to a node ended", "peer", l.options.NodeID, "error", err)
+		}
+	})
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-closing:
+			// Everything sent so far will be answered, then the stream
+			// ends; what was not sent was not proposed.
+			if stream.CloseSend() == nil {
+				receiver.Wait()
+			}
+			return
+		case <-l.queued:
+		}
+		for frame := l.takeFrame(); frame != nil; frame = l.takeFrame() {
+			if err := stream.Send(frame); err != nil {
+				return
+			}
+		}
+	}
+}
+
+// takeFrame packs what waits and marks it as sent.
+func (l *Link) takeFrame() *peerpb.RequestFrame {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	frame := &peerpb.RequestFrame{GroupId: l.options.Group, LeaderId: l.options.NodeID, SenderId: l.options.Self}
+	size, taken := 0, 0
+	for _, r := range l.outbox {
+		if len(frame.Requests) == frameRequestsMax || (len(frame.Requests) > 0 && size+len(r.Command) > frameBytesMax) {
+			break
+		}
+		taken++
+		l.bytes -= len(r.Command)
+		if r.Kind != cancelRequest {
+			c := l.calls[r.Id]
+			if c == nil {
+				continue // abandoned before it was sent
+			}
+			c.sent = true
+		}
+		size += len(r.Command)
+		frame.Requests = append(frame.Requests, r)
+	}
+	clear(l.outbox[:taken])
+	l.outbox = l.outbox[taken:]
+	if len(frame.Requests) == 0 {
+		return nil
+	}
+	return frame
+}
+
+// receive completes calls until the stream ends. It tells if the other node is
+// about to end it.
+func (l *Link) receive(stream Stream, closing func()) error {
+	for {
+		frame, err := stream.Recv()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		for _, answer := range frame.Answers {
+			l.complete(answer)
+		}
+		if frame.Closing {
+			closing()
+		}
+	}
+}
+
+func (l *Link) complete(answer *peerpb.Answer) {
+	l.mu.Lock()
+	c := l.calls[answer.Id]
+	delete(l.calls, answer.Id)
+	l.mu.Unlock()
+	if c == nil {
+		return // abandoned meanwhile
+	}
+	o := leader.Outcome{
+		Verdict: verdictOf(answer.Outcome),
+		At:      leader.Position{Index: answer.Index, LogTime: queue.Timestamp(answer.LogTime)},
+		Reason:  answer.Reason,
+	}
+	if o.Verdict == leader.Answered && len(answer.Response) > 0 {
+		response, err := fsm.DecodeResponse(answer.Response)
+		if err != nil {
+			l.options.Log.Error("a node sent an answer that cannot be read", "peer", l.options.NodeID, "error", err)
+			o.Verdict = leader.Unknown
+		}
+		o.Response = response
+	}
+	c.done <- o
+}
+
+// failAll ends a session: what was sent is unknown, the rest was not proposed.
+func (l *Link) failAll() {
+	l.mu.Lock()
+	calls := l.calls
+	l.calls = make(map[uint64]*forwardCall)
+	l.outbox, l.bytes, l.open = nil, 0, false
+	l.mu.Unlock()
+	// order does not matter: each call has its own channel
+	for _, c := range calls {
+		verdict := leader.NotProposed
+		if c.sent {
+			verdict = leader.Unknown
+		}
+		c.done <- leader.Outcome{Verdict: verdict}
+	}
+}
+
+// departureGrace is how long a call still hopes for an answer of a node that
+// another has replaced as leader. A node that is alive answers at once when it
+// loses leadership; one that is cut off or hung never does.
+const departureGrace = 500 * time.Millisecond
+
+// Call sends a request and waits for its outcome. leads tells who leads now and
+// when that changes. Once withdraw is closed the other node is asked not to propose
+// the request if it has not yet, and to say so.
+func (l *Link) Call(ctx context.Context, request Request, leads func() (id string, changed <-chan struct{}), withdraw <-chan struct{}) leader.Outcome {
+	r := request.wire()
+	c := l.start(r)
+	var grace graceTimer
+	defer grace.stop()
+	for {
+		id, changed := leads()
+		if id != "" && id != l.options.NodeID {
+			grace.start()
+			changed = nil // whoever leads next, this node has to be asked anew
+		}
+		select {
+		case o := <-c.done:
+			return o
+		case <-ctx.Done():
+			return l.abandon(c, r.Id)
+		case <-grace.over:
+			return l.abandon(c, r.Id)
+		case <-withdraw:
+			withdraw = nil
+			l.withdraw(r.Id)
+			grace.start()
+		case <-changed:
+		}
+	}
+}
+
+// graceTimer ends a departureGrace; most calls need none.
+type graceTimer struct {
+	timer *time.Timer
+	over  <-chan time.Time // nil before start
+}
+
+// start begins the time anew.
+func (g *graceTimer) start() {
+	if g.timer == nil {
+		g.timer = time.NewTimer(departureGrace)
+		g.over = g.timer.C
+		return
+	}
+	g.timer.Reset(departureGrace)
+}
+
+func (g *graceTimer) stop() {
+	if g.timer != nil {
+		g.timer.Stop()
+	}
+}
+
+// withdraw asks the other node to give up on a request, whose outcome is still
+// awaited.
+func (l *Link) withdraw(id uint64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.calls[id] != nil {
+		l.enqueue(&peerpb.Request{Id: id, Kind: cancelRequest})
+	}
+}

@@ -1,0 +1,317 @@
+package forward
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"sync"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc"
+
+	"github.com/seriatimq/seriatim/cluster/leader"
+	"github.com/seriatimq/seriatim/cluster/peerpb"
+	"github.com/seriatimq/seriatim/fsm"
+	"github.com/seriatimq/seriatim/queue"
+)
+
+// streamStub is the other end of a stream, played by the test.
+type streamStub struct {
+	grpc.ClientStream
+	ctx     context.Context
+	frames  chan *peerpb.RequestFrame // what the link sends; unbuffered
+	answers chan *peerpb.AnswerFrame  // closed: the stream ended well
+	broken  chan struct{}
+	closed  chan struct{} // closed by CloseSend
+}
+
+func (s *streamStub) Send(frame *peerpb.RequestFrame) error {
+	select {
+	case s.frames <- frame:
+		return nil
+	case <-s.broken:
+		return io.EOF
+	case <-s.ctx.Done():
+		return s.ctx.Err()
+	}
+}
+
+func (s *streamStub) Recv() (*peerpb.AnswerFrame, error) {
+	select {
+	case frame, ok := <-s.answers:
+		if !ok {
+			return nil, io.EOF
+		}
+		return frame, nil
+	case <-s.broken:
+		return nil, errors.New("connection reset")
+	case <-s.ctx.Done():
+		return nil, s.ctx.Err()
+	}
+}
+
+func (s *streamStub) CloseSend() error { close(s.closed); return nil }
+
+// linkTest is a link whose streams are played by the test.
+type linkTest struct {
+	*Link
+	t       *testing.T
+	streams chan *streamStub // one per session, as it connects
+	refuse  error
+
+	mu      sync.Mutex
+	leader  string
+	changed chan struct{}
+}
+
+func (lt *linkTest) currentLeader() (string, <-chan struct{}) {
+	lt.mu.Lock()
+	defer lt.mu.Unlock()
+	return lt.leader, lt.changed
+}
+
+// elect makes another node the leader.
+func (lt *linkTest) elect(leader string) {
+	lt.mu.Lock()
+	defer lt.mu.Unlock()
+	close(lt.changed)
+	lt.leader, lt.changed = leader, make(chan struct{})
+}
+
+func newLinkTest(t *testing.T, limits leader.Limits) *linkTest {
+	lt := &linkTest{t: t, streams: make(chan *streamStub, 8), leader: "peer", changed: make(chan struct{})}
+	life, end := context.WithCancel(t.Context())
+	var running sync.WaitGroup
+	t.Cleanup(func() { end(); running.Wait() })
+	connect := func(ctx context.Context, _ string) (Stream, func() error, error) {
+		if lt.refuse != nil {
+			return nil, nil, lt.refuse
+		}
+		s := &streamStub{
+			ctx:     ctx,
+			frames:  make(chan *peerpb.RequestFrame),
+			answers: make(chan *peerpb.AnswerFrame),
+			broken:  make(chan struct{}),
+			closed:  make(chan struct{}),
+		}
+		lt.streams <- s
+		return s, func() error { return nil }, nil
+	}
+	lt.Link = NewLink(life, &running, LinkOptions{
+		Self: "self", NodeID: "peer", Group: testGroup, Connect: connect, Limits: limits.WithDefaults(), Log: slog.New(slog.DiscardHandler),
+	})
+	return lt
+}
+
+// ask starts a call and returns where its outcome will be.
+func (lt *linkTest) ask(ctx context.Context, r Request) <-chan leader.Outcome {
+	done := make(chan leader.Outcome, 1)
+	go func() { // ends with its outcome, which every test awaits
+		done <- lt.Call(ctx, r, lt.currentLeader, nil)
+	}()
+	return done
+}
+
+func submitted() Request {
+	return Request{Kind: Submit, Request: leader.Request{Frame: []byte("command")}}
+}
+
+func outcomeOf(t *testing.T, done <-chan leader.Outcome) leader.Outcome {
+	t.Helper()
+	select {
+	case o := <-done:
+		return o
+	case <-time.After(30 * time.Second):
+		t.Fatal("no outcome")
+		return leader.Outcome{}
+	}
+}
+
+func TestLinkAnswers(t *testing.T) {
+	lt := newLinkTest(t, leader.Limits{})
+	response, err := fsm.AppendResponse(nil, fsm.Response{Result: queue.QueueCreated{Queue: "q"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	done := lt.ask(t.Context(), submitted())
+	stream := <-lt.streams
+	frame := <-stream.frames
+	if frame.LeaderId != "peer" || frame.SenderId != "self" || frame.GroupId != testGroup || len(frame.Requests) != 1 {
+		t.Fatalf("sent %v", frame)
+	}
+	stream.answers <- &peerpb.AnswerFrame{Answers: []*peerpb.Answer{
+		{Id: frame.Requests[0].Id + 100, Outcome: peerpb.Outcome_OUTCOME_ANSWERED}, // of nobody
+		{Id: frame.Requests[0].Id, Outcome: peerpb.Outcome_OUTCOME_ANSWERED, Response: response, Index: 7, LogTime: 8},
+	}}
+	o := outcomeOf(t, done)
+	if created, ok := o.Response.Result.(queue.QueueCreated); !ok || created.Queue != "q" || o.Verdict != leader.Answered || o.At != (leader.Position{Index: 7, LogTime: 8}) {
+		t.Fatalf("got %+v", o)
+	}
+}
+
+func TestLinkVerdicts(t *testing.T) {
+	for _, v := range []leader.Verdict{
+		leader.Answered, leader.NotProposed, leader.Overloaded, leader.Expired, leader.Unknown, leader.Unsupported, leader.UnderPressure,
+	} {
+		if got := verdictOf(wireOutcome(v)); got != v {
+			t.Errorf("verdict %d travels as %v and arrives as %d", v, wireOutcome(v), got)
+		}
+	}
+	if got := verdictOf(peerpb.Outcome(99)); got != leader.Unknown {
+		t.Errorf("an outcome of a later version arrives as %d", got)
+	}
+}
+
+// faults.md 0.1: no bytes written means certainly nothing happened; else the
+// outcome of what was under way is unknown.
+func TestLinkBreaks(t *testing.T) {
+	t.Run("before connecting", func(t *testing.T) {
+		lt := newLinkTest(t, leader.Limits{})
+		lt.refuse = errors.New("connection refused")
+		if o := outcomeOf(t, lt.ask(t.Context(), submitted())); o.Verdict != leader.NotProposed {
+			t.Fatalf("verdict %d", o.Verdict)
+		}
+	})
+	t.Run("while sending and waiting", func(t *testing.T) {
+		lt := newLinkTest(t, leader.Limits{})
+		sent := lt.ask(t.Context(), submitted())
+		stream := <-lt.streams
+		<-stream.frames
+		close(stream.broken)
+		if o := outcomeOf(t, sent); o.Verdict != leader.Unknown {
+			t.Fatalf("verdict %d", o.Verdict)
+		}
+		again := lt.ask(t.Context(), submitted())
+		o := leader.Outcome{Verdict: leader.NotProposed}
+		for o.Verdict == leader.NotProposed { // it may still have met the old session
+			select {
+			case stream := <-lt.streams:
+				frame := <-stream.frames
+				stream.answers <- &peerpb.AnswerFrame{Answers: []*peerpb.Answer{{Id: frame.Requests[0].Id, Outcome: peerpb.Outcome_OUTCOME_OVERLOADED}}}
+				o = outcomeOf(t, again)
+			case o = <-again:
+				again = lt.ask(t.Context(), submitted())
+			}
+		}
+		if o.Verdict != leader.Overloaded {
+			t.Fatalf("verdict %d over a new stream", o.Verdict)
+		}
+	})
+}
+
+func TestLinkCancels(t *testing.T) {
+	lt := newLinkTest(t, leader.Limits{})
+	ctx, cancel := context.WithCancel(t.Context())
+	sent := lt.ask(ctx, submitted())
+	stream := <-lt.streams
+	id := (<-stream.frames).Requests[0].Id
+	cancel()
+	if o := outcomeOf(t, sent); o.Verdict != leader.Unknown {
+		t.Fatalf("verdict %d of a request under way", o.Verdict)
+	}
+	if frame := <-stream.frames; len(frame.Requests) != 1 || frame.Requests[0].Kind != cancelRequest || frame.Requests[0].Id != id {
+		t.Fatalf("sent %v", frame)
+	}
+}
+
+func TestLinkDropsWhatWasNotSent(t *testing.T) {
+	lt := newLinkTest(t, leader.Limits{})
+	first := lt.ask(t.Context(), submitted())
+	stream := <-lt.streams
+	// The stream takes nothing yet: the link blocks in its first frame or has
+	// not begun it, so one of these two at least waits.
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	second := lt.ask(ctx, submitted())
+	o := outcomeOf(t, second)
+	frame := <-stream.frames
+	total := len(frame.Requests)
+	stream.answers <- &peerpb.AnswerFrame{Answers: []*peerpb.Answer{{Id: frame.Requests[0].Id, Outcome: peerpb.Outcome_OUTCOME_ANSWERED}}}
+	outcomeOf(t, first)
+	switch {
+	case o.Verdict == leader.Expired && total == 1:
+	case o.Verdict == leader.Unknown && total == 2:
+	default:
+		t.Fatalf("verdict %d with %d requests sent", o.Verdict, total)
+	}
+}
+
+// A node that another has replaced as leader and that does not answer is not
+// waited for.
+func TestLinkLeavesADeadLeader(t *testing.T) {
+	lt := newLinkTest(t, leader.Limits{})
+	done := lt.ask(t.Context(), submitted())
+	stream := <-lt.streams
+	<-stream.frames
+	lt.elect("other")
+	if o := outcomeOf(t, done); o.Verdict != leader.Unknown {
+		t.Fatalf("verdict %d", o.Verdict)
+	}
+}
+
+func TestLinkEndsWhenAsked(t *testing.T) {
+	lt := newLinkTest(t, leader.Limits{})
+	done := lt.ask(t.Context(), submitted())
+	stream := <-lt.streams
+	frame := <-stream.frames
+	stream.answers <- &peerpb.AnswerFrame{Closing: true}
+	<-stream.closed
+	late := lt.ask(t.Context(), submitted())
+	stream.answers <- &peerpb.AnswerFrame{Answers: []*peerpb.Answer{{Id: frame.Requests[0].Id, Outcome: peerpb.Outcome_OUTCOME_NOT_LEADER}}}
+	close(stream.answers)
+	if o := outcomeOf(t, done); o.Verdict != leader.NotProposed {
+		t.Fatalf("verdict %d of what the other node still answered", o.Verdict)
+	}
+	select {
+	case o := <-late:
+		if o.Verdict != leader.NotProposed {
+			t.Fatalf("verdict %d of what was not sent", o.Verdict)
+		}
+	case stream := <-lt.streams: // it came after the end, and got a stream of its own
+		close(stream.broken)
+		outcomeOf(t, late)
+	}
+}
+
+func TestLinkIsBounded(t *testing.T) {
+	lt := newLinkTest(t, leader.Limits{QueueCommands: 2})
+	first, second := lt.ask(t.Context(), submitted()), lt.ask(t.Context(), submitted())
+	stream := <-lt.streams
+	for sent := 0; sent < 2; {
+		sent += len((<-stream.frames).Requests)
+	}
+	if o := outcomeOf(t, lt.ask(t.Context(), submitted())); o.Verdict != leader.Overloaded {
+		t.Fatalf("verdict %d", o.Verdict)
+	}
+	close(stream.broken)
+	outcomeOf(t, first)
+	outcomeOf(t, second)
+}
+
+// A frame holds at most frameRequestsMax requests and about frameBytesMax bytes.
+func TestLinkPacksFrames(t *testing.T) {
+	lt := newLinkTest(t, leader.Limits{})
+	var answers []<-chan leader.Outcome
+	for range 3 * frameRequestsMax {
+		answers = append(answers, lt.ask(t.Context(), submitted()))
+	}
+	answers = append(answers, lt.ask(t.Context(), Request{Kind: Submit, Request: leader.Request{Frame: make([]byte, 2*frameBytesMax)}}))
+	stream := <-lt.streams
+	for sent := 0; sent < len(answers); {
+		frame := <-stream.frames
+		sent += len(frame.Requests)
+		size := 0
+		for _, r := range frame.Requests {
+			size += len(r.Command)
+		}
+		if len(frame.Requests) > frameRequestsMax || (size > frameBytesMax && len(frame.Requests) > 1) {
+			t.Fatalf("a frame of %d requests with %d bytes", len(frame.Requests), size)
+		}
+	}
+	close(stream.broken)
+	for _, done := range answers {
+		outcomeOf(t, done)
+	}
+}

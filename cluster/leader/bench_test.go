@@ -1,0 +1,67 @@
+package leader
+
+import (
+	"context"
+	"sync"
+	"testing"
+
+	"github.com/seriatimq/seriatim/cluster/clustertest"
+	"github.com/seriatimq/seriatim/fsm"
+	"github.com/seriatimq/seriatim/queue"
+)
+
+// benchSend is a send of 256 bytes, encoded.
+func benchSend(b *testing.B) []byte {
+	b.Helper()
+	frame, err := fsm.AppendCommand(nil, &queue.SendMessages{Queue: "orders.fifo", SenderID: "AIDAEXAMPLE", Entries: []queue.SendEntry{{
+		Body: string(make([]byte, 256)), GroupID: "group-17", GroupIDGiven: true,
+		DeduplicationID: "0d1e7c5a-4f0e-4a58-9d53-1a2b3c4d5e6f", DeduplicationIDGiven: true,
+	}}})
+	if err != nil {
+		b.Fatal(err)
+	}
+	return frame
+}
+
+// instantLog commits at once.
+type instantLog struct{ index uint64 }
+
+func (l *instantLog) propose(entry []byte) (func() (fsm.EntryResult, error), error) {
+	l.index++
+	result := fsm.EntryResult{Index: l.index}
+	_, err := fsm.DecodeEntry(entry, func([]byte) error {
+		result.Responses = append(result.Responses, fsm.Response{Result: queue.Done{}})
+		return nil
+	})
+	return func() (fsm.EntryResult, error) { return result, nil }, err
+}
+
+// BenchmarkGroupCommitter is a command's way through the group committer over a log
+// that costs nothing, with 64 callers.
+func BenchmarkGroupCommitter(b *testing.B) {
+	log, clock := &instantLog{}, clustertest.NewHandClock(1000)
+	c := newGroupCommitter(groupCommitterOptions{
+		propose: log.propose, stamp: func() queue.Timestamp { return 1000 }, monotonic: clock.Monotonic,
+		formatVersion: func() uint32 { return fsm.CurrentVersion }, limits: Limits{}.WithDefaults(), counters: NewCounters(),
+	})
+	ctx, cancel := context.WithCancel(b.Context())
+	var running sync.WaitGroup
+	running.Go(func() { c.run(ctx) })
+	defer running.Wait()
+	defer cancel()
+	c.open()
+	frame := benchSend(b)
+	b.ReportAllocs()
+	b.SetParallelism(32)
+	b.RunParallel(func(pb *testing.PB) {
+		done := make(chan Outcome, 1)
+		for pb.Next() {
+			c.submit(&Submission{Request: Request{Frame: frame}, Complete: func(o Outcome) { done <- o }})
+			if o := <-done; o.Verdict != Answered {
+				b.Error(o.Verdict)
+				return
+			}
+		}
+	})
+	b.ReportMetric(float64(b.N)/float64(log.index), "commands/entry")
+}

@@ -1,0 +1,53 @@
+// Package leader is everything that only the leader of a consensus group does.
+//
+// # What it owns
+//
+// A Term, from the election that this node won to the loss of leadership, with its
+// parts: the group committer, which writes the entries of the log; the receives that
+// wait for messages; the confirmation of reads (ReadIndex); the log time; the
+// deadlines and move tasks that need a command when nobody sends one.
+//
+// # What it refuses to know
+//
+// The consensus library and other nodes: it declares the Group that it needs. How
+// clients and other nodes reach the leader, and what becomes of a request whose
+// outcome is unknown: that is for who calls it. Which commands are refused at the
+// moment: Options.Refuse says so.
+//
+// # Who calls it
+//
+// Package cluster begins a Term when the node has won an election, ends it when
+// leadership is lost, hands it the calls of its own clients, and has it run the jobs
+// that need other parts of the node: audits and the care for members. Package
+// cluster/forward hands it the calls that other nodes carried here.
+//
+// # Design
+//
+// A Term begins to serve when everything before it is applied and the settings of
+// the cluster are written (take_over.go). When it ends, all that was not proposed
+// goes back to where it came from to find the next leader.
+//
+// Writes. The group committer (group_commit.go) packs all that waits into one log
+// entry, stamps the time on it (log_clock.go), and keeps two entries in flight: one
+// in the leader's sync, one in replication. There is no lingering: a lone command
+// leaves at once, and many commands gather by themselves while the disk is busy. A
+// transfer of leadership holds it (Hold), since the library leaves open what becomes
+// of entries in flight then.
+//
+// Outcomes. An attempt ends in an answer, as certainly not proposed, or as unknown
+// (outcome.go).
+//
+// Reads. The leader notes its commit index, has a majority of the voters confirm
+// that they know of no later term, and waits until that index is applied
+// (read_index.go). All calls that wait share one question, and none is answered by a
+// question that was sent before the call (shared_call.go). There are no lease reads:
+// the library's lease is a timer to step down, not a proof, and its VerifyLeader
+// counts learners and late answers.
+//
+// Receives. A receive that finds something is a command in the log (receive.go). One
+// that finds nothing waits (waiting_receives.go), costs neither disk nor processor
+// while it waits, and its empty answer is given after a read barrier. A send to its
+// queue takes it along into the log (piggybacked_receives.go).
+//
+// A restore replaces the state when nothing is in flight: RunExclusively.
+package leader

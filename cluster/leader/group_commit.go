@@ -1,0 +1,328 @@
+package leader
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/seriatimq/seriatim/cluster/fault"
+	"github.com/seriatimq/seriatim/cluster/wakeup"
+	"github.com/seriatimq/seriatim/fsm"
+	"github.com/seriatimq/seriatim/queue"
+)
+
+const (
+	// batchCommandsMax and batchBytesMax bound one log entry (raft.md A1). A
+	// single larger command makes an entry of its own.
+	batchCommandsMax = 1024
+	batchBytesMax    = 256 << 10
+	// entriesInFlight: one entry in the leader's sync, one in replication.
+	// More made batches smaller and nothing faster (raft.md B3).
+	entriesInFlight = 2
+)
+
+// groupCommitterOptions are what a groupCommitter works with.
+type groupCommitterOptions struct {
+	propose       func(entry []byte) (wait func() (fsm.EntryResult, error), err error)
+	stamp         func() queue.Timestamp // log time for a new entry
+	monotonic     func() time.Duration
+	formatVersion func() uint32
+	term          uint64 // of the leader
+	limits        Limits
+	counters      *Counters
+}
+
+// groupCommitter packs waiting commands into log entries (group commit). It lives
+// as long as one Term. submit is safe for concurrent use; run has one caller.
+type groupCommitter struct {
+	groupCommitterOptions
+
+	mu       sync.Mutex
+	internal []*Submission // of the leader itself, proposed ahead of waiting
+	waiting  []*Submission
+	bytes    int // of waiting and of backlog
+	commands int // likewise
+	opened   bool
+	ended    bool
+	work     wakeup.Signal // that there may be something to propose
+	slots    chan struct{} // capacity entriesInFlight: held by entries in flight
+	holding  chan struct{} // capacity 1: a lock that can be waited for with a context
+
+	// Taken from internal and waiting. Used by run only.
+	urgent, backlog []*Submission
+}
+
+func newGroupCommitter(options groupCommitterOptions) *groupCommitter {
+	return &groupCommitter{
+		groupCommitterOptions: options,
+		work:                  wakeup.NewSignal(),
+		slots:                 make(chan struct{}, entriesInFlight),
+		holding:               make(chan struct{}, 1),
+	}
+}
+
+// submit queues commands, one right behind the other; if there is no room for
+// one, there is none for those behind it. Each is completed, whatever happens to it.
+func (c *groupCommitter) submit(commands ...*Submission) {
+	c.mu.Lock()
+	queued, refused := 0, Verdict(0)
+	for _, s := range commands {
+		if refused = c.refuses(s); refused != 0 {
+			break
+		}
+		c.waiting = append(c.waiting, s)
+		c.bytes += len(s.Frame)
+		c.commands++
+		queued++
+	}
+	c.mu.Unlock()
+	for _, s := range commands[queued:] {
+		s.refuse(Outcome{Verdict: refused})
+	}
+	if queued > 0 {
+		c.work.Notify()
+	}
+}
+
+// refuses is the verdict on a command that is not to be queued, zero for all
+// others. The caller holds mu.
+func (c *groupCommitter) refuses(s *Submission) Verdict {
+	bytesMax, commandsMax := c.limits.Room(s.essential)
+	switch {
+	case c.ended:
+		return NotProposed
+	case c.bytes+len(s.Frame) > bytesMax && c.commands > 0,
+		c.commands >= commandsMax:
+		return Overloaded
+	default:
+		return 0
+	}
+}
+
+// submitInternal queues a command of the leader itself, ahead of all others
+// and whether or not the group committer is open.
+func (c *groupCommitter) submitInternal(s *Submission) {
+	c.mu.Lock()
+	ended := c.ended
+	if !ended {
+		c.internal = append(c.internal, s)
+	}
+	c.mu.Unlock()
+	if ended {
+		s.refuse(Outcome{Verdict: NotProposed})
+		return
+	}
+	c.work.Notify()
+}
+
+// queued is what waits to be proposed.
+func (c *groupCommitter) queued() (bytes, commands int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.bytes, c.commands
+}
+
+// open lets the commands of clients pass.
+func (c *groupCommitter) open() {
+	c.mu.Lock()
+	c.opened = true
+	c.mu.Unlock()
+	c.work.Notify()
+}
+
+// hold waits until no entry is in flight and lets none start until release.
+func (c *groupCommitter) hold(ctx context.Context) (release func(), err error) {
+	select {
+	case c.holding <- struct{}{}:
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	for held := range entriesInFlight {
+		select {
+		case c.slots <- struct{}{}:
+		case <-ctx.Done():
+			c.release(held)
+			return nil, ctx.Err()
+		}
+	}
+	return func() { c.release(entriesInFlight) }, nil
+}
+
+// release gives back the slots of a hold and lets the next one begin.
+func (c *groupCommitter) release(slots int) {
+	for range slots {
+		<-c.slots
+	}
+	<-c.holding
+}
+
+// flight is one proposed entry with the commands in it.
+type flight struct {
+	wait     func() (fsm.EntryResult, error)
+	commands []*Submission
+}
+
+// run proposes until ctx ends; when it returns every command is completed.
+func (c *groupCommitter) run(ctx context.Context) {
+	flights := make(chan flight, entriesInFlight) // never more than slots, so sending never blocks
+	var collector sync.WaitGroup
+	collector.Go(func() { c.collect(flights) })
+	defer collector.Wait()
+	defer close(flights)
+	defer c.end()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-c.work:
+		}
+		for more := true; more; {
+			select {
+			case <-ctx.Done():
+				return
+			case c.slots <- struct{}{}:
+			}
+			more = c.commit(flights)
+			if !more {
+				<-c.slots
+			}
+		}
+	}
+}
+
+// commit proposes one entry, if there is anything to propose. The caller has
+// taken a slot for it.
+func (c *groupCommitter) commit(flights chan<- flight) bool {
+	for {
+		batch := c.takeBatch()
+		if len(batch) == 0 {
+			return false
+		}
+		wait, err := c.propose(c.encode(batch))
+		if err == nil {
+			flights <- flight{wait, batch}
+			return true
+		}
+		// Nothing of it is in the log and nothing will be: whoever asked
+		// looks for the leader again.
+		for _, s := range batch {
+			s.Complete(Outcome{Verdict: NotProposed})
+		}
+	}
+}
+
+func (c *groupCommitter) encode(batch []*Submission) []byte {
+	const envelope = 64 // format, flags, time, count and CRC, with room to spare
+	size := envelope
+	frames := make([][]byte, len(batch))
+	ids := make([]fsm.RequestID, len(batch))
+	for i, s := range batch {
+		frames[i], ids[i] = s.Frame, s.ID
+		size += len(s.Frame)
+	}
+	c.counters.Entries.Add(1)
+	c.counters.BatchCommands.observe(float64(len(batch)))
+	c.counters.BatchBytes.observe(float64(size - envelope))
+	if c.formatVersion() < fsm.TermVersion {
+		return fsm.AppendEntry(make([]byte, 0, size), c.stamp(), frames)
+	}
+	size += fsm.ProposalBytes(len(batch))
+	return fsm.AppendProposal(make([]byte, 0, size), fsm.Proposal{At: c.stamp(), Term: c.term, Frames: frames, Requests: ids})
+}
+
+// takeBatch takes what fits one entry. Commands that were cancelled, have
+// expired or cannot be read by all nodes are dropped on the way.
+func (c *groupCommitter) takeBatch() []*Submission {
+	now, version := c.monotonic(), c.formatVersion()
+	var batch []*Submission
+	size := 0
+	add := func(s *Submission) bool {
+		if len(batch) > 0 && (len(batch) >= batchCommandsMax || size+len(s.Frame) > batchBytesMax) {
+			return false
+		}
+		if !s.take() {
+			return true // cancelled, and completed by its canceller
+		}
+		switch {
+		case s.Deadline != 0 && now >= s.Deadline:
+			s.Complete(Outcome{Verdict: Expired})
+		case s.MinimumVersion > version:
+			s.Complete(Outcome{Verdict: Unsupported})
+		default:
+			batch = append(batch, s)
+			size += len(s.Frame)
+		}
+		return true
+	}
+	c.refill()
+	for len(c.urgent) > 0 && add(c.urgent[0]) {
+		c.urgent[0] = nil
+		c.urgent = c.urgent[1:]
+	}
+	taken, takenBytes := 0, 0
+	for len(c.urgent) == 0 && len(c.backlog) > 0 && add(c.backlog[0]) {
+		takenBytes += len(c.backlog[0].Frame)
+		taken++
+		c.backlog[0] = nil
+		c.backlog = c.backlog[1:]
+	}
+	if taken > 0 {
+		c.mu.Lock()
+		c.bytes -= takenBytes
+		c.commands -= taken
+		c.mu.Unlock()
+	}
+	return batch
+}
+
+// refill takes over what waits, so that the next entry is as full as it can be.
+func (c *groupCommitter) refill() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.urgent) == 0 {
+		c.urgent, c.internal = c.internal, nil
+	}
+	if len(c.backlog) < batchCommandsMax && c.opened {
+		c.backlog = append(c.backlog, c.waiting...)
+		clear(c.waiting) // or the array would keep what is completed
+		c.waiting = c.waiting[:0]
+	}
+}
+
+// collect hands the answers of applied entries to those who wait for them.
+// Entries are applied in the order they were proposed in.
+func (c *groupCommitter) collect(flights <-chan flight) {
+	for f := range flights {
+		result, err := f.wait()
+		<-c.slots
+		verdict := Answered
+		switch {
+		case errors.Is(err, fault.ErrNotLeader), err == nil && result.Void:
+			verdict = NotProposed
+		case err != nil || len(result.Responses) != len(f.commands):
+			verdict = Unknown
+		}
+		at := Position{Index: result.Index, LogTime: result.At}
+		for i, s := range f.commands {
+			o := Outcome{Verdict: verdict}
+			if verdict == Answered {
+				o.Response, o.At = result.Responses[i], at
+			}
+			s.Complete(o)
+		}
+	}
+}
+
+// end refuses everything that was not proposed, and everything later.
+func (c *groupCommitter) end() {
+	c.mu.Lock()
+	left := slices.Concat(c.urgent, c.internal, c.backlog, c.waiting)
+	c.urgent, c.internal, c.backlog, c.waiting = nil, nil, nil, nil
+	c.bytes, c.commands, c.ended = 0, 0, true
+	c.mu.Unlock()
+	for _, s := range left {
+		s.refuse(Outcome{Verdict: NotProposed})
+	}
+}

@@ -1,0 +1,54 @@
+package leader
+
+import (
+	"github.com/seriatimq/seriatim/fsm"
+	"github.com/seriatimq/seriatim/queue"
+)
+
+// Position is a place in the log.
+type Position struct {
+	Index   uint64          // of the entry, or of the last one a read saw
+	LogTime queue.Timestamp // after that entry
+}
+
+// PositionOf is the Position of a state.
+func PositionOf(at fsm.Position) Position { return Position{Index: at.Index, LogTime: at.At} }
+
+// Verdict says how one attempt to execute a request ended. Only Answered and
+// Unknown attempts may have had an effect (faults.md 0.1).
+type Verdict uint8
+
+const (
+	// Answered: the outcome holds the answer.
+	Answered Verdict = iota + 1
+	// NotProposed: nothing was written as this node does not lead; another
+	// attempt may succeed.
+	NotProposed
+	// Overloaded: nothing was written as too much waits.
+	Overloaded
+	// Expired: nothing was written and the asker has given up.
+	Expired
+	// Unknown: it may or may not take effect, now or later.
+	Unknown
+	// Unsupported: nothing was written, as some node could not read it.
+	Unsupported
+	// UnderPressure: nothing was written, as the leader takes no such commands at
+	// the moment; the outcome holds the reason.
+	UnderPressure
+)
+
+// Outcome is the end of one attempt.
+type Outcome struct {
+	Verdict  Verdict
+	Response fsm.Response
+	At       Position
+	Reason   string // of UnderPressure and Unsupported, for people
+}
+
+// ReceivedNothing reports whether o answers a receive without any message. A
+// replay that has none left is an answer all the same: it does not wait.
+func (o Outcome) ReceivedNothing() bool {
+	received, ok := o.Response.Result.(queue.MessagesReceived)
+	return o.Verdict == Answered && o.Response.Err == nil && ok &&
+		len(received.Messages) == 0 && !received.Replayed
+}

@@ -1,0 +1,220 @@
+package leader
+
+import (
+	"context"
+	"time"
+
+	"github.com/seriatimq/seriatim/fsm"
+	"github.com/seriatimq/seriatim/queue"
+)
+
+// ReceiveRequest is a receive of a client.
+type ReceiveRequest struct {
+	Request
+	Command *queue.ReceiveMessages // which Frame holds, encoded
+	Wait    time.Duration          // 0: short poll; negative: as the queue says
+	Waited  time.Duration          // of Wait, before this attempt
+}
+
+// receiving is one receive while the leader works on it. Used by one goroutine.
+type receiving struct {
+	*Term
+	ReceiveRequest
+	timeout <-chan time.Time // ends the waiting of a long poll
+	final   bool             // the next empty answer is the answer
+	wakes   int              // times it was woken in vain
+}
+
+// Receive executes a receive at the leader (sqs.md 5). What finds a message is
+// a command in the log. What finds none writes nothing: a short poll is
+// answered after a read barrier, a long poll waits for an event first. ctx ends
+// when the caller hangs up; a receive that was not proposed by then never is.
+func (t *Term) Receive(ctx context.Context, request ReceiveRequest) Outcome {
+	select {
+	case <-t.serving:
+	case <-t.lost:
+		return Outcome{Verdict: NotProposed}
+	case <-ctx.Done():
+		return Outcome{Verdict: Expired}
+	}
+	r := receiving{Term: t, ReceiveRequest: request}
+	wait := t.resolveWait(request.Command.Queue, request.Wait)
+	if err := r.setShortPoll(wait == 0); err != nil {
+		t.options.Log.Error("encoding a receive failed", "error", err)
+		return Outcome{Verdict: Unsupported}
+	}
+	if left := wait - request.Waited; left > 0 {
+		timer := time.NewTimer(left)
+		defer timer.Stop()
+		r.timeout = timer.C
+	} else {
+		r.final = true
+	}
+	return r.run(ctx)
+}
+
+// resolveWait turns "as the queue says" into a time.
+func (t *Term) resolveWait(name string, wait time.Duration) time.Duration {
+	if wait >= 0 {
+		return wait
+	}
+	return WaitOf(t.options.Replica, name)
+}
+
+// WaitOf is how long a receive waits at a queue that says so itself, as far as this
+// node knows.
+func WaitOf(replica *fsm.FSM, name string) time.Duration {
+	seconds := int64(0)
+	replica.Read(func(v queue.View) {
+		if attributes, err := v.Typed(name); err == nil {
+			seconds = attributes.ReceiveWaitSeconds
+		}
+	})
+	return time.Duration(seconds) * time.Second
+}
+
+// setShortPoll makes the command say whether its caller waits.
+func (r *receiving) setShortPoll(short bool) error {
+	if r.Command.ShortPoll == short {
+		return nil
+	}
+	cmd := *r.Command
+	cmd.ShortPoll = short
+	frame, err := fsm.AppendCommand(nil, &cmd)
+	if err != nil {
+		return err
+	}
+	r.Command, r.Frame = &cmd, fsm.SameOperation(r.Frame, frame)
+	return nil
+}
+
+func (r *receiving) run(ctx context.Context) Outcome {
+	for {
+		if r.worthProposing() {
+			if o := r.proposeReceive(ctx); r.ends(o) {
+				return o
+			}
+		}
+		if r.final {
+			o, found := r.emptyAnswer(ctx)
+			if !found {
+				return o
+			}
+			continue // there is something now: let the log decide
+		}
+		if o, ended := r.waitForMessages(ctx); ended {
+			return o
+		}
+	}
+}
+
+// waitForMessages returns when the queue may have something, has been deleted,
+// or the time is up. A turn it was given is used up by a receive here, so that
+// the next receive is woken as soon as this one is answered.
+func (r *receiving) waitForMessages(ctx context.Context) (o Outcome, ended bool) {
+	w, ok := r.waiting.add(ctx, r.ReceiveRequest, r.wakes > 0)
+	if !ok {
+		return Outcome{Verdict: Overloaded}, true
+	}
+	// What became available before that woke nobody.
+	if !r.worthProposing() && r.exists() {
+		select {
+		case <-w.woken:
+			r.wakes++
+		case <-r.timeout:
+			r.final = true
+		case <-ctx.Done():
+			ended, o = true, Outcome{Verdict: Expired}
+		case <-r.lost:
+			ended, o = true, Outcome{Verdict: NotProposed}
+		}
+	}
+	if !r.waiting.remove(w) {
+		if !ended && !r.exists() {
+			r.final = true
+		}
+		return o, ended
+	}
+	defer r.passTurn(w)
+	if w.piggybacked != nil {
+		return r.awaitPiggybacked(ctx, w)
+	}
+	if ended || !r.worthProposing() {
+		return o, ended
+	}
+	o = r.proposeReceive(ctx)
+	return o, r.ends(o)
+}
+
+// ends reports whether what the log says is the answer: it has a message, or the
+// time is up and nothing is left to hand out. One receive moves only so many
+// messages to the dead-letter queue and passes only so many that are expired;
+// it may find nothing although a message lies behind them.
+func (r *receiving) ends(o Outcome) bool {
+	return !o.ReceivedNothing() || r.final && !r.worthProposing()
+}
+
+// passTurn lets the next receive of the queue look, if there is something left.
+func (r *receiving) passTurn(w *waitingReceive) {
+	r.waiting.release(w)
+	if r.worthProposing() {
+		r.waiting.available(w.queue)
+	}
+}
+
+// worthProposing reports whether a receive in the log would do something: hand
+// out a message, repeat what its attempt id was given before, or be refused for
+// the in-flight limit, which only short polls are (sqs.md 4.9).
+func (r *receiving) worthProposing() (worth bool) {
+	r.options.Replica.Read(func(v queue.View) { worth = r.worthProposingIn(v) })
+	return worth
+}
+
+func (r *receiving) worthProposingIn(v queue.View) bool {
+	return v.Deliverable(r.Command.Queue) ||
+		r.Command.AttemptIDGiven && v.AttemptKnown(r.Command.Queue, r.Command.AttemptID) ||
+		r.Command.ShortPoll && v.OverLimit(r.Command.Queue)
+}
+
+func (r *receiving) exists() (exists bool) {
+	r.options.Replica.Read(func(v queue.View) { exists = v.QueueExists(r.Command.Queue) })
+	return exists
+}
+
+// proposeReceive puts the receive into the log.
+func (r *receiving) proposeReceive(ctx context.Context) Outcome {
+	return r.Submit(ctx, r.Request)
+}
+
+// emptyAnswer is the answer of a receive that found nothing, proven to be true
+// at some moment after the receive began. found means that it is not, or may not be.
+func (r *receiving) emptyAnswer(ctx context.Context) (o Outcome, found bool) {
+	// Visibility and delays may have ended without anyone having written it.
+	if r.deadlines.due() {
+		if _, err := r.pastDue.wait(ctx); err != nil {
+			return failedRead(ctx), false
+		}
+	}
+	index, err := r.reads.wait(ctx)
+	if err == nil {
+		err = r.options.Group.WaitApplied(ctx, index)
+	}
+	if err != nil {
+		return failedRead(ctx), false
+	}
+	o.Verdict = Answered
+	// One look: the position that the client is told is where there was nothing.
+	// Its log time may have moved, by entries about other queues, past what the
+	// deadlines has yet to write.
+	o.At = PositionOf(r.options.Replica.Read(func(v queue.View) {
+		if found = r.worthProposingIn(v) || v.Overdue(r.Command.Queue); found {
+			return
+		}
+		if _, refusal := v.Typed(r.Command.Queue); refusal != nil {
+			o.Response.Err = refusal
+			return
+		}
+		o.Response.Result = queue.MessagesReceived{}
+	}))
+	return o, found
+}

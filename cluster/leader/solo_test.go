@@ -1,0 +1,200 @@
+package leader
+
+import (
+	"context"
+	"crypto/rand"
+	"log/slog"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/hashicorp/raft"
+
+	"github.com/seriatimq/seriatim/cluster/environment"
+	"github.com/seriatimq/seriatim/cluster/fault"
+	"github.com/seriatimq/seriatim/fsm"
+	"github.com/seriatimq/seriatim/queue"
+)
+
+// fifoSuffix ends the name of every FIFO queue and of no other.
+const fifoSuffix = ".fifo"
+
+// soloGroup is a Group of one member whose log is in memory, around a real
+// state machine. It lets tests of what a leader does run in a bubble of fake
+// time, where no disk or network may be waited for.
+type soloGroup struct {
+	machine *fsm.FSM
+	entries chan soloProposal // applied in order by run; capacity: plenty
+	stopped chan struct{}
+
+	mu      sync.Mutex
+	last    uint64
+	deposed bool
+	rounds  int
+	// roundTakes is how long a majority needs to answer.
+	roundTakes time.Duration
+}
+
+type soloProposal struct {
+	index  uint64
+	data   []byte
+	result chan fsm.EntryResult // capacity 1: the only result
+}
+
+func (p soloProposal) wait() (fsm.EntryResult, error) {
+	result, ok := <-p.result
+	if !ok {
+		return result, fault.ErrOutcomeUnknown
+	}
+	return result, nil
+}
+
+func (g *soloGroup) run() {
+	defer close(g.stopped)
+	for p := range g.entries {
+		result := g.machine.Apply(&raft.Log{Index: p.index, Term: 1, Type: raft.LogCommand, Data: p.data})
+		p.result <- result.(fsm.EntryResult)
+	}
+}
+
+func (g *soloGroup) Propose(entry []byte) (func() (fsm.EntryResult, error), error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.deposed {
+		return nil, fault.ErrNotLeader
+	}
+	g.last++
+	p := soloProposal{index: g.last, data: entry, result: make(chan fsm.EntryResult, 1)}
+	g.entries <- p
+	return p.wait, nil
+}
+
+func (g *soloGroup) LeaderTerm() (uint64, bool) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return 1, !g.deposed
+}
+
+func (g *soloGroup) ConfirmLeadership(context.Context, uint64) error {
+	time.Sleep(g.roundTakes) // of the bubble's time
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.rounds++
+	if g.deposed {
+		return fault.ErrNotLeader
+	}
+	return nil
+}
+
+func (g *soloGroup) CommitIndex() uint64 {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.last
+}
+
+// depose makes the group refuse everything from now on.
+func (g *soloGroup) depose() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.deposed = true
+}
+
+// WaitApplied: in a bubble every entry is applied as soon as all else waits.
+func (g *soloGroup) WaitApplied(ctx context.Context, index uint64) error {
+	for g.machine.AppliedIndex() < index {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		synctest.Wait()
+	}
+	return nil
+}
+
+func (g *soloGroup) Barrier(context.Context) error { return nil }
+
+// solo is a Term on a soloGroup.
+type solo struct {
+	*Term
+	t     *testing.T
+	group *soloGroup
+}
+
+// startSolo begins a Term and waits until it serves. It ends with the test.
+func startSolo(t *testing.T) *solo {
+	t.Helper()
+	s := &solo{t: t, group: &soloGroup{entries: make(chan soloProposal, 1024), stopped: make(chan struct{})}}
+	s.group.machine = fsm.New(fsm.Options{
+		Guard: new(sync.RWMutex),
+		Applied: func(_ uint64, _ queue.Timestamp, events []queue.Event) {
+			broker := s.group.machine.Broker()
+			s.Applied(broker.NextDeadline(), broker.FormatVersion(), events)
+		},
+		Fatal: func(err error) { panic(err) },
+	})
+	s.Term = Begin(t.Context(), Options{
+		Term:      1,
+		Group:     s.group,
+		Replica:   s.group.machine,
+		ClusterID: func() string { return "solo-cluster" },
+		Clock:     environment.SystemClock(),
+		Limits:    Limits{}.WithDefaults(),
+		Settings:  Settings{MinimumWindowSeconds: 1, AWSCooldowns: true},
+		Entropy:   rand.Reader,
+		Counters:  NewCounters(),
+		Log:       slog.New(slog.DiscardHandler),
+	})
+	go s.group.run() // ends below, when no entry can come any more
+	t.Cleanup(func() {
+		s.End()
+		close(s.group.entries)
+		<-s.group.stopped
+	})
+	select {
+	case <-s.serving:
+	case <-s.lost:
+		t.Fatal("leadership was lost before it began")
+	}
+	return s
+}
+
+// do executes a client's command that must not be refused.
+func (s *solo) do(cmd queue.Command) queue.Result {
+	s.t.Helper()
+	frame, err := fsm.AppendCommand(nil, cmd)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	o := s.Submit(s.t.Context(), Request{Frame: frame, MinimumVersion: fsm.MinimumVersion(cmd)})
+	if o.Verdict != Answered || o.Response.Err != nil {
+		s.t.Fatalf("%T: %+v", cmd, o)
+	}
+	return o.Response.Result
+}
+
+func (s *solo) create(name string, attributes ...queue.Attribute) {
+	s.t.Helper()
+	if len(name) > len(fifoSuffix) && name[len(name)-len(fifoSuffix):] == fifoSuffix {
+		attributes = append(attributes, queue.Attribute{Name: "FifoQueue", Value: "true"})
+	}
+	s.do(&queue.CreateQueue{Queue: name, Attributes: attributes})
+}
+
+func (s *solo) send(name, body string) {
+	s.t.Helper()
+	result := s.do(&queue.SendMessages{Queue: name, Entries: []queue.SendEntry{entryFor(name, body)}})
+	if sent := result.(queue.MessagesSent).Entries[0]; sent.Err != nil {
+		s.t.Fatal(sent.Err)
+	}
+}
+
+// entryFor is a message in group "g", deduplicated by its body, if the queue is
+// a FIFO queue.
+func entryFor(name, body string) queue.SendEntry {
+	entry := queue.SendEntry{Body: body}
+	if len(name) > len(fifoSuffix) && name[len(name)-len(fifoSuffix):] == fifoSuffix {
+		entry.GroupID, entry.GroupIDGiven = "g", true
+		entry.DeduplicationID, entry.DeduplicationIDGiven = body, true
+	}
+	return entry
+}

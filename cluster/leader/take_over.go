@@ -1,0 +1,137 @@
+package leader
+
+import (
+	"context"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"strconv"
+	"time"
+
+	"github.com/seriatimq/seriatim/cluster/fault"
+	"github.com/seriatimq/seriatim/cluster/wakeup"
+	"github.com/seriatimq/seriatim/fsm"
+	"github.com/seriatimq/seriatim/queue"
+)
+
+// takeOverPause is how long a leader waits before it tries again to take over,
+// when that failed although leadership was not lost.
+const takeOverPause = 100 * time.Millisecond
+
+// takeOver prepares the term until that succeeds or leadership is lost. To have
+// won an election is not enough: entries of earlier terms may still wait to be
+// applied (raft.md A5).
+func (t *Term) takeOver(ctx context.Context) bool {
+	for {
+		err := t.prepare(ctx)
+		if err == nil {
+			return true
+		}
+		if ctx.Err() == nil {
+			t.options.Log.Warn("taking over leadership failed, trying again", "error", err)
+		}
+		if !wakeup.Sleep(ctx, takeOverPause) {
+			return false
+		}
+	}
+}
+
+// clockAheadMax is how far log time may be ahead of this node's clock at a
+// take-over before the operator is told (raft.md A4).
+const clockAheadMax = 30 * time.Second
+
+func (t *Term) prepare(ctx context.Context) error {
+	if err := t.options.Group.Barrier(ctx); err != nil {
+		return fmt.Errorf("waiting for the entries of earlier leaders: %w", err)
+	}
+	// Else the barrier may be one of another term of this node, which knew what
+	// had been committed and this one does not.
+	if term, leads := t.options.Group.LeaderTerm(); !leads || term != t.options.Term {
+		return fmt.Errorf("%w: its term %d has ended", fault.ErrNotLeader, t.options.Term)
+	}
+	state := t.options.Replica.LogTime()
+	if err := t.awaitClocks(ctx, state); err != nil {
+		return err
+	}
+	if ahead := t.logTime.takeOver(state); ahead > clockAheadMax {
+		t.options.Log.Warn("the log is ahead of this node's clock; it advances at half speed until they meet", "ahead", ahead)
+	}
+	t.version.Store(t.options.Replica.FormatVersion())
+	missing, err := t.missingSettings()
+	if err != nil {
+		return err
+	}
+	for _, cmd := range missing {
+		if err := t.Execute(ctx, cmd); err != nil {
+			return fmt.Errorf("writing the cluster settings: %w", err)
+		}
+	}
+	t.version.Store(t.options.Replica.FormatVersion())
+	return nil
+}
+
+// awaitClocksMax is how long a leader waits for other clocks: gossip tells one a
+// second.
+const awaitClocksMax = 5 * time.Second
+
+// awaitClocks waits, before log time is to take a large step, until more than this
+// node's clock says so. That is after all nodes were down for long, or this clock
+// is wrong and all were started again. Windows and timeouts end by such a step.
+func (t *Term) awaitClocks(ctx context.Context, state queue.Timestamp) error {
+	step := wallSince1970(t.options.Clock) - time.Duration(state)*time.Millisecond
+	if state == 0 || step <= t.options.ClockStepMax || t.options.ClocksKnown == nil {
+		return nil
+	}
+	limit := time.NewTimer(awaitClocksMax)
+	defer limit.Stop()
+	select {
+	case <-t.options.ClocksKnown:
+	case <-limit.C:
+		t.options.Log.Warn("log time takes a step by this node's clock alone; no majority told theirs", "step", step)
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	return nil
+}
+
+// missingSettings lists what this leader has to write before anything else.
+// The format version comes first: it allows the rest.
+func (t *Term) missingSettings() ([]queue.Command, error) {
+	key := make([]byte, 16)
+	if _, err := io.ReadFull(t.options.Entropy, key); err != nil {
+		return nil, fmt.Errorf("drawing a key: %w", err)
+	}
+	var cmds []queue.Command
+	set := func(name, value string) {
+		cmds = append(cmds, &queue.SetClusterSetting{Name: name, Value: value})
+	}
+	if t.version.Load() == 0 {
+		cmds = append(cmds, &queue.SetFormatVersion{Version: t.initialFormat()})
+	}
+	t.options.Replica.Read(func(v queue.View) {
+		if id := t.options.ClusterID(); v.Setting(queue.SettingClusterID) == "" && id != "" {
+			set(queue.SettingClusterID, id)
+		}
+		if v.Setting(queue.SettingReceiptKey) == "" {
+			set(queue.SettingReceiptKey, hex.EncodeToString(key))
+		}
+		cluster := t.options.Settings
+		if window := strconv.Itoa(cluster.MinimumWindowSeconds); v.Setting(queue.SettingMinimumWindow) != window {
+			set(queue.SettingMinimumWindow, window)
+		}
+		// Unset means false, so that false needs no entry in a new cluster.
+		if cool := strconv.FormatBool(cluster.AWSCooldowns); v.Setting(queue.SettingAWSCooldowns) != cool &&
+			(cluster.AWSCooldowns || v.Setting(queue.SettingAWSCooldowns) != "") {
+			set(queue.SettingAWSCooldowns, cool)
+		}
+	})
+	return cmds, nil
+}
+
+// initialFormat is the format version to bootstrap a cluster with.
+func (t *Term) initialFormat() uint32 {
+	if t.options.InitialFormat == nil {
+		return fsm.CurrentVersion
+	}
+	return t.options.InitialFormat()
+}

@@ -1,0 +1,157 @@
+package leader
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/seriatimq/seriatim/cluster/clustertest"
+	"github.com/seriatimq/seriatim/fsm"
+	"github.com/seriatimq/seriatim/queue"
+)
+
+func TestTakeOverWritesTheSettings(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := startSolo(t)
+		var key string
+		s.options.Replica.Read(func(v queue.View) {
+			key = v.Setting(queue.SettingReceiptKey)
+			for name, want := range map[string]string{
+				queue.SettingClusterID:     "solo-cluster",
+				queue.SettingMinimumWindow: "1",
+				queue.SettingAWSCooldowns:  "true",
+			} {
+				if got := v.Setting(name); got != want {
+					t.Errorf("%s is %q, want %q", name, got, want)
+				}
+			}
+		})
+		if len(key) != 32 {
+			t.Fatalf("the receipt key is %q", key)
+		}
+		if version := s.options.Replica.FormatVersion(); version != fsm.CurrentVersion {
+			t.Fatalf("format version %d", version)
+		}
+		if again, err := s.missingSettings(); err != nil || len(again) != 0 {
+			t.Fatalf("the next leader would write %v again (%v)", again, err)
+		}
+	})
+}
+
+// An idle cluster writes nothing, however long, and wakes up for a deadline.
+func TestTicksOnlyWhenDue(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := startSolo(t)
+		s.create(standard, queue.Attribute{Name: "MessageRetentionPeriod", Value: "60"})
+		idle := s.group.CommitIndex()
+		time.Sleep(24 * time.Hour)
+		if got := s.group.CommitIndex(); got != idle {
+			t.Fatalf("%d entries in an idle day", got-idle)
+		}
+		s.send(standard, "old")
+		time.Sleep(59 * time.Second)
+		if got := s.group.CommitIndex(); got != idle+1 {
+			t.Fatalf("%d entries before the deadline, want the send only", got-idle)
+		}
+		time.Sleep(2 * time.Second)
+		s.options.Replica.Read(func(v queue.View) {
+			if stats, _ := v.Stats(standard); stats.Visible != 0 {
+				t.Errorf("the message outlived its retention: %+v", stats)
+			}
+		})
+		if got := s.options.Counters.Expired.Load(); got != 1 {
+			t.Errorf("%d expired messages counted", got)
+		}
+		after := s.group.CommitIndex()
+		time.Sleep(time.Hour)
+		if got := s.group.CommitIndex(); got != after {
+			t.Fatalf("%d more entries after the deadline", got-after)
+		}
+	})
+}
+
+func TestMoveTask(t *testing.T) {
+	cases := []struct {
+		name     string
+		rate     queue.Int
+		messages int
+		atLeast  time.Duration
+		atMost   time.Duration
+	}{
+		{"as fast as possible", queue.Int{}, 250, 0, time.Second},
+		{"paced", queue.Some(20), 100, 4 * time.Second, 6 * time.Second},
+		{"slower than a step", queue.Some(1), 5, 4 * time.Second, 6 * time.Second},
+	}
+	for _, test := range cases {
+		t.Run(test.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := startSolo(t)
+				s.create("dead")
+				s.create("alive", queue.Attribute{Name: "RedrivePolicy", Value: `{"deadLetterTargetArn":"arn:aws:sqs:us-east-1:000000000000:dead","maxReceiveCount":"1"}`})
+				for i := range test.messages {
+					s.send("dead", fmt.Sprint(i))
+				}
+				begun := time.Now()
+				s.do(&queue.StartMoveTask{Source: "dead", Destination: "alive", MaxPerSecond: test.rate})
+				for running := true; running; {
+					time.Sleep(100 * time.Millisecond)
+					s.options.Replica.Read(func(v queue.View) { running = len(v.RunningMoveTasks()) > 0 })
+				}
+				s.options.Replica.Read(func(v queue.View) {
+					if stats, _ := v.Stats("alive"); stats.Visible != int64(test.messages) {
+						t.Errorf("%d messages arrived, want %d", stats.Visible, test.messages)
+					}
+				})
+				if took := time.Since(begun); took < test.atLeast || took > test.atMost {
+					t.Errorf("took %v, want between %v and %v", took, test.atLeast, test.atMost)
+				}
+			})
+		})
+	}
+}
+
+// A leader whose clock wants log time to take a large step waits for other clocks
+// to say so, and not for ever.
+func TestAwaitClocks(t *testing.T) {
+	const state = queue.Timestamp(1_000_000)
+	for _, test := range []struct {
+		name     string
+		state    queue.Timestamp
+		step     time.Duration
+		informed time.Duration // when; 0: never
+		want     time.Duration // that it waits
+	}{
+		{"a new cluster", 0, time.Hour, 0, 0},
+		{"a clock behind the log", state, -time.Hour, 0, 0},
+		{"a small step", state, 30 * time.Second, 0, 0},
+		{"a large step that others confirm", state, time.Hour, 2 * time.Second, 2 * time.Second},
+		{"a large step of which nobody knows", state, time.Hour, 0, awaitClocksMax},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				informed := make(chan struct{})
+				if test.informed > 0 {
+					time.AfterFunc(test.informed, func() { close(informed) })
+				}
+				l := &Term{options: Options{
+					Clock: clustertest.NewHandClock(int64(state) + test.step.Milliseconds()), ClockStepMax: 30 * time.Second, ClocksKnown: informed, Log: slog.New(slog.DiscardHandler),
+				}}
+				begun := time.Now()
+				if err := l.awaitClocks(t.Context(), test.state); err != nil {
+					t.Fatal(err)
+				}
+				if waited := time.Since(begun); waited != test.want {
+					t.Errorf("waited %v, want %v", waited, test.want)
+				}
+				ctx, cancel := context.WithCancel(t.Context())
+				cancel()
+				if err := l.awaitClocks(ctx, test.state); test.want == awaitClocksMax && err == nil {
+					t.Error("goes on although its time is over")
+				}
+			})
+		})
+	}
+}

@@ -1,0 +1,206 @@
+package leader
+
+import (
+	"context"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/seriatimq/seriatim/queue"
+)
+
+// receiveOf is a receive from a queue.
+func receiveOf(name string) ReceiveRequest {
+	return ReceiveRequest{Command: &queue.ReceiveMessages{Queue: name}}
+}
+
+func joined(t *testing.T, p *waitingReceives, name string, front bool) *waitingReceive {
+	t.Helper()
+	w, ok := p.add(t.Context(), receiveOf(name), front)
+	if !ok {
+		t.Fatal("no room")
+	}
+	return w
+}
+
+func isWoken(w *waitingReceive) bool {
+	select {
+	case <-w.woken:
+		return true
+	default:
+		return false
+	}
+}
+
+func TestPollsWakeOneAtATimeInOrder(t *testing.T) {
+	p := newWaitingReceives(10)
+	first, second, third := joined(t, p, "q", false), joined(t, p, "q", false), joined(t, p, "q", false)
+	other := joined(t, p, "other", false)
+	p.available("q")
+	p.available("q") // the one being served looks again anyway
+	if !isWoken(first) || isWoken(second) || isWoken(third) || isWoken(other) {
+		t.Fatal("not exactly the first one was woken")
+	}
+	if !p.remove(first) {
+		t.Fatal("the woken poll has no turn")
+	}
+	p.release(first)
+	again := joined(t, p, "q", true) // it found nothing and waits on, at the front
+	p.available("q")
+	if !isWoken(again) || isWoken(second) {
+		t.Fatal("a poll that waited before did not keep its place")
+	}
+	p.remove(again)
+	p.release(again)
+	if p.remove(second) {
+		t.Fatal("a poll that was not woken has a turn")
+	}
+	p.available("q")
+	if !isWoken(third) {
+		t.Fatal("a poll that left was woken instead of the next")
+	}
+}
+
+func TestPollsDeletedWakesAll(t *testing.T) {
+	p := newWaitingReceives(10)
+	first, second := joined(t, p, "q", false), joined(t, p, "q", false)
+	p.deleted("q")
+	p.deleted("unknown")
+	if !isWoken(first) || !isWoken(second) {
+		t.Fatal("not all were woken")
+	}
+	if p.remove(first) || p.remove(second) {
+		t.Fatal("nobody has a turn at a queue that is gone")
+	}
+}
+
+func TestPollsAreBounded(t *testing.T) {
+	p := newWaitingReceives(1)
+	w := joined(t, p, "q", false)
+	if _, ok := p.add(t.Context(), receiveOf("q"), false); ok {
+		t.Fatal("one too many")
+	}
+	p.remove(w)
+	joined(t, p, "q", false)
+}
+
+// A poll that hung up does not ride, and after a ride in vain there is none until
+// something is available by itself.
+func TestPollsBoard(t *testing.T) {
+	p := newWaitingReceives(10)
+	if p.piggyback([]byte("q")) != nil {
+		t.Fatal("nobody waits, and somebody rides")
+	}
+	ctx, hangUp := context.WithCancel(t.Context())
+	gone, _ := p.add(ctx, receiveOf("q"), false)
+	hangUp()
+	if p.piggyback([]byte("q")) != nil {
+		t.Fatal("who hung up rides")
+	}
+	p.remove(gone)
+	first := joined(t, p, "q", false)
+	ride := p.piggyback([]byte("q"))
+	if ride == nil || isWoken(first) {
+		t.Fatal("the first in line does not ride")
+	}
+	ride.Complete(Outcome{Verdict: Overloaded})
+	if !isWoken(first) || first.outcome.Verdict != NotProposed {
+		t.Fatalf("no room ended the wait: %+v", first.outcome)
+	}
+	p.inVain(first)
+	p.release(first)
+	joined(t, p, "q", true)
+	if p.piggyback([]byte("q")) != nil {
+		t.Fatal("another ride after one in vain")
+	}
+	p.available("q")
+	joined(t, p, "q", false)
+	if p.piggyback([]byte("q")) == nil {
+		t.Fatal("no ride although something became available")
+	}
+}
+
+// Whatever happens in whatever order: a turn goes to who waits longest, nobody is
+// woken while somebody has one, and nothing is remembered when nobody is left.
+func TestPollsAnyOrder(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		p := newWaitingReceives(1000)
+		var waiting, served []*waitingReceive // in order
+		first := func() *waitingReceive {
+			w := waiting[0]
+			served, waiting = append(served, w), waiting[1:]
+			return w
+		}
+		inVain := false
+		t.Repeat(map[string]func(*rapid.T){
+			"join": func(*rapid.T) {
+				w, _ := p.add(context.Background(), receiveOf("q"), false)
+				waiting = append(waiting, w)
+			},
+			"available": func(t *rapid.T) {
+				p.available("q")
+				inVain = false
+				if len(served) == 0 && len(waiting) > 0 && !isWoken(first()) {
+					t.Fatal("the first in line was not woken")
+				}
+			},
+			"board": func(t *rapid.T) {
+				ride := p.piggyback([]byte("q"))
+				if want := len(waiting) > 0 && !inVain; (ride != nil) != want {
+					t.Fatalf("rides: %v, want %v", ride != nil, want)
+				}
+				if ride == nil {
+					return
+				}
+				w := first()
+				if isWoken(w) || w.piggybacked != ride {
+					t.Fatal("not the first in line rides, or it has its outcome already")
+				}
+				if ride.Complete(Outcome{Verdict: Answered}); !isWoken(w) {
+					t.Fatal("the outcome does not end the wait")
+				}
+			},
+			"in vain": func(t *rapid.T) {
+				if len(served) == 0 {
+					t.Skip("nobody is served")
+				}
+				p.inVain(served[0])
+				inVain = true
+			},
+			"give up": func(t *rapid.T) {
+				if len(waiting) == 0 {
+					t.Skip("nobody waits")
+				}
+				i := rapid.IntRange(0, len(waiting)-1).Draw(t, "who")
+				if p.remove(waiting[i]) {
+					t.Fatal("a turn out of nothing")
+				}
+				waiting = append(waiting[:i:i], waiting[i+1:]...)
+			},
+			"finish": func(t *rapid.T) {
+				if len(served) == 0 {
+					t.Skip("nobody is served")
+				}
+				i := rapid.IntRange(0, len(served)-1).Draw(t, "who")
+				if !p.remove(served[i]) {
+					t.Fatal("the turn got lost")
+				}
+				p.release(served[i])
+				served = append(served[:i:i], served[i+1:]...)
+			},
+			"": func(t *rapid.T) {
+				for _, w := range waiting {
+					if isWoken(w) {
+						t.Fatal("woken without a turn")
+					}
+				}
+				if p.number() != len(waiting) {
+					t.Fatalf("%d wait, want %d", p.number(), len(waiting))
+				}
+				if known := len(waiting) > 0 || len(served) > 0 || inVain; known != (len(p.queues) == 1) {
+					t.Fatalf("the queue is remembered: %v, want %v", !known, known)
+				}
+			},
+		})
+	})
+}
