@@ -1,8 +1,6 @@
 package failover
 
 import (
-	"context"
-	"fmt"
 	"os"
 	"testing"
 
@@ -12,21 +10,7 @@ import (
 // binary is the server under test. Set once, before the first test.
 var binary string
 
-func TestMain(m *testing.M) { os.Exit(run(m)) }
-
-func run(m *testing.M) int {
-	dir, err := os.MkdirTemp("", "seriatim-failover-")
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	defer os.RemoveAll(dir)
-	if binary, err = harness.Build(context.Background(), dir); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	return m.Run()
-}
+func TestMain(m *testing.M) { os.Exit(harness.WithBinary(&binary, m.Run)) }
 
 // cluster starts three nodes with small log files, so that a folder of a test
 // stays small.

@@ -25,20 +25,8 @@ import (
 // binary is the server under test. Set once, before the first test.
 var binary string
 
-func TestMain(m *testing.M) { os.Exit(network.Inside(func() int { return run(m) })) }
-
-func run(m *testing.M) int {
-	dir, err := os.MkdirTemp("", "seriatim-partition-")
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	defer os.RemoveAll(dir)
-	if binary, err = harness.Build(context.Background(), dir); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	return m.Run()
+func TestMain(m *testing.M) {
+	os.Exit(network.Inside(func() int { return harness.WithBinary(&binary, m.Run) }))
 }
 
 // patience bounds every wait on a slow, shared machine. askFor is how long a side

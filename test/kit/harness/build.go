@@ -29,6 +29,22 @@ func Build(ctx context.Context, dir string) (string, error) {
 	return build(ctx, filepath.Join(dir, "seriatim"), "")
 }
 
+// WithBinary sets binary to the path of a server and runs the tests of a package: what
+// a TestMain does before it exits with the result.
+func WithBinary(binary *string, run func() int) int {
+	dir, err := os.MkdirTemp("", "seriatim-test-")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer os.RemoveAll(dir)
+	if *binary, err = Build(context.Background(), dir); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return run()
+}
+
 // BuildNext makes a binary that stands for the next version: it claims to read one
 // format more than the sources know.
 func BuildNext(ctx context.Context, dir string, format uint32) (string, error) {
