@@ -6,7 +6,6 @@ import (
 	"errors"
 	"path/filepath"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -47,15 +46,15 @@ func TestFormatRanges(t *testing.T) {
 	}
 }
 
-// peersWithFormats is a node that has these formats and counts how often it was
-// found too old.
-func peersWithFormats(t *testing.T, nodeID, clusterID string, formats FormatRange) (*Network, *atomic.Int32) {
+// peersWithFormats is a node that has these formats. The channel gets an error each time
+// that the node was found too old.
+func peersWithFormats(t *testing.T, nodeID, clusterID string, formats FormatRange) (*Network, <-chan error) {
 	t.Helper()
 	logger := clustertest.Logger(t, 0)
-	outdated := new(atomic.Int32)
+	outdated := make(chan error, 8) // more than there are dials in a test
 	p, err := Listen(context.Background(), Options{
 		NodeID: nodeID, ClusterID: func() string { return clusterID }, Bind: "127.0.0.1:0", Timeout: 10 * time.Second, Logger: logger,
-		Formats: func() FormatRange { return formats }, Outdated: func(error) { outdated.Add(1) },
+		Formats: func() FormatRange { return formats }, Outdated: func(err error) { outdated <- err },
 	}, OpenAddressBook(filepath.Join(t.TempDir(), storage.AddressesName), logger))
 	if err != nil {
 		t.Fatal(err)
@@ -87,20 +86,20 @@ func TestPeersCompareFormats(t *testing.T) {
 		from *Network
 		to   string
 	}{{newer, "b-2"}, {older, "a-1"}} {
-		before := olderOutdated.Load()
 		_, err := dial.from.Dial(ctx, dial.to, KindRaft, 0)
 		if !errors.Is(err, ErrRefused) || !errors.Is(err, ErrFormats) || !strings.Contains(err.Error(), "has format") {
 			t.Errorf("to %s: %v", dial.to, err)
 		}
-		deadline := time.Now().Add(clustertest.Patience)
-		for olderOutdated.Load() == before {
-			if time.Now().After(deadline) {
-				t.Fatalf("dialing %s: the older node was not told", dial.to)
+		select {
+		case err := <-olderOutdated:
+			if !strings.Contains(err.Error(), "an upgrade was finalized") {
+				t.Errorf("dialing %s: the older node was told %v", dial.to, err)
 			}
-			time.Sleep(time.Millisecond)
+		case <-ctx.Done():
+			t.Fatalf("dialing %s: the older node was not told", dial.to)
 		}
 	}
-	if newerOutdated.Load() != 0 {
+	if len(newerOutdated) > 0 {
 		t.Error("the newer node was told that it is too old")
 	}
 	conn, err := able.Dial(ctx, "a-1", KindRaft, 0)
