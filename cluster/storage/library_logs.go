@@ -1,14 +1,12 @@
 package storage
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"io"
 	"log"
 	"log/slog"
 	"slices"
-	"strings"
 
 	"github.com/hashicorp/go-hclog"
 )
@@ -154,23 +152,11 @@ func (l *libraryLogger) SetLevel(hclog.Level) {}
 func (l *libraryLogger) GetLevel() hclog.Level { return hclog.NoLevel }
 
 // StandardLogger writes lines of the standard logger at the debug level.
-func (l *libraryLogger) StandardLogger(options *hclog.StandardLoggerOptions) *log.Logger {
-	return log.New(l.StandardWriter(options), "", 0)
+func (l *libraryLogger) StandardLogger(*hclog.StandardLoggerOptions) *log.Logger {
+	return slog.NewLogLogger(l.logger.Handler(), slog.LevelDebug)
 }
 
 // StandardWriter writes whole lines at the debug level.
-func (l *libraryLogger) StandardWriter(*hclog.StandardLoggerOptions) io.Writer {
-	return lineWriter(func(line string) { l.Info(line) })
-}
-
-// lineWriter calls a function for each line; log.Logger writes whole lines.
-type lineWriter func(line string)
-
-func (w lineWriter) Write(content []byte) (int, error) {
-	for line := range bytes.Lines(content) {
-		if text := strings.TrimSpace(string(line)); text != "" {
-			w(text)
-		}
-	}
-	return len(content), nil
+func (l *libraryLogger) StandardWriter(options *hclog.StandardLoggerOptions) io.Writer {
+	return l.StandardLogger(options).Writer()
 }

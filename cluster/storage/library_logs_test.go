@@ -30,3 +30,20 @@ func TestLibraryLogsGoThroughSlog(t *testing.T) {
 		}
 	}
 }
+
+// TestLibraryLinesAreDebug is about the two ways in which a library may write lines
+// without a level.
+func TestLibraryLinesAreDebug(t *testing.T) {
+	var text bytes.Buffer
+	logger := slog.New(slog.NewTextHandler(&text, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	l := NewLibraryLogger(context.Background(), logger).Named("store")
+	l.StandardLogger(nil).Print("one line")
+	if _, err := l.StandardWriter(nil).Write([]byte("another\n")); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{`level=DEBUG msg="one line" component=raft part=store`, "level=DEBUG msg=another component=raft part=store\n"} {
+		if !strings.Contains(text.String(), want) {
+			t.Errorf("%q is missing in\n%s", want, text.String())
+		}
+	}
+}
