@@ -119,15 +119,7 @@ func (s *Stopped) survey(plan *RecoveryPlan) (raft.Configuration, error) {
 // interrupted recovery is repeated with the same members; until then the node
 // does not start.
 func (s *Stopped) Recover(plan RecoveryPlan) (err error) {
-	defer func() {
-		switch broken := recover().(type) {
-		case nil:
-		case stoppedFailure:
-			err = broken.error
-		default:
-			panic(broken)
-		}
-	}()
+	defer catchFailure(&err)
 	record := storage.Recovery{
 		ClusterID: plan.NewClusterID, Previous: plan.ClusterID, Members: plan.Keep,
 		LastIndex: plan.LastIndex, LastTerm: plan.LastTerm,

@@ -138,15 +138,7 @@ func (s *Stopped) State(index uint64) (ReplayedState, error) {
 
 // replay builds the state from the newest snapshot that is not behind index.
 func (s *Stopped) replay(index uint64) (_ *fsm.FSM, replayed ReplayedState, err error) {
-	defer func() {
-		switch broken := recover().(type) {
-		case nil:
-		case stoppedFailure:
-			err = broken.error
-		default:
-			panic(broken)
-		}
-	}()
+	defer catchFailure(&err)
 	first, last, err := s.LogBounds()
 	if err != nil {
 		return nil, replayed, err
@@ -196,3 +188,14 @@ func (s *Stopped) replay(index uint64) (_ *fsm.FSM, replayed ReplayedState, err 
 
 // stoppedFailure carries what would end a running node out of its state machine.
 type stoppedFailure struct{ error }
+
+// catchFailure turns a stoppedFailure that passes the deferring function into its error.
+func catchFailure(err *error) {
+	switch broken := recover().(type) {
+	case nil:
+	case stoppedFailure:
+		*err = broken.error
+	default:
+		panic(broken)
+	}
+}
