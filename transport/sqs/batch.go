@@ -1,6 +1,8 @@
 package sqs
 
 import (
+	"context"
+
 	"github.com/seriatimq/seriatim/queue"
 	"github.com/seriatimq/seriatim/transport/aws"
 	"github.com/seriatimq/seriatim/transport/awswire"
@@ -86,8 +88,17 @@ func batchOutputSchema(element string) *awswire.Schema[batchOutput] {
 	)
 }
 
-// batchResults sorts the outcomes of a batch by success.
-func batchResults(done queue.EntriesDone, id func(i int) string) *batchOutput {
+// submitBatch submits a batch whose entries have no result and sorts their outcomes by
+// success.
+func submitBatch(ctx context.Context, c *aws.Call, cmd queue.Command, id func(i int) string) (*batchOutput, error) {
+	result, err := c.Submit(ctx, cmd)
+	if err != nil {
+		return nil, err
+	}
+	done, err := aws.ResultOf[queue.EntriesDone](result)
+	if err != nil {
+		return nil, err
+	}
 	out := &batchOutput{}
 	for i, err := range done.Errs {
 		if err != nil {
@@ -96,5 +107,5 @@ func batchResults(done queue.EntriesDone, id func(i int) string) *batchOutput {
 			out.Successful = append(out.Successful, doneEntry{id(i)})
 		}
 	}
-	return out
+	return out, nil
 }

@@ -42,13 +42,5 @@ func (s *Service) changeMessageVisibilityBatch(ctx context.Context, c *aws.Call,
 	for i := range in.Entries {
 		entries[i] = queue.VisibilityEntry{Handle: in.Entries[i].ReceiptHandle, VisibilityTimeout: queue.Int(in.Entries[i].VisibilityTimeout)}
 	}
-	result, err := c.Submit(ctx, &queue.ChangeMessageVisibility{Queue: c.Resource.Name, Batch: true, Entries: entries})
-	if err != nil {
-		return nil, err
-	}
-	done, err := aws.ResultOf[queue.EntriesDone](result)
-	if err != nil {
-		return nil, err
-	}
-	return batchResults(done, id), nil
+	return submitBatch(ctx, c, &queue.ChangeMessageVisibility{Queue: c.Resource.Name, Batch: true, Entries: entries}, id)
 }

@@ -38,13 +38,5 @@ func (s *Service) deleteMessageBatch(ctx context.Context, c *aws.Call, in *delet
 	for i := range in.Entries {
 		handles[i] = in.Entries[i].ReceiptHandle
 	}
-	result, err := c.Submit(ctx, &queue.DeleteMessages{Queue: c.Resource.Name, Batch: true, Handles: handles})
-	if err != nil {
-		return nil, err
-	}
-	done, err := aws.ResultOf[queue.EntriesDone](result)
-	if err != nil {
-		return nil, err
-	}
-	return batchResults(done, id), nil
+	return submitBatch(ctx, c, &queue.DeleteMessages{Queue: c.Resource.Name, Batch: true, Handles: handles}, id)
 }
