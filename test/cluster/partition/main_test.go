@@ -8,8 +8,6 @@ import (
 	"io"
 	"net/http"
 	"os"
-	"slices"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -20,6 +18,7 @@ import (
 
 	"github.com/seriatimq/seriatim/test/kit/harness"
 	"github.com/seriatimq/seriatim/test/kit/lab/network"
+	"github.com/seriatimq/seriatim/test/kit/ledger"
 )
 
 // binary is the server under test. Set once, before the first test.
@@ -61,9 +60,8 @@ type world struct {
 
 	mu      sync.Mutex
 	url     string
+	account *ledger.Ledger // of that queue
 	number  int
-	acked   []string // in the order of their answers, which is that of their calls
-	unknown []string
 }
 
 // breakable is a network that can be broken.
@@ -133,7 +131,7 @@ func (w *world) fresh() {
 	url := w.create()
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.url, w.acked, w.unknown = url, nil, nil
+	w.url, w.account = url, ledger.New()
 }
 
 // create makes a queue and returns its URL.
@@ -172,25 +170,25 @@ func (w *world) eventually(what string, try func() error) {
 func (w *world) send(n *harness.Node) error {
 	w.mu.Lock()
 	w.number++
-	body := fmt.Sprintf("message %d", w.number)
-	url := w.url
+	number := w.number
 	w.mu.Unlock()
-	return w.sendBody(n, url, body)
+	return w.sendNumber(n, "g", number)
 }
 
-func (w *world) sendBody(n *harness.Node, url, body string) error {
-	id := strings.ReplaceAll(body, " ", "-")
-	_, err := w.at(n).SendMessage(w.t.Context(), &sqs.SendMessageInput{
-		QueueUrl: &url, MessageBody: &body, MessageGroupId: aws.String("g"), MessageDeduplicationId: &id,
-	})
+func (w *world) sendNumber(n *harness.Node, group string, number int) error {
 	w.mu.Lock()
-	defer w.mu.Unlock()
-	if err == nil {
-		w.acked = append(w.acked, body)
-	} else {
-		w.unknown = append(w.unknown, body)
+	url, account := w.url, w.account
+	w.mu.Unlock()
+	body, tried := ledger.Body(group, number), time.Now()
+	out, err := w.at(n).SendMessage(w.t.Context(), &sqs.SendMessageInput{
+		QueueUrl: &url, MessageBody: &body, MessageGroupId: &group, MessageDeduplicationId: &body,
+	})
+	if err != nil {
+		account.Uncertain(body)
+		return err
 	}
-	return err
+	account.Acknowledged(body, aws.ToString(out.MessageId), tried)
+	return nil
 }
 
 // serves waits until a send works through each of the nodes.
@@ -249,42 +247,31 @@ func (w *world) heal() {
 // what else is there was asked for.
 func (w *world) balance() {
 	w.t.Helper()
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	var delivered []string
 	for {
 		var out *sqs.ReceiveMessageOutput
 		w.eventually("drain", func() (err error) {
-			out, err = w.at(w.leader()).ReceiveMessage(w.t.Context(), &sqs.ReceiveMessageInput{QueueUrl: &w.url, MaxNumberOfMessages: 10})
+			out, err = w.at(w.leader()).ReceiveMessage(w.t.Context(), &sqs.ReceiveMessageInput{
+				QueueUrl: &w.url, MaxNumberOfMessages: 10,
+				MessageSystemAttributeNames: []types.MessageSystemAttributeName{types.MessageSystemAttributeNameMessageGroupId},
+			})
 			return err
 		})
 		if len(out.Messages) == 0 {
 			break
 		}
+		w.account.Delivered(ledger.FromSQS(out.Messages)...)
 		for _, m := range out.Messages {
-			delivered = append(delivered, aws.ToString(m.Body))
 			w.eventually("delete", func() error {
 				_, err := w.at(w.leader()).DeleteMessage(w.t.Context(), &sqs.DeleteMessageInput{QueueUrl: &w.url, ReceiptHandle: m.ReceiptHandle})
 				return err
 			})
 		}
 	}
-	var ordered []string
-	for i, body := range delivered {
-		if slices.Contains(delivered[:i], body) {
-			w.t.Errorf("%q was delivered twice", body)
-		}
-		switch {
-		case slices.Contains(w.acked, body):
-			ordered = append(ordered, body)
-		case !slices.Contains(w.unknown, body):
-			w.t.Errorf("%q was delivered and never sent", body)
-		}
+	report := w.account.Report()
+	for _, fault := range report.Faults() {
+		w.t.Error(fault)
 	}
-	if !slices.Equal(ordered, w.acked) {
-		w.t.Errorf("acknowledged %q, delivered %q", w.acked, ordered)
-	}
-	w.t.Logf("%d acknowledged, %d not, %d delivered", len(w.acked), len(w.unknown), len(delivered))
+	w.t.Log(report)
 }
 
 // post calls the admin port of a node.

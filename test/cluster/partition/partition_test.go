@@ -15,6 +15,7 @@ import (
 
 	"github.com/seriatimq/seriatim/test/kit/harness"
 	"github.com/seriatimq/seriatim/test/kit/lab/network"
+	"github.com/seriatimq/seriatim/test/kit/ledger"
 )
 
 // TestLeaderCutOff cuts the leader from the others in one and in both directions:
@@ -158,7 +159,7 @@ func TestStaleLeader(t *testing.T) {
 			first := out.Messages[0]
 			_, err = w.at(leader).DeleteMessage(t.Context(), &sqs.DeleteMessageInput{QueueUrl: &w.url, ReceiptHandle: first.ReceiptHandle})
 			must(t, err)
-			w.acked = slices.DeleteFunc(w.acked, func(b string) bool { return b == aws.ToString(first.Body) })
+			w.account.Delivered(ledger.FromSQS(out.Messages)...)
 			made := w.create()
 
 			if cut {
@@ -273,17 +274,16 @@ func TestLeaderRemovedWithUncommitted(t *testing.T) {
 	w.policy(network.Isolate(old.Name))
 	var sending sync.WaitGroup
 	for i := range 5 {
-		body := fmt.Sprintf("left behind %d", i)
 		sending.Go(func() {
-			if err := w.sendBody(old, w.url, body); err == nil {
-				t.Errorf("%q was acknowledged by a leader without a majority", body)
+			if err := w.sendNumber(old, "left-behind", i); err == nil {
+				t.Errorf("message %d was acknowledged by a leader without a majority", i)
 			}
 		})
 	}
 	sending.Wait()
 	w.serves(rest...)
 	for i := range 5 {
-		w.eventually("send again", func() error { return w.sendBody(rest[0], w.url, fmt.Sprintf("left behind %d", i)) })
+		w.eventually("send again", func() error { return w.sendNumber(rest[0], "left-behind", i) })
 	}
 	w.eventually("remove", func() error { return w.post(rest[0], "/v1/cluster/remove", fmt.Sprintf(`{"node":%q}`, old.Name)) })
 	w.policy(network.Heal())

@@ -20,8 +20,8 @@ type Delivery struct {
 	Redelivered            bool // its receive count is not 1
 }
 
-// Ledger is the account of one queue. Bodies come from Body, and the numbers of a
-// group are sent in ascending order. Safe for concurrent use.
+// Ledger is the account of one queue. Bodies come from Body, and a group's next number
+// is sent when the one before was answered. Safe for concurrent use.
 type Ledger struct {
 	mu         sync.Mutex
 	acked      map[string]string // body to message id
@@ -142,7 +142,7 @@ type Report struct {
 
 	Lost      []string // acknowledged and not delivered
 	Twice     []string // delivered more than once, or with another receive count than 1
-	Reordered []string // delivered behind a later one of their group
+	Reordered []string // acknowledged, and delivered behind a later one of their group
 	Foreign   []string // delivered, and never sent or refused or under another id
 	Problems  []string // as they were noted
 }
@@ -166,10 +166,14 @@ func (l *Ledger) Report() Report {
 		if seen[body] || d.Redelivered {
 			r.Twice = append(r.Twice, body)
 		}
+		seen[body] = true
+		if !acked {
+			continue // it may have taken effect at any time since it was sent
+		}
 		if before, known := last[group]; known && number < before {
 			r.Reordered = append(r.Reordered, body)
 		}
-		seen[body], last[group] = true, number
+		last[group] = number
 	}
 	for body := range l.acked {
 		if !seen[body] {
