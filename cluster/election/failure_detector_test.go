@@ -1,6 +1,7 @@
 package election
 
 import (
+	"context"
 	"encoding/json"
 	"net"
 	"sync"
@@ -75,6 +76,31 @@ func TestMissingLeaderIsReplaced(t *testing.T) {
 			}
 		})
 	}
+}
+
+// The process of the leader ended a moment after it was heard: its connections break and
+// nobody listens at its address. That is enough, without waiting for silence.
+func TestLeaderWhoseProcessIsGoneIsReplacedAtOnce(t *testing.T) {
+	const gone = "gone-4"
+	node, other := &testNode{id: "a-1", leader: gone, silent: 1}, &testNode{id: "b-2", leader: gone, silent: 1}
+	books := openAll(t, []string{"a-1", "b-2", gone}, node, other)
+	for _, book := range books {
+		book.Note(gone, "127.0.0.1:1", 1) // no process listens there
+	}
+	ctx, cancel := context.WithCancel(clustertest.Context(t))
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		node.Run(ctx)
+	}()
+	node.LostConnection(gone)
+	select {
+	case <-node.campaigns:
+	case <-ctx.Done():
+		t.Error("nobody campaigned")
+	}
+	cancel()
+	<-ended
 }
 
 func TestWhoCampaigns(t *testing.T) {

@@ -68,10 +68,9 @@ func (n *testNode) open(t *testing.T, voters []string) *peernet.AddressBook {
 	return book
 }
 
-// openAll starts nodes that know each other's addresses.
-func openAll(t *testing.T, voters []string, nodes ...*testNode) {
+// openAll starts nodes that know each other's addresses, and returns their books.
+func openAll(t *testing.T, voters []string, nodes ...*testNode) (books []*peernet.AddressBook) {
 	t.Helper()
-	var books []*peernet.AddressBook
 	for _, n := range nodes {
 		books = append(books, n.open(t, voters))
 	}
@@ -80,4 +79,5 @@ func openAll(t *testing.T, voters []string, nodes ...*testNode) {
 			book.Note(n.id, n.options.Network.BoundAddr(), 1)
 		}
 	}
+	return books
 }
