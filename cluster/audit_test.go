@@ -155,11 +155,11 @@ func TestAuditFindsAPlantedDivergence(t *testing.T) {
 	}
 }
 
-// plant deletes a message on one replica only, as a rule that decides otherwise
+// plantDifference deletes a message on one replica only, as a rule that decides otherwise
 // there would.
 func plantDifference(n *Node) {
-	n.guard.Lock()
-	defer n.guard.Unlock()
+	n.stateLock.Lock()
+	defer n.stateLock.Unlock()
 	b := n.replica.Broker()
 	if _, err := b.Apply(b.Now(), &queue.PurgeQueue{Queue: standard}); err != nil {
 		panic(err)

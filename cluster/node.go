@@ -36,8 +36,7 @@ type Reply struct {
 type Node struct {
 	cfg     Config
 	log     *slog.Logger
-	guard   sync.RWMutex // held while the state changes
-	replica *fsm.FSM     // the state of this node
+	replica *fsm.FSM // the state of this node
 	process *process
 	group   *raftGroup
 	counts  *counters
@@ -48,13 +47,14 @@ type Node struct {
 	term        atomic.Pointer[leader.Term] // nil unless this node leads
 	termChanged wakeup.Broadcast            // the node begins or ends a term
 	opened      atomic.Bool                 // process and group are set
+	stateLock   sync.RWMutex                // held while the state changes
 
 	lifetime
-	follower sync.WaitGroup // the goroutine that follows this node's leadership
-	running  sync.WaitGroup // the peer server and the links
+	follower sync.WaitGroup // what follows this node's leadership and state
+	running  sync.WaitGroup // what talks to other nodes
 
 	server *forward.Server // answers the other nodes
-	watching
+	selfChecks
 
 	mu    sync.Mutex
 	links map[string]*forward.Link // by node id
@@ -62,21 +62,19 @@ type Node struct {
 	memberControl
 }
 
-// lifetime is how far the end of a node has come.
+// lifetime has the contexts that end in the two stages of Close.
 type lifetime struct {
-	closing      context.Context // ends when nothing new is taken on
+	closing      context.Context // ends first: nothing new is accepted
 	beginClosing context.CancelFunc
-	life         context.Context // ends when everything under way is done
+	life         context.Context // ends when all that was under way is done
 	endLife      context.CancelFunc
 }
 
-// watching is what makes a node doubt itself.
-type watching struct {
+// selfChecks are a node's checks of its own state, disk and fitness to lead.
+type selfChecks struct {
 	auditor  *auditor
 	pressure *pressure
-	// doubts wakes who decides whether this node should lead. Capacity 1: a
-	// token that waits stands for all that follow.
-	doubts chan struct{}
+	fitness  wakeup.Signal // whether this node should lead may have changed
 }
 
 // Open starts a node and returns when it takes part in its cluster or looks for
@@ -100,11 +98,11 @@ func Open(ctx context.Context, cfg Config) (*Node, error) {
 	}
 	n.auditor = newAuditor(cfg.DataDir, cfg.Logger)
 	n.pressure = newPressure(cfg, n.auditor)
-	n.doubts = make(chan struct{}, 1)
+	n.fitness = wakeup.NewSignal()
 	n.life, n.endLife = context.WithCancel(context.WithoutCancel(ctx))
 	n.closing, n.beginClosing = context.WithCancel(n.life)
 	n.replica = fsm.New(fsm.Options{
-		Guard: &n.guard, Applied: n.applied, Audited: n.auditor.applied, Fatal: n.fatal, VersionMax: cfg.Log.FormatMax,
+		Guard: &n.stateLock, Applied: n.applied, Audited: n.auditor.applied, Fatal: n.fatal, VersionMax: cfg.Log.FormatMax,
 		Origin: n.requests.origin, Answered: n.requests.answered, Restored: n.requests.restored,
 	})
 	if n.process, n.group, err = openParts(ctx, cfg, tapped(ctx, n.replica)); err != nil {
@@ -123,7 +121,7 @@ func Open(ctx context.Context, cfg Config) (*Node, error) {
 	n.running.Go(func() { n.watchRemoval(n.closing) })
 	n.follower.Go(n.runAudits)
 	n.follower.Go(n.watchDisk)
-	n.follower.Go(n.watchResignation)
+	n.follower.Go(n.resignWhenUnfit)
 	return n, nil
 }
 
@@ -250,10 +248,10 @@ func (n *Node) beginTerm() {
 		Log:       n.log,
 
 		Refuse:        n.refuseCommand,
-		InitialFormat: n.foundingFormat,
+		InitialFormat: n.initialFormat,
 		ClocksKnown:   n.process.clocks.Known(),
 		ClockStepMax:  n.cfg.Timing.ClockSkewMax,
-		Jobs:          []func(context.Context, *leader.Term){n.writeAudits, n.tendMembers},
+		Jobs:          []func(context.Context, *leader.Term){n.writeAudits, n.maintainMembers},
 	})
 	n.term.Store(t)
 	n.termChanged.Notify()

@@ -223,7 +223,7 @@ func (n *Node) watchDisk() {
 		if n.pressure.measure() {
 			n.process.gossip.SetDisk(uint8(n.pressure.diskLevel()))
 			n.process.gossip.Announce()
-			n.reconsider()
+			n.fitness.Notify()
 		}
 		n.pressure.membersLow.Store(n.noMajorityHasRoom())
 		if !n.waitForWrites(changed) {

@@ -98,9 +98,9 @@ func (n *Node) addNotes(list *MemberList) {
 	}
 }
 
-// tendMembers is what a leader does for the members on its own, as long as its
-// term lasts.
-func (n *Node) tendMembers(ctx context.Context, _ *leader.Term) {
+// maintainMembers is what a leader does for the members without an operator, as long as
+// its term lasts.
+func (n *Node) maintainMembers(ctx context.Context, _ *leader.Term) {
 	n.leadsSince.Store(int64(n.cfg.Clock.Monotonic()))
 	n.resignIfDrained(ctx)
 	n.promoteLearners(ctx)

@@ -16,14 +16,6 @@ const (
 	resignPauseMax = 5 * time.Minute
 )
 
-// reconsider makes watchResignation check again whether this node should lead.
-func (n *Node) reconsider() {
-	select {
-	case n.doubts <- struct{}{}:
-	default:
-	}
-}
-
 // reasonToResign is why this node should not lead, empty if nothing is wrong.
 func (n *Node) reasonToResign() string {
 	if n.pressure.diskLevel() == diskFull {
@@ -35,9 +27,9 @@ func (n *Node) reasonToResign() string {
 	return ""
 }
 
-// watchResignation hands leadership over while there is a reason to, until the
-// node closes.
-func (n *Node) watchResignation() {
+// resignWhenUnfit hands leadership over while this node should not lead, until the node
+// closes.
+func (n *Node) resignWhenUnfit() {
 	pause, told := resignPauseMin, false
 	var next time.Duration // the earliest next attempt, on the monotonic clock
 	for {
@@ -65,7 +57,7 @@ func (n *Node) watchResignation() {
 		select {
 		case <-n.closing.Done():
 			return
-		case <-n.doubts:
+		case <-n.fitness:
 		case <-n.process.clocks.TrustChanged():
 		case <-changed.term:
 		case <-changed.leadership:

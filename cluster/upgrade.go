@@ -99,9 +99,9 @@ func (n *Node) FinalizeUpgrade(ctx context.Context) (Upgrade, error) {
 	return n.Upgrade(), nil
 }
 
-// foundingFormat is the format a new cluster begins with: the highest that all initial
+// initialFormat is the format a new cluster begins with: the highest that all initial
 // members that are heard of can read.
-func (n *Node) foundingFormat() uint32 {
+func (n *Node) initialFormat() uint32 {
 	format := n.cfg.Log.FormatMax
 	for _, m := range n.Upgrade().Members {
 		if m.FormatMax > 0 {
