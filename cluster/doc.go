@@ -5,10 +5,9 @@
 // # What it owns
 //
 // The data directory, also of a node that does not run, backup and restore.
-// The consensus library and its stores (behind Group), the connections between
-// nodes, the group committer, forwarding, the read barrier, the waiting of
-// receives, the clock of the log, the timers and move tasks of the leader, and
-// the status and metrics of all these.
+// The consensus library and its stores (behind Group), the routing of calls, the
+// members of the cluster, audits, and the status and metrics of all these. What only
+// a leader does is in package leader, the way to it in package forward.
 //
 // # What it refuses to know
 //
@@ -24,11 +23,9 @@
 // # Design
 //
 // Path of a write. The accepting node checks what needs no state, encodes the
-// command once, and hands the bytes to the committer if it leads, else to the
-// one stream it holds to the leader. The committer packs all that waits into
-// one log entry, stamps the time on it, and keeps two entries in flight: one in
-// the leader's sync, one in replication. There is no lingering: a lone command
-// leaves at once, and many commands gather by themselves while the disk is busy.
+// command once, and hands the bytes to the leader.Term if it leads, else to the one
+// stream it holds to the leader (package forward). How the leader writes them into the
+// log is described in package leader.
 //
 // Outcomes. An attempt ends in one of three ways: an answer, "not proposed", or
 // "unknown". Not proposed is retried by the accepting node until its deadline. Of
@@ -39,29 +36,15 @@
 // is reported as ErrOutcomeUnknown. Once an attempt stayed unknown, a later "not
 // proposed" or refusal proves nothing about it, and the call ends unknown, too.
 //
-// Reads. The leader notes its commit index, asks a majority of the voters whether
-// they know of a term after its own (readProof), and waits until that index is
-// applied; a follower asks the leader for the index and waits itself. All calls
-// that wait share one question, and none is answered by a question that was sent
-// before the call. There are no lease reads: the library's lease is a timer to step
-// down, not a proof, and its VerifyLeader counts learners and late answers.
-//
-// Receives. A receive that finds something is a command in the log. One that
-// finds nothing waits at the leader, costs neither disk nor processor while it
-// waits, and its empty answer is given after a read barrier. A send to its queue
-// takes it along into the log (ride.go).
+// Reads. The leader confirms an index (package leader); a follower asks it for that
+// index, and each waits itself until it has applied the log up to there.
 //
 // Backup and restore. A backup is a snapshot captured after a read barrier, on
-// any node. A restore happens between two tenures, when nothing is in flight, and
-// with the leader as the only voter, so that it cannot end in two histories; the
+// any node. A restore happens between two leader terms, when nothing is in flight,
+// and with the leader as the only voter, so that it cannot end in two histories; the
 // restored state begins an epoch (queue.Broker.BeginEpoch). Recovery from a lost
 // majority works on the data directory of a stopped node and begins an epoch and
 // a cluster id, so that the nodes that were lost are strangers.
-//
-// Tenure. All that only a leader does (committer, read rounds, waiting
-// receives, clock, move tasks) belongs to a tenure: it begins when this node
-// has won an election and applied everything before it, and when it ends, all
-// that was not proposed goes back to where it came from to find the next leader.
 //
 // Start. A node restores its newest snapshot, reads its whole log once, applies
 // what the end mark of the log says is committed, and only then takes part
@@ -81,7 +64,7 @@
 // when an operator says so (membership_leader.go), and is removed by an operator
 // only. The leader makes one change at a time, each of exactly the configuration
 // its checks have seen. A removed node is told nothing and finds out by asking
-// (standing.go).
+// (removal_check.go).
 package cluster
 
 //go:generate go run -C ../test/tools ./protogen -grpc -out cluster/peerpb cluster/peer.proto

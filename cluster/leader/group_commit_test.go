@@ -68,7 +68,7 @@ func (l *logStub) sizes() []int {
 	return append([]int(nil), l.entries...)
 }
 
-// startGroupCommitter runs a committer over the stub; stop ends it and waits.
+// startGroupCommitter runs a group committer over the stub; stop ends it and waits.
 func startGroupCommitter(t *testing.T, log *logStub, limits Limits) (c *groupCommitter, clock *clustertest.HandClock, stop func()) {
 	t.Helper()
 	clock = clustertest.NewHandClock(1000)
@@ -99,7 +99,7 @@ func tickFrame(t *testing.T) []byte {
 
 // submitTo submits a frame and returns where its outcome will be.
 func submitTo(c *groupCommitter, frame []byte) (*Submission, <-chan Outcome) {
-	done := make(chan Outcome, 2) // room to notice a second settling
+	done := make(chan Outcome, 2) // room to notice a second outcome
 	s := &Submission{Request: Request{Frame: frame}, Complete: func(o Outcome) { done <- o }}
 	c.submit(s)
 	return s, done
@@ -116,7 +116,7 @@ func outcomeOf(t *testing.T, done <-chan Outcome) Outcome {
 	}
 }
 
-func TestCommitterGathersConcurrentCommands(t *testing.T) {
+func TestGroupCommitterGathersConcurrentCommands(t *testing.T) {
 	log := newLogStub()
 	log.hold = make(chan struct{})
 	c, _, _ := startGroupCommitter(t, log, Limits{})
@@ -142,7 +142,7 @@ func TestCommitterGathersConcurrentCommands(t *testing.T) {
 	}
 }
 
-func TestCommitterBoundsEntriesAndFlights(t *testing.T) {
+func TestGroupCommitterBoundsEntriesAndFlights(t *testing.T) {
 	log := newLogStub()
 	log.hold = make(chan struct{})
 	c, _, _ := startGroupCommitter(t, log, Limits{})
@@ -183,7 +183,7 @@ func TestCommitterBoundsEntriesAndFlights(t *testing.T) {
 	}
 }
 
-func TestCommitterOutcomes(t *testing.T) {
+func TestGroupCommitterOutcomes(t *testing.T) {
 	cases := []struct {
 		name string
 		log  func(*logStub)
@@ -209,7 +209,7 @@ func TestCommitterOutcomes(t *testing.T) {
 	}
 }
 
-func TestCommitterRefusesWhatDoesNotFit(t *testing.T) {
+func TestGroupCommitterRefusesWhatDoesNotFit(t *testing.T) {
 	frame := tickFrame(t)
 	cases := []struct {
 		name   string
@@ -244,7 +244,7 @@ func TestCommitterRefusesWhatDoesNotFit(t *testing.T) {
 	}
 }
 
-func TestCommitterDropsWhatNobodyWantsAnyMore(t *testing.T) {
+func TestGroupCommitterDropsWhatNobodyWantsAnyMore(t *testing.T) {
 	log := newLogStub()
 	c, clock, _ := startGroupCommitter(t, log, Limits{})
 	cancelled, cancelledDone := submitTo(c, tickFrame(t))
@@ -271,7 +271,7 @@ func TestCommitterDropsWhatNobodyWantsAnyMore(t *testing.T) {
 		t.Fatalf("verdict %d, want unsupported", o.Verdict)
 	}
 	if len(cancelledDone) != 0 {
-		t.Fatal("a cancelled command was settled, too")
+		t.Fatal("a cancelled command was completed, too")
 	}
 	if sizes := log.sizes(); fmt.Sprint(sizes) != "[1]" {
 		t.Fatalf("commands per entry %v, want only the wanted one", sizes)
@@ -280,7 +280,7 @@ func TestCommitterDropsWhatNobodyWantsAnyMore(t *testing.T) {
 
 // What is in flight when leadership ends is the log's to answer; what waits is
 // not proposed.
-func TestCommitterEnd(t *testing.T) {
+func TestGroupCommitterEnd(t *testing.T) {
 	log := newLogStub()
 	log.hold = make(chan struct{})
 	c, _, stop := startGroupCommitter(t, log, Limits{})
@@ -299,7 +299,7 @@ func TestCommitterEnd(t *testing.T) {
 		t.Fatalf("verdict %d of a waiting command, want not proposed", o.Verdict)
 	}
 	if over.Load() {
-		t.Fatal("the committer ended with entries in flight")
+		t.Fatal("the group committer ended with entries in flight")
 	}
 	close(log.hold)
 	stopped.Wait()
@@ -315,7 +315,7 @@ func TestCommitterEnd(t *testing.T) {
 }
 
 // What was proposed is not kept by the queue it waited in.
-func TestCommitterLetsGoOfWhatItTook(t *testing.T) {
+func TestGroupCommitterLetsGoOfWhatItTook(t *testing.T) {
 	c := newGroupCommitter(groupCommitterOptions{
 		monotonic: clustertest.NewHandClock(1000).Monotonic, formatVersion: func() uint32 { return fsm.CurrentVersion },
 		limits: Limits{}.WithDefaults(), counters: NewCounters(),
@@ -336,7 +336,7 @@ func TestCommitterLetsGoOfWhatItTook(t *testing.T) {
 
 // Commands of the leader itself pass while those of clients wait for the
 // take-over to finish.
-func TestCommitterOpening(t *testing.T) {
+func TestGroupCommitterOpening(t *testing.T) {
 	log := newLogStub()
 	c, _, _ := startGroupCommitter(t, log, Limits{})
 	_, client := submitTo(c, tickFrame(t))
@@ -346,7 +346,7 @@ func TestCommitterOpening(t *testing.T) {
 		t.Fatalf("verdict %d of the leader's own command", o.Verdict)
 	}
 	if len(client) != 0 {
-		t.Fatal("a client's command passed before the committer was open")
+		t.Fatal("a client's command passed before the group committer was open")
 	}
 	c.open()
 	if o := outcomeOf(t, client); o.Verdict != Answered {

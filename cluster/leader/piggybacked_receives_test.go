@@ -18,9 +18,9 @@ func commandsOf(s *solo) float64 {
 	return math.Float64frombits(s.options.Counters.BatchCommands.sum.Load())
 }
 
-// A ride that finds nothing writes nothing but itself, is not repeated with every
-// send, and the poll is served when its group is free again.
-func TestRideInVain(t *testing.T) {
+// A piggybacked receive that finds nothing writes nothing but itself, is not repeated
+// with every send, and is answered when its group is free again.
+func TestPiggybackedReceiveInVain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := startSolo(t)
 		s.create(fifo)
@@ -40,7 +40,7 @@ func TestRideInVain(t *testing.T) {
 			t.Fatalf("%d entries for three sends, %d answers", got, len(answer))
 		}
 		if got := commandsOf(s) - commands; got != 4 {
-			t.Fatalf("%v commands, want three sends and one ride", got)
+			t.Fatalf("%v commands, want three sends and one receive", got)
 		}
 		s.do(&queue.DeleteMessages{Queue: fifo, Handles: held})
 		if diff := cmp.Diff([]string{"two"}, bodies(t, <-answer)); diff != "" {
@@ -49,14 +49,14 @@ func TestRideInVain(t *testing.T) {
 	})
 }
 
-// Who hangs up during a ride gets nothing if it was not proposed, and nobody
-// knows if it was.
-func TestHangUpDuringARide(t *testing.T) {
+// A client that hangs up while its receive is piggybacked gets nothing if that was not
+// proposed, and the outcome is unknown if it was.
+func TestHangUpOfAPiggybackedReceive(t *testing.T) {
 	for _, test := range []struct {
 		name     string
 		proposed bool
 		want     Verdict
-	}{{"waiting in the committer", false, Expired}, {"in the log", true, Unknown}} {
+	}{{"waiting to be proposed", false, Expired}, {"in the log", true, Unknown}} {
 		t.Run(test.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := startSolo(t)
@@ -65,9 +65,9 @@ func TestHangUpDuringARide(t *testing.T) {
 				answer := make(chan Outcome, 1)
 				go func() { answer <- s.poll(ctx, queue.ReceiveMessages{Queue: standard}, 20*time.Second) }()
 				synctest.Wait()
-				ride := s.waiting.piggyback([]byte(standard))
+				receive := s.waiting.piggyback([]byte(standard))
 				if test.proposed {
-					ride.take()
+					receive.take()
 				}
 				hangUp()
 				if o := <-answer; o.Verdict != test.want {
@@ -78,21 +78,22 @@ func TestHangUpDuringARide(t *testing.T) {
 	}
 }
 
-// A ride that is under way when the time is up gives the answer, also an empty one.
-func TestRideAtTheEndOfAWait(t *testing.T) {
+// A piggybacked receive that is under way when the time is up gives the answer, also
+// an empty one.
+func TestPiggybackedReceiveAtTheEndOfAWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := startSolo(t)
 		s.create(standard)
 		answer := make(chan Outcome, 1)
 		go func() { answer <- s.poll(t.Context(), queue.ReceiveMessages{Queue: standard}, 20*time.Second) }()
 		synctest.Wait()
-		ride := s.waiting.piggyback([]byte(standard))
+		receive := s.waiting.piggyback([]byte(standard))
 		time.Sleep(21 * time.Second)
 		if len(answer) != 0 {
-			t.Fatal("answered before the outcome of the ride is known")
+			t.Fatal("answered before the outcome of the receive is known")
 		}
 		at := Position{Index: 7}
-		ride.Complete(Outcome{Verdict: Answered, Response: fsm.Response{Result: queue.MessagesReceived{}}, At: at})
+		receive.Complete(Outcome{Verdict: Answered, Response: fsm.Response{Result: queue.MessagesReceived{}}, At: at})
 		if o := <-answer; !o.ReceivedNothing() || o.At != at {
 			t.Fatalf("got %+v", o)
 		}

@@ -130,7 +130,7 @@ func TestLongPollWakes(t *testing.T) {
 				if diff := cmp.Diff(test.want, got); diff != "" {
 					t.Fatal(diff)
 				}
-				// Fake time: only the ticker's rounding to whole
+				// Fake time: only the rounding of deadlines to whole
 				// milliseconds and its spacing may be in between.
 				if waited := time.Since(begun); waited < test.after || waited > test.after+2*clockCommandSpacing {
 					t.Fatalf("waited %v, want %v", waited, test.after)
@@ -198,7 +198,7 @@ func TestOneMessageGoesToOnePoll(t *testing.T) {
 			t.Fatal("a second poll was answered")
 		}
 		if entries := s.group.CommitIndex() - before; entries != 1 {
-			t.Fatalf("%d log entries for one send and the receive that rides along", entries)
+			t.Fatalf("%d log entries for one send and the receive that is piggybacked on it", entries)
 		}
 		polls.Wait()
 		for range 9 {
@@ -377,7 +377,7 @@ func TestEmptyAnswerHoldsAtItsLogTime(t *testing.T) {
 			time.Sleep(2 * time.Millisecond)
 		}
 		time.Sleep(time.Second - 3*time.Millisecond)
-		s.group.roundTakes = 5 * time.Millisecond // 1 ms before the end
+		s.group.confirmTakes = 5 * time.Millisecond // 1 ms before the end
 		answer := make(chan Outcome, 1)
 		go func() { answer <- s.poll(t.Context(), queue.ReceiveMessages{Queue: fifo}, 0) }()
 		time.Sleep(2 * time.Millisecond)
@@ -415,8 +415,8 @@ func TestIdlePollsShareTheirEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := startSolo(t)
 		s.create(standard)
-		before, rounds := s.group.CommitIndex(), s.group.rounds
-		s.group.roundTakes = time.Millisecond
+		before, confirmed := s.group.CommitIndex(), s.group.confirmed
+		s.group.confirmTakes = time.Millisecond
 		var polls sync.WaitGroup
 		for range 10_000 {
 			polls.Go(func() {
@@ -433,8 +433,8 @@ func TestIdlePollsShareTheirEnd(t *testing.T) {
 		if s.group.CommitIndex() != before {
 			t.Fatal("idle polls wrote log entries")
 		}
-		if n := s.group.rounds - rounds; n > 2 {
-			t.Fatalf("%d rounds for 10000 answers at one moment", n)
+		if n := s.group.confirmed - confirmed; n > 2 {
+			t.Fatalf("leadership confirmed %d times for 10000 answers at one moment", n)
 		}
 		if waiting := s.waiting.number(); waiting != 0 {
 			t.Fatalf("%d still wait", waiting)

@@ -10,14 +10,14 @@ import (
 	"github.com/seriatimq/seriatim/cluster/fault"
 )
 
-func TestRoundsShareOneQuestion(t *testing.T) {
+func TestSharedCallIsShared(t *testing.T) {
 	begun, release := make(chan int, 16), make(chan struct{})
-	round := 0
+	calls := 0
 	r := newSharedCall(func(context.Context) (int, error) {
-		round++
-		begun <- round
+		calls++
+		begun <- calls
 		<-release
-		return round, nil
+		return calls, nil
 	}, fault.ErrNotLeader)
 	ctx, cancel := context.WithCancel(t.Context())
 	var running sync.WaitGroup
@@ -26,51 +26,51 @@ func TestRoundsShareOneQuestion(t *testing.T) {
 	defer cancel()
 
 	answers := make(chan int, 128)
-	settle := func(n int, err error) {
+	complete := func(n int, err error) {
 		if err != nil {
-			t.Errorf("a round failed: %v", err)
+			t.Errorf("a call failed: %v", err)
 		}
 		answers <- n
 	}
-	r.ask(settle)
+	r.ask(complete)
 	<-begun
-	// A round that began before one asked proves nothing to one.
+	// A call that began before one asked proves nothing to one.
 	for range 100 {
-		r.ask(settle)
+		r.ask(complete)
 	}
 	release <- struct{}{}
 	if n := <-answers; n != 1 {
-		t.Fatalf("the first was answered by round %d", n)
+		t.Fatalf("the first was answered by call %d", n)
 	}
 	<-begun
 	release <- struct{}{}
 	for range 100 {
 		if n := <-answers; n != 2 {
-			t.Fatalf("a newcomer was answered by round %d, want the next one", n)
+			t.Fatalf("a newcomer was answered by call %d, want the next one", n)
 		}
 	}
 	if len(begun) != 0 {
-		t.Fatal("more rounds than needed")
+		t.Fatal("more calls than needed")
 	}
 }
 
-func TestRoundsEnd(t *testing.T) {
+func TestSharedCallEnds(t *testing.T) {
 	r := newSharedCall(func(ctx context.Context) (int, error) {
 		<-ctx.Done()
 		return 0, ctx.Err()
 	}, fault.ErrNotLeader)
 	ctx, cancel := context.WithCancel(t.Context())
 	errs := make(chan error, 3)
-	settle := func(_ int, err error) { errs <- err }
-	r.ask(settle)
+	complete := func(_ int, err error) { errs <- err }
+	r.ask(complete)
 	var running sync.WaitGroup
 	running.Go(func() { r.run(ctx) })
 	cancel()
 	running.Wait()
 	if err := <-errs; err == nil {
-		t.Fatal("a round without an answer succeeded")
+		t.Fatal("a call without an answer succeeded")
 	}
-	r.ask(settle)
+	r.ask(complete)
 	if err := <-errs; !errors.Is(err, fault.ErrNotLeader) {
 		t.Fatalf("after the end: %v, want ErrNotLeader", err)
 	}
@@ -79,7 +79,7 @@ func TestRoundsEnd(t *testing.T) {
 	}
 }
 
-func TestRoundsWaitEndsWithItsContext(t *testing.T) {
+func TestSharedCallWaitEndsWithItsContext(t *testing.T) {
 	r := newSharedCall(func(context.Context) (int, error) { return 1, nil }, fault.ErrNotLeader) // never run
 	ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
 	defer cancel()

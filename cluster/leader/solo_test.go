@@ -31,9 +31,10 @@ type soloGroup struct {
 	mu      sync.Mutex
 	last    uint64
 	deposed bool
-	rounds  int
-	// roundTakes is how long a majority needs to answer.
-	roundTakes time.Duration
+	// confirmed counts the confirmations of leadership.
+	confirmed int
+	// confirmTakes is how long a majority needs to answer.
+	confirmTakes time.Duration
 }
 
 type soloProposal struct {
@@ -77,10 +78,10 @@ func (g *soloGroup) LeaderTerm() (uint64, bool) {
 }
 
 func (g *soloGroup) ConfirmLeadership(context.Context, uint64) error {
-	time.Sleep(g.roundTakes) // of the bubble's time
+	time.Sleep(g.confirmTakes) // of the bubble's time
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.rounds++
+	g.confirmed++
 	if g.deposed {
 		return fault.ErrNotLeader
 	}

@@ -42,7 +42,7 @@ func TestTakeOverWritesTheSettings(t *testing.T) {
 }
 
 // An idle cluster writes nothing, however long, and wakes up for a deadline.
-func TestTicksOnlyWhenDue(t *testing.T) {
+func TestClockCommandsOnlyWhenDue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := startSolo(t)
 		s.create(standard, queue.Attribute{Name: "MessageRetentionPeriod", Value: "60"})

@@ -14,7 +14,7 @@ func receiveOf(name string) ReceiveRequest {
 	return ReceiveRequest{Command: &queue.ReceiveMessages{Queue: name}}
 }
 
-func joined(t *testing.T, p *waitingReceives, name string, front bool) *waitingReceive {
+func added(t *testing.T, p *waitingReceives, name string, front bool) *waitingReceive {
 	t.Helper()
 	w, ok := p.add(t.Context(), receiveOf(name), front)
 	if !ok {
@@ -32,38 +32,38 @@ func isWoken(w *waitingReceive) bool {
 	}
 }
 
-func TestPollsWakeOneAtATimeInOrder(t *testing.T) {
+func TestWaitingReceivesWakeOneAtATimeInOrder(t *testing.T) {
 	p := newWaitingReceives(10)
-	first, second, third := joined(t, p, "q", false), joined(t, p, "q", false), joined(t, p, "q", false)
-	other := joined(t, p, "other", false)
+	first, second, third := added(t, p, "q", false), added(t, p, "q", false), added(t, p, "q", false)
+	other := added(t, p, "other", false)
 	p.available("q")
 	p.available("q") // the one being served looks again anyway
 	if !isWoken(first) || isWoken(second) || isWoken(third) || isWoken(other) {
 		t.Fatal("not exactly the first one was woken")
 	}
 	if !p.remove(first) {
-		t.Fatal("the woken poll has no turn")
+		t.Fatal("the woken receive has no turn")
 	}
 	p.release(first)
-	again := joined(t, p, "q", true) // it found nothing and waits on, at the front
+	again := added(t, p, "q", true) // it found nothing and waits on, at the front
 	p.available("q")
 	if !isWoken(again) || isWoken(second) {
-		t.Fatal("a poll that waited before did not keep its place")
+		t.Fatal("a receive that waited before is not the first")
 	}
 	p.remove(again)
 	p.release(again)
 	if p.remove(second) {
-		t.Fatal("a poll that was not woken has a turn")
+		t.Fatal("a receive that was not woken has a turn")
 	}
 	p.available("q")
 	if !isWoken(third) {
-		t.Fatal("a poll that left was woken instead of the next")
+		t.Fatal("a receive that left was woken instead of the next")
 	}
 }
 
-func TestPollsDeletedWakesAll(t *testing.T) {
+func TestDeletedQueueWakesWakesAll(t *testing.T) {
 	p := newWaitingReceives(10)
-	first, second := joined(t, p, "q", false), joined(t, p, "q", false)
+	first, second := added(t, p, "q", false), added(t, p, "q", false)
 	p.deleted("q")
 	p.deleted("unknown")
 	if !isWoken(first) || !isWoken(second) {
@@ -74,55 +74,55 @@ func TestPollsDeletedWakesAll(t *testing.T) {
 	}
 }
 
-func TestPollsAreBounded(t *testing.T) {
+func TestWaitingReceivesAreBounded(t *testing.T) {
 	p := newWaitingReceives(1)
-	w := joined(t, p, "q", false)
+	w := added(t, p, "q", false)
 	if _, ok := p.add(t.Context(), receiveOf("q"), false); ok {
 		t.Fatal("one too many")
 	}
 	p.remove(w)
-	joined(t, p, "q", false)
+	added(t, p, "q", false)
 }
 
-// A poll that hung up does not ride, and after a ride in vain there is none until
-// something is available by itself.
-func TestPollsBoard(t *testing.T) {
+// A receive of a client that hung up is not piggybacked, and after one in vain there is
+// none until something is available by itself.
+func TestPiggyback(t *testing.T) {
 	p := newWaitingReceives(10)
 	if p.piggyback([]byte("q")) != nil {
-		t.Fatal("nobody waits, and somebody rides")
+		t.Fatal("nobody waits, and a receive is piggybacked")
 	}
 	ctx, hangUp := context.WithCancel(t.Context())
 	gone, _ := p.add(ctx, receiveOf("q"), false)
 	hangUp()
 	if p.piggyback([]byte("q")) != nil {
-		t.Fatal("who hung up rides")
+		t.Fatal("a receive of a client that hung up is piggybacked")
 	}
 	p.remove(gone)
-	first := joined(t, p, "q", false)
-	ride := p.piggyback([]byte("q"))
-	if ride == nil || isWoken(first) {
-		t.Fatal("the first in line does not ride")
+	first := added(t, p, "q", false)
+	receive := p.piggyback([]byte("q"))
+	if receive == nil || isWoken(first) {
+		t.Fatal("the first in line is not piggybacked")
 	}
-	ride.Complete(Outcome{Verdict: Overloaded})
+	receive.Complete(Outcome{Verdict: Overloaded})
 	if !isWoken(first) || first.outcome.Verdict != NotProposed {
 		t.Fatalf("no room ended the wait: %+v", first.outcome)
 	}
 	p.inVain(first)
 	p.release(first)
-	joined(t, p, "q", true)
+	added(t, p, "q", true)
 	if p.piggyback([]byte("q")) != nil {
-		t.Fatal("another ride after one in vain")
+		t.Fatal("another one after one in vain")
 	}
 	p.available("q")
-	joined(t, p, "q", false)
+	added(t, p, "q", false)
 	if p.piggyback([]byte("q")) == nil {
-		t.Fatal("no ride although something became available")
+		t.Fatal("none although something became available")
 	}
 }
 
 // Whatever happens in whatever order: a turn goes to who waits longest, nobody is
 // woken while somebody has one, and nothing is remembered when nobody is left.
-func TestPollsAnyOrder(t *testing.T) {
+func TestWaitingReceivesInAnyOrder(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := newWaitingReceives(1000)
 		var waiting, served []*waitingReceive // in order
@@ -133,7 +133,7 @@ func TestPollsAnyOrder(t *testing.T) {
 		}
 		inVain := false
 		t.Repeat(map[string]func(*rapid.T){
-			"join": func(*rapid.T) {
+			"add": func(*rapid.T) {
 				w, _ := p.add(context.Background(), receiveOf("q"), false)
 				waiting = append(waiting, w)
 			},
@@ -144,19 +144,19 @@ func TestPollsAnyOrder(t *testing.T) {
 					t.Fatal("the first in line was not woken")
 				}
 			},
-			"board": func(t *rapid.T) {
-				ride := p.piggyback([]byte("q"))
-				if want := len(waiting) > 0 && !inVain; (ride != nil) != want {
-					t.Fatalf("rides: %v, want %v", ride != nil, want)
+			"piggyback": func(t *rapid.T) {
+				receive := p.piggyback([]byte("q"))
+				if want := len(waiting) > 0 && !inVain; (receive != nil) != want {
+					t.Fatalf("piggybacked: %v, want %v", receive != nil, want)
 				}
-				if ride == nil {
+				if receive == nil {
 					return
 				}
 				w := first()
-				if isWoken(w) || w.piggybacked != ride {
-					t.Fatal("not the first in line rides, or it has its outcome already")
+				if isWoken(w) || w.piggybacked != receive {
+					t.Fatal("not the first in line, or it has its outcome already")
 				}
-				if ride.Complete(Outcome{Verdict: Answered}); !isWoken(w) {
+				if receive.Complete(Outcome{Verdict: Answered}); !isWoken(w) {
 					t.Fatal("the outcome does not end the wait")
 				}
 			},

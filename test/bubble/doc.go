@@ -1,6 +1,6 @@
 // Package bubble runs whole nodes inside testing/synctest: real consensus, real
-// log stores, real gossip, batcher, tenures, forwarding and reads, on a network
-// that lives in memory and under a clock that jumps from event to event, so that
+// log stores, gossip, leader terms, forwarding and reads, on a network that lives in
+// memory and under a clock that jumps from event to event, so that
 // hours of a cluster's life with crashes, cuts, hung disks and wrong clocks pass in
 // seconds (faults.md 7.2).
 //
