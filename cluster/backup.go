@@ -12,9 +12,9 @@ import (
 	"github.com/seriatimq/seriatim/queue"
 )
 
-// Backup is the state of the cluster at one entry of the log, captured and not
-// yet written. It holds on to that state, so that memory grows with what changes
-// meanwhile, until it is dropped.
+// Backup is the state of the cluster at one entry of the log, captured and not yet
+// written. It keeps that state in memory, so that memory grows with what changes
+// meanwhile, until the Backup is dropped.
 type Backup struct {
 	Position
 	ClusterID string
@@ -23,14 +23,13 @@ type Backup struct {
 	at     fsm.Position
 	frozen *queue.Frozen
 	pace   SnapshotPolicy
-	// monotonic is the clock that a reader is held against.
+	// monotonic measures the speed of the reader.
 	monotonic func() time.Duration
 	closed    <-chan struct{} // closed when the node ends
 }
 
-// Backup captures everything acknowledged before the call, on any node. The
-// capture takes no time to speak of, whatever the size; the node goes on while
-// the Backup is written.
+// Backup captures everything acknowledged before the call, on any node. The capture is
+// quick, whatever the size of the state; the node goes on while the Backup is written.
 func (n *Node) Backup(ctx context.Context) (*Backup, error) {
 	if !n.calls.enter() {
 		return nil, errClosing
@@ -55,9 +54,9 @@ func (n *Node) Backup(ctx context.Context) (*Backup, error) {
 	return b, nil
 }
 
-// Stream writes the backup: a snapshot, which ends with counts of what it holds,
-// so that a reader finds one that was cut off. It goes at the pace of snapshots,
-// and ends early with ctx, with the node, or if w is too slow (backupRateMin).
+// Stream writes the backup: a snapshot, which ends with counts of what it holds, so that
+// a truncated one is detected. It writes at the pace of snapshots, and ends early with
+// ctx, with the node, or if w is too slow (backupRateMin).
 func (b *Backup) Stream(ctx context.Context, w io.Writer) error {
 	paced := &pacedBackup{w: w, backup: b, ended: ctx.Done(), began: b.monotonic()}
 	if err := fsm.WriteSnapshot(paced, b.at, b.frozen); err != nil {
@@ -66,7 +65,8 @@ func (b *Backup) Stream(ctx context.Context, w io.Writer) error {
 	return nil
 }
 
-// pacedBackup leaves the disk, and the network, to clients now and then.
+// pacedBackup limits the rate of writing, so that clients get their part of disk and
+// network.
 type pacedBackup struct {
 	w      io.Writer
 	backup *Backup
@@ -76,15 +76,15 @@ type pacedBackup struct {
 	bytes  int64 // written
 }
 
-// A reader holds the captured state in memory, beside the one that goes on. One
-// that takes less than backupRateMin bytes a second on average, after a first while,
-// is not waited for; of a pace that was set lower it must keep up with a quarter.
+// While a backup is written the captured state stays in memory. So a reader that takes
+// less than backupRateMin bytes a second on average, after backupGrace, is given up. If
+// the pace is set lower, it must keep up with a quarter of that.
 const (
 	backupRateMin = 1 << 20
 	backupGrace   = time.Minute
 )
 
-// errSlowReader: a backup was given up, as who reads it takes too long.
+// errSlowReader: a backup was given up because its reader takes too long.
 var errSlowReader = errors.New("the reader of the backup is too slow for the state to be kept for it")
 
 // keepsUp reports whether the reader has taken enough until now.
@@ -94,10 +94,10 @@ func (p *pacedBackup) keepsUp() bool {
 	return p.backup.monotonic()-p.began <= allowed
 }
 
-// errBackupEnded: nobody wants the rest of a backup, or nobody can write it.
+// errBackupEnded: the caller ended, or the node closed.
 var errBackupEnded = errors.New("the backup was given up")
 
-// Write writes and then waits as long as the bytes may take at most.
+// Write writes and then waits as long as the pace demands.
 func (p *pacedBackup) Write(content []byte) (int, error) {
 	n, err := p.w.Write(content)
 	if p.bytes += int64(n); err == nil && !p.keepsUp() {

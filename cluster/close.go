@@ -10,7 +10,7 @@ import (
 	"github.com/seriatimq/seriatim/cluster/fault"
 )
 
-// errClosing is what calls get from a node that stops.
+// errClosing is the error of calls to a node that stops.
 var errClosing = fmt.Errorf("%w: this node is stopping", fault.ErrUnavailable)
 
 // transferTimeout bounds each step of a clean stop that needs other nodes, such
@@ -28,8 +28,8 @@ func (n *Node) transferLeadership(ctx context.Context, transfer func(context.Con
 	if !n.group.Leadership().Self {
 		return fault.ErrNotLeader
 	}
-	// The library leaves open what becomes of entries in flight when it hands
-	// over. Without any, the change of leader is felt as a short wait only.
+	// The library does not say what becomes of entries in flight when it hands over.
+	// Without any, clients notice the change of leader as a short wait only.
 	if t := n.term.Load(); t != nil {
 		release, err := t.Hold(ctx)
 		if err != nil {
@@ -56,12 +56,13 @@ func (n *Node) Close(ctx context.Context) error {
 	return nil
 }
 
-// finish ends everything above the log.
+// finish ends everything above the log, in an order in which every caller gets the
+// answers that are under way.
 func (n *Node) finish(ctx context.Context) {
 	n.beginClosing()
-	n.follower.Wait()    // all that was proposed here has its answer
-	n.stopServing(ctx)   // and the other nodes know
-	n.calls.drained(ctx) // and so do this node's callers
+	n.follower.Wait()    // all that was proposed here is answered
+	n.stopServing(ctx)   // the answers of other nodes are sent
+	n.calls.drained(ctx) // the callers of this node have theirs
 	n.endLife()
 	n.running.Wait()
 }
@@ -74,7 +75,7 @@ func (n *Node) stopServing(ctx context.Context) {
 	n.server.Close(ctx)
 }
 
-// handOver gives leadership away while this node can still answer.
+// handOver hands leadership over while this node can still answer.
 func (n *Node) handOver(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, transferTimeout)
 	defer cancel()
@@ -84,15 +85,16 @@ func (n *Node) handOver(ctx context.Context) {
 	}
 }
 
-// gate counts the calls inside and closes once. The zero value is open.
+// gate counts the calls under way and refuses new ones once it is closed. The zero value
+// is open.
 type gate struct {
 	mu     sync.Mutex
 	inside int
 	closed bool
-	empty  chan struct{} // closed when closed and nobody is inside
+	empty  chan struct{} // closed when the gate is closed and no call is under way
 }
 
-// enter reports whether the caller may enter; if so it must leave.
+// enter counts a call, which must leave, or reports that the gate is closed.
 func (g *gate) enter() bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -112,7 +114,7 @@ func (g *gate) leave() {
 	}
 }
 
-// close lets nobody in any more.
+// close refuses new calls.
 func (g *gate) close() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -126,7 +128,7 @@ func (g *gate) close() {
 	}
 }
 
-// drained waits until the closed gate is empty or ctx ends.
+// drained waits until no call is under way at the closed gate, or ctx ends.
 func (g *gate) drained(ctx context.Context) {
 	select {
 	case <-g.empty:

@@ -24,7 +24,7 @@ type Config struct {
 	AdvertisePeer   string   // host:port other nodes dial; default: the bound one
 	AdvertiseGossip string   // host:port other nodes gossip with; default: the bound one
 	Join            []string // gossip addresses to find the others by
-	BootstrapExpect int      // how many empty nodes form a new cluster; 0: never form one
+	BootstrapExpect int      // number of initial members of a new cluster; 0: never bootstrap one
 	GossipKey       []byte   // 16, 24 or 32 bytes to encrypt gossip; none: clear text
 
 	Log      LogPolicy
@@ -93,7 +93,7 @@ type Timing struct {
 	RPC          time.Duration // one exchange between nodes; default 5s
 	Dial         time.Duration // connecting and shaking hands; default 2s
 	// ClockSkewMax is how far this node's clock may be from the median of a
-	// majority before it leaves leading to others; default 30s.
+	// majority before it hands leadership over; default 30s.
 	ClockSkewMax time.Duration
 }
 

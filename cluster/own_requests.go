@@ -37,7 +37,7 @@ type ownRequests struct {
 	underWay map[uint64]*ownRequest // by number
 }
 
-// ownRequest is one of them.
+// ownRequest is one request under way.
 type ownRequest struct {
 	id fsm.RequestID
 
@@ -76,8 +76,8 @@ func (o *ownRequests) end(r *ownRequest) {
 	delete(o.underWay, r.id.Number)
 }
 
-// answered notes the answer to a command that was applied here. A receive that
-// found nothing goes on waiting, so that is none.
+// answered notes the answer to a command that was applied here. A receive that found
+// nothing goes on waiting, so it is not answered.
 func (o *ownRequests) answered(number uint64, response fsm.Response, index uint64, at queue.Timestamp) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -91,7 +91,8 @@ func (o *ownRequests) answered(number uint64, response fsm.Response, index uint6
 	}
 }
 
-// restored notes that this node may have missed entries.
+// restored notes that a snapshot was restored, so that this node may have missed
+// entries.
 func (o *ownRequests) restored() {
 	o.mu.Lock()
 	defer o.mu.Unlock()

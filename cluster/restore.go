@@ -24,7 +24,7 @@ import (
 var (
 	// ErrNotFresh: the cluster holds something that a restore would destroy.
 	ErrNotFresh = errors.New("a backup is restored into a fresh cluster only")
-	// ErrBadBackup: the backup is damaged, cut off, or of a newer format.
+	// ErrBadBackup: the backup is damaged, truncated, or of a newer format.
 	ErrBadBackup = fault.ErrBadBackup
 	// ErrMembersAway: the cluster is not complete.
 	ErrMembersAway = errors.New("all members must be there for a restore")
@@ -49,7 +49,7 @@ type Restored struct {
 // spoolPattern names backups on their way in.
 const spoolPattern = "restore-*.tmp"
 
-// removeSpools clears away what crashes left behind.
+// removeSpools removes what crashes left behind.
 func removeSpools(d *storage.Dir) error {
 	spools, err := filepath.Glob(d.File(spoolPattern))
 	for _, spool := range spools {
@@ -59,9 +59,9 @@ func removeSpools(d *storage.Dir) error {
 }
 
 // Restore replaces the state of a fresh cluster by that of a backup, from any
-// node. The restored state is an epoch of its own: receipt handles given out
-// before are refused, sequence numbers handed out after the backup are passed
-// over, and deduplication windows go on.
+// node. The restored state begins an epoch: receipt handles given out before are
+// refused, sequence numbers handed out after the backup are skipped, and deduplication
+// windows continue.
 func (n *Node) Restore(ctx context.Context, backup io.Reader) (Restored, error) {
 	if !n.calls.enter() {
 		return Restored{}, errClosing
@@ -91,7 +91,7 @@ func (n *Node) checkFresh(ctx context.Context) error {
 	return n.fresh()
 }
 
-// fresh reports what the present state holds that is worth keeping.
+// fresh returns ErrNotFresh if the present state holds queues.
 func (n *Node) fresh() (err error) {
 	n.replica.Inspect(func(b *queue.Broker) {
 		if count := b.View().Queues(); count > 0 {
@@ -103,7 +103,8 @@ func (n *Node) fresh() (err error) {
 
 // restoreHere restores as the leader.
 func (n *Node) restoreHere(ctx context.Context, backup io.Reader) (Restored, error) {
-	// Whoever asks may not have looked, and what is refused need not be received.
+	// The node that forwards may not have checked, and a backup that is refused need
+	// not be received.
 	if err := n.fresh(); err != nil {
 		return Restored{}, err
 	}
@@ -115,7 +116,7 @@ func (n *Node) restoreHere(ctx context.Context, backup io.Reader) (Restored, err
 	if t == nil {
 		return Restored{}, fault.ErrNotLeader
 	}
-	// A restore takes votes and gives them back; nobody may promote meanwhile.
+	// A restore takes votes and gives them back; no learner may be promoted meanwhile.
 	select {
 	case n.changing <- struct{}{}:
 		defer func() { <-n.changing }()
@@ -130,8 +131,7 @@ func (n *Node) restoreHere(ctx context.Context, backup io.Reader) (Restored, err
 	case err != nil:
 		return Restored{}, fmt.Errorf("%w: %w", fault.ErrUnavailable, err)
 	}
-	// From here on it is not given up: a restore that is half done helps
-	// nobody.
+	// From here on it is completed, even if ctx ends.
 	if err := <-done; err != nil {
 		return Restored{}, err
 	}
@@ -156,8 +156,8 @@ func (n *Node) backupRoom() int64 {
 	return int64((max(space.Free, kept) - kept) / restoreCopies)
 }
 
-// readBackup keeps the backup in a file until all of it is there, and reads the
-// state from that: a sender that falls silent must not hold up the log.
+// readBackup writes the backup to a file until all of it is there, and reads the state
+// from that: a sender that stops sending must not hold up the log.
 func (n *Node) readBackup(backup io.Reader) (Restored, *queue.Broker, error) {
 	spool, err := os.CreateTemp(n.cfg.DataDir, spoolPattern)
 	if err != nil {

@@ -25,7 +25,8 @@ const (
 	restoreIdleMax = 30 * time.Second
 )
 
-// refusalPatience is how long an answer may take that comes before all is sent.
+// refusalPatience is how long an answer may take that comes before the whole backup is
+// sent.
 const refusalPatience = 5 * time.Second
 
 // restoreAnswer is what the leader says to a forwarded restore.
@@ -57,7 +58,7 @@ type remoteError struct {
 func (e *remoteError) Error() string { return e.text }
 func (e *remoteError) Unwrap() error { return e.kind }
 
-// forwardRestore sends the backup to the leader and waits for what it says.
+// forwardRestore sends the backup to the leader and waits for its answer.
 func (n *Node) forwardRestore(ctx context.Context, leader string, backup io.Reader) (Restored, error) {
 	conn, err := n.process.network.Dial(ctx, leader, peernet.KindRestore, 0)
 	if err != nil {
@@ -99,8 +100,8 @@ func (n *Node) forwardRestore(ctx context.Context, leader string, backup io.Read
 	return Restored{}, failed
 }
 
-// sendPieces sends a backup. Of its errors one is of the backup's end of it, the
-// other of the connection's.
+// sendPieces sends a backup. It returns the errors of reading the backup and of writing
+// to the connection.
 func sendPieces(conn net.Conn, backup io.Reader) (reading, writing error) {
 	idle := time.AfterFunc(restoreIdleMax, func() { conn.Close() })
 	defer idle.Stop()
@@ -160,14 +161,14 @@ func (n *Node) serveRestore(conn net.Conn) {
 	if json.NewEncoder(conn).Encode(answer) != nil {
 		return // the other end sees a broken connection
 	}
-	// What is still under way is taken until the other end has read the answer and
-	// closes: closed before, the connection would be reset and the answer lost.
+	// Read what is still sent until the other end has read the answer and closes. If
+	// this end closed first, the connection would be reset and the answer lost.
 	stopWaiting := time.AfterFunc(refusalPatience, func() { conn.Close() })
 	defer stopWaiting.Stop()
 	_, _ = io.Copy(io.Discard, conn)
 }
 
-// pieceReader reads what sendPieces sent. The end comes with the zero only.
+// pieceReader reads what sendPieces sent. Only a length of zero ends it.
 type pieceReader struct {
 	source *bufio.Reader
 	idle   *time.Timer // closes the connection

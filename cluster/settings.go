@@ -9,7 +9,7 @@ import (
 // ClusterSettings are what all nodes must agree on.
 type ClusterSettings = leader.Settings
 
-// RequestLimits bound what clients can make a node hold. The zero value of a
+// RequestLimits bound what clients can make a node keep in memory. The zero value of a
 // field means its default.
 type RequestLimits struct {
 	// Timeout is how long a call may try before it ends with ErrUnavailable
@@ -42,16 +42,17 @@ func (l RequestLimits) withDefaults() RequestLimits {
 	return l
 }
 
-// MembershipPolicy says what changes of the members happen without an operator.
-// None of them removes a node: silence may be a partition.
+// MembershipPolicy says which changes of the members happen without an operator. No node
+// is ever removed automatically: one that does not answer may be partitioned.
 type MembershipPolicy struct {
 	// ManualJoin: an empty node does not ask to join, and a leader does not
 	// let nodes join that ask; an operator adds them.
 	ManualJoin bool
-	// Voters is up to how many voters the leader promotes learners; 0 means
-	// as many as founded the cluster.
+	// Voters is the number of voters up to which the leader promotes learners; 0
+	// means as many as the initial members.
 	Voters int
-	// PromoteAfter is how long a learner must have kept up before; default 10s.
+	// PromoteAfter is how long a learner must have kept up before it is promoted;
+	// default 10s.
 	PromoteAfter time.Duration
 }
 
