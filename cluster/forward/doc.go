@@ -5,7 +5,7 @@
 // The Link, which is the way from this node to one other: a stream that packs the
 // requests of many clients into frames. The Server, which is the other end, at the
 // leader. The codec of the frames and the form of requests and outcomes on the wire
-// (cluster/peer.proto).
+// (cluster/peer.proto). The passing on of a backup.
 //
 // # What it refuses to know
 //
@@ -27,6 +27,9 @@
 // election. A stream that breaks leaves unknown what was sent on it; what was not
 // sent was not proposed. When a node opens another stream, the leader proposes
 // nothing any more that came over the one before: the node may have asked again.
+//
+// A backup to be restored goes over a connection of its own (backup.go): it is larger
+// than any request, and the leader may refuse it before all is sent.
 //
 // The codec writes and reads the frames by hand (codec.go), in the bytes of the
 // generated code, with two allocations for all requests of a frame.
