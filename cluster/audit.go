@@ -15,6 +15,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/seriatimq/seriatim/cluster/consensus"
 	"github.com/seriatimq/seriatim/cluster/forward"
 	"github.com/seriatimq/seriatim/cluster/leader"
 	"github.com/seriatimq/seriatim/cluster/peerpb"
@@ -369,7 +370,7 @@ func (n *Node) runAudits() {
 }
 
 // tellAudit reports a note to the leader. It returns whether the leader has it.
-func (n *Node) tellAudit(known Leadership, note auditNote) bool {
+func (n *Node) tellAudit(known consensus.Leadership, note auditNote) bool {
 	ctx, cancel := context.WithTimeout(n.closing, n.cfg.Timing.RPC)
 	defer cancel()
 	request := forward.Request{Kind: forward.Audit, Term: known.Term, Report: &peerpb.Audit{

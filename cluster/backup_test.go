@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/seriatimq/seriatim/cluster/clustertest"
+	"github.com/seriatimq/seriatim/cluster/consensus"
 	"github.com/seriatimq/seriatim/cluster/environment"
 	"github.com/seriatimq/seriatim/cluster/fault"
 	"github.com/seriatimq/seriatim/fsm"
@@ -227,8 +228,13 @@ func TestRestoreThatBreaksOffLeavesOneHistory(t *testing.T) {
 	})
 	leader := c.leader()
 	group := c.nodes[leader].group
-	if err := group.demote(group.otherVoters()); err != nil {
-		t.Fatal(err)
+	for _, voter := range group.Voters() {
+		if voter == c.nodes[leader].process.nodeID {
+			continue
+		}
+		if err := group.ChangeMembers(clustertest.Context(t), 0, consensus.TakeVote, voter); err != nil {
+			t.Fatal(err)
+		}
 	}
 	c.crash(leader)
 	spool := filepath.Join(c.configs[leader].DataDir, strings.ReplaceAll(spoolPattern, "*", "1"))

@@ -235,7 +235,7 @@ func (b *bootstrap) replaced(member string) bool {
 		if m.NodeID == member && m.Alive {
 			return false
 		}
-		successor = successor || m.Alive && m.NodeID != member && m.Name == nodeNameOf(member)
+		successor = successor || m.Alive && m.NodeID != member && m.Name == storage.NodeNameOf(member)
 	}
 	return successor
 }

@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"time"
 
+	"github.com/seriatimq/seriatim/cluster/consensus"
 	"github.com/seriatimq/seriatim/cluster/environment"
 	"github.com/seriatimq/seriatim/cluster/fault"
 	"github.com/seriatimq/seriatim/cluster/storage"
@@ -60,16 +61,6 @@ type AuditPolicy struct {
 	Entries  uint64        // of the log; default 10,000
 }
 
-// SnapshotPolicy says when snapshots are taken and how fast they are written.
-// Small values are allowed: tests need them to make installs the normal way
-// for a follower to catch up.
-type SnapshotPolicy struct {
-	LogBytes       int64 // bytes of log since the last snapshot that cause the next; default 256 MiB
-	TrailingBytes  int64 // bytes of log kept behind a snapshot for slow followers; default 256 MiB
-	BytesPerSecond int64 // pace of writing; default 64 MiB/s
-	SyncBytes      int64 // bytes written between two syncs; default 1 MiB
-}
-
 // logOptions are what the log store takes from the configuration.
 func (c Config) logOptions() storage.LogOptions {
 	return storage.LogOptions{
@@ -95,6 +86,13 @@ type Timing struct {
 	// ClockSkewMax is how far this node's clock may be from the median of a
 	// majority before it hands leadership over; default 30s.
 	ClockSkewMax time.Duration
+}
+
+// ofGroups are the timeouts of consensus.
+func (t Timing) ofGroups() consensus.Timing {
+	return consensus.Timing{
+		Heartbeat: t.Heartbeat, Election: t.Election, Lease: t.Lease, Commit: t.Commit, Enqueue: t.Enqueue, RPC: t.RPC,
+	}
 }
 
 const (

@@ -46,16 +46,12 @@
 // majority works on the data directory of a stopped node and begins an epoch and
 // a cluster id, so that the nodes that were lost are strangers.
 //
-// Start. A node restores its newest snapshot, reads its whole log once, applies
-// what the end mark of the log says is committed, and only then takes part
-// (replay.go). What follows the mark waits for a leader's word.
-//
 // Idle. Every wakeup of an idle process costs some 20 to 30 microseconds of a
 // core (measured on a virtual machine, where they are dear), and nearly all of a
 // leader's were messages of the consensus library: heartbeats, one to each
 // follower every 50 to 100 ms with its timeout at 500 ms, and as often an empty
 // message that repeats the commit index. So that timeout is three times as long,
-// the commit index is told once, after the last write (consensus.CommitNotifier), and a leader
+// the commit index is told once, after the last write (package consensus), and a leader
 // that is gone, or that nobody knows after all were down, is noticed by other
 // means (package election), long before the timeout.
 //

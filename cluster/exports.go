@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"github.com/seriatimq/seriatim/cluster/consensus"
 	"github.com/seriatimq/seriatim/cluster/environment"
 	"github.com/seriatimq/seriatim/cluster/fault"
 	"github.com/seriatimq/seriatim/cluster/storage"
@@ -40,6 +41,15 @@ var (
 	// ErrNotLeader: nothing was proposed because this node does not lead.
 	ErrNotLeader = fault.ErrNotLeader
 )
+
+// Member is one node of the replicated configuration.
+type Member = consensus.Member
+
+// SnapshotPolicy says when snapshots are taken and how fast they are written.
+type SnapshotPolicy = consensus.SnapshotPolicy
+
+// ErrVotesMissing: a restore itself ended, with or without success.
+var ErrVotesMissing = consensus.ErrVotesMissing
 
 // ExitCode is the process exit code of a fatal condition.
 type ExitCode = fault.ExitCode

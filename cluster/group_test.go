@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/seriatimq/seriatim/cluster/clustertest"
+	"github.com/seriatimq/seriatim/cluster/consensus"
 	"github.com/seriatimq/seriatim/cluster/fault"
 	"github.com/seriatimq/seriatim/cluster/storage"
 	"github.com/seriatimq/seriatim/fsm"
@@ -23,7 +24,7 @@ type member struct {
 	record  *clustertest.FatalRecord
 	machine *fsm.FSM
 	process *process
-	group   *raftGroup // nil while stopped
+	group   *consensus.Group // nil while stopped
 	drained chan struct{}
 }
 
@@ -98,7 +99,7 @@ func (m *member) tryStart() error {
 		for {
 			select {
 			case <-group.OwnLeadership():
-			case <-group.ctx.Done():
+			case <-process.ctx.Done():
 				return
 			}
 		}
@@ -291,15 +292,6 @@ func TestThreeNodesFoundElectReplicateAndRestart(t *testing.T) {
 			g.stopAll()
 		})
 	}
-}
-
-func openTestGroup(t *testing.T, dir *storage.Dir) *storage.GroupDir {
-	t.Helper()
-	group, err := dir.Group(thisGroup)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return group
 }
 
 func openTestDir(t *testing.T, path, name string) *storage.Dir {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/seriatimq/seriatim/cluster/peernet"
+	"github.com/seriatimq/seriatim/cluster/storage"
 )
 
 // The health of the cluster is as of the request. The last answer to a heartbeat is
@@ -74,7 +75,7 @@ func (n *Node) probe(ctx context.Context, list *MemberList) {
 			continue
 		}
 		// A busy machine may answer the probe too late, but a heartbeat in time.
-		age, _, known := n.group.contacts.Last(m.NodeID)
+		age, known := n.group.SinceHeard(m.NodeID)
 		switch {
 		case p.err != nil && (!leads || !known || age > took):
 			m.Healthy, m.Note = false, "does not answer: "+probeFailure(p.err)
@@ -152,7 +153,7 @@ func (l *MemberList) assess(waitsFor string) {
 		}
 	case leader == "" && l.LeaderID != "":
 		l.MayFail = 0
-		l.Summary = fmt.Sprintf("No leader: %s does not answer; %s, %d are needed", nodeNameOf(l.LeaderID), reached, quorum(voters))
+		l.Summary = fmt.Sprintf("No leader: %s does not answer; %s, %d are needed", storage.NodeNameOf(l.LeaderID), reached, quorum(voters))
 	case leader == "":
 		l.MayFail = 0
 		l.Summary = fmt.Sprintf("No leader: %s, %d are needed", reached, quorum(voters))
@@ -215,7 +216,7 @@ func (n *Node) waitsFor() string {
 func hereAndMissing(nodeIDs, join []string, expect int) string {
 	names, verb := make([]string, len(nodeIDs)), "are"
 	for i, id := range nodeIDs {
-		names[i] = nodeNameOf(id)
+		names[i] = storage.NodeNameOf(id)
 	}
 	slices.Sort(names)
 	if len(names) == 1 {

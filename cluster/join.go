@@ -114,7 +114,7 @@ func (n *Node) letJoin(ctx context.Context, r membershipRequest) membershipAnswe
 	}
 	list := n.memberList()
 	if slices.ContainsFunc(list.Members, func(m MemberStatus) bool { return m.NodeID == r.From }) {
-		member, err := n.group.isMember(ctx, r.From)
+		member, err := n.group.IsMember(ctx, r.From)
 		if err != nil || !member {
 			return membershipAnswer{Verdict: changeElsewhere, Text: "the change that adds this node is not certain yet"}
 		}

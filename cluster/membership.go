@@ -155,14 +155,14 @@ func (n *Node) change(ctx context.Context, op string, change Change) error {
 // node leads.
 func (n *Node) memberList() MemberList {
 	stats := n.group.Stats()
-	set, err := n.group.memberSet()
+	set, err := n.group.CommittedMembers()
 	if err != nil {
 		n.log.Warn("the index of the members is unknown", "error", err)
 	}
 	list := MemberList{
 		ClusterID: n.process.clusterID(),
 		LeaderID:  stats.LeaderID,
-		Index:     set.index,
+		Index:     set.Index,
 		Voters:    n.votersWanted(),
 		Members:   []MemberStatus{},
 		Waiting:   []WaitingNode{},
@@ -176,10 +176,10 @@ func (n *Node) memberList() MemberList {
 		members[m.NodeID] = true
 		// Index and members belong together: what is not committed yet is
 		// not part of them.
-		if set.index != 0 && !set.contains(m.NodeID) {
+		if set.Index != 0 && !set.Contains(m.NodeID) {
 			continue
 		}
-		m.Voter = m.Voter && (set.index == 0 || slices.Contains(set.voters, m.NodeID))
+		m.Voter = m.Voter && (set.Index == 0 || slices.Contains(set.Voters, m.NodeID))
 		s := n.memberStatus(m, heard[m.NodeID].Version)
 		if list.LeaderID != n.process.nodeID {
 			s.Healthy = heard[m.NodeID].Alive // a follower knows no better

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/seriatimq/seriatim/cluster/consensus"
 	"github.com/seriatimq/seriatim/cluster/fault"
 )
 
@@ -21,7 +22,7 @@ func (n *Node) executeChange(ctx context.Context, r membershipRequest) membershi
 		n.probe(ctx, &list)
 		return membershipAnswer{Verdict: changeDone, Members: &list}
 	case opIsMember:
-		member, err := n.group.isMember(ctx, r.Node)
+		member, err := n.group.IsMember(ctx, r.Node)
 		if err != nil {
 			return membershipAnswer{Verdict: changeElsewhere, Text: err.Error()}
 		}
@@ -177,7 +178,7 @@ func (n *Node) addLearner(ctx context.Context, index uint64, nodeID string, invi
 			return refused(RefusedPolicy, "", "node %s does not take part: %s", nodeID, answer.Text)
 		}
 	}
-	return n.group.changeMembers(ctx, index, addLearner, nodeID)
+	return n.group.ChangeMembers(ctx, index, consensus.AddLearner, nodeID)
 }
 
 // remove removes a member if the others have a majority without it.
@@ -202,7 +203,7 @@ func (n *Node) remove(ctx context.Context, r membershipRequest) error {
 		}
 		return fault.ErrNotLeader // the next leader removes it
 	}
-	return n.group.changeMembers(ctx, list.Index, removeMember, member.NodeID)
+	return n.group.ChangeMembers(ctx, list.Index, consensus.RemoveMember, member.NodeID)
 }
 
 // checkRemoval refuses to remove a voter if those of the remaining voters that answer
@@ -262,7 +263,7 @@ func (n *Node) promote(ctx context.Context, r membershipRequest) error {
 	if err != nil || member.Role != roleLearner {
 		return err
 	}
-	return n.group.changeMembers(ctx, list.Index, makeVoter, member.NodeID)
+	return n.group.ChangeMembers(ctx, list.Index, consensus.MakeVoter, member.NodeID)
 }
 
 // replacement is the plan of a replace: first remove, then promote.
@@ -286,11 +287,11 @@ func (n *Node) replace(ctx context.Context, r membershipRequest) error {
 		return err
 	}
 	for _, old := range plan.lost {
-		set, err := n.group.memberSet()
+		set, err := n.group.CommittedMembers()
 		if err != nil {
 			return err
 		}
-		if err := n.group.changeMembers(ctx, set.index, removeMember, old.NodeID); err != nil {
+		if err := n.group.ChangeMembers(ctx, set.Index, consensus.RemoveMember, old.NodeID); err != nil {
 			return fmt.Errorf("removing %s: %w", old.NodeID, err)
 		}
 		n.log.Info("removed a lost node", "member", old.NodeID, "replaced_by", plan.learner.NodeID)
@@ -298,11 +299,11 @@ func (n *Node) replace(ctx context.Context, r membershipRequest) error {
 	if plan.done {
 		return nil
 	}
-	set, err := n.group.memberSet()
+	set, err := n.group.CommittedMembers()
 	if err != nil {
 		return err
 	}
-	return n.group.changeMembers(ctx, set.index, makeVoter, plan.learner.NodeID)
+	return n.group.ChangeMembers(ctx, set.Index, consensus.MakeVoter, plan.learner.NodeID)
 }
 
 func (n *Node) planReplacement(ctx context.Context, r membershipRequest) (replacement, error) {
@@ -384,5 +385,5 @@ func (n *Node) moveLeadership(ctx context.Context, r membershipRequest) error {
 			return refused(RefusedUnsafe, "choose another node, or none to leave the choice to the leader", "node %s would give leadership back: %s", target.NodeID, c.flaw)
 		}
 	}
-	return n.transferLeadership(ctx, func(ctx context.Context) error { return n.group.transferTo(ctx, target.NodeID) })
+	return n.transferLeadership(ctx, func(ctx context.Context) error { return n.group.TransferTo(ctx, target.NodeID) })
 }

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/seriatimq/seriatim/cluster/consensus"
 	"github.com/seriatimq/seriatim/cluster/fault"
 	"github.com/seriatimq/seriatim/cluster/forward"
 	"github.com/seriatimq/seriatim/cluster/leader"
@@ -38,7 +39,7 @@ type Node struct {
 	log     *slog.Logger
 	replica *fsm.FSM // the state of this node
 	process *process
-	group   *raftGroup
+	group   *consensus.Group
 	counts  *counters
 	calls   gate
 	// requests are those of this node's clients that are under way.
@@ -105,12 +106,12 @@ func Open(ctx context.Context, cfg Config) (*Node, error) {
 		Guard: &n.stateLock, Applied: n.applied, Audited: n.auditor.applied, Fatal: n.fatal, VersionMax: cfg.Log.FormatMax,
 		Origin: n.requests.origin, Answered: n.requests.answered, Restored: n.requests.restored,
 	})
-	if n.process, n.group, err = openParts(ctx, cfg, tapped(ctx, n.replica)); err != nil {
+	if n.process, n.group, err = openParts(ctx, cfg, n.replica); err != nil {
 		n.endLife()
 		return nil, fmt.Errorf("opening the node: %w", err)
 	}
 	n.opened.Store(true)
-	n.group.notifyApplied(n.replica.AppliedIndex())
+	n.group.NoteApplied(n.replica.AppliedIndex())
 	n.process.inForce.Store(n.replica.FormatVersion())
 	n.serve(n.process.network.Listener(peernet.KindGRPC, thisGroup))
 	n.auditor.nodeID = n.process.nodeID
@@ -142,7 +143,7 @@ func (n *Node) fatal(err error) {
 func (n *Node) applied(index uint64, _ queue.Timestamp, events []queue.Event) {
 	opened := n.opened.Load()
 	if opened {
-		n.group.notifyApplied(index)
+		n.group.NoteApplied(index)
 	}
 	var (
 		size     int64

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/seriatimq/seriatim/cluster/consensus"
 	"github.com/seriatimq/seriatim/cluster/discovery"
 	"github.com/seriatimq/seriatim/cluster/election"
 	"github.com/seriatimq/seriatim/cluster/fault"
@@ -62,12 +63,12 @@ func openProcess(ctx context.Context, cfg Config) (*process, error) {
 }
 
 // openParts opens what a node has once and its group.
-func openParts(ctx context.Context, cfg Config, machine stateMachine) (*process, *raftGroup, error) {
+func openParts(ctx context.Context, cfg Config, machine *fsm.FSM) (*process, *consensus.Group, error) {
 	p, err := openProcess(ctx, cfg)
 	if err != nil {
 		return nil, nil, err
 	}
-	group, err := openGroup(ctx, p.groupOptions(machine))
+	group, err := consensus.Open(ctx, p.groupOptions(machine))
 	if err != nil {
 		return nil, nil, errors.Join(err, p.disconnect(), p.close())
 	}
@@ -78,16 +79,16 @@ func openParts(ctx context.Context, cfg Config, machine stateMachine) (*process,
 }
 
 // closeParts closes what openParts opened.
-func closeParts(p *process, group *raftGroup) error {
+func closeParts(p *process, group *consensus.Group) error {
 	group.BeginClose()
 	return errors.Join(p.disconnect(), group.Close(), p.close())
 }
 
 // groupOptions are those of the first group.
-func (p *process) groupOptions(machine stateMachine) groupOptions {
-	return groupOptions{
+func (p *process) groupOptions(machine *fsm.FSM) consensus.Options {
+	return consensus.Options{
 		ID: thisGroup, NodeID: p.nodeID, Dir: p.groupDir, Guard: p.guard, Network: p.network, Machine: machine,
-		Log: p.cfg.logOptions(), Snapshot: p.cfg.Snapshot, Timing: p.cfg.Timing,
+		Log: p.cfg.logOptions(), Snapshot: p.cfg.Snapshot, Timing: p.cfg.Timing.ofGroups(),
 		Clock: p.cfg.Clock, Logger: p.cfg.Logger, Fatal: p.cfg.Fatal, Address: p.addressOf,
 	}
 }
@@ -166,13 +167,13 @@ func (p *process) answerAboutLeader() {
 
 // begin opens gossip and takes part in everything, with the group whose members are
 // those of the cluster.
-func (p *process) begin(group *raftGroup) error {
+func (p *process) begin(group *consensus.Group) error {
 	if err := p.openGossip(group); err != nil {
 		return err
 	}
 	p.detector.Start(p.electionView(group))
 	b := p.bootstrap
-	b.network, b.view, b.gossiped, b.announce, b.begin = p.network, p.gossip.View, p.gossip.Changes, p.gossip.Announce, group.foundCluster
+	b.network, b.view, b.gossiped, b.announce, b.begin = p.network, p.gossip.View, p.gossip.Changes, p.gossip.Announce, group.Bootstrap
 	p.network.Open()
 	p.wg.Go(func() { p.gossip.Run(p.ctx) })
 	p.wg.Go(func() { b.serve(p.ctx, p.network.Listener(peernet.KindBootstrap, 0)) })
@@ -183,29 +184,29 @@ func (p *process) begin(group *raftGroup) error {
 }
 
 // electionView is what the failure detector reads and does of the group.
-func (p *process) electionView(group *raftGroup) election.Consensus {
+func (p *process) electionView(group *consensus.Group) election.Consensus {
 	return election.Consensus{
 		Leadership: func() election.Leadership { return election.Leadership(group.Leadership()) },
 		LastEntry: func() election.LogPosition {
-			term, index := group.lastEntry()
+			term, index := group.LastEntry()
 			return election.LogPosition{Term: term, Index: index}
 		},
-		SinceContact: group.sinceContact,
-		Voters:       group.voters,
-		HeardVoters:  group.heardVoters,
-		Campaign:     group.campaign,
+		SinceContact: group.SinceContact,
+		Voters:       group.Voters,
+		HeardVoters:  group.HeardVoters,
+		Campaign:     group.Campaign,
 		MayLead:      p.mayLead,
 		Transfer: func(ctx context.Context, nodeID string) error {
 			ctx, cancel := context.WithTimeout(ctx, transferTimeout)
 			defer cancel()
-			return group.transferTo(ctx, nodeID)
+			return group.TransferTo(ctx, nodeID)
 		},
 	}
 }
 
 // openGossip binds the gossip port.
-func (p *process) openGossip(group *raftGroup) error {
-	p.clocks = discovery.NewClocks(p.cfg.Clock, p.cfg.Timing.ClockSkewMax, p.nodeID, group.voters)
+func (p *process) openGossip(group *consensus.Group) error {
+	p.clocks = discovery.NewClocks(p.cfg.Clock, p.cfg.Timing.ClockSkewMax, p.nodeID, group.Voters)
 	gossip := discovery.New(discovery.Options{
 		NodeID:    p.nodeID,
 		Bind:      p.cfg.GossipAddr,
@@ -213,7 +214,7 @@ func (p *process) openGossip(group *raftGroup) error {
 		Join:      p.cfg.Join,
 		Key:       p.cfg.GossipKey,
 		Self:      p.describe,
-		Wanted:    func() int { return max(p.cfg.BootstrapExpect, group.memberCount(), 2) },
+		Wanted:    func() int { return max(p.cfg.BootstrapExpect, memberCount(group), 2) },
 		Heard:     p.book.Note,
 		Clocks:    p.clocks,
 		Network:   p.cfg.Network,
@@ -225,6 +226,11 @@ func (p *process) openGossip(group *raftGroup) error {
 	}
 	p.gossip = gossip
 	return nil
+}
+
+func memberCount(group *consensus.Group) int {
+	members := group.Members()
+	return len(members.Voters) + len(members.Learners)
 }
 
 // clusterID is empty until this node belongs to a cluster.

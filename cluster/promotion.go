@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/seriatimq/seriatim/cluster/consensus"
 	"github.com/seriatimq/seriatim/cluster/leader"
 )
 
@@ -25,7 +26,7 @@ func (n *Node) promoteLearners(ctx context.Context) {
 			return
 		case <-tick.C:
 		}
-		if !n.group.hasLearners() {
+		if len(n.group.Members().Learners) == 0 {
 			clear(keepsUp)
 			continue
 		}
@@ -39,7 +40,7 @@ func (n *Node) promoteLearners(ctx context.Context) {
 		default:
 			continue
 		}
-		err := n.group.changeMembers(ctx, list.Index, makeVoter, next)
+		err := n.group.ChangeMembers(ctx, list.Index, consensus.MakeVoter, next)
 		<-n.changing
 		if err != nil {
 			n.log.Warn("a learner could not be promoted, trying again", "member", next, "error", err)

@@ -28,8 +28,6 @@ var (
 	ErrBadBackup = fault.ErrBadBackup
 	// ErrMembersAway: the cluster is not complete.
 	ErrMembersAway = errors.New("all members must be there for a restore")
-	// ErrVotesMissing: the restore itself ended, with or without success.
-	ErrVotesMissing = errors.New("not all members have back the votes that a restore takes from them")
 )
 
 // Restored describes a finished restore.

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/seriatimq/seriatim/cluster/clustertest"
-	"github.com/seriatimq/seriatim/cluster/storage"
+	"github.com/seriatimq/seriatim/cluster/consensus"
 )
 
 // A node whose log begins right after a snapshot, and which was restarted, must be
@@ -26,7 +26,7 @@ func smallTrail(cfg *Config) {
 // it has the state, without a change of leader.
 func (c *nodes) bringsUpEmptyNode(leader, empty int) {
 	c.t.Helper()
-	first := shortened(c.t, c.nodes[leader].group.log)
+	first := shortened(c.t, c.nodes[leader].group)
 	term := c.nodes[leader].group.Leadership().Term
 	if c.nodes[empty] != nil {
 		c.crash(empty)
@@ -49,9 +49,9 @@ func (c *nodes) bringsUpEmptyNode(leader, empty int) {
 }
 
 // shortened is where the log begins, which must not be at the first entry.
-func shortened(t *testing.T, log *storage.LogStore) uint64 {
+func shortened(t *testing.T, group *consensus.Group) uint64 {
 	t.Helper()
-	first, err := log.FirstIndex()
+	first, err := group.FirstIndex()
 	if err != nil || first <= 1 {
 		t.Fatalf("the log begins at %d, %v: it was not shortened", first, err)
 	}

@@ -99,7 +99,7 @@ func (n *Node) transferToBest(ctx context.Context) error {
 	}
 	var err error
 	for _, c := range others[:min(len(others), successorsTried)] {
-		if err = n.group.transferTo(ctx, c.nodeID); err == nil {
+		if err = n.group.TransferTo(ctx, c.nodeID); err == nil {
 			return nil
 		}
 		err = fmt.Errorf("to node %s: %w", c.nodeID, err)

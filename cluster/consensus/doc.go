@@ -1,30 +1,53 @@
-// Package consensus is what stands between hashicorp/raft and the other nodes: its
-// transport.
+// Package consensus runs one replicated log: a Group is hashicorp/raft with the
+// stores, the transport and the state machine around it.
 //
 // # What it owns
 //
-// The messages of the consensus library on the connections of package peernet, with
-// the changes that its known faults need: no fast path for heartbeats, retries of a
-// message to a node that cannot be reached, nothing from a leader that was deposed,
-// no commit behind the entries of a message, an end of the log behind an installed
-// snapshot, messages in parts of bounded size, an answer relay that never blocks a
-// sender, and the commit notifier. Also, when each
-// node last answered.
+// Starting and stopping the consensus library, and everything that its known faults
+// make necessary. Where to look:
+//
+//	open.go               opening a group: stores, replay, library
+//	proposal.go           where an entry is written, and what its errors mean
+//	machine.go, replay.go where entries are applied, live and at the start
+//	snapshots.go          when snapshots are taken; machine.go says how fast
+//	restore.go            a backup becomes the state of all members
+//	members.go            voters and learners, and changes of them
+//	leadership.go         who leads; leadership_proof.go proves it for a read
+//	campaign.go           an election before the timeout of the library
+//	transport.go          messages to other nodes; inbound.go those from them
+//	commit_notifier.go    followers learn what is committed
+//
+// What relies on how the library works inside, which nobody promises, has a test
+// that fails when an upgrade changes it: exploit_test.go has the list.
 //
 // # What it refuses to know
 //
-// Entries, the state machine, and who may be a member. The group itself, which
-// starts the library and owns its stores, is still in package cluster.
+// What a command means; the leader's work (group commit, waiting receives); when a
+// leader is to be replaced; how nodes find each other; and which nodes may become
+// members. It does not open the data directory or the network: it is given them, so
+// that several groups share them. No type of the library leaves this package.
 //
 // # Who calls it
 //
-// The consensus group of package cluster.
+// Package cluster opens one Group per process today; a second one is a second Open
+// with another id.
 //
 // # Design
 //
-// The library tells followers what is committed with the next entries, or with
-// empty messages at a fixed rate for ever. An idle leader was busy with fifty of
-// them in a second. Here the library's own rate is low (KeepAlive), and the commit
-// notifier sends one message after a commit that no entries followed, or at once
-// when a read waits for it.
+// Start. A group restores its newest snapshot, reads its whole log once, applies
+// what the end mark of the log says is committed, and only then starts the library
+// (replay.go). What follows the mark waits for a leader's word.
+//
+// Proof of leadership. There are no lease reads: the library's lease is a timer to
+// step down, not a proof, and its VerifyLeader counts learners and late answers. So
+// the leader asks a majority of the voters whether they know of a term after its own
+// (leadership_proof.go). All calls that wait share one question, and none is answered
+// by a question that was sent before the call.
+//
+// Commit index. The library tells followers what is committed with the next entries,
+// or with empty messages at a fixed rate for ever. An idle leader was busy with fifty
+// of them in a second, and every wakeup of an idle process costs some 20 to 30
+// microseconds of a core. Here the library's own rate is low, and the commit notifier
+// sends one message after a commit that no entries followed, or at once when a read
+// waits for it.
 package consensus

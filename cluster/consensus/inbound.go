@@ -27,7 +27,7 @@ import (
 // has confirmed since. So a snapshot is taken for installed if the log has the entry
 // at its end.
 //
-// What this relies on in the library is tested by cluster/exploit_settle_test.go and
+// What this relies on in the library is tested by exploit_settle_test.go and
 // exploit_commit_test.go.
 type Inbound struct {
 	from    <-chan raft.RPC

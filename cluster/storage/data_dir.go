@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 )
 
@@ -155,6 +156,14 @@ func (d *Dir) newIdentity(nodeName string, random io.Reader) (identityRecord, er
 	}
 	identity := identityRecord{Format: 1, NodeID: nodeName + "-" + hex.EncodeToString(digits[:]), NodeName: nodeName}
 	return identity, WriteRecord(d.File(identityName), identity)
+}
+
+// NodeNameOf is the name that a node id was made of.
+func NodeNameOf(nodeID string) string {
+	if i := strings.LastIndexByte(nodeID, '-'); i > 0 {
+		return nodeID[:i]
+	}
+	return nodeID
 }
 
 // Membership reads the cluster this node belongs to; the zero record if none.

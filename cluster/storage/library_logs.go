@@ -44,7 +44,7 @@ func slogLevel(level hclog.Level) slog.Level {
 // loggedPerAttempt reports whether the library writes this line for each failed
 // exchange, several times a second while a node is away. That it is away is
 // logged once, by gossip and by the leader. That the library still uses these words
-// is tested by cluster/exploit_log_lines_test.go.
+// is tested by cluster/consensus/exploit_log_lines_test.go.
 func loggedPerAttempt(message string) bool {
 	switch message {
 	case "failed to heartbeat to", "failed to appendEntries to", "failed to make requestVote RPC",

@@ -17,7 +17,7 @@ import "github.com/hashicorp/raft"
 // on believes what is true: that it knows everything up to the snapshot's end and
 // nothing after it.
 //
-// What this relies on in the library is tested by cluster/exploit_settle_test.go.
+// What this relies on in the library is tested by cluster/consensus/exploit_settle_test.go.
 //
 // The entry is never stored, because its content is not that of the real entry
 // at this index, which a later leader must be able to send.

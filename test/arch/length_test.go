@@ -20,12 +20,6 @@ const (
 	folderFilesMax   = 40
 )
 
-// crowdedFolders have more files than folderFilesMax, and may have so many. A
-// number here only falls; a folder that is within the limit leaves the list.
-var crowdedFolders = map[string]int{
-	"cluster": 48,
-}
-
 // lengthProblems checks one file. Generated code is as long as its generator
 // makes it. The functions of tests are not limited, since a table of cases is
 // one literal; their files are.
@@ -59,7 +53,7 @@ func lengthProblems(s *source) []string {
 
 // folderProblems counts the files of each folder that people wrote and that are
 // not tests: a reader finds nothing by name among a hundred.
-func folderProblems(sources []*source, crowded map[string]int) []string {
+func folderProblems(sources []*source) []string {
 	files := map[string]int{}
 	for _, s := range sources {
 		if !s.generated && !s.isTest() {
@@ -68,21 +62,15 @@ func folderProblems(sources []*source, crowded map[string]int) []string {
 	}
 	var problems []string
 	for _, folder := range slices.Sorted(maps.Keys(files)) {
-		n, limit := files[folder], max(folderFilesMax, crowded[folder])
-		if n > limit {
-			problems = append(problems, fmt.Sprintf("%s: %d files, at most %d: make packages of it", folder, n, limit))
-		}
-	}
-	for _, folder := range slices.Sorted(maps.Keys(crowded)) {
-		if files[folder] <= folderFilesMax {
-			problems = append(problems, fmt.Sprintf("%s: %d files, take it off the list of crowded folders", folder, files[folder]))
+		if n := files[folder]; n > folderFilesMax {
+			problems = append(problems, fmt.Sprintf("%s: %d files, at most %d: make packages of it", folder, n, folderFilesMax))
 		}
 	}
 	return problems
 }
 
 func TestFolders(t *testing.T) {
-	report(t, folderProblems(tree(t), crowdedFolders))
+	report(t, folderProblems(tree(t)))
 }
 
 func TestFolderRuleFindsViolations(t *testing.T) {
@@ -92,9 +80,8 @@ func TestFolderRuleFindsViolations(t *testing.T) {
 		}
 		return sources
 	}
-	all := slices.Concat(folder("within", folderFilesMax), folder("full", folderFilesMax+1), folder("old", 50), folder("older", 51), folder("mended", folderFilesMax))
-	crowded := map[string]int{"old": 50, "older": 50, "mended": 50}
-	wantProblems(t, folderProblems(all, crowded), "full: 41 files", "older: 51 files", "mended: 40 files, take it off")
+	all := slices.Concat(folder("within", folderFilesMax), folder("full", folderFilesMax+1))
+	wantProblems(t, folderProblems(all), "full: 41 files")
 }
 
 func TestLengths(t *testing.T) {

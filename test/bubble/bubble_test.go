@@ -134,7 +134,7 @@ func inBubble(t *testing.T, f func()) (owed bool) {
 		stacks := make([]byte, 8<<20)
 		stacks = stacks[:runtime.Stack(stacks, true)]
 		for stack := range strings.SplitSeq(string(stacks), "\n\n") {
-			if strings.Contains(stack, ", synctest bubble") && !strings.Contains(stack, "raftGroup).await") && !strings.Contains(stack, "inBubble") {
+			if strings.Contains(stack, ", synctest bubble") && !strings.Contains(stack, "consensus.(*Group).await") && !strings.Contains(stack, "inBubble") {
 				t.Errorf("left behind:\n%s", stack)
 			}
 		}

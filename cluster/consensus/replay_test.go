@@ -1,4 +1,4 @@
-package cluster
+package consensus
 
 import (
 	"slices"
@@ -14,7 +14,7 @@ func TestReplayBeforeConsensus(t *testing.T) {
 	for name, snapshot := range map[string]bool{"without a snapshot": false, "after a snapshot": true} {
 		t.Run(name, func(t *testing.T) {
 			clustertest.BothStores(t, func(t *testing.T, store string) {
-				g := newGroups(t, 3, func(i int, cfg *Config) { smallSteps(i, cfg); cfg.Log.Store = store })
+				g := newGroups(t, 3, func(i int, options *Options) { smallSteps(i, options); options.Log.Store = store })
 				g.startAll()
 				g.agree(g.propose(0, 20))
 				if snapshot {
@@ -22,13 +22,13 @@ func TestReplayBeforeConsensus(t *testing.T) {
 				}
 				known := g.propose(20, 60)
 				g.agree(known)
-				last := g.proposeOne(testNamedEntry(t, 60)) // its append tells the mark of those before
+				last := g.proposeOne(testEntry(t, 60)) // its append tells the mark of those before
 				g.agree(last)
 				members := g.leader().group.raft.GetConfiguration().Configuration()
 				g.stopAll()
 
 				alone := g.members[0]
-				alone.start()
+				g.start(alone)
 				if applied := alone.machine.AppliedIndex(); applied < known || applied > last {
 					t.Errorf("entry %d is applied, known to be committed was %d, the last is %d", applied, known, last)
 				}
@@ -36,7 +36,7 @@ func TestReplayBeforeConsensus(t *testing.T) {
 					t.Errorf("the members are %v, they were %v", got, members)
 				}
 				for _, m := range g.members[1:] {
-					m.start()
+					g.start(m)
 				}
 				g.agree(g.propose(61, 65))
 				g.snapshotAll()

@@ -1,4 +1,4 @@
-package cluster
+package consensus
 
 import (
 	"context"
@@ -6,6 +6,13 @@ import (
 
 	"github.com/hashicorp/raft"
 )
+
+// Leadership names the leader of a term.
+type Leadership struct {
+	Term     uint64
+	LeaderID string // node id, empty if unknown
+	Self     bool   // this node leads
+}
 
 // leadershipSource is what the watch reads of the library.
 type leadershipSource interface {

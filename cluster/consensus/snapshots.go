@@ -1,4 +1,4 @@
-package cluster
+package consensus
 
 import (
 	"context"
@@ -14,7 +14,7 @@ const snapshotRetryPart = 8
 
 // snapshotWhenDue takes a snapshot whenever enough log was written since the
 // last one, until the group closes.
-func (g *raftGroup) snapshotWhenDue() {
+func (g *Group) snapshotWhenDue() {
 	g.log.SnapshotDueAfter(g.snapshotDue())
 	for {
 		select {
@@ -31,7 +31,7 @@ func (g *raftGroup) snapshotWhenDue() {
 
 // Snapshot writes a snapshot now and shortens the log to what slow followers
 // may still need.
-func (g *raftGroup) Snapshot(ctx context.Context) error {
+func (g *Group) Snapshot(ctx context.Context) error {
 	settings := g.raft.ReloadableConfig()
 	settings.TrailingLogs = g.log.Trailing(g.raft.LastIndex(), g.options.Snapshot.TrailingBytes)
 	if err := g.raft.ReloadConfig(settings); err != nil {
@@ -55,7 +55,7 @@ func (g *raftGroup) Snapshot(ctx context.Context) error {
 const snapshotSpread = 4
 
 // snapshotDue is how much log causes the next snapshot on this node.
-func (g *raftGroup) snapshotDue() int64 {
+func (g *Group) snapshotDue() int64 {
 	// Writing a state that is larger than the log since the last snapshot
 	// would cost more than it saves.
 	due := max(g.options.Snapshot.LogBytes, g.snapshots.NewestSize())

@@ -1,4 +1,4 @@
-package cluster
+package consensus
 
 import (
 	"errors"
@@ -11,7 +11,7 @@ import (
 )
 
 // Propose hands one encoded entry to the log of the leader; see Group.
-func (g *raftGroup) Propose(entry []byte) (wait func() (fsm.EntryResult, error), err error) {
+func (g *Group) Propose(entry []byte) (wait func() (fsm.EntryResult, error), err error) {
 	if g.ctx.Err() != nil {
 		return nil, fmt.Errorf("%w: the group is closed", fault.ErrNotLeader)
 	}
@@ -23,7 +23,7 @@ func (g *raftGroup) Propose(entry []byte) (wait func() (fsm.EntryResult, error),
 }
 
 // awaitResult blocks until a proposed entry is applied here or its fate is unknown.
-func (g *raftGroup) awaitResult(future raft.ApplyFuture) (fsm.EntryResult, error) {
+func (g *Group) awaitResult(future raft.ApplyFuture) (fsm.EntryResult, error) {
 	if err := g.awaitEntry(g.ctx, future); err != nil {
 		if g.ctx.Err() != nil {
 			err = fmt.Errorf("%w: the group is closed", fault.ErrOutcomeUnknown)

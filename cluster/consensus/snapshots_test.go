@@ -1,39 +1,35 @@
-package cluster
+package consensus
 
 import (
 	"errors"
-	"os"
-	"path/filepath"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
 	"github.com/hashicorp/raft"
 
 	"github.com/seriatimq/seriatim/cluster/clustertest"
-	"github.com/seriatimq/seriatim/cluster/fault"
 	"github.com/seriatimq/seriatim/cluster/storage"
 )
 
 // smallSteps makes snapshots and installs the normal way to catch up. The wal shows
 // deleted entries as long as the file is its last, and sends them instead of a
 // snapshot: its files are small.
-func smallSteps(_ int, cfg *Config) {
-	cfg.Log.SegmentBytes = 4 << 10
-	cfg.Snapshot = SnapshotPolicy{LogBytes: 2000, TrailingBytes: 500, SyncBytes: 1000}
+func smallSteps(_ int, options *Options) {
+	options.Log.SegmentBytes = 4 << 10
+	options.Snapshot = SnapshotPolicy{LogBytes: 2000, TrailingBytes: 500, SyncBytes: 1000, BytesPerSecond: 64 << 20}
 }
 
 func TestSnapshotsAreTakenByBytesAndInstalled(t *testing.T) {
 	defer clustertest.VerifyNoLeaks(t)
 	clustertest.BothStores(t, func(t *testing.T, store string) {
-		g := newGroups(t, 3, func(i int, cfg *Config) { smallSteps(i, cfg); cfg.Log.Store = store })
+		g := newGroups(t, 3, func(i int, options *Options) { smallSteps(i, options); options.Log.Store = store })
 		g.startAll()
 		g.agree(g.propose(0, 60))
 		behind := g.followers(g.leader())[0]
 		stopped := behind.group.raft.LastIndex()
 		g.snapshotAll()
-		behind.stop()
+		behind.node.stop()
 		last := g.propose(60, 160)
 		g.snapshotAll()
 		leader := g.leader()
@@ -44,7 +40,7 @@ func TestSnapshotsAreTakenByBytesAndInstalled(t *testing.T) {
 		if err != nil || first <= stopped {
 			t.Fatalf("the log begins at %d, %v: it was not shortened", first, err)
 		}
-		behind.start()
+		g.start(behind)
 		g.agree(last)
 		g.agree(g.propose(160, 170))                       // the log is wiped after the state is there
 		restored := behind.group.Stats().SnapshotsRestored // one is its own
@@ -84,20 +80,21 @@ func TestInstalledSnapshotWipesTheLog(t *testing.T) {
 }
 
 func installOverContradiction(t *testing.T, store string, beyond int) {
-	g := newGroups(t, 3, func(i int, cfg *Config) { smallSteps(i, cfg); cfg.Log.Store = store })
+	g := newGroups(t, 3, func(i int, options *Options) { smallSteps(i, options); options.Log.Store = store })
 	g.startAll()
 	g.agree(g.propose(0, 20))
 	behind := g.followers(g.leader())[0]
 	g.snapshotAll()
-	behind.stop()
+	term, end := behind.group.LastEntry()
+	behind.node.stop()
 	if err := g.leader().group.TransferLeadership(clustertest.Context(t)); err != nil { // another term
 		t.Fatal(err)
 	}
 	written := entriesOf(t, g.leader())
 	last := g.propose(20, 120)
 	g.snapshotAll()
-	contradict(t, behind, written, uint64(int(last)+beyond))
-	behind.start()
+	contradict(t, behind, &raft.Log{Term: term, Index: end}, written, uint64(int(last)+beyond))
+	g.start(behind)
 	g.agree(last)
 	if stats := behind.group.Stats(); stats.SnapshotsRestored < 2 { // one is its own
 		t.Errorf("no snapshot was installed: %+v", stats)
@@ -132,14 +129,13 @@ func entriesOf(t *testing.T, m *member) map[uint64]*raft.Log {
 // contradict adds entries to a stopped node's log that no leader committed, up
 // to where the others are, as a node writes that led without a majority. What a
 // leader wrote in the last term of the node comes first: two entries of one index
-// and term never differ.
-func contradict(t *testing.T, m *member, written map[uint64]*raft.Log, last uint64) {
+// and term never differ. A log that a snapshot has emptied goes on behind newest.
+func contradict(t *testing.T, m *member, newest *raft.Log, written map[uint64]*raft.Log, last uint64) {
 	t.Helper()
-	cfg := m.cfg.WithDefaults()
-	dir := openTestDir(t, cfg.DataDir, cfg.NodeName)
-	guard := storage.NewDiskGuard(cfg.Timing.DiskDeadline, clustertest.NewFatalRecord().Fatal, nil)
-	options := cfg.logOptions()
-	options.Opened, options.Logger = time.Now(), storage.NewLibraryLogger(clustertest.Context(t), cfg.Logger)
+	dir := openTestDir(t, m.node.path, m.node.name)
+	guard := storage.NewDiskGuard(time.Minute, clustertest.NewFatalRecord().Fatal, nil)
+	options := m.options.Log
+	options.Opened, options.Logger = time.Now(), storage.NewLibraryLogger(clustertest.Context(t), m.options.Logger)
 	log, err := storage.OpenLogStore(openTestGroup(t, dir), guard, options)
 	if err != nil {
 		t.Fatal(err)
@@ -148,13 +144,14 @@ func contradict(t *testing.T, m *member, written map[uint64]*raft.Log, last uint
 	if err != nil {
 		t.Fatal(err)
 	}
-	var entry raft.Log
-	if err := log.GetLog(end, &entry); err != nil {
-		t.Fatal(err)
+	if end > 0 {
+		if err := log.GetLog(end, newest); err != nil {
+			t.Fatal(err)
+		}
 	}
-	for index := end + 1; index <= last; index++ {
-		added := &raft.Log{Index: index, Term: entry.Term, Type: raft.LogNoop}
-		if sent := written[index]; sent != nil && sent.Term == entry.Term {
+	for index := newest.Index + 1; index <= last; index++ {
+		added := &raft.Log{Index: index, Term: newest.Term, Type: raft.LogNoop}
+		if sent := written[index]; sent != nil && sent.Term == newest.Term {
 			added = sent
 		}
 		if err := log.StoreLog(added); err != nil {
@@ -177,10 +174,10 @@ func TestWaitAppliedPassesEntriesWithoutCommands(t *testing.T) {
 	}
 	for _, m := range g.members {
 		if err := m.group.WaitApplied(clustertest.Context(t), commit); err != nil {
-			t.Errorf("%s: %v", m.cfg.NodeName, err)
+			t.Errorf("%s: %v", m.node.name, err)
 		}
 		if stats := m.group.Stats(); stats.AppliedIndex < commit {
-			t.Errorf("%s: applied %d of %d", m.cfg.NodeName, stats.AppliedIndex, commit)
+			t.Errorf("%s: applied %d of %d", m.node.name, stats.AppliedIndex, commit)
 		}
 	}
 }
@@ -221,100 +218,20 @@ func TestStatsDescribeTheMembers(t *testing.T) {
 		}
 	}
 	for _, m := range g.followers(leader) {
-		if stats := m.group.Stats(); stats.Role != "follower" || stats.LeaderID != leader.process.nodeID {
+		if stats := m.group.Stats(); stats.Role != "follower" || stats.LeaderID != leader.node.dir.NodeID {
 			t.Errorf("got %+v", stats)
 		}
 	}
-	for _, m := range leader.process.gossip.View() {
-		if m.Peer == "" || !m.Alive {
-			t.Errorf("gossip knows %+v", m)
-		}
-	}
-}
-
-func TestDamagedNodeRefusesToStartAndTheOthersGoOn(t *testing.T) {
-	tests := []struct {
-		name   string
-		damage func(t *testing.T, dir string) (file string)
-		code   fault.ExitCode
-	}{
-		{"a log entry", func(t *testing.T, dir string) string {
-			clustertest.FlipBitIn(t, dir, "q0033")
-			return filepath.Join(storage.GroupDirName(0), storage.WALName)
-		}, fault.ExitChecksum},
-		{"a snapshot", func(t *testing.T, dir string) string {
-			states, err := filepath.Glob(filepath.Join(dir, storage.GroupDirName(0), storage.SnapshotsDir, "*", storage.SnapshotStateName))
-			if err != nil || len(states) == 0 {
-				t.Fatal(states, err)
-			}
-			newest := slices.MaxFunc(states, func(a, b string) int { return strings.Compare(modified(t, a), modified(t, b)) })
-			clustertest.FlipBit(t, newest, 300)
-			return newest
-		}, fault.ExitChecksum},
-		{"all snapshots removed", func(t *testing.T, dir string) string {
-			clustertest.RemoveFile(t, filepath.Join(dir, storage.GroupDirName(0), storage.SnapshotsDir))
-			return filepath.Join(storage.GroupDirName(0), storage.WALName)
-		}, fault.ExitLostData},
-		{"term and vote", func(t *testing.T, dir string) string {
-			clustertest.RemoveFile(t, filepath.Join(dir, storage.GroupDirName(0), storage.StableName))
-			return storage.StableName
-		}, fault.ExitLostData},
-		{"the stores", func(t *testing.T, dir string) string {
-			clustertest.RemoveFile(t, filepath.Join(dir, storage.GroupDirName(0)))
-			return storage.StableName
-		}, fault.ExitLostData},
-		{"the cluster", func(t *testing.T, dir string) string {
-			clustertest.RemoveFile(t, filepath.Join(dir, storage.MembershipName))
-			return storage.MembershipName
-		}, fault.ExitLostData},
-	}
-	for _, test := range tests {
-		t.Run(test.name, func(t *testing.T) {
-			g := newGroups(t, 3, func(_ int, cfg *Config) { cfg.Snapshot.TrailingBytes = 2000 })
-			g.startAll()
-			for at := range 30 {
-				g.proposeOne(testNamedEntry(t, at))
-			}
-			damaged := g.followers(g.leader())[0]
-			if err := damaged.group.Snapshot(clustertest.Context(t)); err != nil {
-				t.Fatal(err)
-			}
-			for at := 30; at < 35; at++ {
-				g.proposeOne(testNamedEntry(t, at))
-			}
-			if test.name == "a log entry" { // it must still be in the log
-				g.agree(g.leader().group.CommitIndex())
-			}
-			damaged.stop()
-			file := test.damage(t, damaged.cfg.DataDir)
-			err := damaged.tryStart()
-			codes, _ := damaged.record.All()
-			if err == nil || !slices.Contains(codes, test.code) || len(codes) != 1 {
-				t.Fatalf("got %v, exit codes %v, want %d", err, codes, test.code)
-			}
-			if !strings.Contains(err.Error(), file) || !strings.Contains(err.Error(), "new member") {
-				t.Errorf("the message does not name %s and say what to do: %v", file, err)
-			}
-			g.agree(g.propose(50, 55))
-		})
-	}
-}
-
-func modified(t *testing.T, path string) string {
-	t.Helper()
-	info, err := os.Stat(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return info.ModTime().Format("2006-01-02T15:04:05.000000000")
 }
 
 // The nodes of a cluster do not write their snapshots at the same entry.
 func TestSnapshotsAreSpread(t *testing.T) {
-	c := startNodes(t, 3, func(cfg *Config) { cfg.Snapshot.LogBytes = 1 << 20 })
+	g := newGroups(t, 3, func(_ int, options *Options) { options.Snapshot.LogBytes = 1 << 20 })
+	g.startAll()
+	g.agree(g.propose(0, 1)) // all know the members
 	due := map[int64]bool{}
-	for _, n := range c.nodes {
-		d := n.group.snapshotDue()
+	for _, m := range g.members {
+		d := m.group.snapshotDue()
 		if d < 1<<20 || d > 1<<20+1<<18 {
 			t.Errorf("a snapshot is due after %d bytes", d)
 		}

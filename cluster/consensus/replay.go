@@ -1,4 +1,4 @@
-package cluster
+package consensus
 
 import (
 	"context"
@@ -33,8 +33,8 @@ const (
 
 // openState restores the newest snapshot, reads the whole log, and applies what
 // of it is known to be committed. It gives up when ctx ends.
-func (g *raftGroup) openState(ctx context.Context) error {
-	g.machine = newRaftMachine(g.options.Machine, g.options.Snapshot, g.options.Guard, g.log, g.options.Clock, g.ctx.Done())
+func (g *Group) openState(ctx context.Context) error {
+	g.machine = newMachine(g.options, g.log, g.ctx.Done())
 	metas, err := g.snapshots.List()
 	if err != nil {
 		return err
@@ -70,7 +70,7 @@ func (g *raftGroup) openState(ctx context.Context) error {
 // applies.
 type replay struct {
 	ctx     context.Context // ends it early
-	group   *raftGroup
+	group   *Group
 	until   uint64            // the last entry to apply
 	reached raft.SnapshotMeta // of the state after it, once all is read
 	batch   []*raft.Log
@@ -80,7 +80,7 @@ type replay struct {
 	news    time.Duration // when to tell next how far it is
 }
 
-func newReplay(ctx context.Context, g *raftGroup, from raft.SnapshotMeta) *replay {
+func newReplay(ctx context.Context, g *Group, from raft.SnapshotMeta) *replay {
 	r := &replay{
 		ctx:     ctx,
 		group:   g,

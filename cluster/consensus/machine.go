@@ -1,4 +1,4 @@
-package cluster
+package consensus
 
 import (
 	"context"
@@ -17,13 +17,13 @@ import (
 	"github.com/seriatimq/seriatim/fsm"
 )
 
-// raftMachine stands between the consensus library and the state machine. It
+// machine stands between the consensus library and the state machine. It
 // knows up to where entries are applied here, which the library does not say
 // (its applied index counts entries handed over), paces snapshots, and ends the
 // node when a snapshot cannot be restored, where the library would go on with an
 // older one.
-type raftMachine struct {
-	machine stateMachine
+type machine struct {
+	machine StateMachine
 	policy  SnapshotPolicy
 	guard   *storage.DiskGuard
 	log     *storage.LogStore
@@ -42,17 +42,20 @@ type raftMachine struct {
 	changed chan struct{} // closed and replaced when applied moves
 }
 
-var _ raft.BatchingFSM = (*raftMachine)(nil)
+var _ raft.BatchingFSM = (*machine)(nil)
 
-func newRaftMachine(machine stateMachine, policy SnapshotPolicy, guard *storage.DiskGuard, log *storage.LogStore, clock environment.Clock, stop <-chan struct{}) *raftMachine {
-	return &raftMachine{machine: machine, policy: policy, guard: guard, log: log, clock: clock, stop: stop, committed: func() {}, changed: make(chan struct{})}
+func newMachine(options Options, log *storage.LogStore, stop <-chan struct{}) *machine {
+	return &machine{
+		machine: options.Machine, policy: options.Snapshot, guard: options.Guard, clock: options.Clock,
+		log: log, stop: stop, committed: func() {}, changed: make(chan struct{}),
+	}
 }
 
 // Apply is never called by a library that knows ApplyBatch.
-func (m *raftMachine) Apply(entry *raft.Log) any { return m.ApplyBatch([]*raft.Log{entry})[0] }
+func (m *machine) Apply(entry *raft.Log) any { return m.ApplyBatch([]*raft.Log{entry})[0] }
 
 // ApplyBatch applies committed entries.
-func (m *raftMachine) ApplyBatch(entries []*raft.Log) []any {
+func (m *machine) ApplyBatch(entries []*raft.Log) []any {
 	results := m.machine.ApplyBatch(entries)
 	m.members.note(entries)
 	m.advance(entries[len(entries)-1].Index)
@@ -61,7 +64,7 @@ func (m *raftMachine) ApplyBatch(entries []*raft.Log) []any {
 }
 
 // Snapshot captures the state.
-func (m *raftMachine) Snapshot() (raft.FSMSnapshot, error) {
+func (m *machine) Snapshot() (raft.FSMSnapshot, error) {
 	began := m.clock.Monotonic()
 	snapshot, err := m.machine.Snapshot()
 	if err != nil {
@@ -74,7 +77,7 @@ func (m *raftMachine) Snapshot() (raft.FSMSnapshot, error) {
 
 // Restore replaces the state by that of a snapshot. The index of a snapshot
 // may be that of an entry which never reaches the state machine.
-func (m *raftMachine) Restore(content io.ReadCloser) error {
+func (m *machine) Restore(content io.ReadCloser) error {
 	source, known := storage.SnapshotSource(content)
 	if !known {
 		source.Path = "of unknown name"
@@ -106,7 +109,7 @@ type namedSnapshot struct {
 func (n namedSnapshot) Name() string { return n.path }
 
 // advance notes what is applied and wakes those who wait for it.
-func (m *raftMachine) advance(index uint64) {
+func (m *machine) advance(index uint64) {
 	for {
 		applied := m.applied.Load()
 		if index <= applied {
@@ -123,7 +126,7 @@ func (m *raftMachine) advance(index uint64) {
 }
 
 // moved is closed when more is applied than at the call.
-func (m *raftMachine) moved() <-chan struct{} {
+func (m *machine) moved() <-chan struct{} {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.changed

@@ -1,4 +1,4 @@
-package cluster
+package consensus
 
 import (
 	"context"
@@ -11,17 +11,18 @@ import (
 
 	"github.com/hashicorp/raft"
 
-	"github.com/seriatimq/seriatim/cluster/consensus"
 	"github.com/seriatimq/seriatim/cluster/fault"
 	"github.com/seriatimq/seriatim/cluster/storage"
 )
 
-// raftGroup is the Group on hashicorp/raft. Safe for concurrent use.
-type raftGroup struct {
-	options groupOptions
+// Group is one replicated log with its state machine. It hides the consensus
+// library: no type of that library appears in what it exports. Safe for concurrent
+// use.
+type Group struct {
+	options Options
 	stores
-	machine   *raftMachine
-	transport *consensus.Transport
+	machine   *machine
+	transport *Transport
 	raft      *raft.Raft
 	stopped   raft.Future  // of raft, once it is being stopped
 	questions net.Listener // of other nodes about terms
@@ -46,43 +47,41 @@ type stores struct {
 type watches struct {
 	leaders   *leadershipWatch
 	transfers *transferWatch
-	contacts  *consensus.Contacts
-	teller    *consensus.CommitNotifier
-	proof     *readProof
+	contacts  *Contacts
+	notifier  *CommitNotifier
+	proof     *leadershipProof
 }
 
-var _ Group = (*raftGroup)(nil)
-
-// notifyApplied wakes those who wait for an applied index. It never blocks. It may
+// NoteApplied wakes those who wait for an applied index. It never blocks. It may
 // be left out: the wrapper around the state machine does the same a moment later.
-func (g *raftGroup) notifyApplied(index uint64) { g.machine.advance(index) }
+func (g *Group) NoteApplied(index uint64) { g.machine.advance(index) }
 
 // Barrier waits until everything committed before the call is applied here.
-func (g *raftGroup) Barrier(ctx context.Context) error {
+func (g *Group) Barrier(ctx context.Context) error {
 	return g.awaitEntry(ctx, g.raft.Barrier(g.options.Timing.Enqueue))
 }
 
 // LeaderTerm is the term in which this node leads right now. A term read twice is
 // that of what was read in between: terms only grow.
-func (g *raftGroup) LeaderTerm() (term uint64, leads bool) {
+func (g *Group) LeaderTerm() (term uint64, leads bool) {
 	term = g.raft.CurrentTerm()
 	return term, g.raft.State() == raft.Leader && g.raft.CurrentTerm() == term
 }
 
-// ConfirmLeadership asks a majority of the voters, see readProof. As that is what
+// ConfirmLeadership asks a majority of the voters, see leadershipProof. As that is what
 // reads of followers wait for, they are told what is committed as well.
-func (g *raftGroup) ConfirmLeadership(ctx context.Context, term uint64) error {
+func (g *Group) ConfirmLeadership(ctx context.Context, term uint64) error {
 	if now, leads := g.LeaderTerm(); !leads || now != term {
 		return fmt.Errorf("%w: its term %d has ended", fault.ErrNotLeader, term)
 	}
 	err := g.proof.confirm(ctx, term)
-	g.teller.Now()
+	g.notifier.Now()
 	return err
 }
 
 // awaitEntry waits for the outcome of something that becomes an entry of the
 // log. Only these are refused while a leadership transfer is under way.
-func (g *raftGroup) awaitEntry(ctx context.Context, future raft.Future) error {
+func (g *Group) awaitEntry(ctx context.Context, future raft.Future) error {
 	return g.await(ctx, observedFuture{Future: future, observe: g.transfers.observe})
 }
 
@@ -100,7 +99,7 @@ func (f observedFuture) Error() error {
 
 // await waits for the outcome of something the library does. Some outcomes are
 // never told when the library stops, so the end of the group is one, too.
-func (g *raftGroup) await(ctx context.Context, future raft.Future) error {
+func (g *Group) await(ctx context.Context, future raft.Future) error {
 	outcome := make(chan error, 1) // one outcome, for which nobody may wait any more
 	go func() { outcome <- future.Error() }()
 	select {
@@ -113,13 +112,16 @@ func (g *raftGroup) await(ctx context.Context, future raft.Future) error {
 	}
 }
 
+// FirstIndex is the index of the oldest entry in the log, 0 if there is none.
+func (g *Group) FirstIndex() (uint64, error) { return g.log.FirstIndex() }
+
 // CommitIndex is the highest index known to be committed.
-func (g *raftGroup) CommitIndex() uint64 { return g.raft.CommitIndex() }
+func (g *Group) CommitIndex() uint64 { return g.raft.CommitIndex() }
 
 // WaitApplied waits until every entry up to index is applied here. The
 // library's own applied index means "handed to the state machine", and some
 // entries never reach the state machine at all.
-func (g *raftGroup) WaitApplied(ctx context.Context, index uint64) error {
+func (g *Group) WaitApplied(ctx context.Context, index uint64) error {
 	for {
 		moved := g.machine.moved()
 		if g.appliedUpTo(index) {
@@ -144,7 +146,7 @@ func (g *raftGroup) WaitApplied(ctx context.Context, index uint64) error {
 
 // appliedUpTo reports whether everything up to index is committed and nothing
 // of it is still to reach the state machine.
-func (g *raftGroup) appliedUpTo(index uint64) bool {
+func (g *Group) appliedUpTo(index uint64) bool {
 	for ; index > g.machine.applied.Load(); index-- {
 		if index > g.raft.CommitIndex() {
 			return false
@@ -158,22 +160,22 @@ func (g *raftGroup) appliedUpTo(index uint64) bool {
 }
 
 // Leadership is the newest known leader.
-func (g *raftGroup) Leadership() Leadership { return g.leaders.leadership() }
+func (g *Group) Leadership() Leadership { return g.leaders.leadership() }
 
 // LeadershipChanged is closed at the next change of Leadership.
-func (g *raftGroup) LeadershipChanged() <-chan struct{} { return g.leaders.leadershipChanged() }
+func (g *Group) LeadershipChanged() <-chan struct{} { return g.leaders.leadershipChanged() }
 
 // OwnLeadership delivers each gain and loss of leadership by this node.
-func (g *raftGroup) OwnLeadership() <-chan bool { return g.leaders.own }
+func (g *Group) OwnLeadership() <-chan bool { return g.leaders.own }
 
 // TransferLeadership hands leadership to another voter that is up to date.
-func (g *raftGroup) TransferLeadership(ctx context.Context) error {
+func (g *Group) TransferLeadership(ctx context.Context) error {
 	return g.await(ctx, g.raft.LeadershipTransfer())
 }
 
 // BeginClose ends what is under way, with unknown outcomes, and takes part in
 // nothing any more. It does not wait; Close does.
-func (g *raftGroup) BeginClose() {
+func (g *Group) BeginClose() {
 	g.cancel()
 	if g.raft != nil && g.stopped == nil {
 		g.stopped = g.raft.Shutdown()
@@ -185,7 +187,7 @@ func (g *raftGroup) BeginClose() {
 // Close stops the group and its stores. It also closes a group that did not open
 // completely. The connections of the network should be closed before, as those to
 // nodes that do not answer hold up the stop.
-func (g *raftGroup) Close() error {
+func (g *Group) Close() error {
 	g.BeginClose()
 	var problems []error
 	if g.stopped != nil {

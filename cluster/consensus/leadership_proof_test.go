@@ -1,4 +1,4 @@
-package cluster
+package consensus
 
 import (
 	"context"
@@ -12,7 +12,6 @@ import (
 
 	"github.com/seriatimq/seriatim/cluster/clustertest"
 	"github.com/seriatimq/seriatim/cluster/fault"
-	"github.com/seriatimq/seriatim/queue"
 )
 
 // voterStub answers questions about terms. Each question waits for a token in go,
@@ -49,7 +48,7 @@ func (v *voterStub) serve(conn net.Conn) {
 }
 
 // newTestProof is node a, at term 5, with these other voters.
-func newTestProof(t *testing.T, stubs map[string]*voterStub) *readProof {
+func newTestProof(t *testing.T, stubs map[string]*voterStub) *leadershipProof {
 	life, cancel := context.WithCancel(t.Context())
 	var serving sync.WaitGroup
 	voters := []string{"a"}
@@ -57,7 +56,7 @@ func newTestProof(t *testing.T, stubs map[string]*voterStub) *readProof {
 		stub.t, stub.asked = t, make(chan uint64, 1000)
 		voters = append(voters, id)
 	}
-	p := &readProof{
+	p := &leadershipProof{
 		nodeID: "a", term: func() uint64 { return 5 }, voters: func() []string { return voters }, timeout: clustertest.Patience, life: life,
 		askers: make(map[string]*termAsker),
 		dial: func(_ context.Context, nodeID string) (net.Conn, error) {
@@ -70,7 +69,7 @@ func newTestProof(t *testing.T, stubs map[string]*voterStub) *readProof {
 	return p
 }
 
-func (p *readProof) askerOf(voter string) *termAsker {
+func (p *leadershipProof) askerOf(voter string) *termAsker {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.askers[voter]
@@ -78,7 +77,7 @@ func (p *readProof) askerOf(voter string) *termAsker {
 
 func always(term uint64) func() uint64 { return func() uint64 { return term } }
 
-func TestReadProofNeedsAMajorityOfVoters(t *testing.T) {
+func TestLeadershipProofNeedsAMajorityOfVoters(t *testing.T) {
 	silent := func() *voterStub { return &voterStub{term: always(5), let: make(chan struct{})} }
 	cases := []struct {
 		name   string
@@ -117,7 +116,7 @@ func TestReadProofNeedsAMajorityOfVoters(t *testing.T) {
 
 // An answer to a question that was sent before a read arrived proves nothing to it,
 // even if it comes after.
-func TestReadProofIsYoungerThanTheRead(t *testing.T) {
+func TestLeadershipProofIsYoungerThanTheRead(t *testing.T) {
 	var mu sync.Mutex
 	term := uint64(5)
 	b := &voterStub{term: func() uint64 { mu.Lock(); defer mu.Unlock(); return term }, let: make(chan struct{})}
@@ -149,7 +148,7 @@ func TestReadProofIsYoungerThanTheRead(t *testing.T) {
 }
 
 // What is in a connection before anything was asked answers nothing.
-func TestReadProofRefusesEarlyAnswers(t *testing.T) {
+func TestLeadershipProofRefusesEarlyAnswers(t *testing.T) {
 	early := make([]byte, termAnswerBytes)
 	binary.LittleEndian.PutUint64(early[termQuestionBytes:], 5)
 	b := &voterStub{term: always(9), early: early}
@@ -163,7 +162,7 @@ func TestReadProofRefusesEarlyAnswers(t *testing.T) {
 }
 
 // Many reads share a question, and reads that are over leave nothing behind.
-func TestReadProofIsShared(t *testing.T) {
+func TestLeadershipProofIsShared(t *testing.T) {
 	b := &voterStub{term: always(5), let: make(chan struct{})}
 	c := &voterStub{term: always(9), let: make(chan struct{})}
 	p := newTestProof(t, map[string]*voterStub{"b": b, "c": c})
@@ -203,58 +202,5 @@ func TestReadProofIsShared(t *testing.T) {
 	defer slow.mu.Unlock()
 	if n := len(slow.waiting); n != 1 {
 		t.Errorf("%d reads wait for a voter that does not answer, want the last one", n)
-	}
-}
-
-// A leader that only a learner still hears must not answer: a majority of the
-// voters may have elected another one.
-func TestLearnersProveNothing(t *testing.T) {
-	c, ends := startGrowing(t, 3, func(cfg *Config) {
-		cfg.Members.PromoteAfter = time.Hour
-		cfg.Timing.Heartbeat, cfg.Timing.Election, cfg.Timing.Lease = 5*time.Minute, 5*time.Minute, time.Minute
-	})
-	learner := c.grow(ends, nil)
-	c.roles("n1 voter, n2 voter, n3 voter, n4 learner")
-	c.create(0, standard)
-	c.agree()
-	leader := c.leader()
-	read := func() error {
-		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-		defer cancel()
-		_, err := c.nodes[leader].Read(ctx, func(queue.View) error { return nil })
-		return err
-	}
-	if err := read(); err != nil {
-		t.Fatal(err)
-	}
-	for _, i := range c.followers() {
-		if i != learner {
-			c.crash(i)
-		}
-	}
-	if !c.nodes[leader].leads() {
-		t.Fatal("it leads no more, so the test proves nothing")
-	}
-	if err := read(); err == nil {
-		t.Error("a read was answered by the word of a learner")
-	}
-}
-
-// A node that leads again, in a later term, has not proven what the term before
-// was asked: it may not know yet what was committed in between.
-func TestProofIsForOneTerm(t *testing.T) {
-	c := startNodes(t, 1, nil)
-	group := c.nodes[c.leader()].group
-	term, leads := group.LeaderTerm()
-	if !leads {
-		t.Fatal("it does not lead")
-	}
-	if err := group.ConfirmLeadership(clustertest.Context(t), term); err != nil {
-		t.Error(err)
-	}
-	for _, other := range []uint64{term - 1, term + 1} {
-		if err := group.ConfirmLeadership(clustertest.Context(t), other); !errors.Is(err, fault.ErrNotLeader) {
-			t.Errorf("term %d is confirmed in term %d: %v", other, term, err)
-		}
 	}
 }

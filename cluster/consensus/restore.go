@@ -1,4 +1,4 @@
-package cluster
+package consensus
 
 import (
 	"context"
@@ -13,6 +13,9 @@ import (
 	"github.com/seriatimq/seriatim/cluster/peernet"
 )
 
+// ErrVotesMissing: a restore itself ended, with or without success.
+var ErrVotesMissing = errors.New("not all members have back the votes that a restore takes from them")
+
 // Restore makes content, a snapshot of size bytes, the state of all members, at
 // an index above the given one and above everything in the log. Only the leader
 // can, and it must not have proposed anything that is not answered. Content is
@@ -23,9 +26,9 @@ import (
 // steps down; the others could then elect one of themselves and go on without
 // the state that the former leader has. So for the time of a restore the leader
 // is the only voter. Whenever it breaks off, there is one history: the leader's.
-func (g *raftGroup) Restore(ctx context.Context, index uint64, content io.ReadCloser, size int64) error {
+func (g *Group) Restore(ctx context.Context, index uint64, content io.ReadCloser, size int64) error {
 	others := g.otherVoters()
-	err := g.demote(others)
+	err := g.demote(ctx, others)
 	if err != nil {
 		err = errors.Join(err, content.Close())
 	} else {
@@ -37,7 +40,7 @@ func (g *raftGroup) Restore(ctx context.Context, index uint64, content io.ReadCl
 	return err
 }
 
-func (g *raftGroup) otherVoters() []raft.Server {
+func (g *Group) otherVoters() []raft.Server {
 	var others []raft.Server
 	for _, server := range g.raft.GetConfiguration().Configuration().Servers {
 		if server.Suffrage == raft.Voter && string(server.ID) != g.options.NodeID {
@@ -48,16 +51,16 @@ func (g *raftGroup) otherVoters() []raft.Server {
 }
 
 // demote takes the votes of the other members.
-func (g *raftGroup) demote(others []raft.Server) error {
+func (g *Group) demote(ctx context.Context, others []raft.Server) error {
 	for _, server := range others {
-		if err := g.raft.DemoteVoter(server.ID, 0, g.options.Timing.Enqueue).Error(); err != nil {
-			return fmt.Errorf("taking the vote of node %s: %w", server.ID, translate(err))
+		if err := g.ChangeMembers(ctx, 0, TakeVote, string(server.ID)); err != nil {
+			return fmt.Errorf("taking the vote of node %s: %w", server.ID, err)
 		}
 	}
 	return nil
 }
 
-func (g *raftGroup) restore(ctx context.Context, index uint64, content io.ReadCloser, size int64) error {
+func (g *Group) restore(ctx context.Context, index uint64, content io.ReadCloser, size int64) error {
 	meta := &raft.SnapshotMeta{Version: raft.SnapshotVersionMax, Index: index, Size: size}
 	// Without a timeout: the library's would also run out in the middle.
 	outcome := make(chan error, 1) // one outcome, for which nobody may wait any more
@@ -87,7 +90,7 @@ const (
 var errLeadershipLost = errors.New("this node no longer leads")
 
 // promote gives each member its vote back as soon as it has all of the log.
-func (g *raftGroup) promote(ctx context.Context, others []raft.Server) error {
+func (g *Group) promote(ctx context.Context, others []raft.Server) error {
 	ctx, cancel := context.WithTimeout(ctx, installPatience)
 	defer cancel()
 	for _, server := range others {
@@ -103,7 +106,7 @@ func (g *raftGroup) promote(ctx context.Context, others []raft.Server) error {
 }
 
 // awaitMember waits until a member has confirmed the newest entry.
-func (g *raftGroup) awaitMember(ctx context.Context, id raft.ServerID) error {
+func (g *Group) awaitMember(ctx context.Context, id raft.ServerID) error {
 	for {
 		stats := g.Stats()
 		if stats.LeaderID != g.options.NodeID {

@@ -1,4 +1,4 @@
-package cluster
+package consensus
 
 import (
 	"strconv"
@@ -9,32 +9,32 @@ import (
 	"github.com/seriatimq/seriatim/cluster/environment"
 )
 
-// campaign tells this node what a leader tells the node it hands over to. What this
+// Campaign tells this node what a leader tells the node it hands over to. What this
 // relies on in the library is tested by exploit_timeout_now_test.go.
-func (g *raftGroup) campaign() error {
+func (g *Group) Campaign() error {
 	own := raft.RPCHeader{ProtocolVersion: raft.ProtocolVersionMax, ID: []byte(g.options.NodeID), Addr: []byte(g.options.NodeID)}
 	return g.transport.TimeoutNow(raft.ServerID(g.options.NodeID), raft.ServerAddress(g.options.NodeID),
 		&raft.TimeoutNowRequest{RPCHeader: own}, &raft.TimeoutNowResponse{})
 }
 
-// lastEntry is the newest entry in the log. What cannot be read is zero, and this
+// LastEntry is the newest entry in the log. What cannot be read is zero, and this
 // node then not the one to campaign.
-func (g *raftGroup) lastEntry() (term, index uint64) {
+func (g *Group) LastEntry() (term, index uint64) {
 	stats := g.raft.Stats()
 	term, _ = strconv.ParseUint(stats["last_log_term"], 10, 64)
 	index, _ = strconv.ParseUint(stats["last_log_index"], 10, 64)
 	return term, index
 }
 
-// sinceContact is how long ago this node heard from the leader.
-func (g *raftGroup) sinceContact() time.Duration {
+// SinceContact is how long ago this node heard from the leader.
+func (g *Group) SinceContact() time.Duration {
 	return environment.SinceContact(g.raft.LastContact())
 }
 
-// heardVoters are the voters that answered this leader within a heartbeat timeout.
-func (g *raftGroup) heardVoters() []string {
+// HeardVoters are the voters that answered this leader within a heartbeat timeout.
+func (g *Group) HeardVoters() []string {
 	var heard []string
-	for _, voter := range g.voters() {
+	for _, voter := range g.Voters() {
 		if age, _, known := g.contacts.Last(voter); known && age <= g.options.Timing.Heartbeat {
 			heard = append(heard, voter)
 		}

@@ -1,4 +1,4 @@
-package cluster
+package consensus
 
 import (
 	"context"
@@ -13,28 +13,27 @@ import (
 	"github.com/hashicorp/go-hclog"
 	"github.com/hashicorp/raft"
 
-	"github.com/seriatimq/seriatim/cluster/consensus"
 	"github.com/seriatimq/seriatim/cluster/environment"
 	"github.com/seriatimq/seriatim/cluster/fault"
 	"github.com/seriatimq/seriatim/cluster/peernet"
 	"github.com/seriatimq/seriatim/cluster/storage"
 )
 
-// stateMachine is what the group needs of *fsm.FSM.
-type stateMachine interface {
+// StateMachine is what a group needs of *fsm.FSM.
+type StateMachine interface {
 	raft.BatchingFSM
 	AppliedIndex() uint64
 }
 
-// groupOptions are what a group is opened with.
-type groupOptions struct {
+// Options are what a group is opened with.
+type Options struct {
 	ID       uint32
 	NodeID   string
 	Dir      *storage.GroupDir
 	Guard    *storage.DiskGuard
 	Network  *peernet.Network // to which the group was added
-	Machine  stateMachine
-	Log      storage.LogOptions
+	Machine  StateMachine
+	Log      storage.LogOptions // the group fills in Opened and Logger
 	Snapshot SnapshotPolicy
 	Timing   Timing
 	Clock    environment.Clock
@@ -44,12 +43,33 @@ type groupOptions struct {
 	Address func(nodeID string) string
 }
 
-// openGroup opens the stores, restores and replays the state, and starts consensus.
+// SnapshotPolicy says when snapshots are taken and how fast they are written.
+// Small values are allowed: tests need them to make installs the normal way
+// for a follower to catch up.
+type SnapshotPolicy struct {
+	LogBytes       int64 // bytes of log since the last snapshot that cause the next; default 256 MiB
+	TrailingBytes  int64 // bytes of log kept behind a snapshot for slow followers; default 256 MiB
+	BytesPerSecond int64 // pace of writing; default 64 MiB/s
+	SyncBytes      int64 // bytes written between two syncs; default 1 MiB
+}
+
+// Timing are the timeouts of a group.
+type Timing struct {
+	Heartbeat time.Duration // without contact for so long a follower asks for an election
+	Election  time.Duration // a candidate waits so long for votes
+	Lease     time.Duration // without a majority for so long a leader steps down
+	Commit    time.Duration // a leader that writes no more tells followers what is committed after this time
+	Enqueue   time.Duration // a proposal not taken by the log within this time was not made
+	RPC       time.Duration // one exchange between nodes
+}
+
+// Open opens the stores, restores and replays the state, and starts consensus.
 // It returns when this node takes part; there need not be a leader yet. The group
 // lives until Close, whatever becomes of ctx.
-func openGroup(ctx context.Context, options groupOptions) (*raftGroup, error) {
+func Open(ctx context.Context, options Options) (*Group, error) {
 	life, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	g := &raftGroup{options: options, ctx: life, cancel: cancel}
+	options.Machine = tapped(ctx, options.Machine)
+	g := &Group{options: options, ctx: life, cancel: cancel}
 	openState := func() error { return g.openState(ctx) }
 	for _, open := range []func() error{g.openStores, openState, g.openRaft} {
 		if err := open(); err != nil {
@@ -57,7 +77,7 @@ func openGroup(ctx context.Context, options groupOptions) (*raftGroup, error) {
 		}
 	}
 	g.wg.Go(func() { g.leaders.run(g.ctx) })
-	g.wg.Go(func() { g.teller.Run(g.ctx) })
+	g.wg.Go(func() { g.notifier.Run(g.ctx) })
 	g.wg.Go(func() { g.proof.serve(g.questions) })
 	g.wg.Go(g.snapshotWhenDue)
 	return g, nil
@@ -65,7 +85,7 @@ func openGroup(ctx context.Context, options groupOptions) (*raftGroup, error) {
 
 // openStores opens log, term and vote, and snapshots. All of them are read before
 // this node says a word to the others, see openState.
-func (g *raftGroup) openStores() (err error) {
+func (g *Group) openStores() (err error) {
 	if g.stable, err = storage.OpenStableStore(g.options.Dir, g.options.Guard); err != nil {
 		return err
 	}
@@ -81,39 +101,39 @@ func (g *raftGroup) openStores() (err error) {
 }
 
 // openRaft starts consensus.
-func (g *raftGroup) openRaft() error {
-	g.contacts = consensus.NewContacts(g.options.Clock)
-	g.teller = consensus.NewCommitNotifier(g.options.Clock, g.options.Timing.Commit, g.raftLogger().Named("transport"))
-	var library atomic.Pointer[raft.Raft] // nil until there is one
+func (g *Group) openRaft() error {
+	g.contacts = NewContacts(g.options.Clock)
+	g.notifier = NewCommitNotifier(g.options.Clock, g.options.Timing.Commit, g.raftLogger().Named("transport"))
+	var running atomic.Pointer[raft.Raft] // nil until there is one
 	leads := func(term uint64) bool {
-		l := library.Load()
+		l := running.Load()
 		return l != nil && l.State() == raft.Leader && l.CurrentTerm() == term
 	}
-	g.transport = consensus.NewTransport(consensus.TransportOptions{
-		Network: g.options.Network, Group: g.options.ID, Timeout: g.options.Timing.RPC, Leads: leads, Contacts: g.contacts, Commits: g.teller,
+	g.transport = NewTransport(TransportOptions{
+		Network: g.options.Network, Group: g.options.ID, Timeout: g.options.Timing.RPC, Leads: leads, Contacts: g.contacts, Commits: g.notifier,
 		Logger: g.raftLogger().Named("transport"),
 	})
-	g.machine.committed = g.teller.Committed
+	g.machine.committed = g.notifier.Committed
 	g.leaders = newLeadershipWatch(g.options.NodeID, func() {
 		g.options.Fatal(fault.ExitRemoved, errors.New("this node was removed from the cluster"))
 	})
-	consensus, err := raft.NewRaft(g.raftConfig(), g.machine, g.log, g.stable, &g.librarySnaps, g.transport)
+	library, err := raft.NewRaft(g.raftConfig(), g.machine, g.log, g.stable, &g.librarySnaps, g.transport)
 	if err != nil {
 		return fmt.Errorf("start consensus: %w", errors.Join(err, g.options.Guard.Poisoned()))
 	}
-	library.Store(consensus)
-	g.raft = consensus
+	running.Store(library)
+	g.raft = library
 	g.machine.live.Store(true)
-	g.proof = &readProof{
-		nodeID: g.options.NodeID, term: consensus.CurrentTerm, voters: g.voters, timeout: g.options.Timing.Heartbeat, life: g.ctx,
+	g.proof = &leadershipProof{
+		nodeID: g.options.NodeID, term: library.CurrentTerm, voters: g.Voters, timeout: g.options.Timing.Heartbeat, life: g.ctx,
 		askers: make(map[string]*termAsker),
 		dial: func(ctx context.Context, nodeID string) (net.Conn, error) {
 			return g.options.Network.Dial(ctx, nodeID, peernet.KindTerms, g.options.ID)
 		},
 	}
 	g.questions = g.options.Network.Listener(peernet.KindTerms, g.options.ID)
-	g.leaders.source = consensus
-	g.teller.Watch(consensus)
+	g.leaders.source = library
+	g.notifier.Watch(library)
 	observer := g.leaders.observer()
 	g.raft.RegisterObserver(observer)
 	g.transfers = &transferWatch{
@@ -125,19 +145,19 @@ func (g *raftGroup) openRaft() error {
 	return nil
 }
 
-func (g *raftGroup) raftLogger() hclog.Logger {
+func (g *Group) raftLogger() hclog.Logger {
 	return storage.NewLibraryLogger(g.ctx, g.options.Logger)
 }
 
 // raftConfig follows raft.md A12.
-func (g *raftGroup) raftConfig() *raft.Config {
+func (g *Group) raftConfig() *raft.Config {
 	c := raft.DefaultConfig()
 	c.LocalID = raft.ServerID(g.options.NodeID)
 	c.HeartbeatTimeout = g.options.Timing.Heartbeat
 	c.ElectionTimeout = g.options.Timing.Election
 	c.LeaderLeaseTimeout = g.options.Timing.Lease
-	c.CommitTimeout = max(consensus.KeepAlive, g.options.Timing.Commit)
-	c.MaxAppendEntries = consensus.AppendEntriesMax
+	c.CommitTimeout = max(KeepAlive, g.options.Timing.Commit)
+	c.MaxAppendEntries = AppendEntriesMax
 	// We batch ourselves; a buffered channel would break "a timeout means
 	// that nothing was proposed".
 	c.BatchApplyCh = false
@@ -153,22 +173,8 @@ func (g *raftGroup) raftConfig() *raft.Config {
 	return c
 }
 
-// memberCount is how many members the newest configuration has.
-func (g *raftGroup) memberCount() int { return len(g.raft.GetConfiguration().Configuration().Servers) }
-
-// voters are the node ids of the voters.
-func (g *raftGroup) voters() []string {
-	var ids []string
-	for _, server := range g.raft.GetConfiguration().Configuration().Servers {
-		if server.Suffrage == raft.Voter {
-			ids = append(ids, string(server.ID))
-		}
-	}
-	return ids
-}
-
-// foundCluster writes the first entry of the log: the members.
-func (g *raftGroup) foundCluster(founders []string) error {
+// Bootstrap writes the first entry of the log: the members.
+func (g *Group) Bootstrap(founders []string) error {
 	var members raft.Configuration
 	for _, id := range founders {
 		members.Servers = append(members.Servers, raft.Server{ID: raft.ServerID(id), Address: raft.ServerAddress(id)})
@@ -177,7 +183,7 @@ func (g *raftGroup) foundCluster(founders []string) error {
 		return err
 	}
 	// Nobody else can have the first entry, so there is nothing to wait for.
-	if err := g.campaign(); err != nil {
+	if err := g.Campaign(); err != nil {
 		g.options.Logger.Debug("the founder did not stand for election at once", "error", err)
 	}
 	return nil

@@ -1,4 +1,4 @@
-package cluster
+package consensus
 
 import (
 	"context"
@@ -39,8 +39,8 @@ const (
 	termPauseMax = 200 * time.Millisecond
 )
 
-// readProof asks the voters, and answers as one. Safe for concurrent use.
-type readProof struct {
+// leadershipProof asks the voters, and answers as one. Safe for concurrent use.
+type leadershipProof struct {
 	nodeID  string
 	dial    func(ctx context.Context, nodeID string) (net.Conn, error)
 	term    func() uint64   // the newest this node knows
@@ -57,7 +57,7 @@ type readProof struct {
 // confirm returns nil if, at some moment after the call, no node had been elected
 // in a term after this one. It waits until that is certain, or certainly false, or
 // ctx ends.
-func (p *readProof) confirm(ctx context.Context, term uint64) error {
+func (p *leadershipProof) confirm(ctx context.Context, term uint64) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel() // nobody needs the answers of the others any more
 	voters := p.voters()
@@ -92,7 +92,7 @@ func (p *readProof) confirm(ctx context.Context, term uint64) error {
 }
 
 // ask hands a question to the voter's asker.
-func (p *readProof) ask(voter string, w termWaiter) bool {
+func (p *leadershipProof) ask(voter string, w termWaiter) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.closed {
@@ -109,7 +109,7 @@ func (p *readProof) ask(voter string, w termWaiter) bool {
 }
 
 // close waits for the askers, which end with the life of the group.
-func (p *readProof) close() {
+func (p *leadershipProof) close() {
 	p.mu.Lock()
 	p.closed = true
 	p.mu.Unlock()
@@ -117,7 +117,7 @@ func (p *readProof) close() {
 }
 
 // serve answers other nodes until the listener closes.
-func (p *readProof) serve(listener net.Listener) {
+func (p *leadershipProof) serve(listener net.Listener) {
 	var answering sync.WaitGroup
 	defer answering.Wait()
 	for {
@@ -130,7 +130,7 @@ func (p *readProof) serve(listener net.Listener) {
 }
 
 // answer answers the questions of one connection, which the asker closes.
-func (p *readProof) answer(conn net.Conn) {
+func (p *leadershipProof) answer(conn net.Conn) {
 	defer conn.Close()
 	stop := context.AfterFunc(p.life, func() { conn.Close() })
 	defer stop()
@@ -156,7 +156,7 @@ type termWaiter struct {
 // waiter came is not the waiter's. It keeps its connection, which costs nothing
 // while nobody asks.
 type termAsker struct {
-	proof *readProof
+	proof *leadershipProof
 	voter string
 	wake  wakeup.Signal // waiting is not empty
 

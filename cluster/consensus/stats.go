@@ -1,16 +1,33 @@
-package cluster
+package consensus
 
 import (
-	"strings"
 	"time"
 
 	"github.com/hashicorp/raft"
+
+	"github.com/seriatimq/seriatim/cluster/storage"
 )
 
+// Stats is a point-in-time description of a Group.
+type Stats struct {
+	Role              string // "leader", "follower", "candidate", "learner", "waiting" (of no cluster yet), "down"
+	Term              uint64
+	LeaderID          string
+	CommitIndex       uint64
+	AppliedIndex      uint64
+	LastIndex         uint64
+	LastSnapshotIndex uint64
+	Members           []Member
+	LeaderChanges     uint64
+	SnapshotsTaken    uint64
+	SnapshotPause     time.Duration // longest that applying waited for the capture of the state
+	SnapshotsRestored uint64        // at start or installed by the leader
+}
+
 // Stats describes the group for status and metrics.
-func (g *raftGroup) Stats() GroupStats {
+func (g *Group) Stats() Stats {
 	leadership := g.leaders.leadership()
-	stats := GroupStats{
+	stats := Stats{
 		Term:              leadership.Term,
 		LeaderID:          leadership.LeaderID,
 		CommitIndex:       g.raft.CommitIndex(),
@@ -38,10 +55,10 @@ func (g *raftGroup) Stats() GroupStats {
 	return stats
 }
 
-func (g *raftGroup) member(server raft.Server, stats GroupStats) Member {
+func (g *Group) member(server raft.Server, stats Stats) Member {
 	member := Member{
 		NodeID:      string(server.ID),
-		Name:        nodeNameOf(string(server.ID)),
+		Name:        storage.NodeNameOf(string(server.ID)),
 		Voter:       server.Suffrage == raft.Voter,
 		Leader:      string(server.ID) == stats.LeaderID,
 		LastContact: -1,
@@ -60,14 +77,6 @@ func (g *raftGroup) member(server raft.Server, stats GroupStats) Member {
 		}
 	}
 	return member
-}
-
-// nodeNameOf is the name a node id was made of.
-func nodeNameOf(nodeID string) string {
-	if i := strings.LastIndexByte(nodeID, '-'); i > 0 {
-		return nodeID[:i]
-	}
-	return nodeID
 }
 
 func role(state raft.RaftState, voter bool) string {

@@ -1,0 +1,396 @@
+package consensus
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/seriatimq/seriatim/cluster/clustertest"
+	"github.com/seriatimq/seriatim/cluster/environment"
+	"github.com/seriatimq/seriatim/cluster/fault"
+	"github.com/seriatimq/seriatim/cluster/peernet"
+	"github.com/seriatimq/seriatim/cluster/storage"
+	"github.com/seriatimq/seriatim/fsm"
+	"github.com/seriatimq/seriatim/queue"
+)
+
+// node is what the groups of one node share: a data directory and a network, whose
+// address book the test fills in.
+type node struct {
+	t       *testing.T
+	name    string
+	path    string
+	record  *clustertest.FatalRecord
+	dir     *storage.Dir // nil while stopped
+	network *peernet.Network
+	book    *peernet.AddressBook
+	members []*member // of one group each
+}
+
+// member is a node's part in one group.
+type member struct {
+	node    *node
+	options Options
+	machine *fsm.FSM
+	group   *Group // nil while stopped
+	drained chan struct{}
+}
+
+// groups are the members of one group, on a node each.
+type groups struct {
+	t       *testing.T
+	members []*member
+}
+
+func newNodes(t *testing.T, n int) []*node {
+	t.Helper()
+	dir := t.TempDir()
+	var nodes []*node
+	for i := range n {
+		nodes = append(nodes, &node{t: t, name: fmt.Sprintf("n%d", i+1), path: filepath.Join(dir, fmt.Sprint(i+1))})
+	}
+	t.Cleanup(func() {
+		for _, n := range nodes {
+			n.stop()
+		}
+	})
+	return nodes
+}
+
+// newGroup is group id with a member on each of the nodes.
+func newGroup(t *testing.T, id uint32, nodes []*node, change func(i int, options *Options)) *groups {
+	t.Helper()
+	g := &groups{t: t}
+	for i, n := range nodes {
+		m := &member{node: n, options: defaultOptions(t, i+1)}
+		m.options.ID = id
+		if change != nil {
+			change(i, &m.options)
+		}
+		n.members = append(n.members, m)
+		g.members = append(g.members, m)
+	}
+	return g
+}
+
+func newGroups(t *testing.T, n int, change func(i int, options *Options)) *groups {
+	t.Helper()
+	return newGroup(t, 0, newNodes(t, n), change)
+}
+
+// defaultOptions are those that do not depend on the node.
+func defaultOptions(t *testing.T, i int) Options {
+	logs := storage.DefaultLogOptions()
+	logs.SegmentBytes = 1 << 20
+	return Options{
+		Log:      logs,
+		Snapshot: SnapshotPolicy{LogBytes: 256 << 20, TrailingBytes: 256 << 20, BytesPerSecond: 64 << 20, SyncBytes: 1 << 20},
+		Timing: Timing{
+			Heartbeat: 1500 * time.Millisecond, Election: 1500 * time.Millisecond, Lease: 750 * time.Millisecond,
+			Commit: 25 * time.Millisecond, Enqueue: 2 * time.Second, RPC: 5 * time.Second,
+		},
+		Clock:  environment.SystemClock(),
+		Logger: clustertest.Logger(t, i),
+	}
+}
+
+// open opens what the groups share. Other nodes are heard of by connect.
+func (n *node) open() {
+	n.t.Helper()
+	n.record = clustertest.NewFatalRecord()
+	var err error
+	if n.dir, err = storage.OpenDir(n.path, n.name, rand.Reader); err != nil {
+		n.t.Fatal(err)
+	}
+	logger := clustertest.Logger(n.t, 0)
+	n.book = peernet.OpenAddressBook(n.dir.File(storage.AddressesName), logger)
+	n.network, err = peernet.Listen(context.WithoutCancel(n.t.Context()), peernet.Options{
+		NodeID: n.dir.NodeID, ClusterID: func() string { return "c" }, Bind: "127.0.0.1:0", Timeout: 10 * time.Second, Logger: logger,
+		Formats: func() peernet.FormatRange { return peernet.NewFormatRange(1, 1) }, Outdated: func(err error) { n.t.Error(err) },
+	}, n.book)
+	if err != nil {
+		n.t.Fatal(err)
+	}
+	for _, m := range n.members {
+		n.network.AddGroup(m.options.ID)
+	}
+	n.network.Serve()
+}
+
+// stop closes the groups of a node, and what they share.
+func (n *node) stop() {
+	if n.dir == nil {
+		return
+	}
+	for _, m := range n.members {
+		if m.group != nil {
+			m.group.BeginClose()
+		}
+	}
+	n.network.Disconnect()
+	for _, m := range n.members {
+		if m.group == nil {
+			continue
+		}
+		if err := m.group.Close(); err != nil {
+			n.t.Errorf("close group %d of %s: %v", m.options.ID, n.name, err)
+		}
+		<-m.drained
+		m.group = nil
+	}
+	if err := errors.Join(n.network.Close(), n.dir.Close()); err != nil {
+		n.t.Errorf("close %s: %v", n.name, err)
+	}
+	n.dir = nil
+	if codes, errs := n.record.All(); len(codes) > 0 {
+		n.t.Errorf("%s ended with %v: %v", n.name, codes, errs)
+	}
+}
+
+// start opens a member, and its node if that is stopped.
+func (g *groups) start(m *member) {
+	g.t.Helper()
+	n := m.node
+	if n.dir == nil {
+		n.open()
+	}
+	for _, other := range g.members {
+		if other := other.node; other != n && other.dir != nil {
+			n.book.Note(other.dir.NodeID, other.network.BoundAddr(), other.dir.Boot)
+			other.book.Note(n.dir.NodeID, n.network.BoundAddr(), n.dir.Boot)
+		}
+	}
+	m.open()
+	n.network.Open()
+}
+
+func (m *member) open() {
+	n := m.node
+	n.t.Helper()
+	m.machine = fsm.New(fsm.Options{Fatal: func(err error) { panic(err) }})
+	options := m.options
+	options.NodeID, options.Network, options.Machine, options.Fatal = n.dir.NodeID, n.network, m.machine, n.record.Fatal
+	options.Guard = storage.NewDiskGuard(time.Minute, n.record.Fatal, nil)
+	options.Address = func(nodeID string) string { return "address of " + nodeID }
+	var err error
+	if options.Dir, err = n.dir.Group(options.ID); err != nil {
+		n.t.Fatal(err)
+	}
+	group, err := Open(context.Background(), options)
+	if err != nil {
+		n.t.Fatalf("open group %d of %s: %v", options.ID, n.name, err)
+	}
+	m.group, m.drained = group, make(chan struct{})
+	go func() { // nobody else takes the gains and losses
+		defer close(m.drained)
+		for {
+			select {
+			case <-group.OwnLeadership():
+			case <-group.ctx.Done():
+				return
+			}
+		}
+	}()
+}
+
+// startAll starts all members, which the first time bootstraps the group.
+func (g *groups) startAll() {
+	g.t.Helper()
+	var founders []string
+	fresh := true
+	for _, m := range g.members {
+		g.start(m)
+		founders = append(founders, m.node.dir.NodeID)
+		fresh = fresh && !m.group.options.Dir.HasLog()
+	}
+	if fresh {
+		if err := g.members[0].group.Bootstrap(founders); err != nil {
+			g.t.Fatal(err)
+		}
+	}
+}
+
+func (g *groups) stopAll() {
+	for _, m := range g.members {
+		m.node.stop()
+	}
+}
+
+// leader waits until a running member leads and has applied what is committed.
+func (g *groups) leader() *member {
+	g.t.Helper()
+	ctx := clustertest.Context(g.t)
+	for ctx.Err() == nil {
+		for _, m := range g.members {
+			if m.group == nil {
+				continue
+			}
+			if m.group.Leadership().Self && m.group.Barrier(ctx) == nil {
+				return m
+			}
+		}
+		g.awaitLeadershipChange(ctx)
+	}
+	g.t.Fatal("nobody leads")
+	return nil
+}
+
+// awaitLeadershipChange waits until somebody sees another leader, or a moment.
+func (g *groups) awaitLeadershipChange(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, 50*time.Millisecond)
+	defer cancel()
+	for _, m := range g.members {
+		if m.group != nil {
+			select {
+			case <-m.group.LeadershipChanged():
+			case <-ctx.Done():
+			}
+			return
+		}
+	}
+}
+
+func (g *groups) followers(leader *member) []*member {
+	var followers []*member
+	for _, m := range g.members {
+		if m != leader && m.group != nil {
+			followers = append(followers, m)
+		}
+	}
+	return followers
+}
+
+// testEntry is an entry with one command that leaves traces in the state.
+func testEntry(t *testing.T, at int) []byte {
+	t.Helper()
+	return testEntryOf(t, at, &queue.CreateQueue{Queue: fmt.Sprintf("q%d", at)})
+}
+
+func testEntryOf(t *testing.T, at int, commands ...queue.Command) []byte {
+	t.Helper()
+	var frames [][]byte
+	for _, command := range commands {
+		frame, err := fsm.AppendCommand(nil, command)
+		if err != nil {
+			t.Fatal(err)
+		}
+		frames = append(frames, frame)
+	}
+	return fsm.AppendEntry(nil, queue.Timestamp(at), frames)
+}
+
+// propose writes entries at and following through whoever leads.
+func (g *groups) propose(from, to int) (last uint64) {
+	g.t.Helper()
+	for at := from; at < to; at++ {
+		last = g.proposeOne(testEntry(g.t, at))
+	}
+	return last
+}
+
+func (g *groups) proposeOne(entry []byte) uint64 {
+	g.t.Helper()
+	for {
+		wait, err := g.leader().group.Propose(entry)
+		if errors.Is(err, fault.ErrNotLeader) {
+			continue
+		}
+		if err != nil {
+			g.t.Fatal(err)
+		}
+		result, err := wait()
+		if errors.Is(err, fault.ErrNotLeader) {
+			continue
+		}
+		if err != nil {
+			g.t.Fatal(err)
+		}
+		return result.Index
+	}
+}
+
+// agree waits until all running members have applied index and compares states.
+func (g *groups) agree(index uint64) {
+	g.t.Helper()
+	ctx := clustertest.Context(g.t)
+	var want string
+	for _, m := range g.members {
+		if m.group == nil {
+			continue
+		}
+		if err := m.group.WaitApplied(ctx, index); err != nil {
+			g.t.Fatalf("%s: entry %d is not applied: %v", m.node.name, index, err)
+		}
+		at, hash := m.machine.StateHash()
+		got := fmt.Sprintf("%d %x", at, hash)
+		if want == "" {
+			want = got
+		}
+		if got != want {
+			g.t.Errorf("%s has state %s, another %s", m.node.name, got, want)
+		}
+	}
+}
+
+func openTestDir(t *testing.T, path, name string) *storage.Dir {
+	t.Helper()
+	dir, err := storage.OpenDir(path, name, rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = dir.Close() }) // most tests close it themselves
+	return dir
+}
+
+func openTestGroup(t *testing.T, dir *storage.Dir) *storage.GroupDir {
+	t.Helper()
+	group, err := dir.Group(0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return group
+}
+
+func TestGroupElectsReplicatesAndRestarts(t *testing.T) {
+	defer clustertest.VerifyNoLeaks(t)
+	clustertest.BothStores(t, func(t *testing.T, store string) {
+		g := newGroups(t, 3, func(_ int, options *Options) { options.Log.Store = store })
+		g.startAll()
+		g.agree(g.propose(0, 20))
+		for i, who := range []func() *member{g.leader, func() *member { return g.followers(g.leader())[0] }} {
+			m := who()
+			m.node.stop()
+			last := g.propose(20+10*i, 30+10*i)
+			g.start(m)
+			g.agree(last)
+		}
+		g.stopAll()
+		g.startAll()
+		g.agree(g.propose(40, 50))
+		g.stopAll()
+	})
+}
+
+// A node that leads again, in a later term, has not proven what the term before
+// was asked: it may not know yet what was committed in between.
+func TestProofIsForOneTerm(t *testing.T) {
+	g := newGroups(t, 1, nil)
+	g.startAll()
+	group := g.leader().group
+	term, leads := group.LeaderTerm()
+	if !leads {
+		t.Fatal("it does not lead")
+	}
+	if err := group.ConfirmLeadership(clustertest.Context(t), term); err != nil {
+		t.Error(err)
+	}
+	for _, other := range []uint64{term - 1, term + 1} {
+		if err := group.ConfirmLeadership(clustertest.Context(t), other); !errors.Is(err, fault.ErrNotLeader) {
+			t.Errorf("term %d is confirmed in term %d: %v", other, term, err)
+		}
+	}
+}

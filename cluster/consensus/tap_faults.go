@@ -1,0 +1,133 @@
+//go:build faults
+
+package consensus
+
+import (
+	"bytes"
+	"context"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"hash/crc32"
+	"io"
+
+	"github.com/hashicorp/raft"
+
+	"github.com/seriatimq/seriatim/fsm"
+)
+
+type tapKey struct{}
+
+// WithTap makes a group that is opened with the ctx write every entry that it
+// applies to the tap, before anybody is answered.
+func WithTap(ctx context.Context, tap io.Writer) context.Context {
+	return context.WithValue(ctx, tapKey{}, tap)
+}
+
+// tapped is the state machine with the tap of ctx, if there is one.
+func tapped(ctx context.Context, machine StateMachine) StateMachine {
+	tap, ok := ctx.Value(tapKey{}).(io.Writer)
+	if !ok {
+		return machine
+	}
+	return &tappedMachine{FSM: machine.(*fsm.FSM), tap: tap}
+}
+
+// tappedMachine writes down what the state machine does. Like that it is called
+// from one goroutine.
+type tappedMachine struct {
+	*fsm.FSM
+	tap   io.Writer
+	lines bytes.Buffer
+}
+
+// tapLine is a line of the tap: a command with its answer, an entry without
+// commands, or a snapshot that took the place of the state.
+type tapLine struct {
+	Index   uint64 `json:"index"`
+	N       int    `json:"n"`
+	Term    uint64 `json:"term"`
+	AtMs    int64  `json:"atMs"`
+	Op      string `json:"op"`
+	Command []byte `json:"command,omitempty"`
+	Answer  []byte `json:"answer,omitempty"`
+	CRC     uint32 `json:"crc"` // CRC-32C over command, then answer
+	Hash    string `json:"hash,omitempty"`
+	Kind    string `json:"kind,omitempty"`
+}
+
+// Apply applies one entry.
+func (m *tappedMachine) Apply(entry *raft.Log) any { return m.ApplyBatch([]*raft.Log{entry})[0] }
+
+// ApplyBatch applies entries one by one, so that the hash after each is known.
+func (m *tappedMachine) ApplyBatch(entries []*raft.Log) []any {
+	results := make([]any, 0, len(entries))
+	m.lines.Reset()
+	for i, entry := range entries {
+		results = append(results, m.FSM.ApplyBatch(entries[i : i+1])[0])
+		m.note(entry, results[i])
+	}
+	m.flush()
+	return results
+}
+
+// Restore replaces the state by that of a snapshot.
+func (m *tappedMachine) Restore(content io.ReadCloser) error {
+	if err := m.FSM.Restore(content); err != nil {
+		return err
+	}
+	m.lines.Reset()
+	at := m.Position()
+	m.line(tapLine{Index: at.Index, Term: at.Term, AtMs: int64(at.At), Kind: "restore", Hash: hex.EncodeToString(at.StateHash[:])})
+	m.flush()
+	return nil
+}
+
+// note writes what became of an entry.
+func (m *tappedMachine) note(entry *raft.Log, result any) {
+	applied, ok := result.(fsm.EntryResult)
+	if !ok || len(applied.Responses) == 0 {
+		kind := "noop"
+		if entry.Type == raft.LogConfiguration {
+			kind = "configuration"
+		}
+		m.line(tapLine{Index: entry.Index, Term: entry.Term, Kind: kind})
+		return
+	}
+	n := 0
+	_, err := fsm.DecodeEntry(entry.Data, func(frame []byte) error {
+		answer, err := fsm.AppendResponse(nil, applied.Responses[n])
+		if err != nil {
+			return err
+		}
+		line := tapLine{
+			Index: entry.Index, N: n, Term: entry.Term, AtMs: int64(applied.At), Op: fsm.OperationOf(frame), Command: frame, Answer: answer,
+		}
+		table := crc32.MakeTable(crc32.Castagnoli)
+		line.CRC = crc32.Update(crc32.Checksum(frame, table), table, answer)
+		if n++; n == len(applied.Responses) {
+			_, hash := m.StateHash()
+			line.Hash = hex.EncodeToString(hash[:])
+		}
+		m.line(line)
+		return nil
+	})
+	if err != nil {
+		panic(fmt.Sprintf("entry %d was applied but cannot be written to the tap: %v", entry.Index, err))
+	}
+}
+
+func (m *tappedMachine) line(line tapLine) {
+	text, err := json.Marshal(line)
+	if err != nil {
+		panic(fmt.Sprintf("encoding a line of the tap: %v", err))
+	}
+	m.lines.Write(append(text, '\n'))
+}
+
+// flush writes what was noted. Without a whole tap a fault run proves nothing.
+func (m *tappedMachine) flush() {
+	if _, err := m.tap.Write(m.lines.Bytes()); err != nil {
+		panic(fmt.Sprintf("writing to the tap: %v", err))
+	}
+}
