@@ -41,7 +41,7 @@ type Member struct {
 }
 
 // Gossip finds the other nodes and hears where they are. What it says is a hint
-// for dialing and for founding a cluster, never a vote. Safe for concurrent use.
+// for dialing and for the bootstrap, never a vote. Safe for concurrent use.
 type Gossip struct {
 	options Options
 	logger  *slog.Logger

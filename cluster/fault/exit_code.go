@@ -4,7 +4,7 @@ package fault
 // the operators' contract and documented in README.
 type ExitCode int
 
-// Exit codes of conditions after which going on could break a promise.
+// Exit codes of conditions in which going on could break a guarantee.
 const (
 	ExitDiskError     ExitCode = 80 // a write or sync failed, or a directory is unusable
 	ExitDiskHang      ExitCode = 81 // a write did not finish within its deadline

@@ -39,7 +39,7 @@ func (p *Network) accept() {
 			<-p.handshakes
 			return
 		}
-		p.wg.Go(func() { p.admit(conn) })
+		p.wg.Go(func() { p.handshake(conn) })
 	}
 }
 
@@ -92,8 +92,9 @@ func (p *Network) makeRoom(conn *peerConn) {
 // acceptPause keeps a node without free file descriptors from spinning.
 const acceptPause = 50 * time.Millisecond
 
-// admit shakes hands and passes the connection on to whom it is for.
-func (p *Network) admit(conn *peerConn) {
+// handshake answers the dialing node and puts the connection into the queue of its use,
+// or closes it.
+func (p *Network) handshake(conn *peerConn) {
 	watchdog := time.AfterFunc(p.options.Timeout, func() { conn.Close() })
 	greeting, err := readHello(conn)
 	var objection error
@@ -130,7 +131,7 @@ func (p *Network) admit(conn *peerConn) {
 func (p *Network) objection(h hello, formats FormatRange) error {
 	own := p.options.ClusterID()
 	// One of the two may have no cluster yet and be about to join, see join.go.
-	founding := h.kind == KindBootstrap || h.kind == KindMembership && (h.cluster == "" || own == "")
+	unbound := h.kind == KindBootstrap || h.kind == KindMembership && (h.cluster == "" || own == "")
 	switch {
 	case h.to != p.options.NodeID:
 		return fmt.Errorf("this is node %s, not %s", p.options.NodeID, h.to)
@@ -141,9 +142,9 @@ func (p *Network) objection(h hello, formats FormatRange) error {
 		return fmt.Errorf("there is no group %d here", h.group)
 	}
 	switch {
-	case !founding && own == "":
+	case !unbound && own == "":
 		return fmt.Errorf("node %s belongs to no cluster yet", p.options.NodeID)
-	case !founding && h.cluster != own:
+	case !unbound && h.cluster != own:
 		return fmt.Errorf("node %s belongs to cluster %s, not to %s", p.options.NodeID, own, h.cluster)
 	case p.full():
 		return errTooMany
