@@ -9,7 +9,7 @@ import (
 	"github.com/seriatimq/seriatim/cluster/clustertest"
 )
 
-func TestClockGuardJudges(t *testing.T) {
+func TestClocksJudges(t *testing.T) {
 	const hour, bound = time.Hour, 30 * time.Second
 	cases := []struct {
 		name   string
@@ -34,64 +34,64 @@ func TestClockGuardJudges(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			hand := clustertest.NewHandClock(1_000_000)
 			ids := []string{"a", "b", "c", "d", "e"}[:c.voters]
-			guard := NewClocks(hand, bound, "a", func() []string { return ids })
+			clocks := NewClocks(hand, bound, "a", func() []string { return ids })
 			for i, ahead := range c.others {
 				round := time.Second
-				guard.observe(ids[i+1], hand.Wall().Add(ahead-round/2), round)
+				clocks.observe(ids[i+1], hand.Wall().Add(ahead-round/2), round)
 			}
-			if off := guard.Off(); off != c.off {
+			if off := clocks.Off(); off != c.off {
 				t.Errorf("off by %v, want %v", off, c.off)
 			}
-			if stamp := guard.Wall().Sub(hand.Wall()); stamp != -c.off {
+			if stamp := clocks.Wall().Sub(hand.Wall()); stamp != -c.off {
 				t.Errorf("the log is stamped %v away from this clock, want %v", stamp, -c.off)
 			}
 		})
 	}
 }
 
-func TestClockGuardForgets(t *testing.T) {
+func TestClocksForgets(t *testing.T) {
 	hand := clustertest.NewHandClock(1_000_000)
-	guard := NewClocks(hand, time.Second, "a", func() []string { return []string{"a", "b", "c"} })
+	clocks := NewClocks(hand, time.Second, "a", func() []string { return []string{"a", "b", "c"} })
 	behind := hand.Wall().Add(-time.Hour)
-	guard.observe("b", behind, 0)
-	guard.observe("stranger", behind, 0)
-	guard.observe("c", behind, 2*roundMax) // too slow to say anything
-	if off := guard.Off(); off != 0 {
+	clocks.observe("b", behind, 0)
+	clocks.observe("stranger", behind, 0)
+	clocks.observe("c", behind, 2*roundMax) // too slow to say anything
+	if off := clocks.Off(); off != 0 {
 		t.Fatalf("off by %v by the word of one voter", off)
 	}
-	guard.observe("c", behind, 0)
-	if off := guard.Off(); off != time.Hour {
+	clocks.observe("c", behind, 0)
+	if off := clocks.Off(); off != time.Hour {
 		t.Fatalf("off by %v", off)
 	}
-	if guard.MayLead("b") != true || guard.MayLead("unheard of") != true {
+	if clocks.MayLead("b") != true || clocks.MayLead("unheard of") != true {
 		t.Error("a node that agrees with the median may lead, and one of which nothing is known")
 	}
 	hand.Pass(2 * sampleAge)
-	guard.observe("b", hand.Wall(), 0)
-	if off := guard.Off(); off != 0 {
+	clocks.observe("b", hand.Wall(), 0)
+	if off := clocks.Off(); off != 0 {
 		t.Errorf("off by %v by the word of long ago", off)
 	}
 }
 
 // A clock that steps is judged by what was heard of others before: a node may come
 // to lead, and stamp the log, before it hears of them again.
-func TestClockGuardSeesAStepAtOnce(t *testing.T) {
+func TestClocksSeesAStepAtOnce(t *testing.T) {
 	for _, step := range []time.Duration{time.Hour, -time.Hour} {
 		hand := clustertest.NewHandClock(10_000_000)
-		guard := NewClocks(hand, 30*time.Second, "a", func() []string { return []string{"a", "b", "c"} })
-		guard.observe("b", hand.Wall(), 0)
-		guard.observe("c", hand.Wall(), 0)
+		clocks := NewClocks(hand, 30*time.Second, "a", func() []string { return []string{"a", "b", "c"} })
+		clocks.observe("b", hand.Wall(), 0)
+		clocks.observe("c", hand.Wall(), 0)
 		hand.Pass(5 * time.Second)
 		right := hand.Wall()
 		hand.Step(step)
-		if got := guard.Wall(); !got.Equal(right) {
+		if got := clocks.Wall(); !got.Equal(right) {
 			t.Errorf("after a step of %v the log is stamped %v away from the others' clocks", step, got.Sub(right))
 		}
-		if off := guard.Off(); off != step {
+		if off := clocks.Off(); off != step {
 			t.Errorf("after a step of %v the clock is off by %v", step, off)
 		}
 		hand.Step(-step)
-		if off := guard.Off(); off != 0 {
+		if off := clocks.Off(); off != 0 {
 			t.Errorf("after it was set right the clock is off by %v", off)
 		}
 	}
@@ -100,13 +100,13 @@ func TestClockGuardSeesAStepAtOnce(t *testing.T) {
 func TestClockTravelsOnProbes(t *testing.T) {
 	ours, theirs := clustertest.NewHandClock(1_000_000), clustertest.NewHandClock(5_000_000)
 	voters := func() []string { return []string{"a-1", "b-2"} }
-	guard := NewClocks(ours, time.Second, "a-1", voters)
+	clocks := NewClocks(ours, time.Second, "a-1", voters)
 	far := (*pings)(NewClocks(theirs, 0, "b-2", voters))
 	for _, name := range []string{"b-2#7", "b-2"} { // the second is not how our nodes are named
-		(*pings)(guard).NotifyPingComplete(&memberlist.Node{Name: name}, 200*time.Millisecond, far.AckPayload())
-		(*pings)(guard).NotifyPingComplete(&memberlist.Node{Name: name}, 0, nil)
+		(*pings)(clocks).NotifyPingComplete(&memberlist.Node{Name: name}, 200*time.Millisecond, far.AckPayload())
+		(*pings)(clocks).NotifyPingComplete(&memberlist.Node{Name: name}, 0, nil)
 	}
-	if got, want := guard.Ahead()["b-2"], 4_000*time.Second+100*time.Millisecond; got != want {
+	if got, want := clocks.Ahead()["b-2"], 4_000*time.Second+100*time.Millisecond; got != want {
 		t.Errorf("ahead by %v, want %v", got, want)
 	}
 }
