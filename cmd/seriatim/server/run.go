@@ -277,7 +277,7 @@ func (p program) clusterConfig(cfg Config) (cluster.Config, error) {
 }
 
 // fatal ends the process after a condition in which going on could break a
-// promise. The message already says what to do; it goes to the log and, in
+// guarantee. The message already says what to do; it goes to the log and, in
 // plain words, to standard error, where a supervisor keeps it.
 func (p program) fatal(code cluster.ExitCode, err error) {
 	p.log.Error("the node must not go on and ends", "exit_code", int(code), "error", err)
