@@ -114,15 +114,15 @@ func (f *FSM) FormatVersion() (version uint32) {
 	return version
 }
 
-// Broker is the present state, for who calls Apply and Restore or holds the read
-// side of Guard: Restore replaces it.
+// Broker is the present state. Use it only on the goroutine that calls Apply and
+// Restore, or while holding the read side of Guard: Restore replaces it.
 func (f *FSM) Broker() *queue.Broker { return f.broker }
 
 // View reads the present state, as Broker does.
 func (f *FSM) View() queue.View { return f.broker.View() }
 
-// Position is where the state stands. Safe for concurrent use; whoever holds
-// the read side of Guard sees the position of exactly the state it reads.
+// Position is where the state stands. Safe for concurrent use; under the read
+// side of Guard it is the position of exactly the state that is read.
 func (f *FSM) Position() Position { return *f.position.Load() }
 
 // AppliedIndex is the index of the last entry the library has handed over. It

@@ -9,9 +9,9 @@
 //
 // # What it refuses to know
 //
-// Who leads, and what to do about an outcome: package cluster routes a call, asks
-// again, and finds out what became of it. How nodes find and identify each other:
-// connections are handed in.
+// Which node leads, and what to do about an outcome: package cluster routes a call,
+// repeats it, and finds out what became of it. How nodes find and identify each
+// other: connections are handed in.
 //
 // # Who calls it
 //

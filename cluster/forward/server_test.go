@@ -292,9 +292,10 @@ func TestServerCancels(t *testing.T) {
 // When a node asks again over a new stream, nothing it asked over the old one is
 // proposed any more (faults.md I12), whether it had arrived or still arrives.
 func TestServerFencesTheOldStream(t *testing.T) {
-	s := newServing(t) // not open: the first request waits
+	s := newServing(t) // not open: the first requests wait
 	old := s.connect()
 	old.requests <- s.frame(nil)
+	old.requests <- s.frame(func(_ *peerpb.RequestFrame, r *peerpb.Request) { r.Id = 4 }) // the first frame is taken on
 	newer := s.connect()
 	newer.requests <- s.frame(nil)
 	newer.requests <- s.frame(func(_ *peerpb.RequestFrame, r *peerpb.Request) { r.Id = 2 }) // the first frame is taken on
@@ -302,7 +303,12 @@ func TestServerFencesTheOldStream(t *testing.T) {
 	old.requests <- s.frame(func(_ *peerpb.RequestFrame, r *peerpb.Request) { r.Id = 3 }) // the one before is taken on
 	s.open()
 	for answered := 0; answered < 2; {
-		answered += len((<-newer.answers).Answers)
+		select {
+		case frame := <-newer.answers:
+			answered += len(frame.Answers)
+		case <-time.After(30 * time.Second):
+			t.Fatalf("%d answers over the new stream", answered)
+		}
 	}
 	if commands := s.group.proposed(); commands != 2 {
 		t.Fatalf("%d commands were proposed, want the two of the new stream", commands)

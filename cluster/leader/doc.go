@@ -10,9 +10,9 @@
 // # What it refuses to know
 //
 // The consensus library and other nodes: it declares the Group that it needs. How
-// clients and other nodes reach the leader, and what becomes of a request whose
-// outcome is unknown: that is for who calls it. Which commands are refused at the
-// moment: Options.Refuse says so.
+// clients and other nodes reach the leader, and what to do about a request whose
+// outcome is unknown, are the callers' business. Options.Refuse says which commands
+// are refused at the moment.
 //
 // # Who calls it
 //

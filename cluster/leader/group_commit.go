@@ -48,7 +48,7 @@ type groupCommitter struct {
 	ended    bool
 	work     wakeup.Signal // that there may be something to propose
 	slots    chan struct{} // capacity entriesInFlight: held by entries in flight
-	holding  chan struct{} // capacity 1: a lock that can be waited for with a context
+	holding  chan struct{} // capacity 1: a mutex of hold whose Lock can be given up
 
 	// Taken from internal and waiting. Used by run only.
 	urgent, backlog []*Submission
@@ -150,7 +150,7 @@ func (c *groupCommitter) hold(ctx context.Context) (release func(), err error) {
 	return func() { c.release(entriesInFlight) }, nil
 }
 
-// release gives back the slots of a hold and lets the next one begin.
+// release returns the slots of a hold and lets the next one begin.
 func (c *groupCommitter) release(slots int) {
 	for range slots {
 		<-c.slots
@@ -205,8 +205,8 @@ func (c *groupCommitter) commit(flights chan<- flight) bool {
 			flights <- flight{wait, batch}
 			return true
 		}
-		// Nothing of it is in the log and nothing will be: whoever asked
-		// looks for the leader again.
+		// Nothing of it is in the log and nothing will be, so that the callers
+		// may ask the next leader.
 		for _, s := range batch {
 			s.Complete(Outcome{Verdict: NotProposed})
 		}
@@ -291,7 +291,7 @@ func (c *groupCommitter) refill() {
 	}
 }
 
-// collect hands the answers of applied entries to those who wait for them.
+// collect completes the commands of applied entries with their answers.
 // Entries are applied in the order they were proposed in.
 func (c *groupCommitter) collect(flights <-chan flight) {
 	for f := range flights {

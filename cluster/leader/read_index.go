@@ -6,8 +6,8 @@ import (
 )
 
 // ReadIndex answers with an index of the log, in the outcome's position, that is not
-// below anything acknowledged before the call. Who has applied the log up to it may
-// read.
+// below anything acknowledged before the call. A node that has applied the log up to
+// it may read.
 func (t *Term) ReadIndex(ctx context.Context) Outcome {
 	index, err := t.reads.wait(ctx)
 	if err != nil {

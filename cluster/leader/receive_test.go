@@ -240,7 +240,7 @@ func TestTurnsPassOn(t *testing.T) {
 	})
 }
 
-// Who has hung up gets nothing, and what is left serves the next.
+// A client that has hung up gets nothing, and its message goes to the next.
 func TestCancelledPollConsumesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := startSolo(t)
@@ -261,7 +261,7 @@ func TestCancelledPollConsumesNothing(t *testing.T) {
 			t.Fatalf("got %v", got)
 		}
 		if o := s.poll(ctx, queue.ReceiveMessages{Queue: standard}, 0); o.Verdict != Expired {
-			t.Fatalf("a receive of a caller who has gone ended as %+v", o)
+			t.Fatalf("a receive of a client that has gone ended as %+v", o)
 		}
 		polls.Wait()
 	})

@@ -7,9 +7,9 @@ import (
 	"github.com/seriatimq/seriatim/cluster/wakeup"
 )
 
-// sharedCall shares the cost of a call among all who ask for its result: while one
-// is under way, newcomers gather for the next. Nobody is answered by a call that
-// began before it asked. Safe for concurrent use.
+// sharedCall shares one call among all callers that ask for its result while the one
+// before is under way. A caller never gets the result of a call that began before it
+// asked. Safe for concurrent use.
 type sharedCall[T any] struct {
 	call func(context.Context) (T, error)
 	lost error // what is answered after run has ended
@@ -47,7 +47,7 @@ func (c *sharedCall[T]) run(ctx context.Context) {
 	}
 }
 
-// end answers all who wait, and all who come later, with lost.
+// end answers all callers, also later ones, with lost.
 func (c *sharedCall[T]) end() {
 	c.mu.Lock()
 	asking := c.waiting

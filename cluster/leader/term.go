@@ -77,8 +77,9 @@ type Term struct {
 	moveTasks *moveTaskRunner
 	version   atomic.Uint32 // format version of the state
 
-	// exclusive takes work to be done between this Term and the next one.
-	// Unbuffered: taken when it begins, by who follows this node's leadership.
+	// exclusive takes work to be done between this Term and the next one. It is
+	// unbuffered: the goroutine that follows the leadership of this node takes work
+	// when it begins it.
 	exclusive chan func()
 
 	serving chan struct{}   // closed when clients may be served
@@ -117,8 +118,8 @@ func Begin(ctx context.Context, options Options) *Term {
 	return t
 }
 
-// End gives up: nothing is proposed any more, all who wait are told. It returns
-// when the last entry in flight is answered.
+// End ends the term: nothing is proposed any more, and what was not proposed is
+// completed as such. It returns when the last entry in flight is answered.
 func (t *Term) End() {
 	t.stop()
 	t.running.Wait()
@@ -273,6 +274,6 @@ func (t *Term) RunExclusively(ctx context.Context, work func()) error {
 	}
 }
 
-// ExclusiveWork delivers work of RunExclusively. Who takes it must end the Term, do
+// ExclusiveWork delivers work of RunExclusively. The receiver must end the Term, do
 // the work, and begin another Term if the node still leads.
 func (t *Term) ExclusiveWork() <-chan func() { return t.exclusive }

@@ -120,8 +120,8 @@ func TestPiggyback(t *testing.T) {
 	}
 }
 
-// Whatever happens in whatever order: a turn goes to who waits longest, nobody is
-// woken while somebody has one, and nothing is remembered when nobody is left.
+// Whatever happens in whatever order: a turn goes to the receive that waits longest,
+// none is woken while another has one, and nothing is remembered when none is left.
 func TestWaitingReceivesInAnyOrder(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := newWaitingReceives(1000)
