@@ -8,17 +8,17 @@ import (
 )
 
 const (
-	// slowAudits bounds how long a cluster in which little is written goes without
-	// an audit: so many intervals, where ten thousand entries would take days.
-	slowAudits = 60
-	// patientAudits is for how many intervals an audit waits for reports on the one
-	// before. Without them it would compare nothing, and a node that is slow, or
-	// one that is down, is the usual reason that they are missing.
-	patientAudits = 10
+	// idleIntervalsMax is after how many intervals an audit is written even if few
+	// entries were: in a cluster that writes little, 10,000 entries can take days.
+	idleIntervalsMax = 60
+	// reportIntervalsMax is for how many intervals an audit waits for reports on the
+	// one before. They are usually missing because a node is slow or down, and an
+	// audit without reports compares nothing.
+	reportIntervalsMax = 10
 )
 
-// auditClock says when an audit is due in one leader term: after the interval and after the
-// number of entries, whichever comes later, and never when nothing was written
+// auditClock decides when an audit is due in one leader term: after the interval and
+// after the number of entries, whichever comes later, and never when nothing was written
 // since the last one, so that an idle cluster stays idle.
 type auditClock struct {
 	auditor *auditor
@@ -58,16 +58,16 @@ func (n *Node) writeAudits(ctx context.Context, t *leader.Term) {
 func (k *auditClock) due(members []Member) bool {
 	policy := k.policy
 	waited := k.clock.Monotonic() - k.last
-	if !k.auditor.heard(members) && waited < patientAudits*policy.Interval {
+	if !k.auditor.heard(members) && waited < reportIntervalsMax*policy.Interval {
 		return false
 	}
 	if k.auditor.split.Load() {
-		return true // whoever mends it should see at once that it is mended
+		return true // after a repair the alarm should end at once
 	}
 	last := k.auditor.newest().index
 	if last == 0 {
 		last = k.since
 	}
 	entries := k.applied() - last
-	return entries >= policy.Entries || entries > 0 && waited >= slowAudits*policy.Interval
+	return entries >= policy.Entries || entries > 0 && waited >= idleIntervalsMax*policy.Interval
 }

@@ -194,7 +194,7 @@ func TestAuditWaitsForReports(t *testing.T) {
 	if k.due(members) {
 		t.Error("due without the reports")
 	}
-	hand.Pass(patientAudits * time.Second)
+	hand.Pass(reportIntervalsMax * time.Second)
 	if !k.due(members) {
 		t.Error("not due, although it waited long enough")
 	}

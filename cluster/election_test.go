@@ -11,8 +11,8 @@ import (
 	"github.com/seriatimq/seriatim/queue"
 )
 
-// patientNodes are nodes whose library would wait for minutes before it elects.
-func patientNodes(t *testing.T) *nodes {
+// slowNodes are nodes whose consensus library would wait for minutes before an election.
+func slowNodes(t *testing.T) *nodes {
 	return startNodes(t, 3, func(cfg *Config) {
 		cfg.Timing.Heartbeat, cfg.Timing.Election, cfg.Timing.Lease = 5*time.Minute, 5*time.Minute, time.Minute
 		cfg.Timing.Commit = 10 * time.Millisecond
@@ -22,7 +22,7 @@ func patientNodes(t *testing.T) *nodes {
 // A founder does not wait for a timeout, nor does the follower of a leader whose
 // process is gone.
 func TestDeadLeaderIsReplacedAtOnce(t *testing.T) {
-	c := patientNodes(t)
+	c := slowNodes(t)
 	c.create(0, fifo)
 	for range 2 {
 		dead := c.leader()
@@ -46,7 +46,7 @@ func TestDeadLeaderIsReplacedAtOnce(t *testing.T) {
 
 // After all nodes were down there is a leader without waiting for a timeout.
 func TestAllNodesDownElectAtOnce(t *testing.T) {
-	c := patientNodes(t)
+	c := slowNodes(t)
 	c.create(0, fifo)
 	for range 2 {
 		c.send(0, fifo, "m")
@@ -65,7 +65,7 @@ func TestAllNodesDownElectAtOnce(t *testing.T) {
 
 // Two of three are enough, and the one whose log is behind does not stand.
 func TestTwoNodesElectWithoutTheThird(t *testing.T) {
-	c := patientNodes(t)
+	c := slowNodes(t)
 	c.create(0, fifo)
 	behind := c.followers()[0]
 	c.crash(behind)
@@ -87,7 +87,7 @@ func TestTwoNodesElectWithoutTheThird(t *testing.T) {
 // A leader that works stays, although connections break and its followers check on
 // it. What they find is tested in package election.
 func TestLivingLeaderStays(t *testing.T) {
-	c := patientNodes(t)
+	c := slowNodes(t)
 	c.create(0, fifo)
 	before := c.nodes[0].group.Leadership()
 	for _, i := range c.followers() {
@@ -106,7 +106,7 @@ func TestLivingLeaderStays(t *testing.T) {
 // A leader hears the voters that answer it, and gossip tells nothing against them as
 // leaders. What the failure detector makes of it is tested in package election.
 func TestLeaderHearsItsVoters(t *testing.T) {
-	c := patientNodes(t)
+	c := slowNodes(t)
 	c.create(0, fifo)
 	leader := c.nodes[c.leader()]
 	view := leader.process.electionView(leader.group)
@@ -144,7 +144,7 @@ func (c *nodes) idOf(i int) string {
 // What is committed reaches followers although the library would be silent for
 // minutes, entries that nobody reads after included.
 func TestCommitsAreToldWithoutDelay(t *testing.T) {
-	c := patientNodes(t)
+	c := slowNodes(t)
 	c.create(0, standard)
 	for range 3 {
 		c.send(0, standard, "m")

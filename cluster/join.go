@@ -26,7 +26,7 @@ import (
 
 const (
 	joinPause    = 500 * time.Millisecond // between two attempts
-	joinPauseTop = 5 * time.Second
+	joinPauseMax = 5 * time.Second
 	lookMax      = 15 * time.Second // for hearing from all addresses to join
 )
 
@@ -192,7 +192,7 @@ func (n *Node) joinCluster(ctx context.Context) {
 			return
 		case <-changed:
 		case <-timer.C:
-			pause = min(2*pause, joinPauseTop)
+			pause = min(2*pause, joinPauseMax)
 		}
 		timer.Stop()
 	}

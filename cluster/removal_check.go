@@ -11,7 +11,7 @@ import (
 // removalPause is between two checks whether this node is still a member.
 const (
 	removalPause    = time.Second
-	removalPauseTop = 10 * time.Second
+	removalPauseMax = 10 * time.Second
 )
 
 // watchRemoval ends the process when this node was removed from the cluster. Nobody
@@ -40,7 +40,7 @@ func (n *Node) watchRemoval(ctx context.Context) {
 			timer.Stop()
 			continue
 		case <-timer.C:
-			pause = min(2*pause, removalPauseTop)
+			pause = min(2*pause, removalPauseMax)
 		}
 		if n.wasRemoved(ctx) {
 			n.cfg.Fatal(fault.ExitRemoved, errors.New("this node was removed from the cluster; with an empty data directory it can join again, as a new node"))

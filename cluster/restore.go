@@ -218,15 +218,15 @@ func (n *Node) replaceState(ctx context.Context, broker *queue.Broker, restored 
 
 // How long a member may take to confirm the newest entry, and how often to look.
 const (
-	memberPatience = 5 * time.Second
-	memberPause    = 10 * time.Millisecond
+	memberTimeout = 5 * time.Second
+	memberPause   = 10 * time.Millisecond
 )
 
 // complete waits until every member has the newest entry. The library's restore
 // is not safe in a cluster whose parts do not see each other: the leader takes
 // over the state before a majority has it.
 func (n *Node) complete(ctx context.Context) error {
-	limited, cancel := context.WithTimeout(ctx, memberPatience)
+	limited, cancel := context.WithTimeout(ctx, memberTimeout)
 	defer cancel()
 	for {
 		behind := n.behind()
