@@ -6,6 +6,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -130,6 +131,37 @@ func TestLinks(t *testing.T) {
 			}
 			if !found {
 				t.Errorf("%s links to %s, but %s has no such heading", name, m[1], file)
+			}
+		}
+	}
+}
+
+// TestNamedFilesExist checks that the files and folders exist which documents name in
+// code quotes, and the Go files which comments name: beside the comment, or by their
+// path in the repository.
+func TestNamedFilesExist(t *testing.T) {
+	exists := func(paths ...string) bool {
+		return slices.ContainsFunc(paths, func(path string) bool {
+			_, err := os.Stat(filepath.Join(root, path))
+			return err == nil
+		})
+	}
+	quoted := regexp.MustCompile("`((?:cmd|cluster|fsm|queue|transport|test|docs|deploy)/[\\w./-]*\\w)`")
+	for _, name := range tracked(t, "*.md") {
+		for _, m := range quoted.FindAllStringSubmatch(read(t, name), -1) {
+			if !exists(m[1]) {
+				t.Errorf("%s names %s, which does not exist", name, m[1])
+			}
+		}
+	}
+	comment := regexp.MustCompile(`//.*`)
+	file := regexp.MustCompile(`(?:^|[\s(])((?:[a-z0-9_]+/)*[a-z0-9_]+\.go)\b`)
+	for _, name := range tracked(t, "*.go") {
+		for _, text := range comment.FindAllString(read(t, name), -1) {
+			for _, m := range file.FindAllStringSubmatch(text, -1) {
+				if !exists(filepath.Join(filepath.Dir(name), m[1]), m[1]) {
+					t.Errorf("%s: a comment names %s, which does not exist", name, m[1])
+				}
 			}
 		}
 	}

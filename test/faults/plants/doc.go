@@ -17,7 +17,7 @@
 //	-- in queue           the folder, with all below it, of the following finds
 //	-- find               the text, whole lines or parts of them
 //	-- put                what takes its place
-//	-- add name.go        a file beside the first edited one, without its package clause
+//	-- add NAME.go        a file beside the first edited one, without its package clause
 //
 // Packages plant and failpoint are imported where an edit uses them.
 //
