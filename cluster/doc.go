@@ -1,66 +1,96 @@
-// Package cluster makes one broker out of several nodes: it replicates
-// commands, keeps the log on disk, finds the other nodes, sends requests to
-// the leader, stamps the time, and runs what only a leader may run.
+// Package cluster makes one broker out of several nodes. Its Node opens the parts in
+// the packages below, wires them and closes them, and does what is left: membership,
+// routing of calls, and everything for operators.
 //
 // # What it owns
 //
-// The data directory, also of a node that does not run, backup and restore.
-// The consensus library and its stores (behind Group), the routing of calls, the
-// members of the cluster, audits, and the status and metrics of all these. What only
-// a leader does is in package leader, the way to it in package forward.
+// The configuration of a node. What a process has once, whatever the number of its
+// consensus groups: data directory, network, gossip, failure detector (process.go).
+// Bootstrap of a cluster, joining, and changes of the members. The route of a call to
+// the leader, and what became of a call whose answer was lost. When this node should
+// not lead, refuses sends, or differs from the other replicas. Backup and restore, the
+// upgrade of the format, health, status and metrics.
 //
 // # What it refuses to know
 //
-// The rules of a queue (package queue), the encodings of commands and
-// snapshots (package fsm), and the wire protocols of clients (package
-// transport). A command passes through as bytes.
+// The rules of a queue (package queue), the encodings of commands and snapshots
+// (package fsm), and the protocols of clients (package transport). A command passes
+// through as bytes. The libraries for consensus and gossip are hidden by consensus,
+// storage and discovery.
 //
 // # Who calls it
 //
-// Package cmd opens a Node and closes it. Package transport calls Submit,
-// Receive and Read of it, on whichever node the client reached.
+// Package cmd opens a Node and closes it. Package transport calls Submit, Receive and
+// Read of it, on whichever node the client reached.
+//
+// # Packages below
+//
+//	forward      calls carried to the leader
+//	leader       what only a leader does: group commit, waiting receives, read
+//	             confirmation, log time, deadlines, move tasks
+//	consensus    one replicated log: hashicorp/raft with its stores and transport
+//	election     replaces a leader that is gone before the library's timeout
+//	discovery    gossip: addresses of the nodes, and the comparison of their clocks
+//	peernet      connections between nodes, and questions on them
+//	storage      everything on the disk of a node
+//	offline      the data directory of a stopped node: inspect, recover
+//	environment  clock, entropy, network and disk space, handed in
+//	fault        errors and exit codes that several packages share
+//	wakeup       notifying goroutines
+//
+// # Where to look
+//
+//	a command is routed        submit.go, forward/link.go, forward/server.go
+//	an entry is written        leader/group_commit.go, consensus/proposal.go,
+//	                           storage/log_store.go
+//	an entry is applied        consensus/machine.go, then package fsm
+//	an answer was lost         own_requests.go, and retrySafe in submit.go
+//	a read is confirmed        read.go, leader/read_index.go,
+//	                           consensus/leadership_proof.go
+//	a receive waits            leader/receive.go, leader/waiting_receives.go
+//	an election is decided     by the library; begun early by election, through
+//	                           consensus/campaign.go
+//	a node begins to lead      followLeadership in node.go, leader/take_over.go
+//	a node stops leading       resign.go, drain.go, close.go, successor.go
+//	a snapshot is taken        consensus/snapshots.go, storage/snapshot_store.go
+//	a cluster is bootstrapped  bootstrap.go
+//	a member is added          join.go, membership_leader.go, promotion.go,
+//	                           consensus/members.go
+//	a removed node stops       removal_check.go
+//	sends are refused          pressure.go
+//	replicas are compared      audit.go
+//	a backup is restored       restore.go, restore_forward.go, consensus/restore.go
+//	a format is raised         upgrade.go
 //
 // # Design
 //
-// Path of a write. The accepting node checks what needs no state, encodes the
-// command once, and hands the bytes to the leader.Term if it leads, else to the one
-// stream it holds to the leader (package forward). How the leader writes them into the
-// log is described in package leader.
-//
 // Outcomes. An attempt ends in one of three ways: an answer, "not proposed", or
-// "unknown". Not proposed is retried by the accepting node until its deadline. Of
-// an unknown attempt the accepting node finds out by itself what became of it, as
-// soon as there is a leader of a later term: the id of the request is in the log,
-// which it applies, too (ownRequests). Where that is not possible the attempt is
-// retried only if the same command twice is the same as once, see retrySafe; else it
-// is reported as ErrOutcomeUnknown. Once an attempt stayed unknown, a later "not
-// proposed" or refusal proves nothing about it, and the call ends unknown, too.
+// "unknown". If nothing was proposed, the node that took the call retries until its
+// deadline. If the outcome is unknown, that node finds it out as soon as there is a
+// leader of a later term: the id of the request is in the log, which the node applies
+// as well (own_requests.go). Where that is not possible, it retries only if executing
+// the command twice is the same as once, and else reports ErrOutcomeUnknown. Once an
+// attempt stayed unknown, a later refusal proves nothing about it, and the call ends
+// unknown, too.
 //
-// Reads. The leader confirms an index (package leader); a follower asks it for that
-// index, and each waits itself until it has applied the log up to there.
+// Backup and restore. A backup is a snapshot captured after a read barrier, on any
+// node. A restore happens between two leader terms, when nothing is in flight, and with
+// the leader as the only voter, so that it cannot end in two histories. The restored
+// state begins an epoch (queue.Broker.BeginEpoch). Recovery from a lost majority works
+// on the data directory of a stopped node. It begins an epoch and a new cluster id, so
+// that the lost nodes cannot come back into the cluster.
 //
-// Backup and restore. A backup is a snapshot captured after a read barrier, on
-// any node. A restore happens between two leader terms, when nothing is in flight,
-// and with the leader as the only voter, so that it cannot end in two histories; the
-// restored state begins an epoch (queue.Broker.BeginEpoch). Recovery from a lost
-// majority works on the data directory of a stopped node and begins an epoch and
-// a cluster id, so that the nodes that were lost are strangers.
+// Members. A node id belongs to a disk: an empty disk is a new node. A new node joins as
+// a learner. It gets its vote when it keeps up, or when an operator says so, and is
+// removed by an operator only. The leader makes one change at a time, each of exactly
+// the configuration that its checks have seen.
 //
-// Idle. Every wakeup of an idle process costs some 20 to 30 microseconds of a
-// core (measured on a virtual machine, where they are dear), and nearly all of a
-// leader's were messages of the consensus library: heartbeats, one to each
-// follower every 50 to 100 ms with its timeout at 500 ms, and as often an empty
-// message that repeats the commit index. So that timeout is three times as long,
-// the commit index is told once, after the last write (package consensus), and a leader
-// that is gone, or that nobody knows after all were down, is noticed by other
-// means (package election), long before the timeout.
-//
-// Members. A node id belongs to a disk: an empty disk is a new node. A new node
-// joins as a learner (join.go), gets its vote when it keeps up (promotion.go) or
-// when an operator says so (membership_leader.go), and is removed by an operator
-// only. The leader makes one change at a time, each of exactly the configuration
-// its checks have seen. A removed node is told nothing and finds out by asking
-// (removal_check.go).
+// Idle. Every wakeup of an idle process costs some 20 to 30 microseconds of a core
+// (measured on a virtual machine). Nearly all wakeups of an idle leader were messages of
+// the consensus library: heartbeats, and empty messages that repeat the commit index. So
+// the heartbeat timeout, from which the rate of heartbeats follows, is three times the
+// usual, followers learn of a commit once (consensus/commit_notifier.go), and package
+// election notices a missing leader long before that timeout.
 package cluster
 
 //go:generate go run -C ../test/tools ./protogen -grpc -out cluster/peerpb cluster/peer.proto
