@@ -130,7 +130,7 @@ func (p *Network) handshake(conn *peerConn) {
 // objection is why a connection is refused; nil if it is not.
 func (p *Network) objection(h hello, formats FormatRange) error {
 	own := p.options.ClusterID()
-	// One of the two may have no cluster yet and be about to join, see join.go.
+	// One of the two may have no cluster yet and be about to join, see cluster/join.go.
 	unbound := h.kind == KindBootstrap || h.kind == KindMembership && (h.cluster == "" || own == "")
 	switch {
 	case h.to != p.options.NodeID:

@@ -5,7 +5,7 @@ import "github.com/hashicorp/raft"
 // The entry at the end of a snapshot counts as known, although the log begins
 // behind it: the library proves with it that the entries after a snapshot fit. It
 // remembers that entry itself only of the newest snapshot it knows of, which at
-// the start is the state that the replay reached (consensus/replay.go) and not the one it
+// the start is the state that the replay reached (cluster/consensus/replay.go) and not the one it
 // sends. A leader whose log begins right behind its newest snapshot would send
 // that, ask for the entry at its end, find none, and send it again, for ever. Tested by cluster/consensus/exploit_replay_test.go.
 
