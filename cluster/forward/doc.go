@@ -20,7 +20,7 @@
 //
 // # Design
 //
-// There is one stream per pair of nodes and direction (link.go, server.go). Frames
+// There is one stream per pair of nodes and direction (link.go, inbound.go). Frames
 // gather by themselves what waits while the one before is sent, which makes the
 // stream five times as fast as single calls (raft.md A6, B7). A request is for one
 // leader in one term, so that nothing is executed that was on its way through an

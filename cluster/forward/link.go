@@ -43,15 +43,15 @@ type Link struct {
 
 	mu     sync.Mutex
 	lastID uint64
-	calls  map[uint64]*forwardCall // not yet answered
+	calls  map[uint64]*pendingCall // not yet answered
 	outbox []*peerpb.Request       // not yet handed to the stream
 	bytes  int                     // of commands in outbox
 	open   bool                    // a session runs
 	queued wakeup.Signal           // that outbox is not empty
 }
 
-// forwardCall is one request that another node executes.
-type forwardCall struct {
+// pendingCall is one request that another node executes.
+type pendingCall struct {
 	done chan leader.Outcome // capacity 1: the only outcome
 	sent bool                // handed to the stream, so that it may take effect
 }
@@ -62,14 +62,14 @@ func NewLink(life context.Context, running *sync.WaitGroup, options LinkOptions)
 		options: options,
 		life:    life,
 		running: running,
-		calls:   make(map[uint64]*forwardCall),
+		calls:   make(map[uint64]*pendingCall),
 		queued:  wakeup.NewSignal(),
 	}
 }
 
 // start queues a request; its id is set here. The outcome comes on done.
-func (l *Link) start(r *peerpb.Request) *forwardCall {
-	c := &forwardCall{done: make(chan leader.Outcome, 1)}
+func (l *Link) start(r *peerpb.Request) *pendingCall {
+	c := &pendingCall{done: make(chan leader.Outcome, 1)}
 	bytesMax, commandsMax := l.options.Limits.Room(leader.Essential(r.Command))
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -101,7 +101,7 @@ func (l *Link) enqueue(r *peerpb.Request) {
 }
 
 // abandon gives up on a request and returns what has become of it by then.
-func (l *Link) abandon(c *forwardCall, id uint64) leader.Outcome {
+func (l *Link) abandon(c *pendingCall, id uint64) leader.Outcome {
 	l.mu.Lock()
 	_, pending := l.calls[id]
 	delete(l.calls, id)
@@ -244,7 +244,7 @@ func (l *Link) complete(answer *peerpb.Answer) {
 func (l *Link) failAll() {
 	l.mu.Lock()
 	calls := l.calls
-	l.calls = make(map[uint64]*forwardCall)
+	l.calls = make(map[uint64]*pendingCall)
 	l.outbox, l.bytes, l.open = nil, 0, false
 	l.mu.Unlock()
 	// order does not matter: each call has its own channel

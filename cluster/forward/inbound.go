@@ -1,0 +1,258 @@
+package forward
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/seriatimq/seriatim/cluster/leader"
+	"github.com/seriatimq/seriatim/cluster/peerpb"
+	"github.com/seriatimq/seriatim/cluster/wakeup"
+	"github.com/seriatimq/seriatim/fsm"
+	"github.com/seriatimq/seriatim/queue"
+)
+
+// inbound is one stream from another node.
+type inbound struct {
+	server *requests
+
+	mu      sync.Mutex
+	cancels map[uint64]func() // of requests that are under way
+	answers []inboundAnswer   // not yet sent
+	sending bool              // a frame is being sent
+	idled   chan struct{}     // closed and forgotten when nothing is left to do
+	closed  bool              // the stream is gone or has a successor
+	queued  wakeup.Signal     // that answers is not empty
+}
+
+func newInbound(p *requests) *inbound {
+	return &inbound{server: p, cancels: make(map[uint64]func()), queued: wakeup.NewSignal()}
+}
+
+type inboundAnswer struct {
+	id      uint64
+	outcome leader.Outcome
+}
+
+// accept takes one request. The outcome is answered later, maybe at once.
+func (in *inbound) accept(ctx context.Context, running *sync.WaitGroup, frame *peerpb.RequestFrame, r *peerpb.Request) {
+	p := in.server
+	if r.Kind == cancelRequest {
+		in.cancel(r.Id)
+		return
+	}
+	p.served.Add(1)
+	t := p.options.Term()
+	if t == nil || frame.GroupId != p.options.Group || frame.LeaderId != p.options.NodeID || r.Term != t.Number() {
+		in.answer(r.Id, leader.Outcome{Verdict: leader.NotProposed})
+		return
+	}
+	deadline := time.Duration(0)
+	if r.BudgetMillis > 0 {
+		deadline = p.options.Monotonic() + time.Duration(r.BudgetMillis)*time.Millisecond
+	}
+	switch r.Kind {
+	case Audit:
+		p.options.Audits(r.Audit)
+		in.answer(r.Id, leader.Outcome{Verdict: leader.Answered})
+	case Submit:
+		in.submit(t, r, deadline)
+	case Receive:
+		in.receive(ctx, running, t, r, deadline)
+	case ReadIndex:
+		if !in.expect(r.Id, func() {}) {
+			return
+		}
+		t.AskReadIndex(func(index uint64, err error) {
+			o := leader.Outcome{Verdict: leader.Answered, At: leader.Position{Index: index}}
+			if err != nil {
+				o = leader.Outcome{Verdict: leader.NotProposed}
+			}
+			in.answer(r.Id, o)
+		})
+	default:
+		in.answer(r.Id, leader.Outcome{Verdict: leader.Unsupported})
+	}
+}
+
+func (in *inbound) submit(t *leader.Term, r *peerpb.Request, deadline time.Duration) {
+	// What cannot be decoded would stop every node that finds it in the log, at
+	// each of its starts; it must not get there.
+	cmd, err := fsm.DecodeCommand(r.Command)
+	if err != nil {
+		in.server.options.Log.Error("a node forwarded a command that cannot be read", "error", err)
+		in.answer(r.Id, leader.Outcome{Verdict: leader.Unsupported})
+		return
+	}
+	s := &leader.Submission{Request: requestOf(r, cmd, deadline)}
+	s.Complete = func(o leader.Outcome) { in.answer(r.Id, o) }
+	cancel := func() {
+		if s.Cancel() {
+			in.answer(r.Id, leader.Outcome{Verdict: leader.Expired})
+		}
+	}
+	if in.expect(r.Id, cancel) {
+		t.Enqueue(s)
+	}
+}
+
+func (in *inbound) receive(ctx context.Context, running *sync.WaitGroup, t *leader.Term, r *peerpb.Request, deadline time.Duration) {
+	cmd, err := fsm.DecodeCommand(r.Command)
+	receive, ok := cmd.(*queue.ReceiveMessages)
+	if err != nil || !ok {
+		in.server.options.Log.Error("a node forwarded a receive that cannot be read", "error", err)
+		in.answer(r.Id, leader.Outcome{Verdict: leader.Unsupported})
+		return
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	if !in.expect(r.Id, cancel) {
+		cancel()
+		return
+	}
+	running.Go(func() {
+		defer cancel()
+		in.answer(r.Id, t.Receive(ctx, leader.ReceiveRequest{
+			Request: requestOf(r, receive, deadline),
+			Command: receive,
+			Wait:    time.Duration(r.WaitMillis) * time.Millisecond,
+			Waited:  time.Duration(r.WaitedMillis) * time.Millisecond,
+		}))
+	})
+}
+
+// expect notes a request whose answer is to come. It reports false if the
+// stream is gone, and nothing must be begun.
+func (in *inbound) expect(id uint64, cancel func()) bool {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	if in.closed {
+		return false
+	}
+	in.cancels[id] = cancel
+	return true
+}
+
+// cancel gives up on one request. The function is called without the lock, as
+// it may answer at once.
+func (in *inbound) cancel(id uint64) {
+	in.mu.Lock()
+	cancel := in.cancels[id]
+	in.mu.Unlock()
+	if cancel != nil {
+		cancel()
+	}
+}
+
+// cancelAll gives up on everything when the stream is gone or has a successor.
+func (in *inbound) cancelAll() {
+	in.mu.Lock()
+	in.closed = true
+	cancels := in.cancels
+	in.cancels = make(map[uint64]func())
+	in.mu.Unlock()
+	for _, cancel := range cancels { // order does not matter: they are independent
+		cancel()
+	}
+}
+
+// answer queues an answer. It never blocks.
+func (in *inbound) answer(id uint64, o leader.Outcome) {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	delete(in.cancels, id)
+	if in.closed {
+		return
+	}
+	in.answers = append(in.answers, inboundAnswer{id, o})
+	in.queued.Notify()
+}
+
+// send sends answers until ctx ends or the stream breaks.
+func (in *inbound) send(ctx context.Context, stream inboundStream) {
+	closing := in.server.closing
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-closing:
+			closing = nil
+			if stream.Send(&peerpb.AnswerFrame{Closing: true}) != nil {
+				return
+			}
+		case <-in.queued:
+		}
+		for taken := in.takeAnswers(); len(taken) > 0; taken = in.takeAnswers() {
+			if !in.sendAnswers(stream, taken) {
+				return
+			}
+		}
+	}
+}
+
+// takeAnswers takes all that waits, and notices when nothing is left to do.
+func (in *inbound) takeAnswers() []inboundAnswer {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	taken := in.answers
+	in.answers = nil
+	in.sending = len(taken) > 0
+	if in.idled != nil && !in.sending && len(in.cancels) == 0 {
+		close(in.idled)
+		in.idled = nil
+	}
+	return taken
+}
+
+// flush waits until everything is answered and sent, or ctx ends.
+func (in *inbound) flush(ctx context.Context) {
+	in.mu.Lock()
+	if len(in.cancels) == 0 && len(in.answers) == 0 && !in.sending {
+		in.mu.Unlock()
+		return
+	}
+	idled := make(chan struct{})
+	in.idled = idled
+	in.mu.Unlock()
+	select {
+	case <-idled:
+	case <-ctx.Done():
+	}
+}
+
+// sendAnswers sends answers in as few frames as the limits allow.
+func (in *inbound) sendAnswers(stream inboundStream, taken []inboundAnswer) bool {
+	frame, size := &peerpb.AnswerFrame{}, 0
+	for i := range taken {
+		answer := in.encode(&taken[i])
+		if len(frame.Answers) == frameRequestsMax || (len(frame.Answers) > 0 && size+len(answer.Response) > frameBytesMax) {
+			if stream.Send(frame) != nil {
+				return false
+			}
+			frame, size = &peerpb.AnswerFrame{}, 0
+		}
+		frame.Answers = append(frame.Answers, answer)
+		size += len(answer.Response)
+	}
+	return stream.Send(frame) == nil
+}
+
+func (in *inbound) encode(a *inboundAnswer) *peerpb.Answer {
+	answer := &peerpb.Answer{
+		Id:      a.id,
+		Outcome: wireOutcome(a.outcome.Verdict),
+		Index:   a.outcome.At.Index,
+		LogTime: int64(a.outcome.At.LogTime),
+		Reason:  a.outcome.Reason,
+	}
+	if a.outcome.Verdict != leader.Answered || (a.outcome.Response.Result == nil && a.outcome.Response.Err == nil) {
+		return answer
+	}
+	response, err := fsm.AppendResponse(nil, a.outcome.Response)
+	if err != nil {
+		in.server.options.Log.Error("an answer cannot be encoded", "error", err)
+		answer.Outcome = peerpb.Outcome_OUTCOME_UNKNOWN
+		return answer
+	}
+	answer.Response = response
+	return answer
+}
