@@ -30,7 +30,7 @@
 // # Who calls it
 //
 // Package cluster opens one Group per process today; a second one is a second Open
-// with another id.
+// with another id (two_groups_test.go).
 //
 // # Design
 //

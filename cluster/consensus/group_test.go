@@ -26,6 +26,7 @@ type node struct {
 	path    string
 	record  *clustertest.FatalRecord
 	dir     *storage.Dir // nil while stopped
+	guard   *storage.DiskGuard
 	network *peernet.Network
 	book    *peernet.AddressBook
 	members []*member // of one group each
@@ -102,6 +103,7 @@ func defaultOptions(t *testing.T, i int) Options {
 func (n *node) open() {
 	n.t.Helper()
 	n.record = clustertest.NewFatalRecord()
+	n.guard = storage.NewDiskGuard(time.Minute, n.record.Fatal, nil)
 	var err error
 	if n.dir, err = storage.OpenDir(n.path, n.name, rand.Reader); err != nil {
 		n.t.Fatal(err)
@@ -174,7 +176,7 @@ func (m *member) open() {
 	m.machine = fsm.New(fsm.Options{Fatal: func(err error) { panic(err) }})
 	options := m.options
 	options.NodeID, options.Network, options.Machine, options.Fatal = n.dir.NodeID, n.network, m.machine, n.record.Fatal
-	options.Guard = storage.NewDiskGuard(time.Minute, n.record.Fatal, nil)
+	options.Guard = n.guard
 	options.Address = func(nodeID string) string { return "address of " + nodeID }
 	var err error
 	if options.Dir, err = n.dir.Group(options.ID); err != nil {
@@ -200,17 +202,18 @@ func (m *member) open() {
 // startAll starts all members, which the first time bootstraps the group.
 func (g *groups) startAll() {
 	g.t.Helper()
-	var founders []string
+	var initial []string
 	fresh := true
 	for _, m := range g.members {
 		g.start(m)
-		founders = append(founders, m.node.dir.NodeID)
+		initial = append(initial, m.node.dir.NodeID)
 		fresh = fresh && !m.group.options.Dir.HasLog()
 	}
-	if fresh {
-		if err := g.members[0].group.Bootstrap(founders); err != nil {
-			g.t.Fatal(err)
-		}
+	first := g.members[0].group
+	if !fresh {
+		_ = first.Campaign() // or the library's timeout decides
+	} else if err := first.Bootstrap(initial); err != nil {
+		g.t.Fatal(err)
 	}
 }
 

@@ -1,0 +1,99 @@
+package consensus
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/seriatimq/seriatim/cluster/clustertest"
+	"github.com/seriatimq/seriatim/queue"
+)
+
+// holds reports which of the queues that entries from up to to create are in the
+// state of every member.
+func (g *groups) holds(from, to int) (all, none bool) {
+	g.t.Helper()
+	all, none = true, true
+	for _, m := range g.members {
+		m.machine.Read(func(v queue.View) {
+			for at := from; at < to; at++ {
+				_, refusal := v.Stats(fmt.Sprintf("q%d", at))
+				all, none = all && refusal == nil, none && refusal != nil
+			}
+		})
+	}
+	return all, none
+}
+
+// leadElsewhere hands leadership of g over until another node leads it than leads
+// the other group.
+func (g *groups) leadElsewhere(other *groups) {
+	g.t.Helper()
+	ctx := clustertest.Context(g.t)
+	for leader := g.leader(); leader.node == other.leader().node; leader = g.leader() {
+		if err := leader.group.TransferLeadership(ctx); err != nil && ctx.Err() != nil {
+			g.t.Fatal(err)
+		}
+	}
+}
+
+// Two groups share the processes of three nodes: data directory, disk guard, network
+// and address book. Each has its own leader, log and state.
+func TestTwoGroupsInOneProcess(t *testing.T) {
+	defer clustertest.VerifyNoLeaks(t)
+	clustertest.BothStores(t, func(t *testing.T, store string) {
+		nodes := newNodes(t, 3)
+		change := func(_ int, options *Options) { options.Log.Store = store }
+		a, b := newGroup(t, 0, nodes, change), newGroup(t, 1, nodes, change)
+		startBoth := func() {
+			a.startAll()
+			b.startAll()
+		}
+		separate := func(aTo, bTo int) {
+			t.Helper()
+			if all, _ := a.holds(0, aTo); !all {
+				t.Error("the first group lost entries")
+			}
+			if all, _ := b.holds(100, bTo); !all {
+				t.Error("the second group lost entries")
+			}
+			_, noneInA := a.holds(100, bTo)
+			_, noneInB := b.holds(0, aTo)
+			if !noneInA || !noneInB {
+				t.Error("an entry of one group was applied by the other")
+			}
+		}
+		startBoth()
+		b.leadElsewhere(a)
+		a.agree(a.propose(0, 10))
+		b.agree(b.propose(100, 120))
+		separate(10, 120)
+
+		t.Run("a node restarts", func(t *testing.T) {
+			restarted := a.leader().node
+			restarted.stop()
+			aLast, bLast := a.propose(10, 15), b.propose(120, 125)
+			for _, g := range []*groups{a, b} {
+				for _, m := range g.members {
+					if m.node == restarted {
+						g.start(m)
+					}
+				}
+			}
+			a.agree(aLast)
+			b.agree(bLast)
+			separate(15, 125)
+		})
+		t.Run("all nodes restart", func(t *testing.T) {
+			for _, n := range nodes {
+				n.stop()
+			}
+			startBoth()
+			a.agree(a.propose(15, 20))
+			b.agree(b.propose(125, 130))
+			separate(20, 130)
+		})
+		for _, n := range nodes {
+			n.stop()
+		}
+	})
+}
