@@ -8,6 +8,7 @@ import (
 	"io"
 	"time"
 
+	"github.com/seriatimq/seriatim/cluster/consensus"
 	"github.com/seriatimq/seriatim/fsm"
 	"github.com/seriatimq/seriatim/queue"
 )
@@ -25,7 +26,7 @@ type Backup struct {
 	pace   SnapshotPolicy
 	// monotonic measures the speed of the reader.
 	monotonic func() time.Duration
-	closed    <-chan struct{} // closed when the node ends
+	closing   context.Context // ends when the node does
 }
 
 // Backup captures everything acknowledged before the call, on any node. The capture is
@@ -49,7 +50,7 @@ func (n *Node) Backup(ctx context.Context) (*Backup, error) {
 		frozen:    frozen,
 		pace:      n.cfg.Snapshot,
 		monotonic: n.cfg.Clock.Monotonic,
-		closed:    n.closing.Done(),
+		closing:   n.closing,
 	}
 	return b, nil
 }
@@ -58,7 +59,10 @@ func (n *Node) Backup(ctx context.Context) (*Backup, error) {
 // a truncated one is detected. It writes at the pace of snapshots, and ends early with
 // ctx, with the node, or if w is too slow (backupRateMin).
 func (b *Backup) Stream(ctx context.Context, w io.Writer) error {
-	paced := &pacedBackup{w: w, backup: b, ended: ctx.Done(), began: b.monotonic()}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(b.closing, cancel)()
+	paced := &pacedBackup{w: w, backup: b, ctx: ctx, pacer: consensus.NewPacer(b.pace), began: b.monotonic()}
 	if err := fsm.WriteSnapshot(paced, b.at, b.frozen); err != nil {
 		return errors.Join(fmt.Errorf("writing the backup of entry %d: %w", b.Index, err), ctx.Err())
 	}
@@ -70,8 +74,8 @@ func (b *Backup) Stream(ctx context.Context, w io.Writer) error {
 type pacedBackup struct {
 	w      io.Writer
 	backup *Backup
-	ended  <-chan struct{}
-	ahead  int64 // bytes written and not yet waited for
+	ctx    context.Context // ends when nobody wants the backup
+	pacer  *consensus.Pacer
 	began  time.Duration
 	bytes  int64 // written
 }
@@ -97,24 +101,14 @@ func (p *pacedBackup) keepsUp() bool {
 // errBackupEnded: the caller ended, or the node closed.
 var errBackupEnded = errors.New("the backup was given up")
 
-// Write writes and then waits as long as the pace demands.
+// Write writes and then waits as the pacer demands.
 func (p *pacedBackup) Write(content []byte) (int, error) {
 	n, err := p.w.Write(content)
 	if p.bytes += int64(n); err == nil && !p.keepsUp() {
 		return n, errSlowReader
 	}
-	if p.ahead += int64(n); err != nil || p.ahead < p.backup.pace.SyncBytes {
-		return n, err
-	}
-	pause := time.NewTimer(time.Duration(float64(p.ahead) / float64(p.backup.pace.BytesPerSecond) * float64(time.Second)))
-	defer pause.Stop()
-	p.ahead = 0
-	select {
-	case <-pause.C:
-		return n, nil
-	case <-p.ended:
-		return n, errBackupEnded
-	case <-p.backup.closed:
+	if err == nil && !p.pacer.Wrote(p.ctx, n) {
 		return n, errBackupEnded
 	}
+	return n, err
 }

@@ -16,11 +16,11 @@ import (
 // that has stopped asking for answers must not wait for ever when it sends.
 func TestPipelineSendsWhenNobodyTakesAnswers(t *testing.T) {
 	a, b := peernettest.Pair(t, nil)
-	notifier := NewCommitNotifier(environment.SystemClock(), 25*time.Millisecond, hclog.NewNullLogger())
+	notifier := newCommitNotifier(environment.SystemClock(), 25*time.Millisecond, hclog.NewNullLogger())
 	barriers := 0
-	notifier.Watch(fixedCommit{state: raft.Follower, barriers: &barriers})
-	from := NewTransport(testOptions(a, NewContacts(environment.SystemClock()), notifier))
-	to := NewTransport(testOptions(b, NewContacts(environment.SystemClock()), nil))
+	notifier.watch(fixedCommit{state: raft.Follower, barriers: &barriers})
+	from := newTransport(testOptions(a, newContacts(environment.SystemClock()), notifier))
+	to := newTransport(testOptions(b, newContacts(environment.SystemClock()), nil))
 	defer from.Close()
 	defer to.Close()
 	const messages = 10

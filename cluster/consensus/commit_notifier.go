@@ -10,23 +10,23 @@ import (
 	"github.com/hashicorp/raft"
 
 	"github.com/seriatimq/seriatim/cluster/environment"
+	"github.com/seriatimq/seriatim/cluster/wakeup"
 )
 
-// CommitNotifier tells followers what is committed when nothing else does. The
+// commitNotifier tells followers what is committed when nothing else does. The
 // library tells it with the next entries, or with empty messages at a fixed rate
 // for ever, which kept an idle leader busy with fifty of them in a second. Here
-// the library's rate is low (KeepAlive) and the notifier sends one message after a
+// the library's rate is low (keepAlive) and the notifier sends one message after a
 // commit that no entries followed. What this relies on in the library is tested by
 // exploit_notifier_test.go. Safe for concurrent use.
-type CommitNotifier struct {
+type commitNotifier struct {
 	raft  commitSource
 	clock environment.Clock
 	delay time.Duration // Timing.Commit
 	log   hclog.Logger
 
 	// moved says that something was committed, atOnce that a read waits for it.
-	// Capacity 1: a token that waits stands for all that follow.
-	moved, atOnce chan struct{}
+	moved, atOnce wakeup.Signal
 
 	mu        sync.Mutex
 	pipelines map[*notifyingPipeline]struct{}
@@ -41,51 +41,44 @@ type commitSource interface {
 	Barrier(timeout time.Duration) raft.Future
 }
 
-// NewCommitNotifier tells followers after delay without entries. It begins with watch
+// newCommitNotifier tells followers after delay without entries. It begins with watch
 // and run.
-func NewCommitNotifier(clock environment.Clock, delay time.Duration, log hclog.Logger) *CommitNotifier {
-	return &CommitNotifier{
-		clock: clock, delay: delay, log: log, moved: make(chan struct{}, 1), atOnce: make(chan struct{}, 1),
+func newCommitNotifier(clock environment.Clock, delay time.Duration, log hclog.Logger) *commitNotifier {
+	return &commitNotifier{
+		clock: clock, delay: delay, log: log, moved: wakeup.NewSignal(), atOnce: wakeup.NewSignal(),
 		pipelines: map[*notifyingPipeline]struct{}{},
 	}
 }
 
-// AppendEntriesMax is how many entries one message has at most. To a follower that
+// appendEntriesMax is how many entries one message has at most. To a follower that
 // is further behind the library sends the next ones when it is woken, by its slow
 // timer or by another entry: with nothing else to write, the notifier writes a
 // barrier.
-const AppendEntriesMax = 64
+const appendEntriesMax = 64
 
-// KeepAlive is how often the library itself tells an idle follower what is
+// keepAlive is how often the library itself tells an idle follower what is
 // committed, up to twice as long at random. It matters to a follower that was
 // restarted, or whose connection broke, while nothing is written.
-const KeepAlive = time.Second
+const keepAlive = time.Second
 
-// Pipelines is how many are open: none unless this node leads.
-func (c *CommitNotifier) Pipelines() int { return int(c.open.Load()) }
+// openPipelines is how many are open: none unless this node leads.
+func (c *commitNotifier) openPipelines() int { return int(c.open.Load()) }
 
-// Watch sets whose commits are told. It is called once, before run.
-func (c *CommitNotifier) Watch(library commitSource) { c.raft = library }
+// watch sets whose commits are told. It is called once, before run.
+func (c *commitNotifier) watch(library commitSource) { c.raft = library }
 
-// Committed says that the commit index may have moved.
-func (c *CommitNotifier) Committed() {
+// committed says that the commit index may have moved.
+func (c *commitNotifier) committed() {
 	if c.open.Load() > 0 {
-		signal(c.moved)
+		c.moved.Notify()
 	}
 }
 
-// Now tells the followers now: one of them may wait with a read.
-func (c *CommitNotifier) Now() { signal(c.atOnce) }
+// now tells the followers now: one of them may wait with a read.
+func (c *commitNotifier) now() { c.atOnce.Notify() }
 
-func signal(tokens chan<- struct{}) {
-	select {
-	case tokens <- struct{}{}:
-	default:
-	}
-}
-
-// Run tells until ctx ends. Under load it wakes once per delay, when idle never.
-func (c *CommitNotifier) Run(ctx context.Context) {
+// run tells until ctx ends. Under load it wakes once per delay, when idle never.
+func (c *commitNotifier) run(ctx context.Context) {
 	timer := time.NewTimer(c.delay)
 	defer timer.Stop()
 	for again := false; ; {
@@ -115,7 +108,7 @@ func (c *CommitNotifier) Run(ctx context.Context) {
 
 // tell sends the commit index to each follower that was sent nothing for so long
 // and does not know it. It reports whether there are others to come back to.
-func (c *CommitNotifier) tell(quiet time.Duration) (again bool) {
+func (c *commitNotifier) tell(quiet time.Duration) (again bool) {
 	// The order matters: an index read while this node led in a term before
 	// must not go out as that of the present term.
 	commit, term := c.raft.CommitIndex(), c.raft.CurrentTerm()
@@ -136,8 +129,8 @@ func (c *CommitNotifier) tell(quiet time.Duration) (again bool) {
 	return again
 }
 
-// Pipeline puts the notifier between the library and one follower.
-func (c *CommitNotifier) Pipeline(inner raft.AppendPipeline) raft.AppendPipeline {
+// pipeline puts the notifier between the library and one follower.
+func (c *commitNotifier) pipeline(inner raft.AppendPipeline) raft.AppendPipeline {
 	p := &notifyingPipeline{AppendPipeline: inner, notifier: c, turn: make(chan struct{}, 1), answers: newAnswerRelay(inner)}
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -149,7 +142,7 @@ func (c *CommitNotifier) Pipeline(inner raft.AppendPipeline) raft.AppendPipeline
 // notifyingPipeline notes what a follower was sent, so that the notifier can add to it.
 type notifyingPipeline struct {
 	raft.AppendPipeline
-	notifier *CommitNotifier
+	notifier *commitNotifier
 
 	// turn orders the messages. Capacity 1: whoever sends fills it, and may wait for
 	// the other node, which nobody should do with a mutex held.
@@ -167,7 +160,7 @@ func (p *notifyingPipeline) Consumer() <-chan raft.AppendFuture { return p.answe
 // AppendEntries sends entries.
 func (p *notifyingPipeline) AppendEntries(args *raft.AppendEntriesRequest, resp *raft.AppendEntriesResponse) (raft.AppendFuture, error) {
 	p.turn <- struct{}{}
-	defer p.pass()
+	defer p.release()
 	var last raft.AppendFuture
 	for part := range parts(args) {
 		future, err := p.send(part, resp)
@@ -176,8 +169,8 @@ func (p *notifyingPipeline) AppendEntries(args *raft.AppendEntriesRequest, resp 
 		}
 		last, resp = future, new(raft.AppendEntriesResponse)
 	}
-	if p.full = len(args.Entries) >= AppendEntriesMax; p.full {
-		p.notifier.Committed()
+	if p.full = len(args.Entries) >= appendEntriesMax; p.full {
+		p.notifier.committed()
 	}
 	return last, nil
 }
@@ -192,7 +185,7 @@ func (p *notifyingPipeline) tryTurn() bool {
 	}
 }
 
-func (p *notifyingPipeline) pass() { <-p.turn }
+func (p *notifyingPipeline) release() { <-p.turn }
 
 // send sends and notes. The caller has the turn.
 func (p *notifyingPipeline) send(args *raft.AppendEntriesRequest, resp *raft.AppendEntriesResponse) (raft.AppendFuture, error) {
@@ -216,7 +209,7 @@ func (p *notifyingPipeline) tell(term, commit uint64, quiet time.Duration) (agai
 	if !p.tryTurn() {
 		return true // the library is sending
 	}
-	defer p.pass()
+	defer p.release()
 	commit = min(commit, p.last.PrevLogEntry)
 	if p.last.Term != term || (p.last.LeaderCommitIndex >= commit && !p.full) {
 		return false
@@ -245,7 +238,7 @@ func (p *notifyingPipeline) tell(term, commit uint64, quiet time.Duration) (agai
 func (p *notifyingPipeline) Close() error {
 	if p.tryTurn() { // else the notifier is stuck in sending, which the end below ends
 		last := p.last
-		p.pass()
+		p.release()
 		consensus := p.notifier.raft
 		if consensus.State() == raft.Leader && consensus.CurrentTerm() == last.Term {
 			consensus.Barrier(p.notifier.delay) // nobody waits for it

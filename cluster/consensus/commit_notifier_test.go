@@ -41,12 +41,12 @@ func (f fixedCommit) State() raft.RaftState { return f.state }
 func TestCommitTellerGoesOnAfterAFullMessage(t *testing.T) {
 	const delay = 25 * time.Millisecond
 	hand := clustertest.NewHandClock(1_000_000)
-	notifier := NewCommitNotifier(hand, delay, hclog.NewNullLogger())
+	notifier := newCommitNotifier(hand, delay, hclog.NewNullLogger())
 	source := fixedCommit{commit: 7, term: 3, state: raft.Leader, barriers: new(int)}
 	notifier.raft = source
-	pipeline := notifier.Pipeline(&sentAppends{})
+	pipeline := notifier.pipeline(&sentAppends{})
 	defer pipeline.Close()
-	for _, c := range []struct{ entries, barriers int }{{AppendEntriesMax, 1}, {AppendEntriesMax, 2}, {AppendEntriesMax - 1, 2}, {0, 2}} {
+	for _, c := range []struct{ entries, barriers int }{{appendEntriesMax, 1}, {appendEntriesMax, 2}, {appendEntriesMax - 1, 2}, {0, 2}} {
 		args := &raft.AppendEntriesRequest{Term: 3, PrevLogEntry: 7, PrevLogTerm: 2, LeaderCommitIndex: 7}
 		for i := range c.entries {
 			args.Entries = append(args.Entries, &raft.Log{Index: uint64(8 + i), Term: 3})
@@ -93,10 +93,10 @@ func TestCommitTeller(t *testing.T) {
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			hand := clustertest.NewHandClock(1_000_000)
-			notifier := NewCommitNotifier(hand, delay, hclog.NewNullLogger())
+			notifier := newCommitNotifier(hand, delay, hclog.NewNullLogger())
 			notifier.raft = c.source
 			network := &sentAppends{}
-			pipeline := notifier.Pipeline(network)
+			pipeline := notifier.pipeline(network)
 			if _, err := pipeline.AppendEntries(&sent, nil); err != nil {
 				t.Fatal(err)
 			}

@@ -22,7 +22,7 @@ type Group struct {
 	options Options
 	stores
 	machine   *machine
-	transport *Transport
+	transport *transport
 	raft      *raft.Raft
 	stopped   raft.Future  // of raft, once it is being stopped
 	questions net.Listener // of other nodes about terms
@@ -47,8 +47,8 @@ type stores struct {
 type watches struct {
 	leaders   *leadershipWatch
 	transfers *transferWatch
-	contacts  *Contacts
-	notifier  *CommitNotifier
+	contacts  *contacts
+	notifier  *commitNotifier
 	proof     *leadershipProof
 }
 
@@ -75,7 +75,7 @@ func (g *Group) ConfirmLeadership(ctx context.Context, term uint64) error {
 		return fmt.Errorf("%w: its term %d has ended", fault.ErrNotLeader, term)
 	}
 	err := g.proof.confirm(ctx, term)
-	g.notifier.Now()
+	g.notifier.now()
 	return err
 }
 
@@ -123,7 +123,7 @@ func (g *Group) CommitIndex() uint64 { return g.raft.CommitIndex() }
 // entries never reach the state machine at all.
 func (g *Group) WaitApplied(ctx context.Context, index uint64) error {
 	for {
-		moved := g.machine.moved()
+		moved := g.machine.moved.Changed()
 		if g.appliedUpTo(index) {
 			return nil
 		}

@@ -9,7 +9,7 @@ import (
 	"github.com/hashicorp/raft"
 )
 
-// Inbound is what the library of this node gets of the messages of other nodes, in
+// inbound is what the library of this node gets of the messages of other nodes, in
 // their order. It mends three faults of the library:
 //
 // A follower commits up to what the leader has committed, as far as its own log
@@ -29,7 +29,7 @@ import (
 //
 // What this relies on in the library is tested by exploit_settle_test.go and
 // exploit_commit_test.go.
-type Inbound struct {
+type inbound struct {
 	from    <-chan raft.RPC
 	library chan raft.RPC
 	stop    chan struct{}
@@ -39,35 +39,35 @@ type Inbound struct {
 	unsettled bool // the library may believe in a log that was wiped
 }
 
-// NewInbound begins to pass on what arrives. It ends with Close.
-func NewInbound(from <-chan raft.RPC) *Inbound {
-	i := &Inbound{from: from, library: make(chan raft.RPC), stop: make(chan struct{})}
+// newInbound begins to pass on what arrives. It ends with Close.
+func newInbound(from <-chan raft.RPC) *inbound {
+	i := &inbound{from: from, library: make(chan raft.RPC), stop: make(chan struct{})}
 	i.stopped.Go(i.run)
 	return i
 }
 
 // Consumer gives the library its messages.
-func (i *Inbound) Consumer() <-chan raft.RPC { return i.library }
+func (i *inbound) Consumer() <-chan raft.RPC { return i.library }
 
-// Close ends it and waits for it; more than once is allowed. What was not answered
+// close ends it and waits for it; more than once is allowed. What was not answered
 // stays without an answer, as the transport ends, too.
-func (i *Inbound) Close() {
+func (i *inbound) close() {
 	i.once.Do(func() { close(i.stop) })
 	i.stopped.Wait()
 }
 
-func (i *Inbound) run() {
+func (i *inbound) run() {
 	for {
 		select {
 		case rpc := <-i.from:
-			i.pass(rpc)
+			i.handle(rpc)
 		case <-i.stop:
 			return
 		}
 	}
 }
 
-func (i *Inbound) pass(rpc raft.RPC) {
+func (i *inbound) handle(rpc raft.RPC) {
 	switch message := rpc.Command.(type) {
 	case *raft.AppendEntriesRequest:
 		rpc.Command = boundCommit(message)
@@ -75,11 +75,11 @@ func (i *Inbound) pass(rpc raft.RPC) {
 		i.install(rpc, message)
 		return
 	}
-	i.give(rpc)
+	i.deliver(rpc)
 }
 
-// give waits until the library takes a message, or this ends.
-func (i *Inbound) give(rpc raft.RPC) {
+// deliver waits until the library takes a message, or this ends.
+func (i *inbound) deliver(rpc raft.RPC) {
 	select {
 	case i.library <- rpc:
 	case <-i.stop:
@@ -102,7 +102,7 @@ func boundCommit(message *raft.AppendEntriesRequest) *raft.AppendEntriesRequest 
 
 // install gives the library a snapshot that it needs, and settles its log. If that
 // fails, the leader sends the snapshot again.
-func (i *Inbound) install(rpc raft.RPC, message *raft.InstallSnapshotRequest) {
+func (i *inbound) install(rpc raft.RPC, message *raft.InstallSnapshotRequest) {
 	if term, known := i.knows(message); known {
 		_, err := io.Copy(io.Discard, rpc.Reader) // the next message follows on the connection
 		rpc.Respond(&raft.InstallSnapshotResponse{Term: term, Success: true}, err)
@@ -112,7 +112,7 @@ func (i *Inbound) install(rpc raft.RPC, message *raft.InstallSnapshotRequest) {
 	installed, err := ask[raft.InstallSnapshotResponse](i, raft.RPC{Command: message, Reader: rpc.Reader})
 	if err == nil && installed.Success {
 		var settled *raft.AppendEntriesResponse
-		settled, err = ask[raft.AppendEntriesResponse](i, raft.RPC{Command: SettleRequest(message)})
+		settled, err = ask[raft.AppendEntriesResponse](i, raft.RPC{Command: settleRequest(message)})
 		if err == nil && !settled.Success {
 			err = errors.New("the library refuses")
 		}
@@ -129,7 +129,7 @@ func (i *Inbound) install(rpc raft.RPC, message *raft.InstallSnapshotRequest) {
 
 // knows reports whether the library's log has the entry at the end of a snapshot, and
 // with it all before, and its term. The library is asked as by the leader.
-func (i *Inbound) knows(message *raft.InstallSnapshotRequest) (term uint64, known bool) {
+func (i *inbound) knows(message *raft.InstallSnapshotRequest) (term uint64, known bool) {
 	if i.unsettled {
 		return 0, false
 	}
@@ -146,10 +146,10 @@ func (i *Inbound) knows(message *raft.InstallSnapshotRequest) (term uint64, know
 var errInboundEnds = errors.New("this node takes no messages any more")
 
 // ask waits for what the library answers.
-func ask[Answer any](i *Inbound, rpc raft.RPC) (*Answer, error) {
+func ask[Answer any](i *inbound, rpc raft.RPC) (*Answer, error) {
 	answers := make(chan raft.RPCResponse, 1)
 	rpc.RespChan = answers
-	i.give(rpc)
+	i.deliver(rpc)
 	select {
 	case answer := <-answers:
 		response, _ := answer.Response.(*Answer)

@@ -5,6 +5,8 @@ import (
 	"sync"
 
 	"github.com/hashicorp/raft"
+
+	"github.com/seriatimq/seriatim/cluster/wakeup"
 )
 
 // Leadership names the leader of a term.
@@ -31,9 +33,9 @@ type leadershipWatch struct {
 	// notify gets each gain and loss from the library's main loop, which
 	// blocks until it is taken. Unbuffered: run takes at once.
 	notify chan bool
-	// kick says that something about the leader changed. Capacity one: a
+	// observed says that something about the leader changed. Capacity one: a
 	// signal that waits stands for all that follow.
-	kick chan raft.Observation
+	observed chan raft.Observation
 	// own passes gains and losses on. Unbuffered; run queues them, since
 	// none may be left out and the library must not wait.
 	own chan bool
@@ -42,24 +44,23 @@ type leadershipWatch struct {
 
 	mu      sync.Mutex
 	current Leadership
-	changed chan struct{}
+	changed wakeup.Broadcast
 	changes uint64 // of the leader
 }
 
 func newLeadershipWatch(nodeID string, removed func()) *leadershipWatch {
 	return &leadershipWatch{
-		nodeID:  nodeID,
-		notify:  make(chan bool),
-		kick:    make(chan raft.Observation, 1),
-		own:     make(chan bool),
-		removed: removed,
-		changed: make(chan struct{}),
+		nodeID:   nodeID,
+		notify:   make(chan bool),
+		observed: make(chan raft.Observation, 1),
+		own:      make(chan bool),
+		removed:  removed,
 	}
 }
 
-// observer makes the library signal kick.
+// observer makes the library signal observed.
 func (w *leadershipWatch) observer() *raft.Observer {
-	return raft.NewObserver(w.kick, false, func(o *raft.Observation) bool {
+	return raft.NewObserver(w.observed, false, func(o *raft.Observation) bool {
 		switch o.Data.(type) {
 		case raft.LeaderObservation, raft.RaftState:
 			return true
@@ -83,7 +84,7 @@ func (w *leadershipWatch) run(ctx context.Context) {
 		case leads := <-w.notify:
 			waiting = append(waiting, leads)
 			w.refresh()
-		case <-w.kick:
+		case <-w.observed:
 			w.refresh()
 			if w.source.State() == raft.Shutdown && ctx.Err() == nil {
 				w.removed()
@@ -110,8 +111,7 @@ func (w *leadershipWatch) refresh() {
 		w.changes++
 	}
 	w.current = now
-	close(w.changed)
-	w.changed = make(chan struct{})
+	w.changed.Notify()
 }
 
 func (w *leadershipWatch) leadership() Leadership {
@@ -120,11 +120,7 @@ func (w *leadershipWatch) leadership() Leadership {
 	return w.current
 }
 
-func (w *leadershipWatch) leadershipChanged() <-chan struct{} {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.changed
-}
+func (w *leadershipWatch) leadershipChanged() <-chan struct{} { return w.changed.Changed() }
 
 func (w *leadershipWatch) leaderChanges() uint64 {
 	w.mu.Lock()

@@ -213,13 +213,8 @@ func (a *termAsker) run() {
 		for _, w := range waiters {
 			a.join(w)
 		}
-		timer := time.NewTimer(pause)
+		wakeup.Sleep(life, pause)
 		pause = min(2*pause, termPauseMax)
-		select {
-		case <-life.Done():
-		case <-timer.C:
-		}
-		timer.Stop()
 	}
 }
 

@@ -35,10 +35,10 @@ func TestStuckTransferEndsTheNode(t *testing.T) {
 			record := clustertest.NewFatalRecord()
 			probed := make(chan struct{})
 			watch := &transferWatch{
-				patience: 20 * time.Millisecond,
-				leads:    func() bool { return test.leads },
-				probe:    func() error { close(probed); return test.probe },
-				fatal:    record.Fatal,
+				timeout: 20 * time.Millisecond,
+				leads:   func() bool { return test.leads },
+				probe:   func() error { close(probed); return test.probe },
+				fatal:   record.Fatal,
 			}
 			watch.observe(raft.ErrLeadershipTransferInProgress)
 			for _, outcome := range test.relief {
@@ -128,7 +128,7 @@ func TestLeadershipWatchDeliversEveryGainAndLoss(t *testing.T) {
 	source.state.Store(uint32(raft.Follower))
 	source.term.Store(4)
 	source.leader.Store(&other)
-	watch.kick <- raft.Observation{}
+	watch.observed <- raft.Observation{}
 	<-changed
 	if got := watch.leadership(); got != (Leadership{Term: 4, LeaderID: "b-2"}) {
 		t.Errorf("got %+v", got)

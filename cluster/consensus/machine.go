@@ -5,15 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"sync"
 	"sync/atomic"
-	"time"
 
 	"github.com/hashicorp/raft"
 
 	"github.com/seriatimq/seriatim/cluster/environment"
 	"github.com/seriatimq/seriatim/cluster/fault"
 	"github.com/seriatimq/seriatim/cluster/storage"
+	"github.com/seriatimq/seriatim/cluster/wakeup"
 	"github.com/seriatimq/seriatim/fsm"
 )
 
@@ -23,12 +22,12 @@ import (
 // node when a snapshot cannot be restored, where the library would go on with an
 // older one.
 type machine struct {
-	machine StateMachine
+	machine stateMachine
 	policy  SnapshotPolicy
 	guard   *storage.DiskGuard
 	log     *storage.LogStore
 	live    atomic.Bool     // consensus has started: a snapshot comes from the leader
-	stop    <-chan struct{} // closed when the group closes
+	ctx     context.Context // ends when the group closes
 	clock   environment.Clock
 	// committed is called after entries were applied. It never blocks.
 	committed func()
@@ -38,16 +37,15 @@ type machine struct {
 	paused   atomic.Int64  // longest time that capturing the state took, nanoseconds
 	members  committedMembers
 
-	mu      sync.Mutex
-	changed chan struct{} // closed and replaced when applied moves
+	moved wakeup.Broadcast // applied is higher
 }
 
 var _ raft.BatchingFSM = (*machine)(nil)
 
-func newMachine(options Options, log *storage.LogStore, stop <-chan struct{}) *machine {
+func newMachine(ctx context.Context, state stateMachine, options Options, log *storage.LogStore) *machine {
 	return &machine{
-		machine: options.Machine, policy: options.Snapshot, guard: options.Guard, clock: options.Clock,
-		log: log, stop: stop, committed: func() {}, changed: make(chan struct{}),
+		machine: state, policy: options.Snapshot, guard: options.Guard, clock: options.Clock,
+		log: log, ctx: ctx, committed: func() {},
 	}
 }
 
@@ -72,7 +70,7 @@ func (m *machine) Snapshot() (raft.FSMSnapshot, error) {
 	}
 	// The library captures one state at a time.
 	m.paused.Store(max(m.paused.Load(), int64(m.clock.Monotonic()-began)))
-	return &pacedSnapshot{FSMSnapshot: snapshot, policy: m.policy, stop: m.stop}, nil
+	return &pacedSnapshot{FSMSnapshot: snapshot, policy: m.policy, ctx: m.ctx}, nil
 }
 
 // Restore replaces the state by that of a snapshot. The index of a snapshot
@@ -119,52 +117,32 @@ func (m *machine) advance(index uint64) {
 			break
 		}
 	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	close(m.changed)
-	m.changed = make(chan struct{})
+	m.moved.Notify()
 }
 
-// moved is closed when more is applied than at the call.
-func (m *machine) moved() <-chan struct{} {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.changed
-}
-
-// pacedSnapshot writes at a bounded rate, because the log is usually on the
-// same disk.
+// pacedSnapshot writes at a bounded rate, until ctx ends.
 type pacedSnapshot struct {
 	raft.FSMSnapshot
 	policy SnapshotPolicy
-	stop   <-chan struct{}
+	ctx    context.Context
 }
 
 // Persist writes the snapshot.
 func (s *pacedSnapshot) Persist(sink raft.SnapshotSink) error {
-	return s.FSMSnapshot.Persist(&pacedSink{SnapshotSink: sink, policy: s.policy, stop: s.stop})
+	return s.FSMSnapshot.Persist(&pacedSink{SnapshotSink: sink, pacer: NewPacer(s.policy), ctx: s.ctx})
 }
 
 type pacedSink struct {
 	raft.SnapshotSink
-	policy SnapshotPolicy
-	stop   <-chan struct{}
-	ahead  int64 // bytes written and not yet waited for
+	pacer *Pacer
+	ctx   context.Context
 }
 
-// Write writes and then waits as long as the bytes may take at most.
+// Write writes and then waits as the pacer demands.
 func (s *pacedSink) Write(content []byte) (int, error) {
 	n, err := s.SnapshotSink.Write(content)
-	if s.ahead += int64(n); err != nil || s.ahead < s.policy.SyncBytes {
-		return n, err
+	if err == nil && !s.pacer.Wrote(s.ctx, n) {
+		err = s.ctx.Err()
 	}
-	pause := time.NewTimer(time.Duration(float64(s.ahead) / float64(s.policy.BytesPerSecond) * float64(time.Second)))
-	defer pause.Stop()
-	s.ahead = 0
-	select {
-	case <-pause.C:
-		return n, nil
-	case <-s.stop:
-		return n, context.Canceled
-	}
+	return n, err
 }

@@ -1,6 +1,7 @@
 package consensus
 
 import (
+	"context"
 	"slices"
 	"testing"
 	"time"
@@ -40,11 +41,11 @@ func TestSnapshotPaceEndsWithTheGroup(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	stop := make(chan struct{})
-	close(stop)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
 	policy := SnapshotPolicy{SyncBytes: 1000, BytesPerSecond: 1} // a quarter of an hour per piece
 	inner := &memorySnapshot{content: make([]byte, 5000)}
-	snapshot := &pacedSnapshot{FSMSnapshot: inner, policy: policy, stop: stop}
+	snapshot := &pacedSnapshot{FSMSnapshot: inner, policy: policy, ctx: ctx}
 	if err := snapshot.Persist(sink); err == nil {
 		t.Fatal("the snapshot was finished")
 	}

@@ -17,10 +17,11 @@ import (
 	"github.com/seriatimq/seriatim/cluster/fault"
 	"github.com/seriatimq/seriatim/cluster/peernet"
 	"github.com/seriatimq/seriatim/cluster/storage"
+	"github.com/seriatimq/seriatim/fsm"
 )
 
-// StateMachine is what a group needs of *fsm.FSM.
-type StateMachine interface {
+// stateMachine is what a group needs of *fsm.FSM.
+type stateMachine interface {
 	raft.BatchingFSM
 	AppliedIndex() uint64
 }
@@ -32,7 +33,7 @@ type Options struct {
 	Dir      *storage.GroupDir
 	Guard    *storage.DiskGuard
 	Network  *peernet.Network // to which the group was added
-	Machine  StateMachine
+	Machine  *fsm.FSM
 	Log      storage.LogOptions // the group fills in Opened and Logger
 	Snapshot SnapshotPolicy
 	Timing   Timing
@@ -68,16 +69,15 @@ type Timing struct {
 // lives until Close, whatever becomes of ctx.
 func Open(ctx context.Context, options Options) (*Group, error) {
 	life, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	options.Machine = tapped(ctx, options.Machine)
 	g := &Group{options: options, ctx: life, cancel: cancel}
-	openState := func() error { return g.openState(ctx) }
+	openState := func() error { return g.openState(ctx, tapped(ctx, options.Machine)) }
 	for _, open := range []func() error{g.openStores, openState, g.openRaft} {
 		if err := open(); err != nil {
 			return nil, errors.Join(err, g.Close())
 		}
 	}
 	g.wg.Go(func() { g.leaders.run(g.ctx) })
-	g.wg.Go(func() { g.notifier.Run(g.ctx) })
+	g.wg.Go(func() { g.notifier.run(g.ctx) })
 	g.wg.Go(func() { g.proof.serve(g.questions) })
 	g.wg.Go(g.snapshotWhenDue)
 	return g, nil
@@ -102,18 +102,18 @@ func (g *Group) openStores() (err error) {
 
 // openRaft starts consensus.
 func (g *Group) openRaft() error {
-	g.contacts = NewContacts(g.options.Clock)
-	g.notifier = NewCommitNotifier(g.options.Clock, g.options.Timing.Commit, g.raftLogger().Named("transport"))
+	g.contacts = newContacts(g.options.Clock)
+	g.notifier = newCommitNotifier(g.options.Clock, g.options.Timing.Commit, g.raftLogger().Named("transport"))
 	var running atomic.Pointer[raft.Raft] // nil until there is one
 	leads := func(term uint64) bool {
 		l := running.Load()
 		return l != nil && l.State() == raft.Leader && l.CurrentTerm() == term
 	}
-	g.transport = NewTransport(TransportOptions{
+	g.transport = newTransport(transportOptions{
 		Network: g.options.Network, Group: g.options.ID, Timeout: g.options.Timing.RPC, Leads: leads, Contacts: g.contacts, Commits: g.notifier,
 		Logger: g.raftLogger().Named("transport"),
 	})
-	g.machine.committed = g.notifier.Committed
+	g.machine.committed = g.notifier.committed
 	g.leaders = newLeadershipWatch(g.options.NodeID, func() {
 		g.options.Fatal(fault.ExitRemoved, errors.New("this node was removed from the cluster"))
 	})
@@ -133,14 +133,14 @@ func (g *Group) openRaft() error {
 	}
 	g.questions = g.options.Network.Listener(peernet.KindTerms, g.options.ID)
 	g.leaders.source = library
-	g.notifier.Watch(library)
+	g.notifier.watch(library)
 	observer := g.leaders.observer()
 	g.raft.RegisterObserver(observer)
 	g.transfers = &transferWatch{
-		patience: transferPatience * g.options.Timing.Election,
-		leads:    func() bool { return g.raft.State() == raft.Leader },
-		probe:    func() error { return g.raft.Barrier(g.options.Timing.Enqueue).Error() },
-		fatal:    g.options.Fatal,
+		timeout: transferTimeoutFactor * g.options.Timing.Election,
+		leads:   func() bool { return g.raft.State() == raft.Leader },
+		probe:   func() error { return g.raft.Barrier(g.options.Timing.Enqueue).Error() },
+		fatal:   g.options.Fatal,
 	}
 	return nil
 }
@@ -156,8 +156,8 @@ func (g *Group) raftConfig() *raft.Config {
 	c.HeartbeatTimeout = g.options.Timing.Heartbeat
 	c.ElectionTimeout = g.options.Timing.Election
 	c.LeaderLeaseTimeout = g.options.Timing.Lease
-	c.CommitTimeout = max(KeepAlive, g.options.Timing.Commit)
-	c.MaxAppendEntries = AppendEntriesMax
+	c.CommitTimeout = max(keepAlive, g.options.Timing.Commit)
+	c.MaxAppendEntries = appendEntriesMax
 	// We batch ourselves; a buffered channel would break "a timeout means
 	// that nothing was proposed".
 	c.BatchApplyCh = false

@@ -11,17 +11,17 @@ import (
 // The library bounds a message in entries, and gives each the same time to arrive.
 // As many entries as it sends at once may be 64 MiB, for which a slow line takes
 // longer than that, every time they are sent. So a message is sent in parts of at
-// most AppendBytesMax, each with a deadline of its own.
+// most appendBytesMax, each with a deadline of its own.
 //
 // What this relies on in the library is tested by exploit_parts_test.go.
 
-// AppendBytesMax bounds the entries of one message. One entry may be larger.
-const AppendBytesMax = 1 << 20
+// appendBytesMax bounds the entries of one message. One entry may be larger.
+const appendBytesMax = 1 << 20
 
 // fitting is how many of the entries one message takes: at least one.
 func fitting(entries []*raft.Log) (n int) {
 	for bytes := 0; n < len(entries); n++ {
-		if bytes += storage.EntryBytes(entries[n]); bytes > AppendBytesMax && n > 0 {
+		if bytes += storage.EntryBytes(entries[n]); bytes > appendBytesMax && n > 0 {
 			break
 		}
 	}
@@ -46,10 +46,10 @@ func parts(args *raft.AppendEntriesRequest) iter.Seq[*raft.AppendEntriesRequest]
 	}
 }
 
-// InParts sends a message in parts until one is not accepted, or stopped is closed.
+// inParts sends a message in parts until one is not accepted, or stopped is closed.
 // If the connection breaks behind the first ones, args has only the entries of those
 // when it returns: the library takes them from there when it goes on.
-func InParts(args *raft.AppendEntriesRequest, resp *raft.AppendEntriesResponse, stopped <-chan struct{},
+func inParts(args *raft.AppendEntriesRequest, resp *raft.AppendEntriesResponse, stopped <-chan struct{},
 	send func(*raft.AppendEntriesRequest, *raft.AppendEntriesResponse) error,
 ) error {
 	sent := 0

@@ -25,7 +25,7 @@ func sizedEntries(sizes ...int) (entries []*raft.Log) {
 }
 
 func TestMessagesAreSentInParts(t *testing.T) {
-	const half, more = AppendBytesMax/2 - 1000, AppendBytesMax + 1
+	const half, more = appendBytesMax/2 - 1000, appendBytesMax + 1
 	for name, c := range map[string]struct {
 		sizes []int
 		want  []int // entries in each part
@@ -52,9 +52,9 @@ func TestMessagesAreSentInParts(t *testing.T) {
 				t.Error(diff)
 			}
 			network := &sentAppends{}
-			notifier := NewCommitNotifier(environment.SystemClock(), time.Second, hclog.NewNullLogger())
+			notifier := newCommitNotifier(environment.SystemClock(), time.Second, hclog.NewNullLogger())
 			notifier.raft = fixedCommit{commit: 5, term: 3, state: raft.Follower, barriers: new(int)}
-			pipeline := notifier.Pipeline(network)
+			pipeline := notifier.pipeline(network)
 			defer pipeline.Close()
 			if _, err := pipeline.AppendEntries(args, nil); err != nil || len(network.sent) != len(c.want) {
 				t.Errorf("a pipeline sent %d messages, %v", len(network.sent), err)
@@ -80,10 +80,10 @@ func TestPartsThatArrivedCount(t *testing.T) {
 		"stopped meantime": {[]*raft.AppendEntriesResponse{{Success: true}}, nil, 1, true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			args := &raft.AppendEntriesRequest{Term: 3, PrevLogEntry: 7, Entries: sizedEntries(AppendBytesMax, AppendBytesMax, AppendBytesMax)}
+			args := &raft.AppendEntriesRequest{Term: 3, PrevLogEntry: 7, Entries: sizedEntries(appendBytesMax, appendBytesMax, appendBytesMax)}
 			var resp raft.AppendEntriesResponse
 			asked, stopped := 0, make(chan struct{})
-			err := InParts(args, &resp, stopped, func(_ *raft.AppendEntriesRequest, resp *raft.AppendEntriesResponse) error {
+			err := inParts(args, &resp, stopped, func(_ *raft.AppendEntriesRequest, resp *raft.AppendEntriesResponse) error {
 				answer := c.answers[asked]
 				if asked++; answer == nil {
 					return broken
@@ -126,10 +126,10 @@ func (c slowConn) Write(content []byte) (int, error) {
 func TestLargeEntriesPassASlowLine(t *testing.T) {
 	const rate, patience = 4 << 20, 3 * time.Second
 	a, b := peernettest.Pair(t, slowNetwork{environment.NewMachineNetwork("127.0.0.1:0", 10*time.Second), rate})
-	options := testOptions(a, NewContacts(environment.SystemClock()), nil)
+	options := testOptions(a, newContacts(environment.SystemClock()), nil)
 	options.Timeout = patience
-	from := NewTransport(options)
-	to := NewTransport(testOptions(b, NewContacts(environment.SystemClock()), nil))
+	from := newTransport(options)
+	to := newTransport(testOptions(b, newContacts(environment.SystemClock()), nil))
 	defer from.Close()
 	defer to.Close()
 	sizes := make([]int, 2*int(patience/time.Second)*rate/(512<<10))

@@ -26,15 +26,15 @@ import (
 // replayBatchBytes is about what is read before it is applied: enough to hide
 // the handing over, and with the batches in between no matter for the memory.
 const (
-	replayBatchBytes = 1 << 20
-	replayBatches    = 4
-	replayNews       = 5 * time.Second
+	replayBatchBytes       = 1 << 20
+	replayBatches          = 4
+	replayProgressInterval = 5 * time.Second
 )
 
 // openState restores the newest snapshot, reads the whole log, and applies what
 // of it is known to be committed. It gives up when ctx ends.
-func (g *Group) openState(ctx context.Context) error {
-	g.machine = newMachine(g.options, g.log, g.ctx.Done())
+func (g *Group) openState(ctx context.Context, state stateMachine) error {
+	g.machine = newMachine(g.ctx, state, g.options, g.log)
 	metas, err := g.snapshots.List()
 	if err != nil {
 		return err
@@ -69,26 +69,26 @@ func (g *Group) openState(ctx context.Context) error {
 // replay is one pass over the log. One goroutine reads and checks, another
 // applies.
 type replay struct {
-	ctx     context.Context // ends it early
-	group   *Group
-	until   uint64            // the last entry to apply
-	reached raft.SnapshotMeta // of the state after it, once all is read
-	batch   []*raft.Log
-	bytes   int64
-	batches chan []*raft.Log
-	applied chan struct{} // closed when all batches are
-	news    time.Duration // when to tell next how far it is
+	ctx          context.Context // ends it early
+	group        *Group
+	until        uint64            // the last entry to apply
+	reached      raft.SnapshotMeta // of the state after it, once all is read
+	batch        []*raft.Log
+	bytes        int64
+	batches      chan []*raft.Log
+	applied      chan struct{} // closed when all batches are
+	nextProgress time.Duration // when to tell next how far it is
 }
 
 func newReplay(ctx context.Context, g *Group, from raft.SnapshotMeta) *replay {
 	r := &replay{
-		ctx:     ctx,
-		group:   g,
-		until:   g.log.KnownCommitted(),
-		reached: from,
-		batches: make(chan []*raft.Log, replayBatches),
-		applied: make(chan struct{}),
-		news:    g.options.Clock.Monotonic() + replayNews,
+		ctx:          ctx,
+		group:        g,
+		until:        g.log.KnownCommitted(),
+		reached:      from,
+		batches:      make(chan []*raft.Log, replayBatches),
+		applied:      make(chan struct{}),
+		nextProgress: g.options.Clock.Monotonic() + replayProgressInterval,
 	}
 	go r.apply()
 	return r
@@ -128,8 +128,8 @@ func (r *replay) hand() {
 		r.batches <- r.batch
 	}
 	r.batch, r.bytes = nil, 0
-	if now := r.group.options.Clock.Monotonic(); now >= r.news {
-		r.news = now + replayNews
+	if now := r.group.options.Clock.Monotonic(); now >= r.nextProgress {
+		r.nextProgress = now + replayProgressInterval
 		r.group.options.Logger.Info("reading the log", "entry", r.reached.Index, "of", r.until)
 	}
 }

@@ -82,8 +82,8 @@ func (g *Group) restore(ctx context.Context, index uint64, content io.ReadCloser
 // How long a member may take to install the restored state, and how often to
 // look whether it has.
 const (
-	installPatience = 10 * time.Minute
-	installPause    = 20 * time.Millisecond
+	installTimeout = 10 * time.Minute
+	installPause   = 20 * time.Millisecond
 )
 
 // errLeadershipLost: another node leads now.
@@ -91,7 +91,7 @@ var errLeadershipLost = errors.New("this node no longer leads")
 
 // promote gives each member its vote back as soon as it has all of the log.
 func (g *Group) promote(ctx context.Context, others []raft.Server) error {
-	ctx, cancel := context.WithTimeout(ctx, installPatience)
+	ctx, cancel := context.WithTimeout(ctx, installTimeout)
 	defer cancel()
 	for _, server := range others {
 		err := g.awaitMember(ctx, server.ID)

@@ -6,10 +6,10 @@ import (
 	"github.com/seriatimq/seriatim/cluster/storage"
 )
 
-// SettleRequest is the message that tells a follower's library where its log now
+// settleRequest is the message that tells a follower's library where its log now
 // ends, after a snapshot was installed, see storage.SettleEntry. It seems to come
 // from the leader that sent the snapshot.
-func SettleRequest(installed *raft.InstallSnapshotRequest) *raft.AppendEntriesRequest {
+func settleRequest(installed *raft.InstallSnapshotRequest) *raft.AppendEntriesRequest {
 	return &raft.AppendEntriesRequest{
 		RPCHeader: installed.RPCHeader,
 		Term:      installed.Term,

@@ -25,12 +25,12 @@ func WithTap(ctx context.Context, tap io.Writer) context.Context {
 }
 
 // tapped is the state machine with the tap of ctx, if there is one.
-func tapped(ctx context.Context, machine StateMachine) StateMachine {
+func tapped(ctx context.Context, machine *fsm.FSM) stateMachine {
 	tap, ok := ctx.Value(tapKey{}).(io.Writer)
 	if !ok {
 		return machine
 	}
-	return &tappedMachine{FSM: machine.(*fsm.FSM), tap: tap}
+	return &tappedMachine{FSM: machine, tap: tap}
 }
 
 // tappedMachine writes down what the state machine does. Like that it is called

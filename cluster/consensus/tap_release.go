@@ -2,8 +2,12 @@
 
 package consensus
 
-import "context"
+import (
+	"context"
+
+	"github.com/seriatimq/seriatim/fsm"
+)
 
 // What a fault build puts in here is in tap_faults.go.
 
-func tapped(_ context.Context, machine StateMachine) StateMachine { return machine }
+func tapped(_ context.Context, machine *fsm.FSM) stateMachine { return machine }

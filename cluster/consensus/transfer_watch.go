@@ -19,10 +19,10 @@ import (
 // Refusals start a timer; anything else stops it. When it ends, one probe
 // decides. Safe for concurrent use.
 type transferWatch struct {
-	patience time.Duration
-	leads    func() bool
-	probe    func() error // proposes something; blocks until the outcome
-	fatal    func(fault.ExitCode, error)
+	timeout time.Duration
+	leads   func() bool
+	probe   func() error // proposes something; blocks until the outcome
+	fatal   func(fault.ExitCode, error)
 
 	mu     sync.Mutex
 	timer  *time.Timer // nil unless a refusal was seen last
@@ -30,9 +30,9 @@ type transferWatch struct {
 	wg     sync.WaitGroup
 }
 
-// transferPatience: a transfer gives up by itself after two election timeouts
+// transferTimeoutFactor: a transfer gives up by itself after two election timeouts
 // at most; the rest is room for a slow machine.
-const transferPatience = 4
+const transferTimeoutFactor = 4
 
 // observe is told the outcome of each proposal.
 func (w *transferWatch) observe(err error) {
@@ -42,7 +42,7 @@ func (w *transferWatch) observe(err error) {
 	switch {
 	case refused && w.timer == nil && !w.closed:
 		w.wg.Add(1)
-		w.timer = time.AfterFunc(w.patience, w.decide)
+		w.timer = time.AfterFunc(w.timeout, w.decide)
 	case !refused && w.timer != nil:
 		w.disarm()
 	}
@@ -65,7 +65,7 @@ func (w *transferWatch) decide() {
 		return
 	}
 	if err := w.probe(); errors.Is(err, raft.ErrLeadershipTransferInProgress) && w.leads() {
-		w.fatal(fault.ExitStuckTransfer, fmt.Errorf("this node leads, but has refused every proposal for %v because of a leadership transfer that does not end; restarting it lets another node lead", w.patience))
+		w.fatal(fault.ExitStuckTransfer, fmt.Errorf("this node leads, but has refused every proposal for %v because of a leadership transfer that does not end; restarting it lets another node lead", w.timeout))
 	}
 }
 

@@ -18,35 +18,35 @@ import (
 // heartbeats and votes use one each.
 const connPoolSize = 3
 
-// Transport is the library's network transport over our connections.
-type Transport struct {
+// transport is the library's network transport over our connections.
+type transport struct {
 	*raft.NetworkTransport
-	inbound  *Inbound
+	inbound  *inbound
 	leads    func(term uint64) bool
-	contacts *Contacts
-	notifier *CommitNotifier
+	contacts *contacts
+	notifier *commitNotifier
 	stopped  <-chan struct{} // closed when this node takes no part any more
 }
 
 var (
-	_ raft.Transport   = (*Transport)(nil)
-	_ raft.WithPreVote = (*Transport)(nil)
-	_ raft.WithClose   = (*Transport)(nil)
+	_ raft.Transport   = (*transport)(nil)
+	_ raft.WithPreVote = (*transport)(nil)
+	_ raft.WithClose   = (*transport)(nil)
 )
 
-// TransportOptions are what the transport of one group needs.
-type TransportOptions struct {
+// transportOptions are what the transport of one group needs.
+type transportOptions struct {
 	Network  *peernet.Network
 	Group    uint32
 	Timeout  time.Duration          // of one exchange between nodes
 	Leads    func(term uint64) bool // whether this node leads in a term right now
-	Contacts *Contacts              // told of every answer
-	Commits  *CommitNotifier        // sees what goes to followers
+	Contacts *contacts              // told of every answer
+	Commits  *commitNotifier        // sees what goes to followers
 	Logger   hclog.Logger
 }
 
-// NewTransport begins to take the connections of a group.
-func NewTransport(options TransportOptions) *Transport {
+// newTransport begins to take the connections of a group.
+func newTransport(options transportOptions) *transport {
 	network := options.Network
 	connections := raft.NewNetworkTransportWithConfig(&raft.NetworkTransportConfig{
 		Stream:  &stream{Listener: network.Listener(peernet.KindRaft, options.Group), network: network, group: options.Group},
@@ -54,8 +54,8 @@ func NewTransport(options TransportOptions) *Transport {
 		Timeout: options.Timeout,
 		Logger:  options.Logger,
 	})
-	return &Transport{
-		NetworkTransport: connections, inbound: NewInbound(connections.Consumer()), leads: options.Leads,
+	return &transport{
+		NetworkTransport: connections, inbound: newInbound(connections.Consumer()), leads: options.Leads,
 		contacts: options.Contacts,
 		notifier: options.Commits,
 		stopped:  network.Context().Done(),
@@ -63,12 +63,12 @@ func NewTransport(options TransportOptions) *Transport {
 }
 
 // AppendEntriesPipeline opens the way by which entries go to a follower that keeps up.
-func (t *Transport) AppendEntriesPipeline(id raft.ServerID, target raft.ServerAddress) (raft.AppendPipeline, error) {
+func (t *transport) AppendEntriesPipeline(id raft.ServerID, target raft.ServerAddress) (raft.AppendPipeline, error) {
 	inner, err := t.NetworkTransport.AppendEntriesPipeline(id, target)
 	if err != nil {
 		return nil, err
 	}
-	return t.notifier.Pipeline(leadersPipeline{inner, t.leads}), nil
+	return t.notifier.pipeline(leadersPipeline{inner, t.leads}), nil
 }
 
 // errDeposed is why a message of a leader is not sent.
@@ -93,7 +93,7 @@ func (p leadersPipeline) AppendEntries(args *raft.AppendEntriesRequest, resp *ra
 // the goroutine of the connection, where a heartbeat may raise the term while the
 // main loop writes entries or begins a term: two nodes can then write different
 // entries under one term (raft issue 695).
-func (t *Transport) SetHeartbeatHandler(func(raft.RPC)) {}
+func (t *transport) SetHeartbeatHandler(func(raft.RPC)) {}
 
 // AppendEntries is used for heartbeats and for followers that are behind. Its
 // answers tell how far each follower is.
@@ -104,12 +104,12 @@ func (t *Transport) SetHeartbeatHandler(func(raft.RPC)) {}
 // those of the new leader: a follower that has not heard of it would commit by them
 // entries of its own that nobody committed. A message that is complete before this
 // node stops leading in its term has nothing of another leader.
-func (t *Transport) AppendEntries(id raft.ServerID, target raft.ServerAddress, args *raft.AppendEntriesRequest, resp *raft.AppendEntriesResponse) error {
+func (t *transport) AppendEntries(id raft.ServerID, target raft.ServerAddress, args *raft.AppendEntriesRequest, resp *raft.AppendEntriesResponse) error {
 	if !t.leads(args.Term) {
 		return errDeposed
 	}
-	return InParts(args, resp, t.stopped, func(part *raft.AppendEntriesRequest, resp *raft.AppendEntriesResponse) error {
-		err := t.reach(func() error { return t.NetworkTransport.AppendEntries(id, target, part, resp) })
+	return inParts(args, resp, t.stopped, func(part *raft.AppendEntriesRequest, resp *raft.AppendEntriesResponse) error {
+		err := t.retry(func() error { return t.NetworkTransport.AppendEntries(id, target, part, resp) })
 		if err == nil {
 			t.contacts.note(string(id), resp.LastLog)
 		}
@@ -117,30 +117,30 @@ func (t *Transport) AppendEntries(id raft.ServerID, target raft.ServerAddress, a
 	})
 }
 
-// A message to a node that cannot be connected to is tried again for reachPatience.
+// A message to a node that cannot be connected to is tried again for retryTimeout.
 // After each message that failed the library waits twice as long, up to ten
 // seconds: a node that was down for three, refusing connections at once, was
 // heard of only after three more. What this relies on in the library is tested by
 // exploit_retry_test.go.
 const (
-	reachPatience = 10 * time.Second
-	reachPauseMin = 10 * time.Millisecond
-	reachPauseMax = 200 * time.Millisecond
+	retryTimeout  = 10 * time.Second
+	retryPauseMin = 10 * time.Millisecond
+	retryPauseMax = 200 * time.Millisecond
 )
 
-// reach calls send until the node was connected to.
-func (t *Transport) reach(send func() error) error {
+// retry calls send until the node was connected to.
+func (t *transport) retry(send func() error) error {
 	err := send()
-	if !errors.As(err, new(Unreachable)) {
+	if !errors.As(err, new(unreachable)) {
 		return err
 	}
-	patience := time.NewTimer(reachPatience)
-	defer patience.Stop()
-	for pause := reachPauseMin; errors.As(err, new(Unreachable)); pause = min(2*pause, reachPauseMax) {
+	deadline := time.NewTimer(retryTimeout)
+	defer deadline.Stop()
+	for pause := retryPauseMin; errors.As(err, new(unreachable)); pause = min(2*pause, retryPauseMax) {
 		select {
 		case <-time.After(pause):
 			err = send()
-		case <-patience.C:
+		case <-deadline.C:
 			return err
 		case <-t.stopped:
 			return err
@@ -149,22 +149,22 @@ func (t *Transport) reach(send func() error) error {
 	return err
 }
 
-// Unreachable is why there is no connection.
-type Unreachable struct{ Err error }
+// unreachable is why there is no connection.
+type unreachable struct{ Err error }
 
 // Unwrap is the reason.
-func (u Unreachable) Unwrap() error { return u.Err }
+func (u unreachable) Unwrap() error { return u.Err }
 
 // Error is its text.
-func (u Unreachable) Error() string { return u.Err.Error() }
+func (u unreachable) Error() string { return u.Err.Error() }
 
-// Consumer gives the library what other nodes send, see Inbound.
-func (t *Transport) Consumer() <-chan raft.RPC { return t.inbound.Consumer() }
+// Consumer gives the library what other nodes send, see inbound.
+func (t *transport) Consumer() <-chan raft.RPC { return t.inbound.Consumer() }
 
 // Close ends the connections and what comes in.
-func (t *Transport) Close() error {
+func (t *transport) Close() error {
 	err := t.NetworkTransport.Close()
-	t.inbound.Close()
+	t.inbound.close()
 	return err
 }
 
@@ -188,14 +188,14 @@ func (s *stream) Dial(id raft.ServerAddress, timeout time.Duration) (net.Conn, e
 	defer cancel()
 	conn, err := s.network.Dial(ctx, string(id), peernet.KindRaft, s.group)
 	if err != nil {
-		return nil, Unreachable{Err: err}
+		return nil, unreachable{Err: err}
 	}
 	return conn, nil
 }
 
-// Contacts remembers when each follower last answered and where its log ended.
+// contacts remembers when each follower last answered and where its log ended.
 // Safe for concurrent use.
-type Contacts struct {
+type contacts struct {
 	clock environment.Clock
 
 	mu    sync.Mutex
@@ -207,20 +207,20 @@ type contact struct {
 	lastLog uint64
 }
 
-// NewContacts returns contacts with nobody, timed by a clock.
-func NewContacts(clock environment.Clock) *Contacts {
-	return &Contacts{clock: clock, nodes: map[string]contact{}}
+// newContacts returns contacts with nobody, timed by a clock.
+func newContacts(clock environment.Clock) *contacts {
+	return &contacts{clock: clock, nodes: map[string]contact{}}
 }
 
-func (c *Contacts) note(nodeID string, lastLog uint64) {
+func (c *contacts) note(nodeID string, lastLog uint64) {
 	at := c.clock.Monotonic()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.nodes[nodeID] = contact{at: at, lastLog: lastLog}
 }
 
-// Last is how long ago a node answered and where its log ended then.
-func (c *Contacts) Last(nodeID string) (age time.Duration, lastLog uint64, known bool) {
+// last is how long ago a node answered and where its log ended then.
+func (c *contacts) last(nodeID string) (age time.Duration, lastLog uint64, known bool) {
 	now := c.clock.Monotonic()
 	c.mu.Lock()
 	defer c.mu.Unlock()

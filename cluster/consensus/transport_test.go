@@ -18,18 +18,18 @@ import (
 )
 
 // testOptions are those of a transport of group 0.
-func testOptions(network *peernet.Network, contacts *Contacts, notifier *CommitNotifier) TransportOptions {
+func testOptions(network *peernet.Network, contacts *contacts, notifier *commitNotifier) transportOptions {
 	leads := func(uint64) bool { return true }
-	return TransportOptions{Network: network, Leads: leads, Timeout: 5 * time.Second, Contacts: contacts, Commits: notifier, Logger: hclog.NewNullLogger()}
+	return transportOptions{Network: network, Leads: leads, Timeout: 5 * time.Second, Contacts: contacts, Commits: notifier, Logger: hclog.NewNullLogger()}
 }
 
 // TestHeartbeatsTakeTheMainLoop guards against raft issue 695: no heartbeat may
 // be handled on the goroutine of its connection.
 func TestHeartbeatsTakeTheMainLoop(t *testing.T) {
 	a, b := peernettest.Pair(t, nil)
-	contacts := NewContacts(environment.SystemClock())
-	from := NewTransport(testOptions(a, contacts, nil))
-	to := NewTransport(testOptions(b, NewContacts(environment.SystemClock()), nil))
+	contacts := newContacts(environment.SystemClock())
+	from := newTransport(testOptions(a, contacts, nil))
+	to := newTransport(testOptions(b, newContacts(environment.SystemClock()), nil))
 	defer from.Close()
 	defer to.Close()
 	if from.LocalAddr() != "a-1" {
@@ -44,7 +44,7 @@ func TestHeartbeatsTakeTheMainLoop(t *testing.T) {
 	if err := from.AppendEntries("b-2", "b-2", heartbeat, &raft.AppendEntriesResponse{}); err != nil {
 		t.Fatal(err)
 	}
-	if _, lastLog, known := contacts.Last("b-2"); !known || lastLog != 17 {
+	if _, lastLog, known := contacts.last("b-2"); !known || lastLog != 17 {
 		t.Errorf("the follower's log ends at %d (%v)", lastLog, known)
 	}
 }
@@ -55,8 +55,8 @@ func TestMessageWaitsForAnUnreachableNode(t *testing.T) {
 	refusing := &refusingNetwork{Network: environment.NewMachineNetwork("127.0.0.1:0", 10*time.Second)}
 	refusing.left.Store(3)
 	a, b := peernettest.Pair(t, refusing)
-	from := NewTransport(testOptions(a, NewContacts(environment.SystemClock()), nil))
-	to := NewTransport(testOptions(b, NewContacts(environment.SystemClock()), nil))
+	from := newTransport(testOptions(a, newContacts(environment.SystemClock()), nil))
+	to := newTransport(testOptions(b, newContacts(environment.SystemClock()), nil))
 	defer from.Close()
 	defer to.Close()
 	go func() {
@@ -80,7 +80,7 @@ func TestMessageWaitsForAnUnreachableNode(t *testing.T) {
 		}
 		close(stopped)
 	}()
-	if err := from.AppendEntries("b-2", "b-2", heartbeat, &raft.AppendEntriesResponse{}); !errors.As(err, new(Unreachable)) {
+	if err := from.AppendEntries("b-2", "b-2", heartbeat, &raft.AppendEntriesResponse{}); !errors.As(err, new(unreachable)) {
 		t.Fatalf("a message of a node that stops: %v", err)
 	}
 }
@@ -89,10 +89,10 @@ func TestMessageWaitsForAnUnreachableNode(t *testing.T) {
 // node took over has what that one committed, under the old term.
 func TestDeposedLeaderSendsNothing(t *testing.T) {
 	a, b := peernettest.Pair(t, nil)
-	options := testOptions(a, NewContacts(environment.SystemClock()), NewCommitNotifier(environment.SystemClock(), time.Second, hclog.NewNullLogger()))
-	options.Commits.Watch(fixedCommit{term: 5, state: raft.Follower})
+	options := testOptions(a, newContacts(environment.SystemClock()), newCommitNotifier(environment.SystemClock(), time.Second, hclog.NewNullLogger()))
+	options.Commits.watch(fixedCommit{term: 5, state: raft.Follower})
 	options.Leads = func(term uint64) bool { return term == 4 }
-	from, to := NewTransport(options), NewTransport(testOptions(b, NewContacts(environment.SystemClock()), nil))
+	from, to := newTransport(options), newTransport(testOptions(b, newContacts(environment.SystemClock()), nil))
 	defer from.Close()
 	defer to.Close()
 	terms := make(chan uint64, 4)

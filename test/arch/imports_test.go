@@ -324,7 +324,10 @@ func foreign(t types.Type, patterns []string, seen map[types.Type]bool) string {
 }
 
 func TestClusterShowsNoRaftType(t *testing.T) {
-	report(t, foreignTypes(typeCheck(t, "cluster")["cluster"].types, slices.Concat(raft, memberlist)))
+	checked, libraries := typeCheck(t, "cluster", "cluster/consensus"), slices.Concat(raft, memberlist)
+	report(t, foreignTypes(checked["cluster"].types, libraries))
+	// A group is given its state machine, which takes the library's entries.
+	wantProblems(t, foreignTypes(checked["cluster/consensus"].types, libraries), "consensus.Open shows", "consensus.Options shows")
 }
 
 func TestForeignTypesFindsViolations(t *testing.T) {
