@@ -16,9 +16,9 @@ import (
 
 // Clocks compares this node's wall clock with those of the other voters. They
 // travel with the probes of gossip; half the round trip is taken for the way
-// back. A node that differs from the median of a majority by more than the bound
-// leaves leading to others (decision 6, faults.md I16), and if it has to lead all
-// the same it stamps the log by the median. Safe for concurrent use.
+// back. A node that differs from the median of a majority by more than the bound hands
+// leadership over (decision 6, faults.md I16). If it has to lead nevertheless, it stamps
+// the log by the median. Safe for concurrent use.
 type Clocks struct {
 	clock   environment.Clock
 	max     time.Duration

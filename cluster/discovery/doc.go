@@ -1,4 +1,4 @@
-// Package discovery finds the other nodes and hears what they say of themselves.
+// Package discovery finds the other nodes and learns what they say of themselves.
 //
 // # What it owns
 //
@@ -8,8 +8,8 @@
 //
 // # What it refuses to know
 //
-// Who votes and who leads. What gossip says is a hint: for dialing, for forming a
-// cluster, for what status shows. Nothing that must be right depends on it.
+// Who votes and who leads. What gossip says is a hint: for dialing, for bootstrap, for
+// what status shows. Nothing that must be right depends on it.
 //
 // # Who calls it
 //
@@ -20,7 +20,7 @@
 //
 // A gossip name belongs to one start of one node, so that a node that comes back
 // with another address is not in conflict with what the others remember. Members
-// of other clusters are kept out as soon as both sides have state, so two clusters
-// that hear of each other by mistake stay two. The intervals are long: every
-// message costs each idle node a wakeup of its processor.
+// of other clusters are refused as soon as both sides have state, so that two clusters
+// that hear of each other by mistake do not merge. The intervals are long, because
+// every message wakes the processor of an idle node.
 package discovery

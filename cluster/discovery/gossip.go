@@ -25,7 +25,7 @@ import (
 type Member struct {
 	NodeID    string `json:"i"`
 	Name      string `json:"n"`
-	ClusterID string `json:"c,omitempty"` // joined or promised
+	ClusterID string `json:"c,omitempty"` // joined or pledged
 	Peer      string `json:"p"`           // host:port of the peer listener; an empty host means the gossip host
 	Boot      uint64 `json:"b"`
 	Expect    int    `json:"e,omitempty"`
@@ -34,7 +34,7 @@ type Member struct {
 	Format    uint32 `json:"f,omitempty"` // highest format version it can read
 
 	Disk    uint8 `json:"d,omitempty"` // how full its disk is, as package cluster counts
-	Drained bool  `json:"l,omitempty"` // it wants to be left alone
+	Drained bool  `json:"l,omitempty"` // it is drained
 	Joining bool  `json:"j,omitempty"` // it has a cluster to join and is no member yet
 
 	Alive bool `json:"-"` // as far as gossip can tell
@@ -54,27 +54,27 @@ type Gossip struct {
 
 	mu      sync.Mutex
 	members map[string]Member // by node id, without this node
-	// clusters are the ids of all clusters this node has heard of since it was
-	// started: one whose nodes are silent now is still another cluster.
+	// clusters are the ids of all clusters this node has heard of since its start. A
+	// cluster counts even if none of its nodes is alive now.
 	clusters []string
 	changed  wakeup.Broadcast // of the view
 }
 
-// Nodes find each other by a full exchange when they start, and full exchanges
-// follow often. Single news may take a little longer: their interval costs each
-// idle node a wakeup of its processor every time.
+// Nodes find each other by a full exchange when they start, and full exchanges follow
+// often. Single updates may take a little longer: each interval wakes the processor of
+// every idle node.
 const (
 	gossipInterval      = 500 * time.Millisecond
 	gossipPushPull      = 10 * time.Second
 	gossipStreamTimeout = 3 * time.Second
-	// gossipAnnounce is how long the library waits until news is on its way. It
-	// holds from the first moment on; news that comes meanwhile must not wait.
+	// gossipAnnounce is how long the library waits until an update is sent. It is
+	// short, so that the next update need not wait.
 	gossipAnnounce = time.Millisecond
 	gossipLeave    = 300 * time.Millisecond
 	joinPauseMin   = 100 * time.Millisecond
 	joinPauseMax   = 5 * time.Second
-	// LookTries is how often an address is tried before nobody is taken to be
-	// there, clustersMax how many clusters are remembered.
+	// LookTries is how often an address to join is tried before it counts as
+	// unreachable, clustersMax how many clusters are remembered.
 	LookTries   = 3
 	clustersMax = 8
 )
@@ -217,7 +217,7 @@ func (g *Gossip) Run(ctx context.Context) {
 // SetDisk says how full the disk of this node is, with the next announcement.
 func (g *Gossip) SetDisk(level uint8) { g.disk.Store(uint32(level)) }
 
-// SetDrained says whether this node wants to be left alone.
+// SetDrained says whether this node is drained, with the next announcement.
 func (g *Gossip) SetDrained(drained bool) { g.drained.Store(drained) }
 
 // HasLooked is closed when every address to join was tried once.
@@ -265,7 +265,7 @@ func (g *Gossip) Close() error {
 	return g.list.Shutdown()
 }
 
-// heard takes in what a node said of itself.
+// heard updates the view with what a node says of itself.
 func (g *Gossip) heard(node *memberlist.Node, alive bool) {
 	var member Member
 	if err := json.Unmarshal(node.Meta, &member); err != nil || member.NodeID == "" {
@@ -331,7 +331,7 @@ func (d *delegate) LocalState(bool) []byte { return nil }
 // MergeRemoteState expects none.
 func (d *delegate) MergeRemoteState([]byte, bool) {}
 
-// events hears of the others. It must not block.
+// events is told of the other nodes. It must not block.
 type events Gossip
 
 var _ memberlist.EventDelegate = (*events)(nil)
@@ -345,8 +345,8 @@ func (e *events) NotifyLeave(node *memberlist.Node) { (*Gossip)(e).heard(node, f
 // NotifyUpdate hears of a node with other metadata.
 func (e *events) NotifyUpdate(node *memberlist.Node) { (*Gossip)(e).heard(node, true) }
 
-// filter keeps out the members of other clusters, so that two clusters
-// that hear of each other by mistake stay two. It must not block.
+// filter refuses the members of other clusters, so that two clusters that hear of each
+// other by mistake do not merge. It must not block.
 type filter Gossip
 
 var _ memberlist.AliveDelegate = (*filter)(nil)

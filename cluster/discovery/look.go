@@ -7,8 +7,8 @@ import (
 	"github.com/seriatimq/seriatim/cluster/wakeup"
 )
 
-// look hears from each address to join once. An empty node that knew only some of
-// them might join one of two clusters it was told of.
+// look contacts each address to join once. An empty node that had heard only from some
+// might join one of two clusters without knowing of the other.
 func (g *Gossip) look(ctx context.Context) {
 	defer close(g.looked)
 	unheard, pause := slices.Clone(g.options.Join), joinPauseMin
@@ -34,8 +34,8 @@ func (g *Gossip) joinAt(addresses ...string) bool {
 	return err == nil
 }
 
-// ClustersHeard lists the clusters this node has heard of, and those that live
-// nodes are about to found.
+// ClustersHeard lists the clusters this node has heard of, and those that live nodes are
+// about to bootstrap.
 func (g *Gossip) ClustersHeard() []string {
 	g.mu.Lock()
 	defer g.mu.Unlock()

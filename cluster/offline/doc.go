@@ -17,9 +17,9 @@
 //
 // # Design
 //
-// A recovery takes everything in the log of this node as committed, leaves the
-// members that were named, and begins an epoch and a cluster id, so that the nodes
-// that were lost are strangers should they come back. It is noted before it changes
-// anything and again when it is done; in between a node does not start, and only
-// the same recovery can be repeated.
+// A recovery takes everything in the log of this node as committed, keeps the members
+// that were named, and begins an epoch and a new cluster id, so that the lost nodes
+// cannot come back into the cluster. It is recorded before it changes anything and again
+// when it is done. In between a node does not start, and only the same recovery can be
+// repeated.
 package offline
