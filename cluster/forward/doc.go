@@ -26,7 +26,8 @@
 // leader in one term, so that nothing is executed that was on its way through an
 // election. A stream that breaks leaves unknown what was sent on it; what was not
 // sent was not proposed. When a node opens another stream, the leader proposes
-// nothing any more that came over the one before: the node may have asked again.
+// nothing any more that came over the one before: the node may have asked again. The
+// order of the connections says which stream is the newest (connection.go).
 //
 // A backup to be restored goes over a connection of its own (backup.go): it is larger
 // than any request, and the leader may refuse it before all is sent.

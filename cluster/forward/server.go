@@ -55,7 +55,9 @@ func NewServer(options ServerOptions) *Server {
 }
 
 // Serve answers on the connections of listener until Close.
-func (s *Server) Serve(listener net.Listener) error { return s.grpc.Serve(listener) }
+func (s *Server) Serve(listener net.Listener) error {
+	return s.grpc.Serve(&numberedListener{Listener: listener})
+}
 
 // Served counts the requests of other nodes that were taken on.
 func (s *Server) Served() uint64 { return s.requests.served.Load() }
@@ -88,23 +90,36 @@ type requests struct {
 	closing chan struct{} // closed when the other nodes are to close their streams
 
 	mu     sync.Mutex
-	newest map[string]*inbound // by node id: its newest stream
+	newest map[string]newestStream // by node id
+}
+
+// newestStream is the stream of a node that counts.
+type newestStream struct {
+	stream     *inbound // nil once it has ended
+	connection uint64   // its number
 }
 
 func newRequests(options ServerOptions) *requests {
-	return &requests{options: options, closing: make(chan struct{}), newest: make(map[string]*inbound)}
+	return &requests{options: options, closing: make(chan struct{}), newest: make(map[string]newestStream)}
 }
 
 // succeed makes in the newest stream of a node and ends the one before. What
 // that one brings from now on is dropped, what it brought and was not proposed
-// is cancelled: the node may have asked for it again.
-func (p *requests) succeed(in *inbound, nodeID string) {
+// is cancelled: the node may have asked for it again. If the node has opened a
+// connection after that of in, it is in that ends: what it brings arrives late, as
+// after a partition.
+func (p *requests) succeed(in *inbound, nodeID string, connection uint64) {
 	p.mu.Lock()
-	before := p.newest[nodeID]
-	p.newest[nodeID] = in
+	before, late := p.newest[nodeID], false
+	if late = connection < before.connection; !late {
+		p.newest[nodeID] = newestStream{in, connection}
+	}
 	p.mu.Unlock()
-	if before != nil && before != in {
-		before.cancelAll()
+	switch {
+	case late:
+		in.cancelAll()
+	case before.stream != nil && before.stream != in:
+		before.stream.cancelAll()
 	}
 }
 
@@ -112,8 +127,8 @@ func (p *requests) succeed(in *inbound, nodeID string) {
 func (p *requests) forget(in *inbound, nodeID string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.newest[nodeID] == in {
-		delete(p.newest, nodeID)
+	if newest := p.newest[nodeID]; newest.stream == in {
+		p.newest[nodeID] = newestStream{connection: newest.connection}
 	}
 }
 
@@ -145,7 +160,7 @@ func (p *requests) Forward(stream inboundStream) error {
 		}
 		if sender == "" {
 			sender = frame.SenderId
-			p.succeed(in, sender)
+			p.succeed(in, sender, connectionOf(ctx))
 		}
 		for _, r := range frame.Requests {
 			in.accept(ctx, &running, frame, r)

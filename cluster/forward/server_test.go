@@ -10,6 +10,7 @@ import (
 
 	"github.com/hashicorp/raft"
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/test/bufconn"
 
 	"github.com/seriatimq/seriatim/cluster/clustertest"
 	"github.com/seriatimq/seriatim/cluster/leader"
@@ -286,6 +287,65 @@ func TestServerCancels(t *testing.T) {
 	answerSent(t, after)
 	if n := s.group.proposed(); n != 1 {
 		t.Fatalf("%d commands were proposed, want the last one", n)
+	}
+}
+
+// exchange sends a frame over a stream and returns the answer.
+func exchange(t *testing.T, stream Stream, frame *peerpb.RequestFrame) *peerpb.Answer {
+	t.Helper()
+	if err := stream.Send(frame); err != nil {
+		t.Fatal(err)
+	}
+	answers := make(chan *peerpb.AnswerFrame, 1)
+	go func() { // ends with the stream
+		if frame, err := stream.Recv(); err == nil {
+			answers <- frame
+		}
+	}()
+	select {
+	case frame := <-answers:
+		return frame.Answers[0]
+	case <-time.After(30 * time.Second):
+		t.Fatal("no answer")
+		return nil
+	}
+}
+
+// What a node sent over an older connection and what arrives late, as after a
+// partition, does not take the place of its newest stream: that goes on being
+// answered.
+func TestServerKnowsALateStreamByItsConnection(t *testing.T) {
+	s := newServing(t)
+	s.open()
+	audited := make(chan struct{}, 1)
+	options := s.options
+	options.Audits = func(*peerpb.Audit) { audited <- struct{}{} }
+	server := NewServer(options)
+	listener := bufconn.Listen(1 << 20)
+	var running sync.WaitGroup
+	running.Go(func() { _ = server.Serve(listener) }) // ends with Stop
+	t.Cleanup(func() { server.Stop(); running.Wait() })
+	connect := func() Stream {
+		stream, disconnect, err := Connect(t.Context(), "leader", listener.DialContext, time.Minute)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = disconnect() }) // the stream is gone already
+		return stream
+	}
+	late, newest := connect(), connect()
+	number := func(id uint64) func(*peerpb.RequestFrame, *peerpb.Request) {
+		return func(_ *peerpb.RequestFrame, r *peerpb.Request) { r.Id = id }
+	}
+	if a := exchange(t, newest, s.frame(number(1))); a.Outcome != peerpb.Outcome_OUTCOME_ANSWERED {
+		t.Fatalf("got %v", a)
+	}
+	if err := late.Send(s.frame(func(_ *peerpb.RequestFrame, r *peerpb.Request) { r.Kind = Audit })); err != nil {
+		t.Fatal(err)
+	}
+	<-audited
+	if a := exchange(t, newest, s.frame(number(2))); a.Outcome != peerpb.Outcome_OUTCOME_ANSWERED || a.Id != 2 {
+		t.Fatalf("got %v", a)
 	}
 }
 
