@@ -18,7 +18,7 @@ import (
 // them. Here a message commits no more than what it compares with the follower's log.
 //
 // And a follower that has installed a snapshot goes on believing in its old log,
-// which is wiped, until its log is settled (storage.SettleEntry). A leader that sent
+// which is wiped, until its log is truncated (storage.TruncationEntry). A leader that sent
 // something in between would count entries that are gone, and the library panics
 // when it is to apply them. So nothing comes in between.
 //
@@ -27,7 +27,7 @@ import (
 // has confirmed since. So a snapshot is taken for installed if the log has the entry
 // at its end.
 //
-// What this relies on in the library is tested by exploit_settle_test.go and
+// What this relies on in the library is tested by exploit_truncation_test.go and
 // exploit_commit_test.go.
 type inbound struct {
 	from    <-chan raft.RPC
@@ -36,7 +36,7 @@ type inbound struct {
 	once    sync.Once
 	stopped sync.WaitGroup
 
-	unsettled bool // the library may believe in a log that was wiped
+	staleLog bool // the library may believe in a log that was wiped
 }
 
 // newInbound begins to pass on what arrives. It ends with Close.
@@ -100,7 +100,7 @@ func boundCommit(message *raft.AppendEntriesRequest) *raft.AppendEntriesRequest 
 	return &bounded
 }
 
-// install gives the library a snapshot that it needs, and settles its log. If that
+// install gives the library a snapshot that it needs, and truncates its log. If that
 // fails, the leader sends the snapshot again.
 func (i *inbound) install(rpc raft.RPC, message *raft.InstallSnapshotRequest) {
 	if term, known := i.knows(message); known {
@@ -108,18 +108,18 @@ func (i *inbound) install(rpc raft.RPC, message *raft.InstallSnapshotRequest) {
 		rpc.Respond(&raft.InstallSnapshotResponse{Term: term, Success: true}, err)
 		return
 	}
-	i.unsettled = true
+	i.staleLog = true
 	installed, err := ask[raft.InstallSnapshotResponse](i, raft.RPC{Command: message, Reader: rpc.Reader})
 	if err == nil && installed.Success {
-		var settled *raft.AppendEntriesResponse
-		settled, err = ask[raft.AppendEntriesResponse](i, raft.RPC{Command: settleRequest(message)})
-		if err == nil && !settled.Success {
+		var truncated *raft.AppendEntriesResponse
+		truncated, err = ask[raft.AppendEntriesResponse](i, raft.RPC{Command: truncationRequest(message)})
+		if err == nil && !truncated.Success {
 			err = errors.New("the library refuses")
 		}
 		if err != nil {
-			err = fmt.Errorf("settle the log behind the snapshot: %w", err)
+			err = fmt.Errorf("truncate the log behind the snapshot: %w", err)
 		} else {
-			i.unsettled = false
+			i.staleLog = false
 		}
 	}
 	if !errors.Is(err, errInboundEnds) {
@@ -130,7 +130,7 @@ func (i *inbound) install(rpc raft.RPC, message *raft.InstallSnapshotRequest) {
 // knows reports whether the library's log has the entry at the end of a snapshot, and
 // with it all before, and its term. The library is asked as by the leader.
 func (i *inbound) knows(message *raft.InstallSnapshotRequest) (term uint64, known bool) {
-	if i.unsettled {
+	if i.staleLog {
 		return 0, false
 	}
 	answer, err := ask[raft.AppendEntriesResponse](i, raft.RPC{Command: &raft.AppendEntriesRequest{

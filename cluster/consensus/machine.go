@@ -92,7 +92,7 @@ func (m *machine) Restore(content io.ReadCloser) error {
 		m.log.BeginAfter(source.Index, source.Term)
 	}
 	if known && m.live.Load() {
-		m.log.ExpectSettling(source.Index)
+		m.log.ExpectTruncation(source.Index)
 	}
 	return nil
 }

@@ -33,8 +33,8 @@ type LogStore struct {
 	// firstWrite is called after each append until it was durable once.
 	firstWrite func() error
 
-	settling atomic.Uint64            // end of an installed snapshot, see log_settle.go
-	boundary atomic.Pointer[raft.Log] // entry at the end of the snapshot restored last, see log_boundary.go
+	truncating atomic.Uint64            // end of an installed snapshot, see log_truncation.go
+	boundary   atomic.Pointer[raft.Log] // entry at the end of the snapshot restored last, see log_boundary.go
 
 	grown     wakeup.Signal // so many bytes were appended that a snapshot is due
 	baseline  atomic.Int64  // value of sizes.appended at the last snapshot
@@ -53,7 +53,7 @@ var (
 // makes the library wipe the log after it installed a snapshot, instead of
 // keeping entries that may contradict the snapshot, over which leader and
 // follower would exchange the same snapshot for ever (raft issue 697). The rest
-// of that issue is in log_settle.go.
+// of that issue is in log_truncation.go.
 func (s *LogStore) IsMonotonic() bool { return true }
 
 // FirstIndex is the index of the oldest entry, 0 if there is none.
@@ -71,7 +71,7 @@ func (s *LogStore) LastIndex() (uint64, error) {
 // GetLog reads one entry. raft.ErrLogNotFound is the only error after which
 // the node goes on.
 func (s *LogStore) GetLog(index uint64, entry *raft.Log) error {
-	if s.cache.get(index, entry) || s.settledEntry(index, entry) {
+	if s.cache.get(index, entry) || s.staleEntry(index, entry) {
 		return nil
 	}
 	err := readEntry(s.backend, index, entry)
@@ -122,8 +122,8 @@ func (s *LogStore) StoreLogs(entries []*raft.Log) error {
 	if len(entries) == 0 {
 		return nil
 	}
-	s.settling.Store(0)
-	if settles(entries) {
+	s.truncating.Store(0)
+	if truncates(entries) {
 		return nil
 	}
 	sealed := sealEntries(entries)
