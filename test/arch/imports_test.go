@@ -52,7 +52,7 @@ var packageRules = []packageRule{
 	{path: "queue/policy", only: append([]string{"~/queue/arn", "unicode/utf16"}, domain...)},
 	{path: "fsm", never: []string{"~/cluster", "~/transport", "net", "os", "time"}},
 	{path: "fsm/fsmpb", users: []string{"fsm"}},
-	{path: "cluster", never: slices.Concat([]string{"~/transport", "net/http"}, aws, raft, memberlist)},
+	{path: "cluster", never: slices.Concat([]string{"~/transport", "net/http"}, aws)},
 	{path: "cluster/consensus", only: []string{
 		std, "~/fsm", "~/cluster/environment", "~/cluster/fault", "~/cluster/peernet", "~/cluster/storage", "~/cluster/wakeup",
 		"github.com/hashicorp/raft", "github.com/hashicorp/go-hclog",
@@ -60,13 +60,13 @@ var packageRules = []packageRule{
 	{path: "cluster/discovery", only: []string{std, "~/cluster/environment", "~/cluster/wakeup", "github.com/hashicorp/memberlist"}},
 	{path: "cluster/election", only: []string{std, "~/cluster/environment", "~/cluster/peernet", "~/cluster/wakeup"}, users: []string{"cluster"}},
 	{path: "cluster/environment", only: []string{std, "golang.org/x/sys/unix"}},
-	{path: "cluster/forward", never: slices.Concat([]string{"~/cluster/consensus", "~/cluster/discovery", "~/cluster/election", "~/cluster/storage"}, memberlist, raft), users: []string{"cluster"}},
+	{path: "cluster/forward", never: []string{"~/cluster/consensus", "~/cluster/discovery", "~/cluster/election", "~/cluster/storage"}, users: []string{"cluster"}},
 	{path: "cluster/leader", only: []string{std, "~/queue", "~/fsm", "~/cluster/environment", "~/cluster/fault", "~/cluster/wakeup"}, users: []string{"cluster", "cluster/forward"}},
 	{path: "cluster/clustertest", only: []string{std, "~/cluster/fault", "go.uber.org/goleak"}, users: []string{"cluster/peernet/peernettest"}},
 	{path: "cluster/fault", only: []string{"errors"}},
 	{path: "cluster/wakeup", only: []string{std}},
-	{path: "cluster/offline", never: slices.Concat([]string{"~/cluster/peernet", "~/cluster/peerpb", "net"}, memberlist), users: []string{"cmd/seriatim/offline"}},
-	{path: "cluster/storage", never: slices.Concat([]string{"~/queue", "~/cluster/peerpb", "net"}, memberlist)},
+	{path: "cluster/offline", never: []string{"~/cluster/peernet", "~/cluster/peerpb", "net"}, users: []string{"cmd/seriatim/offline"}},
+	{path: "cluster/storage", never: []string{"~/queue", "~/cluster/peerpb", "net"}},
 	{path: "cluster/peernet", only: []string{std, "~/cluster/environment", "~/cluster/storage", "~/cluster/wakeup"}},
 	{path: "cluster/peernet/peernettest", only: []string{std, "~/cluster/clustertest", "~/cluster/environment", "~/cluster/peernet"}, users: []string{}},
 	{path: "cluster/peerpb", users: []string{"cluster", "cluster/forward"}},
@@ -89,12 +89,18 @@ var packageRules = []packageRule{
 	{path: "cmd/seriatim/client", never: []string{"~/cluster", "~/fsm", "~/transport"}},
 }
 
+// libraryUsers are the packages that may import a library outside tests and test.
+var libraryUsers = []struct{ library, users []string }{
+	{raft, []string{"cluster/consensus", "cluster/offline", "cluster/storage", "fsm"}},
+	{memberlist, []string{"cluster/discovery"}},
+}
+
 // transport is the row of a package of the transport layer: none of them sees
-// the state machine or the consensus library.
+// the state machine.
 func transport(under string, never ...string) packageRule {
 	return packageRule{
 		path:  "transport" + under,
-		never: slices.Concat(never, []string{"~/fsm"}, raft, memberlist),
+		never: append(never, "~/fsm"),
 	}
 }
 
@@ -143,6 +149,11 @@ func importProblems(folder string, imported []string) []string {
 		return []string{folder + " has no row in packageRules: say there what it must never import"}
 	}
 	for _, path := range imported {
+		for _, l := range libraryUsers {
+			if layer(folder) != layer("test") && coversAny(l.library, path) && !slices.Contains(l.users, folder) {
+				refuse(path, "only "+strings.Join(l.users, ", ")+" may")
+			}
+		}
 		if inside, ok := strings.CutPrefix(path, modulePath+"/"); ok {
 			if layer(inside) > layer(folder) {
 				refuse(path, "dependencies point from cmd over transport, cluster and fsm to queue")
@@ -217,10 +228,10 @@ func TestImportRuleFindsViolations(t *testing.T) {
 		{"generated code of another", "cluster", modulePath + "/fsm/fsmpb", "only fsm may"},
 		{"http in the cluster", "cluster", "net/http/httptest", "must never"},
 		{"net alone in the cluster", "cluster", "net", ""},
-		{"raft beside consensus", "cluster", "github.com/hashicorp/raft", "must never"},
+		{"raft beside consensus", "cluster", "github.com/hashicorp/raft", "only cluster/consensus"},
 		{"consensus knows no leader", "cluster/consensus", modulePath + "/cluster/discovery", "not on the list"},
-		{"raft above the cluster", "transport/ops", "github.com/hashicorp/raft", "must never"},
-		{"raft stores above the cluster", "transport", "github.com/hashicorp/raft-boltdb/v2", "must never"},
+		{"raft above the cluster", "transport/ops", "github.com/hashicorp/raft", "only cluster/consensus"},
+		{"raft stores above the cluster", "transport", "github.com/hashicorp/raft-boltdb/v2", "only cluster/consensus"},
 		{"state machine above the cluster", "transport/sqs", modulePath + "/fsm", "must never"},
 		{"one protocol from another", "transport/sqs", modulePath + "/transport/sns", "must never"},
 		{"the wire knows no queue", "transport/awswire", modulePath + "/queue", "must never"},
