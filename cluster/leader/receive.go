@@ -37,6 +37,9 @@ func (t *Term) Receive(ctx context.Context, request ReceiveRequest) Outcome {
 	case <-ctx.Done():
 		return Outcome{Verdict: Expired}
 	}
+	if ctx.Err() != nil { // the select above chooses at random
+		return Outcome{Verdict: Expired}
+	}
 	r := receiving{Term: t, ReceiveRequest: request}
 	wait := t.resolveWait(request.Command.Queue, request.Wait)
 	if err := r.setShortPoll(wait == 0); err != nil {
