@@ -13,7 +13,8 @@ import (
 	"github.com/seriatimq/seriatim/cluster/peernet"
 )
 
-// ErrVotesMissing: a restore itself ended, with or without success.
+// ErrVotesMissing is the error of a restore after which a member lacks its vote. The
+// restore itself may have succeeded; seriatim cluster promote gives the vote back.
 var ErrVotesMissing = errors.New("not all members have back the votes that a restore takes from them")
 
 // Restore makes content, a snapshot of size bytes, the state of all members, at

@@ -79,7 +79,7 @@ func (g *Clocks) observe(nodeID string, theirs time.Time, round time.Duration) {
 	g.judge()
 }
 
-// TrustChanged is signalled when the trust in this node's clock is another.
+// TrustChanged gets a value when this node's clock comes within the bound or leaves it.
 func (g *Clocks) TrustChanged() <-chan struct{} { return g.changed }
 
 // Known is closed once the clocks of a majority are known.
@@ -168,13 +168,15 @@ func (g *Clocks) MayLead(nodeID string) bool {
 	return !known || (d-median).Abs() <= g.max
 }
 
-// Wall is the clock to stamp the log with.
+// Wall is the time to stamp log entries with: the wall clock, or the median of the
+// voters if this one is too far from it.
 func (g *Clocks) Wall() time.Time {
 	wall, correction := g.corrected()
 	return wall.Add(correction)
 }
 
-// Monotonic is that of the machine.
+// Monotonic is the time since some moment in the past, which no step of the wall clock
+// changes.
 func (g *Clocks) Monotonic() time.Duration { return g.clock.Monotonic() }
 
 // pings puts the clocks on the probes of gossip.

@@ -223,7 +223,8 @@ func (g *Gossip) SetDrained(drained bool) { g.drained.Store(drained) }
 // HasLooked is closed when every address to join was tried once.
 func (g *Gossip) HasLooked() <-chan struct{} { return g.looked }
 
-// Join asks more nodes for all they know, and reports whether one answered.
+// Join exchanges all that is known with the nodes at these addresses (host:port), and
+// reports whether one of them answered.
 func (g *Gossip) Join(addresses ...string) bool { return g.joinAt(addresses...) }
 
 // Announce tells the others about this node again, soon.
@@ -241,7 +242,7 @@ func (g *Gossip) View() []Member {
 	return view
 }
 
-// Changes is closed when the view is another.
+// Changes is closed at the next change of what gossip knows about the nodes.
 func (g *Gossip) Changes() <-chan struct{} { return g.changed.Changed() }
 
 // alive counts the live nodes, this one included.
@@ -257,7 +258,7 @@ func (g *Gossip) alive() int {
 	return n
 }
 
-// Close leaves, so that the others need not find out, and stops.
+// Close tells the others that this node leaves, and stops gossip.
 func (g *Gossip) Close() error {
 	if err := g.list.Leave(gossipLeave); err != nil {
 		g.logger.Debug("left without being heard", "error", err)

@@ -34,8 +34,8 @@ func (g *Gossip) joinAt(addresses ...string) bool {
 	return err == nil
 }
 
-// ClustersHeard lists the clusters this node has heard of, and those that live nodes are
-// about to bootstrap.
+// ClustersHeard lists the ids of the clusters this node has heard of, and of those that
+// live nodes are about to bootstrap.
 func (g *Gossip) ClustersHeard() []string {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -41,7 +41,8 @@ func OpenAddressBook(path string, logger *slog.Logger) *AddressBook {
 	return book
 }
 
-// Note records what a node announced with its boot-th start.
+// Note records the address that a node announced after its boot-th start. An
+// announcement of an earlier start changes nothing.
 func (b *AddressBook) Note(nodeID, address string, boot uint64) {
 	entry := addressEntry{Address: address, Boot: boot}
 	b.mu.Lock()
@@ -56,7 +57,7 @@ func (b *AddressBook) Note(nodeID, address string, boot uint64) {
 	}
 }
 
-// Lookup is the address of a node, empty if it was never heard of.
+// Lookup is the address of a node as host:port, empty if it was never heard of.
 func (b *AddressBook) Lookup(nodeID string) string {
 	b.mu.Lock()
 	defer b.mu.Unlock()

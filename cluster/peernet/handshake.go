@@ -82,7 +82,7 @@ type hello struct {
 // what its program can read. Zero: the node does not say.
 type FormatRange struct{ lowest, highest uint8 }
 
-// NewFormatRange is a range of two versions, both included.
+// NewFormatRange is a range of versions, both ends included; above 255 they count as 255.
 func NewFormatRange(lowest, highest uint32) FormatRange {
 	return FormatRange{uint8(min(lowest, math.MaxUint8)), uint8(min(highest, math.MaxUint8))}
 }

@@ -60,7 +60,7 @@ var ErrClosed = errors.New("this node is stopping")
 
 var errStarting = errors.New("this node is starting and reads its log")
 
-// Listen opens the listener. Connections are accepted after serve.
+// Listen binds the peer port. Connections are accepted after Serve.
 func Listen(ctx context.Context, options Options, book *AddressBook) (*Network, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	network := options.Network
@@ -121,7 +121,8 @@ func (p *Network) Listener(kind Kind, group uint32) net.Listener {
 	return p.queue(purpose{kind, group})
 }
 
-// WhenLost sets who is told of connections that broke.
+// WhenLost sets the function that is called with the id of a node to which a connection
+// broke. It must not block.
 func (p *Network) WhenLost(lost func(nodeID string)) { p.lost.Store(&lost) }
 
 // NodeID is the id of this node.
@@ -130,7 +131,7 @@ func (p *Network) NodeID() string { return p.options.NodeID }
 // Timeout is how long dialing and shaking hands may take.
 func (p *Network) Timeout() time.Duration { return p.options.Timeout }
 
-// Context ends with the network.
+// Context ends when the network is closed or the context of Listen ends.
 func (p *Network) Context() context.Context { return p.ctx }
 
 // Serve begins to accept connections, until Open only of KindFailureDetector.
@@ -142,11 +143,12 @@ func (p *Network) Serve() {
 // Open accepts connections of every kind from now on.
 func (p *Network) Open() { p.opened.Store(true) }
 
-// BoundAddr is where this node listens.
+// BoundAddr is the host:port at which this node listens, also if port 0 was asked for.
 func (p *Network) BoundAddr() string { return p.socket.Addr().String() }
 
-// Dial connects to a group at another node for one purpose and shakes hands with
-// the node.
+// Dial connects to a group at another node for one purpose and makes the handshake,
+// within Timeout. The error wraps ErrRefused if the node answered and refused, and
+// ErrFormats if the two programs cannot work together.
 func (p *Network) Dial(ctx context.Context, nodeID string, kind Kind, group uint32) (net.Conn, error) {
 	address := p.book.Lookup(nodeID)
 	if address == "" {

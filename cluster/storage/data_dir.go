@@ -158,7 +158,7 @@ func (d *Dir) newIdentity(nodeName string, random io.Reader) (identityRecord, er
 	return identity, WriteRecord(d.File(identityName), identity)
 }
 
-// NodeNameOf is the name that a node id was made of.
+// NodeNameOf is the name part of a node id, which is name and random digits.
 func NodeNameOf(nodeID string) string {
 	if i := strings.LastIndexByte(nodeID, '-'); i > 0 {
 		return nodeID[:i]
@@ -181,7 +181,7 @@ func (d *Dir) SetMembership(record Membership) error {
 	return WriteRecord(d.File(MembershipName), record)
 }
 
-// ClearMembership removes that record.
+// ClearMembership removes the record, as if the node had never belonged to a cluster.
 func (d *Dir) ClearMembership() error {
 	if err := os.Remove(d.File(MembershipName)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
@@ -192,5 +192,5 @@ func (d *Dir) ClearMembership() error {
 // File is the path of a file of the node, outside of its groups.
 func (d *Dir) File(name string) string { return filepath.Join(d.Path, name) }
 
-// Close lets another process have the directory.
+// Close releases the lock, so that another process may open the directory.
 func (d *Dir) Close() error { return d.lock.Close() }

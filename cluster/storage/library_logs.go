@@ -22,7 +22,8 @@ type libraryLogger struct {
 
 var _ hclog.Logger = (*libraryLogger)(nil)
 
-// NewLibraryLogger lets a library log through logger.
+// NewLibraryLogger returns a logger for the libraries that writes to logger, one level
+// lower than they say. ctx is that of all its lines.
 func NewLibraryLogger(ctx context.Context, logger *slog.Logger) hclog.Logger {
 	return &libraryLogger{ctx: ctx, logger: logger.With("component", "raft")}
 }

@@ -22,7 +22,7 @@ type logCache struct {
 // entryOverhead is what an entry costs beside its data.
 const entryOverhead = 128
 
-// EntryBytes is about how much memory an entry takes.
+// EntryBytes is roughly the size of an entry in memory, in bytes.
 func EntryBytes(entry *raft.Log) int { return len(entry.Data) + len(entry.Extensions) + entryOverhead }
 
 // add appends entries that were just stored.

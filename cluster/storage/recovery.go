@@ -31,12 +31,14 @@ func ReadRecovery(d *Dir) (Recovery, error) {
 	return record, err
 }
 
-// WriteRecovery replaces the record.
+// WriteRecovery notes on disk that a recovery has begun, with what it will do; it
+// replaces the record of an earlier try.
 func WriteRecovery(d *Dir, record Recovery) error {
 	return WriteRecord(d.File(recoveryName), record)
 }
 
-// CheckRecovered refuses to start in the middle of a recovery.
+// CheckRecovered returns an error that says what to do if a recovery of the directory
+// was begun and not finished: the node must not start then.
 func CheckRecovered(d *Dir) error {
 	record, err := ReadRecovery(d)
 	if err == nil && record.ClusterID != "" && !record.Done {
