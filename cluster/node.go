@@ -103,7 +103,7 @@ func Open(ctx context.Context, cfg Config) (*Node, error) {
 	n.life, n.endLife = context.WithCancel(context.WithoutCancel(ctx))
 	n.closing, n.beginClosing = context.WithCancel(n.life)
 	n.replica = fsm.New(fsm.Options{
-		Guard: &n.stateLock, Applied: n.applied, Audited: n.auditor.applied, Fatal: n.fatal, VersionMax: cfg.Log.FormatMax,
+		StateLock: &n.stateLock, Applied: n.applied, Audited: n.auditor.applied, Fatal: n.fatal, VersionMax: cfg.Log.FormatMax,
 		Origin: n.requests.origin, Answered: n.requests.answered, Restored: n.requests.restored,
 	})
 	if n.process, n.group, err = openParts(ctx, cfg, n.replica); err != nil {

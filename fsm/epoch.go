@@ -6,8 +6,8 @@ import "github.com/seriatimq/seriatim/queue"
 // queue.Broker.BeginEpoch. It does nothing to a state in which that has been
 // done for this cluster already, so that a broken recovery can be repeated.
 func (f *FSM) BeginEpoch(clusterID string) {
-	f.options.Guard.Lock()
-	defer f.options.Guard.Unlock()
+	f.options.StateLock.Lock()
+	defer f.options.StateLock.Unlock()
 	if f.broker.View().Setting(queue.SettingClusterID) == clusterID {
 		return
 	}

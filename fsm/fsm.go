@@ -14,23 +14,23 @@ import (
 
 // Options connect an FSM to the node around it. Any member may be left out.
 type Options struct {
-	// Guard is held while the state changes, its read side by Read and Inspect.
+	// StateLock is held while the state changes, its read side by Read and Inspect.
 	// Without one the state belongs to one goroutine.
-	Guard Guard
+	StateLock RWLocker
 	// Applied is called after each batch with the index reached, the log
 	// time and what happened, on the library's state machine goroutine and
-	// without Guard. The events belong to the callee.
+	// without StateLock. The events belong to the callee.
 	Applied func(index uint64, at queue.Timestamp, events []queue.Event)
 	// Tap sees every applied entry with its answers, in order, without
-	// Guard. It must not keep data.
+	// StateLock. It must not keep data.
 	Tap func(index, term uint64, data []byte, result EntryResult)
 	// Audited sees every applied Audit with where the state stands after its
-	// entry, in order, without Guard. It must not block, nor keep the Audit.
+	// entry, in order, without StateLock. It must not block, nor keep the Audit.
 	Audited func(at Position, audit *queue.Audit)
 	// Origin is that of the requests Answered is called for.
 	Origin uint64
 	// Answered is called with the answer to each command of a request of Origin, in
-	// order and before Applied, without Guard. It must not block.
+	// order and before Applied, without StateLock. It must not block.
 	Answered func(number uint64, response Response, index uint64, at queue.Timestamp)
 	// Restored is called when a snapshot has taken the place of the state, before
 	// Applied: commands that this FSM did not see may be part of it.
@@ -38,13 +38,13 @@ type Options struct {
 	// VersionMax is the highest format version of this node; 0 means
 	// CurrentVersion. Tests of mixed clusters set another.
 	VersionMax uint32
-	// Fatal ends the process: going on could break a promise. The error is
-	// one of this package's. It must not return; Guard may be held.
+	// Fatal ends the process, as this replica could answer wrongly from here on. The
+	// error is one of this package's. It must not return; StateLock may be held.
 	Fatal func(error)
 }
 
-// Guard is a lock with a read side, such as a *sync.RWMutex.
-type Guard interface {
+// RWLocker is a lock with a read side, such as a *sync.RWMutex.
+type RWLocker interface {
 	sync.Locker
 	RLock()
 	RUnlock()
@@ -73,8 +73,8 @@ var _ raft.BatchingFSM = (*FSM)(nil)
 
 // New returns an FSM with an empty state.
 func New(options Options) *FSM {
-	if options.Guard == nil {
-		options.Guard = unguarded{}
+	if options.StateLock == nil {
+		options.StateLock = noLock{}
 	}
 	if options.VersionMax == 0 {
 		options.VersionMax = CurrentVersion
@@ -84,27 +84,27 @@ func New(options Options) *FSM {
 	return f
 }
 
-// unguarded is the Guard of a state that nobody reads concurrently.
-type unguarded struct{}
+// noLock is the lock of a state that nobody reads concurrently.
+type noLock struct{}
 
-func (unguarded) Lock()    {}
-func (unguarded) Unlock()  {}
-func (unguarded) RLock()   {}
-func (unguarded) RUnlock() {}
+func (noLock) Lock()    {}
+func (noLock) Unlock()  {}
+func (noLock) RLock()   {}
+func (noLock) RUnlock() {}
 
 // Read calls read with the present state, which cannot change meanwhile, and
 // returns where it stands. read must not keep the View.
 func (f *FSM) Read(read func(queue.View)) Position {
-	f.options.Guard.RLock()
-	defer f.options.Guard.RUnlock()
+	f.options.StateLock.RLock()
+	defer f.options.StateLock.RUnlock()
 	read(f.broker.View())
 	return f.Position()
 }
 
 // Inspect calls inspect with the Broker while the state cannot change.
 func (f *FSM) Inspect(inspect func(*queue.Broker)) {
-	f.options.Guard.RLock()
-	defer f.options.Guard.RUnlock()
+	f.options.StateLock.RLock()
+	defer f.options.StateLock.RUnlock()
 	inspect(f.broker)
 }
 
@@ -115,14 +115,14 @@ func (f *FSM) FormatVersion() (version uint32) {
 }
 
 // Broker is the present state. Use it only on the goroutine that calls Apply and
-// Restore, or while holding the read side of Guard: Restore replaces it.
+// Restore, or while holding the read side of StateLock: Restore replaces it.
 func (f *FSM) Broker() *queue.Broker { return f.broker }
 
 // View reads the present state, as Broker does.
 func (f *FSM) View() queue.View { return f.broker.View() }
 
 // Position is where the state stands. Safe for concurrent use; under the read
-// side of Guard it is the position of exactly the state that is read.
+// side of StateLock it is the position of exactly the state that is read.
 func (f *FSM) Position() Position { return *f.position.Load() }
 
 // AppliedIndex is the index of the last entry the library has handed over. It
@@ -160,7 +160,7 @@ func (f *FSM) ApplyBatch(logs []*raft.Log) []any {
 			f.fatal(fmt.Errorf("%w: entry %d was handed over after entry %d", ErrBrokenInvariant, log.Index, last))
 		}
 		if log.Type != raft.LogCommand {
-			f.pass(log)
+			f.skip(log)
 			continue
 		}
 		results[i], events = f.applyEntry(log, events)
@@ -175,9 +175,9 @@ func (f *FSM) ApplyBatch(logs []*raft.Log) []any {
 // LogTime is that of the last entry applied. It never goes back.
 func (f *FSM) LogTime() queue.Timestamp { return f.position.Load().At }
 
-// pass moves past an entry without commands, such as a membership change. Its
-// data is of the library and no command.
-func (f *FSM) pass(log *raft.Log) {
+// skip moves past an entry without commands, such as a membership change. Its
+// data belongs to the library and is no command.
+func (f *FSM) skip(log *raft.Log) {
 	p := f.Position()
 	p.Index, p.Term = log.Index, log.Term
 	f.moveTo(p)
@@ -185,13 +185,13 @@ func (f *FSM) pass(log *raft.Log) {
 
 // moveTo publishes a position of the same state.
 func (f *FSM) moveTo(p Position) {
-	f.options.Guard.Lock()
-	defer f.options.Guard.Unlock()
+	f.options.StateLock.Lock()
+	defer f.options.StateLock.Unlock()
 	f.position.Store(&p)
 }
 
-// answered tells of the answers to requests of this process.
-func (f *FSM) answered(head entryHead, result EntryResult) {
+// reportAnswers calls Answered for the requests of this process.
+func (f *FSM) reportAnswers(head entryHead, result EntryResult) {
 	if f.options.Answered == nil {
 		return
 	}
@@ -210,7 +210,7 @@ func (f *FSM) applyEntry(log *raft.Log, events []queue.Event) (EntryResult, []qu
 		cmd, err := DecodeCommand(frame)
 		f.commands = append(f.commands, cmd)
 		if err == nil {
-			err = f.understands(cmd)
+			err = f.checkVersion(cmd)
 		}
 		return err
 	})
@@ -233,8 +233,8 @@ func (f *FSM) applyEntry(log *raft.Log, events []queue.Event) (EntryResult, []qu
 		result.Responses = make([]Response, len(f.commands))
 		events = f.change(&position, head.at, result.Responses, events)
 		result.At = position.At
-		f.audited(position)
-		f.answered(head, result)
+		f.reportAudits(position)
+		f.reportAnswers(head, result)
 	}
 	clear(f.commands)
 	if f.options.Tap != nil {
@@ -243,9 +243,9 @@ func (f *FSM) applyEntry(log *raft.Log, events []queue.Event) (EntryResult, []qu
 	return result, events
 }
 
-// understands refuses what only a newer program may read. The leader writes
+// checkVersion refuses what only a newer program may read. The leader writes
 // nothing of the kind before every member can.
-func (f *FSM) understands(cmd queue.Command) error {
+func (f *FSM) checkVersion(cmd queue.Command) error {
 	version := uint32(0)
 	if set, ok := cmd.(*queue.SetFormatVersion); ok {
 		version = set.Version
@@ -258,8 +258,8 @@ func (f *FSM) understands(cmd queue.Command) error {
 	return nil
 }
 
-// audited tells of the audits among the commands of the entry just applied.
-func (f *FSM) audited(at Position) {
+// reportAudits calls Audited for the audits among the commands of the entry just applied.
+func (f *FSM) reportAudits(at Position) {
 	if f.options.Audited == nil {
 		return
 	}
@@ -270,12 +270,12 @@ func (f *FSM) audited(at Position) {
 	}
 }
 
-// change applies the decoded commands under Guard and completes and publishes
-// position. The Guard is taken per entry, not per batch, so that readers wait
+// change applies the decoded commands under StateLock and completes and publishes
+// position. The lock is taken per entry, not per batch, so that readers wait
 // for one entry at most.
 func (f *FSM) change(position *Position, at queue.Timestamp, responses []Response, events []queue.Event) []queue.Event {
-	f.options.Guard.Lock()
-	defer f.options.Guard.Unlock()
+	f.options.StateLock.Lock()
+	defer f.options.StateLock.Unlock()
 	current := 0
 	defer func() {
 		if reason := recover(); reason != nil {
@@ -303,8 +303,8 @@ func (f *FSM) Snapshot() (raft.FSMSnapshot, error) {
 // Freeze captures the state and where it stands, in constant time. Safe for
 // concurrent use: a backup is taken beside the library.
 func (f *FSM) Freeze() (Position, *queue.Frozen) {
-	f.options.Guard.Lock()
-	defer f.options.Guard.Unlock()
+	f.options.StateLock.Lock()
+	defer f.options.StateLock.Unlock()
 	return f.Position(), f.broker.Freeze()
 }
 
@@ -330,11 +330,11 @@ func (f *FSM) Restore(source io.ReadCloser) error {
 		}
 		return err
 	}
-	f.options.Guard.Lock()
+	f.options.StateLock.Lock()
 	f.broker = broker
 	f.position.Store(&position)
 	events := broker.TakeEvents(nil)
-	f.options.Guard.Unlock()
+	f.options.StateLock.Unlock()
 	if f.options.Restored != nil {
 		f.options.Restored()
 	}

@@ -84,16 +84,16 @@ func TestChainHashTellsTheLogsApart(t *testing.T) {
 	}
 }
 
-// recordedGuard notes whether it is held.
-type recordedGuard struct{ held, taken int }
+// recordedLock notes whether it is held.
+type recordedLock struct{ held, taken int }
 
-func (g *recordedGuard) Lock()    { g.held++; g.taken++ }
-func (g *recordedGuard) Unlock()  { g.held-- }
-func (g *recordedGuard) RLock()   { g.Lock() }
-func (g *recordedGuard) RUnlock() { g.Unlock() }
+func (g *recordedLock) Lock()    { g.held++; g.taken++ }
+func (g *recordedLock) Unlock()  { g.held-- }
+func (g *recordedLock) RLock()   { g.Lock() }
+func (g *recordedLock) RUnlock() { g.Unlock() }
 
-func TestGuardAndHooks(t *testing.T) {
-	guard := &recordedGuard{}
+func TestLockAndHooks(t *testing.T) {
+	lock := &recordedLock{}
 	type call struct {
 		index  uint64
 		at     queue.Timestamp
@@ -102,16 +102,16 @@ func TestGuardAndHooks(t *testing.T) {
 	var calls []call
 	var tapped []uint64
 	r := newReplica(t, Options{
-		Guard: guard,
+		StateLock: lock,
 		Applied: func(index uint64, at queue.Timestamp, events []queue.Event) {
-			if guard.held != 0 {
-				t.Error("Applied was called under Guard")
+			if lock.held != 0 {
+				t.Error("Applied was called under StateLock")
 			}
 			calls = append(calls, call{index, at, len(events)})
 		},
 		Tap: func(index, term uint64, data []byte, result EntryResult) {
-			if guard.held != 0 || result.Index != index || len(data) == 0 || term != 1 {
-				t.Errorf("tap: held %d, index %d, term %d, %+v", guard.held, index, term, result)
+			if lock.held != 0 || result.Index != index || len(data) == 0 || term != 1 {
+				t.Errorf("tap: held %d, index %d, term %d, %+v", lock.held, index, term, result)
 			}
 			tapped = append(tapped, index)
 		},
@@ -127,16 +127,16 @@ func TestGuardAndHooks(t *testing.T) {
 		t.Errorf("tapped (-want +got):\n%s", diff)
 	}
 	var held []int
-	r.fsm.Inspect(func(*queue.Broker) { held = append(held, guard.held) })
-	at := r.fsm.Read(func(queue.View) { held = append(held, guard.held) })
-	if diff := cmp.Diff([]int{1, 1, 0}, append(held, guard.held)); diff != "" || at.Index != 2 {
-		t.Errorf("read at index %d, Guard held (-want +got):\n%s", at.Index, diff)
+	r.fsm.Inspect(func(*queue.Broker) { held = append(held, lock.held) })
+	at := r.fsm.Read(func(queue.View) { held = append(held, lock.held) })
+	if diff := cmp.Diff([]int{1, 1, 0}, append(held, lock.held)); diff != "" || at.Index != 2 {
+		t.Errorf("read at index %d, StateLock held (-want +got):\n%s", at.Index, diff)
 	}
 	data := r.snapshot()
-	taken := guard.taken
+	taken := lock.taken
 	r.restore(data)
-	if len(calls) != 2 || calls[1].index != 2 || guard.taken == taken || guard.held != 0 {
-		t.Errorf("after a restore: %+v, guard taken %d times, held %d", calls, guard.taken-taken, guard.held)
+	if len(calls) != 2 || calls[1].index != 2 || lock.taken == taken || lock.held != 0 {
+		t.Errorf("after a restore: %+v, lock taken %d times, held %d", calls, lock.taken-taken, lock.held)
 	}
 }
 

@@ -96,7 +96,7 @@ func (g *stubGroup) WaitApplied(context.Context, uint64) error       { return ni
 // test. format is the one in force, zero for none yet.
 func startTerm(t testing.TB, g *stubGroup, format uint32) *leader.Term {
 	t.Helper()
-	replica := fsm.New(fsm.Options{Guard: new(sync.RWMutex)})
+	replica := fsm.New(fsm.Options{StateLock: new(sync.RWMutex)})
 	if format != 0 {
 		frame, err := fsm.AppendCommand(nil, &queue.SetFormatVersion{Version: format})
 		if err != nil {

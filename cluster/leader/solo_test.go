@@ -126,7 +126,7 @@ func startSolo(t *testing.T) *solo {
 	t.Helper()
 	s := &solo{t: t, group: &soloGroup{entries: make(chan soloProposal, 1024), stopped: make(chan struct{})}}
 	s.group.machine = fsm.New(fsm.Options{
-		Guard: new(sync.RWMutex),
+		StateLock: new(sync.RWMutex),
 		Applied: func(_ uint64, _ queue.Timestamp, events []queue.Event) {
 			broker := s.group.machine.Broker()
 			s.Applied(broker.NextDeadline(), broker.FormatVersion(), events)
