@@ -2,17 +2,13 @@ package peernet
 
 import (
 	"bytes"
-	"context"
 	"errors"
-	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"pgregory.net/rapid"
 
 	"github.com/seriatimq/seriatim/cluster/clustertest"
-	"github.com/seriatimq/seriatim/cluster/storage"
 )
 
 func TestFormatRanges(t *testing.T) {
@@ -50,22 +46,9 @@ func TestFormatRanges(t *testing.T) {
 // that the node was found too old.
 func peersWithFormats(t *testing.T, nodeID, clusterID string, formats FormatRange) (*Network, <-chan error) {
 	t.Helper()
-	logger := clustertest.Logger(t, 0)
 	outdated := make(chan error, 8) // more than there are dials in a test
-	p, err := Listen(context.Background(), Options{
-		NodeID: nodeID, ClusterID: func() string { return clusterID }, Bind: "127.0.0.1:0", Timeout: 10 * time.Second, Logger: logger,
-		Formats: func() FormatRange { return formats }, Outdated: func(err error) { outdated <- err },
-	}, OpenAddressBook(filepath.Join(t.TempDir(), storage.AddressesName), logger))
-	if err != nil {
-		t.Fatal(err)
-	}
-	p.AddGroup(0)
-	p.Serve()
-	p.Open()
-	t.Cleanup(func() {
-		if err := p.Close(); err != nil {
-			t.Error(err)
-		}
+	p := newTestNetwork(t, nodeID, clusterID, func(o *Options) {
+		o.Formats, o.Outdated = func() FormatRange { return formats }, func(err error) { outdated <- err }
 	})
 	return p, outdated
 }

@@ -14,23 +14,23 @@ import (
 	"github.com/seriatimq/seriatim/cluster/storage"
 )
 
-func newTestNetwork(t *testing.T, nodeID, clusterID string) *Network {
+// newTestNetwork is an open network with the options of a node that never meets another
+// program, as change leaves them.
+func newTestNetwork(t *testing.T, nodeID, clusterID string, change ...func(*Options)) *Network {
 	t.Helper()
-	return newPatientNetwork(t, nodeID, clusterID, 10*time.Second)
-}
-
-func newPatientNetwork(t *testing.T, nodeID, clusterID string, patience time.Duration) *Network {
-	t.Helper()
-	logger := clustertest.Logger(t, 0)
-	p, err := Listen(context.Background(), Options{
+	options := Options{
 		NodeID:    nodeID,
 		ClusterID: func() string { return clusterID },
 		Bind:      "127.0.0.1:0",
 		Formats:   func() FormatRange { return FormatRange{1, 1} },
 		Outdated:  func(err error) { t.Error(err) },
-		Timeout:   patience,
-		Logger:    logger,
-	}, OpenAddressBook(filepath.Join(t.TempDir(), storage.AddressesName), logger))
+		Timeout:   10 * time.Second,
+		Logger:    clustertest.Logger(t, 0),
+	}
+	for _, c := range change {
+		c(&options)
+	}
+	p, err := Listen(context.Background(), options, OpenAddressBook(filepath.Join(t.TempDir(), storage.AddressesName), options.Logger))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -127,7 +127,7 @@ func TestPeersWithoutClusterDoNotDial(t *testing.T) {
 }
 
 func TestPeersEndSilentAndForeignConnections(t *testing.T) {
-	b := newPatientNetwork(t, "b-2", "c", time.Millisecond)
+	b := newTestNetwork(t, "b-2", "c", func(o *Options) { o.Timeout = time.Millisecond })
 	for name, text := range map[string]string{"silent": "", "half": "SRT", "http": "GET / HTTP/1.1\r\nHost: x\r\n\r\n", "endless": strings.Repeat("SRTM\x01\x01\x00\x00\x00\x00\x00\x00\xff\xff", 50)} {
 		t.Run(name, func(t *testing.T) {
 			conn, err := net.Dial("tcp", b.BoundAddr())
