@@ -48,7 +48,8 @@ type Member = consensus.Member
 // SnapshotPolicy says when snapshots are taken and how fast they are written.
 type SnapshotPolicy = consensus.SnapshotPolicy
 
-// ErrVotesMissing: a restore itself ended, with or without success.
+// ErrVotesMissing is the error of a restore after which a member lacks its vote. The
+// restore itself may have succeeded; seriatim cluster promote gives the vote back.
 var ErrVotesMissing = consensus.ErrVotesMissing
 
 // ExitCode is the process exit code of a fatal condition.

@@ -269,21 +269,21 @@ func TestThreeNodesFoundElectReplicateAndRestart(t *testing.T) {
 			t.Logf("leader after %v", time.Since(begin))
 			g.agree(g.propose(0, 20))
 
-			t.Run("a follower restarts elsewhere", func(t *testing.T) {
+			t.Run("a follower restarts elsewhere", func(*testing.T) {
 				m := g.followers(g.leader())[0]
 				m.stop()
 				last := g.propose(20, 30)
 				m.start()
 				g.agree(last)
 			})
-			t.Run("the leader restarts", func(t *testing.T) {
+			t.Run("the leader restarts", func(*testing.T) {
 				m := g.leader()
 				m.stop()
 				last := g.propose(30, 40)
 				m.start()
 				g.agree(last)
 			})
-			t.Run("all restart elsewhere", func(t *testing.T) {
+			t.Run("all restart elsewhere", func(*testing.T) {
 				g.stopAll()
 				g.newGossipPorts()
 				g.startAll()

@@ -62,8 +62,7 @@ func TestMissingLeaderIsReplaced(t *testing.T) {
 				case "-":
 					n.leader = ""
 				}
-				switch n.silent {
-				case 0:
+				if n.silent == 0 {
 					n.silent = 2 * testSilence
 				}
 			}

@@ -19,21 +19,21 @@ func PositionOf(at fsm.Position) Position { return Position{Index: at.Index, Log
 type Verdict uint8
 
 const (
-	// Answered: the outcome holds the answer.
+	// Answered says that the outcome holds the answer.
 	Answered Verdict = iota + 1
-	// NotProposed: nothing was written as this node does not lead; another
+	// NotProposed says that nothing was written as this node does not lead; another
 	// attempt may succeed.
 	NotProposed
-	// Overloaded: nothing was written as too much waits.
+	// Overloaded says that nothing was written as too much waits.
 	Overloaded
-	// Expired: nothing was written and the asker has given up.
+	// Expired says that nothing was written and the asker has given up.
 	Expired
-	// Unknown: it may or may not take effect, now or later.
+	// Unknown says that it may or may not take effect, now or later.
 	Unknown
-	// Unsupported: nothing was written, as some node could not read it.
+	// Unsupported says that nothing was written, as some node could not read it.
 	Unsupported
-	// UnderPressure: nothing was written, as the leader takes no such commands at
-	// the moment; the outcome holds the reason.
+	// UnderPressure says that nothing was written, as the leader takes no such
+	// commands at the moment; the outcome holds the reason.
 	UnderPressure
 )
 
