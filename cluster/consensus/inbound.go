@@ -134,7 +134,7 @@ func (i *inbound) knows(message *raft.InstallSnapshotRequest) (term uint64, know
 		return 0, false
 	}
 	answer, err := ask[raft.AppendEntriesResponse](i, raft.RPC{Command: &raft.AppendEntriesRequest{
-		RPCHeader: message.RPCHeader, Term: message.Term, Leader: message.Leader,
+		RPCHeader: message.RPCHeader, Term: message.Term,
 		PrevLogEntry: message.LastLogIndex, PrevLogTerm: message.LastLogTerm,
 	}})
 	if err != nil {

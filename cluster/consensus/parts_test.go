@@ -148,7 +148,7 @@ func TestLargeEntriesPassASlowLine(t *testing.T) {
 		}
 	}()
 	header := raft.RPCHeader{ProtocolVersion: 3, ID: []byte("a-1"), Addr: []byte("a-1")}
-	args := &raft.AppendEntriesRequest{RPCHeader: header, Term: 3, PrevLogEntry: 7, PrevLogTerm: 2, Leader: []byte("a-1"), Entries: sizedEntries(sizes...)}
+	args := &raft.AppendEntriesRequest{RPCHeader: header, Term: 3, PrevLogEntry: 7, PrevLogTerm: 2, Entries: sizedEntries(sizes...)}
 	var resp raft.AppendEntriesResponse
 	if err := from.AppendEntries("b-2", "b-2", args, &resp); err != nil || !resp.Success || len(args.Entries) != len(sizes) {
 		t.Errorf("%v, %+v, %d of %d entries arrived", err, resp, len(args.Entries), len(sizes))

@@ -40,7 +40,7 @@ func TestHeartbeatsTakeTheMainLoop(t *testing.T) {
 		rpc := <-to.Consumer()
 		rpc.Respond(&raft.AppendEntriesResponse{Term: 4, LastLog: 17, Success: true}, nil)
 	}()
-	heartbeat := &raft.AppendEntriesRequest{RPCHeader: raft.RPCHeader{ProtocolVersion: 3, ID: []byte("a-1"), Addr: []byte("a-1")}, Term: 4, Leader: []byte("a-1")}
+	heartbeat := &raft.AppendEntriesRequest{RPCHeader: raft.RPCHeader{ProtocolVersion: 3, ID: []byte("a-1"), Addr: []byte("a-1")}, Term: 4}
 	if err := from.AppendEntries("b-2", "b-2", heartbeat, &raft.AppendEntriesResponse{}); err != nil {
 		t.Fatal(err)
 	}
@@ -63,7 +63,7 @@ func TestMessageWaitsForAnUnreachableNode(t *testing.T) {
 		rpc := <-to.Consumer()
 		rpc.Respond(&raft.AppendEntriesResponse{Term: 4, LastLog: 17, Success: true}, nil)
 	}()
-	heartbeat := &raft.AppendEntriesRequest{RPCHeader: raft.RPCHeader{ProtocolVersion: 3, ID: []byte("a-1"), Addr: []byte("a-1")}, Term: 4, Leader: []byte("a-1")}
+	heartbeat := &raft.AppendEntriesRequest{RPCHeader: raft.RPCHeader{ProtocolVersion: 3, ID: []byte("a-1"), Addr: []byte("a-1")}, Term: 4}
 	if err := from.AppendEntries("b-2", "b-2", heartbeat, &raft.AppendEntriesResponse{}); err != nil {
 		t.Fatal(err)
 	}
@@ -105,7 +105,7 @@ func TestDeposedLeaderSendsNothing(t *testing.T) {
 	}()
 	message := func(term uint64) *raft.AppendEntriesRequest {
 		header := raft.RPCHeader{ProtocolVersion: 3, ID: []byte("a-1"), Addr: []byte("a-1")}
-		return &raft.AppendEntriesRequest{RPCHeader: header, Term: term, Leader: []byte("a-1"), PrevLogEntry: 7, PrevLogTerm: 2, LeaderCommitIndex: 7}
+		return &raft.AppendEntriesRequest{RPCHeader: header, Term: term, PrevLogEntry: 7, PrevLogTerm: 2, LeaderCommitIndex: 7}
 	}
 	pipeline, err := from.AppendEntriesPipeline("b-2", "b-2")
 	if err != nil {

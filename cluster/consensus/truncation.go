@@ -13,7 +13,6 @@ func truncationRequest(installed *raft.InstallSnapshotRequest) *raft.AppendEntri
 	return &raft.AppendEntriesRequest{
 		RPCHeader: installed.RPCHeader,
 		Term:      installed.Term,
-		Leader:    installed.Leader,
 		Entries:   []*raft.Log{storage.TruncationEntry(installed.LastLogIndex, installed.LastLogTerm)},
 	}
 }
