@@ -268,6 +268,11 @@ func TestThreeNodesFoundElectReplicateAndRestart(t *testing.T) {
 			g.leader()
 			t.Logf("leader after %v", time.Since(begin))
 			g.agree(g.propose(0, 20))
+			for _, m := range g.members[0].process.gossip.View() {
+				if m.Peer == "" || !m.Alive {
+					t.Errorf("gossip knows %+v", m)
+				}
+			}
 
 			t.Run("a follower restarts elsewhere", func(*testing.T) {
 				m := g.followers(g.leader())[0]

@@ -173,10 +173,11 @@ func (g *Group) raftConfig() *raft.Config {
 	return c
 }
 
-// Bootstrap writes the first entry of the log: the members.
-func (g *Group) Bootstrap(founders []string) error {
+// Bootstrap writes the first entry of the log: the initial members, all voters. It
+// is called on one of them, and begins the first election.
+func (g *Group) Bootstrap(initial []string) error {
 	var members raft.Configuration
-	for _, id := range founders {
+	for _, id := range initial {
 		members.Servers = append(members.Servers, raft.Server{ID: raft.ServerID(id), Address: raft.ServerAddress(id)})
 	}
 	if err := g.raft.BootstrapCluster(members).Error(); err != nil {
@@ -184,7 +185,7 @@ func (g *Group) Bootstrap(founders []string) error {
 	}
 	// Nobody else can have the first entry, so there is nothing to wait for.
 	if err := g.Campaign(); err != nil {
-		g.options.Logger.Debug("the founder did not stand for election at once", "error", err)
+		g.options.Logger.Debug("the bootstrapping node did not begin an election at once", "error", err)
 	}
 	return nil
 }
