@@ -135,14 +135,9 @@ func (n *node) stop() {
 	}
 	n.network.Disconnect()
 	for _, m := range n.members {
-		if m.group == nil {
-			continue
+		if m.group != nil {
+			m.close()
 		}
-		if err := m.group.Close(); err != nil {
-			n.t.Errorf("close group %d of %s: %v", m.options.ID, n.name, err)
-		}
-		<-m.drained
-		m.group = nil
 	}
 	if err := errors.Join(n.network.Close(), n.dir.Close()); err != nil {
 		n.t.Errorf("close %s: %v", n.name, err)
@@ -197,6 +192,15 @@ func (m *member) open() {
 			}
 		}
 	}()
+}
+
+// close closes a member, and leaves its node to the others.
+func (m *member) close() {
+	if err := m.group.Close(); err != nil {
+		m.node.t.Errorf("close group %d of %s: %v", m.options.ID, m.node.name, err)
+	}
+	<-m.drained
+	m.group = nil
 }
 
 // startAll starts all members, which the first time bootstraps the group.

@@ -110,7 +110,7 @@ func (g *Group) openRaft() error {
 		return l != nil && l.State() == raft.Leader && l.CurrentTerm() == term
 	}
 	g.transport = newTransport(transportOptions{
-		Network: g.options.Network, Group: g.options.ID, Timeout: g.options.Timing.RPC, Leads: leads, Contacts: g.contacts, Commits: g.notifier,
+		Life: g.ctx, Network: g.options.Network, Group: g.options.ID, Timeout: g.options.Timing.RPC, Leads: leads, Contacts: g.contacts, Commits: g.notifier,
 		Logger: g.raftLogger().Named("transport"),
 	})
 	g.machine.committed = g.notifier.committed

@@ -25,7 +25,7 @@ type transport struct {
 	leads    func(term uint64) bool
 	contacts *contacts
 	notifier *commitNotifier
-	stopped  <-chan struct{} // closed when this node takes no part any more
+	stopped  <-chan struct{} // closed when the group takes no part any more
 }
 
 var (
@@ -36,6 +36,7 @@ var (
 
 // transportOptions are what the transport of one group needs.
 type transportOptions struct {
+	Life     context.Context // ends when the group closes
 	Network  *peernet.Network
 	Group    uint32
 	Timeout  time.Duration          // of one exchange between nodes
@@ -49,7 +50,7 @@ type transportOptions struct {
 func newTransport(options transportOptions) *transport {
 	network := options.Network
 	connections := raft.NewNetworkTransportWithConfig(&raft.NetworkTransportConfig{
-		Stream:  &stream{Listener: network.Listener(peernet.KindRaft, options.Group), network: network, group: options.Group},
+		Stream:  &stream{Listener: network.Listener(peernet.KindRaft, options.Group), network: network, group: options.Group, life: options.Life},
 		MaxPool: connPoolSize,
 		Timeout: options.Timeout,
 		Logger:  options.Logger,
@@ -58,7 +59,7 @@ func newTransport(options transportOptions) *transport {
 		NetworkTransport: connections, inbound: newInbound(connections.Consumer()), leads: options.Leads,
 		contacts: options.Contacts,
 		notifier: options.Commits,
-		stopped:  network.Context().Done(),
+		stopped:  options.Life.Done(),
 	}
 }
 
@@ -175,6 +176,7 @@ type stream struct {
 	net.Listener
 	network *peernet.Network
 	group   uint32
+	life    context.Context
 }
 
 var _ raft.StreamLayer = (*stream)(nil)
@@ -184,7 +186,7 @@ func (s *stream) Dial(id raft.ServerAddress, timeout time.Duration) (net.Conn, e
 	if string(id) == s.network.NodeID() {
 		return s.network.DialSelf(peernet.KindRaft, s.group) // see campaign
 	}
-	ctx, cancel := context.WithTimeout(s.network.Context(), timeout)
+	ctx, cancel := context.WithTimeout(s.life, timeout)
 	defer cancel()
 	conn, err := s.network.Dial(ctx, string(id), peernet.KindRaft, s.group)
 	if err != nil {

@@ -20,7 +20,7 @@ import (
 // testOptions are those of a transport of group 0.
 func testOptions(network *peernet.Network, contacts *contacts, notifier *commitNotifier) transportOptions {
 	leads := func(uint64) bool { return true }
-	return transportOptions{Network: network, Leads: leads, Timeout: 5 * time.Second, Contacts: contacts, Commits: notifier, Logger: hclog.NewNullLogger()}
+	return transportOptions{Life: network.Context(), Network: network, Leads: leads, Timeout: 5 * time.Second, Contacts: contacts, Commits: notifier, Logger: hclog.NewNullLogger()}
 }
 
 // TestHeartbeatsTakeTheMainLoop guards against raft issue 695: no heartbeat may

@@ -83,14 +83,26 @@ func TestTwoGroupsInOneProcess(t *testing.T) {
 			b.agree(bLast)
 			separate(15, 125)
 		})
+		t.Run("one group restarts alone", func(t *testing.T) {
+			for _, m := range b.members {
+				m.close()
+			}
+			a.agree(a.propose(200, 205))
+			for _, m := range b.members {
+				m.node.network.AddGroup(m.options.ID)
+				m.open()
+			}
+			b.agree(b.propose(125, 130))
+			separate(15, 130)
+		})
 		t.Run("all nodes restart", func(t *testing.T) {
 			for _, n := range nodes {
 				n.stop()
 			}
 			startBoth()
 			a.agree(a.propose(15, 20))
-			b.agree(b.propose(125, 130))
-			separate(20, 130)
+			b.agree(b.propose(130, 135))
+			separate(20, 135)
 		})
 		for _, n := range nodes {
 			n.stop()

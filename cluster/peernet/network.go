@@ -95,7 +95,8 @@ type purpose struct {
 	group uint32
 }
 
-// AddGroup makes this node accept the connections of a consensus group.
+// AddGroup makes this node accept the connections of a consensus group, also of one
+// that was closed and is opened again.
 func (p *Network) AddGroup(group uint32) {
 	for _, kind := range []Kind{KindRaft, KindGRPC, KindFailureDetector, KindTerms} {
 		p.use(purpose{kind, group})
