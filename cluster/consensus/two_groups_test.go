@@ -68,7 +68,7 @@ func TestTwoGroupsInOneProcess(t *testing.T) {
 		b.agree(b.propose(100, 120))
 		separate(10, 120)
 
-		t.Run("a node restarts", func(t *testing.T) {
+		t.Run("a node restarts", func(*testing.T) {
 			restarted := a.leader().node
 			restarted.stop()
 			aLast, bLast := a.propose(10, 15), b.propose(120, 125)
@@ -83,7 +83,7 @@ func TestTwoGroupsInOneProcess(t *testing.T) {
 			b.agree(bLast)
 			separate(15, 125)
 		})
-		t.Run("one group restarts alone", func(t *testing.T) {
+		t.Run("one group restarts alone", func(*testing.T) {
 			for _, m := range b.members {
 				m.close()
 			}
@@ -95,7 +95,7 @@ func TestTwoGroupsInOneProcess(t *testing.T) {
 			b.agree(b.propose(125, 130))
 			separate(15, 130)
 		})
-		t.Run("all nodes restart", func(t *testing.T) {
+		t.Run("all nodes restart", func(*testing.T) {
 			for _, n := range nodes {
 				n.stop()
 			}
