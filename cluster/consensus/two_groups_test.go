@@ -68,42 +68,41 @@ func TestTwoGroupsInOneProcess(t *testing.T) {
 		b.agree(b.propose(100, 120))
 		separate(10, 120)
 
-		t.Run("a node restarts", func(*testing.T) {
-			restarted := a.leader().node
-			restarted.stop()
-			aLast, bLast := a.propose(10, 15), b.propose(120, 125)
-			for _, g := range []*groups{a, b} {
-				for _, m := range g.members {
-					if m.node == restarted {
-						g.start(m)
-					}
+		// A node restarts.
+		restarted := a.leader().node
+		restarted.stop()
+		aLast, bLast := a.propose(10, 15), b.propose(120, 125)
+		for _, g := range []*groups{a, b} {
+			for _, m := range g.members {
+				if m.node == restarted {
+					g.start(m)
 				}
 			}
-			a.agree(aLast)
-			b.agree(bLast)
-			separate(15, 125)
-		})
-		t.Run("one group restarts alone", func(*testing.T) {
-			for _, m := range b.members {
-				m.close()
-			}
-			a.agree(a.propose(200, 205))
-			for _, m := range b.members {
-				m.node.network.AddGroup(m.options.ID)
-				m.open()
-			}
-			b.agree(b.propose(125, 130))
-			separate(15, 130)
-		})
-		t.Run("all nodes restart", func(*testing.T) {
-			for _, n := range nodes {
-				n.stop()
-			}
-			startBoth()
-			a.agree(a.propose(15, 20))
-			b.agree(b.propose(130, 135))
-			separate(20, 135)
-		})
+		}
+		a.agree(aLast)
+		b.agree(bLast)
+		separate(15, 125)
+
+		// One group restarts alone, the other goes on.
+		for _, m := range b.members {
+			m.close()
+		}
+		a.agree(a.propose(200, 205))
+		for _, m := range b.members {
+			m.node.network.AddGroup(m.options.ID)
+			m.open()
+		}
+		b.agree(b.propose(125, 130))
+		separate(15, 130)
+
+		// All nodes restart.
+		for _, n := range nodes {
+			n.stop()
+		}
+		startBoth()
+		a.agree(a.propose(15, 20))
+		b.agree(b.propose(130, 135))
+		separate(20, 135)
 		for _, n := range nodes {
 			n.stop()
 		}
