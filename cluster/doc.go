@@ -60,6 +60,7 @@
 //	sends are refused          pressure.go
 //	replicas are compared      audit.go
 //	a backup is restored       restore.go, restore_forward.go, consensus/restore.go
+//	a majority is given up     offline/recover.go, consensus/recovery.go
 //	a format is raised         upgrade.go
 //
 // # Design

@@ -16,6 +16,8 @@
 //	campaign.go           an election before the timeout of the library
 //	transport.go          messages to other nodes; inbound.go those from them
 //	commit_notifier.go    followers learn what is committed
+//	stored.go             log and snapshots of a group that does not run
+//	recovery.go           such a group gets other members, after a majority was lost
 //
 // What relies on how the library works inside, which nobody promises, has a test
 // that fails when an upgrade changes it: exploit_test.go has the list.
@@ -30,7 +32,8 @@
 // # Who calls it
 //
 // Package cluster opens one Group per process today; a second one is a second Open
-// with another id (two_groups_test.go).
+// with another id (two_groups_test.go). Package offline reads and recovers a group that
+// does not run (Stored).
 //
 // # Design
 //

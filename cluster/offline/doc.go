@@ -3,13 +3,14 @@
 // # What it owns
 //
 // Looking into log, snapshots and state, verifying a backup, and the recovery from
-// the loss of a majority. As long as a directory is open here its node cannot
-// start.
+// the loss of a majority: its plan and its record, so that it can be repeated. As long
+// as a directory is open here its node cannot start.
 //
 // # What it refuses to know
 //
 // The network and the other nodes: a recovery changes one directory, and the same
-// plan carried out on each node that stays makes them one cluster again.
+// plan carried out on each node that stays makes them one cluster again. And the
+// consensus library: package consensus reads log and snapshots, and rewrites them.
 //
 // # Who calls it
 //

@@ -7,10 +7,8 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/hashicorp/raft"
-
+	"github.com/seriatimq/seriatim/cluster/consensus"
 	"github.com/seriatimq/seriatim/cluster/storage"
-	"github.com/seriatimq/seriatim/fsm"
 )
 
 // RecoveryPlan says what a recovery from the loss of a majority would do.
@@ -58,15 +56,15 @@ func (s *Stopped) PlanRecovery(keep []string) (RecoveryPlan, error) {
 		}
 		plan.ClusterID, plan.Repeats = begun.Previous, true
 	}
-	members, err := s.survey(&plan)
+	survey, err := s.group.Survey()
 	if err != nil {
 		return plan, err
 	}
-	for _, server := range members.Servers {
-		id := string(server.ID)
-		plan.Members = append(plan.Members, id)
-		if !slices.Contains(keep, id) {
-			plan.Drop = append(plan.Drop, id)
+	plan.SnapshotIndex, plan.LastIndex, plan.LastTerm = survey.SnapshotIndex, survey.LastIndex, survey.LastTerm
+	for _, member := range survey.Members {
+		plan.Members = append(plan.Members, member.NodeID)
+		if !slices.Contains(keep, member.NodeID) {
+			plan.Drop = append(plan.Drop, member.NodeID)
 		}
 	}
 	for _, id := range keep {
@@ -83,37 +81,6 @@ func recoveredClusterID(previous string, keep []string) string {
 	return hex.EncodeToString(sum[:8])
 }
 
-// survey finds the end of the log and the newest members in it.
-func (s *Stopped) survey(plan *RecoveryPlan) (raft.Configuration, error) {
-	var members raft.Configuration
-	metas, err := s.snapshots.List()
-	if err != nil {
-		return members, err
-	}
-	if len(metas) > 0 {
-		members = metas[0].Configuration
-		plan.SnapshotIndex, plan.LastIndex, plan.LastTerm = metas[0].Index, metas[0].Index, metas[0].Term
-	}
-	first, last, err := s.LogBounds()
-	if err != nil {
-		return members, err
-	}
-	for index := max(first, 1); index <= last; index++ {
-		var entry raft.Log
-		if err := s.log.GetLog(index, &entry); err != nil {
-			return members, fmt.Errorf("entry %d: %w", index, err)
-		}
-		if index <= plan.SnapshotIndex {
-			continue
-		}
-		plan.LastIndex, plan.LastTerm = entry.Index, entry.Term
-		if entry.Type == raft.LogConfiguration {
-			members = raft.DecodeConfiguration(entry.Data)
-		}
-	}
-	return members, nil
-}
-
 // Recover carries a plan out: everything in the log of this node counts as
 // committed, the members are those to keep, and the state begins an epoch. An
 // interrupted recovery is repeated with the same members; until then the node
@@ -127,7 +94,8 @@ func (s *Stopped) Recover(plan RecoveryPlan) (err error) {
 	if err := storage.WriteRecovery(s.dir, record); err != nil {
 		return err
 	}
-	if err := s.rewrite(plan); err != nil {
+	recovery := consensus.Recovery{NodeID: s.NodeID, Members: plan.Keep, ClusterID: plan.NewClusterID, Machine: newMachine()}
+	if err := s.group.Recover(recovery); err != nil {
 		return err
 	}
 	if err := s.dir.SetMembership(storage.Membership{ClusterID: plan.NewClusterID, InitialMembers: plan.Keep}); err != nil {
@@ -135,51 +103,4 @@ func (s *Stopped) Recover(plan RecoveryPlan) (err error) {
 	}
 	record.Done = true
 	return storage.WriteRecovery(s.dir, record)
-}
-
-// rewrite replaces log and snapshots by one snapshot with the new members.
-func (s *Stopped) rewrite(plan RecoveryPlan) error {
-	stable, err := storage.OpenStableStore(s.group, s.guard)
-	if err != nil {
-		return err
-	}
-	conf := raft.DefaultConfig()
-	conf.LocalID = raft.ServerID(s.NodeID)
-	conf.Logger = s.logger
-	var members raft.Configuration
-	for _, id := range plan.Keep {
-		members.Servers = append(members.Servers, raft.Server{ID: raft.ServerID(id), Address: raft.ServerAddress(id)})
-	}
-	machine := recoveringMachine{
-		FSM:       fsm.New(fsm.Options{Fatal: func(err error) { panic(stoppedFailure{err}) }}),
-		clusterID: plan.NewClusterID,
-	}
-	_, transport := raft.NewInmemTransport(raft.ServerAddress(s.NodeID)) // writes addresses, nothing else
-	err = raft.RecoverCluster(conf, machine, recoveringLog{s.log}, stable, s.snapshots, transport, members)
-	// The library skips a snapshot it cannot read and takes an older one.
-	return errors.Join(s.guard.Poisoned(), err, transport.Close(), stable.Close())
-}
-
-// recoveringMachine begins an epoch before its state is written: the nodes that
-// are lost may have handed out more than is known here.
-type recoveringMachine struct {
-	*fsm.FSM
-	clusterID string
-}
-
-// Snapshot captures the state of the new epoch.
-func (m recoveringMachine) Snapshot() (raft.FSMSnapshot, error) {
-	m.BeginEpoch(m.clusterID)
-	return m.FSM.Snapshot()
-}
-
-// recoveringLog lets an interrupted recovery be repeated, whose log is empty.
-type recoveringLog struct{ *storage.LogStore }
-
-// DeleteRange removes entries, if there are any.
-func (l recoveringLog) DeleteRange(from, to uint64) error {
-	if to == 0 {
-		return nil
-	}
-	return l.LogStore.DeleteRange(from, to)
 }

@@ -7,8 +7,6 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/hashicorp/raft"
-
 	"github.com/seriatimq/seriatim/cluster/fault"
 	"github.com/seriatimq/seriatim/cluster/storage"
 	"github.com/seriatimq/seriatim/fsm"
@@ -26,23 +24,20 @@ type StoredSnapshot struct {
 
 // Snapshots lists the snapshots, newest first.
 func (s *Stopped) Snapshots() ([]StoredSnapshot, error) {
-	if err := s.snapshots.Verify(); err != nil {
-		return nil, err
-	}
-	metas, err := s.snapshots.List()
+	stored, err := s.group.Snapshots()
 	if err != nil {
 		return nil, err
 	}
-	list := make([]StoredSnapshot, 0, len(metas))
-	for _, meta := range metas {
-		list = append(list, StoredSnapshot{ID: meta.ID, Index: meta.Index, Term: meta.Term, Bytes: meta.Size, Members: memberTexts(meta.Configuration)})
+	list := make([]StoredSnapshot, 0, len(stored))
+	for _, one := range stored {
+		list = append(list, StoredSnapshot{ID: one.ID, Index: one.Index, Term: one.Term, Bytes: one.Bytes, Members: memberTexts(one.Members)})
 	}
 	return list, nil
 }
 
 // InspectSnapshot reads and verifies a snapshot of the data directory.
 func (s *Stopped) InspectSnapshot(id string) (SnapshotContents, error) {
-	_, content, err := s.snapshots.Open(id)
+	content, err := s.group.OpenSnapshot(id)
 	if err != nil {
 		return SnapshotContents{}, err
 	}
@@ -143,17 +138,17 @@ func (s *Stopped) replay(index uint64) (_ *fsm.FSM, replayed ReplayedState, err 
 	if err != nil {
 		return nil, replayed, err
 	}
-	snapshots, err := s.Snapshots()
+	snapshots, err := s.group.Snapshots()
 	if err != nil {
 		return nil, replayed, err
 	}
-	machine := fsm.New(fsm.Options{Fatal: func(err error) { panic(stoppedFailure{err}) }})
+	machine := newMachine()
 	for _, snapshot := range snapshots {
 		last = max(last, snapshot.Index)
 		if index != 0 && snapshot.Index > index {
 			continue
 		}
-		_, content, err := s.snapshots.Open(snapshot.ID)
+		content, err := s.group.OpenSnapshot(snapshot.ID)
 		if err != nil {
 			return nil, replayed, err
 		}
@@ -172,18 +167,17 @@ func (s *Stopped) replay(index uint64) (_ *fsm.FSM, replayed ReplayedState, err 
 	if replayed.Index < index && first > replayed.Index+1 {
 		return nil, replayed, fmt.Errorf("the state at entry %d cannot be computed: the log begins at entry %d and no older snapshot is kept", index, first)
 	}
-	for next := replayed.Index + 1; next <= index; next++ {
-		var entry raft.Log
-		if err := s.log.GetLog(next, &entry); err != nil {
-			return nil, replayed, fmt.Errorf("entry %d: %w", next, err)
-		}
-		if entry.Type == raft.LogCommand || entry.Type == raft.LogConfiguration {
-			machine.ApplyBatch([]*raft.Log{&entry})
-		}
-		replayed.Index = next
-		replayed.Replayed++
+	if err := s.group.Replay(machine, replayed.Index+1, index); err != nil {
+		return nil, replayed, err
 	}
+	replayed.Index, replayed.Replayed = index, index-replayed.Index
 	return machine, replayed, nil
+}
+
+// newMachine is an empty state machine. What would end a running node with it is an
+// error of the function that defers catchFailure.
+func newMachine() *fsm.FSM {
+	return fsm.New(fsm.Options{Fatal: func(err error) { panic(stoppedFailure{err}) }})
 }
 
 // stoppedFailure carries what would end a running node out of its state machine.

@@ -7,9 +7,7 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/hashicorp/go-hclog"
-	"github.com/hashicorp/raft"
-
+	"github.com/seriatimq/seriatim/cluster/consensus"
 	"github.com/seriatimq/seriatim/cluster/environment"
 	"github.com/seriatimq/seriatim/cluster/fault"
 	"github.com/seriatimq/seriatim/cluster/storage"
@@ -26,12 +24,8 @@ type Stopped struct {
 	NodeID    string
 	ClusterID string
 
-	dir       *storage.Dir
-	group     *storage.GroupDir
-	guard     *storage.DiskGuard
-	log       *storage.LogStore
-	snapshots *storage.SnapshotStore
-	logger    hclog.Logger
+	dir   *storage.Dir
+	group *consensus.Stored
 }
 
 // stoppedDiskDeadline is how long one write may take; nobody waits for a node
@@ -44,44 +38,37 @@ func Open(ctx context.Context, path string, logger *slog.Logger) (*Stopped, erro
 	if err != nil {
 		return nil, err
 	}
-	s := &Stopped{NodeID: dir.NodeID, dir: dir, logger: storage.NewLibraryLogger(ctx, logger)}
-	// What ends a running node is an error here.
-	s.guard = storage.NewDiskGuard(stoppedDiskDeadline, func(fault.ExitCode, error) {}, nil)
-	if err := s.open(); err != nil {
+	s := &Stopped{NodeID: dir.NodeID, dir: dir}
+	if err := s.open(ctx, logger); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
 	return s, nil
 }
 
-func (s *Stopped) open() error {
+func (s *Stopped) open(ctx context.Context, logger *slog.Logger) error {
 	membership, err := s.dir.Membership()
 	if err != nil {
 		return err
 	}
 	s.ClusterID = membership.ClusterID
-	if s.group, err = s.dir.Group(0); err != nil {
+	group, err := s.dir.Group(0)
+	if err != nil {
 		return err
 	}
-	if !s.group.HasLog() {
+	if !group.HasLog() {
 		return fmt.Errorf("node %s has never been part of a cluster: its data directory %s holds no log", s.NodeID, s.dir.Path)
 	}
-	options := storage.DefaultLogOptions()
-	options.Opened, options.Logger = environment.SystemClock().Wall(), s.logger
-	if options.Store, err = s.group.LogStoreFound(); err != nil {
-		return err
-	}
-	if s.log, err = storage.OpenLogStore(s.group, s.guard, options); err != nil {
-		return err
-	}
-	s.snapshots, err = storage.OpenSnapshotStore(s.group, s.guard, storage.DefaultSyncBytes, s.logger)
+	// What ends a running node is an error here.
+	guard := storage.NewDiskGuard(stoppedDiskDeadline, func(fault.ExitCode, error) {}, nil)
+	s.group, err = consensus.OpenStored(ctx, group, guard, environment.SystemClock(), logger)
 	return err
 }
 
 // Close lets the node start again.
 func (s *Stopped) Close() error {
 	var problems []error
-	if s.log != nil {
-		problems = append(problems, s.log.Close())
+	if s.group != nil {
+		problems = append(problems, s.group.Close())
 	}
 	return errors.Join(append(problems, s.dir.Close())...)
 }
@@ -106,11 +93,7 @@ type LoggedCommand struct {
 
 // LogBounds are the indexes of the oldest and the newest entry, 0 if there is none.
 func (s *Stopped) LogBounds() (first, last uint64, err error) {
-	if first, err = s.log.FirstIndex(); err != nil {
-		return 0, 0, err
-	}
-	last, err = s.log.LastIndex()
-	return first, last, err
+	return s.group.Bounds()
 }
 
 // Entries describes the entries of the log from one index to another, both
@@ -129,24 +112,17 @@ func (s *Stopped) Entries(from, to uint64, yield func(LoggedEntry) error) error 
 }
 
 func (s *Stopped) entry(index uint64) LoggedEntry {
-	var entry raft.Log
-	if err := s.log.GetStored(index, &entry); err != nil {
+	entry, err := s.group.Entry(index)
+	if err != nil {
 		return LoggedEntry{Index: index, Term: entry.Term, Type: "damaged", Bytes: len(entry.Data), Damage: err.Error()}
 	}
-	e := LoggedEntry{Index: index, Term: entry.Term, Bytes: len(entry.Data)}
-	switch entry.Type {
-	case raft.LogCommand:
-		e.Type = "command"
+	e := LoggedEntry{Index: index, Term: entry.Term, Type: entry.Kind.String(), Bytes: len(entry.Data)}
+	switch entry.Kind {
+	case consensus.EntryCommand:
 		e.describeCommands(entry.Data)
-	case raft.LogConfiguration:
-		e.Type = "configuration"
-		e.Members = memberTexts(raft.DecodeConfiguration(entry.Data))
-	case raft.LogNoop:
-		e.Type = "noop"
-	case raft.LogBarrier:
-		e.Type = "barrier"
-	default:
-		e.Type = fmt.Sprintf("type %d", entry.Type)
+	case consensus.EntryConfiguration:
+		e.Members = memberTexts(entry.Members)
+	default: // nothing in it
 	}
 	return e
 }
@@ -166,11 +142,11 @@ func (e *LoggedEntry) describeCommands(data []byte) {
 	}
 }
 
-func memberTexts(members raft.Configuration) []string {
-	texts := make([]string, 0, len(members.Servers))
-	for _, server := range members.Servers {
-		text := string(server.ID)
-		if server.Suffrage != raft.Voter {
+func memberTexts(members []consensus.StoredMember) []string {
+	texts := make([]string, 0, len(members))
+	for _, member := range members {
+		text := member.NodeID
+		if !member.Voter {
 			text += " (learner)"
 		}
 		texts = append(texts, text)

@@ -17,8 +17,8 @@
 //
 // # Who calls it
 //
-// The consensus group opens the stores and hands them to the library. The tools
-// for a stopped node open the same stores. Package cluster keeps its records here.
+// Package consensus opens the stores, for the library or to read those of a stopped
+// node. Packages cluster and offline open the directory and keep their records here.
 //
 // # Design
 //

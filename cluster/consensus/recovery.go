@@ -1,0 +1,105 @@
+package consensus
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/hashicorp/raft"
+
+	"github.com/seriatimq/seriatim/cluster/storage"
+	"github.com/seriatimq/seriatim/fsm"
+)
+
+// Survey says where a stored log ends and who its members are.
+type Survey struct {
+	SnapshotIndex uint64 // of the newest snapshot, 0 if there is none
+	LastIndex     uint64 // of the newest entry in snapshot and log
+	LastTerm      uint64 // of that entry
+	Members       []StoredMember
+}
+
+// Survey reads the whole log and finds its end and the newest members in it,
+// committed or not.
+func (s *Stored) Survey() (Survey, error) {
+	var survey Survey
+	metas, err := s.snapshots.List()
+	if err != nil {
+		return survey, err
+	}
+	if len(metas) > 0 {
+		newest := metas[0]
+		survey = Survey{SnapshotIndex: newest.Index, LastIndex: newest.Index, LastTerm: newest.Term, Members: storedMembers(newest.Configuration)}
+	}
+	first, last, err := s.Bounds()
+	if err != nil {
+		return survey, err
+	}
+	for index := max(first, 1); index <= last; index++ {
+		var entry raft.Log
+		if err := s.log.GetLog(index, &entry); err != nil {
+			return survey, fmt.Errorf("entry %d: %w", index, err)
+		}
+		if index <= survey.SnapshotIndex {
+			continue
+		}
+		survey.LastIndex, survey.LastTerm = entry.Index, entry.Term
+		if entry.Type == raft.LogConfiguration {
+			survey.Members = storedMembers(raft.DecodeConfiguration(entry.Data))
+		}
+	}
+	return survey, nil
+}
+
+// Recovery is what becomes of a stored group that lost its majority.
+type Recovery struct {
+	NodeID    string   // of this node
+	Members   []string // node ids of the voters from then on
+	ClusterID string   // with which the state begins an epoch
+	Machine   *fsm.FSM // empty before, the recovered state afterwards
+}
+
+// Recover replaces log and snapshots by one snapshot with the new members.
+// Everything in the log counts as committed. A recovery that was interrupted can be
+// repeated.
+func (s *Stored) Recover(recovery Recovery) error {
+	stable, err := storage.OpenStableStore(s.dir, s.guard)
+	if err != nil {
+		return err
+	}
+	conf := raft.DefaultConfig()
+	conf.LocalID = raft.ServerID(recovery.NodeID)
+	conf.Logger = s.logger
+	var members raft.Configuration
+	for _, id := range recovery.Members {
+		members.Servers = append(members.Servers, raft.Server{ID: raft.ServerID(id), Address: raft.ServerAddress(id)})
+	}
+	machine := recoveringMachine{recovery.Machine, recovery.ClusterID}
+	_, transport := raft.NewInmemTransport(raft.ServerAddress(recovery.NodeID)) // writes addresses, nothing else
+	err = raft.RecoverCluster(conf, machine, recoveringLog{s.log}, stable, s.snapshots, transport, members)
+	// The library skips a snapshot it cannot read and takes an older one.
+	return errors.Join(s.guard.Poisoned(), err, transport.Close(), stable.Close())
+}
+
+// recoveringMachine begins an epoch before its state is written: the nodes that
+// are lost may have handed out more than is known here.
+type recoveringMachine struct {
+	*fsm.FSM
+	clusterID string
+}
+
+// Snapshot captures the state of the new epoch.
+func (m recoveringMachine) Snapshot() (raft.FSMSnapshot, error) {
+	m.BeginEpoch(m.clusterID)
+	return m.FSM.Snapshot()
+}
+
+// recoveringLog lets an interrupted recovery be repeated, whose log is empty.
+type recoveringLog struct{ *storage.LogStore }
+
+// DeleteRange removes entries, if there are any.
+func (l recoveringLog) DeleteRange(from, to uint64) error {
+	if to == 0 {
+		return nil
+	}
+	return l.LogStore.DeleteRange(from, to)
+}
