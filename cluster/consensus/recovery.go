@@ -60,7 +60,7 @@ type Recovery struct {
 
 // Recover replaces log and snapshots by one snapshot with the new members.
 // Everything in the log counts as committed. A recovery that was interrupted can be
-// repeated.
+// repeated: LogStore.DeleteRange allows that the log is empty already.
 func (s *Stored) Recover(recovery Recovery) error {
 	stable, err := storage.OpenStableStore(s.dir, s.guard)
 	if err != nil {
@@ -75,7 +75,7 @@ func (s *Stored) Recover(recovery Recovery) error {
 	}
 	machine := recoveringMachine{recovery.Machine, recovery.ClusterID}
 	_, transport := raft.NewInmemTransport(raft.ServerAddress(recovery.NodeID)) // writes addresses, nothing else
-	err = raft.RecoverCluster(conf, machine, recoveringLog{s.log}, stable, s.snapshots, transport, members)
+	err = raft.RecoverCluster(conf, machine, s.log, stable, s.snapshots, transport, members)
 	// The library skips a snapshot it cannot read and takes an older one.
 	return errors.Join(s.guard.Poisoned(), err, transport.Close(), stable.Close())
 }
@@ -91,15 +91,4 @@ type recoveringMachine struct {
 func (m recoveringMachine) Snapshot() (raft.FSMSnapshot, error) {
 	m.BeginEpoch(m.clusterID)
 	return m.FSM.Snapshot()
-}
-
-// recoveringLog lets an interrupted recovery be repeated, whose log is empty.
-type recoveringLog struct{ *storage.LogStore }
-
-// DeleteRange removes entries, if there are any.
-func (l recoveringLog) DeleteRange(from, to uint64) error {
-	if to == 0 {
-		return nil
-	}
-	return l.LogStore.DeleteRange(from, to)
 }
