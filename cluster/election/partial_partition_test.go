@@ -74,3 +74,32 @@ func TestWhoOffersToLead(t *testing.T) {
 		})
 	}
 }
+
+// A voter at the end of a slow line hears no leader, whoever it is: a node that took
+// over for its sake does not hand over for its sake again, and is not offered to.
+func TestLeadershipDoesNotFollowASlowLine(t *testing.T) {
+	first := &testNode{id: "a-1", leads: true, leader: "a-1", heard: []string{"a-1", "b-2"}}
+	second, slow := &testNode{id: "b-2", leader: "a-1"}, &testNode{id: "c-3"}
+	openAll(t, []string{"a-1", "b-2", "c-3"}, first, second, slow)
+	ctx := clustertest.Context(t)
+	second.offerToLead(ctx, "c-3")
+	select {
+	case <-first.transfers:
+	case <-ctx.Done():
+		t.Fatal("the first leader did not hand over")
+	}
+	first.leads, first.leader, first.term = false, "b-2", 6
+	second.leads, second.leader, second.term, second.heard = true, "b-2", 6, []string{"a-1", "b-2"}
+	if first.shouldOffer(ctx, first.consensus.Leadership(), "c-3") {
+		t.Error("it offers to lead although the leader said that it stays")
+	}
+	second.handOver(ctx, question{Leader: "b-2", Term: 6, Isolated: "c-3", Successor: "a-1"})
+	if len(second.transfers) > 0 {
+		t.Error("leadership goes back and forth")
+	}
+	second.heard = []string{"b-2", "c-3"}
+	second.handOver(ctx, question{Leader: "b-2", Term: 6, Isolated: "a-1", Successor: "c-3"})
+	if len(second.transfers) == 0 {
+		t.Error("it does not hand over for the sake of another voter")
+	}
+}

@@ -47,6 +47,8 @@ type answer struct {
 	LastIndex uint64 `json:"lastIndex"`
 	// Heard are the voters that a leader hears.
 	Heard []string `json:"heard,omitempty"`
+	// Stays: this leader does not hand over because of the isolated voter.
+	Stays bool `json:"stays,omitempty"`
 }
 
 // ask puts a question to a node.
@@ -90,7 +92,7 @@ func (d *FailureDetector) answer(ctx context.Context, q question) answer {
 	case q.Leader == d.options.NodeID:
 		a.Leads = leader.Self && leader.Term == q.Term
 		if a.Leads && q.Isolated != "" {
-			a.Heard = d.consensus.HeardVoters()
+			a.Heard, a.Stays = d.consensus.HeardVoters(), d.tookOverFor(q.Isolated)
 		}
 	case leader.Term != q.Term:
 		// It may miss an old leader, or this node may.

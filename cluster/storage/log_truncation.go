@@ -10,7 +10,7 @@ import "github.com/hashicorp/raft"
 // for ever.
 //
 // So each installed snapshot is followed by one message to the library, as if the
-// leader sent it, before anything else arrives there (package consensus, inbound.go):
+// leader sent it, before anything else arrives there (cluster/consensus/inbound.go):
 // append an entry with the index and term of the snapshot's end, after nothing. The
 // library compares it with the entry it believes to have, for which its log store
 // shows one of no term. It drops the old log, which is gone already, and appends the
