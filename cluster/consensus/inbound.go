@@ -25,23 +25,26 @@ import (
 // And a follower installs any snapshot, and wipes its log for it, although it has all
 // of it and more: one that was long on its way takes back entries that the follower
 // has confirmed since. So a snapshot is taken for installed if the log has the entry
-// at its end.
+// at its end, or begins behind it and behind a snapshot of this node.
 //
 // What this relies on in the library is tested by exploit_truncation_test.go and
 // exploit_commit_test.go.
 type inbound struct {
 	from    <-chan raft.RPC
 	library chan raft.RPC
-	stop    chan struct{}
-	once    sync.Once
-	stopped sync.WaitGroup
+	// compacted reports whether a snapshot of this node has taken the place of the
+	// entry at index.
+	compacted func(index uint64) bool
+	stop      chan struct{}
+	once      sync.Once
+	stopped   sync.WaitGroup
 
 	staleLog bool // the library may believe in a log that was wiped
 }
 
-// newInbound begins to pass on what arrives. It ends with Close.
-func newInbound(from <-chan raft.RPC) *inbound {
-	i := &inbound{from: from, library: make(chan raft.RPC), stop: make(chan struct{})}
+// newInbound begins to pass on what arrives. It ends with close.
+func newInbound(from <-chan raft.RPC, compacted func(index uint64) bool) *inbound {
+	i := &inbound{from: from, compacted: compacted, library: make(chan raft.RPC), stop: make(chan struct{})}
 	i.stopped.Go(i.run)
 	return i
 }
@@ -108,9 +111,9 @@ func (i *inbound) install(rpc raft.RPC, message *raft.InstallSnapshotRequest) {
 		rpc.Respond(&raft.InstallSnapshotResponse{Term: term, Success: true}, err)
 		return
 	}
-	i.staleLog = true
 	installed, err := ask[raft.InstallSnapshotResponse](i, raft.RPC{Command: message, Reader: rpc.Reader})
-	if err == nil && installed.Success {
+	if err == nil && installed.Success { // else the log is not wiped
+		i.staleLog = true
 		var truncated *raft.AppendEntriesResponse
 		truncated, err = ask[raft.AppendEntriesResponse](i, raft.RPC{Command: truncationRequest(message)})
 		if err == nil && !truncated.Success {
@@ -127,8 +130,10 @@ func (i *inbound) install(rpc raft.RPC, message *raft.InstallSnapshotRequest) {
 	}
 }
 
-// knows reports whether the library's log has the entry at the end of a snapshot, and
-// with it all before, and its term. The library is asked as by the leader.
+// knows reports whether this node has all of a snapshot: the entry at its end, and
+// with it all before, is in the library's log or in a snapshot of this node, which holds
+// what is committed only. It also returns the library's term. The library is asked as
+// by the leader.
 func (i *inbound) knows(message *raft.InstallSnapshotRequest) (term uint64, known bool) {
 	if i.staleLog {
 		return 0, false
@@ -140,7 +145,8 @@ func (i *inbound) knows(message *raft.InstallSnapshotRequest) (term uint64, know
 	if err != nil {
 		return 0, false
 	}
-	return answer.Term, answer.Success
+	current := answer.Term == message.Term // else the leader is deposed
+	return answer.Term, answer.Success || current && i.compacted(message.LastLogIndex)
 }
 
 var errInboundEnds = errors.New("this node takes no messages any more")

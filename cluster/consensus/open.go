@@ -111,7 +111,7 @@ func (g *Group) openRaft() error {
 	}
 	g.transport = newTransport(transportOptions{
 		Life: g.ctx, Network: g.options.Network, Group: g.options.ID, Timeout: g.options.Timing.RPC, Leads: leads, Contacts: g.contacts, Commits: g.notifier,
-		Logger: g.raftLogger().Named("transport"),
+		Compacted: g.compacted, Logger: g.raftLogger().Named("transport"),
 	})
 	g.machine.committed = g.notifier.committed
 	g.leaders = newLeadershipWatch(g.options.NodeID, func() {

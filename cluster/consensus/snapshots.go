@@ -50,6 +50,16 @@ func (g *Group) Snapshot(ctx context.Context) error {
 	return nil
 }
 
+// compacted reports whether a snapshot has taken the place of the entry at index in
+// the log.
+func (g *Group) compacted(index uint64) bool {
+	if index > g.snapshots.NewestIndex() {
+		return false
+	}
+	_, err := g.log.Kind(index)
+	return errors.Is(err, raft.ErrLogNotFound)
+}
+
 // snapshotSpread is the part of the log between two snapshots over which the nodes
 // are spread, each in its place, so that not all of them write one at a time.
 const snapshotSpread = 4

@@ -43,7 +43,9 @@ type transportOptions struct {
 	Leads    func(term uint64) bool // whether this node leads in a term right now
 	Contacts *contacts              // told of every answer
 	Commits  *commitNotifier        // sees what goes to followers
-	Logger   hclog.Logger
+	// Compacted reports whether a snapshot of this node has taken the place of an entry.
+	Compacted func(index uint64) bool
+	Logger    hclog.Logger
 }
 
 // newTransport begins to take the connections of a group.
@@ -56,7 +58,7 @@ func newTransport(options transportOptions) *transport {
 		Logger:  options.Logger,
 	})
 	return &transport{
-		NetworkTransport: connections, inbound: newInbound(connections.Consumer()), leads: options.Leads,
+		NetworkTransport: connections, inbound: newInbound(connections.Consumer(), options.Compacted), leads: options.Leads,
 		contacts: options.Contacts,
 		notifier: options.Commits,
 		stopped:  options.Life.Done(),
