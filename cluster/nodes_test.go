@@ -49,6 +49,7 @@ func prepareNodes(t *testing.T, n int, change func(*Config)) *nodes {
 	probeForAnother := goleak.IgnoreAnyFunction("github.com/hashicorp/memberlist.(*Memberlist).handleIndirectPing.func2")
 	leaks := goleak.IgnoreCurrent()
 	c := &nodes{t: t, nodes: make([]*Node, n)}
+	dir := t.TempDir() // before the cleanup below: it is removed after the nodes are closed
 	t.Cleanup(func() {
 		for i, node := range c.nodes {
 			if node != nil {
@@ -57,7 +58,6 @@ func prepareNodes(t *testing.T, n int, change func(*Config)) *nodes {
 		}
 		goleak.VerifyNone(t, leaks, probe, probeForAnother)
 	})
-	dir := t.TempDir()
 	var gossip []string
 	for range n {
 		gossip = append(gossip, freeAddress(t))
