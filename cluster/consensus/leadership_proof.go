@@ -23,7 +23,7 @@ import (
 // that grants its vote in a later term knows that term from then on. If a majority
 // of the voters, asked after the read arrived, knows no later term, then no leader
 // of a later term was elected before, and none has acknowledged anything that the
-// read would miss. All reads that wait share a question, see rounds. It goes over
+// read would miss. All reads that wait share a question, see termAsker. It goes over
 // connections of its own, so that it does not wait behind entries being written.
 
 // A question is its number (8 bytes), the answer the same number and the term the

@@ -14,7 +14,7 @@ import (
 )
 
 // Replay brings the state machine, before consensus starts, to the last entry
-// that this node knows to be committed (logMark.committed), and then presents
+// that this node knows to be committed (LogStore.KnownCommitted), and then presents
 // that state to the library as if it were a snapshot. Left to itself the library
 // replays when a leader has told it what is committed, from its main loop: a
 // leader that has much to replay answers nobody meanwhile and is voted out, and
