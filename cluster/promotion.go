@@ -104,5 +104,6 @@ func (n *Node) addNotes(list *MemberList) {
 func (n *Node) maintainMembers(ctx context.Context, _ *leader.Term) {
 	n.leadsSince.Store(int64(n.cfg.Clock.Monotonic()))
 	n.resignIfDrained(ctx)
+	n.fitness.Notify() // it leads only now: when the term began it was taking over
 	n.promoteLearners(ctx)
 }

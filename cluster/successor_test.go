@@ -94,6 +94,23 @@ func TestHandoverPassesByWhoIsGone(t *testing.T) {
 	}
 }
 
+// A node that should not lead, and is elected all the same, hands over once it can.
+func TestUnfitNodeThatIsElectedHandsOver(t *testing.T) {
+	c, d := startOnDisks(t)
+	c.create(0, standard)
+	leader, full := c.leader(), c.followers()[0]
+	d[full].Store(diskTotal / 50)
+	c.submit(full, &queue.AdvanceClock{}) // traffic makes the node look
+	c.waitFor("the node to see that its disk is full", func() bool { return c.nodes[full].pressure.diskLevel() == diskFull })
+	unfit := c.nodes[full]
+	terms := unfit.counts.terms.Load()
+	if err := c.nodes[leader].group.TransferTo(clustertest.Context(t), unfit.process.nodeID); err != nil {
+		t.Fatal(err)
+	}
+	c.waitFor("it to be elected", func() bool { return unfit.counts.terms.Load() > terms })
+	c.waitFor("another leader", func() bool { return c.leader() != full })
+}
+
 // An operator who names a node that would give leadership back hears why.
 func TestMoveLeadershipToAFullDisk(t *testing.T) {
 	c, d := startOnDisks(t)
