@@ -107,8 +107,11 @@ func boundCommit(message *raft.AppendEntriesRequest) *raft.AppendEntriesRequest 
 // fails, the leader sends the snapshot again.
 func (i *inbound) install(rpc raft.RPC, message *raft.InstallSnapshotRequest) {
 	if term, known := i.knows(message); known {
-		_, err := io.Copy(io.Discard, rpc.Reader) // the next message follows on the connection
-		rpc.Respond(&raft.InstallSnapshotResponse{Term: term, Success: true}, err)
+		// Heartbeats and votes do not wait for a content that nobody needs.
+		i.stopped.Go(func() {
+			_, err := io.Copy(io.Discard, rpc.Reader) // the next message follows on the connection
+			rpc.Respond(&raft.InstallSnapshotResponse{Term: term, Success: true}, err)
+		})
 		return
 	}
 	installed, err := ask[raft.InstallSnapshotResponse](i, raft.RPC{Command: message, Reader: rpc.Reader})
