@@ -165,7 +165,7 @@ func (n *Node) joinCluster(ctx context.Context) {
 		case pledge.Added:
 			return
 		case pledge.ClusterID != "" && !pledge.Joined && n.process.bootstrap.hasState():
-			return // a founder
+			return // an initial member
 		}
 		err := errNothingToJoin
 		if pledge.Joined || pledge.ClusterID == "" && !n.cfg.Members.ManualJoin {
