@@ -26,6 +26,8 @@ const (
 	exitHang    = 81 // a write took too long
 	exitFormat  = 85 // the last of those for files that cannot be trusted
 	letGoWithin = 20 * time.Second
+	// readWithin is how long a node may take to read its small files.
+	readWithin = 5 * time.Second
 )
 
 // diskFaults need disks of their own (test/kit/lab/disk); those with trouble of
@@ -269,7 +271,9 @@ func (s *strike) flipOf(n *harness.Node, class disk.Class) error {
 		return err
 	}
 	s.undo(func() error {
-		if n.Running() {
+		// The fault may end at once. Whether the node refuses its files shows when it
+		// has read them, which it has if it is ready, or still runs after this time.
+		if err := n.WaitReady(context.Background(), readWithin); err == nil || n.Running() {
 			return nil
 		}
 		code, err := n.WaitExit(letGoWithin)
