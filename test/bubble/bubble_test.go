@@ -6,6 +6,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"runtime"
 	"runtime/debug"
@@ -15,16 +16,18 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/seriatimq/seriatim/fsm"
 	"github.com/seriatimq/seriatim/test/oracle/check"
 	"github.com/seriatimq/seriatim/test/oracle/history"
 )
 
 var (
-	seedsFlag  = flag.Int("seeds", 3, "number of clusters")
-	firstFlag  = flag.Uint64("first", 1, "the first seed")
-	seedFlag   = flag.Uint64("seed", 0, "run this seed only")
-	timesFlag  = flag.Int("times", 1, "how often each seed is run")
-	outputFlag = flag.String("output", "", "folder for traces and histories of failed seeds; default a temporary one")
+	seedsFlag     = flag.Int("seeds", 3, "number of clusters")
+	firstFlag     = flag.Uint64("first", 1, "the first seed")
+	seedFlag      = flag.Uint64("seed", 0, "run this seed only")
+	timesFlag     = flag.Int("times", 1, "how often each seed is run")
+	forgetfulFlag = flag.String("forgetful", "", "run -seed on disks in this folder that forget what was synced")
+	outputFlag    = flag.String("output", "", "folder for traces and histories of failed seeds; default a temporary one")
 )
 
 // stuckAfter is how long a seed may take in real time: in a bubble in which a
@@ -153,23 +156,44 @@ func (r *run) judge() check.Report {
 }
 
 // TestForgetfulDiskIsNoticed: if crashes take back what was synced, some seed must
-// show it, or the runs prove nothing.
+// show it, or the runs prove nothing. Each seed has a process of its own: a state
+// machine that finds an impossible state notices, too, and ends its process.
 func TestForgetfulDiskIsNoticed(t *testing.T) {
+	if *forgetfulFlag != "" {
+		forget(t, *seedFlag, *forgetfulFlag)
+		return
+	}
 	const seeds = 40
 	for seed := uint64(20); seed < 20+seeds; seed++ {
-		dir := workDir(t)
-		var r *run
-		inBubble(t, func() {
-			r = newRun(seed, dir)
-			r.plan.forgetful = true
-			r.live()
-		})
-		if r.judge(); len(r.wrongs) > 0 {
-			t.Logf("noticed by seed %d: %s", seed, r.wrongs[0])
-			return
+		child := exec.CommandContext(t.Context(), os.Args[0], "-test.run", "^"+t.Name()+"$", "-forgetful", workDir(t), "-seed", fmt.Sprint(seed))
+		out, err := child.CombinedOutput()
+		for _, sign := range []string{noticed, fsm.ErrBrokenInvariant.Error()} {
+			if err != nil && bytes.Contains(out, []byte(sign)) {
+				t.Logf("seed %d: %s", seed, sign)
+				return
+			}
+		}
+		if err != nil {
+			t.Fatalf("seed %d: %v\n%s", seed, err, out)
 		}
 	}
 	t.Errorf("%d seeds did not notice it", seeds)
+}
+
+// noticed begins what a seed has found.
+const noticed = "noticed: "
+
+// forget runs one seed on disks that forget, and fails if that is noticed.
+func forget(t *testing.T, seed uint64, dir string) {
+	var r *run
+	inBubble(t, func() {
+		r = newRun(seed, dir)
+		r.plan.forgetful = true
+		r.live()
+	})
+	if r.judge(); len(r.wrongs) > 0 {
+		t.Fatal(noticed + r.wrongs[0])
+	}
 }
 
 // workDir is a folder for the disks, in memory where the system has that: what a
