@@ -25,7 +25,6 @@ type FailureDetector struct {
 	started chan struct{}
 	// suspicion makes Run check on the leader.
 	suspicion wakeup.Signal
-	offers    offers
 }
 
 // Options are what a FailureDetector knows before consensus has started.
@@ -86,7 +85,7 @@ func Silence(heartbeat time.Duration) time.Duration {
 func New(options Options) *FailureDetector {
 	return &FailureDetector{
 		options: options, silence: Silence(options.Heartbeat),
-		started: make(chan struct{}), suspicion: wakeup.NewSignal(), offers: offers{last: make(map[string]time.Duration)},
+		started: make(chan struct{}), suspicion: wakeup.NewSignal(),
 	}
 }
 

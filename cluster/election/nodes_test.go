@@ -2,6 +2,8 @@ package election
 
 import (
 	"context"
+	"net"
+	"sync"
 	"testing"
 	"time"
 
@@ -23,6 +25,7 @@ type testNode struct {
 	silent time.Duration // how long ago it heard from the leader
 	heard  []string      // as leader
 	unfit  bool          // no other node may lead
+	line   line          // to it
 
 	campaigns chan struct{}
 	transfers chan string // to whom leadership was handed over
@@ -59,13 +62,67 @@ func (n *testNode) open(t *testing.T, voters []string) *peernet.AddressBook {
 	served := make(chan struct{})
 	go func() {
 		defer close(served)
-		n.Serve(ctx, network.Listener(peernet.KindFailureDetector, 0))
+		n.Serve(ctx, &badLine{Listener: network.Listener(peernet.KindFailureDetector, 0), line: n.line})
 	}()
 	t.Cleanup(func() {
 		cancel()
 		<-served
 	})
 	return book
+}
+
+// line is what the connections to a node are like.
+type line int
+
+const (
+	soundLine line = iota
+	lossyLine      // every third connection fails
+	slowLine       // of each connection the first 4 KiB arrive in time
+)
+
+// badLine is a listener behind such a line.
+type badLine struct {
+	net.Listener
+	line    line
+	arrived int
+}
+
+func (l *badLine) Accept() (net.Conn, error) {
+	for {
+		conn, err := l.Listener.Accept()
+		l.arrived++
+		switch {
+		case err == nil && l.line == lossyLine && l.arrived%3 == 0:
+			conn.Close()
+		case err == nil && l.line == slowLine:
+			return &slowConn{Conn: conn, left: 4 << 10, closed: make(chan struct{})}, nil
+		default:
+			return conn, err
+		}
+	}
+}
+
+// slowConn gives what is left, and the rest never.
+type slowConn struct {
+	net.Conn
+	left   int
+	close  sync.Once
+	closed chan struct{}
+}
+
+func (c *slowConn) Read(p []byte) (int, error) {
+	if c.left == 0 {
+		<-c.closed
+		return 0, net.ErrClosed
+	}
+	n, err := c.Conn.Read(p[:min(len(p), c.left)])
+	c.left -= n
+	return n, err
+}
+
+func (c *slowConn) Close() error {
+	c.close.Do(func() { close(c.closed) })
+	return c.Conn.Close()
 }
 
 // openAll starts nodes that know each other's addresses, and returns their books.

@@ -3,8 +3,8 @@ package election
 import (
 	"context"
 	"slices"
+	"strings"
 	"sync"
-	"time"
 )
 
 // In a partial partition a voter does not hear a leader that a majority still hears:
@@ -17,9 +17,12 @@ import (
 // take over, and the leader hands over to it. Each such change makes the leader one
 // that reaches more voters than the one before.
 //
-// Unless it is the voter's own line that is bad: a slow one is free for a question of
-// any other node, and full as soon as that node leads and sends entries. So a leader
-// that took over for a voter's sake stays, for a time, if it loses that voter, too.
+// Unless it is the voter's own line that is bad. One that loses packets lets a question
+// of any node through now and then, and one that is slow is free for small questions of
+// all nodes but the leader, whose entries fill it. The next leader would fare no better,
+// and leadership would go to and fro. So who offers must reach the isolated voter every
+// time of several, with as many bytes as entries have; and the leader goes only if the
+// voter does not answer it, either.
 
 func (d *FailureDetector) askForHelp(ctx context.Context) {
 	for _, voter := range d.consensus.Voters() {
@@ -40,7 +43,6 @@ func (d *FailureDetector) offerToLead(ctx context.Context, isolated string) {
 	if !d.shouldOffer(ctx, leader, isolated) {
 		return
 	}
-	d.offers.note(isolated, d.options.Clock.Monotonic())
 	q := about(leader)
 	q.Isolated, q.Successor = isolated, d.options.NodeID
 	if _, err := d.ask(ctx, leader.LeaderID, q, leaderBudget); err == nil {
@@ -57,7 +59,28 @@ func (d *FailureDetector) shouldOffer(ctx context.Context, leader Leadership, is
 	q := about(leader)
 	q.Isolated = isolated
 	a, err := d.ask(ctx, leader.LeaderID, q, leaderBudget)
-	return err == nil && a.Leads && !a.Stays && !slices.Contains(a.Heard, isolated) && d.reachesAll(ctx, a.Heard)
+	return err == nil && a.Leads && !slices.Contains(a.Heard, isolated) && d.reachesAll(ctx, a.Heard) && d.reachesWell(ctx, isolated)
+}
+
+const (
+	// steadyProbes is how many questions in a row an isolated voter must answer. Each
+	// takes a connection of its own, so half a dozen packets of which none may be late.
+	steadyProbes = 5
+	// probePadding makes one of them as long as entries are: with voterBudget it takes
+	// a line of 4 Mbit/s.
+	probePadding = 256 << 10
+)
+
+// reachesWell reports whether a node answers this one every time, and could be sent
+// entries.
+func (d *FailureDetector) reachesWell(ctx context.Context, node string) bool {
+	for range steadyProbes {
+		if _, err := d.ask(ctx, node, question{}, leaderBudget); err != nil {
+			return false
+		}
+	}
+	_, err := d.ask(ctx, node, question{Padding: strings.Repeat("-", probePadding)}, voterBudget)
+	return err == nil
 }
 
 // reachesAll reports whether all of these nodes answer this one.
@@ -84,41 +107,14 @@ func (d *FailureDetector) reachesAll(ctx context.Context, nodes []string) bool {
 // handOver is called at the leader when a voter has offered to lead.
 func (d *FailureDetector) handOver(ctx context.Context, q question) {
 	heard := d.consensus.HeardVoters()
-	if slices.Contains(heard, q.Isolated) || !slices.Contains(heard, q.Successor) || !d.consensus.MayLead(q.Successor) || d.tookOverFor(q.Isolated) {
+	if slices.Contains(heard, q.Isolated) || !slices.Contains(heard, q.Successor) || !d.consensus.MayLead(q.Successor) {
 		return
+	}
+	if _, err := d.ask(ctx, q.Isolated, question{}, voterBudget); err == nil {
+		return // its line has mended
 	}
 	d.options.Log.Warn("handing over leadership", "reason", "the successor reaches a voter that this node does not reach", "successor", q.Successor, "voter", q.Isolated)
 	if err := d.consensus.Transfer(ctx, q.Successor); err != nil {
 		d.options.Log.Warn("leadership could not be handed over", "error", err)
 	}
-}
-
-// stayTime is for how long a leader stays that took over for a voter's sake. In a
-// partition that moves, the voter is without a leader for so long.
-const stayTime = 2 * time.Minute
-
-// tookOverFor reports whether this node offered to lead for a voter's sake of late.
-func (d *FailureDetector) tookOverFor(voter string) bool {
-	at, offered := d.offers.of(voter)
-	return offered && d.options.Clock.Monotonic()-at < stayTime
-}
-
-// offers are the times of this node's offers to lead, by the voter for whose sake
-// they were made, on the monotonic clock. Safe for concurrent use.
-type offers struct {
-	mu   sync.Mutex
-	last map[string]time.Duration
-}
-
-func (o *offers) note(voter string, at time.Duration) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	o.last[voter] = at
-}
-
-func (o *offers) of(voter string) (at time.Duration, offered bool) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	at, offered = o.last[voter]
-	return at, offered
 }

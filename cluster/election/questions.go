@@ -33,6 +33,8 @@ type question struct {
 	// Leaderless asks whether the other node knows no leader either, see
 	// leaderless_election.go.
 	Leaderless bool `json:"vacant,omitempty"`
+	// Padding makes a question long, to see what the line to a node carries.
+	Padding string `json:"padding,omitempty"`
 }
 
 // about is the question about a leader.
@@ -47,8 +49,6 @@ type answer struct {
 	LastIndex uint64 `json:"lastIndex"`
 	// Heard are the voters that a leader hears.
 	Heard []string `json:"heard,omitempty"`
-	// Stays: this leader does not hand over because of the isolated voter.
-	Stays bool `json:"stays,omitempty"`
 }
 
 // ask puts a question to a node.
@@ -92,7 +92,7 @@ func (d *FailureDetector) answer(ctx context.Context, q question) answer {
 	case q.Leader == d.options.NodeID:
 		a.Leads = leader.Self && leader.Term == q.Term
 		if a.Leads && q.Isolated != "" {
-			a.Heard, a.Stays = d.consensus.HeardVoters(), d.tookOverFor(q.Isolated)
+			a.Heard = d.consensus.HeardVoters()
 		}
 	case leader.Term != q.Term:
 		// It may miss an old leader, or this node may.

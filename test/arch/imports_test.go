@@ -62,7 +62,7 @@ var packageRules = []packageRule{
 	{path: "cluster/environment", only: []string{std, "golang.org/x/sys/unix"}},
 	{path: "cluster/forward", never: []string{"~/cluster/consensus", "~/cluster/discovery", "~/cluster/election", "~/cluster/storage"}, users: []string{"cluster"}},
 	{path: "cluster/leader", only: []string{std, "~/queue", "~/fsm", "~/cluster/environment", "~/cluster/fault", "~/cluster/wakeup"}, users: []string{"cluster", "cluster/forward"}},
-	{path: "cluster/clustertest", only: []string{std, "~/cluster/fault", "go.uber.org/goleak"}, users: []string{"cluster/peernet/peernettest"}},
+	{path: "cluster/clustertest", only: []string{std, "~/queue", "~/fsm", "~/cluster/fault", "go.uber.org/goleak"}, users: []string{"cluster/peernet/peernettest"}},
 	{path: "cluster/fault", only: []string{"errors"}},
 	{path: "cluster/wakeup", only: []string{std}},
 	{path: "cluster/offline", only: []string{
