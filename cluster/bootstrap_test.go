@@ -17,7 +17,7 @@ import (
 
 func clusterIDs(g *groups) []string {
 	var ids []string
-	for _, m := range g.members {
+	for _, m := range g.All {
 		if m.group != nil {
 			ids = append(ids, m.process.clusterID())
 		}
@@ -33,13 +33,13 @@ func TestBootstrapInEveryStartOrder(t *testing.T) {
 		t.Run(fmt.Sprint(order), func(t *testing.T) {
 			g := newGroups(t, 3, nil)
 			for n, i := range order {
-				g.members[i].start()
+				g.All[i].start()
 				if n == 1 {
 					// Two of three found nothing, however long they wait.
-					g.waitForView(g.members[i], 1)
+					g.waitForView(g.All[i], 1)
 				}
 			}
-			g.agree(g.propose(0, 3))
+			g.Agree(g.Propose(0, 3))
 			if ids := clusterIDs(g); len(ids) != 1 || ids[0] == "" {
 				t.Errorf("clusters %q", ids)
 			}
@@ -50,8 +50,8 @@ func TestBootstrapInEveryStartOrder(t *testing.T) {
 
 // waitForView waits until m sees n others.
 func (g *groups) waitForView(m *member, n int) {
-	g.t.Helper()
-	ctx := clustertest.Context(g.t)
+	g.T.Helper()
+	ctx := clustertest.Context(g.T)
 	for {
 		changed := m.process.gossip.Changes()
 		if len(m.process.gossip.View()) >= n {
@@ -60,7 +60,7 @@ func (g *groups) waitForView(m *member, n int) {
 		select {
 		case <-changed:
 		case <-ctx.Done():
-			g.t.Fatalf("%s sees %d others, not %d", m.cfg.NodeName, len(m.process.gossip.View()), n)
+			g.T.Fatalf("%s sees %d others, not %d", m.cfg.NodeName, len(m.process.gossip.View()), n)
 		}
 	}
 }
@@ -68,19 +68,19 @@ func (g *groups) waitForView(m *member, n int) {
 func TestBootstrapOfOne(t *testing.T) {
 	g := newGroups(t, 1, nil)
 	g.startAll()
-	g.agree(g.propose(0, 3))
+	g.Agree(g.Propose(0, 3))
 	g.stopAll()
 	g.startAll()
-	g.agree(g.propose(3, 5))
+	g.Agree(g.Propose(3, 5))
 }
 
 func TestBootstrapLeavesOutTheLateNode(t *testing.T) {
 	g := newGroups(t, 4, func(_ int, cfg *Config) { cfg.BootstrapExpect = 3 })
-	late := g.members[0] // the smallest id, so it would begin the cluster
-	for _, m := range g.members[1:] {
+	late := g.All[0] // the smallest id, so it would begin the cluster
+	for _, m := range g.All[1:] {
 		m.start()
 	}
-	g.agree2(g.members[1:], g.propose(0, 3))
+	g.Agree(g.Propose(0, 3), g.All[1:]...)
 	late.start()
 	g.waitForView(late, 3)
 	// It waits to be added once it sees nodes with state, whatever else it
@@ -100,23 +100,17 @@ func TestBootstrapLeavesOutTheLateNode(t *testing.T) {
 	}
 }
 
-// agree2 is agree among some members.
-func (g *groups) agree2(members []*member, index uint64) {
-	g.t.Helper()
-	(&groups{t: g.t, members: members}).agree(index)
-}
-
 func TestBootstrapSurvivesACrashAfterThePledges(t *testing.T) {
 	g := newGroups(t, 3, nil)
 	// The nodes draw their ids, then all give their pledge, and stop before the first
 	// entry is written.
 	var members []string
-	for _, m := range g.members {
+	for _, m := range g.All {
 		dir := openTestDir(t, m.cfg.DataDir, m.cfg.NodeName)
 		members = append(members, dir.NodeID)
 	}
 	slices.Sort(members)
-	for _, m := range g.members {
+	for _, m := range g.All {
 		dir := openTestDirAgain(t, m)
 		if err := dir.SetMembership(storage.Membership{ClusterID: storage.ClusterIDOf(members), InitialMembers: members}); err != nil {
 			t.Fatal(err)
@@ -124,7 +118,7 @@ func TestBootstrapSurvivesACrashAfterThePledges(t *testing.T) {
 		dir.Close()
 	}
 	g.startAll()
-	g.agree(g.propose(0, 3))
+	g.Agree(g.Propose(0, 3))
 	if ids := clusterIDs(g); !slices.Equal(ids, []string{storage.ClusterIDOf(members)}) {
 		t.Errorf("clusters %q", ids)
 	}
@@ -248,17 +242,17 @@ func TestBootstrapGivesUpAndIsFreed(t *testing.T) {
 	g := newGroups(t, 3, nil)
 	// One node has given its pledge to a member that never asked it, as if that
 	// one had withdrawn while this node was away.
-	pledged := g.members[2]
+	pledged := g.All[2]
 	dir := openTestDir(t, pledged.cfg.DataDir, pledged.cfg.NodeName)
-	g.members[0].start()
-	stale := []string{g.members[0].process.nodeID, "x-00000000", dir.NodeID}
+	g.All[0].start()
+	stale := []string{g.All[0].process.nodeID, "x-00000000", dir.NodeID}
 	if err := dir.SetMembership(storage.Membership{ClusterID: storage.ClusterIDOf(stale), InitialMembers: stale}); err != nil {
 		t.Fatal(err)
 	}
 	dir.Close()
-	g.members[1].start()
+	g.All[1].start()
 	pledged.start()
-	g.agree(g.propose(0, 3))
+	g.Agree(g.Propose(0, 3))
 	if ids := clusterIDs(g); len(ids) != 1 || ids[0] == storage.ClusterIDOf(stale) {
 		t.Errorf("clusters %q", ids)
 	}

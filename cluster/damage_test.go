@@ -53,17 +53,17 @@ func TestDamagedNodeRefusesToStartAndTheOthersGoOn(t *testing.T) {
 			g := newGroups(t, 3, func(_ int, cfg *Config) { cfg.Snapshot.TrailingBytes = 2000 })
 			g.startAll()
 			for at := range 30 {
-				g.proposeOne(testNamedEntry(t, at))
+				g.ProposeOne(testNamedEntry(t, at))
 			}
-			damaged := g.followers(g.leader())[0]
+			damaged := g.Followers(g.Leader())[0]
 			if err := damaged.group.Snapshot(clustertest.Context(t)); err != nil {
 				t.Fatal(err)
 			}
 			for at := 30; at < 35; at++ {
-				g.proposeOne(testNamedEntry(t, at))
+				g.ProposeOne(testNamedEntry(t, at))
 			}
 			if test.name == "a log entry" { // it must still be in the log
-				g.agree(g.leader().group.CommitIndex())
+				g.Agree(g.Leader().group.CommitIndex())
 			}
 			damaged.stop()
 			file := test.damage(t, damaged.cfg.DataDir)
@@ -75,7 +75,7 @@ func TestDamagedNodeRefusesToStartAndTheOthersGoOn(t *testing.T) {
 			if !strings.Contains(err.Error(), file) || !strings.Contains(err.Error(), "new member") {
 				t.Errorf("the message does not name %s and say what to do: %v", file, err)
 			}
-			g.agree(g.propose(50, 55))
+			g.Agree(g.Propose(50, 55))
 		})
 	}
 }

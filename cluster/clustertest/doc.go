@@ -3,12 +3,13 @@
 // # What it owns
 //
 // Damage done to files, a stand-in for the end of the process, a clock moved by
-// hand, and contexts and loggers of tests.
+// hand, log entries, contexts and loggers of tests, and Members: several members of
+// a consensus group that write, elect and are compared.
 //
 // # What it refuses to know
 //
 // The packages it helps to test, beside fault, so that each of them can use it in
-// its own package.
+// its own package; Members sees a group by its methods.
 //
 // # Who calls it
 //

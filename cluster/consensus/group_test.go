@@ -15,7 +15,6 @@ import (
 	"github.com/seriatimq/seriatim/cluster/peernet"
 	"github.com/seriatimq/seriatim/cluster/storage"
 	"github.com/seriatimq/seriatim/fsm"
-	"github.com/seriatimq/seriatim/queue"
 )
 
 // node is what the groups of one node share: a data directory and a network, whose
@@ -42,10 +41,7 @@ type member struct {
 }
 
 // groups are the members of one group, on a node each.
-type groups struct {
-	t       *testing.T
-	members []*member
-}
+type groups struct{ clustertest.Members[*member] }
 
 func newNodes(t *testing.T, n int) []*node {
 	t.Helper()
@@ -65,7 +61,7 @@ func newNodes(t *testing.T, n int) []*node {
 // newGroup is group id with a member on each of the nodes.
 func newGroup(t *testing.T, id uint32, nodes []*node, change func(i int, options *Options)) *groups {
 	t.Helper()
-	g := &groups{t: t}
+	g := &groups{clustertest.Members[*member]{T: t}}
 	for i, n := range nodes {
 		m := &member{node: n, options: defaultOptions(t, i+1)}
 		m.options.ID = id
@@ -73,7 +69,7 @@ func newGroup(t *testing.T, id uint32, nodes []*node, change func(i int, options
 			change(i, &m.options)
 		}
 		n.members = append(n.members, m)
-		g.members = append(g.members, m)
+		g.All = append(g.All, m)
 	}
 	return g
 }
@@ -150,12 +146,12 @@ func (n *node) stop() {
 
 // start opens a member, and its node if that is stopped.
 func (g *groups) start(m *member) {
-	g.t.Helper()
+	g.T.Helper()
 	n := m.node
 	if n.dir == nil {
 		n.open()
 	}
-	for _, other := range g.members {
+	for _, other := range g.All {
 		if other := other.node; other != n && other.dir != nil {
 			n.book.Note(other.dir.NodeID, other.network.BoundAddr(), other.dir.Boot)
 			other.book.Note(n.dir.NodeID, n.network.BoundAddr(), n.dir.Boot)
@@ -194,6 +190,14 @@ func (m *member) open() {
 	}()
 }
 
+// Name implements clustertest.Member.
+func (m *member) Name() string { return m.node.name }
+
+// Running implements clustertest.Member.
+func (m *member) Running() (clustertest.Group, *fsm.FSM, bool) {
+	return m.group, m.machine, m.group != nil
+}
+
 // close closes a member, and leaves its node to the others.
 func (m *member) close() {
 	if err := m.group.Close(); err != nil {
@@ -205,141 +209,25 @@ func (m *member) close() {
 
 // startAll starts all members, which the first time bootstraps the group.
 func (g *groups) startAll() {
-	g.t.Helper()
+	g.T.Helper()
 	var initial []string
 	fresh := true
-	for _, m := range g.members {
+	for _, m := range g.All {
 		g.start(m)
 		initial = append(initial, m.node.dir.NodeID)
 		fresh = fresh && !m.group.options.Dir.HasLog()
 	}
-	first := g.members[0].group
+	first := g.All[0].group
 	if !fresh {
 		_ = first.Campaign() // or the library's timeout decides
 	} else if err := first.Bootstrap(initial); err != nil {
-		g.t.Fatal(err)
+		g.T.Fatal(err)
 	}
 }
 
 func (g *groups) stopAll() {
-	for _, m := range g.members {
+	for _, m := range g.All {
 		m.node.stop()
-	}
-}
-
-// leader waits until a running member leads and has applied what is committed.
-func (g *groups) leader() *member {
-	g.t.Helper()
-	ctx := clustertest.Context(g.t)
-	for ctx.Err() == nil {
-		for _, m := range g.members {
-			if m.group == nil {
-				continue
-			}
-			if m.group.Leadership().Self && m.group.Barrier(ctx) == nil {
-				return m
-			}
-		}
-		g.awaitLeadershipChange(ctx)
-	}
-	g.t.Fatal("nobody leads")
-	return nil
-}
-
-// awaitLeadershipChange waits until somebody sees another leader, or a moment.
-func (g *groups) awaitLeadershipChange(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(ctx, 50*time.Millisecond)
-	defer cancel()
-	for _, m := range g.members {
-		if m.group != nil {
-			select {
-			case <-m.group.LeadershipChanged():
-			case <-ctx.Done():
-			}
-			return
-		}
-	}
-}
-
-func (g *groups) followers(leader *member) []*member {
-	var followers []*member
-	for _, m := range g.members {
-		if m != leader && m.group != nil {
-			followers = append(followers, m)
-		}
-	}
-	return followers
-}
-
-// testEntry is an entry with one command that leaves traces in the state.
-func testEntry(t *testing.T, at int) []byte {
-	t.Helper()
-	return testEntryOf(t, at, &queue.CreateQueue{Queue: fmt.Sprintf("q%d", at)})
-}
-
-func testEntryOf(t *testing.T, at int, commands ...queue.Command) []byte {
-	t.Helper()
-	var frames [][]byte
-	for _, command := range commands {
-		frame, err := fsm.AppendCommand(nil, command)
-		if err != nil {
-			t.Fatal(err)
-		}
-		frames = append(frames, frame)
-	}
-	return fsm.AppendEntry(nil, queue.Timestamp(at), frames)
-}
-
-// propose writes entries at and following through whoever leads.
-func (g *groups) propose(from, to int) (last uint64) {
-	g.t.Helper()
-	for at := from; at < to; at++ {
-		last = g.proposeOne(testEntry(g.t, at))
-	}
-	return last
-}
-
-func (g *groups) proposeOne(entry []byte) uint64 {
-	g.t.Helper()
-	for {
-		wait, err := g.leader().group.Propose(entry)
-		if errors.Is(err, fault.ErrNotLeader) {
-			continue
-		}
-		if err != nil {
-			g.t.Fatal(err)
-		}
-		result, err := wait()
-		if errors.Is(err, fault.ErrNotLeader) {
-			continue
-		}
-		if err != nil {
-			g.t.Fatal(err)
-		}
-		return result.Index
-	}
-}
-
-// agree waits until all running members have applied index and compares states.
-func (g *groups) agree(index uint64) {
-	g.t.Helper()
-	ctx := clustertest.Context(g.t)
-	var want string
-	for _, m := range g.members {
-		if m.group == nil {
-			continue
-		}
-		if err := m.group.WaitApplied(ctx, index); err != nil {
-			g.t.Fatalf("%s: entry %d is not applied: %v", m.node.name, index, err)
-		}
-		at, hash := m.machine.StateHash()
-		got := fmt.Sprintf("%d %x", at, hash)
-		if want == "" {
-			want = got
-		}
-		if got != want {
-			g.t.Errorf("%s has state %s, another %s", m.node.name, got, want)
-		}
 	}
 }
 
@@ -367,17 +255,17 @@ func TestGroupElectsReplicatesAndRestarts(t *testing.T) {
 	clustertest.BothStores(t, func(t *testing.T, store string) {
 		g := newGroups(t, 3, func(_ int, options *Options) { options.Log.Store = store })
 		g.startAll()
-		g.agree(g.propose(0, 20))
-		for i, who := range []func() *member{g.leader, func() *member { return g.followers(g.leader())[0] }} {
+		g.Agree(g.Propose(0, 20))
+		for i, who := range []func() *member{g.Leader, func() *member { return g.Followers(g.Leader())[0] }} {
 			m := who()
 			m.node.stop()
-			last := g.propose(20+10*i, 30+10*i)
+			last := g.Propose(20+10*i, 30+10*i)
 			g.start(m)
-			g.agree(last)
+			g.Agree(last)
 		}
 		g.stopAll()
 		g.startAll()
-		g.agree(g.propose(40, 50))
+		g.Agree(g.Propose(40, 50))
 		g.stopAll()
 	})
 }
@@ -387,7 +275,7 @@ func TestGroupElectsReplicatesAndRestarts(t *testing.T) {
 func TestProofIsForOneTerm(t *testing.T) {
 	g := newGroups(t, 1, nil)
 	g.startAll()
-	group := g.leader().group
+	group := g.Leader().group
 	term, leads := group.LeaderTerm()
 	if !leads {
 		t.Fatal("it does not lead")

@@ -58,6 +58,9 @@ func (g *Group) openState(ctx context.Context, state stateMachine) error {
 	if err := errors.Join(r.read(g.options.Dir.HasLog()), r.finish()); err != nil {
 		return err
 	}
+	if err := g.finishInstall(newest); err != nil {
+		return err
+	}
 	g.log.NoteCommitted(g.machine.applied.Load)
 	g.librarySnaps = librarySnapshots{SnapshotStore: g.snapshots}
 	if r.reached.Index > 0 {

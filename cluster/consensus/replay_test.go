@@ -16,18 +16,18 @@ func TestReplayBeforeConsensus(t *testing.T) {
 			clustertest.BothStores(t, func(t *testing.T, store string) {
 				g := newGroups(t, 3, func(i int, options *Options) { smallSteps(i, options); options.Log.Store = store })
 				g.startAll()
-				g.agree(g.propose(0, 20))
+				g.Agree(g.Propose(0, 20))
 				if snapshot {
 					g.snapshotAll()
 				}
-				known := g.propose(20, 60)
-				g.agree(known)
-				last := g.proposeOne(testEntry(t, 60)) // its append tells the mark of those before
-				g.agree(last)
-				members := g.leader().group.raft.GetConfiguration().Configuration()
+				known := g.Propose(20, 60)
+				g.Agree(known)
+				last := g.ProposeOne(clustertest.Entry(t, 60)) // its append tells the mark of those before
+				g.Agree(last)
+				members := g.Leader().group.raft.GetConfiguration().Configuration()
 				g.stopAll()
 
-				alone := g.members[0]
+				alone := g.All[0]
 				g.start(alone)
 				if applied := alone.machine.AppliedIndex(); applied < known || applied > last {
 					t.Errorf("entry %d is applied, known to be committed was %d, the last is %d", applied, known, last)
@@ -35,14 +35,14 @@ func TestReplayBeforeConsensus(t *testing.T) {
 				if got := alone.group.raft.GetConfiguration().Configuration(); !slices.Equal(got.Servers, members.Servers) {
 					t.Errorf("the members are %v, they were %v", got, members)
 				}
-				for _, m := range g.members[1:] {
+				for _, m := range g.All[1:] {
 					g.start(m)
 				}
-				g.agree(g.propose(61, 65))
+				g.Agree(g.Propose(61, 65))
 				g.snapshotAll()
 				g.stopAll()
 				g.startAll()
-				g.agree(g.propose(65, 70))
+				g.Agree(g.Propose(65, 70))
 			})
 		})
 	}

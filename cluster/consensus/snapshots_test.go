@@ -2,6 +2,8 @@ package consensus
 
 import (
 	"errors"
+	"os"
+	"path/filepath"
 	"slices"
 	"testing"
 	"time"
@@ -25,14 +27,14 @@ func TestSnapshotsAreTakenByBytesAndInstalled(t *testing.T) {
 	clustertest.BothStores(t, func(t *testing.T, store string) {
 		g := newGroups(t, 3, func(i int, options *Options) { smallSteps(i, options); options.Log.Store = store })
 		g.startAll()
-		g.agree(g.propose(0, 60))
-		behind := g.followers(g.leader())[0]
+		g.Agree(g.Propose(0, 60))
+		behind := g.Followers(g.Leader())[0]
 		stopped := behind.group.raft.LastIndex()
 		g.snapshotAll()
 		behind.node.stop()
-		last := g.propose(60, 160)
+		last := g.Propose(60, 160)
 		g.snapshotAll()
-		leader := g.leader()
+		leader := g.Leader()
 		if stats := leader.group.Stats(); stats.SnapshotsTaken == 0 || stats.LastSnapshotIndex == 0 || stats.SnapshotPause <= 0 {
 			t.Fatalf("no snapshot was taken: %+v", stats)
 		}
@@ -41,28 +43,28 @@ func TestSnapshotsAreTakenByBytesAndInstalled(t *testing.T) {
 			t.Fatalf("the log begins at %d, %v: it was not shortened", first, err)
 		}
 		g.start(behind)
-		g.agree(last)
-		g.agree(g.propose(160, 170))                       // the log is wiped after the state is there
+		g.Agree(last)
+		g.Agree(g.Propose(160, 170))                       // the log is wiped after the state is there
 		restored := behind.group.Stats().SnapshotsRestored // one is its own
 		if first, err := behind.group.log.FirstIndex(); err != nil || first <= stopped || restored < 2 {
 			t.Errorf("the follower stopped at %d and its log begins at %d, %v: it got no snapshot", stopped, first, err)
 		}
 		g.stopAll()
 		g.startAll()
-		g.agree(g.propose(170, 180))
+		g.Agree(g.Propose(170, 180))
 		g.stopAll()
 	})
 }
 
 // snapshotAll takes a snapshot on every running member.
 func (g *groups) snapshotAll() {
-	g.t.Helper()
-	for _, m := range g.members {
+	g.T.Helper()
+	for _, m := range g.All {
 		if m.group == nil {
 			continue
 		}
-		if err := m.group.Snapshot(clustertest.Context(g.t)); err != nil {
-			g.t.Fatal(err)
+		if err := m.group.Snapshot(clustertest.Context(g.T)); err != nil {
+			g.T.Fatal(err)
 		}
 	}
 }
@@ -80,29 +82,65 @@ func TestInstalledSnapshotWipesTheLog(t *testing.T) {
 }
 
 func installOverContradiction(t *testing.T, store string, beyond int) {
-	g := newGroups(t, 3, func(i int, options *Options) { smallSteps(i, options); options.Log.Store = store })
-	g.startAll()
-	g.agree(g.propose(0, 20))
-	behind := g.followers(g.leader())[0]
-	g.snapshotAll()
-	term, end := behind.group.LastEntry()
-	behind.node.stop()
-	if err := g.leader().group.TransferLeadership(clustertest.Context(t)); err != nil { // another term
-		t.Fatal(err)
-	}
-	written := entriesOf(t, g.leader())
-	last := g.propose(20, 120)
-	g.snapshotAll()
-	contradict(t, behind, &raft.Log{Term: term, Index: end}, written, uint64(int(last)+beyond))
+	g, behind, last := contradictedSnapshot(t, store, beyond)
 	g.start(behind)
-	g.agree(last)
+	g.Agree(last)
 	if stats := behind.group.Stats(); stats.SnapshotsRestored < 2 { // one is its own
 		t.Errorf("no snapshot was installed: %+v", stats)
 	}
-	g.agree(g.propose(120, 125))
+	g.Agree(g.Propose(120, 125))
 	g.stopAll()
 	g.startAll()
-	g.agree(g.propose(125, 130))
+	g.Agree(g.Propose(125, 130))
+}
+
+// contradictedSnapshot is a group with a stopped follower. The others have a snapshot up
+// to last; its log ends beyond that and contradicts it.
+func contradictedSnapshot(t *testing.T, store string, beyond int) (g *groups, behind *member, last uint64) {
+	t.Helper()
+	g = newGroups(t, 3, func(i int, options *Options) { smallSteps(i, options); options.Log.Store = store })
+	g.startAll()
+	g.Agree(g.Propose(0, 20))
+	behind = g.Followers(g.Leader())[0]
+	g.snapshotAll()
+	term, end := behind.group.LastEntry()
+	behind.node.stop()
+	if err := g.Leader().group.TransferLeadership(clustertest.Context(t)); err != nil { // another term
+		t.Fatal(err)
+	}
+	written := entriesOf(t, g.Leader())
+	last = g.Propose(20, 120)
+	g.snapshotAll()
+	contradict(t, behind, &raft.Log{Term: term, Index: end}, written, uint64(int(last)+beyond))
+	return g, behind, last
+}
+
+// A power cut may come between an installed snapshot and the end of the log that it
+// replaces: the node must then finish what was begun.
+func TestInstallIsFinishedAfterAPowerCut(t *testing.T) {
+	ends := map[string]int{"before the snapshot's end": -5, "behind the snapshot's end": 20}
+	for name, beyond := range ends {
+		t.Run(name, func(t *testing.T) {
+			clustertest.BothStores(t, func(t *testing.T, store string) { finishInstall(t, store, beyond) })
+		})
+	}
+}
+
+func finishInstall(t *testing.T, store string, beyond int) {
+	g, behind, last := contradictedSnapshot(t, store, beyond)
+	snapshots := func(m *member) string { return filepath.Join(m.node.path, "group-0", storage.SnapshotsDir) }
+	if err := errors.Join(os.RemoveAll(snapshots(behind)), os.CopyFS(snapshots(behind), os.DirFS(snapshots(g.Leader())))); err != nil {
+		t.Fatal(err)
+	}
+	g.start(behind)
+	if first, err := behind.group.log.FirstIndex(); err != nil || first > 0 && first <= last {
+		t.Errorf("the log begins at %d, %v, the snapshot ends at %d", first, err, last)
+	}
+	g.Agree(last)
+	g.Agree(g.Propose(120, 125))
+	g.stopAll()
+	g.startAll()
+	g.Agree(g.Propose(125, 130))
 }
 
 // entriesOf is the log of a member by index.
@@ -166,13 +204,13 @@ func contradict(t *testing.T, m *member, newest *raft.Log, written map[uint64]*r
 func TestWaitAppliedPassesEntriesWithoutCommands(t *testing.T) {
 	g := newGroups(t, 3, nil)
 	g.startAll()
-	g.propose(0, 2)
-	leader := g.leader() // its barrier is the last entry and reaches no state machine
+	g.Propose(0, 2)
+	leader := g.Leader() // its barrier is the last entry and reaches no state machine
 	commit := leader.group.CommitIndex()
 	if applied := leader.machine.AppliedIndex(); applied >= commit {
 		t.Fatalf("applied %d, committed %d: the test needs a barrier at the end", applied, commit)
 	}
-	for _, m := range g.members {
+	for _, m := range g.All {
 		if err := m.group.WaitApplied(clustertest.Context(t), commit); err != nil {
 			t.Errorf("%s: %v", m.node.name, err)
 		}
@@ -185,22 +223,22 @@ func TestWaitAppliedPassesEntriesWithoutCommands(t *testing.T) {
 func TestTransferLeadership(t *testing.T) {
 	g := newGroups(t, 3, nil)
 	g.startAll()
-	leader := g.leader()
+	leader := g.Leader()
 	if err := leader.group.TransferLeadership(clustertest.Context(t)); err != nil {
 		t.Fatal(err)
 	}
-	last := g.propose(0, 3)
-	if now := g.leader(); now == leader {
+	last := g.Propose(0, 3)
+	if now := g.Leader(); now == leader {
 		t.Error("the same node leads")
 	}
-	g.agree(last)
+	g.Agree(last)
 }
 
 func TestStatsDescribeTheMembers(t *testing.T) {
 	g := newGroups(t, 3, nil)
 	g.startAll()
-	g.agree(g.propose(0, 5))
-	leader := g.leader()
+	g.Agree(g.Propose(0, 5))
+	leader := g.Leader()
 	ctx := clustertest.Context(t)
 	for {
 		stats := leader.group.Stats()
@@ -217,7 +255,7 @@ func TestStatsDescribeTheMembers(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for _, m := range g.followers(leader) {
+	for _, m := range g.Followers(leader) {
 		if stats := m.group.Stats(); stats.Role != "follower" || stats.LeaderID != leader.node.dir.NodeID {
 			t.Errorf("got %+v", stats)
 		}
@@ -228,9 +266,9 @@ func TestStatsDescribeTheMembers(t *testing.T) {
 func TestSnapshotsAreSpread(t *testing.T) {
 	g := newGroups(t, 3, func(_ int, options *Options) { options.Snapshot.LogBytes = 1 << 20 })
 	g.startAll()
-	g.agree(g.propose(0, 1)) // all know the members
+	g.Agree(g.Propose(0, 1)) // all know the members
 	due := map[int64]bool{}
-	for _, m := range g.members {
+	for _, m := range g.All {
 		d := m.group.snapshotDue()
 		if d < 1<<20 || d > 1<<20+1<<18 {
 			t.Errorf("a snapshot is due after %d bytes", d)

@@ -61,10 +61,10 @@ func TestStoredIsReadAndRecovered(t *testing.T) {
 	clustertest.BothStores(t, func(t *testing.T, store string) {
 		g := newGroups(t, 3, func(_ int, options *Options) { options.Log.Store = store })
 		g.startAll()
-		g.agree(g.propose(0, 20))
+		g.Agree(g.Propose(0, 20))
 		g.snapshotAll()
-		g.agree(g.propose(20, 30))
-		m := g.members[0]
+		g.Agree(g.Propose(20, 30))
+		m := g.All[0]
 		nodeID := m.node.dir.NodeID
 		g.stopAll()
 		index, hash := m.machine.StateHash()

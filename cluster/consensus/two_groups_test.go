@@ -11,9 +11,9 @@ import (
 // holds reports which of the queues that entries from up to to create are in the
 // state of every member.
 func (g *groups) holds(from, to int) (all, none bool) {
-	g.t.Helper()
+	g.T.Helper()
 	all, none = true, true
-	for _, m := range g.members {
+	for _, m := range g.All {
 		m.machine.Read(func(v queue.View) {
 			for at := from; at < to; at++ {
 				_, refusal := v.Stats(fmt.Sprintf("q%d", at))
@@ -27,11 +27,11 @@ func (g *groups) holds(from, to int) (all, none bool) {
 // leadElsewhere hands leadership of g over until another node leads it than leads
 // the other group.
 func (g *groups) leadElsewhere(other *groups) {
-	g.t.Helper()
-	ctx := clustertest.Context(g.t)
-	for leader := g.leader(); leader.node == other.leader().node; leader = g.leader() {
+	g.T.Helper()
+	ctx := clustertest.Context(g.T)
+	for leader := g.Leader(); leader.node == other.Leader().node; leader = g.Leader() {
 		if err := leader.group.TransferLeadership(ctx); err != nil && ctx.Err() != nil {
-			g.t.Fatal(err)
+			g.T.Fatal(err)
 		}
 	}
 }
@@ -64,35 +64,35 @@ func TestTwoGroupsInOneProcess(t *testing.T) {
 		}
 		startBoth()
 		b.leadElsewhere(a)
-		a.agree(a.propose(0, 10))
-		b.agree(b.propose(100, 120))
+		a.Agree(a.Propose(0, 10))
+		b.Agree(b.Propose(100, 120))
 		separate(10, 120)
 
 		// A node restarts.
-		restarted := a.leader().node
+		restarted := a.Leader().node
 		restarted.stop()
-		aLast, bLast := a.propose(10, 15), b.propose(120, 125)
+		aLast, bLast := a.Propose(10, 15), b.Propose(120, 125)
 		for _, g := range []*groups{a, b} {
-			for _, m := range g.members {
+			for _, m := range g.All {
 				if m.node == restarted {
 					g.start(m)
 				}
 			}
 		}
-		a.agree(aLast)
-		b.agree(bLast)
+		a.Agree(aLast)
+		b.Agree(bLast)
 		separate(15, 125)
 
 		// One group restarts alone, the other goes on.
-		for _, m := range b.members {
+		for _, m := range b.All {
 			m.close()
 		}
-		a.agree(a.propose(200, 205))
-		for _, m := range b.members {
+		a.Agree(a.Propose(200, 205))
+		for _, m := range b.All {
 			m.node.network.AddGroup(m.options.ID)
 			m.open()
 		}
-		b.agree(b.propose(125, 130))
+		b.Agree(b.Propose(125, 130))
 		separate(15, 130)
 
 		// All nodes restart.
@@ -100,8 +100,8 @@ func TestTwoGroupsInOneProcess(t *testing.T) {
 			n.stop()
 		}
 		startBoth()
-		a.agree(a.propose(15, 20))
-		b.agree(b.propose(130, 135))
+		a.Agree(a.Propose(15, 20))
+		b.Agree(b.Propose(130, 135))
 		separate(20, 135)
 		for _, n := range nodes {
 			n.stop()

@@ -14,21 +14,7 @@ import (
 	"github.com/seriatimq/seriatim/cluster/leader"
 	"github.com/seriatimq/seriatim/cluster/peerpb"
 	"github.com/seriatimq/seriatim/fsm"
-	"github.com/seriatimq/seriatim/queue"
 )
-
-// benchSend is a send of 256 bytes, encoded.
-func benchSend(b *testing.B) []byte {
-	b.Helper()
-	frame, err := fsm.AppendCommand(nil, &queue.SendMessages{Queue: "orders.fifo", SenderID: "AIDAEXAMPLE", Entries: []queue.SendEntry{{
-		Body: string(make([]byte, 256)), GroupID: "group-17", GroupIDGiven: true,
-		DeduplicationID: "0d1e7c5a-4f0e-4a58-9d53-1a2b3c4d5e6f", DeduplicationIDGiven: true,
-	}}})
-	if err != nil {
-		b.Fatal(err)
-	}
-	return frame
-}
 
 // BenchmarkForward is a forwarded command's way to the leader's group committer and
 // back, over a connection in memory, with 64 callers.
@@ -54,7 +40,7 @@ func BenchmarkForward(b *testing.B) {
 			return Connect(ctx, nodeID, listener.DialContext, time.Minute)
 		},
 	})
-	request := Request{Request: leader.Request{Frame: benchSend(b)}, Kind: Submit, Term: 5, Budget: 10 * time.Second}
+	request := Request{Request: leader.Request{Frame: clustertest.EncodedSend(b)}, Kind: Submit, Term: 5, Budget: 10 * time.Second}
 	leads := func() (string, <-chan struct{}) { return "leader", nil }
 	b.ReportAllocs()
 	b.SetParallelism(32)
@@ -75,7 +61,7 @@ func BenchmarkFrame(b *testing.B) {
 	frame := &peerpb.RequestFrame{LeaderId: "n1-0011aabb", SenderId: "n2-0011aabb"}
 	for i := range uint64(16) {
 		frame.Requests = append(frame.Requests, &peerpb.Request{
-			Id: 100 + i, Kind: Submit, Term: 5, Command: benchSend(b), MinimumVersion: 1, BudgetMillis: 10_000,
+			Id: 100 + i, Kind: Submit, Term: 5, Command: clustertest.EncodedSend(b), MinimumVersion: 1, BudgetMillis: 10_000,
 		})
 	}
 	for _, c := range []struct {

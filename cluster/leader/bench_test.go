@@ -10,19 +10,6 @@ import (
 	"github.com/seriatimq/seriatim/queue"
 )
 
-// benchSend is a send of 256 bytes, encoded.
-func benchSend(b *testing.B) []byte {
-	b.Helper()
-	frame, err := fsm.AppendCommand(nil, &queue.SendMessages{Queue: "orders.fifo", SenderID: "AIDAEXAMPLE", Entries: []queue.SendEntry{{
-		Body: string(make([]byte, 256)), GroupID: "group-17", GroupIDGiven: true,
-		DeduplicationID: "0d1e7c5a-4f0e-4a58-9d53-1a2b3c4d5e6f", DeduplicationIDGiven: true,
-	}}})
-	if err != nil {
-		b.Fatal(err)
-	}
-	return frame
-}
-
 // instantLog commits at once.
 type instantLog struct{ index uint64 }
 
@@ -50,7 +37,7 @@ func BenchmarkGroupCommitter(b *testing.B) {
 	defer running.Wait()
 	defer cancel()
 	c.open()
-	frame := benchSend(b)
+	frame := clustertest.EncodedSend(b)
 	b.ReportAllocs()
 	b.SetParallelism(32)
 	b.RunParallel(func(pb *testing.PB) {
