@@ -110,14 +110,14 @@ func TestFailover(t *testing.T) {
 // TestReceiveIsRepeatedAsTheSameAttempt keeps messages of a FIFO queue, which
 // the first node may have handed out, from being blocked until they are visible.
 func TestReceiveIsRepeatedAsTheSameAttempt(t *testing.T) {
-	var attempts []string // one request at a time
+	attempts := make(chan string, 10)
 	record := func(then http.HandlerFunc) string {
 		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			var in struct{ ReceiveRequestAttemptId string } //nolint:revive // the wire's spelling
 			if err := json.NewDecoder(r.Body).Decode(&in); err != nil {
 				t.Error(err)
 			}
-			attempts = append(attempts, in.ReceiveRequestAttemptId)
+			attempts <- in.ReceiveRequestAttemptId
 			then(w, r)
 		}))
 		t.Cleanup(server.Close)
@@ -127,8 +127,11 @@ func TestReceiveIsRepeatedAsTheSameAttempt(t *testing.T) {
 	if got := runTool(t, first+","+second, "", "msg", "receive", "http://h/0/q.fifo"); got.err != nil {
 		t.Fatal(got.err)
 	}
-	if len(attempts) != 2 || attempts[0] == "" || attempts[0] != attempts[1] {
-		t.Errorf("attempts %q", attempts)
+	if len(attempts) != 2 {
+		t.Fatalf("%d attempts", len(attempts))
+	}
+	if a, b := <-attempts, <-attempts; a == "" || a != b {
+		t.Errorf("attempts %q and %q", a, b)
 	}
 }
 
