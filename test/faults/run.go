@@ -267,28 +267,36 @@ func (r Run) judge(s *stage, last bool) (Part, error) {
 	if err != nil {
 		return part, err
 	}
-	part.Report = check.Check(part.Events)
 	parts := []Part{part}
-	err = deepen(r.Dir, s.logChecker, parts)
+	err = judgeParts(r.Dir, s.logChecker, parts)
 	return parts[0], err
 }
 
-// deepen adds levels B and C to the verdicts on the parts of the run in a folder
-// that follow those which the log-based checker knows. What the log says of them all stands
+// judgeParts judges the parts of the run in a folder that follow those which the
+// log-based checker knows, on all three levels. What the log says of them all stands
 // with the last one.
-func deepen(dir string, w *logcheck.Checker, parts []Part) error {
+func judgeParts(dir string, w *logcheck.Checker, parts []Part) error {
 	var effects map[int64]int64
 	var repeated map[int64][2]int64
+	var said logcheck.Report
 	if w != nil {
 		for _, part := range parts {
 			w.Add(part.Events)
 		}
-		if err := testify(w, &parts[len(parts)-1].Report); err != nil {
-			return err
+		var err error
+		if said, err = w.Judge(); err != nil {
+			for i := range parts {
+				parts[i].Report = check.Check(parts[i].Events)
+			}
+			return fmt.Errorf("ask the log: %w", err)
 		}
 		effects, repeated = w.Effects(), w.Repeated()
 	}
 	for i := range parts {
+		parts[i].Report = check.CheckWithEffects(parts[i].Events, effects)
+		if i == len(parts)-1 {
+			testify(said, &parts[i].Report)
+		}
 		if err := search(parts[i].Events, effects, repeated, dir, &parts[i].Report); err != nil {
 			return err
 		}
@@ -298,11 +306,7 @@ func deepen(dir string, w *logcheck.Checker, parts []Part) error {
 
 // testify adds what the log says of the run so far to a report. What it said
 // before it says again, which the counts of a part leave out.
-func testify(w *logcheck.Checker, r *check.Report) error {
-	said, err := w.Judge()
-	if err != nil {
-		return fmt.Errorf("ask the log: %w", err)
-	}
+func testify(said logcheck.Report, r *check.Report) {
 	for _, v := range said.Violations {
 		r.Violations = append(r.Violations, check.Violation{Invariant: v.Invariant, Checker: "log " + v.Check, Text: v.String(), At: v.At})
 	}
@@ -312,7 +316,6 @@ func testify(w *logcheck.Checker, r *check.Report) error {
 	for _, gap := range said.Gaps {
 		r.Leave("the committed log: %s", gap)
 	}
-	return nil
 }
 
 // historyPath is the file of a part of a run.

@@ -242,7 +242,7 @@ func stored(path string) ([]Part, error) {
 		if err != nil {
 			return parts, err
 		}
-		parts = append(parts, Part{History: file, Events: events, Report: check.Check(events)})
+		parts = append(parts, Part{History: file, Events: events})
 	}
-	return parts, deepen(filepath.Dir(files[0]), w, parts)
+	return parts, judgeParts(filepath.Dir(files[0]), w, parts)
 }

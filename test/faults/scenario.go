@@ -52,6 +52,14 @@ func plainScenarios() []Scenario {
 			play: freeze("one-way cut"),
 		},
 		{
+			Name: "voter behind a slow line", About: "it is free for all nodes but the leader, whoever that is", needs: []area{areaNetwork},
+			must: did("slow line"), play: freeze("slow line"),
+		},
+		{
+			Name: "voter behind a lossy line", About: "now and then something gets through", needs: []area{areaNetwork},
+			must: did("loss at one"), play: freeze("loss at one"),
+		},
+		{
 			Name: "members change during a partition", About: "by the majority", needs: []area{areaNetwork}, must: did("isolate one", "node added and removed"),
 			play: during("isolate one", "node added and removed"),
 		},

@@ -101,6 +101,10 @@ func (s *stage) steady(ctx context.Context, nodes []*harness.Node) {
 // longer than the node may take to refuse.
 const minorityPatience = 15 * time.Second
 
+// minorityClients ask each such node side by side, as most calls take as long as the
+// node has patience itself.
+const minorityClients = 3
+
 // askMinority asks the strike's nodes, which hear their clients and no other node,
 // until ctx ends. All calls are answered before the lines are healed.
 func (s *strike) askMinority(ctx context.Context) {
@@ -109,7 +113,7 @@ func (s *strike) askMinority(ctx context.Context) {
 	}
 	since := s.recorder.Now()
 	var asking sync.WaitGroup
-	for _, node := range s.nodes {
+	for _, node := range slices.Repeat(s.nodes, minorityClients) {
 		c := s.newProbe(node)
 		c.since = since
 		c.http.Timeout = minorityPatience

@@ -128,7 +128,8 @@ func (c *client) groups(ctx context.Context) {
 }
 
 // lostReceive loses the answer of every third receive and repeats the call with
-// its attempt id on another node.
+// its attempt id on another node. Some of what it got it holds and asks for again and
+// again, so that leadership moves in between.
 func (c *client) lostReceive(ctx context.Context) {
 	body := c.body()
 	c.persist(ctx, fmt.Sprint(c.random.IntN(10)), keyOf(body), body)
@@ -138,8 +139,12 @@ func (c *client) lostReceive(ctx context.Context) {
 	for try := 1; result != history.OK && try <= 5 && c.think(ctx); try++ {
 		messages, result = c.receive(ctx, c.nodes[(node+try)%len(c.nodes)], c.queue(), wanted{most: 3, attempt: attempt})
 	}
-	if len(messages) > 0 && c.random.IntN(2) == 0 {
-		c.receive(ctx, c.nodes[(node+1)%len(c.nodes)], c.queue(), wanted{most: 3, attempt: attempt})
+	repeats := c.random.IntN(2)
+	if c.random.IntN(8) == 0 {
+		repeats = 8
+	}
+	for i := 0; i < repeats && len(messages) > 0 && (i == 0 || pause(ctx, 200*time.Millisecond)); i++ {
+		c.receive(ctx, c.nodes[(node+1+i)%len(c.nodes)], c.queue(), wanted{most: 3, attempt: attempt})
 	}
 	for _, m := range messages {
 		c.remove(ctx, c.any(), c.queue(), m.Handle, m.ID)

@@ -78,13 +78,20 @@ type checker struct {
 	skewed     [][2]int64                // while clocks were wrong, and for their grace
 	uncertain  [][2]int64                // the same, until log time was seen to be close to true time
 	checking   string                    // the checker at work
+	effects    map[int64]int64           // operations of unknown outcome with their log time, as far as the log is known
 }
 
 // Check judges a history by itself. It knows nothing but its lines.
-func Check(events []history.Event) Report {
+func Check(events []history.Event) Report { return CheckWithEffects(events, nil) }
+
+// CheckWithEffects judges a history as Check does, and is told which operations of
+// unknown outcome took effect, by their numbers, with the log time of the entry that
+// did it (see logcheck.Checker.Effects).
+func CheckWithEffects(events []history.Event, effects map[int64]int64) Report {
 	events = history.Singles(events)
 	c := &checker{
-		events: events, sends: map[string][]*history.Event{}, byKey: map[string][]*history.Event{}, receives: map[string][]*history.Event{},
+		effects: effects,
+		events:  events, sends: map[string][]*history.Event{}, byKey: map[string][]*history.Event{}, receives: map[string][]*history.Event{},
 		purges: map[string][]*history.Event{}, messages: map[string]*message{}, handles: map[string]*delivery{},
 		drained: map[string]int64{}, visibility: map[string][]*history.Event{}, attempts: map[string]*history.Event{},
 		report: Report{Counts: map[string]int{}, waived: map[string]bool{}},

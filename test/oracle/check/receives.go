@@ -1,7 +1,9 @@
 package check
 
 import (
+	"cmp"
 	"fmt"
+	"math"
 	"slices"
 
 	"github.com/seriatimq/seriatim/test/oracle/history"
@@ -105,51 +107,7 @@ func (c *checker) checkDeletes() {
 // delivery, and a count that grew unseen is explained by a receive that got no
 // answer and was not repeated.
 func (c *checker) checkVisibility() {
-	// A repetition must explain a lost answer only while the attempt's record
-	// and its messages' visibility certainly last.
-	lasting := min(c.rules.Attempt, c.rules.Visibility) - c.rules.Slack
-	answered, began := map[string]bool{}, map[string]int64{}
-	for _, receives := range c.receives {
-		for _, e := range receives {
-			if e.Attempt == "" || e.Result == history.Fail {
-				continue
-			}
-			key := e.Queue + "\x00" + e.Attempt
-			if _, known := began[key]; !known {
-				began[key] = e.Call
-			}
-			began[key] = min(began[key], e.Call)
-		}
-		for _, e := range receives {
-			key := e.Queue + "\x00" + e.Attempt
-			if e.Attempt != "" && e.Result == history.OK && e.Error == "" && e.Return-began[key] < lasting && c.calm(began[key], e.Return) {
-				answered[key] = true
-			}
-		}
-	}
-	open := map[string][]int64{}   // calls of receives without answer or repetition
-	mended := map[string][]int64{} // calls of receives without answer that were repeated
-	for queue, receives := range c.receives {
-		for _, e := range receives {
-			switch {
-			case e.Stock && e.Attempt != "" && e.Result == history.OK && e.Return-e.Call >= c.rules.Attempt-c.rules.Slack:
-				// An SDK's first try may have lost its answer, and its last one
-				// came when the attempt was forgotten.
-				open[queue] = append(open[queue], e.Call)
-			case e.Stock && e.Tries > 1 && e.Result == history.OK && len(e.Messages) == 0:
-				// The last try found nothing. An earlier one may be read after it,
-				// by a node that was stopped.
-				open[queue] = append(open[queue], e.Call)
-			case e.Result != history.Unknown:
-			case e.Attempt != "" && answered[queue+"\x00"+e.Attempt]:
-				mended[queue] = append(mended[queue], e.Call)
-			default:
-				open[queue] = append(open[queue], e.Call)
-			}
-		}
-		slices.Sort(open[queue])
-		slices.Sort(mended[queue])
-	}
+	open, mended := c.lostReceives()
 	for _, m := range c.order {
 		var before *delivery
 		for _, d := range m.deliveries {
@@ -186,6 +144,62 @@ func (c *checker) checkVisibility() {
 			}
 		}
 	}
+}
+
+// lostReceives are the calls of receives that may have taken messages without a client
+// that saw them, by queue in order of time: open if nobody repeated them, mended if a
+// repetition had to give what they took.
+func (c *checker) lostReceives() (open, mended map[string][]int64) {
+	open, mended = map[string][]int64{}, map[string][]int64{}
+	for queue, receives := range c.receives {
+		answered := c.answeredAttempts(receives)
+		for _, e := range receives {
+			switch {
+			case e.Stock && e.Attempt != "" && e.Result == history.OK && e.Return-e.Call >= c.rules.Attempt-c.rules.Slack:
+				// An SDK's first try may have lost its answer, and its last one
+				// came when the attempt was forgotten.
+				open[queue] = append(open[queue], e.Call)
+			case e.Stock && e.Tries > 1 && e.Result == history.OK && len(e.Messages) == 0:
+				// The last try found nothing. An earlier one may be read after it,
+				// by a node that was stopped.
+				open[queue] = append(open[queue], e.Call)
+			case e.Result != history.Unknown:
+			case answered[e.Attempt] == 0, c.effects[e.ID] > answered[e.Attempt]:
+				// A call that reaches the leader behind a slow line may take messages
+				// after its repetition found none. The log shows which was first.
+				open[queue] = append(open[queue], e.Call)
+			default:
+				mended[queue] = append(mended[queue], e.Call)
+			}
+		}
+		slices.Sort(open[queue])
+		slices.Sort(mended[queue])
+	}
+	return open, mended
+}
+
+// answeredAttempts are the attempts of a queue that were answered while their record
+// and their messages' visibility certainly lasted, with the log time of the last such
+// answer, which is the highest number if it did not say one.
+func (c *checker) answeredAttempts(receives []*history.Event) map[string]int64 {
+	lasting := min(c.rules.Attempt, c.rules.Visibility) - c.rules.Slack
+	answered, began := map[string]int64{}, map[string]int64{}
+	for _, e := range receives {
+		if e.Attempt == "" || e.Result == history.Fail {
+			continue
+		}
+		if _, known := began[e.Attempt]; !known {
+			began[e.Attempt] = e.Call
+		}
+		began[e.Attempt] = min(began[e.Attempt], e.Call)
+	}
+	for _, e := range receives {
+		if e.Attempt != "" && e.Result == history.OK && e.Error == "" && e.Return-began[e.Attempt] < lasting && c.calm(began[e.Attempt], e.Return) {
+			at := cmp.Or(e.LogTime, math.MaxInt64)
+			answered[e.Attempt] = max(answered[e.Attempt], at)
+		}
+	}
+	return answered
 }
 
 // anyWithin says whether a sorted list has a time between from and to.

@@ -138,3 +138,35 @@ func TestRepetitions(t *testing.T) {
 		})
 	}
 }
+
+// TestLateReceives are repetitions that found nothing, while the call they repeat took
+// the messages. It is a violation unless the log shows that the call came later.
+func TestLateReceives(t *testing.T) {
+	tell := func(answers ...int64) *story { // their log times
+		s := newStory()
+		s.send(0, "a", "a", "A", "10")
+		s.lost(100, "t")
+		for i, logTime := range answers {
+			s.add(int64(200+100*i), history.Event{Action: history.Receive, Attempt: "t", Detail: history.Detail{LogTime: logTime}})
+		}
+		s.receive(10*second, "", got("A", "a", "10", "h1", 2, 5))
+		s.remove(11*second, "h1", "A")
+		s.drained(60 * second)
+		return s
+	}
+	const lost = 2 // the number of the call without an answer
+	for _, c := range []struct {
+		name, want string
+		story      *story
+		effects    map[int64]int64
+	}{
+		{"the log is not known", "I6", tell(205), nil},
+		{"the call was not in the log", "I6", tell(205), map[int64]int64{}},
+		{"the call came before its repetition", "I6", tell(205), map[int64]int64{lost: 105}},
+		{"the call came between two repetitions", "I6", tell(205, 305), map[int64]int64{lost: 250}},
+		{"the answer says no log time", "I6", tell(0), map[int64]int64{lost: 250}},
+		{"the call came after its repetition", "", tell(205), map[int64]int64{lost: 250}},
+	} {
+		t.Run(c.name, func(t *testing.T) { wantInvariants(t, c.want, CheckWithEffects(c.story.events, c.effects)) })
+	}
+}
