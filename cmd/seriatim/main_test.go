@@ -3,9 +3,7 @@ package main
 import (
 	"bufio"
 	"context"
-	"fmt"
 	"io"
-	"net"
 	"os"
 	"os/exec"
 	"regexp"
@@ -15,6 +13,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/seriatimq/seriatim/cluster/clustertest/freeport"
 )
 
 // runMain in the environment makes the test binary be the program: dev starts
@@ -44,30 +44,11 @@ const patience = 2 * time.Minute
 // freeBase finds a base port with n nodes' ports free.
 func freeBase(t *testing.T, nodes int) int {
 	t.Helper()
-	for try := range 500 {
-		base := 20000 + (os.Getpid()*97+try*61+int(time.Now().UnixNano()%89)*7)%9000
-		if rangeIsFree(base, nodes) {
-			return base
-		}
+	base, err := freeport.Take(10 * nodes)
+	if err != nil {
+		t.Fatal(err)
 	}
-	t.Fatal("no range of free ports was found")
-	return 0
-}
-
-func rangeIsFree(base, nodes int) bool {
-	for node := range nodes {
-		for offset := range 4 {
-			address := fmt.Sprintf("127.0.0.1:%d", base+10*node+offset)
-			l, err := net.Listen("tcp", address)
-			if err != nil {
-				return false
-			}
-			if l.Close() != nil {
-				return false
-			}
-		}
-	}
-	return true
+	return base
 }
 
 // lines collects what a process writes and lets a test wait for a line. Safe

@@ -63,6 +63,7 @@ var packageRules = []packageRule{
 	{path: "cluster/forward", never: []string{"~/cluster/consensus", "~/cluster/discovery", "~/cluster/election", "~/cluster/storage"}, users: []string{"cluster"}},
 	{path: "cluster/leader", only: []string{std, "~/queue", "~/fsm", "~/cluster/environment", "~/cluster/fault", "~/cluster/wakeup"}, users: []string{"cluster", "cluster/forward"}},
 	{path: "cluster/clustertest", only: []string{std, "~/queue", "~/fsm", "~/cluster/fault", "go.uber.org/goleak"}, users: []string{"cluster/peernet/peernettest"}},
+	{path: "cluster/clustertest/freeport", only: []string{std}, users: []string{"test/kit/harness"}},
 	{path: "cluster/fault", only: []string{"errors"}},
 	{path: "cluster/wakeup", only: []string{std}},
 	{path: "cluster/offline", only: []string{

@@ -8,8 +8,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
+	"github.com/seriatimq/seriatim/cluster/clustertest/freeport"
 	"github.com/seriatimq/seriatim/test/kit/lab/network"
 )
 
@@ -86,14 +86,12 @@ func (c *Cluster) place() error {
 	if len(onLoopback) == 0 {
 		return nil
 	}
-	// Taken together, since a port is free until a node has it.
-	ports, err := newPortRange(int(time.Now().UnixNano())).take(len(onLoopback) * len(addressFlags))
-	for i, n := range onLoopback {
-		if err == nil {
-			n.bind("127.0.0.1", ports[i*len(addressFlags):])
+	for _, n := range onLoopback {
+		if err := n.bindLoopback(); err != nil {
+			return err
 		}
 	}
-	return err
+	return nil
 }
 
 // readdress gives the node addresses that it never had.
@@ -108,11 +106,7 @@ func (n *Node) readdress() error {
 		n.setFlag("--advertise-gossip", "")
 	}
 	if n.network == nil {
-		ports, err := newPortRange(int(time.Now().UnixNano())).take(len(addressFlags))
-		if err == nil {
-			n.bind("127.0.0.1", ports)
-		}
-		return err
+		return n.bindLoopback()
 	}
 	if n.host != nil {
 		address, err := n.host.Move()
@@ -149,6 +143,15 @@ func (n *Node) hideBehindProxy() {
 func labPorts() []int {
 	p := network.NodePorts()
 	return []int{int(p.API), int(p.Admin), int(p.Peer), int(p.Gossip)}
+}
+
+// bindLoopback gives the node ports of this machine that nobody else has.
+func (n *Node) bindLoopback() error {
+	first, err := freeport.Take(len(addressFlags))
+	if err == nil {
+		n.bind("127.0.0.1", []int{first, first + 1, first + 2, first + 3})
+	}
+	return err
 }
 
 func (n *Node) bind(ip string, ports []int) {
