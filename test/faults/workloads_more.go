@@ -134,7 +134,10 @@ func (c *client) admin(ctx context.Context) {
 	if c.random.IntN(2) == 0 {
 		c.repeat(ctx, "PurgeQueue", map[string]any{"QueueUrl": c.url(queue)}, history.Event{Action: history.Purge, Queue: queue})
 	} else {
-		c.repeat(ctx, "DeleteQueue", map[string]any{"QueueUrl": c.url(queue)}, history.Event{Action: history.DeleteQueue, Queue: queue})
+		// A delete without an answer may yet come, and would take the new queue.
+		if tries := c.repeat(ctx, "DeleteQueue", map[string]any{"QueueUrl": c.url(queue)}, history.Event{Action: history.DeleteQueue, Queue: queue}); tries > 1 {
+			return
+		}
 		if c.create(ctx, queue, attributes) != nil {
 			return
 		}
@@ -155,13 +158,15 @@ func (c *client) sendSome(ctx context.Context, queue string, n int) {
 	}
 }
 
-// repeat makes a call that may be made again until it is answered.
-func (c *client) repeat(ctx context.Context, action string, in map[string]any, e history.Event) {
-	for range 10 {
+// repeat makes a call that may be made again until it is answered, and says how often
+// it did.
+func (c *client) repeat(ctx context.Context, action string, in map[string]any, e history.Event) (tries int) {
+	for tries = 1; tries <= 10; tries++ {
 		if c.record(ctx, c.any(), action, in, e) || !c.think(ctx) {
-			return
+			break
 		}
 	}
+	return tries
 }
 
 // replay sends recorded requests again, byte by byte, to any node.

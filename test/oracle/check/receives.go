@@ -107,8 +107,9 @@ func (c *checker) checkDeletes() {
 // delivery, and a count that grew unseen is explained by a receive that got no
 // answer and was not repeated.
 func (c *checker) checkVisibility() {
-	open, mended := c.lostReceives()
+	lost := c.lostReceives()
 	for _, m := range c.order {
+		lost := lost[m.queue]
 		var before *delivery
 		for _, d := range m.deliveries {
 			c.report.Counts["deliveries"]++
@@ -116,11 +117,12 @@ func (c *checker) checkVisibility() {
 				c.report.Counts["deliveries repeated by attempt id"]++
 				continue
 			}
-			previous := int64(0)
+			previous, previousLog := int64(0), int64(0)
 			count := c.rules.DeadLetter[c.source(m.queue)] // 0 but for dead letters
 			if before != nil {
 				c.report.Counts["deliveries after expiry"]++
 				previous, count = before.receive.Call, before.message.Count
+				previousLog = cmp.Or(before.receive.LogTime, never)
 				if c.sooner(before.receive, d.receive, c.span(before)) && len(c.visibility[before.message.Handle]) == 0 {
 					c.violate("I10", d.receive.Return, "receive %d: message %s is still in flight for receive %d", d.receive.ID, m.id, before.receive.ID)
 				}
@@ -130,14 +132,16 @@ func (c *checker) checkVisibility() {
 				continue
 			}
 			// A call may take effect long after its client gave up, and before
-			// the delivery that was seen last: look a visibility further back.
+			// the delivery that was seen last: look a visibility further back. The
+			// log, where it is known, says when: a request may wait in the buffers
+			// of a cut connection for longer than an attempt is remembered.
 			from := previous - c.rules.Visibility - c.rules.Slack
 			switch {
 			case d.message.Count <= count:
 				c.violate("I10", d.receive.Return, "receive %d: the count of message %s went from %d to %d", d.receive.ID, m.id, count, d.message.Count)
-			case anyWithin(open[m.queue], from, d.receive.Return):
+			case anyWithin(lost.open, from, d.receive.Return), anyWithin(lost.logged, previousLog, d.receive.LogTime):
 				c.report.Counts["deliveries never seen"] += d.message.Count - count - 1
-			case anyWithin(mended[m.queue], from, d.receive.Return):
+			case anyWithin(lost.mended, from, d.receive.Return):
 				c.violate("I6", d.receive.Return, "receive %d: message %s was hidden by a receive whose repetition did not give it", d.receive.ID, m.id)
 			default:
 				c.violate("I10", d.receive.Return, "receive %d: the count of message %s went from %d to %d, and no receive lacks its answer", d.receive.ID, m.id, count, d.message.Count)
@@ -146,36 +150,48 @@ func (c *checker) checkVisibility() {
 	}
 }
 
-// lostReceives are the calls of receives that may have taken messages without a client
-// that saw them, by queue in order of time: open if nobody repeated them, mended if a
-// repetition had to give what they took.
-func (c *checker) lostReceives() (open, mended map[string][]int64) {
-	open, mended = map[string][]int64{}, map[string][]int64{}
+// lost are the receives of a queue that may have taken messages without a client that
+// saw them, in order of time.
+type lost struct {
+	open   []int64 // calls that nobody repeated
+	logged []int64 // log times of those of them that the log shows
+	mended []int64 // calls whose repetition had to give what they took
+}
+
+// lostReceives are those of each queue.
+func (c *checker) lostReceives() map[string]*lost {
+	all := map[string]*lost{}
 	for queue, receives := range c.receives {
-		answered := c.answeredAttempts(receives)
+		answered, l := c.answeredAttempts(receives), new(lost)
 		for _, e := range receives {
+			effect := c.effects[e.ID]
 			switch {
 			case e.Stock && e.Attempt != "" && e.Result == history.OK && e.Return-e.Call >= c.rules.Attempt-c.rules.Slack:
 				// An SDK's first try may have lost its answer, and its last one
 				// came when the attempt was forgotten.
-				open[queue] = append(open[queue], e.Call)
+				l.open = append(l.open, e.Call)
 			case e.Stock && e.Tries > 1 && e.Result == history.OK && len(e.Messages) == 0:
 				// The last try found nothing. An earlier one may be read after it,
 				// by a node that was stopped.
-				open[queue] = append(open[queue], e.Call)
+				l.open = append(l.open, e.Call)
 			case e.Result != history.Unknown:
-			case answered[e.Attempt] == 0, c.effects[e.ID] > answered[e.Attempt]:
+			case answered[e.Attempt] == 0, effect > answered[e.Attempt]:
 				// A call that reaches the leader behind a slow line may take messages
 				// after its repetition found none. The log shows which was first.
-				open[queue] = append(open[queue], e.Call)
+				l.open = append(l.open, e.Call)
+				if effect > 0 {
+					l.logged = append(l.logged, effect)
+				}
 			default:
-				mended[queue] = append(mended[queue], e.Call)
+				l.mended = append(l.mended, e.Call)
 			}
 		}
-		slices.Sort(open[queue])
-		slices.Sort(mended[queue])
+		for _, times := range [][]int64{l.open, l.logged, l.mended} {
+			slices.Sort(times)
+		}
+		all[queue] = l
 	}
-	return open, mended
+	return all
 }
 
 // answeredAttempts are the attempts of a queue that were answered while their record

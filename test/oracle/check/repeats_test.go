@@ -170,3 +170,35 @@ func TestLateReceives(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) { wantInvariants(t, c.want, CheckWithEffects(c.story.events, c.effects)) })
 	}
 }
+
+// TestReceivesOfCutConnections are calls that reach a node long after their client gave
+// up, and when their attempt is forgotten. They explain a count that grew unseen if the
+// log has them between the two deliveries that were seen.
+func TestReceivesOfCutConnections(t *testing.T) {
+	const lost = 2 // the number of the call without an answer
+	at := func(logTime int64) history.Detail { return history.Detail{LogTime: logTime} }
+	for _, c := range []struct {
+		name, want    string
+		first, second int64 // log times of the deliveries that were seen
+		effects       map[int64]int64
+	}{
+		{"the log is not known", "I10", 15005, 40005, nil},
+		{"before the first delivery", "I10", 15005, 40005, map[int64]int64{lost: 14000}},
+		{"between the deliveries", "", 15005, 40005, map[int64]int64{lost: 30000}},
+		{"after the second delivery", "I10", 15005, 40005, map[int64]int64{lost: 41000}},
+		{"the first delivery says no log time", "I10", 0, 40005, map[int64]int64{lost: 30000}},
+		{"the second delivery says no log time", "I10", 15005, 0, map[int64]int64{lost: 30000}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := newStory()
+			s.send(0, "a", "a", "A", "10")
+			s.lost(100, "t")
+			s.add(200, history.Event{Action: history.Receive, Attempt: "t", Detail: at(205)})
+			s.add(15*second, history.Event{Action: history.Receive, Messages: []history.Message{got("A", "a", "10", "h1", 1, 5)}, Detail: at(c.first)})
+			s.add(40*second, history.Event{Action: history.Receive, Messages: []history.Message{got("A", "a", "10", "h3", 3, 5)}, Detail: at(c.second)})
+			s.remove(41*second, "h3", "A")
+			s.drained(90 * second)
+			wantInvariants(t, c.want, CheckWithEffects(s.events, c.effects))
+		})
+	}
+}
