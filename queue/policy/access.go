@@ -4,7 +4,12 @@ import (
 	"errors"
 	"slices"
 	"strings"
+
+	"github.com/seriatimq/seriatim/queue/jsontext"
 )
+
+// BytesMax bounds each policy text: the quota of AWS for a queue policy.
+const BytesMax = 8192
 
 // What can be wrong with a change of an access policy.
 var (
@@ -23,6 +28,14 @@ type Statement struct {
 	Actions  []string // without the SQS: prefix
 }
 
+// parseObject reads a policy, or a part of one, within the bound.
+func parseObject(text string) (jsontext.Object, bool) {
+	if len(text) > BytesMax {
+		return nil, false
+	}
+	return jsontext.ParseObject(text)
+}
+
 // IsAccess reports whether text can be an access policy: a JSON object.
 func IsAccess(text string) bool {
 	_, ok := parseObject(text)
@@ -33,7 +46,7 @@ func IsAccess(text string) bool {
 // is none.
 func Add(policy string, s Statement) (string, error) {
 	if policy == "" {
-		policy = `{"Version":"2008-10-17","Id":` + quote(s.QueueARN+"/SQSDefaultPolicy") + `}`
+		policy = `{"Version":"2008-10-17","Id":` + jsontext.Quote(s.QueueARN+"/SQSDefaultPolicy") + `}`
 	}
 	o, statements, ok := parseAccess(policy)
 	if !ok {
@@ -42,7 +55,7 @@ func Add(policy string, s Statement) (string, error) {
 	if slices.ContainsFunc(statements, func(text string) bool { return labelOf(text) == s.Label }) {
 		return "", ErrLabelExists
 	}
-	o.set("Statement", "["+strings.Join(append(statements, s.text()), ",")+"]")
+	o.Set("Statement", "["+strings.Join(append(statements, s.text()), ",")+"]")
 	text := o.String()
 	if len(text) > BytesMax {
 		return "", ErrTooLong
@@ -68,33 +81,33 @@ func Remove(policy, label string) (string, error) {
 	case 0:
 		return "", nil
 	}
-	o.set("Statement", "["+strings.Join(statements, ",")+"]")
+	o.Set("Statement", "["+strings.Join(statements, ",")+"]")
 	return o.String(), nil
 }
 
 // parseAccess splits a policy into its members and its statements; IAM allows
 // a lone statement without a list.
-func parseAccess(policy string) (object, []string, bool) {
+func parseAccess(policy string) (jsontext.Object, []string, bool) {
 	o, ok := parseObject(policy)
 	if !ok {
 		return nil, nil, false
 	}
-	raw, ok := o.get("Statement")
+	raw, ok := o.Get("Statement")
 	if !ok {
 		return o, nil, true
 	}
 	if raw[0] != '[' {
 		return o, []string{raw}, true
 	}
-	statements, ok := parseList(raw)
+	statements, ok := jsontext.ParseList(raw)
 	return o, statements, ok
 }
 
 // labelOf is the Sid of a statement, "" if it has none.
 func labelOf(statement string) string {
 	o, _ := parseObject(statement)
-	raw, _ := o.get("Sid")
-	label, _ := stringOf(raw)
+	raw, _ := o.Get("Sid")
+	label, _ := jsontext.StringOf(raw)
 	return label
 }
 
@@ -107,17 +120,17 @@ func (s Statement) text() string {
 	for i, action := range s.Actions {
 		actions[i] = "SQS:" + action
 	}
-	return `{"Sid":` + quote(s.Label) + `,"Effect":"Allow","Principal":{"AWS":` + oneOrMany(principals) +
-		`},"Action":` + oneOrMany(actions) + `,"Resource":` + quote(s.QueueARN) + `}`
+	return `{"Sid":` + jsontext.Quote(s.Label) + `,"Effect":"Allow","Principal":{"AWS":` + oneOrMany(principals) +
+		`},"Action":` + oneOrMany(actions) + `,"Resource":` + jsontext.Quote(s.QueueARN) + `}`
 }
 
 func oneOrMany(values []string) string {
 	if len(values) == 1 {
-		return quote(values[0])
+		return jsontext.Quote(values[0])
 	}
 	quoted := make([]string, len(values))
 	for i, v := range values {
-		quoted[i] = quote(v)
+		quoted[i] = jsontext.Quote(v)
 	}
 	return "[" + strings.Join(quoted, ",") + "]"
 }

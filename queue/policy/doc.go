@@ -3,9 +3,8 @@
 //
 // # What it owns
 //
-// Which texts are a policy, what they say, and their stored form. It has a JSON
-// reader of its own: policies are read where replicas must agree, and what a
-// library accepts and writes changes between versions of Go.
+// Which texts are a policy, what they say, and their stored form. What JSON is,
+// package jsontext says.
 //
 // # What it refuses to know
 //

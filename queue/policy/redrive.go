@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/seriatimq/seriatim/queue/arn"
+	"github.com/seriatimq/seriatim/queue/jsontext"
 )
 
 const (
@@ -47,22 +48,22 @@ func ParseRedrive(text string) (p Redrive, reason string) {
 	if len(o) == 0 {
 		return Redrive{}, ""
 	}
-	raw, ok := o.get("deadLetterTargetArn")
+	raw, ok := o.Get("deadLetterTargetArn")
 	if !ok {
 		return Redrive{}, "Redrive policy does not contain mandatory attribute: deadLetterTargetArn."
 	}
-	written, _ := stringOf(raw)
+	written, _ := jsontext.StringOf(raw)
 	target, ok := arn.Queue(written)
 	if !ok {
 		return Redrive{}, TargetMissing
 	}
 	const countKey = "maxReceiveCount"
-	raw, ok = o.get(countKey)
+	raw, ok = o.Get(countKey)
 	if !ok {
 		return Redrive{}, "Redrive policy does not contain mandatory attribute: maxReceiveCount."
 	}
 	written = raw
-	if s, ok := stringOf(raw); ok {
+	if s, ok := jsontext.StringOf(raw); ok {
 		written = s
 	}
 	count, err := strconv.ParseUint(written, 10, 32)
@@ -70,7 +71,7 @@ func ParseRedrive(text string) (p Redrive, reason string) {
 		return Redrive{}, "Invalid value for maxReceiveCount: " + strings.ToValidUTF8(written[:min(len(written), 64)], "") +
 			", valid values are from 1 to " + strconv.Itoa(MaxReceiveCountMax) + " both inclusive."
 	}
-	o.set(countKey, strconv.FormatUint(count, 10))
+	o.Set(countKey, strconv.FormatUint(count, 10))
 	return Redrive{Text: o.String(), Target: target, MaxReceiveCount: int64(count)}, ""
 }
 
@@ -87,9 +88,9 @@ func ParseRedriveAllow(text string) (RedriveAllow, bool) {
 		return RedriveAllow{}, true
 	}
 	p := RedriveAllow{Text: o.String()}
-	raw, _ := o.get("redrivePermission")
-	permission, _ := stringOf(raw)
-	raw, listed := o.get("sourceQueueArns")
+	raw, _ := o.Get("redrivePermission")
+	permission, _ := jsontext.StringOf(raw)
+	raw, listed := o.Get("sourceQueueArns")
 	switch {
 	case permission == "allowAll" && !listed:
 		return p, true
@@ -105,12 +106,12 @@ func ParseRedriveAllow(text string) (RedriveAllow, bool) {
 
 // sources are the queues in a list of ARNs.
 func sources(raw string) (names []string, ok bool) {
-	elements, ok := parseList(raw)
+	elements, ok := jsontext.ParseList(raw)
 	if !ok || len(elements) == 0 || len(elements) > sourceARNsMax {
 		return nil, false
 	}
 	for _, e := range elements {
-		written, _ := stringOf(e)
+		written, _ := jsontext.StringOf(e)
 		name, ok := arn.Queue(written)
 		if !ok {
 			return nil, false

@@ -1,4 +1,4 @@
-package policy
+package jsontext
 
 import (
 	"strconv"
@@ -105,7 +105,7 @@ func (s *scanner) elements(visit func(raw string)) bool {
 	}
 }
 
-// value reads any value. Nesting is bounded by the length of a policy.
+// value reads any value. Nesting is bounded by the length of the text.
 func (s *scanner) value() bool {
 	s.skipBlanks()
 	switch c := s.peek(); {
@@ -242,8 +242,8 @@ func unquote(raw string) string {
 	return text.String()
 }
 
-// stringOf reads a JSON string; false for any other value.
-func stringOf(raw string) (string, bool) {
+// StringOf reads a JSON string; false for any other value.
+func StringOf(raw string) (string, bool) {
 	if raw == "" || raw[0] != '"' {
 		return "", false
 	}

@@ -1,4 +1,4 @@
-package policy
+package jsontext
 
 import (
 	"bytes"
@@ -21,11 +21,11 @@ func FuzzObject(f *testing.F) {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		o, ok := parseObject(text)
+		o, ok := ParseObject(text)
 		var members map[string]json.RawMessage
 		err := json.Unmarshal([]byte(text), &members)
 		if !ok {
-			if err == nil && members != nil && len(text) <= BytesMax && utf8.ValidString(text) && !repeats(text) {
+			if err == nil && members != nil && utf8.ValidString(text) && !repeats(text) {
 				t.Fatalf("refused %q", text)
 			}
 			return
@@ -35,26 +35,26 @@ func FuzzObject(f *testing.F) {
 		}
 		for _, m := range o {
 			var want bytes.Buffer
-			if err := json.Compact(&want, members[m.name]); err != nil || want.String() != m.raw {
-				t.Fatalf("%q: member %q is %q, want %q (%v)", text, m.name, m.raw, want.String(), err)
+			if err := json.Compact(&want, members[m.Name]); err != nil || want.String() != m.Raw {
+				t.Fatalf("%q: member %q is %q, want %q (%v)", text, m.Name, m.Raw, want.String(), err)
 			}
-			if got, isString := stringOf(m.raw); isString {
+			if got, isString := StringOf(m.Raw); isString {
 				var want string
-				if err := json.Unmarshal([]byte(m.raw), &want); err != nil || got != want {
-					t.Fatalf("%q is %q, want %q (%v)", m.raw, got, want, err)
+				if err := json.Unmarshal([]byte(m.Raw), &want); err != nil || got != want {
+					t.Fatalf("%q is %q, want %q (%v)", m.Raw, got, want, err)
 				}
 			}
-			if got, want := quote(m.name), libraryQuote(m.name); got != want {
-				t.Fatalf("%q is written %q, want %q", m.name, got, want)
+			if got, want := Quote(m.Name), libraryQuote(m.Name); got != want {
+				t.Fatalf("%q is written %q, want %q", m.Name, got, want)
 			}
-			elements, isList := parseList(m.raw)
+			elements, isList := ParseList(m.Raw)
 			var list []json.RawMessage
-			if err := json.Unmarshal([]byte(m.raw), &list); isList != (err == nil && m.raw != "null") || len(list) != len(elements) {
-				t.Fatalf("%q has the elements %q", m.raw, elements)
+			if err := json.Unmarshal([]byte(m.Raw), &list); isList != (err == nil && m.Raw != "null") || len(list) != len(elements) {
+				t.Fatalf("%q has the elements %q", m.Raw, elements)
 			}
 			for i, e := range elements {
 				if e != string(list[i]) {
-					t.Fatalf("element %d of %q is %q, want %q", i, m.raw, e, list[i])
+					t.Fatalf("element %d of %q is %q, want %q", i, m.Raw, e, list[i])
 				}
 			}
 		}
@@ -89,9 +89,9 @@ func libraryQuote(s string) string {
 	return strings.TrimSuffix(text.String(), "\n")
 }
 
-// A policy changes nothing that it does not have to.
+// Reading changes nothing that it does not have to.
 func TestObjectKeepsWhatItReads(t *testing.T) {
-	o, ok := parseObject(` { "b" : "\u0041", "a" : [ 1, {"x" : 1e5} ] } `)
+	o, ok := ParseObject(` { "b" : "\u0041", "a" : [ 1, {"x" : 1e5} ] } `)
 	if !ok {
 		t.Fatal("refused")
 	}

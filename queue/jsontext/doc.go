@@ -1,0 +1,17 @@
+// Package jsontext reads JSON where replicas must agree on what it says.
+//
+// # What it owns
+//
+// Which texts are JSON (RFC 8259) and how a string is written. It exists because
+// what a library accepts and writes changes between versions of Go, and the nodes
+// of a cluster may run different ones during an upgrade.
+//
+// # What it refuses to know
+//
+// What a text is for, and how long it may be.
+//
+// # Who calls it
+//
+// Package policy for the policies of a queue, package filter for those of a
+// subscription.
+package jsontext

@@ -1,0 +1,104 @@
+package jsontext
+
+import (
+	"slices"
+	"strings"
+	"unicode/utf8"
+)
+
+// Object is a JSON object whose members keep their order and, apart from
+// blanks between tokens, their spelling.
+type Object []Member
+
+// Member is one member of an Object: its name, and its value as it is written,
+// without blanks.
+type Member struct{ Name, Raw string }
+
+// ParseObject reads a JSON object. It refuses a name that occurs twice, since
+// readers do not agree on which of the two counts, and text that is not UTF-8.
+func ParseObject(text string) (Object, bool) {
+	if !utf8.ValidString(text) {
+		return nil, false
+	}
+	s := scanner{text: text}
+	o := Object{}
+	ok := s.members(func(name, raw string) bool {
+		if o.index(name) >= 0 {
+			return false
+		}
+		o = append(o, Member{name, raw})
+		return true
+	})
+	return o, ok && s.ended()
+}
+
+// ParseList splits a JSON array into its compact elements.
+func ParseList(raw string) (elements []string, ok bool) {
+	s := scanner{text: raw}
+	ok = s.elements(func(raw string) { elements = append(elements, raw) })
+	return elements, ok && s.ended()
+}
+
+func (o Object) index(name string) int {
+	return slices.IndexFunc(o, func(m Member) bool { return m.Name == name })
+}
+
+// Get is the text of a member; null counts as absent.
+func (o Object) Get(name string) (raw string, ok bool) {
+	i := o.index(name)
+	if i < 0 || o[i].Raw == "null" {
+		return "", false
+	}
+	return o[i].Raw, true
+}
+
+// Set replaces a member in its place or adds it at the end.
+func (o *Object) Set(name, raw string) {
+	if i := o.index(name); i >= 0 {
+		(*o)[i].Raw = raw
+		return
+	}
+	*o = append(*o, Member{name, raw})
+}
+
+// String is the compact JSON text.
+func (o Object) String() string {
+	var text strings.Builder
+	text.WriteByte('{')
+	for i, m := range o {
+		if i > 0 {
+			text.WriteByte(',')
+		}
+		text.WriteString(Quote(m.Name))
+		text.WriteByte(':')
+		text.WriteString(m.Raw)
+	}
+	text.WriteByte('}')
+	return text.String()
+}
+
+// Quote writes a JSON string, leaving <, > and & as they are.
+func Quote(s string) string {
+	const digits = "0123456789abcdef"
+	var text strings.Builder
+	text.WriteByte('"')
+	for _, c := range s {
+		switch {
+		case c == '"' || c == '\\':
+			text.WriteByte('\\')
+			text.WriteByte(byte(c))
+		case c >= ' ' && c != '\u2028' && c != '\u2029':
+			text.WriteRune(c)
+		case strings.ContainsRune("\b\f\n\r\t", c):
+			text.WriteByte('\\')
+			text.WriteByte("bfnrt"[strings.IndexRune("\b\f\n\r\t", c)])
+		default:
+			text.WriteString(`\u`)
+			for shift := 12; shift >= 0; shift -= 4 {
+				text.WriteByte(digits[c>>shift&15])
+			}
+		}
+	}
+	text.WriteByte('"')
+	return text.String()
+}
