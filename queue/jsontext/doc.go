@@ -10,6 +10,13 @@
 //
 // What a text is for, and how long it may be.
 //
+// # How it reads
+//
+// [Parse] goes over a text once and notes where each value stands; a [Value] is
+// such a place, and the rest of the text costs nothing more to step over. What is
+// read can therefore be walked many times, and say where in the text it stands.
+// An [Object] is for texts that are changed and written again.
+//
 // # Who calls it
 //
 // Package policy for the policies of a queue, package filter for those of a

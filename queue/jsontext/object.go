@@ -3,7 +3,6 @@ package jsontext
 import (
 	"slices"
 	"strings"
-	"unicode/utf8"
 )
 
 // Object is a JSON object whose members keep their order and, apart from
@@ -14,29 +13,63 @@ type Object []Member
 // without blanks.
 type Member struct{ Name, Raw string }
 
+// depthMax is how deep the values in an Object may nest.
+const depthMax = 10_000
+
 // ParseObject reads a JSON object. It refuses a name that occurs twice, since
 // readers do not agree on which of the two counts, and text that is not UTF-8.
 func ParseObject(text string) (Object, bool) {
-	if !utf8.ValidString(text) {
+	read, err := Parse(text, depthMax)
+	if err != nil || read.Kind() != KindObject {
 		return nil, false
 	}
-	s := scanner{text: text}
 	o := Object{}
-	ok := s.members(func(name, raw string) bool {
-		if o.index(name) >= 0 {
-			return false
+	for name, value := range read.Members() {
+		if o.index(name.Text()) >= 0 {
+			return nil, false
 		}
-		o = append(o, Member{name, raw})
-		return true
-	})
-	return o, ok && s.ended()
+		o = append(o, Member{name.Text(), compact(value.Raw())})
+	}
+	return o, true
 }
 
 // ParseList splits a JSON array into its compact elements.
 func ParseList(raw string) (elements []string, ok bool) {
-	s := scanner{text: raw}
-	ok = s.elements(func(raw string) { elements = append(elements, raw) })
-	return elements, ok && s.ended()
+	read, err := Parse(raw, depthMax)
+	if err != nil || read.Kind() != KindArray {
+		return nil, false
+	}
+	for e := range read.Elements() {
+		elements = append(elements, compact(e.Raw()))
+	}
+	return elements, true
+}
+
+// StringOf reads a JSON string; false for any other value.
+func StringOf(raw string) (string, bool) {
+	if raw == "" || raw[0] != '"' {
+		return "", false
+	}
+	return unquote(raw), true
+}
+
+// compact is a value without the blanks between its tokens.
+func compact(raw string) string {
+	out := make([]byte, 0, len(raw))
+	quoted := false
+	for i := 0; i < len(raw); i++ {
+		switch c := raw[i]; {
+		case quoted && c == '\\':
+			out = append(out, c)
+			i++ // what is escaped, also a quotation mark
+		case c == '"':
+			quoted = !quoted
+		case !quoted && isBlank(c):
+			continue
+		}
+		out = append(out, raw[i])
+	}
+	return string(out)
 }
 
 func (o Object) index(name string) int {

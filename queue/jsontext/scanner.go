@@ -7,12 +7,12 @@ import (
 	"unicode/utf8"
 )
 
-// scanner reads JSON (RFC 8259) and copies what it reads without the blanks
-// between tokens.
+// scanner reads JSON (RFC 8259) and notes where each name and value stands.
 type scanner struct {
-	text string
-	at   int
-	out  []byte
+	text  string
+	at    int
+	deep  int // how much deeper values may still nest
+	nodes []node
 }
 
 func (s *scanner) peek() byte {
@@ -22,8 +22,10 @@ func (s *scanner) peek() byte {
 	return 0
 }
 
+func isBlank(c byte) bool { return c == ' ' || c == '\t' || c == '\r' || c == '\n' }
+
 func (s *scanner) skipBlanks() {
-	for s.at < len(s.text) && strings.IndexByte(" \t\r\n", s.text[s.at]) >= 0 {
+	for s.at < len(s.text) && isBlank(s.text[s.at]) {
 		s.at++
 	}
 }
@@ -34,40 +36,91 @@ func (s *scanner) ended() bool {
 	return s.at == len(s.text)
 }
 
-// take copies c if it comes next, after blanks.
+// take consumes c if it comes next, after blanks.
 func (s *scanner) take(c byte) bool {
 	s.skipBlanks()
 	if s.peek() != c {
 		return false
 	}
 	s.at++
-	s.out = append(s.out, c)
 	return true
 }
 
-// members reads an object and visits its members.
-func (s *scanner) members(visit func(name, raw string) bool) bool {
-	if !s.take('{') {
+// value reads any value.
+func (s *scanner) value() bool {
+	s.skipBlanks()
+	i, start, kind := len(s.nodes), s.at, s.nextKind()
+	if kind == 0 {
 		return false
 	}
+	s.nodes = append(s.nodes, node{})
+	ok := false
+	switch kind {
+	case KindObject:
+		ok = s.nested(s.members)
+	case KindArray:
+		ok = s.nested(s.elements)
+	case KindString:
+		ok = s.quoted()
+	case KindNumber:
+		ok = s.number()
+	default:
+		ok = s.word(words[kind])
+	}
+	s.nodes[i] = node{start: uint32(start), end: uint32(s.at), next: uint32(len(s.nodes)), kind: kind}
+	return ok
+}
+
+// words are the values that are written as a word.
+var words = [...]string{KindTrue: "true", KindFalse: "false", KindNull: "null"}
+
+// nextKind is the kind of the value that begins here, 0 if none can.
+func (s *scanner) nextKind() Kind {
+	switch c := s.peek(); {
+	case c == '{':
+		return KindObject
+	case c == '[':
+		return KindArray
+	case c == '"':
+		return KindString
+	case c == '-' || c >= '0' && c <= '9':
+		return KindNumber
+	case c == 't':
+		return KindTrue
+	case c == 'f':
+		return KindFalse
+	case c == 'n':
+		return KindNull
+	}
+	return 0
+}
+
+// nested reads an object or an array. Reading recurses, so that nesting needs
+// a bound.
+func (s *scanner) nested(read func() bool) bool {
+	if s.deep == 0 {
+		return false
+	}
+	s.deep--
+	s.at++ // the bracket
+	ok := read()
+	s.deep++
+	return ok
+}
+
+// members reads an object behind its bracket.
+func (s *scanner) members() bool {
 	if s.take('}') {
 		return true
 	}
 	for {
 		s.skipBlanks()
-		from := s.at
+		start := s.at
 		if !s.quoted() {
 			return false
 		}
-		name := s.text[from:s.at]
-		if !s.take(':') {
-			return false
-		}
-		start := len(s.out)
-		if !s.value() {
-			return false
-		}
-		if visit != nil && !visit(unquote(name), string(s.out[start:])) {
+		s.nodes = append(s.nodes, node{start: uint32(start), end: uint32(s.at), next: uint32(len(s.nodes) + 1), kind: KindString})
+		if !s.take(':') || !s.value() {
 			return false
 		}
 		if s.take('}') {
@@ -79,22 +132,14 @@ func (s *scanner) members(visit func(name, raw string) bool) bool {
 	}
 }
 
-// elements reads an array and visits its elements.
-func (s *scanner) elements(visit func(raw string)) bool {
-	if !s.take('[') {
-		return false
-	}
+// elements reads an array behind its bracket.
+func (s *scanner) elements() bool {
 	if s.take(']') {
 		return true
 	}
 	for {
-		s.skipBlanks()
-		start := len(s.out)
 		if !s.value() {
 			return false
-		}
-		if visit != nil {
-			visit(string(s.out[start:]))
 		}
 		if s.take(']') {
 			return true
@@ -105,31 +150,12 @@ func (s *scanner) elements(visit func(raw string)) bool {
 	}
 }
 
-// value reads any value. Nesting is bounded by the length of the text.
-func (s *scanner) value() bool {
-	s.skipBlanks()
-	switch c := s.peek(); {
-	case c == '{':
-		return s.members(nil)
-	case c == '[':
-		return s.elements(nil)
-	case c == '"':
-		return s.quoted()
-	case c == '-' || c >= '0' && c <= '9':
-		return s.number()
+func (s *scanner) word(w string) bool {
+	if !strings.HasPrefix(s.text[s.at:], w) {
+		return false
 	}
-	for _, word := range []string{"true", "false", "null"} {
-		if strings.HasPrefix(s.text[s.at:], word) {
-			s.copy(len(word))
-			return true
-		}
-	}
-	return false
-}
-
-func (s *scanner) copy(n int) {
-	s.out = append(s.out, s.text[s.at:s.at+n]...)
-	s.at += n
+	s.at += len(w)
+	return true
 }
 
 // quoted reads a string as it is written.
@@ -140,7 +166,7 @@ func (s *scanner) quoted() bool {
 	for i := s.at + 1; i < len(s.text); i++ {
 		switch c := s.text[i]; {
 		case c == '"':
-			s.copy(i + 1 - s.at)
+			s.at = i + 1
 			return true
 		case c < ' ':
 			return false
@@ -200,7 +226,7 @@ func (s *scanner) number() bool {
 			return false
 		}
 	}
-	s.copy(i - s.at)
+	s.at = i
 	return true
 }
 
@@ -240,12 +266,4 @@ func unquote(raw string) string {
 		text.WriteRune(c)
 	}
 	return text.String()
-}
-
-// StringOf reads a JSON string; false for any other value.
-func StringOf(raw string) (string, bool) {
-	if raw == "" || raw[0] != '"' {
-		return "", false
-	}
-	return unquote(raw), true
 }
