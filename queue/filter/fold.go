@@ -1,0 +1,48 @@
+package filter
+
+import "strings"
+
+// folded is a text with small letters for capitals.
+func folded(text string) string { return strings.Map(fold, text) }
+
+// caseRange is letters of which each small one stands at a distance after its
+// capital. A distance of 1 means pairs, capital and small, from first on.
+type caseRange struct{ first, last, distance rune }
+
+// caseRanges are the capitals of Latin, Greek, Cyrillic and Armenian letters. The
+// tables of package unicode grow with it, and a letter that one node knows and
+// another does not would part their states.
+var caseRanges = [...]caseRange{
+	{'A', 'Z', 32},
+	{0xC0, 0xD6, 32}, {0xD8, 0xDE, 32},
+	{0x100, 0x12F, 1}, {0x132, 0x137, 1}, {0x139, 0x148, 1}, {0x14A, 0x177, 1}, {0x178, 0x178, -121}, {0x179, 0x17E, 1},
+	{0x386, 0x386, 38}, {0x388, 0x38A, 37}, {0x38C, 0x38C, 64}, {0x38E, 0x38F, 63}, {0x391, 0x3A1, 32}, {0x3A3, 0x3AB, 32},
+	{0x400, 0x40F, 80}, {0x410, 0x42F, 32}, {0x460, 0x481, 1}, {0x48A, 0x4BF, 1}, {0x4C0, 0x4C0, 15}, {0x4C1, 0x4CE, 1}, {0x4D0, 0x52F, 1},
+	{0x531, 0x556, 48},
+}
+
+// finalSigma is the form of the small sigma at the end of a word.
+const finalSigma, smallSigma = 'ς', 'σ'
+
+// fold is the small letter of a capital, and any other character itself.
+func fold(r rune) rune {
+	if r < 0x80 {
+		if 'A' <= r && r <= 'Z' {
+			r += 'a' - 'A'
+		}
+		return r
+	}
+	if r == finalSigma {
+		return smallSigma
+	}
+	for _, c := range caseRanges {
+		switch {
+		case r < c.first || r > c.last:
+		case c.distance != 1:
+			return r + c.distance
+		default:
+			return r + (r-c.first+1)%2
+		}
+	}
+	return r
+}
