@@ -15,7 +15,7 @@
 // A command is one file or one part of it: its struct, Validate, the form it has
 // in the log (Prepare) and apply. What decides differently since a format version
 // is in rules.go. Packages below know no queue: deduplication remembers ids, policy
-// reads policies, jsontext reads JSON, arn reads names.
+// reads policies, filter matches messages, jsontext reads JSON, arn reads names.
 //
 // # What it refuses to know
 //
