@@ -227,6 +227,7 @@ func TestImportRuleFindsViolations(t *testing.T) {
 		{"a clock in the domain", "queue", "time", "not on the list"},
 		{"a list is of packages, not of trees", "queue", "math/rand", "not on the list"},
 		{"filter knows no queue", "queue/filter", modulePath + "/queue", "not on the list"},
+		{"JSON is for policies", "fsm", modulePath + "/queue/jsontext", "only queue/policy, queue/filter may"},
 		{"files in the state machine", "fsm", "os/exec", "must never"},
 		{"backwards", "fsm", modulePath + "/cluster", "dependencies point"},
 		{"generated code of another", "cluster", modulePath + "/fsm/fsmpb", "only fsm may"},
