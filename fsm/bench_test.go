@@ -8,13 +8,11 @@ import (
 
 	"github.com/hashicorp/raft"
 
+	"github.com/seriatimq/seriatim/fsm/fsmtest"
 	"github.com/seriatimq/seriatim/queue"
 )
 
-var sampleSend = &queue.SendMessages{Queue: "orders.fifo", SenderID: "AIDAEXAMPLE", Entries: []queue.SendEntry{{
-	Body: strings.Repeat("x", 256), GroupID: "group-17", GroupIDGiven: true,
-	DeduplicationID: "0d1e7c5a-4f0e-4a58-9d53-1a2b3c4d5e6f", DeduplicationIDGiven: true,
-}}}
+var sampleSend = fsmtest.Send()
 
 // BenchmarkEncodeSend is the cost on the node that accepts a message.
 func BenchmarkEncodeSend(b *testing.B) {
@@ -123,21 +121,10 @@ func BenchmarkEncodeSendFresh(b *testing.B) {
 	}
 }
 
-// sampleBatch is a full batch of sampleSend.
-func sampleBatch() *queue.SendMessages {
-	cmd := *sampleSend
-	cmd.Batch = true
-	cmd.Entries = nil
-	for range 10 {
-		cmd.Entries = append(cmd.Entries, sampleSend.Entries[0])
-	}
-	return &cmd
-}
-
 // BenchmarkEncodeBatch and BenchmarkDecodeBatch are the two for ten messages in
 // one command.
 func BenchmarkEncodeBatch(b *testing.B) {
-	cmd := sampleBatch()
+	cmd := fsmtest.SendBatch()
 	b.ReportAllocs()
 	for b.Loop() {
 		if _, err := AppendCommand(nil, cmd); err != nil {
@@ -147,7 +134,7 @@ func BenchmarkEncodeBatch(b *testing.B) {
 }
 
 func BenchmarkDecodeBatch(b *testing.B) {
-	frame := mustFrame(b, sampleBatch())
+	frame := mustFrame(b, fsmtest.SendBatch())
 	b.ReportAllocs()
 	for b.Loop() {
 		if _, err := DecodeCommand(frame); err != nil {

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
+	"github.com/seriatimq/seriatim/fsm/fsmtest"
 	"github.com/seriatimq/seriatim/queue"
 )
 
@@ -33,7 +34,7 @@ func TestEveryCommandHasItsNumber(t *testing.T) {
 
 func TestCommandsKeepEveryField(t *testing.T) {
 	for number, cmd := range everyCommand() {
-		want := filledCommand(t, distinct(), cmd)
+		want := filledCommand(t, fsmtest.Distinct(), cmd)
 		got, err := DecodeCommand(mustFrame(t, want))
 		if err != nil {
 			t.Errorf("number %d: %v", number, err)
@@ -50,7 +51,7 @@ func TestCommandsRoundTrip(t *testing.T) {
 	numbers := slices.Sorted(maps.Keys(commands))
 	rapid.Check(t, func(r *rapid.T) {
 		number := rapid.SampledFrom(numbers).Draw(r, "number")
-		want := filledCommand(t, drawn(r), commands[number])
+		want := filledCommand(t, fsmtest.Drawn(r), commands[number])
 		frame := mustFrame(t, want)
 		got, err := DecodeCommand(frame)
 		if err != nil {
@@ -67,7 +68,7 @@ func TestCommandsRoundTrip(t *testing.T) {
 
 func TestCommandHoldsNoPartOfTheFrame(t *testing.T) {
 	for _, cmd := range everyCommand() {
-		want := filledCommand(t, distinct(), cmd)
+		want := filledCommand(t, fsmtest.Distinct(), cmd)
 		frame := mustFrame(t, want)
 		got, err := DecodeCommand(frame)
 		if err != nil {
@@ -165,7 +166,7 @@ func TestCommandName(t *testing.T) {
 
 func TestSendsTo(t *testing.T) {
 	for number, cmd := range everyCommand() {
-		cmd = filledCommand(t, distinct(), cmd)
+		cmd = filledCommand(t, fsmtest.Distinct(), cmd)
 		frame := mustFrame(t, cmd)
 		name, sends := SendsTo(frame)
 		if sends != (number == sendMessagesNumber) || sends && string(name) != cmd.QueueName() {

@@ -3,23 +3,21 @@ package fsm
 import (
 	"bytes"
 	"encoding/binary"
-	"encoding/hex"
 	"io"
-	"os"
 	"path/filepath"
 	"runtime"
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/seriatimq/seriatim/fsm/fsmtest"
 	"github.com/seriatimq/seriatim/queue"
 )
 
 // FuzzDecodeCommand: no input may panic; what is accepted has one canonical
 // encoding, and applying it gives the same on two replicas.
 func FuzzDecodeCommand(f *testing.F) {
-	for _, frame := range goldenFrames(f) {
+	for _, frame := range fsmtest.GoldenFrames(f, filepath.Join("testdata", "commands")) {
 		f.Add(frame)
 	}
 	f.Fuzz(func(t *testing.T, frame []byte) {
@@ -47,7 +45,7 @@ func FuzzDecodeCommand(f *testing.F) {
 		}
 		one, two := eventful(t), eventful(t)
 		at := start.Add(queue.Minute)
-		if diff := cmp.Diff(one.apply(at, cmd), two.apply(at, again), sameBody); diff != "" {
+		if diff := cmp.Diff(one.apply(at, cmd), two.apply(at, again), fsmtest.SameBody); diff != "" {
 			t.Fatalf("answers (-one +two):\n%s", diff)
 		}
 		if one.fsm.Position().StateHash != two.fsm.Position().StateHash {
@@ -60,7 +58,7 @@ func FuzzDecodeCommand(f *testing.F) {
 // FuzzDecodeEntry: no input may panic; nothing is visited of an entry that is
 // refused, and an accepted one encodes to the same bytes.
 func FuzzDecodeEntry(f *testing.F) {
-	frames := goldenFrames(f)
+	frames := fsmtest.GoldenFrames(f, filepath.Join("testdata", "commands"))
 	f.Add(AppendEntry(nil, start, frames))
 	f.Add(AppendEntry(nil, 0, nil))
 	f.Fuzz(func(t *testing.T, data []byte) {
@@ -94,7 +92,7 @@ func resealedEnd(data []byte) []byte {
 // FuzzDecodeResponse: no input may panic; what is accepted round-trips.
 func FuzzDecodeResponse(f *testing.F) {
 	for _, result := range everyResult() {
-		data, err := AppendResponse(nil, Response{Result: filledResult(f, distinct(), result)})
+		data, err := AppendResponse(nil, Response{Result: filledResult(f, fsmtest.Distinct(), result)})
 		if err != nil {
 			f.Fatal(err)
 		}
@@ -105,7 +103,7 @@ func FuzzDecodeResponse(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if diff := cmp.Diff(r, returned(t, r), sameBody); diff != "" {
+		if diff := cmp.Diff(r, returned(t, r), fsmtest.SameBody); diff != "" {
 			t.Fatalf("decoded again (-first +again):\n%s", diff)
 		}
 	})
@@ -155,26 +153,4 @@ func resealedSections(data []byte) []byte {
 		at = end + 4
 	}
 	return out
-}
-
-// goldenFrames reads the frames of testdata/commands.
-func goldenFrames(f *testing.F) [][]byte {
-	files, err := filepath.Glob(filepath.Join("testdata", "commands", "*.golden"))
-	if err != nil || len(files) == 0 {
-		f.Fatalf("no golden commands: %v", err)
-	}
-	var frames [][]byte
-	for _, file := range files {
-		text, err := os.ReadFile(file)
-		if err != nil {
-			f.Fatal(err)
-		}
-		for line := range strings.SplitSeq(string(text), "\n") {
-			_, digits, _ := strings.Cut(line, " ")
-			if frame, err := hex.DecodeString(digits); err == nil && len(frame) > 0 {
-				frames = append(frames, frame)
-			}
-		}
-	}
-	return frames
 }

@@ -3,19 +3,16 @@ package fsm
 import (
 	"bytes"
 	"encoding/hex"
-	"flag"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/seriatimq/seriatim/fsm/fsmtest"
 	"github.com/seriatimq/seriatim/queue"
 )
-
-var update = flag.Bool("update", false, "write the golden bytes that are missing or differ")
 
 // TestGoldenCommands holds the bytes of every command, once with all fields
 // and once with none. After a release they never change: a command whose
@@ -28,11 +25,11 @@ func TestGoldenCommands(t *testing.T) {
 		}
 		t.Run(c.name, func(t *testing.T) {
 			var text strings.Builder
-			full := filledCommand(t, distinct(), cmd)
+			full := filledCommand(t, fsmtest.Distinct(), cmd)
 			fmt.Fprintf(&text, "number %d version %d\n", number, c.version)
 			fmt.Fprintf(&text, "full %x\n", mustFrame(t, full))
 			fmt.Fprintf(&text, "empty %x\n", mustFrame(t, cmd))
-			want := golden(t, filepath.Join("commands", snakeCase(c.name)+".golden"), []byte(text.String()))
+			want := fsmtest.Golden(t, filepath.Join("testdata", "commands", snakeCase(c.name)+".golden"), []byte(text.String()))
 			if diff := cmp.Diff(string(want), text.String()); diff != "" {
 				t.Errorf("(-golden +now):\n%s", diff)
 			}
@@ -63,14 +60,14 @@ func TestGoldenCommands(t *testing.T) {
 // after its first golden bytes were written, if it has any.
 func compareLaterFields(t *testing.T, cmd, full queue.Command, name string) {
 	t.Helper()
-	later := distinct()
-	later.later = func() bool { return true }
+	later := fsmtest.Distinct()
+	later.Later = func() bool { return true }
 	more := filledCommand(t, later, cmd)
 	if cmp.Equal(full, more) {
 		return
 	}
 	text := fmt.Sprintf("full %x\n", mustFrame(t, more))
-	want := golden(t, filepath.Join("commands", snakeCase(name)+".2.golden"), []byte(text))
+	want := fsmtest.Golden(t, filepath.Join("testdata", "commands", snakeCase(name)+".2.golden"), []byte(text))
 	if diff := cmp.Diff(string(want), text); diff != "" {
 		t.Errorf("with later fields (-golden +now):\n%s", diff)
 	}
@@ -87,7 +84,7 @@ func TestGoldenSnapshot(t *testing.T) {
 func compareGoldenSnapshot(t *testing.T, version uint32) {
 	r := eventfulAt(t, version)
 	now := r.snapshot()
-	want := golden(t, filepath.Join("snapshots", fmt.Sprintf("v%d.snapshot", version)), now)
+	want := fsmtest.Golden(t, filepath.Join("testdata", "snapshots", fmt.Sprintf("v%d.snapshot", version)), now)
 	if !bytes.Equal(want, now) {
 		t.Errorf("the history gives other snapshot bytes: %d now, %d golden", len(now), len(want))
 	}
@@ -99,22 +96,6 @@ func compareGoldenSnapshot(t *testing.T, version uint32) {
 	if !bytes.Equal(want, other.snapshot()) {
 		t.Error("the restored golden snapshot gives other bytes")
 	}
-}
-
-// golden reads a file of testdata, after writing it under -update.
-func golden(t *testing.T, name string, now []byte) []byte {
-	t.Helper()
-	path := filepath.Join("testdata", name)
-	if *update {
-		if err := os.WriteFile(path, now, 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return want
 }
 
 func snakeCase(name string) string {

@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/hashicorp/raft"
 
+	"github.com/seriatimq/seriatim/fsm/fsmtest"
 	"github.com/seriatimq/seriatim/queue"
 )
 
@@ -73,7 +74,7 @@ func (r *replica) apply(at queue.Timestamp, cmd queue.Command) Response {
 		r.t.Fatalf("entry %d at %d was answered with %+v", r.index, at, result)
 	}
 	got := returned(r.t, result.Responses[0])
-	if diff := cmp.Diff(result.Responses[0], got, sameBody); diff != "" {
+	if diff := cmp.Diff(result.Responses[0], got, fsmtest.SameBody); diff != "" {
 		r.t.Fatalf("the answer changed on the way to another node (-want +got):\n%s", diff)
 	}
 	return got

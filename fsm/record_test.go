@@ -8,6 +8,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/seriatimq/seriatim/fsm/fsmpb"
+	"github.com/seriatimq/seriatim/fsm/fsmtest"
 	"github.com/seriatimq/seriatim/queue"
 	"github.com/seriatimq/seriatim/queue/policy"
 )
@@ -19,7 +20,7 @@ func keeps[R any, M any, PM interface {
 }](t *testing.T, encode func(R) PM, decode func(PM) (R, error)) {
 	t.Helper()
 	var want R
-	distinct().fill(t, reflect.ValueOf(&want).Elem())
+	fsmtest.Distinct().Fill(t, reflect.ValueOf(&want).Elem())
 	data, err := appendMessage(nil, encode(want))
 	if err != nil {
 		t.Fatal(err)
@@ -32,7 +33,7 @@ func keeps[R any, M any, PM interface {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(want, got, sameBody); diff != "" {
+	if diff := cmp.Diff(want, got, fsmtest.SameBody); diff != "" {
 		t.Errorf("changed on the way (-want +got):\n%s", diff)
 	}
 }
@@ -72,7 +73,7 @@ func TestRecordsKeepEveryField(t *testing.T) {
 func TestReusedMessagesForgetTheLastRecord(t *testing.T) {
 	message, known, attempt := &fsmpb.MessageRecord{}, &fsmpb.DeduplicationRecord{}, &fsmpb.AttemptRecord{}
 	var full queue.MessageRecord
-	distinct().fill(t, reflect.ValueOf(&full).Elem())
+	fsmtest.Distinct().Fill(t, reflect.ValueOf(&full).Elem())
 	fillMessage(message, &full)
 	fillDeduplication(known, &queue.DeduplicationRecord{Order: 1, Key: [16]byte{1}, Scope: 2, AcceptedAt: 3, Sequence: 4})
 	fillAttempt(attempt, &queue.AttemptRecord{ID: "a", Number: 1, Invalid: true, Deliveries: []queue.AttemptDelivery{{Sequence: 1}}})
@@ -80,7 +81,7 @@ func TestReusedMessagesForgetTheLastRecord(t *testing.T) {
 	fillMessage(message, &queue.MessageRecord{})
 	fillDeduplication(known, &queue.DeduplicationRecord{})
 	fillAttempt(attempt, &queue.AttemptRecord{})
-	if got, err := messageRecord(message); err != nil || !cmp.Equal(queue.MessageRecord{}, got, sameBody) {
+	if got, err := messageRecord(message); err != nil || !cmp.Equal(queue.MessageRecord{}, got, fsmtest.SameBody) {
 		t.Errorf("message: %v, %v", got, err)
 	}
 	if got, err := deduplicationRecord(known); err != nil || !cmp.Equal(queue.DeduplicationRecord{}, got) {

@@ -9,11 +9,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
+	"github.com/seriatimq/seriatim/fsm/fsmtest"
 	"github.com/seriatimq/seriatim/queue"
 )
-
-// sameBody lets cmp look into bodies.
-var sameBody = cmp.Comparer(func(a, b queue.Body) bool { return a.String() == b.String() })
 
 // returned encodes and decodes a response.
 func returned(t testing.TB, r Response) Response {
@@ -35,8 +33,8 @@ func returned(t testing.TB, r Response) Response {
 func TestResultsKeepEveryField(t *testing.T) {
 	for name, result := range everyResult() {
 		t.Run(name, func(t *testing.T) {
-			want := Response{Result: filledResult(t, distinct(), result)}
-			if diff := cmp.Diff(want, returned(t, want), sameBody); diff != "" {
+			want := Response{Result: filledResult(t, fsmtest.Distinct(), result)}
+			if diff := cmp.Diff(want, returned(t, want), fsmtest.SameBody); diff != "" {
 				t.Errorf("changed on the way (-want +got):\n%s", diff)
 			}
 		})
@@ -47,12 +45,12 @@ func TestResponsesRoundTrip(t *testing.T) {
 	results := everyResult()
 	names := slices.Sorted(maps.Keys(results))
 	rapid.Check(t, func(r *rapid.T) {
-		f := drawn(r)
+		f := fsmtest.Drawn(r)
 		want := Response{Result: filledResult(t, f, results[rapid.SampledFrom(names).Draw(r, "type")])}
 		if rapid.Bool().Draw(r, "refused") {
-			want = Response{Err: &queue.Error{Code: queue.Code(1 + f.number(10)), Message: f.text()}}
+			want = Response{Err: &queue.Error{Code: queue.Code(1 + f.Number(10)), Message: f.Text()}}
 		}
-		if diff := cmp.Diff(want, returned(t, want), sameBody); diff != "" {
+		if diff := cmp.Diff(want, returned(t, want), fsmtest.SameBody); diff != "" {
 			r.Fatalf("changed on the way (-want +got):\n%s", diff)
 		}
 	})

@@ -15,6 +15,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/seriatimq/seriatim/fsm/fsmpb"
+	"github.com/seriatimq/seriatim/fsm/fsmtest"
 	"github.com/seriatimq/seriatim/queue"
 )
 
@@ -40,7 +41,7 @@ func TestSnapshotRestoresEverything(t *testing.T) {
 		&queue.AdvanceClock{},
 	} {
 		at := start.Add(queue.Minute)
-		if diff := cmp.Diff(r.apply(at, cmd), other.apply(at, cmd), sameBody); diff != "" {
+		if diff := cmp.Diff(r.apply(at, cmd), other.apply(at, cmd), fsmtest.SameBody); diff != "" {
 			t.Errorf("%T (-first +restored):\n%s", cmd, diff)
 		}
 	}

@@ -3,12 +3,14 @@ package fsm
 import (
 	"bytes"
 	"errors"
+	"path/filepath"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"google.golang.org/protobuf/encoding/protowire"
 	"pgregory.net/rapid"
 
+	"github.com/seriatimq/seriatim/fsm/fsmtest"
 	"github.com/seriatimq/seriatim/queue"
 )
 
@@ -106,7 +108,7 @@ func TestWireIsTheLibrarys(t *testing.T) {
 		}
 		t.Run("drawn", func(t *testing.T) {
 			rapid.Check(t, func(rt *rapid.T) {
-				cmd := filledCommand(t, drawn(rt), everyCommand()[number])
+				cmd := filledCommand(t, fsmtest.Drawn(rt), everyCommand()[number])
 				encodedAsLibrary(t, number, cmd)
 				sameAsLibrary(t, number, mustFrame(t, cmd)[frameHeaderBytes:])
 			})
@@ -118,7 +120,7 @@ func fuzzWire(f *testing.F, number uint8) {
 	for _, body := range awkwardBodies() {
 		f.Add(body)
 	}
-	for _, frame := range goldenFrames(f) {
+	for _, frame := range fsmtest.GoldenFrames(f, filepath.Join("testdata", "commands")) {
 		f.Add(frame[frameHeaderBytes:])
 	}
 	f.Fuzz(func(t *testing.T, body []byte) { sameAsLibrary(t, number, body) })

@@ -52,6 +52,7 @@ var packageRules = []packageRule{
 	{path: "queue/policy", only: append([]string{"~/queue/arn", "unicode/utf16"}, domain...)},
 	{path: "fsm", never: []string{"~/cluster", "~/transport", "net", "os", "time"}},
 	{path: "fsm/fsmpb", users: []string{"fsm"}},
+	{path: "fsm/fsmtest", only: []string{std, "~/queue", "github.com/google/go-cmp/cmp", "pgregory.net/rapid"}, users: []string{}},
 	{path: "cluster", never: slices.Concat([]string{"~/transport", "net/http"}, aws)},
 	{path: "cluster/consensus", only: []string{
 		std, "~/fsm", "~/cluster/environment", "~/cluster/fault", "~/cluster/peernet", "~/cluster/storage", "~/cluster/wakeup",
