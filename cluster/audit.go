@@ -22,6 +22,7 @@ import (
 	"github.com/seriatimq/seriatim/cluster/storage"
 	"github.com/seriatimq/seriatim/cluster/wakeup"
 	"github.com/seriatimq/seriatim/fsm"
+	"github.com/seriatimq/seriatim/fsm/format"
 	"github.com/seriatimq/seriatim/queue"
 )
 
@@ -77,7 +78,7 @@ const auditNotesMax = 4
 func newAuditor(dataDir string, log *slog.Logger) *auditor {
 	return &auditor{
 		dataDir:     dataDir,
-		hashVersion: fsm.StateHashVersion,
+		hashVersion: format.StateHashVersion,
 		log:         log,
 		wake:        wakeup.NewSignal(),
 		collected:   map[uint64]map[string]queue.AuditReport{},
@@ -276,7 +277,7 @@ func (a *auditor) judge(c auditCase, at fsm.Position) error {
 			a.log.Error("the dump of the difference could not be written", "error", err)
 		}
 		return fmt.Errorf("%w: at index %d this replica has state %x and log %x, the others agree on another (%s); see %s; %s",
-			fsm.ErrStateMismatch, c.audit.Index, c.own.state, c.own.chain, describeReports(c.audit.Reports), dump, storage.ReplaceNode)
+			format.ErrStateMismatch, c.audit.Index, c.own.state, c.own.chain, describeReports(c.audit.Reports), dump, storage.ReplaceNode)
 	}
 	return nil
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/seriatimq/seriatim/cluster/fault"
 	"github.com/seriatimq/seriatim/cluster/peerpb"
 	"github.com/seriatimq/seriatim/fsm"
+	"github.com/seriatimq/seriatim/fsm/format"
 	"github.com/seriatimq/seriatim/queue"
 )
 
@@ -130,7 +131,7 @@ func TestAuditFindsAPlantedDivergence(t *testing.T) {
 				return len(codes) > 0
 			})
 			codes, errs := fatal[odd].All()
-			if codes[0] != fault.ExitStateMismatch || !errors.Is(errs[0], fsm.ErrStateMismatch) {
+			if codes[0] != fault.ExitStateMismatch || !errors.Is(errs[0], format.ErrStateMismatch) {
 				t.Fatalf("ended with %d, %v", codes[0], errs[0])
 			}
 			dumps, err := filepath.Glob(filepath.Join(c.configs[odd].DataDir, "divergence-*.json"))

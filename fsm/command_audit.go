@@ -3,6 +3,7 @@ package fsm
 import (
 	"fmt"
 
+	"github.com/seriatimq/seriatim/fsm/format"
 	"github.com/seriatimq/seriatim/fsm/fsmpb"
 	"github.com/seriatimq/seriatim/queue"
 )
@@ -23,7 +24,7 @@ func auditCommand(m *fsmpb.Audit) (*queue.Audit, error) {
 	for _, r := range m.Reports {
 		report := queue.AuditReport{NodeID: r.NodeId}
 		if len(r.State) != len(report.State) || len(r.Chain) != len(report.Chain) {
-			return nil, fmt.Errorf("%w: an audit with hashes of %d and %d bytes", ErrMalformed, len(r.State), len(r.Chain))
+			return nil, fmt.Errorf("%w: an audit with hashes of %d and %d bytes", format.ErrMalformed, len(r.State), len(r.Chain))
 		}
 		copy(report.State[:], r.State)
 		copy(report.Chain[:], r.Chain)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/seriatimq/seriatim/fsm/format"
 	"github.com/seriatimq/seriatim/fsm/fsmpb"
 	"github.com/seriatimq/seriatim/queue"
 )
@@ -20,7 +21,7 @@ func TestAuditIsToldWithItsPlace(t *testing.T) {
 	var seen []told
 	r := founded(t, Options{Audited: func(at Position, audit *queue.Audit) { seen = append(seen, told{at, *audit}) }})
 	r.apply(start, &queue.CreateQueue{Queue: "plain"})
-	audit := queue.Audit{HashVersion: StateHashVersion, Index: 3, Reports: []queue.AuditReport{{NodeID: "a", State: [16]byte{1}, Chain: [16]byte{2}}}}
+	audit := queue.Audit{HashVersion: format.StateHashVersion, Index: 3, Reports: []queue.AuditReport{{NodeID: "a", State: [16]byte{1}, Chain: [16]byte{2}}}}
 	result := r.fsm.Apply(r.entry(start, &audit, &queue.CreateQueue{Queue: "other"})).(EntryResult)
 	if len(result.Responses) != 2 || result.Responses[0].Err != nil {
 		t.Fatalf("got %+v", result)
@@ -42,7 +43,7 @@ func TestAuditWithShortHashesIsRefused(t *testing.T) {
 		{NodeId: "a", State: make([]byte, 15), Chain: make([]byte, 16)},
 		{NodeId: "a", State: make([]byte, 16)},
 	} {
-		if _, err := auditCommand(&fsmpb.Audit{Reports: []*fsmpb.AuditReport{report}}); !errors.Is(err, ErrMalformed) {
+		if _, err := auditCommand(&fsmpb.Audit{Reports: []*fsmpb.AuditReport{report}}); !errors.Is(err, format.ErrMalformed) {
 			t.Errorf("%v: got %v", report, err)
 		}
 	}
@@ -60,7 +61,7 @@ func TestOlderProgramStops(t *testing.T) {
 	stops := func(t *testing.T, fatal *error, do func()) {
 		t.Helper()
 		defer func() {
-			if recover() == nil || !errors.Is(*fatal, ErrUnknownFormat) {
+			if recover() == nil || !errors.Is(*fatal, format.ErrUnknownFormat) {
 				t.Errorf("it went on, fatal is %v", *fatal)
 			}
 		}()

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
+	"github.com/seriatimq/seriatim/fsm/format"
 	"github.com/seriatimq/seriatim/fsm/fsmtest"
 	"github.com/seriatimq/seriatim/queue"
 )
@@ -91,17 +92,17 @@ func TestDecodeCommandRefuses(t *testing.T) {
 		frame []byte
 		want  error
 	}{
-		{"nothing", nil, ErrMalformed},
-		{"half a header", good[:3], ErrMalformed},
-		{"half a body", good[:len(good)-1], ErrMalformed},
-		{"more than one frame", append(slices.Clone(good), 0), ErrMalformed},
-		{"unknown number", edit(func(f []byte) []byte { f[0] = 40; return f }), ErrUnknownCommand},
-		{"number zero", edit(func(f []byte) []byte { f[0] = 0; return f }), ErrUnknownCommand},
-		{"later version", edit(func(f []byte) []byte { f[1] = 2; return f }), ErrUnknownCommand},
-		{"version zero", edit(func(f []byte) []byte { f[1] = 0; return f }), ErrUnknownCommand},
-		{"length beyond all bounds", edit(func(f []byte) []byte { f[5] = 0xff; return f }), ErrMalformed},
-		{"body that is no protobuf", []byte{11, 1, 1, 0, 0, 0, 0x0a}, ErrMalformed},
-		{"content hash of another length", append([]byte{20, 1, 12, 0, 0, 0, 0x0a, 1, 'q', 0x22, 7, 0x3a, 5}, "short"...), ErrMalformed},
+		{"nothing", nil, format.ErrMalformed},
+		{"half a header", good[:3], format.ErrMalformed},
+		{"half a body", good[:len(good)-1], format.ErrMalformed},
+		{"more than one frame", append(slices.Clone(good), 0), format.ErrMalformed},
+		{"unknown number", edit(func(f []byte) []byte { f[0] = 40; return f }), format.ErrUnknownCommand},
+		{"number zero", edit(func(f []byte) []byte { f[0] = 0; return f }), format.ErrUnknownCommand},
+		{"later version", edit(func(f []byte) []byte { f[1] = 2; return f }), format.ErrUnknownCommand},
+		{"version zero", edit(func(f []byte) []byte { f[1] = 0; return f }), format.ErrUnknownCommand},
+		{"length beyond all bounds", edit(func(f []byte) []byte { f[5] = 0xff; return f }), format.ErrMalformed},
+		{"body that is no protobuf", []byte{11, 1, 1, 0, 0, 0, 0x0a}, format.ErrMalformed},
+		{"content hash of another length", append([]byte{20, 1, 12, 0, 0, 0, 0x0a, 1, 'q', 0x22, 7, 0x3a, 5}, "short"...), format.ErrMalformed},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -127,7 +128,7 @@ func TestFieldsOfLaterVersionsAreIgnored(t *testing.T) {
 }
 
 func TestAppendCommandRefuses(t *testing.T) {
-	if _, err := AppendCommand(nil, nil); !errors.Is(err, ErrUnknownCommand) {
+	if _, err := AppendCommand(nil, nil); !errors.Is(err, format.ErrUnknownCommand) {
 		t.Errorf("no command: %v", err)
 	}
 	huge := &queue.DeleteQueue{Queue: string(make([]byte, FrameBytesMax))}
@@ -145,11 +146,11 @@ func TestMinimumVersion(t *testing.T) {
 		if got := MinimumVersion(cmd); got != want {
 			t.Errorf("%T needs %d, want %d", cmd, got, want)
 		}
-		if MinimumVersion(cmd) > CurrentVersion {
+		if MinimumVersion(cmd) > format.CurrentVersion {
 			t.Errorf("%T needs more than this program knows", cmd)
 		}
 	}
-	if MinimumVersion(nil) <= CurrentVersion {
+	if MinimumVersion(nil) <= format.CurrentVersion {
 		t.Error("a command without number may be proposed")
 	}
 }
@@ -159,7 +160,7 @@ func TestCommandName(t *testing.T) {
 	if name != "SendMessages" || err != nil {
 		t.Errorf("got %q, %v", name, err)
 	}
-	if _, err := CommandName([]byte{99, 1, 0, 0, 0, 0}); !errors.Is(err, ErrUnknownCommand) {
+	if _, err := CommandName([]byte{99, 1, 0, 0, 0, 0}); !errors.Is(err, format.ErrUnknownCommand) {
 		t.Errorf("an unknown number has a name: %v", err)
 	}
 }

@@ -3,8 +3,8 @@ package fsm
 import (
 	"encoding/binary"
 	"fmt"
-	"hash/crc32"
 
+	"github.com/seriatimq/seriatim/fsm/format"
 	"github.com/seriatimq/seriatim/queue"
 )
 
@@ -24,16 +24,6 @@ const (
 	// EntryOverheadBytes is what an entry costs beside its frames.
 	EntryOverheadBytes = entryHeaderBytes + entryTrailerBytes
 )
-
-// checksum is CRC-32C (Castagnoli), which processors compute in hardware.
-func checksum(parts ...[]byte) uint32 {
-	sum := uint32(0)
-	table := crc32.MakeTable(crc32.Castagnoli)
-	for _, p := range parts {
-		sum = crc32.Update(sum, table, p)
-	}
-	return sum
-}
 
 // RequestID names a request in the log, so that the node that took it from a
 // client finds out what became of it. The zero value names none.
@@ -85,7 +75,7 @@ func appendEntry(dst []byte, flags byte, p Proposal) []byte {
 	for _, frame := range p.Frames {
 		dst = append(dst, frame...)
 	}
-	return binary.LittleEndian.AppendUint32(dst, checksum(dst[start:]))
+	return binary.LittleEndian.AppendUint32(dst, format.Checksum(dst[start:]))
 }
 
 // entryHead is what an entry says beside its frames.
@@ -129,7 +119,7 @@ func decodeEntry(data []byte, visit func(frame []byte) error) (entryHead, error)
 		walk = after
 	}
 	if len(walk) > 0 {
-		return entryHead{}, fmt.Errorf("%w: %d bytes after the last of %d commands", ErrMalformed, len(walk), head.count)
+		return entryHead{}, fmt.Errorf("%w: %d bytes after the last of %d commands", format.ErrMalformed, len(walk), head.count)
 	}
 	for i := range head.count {
 		frame, after, err := cutFrame(rest)
@@ -148,15 +138,15 @@ func decodeEntry(data []byte, visit func(frame []byte) error) (entryHead, error)
 // checksum.
 func openEntry(data []byte) (head entryHead, frames []byte, err error) {
 	if len(data) < EntryOverheadBytes {
-		return head, nil, fmt.Errorf("%w: an entry of %d bytes", ErrChecksum, len(data))
+		return head, nil, fmt.Errorf("%w: an entry of %d bytes", format.ErrChecksum, len(data))
 	}
 	end := len(data) - entryTrailerBytes
-	want, got := binary.LittleEndian.Uint32(data[end:]), checksum(data[:end])
+	want, got := binary.LittleEndian.Uint32(data[end:]), format.Checksum(data[:end])
 	if want != got {
-		return head, nil, fmt.Errorf("%w: entry checksum is %08x, its bytes give %08x", ErrChecksum, want, got)
+		return head, nil, fmt.Errorf("%w: entry checksum is %08x, its bytes give %08x", format.ErrChecksum, want, got)
 	}
 	if data[0] != entryFormat || data[1]&^entryOfTerm != 0 {
-		return head, nil, fmt.Errorf("%w: entry format %d, flags %#02x", ErrUnknownFormat, data[0], data[1])
+		return head, nil, fmt.Errorf("%w: entry format %d, flags %#02x", format.ErrUnknownFormat, data[0], data[1])
 	}
 	head.at = queue.Timestamp(binary.LittleEndian.Uint64(data[2:]))
 	head.count = binary.LittleEndian.Uint32(data[10:])
@@ -166,7 +156,7 @@ func openEntry(data []byte) (head entryHead, frames []byte, err error) {
 	}
 	size := entryTermBytes + requestIDBytes*uint64(head.count)
 	if uint64(len(frames)) < size {
-		return head, nil, fmt.Errorf("%w: %d bytes are too few for the ids of %d commands", ErrMalformed, len(frames), head.count)
+		return head, nil, fmt.Errorf("%w: %d bytes are too few for the ids of %d commands", format.ErrMalformed, len(frames), head.count)
 	}
 	head.term = binary.LittleEndian.Uint64(frames)
 	head.requests = frames[entryTermBytes:size:size]

@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/seriatimq/seriatim/fsm/format"
 	"github.com/seriatimq/seriatim/queue"
 )
 
@@ -50,7 +51,7 @@ func TestEveryFlippedBitOfAnEntryIsFound(t *testing.T) {
 	for i := range len(entry) * 8 {
 		damaged := slices.Clone(entry)
 		damaged[i/8] ^= 1 << (i % 8)
-		if numbers, _, err := visited(damaged); !errors.Is(err, ErrChecksum) || numbers != nil {
+		if numbers, _, err := visited(damaged); !errors.Is(err, format.ErrChecksum) || numbers != nil {
 			t.Fatalf("bit %d: visited %v, %v", i, numbers, err)
 		}
 	}
@@ -59,11 +60,11 @@ func TestEveryFlippedBitOfAnEntryIsFound(t *testing.T) {
 func TestEveryCutOfAnEntryIsFound(t *testing.T) {
 	entry := sampleEntry(t)
 	for n := range entry {
-		if numbers, _, err := visited(entry[:n]); !errors.Is(err, ErrChecksum) || numbers != nil {
+		if numbers, _, err := visited(entry[:n]); !errors.Is(err, format.ErrChecksum) || numbers != nil {
 			t.Fatalf("%d bytes: visited %v, %v", n, numbers, err)
 		}
 	}
-	if _, _, err := visited(append(entry, 0)); !errors.Is(err, ErrChecksum) {
+	if _, _, err := visited(append(entry, 0)); !errors.Is(err, format.ErrChecksum) {
 		t.Errorf("one byte more: %v", err)
 	}
 }
@@ -71,7 +72,7 @@ func TestEveryCutOfAnEntryIsFound(t *testing.T) {
 // resealed changes an entry and makes its checksum right again.
 func resealed(entry []byte, change func(entry []byte) []byte) []byte {
 	body := change(slices.Clone(entry[:len(entry)-entryTrailerBytes]))
-	return binary.LittleEndian.AppendUint32(body, checksum(body))
+	return binary.LittleEndian.AppendUint32(body, format.Checksum(body))
 }
 
 func TestDecodeEntryRefuses(t *testing.T) {
@@ -81,12 +82,12 @@ func TestDecodeEntryRefuses(t *testing.T) {
 		change func(entry []byte) []byte
 		want   error
 	}{
-		{"later format", func(e []byte) []byte { e[0] = 2; return e }, ErrUnknownFormat},
-		{"unknown flag", func(e []byte) []byte { e[1] = 0x80; return e }, ErrUnknownFormat},
-		{"fewer commands than counted", func(e []byte) []byte { e[10]++; return e }, ErrMalformed},
-		{"more commands than counted", func(e []byte) []byte { e[10]--; return e }, ErrMalformed},
-		{"a command longer than the entry", func(e []byte) []byte { e[entryHeaderBytes+3]++; return e }, ErrMalformed},
-		{"a count of four thousand million", func(e []byte) []byte { e[13] = 0xff; return e }, ErrMalformed},
+		{"later format", func(e []byte) []byte { e[0] = 2; return e }, format.ErrUnknownFormat},
+		{"unknown flag", func(e []byte) []byte { e[1] = 0x80; return e }, format.ErrUnknownFormat},
+		{"fewer commands than counted", func(e []byte) []byte { e[10]++; return e }, format.ErrMalformed},
+		{"more commands than counted", func(e []byte) []byte { e[10]--; return e }, format.ErrMalformed},
+		{"a command longer than the entry", func(e []byte) []byte { e[entryHeaderBytes+3]++; return e }, format.ErrMalformed},
+		{"a count of four thousand million", func(e []byte) []byte { e[13] = 0xff; return e }, format.ErrMalformed},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 
+	"github.com/seriatimq/seriatim/fsm/format"
 	"github.com/seriatimq/seriatim/queue"
 )
 
@@ -62,7 +63,7 @@ func parseFrame(frame []byte) (*codec, []byte, error) {
 		return nil, nil, err
 	}
 	if len(rest) > 0 {
-		return nil, nil, fmt.Errorf("%w: %d bytes after the command", ErrMalformed, len(rest))
+		return nil, nil, fmt.Errorf("%w: %d bytes after the command", format.ErrMalformed, len(rest))
 	}
 	c, err := codecByNumber(first[0], first[1])
 	if err != nil {
@@ -74,12 +75,12 @@ func parseFrame(frame []byte) (*codec, []byte, error) {
 // cutFrame separates the first frame from what follows it.
 func cutFrame(data []byte) (frame, rest []byte, err error) {
 	if len(data) < frameHeaderBytes {
-		return nil, nil, fmt.Errorf("%w: %d bytes are too few for a command", ErrMalformed, len(data))
+		return nil, nil, fmt.Errorf("%w: %d bytes are too few for a command", format.ErrMalformed, len(data))
 	}
 	length := uint64(binary.LittleEndian.Uint32(data[2:]))
 	end := frameHeaderBytes + length
 	if end > FrameBytesMax || end > uint64(len(data)) {
-		return nil, nil, fmt.Errorf("%w: a command of %d bytes, %d are left", ErrMalformed, end, len(data))
+		return nil, nil, fmt.Errorf("%w: a command of %d bytes, %d are left", format.ErrMalformed, end, len(data))
 	}
 	return data[:end:end], data[end:], nil
 }

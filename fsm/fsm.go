@@ -1,6 +1,7 @@
 package fsm
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"runtime/debug"
@@ -9,8 +10,12 @@ import (
 
 	"github.com/hashicorp/raft"
 
+	"github.com/seriatimq/seriatim/fsm/format"
 	"github.com/seriatimq/seriatim/queue"
 )
+
+// ErrBrokenInvariant says that applying a command found the state inconsistent.
+var ErrBrokenInvariant = errors.New("broken invariant")
 
 // Options connect an FSM to the node around it. Any member may be left out.
 type Options struct {
@@ -36,10 +41,11 @@ type Options struct {
 	// Applied: commands that this FSM did not see may be part of it.
 	Restored func()
 	// VersionMax is the highest format version of this node; 0 means
-	// CurrentVersion. Tests of mixed clusters set another.
+	// format.CurrentVersion. Tests of mixed clusters set another.
 	VersionMax uint32
 	// Fatal ends the process, as this replica could answer wrongly from here on. The
-	// error is one of this package's. It must not return; StateLock may be held.
+	// error is ErrBrokenInvariant or one of package format's. It must not return;
+	// StateLock may be held.
 	Fatal func(error)
 }
 
@@ -77,7 +83,7 @@ func New(options Options) *FSM {
 		options.StateLock = noLock{}
 	}
 	if options.VersionMax == 0 {
-		options.VersionMax = CurrentVersion
+		options.VersionMax = format.CurrentVersion
 	}
 	f := &FSM{options: options, broker: queue.New()}
 	f.position.Store(&Position{StateHash: f.broker.StateHash()})
@@ -249,11 +255,11 @@ func (f *FSM) checkVersion(cmd queue.Command) error {
 	version := uint32(0)
 	if set, ok := cmd.(*queue.SetFormatVersion); ok {
 		version = set.Version
-	} else if f.options.VersionMax < CurrentVersion {
+	} else if f.options.VersionMax < format.CurrentVersion {
 		version = MinimumVersion(cmd)
 	}
 	if version > f.options.VersionMax {
-		return fmt.Errorf("%w: %T needs format version %d, this program knows %d", ErrUnknownFormat, cmd, version, f.options.VersionMax)
+		return fmt.Errorf("%w: %T needs format version %d, this program knows %d", format.ErrUnknownFormat, cmd, version, f.options.VersionMax)
 	}
 	return nil
 }
@@ -319,7 +325,7 @@ func (f *FSM) Restore(source io.ReadCloser) error {
 	}
 	if err == nil && broker.FormatVersion() > f.options.VersionMax {
 		err = fmt.Errorf("%w: a snapshot of format version %d, this program knows %d",
-			ErrUnknownFormat, broker.FormatVersion(), f.options.VersionMax)
+			format.ErrUnknownFormat, broker.FormatVersion(), f.options.VersionMax)
 	}
 	if err != nil {
 		if isDamage(err) {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/seriatimq/seriatim/fsm/format"
 	"github.com/seriatimq/seriatim/fsm/fsmtest"
 	"github.com/seriatimq/seriatim/queue"
 )
@@ -40,7 +41,7 @@ func FuzzDecodeCommand(f *testing.F) {
 		if !bytes.Equal(canonical, mustFrame(t, again)) {
 			t.Fatal("two encodings of one command")
 		}
-		if raise, is := cmd.(*queue.SetFormatVersion); is && raise.Version > CurrentVersion {
+		if raise, is := cmd.(*queue.SetFormatVersion); is && raise.Version > format.CurrentVersion {
 			return // leaders refuse it; a node that finds it in its log ends on purpose
 		}
 		one, two := eventful(t), eventful(t)
@@ -149,7 +150,7 @@ func resealedSections(data []byte) []byte {
 		if length > sectionBytesMax || end+4 > len(out) {
 			break
 		}
-		binary.LittleEndian.PutUint32(out[end:], checksum(out[at:end]))
+		binary.LittleEndian.PutUint32(out[end:], format.Checksum(out[at:end]))
 		at = end + 4
 	}
 	return out

@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/seriatimq/seriatim/fsm/format"
 	"github.com/seriatimq/seriatim/fsm/fsmtest"
 	"github.com/seriatimq/seriatim/queue"
 )
@@ -76,7 +77,7 @@ func compareLaterFields(t *testing.T, cmd, full queue.Command, name string) {
 // TestGoldenSnapshot restores snapshots that were written once, one per format
 // version, and writes the same states again.
 func TestGoldenSnapshot(t *testing.T) {
-	for version := OldestVersion; version <= CurrentVersion; version++ {
+	for version := format.OldestVersion; version <= format.CurrentVersion; version++ {
 		t.Run(fmt.Sprint("v", version), func(t *testing.T) { compareGoldenSnapshot(t, version) })
 	}
 }
@@ -113,7 +114,7 @@ func snakeCase(name string) string {
 }
 
 // eventful is a replica with every kind of record in its state.
-func eventful(t testing.TB) *replica { return eventfulAt(t, CurrentVersion) }
+func eventful(t testing.TB) *replica { return eventfulAt(t, format.CurrentVersion) }
 
 func eventfulAt(t testing.TB, version uint32) *replica {
 	r := foundedAt(t, version, Options{})

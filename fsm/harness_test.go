@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/hashicorp/raft"
 
+	"github.com/seriatimq/seriatim/fsm/format"
 	"github.com/seriatimq/seriatim/fsm/fsmtest"
 	"github.com/seriatimq/seriatim/queue"
 )
@@ -32,7 +33,9 @@ func newReplica(t testing.TB, options Options) *replica {
 }
 
 // founded is a replica with the settings of a new cluster.
-func founded(t testing.TB, options Options) *replica { return foundedAt(t, CurrentVersion, options) }
+func founded(t testing.TB, options Options) *replica {
+	return foundedAt(t, format.CurrentVersion, options)
+}
 
 // foundedAt founds at a format version.
 func foundedAt(t testing.TB, version uint32, options Options) *replica {

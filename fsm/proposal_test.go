@@ -7,6 +7,7 @@ import (
 
 	"github.com/hashicorp/raft"
 
+	"github.com/seriatimq/seriatim/fsm/format"
 	"github.com/seriatimq/seriatim/queue"
 )
 
@@ -45,9 +46,9 @@ func TestProposalBytes(t *testing.T) {
 	// More commands than there are ids for.
 	forged := append([]byte(nil), entry[:len(entry)-4]...)
 	forged[10], forged[13] = 0xff, 0xff
-	sum := checksum(forged)
+	sum := format.Checksum(forged)
 	forged = append(forged, byte(sum), byte(sum>>8), byte(sum>>16), byte(sum>>24))
-	if _, err := DecodeEntry(forged, func([]byte) error { return nil }); !errors.Is(err, ErrMalformed) {
+	if _, err := DecodeEntry(forged, func([]byte) error { return nil }); !errors.Is(err, format.ErrMalformed) {
 		t.Errorf("an entry without its ids: %v", err)
 	}
 }
@@ -66,7 +67,7 @@ func TestEntryOfAnotherTermIsVoid(t *testing.T) {
 	apply := func(index, term uint64, data []byte) EntryResult {
 		return f.Apply(&raft.Log{Index: index, Term: term, Type: raft.LogCommand, Data: data}).(EntryResult)
 	}
-	apply(1, 3, proposalOf(t, 3, RequestID{}, &queue.SetFormatVersion{Version: CurrentVersion}))
+	apply(1, 3, proposalOf(t, 3, RequestID{}, &queue.SetFormatVersion{Version: format.CurrentVersion}))
 	create := &queue.CreateQueue{Queue: "q"}
 	before := f.Position()
 	void := apply(2, 4, proposalOf(t, 3, RequestID{Origin: 5, Number: 1}, create))

@@ -3,6 +3,7 @@ package fsm
 import (
 	"fmt"
 
+	"github.com/seriatimq/seriatim/fsm/format"
 	"github.com/seriatimq/seriatim/fsm/fsmpb"
 	"github.com/seriatimq/seriatim/queue"
 	"github.com/seriatimq/seriatim/queue/policy"
@@ -146,7 +147,7 @@ func deduplicationRules(m *fsmpb.DeduplicationRules) (queue.DeduplicationRules, 
 // narrow refuses numbers that would be cut off.
 func narrow[T ~uint8](value uint32, what string) (T, error) {
 	if value > 0xff {
-		return 0, fmt.Errorf("%w: a %s of %d", ErrMalformed, what, value)
+		return 0, fmt.Errorf("%w: a %s of %d", format.ErrMalformed, what, value)
 	}
 	return T(value), nil
 }

@@ -3,6 +3,7 @@ package fsm
 import (
 	"fmt"
 
+	"github.com/seriatimq/seriatim/fsm/format"
 	"github.com/seriatimq/seriatim/fsm/fsmpb"
 	"github.com/seriatimq/seriatim/queue"
 )
@@ -62,7 +63,7 @@ func setResult(m *fsmpb.Response, result queue.Result) error {
 	case queue.MessagesMoved:
 		m.Result = &fsmpb.Response_MessagesMoved{MessagesMoved: &fsmpb.MessagesMoved{Moved: r.Moved, Running: r.Running}}
 	default:
-		return fmt.Errorf("%w: an answer of type %T", ErrUnknownFormat, result)
+		return fmt.Errorf("%w: an answer of type %T", format.ErrUnknownFormat, result)
 	}
 	return nil
 }
@@ -93,7 +94,7 @@ func queueResult(m *fsmpb.Response) (queue.Result, error) {
 	case *fsmpb.Response_MessagesMoved:
 		return queue.MessagesMoved{Moved: r.MessagesMoved.Moved, Running: r.MessagesMoved.Running}, nil
 	default:
-		return nil, fmt.Errorf("%w: an answer without a known result", ErrUnknownFormat)
+		return nil, fmt.Errorf("%w: an answer without a known result", format.ErrUnknownFormat)
 	}
 }
 
@@ -212,7 +213,7 @@ func idBytes(id *queue.MessageID) []byte {
 // fill copies a value of fixed length that may be left out.
 func fill(dst, src []byte, what string) error {
 	if len(src) != 0 && len(src) != len(dst) {
-		return fmt.Errorf("%w: a %s of %d bytes", ErrMalformed, what, len(src))
+		return fmt.Errorf("%w: a %s of %d bytes", format.ErrMalformed, what, len(src))
 	}
 	copy(dst, src)
 	return nil

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
+	"github.com/seriatimq/seriatim/fsm/format"
 	"github.com/seriatimq/seriatim/fsm/fsmtest"
 	"github.com/seriatimq/seriatim/queue"
 )
@@ -57,7 +58,7 @@ func TestResponsesRoundTrip(t *testing.T) {
 }
 
 func TestResponseRefuses(t *testing.T) {
-	if _, err := AppendResponse(nil, Response{}); !errors.Is(err, ErrUnknownFormat) {
+	if _, err := AppendResponse(nil, Response{}); !errors.Is(err, format.ErrUnknownFormat) {
 		t.Errorf("neither result nor error: %v", err)
 	}
 	tests := []struct {
@@ -65,10 +66,10 @@ func TestResponseRefuses(t *testing.T) {
 		data []byte
 		want error
 	}{
-		{"empty", nil, ErrUnknownFormat},
-		{"result of a later version", []byte{0xa2, 0x06, 0x00}, ErrUnknownFormat},
-		{"no protobuf", []byte{0x0a}, ErrMalformed},
-		{"message id of one byte", []byte{0x22, 0x05, 0x0a, 0x03, 0x12, 0x01, 0x01}, ErrMalformed},
+		{"empty", nil, format.ErrUnknownFormat},
+		{"result of a later version", []byte{0xa2, 0x06, 0x00}, format.ErrUnknownFormat},
+		{"no protobuf", []byte{0x0a}, format.ErrMalformed},
+		{"message id of one byte", []byte{0x22, 0x05, 0x0a, 0x03, 0x12, 0x01, 0x01}, format.ErrMalformed},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/hashicorp/raft"
 
+	"github.com/seriatimq/seriatim/fsm/format"
 	"github.com/seriatimq/seriatim/queue"
 )
 
@@ -32,7 +33,7 @@ func (s *snapshot) Release() { s.frozen = nil }
 
 // isDamage tells damage of a snapshot from failures to read it.
 func isDamage(err error) bool {
-	for _, kind := range []error{ErrChecksum, ErrUnknownFormat, ErrMalformed, ErrStateMismatch} {
+	for _, kind := range []error{format.ErrChecksum, format.ErrUnknownFormat, format.ErrMalformed, format.ErrStateMismatch} {
 		if errors.Is(err, kind) {
 			return true
 		}

@@ -7,6 +7,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"github.com/seriatimq/seriatim/fsm/format"
 	"github.com/seriatimq/seriatim/fsm/fsmpb"
 	"github.com/seriatimq/seriatim/queue"
 )
@@ -52,7 +53,7 @@ func ReadSnapshotContents(r io.Reader) (Position, *queue.Broker, Contents, error
 	}
 	broker, err := s.restorer.Finish()
 	if err != nil {
-		return fail(fmt.Errorf("snapshot of entry %d: %w: %w", position.Index, ErrMalformed, err))
+		return fail(fmt.Errorf("snapshot of entry %d: %w: %w", position.Index, format.ErrMalformed, err))
 	}
 	if err := compare(position, broker); err != nil {
 		return fail(fmt.Errorf("snapshot of entry %d: %w", position.Index, err))
@@ -77,10 +78,10 @@ func ReadSnapshotPosition(r io.Reader) (Position, error) {
 // the records that were read, each hashed as it was added.
 func compare(position Position, broker *queue.Broker) error {
 	if hash := broker.StateHash(); hash != position.StateHash {
-		return fmt.Errorf("%w: the header says %x, the restored state gives %x", ErrStateMismatch, position.StateHash, hash)
+		return fmt.Errorf("%w: the header says %x, the restored state gives %x", format.ErrStateMismatch, position.StateHash, hash)
 	}
 	if broker.Now() != position.At {
-		return fmt.Errorf("%w: the header says log time %d, the restored state %d", ErrStateMismatch, position.At, broker.Now())
+		return fmt.Errorf("%w: the header says log time %d, the restored state %d", format.ErrStateMismatch, position.At, broker.Now())
 	}
 	return nil
 }
@@ -107,7 +108,7 @@ func readSingle(sections *sectionReader, want sectionKind, m proto.Message) erro
 		return err
 	}
 	if kind != want {
-		return fmt.Errorf("snapshot section %d: %w: a section of %s where one of %s belongs", sections.number-1, ErrMalformed, kind, want)
+		return fmt.Errorf("snapshot section %d: %w: a section of %s where one of %s belongs", sections.number-1, format.ErrMalformed, kind, want)
 	}
 	if err := unmarshal(payload, m); err != nil {
 		return fmt.Errorf("snapshot section %d (%s): %w", sections.number-1, kind, err)
@@ -134,7 +135,7 @@ func (s *snapshotReader) begin() error {
 	}
 	restorer, err := queue.NewRestorer(brokerRecord(&m))
 	if err != nil {
-		return fmt.Errorf("snapshot section 1 (broker): %w: %w", ErrMalformed, err)
+		return fmt.Errorf("snapshot section 1 (broker): %w: %w", format.ErrMalformed, err)
 	}
 	s.restorer = restorer
 	return nil
@@ -153,7 +154,7 @@ func (s *snapshotReader) records() error {
 		case sectionEnd:
 			err = s.end(payload)
 		default:
-			err = fmt.Errorf("%w: it is of %s", ErrUnknownFormat, kind)
+			err = fmt.Errorf("%w: it is of %s", format.ErrUnknownFormat, kind)
 		}
 		if err != nil {
 			return fmt.Errorf("snapshot section %d (%s): %w", s.sections.number-1, kind, err)
@@ -172,7 +173,7 @@ func (s *snapshotReader) end(payload []byte) error {
 	}
 	s.counts.Sections = uint64(s.sections.number - 1)
 	if !proto.Equal(&written, &s.counts) {
-		return fmt.Errorf("%w: written were {%v}, read were {%v}", ErrChecksum, &written, &s.counts)
+		return fmt.Errorf("%w: written were {%v}, read were {%v}", format.ErrChecksum, &written, &s.counts)
 	}
 	return nil
 }
@@ -183,7 +184,7 @@ func (s *snapshotReader) section(payload []byte) error {
 		kind := payload[0]
 		length, n := binary.Uvarint(payload[1:])
 		if n <= 0 || length > uint64(len(payload)-1-n) {
-			return fmt.Errorf("record %d: %w: its length is wrong", i, ErrMalformed)
+			return fmt.Errorf("record %d: %w: its length is wrong", i, format.ErrMalformed)
 		}
 		body := payload[1+n:][:length]
 		payload = payload[1+n:][length:]
@@ -203,7 +204,7 @@ func (s *snapshotReader) inOrder(kind byte) error {
 	inQueue := kind >= recordMessage
 	afterQueue := s.last >= recordQueue
 	if (inQueue && !afterQueue) || (kind < s.last && kind != recordQueue) {
-		return fmt.Errorf("%w: a record of kind %d after one of kind %d", ErrMalformed, kind, s.last)
+		return fmt.Errorf("%w: a record of kind %d after one of kind %d", format.ErrMalformed, kind, s.last)
 	}
 	s.last = kind
 	return nil
@@ -232,7 +233,7 @@ func (s *snapshotReader) record(kind byte, body []byte) error {
 		s.counts.Attempts++
 		err = add(body, &s.attempt, attemptRecord, s.restorer.AddAttempt)
 	default:
-		err = fmt.Errorf("%w: a record of kind %d", ErrUnknownFormat, kind)
+		err = fmt.Errorf("%w: a record of kind %d", format.ErrUnknownFormat, kind)
 	}
 	return err
 }
@@ -247,7 +248,7 @@ func add[M proto.Message, R any](body []byte, m M, convert func(M) (R, error), t
 		return err
 	}
 	if err := take(record); err != nil {
-		return fmt.Errorf("%w: %w", ErrMalformed, err)
+		return fmt.Errorf("%w: %w", format.ErrMalformed, err)
 	}
 	return nil
 }

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+
+	"github.com/seriatimq/seriatim/fsm/format"
 )
 
 // A snapshot is a preamble (the eight letters "seriatim" and a format byte)
@@ -75,7 +77,7 @@ func (s *sectionWriter) end(kind sectionKind) error {
 	s.buffer[0] = byte(kind)
 	binary.LittleEndian.PutUint32(s.buffer[1:], s.number)
 	binary.LittleEndian.PutUint32(s.buffer[5:], uint32(s.filled()))
-	s.buffer = binary.LittleEndian.AppendUint32(s.buffer, checksum(s.buffer))
+	s.buffer = binary.LittleEndian.AppendUint32(s.buffer, format.Checksum(s.buffer))
 	if _, err := s.w.Write(s.buffer); err != nil {
 		return fmt.Errorf("writing snapshot section %d (%s): %w", s.number, kind, err)
 	}
@@ -99,10 +101,10 @@ func newSectionReader(r io.Reader) (*sectionReader, error) {
 		return nil, fmt.Errorf("snapshot preamble: %w", cut(err))
 	}
 	if string(preamble[:len(snapshotMagic)]) != snapshotMagic {
-		return nil, fmt.Errorf("snapshot preamble: %w: this is not a snapshot", ErrChecksum)
+		return nil, fmt.Errorf("snapshot preamble: %w: this is not a snapshot", format.ErrChecksum)
 	}
-	if format := preamble[len(snapshotMagic)]; format != snapshotFormat {
-		return nil, fmt.Errorf("snapshot preamble: %w: snapshot format %d", ErrUnknownFormat, format)
+	if written := preamble[len(snapshotMagic)]; written != snapshotFormat {
+		return nil, fmt.Errorf("snapshot preamble: %w: snapshot format %d", format.ErrUnknownFormat, written)
 	}
 	return &sectionReader{r: r, offset: int64(len(preamble))}, nil
 }
@@ -125,7 +127,7 @@ func (s *sectionReader) read() (sectionKind, []byte, error) {
 	}
 	length := binary.LittleEndian.Uint32(header[5:])
 	if length > sectionBytesMax {
-		return 0, nil, fmt.Errorf("%w: a length of %d bytes", ErrChecksum, length)
+		return 0, nil, fmt.Errorf("%w: a length of %d bytes", format.ErrChecksum, length)
 	}
 	if need := int(length) + 4; cap(s.buffer) < need {
 		s.buffer = make([]byte, need)
@@ -135,14 +137,14 @@ func (s *sectionReader) read() (sectionKind, []byte, error) {
 		return 0, nil, cut(err)
 	}
 	payload := s.buffer[:length]
-	want, got := binary.LittleEndian.Uint32(s.buffer[length:]), checksum(header[:], payload)
+	want, got := binary.LittleEndian.Uint32(s.buffer[length:]), format.Checksum(header[:], payload)
 	if want != got {
-		return 0, nil, fmt.Errorf("%w: the checksum is %08x, the bytes give %08x", ErrChecksum, want, got)
+		return 0, nil, fmt.Errorf("%w: the checksum is %08x, the bytes give %08x", format.ErrChecksum, want, got)
 	}
 	// The number is under the checksum: it finds sections that are intact
 	// but missing, doubled or swapped.
 	if number := binary.LittleEndian.Uint32(header[1:]); number != s.number {
-		return 0, nil, fmt.Errorf("%w: section %d stands here", ErrChecksum, number)
+		return 0, nil, fmt.Errorf("%w: section %d stands here", format.ErrChecksum, number)
 	}
 	return sectionKind(header[0]), payload, nil
 }
@@ -156,13 +158,13 @@ func (s *sectionReader) close() error {
 	case err != nil:
 		return fmt.Errorf("after the last snapshot section: %w", err)
 	}
-	return fmt.Errorf("after the last snapshot section, at byte %d: %w: more bytes follow", s.offset, ErrChecksum)
+	return fmt.Errorf("after the last snapshot section, at byte %d: %w: more bytes follow", s.offset, format.ErrChecksum)
 }
 
 // cut turns the end of the input into damage and leaves other errors.
 func cut(err error) error {
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-		return fmt.Errorf("%w: the snapshot ends here", ErrChecksum)
+		return fmt.Errorf("%w: the snapshot ends here", format.ErrChecksum)
 	}
 	return err
 }

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"testing/iotest"
+
+	"github.com/seriatimq/seriatim/fsm/format"
 )
 
 // written makes a stream of three sections.
@@ -68,11 +70,11 @@ func TestEveryFlippedBitOfASectionIsFound(t *testing.T) {
 func TestEveryCutOfASectionIsFound(t *testing.T) {
 	stream := written(t)
 	for n := range stream {
-		if _, err := read(bytes.NewReader(stream[:n])); !errors.Is(err, ErrChecksum) {
+		if _, err := read(bytes.NewReader(stream[:n])); !errors.Is(err, format.ErrChecksum) {
 			t.Fatalf("%d bytes: %v", n, err)
 		}
 	}
-	if _, err := read(bytes.NewReader(append(stream, 0))); !errors.Is(err, ErrChecksum) {
+	if _, err := read(bytes.NewReader(append(stream, 0))); !errors.Is(err, format.ErrChecksum) {
 		t.Errorf("one byte more: %v", err)
 	}
 }
@@ -94,7 +96,7 @@ func TestSectionsOutOfPlaceAreFound(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			_, err := read(bytes.NewReader(test.stream))
-			if !errors.Is(err, ErrChecksum) || !strings.Contains(err.Error(), test.want) {
+			if !errors.Is(err, format.ErrChecksum) || !strings.Contains(err.Error(), test.want) {
 				t.Errorf("got %v, want damage at %s", err, test.want)
 			}
 		})
@@ -115,7 +117,7 @@ func TestReaderErrorsAreNotDamage(t *testing.T) {
 func TestLengthIsBoundedBeforeTheChecksum(t *testing.T) {
 	stream := append([]byte(snapshotMagic), snapshotFormat, byte(sectionHeader), 0, 0, 0, 0, 0xff, 0xff, 0xff, 0xff)
 	_, err := read(io.MultiReader(bytes.NewReader(stream), neverRead{t}))
-	if !errors.Is(err, ErrChecksum) {
+	if !errors.Is(err, format.ErrChecksum) {
 		t.Errorf("got %v", err)
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/seriatimq/seriatim/fsm/format"
 	"github.com/seriatimq/seriatim/fsm/fsmpb"
 	"github.com/seriatimq/seriatim/fsm/fsmtest"
 	"github.com/seriatimq/seriatim/queue"
@@ -177,7 +178,7 @@ func TestDamagedSnapshotsAreRefused(t *testing.T) {
 		}
 	}
 	for n := range data {
-		if _, _, err := ReadSnapshot(bytes.NewReader(data[:n])); !errors.Is(err, ErrChecksum) {
+		if _, _, err := ReadSnapshot(bytes.NewReader(data[:n])); !errors.Is(err, format.ErrChecksum) {
 			t.Fatalf("cut at %d: %v", n, err)
 		}
 	}
@@ -246,18 +247,18 @@ func TestSnapshotsThatLieAreRefused(t *testing.T) {
 		want error
 		text string
 	}{
-		{"another state hash", edited(t, data, sectionHeader, header, func(m *fsmpb.SnapshotHeader) { m.StateHash[0] ^= 1 }), ErrStateMismatch, "snapshot of entry"},
-		{"another log time", edited(t, data, sectionHeader, header, func(m *fsmpb.SnapshotHeader) { m.At++ }), ErrStateMismatch, "log time"},
-		{"a short hash", edited(t, data, sectionHeader, header, func(m *fsmpb.SnapshotHeader) { m.ChainHash = m.ChainHash[:8] }), ErrMalformed, "chain hash"},
-		{"another setting", edited(t, data, sectionBroker, &fsmpb.BrokerRecord{}, func(m *fsmpb.BrokerRecord) { m.FormatVersion++ }), ErrStateMismatch, "restored state"},
-		{"a setting twice", edited(t, data, sectionBroker, &fsmpb.BrokerRecord{}, func(m *fsmpb.BrokerRecord) { m.Settings = append(m.Settings, m.Settings[0]) }), ErrMalformed, "section 1 (broker)"},
-		{"wrong counts", edited(t, data, sectionEnd, &fsmpb.SnapshotEnd{}, func(m *fsmpb.SnapshotEnd) { m.Messages++ }), ErrChecksum, "(end)"},
-		{"no records", records(func([]byte) []byte { return nil }), ErrChecksum, "(end)"},
-		{"records twice", records(func(p []byte) []byte { return append(p, p...) }), ErrMalformed, "section 2 (records)"},
-		{"half a record", records(func(p []byte) []byte { return p[:len(p)-1] }), ErrMalformed, "its length is wrong"},
-		{"an unknown record", records(func(p []byte) []byte { return append(p, 99, 0) }), ErrUnknownFormat, "kind 99"},
-		{"a message before a queue", records(func(p []byte) []byte { return append([]byte{recordMessage, 0}, p...) }), ErrMalformed, "record 0"},
-		{"a record that is no protobuf", records(func(p []byte) []byte { return append(p, recordAttempt, 1, 0x0a) }), ErrMalformed, "record"},
+		{"another state hash", edited(t, data, sectionHeader, header, func(m *fsmpb.SnapshotHeader) { m.StateHash[0] ^= 1 }), format.ErrStateMismatch, "snapshot of entry"},
+		{"another log time", edited(t, data, sectionHeader, header, func(m *fsmpb.SnapshotHeader) { m.At++ }), format.ErrStateMismatch, "log time"},
+		{"a short hash", edited(t, data, sectionHeader, header, func(m *fsmpb.SnapshotHeader) { m.ChainHash = m.ChainHash[:8] }), format.ErrMalformed, "chain hash"},
+		{"another setting", edited(t, data, sectionBroker, &fsmpb.BrokerRecord{}, func(m *fsmpb.BrokerRecord) { m.FormatVersion++ }), format.ErrStateMismatch, "restored state"},
+		{"a setting twice", edited(t, data, sectionBroker, &fsmpb.BrokerRecord{}, func(m *fsmpb.BrokerRecord) { m.Settings = append(m.Settings, m.Settings[0]) }), format.ErrMalformed, "section 1 (broker)"},
+		{"wrong counts", edited(t, data, sectionEnd, &fsmpb.SnapshotEnd{}, func(m *fsmpb.SnapshotEnd) { m.Messages++ }), format.ErrChecksum, "(end)"},
+		{"no records", records(func([]byte) []byte { return nil }), format.ErrChecksum, "(end)"},
+		{"records twice", records(func(p []byte) []byte { return append(p, p...) }), format.ErrMalformed, "section 2 (records)"},
+		{"half a record", records(func(p []byte) []byte { return p[:len(p)-1] }), format.ErrMalformed, "its length is wrong"},
+		{"an unknown record", records(func(p []byte) []byte { return append(p, 99, 0) }), format.ErrUnknownFormat, "kind 99"},
+		{"a message before a queue", records(func(p []byte) []byte { return append([]byte{recordMessage, 0}, p...) }), format.ErrMalformed, "record 0"},
+		{"a record that is no protobuf", records(func(p []byte) []byte { return append(p, recordAttempt, 1, 0x0a) }), format.ErrMalformed, "record"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -275,8 +276,8 @@ func TestUnknownSectionIsRefused(t *testing.T) {
 	header := int(binary.LittleEndian.Uint32(data[preamble+5:]))
 	data[preamble] = 77
 	end := preamble + sectionHeaderBytes + header
-	binary.LittleEndian.PutUint32(data[end:], checksum(data[preamble:end]))
-	if _, _, err := ReadSnapshot(bytes.NewReader(data)); !errors.Is(err, ErrMalformed) {
+	binary.LittleEndian.PutUint32(data[end:], format.Checksum(data[preamble:end]))
+	if _, _, err := ReadSnapshot(bytes.NewReader(data)); !errors.Is(err, format.ErrMalformed) {
 		t.Errorf("got %v", err)
 	}
 }

@@ -6,6 +6,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"github.com/seriatimq/seriatim/fsm/format"
 	"github.com/seriatimq/seriatim/fsm/fsmpb"
 	"github.com/seriatimq/seriatim/queue"
 )
@@ -103,7 +104,7 @@ func codecByNumber(number, version uint8) (*codec, error) {
 			return c, nil
 		}
 	}
-	return nil, fmt.Errorf("%w: number %d version %d", ErrUnknownCommand, number, version)
+	return nil, fmt.Errorf("%w: number %d version %d", format.ErrUnknownCommand, number, version)
 }
 
 // codecByType finds the line of the command types; made once, never changed.
@@ -119,9 +120,37 @@ var codecByType = func() map[reflect.Type]*codec {
 func codecOf(cmd queue.Command) (*codec, error) {
 	c, known := codecByType[reflect.TypeOf(cmd)]
 	if !known {
-		return nil, fmt.Errorf("%w: %T has no number", ErrUnknownCommand, cmd)
+		return nil, fmt.Errorf("%w: %T has no number", format.ErrUnknownCommand, cmd)
 	}
 	return c, nil
+}
+
+// MinimumVersion is the format version that must be in force before cmd may
+// be proposed. A command this package does not know needs more than any.
+func MinimumVersion(cmd queue.Command) uint32 {
+	c, err := codecOf(cmd)
+	if err != nil {
+		return format.CurrentVersion + 1
+	}
+	return c.minimum
+}
+
+// CommandNumber is the number of cmd in the log, zero if it has none.
+func CommandNumber(cmd queue.Command) uint8 {
+	c, err := codecOf(cmd)
+	if err != nil {
+		return 0
+	}
+	return c.number
+}
+
+// CommandName is the name of the command in a frame, for listing a log.
+func CommandName(frame []byte) (string, error) {
+	c, _, err := parseFrame(frame)
+	if err != nil {
+		return "", fmt.Errorf("naming a command: %w", err)
+	}
+	return c.name, nil
 }
 
 // unmarshal decodes a protobuf message. Strings and bytes are copied out of
@@ -129,7 +158,7 @@ func codecOf(cmd queue.Command) (*codec, error) {
 // versions are dropped, as command.proto says they may be.
 func unmarshal(data []byte, message proto.Message) error {
 	if err := (proto.UnmarshalOptions{DiscardUnknown: true}).Unmarshal(data, message); err != nil {
-		return fmt.Errorf("%w: %T: %w", ErrMalformed, message, err)
+		return fmt.Errorf("%w: %T: %w", format.ErrMalformed, message, err)
 	}
 	return nil
 }

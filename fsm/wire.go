@@ -4,6 +4,8 @@ import (
 	"fmt"
 
 	"google.golang.org/protobuf/encoding/protowire"
+
+	"github.com/seriatimq/seriatim/fsm/format"
 )
 
 // The two commands that every message passes are encoded and decoded by hand:
@@ -110,7 +112,7 @@ func (f *fields) skip() {
 
 func (f *fields) fail(code int) {
 	if f.err == nil {
-		f.err = fmt.Errorf("%w: field %d: %w", ErrMalformed, f.number, protowire.ParseError(min(code, -1)))
+		f.err = fmt.Errorf("%w: field %d: %w", format.ErrMalformed, f.number, protowire.ParseError(min(code, -1)))
 	}
 }
 

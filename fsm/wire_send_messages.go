@@ -7,6 +7,7 @@ import (
 
 	"google.golang.org/protobuf/encoding/protowire"
 
+	"github.com/seriatimq/seriatim/fsm/format"
 	"github.com/seriatimq/seriatim/queue"
 )
 
@@ -168,7 +169,7 @@ func parseSendEntry(message []byte, e *queue.SendEntry) error {
 // length must not come in from a damaged or foreign proposer.
 func checkContentHash(hash []byte) error {
 	if len(hash) != 0 && len(hash) != sha256.Size {
-		return fmt.Errorf("%w: content hash of %d bytes", ErrMalformed, len(hash))
+		return fmt.Errorf("%w: content hash of %d bytes", format.ErrMalformed, len(hash))
 	}
 	return nil
 }

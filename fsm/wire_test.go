@@ -10,6 +10,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 	"pgregory.net/rapid"
 
+	"github.com/seriatimq/seriatim/fsm/format"
 	"github.com/seriatimq/seriatim/fsm/fsmtest"
 	"github.com/seriatimq/seriatim/queue"
 )
@@ -135,7 +136,7 @@ func FuzzReceiveMessages(f *testing.F) { fuzzWire(f, 21) }
 // nodes forward, not what it encodes itself.
 func TestAppendCommandRefusesWhatDecodingRefuses(t *testing.T) {
 	cmd := &queue.SendMessages{Queue: "q.fifo", Entries: []queue.SendEntry{{Body: "b", ContentHash: []byte("short")}}}
-	if frame, err := AppendCommand(nil, cmd); !errors.Is(err, ErrMalformed) {
+	if frame, err := AppendCommand(nil, cmd); !errors.Is(err, format.ErrMalformed) {
 		_, decoding := DecodeCommand(frame)
 		t.Errorf("encoding: %v, decoding: %v", err, decoding)
 	}

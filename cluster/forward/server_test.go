@@ -16,6 +16,7 @@ import (
 	"github.com/seriatimq/seriatim/cluster/leader"
 	"github.com/seriatimq/seriatim/cluster/peerpb"
 	"github.com/seriatimq/seriatim/fsm"
+	"github.com/seriatimq/seriatim/fsm/format"
 	"github.com/seriatimq/seriatim/queue"
 )
 
@@ -121,7 +122,7 @@ type serverTest struct {
 	group *stubGroup
 }
 
-func newServing(t testing.TB) *serverTest { return newServingOf(t, fsm.CurrentVersion) }
+func newServing(t testing.TB) *serverTest { return newServingOf(t, format.CurrentVersion) }
 
 func newServingOf(t testing.TB, format uint32) *serverTest {
 	group := &stubGroup{ready: make(chan struct{})}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/seriatimq/seriatim/cluster/clustertest"
 	"github.com/seriatimq/seriatim/fsm"
+	"github.com/seriatimq/seriatim/fsm/format"
 	"github.com/seriatimq/seriatim/queue"
 )
 
@@ -29,7 +30,7 @@ func BenchmarkGroupCommitter(b *testing.B) {
 	log, clock := &instantLog{}, clustertest.NewHandClock(1000)
 	c := newGroupCommitter(groupCommitterOptions{
 		propose: log.propose, stamp: func() queue.Timestamp { return 1000 }, monotonic: clock.Monotonic,
-		formatVersion: func() uint32 { return fsm.CurrentVersion }, limits: Limits{}.WithDefaults(), counters: NewCounters(),
+		formatVersion: func() uint32 { return format.CurrentVersion }, limits: Limits{}.WithDefaults(), counters: NewCounters(),
 	})
 	ctx, cancel := context.WithCancel(b.Context())
 	var running sync.WaitGroup

@@ -12,6 +12,7 @@ import (
 	"github.com/seriatimq/seriatim/cluster/clustertest"
 	"github.com/seriatimq/seriatim/cluster/fault"
 	"github.com/seriatimq/seriatim/fsm"
+	"github.com/seriatimq/seriatim/fsm/format"
 	"github.com/seriatimq/seriatim/queue"
 )
 
@@ -76,7 +77,7 @@ func startGroupCommitter(t *testing.T, log *logStub, limits Limits) (c *groupCom
 		propose:       log.propose,
 		stamp:         func() queue.Timestamp { return queue.Timestamp(clock.Wall().UnixMilli()) },
 		monotonic:     clock.Monotonic,
-		formatVersion: func() uint32 { return fsm.CurrentVersion },
+		formatVersion: func() uint32 { return format.CurrentVersion },
 		limits:        limits.WithDefaults(),
 		counters:      NewCounters(),
 	})
@@ -254,7 +255,7 @@ func TestGroupCommitterDropsWhatNobodyWantsAnyMore(t *testing.T) {
 	expiring := make(chan Outcome, 2)
 	c.submit(&Submission{Request: Request{Frame: tickFrame(t), Deadline: time.Second}, Complete: func(o Outcome) { expiring <- o }})
 	unreadable := make(chan Outcome, 2)
-	c.submit(&Submission{Request: Request{Frame: tickFrame(t), MinimumVersion: fsm.CurrentVersion + 1}, Complete: func(o Outcome) { unreadable <- o }})
+	c.submit(&Submission{Request: Request{Frame: tickFrame(t), MinimumVersion: format.CurrentVersion + 1}, Complete: func(o Outcome) { unreadable <- o }})
 	wanted, wantedDone := submitTo(c, tickFrame(t))
 	clock.Pass(time.Second)
 	c.open()
@@ -317,7 +318,7 @@ func TestGroupCommitterEnd(t *testing.T) {
 // What was proposed is not kept by the queue it waited in.
 func TestGroupCommitterLetsGoOfWhatItTook(t *testing.T) {
 	c := newGroupCommitter(groupCommitterOptions{
-		monotonic: clustertest.NewHandClock(1000).Monotonic, formatVersion: func() uint32 { return fsm.CurrentVersion },
+		monotonic: clustertest.NewHandClock(1000).Monotonic, formatVersion: func() uint32 { return format.CurrentVersion },
 		limits: Limits{}.WithDefaults(), counters: NewCounters(),
 	})
 	c.open()

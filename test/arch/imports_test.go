@@ -51,6 +51,7 @@ var packageRules = []packageRule{
 	{path: "queue/filter", only: domain},
 	{path: "queue/policy", only: append([]string{"~/queue/arn", "unicode/utf16"}, domain...)},
 	{path: "fsm", never: []string{"~/cluster", "~/transport", "net", "os", "time"}},
+	{path: "fsm/format", only: []string{"errors", "hash/crc32"}, users: []string{"fsm", "cluster", "cluster/consensus", "cluster/leader"}},
 	{path: "fsm/fsmpb", users: []string{"fsm"}},
 	{path: "fsm/fsmtest", only: []string{std, "~/queue", "github.com/google/go-cmp/cmp", "pgregory.net/rapid"}, users: []string{}},
 	{path: "cluster", never: slices.Concat([]string{"~/transport", "net/http"}, aws)},

@@ -1,9 +1,9 @@
-package fsm
+package format
 
 import "errors"
 
-// Errors of decoding, found with errors.Is. Package cluster maps them to exit
-// codes when they reach Options.Fatal.
+// Errors of reading what is stored, found with errors.Is. Package cluster maps
+// them to exit codes.
 var (
 	// ErrChecksum: bytes are damaged: a wrong CRC, a cut, or bytes where
 	// none belong.
@@ -18,6 +18,4 @@ var (
 	ErrMalformed = errors.New("malformed data")
 	// ErrStateMismatch: a state differs from what its hash says.
 	ErrStateMismatch = errors.New("state differs from its hash")
-	// ErrBrokenInvariant: applying a command found the state inconsistent.
-	ErrBrokenInvariant = errors.New("broken invariant")
 )
