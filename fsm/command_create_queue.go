@@ -2,6 +2,7 @@ package fsm
 
 import (
 	"github.com/seriatimq/seriatim/fsm/fsmpb"
+	"github.com/seriatimq/seriatim/fsm/protobuf"
 	"github.com/seriatimq/seriatim/queue"
 )
 
@@ -9,10 +10,10 @@ import (
 func createQueueMessage(cmd *queue.CreateQueue) *fsmpb.CreateQueue {
 	return &fsmpb.CreateQueue{
 		Queue:        cmd.Queue,
-		Attributes:   nameValues(cmd.Attributes),
-		Tags:         tagValues(cmd.Tags),
-		Redrive:      redriveMessage(cmd.Policies.Redrive),
-		RedriveAllow: redriveAllowMessage(cmd.Policies.RedriveAllow),
+		Attributes:   protobuf.NameValues(cmd.Attributes),
+		Tags:         protobuf.TagValues(cmd.Tags),
+		Redrive:      protobuf.RedriveMessage(cmd.Policies.Redrive),
+		RedriveAllow: protobuf.RedriveAllowMessage(cmd.Policies.RedriveAllow),
 	}
 }
 
@@ -20,8 +21,8 @@ func createQueueMessage(cmd *queue.CreateQueue) *fsmpb.CreateQueue {
 func createQueueCommand(m *fsmpb.CreateQueue) (*queue.CreateQueue, error) {
 	return &queue.CreateQueue{
 		Queue:      m.Queue,
-		Attributes: attributes(m.Attributes),
-		Tags:       tags(m.Tags),
-		Policies:   queue.Policies{Redrive: redrivePolicy(m.Redrive), RedriveAllow: redriveAllowPolicy(m.RedriveAllow)},
+		Attributes: protobuf.Attributes(m.Attributes),
+		Tags:       protobuf.Tags(m.Tags),
+		Policies:   queue.Policies{Redrive: protobuf.RedrivePolicy(m.Redrive), RedriveAllow: protobuf.RedriveAllowPolicy(m.RedriveAllow)},
 	}, nil
 }

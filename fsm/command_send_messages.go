@@ -2,6 +2,7 @@ package fsm
 
 import (
 	"github.com/seriatimq/seriatim/fsm/fsmpb"
+	"github.com/seriatimq/seriatim/fsm/protobuf"
 	"github.com/seriatimq/seriatim/queue"
 )
 
@@ -22,7 +23,7 @@ func sendMessagesMessage(cmd *queue.SendMessages) *fsmpb.SendMessages {
 		e := &cmd.Entries[i]
 		m.Entries[i] = &fsmpb.SendEntry{
 			Body:            e.Body,
-			Attributes:      messageAttributes(e.Attributes),
+			Attributes:      protobuf.MessageAttributeValues(e.Attributes),
 			TraceHeader:     e.TraceHeader,
 			GroupId:         givenText(e.GroupID, e.GroupIDGiven),
 			DeduplicationId: givenText(e.DeduplicationID, e.DeduplicationIDGiven),
@@ -43,7 +44,7 @@ func sendMessagesCommand(m *fsmpb.SendMessages) (*queue.SendMessages, error) {
 	for i, e := range m.Entries {
 		entry := &cmd.Entries[i]
 		entry.Body = e.Body
-		entry.Attributes = queueMessageAttributes(e.Attributes)
+		entry.Attributes = protobuf.MessageAttributes(e.Attributes)
 		entry.TraceHeader = e.TraceHeader
 		entry.GroupID, entry.GroupIDGiven = text(e.GroupId)
 		entry.DeduplicationID, entry.DeduplicationIDGiven = text(e.DeduplicationId)

@@ -2,6 +2,7 @@ package fsm
 
 import (
 	"github.com/seriatimq/seriatim/fsm/fsmpb"
+	"github.com/seriatimq/seriatim/fsm/protobuf"
 	"github.com/seriatimq/seriatim/queue"
 )
 
@@ -9,9 +10,9 @@ import (
 func setQueueAttributesMessage(cmd *queue.SetQueueAttributes) *fsmpb.SetQueueAttributes {
 	return &fsmpb.SetQueueAttributes{
 		Queue:        cmd.Queue,
-		Attributes:   nameValues(cmd.Attributes),
-		Redrive:      redriveMessage(cmd.Policies.Redrive),
-		RedriveAllow: redriveAllowMessage(cmd.Policies.RedriveAllow),
+		Attributes:   protobuf.NameValues(cmd.Attributes),
+		Redrive:      protobuf.RedriveMessage(cmd.Policies.Redrive),
+		RedriveAllow: protobuf.RedriveAllowMessage(cmd.Policies.RedriveAllow),
 	}
 }
 
@@ -19,7 +20,7 @@ func setQueueAttributesMessage(cmd *queue.SetQueueAttributes) *fsmpb.SetQueueAtt
 func setQueueAttributesCommand(m *fsmpb.SetQueueAttributes) (*queue.SetQueueAttributes, error) {
 	return &queue.SetQueueAttributes{
 		Queue:      m.Queue,
-		Attributes: attributes(m.Attributes),
-		Policies:   queue.Policies{Redrive: redrivePolicy(m.Redrive), RedriveAllow: redriveAllowPolicy(m.RedriveAllow)},
+		Attributes: protobuf.Attributes(m.Attributes),
+		Policies:   queue.Policies{Redrive: protobuf.RedrivePolicy(m.Redrive), RedriveAllow: protobuf.RedriveAllowPolicy(m.RedriveAllow)},
 	}, nil
 }

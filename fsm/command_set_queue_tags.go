@@ -2,6 +2,7 @@ package fsm
 
 import (
 	"github.com/seriatimq/seriatim/fsm/fsmpb"
+	"github.com/seriatimq/seriatim/fsm/protobuf"
 	"github.com/seriatimq/seriatim/queue"
 )
 
@@ -9,7 +10,7 @@ import (
 func setQueueTagsMessage(cmd *queue.SetQueueTags) *fsmpb.SetQueueTags {
 	return &fsmpb.SetQueueTags{
 		Queue:  cmd.Queue,
-		Set:    tagValues(cmd.Set),
+		Set:    protobuf.TagValues(cmd.Set),
 		Remove: cmd.Remove,
 	}
 }
@@ -18,7 +19,7 @@ func setQueueTagsMessage(cmd *queue.SetQueueTags) *fsmpb.SetQueueTags {
 func setQueueTagsCommand(m *fsmpb.SetQueueTags) (*queue.SetQueueTags, error) {
 	return &queue.SetQueueTags{
 		Queue:  m.Queue,
-		Set:    tags(m.Set),
+		Set:    protobuf.Tags(m.Set),
 		Remove: m.Remove,
 	}, nil
 }

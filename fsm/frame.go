@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/seriatimq/seriatim/fsm/format"
+	"github.com/seriatimq/seriatim/fsm/protobuf"
 	"github.com/seriatimq/seriatim/queue"
 )
 
@@ -29,7 +30,7 @@ func AppendCommand(dst []byte, cmd queue.Command) ([]byte, error) {
 	if c.append != nil {
 		dst, err = c.append(dst, cmd)
 	} else {
-		dst, err = appendMessage(dst, c.encode(cmd))
+		dst, err = protobuf.Append(dst, c.encode(cmd))
 	}
 	if err != nil {
 		return nil, fmt.Errorf("encoding %s: %w", c.name, err)

@@ -2,6 +2,7 @@ package fsm
 
 import (
 	"github.com/seriatimq/seriatim/fsm/fsmpb"
+	"github.com/seriatimq/seriatim/fsm/protobuf"
 	"github.com/seriatimq/seriatim/queue"
 )
 
@@ -13,7 +14,7 @@ func brokerMessage(r queue.BrokerRecord) *fsmpb.BrokerRecord {
 		NextIncarnation: r.NextIncarnation,
 		NextMoveTask:    r.NextMoveTask,
 		SequenceFloor:   r.SequenceFloor,
-		Settings:        nameValues(r.Settings),
+		Settings:        protobuf.NameValues(r.Settings),
 	}
 }
 
@@ -25,7 +26,7 @@ func brokerRecord(m *fsmpb.BrokerRecord) queue.BrokerRecord {
 		NextIncarnation: m.NextIncarnation,
 		NextMoveTask:    m.NextMoveTask,
 		SequenceFloor:   m.SequenceFloor,
-		Settings:        attributes(m.Settings),
+		Settings:        protobuf.Attributes(m.Settings),
 	}
 }
 
@@ -72,12 +73,12 @@ func moveTaskRecord(m *fsmpb.MoveTaskRecord) (queue.MoveTaskRecord, error) {
 func fillMessage(m *fsmpb.MessageRecord, r *queue.MessageRecord) {
 	m.Sequence = uint64(r.Sequence)
 	m.Body = r.Body.String()
-	m.MessageId = append(m.MessageId[:0], idBytes(&r.MessageID)...)
+	m.MessageId = append(m.MessageId[:0], protobuf.IDBytes(&r.MessageID)...)
 	m.GroupId = r.GroupID
 	m.DeduplicationId = r.DeduplicationID
 	m.SenderId = r.SenderID
 	m.TraceHeader = r.TraceHeader
-	m.Attributes = messageAttributes(r.Attributes)
+	m.Attributes = protobuf.MessageAttributeValues(r.Attributes)
 	m.DeadLetterSource = r.DeadLetterSource
 	m.PartitionKey = r.PartitionKey
 	m.SentAt = int64(r.SentAt)
@@ -101,7 +102,7 @@ func messageRecord(m *fsmpb.MessageRecord) (queue.MessageRecord, error) {
 		DeduplicationID:  m.DeduplicationId,
 		SenderID:         m.SenderId,
 		TraceHeader:      m.TraceHeader,
-		Attributes:       queueMessageAttributes(m.Attributes),
+		Attributes:       protobuf.MessageAttributes(m.Attributes),
 		DeadLetterSource: m.DeadLetterSource,
 		PartitionKey:     m.PartitionKey,
 		SentAt:           queue.Timestamp(m.SentAt),
@@ -118,7 +119,7 @@ func messageRecord(m *fsmpb.MessageRecord) (queue.MessageRecord, error) {
 			AttemptNumber:   m.AttemptNumber,
 		},
 	}
-	return r, fill(r.MessageID[:], m.MessageId, "message id")
+	return r, protobuf.Fill(r.MessageID[:], m.MessageId, "message id")
 }
 
 // fillDeduplication reuses m, which a walk of the snapshot writer owns.
@@ -141,7 +142,7 @@ func deduplicationRecord(m *fsmpb.DeduplicationRecord) (queue.DeduplicationRecor
 		AcceptedAt: queue.Timestamp(m.AcceptedAt),
 		Sequence:   queue.SequenceNumber(m.Sequence),
 	}
-	return r, fill(r.Key[:], m.Key, "deduplication key")
+	return r, protobuf.Fill(r.Key[:], m.Key, "deduplication key")
 }
 
 // fillAttempt reuses m, which a walk of the snapshot writer owns.

@@ -5,6 +5,7 @@ import (
 
 	"github.com/seriatimq/seriatim/fsm/format"
 	"github.com/seriatimq/seriatim/fsm/fsmpb"
+	"github.com/seriatimq/seriatim/fsm/protobuf"
 	"github.com/seriatimq/seriatim/queue"
 	"github.com/seriatimq/seriatim/queue/policy"
 )
@@ -14,7 +15,7 @@ func queueMessage(r *queue.QueueRecord) *fsmpb.QueueRecord {
 		Name:          r.Name,
 		Incarnation:   r.Incarnation,
 		Attributes:    queueAttributesMessage(&r.Attributes),
-		Tags:          tagValues(r.Tags),
+		Tags:          protobuf.TagValues(r.Tags),
 		CreatedAt:     int64(r.CreatedAt),
 		ModifiedAt:    int64(r.ModifiedAt),
 		PurgedAt:      int64(r.PurgedAt),
@@ -35,7 +36,7 @@ func queueRecord(m *fsmpb.QueueRecord) (queue.QueueRecord, error) {
 		Name:          m.Name,
 		Incarnation:   m.Incarnation,
 		Attributes:    a,
-		Tags:          tags(m.Tags),
+		Tags:          protobuf.Tags(m.Tags),
 		CreatedAt:     queue.Timestamp(m.CreatedAt),
 		ModifiedAt:    queue.Timestamp(m.ModifiedAt),
 		PurgedAt:      queue.Timestamp(m.PurgedAt),
@@ -56,8 +57,8 @@ func queueAttributesMessage(a *queue.QueueAttributes) *fsmpb.QueueAttributes {
 		ReceiveWaitSeconds: a.ReceiveWaitSeconds,
 		VisibilitySeconds:  a.VisibilitySeconds,
 		Policy:             a.Policy,
-		Redrive:            redriveMessage(&a.Redrive),
-		RedriveAllow:       redriveAllowMessage(&a.RedriveAllow),
+		Redrive:            protobuf.RedriveMessage(&a.Redrive),
+		RedriveAllow:       protobuf.RedriveAllowMessage(&a.RedriveAllow),
 		Encryption: &fsmpb.Encryption{
 			KmsMasterKeyId:  a.Encryption.KMSMasterKeyID,
 			KmsReuseSeconds: a.Encryption.KMSReuseSeconds,
@@ -95,11 +96,11 @@ func queueAttributes(m *fsmpb.QueueAttributes) (queue.QueueAttributes, error) {
 		return queue.QueueAttributes{}, err
 	}
 	var redrive policy.Redrive
-	if p := redrivePolicy(m.GetRedrive()); p != nil {
+	if p := protobuf.RedrivePolicy(m.GetRedrive()); p != nil {
 		redrive = *p
 	}
 	var allow policy.RedriveAllow
-	if p := redriveAllowPolicy(m.GetRedriveAllow()); p != nil {
+	if p := protobuf.RedriveAllowPolicy(m.GetRedriveAllow()); p != nil {
 		allow = *p
 	}
 	return queue.QueueAttributes{

@@ -9,6 +9,7 @@ import (
 
 	"github.com/seriatimq/seriatim/fsm/fsmpb"
 	"github.com/seriatimq/seriatim/fsm/fsmtest"
+	"github.com/seriatimq/seriatim/fsm/protobuf"
 	"github.com/seriatimq/seriatim/queue"
 	"github.com/seriatimq/seriatim/queue/policy"
 )
@@ -21,12 +22,12 @@ func keeps[R any, M any, PM interface {
 	t.Helper()
 	var want R
 	fsmtest.Distinct().Fill(t, reflect.ValueOf(&want).Elem())
-	data, err := appendMessage(nil, encode(want))
+	data, err := protobuf.Append(nil, encode(want))
 	if err != nil {
 		t.Fatal(err)
 	}
 	message := PM(new(M))
-	if err := unmarshal(data, message); err != nil {
+	if err := protobuf.Unmarshal(data, message); err != nil {
 		t.Fatal(err)
 	}
 	got, err := decode(message)

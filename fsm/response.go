@@ -5,6 +5,7 @@ import (
 
 	"github.com/seriatimq/seriatim/fsm/format"
 	"github.com/seriatimq/seriatim/fsm/fsmpb"
+	"github.com/seriatimq/seriatim/fsm/protobuf"
 	"github.com/seriatimq/seriatim/queue"
 )
 
@@ -17,14 +18,14 @@ func AppendResponse(dst []byte, r Response) ([]byte, error) {
 			return nil, err
 		}
 	}
-	return appendMessage(dst, m)
+	return protobuf.Append(dst, m)
 }
 
 // DecodeResponse is the inverse of AppendResponse. The answer holds no part
 // of data.
 func DecodeResponse(data []byte) (Response, error) {
 	var m fsmpb.Response
-	if err := unmarshal(data, &m); err != nil {
+	if err := protobuf.Unmarshal(data, &m); err != nil {
 		return Response{}, err
 	}
 	if refusal := queueError(m.Error); refusal != nil {
@@ -104,7 +105,7 @@ func messagesSent(r queue.MessagesSent) *fsmpb.MessagesSent {
 		e := &r.Entries[i]
 		m.Entries[i] = &fsmpb.SentEntry{
 			Error:     errorMessage(e.Err),
-			MessageId: idBytes(&e.MessageID),
+			MessageId: protobuf.IDBytes(&e.MessageID),
 			Sequence:  uint64(e.Sequence),
 			Duplicate: e.Duplicate,
 		}
@@ -123,7 +124,7 @@ func queueMessagesSent(m *fsmpb.MessagesSent) (queue.Result, error) {
 			Sequence:  queue.SequenceNumber(e.Sequence),
 			Duplicate: e.Duplicate,
 		}
-		if err := fill(r.Entries[i].MessageID[:], e.MessageId, "message id"); err != nil {
+		if err := protobuf.Fill(r.Entries[i].MessageID[:], e.MessageId, "message id"); err != nil {
 			return nil, err
 		}
 	}
@@ -138,10 +139,10 @@ func messagesReceived(r queue.MessagesReceived) *fsmpb.MessagesReceived {
 	for i := range r.Messages {
 		e := &r.Messages[i]
 		m.Messages[i] = &fsmpb.ReceivedMessage{
-			MessageId:        idBytes(&e.MessageID),
+			MessageId:        protobuf.IDBytes(&e.MessageID),
 			Handle:           e.Handle[:],
 			Body:             e.Body.String(),
-			Attributes:       messageAttributes(e.Attributes),
+			Attributes:       protobuf.MessageAttributeValues(e.Attributes),
 			SenderId:         e.SenderID,
 			GroupId:          e.GroupID,
 			DeduplicationId:  e.DeduplicationID,
@@ -165,7 +166,7 @@ func queueMessagesReceived(m *fsmpb.MessagesReceived) (queue.Result, error) {
 		out := &r.Messages[i]
 		*out = queue.ReceivedMessage{
 			Body:             queue.NewBody(e.Body),
-			Attributes:       queueMessageAttributes(e.Attributes),
+			Attributes:       protobuf.MessageAttributes(e.Attributes),
 			SenderID:         e.SenderId,
 			GroupID:          e.GroupId,
 			DeduplicationID:  e.DeduplicationId,
@@ -176,10 +177,10 @@ func queueMessagesReceived(m *fsmpb.MessagesReceived) (queue.Result, error) {
 			FirstReceivedAt:  queue.Timestamp(e.FirstReceivedAt),
 			ReceiveCount:     e.ReceiveCount,
 		}
-		if err := fill(out.MessageID[:], e.MessageId, "message id"); err != nil {
+		if err := protobuf.Fill(out.MessageID[:], e.MessageId, "message id"); err != nil {
 			return nil, err
 		}
-		if err := fill(out.Handle[:], e.Handle, "receipt handle"); err != nil {
+		if err := protobuf.Fill(out.Handle[:], e.Handle, "receipt handle"); err != nil {
 			return nil, err
 		}
 	}
@@ -200,21 +201,4 @@ func queueError(m *fsmpb.Error) *queue.Error {
 		return nil
 	}
 	return &queue.Error{Code: queue.Code(m.Code), Message: m.Message}
-}
-
-// idBytes leaves out an id of zeros.
-func idBytes(id *queue.MessageID) []byte {
-	if *id == (queue.MessageID{}) {
-		return nil
-	}
-	return id[:]
-}
-
-// fill copies a value of fixed length that may be left out.
-func fill(dst, src []byte, what string) error {
-	if len(src) != 0 && len(src) != len(dst) {
-		return fmt.Errorf("%w: a %s of %d bytes", format.ErrMalformed, what, len(src))
-	}
-	copy(dst, src)
-	return nil
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/seriatimq/seriatim/fsm/format"
 	"github.com/seriatimq/seriatim/fsm/fsmpb"
+	"github.com/seriatimq/seriatim/fsm/protobuf"
 	"github.com/seriatimq/seriatim/queue"
 )
 
@@ -92,10 +93,10 @@ func readPosition(sections *sectionReader) (Position, error) {
 		return Position{}, err
 	}
 	position := Position{Index: header.Index, Term: header.Term, At: queue.Timestamp(header.At)}
-	if err := fill(position.StateHash[:], header.StateHash, "state hash"); err != nil {
+	if err := protobuf.Fill(position.StateHash[:], header.StateHash, "state hash"); err != nil {
 		return Position{}, fmt.Errorf("snapshot header: %w", err)
 	}
-	if err := fill(position.ChainHash[:], header.ChainHash, "chain hash"); err != nil {
+	if err := protobuf.Fill(position.ChainHash[:], header.ChainHash, "chain hash"); err != nil {
 		return Position{}, fmt.Errorf("snapshot header: %w", err)
 	}
 	return position, nil
@@ -110,7 +111,7 @@ func readSingle(sections *sectionReader, want sectionKind, m proto.Message) erro
 	if kind != want {
 		return fmt.Errorf("snapshot section %d: %w: a section of %s where one of %s belongs", sections.number-1, format.ErrMalformed, kind, want)
 	}
-	if err := unmarshal(payload, m); err != nil {
+	if err := protobuf.Unmarshal(payload, m); err != nil {
 		return fmt.Errorf("snapshot section %d (%s): %w", sections.number-1, kind, err)
 	}
 	return nil
@@ -168,7 +169,7 @@ func (s *snapshotReader) records() error {
 // end compares what was read with what was written.
 func (s *snapshotReader) end(payload []byte) error {
 	var written fsmpb.SnapshotEnd
-	if err := unmarshal(payload, &written); err != nil {
+	if err := protobuf.Unmarshal(payload, &written); err != nil {
 		return err
 	}
 	s.counts.Sections = uint64(s.sections.number - 1)
@@ -240,7 +241,7 @@ func (s *snapshotReader) record(kind byte, body []byte) error {
 
 // add decodes one record, converts it and gives it to the restorer.
 func add[M proto.Message, R any](body []byte, m M, convert func(M) (R, error), take func(R) error) error {
-	if err := unmarshal(body, m); err != nil {
+	if err := protobuf.Unmarshal(body, m); err != nil {
 		return err
 	}
 	record, err := convert(m)

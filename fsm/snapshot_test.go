@@ -17,6 +17,7 @@ import (
 	"github.com/seriatimq/seriatim/fsm/format"
 	"github.com/seriatimq/seriatim/fsm/fsmpb"
 	"github.com/seriatimq/seriatim/fsm/fsmtest"
+	"github.com/seriatimq/seriatim/fsm/protobuf"
 	"github.com/seriatimq/seriatim/queue"
 )
 
@@ -77,7 +78,7 @@ func eventfulCounts(t *testing.T) *fsmpb.SnapshotEnd {
 		}
 		if kind == sectionEnd {
 			counts := &fsmpb.SnapshotEnd{}
-			if err := unmarshal(payload, counts); err != nil {
+			if err := protobuf.Unmarshal(payload, counts); err != nil {
 				t.Fatal(err)
 			}
 			return counts
@@ -218,11 +219,11 @@ func edited[M proto.Message](t *testing.T, data []byte, want sectionKind, m M, c
 		if kind != want {
 			return payload
 		}
-		if err := unmarshal(payload, m); err != nil {
+		if err := protobuf.Unmarshal(payload, m); err != nil {
 			t.Fatal(err)
 		}
 		change(m)
-		payload, err := appendMessage(nil, m)
+		payload, err := protobuf.Append(nil, m)
 		if err != nil {
 			t.Fatal(err)
 		}

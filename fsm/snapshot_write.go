@@ -8,6 +8,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/seriatimq/seriatim/fsm/fsmpb"
+	"github.com/seriatimq/seriatim/fsm/protobuf"
 	"github.com/seriatimq/seriatim/queue"
 )
 
@@ -65,7 +66,7 @@ func (s *snapshotWriter) single(kind sectionKind, m proto.Message) {
 	if s.err != nil {
 		return
 	}
-	if s.sections.buffer, s.err = appendMessage(s.sections.buffer, m); s.err == nil {
+	if s.sections.buffer, s.err = protobuf.Append(s.sections.buffer, m); s.err == nil {
 		s.err = s.sections.end(kind)
 	}
 }
@@ -76,7 +77,7 @@ func (s *snapshotWriter) record(kind byte, count *uint64, m proto.Message) bool 
 	if s.err != nil {
 		return false
 	}
-	if s.scratch, s.err = appendMessage(s.scratch[:0], m); s.err != nil {
+	if s.scratch, s.err = protobuf.Append(s.scratch[:0], m); s.err != nil {
 		return false
 	}
 	*count++

@@ -7,7 +7,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/seriatimq/seriatim/fsm/format"
-	"github.com/seriatimq/seriatim/fsm/fsmpb"
+	"github.com/seriatimq/seriatim/fsm/protobuf"
 	"github.com/seriatimq/seriatim/queue"
 )
 
@@ -69,7 +69,7 @@ func line[C any, M any, PC interface {
 		encode:  func(cmd queue.Command) proto.Message { return toMessage(cmd.(PC)) },
 		decode: func(body []byte) (queue.Command, error) {
 			message := PM(new(M))
-			if err := unmarshal(body, message); err != nil {
+			if err := protobuf.Unmarshal(body, message); err != nil {
 				return nil, err
 			}
 			cmd, err := toCommand(message)
@@ -151,104 +151,6 @@ func CommandName(frame []byte) (string, error) {
 		return "", fmt.Errorf("naming a command: %w", err)
 	}
 	return c.name, nil
-}
-
-// unmarshal decodes a protobuf message. Strings and bytes are copied out of
-// data, which belongs to the consensus library; fields added by later
-// versions are dropped, as command.proto says they may be.
-func unmarshal(data []byte, message proto.Message) error {
-	if err := (proto.UnmarshalOptions{DiscardUnknown: true}).Unmarshal(data, message); err != nil {
-		return fmt.Errorf("%w: %T: %w", format.ErrMalformed, message, err)
-	}
-	return nil
-}
-
-// appendMessage encodes a message behind dst. Without maps in any message
-// equal ones give equal bytes; Deterministic says so, too.
-func appendMessage(dst []byte, message proto.Message) ([]byte, error) {
-	dst, err := (proto.MarshalOptions{Deterministic: true}).MarshalAppend(dst, message)
-	if err != nil {
-		return nil, fmt.Errorf("encoding %T: %w", message, err)
-	}
-	return dst, nil
-}
-
-// nameValues converts attributes.
-func nameValues(attributes []queue.Attribute) []*fsmpb.NameValue {
-	if len(attributes) == 0 {
-		return nil
-	}
-	values := make([]fsmpb.NameValue, len(attributes))
-	pointers := make([]*fsmpb.NameValue, len(attributes))
-	for i, a := range attributes {
-		values[i].Name, values[i].Value = a.Name, a.Value
-		pointers[i] = &values[i]
-	}
-	return pointers
-}
-
-// attributes is the inverse of nameValues.
-func attributes(values []*fsmpb.NameValue) []queue.Attribute {
-	if len(values) == 0 {
-		return nil
-	}
-	out := make([]queue.Attribute, len(values))
-	for i, v := range values {
-		out[i] = queue.Attribute{Name: v.Name, Value: v.Value}
-	}
-	return out
-}
-
-// tagValues converts tags.
-func tagValues(tags []queue.Tag) []*fsmpb.NameValue {
-	if len(tags) == 0 {
-		return nil
-	}
-	values := make([]fsmpb.NameValue, len(tags))
-	pointers := make([]*fsmpb.NameValue, len(tags))
-	for i, t := range tags {
-		values[i].Name, values[i].Value = t.Key, t.Value
-		pointers[i] = &values[i]
-	}
-	return pointers
-}
-
-// tags is the inverse of tagValues.
-func tags(values []*fsmpb.NameValue) []queue.Tag {
-	if len(values) == 0 {
-		return nil
-	}
-	out := make([]queue.Tag, len(values))
-	for i, v := range values {
-		out[i] = queue.Tag{Key: v.Name, Value: v.Value}
-	}
-	return out
-}
-
-// messageAttributes converts the attributes of a message.
-func messageAttributes(attributes []queue.MessageAttribute) []*fsmpb.MessageAttribute {
-	if len(attributes) == 0 {
-		return nil
-	}
-	values := make([]fsmpb.MessageAttribute, len(attributes))
-	pointers := make([]*fsmpb.MessageAttribute, len(attributes))
-	for i, a := range attributes {
-		values[i].Name, values[i].DataType, values[i].Value = a.Name, a.DataType, a.Value
-		pointers[i] = &values[i]
-	}
-	return pointers
-}
-
-// queueMessageAttributes is the inverse of messageAttributes.
-func queueMessageAttributes(values []*fsmpb.MessageAttribute) []queue.MessageAttribute {
-	if len(values) == 0 {
-		return nil
-	}
-	out := make([]queue.MessageAttribute, len(values))
-	for i, v := range values {
-		out[i] = queue.MessageAttribute{Name: v.Name, DataType: v.DataType, Value: v.Value}
-	}
-	return out
 }
 
 // given is nil for an absent integer.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/seriatimq/seriatim/fsm/format"
 	"github.com/seriatimq/seriatim/fsm/fsmtest"
+	"github.com/seriatimq/seriatim/fsm/protobuf"
 	"github.com/seriatimq/seriatim/queue"
 )
 
@@ -52,7 +53,7 @@ func encodedAsLibrary(t testing.TB, number uint8, cmd queue.Command) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want, err := appendMessage([]byte("x"), libraryCodec(number).encode(cmd))
+	want, err := protobuf.Append([]byte("x"), libraryCodec(number).encode(cmd))
 	if err != nil {
 		t.Fatal(err)
 	}
