@@ -21,8 +21,8 @@ import (
 	"github.com/seriatimq/seriatim/cluster/peerpb"
 	"github.com/seriatimq/seriatim/cluster/storage"
 	"github.com/seriatimq/seriatim/cluster/wakeup"
-	"github.com/seriatimq/seriatim/fsm"
 	"github.com/seriatimq/seriatim/fsm/format"
+	"github.com/seriatimq/seriatim/fsm/snapshot"
 	"github.com/seriatimq/seriatim/queue"
 )
 
@@ -86,7 +86,7 @@ func newAuditor(dataDir string, log *slog.Logger) *auditor {
 }
 
 // applied notes the state at an Audit. It runs on the state machine's goroutine.
-func (a *auditor) applied(at fsm.Position, audit *queue.Audit) {
+func (a *auditor) applied(at snapshot.Position, audit *queue.Audit) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	c := auditCase{audit: *audit}
@@ -250,7 +250,7 @@ func (c auditCase) finding(nodeID string) (finding auditFinding, odd []string) {
 }
 
 // judge acts on the finding of an audit. Its error ends the process.
-func (a *auditor) judge(c auditCase, at fsm.Position) error {
+func (a *auditor) judge(c auditCase, at snapshot.Position) error {
 	if c.audit.HashVersion != a.hashVersion {
 		a.counts.otherVersion.Add(1)
 		return nil
@@ -321,7 +321,7 @@ func dumpReport(r queue.AuditReport) auditDumpReport {
 }
 
 // dump writes both sides of the difference into the data directory.
-func (a *auditor) dump(c auditCase, at fsm.Position) (path string, err error) {
+func (a *auditor) dump(c auditCase, at snapshot.Position) (path string, err error) {
 	d := auditDump{
 		NodeID: a.nodeID, HashVersion: a.hashVersion, AuditIndex: c.audit.Index, Own: dumpReport(c.own.report(a.nodeID)),
 		AppliedIndex: at.Index, AppliedState: hex.EncodeToString(at.StateHash[:]), LogTimeMs: int64(at.At),

@@ -2,8 +2,6 @@ package fsm
 
 import (
 	"fmt"
-	"io"
-	"strings"
 	"testing"
 
 	"github.com/hashicorp/raft"
@@ -74,40 +72,6 @@ func BenchmarkApplyCycle(b *testing.B) {
 		cycles++
 	}
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(cycles*size), "ns/cycle")
-}
-
-// BenchmarkSnapshot writes and restores 100,000 messages.
-func BenchmarkSnapshot(b *testing.B) {
-	r := founded(b, Options{})
-	r.apply(start, &queue.CreateQueue{Queue: "orders.fifo", Attributes: []queue.Attribute{{Name: "FifoQueue", Value: "true"}}})
-	const messages = 100_000
-	for i := range messages / 10 {
-		cmd := &queue.SendMessages{Queue: "orders.fifo", Batch: true, Entries: make([]queue.SendEntry, 10)}
-		for j := range cmd.Entries {
-			cmd.Entries[j] = sampleSend.Entries[0]
-			cmd.Entries[j].DeduplicationID = fmt.Sprint(i*10 + j)
-		}
-		r.fsm.Apply(r.entry(start, cmd))
-	}
-	data := r.snapshot()
-	b.Run("write", func(b *testing.B) {
-		b.SetBytes(int64(len(data)))
-		b.ReportAllocs()
-		for b.Loop() {
-			if err := WriteSnapshot(io.Discard, r.fsm.Position(), r.fsm.Broker().Freeze()); err != nil {
-				b.Fatal(err)
-			}
-		}
-	})
-	b.Run("restore", func(b *testing.B) {
-		b.SetBytes(int64(len(data)))
-		b.ReportAllocs()
-		for b.Loop() {
-			if _, _, err := ReadSnapshot(strings.NewReader(string(data))); err != nil {
-				b.Fatal(err)
-			}
-		}
-	})
 }
 
 // BenchmarkEncodeSendFresh is the same without a buffer to fill: a frame

@@ -8,6 +8,7 @@ import (
 
 	"github.com/seriatimq/seriatim/fsm/format"
 	"github.com/seriatimq/seriatim/fsm/fsmpb"
+	"github.com/seriatimq/seriatim/fsm/snapshot"
 	"github.com/seriatimq/seriatim/queue"
 )
 
@@ -15,11 +16,11 @@ import (
 // two replicas could differ in.
 func TestAuditIsToldWithItsPlace(t *testing.T) {
 	type told struct {
-		At    Position
+		At    snapshot.Position
 		Audit queue.Audit
 	}
 	var seen []told
-	r := founded(t, Options{Audited: func(at Position, audit *queue.Audit) { seen = append(seen, told{at, *audit}) }})
+	r := founded(t, Options{Audited: func(at snapshot.Position, audit *queue.Audit) { seen = append(seen, told{at, *audit}) }})
 	r.apply(start, &queue.CreateQueue{Queue: "plain"})
 	audit := queue.Audit{HashVersion: format.StateHashVersion, Index: 3, Reports: []queue.AuditReport{{NodeID: "a", State: [16]byte{1}, Chain: [16]byte{2}}}}
 	result := r.fsm.Apply(r.entry(start, &audit, &queue.CreateQueue{Queue: "other"})).(EntryResult)

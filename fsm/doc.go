@@ -3,9 +3,9 @@
 //
 // # What it owns
 //
-// The encoding of commands, answers, log entries and snapshots, their numbers
-// and format versions, the log hash chain, and the only implementation of the
-// consensus library's FSM interface.
+// The encoding of commands, answers and log entries, their numbers, the log hash
+// chain, and the only implementation of the consensus library's FSM interface.
+// Snapshots are package snapshot's.
 //
 // # What it refuses to know
 //
@@ -35,11 +35,6 @@
 // An entry is decoded as a whole before its first command is applied. A
 // damaged entry, an unknown number or a broken invariant ends the process
 // through Options.Fatal: skipping would split the replicas.
-//
-// Snapshots are a sequence of sections of about 64 KiB, each with its number
-// and CRC, so that neither side holds more than one section in memory and a
-// report of damage can say where. Equal states give equal bytes. A restored
-// state is compared with the state hash in the header before it is used.
 package fsm
 
 //go:generate go run -C ../test/tools ./protogen -out fsm/fsmpb fsm/command.proto fsm/result.proto fsm/snapshot.proto

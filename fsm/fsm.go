@@ -11,6 +11,7 @@ import (
 	"github.com/hashicorp/raft"
 
 	"github.com/seriatimq/seriatim/fsm/format"
+	"github.com/seriatimq/seriatim/fsm/snapshot"
 	"github.com/seriatimq/seriatim/queue"
 )
 
@@ -31,7 +32,7 @@ type Options struct {
 	Tap func(index, term uint64, data []byte, result EntryResult)
 	// Audited sees every applied Audit with where the state stands after its
 	// entry, in order, without StateLock. It must not block, nor keep the Audit.
-	Audited func(at Position, audit *queue.Audit)
+	Audited func(at snapshot.Position, audit *queue.Audit)
 	// Origin is that of the requests Answered is called for.
 	Origin uint64
 	// Answered is called with the answer to each command of a request of Origin, in
@@ -56,15 +57,6 @@ type RWLocker interface {
 	RUnlock()
 }
 
-// Position says where in the log a state stands and what identifies it.
-type Position struct {
-	Index     uint64 // of the last entry seen by the state machine
-	Term      uint64 // of that entry
-	At        queue.Timestamp
-	StateHash [16]byte
-	ChainHash [16]byte
-}
-
 // FSM applies the log to a Broker. Apply, ApplyBatch, Snapshot and Restore are
 // called by the consensus library from one goroutine; others read the state
 // with Read and Inspect, and positions at any time.
@@ -72,7 +64,7 @@ type FSM struct {
 	options  Options
 	broker   *queue.Broker
 	commands []queue.Command // of the entry being applied, reused
-	position atomic.Pointer[Position]
+	position atomic.Pointer[snapshot.Position]
 }
 
 var _ raft.BatchingFSM = (*FSM)(nil)
@@ -86,7 +78,7 @@ func New(options Options) *FSM {
 		options.VersionMax = format.CurrentVersion
 	}
 	f := &FSM{options: options, broker: queue.New()}
-	f.position.Store(&Position{StateHash: f.broker.StateHash()})
+	f.position.Store(&snapshot.Position{StateHash: f.broker.StateHash()})
 	return f
 }
 
@@ -100,7 +92,7 @@ func (noLock) RUnlock() {}
 
 // Read calls read with the present state, which cannot change meanwhile, and
 // returns where it stands. read must not keep the View.
-func (f *FSM) Read(read func(queue.View)) Position {
+func (f *FSM) Read(read func(queue.View)) snapshot.Position {
 	f.options.StateLock.RLock()
 	defer f.options.StateLock.RUnlock()
 	read(f.broker.View())
@@ -129,7 +121,7 @@ func (f *FSM) View() queue.View { return f.broker.View() }
 
 // Position is where the state stands. Safe for concurrent use; under the read
 // side of StateLock it is the position of exactly the state that is read.
-func (f *FSM) Position() Position { return *f.position.Load() }
+func (f *FSM) Position() snapshot.Position { return *f.position.Load() }
 
 // AppliedIndex is the index of the last entry the library has handed over. It
 // hands over commands and configurations only, so this index can stay behind
@@ -190,7 +182,7 @@ func (f *FSM) skip(log *raft.Log) {
 }
 
 // moveTo publishes a position of the same state.
-func (f *FSM) moveTo(p Position) {
+func (f *FSM) moveTo(p snapshot.Position) {
 	f.options.StateLock.Lock()
 	defer f.options.StateLock.Unlock()
 	f.position.Store(&p)
@@ -225,7 +217,7 @@ func (f *FSM) applyEntry(log *raft.Log, events []queue.Event) (EntryResult, []qu
 	}
 	result := EntryResult{Index: log.Index}
 	last := f.position.Load()
-	position := Position{
+	position := snapshot.Position{
 		Index:     log.Index,
 		Term:      log.Term,
 		At:        last.At,
@@ -265,7 +257,7 @@ func (f *FSM) checkVersion(cmd queue.Command) error {
 }
 
 // reportAudits calls Audited for the audits among the commands of the entry just applied.
-func (f *FSM) reportAudits(at Position) {
+func (f *FSM) reportAudits(at snapshot.Position) {
 	if f.options.Audited == nil {
 		return
 	}
@@ -279,7 +271,7 @@ func (f *FSM) reportAudits(at Position) {
 // change applies the decoded commands under StateLock and completes and publishes
 // position. The lock is taken per entry, not per batch, so that readers wait
 // for one entry at most.
-func (f *FSM) change(position *Position, at queue.Timestamp, responses []Response, events []queue.Event) []queue.Event {
+func (f *FSM) change(position *snapshot.Position, at queue.Timestamp, responses []Response, events []queue.Event) []queue.Event {
 	f.options.StateLock.Lock()
 	defer f.options.StateLock.Unlock()
 	current := 0
@@ -303,12 +295,12 @@ func (f *FSM) change(position *Position, at queue.Timestamp, responses []Respons
 // Snapshot captures the state in constant time.
 func (f *FSM) Snapshot() (raft.FSMSnapshot, error) {
 	position, frozen := f.Freeze()
-	return &snapshot{position: position, frozen: frozen}, nil
+	return &captured{position: position, frozen: frozen}, nil
 }
 
 // Freeze captures the state and where it stands, in constant time. Safe for
 // concurrent use: a backup is taken beside the library.
-func (f *FSM) Freeze() (Position, *queue.Frozen) {
+func (f *FSM) Freeze() (snapshot.Position, *queue.Frozen) {
 	f.options.StateLock.Lock()
 	defer f.options.StateLock.Unlock()
 	return f.Position(), f.broker.Freeze()
@@ -319,7 +311,7 @@ func (f *FSM) Freeze() (Position, *queue.Frozen) {
 // is fatal, since the log behind it is gone. A source with a Name is named in the
 // error.
 func (f *FSM) Restore(source io.ReadCloser) error {
-	position, broker, err := ReadSnapshot(source)
+	position, broker, err := snapshot.Read(source)
 	if closeErr := source.Close(); err == nil && closeErr != nil {
 		err = fmt.Errorf("closing the snapshot: %w", closeErr)
 	}
@@ -328,7 +320,7 @@ func (f *FSM) Restore(source io.ReadCloser) error {
 			format.ErrUnknownFormat, broker.FormatVersion(), f.options.VersionMax)
 	}
 	if err != nil {
-		if isDamage(err) {
+		if snapshot.IsDamage(err) {
 			if named, ok := source.(interface{ Name() string }); ok {
 				err = fmt.Errorf("the snapshot %s: %w", named.Name(), err)
 			}

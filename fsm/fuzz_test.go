@@ -2,10 +2,7 @@ package fsm
 
 import (
 	"bytes"
-	"encoding/binary"
-	"io"
 	"path/filepath"
-	"runtime"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -108,50 +105,4 @@ func FuzzDecodeResponse(f *testing.F) {
 			t.Fatalf("decoded again (-first +again):\n%s", diff)
 		}
 	})
-}
-
-// FuzzRestore: no input may panic or take memory without measure; what is
-// accepted is a sound state that gives a snapshot of its own.
-func FuzzRestore(f *testing.F) {
-	data := eventful(f).snapshot()
-	f.Add(data)
-	f.Add(data[:len(data)/2])
-	f.Fuzz(func(t *testing.T, data []byte) {
-		for _, input := range [][]byte{data, resealedSections(data)} {
-			var before, after runtime.MemStats
-			runtime.ReadMemStats(&before)
-			position, broker, err := ReadSnapshot(bytes.NewReader(input))
-			runtime.ReadMemStats(&after)
-			if used := after.TotalAlloc - before.TotalAlloc; used > sectionBytesMax+64<<20 {
-				t.Fatalf("%d bytes of input took %d bytes of memory", len(input), used)
-			}
-			if err != nil {
-				continue
-			}
-			if err := broker.CheckInvariants(); err != nil {
-				t.Fatal(err)
-			}
-			if err := WriteSnapshot(io.Discard, position, broker.Freeze()); err != nil {
-				t.Fatal(err)
-			}
-		}
-	})
-}
-
-// resealedSections makes numbers and checksums right, as far as the lengths
-// are, so that the fuzzer gets to the records.
-func resealedSections(data []byte) []byte {
-	out := bytes.Clone(data)
-	at := len(snapshotMagic) + 1
-	for number := uint32(0); len(out) >= at+sectionHeaderBytes; number++ {
-		binary.LittleEndian.PutUint32(out[at+1:], number)
-		length := int(binary.LittleEndian.Uint32(out[at+5:]))
-		end := at + sectionHeaderBytes + length
-		if length > sectionBytesMax || end+4 > len(out) {
-			break
-		}
-		binary.LittleEndian.PutUint32(out[end:], format.Checksum(out[at:end]))
-		at = end + 4
-	}
-	return out
 }

@@ -85,7 +85,7 @@ func TestGoldenSnapshot(t *testing.T) {
 func compareGoldenSnapshot(t *testing.T, version uint32) {
 	r := eventfulAt(t, version)
 	now := r.snapshot()
-	want := fsmtest.Golden(t, filepath.Join("testdata", "snapshots", fmt.Sprintf("v%d.snapshot", version)), now)
+	want := fsmtest.Golden(t, filepath.Join("snapshot", "testdata", fmt.Sprintf("v%d.snapshot", version)), now)
 	if !bytes.Equal(want, now) {
 		t.Errorf("the history gives other snapshot bytes: %d now, %d golden", len(now), len(want))
 	}

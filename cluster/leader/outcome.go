@@ -2,6 +2,7 @@ package leader
 
 import (
 	"github.com/seriatimq/seriatim/fsm"
+	"github.com/seriatimq/seriatim/fsm/snapshot"
 	"github.com/seriatimq/seriatim/queue"
 )
 
@@ -12,7 +13,7 @@ type Position struct {
 }
 
 // PositionOf is the Position of a state.
-func PositionOf(at fsm.Position) Position { return Position{Index: at.Index, LogTime: at.At} }
+func PositionOf(at snapshot.Position) Position { return Position{Index: at.Index, LogTime: at.At} }
 
 // Verdict says how one attempt to execute a request ended. Only Answered and
 // Unknown attempts may have had an effect (faults.md 0.1).

@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/seriatimq/seriatim/fsm"
+	"github.com/seriatimq/seriatim/fsm/snapshot"
 	"github.com/seriatimq/seriatim/queue"
 )
 
@@ -78,11 +79,11 @@ func historyDigest(t *testing.T, seed uint64, commands int) string {
 	if _, d := generate(newWorld(seed, []twin{plain}), seed, commands); d != nil {
 		t.Fatalf("seed %d: %v", seed, d)
 	}
-	snapshot, err := snapshotBytes(plain.b, fsm.Position{})
+	state, err := snapshotBytes(plain.b, snapshot.Position{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	plain.sum.Write(snapshot)
+	plain.sum.Write(state)
 	return hex.EncodeToString(plain.sum.Sum(nil))
 }
 

@@ -1,4 +1,4 @@
-package fsm
+package snapshot
 
 import (
 	"encoding/binary"
@@ -22,14 +22,14 @@ const (
 	recordAttempt       = 6
 )
 
-// WriteSnapshot writes a captured state. Equal states at equal positions give
+// Write writes a captured state. Equal states at equal positions give
 // equal bytes.
-func WriteSnapshot(w io.Writer, position Position, frozen *queue.Frozen) error {
+func Write(w io.Writer, position Position, frozen *queue.Frozen) error {
 	sections, err := newSectionWriter(w)
 	if err != nil {
 		return err
 	}
-	s := &snapshotWriter{sections: sections}
+	s := &writer{sections: sections}
 	s.single(sectionHeader, &fsmpb.SnapshotHeader{
 		Index:     position.Index,
 		Term:      position.Term,
@@ -49,9 +49,9 @@ func WriteSnapshot(w io.Writer, position Position, frozen *queue.Frozen) error {
 	return s.err
 }
 
-// snapshotWriter walks a captured state. The first error ends all walks. The
+// writer walks a captured state. The first error ends all walks. The
 // messages are reused from record to record.
-type snapshotWriter struct {
+type writer struct {
 	sections *sectionWriter
 	err      error
 	scratch  []byte
@@ -62,7 +62,7 @@ type snapshotWriter struct {
 }
 
 // single writes a section of one protobuf message.
-func (s *snapshotWriter) single(kind sectionKind, m proto.Message) {
+func (s *writer) single(kind sectionKind, m proto.Message) {
 	if s.err != nil {
 		return
 	}
@@ -73,7 +73,7 @@ func (s *snapshotWriter) single(kind sectionKind, m proto.Message) {
 
 // record adds a record to the present section and ends it once it is long
 // enough. It reports whether to go on.
-func (s *snapshotWriter) record(kind byte, count *uint64, m proto.Message) bool {
+func (s *writer) record(kind byte, count *uint64, m proto.Message) bool {
 	if s.err != nil {
 		return false
 	}
@@ -90,15 +90,15 @@ func (s *snapshotWriter) record(kind byte, count *uint64, m proto.Message) bool 
 	return s.err == nil
 }
 
-func (s *snapshotWriter) tombstone(r queue.TombstoneRecord) bool {
+func (s *writer) tombstone(r queue.TombstoneRecord) bool {
 	return s.record(recordTombstone, &s.counts.Tombstones, tombstoneMessage(r))
 }
 
-func (s *snapshotWriter) moveTask(r queue.MoveTaskRecord) bool {
+func (s *writer) moveTask(r queue.MoveTaskRecord) bool {
 	return s.record(recordMoveTask, &s.counts.MoveTasks, moveTaskMessage(r))
 }
 
-func (s *snapshotWriter) queue(q queue.FrozenQueue) bool {
+func (s *writer) queue(q queue.FrozenQueue) bool {
 	record := q.Record()
 	if !s.record(recordQueue, &s.counts.Queues, queueMessage(&record)) {
 		return false
@@ -112,17 +112,17 @@ func (s *snapshotWriter) queue(q queue.FrozenQueue) bool {
 	return s.err == nil
 }
 
-func (s *snapshotWriter) storedMessage(r queue.MessageRecord) bool {
+func (s *writer) storedMessage(r queue.MessageRecord) bool {
 	fillMessage(&s.message, &r)
 	return s.record(recordMessage, &s.counts.Messages, &s.message)
 }
 
-func (s *snapshotWriter) deduplication(r queue.DeduplicationRecord) bool {
+func (s *writer) deduplication(r queue.DeduplicationRecord) bool {
 	fillDeduplication(&s.known, &r)
 	return s.record(recordDeduplication, &s.counts.DeduplicationIds, &s.known)
 }
 
-func (s *snapshotWriter) receiveAttempt(r queue.AttemptRecord) bool {
+func (s *writer) receiveAttempt(r queue.AttemptRecord) bool {
 	fillAttempt(&s.attempt, &r)
 	return s.record(recordAttempt, &s.counts.Attempts, &s.attempt)
 }

@@ -1,4 +1,4 @@
-package fsm
+package snapshot
 
 import (
 	"bytes"
@@ -61,7 +61,7 @@ func TestEveryFlippedBitOfASectionIsFound(t *testing.T) {
 		damaged := slices.Clone(stream)
 		damaged[i/8] ^= 1 << (i % 8)
 		_, err := read(bytes.NewReader(damaged))
-		if !isDamage(err) || !strings.Contains(err.Error(), "snapshot") {
+		if !IsDamage(err) || !strings.Contains(err.Error(), "snapshot") {
 			t.Fatalf("bit %d: %v", i, err)
 		}
 	}
@@ -81,7 +81,7 @@ func TestEveryCutOfASectionIsFound(t *testing.T) {
 
 func TestSectionsOutOfPlaceAreFound(t *testing.T) {
 	stream := written(t)
-	preamble := len(snapshotMagic) + 1
+	preamble := len(magic) + 1
 	first := preamble + sectionHeaderBytes + len("head") + 4
 	second := first + sectionHeaderBytes + 4
 	tests := []struct {
@@ -108,14 +108,14 @@ func TestReaderErrorsAreNotDamage(t *testing.T) {
 	stream := written(t)
 	for n := range stream {
 		_, err := read(io.MultiReader(bytes.NewReader(stream[:n]), iotest.ErrReader(failure)))
-		if !errors.Is(err, failure) || isDamage(err) {
+		if !errors.Is(err, failure) || IsDamage(err) {
 			t.Fatalf("after %d bytes: %v", n, err)
 		}
 	}
 }
 
 func TestLengthIsBoundedBeforeTheChecksum(t *testing.T) {
-	stream := append([]byte(snapshotMagic), snapshotFormat, byte(sectionHeader), 0, 0, 0, 0, 0xff, 0xff, 0xff, 0xff)
+	stream := append([]byte(magic), streamFormat, byte(sectionHeader), 0, 0, 0, 0, 0xff, 0xff, 0xff, 0xff)
 	_, err := read(io.MultiReader(bytes.NewReader(stream), neverRead{t}))
 	if !errors.Is(err, format.ErrChecksum) {
 		t.Errorf("got %v", err)

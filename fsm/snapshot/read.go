@@ -1,7 +1,8 @@
-package fsm
+package snapshot
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"io"
 
@@ -24,15 +25,15 @@ type Contents struct {
 	Sections         uint64 // each with a checksum of its own
 }
 
-// ReadSnapshot reads and verifies a whole snapshot and builds its state. The
+// Read reads and verifies a whole snapshot and builds its state. The
 // error says which section is at fault.
-func ReadSnapshot(r io.Reader) (Position, *queue.Broker, error) {
-	position, broker, _, err := ReadSnapshotContents(r)
+func Read(r io.Reader) (Position, *queue.Broker, error) {
+	position, broker, _, err := ReadContents(r)
 	return position, broker, err
 }
 
-// ReadSnapshotContents is ReadSnapshot, and also counts.
-func ReadSnapshotContents(r io.Reader) (Position, *queue.Broker, Contents, error) {
+// ReadContents is Read, and also counts.
+func ReadContents(r io.Reader) (Position, *queue.Broker, Contents, error) {
 	fail := func(err error) (Position, *queue.Broker, Contents, error) { return Position{}, nil, Contents{}, err }
 	sections, err := newSectionReader(r)
 	if err != nil {
@@ -42,7 +43,7 @@ func ReadSnapshotContents(r io.Reader) (Position, *queue.Broker, Contents, error
 	if err != nil {
 		return fail(err)
 	}
-	s := &snapshotReader{sections: sections}
+	s := &reader{sections: sections}
 	if err := s.begin(); err != nil {
 		return fail(err)
 	}
@@ -66,13 +67,23 @@ func ReadSnapshotContents(r io.Reader) (Position, *queue.Broker, Contents, error
 	}, nil
 }
 
-// ReadSnapshotPosition reads the header of a snapshot only.
-func ReadSnapshotPosition(r io.Reader) (Position, error) {
+// ReadPosition reads the header of a snapshot only.
+func ReadPosition(r io.Reader) (Position, error) {
 	sections, err := newSectionReader(r)
 	if err != nil {
 		return Position{}, err
 	}
 	return readPosition(sections)
+}
+
+// IsDamage tells damage of a snapshot from failures to read it.
+func IsDamage(err error) bool {
+	for _, kind := range []error{format.ErrChecksum, format.ErrUnknownFormat, format.ErrMalformed, format.ErrStateMismatch} {
+		if errors.Is(err, kind) {
+			return true
+		}
+	}
+	return false
 }
 
 // compare checks a restored state against the header. Its hash is the sum over
@@ -117,8 +128,8 @@ func readSingle(sections *sectionReader, want sectionKind, m proto.Message) erro
 	return nil
 }
 
-// snapshotReader builds a state from records. The messages are reused.
-type snapshotReader struct {
+// reader builds a state from records. The messages are reused.
+type reader struct {
 	sections *sectionReader
 	restorer *queue.Restorer
 	last     byte // kind of the record read last
@@ -129,7 +140,7 @@ type snapshotReader struct {
 }
 
 // begin reads the record of what belongs to no queue.
-func (s *snapshotReader) begin() error {
+func (s *reader) begin() error {
 	var m fsmpb.BrokerRecord
 	if err := readSingle(s.sections, sectionBroker, &m); err != nil {
 		return err
@@ -143,7 +154,7 @@ func (s *snapshotReader) begin() error {
 }
 
 // records reads sections of records up to and with the end.
-func (s *snapshotReader) records() error {
+func (s *reader) records() error {
 	for {
 		kind, payload, err := s.sections.next()
 		if err != nil {
@@ -167,7 +178,7 @@ func (s *snapshotReader) records() error {
 }
 
 // end compares what was read with what was written.
-func (s *snapshotReader) end(payload []byte) error {
+func (s *reader) end(payload []byte) error {
 	var written fsmpb.SnapshotEnd
 	if err := protobuf.Unmarshal(payload, &written); err != nil {
 		return err
@@ -180,7 +191,7 @@ func (s *snapshotReader) end(payload []byte) error {
 }
 
 // section reads the records of one section.
-func (s *snapshotReader) section(payload []byte) error {
+func (s *reader) section(payload []byte) error {
 	for i := 0; len(payload) > 0; i++ {
 		kind := payload[0]
 		length, n := binary.Uvarint(payload[1:])
@@ -201,7 +212,7 @@ func (s *snapshotReader) section(payload []byte) error {
 
 // inOrder holds the records to the order in which they are written, for only
 // then do equal states have equal bytes.
-func (s *snapshotReader) inOrder(kind byte) error {
+func (s *reader) inOrder(kind byte) error {
 	inQueue := kind >= recordMessage
 	afterQueue := s.last >= recordQueue
 	if (inQueue && !afterQueue) || (kind < s.last && kind != recordQueue) {
@@ -212,7 +223,7 @@ func (s *snapshotReader) inOrder(kind byte) error {
 }
 
 // record hands one record to the restorer.
-func (s *snapshotReader) record(kind byte, body []byte) error {
+func (s *reader) record(kind byte, body []byte) error {
 	var err error
 	switch kind {
 	case recordTombstone:

@@ -1,4 +1,4 @@
-package fsm
+package snapshot
 
 import (
 	"encoding/binary"
@@ -19,8 +19,8 @@ import (
 // counts. Nothing follows it. A section of records is a sequence of: kind (1
 // byte), length (varint), protobuf message.
 const (
-	snapshotMagic  = "seriatim"
-	snapshotFormat = 1
+	magic        = "seriatim"
+	streamFormat = 1
 
 	sectionHeader  sectionKind = 1
 	sectionBroker  sectionKind = 2
@@ -60,7 +60,7 @@ type sectionWriter struct {
 
 // newSectionWriter writes the preamble.
 func newSectionWriter(w io.Writer) (*sectionWriter, error) {
-	if _, err := w.Write(append([]byte(snapshotMagic), snapshotFormat)); err != nil {
+	if _, err := w.Write(append([]byte(magic), streamFormat)); err != nil {
 		return nil, fmt.Errorf("writing the snapshot preamble: %w", err)
 	}
 	return &sectionWriter{w: w, buffer: make([]byte, sectionHeaderBytes, 2*sectionBytesAim)}, nil
@@ -96,14 +96,14 @@ type sectionReader struct {
 
 // newSectionReader reads the preamble.
 func newSectionReader(r io.Reader) (*sectionReader, error) {
-	var preamble [len(snapshotMagic) + 1]byte
+	var preamble [len(magic) + 1]byte
 	if _, err := io.ReadFull(r, preamble[:]); err != nil {
 		return nil, fmt.Errorf("snapshot preamble: %w", cut(err))
 	}
-	if string(preamble[:len(snapshotMagic)]) != snapshotMagic {
+	if string(preamble[:len(magic)]) != magic {
 		return nil, fmt.Errorf("snapshot preamble: %w: this is not a snapshot", format.ErrChecksum)
 	}
-	if written := preamble[len(snapshotMagic)]; written != snapshotFormat {
+	if written := preamble[len(magic)]; written != streamFormat {
 		return nil, fmt.Errorf("snapshot preamble: %w: snapshot format %d", format.ErrUnknownFormat, written)
 	}
 	return &sectionReader{r: r, offset: int64(len(preamble))}, nil

@@ -1,4 +1,4 @@
-package fsm
+package snapshot
 
 import (
 	"github.com/seriatimq/seriatim/fsm/fsmpb"

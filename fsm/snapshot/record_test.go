@@ -1,4 +1,4 @@
-package fsm
+package snapshot
 
 import (
 	"reflect"
@@ -119,7 +119,7 @@ func TestRecordsRefuse(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			if err := test.err(); !isDamage(err) {
+			if err := test.err(); !IsDamage(err) {
 				t.Errorf("got %v", err)
 			}
 		})
