@@ -6,34 +6,10 @@ import (
 
 	"github.com/hashicorp/raft"
 
+	"github.com/seriatimq/seriatim/fsm/codec"
 	"github.com/seriatimq/seriatim/fsm/fsmtest"
 	"github.com/seriatimq/seriatim/queue"
 )
-
-var sampleSend = fsmtest.Send()
-
-// BenchmarkEncodeSend is the cost on the node that accepts a message.
-func BenchmarkEncodeSend(b *testing.B) {
-	b.ReportAllocs()
-	var buffer []byte
-	for b.Loop() {
-		var err error
-		if buffer, err = AppendCommand(buffer[:0], sampleSend); err != nil {
-			b.Fatal(err)
-		}
-	}
-}
-
-// BenchmarkDecodeSend is the cost per replica.
-func BenchmarkDecodeSend(b *testing.B) {
-	frame := mustFrame(b, sampleSend)
-	b.ReportAllocs()
-	for b.Loop() {
-		if _, err := DecodeCommand(frame); err != nil {
-			b.Fatal(err)
-		}
-	}
-}
 
 // BenchmarkApplyCycle sends, receives and deletes one message through the
 // log, 64 commands to an entry as under load.
@@ -46,14 +22,14 @@ func BenchmarkApplyCycle(b *testing.B) {
 	commit := func() EntryResult {
 		r.index++
 		at += 10
-		return r.fsm.Apply(&raft.Log{Index: r.index, Term: 1, Data: AppendEntry(nil, at, frames)}).(EntryResult)
+		return r.fsm.Apply(&raft.Log{Index: r.index, Term: 1, Data: codec.AppendEntry(nil, at, frames)}).(EntryResult)
 	}
 	receive := mustFrame(b, &queue.ReceiveMessages{Queue: "orders.fifo"})
-	cycles := 0
+	sample, cycles := fsmtest.Send(), 0
 	b.ReportAllocs()
 	for b.Loop() {
 		for i := range frames {
-			cmd := *sampleSend
+			cmd := *sample
 			entry := cmd.Entries[0]
 			entry.DeduplicationID = fmt.Sprint(cycles*size + i)
 			entry.GroupID = fmt.Sprint("group-", i)
@@ -72,37 +48,4 @@ func BenchmarkApplyCycle(b *testing.B) {
 		cycles++
 	}
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(cycles*size), "ns/cycle")
-}
-
-// BenchmarkEncodeSendFresh is the same without a buffer to fill: a frame
-// travels on its own.
-func BenchmarkEncodeSendFresh(b *testing.B) {
-	b.ReportAllocs()
-	for b.Loop() {
-		if _, err := AppendCommand(nil, sampleSend); err != nil {
-			b.Fatal(err)
-		}
-	}
-}
-
-// BenchmarkEncodeBatch and BenchmarkDecodeBatch are the two for ten messages in
-// one command.
-func BenchmarkEncodeBatch(b *testing.B) {
-	cmd := fsmtest.SendBatch()
-	b.ReportAllocs()
-	for b.Loop() {
-		if _, err := AppendCommand(nil, cmd); err != nil {
-			b.Fatal(err)
-		}
-	}
-}
-
-func BenchmarkDecodeBatch(b *testing.B) {
-	frame := mustFrame(b, fsmtest.SendBatch())
-	b.ReportAllocs()
-	for b.Loop() {
-		if _, err := DecodeCommand(frame); err != nil {
-			b.Fatal(err)
-		}
-	}
 }

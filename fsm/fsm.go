@@ -10,6 +10,7 @@ import (
 
 	"github.com/hashicorp/raft"
 
+	"github.com/seriatimq/seriatim/fsm/codec"
 	"github.com/seriatimq/seriatim/fsm/format"
 	"github.com/seriatimq/seriatim/fsm/snapshot"
 	"github.com/seriatimq/seriatim/queue"
@@ -37,7 +38,7 @@ type Options struct {
 	Origin uint64
 	// Answered is called with the answer to each command of a request of Origin, in
 	// order and before Applied, without StateLock. It must not block.
-	Answered func(number uint64, response Response, index uint64, at queue.Timestamp)
+	Answered func(number uint64, response codec.Response, index uint64, at queue.Timestamp)
 	// Restored is called when a snapshot has taken the place of the state, before
 	// Applied: commands that this FSM did not see may be part of it.
 	Restored func()
@@ -189,12 +190,12 @@ func (f *FSM) moveTo(p snapshot.Position) {
 }
 
 // reportAnswers calls Answered for the requests of this process.
-func (f *FSM) reportAnswers(head entryHead, result EntryResult) {
+func (f *FSM) reportAnswers(head codec.EntryHead, result EntryResult) {
 	if f.options.Answered == nil {
 		return
 	}
 	for i, response := range result.Responses {
-		if id := head.request(i); id.Origin != 0 && id.Origin == f.options.Origin {
+		if id := head.Request(i); id.Origin != 0 && id.Origin == f.options.Origin {
 			f.options.Answered(id.Number, response, result.Index, result.At)
 		}
 	}
@@ -204,8 +205,8 @@ func (f *FSM) reportAnswers(head entryHead, result EntryResult) {
 // are appended to events.
 func (f *FSM) applyEntry(log *raft.Log, events []queue.Event) (EntryResult, []queue.Event) {
 	f.commands = f.commands[:0]
-	head, err := decodeEntry(log.Data, func(frame []byte) error {
-		cmd, err := DecodeCommand(frame)
+	head, err := codec.DecodeEntry(log.Data, func(frame []byte) error {
+		cmd, err := codec.DecodeCommand(frame)
 		f.commands = append(f.commands, cmd)
 		if err == nil {
 			err = f.checkVersion(cmd)
@@ -224,12 +225,12 @@ func (f *FSM) applyEntry(log *raft.Log, events []queue.Event) (EntryResult, []qu
 		StateHash: last.StateHash,
 		ChainHash: nextChainHash(last.ChainHash, log.Term, log.Index, log.Data),
 	}
-	if head.term != 0 && head.term != log.Term {
+	if head.Term != 0 && head.Term != log.Term {
 		result.Void, result.At = true, last.At
 		f.moveTo(position)
 	} else {
-		result.Responses = make([]Response, len(f.commands))
-		events = f.change(&position, head.at, result.Responses, events)
+		result.Responses = make([]codec.Response, len(f.commands))
+		events = f.change(&position, head.At, result.Responses, events)
 		result.At = position.At
 		f.reportAudits(position)
 		f.reportAnswers(head, result)
@@ -248,7 +249,7 @@ func (f *FSM) checkVersion(cmd queue.Command) error {
 	if set, ok := cmd.(*queue.SetFormatVersion); ok {
 		version = set.Version
 	} else if f.options.VersionMax < format.CurrentVersion {
-		version = MinimumVersion(cmd)
+		version = codec.MinimumVersion(cmd)
 	}
 	if version > f.options.VersionMax {
 		return fmt.Errorf("%w: %T needs format version %d, this program knows %d", format.ErrUnknownFormat, cmd, version, f.options.VersionMax)
@@ -271,7 +272,7 @@ func (f *FSM) reportAudits(at snapshot.Position) {
 // change applies the decoded commands under StateLock and completes and publishes
 // position. The lock is taken per entry, not per batch, so that readers wait
 // for one entry at most.
-func (f *FSM) change(position *snapshot.Position, at queue.Timestamp, responses []Response, events []queue.Event) []queue.Event {
+func (f *FSM) change(position *snapshot.Position, at queue.Timestamp, responses []codec.Response, events []queue.Event) []queue.Event {
 	f.options.StateLock.Lock()
 	defer f.options.StateLock.Unlock()
 	current := 0

@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/seriatimq/seriatim/fsm/codec"
 	"github.com/seriatimq/seriatim/fsm/format"
 	"github.com/seriatimq/seriatim/fsm/fsmtest"
 	"github.com/seriatimq/seriatim/queue"
@@ -15,12 +16,12 @@ import (
 // FuzzDecodeCommand: no input may panic; what is accepted has one canonical
 // encoding, and applying it gives the same on two replicas.
 func FuzzDecodeCommand(f *testing.F) {
-	for _, frame := range fsmtest.GoldenFrames(f, filepath.Join("testdata", "commands")) {
+	for _, frame := range fsmtest.GoldenFrames(f, filepath.Join("codec", "testdata", "commands")) {
 		f.Add(frame)
 	}
 	f.Fuzz(func(t *testing.T, frame []byte) {
-		name, sends := SendsTo(frame)
-		cmd, err := DecodeCommand(frame)
+		name, sends := codec.SendsTo(frame)
+		cmd, err := codec.DecodeCommand(frame)
 		if err != nil {
 			return
 		}
@@ -28,7 +29,7 @@ func FuzzDecodeCommand(f *testing.F) {
 		if bytes.Equal(canonical, frame) && sends && string(name) != cmd.QueueName() {
 			t.Fatalf("it sends to %q, not to %q", cmd.QueueName(), name)
 		}
-		again, err := DecodeCommand(canonical)
+		again, err := codec.DecodeCommand(canonical)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -50,59 +51,5 @@ func FuzzDecodeCommand(f *testing.F) {
 			t.Fatal("states differ")
 		}
 		one.sound()
-	})
-}
-
-// FuzzDecodeEntry: no input may panic; nothing is visited of an entry that is
-// refused, and an accepted one encodes to the same bytes.
-func FuzzDecodeEntry(f *testing.F) {
-	frames := fsmtest.GoldenFrames(f, filepath.Join("testdata", "commands"))
-	f.Add(AppendEntry(nil, start, frames))
-	f.Add(AppendEntry(nil, 0, nil))
-	f.Fuzz(func(t *testing.T, data []byte) {
-		for _, entry := range [][]byte{data, resealedEnd(data)} {
-			var frames [][]byte
-			at, err := DecodeEntry(entry, func(frame []byte) error {
-				frames = append(frames, frame)
-				return nil
-			})
-			if err != nil {
-				if len(frames) > 0 {
-					t.Fatalf("%d commands of a refused entry were visited", len(frames))
-				}
-				continue
-			}
-			if !bytes.Equal(entry, AppendEntry(nil, at, frames)) {
-				t.Fatal("an accepted entry has another encoding")
-			}
-		}
-	})
-}
-
-// resealedEnd lets the fuzzer get past the checksum.
-func resealedEnd(data []byte) []byte {
-	if len(data) < EntryOverheadBytes {
-		return data
-	}
-	return resealed(data, func(entry []byte) []byte { return entry })
-}
-
-// FuzzDecodeResponse: no input may panic; what is accepted round-trips.
-func FuzzDecodeResponse(f *testing.F) {
-	for _, result := range everyResult() {
-		data, err := AppendResponse(nil, Response{Result: filledResult(f, fsmtest.Distinct(), result)})
-		if err != nil {
-			f.Fatal(err)
-		}
-		f.Add(data)
-	}
-	f.Fuzz(func(t *testing.T, data []byte) {
-		r, err := DecodeResponse(data)
-		if err != nil {
-			return
-		}
-		if diff := cmp.Diff(r, returned(t, r), fsmtest.SameBody); diff != "" {
-			t.Fatalf("decoded again (-first +again):\n%s", diff)
-		}
 	})
 }

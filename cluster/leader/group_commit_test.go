@@ -12,6 +12,7 @@ import (
 	"github.com/seriatimq/seriatim/cluster/clustertest"
 	"github.com/seriatimq/seriatim/cluster/fault"
 	"github.com/seriatimq/seriatim/fsm"
+	"github.com/seriatimq/seriatim/fsm/codec"
 	"github.com/seriatimq/seriatim/fsm/format"
 	"github.com/seriatimq/seriatim/queue"
 )
@@ -41,18 +42,18 @@ func (l *logStub) propose(entry []byte) (func() (fsm.EntryResult, error), error)
 		return nil, l.refuse
 	}
 	commands := 0
-	at, err := fsm.DecodeEntry(entry, func([]byte) error { commands++; return nil })
+	head, err := codec.DecodeEntry(entry, func([]byte) error { commands++; return nil })
 	if err != nil {
 		return nil, err
 	}
-	l.entries, l.stamps = append(l.entries, commands), append(l.stamps, at)
+	l.entries, l.stamps = append(l.entries, commands), append(l.stamps, head.At)
 	select {
 	case l.begun <- struct{}{}:
 	default:
 	}
-	result := fsm.EntryResult{Index: uint64(len(l.entries)), At: at}
+	result := fsm.EntryResult{Index: uint64(len(l.entries)), At: head.At}
 	for range commands {
-		result.Responses = append(result.Responses, fsm.Response{Result: queue.Done{}})
+		result.Responses = append(result.Responses, codec.Response{Result: queue.Done{}})
 	}
 	return func() (fsm.EntryResult, error) {
 		<-l.hold
@@ -91,7 +92,7 @@ func startGroupCommitter(t *testing.T, log *logStub, limits Limits) (c *groupCom
 
 func tickFrame(t *testing.T) []byte {
 	t.Helper()
-	frame, err := fsm.AppendCommand(nil, &queue.AdvanceClock{})
+	frame, err := codec.AppendCommand(nil, &queue.AdvanceClock{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -147,11 +148,11 @@ func TestGroupCommitterBoundsEntriesAndFlights(t *testing.T) {
 	log := newLogStub()
 	log.hold = make(chan struct{})
 	c, _, _ := startGroupCommitter(t, log, Limits{})
-	big, err := fsm.AppendCommand(nil, &queue.SendMessages{Queue: "q", Entries: []queue.SendEntry{{Body: string(make([]byte, 100<<10))}}})
+	big, err := codec.AppendCommand(nil, &queue.SendMessages{Queue: "q", Entries: []queue.SendEntry{{Body: string(make([]byte, 100<<10))}}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	huge, err := fsm.AppendCommand(nil, &queue.SendMessages{Queue: "q", Entries: []queue.SendEntry{{Body: string(make([]byte, 1<<20))}}})
+	huge, err := codec.AppendCommand(nil, &queue.SendMessages{Queue: "q", Entries: []queue.SendEntry{{Body: string(make([]byte, 1<<20))}}})
 	if err != nil {
 		t.Fatal(err)
 	}

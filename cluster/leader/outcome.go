@@ -1,7 +1,7 @@
 package leader
 
 import (
-	"github.com/seriatimq/seriatim/fsm"
+	"github.com/seriatimq/seriatim/fsm/codec"
 	"github.com/seriatimq/seriatim/fsm/snapshot"
 	"github.com/seriatimq/seriatim/queue"
 )
@@ -41,7 +41,7 @@ const (
 // Outcome is the end of one attempt.
 type Outcome struct {
 	Verdict  Verdict
-	Response fsm.Response
+	Response codec.Response
 	At       Position
 	Reason   string // of UnderPressure and Unsupported, for people
 }

@@ -10,7 +10,7 @@ import (
 )
 
 // replicated are the packages that every node must execute alike.
-var replicated = []string{"queue", "fsm", "fsm/format", "fsm/protobuf", "fsm/snapshot"}
+var replicated = []string{"queue", "fsm", "fsm/codec", "fsm/format", "fsm/protobuf", "fsm/snapshot"}
 
 // orderMark is the comment that lets a range over a map pass. What follows it
 // says why the order of the map cannot be seen.

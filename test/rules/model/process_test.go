@@ -13,7 +13,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/seriatimq/seriatim/fsm"
+	"github.com/seriatimq/seriatim/fsm/codec"
 	"github.com/seriatimq/seriatim/fsm/snapshot"
 	"github.com/seriatimq/seriatim/queue"
 )
@@ -96,7 +96,7 @@ type digestTwin struct {
 
 func (d *digestTwin) apply(step int, at queue.Timestamp, cmd queue.Command) (queue.Result, *queue.Error) {
 	result, refusal := d.plainTwin.apply(step, at, cmd)
-	encoded, err := fsm.AppendResponse(d.answer[:0], fsm.Response{Result: result, Err: refusal})
+	encoded, err := codec.AppendResponse(d.answer[:0], codec.Response{Result: result, Err: refusal})
 	if err != nil {
 		panic(err) // caught and reported with its step
 	}
