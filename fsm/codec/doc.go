@@ -18,6 +18,10 @@
 //
 // # Design
 //
+// A command has a line in the table (table.go) and two functions that convert it, in
+// the file of its family: those whose numbers have the same tens. A file for each
+// command would soon be more than a folder may hold.
+//
 // A log entry is an envelope around frames, one per command: group commit
 // puts many commands into one entry, and a frame made by a follower is put
 // into the leader's entry as it is. A frame says its number, version and
