@@ -21,7 +21,8 @@ import (
 	"github.com/seriatimq/seriatim/cluster/peerpb"
 	"github.com/seriatimq/seriatim/cluster/storage"
 	"github.com/seriatimq/seriatim/cluster/wakeup"
-	"github.com/seriatimq/seriatim/fsm"
+	"github.com/seriatimq/seriatim/fsm/format"
+	"github.com/seriatimq/seriatim/fsm/snapshot"
 	"github.com/seriatimq/seriatim/queue"
 )
 
@@ -77,7 +78,7 @@ const auditNotesMax = 4
 func newAuditor(dataDir string, log *slog.Logger) *auditor {
 	return &auditor{
 		dataDir:     dataDir,
-		hashVersion: fsm.StateHashVersion,
+		hashVersion: format.StateHashVersion,
 		log:         log,
 		wake:        wakeup.NewSignal(),
 		collected:   map[uint64]map[string]queue.AuditReport{},
@@ -85,7 +86,7 @@ func newAuditor(dataDir string, log *slog.Logger) *auditor {
 }
 
 // applied notes the state at an Audit. It runs on the state machine's goroutine.
-func (a *auditor) applied(at fsm.Position, audit *queue.Audit) {
+func (a *auditor) applied(at snapshot.Position, audit *queue.Audit) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	c := auditCase{audit: *audit}
@@ -249,7 +250,7 @@ func (c auditCase) finding(nodeID string) (finding auditFinding, odd []string) {
 }
 
 // judge acts on the finding of an audit. Its error ends the process.
-func (a *auditor) judge(c auditCase, at fsm.Position) error {
+func (a *auditor) judge(c auditCase, at snapshot.Position) error {
 	if c.audit.HashVersion != a.hashVersion {
 		a.counts.otherVersion.Add(1)
 		return nil
@@ -276,7 +277,7 @@ func (a *auditor) judge(c auditCase, at fsm.Position) error {
 			a.log.Error("the dump of the difference could not be written", "error", err)
 		}
 		return fmt.Errorf("%w: at index %d this replica has state %x and log %x, the others agree on another (%s); see %s; %s",
-			fsm.ErrStateMismatch, c.audit.Index, c.own.state, c.own.chain, describeReports(c.audit.Reports), dump, storage.ReplaceNode)
+			format.ErrStateMismatch, c.audit.Index, c.own.state, c.own.chain, describeReports(c.audit.Reports), dump, storage.ReplaceNode)
 	}
 	return nil
 }
@@ -320,7 +321,7 @@ func dumpReport(r queue.AuditReport) auditDumpReport {
 }
 
 // dump writes both sides of the difference into the data directory.
-func (a *auditor) dump(c auditCase, at fsm.Position) (path string, err error) {
+func (a *auditor) dump(c auditCase, at snapshot.Position) (path string, err error) {
 	d := auditDump{
 		NodeID: a.nodeID, HashVersion: a.hashVersion, AuditIndex: c.audit.Index, Own: dumpReport(c.own.report(a.nodeID)),
 		AppliedIndex: at.Index, AppliedState: hex.EncodeToString(at.StateHash[:]), LogTimeMs: int64(at.At),

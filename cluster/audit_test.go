@@ -15,7 +15,8 @@ import (
 	"github.com/seriatimq/seriatim/cluster/clustertest"
 	"github.com/seriatimq/seriatim/cluster/fault"
 	"github.com/seriatimq/seriatim/cluster/peerpb"
-	"github.com/seriatimq/seriatim/fsm"
+	"github.com/seriatimq/seriatim/fsm/format"
+	"github.com/seriatimq/seriatim/fsm/snapshot"
 	"github.com/seriatimq/seriatim/queue"
 )
 
@@ -69,7 +70,7 @@ func TestAuditFinding(t *testing.T) {
 func TestAuditsOfOtherVersions(t *testing.T) {
 	a := newAuditor(t.TempDir(), slog.New(slog.DiscardHandler))
 	a.nodeID = "a"
-	a.applied(fsm.Position{Index: 7, StateHash: [16]byte{1}}, &queue.Audit{HashVersion: a.hashVersion})
+	a.applied(snapshot.Position{Index: 7, StateHash: [16]byte{1}}, &queue.Audit{HashVersion: a.hashVersion})
 	told := func(node string, version uint32, state byte) {
 		hash := [16]byte{state}
 		a.collect(&peerpb.Audit{NodeId: node, HashVersion: version, Index: 7, State: hash[:], Chain: make([]byte, 16)})
@@ -88,7 +89,7 @@ func TestAuditsOfOtherVersions(t *testing.T) {
 		t.Errorf("a node that is no member was counted")
 	}
 	want.HashVersion++
-	if err := a.judge(auditCase{audit: *want, own: &auditValue{}}, fsm.Position{}); err != nil || a.counts.otherVersion.Load() != 2 {
+	if err := a.judge(auditCase{audit: *want, own: &auditValue{}}, snapshot.Position{}); err != nil || a.counts.otherVersion.Load() != 2 {
 		t.Errorf("an audit of another version was judged: %v", err)
 	}
 }
@@ -130,7 +131,7 @@ func TestAuditFindsAPlantedDivergence(t *testing.T) {
 				return len(codes) > 0
 			})
 			codes, errs := fatal[odd].All()
-			if codes[0] != fault.ExitStateMismatch || !errors.Is(errs[0], fsm.ErrStateMismatch) {
+			if codes[0] != fault.ExitStateMismatch || !errors.Is(errs[0], format.ErrStateMismatch) {
 				t.Fatalf("ended with %d, %v", codes[0], errs[0])
 			}
 			dumps, err := filepath.Glob(filepath.Join(c.configs[odd].DataDir, "divergence-*.json"))
@@ -175,7 +176,7 @@ func TestAuditWaitsForReports(t *testing.T) {
 	if !a.heard(members) {
 		t.Error("before the first audit there is nothing to wait for")
 	}
-	a.applied(fsm.Position{Index: 7}, &queue.Audit{})
+	a.applied(snapshot.Position{Index: 7}, &queue.Audit{})
 	for _, node := range []string{"b", "c"} {
 		if a.heard(members) {
 			t.Errorf("heard all before %s reported", node)
@@ -189,7 +190,7 @@ func TestAuditWaitsForReports(t *testing.T) {
 	hand := clustertest.NewHandClock(1_000_000)
 	k := auditClock{auditor: a, clock: hand, policy: AuditPolicy{Interval: time.Second}}
 	a.split.Store(true)
-	a.applied(fsm.Position{Index: 8}, &queue.Audit{})
+	a.applied(snapshot.Position{Index: 8}, &queue.Audit{})
 	k.last = hand.Monotonic()
 	if k.due(members) {
 		t.Error("due without the reports")

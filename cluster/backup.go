@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/seriatimq/seriatim/cluster/consensus"
-	"github.com/seriatimq/seriatim/fsm"
+	"github.com/seriatimq/seriatim/fsm/snapshot"
 	"github.com/seriatimq/seriatim/queue"
 )
 
@@ -21,7 +21,7 @@ type Backup struct {
 	ClusterID string
 	StateHash string // hex, as a node at Index reports it
 
-	at     fsm.Position
+	at     snapshot.Position
 	frozen *queue.Frozen
 	pace   SnapshotPolicy
 	// monotonic measures the speed of the reader.
@@ -63,7 +63,7 @@ func (b *Backup) Stream(ctx context.Context, w io.Writer) error {
 	defer cancel()
 	defer context.AfterFunc(b.closing, cancel)()
 	paced := &pacedBackup{w: w, backup: b, ctx: ctx, pacer: consensus.NewPacer(b.pace), began: b.monotonic()}
-	if err := fsm.WriteSnapshot(paced, b.at, b.frozen); err != nil {
+	if err := snapshot.Write(paced, b.at, b.frozen); err != nil {
 		return errors.Join(fmt.Errorf("writing the backup of entry %d: %w", b.Index, err), ctx.Err())
 	}
 	return nil

@@ -18,7 +18,7 @@ import (
 	"github.com/seriatimq/seriatim/cluster/consensus"
 	"github.com/seriatimq/seriatim/cluster/environment"
 	"github.com/seriatimq/seriatim/cluster/fault"
-	"github.com/seriatimq/seriatim/fsm"
+	"github.com/seriatimq/seriatim/fsm/snapshot"
 	"github.com/seriatimq/seriatim/queue"
 )
 
@@ -72,7 +72,7 @@ func TestBackupUnderLoad(t *testing.T) {
 	c.waitFor("a backup of each node at an index whose hash was reported", func() bool {
 		for i := range c.nodes {
 			b, content := c.backup(i)
-			at, broker, err := fsm.ReadSnapshot(bytes.NewReader(content))
+			at, broker, err := snapshot.Read(bytes.NewReader(content))
 			if err != nil {
 				t.Fatalf("node %d: reading the backup: %v", i, err)
 			}

@@ -12,7 +12,7 @@ import (
 	"github.com/seriatimq/seriatim/cluster/environment"
 	"github.com/seriatimq/seriatim/cluster/fault"
 	"github.com/seriatimq/seriatim/cluster/storage"
-	"github.com/seriatimq/seriatim/fsm"
+	"github.com/seriatimq/seriatim/fsm/format"
 )
 
 // Config is what a node needs to know to be part of a cluster. Everything the
@@ -114,7 +114,7 @@ func (c Config) WithDefaults() Config {
 	setDefault(&c.Log.CacheBytes, logs.CacheBytes)
 	setDefault(&c.Log.Audit.Interval, defaultAuditInterval)
 	setDefault(&c.Log.Audit.Entries, defaultAuditEntries)
-	setDefault(&c.Log.FormatMax, fsm.CurrentVersion)
+	setDefault(&c.Log.FormatMax, format.CurrentVersion)
 	setDefault(&c.Snapshot.LogBytes, logs.SnapshotBytes)
 	setDefault(&c.Snapshot.TrailingBytes, logs.TrailingBytes)
 	setDefault(&c.Snapshot.BytesPerSecond, defaultSnapshotPace)

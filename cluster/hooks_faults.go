@@ -7,7 +7,7 @@ import (
 	"io"
 
 	"github.com/seriatimq/seriatim/cluster/consensus"
-	"github.com/seriatimq/seriatim/fsm"
+	"github.com/seriatimq/seriatim/fsm/codec"
 )
 
 type operationKey struct{}
@@ -27,5 +27,5 @@ func WithTap(ctx context.Context, tap io.Writer) context.Context {
 // withOperation marks the frame of a command with the operation of its caller.
 func withOperation(ctx context.Context, frame []byte) []byte {
 	id, _ := ctx.Value(operationKey{}).(string)
-	return fsm.AppendOperation(frame, id)
+	return codec.AppendOperation(frame, id)
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/seriatimq/seriatim/cluster/storage"
 	"github.com/seriatimq/seriatim/cluster/wakeup"
 	"github.com/seriatimq/seriatim/fsm"
+	"github.com/seriatimq/seriatim/fsm/format"
 	"github.com/seriatimq/seriatim/queue"
 )
 
@@ -130,10 +131,10 @@ func Open(ctx context.Context, cfg Config) (*Node, error) {
 func (n *Node) fatal(err error) {
 	code := fault.ExitStateMismatch
 	switch {
-	case errors.Is(err, fsm.ErrChecksum), errors.Is(err, fsm.ErrMalformed):
+	case errors.Is(err, format.ErrChecksum), errors.Is(err, format.ErrMalformed):
 		code = fault.ExitChecksum
 		err = fmt.Errorf("%w; %s", err, storage.ReplaceNode)
-	case errors.Is(err, fsm.ErrUnknownFormat), errors.Is(err, fsm.ErrUnknownCommand):
+	case errors.Is(err, format.ErrUnknownFormat), errors.Is(err, format.ErrUnknownCommand):
 		code = fault.ExitUnknownFormat
 	}
 	n.cfg.Fatal(code, err)

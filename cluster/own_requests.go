@@ -9,7 +9,7 @@ import (
 
 	"github.com/seriatimq/seriatim/cluster/forward"
 	"github.com/seriatimq/seriatim/cluster/leader"
-	"github.com/seriatimq/seriatim/fsm"
+	"github.com/seriatimq/seriatim/fsm/codec"
 	"github.com/seriatimq/seriatim/queue"
 )
 
@@ -20,7 +20,7 @@ import (
 // two cases: the request was applied here, and its answer is known; or it never
 // will be, since entries of the earlier term that are not in the log by then never
 // get there, and entries that were proposed in one term and written in a later one
-// are void (fsm.Proposal). Then it can be made again, whatever it does.
+// are void (codec.Proposal). Then it can be made again, whatever it does.
 //
 // Nothing of this is in the replicated state: a node remembers the requests that
 // are under way at it, and for no longer. It does not know what became of a request
@@ -39,7 +39,7 @@ type ownRequests struct {
 
 // ownRequest is one request under way.
 type ownRequest struct {
-	id fsm.RequestID
+	id codec.RequestID
 
 	// Guarded by the mu of ownRequests.
 	applied bool
@@ -61,7 +61,7 @@ func (o *ownRequests) begin() *ownRequest {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.last++
-	r := &ownRequest{id: fsm.RequestID{Origin: o.origin, Number: o.last}}
+	r := &ownRequest{id: codec.RequestID{Origin: o.origin, Number: o.last}}
 	o.underWay[o.last] = r
 	return r
 }
@@ -78,7 +78,7 @@ func (o *ownRequests) end(r *ownRequest) {
 
 // answered notes the answer to a command that was applied here. A receive that found
 // nothing goes on waiting, so it is not answered.
-func (o *ownRequests) answered(number uint64, response fsm.Response, index uint64, at queue.Timestamp) {
+func (o *ownRequests) answered(number uint64, response codec.Response, index uint64, at queue.Timestamp) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	r := o.underWay[number]

@@ -13,7 +13,7 @@ import (
 	"github.com/seriatimq/seriatim/cluster/forward"
 	"github.com/seriatimq/seriatim/cluster/leader"
 	"github.com/seriatimq/seriatim/cluster/peerpb"
-	"github.com/seriatimq/seriatim/fsm"
+	"github.com/seriatimq/seriatim/fsm/codec"
 	"github.com/seriatimq/seriatim/queue"
 )
 
@@ -188,9 +188,9 @@ func TestOwnRequests(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	sent := fsm.Response{Result: queue.MessagesSent{}}
-	nothing, something := fsm.Response{Result: queue.MessagesReceived{}},
-		fsm.Response{Result: queue.MessagesReceived{Messages: []queue.ReceivedMessage{{Body: queue.NewBody("b")}}}}
+	sent := codec.Response{Result: queue.MessagesSent{}}
+	nothing, something := codec.Response{Result: queue.MessagesReceived{}},
+		codec.Response{Result: queue.MessagesReceived{Messages: []queue.ReceivedMessage{{Body: queue.NewBody("b")}}}}
 	cases := []struct {
 		name    string
 		happens func(number uint64)

@@ -11,7 +11,7 @@ import (
 	"github.com/seriatimq/seriatim/cluster/fault"
 	"github.com/seriatimq/seriatim/cluster/leader"
 	"github.com/seriatimq/seriatim/cluster/wakeup"
-	"github.com/seriatimq/seriatim/fsm"
+	"github.com/seriatimq/seriatim/fsm/codec"
 )
 
 // PressureLimits say when sends are refused. Receives, deletes and all that makes room
@@ -277,7 +277,7 @@ func (n *Node) noMajorityHasRoom() bool {
 // refuseCommand is the outcome of a client's command that the leader does not take
 // now, without a verdict if it takes it.
 func (n *Node) refuseCommand(frame []byte) leader.Outcome {
-	switch name, err := fsm.CommandName(frame); {
+	switch name, err := codec.CommandName(frame); {
 	case err != nil:
 	case name == sendName:
 		if reason := n.pressure.refuse(); reason != "" {

@@ -16,6 +16,7 @@ import (
 	"github.com/seriatimq/seriatim/cluster/storage"
 	"github.com/seriatimq/seriatim/cluster/wakeup"
 	"github.com/seriatimq/seriatim/fsm"
+	"github.com/seriatimq/seriatim/fsm/format"
 )
 
 // thisGroup is the id of the only group there is yet; it travels in every
@@ -138,7 +139,7 @@ func (p *process) openNetwork() error {
 		NodeID:    p.nodeID,
 		ClusterID: p.clusterID,
 		Formats: func() peernet.FormatRange {
-			return peernet.NewFormatRange(max(fsm.OldestVersion, p.inForce.Load()), p.cfg.Log.FormatMax)
+			return peernet.NewFormatRange(max(format.OldestVersion, p.inForce.Load()), p.cfg.Log.FormatMax)
 		},
 		Outdated: func(err error) { p.cfg.Fatal(fault.ExitUnknownFormat, err) },
 		Bind:     p.cfg.PeerAddr,

@@ -6,7 +6,7 @@ import (
 	"github.com/seriatimq/seriatim/cluster/clustertest"
 	"github.com/seriatimq/seriatim/cluster/forward"
 	"github.com/seriatimq/seriatim/cluster/leader"
-	"github.com/seriatimq/seriatim/fsm"
+	"github.com/seriatimq/seriatim/fsm/codec"
 	"github.com/seriatimq/seriatim/queue"
 )
 
@@ -23,11 +23,11 @@ func TestRepeatedSendAfterPurge(t *testing.T) {
 	cmd := &queue.SendMessages{Queue: fifo, Entries: []queue.SendEntry{{
 		Body: "m", GroupID: "g", GroupIDGiven: true, DeduplicationID: "a", DeduplicationIDGiven: true,
 	}}}
-	frame, err := fsm.AppendCommand(nil, cmd)
+	frame, err := codec.AppendCommand(nil, cmd)
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &request{kind: forward.Submit, cmd: cmd, frame: frame, minimumVersion: fsm.MinimumVersion(cmd), timeout: n.cfg.Limits.Timeout}
+	r := &request{kind: forward.Submit, cmd: cmd, frame: frame, minimumVersion: codec.MinimumVersion(cmd), timeout: n.cfg.Limits.Timeout}
 	r.started, r.since = n.cfg.Clock.Monotonic(), n.replica.LogTime()
 	c.submit(0, &queue.AdvanceClock{})
 	if o := n.attempt(clustertest.Context(t), r); o.Verdict != leader.Answered || o.Response.Err != nil {

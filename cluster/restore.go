@@ -15,7 +15,7 @@ import (
 	"github.com/seriatimq/seriatim/cluster/fault"
 	"github.com/seriatimq/seriatim/cluster/storage"
 	"github.com/seriatimq/seriatim/cluster/wakeup"
-	"github.com/seriatimq/seriatim/fsm"
+	"github.com/seriatimq/seriatim/fsm/snapshot"
 	"github.com/seriatimq/seriatim/queue"
 )
 
@@ -171,7 +171,7 @@ func (n *Node) readBackup(backup io.Reader) (Restored, *queue.Broker, error) {
 	if _, err := spool.Seek(0, io.SeekStart); err != nil {
 		return Restored{}, nil, fmt.Errorf("reading the backup: %w", err)
 	}
-	at, broker, contents, err := fsm.ReadSnapshotContents(bufio.NewReaderSize(spool, 1<<20))
+	at, broker, contents, err := snapshot.ReadContents(bufio.NewReaderSize(spool, 1<<20))
 	if err != nil {
 		return Restored{}, nil, fmt.Errorf("%w: %w", ErrBadBackup, err)
 	}
@@ -257,7 +257,7 @@ func (n *Node) writeState(broker *queue.Broker, backupIndex uint64) (*os.File, i
 		return nil, 0, fmt.Errorf("writing the state: %w", err)
 	}
 	here := n.replica.Position()
-	at := fsm.Position{
+	at := snapshot.Position{
 		Index:     max(backupIndex, here.Index),
 		Term:      n.group.Leadership().Term,
 		At:        broker.Now(),
@@ -265,7 +265,7 @@ func (n *Node) writeState(broker *queue.Broker, backupIndex uint64) (*os.File, i
 		ChainHash: here.ChainHash,
 	}
 	buffered := bufio.NewWriterSize(file, 1<<20)
-	err = errors.Join(fsm.WriteSnapshot(buffered, at, broker.Freeze()), buffered.Flush())
+	err = errors.Join(snapshot.Write(buffered, at, broker.Freeze()), buffered.Flush())
 	size, seekErr := file.Seek(0, io.SeekCurrent)
 	_, rewindErr := file.Seek(0, io.SeekStart)
 	if err := errors.Join(err, seekErr, rewindErr); err != nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/seriatimq/seriatim/cluster/fault"
 	"github.com/seriatimq/seriatim/cluster/forward"
 	"github.com/seriatimq/seriatim/cluster/leader"
-	"github.com/seriatimq/seriatim/fsm"
+	"github.com/seriatimq/seriatim/fsm/codec"
 	"github.com/seriatimq/seriatim/queue"
 )
 
@@ -60,7 +60,7 @@ type request struct {
 }
 
 // id names the request in the log.
-func (r *request) id() (id fsm.RequestID) {
+func (r *request) id() (id codec.RequestID) {
 	if r.own != nil {
 		id = r.own.id
 	}
@@ -94,12 +94,12 @@ func (n *Node) answer(ctx context.Context, r *request) (Reply, error) {
 		return n.refuse(ctx, r.cmd, refusal)
 	}
 	r.cmd = prepared.Command
-	frame, err := fsm.AppendCommand(nil, r.cmd)
+	frame, err := codec.AppendCommand(nil, r.cmd)
 	if err != nil {
 		return Reply{}, fmt.Errorf("encoding a command: %w", err)
 	}
-	r.frame, r.minimumVersion = withOperation(ctx, frame), fsm.MinimumVersion(r.cmd)
-	if n.process.inForce.Load() >= fsm.TermVersion {
+	r.frame, r.minimumVersion = withOperation(ctx, frame), codec.MinimumVersion(r.cmd)
+	if n.process.inForce.Load() >= codec.TermVersion {
 		r.own = n.requests.begin()
 		defer n.requests.end(r.own)
 	}
@@ -333,9 +333,9 @@ func (r *request) repeat() error {
 	}
 	again := *send
 	again.RepeatedSince = max(r.since, 1)
-	frame, err := fsm.AppendCommand(nil, &again)
+	frame, err := codec.AppendCommand(nil, &again)
 	if err == nil {
-		r.cmd, r.frame = &again, fsm.SameOperation(r.frame, frame)
+		r.cmd, r.frame = &again, codec.SameOperation(r.frame, frame)
 	}
 	return err
 }

@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/seriatimq/seriatim/cluster/discovery"
-	"github.com/seriatimq/seriatim/fsm"
+	"github.com/seriatimq/seriatim/fsm/codec"
 	"github.com/seriatimq/seriatim/queue"
 )
 
@@ -114,7 +114,7 @@ func (n *Node) initialFormat() uint32 {
 // raiseRefusal is why the leader does not write a SetFormatVersion now. It checks every
 // one, whoever sent it: an entry that some member cannot read would stop that member.
 func (n *Node) raiseRefusal(frame []byte) string {
-	cmd, err := fsm.DecodeCommand(frame)
+	cmd, err := codec.DecodeCommand(frame)
 	raise, ok := cmd.(*queue.SetFormatVersion)
 	if err != nil || !ok {
 		return ""

@@ -9,7 +9,7 @@ import (
 	"github.com/seriatimq/seriatim/cluster/fault"
 	"github.com/seriatimq/seriatim/cluster/forward"
 	"github.com/seriatimq/seriatim/cluster/peernet"
-	"github.com/seriatimq/seriatim/fsm"
+	"github.com/seriatimq/seriatim/fsm/codec"
 	"github.com/seriatimq/seriatim/queue"
 )
 
@@ -17,7 +17,7 @@ import (
 func (c *nodes) laterCommand(i int) error {
 	c.t.Helper()
 	n := c.nodes[i]
-	frame, err := fsm.AppendCommand(nil, &queue.AdvanceClock{})
+	frame, err := codec.AppendCommand(nil, &queue.AdvanceClock{})
 	if err != nil {
 		c.t.Fatal(err)
 	}

@@ -3,9 +3,15 @@
 //
 // # What it owns
 //
-// The encoding of commands, answers, log entries and snapshots, their numbers
-// and format versions, the log hash chain, and the only implementation of the
-// consensus library's FSM interface.
+// Applying an entry: its commands, their answers, the position and hashes that follow,
+// the log hash chain; and the only implementation of the consensus library's FSM
+// interface. The packages below it own what is stored:
+//
+//	codec      commands, answers and entries of the log
+//	snapshot   the state as a stream
+//	format     versions, errors and checksum of both
+//	protobuf   values that commands, answers and records encode alike
+//	fsmpb      generated messages
 //
 // # What it refuses to know
 //
@@ -15,31 +21,13 @@
 // # Who calls it
 //
 // The consensus library, from its one state machine goroutine, and package
-// cluster, which encodes commands into entries and reads the state with
-// FSM.Read.
+// cluster, which reads the state with FSM.Read.
 //
 // # Design
-//
-// A log entry is an envelope around frames, one per command: group commit
-// puts many commands into one entry, and a frame made by a follower is put
-// into the leader's entry as it is. A frame says its number, version and
-// length in front of a protobuf body, so that a node can refuse what it does
-// not know without parsing it.
-//
-// Sends and receives are encoded and decoded by hand (wire.go), in the bytes of
-// the protobuf library: decoding was 15 to 25 per cent of the time a replica
-// applies, and a forwarded command is decoded at the leader once more. By hand
-// it takes half of that, encoding a third. What is left of applying is
-// package queue's.
 //
 // An entry is decoded as a whole before its first command is applied. A
 // damaged entry, an unknown number or a broken invariant ends the process
 // through Options.Fatal: skipping would split the replicas.
-//
-// Snapshots are a sequence of sections of about 64 KiB, each with its number
-// and CRC, so that neither side holds more than one section in memory and a
-// report of damage can say where. Equal states give equal bytes. A restored
-// state is compared with the state hash in the header before it is used.
 package fsm
 
 //go:generate go run -C ../test/tools ./protogen -out fsm/fsmpb fsm/command.proto fsm/result.proto fsm/snapshot.proto

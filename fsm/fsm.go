@@ -1,6 +1,7 @@
 package fsm
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"runtime/debug"
@@ -9,8 +10,14 @@ import (
 
 	"github.com/hashicorp/raft"
 
+	"github.com/seriatimq/seriatim/fsm/codec"
+	"github.com/seriatimq/seriatim/fsm/format"
+	"github.com/seriatimq/seriatim/fsm/snapshot"
 	"github.com/seriatimq/seriatim/queue"
 )
+
+// ErrBrokenInvariant says that applying a command found the state inconsistent.
+var ErrBrokenInvariant = errors.New("broken invariant")
 
 // Options connect an FSM to the node around it. Any member may be left out.
 type Options struct {
@@ -26,20 +33,21 @@ type Options struct {
 	Tap func(index, term uint64, data []byte, result EntryResult)
 	// Audited sees every applied Audit with where the state stands after its
 	// entry, in order, without StateLock. It must not block, nor keep the Audit.
-	Audited func(at Position, audit *queue.Audit)
+	Audited func(at snapshot.Position, audit *queue.Audit)
 	// Origin is that of the requests Answered is called for.
 	Origin uint64
 	// Answered is called with the answer to each command of a request of Origin, in
 	// order and before Applied, without StateLock. It must not block.
-	Answered func(number uint64, response Response, index uint64, at queue.Timestamp)
+	Answered func(number uint64, response codec.Response, index uint64, at queue.Timestamp)
 	// Restored is called when a snapshot has taken the place of the state, before
 	// Applied: commands that this FSM did not see may be part of it.
 	Restored func()
 	// VersionMax is the highest format version of this node; 0 means
-	// CurrentVersion. Tests of mixed clusters set another.
+	// format.CurrentVersion. Tests of mixed clusters set another.
 	VersionMax uint32
 	// Fatal ends the process, as this replica could answer wrongly from here on. The
-	// error is one of this package's. It must not return; StateLock may be held.
+	// error is ErrBrokenInvariant or one of package format's. It must not return;
+	// StateLock may be held.
 	Fatal func(error)
 }
 
@@ -50,15 +58,6 @@ type RWLocker interface {
 	RUnlock()
 }
 
-// Position says where in the log a state stands and what identifies it.
-type Position struct {
-	Index     uint64 // of the last entry seen by the state machine
-	Term      uint64 // of that entry
-	At        queue.Timestamp
-	StateHash [16]byte
-	ChainHash [16]byte
-}
-
 // FSM applies the log to a Broker. Apply, ApplyBatch, Snapshot and Restore are
 // called by the consensus library from one goroutine; others read the state
 // with Read and Inspect, and positions at any time.
@@ -66,7 +65,7 @@ type FSM struct {
 	options  Options
 	broker   *queue.Broker
 	commands []queue.Command // of the entry being applied, reused
-	position atomic.Pointer[Position]
+	position atomic.Pointer[snapshot.Position]
 }
 
 var _ raft.BatchingFSM = (*FSM)(nil)
@@ -77,10 +76,10 @@ func New(options Options) *FSM {
 		options.StateLock = noLock{}
 	}
 	if options.VersionMax == 0 {
-		options.VersionMax = CurrentVersion
+		options.VersionMax = format.CurrentVersion
 	}
 	f := &FSM{options: options, broker: queue.New()}
-	f.position.Store(&Position{StateHash: f.broker.StateHash()})
+	f.position.Store(&snapshot.Position{StateHash: f.broker.StateHash()})
 	return f
 }
 
@@ -94,7 +93,7 @@ func (noLock) RUnlock() {}
 
 // Read calls read with the present state, which cannot change meanwhile, and
 // returns where it stands. read must not keep the View.
-func (f *FSM) Read(read func(queue.View)) Position {
+func (f *FSM) Read(read func(queue.View)) snapshot.Position {
 	f.options.StateLock.RLock()
 	defer f.options.StateLock.RUnlock()
 	read(f.broker.View())
@@ -123,7 +122,7 @@ func (f *FSM) View() queue.View { return f.broker.View() }
 
 // Position is where the state stands. Safe for concurrent use; under the read
 // side of StateLock it is the position of exactly the state that is read.
-func (f *FSM) Position() Position { return *f.position.Load() }
+func (f *FSM) Position() snapshot.Position { return *f.position.Load() }
 
 // AppliedIndex is the index of the last entry the library has handed over. It
 // hands over commands and configurations only, so this index can stay behind
@@ -184,19 +183,19 @@ func (f *FSM) skip(log *raft.Log) {
 }
 
 // moveTo publishes a position of the same state.
-func (f *FSM) moveTo(p Position) {
+func (f *FSM) moveTo(p snapshot.Position) {
 	f.options.StateLock.Lock()
 	defer f.options.StateLock.Unlock()
 	f.position.Store(&p)
 }
 
 // reportAnswers calls Answered for the requests of this process.
-func (f *FSM) reportAnswers(head entryHead, result EntryResult) {
+func (f *FSM) reportAnswers(head codec.EntryHead, result EntryResult) {
 	if f.options.Answered == nil {
 		return
 	}
 	for i, response := range result.Responses {
-		if id := head.request(i); id.Origin != 0 && id.Origin == f.options.Origin {
+		if id := head.Request(i); id.Origin != 0 && id.Origin == f.options.Origin {
 			f.options.Answered(id.Number, response, result.Index, result.At)
 		}
 	}
@@ -206,8 +205,8 @@ func (f *FSM) reportAnswers(head entryHead, result EntryResult) {
 // are appended to events.
 func (f *FSM) applyEntry(log *raft.Log, events []queue.Event) (EntryResult, []queue.Event) {
 	f.commands = f.commands[:0]
-	head, err := decodeEntry(log.Data, func(frame []byte) error {
-		cmd, err := DecodeCommand(frame)
+	head, err := codec.DecodeEntry(log.Data, func(frame []byte) error {
+		cmd, err := codec.DecodeCommand(frame)
 		f.commands = append(f.commands, cmd)
 		if err == nil {
 			err = f.checkVersion(cmd)
@@ -219,19 +218,19 @@ func (f *FSM) applyEntry(log *raft.Log, events []queue.Event) (EntryResult, []qu
 	}
 	result := EntryResult{Index: log.Index}
 	last := f.position.Load()
-	position := Position{
+	position := snapshot.Position{
 		Index:     log.Index,
 		Term:      log.Term,
 		At:        last.At,
 		StateHash: last.StateHash,
 		ChainHash: nextChainHash(last.ChainHash, log.Term, log.Index, log.Data),
 	}
-	if head.term != 0 && head.term != log.Term {
+	if head.Term != 0 && head.Term != log.Term {
 		result.Void, result.At = true, last.At
 		f.moveTo(position)
 	} else {
-		result.Responses = make([]Response, len(f.commands))
-		events = f.change(&position, head.at, result.Responses, events)
+		result.Responses = make([]codec.Response, len(f.commands))
+		events = f.change(&position, head.At, result.Responses, events)
 		result.At = position.At
 		f.reportAudits(position)
 		f.reportAnswers(head, result)
@@ -249,17 +248,17 @@ func (f *FSM) checkVersion(cmd queue.Command) error {
 	version := uint32(0)
 	if set, ok := cmd.(*queue.SetFormatVersion); ok {
 		version = set.Version
-	} else if f.options.VersionMax < CurrentVersion {
-		version = MinimumVersion(cmd)
+	} else if f.options.VersionMax < format.CurrentVersion {
+		version = codec.MinimumVersion(cmd)
 	}
 	if version > f.options.VersionMax {
-		return fmt.Errorf("%w: %T needs format version %d, this program knows %d", ErrUnknownFormat, cmd, version, f.options.VersionMax)
+		return fmt.Errorf("%w: %T needs format version %d, this program knows %d", format.ErrUnknownFormat, cmd, version, f.options.VersionMax)
 	}
 	return nil
 }
 
 // reportAudits calls Audited for the audits among the commands of the entry just applied.
-func (f *FSM) reportAudits(at Position) {
+func (f *FSM) reportAudits(at snapshot.Position) {
 	if f.options.Audited == nil {
 		return
 	}
@@ -273,7 +272,7 @@ func (f *FSM) reportAudits(at Position) {
 // change applies the decoded commands under StateLock and completes and publishes
 // position. The lock is taken per entry, not per batch, so that readers wait
 // for one entry at most.
-func (f *FSM) change(position *Position, at queue.Timestamp, responses []Response, events []queue.Event) []queue.Event {
+func (f *FSM) change(position *snapshot.Position, at queue.Timestamp, responses []codec.Response, events []queue.Event) []queue.Event {
 	f.options.StateLock.Lock()
 	defer f.options.StateLock.Unlock()
 	current := 0
@@ -297,12 +296,12 @@ func (f *FSM) change(position *Position, at queue.Timestamp, responses []Respons
 // Snapshot captures the state in constant time.
 func (f *FSM) Snapshot() (raft.FSMSnapshot, error) {
 	position, frozen := f.Freeze()
-	return &snapshot{position: position, frozen: frozen}, nil
+	return &captured{position: position, frozen: frozen}, nil
 }
 
 // Freeze captures the state and where it stands, in constant time. Safe for
 // concurrent use: a backup is taken beside the library.
-func (f *FSM) Freeze() (Position, *queue.Frozen) {
+func (f *FSM) Freeze() (snapshot.Position, *queue.Frozen) {
 	f.options.StateLock.Lock()
 	defer f.options.StateLock.Unlock()
 	return f.Position(), f.broker.Freeze()
@@ -313,16 +312,16 @@ func (f *FSM) Freeze() (Position, *queue.Frozen) {
 // is fatal, since the log behind it is gone. A source with a Name is named in the
 // error.
 func (f *FSM) Restore(source io.ReadCloser) error {
-	position, broker, err := ReadSnapshot(source)
+	position, broker, err := snapshot.Read(source)
 	if closeErr := source.Close(); err == nil && closeErr != nil {
 		err = fmt.Errorf("closing the snapshot: %w", closeErr)
 	}
 	if err == nil && broker.FormatVersion() > f.options.VersionMax {
 		err = fmt.Errorf("%w: a snapshot of format version %d, this program knows %d",
-			ErrUnknownFormat, broker.FormatVersion(), f.options.VersionMax)
+			format.ErrUnknownFormat, broker.FormatVersion(), f.options.VersionMax)
 	}
 	if err != nil {
-		if isDamage(err) {
+		if snapshot.IsDamage(err) {
 			if named, ok := source.(interface{ Name() string }); ok {
 				err = fmt.Errorf("the snapshot %s: %w", named.Name(), err)
 			}

@@ -2,6 +2,7 @@ package fsm
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -12,6 +13,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/hashicorp/raft"
 
+	"github.com/seriatimq/seriatim/fsm/codec"
+	"github.com/seriatimq/seriatim/fsm/format"
 	"github.com/seriatimq/seriatim/queue"
 )
 
@@ -158,9 +161,11 @@ func fatal(t *testing.T, r *replica, f func()) (reported error) {
 }
 
 func TestEntriesThatEndTheProcess(t *testing.T) {
-	good := AppendEntry(nil, start, [][]byte{mustFrame(t, &queue.AdvanceClock{})})
+	good := codec.AppendEntry(nil, start, [][]byte{mustFrame(t, &queue.AdvanceClock{})})
 	flipped := bytes.Clone(good)
 	flipped[5] ^= 1
+	unknown := append([]byte{9}, good[1:len(good)-4]...) // entry format 9
+	unknown = binary.LittleEndian.AppendUint32(unknown, format.Checksum(unknown))
 	sound := mustFrame(t, &queue.CreateQueue{Queue: "first"})
 	tests := []struct {
 		name string
@@ -168,10 +173,10 @@ func TestEntriesThatEndTheProcess(t *testing.T) {
 		want error
 		text string
 	}{
-		{"flipped bit", raft.Log{Index: 9, Term: 3, Data: flipped}, ErrChecksum, "log entry 9 of term 3"},
-		{"empty", raft.Log{Index: 9, Term: 3}, ErrChecksum, "log entry 9"},
-		{"unknown format", raft.Log{Index: 9, Data: resealed(good, func(e []byte) []byte { e[0] = 9; return e })}, ErrUnknownFormat, "entry format 9"},
-		{"unknown number", raft.Log{Index: 9, Data: AppendEntry(nil, start, [][]byte{sound, {40, 1, 0, 0, 0, 0}})}, ErrUnknownCommand, "command 2 of 2"},
+		{"flipped bit", raft.Log{Index: 9, Term: 3, Data: flipped}, format.ErrChecksum, "log entry 9 of term 3"},
+		{"empty", raft.Log{Index: 9, Term: 3}, format.ErrChecksum, "log entry 9"},
+		{"unknown format", raft.Log{Index: 9, Data: unknown}, format.ErrUnknownFormat, "entry format 9"},
+		{"unknown number", raft.Log{Index: 9, Data: codec.AppendEntry(nil, start, [][]byte{sound, {40, 1, 0, 0, 0, 0}})}, format.ErrUnknownCommand, "command 2 of 2"},
 		{"index goes back", raft.Log{Index: 2, Data: good}, ErrBrokenInvariant, "entry 2 was handed over after entry 4"},
 	}
 	for _, test := range tests {
@@ -193,7 +198,7 @@ func TestEntriesThatEndTheProcess(t *testing.T) {
 func TestFatalThatReturnsPanics(t *testing.T) {
 	r := newReplica(t, Options{Fatal: func(error) {}})
 	defer func() {
-		if err, ok := recover().(error); !ok || !errors.Is(err, ErrChecksum) {
+		if err, ok := recover().(error); !ok || !errors.Is(err, format.ErrChecksum) {
 			t.Errorf("got %v", err)
 		}
 	}()
@@ -244,11 +249,11 @@ func TestDamagedSnapshotEndsTheProcess(t *testing.T) {
 	before, data := r.fsm.Position(), r.snapshot()
 	data[len(data)/2] ^= 0x10
 	err := fatal(t, r, func() { _ = r.fsm.Restore(io.NopCloser(bytes.NewReader(data))) })
-	if !errors.Is(err, ErrChecksum) || !strings.Contains(err.Error(), "snapshot section") {
+	if !errors.Is(err, format.ErrChecksum) || !strings.Contains(err.Error(), "snapshot section") {
 		t.Errorf("reported %v", err)
 	}
 	named := namedSource{io.NopCloser(bytes.NewReader(data))}
-	if err := fatal(t, r, func() { _ = r.fsm.Restore(named) }); !errors.Is(err, ErrChecksum) || !strings.Contains(err.Error(), named.Name()) {
+	if err := fatal(t, r, func() { _ = r.fsm.Restore(named) }); !errors.Is(err, format.ErrChecksum) || !strings.Contains(err.Error(), named.Name()) {
 		t.Errorf("the file is not named: %v", err)
 	}
 	if r.fsm.Position() != before {

@@ -2,84 +2,21 @@ package fsm
 
 import (
 	"bytes"
-	"encoding/hex"
-	"flag"
 	"fmt"
-	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/seriatimq/seriatim/fsm/format"
+	"github.com/seriatimq/seriatim/fsm/fsmtest"
 	"github.com/seriatimq/seriatim/queue"
 )
-
-var update = flag.Bool("update", false, "write the golden bytes that are missing or differ")
-
-// TestGoldenCommands holds the bytes of every command, once with all fields
-// and once with none. After a release they never change: a command whose
-// bytes or meaning must change gets a new version or number.
-func TestGoldenCommands(t *testing.T) {
-	for number, cmd := range everyCommand() {
-		c, err := codecOf(cmd)
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Run(c.name, func(t *testing.T) {
-			var text strings.Builder
-			full := filledCommand(t, distinct(), cmd)
-			fmt.Fprintf(&text, "number %d version %d\n", number, c.version)
-			fmt.Fprintf(&text, "full %x\n", mustFrame(t, full))
-			fmt.Fprintf(&text, "empty %x\n", mustFrame(t, cmd))
-			want := golden(t, filepath.Join("commands", snakeCase(c.name)+".golden"), []byte(text.String()))
-			if diff := cmp.Diff(string(want), text.String()); diff != "" {
-				t.Errorf("(-golden +now):\n%s", diff)
-			}
-			compareLaterFields(t, cmd, full, c.name)
-			for line := range strings.SplitSeq(string(want), "\n") {
-				name, digits, _ := strings.Cut(line, " ")
-				expected := map[string]queue.Command{"full": full, "empty": cmd}[name]
-				if expected == nil {
-					continue
-				}
-				frame, err := hex.DecodeString(digits)
-				if err != nil {
-					t.Fatal(err)
-				}
-				got, err := DecodeCommand(frame)
-				if err != nil {
-					t.Fatal(err)
-				}
-				if diff := cmp.Diff(expected, got); diff != "" {
-					t.Errorf("the %s golden bytes mean something else (-want +got):\n%s", name, diff)
-				}
-			}
-		})
-	}
-}
-
-// compareLaterFields holds the bytes of a command with the fields that it got
-// after its first golden bytes were written, if it has any.
-func compareLaterFields(t *testing.T, cmd, full queue.Command, name string) {
-	t.Helper()
-	later := distinct()
-	later.later = func() bool { return true }
-	more := filledCommand(t, later, cmd)
-	if cmp.Equal(full, more) {
-		return
-	}
-	text := fmt.Sprintf("full %x\n", mustFrame(t, more))
-	want := golden(t, filepath.Join("commands", snakeCase(name)+".2.golden"), []byte(text))
-	if diff := cmp.Diff(string(want), text); diff != "" {
-		t.Errorf("with later fields (-golden +now):\n%s", diff)
-	}
-}
 
 // TestGoldenSnapshot restores snapshots that were written once, one per format
 // version, and writes the same states again.
 func TestGoldenSnapshot(t *testing.T) {
-	for version := OldestVersion; version <= CurrentVersion; version++ {
+	for version := format.OldestVersion; version <= format.CurrentVersion; version++ {
 		t.Run(fmt.Sprint("v", version), func(t *testing.T) { compareGoldenSnapshot(t, version) })
 	}
 }
@@ -87,7 +24,7 @@ func TestGoldenSnapshot(t *testing.T) {
 func compareGoldenSnapshot(t *testing.T, version uint32) {
 	r := eventfulAt(t, version)
 	now := r.snapshot()
-	want := golden(t, filepath.Join("snapshots", fmt.Sprintf("v%d.snapshot", version)), now)
+	want := fsmtest.Golden(t, filepath.Join("snapshot", "testdata", fmt.Sprintf("v%d.snapshot", version)), now)
 	if !bytes.Equal(want, now) {
 		t.Errorf("the history gives other snapshot bytes: %d now, %d golden", len(now), len(want))
 	}
@@ -101,38 +38,8 @@ func compareGoldenSnapshot(t *testing.T, version uint32) {
 	}
 }
 
-// golden reads a file of testdata, after writing it under -update.
-func golden(t *testing.T, name string, now []byte) []byte {
-	t.Helper()
-	path := filepath.Join("testdata", name)
-	if *update {
-		if err := os.WriteFile(path, now, 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return want
-}
-
-func snakeCase(name string) string {
-	var out strings.Builder
-	for i, c := range name {
-		if c >= 'A' && c <= 'Z' {
-			if i > 0 {
-				out.WriteByte('_')
-			}
-			c += 'a' - 'A'
-		}
-		out.WriteRune(c)
-	}
-	return out.String()
-}
-
 // eventful is a replica with every kind of record in its state.
-func eventful(t testing.TB) *replica { return eventfulAt(t, CurrentVersion) }
+func eventful(t testing.TB) *replica { return eventfulAt(t, format.CurrentVersion) }
 
 func eventfulAt(t testing.TB, version uint32) *replica {
 	r := foundedAt(t, version, Options{})

@@ -8,6 +8,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/hashicorp/raft"
 
+	"github.com/seriatimq/seriatim/fsm/codec"
+	"github.com/seriatimq/seriatim/fsm/format"
+	"github.com/seriatimq/seriatim/fsm/fsmtest"
 	"github.com/seriatimq/seriatim/queue"
 )
 
@@ -31,7 +34,9 @@ func newReplica(t testing.TB, options Options) *replica {
 }
 
 // founded is a replica with the settings of a new cluster.
-func founded(t testing.TB, options Options) *replica { return foundedAt(t, CurrentVersion, options) }
+func founded(t testing.TB, options Options) *replica {
+	return foundedAt(t, format.CurrentVersion, options)
+}
 
 // foundedAt founds at a format version.
 func foundedAt(t testing.TB, version uint32, options Options) *replica {
@@ -53,6 +58,16 @@ func founding(version uint32) []queue.Command {
 	}
 }
 
+// mustFrame encodes cmd.
+func mustFrame(t testing.TB, cmd queue.Command) []byte {
+	t.Helper()
+	frame, err := codec.AppendCommand(nil, cmd)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return frame
+}
+
 // entry makes the next log entry.
 func (r *replica) entry(at queue.Timestamp, commands ...queue.Command) *raft.Log {
 	r.t.Helper()
@@ -61,19 +76,26 @@ func (r *replica) entry(at queue.Timestamp, commands ...queue.Command) *raft.Log
 		frames[i] = mustFrame(r.t, cmd)
 	}
 	r.index++
-	return &raft.Log{Index: r.index, Term: r.term, Type: raft.LogCommand, Data: AppendEntry(nil, at, frames)}
+	return &raft.Log{Index: r.index, Term: r.term, Type: raft.LogCommand, Data: codec.AppendEntry(nil, at, frames)}
 }
 
 // apply commits one command in an entry of its own. The answer travels as it
 // would to another node.
-func (r *replica) apply(at queue.Timestamp, cmd queue.Command) Response {
+func (r *replica) apply(at queue.Timestamp, cmd queue.Command) codec.Response {
 	r.t.Helper()
 	result := r.fsm.Apply(r.entry(at, cmd)).(EntryResult)
 	if result.Index != r.index || result.At < at || len(result.Responses) != 1 {
 		r.t.Fatalf("entry %d at %d was answered with %+v", r.index, at, result)
 	}
-	got := returned(r.t, result.Responses[0])
-	if diff := cmp.Diff(result.Responses[0], got, sameBody); diff != "" {
+	data, err := codec.AppendResponse(nil, result.Responses[0])
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	got, err := codec.DecodeResponse(data)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	if diff := cmp.Diff(result.Responses[0], got, fsmtest.SameBody); diff != "" {
 		r.t.Fatalf("the answer changed on the way to another node (-want +got):\n%s", diff)
 	}
 	return got

@@ -1,55 +1,28 @@
 package fsm
 
 import (
-	"encoding/hex"
-	"errors"
 	"testing"
 
 	"github.com/hashicorp/raft"
 
+	"github.com/seriatimq/seriatim/fsm/codec"
+	"github.com/seriatimq/seriatim/fsm/format"
 	"github.com/seriatimq/seriatim/queue"
 )
 
 // proposalOf is an entry of a term with one command of a request.
-func proposalOf(t *testing.T, term uint64, id RequestID, cmds ...queue.Command) []byte {
+func proposalOf(t *testing.T, term uint64, id codec.RequestID, cmds ...queue.Command) []byte {
 	t.Helper()
-	p := Proposal{At: 1000, Term: term}
+	p := codec.Proposal{At: 1000, Term: term}
 	for _, cmd := range cmds {
-		frame, err := AppendCommand(nil, cmd)
+		frame, err := codec.AppendCommand(nil, cmd)
 		if err != nil {
 			t.Fatal(err)
 		}
 		p.Frames, p.Requests = append(p.Frames, frame), append(p.Requests, id)
 		id.Number++
 	}
-	return AppendProposal(nil, p)
-}
-
-// The bytes of a proposal, which never change.
-func TestProposalBytes(t *testing.T) {
-	entry := proposalOf(t, 3, RequestID{Origin: 5, Number: 7}, &queue.AdvanceClock{})
-	const want = "01" + "01" + "e803000000000000" + "01000000" + // format, flags, time, count
-		"0300000000000000" + "0500000000000000" + "0700000000000000" // term, origin, number
-	if got := hex.EncodeToString(entry[:len(want)/2]); got != want {
-		t.Errorf("an entry begins with %s, want %s", got, want)
-	}
-	if extra := len(entry) - len(AppendEntry(nil, 1000, [][]byte{entry[len(want)/2 : len(entry)-4]})); extra != ProposalBytes(1) {
-		t.Errorf("a proposal takes %d bytes more, want %d", extra, ProposalBytes(1))
-	}
-	for cut := range entry {
-		short := append([]byte(nil), entry[:cut]...)
-		if _, err := DecodeEntry(short, func([]byte) error { return nil }); err == nil {
-			t.Errorf("an entry cut to %d bytes was read", cut)
-		}
-	}
-	// More commands than there are ids for.
-	forged := append([]byte(nil), entry[:len(entry)-4]...)
-	forged[10], forged[13] = 0xff, 0xff
-	sum := checksum(forged)
-	forged = append(forged, byte(sum), byte(sum>>8), byte(sum>>16), byte(sum>>24))
-	if _, err := DecodeEntry(forged, func([]byte) error { return nil }); !errors.Is(err, ErrMalformed) {
-		t.Errorf("an entry without its ids: %v", err)
-	}
+	return codec.AppendProposal(nil, p)
 }
 
 // An entry that was proposed in one term and written in a later one does nothing,
@@ -60,16 +33,16 @@ func TestEntryOfAnotherTermIsVoid(t *testing.T) {
 		result        queue.Result
 	}
 	var answers []answer
-	f := New(Options{Origin: 5, Answered: func(number uint64, response Response, index uint64, _ queue.Timestamp) {
+	f := New(Options{Origin: 5, Answered: func(number uint64, response codec.Response, index uint64, _ queue.Timestamp) {
 		answers = append(answers, answer{number, index, response.Result})
 	}, Fatal: func(err error) { t.Fatal(err) }})
 	apply := func(index, term uint64, data []byte) EntryResult {
 		return f.Apply(&raft.Log{Index: index, Term: term, Type: raft.LogCommand, Data: data}).(EntryResult)
 	}
-	apply(1, 3, proposalOf(t, 3, RequestID{}, &queue.SetFormatVersion{Version: CurrentVersion}))
+	apply(1, 3, proposalOf(t, 3, codec.RequestID{}, &queue.SetFormatVersion{Version: format.CurrentVersion}))
 	create := &queue.CreateQueue{Queue: "q"}
 	before := f.Position()
-	void := apply(2, 4, proposalOf(t, 3, RequestID{Origin: 5, Number: 1}, create))
+	void := apply(2, 4, proposalOf(t, 3, codec.RequestID{Origin: 5, Number: 1}, create))
 	if !void.Void || len(void.Responses) != 0 || f.View().QueueExists("q") || len(answers) != 0 {
 		t.Fatalf("an entry of term 3 in term 4: %+v, answers %v", void, answers)
 	}
@@ -77,11 +50,11 @@ func TestEntryOfAnotherTermIsVoid(t *testing.T) {
 	if after.Index != 2 || after.Term != 4 || after.StateHash != before.StateHash || after.At != before.At || after.ChainHash == before.ChainHash {
 		t.Errorf("from %+v to %+v", before, after)
 	}
-	if done := apply(3, 4, proposalOf(t, 4, RequestID{Origin: 5, Number: 2}, create)); done.Void || len(done.Responses) != 1 || !f.View().QueueExists("q") {
+	if done := apply(3, 4, proposalOf(t, 4, codec.RequestID{Origin: 5, Number: 2}, create)); done.Void || len(done.Responses) != 1 || !f.View().QueueExists("q") {
 		t.Errorf("an entry of term 4 in term 4: %+v", done)
 	}
-	apply(4, 9, proposalOf(t, 9, RequestID{Origin: 6, Number: 2}, create)) // of another process
-	apply(5, 9, proposalOf(t, 0, RequestID{Origin: 5, Number: 3}, create)) // of any term
+	apply(4, 9, proposalOf(t, 9, codec.RequestID{Origin: 6, Number: 2}, create)) // of another process
+	apply(5, 9, proposalOf(t, 0, codec.RequestID{Origin: 5, Number: 3}, create)) // of any term
 	if len(answers) != 2 || answers[0].number != 2 || answers[0].index != 3 || answers[1].number != 3 || answers[1].result == nil {
 		t.Errorf("told of the answers %+v", answers)
 	}

@@ -5,11 +5,12 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/seriatimq/seriatim/fsm/codec"
 	"github.com/seriatimq/seriatim/queue"
 )
 
 // answer shows a response, one line per message or entry.
-func (s *scenario) answer(r Response) []string {
+func (s *scenario) answer(r codec.Response) []string {
 	if r.Err != nil {
 		return []string{s.refusal(r.Err)}
 	}

@@ -6,19 +6,20 @@ import (
 
 	"github.com/hashicorp/raft"
 
+	"github.com/seriatimq/seriatim/fsm/snapshot"
 	"github.com/seriatimq/seriatim/queue"
 )
 
-// snapshot is a captured state on its way to a sink. Persist runs beside the
+// captured is a state on its way to a sink. Persist runs beside the
 // goroutine that goes on applying.
-type snapshot struct {
-	position Position
+type captured struct {
+	position snapshot.Position
 	frozen   *queue.Frozen
 }
 
 // Persist writes the snapshot. Pace, sync and name of the file are the sink's.
-func (s *snapshot) Persist(sink raft.SnapshotSink) error {
-	if err := WriteSnapshot(sink, s.position, s.frozen); err != nil {
+func (c *captured) Persist(sink raft.SnapshotSink) error {
+	if err := snapshot.Write(sink, c.position, c.frozen); err != nil {
 		return errors.Join(err, sink.Cancel())
 	}
 	if err := sink.Close(); err != nil {
@@ -28,14 +29,4 @@ func (s *snapshot) Persist(sink raft.SnapshotSink) error {
 }
 
 // Release lets go of the captured state.
-func (s *snapshot) Release() { s.frozen = nil }
-
-// isDamage tells damage of a snapshot from failures to read it.
-func isDamage(err error) bool {
-	for _, kind := range []error{ErrChecksum, ErrUnknownFormat, ErrMalformed, ErrStateMismatch} {
-		if errors.Is(err, kind) {
-			return true
-		}
-	}
-	return false
-}
+func (c *captured) Release() { c.frozen = nil }

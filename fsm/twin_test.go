@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/hashicorp/raft"
 
+	"github.com/seriatimq/seriatim/fsm/fsmtest"
 	"github.com/seriatimq/seriatim/queue"
 )
 
@@ -40,11 +41,11 @@ func TestTwins(t *testing.T) {
 				log := plain.entry(source.now, source.some()...)
 				result := plain.fsm.Apply(log).(EntryResult)
 				source.learn(result)
-				if diff := cmp.Diff(result, restored.fsm.Apply(log), sameBody); diff != "" {
+				if diff := cmp.Diff(result, restored.fsm.Apply(log), fsmtest.SameBody); diff != "" {
 					t.Fatalf("entry %d (-plain +restored):\n%s", log.Index, diff)
 				}
 				if late != nil {
-					if diff := cmp.Diff(result, late.fsm.Apply(log), sameBody); diff != "" {
+					if diff := cmp.Diff(result, late.fsm.Apply(log), fsmtest.SameBody); diff != "" {
 						t.Fatalf("entry %d (-plain +late):\n%s", log.Index, diff)
 					}
 				}
@@ -57,7 +58,7 @@ func TestTwins(t *testing.T) {
 				}
 				pending, want = append(pending, log), append(want, result)
 				if random.IntN(8) == 0 {
-					if diff := cmp.Diff(want, batched.fsm.ApplyBatch(pending), sameBody); diff != "" {
+					if diff := cmp.Diff(want, batched.fsm.ApplyBatch(pending), fsmtest.SameBody); diff != "" {
 						t.Fatalf("up to entry %d (-plain +batched):\n%s", log.Index, diff)
 					}
 					pending, want = nil, nil

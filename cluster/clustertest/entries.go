@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/seriatimq/seriatim/fsm"
+	"github.com/seriatimq/seriatim/fsm/codec"
 	"github.com/seriatimq/seriatim/queue"
 )
 
@@ -21,7 +21,7 @@ func EntryOf(tb testing.TB, at int, commands ...queue.Command) []byte {
 	for _, command := range commands {
 		frames = append(frames, encode(tb, command))
 	}
-	return fsm.AppendEntry(nil, queue.Timestamp(at), frames)
+	return codec.AppendEntry(nil, queue.Timestamp(at), frames)
 }
 
 // EncodedSend is a send of 256 bytes, for benchmarks.
@@ -35,7 +35,7 @@ func EncodedSend(tb testing.TB) []byte {
 
 func encode(tb testing.TB, command queue.Command) []byte {
 	tb.Helper()
-	frame, err := fsm.AppendCommand(nil, command)
+	frame, err := codec.AppendCommand(nil, command)
 	if err != nil {
 		tb.Fatal(err)
 	}

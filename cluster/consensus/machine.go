@@ -13,7 +13,7 @@ import (
 	"github.com/seriatimq/seriatim/cluster/fault"
 	"github.com/seriatimq/seriatim/cluster/storage"
 	"github.com/seriatimq/seriatim/cluster/wakeup"
-	"github.com/seriatimq/seriatim/fsm"
+	"github.com/seriatimq/seriatim/fsm/format"
 )
 
 // machine stands between the consensus library and the state machine. It
@@ -80,7 +80,7 @@ func (m *machine) Restore(content io.ReadCloser) error {
 	if !known {
 		source.Path = "of unknown name"
 	}
-	if err := m.machine.Restore(namedSnapshot{content, source.Path}); errors.Is(err, fsm.ErrUnknownFormat) {
+	if err := m.machine.Restore(namedSnapshot{content, source.Path}); errors.Is(err, format.ErrUnknownFormat) {
 		return m.guard.Fail(fault.ExitUnknownFormat, fmt.Errorf("the snapshot %s cannot be read: %w; a newer version of this program wrote it, start that one", source.Path, err))
 	} else if err != nil {
 		return m.guard.Fail(fault.ExitChecksum, fmt.Errorf("the snapshot %s cannot be restored: %w; %s", source.Path, err, storage.ReplaceNode))

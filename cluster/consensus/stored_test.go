@@ -8,6 +8,7 @@ import (
 	"github.com/seriatimq/seriatim/cluster/environment"
 	"github.com/seriatimq/seriatim/cluster/storage"
 	"github.com/seriatimq/seriatim/fsm"
+	"github.com/seriatimq/seriatim/fsm/snapshot"
 )
 
 // openTestStored opens what the group of a stopped member has on disk.
@@ -91,7 +92,7 @@ func TestStoredIsReadAndRecovered(t *testing.T) {
 			t.Errorf("kinds of entries: %v", kinds)
 		}
 
-		var first fsm.Position
+		var first snapshot.Position
 		for try := range 2 {
 			machine := fsm.New(fsm.Options{Fatal: func(err error) { panic(err) }})
 			if err := s.Recover(Recovery{NodeID: nodeID, Members: []string{nodeID}, ClusterID: "another", Machine: machine}); err != nil {

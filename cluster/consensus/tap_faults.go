@@ -14,6 +14,7 @@ import (
 	"github.com/hashicorp/raft"
 
 	"github.com/seriatimq/seriatim/fsm"
+	"github.com/seriatimq/seriatim/fsm/codec"
 )
 
 type tapKey struct{}
@@ -95,13 +96,13 @@ func (m *tappedMachine) note(entry *raft.Log, result any) {
 		return
 	}
 	n := 0
-	_, err := fsm.DecodeEntry(entry.Data, func(frame []byte) error {
-		answer, err := fsm.AppendResponse(nil, applied.Responses[n])
+	_, err := codec.DecodeEntry(entry.Data, func(frame []byte) error {
+		answer, err := codec.AppendResponse(nil, applied.Responses[n])
 		if err != nil {
 			return err
 		}
 		line := tapLine{
-			Index: entry.Index, N: n, Term: entry.Term, AtMs: int64(applied.At), Op: fsm.OperationOf(frame), Command: frame, Answer: answer,
+			Index: entry.Index, N: n, Term: entry.Term, AtMs: int64(applied.At), Op: codec.OperationOf(frame), Command: frame, Answer: answer,
 		}
 		table := crc32.MakeTable(crc32.Castagnoli)
 		line.CRC = crc32.Update(crc32.Checksum(frame, table), table, answer)

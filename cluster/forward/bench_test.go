@@ -13,7 +13,7 @@ import (
 	"github.com/seriatimq/seriatim/cluster/clustertest"
 	"github.com/seriatimq/seriatim/cluster/leader"
 	"github.com/seriatimq/seriatim/cluster/peerpb"
-	"github.com/seriatimq/seriatim/fsm"
+	"github.com/seriatimq/seriatim/fsm/format"
 )
 
 // BenchmarkForward is a forwarded command's way to the leader's group committer and
@@ -25,7 +25,7 @@ func BenchmarkForward(b *testing.B) {
 	defer cancel()
 	group := &stubGroup{ready: make(chan struct{})}
 	close(group.ready)
-	term := startTerm(b, group, fsm.CurrentVersion)
+	term := startTerm(b, group, format.CurrentVersion)
 	listener := bufconn.Listen(1 << 20)
 	server := NewServer(ServerOptions{
 		NodeID: "leader", Group: testGroup, Term: func() *leader.Term { return term },

@@ -8,7 +8,7 @@ import (
 	"github.com/seriatimq/seriatim/cluster/leader"
 	"github.com/seriatimq/seriatim/cluster/peerpb"
 	"github.com/seriatimq/seriatim/cluster/wakeup"
-	"github.com/seriatimq/seriatim/fsm"
+	"github.com/seriatimq/seriatim/fsm/codec"
 	"github.com/seriatimq/seriatim/queue"
 )
 
@@ -78,7 +78,7 @@ func (in *inbound) accept(ctx context.Context, running *sync.WaitGroup, frame *p
 func (in *inbound) submit(t *leader.Term, r *peerpb.Request, deadline time.Duration) {
 	// What cannot be decoded would stop every node that finds it in the log, at
 	// each of its starts; it must not get there.
-	cmd, err := fsm.DecodeCommand(r.Command)
+	cmd, err := codec.DecodeCommand(r.Command)
 	if err != nil {
 		in.server.options.Log.Error("a node forwarded a command that cannot be read", "error", err)
 		in.answer(r.Id, leader.Outcome{Verdict: leader.Unsupported})
@@ -97,7 +97,7 @@ func (in *inbound) submit(t *leader.Term, r *peerpb.Request, deadline time.Durat
 }
 
 func (in *inbound) receive(ctx context.Context, running *sync.WaitGroup, t *leader.Term, r *peerpb.Request, deadline time.Duration) {
-	cmd, err := fsm.DecodeCommand(r.Command)
+	cmd, err := codec.DecodeCommand(r.Command)
 	receive, ok := cmd.(*queue.ReceiveMessages)
 	if err != nil || !ok {
 		in.server.options.Log.Error("a node forwarded a receive that cannot be read", "error", err)
@@ -247,7 +247,7 @@ func (in *inbound) encode(a *inboundAnswer) *peerpb.Answer {
 	if a.outcome.Verdict != leader.Answered || (a.outcome.Response.Result == nil && a.outcome.Response.Err == nil) {
 		return answer
 	}
-	response, err := fsm.AppendResponse(nil, a.outcome.Response)
+	response, err := codec.AppendResponse(nil, a.outcome.Response)
 	if err != nil {
 		in.server.options.Log.Error("an answer cannot be encoded", "error", err)
 		answer.Outcome = peerpb.Outcome_OUTCOME_UNKNOWN

@@ -13,7 +13,7 @@ import (
 	"github.com/seriatimq/seriatim/cluster/leader"
 	"github.com/seriatimq/seriatim/cluster/peerpb"
 	"github.com/seriatimq/seriatim/cluster/wakeup"
-	"github.com/seriatimq/seriatim/fsm"
+	"github.com/seriatimq/seriatim/fsm/codec"
 	"github.com/seriatimq/seriatim/queue"
 )
 
@@ -230,7 +230,7 @@ func (l *Link) complete(answer *peerpb.Answer) {
 		Reason:  answer.Reason,
 	}
 	if o.Verdict == leader.Answered && len(answer.Response) > 0 {
-		response, err := fsm.DecodeResponse(answer.Response)
+		response, err := codec.DecodeResponse(answer.Response)
 		if err != nil {
 			l.options.Log.Error("a node sent an answer that cannot be read", "peer", l.options.NodeID, "error", err)
 			o.Verdict = leader.Unknown

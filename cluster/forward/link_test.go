@@ -13,7 +13,7 @@ import (
 
 	"github.com/seriatimq/seriatim/cluster/leader"
 	"github.com/seriatimq/seriatim/cluster/peerpb"
-	"github.com/seriatimq/seriatim/fsm"
+	"github.com/seriatimq/seriatim/fsm/codec"
 	"github.com/seriatimq/seriatim/queue"
 )
 
@@ -131,7 +131,7 @@ func outcomeOf(t *testing.T, done <-chan leader.Outcome) leader.Outcome {
 
 func TestLinkAnswers(t *testing.T) {
 	lt := newLinkTest(t, leader.Limits{})
-	response, err := fsm.AppendResponse(nil, fsm.Response{Result: queue.QueueCreated{Queue: "q"}})
+	response, err := codec.AppendResponse(nil, codec.Response{Result: queue.QueueCreated{Queue: "q"}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,7 +5,7 @@ import (
 
 	"github.com/seriatimq/seriatim/cluster/leader"
 	"github.com/seriatimq/seriatim/cluster/peerpb"
-	"github.com/seriatimq/seriatim/fsm"
+	"github.com/seriatimq/seriatim/fsm/codec"
 	"github.com/seriatimq/seriatim/queue"
 )
 
@@ -58,8 +58,8 @@ func (r Request) wire() *peerpb.Request {
 func requestOf(r *peerpb.Request, cmd queue.Command, deadline time.Duration) leader.Request {
 	return leader.Request{
 		Frame:          r.Command,
-		ID:             fsm.RequestID{Origin: r.RequestOrigin, Number: r.RequestNumber},
-		MinimumVersion: max(r.MinimumVersion, fsm.MinimumVersion(cmd)),
+		ID:             codec.RequestID{Origin: r.RequestOrigin, Number: r.RequestNumber},
+		MinimumVersion: max(r.MinimumVersion, codec.MinimumVersion(cmd)),
 		Deadline:       deadline,
 	}
 }

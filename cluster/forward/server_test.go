@@ -16,6 +16,8 @@ import (
 	"github.com/seriatimq/seriatim/cluster/leader"
 	"github.com/seriatimq/seriatim/cluster/peerpb"
 	"github.com/seriatimq/seriatim/fsm"
+	"github.com/seriatimq/seriatim/fsm/codec"
+	"github.com/seriatimq/seriatim/fsm/format"
 	"github.com/seriatimq/seriatim/queue"
 )
 
@@ -61,11 +63,11 @@ func (g *stubGroup) Propose(entry []byte) (func() (fsm.EntryResult, error), erro
 	defer g.mu.Unlock()
 	g.index++
 	result := fsm.EntryResult{Index: g.index}
-	_, err := fsm.DecodeEntry(entry, func(frame []byte) error {
-		if name, _ := fsm.CommandName(frame); name != "SetFormatVersion" && name != "SetClusterSetting" {
+	_, err := codec.DecodeEntry(entry, func(frame []byte) error {
+		if name, _ := codec.CommandName(frame); name != "SetFormatVersion" && name != "SetClusterSetting" {
 			g.clients++
 		}
-		result.Responses = append(result.Responses, fsm.Response{Result: queue.Done{}})
+		result.Responses = append(result.Responses, codec.Response{Result: queue.Done{}})
 		return nil
 	})
 	return func() (fsm.EntryResult, error) { return result, nil }, err
@@ -98,11 +100,11 @@ func startTerm(t testing.TB, g *stubGroup, format uint32) *leader.Term {
 	t.Helper()
 	replica := fsm.New(fsm.Options{StateLock: new(sync.RWMutex)})
 	if format != 0 {
-		frame, err := fsm.AppendCommand(nil, &queue.SetFormatVersion{Version: format})
+		frame, err := codec.AppendCommand(nil, &queue.SetFormatVersion{Version: format})
 		if err != nil {
 			t.Fatal(err)
 		}
-		replica.Apply(&raft.Log{Index: 1, Term: 1, Type: raft.LogCommand, Data: fsm.AppendEntry(nil, 1, [][]byte{frame})})
+		replica.Apply(&raft.Log{Index: 1, Term: 1, Type: raft.LogCommand, Data: codec.AppendEntry(nil, 1, [][]byte{frame})})
 	}
 	term := leader.Begin(t.Context(), leader.Options{
 		Group: g, Term: 5, Replica: replica, ClusterID: func() string { return "" },
@@ -121,7 +123,7 @@ type serverTest struct {
 	group *stubGroup
 }
 
-func newServing(t testing.TB) *serverTest { return newServingOf(t, fsm.CurrentVersion) }
+func newServing(t testing.TB) *serverTest { return newServingOf(t, format.CurrentVersion) }
 
 func newServingOf(t testing.TB, format uint32) *serverTest {
 	group := &stubGroup{ready: make(chan struct{})}
@@ -137,7 +139,7 @@ func (s *serverTest) open() { close(s.group.ready) }
 
 func tickFrame(t testing.TB) []byte {
 	t.Helper()
-	frame, err := fsm.AppendCommand(nil, &queue.AdvanceClock{})
+	frame, err := codec.AppendCommand(nil, &queue.AdvanceClock{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -230,11 +232,11 @@ func TestServerRefusesBodiesThatCannotBeDecoded(t *testing.T) {
 	for number := range 256 {
 		for _, body := range [][]byte{{0x0a, 0xff}, {0x0a, 0x05, 'a'}, {0xff}, {0x22, 0x02, 0x3a, 0x07}} {
 			command := append([]byte{byte(number), 1, byte(len(body)), 0, 0, 0}, body...)
-			name, err := fsm.CommandName(command)
+			name, err := codec.CommandName(command)
 			if err != nil {
 				continue
 			}
-			if _, err := fsm.DecodeCommand(command); err == nil {
+			if _, err := codec.DecodeCommand(command); err == nil {
 				continue // this command has no such field
 			}
 			tried++
@@ -260,7 +262,7 @@ func TestServerKnowsWhichFormatACommandNeeds(t *testing.T) {
 	s := newServingOf(t, 0)
 	s.open()
 	stub := s.connect()
-	command, err := fsm.AppendCommand(nil, &queue.PurgeQueue{Queue: "orders"})
+	command, err := codec.AppendCommand(nil, &queue.PurgeQueue{Queue: "orders"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,6 +7,8 @@ import (
 
 	"github.com/seriatimq/seriatim/cluster/clustertest"
 	"github.com/seriatimq/seriatim/fsm"
+	"github.com/seriatimq/seriatim/fsm/codec"
+	"github.com/seriatimq/seriatim/fsm/format"
 	"github.com/seriatimq/seriatim/queue"
 )
 
@@ -16,8 +18,8 @@ type instantLog struct{ index uint64 }
 func (l *instantLog) propose(entry []byte) (func() (fsm.EntryResult, error), error) {
 	l.index++
 	result := fsm.EntryResult{Index: l.index}
-	_, err := fsm.DecodeEntry(entry, func([]byte) error {
-		result.Responses = append(result.Responses, fsm.Response{Result: queue.Done{}})
+	_, err := codec.DecodeEntry(entry, func([]byte) error {
+		result.Responses = append(result.Responses, codec.Response{Result: queue.Done{}})
 		return nil
 	})
 	return func() (fsm.EntryResult, error) { return result, nil }, err
@@ -29,7 +31,7 @@ func BenchmarkGroupCommitter(b *testing.B) {
 	log, clock := &instantLog{}, clustertest.NewHandClock(1000)
 	c := newGroupCommitter(groupCommitterOptions{
 		propose: log.propose, stamp: func() queue.Timestamp { return 1000 }, monotonic: clock.Monotonic,
-		formatVersion: func() uint32 { return fsm.CurrentVersion }, limits: Limits{}.WithDefaults(), counters: NewCounters(),
+		formatVersion: func() uint32 { return format.CurrentVersion }, limits: Limits{}.WithDefaults(), counters: NewCounters(),
 	})
 	ctx, cancel := context.WithCancel(b.Context())
 	var running sync.WaitGroup

@@ -10,6 +10,7 @@ import (
 	"github.com/seriatimq/seriatim/cluster/fault"
 	"github.com/seriatimq/seriatim/cluster/wakeup"
 	"github.com/seriatimq/seriatim/fsm"
+	"github.com/seriatimq/seriatim/fsm/codec"
 	"github.com/seriatimq/seriatim/queue"
 )
 
@@ -217,7 +218,7 @@ func (c *groupCommitter) encode(batch []*Submission) []byte {
 	const envelope = 64 // format, flags, time, count and CRC, with room to spare
 	size := envelope
 	frames := make([][]byte, len(batch))
-	ids := make([]fsm.RequestID, len(batch))
+	ids := make([]codec.RequestID, len(batch))
 	for i, s := range batch {
 		frames[i], ids[i] = s.Frame, s.ID
 		size += len(s.Frame)
@@ -225,11 +226,11 @@ func (c *groupCommitter) encode(batch []*Submission) []byte {
 	c.counters.Entries.Add(1)
 	c.counters.BatchCommands.observe(float64(len(batch)))
 	c.counters.BatchBytes.observe(float64(size - envelope))
-	if c.formatVersion() < fsm.TermVersion {
-		return fsm.AppendEntry(make([]byte, 0, size), c.stamp(), frames)
+	if c.formatVersion() < codec.TermVersion {
+		return codec.AppendEntry(make([]byte, 0, size), c.stamp(), frames)
 	}
-	size += fsm.ProposalBytes(len(batch))
-	return fsm.AppendProposal(make([]byte, 0, size), fsm.Proposal{At: c.stamp(), Term: c.term, Frames: frames, Requests: ids})
+	size += codec.ProposalBytes(len(batch))
+	return codec.AppendProposal(make([]byte, 0, size), codec.Proposal{At: c.stamp(), Term: c.term, Frames: frames, Requests: ids})
 }
 
 // takeBatch takes what fits one entry. Commands that were cancelled, have

@@ -12,6 +12,8 @@ import (
 	"github.com/seriatimq/seriatim/cluster/clustertest"
 	"github.com/seriatimq/seriatim/cluster/fault"
 	"github.com/seriatimq/seriatim/fsm"
+	"github.com/seriatimq/seriatim/fsm/codec"
+	"github.com/seriatimq/seriatim/fsm/format"
 	"github.com/seriatimq/seriatim/queue"
 )
 
@@ -40,18 +42,18 @@ func (l *logStub) propose(entry []byte) (func() (fsm.EntryResult, error), error)
 		return nil, l.refuse
 	}
 	commands := 0
-	at, err := fsm.DecodeEntry(entry, func([]byte) error { commands++; return nil })
+	head, err := codec.DecodeEntry(entry, func([]byte) error { commands++; return nil })
 	if err != nil {
 		return nil, err
 	}
-	l.entries, l.stamps = append(l.entries, commands), append(l.stamps, at)
+	l.entries, l.stamps = append(l.entries, commands), append(l.stamps, head.At)
 	select {
 	case l.begun <- struct{}{}:
 	default:
 	}
-	result := fsm.EntryResult{Index: uint64(len(l.entries)), At: at}
+	result := fsm.EntryResult{Index: uint64(len(l.entries)), At: head.At}
 	for range commands {
-		result.Responses = append(result.Responses, fsm.Response{Result: queue.Done{}})
+		result.Responses = append(result.Responses, codec.Response{Result: queue.Done{}})
 	}
 	return func() (fsm.EntryResult, error) {
 		<-l.hold
@@ -76,7 +78,7 @@ func startGroupCommitter(t *testing.T, log *logStub, limits Limits) (c *groupCom
 		propose:       log.propose,
 		stamp:         func() queue.Timestamp { return queue.Timestamp(clock.Wall().UnixMilli()) },
 		monotonic:     clock.Monotonic,
-		formatVersion: func() uint32 { return fsm.CurrentVersion },
+		formatVersion: func() uint32 { return format.CurrentVersion },
 		limits:        limits.WithDefaults(),
 		counters:      NewCounters(),
 	})
@@ -90,7 +92,7 @@ func startGroupCommitter(t *testing.T, log *logStub, limits Limits) (c *groupCom
 
 func tickFrame(t *testing.T) []byte {
 	t.Helper()
-	frame, err := fsm.AppendCommand(nil, &queue.AdvanceClock{})
+	frame, err := codec.AppendCommand(nil, &queue.AdvanceClock{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -146,11 +148,11 @@ func TestGroupCommitterBoundsEntriesAndFlights(t *testing.T) {
 	log := newLogStub()
 	log.hold = make(chan struct{})
 	c, _, _ := startGroupCommitter(t, log, Limits{})
-	big, err := fsm.AppendCommand(nil, &queue.SendMessages{Queue: "q", Entries: []queue.SendEntry{{Body: string(make([]byte, 100<<10))}}})
+	big, err := codec.AppendCommand(nil, &queue.SendMessages{Queue: "q", Entries: []queue.SendEntry{{Body: string(make([]byte, 100<<10))}}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	huge, err := fsm.AppendCommand(nil, &queue.SendMessages{Queue: "q", Entries: []queue.SendEntry{{Body: string(make([]byte, 1<<20))}}})
+	huge, err := codec.AppendCommand(nil, &queue.SendMessages{Queue: "q", Entries: []queue.SendEntry{{Body: string(make([]byte, 1<<20))}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -254,7 +256,7 @@ func TestGroupCommitterDropsWhatNobodyWantsAnyMore(t *testing.T) {
 	expiring := make(chan Outcome, 2)
 	c.submit(&Submission{Request: Request{Frame: tickFrame(t), Deadline: time.Second}, Complete: func(o Outcome) { expiring <- o }})
 	unreadable := make(chan Outcome, 2)
-	c.submit(&Submission{Request: Request{Frame: tickFrame(t), MinimumVersion: fsm.CurrentVersion + 1}, Complete: func(o Outcome) { unreadable <- o }})
+	c.submit(&Submission{Request: Request{Frame: tickFrame(t), MinimumVersion: format.CurrentVersion + 1}, Complete: func(o Outcome) { unreadable <- o }})
 	wanted, wantedDone := submitTo(c, tickFrame(t))
 	clock.Pass(time.Second)
 	c.open()
@@ -317,7 +319,7 @@ func TestGroupCommitterEnd(t *testing.T) {
 // What was proposed is not kept by the queue it waited in.
 func TestGroupCommitterLetsGoOfWhatItTook(t *testing.T) {
 	c := newGroupCommitter(groupCommitterOptions{
-		monotonic: clustertest.NewHandClock(1000).Monotonic, formatVersion: func() uint32 { return fsm.CurrentVersion },
+		monotonic: clustertest.NewHandClock(1000).Monotonic, formatVersion: func() uint32 { return format.CurrentVersion },
 		limits: Limits{}.WithDefaults(), counters: NewCounters(),
 	})
 	c.open()

@@ -1,7 +1,8 @@
 package leader
 
 import (
-	"github.com/seriatimq/seriatim/fsm"
+	"github.com/seriatimq/seriatim/fsm/codec"
+	"github.com/seriatimq/seriatim/fsm/snapshot"
 	"github.com/seriatimq/seriatim/queue"
 )
 
@@ -12,7 +13,7 @@ type Position struct {
 }
 
 // PositionOf is the Position of a state.
-func PositionOf(at fsm.Position) Position { return Position{Index: at.Index, LogTime: at.At} }
+func PositionOf(at snapshot.Position) Position { return Position{Index: at.Index, LogTime: at.At} }
 
 // Verdict says how one attempt to execute a request ended. Only Answered and
 // Unknown attempts may have had an effect (faults.md 0.1).
@@ -40,7 +41,7 @@ const (
 // Outcome is the end of one attempt.
 type Outcome struct {
 	Verdict  Verdict
-	Response fsm.Response
+	Response codec.Response
 	At       Position
 	Reason   string // of UnderPressure and Unsupported, for people
 }

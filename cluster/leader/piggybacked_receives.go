@@ -3,7 +3,7 @@ package leader
 import (
 	"context"
 
-	"github.com/seriatimq/seriatim/fsm"
+	"github.com/seriatimq/seriatim/fsm/codec"
 )
 
 // A waiting receive is piggybacked on a send to its queue: its command goes into
@@ -15,7 +15,7 @@ import (
 // enqueue hands a client's command to the group committer, and with a send the
 // receive that waited longest for one.
 func (t *Term) enqueue(s *Submission) {
-	if queue, sends := fsm.SendsTo(s.Frame); sends {
+	if queue, sends := codec.SendsTo(s.Frame); sends {
 		if receive := t.waiting.piggyback(queue); receive != nil {
 			t.committer.submit(s, receive)
 			return

@@ -9,7 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/seriatimq/seriatim/fsm"
+	"github.com/seriatimq/seriatim/fsm/codec"
 	"github.com/seriatimq/seriatim/queue"
 )
 
@@ -93,7 +93,7 @@ func TestPiggybackedReceiveAtTheEndOfAWait(t *testing.T) {
 			t.Fatal("answered before the outcome of the receive is known")
 		}
 		at := Position{Index: 7}
-		receive.Complete(Outcome{Verdict: Answered, Response: fsm.Response{Result: queue.MessagesReceived{}}, At: at})
+		receive.Complete(Outcome{Verdict: Answered, Response: codec.Response{Result: queue.MessagesReceived{}}, At: at})
 		if o := <-answer; !o.ReceivedNothing() || o.At != at {
 			t.Fatalf("got %+v", o)
 		}

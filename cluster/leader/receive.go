@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/seriatimq/seriatim/fsm"
+	"github.com/seriatimq/seriatim/fsm/codec"
 	"github.com/seriatimq/seriatim/queue"
 )
 
@@ -83,11 +84,11 @@ func (r *receiving) setShortPoll(short bool) error {
 	}
 	cmd := *r.Command
 	cmd.ShortPoll = short
-	frame, err := fsm.AppendCommand(nil, &cmd)
+	frame, err := codec.AppendCommand(nil, &cmd)
 	if err != nil {
 		return err
 	}
-	r.Command, r.Frame = &cmd, fsm.SameOperation(r.Frame, frame)
+	r.Command, r.Frame = &cmd, codec.SameOperation(r.Frame, frame)
 	return nil
 }
 

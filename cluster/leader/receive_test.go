@@ -10,18 +10,18 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/seriatimq/seriatim/fsm"
+	"github.com/seriatimq/seriatim/fsm/codec"
 	"github.com/seriatimq/seriatim/queue"
 )
 
 // poll receives as a client of the leader does.
 func (s *solo) poll(ctx context.Context, cmd queue.ReceiveMessages, wait time.Duration) Outcome {
 	cmd.ShortPoll = wait == 0
-	frame, err := fsm.AppendCommand(nil, &cmd)
+	frame, err := codec.AppendCommand(nil, &cmd)
 	if err != nil {
 		panic(err)
 	}
-	return s.Receive(ctx, ReceiveRequest{Request: Request{Frame: frame, MinimumVersion: fsm.MinimumVersion(&cmd)}, Command: &cmd, Wait: wait})
+	return s.Receive(ctx, ReceiveRequest{Request: Request{Frame: frame, MinimumVersion: codec.MinimumVersion(&cmd)}, Command: &cmd, Wait: wait})
 }
 
 // bodies are what an answered receive handed out.

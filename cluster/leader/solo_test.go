@@ -14,6 +14,7 @@ import (
 	"github.com/seriatimq/seriatim/cluster/environment"
 	"github.com/seriatimq/seriatim/cluster/fault"
 	"github.com/seriatimq/seriatim/fsm"
+	"github.com/seriatimq/seriatim/fsm/codec"
 	"github.com/seriatimq/seriatim/queue"
 )
 
@@ -162,11 +163,11 @@ func startSolo(t *testing.T) *solo {
 // do executes a client's command that must not be refused.
 func (s *solo) do(cmd queue.Command) queue.Result {
 	s.t.Helper()
-	frame, err := fsm.AppendCommand(nil, cmd)
+	frame, err := codec.AppendCommand(nil, cmd)
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	o := s.Submit(s.t.Context(), Request{Frame: frame, MinimumVersion: fsm.MinimumVersion(cmd)})
+	o := s.Submit(s.t.Context(), Request{Frame: frame, MinimumVersion: codec.MinimumVersion(cmd)})
 	if o.Verdict != Answered || o.Response.Err != nil {
 		s.t.Fatalf("%T: %+v", cmd, o)
 	}

@@ -4,15 +4,15 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/seriatimq/seriatim/fsm"
+	"github.com/seriatimq/seriatim/fsm/codec"
 )
 
 // Request is one encoded command of a client.
 type Request struct {
 	Frame          []byte
-	ID             fsm.RequestID // zero: it has none
-	MinimumVersion uint32        // the format version that all nodes must know to read it
-	Deadline       time.Duration // on the monotonic clock, for proposing; 0: none
+	ID             codec.RequestID // zero: it has none
+	MinimumVersion uint32          // the format version that all nodes must know to read it
+	Deadline       time.Duration   // on the monotonic clock, for proposing; 0: none
 }
 
 // Submission is a Request on its way into the log.
@@ -62,6 +62,6 @@ func (s *Submission) refuse(o Outcome) {
 // refused under pressure, and have less room to wait in: moving messages to another
 // queue adds none.
 func Essential(frame []byte) bool {
-	name, err := fsm.CommandName(frame)
+	name, err := codec.CommandName(frame)
 	return err != nil || name != "SendMessages"
 }

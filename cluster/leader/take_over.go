@@ -10,7 +10,7 @@ import (
 
 	"github.com/seriatimq/seriatim/cluster/fault"
 	"github.com/seriatimq/seriatim/cluster/wakeup"
-	"github.com/seriatimq/seriatim/fsm"
+	"github.com/seriatimq/seriatim/fsm/format"
 	"github.com/seriatimq/seriatim/queue"
 )
 
@@ -131,7 +131,7 @@ func (t *Term) missingSettings() ([]queue.Command, error) {
 // initialFormat is the format version to bootstrap a cluster with.
 func (t *Term) initialFormat() uint32 {
 	if t.options.InitialFormat == nil {
-		return fsm.CurrentVersion
+		return format.CurrentVersion
 	}
 	return t.options.InitialFormat()
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/seriatimq/seriatim/cluster/environment"
 	"github.com/seriatimq/seriatim/cluster/fault"
 	"github.com/seriatimq/seriatim/fsm"
+	"github.com/seriatimq/seriatim/fsm/codec"
 	"github.com/seriatimq/seriatim/queue"
 )
 
@@ -235,10 +236,10 @@ func (t *Term) Execute(ctx context.Context, cmd queue.Command) error {
 	return err
 }
 
-func (t *Term) executeForResponse(ctx context.Context, cmd queue.Command) (fsm.Response, error) {
-	frame, err := fsm.AppendCommand(nil, cmd)
+func (t *Term) executeForResponse(ctx context.Context, cmd queue.Command) (codec.Response, error) {
+	frame, err := codec.AppendCommand(nil, cmd)
 	if err != nil {
-		return fsm.Response{}, fmt.Errorf("encoding a command of the leader: %w", err)
+		return codec.Response{}, fmt.Errorf("encoding a command of the leader: %w", err)
 	}
 	done := make(chan Outcome, 1) // one outcome, never blocking the group committer
 	t.committer.submitInternal(&Submission{Request: Request{Frame: frame}, Complete: func(o Outcome) { done <- o }})
@@ -248,12 +249,12 @@ func (t *Term) executeForResponse(ctx context.Context, cmd queue.Command) (fsm.R
 		case Answered:
 			return o.Response, nil
 		case Unknown:
-			return fsm.Response{}, fault.ErrOutcomeUnknown
+			return codec.Response{}, fault.ErrOutcomeUnknown
 		default:
-			return fsm.Response{}, fault.ErrNotLeader
+			return codec.Response{}, fault.ErrNotLeader
 		}
 	case <-ctx.Done():
-		return fsm.Response{}, ctx.Err()
+		return codec.Response{}, ctx.Err()
 	}
 }
 

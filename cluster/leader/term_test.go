@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/seriatimq/seriatim/cluster/clustertest"
-	"github.com/seriatimq/seriatim/fsm"
+	"github.com/seriatimq/seriatim/fsm/format"
 	"github.com/seriatimq/seriatim/queue"
 )
 
@@ -32,7 +32,7 @@ func TestTakeOverWritesTheSettings(t *testing.T) {
 		if len(key) != 32 {
 			t.Fatalf("the receipt key is %q", key)
 		}
-		if version := s.options.Replica.FormatVersion(); version != fsm.CurrentVersion {
+		if version := s.options.Replica.FormatVersion(); version != format.CurrentVersion {
 			t.Fatalf("format version %d", version)
 		}
 		if again, err := s.missingSettings(); err != nil || len(again) != 0 {

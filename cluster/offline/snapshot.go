@@ -10,6 +10,7 @@ import (
 	"github.com/seriatimq/seriatim/cluster/fault"
 	"github.com/seriatimq/seriatim/cluster/storage"
 	"github.com/seriatimq/seriatim/fsm"
+	"github.com/seriatimq/seriatim/fsm/snapshot"
 	"github.com/seriatimq/seriatim/queue"
 )
 
@@ -78,7 +79,7 @@ func InspectSnapshot(content io.Reader) (SnapshotContents, error) {
 	if err := storage.SkipSnapshotHead(buffered); err != nil {
 		return SnapshotContents{}, fmt.Errorf("%w: %w", fault.ErrBadBackup, err)
 	}
-	at, broker, counts, err := fsm.ReadSnapshotContents(buffered)
+	at, broker, counts, err := snapshot.ReadContents(buffered)
 	if err != nil {
 		return SnapshotContents{}, fmt.Errorf("%w: %w", fault.ErrBadBackup, err)
 	}
@@ -143,19 +144,19 @@ func (s *Stopped) replay(index uint64) (_ *fsm.FSM, replayed ReplayedState, err 
 		return nil, replayed, err
 	}
 	machine := newMachine()
-	for _, snapshot := range snapshots {
-		last = max(last, snapshot.Index)
-		if index != 0 && snapshot.Index > index {
+	for _, kept := range snapshots {
+		last = max(last, kept.Index)
+		if index != 0 && kept.Index > index {
 			continue
 		}
-		content, err := s.group.OpenSnapshot(snapshot.ID)
+		content, err := s.group.OpenSnapshot(kept.ID)
 		if err != nil {
 			return nil, replayed, err
 		}
 		if err := machine.Restore(content); err != nil {
 			return nil, replayed, err
 		}
-		replayed.SnapshotIndex, replayed.Index = snapshot.Index, snapshot.Index
+		replayed.SnapshotIndex, replayed.Index = kept.Index, kept.Index
 		break
 	}
 	if index > last {

@@ -11,7 +11,7 @@ import (
 	"github.com/seriatimq/seriatim/cluster/environment"
 	"github.com/seriatimq/seriatim/cluster/fault"
 	"github.com/seriatimq/seriatim/cluster/storage"
-	"github.com/seriatimq/seriatim/fsm"
+	"github.com/seriatimq/seriatim/fsm/codec"
 )
 
 // ErrDataDirInUse means that a process, usually the running node, has the directory.
@@ -128,15 +128,15 @@ func (s *Stopped) entry(index uint64) LoggedEntry {
 }
 
 func (e *LoggedEntry) describeCommands(data []byte) {
-	at, err := fsm.DecodeEntry(data, func(frame []byte) error {
-		name, err := fsm.CommandName(frame)
+	head, err := codec.DecodeEntry(data, func(frame []byte) error {
+		name, err := codec.CommandName(frame)
 		if err != nil {
 			name = fmt.Sprintf("unknown (%v)", err)
 		}
 		e.Commands = append(e.Commands, LoggedCommand{Name: name, Bytes: len(frame)})
 		return nil
 	})
-	e.LogTimeMs = int64(at)
+	e.LogTimeMs = int64(head.At)
 	if err != nil {
 		e.Damage = err.Error()
 	}

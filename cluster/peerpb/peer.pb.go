@@ -505,7 +505,7 @@ type Answer struct {
 	state   protoimpl.MessageState `protogen:"open.v1"`
 	Id      uint64                 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`
 	Outcome Outcome                `protobuf:"varint,2,opt,name=outcome,proto3,enum=seriatim.peer.v1.Outcome" json:"outcome,omitempty"`
-	// Encoded fsm.Response.
+	// Encoded codec.Response.
 	Response []byte `protobuf:"bytes,3,opt,name=response,proto3" json:"response,omitempty"`
 	// Index of the entry, or the index to read at.
 	Index   uint64 `protobuf:"varint,4,opt,name=index,proto3" json:"index,omitempty"`

@@ -10,7 +10,10 @@ import (
 )
 
 // replicated are the packages that every node must execute alike.
-var replicated = []string{"queue", "queue/arn", "queue/deduplication", "queue/filter", "queue/jsontext", "queue/policy", "fsm"}
+var replicated = []string{
+	"queue", "queue/arn", "queue/deduplication", "queue/filter", "queue/jsontext", "queue/policy",
+	"fsm", "fsm/codec", "fsm/format", "fsm/protobuf", "fsm/snapshot",
+}
 
 // orderMark is the comment that lets a range over a map pass. What follows it
 // says why the order of the map cannot be seen.

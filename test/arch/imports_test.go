@@ -51,8 +51,26 @@ var packageRules = []packageRule{
 	{path: "queue/filter", only: append([]string{"~/queue/jsontext"}, domain...)},
 	{path: "queue/jsontext", only: append([]string{"unicode/utf16"}, domain...), users: []string{"queue/policy", "queue/filter"}},
 	{path: "queue/policy", only: append([]string{"~/queue/arn", "~/queue/jsontext"}, domain...)},
-	{path: "fsm", never: []string{"~/cluster", "~/transport", "net", "os", "time"}},
-	{path: "fsm/fsmpb", users: []string{"fsm"}},
+	{path: "fsm", only: append([]string{
+		"~/queue", "~/fsm/codec", "~/fsm/format", "~/fsm/snapshot", "io", "runtime/debug", "sync", "sync/atomic", "github.com/hashicorp/raft",
+	}, domain...)},
+	{path: "fsm/codec", only: append([]string{
+		"~/queue", "~/fsm/format", "~/fsm/fsmpb", "~/fsm/protobuf", "reflect", "google.golang.org/protobuf/encoding/protowire", "google.golang.org/protobuf/proto",
+	}, domain...), users: []string{
+		"fsm", "cluster", "cluster/clustertest", "cluster/consensus", "cluster/forward", "cluster/leader", "cluster/offline",
+		"cmd/seriatim/server", "test/oracle/logcheck",
+	}},
+	{path: "fsm/format", only: []string{"errors", "hash/crc32"}, users: []string{
+		"fsm", "fsm/codec", "fsm/protobuf", "fsm/snapshot", "cluster", "cluster/consensus", "cluster/leader",
+	}},
+	{path: "fsm/fsmpb", users: []string{"fsm/codec", "fsm/protobuf", "fsm/snapshot"}},
+	{path: "fsm/fsmtest", only: []string{std, "~/queue", "github.com/google/go-cmp/cmp", "pgregory.net/rapid"}, users: []string{}},
+	{path: "fsm/protobuf", only: append([]string{
+		"~/queue", "~/fsm/format", "~/fsm/fsmpb", "google.golang.org/protobuf/proto",
+	}, domain...), users: []string{"fsm/codec", "fsm/snapshot"}},
+	{path: "fsm/snapshot", only: append([]string{
+		"~/queue", "~/fsm/format", "~/fsm/fsmpb", "~/fsm/protobuf", "io", "google.golang.org/protobuf/proto",
+	}, domain...), users: []string{"fsm", "cluster", "cluster/leader", "cluster/offline"}},
 	{path: "cluster", never: slices.Concat([]string{"~/transport", "net/http"}, aws)},
 	{path: "cluster/consensus", only: []string{
 		std, "~/fsm", "~/cluster/environment", "~/cluster/fault", "~/cluster/peernet", "~/cluster/storage", "~/cluster/wakeup",
@@ -61,7 +79,12 @@ var packageRules = []packageRule{
 	{path: "cluster/discovery", only: []string{std, "~/cluster/environment", "~/cluster/wakeup", "github.com/hashicorp/memberlist"}},
 	{path: "cluster/election", only: []string{std, "~/cluster/environment", "~/cluster/peernet", "~/cluster/wakeup"}, users: []string{"cluster"}},
 	{path: "cluster/environment", only: []string{std, "golang.org/x/sys/unix"}},
-	{path: "cluster/forward", never: []string{"~/cluster/consensus", "~/cluster/discovery", "~/cluster/election", "~/cluster/storage"}, users: []string{"cluster"}},
+	{path: "cluster/forward", only: []string{
+		std, "~/queue", "~/fsm/codec", "~/cluster/fault", "~/cluster/leader", "~/cluster/peerpb", "~/cluster/wakeup",
+		"google.golang.org/grpc", "google.golang.org/grpc/backoff", "google.golang.org/grpc/credentials/insecure", "google.golang.org/grpc/encoding",
+		"google.golang.org/grpc/encoding/proto", "google.golang.org/grpc/keepalive", "google.golang.org/grpc/mem", "google.golang.org/grpc/peer",
+		"google.golang.org/protobuf/encoding/protowire",
+	}, users: []string{"cluster"}},
 	{path: "cluster/leader", only: []string{std, "~/queue", "~/fsm", "~/cluster/environment", "~/cluster/fault", "~/cluster/wakeup"}, users: []string{"cluster", "cluster/forward"}},
 	{path: "cluster/clustertest", only: []string{std, "~/queue", "~/fsm", "~/cluster/fault", "go.uber.org/goleak"}, users: []string{"cluster/peernet/peernettest"}},
 	{path: "cluster/clustertest/freeport", only: []string{std}, users: []string{"test/kit/harness"}},
@@ -228,9 +251,13 @@ func TestImportRuleFindsViolations(t *testing.T) {
 		{"a list is of packages, not of trees", "queue", "math/rand", "not on the list"},
 		{"filter knows no queue", "queue/filter", modulePath + "/queue", "not on the list"},
 		{"JSON is for policies", "fsm", modulePath + "/queue/jsontext", "only queue/policy, queue/filter may"},
-		{"files in the state machine", "fsm", "os/exec", "must never"},
+		{"files in the state machine", "fsm", "os/exec", "not on the list"},
+		{"the log knows no snapshots", "fsm/codec", modulePath + "/fsm/snapshot", "not on the list"},
+		{"snapshots know no log", "fsm/snapshot", modulePath + "/fsm/codec", "not on the list"},
+		{"the consensus library in an encoding", "fsm/codec", "github.com/hashicorp/raft", "only cluster/consensus"},
+		{"forwarding knows no state machine", "cluster/forward", modulePath + "/fsm", "not on the list"},
 		{"backwards", "fsm", modulePath + "/cluster", "dependencies point"},
-		{"generated code of another", "cluster", modulePath + "/fsm/fsmpb", "only fsm may"},
+		{"generated code of another", "cluster", modulePath + "/fsm/fsmpb", "only fsm/codec, fsm/protobuf, fsm/snapshot may"},
 		{"http in the cluster", "cluster", "net/http/httptest", "must never"},
 		{"net alone in the cluster", "cluster", "net", ""},
 		{"raft beside consensus", "cluster", "github.com/hashicorp/raft", "only cluster/consensus"},

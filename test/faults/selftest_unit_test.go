@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/seriatimq/seriatim/fsm"
+	"github.com/seriatimq/seriatim/fsm/snapshot"
 	"github.com/seriatimq/seriatim/queue"
 	"github.com/seriatimq/seriatim/test/faults/plants/failpoint"
 	"github.com/seriatimq/seriatim/test/faults/plants/plant"
@@ -33,7 +34,7 @@ func playDamagedSnapshot(t *testing.T, planted bool) []history.Event {
 	position, frozen := f.Freeze()
 	position.StateHash, position.At = frozen.StateHash(), f.Broker().Now()
 	var content bytes.Buffer
-	if err := fsm.WriteSnapshot(&content, position, frozen); err != nil {
+	if err := snapshot.Write(&content, position, frozen); err != nil {
 		t.Fatal(err)
 	}
 	damaged := bytes.Clone(content.Bytes())

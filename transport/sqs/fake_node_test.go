@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/seriatimq/seriatim/cluster"
-	"github.com/seriatimq/seriatim/fsm"
+	"github.com/seriatimq/seriatim/fsm/codec"
 	"github.com/seriatimq/seriatim/queue"
 )
 
@@ -79,7 +79,7 @@ func (n *brokerNode) Submit(ctx context.Context, cmd queue.Command) (cluster.Rep
 		return cluster.Reply{Result: result, Position: n.position()}, nil
 	}
 	// As a real node, which encodes a command before it looks at the queue.
-	if _, err := fsm.AppendCommand(nil, prepared.Command); err != nil {
+	if _, err := codec.AppendCommand(nil, prepared.Command); err != nil {
 		return cluster.Reply{}, err
 	}
 	result, err := n.apply(prepared.Command)

@@ -14,7 +14,7 @@ import (
 	"strings"
 
 	"github.com/seriatimq/seriatim/cluster"
-	"github.com/seriatimq/seriatim/fsm"
+	"github.com/seriatimq/seriatim/fsm/codec"
 )
 
 // envTap names the file the node writes what it applies to: a path, or fd:N for
@@ -101,7 +101,7 @@ func (h hooks) clients(handler http.Handler) http.Handler {
 }
 
 func isOperationID(id string) bool {
-	return len(id) <= fsm.OperationBytesMax && strings.IndexFunc(id, func(r rune) bool { return r < ' ' || r > '~' }) < 0
+	return len(id) <= codec.OperationBytesMax && strings.IndexFunc(id, func(r rune) bool { return r < ' ' || r > '~' }) < 0
 }
 
 // operators adds the switches of fault runs to the admin port.

@@ -15,7 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/seriatimq/seriatim/cluster"
-	"github.com/seriatimq/seriatim/fsm"
+	"github.com/seriatimq/seriatim/fsm/format"
 	"github.com/seriatimq/seriatim/queue"
 )
 
@@ -162,7 +162,7 @@ func versionDir(version uint32) string { return filepath.Join("testdata", fmt.Sp
 // record makes the directory of the present format version.
 func record(t *testing.T) {
 	t.Helper()
-	dir := versionDir(fsm.CurrentVersion)
+	dir := versionDir(format.CurrentVersion)
 	if err := os.RemoveAll(dir); err != nil {
 		t.Fatal(err)
 	}
@@ -191,7 +191,7 @@ func TestGoldenDataDirectories(t *testing.T) {
 	if *update {
 		record(t)
 	}
-	for version := uint32(1); version <= fsm.CurrentVersion; version++ {
+	for version := uint32(1); version <= format.CurrentVersion; version++ {
 		t.Run(fmt.Sprint("v", version), func(t *testing.T) {
 			text, err := os.ReadFile(filepath.Join(versionDir(version), "recorded.json"))
 			if err != nil {

@@ -13,7 +13,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 
-	"github.com/seriatimq/seriatim/fsm"
+	"github.com/seriatimq/seriatim/fsm/format"
 	"github.com/seriatimq/seriatim/test/kit/harness"
 )
 
@@ -36,7 +36,7 @@ type site struct {
 func newSite(t *testing.T) *site {
 	t.Helper()
 	dir := t.TempDir()
-	s := &site{t: t, format: fsm.CurrentVersion + 1}
+	s := &site{t: t, format: format.CurrentVersion + 1}
 	var err error
 	if s.old, err = harness.Build(t.Context(), dir); err != nil {
 		t.Fatal(err)
@@ -138,7 +138,7 @@ func (s *site) held(missing string) {
 	s.t.Helper()
 	for _, n := range s.Running() {
 		s.waitStatus(n, n.Name+" to say "+missing, func(u upgradeStatus) bool {
-			if u.FormatVersion != fsm.CurrentVersion || u.Ready {
+			if u.FormatVersion != format.CurrentVersion || u.Ready {
 				s.t.Fatalf("%s: %+v", n.Name, u)
 			}
 			return strings.Contains(u.Missing, missing)
@@ -196,7 +196,7 @@ func TestRollingUpgrade(t *testing.T) {
 	s.start(last)
 	for _, n := range s.Nodes {
 		s.waitStatus(n, n.Name+" to be ready for the next format", func(u upgradeStatus) bool {
-			if u.FormatVersion != fsm.CurrentVersion {
+			if u.FormatVersion != format.CurrentVersion {
 				t.Fatalf("%s: %+v", n.Name, u)
 			}
 			return u.Ready && u.Possible == s.format && u.Missing == ""

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/seriatimq/seriatim/fsm"
+	"github.com/seriatimq/seriatim/fsm/codec"
 	"github.com/seriatimq/seriatim/queue"
 	"github.com/seriatimq/seriatim/test/oracle/history"
 )
@@ -183,7 +183,7 @@ func TestPlanted(t *testing.T) {
 			s.receive("", 1)
 			e := s.remove(old.Messages[0].Handle)
 			e.Error = ""
-			s.answer(fsm.Response{Result: queue.EntriesDone{Errs: []*queue.Error{nil}}})
+			s.answer(codec.Response{Result: queue.EntriesDone{Errs: []*queue.Error{nil}}})
 			return nil
 		}},
 		{"a new handle when a receive is repeated", "W2", "I6", "receipt handle", func(s *scene) map[string][]*line {

@@ -3,7 +3,7 @@ package logcheck
 import (
 	"fmt"
 
-	"github.com/seriatimq/seriatim/fsm"
+	"github.com/seriatimq/seriatim/fsm/codec"
 	"github.com/seriatimq/seriatim/test/oracle"
 )
 
@@ -20,7 +20,7 @@ func shown(format string, args ...any) string {
 
 // describeCommand shows the command of a line.
 func describeCommand(l *line) string {
-	command, err := fsm.DecodeCommand(l.Command)
+	command, err := codec.DecodeCommand(l.Command)
 	if err != nil {
 		return shown("command that cannot be decoded: %v", err)
 	}
@@ -29,7 +29,7 @@ func describeCommand(l *line) string {
 
 // describeAnswer shows the answer of a line.
 func describeAnswer(l *line) string {
-	answer, err := fsm.DecodeResponse(l.Answer)
+	answer, err := codec.DecodeResponse(l.Answer)
 	switch {
 	case err != nil:
 		return shown("that cannot be decoded: %v", err)

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/seriatimq/seriatim/fsm"
+	"github.com/seriatimq/seriatim/fsm/codec"
 	"github.com/seriatimq/seriatim/queue"
 	"github.com/seriatimq/seriatim/test/oracle/history"
 )
@@ -36,7 +36,7 @@ func (s *scene) tried(stock bool, ids []string, apart int64, between ...queue.Co
 // takenAsNew lets the last send, a duplicate, be answered as a new message.
 func (s *scene) takenAsNew() {
 	s.t.Helper()
-	r, err := fsm.DecodeResponse(s.lines[len(s.lines)-1].Answer)
+	r, err := codec.DecodeResponse(s.lines[len(s.lines)-1].Answer)
 	if err != nil {
 		s.t.Fatal(err)
 	}

@@ -7,6 +7,7 @@ import (
 	"github.com/hashicorp/raft"
 
 	"github.com/seriatimq/seriatim/fsm"
+	"github.com/seriatimq/seriatim/fsm/codec"
 	"github.com/seriatimq/seriatim/queue"
 	"github.com/seriatimq/seriatim/test/oracle"
 	"github.com/seriatimq/seriatim/test/oracle/history"
@@ -79,11 +80,11 @@ func (w *Checker) apply(e *entry) {
 }
 
 func decode(l *line) (applied, error) {
-	command, err := fsm.DecodeCommand(l.Command)
+	command, err := codec.DecodeCommand(l.Command)
 	if err != nil {
 		return applied{}, fmt.Errorf("the command: %w", err)
 	}
-	answer, err := fsm.DecodeResponse(l.Answer)
+	answer, err := codec.DecodeResponse(l.Answer)
 	if err != nil {
 		return applied{}, fmt.Errorf("the answer: %w", err)
 	}
@@ -107,7 +108,7 @@ func (w *Checker) applyTwin(e *entry) {
 	for i := range e.lines {
 		frames = append(frames, e.lines[i].Command)
 	}
-	data := fsm.AppendEntry(nil, queue.Timestamp(e.first().AtMs), frames)
+	data := codec.AppendEntry(nil, queue.Timestamp(e.first().AtMs), frames)
 	w.replay.twin.Apply(&raft.Log{Index: e.first().Index, Term: e.first().Term, Type: raft.LogCommand, Data: data})
 	_, hash := w.replay.twin.StateHash()
 	if got := hex.EncodeToString(hash[:]); got != e.last().Hash {

@@ -13,6 +13,7 @@ import (
 	"github.com/hashicorp/raft"
 
 	"github.com/seriatimq/seriatim/fsm"
+	"github.com/seriatimq/seriatim/fsm/codec"
 	"github.com/seriatimq/seriatim/queue"
 	"github.com/seriatimq/seriatim/test/oracle/history"
 )
@@ -41,17 +42,17 @@ func newScene(t *testing.T) *scene {
 }
 
 // apply puts a command into an entry of its own.
-func (s *scene) apply(op string, cmd queue.Command) fsm.Response {
+func (s *scene) apply(op string, cmd queue.Command) codec.Response {
 	s.t.Helper()
-	frame, err := fsm.AppendCommand(nil, cmd)
+	frame, err := codec.AppendCommand(nil, cmd)
 	if err != nil {
 		s.t.Fatal(err)
 	}
 	s.index++
 	s.at++
-	data := fsm.AppendEntry(nil, queue.Timestamp(s.at), [][]byte{frame})
+	data := codec.AppendEntry(nil, queue.Timestamp(s.at), [][]byte{frame})
 	result := s.machine.Apply(&raft.Log{Index: s.index, Term: 1, Type: raft.LogCommand, Data: data}).(fsm.EntryResult)
-	answer, err := fsm.AppendResponse(nil, result.Responses[0])
+	answer, err := codec.AppendResponse(nil, result.Responses[0])
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -68,13 +69,13 @@ func (l *line) seal() {
 }
 
 // call makes an operation: every call takes 100 µs, and 900 µs lie between two.
-func (s *scene) call(e history.Event, cmd queue.Command) (*history.Event, fsm.Response) {
+func (s *scene) call(e history.Event, cmd queue.Command) (*history.Event, codec.Response) {
 	s.t.Helper()
 	e.Kind, e.ID, e.Queue, e.Result = history.KindOp, int64(len(s.events)+1), sceneQueue, history.OK
 	e.Call = 1000 * e.ID
 	e.Return = e.Call + 100
 	s.events = append(s.events, &e)
-	var answer fsm.Response
+	var answer codec.Response
 	if cmd != nil {
 		answer = s.apply(e.OpID(), cmd)
 	}
@@ -127,10 +128,10 @@ func (s *scene) remove(handle string) *history.Event {
 }
 
 // answer gives the last entry another answer, as if all nodes had been wrong.
-func (s *scene) answer(r fsm.Response) {
+func (s *scene) answer(r codec.Response) {
 	s.t.Helper()
 	l := s.lines[len(s.lines)-1]
-	text, err := fsm.AppendResponse(nil, r)
+	text, err := codec.AppendResponse(nil, r)
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -142,7 +143,7 @@ func (s *scene) answer(r fsm.Response) {
 // client was told.
 func (s *scene) tell(e *history.Event, change func(*queue.ReceivedMessage)) {
 	s.t.Helper()
-	r, err := fsm.DecodeResponse(s.lines[len(s.lines)-1].Answer)
+	r, err := codec.DecodeResponse(s.lines[len(s.lines)-1].Answer)
 	if err != nil {
 		s.t.Fatal(err)
 	}

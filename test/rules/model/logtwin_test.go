@@ -8,6 +8,7 @@ import (
 	"github.com/hashicorp/raft"
 
 	"github.com/seriatimq/seriatim/fsm"
+	"github.com/seriatimq/seriatim/fsm/codec"
 	"github.com/seriatimq/seriatim/queue"
 )
 
@@ -26,7 +27,7 @@ type heldCommand struct {
 	step   int
 	at     queue.Timestamp
 	frame  []byte
-	answer fsm.Response
+	answer codec.Response
 }
 
 func newLogTwin(seed uint64) *logTwin {
@@ -43,23 +44,23 @@ func (t *logTwin) name() string          { return "log twin" }
 func (t *logTwin) broker() *queue.Broker { return t.machine.Broker() }
 
 func (t *logTwin) apply(_ int, at queue.Timestamp, cmd queue.Command) (queue.Result, *queue.Error) {
-	frame, err := fsm.AppendCommand(nil, cmd)
+	frame, err := codec.AppendCommand(nil, cmd)
 	if err != nil {
 		panic(err)
 	}
 	t.index++
-	entry := fsm.AppendEntry(nil, at, [][]byte{frame})
+	entry := codec.AppendEntry(nil, at, [][]byte{frame})
 	outcome := t.machine.Apply(&raft.Log{Index: t.index, Term: 1, Type: raft.LogCommand, Data: entry})
 	r := outcome.(fsm.EntryResult).Responses[0]
 	return r.Result, r.Err
 }
 
 func (t *logTwin) repeat(step int, at queue.Timestamp, cmd queue.Command, result queue.Result, refusal *queue.Error) string {
-	frame, err := fsm.AppendCommand(nil, cmd)
+	frame, err := codec.AppendCommand(nil, cmd)
 	if err != nil {
 		return fmt.Sprintf("encode: %v", err)
 	}
-	t.held = append(t.held, heldCommand{step, at, frame, fsm.Response{Result: result, Err: refusal}})
+	t.held = append(t.held, heldCommand{step, at, frame, codec.Response{Result: result, Err: refusal}})
 	if !chance(t.seed, step, 6, 4) {
 		return ""
 	}
@@ -88,7 +89,7 @@ func (t *logTwin) settle() string {
 		t.index++
 		batch = append(batch, &raft.Log{
 			Index: t.index, Term: 1, Type: raft.LogCommand,
-			Data: fsm.AppendEntry(nil, t.held[from].at, frames),
+			Data: codec.AppendEntry(nil, t.held[from].at, frames),
 		})
 		sizes = append(sizes, to-from)
 		from = to
@@ -116,23 +117,23 @@ func (t *logTwin) settle() string {
 
 // sameResponse compares answers in their encoded form, and checks that the
 // form is read back as it was.
-func sameResponse(want heldCommand, got fsm.Response) string {
-	wanted, err := fsm.AppendResponse(nil, want.answer)
+func sameResponse(want heldCommand, got codec.Response) string {
+	wanted, err := codec.AppendResponse(nil, want.answer)
 	if err != nil {
 		return fmt.Sprintf("step %d: encode answer: %v", want.step, err)
 	}
-	given, err := fsm.AppendResponse(nil, got)
+	given, err := codec.AppendResponse(nil, got)
 	if err != nil {
 		return fmt.Sprintf("step %d: encode answer: %v", want.step, err)
 	}
 	if !bytes.Equal(wanted, given) {
 		return fmt.Sprintf("step %d: %s", want.step, answersDiffer(want.answer.Result, want.answer.Err, got.Result, got.Err))
 	}
-	decoded, err := fsm.DecodeResponse(given)
+	decoded, err := codec.DecodeResponse(given)
 	if err != nil {
 		return fmt.Sprintf("step %d: decode answer: %v", want.step, err)
 	}
-	again, err := fsm.AppendResponse(nil, decoded)
+	again, err := codec.AppendResponse(nil, decoded)
 	if err != nil || !bytes.Equal(given, again) {
 		return fmt.Sprintf("step %d: an answer changed by encoding and decoding it: %v", want.step, err)
 	}

@@ -13,7 +13,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/seriatimq/seriatim/fsm"
+	"github.com/seriatimq/seriatim/fsm/codec"
+	"github.com/seriatimq/seriatim/fsm/snapshot"
 	"github.com/seriatimq/seriatim/queue"
 )
 
@@ -78,11 +79,11 @@ func historyDigest(t *testing.T, seed uint64, commands int) string {
 	if _, d := generate(newWorld(seed, []twin{plain}), seed, commands); d != nil {
 		t.Fatalf("seed %d: %v", seed, d)
 	}
-	snapshot, err := snapshotBytes(plain.b, fsm.Position{})
+	state, err := snapshotBytes(plain.b, snapshot.Position{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	plain.sum.Write(snapshot)
+	plain.sum.Write(state)
 	return hex.EncodeToString(plain.sum.Sum(nil))
 }
 
@@ -95,7 +96,7 @@ type digestTwin struct {
 
 func (d *digestTwin) apply(step int, at queue.Timestamp, cmd queue.Command) (queue.Result, *queue.Error) {
 	result, refusal := d.plainTwin.apply(step, at, cmd)
-	encoded, err := fsm.AppendResponse(d.answer[:0], fsm.Response{Result: result, Err: refusal})
+	encoded, err := codec.AppendResponse(d.answer[:0], codec.Response{Result: result, Err: refusal})
 	if err != nil {
 		panic(err) // caught and reported with its step
 	}

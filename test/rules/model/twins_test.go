@@ -8,7 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/seriatimq/seriatim/fsm"
+	"github.com/seriatimq/seriatim/fsm/snapshot"
 	"github.com/seriatimq/seriatim/queue"
 )
 
@@ -222,11 +222,11 @@ func sameState(a, b *queue.Broker) string {
 	if a.NextDeadline() != b.NextDeadline() {
 		return fmt.Sprintf("next deadlines %d and %d", a.NextDeadline(), b.NextDeadline())
 	}
-	left, err := snapshotBytes(a, fsm.Position{})
+	left, err := snapshotBytes(a, snapshot.Position{})
 	if err != nil {
 		return fmt.Sprintf("snapshot: %v", err)
 	}
-	right, err := snapshotBytes(b, fsm.Position{})
+	right, err := snapshotBytes(b, snapshot.Position{})
 	if err != nil {
 		return fmt.Sprintf("snapshot: %v", err)
 	}
@@ -236,10 +236,10 @@ func sameState(a, b *queue.Broker) string {
 	return ""
 }
 
-func snapshotBytes(b *queue.Broker, at fsm.Position) ([]byte, error) {
+func snapshotBytes(b *queue.Broker, at snapshot.Position) ([]byte, error) {
 	at.StateHash = b.StateHash()
 	at.At = b.Now()
 	var out bytes.Buffer
-	err := fsm.WriteSnapshot(&out, at, b.Freeze())
+	err := snapshot.Write(&out, at, b.Freeze())
 	return out.Bytes(), err
 }

@@ -1,0 +1,70 @@
+package fsm
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/seriatimq/seriatim/fsm/format"
+	"github.com/seriatimq/seriatim/fsm/snapshot"
+	"github.com/seriatimq/seriatim/queue"
+)
+
+// An audit is told of with the state after its entry, and changes nothing that
+// two replicas could differ in.
+func TestAuditIsToldWithItsPlace(t *testing.T) {
+	type told struct {
+		At    snapshot.Position
+		Audit queue.Audit
+	}
+	var seen []told
+	r := founded(t, Options{Audited: func(at snapshot.Position, audit *queue.Audit) { seen = append(seen, told{at, *audit}) }})
+	r.apply(start, &queue.CreateQueue{Queue: "plain"})
+	audit := queue.Audit{HashVersion: format.StateHashVersion, Index: 3, Reports: []queue.AuditReport{{NodeID: "a", State: [16]byte{1}, Chain: [16]byte{2}}}}
+	result := r.fsm.Apply(r.entry(start, &audit, &queue.CreateQueue{Queue: "other"})).(EntryResult)
+	if len(result.Responses) != 2 || result.Responses[0].Err != nil {
+		t.Fatalf("got %+v", result)
+	}
+	r.apply(start, &queue.AdvanceClock{})
+	if len(seen) != 1 {
+		t.Fatalf("told %d times", len(seen))
+	}
+	if diff := cmp.Diff(audit, seen[0].Audit); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if at := seen[0].At; at.Index != result.Index || at.StateHash != r.fsm.Position().StateHash {
+		t.Errorf("told %+v, the entry is %d and the state now %x", at, result.Index, r.fsm.Position().StateHash)
+	}
+}
+
+// A node that knows fewer format versions than the cluster has must stop, not
+// guess: at the entry that raises the version and at a snapshot written under
+// it.
+func TestOlderProgramStops(t *testing.T) {
+	old := func(t *testing.T) (*replica, *error) {
+		var fatal error
+		r := newReplica(t, Options{VersionMax: 1, Fatal: func(err error) { fatal = err }})
+		return r, &fatal
+	}
+	stops := func(t *testing.T, fatal *error, do func()) {
+		t.Helper()
+		defer func() {
+			if recover() == nil || !errors.Is(*fatal, format.ErrUnknownFormat) {
+				t.Errorf("it went on, fatal is %v", *fatal)
+			}
+		}()
+		do()
+	}
+	t.Run("entry that raises the version", func(t *testing.T) {
+		r, fatal := old(t)
+		r.apply(start, &queue.SetFormatVersion{Version: 1})
+		stops(t, fatal, func() { r.apply(start, &queue.SetFormatVersion{Version: 2}) })
+	})
+	t.Run("snapshot of a later version", func(t *testing.T) {
+		later := newReplica(t, Options{VersionMax: 2})
+		later.apply(start, &queue.SetFormatVersion{Version: 2})
+		r, fatal := old(t)
+		stops(t, fatal, func() { r.restore(later.snapshot()) })
+	})
+}

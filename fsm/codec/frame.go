@@ -1,0 +1,87 @@
+package codec
+
+import (
+	"encoding/binary"
+	"fmt"
+
+	"github.com/seriatimq/seriatim/fsm/format"
+	"github.com/seriatimq/seriatim/fsm/protobuf"
+	"github.com/seriatimq/seriatim/queue"
+)
+
+// A frame is one command: number (1 byte), version (1 byte), length of the
+// body (4 bytes, little-endian), body (protobuf).
+const (
+	frameHeaderBytes = 6
+	// FrameBytesMax bounds one frame: a full batch is 1 MiB of bodies and
+	// attributes, the rest is names and room.
+	FrameBytesMax = 4 << 20
+)
+
+// AppendCommand appends the frame of cmd to dst: what a node forwards to the
+// leader and what AppendEntry takes. DecodeCommand accepts every frame it makes.
+func AppendCommand(dst []byte, cmd queue.Command) ([]byte, error) {
+	c, err := codecOf(cmd)
+	if err != nil {
+		return nil, err
+	}
+	start := len(dst)
+	dst = append(dst, c.number, c.version, 0, 0, 0, 0)
+	if c.append != nil {
+		dst, err = c.append(dst, cmd)
+	} else {
+		dst, err = protobuf.Append(dst, c.encode(cmd))
+	}
+	if err != nil {
+		return nil, fmt.Errorf("encoding %s: %w", c.name, err)
+	}
+	if len(dst)-start > FrameBytesMax {
+		return nil, fmt.Errorf("encoding %s: %d bytes are more than the %d allowed", c.name, len(dst)-start, FrameBytesMax)
+	}
+	binary.LittleEndian.PutUint32(dst[start+2:], uint32(len(dst)-start-frameHeaderBytes))
+	return dst, nil
+}
+
+// DecodeCommand reads exactly one frame. The command holds no part of frame.
+// A leader decodes what others forward before it proposes it: a frame that
+// cannot be decoded would end every node that applies it.
+func DecodeCommand(frame []byte) (queue.Command, error) {
+	c, body, err := parseFrame(frame)
+	if err != nil {
+		return nil, err
+	}
+	cmd, err := c.decode(body)
+	if err != nil {
+		return nil, fmt.Errorf("decoding %s: %w", c.name, err)
+	}
+	return cmd, nil
+}
+
+// parseFrame finds the table line and the body of exactly one frame.
+func parseFrame(frame []byte) (*codec, []byte, error) {
+	first, rest, err := cutFrame(frame)
+	if err != nil {
+		return nil, nil, err
+	}
+	if len(rest) > 0 {
+		return nil, nil, fmt.Errorf("%w: %d bytes after the command", format.ErrMalformed, len(rest))
+	}
+	c, err := codecByNumber(first[0], first[1])
+	if err != nil {
+		return nil, nil, err
+	}
+	return c, first[frameHeaderBytes:], nil
+}
+
+// cutFrame separates the first frame from what follows it.
+func cutFrame(data []byte) (frame, rest []byte, err error) {
+	if len(data) < frameHeaderBytes {
+		return nil, nil, fmt.Errorf("%w: %d bytes are too few for a command", format.ErrMalformed, len(data))
+	}
+	length := uint64(binary.LittleEndian.Uint32(data[2:]))
+	end := frameHeaderBytes + length
+	if end > FrameBytesMax || end > uint64(len(data)) {
+		return nil, nil, fmt.Errorf("%w: a command of %d bytes, %d are left", format.ErrMalformed, end, len(data))
+	}
+	return data[:end:end], data[end:], nil
+}

@@ -1,0 +1,87 @@
+package codec
+
+import (
+	"encoding/hex"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/seriatimq/seriatim/fsm/fsmtest"
+	"github.com/seriatimq/seriatim/queue"
+)
+
+// TestGoldenCommands holds the bytes of every command, once with all fields
+// and once with none. After a release they never change: a command whose
+// bytes or meaning must change gets a new version or number.
+func TestGoldenCommands(t *testing.T) {
+	for number, cmd := range everyCommand() {
+		c, err := codecOf(cmd)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Run(c.name, func(t *testing.T) {
+			var text strings.Builder
+			full := filledCommand(t, fsmtest.Distinct(), cmd)
+			fmt.Fprintf(&text, "number %d version %d\n", number, c.version)
+			fmt.Fprintf(&text, "full %x\n", mustFrame(t, full))
+			fmt.Fprintf(&text, "empty %x\n", mustFrame(t, cmd))
+			want := fsmtest.Golden(t, filepath.Join("testdata", "commands", snakeCase(c.name)+".golden"), []byte(text.String()))
+			if diff := cmp.Diff(string(want), text.String()); diff != "" {
+				t.Errorf("(-golden +now):\n%s", diff)
+			}
+			compareLaterFields(t, cmd, full, c.name)
+			for line := range strings.SplitSeq(string(want), "\n") {
+				name, digits, _ := strings.Cut(line, " ")
+				expected := map[string]queue.Command{"full": full, "empty": cmd}[name]
+				if expected == nil {
+					continue
+				}
+				frame, err := hex.DecodeString(digits)
+				if err != nil {
+					t.Fatal(err)
+				}
+				got, err := DecodeCommand(frame)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if diff := cmp.Diff(expected, got); diff != "" {
+					t.Errorf("the %s golden bytes mean something else (-want +got):\n%s", name, diff)
+				}
+			}
+		})
+	}
+}
+
+// compareLaterFields holds the bytes of a command with the fields that it got
+// after its first golden bytes were written, if it has any.
+func compareLaterFields(t *testing.T, cmd, full queue.Command, name string) {
+	t.Helper()
+	later := fsmtest.Distinct()
+	later.Later = func() bool { return true }
+	more := filledCommand(t, later, cmd)
+	if cmp.Equal(full, more) {
+		return
+	}
+	text := fmt.Sprintf("full %x\n", mustFrame(t, more))
+	want := fsmtest.Golden(t, filepath.Join("testdata", "commands", snakeCase(name)+".2.golden"), []byte(text))
+	if diff := cmp.Diff(string(want), text); diff != "" {
+		t.Errorf("with later fields (-golden +now):\n%s", diff)
+	}
+}
+
+func snakeCase(name string) string {
+	var out strings.Builder
+	for i, c := range name {
+		if c >= 'A' && c <= 'Z' {
+			if i > 0 {
+				out.WriteByte('_')
+			}
+			c += 'a' - 'A'
+		}
+		out.WriteRune(c)
+	}
+	return out.String()
+}

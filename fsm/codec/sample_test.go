@@ -1,0 +1,72 @@
+package codec
+
+import (
+	"reflect"
+	"testing"
+
+	"github.com/seriatimq/seriatim/fsm/fsmtest"
+	"github.com/seriatimq/seriatim/queue"
+)
+
+// everyCommand has one value of each command type, the closed set of package
+// queue, by the number it has in the log.
+func everyCommand() map[uint8]queue.Command {
+	return map[uint8]queue.Command{
+		1:  &queue.AdvanceClock{},
+		2:  &queue.SetFormatVersion{},
+		3:  &queue.SetClusterSetting{},
+		4:  &queue.Audit{},
+		10: &queue.CreateQueue{},
+		11: &queue.DeleteQueue{},
+		12: &queue.SetQueueAttributes{},
+		13: &queue.SetQueueTags{},
+		14: &queue.SetQueuePolicy{},
+		15: &queue.PurgeQueue{},
+		20: &queue.SendMessages{},
+		21: &queue.ReceiveMessages{},
+		22: &queue.DeleteMessages{},
+		23: &queue.ChangeMessageVisibility{},
+		30: &queue.StartMoveTask{},
+		31: &queue.CancelMoveTask{},
+		32: &queue.MoveMessages{},
+	}
+}
+
+// everyResult has one value of each result type.
+func everyResult() map[string]queue.Result {
+	return map[string]queue.Result{
+		"Done":              queue.Done{},
+		"QueueCreated":      queue.QueueCreated{},
+		"MessagesSent":      queue.MessagesSent{},
+		"MessagesReceived":  queue.MessagesReceived{},
+		"EntriesDone":       queue.EntriesDone{},
+		"MoveTaskStarted":   queue.MoveTaskStarted{},
+		"MoveTaskCancelled": queue.MoveTaskCancelled{},
+		"MessagesMoved":     queue.MessagesMoved{},
+	}
+}
+
+// filledCommand is a new command of the type of cmd with all fields set.
+func filledCommand(t testing.TB, f *fsmtest.Filler, cmd queue.Command) queue.Command {
+	v := reflect.New(reflect.TypeOf(cmd).Elem())
+	f.Fill(t, v.Elem())
+	return v.Interface().(queue.Command)
+}
+
+// filledResult is a new result of the type of r with all fields set. A sent
+// entry holds an error or the rest; here it holds both, which shows more.
+func filledResult(t testing.TB, f *fsmtest.Filler, r queue.Result) queue.Result {
+	v := reflect.New(reflect.TypeOf(r))
+	f.Fill(t, v.Elem())
+	return v.Elem().Interface().(queue.Result)
+}
+
+// mustFrame encodes cmd.
+func mustFrame(t testing.TB, cmd queue.Command) []byte {
+	t.Helper()
+	frame, err := AppendCommand(nil, cmd)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return frame
+}

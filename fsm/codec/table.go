@@ -1,0 +1,186 @@
+package codec
+
+import (
+	"fmt"
+	"reflect"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/seriatimq/seriatim/fsm/format"
+	"github.com/seriatimq/seriatim/fsm/protobuf"
+	"github.com/seriatimq/seriatim/queue"
+)
+
+// codec is one line of the command table.
+type codec struct {
+	number  uint8
+	version uint8
+	minimum uint32 // format version
+	name    string
+	command reflect.Type // a pointer type of package queue
+	encode  func(queue.Command) proto.Message
+	decode  func(body []byte) (queue.Command, error)
+	// append does what encode and the protobuf library do together; nil for
+	// commands that are not encoded by hand. What decode refuses must not be
+	// encoded, either.
+	append func(dst []byte, cmd queue.Command) ([]byte, error)
+}
+
+const sendMessagesNumber = 20
+
+// Numbers and versions are part of the disk format: never changed, never
+// reused. A changed meaning of a command is a new version of its number, to
+// be decoded into something queue can tell apart. 40 to 48 are reserved for
+// topics, 60 and 61 for access keys.
+var codecs = [...]codec{
+	line(1, 1, 0, "AdvanceClock", advanceClockMessage, advanceClockCommand),
+	line(2, 1, 0, "SetFormatVersion", setFormatVersionMessage, setFormatVersionCommand),
+	line(3, 1, 0, "SetClusterSetting", setClusterSettingMessage, setClusterSettingCommand),
+	line(4, 1, 1, "Audit", auditMessage, auditCommand),
+	line(10, 1, 1, "CreateQueue", createQueueMessage, createQueueCommand),
+	line(11, 1, 1, "DeleteQueue", deleteQueueMessage, deleteQueueCommand),
+	line(12, 1, 1, "SetQueueAttributes", setQueueAttributesMessage, setQueueAttributesCommand),
+	line(13, 1, 1, "SetQueueTags", setQueueTagsMessage, setQueueTagsCommand),
+	line(14, 1, 1, "SetQueuePolicy", setQueuePolicyMessage, setQueuePolicyCommand),
+	line(15, 1, 1, "PurgeQueue", purgeQueueMessage, purgeQueueCommand),
+	manual(line(sendMessagesNumber, 1, 1, "SendMessages", sendMessagesMessage, sendMessagesCommand), appendSendMessages, parseSendMessages),
+	manual(line(21, 1, 1, "ReceiveMessages", receiveMessagesMessage, receiveMessagesCommand), appendReceiveMessages, parseReceiveMessages),
+	line(22, 1, 1, "DeleteMessages", deleteMessagesMessage, deleteMessagesCommand),
+	line(23, 1, 1, "ChangeMessageVisibility", changeVisibilityMessage, changeVisibilityCommand),
+	line(30, 1, 1, "StartMoveTask", startMoveTaskMessage, startMoveTaskCommand),
+	line(31, 1, 1, "CancelMoveTask", cancelMoveTaskMessage, cancelMoveTaskCommand),
+	line(32, 1, 1, "MoveMessages", moveMessagesMessage, moveMessagesCommand),
+}
+
+// line makes a table line from the two conversions of a command.
+func line[C any, M any, PC interface {
+	*C
+	queue.Command
+}, PM interface {
+	*M
+	proto.Message
+}](number, version uint8, minimum uint32, name string, toMessage func(PC) PM, toCommand func(PM) (PC, error)) codec {
+	return codec{
+		number:  number,
+		version: version,
+		minimum: minimum,
+		name:    name,
+		command: reflect.TypeFor[PC](),
+		encode:  func(cmd queue.Command) proto.Message { return toMessage(cmd.(PC)) },
+		decode: func(body []byte) (queue.Command, error) {
+			message := PM(new(M))
+			if err := protobuf.Unmarshal(body, message); err != nil {
+				return nil, err
+			}
+			cmd, err := toCommand(message)
+			if err != nil {
+				return nil, err
+			}
+			return cmd, nil
+		},
+	}
+}
+
+// manual replaces what the protobuf library does in a line, see wire.go.
+func manual[C any, PC interface {
+	*C
+	queue.Command
+}](c codec, appendBody func([]byte, PC) ([]byte, error), parse func([]byte) (PC, error)) codec {
+	c.append = func(dst []byte, cmd queue.Command) ([]byte, error) { return appendBody(dst, cmd.(PC)) }
+	c.decode = func(body []byte) (queue.Command, error) {
+		cmd, err := parse(body)
+		if err != nil {
+			return nil, err
+		}
+		return cmd, nil
+	}
+	return c
+}
+
+// codecByNumber finds the line of a number and version read from the log.
+func codecByNumber(number, version uint8) (*codec, error) {
+	for i := range codecs {
+		if c := &codecs[i]; c.number == number && c.version == version {
+			return c, nil
+		}
+	}
+	return nil, fmt.Errorf("%w: number %d version %d", format.ErrUnknownCommand, number, version)
+}
+
+// codecByType finds the line of the command types; made once, never changed.
+var codecByType = func() map[reflect.Type]*codec {
+	lines := make(map[reflect.Type]*codec, len(codecs))
+	for i := range codecs {
+		lines[codecs[i].command] = &codecs[i]
+	}
+	return lines
+}()
+
+// codecOf finds the line a command is written with.
+func codecOf(cmd queue.Command) (*codec, error) {
+	c, known := codecByType[reflect.TypeOf(cmd)]
+	if !known {
+		return nil, fmt.Errorf("%w: %T has no number", format.ErrUnknownCommand, cmd)
+	}
+	return c, nil
+}
+
+// MinimumVersion is the format version that must be in force before cmd may
+// be proposed. A command this package does not know needs more than any.
+func MinimumVersion(cmd queue.Command) uint32 {
+	c, err := codecOf(cmd)
+	if err != nil {
+		return format.CurrentVersion + 1
+	}
+	return c.minimum
+}
+
+// CommandNumber is the number of cmd in the log, zero if it has none.
+func CommandNumber(cmd queue.Command) uint8 {
+	c, err := codecOf(cmd)
+	if err != nil {
+		return 0
+	}
+	return c.number
+}
+
+// CommandName is the name of the command in a frame, for listing a log.
+func CommandName(frame []byte) (string, error) {
+	c, _, err := parseFrame(frame)
+	if err != nil {
+		return "", fmt.Errorf("naming a command: %w", err)
+	}
+	return c.name, nil
+}
+
+// given is nil for an absent integer.
+func given(i queue.Int) *int64 {
+	if !i.Given {
+		return nil
+	}
+	return &i.Value
+}
+
+// integer is the inverse of given.
+func integer(value *int64) queue.Int {
+	if value == nil {
+		return queue.Int{}
+	}
+	return queue.Some(*value)
+}
+
+// givenText is nil for absent text; absent and empty differ in some members.
+func givenText(text string, isGiven bool) *string {
+	if !isGiven {
+		return nil
+	}
+	return &text
+}
+
+// text is the inverse of givenText.
+func text(value *string) (string, bool) {
+	if value == nil {
+		return "", false
+	}
+	return *value, true
+}

@@ -1,0 +1,51 @@
+package codec
+
+import (
+	"math"
+	"slices"
+
+	"google.golang.org/protobuf/encoding/protowire"
+
+	"github.com/seriatimq/seriatim/queue"
+)
+
+// appendReceiveMessages appends what the protobuf library would make of
+// receiveMessagesMessage.
+func appendReceiveMessages(dst []byte, cmd *queue.ReceiveMessages) ([]byte, error) {
+	dst = slices.Grow(dst, textBytes(cmd.Queue)+2*(tagBytes+protowire.SizeVarint(math.MaxUint64))+textFieldBytes(cmd.AttemptID)+flagBytes)
+	dst = appendText(dst, 1, cmd.Queue)
+	if cmd.MaxMessages.Given {
+		dst = appendNumberField(dst, 2, cmd.MaxMessages.Value)
+	}
+	if cmd.VisibilityTimeout.Given {
+		dst = appendNumberField(dst, 3, cmd.VisibilityTimeout.Value)
+	}
+	if cmd.AttemptIDGiven {
+		dst = appendTextField(dst, 4, cmd.AttemptID)
+	}
+	return appendFlag(dst, 5, cmd.ShortPoll), nil
+}
+
+// parseReceiveMessages is the inverse of appendReceiveMessages. The command
+// holds no part of body.
+func parseReceiveMessages(body []byte) (*queue.ReceiveMessages, error) {
+	cmd := &queue.ReceiveMessages{}
+	f := fields{rest: body}
+	for f.next() {
+		switch {
+		case f.is(1, protowire.BytesType):
+			cmd.Queue = f.text()
+		case f.is(2, protowire.VarintType):
+			cmd.MaxMessages = queue.Some(int64(f.varint()))
+		case f.is(3, protowire.VarintType):
+			cmd.VisibilityTimeout = queue.Some(int64(f.varint()))
+		case f.is(4, protowire.BytesType):
+			cmd.AttemptID, cmd.AttemptIDGiven = f.text(), true
+		case f.is(5, protowire.VarintType):
+			cmd.ShortPoll = f.varint() != 0
+		default:
+			f.skip()
+		}
+	}
+	return cmd, f.err
+}

@@ -1,0 +1,117 @@
+package fsmtest
+
+import (
+	"fmt"
+	"reflect"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/seriatimq/seriatim/queue"
+)
+
+// Filler sets every field of a value, so that a test sees a field that an
+// encoding forgot, also one that was added to package queue later.
+type Filler struct {
+	Number func(bits int) uint64
+	Text   func() string
+	Length func() int
+	Flag   func() bool
+	// Later says whether to fill also fields that are pointers: what was added to a
+	// command after its golden bytes were written.
+	Later func() bool
+}
+
+// Distinct gives every field another value that is not zero.
+func Distinct() *Filler {
+	next := uint64(0)
+	return &Filler{
+		Number: func(int) uint64 { next++; return next },
+		Text:   func() string { next++; return fmt.Sprintf("text-%d", next) },
+		Length: func() int { return 2 },
+		Flag:   func() bool { return true },
+		Later:  func() bool { return false },
+	}
+}
+
+// Drawn takes values from rapid; text is any bytes.
+func Drawn(t *rapid.T) *Filler {
+	return &Filler{
+		Number: func(bits int) uint64 { return rapid.Uint64Max(1<<bits-1).Draw(t, "number") },
+		Text:   func() string { return string(rapid.SliceOfN(rapid.Byte(), 0, 40).Draw(t, "text")) },
+		Length: func() int { return rapid.IntRange(0, 3).Draw(t, "length") },
+		Flag:   func() bool { return rapid.Bool().Draw(t, "flag") },
+		Later:  func() bool { return rapid.Bool().Draw(t, "later") },
+	}
+}
+
+// Fill sets v, which must be addressable.
+func (f *Filler) Fill(t testing.TB, v reflect.Value) {
+	switch value := v.Addr().Interface().(type) {
+	case *queue.Body:
+		*value = queue.NewBody(f.Text())
+		return
+	case *queue.Int:
+		if f.Flag() {
+			*value = queue.Some(int64(f.Number(63)))
+		}
+		return
+	case **queue.Error:
+		if f.Flag() {
+			*value = &queue.Error{Code: queue.Code(1 + f.Number(8)), Message: f.Text()}
+		}
+		return
+	}
+	switch v.Kind() {
+	case reflect.Pointer:
+		if f.Later() {
+			v.Set(reflect.New(v.Type().Elem()))
+			f.Fill(t, v.Elem())
+		}
+	case reflect.Struct:
+		for _, field := range v.Fields() {
+			f.Fill(t, field)
+		}
+		f.forgetAbsent(v)
+	case reflect.Slice:
+		f.fillSlice(t, v)
+	case reflect.Array:
+		for i := range v.Len() {
+			f.Fill(t, v.Index(i))
+		}
+	case reflect.String:
+		v.SetString(f.Text())
+	case reflect.Bool:
+		v.SetBool(f.Flag())
+	case reflect.Int, reflect.Int64:
+		v.SetInt(int64(f.Number(63)))
+	case reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
+		v.SetUint(f.Number(v.Type().Bits()))
+	default:
+		t.Fatalf("no sample for %s", v.Type())
+	}
+}
+
+func (f *Filler) fillSlice(t testing.TB, v reflect.Value) {
+	n := f.Length()
+	if v.Type().Elem().Kind() == reflect.Uint8 && n > 0 {
+		n = 32 // the only byte slice is a SHA-256
+	}
+	if n == 0 {
+		return
+	}
+	v.Set(reflect.MakeSlice(v.Type(), n, n))
+	for i := range n {
+		f.Fill(t, v.Index(i))
+	}
+}
+
+// forgetAbsent clears text that is marked as not given.
+func (f *Filler) forgetAbsent(v reflect.Value) {
+	for i := range v.NumField() {
+		given := v.FieldByName(v.Type().Field(i).Name + "Given")
+		if given.IsValid() && !given.Bool() {
+			v.Field(i).SetString("")
+		}
+	}
+}

@@ -1,7 +1,0 @@
-//go:build !faults
-
-package fsm
-
-// SameOperation marks a frame that replaces another with the client's operation of
-// that one: in fault builds only, see operation_faults.go.
-func SameOperation(_, frame []byte) []byte { return frame }

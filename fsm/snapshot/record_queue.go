@@ -1,0 +1,154 @@
+package snapshot
+
+import (
+	"fmt"
+
+	"github.com/seriatimq/seriatim/fsm/format"
+	"github.com/seriatimq/seriatim/fsm/fsmpb"
+	"github.com/seriatimq/seriatim/fsm/protobuf"
+	"github.com/seriatimq/seriatim/queue"
+	"github.com/seriatimq/seriatim/queue/policy"
+)
+
+func queueMessage(r *queue.QueueRecord) *fsmpb.QueueRecord {
+	return &fsmpb.QueueRecord{
+		Name:          r.Name,
+		Incarnation:   r.Incarnation,
+		Attributes:    queueAttributesMessage(&r.Attributes),
+		Tags:          protobuf.TagValues(r.Tags),
+		CreatedAt:     int64(r.CreatedAt),
+		ModifiedAt:    int64(r.ModifiedAt),
+		PurgedAt:      int64(r.PurgedAt),
+		LastSequence:  r.LastSequence,
+		LastAttempt:   r.LastAttempt,
+		DeadBefore:    int64(r.DeadBefore),
+		FiredAt:       int64(r.FiredAt),
+		FiredSequence: r.FiredSequence,
+	}
+}
+
+func queueRecord(m *fsmpb.QueueRecord) (queue.QueueRecord, error) {
+	a, err := queueAttributes(m.Attributes)
+	if err != nil {
+		return queue.QueueRecord{}, fmt.Errorf("queue %s: %w", m.Name, err)
+	}
+	return queue.QueueRecord{
+		Name:          m.Name,
+		Incarnation:   m.Incarnation,
+		Attributes:    a,
+		Tags:          protobuf.Tags(m.Tags),
+		CreatedAt:     queue.Timestamp(m.CreatedAt),
+		ModifiedAt:    queue.Timestamp(m.ModifiedAt),
+		PurgedAt:      queue.Timestamp(m.PurgedAt),
+		LastSequence:  m.LastSequence,
+		LastAttempt:   m.LastAttempt,
+		DeadBefore:    queue.Timestamp(m.DeadBefore),
+		FiredAt:       queue.Timestamp(m.FiredAt),
+		FiredSequence: m.FiredSequence,
+	}, nil
+}
+
+func queueAttributesMessage(a *queue.QueueAttributes) *fsmpb.QueueAttributes {
+	return &fsmpb.QueueAttributes{
+		Fifo:               a.FIFO,
+		DelaySeconds:       a.DelaySeconds,
+		MaximumMessageSize: a.MaximumMessageSize,
+		RetentionSeconds:   a.RetentionSeconds,
+		ReceiveWaitSeconds: a.ReceiveWaitSeconds,
+		VisibilitySeconds:  a.VisibilitySeconds,
+		Policy:             a.Policy,
+		Redrive:            protobuf.RedriveMessage(&a.Redrive),
+		RedriveAllow:       protobuf.RedriveAllowMessage(&a.RedriveAllow),
+		Encryption: &fsmpb.Encryption{
+			KmsMasterKeyId:  a.Encryption.KMSMasterKeyID,
+			KmsReuseSeconds: a.Encryption.KMSReuseSeconds,
+			SqsManaged:      a.Encryption.SQSManaged,
+		},
+		Deduplication: &fsmpb.DeduplicationRules{
+			Disabled:          a.Deduplication.Disabled,
+			ContentBased:      a.Deduplication.ContentBased,
+			IdAndContent:      a.Deduplication.IDAndContent,
+			Scope:             uint32(a.Deduplication.Scope),
+			WindowSeconds:     a.Deduplication.WindowSeconds,
+			EntriesMax:        a.Deduplication.EntriesMax,
+			PurgeKeepsHistory: a.Deduplication.PurgeKeepsHistory,
+			DeadLetterKeepsId: a.Deduplication.DeadLetterKeepsID,
+		},
+		HighThroughput:          a.HighThroughput,
+		GroupOptional:           a.GroupOptional,
+		GroupMessagesMax:        a.GroupMessagesMax,
+		AttemptSeconds:          a.AttemptSeconds,
+		YmqReceive:              a.YMQReceive,
+		ImplicitDeadLetterQueue: a.ImplicitDeadLetterQueue,
+		ReservedAttributes:      a.ReservedAttributes,
+		Profile:                 uint32(a.Profile),
+		Extensions:              uint32(a.Extensions),
+	}
+}
+
+func queueAttributes(m *fsmpb.QueueAttributes) (queue.QueueAttributes, error) {
+	profile, err := narrow[queue.Profile](m.GetProfile(), "profile")
+	if err != nil {
+		return queue.QueueAttributes{}, err
+	}
+	rules, err := deduplicationRules(m.GetDeduplication())
+	if err != nil {
+		return queue.QueueAttributes{}, err
+	}
+	var redrive policy.Redrive
+	if p := protobuf.RedrivePolicy(m.GetRedrive()); p != nil {
+		redrive = *p
+	}
+	var allow policy.RedriveAllow
+	if p := protobuf.RedriveAllowPolicy(m.GetRedriveAllow()); p != nil {
+		allow = *p
+	}
+	return queue.QueueAttributes{
+		FIFO:               m.GetFifo(),
+		DelaySeconds:       m.GetDelaySeconds(),
+		MaximumMessageSize: m.GetMaximumMessageSize(),
+		RetentionSeconds:   m.GetRetentionSeconds(),
+		ReceiveWaitSeconds: m.GetReceiveWaitSeconds(),
+		VisibilitySeconds:  m.GetVisibilitySeconds(),
+		Policy:             m.GetPolicy(),
+		Redrive:            redrive,
+		RedriveAllow:       allow,
+		Encryption: queue.Encryption{
+			KMSMasterKeyID:  m.GetEncryption().GetKmsMasterKeyId(),
+			KMSReuseSeconds: m.GetEncryption().GetKmsReuseSeconds(),
+			SQSManaged:      m.GetEncryption().GetSqsManaged(),
+		},
+		Deduplication:           rules,
+		HighThroughput:          m.GetHighThroughput(),
+		GroupOptional:           m.GetGroupOptional(),
+		GroupMessagesMax:        m.GetGroupMessagesMax(),
+		AttemptSeconds:          m.GetAttemptSeconds(),
+		YMQReceive:              m.GetYmqReceive(),
+		ImplicitDeadLetterQueue: m.GetImplicitDeadLetterQueue(),
+		ReservedAttributes:      m.GetReservedAttributes(),
+		Profile:                 profile,
+		Extensions:              queue.ExtensionSet(m.GetExtensions()),
+	}, nil
+}
+
+func deduplicationRules(m *fsmpb.DeduplicationRules) (queue.DeduplicationRules, error) {
+	scope, err := narrow[queue.DeduplicationScope](m.GetScope(), "deduplication scope")
+	return queue.DeduplicationRules{
+		Disabled:          m.GetDisabled(),
+		ContentBased:      m.GetContentBased(),
+		IDAndContent:      m.GetIdAndContent(),
+		Scope:             scope,
+		WindowSeconds:     m.GetWindowSeconds(),
+		EntriesMax:        m.GetEntriesMax(),
+		PurgeKeepsHistory: m.GetPurgeKeepsHistory(),
+		DeadLetterKeepsID: m.GetDeadLetterKeepsId(),
+	}, err
+}
+
+// narrow refuses numbers that would be cut off.
+func narrow[T ~uint8](value uint32, what string) (T, error) {
+	if value > 0xff {
+		return 0, fmt.Errorf("%w: a %s of %d", format.ErrMalformed, what, value)
+	}
+	return T(value), nil
+}

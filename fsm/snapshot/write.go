@@ -1,0 +1,128 @@
+package snapshot
+
+import (
+	"encoding/binary"
+	"fmt"
+	"io"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/seriatimq/seriatim/fsm/fsmpb"
+	"github.com/seriatimq/seriatim/fsm/protobuf"
+	"github.com/seriatimq/seriatim/queue"
+)
+
+// Kinds of records in a section of records; part of the disk format.
+const (
+	recordTombstone     = 1
+	recordMoveTask      = 2
+	recordQueue         = 3
+	recordMessage       = 4
+	recordDeduplication = 5
+	recordAttempt       = 6
+)
+
+// Write writes a captured state. Equal states at equal positions give
+// equal bytes.
+func Write(w io.Writer, position Position, frozen *queue.Frozen) error {
+	sections, err := newSectionWriter(w)
+	if err != nil {
+		return err
+	}
+	s := &writer{sections: sections}
+	s.single(sectionHeader, &fsmpb.SnapshotHeader{
+		Index:     position.Index,
+		Term:      position.Term,
+		At:        int64(position.At),
+		StateHash: position.StateHash[:],
+		ChainHash: position.ChainHash[:],
+	})
+	s.single(sectionBroker, brokerMessage(frozen.Broker()))
+	frozen.Tombstones(s.tombstone)
+	frozen.MoveTasks(s.moveTask)
+	frozen.Queues(s.queue)
+	if s.err == nil && s.sections.filled() > 0 {
+		s.err = s.sections.end(sectionRecords)
+	}
+	s.counts.Sections = uint64(s.sections.number)
+	s.single(sectionEnd, &s.counts)
+	return s.err
+}
+
+// writer walks a captured state. The first error ends all walks. The
+// messages are reused from record to record.
+type writer struct {
+	sections *sectionWriter
+	err      error
+	scratch  []byte
+	counts   fsmpb.SnapshotEnd
+	message  fsmpb.MessageRecord
+	known    fsmpb.DeduplicationRecord
+	attempt  fsmpb.AttemptRecord
+}
+
+// single writes a section of one protobuf message.
+func (s *writer) single(kind sectionKind, m proto.Message) {
+	if s.err != nil {
+		return
+	}
+	if s.sections.buffer, s.err = protobuf.Append(s.sections.buffer, m); s.err == nil {
+		s.err = s.sections.end(kind)
+	}
+}
+
+// record adds a record to the present section and ends it once it is long
+// enough. It reports whether to go on.
+func (s *writer) record(kind byte, count *uint64, m proto.Message) bool {
+	if s.err != nil {
+		return false
+	}
+	if s.scratch, s.err = protobuf.Append(s.scratch[:0], m); s.err != nil {
+		return false
+	}
+	*count++
+	buffer := append(s.sections.buffer, kind)
+	buffer = binary.AppendUvarint(buffer, uint64(len(s.scratch)))
+	s.sections.buffer = append(buffer, s.scratch...)
+	if s.sections.filled() >= sectionBytesAim {
+		s.err = s.sections.end(sectionRecords)
+	}
+	return s.err == nil
+}
+
+func (s *writer) tombstone(r queue.TombstoneRecord) bool {
+	return s.record(recordTombstone, &s.counts.Tombstones, tombstoneMessage(r))
+}
+
+func (s *writer) moveTask(r queue.MoveTaskRecord) bool {
+	return s.record(recordMoveTask, &s.counts.MoveTasks, moveTaskMessage(r))
+}
+
+func (s *writer) queue(q queue.FrozenQueue) bool {
+	record := q.Record()
+	if !s.record(recordQueue, &s.counts.Queues, queueMessage(&record)) {
+		return false
+	}
+	q.Messages(s.storedMessage)
+	q.Deduplication(s.deduplication)
+	q.Attempts(s.receiveAttempt)
+	if s.err != nil {
+		s.err = fmt.Errorf("queue %s: %w", record.Name, s.err)
+	}
+	return s.err == nil
+}
+
+func (s *writer) storedMessage(r queue.MessageRecord) bool {
+	fillMessage(&s.message, &r)
+	return s.record(recordMessage, &s.counts.Messages, &s.message)
+}
+
+func (s *writer) deduplication(r queue.DeduplicationRecord) bool {
+	fillDeduplication(&s.known, &r)
+	return s.record(recordDeduplication, &s.counts.DeduplicationIds, &s.known)
+}
+
+func (s *writer) receiveAttempt(r queue.AttemptRecord) bool {
+	fillAttempt(&s.attempt, &r)
+	return s.record(recordAttempt, &s.counts.Attempts, &s.attempt)
+}
