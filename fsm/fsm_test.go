@@ -13,6 +13,7 @@ import (
 	"github.com/hashicorp/raft"
 
 	"github.com/seriatimq/seriatim/queue"
+	"github.com/seriatimq/seriatim/queue/refusal"
 )
 
 func TestEntriesAnswerEachCommandInOrder(t *testing.T) {
@@ -28,7 +29,7 @@ func TestEntriesAnswerEachCommandInOrder(t *testing.T) {
 	if created, ok := result.Responses[0].Result.(queue.QueueCreated); !ok || created.Queue != "a" {
 		t.Errorf("first: %+v", result.Responses[0])
 	}
-	if err := result.Responses[1].Err; err == nil || err.Code != queue.QueueDoesNotExist || result.Responses[1].Result != nil {
+	if err := result.Responses[1].Err; err == nil || err.Code != refusal.QueueDoesNotExist || result.Responses[1].Result != nil {
 		t.Errorf("second: %+v", result.Responses[1])
 	}
 	if sent, ok := result.Responses[2].Result.(queue.MessagesSent); !ok || len(sent.Entries) != 1 {

@@ -5,6 +5,7 @@ import (
 
 	"github.com/seriatimq/seriatim/fsm/fsmpb"
 	"github.com/seriatimq/seriatim/queue"
+	"github.com/seriatimq/seriatim/queue/refusal"
 )
 
 // AppendResponse appends the encoded answer: what a leader sends back to the
@@ -26,8 +27,8 @@ func DecodeResponse(data []byte) (Response, error) {
 	if err := unmarshal(data, &m); err != nil {
 		return Response{}, err
 	}
-	if refusal := queueError(m.Error); refusal != nil {
-		return Response{Err: refusal}, nil
+	if refused := queueError(m.Error); refused != nil {
+		return Response{Err: refused}, nil
 	}
 	result, err := queueResult(&m)
 	if err != nil {
@@ -198,7 +199,7 @@ func queueError(m *fsmpb.Error) *queue.Error {
 	if m == nil || m.Code == 0 {
 		return nil
 	}
-	return &queue.Error{Code: queue.Code(m.Code), Message: m.Message}
+	return &queue.Error{Code: refusal.Code(m.Code), Message: m.Message}
 }
 
 // idBytes leaves out an id of zeros.

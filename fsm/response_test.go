@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/seriatimq/seriatim/queue"
+	"github.com/seriatimq/seriatim/queue/refusal"
 )
 
 // sameBody lets cmp look into bodies.
@@ -50,7 +51,7 @@ func TestResponsesRoundTrip(t *testing.T) {
 		f := drawn(r)
 		want := Response{Result: filledResult(t, f, results[rapid.SampledFrom(names).Draw(r, "type")])}
 		if rapid.Bool().Draw(r, "refused") {
-			want = Response{Err: &queue.Error{Code: queue.Code(1 + f.number(10)), Message: f.text()}}
+			want = Response{Err: &queue.Error{Code: refusal.Code(1 + f.number(10)), Message: f.text()}}
 		}
 		if diff := cmp.Diff(want, returned(t, want), sameBody); diff != "" {
 			r.Fatalf("changed on the way (-want +got):\n%s", diff)

@@ -8,6 +8,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/seriatimq/seriatim/queue"
+	"github.com/seriatimq/seriatim/queue/refusal"
 )
 
 // everyCommand has one value of each command type, the closed set of package
@@ -96,7 +97,7 @@ func (f *filler) fill(t testing.TB, v reflect.Value) {
 		return
 	case **queue.Error:
 		if f.flag() {
-			*value = &queue.Error{Code: queue.Code(1 + f.number(8)), Message: f.text()}
+			*value = &queue.Error{Code: refusal.Code(1 + f.number(8)), Message: f.text()}
 		}
 		return
 	}

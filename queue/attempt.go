@@ -4,6 +4,8 @@ import (
 	"slices"
 
 	"github.com/tidwall/btree"
+
+	"github.com/seriatimq/seriatim/queue/refusal"
 )
 
 // ReceiveAttempt is what a ReceiveRequestAttemptId was answered, so that a
@@ -128,7 +130,7 @@ func (b *Broker) replay(q *Queue, a *ReceiveAttempt, c *ReceiveMessages, visible
 		m, ok := q.messages.Get(uint64(d.Sequence))
 		held := ok && m.delivered() && m.delivery.count == d.Delivery && !q.expired(m, b.now)
 		if !q.attributes.YMQReceive && (a.invalid || !held || m.delivery.visibleAt <= b.now) {
-			return nil, InvalidValue(a.id, "ReceiveRequestAttemptId",
+			return nil, refusal.InvalidValue(a.id, "ReceiveRequestAttemptId",
 				"The receiveRequestAttemptId is not valid anymore since the receive call is not retryable.")
 		}
 		if held && q.leads(m, again) {

@@ -5,6 +5,8 @@ import (
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/seriatimq/seriatim/queue/refusal"
 )
 
 // Names of the queue attributes that rules mention beside their row.
@@ -312,7 +314,7 @@ func window() (parseAttribute, printAttribute) {
 	parse := func(a *QueueAttributes, value string, in assignment) *Error {
 		n, ok := parseNumber(value)
 		if !ok || n < in.minimumWindow || n > DeduplicationSecondsMax {
-			return newError(InvalidAttributeValue, "Invalid value for the parameter ", nameDeduplicationWindow,
+			return refusal.New(refusal.InvalidAttributeValue, "Invalid value for the parameter ", nameDeduplicationWindow,
 				". Reason: must be between ", strconv.FormatInt(in.minimumWindow, 10), " and ",
 				strconv.FormatInt(DeduplicationSecondsMax, 10), ".")
 		}
@@ -343,7 +345,7 @@ func fifoValue() (parseAttribute, printAttribute) {
 			return invalidAttribute(nameFIFO)
 		}
 		if !on {
-			return newError(InvalidAttributeValue,
+			return refusal.New(refusal.InvalidAttributeValue,
 				"Invalid value for the parameter FifoQueue. Reason: Modifying queue type is not supported.")
 		}
 		return nil

@@ -4,6 +4,8 @@ import (
 	"math/bits"
 	"slices"
 	"testing"
+
+	"github.com/seriatimq/seriatim/queue/refusal"
 )
 
 func TestAttributeTableIsSortedAndComplete(t *testing.T) {
@@ -108,7 +110,7 @@ func TestAttributeValues(t *testing.T) {
 			}
 			for _, v := range c.bad {
 				_, err := createAttributes(c.fifo, []Attribute{{c.name, v}}, assignment{minimumWindow: 20})
-				wantError(t, err, InvalidAttributeValue, "Invalid value for the parameter "+c.name+".")
+				wantError(t, err, refusal.InvalidAttributeValue, "Invalid value for the parameter "+c.name+".")
 			}
 		})
 	}
@@ -155,7 +157,7 @@ func TestWindowBounds(t *testing.T) {
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			_, err := createAttributes(true, []Attribute{{"DeduplicationWindowSeconds", c.value}}, assignment{minimumWindow: c.minimum})
-			wantError(t, err, InvalidAttributeValue, c.text)
+			wantError(t, err, refusal.InvalidAttributeValue, c.text)
 		})
 	}
 	if _, err := createAttributes(true, []Attribute{{"ReceiveAttemptWindowSeconds", "1"}}, assignment{minimumWindow: 1}); err != nil {
@@ -165,7 +167,7 @@ func TestWindowBounds(t *testing.T) {
 
 // wantError compares an error with a code and an exact text; an empty text
 // means no error.
-func wantError(t *testing.T, err *Error, code Code, text string) {
+func wantError(t *testing.T, err *Error, code refusal.Code, text string) {
 	t.Helper()
 	switch {
 	case text == "" && err != nil:

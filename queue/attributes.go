@@ -1,6 +1,9 @@
 package queue
 
-import "github.com/seriatimq/seriatim/queue/policy"
+import (
+	"github.com/seriatimq/seriatim/queue/policy"
+	"github.com/seriatimq/seriatim/queue/refusal"
+)
 
 // QueueAttributes are the typed attributes of a queue. The zero value means
 // nothing; start from defaultAttributes. A value is replaced as a whole,
@@ -188,7 +191,7 @@ func (a QueueAttributes) withChanges(given []Attribute, in assignment) (QueueAtt
 			return QueueAttributes{}, err
 		}
 		if r := findAttribute(g.Name); r.fixed && !r.equal(&a, &b) {
-			return QueueAttributes{}, newError(InvalidAttributeValue, "Invalid value for the parameter ", g.Name,
+			return QueueAttributes{}, refusal.New(refusal.InvalidAttributeValue, "Invalid value for the parameter ", g.Name,
 				". Reason: the attribute cannot be changed after creation.")
 		}
 	}
@@ -203,15 +206,15 @@ func (a QueueAttributes) withChanges(given []Attribute, in assignment) (QueueAtt
 func (a *QueueAttributes) assign(g Attribute, in assignment) *Error {
 	r := findAttribute(g.Name)
 	if r == nil {
-		return UnknownAttribute(g.Name)
+		return refusal.UnknownAttribute(g.Name)
 	}
 	if !a.FIFO {
 		switch r.kind {
 		case anyQueue:
 		case fifoSilent:
-			return UnknownAttribute(g.Name)
+			return refusal.UnknownAttribute(g.Name)
 		case fifoOnly:
-			return newError(InvalidAttributeName, "You can specify the ", g.Name, " only when FifoQueue is set to true.")
+			return refusal.New(refusal.InvalidAttributeName, "You can specify the ", g.Name, " only when FifoQueue is set to true.")
 		}
 	}
 	if err := r.parse(a, g.Value, in); err != nil {
@@ -234,7 +237,7 @@ func (a *QueueAttributes) consistent(given []Attribute) *Error {
 	if key, _ := valueOf(given, nameKMSKey); key != "" {
 		managed, _ := valueOf(given, nameSQSManaged)
 		if on, _ := parseBool(managed); on {
-			return newError(InvalidAttributeName, "You can use one type of server-side encryption (SSE) at one time. "+
+			return refusal.New(refusal.InvalidAttributeName, "You can use one type of server-side encryption (SSE) at one time. "+
 				"You can either enable KMS SSE or SQS SSE.")
 		}
 	}
@@ -298,5 +301,5 @@ func valueOf(attrs []Attribute, name string) (string, bool) {
 }
 
 func invalidAttribute(name string) *Error {
-	return newError(InvalidAttributeValue, "Invalid value for the parameter ", name, ".")
+	return refusal.New(refusal.InvalidAttributeValue, "Invalid value for the parameter ", name, ".")
 }

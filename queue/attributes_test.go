@@ -4,6 +4,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/seriatimq/seriatim/queue/refusal"
 )
 
 var standardDefaults = []Attribute{
@@ -128,58 +130,58 @@ func TestCreateAttributesErrors(t *testing.T) {
 		name  string
 		fifo  bool
 		given []Attribute
-		code  Code
+		code  refusal.Code
 		text  string
 	}{
-		{"unknown", false, []Attribute{{"Foobar", "1"}}, InvalidAttributeName, "Unknown Attribute Foobar."},
-		{"read only", true, []Attribute{{"QueueArn", "x"}}, InvalidAttributeName, "Unknown Attribute QueueArn."},
-		{"All", true, []Attribute{{"All", "x"}}, InvalidAttributeName, "Unknown Attribute All."},
-		{"letter case of a name", false, []Attribute{{"delaySeconds", "1"}}, InvalidAttributeName, "Unknown Attribute delaySeconds."},
-		{"FifoQueue=false on standard", false, []Attribute{{"FifoQueue", "false"}}, InvalidAttributeName, "Unknown Attribute FifoQueue."},
+		{"unknown", false, []Attribute{{"Foobar", "1"}}, refusal.InvalidAttributeName, "Unknown Attribute Foobar."},
+		{"read only", true, []Attribute{{"QueueArn", "x"}}, refusal.InvalidAttributeName, "Unknown Attribute QueueArn."},
+		{"All", true, []Attribute{{"All", "x"}}, refusal.InvalidAttributeName, "Unknown Attribute All."},
+		{"letter case of a name", false, []Attribute{{"delaySeconds", "1"}}, refusal.InvalidAttributeName, "Unknown Attribute delaySeconds."},
+		{"FifoQueue=false on standard", false, []Attribute{{"FifoQueue", "false"}}, refusal.InvalidAttributeName, "Unknown Attribute FifoQueue."},
 		{
 			"content deduplication on standard", false,
 			[]Attribute{{"ContentBasedDeduplication", "false"}},
-			InvalidAttributeName, "Unknown Attribute ContentBasedDeduplication.",
+			refusal.InvalidAttributeName, "Unknown Attribute ContentBasedDeduplication.",
 		},
 		{
 			"scope on standard", false,
 			[]Attribute{{"DeduplicationScope", "queue"}},
-			InvalidAttributeName, "You can specify the DeduplicationScope only when FifoQueue is set to true.",
+			refusal.InvalidAttributeName, "You can specify the DeduplicationScope only when FifoQueue is set to true.",
 		},
 		{
 			"throughput limit on standard", false,
 			[]Attribute{{"FifoThroughputLimit", "perQueue"}},
-			InvalidAttributeName, "You can specify the FifoThroughputLimit only when FifoQueue is set to true.",
+			refusal.InvalidAttributeName, "You can specify the FifoThroughputLimit only when FifoQueue is set to true.",
 		},
 		{
 			"extension on standard", false,
 			[]Attribute{{"DeduplicationWindowSeconds", "300"}},
-			InvalidAttributeName, "You can specify the DeduplicationWindowSeconds only when FifoQueue is set to true.",
+			refusal.InvalidAttributeName, "You can specify the DeduplicationWindowSeconds only when FifoQueue is set to true.",
 		},
 		{
 			"high throughput without message group scope", true,
 			[]Attribute{{"FifoThroughputLimit", "perMessageGroupId"}},
-			InvalidAttributeValue, "Invalid value for the parameter FifoThroughputLimit.",
+			refusal.InvalidAttributeValue, "Invalid value for the parameter FifoThroughputLimit.",
 		},
 		{
 			"high throughput with partition key scope", true,
 			[]Attribute{{"DeduplicationScope", "partitionKey"}, {"FifoThroughputLimit", "perMessageGroupId"}},
-			InvalidAttributeValue, "Invalid value for the parameter FifoThroughputLimit.",
+			refusal.InvalidAttributeValue, "Invalid value for the parameter FifoThroughputLimit.",
 		},
 		{
 			"id and content without content deduplication", true,
 			[]Attribute{{"ContentDeduplicationMode", "IdAndContent"}},
-			InvalidAttributeValue, "Invalid value for the parameter ContentDeduplicationMode.",
+			refusal.InvalidAttributeValue, "Invalid value for the parameter ContentDeduplicationMode.",
 		},
 		{
 			"two encryptions", false,
 			[]Attribute{{"KmsMasterKeyId", "k"}, {"SqsManagedSseEnabled", "True"}},
-			InvalidAttributeName, bothEncryptions,
+			refusal.InvalidAttributeName, bothEncryptions,
 		},
 		{
 			"unknown profile", true,
 			[]Attribute{{"CompatibilityProfile", "gcp"}},
-			InvalidAttributeValue, "Invalid value for the parameter CompatibilityProfile.",
+			refusal.InvalidAttributeValue, "Invalid value for the parameter CompatibilityProfile.",
 		},
 	}
 	for _, c := range cases {
@@ -208,23 +210,23 @@ func TestWithChanges(t *testing.T) {
 		before []Attribute
 		given  []Attribute
 		want   []Attribute // changes to what was listed before
-		code   Code
+		code   refusal.Code
 		text   string
 	}{
 		{name: "merges", before: []Attribute{{"DelaySeconds", "5"}}, given: []Attribute{{"VisibilityTimeout", "1"}}, want: []Attribute{{"VisibilityTimeout", "1"}}},
 		{name: "nothing"},
 		{name: "same type", fifo: true, given: []Attribute{{"FifoQueue", "TRUE"}}},
 		{
-			name: "other type", fifo: true, given: []Attribute{{"FifoQueue", "false"}}, code: InvalidAttributeValue,
+			name: "other type", fifo: true, given: []Attribute{{"FifoQueue", "false"}}, code: refusal.InvalidAttributeValue,
 			text: "Invalid value for the parameter FifoQueue. Reason: Modifying queue type is not supported.",
 		},
 		{
-			name: "type of a standard queue", given: []Attribute{{"FifoQueue", "true"}}, code: InvalidAttributeName,
+			name: "type of a standard queue", given: []Attribute{{"FifoQueue", "true"}}, code: refusal.InvalidAttributeName,
 			text: "Unknown Attribute FifoQueue.",
 		},
 		{
 			name: "one good and one bad", given: []Attribute{{"DelaySeconds", "5"}, {"VisibilityTimeout", "x"}},
-			code: InvalidAttributeValue, text: "Invalid value for the parameter VisibilityTimeout.",
+			code: refusal.InvalidAttributeValue, text: "Invalid value for the parameter VisibilityTimeout.",
 		},
 		{name: "empty policy removes", before: []Attribute{{"Policy", `{"a":1}`}}, given: []Attribute{{"Policy", ""}}, want: []Attribute{{"Policy", ""}}},
 		{name: "empty policy on none", given: []Attribute{{"Policy", ""}}},
@@ -245,22 +247,22 @@ func TestWithChanges(t *testing.T) {
 			name: "leaving message group scope under high throughput", fifo: true,
 			before: []Attribute{{"DeduplicationScope", "messageGroup"}, {"FifoThroughputLimit", "perMessageGroupId"}},
 			given:  []Attribute{{"DeduplicationScope", "queue"}},
-			code:   InvalidAttributeValue, text: "Invalid value for the parameter FifoThroughputLimit.",
+			code:   refusal.InvalidAttributeValue, text: "Invalid value for the parameter FifoThroughputLimit.",
 		},
 		{
 			name: "content deduplication off under id and content", fifo: true,
 			before: []Attribute{{"ContentBasedDeduplication", "true"}, {"ContentDeduplicationMode", "IdAndContent"}},
 			given:  []Attribute{{"ContentBasedDeduplication", "false"}},
-			code:   InvalidAttributeValue, text: "Invalid value for the parameter ContentDeduplicationMode.",
+			code:   refusal.InvalidAttributeValue, text: "Invalid value for the parameter ContentDeduplicationMode.",
 		},
 		{
 			name: "extension is listed once set", fifo: true, given: []Attribute{{"MaxDeduplicationEntries", "0"}},
 			want: []Attribute{{"MaxDeduplicationEntries", "0"}},
 		},
-		{name: "DeduplicationEnabled", fifo: true, given: []Attribute{{"DeduplicationEnabled", "false"}}, code: InvalidAttributeValue, text: "Invalid value for the parameter DeduplicationEnabled" + fixed},
-		{name: "MessageGroupIdMode", fifo: true, given: []Attribute{{"MessageGroupIdMode", "Optional"}}, code: InvalidAttributeValue, text: "Invalid value for the parameter MessageGroupIdMode" + fixed},
-		{name: "ReceiveCompatibility", fifo: true, given: []Attribute{{"ReceiveCompatibility", "ymq"}}, code: InvalidAttributeValue, text: "Invalid value for the parameter ReceiveCompatibility" + fixed},
-		{name: "CompatibilityProfile", fifo: true, given: []Attribute{{"CompatibilityProfile", "ymq"}}, code: InvalidAttributeValue, text: "Invalid value for the parameter CompatibilityProfile" + fixed},
+		{name: "DeduplicationEnabled", fifo: true, given: []Attribute{{"DeduplicationEnabled", "false"}}, code: refusal.InvalidAttributeValue, text: "Invalid value for the parameter DeduplicationEnabled" + fixed},
+		{name: "MessageGroupIdMode", fifo: true, given: []Attribute{{"MessageGroupIdMode", "Optional"}}, code: refusal.InvalidAttributeValue, text: "Invalid value for the parameter MessageGroupIdMode" + fixed},
+		{name: "ReceiveCompatibility", fifo: true, given: []Attribute{{"ReceiveCompatibility", "ymq"}}, code: refusal.InvalidAttributeValue, text: "Invalid value for the parameter ReceiveCompatibility" + fixed},
+		{name: "CompatibilityProfile", fifo: true, given: []Attribute{{"CompatibilityProfile", "ymq"}}, code: refusal.InvalidAttributeValue, text: "Invalid value for the parameter CompatibilityProfile" + fixed},
 		{
 			name: "fixed attribute to its present value", fifo: true, given: []Attribute{{"MessageGroupIdMode", "Required"}},
 			want: []Attribute{{"MessageGroupIdMode", "Required"}},
@@ -293,7 +295,7 @@ func TestDiffers(t *testing.T) {
 		current   []Attribute
 		requested []Attribute
 		want      string
-		code      Code
+		code      refusal.Code
 		text      string
 	}{
 		{name: "nothing requested", current: []Attribute{{"DelaySeconds", "1"}}},
@@ -338,11 +340,11 @@ func TestDiffers(t *testing.T) {
 		{name: "other profile", fifo: true, requested: []Attribute{{"CompatibilityProfile", "ymq"}}, want: "CompatibilityProfile"},
 		{
 			name: "invalid request", requested: []Attribute{{"DelaySeconds", "901"}},
-			code: InvalidAttributeValue, text: "Invalid value for the parameter DelaySeconds.",
+			code: refusal.InvalidAttributeValue, text: "Invalid value for the parameter DelaySeconds.",
 		},
 		{
 			name: "fifo attribute on standard", requested: []Attribute{{"FifoQueue", "false"}},
-			code: InvalidAttributeName, text: "Unknown Attribute FifoQueue.",
+			code: refusal.InvalidAttributeName, text: "Unknown Attribute FifoQueue.",
 		},
 	}
 	for _, c := range cases {

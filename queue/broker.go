@@ -4,6 +4,8 @@ import (
 	"slices"
 
 	"github.com/tidwall/btree"
+
+	"github.com/seriatimq/seriatim/queue/refusal"
 )
 
 // Broker is the whole replicated state: queues and move tasks, the clock, the
@@ -66,7 +68,7 @@ func (b *Broker) apply(cmd Command) (Result, *Error) {
 	if err := wellFormed(cmd); err != nil {
 		// AWS looks the queue up before it looks at values (sqs.md 1.7).
 		if name := cmd.QueueName(); name != "" && !b.View().QueueExists(name) {
-			return nil, NoSuchQueue()
+			return nil, refusal.NoSuchQueue()
 		}
 		return nil, err
 	}

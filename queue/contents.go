@@ -4,6 +4,8 @@ import (
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/seriatimq/seriatim/queue/refusal"
 )
 
 // traceHeaderLengthMax bounds AWSTraceHeader, which AWS does not count in the size
@@ -42,12 +44,12 @@ func checkSendBatch(a *QueueAttributes, c *SendMessages) *Error {
 	}
 	for i := range c.Entries { // recorded: the group id comes first
 		if a.needsGroupID() && !c.Entries[i].GroupIDGiven {
-			return InvalidParameter(noGroupID)
+			return refusal.InvalidParameter(noGroupID)
 		}
 	}
 	for i := range c.Entries {
 		if a.needsDeduplicationID() && !c.Entries[i].DeduplicationIDGiven {
-			return InvalidParameter(noDeduplicationID)
+			return refusal.InvalidParameter(noDeduplicationID)
 		}
 	}
 	return checkBatchBytes(c)
@@ -63,7 +65,7 @@ func checkBatchBytes(c *SendMessages) *Error {
 		total += c.Entries[i].size()
 	}
 	if total > BatchBytesMax {
-		return newError(BatchRequestTooLong, "Batch requests cannot be longer than ", strconv.Itoa(BatchBytesMax),
+		return refusal.New(refusal.BatchRequestTooLong, "Batch requests cannot be longer than ", strconv.Itoa(BatchBytesMax),
 			" bytes. You have sent ", strconv.FormatInt(total, 10), " bytes.")
 	}
 	return nil
@@ -112,13 +114,13 @@ func checkSend(a *QueueAttributes, e *SendEntry, batch bool) *Error {
 // check, and returns the first refusal.
 func (a *sendRules) check(e *SendEntry, batch bool) *Error {
 	if e.Body == "" {
-		return MissingParameter("MessageBody")
+		return refusal.MissingParameter("MessageBody")
 	}
 	if e.size() > a.bytesMax {
 		return tooLong(a.bytesMax, batch)
 	}
 	if badCharacter(e.Body) {
-		return newError(InvalidMessageContents, "Invalid characters found. Valid unicode characters are "+validCharacters)
+		return refusal.New(refusal.InvalidMessageContents, "Invalid characters found. Valid unicode characters are "+validCharacters)
 	}
 	partitionKey, err := a.checkAttributes(e)
 	if err != nil {
@@ -131,7 +133,7 @@ func (a *sendRules) check(e *SendEntry, batch bool) *Error {
 		return invalidID(e.GroupID, "MessageGroupId")
 	}
 	if partitionKey != "" && e.GroupIDGiven && partitionKey != e.GroupID {
-		return InvalidValue(partitionKey, reservedPartitionKey, "It must be equal to the MessageGroupId if both are given.")
+		return refusal.InvalidValue(partitionKey, reservedPartitionKey, "It must be equal to the MessageGroupId if both are given.")
 	}
 	return a.checkForType(e, batch)
 }
@@ -139,25 +141,25 @@ func (a *sendRules) check(e *SendEntry, batch bool) *Error {
 // checkForType makes the checks that depend on the queue type.
 func (a *sendRules) checkForType(e *SendEntry, batch bool) *Error {
 	if d := e.DelaySeconds; d.Given && (d.Value < 0 || d.Value > DelaySecondsMax) {
-		return InvalidValue(strconv.FormatInt(d.Value, 10), "DelaySeconds", "DelaySeconds must be >= 0 and <= 900.")
+		return refusal.InvalidValue(strconv.FormatInt(d.Value, 10), "DelaySeconds", "DelaySeconds must be >= 0 and <= 900.")
 	}
 	if !a.fifo {
 		if e.DeduplicationIDGiven {
-			return InvalidValue(e.DeduplicationID, "MessageDeduplicationId", wrongQueueType)
+			return refusal.InvalidValue(e.DeduplicationID, "MessageDeduplicationId", wrongQueueType)
 		}
 		return nil
 	}
 	if d := e.DelaySeconds; d.Given && d.Value > 0 {
-		return InvalidValue(strconv.FormatInt(d.Value, 10), "DelaySeconds", wrongQueueType)
+		return refusal.InvalidValue(strconv.FormatInt(d.Value, 10), "DelaySeconds", wrongQueueType)
 	}
 	if a.needsGroupID && !e.GroupIDGiven {
 		if batch {
-			return InvalidParameter(noGroupID)
+			return refusal.InvalidParameter(noGroupID)
 		}
-		return newError(MissingRequiredParameter, noGroupID)
+		return refusal.New(refusal.MissingRequiredParameter, noGroupID)
 	}
 	if a.needsDeduplicationID && !e.DeduplicationIDGiven {
-		return InvalidParameter(noDeduplicationID)
+		return refusal.InvalidParameter(noDeduplicationID)
 	}
 	return nil
 }
@@ -167,7 +169,7 @@ func tooLong(limit int64, batch bool) *Error {
 	if batch {
 		begin = "One or more parameters cannot be validated."
 	}
-	return InvalidParameter(begin, " Reason: Message must be shorter than ", strconv.FormatInt(limit, 10), " bytes.")
+	return refusal.InvalidParameter(begin, " Reason: Message must be shorter than ", strconv.FormatInt(limit, 10), " bytes.")
 }
 
 // validID reports whether an id of a message, group, attempt or partition has
@@ -185,7 +187,7 @@ func validID(id string) bool {
 }
 
 func invalidID(value, name string) *Error {
-	return InvalidValue(value, name, name+" can only include alphanumeric and punctuation characters. 1 to 128 in length.")
+	return refusal.InvalidValue(value, name, name+" can only include alphanumeric and punctuation characters. 1 to 128 in length.")
 }
 
 // badCharacter reports whether text has a character that XML cannot carry,

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 	"unicode/utf8"
+
+	"github.com/seriatimq/seriatim/queue/refusal"
 )
 
 func TestIsFIFOName(t *testing.T) {
@@ -147,7 +149,7 @@ type sendCase struct {
 	rules func(a *QueueAttributes)
 	entry func(e *SendEntry)
 	batch bool
-	code  Code
+	code  refusal.Code
 	text  string
 }
 
@@ -173,54 +175,54 @@ func TestCheckSendOnStandardQueue(t *testing.T) {
 	const tooLate = "DelaySeconds must be >= 0 and <= 900."
 	runSendCases(t, false, []sendCase{
 		{name: "good"},
-		{name: "empty body", entry: func(e *SendEntry) { e.Body = "" }, code: MissingRequiredParameter, text: "The request must contain the parameter MessageBody."},
+		{name: "empty body", entry: func(e *SendEntry) { e.Body = "" }, code: refusal.MissingRequiredParameter, text: "The request must contain the parameter MessageBody."},
 		{name: "at the limit", rules: limit, entry: func(e *SendEntry) { e.Body = strings.Repeat("x", 1024) }},
 		{
 			name: "over the limit", rules: limit, entry: func(e *SendEntry) { e.Body = strings.Repeat("x", 1025) },
-			code: InvalidParameterValue, text: "One or more parameters are invalid. Reason: Message must be shorter than 1024 bytes.",
+			code: refusal.InvalidParameterValue, text: "One or more parameters are invalid. Reason: Message must be shorter than 1024 bytes.",
 		},
 		{
 			name: "over the limit by its attribute", rules: limit, entry: func(e *SendEntry) {
 				e.Body, e.Attributes = strings.Repeat("x", 1017), []MessageAttribute{{"k", "String", "x"}}
 			},
-			code: InvalidParameterValue, text: "One or more parameters are invalid. Reason: Message must be shorter than 1024 bytes.",
+			code: refusal.InvalidParameterValue, text: "One or more parameters are invalid. Reason: Message must be shorter than 1024 bytes.",
 		},
 		{
 			name: "over the limit in a batch", batch: true, rules: limit, entry: func(e *SendEntry) { e.Body = strings.Repeat("x", 1025) },
-			code: InvalidParameterValue, text: "One or more parameters cannot be validated. Reason: Message must be shorter than 1024 bytes.",
+			code: refusal.InvalidParameterValue, text: "One or more parameters cannot be validated. Reason: Message must be shorter than 1024 bytes.",
 		},
 		{
 			name: "size before characters", rules: limit, entry: func(e *SendEntry) { e.Body = strings.Repeat("\x00", 1025) },
-			code: InvalidParameterValue, text: "One or more parameters are invalid. Reason: Message must be shorter than 1024 bytes.",
+			code: refusal.InvalidParameterValue, text: "One or more parameters are invalid. Reason: Message must be shorter than 1024 bytes.",
 		},
-		{name: "bad character", entry: func(e *SendEntry) { e.Body = "a\x08" }, code: InvalidMessageContents, text: badContents},
-		{name: "bad character in a batch", batch: true, entry: func(e *SendEntry) { e.Body = "\x01" }, code: InvalidMessageContents, text: badContents},
+		{name: "bad character", entry: func(e *SendEntry) { e.Body = "a\x08" }, code: refusal.InvalidMessageContents, text: badContents},
+		{name: "bad character in a batch", batch: true, entry: func(e *SendEntry) { e.Body = "\x01" }, code: refusal.InvalidMessageContents, text: badContents},
 		{
 			name: "characters before attributes", entry: func(e *SendEntry) { e.Body, e.Attributes = "\x00", []MessageAttribute{{}} },
-			code: InvalidMessageContents, text: badContents,
+			code: refusal.InvalidMessageContents, text: badContents,
 		},
 		{name: "group id of a fair queue", entry: func(e *SendEntry) { e.GroupID, e.GroupIDGiven = "test", true }},
-		{name: "group id empty", entry: func(e *SendEntry) { e.GroupIDGiven = true }, code: InvalidParameterValue, text: "Value " + groupRule},
-		{name: "group id with a blank", entry: func(e *SendEntry) { e.GroupID, e.GroupIDGiven = "group 123", true }, code: InvalidParameterValue, text: "Value group 123" + groupRule},
+		{name: "group id empty", entry: func(e *SendEntry) { e.GroupIDGiven = true }, code: refusal.InvalidParameterValue, text: "Value " + groupRule},
+		{name: "group id with a blank", entry: func(e *SendEntry) { e.GroupID, e.GroupIDGiven = "group 123", true }, code: refusal.InvalidParameterValue, text: "Value group 123" + groupRule},
 		{
 			name:  "group id of 129",
 			entry: func(e *SendEntry) { e.GroupID, e.GroupIDGiven = strings.Repeat("g", 129), true },
-			code:  InvalidParameterValue, text: "Value " + strings.Repeat("g", 129) + groupRule,
+			code:  refusal.InvalidParameterValue, text: "Value " + strings.Repeat("g", 129) + groupRule,
 		},
 		{
 			name:  "deduplication id",
 			entry: func(e *SendEntry) { e.DeduplicationID, e.DeduplicationIDGiven = "d", true },
-			code:  InvalidParameterValue,
+			code:  refusal.InvalidParameterValue,
 			text:  "Value d for parameter MessageDeduplicationId is invalid. Reason: The request include parameter that is not valid for this queue type.",
 		},
-		{name: "bad deduplication id", entry: func(e *SendEntry) { e.DeduplicationIDGiven = true }, code: InvalidParameterValue, text: "Value " + idRule},
+		{name: "bad deduplication id", entry: func(e *SendEntry) { e.DeduplicationIDGiven = true }, code: refusal.InvalidParameterValue, text: "Value " + idRule},
 		{name: "delay 900", entry: func(e *SendEntry) { e.DelaySeconds = Some(900) }},
-		{name: "delay 901", entry: func(e *SendEntry) { e.DelaySeconds = Some(901) }, code: InvalidParameterValue, text: "Value 901 for parameter DelaySeconds is invalid. Reason: " + tooLate},
-		{name: "delay -1", entry: func(e *SendEntry) { e.DelaySeconds = Some(-1) }, code: InvalidParameterValue, text: "Value -1 for parameter DelaySeconds is invalid. Reason: " + tooLate},
+		{name: "delay 901", entry: func(e *SendEntry) { e.DelaySeconds = Some(901) }, code: refusal.InvalidParameterValue, text: "Value 901 for parameter DelaySeconds is invalid. Reason: " + tooLate},
+		{name: "delay -1", entry: func(e *SendEntry) { e.DelaySeconds = Some(-1) }, code: refusal.InvalidParameterValue, text: "Value -1 for parameter DelaySeconds is invalid. Reason: " + tooLate},
 		{name: "trace header", entry: func(e *SendEntry) { e.TraceHeader = "Root=1-5759e988-bd862e3fe1be46a994272793;Sampled=1" }},
 		{
 			name: "bad trace header", entry: func(e *SendEntry) { e.TraceHeader = "\x00" },
-			code: InvalidParameterValue, text: "The value of message system attribute 'AWSTraceHeader' is invalid.",
+			code: refusal.InvalidParameterValue, text: "The value of message system attribute 'AWSTraceHeader' is invalid.",
 		},
 	})
 }
@@ -234,22 +236,22 @@ func TestCheckSendOnFIFOQueue(t *testing.T) {
 		{name: "good"},
 		{name: "id of 128", entry: func(e *SendEntry) { e.DeduplicationID = strings.Repeat("a", 128) }},
 		{name: "id with all punctuation", entry: func(e *SendEntry) { e.DeduplicationID, e.GroupID = allPunctuation, allPunctuation }},
-		{name: "id of 129", entry: func(e *SendEntry) { e.DeduplicationID = strings.Repeat("a", 129) }, code: InvalidParameterValue, text: "Value " + strings.Repeat("a", 129) + idRule},
-		{name: "id empty", entry: func(e *SendEntry) { e.DeduplicationID = "" }, code: InvalidParameterValue, text: "Value " + idRule},
-		{name: "id with a blank", entry: func(e *SendEntry) { e.DeduplicationID = "group 123" }, code: InvalidParameterValue, text: "Value group 123" + idRule},
-		{name: "id not ASCII", entry: func(e *SendEntry) { e.DeduplicationID = "é" }, code: InvalidParameterValue, text: "Value é" + idRule},
-		{name: "id with DEL", entry: func(e *SendEntry) { e.DeduplicationID = "\x7f" }, code: InvalidParameterValue, text: "Value \x7f" + idRule},
-		{name: "deduplication id before group id", entry: func(e *SendEntry) { e.DeduplicationID, e.GroupID = "", "" }, code: InvalidParameterValue, text: "Value " + idRule},
+		{name: "id of 129", entry: func(e *SendEntry) { e.DeduplicationID = strings.Repeat("a", 129) }, code: refusal.InvalidParameterValue, text: "Value " + strings.Repeat("a", 129) + idRule},
+		{name: "id empty", entry: func(e *SendEntry) { e.DeduplicationID = "" }, code: refusal.InvalidParameterValue, text: "Value " + idRule},
+		{name: "id with a blank", entry: func(e *SendEntry) { e.DeduplicationID = "group 123" }, code: refusal.InvalidParameterValue, text: "Value group 123" + idRule},
+		{name: "id not ASCII", entry: func(e *SendEntry) { e.DeduplicationID = "é" }, code: refusal.InvalidParameterValue, text: "Value é" + idRule},
+		{name: "id with DEL", entry: func(e *SendEntry) { e.DeduplicationID = "\x7f" }, code: refusal.InvalidParameterValue, text: "Value \x7f" + idRule},
+		{name: "deduplication id before group id", entry: func(e *SendEntry) { e.DeduplicationID, e.GroupID = "", "" }, code: refusal.InvalidParameterValue, text: "Value " + idRule},
 		{name: "delay 0", entry: func(e *SendEntry) { e.DelaySeconds = Some(0) }},
-		{name: "delay 2", entry: func(e *SendEntry) { e.DelaySeconds = Some(2) }, code: InvalidParameterValue, text: "Value 2 for parameter DelaySeconds is invalid. Reason: " + wrongType},
-		{name: "delay before group id", entry: func(e *SendEntry) { noGroup(e); e.DelaySeconds = Some(2) }, code: InvalidParameterValue, text: "Value 2 for parameter DelaySeconds is invalid. Reason: " + wrongType},
-		{name: "no group id", entry: noGroup, code: MissingRequiredParameter, text: "The request must contain the parameter MessageGroupId."},
-		{name: "no group id in a batch", batch: true, entry: noGroup, code: InvalidParameterValue, text: "The request must contain the parameter MessageGroupId."},
+		{name: "delay 2", entry: func(e *SendEntry) { e.DelaySeconds = Some(2) }, code: refusal.InvalidParameterValue, text: "Value 2 for parameter DelaySeconds is invalid. Reason: " + wrongType},
+		{name: "delay before group id", entry: func(e *SendEntry) { noGroup(e); e.DelaySeconds = Some(2) }, code: refusal.InvalidParameterValue, text: "Value 2 for parameter DelaySeconds is invalid. Reason: " + wrongType},
+		{name: "no group id", entry: noGroup, code: refusal.MissingRequiredParameter, text: "The request must contain the parameter MessageGroupId."},
+		{name: "no group id in a batch", batch: true, entry: noGroup, code: refusal.InvalidParameterValue, text: "The request must contain the parameter MessageGroupId."},
 		{name: "no group id where it is optional", rules: func(a *QueueAttributes) { a.GroupOptional = true }, entry: noGroup},
-		{name: "no deduplication id", entry: noDeduplication, code: InvalidParameterValue, text: noID},
+		{name: "no deduplication id", entry: noDeduplication, code: refusal.InvalidParameterValue, text: noID},
 		{name: "no deduplication id with content deduplication", rules: func(a *QueueAttributes) { a.Deduplication.ContentBased = true }, entry: noDeduplication},
 		{name: "no deduplication id without deduplication", rules: func(a *QueueAttributes) { a.Deduplication.Disabled = true }, entry: noDeduplication},
-		{name: "group id before deduplication id", entry: func(e *SendEntry) { noGroup(e); noDeduplication(e) }, code: MissingRequiredParameter, text: "The request must contain the parameter MessageGroupId."},
+		{name: "group id before deduplication id", entry: func(e *SendEntry) { noGroup(e); noDeduplication(e) }, code: refusal.MissingRequiredParameter, text: "The request must contain the parameter MessageGroupId."},
 	})
 }
 
@@ -264,19 +266,19 @@ func TestCheckSendBatch(t *testing.T) {
 		single  bool
 		rules   func(a *QueueAttributes)
 		entries []func(e *SendEntry)
-		code    Code
+		code    refusal.Code
 		text    string
 	}{
 		{name: "good", fifo: true, entries: []func(e *SendEntry){nil, nil}},
-		{name: "no deduplication id", fifo: true, entries: []func(e *SendEntry){nil, noDeduplication}, code: InvalidParameterValue, text: noID},
-		{name: "no group id", fifo: true, entries: []func(e *SendEntry){nil, noGroup}, code: InvalidParameterValue, text: "The request must contain the parameter MessageGroupId."},
+		{name: "no deduplication id", fifo: true, entries: []func(e *SendEntry){nil, noDeduplication}, code: refusal.InvalidParameterValue, text: noID},
+		{name: "no group id", fifo: true, entries: []func(e *SendEntry){nil, noGroup}, code: refusal.InvalidParameterValue, text: "The request must contain the parameter MessageGroupId."},
 		{
 			name: "neither id", fifo: true, entries: []func(e *SendEntry){nil, func(e *SendEntry) { noGroup(e); noDeduplication(e) }},
-			code: InvalidParameterValue, text: "The request must contain the parameter MessageGroupId.",
+			code: refusal.InvalidParameterValue, text: "The request must contain the parameter MessageGroupId.",
 		},
 		{
 			name: "group id of a later entry first", fifo: true, entries: []func(e *SendEntry){noDeduplication, noGroup},
-			code: InvalidParameterValue, text: "The request must contain the parameter MessageGroupId.",
+			code: refusal.InvalidParameterValue, text: "The request must contain the parameter MessageGroupId.",
 		},
 		{
 			name: "content deduplication", fifo: true, rules: func(a *QueueAttributes) { a.Deduplication.ContentBased = true },
@@ -286,12 +288,12 @@ func TestCheckSendBatch(t *testing.T) {
 		{name: "standard needs no ids", entries: []func(e *SendEntry){nil, nil}},
 		{name: "at the limit", entries: []func(e *SendEntry){half, half}},
 		{
-			name: "over the limit", entries: []func(e *SendEntry){half, half, nil}, code: BatchRequestTooLong,
+			name: "over the limit", entries: []func(e *SendEntry){half, half, nil}, code: refusal.BatchRequestTooLong,
 			text: "Batch requests cannot be longer than 1048576 bytes. You have sent 1048577 bytes.",
 		},
 		{
 			name: "one entry over the limit", entries: []func(e *SendEntry){func(e *SendEntry) { e.Body = strings.Repeat("x", BatchBytesMax+1) }},
-			code: BatchRequestTooLong, text: "Batch requests cannot be longer than 1048576 bytes. You have sent 1048577 bytes.",
+			code: refusal.BatchRequestTooLong, text: "Batch requests cannot be longer than 1048576 bytes. You have sent 1048577 bytes.",
 		},
 		{name: "limit of the queue is not that of the batch", rules: func(a *QueueAttributes) { a.MaximumMessageSize = 1024 }, entries: []func(e *SendEntry){half}},
 		{name: "single action has its own checks", single: true, fifo: true, entries: []func(e *SendEntry){noGroup}},

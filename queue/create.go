@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	"github.com/tidwall/btree"
+
+	"github.com/seriatimq/seriatim/queue/refusal"
 )
 
 // CreateQueue creates a queue, or confirms that an equal one exists.
@@ -33,12 +35,12 @@ func (c *CreateQueue) wellFormed() *Error {
 	value, _ := valueOf(c.Attributes, nameFIFO)
 	if on, _ := parseBool(value); on {
 		if base, isFIFO := strings.CutSuffix(c.Queue, ".fifo"); !isFIFO || !plainName(base) || len(c.Queue) > QueueNameLengthMax {
-			return InvalidParameter("The name of a FIFO queue can only include alphanumeric characters, hyphens, or underscores, " +
+			return refusal.InvalidParameter("The name of a FIFO queue can only include alphanumeric characters, hyphens, or underscores, " +
 				"must end with .fifo suffix and be 1 to 80 in length.")
 		}
 	} else if !plainName(c.Queue) || len(c.Queue) > QueueNameLengthMax {
 		// This is also what AWS says of a name ending in .fifo.
-		return InvalidParameter(nameRule)
+		return refusal.InvalidParameter(nameRule)
 	}
 	return checkTags(c.Queue, c.Tags)
 }
@@ -61,7 +63,7 @@ func (c *CreateQueue) apply(b *Broker) (Result, *Error) {
 		case err != nil:
 			return nil, err
 		case name != "":
-			return nil, newError(QueueNameExists,
+			return nil, refusal.New(refusal.QueueNameExists,
 				"A queue already exists with the same name and a different value for attribute ", name)
 		}
 		return QueueCreated{Queue: c.Queue}, nil
@@ -78,7 +80,7 @@ func (c *CreateQueue) apply(b *Broker) (Result, *Error) {
 		return nil, err
 	}
 	if b.cooldowns() && b.tombstones.within(c.Queue, b.now, deletionWait) {
-		return nil, newError(QueueDeletedRecently,
+		return nil, refusal.New(refusal.QueueDeletedRecently,
 			"You must wait 60 seconds after deleting a queue before you can create another with the same name.")
 	}
 	b.addQueue(c.Queue, attributes, c.Tags)
@@ -112,7 +114,7 @@ func (b *Broker) addQueue(name string, attributes QueueAttributes, tags []Tag) {
 // queue could not have its name.
 func (b *Broker) checkImplicitDeadLetter(name string, a *QueueAttributes) *Error {
 	if a.ImplicitDeadLetterQueue && len(implicitDeadLetterName(name)) > QueueNameLengthMax {
-		return newError(InvalidAttributeValue, "Invalid value for the parameter ImplicitDeadLetterQueue. "+
+		return refusal.New(refusal.InvalidAttributeValue, "Invalid value for the parameter ImplicitDeadLetterQueue. "+
 			"Reason: the name of the queue is too long to append -dlq to it.")
 	}
 	return nil
@@ -179,7 +181,7 @@ func (c *DeleteQueue) Validate() *Error { return checkQueueName(c.Queue) }
 func (c *DeleteQueue) apply(b *Broker) (Result, *Error) {
 	q, ok := b.queues.Get(c.Queue)
 	if !ok {
-		return nil, NoSuchQueue()
+		return nil, refusal.NoSuchQueue()
 	}
 	b.queues.Delete(q.name)
 	b.sum.sub(q.sums.counted)
@@ -269,10 +271,10 @@ func (c *PurgeQueue) Validate() *Error { return checkQueueName(c.Queue) }
 func (c *PurgeQueue) apply(b *Broker) (Result, *Error) {
 	q := b.beginNow(c.Queue)
 	if q == nil {
-		return nil, NoSuchQueue()
+		return nil, refusal.NoSuchQueue()
 	}
 	if b.cooldowns() && q.purgedAt != 0 && b.now.Sub(q.purgedAt) < purgeWait {
-		return nil, newError(PurgeQueueInProgress,
+		return nil, refusal.New(refusal.PurgeQueueInProgress,
 			"Only one PurgeQueue operation on ", q.name, " is allowed every 60 seconds.")
 	}
 	q.purgedAt = b.now

@@ -1,6 +1,10 @@
 package queue
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/seriatimq/seriatim/queue/refusal"
+)
 
 func TestDeleteAndCreateAgain(t *testing.T) {
 	s := newScript(t)
@@ -8,7 +12,7 @@ func TestDeleteAndCreateAgain(t *testing.T) {
 	before := s.send("q.fifo", "g", "d", "x")
 	handle := s.handles["a-1"]
 	s.must(&DeleteQueue{Queue: "q.fifo"})
-	if err := s.refusal(&ReceiveMessages{Queue: "q.fifo"}); err.Code != QueueDoesNotExist {
+	if err := s.refusal(&ReceiveMessages{Queue: "q.fifo"}); err.Code != refusal.QueueDoesNotExist {
 		t.Fatalf("receive from a deleted queue: %v", err)
 	}
 	s.create("q.fifo")
@@ -16,7 +20,7 @@ func TestDeleteAndCreateAgain(t *testing.T) {
 	if after.Duplicate || after.Sequence <= before.Sequence {
 		t.Fatalf("after creating it again %+v, before %+v", after, before)
 	}
-	if err := s.refusal(&DeleteMessages{Queue: "q.fifo", Handles: []string{handle}}); err.Code != ReceiptHandleIsInvalid {
+	if err := s.refusal(&DeleteMessages{Queue: "q.fifo", Handles: []string{handle}}); err.Code != refusal.ReceiptHandleIsInvalid {
 		t.Fatalf("handle of the deleted queue: %v", err)
 	}
 }
@@ -26,13 +30,13 @@ func TestCooldowns(t *testing.T) {
 	w.must(&SetClusterSetting{SettingAWSCooldowns, "true"})
 	w.create("q")
 	w.must(&PurgeQueue{Queue: "q"})
-	if err := w.refusal(&PurgeQueue{Queue: "q"}); err.Code != PurgeQueueInProgress ||
+	if err := w.refusal(&PurgeQueue{Queue: "q"}); err.Code != refusal.PurgeQueueInProgress ||
 		err.Message != "Only one PurgeQueue operation on q is allowed every 60 seconds." {
 		t.Fatal(err)
 	}
 	w.must(&DeleteQueue{Queue: "q"})
 	w.pass(59 * Second)
-	if err := w.refusal(&CreateQueue{Queue: "q"}); err.Code != QueueDeletedRecently {
+	if err := w.refusal(&CreateQueue{Queue: "q"}); err.Code != refusal.QueueDeletedRecently {
 		t.Fatal(err)
 	}
 	w.pass(1 * Second)
@@ -50,18 +54,18 @@ func TestCreateExisting(t *testing.T) {
 	w.must(&CreateQueue{Queue: "q"})
 	w.must(&CreateQueue{Queue: "q", Attributes: []Attribute{{"DelaySeconds", "1"}}})
 	err := w.refusal(&CreateQueue{Queue: "q", Attributes: []Attribute{{"DelaySeconds", "2"}}})
-	if err.Code != QueueNameExists || err.Message != "A queue already exists with the same name and a different value for attribute DelaySeconds" {
+	if err.Code != refusal.QueueNameExists || err.Message != "A queue already exists with the same name and a different value for attribute DelaySeconds" {
 		t.Fatal(err)
 	}
 }
 
 func TestClusterSettings(t *testing.T) {
 	w := newWorld(t)
-	if err := w.refusal(&SetClusterSetting{SettingReceiptKey, "ff0102030405060708090a0b0c0d0e0f"}); err.Code != InvalidClusterSetting {
+	if err := w.refusal(&SetClusterSetting{SettingReceiptKey, "ff0102030405060708090a0b0c0d0e0f"}); err.Code != refusal.InvalidClusterSetting {
 		t.Fatalf("a second key: %v", err)
 	}
 	w.must(&SetFormatVersion{2})
-	if err := w.refusal(&SetFormatVersion{1}); err.Code != InvalidFormatVersion {
+	if err := w.refusal(&SetFormatVersion{1}); err.Code != refusal.InvalidFormatVersion {
 		t.Fatalf("going back: %v", err)
 	}
 }

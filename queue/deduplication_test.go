@@ -3,6 +3,8 @@ package queue
 import (
 	"strings"
 	"testing"
+
+	"github.com/seriatimq/seriatim/queue/refusal"
 )
 
 // dedup steps: "a" sends id a and expects a new message, "a!" expects a
@@ -156,7 +158,7 @@ func TestMaxDeduplicationEntries(t *testing.T) {
 	w.create("q.fifo", Attribute{"MaxDeduplicationEntries", "2"}, Attribute{"DeduplicationWindowSeconds", "20"})
 	w.dedup("a +1 b a!")
 	c := &SendMessages{Queue: "q.fifo", Entries: []SendEntry{{Body: "x", GroupID: "g", GroupIDGiven: true, DeduplicationID: "c", DeduplicationIDGiven: true}}}
-	if _, err := w.apply(c); err == nil || err.Code != OverLimit {
+	if _, err := w.apply(c); err == nil || err.Code != refusal.OverLimit {
 		t.Fatalf("a third id: %v", err)
 	}
 	w.pass(19 * Second)

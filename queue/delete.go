@@ -1,5 +1,7 @@
 package queue
 
+import "github.com/seriatimq/seriatim/queue/refusal"
+
 // DeleteMessages is DeleteMessage and DeleteMessageBatch.
 type DeleteMessages struct {
 	Queue   string
@@ -63,7 +65,7 @@ func (c *DeleteMessages) refuse(*Queue) (Result, *Error) {
 func (c *DeleteMessages) apply(b *Broker) (Result, *Error) {
 	q := b.beginNow(c.Queue)
 	if q == nil {
-		return nil, NoSuchQueue()
+		return nil, refusal.NoSuchQueue()
 	}
 	out := EntriesDone{Errs: make([]*Error, len(c.Handles))}
 	for i, handle := range c.Handles {
@@ -77,7 +79,7 @@ func (c *DeleteMessages) apply(b *Broker) (Result, *Error) {
 }
 
 func invalidHandle(handle string) *Error {
-	return newError(ReceiptHandleIsInvalid, `The input receipt handle "`, echo(handle), `" is not a valid receipt handle.`)
+	return refusal.New(refusal.ReceiptHandleIsInvalid, `The input receipt handle "`, refusal.Echo(handle), `" is not a valid receipt handle.`)
 }
 
 // deleteMessage deletes what a handle names. A message that is gone already
@@ -102,9 +104,9 @@ func (b *Broker) deleteMessage(q *Queue, handle string, batch bool) *Error {
 			return nil
 		case !q.attributes.YMQReceive && (!current || m.delivery.visibleAt <= b.now):
 			if batch { // recorded: another code and text than the single call
-				return newError(ReceiptHandleIsInvalid, "The receipt handle has expired")
+				return refusal.New(refusal.ReceiptHandleIsInvalid, "The receipt handle has expired")
 			}
-			return InvalidValue(handle, "ReceiptHandle", "The receipt handle has expired.")
+			return refusal.InvalidValue(handle, "ReceiptHandle", "The receipt handle has expired.")
 		}
 	}
 	q.endAttempt(b.key, m, true)

@@ -1,6 +1,10 @@
 package queue
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/seriatimq/seriatim/queue/refusal"
+)
 
 func TestBeginEpoch(t *testing.T) {
 	w := newWorld(t)
@@ -26,8 +30,8 @@ func TestBeginEpoch(t *testing.T) {
 	}
 
 	remove := &DeleteMessages{Queue: "q.fifo", Handles: []string{held.Handle.String()}}
-	if _, refusal := w.apply(remove); refusal == nil || refusal.Code != ReceiptHandleIsInvalid {
-		t.Errorf("a handle of the epoch before: %v", refusal)
+	if _, refused := w.apply(remove); refused == nil || refused.Code != refusal.ReceiptHandleIsInvalid {
+		t.Errorf("a handle of the epoch before: %v", refused)
 	}
 	if again := w.send("q.fifo", "g", "d1", "m1"); again.MessageID != first.MessageID || again.Sequence != first.Sequence {
 		t.Errorf("a duplicate got %+v, the original %+v", again, first)

@@ -4,6 +4,8 @@ import (
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/seriatimq/seriatim/queue/refusal"
 )
 
 // Base types of message attributes.
@@ -27,7 +29,7 @@ const (
 // header, and returns the partition key if the queue takes one.
 func (a *sendRules) checkAttributes(e *SendEntry) (partitionKey string, err *Error) {
 	if !ValidTraceHeader(e.TraceHeader) {
-		return "", InvalidParameter("The value of message system attribute 'AWSTraceHeader' is invalid.")
+		return "", refusal.InvalidParameter("The value of message system attribute 'AWSTraceHeader' is invalid.")
 	}
 	if len(e.Attributes) == 0 {
 		return "", nil
@@ -42,7 +44,7 @@ func (a *sendRules) checkAttributes(e *SendEntry) (partitionKey string, err *Err
 		}
 	}
 	if len(attrs) > MessageAttributesMax {
-		return "", InvalidParameter("Number of message attributes [", strconv.Itoa(len(attrs)),
+		return "", refusal.InvalidParameter("Number of message attributes [", strconv.Itoa(len(attrs)),
 			"] exceeds the allowed maximum [", strconv.Itoa(MessageAttributesMax), "].")
 	}
 	for i := range attrs {
@@ -51,7 +53,7 @@ func (a *sendRules) checkAttributes(e *SendEntry) (partitionKey string, err *Err
 		}
 		for j := range i {
 			if attrs[j].Name == attrs[i].Name {
-				return "", InvalidParameter("Message (user) attribute '", attrs[i].Name, "' is given more than once.")
+				return "", refusal.InvalidParameter("Message (user) attribute '", attrs[i].Name, "' is given more than once.")
 			}
 		}
 	}
@@ -63,33 +65,33 @@ func checkAttribute(m *MessageAttribute) *Error {
 		return err
 	}
 	if len(m.DataType) > AttributeTypeLengthMax {
-		return InvalidParameter("Message (user) attribute types must be shorter than 256 Bytes")
+		return refusal.InvalidParameter("Message (user) attribute types must be shorter than 256 Bytes")
 	}
 	base := baseType(m.DataType)
 	if base == "" || badCharacter(m.DataType) {
-		return InvalidParameter("The type of message (user) attribute '", m.Name,
+		return refusal.InvalidParameter("The type of message (user) attribute '", m.Name,
 			"' is invalid. You must use only the following supported type prefixes: Binary, Number, String.")
 	}
 	switch {
 	case m.Value == "":
-		return InvalidParameter("Message (user) attribute '", m.Name, "' must contain a non-empty value of type '", base, "'.")
+		return refusal.InvalidParameter("Message (user) attribute '", m.Name, "' must contain a non-empty value of type '", base, "'.")
 	case base == typeBinary:
 		return nil
 	case badCharacter(m.Value):
-		return InvalidParameter("Invalid characters found in the value of message (user) attribute '", m.Name,
+		return refusal.InvalidParameter("Invalid characters found in the value of message (user) attribute '", m.Name,
 			"'. Valid unicode characters are "+validCharacters)
 	case base == typeNumber && !validNumber(m.Value):
-		return InvalidParameter("Can't cast the value of message (user) attribute '", m.Name, "' to a number.")
+		return refusal.InvalidParameter("Can't cast the value of message (user) attribute '", m.Name, "' to a number.")
 	}
 	return nil
 }
 
 func checkAttributeName(name string) *Error {
 	if name == "" {
-		return InvalidParameter("The request must contain non-empty message (user) attribute names.")
+		return refusal.InvalidParameter("The request must contain non-empty message (user) attribute names.")
 	}
 	if len(name) > AttributeNameLengthMax {
-		return InvalidParameter("Message (user) attribute names must be shorter than 256 Bytes")
+		return refusal.InvalidParameter("Message (user) attribute names must be shorter than 256 Bytes")
 	}
 	for _, r := range name {
 		if !nameCharacter(r) {
@@ -97,7 +99,7 @@ func checkAttributeName(name string) *Error {
 		}
 	}
 	if hasPrefixFold(name, "AWS.") || hasPrefixFold(name, "Amazon.") || name[0] == '.' || name[len(name)-1] == '.' {
-		return InvalidParameter("You can't use message attribute names beginning with 'AWS.' or 'Amazon.'. " +
+		return refusal.InvalidParameter("You can't use message attribute names beginning with 'AWS.' or 'Amazon.'. " +
 			"These strings are reserved for internal use. Additionally, they cannot start or end with '.'.")
 	}
 	if strings.Contains(name, "..") {
@@ -108,7 +110,7 @@ func checkAttributeName(name string) *Error {
 
 // badAttributeName has a text that ends in a blank, as AWS sends it.
 func badAttributeName() *Error {
-	return InvalidParameter("Message (user) attributes name can only contain upper and lower score characters, " +
+	return refusal.InvalidParameter("Message (user) attributes name can only contain upper and lower score characters, " +
 		"digits, periods, hyphens and underscores. ")
 }
 

@@ -3,6 +3,8 @@ package queue
 import (
 	"strings"
 	"testing"
+
+	"github.com/seriatimq/seriatim/queue/refusal"
 )
 
 func attributes(n int) []MessageAttribute {
@@ -87,7 +89,7 @@ func TestCheckSendMessageAttributes(t *testing.T) {
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			e := standardEntry(func(e *SendEntry) { e.Attributes = c.attrs })
-			wantError(t, checkSend(&a, e, false), InvalidParameterValue, c.text)
+			wantError(t, checkSend(&a, e, false), refusal.InvalidParameterValue, c.text)
 		})
 	}
 }
@@ -102,26 +104,26 @@ func TestCheckSendReservedAttributes(t *testing.T) {
 		}},
 		{
 			name: "eleven beside them", rules: on, entry: func(e *SendEntry) { e.GroupID, e.Attributes = "p", append(attributes(11), key) },
-			code: InvalidParameterValue, text: "Number of message attributes [11] exceeds the allowed maximum [10].",
+			code: refusal.InvalidParameterValue, text: "Number of message attributes [11] exceeds the allowed maximum [10].",
 		},
 		{
 			name: "counted where they are not reserved", entry: func(e *SendEntry) { e.Attributes = append(attributes(10), key) },
-			code: InvalidParameterValue, text: "Number of message attributes [11] exceeds the allowed maximum [10].",
+			code: refusal.InvalidParameterValue, text: "Number of message attributes [11] exceeds the allowed maximum [10].",
 		},
 		{
 			name: "far too many", rules: on, entry: func(e *SendEntry) { e.Attributes = append(attributes(20), key) },
-			code: InvalidParameterValue, text: "Number of message attributes [21] exceeds the allowed maximum [10].",
+			code: refusal.InvalidParameterValue, text: "Number of message attributes [21] exceeds the allowed maximum [10].",
 		},
 		{
 			name: "partition key differs from group id", rules: on, entry: func(e *SendEntry) { e.Attributes = []MessageAttribute{key} },
-			code: InvalidParameterValue,
+			code: refusal.InvalidParameterValue,
 			text: "Value p for parameter seriatim.PartitionKey is invalid. Reason: It must be equal to the MessageGroupId if both are given.",
 		},
 		{
 			name: "bad time", rules: on, entry: func(e *SendEntry) {
 				e.Attributes = []MessageAttribute{{"seriatim.ScheduledEnqueueTime", "String", "now"}}
 			},
-			code: InvalidParameterValue,
+			code: refusal.InvalidParameterValue,
 			text: "Value now for parameter seriatim.ScheduledEnqueueTime is invalid. Reason: Must be a Number of milliseconds since 1970 or a String with a time as in RFC 3339.",
 		},
 	})

@@ -4,6 +4,8 @@ import (
 	"strconv"
 
 	"github.com/tidwall/btree"
+
+	"github.com/seriatimq/seriatim/queue/refusal"
 )
 
 // moveTasks are the message move tasks of all queues. Values are replaced,
@@ -137,16 +139,16 @@ func (*StartMoveTask) QueueName() string { return "" }
 // Validate checks the source and the rate.
 func (c *StartMoveTask) Validate() *Error {
 	if c.Source == "" {
-		return MissingParameter("SourceArn")
+		return refusal.MissingParameter("SourceArn")
 	}
 	if len(c.Source) > QueueNameLengthMax {
-		return NoSuchResource("SourceArn")
+		return refusal.NoSuchResource("SourceArn")
 	}
 	if len(c.Destination) > QueueNameLengthMax {
-		return NoSuchResource("DestinationArn")
+		return refusal.NoSuchResource("DestinationArn")
 	}
 	if m := c.MaxPerSecond; m.Given && (m.Value < 1 || m.Value > MovePerSecondMax) {
-		return InvalidValue(strconv.FormatInt(m.Value, 10), "MaxNumberOfMessagesPerSecond", "Must be between 1 and 500, if provided.")
+		return refusal.InvalidValue(strconv.FormatInt(m.Value, 10), "MaxNumberOfMessagesPerSecond", "Must be between 1 and 500, if provided.")
 	}
 	return nil
 }
@@ -156,26 +158,26 @@ func (c *StartMoveTask) Validate() *Error {
 func (c *StartMoveTask) apply(b *Broker) (Result, *Error) {
 	source := b.beginNow(c.Source)
 	if source == nil {
-		return nil, NoSuchResource("SourceArn")
+		return nil, refusal.NoSuchResource("SourceArn")
 	}
 	if !b.isDeadLetterQueue(c.Source) {
-		return nil, InvalidParameter("Source queue must be configured as a Dead Letter Queue.")
+		return nil, refusal.InvalidParameter("Source queue must be configured as a Dead Letter Queue.")
 	}
 	if c.Destination != "" {
 		destination, ok := b.queues.Get(c.Destination)
 		switch {
 		case !ok:
-			return nil, NoSuchResource("DestinationArn")
+			return nil, refusal.NoSuchResource("DestinationArn")
 		case destination.attributes.FIFO != source.attributes.FIFO:
-			return nil, InvalidParameter("The destination queue must be of the same type as the source queue.")
+			return nil, refusal.InvalidParameter("The destination queue must be of the same type as the source queue.")
 		case c.Destination == c.Source:
-			return nil, InvalidParameter("The destination queue must not be the source queue.")
+			return nil, refusal.InvalidParameter("The destination queue must not be the source queue.")
 		}
 	}
 	tasks := b.moveTasksOf(c.Source)
 	for _, t := range tasks {
 		if t.Status == MoveTaskRunning {
-			return nil, InvalidParameter("There is already a task running. " +
+			return nil, refusal.InvalidParameter("There is already a task running. " +
 				"Only one active task is allowed for a source queue arn at a given time.")
 		}
 	}
@@ -211,7 +213,7 @@ func (*CancelMoveTask) QueueName() string { return "" }
 // Validate checks that the task handle named a task.
 func (c *CancelMoveTask) Validate() *Error {
 	if c.TaskID == "" || len(c.TaskID) > taskIDLengthMax || c.Source == "" || len(c.Source) > QueueNameLengthMax {
-		return InvalidParameter("Value for parameter TaskHandle is invalid.")
+		return refusal.InvalidParameter("Value for parameter TaskHandle is invalid.")
 	}
 	return nil
 }
@@ -219,14 +221,14 @@ func (c *CancelMoveTask) Validate() *Error {
 // apply ends a running task. What was moved stays moved.
 func (c *CancelMoveTask) apply(b *Broker) (Result, *Error) {
 	if _, ok := b.queues.Get(c.Source); !ok {
-		return nil, NoSuchResource("SourceArn")
+		return nil, refusal.NoSuchResource("SourceArn")
 	}
 	t, ok := b.moveTask(c.TaskID)
 	if !ok || t.Source != c.Source {
-		return nil, newError(ResourceNotFound, "Task does not exist.")
+		return nil, refusal.New(refusal.ResourceNotFound, "Task does not exist.")
 	}
 	if t.Status != MoveTaskRunning {
-		return nil, InvalidParameter("Only active tasks can be cancelled.")
+		return nil, refusal.InvalidParameter("Only active tasks can be cancelled.")
 	}
 	ended := *t
 	ended.Status = MoveTaskStopped
@@ -246,7 +248,7 @@ func (*MoveMessages) QueueName() string { return "" }
 // Validate bounds the step; only the leader proposes this command.
 func (c *MoveMessages) Validate() *Error {
 	if c.TaskID == "" || c.Max < 1 || c.Max > MoveStepMax {
-		return InvalidParameter("A step of a move task needs a task id and moves 1 to ", strconv.Itoa(MoveStepMax), " messages.")
+		return refusal.InvalidParameter("A step of a move task needs a task id and moves 1 to ", strconv.Itoa(MoveStepMax), " messages.")
 	}
 	return nil
 }

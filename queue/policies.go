@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/seriatimq/seriatim/queue/policy"
+	"github.com/seriatimq/seriatim/queue/refusal"
 )
 
 // Policies are the policies among the attributes of a command, read by the node
@@ -91,13 +92,15 @@ func parseRedrivePolicy(text string) (policy.Redrive, *Error) {
 func parseRedriveAllowPolicy(text string) (policy.RedriveAllow, *Error) {
 	p, ok := policy.ParseRedriveAllow(text)
 	if !ok {
-		return policy.RedriveAllow{}, InvalidValue(text, nameRedriveAllowPolicy,
+		return policy.RedriveAllow{}, refusal.InvalidValue(text, nameRedriveAllowPolicy,
 			"Amazon SQS can't create the redrive allow policy in an unsupported format.")
 	}
 	return p, nil
 }
 
-func badRedrive(text, reason string) *Error { return InvalidValue(text, nameRedrivePolicy, reason) }
+func badRedrive(text, reason string) *Error {
+	return refusal.InvalidValue(text, nameRedrivePolicy, reason)
+}
 
 // redriveTargetMissing refuses a RedrivePolicy, given as sent, whose target
 // does not exist.
@@ -135,7 +138,7 @@ func (c *SetQueuePolicy) Validate() *Error {
 		return err
 	}
 	if c.Label == "" {
-		return MissingParameter("Label")
+		return refusal.MissingParameter("Label")
 	}
 	if !plainName(c.Label) || len(c.Label) > PolicyLabelLengthMax {
 		return badLabel(c.Label, nameRule+".")
@@ -144,25 +147,25 @@ func (c *SetQueuePolicy) Validate() *Error {
 		return nil
 	}
 	if len(c.AccountIDs) == 0 {
-		return MissingParameter("AWSAccountIds")
+		return refusal.MissingParameter("AWSAccountIds")
 	}
 	if len(c.Actions) == 0 {
-		return MissingParameter("Actions")
+		return refusal.MissingParameter("Actions")
 	}
 	if n := len(c.AccountIDs); n > policyAccountsMax {
-		return newError(OverLimit, strconv.Itoa(n), " principals were found, maximum allowed is ", strconv.Itoa(policyAccountsMax), ".")
+		return refusal.New(refusal.OverLimit, strconv.Itoa(n), " principals were found, maximum allowed is ", strconv.Itoa(policyAccountsMax), ".")
 	}
 	for _, account := range c.AccountIDs {
 		if !plainName(account) || len(account) > accountLengthMax {
-			return InvalidValue(account, "PrincipalId", "Unable to verify.")
+			return refusal.InvalidValue(account, "PrincipalId", "Unable to verify.")
 		}
 	}
 	if n := len(c.Actions); n > PolicyActionsMax {
-		return newError(OverLimit, strconv.Itoa(n), " Actions were found, maximum allowed is ", strconv.Itoa(PolicyActionsMax), ".")
+		return refusal.New(refusal.OverLimit, strconv.Itoa(n), " Actions were found, maximum allowed is ", strconv.Itoa(PolicyActionsMax), ".")
 	}
 	for _, action := range c.Actions {
 		if !permitted(action) {
-			return InvalidValue("SQS:"+action, "ActionName", "Only the queue owner is allowed to invoke this action.")
+			return refusal.InvalidValue("SQS:"+action, "ActionName", "Only the queue owner is allowed to invoke this action.")
 		}
 	}
 	return nil
@@ -172,7 +175,7 @@ func (c *SetQueuePolicy) Validate() *Error {
 func (c *SetQueuePolicy) apply(b *Broker) (Result, *Error) {
 	q := b.beginNow(c.Queue)
 	if q == nil {
-		return nil, NoSuchQueue()
+		return nil, refusal.NoSuchQueue()
 	}
 	var policy string
 	var err *Error
@@ -231,10 +234,10 @@ func accessError(err error, label string) *Error {
 	case errors.Is(err, policy.ErrLabelNotFound):
 		return badLabel(label, "can't find label on existing policy.")
 	case errors.Is(err, policy.ErrTooLong):
-		return newError(OverLimit, "The policy would be longer than ", strconv.Itoa(policy.BytesMax), " bytes.")
+		return refusal.New(refusal.OverLimit, "The policy would be longer than ", strconv.Itoa(policy.BytesMax), " bytes.")
 	default:
 		return invalidAttribute(namePolicy)
 	}
 }
 
-func badLabel(label, reason string) *Error { return InvalidValue(label, "Label", reason) }
+func badLabel(label, reason string) *Error { return refusal.InvalidValue(label, "Label", reason) }

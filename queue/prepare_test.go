@@ -7,15 +7,16 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/seriatimq/seriatim/queue/policy"
+	"github.com/seriatimq/seriatim/queue/refusal"
 )
 
 // accepted runs a command as the accepting node does: prepared, then applied,
 // or refused without the log.
 func (w *world) accepted(cmd Command) (result Result, err *Error, logged bool) {
 	w.t.Helper()
-	prepared, refusal := Prepare(cmd)
-	if refusal != nil {
-		result, err = w.b.View().Refuse(cmd, refusal)
+	prepared, refused := Prepare(cmd)
+	if refused != nil {
+		result, err = w.b.View().Refuse(cmd, refused)
 		return result, err, false
 	}
 	if result, err = w.apply(prepared.Command); err == nil {
@@ -57,7 +58,7 @@ func TestRefusedBeforeTheLog(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			hash := w.b.StateHash()
 			_, err, logged := w.accepted(c.cmd)
-			if err == nil || !strings.Contains(err.Message, c.want) || len(err.Message) > 2*echoBytesMax {
+			if err == nil || !strings.Contains(err.Message, c.want) || len(err.Message) > 2*refusal.EchoBytesMax {
 				t.Fatalf("refused with %.300v", err)
 			}
 			if logged || hash != w.b.StateHash() {
@@ -79,7 +80,7 @@ func TestRefusedEntries(t *testing.T) {
 		t.Fatalf("%v, in the log: %v", err, logged)
 	}
 	sent := result.(MessagesSent).Entries
-	if sent[0].Err == nil || sent[0].Err.Code != InvalidMessageContents || sent[1].Err != nil || sent[2].Err == nil || !strings.Contains(sent[2].Err.Message, "MessageGroupId") {
+	if sent[0].Err == nil || sent[0].Err.Code != refusal.InvalidMessageContents || sent[1].Err != nil || sent[2].Err == nil || !strings.Contains(sent[2].Err.Message, "MessageGroupId") {
 		t.Fatalf("sent %.300v", sent)
 	}
 	got := w.receive("q", 10)
@@ -98,7 +99,7 @@ func TestRefusedEntries(t *testing.T) {
 	}
 	handle := got[0].Handle.String()
 	result, err, _ = w.accepted(&ChangeMessageVisibility{Queue: "q", Batch: true, Entries: []VisibilityEntry{{"x", Some(1)}, {handle, Some(1)}, {handle, Some(-1)}}})
-	if errs := result.(EntriesDone).Errs; err != nil || errs[0].Code != ReceiptHandleIsInvalid || errs[1] != nil || errs[2].Code != InvalidParameterValue {
+	if errs := result.(EntriesDone).Errs; err != nil || errs[0].Code != refusal.ReceiptHandleIsInvalid || errs[1] != nil || errs[2].Code != refusal.InvalidParameterValue {
 		t.Fatalf("visibility: %v, %v", errs, err)
 	}
 	result, err, _ = w.accepted(&DeleteMessages{Queue: "q", Batch: true, Handles: []string{"x", handle}})
@@ -106,7 +107,7 @@ func TestRefusedEntries(t *testing.T) {
 		t.Fatalf("delete: %v, %v", errs, err)
 	}
 	result, err, logged = w.accepted(&ChangeMessageVisibility{Queue: "q", Batch: true, Entries: []VisibilityEntry{{handle, Some(1)}}})
-	if errs := result.(EntriesDone).Errs; err != nil || !logged || errs[0].Code != ReceiptHandleIsInvalid ||
+	if errs := result.(EntriesDone).Errs; err != nil || !logged || errs[0].Code != refusal.ReceiptHandleIsInvalid ||
 		errs[0].Message != "Message does not exist or is not available for visibility timeout change" {
 		t.Fatalf("visibility of a deleted message: %v, %v", errs, err)
 	}

@@ -1,6 +1,10 @@
 package queue
 
-import "strconv"
+import (
+	"strconv"
+
+	"github.com/seriatimq/seriatim/queue/refusal"
+)
 
 // ReceiveMessages is ReceiveMessage without its waiting: it hands out what can
 // be handed out now.
@@ -25,7 +29,7 @@ func (c *ReceiveMessages) Validate() *Error {
 		return err
 	}
 	if m := c.MaxMessages; m.Given && (m.Value < 1 || m.Value > ReceiveMessagesMax) {
-		return InvalidValue(strconv.FormatInt(m.Value, 10), "MaxNumberOfMessages", "Must be between 1 and 10, if provided.")
+		return refusal.InvalidValue(strconv.FormatInt(m.Value, 10), "MaxNumberOfMessages", "Must be between 1 and 10, if provided.")
 	}
 	if err := checkVisibilityRange(c.VisibilityTimeout); err != nil {
 		return err
@@ -53,7 +57,7 @@ func (c *ReceiveMessages) prepare() (Prepared, *Error) {
 func (c *ReceiveMessages) apply(b *Broker) (Result, *Error) {
 	q := b.beginNow(c.Queue)
 	if q == nil {
-		return nil, NoSuchQueue()
+		return nil, refusal.NoSuchQueue()
 	}
 	timeout := Seconds(c.VisibilityTimeout.Or(q.attributes.VisibilitySeconds))
 	visibleAt := b.now.Add(timeout)
@@ -70,7 +74,7 @@ func (c *ReceiveMessages) apply(b *Broker) (Result, *Error) {
 			// Documented: an error on standard queues when the caller
 			// does not wait, nothing at all on FIFO queues.
 			if c.ShortPoll && !q.attributes.FIFO {
-				return nil, newError(OverLimit, "The maximum number of in flight messages is reached: 120000.")
+				return nil, refusal.New(refusal.OverLimit, "The maximum number of in flight messages is reached: 120000.")
 			}
 			return MessagesReceived{}, nil
 		}

@@ -3,6 +3,8 @@ package queue
 import (
 	"strings"
 	"testing"
+
+	"github.com/seriatimq/seriatim/queue/refusal"
 )
 
 // script runs one-letter steps on a FIFO queue with VisibilityTimeout 30, so
@@ -223,7 +225,7 @@ func TestInFlightLimit(t *testing.T) {
 				t.Fatalf("long poll at the limit received %d", len(got))
 			}
 			_, err := w.b.Apply(w.at, &ReceiveMessages{Queue: name, ShortPoll: true})
-			if over := err != nil && err.Code == OverLimit; over == isFIFOName(name) || over != w.b.View().OverLimit(name) {
+			if over := err != nil && err.Code == refusal.OverLimit; over == isFIFOName(name) || over != w.b.View().OverLimit(name) {
 				t.Fatalf("short poll at the limit: %v", err)
 			}
 			if w.b.View().Deliverable(name) {

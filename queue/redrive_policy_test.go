@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/seriatimq/seriatim/queue/policy"
+	"github.com/seriatimq/seriatim/queue/refusal"
 )
 
 const dlqARN = "arn:aws:sqs:us-east-1:000000000000:dlq"
@@ -63,9 +64,9 @@ func TestParseRedrivePolicy(t *testing.T) {
 			got, err := parseRedrivePolicy(c.text)
 			text := ""
 			if c.why != "" {
-				text = reason(echo(c.text), c.why)
+				text = reason(refusal.Echo(c.text), c.why)
 			}
-			wantError(t, err, InvalidParameterValue, text)
+			wantError(t, err, refusal.InvalidParameterValue, text)
 			if diff := cmp.Diff(c.want, got); diff != "" {
 				t.Error(diff)
 			}
@@ -74,11 +75,11 @@ func TestParseRedrivePolicy(t *testing.T) {
 }
 
 func TestRedriveErrors(t *testing.T) {
-	wantError(t, redriveTargetMissing("T"), InvalidParameterValue,
+	wantError(t, redriveTargetMissing("T"), refusal.InvalidParameterValue,
 		"Value T for parameter RedrivePolicy is invalid. Reason: Dead letter target does not exist.")
-	wantError(t, redriveTargetWrongType("T"), InvalidParameterValue,
+	wantError(t, redriveTargetWrongType("T"), refusal.InvalidParameterValue,
 		"Value T for parameter RedrivePolicy is invalid. Reason: Dead-letter queue must be same type of queue as the source..")
-	wantError(t, redriveNotAllowed("T"), InvalidParameterValue,
+	wantError(t, redriveNotAllowed("T"), refusal.InvalidParameterValue,
 		"Value T for parameter RedrivePolicy is invalid. Reason: The RedriveAllowPolicy of the dead letter target does not allow this source queue.")
 }
 
@@ -113,7 +114,7 @@ func TestRedriveAllowPolicy(t *testing.T) {
 				text = "Value " + c.text + " for parameter RedriveAllowPolicy is invalid. Reason: " +
 					"Amazon SQS can't create the redrive allow policy in an unsupported format."
 			}
-			wantError(t, err, InvalidParameterValue, text)
+			wantError(t, err, refusal.InvalidParameterValue, text)
 			for source, want := range c.allowed {
 				if got := p.Allows(source); got != want {
 					t.Errorf("allows(%s) = %t", source, got)

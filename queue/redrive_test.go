@@ -3,6 +3,8 @@ package queue
 import (
 	"strings"
 	"testing"
+
+	"github.com/seriatimq/seriatim/queue/refusal"
 )
 
 const redriveTo = `{"deadLetterTargetArn":"arn:aws:sqs:us-east-1:000000000000:`
@@ -82,7 +84,7 @@ func TestMoveTask(t *testing.T) {
 	s.must(&SetQueueAttributes{Queue: "q.fifo", Attributes: []Attribute{redrive("dlq.fifo", "1")}})
 	s.run("s:a-1 s:a-2 s:b-1 z9=a-1,a-2,b-1 r9= t301")
 	id := s.must(&StartMoveTask{Source: "dlq.fifo"}).(MoveTaskStarted).TaskID
-	if err := s.refusal(&StartMoveTask{Source: "dlq.fifo"}); err.Code != InvalidParameterValue {
+	if err := s.refusal(&StartMoveTask{Source: "dlq.fifo"}); err.Code != refusal.InvalidParameterValue {
 		t.Fatalf("second task: %v", err)
 	}
 	if got := s.must(&MoveMessages{TaskID: id, Max: 2}); got != (MessagesMoved{Moved: 2, Running: true}) {
@@ -140,7 +142,7 @@ func (s *script) wantPeeked(group string, from SequenceNumber, limit int, want s
 func TestPeekByGroupNeedsFIFO(t *testing.T) {
 	s := newScript(t)
 	s.create("jobs")
-	if _, err := s.b.View().Peek("jobs", 0, "g", 1); err == nil || err.Code != InvalidParameterValue {
+	if _, err := s.b.View().Peek("jobs", 0, "g", 1); err == nil || err.Code != refusal.InvalidParameterValue {
 		t.Errorf("got %v", err)
 	}
 	if _, err := s.b.View().Peek("jobs", 0, "", 1); err != nil {
@@ -207,7 +209,7 @@ func TestRedrivePolicyIsCheckedAgain(t *testing.T) {
 	w.create("q", redrive("dlq", "1"))
 	w.must(&DeleteQueue{Queue: "dlq"})
 	err := w.refusal(&SetQueueAttributes{Queue: "q", Attributes: []Attribute{redrive("dlq", "1")}})
-	if err.Code != InvalidParameterValue {
+	if err.Code != refusal.InvalidParameterValue {
 		t.Fatalf("a policy naming a deleted queue: %v", err)
 	}
 	w.must(&SetQueueAttributes{Queue: "q", Attributes: []Attribute{{"DelaySeconds", "1"}}})

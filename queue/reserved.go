@@ -3,6 +3,8 @@ package queue
 import (
 	"slices"
 	"strings"
+
+	"github.com/seriatimq/seriatim/queue/refusal"
 )
 
 // Message attributes that a queue with ReservedAttributesEnabled=true takes
@@ -45,7 +47,7 @@ func reserved(attrs []MessageAttribute) (scheduledAt Timestamp, partitionKey str
 			keyed = true
 			partitionKey, err = partitionKeyOf(m)
 		default:
-			err = InvalidParameter("Message (user) attribute name '", m.Name,
+			err = refusal.InvalidParameter("Message (user) attribute name '", m.Name,
 				"' is invalid. Reason: names beginning with '", reservedPrefix, "' are reserved on this queue.")
 		}
 		if err != nil {
@@ -75,7 +77,7 @@ func scheduledTime(m *MessageAttribute) (Timestamp, *Error) {
 			return at, nil
 		}
 	}
-	return 0, InvalidValue(m.Value, reservedScheduled,
+	return 0, refusal.InvalidValue(m.Value, reservedScheduled,
 		"Must be a Number of milliseconds since 1970 or a String with a time as in RFC 3339.")
 }
 

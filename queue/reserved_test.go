@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/seriatimq/seriatim/queue/refusal"
 )
 
 func TestReserved(t *testing.T) {
@@ -60,7 +62,7 @@ func TestReserved(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			sent := append([]MessageAttribute(nil), c.attrs...)
 			at, key, rest, err := reserved(c.attrs)
-			wantError(t, err, InvalidParameterValue, c.text)
+			wantError(t, err, refusal.InvalidParameterValue, c.text)
 			if at != c.at || key != c.key {
 				t.Errorf("scheduled at %d with key %q, want %d, %q", at, key, c.at, c.key)
 			}

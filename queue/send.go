@@ -4,6 +4,8 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"strconv"
+
+	"github.com/seriatimq/seriatim/queue/refusal"
 )
 
 // SendMessages is SendMessage and SendMessageBatch.
@@ -34,7 +36,7 @@ func (c *SendMessages) wellFormed() *Error {
 		return err
 	}
 	if len(c.SenderID) > senderIDLengthMax || badCharacter(c.SenderID) {
-		return InvalidParameter("The sender id is longer than ", strconv.Itoa(senderIDLengthMax), " bytes or has invalid characters.")
+		return refusal.InvalidParameter("The sender id is longer than ", strconv.Itoa(senderIDLengthMax), " bytes or has invalid characters.")
 	}
 	return nil
 }
@@ -111,10 +113,10 @@ func (c *SendMessages) hashContents() {
 func (c *SendMessages) apply(b *Broker) (Result, *Error) {
 	q := b.beginNow(c.Queue)
 	if q == nil {
-		return nil, NoSuchQueue()
+		return nil, refusal.NoSuchQueue()
 	}
 	if c.RepeatedSince != 0 && !q.remembersSince(c.RepeatedSince, b.now) {
-		return nil, newError(UnsupportedOperation, "The send may have been accepted before, and the queue would not know it.")
+		return nil, refusal.New(refusal.UnsupportedOperation, "The send may have been accepted before, and the queue would not know it.")
 	}
 	if err := checkSendBatch(&q.attributes, c); err != nil {
 		return nil, err
@@ -150,7 +152,7 @@ func (b *Broker) sendEntry(q *Queue, e *SendEntry, c *SendMessages) SentEntry {
 			}
 		}
 		if limit := q.attributes.Deduplication.EntriesMax; limit > 0 && q.liveIDs(b.now)+b.entriesOf(s.ids) > limit {
-			return SentEntry{Err: newError(OverLimit, "The queue remembers as many deduplication ids as "+
+			return SentEntry{Err: refusal.New(refusal.OverLimit, "The queue remembers as many deduplication ids as "+
 				"MaxDeduplicationEntries allows. Raise the limit, shorten the window, or retry when ids have expired.")}
 		}
 		q.remember(b.key, s.ids, q.lastSequence+1, b.now)
@@ -180,7 +182,7 @@ func (s *sending) takeReserved() *Error {
 	var err *Error
 	s.scheduledAt, s.partition, s.attributes, err = reserved(s.attributes)
 	if err == nil && s.partition != "" && s.entry.GroupID != "" && s.partition != s.entry.GroupID {
-		err = InvalidValue(s.partition, "seriatim.PartitionKey",
+		err = refusal.InvalidValue(s.partition, "seriatim.PartitionKey",
 			"It must be equal to MessageGroupId when both are given.")
 	}
 	return err

@@ -5,6 +5,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/tidwall/btree"
+
+	"github.com/seriatimq/seriatim/queue/refusal"
 )
 
 // SetQueueAttributes merges attributes into a queue's, all or none.
@@ -46,7 +48,7 @@ func (c *SetQueueAttributes) refuse(q *Queue) (Result, *Error) { //nolint:unpara
 func (c *SetQueueAttributes) apply(b *Broker) (Result, *Error) {
 	q := b.beginNow(c.Queue)
 	if q == nil {
-		return nil, NoSuchQueue()
+		return nil, refusal.NoSuchQueue()
 	}
 	attributes, err := q.attributes.withChanges(c.Attributes, b.assignment(c.Policies))
 	if err == nil {
@@ -91,7 +93,7 @@ func (c *SetQueueTags) Validate() *Error {
 		return err
 	}
 	if len(c.Remove) > tagsRemovedMax {
-		return InvalidParameter("No more than ", strconv.Itoa(tagsRemovedMax), " tag keys can be removed in one request.")
+		return refusal.InvalidParameter("No more than ", strconv.Itoa(tagsRemovedMax), " tag keys can be removed in one request.")
 	}
 	return c.wellFormed()
 }
@@ -99,7 +101,7 @@ func (c *SetQueueTags) Validate() *Error {
 // wellFormed is Validate without bounds that only spare the log.
 func (c *SetQueueTags) wellFormed() *Error {
 	if len(c.Set) == 0 && len(c.Remove) == 0 {
-		return MissingParameter("Tags")
+		return refusal.MissingParameter("Tags")
 	}
 	for _, key := range c.Remove {
 		if err := checkTagKey(key); err != nil {
@@ -113,7 +115,7 @@ func (c *SetQueueTags) wellFormed() *Error {
 func (c *SetQueueTags) apply(b *Broker) (Result, *Error) {
 	q := b.beginNow(c.Queue)
 	if q == nil {
-		return nil, NoSuchQueue()
+		return nil, refusal.NoSuchQueue()
 	}
 	var tags btree.Map[string, string]
 	for _, t := range q.tags {
@@ -147,7 +149,7 @@ func checkTags(queue string, tags []Tag) *Error {
 			return err
 		}
 		if !utf8.ValidString(t.Value) || utf8.RuneCountInString(t.Value) > TagValueLengthMax {
-			return InvalidParameter("Tag values must be between 0 and 256 characters in length.")
+			return refusal.InvalidParameter("Tag values must be between 0 and 256 characters in length.")
 		}
 	}
 	return nil
@@ -155,12 +157,12 @@ func checkTags(queue string, tags []Tag) *Error {
 
 func checkTagKey(key string) *Error {
 	if key == "" || !utf8.ValidString(key) || utf8.RuneCountInString(key) > TagKeyLengthMax {
-		return InvalidParameter("Tag keys must be between 1 and 128 characters in length.")
+		return refusal.InvalidParameter("Tag keys must be between 1 and 128 characters in length.")
 	}
 	return nil
 }
 
 // tooManyTags refuses tags beyond the 50 of a queue.
 func tooManyTags(queue string) *Error {
-	return InvalidParameter("Too many tags added for queue ", queue, ".")
+	return refusal.InvalidParameter("Too many tags added for queue ", queue, ".")
 }

@@ -5,6 +5,8 @@ import (
 	"encoding/hex"
 	"strconv"
 	"strings"
+
+	"github.com/seriatimq/seriatim/queue/refusal"
 )
 
 // Names of cluster settings: values every node must agree on. The leader
@@ -47,10 +49,10 @@ func (c *SetClusterSetting) Validate() *Error {
 		ok = c.Value == "true" || c.Value == "false"
 		rule = "must be true or false"
 	default:
-		return newError(InvalidClusterSetting, "there is no cluster setting ", c.Name)
+		return refusal.New(refusal.InvalidClusterSetting, "there is no cluster setting ", c.Name)
 	}
 	if !ok {
-		return newError(InvalidClusterSetting, "cluster setting ", c.Name, " ", rule)
+		return refusal.New(refusal.InvalidClusterSetting, "cluster setting ", c.Name, " ", rule)
 	}
 	return nil
 }
@@ -59,10 +61,10 @@ func (c *SetClusterSetting) apply(b *Broker) (Result, *Error) {
 	old, known := b.settings.Get(c.Name)
 	once := c.Name == SettingClusterID || c.Name == SettingReceiptKey
 	if once && known && old != c.Value {
-		return nil, newError(InvalidClusterSetting, "The setting ", c.Name, " was set already and never changes.")
+		return nil, refusal.New(refusal.InvalidClusterSetting, "The setting ", c.Name, " was set already and never changes.")
 	}
 	if c.Name == SettingReceiptKey && !known && b.queues.Len() > 0 {
-		return nil, newError(InvalidClusterSetting, "The setting ", c.Name, " must be set before the first queue is created.")
+		return nil, refusal.New(refusal.InvalidClusterSetting, "The setting ", c.Name, " must be set before the first queue is created.")
 	}
 	b.settings.Set(c.Name, c.Value)
 	b.useSettings()

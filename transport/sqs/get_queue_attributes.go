@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/seriatimq/seriatim/queue"
+	"github.com/seriatimq/seriatim/queue/refusal"
 	"github.com/seriatimq/seriatim/transport/aws"
 	"github.com/seriatimq/seriatim/transport/awswire"
 )
@@ -32,9 +33,9 @@ const attributeAll = "All"
 func (s *Service) getQueueAttributes(ctx context.Context, c *aws.Call, in *getQueueAttributesInput) (*getQueueAttributesOutput, error) {
 	var attributes []queue.Attribute
 	err := c.Read(ctx, func(v queue.View) error {
-		var refusal *queue.Error
-		if attributes, refusal = v.Attributes(c.Resource.Name); refusal != nil {
-			return refusal
+		var refused *queue.Error
+		if attributes, refused = v.Attributes(c.Resource.Name); refused != nil {
+			return refused
 		}
 		return nil
 	})
@@ -43,7 +44,7 @@ func (s *Service) getQueueAttributes(ctx context.Context, c *aws.Call, in *getQu
 	}
 	for _, n := range in.Names {
 		if n != attributeAll && !queue.KnownAttribute(n) {
-			return nil, queue.UnknownAttribute(n)
+			return nil, refusal.UnknownAttribute(n)
 		}
 	}
 	all := slices.Contains(in.Names, attributeAll)

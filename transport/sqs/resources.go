@@ -3,6 +3,7 @@ package sqs
 import (
 	"github.com/seriatimq/seriatim/queue"
 	"github.com/seriatimq/seriatim/queue/arn"
+	"github.com/seriatimq/seriatim/queue/refusal"
 	"github.com/seriatimq/seriatim/transport/aws"
 	"github.com/seriatimq/seriatim/transport/awswire"
 )
@@ -22,13 +23,13 @@ func byURL(c *aws.Call, input any) (aws.Resource, error) {
 	case parameter.Given:
 		name = aws.NameInURL(parameter.Value)
 		if name == "" {
-			return aws.Resource{}, queue.NoSuchQueue()
+			return aws.Resource{}, refusal.NoSuchQueue()
 		}
 	case c.Form != nil:
 		name = aws.PathQueue(c.Request.URL.Path)
 	}
 	if name == "" {
-		return aws.Resource{}, queue.MissingParameter("QueueUrl")
+		return aws.Resource{}, refusal.MissingParameter("QueueUrl")
 	}
 	return existing(name)
 }
@@ -37,7 +38,7 @@ func byURL(c *aws.Call, input any) (aws.Resource, error) {
 // without asking the leader that there is none.
 func existing(name string) (aws.Resource, error) {
 	if len(name) > queue.QueueNameLengthMax {
-		return aws.Resource{}, queue.NoSuchQueue()
+		return aws.Resource{}, refusal.NoSuchQueue()
 	}
 	return aws.Resource{Name: name}, nil
 }
@@ -52,7 +53,7 @@ func (n *named) queueName() awswire.Text { return n.QueueName }
 func givenName(input any) (string, error) {
 	name := input.(interface{ queueName() awswire.Text }).queueName()
 	if !name.Given {
-		return "", queue.MissingParameter("QueueName")
+		return "", refusal.MissingParameter("QueueName")
 	}
 	return name.Value, nil
 }
@@ -101,7 +102,7 @@ func bySource(_ *aws.Call, input any) (aws.Resource, error) {
 // sourceInARN is the queue that a required SourceArn names.
 func sourceInARN(text string) (string, error) {
 	if text == "" {
-		return "", queue.MissingParameter("SourceArn")
+		return "", refusal.MissingParameter("SourceArn")
 	}
 	return queueInARN("SourceArn", text)
 }
@@ -110,11 +111,11 @@ func sourceInARN(text string) (string, error) {
 func queueInARN(parameter, text string) (string, error) {
 	name, ok := arn.Queue(text)
 	if !ok {
-		return "", queue.InvalidParameter("You must use this format to specify the " + parameter +
+		return "", refusal.InvalidParameter("You must use this format to specify the " + parameter +
 			": arn:<partition>:<service>:<region>:<account-id>:<resource-id>")
 	}
 	if len(name) > queue.QueueNameLengthMax {
-		return "", queue.NoSuchResource(parameter)
+		return "", refusal.NoSuchResource(parameter)
 	}
 	return name, nil
 }

@@ -1,4 +1,4 @@
-package queue
+package refusal
 
 import "unicode/utf8"
 
@@ -43,7 +43,7 @@ type Error struct {
 // Error is the message.
 func (e *Error) Error() string { return e.Message }
 
-func newError(code Code, parts ...string) *Error {
+func New(code Code, parts ...string) *Error {
 	n := 0
 	for _, p := range parts {
 		n += len(p)
@@ -56,14 +56,14 @@ func newError(code Code, parts ...string) *Error {
 }
 
 // echoBytesMax bounds what an error repeats of a request.
-const echoBytesMax = 1024
+const EchoBytesMax = 1024
 
 // echo is what an error repeats of a value: all of it, or its beginning.
-func echo(value string) string {
-	if len(value) <= echoBytesMax {
+func Echo(value string) string {
+	if len(value) <= EchoBytesMax {
 		return value
 	}
-	end := echoBytesMax
+	end := EchoBytesMax
 	for end > 0 && !utf8.RuneStart(value[end]) {
 		end--
 	}
@@ -71,31 +71,31 @@ func echo(value string) string {
 }
 
 // InvalidParameter refuses a bad value in the words of parts, put together.
-func InvalidParameter(parts ...string) *Error { return newError(InvalidParameterValue, parts...) }
+func InvalidParameter(parts ...string) *Error { return New(InvalidParameterValue, parts...) }
 
 // InvalidValue refuses a bad value of a parameter in the usual words of AWS, which
 // repeat the value, or its beginning if it is long. reason is a sentence.
 func InvalidValue(value, name, reason string) *Error {
-	return InvalidParameter("Value ", echo(value), " for parameter ", name, " is invalid. Reason: ", reason)
+	return InvalidParameter("Value ", Echo(value), " for parameter ", name, " is invalid. Reason: ", reason)
 }
 
 // MissingParameter refuses a request without a required parameter.
 func MissingParameter(name string) *Error {
-	return newError(MissingRequiredParameter, "The request must contain the parameter ", name, ".")
+	return New(MissingRequiredParameter, "The request must contain the parameter ", name, ".")
 }
 
 // UnknownAttribute refuses the name of a queue or message attribute that does not
 // exist.
 func UnknownAttribute(name string) *Error {
-	return newError(InvalidAttributeName, "Unknown Attribute ", echo(name), ".")
+	return New(InvalidAttributeName, "Unknown Attribute ", Echo(name), ".")
 }
 
 // NoSuchQueue refuses a request about a queue that does not exist.
 func NoSuchQueue() *Error {
-	return newError(QueueDoesNotExist, "The specified queue does not exist.")
+	return New(QueueDoesNotExist, "The specified queue does not exist.")
 }
 
 // NoSuchResource refuses the ARN in a parameter of the actions of move tasks.
 func NoSuchResource(parameter string) *Error {
-	return newError(ResourceNotFound, "The resource that you specified for the ", parameter, " parameter doesn't exist.")
+	return New(ResourceNotFound, "The resource that you specified for the ", parameter, " parameter doesn't exist.")
 }

@@ -1,0 +1,12 @@
+package queue
+
+import "github.com/seriatimq/seriatim/queue/refusal"
+
+// The types that commands, results and records are made of are named here again,
+// because whoever handles a command needs most of them: one import then does.
+// Everything else of the packages below is imported from where it is: functions,
+// constants, error codes, and types that few callers mention.
+type (
+	// Error is what a client is refused with.
+	Error = refusal.Error
+)
