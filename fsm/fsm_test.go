@@ -13,6 +13,7 @@ import (
 	"github.com/hashicorp/raft"
 
 	"github.com/seriatimq/seriatim/queue"
+	"github.com/seriatimq/seriatim/queue/logtime"
 	"github.com/seriatimq/seriatim/queue/refusal"
 )
 
@@ -55,7 +56,7 @@ func TestPositionFollowsTheLog(t *testing.T) {
 
 	// Entries of other kinds leave gaps. Log time never goes back.
 	r.index += 3
-	r.apply(start.Add(-queue.Hour), &queue.AdvanceClock{})
+	r.apply(start.Add(-logtime.Hour), &queue.AdvanceClock{})
 	after := r.fsm.Position()
 	if after.Index != r.index || after.At != start || after.ChainHash == before.ChainHash {
 		t.Errorf("position %+v", after)

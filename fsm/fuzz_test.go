@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/seriatimq/seriatim/queue"
+	"github.com/seriatimq/seriatim/queue/logtime"
 )
 
 // FuzzDecodeCommand: no input may panic; what is accepted has one canonical
@@ -46,7 +47,7 @@ func FuzzDecodeCommand(f *testing.F) {
 			return // leaders refuse it; a node that finds it in its log ends on purpose
 		}
 		one, two := eventful(t), eventful(t)
-		at := start.Add(queue.Minute)
+		at := start.Add(logtime.Minute)
 		if diff := cmp.Diff(one.apply(at, cmd), two.apply(at, again), sameBody); diff != "" {
 			t.Fatalf("answers (-one +two):\n%s", diff)
 		}

@@ -5,6 +5,7 @@ import (
 
 	"github.com/tidwall/btree"
 
+	"github.com/seriatimq/seriatim/queue/logtime"
 	"github.com/seriatimq/seriatim/queue/refusal"
 )
 
@@ -68,7 +69,7 @@ func (q *Queue) clearAttempts() {
 // the window: it counts from the first successful receive.
 func (q *Queue) liveAttempt(id string, now Timestamp) (*ReceiveAttempt, bool) {
 	a, ok := q.attempts.byID.Get(id)
-	return a, ok && now.Sub(a.receivedAt) < Seconds(q.attributes.AttemptSeconds)
+	return a, ok && now.Sub(a.receivedAt) < logtime.Seconds(q.attributes.AttemptSeconds)
 }
 
 // forgetAttempts drops at most budget attempts whose window is over.
@@ -92,7 +93,7 @@ func (q *Queue) attemptDeadline() Timestamp {
 		return 0
 	}
 	a, _ := q.attempts.byID.Get(id)
-	return a.receivedAt.Add(Seconds(q.attributes.AttemptSeconds))
+	return a.receivedAt.Add(logtime.Seconds(q.attributes.AttemptSeconds))
 }
 
 // endAttempt ends the attempt that handed out m because m is deleted or its

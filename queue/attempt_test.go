@@ -2,6 +2,8 @@ package queue
 
 import (
 	"testing"
+
+	"github.com/seriatimq/seriatim/queue/logtime"
 )
 
 // attempt receives with an attempt id and returns the bodies, or the refusal.
@@ -75,7 +77,7 @@ func TestReplayKeepsCountsAndResetsVisibility(t *testing.T) {
 	s := newScript(t)
 	s.run("s:a-1")
 	s.attempt("A", 1, 30)
-	s.pass(20 * Second)
+	s.pass(20 * logtime.Second)
 	s.attempt("A", 1, 30)
 	s.run("t20 r9= t10")
 	if got := s.receive("q.fifo", 1); got[0].ReceiveCount != 2 {

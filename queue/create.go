@@ -6,6 +6,7 @@ import (
 
 	"github.com/tidwall/btree"
 
+	"github.com/seriatimq/seriatim/queue/logtime"
 	"github.com/seriatimq/seriatim/queue/refusal"
 )
 
@@ -90,8 +91,8 @@ func (c *CreateQueue) apply(b *Broker) (Result, *Error) {
 // deletionWait is how long AWS refuses a deleted name, and purgeWait how long
 // a second purge; both only with the setting aws-cooldowns (decision 13).
 const (
-	deletionWait = 60 * Second
-	purgeWait    = 60 * Second
+	deletionWait = 60 * logtime.Second
+	purgeWait    = 60 * logtime.Second
 )
 
 func (b *Broker) addQueue(name string, attributes QueueAttributes, tags []Tag) {
@@ -218,7 +219,7 @@ func tombstoneSum(k keyed, name string, at Timestamp) sum128 {
 	return k.sum(append(record(nil), kindTombstone).text(name).time(at))
 }
 
-func (t tombstones) within(name string, now Timestamp, wait Duration) bool {
+func (t tombstones) within(name string, now Timestamp, wait logtime.Duration) bool {
 	at, ok := t.byName.Get(name)
 	return ok && now.Sub(at) < wait
 }

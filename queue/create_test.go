@@ -3,6 +3,7 @@ package queue
 import (
 	"testing"
 
+	"github.com/seriatimq/seriatim/queue/logtime"
 	"github.com/seriatimq/seriatim/queue/refusal"
 )
 
@@ -35,13 +36,13 @@ func TestCooldowns(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.must(&DeleteQueue{Queue: "q"})
-	w.pass(59 * Second)
+	w.pass(59 * logtime.Second)
 	if err := w.refusal(&CreateQueue{Queue: "q"}); err.Code != refusal.QueueDeletedRecently {
 		t.Fatal(err)
 	}
-	w.pass(1 * Second)
+	w.pass(1 * logtime.Second)
 	w.create("q")
-	w.pass(Minute)
+	w.pass(logtime.Minute)
 	w.must(&AdvanceClock{})
 	if next := w.b.NextDeadline(); next != 0 {
 		t.Fatalf("next deadline %d with nothing to do", next)

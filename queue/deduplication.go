@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 
 	"github.com/seriatimq/seriatim/queue/deduplication"
+	"github.com/seriatimq/seriatim/queue/logtime"
 )
 
 // deduplicationIDs are the ids a send is compared under: its own, and with
@@ -58,7 +59,9 @@ func (k keyed) deduplicationSum(r deduplication.Record, incarnation uint64) sum1
 }
 
 // window is the length of the queue's window in milliseconds.
-func (q *Queue) window() int64 { return int64(Seconds(q.attributes.Deduplication.WindowSeconds)) }
+func (q *Queue) window() int64 {
+	return int64(logtime.Seconds(q.attributes.Deduplication.WindowSeconds))
+}
 
 // remembers reports whether an id accepted at t is still remembered at now.
 func (q *Queue) remembers(t, now Timestamp) bool {
@@ -114,7 +117,7 @@ func (q *Queue) putDeduplication(k keyed, r deduplication.Record) {
 
 // forgetLag is how long a record may be dead before it is forgotten. Records
 // then go in runs, and not one with every send.
-const forgetLag = 1 * Second
+const forgetLag = 1 * logtime.Second
 
 // forgetDead drops dead records, at most budget of them, if the oldest is
 // overdue; it returns what is left of the budget.
@@ -160,6 +163,6 @@ func (q *Queue) clearDeduplication() {
 // changeWindow tells the window that its length was another one before.
 func (q *Queue) changeWindow(oldSeconds int64, now Timestamp) {
 	if oldSeconds != q.attributes.Deduplication.WindowSeconds {
-		q.deduplication.Resize(int64(Seconds(oldSeconds)), int64(now))
+		q.deduplication.Resize(int64(logtime.Seconds(oldSeconds)), int64(now))
 	}
 }

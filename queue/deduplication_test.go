@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/seriatimq/seriatim/queue/logtime"
 	"github.com/seriatimq/seriatim/queue/refusal"
 )
 
@@ -15,7 +16,7 @@ func (w *world) dedup(steps string) {
 	first := map[string]SentEntry{}
 	for step := range strings.FieldsSeq(steps) {
 		if seconds, ok := strings.CutPrefix(step, "+"); ok {
-			w.pass(Seconds(atoi(seconds)))
+			w.pass(logtime.Seconds(atoi(seconds)))
 			continue
 		}
 		if name, value, ok := strings.Cut(step, "="); ok {
@@ -161,7 +162,7 @@ func TestMaxDeduplicationEntries(t *testing.T) {
 	if _, err := w.apply(c); err == nil || err.Code != refusal.OverLimit {
 		t.Fatalf("a third id: %v", err)
 	}
-	w.pass(19 * Second)
+	w.pass(19 * logtime.Second)
 	w.must(c)
 }
 
@@ -173,7 +174,7 @@ func TestForgettingIsBounded(t *testing.T) {
 			Body: "x", GroupID: "g", GroupIDGiven: true, DeduplicationID: SequenceNumber(i).String(), DeduplicationIDGiven: true,
 		}}})
 	}
-	w.pass(Minute)
+	w.pass(logtime.Minute)
 	for _, left := range []int{2*expiryBudget + 1, expiryBudget + 2, 3, 0} {
 		w.must(&AdvanceClock{})
 		q, _ := w.b.queues.Get("q.fifo")

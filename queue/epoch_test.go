@@ -3,6 +3,7 @@ package queue
 import (
 	"testing"
 
+	"github.com/seriatimq/seriatim/queue/logtime"
 	"github.com/seriatimq/seriatim/queue/refusal"
 )
 
@@ -16,7 +17,7 @@ func TestBeginEpoch(t *testing.T) {
 	held := w.receive("q.fifo", 1)[0]
 	before := w.b.Record()
 
-	later := w.at.Add(Minute)
+	later := w.at.Add(logtime.Minute)
 	w.b.BeginEpoch("new", BrokerRecord{Now: later, Epoch: 7, NextIncarnation: 99, SequenceFloor: 5})
 	if broken := w.b.CheckInvariants(); broken != nil {
 		t.Fatal(broken)
@@ -43,7 +44,7 @@ func TestBeginEpoch(t *testing.T) {
 	if next := w.send("later.fifo", "g", "d", "m"); next.Sequence <= sequenceGap {
 		t.Errorf("a new queue begins at %d", next.Sequence)
 	}
-	w.pass(Hour)
+	w.pass(logtime.Hour)
 	if got := bodies(w.receive("q.fifo", 10)); got != "m1 m2 m3 " {
 		t.Errorf("received %q", got)
 	}

@@ -1,6 +1,10 @@
 package queue
 
-import "math"
+import (
+	"math"
+
+	"github.com/seriatimq/seriatim/queue/logtime"
+)
 
 // Expiry happens only here: at the start of each command for the queue it
 // names, and in AdvanceClock. It handles a bounded number of items, so that no
@@ -25,11 +29,11 @@ func (a queueDeadline) less(b queueDeadline) bool {
 // Records that are dead take part in no rule, so forgetting them may wait for
 // a round moment; an idle cluster then writes one entry for many of them.
 const (
-	retentionStep = 1 * Second
-	forgetStep    = 10 * Second
+	retentionStep = 1 * logtime.Second
+	forgetStep    = 10 * logtime.Second
 )
 
-func roundUp(t Timestamp, step Duration) Timestamp {
+func roundUp(t Timestamp, step logtime.Duration) Timestamp {
 	return (t + Timestamp(step) - 1) / Timestamp(step) * Timestamp(step)
 }
 
@@ -76,7 +80,7 @@ func (q *Queue) nextDeadline() Timestamp {
 		}
 	}
 	if at, ok := q.oldest(); ok {
-		next = min(next, roundUp(at.Add(Seconds(q.attributes.RetentionSeconds)), retentionStep))
+		next = min(next, roundUp(at.Add(logtime.Seconds(q.attributes.RetentionSeconds)), retentionStep))
 	}
 	if at := q.windowDeadline(); at != 0 {
 		next = min(next, roundUp(at, forgetStep))

@@ -1,6 +1,9 @@
 package queue
 
-import "github.com/seriatimq/seriatim/queue/refusal"
+import (
+	"github.com/seriatimq/seriatim/queue/logtime"
+	"github.com/seriatimq/seriatim/queue/refusal"
+)
 
 // The types that commands, results and records are made of are named here again,
 // because whoever handles a command needs most of them: one import then does.
@@ -9,4 +12,6 @@ import "github.com/seriatimq/seriatim/queue/refusal"
 type (
 	// Error is what a client is refused with.
 	Error = refusal.Error
+	// Timestamp is a point in log time.
+	Timestamp = logtime.Timestamp
 )

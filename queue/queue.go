@@ -4,6 +4,7 @@ import (
 	"github.com/tidwall/btree"
 
 	"github.com/seriatimq/seriatim/queue/deduplication"
+	"github.com/seriatimq/seriatim/queue/logtime"
 )
 
 // Queue is one queue with its messages and indexes. Only messages, scheduled,
@@ -129,7 +130,7 @@ func (q *Queue) availableAt(m *Message) Timestamp {
 	case q.hasTimer(m):
 		return m.delivery.visibleAt
 	case q.attributes.FIFO:
-		return m.sentAt.Add(Seconds(q.attributes.DelaySeconds))
+		return m.sentAt.Add(logtime.Seconds(q.attributes.DelaySeconds))
 	default:
 		return m.sentAt
 	}
@@ -137,7 +138,7 @@ func (q *Queue) availableAt(m *Message) Timestamp {
 
 // expired reports whether retention has passed for m at now.
 func (q *Queue) expired(m *Message, now Timestamp) bool {
-	return now.Sub(m.sentAt) >= Seconds(q.attributes.RetentionSeconds)
+	return now.Sub(m.sentAt) >= logtime.Seconds(q.attributes.RetentionSeconds)
 }
 
 // insert stores a new message.
@@ -249,9 +250,9 @@ func (q *Queue) readyKey(m *Message) timed {
 
 // firstDeliveryDelay is what the availability of a message lies behind its key before its
 // first delivery.
-func (q *Queue) firstDeliveryDelay() Duration {
+func (q *Queue) firstDeliveryDelay() logtime.Duration {
 	if q.attributes.FIFO {
-		return Seconds(q.attributes.DelaySeconds)
+		return logtime.Seconds(q.attributes.DelaySeconds)
 	}
 	return 0
 }

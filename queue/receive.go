@@ -3,6 +3,7 @@ package queue
 import (
 	"strconv"
 
+	"github.com/seriatimq/seriatim/queue/logtime"
 	"github.com/seriatimq/seriatim/queue/refusal"
 )
 
@@ -59,7 +60,7 @@ func (c *ReceiveMessages) apply(b *Broker) (Result, *Error) {
 	if q == nil {
 		return nil, refusal.NoSuchQueue()
 	}
-	timeout := Seconds(c.VisibilityTimeout.Or(q.attributes.VisibilitySeconds))
+	timeout := logtime.Seconds(c.VisibilityTimeout.Or(q.attributes.VisibilitySeconds))
 	visibleAt := b.now.Add(timeout)
 	// AWS ignores the attempt id on standard queues.
 	attempted := c.AttemptIDGiven && q.attributes.FIFO
@@ -191,7 +192,7 @@ func (s *selection) run() {
 // after finds the next available entry of an index behind last, by the time
 // at which it became available.
 func (s *selection) after(entry *timed, timer bool, last timed) (found bool) {
-	delay := Duration(0)
+	delay := logtime.Duration(0)
 	if !timer {
 		delay = s.q.firstDeliveryDelay()
 	}

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/seriatimq/seriatim/queue/logtime"
 	"github.com/seriatimq/seriatim/queue/refusal"
 )
 
@@ -54,7 +55,7 @@ func (s *script) step(step string) {
 	case 'v':
 		s.must(&ChangeMessageVisibility{Queue: s.queue, Entries: []VisibilityEntry{{s.handles[name], Some(atoi(value))}}})
 	case 't':
-		s.pass(Seconds(atoi(name)))
+		s.pass(logtime.Seconds(atoi(name)))
 	default:
 		s.t.Fatalf("unknown step %s", step)
 	}
@@ -184,16 +185,16 @@ func TestStandardQueue(t *testing.T) {
 	if got := bodies(w.receive("q", 10)); got != "a c " {
 		t.Fatalf("received %q", got)
 	}
-	w.pass(5 * Second)
+	w.pass(5 * logtime.Second)
 	if got := bodies(w.receive("q", 10)); got != "b " {
 		t.Fatalf("after the delay %q", got)
 	}
-	w.pass(25 * Second)
+	w.pass(25 * logtime.Second)
 	got := w.receive("q", 10)
 	if bodies(got) != "a c " || got[0].ReceiveCount != 2 || got[0].Sequence != 0 {
 		t.Fatalf("after expiry %q, count %d", bodies(got), got[0].ReceiveCount)
 	}
-	w.pass(31 * Second)
+	w.pass(31 * logtime.Second)
 	w.must(&DeleteMessages{Queue: "q", Handles: []string{got[0].Handle.String()}}) // expired, still deletes
 	if got := bodies(w.receive("q", 10)); got != "b c " {
 		t.Fatalf("after the delete %q", got)

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/seriatimq/seriatim/queue/logtime"
 	"github.com/seriatimq/seriatim/queue/refusal"
 )
 
@@ -50,14 +51,14 @@ func TestStandardDeadLetterKeepsAge(t *testing.T) {
 	w.create("dlq", Attribute{"MessageRetentionPeriod", "60"})
 	w.create("q", redrive("dlq", "1"))
 	w.send("q", "", "", "old")
-	w.pass(50 * Second)
+	w.pass(50 * logtime.Second)
 	w.send("dlq", "", "", "young")
 	w.must(&ReceiveMessages{Queue: "q", VisibilityTimeout: Some(0)})
 	w.receive("q", 1)
 	if st, _ := w.b.View().Stats("dlq"); st.Visible != 2 {
 		t.Fatalf("stats %+v", st)
 	}
-	w.pass(11 * Second)
+	w.pass(11 * logtime.Second)
 	if got := bodies(w.receive("dlq", 10)); got != "young " {
 		t.Fatalf("received %q: retention counts from the first send", got)
 	}
@@ -159,7 +160,7 @@ func TestScheduledMessages(t *testing.T) {
 		}
 		return s.must(&SendMessages{Queue: "q.fifo", Entries: []SendEntry{e}}).(MessagesSent).Entries[0]
 	}
-	due := s.at.Add(5 * Second)
+	due := s.at.Add(5 * logtime.Second)
 	first := send("a-s1", due)
 	send("a-s2", due)
 	send("a-past", s.at-1)

@@ -3,6 +3,8 @@ package queue
 import (
 	"fmt"
 	"testing"
+
+	"github.com/seriatimq/seriatim/queue/logtime"
 )
 
 // Each rule of rules.go, before the format version that brings it and since.
@@ -134,7 +136,7 @@ func TestStandardQueueServesTheOldestFirst(t *testing.T) {
 		if got := bodies(w.receive("q", 2)); got != want {
 			t.Fatalf("received %q, want %q", got, want)
 		}
-		w.pass(30 * Second)
+		w.pass(30 * logtime.Second)
 		if want = "m3 m0 m1 m2 "; since {
 			want = "m0 m1 m2 m3 "
 		}
@@ -202,7 +204,7 @@ func TestMovedMessageKeepsItsKeys(t *testing.T) {
 		send("1", "p", "content")
 		w.lookAt("q.fifo", 1)
 		w.lookAt("q.fifo", 1)
-		w.pass(300 * Second) // nothing of the send is remembered any more
+		w.pass(300 * logtime.Second) // nothing of the send is remembered any more
 		id := w.must(&StartMoveTask{Source: "dlq.fifo"}).(MoveTaskStarted).TaskID
 		if got := w.must(&MoveMessages{TaskID: id, Max: 10}); got != (MessagesMoved{Moved: 1}) {
 			t.Fatalf("moved %+v", got)

@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"strconv"
 
+	"github.com/seriatimq/seriatim/queue/logtime"
 	"github.com/seriatimq/seriatim/queue/refusal"
 )
 
@@ -252,11 +253,11 @@ func (b *Broker) accept(q *Queue, s *sending, sender *string) SentEntry {
 
 // delayFor is the delay of one message of a standard queue. FIFO queues have
 // only a delay of the queue, see Queue.availableAt.
-func (q *Queue) delayFor(e *SendEntry) Duration {
+func (q *Queue) delayFor(e *SendEntry) logtime.Duration {
 	if q.attributes.FIFO {
 		return 0
 	}
-	return Seconds(e.DelaySeconds.Or(q.attributes.DelaySeconds))
+	return logtime.Seconds(e.DelaySeconds.Or(q.attributes.DelaySeconds))
 }
 
 func (q *Queue) insertScheduled(k keyed, m *Message) {

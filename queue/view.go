@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/seriatimq/seriatim/queue/logtime"
 	"github.com/seriatimq/seriatim/queue/refusal"
 )
 
@@ -70,7 +71,7 @@ func (v View) Attributes(queue string) ([]Attribute, *Error) {
 	return list, nil
 }
 
-func epochSeconds(t Timestamp) string { return strconv.FormatInt(int64(t)/int64(Second), 10) }
+func epochSeconds(t Timestamp) string { return strconv.FormatInt(int64(t)/int64(logtime.Second), 10) }
 
 // Typed returns the typed attributes.
 func (v View) Typed(queue string) (QueueAttributes, *Error) {

@@ -3,6 +3,7 @@ package queue
 import (
 	"strconv"
 
+	"github.com/seriatimq/seriatim/queue/logtime"
 	"github.com/seriatimq/seriatim/queue/refusal"
 )
 
@@ -115,8 +116,8 @@ func (b *Broker) changeVisibility(q *Queue, e VisibilityEntry, batch bool) *Erro
 		return refusal.InvalidValue(e.Handle, "ReceiptHandle",
 			"Message does not exist or is not available for visibility timeout change.")
 	}
-	timeout := Seconds(e.VisibilityTimeout.Value)
-	if b.now.Sub(m.delivery.receivedAt)+timeout > Seconds(VisibilitySecondsMax) {
+	timeout := logtime.Seconds(e.VisibilityTimeout.Value)
+	if b.now.Sub(m.delivery.receivedAt)+timeout > logtime.Seconds(VisibilitySecondsMax) {
 		return refusal.InvalidValue(e.VisibilityTimeout.text(), "VisibilityTimeout",
 			"Total VisibilityTimeout for the message is beyond the limit [43200 seconds].")
 	}

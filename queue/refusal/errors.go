@@ -43,6 +43,7 @@ type Error struct {
 // Error is the message.
 func (e *Error) Error() string { return e.Message }
 
+// New refuses with a code, in the words of parts, put together.
 func New(code Code, parts ...string) *Error {
 	n := 0
 	for _, p := range parts {
@@ -55,10 +56,10 @@ func New(code Code, parts ...string) *Error {
 	return &Error{Code: code, Message: string(text)}
 }
 
-// echoBytesMax bounds what an error repeats of a request.
+// EchoBytesMax bounds what an error repeats of a request.
 const EchoBytesMax = 1024
 
-// echo is what an error repeats of a value: all of it, or its beginning.
+// Echo is what an error repeats of a value: all of it, or its beginning.
 func Echo(value string) string {
 	if len(value) <= EchoBytesMax {
 		return value

@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"github.com/seriatimq/seriatim/cluster"
-	"github.com/seriatimq/seriatim/queue"
+	"github.com/seriatimq/seriatim/queue/logtime"
 	"github.com/seriatimq/seriatim/queue/refusal"
 	"github.com/seriatimq/seriatim/transport/aws"
 )
@@ -134,7 +134,7 @@ func errorRows() []errorRow {
 			in := std(f)
 			f.send("q", "b")
 			in["ReceiptHandle"] = f.receive("q", 30)
-			f.node.pass(queue.Second)
+			f.node.pass(logtime.Second)
 			return in
 		}, "ChangeMessageVisibility", members{"VisibilityTimeout": 43200}, refusal.InvalidParameterValue, "Value 43200 for parameter VisibilityTimeout is invalid. Reason: Total VisibilityTimeout for the message is beyond the limit [43200 seconds].", ""},
 		{"purge: twice", func(f *fixture) members {
