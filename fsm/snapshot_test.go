@@ -16,6 +16,7 @@ import (
 
 	"github.com/seriatimq/seriatim/fsm/fsmpb"
 	"github.com/seriatimq/seriatim/queue"
+	"github.com/seriatimq/seriatim/queue/limits"
 	"github.com/seriatimq/seriatim/queue/logtime"
 )
 
@@ -289,7 +290,7 @@ func TestLargeSnapshotIsWrittenInSections(t *testing.T) {
 	for i := range 100 {
 		r.apply(start, &queue.SendMessages{Queue: "big", Entries: []queue.SendEntry{{Body: fmt.Sprint(i, body)}}})
 	}
-	r.apply(start, &queue.SendMessages{Queue: "big", Entries: []queue.SendEntry{{Body: strings.Repeat("y", queue.MessageBytesMax)}}})
+	r.apply(start, &queue.SendMessages{Queue: "big", Entries: []queue.SendEntry{{Body: strings.Repeat("y", limits.MessageBytesMax)}}})
 	data := r.snapshot()
 	sections, largest := 0, 0
 	in, err := newSectionReader(bytes.NewReader(data))
@@ -303,7 +304,7 @@ func TestLargeSnapshotIsWrittenInSections(t *testing.T) {
 		}
 		largest = max(largest, len(payload))
 	}
-	if sections < 15 || largest > queue.MessageBytesMax+2*sectionBytesAim {
+	if sections < 15 || largest > limits.MessageBytesMax+2*sectionBytesAim {
 		t.Errorf("%d sections, the largest of %d bytes", sections, largest)
 	}
 	if _, _, err := ReadSnapshot(io.MultiReader(bytes.NewReader(data))); err != nil {

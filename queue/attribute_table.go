@@ -6,6 +6,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/seriatimq/seriatim/queue/limits"
 	"github.com/seriatimq/seriatim/queue/refusal"
 )
 
@@ -90,7 +91,7 @@ var attributeTable = [...]attribute{
 		func(a *QueueAttributes) *bool { return &a.Deduplication.Disabled })).asFixed(extensionEnabled),
 	row(nameDeduplicationScope, fifoOnly, scopeValue),
 	row(nameDeduplicationWindow, fifoOnly, window).as(extensionWindow),
-	row("DelaySeconds", anyQueue, number("DelaySeconds", 0, DelaySecondsMax,
+	row("DelaySeconds", anyQueue, number("DelaySeconds", 0, limits.DelaySecondsMax,
 		func(a *QueueAttributes) *int64 { return &a.DelaySeconds })),
 	row(nameFIFO, fifoSilent, fifoValue),
 	row(nameThroughputLimit, fifoOnly, either(nameThroughputLimit, "perQueue", "perMessageGroupId",
@@ -101,9 +102,9 @@ var attributeTable = [...]attribute{
 	row(nameKMSKey, anyQueue, kmsKeyValue),
 	row("MaxDeduplicationEntries", fifoOnly, number("MaxDeduplicationEntries", 0, entriesMaxMax,
 		func(a *QueueAttributes) *int64 { return &a.Deduplication.EntriesMax })).as(extensionEntriesMax),
-	row(nameGroupMessagesMax, fifoOnly, number(nameGroupMessagesMax, 1, ReceiveMessagesMax,
+	row(nameGroupMessagesMax, fifoOnly, number(nameGroupMessagesMax, 1, limits.ReceiveMessagesMax,
 		func(a *QueueAttributes) *int64 { return &a.GroupMessagesMax })).as(extensionGroupMessages),
-	row("MaximumMessageSize", anyQueue, number("MaximumMessageSize", messageSizeMin, MessageBytesMax,
+	row("MaximumMessageSize", anyQueue, number("MaximumMessageSize", messageSizeMin, limits.MessageBytesMax,
 		func(a *QueueAttributes) *int64 { return &a.MaximumMessageSize })),
 	row("MessageGroupIdMode", fifoOnly, either("MessageGroupIdMode", "Required", "Optional",
 		func(a *QueueAttributes) *bool { return &a.GroupOptional })).asFixed(extensionGroupMode),
@@ -115,7 +116,7 @@ var attributeTable = [...]attribute{
 	row("ReceiveAttemptWindowSeconds", fifoOnly, attemptWindow).as(extensionAttemptWindow),
 	row(nameReceiveCompatibility, fifoOnly, either(nameReceiveCompatibility, "aws", "ymq",
 		func(a *QueueAttributes) *bool { return &a.YMQReceive })).asFixed(extensionReceive),
-	row("ReceiveMessageWaitTimeSeconds", anyQueue, number("ReceiveMessageWaitTimeSeconds", 0, WaitSecondsMax,
+	row("ReceiveMessageWaitTimeSeconds", anyQueue, number("ReceiveMessageWaitTimeSeconds", 0, limits.WaitSecondsMax,
 		func(a *QueueAttributes) *int64 { return &a.ReceiveWaitSeconds })),
 	row(nameRedriveAllowPolicy, anyQueue, redriveAllowValue).comparedBy(func(a, b *QueueAttributes) bool {
 		return a.RedriveAllow.Equal(b.RedriveAllow)
@@ -126,7 +127,7 @@ var attributeTable = [...]attribute{
 	row("ReservedAttributesEnabled", anyQueue, flag("ReservedAttributesEnabled",
 		func(a *QueueAttributes) *bool { return &a.ReservedAttributes })).as(extensionReservedEnabled),
 	row(nameSQSManaged, anyQueue, sqsManagedValue),
-	row("VisibilityTimeout", anyQueue, number("VisibilityTimeout", 0, VisibilitySecondsMax,
+	row("VisibilityTimeout", anyQueue, number("VisibilityTimeout", 0, limits.VisibilitySecondsMax,
 		func(a *QueueAttributes) *int64 { return &a.VisibilitySeconds })),
 }
 
@@ -313,10 +314,10 @@ func scopeValue() (parseAttribute, printAttribute) {
 func window() (parseAttribute, printAttribute) {
 	parse := func(a *QueueAttributes, value string, in assignment) *Error {
 		n, ok := parseNumber(value)
-		if !ok || n < in.minimumWindow || n > DeduplicationSecondsMax {
+		if !ok || n < in.minimumWindow || n > limits.DeduplicationSecondsMax {
 			return refusal.New(refusal.InvalidAttributeValue, "Invalid value for the parameter ", nameDeduplicationWindow,
 				". Reason: must be between ", strconv.FormatInt(in.minimumWindow, 10), " and ",
-				strconv.FormatInt(DeduplicationSecondsMax, 10), ".")
+				strconv.FormatInt(limits.DeduplicationSecondsMax, 10), ".")
 		}
 		a.Deduplication.WindowSeconds = n
 		return nil
@@ -327,7 +328,7 @@ func window() (parseAttribute, printAttribute) {
 func attemptWindow() (parseAttribute, printAttribute) {
 	parse := func(a *QueueAttributes, value string, in assignment) *Error {
 		n, ok := parseNumber(value)
-		if !ok || n < in.minimumWindow || n > AttemptSecondsMax {
+		if !ok || n < in.minimumWindow || n > limits.AttemptSecondsMax {
 			return invalidAttribute("ReceiveAttemptWindowSeconds")
 		}
 		a.AttemptSeconds = n

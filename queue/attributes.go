@@ -1,6 +1,7 @@
 package queue
 
 import (
+	"github.com/seriatimq/seriatim/queue/limits"
 	"github.com/seriatimq/seriatim/queue/policy"
 	"github.com/seriatimq/seriatim/queue/refusal"
 )
@@ -101,14 +102,14 @@ const (
 	kmsReuseSecondsDefault      = 300
 	deduplicationSecondsDefault = 300
 	attemptSecondsDefault       = 300
-	groupMessagesDefault        = ReceiveMessagesMax
+	groupMessagesDefault        = limits.ReceiveMessagesMax
 )
 
 // defaultAttributes are those of a queue created without any.
 func defaultAttributes(fifo bool) QueueAttributes {
 	return QueueAttributes{
 		FIFO:               fifo,
-		MaximumMessageSize: MessageBytesMax,
+		MaximumMessageSize: limits.MessageBytesMax,
 		RetentionSeconds:   retentionSecondsDefault,
 		VisibilitySeconds:  visibilitySecondsDefault,
 		Encryption:         Encryption{KMSReuseSeconds: kmsReuseSecondsDefault, SQSManaged: true},

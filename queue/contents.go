@@ -5,6 +5,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/seriatimq/seriatim/queue/limits"
 	"github.com/seriatimq/seriatim/queue/refusal"
 )
 
@@ -64,8 +65,8 @@ func checkBatchBytes(c *SendMessages) *Error {
 	for i := range c.Entries {
 		total += c.Entries[i].size()
 	}
-	if total > BatchBytesMax {
-		return refusal.New(refusal.BatchRequestTooLong, "Batch requests cannot be longer than ", strconv.Itoa(BatchBytesMax),
+	if total > limits.BatchBytesMax {
+		return refusal.New(refusal.BatchRequestTooLong, "Batch requests cannot be longer than ", strconv.Itoa(limits.BatchBytesMax),
 			" bytes. You have sent ", strconv.FormatInt(total, 10), " bytes.")
 	}
 	return nil
@@ -94,7 +95,7 @@ type sendRules struct {
 
 // rulesOfName is what every queue of a name demands, whatever its attributes.
 func rulesOfName(queue string) sendRules {
-	return sendRules{fifo: isFIFOName(queue), nameOnly: true, bytesMax: MessageBytesMax}
+	return sendRules{fifo: isFIFOName(queue), nameOnly: true, bytesMax: limits.MessageBytesMax}
 }
 
 func (a *QueueAttributes) sendRules() sendRules {
@@ -140,7 +141,7 @@ func (a *sendRules) check(e *SendEntry, batch bool) *Error {
 
 // checkForType makes the checks that depend on the queue type.
 func (a *sendRules) checkForType(e *SendEntry, batch bool) *Error {
-	if d := e.DelaySeconds; d.Given && (d.Value < 0 || d.Value > DelaySecondsMax) {
+	if d := e.DelaySeconds; d.Given && (d.Value < 0 || d.Value > limits.DelaySecondsMax) {
 		return refusal.InvalidValue(strconv.FormatInt(d.Value, 10), "DelaySeconds", "DelaySeconds must be >= 0 and <= 900.")
 	}
 	if !a.fifo {
@@ -175,7 +176,7 @@ func tooLong(limit int64, batch bool) *Error {
 // validID reports whether an id of a message, group, attempt or partition has
 // 1 to 128 printable ASCII characters without blank.
 func validID(id string) bool {
-	if id == "" || len(id) > IDLengthMax {
+	if id == "" || len(id) > limits.IDLengthMax {
 		return false
 	}
 	for i := range len(id) {

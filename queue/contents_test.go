@@ -6,6 +6,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"github.com/seriatimq/seriatim/queue/limits"
 	"github.com/seriatimq/seriatim/queue/refusal"
 )
 
@@ -258,7 +259,7 @@ func TestCheckSendOnFIFOQueue(t *testing.T) {
 func TestCheckSendBatch(t *testing.T) {
 	noGroup := func(e *SendEntry) { e.GroupIDGiven = false }
 	noDeduplication := func(e *SendEntry) { e.DeduplicationIDGiven = false }
-	half := func(e *SendEntry) { e.Body = strings.Repeat("x", BatchBytesMax/2) }
+	half := func(e *SendEntry) { e.Body = strings.Repeat("x", limits.BatchBytesMax/2) }
 	const noID = "The queue should either have ContentBasedDeduplication enabled or MessageDeduplicationId provided explicitly"
 	cases := []struct {
 		name    string
@@ -292,7 +293,7 @@ func TestCheckSendBatch(t *testing.T) {
 			text: "Batch requests cannot be longer than 1048576 bytes. You have sent 1048577 bytes.",
 		},
 		{
-			name: "one entry over the limit", entries: []func(e *SendEntry){func(e *SendEntry) { e.Body = strings.Repeat("x", BatchBytesMax+1) }},
+			name: "one entry over the limit", entries: []func(e *SendEntry){func(e *SendEntry) { e.Body = strings.Repeat("x", limits.BatchBytesMax+1) }},
 			code: refusal.BatchRequestTooLong, text: "Batch requests cannot be longer than 1048576 bytes. You have sent 1048577 bytes.",
 		},
 		{name: "limit of the queue is not that of the batch", rules: func(a *QueueAttributes) { a.MaximumMessageSize = 1024 }, entries: []func(e *SendEntry){half}},

@@ -6,6 +6,7 @@ import (
 
 	"github.com/tidwall/btree"
 
+	"github.com/seriatimq/seriatim/queue/limits"
 	"github.com/seriatimq/seriatim/queue/logtime"
 	"github.com/seriatimq/seriatim/queue/refusal"
 )
@@ -35,11 +36,11 @@ func (c *CreateQueue) Validate() *Error {
 func (c *CreateQueue) wellFormed() *Error {
 	value, _ := valueOf(c.Attributes, nameFIFO)
 	if on, _ := parseBool(value); on {
-		if base, isFIFO := strings.CutSuffix(c.Queue, ".fifo"); !isFIFO || !plainName(base) || len(c.Queue) > QueueNameLengthMax {
+		if base, isFIFO := strings.CutSuffix(c.Queue, ".fifo"); !isFIFO || !plainName(base) || len(c.Queue) > limits.QueueNameLengthMax {
 			return refusal.InvalidParameter("The name of a FIFO queue can only include alphanumeric characters, hyphens, or underscores, " +
 				"must end with .fifo suffix and be 1 to 80 in length.")
 		}
-	} else if !plainName(c.Queue) || len(c.Queue) > QueueNameLengthMax {
+	} else if !plainName(c.Queue) || len(c.Queue) > limits.QueueNameLengthMax {
 		// This is also what AWS says of a name ending in .fifo.
 		return refusal.InvalidParameter(nameRule)
 	}
@@ -114,7 +115,7 @@ func (b *Broker) addQueue(name string, attributes QueueAttributes, tags []Tag) {
 // checkImplicitDeadLetter refuses ImplicitDeadLetterQueue where the built-in
 // queue could not have its name.
 func (b *Broker) checkImplicitDeadLetter(name string, a *QueueAttributes) *Error {
-	if a.ImplicitDeadLetterQueue && len(implicitDeadLetterName(name)) > QueueNameLengthMax {
+	if a.ImplicitDeadLetterQueue && len(implicitDeadLetterName(name)) > limits.QueueNameLengthMax {
 		return refusal.New(refusal.InvalidAttributeValue, "Invalid value for the parameter ImplicitDeadLetterQueue. "+
 			"Reason: the name of the queue is too long to append -dlq to it.")
 	}

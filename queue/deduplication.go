@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 
 	"github.com/seriatimq/seriatim/queue/deduplication"
+	"github.com/seriatimq/seriatim/queue/limits"
 	"github.com/seriatimq/seriatim/queue/logtime"
 )
 
@@ -43,7 +44,7 @@ func (k keyed) deduplicationKey(scope DeduplicationScope, ids deduplicationIDs, 
 			part = id
 		}
 	}
-	var buf [2*IDLengthMax + 16]byte
+	var buf [2*limits.IDLengthMax + 16]byte
 	r := append(record(buf[:0]), kindDeduplication, byte(scope))
 	r = binary.LittleEndian.AppendUint32(r, uint32(len(part)))
 	r = append(append(r, part...), id...)

@@ -12,6 +12,14 @@ import (
 // exact (is a handle still valid, is an id a duplicate) compare times
 // themselves and never rely on expiry having run.
 
+// expiryBudget bounds the timers and expired records handled by one AdvanceClock;
+// commands on a queue handle at most queueExpiryBudget of that queue. What is left
+// waits for the next command.
+const (
+	expiryBudget      = 1000
+	queueExpiryBudget = 64
+)
+
 // queueDeadline orders queues by when they have work for AdvanceClock.
 type queueDeadline struct {
 	at          Timestamp

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/seriatimq/seriatim/queue/limits"
 	"github.com/seriatimq/seriatim/queue/refusal"
 )
 
@@ -38,14 +39,14 @@ func (a *sendRules) checkAttributes(e *SendEntry) (partitionKey string, err *Err
 	if a.nameOnly {
 		attrs = withoutReserved(attrs)
 	}
-	if a.reserved && len(attrs) <= MessageAttributesMax+reservedAttributesMax {
+	if a.reserved && len(attrs) <= limits.MessageAttributesMax+reservedAttributesMax {
 		if _, partitionKey, attrs, err = reserved(attrs); err != nil {
 			return "", err
 		}
 	}
-	if len(attrs) > MessageAttributesMax {
+	if len(attrs) > limits.MessageAttributesMax {
 		return "", refusal.InvalidParameter("Number of message attributes [", strconv.Itoa(len(attrs)),
-			"] exceeds the allowed maximum [", strconv.Itoa(MessageAttributesMax), "].")
+			"] exceeds the allowed maximum [", strconv.Itoa(limits.MessageAttributesMax), "].")
 	}
 	for i := range attrs {
 		if err := checkAttribute(&attrs[i]); err != nil {
@@ -64,7 +65,7 @@ func checkAttribute(m *MessageAttribute) *Error {
 	if err := checkAttributeName(m.Name); err != nil {
 		return err
 	}
-	if len(m.DataType) > AttributeTypeLengthMax {
+	if len(m.DataType) > limits.AttributeTypeLengthMax {
 		return refusal.InvalidParameter("Message (user) attribute types must be shorter than 256 Bytes")
 	}
 	base := baseType(m.DataType)
@@ -90,7 +91,7 @@ func checkAttributeName(name string) *Error {
 	if name == "" {
 		return refusal.InvalidParameter("The request must contain non-empty message (user) attribute names.")
 	}
-	if len(name) > AttributeNameLengthMax {
+	if len(name) > limits.AttributeNameLengthMax {
 		return refusal.InvalidParameter("Message (user) attribute names must be shorter than 256 Bytes")
 	}
 	for _, r := range name {

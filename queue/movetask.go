@@ -5,6 +5,7 @@ import (
 
 	"github.com/tidwall/btree"
 
+	"github.com/seriatimq/seriatim/queue/limits"
 	"github.com/seriatimq/seriatim/queue/refusal"
 )
 
@@ -141,13 +142,13 @@ func (c *StartMoveTask) Validate() *Error {
 	if c.Source == "" {
 		return refusal.MissingParameter("SourceArn")
 	}
-	if len(c.Source) > QueueNameLengthMax {
+	if len(c.Source) > limits.QueueNameLengthMax {
 		return refusal.NoSuchResource("SourceArn")
 	}
-	if len(c.Destination) > QueueNameLengthMax {
+	if len(c.Destination) > limits.QueueNameLengthMax {
 		return refusal.NoSuchResource("DestinationArn")
 	}
-	if m := c.MaxPerSecond; m.Given && (m.Value < 1 || m.Value > MovePerSecondMax) {
+	if m := c.MaxPerSecond; m.Given && (m.Value < 1 || m.Value > limits.MovePerSecondMax) {
 		return refusal.InvalidValue(strconv.FormatInt(m.Value, 10), "MaxNumberOfMessagesPerSecond", "Must be between 1 and 500, if provided.")
 	}
 	return nil
@@ -181,7 +182,7 @@ func (c *StartMoveTask) apply(b *Broker) (Result, *Error) {
 				"Only one active task is allowed for a source queue arn at a given time.")
 		}
 	}
-	for len(tasks) >= MoveTasksKeptPerSource {
+	for len(tasks) >= limits.MoveTasksKeptPerSource {
 		b.dropMoveTask(tasks[0])
 		tasks = tasks[1:]
 	}
@@ -212,7 +213,7 @@ func (*CancelMoveTask) QueueName() string { return "" }
 
 // Validate checks that the task handle named a task.
 func (c *CancelMoveTask) Validate() *Error {
-	if c.TaskID == "" || len(c.TaskID) > taskIDLengthMax || c.Source == "" || len(c.Source) > QueueNameLengthMax {
+	if c.TaskID == "" || len(c.TaskID) > taskIDLengthMax || c.Source == "" || len(c.Source) > limits.QueueNameLengthMax {
 		return refusal.InvalidParameter("Value for parameter TaskHandle is invalid.")
 	}
 	return nil
@@ -247,8 +248,8 @@ func (*MoveMessages) QueueName() string { return "" }
 
 // Validate bounds the step; only the leader proposes this command.
 func (c *MoveMessages) Validate() *Error {
-	if c.TaskID == "" || c.Max < 1 || c.Max > MoveStepMax {
-		return refusal.InvalidParameter("A step of a move task needs a task id and moves 1 to ", strconv.Itoa(MoveStepMax), " messages.")
+	if c.TaskID == "" || c.Max < 1 || c.Max > limits.MoveStepMax {
+		return refusal.InvalidParameter("A step of a move task needs a task id and moves 1 to ", strconv.Itoa(limits.MoveStepMax), " messages.")
 	}
 	return nil
 }

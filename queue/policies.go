@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/seriatimq/seriatim/queue/limits"
 	"github.com/seriatimq/seriatim/queue/policy"
 	"github.com/seriatimq/seriatim/queue/refusal"
 )
@@ -140,7 +141,7 @@ func (c *SetQueuePolicy) Validate() *Error {
 	if c.Label == "" {
 		return refusal.MissingParameter("Label")
 	}
-	if !plainName(c.Label) || len(c.Label) > PolicyLabelLengthMax {
+	if !plainName(c.Label) || len(c.Label) > limits.PolicyLabelLengthMax {
 		return badLabel(c.Label, nameRule+".")
 	}
 	if c.Remove {
@@ -160,8 +161,8 @@ func (c *SetQueuePolicy) Validate() *Error {
 			return refusal.InvalidValue(account, "PrincipalId", "Unable to verify.")
 		}
 	}
-	if n := len(c.Actions); n > PolicyActionsMax {
-		return refusal.New(refusal.OverLimit, strconv.Itoa(n), " Actions were found, maximum allowed is ", strconv.Itoa(PolicyActionsMax), ".")
+	if n := len(c.Actions); n > limits.PolicyActionsMax {
+		return refusal.New(refusal.OverLimit, strconv.Itoa(n), " Actions were found, maximum allowed is ", strconv.Itoa(limits.PolicyActionsMax), ".")
 	}
 	for _, action := range c.Actions {
 		if !permitted(action) {

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/seriatimq/seriatim/queue/limits"
 	"github.com/seriatimq/seriatim/queue/refusal"
 )
 
@@ -96,7 +97,7 @@ func wellFormed(cmd Command) *Error {
 
 // checkQueueName refuses the name of no queue before it is encoded.
 func checkQueueName(name string) *Error {
-	if len(name) > QueueNameLengthMax {
+	if len(name) > limits.QueueNameLengthMax {
 		return refusal.NoSuchQueue()
 	}
 	return nil
@@ -166,9 +167,9 @@ func CheckEntryCount(n int, element string) *Error {
 	if n == 0 {
 		return refusal.New(refusal.EmptyBatchRequest, "There should be at least one ", element, " in the request.")
 	}
-	if n > BatchEntriesMax {
+	if n > limits.BatchEntriesMax {
 		return refusal.New(refusal.TooManyEntriesInBatchRequest, "Maximum number of entries per request are ",
-			strconv.Itoa(BatchEntriesMax), ". You have sent ", strconv.Itoa(n), ".")
+			strconv.Itoa(limits.BatchEntriesMax), ". You have sent ", strconv.Itoa(n), ".")
 	}
 	return nil
 }

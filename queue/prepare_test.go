@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/seriatimq/seriatim/queue/limits"
 	"github.com/seriatimq/seriatim/queue/policy"
 	"github.com/seriatimq/seriatim/queue/refusal"
 )
@@ -36,7 +37,7 @@ func TestRefusedBeforeTheLog(t *testing.T) {
 		return &SendMessages{Queue: queue, Batch: batch, Entries: entries}
 	}
 	bad := SendEntry{Body: "\x00"}
-	long := SendEntry{Body: strings.Repeat("\x00", MessageBytesMax+1)}
+	long := SendEntry{Body: strings.Repeat("\x00", limits.MessageBytesMax+1)}
 	for _, c := range []struct {
 		name string
 		cmd  Command

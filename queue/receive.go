@@ -3,6 +3,7 @@ package queue
 import (
 	"strconv"
 
+	"github.com/seriatimq/seriatim/queue/limits"
 	"github.com/seriatimq/seriatim/queue/logtime"
 	"github.com/seriatimq/seriatim/queue/refusal"
 )
@@ -29,7 +30,7 @@ func (c *ReceiveMessages) Validate() *Error {
 	if err := checkQueueName(c.Queue); err != nil {
 		return err
 	}
-	if m := c.MaxMessages; m.Given && (m.Value < 1 || m.Value > ReceiveMessagesMax) {
+	if m := c.MaxMessages; m.Given && (m.Value < 1 || m.Value > limits.ReceiveMessagesMax) {
 		return refusal.InvalidValue(strconv.FormatInt(m.Value, 10), "MaxNumberOfMessages", "Must be between 1 and 10, if provided.")
 	}
 	if err := checkVisibilityRange(c.VisibilityTimeout); err != nil {
@@ -70,7 +71,7 @@ func (c *ReceiveMessages) apply(b *Broker) (Result, *Error) {
 		}
 	}
 	limit := c.MaxMessages.Or(1)
-	if room := InFlightMax - q.timers.inFlight; timeout > 0 && room < limit {
+	if room := limits.InFlightMax - q.timers.inFlight; timeout > 0 && room < limit {
 		if limit = room; limit <= 0 {
 			// Documented: an error on standard queues when the caller
 			// does not wait, nothing at all on FIFO queues.
@@ -94,7 +95,7 @@ func (c *ReceiveMessages) apply(b *Broker) (Result, *Error) {
 // deliverable reports whether a receive would hand out a message now, or move
 // one to the dead-letter queue.
 func (q *Queue) deliverable(now Timestamp) bool {
-	return q.timers.inFlight < InFlightMax && q.available(now)
+	return q.timers.inFlight < limits.InFlightMax && q.available(now)
 }
 
 // available reports whether a message can be taken, whatever is in flight.

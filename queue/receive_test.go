@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/seriatimq/seriatim/queue/limits"
 	"github.com/seriatimq/seriatim/queue/logtime"
 	"github.com/seriatimq/seriatim/queue/refusal"
 )
@@ -206,9 +207,9 @@ func TestInFlightLimit(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
 			w.create(name)
-			for n := 0; n <= InFlightMax; n += BatchEntriesMax {
+			for n := 0; n <= limits.InFlightMax; n += limits.BatchEntriesMax {
 				c := &SendMessages{Queue: name, Batch: true}
-				for i := range BatchEntriesMax {
+				for i := range limits.BatchEntriesMax {
 					e := SendEntry{Body: "x"}
 					if isFIFOName(name) {
 						e.GroupID, e.DeduplicationID = SequenceNumber(n+i).String(), SequenceNumber(n+i).String()
@@ -217,9 +218,9 @@ func TestInFlightLimit(t *testing.T) {
 					c.Entries = append(c.Entries, e)
 				}
 				w.b.Apply(w.at, c)
-				w.b.Apply(w.at, &ReceiveMessages{Queue: name, MaxMessages: Some(ReceiveMessagesMax)})
+				w.b.Apply(w.at, &ReceiveMessages{Queue: name, MaxMessages: Some(limits.ReceiveMessagesMax)})
 			}
-			if st, _ := w.b.View().Stats(name); st.NotVisible != InFlightMax || st.Visible == 0 {
+			if st, _ := w.b.View().Stats(name); st.NotVisible != limits.InFlightMax || st.Visible == 0 {
 				t.Fatalf("stats %+v", st)
 			}
 			if got := w.receive(name, 10); len(got) != 0 {

@@ -27,6 +27,9 @@ func (r redriveRule) due(m *Message) bool {
 	return r.target != nil && count >= r.after
 }
 
+// deadLetterBudget bounds the moves to a dead-letter queue that one receive makes.
+const deadLetterBudget = 100
+
 // implicitReceiveCount is MaxDeliveryCount's default on Service Bus, used for
 // ImplicitDeadLetterQueue without a RedrivePolicy.
 const implicitReceiveCount = 10

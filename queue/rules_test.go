@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/seriatimq/seriatim/queue/limits"
 	"github.com/seriatimq/seriatim/queue/logtime"
 )
 
@@ -75,14 +76,14 @@ func TestMoveTaskGoesOnBesideInFlight(t *testing.T) {
 	underFormat(t, func(t *testing.T, w *world, since bool) {
 		w.create("dlq")
 		w.create("q", redrive("dlq", "1"))
-		for n := 0; n <= InFlightMax; n += BatchEntriesMax {
-			c := &SendMessages{Queue: "dlq", Batch: true, Entries: make([]SendEntry, BatchEntriesMax)}
+		for n := 0; n <= limits.InFlightMax; n += limits.BatchEntriesMax {
+			c := &SendMessages{Queue: "dlq", Batch: true, Entries: make([]SendEntry, limits.BatchEntriesMax)}
 			for i := range c.Entries {
 				c.Entries[i].Body = "x"
 			}
 			w.b.Apply(w.at, c)
-			if n < InFlightMax {
-				w.b.Apply(w.at, &ReceiveMessages{Queue: "dlq", MaxMessages: Some(BatchEntriesMax)})
+			if n < limits.InFlightMax {
+				w.b.Apply(w.at, &ReceiveMessages{Queue: "dlq", MaxMessages: Some(limits.BatchEntriesMax)})
 			}
 		}
 		id := w.must(&StartMoveTask{Source: "dlq", Destination: "q"}).(MoveTaskStarted).TaskID

@@ -6,6 +6,7 @@ import (
 
 	"github.com/tidwall/btree"
 
+	"github.com/seriatimq/seriatim/queue/limits"
 	"github.com/seriatimq/seriatim/queue/refusal"
 )
 
@@ -127,7 +128,7 @@ func (c *SetQueueTags) apply(b *Broker) (Result, *Error) {
 	for _, key := range c.Remove {
 		tags.Delete(key)
 	}
-	if tags.Len() > TagsMax {
+	if tags.Len() > limits.TagsMax {
 		return nil, tooManyTags(q.name)
 	}
 	merged := make([]Tag, 0, tags.Len())
@@ -141,14 +142,14 @@ func (c *SetQueueTags) apply(b *Broker) (Result, *Error) {
 }
 
 func checkTags(queue string, tags []Tag) *Error {
-	if len(tags) > TagsMax {
+	if len(tags) > limits.TagsMax {
 		return tooManyTags(queue)
 	}
 	for _, t := range tags {
 		if err := checkTagKey(t.Key); err != nil {
 			return err
 		}
-		if !utf8.ValidString(t.Value) || utf8.RuneCountInString(t.Value) > TagValueLengthMax {
+		if !utf8.ValidString(t.Value) || utf8.RuneCountInString(t.Value) > limits.TagValueLengthMax {
 			return refusal.InvalidParameter("Tag values must be between 0 and 256 characters in length.")
 		}
 	}
@@ -156,7 +157,7 @@ func checkTags(queue string, tags []Tag) *Error {
 }
 
 func checkTagKey(key string) *Error {
-	if key == "" || !utf8.ValidString(key) || utf8.RuneCountInString(key) > TagKeyLengthMax {
+	if key == "" || !utf8.ValidString(key) || utf8.RuneCountInString(key) > limits.TagKeyLengthMax {
 		return refusal.InvalidParameter("Tag keys must be between 1 and 128 characters in length.")
 	}
 	return nil

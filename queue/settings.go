@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/seriatimq/seriatim/queue/limits"
 	"github.com/seriatimq/seriatim/queue/refusal"
 )
 
@@ -43,7 +44,7 @@ func (c *SetClusterSetting) Validate() *Error {
 		rule = "must be 32 lower-case hexadecimal digits"
 	case SettingMinimumWindow:
 		n, isNumber := parseNumber(c.Value)
-		ok = isNumber && n >= 1 && n <= DeduplicationSecondsMin
+		ok = isNumber && n >= 1 && n <= limits.DeduplicationSecondsMin
 		rule = "must be between 1 and 20"
 	case SettingAWSCooldowns:
 		ok = c.Value == "true" || c.Value == "false"
@@ -84,7 +85,7 @@ func (b *Broker) minimumWindow() int64 {
 	if seconds, err := strconv.ParseInt(text, 10, 64); err == nil {
 		return seconds
 	}
-	return DeduplicationSecondsMin
+	return limits.DeduplicationSecondsMin
 }
 
 // assignment is what the attributes of a command are read with.

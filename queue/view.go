@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/seriatimq/seriatim/queue/limits"
 	"github.com/seriatimq/seriatim/queue/logtime"
 	"github.com/seriatimq/seriatim/queue/refusal"
 )
@@ -236,7 +237,7 @@ func (v View) AttemptKnown(queue, id string) bool {
 // return nothing (AWS documentation).
 func (v View) OverLimit(queue string) bool {
 	q, ok := v.b.queues.Get(queue)
-	return ok && !q.attributes.FIFO && q.timers.inFlight >= InFlightMax
+	return ok && !q.attributes.FIFO && q.timers.inFlight >= limits.InFlightMax
 }
 
 // Peek lists at most limit messages of a queue from sequence number from on,

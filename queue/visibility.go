@@ -3,6 +3,7 @@ package queue
 import (
 	"strconv"
 
+	"github.com/seriatimq/seriatim/queue/limits"
 	"github.com/seriatimq/seriatim/queue/logtime"
 	"github.com/seriatimq/seriatim/queue/refusal"
 )
@@ -117,7 +118,7 @@ func (b *Broker) changeVisibility(q *Queue, e VisibilityEntry, batch bool) *Erro
 			"Message does not exist or is not available for visibility timeout change.")
 	}
 	timeout := logtime.Seconds(e.VisibilityTimeout.Value)
-	if b.now.Sub(m.delivery.receivedAt)+timeout > logtime.Seconds(VisibilitySecondsMax) {
+	if b.now.Sub(m.delivery.receivedAt)+timeout > logtime.Seconds(limits.VisibilitySecondsMax) {
 		return refusal.InvalidValue(e.VisibilityTimeout.text(), "VisibilityTimeout",
 			"Total VisibilityTimeout for the message is beyond the limit [43200 seconds].")
 	}
@@ -138,7 +139,7 @@ func checkVisibility(v Int) *Error {
 }
 
 func checkVisibilityRange(v Int) *Error {
-	if v.Given && (v.Value < 0 || v.Value > VisibilitySecondsMax) {
+	if v.Given && (v.Value < 0 || v.Value > limits.VisibilitySecondsMax) {
 		return refusal.InvalidValue(strconv.FormatInt(v.Value, 10), "VisibilityTimeout", "Must be >= 0 and <= 43200, if provided.")
 	}
 	return nil

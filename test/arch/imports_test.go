@@ -45,10 +45,11 @@ type packageRule struct {
 // packageRules has a row for every package but those below test. No row covers
 // another package than the one it names.
 var packageRules = []packageRule{
-	{path: "queue", only: append([]string{"~/queue/arn", "~/queue/deduplication", "~/queue/filter", "~/queue/logtime", "~/queue/policy", "~/queue/refusal"}, domain...)},
+	{path: "queue", only: append([]string{"~/queue/arn", "~/queue/deduplication", "~/queue/filter", "~/queue/limits", "~/queue/logtime", "~/queue/policy", "~/queue/refusal"}, domain...)},
 	{path: "queue/arn", only: domain},
 	{path: "queue/deduplication", only: domain},
 	{path: "queue/filter", only: domain},
+	{path: "queue/limits", only: []string{}},
 	{path: "queue/logtime", only: []string{}},
 	{path: "queue/policy", only: append([]string{"~/queue/arn", "unicode/utf16"}, domain...)},
 	{path: "queue/refusal", only: []string{"unicode/utf8"}},

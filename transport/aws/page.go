@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/seriatimq/seriatim/queue"
+	"github.com/seriatimq/seriatim/queue/limits"
 	"github.com/seriatimq/seriatim/queue/refusal"
 	"github.com/seriatimq/seriatim/transport/awswire"
 )
@@ -23,9 +24,9 @@ const tokenPrefix = "after:"
 
 // ReadPage reads the parameters MaxResults and NextToken.
 func ReadPage(maxResults awswire.Int, token string) (Page, *queue.Error) {
-	p := Page{limit: queue.ListQueuesMax}
+	p := Page{limit: limits.ListQueuesMax}
 	if maxResults.Given {
-		if maxResults.Value < 1 || maxResults.Value > queue.ListQueuesMax {
+		if maxResults.Value < 1 || maxResults.Value > limits.ListQueuesMax {
 			return Page{}, refusal.InvalidValue(strconv.FormatInt(maxResults.Value, 10), "MaxResults", "Must be between 1 and 1000, if provided.")
 		}
 		// Without MaxResults AWS lists at most 1000 names and no token.

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/seriatimq/seriatim/queue"
+	"github.com/seriatimq/seriatim/queue/limits"
 	"github.com/seriatimq/seriatim/queue/refusal"
 	"github.com/seriatimq/seriatim/transport/aws"
 	"github.com/seriatimq/seriatim/transport/awswire"
@@ -19,7 +20,7 @@ func (in *cancelMessageMoveTaskInput) source() (string, error) {
 	if !ok {
 		return "", refusal.InvalidParameter("Value for parameter TaskHandle is invalid.")
 	}
-	if len(source) > queue.QueueNameLengthMax {
+	if len(source) > limits.QueueNameLengthMax {
 		return "", refusal.NoSuchResource("SourceArn")
 	}
 	return source, nil

@@ -5,6 +5,7 @@ import (
 	"strconv"
 
 	"github.com/seriatimq/seriatim/queue"
+	"github.com/seriatimq/seriatim/queue/limits"
 	"github.com/seriatimq/seriatim/queue/refusal"
 	"github.com/seriatimq/seriatim/transport/aws"
 	"github.com/seriatimq/seriatim/transport/awswire"
@@ -62,7 +63,7 @@ func (s *Service) listMessageMoveTasks(ctx context.Context, c *aws.Call, in *lis
 		if !v.QueueExists(source) {
 			return refusal.NoSuchResource("SourceArn")
 		}
-		if limit < 1 || limit > queue.MoveTasksListedMax {
+		if limit < 1 || limit > limits.MoveTasksListedMax {
 			return refusal.InvalidValue(strconv.FormatInt(limit, 10), "MaxResults", "Must be between 1 and 10, if provided.")
 		}
 		tasks, refused := v.MoveTasks(source, int(limit))

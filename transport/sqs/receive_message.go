@@ -10,6 +10,7 @@ import (
 
 	"github.com/seriatimq/seriatim/cluster"
 	"github.com/seriatimq/seriatim/queue"
+	"github.com/seriatimq/seriatim/queue/limits"
 	"github.com/seriatimq/seriatim/queue/refusal"
 	"github.com/seriatimq/seriatim/transport/aws"
 	"github.com/seriatimq/seriatim/transport/awswire"
@@ -117,7 +118,7 @@ func (s *Service) receive(ctx context.Context, cmd *queue.ReceiveMessages, wait 
 
 // check makes the checks that no command can make.
 func (in *receiveMessageInput) check() (systemFilter, *queue.Error) {
-	if w := in.WaitSeconds; w.Given && (w.Value < 0 || w.Value > queue.WaitSecondsMax) {
+	if w := in.WaitSeconds; w.Given && (w.Value < 0 || w.Value > limits.WaitSecondsMax) {
 		return systemFilter{}, refusal.InvalidValue(strconv.FormatInt(w.Value, 10), "WaitTimeSeconds", "Must be >= 0 and <= 20, if provided.")
 	}
 	return newSystemFilter(in.AttributeNames, in.SystemAttributeNames)

@@ -1,8 +1,8 @@
 package sqs
 
 import (
-	"github.com/seriatimq/seriatim/queue"
 	"github.com/seriatimq/seriatim/queue/arn"
+	"github.com/seriatimq/seriatim/queue/limits"
 	"github.com/seriatimq/seriatim/queue/refusal"
 	"github.com/seriatimq/seriatim/transport/aws"
 	"github.com/seriatimq/seriatim/transport/awswire"
@@ -37,7 +37,7 @@ func byURL(c *aws.Call, input any) (aws.Resource, error) {
 // existing is the queue of a name that could be one's: of any other it is known
 // without asking the leader that there is none.
 func existing(name string) (aws.Resource, error) {
-	if len(name) > queue.QueueNameLengthMax {
+	if len(name) > limits.QueueNameLengthMax {
 		return aws.Resource{}, refusal.NoSuchQueue()
 	}
 	return aws.Resource{Name: name}, nil
@@ -78,7 +78,7 @@ func byNewName(c *aws.Call, input any) (aws.Resource, error) {
 	}
 	// Which rule a name that is too long breaks depends on the kind of the queue, so
 	// the command refuses it; one byte too many is enough for that.
-	return aws.Resource{Name: name[:min(len(name), queue.QueueNameLengthMax+1)]}, nil
+	return aws.Resource{Name: name[:min(len(name), limits.QueueNameLengthMax+1)]}, nil
 }
 
 // onAccount is for actions that are about no single queue; they are refused on
@@ -114,7 +114,7 @@ func queueInARN(parameter, text string) (string, error) {
 		return "", refusal.InvalidParameter("You must use this format to specify the " + parameter +
 			": arn:<partition>:<service>:<region>:<account-id>:<resource-id>")
 	}
-	if len(name) > queue.QueueNameLengthMax {
+	if len(name) > limits.QueueNameLengthMax {
 		return "", refusal.NoSuchResource(parameter)
 	}
 	return name, nil

@@ -1,4 +1,4 @@
-package queue
+package limits
 
 // Limits of the domain. Sources are named as in the manual: AWS documentation
 // unless said otherwise.
@@ -30,12 +30,4 @@ const (
 	ListQueuesMax           = 1000
 	// InFlightMax: AWS, both queue types, since late 2024.
 	InFlightMax = 120_000
-	// expiryBudget bounds the timers and expired records handled by one
-	// AdvanceClock; commands on a queue handle at most queueExpiryBudget
-	// of that queue. What is left waits for the next command.
-	expiryBudget      = 1000
-	queueExpiryBudget = 64
-	// deadLetterBudget bounds the moves to a dead-letter queue that one
-	// receive makes.
-	deadLetterBudget = 100
 )
