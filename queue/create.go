@@ -9,6 +9,7 @@ import (
 	"github.com/seriatimq/seriatim/queue/limits"
 	"github.com/seriatimq/seriatim/queue/logtime"
 	"github.com/seriatimq/seriatim/queue/refusal"
+	"github.com/seriatimq/seriatim/queue/statehash"
 )
 
 // CreateQueue creates a queue, or confirms that an equal one exists.
@@ -146,24 +147,24 @@ func fifoAttribute(fifo bool) []Attribute {
 }
 
 // headerSum hashes what rarely changes: name, attributes, tags, times.
-func (q *Queue) headerSum(k keyed) sum128 {
-	r := append(record(nil), kindHeader).num(q.incarnation).text(q.name).flag(q.attributes.FIFO)
+func (q *Queue) headerSum(k statehash.Key) statehash.Sum {
+	r := append(statehash.Record(nil), statehash.KindHeader).Num(q.incarnation).Text(q.name).Flag(q.attributes.FIFO)
 	for _, a := range q.attributes.list() {
-		r = r.text(a.Name).text(a.Value)
+		r = r.Text(a.Name).Text(a.Value)
 	}
-	r = r.num(uint64(q.attributes.Extensions)).num(uint64(len(q.tags)))
+	r = r.Num(uint64(q.attributes.Extensions)).Num(uint64(len(q.tags)))
 	for _, t := range q.tags {
-		r = r.text(t.Key).text(t.Value)
+		r = r.Text(t.Key).Text(t.Value)
 	}
-	return k.sum(r.time(q.createdAt).time(q.modifiedAt))
+	return k.Sum(r.Time(q.createdAt).Time(q.modifiedAt))
 }
 
 // countersSum hashes what changes with most commands.
-func (q *Queue) countersSum(k keyed) sum128 {
+func (q *Queue) countersSum(k statehash.Key) statehash.Sum {
 	var buf [96]byte
-	r := append(record(buf[:0]), kindCounters).num(q.incarnation).time(q.purgedAt).num(q.lastSequence)
-	r = r.num(q.attempts.last).num(uint64(q.deduplication.DeadBefore))
-	return k.sum(r.time(q.timers.fired.at).num(q.timers.fired.sequence))
+	r := append(statehash.Record(buf[:0]), statehash.KindCounters).Num(q.incarnation).Time(q.purgedAt).Num(q.lastSequence)
+	r = r.Num(q.attempts.last).Num(uint64(q.deduplication.DeadBefore))
+	return k.Sum(r.Time(q.timers.fired.at).Num(q.timers.fired.sequence))
 }
 
 // text is the number as a client wrote it, for error messages.
@@ -186,7 +187,7 @@ func (c *DeleteQueue) apply(b *Broker) (Result, *Error) {
 		return nil, refusal.NoSuchQueue()
 	}
 	b.queues.Delete(q.name)
-	b.sum.sub(q.sums.counted)
+	b.sum.Sub(q.sums.counted)
 	b.bytes -= q.sums.countedBytes
 	if q.deadline != 0 {
 		b.deadlines.Delete(queueDeadline{q.deadline, q.incarnation, q.name})
@@ -216,8 +217,8 @@ func newTombstones() tombstones {
 	}
 }
 
-func tombstoneSum(k keyed, name string, at Timestamp) sum128 {
-	return k.sum(append(record(nil), kindTombstone).text(name).time(at))
+func tombstoneSum(k statehash.Key, name string, at Timestamp) statehash.Sum {
+	return k.Sum(append(statehash.Record(nil), statehash.KindTombstone).Text(name).Time(at))
 }
 
 func (t tombstones) within(name string, now Timestamp, wait logtime.Duration) bool {
@@ -229,13 +230,13 @@ func (t tombstones) bury(b *Broker, name string) {
 	t.forget(b, name)
 	t.byName.Set(name, b.now)
 	t.byTime.Set(queueDeadline{at: b.now, name: name})
-	b.sum.add(tombstoneSum(b.key, name, b.now))
+	b.sum.Add(tombstoneSum(b.key, name, b.now))
 }
 
 func (t tombstones) forget(b *Broker, name string) {
 	if at, was := t.byName.Delete(name); was {
 		t.byTime.Delete(queueDeadline{at: at, name: name})
-		b.sum.sub(tombstoneSum(b.key, name, at))
+		b.sum.Sub(tombstoneSum(b.key, name, at))
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"github.com/seriatimq/seriatim/queue/deduplication"
 	"github.com/seriatimq/seriatim/queue/limits"
 	"github.com/seriatimq/seriatim/queue/logtime"
+	"github.com/seriatimq/seriatim/queue/statehash"
 )
 
 // deduplicationIDs are the ids a send is compared under: its own, and with
@@ -30,7 +31,7 @@ func (ids *deduplicationIDs) second() string {
 // the group id if given, else the partition key, else the id itself
 // (servicebus.md 5.4: the id then chooses the partition, and detection is
 // complete).
-func (k keyed) deduplicationKey(scope DeduplicationScope, ids deduplicationIDs, id string) deduplication.Key {
+func deduplicationKey(k statehash.Key, scope DeduplicationScope, ids deduplicationIDs, id string) deduplication.Key {
 	part := ""
 	switch scope {
 	case ScopeQueue: // one part for all
@@ -45,18 +46,18 @@ func (k keyed) deduplicationKey(scope DeduplicationScope, ids deduplicationIDs, 
 		}
 	}
 	var buf [2*limits.IDLengthMax + 16]byte
-	r := append(record(buf[:0]), kindDeduplication, byte(scope))
+	r := append(statehash.Record(buf[:0]), statehash.KindDeduplication, byte(scope))
 	r = binary.LittleEndian.AppendUint32(r, uint32(len(part)))
 	r = append(append(r, part...), id...)
-	s := k.sum(r)
-	return deduplication.Key{High: s.high, Low: s.low}
+	s := k.Sum(r)
+	return deduplication.Key{High: s.High, Low: s.Low}
 }
 
 // deduplicationSum is the record hash of a remembered id.
-func (k keyed) deduplicationSum(r deduplication.Record, incarnation uint64) sum128 {
+func deduplicationSum(k statehash.Key, r deduplication.Record, incarnation uint64) statehash.Sum {
 	var buf [64]byte
-	b := append(record(buf[:0]), kindDeduplication).num(incarnation).num(r.Key.High).num(r.Key.Low)
-	return k.sum(b.num(uint64(r.AcceptedAt)).num(r.Position()))
+	b := append(statehash.Record(buf[:0]), statehash.KindDeduplication).Num(incarnation).Num(r.Key.High).Num(r.Key.Low)
+	return k.Sum(b.Num(uint64(r.AcceptedAt)).Num(r.Position()))
 }
 
 // window is the length of the queue's window in milliseconds.
@@ -79,7 +80,7 @@ func (q *Queue) remembersSince(since, now Timestamp) bool {
 // findDuplicate looks for a live record of one of the ids, under every scope
 // that has records. Of several, which takes a scope change or a second key, the
 // one accepted first is the original.
-func (q *Queue) findDuplicate(k keyed, ids deduplicationIDs, now Timestamp) (first deduplication.Record, found bool) {
+func (q *Queue) findDuplicate(k statehash.Key, ids deduplicationIDs, now Timestamp) (first deduplication.Record, found bool) {
 	byScope := q.deduplication.ByScope()
 	for scope := range ScopePartitionKey + 1 {
 		if byScope[scope] == 0 {
@@ -89,7 +90,7 @@ func (q *Queue) findDuplicate(k keyed, ids deduplicationIDs, now Timestamp) (fir
 			if id == "" {
 				continue
 			}
-			r, ok := q.deduplication.Find(k.deduplicationKey(scope, ids, id))
+			r, ok := q.deduplication.Find(deduplicationKey(k, scope, ids, id))
 			if ok && q.remembers(Timestamp(r.AcceptedAt), now) && (!found || r.Position() < first.Position()) {
 				first, found = r, true
 			}
@@ -99,21 +100,21 @@ func (q *Queue) findDuplicate(k keyed, ids deduplicationIDs, now Timestamp) (fir
 }
 
 // remember records an accepted send under its ids.
-func (q *Queue) remember(k keyed, ids deduplicationIDs, sequence uint64, now Timestamp) {
+func (q *Queue) remember(k statehash.Key, ids deduplicationIDs, sequence uint64, now Timestamp) {
 	scope := q.attributes.Deduplication.Scope
 	for i, id := range [2]string{ids.own, ids.second()} {
 		if id != "" {
-			key := k.deduplicationKey(scope, ids, id)
+			key := deduplicationKey(k, scope, ids, id)
 			q.putDeduplication(k, deduplication.NewRecord(key, int64(now), sequence<<1|uint64(i), uint8(scope)))
 		}
 	}
 }
 
-func (q *Queue) putDeduplication(k keyed, r deduplication.Record) {
+func (q *Queue) putDeduplication(k statehash.Key, r deduplication.Record) {
 	if old, replaced := q.deduplication.Add(r); replaced {
-		q.sums.deduplication.sub(k.deduplicationSum(old, q.incarnation))
+		q.sums.deduplication.Sub(deduplicationSum(k, old, q.incarnation))
 	}
-	q.sums.deduplication.add(k.deduplicationSum(r, q.incarnation))
+	q.sums.deduplication.Add(deduplicationSum(k, r, q.incarnation))
 }
 
 // forgetLag is how long a record may be dead before it is forgotten. Records
@@ -122,7 +123,7 @@ const forgetLag = 1 * logtime.Second
 
 // forgetDead drops dead records, at most budget of them, if the oldest is
 // overdue; it returns what is left of the budget.
-func (q *Queue) forgetDead(k keyed, now Timestamp, budget int) int {
+func (q *Queue) forgetDead(k statehash.Key, now Timestamp, budget int) int {
 	if q.deduplication.Len() == 0 || q.windowDeadline() > now {
 		return budget
 	}
@@ -132,7 +133,7 @@ func (q *Queue) forgetDead(k keyed, now Timestamp, budget int) int {
 			break
 		}
 		q.deduplication.ForgetOldest()
-		q.sums.deduplication.sub(k.deduplicationSum(r, q.incarnation))
+		q.sums.deduplication.Sub(deduplicationSum(k, r, q.incarnation))
 	}
 	return budget
 }
@@ -158,7 +159,7 @@ func (q *Queue) liveIDs(now Timestamp) int64 {
 // clearDeduplication forgets everything (PurgeQueue, recorded on AWS).
 func (q *Queue) clearDeduplication() {
 	q.deduplication.Clear()
-	q.sums.deduplication = sum128{}
+	q.sums.deduplication = statehash.Sum{}
 }
 
 // changeWindow tells the window that its length was another one before.

@@ -1,6 +1,9 @@
 package queue
 
-import "github.com/seriatimq/seriatim/queue/refusal"
+import (
+	"github.com/seriatimq/seriatim/queue/identifier"
+	"github.com/seriatimq/seriatim/queue/refusal"
+)
 
 // DeleteMessages is DeleteMessage and DeleteMessageBatch.
 type DeleteMessages struct {
@@ -33,7 +36,7 @@ func (c *DeleteMessages) check() (entries entryRefusals, whole *Error) {
 		return entries, err
 	}
 	for i, handle := range c.Handles {
-		if _, ok := parseHandle(handle); !ok {
+		if _, ok := identifier.ParseReceiptHandle(handle); !ok {
 			entries.add(i, len(c.Handles), invalidHandle(handle))
 		}
 	}
@@ -78,6 +81,16 @@ func (c *DeleteMessages) apply(b *Broker) (Result, *Error) {
 	return out, nil
 }
 
+// openHandle reads a handle that a client sent. It reports false unless the
+// text is, character by character, a handle issued for a delivery of q.
+func (b *Broker) openHandle(q *Queue, text string) (identifier.Receipt, bool) {
+	h, ok := identifier.ParseReceiptHandle(text)
+	if !ok {
+		return identifier.Receipt{}, false
+	}
+	return h.Open(b.key, b.epoch, q.incarnation)
+}
+
 func invalidHandle(handle string) *Error {
 	return refusal.New(refusal.ReceiptHandleIsInvalid, `The input receipt handle "`, refusal.Echo(handle), `" is not a valid receipt handle.`)
 }
@@ -93,12 +106,12 @@ func (b *Broker) deleteMessage(q *Queue, handle string, batch bool) *Error {
 	if !ok {
 		return invalidHandle(handle)
 	}
-	m, ok := q.messages.Get(r.sequence)
+	m, ok := q.messages.Get(r.Sequence)
 	if !ok || q.expired(m, b.now) {
 		return nil
 	}
 	if q.attributes.FIFO {
-		current := m.delivery.count == r.count
+		current := m.delivery.count == r.Count
 		switch {
 		case q.attributes.YMQReceive && !current:
 			return nil

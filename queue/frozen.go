@@ -4,6 +4,7 @@ import (
 	"github.com/tidwall/btree"
 
 	"github.com/seriatimq/seriatim/queue/deduplication"
+	"github.com/seriatimq/seriatim/queue/statehash"
 )
 
 // Frozen is an immutable copy of a Broker's state. Walks visit records in the
@@ -11,7 +12,7 @@ import (
 type Frozen struct {
 	record     BrokerRecord
 	hash       [16]byte
-	key        keyed
+	key        statehash.Key
 	queues     *btree.Map[string, *Queue]
 	tombstones *btree.Map[string, Timestamp]
 	moveTasks  *btree.Map[uint64, *MoveTaskRecord]
@@ -134,7 +135,7 @@ func (f FrozenQueue) Deduplication(yield func(DeduplicationRecord) bool) {
 	f.q.deduplication.Scan(func(r deduplication.Record) bool {
 		return yield(DeduplicationRecord{
 			Order:      r.Order(),
-			Key:        sum128{r.Key.High, r.Key.Low}.bytes(),
+			Key:        statehash.Sum{High: r.Key.High, Low: r.Key.Low}.Bytes(),
 			Scope:      DeduplicationScope(r.Scope()),
 			AcceptedAt: Timestamp(r.AcceptedAt),
 			Sequence:   SequenceNumber(r.Sequence()),

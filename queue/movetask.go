@@ -5,8 +5,10 @@ import (
 
 	"github.com/tidwall/btree"
 
+	"github.com/seriatimq/seriatim/queue/identifier"
 	"github.com/seriatimq/seriatim/queue/limits"
 	"github.com/seriatimq/seriatim/queue/refusal"
+	"github.com/seriatimq/seriatim/queue/statehash"
 )
 
 // moveTasks are the message move tasks of all queues. Values are replaced,
@@ -29,18 +31,18 @@ func taskSourceKey(source string, number uint64) string {
 	return source + "\x00" + SequenceNumber(number).String()
 }
 
-func (t *MoveTaskRecord) sum(k keyed) sum128 {
-	r := append(record(nil), kindTask).text(t.ID).num(t.Number).text(t.Source).text(t.Destination)
-	r = r.num(uint64(t.MaxPerSecond)).num(uint64(t.Status)).time(t.StartedAt)
-	return k.sum(r.num(uint64(t.Moved)).num(uint64(t.ToMove)).text(t.FailureReason))
+func (t *MoveTaskRecord) sum(k statehash.Key) statehash.Sum {
+	r := append(statehash.Record(nil), statehash.KindTask).Text(t.ID).Num(t.Number).Text(t.Source).Text(t.Destination)
+	r = r.Num(uint64(t.MaxPerSecond)).Num(uint64(t.Status)).Time(t.StartedAt)
+	return k.Sum(r.Num(uint64(t.Moved)).Num(uint64(t.ToMove)).Text(t.FailureReason))
 }
 
 func (b *Broker) putMoveTask(t *MoveTaskRecord) {
 	old, was := b.moveTasks.byNumber.Set(t.Number, t)
 	if was {
-		b.sum.sub(old.sum(b.key))
+		b.sum.Sub(old.sum(b.key))
 	}
-	b.sum.add(t.sum(b.key))
+	b.sum.Add(t.sum(b.key))
 	b.moveTasks.byID.Set(t.ID, t.Number)
 	b.moveTasks.bySource.Set(taskSourceKey(t.Source, t.Number), t.Number)
 }
@@ -49,7 +51,7 @@ func (b *Broker) dropMoveTask(t *MoveTaskRecord) {
 	b.moveTasks.byNumber.Delete(t.Number)
 	b.moveTasks.byID.Delete(t.ID)
 	b.moveTasks.bySource.Delete(taskSourceKey(t.Source, t.Number))
-	b.sum.sub(t.sum(b.key))
+	b.sum.Sub(t.sum(b.key))
 }
 
 // moveTasksOf lists the tasks of a source queue, oldest first.
@@ -188,7 +190,7 @@ func (c *StartMoveTask) apply(b *Broker) (Result, *Error) {
 	}
 	b.nextMoveTask++
 	t := &MoveTaskRecord{
-		ID:           b.key.uuid(kindTaskID, b.nextMoveTask, uint64(b.epoch)).String(),
+		ID:           identifier.NewTaskID(b.key, b.nextMoveTask, b.epoch),
 		Number:       b.nextMoveTask,
 		Source:       c.Source,
 		Destination:  c.Destination,

@@ -1,6 +1,7 @@
 package queue
 
 import (
+	"github.com/seriatimq/seriatim/queue/identifier"
 	"github.com/seriatimq/seriatim/queue/logtime"
 	"github.com/seriatimq/seriatim/queue/refusal"
 )
@@ -14,4 +15,11 @@ type (
 	Error = refusal.Error
 	// Timestamp is a point in log time.
 	Timestamp = logtime.Timestamp
+
+	// MessageID identifies a message.
+	MessageID = identifier.MessageID
+	// SequenceNumber orders the messages of one queue.
+	SequenceNumber = identifier.SequenceNumber
+	// ReceiptHandle names one delivery of one message.
+	ReceiptHandle = identifier.ReceiptHandle
 )

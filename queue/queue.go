@@ -5,6 +5,7 @@ import (
 
 	"github.com/seriatimq/seriatim/queue/deduplication"
 	"github.com/seriatimq/seriatim/queue/logtime"
+	"github.com/seriatimq/seriatim/queue/statehash"
 )
 
 // Queue is one queue with its messages and indexes. Only messages, scheduled,
@@ -64,14 +65,14 @@ type scheduledMessages struct {
 // queueSums are the parts of the state hash that belong to one queue, kept
 // apart so that a purge or a deletion subtracts them at once.
 type queueSums struct {
-	messages      sum128
-	deduplication sum128
-	attempts      sum128
-	header        sum128 // name, attributes, tags
-	counted       sum128 // what Broker.sum holds for this queue
-	headerStale   bool   // header has to be computed again
-	messageBytes  int64  // estimated size of the messages; not part of the hash
-	countedBytes  int64  // what Broker.bytes holds for this queue
+	messages      statehash.Sum
+	deduplication statehash.Sum
+	attempts      statehash.Sum
+	header        statehash.Sum // name, attributes, tags
+	counted       statehash.Sum // what Broker.sum holds for this queue
+	headerStale   bool          // header has to be computed again
+	messageBytes  int64         // estimated size of the messages; not part of the hash
+	countedBytes  int64         // what Broker.bytes holds for this queue
 }
 
 func (b *Broker) newQueue(name string, incarnation uint64, attributes QueueAttributes) *Queue {
@@ -90,7 +91,7 @@ func (q *Queue) clearMessages() {
 	q.groups = newMessageGroups()
 	q.ready.firstDelivery, q.ready.redelivered = newTimedTree(), newTimedTree()
 	q.timers = timerIndex{pending: newTimedTree(), fired: q.timers.fired}
-	q.sums.messages, q.sums.messageBytes = sum128{}, 0
+	q.sums.messages, q.sums.messageBytes = statehash.Sum{}, 0
 }
 
 // clone copies the queue for a new generation: the trees share their nodes
@@ -142,9 +143,9 @@ func (q *Queue) expired(m *Message, now Timestamp) bool {
 }
 
 // insert stores a new message.
-func (q *Queue) insert(k keyed, m *Message) {
+func (q *Queue) insert(k statehash.Key, m *Message) {
 	q.messages.Set(m.sequence, m)
-	q.sums.messages.add(m.sum(k, q.incarnation, false))
+	q.sums.messages.Add(m.sum(k, q.incarnation, false))
 	q.sums.messageBytes += m.size()
 	if m.extra != nil && m.extra.keepsAge {
 		q.byAge.Set(timed{m.sentAt, m.sequence})
@@ -159,13 +160,13 @@ func (q *Queue) insert(k keyed, m *Message) {
 }
 
 // replace stores another state of the same message.
-func (q *Queue) replace(k keyed, old, m *Message) {
+func (q *Queue) replace(k statehash.Key, old, m *Message) {
 	if m.delivered() {
 		q.deliveredMax = max(q.deliveredMax, m.sequence)
 	}
 	q.dequeue(old)
-	q.sums.messages.sub(old.sum(k, q.incarnation, false))
-	q.sums.messages.add(m.sum(k, q.incarnation, false))
+	q.sums.messages.Sub(old.sum(k, q.incarnation, false))
+	q.sums.messages.Add(m.sum(k, q.incarnation, false))
 	q.sums.messageBytes += m.size() - old.size()
 	q.messages.Set(m.sequence, m)
 	q.enqueue(m)
@@ -173,10 +174,10 @@ func (q *Queue) replace(k keyed, old, m *Message) {
 
 // remove takes a message out for ever. The next message of its group becomes
 // the head and is receivable at once if it is available.
-func (q *Queue) remove(k keyed, m *Message) {
+func (q *Queue) remove(k statehash.Key, m *Message) {
 	q.dequeue(m)
 	q.messages.Delete(m.sequence)
-	q.sums.messages.sub(m.sum(k, q.incarnation, false))
+	q.sums.messages.Sub(m.sum(k, q.incarnation, false))
 	q.sums.messageBytes -= m.size()
 	if m.extra != nil && m.extra.keepsAge {
 		q.byAge.Delete(timed{m.sentAt, m.sequence})

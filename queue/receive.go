@@ -3,6 +3,7 @@ package queue
 import (
 	"strconv"
 
+	"github.com/seriatimq/seriatim/queue/identifier"
 	"github.com/seriatimq/seriatim/queue/limits"
 	"github.com/seriatimq/seriatim/queue/logtime"
 	"github.com/seriatimq/seriatim/queue/refusal"
@@ -156,7 +157,7 @@ func (b *Broker) received(q *Queue, m *Message) ReceivedMessage {
 	}
 	if d := m.delivery; d != nil {
 		r.FirstReceivedAt = d.firstReceivedAt
-		r.Handle = b.key.handle(b.epoch, q.incarnation, m.sequence, d.count)
+		r.Handle = identifier.NewReceiptHandle(b.key, b.epoch, q.incarnation, m.sequence, d.count)
 	}
 	return r
 }

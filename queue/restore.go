@@ -38,7 +38,7 @@ func (r *Restorer) AddTombstone(t TombstoneRecord) error {
 	}
 	r.b.tombstones.byName.Set(t.Queue, t.DeletedAt)
 	r.b.tombstones.byTime.Set(queueDeadline{at: t.DeletedAt, name: t.Queue})
-	r.b.sum.add(tombstoneSum(r.b.key, t.Queue, t.DeletedAt))
+	r.b.sum.Add(tombstoneSum(r.b.key, t.Queue, t.DeletedAt))
 	return nil
 }
 

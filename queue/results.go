@@ -1,7 +1,5 @@
 package queue
 
-import "encoding/hex"
-
 // Result is the answer of a command that was not refused. The set is closed,
 // as that of Command is.
 type Result interface{ result() }
@@ -74,31 +72,6 @@ func (EntriesDone) result()       {}
 func (MoveTaskStarted) result()   {}
 func (MoveTaskCancelled) result() {}
 func (MessagesMoved) result()     {}
-
-// MessageID identifies a message; its text form is a UUID.
-type MessageID [16]byte
-
-// String is the UUID form.
-func (id MessageID) String() string {
-	var out [36]byte
-	hex.Encode(out[0:8], id[0:4])
-	out[8] = '-'
-	hex.Encode(out[9:13], id[4:6])
-	out[13] = '-'
-	hex.Encode(out[14:18], id[6:8])
-	out[18] = '-'
-	hex.Encode(out[19:23], id[8:10])
-	out[23] = '-'
-	hex.Encode(out[24:36], id[10:16])
-	return string(out[:])
-}
-
-// ReceiptHandle names one delivery of one message: queue incarnation,
-// sequence number and delivery count, sealed with a keyed hash.
-type ReceiptHandle [28]byte
-
-// String is the text form that clients see: 56 lower-case hex digits.
-func (h ReceiptHandle) String() string { return hex.EncodeToString(h[:]) }
 
 // Body holds the text of a message. It is a handle: rules never look inside,
 // so that bodies can move out of memory without touching one.

@@ -5,8 +5,10 @@ import (
 	"encoding/hex"
 	"strconv"
 
+	"github.com/seriatimq/seriatim/queue/identifier"
 	"github.com/seriatimq/seriatim/queue/logtime"
 	"github.com/seriatimq/seriatim/queue/refusal"
+	"github.com/seriatimq/seriatim/queue/statehash"
 )
 
 // SendMessages is SendMessage and SendMessageBatch.
@@ -147,7 +149,7 @@ func (b *Broker) sendEntry(q *Queue, e *SendEntry, c *SendMessages) SentEntry {
 	if deduplicates := q.attributes.FIFO && !q.attributes.Deduplication.Disabled; deduplicates {
 		if first, found := q.findDuplicate(b.key, s.ids, b.now); found {
 			return SentEntry{
-				MessageID: b.key.messageID(q.incarnation, first.Sequence()),
+				MessageID: identifier.NewMessageID(b.key, q.incarnation, first.Sequence()),
 				Sequence:  SequenceNumber(first.Sequence()),
 				Duplicate: true,
 			}
@@ -234,7 +236,7 @@ func (b *Broker) accept(q *Queue, s *sending, sender *string) SentEntry {
 	if len(s.attributes) > 0 || s.entry.TraceHeader != "" || partition != "" {
 		m.extra = &messageExtra{attributes: s.attributes, traceHeader: s.entry.TraceHeader, partition: partition}
 	}
-	sent := SentEntry{MessageID: b.key.messageID(q.incarnation, m.sequence)}
+	sent := SentEntry{MessageID: identifier.NewMessageID(b.key, q.incarnation, m.sequence)}
 	if q.attributes.FIFO {
 		sent.Sequence = SequenceNumber(m.sequence)
 	}
@@ -260,17 +262,17 @@ func (q *Queue) delayFor(e *SendEntry) logtime.Duration {
 	return logtime.Seconds(e.DelaySeconds.Or(q.attributes.DelaySeconds))
 }
 
-func (q *Queue) insertScheduled(k keyed, m *Message) {
+func (q *Queue) insertScheduled(k statehash.Key, m *Message) {
 	q.scheduled.messages.Set(m.sequence, m)
 	q.scheduled.byTime.Set(timed{m.delivery.visibleAt, m.sequence})
-	q.sums.messages.add(m.sum(k, q.incarnation, true))
+	q.sums.messages.Add(m.sum(k, q.incarnation, true))
 	q.sums.messageBytes += m.size()
 }
 
-func (q *Queue) removeScheduled(k keyed, m *Message) {
+func (q *Queue) removeScheduled(k statehash.Key, m *Message) {
 	q.scheduled.messages.Delete(m.sequence)
 	q.scheduled.byTime.Delete(timed{m.delivery.visibleAt, m.sequence})
-	q.sums.messages.sub(m.sum(k, q.incarnation, true))
+	q.sums.messages.Sub(m.sum(k, q.incarnation, true))
 	q.sums.messageBytes -= m.size()
 }
 

@@ -1,13 +1,13 @@
 package queue
 
 import (
-	"encoding/binary"
 	"encoding/hex"
 	"strconv"
 	"strings"
 
 	"github.com/seriatimq/seriatim/queue/limits"
 	"github.com/seriatimq/seriatim/queue/refusal"
+	"github.com/seriatimq/seriatim/queue/statehash"
 )
 
 // Names of cluster settings: values every node must agree on. The leader
@@ -76,7 +76,7 @@ func (c *SetClusterSetting) apply(b *Broker) (Result, *Error) {
 func (b *Broker) useSettings() {
 	text, _ := b.settings.Get(SettingReceiptKey)
 	if raw, err := hex.DecodeString(text); err == nil && len(raw) == 16 {
-		b.key = keyed{binary.LittleEndian.Uint64(raw), binary.LittleEndian.Uint64(raw[8:])}
+		b.key = statehash.NewKey([16]byte(raw))
 	}
 }
 

@@ -3,6 +3,7 @@ package queue
 import (
 	"strconv"
 
+	"github.com/seriatimq/seriatim/queue/identifier"
 	"github.com/seriatimq/seriatim/queue/limits"
 	"github.com/seriatimq/seriatim/queue/logtime"
 	"github.com/seriatimq/seriatim/queue/refusal"
@@ -46,7 +47,7 @@ func (c *ChangeMessageVisibility) check() (entries entryRefusals, whole *Error) 
 	}
 	for i, e := range c.Entries {
 		err := checkVisibility(e.VisibilityTimeout)
-		if _, ok := parseHandle(e.Handle); !ok && err == nil {
+		if _, ok := identifier.ParseReceiptHandle(e.Handle); !ok && err == nil {
 			err = invalidHandle(e.Handle)
 		}
 		entries.add(i, len(c.Entries), err)
@@ -108,8 +109,8 @@ func (b *Broker) changeVisibility(q *Queue, e VisibilityEntry, batch bool) *Erro
 	if !ok {
 		return invalidHandle(e.Handle)
 	}
-	m, ok := q.messages.Get(r.sequence)
-	stale := ok && q.attributes.FIFO && (m.delivery.count != r.count || m.delivery.visibleAt <= b.now)
+	m, ok := q.messages.Get(r.Sequence)
+	stale := ok && q.attributes.FIFO && (m.delivery.count != r.Count || m.delivery.visibleAt <= b.now)
 	if !ok || stale || q.expired(m, b.now) {
 		if batch { // recorded: another code and text than the single call
 			return refusal.New(refusal.ReceiptHandleIsInvalid, "Message does not exist or is not available for visibility timeout change")

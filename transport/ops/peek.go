@@ -7,6 +7,7 @@ import (
 
 	"github.com/seriatimq/seriatim/cluster"
 	"github.com/seriatimq/seriatim/queue"
+	"github.com/seriatimq/seriatim/queue/identifier"
 	"github.com/seriatimq/seriatim/queue/refusal"
 )
 
@@ -60,7 +61,7 @@ func (a *Admin) peek(w http.ResponseWriter, r *http.Request) {
 	}
 	var from queue.SequenceNumber
 	if text := parameters.Get("from"); text != "" {
-		n, ok := queue.ParseSequenceNumber(text)
+		n, ok := identifier.ParseSequenceNumber(text)
 		if !ok {
 			a.fail(w, http.StatusBadRequest, "from must be a sequence number of 20 digits")
 			return

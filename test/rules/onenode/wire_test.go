@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/seriatimq/seriatim/queue"
+	"github.com/seriatimq/seriatim/queue/identifier"
 	"github.com/seriatimq/seriatim/test/oracle"
 )
 
@@ -215,7 +216,7 @@ func sent(c *queue.SendMessages, out *body) (queue.Result, error) {
 	set := func(i int, id, number string) error {
 		e := &r.Entries[i]
 		if number != "" {
-			n, ok := queue.ParseSequenceNumber(number)
+			n, ok := identifier.ParseSequenceNumber(number)
 			if !ok {
 				return fmt.Errorf("sequence number %q", number)
 			}
@@ -265,7 +266,7 @@ func received(out *body) (queue.Result, error) {
 			x.DeadLetterSource = arn[strings.LastIndex(arn, ":")+1:]
 		}
 		if number := m.Attributes["SequenceNumber"]; number != "" {
-			n, ok := queue.ParseSequenceNumber(number)
+			n, ok := identifier.ParseSequenceNumber(number)
 			if !ok {
 				return nil, fmt.Errorf("sequence number %q", number)
 			}

@@ -1,4 +1,4 @@
-package queue
+package identifier
 
 import "strconv"
 
