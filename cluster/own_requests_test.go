@@ -15,6 +15,7 @@ import (
 	"github.com/seriatimq/seriatim/cluster/peerpb"
 	"github.com/seriatimq/seriatim/fsm"
 	"github.com/seriatimq/seriatim/queue"
+	"github.com/seriatimq/seriatim/queue/content"
 )
 
 // deafStream is a stream whose answers are lost.
@@ -190,7 +191,7 @@ func TestOwnRequests(t *testing.T) {
 	}
 	sent := fsm.Response{Result: queue.MessagesSent{}}
 	nothing, something := fsm.Response{Result: queue.MessagesReceived{}},
-		fsm.Response{Result: queue.MessagesReceived{Messages: []queue.ReceivedMessage{{Body: queue.NewBody("b")}}}}
+		fsm.Response{Result: queue.MessagesReceived{Messages: []queue.ReceivedMessage{{Body: content.NewBody("b")}}}}
 	cases := []struct {
 		name    string
 		happens func(number uint64)

@@ -3,6 +3,7 @@ package fsm
 import (
 	"github.com/seriatimq/seriatim/fsm/fsmpb"
 	"github.com/seriatimq/seriatim/queue"
+	"github.com/seriatimq/seriatim/queue/content"
 )
 
 func brokerMessage(r queue.BrokerRecord) *fsmpb.BrokerRecord {
@@ -96,7 +97,7 @@ func fillMessage(m *fsmpb.MessageRecord, r *queue.MessageRecord) {
 func messageRecord(m *fsmpb.MessageRecord) (queue.MessageRecord, error) {
 	r := queue.MessageRecord{
 		Sequence:         queue.SequenceNumber(m.Sequence),
-		Body:             queue.NewBody(m.Body),
+		Body:             content.NewBody(m.Body),
 		GroupID:          m.GroupId,
 		DeduplicationID:  m.DeduplicationId,
 		SenderID:         m.SenderId,

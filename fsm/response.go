@@ -5,6 +5,7 @@ import (
 
 	"github.com/seriatimq/seriatim/fsm/fsmpb"
 	"github.com/seriatimq/seriatim/queue"
+	"github.com/seriatimq/seriatim/queue/content"
 	"github.com/seriatimq/seriatim/queue/refusal"
 )
 
@@ -164,7 +165,7 @@ func queueMessagesReceived(m *fsmpb.MessagesReceived) (queue.Result, error) {
 	for i, e := range m.Messages {
 		out := &r.Messages[i]
 		*out = queue.ReceivedMessage{
-			Body:             queue.NewBody(e.Body),
+			Body:             content.NewBody(e.Body),
 			Attributes:       queueMessageAttributes(e.Attributes),
 			SenderID:         e.SenderId,
 			GroupID:          e.GroupId,

@@ -8,6 +8,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/seriatimq/seriatim/queue"
+	"github.com/seriatimq/seriatim/queue/content"
 	"github.com/seriatimq/seriatim/queue/refusal"
 )
 
@@ -88,7 +89,7 @@ func drawn(t *rapid.T) *filler {
 func (f *filler) fill(t testing.TB, v reflect.Value) {
 	switch value := v.Addr().Interface().(type) {
 	case *queue.Body:
-		*value = queue.NewBody(f.text())
+		*value = content.NewBody(f.text())
 		return
 	case *queue.Int:
 		if f.flag() {

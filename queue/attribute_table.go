@@ -6,6 +6,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/seriatimq/seriatim/queue/content"
 	"github.com/seriatimq/seriatim/queue/limits"
 	"github.com/seriatimq/seriatim/queue/refusal"
 )
@@ -193,7 +194,7 @@ func (r *attribute) equal(a, b *QueueAttributes) bool {
 func number(name string, lowest, highest int64, field func(*QueueAttributes) *int64) func() (parseAttribute, printAttribute) {
 	return func() (parseAttribute, printAttribute) {
 		parse := func(a *QueueAttributes, value string, _ assignment) *Error {
-			n, ok := parseNumber(value)
+			n, ok := content.ParseNumber(value)
 			if !ok || n < lowest || n > highest {
 				return invalidAttribute(name)
 			}
@@ -249,23 +250,6 @@ func either(name, first, second string, field func(*QueueAttributes) *bool) func
 	}
 }
 
-// parseNumber reads decimal digits and nothing else: AWS refuses blanks, signs
-// and fractions.
-func parseNumber(text string) (int64, bool) {
-	if text == "" || len(text) > 18 {
-		return 0, false
-	}
-	n := int64(0)
-	for i := range len(text) {
-		c := text[i]
-		if c < '0' || c > '9' {
-			return 0, false
-		}
-		n = n*10 + int64(c-'0')
-	}
-	return n, true
-}
-
 func parseBool(text string) (on, ok bool) {
 	switch {
 	case strings.EqualFold(text, "true"):
@@ -313,7 +297,7 @@ func scopeValue() (parseAttribute, printAttribute) {
 // since the lower one is a setting of the cluster.
 func window() (parseAttribute, printAttribute) {
 	parse := func(a *QueueAttributes, value string, in assignment) *Error {
-		n, ok := parseNumber(value)
+		n, ok := content.ParseNumber(value)
 		if !ok || n < in.minimumWindow || n > limits.DeduplicationSecondsMax {
 			return refusal.New(refusal.InvalidAttributeValue, "Invalid value for the parameter ", nameDeduplicationWindow,
 				". Reason: must be between ", strconv.FormatInt(in.minimumWindow, 10), " and ",
@@ -327,7 +311,7 @@ func window() (parseAttribute, printAttribute) {
 
 func attemptWindow() (parseAttribute, printAttribute) {
 	parse := func(a *QueueAttributes, value string, in assignment) *Error {
-		n, ok := parseNumber(value)
+		n, ok := content.ParseNumber(value)
 		if !ok || n < in.minimumWindow || n > limits.AttemptSecondsMax {
 			return invalidAttribute("ReceiveAttemptWindowSeconds")
 		}

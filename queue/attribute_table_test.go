@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/seriatimq/seriatim/queue/refusal"
+	"github.com/seriatimq/seriatim/queue/refusal/refusaltest"
 )
 
 func TestAttributeTableIsSortedAndComplete(t *testing.T) {
@@ -110,7 +111,7 @@ func TestAttributeValues(t *testing.T) {
 			}
 			for _, v := range c.bad {
 				_, err := createAttributes(c.fifo, []Attribute{{c.name, v}}, assignment{minimumWindow: 20})
-				wantError(t, err, refusal.InvalidAttributeValue, "Invalid value for the parameter "+c.name+".")
+				refusaltest.Want(t, err, refusal.InvalidAttributeValue, "Invalid value for the parameter "+c.name+".")
 			}
 		})
 	}
@@ -157,24 +158,10 @@ func TestWindowBounds(t *testing.T) {
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			_, err := createAttributes(true, []Attribute{{"DeduplicationWindowSeconds", c.value}}, assignment{minimumWindow: c.minimum})
-			wantError(t, err, refusal.InvalidAttributeValue, c.text)
+			refusaltest.Want(t, err, refusal.InvalidAttributeValue, c.text)
 		})
 	}
 	if _, err := createAttributes(true, []Attribute{{"ReceiveAttemptWindowSeconds", "1"}}, assignment{minimumWindow: 1}); err != nil {
 		t.Errorf("ReceiveAttemptWindowSeconds does not follow the minimum window: %v", err)
-	}
-}
-
-// wantError compares an error with a code and an exact text; an empty text
-// means no error.
-func wantError(t *testing.T, err *Error, code refusal.Code, text string) {
-	t.Helper()
-	switch {
-	case text == "" && err != nil:
-		t.Errorf("unexpected error %d %q", err.Code, err.Message)
-	case text != "" && err == nil:
-		t.Errorf("no error, want %q", text)
-	case text != "" && (err.Code != code || err.Message != text):
-		t.Errorf("error %d %q,\nwant  %d %q", err.Code, err.Message, code, text)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/seriatimq/seriatim/queue/refusal"
+	"github.com/seriatimq/seriatim/queue/refusal/refusaltest"
 )
 
 var standardDefaults = []Attribute{
@@ -187,7 +188,7 @@ func TestCreateAttributesErrors(t *testing.T) {
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			_, err := createAttributes(c.fifo, c.given, assignment{minimumWindow: 20})
-			wantError(t, err, c.code, c.text)
+			refusaltest.Want(t, err, c.code, c.text)
 		})
 	}
 }
@@ -273,7 +274,7 @@ func TestWithChanges(t *testing.T) {
 			a := mustCreate(t, c.fifo, c.before...)
 			before := a.list()
 			b, err := a.withChanges(c.given, assignment{minimumWindow: 20})
-			wantError(t, err, c.code, c.text)
+			refusaltest.Want(t, err, c.code, c.text)
 			if diff := cmp.Diff(before, a.list()); diff != "" {
 				t.Errorf("the old value changed: %s", diff)
 			}
@@ -351,7 +352,7 @@ func TestDiffers(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			a := mustCreate(t, c.fifo, c.current...)
 			got, err := a.differs(c.requested, assignment{minimumWindow: 20})
-			wantError(t, err, c.code, c.text)
+			refusaltest.Want(t, err, c.code, c.text)
 			if got != c.want {
 				t.Errorf("differs in %q, want %q", got, c.want)
 			}

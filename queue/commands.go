@@ -39,11 +39,3 @@ type Attribute struct{ Name, Value string }
 
 // Tag is one queue tag.
 type Tag struct{ Key, Value string }
-
-// MessageAttribute is a typed user attribute of a message. DataType begins
-// with String, Number or Binary; Value holds the text or the raw bytes.
-type MessageAttribute struct {
-	Name     string
-	DataType string
-	Value    string
-}

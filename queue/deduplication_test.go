@@ -135,7 +135,7 @@ func TestPartitionKeyScope(t *testing.T) {
 	send := func(partition string) bool {
 		e := SendEntry{Body: "x", DeduplicationID: "a", DeduplicationIDGiven: true}
 		if partition != "" {
-			e.Attributes = []MessageAttribute{{"seriatim.PartitionKey", "String", partition}}
+			e.Attributes = []MessageAttribute{{Name: "seriatim.PartitionKey", DataType: "String", Value: partition}}
 		}
 		return w.must(&SendMessages{Queue: "q.fifo", Entries: []SendEntry{e}}).(MessagesSent).Entries[0].Duplicate
 	}

@@ -14,8 +14,13 @@
 //
 // A command is one file or one part of it: its struct, Validate, the form it has
 // in the log (Prepare) and apply. What decides differently since a format version
-// is in rules.go. Packages below know no queue: deduplication remembers ids, policy
-// reads JSON policies, arn reads names.
+// is in rules.go.
+//
+// Packages below know no queue: refusal is the error that a client gets, logtime the
+// time of the log, limits how much there may be, statehash the keyed hash, identifier
+// how clients name things, content what a message may contain, deduplication
+// remembers ids, policy reads JSON policies, arn reads names. names.go says which of
+// their types can be had from here.
 //
 // # What it refuses to know
 //

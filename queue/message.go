@@ -84,7 +84,7 @@ func (m *Message) id(k statehash.Key, incarnation uint64) MessageID {
 // seal computes contentHash; called once when the message is made.
 func (m *Message) seal(k statehash.Key) {
 	var buf [256]byte
-	r := append(statehash.Record(buf[:0]), statehash.KindContent).Num(k.HashText(m.body.text)).Num(uint64(m.body.Len()))
+	r := append(statehash.Record(buf[:0]), statehash.KindContent).Num(k.HashText(m.body.String())).Num(uint64(m.body.Len()))
 	r = r.Text(m.group).Text(m.deduplicationID).Text(*m.sender)
 	if e := m.extra; e != nil {
 		r = append(r, e.id[:]...)

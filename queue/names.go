@@ -1,6 +1,7 @@
 package queue
 
 import (
+	"github.com/seriatimq/seriatim/queue/content"
 	"github.com/seriatimq/seriatim/queue/identifier"
 	"github.com/seriatimq/seriatim/queue/logtime"
 	"github.com/seriatimq/seriatim/queue/refusal"
@@ -15,6 +16,11 @@ type (
 	Error = refusal.Error
 	// Timestamp is a point in log time.
 	Timestamp = logtime.Timestamp
+
+	// Body holds the text of a message.
+	Body = content.Body
+	// MessageAttribute is a typed user attribute of a message.
+	MessageAttribute = content.MessageAttribute
 
 	// MessageID identifies a message.
 	MessageID = identifier.MessageID

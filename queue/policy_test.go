@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/seriatimq/seriatim/queue/refusal"
+	"github.com/seriatimq/seriatim/queue/refusal/refusaltest"
 )
 
 const policyARN = "arn:aws:sqs:us-east-1:000000000000:q"
@@ -51,7 +52,7 @@ func TestAddPermission(t *testing.T) {
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			got, err := addPermission(c.policy, c.command)
-			wantError(t, err, c.code, c.text)
+			refusaltest.Want(t, err, c.code, c.text)
 			if diff := cmp.Diff(c.want, got); diff != "" {
 				t.Error(diff)
 			}
@@ -76,7 +77,7 @@ func TestRemovePermission(t *testing.T) {
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			got, err := removePermission(c.policy, "L")
-			wantError(t, err, refusal.InvalidParameterValue, c.text)
+			refusaltest.Want(t, err, refusal.InvalidParameterValue, c.text)
 			if got != c.want {
 				t.Errorf("%s, want %s", got, c.want)
 			}

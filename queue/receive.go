@@ -3,6 +3,7 @@ package queue
 import (
 	"strconv"
 
+	"github.com/seriatimq/seriatim/queue/content"
 	"github.com/seriatimq/seriatim/queue/identifier"
 	"github.com/seriatimq/seriatim/queue/limits"
 	"github.com/seriatimq/seriatim/queue/logtime"
@@ -37,8 +38,8 @@ func (c *ReceiveMessages) Validate() *Error {
 	if err := checkVisibilityRange(c.VisibilityTimeout); err != nil {
 		return err
 	}
-	if c.AttemptIDGiven && isFIFOName(c.Queue) && !validID(c.AttemptID) {
-		return invalidID(c.AttemptID, "ReceiveRequestAttemptId")
+	if c.AttemptIDGiven && isFIFOName(c.Queue) && !content.ValidID(c.AttemptID) {
+		return content.InvalidID(c.AttemptID, "ReceiveRequestAttemptId")
 	}
 	return nil
 }

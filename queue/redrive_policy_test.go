@@ -9,6 +9,7 @@ import (
 
 	"github.com/seriatimq/seriatim/queue/policy"
 	"github.com/seriatimq/seriatim/queue/refusal"
+	"github.com/seriatimq/seriatim/queue/refusal/refusaltest"
 )
 
 const dlqARN = "arn:aws:sqs:us-east-1:000000000000:dlq"
@@ -66,7 +67,7 @@ func TestParseRedrivePolicy(t *testing.T) {
 			if c.why != "" {
 				text = reason(refusal.Echo(c.text), c.why)
 			}
-			wantError(t, err, refusal.InvalidParameterValue, text)
+			refusaltest.Want(t, err, refusal.InvalidParameterValue, text)
 			if diff := cmp.Diff(c.want, got); diff != "" {
 				t.Error(diff)
 			}
@@ -75,11 +76,11 @@ func TestParseRedrivePolicy(t *testing.T) {
 }
 
 func TestRedriveErrors(t *testing.T) {
-	wantError(t, redriveTargetMissing("T"), refusal.InvalidParameterValue,
+	refusaltest.Want(t, redriveTargetMissing("T"), refusal.InvalidParameterValue,
 		"Value T for parameter RedrivePolicy is invalid. Reason: Dead letter target does not exist.")
-	wantError(t, redriveTargetWrongType("T"), refusal.InvalidParameterValue,
+	refusaltest.Want(t, redriveTargetWrongType("T"), refusal.InvalidParameterValue,
 		"Value T for parameter RedrivePolicy is invalid. Reason: Dead-letter queue must be same type of queue as the source..")
-	wantError(t, redriveNotAllowed("T"), refusal.InvalidParameterValue,
+	refusaltest.Want(t, redriveNotAllowed("T"), refusal.InvalidParameterValue,
 		"Value T for parameter RedrivePolicy is invalid. Reason: The RedriveAllowPolicy of the dead letter target does not allow this source queue.")
 }
 
@@ -114,7 +115,7 @@ func TestRedriveAllowPolicy(t *testing.T) {
 				text = "Value " + c.text + " for parameter RedriveAllowPolicy is invalid. Reason: " +
 					"Amazon SQS can't create the redrive allow policy in an unsupported format."
 			}
-			wantError(t, err, refusal.InvalidParameterValue, text)
+			refusaltest.Want(t, err, refusal.InvalidParameterValue, text)
 			for source, want := range c.allowed {
 				if got := p.Allows(source); got != want {
 					t.Errorf("allows(%s) = %t", source, got)

@@ -199,7 +199,7 @@ func TestMovedMessageKeepsItsKeys(t *testing.T) {
 		send := func(id, partition, body string) SentEntry {
 			return w.must(&SendMessages{Queue: "q.fifo", Entries: []SendEntry{{
 				Body: body, DeduplicationID: id, DeduplicationIDGiven: true,
-				Attributes: []MessageAttribute{{"seriatim.PartitionKey", "String", partition}},
+				Attributes: []MessageAttribute{{Name: "seriatim.PartitionKey", DataType: "String", Value: partition}},
 			}}}).(MessagesSent).Entries[0]
 		}
 		send("1", "p", "content")

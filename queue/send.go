@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"strconv"
 
+	"github.com/seriatimq/seriatim/queue/content"
 	"github.com/seriatimq/seriatim/queue/identifier"
 	"github.com/seriatimq/seriatim/queue/logtime"
 	"github.com/seriatimq/seriatim/queue/refusal"
@@ -38,7 +39,7 @@ func (c *SendMessages) wellFormed() *Error {
 	if err := CheckEntryCount(len(c.Entries), "SendMessageBatchRequestEntry"); err != nil {
 		return err
 	}
-	if len(c.SenderID) > senderIDLengthMax || badCharacter(c.SenderID) {
+	if len(c.SenderID) > senderIDLengthMax || content.BadCharacter(c.SenderID) {
 		return refusal.InvalidParameter("The sender id is longer than ", strconv.Itoa(senderIDLengthMax), " bytes or has invalid characters.")
 	}
 	return nil
@@ -183,9 +184,9 @@ type sending struct {
 // takeReserved splits the reserved message attributes off (servicebus.md 5.3).
 func (s *sending) takeReserved() *Error {
 	var err *Error
-	s.scheduledAt, s.partition, s.attributes, err = reserved(s.attributes)
+	s.scheduledAt, s.partition, s.attributes, err = content.SplitReserved(s.attributes)
 	if err == nil && s.partition != "" && s.entry.GroupID != "" && s.partition != s.entry.GroupID {
-		err = refusal.InvalidValue(s.partition, "seriatim.PartitionKey",
+		err = refusal.InvalidValue(s.partition, content.PartitionKeyName,
 			"It must be equal to MessageGroupId when both are given.")
 	}
 	return err
@@ -221,7 +222,7 @@ func (b *Broker) accept(q *Queue, s *sending, sender *string) SentEntry {
 	q.lastSequence++
 	m := &Message{
 		sequence: q.lastSequence,
-		body:     NewBody(s.entry.Body),
+		body:     content.NewBody(s.entry.Body),
 		group:    q.groups.intern(s.entry.GroupID),
 		sentAt:   b.now,
 		sender:   sender,

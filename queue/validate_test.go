@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/seriatimq/seriatim/queue/refusal"
+	"github.com/seriatimq/seriatim/queue/refusal/refusaltest"
 )
 
 var aHandle = strings.Repeat("0", 56)
@@ -139,14 +140,14 @@ func TestValidate(t *testing.T) {
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
-			wantError(t, c.command.Validate(), c.code, c.text)
+			refusaltest.Want(t, c.command.Validate(), c.code, c.text)
 		})
 	}
 }
 
 func TestCheckVisibility(t *testing.T) {
-	wantError(t, checkVisibility(Some(0)), 0, "")
-	wantError(t, checkVisibility(Some(-1)), refusal.InvalidParameterValue,
+	refusaltest.Want(t, checkVisibility(Some(0)), 0, "")
+	refusaltest.Want(t, checkVisibility(Some(-1)), refusal.InvalidParameterValue,
 		"Value -1 for parameter VisibilityTimeout is invalid. Reason: Must be >= 0 and <= 43200, if provided.")
-	wantError(t, checkVisibility(Int{}), refusal.MissingRequiredParameter, "The request must contain the parameter VisibilityTimeout.")
+	refusaltest.Want(t, checkVisibility(Int{}), refusal.MissingRequiredParameter, "The request must contain the parameter VisibilityTimeout.")
 }

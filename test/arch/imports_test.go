@@ -45,8 +45,9 @@ type packageRule struct {
 // packageRules has a row for every package but those below test. No row covers
 // another package than the one it names.
 var packageRules = []packageRule{
-	{path: "queue", only: append([]string{"~/queue/arn", "~/queue/deduplication", "~/queue/filter", "~/queue/identifier", "~/queue/limits", "~/queue/logtime", "~/queue/policy", "~/queue/refusal", "~/queue/statehash"}, domain...)},
+	{path: "queue", only: append([]string{"~/queue/arn", "~/queue/content", "~/queue/deduplication", "~/queue/filter", "~/queue/identifier", "~/queue/limits", "~/queue/logtime", "~/queue/policy", "~/queue/refusal", "~/queue/statehash"}, domain...)},
 	{path: "queue/arn", only: domain},
+	{path: "queue/content", only: []string{"~/queue/limits", "~/queue/logtime", "~/queue/refusal", "slices", "strconv", "strings", "unicode/utf8"}},
 	{path: "queue/deduplication", only: domain},
 	{path: "queue/filter", only: domain},
 	{path: "queue/identifier", only: []string{"~/queue/statehash", "encoding/binary", "encoding/hex", "strconv"}},
@@ -54,6 +55,7 @@ var packageRules = []packageRule{
 	{path: "queue/logtime", only: []string{}},
 	{path: "queue/policy", only: append([]string{"~/queue/arn", "unicode/utf16"}, domain...)},
 	{path: "queue/refusal", only: []string{"unicode/utf8"}},
+	{path: "queue/refusal/refusaltest", only: []string{"~/queue/refusal", "testing"}, users: []string{}},
 	{path: "queue/statehash", only: []string{"~/queue/logtime", "encoding/binary", "math/bits", "github.com/dchest/siphash"}},
 	{path: "fsm", never: []string{"~/cluster", "~/transport", "net", "os", "time"}},
 	{path: "fsm/fsmpb", users: []string{"fsm"}},

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/seriatimq/seriatim/queue"
+	"github.com/seriatimq/seriatim/queue/content"
 	"github.com/seriatimq/seriatim/queue/identifier"
 	"github.com/seriatimq/seriatim/test/oracle"
 )
@@ -259,7 +260,7 @@ func received(out *body) (queue.Result, error) {
 	var r queue.MessagesReceived
 	for _, m := range out.Messages {
 		x := queue.ReceivedMessage{
-			Body: queue.NewBody(m.Body), SenderID: m.Attributes["SenderId"], GroupID: m.Attributes["MessageGroupId"],
+			Body: content.NewBody(m.Body), SenderID: m.Attributes["SenderId"], GroupID: m.Attributes["MessageGroupId"],
 			DeduplicationID: m.Attributes["MessageDeduplicationId"],
 		}
 		if arn := m.Attributes["DeadLetterQueueSourceArn"]; arn != "" {

@@ -1,13 +1,12 @@
 package queue
 
 import (
-	"math/rand/v2"
 	"strings"
 	"testing"
-	"unicode/utf8"
 
 	"github.com/seriatimq/seriatim/queue/limits"
 	"github.com/seriatimq/seriatim/queue/refusal"
+	"github.com/seriatimq/seriatim/queue/refusal/refusaltest"
 )
 
 func TestIsFIFOName(t *testing.T) {
@@ -21,75 +20,11 @@ func TestIsFIFOName(t *testing.T) {
 func TestSize(t *testing.T) {
 	e := &SendEntry{
 		Body:        "é",
-		Attributes:  []MessageAttribute{{"k", "String", "x"}, {"bin", "Binary", "\x00\xff"}},
+		Attributes:  []MessageAttribute{{Name: "k", DataType: "String", Value: "x"}, {Name: "bin", DataType: "Binary", Value: "\x00\xff"}},
 		TraceHeader: "does not count",
 	}
 	if got, want := e.size(), int64(2+1+6+1+3+6+2); got != want {
 		t.Errorf("size %d, want %d", got, want)
-	}
-}
-
-func TestBadCharacter(t *testing.T) {
-	good := []string{
-		"", "\t\n\r", "a", "\x7f", "\u0080", "\u00e9", "\ud7ff", "\ue000", "\ufffd", "\U00010000", "\U0010ffff",
-		"\U0001fffe", "12345678", "1234567\n12345678", "1234567é", "123456é8",
-	}
-	for _, s := range good {
-		if badCharacter(s) {
-			t.Errorf("%q is refused", s)
-		}
-	}
-	for _, bad := range []string{"\x00", "\x08", "\x0b", "\x0c", "\x1f", "\ufffe", "\uffff", "\xff", "\xc3", "\xed\xa0\x80", "\xc0\x80", "\xf4\x90\x80\x80"} {
-		for at := range 20 {
-			s := strings.Repeat("a", at) + bad + strings.Repeat("b", 20)
-			if !badCharacter(s) || !badCharacter(s[:at+len(bad)]) {
-				t.Errorf("%q is accepted", s)
-			}
-		}
-	}
-}
-
-// badRune is the rule of badCharacter as the documentation writes it.
-func badRune(s string) bool {
-	if !utf8.ValidString(s) {
-		return true
-	}
-	for _, r := range s {
-		ok := r == 0x9 || r == 0xA || r == 0xD || r >= 0x20 && r <= 0xD7FF || r >= 0xE000 && r <= 0xFFFD || r >= 0x10000 && r <= 0x10FFFF
-		if !ok {
-			return true
-		}
-	}
-	return false
-}
-
-func FuzzBadCharacter(f *testing.F) {
-	f.Add("plain text, longer than eight bytes\r\n")
-	f.Add("12345678\uffff")
-	f.Add("1234567\xe2\x82")
-	f.Fuzz(func(t *testing.T, s string) {
-		if got, want := badCharacter(s), badRune(s); got != want {
-			t.Errorf("badCharacter(%q) = %t, want %t", s, got, want)
-		}
-	})
-}
-
-func TestBadCharacterAgainstTheRule(t *testing.T) {
-	random := rand.New(rand.NewPCG(1, 2))
-	alphabet := []string{"a", " ", "~", "\t", "é", "\ufffd", "\U0001f600", "\x1f", "\x80", "\xef\xbf", "\uffff"}
-	for range 20_000 {
-		var s strings.Builder
-		// Mostly good characters, so that both outcomes are common.
-		for range random.IntN(30) {
-			n := len(alphabet)
-			if random.IntN(8) > 0 {
-				n = 7
-			}
-			s.WriteString(alphabet[random.IntN(n)])
-		}
-		if got, want := badCharacter(s.String()), badRune(s.String()); got != want {
-			t.Fatalf("badCharacter(%q) = %t", s.String(), got)
-		}
 	}
 }
 
@@ -98,7 +33,7 @@ func TestCheckSendAllocatesNothing(t *testing.T) {
 	a.ReservedAttributes = true
 	e := fifoEntry(func(e *SendEntry) {
 		e.Body = strings.Repeat("plain text ", 100)
-		e.Attributes = []MessageAttribute{{"k", "String", "x"}, {"n", "Binary", "12"}}
+		e.Attributes = []MessageAttribute{{Name: "k", DataType: "String", Value: "x"}, {Name: "n", DataType: "Binary", Value: "12"}}
 	})
 	if n := testing.AllocsPerRun(100, func() {
 		if err := checkSend(&a, e, false); err != nil {
@@ -106,19 +41,6 @@ func TestCheckSendAllocatesNothing(t *testing.T) {
 		}
 	}); n != 0 {
 		t.Errorf("%v allocations", n)
-	}
-}
-
-func BenchmarkBadCharacter(b *testing.B) {
-	for name, s := range map[string]string{"ASCII": strings.Repeat("plain text ", 100), "Cyrillic": strings.Repeat("текст ", 100)} {
-		b.Run(name, func(b *testing.B) {
-			b.SetBytes(int64(len(s)))
-			for b.Loop() {
-				if badCharacter(s) {
-					b.Fatal("refused")
-				}
-			}
-		})
 	}
 }
 
@@ -166,7 +88,7 @@ func runSendCases(t *testing.T, fifo bool, cases []sendCase) {
 			if fifo {
 				e = fifoEntry(c.entry)
 			}
-			wantError(t, checkSend(&a, e, c.batch), c.code, c.text)
+			refusaltest.Want(t, checkSend(&a, e, c.batch), c.code, c.text)
 		})
 	}
 }
@@ -184,7 +106,7 @@ func TestCheckSendOnStandardQueue(t *testing.T) {
 		},
 		{
 			name: "over the limit by its attribute", rules: limit, entry: func(e *SendEntry) {
-				e.Body, e.Attributes = strings.Repeat("x", 1017), []MessageAttribute{{"k", "String", "x"}}
+				e.Body, e.Attributes = strings.Repeat("x", 1017), []MessageAttribute{{Name: "k", DataType: "String", Value: "x"}}
 			},
 			code: refusal.InvalidParameterValue, text: "One or more parameters are invalid. Reason: Message must be shorter than 1024 bytes.",
 		},
@@ -313,7 +235,50 @@ func TestCheckSendBatch(t *testing.T) {
 				}
 				m.Entries = append(m.Entries, *e)
 			}
-			wantError(t, checkSendBatch(&a, m), c.code, c.text)
+			refusaltest.Want(t, checkSendBatch(&a, m), c.code, c.text)
 		})
 	}
+}
+
+func userAttributes(n int) []MessageAttribute {
+	attrs := make([]MessageAttribute, n)
+	for i := range attrs {
+		attrs[i] = MessageAttribute{Name: "n" + strings.Repeat("x", i), DataType: "String", Value: "v"}
+	}
+	return attrs
+}
+
+func TestCheckSendReservedAttributes(t *testing.T) {
+	key := MessageAttribute{Name: "seriatim.PartitionKey", DataType: "String", Value: "p"}
+	at := MessageAttribute{Name: "seriatim.ScheduledEnqueueTime", DataType: "Number", Value: "5"}
+	on := func(a *QueueAttributes) { a.ReservedAttributes = true }
+	runSendCases(t, true, []sendCase{
+		{name: "not counted in the ten", rules: on, entry: func(e *SendEntry) {
+			e.GroupID, e.Attributes = "p", append(userAttributes(10), key, at)
+		}},
+		{
+			name: "eleven beside them", rules: on, entry: func(e *SendEntry) { e.GroupID, e.Attributes = "p", append(userAttributes(11), key) },
+			code: refusal.InvalidParameterValue, text: "Number of message attributes [11] exceeds the allowed maximum [10].",
+		},
+		{
+			name: "counted where they are not reserved", entry: func(e *SendEntry) { e.Attributes = append(userAttributes(10), key) },
+			code: refusal.InvalidParameterValue, text: "Number of message attributes [11] exceeds the allowed maximum [10].",
+		},
+		{
+			name: "far too many", rules: on, entry: func(e *SendEntry) { e.Attributes = append(userAttributes(20), key) },
+			code: refusal.InvalidParameterValue, text: "Number of message attributes [21] exceeds the allowed maximum [10].",
+		},
+		{
+			name: "partition key differs from group id", rules: on, entry: func(e *SendEntry) { e.Attributes = []MessageAttribute{key} },
+			code: refusal.InvalidParameterValue,
+			text: "Value p for parameter seriatim.PartitionKey is invalid. Reason: It must be equal to the MessageGroupId if both are given.",
+		},
+		{
+			name: "bad time", rules: on, entry: func(e *SendEntry) {
+				e.Attributes = []MessageAttribute{{Name: "seriatim.ScheduledEnqueueTime", DataType: "String", Value: "now"}}
+			},
+			code: refusal.InvalidParameterValue,
+			text: "Value now for parameter seriatim.ScheduledEnqueueTime is invalid. Reason: Must be a Number of milliseconds since 1970 or a String with a time as in RFC 3339.",
+		},
+	})
 }

@@ -1,4 +1,4 @@
-package queue
+package content
 
 import (
 	"slices"
@@ -12,17 +12,28 @@ import (
 // for itself. Every other name with the prefix is refused there, so that it
 // stays free.
 const (
-	reservedPrefix       = "seriatim."
-	reservedScheduled    = "seriatim.ScheduledEnqueueTime"
-	reservedPartitionKey = "seriatim.PartitionKey"
+	reservedPrefix    = "seriatim."
+	reservedScheduled = "seriatim.ScheduledEnqueueTime"
+	// PartitionKeyName is the attribute with the partition key.
+	PartitionKeyName = "seriatim.PartitionKey"
 	// scheduledMax is the last millisecond that RFC 3339 can write.
 	scheduledMax = 253_402_300_799_999
 )
 
-// reserved splits the reserved message attributes off: the time before which
+// ReservedNames says whose the names with the prefix are.
+type ReservedNames uint8
+
+// The user's, the queue's, or not known yet: then they are left out of what is checked.
+const (
+	NotReserved ReservedNames = iota
+	Reserved
+	MaybeReserved
+)
+
+// SplitReserved splits the reserved message attributes off: the time before which
 // the message is not delivered (zero: none), the partition key, and the user's
 // own attributes. Without reserved ones rest is attrs itself.
-func reserved(attrs []MessageAttribute) (scheduledAt Timestamp, partitionKey string, rest []MessageAttribute, err *Error) {
+func SplitReserved(attrs []MessageAttribute) (scheduledAt logtime.Timestamp, partitionKey string, rest []MessageAttribute, err *refusal.Error) {
 	first := -1
 	for i := range attrs {
 		if strings.HasPrefix(attrs[i].Name, reservedPrefix) {
@@ -44,7 +55,7 @@ func reserved(attrs []MessageAttribute) (scheduledAt Timestamp, partitionKey str
 		case m.Name == reservedScheduled && !scheduled:
 			scheduled = true
 			scheduledAt, err = scheduledTime(m)
-		case m.Name == reservedPartitionKey && !keyed:
+		case m.Name == PartitionKeyName && !keyed:
 			keyed = true
 			partitionKey, err = partitionKeyOf(m)
 		default:
@@ -67,11 +78,11 @@ func withoutReserved(attrs []MessageAttribute) []MessageAttribute {
 	return slices.DeleteFunc(slices.Clone(attrs), reserved)
 }
 
-func scheduledTime(m *MessageAttribute) (Timestamp, *Error) {
+func scheduledTime(m *MessageAttribute) (logtime.Timestamp, *refusal.Error) {
 	switch baseType(m.DataType) {
 	case typeNumber:
-		if ms, ok := parseNumber(m.Value); ok && ms <= scheduledMax {
-			return Timestamp(ms), nil
+		if ms, ok := ParseNumber(m.Value); ok && ms <= scheduledMax {
+			return logtime.Timestamp(ms), nil
 		}
 	case typeString:
 		if at, ok := logtime.ParseRFC3339(m.Value); ok && at >= 0 {
@@ -82,9 +93,9 @@ func scheduledTime(m *MessageAttribute) (Timestamp, *Error) {
 		"Must be a Number of milliseconds since 1970 or a String with a time as in RFC 3339.")
 }
 
-func partitionKeyOf(m *MessageAttribute) (string, *Error) {
-	if baseType(m.DataType) != typeString || !validID(m.Value) {
-		return "", invalidID(m.Value, reservedPartitionKey)
+func partitionKeyOf(m *MessageAttribute) (string, *refusal.Error) {
+	if baseType(m.DataType) != typeString || !ValidID(m.Value) {
+		return "", InvalidID(m.Value, PartitionKeyName)
 	}
 	return m.Value, nil
 }

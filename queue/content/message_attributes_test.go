@@ -1,13 +1,14 @@
-package queue
+package content
 
 import (
 	"strings"
 	"testing"
 
 	"github.com/seriatimq/seriatim/queue/refusal"
+	"github.com/seriatimq/seriatim/queue/refusal/refusaltest"
 )
 
-func attributes(n int) []MessageAttribute {
+func several(n int) []MessageAttribute {
 	attrs := make([]MessageAttribute, n)
 	for i := range attrs {
 		attrs[i] = MessageAttribute{"n" + strings.Repeat("x", i), "String", "v"}
@@ -15,7 +16,7 @@ func attributes(n int) []MessageAttribute {
 	return attrs
 }
 
-func TestCheckSendMessageAttributes(t *testing.T) {
+func TestCheckMessageAttributes(t *testing.T) {
 	const (
 		nameRule     = "Message (user) attributes name can only contain upper and lower score characters, digits, periods, hyphens and underscores. "
 		reservedRule = "You can't use message attribute names beginning with 'AWS.' or 'Amazon.'. These strings are reserved for internal use. Additionally, they cannot start or end with '.'."
@@ -31,9 +32,9 @@ func TestCheckSendMessageAttributes(t *testing.T) {
 		attrs []MessageAttribute
 		text  string
 	}{
-		{"ten", attributes(10), ""},
-		{"eleven", attributes(11), "Number of message attributes [11] exceeds the allowed maximum [10]."},
-		{"fifty", attributes(50), "Number of message attributes [50] exceeds the allowed maximum [10]."},
+		{"ten", several(10), ""},
+		{"eleven", several(11), "Number of message attributes [11] exceeds the allowed maximum [10]."},
+		{"fifty", several(50), "Number of message attributes [50] exceeds the allowed maximum [10]."},
 		{"same name twice", append(named("a"), named("a")...), "Message (user) attribute 'a' is given more than once."},
 		{"name empty", named(""), "The request must contain non-empty message (user) attribute names."},
 		{"name of 256", named(strings.Repeat("n", 256)), ""},
@@ -85,46 +86,10 @@ func TestCheckSendMessageAttributes(t *testing.T) {
 		{"blank", typed("Number", " 1"), numberRule},
 		{"huge exponent", typed("Number", "1e99999999999999999999"), numberRule},
 	}
-	a := defaultAttributes(false)
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
-			e := standardEntry(func(e *SendEntry) { e.Attributes = c.attrs })
-			wantError(t, checkSend(&a, e, false), refusal.InvalidParameterValue, c.text)
+			_, err := CheckAttributes(c.attrs, NotReserved)
+			refusaltest.Want(t, err, refusal.InvalidParameterValue, c.text)
 		})
 	}
-}
-
-func TestCheckSendReservedAttributes(t *testing.T) {
-	key := MessageAttribute{"seriatim.PartitionKey", "String", "p"}
-	at := MessageAttribute{"seriatim.ScheduledEnqueueTime", "Number", "5"}
-	on := func(a *QueueAttributes) { a.ReservedAttributes = true }
-	runSendCases(t, true, []sendCase{
-		{name: "not counted in the ten", rules: on, entry: func(e *SendEntry) {
-			e.GroupID, e.Attributes = "p", append(attributes(10), key, at)
-		}},
-		{
-			name: "eleven beside them", rules: on, entry: func(e *SendEntry) { e.GroupID, e.Attributes = "p", append(attributes(11), key) },
-			code: refusal.InvalidParameterValue, text: "Number of message attributes [11] exceeds the allowed maximum [10].",
-		},
-		{
-			name: "counted where they are not reserved", entry: func(e *SendEntry) { e.Attributes = append(attributes(10), key) },
-			code: refusal.InvalidParameterValue, text: "Number of message attributes [11] exceeds the allowed maximum [10].",
-		},
-		{
-			name: "far too many", rules: on, entry: func(e *SendEntry) { e.Attributes = append(attributes(20), key) },
-			code: refusal.InvalidParameterValue, text: "Number of message attributes [21] exceeds the allowed maximum [10].",
-		},
-		{
-			name: "partition key differs from group id", rules: on, entry: func(e *SendEntry) { e.Attributes = []MessageAttribute{key} },
-			code: refusal.InvalidParameterValue,
-			text: "Value p for parameter seriatim.PartitionKey is invalid. Reason: It must be equal to the MessageGroupId if both are given.",
-		},
-		{
-			name: "bad time", rules: on, entry: func(e *SendEntry) {
-				e.Attributes = []MessageAttribute{{"seriatim.ScheduledEnqueueTime", "String", "now"}}
-			},
-			code: refusal.InvalidParameterValue,
-			text: "Value now for parameter seriatim.ScheduledEnqueueTime is invalid. Reason: Must be a Number of milliseconds since 1970 or a String with a time as in RFC 3339.",
-		},
-	})
 }

@@ -1,4 +1,4 @@
-package queue
+package content
 
 import (
 	"strconv"
@@ -8,6 +8,25 @@ import (
 	"github.com/seriatimq/seriatim/queue/limits"
 	"github.com/seriatimq/seriatim/queue/refusal"
 )
+
+// MessageAttribute is a typed user attribute of a message. DataType begins
+// with String, Number or Binary; Value holds the text or the raw bytes.
+type MessageAttribute struct {
+	Name     string
+	DataType string
+	Value    string
+}
+
+// Size is what counts against the maximum size of a message: the body and, of
+// each message attribute, name, type and value.
+func Size(body string, attrs []MessageAttribute) int64 {
+	n := len(body)
+	for i := range attrs {
+		m := &attrs[i]
+		n += len(m.Name) + len(m.DataType) + len(m.Value)
+	}
+	return int64(n)
+}
 
 // Base types of message attributes.
 const (
@@ -20,27 +39,19 @@ const (
 	// reservedAttributesMax is how many attributes a message may have
 	// beyond MessageAttributesMax on a queue with reserved attributes.
 	reservedAttributesMax = 2
-	// Bounds of Number attributes, from the AWS documentation.
-	numberDigitsMax   = 38
-	numberExponentMax = 126
-	numberExponentMin = -128
 )
 
-// checkAttributes checks the message attributes of an entry and its trace
-// header, and returns the partition key if the queue takes one.
-func (a *sendRules) checkAttributes(e *SendEntry) (partitionKey string, err *Error) {
-	if !ValidTraceHeader(e.TraceHeader) {
-		return "", refusal.InvalidParameter("The value of message system attribute 'AWSTraceHeader' is invalid.")
-	}
-	if len(e.Attributes) == 0 {
+// CheckAttributes checks the attributes of a message, and returns the
+// partition key if the names are reserved.
+func CheckAttributes(attrs []MessageAttribute, names ReservedNames) (partitionKey string, err *refusal.Error) {
+	if len(attrs) == 0 {
 		return "", nil
 	}
-	attrs := e.Attributes
-	if a.nameOnly {
+	if names == MaybeReserved {
 		attrs = withoutReserved(attrs)
 	}
-	if a.reserved && len(attrs) <= limits.MessageAttributesMax+reservedAttributesMax {
-		if _, partitionKey, attrs, err = reserved(attrs); err != nil {
+	if names == Reserved && len(attrs) <= limits.MessageAttributesMax+reservedAttributesMax {
+		if _, partitionKey, attrs, err = SplitReserved(attrs); err != nil {
 			return "", err
 		}
 	}
@@ -61,7 +72,7 @@ func (a *sendRules) checkAttributes(e *SendEntry) (partitionKey string, err *Err
 	return partitionKey, nil
 }
 
-func checkAttribute(m *MessageAttribute) *Error {
+func checkAttribute(m *MessageAttribute) *refusal.Error {
 	if err := checkAttributeName(m.Name); err != nil {
 		return err
 	}
@@ -69,7 +80,7 @@ func checkAttribute(m *MessageAttribute) *Error {
 		return refusal.InvalidParameter("Message (user) attribute types must be shorter than 256 Bytes")
 	}
 	base := baseType(m.DataType)
-	if base == "" || badCharacter(m.DataType) {
+	if base == "" || BadCharacter(m.DataType) {
 		return refusal.InvalidParameter("The type of message (user) attribute '", m.Name,
 			"' is invalid. You must use only the following supported type prefixes: Binary, Number, String.")
 	}
@@ -78,7 +89,7 @@ func checkAttribute(m *MessageAttribute) *Error {
 		return refusal.InvalidParameter("Message (user) attribute '", m.Name, "' must contain a non-empty value of type '", base, "'.")
 	case base == typeBinary:
 		return nil
-	case badCharacter(m.Value):
+	case BadCharacter(m.Value):
 		return refusal.InvalidParameter("Invalid characters found in the value of message (user) attribute '", m.Name,
 			"'. Valid unicode characters are "+validCharacters)
 	case base == typeNumber && !validNumber(m.Value):
@@ -87,7 +98,7 @@ func checkAttribute(m *MessageAttribute) *Error {
 	return nil
 }
 
-func checkAttributeName(name string) *Error {
+func checkAttributeName(name string) *refusal.Error {
 	if name == "" {
 		return refusal.InvalidParameter("The request must contain non-empty message (user) attribute names.")
 	}
@@ -110,7 +121,7 @@ func checkAttributeName(name string) *Error {
 }
 
 // badAttributeName has a text that ends in a blank, as AWS sends it.
-func badAttributeName() *Error {
+func badAttributeName() *refusal.Error {
 	return refusal.InvalidParameter("Message (user) attributes name can only contain upper and lower score characters, " +
 		"digits, periods, hyphens and underscores. ")
 }
@@ -139,36 +150,4 @@ func baseType(dataType string) string {
 		return base
 	}
 	return ""
-}
-
-// validNumber reports whether text is a decimal number, perhaps with an
-// exponent, of at most 38 digits of precision and from 10^-128 to below
-// 10^127. It is stored as sent.
-func validNumber(text string) bool {
-	mantissa, exponentText, hasExponent := strings.Cut(strings.ToLower(text), "e")
-	exponent := 0
-	if hasExponent {
-		n, err := strconv.Atoi(exponentText)
-		if err != nil || n > 1_000_000 || n < -1_000_000 {
-			return false
-		}
-		exponent = n
-	}
-	if mantissa != "" && (mantissa[0] == '-' || mantissa[0] == '+') {
-		mantissa = mantissa[1:]
-	}
-	whole, decimals, _ := strings.Cut(mantissa, ".")
-	all := whole + decimals
-	if all == "" || strings.Trim(all, "0123456789") != "" {
-		return false
-	}
-	fromFirst := strings.TrimLeft(all, "0")
-	if fromFirst == "" {
-		return true
-	}
-	if len(strings.TrimRight(fromFirst, "0")) > numberDigitsMax {
-		return false
-	}
-	magnitude := exponent + len(whole) - (len(all) - len(fromFirst)) - 1
-	return magnitude >= numberExponentMin && magnitude <= numberExponentMax
 }

@@ -1,4 +1,4 @@
-package queue
+package content
 
 import (
 	"strings"
@@ -6,7 +6,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/seriatimq/seriatim/queue/logtime"
 	"github.com/seriatimq/seriatim/queue/refusal"
+	"github.com/seriatimq/seriatim/queue/refusal/refusaltest"
 )
 
 func TestReserved(t *testing.T) {
@@ -31,7 +33,7 @@ func TestReserved(t *testing.T) {
 	cases := []struct {
 		name  string
 		attrs []MessageAttribute
-		at    Timestamp
+		at    logtime.Timestamp
 		key   string
 		rest  []MessageAttribute
 		text  string
@@ -60,8 +62,8 @@ func TestReserved(t *testing.T) {
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			sent := append([]MessageAttribute(nil), c.attrs...)
-			at, key, rest, err := reserved(c.attrs)
-			wantError(t, err, refusal.InvalidParameterValue, c.text)
+			at, key, rest, err := SplitReserved(c.attrs)
+			refusaltest.Want(t, err, refusal.InvalidParameterValue, c.text)
 			if at != c.at || key != c.key {
 				t.Errorf("scheduled at %d with key %q, want %d, %q", at, key, c.at, c.key)
 			}
