@@ -4,6 +4,7 @@ import (
 	"github.com/seriatimq/seriatim/fsm/fsmpb"
 	"github.com/seriatimq/seriatim/queue"
 	"github.com/seriatimq/seriatim/queue/content"
+	"github.com/seriatimq/seriatim/queue/deduplication"
 )
 
 func brokerMessage(r queue.BrokerRecord) *fsmpb.BrokerRecord {
@@ -132,7 +133,7 @@ func fillDeduplication(m *fsmpb.DeduplicationRecord, r *queue.DeduplicationRecor
 }
 
 func deduplicationRecord(m *fsmpb.DeduplicationRecord) (queue.DeduplicationRecord, error) {
-	scope, err := narrow[queue.DeduplicationScope](m.Scope, "deduplication scope")
+	scope, err := narrow[deduplication.Scope](m.Scope, "deduplication scope")
 	if err != nil {
 		return queue.DeduplicationRecord{}, err
 	}

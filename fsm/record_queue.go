@@ -5,6 +5,7 @@ import (
 
 	"github.com/seriatimq/seriatim/fsm/fsmpb"
 	"github.com/seriatimq/seriatim/queue"
+	"github.com/seriatimq/seriatim/queue/deduplication"
 	"github.com/seriatimq/seriatim/queue/policy"
 )
 
@@ -129,9 +130,9 @@ func queueAttributes(m *fsmpb.QueueAttributes) (queue.QueueAttributes, error) {
 	}, nil
 }
 
-func deduplicationRules(m *fsmpb.DeduplicationRules) (queue.DeduplicationRules, error) {
-	scope, err := narrow[queue.DeduplicationScope](m.GetScope(), "deduplication scope")
-	return queue.DeduplicationRules{
+func deduplicationRules(m *fsmpb.DeduplicationRules) (deduplication.Rules, error) {
+	scope, err := narrow[deduplication.Scope](m.GetScope(), "deduplication scope")
+	return deduplication.Rules{
 		Disabled:          m.GetDisabled(),
 		ContentBased:      m.GetContentBased(),
 		IDAndContent:      m.GetIdAndContent(),

@@ -7,6 +7,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/seriatimq/seriatim/queue/content"
+	"github.com/seriatimq/seriatim/queue/deduplication"
 	"github.com/seriatimq/seriatim/queue/limits"
 	"github.com/seriatimq/seriatim/queue/refusal"
 )
@@ -279,7 +280,7 @@ func parseProfile(text string) (Profile, bool) {
 	return Profile(max(i, 0)), i >= 0
 }
 
-var scopeNames = [...]string{ScopeQueue: "queue", ScopeMessageGroup: "messageGroup", ScopePartitionKey: "partitionKey"}
+var scopeNames = [...]string{deduplication.ScopeQueue: "queue", deduplication.ScopeMessageGroup: "messageGroup", deduplication.ScopePartitionKey: "partitionKey"}
 
 func scopeValue() (parseAttribute, printAttribute) {
 	parse := func(a *QueueAttributes, value string, _ assignment) *Error {
@@ -287,7 +288,7 @@ func scopeValue() (parseAttribute, printAttribute) {
 		if i < 0 {
 			return invalidAttribute(nameDeduplicationScope)
 		}
-		a.Deduplication.Scope = DeduplicationScope(i)
+		a.Deduplication.Scope = deduplication.Scope(i)
 		return nil
 	}
 	return parse, func(a *QueueAttributes) string { return scopeNames[a.Deduplication.Scope] }

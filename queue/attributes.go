@@ -1,6 +1,7 @@
 package queue
 
 import (
+	"github.com/seriatimq/seriatim/queue/deduplication"
 	"github.com/seriatimq/seriatim/queue/limits"
 	"github.com/seriatimq/seriatim/queue/policy"
 	"github.com/seriatimq/seriatim/queue/refusal"
@@ -20,7 +21,7 @@ type QueueAttributes struct {
 	Redrive                 policy.Redrive
 	RedriveAllow            policy.RedriveAllow
 	Encryption              Encryption
-	Deduplication           DeduplicationRules
+	Deduplication           deduplication.Rules
 	HighThroughput          bool // FifoThroughputLimit=perMessageGroupId
 	GroupOptional           bool // MessageGroupIdMode=Optional
 	GroupMessagesMax        int64
@@ -39,28 +40,6 @@ type Encryption struct {
 	KMSMasterKeyID  string
 	KMSReuseSeconds int64 // 300 is the default and not listed
 	SQSManaged      bool
-}
-
-// DeduplicationScope says what a deduplication id is unique within.
-type DeduplicationScope uint8
-
-// Scopes; the numbers are stored in snapshots and hashed into record keys.
-const (
-	ScopeQueue        DeduplicationScope = 0
-	ScopeMessageGroup DeduplicationScope = 1
-	ScopePartitionKey DeduplicationScope = 2
-)
-
-// DeduplicationRules are the attributes that steer the deduplication engine.
-type DeduplicationRules struct {
-	Disabled          bool // DeduplicationEnabled=false
-	ContentBased      bool
-	IDAndContent      bool // ContentDeduplicationMode=IdAndContent
-	Scope             DeduplicationScope
-	WindowSeconds     int64
-	EntriesMax        int64 // MaxDeduplicationEntries, 0: no cap
-	PurgeKeepsHistory bool  // PurgeClearsDeduplicationHistory=false
-	DeadLetterKeepsID bool
 }
 
 // Profile is the CompatibilityProfile a queue was created with.
@@ -113,7 +92,7 @@ func defaultAttributes(fifo bool) QueueAttributes {
 		RetentionSeconds:   retentionSecondsDefault,
 		VisibilitySeconds:  visibilitySecondsDefault,
 		Encryption:         Encryption{KMSReuseSeconds: kmsReuseSecondsDefault, SQSManaged: true},
-		Deduplication:      DeduplicationRules{WindowSeconds: deduplicationSecondsDefault},
+		Deduplication:      deduplication.Rules{WindowSeconds: deduplicationSecondsDefault},
 		GroupMessagesMax:   groupMessagesDefault,
 		AttemptSeconds:     attemptSecondsDefault,
 	}
@@ -227,7 +206,7 @@ func (a *QueueAttributes) assign(g Attribute, in assignment) *Error {
 
 // consistent checks the rules between attributes after given was assigned.
 func (a *QueueAttributes) consistent(given []Attribute) *Error {
-	if a.HighThroughput && a.Deduplication.Scope != ScopeMessageGroup {
+	if a.HighThroughput && a.Deduplication.Scope != deduplication.ScopeMessageGroup {
 		return invalidAttribute(nameThroughputLimit)
 	}
 	if a.Deduplication.IDAndContent && !a.Deduplication.ContentBased {

@@ -136,7 +136,7 @@ func (b *Broker) count(q *Queue) {
 	total := q.countersSum(b.key)
 	total.Add(q.sums.header)
 	total.Add(q.sums.messages)
-	total.Add(q.sums.deduplication)
+	total.Add(q.deduplication.Sum())
 	total.Add(q.sums.attempts)
 	b.sum.Sub(q.sums.counted)
 	b.sum.Add(total)

@@ -163,7 +163,7 @@ func (q *Queue) headerSum(k statehash.Key) statehash.Sum {
 func (q *Queue) countersSum(k statehash.Key) statehash.Sum {
 	var buf [96]byte
 	r := append(statehash.Record(buf[:0]), statehash.KindCounters).Num(q.incarnation).Time(q.purgedAt).Num(q.lastSequence)
-	r = r.Num(q.attempts.last).Num(uint64(q.deduplication.DeadBefore))
+	r = r.Num(q.attempts.last).Num(uint64(q.deduplication.DeadBefore()))
 	return k.Sum(r.Time(q.timers.fired.at).Num(q.timers.fired.sequence))
 }
 
@@ -284,7 +284,7 @@ func (c *PurgeQueue) apply(b *Broker) (Result, *Error) {
 	q.clearMessages()
 	q.clearAttempts()
 	if !q.attributes.Deduplication.PurgeKeepsHistory {
-		q.clearDeduplication()
+		q.deduplication.Clear()
 	}
 	return Done{}, nil
 }

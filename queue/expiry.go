@@ -90,7 +90,7 @@ func (q *Queue) nextDeadline() Timestamp {
 	if at, ok := q.oldest(); ok {
 		next = min(next, roundUp(at.Add(logtime.Seconds(q.attributes.RetentionSeconds)), retentionStep))
 	}
-	if at := q.windowDeadline(); at != 0 {
+	if at := q.deduplication.Deadline(); at != 0 {
 		next = min(next, roundUp(at, forgetStep))
 	}
 	if at := q.attemptDeadline(); at != 0 {
@@ -108,7 +108,7 @@ func (b *Broker) expire(q *Queue, budget int) int {
 	budget = b.fireTimers(q, budget)
 	budget = b.activateScheduled(q, budget)
 	budget = b.expireMessages(q, budget)
-	budget = q.forgetDead(b.key, b.now, budget)
+	budget = q.deduplication.Forget(b.key, b.now, budget)
 	return q.forgetAttempts(b.key, b.now, budget)
 }
 

@@ -86,7 +86,7 @@ func (f FrozenQueue) Record() QueueRecord {
 		PurgedAt:      q.purgedAt,
 		LastSequence:  q.lastSequence,
 		LastAttempt:   q.attempts.last,
-		DeadBefore:    Timestamp(q.deduplication.DeadBefore),
+		DeadBefore:    q.deduplication.DeadBefore(),
 		FiredAt:       q.timers.fired.at,
 		FiredSequence: q.timers.fired.sequence,
 	}
@@ -136,7 +136,7 @@ func (f FrozenQueue) Deduplication(yield func(DeduplicationRecord) bool) {
 		return yield(DeduplicationRecord{
 			Order:      r.Order(),
 			Key:        statehash.Sum{High: r.Key.High, Low: r.Key.Low}.Bytes(),
-			Scope:      DeduplicationScope(r.Scope()),
+			Scope:      r.Scope(),
 			AcceptedAt: Timestamp(r.AcceptedAt),
 			Sequence:   SequenceNumber(r.Sequence()),
 		})
@@ -230,7 +230,7 @@ type DeliveryRecord struct {
 type DeduplicationRecord struct {
 	Order      uint64 // Sequence shifted left by one; the bit is set on a message's second key
 	Key        [16]byte
-	Scope      DeduplicationScope
+	Scope      deduplication.Scope
 	AcceptedAt Timestamp
 	Sequence   SequenceNumber
 }

@@ -5,7 +5,6 @@ import (
 
 	"github.com/tidwall/btree"
 
-	"github.com/seriatimq/seriatim/queue/deduplication"
 	"github.com/seriatimq/seriatim/queue/statehash"
 )
 
@@ -43,10 +42,7 @@ func (q *Queue) computeSum(k statehash.Key) statehash.Sum {
 	}
 	q.messages.Scan(message(false))
 	q.scheduled.messages.Scan(message(true))
-	q.deduplication.Scan(func(r deduplication.Record) bool {
-		sum.Add(deduplicationSum(k, r, q.incarnation))
-		return true
-	})
+	sum.Add(q.deduplication.ComputeSum(k))
 	q.attempts.byID.Scan(func(_ string, a *ReceiveAttempt) bool {
 		sum.Add(a.sum(k, q.incarnation))
 		return true
@@ -157,6 +153,9 @@ func (q *Queue) compareIndexes(other *Queue) error {
 	}
 	if q.deduplication.ByScope() != other.deduplication.ByScope() {
 		return fmt.Errorf("records per scope are %v, the records give %v", q.deduplication.ByScope(), other.deduplication.ByScope())
+	}
+	if have, want := q.deduplication.Rules(), q.attributes.Deduplication; have != want {
+		return fmt.Errorf("deduplication follows %+v, the attributes are %+v", have, want)
 	}
 	if q.deadline != other.deadline {
 		return fmt.Errorf("deadline is %d, the messages give %d", q.deadline, other.deadline)

@@ -5,6 +5,7 @@ import (
 
 	"github.com/tidwall/btree"
 
+	"github.com/seriatimq/seriatim/queue/deduplication"
 	"github.com/seriatimq/seriatim/queue/identifier"
 	"github.com/seriatimq/seriatim/queue/limits"
 	"github.com/seriatimq/seriatim/queue/refusal"
@@ -107,7 +108,7 @@ func (b *Broker) moveMessage(q *Queue, m *Message, destination string) (reason s
 	if m.extra != nil {
 		s.attributes, s.partition, e.TraceHeader = m.extra.attributes, m.extra.partition, m.extra.traceHeader
 	}
-	s.ids = deduplicationIDs{own: m.deduplicationID, group: m.group}
+	s.ids = deduplication.IDs{Own: m.deduplicationID, Group: m.group}
 	if b.follows(ruleMoveKeepsKeys) {
 		s.ids = to.deduplicationIDs(&e, s.partition)
 	}
@@ -120,12 +121,12 @@ func (b *Broker) moveMessage(q *Queue, m *Message, destination string) (reason s
 // to a FIFO queue, so that later sends of it are duplicates. A live record
 // stays as it is and answers them. It never keeps the message out: it was
 // acknowledged once, perhaps under that very record, and must not be lost.
-func (b *Broker) rememberMoved(to *Queue, ids deduplicationIDs) {
-	if !to.attributes.FIFO || to.attributes.Deduplication.Disabled || ids.own == "" {
+func (b *Broker) rememberMoved(to *Queue, ids deduplication.IDs) {
+	if !to.attributes.FIFO || to.attributes.Deduplication.Disabled || ids.Own == "" {
 		return
 	}
-	if _, found := to.findDuplicate(b.key, ids, b.now); !found {
-		to.remember(b.key, ids, to.lastSequence+1, b.now)
+	if _, found := to.deduplication.Find(b.key, ids, b.now); !found {
+		to.deduplication.Remember(b.key, ids, to.lastSequence+1, b.now)
 	}
 }
 

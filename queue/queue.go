@@ -31,7 +31,7 @@ type Queue struct {
 	groups        messageGroups
 	ready         readyIndex
 	timers        timerIndex
-	deduplication deduplication.Window
+	deduplication deduplication.Deduplicator
 	attempts      attemptIndex
 	sums          queueSums
 	generation    uint64
@@ -65,20 +65,20 @@ type scheduledMessages struct {
 // queueSums are the parts of the state hash that belong to one queue, kept
 // apart so that a purge or a deletion subtracts them at once.
 type queueSums struct {
-	messages      statehash.Sum
-	deduplication statehash.Sum
-	attempts      statehash.Sum
-	header        statehash.Sum // name, attributes, tags
-	counted       statehash.Sum // what Broker.sum holds for this queue
-	headerStale   bool          // header has to be computed again
-	messageBytes  int64         // estimated size of the messages; not part of the hash
-	countedBytes  int64         // what Broker.bytes holds for this queue
+	messages     statehash.Sum
+	attempts     statehash.Sum
+	header       statehash.Sum // name, attributes, tags
+	counted      statehash.Sum // what Broker.sum holds for this queue
+	headerStale  bool          // header has to be computed again
+	messageBytes int64         // estimated size of the messages; not part of the hash
+	countedBytes int64         // what Broker.bytes holds for this queue
 }
 
 func (b *Broker) newQueue(name string, incarnation uint64, attributes QueueAttributes) *Queue {
 	q := &Queue{name: name, incarnation: incarnation, attributes: attributes, sums: queueSums{headerStale: true}}
 	q.ready.oldestFirst = !attributes.FIFO && b.follows(ruleOldestFirst)
 	q.clearMessages()
+	q.deduplication = deduplication.New(incarnation, attributes.Deduplication)
 	q.attempts = newAttemptIndex()
 	return q
 }

@@ -70,7 +70,7 @@ func (r *Restorer) AddQueue(rec QueueRecord) error {
 	q.tags = rec.Tags
 	q.createdAt, q.modifiedAt, q.purgedAt = rec.CreatedAt, rec.ModifiedAt, rec.PurgedAt
 	q.lastSequence, q.attempts.last = rec.LastSequence, rec.LastAttempt
-	q.deduplication.DeadBefore = int64(rec.DeadBefore)
+	q.deduplication.SetDeadBefore(rec.DeadBefore)
 	q.timers.fired = timed{rec.FiredAt, rec.FiredSequence}
 	r.b.queues.Set(q.name, q)
 	r.b.followRedrive(q, "")
@@ -133,14 +133,14 @@ func (r *Restorer) AddDeduplication(rec DeduplicationRecord) error {
 	}
 	newest, some := q.deduplication.Newest()
 	if some && rec.Order <= newest.Order() || rec.Order>>1 != uint64(rec.Sequence) ||
-		rec.Sequence == 0 || uint64(rec.Sequence) > q.lastSequence || rec.Scope > ScopePartitionKey {
+		rec.Sequence == 0 || uint64(rec.Sequence) > q.lastSequence || rec.Scope > deduplication.ScopePartitionKey {
 		return fmt.Errorf("queue %q: deduplication record %d is out of order or appears twice", q.name, rec.Order)
 	}
 	key := deduplication.Key{High: binary.BigEndian.Uint64(rec.Key[:8]), Low: binary.BigEndian.Uint64(rec.Key[8:])}
-	if _, known := q.deduplication.Find(key); known {
+	if q.deduplication.Known(key) {
 		return fmt.Errorf("queue %q: deduplication record %d repeats a key", q.name, rec.Order)
 	}
-	q.putDeduplication(r.b.key, deduplication.NewRecord(key, int64(rec.AcceptedAt), rec.Order, uint8(rec.Scope)))
+	q.deduplication.Add(r.b.key, deduplication.NewRecord(key, int64(rec.AcceptedAt), rec.Order, rec.Scope))
 	return nil
 }
 

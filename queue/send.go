@@ -2,10 +2,10 @@ package queue
 
 import (
 	"crypto/sha256"
-	"encoding/hex"
 	"strconv"
 
 	"github.com/seriatimq/seriatim/queue/content"
+	"github.com/seriatimq/seriatim/queue/deduplication"
 	"github.com/seriatimq/seriatim/queue/identifier"
 	"github.com/seriatimq/seriatim/queue/logtime"
 	"github.com/seriatimq/seriatim/queue/refusal"
@@ -136,6 +136,13 @@ func (c *SendMessages) apply(b *Broker) (Result, *Error) {
 	return out, nil
 }
 
+// remembersSince reports whether whatever was accepted at a log time or later is
+// still known by the rules in force now. A change at that very time may have been
+// before or after.
+func (q *Queue) remembersSince(since, now Timestamp) bool {
+	return q.deduplication.Remembers(since, now) && q.createdAt < since && q.modifiedAt < since && q.purgedAt < since
+}
+
 func (b *Broker) sendEntry(q *Queue, e *SendEntry, c *SendMessages) SentEntry {
 	if err := checkSend(&q.attributes, e, c.Batch); err != nil {
 		return SentEntry{Err: err}
@@ -148,25 +155,25 @@ func (b *Broker) sendEntry(q *Queue, e *SendEntry, c *SendMessages) SentEntry {
 	}
 	s.ids = q.deduplicationIDs(e, s.partition)
 	if deduplicates := q.attributes.FIFO && !q.attributes.Deduplication.Disabled; deduplicates {
-		if first, found := q.findDuplicate(b.key, s.ids, b.now); found {
+		if first, found := q.deduplication.Find(b.key, s.ids, b.now); found {
 			return SentEntry{
 				MessageID: identifier.NewMessageID(b.key, q.incarnation, first.Sequence()),
 				Sequence:  SequenceNumber(first.Sequence()),
 				Duplicate: true,
 			}
 		}
-		if limit := q.attributes.Deduplication.EntriesMax; limit > 0 && q.liveIDs(b.now)+b.entriesOf(s.ids) > limit {
+		if limit := q.attributes.Deduplication.EntriesMax; limit > 0 && q.deduplication.CountLive(b.now)+b.entriesOf(s.ids) > limit {
 			return SentEntry{Err: refusal.New(refusal.OverLimit, "The queue remembers as many deduplication ids as "+
 				"MaxDeduplicationEntries allows. Raise the limit, shorten the window, or retry when ids have expired.")}
 		}
-		q.remember(b.key, s.ids, q.lastSequence+1, b.now)
+		q.deduplication.Remember(b.key, s.ids, q.lastSequence+1, b.now)
 	}
 	return b.accept(q, &s, b.intern(c.SenderID))
 }
 
 // entriesOf is how many entries of the window an accepted send takes.
-func (b *Broker) entriesOf(ids deduplicationIDs) int64 {
-	if ids.second() != "" && b.follows(ruleEveryKeyCounts) {
+func (b *Broker) entriesOf(ids deduplication.IDs) int64 {
+	if ids.Second() != "" && b.follows(ruleEveryKeyCounts) {
 		return 2
 	}
 	return 1
@@ -175,7 +182,7 @@ func (b *Broker) entriesOf(ids deduplicationIDs) int64 {
 // sending is one entry on its way into the queue.
 type sending struct {
 	entry       *SendEntry
-	ids         deduplicationIDs
+	ids         deduplication.IDs
 	attributes  []MessageAttribute
 	scheduledAt Timestamp
 	partition   string
@@ -192,29 +199,13 @@ func (s *sending) takeReserved() *Error {
 	return err
 }
 
-// deduplicationIDs chooses the ids of a send: the given one, else the SHA-256
-// of the body in lower-case hex; with IdAndContent both count.
-func (q *Queue) deduplicationIDs(e *SendEntry, partition string) deduplicationIDs {
-	ids := deduplicationIDs{own: e.DeduplicationID, group: e.GroupID, partition: partition}
-	rules := &q.attributes.Deduplication
-	if !q.attributes.FIFO || !rules.ContentBased || rules.Disabled {
+// deduplicationIDs are the ids of a send.
+func (q *Queue) deduplicationIDs(e *SendEntry, partition string) deduplication.IDs {
+	ids := deduplication.IDs{Own: e.DeduplicationID, Group: e.GroupID, Partition: partition}
+	if !q.attributes.FIFO {
 		return ids
 	}
-	if ids.own == "" || rules.IDAndContent {
-		hash := e.ContentHash
-		if len(hash) != sha256.Size {
-			sum := sha256.Sum256([]byte(e.Body))
-			hash = sum[:]
-		}
-		content := hex.EncodeToString(hash)
-		if ids.own == "" {
-			ids.own = content
-		}
-		if rules.IDAndContent {
-			ids.content = content
-		}
-	}
-	return ids
+	return q.attributes.Deduplication.WithContent(ids, e.Body, e.ContentHash)
 }
 
 // accept stores a new message.
@@ -228,7 +219,7 @@ func (b *Broker) accept(q *Queue, s *sending, sender *string) SentEntry {
 		sender:   sender,
 	}
 	if q.attributes.FIFO {
-		m.deduplicationID = s.ids.own
+		m.deduplicationID = s.ids.Own
 	}
 	partition := s.partition
 	if !b.follows(ruleMoveKeepsKeys) {

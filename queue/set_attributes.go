@@ -62,9 +62,8 @@ func (c *SetQueueAttributes) apply(b *Broker) (Result, *Error) {
 		return nil, err
 	}
 	target, _ := q.deadLetterTarget()
-	window := q.attributes.Deduplication.WindowSeconds
 	q.attributes = attributes
-	q.changeWindow(window, b.now)
+	q.deduplication.SetRules(attributes.Deduplication, b.now)
 	q.modified(b.now)
 	b.followRedrive(q, target)
 	b.addImplicitDeadLetter(q)

@@ -48,7 +48,7 @@ var packageRules = []packageRule{
 	{path: "queue", only: append([]string{"~/queue/arn", "~/queue/content", "~/queue/deduplication", "~/queue/filter", "~/queue/identifier", "~/queue/limits", "~/queue/logtime", "~/queue/policy", "~/queue/refusal", "~/queue/statehash"}, domain...)},
 	{path: "queue/arn", only: domain},
 	{path: "queue/content", only: []string{"~/queue/limits", "~/queue/logtime", "~/queue/refusal", "slices", "strconv", "strings", "unicode/utf8"}},
-	{path: "queue/deduplication", only: domain},
+	{path: "queue/deduplication", only: []string{"~/queue/limits", "~/queue/logtime", "~/queue/statehash", "crypto/sha256", "encoding/binary", "encoding/hex", "slices"}},
 	{path: "queue/filter", only: domain},
 	{path: "queue/identifier", only: []string{"~/queue/statehash", "encoding/binary", "encoding/hex", "strconv"}},
 	{path: "queue/limits", only: []string{}},
