@@ -20,7 +20,7 @@ func createQueueMessage(cmd *queue.CreateQueue) *fsmpb.CreateQueue {
 func createQueueCommand(m *fsmpb.CreateQueue) (*queue.CreateQueue, error) {
 	return &queue.CreateQueue{
 		Queue:      m.Queue,
-		Attributes: attributes(m.Attributes),
+		Attributes: attributesOf(m.Attributes),
 		Tags:       tags(m.Tags),
 		Policies:   queue.Policies{Redrive: redrivePolicy(m.Redrive), RedriveAllow: redriveAllowPolicy(m.RedriveAllow)},
 	}, nil

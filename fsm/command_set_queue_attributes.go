@@ -19,7 +19,7 @@ func setQueueAttributesMessage(cmd *queue.SetQueueAttributes) *fsmpb.SetQueueAtt
 func setQueueAttributesCommand(m *fsmpb.SetQueueAttributes) (*queue.SetQueueAttributes, error) {
 	return &queue.SetQueueAttributes{
 		Queue:      m.Queue,
-		Attributes: attributes(m.Attributes),
+		Attributes: attributesOf(m.Attributes),
 		Policies:   queue.Policies{Redrive: redrivePolicy(m.Redrive), RedriveAllow: redriveAllowPolicy(m.RedriveAllow)},
 	}, nil
 }

@@ -27,7 +27,7 @@ func brokerRecord(m *fsmpb.BrokerRecord) queue.BrokerRecord {
 		NextIncarnation: m.NextIncarnation,
 		NextMoveTask:    m.NextMoveTask,
 		SequenceFloor:   m.SequenceFloor,
-		Settings:        attributes(m.Settings),
+		Settings:        attributesOf(m.Settings),
 	}
 }
 

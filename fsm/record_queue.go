@@ -5,6 +5,7 @@ import (
 
 	"github.com/seriatimq/seriatim/fsm/fsmpb"
 	"github.com/seriatimq/seriatim/queue"
+	"github.com/seriatimq/seriatim/queue/attributes"
 	"github.com/seriatimq/seriatim/queue/deduplication"
 	"github.com/seriatimq/seriatim/queue/policy"
 )
@@ -86,7 +87,7 @@ func queueAttributesMessage(a *queue.QueueAttributes) *fsmpb.QueueAttributes {
 }
 
 func queueAttributes(m *fsmpb.QueueAttributes) (queue.QueueAttributes, error) {
-	profile, err := narrow[queue.Profile](m.GetProfile(), "profile")
+	profile, err := narrow[attributes.Profile](m.GetProfile(), "profile")
 	if err != nil {
 		return queue.QueueAttributes{}, err
 	}
@@ -112,7 +113,7 @@ func queueAttributes(m *fsmpb.QueueAttributes) (queue.QueueAttributes, error) {
 		Policy:             m.GetPolicy(),
 		Redrive:            redrive,
 		RedriveAllow:       allow,
-		Encryption: queue.Encryption{
+		Encryption: attributes.Encryption{
 			KMSMasterKeyID:  m.GetEncryption().GetKmsMasterKeyId(),
 			KMSReuseSeconds: m.GetEncryption().GetKmsReuseSeconds(),
 			SQSManaged:      m.GetEncryption().GetSqsManaged(),
@@ -126,7 +127,7 @@ func queueAttributes(m *fsmpb.QueueAttributes) (queue.QueueAttributes, error) {
 		ImplicitDeadLetterQueue: m.GetImplicitDeadLetterQueue(),
 		ReservedAttributes:      m.GetReservedAttributes(),
 		Profile:                 profile,
-		Extensions:              queue.ExtensionSet(m.GetExtensions()),
+		Extensions:              attributes.ExtensionSet(m.GetExtensions()),
 	}, nil
 }
 

@@ -158,8 +158,8 @@ func nameValues(attributes []queue.Attribute) []*fsmpb.NameValue {
 	return pointers
 }
 
-// attributes is the inverse of nameValues.
-func attributes(values []*fsmpb.NameValue) []queue.Attribute {
+// attributesOf is the inverse of nameValues.
+func attributesOf(values []*fsmpb.NameValue) []queue.Attribute {
 	if len(values) == 0 {
 		return nil
 	}

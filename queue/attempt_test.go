@@ -26,7 +26,7 @@ const notRetryable = "Value A for parameter ReceiveRequestAttemptId is invalid. 
 	"The receiveRequestAttemptId is not valid anymore since the receive call is not retryable."
 
 func TestReceiveAttempt(t *testing.T) {
-	ymq := []Attribute{{"ReceiveCompatibility", "ymq"}}
+	ymq := []Attribute{{Name: "ReceiveCompatibility", Value: "ymq"}}
 	for _, c := range []struct {
 		name       string
 		attributes []Attribute
@@ -108,7 +108,7 @@ func TestVisibilityTimeoutZeroLeavesNoAttempt(t *testing.T) {
 
 // A generation of A that is over must not lend its messages to a later one.
 func TestAttemptGenerations(t *testing.T) {
-	s := newScript(t, Attribute{"ReceiveCompatibility", "ymq"})
+	s := newScript(t, Attribute{Name: "ReceiveCompatibility", Value: "ymq"})
 	s.run("s:a-1 s:b-1")
 	s.attempt("A", 2, 30)
 	s.run("d:a-1 s:c-1")

@@ -44,7 +44,7 @@ func (w *world) pass(d logtime.Duration) { w.at = w.at.Add(d) }
 func (w *world) create(name string, attributes ...Attribute) {
 	w.t.Helper()
 	if isFIFOName(name) {
-		attributes = append(attributes, Attribute{"FifoQueue", "true"})
+		attributes = append(attributes, Attribute{Name: "FifoQueue", Value: "true"})
 	}
 	w.must(&CreateQueue{Queue: name, Attributes: attributes})
 }

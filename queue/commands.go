@@ -33,9 +33,3 @@ func (i Int) Or(other int64) int64 {
 	}
 	return other
 }
-
-// Attribute is one queue attribute as text, by its SQS name.
-type Attribute struct{ Name, Value string }
-
-// Tag is one queue tag.
-type Tag struct{ Key, Value string }

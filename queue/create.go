@@ -6,6 +6,7 @@ import (
 
 	"github.com/tidwall/btree"
 
+	"github.com/seriatimq/seriatim/queue/attributes"
 	"github.com/seriatimq/seriatim/queue/limits"
 	"github.com/seriatimq/seriatim/queue/logtime"
 	"github.com/seriatimq/seriatim/queue/refusal"
@@ -29,14 +30,14 @@ func (c *CreateQueue) Validate() *Error {
 	if err := c.wellFormed(); err != nil {
 		return err
 	}
-	return checkAttributeValues(isFIFOName(c.Queue), c.Attributes)
+	return attributes.Check(isFIFOName(c.Queue), c.Attributes)
 }
 
 // wellFormed checks the name, against the rule that FifoQueue selects, and the
 // tags.
 func (c *CreateQueue) wellFormed() *Error {
-	value, _ := valueOf(c.Attributes, nameFIFO)
-	if on, _ := parseBool(value); on {
+	value, _ := attributes.ValueOf(c.Attributes, attributes.NameFIFO)
+	if on, _ := attributes.ParseBool(value); on {
 		if base, isFIFO := strings.CutSuffix(c.Queue, ".fifo"); !isFIFO || !plainName(base) || len(c.Queue) > limits.QueueNameLengthMax {
 			return refusal.InvalidParameter("The name of a FIFO queue can only include alphanumeric characters, hyphens, or underscores, " +
 				"must end with .fifo suffix and be 1 to 80 in length.")
@@ -45,7 +46,7 @@ func (c *CreateQueue) wellFormed() *Error {
 		// This is also what AWS says of a name ending in .fifo.
 		return refusal.InvalidParameter(nameRule)
 	}
-	return checkTags(c.Queue, c.Tags)
+	return attributes.CheckTags(c.Queue, c.Tags)
 }
 
 func (c *CreateQueue) prepare() (Prepared, *Error) {
@@ -53,7 +54,7 @@ func (c *CreateQueue) prepare() (Prepared, *Error) {
 		return Prepared{}, err
 	}
 	ready := *c
-	ready.Policies = parsePolicies(c.Attributes)
+	ready.Policies = attributes.ParsePolicies(c.Attributes)
 	return Prepared{Command: &ready}, nil
 }
 
@@ -61,7 +62,7 @@ func (c *CreateQueue) prepare() (Prepared, *Error) {
 // confirmed; attributes not in the request are not compared, nor are tags.
 func (c *CreateQueue) apply(b *Broker) (Result, *Error) {
 	if q, exists := b.queues.Get(c.Queue); exists {
-		name, err := q.attributes.differs(c.Attributes, b.assignment(c.Policies))
+		name, err := q.attributes.Differs(c.Attributes, b.assignment(c.Policies))
 		switch {
 		case err != nil:
 			return nil, err
@@ -72,12 +73,12 @@ func (c *CreateQueue) apply(b *Broker) (Result, *Error) {
 		return QueueCreated{Queue: c.Queue}, nil
 	}
 	fifo := isFIFOName(c.Queue)
-	attributes, err := createAttributes(fifo, c.Attributes, b.assignment(c.Policies))
+	wanted, err := attributes.Create(fifo, c.Attributes, b.assignment(c.Policies))
 	if err == nil {
-		err = b.checkRedrive(c.Queue, fifo, attributes.Redrive, c.Attributes)
+		err = b.checkRedrive(c.Queue, fifo, wanted.Redrive, c.Attributes)
 	}
 	if err == nil {
-		err = b.checkImplicitDeadLetter(c.Queue, &attributes)
+		err = b.checkImplicitDeadLetter(c.Queue, &wanted)
 	}
 	if err != nil {
 		return nil, err
@@ -86,7 +87,7 @@ func (c *CreateQueue) apply(b *Broker) (Result, *Error) {
 		return nil, refusal.New(refusal.QueueDeletedRecently,
 			"You must wait 60 seconds after deleting a queue before you can create another with the same name.")
 	}
-	b.addQueue(c.Queue, attributes, c.Tags)
+	b.addQueue(c.Queue, wanted, c.Tags)
 	return QueueCreated{Queue: c.Queue}, nil
 }
 
@@ -131,11 +132,11 @@ func (b *Broker) addImplicitDeadLetter(q *Queue) {
 	}
 	name := implicitDeadLetterName(q.name)
 	if _, exists := b.queues.Get(name); !exists {
-		attributes, err := createAttributes(q.attributes.FIFO, fifoAttribute(q.attributes.FIFO), b.assignment(Policies{}))
+		same, err := attributes.Create(q.attributes.FIFO, fifoAttribute(q.attributes.FIFO), b.assignment(Policies{}))
 		if err != nil {
 			panic("queue: default attributes are refused: " + err.Message)
 		}
-		b.addQueue(name, attributes, nil)
+		b.addQueue(name, same, nil)
 	}
 }
 
@@ -149,7 +150,7 @@ func fifoAttribute(fifo bool) []Attribute {
 // headerSum hashes what rarely changes: name, attributes, tags, times.
 func (q *Queue) headerSum(k statehash.Key) statehash.Sum {
 	r := append(statehash.Record(nil), statehash.KindHeader).Num(q.incarnation).Text(q.name).Flag(q.attributes.FIFO)
-	for _, a := range q.attributes.list() {
+	for _, a := range q.attributes.List() {
 		r = r.Text(a.Name).Text(a.Value)
 	}
 	r = r.Num(uint64(q.attributes.Extensions)).Num(uint64(len(q.tags)))

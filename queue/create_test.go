@@ -51,10 +51,10 @@ func TestCooldowns(t *testing.T) {
 
 func TestCreateExisting(t *testing.T) {
 	w := newWorld(t)
-	w.create("q", Attribute{"DelaySeconds", "1"})
+	w.create("q", Attribute{Name: "DelaySeconds", Value: "1"})
 	w.must(&CreateQueue{Queue: "q"})
-	w.must(&CreateQueue{Queue: "q", Attributes: []Attribute{{"DelaySeconds", "1"}}})
-	err := w.refusal(&CreateQueue{Queue: "q", Attributes: []Attribute{{"DelaySeconds", "2"}}})
+	w.must(&CreateQueue{Queue: "q", Attributes: []Attribute{{Name: "DelaySeconds", Value: "1"}}})
+	err := w.refusal(&CreateQueue{Queue: "q", Attributes: []Attribute{{Name: "DelaySeconds", Value: "2"}}})
 	if err.Code != refusal.QueueNameExists || err.Message != "A queue already exists with the same name and a different value for attribute DelaySeconds" {
 		t.Fatal(err)
 	}
@@ -83,9 +83,9 @@ func TestListing(t *testing.T) {
 	if got := v.ListQueues("", "a-1", 2); len(got) != 2 || got[0] != "a-2" || got[1] != "b-1" {
 		t.Fatalf("page: %v", got)
 	}
-	w.must(&SetQueueTags{Queue: "c", Set: []Tag{{"A", "1"}, {"a", "2"}}})
-	w.must(&SetQueueTags{Queue: "c", Set: []Tag{{"a", "3"}}, Remove: []string{"A", "missing"}})
-	if got, _ := v.Tags("c"); len(got) != 1 || got[0] != (Tag{"a", "3"}) {
+	w.must(&SetQueueTags{Queue: "c", Set: []Tag{{Key: "A", Value: "1"}, {Key: "a", Value: "2"}}})
+	w.must(&SetQueueTags{Queue: "c", Set: []Tag{{Key: "a", Value: "3"}}, Remove: []string{"A", "missing"}})
+	if got, _ := v.Tags("c"); len(got) != 1 || got[0] != (Tag{Key: "a", Value: "3"}) {
 		t.Fatalf("tags: %v", got)
 	}
 }

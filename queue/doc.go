@@ -18,9 +18,10 @@
 //
 // Packages below know no queue: refusal is the error that a client gets, logtime the
 // time of the log, limits how much there may be, statehash the keyed hash, identifier
-// how clients name things, content what a message may contain, deduplication
-// remembers ids, policy reads JSON policies, arn reads names. names.go says which of
-// their types can be had from here.
+// how clients name things, content what a message may contain, attributes what can be
+// set on a queue, deduplication remembers ids, policy reads JSON policies, arn reads
+// names. Types that most callers need are named again in names.go; everything else is
+// imported from where it is.
 //
 // # What it refuses to know
 //

@@ -43,7 +43,7 @@ func (b *Broker) record() BrokerRecord {
 		SequenceFloor:   b.sequenceFloor,
 	}
 	b.settings.Scan(func(name, value string) bool {
-		r.Settings = append(r.Settings, Attribute{name, value})
+		r.Settings = append(r.Settings, Attribute{Name: name, Value: value})
 		return true
 	})
 	return r

@@ -1,6 +1,7 @@
 package queue
 
 import (
+	"github.com/seriatimq/seriatim/queue/attributes"
 	"github.com/seriatimq/seriatim/queue/content"
 	"github.com/seriatimq/seriatim/queue/identifier"
 	"github.com/seriatimq/seriatim/queue/logtime"
@@ -16,6 +17,15 @@ type (
 	Error = refusal.Error
 	// Timestamp is a point in log time.
 	Timestamp = logtime.Timestamp
+
+	// Attribute is one attribute of a queue as text, by its SQS name.
+	Attribute = attributes.Attribute
+	// QueueAttributes are the typed attributes of a queue.
+	QueueAttributes = attributes.Queue
+	// Policies are the policies among the attributes of a command.
+	Policies = attributes.Policies
+	// Tag is one tag of a queue.
+	Tag = attributes.Tag
 
 	// Body holds the text of a message.
 	Body = content.Body

@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/seriatimq/seriatim/queue/attributes"
 	"github.com/seriatimq/seriatim/queue/limits"
 	"github.com/seriatimq/seriatim/queue/policy"
 	"github.com/seriatimq/seriatim/queue/refusal"
@@ -31,7 +32,7 @@ func (w *world) accepted(cmd Command) (result Result, err *Error, logged bool) {
 func TestRefusedBeforeTheLog(t *testing.T) {
 	w := newWorld(t)
 	w.create("q")
-	w.create("small", Attribute{"MaximumMessageSize", "1024"})
+	w.create("small", Attribute{Name: "MaximumMessageSize", Value: "1024"})
 	w.create("q.fifo")
 	send := func(queue string, batch bool, entries ...SendEntry) *SendMessages {
 		return &SendMessages{Queue: queue, Batch: batch, Entries: entries}
@@ -53,7 +54,7 @@ func TestRefusedBeforeTheLog(t *testing.T) {
 		{"a handle of 5 MiB", &DeleteMessages{Queue: "q", Handles: []string{strings.Repeat("x", 5<<20)}}, `x..." is not a valid receipt handle.`},
 		{"a name of 5 MiB", &PurgeQueue{Queue: strings.Repeat("x", 5<<20)}, "The specified queue does not exist."},
 		{"an attribute that cannot change", &SetQueueAttributes{Queue: "q.fifo", Attributes: []Attribute{
-			{"CompatibilityProfile", "ymq"}, {"VisibilityTimeout", "x"},
+			{Name: "CompatibilityProfile", Value: "ymq"}, {Name: "VisibilityTimeout", Value: "x"},
 		}}, "the attribute cannot be changed after creation."},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -117,13 +118,13 @@ func TestRefusedEntries(t *testing.T) {
 // What was read before the log is what counts, whatever the text beside it.
 func TestPoliciesAreReadBeforeTheLog(t *testing.T) {
 	w := newWorld(t)
-	w.create("dlq", Attribute{"RedriveAllowPolicy", `{ "redrivePermission": "allowAll" }`})
+	w.create("dlq", Attribute{Name: "RedriveAllowPolicy", Value: `{ "redrivePermission": "allowAll" }`})
 	prepared, err := Prepare(&CreateQueue{Queue: "q", Attributes: []Attribute{redrive("dlq", `"4"`)}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	cmd := prepared.Command.(*CreateQueue)
-	want := Policies{Redrive: &policy.Redrive{Text: redriveTo + `dlq","maxReceiveCount":4}`, Target: "dlq", MaxReceiveCount: 4}}
+	want := attributes.Policies{Redrive: &policy.Redrive{Text: redriveTo + `dlq","maxReceiveCount":4}`, Target: "dlq", MaxReceiveCount: 4}}
 	if diff := cmp.Diff(want, cmd.Policies); diff != "" {
 		t.Fatal(diff)
 	}

@@ -143,13 +143,13 @@ func TestFIFOReceive(t *testing.T) {
 }
 
 func TestOneMessagePerGroupPerReceive(t *testing.T) {
-	s := newScript(t, Attribute{"MaxMessagesPerGroupPerReceive", "1"})
+	s := newScript(t, Attribute{Name: "MaxMessagesPerGroupPerReceive", Value: "1"})
 	s.run("s:a-1 s:a-2 s:b-1 s:b-2 r9=a-1,b-1 r9= d:a-1 r9=a-2")
 }
 
 func TestGroupOptional(t *testing.T) {
 	w := newWorld(t)
-	w.create("q.fifo", Attribute{"MessageGroupIdMode", "Optional"})
+	w.create("q.fifo", Attribute{Name: "MessageGroupIdMode", Value: "Optional"})
 	for _, id := range []string{"1", "2", "3"} {
 		w.send("q.fifo", "", id, id)
 	}
@@ -159,16 +159,16 @@ func TestGroupOptional(t *testing.T) {
 }
 
 func TestQueueDelayOfFIFOIsRetroactive(t *testing.T) {
-	s := newScript(t, Attribute{"DelaySeconds", "10"})
+	s := newScript(t, Attribute{Name: "DelaySeconds", Value: "10"})
 	s.run("s:a-1 t5 s:c-2 r9=")
 	if st, _ := s.b.View().Stats("q.fifo"); st.Delayed != 2 || st.Visible != 0 {
 		t.Fatalf("stats %+v", st)
 	}
 	s.run("t5 r9=a-1 t5 r9=c-2")
 	s.run("s:b-1 r9=")
-	s.must(&SetQueueAttributes{Queue: "q.fifo", Attributes: []Attribute{{"DelaySeconds", "0"}}})
+	s.must(&SetQueueAttributes{Queue: "q.fifo", Attributes: []Attribute{{Name: "DelaySeconds", Value: "0"}}})
 	s.run("r9=b-1 s:b-2")
-	s.must(&SetQueueAttributes{Queue: "q.fifo", Attributes: []Attribute{{"DelaySeconds", "60"}}})
+	s.must(&SetQueueAttributes{Queue: "q.fifo", Attributes: []Attribute{{Name: "DelaySeconds", Value: "60"}}})
 	if st, _ := s.b.View().Stats("q.fifo"); st.Delayed != 1 || st.NotVisible != 3 {
 		t.Fatalf("stats after raising the delay %+v", st)
 	}
@@ -238,7 +238,7 @@ func TestInFlightLimit(t *testing.T) {
 }
 
 func TestRetention(t *testing.T) {
-	s := newScript(t, Attribute{"MessageRetentionPeriod", "60"})
+	s := newScript(t, Attribute{Name: "MessageRetentionPeriod", Value: "60"})
 	s.run("s:a-1 t30 s:a-2 r1=a-1 t30 r9=a-2 t60 r9=")
 	if st, _ := s.b.View().Stats("q.fifo"); st.Visible+st.NotVisible != 0 {
 		t.Fatalf("stats %+v", st)

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/seriatimq/seriatim/queue/attributes"
 	"github.com/seriatimq/seriatim/queue/policy"
 )
 
@@ -152,11 +153,11 @@ func (b *Broker) checkRedrive(source string, fifo bool, p policy.Redrive, given 
 	target, ok := b.queues.Get(p.Target)
 	switch {
 	case !ok:
-		return redriveTargetMissing(sent)
+		return attributes.RedriveTargetMissing(sent)
 	case target.attributes.FIFO != fifo:
-		return redriveTargetWrongType(sent)
+		return attributes.RedriveTargetWrongType(sent)
 	case !target.attributes.RedriveAllow.Allows(source):
-		return redriveNotAllowed(sent)
+		return attributes.RedriveNotAllowed(sent)
 	}
 	return nil
 }

@@ -11,7 +11,7 @@ import (
 const redriveTo = `{"deadLetterTargetArn":"arn:aws:sqs:us-east-1:000000000000:`
 
 func redrive(target, receives string) Attribute {
-	return Attribute{"RedrivePolicy", redriveTo + target + `","maxReceiveCount":` + receives + `}`}
+	return Attribute{Name: "RedrivePolicy", Value: redriveTo + target + `","maxReceiveCount":` + receives + `}`}
 }
 
 func TestDeadLetterOnReceive(t *testing.T) {
@@ -36,7 +36,7 @@ func TestDeadLetterOnReceive(t *testing.T) {
 }
 
 func TestDeadLetterKeepsDeduplicationID(t *testing.T) {
-	s := newScript(t, Attribute{"DeadLetterKeepsDeduplicationId", "true"})
+	s := newScript(t, Attribute{Name: "DeadLetterKeepsDeduplicationId", Value: "true"})
 	s.create("dlq.fifo")
 	s.must(&SetQueueAttributes{Queue: "q.fifo", Attributes: []Attribute{redrive("dlq.fifo", "1")}})
 	s.send("dlq.fifo", "x", "a-1", "same id, not affected")
@@ -48,7 +48,7 @@ func TestDeadLetterKeepsDeduplicationID(t *testing.T) {
 
 func TestStandardDeadLetterKeepsAge(t *testing.T) {
 	w := newWorld(t)
-	w.create("dlq", Attribute{"MessageRetentionPeriod", "60"})
+	w.create("dlq", Attribute{Name: "MessageRetentionPeriod", Value: "60"})
 	w.create("q", redrive("dlq", "1"))
 	w.send("q", "", "", "old")
 	w.pass(50 * logtime.Second)
@@ -65,7 +65,7 @@ func TestStandardDeadLetterKeepsAge(t *testing.T) {
 }
 
 func TestImplicitDeadLetterQueue(t *testing.T) {
-	s := newScript(t, Attribute{"ImplicitDeadLetterQueue", "true"})
+	s := newScript(t, Attribute{Name: "ImplicitDeadLetterQueue", Value: "true"})
 	s.run("s:a-1")
 	for range implicitReceiveCount {
 		s.run("z1=a-1")
@@ -152,7 +152,7 @@ func TestPeekByGroupNeedsFIFO(t *testing.T) {
 }
 
 func TestScheduledMessages(t *testing.T) {
-	s := newScript(t, Attribute{"ReservedAttributesEnabled", "true"})
+	s := newScript(t, Attribute{Name: "ReservedAttributesEnabled", Value: "true"})
 	send := func(body string, at Timestamp) SentEntry {
 		e := SendEntry{
 			Body: body, GroupID: "a", GroupIDGiven: true, DeduplicationID: body, DeduplicationIDGiven: true,
@@ -189,7 +189,7 @@ func TestScheduledMessages(t *testing.T) {
 // window meets the record of its own send; it must not be lost to that, not the
 // second time either, when it has got another id.
 func TestMovedBackIsNeverDropped(t *testing.T) {
-	s := newScript(t, Attribute{"DeadLetterKeepsDeduplicationId", "true"})
+	s := newScript(t, Attribute{Name: "DeadLetterKeepsDeduplicationId", Value: "true"})
 	s.create("dlq.fifo")
 	s.must(&SetQueueAttributes{Queue: "q.fifo", Attributes: []Attribute{redrive("dlq.fifo", "1")}})
 	s.run("s:a-1")
@@ -213,5 +213,5 @@ func TestRedrivePolicyIsCheckedAgain(t *testing.T) {
 	if err.Code != refusal.InvalidParameterValue {
 		t.Fatalf("a policy naming a deleted queue: %v", err)
 	}
-	w.must(&SetQueueAttributes{Queue: "q", Attributes: []Attribute{{"DelaySeconds", "1"}}})
+	w.must(&SetQueueAttributes{Queue: "q", Attributes: []Attribute{{Name: "DelaySeconds", Value: "1"}}})
 }

@@ -35,7 +35,7 @@ func TestRepeatedSend(t *testing.T) {
 			w.create("q.fifo")
 		}, false},
 		{"a shorter window", func(w *world) {
-			w.must(&SetQueueAttributes{Queue: "q.fifo", Attributes: []Attribute{{"DeduplicationWindowSeconds", "30"}}})
+			w.must(&SetQueueAttributes{Queue: "q.fifo", Attributes: []Attribute{{Name: "DeduplicationWindowSeconds", Value: "30"}}})
 		}, false},
 	} {
 		for _, first := range []bool{true, false} {

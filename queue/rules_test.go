@@ -101,8 +101,8 @@ func TestMoveTaskGoesOnBesideInFlight(t *testing.T) {
 
 func TestBothIDsCountAgainstTheCap(t *testing.T) {
 	underFormat(t, func(t *testing.T, w *world, since bool) {
-		w.create("q.fifo", Attribute{"ContentBasedDeduplication", "true"},
-			Attribute{"ContentDeduplicationMode", "IdAndContent"}, Attribute{"MaxDeduplicationEntries", "3"})
+		w.create("q.fifo", Attribute{Name: "ContentBasedDeduplication", Value: "true"},
+			Attribute{Name: "ContentDeduplicationMode", Value: "IdAndContent"}, Attribute{Name: "MaxDeduplicationEntries", Value: "3"})
 		send := func(id, body string) *Error {
 			_, err := w.apply(&SendMessages{Queue: "q.fifo", Entries: []SendEntry{{
 				Body: body, GroupID: "g", GroupIDGiven: true, DeduplicationID: id, DeduplicationIDGiven: id != "",
@@ -187,12 +187,12 @@ func TestRaisingTheFormatOrdersAnew(t *testing.T) {
 func TestMovedMessageKeepsItsKeys(t *testing.T) {
 	underFormat(t, func(t *testing.T, w *world, since bool) {
 		keys := []Attribute{
-			{"MessageGroupIdMode", "Optional"},
-			{"DeduplicationScope", "partitionKey"},
-			{"ReservedAttributesEnabled", "true"},
-			{"DeadLetterKeepsDeduplicationId", "true"},
-			{"ContentBasedDeduplication", "true"},
-			{"ContentDeduplicationMode", "IdAndContent"},
+			{Name: "MessageGroupIdMode", Value: "Optional"},
+			{Name: "DeduplicationScope", Value: "partitionKey"},
+			{Name: "ReservedAttributesEnabled", Value: "true"},
+			{Name: "DeadLetterKeepsDeduplicationId", Value: "true"},
+			{Name: "ContentBasedDeduplication", Value: "true"},
+			{Name: "ContentDeduplicationMode", Value: "IdAndContent"},
 		}
 		w.create("dlq.fifo", keys...)
 		w.create("q.fifo", append(keys, redrive("dlq.fifo", "1"))...)

@@ -20,7 +20,7 @@ func (w *world) dedup(steps string) {
 			continue
 		}
 		if name, value, ok := strings.Cut(step, "="); ok {
-			w.must(&SetQueueAttributes{Queue: "q.fifo", Attributes: []Attribute{{name, value}}})
+			w.must(&SetQueueAttributes{Queue: "q.fifo", Attributes: []Attribute{{Name: name, Value: value}}})
 			continue
 		}
 		name, duplicate := strings.CutSuffix(step, "!")
@@ -51,16 +51,16 @@ func TestDeduplication(t *testing.T) {
 		{"the window's last moment and its end", nil, "a +299 a! +1 a +299 a! +1 a"},
 		{"a duplicate does not extend the window", nil, "a +200 a! +110 a"},
 		{"scope queue ignores the group", nil, "g1/a g2/a!"},
-		{"scope messageGroup", []Attribute{{"DeduplicationScope", "messageGroup"}}, "g1/a g2/a g1/b"},
-		{"window of 20 s", []Attribute{{"DeduplicationWindowSeconds", "20"}}, "a +19 a! +1 a"},
+		{"scope messageGroup", []Attribute{{Name: "DeduplicationScope", Value: "messageGroup"}}, "g1/a g2/a g1/b"},
+		{"window of 20 s", []Attribute{{Name: "DeduplicationWindowSeconds", Value: "20"}}, "a +19 a! +1 a"},
 		{
 			"growing the window revives nothing",
-			[]Attribute{{"DeduplicationWindowSeconds", "20"}},
+			[]Attribute{{Name: "DeduplicationWindowSeconds", Value: "20"}},
 			"a +25 DeduplicationWindowSeconds=600 a +25 a! +574 a! +1 a",
 		},
 		{
 			"growing the window keeps what lives",
-			[]Attribute{{"DeduplicationWindowSeconds", "20"}},
+			[]Attribute{{Name: "DeduplicationWindowSeconds", Value: "20"}},
 			"a +10 DeduplicationWindowSeconds=600 a! +589 a! +1 a",
 		},
 		{"shrinking acts at once", nil, "a +60 DeduplicationWindowSeconds=30 a"},
@@ -72,7 +72,7 @@ func TestDeduplication(t *testing.T) {
 			"scope change: old records stay under their old key", nil,
 			"a DeduplicationScope=messageGroup g2/a! +300 g1/a g2/a",
 		},
-		{"disabled", []Attribute{{"DeduplicationEnabled", "false"}}, "a a"},
+		{"disabled", []Attribute{{Name: "DeduplicationEnabled", Value: "false"}}, "a a"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			w := newWorld(t)
@@ -92,7 +92,7 @@ func TestDeduplicationOutlivesTheMessage(t *testing.T) {
 	if s.send("q.fifo", "a", "a-1", "again").Duplicate {
 		t.Fatal("remembered through a purge")
 	}
-	s.must(&SetQueueAttributes{Queue: "q.fifo", Attributes: []Attribute{{"PurgeClearsDeduplicationHistory", "false"}}})
+	s.must(&SetQueueAttributes{Queue: "q.fifo", Attributes: []Attribute{{Name: "PurgeClearsDeduplicationHistory", Value: "false"}}})
 	s.must(&PurgeQueue{Queue: "q.fifo"})
 	if !s.send("q.fifo", "a", "a-1", "again").Duplicate {
 		t.Fatal("forgotten by a purge that keeps the history")
@@ -115,7 +115,7 @@ func TestContentDeduplication(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			w := newWorld(t)
-			w.create("q.fifo", Attribute{"ContentBasedDeduplication", "true"}, Attribute{"ContentDeduplicationMode", c.mode})
+			w.create("q.fifo", Attribute{Name: "ContentBasedDeduplication", Value: "true"}, Attribute{Name: "ContentDeduplicationMode", Value: c.mode})
 			for i, id := range c.ids {
 				if got := !w.send("q.fifo", "g", id, body).Duplicate; got != c.fresh[i] {
 					t.Fatalf("send %d is new: %v", i, got)
@@ -130,8 +130,8 @@ func TestContentDeduplication(t *testing.T) {
 
 func TestPartitionKeyScope(t *testing.T) {
 	w := newWorld(t)
-	w.create("q.fifo", Attribute{"DeduplicationScope", "partitionKey"}, Attribute{"MessageGroupIdMode", "Optional"},
-		Attribute{"ReservedAttributesEnabled", "true"})
+	w.create("q.fifo", Attribute{Name: "DeduplicationScope", Value: "partitionKey"}, Attribute{Name: "MessageGroupIdMode", Value: "Optional"},
+		Attribute{Name: "ReservedAttributesEnabled", Value: "true"})
 	send := func(partition string) bool {
 		e := SendEntry{Body: "x", DeduplicationID: "a", DeduplicationIDGiven: true}
 		if partition != "" {
@@ -156,7 +156,7 @@ func TestBatchDeduplicatesInside(t *testing.T) {
 
 func TestMaxDeduplicationEntries(t *testing.T) {
 	w := newWorld(t)
-	w.create("q.fifo", Attribute{"MaxDeduplicationEntries", "2"}, Attribute{"DeduplicationWindowSeconds", "20"})
+	w.create("q.fifo", Attribute{Name: "MaxDeduplicationEntries", Value: "2"}, Attribute{Name: "DeduplicationWindowSeconds", Value: "20"})
 	w.dedup("a +1 b a!")
 	c := &SendMessages{Queue: "q.fifo", Entries: []SendEntry{{Body: "x", GroupID: "g", GroupIDGiven: true, DeduplicationID: "c", DeduplicationIDGiven: true}}}
 	if _, err := w.apply(c); err == nil || err.Code != refusal.OverLimit {
@@ -168,7 +168,7 @@ func TestMaxDeduplicationEntries(t *testing.T) {
 
 func TestForgettingIsBounded(t *testing.T) {
 	w := newWorld(t)
-	w.create("q.fifo", Attribute{"DeduplicationWindowSeconds", "20"})
+	w.create("q.fifo", Attribute{Name: "DeduplicationWindowSeconds", Value: "20"})
 	for i := range 3 * expiryBudget {
 		w.b.Apply(w.at, &SendMessages{Queue: "q.fifo", Entries: []SendEntry{{
 			Body: "x", GroupID: "g", GroupIDGiven: true, DeduplicationID: SequenceNumber(i).String(), DeduplicationIDGiven: true,

@@ -31,12 +31,12 @@ func checkSendBatch(a *QueueAttributes, c *SendMessages) *Error {
 		return nil
 	}
 	for i := range c.Entries { // recorded: the group id comes first
-		if a.needsGroupID() && !c.Entries[i].GroupIDGiven {
+		if needsGroupID(a) && !c.Entries[i].GroupIDGiven {
 			return refusal.InvalidParameter(noGroupID)
 		}
 	}
 	for i := range c.Entries {
-		if a.needsDeduplicationID() && !c.Entries[i].DeduplicationIDGiven {
+		if needsDeduplicationID(a) && !c.Entries[i].DeduplicationIDGiven {
 			return refusal.InvalidParameter(noDeduplicationID)
 		}
 	}
@@ -59,9 +59,9 @@ func checkBatchBytes(c *SendMessages) *Error {
 	return nil
 }
 
-func (a *QueueAttributes) needsGroupID() bool { return a.FIFO && !a.GroupOptional }
+func needsGroupID(a *QueueAttributes) bool { return a.FIFO && !a.GroupOptional }
 
-func (a *QueueAttributes) needsDeduplicationID() bool {
+func needsDeduplicationID(a *QueueAttributes) bool {
 	return a.FIFO && !a.Deduplication.ContentBased && !a.Deduplication.Disabled
 }
 
@@ -79,20 +79,21 @@ func rulesOfName(queue string) sendRules {
 	return sendRules{fifo: isFIFOName(queue), reserved: content.MaybeReserved, bytesMax: limits.MessageBytesMax}
 }
 
-func (a *QueueAttributes) sendRules() sendRules {
+// rulesOf is what a queue with these attributes demands.
+func rulesOf(a *QueueAttributes) sendRules {
 	reserved := content.NotReserved
 	if a.ReservedAttributes {
 		reserved = content.Reserved
 	}
 	return sendRules{
-		fifo: a.FIFO, needsGroupID: a.needsGroupID(), needsDeduplicationID: a.needsDeduplicationID(),
+		fifo: a.FIFO, needsGroupID: needsGroupID(a), needsDeduplicationID: needsDeduplicationID(a),
 		reserved: reserved, bytesMax: a.MaximumMessageSize,
 	}
 }
 
 // checkSend checks one entry against the attributes of its queue.
 func checkSend(a *QueueAttributes, e *SendEntry, batch bool) *Error {
-	rules := a.sendRules()
+	rules := rulesOf(a)
 	return rules.check(e, batch)
 }
 

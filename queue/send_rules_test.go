@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/seriatimq/seriatim/queue/attributes"
 	"github.com/seriatimq/seriatim/queue/limits"
 	"github.com/seriatimq/seriatim/queue/refusal"
 	"github.com/seriatimq/seriatim/queue/refusal/refusaltest"
@@ -29,7 +30,7 @@ func TestSize(t *testing.T) {
 }
 
 func TestCheckSendAllocatesNothing(t *testing.T) {
-	a := defaultAttributes(true)
+	a := attributes.Default(true)
 	a.ReservedAttributes = true
 	e := fifoEntry(func(e *SendEntry) {
 		e.Body = strings.Repeat("plain text ", 100)
@@ -80,7 +81,7 @@ func runSendCases(t *testing.T, fifo bool, cases []sendCase) {
 	t.Helper()
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
-			a := defaultAttributes(fifo)
+			a := attributes.Default(fifo)
 			if c.rules != nil {
 				c.rules(&a)
 			}
@@ -223,7 +224,7 @@ func TestCheckSendBatch(t *testing.T) {
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
-			a := defaultAttributes(c.fifo)
+			a := attributes.Default(c.fifo)
 			if c.rules != nil {
 				c.rules(&a)
 			}

@@ -2,10 +2,10 @@ package queue
 
 import (
 	"strconv"
-	"unicode/utf8"
 
 	"github.com/tidwall/btree"
 
+	"github.com/seriatimq/seriatim/queue/attributes"
 	"github.com/seriatimq/seriatim/queue/limits"
 	"github.com/seriatimq/seriatim/queue/refusal"
 )
@@ -25,7 +25,7 @@ func (c *SetQueueAttributes) Validate() *Error {
 	if err := checkQueueName(c.Queue); err != nil {
 		return err
 	}
-	return checkAttributeValues(isFIFOName(c.Queue), c.Attributes)
+	return attributes.Check(isFIFOName(c.Queue), c.Attributes)
 }
 
 // wellFormed checks nothing: the attributes are checked against the queue.
@@ -36,12 +36,12 @@ func (c *SetQueueAttributes) prepare() (Prepared, *Error) {
 		return Prepared{}, err
 	}
 	ready := *c
-	ready.Policies = parsePolicies(c.Attributes)
+	ready.Policies = attributes.ParsePolicies(c.Attributes)
 	return Prepared{Command: &ready}, nil
 }
 
 func (c *SetQueueAttributes) refuse(q *Queue) (Result, *Error) { //nolint:unparam // as refuser has it
-	_, err := q.attributes.withChanges(c.Attributes, assignment{minimumWindow: 1})
+	_, err := q.attributes.WithChanges(c.Attributes, attributes.Assignment{MinimumWindow: 1})
 	return nil, err
 }
 
@@ -51,19 +51,19 @@ func (c *SetQueueAttributes) apply(b *Broker) (Result, *Error) {
 	if q == nil {
 		return nil, refusal.NoSuchQueue()
 	}
-	attributes, err := q.attributes.withChanges(c.Attributes, b.assignment(c.Policies))
+	changed, err := q.attributes.WithChanges(c.Attributes, b.assignment(c.Policies))
 	if err == nil {
-		err = b.checkRedrive(q.name, attributes.FIFO, attributes.Redrive, c.Attributes)
+		err = b.checkRedrive(q.name, changed.FIFO, changed.Redrive, c.Attributes)
 	}
 	if err == nil {
-		err = b.checkImplicitDeadLetter(q.name, &attributes)
+		err = b.checkImplicitDeadLetter(q.name, &changed)
 	}
 	if err != nil {
 		return nil, err
 	}
 	target, _ := q.deadLetterTarget()
-	q.attributes = attributes
-	q.deduplication.SetRules(attributes.Deduplication, b.now)
+	q.attributes = changed
+	q.deduplication.SetRules(changed.Deduplication, b.now)
 	q.modified(b.now)
 	b.followRedrive(q, target)
 	b.addImplicitDeadLetter(q)
@@ -104,11 +104,11 @@ func (c *SetQueueTags) wellFormed() *Error {
 		return refusal.MissingParameter("Tags")
 	}
 	for _, key := range c.Remove {
-		if err := checkTagKey(key); err != nil {
+		if err := attributes.CheckTagKey(key); err != nil {
 			return err
 		}
 	}
-	return checkTags(c.Queue, c.Set)
+	return attributes.CheckTags(c.Queue, c.Set)
 }
 
 // apply is TagQueue and UntagQueue. Removing unknown keys is fine.
@@ -128,41 +128,14 @@ func (c *SetQueueTags) apply(b *Broker) (Result, *Error) {
 		tags.Delete(key)
 	}
 	if tags.Len() > limits.TagsMax {
-		return nil, tooManyTags(q.name)
+		return nil, attributes.TooManyTags(q.name)
 	}
 	merged := make([]Tag, 0, tags.Len())
 	tags.Scan(func(key, value string) bool {
-		merged = append(merged, Tag{key, value})
+		merged = append(merged, Tag{Key: key, Value: value})
 		return true
 	})
 	q.tags = merged
 	q.sums.headerStale = true
 	return Done{}, nil
-}
-
-func checkTags(queue string, tags []Tag) *Error {
-	if len(tags) > limits.TagsMax {
-		return tooManyTags(queue)
-	}
-	for _, t := range tags {
-		if err := checkTagKey(t.Key); err != nil {
-			return err
-		}
-		if !utf8.ValidString(t.Value) || utf8.RuneCountInString(t.Value) > limits.TagValueLengthMax {
-			return refusal.InvalidParameter("Tag values must be between 0 and 256 characters in length.")
-		}
-	}
-	return nil
-}
-
-func checkTagKey(key string) *Error {
-	if key == "" || !utf8.ValidString(key) || utf8.RuneCountInString(key) > limits.TagKeyLengthMax {
-		return refusal.InvalidParameter("Tag keys must be between 1 and 128 characters in length.")
-	}
-	return nil
-}
-
-// tooManyTags refuses tags beyond the 50 of a queue.
-func tooManyTags(queue string) *Error {
-	return refusal.InvalidParameter("Too many tags added for queue ", queue, ".")
 }

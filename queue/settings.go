@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/seriatimq/seriatim/queue/attributes"
 	"github.com/seriatimq/seriatim/queue/content"
 	"github.com/seriatimq/seriatim/queue/limits"
 	"github.com/seriatimq/seriatim/queue/refusal"
@@ -90,8 +91,8 @@ func (b *Broker) minimumWindow() int64 {
 }
 
 // assignment is what the attributes of a command are read with.
-func (b *Broker) assignment(policies Policies) assignment {
-	return assignment{minimumWindow: b.minimumWindow(), policies: policies}
+func (b *Broker) assignment(policies Policies) attributes.Assignment {
+	return attributes.Assignment{MinimumWindow: b.minimumWindow(), Policies: policies}
 }
 
 func (b *Broker) cooldowns() bool {

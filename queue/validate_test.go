@@ -22,7 +22,7 @@ func TestValidate(t *testing.T) {
 		attemptRule  = " for parameter ReceiveRequestAttemptId is invalid. Reason: ReceiveRequestAttemptId can only include alphanumeric and punctuation characters. 1 to 128 in length."
 		labelRule    = " for parameter Label is invalid. Reason: " + standardName + "."
 	)
-	fifo := []Attribute{{"FifoQueue", "True"}}
+	fifo := []Attribute{{Name: "FifoQueue", Value: "True"}}
 	cases := []struct {
 		name    string
 		command Command
@@ -54,7 +54,7 @@ func TestValidate(t *testing.T) {
 		{"standard name with a full stop", &CreateQueue{Queue: "in.fo"}, refusal.InvalidParameterValue, standardName},
 		{"standard name with a blank", &CreateQueue{Queue: "a b"}, refusal.InvalidParameterValue, standardName},
 		{"fifo name without FifoQueue", &CreateQueue{Queue: "x.fifo"}, refusal.InvalidParameterValue, standardName},
-		{"fifo name with FifoQueue=false", &CreateQueue{Queue: "x.fifo", Attributes: []Attribute{{"FifoQueue", "false"}}}, refusal.InvalidParameterValue, standardName},
+		{"fifo name with FifoQueue=false", &CreateQueue{Queue: "x.fifo", Attributes: []Attribute{{Name: "FifoQueue", Value: "false"}}}, refusal.InvalidParameterValue, standardName},
 		{"fifo name", &CreateQueue{Queue: "x.fifo", Attributes: fifo}, 0, ""},
 		{"fifo name of 80", &CreateQueue{Queue: strings.Repeat("n", 75) + ".fifo", Attributes: fifo}, 0, ""},
 		{"fifo name of 81", &CreateQueue{Queue: strings.Repeat("n", 76) + ".fifo", Attributes: fifo}, refusal.InvalidParameterValue, fifoName},
@@ -62,24 +62,24 @@ func TestValidate(t *testing.T) {
 		{"fifo name with other suffix", &CreateQueue{Queue: "x.FIFO", Attributes: fifo}, refusal.InvalidParameterValue, fifoName},
 		{"fifo name that is all suffix", &CreateQueue{Queue: ".fifo", Attributes: fifo}, refusal.InvalidParameterValue, fifoName},
 		{"fifo name with a full stop", &CreateQueue{Queue: "a.b.fifo", Attributes: fifo}, refusal.InvalidParameterValue, fifoName},
-		{"name before tags", &CreateQueue{Queue: "a b", Tags: []Tag{{"", ""}}}, refusal.InvalidParameterValue, standardName},
-		{"created with tags", &CreateQueue{Queue: "q", Tags: []Tag{{"k", ""}}}, 0, ""},
+		{"name before tags", &CreateQueue{Queue: "a b", Tags: []Tag{{Key: "", Value: ""}}}, refusal.InvalidParameterValue, standardName},
+		{"created with tags", &CreateQueue{Queue: "q", Tags: []Tag{{Key: "k", Value: ""}}}, 0, ""},
 		{"created with too many tags", &CreateQueue{Queue: "q", Tags: make([]Tag, 51)}, refusal.InvalidParameterValue, "Too many tags added for queue q."},
 
 		{"delete queue", &DeleteQueue{Queue: "q"}, 0, ""},
 		{"set attributes", &SetQueueAttributes{Queue: "q"}, 0, ""},
-		{"set an unknown attribute", &SetQueueAttributes{Queue: "q", Attributes: []Attribute{{"x", "1"}}}, refusal.InvalidAttributeName, "Unknown Attribute x."},
-		{"set a window of this cluster", &SetQueueAttributes{Queue: "q.fifo", Attributes: []Attribute{{"DeduplicationWindowSeconds", "1"}}}, 0, ""},
-		{"create with a policy of 5 MiB", &CreateQueue{Queue: "q", Attributes: []Attribute{{"Policy", strings.Repeat("x", 5<<20)}}}, refusal.InvalidAttributeValue, "Invalid value for the parameter Policy."},
+		{"set an unknown attribute", &SetQueueAttributes{Queue: "q", Attributes: []Attribute{{Name: "x", Value: "1"}}}, refusal.InvalidAttributeName, "Unknown Attribute x."},
+		{"set a window of this cluster", &SetQueueAttributes{Queue: "q.fifo", Attributes: []Attribute{{Name: "DeduplicationWindowSeconds", Value: "1"}}}, 0, ""},
+		{"create with a policy of 5 MiB", &CreateQueue{Queue: "q", Attributes: []Attribute{{Name: "Policy", Value: strings.Repeat("x", 5<<20)}}}, refusal.InvalidAttributeValue, "Invalid value for the parameter Policy."},
 		{"purge", &PurgeQueue{Queue: "q"}, 0, ""},
 
-		{"tags", &SetQueueTags{Queue: "q", Set: []Tag{{strings.Repeat("é", 128), strings.Repeat("é", 256)}}}, 0, ""},
+		{"tags", &SetQueueTags{Queue: "q", Set: []Tag{{Key: strings.Repeat("é", 128), Value: strings.Repeat("é", 256)}}}, 0, ""},
 		{"tags removed", &SetQueueTags{Queue: "q", Remove: []string{"k"}}, 0, ""},
 		{"no tags", &SetQueueTags{Queue: "q"}, refusal.MissingRequiredParameter, "The request must contain the parameter Tags."},
-		{"tag key empty", &SetQueueTags{Queue: "q", Set: []Tag{{"", "v"}}}, refusal.InvalidParameterValue, tagKey},
-		{"tag key of 129", &SetQueueTags{Queue: "q", Set: []Tag{{strings.Repeat("k", 129), "v"}}}, refusal.InvalidParameterValue, tagKey},
-		{"tag value of 257", &SetQueueTags{Queue: "q", Set: []Tag{{"k", strings.Repeat("v", 257)}}}, refusal.InvalidParameterValue, tagValue},
-		{"tag value not UTF-8", &SetQueueTags{Queue: "q", Set: []Tag{{"k", "\xff"}}}, refusal.InvalidParameterValue, tagValue},
+		{"tag key empty", &SetQueueTags{Queue: "q", Set: []Tag{{Key: "", Value: "v"}}}, refusal.InvalidParameterValue, tagKey},
+		{"tag key of 129", &SetQueueTags{Queue: "q", Set: []Tag{{Key: strings.Repeat("k", 129), Value: "v"}}}, refusal.InvalidParameterValue, tagKey},
+		{"tag value of 257", &SetQueueTags{Queue: "q", Set: []Tag{{Key: "k", Value: strings.Repeat("v", 257)}}}, refusal.InvalidParameterValue, tagValue},
+		{"tag value not UTF-8", &SetQueueTags{Queue: "q", Set: []Tag{{Key: "k", Value: "\xff"}}}, refusal.InvalidParameterValue, tagValue},
 		{"removed tag key empty", &SetQueueTags{Queue: "q", Remove: []string{""}}, refusal.InvalidParameterValue, tagKey},
 		{"too many tags", &SetQueueTags{Queue: "q", Set: make([]Tag, 51)}, refusal.InvalidParameterValue, "Too many tags added for queue q."},
 

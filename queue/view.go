@@ -62,12 +62,12 @@ func (v View) Attributes(queue string) ([]Attribute, *Error) {
 		return nil, refusal.NoSuchQueue()
 	}
 	s := q.stats(v.b.now)
-	list := append(q.attributes.list(),
-		Attribute{"ApproximateNumberOfMessages", strconv.FormatInt(s.Visible, 10)},
-		Attribute{"ApproximateNumberOfMessagesNotVisible", strconv.FormatInt(s.NotVisible, 10)},
-		Attribute{"ApproximateNumberOfMessagesDelayed", strconv.FormatInt(s.Delayed, 10)},
-		Attribute{"CreatedTimestamp", epochSeconds(q.createdAt)},
-		Attribute{"LastModifiedTimestamp", epochSeconds(q.modifiedAt)})
+	list := append(q.attributes.List(),
+		Attribute{Name: "ApproximateNumberOfMessages", Value: strconv.FormatInt(s.Visible, 10)},
+		Attribute{Name: "ApproximateNumberOfMessagesNotVisible", Value: strconv.FormatInt(s.NotVisible, 10)},
+		Attribute{Name: "ApproximateNumberOfMessagesDelayed", Value: strconv.FormatInt(s.Delayed, 10)},
+		Attribute{Name: "CreatedTimestamp", Value: epochSeconds(q.createdAt)},
+		Attribute{Name: "LastModifiedTimestamp", Value: epochSeconds(q.modifiedAt)})
 	slices.SortFunc(list, func(a, b Attribute) int { return strings.Compare(a.Name, b.Name) })
 	return list, nil
 }

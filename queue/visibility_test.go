@@ -62,7 +62,7 @@ func TestExpiredHandles(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			s := &script{world: newWorld(t), handles: map[string]string{}, queue: c.queue}
 			if c.profile == "ymq" {
-				s.create(c.queue, Attribute{"ReceiveCompatibility", "ymq"})
+				s.create(c.queue, Attribute{Name: "ReceiveCompatibility", Value: "ymq"})
 			} else {
 				s.create(c.queue)
 			}

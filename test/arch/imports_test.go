@@ -45,8 +45,12 @@ type packageRule struct {
 // packageRules has a row for every package but those below test. No row covers
 // another package than the one it names.
 var packageRules = []packageRule{
-	{path: "queue", only: append([]string{"~/queue/arn", "~/queue/content", "~/queue/deduplication", "~/queue/filter", "~/queue/identifier", "~/queue/limits", "~/queue/logtime", "~/queue/policy", "~/queue/refusal", "~/queue/statehash"}, domain...)},
+	{path: "queue", only: append([]string{"~/queue/arn", "~/queue/attributes", "~/queue/content", "~/queue/deduplication", "~/queue/filter", "~/queue/identifier", "~/queue/limits", "~/queue/logtime", "~/queue/policy", "~/queue/refusal", "~/queue/statehash"}, domain...)},
 	{path: "queue/arn", only: domain},
+	{path: "queue/attributes", only: []string{
+		"~/queue/content", "~/queue/deduplication", "~/queue/limits", "~/queue/policy", "~/queue/refusal",
+		"slices", "strconv", "strings", "unicode/utf8",
+	}},
 	{path: "queue/content", only: []string{"~/queue/limits", "~/queue/logtime", "~/queue/refusal", "slices", "strconv", "strings", "unicode/utf8"}},
 	{path: "queue/deduplication", only: []string{"~/queue/limits", "~/queue/logtime", "~/queue/statehash", "crypto/sha256", "encoding/binary", "encoding/hex", "slices"}},
 	{path: "queue/filter", only: domain},

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/seriatimq/seriatim/queue"
+	"github.com/seriatimq/seriatim/queue/attributes"
 	"github.com/seriatimq/seriatim/queue/refusal"
 	"github.com/seriatimq/seriatim/transport/aws"
 	"github.com/seriatimq/seriatim/transport/awswire"
@@ -31,10 +32,10 @@ const attributeAll = "All"
 
 // getQueueAttributes lists the attributes asked for that have a value.
 func (s *Service) getQueueAttributes(ctx context.Context, c *aws.Call, in *getQueueAttributesInput) (*getQueueAttributesOutput, error) {
-	var attributes []queue.Attribute
+	var listed []queue.Attribute
 	err := c.Read(ctx, func(v queue.View) error {
 		var refused *queue.Error
-		if attributes, refused = v.Attributes(c.Resource.Name); refused != nil {
+		if listed, refused = v.Attributes(c.Resource.Name); refused != nil {
 			return refused
 		}
 		return nil
@@ -43,15 +44,15 @@ func (s *Service) getQueueAttributes(ctx context.Context, c *aws.Call, in *getQu
 		return nil, err
 	}
 	for _, n := range in.Names {
-		if n != attributeAll && !queue.KnownAttribute(n) {
+		if n != attributeAll && !attributes.Known(n) {
 			return nil, refusal.UnknownAttribute(n)
 		}
 	}
 	all := slices.Contains(in.Names, attributeAll)
-	attributes = append(attributes, queue.Attribute{Name: "QueueArn", Value: c.ResourceARN()})
-	slices.SortFunc(attributes, func(a, b queue.Attribute) int { return strings.Compare(a.Name, b.Name) })
+	listed = append(listed, queue.Attribute{Name: "QueueArn", Value: c.ResourceARN()})
+	slices.SortFunc(listed, func(a, b queue.Attribute) int { return strings.Compare(a.Name, b.Name) })
 	out := &getQueueAttributesOutput{}
-	for _, a := range attributes {
+	for _, a := range listed {
 		if all || slices.Contains(in.Names, a.Name) {
 			out.Attributes = append(out.Attributes, awswire.Pair{Key: a.Name, Value: a.Value})
 		}

@@ -5,6 +5,7 @@ import (
 	"strconv"
 
 	"github.com/seriatimq/seriatim/queue"
+	"github.com/seriatimq/seriatim/queue/attributes"
 	"github.com/seriatimq/seriatim/queue/refusal"
 	"github.com/seriatimq/seriatim/transport/awswire"
 )
@@ -40,7 +41,7 @@ func newSystemFilter(lists ...[]string) (systemFilter, *queue.Error) {
 				f.all = true
 			case slices.Contains(systemAttributeNames[:], name):
 				f.names = append(f.names, name)
-			case !queue.KnownAttribute(name):
+			case !attributes.Known(name):
 				return systemFilter{}, refusal.UnknownAttribute(name)
 			}
 		}

@@ -1,4 +1,4 @@
-package queue
+package attributes
 
 import (
 	"github.com/seriatimq/seriatim/queue/deduplication"
@@ -7,10 +7,13 @@ import (
 	"github.com/seriatimq/seriatim/queue/refusal"
 )
 
-// QueueAttributes are the typed attributes of a queue. The zero value means
-// nothing; start from defaultAttributes. A value is replaced as a whole,
+// Attribute is one queue attribute as text, by its SQS name.
+type Attribute struct{ Name, Value string }
+
+// Queue are the typed attributes of a queue. The zero value means
+// nothing; start from Default. A value is replaced as a whole,
 // never changed in place, so copies may be shared with snapshots.
-type QueueAttributes struct {
+type Queue struct {
 	FIFO                    bool
 	DelaySeconds            int64
 	MaximumMessageSize      int64
@@ -84,9 +87,9 @@ const (
 	groupMessagesDefault        = limits.ReceiveMessagesMax
 )
 
-// defaultAttributes are those of a queue created without any.
-func defaultAttributes(fifo bool) QueueAttributes {
-	return QueueAttributes{
+// Default are the attributes of a queue created without any.
+func Default(fifo bool) Queue {
+	return Queue{
 		FIFO:               fifo,
 		MaximumMessageSize: limits.MessageBytesMax,
 		RetentionSeconds:   retentionSecondsDefault,
@@ -124,66 +127,66 @@ func (p Profile) presets() []Attribute {
 	return nil
 }
 
-// createAttributes are the attributes of a new queue: the defaults, then the
+// Create are the attributes of a new queue: the defaults, then the
 // presets of the requested profile, then what the request gives.
-func createAttributes(fifo bool, given []Attribute, in assignment) (QueueAttributes, *Error) {
-	a := defaultAttributes(fifo)
-	if profile, ok := valueOf(given, nameProfile); ok {
+func Create(fifo bool, given []Attribute, in Assignment) (Queue, *refusal.Error) {
+	a := Default(fifo)
+	if profile, ok := ValueOf(given, nameProfile); ok {
 		if err := a.preset(profile); err != nil {
-			return QueueAttributes{}, err
+			return Queue{}, err
 		}
 	}
 	for _, g := range given {
 		if err := a.assign(g, in); err != nil {
-			return QueueAttributes{}, err
+			return Queue{}, err
 		}
 	}
 	if err := a.consistent(given); err != nil {
-		return QueueAttributes{}, err
+		return Queue{}, err
 	}
 	return a, nil
 }
 
 // preset applies the presets of a profile. Those that only a FIFO queue has
 // are left out on a standard queue.
-func (a *QueueAttributes) preset(profile string) *Error {
+func (a *Queue) preset(profile string) *refusal.Error {
 	p, ok := parseProfile(profile)
 	if !ok {
-		return invalidAttribute(nameProfile)
+		return Invalid(nameProfile)
 	}
 	for _, g := range p.presets() {
 		if r := findAttribute(g.Name); r.kind != anyQueue && !a.FIFO {
 			continue
 		}
-		if err := a.assign(g, assignment{minimumWindow: 1}); err != nil {
+		if err := a.assign(g, Assignment{MinimumWindow: 1}); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// withChanges are the attributes after SetQueueAttributes. One bad attribute
+// WithChanges are the attributes after SetQueueAttributes. One bad attribute
 // refuses them all.
-func (a QueueAttributes) withChanges(given []Attribute, in assignment) (QueueAttributes, *Error) {
+func (a Queue) WithChanges(given []Attribute, in Assignment) (Queue, *refusal.Error) {
 	b := a
 	for _, g := range given {
 		if err := b.assign(g, in); err != nil {
-			return QueueAttributes{}, err
+			return Queue{}, err
 		}
 		if r := findAttribute(g.Name); r.fixed && !r.equal(&a, &b) {
-			return QueueAttributes{}, refusal.New(refusal.InvalidAttributeValue, "Invalid value for the parameter ", g.Name,
+			return Queue{}, refusal.New(refusal.InvalidAttributeValue, "Invalid value for the parameter ", g.Name,
 				". Reason: the attribute cannot be changed after creation.")
 		}
 	}
 	if err := b.consistent(given); err != nil {
-		return QueueAttributes{}, err
+		return Queue{}, err
 	}
 	return b, nil
 }
 
 // assign sets one attribute, after the checks of its name against the queue
 // type and of its value.
-func (a *QueueAttributes) assign(g Attribute, in assignment) *Error {
+func (a *Queue) assign(g Attribute, in Assignment) *refusal.Error {
 	r := findAttribute(g.Name)
 	if r == nil {
 		return refusal.UnknownAttribute(g.Name)
@@ -205,18 +208,18 @@ func (a *QueueAttributes) assign(g Attribute, in assignment) *Error {
 }
 
 // consistent checks the rules between attributes after given was assigned.
-func (a *QueueAttributes) consistent(given []Attribute) *Error {
+func (a *Queue) consistent(given []Attribute) *refusal.Error {
 	if a.HighThroughput && a.Deduplication.Scope != deduplication.ScopeMessageGroup {
-		return invalidAttribute(nameThroughputLimit)
+		return Invalid(nameThroughputLimit)
 	}
 	if a.Deduplication.IDAndContent && !a.Deduplication.ContentBased {
-		return invalidAttribute(nameContentMode)
+		return Invalid(nameContentMode)
 	}
 	// AWS refuses the two kinds of encryption in one request, with the
 	// code for a bad name; asked for one after the other, the later wins.
-	if key, _ := valueOf(given, nameKMSKey); key != "" {
-		managed, _ := valueOf(given, nameSQSManaged)
-		if on, _ := parseBool(managed); on {
+	if key, _ := ValueOf(given, nameKMSKey); key != "" {
+		managed, _ := ValueOf(given, nameSQSManaged)
+		if on, _ := ParseBool(managed); on {
 			return refusal.New(refusal.InvalidAttributeName, "You can use one type of server-side encryption (SSE) at one time. "+
 				"You can either enable KMS SSE or SQS SSE.")
 		}
@@ -224,11 +227,11 @@ func (a *QueueAttributes) consistent(given []Attribute) *Error {
 	return nil
 }
 
-// differs names the first requested attribute whose value is not the current
+// Differs names the first requested attribute whose value is not the current
 // one, "" if there is none: what decides whether CreateQueue on an existing
 // queue succeeds. The request must be valid by itself first.
-func (a QueueAttributes) differs(requested []Attribute, in assignment) (string, *Error) {
-	if _, err := createAttributes(a.FIFO, requested, in); err != nil {
+func (a Queue) Differs(requested []Attribute, in Assignment) (string, *refusal.Error) {
+	if _, err := Create(a.FIFO, requested, in); err != nil {
 		return "", err
 	}
 	for _, g := range requested {
@@ -243,9 +246,9 @@ func (a QueueAttributes) differs(requested []Attribute, in assignment) (string, 
 	return "", nil
 }
 
-// list gives every settable attribute that has a value, sorted by name.
+// List gives every settable attribute that has a value, sorted by name.
 // Extension attributes appear only if they were set or preset.
-func (a QueueAttributes) list() []Attribute {
+func (a Queue) List() []Attribute {
 	listed := make([]Attribute, 0, len(attributeTable))
 	for i := range attributeTable {
 		r := &attributeTable[i]
@@ -259,19 +262,20 @@ func (a QueueAttributes) list() []Attribute {
 	return listed
 }
 
-// checkAttributeValues checks what needs no state: that the attributes of a
+// Check checks what needs no state: that the attributes of a
 // queue of this type exist, and have a value that a queue may have.
-func checkAttributeValues(fifo bool, given []Attribute) *Error {
-	a := defaultAttributes(fifo)
+func Check(fifo bool, given []Attribute) *refusal.Error {
+	a := Default(fifo)
 	for _, g := range given {
-		if err := a.assign(g, assignment{minimumWindow: 1}); err != nil {
+		if err := a.assign(g, Assignment{MinimumWindow: 1}); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func valueOf(attrs []Attribute, name string) (string, bool) {
+// ValueOf is the value given to a name.
+func ValueOf(attrs []Attribute, name string) (string, bool) {
 	for i := range attrs {
 		if attrs[i].Name == name {
 			return attrs[i].Value, true
@@ -280,6 +284,7 @@ func valueOf(attrs []Attribute, name string) (string, bool) {
 	return "", false
 }
 
-func invalidAttribute(name string) *Error {
+// Invalid refuses the value of an attribute.
+func Invalid(name string) *refusal.Error {
 	return refusal.New(refusal.InvalidAttributeValue, "Invalid value for the parameter ", name, ".")
 }

@@ -1,4 +1,4 @@
-package queue
+package attributes
 
 import (
 	"slices"
@@ -18,10 +18,10 @@ const (
 	nameDeadLetterKeepsID    = "DeadLetterKeepsDeduplicationId"
 	nameDeduplicationScope   = "DeduplicationScope"
 	nameDeduplicationWindow  = "DeduplicationWindowSeconds"
-	nameFIFO                 = "FifoQueue"
+	NameFIFO                 = "FifoQueue"
 	nameGroupMessagesMax     = "MaxMessagesPerGroupPerReceive"
 	nameKMSKey               = "KmsMasterKeyId"
-	namePolicy               = "Policy"
+	NamePolicy               = "Policy"
 	nameProfile              = "CompatibilityProfile"
 	namePurgeClears          = "PurgeClearsDeduplicationHistory"
 	nameReceiveCompatibility = "ReceiveCompatibility"
@@ -65,18 +65,18 @@ type attribute struct {
 	print     printAttribute // "" if the attribute has no value
 	// same compares two values that print differently but mean the same;
 	// nil compares what is printed.
-	same func(a, b *QueueAttributes) bool
+	same func(a, b *Queue) bool
 }
 
-// assignment is what the value of an attribute is read with.
-type assignment struct {
-	minimumWindow int64 // lower bound of the window attributes in seconds
-	policies      Policies
+// Assignment is what the value of an attribute is read with.
+type Assignment struct {
+	MinimumWindow int64 // lower bound of the window attributes in seconds
+	Policies      Policies
 }
 
 type (
-	parseAttribute func(a *QueueAttributes, value string, in assignment) *Error
-	printAttribute func(a *QueueAttributes) string
+	parseAttribute func(a *Queue, value string, in Assignment) *refusal.Error
+	printAttribute func(a *Queue) string
 )
 
 // attributeTable has one row per settable attribute, sorted by name. It is
@@ -84,53 +84,53 @@ type (
 var attributeTable = [...]attribute{
 	row(nameProfile, anyQueue, profileValue).asFixed(extensionProfile),
 	row("ContentBasedDeduplication", fifoSilent, flag("ContentBasedDeduplication",
-		func(a *QueueAttributes) *bool { return &a.Deduplication.ContentBased })),
+		func(a *Queue) *bool { return &a.Deduplication.ContentBased })),
 	row(nameContentMode, fifoOnly, either(nameContentMode, "IdOverrides", "IdAndContent",
-		func(a *QueueAttributes) *bool { return &a.Deduplication.IDAndContent })).as(extensionContentMode),
+		func(a *Queue) *bool { return &a.Deduplication.IDAndContent })).as(extensionContentMode),
 	row(nameDeadLetterKeepsID, fifoOnly, flag(nameDeadLetterKeepsID,
-		func(a *QueueAttributes) *bool { return &a.Deduplication.DeadLetterKeepsID })).as(extensionDeadLetterID),
+		func(a *Queue) *bool { return &a.Deduplication.DeadLetterKeepsID })).as(extensionDeadLetterID),
 	row("DeduplicationEnabled", fifoOnly, inverseFlag("DeduplicationEnabled",
-		func(a *QueueAttributes) *bool { return &a.Deduplication.Disabled })).asFixed(extensionEnabled),
+		func(a *Queue) *bool { return &a.Deduplication.Disabled })).asFixed(extensionEnabled),
 	row(nameDeduplicationScope, fifoOnly, scopeValue),
 	row(nameDeduplicationWindow, fifoOnly, window).as(extensionWindow),
 	row("DelaySeconds", anyQueue, number("DelaySeconds", 0, limits.DelaySecondsMax,
-		func(a *QueueAttributes) *int64 { return &a.DelaySeconds })),
-	row(nameFIFO, fifoSilent, fifoValue),
+		func(a *Queue) *int64 { return &a.DelaySeconds })),
+	row(NameFIFO, fifoSilent, fifoValue),
 	row(nameThroughputLimit, fifoOnly, either(nameThroughputLimit, "perQueue", "perMessageGroupId",
-		func(a *QueueAttributes) *bool { return &a.HighThroughput })),
+		func(a *Queue) *bool { return &a.HighThroughput })),
 	row("ImplicitDeadLetterQueue", anyQueue, flag("ImplicitDeadLetterQueue",
-		func(a *QueueAttributes) *bool { return &a.ImplicitDeadLetterQueue })).as(extensionImplicitDLQ),
+		func(a *Queue) *bool { return &a.ImplicitDeadLetterQueue })).as(extensionImplicitDLQ),
 	row("KmsDataKeyReusePeriodSeconds", anyQueue, kmsReuseValue),
 	row(nameKMSKey, anyQueue, kmsKeyValue),
 	row("MaxDeduplicationEntries", fifoOnly, number("MaxDeduplicationEntries", 0, entriesMaxMax,
-		func(a *QueueAttributes) *int64 { return &a.Deduplication.EntriesMax })).as(extensionEntriesMax),
+		func(a *Queue) *int64 { return &a.Deduplication.EntriesMax })).as(extensionEntriesMax),
 	row(nameGroupMessagesMax, fifoOnly, number(nameGroupMessagesMax, 1, limits.ReceiveMessagesMax,
-		func(a *QueueAttributes) *int64 { return &a.GroupMessagesMax })).as(extensionGroupMessages),
+		func(a *Queue) *int64 { return &a.GroupMessagesMax })).as(extensionGroupMessages),
 	row("MaximumMessageSize", anyQueue, number("MaximumMessageSize", messageSizeMin, limits.MessageBytesMax,
-		func(a *QueueAttributes) *int64 { return &a.MaximumMessageSize })),
+		func(a *Queue) *int64 { return &a.MaximumMessageSize })),
 	row("MessageGroupIdMode", fifoOnly, either("MessageGroupIdMode", "Required", "Optional",
-		func(a *QueueAttributes) *bool { return &a.GroupOptional })).asFixed(extensionGroupMode),
+		func(a *Queue) *bool { return &a.GroupOptional })).asFixed(extensionGroupMode),
 	row("MessageRetentionPeriod", anyQueue, number("MessageRetentionPeriod", retentionSecondsMin, retentionSecondsMax,
-		func(a *QueueAttributes) *int64 { return &a.RetentionSeconds })),
-	row(namePolicy, anyQueue, policyValue),
+		func(a *Queue) *int64 { return &a.RetentionSeconds })),
+	row(NamePolicy, anyQueue, policyValue),
 	row(namePurgeClears, fifoOnly, inverseFlag(namePurgeClears,
-		func(a *QueueAttributes) *bool { return &a.Deduplication.PurgeKeepsHistory })).as(extensionPurge),
+		func(a *Queue) *bool { return &a.Deduplication.PurgeKeepsHistory })).as(extensionPurge),
 	row("ReceiveAttemptWindowSeconds", fifoOnly, attemptWindow).as(extensionAttemptWindow),
 	row(nameReceiveCompatibility, fifoOnly, either(nameReceiveCompatibility, "aws", "ymq",
-		func(a *QueueAttributes) *bool { return &a.YMQReceive })).asFixed(extensionReceive),
+		func(a *Queue) *bool { return &a.YMQReceive })).asFixed(extensionReceive),
 	row("ReceiveMessageWaitTimeSeconds", anyQueue, number("ReceiveMessageWaitTimeSeconds", 0, limits.WaitSecondsMax,
-		func(a *QueueAttributes) *int64 { return &a.ReceiveWaitSeconds })),
-	row(nameRedriveAllowPolicy, anyQueue, redriveAllowValue).comparedBy(func(a, b *QueueAttributes) bool {
+		func(a *Queue) *int64 { return &a.ReceiveWaitSeconds })),
+	row(nameRedriveAllowPolicy, anyQueue, redriveAllowValue).comparedBy(func(a, b *Queue) bool {
 		return a.RedriveAllow.Equal(b.RedriveAllow)
 	}),
-	row(nameRedrivePolicy, anyQueue, redriveValue).comparedBy(func(a, b *QueueAttributes) bool {
+	row(nameRedrivePolicy, anyQueue, redriveValue).comparedBy(func(a, b *Queue) bool {
 		return a.Redrive.Target == b.Redrive.Target && a.Redrive.MaxReceiveCount == b.Redrive.MaxReceiveCount
 	}),
 	row("ReservedAttributesEnabled", anyQueue, flag("ReservedAttributesEnabled",
-		func(a *QueueAttributes) *bool { return &a.ReservedAttributes })).as(extensionReservedEnabled),
+		func(a *Queue) *bool { return &a.ReservedAttributes })).as(extensionReservedEnabled),
 	row(nameSQSManaged, anyQueue, sqsManagedValue),
 	row("VisibilityTimeout", anyQueue, number("VisibilityTimeout", 0, limits.VisibilitySecondsMax,
-		func(a *QueueAttributes) *int64 { return &a.VisibilitySeconds })),
+		func(a *Queue) *int64 { return &a.VisibilitySeconds })),
 }
 
 // readOnlyAttributes are known to GetQueueAttributes only. Sorted.
@@ -144,8 +144,8 @@ var readOnlyAttributes = [...]string{
 	"QueueArn",
 }
 
-// KnownAttribute reports whether GetQueueAttributes may ask for name.
-func KnownAttribute(name string) bool {
+// Known reports whether GetQueueAttributes may ask for name.
+func Known(name string) bool {
 	if findAttribute(name) != nil {
 		return true
 	}
@@ -179,12 +179,12 @@ func (r attribute) asFixed(bit ExtensionSet) attribute {
 	return r
 }
 
-func (r attribute) comparedBy(same func(a, b *QueueAttributes) bool) attribute {
+func (r attribute) comparedBy(same func(a, b *Queue) bool) attribute {
 	r.same = same
 	return r
 }
 
-func (r *attribute) equal(a, b *QueueAttributes) bool {
+func (r *attribute) equal(a, b *Queue) bool {
 	if r.same != nil {
 		return r.same(a, b)
 	}
@@ -192,57 +192,57 @@ func (r *attribute) equal(a, b *QueueAttributes) bool {
 }
 
 // number is a whole number from lowest to highest.
-func number(name string, lowest, highest int64, field func(*QueueAttributes) *int64) func() (parseAttribute, printAttribute) {
+func number(name string, lowest, highest int64, field func(*Queue) *int64) func() (parseAttribute, printAttribute) {
 	return func() (parseAttribute, printAttribute) {
-		parse := func(a *QueueAttributes, value string, _ assignment) *Error {
+		parse := func(a *Queue, value string, _ Assignment) *refusal.Error {
 			n, ok := content.ParseNumber(value)
 			if !ok || n < lowest || n > highest {
-				return invalidAttribute(name)
+				return Invalid(name)
 			}
 			*field(a) = n
 			return nil
 		}
-		return parse, func(a *QueueAttributes) string { return strconv.FormatInt(*field(a), 10) }
+		return parse, func(a *Queue) string { return strconv.FormatInt(*field(a), 10) }
 	}
 }
 
 // flag is a boolean, read without regard to letter case and printed in lower
 // case, as AWS does.
-func flag(name string, field func(*QueueAttributes) *bool) func() (parseAttribute, printAttribute) {
+func flag(name string, field func(*Queue) *bool) func() (parseAttribute, printAttribute) {
 	return boolean(name, false, field)
 }
 
 // inverseFlag is a flag kept in a field that means the opposite, so that the
 // zero value of the field is the default.
-func inverseFlag(name string, field func(*QueueAttributes) *bool) func() (parseAttribute, printAttribute) {
+func inverseFlag(name string, field func(*Queue) *bool) func() (parseAttribute, printAttribute) {
 	return boolean(name, true, field)
 }
 
-func boolean(name string, inverse bool, field func(*QueueAttributes) *bool) func() (parseAttribute, printAttribute) {
+func boolean(name string, inverse bool, field func(*Queue) *bool) func() (parseAttribute, printAttribute) {
 	return func() (parseAttribute, printAttribute) {
-		parse := func(a *QueueAttributes, value string, _ assignment) *Error {
-			on, ok := parseBool(value)
+		parse := func(a *Queue, value string, _ Assignment) *refusal.Error {
+			on, ok := ParseBool(value)
 			if !ok {
-				return invalidAttribute(name)
+				return Invalid(name)
 			}
 			*field(a) = on != inverse
 			return nil
 		}
-		return parse, func(a *QueueAttributes) string { return strconv.FormatBool(*field(a) != inverse) }
+		return parse, func(a *Queue) string { return strconv.FormatBool(*field(a) != inverse) }
 	}
 }
 
 // either is one of two words, compared exactly; the field is true for second.
-func either(name, first, second string, field func(*QueueAttributes) *bool) func() (parseAttribute, printAttribute) {
+func either(name, first, second string, field func(*Queue) *bool) func() (parseAttribute, printAttribute) {
 	return func() (parseAttribute, printAttribute) {
-		parse := func(a *QueueAttributes, value string, _ assignment) *Error {
+		parse := func(a *Queue, value string, _ Assignment) *refusal.Error {
 			if value != first && value != second {
-				return invalidAttribute(name)
+				return Invalid(name)
 			}
 			*field(a) = value == second
 			return nil
 		}
-		return parse, func(a *QueueAttributes) string {
+		return parse, func(a *Queue) string {
 			if *field(a) {
 				return second
 			}
@@ -251,7 +251,8 @@ func either(name, first, second string, field func(*QueueAttributes) *bool) func
 	}
 }
 
-func parseBool(text string) (on, ok bool) {
+// ParseBool reads true and false without regard to letter case.
+func ParseBool(text string) (on, ok bool) {
 	switch {
 	case strings.EqualFold(text, "true"):
 		return true, true
@@ -262,15 +263,15 @@ func parseBool(text string) (on, ok bool) {
 }
 
 func profileValue() (parseAttribute, printAttribute) {
-	parse := func(a *QueueAttributes, value string, _ assignment) *Error {
+	parse := func(a *Queue, value string, _ Assignment) *refusal.Error {
 		p, ok := parseProfile(value)
 		if !ok {
-			return invalidAttribute(nameProfile)
+			return Invalid(nameProfile)
 		}
 		a.Profile = p
 		return nil
 	}
-	return parse, func(a *QueueAttributes) string { return profileNames[a.Profile] }
+	return parse, func(a *Queue) string { return profileNames[a.Profile] }
 }
 
 var profileNames = [...]string{ProfileAWS: "aws", ProfileYMQ: "ymq", ProfileServiceBus: "servicebus"}
@@ -283,52 +284,52 @@ func parseProfile(text string) (Profile, bool) {
 var scopeNames = [...]string{deduplication.ScopeQueue: "queue", deduplication.ScopeMessageGroup: "messageGroup", deduplication.ScopePartitionKey: "partitionKey"}
 
 func scopeValue() (parseAttribute, printAttribute) {
-	parse := func(a *QueueAttributes, value string, _ assignment) *Error {
+	parse := func(a *Queue, value string, _ Assignment) *refusal.Error {
 		i := slices.Index(scopeNames[:], value)
 		if i < 0 {
-			return invalidAttribute(nameDeduplicationScope)
+			return Invalid(nameDeduplicationScope)
 		}
 		a.Deduplication.Scope = deduplication.Scope(i)
 		return nil
 	}
-	return parse, func(a *QueueAttributes) string { return scopeNames[a.Deduplication.Scope] }
+	return parse, func(a *Queue) string { return scopeNames[a.Deduplication.Scope] }
 }
 
 // window is DeduplicationWindowSeconds, whose error alone says its bounds,
 // since the lower one is a setting of the cluster.
 func window() (parseAttribute, printAttribute) {
-	parse := func(a *QueueAttributes, value string, in assignment) *Error {
+	parse := func(a *Queue, value string, in Assignment) *refusal.Error {
 		n, ok := content.ParseNumber(value)
-		if !ok || n < in.minimumWindow || n > limits.DeduplicationSecondsMax {
+		if !ok || n < in.MinimumWindow || n > limits.DeduplicationSecondsMax {
 			return refusal.New(refusal.InvalidAttributeValue, "Invalid value for the parameter ", nameDeduplicationWindow,
-				". Reason: must be between ", strconv.FormatInt(in.minimumWindow, 10), " and ",
+				". Reason: must be between ", strconv.FormatInt(in.MinimumWindow, 10), " and ",
 				strconv.FormatInt(limits.DeduplicationSecondsMax, 10), ".")
 		}
 		a.Deduplication.WindowSeconds = n
 		return nil
 	}
-	return parse, func(a *QueueAttributes) string { return strconv.FormatInt(a.Deduplication.WindowSeconds, 10) }
+	return parse, func(a *Queue) string { return strconv.FormatInt(a.Deduplication.WindowSeconds, 10) }
 }
 
 func attemptWindow() (parseAttribute, printAttribute) {
-	parse := func(a *QueueAttributes, value string, in assignment) *Error {
+	parse := func(a *Queue, value string, in Assignment) *refusal.Error {
 		n, ok := content.ParseNumber(value)
-		if !ok || n < in.minimumWindow || n > limits.AttemptSecondsMax {
-			return invalidAttribute("ReceiveAttemptWindowSeconds")
+		if !ok || n < in.MinimumWindow || n > limits.AttemptSecondsMax {
+			return Invalid("ReceiveAttemptWindowSeconds")
 		}
 		a.AttemptSeconds = n
 		return nil
 	}
-	return parse, func(a *QueueAttributes) string { return strconv.FormatInt(a.AttemptSeconds, 10) }
+	return parse, func(a *Queue) string { return strconv.FormatInt(a.AttemptSeconds, 10) }
 }
 
 // fifoValue is FifoQueue. Its row exists on FIFO queues only, where AWS takes
 // true without effect and says of false that the type cannot be changed.
 func fifoValue() (parseAttribute, printAttribute) {
-	parse := func(_ *QueueAttributes, value string, _ assignment) *Error {
-		on, ok := parseBool(value)
+	parse := func(_ *Queue, value string, _ Assignment) *refusal.Error {
+		on, ok := ParseBool(value)
 		if !ok {
-			return invalidAttribute(nameFIFO)
+			return Invalid(NameFIFO)
 		}
 		if !on {
 			return refusal.New(refusal.InvalidAttributeValue,
@@ -336,15 +337,15 @@ func fifoValue() (parseAttribute, printAttribute) {
 		}
 		return nil
 	}
-	return parse, func(*QueueAttributes) string { return "true" }
+	return parse, func(*Queue) string { return "true" }
 }
 
 // kmsKeyValue is KmsMasterKeyId. A key turns the encryption managed by SQS
 // off; removing the key leaves that off (both recorded on AWS).
 func kmsKeyValue() (parseAttribute, printAttribute) {
-	parse := func(a *QueueAttributes, value string, _ assignment) *Error {
+	parse := func(a *Queue, value string, _ Assignment) *refusal.Error {
 		if len(value) > kmsKeyIDLengthMax || !utf8.ValidString(value) {
-			return invalidAttribute(nameKMSKey)
+			return Invalid(nameKMSKey)
 		}
 		a.Encryption.KMSMasterKeyID = value
 		if value != "" {
@@ -352,15 +353,15 @@ func kmsKeyValue() (parseAttribute, printAttribute) {
 		}
 		return nil
 	}
-	return parse, func(a *QueueAttributes) string { return a.Encryption.KMSMasterKeyID }
+	return parse, func(a *Queue) string { return a.Encryption.KMSMasterKeyID }
 }
 
 // kmsReuseValue is KmsDataKeyReusePeriodSeconds, which AWS does not list
 // while it has its default.
 func kmsReuseValue() (parseAttribute, printAttribute) {
 	parse, show := number("KmsDataKeyReusePeriodSeconds", kmsReuseSecondsMin, kmsReuseSecondsMax,
-		func(a *QueueAttributes) *int64 { return &a.Encryption.KMSReuseSeconds })()
-	return parse, func(a *QueueAttributes) string {
+		func(a *Queue) *int64 { return &a.Encryption.KMSReuseSeconds })()
+	return parse, func(a *Queue) string {
 		if a.Encryption.KMSReuseSeconds == kmsReuseSecondsDefault {
 			return ""
 		}
@@ -371,10 +372,10 @@ func kmsReuseValue() (parseAttribute, printAttribute) {
 // sqsManagedValue is SqsManagedSseEnabled. Turning it on removes the KMS key,
 // since a queue has one kind of encryption at a time.
 func sqsManagedValue() (parseAttribute, printAttribute) {
-	parse := func(a *QueueAttributes, value string, _ assignment) *Error {
-		on, ok := parseBool(value)
+	parse := func(a *Queue, value string, _ Assignment) *refusal.Error {
+		on, ok := ParseBool(value)
 		if !ok {
-			return invalidAttribute(nameSQSManaged)
+			return Invalid(nameSQSManaged)
 		}
 		a.Encryption.SQSManaged = on
 		if on {
@@ -382,5 +383,5 @@ func sqsManagedValue() (parseAttribute, printAttribute) {
 		}
 		return nil
 	}
-	return parse, func(a *QueueAttributes) string { return strconv.FormatBool(a.Encryption.SQSManaged) }
+	return parse, func(a *Queue) string { return strconv.FormatBool(a.Encryption.SQSManaged) }
 }

@@ -1,4 +1,4 @@
-package queue
+package attributes
 
 import (
 	"encoding/json"
@@ -76,11 +76,11 @@ func TestParseRedrivePolicy(t *testing.T) {
 }
 
 func TestRedriveErrors(t *testing.T) {
-	refusaltest.Want(t, redriveTargetMissing("T"), refusal.InvalidParameterValue,
+	refusaltest.Want(t, RedriveTargetMissing("T"), refusal.InvalidParameterValue,
 		"Value T for parameter RedrivePolicy is invalid. Reason: Dead letter target does not exist.")
-	refusaltest.Want(t, redriveTargetWrongType("T"), refusal.InvalidParameterValue,
+	refusaltest.Want(t, RedriveTargetWrongType("T"), refusal.InvalidParameterValue,
 		"Value T for parameter RedrivePolicy is invalid. Reason: Dead-letter queue must be same type of queue as the source..")
-	refusaltest.Want(t, redriveNotAllowed("T"), refusal.InvalidParameterValue,
+	refusaltest.Want(t, RedriveNotAllowed("T"), refusal.InvalidParameterValue,
 		"Value T for parameter RedrivePolicy is invalid. Reason: The RedriveAllowPolicy of the dead letter target does not allow this source queue.")
 }
 

@@ -1,4 +1,4 @@
-package queue
+package attributes
 
 import (
 	"math/bits"
@@ -51,7 +51,7 @@ func TestKnownAttribute(t *testing.T) {
 		"VisibilityTimeout",
 	}
 	for _, name := range known {
-		if !KnownAttribute(name) {
+		if !Known(name) {
 			t.Errorf("%s is not known", name)
 		}
 	}
@@ -59,7 +59,7 @@ func TestKnownAttribute(t *testing.T) {
 		t.Errorf("%d names are known, %d are expected", len(attributeTable)+len(readOnlyAttributes), len(known))
 	}
 	for _, name := range []string{"", "Foobar", "all", "visibilityTimeout", "VisibilityTimeout "} {
-		if KnownAttribute(name) {
+		if Known(name) {
 			t.Errorf("%q is known", name)
 		}
 	}
@@ -102,15 +102,15 @@ func TestAttributeValues(t *testing.T) {
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			for _, v := range c.good {
-				a, err := createAttributes(c.fifo, []Attribute{{c.name, v}}, assignment{minimumWindow: 20})
+				a, err := Create(c.fifo, []Attribute{{c.name, v}}, Assignment{MinimumWindow: 20})
 				if err != nil {
 					t.Errorf("%q: %v", v, err)
-				} else if got, _ := valueOf(a.list(), c.name); got != v {
+				} else if got, _ := ValueOf(a.List(), c.name); got != v {
 					t.Errorf("%q is listed as %q", v, got)
 				}
 			}
 			for _, v := range c.bad {
-				_, err := createAttributes(c.fifo, []Attribute{{c.name, v}}, assignment{minimumWindow: 20})
+				_, err := Create(c.fifo, []Attribute{{c.name, v}}, Assignment{MinimumWindow: 20})
 				refusaltest.Want(t, err, refusal.InvalidAttributeValue, "Invalid value for the parameter "+c.name+".")
 			}
 		})
@@ -121,11 +121,11 @@ func TestBooleansAreReadInAnyCaseAndListedInLower(t *testing.T) {
 	for i := range attributeTable {
 		r := &attributeTable[i]
 		for _, v := range []string{"True", "TRUE", "False"} {
-			a := defaultAttributes(true)
-			if r.parse(&a, "x", assignment{minimumWindow: 1}) == nil || r.parse(&a, "true", assignment{minimumWindow: 1}) != nil || r.name == "FifoQueue" {
+			a := Default(true)
+			if r.parse(&a, "x", Assignment{MinimumWindow: 1}) == nil || r.parse(&a, "true", Assignment{MinimumWindow: 1}) != nil || r.name == "FifoQueue" {
 				continue // not a boolean, or one that takes only true
 			}
-			if err := r.parse(&a, v, assignment{minimumWindow: 1}); err != nil {
+			if err := r.parse(&a, v, Assignment{MinimumWindow: 1}); err != nil {
 				t.Errorf("%s=%s: %v", r.name, v, err)
 			}
 			want := map[string]string{"True": "true", "TRUE": "true", "False": "false"}[v]
@@ -134,8 +134,8 @@ func TestBooleansAreReadInAnyCaseAndListedInLower(t *testing.T) {
 			}
 		}
 	}
-	a, err := createAttributes(true, []Attribute{{"FifoQueue", "True"}}, assignment{minimumWindow: 20})
-	if got, _ := valueOf(a.list(), "FifoQueue"); err != nil || got != "true" {
+	a, err := Create(true, []Attribute{{"FifoQueue", "True"}}, Assignment{MinimumWindow: 20})
+	if got, _ := ValueOf(a.List(), "FifoQueue"); err != nil || got != "true" {
 		t.Errorf("FifoQueue=True: %q, %v", got, err)
 	}
 }
@@ -157,11 +157,11 @@ func TestWindowBounds(t *testing.T) {
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
-			_, err := createAttributes(true, []Attribute{{"DeduplicationWindowSeconds", c.value}}, assignment{minimumWindow: c.minimum})
+			_, err := Create(true, []Attribute{{"DeduplicationWindowSeconds", c.value}}, Assignment{MinimumWindow: c.minimum})
 			refusaltest.Want(t, err, refusal.InvalidAttributeValue, c.text)
 		})
 	}
-	if _, err := createAttributes(true, []Attribute{{"ReceiveAttemptWindowSeconds", "1"}}, assignment{minimumWindow: 1}); err != nil {
+	if _, err := Create(true, []Attribute{{"ReceiveAttemptWindowSeconds", "1"}}, Assignment{MinimumWindow: 1}); err != nil {
 		t.Errorf("ReceiveAttemptWindowSeconds does not follow the minimum window: %v", err)
 	}
 }

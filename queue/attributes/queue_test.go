@@ -1,4 +1,4 @@
-package queue
+package attributes
 
 import (
 	"testing"
@@ -114,11 +114,11 @@ func TestCreateAttributesList(t *testing.T) {
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
-			a, err := createAttributes(c.fifo, c.given, assignment{minimumWindow: 20})
+			a, err := Create(c.fifo, c.given, Assignment{MinimumWindow: 20})
 			if err != nil {
 				t.Fatal(err)
 			}
-			if diff := cmp.Diff(c.want, a.list()); diff != "" {
+			if diff := cmp.Diff(c.want, a.List()); diff != "" {
 				t.Error(diff)
 			}
 		})
@@ -187,15 +187,15 @@ func TestCreateAttributesErrors(t *testing.T) {
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
-			_, err := createAttributes(c.fifo, c.given, assignment{minimumWindow: 20})
+			_, err := Create(c.fifo, c.given, Assignment{MinimumWindow: 20})
 			refusaltest.Want(t, err, c.code, c.text)
 		})
 	}
 }
 
-func mustCreate(t *testing.T, fifo bool, given ...Attribute) QueueAttributes {
+func mustCreate(t *testing.T, fifo bool, given ...Attribute) Queue {
 	t.Helper()
-	a, err := createAttributes(fifo, given, assignment{minimumWindow: 20})
+	a, err := Create(fifo, given, Assignment{MinimumWindow: 20})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -272,16 +272,16 @@ func TestWithChanges(t *testing.T) {
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			a := mustCreate(t, c.fifo, c.before...)
-			before := a.list()
-			b, err := a.withChanges(c.given, assignment{minimumWindow: 20})
+			before := a.List()
+			b, err := a.WithChanges(c.given, Assignment{MinimumWindow: 20})
 			refusaltest.Want(t, err, c.code, c.text)
-			if diff := cmp.Diff(before, a.list()); diff != "" {
+			if diff := cmp.Diff(before, a.List()); diff != "" {
 				t.Errorf("the old value changed: %s", diff)
 			}
 			if err != nil {
 				return
 			}
-			if diff := cmp.Diff(with(before, c.want...), b.list()); diff != "" {
+			if diff := cmp.Diff(with(before, c.want...), b.List()); diff != "" {
 				t.Error(diff)
 			}
 		})
@@ -351,7 +351,7 @@ func TestDiffers(t *testing.T) {
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			a := mustCreate(t, c.fifo, c.current...)
-			got, err := a.differs(c.requested, assignment{minimumWindow: 20})
+			got, err := a.Differs(c.requested, Assignment{MinimumWindow: 20})
 			refusaltest.Want(t, err, c.code, c.text)
 			if got != c.want {
 				t.Errorf("differs in %q, want %q", got, c.want)
@@ -362,14 +362,14 @@ func TestDiffers(t *testing.T) {
 
 func TestDiffersComparesWithCurrentValues(t *testing.T) {
 	a := mustCreate(t, false, Attribute{"DelaySeconds", "1"})
-	b, err := a.withChanges([]Attribute{{"DelaySeconds", "2"}}, assignment{minimumWindow: 20})
+	b, err := a.WithChanges([]Attribute{{"DelaySeconds", "2"}}, Assignment{MinimumWindow: 20})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if name, _ := b.differs([]Attribute{{"DelaySeconds", "2"}}, assignment{minimumWindow: 20}); name != "" {
+	if name, _ := b.Differs([]Attribute{{"DelaySeconds", "2"}}, Assignment{MinimumWindow: 20}); name != "" {
 		t.Errorf("the new value differs in %s", name)
 	}
-	if name, _ := b.differs([]Attribute{{"DelaySeconds", "1"}}, assignment{minimumWindow: 20}); name != "DelaySeconds" {
+	if name, _ := b.Differs([]Attribute{{"DelaySeconds", "1"}}, Assignment{MinimumWindow: 20}); name != "DelaySeconds" {
 		t.Errorf("the old value is equal")
 	}
 }
