@@ -91,6 +91,11 @@ func (c *CreateQueue) apply(b *Broker) (Result, *Error) {
 	return QueueCreated{Queue: c.Queue}, nil
 }
 
+// QueueCreated answers CreateQueue.
+type QueueCreated struct{ Queue string }
+
+func (QueueCreated) result() {}
+
 // deletionWait is how long AWS refuses a deleted name, and purgeWait how long
 // a second purge; both only with the setting aws-cooldowns (decision 13).
 const (

@@ -81,6 +81,12 @@ func (c *DeleteMessages) apply(b *Broker) (Result, *Error) {
 	return out, nil
 }
 
+// EntriesDone answers DeleteMessages and ChangeMessageVisibility: one error or
+// nil per entry.
+type EntriesDone struct{ Errs []*Error }
+
+func (EntriesDone) result() {}
+
 // openHandle reads a handle that a client sent. It reports false unless the
 // text is, character by character, a handle issued for a delivery of q.
 func (b *Broker) openHandle(q *Queue, text string) (identifier.Receipt, bool) {

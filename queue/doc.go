@@ -13,7 +13,7 @@
 // method of [View].
 //
 // A command is one file or one part of it: its struct, Validate, the form it has
-// in the log (Prepare) and apply. What decides differently since a format version
+// in the log (Prepare), its result and apply. What decides differently since a format version
 // is in rules.go.
 //
 // Packages below know no queue: refusal is the error that a client gets, logtime the

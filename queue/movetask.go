@@ -130,6 +130,24 @@ func (b *Broker) rememberMoved(to *Queue, ids deduplication.IDs) {
 	}
 }
 
+// MoveTaskStarted answers StartMoveTask.
+type MoveTaskStarted struct{ TaskID string }
+
+// MoveTaskCancelled answers CancelMoveTask.
+type MoveTaskCancelled struct{ Moved int64 }
+
+// MessagesMoved answers MoveMessages.
+type MessagesMoved struct {
+	Moved   int64 // by this step
+	Running bool  // the task wants another step
+}
+
+func (MoveTaskStarted) result() {}
+
+func (MoveTaskCancelled) result() {}
+
+func (MessagesMoved) result() {}
+
 // StartMoveTask starts moving messages out of a dead-letter queue.
 type StartMoveTask struct {
 	Source       string // queue name

@@ -94,6 +94,33 @@ func (c *ReceiveMessages) apply(b *Broker) (Result, *Error) {
 	return b.deliver(q, s.deliver, d), nil
 }
 
+// MessagesReceived answers ReceiveMessages.
+type MessagesReceived struct {
+	Messages []ReceivedMessage
+	// Replayed says that the messages were handed out before under the
+	// same ReceiveRequestAttemptId.
+	Replayed bool
+}
+
+// ReceivedMessage is one delivery.
+type ReceivedMessage struct {
+	MessageID        MessageID
+	Handle           ReceiptHandle
+	Body             Body
+	Attributes       []MessageAttribute
+	SenderID         string
+	GroupID          string
+	DeduplicationID  string
+	TraceHeader      string
+	DeadLetterSource string         // name of the queue it was dead-lettered from
+	Sequence         SequenceNumber // zero on standard queues
+	SentAt           Timestamp
+	FirstReceivedAt  Timestamp
+	ReceiveCount     int64
+}
+
+func (MessagesReceived) result() {}
+
 // deliverable reports whether a receive would hand out a message now, or move
 // one to the dead-letter queue.
 func (q *Queue) deliverable(now Timestamp) bool {

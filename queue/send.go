@@ -268,6 +268,21 @@ func (q *Queue) removeScheduled(k statehash.Key, m *Message) {
 	q.sums.messageBytes -= m.size()
 }
 
+// MessagesSent answers SendMessages, one entry each in request order.
+type MessagesSent struct{ Entries []SentEntry }
+
+// SentEntry is the outcome of one SendEntry.
+type SentEntry struct {
+	Err       *Error // set if this entry was refused, the rest is then empty
+	MessageID MessageID
+	Sequence  SequenceNumber // zero on standard queues
+	// Duplicate says that nothing was stored: id and number are those of
+	// the first message with this deduplication id.
+	Duplicate bool
+}
+
+func (MessagesSent) result() {}
+
 // SendEntry is one message to send.
 type SendEntry struct {
 	Body                 string

@@ -27,7 +27,7 @@ func TestBadCharacter(t *testing.T) {
 	}
 }
 
-// badRune is the rule of badCharacter as the documentation writes it.
+// badRune is the rule of BadCharacter as the documentation writes it.
 func badRune(s string) bool {
 	if !utf8.ValidString(s) {
 		return true
@@ -47,7 +47,7 @@ func FuzzBadCharacter(f *testing.F) {
 	f.Add("1234567\xe2\x82")
 	f.Fuzz(func(t *testing.T, s string) {
 		if got, want := BadCharacter(s), badRune(s); got != want {
-			t.Errorf("badCharacter(%q) = %t, want %t", s, got, want)
+			t.Errorf("BadCharacter(%q) = %t, want %t", s, got, want)
 		}
 	})
 }
@@ -66,7 +66,7 @@ func TestBadCharacterAgainstTheRule(t *testing.T) {
 			s.WriteString(alphabet[random.IntN(n)])
 		}
 		if got, want := BadCharacter(s.String()), badRune(s.String()); got != want {
-			t.Fatalf("badCharacter(%q) = %t", s.String(), got)
+			t.Fatalf("BadCharacter(%q) = %t", s.String(), got)
 		}
 	}
 }
