@@ -20,6 +20,7 @@ import (
 	"github.com/seriatimq/seriatim/cluster/fault"
 	"github.com/seriatimq/seriatim/fsm/snapshot"
 	"github.com/seriatimq/seriatim/queue"
+	"github.com/seriatimq/seriatim/queue/refusal"
 )
 
 // quickly leaves out the pace of snapshots.
@@ -168,7 +169,7 @@ func TestRestoreIntoFreshCluster(t *testing.T) {
 			}
 		}
 		_, err := c.nodes[0].Submit(clustertest.Context(t), &queue.DeleteMessages{Queue: fifo, Handles: []string{b.held}})
-		if refusal := new(queue.Error); !errors.As(err, &refusal) || refusal.Code != queue.ReceiptHandleIsInvalid {
+		if refused := new(queue.Error); !errors.As(err, &refused) || refused.Code != refusal.ReceiptHandleIsInvalid {
 			t.Errorf("%s: a handle from before the backup: %v", when, err)
 		}
 		c.agree()

@@ -16,6 +16,7 @@ import (
 	"github.com/seriatimq/seriatim/cluster/clustertest"
 	"github.com/seriatimq/seriatim/cluster/fault"
 	"github.com/seriatimq/seriatim/queue"
+	"github.com/seriatimq/seriatim/queue/refusal"
 )
 
 // nodes is a cluster of whole Nodes in this process: real stores in a temporary
@@ -252,9 +253,9 @@ func TestEveryNodeAnswers(t *testing.T) {
 				// Every node sees what any node has acknowledged.
 				for j := range c.nodes {
 					position, err := c.nodes[j].Read(clustertest.Context(t), func(v queue.View) error {
-						stats, refusal := v.Stats(fifo)
-						if refusal != nil {
-							return refusal
+						stats, refused := v.Stats(fifo)
+						if refused != nil {
+							return refused
 						}
 						if stats.Visible != int64(i+1) {
 							t.Errorf("node %d does not see what node %d acknowledged: %+v", j, i, stats)
@@ -290,20 +291,20 @@ func TestRefusals(t *testing.T) {
 	cases := []struct {
 		name   string
 		cmd    queue.Command
-		want   queue.Code
+		want   refusal.Code
 		logged bool
 	}{
-		{"refused by the state", &queue.PurgeQueue{Queue: "unknown"}, queue.QueueDoesNotExist, true},
-		{"wrong in itself", &queue.ReceiveMessages{Queue: standard, MaxMessages: queue.Some(11)}, queue.InvalidParameterValue, false},
-		{"wrong in itself, on an unknown queue", &queue.ReceiveMessages{Queue: "unknown", MaxMessages: queue.Some(11)}, queue.QueueDoesNotExist, false},
+		{"refused by the state", &queue.PurgeQueue{Queue: "unknown"}, refusal.QueueDoesNotExist, true},
+		{"wrong in itself", &queue.ReceiveMessages{Queue: standard, MaxMessages: queue.Some(11)}, refusal.InvalidParameterValue, false},
+		{"wrong in itself, on an unknown queue", &queue.ReceiveMessages{Queue: "unknown", MaxMessages: queue.Some(11)}, refusal.QueueDoesNotExist, false},
 	}
 	for i, n := range c.nodes {
 		for _, test := range cases {
 			t.Run(fmt.Sprintf("%s on node %d", test.name, i), func(t *testing.T) {
 				before := c.nodes[c.leader()].Status().CommitIndex
 				reply, err := n.Submit(clustertest.Context(t), test.cmd)
-				var refusal *queue.Error
-				if !errors.As(err, &refusal) || refusal.Code != test.want {
+				var refused *queue.Error
+				if !errors.As(err, &refused) || refused.Code != test.want {
 					t.Fatalf("got %v, want code %d", err, test.want)
 				}
 				if logged := reply.Index > before; logged != test.logged {
@@ -389,8 +390,8 @@ func TestLongPollThroughFollowers(t *testing.T) {
 		done := poll(clustertest.Context(t), followers[0], "deleted")
 		waiting(1)
 		c.submit(followers[1], &queue.DeleteQueue{Queue: "deleted"})
-		var refusal *queue.Error
-		if a := <-done; !errors.As(a.err, &refusal) || refusal.Code != queue.QueueDoesNotExist {
+		var refused *queue.Error
+		if a := <-done; !errors.As(a.err, &refused) || refused.Code != refusal.QueueDoesNotExist {
 			t.Fatalf("got %v", a.err)
 		}
 	})

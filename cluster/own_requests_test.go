@@ -15,6 +15,7 @@ import (
 	"github.com/seriatimq/seriatim/cluster/peerpb"
 	"github.com/seriatimq/seriatim/fsm/codec"
 	"github.com/seriatimq/seriatim/queue"
+	"github.com/seriatimq/seriatim/queue/content"
 )
 
 // deafStream is a stream whose answers are lost.
@@ -190,7 +191,7 @@ func TestOwnRequests(t *testing.T) {
 	}
 	sent := codec.Response{Result: queue.MessagesSent{}}
 	nothing, something := codec.Response{Result: queue.MessagesReceived{}},
-		codec.Response{Result: queue.MessagesReceived{Messages: []queue.ReceivedMessage{{Body: queue.NewBody("b")}}}}
+		codec.Response{Result: queue.MessagesReceived{Messages: []queue.ReceivedMessage{{Body: content.NewBody("b")}}}}
 	cases := []struct {
 		name    string
 		happens func(number uint64)

@@ -17,6 +17,7 @@ import (
 	"github.com/seriatimq/seriatim/cluster/offline"
 	"github.com/seriatimq/seriatim/cluster/storage"
 	"github.com/seriatimq/seriatim/queue"
+	"github.com/seriatimq/seriatim/queue/refusal"
 )
 
 func openStopped(t *testing.T, path string) *offline.Stopped {
@@ -91,7 +92,7 @@ func TestRecoveryOfOneOfThree(t *testing.T) {
 		t.Errorf("a duplicate got %+v, the original %+v", again, sent)
 	}
 	_, err := c.nodes[1].Submit(clustertest.Context(t), &queue.DeleteMessages{Queue: fifo, Handles: []string{held}})
-	if refusal := new(queue.Error); !errors.As(err, &refusal) || refusal.Code != queue.ReceiptHandleIsInvalid {
+	if refused := new(queue.Error); !errors.As(err, &refused) || refused.Code != refusal.ReceiptHandleIsInvalid {
 		t.Errorf("a handle from before the recovery: %v", err)
 	}
 	if next := c.send(1, fifo, "next"); next.Sequence <= 21 {

@@ -12,6 +12,7 @@ import (
 	"github.com/seriatimq/seriatim/cluster/leader"
 	"github.com/seriatimq/seriatim/fsm/codec"
 	"github.com/seriatimq/seriatim/queue"
+	"github.com/seriatimq/seriatim/queue/limits"
 )
 
 // Submit executes a command, wherever the leader is. The error is a
@@ -23,7 +24,7 @@ func (n *Node) Submit(ctx context.Context, cmd queue.Command) (Reply, error) {
 }
 
 // waitSecondsMax is the longest a receive can wait, for whatever reason.
-const waitSecondsMax = queue.WaitSecondsMax * time.Second
+const waitSecondsMax = limits.WaitSecondsMax * time.Second
 
 // Receive executes a receive, waiting up to wait for a message: 0 is a short
 // poll, and a negative wait means the queue's ReceiveMessageWaitTimeSeconds.

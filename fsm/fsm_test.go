@@ -16,6 +16,8 @@ import (
 	"github.com/seriatimq/seriatim/fsm/codec"
 	"github.com/seriatimq/seriatim/fsm/format"
 	"github.com/seriatimq/seriatim/queue"
+	"github.com/seriatimq/seriatim/queue/logtime"
+	"github.com/seriatimq/seriatim/queue/refusal"
 )
 
 func TestEntriesAnswerEachCommandInOrder(t *testing.T) {
@@ -31,7 +33,7 @@ func TestEntriesAnswerEachCommandInOrder(t *testing.T) {
 	if created, ok := result.Responses[0].Result.(queue.QueueCreated); !ok || created.Queue != "a" {
 		t.Errorf("first: %+v", result.Responses[0])
 	}
-	if err := result.Responses[1].Err; err == nil || err.Code != queue.QueueDoesNotExist || result.Responses[1].Result != nil {
+	if err := result.Responses[1].Err; err == nil || err.Code != refusal.QueueDoesNotExist || result.Responses[1].Result != nil {
 		t.Errorf("second: %+v", result.Responses[1])
 	}
 	if sent, ok := result.Responses[2].Result.(queue.MessagesSent); !ok || len(sent.Entries) != 1 {
@@ -57,7 +59,7 @@ func TestPositionFollowsTheLog(t *testing.T) {
 
 	// Entries of other kinds leave gaps. Log time never goes back.
 	r.index += 3
-	r.apply(start.Add(-queue.Hour), &queue.AdvanceClock{})
+	r.apply(start.Add(-logtime.Hour), &queue.AdvanceClock{})
 	after := r.fsm.Position()
 	if after.Index != r.index || after.At != start || after.ChainHash == before.ChainHash {
 		t.Errorf("position %+v", after)

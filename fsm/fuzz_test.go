@@ -11,6 +11,7 @@ import (
 	"github.com/seriatimq/seriatim/fsm/format"
 	"github.com/seriatimq/seriatim/fsm/fsmtest"
 	"github.com/seriatimq/seriatim/queue"
+	"github.com/seriatimq/seriatim/queue/logtime"
 )
 
 // FuzzDecodeCommand: no input may panic; what is accepted has one canonical
@@ -43,7 +44,7 @@ func FuzzDecodeCommand(f *testing.F) {
 			return // leaders refuse it; a node that finds it in its log ends on purpose
 		}
 		one, two := eventful(t), eventful(t)
-		at := start.Add(queue.Minute)
+		at := start.Add(logtime.Minute)
 		if diff := cmp.Diff(one.apply(at, cmd), two.apply(at, again), fsmtest.SameBody); diff != "" {
 			t.Fatalf("answers (-one +two):\n%s", diff)
 		}

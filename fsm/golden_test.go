@@ -11,6 +11,7 @@ import (
 	"github.com/seriatimq/seriatim/fsm/format"
 	"github.com/seriatimq/seriatim/fsm/fsmtest"
 	"github.com/seriatimq/seriatim/queue"
+	"github.com/seriatimq/seriatim/queue/logtime"
 )
 
 // TestGoldenSnapshot restores snapshots that were written once, one per format
@@ -47,7 +48,7 @@ func eventfulAt(t testing.TB, version uint32) *replica {
 	allow := `{"redrivePermission":"byQueue","sourceQueueArns":["arn:aws:sqs:us-east-1:000000000000:q.fifo"]}`
 	fifo := queue.Attribute{Name: "FifoQueue", Value: "true"}
 	at := start
-	do := func(passed queue.Duration, cmd queue.Command) queue.Result {
+	do := func(passed logtime.Duration, cmd queue.Command) queue.Result {
 		at = at.Add(passed)
 		got := r.apply(at, cmd)
 		if got.Err != nil {
@@ -74,7 +75,7 @@ func eventfulAt(t testing.TB, version uint32) *replica {
 	do(0, &queue.CreateQueue{Queue: "plain"})
 	for _, id := range []string{"1", "2", "3"} {
 		cmd := send("q.fifo", id, "group-"+id, "body "+id, queue.MessageAttribute{Name: "color", DataType: "String", Value: "red"})
-		do(queue.Second, &cmd)
+		do(logtime.Second, &cmd)
 	}
 	later := send("q.fifo", "4", "group-4", "later", queue.MessageAttribute{
 		Name: "seriatim.ScheduledEnqueueTime", DataType: "Number", Value: "1700000600000",
@@ -87,12 +88,12 @@ func eventfulAt(t testing.TB, version uint32) *replica {
 		do(0, &keyed)
 	}
 	do(0, &queue.ReceiveMessages{Queue: "q.fifo", VisibilityTimeout: queue.Some(5)})
-	do(6*queue.Second, &queue.ReceiveMessages{
+	do(6*logtime.Second, &queue.ReceiveMessages{
 		Queue: "q.fifo", AttemptID: "attempt", AttemptIDGiven: true, VisibilityTimeout: queue.Some(60),
 	})
 	do(0, &queue.ReceiveMessages{Queue: "q.fifo", VisibilityTimeout: queue.Some(0)})
 	do(0, &queue.ReceiveMessages{Queue: "q.fifo", VisibilityTimeout: queue.Some(0)})
-	do(queue.Second, &queue.StartMoveTask{Source: "dead.fifo", MaxPerSecond: queue.Some(5)})
+	do(logtime.Second, &queue.StartMoveTask{Source: "dead.fifo", MaxPerSecond: queue.Some(5)})
 	do(0, &queue.SendMessages{Queue: "plain", Entries: []queue.SendEntry{{Body: "delayed", DelaySeconds: queue.Some(9)}}})
 	return r
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/seriatimq/seriatim/fsm/codec"
 	"github.com/seriatimq/seriatim/queue"
+	"github.com/seriatimq/seriatim/queue/limits"
 )
 
 // answer shows a response, one line per message or entry.
@@ -154,7 +155,7 @@ func (s *scenario) attributes(name string, wanted []string) []string {
 }
 
 func (s *scenario) moveTasks(source string) []string {
-	tasks, err := s.replica.fsm.View().MoveTasks(source, queue.MoveTasksListedMax)
+	tasks, err := s.replica.fsm.View().MoveTasks(source, limits.MoveTasksListedMax)
 	if err != nil {
 		return []string{s.refusal(err)}
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/seriatimq/seriatim/queue"
+	"github.com/seriatimq/seriatim/queue/logtime"
 )
 
 // scenario runs command lines on one replica. Ids and handles are shown as
@@ -46,7 +47,7 @@ func (s *scenario) line(line string) []string {
 		if err != nil {
 			s.t.Fatal(err)
 		}
-		s.now = start.Add(queue.Duration(passed.Milliseconds()))
+		s.now = start.Add(logtime.Duration(passed.Milliseconds()))
 		return nil
 	case "snapshot":
 		s.replica.restore(s.replica.snapshot())

@@ -12,6 +12,7 @@ import (
 	"github.com/seriatimq/seriatim/fsm/fsmtest"
 	"github.com/seriatimq/seriatim/fsm/snapshot"
 	"github.com/seriatimq/seriatim/queue"
+	"github.com/seriatimq/seriatim/queue/logtime"
 )
 
 func TestSnapshotRestoresEverything(t *testing.T) {
@@ -35,7 +36,7 @@ func TestSnapshotRestoresEverything(t *testing.T) {
 		&queue.ReceiveMessages{Queue: "plain"},
 		&queue.AdvanceClock{},
 	} {
-		at := start.Add(queue.Minute)
+		at := start.Add(logtime.Minute)
 		if diff := cmp.Diff(r.apply(at, cmd), other.apply(at, cmd), fsmtest.SameBody); diff != "" {
 			t.Errorf("%T (-first +restored):\n%s", cmd, diff)
 		}
@@ -56,7 +57,7 @@ func TestEmptyStateHasASnapshot(t *testing.T) {
 func TestSnapshotWhileCommandsGoOn(t *testing.T) {
 	r := eventful(t)
 	for i := range 200 {
-		r.apply(start.Add(queue.Minute), &queue.SendMessages{Queue: "plain", Entries: []queue.SendEntry{{Body: fmt.Sprint("before ", i)}}})
+		r.apply(start.Add(logtime.Minute), &queue.SendMessages{Queue: "plain", Entries: []queue.SendEntry{{Body: fmt.Sprint("before ", i)}}})
 	}
 	want := r.snapshot()
 	captured, err := r.fsm.Snapshot()
@@ -72,7 +73,7 @@ func TestSnapshotWhileCommandsGoOn(t *testing.T) {
 		captured.Release()
 	})
 	for i := range 200 {
-		at := start.Add(queue.Minute).Add(queue.Duration(i) * queue.Second)
+		at := start.Add(logtime.Minute).Add(logtime.Duration(i) * logtime.Second)
 		r.apply(at, &queue.SendMessages{Queue: "plain", Entries: []queue.SendEntry{{Body: fmt.Sprint("after ", i)}}})
 		r.apply(at, &queue.ReceiveMessages{Queue: "plain", MaxMessages: queue.Some(10)})
 		r.apply(at, &queue.AdvanceClock{})

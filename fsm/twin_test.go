@@ -12,6 +12,7 @@ import (
 
 	"github.com/seriatimq/seriatim/fsm/fsmtest"
 	"github.com/seriatimq/seriatim/queue"
+	"github.com/seriatimq/seriatim/queue/logtime"
 )
 
 // TestTwins gives one random log to replicas that live differently and must
@@ -109,7 +110,7 @@ func (c *commands) queue() string { return c.one("a.fifo", "b.fifo", "dead.fifo"
 
 // some makes one to three commands of one entry and lets time pass.
 func (c *commands) some() []queue.Command {
-	steps := []queue.Duration{0, 0, 0, 1, 1, 249, 499, 999, queue.Second, 2 * queue.Second}
+	steps := []logtime.Duration{0, 0, 0, 1, 1, 249, 499, 999, logtime.Second, 2 * logtime.Second}
 	c.now = c.now.Add(steps[c.random.IntN(len(steps))])
 	c.last = nil
 	for range 1 + c.random.IntN(3) {

@@ -4,6 +4,10 @@ import (
 	"slices"
 
 	"github.com/tidwall/btree"
+
+	"github.com/seriatimq/seriatim/queue/logtime"
+	"github.com/seriatimq/seriatim/queue/refusal"
+	"github.com/seriatimq/seriatim/queue/statehash"
 )
 
 // ReceiveAttempt is what a ReceiveRequestAttemptId was answered, so that a
@@ -31,27 +35,27 @@ func (a attemptIndex) clone() attemptIndex {
 	return a
 }
 
-func (a *ReceiveAttempt) sum(k keyed, incarnation uint64) sum128 {
+func (a *ReceiveAttempt) sum(k statehash.Key, incarnation uint64) statehash.Sum {
 	var buf [256]byte
-	r := append(record(buf[:0]), kindAttempt).num(incarnation).num(a.number)
-	r = r.text(a.id).time(a.receivedAt).flag(a.invalid)
+	r := append(statehash.Record(buf[:0]), statehash.KindAttempt).Num(incarnation).Num(a.number)
+	r = r.Text(a.id).Time(a.receivedAt).Flag(a.invalid)
 	for _, d := range a.deliveries {
-		r = r.num(uint64(d.Sequence)).num(uint64(d.Delivery))
+		r = r.Num(uint64(d.Sequence)).Num(uint64(d.Delivery))
 	}
-	return k.sum(r)
+	return k.Sum(r)
 }
 
-func (q *Queue) putAttempt(k keyed, a *ReceiveAttempt) {
+func (q *Queue) putAttempt(k statehash.Key, a *ReceiveAttempt) {
 	q.dropAttempt(k, a.id)
 	q.attempts.byID.Set(a.id, a)
 	q.attempts.order.Set(a.number, a.id)
-	q.sums.attempts.add(a.sum(k, q.incarnation))
+	q.sums.attempts.Add(a.sum(k, q.incarnation))
 }
 
-func (q *Queue) dropAttempt(k keyed, id string) {
+func (q *Queue) dropAttempt(k statehash.Key, id string) {
 	if old, was := q.attempts.byID.Delete(id); was {
 		q.attempts.order.Delete(old.number)
-		q.sums.attempts.sub(old.sum(k, q.incarnation))
+		q.sums.attempts.Sub(old.sum(k, q.incarnation))
 	}
 }
 
@@ -59,18 +63,18 @@ func (q *Queue) clearAttempts() {
 	last := q.attempts.last
 	q.attempts = newAttemptIndex()
 	q.attempts.last = last
-	q.sums.attempts = sum128{}
+	q.sums.attempts = statehash.Sum{}
 }
 
 // liveAttempt finds the attempt of id inside its window. Retries do not extend
 // the window: it counts from the first successful receive.
 func (q *Queue) liveAttempt(id string, now Timestamp) (*ReceiveAttempt, bool) {
 	a, ok := q.attempts.byID.Get(id)
-	return a, ok && now.Sub(a.receivedAt) < Seconds(q.attributes.AttemptSeconds)
+	return a, ok && now.Sub(a.receivedAt) < logtime.Seconds(q.attributes.AttemptSeconds)
 }
 
 // forgetAttempts drops at most budget attempts whose window is over.
-func (q *Queue) forgetAttempts(k keyed, now Timestamp, budget int) int {
+func (q *Queue) forgetAttempts(k statehash.Key, now Timestamp, budget int) int {
 	for ; budget > 0; budget-- {
 		_, id, ok := q.attempts.order.Min()
 		if !ok {
@@ -90,14 +94,14 @@ func (q *Queue) attemptDeadline() Timestamp {
 		return 0
 	}
 	a, _ := q.attempts.byID.Get(id)
-	return a.receivedAt.Add(Seconds(q.attributes.AttemptSeconds))
+	return a.receivedAt.Add(logtime.Seconds(q.attributes.AttemptSeconds))
 }
 
 // endAttempt ends the attempt that handed out m because m is deleted or its
 // visibility changed. AWS then answers a retry with an error (the record stays
 // and says so; a deleted message is missed by itself), YMQ forgets the attempt
 // as a whole and a retry is an ordinary receive.
-func (q *Queue) endAttempt(k keyed, m *Message, deleted bool) {
+func (q *Queue) endAttempt(k statehash.Key, m *Message, deleted bool) {
 	d := m.delivery
 	if d == nil || d.attemptNumber == 0 {
 		return
@@ -128,7 +132,7 @@ func (b *Broker) replay(q *Queue, a *ReceiveAttempt, c *ReceiveMessages, visible
 		m, ok := q.messages.Get(uint64(d.Sequence))
 		held := ok && m.delivered() && m.delivery.count == d.Delivery && !q.expired(m, b.now)
 		if !q.attributes.YMQReceive && (a.invalid || !held || m.delivery.visibleAt <= b.now) {
-			return nil, InvalidValue(a.id, "ReceiveRequestAttemptId",
+			return nil, refusal.InvalidValue(a.id, "ReceiveRequestAttemptId",
 				"The receiveRequestAttemptId is not valid anymore since the receive call is not retryable.")
 		}
 		if held && q.leads(m, again) {

@@ -2,6 +2,8 @@ package queue
 
 import (
 	"testing"
+
+	"github.com/seriatimq/seriatim/queue/logtime"
 )
 
 // attempt receives with an attempt id and returns the bodies, or the refusal.
@@ -24,7 +26,7 @@ const notRetryable = "Value A for parameter ReceiveRequestAttemptId is invalid. 
 	"The receiveRequestAttemptId is not valid anymore since the receive call is not retryable."
 
 func TestReceiveAttempt(t *testing.T) {
-	ymq := []Attribute{{"ReceiveCompatibility", "ymq"}}
+	ymq := []Attribute{{Name: "ReceiveCompatibility", Value: "ymq"}}
 	for _, c := range []struct {
 		name       string
 		attributes []Attribute
@@ -75,7 +77,7 @@ func TestReplayKeepsCountsAndResetsVisibility(t *testing.T) {
 	s := newScript(t)
 	s.run("s:a-1")
 	s.attempt("A", 1, 30)
-	s.pass(20 * Second)
+	s.pass(20 * logtime.Second)
 	s.attempt("A", 1, 30)
 	s.run("t20 r9= t10")
 	if got := s.receive("q.fifo", 1); got[0].ReceiveCount != 2 {
@@ -106,7 +108,7 @@ func TestVisibilityTimeoutZeroLeavesNoAttempt(t *testing.T) {
 
 // A generation of A that is over must not lend its messages to a later one.
 func TestAttemptGenerations(t *testing.T) {
-	s := newScript(t, Attribute{"ReceiveCompatibility", "ymq"})
+	s := newScript(t, Attribute{Name: "ReceiveCompatibility", Value: "ymq"})
 	s.run("s:a-1 s:b-1")
 	s.attempt("A", 2, 30)
 	s.run("d:a-1 s:c-1")

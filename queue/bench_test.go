@@ -22,7 +22,7 @@ func newFiller(tb testing.TB, attributes ...Attribute) *filler {
 	tb.Helper()
 	f := &filler{b: New(), at: 1_000_000, body: strings.Repeat("x", benchBody)}
 	f.must(tb, &SetClusterSetting{SettingReceiptKey, "000102030405060708090a0b0c0d0e0f"})
-	f.must(tb, &CreateQueue{Queue: "q.fifo", Attributes: append(attributes, Attribute{"FifoQueue", "true"})})
+	f.must(tb, &CreateQueue{Queue: "q.fifo", Attributes: append(attributes, Attribute{Name: "FifoQueue", Value: "true"})})
 	return f
 }
 
@@ -86,7 +86,7 @@ func heap() uint64 {
 func BenchmarkMemoryPerMessage(b *testing.B) {
 	for b.Loop() {
 		before := heap()
-		f := newFiller(b, Attribute{"DeduplicationEnabled", "false"})
+		f := newFiller(b, Attribute{Name: "DeduplicationEnabled", Value: "false"})
 		for f.n < 1_000_000 {
 			f.at++
 			f.send(b, 1000)
@@ -101,7 +101,7 @@ func BenchmarkMemoryPerMessage(b *testing.B) {
 func BenchmarkMemoryPerDeduplicationID(b *testing.B) {
 	for b.Loop() {
 		before := heap()
-		f := newFiller(b, Attribute{"DeduplicationWindowSeconds", "604800"})
+		f := newFiller(b, Attribute{Name: "DeduplicationWindowSeconds", Value: "604800"})
 		for f.n < 1_000_000 {
 			f.at++
 			f.send(b, 1000)

@@ -4,6 +4,9 @@ import (
 	"slices"
 
 	"github.com/tidwall/btree"
+
+	"github.com/seriatimq/seriatim/queue/refusal"
+	"github.com/seriatimq/seriatim/queue/statehash"
 )
 
 // Broker is the whole replicated state: queues and move tasks, the clock, the
@@ -16,16 +19,16 @@ type Broker struct {
 	nextMoveTask    uint64
 	sequenceFloor   uint64
 	settings        *btree.Map[string, string]
-	key             keyed // from SettingReceiptKey
+	key             statehash.Key // from SettingReceiptKey
 	queues          *btree.Map[string, *Queue]
 	sources         *btree.Map[string, struct{}] // dead-letter target NUL source
 	tombstones      tombstones
 	moveTasks       moveTasks
 	deadlines       *btree.BTreeG[queueDeadline]
 	generation      uint64
-	sum             sum128   // over the records of queues, tombstones, tasks
-	bytes           int64    // estimated size of all queues; not state
-	changed         []*Queue // by the command being applied
+	sum             statehash.Sum // over the records of queues, tombstones, tasks
+	bytes           int64         // estimated size of all queues; not state
+	changed         []*Queue      // by the command being applied
 	events          []Event
 	senders         *btree.Map[string, *string] // shares equal sender ids; not state
 	unchecked       int                         // commands since the last check, build tag invariants
@@ -66,7 +69,7 @@ func (b *Broker) apply(cmd Command) (Result, *Error) {
 	if err := wellFormed(cmd); err != nil {
 		// AWS looks the queue up before it looks at values (sqs.md 1.7).
 		if name := cmd.QueueName(); name != "" && !b.View().QueueExists(name) {
-			return nil, NoSuchQueue()
+			return nil, refusal.NoSuchQueue()
 		}
 		return nil, err
 	}
@@ -131,12 +134,12 @@ func (b *Broker) count(q *Queue) {
 		q.sums.headerStale = false
 	}
 	total := q.countersSum(b.key)
-	total.add(q.sums.header)
-	total.add(q.sums.messages)
-	total.add(q.sums.deduplication)
-	total.add(q.sums.attempts)
-	b.sum.sub(q.sums.counted)
-	b.sum.add(total)
+	total.Add(q.sums.header)
+	total.Add(q.sums.messages)
+	total.Add(q.deduplication.Sum())
+	total.Add(q.sums.attempts)
+	b.sum.Sub(q.sums.counted)
+	b.sum.Add(total)
 	q.sums.counted = total
 	bytes := q.size()
 	b.bytes += bytes - q.sums.countedBytes
@@ -166,20 +169,20 @@ func (b *Broker) View() View { return View{b} }
 // StateHash is the incremental 128-bit hash over all records.
 func (b *Broker) StateHash() [16]byte {
 	sum := b.sum
-	sum.add(b.recordSum())
-	return sum.bytes()
+	sum.Add(b.recordSum())
+	return sum.Bytes()
 }
 
 // recordSum hashes what belongs to no queue.
-func (b *Broker) recordSum() sum128 {
+func (b *Broker) recordSum() statehash.Sum {
 	var buf [256]byte
-	r := append(record(buf[:0]), kindBroker).time(b.now).num(uint64(b.formatVersion)).num(uint64(b.epoch))
-	r = r.num(b.nextIncarnation).num(b.nextMoveTask).num(b.sequenceFloor)
+	r := append(statehash.Record(buf[:0]), statehash.KindBroker).Time(b.now).Num(uint64(b.formatVersion)).Num(uint64(b.epoch))
+	r = r.Num(b.nextIncarnation).Num(b.nextMoveTask).Num(b.sequenceFloor)
 	b.settings.Scan(func(name, value string) bool {
-		r = r.text(name).text(value)
+		r = r.Text(name).Text(value)
 		return true
 	})
-	return b.key.sum(r)
+	return b.key.Sum(r)
 }
 
 // intern shares equal sender ids: there are few, and every message has one.

@@ -3,6 +3,8 @@ package queue
 import (
 	"fmt"
 	"testing"
+
+	"github.com/seriatimq/seriatim/queue/logtime"
 )
 
 // world drives one Broker in tests: it panics on nothing, fails on surprises.
@@ -37,12 +39,12 @@ func (w *world) must(cmd Command) Result {
 	return result
 }
 
-func (w *world) pass(d Duration) { w.at = w.at.Add(d) }
+func (w *world) pass(d logtime.Duration) { w.at = w.at.Add(d) }
 
 func (w *world) create(name string, attributes ...Attribute) {
 	w.t.Helper()
 	if isFIFOName(name) {
-		attributes = append(attributes, Attribute{"FifoQueue", "true"})
+		attributes = append(attributes, Attribute{Name: "FifoQueue", Value: "true"})
 	}
 	w.must(&CreateQueue{Queue: name, Attributes: attributes})
 }
@@ -80,7 +82,7 @@ func TestLife(t *testing.T) {
 		t.Fatalf("received in-flight messages %q", bodies(again))
 	}
 	w.must(&DeleteMessages{Queue: "q.fifo", Handles: []string{got[0].Handle.String()}})
-	w.pass(31 * Second)
+	w.pass(31 * logtime.Second)
 	if again := w.receive("q.fifo", 10); bodies(again) != "m1 m2 n0 " {
 		t.Fatalf("after expiry %q", bodies(again))
 	}

@@ -1,8 +1,8 @@
 package queue
 
 // Command is one change of the replicated state. The set is closed: package
-// fsm holds the number and the encoding of each. Commands are plain data;
-// they are not changed after they were handed to Apply.
+// fsm/codec holds the number and the encoding of each. Commands are plain
+// data; they are not changed after they were handed to Apply.
 type Command interface {
 	// Validate checks everything that needs no state: required members,
 	// ranges, lengths, characters, policies. A node calls it, by Prepare,
@@ -34,16 +34,36 @@ func (i Int) Or(other int64) int64 {
 	return other
 }
 
-// Attribute is one queue attribute as text, by its SQS name.
-type Attribute struct{ Name, Value string }
+// Result is the answer of a command that was not refused. The set is closed,
+// as that of Command is.
+type Result interface{ result() }
 
-// Tag is one queue tag.
-type Tag struct{ Key, Value string }
+// Done is the answer of every command that has nothing to say.
+type Done struct{}
 
-// MessageAttribute is a typed user attribute of a message. DataType begins
-// with String, Number or Binary; Value holds the text or the raw bytes.
-type MessageAttribute struct {
-	Name     string
-	DataType string
-	Value    string
+func (Done) result() {}
+
+// EventKind says what happened.
+type EventKind uint8
+
+// Event kinds. The numbers are not stored anywhere.
+const (
+	// MessagesAvailable: a receive on Queue may now return messages.
+	MessagesAvailable EventKind = iota + 1
+	// QueueDeleted: waiting receives on Queue end with QueueDoesNotExist.
+	QueueDeleted
+	// MoveTaskAdded: the leader should begin to run a move task.
+	MoveTaskAdded
+	// MessagesExpired: Count messages of Queue passed their retention.
+	MessagesExpired
+	// MessagesDeadLettered: Count messages of Queue moved to its DLQ.
+	MessagesDeadLettered
+)
+
+// Event is a side effect for package cluster to act upon: wake a waiter, start
+// a job, count something. Events are not part of the state.
+type Event struct {
+	Kind  EventKind
+	Queue string
+	Count int
 }

@@ -5,6 +5,12 @@ import (
 	"strings"
 
 	"github.com/tidwall/btree"
+
+	"github.com/seriatimq/seriatim/queue/attributes"
+	"github.com/seriatimq/seriatim/queue/limits"
+	"github.com/seriatimq/seriatim/queue/logtime"
+	"github.com/seriatimq/seriatim/queue/refusal"
+	"github.com/seriatimq/seriatim/queue/statehash"
 )
 
 // CreateQueue creates a queue, or confirms that an equal one exists.
@@ -24,23 +30,23 @@ func (c *CreateQueue) Validate() *Error {
 	if err := c.wellFormed(); err != nil {
 		return err
 	}
-	return checkAttributeValues(isFIFOName(c.Queue), c.Attributes)
+	return attributes.Check(isFIFOName(c.Queue), c.Attributes)
 }
 
 // wellFormed checks the name, against the rule that FifoQueue selects, and the
 // tags.
 func (c *CreateQueue) wellFormed() *Error {
-	value, _ := valueOf(c.Attributes, nameFIFO)
-	if on, _ := parseBool(value); on {
-		if base, isFIFO := strings.CutSuffix(c.Queue, ".fifo"); !isFIFO || !plainName(base) || len(c.Queue) > QueueNameLengthMax {
-			return InvalidParameter("The name of a FIFO queue can only include alphanumeric characters, hyphens, or underscores, " +
+	value, _ := attributes.ValueOf(c.Attributes, attributes.NameFIFO)
+	if on, _ := attributes.ParseBool(value); on {
+		if base, isFIFO := strings.CutSuffix(c.Queue, ".fifo"); !isFIFO || !plainName(base) || len(c.Queue) > limits.QueueNameLengthMax {
+			return refusal.InvalidParameter("The name of a FIFO queue can only include alphanumeric characters, hyphens, or underscores, " +
 				"must end with .fifo suffix and be 1 to 80 in length.")
 		}
-	} else if !plainName(c.Queue) || len(c.Queue) > QueueNameLengthMax {
+	} else if !plainName(c.Queue) || len(c.Queue) > limits.QueueNameLengthMax {
 		// This is also what AWS says of a name ending in .fifo.
-		return InvalidParameter(nameRule)
+		return refusal.InvalidParameter(nameRule)
 	}
-	return checkTags(c.Queue, c.Tags)
+	return attributes.CheckTags(c.Queue, c.Tags)
 }
 
 func (c *CreateQueue) prepare() (Prepared, *Error) {
@@ -48,7 +54,7 @@ func (c *CreateQueue) prepare() (Prepared, *Error) {
 		return Prepared{}, err
 	}
 	ready := *c
-	ready.Policies = parsePolicies(c.Attributes)
+	ready.Policies = attributes.ParsePolicies(c.Attributes)
 	return Prepared{Command: &ready}, nil
 }
 
@@ -56,40 +62,45 @@ func (c *CreateQueue) prepare() (Prepared, *Error) {
 // confirmed; attributes not in the request are not compared, nor are tags.
 func (c *CreateQueue) apply(b *Broker) (Result, *Error) {
 	if q, exists := b.queues.Get(c.Queue); exists {
-		name, err := q.attributes.differs(c.Attributes, b.assignment(c.Policies))
+		name, err := q.attributes.Differs(c.Attributes, b.assignment(c.Policies))
 		switch {
 		case err != nil:
 			return nil, err
 		case name != "":
-			return nil, newError(QueueNameExists,
+			return nil, refusal.New(refusal.QueueNameExists,
 				"A queue already exists with the same name and a different value for attribute ", name)
 		}
 		return QueueCreated{Queue: c.Queue}, nil
 	}
 	fifo := isFIFOName(c.Queue)
-	attributes, err := createAttributes(fifo, c.Attributes, b.assignment(c.Policies))
+	wanted, err := attributes.Create(fifo, c.Attributes, b.assignment(c.Policies))
 	if err == nil {
-		err = b.checkRedrive(c.Queue, fifo, attributes.Redrive, c.Attributes)
+		err = b.checkRedrive(c.Queue, fifo, wanted.Redrive, c.Attributes)
 	}
 	if err == nil {
-		err = b.checkImplicitDeadLetter(c.Queue, &attributes)
+		err = b.checkImplicitDeadLetter(c.Queue, &wanted)
 	}
 	if err != nil {
 		return nil, err
 	}
 	if b.cooldowns() && b.tombstones.within(c.Queue, b.now, deletionWait) {
-		return nil, newError(QueueDeletedRecently,
+		return nil, refusal.New(refusal.QueueDeletedRecently,
 			"You must wait 60 seconds after deleting a queue before you can create another with the same name.")
 	}
-	b.addQueue(c.Queue, attributes, c.Tags)
+	b.addQueue(c.Queue, wanted, c.Tags)
 	return QueueCreated{Queue: c.Queue}, nil
 }
+
+// QueueCreated answers CreateQueue.
+type QueueCreated struct{ Queue string }
+
+func (QueueCreated) result() {}
 
 // deletionWait is how long AWS refuses a deleted name, and purgeWait how long
 // a second purge; both only with the setting aws-cooldowns (decision 13).
 const (
-	deletionWait = 60 * Second
-	purgeWait    = 60 * Second
+	deletionWait = 60 * logtime.Second
+	purgeWait    = 60 * logtime.Second
 )
 
 func (b *Broker) addQueue(name string, attributes QueueAttributes, tags []Tag) {
@@ -111,8 +122,8 @@ func (b *Broker) addQueue(name string, attributes QueueAttributes, tags []Tag) {
 // checkImplicitDeadLetter refuses ImplicitDeadLetterQueue where the built-in
 // queue could not have its name.
 func (b *Broker) checkImplicitDeadLetter(name string, a *QueueAttributes) *Error {
-	if a.ImplicitDeadLetterQueue && len(implicitDeadLetterName(name)) > QueueNameLengthMax {
-		return newError(InvalidAttributeValue, "Invalid value for the parameter ImplicitDeadLetterQueue. "+
+	if a.ImplicitDeadLetterQueue && len(implicitDeadLetterName(name)) > limits.QueueNameLengthMax {
+		return refusal.New(refusal.InvalidAttributeValue, "Invalid value for the parameter ImplicitDeadLetterQueue. "+
 			"Reason: the name of the queue is too long to append -dlq to it.")
 	}
 	return nil
@@ -126,11 +137,11 @@ func (b *Broker) addImplicitDeadLetter(q *Queue) {
 	}
 	name := implicitDeadLetterName(q.name)
 	if _, exists := b.queues.Get(name); !exists {
-		attributes, err := createAttributes(q.attributes.FIFO, fifoAttribute(q.attributes.FIFO), b.assignment(Policies{}))
+		same, err := attributes.Create(q.attributes.FIFO, fifoAttribute(q.attributes.FIFO), b.assignment(Policies{}))
 		if err != nil {
 			panic("queue: default attributes are refused: " + err.Message)
 		}
-		b.addQueue(name, attributes, nil)
+		b.addQueue(name, same, nil)
 	}
 }
 
@@ -142,24 +153,24 @@ func fifoAttribute(fifo bool) []Attribute {
 }
 
 // headerSum hashes what rarely changes: name, attributes, tags, times.
-func (q *Queue) headerSum(k keyed) sum128 {
-	r := append(record(nil), kindHeader).num(q.incarnation).text(q.name).flag(q.attributes.FIFO)
-	for _, a := range q.attributes.list() {
-		r = r.text(a.Name).text(a.Value)
+func (q *Queue) headerSum(k statehash.Key) statehash.Sum {
+	r := append(statehash.Record(nil), statehash.KindHeader).Num(q.incarnation).Text(q.name).Flag(q.attributes.FIFO)
+	for _, a := range q.attributes.List() {
+		r = r.Text(a.Name).Text(a.Value)
 	}
-	r = r.num(uint64(q.attributes.Extensions)).num(uint64(len(q.tags)))
+	r = r.Num(uint64(q.attributes.Extensions)).Num(uint64(len(q.tags)))
 	for _, t := range q.tags {
-		r = r.text(t.Key).text(t.Value)
+		r = r.Text(t.Key).Text(t.Value)
 	}
-	return k.sum(r.time(q.createdAt).time(q.modifiedAt))
+	return k.Sum(r.Time(q.createdAt).Time(q.modifiedAt))
 }
 
 // countersSum hashes what changes with most commands.
-func (q *Queue) countersSum(k keyed) sum128 {
+func (q *Queue) countersSum(k statehash.Key) statehash.Sum {
 	var buf [96]byte
-	r := append(record(buf[:0]), kindCounters).num(q.incarnation).time(q.purgedAt).num(q.lastSequence)
-	r = r.num(q.attempts.last).num(uint64(q.deduplication.DeadBefore))
-	return k.sum(r.time(q.timers.fired.at).num(q.timers.fired.sequence))
+	r := append(statehash.Record(buf[:0]), statehash.KindCounters).Num(q.incarnation).Time(q.purgedAt).Num(q.lastSequence)
+	r = r.Num(q.attempts.last).Num(uint64(q.deduplication.DeadBefore()))
+	return k.Sum(r.Time(q.timers.fired.at).Num(q.timers.fired.sequence))
 }
 
 // text is the number as a client wrote it, for error messages.
@@ -179,10 +190,10 @@ func (c *DeleteQueue) Validate() *Error { return checkQueueName(c.Queue) }
 func (c *DeleteQueue) apply(b *Broker) (Result, *Error) {
 	q, ok := b.queues.Get(c.Queue)
 	if !ok {
-		return nil, NoSuchQueue()
+		return nil, refusal.NoSuchQueue()
 	}
 	b.queues.Delete(q.name)
-	b.sum.sub(q.sums.counted)
+	b.sum.Sub(q.sums.counted)
 	b.bytes -= q.sums.countedBytes
 	if q.deadline != 0 {
 		b.deadlines.Delete(queueDeadline{q.deadline, q.incarnation, q.name})
@@ -212,11 +223,11 @@ func newTombstones() tombstones {
 	}
 }
 
-func tombstoneSum(k keyed, name string, at Timestamp) sum128 {
-	return k.sum(append(record(nil), kindTombstone).text(name).time(at))
+func tombstoneSum(k statehash.Key, name string, at Timestamp) statehash.Sum {
+	return k.Sum(append(statehash.Record(nil), statehash.KindTombstone).Text(name).Time(at))
 }
 
-func (t tombstones) within(name string, now Timestamp, wait Duration) bool {
+func (t tombstones) within(name string, now Timestamp, wait logtime.Duration) bool {
 	at, ok := t.byName.Get(name)
 	return ok && now.Sub(at) < wait
 }
@@ -225,13 +236,13 @@ func (t tombstones) bury(b *Broker, name string) {
 	t.forget(b, name)
 	t.byName.Set(name, b.now)
 	t.byTime.Set(queueDeadline{at: b.now, name: name})
-	b.sum.add(tombstoneSum(b.key, name, b.now))
+	b.sum.Add(tombstoneSum(b.key, name, b.now))
 }
 
 func (t tombstones) forget(b *Broker, name string) {
 	if at, was := t.byName.Delete(name); was {
 		t.byTime.Delete(queueDeadline{at: at, name: name})
-		b.sum.sub(tombstoneSum(b.key, name, at))
+		b.sum.Sub(tombstoneSum(b.key, name, at))
 	}
 }
 
@@ -269,17 +280,17 @@ func (c *PurgeQueue) Validate() *Error { return checkQueueName(c.Queue) }
 func (c *PurgeQueue) apply(b *Broker) (Result, *Error) {
 	q := b.beginNow(c.Queue)
 	if q == nil {
-		return nil, NoSuchQueue()
+		return nil, refusal.NoSuchQueue()
 	}
 	if b.cooldowns() && q.purgedAt != 0 && b.now.Sub(q.purgedAt) < purgeWait {
-		return nil, newError(PurgeQueueInProgress,
+		return nil, refusal.New(refusal.PurgeQueueInProgress,
 			"Only one PurgeQueue operation on ", q.name, " is allowed every 60 seconds.")
 	}
 	q.purgedAt = b.now
 	q.clearMessages()
 	q.clearAttempts()
 	if !q.attributes.Deduplication.PurgeKeepsHistory {
-		q.clearDeduplication()
+		q.deduplication.Clear()
 	}
 	return Done{}, nil
 }

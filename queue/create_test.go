@@ -1,6 +1,11 @@
 package queue
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/seriatimq/seriatim/queue/logtime"
+	"github.com/seriatimq/seriatim/queue/refusal"
+)
 
 func TestDeleteAndCreateAgain(t *testing.T) {
 	s := newScript(t)
@@ -8,7 +13,7 @@ func TestDeleteAndCreateAgain(t *testing.T) {
 	before := s.send("q.fifo", "g", "d", "x")
 	handle := s.handles["a-1"]
 	s.must(&DeleteQueue{Queue: "q.fifo"})
-	if err := s.refusal(&ReceiveMessages{Queue: "q.fifo"}); err.Code != QueueDoesNotExist {
+	if err := s.refusal(&ReceiveMessages{Queue: "q.fifo"}); err.Code != refusal.QueueDoesNotExist {
 		t.Fatalf("receive from a deleted queue: %v", err)
 	}
 	s.create("q.fifo")
@@ -16,7 +21,7 @@ func TestDeleteAndCreateAgain(t *testing.T) {
 	if after.Duplicate || after.Sequence <= before.Sequence {
 		t.Fatalf("after creating it again %+v, before %+v", after, before)
 	}
-	if err := s.refusal(&DeleteMessages{Queue: "q.fifo", Handles: []string{handle}}); err.Code != ReceiptHandleIsInvalid {
+	if err := s.refusal(&DeleteMessages{Queue: "q.fifo", Handles: []string{handle}}); err.Code != refusal.ReceiptHandleIsInvalid {
 		t.Fatalf("handle of the deleted queue: %v", err)
 	}
 }
@@ -26,18 +31,18 @@ func TestCooldowns(t *testing.T) {
 	w.must(&SetClusterSetting{SettingAWSCooldowns, "true"})
 	w.create("q")
 	w.must(&PurgeQueue{Queue: "q"})
-	if err := w.refusal(&PurgeQueue{Queue: "q"}); err.Code != PurgeQueueInProgress ||
+	if err := w.refusal(&PurgeQueue{Queue: "q"}); err.Code != refusal.PurgeQueueInProgress ||
 		err.Message != "Only one PurgeQueue operation on q is allowed every 60 seconds." {
 		t.Fatal(err)
 	}
 	w.must(&DeleteQueue{Queue: "q"})
-	w.pass(59 * Second)
-	if err := w.refusal(&CreateQueue{Queue: "q"}); err.Code != QueueDeletedRecently {
+	w.pass(59 * logtime.Second)
+	if err := w.refusal(&CreateQueue{Queue: "q"}); err.Code != refusal.QueueDeletedRecently {
 		t.Fatal(err)
 	}
-	w.pass(1 * Second)
+	w.pass(1 * logtime.Second)
 	w.create("q")
-	w.pass(Minute)
+	w.pass(logtime.Minute)
 	w.must(&AdvanceClock{})
 	if next := w.b.NextDeadline(); next != 0 {
 		t.Fatalf("next deadline %d with nothing to do", next)
@@ -46,22 +51,22 @@ func TestCooldowns(t *testing.T) {
 
 func TestCreateExisting(t *testing.T) {
 	w := newWorld(t)
-	w.create("q", Attribute{"DelaySeconds", "1"})
+	w.create("q", Attribute{Name: "DelaySeconds", Value: "1"})
 	w.must(&CreateQueue{Queue: "q"})
-	w.must(&CreateQueue{Queue: "q", Attributes: []Attribute{{"DelaySeconds", "1"}}})
-	err := w.refusal(&CreateQueue{Queue: "q", Attributes: []Attribute{{"DelaySeconds", "2"}}})
-	if err.Code != QueueNameExists || err.Message != "A queue already exists with the same name and a different value for attribute DelaySeconds" {
+	w.must(&CreateQueue{Queue: "q", Attributes: []Attribute{{Name: "DelaySeconds", Value: "1"}}})
+	err := w.refusal(&CreateQueue{Queue: "q", Attributes: []Attribute{{Name: "DelaySeconds", Value: "2"}}})
+	if err.Code != refusal.QueueNameExists || err.Message != "A queue already exists with the same name and a different value for attribute DelaySeconds" {
 		t.Fatal(err)
 	}
 }
 
 func TestClusterSettings(t *testing.T) {
 	w := newWorld(t)
-	if err := w.refusal(&SetClusterSetting{SettingReceiptKey, "ff0102030405060708090a0b0c0d0e0f"}); err.Code != InvalidClusterSetting {
+	if err := w.refusal(&SetClusterSetting{SettingReceiptKey, "ff0102030405060708090a0b0c0d0e0f"}); err.Code != refusal.InvalidClusterSetting {
 		t.Fatalf("a second key: %v", err)
 	}
 	w.must(&SetFormatVersion{2})
-	if err := w.refusal(&SetFormatVersion{1}); err.Code != InvalidFormatVersion {
+	if err := w.refusal(&SetFormatVersion{1}); err.Code != refusal.InvalidFormatVersion {
 		t.Fatalf("going back: %v", err)
 	}
 }
@@ -78,9 +83,9 @@ func TestListing(t *testing.T) {
 	if got := v.ListQueues("", "a-1", 2); len(got) != 2 || got[0] != "a-2" || got[1] != "b-1" {
 		t.Fatalf("page: %v", got)
 	}
-	w.must(&SetQueueTags{Queue: "c", Set: []Tag{{"A", "1"}, {"a", "2"}}})
-	w.must(&SetQueueTags{Queue: "c", Set: []Tag{{"a", "3"}}, Remove: []string{"A", "missing"}})
-	if got, _ := v.Tags("c"); len(got) != 1 || got[0] != (Tag{"a", "3"}) {
+	w.must(&SetQueueTags{Queue: "c", Set: []Tag{{Key: "A", Value: "1"}, {Key: "a", Value: "2"}}})
+	w.must(&SetQueueTags{Queue: "c", Set: []Tag{{Key: "a", Value: "3"}}, Remove: []string{"A", "missing"}})
+	if got, _ := v.Tags("c"); len(got) != 1 || got[0] != (Tag{Key: "a", Value: "3"}) {
 		t.Fatalf("tags: %v", got)
 	}
 }

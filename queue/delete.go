@@ -1,5 +1,10 @@
 package queue
 
+import (
+	"github.com/seriatimq/seriatim/queue/identifier"
+	"github.com/seriatimq/seriatim/queue/refusal"
+)
+
 // DeleteMessages is DeleteMessage and DeleteMessageBatch.
 type DeleteMessages struct {
 	Queue   string
@@ -31,7 +36,7 @@ func (c *DeleteMessages) check() (entries entryRefusals, whole *Error) {
 		return entries, err
 	}
 	for i, handle := range c.Handles {
-		if _, ok := parseHandle(handle); !ok {
+		if _, ok := identifier.ParseReceiptHandle(handle); !ok {
 			entries.add(i, len(c.Handles), invalidHandle(handle))
 		}
 	}
@@ -63,7 +68,7 @@ func (c *DeleteMessages) refuse(*Queue) (Result, *Error) {
 func (c *DeleteMessages) apply(b *Broker) (Result, *Error) {
 	q := b.beginNow(c.Queue)
 	if q == nil {
-		return nil, NoSuchQueue()
+		return nil, refusal.NoSuchQueue()
 	}
 	out := EntriesDone{Errs: make([]*Error, len(c.Handles))}
 	for i, handle := range c.Handles {
@@ -76,8 +81,24 @@ func (c *DeleteMessages) apply(b *Broker) (Result, *Error) {
 	return out, nil
 }
 
+// EntriesDone answers DeleteMessages and ChangeMessageVisibility: one error or
+// nil per entry.
+type EntriesDone struct{ Errs []*Error }
+
+func (EntriesDone) result() {}
+
+// openHandle reads a handle that a client sent. It reports false unless the
+// text is, character by character, a handle issued for a delivery of q.
+func (b *Broker) openHandle(q *Queue, text string) (identifier.Receipt, bool) {
+	h, ok := identifier.ParseReceiptHandle(text)
+	if !ok {
+		return identifier.Receipt{}, false
+	}
+	return h.Open(b.key, b.epoch, q.incarnation)
+}
+
 func invalidHandle(handle string) *Error {
-	return newError(ReceiptHandleIsInvalid, `The input receipt handle "`, echo(handle), `" is not a valid receipt handle.`)
+	return refusal.New(refusal.ReceiptHandleIsInvalid, `The input receipt handle "`, refusal.Echo(handle), `" is not a valid receipt handle.`)
 }
 
 // deleteMessage deletes what a handle names. A message that is gone already
@@ -91,20 +112,20 @@ func (b *Broker) deleteMessage(q *Queue, handle string, batch bool) *Error {
 	if !ok {
 		return invalidHandle(handle)
 	}
-	m, ok := q.messages.Get(r.sequence)
+	m, ok := q.messages.Get(r.Sequence)
 	if !ok || q.expired(m, b.now) {
 		return nil
 	}
 	if q.attributes.FIFO {
-		current := m.delivery.count == r.count
+		current := m.delivery.count == r.Count
 		switch {
 		case q.attributes.YMQReceive && !current:
 			return nil
 		case !q.attributes.YMQReceive && (!current || m.delivery.visibleAt <= b.now):
 			if batch { // recorded: another code and text than the single call
-				return newError(ReceiptHandleIsInvalid, "The receipt handle has expired")
+				return refusal.New(refusal.ReceiptHandleIsInvalid, "The receipt handle has expired")
 			}
-			return InvalidValue(handle, "ReceiptHandle", "The receipt handle has expired.")
+			return refusal.InvalidValue(handle, "ReceiptHandle", "The receipt handle has expired.")
 		}
 	}
 	q.endAttempt(b.key, m, true)

@@ -13,9 +13,15 @@
 // method of [View].
 //
 // A command is one file or one part of it: its struct, Validate, the form it has
-// in the log (Prepare) and apply. What decides differently since a format version
-// is in rules.go. Packages below know no queue: deduplication remembers ids, policy
-// reads policies, filter matches messages, jsontext reads JSON, arn reads names.
+// in the log (Prepare), its result and apply. What decides differently since a format version
+// is in rules.go.
+//
+// Packages below know no queue: refusal is the error that a client gets, logtime the
+// time of the log, limits how much there may be, statehash the keyed hash, identifier
+// how clients name things, content what a message may contain, attributes what can be
+// set on a queue, deduplication remembers ids, policy reads policies, filter matches
+// messages, jsontext reads JSON, arn reads names. Types that most callers need are
+// named again in names.go; everything else is imported from where it is.
 //
 // # What it refuses to know
 //

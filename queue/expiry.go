@@ -1,12 +1,24 @@
 package queue
 
-import "math"
+import (
+	"math"
+
+	"github.com/seriatimq/seriatim/queue/logtime"
+)
 
 // Expiry happens only here: at the start of each command for the queue it
 // names, and in AdvanceClock. It handles a bounded number of items, so that no
 // entry takes long; what is left waits for the next one. Rules that must be
 // exact (is a handle still valid, is an id a duplicate) compare times
 // themselves and never rely on expiry having run.
+
+// expiryBudget bounds the timers and expired records handled by one AdvanceClock;
+// commands on a queue handle at most queueExpiryBudget of that queue. What is left
+// waits for the next command.
+const (
+	expiryBudget      = 1000
+	queueExpiryBudget = 64
+)
 
 // queueDeadline orders queues by when they have work for AdvanceClock.
 type queueDeadline struct {
@@ -25,11 +37,11 @@ func (a queueDeadline) less(b queueDeadline) bool {
 // Records that are dead take part in no rule, so forgetting them may wait for
 // a round moment; an idle cluster then writes one entry for many of them.
 const (
-	retentionStep = 1 * Second
-	forgetStep    = 10 * Second
+	retentionStep = 1 * logtime.Second
+	forgetStep    = 10 * logtime.Second
 )
 
-func roundUp(t Timestamp, step Duration) Timestamp {
+func roundUp(t Timestamp, step logtime.Duration) Timestamp {
 	return (t + Timestamp(step) - 1) / Timestamp(step) * Timestamp(step)
 }
 
@@ -76,9 +88,9 @@ func (q *Queue) nextDeadline() Timestamp {
 		}
 	}
 	if at, ok := q.oldest(); ok {
-		next = min(next, roundUp(at.Add(Seconds(q.attributes.RetentionSeconds)), retentionStep))
+		next = min(next, roundUp(at.Add(logtime.Seconds(q.attributes.RetentionSeconds)), retentionStep))
 	}
-	if at := q.windowDeadline(); at != 0 {
+	if at := q.deduplication.Deadline(); at != 0 {
 		next = min(next, roundUp(at, forgetStep))
 	}
 	if at := q.attemptDeadline(); at != 0 {
@@ -96,7 +108,7 @@ func (b *Broker) expire(q *Queue, budget int) int {
 	budget = b.fireTimers(q, budget)
 	budget = b.activateScheduled(q, budget)
 	budget = b.expireMessages(q, budget)
-	budget = q.forgetDead(b.key, b.now, budget)
+	budget = q.deduplication.Forget(b.key, b.now, budget)
 	return q.forgetAttempts(b.key, b.now, budget)
 }
 

@@ -4,6 +4,7 @@ import (
 	"github.com/tidwall/btree"
 
 	"github.com/seriatimq/seriatim/queue/deduplication"
+	"github.com/seriatimq/seriatim/queue/statehash"
 )
 
 // Frozen is an immutable copy of a Broker's state. Walks visit records in the
@@ -11,7 +12,7 @@ import (
 type Frozen struct {
 	record     BrokerRecord
 	hash       [16]byte
-	key        keyed
+	key        statehash.Key
 	queues     *btree.Map[string, *Queue]
 	tombstones *btree.Map[string, Timestamp]
 	moveTasks  *btree.Map[uint64, *MoveTaskRecord]
@@ -42,7 +43,7 @@ func (b *Broker) record() BrokerRecord {
 		SequenceFloor:   b.sequenceFloor,
 	}
 	b.settings.Scan(func(name, value string) bool {
-		r.Settings = append(r.Settings, Attribute{name, value})
+		r.Settings = append(r.Settings, Attribute{Name: name, Value: value})
 		return true
 	})
 	return r
@@ -85,7 +86,7 @@ func (f FrozenQueue) Record() QueueRecord {
 		PurgedAt:      q.purgedAt,
 		LastSequence:  q.lastSequence,
 		LastAttempt:   q.attempts.last,
-		DeadBefore:    Timestamp(q.deduplication.DeadBefore),
+		DeadBefore:    q.deduplication.DeadBefore(),
 		FiredAt:       q.timers.fired.at,
 		FiredSequence: q.timers.fired.sequence,
 	}
@@ -134,8 +135,8 @@ func (f FrozenQueue) Deduplication(yield func(DeduplicationRecord) bool) {
 	f.q.deduplication.Scan(func(r deduplication.Record) bool {
 		return yield(DeduplicationRecord{
 			Order:      r.Order(),
-			Key:        sum128{r.Key.High, r.Key.Low}.bytes(),
-			Scope:      DeduplicationScope(r.Scope()),
+			Key:        statehash.Sum{High: r.Key.High, Low: r.Key.Low}.Bytes(),
+			Scope:      r.Scope(),
 			AcceptedAt: Timestamp(r.AcceptedAt),
 			Sequence:   SequenceNumber(r.Sequence()),
 		})
@@ -229,7 +230,7 @@ type DeliveryRecord struct {
 type DeduplicationRecord struct {
 	Order      uint64 // Sequence shifted left by one; the bit is set on a message's second key
 	Key        [16]byte
-	Scope      DeduplicationScope
+	Scope      deduplication.Scope
 	AcceptedAt Timestamp
 	Sequence   SequenceNumber
 }

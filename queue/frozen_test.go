@@ -4,6 +4,8 @@ import (
 	"math"
 	"sync"
 	"testing"
+
+	"github.com/seriatimq/seriatim/queue/logtime"
 )
 
 // A Frozen state is read by another goroutine while commands go on: the race
@@ -55,7 +57,7 @@ func TestRestoreWithUnfiredTimers(t *testing.T) {
 	for range f.n / 10 {
 		f.must(t, &ReceiveMessages{Queue: "q.fifo", MaxMessages: Some(10)})
 	}
-	f.at += Timestamp(Minute)
+	f.at += Timestamp(logtime.Minute)
 	f.must(t, &AdvanceClock{})
 	twin, err := restore(f.b.Freeze())
 	if err != nil {

@@ -5,7 +5,7 @@ import (
 
 	"github.com/tidwall/btree"
 
-	"github.com/seriatimq/seriatim/queue/deduplication"
+	"github.com/seriatimq/seriatim/queue/statehash"
 )
 
 // ComputeStateHash computes StateHash from scratch by walking all records and
@@ -14,40 +14,37 @@ import (
 func (b *Broker) ComputeStateHash() [16]byte {
 	sum := b.recordSum()
 	b.tombstones.byName.Scan(func(name string, at Timestamp) bool {
-		sum.add(tombstoneSum(b.key, name, at))
+		sum.Add(tombstoneSum(b.key, name, at))
 		return true
 	})
 	b.moveTasks.byNumber.Scan(func(_ uint64, t *MoveTaskRecord) bool {
-		sum.add(t.sum(b.key))
+		sum.Add(t.sum(b.key))
 		return true
 	})
 	b.queues.Scan(func(_ string, q *Queue) bool {
-		sum.add(q.computeSum(b.key))
+		sum.Add(q.computeSum(b.key))
 		return true
 	})
-	return sum.bytes()
+	return sum.Bytes()
 }
 
 // computeSum is the sum over all records of a queue.
-func (q *Queue) computeSum(k keyed) sum128 {
+func (q *Queue) computeSum(k statehash.Key) statehash.Sum {
 	sum := q.headerSum(k)
-	sum.add(q.countersSum(k))
+	sum.Add(q.countersSum(k))
 	message := func(scheduled bool) func(uint64, *Message) bool {
 		return func(_ uint64, m *Message) bool {
 			again := *m
 			again.seal(k)
-			sum.add(again.sum(k, q.incarnation, scheduled))
+			sum.Add(again.sum(k, q.incarnation, scheduled))
 			return true
 		}
 	}
 	q.messages.Scan(message(false))
 	q.scheduled.messages.Scan(message(true))
-	q.deduplication.Scan(func(r deduplication.Record) bool {
-		sum.add(k.deduplicationSum(r, q.incarnation))
-		return true
-	})
+	sum.Add(q.deduplication.ComputeSum(k))
 	q.attempts.byID.Scan(func(_ string, a *ReceiveAttempt) bool {
-		sum.add(a.sum(k, q.incarnation))
+		sum.Add(a.sum(k, q.incarnation))
 		return true
 	})
 	return sum
@@ -157,6 +154,9 @@ func (q *Queue) compareIndexes(other *Queue) error {
 	if q.deduplication.ByScope() != other.deduplication.ByScope() {
 		return fmt.Errorf("records per scope are %v, the records give %v", q.deduplication.ByScope(), other.deduplication.ByScope())
 	}
+	if have, want := q.deduplication.Rules(), q.attributes.Deduplication; have != want {
+		return fmt.Errorf("deduplication follows %+v, the attributes are %+v", have, want)
+	}
 	if q.deadline != other.deadline {
 		return fmt.Errorf("deadline is %d, the messages give %d", q.deadline, other.deadline)
 	}
@@ -173,3 +173,30 @@ func (q *Queue) compareIndexes(other *Queue) error {
 	}
 	return err
 }
+
+// Audit lets the replicas compare themselves. It changes nothing but the
+// clock: what matters is its place in the log, where every replica notes the
+// hash of its state, and the hashes it carries, which the replicas noted at an
+// earlier Audit (faults.md 9).
+type Audit struct {
+	// HashVersion is the definition of the hashes in Reports; a replica
+	// that computes another one has nothing to compare.
+	HashVersion uint32
+	Index       uint64        // of the Audit the reports are about; 0 if there are none
+	Reports     []AuditReport // sorted by node id
+}
+
+// AuditReport is what one replica noted at an Audit.
+type AuditReport struct {
+	NodeID string
+	State  [16]byte
+	Chain  [16]byte // over the log up to there
+}
+
+// QueueName implements Command.
+func (*Audit) QueueName() string { return "" }
+
+// Validate has nothing to check: only a leader makes this command.
+func (*Audit) Validate() *Error { return nil }
+
+func (*Audit) apply(*Broker) (Result, *Error) { return Done{}, nil }

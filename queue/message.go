@@ -1,5 +1,10 @@
 package queue
 
+import (
+	"github.com/seriatimq/seriatim/queue/identifier"
+	"github.com/seriatimq/seriatim/queue/statehash"
+)
+
 // Message is one stored message. A Message is never changed once it is in a
 // tree: every change stores a new value, because snapshots share the pointers.
 type Message struct {
@@ -69,55 +74,41 @@ func (m *Message) withDelivery(d *delivery) *Message {
 }
 
 // id is the MessageId, for most messages derived instead of stored.
-func (m *Message) id(k keyed, incarnation uint64) MessageID {
+func (m *Message) id(k statehash.Key, incarnation uint64) MessageID {
 	if m.extra != nil && m.extra.id != (MessageID{}) {
 		return m.extra.id
 	}
-	return k.messageID(incarnation, m.sequence)
-}
-
-// messageID derives the MessageId of the message accepted as sequence: a
-// random-looking UUID that every replica computes alike.
-func (k keyed) messageID(incarnation, sequence uint64) MessageID {
-	return k.uuid(kindMessageID, incarnation, sequence)
-}
-
-func (k keyed) uuid(kind byte, a, b uint64) MessageID {
-	var buf [17]byte
-	id := MessageID(k.sum(append(record(buf[:0]), kind).num(a).num(b)).bytes())
-	id[6] = id[6]&0x0f | 0x40 // version 4
-	id[8] = id[8]&0x3f | 0x80 // RFC 9562 variant
-	return id
+	return identifier.NewMessageID(k, incarnation, m.sequence)
 }
 
 // seal computes contentHash; called once when the message is made.
-func (m *Message) seal(k keyed) {
+func (m *Message) seal(k statehash.Key) {
 	var buf [256]byte
-	r := append(record(buf[:0]), kindContent).num(k.hashText(m.body.text)).num(uint64(m.body.Len()))
-	r = r.text(m.group).text(m.deduplicationID).text(*m.sender)
+	r := append(statehash.Record(buf[:0]), statehash.KindContent).Num(k.HashText(m.body.String())).Num(uint64(m.body.Len()))
+	r = r.Text(m.group).Text(m.deduplicationID).Text(*m.sender)
 	if e := m.extra; e != nil {
 		r = append(r, e.id[:]...)
-		r = r.text(e.traceHeader).text(e.deadLetterSource).flag(e.keepsAge)
+		r = r.Text(e.traceHeader).Text(e.deadLetterSource).Flag(e.keepsAge)
 		for _, a := range e.attributes {
-			r = r.text(a.Name).text(a.DataType).text(a.Value)
+			r = r.Text(a.Name).Text(a.DataType).Text(a.Value)
 		}
 		if e.partition != "" {
-			r = r.text(e.partition)
+			r = r.Text(e.partition)
 		}
 	}
-	m.contentHash = k.hash(r)
+	m.contentHash = k.Hash(r)
 }
 
 // sum is the record hash of the message.
-func (m *Message) sum(k keyed, incarnation uint64, scheduled bool) sum128 {
+func (m *Message) sum(k statehash.Key, incarnation uint64, scheduled bool) statehash.Sum {
 	var buf [128]byte
-	r := append(record(buf[:0]), kindMessage).num(incarnation).num(m.sequence).num(m.contentHash)
-	r = r.time(m.sentAt).flag(scheduled)
+	r := append(statehash.Record(buf[:0]), statehash.KindMessage).Num(incarnation).Num(m.sequence).Num(m.contentHash)
+	r = r.Time(m.sentAt).Flag(scheduled)
 	if d := m.delivery; d != nil {
-		r = r.num(uint64(d.count)).num(uint64(d.receiveCount)).time(d.firstReceivedAt)
-		r = r.time(d.receivedAt).time(d.visibleAt).num(d.attemptNumber)
+		r = r.Num(uint64(d.count)).Num(uint64(d.receiveCount)).Time(d.firstReceivedAt)
+		r = r.Time(d.receivedAt).Time(d.visibleAt).Num(d.attemptNumber)
 	}
-	return k.sum(r)
+	return k.Sum(r)
 }
 
 // The size of the state is an estimate of the memory it takes, kept as a running

@@ -4,6 +4,12 @@ import (
 	"strconv"
 
 	"github.com/tidwall/btree"
+
+	"github.com/seriatimq/seriatim/queue/deduplication"
+	"github.com/seriatimq/seriatim/queue/identifier"
+	"github.com/seriatimq/seriatim/queue/limits"
+	"github.com/seriatimq/seriatim/queue/refusal"
+	"github.com/seriatimq/seriatim/queue/statehash"
 )
 
 // moveTasks are the message move tasks of all queues. Values are replaced,
@@ -26,18 +32,18 @@ func taskSourceKey(source string, number uint64) string {
 	return source + "\x00" + SequenceNumber(number).String()
 }
 
-func (t *MoveTaskRecord) sum(k keyed) sum128 {
-	r := append(record(nil), kindTask).text(t.ID).num(t.Number).text(t.Source).text(t.Destination)
-	r = r.num(uint64(t.MaxPerSecond)).num(uint64(t.Status)).time(t.StartedAt)
-	return k.sum(r.num(uint64(t.Moved)).num(uint64(t.ToMove)).text(t.FailureReason))
+func (t *MoveTaskRecord) sum(k statehash.Key) statehash.Sum {
+	r := append(statehash.Record(nil), statehash.KindTask).Text(t.ID).Num(t.Number).Text(t.Source).Text(t.Destination)
+	r = r.Num(uint64(t.MaxPerSecond)).Num(uint64(t.Status)).Time(t.StartedAt)
+	return k.Sum(r.Num(uint64(t.Moved)).Num(uint64(t.ToMove)).Text(t.FailureReason))
 }
 
 func (b *Broker) putMoveTask(t *MoveTaskRecord) {
 	old, was := b.moveTasks.byNumber.Set(t.Number, t)
 	if was {
-		b.sum.sub(old.sum(b.key))
+		b.sum.Sub(old.sum(b.key))
 	}
-	b.sum.add(t.sum(b.key))
+	b.sum.Add(t.sum(b.key))
 	b.moveTasks.byID.Set(t.ID, t.Number)
 	b.moveTasks.bySource.Set(taskSourceKey(t.Source, t.Number), t.Number)
 }
@@ -46,7 +52,7 @@ func (b *Broker) dropMoveTask(t *MoveTaskRecord) {
 	b.moveTasks.byNumber.Delete(t.Number)
 	b.moveTasks.byID.Delete(t.ID)
 	b.moveTasks.bySource.Delete(taskSourceKey(t.Source, t.Number))
-	b.sum.sub(t.sum(b.key))
+	b.sum.Sub(t.sum(b.key))
 }
 
 // moveTasksOf lists the tasks of a source queue, oldest first.
@@ -102,7 +108,7 @@ func (b *Broker) moveMessage(q *Queue, m *Message, destination string) (reason s
 	if m.extra != nil {
 		s.attributes, s.partition, e.TraceHeader = m.extra.attributes, m.extra.partition, m.extra.traceHeader
 	}
-	s.ids = deduplicationIDs{own: m.deduplicationID, group: m.group}
+	s.ids = deduplication.IDs{Own: m.deduplicationID, Group: m.group}
 	if b.follows(ruleMoveKeepsKeys) {
 		s.ids = to.deduplicationIDs(&e, s.partition)
 	}
@@ -115,14 +121,32 @@ func (b *Broker) moveMessage(q *Queue, m *Message, destination string) (reason s
 // to a FIFO queue, so that later sends of it are duplicates. A live record
 // stays as it is and answers them. It never keeps the message out: it was
 // acknowledged once, perhaps under that very record, and must not be lost.
-func (b *Broker) rememberMoved(to *Queue, ids deduplicationIDs) {
-	if !to.attributes.FIFO || to.attributes.Deduplication.Disabled || ids.own == "" {
+func (b *Broker) rememberMoved(to *Queue, ids deduplication.IDs) {
+	if !to.attributes.FIFO || to.attributes.Deduplication.Disabled || ids.Own == "" {
 		return
 	}
-	if _, found := to.findDuplicate(b.key, ids, b.now); !found {
-		to.remember(b.key, ids, to.lastSequence+1, b.now)
+	if _, found := to.deduplication.Find(b.key, ids, b.now); !found {
+		to.deduplication.Remember(b.key, ids, to.lastSequence+1, b.now)
 	}
 }
+
+// MoveTaskStarted answers StartMoveTask.
+type MoveTaskStarted struct{ TaskID string }
+
+// MoveTaskCancelled answers CancelMoveTask.
+type MoveTaskCancelled struct{ Moved int64 }
+
+// MessagesMoved answers MoveMessages.
+type MessagesMoved struct {
+	Moved   int64 // by this step
+	Running bool  // the task wants another step
+}
+
+func (MoveTaskStarted) result() {}
+
+func (MoveTaskCancelled) result() {}
+
+func (MessagesMoved) result() {}
 
 // StartMoveTask starts moving messages out of a dead-letter queue.
 type StartMoveTask struct {
@@ -137,16 +161,16 @@ func (*StartMoveTask) QueueName() string { return "" }
 // Validate checks the source and the rate.
 func (c *StartMoveTask) Validate() *Error {
 	if c.Source == "" {
-		return MissingParameter("SourceArn")
+		return refusal.MissingParameter("SourceArn")
 	}
-	if len(c.Source) > QueueNameLengthMax {
-		return NoSuchResource("SourceArn")
+	if len(c.Source) > limits.QueueNameLengthMax {
+		return refusal.NoSuchResource("SourceArn")
 	}
-	if len(c.Destination) > QueueNameLengthMax {
-		return NoSuchResource("DestinationArn")
+	if len(c.Destination) > limits.QueueNameLengthMax {
+		return refusal.NoSuchResource("DestinationArn")
 	}
-	if m := c.MaxPerSecond; m.Given && (m.Value < 1 || m.Value > MovePerSecondMax) {
-		return InvalidValue(strconv.FormatInt(m.Value, 10), "MaxNumberOfMessagesPerSecond", "Must be between 1 and 500, if provided.")
+	if m := c.MaxPerSecond; m.Given && (m.Value < 1 || m.Value > limits.MovePerSecondMax) {
+		return refusal.InvalidValue(strconv.FormatInt(m.Value, 10), "MaxNumberOfMessagesPerSecond", "Must be between 1 and 500, if provided.")
 	}
 	return nil
 }
@@ -156,36 +180,36 @@ func (c *StartMoveTask) Validate() *Error {
 func (c *StartMoveTask) apply(b *Broker) (Result, *Error) {
 	source := b.beginNow(c.Source)
 	if source == nil {
-		return nil, NoSuchResource("SourceArn")
+		return nil, refusal.NoSuchResource("SourceArn")
 	}
 	if !b.isDeadLetterQueue(c.Source) {
-		return nil, InvalidParameter("Source queue must be configured as a Dead Letter Queue.")
+		return nil, refusal.InvalidParameter("Source queue must be configured as a Dead Letter Queue.")
 	}
 	if c.Destination != "" {
 		destination, ok := b.queues.Get(c.Destination)
 		switch {
 		case !ok:
-			return nil, NoSuchResource("DestinationArn")
+			return nil, refusal.NoSuchResource("DestinationArn")
 		case destination.attributes.FIFO != source.attributes.FIFO:
-			return nil, InvalidParameter("The destination queue must be of the same type as the source queue.")
+			return nil, refusal.InvalidParameter("The destination queue must be of the same type as the source queue.")
 		case c.Destination == c.Source:
-			return nil, InvalidParameter("The destination queue must not be the source queue.")
+			return nil, refusal.InvalidParameter("The destination queue must not be the source queue.")
 		}
 	}
 	tasks := b.moveTasksOf(c.Source)
 	for _, t := range tasks {
 		if t.Status == MoveTaskRunning {
-			return nil, InvalidParameter("There is already a task running. " +
+			return nil, refusal.InvalidParameter("There is already a task running. " +
 				"Only one active task is allowed for a source queue arn at a given time.")
 		}
 	}
-	for len(tasks) >= MoveTasksKeptPerSource {
+	for len(tasks) >= limits.MoveTasksKeptPerSource {
 		b.dropMoveTask(tasks[0])
 		tasks = tasks[1:]
 	}
 	b.nextMoveTask++
 	t := &MoveTaskRecord{
-		ID:           b.key.uuid(kindTaskID, b.nextMoveTask, uint64(b.epoch)).String(),
+		ID:           identifier.NewTaskID(b.key, b.nextMoveTask, b.epoch),
 		Number:       b.nextMoveTask,
 		Source:       c.Source,
 		Destination:  c.Destination,
@@ -210,8 +234,8 @@ func (*CancelMoveTask) QueueName() string { return "" }
 
 // Validate checks that the task handle named a task.
 func (c *CancelMoveTask) Validate() *Error {
-	if c.TaskID == "" || len(c.TaskID) > taskIDLengthMax || c.Source == "" || len(c.Source) > QueueNameLengthMax {
-		return InvalidParameter("Value for parameter TaskHandle is invalid.")
+	if c.TaskID == "" || len(c.TaskID) > taskIDLengthMax || c.Source == "" || len(c.Source) > limits.QueueNameLengthMax {
+		return refusal.InvalidParameter("Value for parameter TaskHandle is invalid.")
 	}
 	return nil
 }
@@ -219,14 +243,14 @@ func (c *CancelMoveTask) Validate() *Error {
 // apply ends a running task. What was moved stays moved.
 func (c *CancelMoveTask) apply(b *Broker) (Result, *Error) {
 	if _, ok := b.queues.Get(c.Source); !ok {
-		return nil, NoSuchResource("SourceArn")
+		return nil, refusal.NoSuchResource("SourceArn")
 	}
 	t, ok := b.moveTask(c.TaskID)
 	if !ok || t.Source != c.Source {
-		return nil, newError(ResourceNotFound, "Task does not exist.")
+		return nil, refusal.New(refusal.ResourceNotFound, "Task does not exist.")
 	}
 	if t.Status != MoveTaskRunning {
-		return nil, InvalidParameter("Only active tasks can be cancelled.")
+		return nil, refusal.InvalidParameter("Only active tasks can be cancelled.")
 	}
 	ended := *t
 	ended.Status = MoveTaskStopped
@@ -245,8 +269,8 @@ func (*MoveMessages) QueueName() string { return "" }
 
 // Validate bounds the step; only the leader proposes this command.
 func (c *MoveMessages) Validate() *Error {
-	if c.TaskID == "" || c.Max < 1 || c.Max > MoveStepMax {
-		return InvalidParameter("A step of a move task needs a task id and moves 1 to ", strconv.Itoa(MoveStepMax), " messages.")
+	if c.TaskID == "" || c.Max < 1 || c.Max > limits.MoveStepMax {
+		return refusal.InvalidParameter("A step of a move task needs a task id and moves 1 to ", strconv.Itoa(limits.MoveStepMax), " messages.")
 	}
 	return nil
 }

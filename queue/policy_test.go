@@ -6,6 +6,9 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/seriatimq/seriatim/queue/refusal"
+	"github.com/seriatimq/seriatim/queue/refusal/refusaltest"
 )
 
 const policyARN = "arn:aws:sqs:us-east-1:000000000000:q"
@@ -27,13 +30,13 @@ func TestAddPermission(t *testing.T) {
 		policy  string
 		command *SetQueuePolicy
 		want    string
-		code    Code
+		code    refusal.Code
 		text    string
 	}{
 		{name: "first statement", command: one, want: first + "]}"},
 		{name: "second statement, lists", policy: first + "]}", command: many, want: first + "," + second + "]}"},
 		{
-			name: "label exists", policy: first + "]}", command: one, code: InvalidParameterValue,
+			name: "label exists", policy: first + "]}", command: one, code: refusal.InvalidParameterValue,
 			text: "Value L for parameter Label is invalid. Reason: Already exists.",
 		},
 		{
@@ -43,13 +46,13 @@ func TestAddPermission(t *testing.T) {
 		{name: "a policy without statements", policy: `{"Id":"<&>"}`, command: many, want: `{"Id":"<&>","Statement":[` + second + `]}`},
 		{
 			name: "too long", policy: `{"Id":"` + strings.Repeat("x", 8100) + `"}`, command: many,
-			code: OverLimit, text: "The policy would be longer than 8192 bytes.",
+			code: refusal.OverLimit, text: "The policy would be longer than 8192 bytes.",
 		},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			got, err := addPermission(c.policy, c.command)
-			wantError(t, err, c.code, c.text)
+			refusaltest.Want(t, err, c.code, c.text)
 			if diff := cmp.Diff(c.want, got); diff != "" {
 				t.Error(diff)
 			}
@@ -74,7 +77,7 @@ func TestRemovePermission(t *testing.T) {
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			got, err := removePermission(c.policy, "L")
-			wantError(t, err, InvalidParameterValue, c.text)
+			refusaltest.Want(t, err, refusal.InvalidParameterValue, c.text)
 			if got != c.want {
 				t.Errorf("%s, want %s", got, c.want)
 			}

@@ -3,6 +3,9 @@ package queue
 import (
 	"slices"
 	"strconv"
+
+	"github.com/seriatimq/seriatim/queue/limits"
+	"github.com/seriatimq/seriatim/queue/refusal"
 )
 
 // Prepared is a command in the form in which it goes into the log. Used once.
@@ -65,21 +68,21 @@ type refuser interface {
 // queue comes before wrong values (sqs.md 1.7), and what the attributes of the
 // queue rule out before what every queue does. A batch whose entries are all
 // refused has a result, as if it had been applied.
-func (v View) Refuse(cmd Command, refusal *Error) (Result, *Error) {
+func (v View) Refuse(cmd Command, err *Error) (Result, *Error) {
 	name := cmd.QueueName()
 	if name == "" {
-		return nil, refusal
+		return nil, err
 	}
 	q, ok := v.b.queues.Get(name)
 	if !ok {
-		return nil, NoSuchQueue()
+		return nil, refusal.NoSuchQueue()
 	}
 	if c, ok := cmd.(refuser); ok {
-		if result, err := c.refuse(q); result != nil || err != nil {
-			return result, err
+		if result, specific := c.refuse(q); result != nil || specific != nil {
+			return result, specific
 		}
 	}
-	return nil, refusal
+	return nil, err
 }
 
 // wellFormed checks again, when a command is applied, what the state machine
@@ -94,8 +97,8 @@ func wellFormed(cmd Command) *Error {
 
 // checkQueueName refuses the name of no queue before it is encoded.
 func checkQueueName(name string) *Error {
-	if len(name) > QueueNameLengthMax {
-		return NoSuchQueue()
+	if len(name) > limits.QueueNameLengthMax {
+		return refusal.NoSuchQueue()
 	}
 	return nil
 }
@@ -162,11 +165,11 @@ func plainName(name string) bool {
 // element is the name of an entry in the error text of AWS.
 func CheckEntryCount(n int, element string) *Error {
 	if n == 0 {
-		return newError(EmptyBatchRequest, "There should be at least one ", element, " in the request.")
+		return refusal.New(refusal.EmptyBatchRequest, "There should be at least one ", element, " in the request.")
 	}
-	if n > BatchEntriesMax {
-		return newError(TooManyEntriesInBatchRequest, "Maximum number of entries per request are ",
-			strconv.Itoa(BatchEntriesMax), ". You have sent ", strconv.Itoa(n), ".")
+	if n > limits.BatchEntriesMax {
+		return refusal.New(refusal.TooManyEntriesInBatchRequest, "Maximum number of entries per request are ",
+			strconv.Itoa(limits.BatchEntriesMax), ". You have sent ", strconv.Itoa(n), ".")
 	}
 	return nil
 }

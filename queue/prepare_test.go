@@ -6,16 +6,19 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/seriatimq/seriatim/queue/attributes"
+	"github.com/seriatimq/seriatim/queue/limits"
 	"github.com/seriatimq/seriatim/queue/policy"
+	"github.com/seriatimq/seriatim/queue/refusal"
 )
 
 // accepted runs a command as the accepting node does: prepared, then applied,
 // or refused without the log.
 func (w *world) accepted(cmd Command) (result Result, err *Error, logged bool) {
 	w.t.Helper()
-	prepared, refusal := Prepare(cmd)
-	if refusal != nil {
-		result, err = w.b.View().Refuse(cmd, refusal)
+	prepared, refused := Prepare(cmd)
+	if refused != nil {
+		result, err = w.b.View().Refuse(cmd, refused)
 		return result, err, false
 	}
 	if result, err = w.apply(prepared.Command); err == nil {
@@ -29,13 +32,13 @@ func (w *world) accepted(cmd Command) (result Result, err *Error, logged bool) {
 func TestRefusedBeforeTheLog(t *testing.T) {
 	w := newWorld(t)
 	w.create("q")
-	w.create("small", Attribute{"MaximumMessageSize", "1024"})
+	w.create("small", Attribute{Name: "MaximumMessageSize", Value: "1024"})
 	w.create("q.fifo")
 	send := func(queue string, batch bool, entries ...SendEntry) *SendMessages {
 		return &SendMessages{Queue: queue, Batch: batch, Entries: entries}
 	}
 	bad := SendEntry{Body: "\x00"}
-	long := SendEntry{Body: strings.Repeat("\x00", MessageBytesMax+1)}
+	long := SendEntry{Body: strings.Repeat("\x00", limits.MessageBytesMax+1)}
 	for _, c := range []struct {
 		name string
 		cmd  Command
@@ -51,13 +54,13 @@ func TestRefusedBeforeTheLog(t *testing.T) {
 		{"a handle of 5 MiB", &DeleteMessages{Queue: "q", Handles: []string{strings.Repeat("x", 5<<20)}}, `x..." is not a valid receipt handle.`},
 		{"a name of 5 MiB", &PurgeQueue{Queue: strings.Repeat("x", 5<<20)}, "The specified queue does not exist."},
 		{"an attribute that cannot change", &SetQueueAttributes{Queue: "q.fifo", Attributes: []Attribute{
-			{"CompatibilityProfile", "ymq"}, {"VisibilityTimeout", "x"},
+			{Name: "CompatibilityProfile", Value: "ymq"}, {Name: "VisibilityTimeout", Value: "x"},
 		}}, "the attribute cannot be changed after creation."},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			hash := w.b.StateHash()
 			_, err, logged := w.accepted(c.cmd)
-			if err == nil || !strings.Contains(err.Message, c.want) || len(err.Message) > 2*echoBytesMax {
+			if err == nil || !strings.Contains(err.Message, c.want) || len(err.Message) > 2*refusal.EchoBytesMax {
 				t.Fatalf("refused with %.300v", err)
 			}
 			if logged || hash != w.b.StateHash() {
@@ -79,7 +82,7 @@ func TestRefusedEntries(t *testing.T) {
 		t.Fatalf("%v, in the log: %v", err, logged)
 	}
 	sent := result.(MessagesSent).Entries
-	if sent[0].Err == nil || sent[0].Err.Code != InvalidMessageContents || sent[1].Err != nil || sent[2].Err == nil || !strings.Contains(sent[2].Err.Message, "MessageGroupId") {
+	if sent[0].Err == nil || sent[0].Err.Code != refusal.InvalidMessageContents || sent[1].Err != nil || sent[2].Err == nil || !strings.Contains(sent[2].Err.Message, "MessageGroupId") {
 		t.Fatalf("sent %.300v", sent)
 	}
 	got := w.receive("q", 10)
@@ -98,7 +101,7 @@ func TestRefusedEntries(t *testing.T) {
 	}
 	handle := got[0].Handle.String()
 	result, err, _ = w.accepted(&ChangeMessageVisibility{Queue: "q", Batch: true, Entries: []VisibilityEntry{{"x", Some(1)}, {handle, Some(1)}, {handle, Some(-1)}}})
-	if errs := result.(EntriesDone).Errs; err != nil || errs[0].Code != ReceiptHandleIsInvalid || errs[1] != nil || errs[2].Code != InvalidParameterValue {
+	if errs := result.(EntriesDone).Errs; err != nil || errs[0].Code != refusal.ReceiptHandleIsInvalid || errs[1] != nil || errs[2].Code != refusal.InvalidParameterValue {
 		t.Fatalf("visibility: %v, %v", errs, err)
 	}
 	result, err, _ = w.accepted(&DeleteMessages{Queue: "q", Batch: true, Handles: []string{"x", handle}})
@@ -106,7 +109,7 @@ func TestRefusedEntries(t *testing.T) {
 		t.Fatalf("delete: %v, %v", errs, err)
 	}
 	result, err, logged = w.accepted(&ChangeMessageVisibility{Queue: "q", Batch: true, Entries: []VisibilityEntry{{handle, Some(1)}}})
-	if errs := result.(EntriesDone).Errs; err != nil || !logged || errs[0].Code != ReceiptHandleIsInvalid ||
+	if errs := result.(EntriesDone).Errs; err != nil || !logged || errs[0].Code != refusal.ReceiptHandleIsInvalid ||
 		errs[0].Message != "Message does not exist or is not available for visibility timeout change" {
 		t.Fatalf("visibility of a deleted message: %v, %v", errs, err)
 	}
@@ -115,13 +118,13 @@ func TestRefusedEntries(t *testing.T) {
 // What was read before the log is what counts, whatever the text beside it.
 func TestPoliciesAreReadBeforeTheLog(t *testing.T) {
 	w := newWorld(t)
-	w.create("dlq", Attribute{"RedriveAllowPolicy", `{ "redrivePermission": "allowAll" }`})
+	w.create("dlq", Attribute{Name: "RedriveAllowPolicy", Value: `{ "redrivePermission": "allowAll" }`})
 	prepared, err := Prepare(&CreateQueue{Queue: "q", Attributes: []Attribute{redrive("dlq", `"4"`)}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	cmd := prepared.Command.(*CreateQueue)
-	want := Policies{Redrive: &policy.Redrive{Text: redriveTo + `dlq","maxReceiveCount":4}`, Target: "dlq", MaxReceiveCount: 4}}
+	want := attributes.Policies{Redrive: &policy.Redrive{Text: redriveTo + `dlq","maxReceiveCount":4}`, Target: "dlq", MaxReceiveCount: 4}}
 	if diff := cmp.Diff(want, cmd.Policies); diff != "" {
 		t.Fatal(diff)
 	}

@@ -4,6 +4,8 @@ import (
 	"github.com/tidwall/btree"
 
 	"github.com/seriatimq/seriatim/queue/deduplication"
+	"github.com/seriatimq/seriatim/queue/logtime"
+	"github.com/seriatimq/seriatim/queue/statehash"
 )
 
 // Queue is one queue with its messages and indexes. Only messages, scheduled,
@@ -29,7 +31,7 @@ type Queue struct {
 	groups        messageGroups
 	ready         readyIndex
 	timers        timerIndex
-	deduplication deduplication.Window
+	deduplication deduplication.Deduplicator
 	attempts      attemptIndex
 	sums          queueSums
 	generation    uint64
@@ -63,20 +65,20 @@ type scheduledMessages struct {
 // queueSums are the parts of the state hash that belong to one queue, kept
 // apart so that a purge or a deletion subtracts them at once.
 type queueSums struct {
-	messages      sum128
-	deduplication sum128
-	attempts      sum128
-	header        sum128 // name, attributes, tags
-	counted       sum128 // what Broker.sum holds for this queue
-	headerStale   bool   // header has to be computed again
-	messageBytes  int64  // estimated size of the messages; not part of the hash
-	countedBytes  int64  // what Broker.bytes holds for this queue
+	messages     statehash.Sum
+	attempts     statehash.Sum
+	header       statehash.Sum // name, attributes, tags
+	counted      statehash.Sum // what Broker.sum holds for this queue
+	headerStale  bool          // header has to be computed again
+	messageBytes int64         // estimated size of the messages; not part of the hash
+	countedBytes int64         // what Broker.bytes holds for this queue
 }
 
 func (b *Broker) newQueue(name string, incarnation uint64, attributes QueueAttributes) *Queue {
 	q := &Queue{name: name, incarnation: incarnation, attributes: attributes, sums: queueSums{headerStale: true}}
 	q.ready.oldestFirst = !attributes.FIFO && b.follows(ruleOldestFirst)
 	q.clearMessages()
+	q.deduplication = deduplication.New(incarnation, attributes.Deduplication)
 	q.attempts = newAttemptIndex()
 	return q
 }
@@ -89,7 +91,7 @@ func (q *Queue) clearMessages() {
 	q.groups = newMessageGroups()
 	q.ready.firstDelivery, q.ready.redelivered = newTimedTree(), newTimedTree()
 	q.timers = timerIndex{pending: newTimedTree(), fired: q.timers.fired}
-	q.sums.messages, q.sums.messageBytes = sum128{}, 0
+	q.sums.messages, q.sums.messageBytes = statehash.Sum{}, 0
 }
 
 // clone copies the queue for a new generation: the trees share their nodes
@@ -129,7 +131,7 @@ func (q *Queue) availableAt(m *Message) Timestamp {
 	case q.hasTimer(m):
 		return m.delivery.visibleAt
 	case q.attributes.FIFO:
-		return m.sentAt.Add(Seconds(q.attributes.DelaySeconds))
+		return m.sentAt.Add(logtime.Seconds(q.attributes.DelaySeconds))
 	default:
 		return m.sentAt
 	}
@@ -137,13 +139,13 @@ func (q *Queue) availableAt(m *Message) Timestamp {
 
 // expired reports whether retention has passed for m at now.
 func (q *Queue) expired(m *Message, now Timestamp) bool {
-	return now.Sub(m.sentAt) >= Seconds(q.attributes.RetentionSeconds)
+	return now.Sub(m.sentAt) >= logtime.Seconds(q.attributes.RetentionSeconds)
 }
 
 // insert stores a new message.
-func (q *Queue) insert(k keyed, m *Message) {
+func (q *Queue) insert(k statehash.Key, m *Message) {
 	q.messages.Set(m.sequence, m)
-	q.sums.messages.add(m.sum(k, q.incarnation, false))
+	q.sums.messages.Add(m.sum(k, q.incarnation, false))
 	q.sums.messageBytes += m.size()
 	if m.extra != nil && m.extra.keepsAge {
 		q.byAge.Set(timed{m.sentAt, m.sequence})
@@ -158,13 +160,13 @@ func (q *Queue) insert(k keyed, m *Message) {
 }
 
 // replace stores another state of the same message.
-func (q *Queue) replace(k keyed, old, m *Message) {
+func (q *Queue) replace(k statehash.Key, old, m *Message) {
 	if m.delivered() {
 		q.deliveredMax = max(q.deliveredMax, m.sequence)
 	}
 	q.dequeue(old)
-	q.sums.messages.sub(old.sum(k, q.incarnation, false))
-	q.sums.messages.add(m.sum(k, q.incarnation, false))
+	q.sums.messages.Sub(old.sum(k, q.incarnation, false))
+	q.sums.messages.Add(m.sum(k, q.incarnation, false))
 	q.sums.messageBytes += m.size() - old.size()
 	q.messages.Set(m.sequence, m)
 	q.enqueue(m)
@@ -172,10 +174,10 @@ func (q *Queue) replace(k keyed, old, m *Message) {
 
 // remove takes a message out for ever. The next message of its group becomes
 // the head and is receivable at once if it is available.
-func (q *Queue) remove(k keyed, m *Message) {
+func (q *Queue) remove(k statehash.Key, m *Message) {
 	q.dequeue(m)
 	q.messages.Delete(m.sequence)
-	q.sums.messages.sub(m.sum(k, q.incarnation, false))
+	q.sums.messages.Sub(m.sum(k, q.incarnation, false))
 	q.sums.messageBytes -= m.size()
 	if m.extra != nil && m.extra.keepsAge {
 		q.byAge.Delete(timed{m.sentAt, m.sequence})
@@ -249,9 +251,9 @@ func (q *Queue) readyKey(m *Message) timed {
 
 // firstDeliveryDelay is what the availability of a message lies behind its key before its
 // first delivery.
-func (q *Queue) firstDeliveryDelay() Duration {
+func (q *Queue) firstDeliveryDelay() logtime.Duration {
 	if q.attributes.FIFO {
-		return Seconds(q.attributes.DelaySeconds)
+		return logtime.Seconds(q.attributes.DelaySeconds)
 	}
 	return 0
 }

@@ -1,6 +1,14 @@
 package queue
 
-import "strconv"
+import (
+	"strconv"
+
+	"github.com/seriatimq/seriatim/queue/content"
+	"github.com/seriatimq/seriatim/queue/identifier"
+	"github.com/seriatimq/seriatim/queue/limits"
+	"github.com/seriatimq/seriatim/queue/logtime"
+	"github.com/seriatimq/seriatim/queue/refusal"
+)
 
 // ReceiveMessages is ReceiveMessage without its waiting: it hands out what can
 // be handed out now.
@@ -24,14 +32,14 @@ func (c *ReceiveMessages) Validate() *Error {
 	if err := checkQueueName(c.Queue); err != nil {
 		return err
 	}
-	if m := c.MaxMessages; m.Given && (m.Value < 1 || m.Value > ReceiveMessagesMax) {
-		return InvalidValue(strconv.FormatInt(m.Value, 10), "MaxNumberOfMessages", "Must be between 1 and 10, if provided.")
+	if m := c.MaxMessages; m.Given && (m.Value < 1 || m.Value > limits.ReceiveMessagesMax) {
+		return refusal.InvalidValue(strconv.FormatInt(m.Value, 10), "MaxNumberOfMessages", "Must be between 1 and 10, if provided.")
 	}
 	if err := checkVisibilityRange(c.VisibilityTimeout); err != nil {
 		return err
 	}
-	if c.AttemptIDGiven && isFIFOName(c.Queue) && !validID(c.AttemptID) {
-		return invalidID(c.AttemptID, "ReceiveRequestAttemptId")
+	if c.AttemptIDGiven && isFIFOName(c.Queue) && !content.ValidID(c.AttemptID) {
+		return content.InvalidID(c.AttemptID, "ReceiveRequestAttemptId")
 	}
 	return nil
 }
@@ -53,9 +61,9 @@ func (c *ReceiveMessages) prepare() (Prepared, *Error) {
 func (c *ReceiveMessages) apply(b *Broker) (Result, *Error) {
 	q := b.beginNow(c.Queue)
 	if q == nil {
-		return nil, NoSuchQueue()
+		return nil, refusal.NoSuchQueue()
 	}
-	timeout := Seconds(c.VisibilityTimeout.Or(q.attributes.VisibilitySeconds))
+	timeout := logtime.Seconds(c.VisibilityTimeout.Or(q.attributes.VisibilitySeconds))
 	visibleAt := b.now.Add(timeout)
 	// AWS ignores the attempt id on standard queues.
 	attempted := c.AttemptIDGiven && q.attributes.FIFO
@@ -65,12 +73,12 @@ func (c *ReceiveMessages) apply(b *Broker) (Result, *Error) {
 		}
 	}
 	limit := c.MaxMessages.Or(1)
-	if room := InFlightMax - q.timers.inFlight; timeout > 0 && room < limit {
+	if room := limits.InFlightMax - q.timers.inFlight; timeout > 0 && room < limit {
 		if limit = room; limit <= 0 {
 			// Documented: an error on standard queues when the caller
 			// does not wait, nothing at all on FIFO queues.
 			if c.ShortPoll && !q.attributes.FIFO {
-				return nil, newError(OverLimit, "The maximum number of in flight messages is reached: 120000.")
+				return nil, refusal.New(refusal.OverLimit, "The maximum number of in flight messages is reached: 120000.")
 			}
 			return MessagesReceived{}, nil
 		}
@@ -86,10 +94,37 @@ func (c *ReceiveMessages) apply(b *Broker) (Result, *Error) {
 	return b.deliver(q, s.deliver, d), nil
 }
 
+// MessagesReceived answers ReceiveMessages.
+type MessagesReceived struct {
+	Messages []ReceivedMessage
+	// Replayed says that the messages were handed out before under the
+	// same ReceiveRequestAttemptId.
+	Replayed bool
+}
+
+// ReceivedMessage is one delivery.
+type ReceivedMessage struct {
+	MessageID        MessageID
+	Handle           ReceiptHandle
+	Body             Body
+	Attributes       []MessageAttribute
+	SenderID         string
+	GroupID          string
+	DeduplicationID  string
+	TraceHeader      string
+	DeadLetterSource string         // name of the queue it was dead-lettered from
+	Sequence         SequenceNumber // zero on standard queues
+	SentAt           Timestamp
+	FirstReceivedAt  Timestamp
+	ReceiveCount     int64
+}
+
+func (MessagesReceived) result() {}
+
 // deliverable reports whether a receive would hand out a message now, or move
 // one to the dead-letter queue.
 func (q *Queue) deliverable(now Timestamp) bool {
-	return q.timers.inFlight < InFlightMax && q.available(now)
+	return q.timers.inFlight < limits.InFlightMax && q.available(now)
 }
 
 // available reports whether a message can be taken, whatever is in flight.
@@ -150,7 +185,7 @@ func (b *Broker) received(q *Queue, m *Message) ReceivedMessage {
 	}
 	if d := m.delivery; d != nil {
 		r.FirstReceivedAt = d.firstReceivedAt
-		r.Handle = b.key.handle(b.epoch, q.incarnation, m.sequence, d.count)
+		r.Handle = identifier.NewReceiptHandle(b.key, b.epoch, q.incarnation, m.sequence, d.count)
 	}
 	return r
 }
@@ -187,7 +222,7 @@ func (s *selection) run() {
 // after finds the next available entry of an index behind last, by the time
 // at which it became available.
 func (s *selection) after(entry *timed, timer bool, last timed) (found bool) {
-	delay := Duration(0)
+	delay := logtime.Duration(0)
 	if !timer {
 		delay = s.q.firstDeliveryDelay()
 	}

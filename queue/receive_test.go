@@ -3,6 +3,10 @@ package queue
 import (
 	"strings"
 	"testing"
+
+	"github.com/seriatimq/seriatim/queue/limits"
+	"github.com/seriatimq/seriatim/queue/logtime"
+	"github.com/seriatimq/seriatim/queue/refusal"
 )
 
 // script runs one-letter steps on a FIFO queue with VisibilityTimeout 30, so
@@ -52,7 +56,7 @@ func (s *script) step(step string) {
 	case 'v':
 		s.must(&ChangeMessageVisibility{Queue: s.queue, Entries: []VisibilityEntry{{s.handles[name], Some(atoi(value))}}})
 	case 't':
-		s.pass(Seconds(atoi(name)))
+		s.pass(logtime.Seconds(atoi(name)))
 	default:
 		s.t.Fatalf("unknown step %s", step)
 	}
@@ -139,13 +143,13 @@ func TestFIFOReceive(t *testing.T) {
 }
 
 func TestOneMessagePerGroupPerReceive(t *testing.T) {
-	s := newScript(t, Attribute{"MaxMessagesPerGroupPerReceive", "1"})
+	s := newScript(t, Attribute{Name: "MaxMessagesPerGroupPerReceive", Value: "1"})
 	s.run("s:a-1 s:a-2 s:b-1 s:b-2 r9=a-1,b-1 r9= d:a-1 r9=a-2")
 }
 
 func TestGroupOptional(t *testing.T) {
 	w := newWorld(t)
-	w.create("q.fifo", Attribute{"MessageGroupIdMode", "Optional"})
+	w.create("q.fifo", Attribute{Name: "MessageGroupIdMode", Value: "Optional"})
 	for _, id := range []string{"1", "2", "3"} {
 		w.send("q.fifo", "", id, id)
 	}
@@ -155,16 +159,16 @@ func TestGroupOptional(t *testing.T) {
 }
 
 func TestQueueDelayOfFIFOIsRetroactive(t *testing.T) {
-	s := newScript(t, Attribute{"DelaySeconds", "10"})
+	s := newScript(t, Attribute{Name: "DelaySeconds", Value: "10"})
 	s.run("s:a-1 t5 s:c-2 r9=")
 	if st, _ := s.b.View().Stats("q.fifo"); st.Delayed != 2 || st.Visible != 0 {
 		t.Fatalf("stats %+v", st)
 	}
 	s.run("t5 r9=a-1 t5 r9=c-2")
 	s.run("s:b-1 r9=")
-	s.must(&SetQueueAttributes{Queue: "q.fifo", Attributes: []Attribute{{"DelaySeconds", "0"}}})
+	s.must(&SetQueueAttributes{Queue: "q.fifo", Attributes: []Attribute{{Name: "DelaySeconds", Value: "0"}}})
 	s.run("r9=b-1 s:b-2")
-	s.must(&SetQueueAttributes{Queue: "q.fifo", Attributes: []Attribute{{"DelaySeconds", "60"}}})
+	s.must(&SetQueueAttributes{Queue: "q.fifo", Attributes: []Attribute{{Name: "DelaySeconds", Value: "60"}}})
 	if st, _ := s.b.View().Stats("q.fifo"); st.Delayed != 1 || st.NotVisible != 3 {
 		t.Fatalf("stats after raising the delay %+v", st)
 	}
@@ -182,16 +186,16 @@ func TestStandardQueue(t *testing.T) {
 	if got := bodies(w.receive("q", 10)); got != "a c " {
 		t.Fatalf("received %q", got)
 	}
-	w.pass(5 * Second)
+	w.pass(5 * logtime.Second)
 	if got := bodies(w.receive("q", 10)); got != "b " {
 		t.Fatalf("after the delay %q", got)
 	}
-	w.pass(25 * Second)
+	w.pass(25 * logtime.Second)
 	got := w.receive("q", 10)
 	if bodies(got) != "a c " || got[0].ReceiveCount != 2 || got[0].Sequence != 0 {
 		t.Fatalf("after expiry %q, count %d", bodies(got), got[0].ReceiveCount)
 	}
-	w.pass(31 * Second)
+	w.pass(31 * logtime.Second)
 	w.must(&DeleteMessages{Queue: "q", Handles: []string{got[0].Handle.String()}}) // expired, still deletes
 	if got := bodies(w.receive("q", 10)); got != "b c " {
 		t.Fatalf("after the delete %q", got)
@@ -203,9 +207,9 @@ func TestInFlightLimit(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
 			w.create(name)
-			for n := 0; n <= InFlightMax; n += BatchEntriesMax {
+			for n := 0; n <= limits.InFlightMax; n += limits.BatchEntriesMax {
 				c := &SendMessages{Queue: name, Batch: true}
-				for i := range BatchEntriesMax {
+				for i := range limits.BatchEntriesMax {
 					e := SendEntry{Body: "x"}
 					if isFIFOName(name) {
 						e.GroupID, e.DeduplicationID = SequenceNumber(n+i).String(), SequenceNumber(n+i).String()
@@ -214,16 +218,16 @@ func TestInFlightLimit(t *testing.T) {
 					c.Entries = append(c.Entries, e)
 				}
 				w.b.Apply(w.at, c)
-				w.b.Apply(w.at, &ReceiveMessages{Queue: name, MaxMessages: Some(ReceiveMessagesMax)})
+				w.b.Apply(w.at, &ReceiveMessages{Queue: name, MaxMessages: Some(limits.ReceiveMessagesMax)})
 			}
-			if st, _ := w.b.View().Stats(name); st.NotVisible != InFlightMax || st.Visible == 0 {
+			if st, _ := w.b.View().Stats(name); st.NotVisible != limits.InFlightMax || st.Visible == 0 {
 				t.Fatalf("stats %+v", st)
 			}
 			if got := w.receive(name, 10); len(got) != 0 {
 				t.Fatalf("long poll at the limit received %d", len(got))
 			}
 			_, err := w.b.Apply(w.at, &ReceiveMessages{Queue: name, ShortPoll: true})
-			if over := err != nil && err.Code == OverLimit; over == isFIFOName(name) || over != w.b.View().OverLimit(name) {
+			if over := err != nil && err.Code == refusal.OverLimit; over == isFIFOName(name) || over != w.b.View().OverLimit(name) {
 				t.Fatalf("short poll at the limit: %v", err)
 			}
 			if w.b.View().Deliverable(name) {
@@ -234,7 +238,7 @@ func TestInFlightLimit(t *testing.T) {
 }
 
 func TestRetention(t *testing.T) {
-	s := newScript(t, Attribute{"MessageRetentionPeriod", "60"})
+	s := newScript(t, Attribute{Name: "MessageRetentionPeriod", Value: "60"})
 	s.run("s:a-1 t30 s:a-2 r1=a-1 t30 r9=a-2 t60 r9=")
 	if st, _ := s.b.View().Stats("q.fifo"); st.Visible+st.NotVisible != 0 {
 		t.Fatalf("stats %+v", st)

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/seriatimq/seriatim/queue/attributes"
 	"github.com/seriatimq/seriatim/queue/policy"
 )
 
@@ -26,6 +27,9 @@ func (r redriveRule) due(m *Message) bool {
 	}
 	return r.target != nil && count >= r.after
 }
+
+// deadLetterBudget bounds the moves to a dead-letter queue that one receive makes.
+const deadLetterBudget = 100
 
 // implicitReceiveCount is MaxDeliveryCount's default on Service Bus, used for
 // ImplicitDeadLetterQueue without a RedrivePolicy.
@@ -149,11 +153,11 @@ func (b *Broker) checkRedrive(source string, fifo bool, p policy.Redrive, given 
 	target, ok := b.queues.Get(p.Target)
 	switch {
 	case !ok:
-		return redriveTargetMissing(sent)
+		return attributes.RedriveTargetMissing(sent)
 	case target.attributes.FIFO != fifo:
-		return redriveTargetWrongType(sent)
+		return attributes.RedriveTargetWrongType(sent)
 	case !target.attributes.RedriveAllow.Allows(source):
-		return redriveNotAllowed(sent)
+		return attributes.RedriveNotAllowed(sent)
 	}
 	return nil
 }

@@ -3,12 +3,15 @@ package queue
 import (
 	"strings"
 	"testing"
+
+	"github.com/seriatimq/seriatim/queue/logtime"
+	"github.com/seriatimq/seriatim/queue/refusal"
 )
 
 const redriveTo = `{"deadLetterTargetArn":"arn:aws:sqs:us-east-1:000000000000:`
 
 func redrive(target, receives string) Attribute {
-	return Attribute{"RedrivePolicy", redriveTo + target + `","maxReceiveCount":` + receives + `}`}
+	return Attribute{Name: "RedrivePolicy", Value: redriveTo + target + `","maxReceiveCount":` + receives + `}`}
 }
 
 func TestDeadLetterOnReceive(t *testing.T) {
@@ -33,7 +36,7 @@ func TestDeadLetterOnReceive(t *testing.T) {
 }
 
 func TestDeadLetterKeepsDeduplicationID(t *testing.T) {
-	s := newScript(t, Attribute{"DeadLetterKeepsDeduplicationId", "true"})
+	s := newScript(t, Attribute{Name: "DeadLetterKeepsDeduplicationId", Value: "true"})
 	s.create("dlq.fifo")
 	s.must(&SetQueueAttributes{Queue: "q.fifo", Attributes: []Attribute{redrive("dlq.fifo", "1")}})
 	s.send("dlq.fifo", "x", "a-1", "same id, not affected")
@@ -45,24 +48,24 @@ func TestDeadLetterKeepsDeduplicationID(t *testing.T) {
 
 func TestStandardDeadLetterKeepsAge(t *testing.T) {
 	w := newWorld(t)
-	w.create("dlq", Attribute{"MessageRetentionPeriod", "60"})
+	w.create("dlq", Attribute{Name: "MessageRetentionPeriod", Value: "60"})
 	w.create("q", redrive("dlq", "1"))
 	w.send("q", "", "", "old")
-	w.pass(50 * Second)
+	w.pass(50 * logtime.Second)
 	w.send("dlq", "", "", "young")
 	w.must(&ReceiveMessages{Queue: "q", VisibilityTimeout: Some(0)})
 	w.receive("q", 1)
 	if st, _ := w.b.View().Stats("dlq"); st.Visible != 2 {
 		t.Fatalf("stats %+v", st)
 	}
-	w.pass(11 * Second)
+	w.pass(11 * logtime.Second)
 	if got := bodies(w.receive("dlq", 10)); got != "young " {
 		t.Fatalf("received %q: retention counts from the first send", got)
 	}
 }
 
 func TestImplicitDeadLetterQueue(t *testing.T) {
-	s := newScript(t, Attribute{"ImplicitDeadLetterQueue", "true"})
+	s := newScript(t, Attribute{Name: "ImplicitDeadLetterQueue", Value: "true"})
 	s.run("s:a-1")
 	for range implicitReceiveCount {
 		s.run("z1=a-1")
@@ -82,7 +85,7 @@ func TestMoveTask(t *testing.T) {
 	s.must(&SetQueueAttributes{Queue: "q.fifo", Attributes: []Attribute{redrive("dlq.fifo", "1")}})
 	s.run("s:a-1 s:a-2 s:b-1 z9=a-1,a-2,b-1 r9= t301")
 	id := s.must(&StartMoveTask{Source: "dlq.fifo"}).(MoveTaskStarted).TaskID
-	if err := s.refusal(&StartMoveTask{Source: "dlq.fifo"}); err.Code != InvalidParameterValue {
+	if err := s.refusal(&StartMoveTask{Source: "dlq.fifo"}); err.Code != refusal.InvalidParameterValue {
 		t.Fatalf("second task: %v", err)
 	}
 	if got := s.must(&MoveMessages{TaskID: id, Max: 2}); got != (MessagesMoved{Moved: 2, Running: true}) {
@@ -140,7 +143,7 @@ func (s *script) wantPeeked(group string, from SequenceNumber, limit int, want s
 func TestPeekByGroupNeedsFIFO(t *testing.T) {
 	s := newScript(t)
 	s.create("jobs")
-	if _, err := s.b.View().Peek("jobs", 0, "g", 1); err == nil || err.Code != InvalidParameterValue {
+	if _, err := s.b.View().Peek("jobs", 0, "g", 1); err == nil || err.Code != refusal.InvalidParameterValue {
 		t.Errorf("got %v", err)
 	}
 	if _, err := s.b.View().Peek("jobs", 0, "", 1); err != nil {
@@ -149,15 +152,15 @@ func TestPeekByGroupNeedsFIFO(t *testing.T) {
 }
 
 func TestScheduledMessages(t *testing.T) {
-	s := newScript(t, Attribute{"ReservedAttributesEnabled", "true"})
+	s := newScript(t, Attribute{Name: "ReservedAttributesEnabled", Value: "true"})
 	send := func(body string, at Timestamp) SentEntry {
 		e := SendEntry{
 			Body: body, GroupID: "a", GroupIDGiven: true, DeduplicationID: body, DeduplicationIDGiven: true,
-			Attributes: []MessageAttribute{{"seriatim.ScheduledEnqueueTime", "Number", Int{Value: int64(at)}.text()}},
+			Attributes: []MessageAttribute{{Name: "seriatim.ScheduledEnqueueTime", DataType: "Number", Value: Int{Value: int64(at)}.text()}},
 		}
 		return s.must(&SendMessages{Queue: "q.fifo", Entries: []SendEntry{e}}).(MessagesSent).Entries[0]
 	}
-	due := s.at.Add(5 * Second)
+	due := s.at.Add(5 * logtime.Second)
 	first := send("a-s1", due)
 	send("a-s2", due)
 	send("a-past", s.at-1)
@@ -186,7 +189,7 @@ func TestScheduledMessages(t *testing.T) {
 // window meets the record of its own send; it must not be lost to that, not the
 // second time either, when it has got another id.
 func TestMovedBackIsNeverDropped(t *testing.T) {
-	s := newScript(t, Attribute{"DeadLetterKeepsDeduplicationId", "true"})
+	s := newScript(t, Attribute{Name: "DeadLetterKeepsDeduplicationId", Value: "true"})
 	s.create("dlq.fifo")
 	s.must(&SetQueueAttributes{Queue: "q.fifo", Attributes: []Attribute{redrive("dlq.fifo", "1")}})
 	s.run("s:a-1")
@@ -207,8 +210,8 @@ func TestRedrivePolicyIsCheckedAgain(t *testing.T) {
 	w.create("q", redrive("dlq", "1"))
 	w.must(&DeleteQueue{Queue: "dlq"})
 	err := w.refusal(&SetQueueAttributes{Queue: "q", Attributes: []Attribute{redrive("dlq", "1")}})
-	if err.Code != InvalidParameterValue {
+	if err.Code != refusal.InvalidParameterValue {
 		t.Fatalf("a policy naming a deleted queue: %v", err)
 	}
-	w.must(&SetQueueAttributes{Queue: "q", Attributes: []Attribute{{"DelaySeconds", "1"}}})
+	w.must(&SetQueueAttributes{Queue: "q", Attributes: []Attribute{{Name: "DelaySeconds", Value: "1"}}})
 }

@@ -1,6 +1,10 @@
 package queue
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/seriatimq/seriatim/queue/logtime"
+)
 
 // A send that may be in the log already is taken only while the queue would know
 // it: not after a purge, a change of the queue, or the end of the window.
@@ -18,8 +22,8 @@ func TestRepeatedSend(t *testing.T) {
 		safe bool
 	}{
 		{"at once", func(*world) {}, true},
-		{"at the last moment", func(w *world) { w.pass(300*Second - 1) }, true},
-		{"the window is over", func(w *world) { w.pass(300 * Second) }, false},
+		{"at the last moment", func(w *world) { w.pass(300*logtime.Second - 1) }, true},
+		{"the window is over", func(w *world) { w.pass(300 * logtime.Second) }, false},
 		{"purged", func(w *world) { w.must(&PurgeQueue{Queue: "q.fifo"}) }, false},
 		{"purged, and sent again since", func(w *world) {
 			w.must(&PurgeQueue{Queue: "q.fifo"})
@@ -27,17 +31,17 @@ func TestRepeatedSend(t *testing.T) {
 		}, false},
 		{"made anew", func(w *world) {
 			w.must(&DeleteQueue{Queue: "q.fifo"})
-			w.pass(Minute)
+			w.pass(logtime.Minute)
 			w.create("q.fifo")
 		}, false},
 		{"a shorter window", func(w *world) {
-			w.must(&SetQueueAttributes{Queue: "q.fifo", Attributes: []Attribute{{"DeduplicationWindowSeconds", "30"}}})
+			w.must(&SetQueueAttributes{Queue: "q.fifo", Attributes: []Attribute{{Name: "DeduplicationWindowSeconds", Value: "30"}}})
 		}, false},
 	} {
 		for _, first := range []bool{true, false} {
 			w := newWorld(t)
 			w.create("q.fifo")
-			w.pass(Second)
+			w.pass(logtime.Second)
 			since := w.at
 			if first {
 				w.pass(1) // the first try is a moment after what the proposer knew

@@ -1,6 +1,10 @@
 package queue
 
-import "strconv"
+import (
+	"strconv"
+
+	"github.com/seriatimq/seriatim/queue/refusal"
+)
 
 // Rules that decide differently since a format version. While a cluster is
 // upgraded, nodes of two programs apply the same log, and a log is replayed to
@@ -75,14 +79,14 @@ func (*SetFormatVersion) QueueName() string { return "" }
 // Validate refuses version zero, the one of a new state.
 func (c *SetFormatVersion) Validate() *Error {
 	if c.Version == 0 {
-		return newError(InvalidFormatVersion, "the format version must be above 0")
+		return refusal.New(refusal.InvalidFormatVersion, "the format version must be above 0")
 	}
 	return nil
 }
 
 func (c *SetFormatVersion) apply(b *Broker) (Result, *Error) {
 	if c.Version < b.formatVersion {
-		return nil, newError(InvalidFormatVersion, "The format version never goes down: it is ",
+		return nil, refusal.New(refusal.InvalidFormatVersion, "The format version never goes down: it is ",
 			strconv.FormatUint(uint64(b.formatVersion), 10), ".")
 	}
 	b.changeRules(c.Version)

@@ -3,6 +3,9 @@ package queue
 import (
 	"fmt"
 	"testing"
+
+	"github.com/seriatimq/seriatim/queue/limits"
+	"github.com/seriatimq/seriatim/queue/logtime"
 )
 
 // Each rule of rules.go, before the format version that brings it and since.
@@ -73,14 +76,14 @@ func TestMoveTaskGoesOnBesideInFlight(t *testing.T) {
 	underFormat(t, func(t *testing.T, w *world, since bool) {
 		w.create("dlq")
 		w.create("q", redrive("dlq", "1"))
-		for n := 0; n <= InFlightMax; n += BatchEntriesMax {
-			c := &SendMessages{Queue: "dlq", Batch: true, Entries: make([]SendEntry, BatchEntriesMax)}
+		for n := 0; n <= limits.InFlightMax; n += limits.BatchEntriesMax {
+			c := &SendMessages{Queue: "dlq", Batch: true, Entries: make([]SendEntry, limits.BatchEntriesMax)}
 			for i := range c.Entries {
 				c.Entries[i].Body = "x"
 			}
 			w.b.Apply(w.at, c)
-			if n < InFlightMax {
-				w.b.Apply(w.at, &ReceiveMessages{Queue: "dlq", MaxMessages: Some(BatchEntriesMax)})
+			if n < limits.InFlightMax {
+				w.b.Apply(w.at, &ReceiveMessages{Queue: "dlq", MaxMessages: Some(limits.BatchEntriesMax)})
 			}
 		}
 		id := w.must(&StartMoveTask{Source: "dlq", Destination: "q"}).(MoveTaskStarted).TaskID
@@ -98,8 +101,8 @@ func TestMoveTaskGoesOnBesideInFlight(t *testing.T) {
 
 func TestBothIDsCountAgainstTheCap(t *testing.T) {
 	underFormat(t, func(t *testing.T, w *world, since bool) {
-		w.create("q.fifo", Attribute{"ContentBasedDeduplication", "true"},
-			Attribute{"ContentDeduplicationMode", "IdAndContent"}, Attribute{"MaxDeduplicationEntries", "3"})
+		w.create("q.fifo", Attribute{Name: "ContentBasedDeduplication", Value: "true"},
+			Attribute{Name: "ContentDeduplicationMode", Value: "IdAndContent"}, Attribute{Name: "MaxDeduplicationEntries", Value: "3"})
 		send := func(id, body string) *Error {
 			_, err := w.apply(&SendMessages{Queue: "q.fifo", Entries: []SendEntry{{
 				Body: body, GroupID: "g", GroupIDGiven: true, DeduplicationID: id, DeduplicationIDGiven: id != "",
@@ -134,7 +137,7 @@ func TestStandardQueueServesTheOldestFirst(t *testing.T) {
 		if got := bodies(w.receive("q", 2)); got != want {
 			t.Fatalf("received %q, want %q", got, want)
 		}
-		w.pass(30 * Second)
+		w.pass(30 * logtime.Second)
 		if want = "m3 m0 m1 m2 "; since {
 			want = "m0 m1 m2 m3 "
 		}
@@ -184,25 +187,25 @@ func TestRaisingTheFormatOrdersAnew(t *testing.T) {
 func TestMovedMessageKeepsItsKeys(t *testing.T) {
 	underFormat(t, func(t *testing.T, w *world, since bool) {
 		keys := []Attribute{
-			{"MessageGroupIdMode", "Optional"},
-			{"DeduplicationScope", "partitionKey"},
-			{"ReservedAttributesEnabled", "true"},
-			{"DeadLetterKeepsDeduplicationId", "true"},
-			{"ContentBasedDeduplication", "true"},
-			{"ContentDeduplicationMode", "IdAndContent"},
+			{Name: "MessageGroupIdMode", Value: "Optional"},
+			{Name: "DeduplicationScope", Value: "partitionKey"},
+			{Name: "ReservedAttributesEnabled", Value: "true"},
+			{Name: "DeadLetterKeepsDeduplicationId", Value: "true"},
+			{Name: "ContentBasedDeduplication", Value: "true"},
+			{Name: "ContentDeduplicationMode", Value: "IdAndContent"},
 		}
 		w.create("dlq.fifo", keys...)
 		w.create("q.fifo", append(keys, redrive("dlq.fifo", "1"))...)
 		send := func(id, partition, body string) SentEntry {
 			return w.must(&SendMessages{Queue: "q.fifo", Entries: []SendEntry{{
 				Body: body, DeduplicationID: id, DeduplicationIDGiven: true,
-				Attributes: []MessageAttribute{{"seriatim.PartitionKey", "String", partition}},
+				Attributes: []MessageAttribute{{Name: "seriatim.PartitionKey", DataType: "String", Value: partition}},
 			}}}).(MessagesSent).Entries[0]
 		}
 		send("1", "p", "content")
 		w.lookAt("q.fifo", 1)
 		w.lookAt("q.fifo", 1)
-		w.pass(300 * Second) // nothing of the send is remembered any more
+		w.pass(300 * logtime.Second) // nothing of the send is remembered any more
 		id := w.must(&StartMoveTask{Source: "dlq.fifo"}).(MoveTaskStarted).TaskID
 		if got := w.must(&MoveMessages{TaskID: id, Max: 10}); got != (MessagesMoved{Moved: 1}) {
 			t.Fatalf("moved %+v", got)

@@ -2,8 +2,14 @@ package queue
 
 import (
 	"crypto/sha256"
-	"encoding/hex"
 	"strconv"
+
+	"github.com/seriatimq/seriatim/queue/content"
+	"github.com/seriatimq/seriatim/queue/deduplication"
+	"github.com/seriatimq/seriatim/queue/identifier"
+	"github.com/seriatimq/seriatim/queue/logtime"
+	"github.com/seriatimq/seriatim/queue/refusal"
+	"github.com/seriatimq/seriatim/queue/statehash"
 )
 
 // SendMessages is SendMessage and SendMessageBatch.
@@ -33,8 +39,8 @@ func (c *SendMessages) wellFormed() *Error {
 	if err := CheckEntryCount(len(c.Entries), "SendMessageBatchRequestEntry"); err != nil {
 		return err
 	}
-	if len(c.SenderID) > senderIDLengthMax || badCharacter(c.SenderID) {
-		return InvalidParameter("The sender id is longer than ", strconv.Itoa(senderIDLengthMax), " bytes or has invalid characters.")
+	if len(c.SenderID) > senderIDLengthMax || content.BadCharacter(c.SenderID) {
+		return refusal.InvalidParameter("The sender id is longer than ", strconv.Itoa(senderIDLengthMax), " bytes or has invalid characters.")
 	}
 	return nil
 }
@@ -111,10 +117,10 @@ func (c *SendMessages) hashContents() {
 func (c *SendMessages) apply(b *Broker) (Result, *Error) {
 	q := b.beginNow(c.Queue)
 	if q == nil {
-		return nil, NoSuchQueue()
+		return nil, refusal.NoSuchQueue()
 	}
 	if c.RepeatedSince != 0 && !q.remembersSince(c.RepeatedSince, b.now) {
-		return nil, newError(UnsupportedOperation, "The send may have been accepted before, and the queue would not know it.")
+		return nil, refusal.New(refusal.UnsupportedOperation, "The send may have been accepted before, and the queue would not know it.")
 	}
 	if err := checkSendBatch(&q.attributes, c); err != nil {
 		return nil, err
@@ -130,6 +136,13 @@ func (c *SendMessages) apply(b *Broker) (Result, *Error) {
 	return out, nil
 }
 
+// remembersSince reports whether whatever was accepted at a log time or later is
+// still known by the rules in force now. A change at that very time may have been
+// before or after.
+func (q *Queue) remembersSince(since, now Timestamp) bool {
+	return q.deduplication.Remembers(since, now) && q.createdAt < since && q.modifiedAt < since && q.purgedAt < since
+}
+
 func (b *Broker) sendEntry(q *Queue, e *SendEntry, c *SendMessages) SentEntry {
 	if err := checkSend(&q.attributes, e, c.Batch); err != nil {
 		return SentEntry{Err: err}
@@ -142,25 +155,25 @@ func (b *Broker) sendEntry(q *Queue, e *SendEntry, c *SendMessages) SentEntry {
 	}
 	s.ids = q.deduplicationIDs(e, s.partition)
 	if deduplicates := q.attributes.FIFO && !q.attributes.Deduplication.Disabled; deduplicates {
-		if first, found := q.findDuplicate(b.key, s.ids, b.now); found {
+		if first, found := q.deduplication.Find(b.key, s.ids, b.now); found {
 			return SentEntry{
-				MessageID: b.key.messageID(q.incarnation, first.Sequence()),
+				MessageID: identifier.NewMessageID(b.key, q.incarnation, first.Sequence()),
 				Sequence:  SequenceNumber(first.Sequence()),
 				Duplicate: true,
 			}
 		}
-		if limit := q.attributes.Deduplication.EntriesMax; limit > 0 && q.liveIDs(b.now)+b.entriesOf(s.ids) > limit {
-			return SentEntry{Err: newError(OverLimit, "The queue remembers as many deduplication ids as "+
+		if limit := q.attributes.Deduplication.EntriesMax; limit > 0 && q.deduplication.CountLive(b.now)+b.entriesOf(s.ids) > limit {
+			return SentEntry{Err: refusal.New(refusal.OverLimit, "The queue remembers as many deduplication ids as "+
 				"MaxDeduplicationEntries allows. Raise the limit, shorten the window, or retry when ids have expired.")}
 		}
-		q.remember(b.key, s.ids, q.lastSequence+1, b.now)
+		q.deduplication.Remember(b.key, s.ids, q.lastSequence+1, b.now)
 	}
 	return b.accept(q, &s, b.intern(c.SenderID))
 }
 
 // entriesOf is how many entries of the window an accepted send takes.
-func (b *Broker) entriesOf(ids deduplicationIDs) int64 {
-	if ids.second() != "" && b.follows(ruleEveryKeyCounts) {
+func (b *Broker) entriesOf(ids deduplication.IDs) int64 {
+	if ids.Second() != "" && b.follows(ruleEveryKeyCounts) {
 		return 2
 	}
 	return 1
@@ -169,7 +182,7 @@ func (b *Broker) entriesOf(ids deduplicationIDs) int64 {
 // sending is one entry on its way into the queue.
 type sending struct {
 	entry       *SendEntry
-	ids         deduplicationIDs
+	ids         deduplication.IDs
 	attributes  []MessageAttribute
 	scheduledAt Timestamp
 	partition   string
@@ -178,37 +191,21 @@ type sending struct {
 // takeReserved splits the reserved message attributes off (servicebus.md 5.3).
 func (s *sending) takeReserved() *Error {
 	var err *Error
-	s.scheduledAt, s.partition, s.attributes, err = reserved(s.attributes)
+	s.scheduledAt, s.partition, s.attributes, err = content.SplitReserved(s.attributes)
 	if err == nil && s.partition != "" && s.entry.GroupID != "" && s.partition != s.entry.GroupID {
-		err = InvalidValue(s.partition, "seriatim.PartitionKey",
+		err = refusal.InvalidValue(s.partition, content.PartitionKeyName,
 			"It must be equal to MessageGroupId when both are given.")
 	}
 	return err
 }
 
-// deduplicationIDs chooses the ids of a send: the given one, else the SHA-256
-// of the body in lower-case hex; with IdAndContent both count.
-func (q *Queue) deduplicationIDs(e *SendEntry, partition string) deduplicationIDs {
-	ids := deduplicationIDs{own: e.DeduplicationID, group: e.GroupID, partition: partition}
-	rules := &q.attributes.Deduplication
-	if !q.attributes.FIFO || !rules.ContentBased || rules.Disabled {
+// deduplicationIDs are the ids of a send.
+func (q *Queue) deduplicationIDs(e *SendEntry, partition string) deduplication.IDs {
+	ids := deduplication.IDs{Own: e.DeduplicationID, Group: e.GroupID, Partition: partition}
+	if !q.attributes.FIFO {
 		return ids
 	}
-	if ids.own == "" || rules.IDAndContent {
-		hash := e.ContentHash
-		if len(hash) != sha256.Size {
-			sum := sha256.Sum256([]byte(e.Body))
-			hash = sum[:]
-		}
-		content := hex.EncodeToString(hash)
-		if ids.own == "" {
-			ids.own = content
-		}
-		if rules.IDAndContent {
-			ids.content = content
-		}
-	}
-	return ids
+	return q.attributes.Deduplication.WithContent(ids, e.Body, e.ContentHash)
 }
 
 // accept stores a new message.
@@ -216,13 +213,13 @@ func (b *Broker) accept(q *Queue, s *sending, sender *string) SentEntry {
 	q.lastSequence++
 	m := &Message{
 		sequence: q.lastSequence,
-		body:     NewBody(s.entry.Body),
+		body:     content.NewBody(s.entry.Body),
 		group:    q.groups.intern(s.entry.GroupID),
 		sentAt:   b.now,
 		sender:   sender,
 	}
 	if q.attributes.FIFO {
-		m.deduplicationID = s.ids.own
+		m.deduplicationID = s.ids.Own
 	}
 	partition := s.partition
 	if !b.follows(ruleMoveKeepsKeys) {
@@ -231,7 +228,7 @@ func (b *Broker) accept(q *Queue, s *sending, sender *string) SentEntry {
 	if len(s.attributes) > 0 || s.entry.TraceHeader != "" || partition != "" {
 		m.extra = &messageExtra{attributes: s.attributes, traceHeader: s.entry.TraceHeader, partition: partition}
 	}
-	sent := SentEntry{MessageID: b.key.messageID(q.incarnation, m.sequence)}
+	sent := SentEntry{MessageID: identifier.NewMessageID(b.key, q.incarnation, m.sequence)}
 	if q.attributes.FIFO {
 		sent.Sequence = SequenceNumber(m.sequence)
 	}
@@ -250,26 +247,41 @@ func (b *Broker) accept(q *Queue, s *sending, sender *string) SentEntry {
 
 // delayFor is the delay of one message of a standard queue. FIFO queues have
 // only a delay of the queue, see Queue.availableAt.
-func (q *Queue) delayFor(e *SendEntry) Duration {
+func (q *Queue) delayFor(e *SendEntry) logtime.Duration {
 	if q.attributes.FIFO {
 		return 0
 	}
-	return Seconds(e.DelaySeconds.Or(q.attributes.DelaySeconds))
+	return logtime.Seconds(e.DelaySeconds.Or(q.attributes.DelaySeconds))
 }
 
-func (q *Queue) insertScheduled(k keyed, m *Message) {
+func (q *Queue) insertScheduled(k statehash.Key, m *Message) {
 	q.scheduled.messages.Set(m.sequence, m)
 	q.scheduled.byTime.Set(timed{m.delivery.visibleAt, m.sequence})
-	q.sums.messages.add(m.sum(k, q.incarnation, true))
+	q.sums.messages.Add(m.sum(k, q.incarnation, true))
 	q.sums.messageBytes += m.size()
 }
 
-func (q *Queue) removeScheduled(k keyed, m *Message) {
+func (q *Queue) removeScheduled(k statehash.Key, m *Message) {
 	q.scheduled.messages.Delete(m.sequence)
 	q.scheduled.byTime.Delete(timed{m.delivery.visibleAt, m.sequence})
-	q.sums.messages.sub(m.sum(k, q.incarnation, true))
+	q.sums.messages.Sub(m.sum(k, q.incarnation, true))
 	q.sums.messageBytes -= m.size()
 }
+
+// MessagesSent answers SendMessages, one entry each in request order.
+type MessagesSent struct{ Entries []SentEntry }
+
+// SentEntry is the outcome of one SendEntry.
+type SentEntry struct {
+	Err       *Error // set if this entry was refused, the rest is then empty
+	MessageID MessageID
+	Sequence  SequenceNumber // zero on standard queues
+	// Duplicate says that nothing was stored: id and number are those of
+	// the first message with this deduplication id.
+	Duplicate bool
+}
+
+func (MessagesSent) result() {}
 
 // SendEntry is one message to send.
 type SendEntry struct {

@@ -1,10 +1,16 @@
 package queue
 
 import (
+	"errors"
 	"strconv"
-	"unicode/utf8"
+	"strings"
 
 	"github.com/tidwall/btree"
+
+	"github.com/seriatimq/seriatim/queue/attributes"
+	"github.com/seriatimq/seriatim/queue/limits"
+	"github.com/seriatimq/seriatim/queue/policy"
+	"github.com/seriatimq/seriatim/queue/refusal"
 )
 
 // SetQueueAttributes merges attributes into a queue's, all or none.
@@ -22,7 +28,7 @@ func (c *SetQueueAttributes) Validate() *Error {
 	if err := checkQueueName(c.Queue); err != nil {
 		return err
 	}
-	return checkAttributeValues(isFIFOName(c.Queue), c.Attributes)
+	return attributes.Check(isFIFOName(c.Queue), c.Attributes)
 }
 
 // wellFormed checks nothing: the attributes are checked against the queue.
@@ -33,12 +39,12 @@ func (c *SetQueueAttributes) prepare() (Prepared, *Error) {
 		return Prepared{}, err
 	}
 	ready := *c
-	ready.Policies = parsePolicies(c.Attributes)
+	ready.Policies = attributes.ParsePolicies(c.Attributes)
 	return Prepared{Command: &ready}, nil
 }
 
 func (c *SetQueueAttributes) refuse(q *Queue) (Result, *Error) { //nolint:unparam // as refuser has it
-	_, err := q.attributes.withChanges(c.Attributes, assignment{minimumWindow: 1})
+	_, err := q.attributes.WithChanges(c.Attributes, attributes.Assignment{MinimumWindow: 1})
 	return nil, err
 }
 
@@ -46,22 +52,21 @@ func (c *SetQueueAttributes) refuse(q *Queue) (Result, *Error) { //nolint:unpara
 func (c *SetQueueAttributes) apply(b *Broker) (Result, *Error) {
 	q := b.beginNow(c.Queue)
 	if q == nil {
-		return nil, NoSuchQueue()
+		return nil, refusal.NoSuchQueue()
 	}
-	attributes, err := q.attributes.withChanges(c.Attributes, b.assignment(c.Policies))
+	changed, err := q.attributes.WithChanges(c.Attributes, b.assignment(c.Policies))
 	if err == nil {
-		err = b.checkRedrive(q.name, attributes.FIFO, attributes.Redrive, c.Attributes)
+		err = b.checkRedrive(q.name, changed.FIFO, changed.Redrive, c.Attributes)
 	}
 	if err == nil {
-		err = b.checkImplicitDeadLetter(q.name, &attributes)
+		err = b.checkImplicitDeadLetter(q.name, &changed)
 	}
 	if err != nil {
 		return nil, err
 	}
 	target, _ := q.deadLetterTarget()
-	window := q.attributes.Deduplication.WindowSeconds
-	q.attributes = attributes
-	q.changeWindow(window, b.now)
+	q.attributes = changed
+	q.deduplication.SetRules(changed.Deduplication, b.now)
 	q.modified(b.now)
 	b.followRedrive(q, target)
 	b.addImplicitDeadLetter(q)
@@ -91,7 +96,7 @@ func (c *SetQueueTags) Validate() *Error {
 		return err
 	}
 	if len(c.Remove) > tagsRemovedMax {
-		return InvalidParameter("No more than ", strconv.Itoa(tagsRemovedMax), " tag keys can be removed in one request.")
+		return refusal.InvalidParameter("No more than ", strconv.Itoa(tagsRemovedMax), " tag keys can be removed in one request.")
 	}
 	return c.wellFormed()
 }
@@ -99,21 +104,21 @@ func (c *SetQueueTags) Validate() *Error {
 // wellFormed is Validate without bounds that only spare the log.
 func (c *SetQueueTags) wellFormed() *Error {
 	if len(c.Set) == 0 && len(c.Remove) == 0 {
-		return MissingParameter("Tags")
+		return refusal.MissingParameter("Tags")
 	}
 	for _, key := range c.Remove {
-		if err := checkTagKey(key); err != nil {
+		if err := attributes.CheckTagKey(key); err != nil {
 			return err
 		}
 	}
-	return checkTags(c.Queue, c.Set)
+	return attributes.CheckTags(c.Queue, c.Set)
 }
 
 // apply is TagQueue and UntagQueue. Removing unknown keys is fine.
 func (c *SetQueueTags) apply(b *Broker) (Result, *Error) {
 	q := b.beginNow(c.Queue)
 	if q == nil {
-		return nil, NoSuchQueue()
+		return nil, refusal.NoSuchQueue()
 	}
 	var tags btree.Map[string, string]
 	for _, t := range q.tags {
@@ -125,12 +130,12 @@ func (c *SetQueueTags) apply(b *Broker) (Result, *Error) {
 	for _, key := range c.Remove {
 		tags.Delete(key)
 	}
-	if tags.Len() > TagsMax {
-		return nil, tooManyTags(q.name)
+	if tags.Len() > limits.TagsMax {
+		return nil, attributes.TooManyTags(q.name)
 	}
 	merged := make([]Tag, 0, tags.Len())
 	tags.Scan(func(key, value string) bool {
-		merged = append(merged, Tag{key, value})
+		merged = append(merged, Tag{Key: key, Value: value})
 		return true
 	})
 	q.tags = merged
@@ -138,29 +143,126 @@ func (c *SetQueueTags) apply(b *Broker) (Result, *Error) {
 	return Done{}, nil
 }
 
-func checkTags(queue string, tags []Tag) *Error {
-	if len(tags) > TagsMax {
-		return tooManyTags(queue)
+// SetQueuePolicy is AddPermission or RemovePermission: it adds one statement
+// to the queue's access policy, or removes one.
+type SetQueuePolicy struct {
+	Queue      string
+	QueueARN   string // full ARN, used in the policy text
+	Label      string // Sid of the statement
+	Remove     bool
+	AccountIDs []string // principals, for adding
+	Actions    []string // without the SQS: prefix, for adding
+}
+
+// QueueName implements Command.
+func (c *SetQueuePolicy) QueueName() string { return c.Queue }
+
+// Validate checks the label and, for adding, accounts and actions.
+func (c *SetQueuePolicy) Validate() *Error {
+	if err := checkQueueName(c.Queue); err != nil {
+		return err
 	}
-	for _, t := range tags {
-		if err := checkTagKey(t.Key); err != nil {
-			return err
+	if c.Label == "" {
+		return refusal.MissingParameter("Label")
+	}
+	if !plainName(c.Label) || len(c.Label) > limits.PolicyLabelLengthMax {
+		return badLabel(c.Label, nameRule+".")
+	}
+	if c.Remove {
+		return nil
+	}
+	if len(c.AccountIDs) == 0 {
+		return refusal.MissingParameter("AWSAccountIds")
+	}
+	if len(c.Actions) == 0 {
+		return refusal.MissingParameter("Actions")
+	}
+	if n := len(c.AccountIDs); n > policyAccountsMax {
+		return refusal.New(refusal.OverLimit, strconv.Itoa(n), " principals were found, maximum allowed is ", strconv.Itoa(policyAccountsMax), ".")
+	}
+	for _, account := range c.AccountIDs {
+		if !plainName(account) || len(account) > accountLengthMax {
+			return refusal.InvalidValue(account, "PrincipalId", "Unable to verify.")
 		}
-		if !utf8.ValidString(t.Value) || utf8.RuneCountInString(t.Value) > TagValueLengthMax {
-			return InvalidParameter("Tag values must be between 0 and 256 characters in length.")
+	}
+	if n := len(c.Actions); n > limits.PolicyActionsMax {
+		return refusal.New(refusal.OverLimit, strconv.Itoa(n), " Actions were found, maximum allowed is ", strconv.Itoa(limits.PolicyActionsMax), ".")
+	}
+	for _, action := range c.Actions {
+		if !permitted(action) {
+			return refusal.InvalidValue("SQS:"+action, "ActionName", "Only the queue owner is allowed to invoke this action.")
 		}
 	}
 	return nil
 }
 
-func checkTagKey(key string) *Error {
-	if key == "" || !utf8.ValidString(key) || utf8.RuneCountInString(key) > TagKeyLengthMax {
-		return InvalidParameter("Tag keys must be between 1 and 128 characters in length.")
+// apply is AddPermission and RemovePermission.
+func (c *SetQueuePolicy) apply(b *Broker) (Result, *Error) {
+	q := b.beginNow(c.Queue)
+	if q == nil {
+		return nil, refusal.NoSuchQueue()
 	}
-	return nil
+	var policy string
+	var err *Error
+	if c.Remove {
+		policy, err = removePermission(q.attributes.Policy, c.Label)
+	} else {
+		policy, err = addPermission(q.attributes.Policy, c)
+	}
+	if err != nil {
+		return nil, err
+	}
+	q.attributes.Policy = policy
+	q.modified(b.now)
+	return Done{}, nil
 }
 
-// tooManyTags refuses tags beyond the 50 of a queue.
-func tooManyTags(queue string) *Error {
-	return InvalidParameter("Too many tags added for queue ", queue, ".")
+// permittedActions are those that AddPermission may grant. AWS lets only the
+// owner of a queue do the rest.
+var permittedActions = [...]string{
+	"*", "ChangeMessageVisibility", "DeleteMessage", "GetQueueAttributes", "GetQueueUrl",
+	"ListDeadLetterSourceQueues", "PurgeQueue", "ReceiveMessage", "SendMessage",
 }
+
+// permitted compares as IAM does, without regard to letter case.
+func permitted(action string) bool {
+	for _, p := range permittedActions {
+		if strings.EqualFold(p, action) {
+			return true
+		}
+	}
+	return false
+}
+
+// addPermission adds the statement of c to an access policy.
+func addPermission(access string, c *SetQueuePolicy) (string, *Error) {
+	text, err := policy.Add(access, policy.Statement{
+		Label: c.Label, QueueARN: c.QueueARN, Accounts: c.AccountIDs, Actions: c.Actions,
+	})
+	return text, accessError(err, c.Label)
+}
+
+// removePermission removes the statement named label.
+func removePermission(access, label string) (string, *Error) {
+	text, err := policy.Remove(access, label)
+	return text, accessError(err, label)
+}
+
+func accessError(err error, label string) *Error {
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, policy.ErrLabelExists):
+		return badLabel(label, "Already exists.")
+	case errors.Is(err, policy.ErrNoPolicy):
+		return badLabel(label, "can't find label.")
+	case errors.Is(err, policy.ErrLabelNotFound):
+		return badLabel(label, "can't find label on existing policy.")
+	case errors.Is(err, policy.ErrTooLong):
+		return refusal.New(refusal.OverLimit, "The policy would be longer than ", strconv.Itoa(policy.BytesMax), " bytes.")
+	default:
+		return attributes.Invalid(attributes.NamePolicy)
+	}
+}
+
+func badLabel(label, reason string) *Error { return refusal.InvalidValue(label, "Label", reason) }

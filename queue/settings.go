@@ -1,10 +1,15 @@
 package queue
 
 import (
-	"encoding/binary"
 	"encoding/hex"
 	"strconv"
 	"strings"
+
+	"github.com/seriatimq/seriatim/queue/attributes"
+	"github.com/seriatimq/seriatim/queue/content"
+	"github.com/seriatimq/seriatim/queue/limits"
+	"github.com/seriatimq/seriatim/queue/refusal"
+	"github.com/seriatimq/seriatim/queue/statehash"
 )
 
 // Names of cluster settings: values every node must agree on. The leader
@@ -34,23 +39,23 @@ func (c *SetClusterSetting) Validate() *Error {
 	ok, rule := false, ""
 	switch c.Name {
 	case SettingClusterID:
-		ok = c.Value != "" && len(c.Value) <= clusterIDLengthMax && !badCharacter(c.Value)
+		ok = c.Value != "" && len(c.Value) <= clusterIDLengthMax && !content.BadCharacter(c.Value)
 		rule = "must have 1 to 64 characters"
 	case SettingReceiptKey:
 		ok = len(c.Value) == receiptKeyLength && strings.Trim(c.Value, "0123456789abcdef") == ""
 		rule = "must be 32 lower-case hexadecimal digits"
 	case SettingMinimumWindow:
-		n, isNumber := parseNumber(c.Value)
-		ok = isNumber && n >= 1 && n <= DeduplicationSecondsMin
+		n, isNumber := content.ParseNumber(c.Value)
+		ok = isNumber && n >= 1 && n <= limits.DeduplicationSecondsMin
 		rule = "must be between 1 and 20"
 	case SettingAWSCooldowns:
 		ok = c.Value == "true" || c.Value == "false"
 		rule = "must be true or false"
 	default:
-		return newError(InvalidClusterSetting, "there is no cluster setting ", c.Name)
+		return refusal.New(refusal.InvalidClusterSetting, "there is no cluster setting ", c.Name)
 	}
 	if !ok {
-		return newError(InvalidClusterSetting, "cluster setting ", c.Name, " ", rule)
+		return refusal.New(refusal.InvalidClusterSetting, "cluster setting ", c.Name, " ", rule)
 	}
 	return nil
 }
@@ -59,10 +64,10 @@ func (c *SetClusterSetting) apply(b *Broker) (Result, *Error) {
 	old, known := b.settings.Get(c.Name)
 	once := c.Name == SettingClusterID || c.Name == SettingReceiptKey
 	if once && known && old != c.Value {
-		return nil, newError(InvalidClusterSetting, "The setting ", c.Name, " was set already and never changes.")
+		return nil, refusal.New(refusal.InvalidClusterSetting, "The setting ", c.Name, " was set already and never changes.")
 	}
 	if c.Name == SettingReceiptKey && !known && b.queues.Len() > 0 {
-		return nil, newError(InvalidClusterSetting, "The setting ", c.Name, " must be set before the first queue is created.")
+		return nil, refusal.New(refusal.InvalidClusterSetting, "The setting ", c.Name, " must be set before the first queue is created.")
 	}
 	b.settings.Set(c.Name, c.Value)
 	b.useSettings()
@@ -73,7 +78,7 @@ func (c *SetClusterSetting) apply(b *Broker) (Result, *Error) {
 func (b *Broker) useSettings() {
 	text, _ := b.settings.Get(SettingReceiptKey)
 	if raw, err := hex.DecodeString(text); err == nil && len(raw) == 16 {
-		b.key = keyed{binary.LittleEndian.Uint64(raw), binary.LittleEndian.Uint64(raw[8:])}
+		b.key = statehash.NewKey([16]byte(raw))
 	}
 }
 
@@ -82,12 +87,12 @@ func (b *Broker) minimumWindow() int64 {
 	if seconds, err := strconv.ParseInt(text, 10, 64); err == nil {
 		return seconds
 	}
-	return DeduplicationSecondsMin
+	return limits.DeduplicationSecondsMin
 }
 
 // assignment is what the attributes of a command are read with.
-func (b *Broker) assignment(policies Policies) assignment {
-	return assignment{minimumWindow: b.minimumWindow(), policies: policies}
+func (b *Broker) assignment(policies Policies) attributes.Assignment {
+	return attributes.Assignment{MinimumWindow: b.minimumWindow(), Policies: policies}
 }
 
 func (b *Broker) cooldowns() bool {

@@ -5,6 +5,10 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/seriatimq/seriatim/queue/limits"
+	"github.com/seriatimq/seriatim/queue/logtime"
+	"github.com/seriatimq/seriatim/queue/refusal"
 )
 
 // View reads the Broker. Every method returns copies; none changes anything.
@@ -55,26 +59,26 @@ func (v View) Queues() int { return v.b.queues.Len() }
 func (v View) Attributes(queue string) ([]Attribute, *Error) {
 	q, ok := v.b.queues.Get(queue)
 	if !ok {
-		return nil, NoSuchQueue()
+		return nil, refusal.NoSuchQueue()
 	}
 	s := q.stats(v.b.now)
-	list := append(q.attributes.list(),
-		Attribute{"ApproximateNumberOfMessages", strconv.FormatInt(s.Visible, 10)},
-		Attribute{"ApproximateNumberOfMessagesNotVisible", strconv.FormatInt(s.NotVisible, 10)},
-		Attribute{"ApproximateNumberOfMessagesDelayed", strconv.FormatInt(s.Delayed, 10)},
-		Attribute{"CreatedTimestamp", epochSeconds(q.createdAt)},
-		Attribute{"LastModifiedTimestamp", epochSeconds(q.modifiedAt)})
+	list := append(q.attributes.List(),
+		Attribute{Name: "ApproximateNumberOfMessages", Value: strconv.FormatInt(s.Visible, 10)},
+		Attribute{Name: "ApproximateNumberOfMessagesNotVisible", Value: strconv.FormatInt(s.NotVisible, 10)},
+		Attribute{Name: "ApproximateNumberOfMessagesDelayed", Value: strconv.FormatInt(s.Delayed, 10)},
+		Attribute{Name: "CreatedTimestamp", Value: epochSeconds(q.createdAt)},
+		Attribute{Name: "LastModifiedTimestamp", Value: epochSeconds(q.modifiedAt)})
 	slices.SortFunc(list, func(a, b Attribute) int { return strings.Compare(a.Name, b.Name) })
 	return list, nil
 }
 
-func epochSeconds(t Timestamp) string { return strconv.FormatInt(int64(t)/int64(Second), 10) }
+func epochSeconds(t Timestamp) string { return strconv.FormatInt(int64(t)/int64(logtime.Second), 10) }
 
 // Typed returns the typed attributes.
 func (v View) Typed(queue string) (QueueAttributes, *Error) {
 	q, ok := v.b.queues.Get(queue)
 	if !ok {
-		return QueueAttributes{}, NoSuchQueue()
+		return QueueAttributes{}, refusal.NoSuchQueue()
 	}
 	return q.attributes, nil
 }
@@ -83,7 +87,7 @@ func (v View) Typed(queue string) (QueueAttributes, *Error) {
 func (v View) Tags(queue string) ([]Tag, *Error) {
 	q, ok := v.b.queues.Get(queue)
 	if !ok {
-		return nil, NoSuchQueue()
+		return nil, refusal.NoSuchQueue()
 	}
 	return q.tags, nil
 }
@@ -92,7 +96,7 @@ func (v View) Tags(queue string) ([]Tag, *Error) {
 func (v View) Stats(queue string) (QueueStats, *Error) {
 	q, ok := v.b.queues.Get(queue)
 	if !ok {
-		return QueueStats{}, NoSuchQueue()
+		return QueueStats{}, refusal.NoSuchQueue()
 	}
 	return q.stats(v.b.now), nil
 }
@@ -155,7 +159,7 @@ func (v View) ListQueues(prefix, after string, limit int) (names []string) {
 // whose messages are dead-lettered to queue.
 func (v View) DeadLetterSources(queue, after string, limit int) (names []string, err *Error) {
 	if !v.QueueExists(queue) {
-		return nil, NoSuchQueue()
+		return nil, refusal.NoSuchQueue()
 	}
 	prefix := sourceKey(queue, "")
 	v.b.sources.Ascend(sourceKey(queue, after), func(key string, _ struct{}) bool {
@@ -173,7 +177,7 @@ func (v View) DeadLetterSources(queue, after string, limit int) (names []string,
 // MoveTasks lists at most limit move tasks of a source queue, newest first.
 func (v View) MoveTasks(source string, limit int) ([]MoveTaskRecord, *Error) {
 	if !v.QueueExists(source) {
-		return nil, NoSuchResource("SourceArn")
+		return nil, refusal.NoSuchResource("SourceArn")
 	}
 	tasks := v.b.moveTasksOf(source)
 	var newest []MoveTaskRecord
@@ -233,7 +237,7 @@ func (v View) AttemptKnown(queue, id string) bool {
 // return nothing (AWS documentation).
 func (v View) OverLimit(queue string) bool {
 	q, ok := v.b.queues.Get(queue)
-	return ok && !q.attributes.FIFO && q.timers.inFlight >= InFlightMax
+	return ok && !q.attributes.FIFO && q.timers.inFlight >= limits.InFlightMax
 }
 
 // Peek lists at most limit messages of a queue from sequence number from on,
@@ -243,9 +247,9 @@ func (v View) Peek(queue string, from SequenceNumber, group string, limit int) (
 	q, ok := v.b.queues.Get(queue)
 	switch {
 	case !ok:
-		return nil, NoSuchQueue()
+		return nil, refusal.NoSuchQueue()
 	case group != "" && !q.attributes.FIFO:
-		return nil, InvalidParameter("Queue " + queue + " is a standard queue, which has no index of message groups. Look at all messages, or name a FIFO queue.")
+		return nil, refusal.InvalidParameter("Queue " + queue + " is a standard queue, which has no index of message groups. Look at all messages, or name a FIFO queue.")
 	}
 	visit := func(sequence uint64) bool {
 		m, _ := q.messages.Get(sequence)

@@ -1,6 +1,13 @@
 package queue
 
-import "strconv"
+import (
+	"strconv"
+
+	"github.com/seriatimq/seriatim/queue/identifier"
+	"github.com/seriatimq/seriatim/queue/limits"
+	"github.com/seriatimq/seriatim/queue/logtime"
+	"github.com/seriatimq/seriatim/queue/refusal"
+)
 
 // ChangeMessageVisibility is the action of that name and its batch form.
 type ChangeMessageVisibility struct {
@@ -40,7 +47,7 @@ func (c *ChangeMessageVisibility) check() (entries entryRefusals, whole *Error) 
 	}
 	for i, e := range c.Entries {
 		err := checkVisibility(e.VisibilityTimeout)
-		if _, ok := parseHandle(e.Handle); !ok && err == nil {
+		if _, ok := identifier.ParseReceiptHandle(e.Handle); !ok && err == nil {
 			err = invalidHandle(e.Handle)
 		}
 		entries.add(i, len(c.Entries), err)
@@ -79,7 +86,7 @@ type VisibilityEntry struct {
 func (c *ChangeMessageVisibility) apply(b *Broker) (Result, *Error) {
 	q := b.beginNow(c.Queue)
 	if q == nil {
-		return nil, NoSuchQueue()
+		return nil, refusal.NoSuchQueue()
 	}
 	out := EntriesDone{Errs: make([]*Error, len(c.Entries))}
 	for i, e := range c.Entries {
@@ -102,18 +109,18 @@ func (b *Broker) changeVisibility(q *Queue, e VisibilityEntry, batch bool) *Erro
 	if !ok {
 		return invalidHandle(e.Handle)
 	}
-	m, ok := q.messages.Get(r.sequence)
-	stale := ok && q.attributes.FIFO && (m.delivery.count != r.count || m.delivery.visibleAt <= b.now)
+	m, ok := q.messages.Get(r.Sequence)
+	stale := ok && q.attributes.FIFO && (m.delivery.count != r.Count || m.delivery.visibleAt <= b.now)
 	if !ok || stale || q.expired(m, b.now) {
 		if batch { // recorded: another code and text than the single call
-			return newError(ReceiptHandleIsInvalid, "Message does not exist or is not available for visibility timeout change")
+			return refusal.New(refusal.ReceiptHandleIsInvalid, "Message does not exist or is not available for visibility timeout change")
 		}
-		return InvalidValue(e.Handle, "ReceiptHandle",
+		return refusal.InvalidValue(e.Handle, "ReceiptHandle",
 			"Message does not exist or is not available for visibility timeout change.")
 	}
-	timeout := Seconds(e.VisibilityTimeout.Value)
-	if b.now.Sub(m.delivery.receivedAt)+timeout > Seconds(VisibilitySecondsMax) {
-		return InvalidValue(e.VisibilityTimeout.text(), "VisibilityTimeout",
+	timeout := logtime.Seconds(e.VisibilityTimeout.Value)
+	if b.now.Sub(m.delivery.receivedAt)+timeout > logtime.Seconds(limits.VisibilitySecondsMax) {
+		return refusal.InvalidValue(e.VisibilityTimeout.text(), "VisibilityTimeout",
 			"Total VisibilityTimeout for the message is beyond the limit [43200 seconds].")
 	}
 	q.endAttempt(b.key, m, false)
@@ -127,14 +134,14 @@ func (b *Broker) changeVisibility(q *Queue, e VisibilityEntry, batch bool) *Erro
 // a batch its error is that of one entry.
 func checkVisibility(v Int) *Error {
 	if !v.Given {
-		return MissingParameter("VisibilityTimeout")
+		return refusal.MissingParameter("VisibilityTimeout")
 	}
 	return checkVisibilityRange(v)
 }
 
 func checkVisibilityRange(v Int) *Error {
-	if v.Given && (v.Value < 0 || v.Value > VisibilitySecondsMax) {
-		return InvalidValue(strconv.FormatInt(v.Value, 10), "VisibilityTimeout", "Must be >= 0 and <= 43200, if provided.")
+	if v.Given && (v.Value < 0 || v.Value > limits.VisibilitySecondsMax) {
+		return refusal.InvalidValue(strconv.FormatInt(v.Value, 10), "VisibilityTimeout", "Must be >= 0 and <= 43200, if provided.")
 	}
 	return nil
 }

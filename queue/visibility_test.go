@@ -3,6 +3,8 @@ package queue
 import (
 	"strings"
 	"testing"
+
+	"github.com/seriatimq/seriatim/queue/refusal"
 )
 
 func (w *world) refusal(cmd Command) *Error {
@@ -33,7 +35,7 @@ func TestReceiptHandles(t *testing.T) {
 				t.Fatal("the handle was not changed")
 			}
 			want := `The input receipt handle "` + handle + `" is not a valid receipt handle.`
-			if err := s.refusal(&DeleteMessages{Queue: "q.fifo", Handles: []string{handle}}); err.Code != ReceiptHandleIsInvalid || err.Message != want {
+			if err := s.refusal(&DeleteMessages{Queue: "q.fifo", Handles: []string{handle}}); err.Code != refusal.ReceiptHandleIsInvalid || err.Message != want {
 				t.Errorf("delete: %v", err)
 			}
 			if err := s.refusal(&ChangeMessageVisibility{Queue: "q.fifo", Entries: []VisibilityEntry{{handle, Some(1)}}}); err.Message != want {
@@ -60,7 +62,7 @@ func TestExpiredHandles(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			s := &script{world: newWorld(t), handles: map[string]string{}, queue: c.queue}
 			if c.profile == "ymq" {
-				s.create(c.queue, Attribute{"ReceiveCompatibility", "ymq"})
+				s.create(c.queue, Attribute{Name: "ReceiveCompatibility", Value: "ymq"})
 			} else {
 				s.create(c.queue)
 			}
@@ -80,7 +82,7 @@ func TestExpiredHandles(t *testing.T) {
 				t.Errorf("stats %+v", st)
 			}
 			batch := s.must(&DeleteMessages{Queue: c.queue, Batch: true, Handles: []string{first}}).(EntriesDone).Errs[0]
-			if (batch != nil) != (c.want != "") || batch != nil && batch.Code != ReceiptHandleIsInvalid {
+			if (batch != nil) != (c.want != "") || batch != nil && batch.Code != refusal.ReceiptHandleIsInvalid {
 				t.Errorf("batch delete answered %v", batch)
 			}
 		})
@@ -112,7 +114,7 @@ func TestChangeMessageVisibility(t *testing.T) {
 		t.Errorf("after the delete: %q", got)
 	}
 	batch := s.must(&ChangeMessageVisibility{Queue: "q.fifo", Batch: true, Entries: []VisibilityEntry{{s.handles["a-1"], Some(int64(1))}}})
-	want := &Error{Code: ReceiptHandleIsInvalid, Message: strings.TrimSuffix(gone, ".")}
+	want := &Error{Code: refusal.ReceiptHandleIsInvalid, Message: strings.TrimSuffix(gone, ".")}
 	if got := batch.(EntriesDone).Errs[0]; got == nil || *got != *want {
 		t.Errorf("after the delete, in a batch: %v", got)
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/seriatimq/seriatim/cluster/clustertest"
 	"github.com/seriatimq/seriatim/queue"
+	"github.com/seriatimq/seriatim/queue/logtime"
 )
 
 func TestLogClock(t *testing.T) {
@@ -56,7 +57,7 @@ func TestLogClockTakeOverTellsHowFarAhead(t *testing.T) {
 	}
 	before := clock.now()
 	hand.Pass(time.Minute)
-	if passed := clock.now().Sub(before); passed < queue.Minute/2 {
+	if passed := clock.now().Sub(before); passed < logtime.Minute/2 {
 		t.Fatalf("log time advanced by %d ms in a minute, want at least half", passed)
 	}
 }

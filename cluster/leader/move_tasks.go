@@ -7,6 +7,7 @@ import (
 
 	"github.com/seriatimq/seriatim/cluster/wakeup"
 	"github.com/seriatimq/seriatim/queue"
+	"github.com/seriatimq/seriatim/queue/limits"
 )
 
 // movePause separates two attempts of a step that failed.
@@ -97,8 +98,8 @@ func (m *moveTaskRunner) move(ctx context.Context, task queue.MoveTaskRecord) {
 // pace splits messages per second, zero for no limit, into steps.
 func pace(perSecond int64) (step int, pause time.Duration) {
 	if perSecond <= 0 {
-		return queue.MoveStepMax, 0
+		return limits.MoveStepMax, 0
 	}
-	step = int(min(max(perSecond/moveStepsPerSecond, 1), queue.MoveStepMax))
+	step = int(min(max(perSecond/moveStepsPerSecond, 1), limits.MoveStepMax))
 	return step, time.Duration(step) * time.Second / time.Duration(perSecond)
 }

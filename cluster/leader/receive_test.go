@@ -12,6 +12,7 @@ import (
 
 	"github.com/seriatimq/seriatim/fsm/codec"
 	"github.com/seriatimq/seriatim/queue"
+	"github.com/seriatimq/seriatim/queue/refusal"
 )
 
 // poll receives as a client of the leader does.
@@ -148,7 +149,7 @@ func TestLongPollEndsWithItsQueue(t *testing.T) {
 		for range 3 {
 			others.Go(func() {
 				o := s.poll(t.Context(), queue.ReceiveMessages{Queue: standard}, 20*time.Second)
-				if o.Verdict != Answered || o.Response.Err == nil || o.Response.Err.Code != queue.QueueDoesNotExist {
+				if o.Verdict != Answered || o.Response.Err == nil || o.Response.Err.Code != refusal.QueueDoesNotExist {
 					t.Errorf("got %+v, want that the queue does not exist", o)
 				}
 			})
@@ -169,7 +170,7 @@ func TestReceiveOnUnknownQueue(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := startSolo(t)
 				o := s.poll(t.Context(), queue.ReceiveMessages{Queue: "unknown"}, wait)
-				if o.Verdict != Answered || o.Response.Err == nil || o.Response.Err.Code != queue.QueueDoesNotExist {
+				if o.Verdict != Answered || o.Response.Err == nil || o.Response.Err.Code != refusal.QueueDoesNotExist {
 					t.Fatalf("got %+v", o)
 				}
 			})

@@ -7,6 +7,8 @@ import (
 	"github.com/seriatimq/seriatim/fsm/fsmpb"
 	"github.com/seriatimq/seriatim/fsm/protobuf"
 	"github.com/seriatimq/seriatim/queue"
+	"github.com/seriatimq/seriatim/queue/content"
+	"github.com/seriatimq/seriatim/queue/refusal"
 )
 
 // Response is the answer to one command: a result or a refusal.
@@ -34,8 +36,8 @@ func DecodeResponse(data []byte) (Response, error) {
 	if err := protobuf.Unmarshal(data, &m); err != nil {
 		return Response{}, err
 	}
-	if refusal := queueError(m.Error); refusal != nil {
-		return Response{Err: refusal}, nil
+	if refused := queueError(m.Error); refused != nil {
+		return Response{Err: refused}, nil
 	}
 	result, err := queueResult(&m)
 	if err != nil {
@@ -171,7 +173,7 @@ func queueMessagesReceived(m *fsmpb.MessagesReceived) (queue.Result, error) {
 	for i, e := range m.Messages {
 		out := &r.Messages[i]
 		*out = queue.ReceivedMessage{
-			Body:             queue.NewBody(e.Body),
+			Body:             content.NewBody(e.Body),
 			Attributes:       protobuf.MessageAttributes(e.Attributes),
 			SenderID:         e.SenderId,
 			GroupID:          e.GroupId,
@@ -206,5 +208,5 @@ func queueError(m *fsmpb.Error) *queue.Error {
 	if m == nil || m.Code == 0 {
 		return nil
 	}
-	return &queue.Error{Code: queue.Code(m.Code), Message: m.Message}
+	return &queue.Error{Code: refusal.Code(m.Code), Message: m.Message}
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/seriatimq/seriatim/fsm/format"
 	"github.com/seriatimq/seriatim/fsm/fsmtest"
 	"github.com/seriatimq/seriatim/queue"
+	"github.com/seriatimq/seriatim/queue/refusal"
 )
 
 // returned encodes and decodes a response.
@@ -49,7 +50,7 @@ func TestResponsesRoundTrip(t *testing.T) {
 		f := fsmtest.Drawn(r)
 		want := Response{Result: filledResult(t, f, results[rapid.SampledFrom(names).Draw(r, "type")])}
 		if rapid.Bool().Draw(r, "refused") {
-			want = Response{Err: &queue.Error{Code: queue.Code(1 + f.Number(10)), Message: f.Text()}}
+			want = Response{Err: &queue.Error{Code: refusal.Code(1 + f.Number(10)), Message: f.Text()}}
 		}
 		if diff := cmp.Diff(want, returned(t, want), fsmtest.SameBody); diff != "" {
 			r.Fatalf("changed on the way (-want +got):\n%s", diff)

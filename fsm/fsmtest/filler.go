@@ -8,6 +8,8 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/seriatimq/seriatim/queue"
+	"github.com/seriatimq/seriatim/queue/content"
+	"github.com/seriatimq/seriatim/queue/refusal"
 )
 
 // Filler sets every field of a value, so that a test sees a field that an
@@ -49,7 +51,7 @@ func Drawn(t *rapid.T) *Filler {
 func (f *Filler) Fill(t testing.TB, v reflect.Value) {
 	switch value := v.Addr().Interface().(type) {
 	case *queue.Body:
-		*value = queue.NewBody(f.Text())
+		*value = content.NewBody(f.Text())
 		return
 	case *queue.Int:
 		if f.Flag() {
@@ -58,7 +60,7 @@ func (f *Filler) Fill(t testing.TB, v reflect.Value) {
 		return
 	case **queue.Error:
 		if f.Flag() {
-			*value = &queue.Error{Code: queue.Code(1 + f.Number(8)), Message: f.Text()}
+			*value = &queue.Error{Code: refusal.Code(1 + f.Number(8)), Message: f.Text()}
 		}
 		return
 	}

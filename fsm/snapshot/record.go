@@ -4,6 +4,8 @@ import (
 	"github.com/seriatimq/seriatim/fsm/fsmpb"
 	"github.com/seriatimq/seriatim/fsm/protobuf"
 	"github.com/seriatimq/seriatim/queue"
+	"github.com/seriatimq/seriatim/queue/content"
+	"github.com/seriatimq/seriatim/queue/deduplication"
 )
 
 func brokerMessage(r queue.BrokerRecord) *fsmpb.BrokerRecord {
@@ -97,7 +99,7 @@ func fillMessage(m *fsmpb.MessageRecord, r *queue.MessageRecord) {
 func messageRecord(m *fsmpb.MessageRecord) (queue.MessageRecord, error) {
 	r := queue.MessageRecord{
 		Sequence:         queue.SequenceNumber(m.Sequence),
-		Body:             queue.NewBody(m.Body),
+		Body:             content.NewBody(m.Body),
 		GroupID:          m.GroupId,
 		DeduplicationID:  m.DeduplicationId,
 		SenderID:         m.SenderId,
@@ -132,7 +134,7 @@ func fillDeduplication(m *fsmpb.DeduplicationRecord, r *queue.DeduplicationRecor
 }
 
 func deduplicationRecord(m *fsmpb.DeduplicationRecord) (queue.DeduplicationRecord, error) {
-	scope, err := narrow[queue.DeduplicationScope](m.Scope, "deduplication scope")
+	scope, err := narrow[deduplication.Scope](m.Scope, "deduplication scope")
 	if err != nil {
 		return queue.DeduplicationRecord{}, err
 	}

@@ -7,6 +7,8 @@ import (
 	"github.com/seriatimq/seriatim/fsm/fsmpb"
 	"github.com/seriatimq/seriatim/fsm/protobuf"
 	"github.com/seriatimq/seriatim/queue"
+	"github.com/seriatimq/seriatim/queue/attributes"
+	"github.com/seriatimq/seriatim/queue/deduplication"
 	"github.com/seriatimq/seriatim/queue/policy"
 )
 
@@ -87,7 +89,7 @@ func queueAttributesMessage(a *queue.QueueAttributes) *fsmpb.QueueAttributes {
 }
 
 func queueAttributes(m *fsmpb.QueueAttributes) (queue.QueueAttributes, error) {
-	profile, err := narrow[queue.Profile](m.GetProfile(), "profile")
+	profile, err := narrow[attributes.Profile](m.GetProfile(), "profile")
 	if err != nil {
 		return queue.QueueAttributes{}, err
 	}
@@ -113,7 +115,7 @@ func queueAttributes(m *fsmpb.QueueAttributes) (queue.QueueAttributes, error) {
 		Policy:             m.GetPolicy(),
 		Redrive:            redrive,
 		RedriveAllow:       allow,
-		Encryption: queue.Encryption{
+		Encryption: attributes.Encryption{
 			KMSMasterKeyID:  m.GetEncryption().GetKmsMasterKeyId(),
 			KMSReuseSeconds: m.GetEncryption().GetKmsReuseSeconds(),
 			SQSManaged:      m.GetEncryption().GetSqsManaged(),
@@ -127,13 +129,13 @@ func queueAttributes(m *fsmpb.QueueAttributes) (queue.QueueAttributes, error) {
 		ImplicitDeadLetterQueue: m.GetImplicitDeadLetterQueue(),
 		ReservedAttributes:      m.GetReservedAttributes(),
 		Profile:                 profile,
-		Extensions:              queue.ExtensionSet(m.GetExtensions()),
+		Extensions:              attributes.ExtensionSet(m.GetExtensions()),
 	}, nil
 }
 
-func deduplicationRules(m *fsmpb.DeduplicationRules) (queue.DeduplicationRules, error) {
-	scope, err := narrow[queue.DeduplicationScope](m.GetScope(), "deduplication scope")
-	return queue.DeduplicationRules{
+func deduplicationRules(m *fsmpb.DeduplicationRules) (deduplication.Rules, error) {
+	scope, err := narrow[deduplication.Scope](m.GetScope(), "deduplication scope")
+	return deduplication.Rules{
 		Disabled:          m.GetDisabled(),
 		ContentBased:      m.GetContentBased(),
 		IDAndContent:      m.GetIdAndContent(),

@@ -17,6 +17,7 @@ import (
 	"github.com/seriatimq/seriatim/fsm/fsmpb"
 	"github.com/seriatimq/seriatim/fsm/protobuf"
 	"github.com/seriatimq/seriatim/queue"
+	"github.com/seriatimq/seriatim/queue/limits"
 )
 
 // sample is a golden snapshot, which has every kind of record.
@@ -225,7 +226,7 @@ func TestLargeSnapshotIsWrittenInSections(t *testing.T) {
 	for i := range 100 {
 		apply(t, broker, &queue.SendMessages{Queue: "big", Entries: []queue.SendEntry{{Body: fmt.Sprint(i, body)}}})
 	}
-	apply(t, broker, &queue.SendMessages{Queue: "big", Entries: []queue.SendEntry{{Body: strings.Repeat("y", queue.MessageBytesMax)}}})
+	apply(t, broker, &queue.SendMessages{Queue: "big", Entries: []queue.SendEntry{{Body: strings.Repeat("y", limits.MessageBytesMax)}}})
 	data := stored(t, positionOf(broker), broker)
 	sections, largest := 0, 0
 	in, err := newSectionReader(bytes.NewReader(data))
@@ -239,7 +240,7 @@ func TestLargeSnapshotIsWrittenInSections(t *testing.T) {
 		}
 		largest = max(largest, len(payload))
 	}
-	if sections < 15 || largest > queue.MessageBytesMax+2*sectionBytesAim {
+	if sections < 15 || largest > limits.MessageBytesMax+2*sectionBytesAim {
 		t.Errorf("%d sections, the largest of %d bytes", sections, largest)
 	}
 	sound(t, data)

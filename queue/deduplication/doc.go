@@ -3,15 +3,17 @@
 //
 // # What it owns
 //
-// A window of accepted ids in the order in which they were accepted, an index
-// that finds one of them in a cache line, and the rule by which one is still
-// alive. An id costs some 50 bytes, whatever its length, and no pointer for the
-// garbage collector to follow. A copy of a window costs the same at any size.
+// The rules, the ids a message is compared under and their keys, a window of
+// accepted ids in the order in which they were accepted, an index that finds one of
+// them in a cache line, whether one is still alive, and the sum of the record hashes.
+// An id costs some 50 bytes, whatever its length, and no pointer for the garbage
+// collector to follow. A copy of a window costs the same at any size.
 //
 // # What it refuses to know
 //
-// Queues and topics, what an id is unique within, and how ids are hashed: it
-// gets keys of 128 bits. Times are milliseconds that the caller supplies.
+// Queues and topics: an entity is an incarnation and its rules. What follows from a
+// duplicate, or from a limit of remembered ids, is for the caller to say, who also
+// supplies the time.
 //
 // # Who calls it
 //

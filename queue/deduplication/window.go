@@ -20,7 +20,7 @@ type Record struct {
 
 // NewRecord makes the record of an id. Order is the sequence number of what was
 // accepted, shifted left by one; the bit is set on its second key.
-func NewRecord(key Key, acceptedAt int64, order uint64, scope uint8) Record {
+func NewRecord(key Key, acceptedAt int64, order uint64, scope Scope) Record {
 	return Record{Key: key, AcceptedAt: acceptedAt, position: order<<2 | uint64(scope)}
 }
 
@@ -31,7 +31,7 @@ func (r Record) Sequence() uint64 { return r.position >> 3 }
 func (r Record) Order() uint64 { return r.position >> 2 }
 
 // Scope is what the id is unique within.
-func (r Record) Scope() uint8 { return uint8(r.position & 3) }
+func (r Record) Scope() Scope { return Scope(r.position & 3) }
 
 // Position is Order and Scope in one number, as the state hash has it.
 func (r Record) Position() uint64 { return r.position }

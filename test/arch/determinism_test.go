@@ -9,10 +9,17 @@ import (
 	"testing"
 )
 
-// replicated are the packages that every node must execute alike.
-var replicated = []string{
-	"queue", "queue/arn", "queue/deduplication", "queue/filter", "queue/jsontext", "queue/policy",
-	"fsm", "fsm/codec", "fsm/format", "fsm/protobuf", "fsm/snapshot",
+// replicated are the packages that every node must execute alike: queue, fsm and
+// what people wrote below them.
+func replicated(sources []*source) []string {
+	var folders []string
+	for _, s := range sources {
+		top, _, _ := strings.Cut(s.path, "/")
+		if (top == "queue" || top == "fsm") && !s.isTest() && !s.generated && !slices.Contains(folders, s.folder()) {
+			folders = append(folders, s.folder())
+		}
+	}
+	return folders
 }
 
 // orderMark is the comment that lets a range over a map pass. What follows it
@@ -155,11 +162,22 @@ func concurrencyProblems(c checked) []string {
 }
 
 func TestDeterminism(t *testing.T) {
-	packages := typeCheck(t, replicated...)
-	for _, name := range replicated {
+	folders := replicated(tree(t))
+	packages := typeCheck(t, folders...)
+	for _, name := range folders {
 		report(t, mapOrderProblems(packages[name]))
 		report(t, floatProblems(packages[name]))
 		report(t, concurrencyProblems(packages[name]))
+	}
+}
+
+func TestReplicatedPackages(t *testing.T) {
+	got := replicated([]*source{
+		{path: "queue/a.go"}, {path: "queue/b.go"}, {path: "queue/room/a.go"}, {path: "queue/tests/a_test.go"},
+		{path: "fsm/a.go"}, {path: "fsm/fsmpb/a.pb.go", generated: true}, {path: "cluster/queue/a.go"},
+	})
+	if want := []string{"queue", "queue/room", "fsm"}; !slices.Equal(got, want) {
+		t.Errorf("found %q, want %q", got, want)
 	}
 }
 

@@ -45,17 +45,29 @@ type packageRule struct {
 // packageRules has a row for every package but those below test. No row covers
 // another package than the one it names.
 var packageRules = []packageRule{
-	{path: "queue", only: append([]string{"~/queue/arn", "~/queue/deduplication", "~/queue/filter", "~/queue/policy"}, domain...)},
+	{path: "queue", only: append([]string{"~/queue/arn", "~/queue/attributes", "~/queue/content", "~/queue/deduplication", "~/queue/filter", "~/queue/identifier", "~/queue/limits", "~/queue/logtime", "~/queue/policy", "~/queue/refusal", "~/queue/statehash"}, domain...)},
 	{path: "queue/arn", only: domain},
-	{path: "queue/deduplication", only: domain},
+	{path: "queue/attributes", only: []string{
+		"~/queue/content", "~/queue/deduplication", "~/queue/limits", "~/queue/policy", "~/queue/refusal",
+		"slices", "strconv", "strings", "unicode/utf8",
+	}},
+	{path: "queue/content", only: []string{"~/queue/limits", "~/queue/logtime", "~/queue/refusal", "slices", "strconv", "strings", "unicode/utf8"}},
+	{path: "queue/deduplication", only: []string{"~/queue/limits", "~/queue/logtime", "~/queue/statehash", "crypto/sha256", "encoding/binary", "encoding/hex", "slices"}},
 	{path: "queue/filter", only: append([]string{"~/queue/jsontext"}, domain...)},
+	{path: "queue/identifier", only: []string{"~/queue/statehash", "encoding/binary", "encoding/hex", "strconv"}},
 	{path: "queue/jsontext", only: append([]string{"unicode/utf16"}, domain...), users: []string{"queue/policy", "queue/filter"}},
+	{path: "queue/limits", only: []string{}},
+	{path: "queue/logtime", only: []string{}},
 	{path: "queue/policy", only: append([]string{"~/queue/arn", "~/queue/jsontext"}, domain...)},
+	{path: "queue/refusal", only: []string{"unicode/utf8"}},
+	{path: "queue/refusal/refusaltest", only: []string{"~/queue/refusal", "testing"}, users: []string{}},
+	{path: "queue/statehash", only: []string{"~/queue/logtime", "encoding/binary", "math/bits", "github.com/dchest/siphash"}},
 	{path: "fsm", only: append([]string{
 		"~/queue", "~/fsm/codec", "~/fsm/format", "~/fsm/snapshot", "io", "runtime/debug", "sync", "sync/atomic", "github.com/hashicorp/raft",
 	}, domain...)},
 	{path: "fsm/codec", only: append([]string{
-		"~/queue", "~/fsm/format", "~/fsm/fsmpb", "~/fsm/protobuf", "reflect", "google.golang.org/protobuf/encoding/protowire", "google.golang.org/protobuf/proto",
+		"~/queue", "~/queue/content", "~/queue/refusal", "~/fsm/format", "~/fsm/fsmpb", "~/fsm/protobuf",
+		"reflect", "google.golang.org/protobuf/encoding/protowire", "google.golang.org/protobuf/proto",
 	}, domain...), users: []string{
 		"fsm", "cluster", "cluster/clustertest", "cluster/consensus", "cluster/forward", "cluster/leader", "cluster/offline",
 		"cmd/seriatim/server", "test/oracle/logcheck",
@@ -64,12 +76,13 @@ var packageRules = []packageRule{
 		"fsm", "fsm/codec", "fsm/protobuf", "fsm/snapshot", "cluster", "cluster/consensus", "cluster/leader",
 	}},
 	{path: "fsm/fsmpb", users: []string{"fsm/codec", "fsm/protobuf", "fsm/snapshot"}},
-	{path: "fsm/fsmtest", only: []string{std, "~/queue", "github.com/google/go-cmp/cmp", "pgregory.net/rapid"}, users: []string{}},
+	{path: "fsm/fsmtest", only: []string{std, "~/queue", "~/queue/content", "~/queue/refusal", "github.com/google/go-cmp/cmp", "pgregory.net/rapid"}, users: []string{}},
 	{path: "fsm/protobuf", only: append([]string{
-		"~/queue", "~/fsm/format", "~/fsm/fsmpb", "google.golang.org/protobuf/proto",
+		"~/queue", "~/queue/policy", "~/fsm/format", "~/fsm/fsmpb", "google.golang.org/protobuf/proto",
 	}, domain...), users: []string{"fsm/codec", "fsm/snapshot"}},
 	{path: "fsm/snapshot", only: append([]string{
-		"~/queue", "~/fsm/format", "~/fsm/fsmpb", "~/fsm/protobuf", "io", "google.golang.org/protobuf/proto",
+		"~/queue", "~/queue/attributes", "~/queue/content", "~/queue/deduplication", "~/queue/policy",
+		"~/fsm/format", "~/fsm/fsmpb", "~/fsm/protobuf", "io", "google.golang.org/protobuf/proto",
 	}, domain...), users: []string{"fsm", "cluster", "cluster/leader", "cluster/offline"}},
 	{path: "cluster", never: slices.Concat([]string{"~/transport", "net/http"}, aws)},
 	{path: "cluster/consensus", only: []string{

@@ -5,56 +5,57 @@ import (
 	"strings"
 
 	"github.com/seriatimq/seriatim/queue"
+	"github.com/seriatimq/seriatim/queue/refusal"
 	"github.com/seriatimq/seriatim/test/oracle/reference"
 )
 
 // CodeName is the name of a code on the wire, without the word Exception that
 // some have there.
-func CodeName(c queue.Code) string {
+func CodeName(c refusal.Code) string {
 	switch c {
-	case queue.QueueDoesNotExist:
+	case refusal.QueueDoesNotExist:
 		return "QueueDoesNotExist"
-	case queue.QueueNameExists:
+	case refusal.QueueNameExists:
 		return "QueueNameExists"
-	case queue.QueueDeletedRecently:
+	case refusal.QueueDeletedRecently:
 		return "QueueDeletedRecently"
-	case queue.PurgeQueueInProgress:
+	case refusal.PurgeQueueInProgress:
 		return "PurgeQueueInProgress"
-	case queue.ReceiptHandleIsInvalid:
+	case refusal.ReceiptHandleIsInvalid:
 		return "ReceiptHandleIsInvalid"
-	case queue.MessageNotInflight:
+	case refusal.MessageNotInflight:
 		return "MessageNotInflight"
-	case queue.OverLimit:
+	case refusal.OverLimit:
 		return "OverLimit"
-	case queue.InvalidAttributeName:
+	case refusal.InvalidAttributeName:
 		return "InvalidAttributeName"
-	case queue.InvalidAttributeValue:
+	case refusal.InvalidAttributeValue:
 		return "InvalidAttributeValue"
-	case queue.InvalidMessageContents:
+	case refusal.InvalidMessageContents:
 		return "InvalidMessageContents"
-	case queue.EmptyBatchRequest:
+	case refusal.EmptyBatchRequest:
 		return "EmptyBatchRequest"
-	case queue.TooManyEntriesInBatchRequest:
+	case refusal.TooManyEntriesInBatchRequest:
 		return "TooManyEntriesInBatchRequest"
-	case queue.BatchEntryIDsNotDistinct:
+	case refusal.BatchEntryIDsNotDistinct:
 		return "BatchEntryIdsNotDistinct"
-	case queue.InvalidBatchEntryID:
+	case refusal.InvalidBatchEntryID:
 		return "InvalidBatchEntryId"
-	case queue.BatchRequestTooLong:
+	case refusal.BatchRequestTooLong:
 		return "BatchRequestTooLong"
-	case queue.UnsupportedOperation:
+	case refusal.UnsupportedOperation:
 		return "UnsupportedOperation"
-	case queue.ResourceNotFound:
+	case refusal.ResourceNotFound:
 		return "ResourceNotFound"
-	case queue.InvalidParameterValue:
+	case refusal.InvalidParameterValue:
 		return "InvalidParameterValue"
-	case queue.MissingRequiredParameter:
+	case refusal.MissingRequiredParameter:
 		return "MissingRequiredParameter"
-	case queue.RequestThrottled:
+	case refusal.RequestThrottled:
 		return "RequestThrottled"
-	case queue.InvalidFormatVersion:
+	case refusal.InvalidFormatVersion:
 		return "InvalidFormatVersion"
-	case queue.InvalidClusterSetting:
+	case refusal.InvalidClusterSetting:
 		return "InvalidClusterSetting"
 	default:
 		return fmt.Sprintf("code %d", c)
@@ -98,19 +99,19 @@ func errorDifference(want *reference.Error, got *queue.Error) string {
 // The error of the only entry of a single action is the error of the call:
 // whether the product reports it as the one or the other is the same to a
 // client.
-func compareEntries(batch bool, want Answer, result queue.Result, refusal *queue.Error) *Difference {
+func compareEntries(batch bool, want Answer, result queue.Result, refused *queue.Error) *Difference {
 	done, isDone := result.(queue.EntriesDone)
 	if !batch {
 		err := want.Err
 		if err == nil {
 			err = want.Entries[0]
 		}
-		if refusal == nil && isDone && len(done.Errs) == 1 {
-			refusal = done.Errs[0]
+		if refused == nil && isDone && len(done.Errs) == 1 {
+			refused = done.Errs[0]
 		}
-		return differ("I7", errorDifference(err, refusal))
+		return differ("I7", errorDifference(err, refused))
 	}
-	if text := errorDifference(want.Err, refusal); text != "" || want.Err != nil {
+	if text := errorDifference(want.Err, refused); text != "" || want.Err != nil {
 		return differ("I7", text)
 	}
 	if !isDone || len(done.Errs) != len(want.Entries) {
@@ -126,9 +127,9 @@ func compareEntries(batch bool, want Answer, result queue.Result, refusal *queue
 
 // CodeOf is the code of a name on the wire, with or without the word Exception;
 // false if the model knows none.
-func CodeOf(name string) (queue.Code, bool) {
+func CodeOf(name string) (refusal.Code, bool) {
 	name = strings.TrimSuffix(name, "Exception")
-	for c := queue.Code(1); c < 1<<8-1; c++ {
+	for c := refusal.Code(1); c < 1<<8-1; c++ {
 		if CodeName(c) == name {
 			return c, true
 		}

@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"github.com/seriatimq/seriatim/queue"
+	"github.com/seriatimq/seriatim/queue/limits"
+	"github.com/seriatimq/seriatim/queue/refusal"
 	"github.com/seriatimq/seriatim/transport/awswire"
 )
 
@@ -22,10 +24,10 @@ const tokenPrefix = "after:"
 
 // ReadPage reads the parameters MaxResults and NextToken.
 func ReadPage(maxResults awswire.Int, token string) (Page, *queue.Error) {
-	p := Page{limit: queue.ListQueuesMax}
+	p := Page{limit: limits.ListQueuesMax}
 	if maxResults.Given {
-		if maxResults.Value < 1 || maxResults.Value > queue.ListQueuesMax {
-			return Page{}, queue.InvalidValue(strconv.FormatInt(maxResults.Value, 10), "MaxResults", "Must be between 1 and 1000, if provided.")
+		if maxResults.Value < 1 || maxResults.Value > limits.ListQueuesMax {
+			return Page{}, refusal.InvalidValue(strconv.FormatInt(maxResults.Value, 10), "MaxResults", "Must be between 1 and 1000, if provided.")
 		}
 		// Without MaxResults AWS lists at most 1000 names and no token.
 		p.limit, p.more = int(maxResults.Value), true
@@ -36,7 +38,7 @@ func ReadPage(maxResults awswire.Int, token string) (Page, *queue.Error) {
 	raw, err := base64.RawURLEncoding.DecodeString(token)
 	after, ok := strings.CutPrefix(string(raw), tokenPrefix)
 	if err != nil || !ok {
-		return Page{}, queue.InvalidValue(token, "NextToken", "It was not returned by this action.")
+		return Page{}, refusal.InvalidValue(token, "NextToken", "It was not returned by this action.")
 	}
 	p.After = after
 	return p, nil

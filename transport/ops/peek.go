@@ -7,6 +7,8 @@ import (
 
 	"github.com/seriatimq/seriatim/cluster"
 	"github.com/seriatimq/seriatim/queue"
+	"github.com/seriatimq/seriatim/queue/identifier"
+	"github.com/seriatimq/seriatim/queue/refusal"
 )
 
 const (
@@ -59,7 +61,7 @@ func (a *Admin) peek(w http.ResponseWriter, r *http.Request) {
 	}
 	var from queue.SequenceNumber
 	if text := parameters.Get("from"); text != "" {
-		n, ok := queue.ParseSequenceNumber(text)
+		n, ok := identifier.ParseSequenceNumber(text)
 		if !ok {
 			a.fail(w, http.StatusBadRequest, "from must be a sequence number of 20 digits")
 			return
@@ -68,18 +70,18 @@ func (a *Admin) peek(w http.ResponseWriter, r *http.Request) {
 	}
 	var messages []queue.PeekedMessage
 	_, err := a.Node.Read(r.Context(), func(v queue.View) error {
-		var refusal *queue.Error
-		if messages, refusal = v.Peek(name, from, parameters.Get("group"), limit); refusal != nil {
-			return refusal
+		var refused *queue.Error
+		if messages, refused = v.Peek(name, from, parameters.Get("group"), limit); refused != nil {
+			return refused
 		}
 		return nil
 	})
-	var refusal *queue.Error
+	var refused *queue.Error
 	switch {
-	case errors.As(err, &refusal) && refusal.Code == queue.QueueDoesNotExist:
-		a.fail(w, http.StatusNotFound, refusal.Message)
-	case errors.As(err, &refusal):
-		a.fail(w, http.StatusBadRequest, refusal.Message)
+	case errors.As(err, &refused) && refused.Code == refusal.QueueDoesNotExist:
+		a.fail(w, http.StatusNotFound, refused.Message)
+	case errors.As(err, &refused):
+		a.fail(w, http.StatusBadRequest, refused.Message)
 	case errors.Is(err, cluster.ErrUnavailable):
 		a.fail(w, http.StatusServiceUnavailable, err.Error())
 	case err != nil:

@@ -12,7 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/seriatimq/seriatim/queue"
+	"github.com/seriatimq/seriatim/queue/logtime"
 	"github.com/seriatimq/seriatim/transport/aws"
 )
 
@@ -353,7 +353,7 @@ func TestVisibilityAndPurge(t *testing.T) {
 		f.ok(f.call(protocol, "ChangeMessageVisibility", members{"QueueUrl": f.url("q"), "ReceiptHandle": handle, "VisibilityTimeout": 0}))
 		f.receive("q", 30)
 		f.ok(f.call(protocol, "PurgeQueue", members{"QueueUrl": f.url("q")}))
-		f.node.pass(queue.Minute)
+		f.node.pass(logtime.Minute)
 		if a := f.ok(f.call(protocol, "ReceiveMessage", members{"QueueUrl": f.url("q")})); a.element("Body") != "" {
 			t.Errorf("got %s", a.body)
 		}

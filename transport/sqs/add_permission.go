@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/seriatimq/seriatim/queue"
+	"github.com/seriatimq/seriatim/queue/refusal"
 	"github.com/seriatimq/seriatim/transport/aws"
 	"github.com/seriatimq/seriatim/transport/awswire"
 )
@@ -26,16 +27,16 @@ var addPermissionInputSchema = awswire.Structure(
 func (s *Service) addPermission(ctx context.Context, c *aws.Call, in *addPermissionInput) (*aws.Nothing, error) {
 	switch {
 	case in.Label == "":
-		return nil, queue.MissingParameter("Label")
+		return nil, refusal.MissingParameter("Label")
 	case in.AccountIDs == nil:
-		return nil, queue.MissingParameter("AWSAccountIds")
+		return nil, refusal.MissingParameter("AWSAccountIds")
 	case len(in.Actions) == 0:
-		return nil, queue.MissingParameter("Actions")
+		return nil, refusal.MissingParameter("Actions")
 	case len(in.AccountIDs) == 0:
 		// The model calls the list required but does not say how many; no
 		// answer of AWS is on record. Other servers agree on this one, in
 		// which PrincipalId is what AWS calls an account it cannot verify.
-		return nil, refuse(ctx, c, queue.InvalidValue("[]", "PrincipalId", "Unable to verify."))
+		return nil, refuse(ctx, c, refusal.InvalidValue("[]", "PrincipalId", "Unable to verify."))
 	}
 	_, err := c.Submit(ctx, &queue.SetQueuePolicy{
 		Queue: c.Resource.Name, QueueARN: c.ResourceARN(), Label: in.Label, AccountIDs: in.AccountIDs, Actions: in.Actions,

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/seriatimq/seriatim/queue"
+	"github.com/seriatimq/seriatim/queue/refusal"
 	"github.com/seriatimq/seriatim/transport/awswire"
 )
 
@@ -38,7 +39,7 @@ func domainAttributes(values []attributeValue) ([]queue.MessageAttribute, *queue
 	for i := range values {
 		v := &values[i]
 		if len(v.StringList) > 0 || len(v.BinaryList) > 0 {
-			return nil, queue.InvalidParameter("Message attribute list values in SendMessage operation are not supported.")
+			return nil, refusal.InvalidParameter("Message attribute list values in SendMessage operation are not supported.")
 		}
 		a := queue.MessageAttribute{Name: v.Name, DataType: v.DataType, Value: v.StringValue}
 		if isBinary(v.DataType) {

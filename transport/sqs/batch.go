@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/seriatimq/seriatim/queue"
+	"github.com/seriatimq/seriatim/queue/refusal"
 	"github.com/seriatimq/seriatim/transport/aws"
 	"github.com/seriatimq/seriatim/transport/awswire"
 )
@@ -19,7 +20,7 @@ func checkBatch(entryName string, n int, id func(i int) string) *queue.Error {
 	for i := range n {
 		if !isEntryID(id(i)) {
 			return &queue.Error{
-				Code:    queue.InvalidBatchEntryID,
+				Code:    refusal.InvalidBatchEntryID,
 				Message: "A batch entry id can only contain alphanumeric characters, hyphens and underscores. It can be at most 80 letters long.",
 			}
 		}
@@ -27,7 +28,7 @@ func checkBatch(entryName string, n int, id func(i int) string) *queue.Error {
 	for i := range n {
 		for j := range i {
 			if id(i) == id(j) {
-				return &queue.Error{Code: queue.BatchEntryIDsNotDistinct, Message: "Id " + id(i) + " repeated."}
+				return &queue.Error{Code: refusal.BatchEntryIDsNotDistinct, Message: "Id " + id(i) + " repeated."}
 			}
 		}
 	}
@@ -63,7 +64,7 @@ var failedEntrySchema = awswire.Structure(
 )
 
 func failed(id string, e *queue.Error) failedEntry {
-	form := refusal(aws.JSON, e)
+	form := wireError(aws.JSON, e)
 	return failedEntry{ID: id, SenderFault: form.Status < 500, Code: form.Code, Message: awswire.Shorten(form.Message)}
 }
 

@@ -4,6 +4,8 @@ import (
 	"context"
 
 	"github.com/seriatimq/seriatim/queue"
+	"github.com/seriatimq/seriatim/queue/limits"
+	"github.com/seriatimq/seriatim/queue/refusal"
 	"github.com/seriatimq/seriatim/transport/aws"
 	"github.com/seriatimq/seriatim/transport/awswire"
 )
@@ -12,14 +14,14 @@ type cancelMessageMoveTaskInput struct{ TaskHandle string }
 
 func (in *cancelMessageMoveTaskInput) source() (string, error) {
 	if in.TaskHandle == "" {
-		return "", queue.MissingParameter("TaskHandle")
+		return "", refusal.MissingParameter("TaskHandle")
 	}
 	_, source, ok := parseTaskHandle(in.TaskHandle)
 	if !ok {
-		return "", queue.InvalidParameter("Value for parameter TaskHandle is invalid.")
+		return "", refusal.InvalidParameter("Value for parameter TaskHandle is invalid.")
 	}
-	if len(source) > queue.QueueNameLengthMax {
-		return "", queue.NoSuchResource("SourceArn")
+	if len(source) > limits.QueueNameLengthMax {
+		return "", refusal.NoSuchResource("SourceArn")
 	}
 	return source, nil
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/seriatimq/seriatim/queue"
+	"github.com/seriatimq/seriatim/queue/refusal"
 	"github.com/seriatimq/seriatim/transport/aws"
 	"github.com/seriatimq/seriatim/transport/awswire"
 )
@@ -24,9 +25,9 @@ var changeMessageVisibilityInputSchema = awswire.Structure(
 func (s *Service) changeMessageVisibility(ctx context.Context, c *aws.Call, in *changeMessageVisibilityInput) (*aws.Nothing, error) {
 	switch {
 	case in.ReceiptHandle == "":
-		return nil, queue.MissingParameter("ReceiptHandle")
+		return nil, refusal.MissingParameter("ReceiptHandle")
 	case !in.VisibilityTimeout.Given:
-		return nil, queue.MissingParameter("VisibilityTimeout")
+		return nil, refusal.MissingParameter("VisibilityTimeout")
 	}
 	result, err := c.Submit(ctx, &queue.ChangeMessageVisibility{Queue: c.Resource.Name, Entries: []queue.VisibilityEntry{
 		{Handle: in.ReceiptHandle, VisibilityTimeout: queue.Int(in.VisibilityTimeout)},

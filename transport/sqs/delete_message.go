@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/seriatimq/seriatim/queue"
+	"github.com/seriatimq/seriatim/queue/refusal"
 	"github.com/seriatimq/seriatim/transport/aws"
 	"github.com/seriatimq/seriatim/transport/awswire"
 )
@@ -21,7 +22,7 @@ var deleteMessageInputSchema = awswire.Structure(
 // deleteMessage deletes one message by its receipt handle.
 func (s *Service) deleteMessage(ctx context.Context, c *aws.Call, in *deleteMessageInput) (*aws.Nothing, error) {
 	if in.ReceiptHandle == "" {
-		return nil, queue.MissingParameter("ReceiptHandle")
+		return nil, refusal.MissingParameter("ReceiptHandle")
 	}
 	result, err := c.Submit(ctx, &queue.DeleteMessages{Queue: c.Resource.Name, Handles: []string{in.ReceiptHandle}})
 	if err != nil {

@@ -2,6 +2,7 @@ package sqs
 
 import (
 	"github.com/seriatimq/seriatim/queue"
+	"github.com/seriatimq/seriatim/queue/refusal"
 	"github.com/seriatimq/seriatim/transport/aws"
 	"github.com/seriatimq/seriatim/transport/awswire"
 )
@@ -21,43 +22,43 @@ func form(kind, code string, status int) aws.Form {
 // second look: type and code differ by the word Exception for the coral errors,
 // and PurgeQueueInProgress is 403 (sqs.md 1.6). ReceiptHandleIsInvalid is 404 in
 // both protocols: the model that AWS publishes says so for each of them.
-var forms = map[queue.Code]aws.Form{
-	queue.QueueDoesNotExist:            form(model+"QueueDoesNotExist", legacy+"NonExistentQueue", 400),
-	queue.QueueNameExists:              form(model+"QueueNameExists", "QueueAlreadyExists", 400),
-	queue.QueueDeletedRecently:         form(model+"QueueDeletedRecently", legacy+"QueueDeletedRecently", 400),
-	queue.PurgeQueueInProgress:         form(model+"PurgeQueueInProgress", legacy+"PurgeQueueInProgress", 403),
-	queue.ReceiptHandleIsInvalid:       form(model+"ReceiptHandleIsInvalid", "ReceiptHandleIsInvalid", 404),
-	queue.MessageNotInflight:           form(model+"MessageNotInflight", legacy+"MessageNotInflight", 400),
-	queue.OverLimit:                    form(model+"OverLimit", "OverLimit", 403),
-	queue.InvalidAttributeName:         form(model+"InvalidAttributeName", "InvalidAttributeName", 400),
-	queue.InvalidAttributeValue:        form(model+"InvalidAttributeValue", "InvalidAttributeValue", 400),
-	queue.InvalidMessageContents:       form(model+"InvalidMessageContents", "InvalidMessageContents", 400),
-	queue.EmptyBatchRequest:            form(model+"EmptyBatchRequest", legacy+"EmptyBatchRequest", 400),
-	queue.TooManyEntriesInBatchRequest: form(model+"TooManyEntriesInBatchRequest", legacy+"TooManyEntriesInBatchRequest", 400),
-	queue.BatchEntryIDsNotDistinct:     form(model+"BatchEntryIdsNotDistinct", legacy+"BatchEntryIdsNotDistinct", 400),
-	queue.InvalidBatchEntryID:          form(model+"InvalidBatchEntryId", legacy+"InvalidBatchEntryId", 400),
-	queue.BatchRequestTooLong:          form(model+"BatchRequestTooLong", legacy+"BatchRequestTooLong", 400),
-	queue.UnsupportedOperation:         form(model+"UnsupportedOperation", legacy+"UnsupportedOperation", 400),
-	queue.ResourceNotFound:             form(model+"ResourceNotFoundException", "ResourceNotFoundException", 404),
-	queue.InvalidParameterValue:        form(aws.Coral+"InvalidParameterValueException", "InvalidParameterValue", 400),
-	queue.MissingRequiredParameter:     form(aws.Coral+"MissingRequiredParameterException", "MissingParameter", 400),
-	queue.RequestThrottled:             form(model+"RequestThrottled", "RequestThrottled", 403),
+var forms = map[refusal.Code]aws.Form{
+	refusal.QueueDoesNotExist:            form(model+"QueueDoesNotExist", legacy+"NonExistentQueue", 400),
+	refusal.QueueNameExists:              form(model+"QueueNameExists", "QueueAlreadyExists", 400),
+	refusal.QueueDeletedRecently:         form(model+"QueueDeletedRecently", legacy+"QueueDeletedRecently", 400),
+	refusal.PurgeQueueInProgress:         form(model+"PurgeQueueInProgress", legacy+"PurgeQueueInProgress", 403),
+	refusal.ReceiptHandleIsInvalid:       form(model+"ReceiptHandleIsInvalid", "ReceiptHandleIsInvalid", 404),
+	refusal.MessageNotInflight:           form(model+"MessageNotInflight", legacy+"MessageNotInflight", 400),
+	refusal.OverLimit:                    form(model+"OverLimit", "OverLimit", 403),
+	refusal.InvalidAttributeName:         form(model+"InvalidAttributeName", "InvalidAttributeName", 400),
+	refusal.InvalidAttributeValue:        form(model+"InvalidAttributeValue", "InvalidAttributeValue", 400),
+	refusal.InvalidMessageContents:       form(model+"InvalidMessageContents", "InvalidMessageContents", 400),
+	refusal.EmptyBatchRequest:            form(model+"EmptyBatchRequest", legacy+"EmptyBatchRequest", 400),
+	refusal.TooManyEntriesInBatchRequest: form(model+"TooManyEntriesInBatchRequest", legacy+"TooManyEntriesInBatchRequest", 400),
+	refusal.BatchEntryIDsNotDistinct:     form(model+"BatchEntryIdsNotDistinct", legacy+"BatchEntryIdsNotDistinct", 400),
+	refusal.InvalidBatchEntryID:          form(model+"InvalidBatchEntryId", legacy+"InvalidBatchEntryId", 400),
+	refusal.BatchRequestTooLong:          form(model+"BatchRequestTooLong", legacy+"BatchRequestTooLong", 400),
+	refusal.UnsupportedOperation:         form(model+"UnsupportedOperation", legacy+"UnsupportedOperation", 400),
+	refusal.ResourceNotFound:             form(model+"ResourceNotFoundException", "ResourceNotFoundException", 404),
+	refusal.InvalidParameterValue:        form(aws.Coral+"InvalidParameterValueException", "InvalidParameterValue", 400),
+	refusal.MissingRequiredParameter:     form(aws.Coral+"MissingRequiredParameterException", "MissingParameter", 400),
+	refusal.RequestThrottled:             form(model+"RequestThrottled", "RequestThrottled", 403),
 	// No action of this API can cause these two.
-	queue.InvalidFormatVersion:  aws.InternalForm,
-	queue.InvalidClusterSetting: aws.InternalForm,
+	refusal.InvalidFormatVersion:  aws.InternalForm,
+	refusal.InvalidClusterSetting: aws.InternalForm,
 }
 
 // errDraining ends long polls when the node stops.
 var errDraining = aws.Unavailable("This node is stopping. Nothing was received, retry on another node.")
 
-// refusal turns a refusal of the domain into its wire form.
-func refusal(protocol string, e *queue.Error) *awswire.Error {
+// wireError turns a refusal of the domain into its wire form.
+func wireError(protocol string, e *queue.Error) *awswire.Error {
 	form, known := forms[e.Code]
 	if !known {
 		form = aws.InternalForm
 	}
 	message := e.Message
-	if e.Code == queue.QueueDoesNotExist && protocol == aws.Query {
+	if e.Code == refusal.QueueDoesNotExist && protocol == aws.Query {
 		// The one text that differs by protocol, recorded from AWS.
 		message = "The specified queue does not exist for this wsdl version."
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/seriatimq/seriatim/cluster"
 	"github.com/seriatimq/seriatim/fsm/codec"
 	"github.com/seriatimq/seriatim/queue"
+	"github.com/seriatimq/seriatim/queue/logtime"
 )
 
 // brokerNode is a Node without a cluster: one real Broker behind a mutex, with
@@ -40,7 +41,7 @@ func newBrokerNode() *brokerNode {
 }
 
 // pass lets time pass.
-func (n *brokerNode) pass(d queue.Duration) {
+func (n *brokerNode) pass(d logtime.Duration) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.now = n.now.Add(d)

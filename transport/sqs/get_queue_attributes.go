@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"github.com/seriatimq/seriatim/queue"
+	"github.com/seriatimq/seriatim/queue/attributes"
+	"github.com/seriatimq/seriatim/queue/refusal"
 	"github.com/seriatimq/seriatim/transport/aws"
 	"github.com/seriatimq/seriatim/transport/awswire"
 )
@@ -30,11 +32,11 @@ const attributeAll = "All"
 
 // getQueueAttributes lists the attributes asked for that have a value.
 func (s *Service) getQueueAttributes(ctx context.Context, c *aws.Call, in *getQueueAttributesInput) (*getQueueAttributesOutput, error) {
-	var attributes []queue.Attribute
+	var listed []queue.Attribute
 	err := c.Read(ctx, func(v queue.View) error {
-		var refusal *queue.Error
-		if attributes, refusal = v.Attributes(c.Resource.Name); refusal != nil {
-			return refusal
+		var refused *queue.Error
+		if listed, refused = v.Attributes(c.Resource.Name); refused != nil {
+			return refused
 		}
 		return nil
 	})
@@ -42,15 +44,15 @@ func (s *Service) getQueueAttributes(ctx context.Context, c *aws.Call, in *getQu
 		return nil, err
 	}
 	for _, n := range in.Names {
-		if n != attributeAll && !queue.KnownAttribute(n) {
-			return nil, queue.UnknownAttribute(n)
+		if n != attributeAll && !attributes.Known(n) {
+			return nil, refusal.UnknownAttribute(n)
 		}
 	}
 	all := slices.Contains(in.Names, attributeAll)
-	attributes = append(attributes, queue.Attribute{Name: "QueueArn", Value: c.ResourceARN()})
-	slices.SortFunc(attributes, func(a, b queue.Attribute) int { return strings.Compare(a.Name, b.Name) })
+	listed = append(listed, queue.Attribute{Name: "QueueArn", Value: c.ResourceARN()})
+	slices.SortFunc(listed, func(a, b queue.Attribute) int { return strings.Compare(a.Name, b.Name) })
 	out := &getQueueAttributesOutput{}
-	for _, a := range attributes {
+	for _, a := range listed {
 		if all || slices.Contains(in.Names, a.Name) {
 			out.Attributes = append(out.Attributes, awswire.Pair{Key: a.Name, Value: a.Value})
 		}

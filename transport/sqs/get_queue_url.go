@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/seriatimq/seriatim/queue"
+	"github.com/seriatimq/seriatim/queue/refusal"
 	"github.com/seriatimq/seriatim/transport/aws"
 	"github.com/seriatimq/seriatim/transport/awswire"
 )
@@ -22,7 +23,7 @@ var getQueueURLInputSchema = awswire.Structure(
 func (s *Service) getQueueURL(ctx context.Context, c *aws.Call, _ *getQueueURLInput) (*queueURLOutput, error) {
 	err := c.Read(ctx, func(v queue.View) error {
 		if !v.QueueExists(c.Resource.Name) {
-			return queue.NoSuchQueue()
+			return refusal.NoSuchQueue()
 		}
 		return nil
 	})

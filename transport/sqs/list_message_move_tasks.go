@@ -5,6 +5,8 @@ import (
 	"strconv"
 
 	"github.com/seriatimq/seriatim/queue"
+	"github.com/seriatimq/seriatim/queue/limits"
+	"github.com/seriatimq/seriatim/queue/refusal"
 	"github.com/seriatimq/seriatim/transport/aws"
 	"github.com/seriatimq/seriatim/transport/awswire"
 )
@@ -59,14 +61,14 @@ func (s *Service) listMessageMoveTasks(ctx context.Context, c *aws.Call, in *lis
 	out := &listMessageMoveTasksOutput{}
 	err := c.Read(ctx, func(v queue.View) error {
 		if !v.QueueExists(source) {
-			return queue.NoSuchResource("SourceArn")
+			return refusal.NoSuchResource("SourceArn")
 		}
-		if limit < 1 || limit > queue.MoveTasksListedMax {
-			return queue.InvalidValue(strconv.FormatInt(limit, 10), "MaxResults", "Must be between 1 and 10, if provided.")
+		if limit < 1 || limit > limits.MoveTasksListedMax {
+			return refusal.InvalidValue(strconv.FormatInt(limit, 10), "MaxResults", "Must be between 1 and 10, if provided.")
 		}
-		tasks, refusal := v.MoveTasks(source, int(limit))
-		if refusal != nil {
-			return refusal
+		tasks, refused := v.MoveTasks(source, int(limit))
+		if refused != nil {
+			return refused
 		}
 		for _, t := range tasks {
 			out.Results = append(out.Results, s.moveTask(t))

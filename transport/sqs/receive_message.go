@@ -10,6 +10,8 @@ import (
 
 	"github.com/seriatimq/seriatim/cluster"
 	"github.com/seriatimq/seriatim/queue"
+	"github.com/seriatimq/seriatim/queue/limits"
+	"github.com/seriatimq/seriatim/queue/refusal"
 	"github.com/seriatimq/seriatim/transport/aws"
 	"github.com/seriatimq/seriatim/transport/awswire"
 )
@@ -67,9 +69,9 @@ const waitOfQueue = time.Duration(-1)
 
 // receiveMessage receives up to ten messages, waiting for the first if asked to.
 func (s *Service) receiveMessage(ctx context.Context, c *aws.Call, in *receiveMessageInput) (*receiveMessageOutput, error) {
-	system, refusal := in.check()
-	if refusal != nil {
-		return nil, refuse(ctx, c, refusal)
+	system, refused := in.check()
+	if refused != nil {
+		return nil, refuse(ctx, c, refused)
 	}
 	wait := waitOfQueue
 	if in.WaitSeconds.Given {
@@ -116,8 +118,8 @@ func (s *Service) receive(ctx context.Context, cmd *queue.ReceiveMessages, wait 
 
 // check makes the checks that no command can make.
 func (in *receiveMessageInput) check() (systemFilter, *queue.Error) {
-	if w := in.WaitSeconds; w.Given && (w.Value < 0 || w.Value > queue.WaitSecondsMax) {
-		return systemFilter{}, queue.InvalidValue(strconv.FormatInt(w.Value, 10), "WaitTimeSeconds", "Must be >= 0 and <= 20, if provided.")
+	if w := in.WaitSeconds; w.Given && (w.Value < 0 || w.Value > limits.WaitSecondsMax) {
+		return systemFilter{}, refusal.InvalidValue(strconv.FormatInt(w.Value, 10), "WaitTimeSeconds", "Must be >= 0 and <= 20, if provided.")
 	}
 	return newSystemFilter(in.AttributeNames, in.SystemAttributeNames)
 }

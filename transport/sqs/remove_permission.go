@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/seriatimq/seriatim/queue"
+	"github.com/seriatimq/seriatim/queue/refusal"
 	"github.com/seriatimq/seriatim/transport/aws"
 	"github.com/seriatimq/seriatim/transport/awswire"
 )
@@ -21,7 +22,7 @@ var removePermissionInputSchema = awswire.Structure(
 // removePermission removes a statement from the access policy of a queue.
 func (s *Service) removePermission(ctx context.Context, c *aws.Call, in *removePermissionInput) (*aws.Nothing, error) {
 	if in.Label == "" {
-		return nil, queue.MissingParameter("Label")
+		return nil, refusal.MissingParameter("Label")
 	}
 	_, err := c.Submit(ctx, &queue.SetQueuePolicy{Queue: c.Resource.Name, QueueARN: c.ResourceARN(), Label: in.Label, Remove: true})
 	return &aws.Nothing{}, err

@@ -1,8 +1,9 @@
 package sqs
 
 import (
-	"github.com/seriatimq/seriatim/queue"
 	"github.com/seriatimq/seriatim/queue/arn"
+	"github.com/seriatimq/seriatim/queue/limits"
+	"github.com/seriatimq/seriatim/queue/refusal"
 	"github.com/seriatimq/seriatim/transport/aws"
 	"github.com/seriatimq/seriatim/transport/awswire"
 )
@@ -22,13 +23,13 @@ func byURL(c *aws.Call, input any) (aws.Resource, error) {
 	case parameter.Given:
 		name = aws.NameInURL(parameter.Value)
 		if name == "" {
-			return aws.Resource{}, queue.NoSuchQueue()
+			return aws.Resource{}, refusal.NoSuchQueue()
 		}
 	case c.Form != nil:
 		name = aws.PathQueue(c.Request.URL.Path)
 	}
 	if name == "" {
-		return aws.Resource{}, queue.MissingParameter("QueueUrl")
+		return aws.Resource{}, refusal.MissingParameter("QueueUrl")
 	}
 	return existing(name)
 }
@@ -36,8 +37,8 @@ func byURL(c *aws.Call, input any) (aws.Resource, error) {
 // existing is the queue of a name that could be one's: of any other it is known
 // without asking the leader that there is none.
 func existing(name string) (aws.Resource, error) {
-	if len(name) > queue.QueueNameLengthMax {
-		return aws.Resource{}, queue.NoSuchQueue()
+	if len(name) > limits.QueueNameLengthMax {
+		return aws.Resource{}, refusal.NoSuchQueue()
 	}
 	return aws.Resource{Name: name}, nil
 }
@@ -52,7 +53,7 @@ func (n *named) queueName() awswire.Text { return n.QueueName }
 func givenName(input any) (string, error) {
 	name := input.(interface{ queueName() awswire.Text }).queueName()
 	if !name.Given {
-		return "", queue.MissingParameter("QueueName")
+		return "", refusal.MissingParameter("QueueName")
 	}
 	return name.Value, nil
 }
@@ -77,7 +78,7 @@ func byNewName(c *aws.Call, input any) (aws.Resource, error) {
 	}
 	// Which rule a name that is too long breaks depends on the kind of the queue, so
 	// the command refuses it; one byte too many is enough for that.
-	return aws.Resource{Name: name[:min(len(name), queue.QueueNameLengthMax+1)]}, nil
+	return aws.Resource{Name: name[:min(len(name), limits.QueueNameLengthMax+1)]}, nil
 }
 
 // onAccount is for actions that are about no single queue; they are refused on
@@ -101,7 +102,7 @@ func bySource(_ *aws.Call, input any) (aws.Resource, error) {
 // sourceInARN is the queue that a required SourceArn names.
 func sourceInARN(text string) (string, error) {
 	if text == "" {
-		return "", queue.MissingParameter("SourceArn")
+		return "", refusal.MissingParameter("SourceArn")
 	}
 	return queueInARN("SourceArn", text)
 }
@@ -110,11 +111,11 @@ func sourceInARN(text string) (string, error) {
 func queueInARN(parameter, text string) (string, error) {
 	name, ok := arn.Queue(text)
 	if !ok {
-		return "", queue.InvalidParameter("You must use this format to specify the " + parameter +
+		return "", refusal.InvalidParameter("You must use this format to specify the " + parameter +
 			": arn:<partition>:<service>:<region>:<account-id>:<resource-id>")
 	}
-	if len(name) > queue.QueueNameLengthMax {
-		return "", queue.NoSuchResource(parameter)
+	if len(name) > limits.QueueNameLengthMax {
+		return "", refusal.NoSuchResource(parameter)
 	}
 	return name, nil
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/aws/smithy-go/traits"
 
 	"github.com/seriatimq/seriatim/cluster"
-	"github.com/seriatimq/seriatim/queue"
+	"github.com/seriatimq/seriatim/queue/refusal"
 	"github.com/seriatimq/seriatim/transport/aws"
 	"github.com/seriatimq/seriatim/transport/awswire"
 )
@@ -141,18 +141,18 @@ func kindOf(t *testing.T, s *smithy.Schema) (awswire.Kind, *smithy.Schema) {
 // error of the model.
 func TestErrorTableMatchesTheSDK(t *testing.T) {
 	t.Parallel()
-	model := map[queue.Code]*smithy.Schema{
-		queue.QueueDoesNotExist: schemas.QueueDoesNotExist, queue.QueueNameExists: schemas.QueueNameExists,
-		queue.QueueDeletedRecently: schemas.QueueDeletedRecently, queue.PurgeQueueInProgress: schemas.PurgeQueueInProgress,
-		queue.ReceiptHandleIsInvalid: schemas.ReceiptHandleIsInvalid, queue.MessageNotInflight: schemas.MessageNotInflight,
-		queue.OverLimit: schemas.OverLimit, queue.InvalidAttributeName: schemas.InvalidAttributeName,
-		queue.InvalidAttributeValue: schemas.InvalidAttributeValue, queue.InvalidMessageContents: schemas.InvalidMessageContents,
-		queue.EmptyBatchRequest: schemas.EmptyBatchRequest, queue.TooManyEntriesInBatchRequest: schemas.TooManyEntriesInBatchRequest,
-		queue.BatchEntryIDsNotDistinct: schemas.BatchEntryIdsNotDistinct, queue.InvalidBatchEntryID: schemas.InvalidBatchEntryId,
-		queue.BatchRequestTooLong: schemas.BatchRequestTooLong, queue.UnsupportedOperation: schemas.UnsupportedOperation,
-		queue.ResourceNotFound: schemas.ResourceNotFoundException, queue.RequestThrottled: schemas.RequestThrottled,
+	model := map[refusal.Code]*smithy.Schema{
+		refusal.QueueDoesNotExist: schemas.QueueDoesNotExist, refusal.QueueNameExists: schemas.QueueNameExists,
+		refusal.QueueDeletedRecently: schemas.QueueDeletedRecently, refusal.PurgeQueueInProgress: schemas.PurgeQueueInProgress,
+		refusal.ReceiptHandleIsInvalid: schemas.ReceiptHandleIsInvalid, refusal.MessageNotInflight: schemas.MessageNotInflight,
+		refusal.OverLimit: schemas.OverLimit, refusal.InvalidAttributeName: schemas.InvalidAttributeName,
+		refusal.InvalidAttributeValue: schemas.InvalidAttributeValue, refusal.InvalidMessageContents: schemas.InvalidMessageContents,
+		refusal.EmptyBatchRequest: schemas.EmptyBatchRequest, refusal.TooManyEntriesInBatchRequest: schemas.TooManyEntriesInBatchRequest,
+		refusal.BatchEntryIDsNotDistinct: schemas.BatchEntryIdsNotDistinct, refusal.InvalidBatchEntryID: schemas.InvalidBatchEntryId,
+		refusal.BatchRequestTooLong: schemas.BatchRequestTooLong, refusal.UnsupportedOperation: schemas.UnsupportedOperation,
+		refusal.ResourceNotFound: schemas.ResourceNotFoundException, refusal.RequestThrottled: schemas.RequestThrottled,
 	}
-	for code := queue.QueueDoesNotExist; code <= queue.InvalidClusterSetting; code++ {
+	for code := refusal.QueueDoesNotExist; code <= refusal.InvalidClusterSetting; code++ {
 		form, ok := forms[code]
 		if !ok {
 			t.Errorf("code %d has no line in the table", code)
@@ -175,8 +175,8 @@ func TestErrorTableMatchesTheSDK(t *testing.T) {
 			t.Errorf("got %+v, want %+v", form, want)
 		}
 	}
-	if len(forms) != int(queue.InvalidClusterSetting) {
-		t.Errorf("%d lines for %d codes", len(forms), queue.InvalidClusterSetting)
+	if len(forms) != int(refusal.InvalidClusterSetting) {
+		t.Errorf("%d lines for %d codes", len(forms), refusal.InvalidClusterSetting)
 	}
 }
 

@@ -4,6 +4,8 @@ import (
 	"context"
 
 	"github.com/seriatimq/seriatim/queue"
+	"github.com/seriatimq/seriatim/queue/content"
+	"github.com/seriatimq/seriatim/queue/refusal"
 	"github.com/seriatimq/seriatim/transport/aws"
 	"github.com/seriatimq/seriatim/transport/awswire"
 )
@@ -68,12 +70,12 @@ var sendMessageOutputSchema = awswire.Structure(sentMembers(func(v *sent) *sent 
 // sendMessage sends one message.
 func (s *Service) sendMessage(ctx context.Context, c *aws.Call, in *sendMessageInput) (*sent, error) {
 	if in.Body == "" {
-		return nil, queue.MissingParameter("MessageBody")
+		return nil, refusal.MissingParameter("MessageBody")
 	}
 	out := &sent{}
-	entry, refusal := out.prepare(c, &in.message)
-	if refusal != nil {
-		return nil, refuse(ctx, c, refusal)
+	entry, refused := out.prepare(c, &in.message)
+	if refused != nil {
+		return nil, refuse(ctx, c, refused)
 	}
 	result, err := c.Submit(ctx, &queue.SendMessages{Queue: c.Resource.Name, SenderID: s.senderID(c), Entries: []queue.SendEntry{entry}})
 	if err != nil {
@@ -97,13 +99,13 @@ func (s *Service) sendMessage(ctx context.Context, c *aws.Call, in *sendMessageI
 // digests of the answer. Those are of this request, also if the message turns
 // out to be a duplicate of another one: SDKs compare them with what they sent.
 func (o *sent) prepare(c *aws.Call, m *message) (queue.SendEntry, *queue.Error) {
-	attributes, refusal := domainAttributes(m.Attributes)
-	if refusal != nil {
-		return queue.SendEntry{}, refusal
+	attributes, refused := domainAttributes(m.Attributes)
+	if refused != nil {
+		return queue.SendEntry{}, refused
 	}
-	trace, systemDigest, refusal := traceHeader(c, m.SystemAttributes)
-	if refusal != nil {
-		return queue.SendEntry{}, refusal
+	trace, systemDigest, refused := traceHeader(c, m.SystemAttributes)
+	if refused != nil {
+		return queue.SendEntry{}, refused
 	}
 	o.BodyDigest = bodyDigest(m.Body)
 	o.AttributesDigest = attributesDigest(attributes)
@@ -125,27 +127,27 @@ func (o *sent) accept(e queue.SentEntry) {
 // traceHeader finds AWSTraceHeader, the only system attribute that can be sent:
 // as a system attribute, else in the HTTP header X-Amzn-Trace-Id. A digest
 // exists only for the former.
-func traceHeader(c *aws.Call, values []attributeValue) (trace, digest string, refusal *queue.Error) {
-	attributes, refusal := domainAttributes(values)
-	if refusal != nil {
-		return "", "", refusal
+func traceHeader(c *aws.Call, values []attributeValue) (trace, digest string, refused *queue.Error) {
+	attributes, refused := domainAttributes(values)
+	if refused != nil {
+		return "", "", refused
 	}
 	for _, a := range attributes {
 		if a.Name != traceAttribute {
-			return "", "", queue.InvalidParameter("Message system attribute name '" + a.Name + "' is invalid.")
+			return "", "", refusal.InvalidParameter("Message system attribute name '" + a.Name + "' is invalid.")
 		}
 		if a.DataType != "String" {
-			return "", "", queue.InvalidParameter("The type of message (system) attribute '" + a.Name +
+			return "", "", refusal.InvalidParameter("The type of message (system) attribute '" + a.Name +
 				"' is invalid. You must use only the following supported type prefixes: String.")
 		}
 		if a.Value == "" {
-			return "", "", queue.InvalidParameter("Message (system) attribute '" + a.Name + "' must contain a non-empty value of type 'String'.")
+			return "", "", refusal.InvalidParameter("Message (system) attribute '" + a.Name + "' must contain a non-empty value of type 'String'.")
 		}
 		trace = a.Value
 	}
 	if len(attributes) == 0 {
 		// Proxies add it, so what is wrong with it is no fault of the client.
-		if trace = c.Request.Header.Get("X-Amzn-Trace-Id"); !queue.ValidTraceHeader(trace) {
+		if trace = c.Request.Header.Get("X-Amzn-Trace-Id"); !content.ValidTraceHeader(trace) {
 			trace = ""
 		}
 		return trace, "", nil

@@ -7,6 +7,7 @@ import (
 
 	"github.com/seriatimq/seriatim/cluster"
 	"github.com/seriatimq/seriatim/queue"
+	"github.com/seriatimq/seriatim/queue/refusal"
 	"github.com/seriatimq/seriatim/transport/aws"
 )
 
@@ -49,7 +50,7 @@ func New(ctx context.Context, o Options) *Service {
 func (s *Service) API() *aws.API {
 	return &aws.API{
 		Service: "sqs", Target: "AmazonSQS.", Version: "2012-11-05", Namespace: "http://queue.amazonaws.com/doc/2012-11-05/",
-		Errors: model, Actions: s.actions(), Refusal: refusal,
+		Errors: model, Actions: s.actions(), Refusal: wireError,
 	}
 }
 
@@ -69,15 +70,15 @@ func (s *Service) Undrain(ctx context.Context) {
 // refuse reports a bad value of a request, if any, but only after the queue was
 // looked up: an unknown queue comes first (sqs.md 1.7). It is for what a command
 // cannot carry; what it carries it checks itself.
-func refuse(ctx context.Context, c *aws.Call, refusal *queue.Error) error {
+func refuse(ctx context.Context, c *aws.Call, refused *queue.Error) error {
 	return c.Read(ctx, func(v queue.View) error {
 		if !v.QueueExists(c.Resource.Name) {
-			return queue.NoSuchQueue()
+			return refusal.NoSuchQueue()
 		}
-		if refusal == nil {
+		if refused == nil {
 			return nil
 		}
-		return refusal
+		return refused
 	})
 }
 

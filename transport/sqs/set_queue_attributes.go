@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/seriatimq/seriatim/queue"
+	"github.com/seriatimq/seriatim/queue/refusal"
 	"github.com/seriatimq/seriatim/transport/aws"
 	"github.com/seriatimq/seriatim/transport/awswire"
 )
@@ -21,7 +22,7 @@ var setQueueAttributesInputSchema = awswire.Structure(
 // setQueueAttributes changes attributes, all or none.
 func (s *Service) setQueueAttributes(ctx context.Context, c *aws.Call, in *setQueueAttributesInput) (*aws.Nothing, error) {
 	if len(in.Attributes) == 0 {
-		return nil, queue.MissingParameter("Attributes")
+		return nil, refusal.MissingParameter("Attributes")
 	}
 	_, err := c.Submit(ctx, &queue.SetQueueAttributes{Queue: c.Resource.Name, Attributes: queueAttributes(in.Attributes)})
 	return &aws.Nothing{}, err

@@ -5,6 +5,8 @@ import (
 	"strconv"
 
 	"github.com/seriatimq/seriatim/queue"
+	"github.com/seriatimq/seriatim/queue/attributes"
+	"github.com/seriatimq/seriatim/queue/refusal"
 	"github.com/seriatimq/seriatim/transport/awswire"
 )
 
@@ -39,8 +41,8 @@ func newSystemFilter(lists ...[]string) (systemFilter, *queue.Error) {
 				f.all = true
 			case slices.Contains(systemAttributeNames[:], name):
 				f.names = append(f.names, name)
-			case !queue.KnownAttribute(name):
-				return systemFilter{}, queue.UnknownAttribute(name)
+			case !attributes.Known(name):
+				return systemFilter{}, refusal.UnknownAttribute(name)
 			}
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/seriatimq/seriatim/queue"
+	"github.com/seriatimq/seriatim/queue/refusal"
 	"github.com/seriatimq/seriatim/transport/aws"
 	"github.com/seriatimq/seriatim/transport/awswire"
 )
@@ -23,7 +24,7 @@ var tagQueueInputSchema = awswire.Structure(
 // AWS takes it here is not on record.
 func (s *Service) tagQueue(ctx context.Context, c *aws.Call, in *tagQueueInput) (*aws.Nothing, error) {
 	if len(in.Tags) == 0 {
-		return nil, queue.MissingParameter("Tags")
+		return nil, refusal.MissingParameter("Tags")
 	}
 	_, err := c.Submit(ctx, &queue.SetQueueTags{Queue: c.Resource.Name, Set: queueTags(in.Tags)})
 	return &aws.Nothing{}, err

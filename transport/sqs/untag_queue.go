@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/seriatimq/seriatim/queue"
+	"github.com/seriatimq/seriatim/queue/refusal"
 	"github.com/seriatimq/seriatim/transport/aws"
 	"github.com/seriatimq/seriatim/transport/awswire"
 )
@@ -22,7 +23,7 @@ var untagQueueInputSchema = awswire.Structure(
 // untagQueue removes tags; unknown keys are ignored.
 func (s *Service) untagQueue(ctx context.Context, c *aws.Call, in *untagQueueInput) (*aws.Nothing, error) {
 	if len(in.TagKeys) == 0 {
-		return nil, refuse(ctx, c, queue.InvalidParameter("Tag keys must be between 1 and 128 characters in length."))
+		return nil, refuse(ctx, c, refusal.InvalidParameter("Tag keys must be between 1 and 128 characters in length."))
 	}
 	keys := slices.Clone(in.TagKeys)
 	slices.Sort(keys)

@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"github.com/seriatimq/seriatim/queue"
+	"github.com/seriatimq/seriatim/queue/content"
+	"github.com/seriatimq/seriatim/queue/identifier"
 	"github.com/seriatimq/seriatim/test/oracle"
 )
 
@@ -215,7 +217,7 @@ func sent(c *queue.SendMessages, out *body) (queue.Result, error) {
 	set := func(i int, id, number string) error {
 		e := &r.Entries[i]
 		if number != "" {
-			n, ok := queue.ParseSequenceNumber(number)
+			n, ok := identifier.ParseSequenceNumber(number)
 			if !ok {
 				return fmt.Errorf("sequence number %q", number)
 			}
@@ -258,14 +260,14 @@ func received(out *body) (queue.Result, error) {
 	var r queue.MessagesReceived
 	for _, m := range out.Messages {
 		x := queue.ReceivedMessage{
-			Body: queue.NewBody(m.Body), SenderID: m.Attributes["SenderId"], GroupID: m.Attributes["MessageGroupId"],
+			Body: content.NewBody(m.Body), SenderID: m.Attributes["SenderId"], GroupID: m.Attributes["MessageGroupId"],
 			DeduplicationID: m.Attributes["MessageDeduplicationId"],
 		}
 		if arn := m.Attributes["DeadLetterQueueSourceArn"]; arn != "" {
 			x.DeadLetterSource = arn[strings.LastIndex(arn, ":")+1:]
 		}
 		if number := m.Attributes["SequenceNumber"]; number != "" {
-			n, ok := queue.ParseSequenceNumber(number)
+			n, ok := identifier.ParseSequenceNumber(number)
 			if !ok {
 				return nil, fmt.Errorf("sequence number %q", number)
 			}

@@ -1,0 +1,115 @@
+package attributes
+
+import (
+	"github.com/seriatimq/seriatim/queue/policy"
+	"github.com/seriatimq/seriatim/queue/refusal"
+)
+
+// Policies are the policies among the attributes of a command, read by the node
+// that accepted it. The attributes have them as they were sent, which error
+// texts repeat; what is stored and obeyed is this. A policy that is missing
+// here, as in the log of an older program, is read when the command is applied.
+type Policies struct {
+	Redrive      *policy.Redrive
+	RedriveAllow *policy.RedriveAllow
+}
+
+// ParsePolicies reads the policies of a command that was found valid.
+func ParsePolicies(given []Attribute) (p Policies) {
+	for _, a := range given {
+		switch a.Name {
+		case nameRedrivePolicy:
+			if redrive, err := parseRedrivePolicy(a.Value); err == nil {
+				p.Redrive = &redrive
+			}
+		case nameRedriveAllowPolicy:
+			if allow, err := parseRedriveAllowPolicy(a.Value); err == nil {
+				p.RedriveAllow = &allow
+			}
+		}
+	}
+	return p
+}
+
+// policyValue is Policy: a JSON object, stored as sent and returned as stored.
+func policyValue() (parseAttribute, printAttribute) {
+	parse := func(a *Queue, value string, _ Assignment) *refusal.Error {
+		if value != "" && !policy.IsAccess(value) {
+			return Invalid(NamePolicy)
+		}
+		a.Policy = value
+		return nil
+	}
+	return parse, func(a *Queue) string { return a.Policy }
+}
+
+// redriveValue is RedrivePolicy.
+func redriveValue() (parseAttribute, printAttribute) {
+	parse := func(a *Queue, value string, in Assignment) *refusal.Error {
+		if in.Policies.Redrive != nil {
+			a.Redrive = *in.Policies.Redrive
+			return nil
+		}
+		p, err := parseRedrivePolicy(value)
+		if err != nil {
+			return err
+		}
+		a.Redrive = p
+		return nil
+	}
+	return parse, func(a *Queue) string { return a.Redrive.Text }
+}
+
+// redriveAllowValue is RedriveAllowPolicy.
+func redriveAllowValue() (parseAttribute, printAttribute) {
+	parse := func(a *Queue, value string, in Assignment) *refusal.Error {
+		if in.Policies.RedriveAllow != nil {
+			a.RedriveAllow = *in.Policies.RedriveAllow
+			return nil
+		}
+		p, err := parseRedriveAllowPolicy(value)
+		if err != nil {
+			return err
+		}
+		a.RedriveAllow = p
+		return nil
+	}
+	return parse, func(a *Queue) string { return a.RedriveAllow.Text }
+}
+
+func parseRedrivePolicy(text string) (policy.Redrive, *refusal.Error) {
+	p, reason := policy.ParseRedrive(text)
+	if reason != "" {
+		return policy.Redrive{}, badRedrive(text, reason)
+	}
+	return p, nil
+}
+
+func parseRedriveAllowPolicy(text string) (policy.RedriveAllow, *refusal.Error) {
+	p, ok := policy.ParseRedriveAllow(text)
+	if !ok {
+		return policy.RedriveAllow{}, refusal.InvalidValue(text, nameRedriveAllowPolicy,
+			"Amazon SQS can't create the redrive allow policy in an unsupported format.")
+	}
+	return p, nil
+}
+
+func badRedrive(text, reason string) *refusal.Error {
+	return refusal.InvalidValue(text, nameRedrivePolicy, reason)
+}
+
+// RedriveTargetMissing refuses a RedrivePolicy, given as sent, whose target
+// does not exist.
+func RedriveTargetMissing(text string) *refusal.Error { return badRedrive(text, policy.TargetMissing) }
+
+// RedriveTargetWrongType refuses a target of the other queue type. AWS ends
+// the text with two full stops.
+func RedriveTargetWrongType(text string) *refusal.Error {
+	return badRedrive(text, "Dead-letter queue must be same type of queue as the source..")
+}
+
+// RedriveNotAllowed refuses a target whose RedriveAllowPolicy leaves the
+// source out. The text of AWS is not known.
+func RedriveNotAllowed(text string) *refusal.Error {
+	return badRedrive(text, "The RedriveAllowPolicy of the dead letter target does not allow this source queue.")
+}

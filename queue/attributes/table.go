@@ -1,0 +1,387 @@
+package attributes
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/seriatimq/seriatim/queue/content"
+	"github.com/seriatimq/seriatim/queue/deduplication"
+	"github.com/seriatimq/seriatim/queue/limits"
+	"github.com/seriatimq/seriatim/queue/refusal"
+)
+
+// Names of the queue attributes that rules mention beside their row.
+const (
+	nameContentMode          = "ContentDeduplicationMode"
+	nameDeadLetterKeepsID    = "DeadLetterKeepsDeduplicationId"
+	nameDeduplicationScope   = "DeduplicationScope"
+	nameDeduplicationWindow  = "DeduplicationWindowSeconds"
+	NameFIFO                 = "FifoQueue"
+	nameGroupMessagesMax     = "MaxMessagesPerGroupPerReceive"
+	nameKMSKey               = "KmsMasterKeyId"
+	NamePolicy               = "Policy"
+	nameProfile              = "CompatibilityProfile"
+	namePurgeClears          = "PurgeClearsDeduplicationHistory"
+	nameReceiveCompatibility = "ReceiveCompatibility"
+	nameRedriveAllowPolicy   = "RedriveAllowPolicy"
+	nameRedrivePolicy        = "RedrivePolicy"
+	nameSQSManaged           = "SqsManagedSseEnabled"
+	nameThroughputLimit      = "FifoThroughputLimit"
+)
+
+// Bounds that only the rows use.
+const (
+	messageSizeMin      = 1024
+	retentionSecondsMin = 60
+	retentionSecondsMax = 1_209_600
+	kmsReuseSecondsMin  = 60
+	kmsReuseSecondsMax  = 86_400
+	kmsKeyIDLengthMax   = 2048 // AWS KMS
+	// entriesMaxMax is more than any node can remember; it keeps the
+	// arithmetic with the cap far from overflow.
+	entriesMaxMax = 1_000_000_000_000
+)
+
+// attributeKind says which queues have an attribute, and how AWS refuses it
+// on the others: the older FIFO attributes are unknown there, the newer ones
+// are named.
+type attributeKind uint8
+
+const (
+	anyQueue attributeKind = iota
+	fifoSilent
+	fifoOnly
+)
+
+// attribute is one row: all that is known about one settable attribute.
+type attribute struct {
+	name      string
+	kind      attributeKind
+	fixed     bool         // can only be given at creation
+	extension ExtensionSet // its bit, zero for the attributes of AWS
+	parse     parseAttribute
+	print     printAttribute // "" if the attribute has no value
+	// same compares two values that print differently but mean the same;
+	// nil compares what is printed.
+	same func(a, b *Queue) bool
+}
+
+// Assignment is what the value of an attribute is read with.
+type Assignment struct {
+	MinimumWindow int64 // lower bound of the window attributes in seconds
+	Policies      Policies
+}
+
+type (
+	parseAttribute func(a *Queue, value string, in Assignment) *refusal.Error
+	printAttribute func(a *Queue) string
+)
+
+// attributeTable has one row per settable attribute, sorted by name. It is
+// never changed.
+var attributeTable = [...]attribute{
+	row(nameProfile, anyQueue, profileValue).asFixed(extensionProfile),
+	row("ContentBasedDeduplication", fifoSilent, flag("ContentBasedDeduplication",
+		func(a *Queue) *bool { return &a.Deduplication.ContentBased })),
+	row(nameContentMode, fifoOnly, either(nameContentMode, "IdOverrides", "IdAndContent",
+		func(a *Queue) *bool { return &a.Deduplication.IDAndContent })).as(extensionContentMode),
+	row(nameDeadLetterKeepsID, fifoOnly, flag(nameDeadLetterKeepsID,
+		func(a *Queue) *bool { return &a.Deduplication.DeadLetterKeepsID })).as(extensionDeadLetterID),
+	row("DeduplicationEnabled", fifoOnly, inverseFlag("DeduplicationEnabled",
+		func(a *Queue) *bool { return &a.Deduplication.Disabled })).asFixed(extensionEnabled),
+	row(nameDeduplicationScope, fifoOnly, scopeValue),
+	row(nameDeduplicationWindow, fifoOnly, window).as(extensionWindow),
+	row("DelaySeconds", anyQueue, number("DelaySeconds", 0, limits.DelaySecondsMax,
+		func(a *Queue) *int64 { return &a.DelaySeconds })),
+	row(NameFIFO, fifoSilent, fifoValue),
+	row(nameThroughputLimit, fifoOnly, either(nameThroughputLimit, "perQueue", "perMessageGroupId",
+		func(a *Queue) *bool { return &a.HighThroughput })),
+	row("ImplicitDeadLetterQueue", anyQueue, flag("ImplicitDeadLetterQueue",
+		func(a *Queue) *bool { return &a.ImplicitDeadLetterQueue })).as(extensionImplicitDLQ),
+	row("KmsDataKeyReusePeriodSeconds", anyQueue, kmsReuseValue),
+	row(nameKMSKey, anyQueue, kmsKeyValue),
+	row("MaxDeduplicationEntries", fifoOnly, number("MaxDeduplicationEntries", 0, entriesMaxMax,
+		func(a *Queue) *int64 { return &a.Deduplication.EntriesMax })).as(extensionEntriesMax),
+	row(nameGroupMessagesMax, fifoOnly, number(nameGroupMessagesMax, 1, limits.ReceiveMessagesMax,
+		func(a *Queue) *int64 { return &a.GroupMessagesMax })).as(extensionGroupMessages),
+	row("MaximumMessageSize", anyQueue, number("MaximumMessageSize", messageSizeMin, limits.MessageBytesMax,
+		func(a *Queue) *int64 { return &a.MaximumMessageSize })),
+	row("MessageGroupIdMode", fifoOnly, either("MessageGroupIdMode", "Required", "Optional",
+		func(a *Queue) *bool { return &a.GroupOptional })).asFixed(extensionGroupMode),
+	row("MessageRetentionPeriod", anyQueue, number("MessageRetentionPeriod", retentionSecondsMin, retentionSecondsMax,
+		func(a *Queue) *int64 { return &a.RetentionSeconds })),
+	row(NamePolicy, anyQueue, policyValue),
+	row(namePurgeClears, fifoOnly, inverseFlag(namePurgeClears,
+		func(a *Queue) *bool { return &a.Deduplication.PurgeKeepsHistory })).as(extensionPurge),
+	row("ReceiveAttemptWindowSeconds", fifoOnly, attemptWindow).as(extensionAttemptWindow),
+	row(nameReceiveCompatibility, fifoOnly, either(nameReceiveCompatibility, "aws", "ymq",
+		func(a *Queue) *bool { return &a.YMQReceive })).asFixed(extensionReceive),
+	row("ReceiveMessageWaitTimeSeconds", anyQueue, number("ReceiveMessageWaitTimeSeconds", 0, limits.WaitSecondsMax,
+		func(a *Queue) *int64 { return &a.ReceiveWaitSeconds })),
+	row(nameRedriveAllowPolicy, anyQueue, redriveAllowValue).comparedBy(func(a, b *Queue) bool {
+		return a.RedriveAllow.Equal(b.RedriveAllow)
+	}),
+	row(nameRedrivePolicy, anyQueue, redriveValue).comparedBy(func(a, b *Queue) bool {
+		return a.Redrive.Target == b.Redrive.Target && a.Redrive.MaxReceiveCount == b.Redrive.MaxReceiveCount
+	}),
+	row("ReservedAttributesEnabled", anyQueue, flag("ReservedAttributesEnabled",
+		func(a *Queue) *bool { return &a.ReservedAttributes })).as(extensionReservedEnabled),
+	row(nameSQSManaged, anyQueue, sqsManagedValue),
+	row("VisibilityTimeout", anyQueue, number("VisibilityTimeout", 0, limits.VisibilitySecondsMax,
+		func(a *Queue) *int64 { return &a.VisibilitySeconds })),
+}
+
+// readOnlyAttributes are known to GetQueueAttributes only. Sorted.
+var readOnlyAttributes = [...]string{
+	"All",
+	"ApproximateNumberOfMessages",
+	"ApproximateNumberOfMessagesDelayed",
+	"ApproximateNumberOfMessagesNotVisible",
+	"CreatedTimestamp",
+	"LastModifiedTimestamp",
+	"QueueArn",
+}
+
+// Known reports whether GetQueueAttributes may ask for name.
+func Known(name string) bool {
+	if findAttribute(name) != nil {
+		return true
+	}
+	_, found := slices.BinarySearch(readOnlyAttributes[:], name)
+	return found
+}
+
+// findAttribute is the row of a settable attribute, nil if there is none.
+func findAttribute(name string) *attribute {
+	i, found := slices.BinarySearchFunc(attributeTable[:], name, func(r attribute, name string) int {
+		return strings.Compare(r.name, name)
+	})
+	if !found {
+		return nil
+	}
+	return &attributeTable[i]
+}
+
+func row(name string, kind attributeKind, value func() (parseAttribute, printAttribute)) attribute {
+	parse, show := value()
+	return attribute{name: name, kind: kind, parse: parse, print: show}
+}
+
+func (r attribute) as(bit ExtensionSet) attribute {
+	r.extension = bit
+	return r
+}
+
+func (r attribute) asFixed(bit ExtensionSet) attribute {
+	r.extension, r.fixed = bit, true
+	return r
+}
+
+func (r attribute) comparedBy(same func(a, b *Queue) bool) attribute {
+	r.same = same
+	return r
+}
+
+func (r *attribute) equal(a, b *Queue) bool {
+	if r.same != nil {
+		return r.same(a, b)
+	}
+	return r.print(a) == r.print(b)
+}
+
+// number is a whole number from lowest to highest.
+func number(name string, lowest, highest int64, field func(*Queue) *int64) func() (parseAttribute, printAttribute) {
+	return func() (parseAttribute, printAttribute) {
+		parse := func(a *Queue, value string, _ Assignment) *refusal.Error {
+			n, ok := content.ParseNumber(value)
+			if !ok || n < lowest || n > highest {
+				return Invalid(name)
+			}
+			*field(a) = n
+			return nil
+		}
+		return parse, func(a *Queue) string { return strconv.FormatInt(*field(a), 10) }
+	}
+}
+
+// flag is a boolean, read without regard to letter case and printed in lower
+// case, as AWS does.
+func flag(name string, field func(*Queue) *bool) func() (parseAttribute, printAttribute) {
+	return boolean(name, false, field)
+}
+
+// inverseFlag is a flag kept in a field that means the opposite, so that the
+// zero value of the field is the default.
+func inverseFlag(name string, field func(*Queue) *bool) func() (parseAttribute, printAttribute) {
+	return boolean(name, true, field)
+}
+
+func boolean(name string, inverse bool, field func(*Queue) *bool) func() (parseAttribute, printAttribute) {
+	return func() (parseAttribute, printAttribute) {
+		parse := func(a *Queue, value string, _ Assignment) *refusal.Error {
+			on, ok := ParseBool(value)
+			if !ok {
+				return Invalid(name)
+			}
+			*field(a) = on != inverse
+			return nil
+		}
+		return parse, func(a *Queue) string { return strconv.FormatBool(*field(a) != inverse) }
+	}
+}
+
+// either is one of two words, compared exactly; the field is true for second.
+func either(name, first, second string, field func(*Queue) *bool) func() (parseAttribute, printAttribute) {
+	return func() (parseAttribute, printAttribute) {
+		parse := func(a *Queue, value string, _ Assignment) *refusal.Error {
+			if value != first && value != second {
+				return Invalid(name)
+			}
+			*field(a) = value == second
+			return nil
+		}
+		return parse, func(a *Queue) string {
+			if *field(a) {
+				return second
+			}
+			return first
+		}
+	}
+}
+
+// ParseBool reads true and false without regard to letter case.
+func ParseBool(text string) (on, ok bool) {
+	switch {
+	case strings.EqualFold(text, "true"):
+		return true, true
+	case strings.EqualFold(text, "false"):
+		return false, true
+	}
+	return false, false
+}
+
+func profileValue() (parseAttribute, printAttribute) {
+	parse := func(a *Queue, value string, _ Assignment) *refusal.Error {
+		p, ok := parseProfile(value)
+		if !ok {
+			return Invalid(nameProfile)
+		}
+		a.Profile = p
+		return nil
+	}
+	return parse, func(a *Queue) string { return profileNames[a.Profile] }
+}
+
+var profileNames = [...]string{ProfileAWS: "aws", ProfileYMQ: "ymq", ProfileServiceBus: "servicebus"}
+
+func parseProfile(text string) (Profile, bool) {
+	i := slices.Index(profileNames[:], text)
+	return Profile(max(i, 0)), i >= 0
+}
+
+var scopeNames = [...]string{deduplication.ScopeQueue: "queue", deduplication.ScopeMessageGroup: "messageGroup", deduplication.ScopePartitionKey: "partitionKey"}
+
+func scopeValue() (parseAttribute, printAttribute) {
+	parse := func(a *Queue, value string, _ Assignment) *refusal.Error {
+		i := slices.Index(scopeNames[:], value)
+		if i < 0 {
+			return Invalid(nameDeduplicationScope)
+		}
+		a.Deduplication.Scope = deduplication.Scope(i)
+		return nil
+	}
+	return parse, func(a *Queue) string { return scopeNames[a.Deduplication.Scope] }
+}
+
+// window is DeduplicationWindowSeconds, whose error alone says its bounds,
+// since the lower one is a setting of the cluster.
+func window() (parseAttribute, printAttribute) {
+	parse := func(a *Queue, value string, in Assignment) *refusal.Error {
+		n, ok := content.ParseNumber(value)
+		if !ok || n < in.MinimumWindow || n > limits.DeduplicationSecondsMax {
+			return refusal.New(refusal.InvalidAttributeValue, "Invalid value for the parameter ", nameDeduplicationWindow,
+				". Reason: must be between ", strconv.FormatInt(in.MinimumWindow, 10), " and ",
+				strconv.FormatInt(limits.DeduplicationSecondsMax, 10), ".")
+		}
+		a.Deduplication.WindowSeconds = n
+		return nil
+	}
+	return parse, func(a *Queue) string { return strconv.FormatInt(a.Deduplication.WindowSeconds, 10) }
+}
+
+func attemptWindow() (parseAttribute, printAttribute) {
+	parse := func(a *Queue, value string, in Assignment) *refusal.Error {
+		n, ok := content.ParseNumber(value)
+		if !ok || n < in.MinimumWindow || n > limits.AttemptSecondsMax {
+			return Invalid("ReceiveAttemptWindowSeconds")
+		}
+		a.AttemptSeconds = n
+		return nil
+	}
+	return parse, func(a *Queue) string { return strconv.FormatInt(a.AttemptSeconds, 10) }
+}
+
+// fifoValue is FifoQueue. Its row exists on FIFO queues only, where AWS takes
+// true without effect and says of false that the type cannot be changed.
+func fifoValue() (parseAttribute, printAttribute) {
+	parse := func(_ *Queue, value string, _ Assignment) *refusal.Error {
+		on, ok := ParseBool(value)
+		if !ok {
+			return Invalid(NameFIFO)
+		}
+		if !on {
+			return refusal.New(refusal.InvalidAttributeValue,
+				"Invalid value for the parameter FifoQueue. Reason: Modifying queue type is not supported.")
+		}
+		return nil
+	}
+	return parse, func(*Queue) string { return "true" }
+}
+
+// kmsKeyValue is KmsMasterKeyId. A key turns the encryption managed by SQS
+// off; removing the key leaves that off (both recorded on AWS).
+func kmsKeyValue() (parseAttribute, printAttribute) {
+	parse := func(a *Queue, value string, _ Assignment) *refusal.Error {
+		if len(value) > kmsKeyIDLengthMax || !utf8.ValidString(value) {
+			return Invalid(nameKMSKey)
+		}
+		a.Encryption.KMSMasterKeyID = value
+		if value != "" {
+			a.Encryption.SQSManaged = false
+		}
+		return nil
+	}
+	return parse, func(a *Queue) string { return a.Encryption.KMSMasterKeyID }
+}
+
+// kmsReuseValue is KmsDataKeyReusePeriodSeconds, which AWS does not list
+// while it has its default.
+func kmsReuseValue() (parseAttribute, printAttribute) {
+	parse, show := number("KmsDataKeyReusePeriodSeconds", kmsReuseSecondsMin, kmsReuseSecondsMax,
+		func(a *Queue) *int64 { return &a.Encryption.KMSReuseSeconds })()
+	return parse, func(a *Queue) string {
+		if a.Encryption.KMSReuseSeconds == kmsReuseSecondsDefault {
+			return ""
+		}
+		return show(a)
+	}
+}
+
+// sqsManagedValue is SqsManagedSseEnabled. Turning it on removes the KMS key,
+// since a queue has one kind of encryption at a time.
+func sqsManagedValue() (parseAttribute, printAttribute) {
+	parse := func(a *Queue, value string, _ Assignment) *refusal.Error {
+		on, ok := ParseBool(value)
+		if !ok {
+			return Invalid(nameSQSManaged)
+		}
+		a.Encryption.SQSManaged = on
+		if on {
+			a.Encryption.KMSMasterKeyID = ""
+		}
+		return nil
+	}
+	return parse, func(a *Queue) string { return strconv.FormatBool(a.Encryption.SQSManaged) }
+}

@@ -1,0 +1,153 @@
+package content
+
+import (
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/seriatimq/seriatim/queue/limits"
+	"github.com/seriatimq/seriatim/queue/refusal"
+)
+
+// MessageAttribute is a typed user attribute of a message. DataType begins
+// with String, Number or Binary; Value holds the text or the raw bytes.
+type MessageAttribute struct {
+	Name     string
+	DataType string
+	Value    string
+}
+
+// Size is what counts against the maximum size of a message: the body and, of
+// each message attribute, name, type and value.
+func Size(body string, attrs []MessageAttribute) int64 {
+	n := len(body)
+	for i := range attrs {
+		m := &attrs[i]
+		n += len(m.Name) + len(m.DataType) + len(m.Value)
+	}
+	return int64(n)
+}
+
+// Base types of message attributes.
+const (
+	typeString = "String"
+	typeNumber = "Number"
+	typeBinary = "Binary"
+)
+
+const (
+	// reservedAttributesMax is how many attributes a message may have
+	// beyond MessageAttributesMax on a queue with reserved attributes.
+	reservedAttributesMax = 2
+)
+
+// CheckAttributes checks the attributes of a message, and returns the
+// partition key if the names are reserved.
+func CheckAttributes(attrs []MessageAttribute, names ReservedNames) (partitionKey string, err *refusal.Error) {
+	if len(attrs) == 0 {
+		return "", nil
+	}
+	if names == MaybeReserved {
+		attrs = withoutReserved(attrs)
+	}
+	if names == Reserved && len(attrs) <= limits.MessageAttributesMax+reservedAttributesMax {
+		if _, partitionKey, attrs, err = SplitReserved(attrs); err != nil {
+			return "", err
+		}
+	}
+	if len(attrs) > limits.MessageAttributesMax {
+		return "", refusal.InvalidParameter("Number of message attributes [", strconv.Itoa(len(attrs)),
+			"] exceeds the allowed maximum [", strconv.Itoa(limits.MessageAttributesMax), "].")
+	}
+	for i := range attrs {
+		if err := checkAttribute(&attrs[i]); err != nil {
+			return "", err
+		}
+		for j := range i {
+			if attrs[j].Name == attrs[i].Name {
+				return "", refusal.InvalidParameter("Message (user) attribute '", attrs[i].Name, "' is given more than once.")
+			}
+		}
+	}
+	return partitionKey, nil
+}
+
+func checkAttribute(m *MessageAttribute) *refusal.Error {
+	if err := checkAttributeName(m.Name); err != nil {
+		return err
+	}
+	if len(m.DataType) > limits.AttributeTypeLengthMax {
+		return refusal.InvalidParameter("Message (user) attribute types must be shorter than 256 Bytes")
+	}
+	base := baseType(m.DataType)
+	if base == "" || BadCharacter(m.DataType) {
+		return refusal.InvalidParameter("The type of message (user) attribute '", m.Name,
+			"' is invalid. You must use only the following supported type prefixes: Binary, Number, String.")
+	}
+	switch {
+	case m.Value == "":
+		return refusal.InvalidParameter("Message (user) attribute '", m.Name, "' must contain a non-empty value of type '", base, "'.")
+	case base == typeBinary:
+		return nil
+	case BadCharacter(m.Value):
+		return refusal.InvalidParameter("Invalid characters found in the value of message (user) attribute '", m.Name,
+			"'. Valid unicode characters are "+validCharacters)
+	case base == typeNumber && !validNumber(m.Value):
+		return refusal.InvalidParameter("Can't cast the value of message (user) attribute '", m.Name, "' to a number.")
+	}
+	return nil
+}
+
+func checkAttributeName(name string) *refusal.Error {
+	if name == "" {
+		return refusal.InvalidParameter("The request must contain non-empty message (user) attribute names.")
+	}
+	if len(name) > limits.AttributeNameLengthMax {
+		return refusal.InvalidParameter("Message (user) attribute names must be shorter than 256 Bytes")
+	}
+	for _, r := range name {
+		if !nameCharacter(r) {
+			return badAttributeName()
+		}
+	}
+	if hasPrefixFold(name, "AWS.") || hasPrefixFold(name, "Amazon.") || name[0] == '.' || name[len(name)-1] == '.' {
+		return refusal.InvalidParameter("You can't use message attribute names beginning with 'AWS.' or 'Amazon.'. " +
+			"These strings are reserved for internal use. Additionally, they cannot start or end with '.'.")
+	}
+	if strings.Contains(name, "..") {
+		return badAttributeName()
+	}
+	return nil
+}
+
+// badAttributeName has a text that ends in a blank, as AWS sends it.
+func badAttributeName() *refusal.Error {
+	return refusal.InvalidParameter("Message (user) attributes name can only contain upper and lower score characters, " +
+		"digits, periods, hyphens and underscores. ")
+}
+
+// nameCharacter reports whether an attribute name may have r. AWS takes
+// letters like ø beside what it documents; here that is everything from
+// U+00C0 on that a body may have, where the letters beyond ASCII begin.
+func nameCharacter(r rune) bool {
+	switch {
+	case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9', r == '_', r == '-', r == '.':
+		return true
+	}
+	return r >= 0xC0 && r != utf8.RuneError && r != 0xFFFE && r != 0xFFFF
+}
+
+func hasPrefixFold(s, prefix string) bool {
+	return len(s) >= len(prefix) && strings.EqualFold(s[:len(prefix)], prefix)
+}
+
+// baseType is String, Number or Binary, the part of a data type before its
+// custom suffix, and "" for any other type.
+func baseType(dataType string) string {
+	base, _, _ := strings.Cut(dataType, ".")
+	switch base {
+	case typeString, typeNumber, typeBinary:
+		return base
+	}
+	return ""
+}

@@ -1,0 +1,101 @@
+package content
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/seriatimq/seriatim/queue/logtime"
+	"github.com/seriatimq/seriatim/queue/refusal"
+)
+
+// Message attributes that a queue with ReservedAttributesEnabled=true takes
+// for itself. Every other name with the prefix is refused there, so that it
+// stays free.
+const (
+	reservedPrefix    = "seriatim."
+	reservedScheduled = "seriatim.ScheduledEnqueueTime"
+	// PartitionKeyName is the attribute with the partition key.
+	PartitionKeyName = "seriatim.PartitionKey"
+	// scheduledMax is the last millisecond that RFC 3339 can write.
+	scheduledMax = 253_402_300_799_999
+)
+
+// ReservedNames says whose the names with the prefix are.
+type ReservedNames uint8
+
+// The user's, the queue's, or not known yet: then they are left out of what is checked.
+const (
+	NotReserved ReservedNames = iota
+	Reserved
+	MaybeReserved
+)
+
+// SplitReserved splits the reserved message attributes off: the time before which
+// the message is not delivered (zero: none), the partition key, and the user's
+// own attributes. Without reserved ones rest is attrs itself.
+func SplitReserved(attrs []MessageAttribute) (scheduledAt logtime.Timestamp, partitionKey string, rest []MessageAttribute, err *refusal.Error) {
+	first := -1
+	for i := range attrs {
+		if strings.HasPrefix(attrs[i].Name, reservedPrefix) {
+			first = i
+			break
+		}
+	}
+	if first < 0 {
+		return 0, "", attrs, nil
+	}
+	rest = make([]MessageAttribute, first, len(attrs)-1)
+	copy(rest, attrs)
+	scheduled, keyed := false, false
+	for i := first; i < len(attrs); i++ {
+		m := &attrs[i]
+		switch {
+		case !strings.HasPrefix(m.Name, reservedPrefix):
+			rest = append(rest, *m)
+		case m.Name == reservedScheduled && !scheduled:
+			scheduled = true
+			scheduledAt, err = scheduledTime(m)
+		case m.Name == PartitionKeyName && !keyed:
+			keyed = true
+			partitionKey, err = partitionKeyOf(m)
+		default:
+			err = refusal.InvalidParameter("Message (user) attribute name '", m.Name,
+				"' is invalid. Reason: names beginning with '", reservedPrefix, "' are reserved on this queue.")
+		}
+		if err != nil {
+			return 0, "", nil, err
+		}
+	}
+	return scheduledAt, partitionKey, rest, nil
+}
+
+// withoutReserved leaves out what a queue may take for itself.
+func withoutReserved(attrs []MessageAttribute) []MessageAttribute {
+	reserved := func(a MessageAttribute) bool { return strings.HasPrefix(a.Name, reservedPrefix) }
+	if !slices.ContainsFunc(attrs, reserved) {
+		return attrs
+	}
+	return slices.DeleteFunc(slices.Clone(attrs), reserved)
+}
+
+func scheduledTime(m *MessageAttribute) (logtime.Timestamp, *refusal.Error) {
+	switch baseType(m.DataType) {
+	case typeNumber:
+		if ms, ok := ParseNumber(m.Value); ok && ms <= scheduledMax {
+			return logtime.Timestamp(ms), nil
+		}
+	case typeString:
+		if at, ok := logtime.ParseRFC3339(m.Value); ok && at >= 0 {
+			return at, nil
+		}
+	}
+	return 0, refusal.InvalidValue(m.Value, reservedScheduled,
+		"Must be a Number of milliseconds since 1970 or a String with a time as in RFC 3339.")
+}
+
+func partitionKeyOf(m *MessageAttribute) (string, *refusal.Error) {
+	if baseType(m.DataType) != typeString || !ValidID(m.Value) {
+		return "", InvalidID(m.Value, PartitionKeyName)
+	}
+	return m.Value, nil
+}

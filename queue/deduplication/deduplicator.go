@@ -1,0 +1,174 @@
+package deduplication
+
+import (
+	"github.com/seriatimq/seriatim/queue/logtime"
+	"github.com/seriatimq/seriatim/queue/statehash"
+)
+
+// Deduplicator is the engine of one entity, a queue or a topic: what it remembers,
+// the rules in force, and the sum of the record hashes. Used by one goroutine, except
+// that a Clone may be read by another one, as that of a Window.
+type Deduplicator struct {
+	window      Window
+	rules       Rules
+	incarnation uint64 // of the entity, part of every record hash
+	sum         statehash.Sum
+}
+
+// New remembers nothing.
+func New(incarnation uint64, rules Rules) Deduplicator {
+	return Deduplicator{rules: rules, incarnation: incarnation}
+}
+
+// Clone is a copy to go on with. The original must not be changed any more.
+func (d Deduplicator) Clone() Deduplicator {
+	d.window = d.window.Clone()
+	return d
+}
+
+// Rules are the rules in force.
+func (d *Deduplicator) Rules() Rules { return d.rules }
+
+// SetRules changes the rules at now. A longer window never brings an id back.
+func (d *Deduplicator) SetRules(rules Rules, now logtime.Timestamp) {
+	if rules.WindowSeconds != d.rules.WindowSeconds {
+		d.window.Resize(d.length(), int64(now))
+	}
+	d.rules = rules
+}
+
+// length is that of the window in milliseconds.
+func (d *Deduplicator) length() int64 { return int64(logtime.Seconds(d.rules.WindowSeconds)) }
+
+// Remembers reports whether an id accepted at t is still remembered at now.
+func (d *Deduplicator) Remembers(t, now logtime.Timestamp) bool {
+	return d.window.Live(int64(t), int64(now), d.length())
+}
+
+// Find looks for a live record of one of the ids, under every scope that has
+// records. Of several, which takes a scope change or a second key, the one accepted
+// first is the original.
+func (d *Deduplicator) Find(k statehash.Key, ids IDs, now logtime.Timestamp) (first Record, found bool) {
+	byScope := d.window.ByScope()
+	for scope := range ScopePartitionKey + 1 {
+		if byScope[scope] == 0 {
+			continue
+		}
+		for _, id := range [2]string{ids.Own, ids.Content} {
+			if id == "" {
+				continue
+			}
+			r, ok := d.window.Find(ids.key(k, scope, id))
+			if ok && d.Remembers(logtime.Timestamp(r.AcceptedAt), now) && (!found || r.Position() < first.Position()) {
+				first, found = r, true
+			}
+		}
+	}
+	return first, found
+}
+
+// Remember records what was accepted under its ids.
+func (d *Deduplicator) Remember(k statehash.Key, ids IDs, sequence uint64, now logtime.Timestamp) {
+	for i, id := range [2]string{ids.Own, ids.Second()} {
+		if id != "" {
+			key := ids.key(k, d.rules.Scope, id)
+			d.Add(k, NewRecord(key, int64(now), sequence<<1|uint64(i), d.rules.Scope))
+		}
+	}
+}
+
+// Add adds a record. One of the same id, dead but not yet forgotten, is replaced.
+func (d *Deduplicator) Add(k statehash.Key, r Record) {
+	if old, replaced := d.window.Add(r); replaced {
+		d.sum.Sub(d.recordSum(k, old))
+	}
+	d.sum.Add(d.recordSum(k, r))
+}
+
+// Known reports whether there is a record of a key, dead or alive.
+func (d *Deduplicator) Known(key Key) bool {
+	_, known := d.window.Find(key)
+	return known
+}
+
+// Newest is the record accepted last.
+func (d *Deduplicator) Newest() (Record, bool) { return d.window.Newest() }
+
+// Len counts the records, dead ones that are not forgotten yet included.
+func (d *Deduplicator) Len() int { return d.window.Len() }
+
+// ByScope counts the records of each scope.
+func (d *Deduplicator) ByScope() [Scopes]int64 { return d.window.ByScope() }
+
+// CountLive counts the ids that are remembered at now.
+func (d *Deduplicator) CountLive(now logtime.Timestamp) int64 {
+	return d.window.CountLive(int64(now), d.length())
+}
+
+// Scan visits the records in the order of acceptance until visit returns false.
+func (d *Deduplicator) Scan(visit func(Record) bool) { d.window.Scan(visit) }
+
+// DeadBefore is the time up to which accepted ids are dead, whatever the length of
+// the window.
+func (d *Deduplicator) DeadBefore() logtime.Timestamp { return logtime.Timestamp(d.window.DeadBefore) }
+
+// SetDeadBefore restores DeadBefore.
+func (d *Deduplicator) SetDeadBefore(t logtime.Timestamp) { d.window.DeadBefore = int64(t) }
+
+// forgetLag is how long a record may be dead before it is forgotten. Records
+// then go in runs, and not one with every send.
+const forgetLag = 1 * logtime.Second
+
+// Forget drops dead records, at most budget of them, if the oldest is overdue; it
+// returns what is left of the budget.
+func (d *Deduplicator) Forget(k statehash.Key, now logtime.Timestamp, budget int) int {
+	if d.window.Len() == 0 || d.Deadline() > now {
+		return budget
+	}
+	for ; budget > 0; budget-- {
+		r, ok := d.window.Oldest()
+		if !ok || d.Remembers(logtime.Timestamp(r.AcceptedAt), now) {
+			break
+		}
+		d.window.ForgetOldest()
+		d.sum.Sub(d.recordSum(k, r))
+	}
+	return budget
+}
+
+// Deadline is when the oldest record is to be forgotten, zero if there is none.
+func (d *Deduplicator) Deadline() logtime.Timestamp {
+	oldest, ok := d.window.Oldest()
+	if !ok {
+		return 0
+	}
+	if oldest.AcceptedAt <= d.window.DeadBefore {
+		return logtime.Timestamp(oldest.AcceptedAt)
+	}
+	return logtime.Timestamp(oldest.AcceptedAt + d.length()).Add(forgetLag)
+}
+
+// Clear forgets everything (PurgeQueue, recorded on AWS).
+func (d *Deduplicator) Clear() {
+	d.window.Clear()
+	d.sum = statehash.Sum{}
+}
+
+// Sum is the sum of the record hashes.
+func (d *Deduplicator) Sum() statehash.Sum { return d.sum }
+
+// ComputeSum computes Sum from scratch.
+func (d *Deduplicator) ComputeSum(k statehash.Key) (sum statehash.Sum) {
+	d.window.Scan(func(r Record) bool {
+		sum.Add(d.recordSum(k, r))
+		return true
+	})
+	return sum
+}
+
+// recordSum is the record hash of a remembered id.
+func (d *Deduplicator) recordSum(k statehash.Key, r Record) statehash.Sum {
+	var buf [64]byte
+	b := append(statehash.Record(buf[:0]), statehash.KindDeduplication).Num(d.incarnation).Num(r.Key.High).Num(r.Key.Low)
+	return k.Sum(b.Num(uint64(r.AcceptedAt)).Num(r.Position()))
+}

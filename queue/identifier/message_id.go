@@ -1,0 +1,44 @@
+package identifier
+
+import (
+	"encoding/hex"
+
+	"github.com/seriatimq/seriatim/queue/statehash"
+)
+
+// MessageID identifies a message; its text form is a UUID.
+type MessageID [16]byte
+
+// String is the UUID form.
+func (id MessageID) String() string {
+	var out [36]byte
+	hex.Encode(out[0:8], id[0:4])
+	out[8] = '-'
+	hex.Encode(out[9:13], id[4:6])
+	out[13] = '-'
+	hex.Encode(out[14:18], id[6:8])
+	out[18] = '-'
+	hex.Encode(out[19:23], id[8:10])
+	out[23] = '-'
+	hex.Encode(out[24:36], id[10:16])
+	return string(out[:])
+}
+
+// NewMessageID derives the MessageId of the message accepted as sequence: a
+// random-looking UUID that every replica computes alike.
+func NewMessageID(k statehash.Key, incarnation, sequence uint64) MessageID {
+	return newUUID(k, statehash.KindMessageID, incarnation, sequence)
+}
+
+// NewTaskID derives the id of a move task, which every epoch numbers for itself.
+func NewTaskID(k statehash.Key, number uint64, epoch uint32) string {
+	return newUUID(k, statehash.KindTaskID, number, uint64(epoch)).String()
+}
+
+func newUUID(k statehash.Key, kind byte, a, b uint64) MessageID {
+	var buf [17]byte
+	id := MessageID(k.Sum(append(statehash.Record(buf[:0]), kind).Num(a).Num(b)).Bytes())
+	id[6] = id[6]&0x0f | 0x40 // version 4
+	id[8] = id[8]&0x3f | 0x80 // RFC 9562 variant
+	return id
+}

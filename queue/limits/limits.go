@@ -1,0 +1,33 @@
+package limits
+
+// Limits of the domain. Sources are named as in the manual: AWS documentation
+// unless said otherwise.
+const (
+	QueueNameLengthMax      = 80
+	BatchEntriesMax         = 10
+	BatchBytesMax           = 1 << 20 // body and attribute bytes of one batch
+	MessageBytesMax         = 1 << 20
+	MessageAttributesMax    = 10
+	AttributeNameLengthMax  = 256
+	AttributeTypeLengthMax  = 256
+	IDLengthMax             = 128 // deduplication, group, attempt id, partition key
+	DelaySecondsMax         = 900
+	VisibilitySecondsMax    = 43_200
+	WaitSecondsMax          = 20
+	ReceiveMessagesMax      = 10
+	TagsMax                 = 50
+	TagKeyLengthMax         = 128
+	TagValueLengthMax       = 256
+	PolicyActionsMax        = 7
+	PolicyLabelLengthMax    = 80
+	MoveTasksListedMax      = 10
+	MoveTasksKeptPerSource  = 10
+	MoveStepMax             = 100 // messages per MoveMessages command; ours
+	MovePerSecondMax        = 500
+	DeduplicationSecondsMin = 20      // lower bound is a server setting, this is its default
+	DeduplicationSecondsMax = 604_800 // seven days, Azure Service Bus
+	AttemptSecondsMax       = 3600
+	ListQueuesMax           = 1000
+	// InFlightMax: AWS, both queue types, since late 2024.
+	InFlightMax = 120_000
+)

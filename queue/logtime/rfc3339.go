@@ -1,0 +1,121 @@
+package logtime
+
+// ParseRFC3339 reads 2006-01-02T15:04:05[.fraction](Z|±hh:mm). Digits of the
+// fraction beyond milliseconds are cut off. The leap second :60 is refused,
+// since log time has none.
+func ParseRFC3339(text string) (Timestamp, bool) {
+	const shape = "0000-00-00T00:00:00"
+	if len(text) <= len(shape) || !shaped(text[:len(shape)], shape) {
+		return 0, false
+	}
+	year, month, day := digits(text[0:4]), digits(text[5:7]), digits(text[8:10])
+	hour, minute, second := digits(text[11:13]), digits(text[14:16]), digits(text[17:19])
+	if month < 1 || month > 12 || day < 1 || day > daysIn(year, month) || hour > 23 || minute > 59 || second > 59 {
+		return 0, false
+	}
+	millis, zone, ok := fraction(text[len(shape):])
+	if !ok {
+		return 0, false
+	}
+	offset, ok := zoneMinutes(zone)
+	if !ok {
+		return 0, false
+	}
+	minutes := (daysFromCivil(year, month, day)*24+hour)*60 + minute - offset
+	return Timestamp((minutes*60+second)*1000 + millis), true
+}
+
+// shaped reports whether text has a digit where shape has 0, and otherwise the
+// same characters, T also in lower case.
+func shaped(text, shape string) bool {
+	for i := range len(shape) {
+		c := text[i]
+		switch shape[i] {
+		case '0':
+			if c < '0' || c > '9' {
+				return false
+			}
+		case 'T':
+			if c != 'T' && c != 't' {
+				return false
+			}
+		default:
+			if c != shape[i] {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// fraction reads the optional decimals of the seconds and returns what
+// follows them.
+func fraction(text string) (millis int64, rest string, ok bool) {
+	if text[0] != '.' {
+		return 0, text, true
+	}
+	n := 1
+	for scale := int64(100); n < len(text) && text[n] >= '0' && text[n] <= '9'; n++ {
+		millis += int64(text[n]-'0') * scale
+		scale /= 10
+	}
+	return millis, text[n:], n > 1
+}
+
+// zoneMinutes reads Z or ±hh:mm.
+func zoneMinutes(text string) (int64, bool) {
+	if text == "Z" || text == "z" {
+		return 0, true
+	}
+	if len(text) != 6 || text[0] != '+' && text[0] != '-' || !shaped(text[1:], "00:00") {
+		return 0, false
+	}
+	hours, minutes := digits(text[1:3]), digits(text[4:6])
+	if hours > 23 || minutes > 59 {
+		return 0, false
+	}
+	if text[0] == '-' {
+		return -(hours*60 + minutes), true
+	}
+	return hours*60 + minutes, true
+}
+
+func digits(text string) int64 {
+	n := int64(0)
+	for i := range len(text) {
+		n = n*10 + int64(text[i]-'0')
+	}
+	return n
+}
+
+func daysIn(year, month int64) int64 {
+	switch month {
+	case 2:
+		if year%4 == 0 && (year%100 != 0 || year%400 == 0) {
+			return 29
+		}
+		return 28
+	case 4, 6, 9, 11:
+		return 30
+	}
+	return 31
+}
+
+// daysFromCivil counts the days from 1970-01-01 to a date of the Gregorian
+// calendar. Years begin in March here, so that the leap day is the last.
+func daysFromCivil(year, month, day int64) int64 {
+	if month <= 2 {
+		year--
+		month += 12
+	}
+	// The months from March on have 153 days in every five.
+	dayOfYear := (153*(month-3)+2)/5 + day - 1
+	const daysToEpoch = 719_468 // from 0000-03-01 to 1970-01-01
+	// A floor division, since January and February of year 0 belong to
+	// year -1.
+	leapDays := year/4 - year/100 + year/400
+	if year < 0 {
+		leapDays = -1
+	}
+	return year*365 + leapDays + dayOfYear - daysToEpoch
+}

@@ -1,0 +1,163 @@
+package queue
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/seriatimq/seriatim/queue/content"
+	"github.com/seriatimq/seriatim/queue/limits"
+	"github.com/seriatimq/seriatim/queue/refusal"
+)
+
+const (
+	noDeduplicationID = "The queue should either have ContentBasedDeduplication enabled or MessageDeduplicationId provided explicitly"
+	noGroupID         = "The request must contain the parameter MessageGroupId."
+	wrongQueueType    = "The request include parameter that is not valid for this queue type."
+)
+
+// isFIFOName reports whether a queue of this name is a FIFO queue. AWS
+// compares the suffix exactly.
+func isFIFOName(name string) bool { return strings.HasSuffix(name, ".fifo") }
+
+// size is what counts against MaximumMessageSize.
+func (e *SendEntry) size() int64 { return content.Size(e.Body, e.Attributes) }
+
+// checkSendBatch makes the checks of SendMessageBatch that refuse the whole
+// request. A FIFO entry without group id has another code here than in
+// SendMessage, and an entry that lacks both ids is refused for the group (all
+// recorded on AWS).
+func checkSendBatch(a *QueueAttributes, c *SendMessages) *Error {
+	if !c.Batch {
+		return nil
+	}
+	for i := range c.Entries { // recorded: the group id comes first
+		if needsGroupID(a) && !c.Entries[i].GroupIDGiven {
+			return refusal.InvalidParameter(noGroupID)
+		}
+	}
+	for i := range c.Entries {
+		if needsDeduplicationID(a) && !c.Entries[i].DeduplicationIDGiven {
+			return refusal.InvalidParameter(noDeduplicationID)
+		}
+	}
+	return checkBatchBytes(c)
+}
+
+// checkBatchBytes bounds a batch, whatever its queue.
+func checkBatchBytes(c *SendMessages) *Error {
+	if !c.Batch {
+		return nil
+	}
+	total := int64(0)
+	for i := range c.Entries {
+		total += c.Entries[i].size()
+	}
+	if total > limits.BatchBytesMax {
+		return refusal.New(refusal.BatchRequestTooLong, "Batch requests cannot be longer than ", strconv.Itoa(limits.BatchBytesMax),
+			" bytes. You have sent ", strconv.FormatInt(total, 10), " bytes.")
+	}
+	return nil
+}
+
+func needsGroupID(a *QueueAttributes) bool { return a.FIFO && !a.GroupOptional }
+
+func needsDeduplicationID(a *QueueAttributes) bool {
+	return a.FIFO && !a.Deduplication.ContentBased && !a.Deduplication.Disabled
+}
+
+// sendRules is what a queue demands of a message.
+type sendRules struct {
+	fifo                 bool
+	needsGroupID         bool
+	needsDeduplicationID bool
+	reserved             content.ReservedNames
+	bytesMax             int64
+}
+
+// rulesOfName is what every queue of a name demands, whatever its attributes.
+func rulesOfName(queue string) sendRules {
+	return sendRules{fifo: isFIFOName(queue), reserved: content.MaybeReserved, bytesMax: limits.MessageBytesMax}
+}
+
+// rulesOf is what a queue with these attributes demands.
+func rulesOf(a *QueueAttributes) sendRules {
+	reserved := content.NotReserved
+	if a.ReservedAttributes {
+		reserved = content.Reserved
+	}
+	return sendRules{
+		fifo: a.FIFO, needsGroupID: needsGroupID(a), needsDeduplicationID: needsDeduplicationID(a),
+		reserved: reserved, bytesMax: a.MaximumMessageSize,
+	}
+}
+
+// checkSend checks one entry against the attributes of its queue.
+func checkSend(a *QueueAttributes, e *SendEntry, batch bool) *Error {
+	rules := rulesOf(a)
+	return rules.check(e, batch)
+}
+
+// check checks one entry, in the order in which AWS is known or assumed to
+// check, and returns the first refusal.
+func (a *sendRules) check(e *SendEntry, batch bool) *Error {
+	if e.Body == "" {
+		return refusal.MissingParameter("MessageBody")
+	}
+	if e.size() > a.bytesMax {
+		return tooLong(a.bytesMax, batch)
+	}
+	if err := content.CheckBody(e.Body); err != nil {
+		return err
+	}
+	if !content.ValidTraceHeader(e.TraceHeader) {
+		return refusal.InvalidParameter("The value of message system attribute 'AWSTraceHeader' is invalid.")
+	}
+	partitionKey, err := content.CheckAttributes(e.Attributes, a.reserved)
+	if err != nil {
+		return err
+	}
+	if e.DeduplicationIDGiven && !content.ValidID(e.DeduplicationID) {
+		return content.InvalidID(e.DeduplicationID, "MessageDeduplicationId")
+	}
+	if e.GroupIDGiven && !content.ValidID(e.GroupID) {
+		return content.InvalidID(e.GroupID, "MessageGroupId")
+	}
+	if partitionKey != "" && e.GroupIDGiven && partitionKey != e.GroupID {
+		return refusal.InvalidValue(partitionKey, content.PartitionKeyName, "It must be equal to the MessageGroupId if both are given.")
+	}
+	return a.checkForType(e, batch)
+}
+
+// checkForType makes the checks that depend on the queue type.
+func (a *sendRules) checkForType(e *SendEntry, batch bool) *Error {
+	if d := e.DelaySeconds; d.Given && (d.Value < 0 || d.Value > limits.DelaySecondsMax) {
+		return refusal.InvalidValue(strconv.FormatInt(d.Value, 10), "DelaySeconds", "DelaySeconds must be >= 0 and <= 900.")
+	}
+	if !a.fifo {
+		if e.DeduplicationIDGiven {
+			return refusal.InvalidValue(e.DeduplicationID, "MessageDeduplicationId", wrongQueueType)
+		}
+		return nil
+	}
+	if d := e.DelaySeconds; d.Given && d.Value > 0 {
+		return refusal.InvalidValue(strconv.FormatInt(d.Value, 10), "DelaySeconds", wrongQueueType)
+	}
+	if a.needsGroupID && !e.GroupIDGiven {
+		if batch {
+			return refusal.InvalidParameter(noGroupID)
+		}
+		return refusal.New(refusal.MissingRequiredParameter, noGroupID)
+	}
+	if a.needsDeduplicationID && !e.DeduplicationIDGiven {
+		return refusal.InvalidParameter(noDeduplicationID)
+	}
+	return nil
+}
+
+func tooLong(limit int64, batch bool) *Error {
+	begin := "One or more parameters are invalid."
+	if batch {
+		begin = "One or more parameters cannot be validated."
+	}
+	return refusal.InvalidParameter(begin, " Reason: Message must be shorter than ", strconv.FormatInt(limit, 10), " bytes.")
+}
