@@ -24,7 +24,8 @@ type FailureDetector struct {
 	// log, it only answers that it does not lead.
 	started chan struct{}
 	// suspicion makes Run check on the leader.
-	suspicion wakeup.Signal
+	suspicion  wakeup.Signal
+	unanswered unanswered
 }
 
 // Options are what a FailureDetector knows before consensus has started.
@@ -85,7 +86,7 @@ func Silence(heartbeat time.Duration) time.Duration {
 func New(options Options) *FailureDetector {
 	return &FailureDetector{
 		options: options, silence: Silence(options.Heartbeat),
-		started: make(chan struct{}), suspicion: wakeup.NewSignal(),
+		started: make(chan struct{}), suspicion: wakeup.NewSignal(), unanswered: unanswered{pause: options.Heartbeat},
 	}
 }
 
@@ -160,7 +161,7 @@ type leaderState int
 
 const (
 	leaderAlive leaderState = iota
-	// leaderUnclear: it was heard a moment ago and does not answer.
+	// leaderUnclear: it was heard a moment ago and does not answer, for now.
 	leaderUnclear
 	leaderMissing
 )
@@ -191,15 +192,22 @@ func (d *FailureDetector) campaign(ctx context.Context, level slog.Level, reason
 
 // probeLeader asks the leader whether it leads.
 func (d *FailureDetector) probeLeader(ctx context.Context, leader Leadership) leaderState {
+	asked := d.options.Clock.Monotonic()
 	a, err := d.ask(ctx, leader.LeaderID, about(leader), leaderBudget)
+	if err == nil {
+		d.unanswered.answered()
+	}
 	switch {
 	case err == nil && a.Leads:
 		return leaderAlive
-	case err == nil, errors.Is(err, syscall.ECONNREFUSED), d.silent() >= d.silence:
+	case err == nil, errors.Is(err, syscall.ECONNREFUSED):
 		return leaderMissing
-	default:
-		return leaderUnclear
 	}
+	count, lasting := d.unanswered.another(leader, asked, d.options.Clock.Monotonic())
+	if d.silent() >= d.silence || count >= unansweredMin && lasting >= d.options.Heartbeat {
+		return leaderMissing
+	}
+	return leaderUnclear
 }
 
 // shouldCampaign asks the voters beside the leader, and reports whether a majority

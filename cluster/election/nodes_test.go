@@ -19,13 +19,14 @@ type testNode struct {
 	*FailureDetector
 	id     string
 	leads  bool
-	leader string        // empty: none is known
-	term   uint64        // default 5
-	last   LogPosition   // default term 5, index 9
-	silent time.Duration // how long ago it heard from the leader
-	heard  []string      // as leader
-	unfit  bool          // no other node may lead
-	line   line          // to it
+	leader string            // empty: none is known
+	term   uint64            // default 5
+	last   LogPosition       // default term 5, index 9
+	silent time.Duration     // how long ago it heard from the leader
+	heard  []string          // as leader
+	unfit  bool              // no other node may lead
+	line   line              // to it
+	clock  environment.Clock // default that of the machine
 
 	campaigns chan struct{}
 	transfers chan string // to whom leadership was handed over
@@ -44,9 +45,12 @@ func (n *testNode) open(t *testing.T, voters []string) *peernet.AddressBook {
 	if n.last == (LogPosition{}) {
 		n.last = LogPosition{Term: 5, Index: 9}
 	}
+	if n.clock == nil {
+		n.clock = environment.SystemClock()
+	}
 	n.campaigns, n.transfers = make(chan struct{}, 10), make(chan string, 10)
 	n.FailureDetector = New(Options{
-		NodeID: n.id, Network: network, Heartbeat: 2 * testSilence, Clock: environment.SystemClock(), Log: clustertest.Logger(t, 0),
+		NodeID: n.id, Network: network, Heartbeat: 2 * testSilence, Clock: n.clock, Log: clustertest.Logger(t, 0),
 	})
 	n.Start(Consensus{
 		Leadership:   func() Leadership { return Leadership{Term: n.term, LeaderID: n.leader, Self: n.leads} },
