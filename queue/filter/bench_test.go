@@ -20,8 +20,10 @@ func BenchmarkParse(b *testing.B) {
 func BenchmarkMatchAttributes(b *testing.B) {
 	p := mustParse(b, benchPolicy, MessageAttributes)
 	attributes := []Attribute{
-		{"store", "String", "example_corp"}, {"event", "String", "order_placed"},
-		{"customer_interests", "String.Array", `["soccer","rugby","hockey"]`}, {"price_usd", "Number", "210.75"},
+		{"store", "String", "example_corp"},
+		{"event", "String", "order_placed"},
+		{"customer_interests", "String.Array", `["soccer","rugby","hockey"]`},
+		{"price_usd", "Number", "210.75"},
 	}
 	m := NewMessage(attributes, "body")
 	for _, bench := range []struct {

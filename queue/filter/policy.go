@@ -87,8 +87,7 @@ func Parse(text string, scope Scope) (*Policy, error) {
 		return nil, errTooLong
 	}
 	root, err := jsontext.Parse(text, depthMax)
-	var syntax *jsontext.SyntaxError
-	if errors.As(err, &syntax) {
+	if syntax, ok := errors.AsType[*jsontext.SyntaxError](err); ok {
 		return nil, located(text, min(syntax.Offset+1, len(text)), "failed to parse JSON.")
 	}
 	if root.Kind() != jsontext.KindObject {

@@ -173,8 +173,13 @@ func TestDeterminism(t *testing.T) {
 
 func TestReplicatedPackages(t *testing.T) {
 	got := replicated([]*source{
-		{path: "queue/a.go"}, {path: "queue/b.go"}, {path: "queue/room/a.go"}, {path: "queue/tests/a_test.go"},
-		{path: "fsm/a.go"}, {path: "fsm/fsmpb/a.pb.go", generated: true}, {path: "cluster/queue/a.go"},
+		{path: "queue/a.go"},
+		{path: "queue/b.go"},
+		{path: "queue/room/a.go"},
+		{path: "queue/tests/a_test.go"},
+		{path: "fsm/a.go"},
+		{path: "fsm/fsmpb/a.pb.go", generated: true},
+		{path: "cluster/queue/a.go"},
 	})
 	if want := []string{"queue", "queue/room", "fsm"}; !slices.Equal(got, want) {
 		t.Errorf("found %q, want %q", got, want)
