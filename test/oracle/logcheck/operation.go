@@ -118,6 +118,9 @@ func (w *Checker) match(op *operation, t trace, a applied) {
 		return // another entry, or none, gave the answer
 	}
 	text := toldOtherwise(op.event, a)
+	if text == "" && op.isEmptyOfAnother(t) {
+		text = "it is of another try than the one that was answered"
+	}
 	if text == "" {
 		op.told, op.event = t.at, nil
 		return
@@ -134,9 +137,20 @@ func (w *Checker) match(op *operation, t trace, a applied) {
 // no entry, while the entries are of other tries: it no longer waited for them, and
 // a request that a stopped node still reads takes effect after the answer.
 func (op *operation) answeredElsewhere() bool {
-	e := op.event
-	return op.stock && e.Action == history.Receive && len(e.Messages) == 0 &&
-		!slices.ContainsFunc(op.traces, func(t trace) bool { return t.id == fmt.Sprintf("%d.%d", op.id, e.Tries) })
+	return op.isEmptyReceive() && !slices.ContainsFunc(op.traces, op.isLastTry)
+}
+
+// isEmptyOfAnother reports whether an entry is not of the try that found nothing, which
+// shows in nothing but its id: any receive of a try that came too late finds nothing.
+func (op *operation) isEmptyOfAnother(t trace) bool { return op.isEmptyReceive() && !op.isLastTry(t) }
+
+func (op *operation) isEmptyReceive() bool {
+	return op.stock && op.event.Action == history.Receive && len(op.event.Messages) == 0
+}
+
+// isLastTry reports whether an entry is of the try that got the answer.
+func (op *operation) isLastTry(t trace) bool {
+	return t.id == fmt.Sprintf("%d.%d", op.id, op.event.Tries)
 }
 
 // honesty is the invariant that an answer breaks which is not the log's: I12 for

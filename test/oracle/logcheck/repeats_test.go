@@ -116,3 +116,34 @@ func TestEmptyTryOfAnSDK(t *testing.T) {
 		})
 	}
 }
+
+// TestLateTryOfAnSDK: a try that came after the answer of another may find nothing, as
+// that one did. It is not the entry of the answer, and comes after what was done since.
+func TestLateTryOfAnSDK(t *testing.T) {
+	for _, c := range []struct {
+		name, entry string
+		want        bool // real time is broken
+	}{
+		{"another try comes late", ".1", false},
+		{"the try that was answered comes late", ".2", true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := sound(t)
+			e, _ := s.call(history.Event{Action: history.Receive, Detail: history.Detail{Most: 1, Stock: true, Tries: 2}}, nil)
+			e.Index, e.LogTime = 0, 0
+			s.send("c", "7", "sent since then")
+			s.receive("", 1)
+			s.apply(e.OpID()+c.entry, &queue.ReceiveMessages{Queue: sceneQueue, MaxMessages: queue.Some(1)})
+			found := false
+			for _, v := range s.judge(nil).Violations {
+				found = found || v.Check == "W3" && v.Invariant == "I11"
+				if !c.want && v.Check != "W7" { // that it is not empty
+					t.Error(v)
+				}
+			}
+			if found != c.want {
+				t.Errorf("found: %v, want %v", found, c.want)
+			}
+		})
+	}
+}
