@@ -14,5 +14,5 @@
 //
 // # Who calls it
 //
-// Package queue; the protocols use the text forms.
+// Package queue; package notification and the protocols use the text forms.
 package identifier

@@ -11,7 +11,17 @@ type MessageID [16]byte
 
 // String is the UUID form.
 func (id MessageID) String() string {
-	var out [36]byte
+	out := id.text()
+	return string(out[:])
+}
+
+// Append appends the UUID form to b, for a writer that must not allocate for it.
+func (id MessageID) Append(b []byte) []byte {
+	out := id.text()
+	return append(b, out[:]...)
+}
+
+func (id MessageID) text() (out [36]byte) {
 	hex.Encode(out[0:8], id[0:4])
 	out[8] = '-'
 	hex.Encode(out[9:13], id[4:6])
@@ -21,7 +31,7 @@ func (id MessageID) String() string {
 	hex.Encode(out[19:23], id[8:10])
 	out[23] = '-'
 	hex.Encode(out[24:36], id[10:16])
-	return string(out[:])
+	return out
 }
 
 // NewMessageID derives the MessageId of the message accepted as sequence: a

@@ -15,6 +15,12 @@ func (s SequenceNumber) String() string {
 	return strconv.FormatUint(sequenceBase+uint64(s), 10)
 }
 
+// Append appends what String prints to b, for a writer that must not allocate
+// for it.
+func (s SequenceNumber) Append(b []byte) []byte {
+	return strconv.AppendUint(b, sequenceBase+uint64(s), 10)
+}
+
 // ParseSequenceNumber reads the 20-digit text form. It reports false for
 // anything that String cannot have printed.
 func ParseSequenceNumber(text string) (SequenceNumber, bool) {
