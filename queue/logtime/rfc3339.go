@@ -25,6 +25,41 @@ func ParseRFC3339(text string) (Timestamp, bool) {
 	return Timestamp((minutes*60+second)*1000 + millis), true
 }
 
+// AppendRFC3339 appends t to b in UTC with milliseconds, the form in which SNS
+// writes times: 2006-01-02T15:04:05.000Z. Years beyond 9999 have more digits, and
+// years before 0 a sign.
+func (t Timestamp) AppendRFC3339(b []byte) []byte {
+	const dayMillis = int64(24 * Hour)
+	days, millis := int64(t)/dayMillis, int64(t)%dayMillis
+	if millis < 0 { // days begin at midnight also before 1970
+		days, millis = days-1, millis+dayMillis
+	}
+	year, month, day := civilFromDays(days)
+	if year < 0 {
+		b, year = append(b, '-'), -year
+	}
+	b = appendDigits(b, year, 4)
+	b = appendDigits(append(b, '-'), month, 2)
+	b = appendDigits(append(b, '-'), day, 2)
+	b = appendDigits(append(b, 'T'), millis/int64(Hour), 2)
+	b = appendDigits(append(b, ':'), millis/int64(Minute)%60, 2)
+	b = appendDigits(append(b, ':'), millis/int64(Second)%60, 2)
+	b = appendDigits(append(b, '.'), millis%int64(Second), 3)
+	return append(b, 'Z')
+}
+
+// appendDigits appends n, which is not negative, with at least width digits.
+func appendDigits(b []byte, n int64, width int) []byte {
+	var text [20]byte
+	i := len(text)
+	for ; n > 0 || width > 0; width-- {
+		i--
+		text[i] = byte('0' + n%10)
+		n /= 10
+	}
+	return append(b, text[i:]...)
+}
+
 // shaped reports whether text has a digit where shape has 0, and otherwise the
 // same characters, T also in lower case.
 func shaped(text, shape string) bool {
@@ -101,6 +136,9 @@ func daysIn(year, month int64) int64 {
 	return 31
 }
 
+// daysToEpoch is how many days there are from 0000-03-01 to 1970-01-01.
+const daysToEpoch = 719_468
+
 // daysFromCivil counts the days from 1970-01-01 to a date of the Gregorian
 // calendar. Years begin in March here, so that the leap day is the last.
 func daysFromCivil(year, month, day int64) int64 {
@@ -110,7 +148,6 @@ func daysFromCivil(year, month, day int64) int64 {
 	}
 	// The months from March on have 153 days in every five.
 	dayOfYear := (153*(month-3)+2)/5 + day - 1
-	const daysToEpoch = 719_468 // from 0000-03-01 to 1970-01-01
 	// A floor division, since January and February of year 0 belong to
 	// year -1.
 	leapDays := year/4 - year/100 + year/400
@@ -118,4 +155,27 @@ func daysFromCivil(year, month, day int64) int64 {
 		leapDays = -1
 	}
 	return year*365 + leapDays + dayOfYear - daysToEpoch
+}
+
+// civilFromDays is the date of the Gregorian calendar that is days after
+// 1970-01-01. Years begin in March here, too, and 400 of them have always the same
+// number of days.
+func civilFromDays(days int64) (year, month, day int64) {
+	const eraDays = 146_097
+	days += daysToEpoch
+	era := days / eraDays
+	if days %= eraDays; days < 0 {
+		era, days = era-1, days+eraDays
+	}
+	// Without its leap days, every year of an era has 365 days. Leap days
+	// are the last of 4 years and of 400 years, but not of 100.
+	ofEra := (days - days/1460 + days/36_524 - days/(eraDays-1)) / 365
+	dayOfYear := days - (365*ofEra + ofEra/4 - ofEra/100)
+	month = (5*dayOfYear + 2) / 153
+	day = dayOfYear - (153*month+2)/5 + 1
+	year, month = era*400+ofEra, month+3
+	if month > 12 {
+		year, month = year+1, month-12
+	}
+	return year, month, day
 }

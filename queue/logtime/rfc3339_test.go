@@ -1,6 +1,8 @@
 package logtime
 
 import (
+	"math"
+	"math/rand/v2"
 	"strings"
 	"testing"
 	"time"
@@ -81,4 +83,36 @@ func FuzzParseRFC3339(f *testing.F) {
 			}
 		}
 	})
+}
+
+// What is written is what the standard library writes, and is read again.
+func TestAppendRFC3339(t *testing.T) {
+	t.Parallel()
+	check := func(ms int64) {
+		t.Helper()
+		got := string(Timestamp(ms).AppendRFC3339(nil))
+		if want := time.UnixMilli(ms).UTC().Format("2006-01-02T15:04:05.000Z"); got != want {
+			t.Errorf("%d is written %q, want %q", ms, got, want)
+		}
+		const yearZero, year10000 = -62_167_219_200_000, 253_402_300_800_000
+		if ms < yearZero || ms >= year10000 {
+			return
+		}
+		if back, ok := ParseRFC3339(got); !ok || int64(back) != ms {
+			t.Errorf("%q is read as %d (%v), want %d", got, back, ok, ms)
+		}
+	}
+	for _, ms := range []int64{
+		0, 1, 999, -1, -86_400_000, -86_400_001, 951_782_400_000, 951_868_799_999, 4_107_542_400_000, 1_582_934_400_000,
+		-62_167_219_200_000, -62_167_219_200_001, 253_402_300_799_999, 253_402_300_800_000, math.MaxInt64, math.MinInt64,
+	} {
+		check(ms)
+	}
+	for day := int64(-800_000); day < 800_000; day += 97 {
+		check(day*86_400_000 + day%86_400_000)
+	}
+	random := rand.New(rand.NewPCG(1, 2))
+	for range 10_000 {
+		check(random.Int64N(400_000_000_000_000) - 100_000_000_000_000)
+	}
 }
