@@ -1,4 +1,5 @@
-// Package jsontext reads JSON where replicas must agree on what it says.
+// Package jsontext reads JSON, and writes its strings, where replicas must agree
+// on every byte.
 //
 // # What it owns
 //
@@ -17,8 +18,14 @@
 // read can therefore be walked many times, and say where in the text it stands.
 // An [Object] is for texts that are changed and written again.
 //
+// # How it writes
+//
+// [Quote] is the form of what is stored: policies that older logs hold were
+// written so. [WriteEscaped] is the form of what SNS delivers; it goes to a buffer
+// of the caller, which [EscapedLength] says the size of.
+//
 // # Who calls it
 //
 // Package policy for the policies of a queue, package filter for those of a
-// subscription.
+// subscription, package notification for what a topic delivers.
 package jsontext
