@@ -14,5 +14,6 @@
 //
 // # Who calls it
 //
-// Package queue; the protocols, for what they check or read of a message themselves.
+// Packages queue and notification; the protocols, for what they check or read of a
+// message themselves.
 package content

@@ -17,6 +17,10 @@ type MessageAttribute struct {
 	Value    string
 }
 
+// IsBinary reports whether the value is bytes and not text: the data type is
+// Binary, perhaps with a custom suffix (AWS).
+func (m *MessageAttribute) IsBinary() bool { return baseType(m.DataType) == typeBinary }
+
 // Size is what counts against the maximum size of a message: the body and, of
 // each message attribute, name, type and value.
 func Size(body string, attrs []MessageAttribute) int64 {

@@ -7,6 +7,8 @@ const (
 	BatchEntriesMax         = 10
 	BatchBytesMax           = 1 << 20 // body and attribute bytes of one batch
 	MessageBytesMax         = 1 << 20
+	PublishBytesMax         = 262_144 // message and attribute bytes of one publish to a topic
+	SubjectLengthMax        = 99      // characters; "less than 100" in the API of SNS
 	MessageAttributesMax    = 10
 	AttributeNameLengthMax  = 256
 	AttributeTypeLengthMax  = 256
