@@ -26,6 +26,6 @@
 //
 // # Who calls it
 //
-// Package policy for the policies of a queue, package filter for those of a
-// subscription, package notification for what a topic delivers.
+// Package policy for the policies of queues, topics and subscriptions, package filter
+// for filter policies, package notification for what a topic delivers.
 package jsontext

@@ -4,6 +4,8 @@ package limits
 // unless said otherwise.
 const (
 	QueueNameLengthMax      = 80
+	TopicNameLengthMax      = 256 // with .fifo; AWS does not say whether it counts
+	TopicDisplayNameMax     = 100 // characters
 	BatchEntriesMax         = 10
 	BatchBytesMax           = 1 << 20 // body and attribute bytes of one batch
 	MessageBytesMax         = 1 << 20
@@ -30,6 +32,7 @@ const (
 	DeduplicationSecondsMax = 604_800 // seven days, Azure Service Bus
 	AttemptSecondsMax       = 3600
 	ListQueuesMax           = 1000
+	ArchiveDaysMax          = 365
 	// InFlightMax: AWS, both queue types, since late 2024.
 	InFlightMax = 120_000
 )

@@ -1,5 +1,7 @@
-// Package policy reads and writes the JSON policies of a queue: its access
-// policy, RedrivePolicy and RedriveAllowPolicy.
+// Package policy reads and writes the JSON policies of queues, topics and
+// subscriptions: the access policies, RedrivePolicy and RedriveAllowPolicy of a
+// queue, ArchivePolicy and DeliveryPolicy of a topic, RedrivePolicy and
+// ReplayPolicy of a subscription. Filter policies have package filter.
 //
 // # What it owns
 //
@@ -8,11 +10,12 @@
 //
 // # What it refuses to know
 //
-// Queues, their state and the errors of a request. It says what is wrong with a
-// policy, and package queue says it to the client.
+// Queues and topics, their state and the errors of a request. It says what is
+// wrong with a policy, and packages queue and attributes say it to the client.
 //
 // # Who calls it
 //
-// Package queue, before a command goes into the log; when a command is applied
-// only for permissions, which are added to the stored policy.
+// Package queue and package attributes. The policies of queues are read before a
+// command goes into the log; when one is applied, only permissions are added to the
+// stored policy.
 package policy

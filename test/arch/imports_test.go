@@ -48,7 +48,7 @@ var packageRules = []packageRule{
 	{path: "queue", only: append([]string{"~/queue/arn", "~/queue/attributes", "~/queue/content", "~/queue/deduplication", "~/queue/filter", "~/queue/identifier", "~/queue/limits", "~/queue/logtime", "~/queue/policy", "~/queue/refusal", "~/queue/statehash"}, domain...)},
 	{path: "queue/arn", only: domain},
 	{path: "queue/attributes", only: []string{
-		"~/queue/content", "~/queue/deduplication", "~/queue/limits", "~/queue/policy", "~/queue/refusal",
+		"~/queue/content", "~/queue/deduplication", "~/queue/filter", "~/queue/limits", "~/queue/policy", "~/queue/refusal",
 		"slices", "strconv", "strings", "unicode/utf8",
 	}},
 	{path: "queue/content", only: []string{"~/queue/limits", "~/queue/logtime", "~/queue/refusal", "slices", "strconv", "strings", "unicode/utf8"}},
@@ -62,7 +62,7 @@ var packageRules = []packageRule{
 		"~/queue/content", "~/queue/identifier", "~/queue/jsontext", "~/queue/limits", "~/queue/logtime",
 		"encoding/base64", "strings", "unicode/utf8",
 	}},
-	{path: "queue/policy", only: append([]string{"~/queue/arn", "~/queue/jsontext"}, domain...)},
+	{path: "queue/policy", only: append([]string{"~/queue/arn", "~/queue/jsontext", "~/queue/limits", "~/queue/logtime"}, domain...)},
 	{path: "queue/refusal", only: []string{"unicode/utf8"}},
 	{path: "queue/refusal/refusaltest", only: []string{"~/queue/refusal", "testing"}, users: []string{}},
 	{path: "queue/statehash", only: []string{"~/queue/logtime", "encoding/binary", "math/bits", "github.com/dchest/siphash"}},

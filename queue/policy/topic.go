@@ -1,0 +1,154 @@
+package policy
+
+import (
+	"strconv"
+
+	"github.com/seriatimq/seriatim/queue/arn"
+	"github.com/seriatimq/seriatim/queue/jsontext"
+	"github.com/seriatimq/seriatim/queue/limits"
+	"github.com/seriatimq/seriatim/queue/logtime"
+)
+
+// DefaultDelivery is the EffectiveDeliveryPolicy of a topic without a
+// DeliveryPolicy, as AWS returns it.
+const DefaultDelivery = `{"http":{"defaultHealthyRetryPolicy":{"minDelayTarget":20,"maxDelayTarget":20,"numRetries":3,` +
+	`"numMaxDelayRetries":0,"numNoDelayRetries":0,"numMinDelayRetries":0,"backoffFunction":"linear"},` +
+	`"disableSubscriptionOverrides":false,"defaultRequestPolicy":{"headerContentType":"text/plain; charset=UTF-8"}}}`
+
+// DefaultTopicAccess is the access policy that AWS gives a new topic: its owner
+// may do everything. It is not stored, since it follows from the ARN.
+func DefaultTopicAccess(topicARN, account string) string {
+	return `{"Version":"2008-10-17","Id":"__default_policy_ID","Statement":[{"Effect":"Allow","Sid":"__default_statement_ID",` +
+		`"Principal":{"AWS":"*"},"Action":["SNS:GetTopicAttributes","SNS:SetTopicAttributes","SNS:AddPermission",` +
+		`"SNS:RemovePermission","SNS:DeleteTopic","SNS:Subscribe","SNS:ListSubscriptionsByTopic","SNS:Publish"],` +
+		`"Resource":` + jsontext.Quote(topicARN) + `,"Condition":{"StringEquals":{"AWS:SourceOwner":` + jsontext.Quote(account) + `}}}]}`
+}
+
+// IsDelivery reports whether text can be a DeliveryPolicy: a JSON object. What it
+// says is about HTTP endpoints, which there are none of.
+func IsDelivery(text string) bool {
+	_, ok := parseObject(text)
+	return ok
+}
+
+// Archive is an ArchivePolicy: how long a topic keeps what was published. Text is
+// what GetTopicAttributes returns, empty if there is no policy.
+type Archive struct {
+	Text string
+	Days int64
+}
+
+// ParseArchive reads an ArchivePolicy; reason says what is wrong with it, in the
+// words of AWS. {} is no policy; empty text and null are refused, as AWS does.
+func ParseArchive(text string) (p Archive, reason string) {
+	o, ok := parseObject(text)
+	if !ok {
+		return Archive{}, "Unable to parse JSON"
+	}
+	if len(o) == 0 {
+		return Archive{}, ""
+	}
+	raw, ok := o.Get("MessageRetentionPeriod")
+	if !ok {
+		return Archive{}, missingFields
+	}
+	if written, ok := jsontext.StringOf(raw); ok {
+		raw = written
+	}
+	days, err := strconv.ParseUint(raw, 10, 32)
+	if err != nil || days < 1 || days > limits.ArchiveDaysMax {
+		return Archive{}, "MessageRetentionPeriod value is invalid"
+	}
+	return Archive{Text: o.String(), Days: int64(days)}, ""
+}
+
+const missingFields = "JSON is missing required fields"
+
+// DeadLetter is the RedrivePolicy of a subscription: where messages go that cannot
+// be delivered. Text is what GetSubscriptionAttributes returns, empty if there is
+// no policy.
+type DeadLetter struct {
+	Text   string
+	Target string // queue name, the last segment of deadLetterTargetArn
+}
+
+// ParseDeadLetter reads the RedrivePolicy of a subscription; reason says what is
+// wrong with it, in the words of AWS. Empty text and {} are no policy, as on a
+// queue.
+func ParseDeadLetter(text string) (p DeadLetter, reason string) {
+	if text == "" {
+		return DeadLetter{}, ""
+	}
+	o, ok := parseObject(text)
+	if !ok {
+		return DeadLetter{}, "failed to parse JSON."
+	}
+	if len(o) == 0 {
+		return DeadLetter{}, ""
+	}
+	raw, _ := o.Get("deadLetterTargetArn")
+	written, _ := jsontext.StringOf(raw)
+	target, ok := arn.Queue(written)
+	if !ok {
+		return DeadLetter{}, "deadLetterTargetArn is an invalid arn"
+	}
+	return DeadLetter{Text: o.String(), Target: target}, ""
+}
+
+// Replay is a ReplayPolicy: which archived messages a subscription gets again.
+// Text is what GetSubscriptionAttributes returns, empty if there is no policy.
+type Replay struct {
+	Text  string
+	Start logtime.Timestamp
+	End   logtime.Timestamp // if Ends
+	Ends  bool
+}
+
+// ParseReplay reads a ReplayPolicy; reason says what is wrong with it, in the form
+// that AWS has for ArchivePolicy, since its texts are not known. Empty text and {}
+// are no policy.
+func ParseReplay(text string) (p Replay, reason string) {
+	if text == "" {
+		return Replay{}, ""
+	}
+	o, ok := parseObject(text)
+	if !ok {
+		return Replay{}, "Unable to parse JSON"
+	}
+	if len(o) == 0 {
+		return Replay{}, ""
+	}
+	raw, ok := o.Get("PointType")
+	if !ok {
+		return Replay{}, missingFields
+	}
+	if kind, _ := jsontext.StringOf(raw); kind != "Timestamp" {
+		return Replay{}, "PointType value is invalid"
+	}
+	start, given, ok := pointOf(o, "StartingPoint")
+	switch {
+	case !given:
+		return Replay{}, missingFields
+	case !ok:
+		return Replay{}, "StartingPoint value is invalid"
+	}
+	end, ends, ok := pointOf(o, "EndingPoint")
+	if ends && (!ok || end < start) {
+		return Replay{}, "EndingPoint value is invalid"
+	}
+	return Replay{Text: o.String(), Start: start, End: end, Ends: ends}, ""
+}
+
+// pointOf is the time in a member, which may be missing.
+func pointOf(o jsontext.Object, name string) (at logtime.Timestamp, given, ok bool) {
+	raw, given := o.Get(name)
+	if !given {
+		return 0, false, false
+	}
+	written, ok := jsontext.StringOf(raw)
+	if !ok {
+		return 0, true, false
+	}
+	at, ok = logtime.ParseRFC3339(written)
+	return at, true, ok
+}
