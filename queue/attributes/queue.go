@@ -7,7 +7,8 @@ import (
 	"github.com/seriatimq/seriatim/queue/refusal"
 )
 
-// Attribute is one queue attribute as text, by its SQS name.
+// Attribute is one attribute of a queue, a topic or a subscription as text, by
+// the name AWS gives it.
 type Attribute struct{ Name, Value string }
 
 // Queue are the typed attributes of a queue. The zero value means

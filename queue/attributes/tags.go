@@ -7,7 +7,7 @@ import (
 	"github.com/seriatimq/seriatim/queue/refusal"
 )
 
-// Tag is one queue tag.
+// Tag is one tag of a queue or a topic.
 type Tag struct{ Key, Value string }
 
 // CheckTags checks the tags of one request for a queue.
@@ -16,12 +16,19 @@ func CheckTags(queue string, tags []Tag) *refusal.Error {
 		return TooManyTags(queue)
 	}
 	for _, t := range tags {
-		if err := CheckTagKey(t.Key); err != nil {
+		if err := checkTag(t); err != nil {
 			return err
 		}
-		if !utf8.ValidString(t.Value) || utf8.RuneCountInString(t.Value) > limits.TagValueLengthMax {
-			return refusal.InvalidParameter("Tag values must be between 0 and 256 characters in length.")
-		}
+	}
+	return nil
+}
+
+func checkTag(t Tag) *refusal.Error {
+	if err := CheckTagKey(t.Key); err != nil {
+		return err
+	}
+	if !utf8.ValidString(t.Value) || utf8.RuneCountInString(t.Value) > limits.TagValueLengthMax {
+		return refusal.InvalidParameter("Tag values must be between 0 and 256 characters in length.")
 	}
 	return nil
 }

@@ -8,7 +8,7 @@
 // # What it refuses to know
 //
 // Which rule refuses what, and how a protocol writes an error: transport/sqs maps
-// each code to its wire form.
+// each code that its actions can cause to the wire form.
 //
 // # Who calls it
 //

@@ -6,8 +6,9 @@ import "unicode/utf8"
 // error type without namespace.
 type Code uint16
 
-// Codes. Package transport/sqs maps each to its wire form; the numbers are
-// used between nodes and in the log of answers and are never reused.
+// Codes of SQS and of the cluster. Package transport/sqs maps each to its wire
+// form; the numbers are used between nodes and in the log of answers and are never
+// reused.
 const (
 	QueueDoesNotExist            Code = 1
 	QueueNameExists              Code = 2
@@ -31,6 +32,14 @@ const (
 	RequestThrottled             Code = 20
 	InvalidFormatVersion         Code = 21
 	InvalidClusterSetting        Code = 22
+)
+
+// Codes of SNS, numbered on from those of SQS. No action of SQS is refused with
+// one. SNSInvalidParameter is InvalidParameter on the wire, where SQS says
+// InvalidParameterValue.
+const (
+	SNSInvalidParameter Code = 23
+	TagLimitExceeded    Code = 24
 )
 
 // Error is a refusal by a rule of the domain: a code and the exact text that

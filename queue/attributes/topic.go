@@ -1,0 +1,149 @@
+package attributes
+
+import (
+	"strings"
+
+	"github.com/seriatimq/seriatim/queue/deduplication"
+	"github.com/seriatimq/seriatim/queue/limits"
+	"github.com/seriatimq/seriatim/queue/policy"
+	"github.com/seriatimq/seriatim/queue/refusal"
+)
+
+// Topic are the typed attributes of a topic. The zero value means nothing; start
+// from DefaultTopic. A value is replaced as a whole, never changed in place, so
+// copies may be shared with snapshots.
+type Topic struct {
+	FIFO             bool
+	DisplayName      string
+	Policy           string // "" for policy.DefaultTopicAccess
+	DeliveryPolicy   string // "" for none
+	KMSMasterKeyID   string
+	SignatureVersion SignatureVersion
+	Tracing          Tracing
+	// Deduplication has the scope ScopeQueue for the whole topic.
+	Deduplication deduplication.Rules
+	Archive       policy.Archive
+	// Extensions records which extension attributes were set, since only
+	// those are listed, as on queues.
+	Extensions ExtensionSet
+}
+
+// SignatureVersion is how notifications are signed, which FIFO topics never are: it
+// is stored and returned only.
+type SignatureVersion uint8
+
+// Signature versions; the numbers are stored in snapshots. AWS signs with SHA-1
+// by version 1, the default, and lists it only once it was set.
+const (
+	SignatureUnset  SignatureVersion = 0
+	SignatureSHA1   SignatureVersion = 1
+	SignatureSHA256 SignatureVersion = 2
+)
+
+// Tracing is the TracingConfig of a topic, which is stored and returned only.
+type Tracing uint8
+
+// Tracing modes; the numbers are stored in snapshots. PassThrough is the default of
+// AWS, which lists it only once it was set.
+const (
+	TracingUnset       Tracing = 0
+	TracingPassThrough Tracing = 1
+	TracingActive      Tracing = 2
+)
+
+// DefaultTopic are the attributes of a topic created without any.
+func DefaultTopic(fifo bool) Topic {
+	return Topic{FIFO: fifo, Deduplication: deduplication.Rules{WindowSeconds: deduplicationSecondsDefault}}
+}
+
+// CheckTopicName checks the name of a new topic against the attributes it is to
+// have: a FIFO topic needs both the suffix .fifo and FifoTopic. SNS says the same
+// whatever is wrong.
+func CheckTopicName(name string, given []Attribute) *refusal.Error {
+	value, _ := ValueOf(given, nameFIFOTopic)
+	wanted, _ := ParseBool(value)
+	stem, fifo := strings.CutSuffix(name, ".fifo")
+	if wanted != fifo || !isTopicName(stem) || len(name) > limits.TopicNameLengthMax {
+		return refusal.New(refusal.SNSInvalidParameter, "Invalid parameter: Topic Name")
+	}
+	return nil
+}
+
+// isTopicName reports whether a name, without .fifo, has at least one character
+// and only those that SNS allows.
+func isTopicName(stem string) bool {
+	const characters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-"
+	return stem != "" && strings.Trim(stem, characters) == ""
+}
+
+// CreateTopic are the attributes of a new topic: the defaults, then what the
+// request gives. Before the setting of the cluster is known, a MinimumWindow of 1
+// checks the rest.
+func CreateTopic(fifo bool, given []Attribute, in Assignment) (Topic, *refusal.Error) {
+	a := DefaultTopic(fifo)
+	reason := topicTable.assign(&a, assignment{given: given, in: in, fifo: fifo})
+	if reason == "" {
+		reason = a.inconsistency()
+	}
+	if reason != "" {
+		return Topic{}, refuse(prefixCreate, reason)
+	}
+	return a, nil
+}
+
+// WithChanges are the attributes after SetTopicAttributes. One bad attribute
+// refuses them all.
+func (a Topic) WithChanges(given []Attribute, in Assignment) (Topic, *refusal.Error) {
+	b := a
+	reason := topicTable.assign(&b, assignment{given: given, in: in, fifo: a.FIFO, change: true})
+	if reason == "" && a.Deduplication.Scope == deduplication.ScopeMessageGroup && b.Deduplication.Scope != a.Deduplication.Scope {
+		// AWS: there is no way back. Its text is not known.
+		reason = badValue(nameThroughputScope, wholeTopic, "Cannot be changed from "+perGroup+" to "+wholeTopic+".")
+	}
+	if reason == "" {
+		reason = b.inconsistency()
+	}
+	if reason != "" {
+		return Topic{}, refuse(prefixSet, reason)
+	}
+	return b, nil
+}
+
+// CheckTopicChanges checks of a change what needs no state: that a topic of this
+// type has the attributes, and that they have a value that it may have.
+func CheckTopicChanges(fifo bool, given []Attribute) *refusal.Error {
+	a := DefaultTopic(fifo)
+	return refuse(prefixSet, topicTable.assign(&a, assignment{
+		given: given, in: Assignment{MinimumWindow: 1}, fifo: fifo, change: true,
+	}))
+}
+
+// inconsistency is what is wrong between attributes: the rules of queues, for the
+// attributes that topics share with them, and X-Ray for standard topics only.
+func (a *Topic) inconsistency() (reason string) {
+	switch {
+	case a.Deduplication.IDAndContent && !a.Deduplication.ContentBased:
+		return badValue(nameContentMode, contentModes[1], "Requires "+nameContentBased+".")
+	case a.FIFO && a.Tracing == TracingActive:
+		return badValue(nameTracing, tracingActive, "A FIFO topic can only have "+tracingPassThrough+".")
+	}
+	return ""
+}
+
+// Matches refuses CreateTopic on an existing topic if an attribute that is given
+// is not the current one; others are not compared. The request must be valid by
+// itself first.
+func (a Topic) Matches(given []Attribute, in Assignment) *refusal.Error {
+	wanted, err := CreateTopic(a.FIFO, given, in)
+	if err != nil {
+		return err
+	}
+	if !topicTable.equal(&a, &wanted, given) {
+		return refuse(prefixCreate, "Topic already exists with different attributes")
+	}
+	return nil
+}
+
+// List gives what GetTopicAttributes lists of the attributes that can be set,
+// sorted by name. The default Policy is not among them, since it names the topic.
+func (a Topic) List() []Attribute { return topicTable.list(&a, a.FIFO) }
