@@ -30,7 +30,25 @@ type commitNotifier struct {
 
 	mu        sync.Mutex
 	pipelines map[*notifyingPipeline]struct{}
-	open      atomic.Int32 // how many, zero unless this node leads
+	confirmed map[raft.ServerID]sentMessage // the last that each follower confirmed outside a pipeline
+	open      atomic.Int32                  // how many pipelines, zero unless this node leads
+}
+
+// sentMessage is what a follower was sent last, as a message without entries that
+// begins where it ended.
+type sentMessage struct {
+	raft.AppendEntriesRequest
+	at time.Duration // when, monotonic
+}
+
+// sentAt is what remains to be known of a message.
+func sentAt(args *raft.AppendEntriesRequest, at time.Duration) sentMessage {
+	m := sentMessage{*args, at}
+	m.Entries = nil
+	if n := len(args.Entries); n > 0 {
+		m.PrevLogEntry, m.PrevLogTerm = args.Entries[n-1].Index, args.Entries[n-1].Term
+	}
+	return m
 }
 
 // commitSource is what the notifier reads of the library.
@@ -46,7 +64,7 @@ type commitSource interface {
 func newCommitNotifier(clock environment.Clock, delay time.Duration, log hclog.Logger) *commitNotifier {
 	return &commitNotifier{
 		clock: clock, delay: delay, log: log, moved: wakeup.NewSignal(), atOnce: wakeup.NewSignal(),
-		pipelines: map[*notifyingPipeline]struct{}{},
+		pipelines: map[*notifyingPipeline]struct{}{}, confirmed: map[raft.ServerID]sentMessage{},
 	}
 }
 
@@ -129,13 +147,28 @@ func (c *commitNotifier) tell(quiet time.Duration) (again bool) {
 	return again
 }
 
-// pipeline puts the notifier between the library and one follower.
-func (c *commitNotifier) pipeline(inner raft.AppendPipeline) raft.AppendPipeline {
-	p := &notifyingPipeline{AppendPipeline: inner, notifier: c, turn: make(chan struct{}, 1), answers: newAnswerRelay(inner)}
+// confirms notes that a follower took a message that was not sent in a pipeline. A new
+// leader's first entries go like this, and nothing may follow them in the pipeline that
+// is opened next. A heartbeat says nothing of the follower's log.
+func (c *commitNotifier) confirms(id raft.ServerID, args *raft.AppendEntriesRequest) {
+	if args.PrevLogEntry == 0 && len(args.Entries) == 0 {
+		return
+	}
+	m := sentAt(args, c.clock.Monotonic())
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.confirmed[id] = m
+}
+
+// pipeline puts the notifier between the library and one follower.
+func (c *commitNotifier) pipeline(id raft.ServerID, inner raft.AppendPipeline) raft.AppendPipeline {
+	p := &notifyingPipeline{AppendPipeline: inner, notifier: c, turn: make(chan struct{}, 1), answers: newAnswerRelay(inner)}
+	c.mu.Lock()
+	p.last = c.confirmed[id]
 	c.pipelines[p] = struct{}{}
 	c.open.Store(int32(len(c.pipelines)))
+	c.mu.Unlock()
+	c.committed() // maybe before
 	return p
 }
 
@@ -147,9 +180,8 @@ type notifyingPipeline struct {
 	// turn orders the messages. Capacity 1: whoever sends fills it, and may wait for
 	// the other node, which nobody should do with a mutex held.
 	turn chan struct{}
-	last raft.AppendEntriesRequest
-	at   time.Duration // when it was sent, monotonic
-	full bool          // the library sent as many entries as it does at most
+	last sentMessage
+	full bool // the library sent as many entries as it does at most
 
 	answers *answerRelay
 }
@@ -193,12 +225,7 @@ func (p *notifyingPipeline) send(args *raft.AppendEntriesRequest, resp *raft.App
 	if err != nil {
 		return nil, err
 	}
-	p.last, p.at = *args, p.notifier.clock.Monotonic()
-	p.last.Entries = nil
-	if n := len(args.Entries); n > 0 {
-		p.last.PrevLogEntry, p.last.PrevLogTerm = args.Entries[n-1].Index, args.Entries[n-1].Term
-	}
-	p.full = false
+	p.last, p.full = sentAt(args, p.notifier.clock.Monotonic()), false
 	return future, nil
 }
 
@@ -214,7 +241,7 @@ func (p *notifyingPipeline) tell(term, commit uint64, quiet time.Duration) (agai
 	if p.last.Term != term || (p.last.LeaderCommitIndex >= commit && !p.full) {
 		return false
 	}
-	if p.notifier.clock.Monotonic()-p.at < quiet {
+	if p.notifier.clock.Monotonic()-p.last.at < quiet {
 		return true
 	}
 	if p.full {
@@ -222,7 +249,7 @@ func (p *notifyingPipeline) tell(term, commit uint64, quiet time.Duration) (agai
 		p.notifier.raft.Barrier(p.notifier.delay) // nobody waits for it
 		return true
 	}
-	message := p.last
+	message := p.last.AppendEntriesRequest
 	message.LeaderCommitIndex = commit
 	// What fails here fails with the next message of the library, which mends it.
 	_, err := p.send(&message, new(raft.AppendEntriesResponse))

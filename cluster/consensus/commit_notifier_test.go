@@ -44,7 +44,7 @@ func TestCommitTellerGoesOnAfterAFullMessage(t *testing.T) {
 	notifier := newCommitNotifier(hand, delay, hclog.NewNullLogger())
 	source := fixedCommit{commit: 7, term: 3, state: raft.Leader, barriers: new(int)}
 	notifier.raft = source
-	pipeline := notifier.pipeline(&sentAppends{})
+	pipeline := notifier.pipeline("follower", &sentAppends{})
 	defer pipeline.Close()
 	for _, c := range []struct{ entries, barriers int }{{appendEntriesMax, 1}, {appendEntriesMax, 2}, {appendEntriesMax - 1, 2}, {0, 2}} {
 		args := &raft.AppendEntriesRequest{Term: 3, PrevLogEntry: 7, PrevLogTerm: 2, LeaderCommitIndex: 7}
@@ -96,7 +96,7 @@ func TestCommitTeller(t *testing.T) {
 			notifier := newCommitNotifier(hand, delay, hclog.NewNullLogger())
 			notifier.raft = c.source
 			network := &sentAppends{}
-			pipeline := notifier.pipeline(network)
+			pipeline := notifier.pipeline("follower", network)
 			if _, err := pipeline.AppendEntries(&sent, nil); err != nil {
 				t.Fatal(err)
 			}
@@ -122,5 +122,36 @@ func TestCommitTeller(t *testing.T) {
 				t.Errorf("the library was woken %d times, want %d", *c.source.barriers, c.barriers)
 			}
 		})
+	}
+}
+
+// A new leader's first entries go to a follower before there is a pipeline, and when they
+// are committed nothing may be left to send. A heartbeat in between changes nothing.
+func TestNewPipelineTellsWhatWentBefore(t *testing.T) {
+	const delay = 25 * time.Millisecond
+	hand := clustertest.NewHandClock(1_000_000)
+	notifier := newCommitNotifier(hand, delay, hclog.NewNullLogger())
+	notifier.raft = fixedCommit{commit: 9, term: 3, state: raft.Leader, barriers: new(int)}
+	notifier.confirms("follower", &raft.AppendEntriesRequest{
+		Term: 3, PrevLogEntry: 7, PrevLogTerm: 2, LeaderCommitIndex: 7,
+		Entries: []*raft.Log{{Index: 8, Term: 3}, {Index: 9, Term: 3}},
+	})
+	notifier.confirms("follower", &raft.AppendEntriesRequest{Term: 3})
+	network := &sentAppends{}
+	pipeline := notifier.pipeline("follower", network)
+	defer pipeline.Close()
+	select {
+	case <-notifier.moved:
+	default:
+		t.Error("nobody looks at the new pipeline")
+	}
+	if !notifier.tell(delay) {
+		t.Error("it is told at once, although entries went out a moment ago")
+	}
+	hand.Pass(delay)
+	notifier.tell(delay)
+	want := []raft.AppendEntriesRequest{{Term: 3, PrevLogEntry: 9, PrevLogTerm: 3, LeaderCommitIndex: 9}}
+	if diff := cmp.Diff(want, network.sent); diff != "" {
+		t.Errorf("sent (-want +got):\n%s", diff)
 	}
 }

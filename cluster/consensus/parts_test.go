@@ -54,7 +54,7 @@ func TestMessagesAreSentInParts(t *testing.T) {
 			network := &sentAppends{}
 			notifier := newCommitNotifier(environment.SystemClock(), time.Second, hclog.NewNullLogger())
 			notifier.raft = fixedCommit{commit: 5, term: 3, state: raft.Follower, barriers: new(int)}
-			pipeline := notifier.pipeline(network)
+			pipeline := notifier.pipeline("follower", network)
 			defer pipeline.Close()
 			if _, err := pipeline.AppendEntries(args, nil); err != nil || len(network.sent) != len(c.want) {
 				t.Errorf("a pipeline sent %d messages, %v", len(network.sent), err)

@@ -71,7 +71,7 @@ func (t *transport) AppendEntriesPipeline(id raft.ServerID, target raft.ServerAd
 	if err != nil {
 		return nil, err
 	}
-	return t.notifier.pipeline(leadersPipeline{inner, t.leads}), nil
+	return t.notifier.pipeline(id, leadersPipeline{inner, t.leads}), nil
 }
 
 // errDeposed is why a message of a leader is not sent.
@@ -115,6 +115,9 @@ func (t *transport) AppendEntries(id raft.ServerID, target raft.ServerAddress, a
 		err := t.retry(func() error { return t.NetworkTransport.AppendEntries(id, target, part, resp) })
 		if err == nil {
 			t.contacts.note(string(id), resp.LastLog)
+		}
+		if err == nil && resp.Success {
+			t.notifier.confirms(id, part)
 		}
 		return err
 	})
