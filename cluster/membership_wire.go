@@ -120,7 +120,7 @@ func (n *Node) changeAtLeader(ctx context.Context, r membershipRequest) (members
 				last = answer.Text
 			}
 		}
-		if !n.pause(ctx, changed, membershipRetryPause) {
+		if _, again := n.pause(ctx, changed, membershipRetryPause); !again {
 			kind := fault.ErrUnavailable
 			if unknown && r.Op != opMembers && r.Op != opIsMember {
 				kind = fault.ErrOutcomeUnknown

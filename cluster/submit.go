@@ -176,10 +176,13 @@ func (n *Node) route(ctx context.Context, r *request) (leader.Outcome, error) {
 			return leader.Outcome{}, giveUp(ctx, unknown, unsupportedError(o.Reason))
 		case leader.NotProposed, leader.Expired:
 		}
-		if !n.pause(ctx, changed, pause) {
+		moved, again := n.pause(ctx, changed, pause)
+		if !again {
 			return leader.Outcome{}, giveUp(ctx, unknown, fault.ErrUnavailable)
 		}
-		pause = min(2*pause, retryPauseMax)
+		if pause = min(2*pause, retryPauseMax); moved {
+			pause = retryPauseMin // a new leader serves a moment after it is known
+		}
 		n.counts.retries.Add(1)
 	}
 }
@@ -257,21 +260,23 @@ func (n *Node) forwarded(r *request) forward.Request {
 	return f
 }
 
-// pause waits before the next attempt: until leadership changes, else a little
-// longer each time. It reports false if there is to be none.
-func (n *Node) pause(ctx context.Context, changed leaderChange, pause time.Duration) bool {
+// pause waits before the next attempt, until leadership changes (moved) at the longest.
+// It reports whether there is to be another attempt.
+func (n *Node) pause(ctx context.Context, changed leaderChange, pause time.Duration) (moved, again bool) {
 	timer := time.NewTimer(pause)
 	defer timer.Stop()
 	select {
 	case <-ctx.Done():
-		return false
+		return false, false
 	case <-n.closing.Done():
-		return false
+		return false, false
 	case <-changed.leadership:
+		moved = true
 	case <-changed.term:
+		moved = true
 	case <-timer.C:
 	}
-	return ctx.Err() == nil
+	return moved, ctx.Err() == nil
 }
 
 // fifoSuffix ends the name of every FIFO queue and of no other.

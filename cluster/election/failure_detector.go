@@ -72,8 +72,10 @@ const (
 	// silentPart is the part of the heartbeat timeout after which a silent leader is
 	// missing. Heartbeats come five to ten times in one timeout.
 	silentPart = 0.5
-	// retryPause separates two probes of a leader that does not answer.
-	retryPause = 100 * time.Millisecond
+	// Between two probes of a leader that does not answer: short at first, since the
+	// port of a process that ends may be open for a moment after its connections broke.
+	retryPauseMin = 10 * time.Millisecond
+	retryPauseMax = 100 * time.Millisecond
 )
 
 // Silence is after how long followers replace a leader that is silent.
@@ -120,14 +122,15 @@ func (d *FailureDetector) Run(ctx context.Context) {
 	timer := time.NewTimer(0) // there is no leader at first
 	defer timer.Stop()
 	var none leaderless
+	pause := retryPauseMin
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-timer.C:
-			var pause time.Duration
-			if none, pause = d.findLeader(ctx, none); none.lasts {
-				timer.Reset(pause)
+			var again time.Duration
+			if none, again = d.findLeader(ctx, none); none.lasts {
+				timer.Reset(again)
 				continue
 			}
 			if left := d.silence - d.silent(); left > 0 {
@@ -136,15 +139,21 @@ func (d *FailureDetector) Run(ctx context.Context) {
 			}
 		case <-d.suspicion:
 		}
-		if d.checkLeader(ctx) == leaderAlive {
+		switch d.checkLeader(ctx) {
+		case leaderAlive:
 			timer.Reset(d.silence)
-			continue
+			pause = retryPauseMin
+		case leaderUnknown:
+			timer.Reset(retryPauseMax) // an election that nobody won by then has to be repeated
+			pause = retryPauseMin
+		default:
+			timer.Stop()
+			if !wakeup.Sleep(ctx, pause) {
+				return
+			}
+			pause = min(2*pause, retryPauseMax)
+			d.Notify() // until the leader answers, or there is another one
 		}
-		timer.Stop()
-		if !wakeup.Sleep(ctx, retryPause) {
-			return
-		}
-		d.Notify() // until the leader answers, or there is another one
 	}
 }
 
@@ -161,6 +170,8 @@ type leaderState int
 
 const (
 	leaderAlive leaderState = iota
+	// leaderUnknown: none is known, as while an election goes on.
+	leaderUnknown
 	// leaderUnclear: it was heard a moment ago and does not answer, for now.
 	leaderUnclear
 	leaderMissing
@@ -170,8 +181,11 @@ const (
 // node campaigns.
 func (d *FailureDetector) checkLeader(ctx context.Context) leaderState {
 	leader := d.consensus.Leadership()
-	if leader.LeaderID == "" || leader.Self {
+	switch {
+	case leader.Self:
 		return leaderAlive
+	case leader.LeaderID == "":
+		return leaderUnknown
 	}
 	if state := d.probeLeader(ctx, leader); state != leaderMissing {
 		return state

@@ -102,6 +102,28 @@ func TestLeaderWhoseProcessIsGoneIsReplacedAtOnce(t *testing.T) {
 	<-ended
 }
 
+// An election that nobody wins, as when the other's log had become longer in between, is
+// repeated without waiting for silence.
+func TestLostElectionIsRepeatedSoon(t *testing.T) {
+	const gone = "gone-4"
+	node := &testNode{id: "a-1", leader: gone, silent: 2 * testSilence, loses: true}
+	other := &testNode{id: "b-2"}
+	openAll(t, []string{"a-1", "b-2", gone}, node, other)
+	ctx, cancel := context.WithCancel(clustertest.Context(t))
+	var running sync.WaitGroup
+	running.Go(func() { node.Run(ctx) })
+	defer running.Wait()
+	defer cancel()
+	node.Notify()
+	for i := range 2 {
+		select {
+		case <-node.campaigns:
+		case <-ctx.Done():
+			t.Fatalf("%d campaigns", i)
+		}
+	}
+}
+
 func TestWhoCampaigns(t *testing.T) {
 	cases := []struct {
 		name    string

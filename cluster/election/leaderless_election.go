@@ -36,7 +36,7 @@ func (d *FailureDetector) findLeader(ctx context.Context, l leaderless) (leaderl
 		l = leaderless{lasts: true, since: now}
 	}
 	age := now - l.since
-	pause := min(max(age/8, retryPause), d.silence)
+	pause := min(max(age/8, retryPauseMax), d.silence)
 	if !slices.Contains(d.consensus.Voters(), d.options.NodeID) {
 		return l, pause // it has no cluster yet, or no vote
 	}

@@ -25,6 +25,7 @@ type testNode struct {
 	silent time.Duration     // how long ago it heard from the leader
 	heard  []string          // as leader
 	unfit  bool              // no other node may lead
+	loses  bool              // its elections, after which no leader is known
 	line   line              // to it
 	clock  environment.Clock // default that of the machine
 
@@ -58,9 +59,15 @@ func (n *testNode) open(t *testing.T, voters []string) *peernet.AddressBook {
 		SinceContact: func() time.Duration { return n.silent },
 		Voters:       func() []string { return voters },
 		HeardVoters:  func() []string { return n.heard },
-		Campaign:     func() error { n.campaigns <- struct{}{}; return nil },
-		MayLead:      func(string) bool { return !n.unfit },
-		Transfer:     func(_ context.Context, nodeID string) error { n.transfers <- nodeID; return nil },
+		Campaign: func() error {
+			if n.loses {
+				n.leader = ""
+			}
+			n.campaigns <- struct{}{}
+			return nil
+		},
+		MayLead:  func(string) bool { return !n.unfit },
+		Transfer: func(_ context.Context, nodeID string) error { n.transfers <- nodeID; return nil },
 	})
 	ctx, cancel := context.WithCancel(clustertest.Context(t))
 	served := make(chan struct{})
