@@ -19,8 +19,10 @@ func TestPipelineSendsWhenNobodyTakesAnswers(t *testing.T) {
 	notifier := newCommitNotifier(environment.SystemClock(), 25*time.Millisecond, hclog.NewNullLogger())
 	barriers := 0
 	notifier.watch(fixedCommit{state: raft.Follower, barriers: &barriers})
-	from := newTransport(testOptions(a, newContacts(environment.SystemClock()), notifier))
-	to := newTransport(testOptions(b, newContacts(environment.SystemClock()), nil))
+	options := testOptions(a, newContacts(environment.SystemClock()))
+	options.Commits = notifier
+	from := newTransport(options)
+	to := newTransport(testOptions(b, newContacts(environment.SystemClock())))
 	defer from.Close()
 	defer to.Close()
 	const messages = 10

@@ -126,10 +126,10 @@ func (c slowConn) Write(content []byte) (int, error) {
 func TestLargeEntriesPassASlowLine(t *testing.T) {
 	const rate, patience = 4 << 20, 3 * time.Second
 	a, b := peernettest.Pair(t, slowNetwork{environment.NewMachineNetwork("127.0.0.1:0", 10*time.Second), rate})
-	options := testOptions(a, newContacts(environment.SystemClock()), nil)
+	options := testOptions(a, newContacts(environment.SystemClock()))
 	options.Timeout = patience
 	from := newTransport(options)
-	to := newTransport(testOptions(b, newContacts(environment.SystemClock()), nil))
+	to := newTransport(testOptions(b, newContacts(environment.SystemClock())))
 	defer from.Close()
 	defer to.Close()
 	sizes := make([]int, 2*int(patience/time.Second)*rate/(512<<10))

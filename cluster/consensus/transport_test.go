@@ -18,7 +18,8 @@ import (
 )
 
 // testOptions are those of a transport of group 0.
-func testOptions(network *peernet.Network, contacts *contacts, notifier *commitNotifier) transportOptions {
+func testOptions(network *peernet.Network, contacts *contacts) transportOptions {
+	notifier := newCommitNotifier(environment.SystemClock(), time.Second, hclog.NewNullLogger())
 	leads := func(uint64) bool { return true }
 	return transportOptions{Life: network.Context(), Network: network, Leads: leads, Timeout: 5 * time.Second, Contacts: contacts, Commits: notifier, Logger: hclog.NewNullLogger()}
 }
@@ -28,8 +29,8 @@ func testOptions(network *peernet.Network, contacts *contacts, notifier *commitN
 func TestHeartbeatsTakeTheMainLoop(t *testing.T) {
 	a, b := peernettest.Pair(t, nil)
 	contacts := newContacts(environment.SystemClock())
-	from := newTransport(testOptions(a, contacts, nil))
-	to := newTransport(testOptions(b, newContacts(environment.SystemClock()), nil))
+	from := newTransport(testOptions(a, contacts))
+	to := newTransport(testOptions(b, newContacts(environment.SystemClock())))
 	defer from.Close()
 	defer to.Close()
 	if from.LocalAddr() != "a-1" {
@@ -55,8 +56,8 @@ func TestMessageWaitsForAnUnreachableNode(t *testing.T) {
 	refusing := &refusingNetwork{Network: environment.NewMachineNetwork("127.0.0.1:0", 10*time.Second)}
 	refusing.left.Store(3)
 	a, b := peernettest.Pair(t, refusing)
-	from := newTransport(testOptions(a, newContacts(environment.SystemClock()), nil))
-	to := newTransport(testOptions(b, newContacts(environment.SystemClock()), nil))
+	from := newTransport(testOptions(a, newContacts(environment.SystemClock())))
+	to := newTransport(testOptions(b, newContacts(environment.SystemClock())))
 	defer from.Close()
 	defer to.Close()
 	go func() {
@@ -89,10 +90,10 @@ func TestMessageWaitsForAnUnreachableNode(t *testing.T) {
 // node took over has what that one committed, under the old term.
 func TestDeposedLeaderSendsNothing(t *testing.T) {
 	a, b := peernettest.Pair(t, nil)
-	options := testOptions(a, newContacts(environment.SystemClock()), newCommitNotifier(environment.SystemClock(), time.Second, hclog.NewNullLogger()))
+	options := testOptions(a, newContacts(environment.SystemClock()))
 	options.Commits.watch(fixedCommit{term: 5, state: raft.Follower})
 	options.Leads = func(term uint64) bool { return term == 4 }
-	from, to := newTransport(options), newTransport(testOptions(b, newContacts(environment.SystemClock()), nil))
+	from, to := newTransport(options), newTransport(testOptions(b, newContacts(environment.SystemClock())))
 	defer from.Close()
 	defer to.Close()
 	terms := make(chan uint64, 4)
