@@ -95,5 +95,32 @@ func eventfulAt(t testing.TB, version uint32) *replica {
 	do(0, &queue.ReceiveMessages{Queue: "q.fifo", VisibilityTimeout: queue.Some(0)})
 	do(logtime.Second, &queue.StartMoveTask{Source: "dead.fifo", MaxPerSecond: queue.Some(5)})
 	do(0, &queue.SendMessages{Queue: "plain", Entries: []queue.SendEntry{{Body: "delayed", DelaySeconds: queue.Some(9)}}})
+	if version >= 3 {
+		for _, cmd := range topicHistory() {
+			do(0, cmd)
+		}
+	}
 	return r
+}
+
+// topicHistory gives a state every kind of record of topics.
+func topicHistory() []queue.Command {
+	const topic = "arn:aws:sns:us-east-1:000000000000:t.fifo"
+	return []queue.Command{
+		&queue.CreateTopic{
+			Topic: "t.fifo", TopicARN: topic,
+			Attributes: []queue.Attribute{{Name: "DeduplicationWindowSeconds", Value: "600"}, {Name: "DisplayName", Value: "T"}, {Name: "FifoTopic", Value: "true"}},
+			Tags:       []queue.Tag{{Key: "team", Value: "red"}},
+		},
+		&queue.CreateTopic{Topic: "gone", TopicARN: "arn:aws:sns:us-east-1:000000000000:gone"},
+		&queue.DeleteTopic{Topic: "gone"},
+		&queue.Subscribe{
+			Topic: "t.fifo", Endpoint: "arn:aws:sqs:us-east-1:000000000000:q.fifo", Owner: "000000000000", Principal: "arn:aws:iam::000000000000:root",
+			Attributes: []queue.Attribute{{Name: "FilterPolicy", Value: `{"color":["red"]}`}, {Name: "FilterPolicyScope", Value: "MessageAttributes"}},
+		},
+		&queue.Subscribe{
+			Topic: "t.fifo", Endpoint: "arn:aws:sqs:us-east-1:000000000000:plain", Owner: "000000000000",
+			Attributes: []queue.Attribute{{Name: "RawMessageDelivery", Value: "true"}, {Name: "RedrivePolicy", Value: `{"deadLetterTargetArn":"arn:aws:sqs:us-east-1:000000000000:dead"}`}},
+		},
+	}
 }

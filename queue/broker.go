@@ -7,31 +7,38 @@ import (
 
 	"github.com/seriatimq/seriatim/queue/refusal"
 	"github.com/seriatimq/seriatim/queue/statehash"
+	"github.com/seriatimq/seriatim/queue/topic"
 )
 
-// Broker is the whole replicated state: queues and move tasks, the clock, the
+// Broker is the whole replicated state: queues, topics and move tasks, the clock, the
 // settings and the counters for identifiers. Used by one goroutine.
 type Broker struct {
-	now             Timestamp
-	formatVersion   uint32
-	epoch           uint32
-	nextIncarnation uint64
+	now           Timestamp
+	formatVersion uint32
+	epoch         uint32
+	counters
+	settings   *btree.Map[string, string]
+	key        statehash.Key // from SettingReceiptKey
+	queues     *btree.Map[string, *Queue]
+	topics     topic.Registry
+	sources    *btree.Map[string, struct{}] // dead-letter target NUL source
+	tombstones tombstones
+	moveTasks  moveTasks
+	deadlines  *btree.BTreeG[queueDeadline]
+	generation uint64
+	sum        statehash.Sum // over the records of queues, tombstones, tasks
+	bytes      int64         // estimated size of all queues; not state
+	changed    []*Queue      // by the command being applied
+	events     []Event
+	senders    *btree.Map[string, *string] // shares equal sender ids; not state
+	unchecked  int                         // commands since the last check, build tag invariants
+}
+
+// counters number what must have a number of its own for ever.
+type counters struct {
+	nextIncarnation uint64 // of queues, topics and subscriptions
 	nextMoveTask    uint64
 	sequenceFloor   uint64
-	settings        *btree.Map[string, string]
-	key             statehash.Key // from SettingReceiptKey
-	queues          *btree.Map[string, *Queue]
-	sources         *btree.Map[string, struct{}] // dead-letter target NUL source
-	tombstones      tombstones
-	moveTasks       moveTasks
-	deadlines       *btree.BTreeG[queueDeadline]
-	generation      uint64
-	sum             statehash.Sum // over the records of queues, tombstones, tasks
-	bytes           int64         // estimated size of all queues; not state
-	changed         []*Queue      // by the command being applied
-	events          []Event
-	senders         *btree.Map[string, *string] // shares equal sender ids; not state
-	unchecked       int                         // commands since the last check, build tag invariants
 }
 
 // New returns an empty Broker.
@@ -39,6 +46,7 @@ func New() *Broker {
 	return &Broker{
 		settings:   new(btree.Map[string, string]),
 		queues:     new(btree.Map[string, *Queue]),
+		topics:     topic.NewRegistry(),
 		sources:    new(btree.Map[string, struct{}]),
 		tombstones: newTombstones(),
 		moveTasks:  newMoveTasks(),
@@ -125,6 +133,7 @@ func (b *Broker) finish() {
 		b.changed[i] = nil
 	}
 	b.changed = b.changed[:0]
+	b.topics.Finish(b.key)
 }
 
 // count carries the change of a queue's record hashes into the broker's sum.
@@ -169,6 +178,7 @@ func (b *Broker) View() View { return View{b} }
 // StateHash is the incremental 128-bit hash over all records.
 func (b *Broker) StateHash() [16]byte {
 	sum := b.sum
+	sum.Add(b.topics.Sum())
 	sum.Add(b.recordSum())
 	return sum.Bytes()
 }

@@ -19,7 +19,8 @@
 // Packages below know no queue: refusal is the error that a client gets, logtime the
 // time of the log, limits how much there may be, statehash the keyed hash, identifier
 // how clients name things, content what a message may contain, attributes what can be
-// set on a queue, deduplication remembers ids, policy reads policies, filter matches
+// set on a queue, a topic or a subscription, deduplication remembers ids, topic is the
+// state of topics, notification what they deliver, policy reads policies, filter matches
 // messages, jsontext reads JSON, arn reads names. Types that most callers need are
 // named again in names.go; everything else is imported from where it is.
 //

@@ -52,6 +52,9 @@ func (b *Broker) NextDeadline() Timestamp {
 	if d, ok := b.deadlines.Min(); ok && (next == 0 || d.at < next) {
 		next = d.at
 	}
+	if at := b.topics.Deadline(); at != 0 && (next == 0 || at < next) {
+		next = at
+	}
 	return next
 }
 
@@ -226,5 +229,6 @@ func (c *AdvanceClock) apply(b *Broker) (Result, *Error) {
 		budget = b.expire(q, budget-1)
 		b.register(q)
 	}
+	b.topics.Expire(b.key, b.now, budget)
 	return Done{}, nil
 }

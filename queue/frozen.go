@@ -5,6 +5,7 @@ import (
 
 	"github.com/seriatimq/seriatim/queue/deduplication"
 	"github.com/seriatimq/seriatim/queue/statehash"
+	"github.com/seriatimq/seriatim/queue/topic"
 )
 
 // Frozen is an immutable copy of a Broker's state. Walks visit records in the
@@ -14,6 +15,7 @@ type Frozen struct {
 	hash       [16]byte
 	key        statehash.Key
 	queues     *btree.Map[string, *Queue]
+	topics     topic.Frozen
 	tombstones *btree.Map[string, Timestamp]
 	moveTasks  *btree.Map[uint64, *MoveTaskRecord]
 }
@@ -28,6 +30,7 @@ func (b *Broker) Freeze() *Frozen {
 		hash:       b.StateHash(),
 		key:        b.key,
 		queues:     b.queues.Copy(),
+		topics:     b.topics.Freeze(),
 		tombstones: b.tombstones.byName.Copy(),
 		moveTasks:  b.moveTasks.byNumber.Copy(),
 	}
@@ -132,15 +135,17 @@ func (m *Message) record(scheduled bool) MessageRecord {
 
 // Deduplication visits the remembered ids in order of acceptance.
 func (f FrozenQueue) Deduplication(yield func(DeduplicationRecord) bool) {
-	f.q.deduplication.Scan(func(r deduplication.Record) bool {
-		return yield(DeduplicationRecord{
-			Order:      r.Order(),
-			Key:        statehash.Sum{High: r.Key.High, Low: r.Key.Low}.Bytes(),
-			Scope:      r.Scope(),
-			AcceptedAt: Timestamp(r.AcceptedAt),
-			Sequence:   SequenceNumber(r.Sequence()),
-		})
-	})
+	f.q.deduplication.Scan(func(r deduplication.Record) bool { return yield(deduplicationRecord(r)) })
+}
+
+func deduplicationRecord(r deduplication.Record) DeduplicationRecord {
+	return DeduplicationRecord{
+		Order:      r.Order(),
+		Key:        statehash.Sum{High: r.Key.High, Low: r.Key.Low}.Bytes(),
+		Scope:      r.Scope(),
+		AcceptedAt: Timestamp(r.AcceptedAt),
+		Sequence:   SequenceNumber(r.Sequence()),
+	}
 }
 
 // Attempts visits the remembered receive attempts by number.

@@ -25,6 +25,7 @@ func (b *Broker) ComputeStateHash() [16]byte {
 		sum.Add(q.computeSum(b.key))
 		return true
 	})
+	sum.Add(b.topics.ComputeSum(b.key))
 	return sum.Bytes()
 }
 
@@ -55,6 +56,7 @@ func (b *Broker) rebuild() (*Broker, error) {
 	generation := b.generation
 	f := b.Freeze()
 	b.generation = generation // nothing keeps f, so no clone is needed
+	b.topics.Thaw()
 	r, err := NewRestorer(f.Broker())
 	if err != nil {
 		return nil, err
@@ -78,6 +80,14 @@ func (r *Restorer) restore(f *Frozen) (*Broker, error) {
 		q.Messages(func(m MessageRecord) bool { return keep(r.AddMessage(m)) })
 		q.Deduplication(func(d DeduplicationRecord) bool { return err == nil && keep(r.AddDeduplication(d)) })
 		q.Attempts(func(a AttemptRecord) bool { return err == nil && keep(r.AddAttempt(a)) })
+		return err == nil
+	})
+	f.Topics(func(t FrozenTopic) bool {
+		if err != nil || !keep(r.AddTopic(t.Record())) {
+			return false
+		}
+		t.Subscriptions(func(s SubscriptionRecord) bool { return keep(r.AddSubscription(s)) })
+		t.Deduplication(func(d DeduplicationRecord) bool { return err == nil && keep(r.AddTopicDeduplication(d)) })
 		return err == nil
 	})
 	if err != nil {
@@ -109,6 +119,9 @@ func (b *Broker) CheckInvariants() error {
 	}
 	if have, want := b.sources.Keys(), again.sources.Keys(); !equal(have, want) {
 		return fmt.Errorf("dead-letter sources are %q, the queues give %q", have, want)
+	}
+	if err := b.topics.Compare(&again.topics); err != nil {
+		return err
 	}
 	b.queues.Scan(func(name string, q *Queue) bool {
 		other, _ := again.queues.Get(name)

@@ -148,5 +148,5 @@ func (q *Queue) size() int64 {
 		int64(q.attempts.byID.Len())*attemptOverhead
 }
 
-// StateBytes estimates the memory that all queues take.
-func (v View) StateBytes() int64 { return v.b.bytes }
+// StateBytes estimates the memory that all queues and topics take.
+func (v View) StateBytes() int64 { return v.b.bytes + v.b.topics.Bytes() }

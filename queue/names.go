@@ -22,6 +22,8 @@ type (
 	Attribute = attributes.Attribute
 	// QueueAttributes are the typed attributes of a queue.
 	QueueAttributes = attributes.Queue
+	// TopicAttributes are the typed attributes of a topic.
+	TopicAttributes = attributes.Topic
 	// Policies are the policies among the attributes of a command.
 	Policies = attributes.Policies
 	// Tag is one tag of a queue.

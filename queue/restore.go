@@ -6,15 +6,18 @@ import (
 	"fmt"
 
 	"github.com/seriatimq/seriatim/queue/deduplication"
+	"github.com/seriatimq/seriatim/queue/topic"
 )
 
 // Restorer builds a Broker from records. Call AddTombstone, AddMoveTask, then
 // for each queue AddQueue followed by its messages, deduplication records and
-// attempts, then Finish. Every method refuses records that cannot be part of
+// attempts, then for each topic AddTopic followed by its subscriptions and
+// deduplication records, then Finish. Every method refuses records that cannot be part of
 // a valid state.
 type Restorer struct {
 	b *Broker
-	q *Queue // added last
+	q *Queue       // added last
+	t *topic.Topic // added last
 }
 
 // NewRestorer begins with the record of what belongs to no queue.
@@ -131,16 +134,24 @@ func (r *Restorer) AddDeduplication(rec DeduplicationRecord) error {
 	if q == nil {
 		return errors.New("deduplication record without a queue")
 	}
-	newest, some := q.deduplication.Newest()
+	if err := r.remember(&q.deduplication, q.lastSequence, rec); err != nil {
+		return fmt.Errorf("queue %q: %w", q.name, err)
+	}
+	return nil
+}
+
+// remember adds a remembered id of a queue or a topic, whose highest number is last.
+func (r *Restorer) remember(d *deduplication.Deduplicator, last uint64, rec DeduplicationRecord) error {
+	newest, some := d.Newest()
 	if some && rec.Order <= newest.Order() || rec.Order>>1 != uint64(rec.Sequence) ||
-		rec.Sequence == 0 || uint64(rec.Sequence) > q.lastSequence || rec.Scope > deduplication.ScopePartitionKey {
-		return fmt.Errorf("queue %q: deduplication record %d is out of order or appears twice", q.name, rec.Order)
+		rec.Sequence == 0 || uint64(rec.Sequence) > last || rec.Scope > deduplication.ScopePartitionKey {
+		return fmt.Errorf("deduplication record %d is out of order or appears twice", rec.Order)
 	}
 	key := deduplication.Key{High: binary.BigEndian.Uint64(rec.Key[:8]), Low: binary.BigEndian.Uint64(rec.Key[8:])}
-	if q.deduplication.Known(key) {
-		return fmt.Errorf("queue %q: deduplication record %d repeats a key", q.name, rec.Order)
+	if d.Known(key) {
+		return fmt.Errorf("deduplication record %d repeats a key", rec.Order)
 	}
-	q.deduplication.Add(r.b.key, deduplication.NewRecord(key, int64(rec.AcceptedAt), rec.Order, rec.Scope))
+	d.Add(r.b.key, deduplication.NewRecord(key, int64(rec.AcceptedAt), rec.Order, rec.Scope))
 	return nil
 }
 
@@ -201,6 +212,10 @@ func (b *Broker) BeginEpoch(clusterID string, replaced BrokerRecord) {
 		b.begin(name).lastSequence += sequenceGap
 		b.finish() // one at a time: changed is made for a few
 	}
+	for _, name := range b.topics.Names("", b.topics.Len()) {
+		b.topics.Begin(name).LastSequence += sequenceGap
+	}
+	b.topics.Finish(b.key)
 }
 
 // Record is what belongs to no queue.

@@ -120,27 +120,33 @@ func (c *SetQueueTags) apply(b *Broker) (Result, *Error) {
 	if q == nil {
 		return nil, refusal.NoSuchQueue()
 	}
-	var tags btree.Map[string, string]
-	for _, t := range q.tags {
-		tags.Set(t.Key, t.Value)
-	}
-	for _, t := range c.Set {
-		tags.Set(t.Key, t.Value)
-	}
-	for _, key := range c.Remove {
-		tags.Delete(key)
-	}
-	if tags.Len() > limits.TagsMax {
+	merged := mergedTags(q.tags, c.Set, c.Remove)
+	if len(merged) > limits.TagsMax {
 		return nil, attributes.TooManyTags(q.name)
+	}
+	q.tags = merged
+	q.sums.headerStale = true
+	return Done{}, nil
+}
+
+// mergedTags are tags after some were set and others removed, sorted by key.
+func mergedTags(before, set []Tag, remove []string) []Tag {
+	var tags btree.Map[string, string]
+	for _, t := range before {
+		tags.Set(t.Key, t.Value)
+	}
+	for _, t := range set {
+		tags.Set(t.Key, t.Value)
+	}
+	for _, key := range remove {
+		tags.Delete(key)
 	}
 	merged := make([]Tag, 0, tags.Len())
 	tags.Scan(func(key, value string) bool {
 		merged = append(merged, Tag{Key: key, Value: value})
 		return true
 	})
-	q.tags = merged
-	q.sums.headerStale = true
-	return Done{}, nil
+	return merged
 }
 
 // SetQueuePolicy is AddPermission or RemovePermission: it adds one statement
@@ -237,7 +243,7 @@ func permitted(action string) bool {
 // addPermission adds the statement of c to an access policy.
 func addPermission(access string, c *SetQueuePolicy) (string, *Error) {
 	text, err := policy.Add(access, policy.Statement{
-		Label: c.Label, QueueARN: c.QueueARN, Accounts: c.AccountIDs, Actions: c.Actions,
+		Label: c.Label, Service: "SQS", Resource: c.QueueARN, Accounts: c.AccountIDs, Actions: c.Actions,
 	})
 	return text, accessError(err, c.Label)
 }

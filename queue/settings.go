@@ -66,7 +66,7 @@ func (c *SetClusterSetting) apply(b *Broker) (Result, *Error) {
 	if once && known && old != c.Value {
 		return nil, refusal.New(refusal.InvalidClusterSetting, "The setting ", c.Name, " was set already and never changes.")
 	}
-	if c.Name == SettingReceiptKey && !known && b.queues.Len() > 0 {
+	if c.Name == SettingReceiptKey && !known && b.queues.Len()+b.topics.Len() > 0 {
 		return nil, refusal.New(refusal.InvalidClusterSetting, "The setting ", c.Name, " must be set before the first queue is created.")
 	}
 	b.settings.Set(c.Name, c.Value)

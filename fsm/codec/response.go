@@ -71,6 +71,10 @@ func setResult(m *fsmpb.Response, result queue.Result) error {
 		m.Result = &fsmpb.Response_MoveTaskCancelled{MoveTaskCancelled: &fsmpb.MoveTaskCancelled{Moved: r.Moved}}
 	case queue.MessagesMoved:
 		m.Result = &fsmpb.Response_MessagesMoved{MessagesMoved: &fsmpb.MessagesMoved{Moved: r.Moved, Running: r.Running}}
+	case queue.TopicCreated:
+		m.Result = &fsmpb.Response_TopicCreated{TopicCreated: &fsmpb.TopicCreated{TopicArn: r.TopicARN}}
+	case queue.Subscribed:
+		m.Result = &fsmpb.Response_Subscribed{Subscribed: &fsmpb.Subscribed{SubscriptionArn: r.SubscriptionARN}}
 	default:
 		return fmt.Errorf("%w: an answer of type %T", format.ErrUnknownFormat, result)
 	}
@@ -102,6 +106,10 @@ func queueResult(m *fsmpb.Response) (queue.Result, error) {
 		return queue.MoveTaskCancelled{Moved: r.MoveTaskCancelled.Moved}, nil
 	case *fsmpb.Response_MessagesMoved:
 		return queue.MessagesMoved{Moved: r.MessagesMoved.Moved, Running: r.MessagesMoved.Running}, nil
+	case *fsmpb.Response_TopicCreated:
+		return queue.TopicCreated{TopicARN: r.TopicCreated.TopicArn}, nil
+	case *fsmpb.Response_Subscribed:
+		return queue.Subscribed{SubscriptionARN: r.Subscribed.SubscriptionArn}, nil
 	default:
 		return nil, fmt.Errorf("%w: an answer without a known result", format.ErrUnknownFormat)
 	}

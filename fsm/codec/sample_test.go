@@ -29,6 +29,14 @@ func everyCommand() map[uint8]queue.Command {
 		30: &queue.StartMoveTask{},
 		31: &queue.CancelMoveTask{},
 		32: &queue.MoveMessages{},
+		40: &queue.CreateTopic{},
+		41: &queue.DeleteTopic{},
+		42: &queue.SetTopicAttributes{},
+		43: &queue.SetTopicTags{},
+		44: &queue.SetTopicPolicy{},
+		45: &queue.Subscribe{},
+		46: &queue.Unsubscribe{},
+		47: &queue.SetSubscriptionAttributes{},
 	}
 }
 
@@ -43,6 +51,8 @@ func everyResult() map[string]queue.Result {
 		"MoveTaskStarted":   queue.MoveTaskStarted{},
 		"MoveTaskCancelled": queue.MoveTaskCancelled{},
 		"MessagesMoved":     queue.MessagesMoved{},
+		"TopicCreated":      queue.TopicCreated{},
+		"Subscribed":        queue.Subscribed{},
 	}
 }
 

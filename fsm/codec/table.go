@@ -30,8 +30,8 @@ const sendMessagesNumber = 20
 
 // Numbers and versions are part of the disk format: never changed, never
 // reused. A changed meaning of a command is a new version of its number, to
-// be decoded into something queue can tell apart. 40 to 48 are reserved for
-// topics, 60 and 61 for access keys.
+// be decoded into something queue can tell apart. 60 and 61 are reserved for access
+// keys.
 var codecs = [...]codec{
 	line(1, 1, 0, "AdvanceClock", advanceClockMessage, advanceClockCommand),
 	line(2, 1, 0, "SetFormatVersion", setFormatVersionMessage, setFormatVersionCommand),
@@ -50,6 +50,14 @@ var codecs = [...]codec{
 	line(30, 1, 1, "StartMoveTask", startMoveTaskMessage, startMoveTaskCommand),
 	line(31, 1, 1, "CancelMoveTask", cancelMoveTaskMessage, cancelMoveTaskCommand),
 	line(32, 1, 1, "MoveMessages", moveMessagesMessage, moveMessagesCommand),
+	line(40, 1, 3, "CreateTopic", createTopicMessage, createTopicCommand),
+	line(41, 1, 3, "DeleteTopic", deleteTopicMessage, deleteTopicCommand),
+	line(42, 1, 3, "SetTopicAttributes", setTopicAttributesMessage, setTopicAttributesCommand),
+	line(43, 1, 3, "SetTopicTags", setTopicTagsMessage, setTopicTagsCommand),
+	line(44, 1, 3, "SetTopicPolicy", setTopicPolicyMessage, setTopicPolicyCommand),
+	line(45, 1, 3, "Subscribe", subscribeMessage, subscribeCommand),
+	line(46, 1, 3, "Unsubscribe", unsubscribeMessage, unsubscribeCommand),
+	line(47, 1, 3, "SetSubscriptionAttributes", setSubscriptionAttributesMessage, setSubscriptionAttributesCommand),
 }
 
 // line makes a table line from the two conversions of a command.

@@ -1473,6 +1473,646 @@ func (x *MoveMessages) GetMax() int64 {
 	return 0
 }
 
+type CreateTopic struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Topic         string                 `protobuf:"bytes,1,opt,name=topic" json:"topic,omitempty"`
+	TopicArn      string                 `protobuf:"bytes,2,opt,name=topic_arn,json=topicArn" json:"topic_arn,omitempty"`
+	Attributes    []*NameValue           `protobuf:"bytes,3,rep,name=attributes" json:"attributes,omitempty"`
+	Tags          []*NameValue           `protobuf:"bytes,4,rep,name=tags" json:"tags,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CreateTopic) Reset() {
+	*x = CreateTopic{}
+	mi := &file_fsm_command_proto_msgTypes[24]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CreateTopic) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CreateTopic) ProtoMessage() {}
+
+func (x *CreateTopic) ProtoReflect() protoreflect.Message {
+	mi := &file_fsm_command_proto_msgTypes[24]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CreateTopic.ProtoReflect.Descriptor instead.
+func (*CreateTopic) Descriptor() ([]byte, []int) {
+	return file_fsm_command_proto_rawDescGZIP(), []int{24}
+}
+
+func (x *CreateTopic) GetTopic() string {
+	if x != nil {
+		return x.Topic
+	}
+	return ""
+}
+
+func (x *CreateTopic) GetTopicArn() string {
+	if x != nil {
+		return x.TopicArn
+	}
+	return ""
+}
+
+func (x *CreateTopic) GetAttributes() []*NameValue {
+	if x != nil {
+		return x.Attributes
+	}
+	return nil
+}
+
+func (x *CreateTopic) GetTags() []*NameValue {
+	if x != nil {
+		return x.Tags
+	}
+	return nil
+}
+
+type DeleteTopic struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Topic         string                 `protobuf:"bytes,1,opt,name=topic" json:"topic,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DeleteTopic) Reset() {
+	*x = DeleteTopic{}
+	mi := &file_fsm_command_proto_msgTypes[25]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DeleteTopic) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DeleteTopic) ProtoMessage() {}
+
+func (x *DeleteTopic) ProtoReflect() protoreflect.Message {
+	mi := &file_fsm_command_proto_msgTypes[25]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DeleteTopic.ProtoReflect.Descriptor instead.
+func (*DeleteTopic) Descriptor() ([]byte, []int) {
+	return file_fsm_command_proto_rawDescGZIP(), []int{25}
+}
+
+func (x *DeleteTopic) GetTopic() string {
+	if x != nil {
+		return x.Topic
+	}
+	return ""
+}
+
+type SetTopicAttributes struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Topic         string                 `protobuf:"bytes,1,opt,name=topic" json:"topic,omitempty"`
+	Attributes    []*NameValue           `protobuf:"bytes,2,rep,name=attributes" json:"attributes,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SetTopicAttributes) Reset() {
+	*x = SetTopicAttributes{}
+	mi := &file_fsm_command_proto_msgTypes[26]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SetTopicAttributes) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SetTopicAttributes) ProtoMessage() {}
+
+func (x *SetTopicAttributes) ProtoReflect() protoreflect.Message {
+	mi := &file_fsm_command_proto_msgTypes[26]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SetTopicAttributes.ProtoReflect.Descriptor instead.
+func (*SetTopicAttributes) Descriptor() ([]byte, []int) {
+	return file_fsm_command_proto_rawDescGZIP(), []int{26}
+}
+
+func (x *SetTopicAttributes) GetTopic() string {
+	if x != nil {
+		return x.Topic
+	}
+	return ""
+}
+
+func (x *SetTopicAttributes) GetAttributes() []*NameValue {
+	if x != nil {
+		return x.Attributes
+	}
+	return nil
+}
+
+type SetTopicTags struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Topic         string                 `protobuf:"bytes,1,opt,name=topic" json:"topic,omitempty"`
+	Set           []*NameValue           `protobuf:"bytes,2,rep,name=set" json:"set,omitempty"`
+	Remove        []string               `protobuf:"bytes,3,rep,name=remove" json:"remove,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SetTopicTags) Reset() {
+	*x = SetTopicTags{}
+	mi := &file_fsm_command_proto_msgTypes[27]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SetTopicTags) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SetTopicTags) ProtoMessage() {}
+
+func (x *SetTopicTags) ProtoReflect() protoreflect.Message {
+	mi := &file_fsm_command_proto_msgTypes[27]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SetTopicTags.ProtoReflect.Descriptor instead.
+func (*SetTopicTags) Descriptor() ([]byte, []int) {
+	return file_fsm_command_proto_rawDescGZIP(), []int{27}
+}
+
+func (x *SetTopicTags) GetTopic() string {
+	if x != nil {
+		return x.Topic
+	}
+	return ""
+}
+
+func (x *SetTopicTags) GetSet() []*NameValue {
+	if x != nil {
+		return x.Set
+	}
+	return nil
+}
+
+func (x *SetTopicTags) GetRemove() []string {
+	if x != nil {
+		return x.Remove
+	}
+	return nil
+}
+
+type SetTopicPolicy struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Topic         string                 `protobuf:"bytes,1,opt,name=topic" json:"topic,omitempty"`
+	Label         string                 `protobuf:"bytes,2,opt,name=label" json:"label,omitempty"`
+	Remove        bool                   `protobuf:"varint,3,opt,name=remove" json:"remove,omitempty"`
+	AccountIds    []string               `protobuf:"bytes,4,rep,name=account_ids,json=accountIds" json:"account_ids,omitempty"`
+	Actions       []string               `protobuf:"bytes,5,rep,name=actions" json:"actions,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SetTopicPolicy) Reset() {
+	*x = SetTopicPolicy{}
+	mi := &file_fsm_command_proto_msgTypes[28]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SetTopicPolicy) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SetTopicPolicy) ProtoMessage() {}
+
+func (x *SetTopicPolicy) ProtoReflect() protoreflect.Message {
+	mi := &file_fsm_command_proto_msgTypes[28]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SetTopicPolicy.ProtoReflect.Descriptor instead.
+func (*SetTopicPolicy) Descriptor() ([]byte, []int) {
+	return file_fsm_command_proto_rawDescGZIP(), []int{28}
+}
+
+func (x *SetTopicPolicy) GetTopic() string {
+	if x != nil {
+		return x.Topic
+	}
+	return ""
+}
+
+func (x *SetTopicPolicy) GetLabel() string {
+	if x != nil {
+		return x.Label
+	}
+	return ""
+}
+
+func (x *SetTopicPolicy) GetRemove() bool {
+	if x != nil {
+		return x.Remove
+	}
+	return false
+}
+
+func (x *SetTopicPolicy) GetAccountIds() []string {
+	if x != nil {
+		return x.AccountIds
+	}
+	return nil
+}
+
+func (x *SetTopicPolicy) GetActions() []string {
+	if x != nil {
+		return x.Actions
+	}
+	return nil
+}
+
+type Subscribe struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Topic         string                 `protobuf:"bytes,1,opt,name=topic" json:"topic,omitempty"`
+	Endpoint      string                 `protobuf:"bytes,2,opt,name=endpoint" json:"endpoint,omitempty"`
+	Owner         string                 `protobuf:"bytes,3,opt,name=owner" json:"owner,omitempty"`
+	Principal     string                 `protobuf:"bytes,4,opt,name=principal" json:"principal,omitempty"`
+	Attributes    []*NameValue           `protobuf:"bytes,5,rep,name=attributes" json:"attributes,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Subscribe) Reset() {
+	*x = Subscribe{}
+	mi := &file_fsm_command_proto_msgTypes[29]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Subscribe) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Subscribe) ProtoMessage() {}
+
+func (x *Subscribe) ProtoReflect() protoreflect.Message {
+	mi := &file_fsm_command_proto_msgTypes[29]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Subscribe.ProtoReflect.Descriptor instead.
+func (*Subscribe) Descriptor() ([]byte, []int) {
+	return file_fsm_command_proto_rawDescGZIP(), []int{29}
+}
+
+func (x *Subscribe) GetTopic() string {
+	if x != nil {
+		return x.Topic
+	}
+	return ""
+}
+
+func (x *Subscribe) GetEndpoint() string {
+	if x != nil {
+		return x.Endpoint
+	}
+	return ""
+}
+
+func (x *Subscribe) GetOwner() string {
+	if x != nil {
+		return x.Owner
+	}
+	return ""
+}
+
+func (x *Subscribe) GetPrincipal() string {
+	if x != nil {
+		return x.Principal
+	}
+	return ""
+}
+
+func (x *Subscribe) GetAttributes() []*NameValue {
+	if x != nil {
+		return x.Attributes
+	}
+	return nil
+}
+
+type Unsubscribe struct {
+	state           protoimpl.MessageState `protogen:"open.v1"`
+	SubscriptionArn string                 `protobuf:"bytes,1,opt,name=subscription_arn,json=subscriptionArn" json:"subscription_arn,omitempty"`
+	unknownFields   protoimpl.UnknownFields
+	sizeCache       protoimpl.SizeCache
+}
+
+func (x *Unsubscribe) Reset() {
+	*x = Unsubscribe{}
+	mi := &file_fsm_command_proto_msgTypes[30]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Unsubscribe) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Unsubscribe) ProtoMessage() {}
+
+func (x *Unsubscribe) ProtoReflect() protoreflect.Message {
+	mi := &file_fsm_command_proto_msgTypes[30]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Unsubscribe.ProtoReflect.Descriptor instead.
+func (*Unsubscribe) Descriptor() ([]byte, []int) {
+	return file_fsm_command_proto_rawDescGZIP(), []int{30}
+}
+
+func (x *Unsubscribe) GetSubscriptionArn() string {
+	if x != nil {
+		return x.SubscriptionArn
+	}
+	return ""
+}
+
+type SetSubscriptionAttributes struct {
+	state           protoimpl.MessageState `protogen:"open.v1"`
+	SubscriptionArn string                 `protobuf:"bytes,1,opt,name=subscription_arn,json=subscriptionArn" json:"subscription_arn,omitempty"`
+	Attributes      []*NameValue           `protobuf:"bytes,2,rep,name=attributes" json:"attributes,omitempty"`
+	unknownFields   protoimpl.UnknownFields
+	sizeCache       protoimpl.SizeCache
+}
+
+func (x *SetSubscriptionAttributes) Reset() {
+	*x = SetSubscriptionAttributes{}
+	mi := &file_fsm_command_proto_msgTypes[31]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SetSubscriptionAttributes) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SetSubscriptionAttributes) ProtoMessage() {}
+
+func (x *SetSubscriptionAttributes) ProtoReflect() protoreflect.Message {
+	mi := &file_fsm_command_proto_msgTypes[31]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SetSubscriptionAttributes.ProtoReflect.Descriptor instead.
+func (*SetSubscriptionAttributes) Descriptor() ([]byte, []int) {
+	return file_fsm_command_proto_rawDescGZIP(), []int{31}
+}
+
+func (x *SetSubscriptionAttributes) GetSubscriptionArn() string {
+	if x != nil {
+		return x.SubscriptionArn
+	}
+	return ""
+}
+
+func (x *SetSubscriptionAttributes) GetAttributes() []*NameValue {
+	if x != nil {
+		return x.Attributes
+	}
+	return nil
+}
+
+type Publish struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Topic         string                 `protobuf:"bytes,1,opt,name=topic" json:"topic,omitempty"`
+	SenderId      string                 `protobuf:"bytes,2,opt,name=sender_id,json=senderId" json:"sender_id,omitempty"`
+	Endpoint      string                 `protobuf:"bytes,3,opt,name=endpoint" json:"endpoint,omitempty"`
+	Batch         bool                   `protobuf:"varint,4,opt,name=batch" json:"batch,omitempty"`
+	Entries       []*PublishEntry        `protobuf:"bytes,5,rep,name=entries" json:"entries,omitempty"`
+	RepeatedSince int64                  `protobuf:"varint,6,opt,name=repeated_since,json=repeatedSince" json:"repeated_since,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Publish) Reset() {
+	*x = Publish{}
+	mi := &file_fsm_command_proto_msgTypes[32]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Publish) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Publish) ProtoMessage() {}
+
+func (x *Publish) ProtoReflect() protoreflect.Message {
+	mi := &file_fsm_command_proto_msgTypes[32]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Publish.ProtoReflect.Descriptor instead.
+func (*Publish) Descriptor() ([]byte, []int) {
+	return file_fsm_command_proto_rawDescGZIP(), []int{32}
+}
+
+func (x *Publish) GetTopic() string {
+	if x != nil {
+		return x.Topic
+	}
+	return ""
+}
+
+func (x *Publish) GetSenderId() string {
+	if x != nil {
+		return x.SenderId
+	}
+	return ""
+}
+
+func (x *Publish) GetEndpoint() string {
+	if x != nil {
+		return x.Endpoint
+	}
+	return ""
+}
+
+func (x *Publish) GetBatch() bool {
+	if x != nil {
+		return x.Batch
+	}
+	return false
+}
+
+func (x *Publish) GetEntries() []*PublishEntry {
+	if x != nil {
+		return x.Entries
+	}
+	return nil
+}
+
+func (x *Publish) GetRepeatedSince() int64 {
+	if x != nil {
+		return x.RepeatedSince
+	}
+	return 0
+}
+
+type PublishEntry struct {
+	state           protoimpl.MessageState `protogen:"open.v1"`
+	Message         string                 `protobuf:"bytes,1,opt,name=message" json:"message,omitempty"`
+	Subject         *string                `protobuf:"bytes,2,opt,name=subject" json:"subject,omitempty"`
+	Attributes      []*MessageAttribute    `protobuf:"bytes,3,rep,name=attributes" json:"attributes,omitempty"`
+	GroupId         *string                `protobuf:"bytes,4,opt,name=group_id,json=groupId" json:"group_id,omitempty"`
+	DeduplicationId *string                `protobuf:"bytes,5,opt,name=deduplication_id,json=deduplicationId" json:"deduplication_id,omitempty"`
+	ContentHash     []byte                 `protobuf:"bytes,6,opt,name=content_hash,json=contentHash" json:"content_hash,omitempty"`
+	unknownFields   protoimpl.UnknownFields
+	sizeCache       protoimpl.SizeCache
+}
+
+func (x *PublishEntry) Reset() {
+	*x = PublishEntry{}
+	mi := &file_fsm_command_proto_msgTypes[33]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PublishEntry) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PublishEntry) ProtoMessage() {}
+
+func (x *PublishEntry) ProtoReflect() protoreflect.Message {
+	mi := &file_fsm_command_proto_msgTypes[33]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PublishEntry.ProtoReflect.Descriptor instead.
+func (*PublishEntry) Descriptor() ([]byte, []int) {
+	return file_fsm_command_proto_rawDescGZIP(), []int{33}
+}
+
+func (x *PublishEntry) GetMessage() string {
+	if x != nil {
+		return x.Message
+	}
+	return ""
+}
+
+func (x *PublishEntry) GetSubject() string {
+	if x != nil && x.Subject != nil {
+		return *x.Subject
+	}
+	return ""
+}
+
+func (x *PublishEntry) GetAttributes() []*MessageAttribute {
+	if x != nil {
+		return x.Attributes
+	}
+	return nil
+}
+
+func (x *PublishEntry) GetGroupId() string {
+	if x != nil && x.GroupId != nil {
+		return *x.GroupId
+	}
+	return ""
+}
+
+func (x *PublishEntry) GetDeduplicationId() string {
+	if x != nil && x.DeduplicationId != nil {
+		return *x.DeduplicationId
+	}
+	return ""
+}
+
+func (x *PublishEntry) GetContentHash() []byte {
+	if x != nil {
+		return x.ContentHash
+	}
+	return nil
+}
+
 var File_fsm_command_proto protoreflect.FileDescriptor
 
 const file_fsm_command_proto_rawDesc = "" +
@@ -1584,7 +2224,63 @@ const file_fsm_command_proto_rawDesc = "" +
 	"\x06source\x18\x02 \x01(\tR\x06source\"9\n" +
 	"\fMoveMessages\x12\x17\n" +
 	"\atask_id\x18\x01 \x01(\tR\x06taskId\x12\x10\n" +
-	"\x03max\x18\x02 \x01(\x03R\x03maxB\a\x92\x03\x04\b\x02 \x03b\beditionsp\xe8\a"
+	"\x03max\x18\x02 \x01(\x03R\x03max\"\xa6\x01\n" +
+	"\vCreateTopic\x12\x14\n" +
+	"\x05topic\x18\x01 \x01(\tR\x05topic\x12\x1b\n" +
+	"\ttopic_arn\x18\x02 \x01(\tR\btopicArn\x127\n" +
+	"\n" +
+	"attributes\x18\x03 \x03(\v2\x17.seriatim.fsm.NameValueR\n" +
+	"attributes\x12+\n" +
+	"\x04tags\x18\x04 \x03(\v2\x17.seriatim.fsm.NameValueR\x04tags\"#\n" +
+	"\vDeleteTopic\x12\x14\n" +
+	"\x05topic\x18\x01 \x01(\tR\x05topic\"c\n" +
+	"\x12SetTopicAttributes\x12\x14\n" +
+	"\x05topic\x18\x01 \x01(\tR\x05topic\x127\n" +
+	"\n" +
+	"attributes\x18\x02 \x03(\v2\x17.seriatim.fsm.NameValueR\n" +
+	"attributes\"g\n" +
+	"\fSetTopicTags\x12\x14\n" +
+	"\x05topic\x18\x01 \x01(\tR\x05topic\x12)\n" +
+	"\x03set\x18\x02 \x03(\v2\x17.seriatim.fsm.NameValueR\x03set\x12\x16\n" +
+	"\x06remove\x18\x03 \x03(\tR\x06remove\"\x8f\x01\n" +
+	"\x0eSetTopicPolicy\x12\x14\n" +
+	"\x05topic\x18\x01 \x01(\tR\x05topic\x12\x14\n" +
+	"\x05label\x18\x02 \x01(\tR\x05label\x12\x16\n" +
+	"\x06remove\x18\x03 \x01(\bR\x06remove\x12\x1f\n" +
+	"\vaccount_ids\x18\x04 \x03(\tR\n" +
+	"accountIds\x12\x18\n" +
+	"\aactions\x18\x05 \x03(\tR\aactions\"\xaa\x01\n" +
+	"\tSubscribe\x12\x14\n" +
+	"\x05topic\x18\x01 \x01(\tR\x05topic\x12\x1a\n" +
+	"\bendpoint\x18\x02 \x01(\tR\bendpoint\x12\x14\n" +
+	"\x05owner\x18\x03 \x01(\tR\x05owner\x12\x1c\n" +
+	"\tprincipal\x18\x04 \x01(\tR\tprincipal\x127\n" +
+	"\n" +
+	"attributes\x18\x05 \x03(\v2\x17.seriatim.fsm.NameValueR\n" +
+	"attributes\"8\n" +
+	"\vUnsubscribe\x12)\n" +
+	"\x10subscription_arn\x18\x01 \x01(\tR\x0fsubscriptionArn\"\x7f\n" +
+	"\x19SetSubscriptionAttributes\x12)\n" +
+	"\x10subscription_arn\x18\x01 \x01(\tR\x0fsubscriptionArn\x127\n" +
+	"\n" +
+	"attributes\x18\x02 \x03(\v2\x17.seriatim.fsm.NameValueR\n" +
+	"attributes\"\xcb\x01\n" +
+	"\aPublish\x12\x14\n" +
+	"\x05topic\x18\x01 \x01(\tR\x05topic\x12\x1b\n" +
+	"\tsender_id\x18\x02 \x01(\tR\bsenderId\x12\x1a\n" +
+	"\bendpoint\x18\x03 \x01(\tR\bendpoint\x12\x14\n" +
+	"\x05batch\x18\x04 \x01(\bR\x05batch\x124\n" +
+	"\aentries\x18\x05 \x03(\v2\x1a.seriatim.fsm.PublishEntryR\aentries\x12%\n" +
+	"\x0erepeated_since\x18\x06 \x01(\x03R\rrepeatedSince\"\x80\x02\n" +
+	"\fPublishEntry\x12\x18\n" +
+	"\amessage\x18\x01 \x01(\tR\amessage\x12\x1f\n" +
+	"\asubject\x18\x02 \x01(\tB\x05\xaa\x01\x02\b\x01R\asubject\x12>\n" +
+	"\n" +
+	"attributes\x18\x03 \x03(\v2\x1e.seriatim.fsm.MessageAttributeR\n" +
+	"attributes\x12 \n" +
+	"\bgroup_id\x18\x04 \x01(\tB\x05\xaa\x01\x02\b\x01R\agroupId\x120\n" +
+	"\x10deduplication_id\x18\x05 \x01(\tB\x05\xaa\x01\x02\b\x01R\x0fdeduplicationId\x12!\n" +
+	"\fcontent_hash\x18\x06 \x01(\fR\vcontentHashB\a\x92\x03\x04\b\x02 \x03b\beditionsp\xe8\a"
 
 var (
 	file_fsm_command_proto_rawDescOnce sync.Once
@@ -1598,32 +2294,42 @@ func file_fsm_command_proto_rawDescGZIP() []byte {
 	return file_fsm_command_proto_rawDescData
 }
 
-var file_fsm_command_proto_msgTypes = make([]protoimpl.MessageInfo, 24)
+var file_fsm_command_proto_msgTypes = make([]protoimpl.MessageInfo, 34)
 var file_fsm_command_proto_goTypes = []any{
-	(*AdvanceClock)(nil),            // 0: seriatim.fsm.AdvanceClock
-	(*SetFormatVersion)(nil),        // 1: seriatim.fsm.SetFormatVersion
-	(*SetClusterSetting)(nil),       // 2: seriatim.fsm.SetClusterSetting
-	(*Audit)(nil),                   // 3: seriatim.fsm.Audit
-	(*AuditReport)(nil),             // 4: seriatim.fsm.AuditReport
-	(*NameValue)(nil),               // 5: seriatim.fsm.NameValue
-	(*RedrivePolicy)(nil),           // 6: seriatim.fsm.RedrivePolicy
-	(*RedriveAllowPolicy)(nil),      // 7: seriatim.fsm.RedriveAllowPolicy
-	(*CreateQueue)(nil),             // 8: seriatim.fsm.CreateQueue
-	(*DeleteQueue)(nil),             // 9: seriatim.fsm.DeleteQueue
-	(*SetQueueAttributes)(nil),      // 10: seriatim.fsm.SetQueueAttributes
-	(*SetQueueTags)(nil),            // 11: seriatim.fsm.SetQueueTags
-	(*SetQueuePolicy)(nil),          // 12: seriatim.fsm.SetQueuePolicy
-	(*PurgeQueue)(nil),              // 13: seriatim.fsm.PurgeQueue
-	(*SendMessages)(nil),            // 14: seriatim.fsm.SendMessages
-	(*SendEntry)(nil),               // 15: seriatim.fsm.SendEntry
-	(*MessageAttribute)(nil),        // 16: seriatim.fsm.MessageAttribute
-	(*ReceiveMessages)(nil),         // 17: seriatim.fsm.ReceiveMessages
-	(*DeleteMessages)(nil),          // 18: seriatim.fsm.DeleteMessages
-	(*ChangeMessageVisibility)(nil), // 19: seriatim.fsm.ChangeMessageVisibility
-	(*VisibilityEntry)(nil),         // 20: seriatim.fsm.VisibilityEntry
-	(*StartMoveTask)(nil),           // 21: seriatim.fsm.StartMoveTask
-	(*CancelMoveTask)(nil),          // 22: seriatim.fsm.CancelMoveTask
-	(*MoveMessages)(nil),            // 23: seriatim.fsm.MoveMessages
+	(*AdvanceClock)(nil),              // 0: seriatim.fsm.AdvanceClock
+	(*SetFormatVersion)(nil),          // 1: seriatim.fsm.SetFormatVersion
+	(*SetClusterSetting)(nil),         // 2: seriatim.fsm.SetClusterSetting
+	(*Audit)(nil),                     // 3: seriatim.fsm.Audit
+	(*AuditReport)(nil),               // 4: seriatim.fsm.AuditReport
+	(*NameValue)(nil),                 // 5: seriatim.fsm.NameValue
+	(*RedrivePolicy)(nil),             // 6: seriatim.fsm.RedrivePolicy
+	(*RedriveAllowPolicy)(nil),        // 7: seriatim.fsm.RedriveAllowPolicy
+	(*CreateQueue)(nil),               // 8: seriatim.fsm.CreateQueue
+	(*DeleteQueue)(nil),               // 9: seriatim.fsm.DeleteQueue
+	(*SetQueueAttributes)(nil),        // 10: seriatim.fsm.SetQueueAttributes
+	(*SetQueueTags)(nil),              // 11: seriatim.fsm.SetQueueTags
+	(*SetQueuePolicy)(nil),            // 12: seriatim.fsm.SetQueuePolicy
+	(*PurgeQueue)(nil),                // 13: seriatim.fsm.PurgeQueue
+	(*SendMessages)(nil),              // 14: seriatim.fsm.SendMessages
+	(*SendEntry)(nil),                 // 15: seriatim.fsm.SendEntry
+	(*MessageAttribute)(nil),          // 16: seriatim.fsm.MessageAttribute
+	(*ReceiveMessages)(nil),           // 17: seriatim.fsm.ReceiveMessages
+	(*DeleteMessages)(nil),            // 18: seriatim.fsm.DeleteMessages
+	(*ChangeMessageVisibility)(nil),   // 19: seriatim.fsm.ChangeMessageVisibility
+	(*VisibilityEntry)(nil),           // 20: seriatim.fsm.VisibilityEntry
+	(*StartMoveTask)(nil),             // 21: seriatim.fsm.StartMoveTask
+	(*CancelMoveTask)(nil),            // 22: seriatim.fsm.CancelMoveTask
+	(*MoveMessages)(nil),              // 23: seriatim.fsm.MoveMessages
+	(*CreateTopic)(nil),               // 24: seriatim.fsm.CreateTopic
+	(*DeleteTopic)(nil),               // 25: seriatim.fsm.DeleteTopic
+	(*SetTopicAttributes)(nil),        // 26: seriatim.fsm.SetTopicAttributes
+	(*SetTopicTags)(nil),              // 27: seriatim.fsm.SetTopicTags
+	(*SetTopicPolicy)(nil),            // 28: seriatim.fsm.SetTopicPolicy
+	(*Subscribe)(nil),                 // 29: seriatim.fsm.Subscribe
+	(*Unsubscribe)(nil),               // 30: seriatim.fsm.Unsubscribe
+	(*SetSubscriptionAttributes)(nil), // 31: seriatim.fsm.SetSubscriptionAttributes
+	(*Publish)(nil),                   // 32: seriatim.fsm.Publish
+	(*PublishEntry)(nil),              // 33: seriatim.fsm.PublishEntry
 }
 var file_fsm_command_proto_depIdxs = []int32{
 	4,  // 0: seriatim.fsm.Audit.reports:type_name -> seriatim.fsm.AuditReport
@@ -1638,11 +2344,19 @@ var file_fsm_command_proto_depIdxs = []int32{
 	15, // 9: seriatim.fsm.SendMessages.entries:type_name -> seriatim.fsm.SendEntry
 	16, // 10: seriatim.fsm.SendEntry.attributes:type_name -> seriatim.fsm.MessageAttribute
 	20, // 11: seriatim.fsm.ChangeMessageVisibility.entries:type_name -> seriatim.fsm.VisibilityEntry
-	12, // [12:12] is the sub-list for method output_type
-	12, // [12:12] is the sub-list for method input_type
-	12, // [12:12] is the sub-list for extension type_name
-	12, // [12:12] is the sub-list for extension extendee
-	0,  // [0:12] is the sub-list for field type_name
+	5,  // 12: seriatim.fsm.CreateTopic.attributes:type_name -> seriatim.fsm.NameValue
+	5,  // 13: seriatim.fsm.CreateTopic.tags:type_name -> seriatim.fsm.NameValue
+	5,  // 14: seriatim.fsm.SetTopicAttributes.attributes:type_name -> seriatim.fsm.NameValue
+	5,  // 15: seriatim.fsm.SetTopicTags.set:type_name -> seriatim.fsm.NameValue
+	5,  // 16: seriatim.fsm.Subscribe.attributes:type_name -> seriatim.fsm.NameValue
+	5,  // 17: seriatim.fsm.SetSubscriptionAttributes.attributes:type_name -> seriatim.fsm.NameValue
+	33, // 18: seriatim.fsm.Publish.entries:type_name -> seriatim.fsm.PublishEntry
+	16, // 19: seriatim.fsm.PublishEntry.attributes:type_name -> seriatim.fsm.MessageAttribute
+	20, // [20:20] is the sub-list for method output_type
+	20, // [20:20] is the sub-list for method input_type
+	20, // [20:20] is the sub-list for extension type_name
+	20, // [20:20] is the sub-list for extension extendee
+	0,  // [0:20] is the sub-list for field type_name
 }
 
 func init() { file_fsm_command_proto_init() }
@@ -1656,7 +2370,7 @@ func file_fsm_command_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_fsm_command_proto_rawDesc), len(file_fsm_command_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   24,
+			NumMessages:   34,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

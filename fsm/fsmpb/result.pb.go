@@ -88,6 +88,9 @@ type Response struct {
 	//	*Response_MoveTaskStarted
 	//	*Response_MoveTaskCancelled
 	//	*Response_MessagesMoved
+	//	*Response_TopicCreated
+	//	*Response_Subscribed
+	//	*Response_Published
 	Result        isResponse_Result `protobuf_oneof:"result"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -209,6 +212,33 @@ func (x *Response) GetMessagesMoved() *MessagesMoved {
 	return nil
 }
 
+func (x *Response) GetTopicCreated() *TopicCreated {
+	if x != nil {
+		if x, ok := x.Result.(*Response_TopicCreated); ok {
+			return x.TopicCreated
+		}
+	}
+	return nil
+}
+
+func (x *Response) GetSubscribed() *Subscribed {
+	if x != nil {
+		if x, ok := x.Result.(*Response_Subscribed); ok {
+			return x.Subscribed
+		}
+	}
+	return nil
+}
+
+func (x *Response) GetPublished() *Published {
+	if x != nil {
+		if x, ok := x.Result.(*Response_Published); ok {
+			return x.Published
+		}
+	}
+	return nil
+}
+
 type isResponse_Result interface {
 	isResponse_Result()
 }
@@ -245,6 +275,18 @@ type Response_MessagesMoved struct {
 	MessagesMoved *MessagesMoved `protobuf:"bytes,9,opt,name=messages_moved,json=messagesMoved,oneof"`
 }
 
+type Response_TopicCreated struct {
+	TopicCreated *TopicCreated `protobuf:"bytes,10,opt,name=topic_created,json=topicCreated,oneof"`
+}
+
+type Response_Subscribed struct {
+	Subscribed *Subscribed `protobuf:"bytes,11,opt,name=subscribed,oneof"`
+}
+
+type Response_Published struct {
+	Published *Published `protobuf:"bytes,12,opt,name=published,oneof"`
+}
+
 func (*Response_Done) isResponse_Result() {}
 
 func (*Response_QueueCreated) isResponse_Result() {}
@@ -260,6 +302,12 @@ func (*Response_MoveTaskStarted) isResponse_Result() {}
 func (*Response_MoveTaskCancelled) isResponse_Result() {}
 
 func (*Response_MessagesMoved) isResponse_Result() {}
+
+func (*Response_TopicCreated) isResponse_Result() {}
+
+func (*Response_Subscribed) isResponse_Result() {}
+
+func (*Response_Published) isResponse_Result() {}
 
 type Done struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -829,6 +877,206 @@ func (x *MessagesMoved) GetRunning() bool {
 	return false
 }
 
+type TopicCreated struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	TopicArn      string                 `protobuf:"bytes,1,opt,name=topic_arn,json=topicArn" json:"topic_arn,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *TopicCreated) Reset() {
+	*x = TopicCreated{}
+	mi := &file_fsm_result_proto_msgTypes[12]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TopicCreated) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TopicCreated) ProtoMessage() {}
+
+func (x *TopicCreated) ProtoReflect() protoreflect.Message {
+	mi := &file_fsm_result_proto_msgTypes[12]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TopicCreated.ProtoReflect.Descriptor instead.
+func (*TopicCreated) Descriptor() ([]byte, []int) {
+	return file_fsm_result_proto_rawDescGZIP(), []int{12}
+}
+
+func (x *TopicCreated) GetTopicArn() string {
+	if x != nil {
+		return x.TopicArn
+	}
+	return ""
+}
+
+type Subscribed struct {
+	state           protoimpl.MessageState `protogen:"open.v1"`
+	SubscriptionArn string                 `protobuf:"bytes,1,opt,name=subscription_arn,json=subscriptionArn" json:"subscription_arn,omitempty"`
+	unknownFields   protoimpl.UnknownFields
+	sizeCache       protoimpl.SizeCache
+}
+
+func (x *Subscribed) Reset() {
+	*x = Subscribed{}
+	mi := &file_fsm_result_proto_msgTypes[13]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Subscribed) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Subscribed) ProtoMessage() {}
+
+func (x *Subscribed) ProtoReflect() protoreflect.Message {
+	mi := &file_fsm_result_proto_msgTypes[13]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Subscribed.ProtoReflect.Descriptor instead.
+func (*Subscribed) Descriptor() ([]byte, []int) {
+	return file_fsm_result_proto_rawDescGZIP(), []int{13}
+}
+
+func (x *Subscribed) GetSubscriptionArn() string {
+	if x != nil {
+		return x.SubscriptionArn
+	}
+	return ""
+}
+
+type Published struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Entries       []*PublishedEntry      `protobuf:"bytes,1,rep,name=entries" json:"entries,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Published) Reset() {
+	*x = Published{}
+	mi := &file_fsm_result_proto_msgTypes[14]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Published) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Published) ProtoMessage() {}
+
+func (x *Published) ProtoReflect() protoreflect.Message {
+	mi := &file_fsm_result_proto_msgTypes[14]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Published.ProtoReflect.Descriptor instead.
+func (*Published) Descriptor() ([]byte, []int) {
+	return file_fsm_result_proto_rawDescGZIP(), []int{14}
+}
+
+func (x *Published) GetEntries() []*PublishedEntry {
+	if x != nil {
+		return x.Entries
+	}
+	return nil
+}
+
+type PublishedEntry struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	MessageId     []byte                 `protobuf:"bytes,1,opt,name=message_id,json=messageId" json:"message_id,omitempty"`
+	Sequence      uint64                 `protobuf:"varint,2,opt,name=sequence" json:"sequence,omitempty"`
+	Duplicate     bool                   `protobuf:"varint,3,opt,name=duplicate" json:"duplicate,omitempty"`
+	AcceptedAt    int64                  `protobuf:"varint,4,opt,name=accepted_at,json=acceptedAt" json:"accepted_at,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PublishedEntry) Reset() {
+	*x = PublishedEntry{}
+	mi := &file_fsm_result_proto_msgTypes[15]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PublishedEntry) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PublishedEntry) ProtoMessage() {}
+
+func (x *PublishedEntry) ProtoReflect() protoreflect.Message {
+	mi := &file_fsm_result_proto_msgTypes[15]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PublishedEntry.ProtoReflect.Descriptor instead.
+func (*PublishedEntry) Descriptor() ([]byte, []int) {
+	return file_fsm_result_proto_rawDescGZIP(), []int{15}
+}
+
+func (x *PublishedEntry) GetMessageId() []byte {
+	if x != nil {
+		return x.MessageId
+	}
+	return nil
+}
+
+func (x *PublishedEntry) GetSequence() uint64 {
+	if x != nil {
+		return x.Sequence
+	}
+	return 0
+}
+
+func (x *PublishedEntry) GetDuplicate() bool {
+	if x != nil {
+		return x.Duplicate
+	}
+	return false
+}
+
+func (x *PublishedEntry) GetAcceptedAt() int64 {
+	if x != nil {
+		return x.AcceptedAt
+	}
+	return 0
+}
+
 var File_fsm_result_proto protoreflect.FileDescriptor
 
 const file_fsm_result_proto_rawDesc = "" +
@@ -836,7 +1084,7 @@ const file_fsm_result_proto_rawDesc = "" +
 	"\x10fsm/result.proto\x12\fseriatim.fsm\x1a\x11fsm/command.proto\"5\n" +
 	"\x05Error\x12\x12\n" +
 	"\x04code\x18\x01 \x01(\rR\x04code\x12\x18\n" +
-	"\amessage\x18\x02 \x01(\tR\amessage\"\xe4\x04\n" +
+	"\amessage\x18\x02 \x01(\tR\amessage\"\x9c\x06\n" +
 	"\bResponse\x12)\n" +
 	"\x05error\x18\x01 \x01(\v2\x13.seriatim.fsm.ErrorR\x05error\x12(\n" +
 	"\x04done\x18\x02 \x01(\v2\x12.seriatim.fsm.DoneH\x00R\x04done\x12A\n" +
@@ -846,7 +1094,13 @@ const file_fsm_result_proto_rawDesc = "" +
 	"\fentries_done\x18\x06 \x01(\v2\x19.seriatim.fsm.EntriesDoneH\x00R\ventriesDone\x12K\n" +
 	"\x11move_task_started\x18\a \x01(\v2\x1d.seriatim.fsm.MoveTaskStartedH\x00R\x0fmoveTaskStarted\x12Q\n" +
 	"\x13move_task_cancelled\x18\b \x01(\v2\x1f.seriatim.fsm.MoveTaskCancelledH\x00R\x11moveTaskCancelled\x12D\n" +
-	"\x0emessages_moved\x18\t \x01(\v2\x1b.seriatim.fsm.MessagesMovedH\x00R\rmessagesMovedB\b\n" +
+	"\x0emessages_moved\x18\t \x01(\v2\x1b.seriatim.fsm.MessagesMovedH\x00R\rmessagesMoved\x12A\n" +
+	"\rtopic_created\x18\n" +
+	" \x01(\v2\x1a.seriatim.fsm.TopicCreatedH\x00R\ftopicCreated\x12:\n" +
+	"\n" +
+	"subscribed\x18\v \x01(\v2\x18.seriatim.fsm.SubscribedH\x00R\n" +
+	"subscribed\x127\n" +
+	"\tpublished\x18\f \x01(\v2\x17.seriatim.fsm.PublishedH\x00R\tpublishedB\b\n" +
 	"\x06result\"\x06\n" +
 	"\x04Done\"$\n" +
 	"\fQueueCreated\x12\x14\n" +
@@ -888,7 +1142,21 @@ const file_fsm_result_proto_rawDesc = "" +
 	"\x05moved\x18\x01 \x01(\x03R\x05moved\"?\n" +
 	"\rMessagesMoved\x12\x14\n" +
 	"\x05moved\x18\x01 \x01(\x03R\x05moved\x12\x18\n" +
-	"\arunning\x18\x02 \x01(\bR\arunningB\a\x92\x03\x04\b\x02 \x03b\beditionsp\xe8\a"
+	"\arunning\x18\x02 \x01(\bR\arunning\"+\n" +
+	"\fTopicCreated\x12\x1b\n" +
+	"\ttopic_arn\x18\x01 \x01(\tR\btopicArn\"7\n" +
+	"\n" +
+	"Subscribed\x12)\n" +
+	"\x10subscription_arn\x18\x01 \x01(\tR\x0fsubscriptionArn\"C\n" +
+	"\tPublished\x126\n" +
+	"\aentries\x18\x01 \x03(\v2\x1c.seriatim.fsm.PublishedEntryR\aentries\"\x8a\x01\n" +
+	"\x0ePublishedEntry\x12\x1d\n" +
+	"\n" +
+	"message_id\x18\x01 \x01(\fR\tmessageId\x12\x1a\n" +
+	"\bsequence\x18\x02 \x01(\x04R\bsequence\x12\x1c\n" +
+	"\tduplicate\x18\x03 \x01(\bR\tduplicate\x12\x1f\n" +
+	"\vaccepted_at\x18\x04 \x01(\x03R\n" +
+	"acceptedAtB\a\x92\x03\x04\b\x02 \x03b\beditionsp\xe8\a"
 
 var (
 	file_fsm_result_proto_rawDescOnce sync.Once
@@ -902,7 +1170,7 @@ func file_fsm_result_proto_rawDescGZIP() []byte {
 	return file_fsm_result_proto_rawDescData
 }
 
-var file_fsm_result_proto_msgTypes = make([]protoimpl.MessageInfo, 12)
+var file_fsm_result_proto_msgTypes = make([]protoimpl.MessageInfo, 16)
 var file_fsm_result_proto_goTypes = []any{
 	(*Error)(nil),             // 0: seriatim.fsm.Error
 	(*Response)(nil),          // 1: seriatim.fsm.Response
@@ -916,7 +1184,11 @@ var file_fsm_result_proto_goTypes = []any{
 	(*MoveTaskStarted)(nil),   // 9: seriatim.fsm.MoveTaskStarted
 	(*MoveTaskCancelled)(nil), // 10: seriatim.fsm.MoveTaskCancelled
 	(*MessagesMoved)(nil),     // 11: seriatim.fsm.MessagesMoved
-	(*MessageAttribute)(nil),  // 12: seriatim.fsm.MessageAttribute
+	(*TopicCreated)(nil),      // 12: seriatim.fsm.TopicCreated
+	(*Subscribed)(nil),        // 13: seriatim.fsm.Subscribed
+	(*Published)(nil),         // 14: seriatim.fsm.Published
+	(*PublishedEntry)(nil),    // 15: seriatim.fsm.PublishedEntry
+	(*MessageAttribute)(nil),  // 16: seriatim.fsm.MessageAttribute
 }
 var file_fsm_result_proto_depIdxs = []int32{
 	0,  // 0: seriatim.fsm.Response.error:type_name -> seriatim.fsm.Error
@@ -928,16 +1200,20 @@ var file_fsm_result_proto_depIdxs = []int32{
 	9,  // 6: seriatim.fsm.Response.move_task_started:type_name -> seriatim.fsm.MoveTaskStarted
 	10, // 7: seriatim.fsm.Response.move_task_cancelled:type_name -> seriatim.fsm.MoveTaskCancelled
 	11, // 8: seriatim.fsm.Response.messages_moved:type_name -> seriatim.fsm.MessagesMoved
-	5,  // 9: seriatim.fsm.MessagesSent.entries:type_name -> seriatim.fsm.SentEntry
-	0,  // 10: seriatim.fsm.SentEntry.error:type_name -> seriatim.fsm.Error
-	7,  // 11: seriatim.fsm.MessagesReceived.messages:type_name -> seriatim.fsm.ReceivedMessage
-	12, // 12: seriatim.fsm.ReceivedMessage.attributes:type_name -> seriatim.fsm.MessageAttribute
-	0,  // 13: seriatim.fsm.EntriesDone.errors:type_name -> seriatim.fsm.Error
-	14, // [14:14] is the sub-list for method output_type
-	14, // [14:14] is the sub-list for method input_type
-	14, // [14:14] is the sub-list for extension type_name
-	14, // [14:14] is the sub-list for extension extendee
-	0,  // [0:14] is the sub-list for field type_name
+	12, // 9: seriatim.fsm.Response.topic_created:type_name -> seriatim.fsm.TopicCreated
+	13, // 10: seriatim.fsm.Response.subscribed:type_name -> seriatim.fsm.Subscribed
+	14, // 11: seriatim.fsm.Response.published:type_name -> seriatim.fsm.Published
+	5,  // 12: seriatim.fsm.MessagesSent.entries:type_name -> seriatim.fsm.SentEntry
+	0,  // 13: seriatim.fsm.SentEntry.error:type_name -> seriatim.fsm.Error
+	7,  // 14: seriatim.fsm.MessagesReceived.messages:type_name -> seriatim.fsm.ReceivedMessage
+	16, // 15: seriatim.fsm.ReceivedMessage.attributes:type_name -> seriatim.fsm.MessageAttribute
+	0,  // 16: seriatim.fsm.EntriesDone.errors:type_name -> seriatim.fsm.Error
+	15, // 17: seriatim.fsm.Published.entries:type_name -> seriatim.fsm.PublishedEntry
+	18, // [18:18] is the sub-list for method output_type
+	18, // [18:18] is the sub-list for method input_type
+	18, // [18:18] is the sub-list for extension type_name
+	18, // [18:18] is the sub-list for extension extendee
+	0,  // [0:18] is the sub-list for field type_name
 }
 
 func init() { file_fsm_result_proto_init() }
@@ -955,6 +1231,9 @@ func file_fsm_result_proto_init() {
 		(*Response_MoveTaskStarted)(nil),
 		(*Response_MoveTaskCancelled)(nil),
 		(*Response_MessagesMoved)(nil),
+		(*Response_TopicCreated)(nil),
+		(*Response_Subscribed)(nil),
+		(*Response_Published)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
@@ -962,7 +1241,7 @@ func file_fsm_result_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_fsm_result_proto_rawDesc), len(file_fsm_result_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   12,
+			NumMessages:   16,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -106,6 +106,9 @@ type SnapshotEnd struct {
 	Messages         uint64                 `protobuf:"varint,5,opt,name=messages" json:"messages,omitempty"`
 	DeduplicationIds uint64                 `protobuf:"varint,6,opt,name=deduplication_ids,json=deduplicationIds" json:"deduplication_ids,omitempty"`
 	Attempts         uint64                 `protobuf:"varint,7,opt,name=attempts" json:"attempts,omitempty"`
+	Topics           uint64                 `protobuf:"varint,8,opt,name=topics" json:"topics,omitempty"` // from format version 3, with the next two
+	Subscriptions    uint64                 `protobuf:"varint,9,opt,name=subscriptions" json:"subscriptions,omitempty"`
+	Publications     uint64                 `protobuf:"varint,10,opt,name=publications" json:"publications,omitempty"`
 	unknownFields    protoimpl.UnknownFields
 	sizeCache        protoimpl.SizeCache
 }
@@ -185,6 +188,27 @@ func (x *SnapshotEnd) GetDeduplicationIds() uint64 {
 func (x *SnapshotEnd) GetAttempts() uint64 {
 	if x != nil {
 		return x.Attempts
+	}
+	return 0
+}
+
+func (x *SnapshotEnd) GetTopics() uint64 {
+	if x != nil {
+		return x.Topics
+	}
+	return 0
+}
+
+func (x *SnapshotEnd) GetSubscriptions() uint64 {
+	if x != nil {
+		return x.Subscriptions
+	}
+	return 0
+}
+
+func (x *SnapshotEnd) GetPublications() uint64 {
+	if x != nil {
+		return x.Publications
 	}
 	return 0
 }
@@ -960,6 +984,7 @@ type MessageRecord struct {
 	AttemptId        string                 `protobuf:"bytes,19,opt,name=attempt_id,json=attemptId" json:"attempt_id,omitempty"`
 	AttemptNumber    uint64                 `protobuf:"varint,20,opt,name=attempt_number,json=attemptNumber" json:"attempt_number,omitempty"`
 	PartitionKey     string                 `protobuf:"bytes,21,opt,name=partition_key,json=partitionKey" json:"partition_key,omitempty"` // from format version 2
+	Published        *PublishedMessage      `protobuf:"bytes,22,opt,name=published" json:"published,omitempty"`                           // from format version 3
 	unknownFields    protoimpl.UnknownFields
 	sizeCache        protoimpl.SizeCache
 }
@@ -1139,6 +1164,13 @@ func (x *MessageRecord) GetPartitionKey() string {
 		return x.PartitionKey
 	}
 	return ""
+}
+
+func (x *MessageRecord) GetPublished() *PublishedMessage {
+	if x != nil {
+		return x.Published
+	}
+	return nil
 }
 
 type DeduplicationRecord struct {
@@ -1345,6 +1377,715 @@ func (x *AttemptDelivery) GetDelivery() uint32 {
 	return 0
 }
 
+// PublishedMessage is what a message has that a topic delivered: the body and the
+// attributes are those of the publication.
+type PublishedMessage struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	PublicationId []byte                 `protobuf:"bytes,1,opt,name=publication_id,json=publicationId" json:"publication_id,omitempty"`
+	// The publication, with the first message of the snapshot that refers to it.
+	Publication     *Publication `protobuf:"bytes,2,opt,name=publication" json:"publication,omitempty"`
+	SubscriptionArn string       `protobuf:"bytes,3,opt,name=subscription_arn,json=subscriptionArn" json:"subscription_arn,omitempty"`
+	Raw             bool         `protobuf:"varint,4,opt,name=raw" json:"raw,omitempty"`
+	unknownFields   protoimpl.UnknownFields
+	sizeCache       protoimpl.SizeCache
+}
+
+func (x *PublishedMessage) Reset() {
+	*x = PublishedMessage{}
+	mi := &file_fsm_snapshot_proto_msgTypes[13]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PublishedMessage) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PublishedMessage) ProtoMessage() {}
+
+func (x *PublishedMessage) ProtoReflect() protoreflect.Message {
+	mi := &file_fsm_snapshot_proto_msgTypes[13]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PublishedMessage.ProtoReflect.Descriptor instead.
+func (*PublishedMessage) Descriptor() ([]byte, []int) {
+	return file_fsm_snapshot_proto_rawDescGZIP(), []int{13}
+}
+
+func (x *PublishedMessage) GetPublicationId() []byte {
+	if x != nil {
+		return x.PublicationId
+	}
+	return nil
+}
+
+func (x *PublishedMessage) GetPublication() *Publication {
+	if x != nil {
+		return x.Publication
+	}
+	return nil
+}
+
+func (x *PublishedMessage) GetSubscriptionArn() string {
+	if x != nil {
+		return x.SubscriptionArn
+	}
+	return ""
+}
+
+func (x *PublishedMessage) GetRaw() bool {
+	if x != nil {
+		return x.Raw
+	}
+	return false
+}
+
+// Publication is one accepted publish.
+type Publication struct {
+	state           protoimpl.MessageState `protogen:"open.v1"`
+	TopicArn        string                 `protobuf:"bytes,1,opt,name=topic_arn,json=topicArn" json:"topic_arn,omitempty"`
+	Sequence        uint64                 `protobuf:"varint,2,opt,name=sequence" json:"sequence,omitempty"`
+	Subject         string                 `protobuf:"bytes,3,opt,name=subject" json:"subject,omitempty"`
+	Message         string                 `protobuf:"bytes,4,opt,name=message" json:"message,omitempty"`
+	Timestamp       int64                  `protobuf:"varint,5,opt,name=timestamp" json:"timestamp,omitempty"`
+	Attributes      []*MessageAttribute    `protobuf:"bytes,6,rep,name=attributes" json:"attributes,omitempty"`
+	Endpoint        string                 `protobuf:"bytes,7,opt,name=endpoint" json:"endpoint,omitempty"`
+	GroupId         string                 `protobuf:"bytes,8,opt,name=group_id,json=groupId" json:"group_id,omitempty"`
+	DeduplicationId string                 `protobuf:"bytes,9,opt,name=deduplication_id,json=deduplicationId" json:"deduplication_id,omitempty"`
+	unknownFields   protoimpl.UnknownFields
+	sizeCache       protoimpl.SizeCache
+}
+
+func (x *Publication) Reset() {
+	*x = Publication{}
+	mi := &file_fsm_snapshot_proto_msgTypes[14]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Publication) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Publication) ProtoMessage() {}
+
+func (x *Publication) ProtoReflect() protoreflect.Message {
+	mi := &file_fsm_snapshot_proto_msgTypes[14]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Publication.ProtoReflect.Descriptor instead.
+func (*Publication) Descriptor() ([]byte, []int) {
+	return file_fsm_snapshot_proto_rawDescGZIP(), []int{14}
+}
+
+func (x *Publication) GetTopicArn() string {
+	if x != nil {
+		return x.TopicArn
+	}
+	return ""
+}
+
+func (x *Publication) GetSequence() uint64 {
+	if x != nil {
+		return x.Sequence
+	}
+	return 0
+}
+
+func (x *Publication) GetSubject() string {
+	if x != nil {
+		return x.Subject
+	}
+	return ""
+}
+
+func (x *Publication) GetMessage() string {
+	if x != nil {
+		return x.Message
+	}
+	return ""
+}
+
+func (x *Publication) GetTimestamp() int64 {
+	if x != nil {
+		return x.Timestamp
+	}
+	return 0
+}
+
+func (x *Publication) GetAttributes() []*MessageAttribute {
+	if x != nil {
+		return x.Attributes
+	}
+	return nil
+}
+
+func (x *Publication) GetEndpoint() string {
+	if x != nil {
+		return x.Endpoint
+	}
+	return ""
+}
+
+func (x *Publication) GetGroupId() string {
+	if x != nil {
+		return x.GroupId
+	}
+	return ""
+}
+
+func (x *Publication) GetDeduplicationId() string {
+	if x != nil {
+		return x.DeduplicationId
+	}
+	return ""
+}
+
+type TopicRecord struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Name          string                 `protobuf:"bytes,1,opt,name=name" json:"name,omitempty"`
+	Arn           string                 `protobuf:"bytes,2,opt,name=arn" json:"arn,omitempty"`
+	Incarnation   uint64                 `protobuf:"varint,3,opt,name=incarnation" json:"incarnation,omitempty"`
+	Attributes    *TopicAttributes       `protobuf:"bytes,4,opt,name=attributes" json:"attributes,omitempty"`
+	Tags          []*NameValue           `protobuf:"bytes,5,rep,name=tags" json:"tags,omitempty"`
+	CreatedAt     int64                  `protobuf:"varint,6,opt,name=created_at,json=createdAt" json:"created_at,omitempty"`
+	ModifiedAt    int64                  `protobuf:"varint,7,opt,name=modified_at,json=modifiedAt" json:"modified_at,omitempty"`
+	LastSequence  uint64                 `protobuf:"varint,8,opt,name=last_sequence,json=lastSequence" json:"last_sequence,omitempty"`
+	Unsubscribed  uint64                 `protobuf:"varint,9,opt,name=unsubscribed" json:"unsubscribed,omitempty"`
+	DeadBefore    int64                  `protobuf:"varint,10,opt,name=dead_before,json=deadBefore" json:"dead_before,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *TopicRecord) Reset() {
+	*x = TopicRecord{}
+	mi := &file_fsm_snapshot_proto_msgTypes[15]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TopicRecord) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TopicRecord) ProtoMessage() {}
+
+func (x *TopicRecord) ProtoReflect() protoreflect.Message {
+	mi := &file_fsm_snapshot_proto_msgTypes[15]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TopicRecord.ProtoReflect.Descriptor instead.
+func (*TopicRecord) Descriptor() ([]byte, []int) {
+	return file_fsm_snapshot_proto_rawDescGZIP(), []int{15}
+}
+
+func (x *TopicRecord) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *TopicRecord) GetArn() string {
+	if x != nil {
+		return x.Arn
+	}
+	return ""
+}
+
+func (x *TopicRecord) GetIncarnation() uint64 {
+	if x != nil {
+		return x.Incarnation
+	}
+	return 0
+}
+
+func (x *TopicRecord) GetAttributes() *TopicAttributes {
+	if x != nil {
+		return x.Attributes
+	}
+	return nil
+}
+
+func (x *TopicRecord) GetTags() []*NameValue {
+	if x != nil {
+		return x.Tags
+	}
+	return nil
+}
+
+func (x *TopicRecord) GetCreatedAt() int64 {
+	if x != nil {
+		return x.CreatedAt
+	}
+	return 0
+}
+
+func (x *TopicRecord) GetModifiedAt() int64 {
+	if x != nil {
+		return x.ModifiedAt
+	}
+	return 0
+}
+
+func (x *TopicRecord) GetLastSequence() uint64 {
+	if x != nil {
+		return x.LastSequence
+	}
+	return 0
+}
+
+func (x *TopicRecord) GetUnsubscribed() uint64 {
+	if x != nil {
+		return x.Unsubscribed
+	}
+	return 0
+}
+
+func (x *TopicRecord) GetDeadBefore() int64 {
+	if x != nil {
+		return x.DeadBefore
+	}
+	return 0
+}
+
+type TopicAttributes struct {
+	state            protoimpl.MessageState `protogen:"open.v1"`
+	Fifo             bool                   `protobuf:"varint,1,opt,name=fifo" json:"fifo,omitempty"`
+	DisplayName      string                 `protobuf:"bytes,2,opt,name=display_name,json=displayName" json:"display_name,omitempty"`
+	Policy           string                 `protobuf:"bytes,3,opt,name=policy" json:"policy,omitempty"`
+	DeliveryPolicy   string                 `protobuf:"bytes,4,opt,name=delivery_policy,json=deliveryPolicy" json:"delivery_policy,omitempty"`
+	KmsMasterKeyId   string                 `protobuf:"bytes,5,opt,name=kms_master_key_id,json=kmsMasterKeyId" json:"kms_master_key_id,omitempty"`
+	SignatureVersion uint32                 `protobuf:"varint,6,opt,name=signature_version,json=signatureVersion" json:"signature_version,omitempty"`
+	Tracing          uint32                 `protobuf:"varint,7,opt,name=tracing" json:"tracing,omitempty"`
+	Deduplication    *DeduplicationRules    `protobuf:"bytes,8,opt,name=deduplication" json:"deduplication,omitempty"`
+	Archive          *ArchivePolicy         `protobuf:"bytes,9,opt,name=archive" json:"archive,omitempty"`
+	Extensions       uint32                 `protobuf:"varint,10,opt,name=extensions" json:"extensions,omitempty"`
+	unknownFields    protoimpl.UnknownFields
+	sizeCache        protoimpl.SizeCache
+}
+
+func (x *TopicAttributes) Reset() {
+	*x = TopicAttributes{}
+	mi := &file_fsm_snapshot_proto_msgTypes[16]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TopicAttributes) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TopicAttributes) ProtoMessage() {}
+
+func (x *TopicAttributes) ProtoReflect() protoreflect.Message {
+	mi := &file_fsm_snapshot_proto_msgTypes[16]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TopicAttributes.ProtoReflect.Descriptor instead.
+func (*TopicAttributes) Descriptor() ([]byte, []int) {
+	return file_fsm_snapshot_proto_rawDescGZIP(), []int{16}
+}
+
+func (x *TopicAttributes) GetFifo() bool {
+	if x != nil {
+		return x.Fifo
+	}
+	return false
+}
+
+func (x *TopicAttributes) GetDisplayName() string {
+	if x != nil {
+		return x.DisplayName
+	}
+	return ""
+}
+
+func (x *TopicAttributes) GetPolicy() string {
+	if x != nil {
+		return x.Policy
+	}
+	return ""
+}
+
+func (x *TopicAttributes) GetDeliveryPolicy() string {
+	if x != nil {
+		return x.DeliveryPolicy
+	}
+	return ""
+}
+
+func (x *TopicAttributes) GetKmsMasterKeyId() string {
+	if x != nil {
+		return x.KmsMasterKeyId
+	}
+	return ""
+}
+
+func (x *TopicAttributes) GetSignatureVersion() uint32 {
+	if x != nil {
+		return x.SignatureVersion
+	}
+	return 0
+}
+
+func (x *TopicAttributes) GetTracing() uint32 {
+	if x != nil {
+		return x.Tracing
+	}
+	return 0
+}
+
+func (x *TopicAttributes) GetDeduplication() *DeduplicationRules {
+	if x != nil {
+		return x.Deduplication
+	}
+	return nil
+}
+
+func (x *TopicAttributes) GetArchive() *ArchivePolicy {
+	if x != nil {
+		return x.Archive
+	}
+	return nil
+}
+
+func (x *TopicAttributes) GetExtensions() uint32 {
+	if x != nil {
+		return x.Extensions
+	}
+	return 0
+}
+
+type ArchivePolicy struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Text          string                 `protobuf:"bytes,1,opt,name=text" json:"text,omitempty"`
+	Days          int64                  `protobuf:"varint,2,opt,name=days" json:"days,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ArchivePolicy) Reset() {
+	*x = ArchivePolicy{}
+	mi := &file_fsm_snapshot_proto_msgTypes[17]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ArchivePolicy) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ArchivePolicy) ProtoMessage() {}
+
+func (x *ArchivePolicy) ProtoReflect() protoreflect.Message {
+	mi := &file_fsm_snapshot_proto_msgTypes[17]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ArchivePolicy.ProtoReflect.Descriptor instead.
+func (*ArchivePolicy) Descriptor() ([]byte, []int) {
+	return file_fsm_snapshot_proto_rawDescGZIP(), []int{17}
+}
+
+func (x *ArchivePolicy) GetText() string {
+	if x != nil {
+		return x.Text
+	}
+	return ""
+}
+
+func (x *ArchivePolicy) GetDays() int64 {
+	if x != nil {
+		return x.Days
+	}
+	return 0
+}
+
+type SubscriptionRecord struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Number        uint64                 `protobuf:"varint,1,opt,name=number" json:"number,omitempty"`
+	Id            []byte                 `protobuf:"bytes,2,opt,name=id" json:"id,omitempty"`
+	Endpoint      string                 `protobuf:"bytes,3,opt,name=endpoint" json:"endpoint,omitempty"`
+	Owner         string                 `protobuf:"bytes,4,opt,name=owner" json:"owner,omitempty"`
+	Principal     string                 `protobuf:"bytes,5,opt,name=principal" json:"principal,omitempty"`
+	RawDelivery   bool                   `protobuf:"varint,6,opt,name=raw_delivery,json=rawDelivery" json:"raw_delivery,omitempty"`
+	FilterPolicy  string                 `protobuf:"bytes,7,opt,name=filter_policy,json=filterPolicy" json:"filter_policy,omitempty"`
+	FilterScope   uint32                 `protobuf:"varint,8,opt,name=filter_scope,json=filterScope" json:"filter_scope,omitempty"`
+	DeadLetter    *DeadLetterPolicy      `protobuf:"bytes,9,opt,name=dead_letter,json=deadLetter" json:"dead_letter,omitempty"`
+	Replay        *ReplayPolicy          `protobuf:"bytes,10,opt,name=replay" json:"replay,omitempty"`
+	ReplayStatus  uint32                 `protobuf:"varint,11,opt,name=replay_status,json=replayStatus" json:"replay_status,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SubscriptionRecord) Reset() {
+	*x = SubscriptionRecord{}
+	mi := &file_fsm_snapshot_proto_msgTypes[18]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SubscriptionRecord) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SubscriptionRecord) ProtoMessage() {}
+
+func (x *SubscriptionRecord) ProtoReflect() protoreflect.Message {
+	mi := &file_fsm_snapshot_proto_msgTypes[18]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SubscriptionRecord.ProtoReflect.Descriptor instead.
+func (*SubscriptionRecord) Descriptor() ([]byte, []int) {
+	return file_fsm_snapshot_proto_rawDescGZIP(), []int{18}
+}
+
+func (x *SubscriptionRecord) GetNumber() uint64 {
+	if x != nil {
+		return x.Number
+	}
+	return 0
+}
+
+func (x *SubscriptionRecord) GetId() []byte {
+	if x != nil {
+		return x.Id
+	}
+	return nil
+}
+
+func (x *SubscriptionRecord) GetEndpoint() string {
+	if x != nil {
+		return x.Endpoint
+	}
+	return ""
+}
+
+func (x *SubscriptionRecord) GetOwner() string {
+	if x != nil {
+		return x.Owner
+	}
+	return ""
+}
+
+func (x *SubscriptionRecord) GetPrincipal() string {
+	if x != nil {
+		return x.Principal
+	}
+	return ""
+}
+
+func (x *SubscriptionRecord) GetRawDelivery() bool {
+	if x != nil {
+		return x.RawDelivery
+	}
+	return false
+}
+
+func (x *SubscriptionRecord) GetFilterPolicy() string {
+	if x != nil {
+		return x.FilterPolicy
+	}
+	return ""
+}
+
+func (x *SubscriptionRecord) GetFilterScope() uint32 {
+	if x != nil {
+		return x.FilterScope
+	}
+	return 0
+}
+
+func (x *SubscriptionRecord) GetDeadLetter() *DeadLetterPolicy {
+	if x != nil {
+		return x.DeadLetter
+	}
+	return nil
+}
+
+func (x *SubscriptionRecord) GetReplay() *ReplayPolicy {
+	if x != nil {
+		return x.Replay
+	}
+	return nil
+}
+
+func (x *SubscriptionRecord) GetReplayStatus() uint32 {
+	if x != nil {
+		return x.ReplayStatus
+	}
+	return 0
+}
+
+// DeadLetterPolicy is the redrive policy of a subscription.
+type DeadLetterPolicy struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Text          string                 `protobuf:"bytes,1,opt,name=text" json:"text,omitempty"`
+	Target        string                 `protobuf:"bytes,2,opt,name=target" json:"target,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DeadLetterPolicy) Reset() {
+	*x = DeadLetterPolicy{}
+	mi := &file_fsm_snapshot_proto_msgTypes[19]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DeadLetterPolicy) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DeadLetterPolicy) ProtoMessage() {}
+
+func (x *DeadLetterPolicy) ProtoReflect() protoreflect.Message {
+	mi := &file_fsm_snapshot_proto_msgTypes[19]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DeadLetterPolicy.ProtoReflect.Descriptor instead.
+func (*DeadLetterPolicy) Descriptor() ([]byte, []int) {
+	return file_fsm_snapshot_proto_rawDescGZIP(), []int{19}
+}
+
+func (x *DeadLetterPolicy) GetText() string {
+	if x != nil {
+		return x.Text
+	}
+	return ""
+}
+
+func (x *DeadLetterPolicy) GetTarget() string {
+	if x != nil {
+		return x.Target
+	}
+	return ""
+}
+
+type ReplayPolicy struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Text          string                 `protobuf:"bytes,1,opt,name=text" json:"text,omitempty"`
+	Start         int64                  `protobuf:"varint,2,opt,name=start" json:"start,omitempty"`
+	End           int64                  `protobuf:"varint,3,opt,name=end" json:"end,omitempty"`
+	Ends          bool                   `protobuf:"varint,4,opt,name=ends" json:"ends,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ReplayPolicy) Reset() {
+	*x = ReplayPolicy{}
+	mi := &file_fsm_snapshot_proto_msgTypes[20]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ReplayPolicy) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ReplayPolicy) ProtoMessage() {}
+
+func (x *ReplayPolicy) ProtoReflect() protoreflect.Message {
+	mi := &file_fsm_snapshot_proto_msgTypes[20]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ReplayPolicy.ProtoReflect.Descriptor instead.
+func (*ReplayPolicy) Descriptor() ([]byte, []int) {
+	return file_fsm_snapshot_proto_rawDescGZIP(), []int{20}
+}
+
+func (x *ReplayPolicy) GetText() string {
+	if x != nil {
+		return x.Text
+	}
+	return ""
+}
+
+func (x *ReplayPolicy) GetStart() int64 {
+	if x != nil {
+		return x.Start
+	}
+	return 0
+}
+
+func (x *ReplayPolicy) GetEnd() int64 {
+	if x != nil {
+		return x.End
+	}
+	return 0
+}
+
+func (x *ReplayPolicy) GetEnds() bool {
+	if x != nil {
+		return x.Ends
+	}
+	return false
+}
+
 var File_fsm_snapshot_proto protoreflect.FileDescriptor
 
 const file_fsm_snapshot_proto_rawDesc = "" +
@@ -1357,7 +2098,7 @@ const file_fsm_snapshot_proto_rawDesc = "" +
 	"\n" +
 	"state_hash\x18\x04 \x01(\fR\tstateHash\x12\x1d\n" +
 	"\n" +
-	"chain_hash\x18\x05 \x01(\fR\tchainHash\"\xe5\x01\n" +
+	"chain_hash\x18\x05 \x01(\fR\tchainHash\"\xc7\x02\n" +
 	"\vSnapshotEnd\x12\x1a\n" +
 	"\bsections\x18\x01 \x01(\x04R\bsections\x12\x1e\n" +
 	"\n" +
@@ -1368,7 +2109,11 @@ const file_fsm_snapshot_proto_rawDesc = "" +
 	"\x06queues\x18\x04 \x01(\x04R\x06queues\x12\x1a\n" +
 	"\bmessages\x18\x05 \x01(\x04R\bmessages\x12+\n" +
 	"\x11deduplication_ids\x18\x06 \x01(\x04R\x10deduplicationIds\x12\x1a\n" +
-	"\battempts\x18\a \x01(\x04R\battempts\"\x8a\x02\n" +
+	"\battempts\x18\a \x01(\x04R\battempts\x12\x16\n" +
+	"\x06topics\x18\b \x01(\x04R\x06topics\x12$\n" +
+	"\rsubscriptions\x18\t \x01(\x04R\rsubscriptions\x12\"\n" +
+	"\fpublications\x18\n" +
+	" \x01(\x04R\fpublications\"\x8a\x02\n" +
 	"\fBrokerRecord\x12\x10\n" +
 	"\x03now\x18\x01 \x01(\x03R\x03now\x12%\n" +
 	"\x0eformat_version\x18\x02 \x01(\rR\rformatVersion\x12\x14\n" +
@@ -1455,7 +2200,7 @@ const file_fsm_snapshot_proto_rawDesc = "" +
 	"\ventries_max\x18\x06 \x01(\x03R\n" +
 	"entriesMax\x12.\n" +
 	"\x13purge_keeps_history\x18\a \x01(\bR\x11purgeKeepsHistory\x12/\n" +
-	"\x14dead_letter_keeps_id\x18\b \x01(\bR\x11deadLetterKeepsId\"\xd8\x05\n" +
+	"\x14dead_letter_keeps_id\x18\b \x01(\bR\x11deadLetterKeepsId\"\x96\x06\n" +
 	"\rMessageRecord\x12\x1a\n" +
 	"\bsequence\x18\x01 \x01(\x04R\bsequence\x12\x12\n" +
 	"\x04body\x18\x02 \x01(\tR\x04body\x12\x1d\n" +
@@ -1486,7 +2231,8 @@ const file_fsm_snapshot_proto_rawDesc = "" +
 	"\n" +
 	"attempt_id\x18\x13 \x01(\tR\tattemptId\x12%\n" +
 	"\x0eattempt_number\x18\x14 \x01(\x04R\rattemptNumber\x12#\n" +
-	"\rpartition_key\x18\x15 \x01(\tR\fpartitionKey\"\x90\x01\n" +
+	"\rpartition_key\x18\x15 \x01(\tR\fpartitionKey\x12<\n" +
+	"\tpublished\x18\x16 \x01(\v2\x1e.seriatim.fsm.PublishedMessageR\tpublished\"\x90\x01\n" +
 	"\x13DeduplicationRecord\x12\x14\n" +
 	"\x05order\x18\x01 \x01(\x04R\x05order\x12\x10\n" +
 	"\x03key\x18\x02 \x01(\fR\x03key\x12\x14\n" +
@@ -1505,7 +2251,80 @@ const file_fsm_snapshot_proto_rawDesc = "" +
 	"deliveries\"I\n" +
 	"\x0fAttemptDelivery\x12\x1a\n" +
 	"\bsequence\x18\x01 \x01(\x04R\bsequence\x12\x1a\n" +
-	"\bdelivery\x18\x02 \x01(\rR\bdeliveryB\a\x92\x03\x04\b\x02 \x03b\beditionsp\xe8\a"
+	"\bdelivery\x18\x02 \x01(\rR\bdelivery\"\xb3\x01\n" +
+	"\x10PublishedMessage\x12%\n" +
+	"\x0epublication_id\x18\x01 \x01(\fR\rpublicationId\x12;\n" +
+	"\vpublication\x18\x02 \x01(\v2\x19.seriatim.fsm.PublicationR\vpublication\x12)\n" +
+	"\x10subscription_arn\x18\x03 \x01(\tR\x0fsubscriptionArn\x12\x10\n" +
+	"\x03raw\x18\x04 \x01(\bR\x03raw\"\xba\x02\n" +
+	"\vPublication\x12\x1b\n" +
+	"\ttopic_arn\x18\x01 \x01(\tR\btopicArn\x12\x1a\n" +
+	"\bsequence\x18\x02 \x01(\x04R\bsequence\x12\x18\n" +
+	"\asubject\x18\x03 \x01(\tR\asubject\x12\x18\n" +
+	"\amessage\x18\x04 \x01(\tR\amessage\x12\x1c\n" +
+	"\ttimestamp\x18\x05 \x01(\x03R\ttimestamp\x12>\n" +
+	"\n" +
+	"attributes\x18\x06 \x03(\v2\x1e.seriatim.fsm.MessageAttributeR\n" +
+	"attributes\x12\x1a\n" +
+	"\bendpoint\x18\a \x01(\tR\bendpoint\x12\x19\n" +
+	"\bgroup_id\x18\b \x01(\tR\agroupId\x12)\n" +
+	"\x10deduplication_id\x18\t \x01(\tR\x0fdeduplicationId\"\xeb\x02\n" +
+	"\vTopicRecord\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x10\n" +
+	"\x03arn\x18\x02 \x01(\tR\x03arn\x12 \n" +
+	"\vincarnation\x18\x03 \x01(\x04R\vincarnation\x12=\n" +
+	"\n" +
+	"attributes\x18\x04 \x01(\v2\x1d.seriatim.fsm.TopicAttributesR\n" +
+	"attributes\x12+\n" +
+	"\x04tags\x18\x05 \x03(\v2\x17.seriatim.fsm.NameValueR\x04tags\x12\x1d\n" +
+	"\n" +
+	"created_at\x18\x06 \x01(\x03R\tcreatedAt\x12\x1f\n" +
+	"\vmodified_at\x18\a \x01(\x03R\n" +
+	"modifiedAt\x12#\n" +
+	"\rlast_sequence\x18\b \x01(\x04R\flastSequence\x12\"\n" +
+	"\funsubscribed\x18\t \x01(\x04R\funsubscribed\x12\x1f\n" +
+	"\vdead_before\x18\n" +
+	" \x01(\x03R\n" +
+	"deadBefore\"\x9a\x03\n" +
+	"\x0fTopicAttributes\x12\x12\n" +
+	"\x04fifo\x18\x01 \x01(\bR\x04fifo\x12!\n" +
+	"\fdisplay_name\x18\x02 \x01(\tR\vdisplayName\x12\x16\n" +
+	"\x06policy\x18\x03 \x01(\tR\x06policy\x12'\n" +
+	"\x0fdelivery_policy\x18\x04 \x01(\tR\x0edeliveryPolicy\x12)\n" +
+	"\x11kms_master_key_id\x18\x05 \x01(\tR\x0ekmsMasterKeyId\x12+\n" +
+	"\x11signature_version\x18\x06 \x01(\rR\x10signatureVersion\x12\x18\n" +
+	"\atracing\x18\a \x01(\rR\atracing\x12F\n" +
+	"\rdeduplication\x18\b \x01(\v2 .seriatim.fsm.DeduplicationRulesR\rdeduplication\x125\n" +
+	"\aarchive\x18\t \x01(\v2\x1b.seriatim.fsm.ArchivePolicyR\aarchive\x12\x1e\n" +
+	"\n" +
+	"extensions\x18\n" +
+	" \x01(\rR\n" +
+	"extensions\"7\n" +
+	"\rArchivePolicy\x12\x12\n" +
+	"\x04text\x18\x01 \x01(\tR\x04text\x12\x12\n" +
+	"\x04days\x18\x02 \x01(\x03R\x04days\"\x91\x03\n" +
+	"\x12SubscriptionRecord\x12\x16\n" +
+	"\x06number\x18\x01 \x01(\x04R\x06number\x12\x0e\n" +
+	"\x02id\x18\x02 \x01(\fR\x02id\x12\x1a\n" +
+	"\bendpoint\x18\x03 \x01(\tR\bendpoint\x12\x14\n" +
+	"\x05owner\x18\x04 \x01(\tR\x05owner\x12\x1c\n" +
+	"\tprincipal\x18\x05 \x01(\tR\tprincipal\x12!\n" +
+	"\fraw_delivery\x18\x06 \x01(\bR\vrawDelivery\x12#\n" +
+	"\rfilter_policy\x18\a \x01(\tR\ffilterPolicy\x12!\n" +
+	"\ffilter_scope\x18\b \x01(\rR\vfilterScope\x12?\n" +
+	"\vdead_letter\x18\t \x01(\v2\x1e.seriatim.fsm.DeadLetterPolicyR\n" +
+	"deadLetter\x122\n" +
+	"\x06replay\x18\n" +
+	" \x01(\v2\x1a.seriatim.fsm.ReplayPolicyR\x06replay\x12#\n" +
+	"\rreplay_status\x18\v \x01(\rR\freplayStatus\">\n" +
+	"\x10DeadLetterPolicy\x12\x12\n" +
+	"\x04text\x18\x01 \x01(\tR\x04text\x12\x16\n" +
+	"\x06target\x18\x02 \x01(\tR\x06target\"^\n" +
+	"\fReplayPolicy\x12\x12\n" +
+	"\x04text\x18\x01 \x01(\tR\x04text\x12\x14\n" +
+	"\x05start\x18\x02 \x01(\x03R\x05start\x12\x10\n" +
+	"\x03end\x18\x03 \x01(\x03R\x03end\x12\x12\n" +
+	"\x04ends\x18\x04 \x01(\bR\x04endsB\a\x92\x03\x04\b\x02 \x03b\beditionsp\xe8\a"
 
 var (
 	file_fsm_snapshot_proto_rawDescOnce sync.Once
@@ -1519,7 +2338,7 @@ func file_fsm_snapshot_proto_rawDescGZIP() []byte {
 	return file_fsm_snapshot_proto_rawDescData
 }
 
-var file_fsm_snapshot_proto_msgTypes = make([]protoimpl.MessageInfo, 13)
+var file_fsm_snapshot_proto_msgTypes = make([]protoimpl.MessageInfo, 21)
 var file_fsm_snapshot_proto_goTypes = []any{
 	(*SnapshotHeader)(nil),      // 0: seriatim.fsm.SnapshotHeader
 	(*SnapshotEnd)(nil),         // 1: seriatim.fsm.SnapshotEnd
@@ -1534,26 +2353,43 @@ var file_fsm_snapshot_proto_goTypes = []any{
 	(*DeduplicationRecord)(nil), // 10: seriatim.fsm.DeduplicationRecord
 	(*AttemptRecord)(nil),       // 11: seriatim.fsm.AttemptRecord
 	(*AttemptDelivery)(nil),     // 12: seriatim.fsm.AttemptDelivery
-	(*NameValue)(nil),           // 13: seriatim.fsm.NameValue
-	(*RedrivePolicy)(nil),       // 14: seriatim.fsm.RedrivePolicy
-	(*RedriveAllowPolicy)(nil),  // 15: seriatim.fsm.RedriveAllowPolicy
-	(*MessageAttribute)(nil),    // 16: seriatim.fsm.MessageAttribute
+	(*PublishedMessage)(nil),    // 13: seriatim.fsm.PublishedMessage
+	(*Publication)(nil),         // 14: seriatim.fsm.Publication
+	(*TopicRecord)(nil),         // 15: seriatim.fsm.TopicRecord
+	(*TopicAttributes)(nil),     // 16: seriatim.fsm.TopicAttributes
+	(*ArchivePolicy)(nil),       // 17: seriatim.fsm.ArchivePolicy
+	(*SubscriptionRecord)(nil),  // 18: seriatim.fsm.SubscriptionRecord
+	(*DeadLetterPolicy)(nil),    // 19: seriatim.fsm.DeadLetterPolicy
+	(*ReplayPolicy)(nil),        // 20: seriatim.fsm.ReplayPolicy
+	(*NameValue)(nil),           // 21: seriatim.fsm.NameValue
+	(*RedrivePolicy)(nil),       // 22: seriatim.fsm.RedrivePolicy
+	(*RedriveAllowPolicy)(nil),  // 23: seriatim.fsm.RedriveAllowPolicy
+	(*MessageAttribute)(nil),    // 24: seriatim.fsm.MessageAttribute
 }
 var file_fsm_snapshot_proto_depIdxs = []int32{
-	13, // 0: seriatim.fsm.BrokerRecord.settings:type_name -> seriatim.fsm.NameValue
+	21, // 0: seriatim.fsm.BrokerRecord.settings:type_name -> seriatim.fsm.NameValue
 	6,  // 1: seriatim.fsm.QueueRecord.attributes:type_name -> seriatim.fsm.QueueAttributes
-	13, // 2: seriatim.fsm.QueueRecord.tags:type_name -> seriatim.fsm.NameValue
-	14, // 3: seriatim.fsm.QueueAttributes.redrive:type_name -> seriatim.fsm.RedrivePolicy
-	15, // 4: seriatim.fsm.QueueAttributes.redrive_allow:type_name -> seriatim.fsm.RedriveAllowPolicy
+	21, // 2: seriatim.fsm.QueueRecord.tags:type_name -> seriatim.fsm.NameValue
+	22, // 3: seriatim.fsm.QueueAttributes.redrive:type_name -> seriatim.fsm.RedrivePolicy
+	23, // 4: seriatim.fsm.QueueAttributes.redrive_allow:type_name -> seriatim.fsm.RedriveAllowPolicy
 	7,  // 5: seriatim.fsm.QueueAttributes.encryption:type_name -> seriatim.fsm.Encryption
 	8,  // 6: seriatim.fsm.QueueAttributes.deduplication:type_name -> seriatim.fsm.DeduplicationRules
-	16, // 7: seriatim.fsm.MessageRecord.attributes:type_name -> seriatim.fsm.MessageAttribute
-	12, // 8: seriatim.fsm.AttemptRecord.deliveries:type_name -> seriatim.fsm.AttemptDelivery
-	9,  // [9:9] is the sub-list for method output_type
-	9,  // [9:9] is the sub-list for method input_type
-	9,  // [9:9] is the sub-list for extension type_name
-	9,  // [9:9] is the sub-list for extension extendee
-	0,  // [0:9] is the sub-list for field type_name
+	24, // 7: seriatim.fsm.MessageRecord.attributes:type_name -> seriatim.fsm.MessageAttribute
+	13, // 8: seriatim.fsm.MessageRecord.published:type_name -> seriatim.fsm.PublishedMessage
+	12, // 9: seriatim.fsm.AttemptRecord.deliveries:type_name -> seriatim.fsm.AttemptDelivery
+	14, // 10: seriatim.fsm.PublishedMessage.publication:type_name -> seriatim.fsm.Publication
+	24, // 11: seriatim.fsm.Publication.attributes:type_name -> seriatim.fsm.MessageAttribute
+	16, // 12: seriatim.fsm.TopicRecord.attributes:type_name -> seriatim.fsm.TopicAttributes
+	21, // 13: seriatim.fsm.TopicRecord.tags:type_name -> seriatim.fsm.NameValue
+	8,  // 14: seriatim.fsm.TopicAttributes.deduplication:type_name -> seriatim.fsm.DeduplicationRules
+	17, // 15: seriatim.fsm.TopicAttributes.archive:type_name -> seriatim.fsm.ArchivePolicy
+	19, // 16: seriatim.fsm.SubscriptionRecord.dead_letter:type_name -> seriatim.fsm.DeadLetterPolicy
+	20, // 17: seriatim.fsm.SubscriptionRecord.replay:type_name -> seriatim.fsm.ReplayPolicy
+	18, // [18:18] is the sub-list for method output_type
+	18, // [18:18] is the sub-list for method input_type
+	18, // [18:18] is the sub-list for extension type_name
+	18, // [18:18] is the sub-list for extension extendee
+	0,  // [0:18] is the sub-list for field type_name
 }
 
 func init() { file_fsm_snapshot_proto_init() }
@@ -1568,7 +2404,7 @@ func file_fsm_snapshot_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_fsm_snapshot_proto_rawDesc), len(file_fsm_snapshot_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   13,
+			NumMessages:   21,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

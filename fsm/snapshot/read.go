@@ -22,6 +22,9 @@ type Contents struct {
 	Attempts         uint64
 	MoveTasks        uint64
 	Tombstones       uint64
+	Topics           uint64
+	Subscriptions    uint64
+	Publications     uint64 // that messages refer to
 	Sections         uint64 // each with a checksum of its own
 }
 
@@ -63,6 +66,7 @@ func ReadContents(r io.Reader) (Position, *queue.Broker, Contents, error) {
 	return position, broker, Contents{
 		Queues: s.counts.Queues, Messages: s.counts.Messages, DeduplicationIDs: s.counts.DeduplicationIds,
 		Attempts: s.counts.Attempts, MoveTasks: s.counts.MoveTasks, Tombstones: s.counts.Tombstones,
+		Topics: s.counts.Topics, Subscriptions: s.counts.Subscriptions, Publications: s.counts.Publications,
 		Sections: uint64(sections.number),
 	}, nil
 }
@@ -213,9 +217,11 @@ func (s *reader) section(payload []byte) error {
 // inOrder holds the records to the order in which they are written, for only
 // then do equal states have equal bytes.
 func (s *reader) inOrder(kind byte) error {
-	inQueue := kind >= recordMessage
-	afterQueue := s.last >= recordQueue
-	if (inQueue && !afterQueue) || (kind < s.last && kind != recordQueue) {
+	ofQueue := kind >= recordMessage && kind <= recordAttempt
+	ofTopic := kind > recordTopic
+	queuesOver := s.last >= recordTopic
+	begins := kind == recordQueue && !queuesOver || kind == recordTopic
+	if (ofQueue && s.last < recordQueue) || (ofTopic && !queuesOver) || (kind < s.last && !begins) {
 		return fmt.Errorf("%w: a record of kind %d after one of kind %d", format.ErrMalformed, kind, s.last)
 	}
 	s.last = kind
@@ -244,6 +250,15 @@ func (s *reader) record(kind byte, body []byte) error {
 	case recordAttempt:
 		s.counts.Attempts++
 		err = add(body, &s.attempt, attemptRecord, s.restorer.AddAttempt)
+	case recordTopic:
+		s.counts.Topics++
+		err = add(body, &fsmpb.TopicRecord{}, topicRecord, s.restorer.AddTopic)
+	case recordSubscription:
+		s.counts.Subscriptions++
+		err = add(body, &fsmpb.SubscriptionRecord{}, subscriptionRecord, s.restorer.AddSubscription)
+	case recordTopicDeduplication:
+		s.counts.DeduplicationIds++
+		err = add(body, &s.known, deduplicationRecord, s.restorer.AddTopicDeduplication)
 	default:
 		err = fmt.Errorf("%w: a record of kind %d", format.ErrUnknownFormat, kind)
 	}

@@ -66,16 +66,7 @@ func queueAttributesMessage(a *queue.QueueAttributes) *fsmpb.QueueAttributes {
 			KmsReuseSeconds: a.Encryption.KMSReuseSeconds,
 			SqsManaged:      a.Encryption.SQSManaged,
 		},
-		Deduplication: &fsmpb.DeduplicationRules{
-			Disabled:          a.Deduplication.Disabled,
-			ContentBased:      a.Deduplication.ContentBased,
-			IdAndContent:      a.Deduplication.IDAndContent,
-			Scope:             uint32(a.Deduplication.Scope),
-			WindowSeconds:     a.Deduplication.WindowSeconds,
-			EntriesMax:        a.Deduplication.EntriesMax,
-			PurgeKeepsHistory: a.Deduplication.PurgeKeepsHistory,
-			DeadLetterKeepsId: a.Deduplication.DeadLetterKeepsID,
-		},
+		Deduplication:           deduplicationMessage(&a.Deduplication),
 		HighThroughput:          a.HighThroughput,
 		GroupOptional:           a.GroupOptional,
 		GroupMessagesMax:        a.GroupMessagesMax,
@@ -131,6 +122,19 @@ func queueAttributes(m *fsmpb.QueueAttributes) (queue.QueueAttributes, error) {
 		Profile:                 profile,
 		Extensions:              attributes.ExtensionSet(m.GetExtensions()),
 	}, nil
+}
+
+func deduplicationMessage(r *deduplication.Rules) *fsmpb.DeduplicationRules {
+	return &fsmpb.DeduplicationRules{
+		Disabled:          r.Disabled,
+		ContentBased:      r.ContentBased,
+		IdAndContent:      r.IDAndContent,
+		Scope:             uint32(r.Scope),
+		WindowSeconds:     r.WindowSeconds,
+		EntriesMax:        r.EntriesMax,
+		PurgeKeepsHistory: r.PurgeKeepsHistory,
+		DeadLetterKeepsId: r.DeadLetterKeepsID,
+	}
 }
 
 func deduplicationRules(m *fsmpb.DeduplicationRules) (deduplication.Rules, error) {

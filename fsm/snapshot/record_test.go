@@ -62,6 +62,12 @@ func TestRecordsKeepEveryField(t *testing.T) {
 			return m
 		}, deduplicationRecord)
 	})
+	t.Run("topic", func(t *testing.T) {
+		keeps(t, func(r queue.TopicRecord) *fsmpb.TopicRecord { return topicMessage(&r) }, topicRecord)
+	})
+	t.Run("subscription", func(t *testing.T) {
+		keeps(t, func(r queue.SubscriptionRecord) *fsmpb.SubscriptionRecord { return subscriptionMessage(&r) }, subscriptionRecord)
+	})
 	t.Run("attempt", func(t *testing.T) {
 		keeps(t, func(r queue.AttemptRecord) *fsmpb.AttemptRecord {
 			m := &fsmpb.AttemptRecord{}

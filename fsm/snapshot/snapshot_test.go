@@ -42,6 +42,7 @@ func TestSampleHasEveryKindOfRecord(t *testing.T) {
 	for name, n := range map[string]uint64{
 		"tombstones": contents.Tombstones, "move tasks": contents.MoveTasks, "queues": contents.Queues,
 		"messages": contents.Messages, "deduplication ids": contents.DeduplicationIDs, "attempts": contents.Attempts,
+		"topics": contents.Topics, "subscriptions": contents.Subscriptions,
 	} {
 		if n == 0 {
 			t.Errorf("the sample state has no %s", name)
@@ -154,7 +155,10 @@ func TestSnapshotsThatLieAreRefused(t *testing.T) {
 		{"half a record", records(func(p []byte) []byte { return p[:len(p)-1] }), format.ErrMalformed, "its length is wrong"},
 		{"an unknown record", records(func(p []byte) []byte { return append(p, 99, 0) }), format.ErrUnknownFormat, "kind 99"},
 		{"a message before a queue", records(func(p []byte) []byte { return append([]byte{recordMessage, 0}, p...) }), format.ErrMalformed, "record 0"},
-		{"a record that is no protobuf", records(func(p []byte) []byte { return append(p, recordAttempt, 1, 0x0a) }), format.ErrMalformed, "record"},
+		{"a subscription before a topic", records(func(p []byte) []byte { return append([]byte{recordSubscription, 0}, p...) }), format.ErrMalformed, "record 0"},
+		{"a queue after a topic", records(func(p []byte) []byte { return append(p, recordQueue, 0) }), format.ErrMalformed, "a record of kind 3 after one of kind"},
+		{"a message of a topic", records(func(p []byte) []byte { return append(p, recordMessage, 0) }), format.ErrMalformed, "a record of kind 4 after one of kind"},
+		{"a record that is no protobuf", records(func(p []byte) []byte { return append(p, recordSubscription, 1, 0x0a) }), format.ErrMalformed, "record"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

@@ -20,6 +20,11 @@ const (
 	recordMessage       = 4
 	recordDeduplication = 5
 	recordAttempt       = 6
+	// Of topics, from format version 3 on. A message that a topic delivered holds its
+	// publication, or names one that an earlier message of the snapshot holds.
+	recordTopic              = 7
+	recordSubscription       = 8
+	recordTopicDeduplication = 9
 )
 
 // Write writes a captured state. Equal states at equal positions give
@@ -41,6 +46,7 @@ func Write(w io.Writer, position Position, frozen *queue.Frozen) error {
 	frozen.Tombstones(s.tombstone)
 	frozen.MoveTasks(s.moveTask)
 	frozen.Queues(s.queue)
+	frozen.Topics(s.topic)
 	if s.err == nil && s.sections.filled() > 0 {
 		s.err = s.sections.end(sectionRecords)
 	}
@@ -108,6 +114,24 @@ func (s *writer) queue(q queue.FrozenQueue) bool {
 	q.Attempts(s.receiveAttempt)
 	if s.err != nil {
 		s.err = fmt.Errorf("queue %s: %w", record.Name, s.err)
+	}
+	return s.err == nil
+}
+
+func (s *writer) topic(t queue.FrozenTopic) bool {
+	record := t.Record()
+	if !s.record(recordTopic, &s.counts.Topics, topicMessage(&record)) {
+		return false
+	}
+	t.Subscriptions(func(r queue.SubscriptionRecord) bool {
+		return s.record(recordSubscription, &s.counts.Subscriptions, subscriptionMessage(&r))
+	})
+	t.Deduplication(func(r queue.DeduplicationRecord) bool {
+		fillDeduplication(&s.known, &r)
+		return s.record(recordTopicDeduplication, &s.counts.DeduplicationIds, &s.known)
+	})
+	if s.err != nil {
+		s.err = fmt.Errorf("topic %s: %w", record.Name, s.err)
 	}
 	return s.err == nil
 }

@@ -42,3 +42,41 @@ func FuzzQueue(f *testing.F) {
 		}
 	})
 }
+
+func TestTopic(t *testing.T) {
+	cases := []struct {
+		text, name, account string
+	}{
+		{"arn:aws:sns:us-east-1:000000000000:t.fifo", "t.fifo", "000000000000"},
+		{"arn:aws:sns:us-east-1:000000000000:", "", "000000000000"},
+		{"arn:aws:sqs:us-east-1:000000000000:q", "", "000000000000"},
+		{"arn:aws:sns:us-east-1:0:t:id", "", "0"},
+		{"t.fifo", "", ""},
+	}
+	for _, c := range cases {
+		if name, ok := Topic(c.text); name != c.name || ok != (c.name != "") {
+			t.Errorf("%s names %q, %v", c.text, name, ok)
+		}
+		if account := AccountOf(c.text); account != c.account {
+			t.Errorf("%s has the account %q", c.text, account)
+		}
+	}
+}
+
+func TestSubscription(t *testing.T) {
+	cases := []struct {
+		text, topic, id string
+		elements        int
+	}{
+		{"arn:aws:sns:us-east-1:0:t:id", "t", "id", 7},
+		{"arn:aws:sns:us-east-1:0:t", "", "", 6},
+		{"arn:aws:sns:us-east-1:0:t:id:more", "", "", 8},
+		{"", "", "", 1},
+	}
+	for _, c := range cases {
+		topic, id, elements := Subscription(c.text)
+		if topic != c.topic || id != c.id || elements != c.elements {
+			t.Errorf("%s is %q, %q, %d", c.text, topic, id, elements)
+		}
+	}
+}

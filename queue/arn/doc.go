@@ -1,5 +1,5 @@
 // Package arn reads and writes Amazon Resource Names, which clients use to name
-// queues in policies and move tasks.
+// queues, topics and subscriptions.
 //
 // It owns their form and refuses to know whether what they name exists. Package
 // queue and the wire protocols call it.

@@ -17,7 +17,7 @@
 //
 // # Who calls it
 //
-// Package queue, when commands are checked and applied; fsm/snapshot, which stores the
+// Packages queue and topic, when commands are checked and applied; fsm/snapshot, which stores the
 // values; the protocols, to know a name.
 //
 // # Two services

@@ -17,5 +17,5 @@
 //
 // # Who calls it
 //
-// Package queue, for each of its queues.
+// Package queue, for each of its queues, and package topic, for each topic.
 package deduplication

@@ -45,6 +45,18 @@ func NewTaskID(k statehash.Key, number uint64, epoch uint32) string {
 	return newUUID(k, statehash.KindTaskID, number, uint64(epoch)).String()
 }
 
+// NewPublicationID derives the MessageId that a topic gives to what it accepted as
+// sequence. Each queue gives the delivered message an id of its own.
+func NewPublicationID(k statehash.Key, incarnation, sequence uint64) MessageID {
+	return newUUID(k, statehash.KindPublicationID, incarnation, sequence)
+}
+
+// NewSubscriptionID derives the last part of the ARN of a subscription. Every epoch
+// numbers them for itself.
+func NewSubscriptionID(k statehash.Key, number uint64, epoch uint32) MessageID {
+	return newUUID(k, statehash.KindSubscriptionID, number, uint64(epoch))
+}
+
 func newUUID(k statehash.Key, kind byte, a, b uint64) MessageID {
 	var buf [17]byte
 	id := MessageID(k.Sum(append(statehash.Record(buf[:0]), kind).Num(a).Num(b)).Bytes())

@@ -33,6 +33,11 @@ const (
 	AttemptSecondsMax       = 3600
 	ListQueuesMax           = 1000
 	ArchiveDaysMax          = 365
+	TopicsFIFOMax           = 1000    // the quota of AWS for an account
+	TopicsStandardMax       = 100_000 // likewise
+	// SubscriptionsMax is that of a FIFO topic on AWS. It holds for every topic here,
+	// since one log entry delivers to all of them.
+	SubscriptionsMax = 100
 	// InFlightMax: AWS, both queue types, since late 2024.
 	InFlightMax = 120_000
 )

@@ -23,9 +23,10 @@ var (
 // Statement is what AddPermission grants.
 type Statement struct {
 	Label    string // Sid
-	QueueARN string
+	Service  string // prefix of the actions: SQS or SNS
+	Resource string // ARN of the queue or the topic
 	Accounts []string
-	Actions  []string // without the SQS: prefix
+	Actions  []string // without the prefix
 }
 
 // parseObject reads a policy, or a part of one, within the bound.
@@ -42,11 +43,11 @@ func IsAccess(text string) bool {
 	return ok
 }
 
-// Add adds a statement to an access policy, and begins one as AWS does if there
-// is none.
+// Add adds a statement to an access policy, and begins one as AWS does for a queue if
+// there is none.
 func Add(policy string, s Statement) (string, error) {
 	if policy == "" {
-		policy = `{"Version":"2008-10-17","Id":` + jsontext.Quote(s.QueueARN+"/SQSDefaultPolicy") + `}`
+		policy = `{"Version":"2008-10-17","Id":` + jsontext.Quote(s.Resource+"/SQSDefaultPolicy") + `}`
 	}
 	o, statements, ok := parseAccess(policy)
 	if !ok {
@@ -118,10 +119,10 @@ func (s Statement) text() string {
 	}
 	actions := make([]string, len(s.Actions))
 	for i, action := range s.Actions {
-		actions[i] = "SQS:" + action
+		actions[i] = s.Service + ":" + action
 	}
 	return `{"Sid":` + jsontext.Quote(s.Label) + `,"Effect":"Allow","Principal":{"AWS":` + oneOrMany(principals) +
-		`},"Action":` + oneOrMany(actions) + `,"Resource":` + jsontext.Quote(s.QueueARN) + `}`
+		`},"Action":` + oneOrMany(actions) + `,"Resource":` + jsontext.Quote(s.Resource) + `}`
 }
 
 func oneOrMany(values []string) string {

@@ -24,6 +24,9 @@ func DefaultTopicAccess(topicARN, account string) string {
 		`"Resource":` + jsontext.Quote(topicARN) + `,"Condition":{"StringEquals":{"AWS:SourceOwner":` + jsontext.Quote(account) + `}}}]}`
 }
 
+// EmptyTopicAccess is the access policy of a topic that had its last statement removed.
+const EmptyTopicAccess = `{"Version":"2008-10-17","Id":"__default_policy_ID","Statement":[]}`
+
 // IsDelivery reports whether text can be a DeliveryPolicy: a JSON object. What it
 // says is about HTTP endpoints, which there are none of.
 func IsDelivery(text string) bool {

@@ -36,10 +36,17 @@ const (
 
 // Codes of SNS, numbered on from those of SQS. No action of SQS is refused with
 // one. SNSInvalidParameter is InvalidParameter on the wire, where SQS says
-// InvalidParameterValue.
+// InvalidParameterValue; SNSResourceNotFound is ResourceNotFound, where SQS says
+// ResourceNotFoundException.
 const (
-	SNSInvalidParameter Code = 23
-	TagLimitExceeded    Code = 24
+	SNSInvalidParameter       Code = 23
+	TagLimitExceeded          Code = 24
+	NotFound                  Code = 25
+	SNSResourceNotFound       Code = 26
+	InvalidState              Code = 27
+	TopicLimitExceeded        Code = 28
+	SubscriptionLimitExceeded Code = 29
+	ParameterValueInvalid     Code = 30
 )
 
 // Error is a refusal by a rule of the domain: a code and the exact text that
@@ -109,3 +116,15 @@ func NoSuchQueue() *Error {
 func NoSuchResource(parameter string) *Error {
 	return New(ResourceNotFound, "The resource that you specified for the ", parameter, " parameter doesn't exist.")
 }
+
+// SNSInvalid refuses a parameter of SNS in the words of parts, put together behind how
+// SNS begins them.
+func SNSInvalid(parts ...string) *Error {
+	return New(SNSInvalidParameter, append([]string{"Invalid parameter: "}, parts...)...)
+}
+
+// NoSuchTopic refuses a request about a topic that does not exist.
+func NoSuchTopic() *Error { return New(NotFound, "Topic does not exist") }
+
+// NoSuchSubscription refuses a request about a subscription that does not exist.
+func NoSuchSubscription() *Error { return New(NotFound, "Subscription does not exist") }

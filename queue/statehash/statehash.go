@@ -50,18 +50,24 @@ func NewKey(secret [16]byte) Key {
 
 // Kinds separate the uses of the one key.
 const (
-	KindBroker        = 'B'
-	KindContent       = 'C'
-	KindDeduplication = 'D'
-	KindHandle        = 'H'
-	KindMessageID     = 'I'
-	KindMessage       = 'M'
-	KindHeader        = 'Q'
-	KindCounters      = 'N'
-	KindAttempt       = 'A'
-	KindTask          = 'T'
-	KindTaskID        = 'U'
-	KindTombstone     = 'X'
+	KindBroker         = 'B'
+	KindContent        = 'C'
+	KindDeduplication  = 'D'
+	KindHandle         = 'H'
+	KindMessageID      = 'I'
+	KindMessage        = 'M'
+	KindHeader         = 'Q'
+	KindCounters       = 'N'
+	KindAttempt        = 'A'
+	KindTask           = 'T'
+	KindTaskID         = 'U'
+	KindTombstone      = 'X'
+	KindTopic          = 'O'
+	KindTopicCounters  = 'G'
+	KindSubscription   = 'S'
+	KindSubscriptionID = 'V'
+	KindPublication    = 'P'
+	KindPublicationID  = 'J'
 )
 
 // Sum is the hash of a record.

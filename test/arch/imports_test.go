@@ -45,7 +45,7 @@ type packageRule struct {
 // packageRules has a row for every package but those below test. No row covers
 // another package than the one it names.
 var packageRules = []packageRule{
-	{path: "queue", only: append([]string{"~/queue/arn", "~/queue/attributes", "~/queue/content", "~/queue/deduplication", "~/queue/filter", "~/queue/identifier", "~/queue/limits", "~/queue/logtime", "~/queue/policy", "~/queue/refusal", "~/queue/statehash"}, domain...)},
+	{path: "queue", only: append([]string{"~/queue/arn", "~/queue/attributes", "~/queue/content", "~/queue/deduplication", "~/queue/filter", "~/queue/identifier", "~/queue/limits", "~/queue/logtime", "~/queue/policy", "~/queue/refusal", "~/queue/statehash", "~/queue/topic"}, domain...)},
 	{path: "queue/arn", only: domain},
 	{path: "queue/attributes", only: []string{
 		"~/queue/content", "~/queue/deduplication", "~/queue/filter", "~/queue/limits", "~/queue/policy", "~/queue/refusal",
@@ -66,6 +66,10 @@ var packageRules = []packageRule{
 	{path: "queue/refusal", only: []string{"unicode/utf8"}},
 	{path: "queue/refusal/refusaltest", only: []string{"~/queue/refusal", "testing"}, users: []string{}},
 	{path: "queue/statehash", only: []string{"~/queue/logtime", "encoding/binary", "math/bits", "github.com/dchest/siphash"}},
+	{path: "queue/topic", only: []string{
+		"~/queue/attributes", "~/queue/deduplication", "~/queue/identifier", "~/queue/logtime", "~/queue/notification", "~/queue/statehash",
+		"fmt", "github.com/tidwall/btree",
+	}, users: []string{"queue"}},
 	{path: "fsm", only: append([]string{
 		"~/queue", "~/fsm/codec", "~/fsm/format", "~/fsm/snapshot", "io", "runtime/debug", "sync", "sync/atomic", "github.com/hashicorp/raft",
 	}, domain...)},
@@ -85,7 +89,7 @@ var packageRules = []packageRule{
 		"~/queue", "~/queue/policy", "~/fsm/format", "~/fsm/fsmpb", "google.golang.org/protobuf/proto",
 	}, domain...), users: []string{"fsm/codec", "fsm/snapshot"}},
 	{path: "fsm/snapshot", only: append([]string{
-		"~/queue", "~/queue/attributes", "~/queue/content", "~/queue/deduplication", "~/queue/policy",
+		"~/queue", "~/queue/attributes", "~/queue/content", "~/queue/deduplication", "~/queue/filter", "~/queue/policy",
 		"~/fsm/format", "~/fsm/fsmpb", "~/fsm/protobuf", "io", "google.golang.org/protobuf/proto",
 	}, domain...), users: []string{"fsm", "cluster", "cluster/leader", "cluster/offline"}},
 	{path: "cluster", never: slices.Concat([]string{"~/transport", "net/http"}, aws)},

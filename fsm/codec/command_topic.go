@@ -1,0 +1,135 @@
+package codec
+
+import (
+	"github.com/seriatimq/seriatim/fsm/fsmpb"
+	"github.com/seriatimq/seriatim/fsm/protobuf"
+	"github.com/seriatimq/seriatim/queue"
+)
+
+// createTopicMessage is the log form of cmd.
+func createTopicMessage(cmd *queue.CreateTopic) *fsmpb.CreateTopic {
+	return &fsmpb.CreateTopic{
+		Topic:      cmd.Topic,
+		TopicArn:   cmd.TopicARN,
+		Attributes: protobuf.NameValues(cmd.Attributes),
+		Tags:       protobuf.TagValues(cmd.Tags),
+	}
+}
+
+// createTopicCommand is the inverse of createTopicMessage.
+func createTopicCommand(m *fsmpb.CreateTopic) (*queue.CreateTopic, error) {
+	return &queue.CreateTopic{
+		Topic:      m.Topic,
+		TopicARN:   m.TopicArn,
+		Attributes: protobuf.Attributes(m.Attributes),
+		Tags:       protobuf.Tags(m.Tags),
+	}, nil
+}
+
+// deleteTopicMessage is the log form of cmd.
+func deleteTopicMessage(cmd *queue.DeleteTopic) *fsmpb.DeleteTopic {
+	return &fsmpb.DeleteTopic{Topic: cmd.Topic}
+}
+
+// deleteTopicCommand is the inverse of deleteTopicMessage.
+func deleteTopicCommand(m *fsmpb.DeleteTopic) (*queue.DeleteTopic, error) {
+	return &queue.DeleteTopic{Topic: m.Topic}, nil
+}
+
+// setTopicAttributesMessage is the log form of cmd.
+func setTopicAttributesMessage(cmd *queue.SetTopicAttributes) *fsmpb.SetTopicAttributes {
+	return &fsmpb.SetTopicAttributes{Topic: cmd.Topic, Attributes: protobuf.NameValues(cmd.Attributes)}
+}
+
+// setTopicAttributesCommand is the inverse of setTopicAttributesMessage.
+func setTopicAttributesCommand(m *fsmpb.SetTopicAttributes) (*queue.SetTopicAttributes, error) {
+	return &queue.SetTopicAttributes{Topic: m.Topic, Attributes: protobuf.Attributes(m.Attributes)}, nil
+}
+
+// setTopicTagsMessage is the log form of cmd.
+func setTopicTagsMessage(cmd *queue.SetTopicTags) *fsmpb.SetTopicTags {
+	return &fsmpb.SetTopicTags{
+		Topic:  cmd.Topic,
+		Set:    protobuf.TagValues(cmd.Set),
+		Remove: cmd.Remove,
+	}
+}
+
+// setTopicTagsCommand is the inverse of setTopicTagsMessage.
+func setTopicTagsCommand(m *fsmpb.SetTopicTags) (*queue.SetTopicTags, error) {
+	return &queue.SetTopicTags{
+		Topic:  m.Topic,
+		Set:    protobuf.Tags(m.Set),
+		Remove: m.Remove,
+	}, nil
+}
+
+// setTopicPolicyMessage is the log form of cmd.
+func setTopicPolicyMessage(cmd *queue.SetTopicPolicy) *fsmpb.SetTopicPolicy {
+	return &fsmpb.SetTopicPolicy{
+		Topic:      cmd.Topic,
+		Label:      cmd.Label,
+		Remove:     cmd.Remove,
+		AccountIds: cmd.AccountIDs,
+		Actions:    cmd.Actions,
+	}
+}
+
+// setTopicPolicyCommand is the inverse of setTopicPolicyMessage.
+func setTopicPolicyCommand(m *fsmpb.SetTopicPolicy) (*queue.SetTopicPolicy, error) {
+	return &queue.SetTopicPolicy{
+		Topic:      m.Topic,
+		Label:      m.Label,
+		Remove:     m.Remove,
+		AccountIDs: m.AccountIds,
+		Actions:    m.Actions,
+	}, nil
+}
+
+// subscribeMessage is the log form of cmd.
+func subscribeMessage(cmd *queue.Subscribe) *fsmpb.Subscribe {
+	return &fsmpb.Subscribe{
+		Topic:      cmd.Topic,
+		Endpoint:   cmd.Endpoint,
+		Owner:      cmd.Owner,
+		Principal:  cmd.Principal,
+		Attributes: protobuf.NameValues(cmd.Attributes),
+	}
+}
+
+// subscribeCommand is the inverse of subscribeMessage.
+func subscribeCommand(m *fsmpb.Subscribe) (*queue.Subscribe, error) {
+	return &queue.Subscribe{
+		Topic:      m.Topic,
+		Endpoint:   m.Endpoint,
+		Owner:      m.Owner,
+		Principal:  m.Principal,
+		Attributes: protobuf.Attributes(m.Attributes),
+	}, nil
+}
+
+// unsubscribeMessage is the log form of cmd.
+func unsubscribeMessage(cmd *queue.Unsubscribe) *fsmpb.Unsubscribe {
+	return &fsmpb.Unsubscribe{SubscriptionArn: cmd.SubscriptionARN}
+}
+
+// unsubscribeCommand is the inverse of unsubscribeMessage.
+func unsubscribeCommand(m *fsmpb.Unsubscribe) (*queue.Unsubscribe, error) {
+	return &queue.Unsubscribe{SubscriptionARN: m.SubscriptionArn}, nil
+}
+
+// setSubscriptionAttributesMessage is the log form of cmd.
+func setSubscriptionAttributesMessage(cmd *queue.SetSubscriptionAttributes) *fsmpb.SetSubscriptionAttributes {
+	return &fsmpb.SetSubscriptionAttributes{
+		SubscriptionArn: cmd.SubscriptionARN,
+		Attributes:      protobuf.NameValues(cmd.Attributes),
+	}
+}
+
+// setSubscriptionAttributesCommand is the inverse of setSubscriptionAttributesMessage.
+func setSubscriptionAttributesCommand(m *fsmpb.SetSubscriptionAttributes) (*queue.SetSubscriptionAttributes, error) {
+	return &queue.SetSubscriptionAttributes{
+		SubscriptionARN: m.SubscriptionArn,
+		Attributes:      protobuf.Attributes(m.Attributes),
+	}, nil
+}

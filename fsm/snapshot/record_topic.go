@@ -1,0 +1,127 @@
+package snapshot
+
+import (
+	"fmt"
+
+	"github.com/seriatimq/seriatim/fsm/fsmpb"
+	"github.com/seriatimq/seriatim/fsm/protobuf"
+	"github.com/seriatimq/seriatim/queue"
+	"github.com/seriatimq/seriatim/queue/attributes"
+	"github.com/seriatimq/seriatim/queue/filter"
+	"github.com/seriatimq/seriatim/queue/policy"
+)
+
+func topicMessage(r *queue.TopicRecord) *fsmpb.TopicRecord {
+	a := &r.Attributes
+	return &fsmpb.TopicRecord{
+		Name:        r.Name,
+		Arn:         r.ARN,
+		Incarnation: r.Incarnation,
+		Attributes: &fsmpb.TopicAttributes{
+			Fifo:             a.FIFO,
+			DisplayName:      a.DisplayName,
+			Policy:           a.Policy,
+			DeliveryPolicy:   a.DeliveryPolicy,
+			KmsMasterKeyId:   a.KMSMasterKeyID,
+			SignatureVersion: uint32(a.SignatureVersion),
+			Tracing:          uint32(a.Tracing),
+			Deduplication:    deduplicationMessage(&a.Deduplication),
+			Archive:          &fsmpb.ArchivePolicy{Text: a.Archive.Text, Days: a.Archive.Days},
+			Extensions:       uint32(a.Extensions),
+		},
+		Tags:         protobuf.TagValues(r.Tags),
+		CreatedAt:    int64(r.CreatedAt),
+		ModifiedAt:   int64(r.ModifiedAt),
+		LastSequence: r.LastSequence,
+		Unsubscribed: r.Unsubscribed,
+		DeadBefore:   int64(r.DeadBefore),
+	}
+}
+
+func topicRecord(m *fsmpb.TopicRecord) (queue.TopicRecord, error) {
+	a, err := topicAttributes(m.Attributes)
+	if err != nil {
+		return queue.TopicRecord{}, fmt.Errorf("topic %s: %w", m.Name, err)
+	}
+	return queue.TopicRecord{
+		Name:         m.Name,
+		ARN:          m.Arn,
+		Incarnation:  m.Incarnation,
+		Attributes:   a,
+		Tags:         protobuf.Tags(m.Tags),
+		CreatedAt:    queue.Timestamp(m.CreatedAt),
+		ModifiedAt:   queue.Timestamp(m.ModifiedAt),
+		LastSequence: m.LastSequence,
+		Unsubscribed: m.Unsubscribed,
+		DeadBefore:   queue.Timestamp(m.DeadBefore),
+	}, nil
+}
+
+func topicAttributes(m *fsmpb.TopicAttributes) (queue.TopicAttributes, error) {
+	signature, err := narrow[attributes.SignatureVersion](m.GetSignatureVersion(), "signature version")
+	if err != nil {
+		return queue.TopicAttributes{}, err
+	}
+	tracing, err := narrow[attributes.Tracing](m.GetTracing(), "tracing mode")
+	if err != nil {
+		return queue.TopicAttributes{}, err
+	}
+	rules, err := deduplicationRules(m.GetDeduplication())
+	return queue.TopicAttributes{
+		FIFO:             m.GetFifo(),
+		DisplayName:      m.GetDisplayName(),
+		Policy:           m.GetPolicy(),
+		DeliveryPolicy:   m.GetDeliveryPolicy(),
+		KMSMasterKeyID:   m.GetKmsMasterKeyId(),
+		SignatureVersion: signature,
+		Tracing:          tracing,
+		Deduplication:    rules,
+		Archive:          policy.Archive{Text: m.GetArchive().GetText(), Days: m.GetArchive().GetDays()},
+		Extensions:       attributes.ExtensionSet(m.GetExtensions()),
+	}, err
+}
+
+func subscriptionMessage(r *queue.SubscriptionRecord) *fsmpb.SubscriptionRecord {
+	return &fsmpb.SubscriptionRecord{
+		Number:       r.Number,
+		Id:           protobuf.IDBytes(&r.ID),
+		Endpoint:     r.Endpoint,
+		Owner:        r.Owner,
+		Principal:    r.Principal,
+		RawDelivery:  r.RawDelivery,
+		FilterPolicy: r.FilterPolicy,
+		FilterScope:  uint32(r.FilterScope),
+		DeadLetter:   &fsmpb.DeadLetterPolicy{Text: r.DeadLetter.Text, Target: r.DeadLetter.Target},
+		Replay: &fsmpb.ReplayPolicy{
+			Text: r.Replay.Text, Start: int64(r.Replay.Start), End: int64(r.Replay.End), Ends: r.Replay.Ends,
+		},
+		ReplayStatus: uint32(r.ReplayStatus),
+	}
+}
+
+func subscriptionRecord(m *fsmpb.SubscriptionRecord) (queue.SubscriptionRecord, error) {
+	scope, err := narrow[filter.Scope](m.FilterScope, "filter scope")
+	if err != nil {
+		return queue.SubscriptionRecord{}, err
+	}
+	status, err := narrow[attributes.ReplayStatus](m.ReplayStatus, "replay status")
+	if err != nil {
+		return queue.SubscriptionRecord{}, err
+	}
+	r := queue.SubscriptionRecord{
+		Number:       m.Number,
+		Endpoint:     m.Endpoint,
+		Owner:        m.Owner,
+		Principal:    m.Principal,
+		RawDelivery:  m.RawDelivery,
+		FilterPolicy: m.FilterPolicy,
+		FilterScope:  scope,
+		DeadLetter:   policy.DeadLetter{Text: m.DeadLetter.GetText(), Target: m.DeadLetter.GetTarget()},
+		Replay: policy.Replay{
+			Text: m.Replay.GetText(), Start: queue.Timestamp(m.Replay.GetStart()),
+			End: queue.Timestamp(m.Replay.GetEnd()), Ends: m.Replay.GetEnds(),
+		},
+		ReplayStatus: status,
+	}
+	return r, protobuf.Fill(r.ID[:], m.Id, "subscription id")
+}

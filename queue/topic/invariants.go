@@ -1,0 +1,56 @@
+package topic
+
+import "fmt"
+
+// Compare says how the indexes of a registry differ from those of another one that was
+// made of its records.
+func (r *Registry) Compare(other *Registry) error {
+	if r.sum != other.sum {
+		return fmt.Errorf("the sum of topics is %x, their records give %x", r.sum.Bytes(), other.sum.Bytes())
+	}
+	if have, want := [3]int64{int64(r.topics.Len()), int64(r.fifo), r.bytes}, [3]int64{int64(other.topics.Len()), int64(other.fifo), other.bytes}; have != want {
+		return fmt.Errorf("topics, FIFO topics and their bytes are %v, the records give %v", have, want)
+	}
+	if have, want := r.Deadline(), other.Deadline(); have != want || r.deadlines.Len() != other.deadlines.Len() {
+		return fmt.Errorf("%d topics have deadlines, the first at %d; the records give %d, %d", r.deadlines.Len(), have, other.deadlines.Len(), want)
+	}
+	if len(r.changed) > 0 {
+		return fmt.Errorf("%d changed topics were not finished", len(r.changed))
+	}
+	var err error
+	r.Scan(func(t *Topic) bool {
+		err = t.compare(other)
+		return err == nil
+	})
+	if err == nil && r.subscriptions.Len() != other.subscriptions.Len() {
+		err = fmt.Errorf("%d subscriptions, the records give %d", r.subscriptions.Len(), other.subscriptions.Len())
+	}
+	return err
+}
+
+func (t *Topic) compare(other *Registry) error {
+	twin, ok := other.topics.Get(t.Name)
+	if !ok {
+		return fmt.Errorf("topic %q has no record", t.Name)
+	}
+	if have, want := t.Deduplication.Rules(), t.Attributes.Deduplication; have != want {
+		return fmt.Errorf("topic %q: deduplication follows %+v, the attributes are %+v", t.Name, have, want)
+	}
+	if t.Deduplication.ByScope() != twin.Deduplication.ByScope() || t.deadline != twin.deadline {
+		return fmt.Errorf("topic %q: records per scope %v and the deadline %d, the records give %v and %d",
+			t.Name, t.Deduplication.ByScope(), t.deadline, twin.Deduplication.ByScope(), twin.deadline)
+	}
+	var err error
+	t.ScanSubscriptions(func(s *Subscription) bool {
+		name, _ := other.subscriptions.Get(s.Number)
+		same, found := twin.SubscriptionOf(s.Queue)
+		if own, _ := t.SubscriptionOf(s.Queue); name != t.Name || !found || same.Number != s.Number || own != s {
+			err = fmt.Errorf("topic %q: subscription %d of queue %q is not where it belongs", t.Name, s.Number, s.Queue)
+		}
+		return err == nil
+	})
+	if err == nil && t.byQueue.Len() != t.subscriptions.Len() {
+		err = fmt.Errorf("topic %q: %d queues have %d subscriptions", t.Name, t.byQueue.Len(), t.subscriptions.Len())
+	}
+	return err
+}

@@ -1,0 +1,246 @@
+package topic
+
+import (
+	"github.com/tidwall/btree"
+
+	"github.com/seriatimq/seriatim/queue/logtime"
+	"github.com/seriatimq/seriatim/queue/statehash"
+)
+
+// Registry holds all topics. A command begins each topic that it changes; Finish then
+// brings the indexes, the sum and the size up to date.
+type Registry struct {
+	topics        *btree.Map[string, *Topic]
+	subscriptions *btree.Map[uint64, string] // number of each subscription, name of its topic
+	fifo          int                        // topics that are FIFO topics
+	deadlines     *btree.BTreeG[deadline]
+	generation    uint64
+	sum           statehash.Sum
+	bytes         int64
+	changed       []*Topic
+}
+
+// deadline orders topics by when they have something to forget.
+type deadline struct {
+	at   logtime.Timestamp
+	name string
+}
+
+func (a deadline) less(b deadline) bool {
+	if a.at != b.at {
+		return a.at < b.at
+	}
+	return a.name < b.name
+}
+
+// NewRegistry has no topic.
+func NewRegistry() Registry {
+	return Registry{
+		topics:        new(btree.Map[string, *Topic]),
+		subscriptions: new(btree.Map[uint64, string]),
+		deadlines:     btree.NewBTreeGOptions(deadline.less, btree.Options{NoLocks: true}),
+	}
+}
+
+// Get is a topic for reading.
+func (r *Registry) Get(name string) (*Topic, bool) { return r.topics.Get(name) }
+
+// Len is the number of topics.
+func (r *Registry) Len() int { return r.topics.Len() }
+
+// CountOf is the number of topics of one type.
+func (r *Registry) CountOf(fifo bool) int {
+	if fifo {
+		return r.fifo
+	}
+	return r.topics.Len() - r.fifo
+}
+
+// Begin returns a topic for changing, nil if there is none. After a Freeze the first
+// change of a topic clones it.
+func (r *Registry) Begin(name string) *Topic {
+	t, ok := r.topics.Get(name)
+	if !ok {
+		return nil
+	}
+	if t.generation != r.generation {
+		t = t.clone(r.generation)
+		r.topics.Set(name, t)
+	}
+	r.refresh(t)
+	return t
+}
+
+func (r *Registry) refresh(t *Topic) {
+	if !t.sums.changed {
+		t.sums.changed = true
+		r.changed = append(r.changed, t)
+	}
+}
+
+// Add adds a new topic and begins it.
+func (r *Registry) Add(t *Topic) {
+	t.generation = r.generation
+	r.topics.Set(t.Name, t)
+	if t.Attributes.FIFO {
+		r.fifo++
+	}
+	r.refresh(t)
+}
+
+// Remove removes a topic with its subscriptions, of which it has few, and with what it
+// remembers. Do not begin it in the same command.
+func (r *Registry) Remove(t *Topic) {
+	r.topics.Delete(t.Name)
+	if t.Attributes.FIFO {
+		r.fifo--
+	}
+	t.ScanSubscriptions(func(s *Subscription) bool {
+		r.subscriptions.Delete(s.Number)
+		return true
+	})
+	if t.deadline != 0 {
+		r.deadlines.Delete(deadline{t.deadline, t.Name})
+	}
+	r.sum.Sub(t.sums.counted)
+	r.bytes -= t.sums.countedBytes
+}
+
+// Put stores a subscription of a topic that was begun, in place of the one with its
+// number if there is one.
+func (r *Registry) Put(k statehash.Key, t *Topic, s *Subscription) {
+	t.put(k, s)
+	r.subscriptions.Set(s.Number, t.Name)
+}
+
+// Drop removes a subscription of a topic that was begun.
+func (r *Registry) Drop(k statehash.Key, t *Topic, s *Subscription) {
+	t.drop(k, s.Number)
+	t.Unsubscribed++
+	r.subscriptions.Delete(s.Number)
+}
+
+// Finish brings what the registry knows of the topics that were begun up to date.
+func (r *Registry) Finish(k statehash.Key) {
+	for i, t := range r.changed {
+		r.count(k, t)
+		t.sums.changed = false
+		r.changed[i] = nil
+	}
+	r.changed = r.changed[:0]
+}
+
+func (r *Registry) count(k statehash.Key, t *Topic) {
+	total := t.total(k)
+	r.sum.Sub(t.sums.counted)
+	r.sum.Add(total)
+	t.sums.counted = total
+	bytes := t.size()
+	r.bytes += bytes - t.sums.countedBytes
+	t.sums.countedBytes = bytes
+	r.register(t)
+}
+
+// register files the topic under its next deadline.
+func (r *Registry) register(t *Topic) {
+	at := t.nextDeadline()
+	if at == t.deadline {
+		return
+	}
+	if t.deadline != 0 {
+		r.deadlines.Delete(deadline{t.deadline, t.Name})
+	}
+	if t.deadline = at; at != 0 {
+		r.deadlines.Set(deadline{at, t.Name})
+	}
+}
+
+// Deadline is when a topic has something to forget next, zero if none has.
+func (r *Registry) Deadline() logtime.Timestamp {
+	next, _ := r.deadlines.Min()
+	return next.at
+}
+
+// Expire forgets what is due by now, at most budget ids and topics, and returns what is
+// left of the budget.
+func (r *Registry) Expire(k statehash.Key, now logtime.Timestamp, budget int) int {
+	for budget > 0 {
+		next, ok := r.deadlines.Min()
+		if !ok || next.at > now {
+			break
+		}
+		t := r.Begin(next.name)
+		// One unit pays for looking at the topic.
+		budget = t.Deduplication.Forget(k, now, budget-1)
+		r.register(t)
+	}
+	return budget
+}
+
+// Sum is the sum of the hashes of all records.
+func (r *Registry) Sum() statehash.Sum { return r.sum }
+
+// ComputeSum computes Sum from scratch.
+func (r *Registry) ComputeSum(k statehash.Key) (sum statehash.Sum) {
+	r.topics.Scan(func(_ string, t *Topic) bool {
+		sum.Add(t.computeTotal(k))
+		return true
+	})
+	return sum
+}
+
+// Bytes estimates the memory of all topics, without publications.
+func (r *Registry) Bytes() int64 { return r.bytes }
+
+// Names lists at most limit names of topics that sort after after.
+func (r *Registry) Names(after string, limit int) (names []string) {
+	r.topics.Ascend(after, func(name string, _ *Topic) bool {
+		if len(names) == limit {
+			return false
+		}
+		if name > after {
+			names = append(names, name)
+		}
+		return true
+	})
+	return names
+}
+
+// Scan visits the topics by name until visit returns false.
+func (r *Registry) Scan(visit func(*Topic) bool) {
+	r.topics.Scan(func(_ string, t *Topic) bool { return visit(t) })
+}
+
+// ScanSubscriptionsFrom visits the subscriptions of all topics in the order in which they
+// were made, without those of smaller numbers, until visit returns false.
+func (r *Registry) ScanSubscriptionsFrom(number uint64, visit func(*Topic, *Subscription) bool) {
+	r.subscriptions.Ascend(number, func(number uint64, name string) bool {
+		t, _ := r.topics.Get(name)
+		s, _ := t.subscriptions.Get(number)
+		return visit(t, s)
+	})
+}
+
+// SubscriptionKnown reports whether a number is taken.
+func (r *Registry) SubscriptionKnown(number uint64) bool {
+	_, known := r.subscriptions.Get(number)
+	return known
+}
+
+// Frozen is an immutable copy of a Registry.
+type Frozen struct{ topics *btree.Map[string, *Topic] }
+
+// Freeze captures the topics in time independent of their number. The copy may be read by
+// another goroutine while the registry goes on being changed.
+func (r *Registry) Freeze() Frozen {
+	r.generation++
+	return Frozen{topics: r.topics.Copy()}
+}
+
+// Thaw takes back the last Freeze, whose copy nobody keeps, so that it costs no clones.
+func (r *Registry) Thaw() { r.generation-- }
+
+// Scan visits the topics by name until visit returns false.
+func (f Frozen) Scan(visit func(*Topic) bool) {
+	f.topics.Scan(func(_ string, t *Topic) bool { return visit(t) })
+}

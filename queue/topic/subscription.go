@@ -1,0 +1,89 @@
+package topic
+
+import (
+	"github.com/seriatimq/seriatim/queue/attributes"
+	"github.com/seriatimq/seriatim/queue/identifier"
+	"github.com/seriatimq/seriatim/queue/statehash"
+)
+
+// Subscription sends what passes its filter to a queue. A value is never changed once a
+// topic has it: every change puts a new one in its place.
+type Subscription struct {
+	Number     uint64 // rises with each subscription of the cluster
+	ID         identifier.MessageID
+	ARN        string // of the topic, a colon, the ID
+	Endpoint   string // ARN of the queue, as it was given
+	Queue      string // the name in it; there need not be such a queue
+	Owner      string // account
+	Principal  string // ARN of who subscribed
+	Attributes attributes.Subscription
+}
+
+// NewARN is the ARN of a subscription to the topic.
+func (t *Topic) NewARN(id identifier.MessageID) string { return t.ARN + ":" + id.String() }
+
+func (s *Subscription) sum(k statehash.Key, incarnation uint64) statehash.Sum {
+	r := append(statehash.Record(nil), statehash.KindSubscription).Num(incarnation).Num(s.Number)
+	r = append(r, s.ID[:]...)
+	r = r.Text(s.Endpoint).Text(s.Owner).Text(s.Principal)
+	for _, a := range s.Attributes.List() {
+		r = r.Text(a.Name).Text(a.Value)
+	}
+	return k.Sum(r.Num(uint64(s.Attributes.FilterScope))) // which List leaves out without a policy
+}
+
+func (s *Subscription) size() int64 {
+	n := subscriptionOverhead + 2*len(s.Endpoint) + len(s.ARN) + len(s.Owner) + len(s.Principal)
+	return int64(n + len(s.Attributes.Filter.Text()) + len(s.Attributes.DeadLetter.Text) + len(s.Attributes.Replay.Text))
+}
+
+// Subscriptions is how many there are.
+func (t *Topic) Subscriptions() int { return t.subscriptions.Len() }
+
+// ScanSubscriptions visits the subscriptions in the order in which they were made, until
+// visit returns false.
+func (t *Topic) ScanSubscriptions(visit func(*Subscription) bool) { t.ScanSubscriptionsFrom(0, visit) }
+
+// ScanSubscriptionsFrom is ScanSubscriptions without those of smaller numbers.
+func (t *Topic) ScanSubscriptionsFrom(number uint64, visit func(*Subscription) bool) {
+	t.subscriptions.Ascend(number, func(_ uint64, s *Subscription) bool { return visit(s) })
+}
+
+// Subscription finds a subscription by its id. A topic has so few that it looks at each.
+func (t *Topic) Subscription(id string) (found *Subscription, ok bool) {
+	t.ScanSubscriptions(func(s *Subscription) bool {
+		if s.ID.String() == id {
+			found, ok = s, true
+		}
+		return !ok
+	})
+	return found, ok
+}
+
+// SubscriptionOf finds the subscription of a queue, of which a topic has one.
+func (t *Topic) SubscriptionOf(queue string) (*Subscription, bool) {
+	number, ok := t.byQueue.Get(queue)
+	if !ok {
+		return nil, false
+	}
+	return t.subscriptions.Get(number)
+}
+
+// put stores a subscription in place of the one with its number, if there is one.
+func (t *Topic) put(k statehash.Key, s *Subscription) {
+	t.drop(k, s.Number)
+	t.subscriptions.Set(s.Number, s)
+	t.byQueue.Set(s.Queue, s.Number)
+	t.sums.subscriptions.Add(s.sum(k, t.Incarnation))
+	t.sums.bytes += s.size()
+}
+
+func (t *Topic) drop(k statehash.Key, number uint64) {
+	old, was := t.subscriptions.Delete(number)
+	if !was {
+		return
+	}
+	t.byQueue.Delete(old.Queue)
+	t.sums.subscriptions.Sub(old.sum(k, t.Incarnation))
+	t.sums.bytes -= old.size()
+}

@@ -1,0 +1,156 @@
+package topic
+
+import (
+	"github.com/tidwall/btree"
+
+	"github.com/seriatimq/seriatim/queue/attributes"
+	"github.com/seriatimq/seriatim/queue/deduplication"
+	"github.com/seriatimq/seriatim/queue/logtime"
+	"github.com/seriatimq/seriatim/queue/statehash"
+)
+
+// Topic is one topic with its subscriptions and the ids it remembers. Change only one
+// that Registry.Begin returned: it belongs to no Frozen copy.
+type Topic struct {
+	Name         string
+	ARN          string
+	Incarnation  uint64
+	Attributes   attributes.Topic
+	Tags         []attributes.Tag // sorted by key, replaced as a whole
+	CreatedAt    logtime.Timestamp
+	ModifiedAt   logtime.Timestamp
+	LastSequence uint64
+	// Unsubscribed counts the subscriptions that were removed (SubscriptionsDeleted).
+	Unsubscribed  uint64
+	Deduplication deduplication.Deduplicator
+
+	subscriptions *btree.Map[uint64, *Subscription]
+	byQueue       *btree.Map[string, uint64]
+	sums          sums
+	generation    uint64
+	deadline      logtime.Timestamp // as registered in Registry.deadlines, zero if not
+}
+
+// sums are the parts of the state hash that belong to one topic.
+type sums struct {
+	header        statehash.Sum // name, attributes, tags
+	subscriptions statehash.Sum
+	counted       statehash.Sum // what Registry.sum holds for this topic
+	headerStale   bool          // header has to be computed again
+	changed       bool          // the topic is in Registry.changed
+	bytes         int64         // estimated size of the subscriptions; not part of the hash
+	countedBytes  int64         // what Registry.bytes holds for this topic
+}
+
+// New is a topic without subscriptions that remembers nothing. It is part of the state
+// once Registry.Add has it.
+func New(name, arn string, incarnation uint64, a attributes.Topic) *Topic {
+	return &Topic{
+		Name: name, ARN: arn, Incarnation: incarnation, Attributes: a,
+		Deduplication: deduplication.New(incarnation, a.Deduplication),
+		subscriptions: new(btree.Map[uint64, *Subscription]),
+		byQueue:       new(btree.Map[string, uint64]),
+		sums:          sums{headerStale: true},
+	}
+}
+
+// clone copies the topic for a new generation: the trees share their nodes until one
+// side changes them.
+func (t *Topic) clone(generation uint64) *Topic {
+	c := *t
+	c.generation = generation
+	c.subscriptions, c.byQueue = t.subscriptions.Copy(), t.byQueue.Copy()
+	c.Deduplication = t.Deduplication.Clone()
+	return &c
+}
+
+// SetAttributes changes the attributes, and the rules of deduplication with them.
+func (t *Topic) SetAttributes(a attributes.Topic, now logtime.Timestamp) {
+	t.Attributes = a
+	t.Deduplication.SetRules(a.Deduplication, now)
+	t.ModifiedAt = now
+	t.sums.headerStale = true
+}
+
+// SetTags replaces the tags, which must be sorted by key.
+func (t *Topic) SetTags(tags []attributes.Tag) {
+	t.Tags = tags
+	t.sums.headerStale = true
+}
+
+// Remembers reports whether whatever was accepted at a log time or later is still known
+// by the rules in force now. A change at that very time may have been before or after.
+func (t *Topic) Remembers(since, now logtime.Timestamp) bool {
+	return t.Deduplication.Remembers(since, now) && t.CreatedAt < since && t.ModifiedAt < since
+}
+
+// headerSum hashes what rarely changes: name, attributes, tags, times.
+func (t *Topic) headerSum(k statehash.Key) statehash.Sum {
+	r := append(statehash.Record(nil), statehash.KindTopic).Num(t.Incarnation).Text(t.Name).Text(t.ARN).Flag(t.Attributes.FIFO)
+	for _, a := range t.Attributes.List() {
+		r = r.Text(a.Name).Text(a.Value)
+	}
+	// What List leaves out: an attribute that is not set, and the window before it is.
+	r = r.Num(uint64(t.Attributes.Extensions)).Num(uint64(t.Attributes.Deduplication.WindowSeconds)).Num(uint64(len(t.Tags)))
+	for _, tag := range t.Tags {
+		r = r.Text(tag.Key).Text(tag.Value)
+	}
+	return k.Sum(r.Time(t.CreatedAt).Time(t.ModifiedAt))
+}
+
+// countersSum hashes what changes with every publish.
+func (t *Topic) countersSum(k statehash.Key) statehash.Sum {
+	var buf [64]byte
+	r := append(statehash.Record(buf[:0]), statehash.KindTopicCounters).Num(t.Incarnation).Num(t.LastSequence)
+	return k.Sum(r.Num(t.Unsubscribed).Num(uint64(t.Deduplication.DeadBefore())))
+}
+
+// total is the sum over all records of the topic.
+func (t *Topic) total(k statehash.Key) statehash.Sum {
+	if t.sums.headerStale {
+		t.sums.header = t.headerSum(k)
+		t.sums.headerStale = false
+	}
+	sum := t.countersSum(k)
+	sum.Add(t.sums.header)
+	sum.Add(t.sums.subscriptions)
+	sum.Add(t.Deduplication.Sum())
+	return sum
+}
+
+// computeTotal computes total from scratch.
+func (t *Topic) computeTotal(k statehash.Key) statehash.Sum {
+	sum := t.headerSum(k)
+	sum.Add(t.countersSum(k))
+	t.subscriptions.Scan(func(_ uint64, s *Subscription) bool {
+		sum.Add(s.sum(k, t.Incarnation))
+		return true
+	})
+	sum.Add(t.Deduplication.ComputeSum(k))
+	return sum
+}
+
+// Estimates of the memory that records take, with room to spare, as for queues.
+const (
+	topicOverhead         = 4 << 10
+	subscriptionOverhead  = 1 << 10
+	deduplicationOverhead = 64
+)
+
+func (t *Topic) size() int64 {
+	return topicOverhead + t.sums.bytes + int64(t.Deduplication.Len())*deduplicationOverhead
+}
+
+// forgetStep is how long a remembered id may be dead before the topic asks for the clock
+// to be advanced: an idle cluster then writes one entry for many of them, as for queues.
+const forgetStep = 10 * logtime.Second
+
+// nextDeadline is when the topic has ids to forget, zero if never.
+func (t *Topic) nextDeadline() logtime.Timestamp {
+	at := t.Deduplication.Deadline()
+	if at == 0 {
+		return 0
+	}
+	step := logtime.Timestamp(forgetStep)
+	return (at + step - 1) / step * step
+}

@@ -1,0 +1,304 @@
+package queue
+
+import (
+	"errors"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/seriatimq/seriatim/queue/arn"
+	"github.com/seriatimq/seriatim/queue/attributes"
+	"github.com/seriatimq/seriatim/queue/limits"
+	"github.com/seriatimq/seriatim/queue/policy"
+	"github.com/seriatimq/seriatim/queue/refusal"
+	"github.com/seriatimq/seriatim/queue/topic"
+)
+
+// CreateTopic creates a topic, or confirms that an equal one exists.
+type CreateTopic struct {
+	Topic      string
+	TopicARN   string      // full ARN, which is kept with the topic
+	Attributes []Attribute // sorted by name, names distinct
+	Tags       []Tag       // sorted by key, keys distinct
+}
+
+// QueueName implements Command.
+func (*CreateTopic) QueueName() string { return "" }
+
+// Validate checks the name, the tags, and of the attributes what is not a matter of a
+// cluster setting.
+func (c *CreateTopic) Validate() *Error {
+	if err := c.wellFormed(); err != nil {
+		return err
+	}
+	_, err := attributes.CreateTopic(isFIFOName(c.Topic), c.Attributes, attributes.Assignment{MinimumWindow: 1})
+	return err
+}
+
+// wellFormed checks the names and the tags.
+func (c *CreateTopic) wellFormed() *Error {
+	if err := attributes.CheckTopicName(c.Topic, c.Attributes); err != nil {
+		return err
+	}
+	if name, ok := arn.Topic(c.TopicARN); !ok || name != c.Topic || len(c.TopicARN) > topicARNLengthMax {
+		return refusal.SNSInvalid("TopicArn")
+	}
+	return attributes.CheckTopicTags(c.Tags)
+}
+
+// apply creates a topic. An existing one with equal attributes and tags is confirmed;
+// what the request does not give is not compared.
+func (c *CreateTopic) apply(b *Broker) (Result, *Error) {
+	in := b.assignment(Policies{})
+	if t, exists := b.topics.Get(c.Topic); exists {
+		if err := t.Attributes.Matches(c.Attributes, in); err != nil {
+			return nil, err
+		}
+		if err := attributes.MatchTopicTags(t.Tags, c.Tags); err != nil {
+			return nil, err
+		}
+		return TopicCreated{TopicARN: t.ARN}, nil
+	}
+	fifo := isFIFOName(c.Topic)
+	wanted, err := attributes.CreateTopic(fifo, c.Attributes, in)
+	if err != nil {
+		return nil, err
+	}
+	most := limits.TopicsStandardMax
+	if fifo {
+		most = limits.TopicsFIFOMax
+	}
+	if b.topics.CountOf(fifo) >= most {
+		return nil, refusal.New(refusal.TopicLimitExceeded, "There can be ", strconv.Itoa(most), " topics of this type.")
+	}
+	b.nextIncarnation++
+	t := topic.New(c.Topic, c.TopicARN, b.nextIncarnation, wanted)
+	t.Tags = c.Tags
+	t.CreatedAt, t.ModifiedAt = b.now, b.now
+	t.LastSequence = b.sequenceFloor // as for queues, see addQueue
+	b.topics.Add(t)
+	return TopicCreated{TopicARN: t.ARN}, nil
+}
+
+// TopicCreated answers CreateTopic.
+type TopicCreated struct{ TopicARN string }
+
+func (TopicCreated) result() {}
+
+// topicARNLengthMax bounds the ARN of a topic: a name and what the settings of region
+// and account may reasonably add. Ours.
+const topicARNLengthMax = limits.TopicNameLengthMax + 256
+
+// checkTopic refuses the name of no topic before it is encoded.
+func checkTopic(name string) *Error {
+	if name == "" || len(name) > limits.TopicNameLengthMax {
+		return refusal.NoSuchTopic()
+	}
+	return nil
+}
+
+// DeleteTopic removes a topic with its subscriptions. What was delivered stays in the
+// queues.
+type DeleteTopic struct{ Topic string }
+
+// QueueName implements Command.
+func (*DeleteTopic) QueueName() string { return "" }
+
+// Validate has nothing to check but the length of the name.
+func (c *DeleteTopic) Validate() *Error { return checkTopic(c.Topic) }
+
+// apply removes a topic with its subscriptions, its tags and what it remembers. That a
+// topic does not exist is success (SNS).
+func (c *DeleteTopic) apply(b *Broker) (Result, *Error) {
+	t, ok := b.topics.Get(c.Topic)
+	if !ok {
+		return Done{}, nil
+	}
+	if t.Attributes.Archive.Text != "" {
+		return nil, refusal.New(refusal.InvalidState, "Invalid state: Cannot delete a topic with an ArchivePolicy")
+	}
+	b.topics.Remove(t)
+	b.sequenceFloor = max(b.sequenceFloor, t.LastSequence)
+	return Done{}, nil
+}
+
+// SetTopicAttributes merges attributes into a topic's, all or none.
+type SetTopicAttributes struct {
+	Topic      string
+	Attributes []Attribute // sorted by name, names distinct
+}
+
+// QueueName implements Command.
+func (*SetTopicAttributes) QueueName() string { return "" }
+
+// Validate checks the attributes as far as a topic of this name has them.
+func (c *SetTopicAttributes) Validate() *Error {
+	if err := checkTopic(c.Topic); err != nil {
+		return err
+	}
+	return attributes.CheckTopicChanges(isFIFOName(c.Topic), c.Attributes)
+}
+
+// wellFormed checks nothing: the attributes are checked against the topic.
+func (*SetTopicAttributes) wellFormed() *Error { return nil }
+
+func (c *SetTopicAttributes) apply(b *Broker) (Result, *Error) {
+	t, ok := b.topics.Get(c.Topic)
+	if !ok {
+		return nil, refusal.NoSuchTopic()
+	}
+	changed, err := t.Attributes.WithChanges(c.Attributes, b.assignment(Policies{}))
+	if err != nil {
+		return nil, err
+	}
+	b.beginTopic(c.Topic).SetAttributes(changed, b.now)
+	return Done{}, nil
+}
+
+// beginTopic returns a topic for changing, brought up to the present time; nil if there
+// is none.
+func (b *Broker) beginTopic(name string) *topic.Topic {
+	t := b.topics.Begin(name)
+	if t != nil {
+		t.Deduplication.Forget(b.key, b.now, queueExpiryBudget)
+	}
+	return t
+}
+
+// SetTopicTags adds or overwrites tags and removes keys.
+type SetTopicTags struct {
+	Topic  string
+	Set    []Tag    // sorted by key
+	Remove []string // sorted
+}
+
+// QueueName implements Command.
+func (*SetTopicTags) QueueName() string { return "" }
+
+// Validate checks keys and values. Whether the topic has room for the tags is checked
+// when the command is applied.
+func (c *SetTopicTags) Validate() *Error {
+	if checkTopic(c.Topic) != nil {
+		return noSuchResource()
+	}
+	if len(c.Remove) > tagsRemovedMax {
+		return refusal.SNSInvalid("TagKeys")
+	}
+	return attributes.CheckTopicTags(c.Set)
+}
+
+// noSuchResource is what the actions of tags say of a topic that does not exist.
+func noSuchResource() *Error {
+	return refusal.New(refusal.SNSResourceNotFound, "Resource does not exist")
+}
+
+// apply is TagResource and UntagResource. Removing unknown keys is fine.
+func (c *SetTopicTags) apply(b *Broker) (Result, *Error) {
+	t, ok := b.topics.Get(c.Topic)
+	if !ok {
+		return nil, noSuchResource()
+	}
+	merged := mergedTags(t.Tags, c.Set, c.Remove)
+	if len(merged) > limits.TagsMax {
+		return nil, attributes.TooManyTopicTags()
+	}
+	b.beginTopic(c.Topic).SetTags(merged)
+	return Done{}, nil
+}
+
+// SetTopicPolicy is AddPermission or RemovePermission: it adds one statement to the
+// topic's access policy, or removes those of a label.
+type SetTopicPolicy struct {
+	Topic      string
+	Label      string // Sid of the statement
+	Remove     bool
+	AccountIDs []string // principals, for adding
+	Actions    []string // without the SNS: prefix, for adding
+}
+
+// QueueName implements Command.
+func (*SetTopicPolicy) QueueName() string { return "" }
+
+// topicActions are those that AddPermission may grant (recorded at SNS).
+var topicActions = [...]string{
+	"AddPermission", "DeleteTopic", "GetTopicAttributes", "ListSubscriptionsByTopic", "Publish", "Receive",
+	"RemovePermission", "SetTopicAttributes", "Subscribe",
+}
+
+// Validate checks the label and, for adding, accounts and actions.
+func (c *SetTopicPolicy) Validate() *Error {
+	if err := checkTopic(c.Topic); err != nil {
+		return err
+	}
+	if !plainName(c.Label) || len(c.Label) > limits.PolicyLabelLengthMax {
+		return refusal.SNSInvalid("Label")
+	}
+	if c.Remove {
+		return nil
+	}
+	if len(c.AccountIDs) == 0 || len(c.AccountIDs) > policyAccountsMax {
+		return refusal.SNSInvalid("AWSAccountId")
+	}
+	for _, account := range c.AccountIDs {
+		if !plainName(account) || len(account) > accountLengthMax {
+			return refusal.SNSInvalid("AWSAccountId")
+		}
+	}
+	if len(c.Actions) == 0 || len(c.Actions) > len(topicActions) {
+		return refusal.SNSInvalid("ActionName")
+	}
+	for _, action := range c.Actions {
+		if !slices.Contains(topicActions[:], action) {
+			return refusal.SNSInvalid("Policy statement action out of service scope!")
+		}
+	}
+	return nil
+}
+
+// apply is AddPermission and RemovePermission. A label that no statement has is removed
+// already. Both change the policy in force, which SNS gives a topic without one of its
+// own.
+func (c *SetTopicPolicy) apply(b *Broker) (Result, *Error) {
+	t, ok := b.topics.Get(c.Topic)
+	if !ok {
+		return nil, refusal.NoSuchTopic()
+	}
+	access := t.Attributes.Policy
+	if access == "" {
+		access = policy.DefaultTopicAccess(t.ARN, arn.AccountOf(t.ARN))
+	}
+	var err error
+	if c.Remove {
+		if access, err = policy.Remove(access, c.Label); access == "" && err == nil {
+			access = policy.EmptyTopicAccess
+		}
+	} else {
+		access, err = policy.Add(access, policy.Statement{
+			Label: c.Label, Service: "SNS", Resource: t.ARN, Accounts: c.AccountIDs, Actions: c.Actions,
+		})
+	}
+	switch {
+	case err == nil:
+	case errors.Is(err, policy.ErrLabelNotFound):
+		return Done{}, nil
+	case errors.Is(err, policy.ErrLabelExists):
+		return nil, refusal.SNSInvalid("Statement already exists")
+	default:
+		return nil, refusal.SNSInvalid("Policy Reason: ", err.Error())
+	}
+	changed := t.Attributes
+	changed.Policy = access
+	b.beginTopic(c.Topic).SetAttributes(changed, b.now)
+	return Done{}, nil
+}
+
+// subscriptionByARN finds a subscription and its topic.
+func (b *Broker) subscriptionByARN(text string) (*topic.Topic, *topic.Subscription, bool) {
+	name, id, _ := arn.Subscription(text)
+	t, ok := b.topics.Get(name)
+	if !ok || !strings.HasPrefix(text, t.ARN+":") {
+		return nil, nil, false
+	}
+	s, ok := t.Subscription(id)
+	return t, s, ok
+}

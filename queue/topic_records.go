@@ -1,0 +1,142 @@
+package queue
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/seriatimq/seriatim/queue/arn"
+	"github.com/seriatimq/seriatim/queue/attributes"
+	"github.com/seriatimq/seriatim/queue/deduplication"
+	"github.com/seriatimq/seriatim/queue/filter"
+	"github.com/seriatimq/seriatim/queue/limits"
+	"github.com/seriatimq/seriatim/queue/policy"
+	"github.com/seriatimq/seriatim/queue/topic"
+)
+
+// TopicRecord is a topic without its subscriptions.
+type TopicRecord struct {
+	Name         string
+	ARN          string
+	Incarnation  uint64
+	Attributes   TopicAttributes
+	Tags         []Tag // sorted by key
+	CreatedAt    Timestamp
+	ModifiedAt   Timestamp
+	LastSequence uint64 // the highest number handed out
+	Unsubscribed uint64
+	DeadBefore   Timestamp // deduplication records accepted up to here are dead
+}
+
+// SubscriptionRecord is one subscription of a topic. Its filter policy is a text, which
+// is compiled again.
+type SubscriptionRecord struct {
+	Number       uint64
+	ID           MessageID
+	Endpoint     string
+	Owner        string
+	Principal    string
+	RawDelivery  bool
+	FilterPolicy string
+	FilterScope  filter.Scope
+	DeadLetter   policy.DeadLetter
+	Replay       policy.Replay
+	ReplayStatus attributes.ReplayStatus
+}
+
+// Topics visits the topics by name.
+func (f *Frozen) Topics(yield func(FrozenTopic) bool) {
+	f.topics.Scan(func(t *topic.Topic) bool { return yield(FrozenTopic{t}) })
+}
+
+// FrozenTopic is one topic of a Frozen state.
+type FrozenTopic struct{ t *topic.Topic }
+
+// Record is the topic without its subscriptions.
+func (f FrozenTopic) Record() TopicRecord {
+	t := f.t
+	return TopicRecord{
+		Name: t.Name, ARN: t.ARN, Incarnation: t.Incarnation, Attributes: t.Attributes, Tags: t.Tags,
+		CreatedAt: t.CreatedAt, ModifiedAt: t.ModifiedAt,
+		LastSequence: t.LastSequence, Unsubscribed: t.Unsubscribed, DeadBefore: t.Deduplication.DeadBefore(),
+	}
+}
+
+// Subscriptions visits the subscriptions by number.
+func (f FrozenTopic) Subscriptions(yield func(SubscriptionRecord) bool) {
+	f.t.ScanSubscriptions(func(s *topic.Subscription) bool {
+		a := &s.Attributes
+		return yield(SubscriptionRecord{
+			Number: s.Number, ID: s.ID, Endpoint: s.Endpoint, Owner: s.Owner, Principal: s.Principal,
+			RawDelivery: a.RawDelivery, FilterPolicy: a.Filter.Text(), FilterScope: a.FilterScope,
+			DeadLetter: a.DeadLetter, Replay: a.Replay, ReplayStatus: a.ReplayStatus,
+		})
+	})
+}
+
+// Deduplication visits the remembered ids in order of acceptance.
+func (f FrozenTopic) Deduplication(yield func(DeduplicationRecord) bool) {
+	f.t.Deduplication.Scan(func(r deduplication.Record) bool { return yield(deduplicationRecord(r)) })
+}
+
+// AddTopic adds a topic; the following calls add to it.
+func (r *Restorer) AddTopic(rec TopicRecord) error {
+	if _, known := r.b.topics.Get(rec.Name); known || rec.Name == "" {
+		return fmt.Errorf("topic %q is nameless or appears twice", rec.Name)
+	}
+	if rec.Incarnation == 0 || rec.Incarnation > r.b.nextIncarnation {
+		return fmt.Errorf("topic %q has the incarnation %d, the newest is %d", rec.Name, rec.Incarnation, r.b.nextIncarnation)
+	}
+	if name, ok := arn.Topic(rec.ARN); !ok || name != rec.Name || rec.Attributes.FIFO != isFIFOName(rec.Name) {
+		return fmt.Errorf("topic %q has the wrong type or the wrong ARN for its name", rec.Name)
+	}
+	t := topic.New(rec.Name, rec.ARN, rec.Incarnation, rec.Attributes)
+	t.Tags, t.CreatedAt, t.ModifiedAt = rec.Tags, rec.CreatedAt, rec.ModifiedAt
+	t.LastSequence, t.Unsubscribed = rec.LastSequence, rec.Unsubscribed
+	t.Deduplication.SetDeadBefore(rec.DeadBefore)
+	r.b.topics.Add(t)
+	r.t = t
+	return nil
+}
+
+// AddSubscription adds a subscription to the topic added last.
+func (r *Restorer) AddSubscription(rec SubscriptionRecord) error {
+	t := r.t
+	if t == nil {
+		return errors.New("subscription without a topic")
+	}
+	name, ok := arn.Queue(rec.Endpoint)
+	ends := attributes.Ends{FIFOTopic: t.Attributes.FIFO, FIFOQueue: isFIFOName(name)}
+	if _, taken := t.SubscriptionOf(name); !ok || taken || ends.FIFOQueue && !ends.FIFOTopic || t.Subscriptions() >= limits.SubscriptionsMax {
+		return fmt.Errorf("topic %q: subscription %d has an endpoint that cannot be: %q", t.Name, rec.Number, rec.Endpoint)
+	}
+	if rec.Number == 0 || rec.Number > r.b.nextIncarnation || r.b.topics.SubscriptionKnown(rec.Number) {
+		return fmt.Errorf("topic %q: subscription %d is out of order or appears twice", t.Name, rec.Number)
+	}
+	if rec.FilterScope > filter.MessageBody || rec.ReplayStatus > attributes.ReplayFailed {
+		return fmt.Errorf("topic %q: subscription %d has an unknown filter scope or replay status", t.Name, rec.Number)
+	}
+	compiled, err := filter.Parse(rec.FilterPolicy, rec.FilterScope)
+	if err != nil {
+		return fmt.Errorf("topic %q: the filter of subscription %d: %w", t.Name, rec.Number, err)
+	}
+	r.b.topics.Put(r.b.key, t, &topic.Subscription{
+		Number: rec.Number, ID: rec.ID, ARN: t.NewARN(rec.ID), Endpoint: rec.Endpoint, Queue: name,
+		Owner: rec.Owner, Principal: rec.Principal,
+		Attributes: attributes.Subscription{
+			Ends: ends, RawDelivery: rec.RawDelivery, Filter: compiled, FilterScope: rec.FilterScope,
+			DeadLetter: rec.DeadLetter, Replay: rec.Replay, ReplayStatus: rec.ReplayStatus,
+		},
+	})
+	return nil
+}
+
+// AddTopicDeduplication adds a remembered id to the topic added last.
+func (r *Restorer) AddTopicDeduplication(rec DeduplicationRecord) error {
+	if r.t == nil {
+		return errors.New("deduplication record without a topic")
+	}
+	if err := r.remember(&r.t.Deduplication, r.t.LastSequence, rec); err != nil {
+		return fmt.Errorf("topic %q: %w", r.t.Name, err)
+	}
+	return nil
+}

@@ -1,0 +1,119 @@
+package queue
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/seriatimq/seriatim/queue/refusal"
+	"github.com/seriatimq/seriatim/queue/topic"
+)
+
+// SubscriptionSummary is a subscription as the lists of SNS show it.
+type SubscriptionSummary struct {
+	Number          uint64 // rises in the order in which a list has them
+	SubscriptionARN string
+	Owner           string
+	Endpoint        string
+	TopicARN        string
+}
+
+// Topics is the number of topics.
+func (v View) Topics() int { return v.b.topics.Len() }
+
+// ListTopics lists at most limit names of topics that sort after after.
+func (v View) ListTopics(after string, limit int) []string { return v.b.topics.Names(after, limit) }
+
+// TopicARN is the ARN of a topic.
+func (v View) TopicARN(name string) (string, *Error) {
+	t, ok := v.b.topics.Get(name)
+	if !ok {
+		return "", refusal.NoSuchTopic()
+	}
+	return t.ARN, nil
+}
+
+// TopicAttributes lists what is stored of the attributes of a topic, with its ARN and the
+// counters, sorted by name. The owner, and the defaults of Policy and
+// EffectiveDeliveryPolicy, are added by the protocol layer.
+func (v View) TopicAttributes(name string) ([]Attribute, *Error) {
+	t, ok := v.b.topics.Get(name)
+	if !ok {
+		return nil, refusal.NoSuchTopic()
+	}
+	list := append(t.Attributes.List(),
+		Attribute{Name: "SubscriptionsConfirmed", Value: strconv.Itoa(t.Subscriptions())},
+		Attribute{Name: "SubscriptionsDeleted", Value: strconv.FormatUint(t.Unsubscribed, 10)},
+		Attribute{Name: "SubscriptionsPending", Value: "0"},
+		Attribute{Name: "TopicArn", Value: t.ARN})
+	slices.SortFunc(list, func(a, b Attribute) int { return strings.Compare(a.Name, b.Name) })
+	return list, nil
+}
+
+// TypedTopic returns the typed attributes of a topic.
+func (v View) TypedTopic(name string) (TopicAttributes, *Error) {
+	t, ok := v.b.topics.Get(name)
+	if !ok {
+		return TopicAttributes{}, refusal.NoSuchTopic()
+	}
+	return t.Attributes, nil
+}
+
+// TopicTags lists the tags of a topic sorted by key.
+func (v View) TopicTags(name string) ([]Tag, *Error) {
+	t, ok := v.b.topics.Get(name)
+	if !ok {
+		return nil, noSuchResource()
+	}
+	return t.Tags, nil
+}
+
+// ListSubscriptions lists at most limit subscriptions whose numbers are above after.
+func (v View) ListSubscriptions(after uint64, limit int) (list []SubscriptionSummary) {
+	v.b.topics.ScanSubscriptionsFrom(after+1, func(t *topic.Topic, s *topic.Subscription) bool {
+		if len(list) < limit {
+			list = append(list, summary(t, s))
+		}
+		return len(list) < limit
+	})
+	return list
+}
+
+// ListSubscriptionsByTopic lists at most limit subscriptions of a topic whose numbers are
+// above after.
+func (v View) ListSubscriptionsByTopic(name string, after uint64, limit int) (list []SubscriptionSummary, err *Error) {
+	t, ok := v.b.topics.Get(name)
+	if !ok {
+		return nil, refusal.NoSuchTopic()
+	}
+	t.ScanSubscriptionsFrom(after+1, func(s *topic.Subscription) bool {
+		if len(list) < limit {
+			list = append(list, summary(t, s))
+		}
+		return len(list) < limit
+	})
+	return list, nil
+}
+
+func summary(t *topic.Topic, s *topic.Subscription) SubscriptionSummary {
+	return SubscriptionSummary{Number: s.Number, SubscriptionARN: s.ARN, Owner: s.Owner, Endpoint: s.Endpoint, TopicARN: t.ARN}
+}
+
+// SubscriptionAttributes lists what GetSubscriptionAttributes says, sorted by name.
+func (v View) SubscriptionAttributes(subscriptionARN string) ([]Attribute, *Error) {
+	t, s, ok := v.b.subscriptionByARN(subscriptionARN)
+	if !ok {
+		return nil, refusal.NoSuchSubscription()
+	}
+	list := append(s.Attributes.List(),
+		Attribute{Name: "ConfirmationWasAuthenticated", Value: "true"},
+		Attribute{Name: "Endpoint", Value: s.Endpoint},
+		Attribute{Name: "Owner", Value: s.Owner},
+		Attribute{Name: "PendingConfirmation", Value: "false"},
+		Attribute{Name: "Protocol", Value: "sqs"},
+		Attribute{Name: "SubscriptionArn", Value: s.ARN},
+		Attribute{Name: "SubscriptionPrincipal", Value: s.Principal},
+		Attribute{Name: "TopicArn", Value: t.ARN})
+	slices.SortFunc(list, func(a, b Attribute) int { return strings.Compare(a.Name, b.Name) })
+	return list, nil
+}
