@@ -122,5 +122,13 @@ func topicHistory() []queue.Command {
 			Topic: "t.fifo", Endpoint: "arn:aws:sqs:us-east-1:000000000000:plain", Owner: "000000000000",
 			Attributes: []queue.Attribute{{Name: "RawMessageDelivery", Value: "true"}, {Name: "RedrivePolicy", Value: `{"deadLetterTargetArn":"arn:aws:sqs:us-east-1:000000000000:dead"}`}},
 		},
+		&queue.Publish{
+			Topic: "t.fifo", SenderID: "AIDAEXAMPLE", Endpoint: "http://localhost:9324",
+			Entries: []queue.PublishEntry{{
+				Message: "published", Subject: "subject", SubjectGiven: true,
+				Attributes: []queue.MessageAttribute{{Name: "color", DataType: "String", Value: "red"}},
+				GroupID:    "group-6", GroupIDGiven: true, DeduplicationID: "6", DeduplicationIDGiven: true,
+			}},
+		},
 	}
 }

@@ -42,8 +42,11 @@ func (s *scenario) answer(r codec.Response) []string {
 	case queue.MessagesMoved:
 		return []string{fmt.Sprintf("moved %d, running %v", result.Moved, result.Running)}
 	}
-	s.t.Fatalf("no words for %T", r.Result)
-	return nil
+	lines, ok := s.topicAnswer(r.Result)
+	if !ok {
+		s.t.Fatalf("no words for %T", r.Result)
+	}
+	return lines
 }
 
 // refusal shows an error with labels in place of handles.
@@ -103,7 +106,7 @@ func (s *scenario) received(r queue.MessagesReceived) []string {
 			label = fmt.Sprintf("r%d", len(s.handles)+1)
 			s.handles[m.Handle], s.receipts[label] = label, m.Handle.String()
 		}
-		line := fmt.Sprintf("%s = %s %q%s count %d", label, s.message(m.MessageID), m.Body.String(), number(m.Sequence), m.ReceiveCount)
+		line := fmt.Sprintf("%s = %s %s%s count %d", label, s.message(m.MessageID), s.body(m.Body.String()), number(m.Sequence), m.ReceiveCount)
 		for _, word := range []struct{ name, value string }{
 			{"group", m.GroupID}, {"dedup", s.deduplicationID(m)}, {"from", m.DeadLetterSource},
 		} {

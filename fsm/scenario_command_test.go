@@ -23,18 +23,21 @@ type scenario struct {
 	handles   map[queue.ReceiptHandle]string
 	receipts  map[string]string // label to handle
 	tasks     []string
+	topics    topics
 }
 
 func newScenario(t *testing.T, restoring bool) *scenario {
-	return &scenario{
+	s := &scenario{
 		t:         t,
-		replica:   founded(t, Options{}),
 		restoring: restoring,
 		now:       start,
 		messages:  make(map[queue.MessageID]string),
 		handles:   make(map[queue.ReceiptHandle]string),
 		receipts:  make(map[string]string),
+		topics:    newTopics(),
 	}
+	s.replica = founded(t, Options{Applied: func(_ uint64, _ queue.Timestamp, events []queue.Event) { s.topics.events = events }})
+	return s
 }
 
 // line runs one command line and returns its answer.
@@ -59,8 +62,13 @@ func (s *scenario) line(line string) []string {
 		return s.attributes(args[0], args[1:])
 	case "tasks":
 		return s.moveTasks(args[0])
+	case "topic":
+		return s.topicAttributes(args[0], args[1:])
 	}
 	cmd := s.command(verb, args)
+	if cmd == nil {
+		cmd = s.topicCommand(verb, args)
+	}
 	if cmd == nil {
 		s.t.Fatalf("no such command: %s", line)
 	}

@@ -35,6 +35,12 @@ func TestTwins(t *testing.T) {
 				restored.fsm.Apply(log)
 				batched.fsm.Apply(log)
 			}
+			if source.topics = seed%2 == 1; source.topics {
+				log := plain.entry(start, source.createTopics()...)
+				plain.fsm.Apply(log)
+				restored.fsm.Apply(log)
+				batched.fsm.Apply(log)
+			}
 			var late *replica
 			var pending []*raft.Log
 			var want []any
@@ -79,7 +85,7 @@ func TestTwins(t *testing.T) {
 		})
 	}
 	t.Log(seen)
-	for _, outcome := range []string{"duplicate", "replayed", "received", "dead-lettered", "done", "moved", "refused"} {
+	for _, outcome := range []string{"duplicate", "replayed", "received", "dead-lettered", "done", "moved", "refused", "published", "published again", "subscribed"} {
 		if seen[outcome] == 0 {
 			t.Errorf("nothing was %s: the logs do not show what twins could differ in", outcome)
 		}
@@ -95,6 +101,9 @@ type commands struct {
 	tasks   []string
 	receive *queue.ReceiveMessages // newest, to be retried
 	seen    map[string]int         // outcomes
+
+	topics        bool // commands of topics are among them
+	subscriptions []string
 }
 
 // delivered is a handle and the queue it came from.
@@ -138,6 +147,14 @@ func (c *commands) learn(result EntryResult) {
 			for _, err := range r.Errs {
 				c.count("done", err == nil)
 			}
+		case queue.Published:
+			for _, e := range r.Entries {
+				c.count("published again", e.Duplicate)
+				c.count("published", !e.Duplicate)
+			}
+		case queue.Subscribed:
+			c.subscriptions = append(c.subscriptions, r.SubscriptionARN)
+			c.count("subscribed", true)
 		case queue.MoveTaskStarted:
 			c.tasks = append(c.tasks, r.TaskID)
 		case queue.MessagesMoved:
@@ -171,6 +188,8 @@ func (c *commands) task() string {
 
 func (c *commands) command() queue.Command {
 	switch n := c.random.IntN(100); {
+	case n < 15 && c.topics:
+		return c.topicCommand()
 	case n < 35:
 		return c.send()
 	case n < 60:

@@ -28,10 +28,11 @@ type Broker struct {
 	generation uint64
 	sum        statehash.Sum // over the records of queues, tombstones, tasks
 	bytes      int64         // estimated size of all queues; not state
-	changed    []*Queue      // by the command being applied
-	events     []Event
-	senders    *btree.Map[string, *string] // shares equal sender ids; not state
-	unchecked  int                         // commands since the last check, build tag invariants
+	deliveries
+	changed   []*Queue // by the command being applied
+	events    []Event
+	senders   *btree.Map[string, *string] // shares equal sender ids; not state
+	unchecked int                         // commands since the last check, build tag invariants
 }
 
 // counters number what must have a number of its own for ever.
@@ -134,6 +135,7 @@ func (b *Broker) finish() {
 	}
 	b.changed = b.changed[:0]
 	b.topics.Finish(b.key)
+	b.releases.step(releaseBudget)
 }
 
 // count carries the change of a queue's record hashes into the broker's sum.

@@ -58,6 +58,15 @@ const (
 	MessagesExpired
 	// MessagesDeadLettered: Count messages of Queue moved to its DLQ.
 	MessagesDeadLettered
+	// TopicDeliveriesDeduplicated: Queue knew Count messages of Topic already, by its
+	// own deduplication, and dropped them.
+	TopicDeliveriesDeduplicated
+	// TopicDeliveriesDeadLettered: Count messages of Topic could not be delivered to
+	// Queue and went to the dead-letter queue of its subscription.
+	TopicDeliveriesDeadLettered
+	// TopicDeliveriesLost: Count messages of Topic could not be delivered to Queue, nor
+	// to a dead-letter queue.
+	TopicDeliveriesLost
 )
 
 // Event is a side effect for package cluster to act upon: wake a waiter, start
@@ -65,5 +74,6 @@ const (
 type Event struct {
 	Kind  EventKind
 	Queue string
+	Topic string // of the events of topics
 	Count int
 }

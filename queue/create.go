@@ -193,6 +193,7 @@ func (c *DeleteQueue) apply(b *Broker) (Result, *Error) {
 		return nil, refusal.NoSuchQueue()
 	}
 	b.queues.Delete(q.name)
+	b.releases.drop(q)
 	b.sum.Sub(q.sums.counted)
 	b.bytes -= q.sums.countedBytes
 	if q.deadline != 0 {
@@ -287,6 +288,7 @@ func (c *PurgeQueue) apply(b *Broker) (Result, *Error) {
 			"Only one PurgeQueue operation on ", q.name, " is allowed every 60 seconds.")
 	}
 	q.purgedAt = b.now
+	b.releases.drop(q)
 	q.clearMessages()
 	q.clearAttempts()
 	if !q.attributes.Deduplication.PurgeKeepsHistory {

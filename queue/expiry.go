@@ -48,6 +48,9 @@ func roundUp(t Timestamp, step logtime.Duration) Timestamp {
 // NextDeadline is the earliest log time at which AdvanceClock has work to do,
 // or zero if there is none.
 func (b *Broker) NextDeadline() Timestamp {
+	if len(b.releases.pending) > 0 {
+		return b.now
+	}
 	next := b.tombstones.deadline()
 	if d, ok := b.deadlines.Min(); ok && (next == 0 || d.at < next) {
 		next = d.at
@@ -230,5 +233,6 @@ func (c *AdvanceClock) apply(b *Broker) (Result, *Error) {
 		b.register(q)
 	}
 	b.topics.Expire(b.key, b.now, budget)
+	b.releases.step(releaseClockBudget)
 	return Done{}, nil
 }

@@ -4,6 +4,7 @@ import (
 	"github.com/tidwall/btree"
 
 	"github.com/seriatimq/seriatim/queue/deduplication"
+	"github.com/seriatimq/seriatim/queue/notification"
 	"github.com/seriatimq/seriatim/queue/statehash"
 	"github.com/seriatimq/seriatim/queue/topic"
 )
@@ -123,6 +124,10 @@ func (m *Message) record(scheduled bool) MessageRecord {
 	if e := m.extra; e != nil {
 		r.MessageID, r.TraceHeader, r.Attributes = e.id, e.traceHeader, e.attributes
 		r.DeadLetterSource, r.PartitionKey, r.KeepsAge = e.deadLetterSource, e.partition, e.keepsAge
+		if p := e.published; p != nil {
+			n := p.publication.Content()
+			r.Published = PublishedRecord{PublicationID: n.MessageID, Content: n, SubscriptionARN: *p.subscription, Raw: p.raw}
+		}
 	}
 	if d := m.delivery; d != nil {
 		r.Timed = true
@@ -215,7 +220,20 @@ type MessageRecord struct {
 	KeepsAge         bool // moved with its SentAt, which is out of order here
 	Scheduled        bool // waits for VisibleAt outside its group
 	Timed            bool // DeliveryRecord has a meaning
+	// Published is zero unless a topic delivered the message; it then has neither Body
+	// nor Attributes.
+	Published PublishedRecord
 	DeliveryRecord
+}
+
+// PublishedRecord is what a message has that a topic delivered.
+type PublishedRecord struct {
+	PublicationID MessageID // the topic's; zero if no topic delivered the message
+	// Content is the publication. A Restorer has to be given it with the first message
+	// that refers to it, and may be given the same pointer again.
+	Content         *notification.Notification
+	SubscriptionARN string
+	Raw             bool
 }
 
 // DeliveryRecord is the delivery state of a message.

@@ -6,6 +6,7 @@ import (
 	"github.com/tidwall/btree"
 
 	"github.com/seriatimq/seriatim/queue/statehash"
+	"github.com/seriatimq/seriatim/queue/topic"
 )
 
 // ComputeStateHash computes StateHash from scratch by walking all records and
@@ -21,22 +22,31 @@ func (b *Broker) ComputeStateHash() [16]byte {
 		sum.Add(t.sum(b.key))
 		return true
 	})
+	seen := map[*topic.Publication]bool{}
 	b.queues.Scan(func(_ string, q *Queue) bool {
-		sum.Add(q.computeSum(b.key))
+		sum.Add(q.computeSum(b.key, seen))
 		return true
 	})
 	sum.Add(b.topics.ComputeSum(b.key))
 	return sum.Bytes()
 }
 
-// computeSum is the sum over all records of a queue.
-func (q *Queue) computeSum(k statehash.Key) statehash.Sum {
+// computeSum is the sum over all records of a queue. The content of a publication is
+// hashed with the first message that refers to it; if it is not what it was, the sum is
+// another one.
+func (q *Queue) computeSum(k statehash.Key, seen map[*topic.Publication]bool) statehash.Sum {
 	sum := q.headerSum(k)
 	sum.Add(q.countersSum(k))
 	message := func(scheduled bool) func(uint64, *Message) bool {
 		return func(_ uint64, m *Message) bool {
 			again := *m
 			again.seal(k)
+			if p := m.published(); p != nil && !seen[p.publication] {
+				seen[p.publication] = true
+				if p.publication.ComputeHash(k) != p.publication.Hash() {
+					again.contentHash++
+				}
+			}
 			sum.Add(again.sum(k, q.incarnation, scheduled))
 			return true
 		}
@@ -114,13 +124,16 @@ func (b *Broker) CheckInvariants() error {
 	if b.bytes != again.bytes {
 		return fmt.Errorf("the size is %d bytes, the records give %d", b.bytes, again.bytes)
 	}
-	if have, want := b.NextDeadline(), again.NextDeadline(); have != want {
+	if have, want := b.NextDeadline(), again.NextDeadline(); have != want && len(b.releases.pending) == 0 {
 		return fmt.Errorf("next deadline is %d, its records give %d", have, want)
 	}
 	if have, want := b.sources.Keys(), again.sources.Keys(); !equal(have, want) {
 		return fmt.Errorf("dead-letter sources are %q, the queues give %q", have, want)
 	}
 	if err := b.topics.Compare(&again.topics); err != nil {
+		return err
+	}
+	if err := b.checkPublications(again.publications.Bytes()); err != nil {
 		return err
 	}
 	b.queues.Scan(func(name string, q *Queue) bool {
@@ -131,6 +144,44 @@ func (b *Broker) CheckInvariants() error {
 		return err == nil
 	})
 	return err
+}
+
+// checkPublications counts anew how many messages refer to each publication. stored is
+// the size of those that messages in queues refer to.
+func (b *Broker) checkPublications(stored int64) error {
+	held := map[*topic.Publication]int64{}
+	total := int64(0)
+	count := func(m *Message) {
+		p := m.published()
+		if p == nil {
+			return
+		}
+		if held[p.publication]++; held[p.publication] == 1 {
+			total += p.publication.Size()
+		}
+	}
+	b.queues.Scan(func(_ string, q *Queue) bool {
+		visit := func(_ uint64, m *Message) bool {
+			count(m)
+			return true
+		}
+		q.messages.Scan(visit)
+		q.scheduled.messages.Scan(visit)
+		return true
+	})
+	if total != stored {
+		return fmt.Errorf("publications of stored messages have %d bytes, the records give %d", total, stored)
+	}
+	b.releases.scan(count)
+	if have := b.publications.Bytes(); have != total {
+		return fmt.Errorf("publications have %d bytes, the messages give %d", have, total)
+	}
+	for p, n := range held { // order does not matter: every difference is an error
+		if p.Held() != n {
+			return fmt.Errorf("publication %s is held %d times, by %d messages", p.Content().MessageID, p.Held(), n)
+		}
+	}
+	return nil
 }
 
 func equal[T comparable](a, b []T) bool {
@@ -163,6 +214,9 @@ func (q *Queue) compareIndexes(other *Queue) error {
 	}
 	if have, want := [2]int64{q.timers.inFlight, q.timers.delayed}, [2]int64{other.timers.inFlight, other.timers.delayed}; have != want {
 		return fmt.Errorf("in flight and delayed are %v, the messages give %v", have, want)
+	}
+	if q.sums.published != other.sums.published {
+		return fmt.Errorf("%d messages of topics, the records give %d", q.sums.published, other.sums.published)
 	}
 	if q.deduplication.ByScope() != other.deduplication.ByScope() {
 		return fmt.Errorf("records per scope are %v, the records give %v", q.deduplication.ByScope(), other.deduplication.ByScope())

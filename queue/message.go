@@ -31,6 +31,8 @@ type messageExtra struct {
 	// keepsAge marks a message whose sentAt is older than its place in the
 	// queue (moved to a standard dead-letter queue).
 	keepsAge bool
+	// published is set on what a topic delivered; body and attributes are then empty.
+	published *publishedMessage
 }
 
 // delivery is the receive state of a message. Count above zero means that it
@@ -95,6 +97,9 @@ func (m *Message) seal(k statehash.Key) {
 		if e.partition != "" {
 			r = r.Text(e.partition)
 		}
+		if p := e.published; p != nil {
+			r = append(r, statehash.KindPublication).Num(p.publication.Hash()).Text(*p.subscription).Flag(p.raw)
+		}
 	}
 	m.contentHash = k.Hash(r)
 }
@@ -121,6 +126,7 @@ const (
 	deliveryOverhead      = 96  // receive state of a message
 	extraOverhead         = 128 // what few messages have
 	attributeOverhead     = 48
+	publishedOverhead     = 64 // beside the publication, which counts once for all that share it
 	deduplicationOverhead = 64 // one remembered id, whatever its length
 	attemptOverhead       = 240
 	queueOverhead         = 4 << 10
@@ -134,6 +140,9 @@ func (m *Message) size() int64 {
 	}
 	if e := m.extra; e != nil {
 		n += extraOverhead + len(e.traceHeader) + len(e.deadLetterSource) + len(e.partition)
+		if e.published != nil {
+			n += publishedOverhead
+		}
 		for _, a := range e.attributes {
 			n += attributeOverhead + len(a.Name) + len(a.DataType) + len(a.Value)
 		}
@@ -149,4 +158,4 @@ func (q *Queue) size() int64 {
 }
 
 // StateBytes estimates the memory that all queues and topics take.
-func (v View) StateBytes() int64 { return v.b.bytes + v.b.topics.Bytes() }
+func (v View) StateBytes() int64 { return v.b.bytes + v.b.topics.Bytes() + v.b.publications.Bytes() }

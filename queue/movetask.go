@@ -109,7 +109,7 @@ func (b *Broker) moveMessage(q *Queue, m *Message, destination string) (reason s
 		s.attributes, s.partition, e.TraceHeader = m.extra.attributes, m.extra.partition, m.extra.traceHeader
 	}
 	s.ids = deduplication.IDs{Own: m.deduplicationID, Group: m.group}
-	if b.follows(ruleMoveKeepsKeys) {
+	if s.published = m.published(); s.published == nil && b.follows(ruleMoveKeepsKeys) {
 		s.ids = to.deduplicationIDs(&e, s.partition)
 	}
 	b.rememberMoved(to, s.ids)

@@ -70,6 +70,7 @@ type queueSums struct {
 	header       statehash.Sum // name, attributes, tags
 	counted      statehash.Sum // what Broker.sum holds for this queue
 	headerStale  bool          // header has to be computed again
+	published    int64         // messages that topics delivered; not part of the hash
 	messageBytes int64         // estimated size of the messages; not part of the hash
 	countedBytes int64         // what Broker.bytes holds for this queue
 }
@@ -91,7 +92,7 @@ func (q *Queue) clearMessages() {
 	q.groups = newMessageGroups()
 	q.ready.firstDelivery, q.ready.redelivered = newTimedTree(), newTimedTree()
 	q.timers = timerIndex{pending: newTimedTree(), fired: q.timers.fired}
-	q.sums.messages, q.sums.messageBytes = statehash.Sum{}, 0
+	q.sums.messages, q.sums.messageBytes, q.sums.published = statehash.Sum{}, 0, 0
 }
 
 // clone copies the queue for a new generation: the trees share their nodes
@@ -146,7 +147,7 @@ func (q *Queue) expired(m *Message, now Timestamp) bool {
 func (q *Queue) insert(k statehash.Key, m *Message) {
 	q.messages.Set(m.sequence, m)
 	q.sums.messages.Add(m.sum(k, q.incarnation, false))
-	q.sums.messageBytes += m.size()
+	q.hold(m)
 	if m.extra != nil && m.extra.keepsAge {
 		q.byAge.Set(timed{m.sentAt, m.sequence})
 	}
@@ -178,7 +179,7 @@ func (q *Queue) remove(k statehash.Key, m *Message) {
 	q.dequeue(m)
 	q.messages.Delete(m.sequence)
 	q.sums.messages.Sub(m.sum(k, q.incarnation, false))
-	q.sums.messageBytes -= m.size()
+	q.release(m)
 	if m.extra != nil && m.extra.keepsAge {
 		q.byAge.Delete(timed{m.sentAt, m.sequence})
 	}

@@ -182,6 +182,9 @@ func (b *Broker) received(q *Queue, m *Message) ReceivedMessage {
 	}
 	if e := m.extra; e != nil {
 		r.Attributes, r.TraceHeader, r.DeadLetterSource = e.attributes, e.traceHeader, e.deadLetterSource
+		if e.published != nil {
+			r.Body, r.Attributes = e.published.text(), e.published.attributes()
+		}
 	}
 	if d := m.delivery; d != nil {
 		r.FirstReceivedAt = d.firstReceivedAt

@@ -18,6 +18,8 @@ type Restorer struct {
 	b *Broker
 	q *Queue       // added last
 	t *topic.Topic // added last
+	// publications are those that a message was added of; looked up, never walked.
+	publications map[MessageID]*topic.Publication
 }
 
 // NewRestorer begins with the record of what belongs to no queue.
@@ -31,7 +33,7 @@ func NewRestorer(r BrokerRecord) (*Restorer, error) {
 		}
 	}
 	b.useSettings()
-	return &Restorer{b: b}, nil
+	return &Restorer{b: b, publications: map[MessageID]*topic.Publication{}}, nil
 }
 
 // AddTombstone adds a deleted queue.
@@ -94,6 +96,10 @@ func (r *Restorer) AddMessage(rec MessageRecord) error {
 	if stored || scheduled || sequence == 0 || sequence > q.lastSequence {
 		return fmt.Errorf("queue %q: message %d is out of order or appears twice", q.name, sequence)
 	}
+	published, err := r.published(&rec)
+	if err != nil {
+		return fmt.Errorf("queue %q: message %d: %w", q.name, sequence, err)
+	}
 	m := &Message{
 		sequence:        sequence,
 		body:            rec.Body,
@@ -103,10 +109,11 @@ func (r *Restorer) AddMessage(rec MessageRecord) error {
 		sender:          r.b.intern(rec.SenderID),
 	}
 	if rec.MessageID != (MessageID{}) || rec.TraceHeader != "" || len(rec.Attributes) > 0 ||
-		rec.DeadLetterSource != "" || rec.PartitionKey != "" || rec.KeepsAge {
+		rec.DeadLetterSource != "" || rec.PartitionKey != "" || rec.KeepsAge || published != nil {
 		m.extra = &messageExtra{
 			id: rec.MessageID, attributes: rec.Attributes, traceHeader: rec.TraceHeader,
 			deadLetterSource: rec.DeadLetterSource, partition: rec.PartitionKey, keepsAge: rec.KeepsAge,
+			published: published,
 		}
 	}
 	if rec.Timed {
@@ -126,6 +133,30 @@ func (r *Restorer) AddMessage(rec MessageRecord) error {
 	}
 	q.insertScheduled(r.b.key, m)
 	return nil
+}
+
+// published is what the record of a message says that a topic delivered, nil if none did.
+func (r *Restorer) published(rec *MessageRecord) (*publishedMessage, error) {
+	p := &rec.Published
+	if p.PublicationID == (MessageID{}) {
+		if *p != (PublishedRecord{}) {
+			return nil, errors.New("a publication without an id")
+		}
+		return nil, nil
+	}
+	known := r.publications[p.PublicationID]
+	switch {
+	case rec.Body.Len() > 0 || len(rec.Attributes) > 0:
+		return nil, errors.New("a body beside that of a publication")
+	case known != nil && p.Content != nil && p.Content != known.Content():
+		return nil, fmt.Errorf("publication %s appears twice", p.PublicationID)
+	case known == nil && (p.Content == nil || p.Content.MessageID != p.PublicationID):
+		return nil, fmt.Errorf("publication %s is missing or another one", p.PublicationID)
+	case known == nil:
+		known = topic.NewPublication(r.b.key, p.Content, &r.b.publications)
+		r.publications[p.PublicationID] = known
+	}
+	return &publishedMessage{publication: known, subscription: r.b.intern(p.SubscriptionARN), raw: p.Raw}, nil
 }
 
 // AddDeduplication adds a remembered id to the queue added last.

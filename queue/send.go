@@ -186,6 +186,7 @@ type sending struct {
 	attributes  []MessageAttribute
 	scheduledAt Timestamp
 	partition   string
+	published   *publishedMessage // instead of a body and attributes
 }
 
 // takeReserved splits the reserved message attributes off (servicebus.md 5.3).
@@ -225,8 +226,8 @@ func (b *Broker) accept(q *Queue, s *sending, sender *string) SentEntry {
 	if !b.follows(ruleMoveKeepsKeys) {
 		partition = ""
 	}
-	if len(s.attributes) > 0 || s.entry.TraceHeader != "" || partition != "" {
-		m.extra = &messageExtra{attributes: s.attributes, traceHeader: s.entry.TraceHeader, partition: partition}
+	if len(s.attributes) > 0 || s.entry.TraceHeader != "" || partition != "" || s.published != nil {
+		m.extra = &messageExtra{attributes: s.attributes, traceHeader: s.entry.TraceHeader, partition: partition, published: s.published}
 	}
 	sent := SentEntry{MessageID: identifier.NewMessageID(b.key, q.incarnation, m.sequence)}
 	if q.attributes.FIFO {
@@ -258,14 +259,14 @@ func (q *Queue) insertScheduled(k statehash.Key, m *Message) {
 	q.scheduled.messages.Set(m.sequence, m)
 	q.scheduled.byTime.Set(timed{m.delivery.visibleAt, m.sequence})
 	q.sums.messages.Add(m.sum(k, q.incarnation, true))
-	q.sums.messageBytes += m.size()
+	q.hold(m)
 }
 
 func (q *Queue) removeScheduled(k statehash.Key, m *Message) {
 	q.scheduled.messages.Delete(m.sequence)
 	q.scheduled.byTime.Delete(timed{m.delivery.visibleAt, m.sequence})
 	q.sums.messages.Sub(m.sum(k, q.incarnation, true))
-	q.sums.messageBytes -= m.size()
+	q.release(m)
 }
 
 // MessagesSent answers SendMessages, one entry each in request order.

@@ -133,3 +133,53 @@ func setSubscriptionAttributesCommand(m *fsmpb.SetSubscriptionAttributes) (*queu
 		Attributes:      protobuf.Attributes(m.Attributes),
 	}, nil
 }
+
+// publishMessage is the log form of cmd.
+func publishMessage(cmd *queue.Publish) *fsmpb.Publish {
+	m := &fsmpb.Publish{
+		Topic:    cmd.Topic,
+		SenderId: cmd.SenderID,
+		Endpoint: cmd.Endpoint,
+		Batch:    cmd.Batch,
+
+		RepeatedSince: int64(cmd.RepeatedSince),
+	}
+	for i := range cmd.Entries {
+		e := &cmd.Entries[i]
+		m.Entries = append(m.Entries, &fsmpb.PublishEntry{
+			Message:         e.Message,
+			Subject:         givenText(e.Subject, e.SubjectGiven),
+			Attributes:      protobuf.MessageAttributeValues(e.Attributes),
+			GroupId:         givenText(e.GroupID, e.GroupIDGiven),
+			DeduplicationId: givenText(e.DeduplicationID, e.DeduplicationIDGiven),
+			ContentHash:     e.ContentHash,
+		})
+	}
+	return m
+}
+
+// publishCommand is the inverse of publishMessage.
+func publishCommand(m *fsmpb.Publish) (*queue.Publish, error) {
+	cmd := &queue.Publish{
+		Topic: m.Topic, SenderID: m.SenderId, Endpoint: m.Endpoint, Batch: m.Batch, RepeatedSince: queue.Timestamp(m.RepeatedSince),
+	}
+	if len(m.Entries) == 0 {
+		return cmd, nil
+	}
+	cmd.Entries = make([]queue.PublishEntry, len(m.Entries))
+	for i, e := range m.Entries {
+		entry := &cmd.Entries[i]
+		entry.Message = e.Message
+		entry.Subject, entry.SubjectGiven = text(e.Subject)
+		entry.Attributes = protobuf.MessageAttributes(e.Attributes)
+		entry.GroupID, entry.GroupIDGiven = text(e.GroupId)
+		entry.DeduplicationID, entry.DeduplicationIDGiven = text(e.DeduplicationId)
+		if err := checkContentHash(e.ContentHash); err != nil {
+			return nil, err
+		}
+		if len(e.ContentHash) > 0 {
+			entry.ContentHash = e.ContentHash
+		}
+	}
+	return cmd, nil
+}

@@ -75,6 +75,8 @@ func setResult(m *fsmpb.Response, result queue.Result) error {
 		m.Result = &fsmpb.Response_TopicCreated{TopicCreated: &fsmpb.TopicCreated{TopicArn: r.TopicARN}}
 	case queue.Subscribed:
 		m.Result = &fsmpb.Response_Subscribed{Subscribed: &fsmpb.Subscribed{SubscriptionArn: r.SubscriptionARN}}
+	case queue.Published:
+		m.Result = &fsmpb.Response_Published{Published: published(r)}
 	default:
 		return fmt.Errorf("%w: an answer of type %T", format.ErrUnknownFormat, result)
 	}
@@ -110,6 +112,8 @@ func queueResult(m *fsmpb.Response) (queue.Result, error) {
 		return queue.TopicCreated{TopicARN: r.TopicCreated.TopicArn}, nil
 	case *fsmpb.Response_Subscribed:
 		return queue.Subscribed{SubscriptionARN: r.Subscribed.SubscriptionArn}, nil
+	case *fsmpb.Response_Published:
+		return queuePublished(r.Published)
 	default:
 		return nil, fmt.Errorf("%w: an answer without a known result", format.ErrUnknownFormat)
 	}
@@ -139,6 +143,38 @@ func queueMessagesSent(m *fsmpb.MessagesSent) (queue.Result, error) {
 			Err:       queueError(e.Error),
 			Sequence:  queue.SequenceNumber(e.Sequence),
 			Duplicate: e.Duplicate,
+		}
+		if err := protobuf.Fill(r.Entries[i].MessageID[:], e.MessageId, "message id"); err != nil {
+			return nil, err
+		}
+	}
+	return r, nil
+}
+
+func published(r queue.Published) *fsmpb.Published {
+	m := &fsmpb.Published{Entries: make([]*fsmpb.PublishedEntry, len(r.Entries))}
+	for i := range r.Entries {
+		e := &r.Entries[i]
+		m.Entries[i] = &fsmpb.PublishedEntry{
+			MessageId:  protobuf.IDBytes(&e.MessageID),
+			Sequence:   uint64(e.Sequence),
+			Duplicate:  e.Duplicate,
+			AcceptedAt: int64(e.AcceptedAt),
+		}
+	}
+	return m
+}
+
+func queuePublished(m *fsmpb.Published) (queue.Result, error) {
+	var r queue.Published
+	if len(m.Entries) > 0 {
+		r.Entries = make([]queue.PublishedEntry, len(m.Entries))
+	}
+	for i, e := range m.Entries {
+		r.Entries[i] = queue.PublishedEntry{
+			Sequence:   queue.SequenceNumber(e.Sequence),
+			Duplicate:  e.Duplicate,
+			AcceptedAt: queue.Timestamp(e.AcceptedAt),
 		}
 		if err := protobuf.Fill(r.Entries[i].MessageID[:], e.MessageId, "message id"); err != nil {
 			return nil, err

@@ -37,6 +37,7 @@ func everyCommand() map[uint8]queue.Command {
 		45: &queue.Subscribe{},
 		46: &queue.Unsubscribe{},
 		47: &queue.SetSubscriptionAttributes{},
+		48: &queue.Publish{},
 	}
 }
 
@@ -53,6 +54,7 @@ func everyResult() map[string]queue.Result {
 		"MessagesMoved":     queue.MessagesMoved{},
 		"TopicCreated":      queue.TopicCreated{},
 		"Subscribed":        queue.Subscribed{},
+		"Published":         queue.Published{},
 	}
 }
 

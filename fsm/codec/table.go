@@ -58,6 +58,7 @@ var codecs = [...]codec{
 	line(45, 1, 3, "Subscribe", subscribeMessage, subscribeCommand),
 	line(46, 1, 3, "Unsubscribe", unsubscribeMessage, unsubscribeCommand),
 	line(47, 1, 3, "SetSubscriptionAttributes", setSubscriptionAttributesMessage, setSubscriptionAttributesCommand),
+	line(48, 1, 3, "Publish", publishMessage, publishCommand),
 }
 
 // line makes a table line from the two conversions of a command.

@@ -141,6 +141,8 @@ type reader struct {
 	message  fsmpb.MessageRecord
 	known    fsmpb.DeduplicationRecord
 	attempt  fsmpb.AttemptRecord
+	topicARN string // of the publication read last
+	endpoint string // likewise
 }
 
 // begin reads the record of what belongs to no queue.
@@ -243,7 +245,7 @@ func (s *reader) record(kind byte, body []byte) error {
 		err = add(body, &fsmpb.QueueRecord{}, queueRecord, s.restorer.AddQueue)
 	case recordMessage:
 		s.counts.Messages++
-		err = add(body, &s.message, messageRecord, s.restorer.AddMessage)
+		err = add(body, &s.message, s.messageRecord, s.restorer.AddMessage)
 	case recordDeduplication:
 		s.counts.DeduplicationIds++
 		err = add(body, &s.known, deduplicationRecord, s.restorer.AddDeduplication)
@@ -263,6 +265,24 @@ func (s *reader) record(kind byte, body []byte) error {
 		err = fmt.Errorf("%w: a record of kind %d", format.ErrUnknownFormat, kind)
 	}
 	return err
+}
+
+// messageRecord counts the publications and shares what most of them have in common.
+func (s *reader) messageRecord(m *fsmpb.MessageRecord) (queue.MessageRecord, error) {
+	r, err := messageRecord(m)
+	n := r.Published.Content
+	if err != nil || n == nil {
+		return r, err
+	}
+	s.counts.Publications++
+	if n.TopicARN == s.topicARN {
+		n.TopicARN = s.topicARN
+	}
+	if n.Endpoint == s.endpoint {
+		n.Endpoint = s.endpoint
+	}
+	s.topicARN, s.endpoint = n.TopicARN, n.Endpoint
+	return r, nil
 }
 
 // add decodes one record, converts it and gives it to the restorer.

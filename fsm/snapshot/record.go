@@ -94,6 +94,7 @@ func fillMessage(m *fsmpb.MessageRecord, r *queue.MessageRecord) {
 	m.ReceivedAt = int64(r.ReceivedAt)
 	m.AttemptId = r.AttemptID
 	m.AttemptNumber = r.AttemptNumber
+	m.Published = publishedMessage(&r.Published)
 }
 
 func messageRecord(m *fsmpb.MessageRecord) (queue.MessageRecord, error) {
@@ -121,7 +122,12 @@ func messageRecord(m *fsmpb.MessageRecord) (queue.MessageRecord, error) {
 			AttemptNumber:   m.AttemptNumber,
 		},
 	}
-	return r, protobuf.Fill(r.MessageID[:], m.MessageId, "message id")
+	if err := protobuf.Fill(r.MessageID[:], m.MessageId, "message id"); err != nil {
+		return queue.MessageRecord{}, err
+	}
+	published, err := publishedRecord(m.Published)
+	r.Published = published
+	return r, err
 }
 
 // fillDeduplication reuses m, which a walk of the snapshot writer owns.

@@ -11,6 +11,7 @@ import (
 	"github.com/seriatimq/seriatim/fsm/fsmtest"
 	"github.com/seriatimq/seriatim/fsm/protobuf"
 	"github.com/seriatimq/seriatim/queue"
+	"github.com/seriatimq/seriatim/queue/notification"
 	"github.com/seriatimq/seriatim/queue/policy"
 )
 
@@ -77,6 +78,22 @@ func TestRecordsKeepEveryField(t *testing.T) {
 	})
 }
 
+// The content of a publication is a pointer, which a Filler leaves out.
+func TestPublicationsKeepEveryField(t *testing.T) {
+	want := queue.MessageRecord{Published: queue.PublishedRecord{Content: new(notification.Notification), SubscriptionARN: "arn", Raw: true}}
+	fsmtest.Distinct().Fill(t, reflect.ValueOf(want.Published.Content).Elem())
+	want.Published.PublicationID = want.Published.Content.MessageID
+	m := &fsmpb.MessageRecord{}
+	fillMessage(m, &want)
+	got, err := messageRecord(m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, got, fsmtest.SameBody); diff != "" {
+		t.Errorf("changed on the way (-want +got):\n%s", diff)
+	}
+}
+
 func TestReusedMessagesForgetTheLastRecord(t *testing.T) {
 	message, known, attempt := &fsmpb.MessageRecord{}, &fsmpb.DeduplicationRecord{}, &fsmpb.AttemptRecord{}
 	var full queue.MessageRecord
@@ -118,6 +135,17 @@ func TestRecordsRefuse(t *testing.T) {
 		{"scope beyond a byte", func() error { _, err := deduplicationRecord(&fsmpb.DeduplicationRecord{Scope: 256}); return err }},
 		{"profile beyond a byte", func() error { _, err := queueAttributes(&fsmpb.QueueAttributes{Profile: 256}); return err }},
 		{"short key", func() error { _, err := deduplicationRecord(&fsmpb.DeduplicationRecord{Key: []byte{1}}); return err }},
+		{"short publication id", func() error {
+			_, err := messageRecord(&fsmpb.MessageRecord{Published: &fsmpb.PublishedMessage{PublicationId: []byte{1}}})
+			return err
+		}},
+		{"signature version beyond a byte", func() error {
+			_, err := topicAttributes(&fsmpb.TopicAttributes{SignatureVersion: 256})
+			return err
+		}},
+		{"tracing mode beyond a byte", func() error { _, err := topicAttributes(&fsmpb.TopicAttributes{Tracing: 256}); return err }},
+		{"filter scope beyond a byte", func() error { _, err := subscriptionRecord(&fsmpb.SubscriptionRecord{FilterScope: 256}); return err }},
+		{"replay status beyond a byte", func() error { _, err := subscriptionRecord(&fsmpb.SubscriptionRecord{ReplayStatus: 256}); return err }},
 		{"long message id", func() error {
 			_, err := messageRecord(&fsmpb.MessageRecord{MessageId: make([]byte, 17)})
 			return err

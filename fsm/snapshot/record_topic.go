@@ -7,7 +7,9 @@ import (
 	"github.com/seriatimq/seriatim/fsm/protobuf"
 	"github.com/seriatimq/seriatim/queue"
 	"github.com/seriatimq/seriatim/queue/attributes"
+	"github.com/seriatimq/seriatim/queue/content"
 	"github.com/seriatimq/seriatim/queue/filter"
+	"github.com/seriatimq/seriatim/queue/notification"
 	"github.com/seriatimq/seriatim/queue/policy"
 )
 
@@ -124,4 +126,50 @@ func subscriptionRecord(m *fsmpb.SubscriptionRecord) (queue.SubscriptionRecord, 
 		ReplayStatus: status,
 	}
 	return r, protobuf.Fill(r.ID[:], m.Id, "subscription id")
+}
+
+func publishedMessage(r *queue.PublishedRecord) *fsmpb.PublishedMessage {
+	if r.PublicationID == (queue.MessageID{}) {
+		return nil
+	}
+	m := &fsmpb.PublishedMessage{PublicationId: protobuf.IDBytes(&r.PublicationID), SubscriptionArn: r.SubscriptionARN, Raw: r.Raw}
+	if n := r.Content; n != nil {
+		m.Publication = &fsmpb.Publication{
+			TopicArn:        n.TopicARN,
+			Sequence:        uint64(n.SequenceNumber),
+			Subject:         n.Subject,
+			Message:         n.Message.String(),
+			Timestamp:       int64(n.Timestamp),
+			Attributes:      protobuf.MessageAttributeValues(n.Attributes),
+			Endpoint:        n.Endpoint,
+			GroupId:         n.GroupID,
+			DeduplicationId: n.DeduplicationID,
+		}
+	}
+	return m
+}
+
+func publishedRecord(m *fsmpb.PublishedMessage) (queue.PublishedRecord, error) {
+	if m == nil {
+		return queue.PublishedRecord{}, nil
+	}
+	r := queue.PublishedRecord{SubscriptionARN: m.SubscriptionArn, Raw: m.Raw}
+	if err := protobuf.Fill(r.PublicationID[:], m.PublicationId, "publication id"); err != nil {
+		return queue.PublishedRecord{}, err
+	}
+	if p := m.Publication; p != nil {
+		r.Content = &notification.Notification{
+			TopicARN:        p.TopicArn,
+			MessageID:       r.PublicationID,
+			SequenceNumber:  queue.SequenceNumber(p.Sequence),
+			Subject:         p.Subject,
+			Message:         content.NewBody(p.Message),
+			Timestamp:       queue.Timestamp(p.Timestamp),
+			Attributes:      protobuf.MessageAttributes(p.Attributes),
+			Endpoint:        p.Endpoint,
+			GroupID:         p.GroupId,
+			DeduplicationID: p.DeduplicationId,
+		}
+	}
+	return r, nil
 }

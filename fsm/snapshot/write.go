@@ -34,7 +34,7 @@ func Write(w io.Writer, position Position, frozen *queue.Frozen) error {
 	if err != nil {
 		return err
 	}
-	s := &writer{sections: sections}
+	s := &writer{sections: sections, written: map[queue.MessageID]bool{}}
 	s.single(sectionHeader, &fsmpb.SnapshotHeader{
 		Index:     position.Index,
 		Term:      position.Term,
@@ -65,6 +65,7 @@ type writer struct {
 	message  fsmpb.MessageRecord
 	known    fsmpb.DeduplicationRecord
 	attempt  fsmpb.AttemptRecord
+	written  map[queue.MessageID]bool // publications; looked up, never walked
 }
 
 // single writes a section of one protobuf message.
@@ -137,6 +138,14 @@ func (s *writer) topic(t queue.FrozenTopic) bool {
 }
 
 func (s *writer) storedMessage(r queue.MessageRecord) bool {
+	if p := &r.Published; p.Content != nil {
+		if s.written[p.PublicationID] {
+			p.Content = nil
+		} else {
+			s.written[p.PublicationID] = true
+			s.counts.Publications++
+		}
+	}
 	fillMessage(&s.message, &r)
 	return s.record(recordMessage, &s.counts.Messages, &s.message)
 }

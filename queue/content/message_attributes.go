@@ -21,6 +21,10 @@ type MessageAttribute struct {
 // Binary, perhaps with a custom suffix (AWS).
 func (m *MessageAttribute) IsBinary() bool { return baseType(m.DataType) == typeBinary }
 
+// BaseType is String, Number or Binary, without a custom suffix, and "" for any other
+// type.
+func (m *MessageAttribute) BaseType() string { return baseType(m.DataType) }
+
 // Size is what counts against the maximum size of a message: the body and, of
 // each message attribute, name, type and value.
 func Size(body string, attrs []MessageAttribute) int64 {

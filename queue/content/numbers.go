@@ -29,6 +29,9 @@ func ParseNumber(text string) (int64, bool) {
 	return n, true
 }
 
+// IsNumber reports whether text can be the value of an attribute of type Number.
+func IsNumber(text string) bool { return validNumber(text) }
+
 // validNumber reports whether text is a decimal number, perhaps with an
 // exponent, of at most 38 digits of precision and from 10^-128 to below
 // 10^127. It is stored as sent.

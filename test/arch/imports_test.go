@@ -45,7 +45,7 @@ type packageRule struct {
 // packageRules has a row for every package but those below test. No row covers
 // another package than the one it names.
 var packageRules = []packageRule{
-	{path: "queue", only: append([]string{"~/queue/arn", "~/queue/attributes", "~/queue/content", "~/queue/deduplication", "~/queue/filter", "~/queue/identifier", "~/queue/limits", "~/queue/logtime", "~/queue/policy", "~/queue/refusal", "~/queue/statehash", "~/queue/topic"}, domain...)},
+	{path: "queue", only: append([]string{"~/queue/arn", "~/queue/attributes", "~/queue/content", "~/queue/deduplication", "~/queue/filter", "~/queue/identifier", "~/queue/limits", "~/queue/logtime", "~/queue/notification", "~/queue/policy", "~/queue/refusal", "~/queue/statehash", "~/queue/topic"}, domain...)},
 	{path: "queue/arn", only: domain},
 	{path: "queue/attributes", only: []string{
 		"~/queue/content", "~/queue/deduplication", "~/queue/filter", "~/queue/limits", "~/queue/policy", "~/queue/refusal",
@@ -60,7 +60,7 @@ var packageRules = []packageRule{
 	{path: "queue/logtime", only: []string{}},
 	{path: "queue/notification", only: []string{
 		"~/queue/content", "~/queue/identifier", "~/queue/jsontext", "~/queue/limits", "~/queue/logtime",
-		"encoding/base64", "strings", "unicode/utf8",
+		"encoding/base64", "fmt", "strings", "unicode/utf8",
 	}},
 	{path: "queue/policy", only: append([]string{"~/queue/arn", "~/queue/jsontext", "~/queue/limits", "~/queue/logtime"}, domain...)},
 	{path: "queue/refusal", only: []string{"unicode/utf8"}},
@@ -89,7 +89,7 @@ var packageRules = []packageRule{
 		"~/queue", "~/queue/policy", "~/fsm/format", "~/fsm/fsmpb", "google.golang.org/protobuf/proto",
 	}, domain...), users: []string{"fsm/codec", "fsm/snapshot"}},
 	{path: "fsm/snapshot", only: append([]string{
-		"~/queue", "~/queue/attributes", "~/queue/content", "~/queue/deduplication", "~/queue/filter", "~/queue/policy",
+		"~/queue", "~/queue/attributes", "~/queue/content", "~/queue/deduplication", "~/queue/filter", "~/queue/notification", "~/queue/policy",
 		"~/fsm/format", "~/fsm/fsmpb", "~/fsm/protobuf", "io", "google.golang.org/protobuf/proto",
 	}, domain...), users: []string{"fsm", "cluster", "cluster/leader", "cluster/offline"}},
 	{path: "cluster", never: slices.Concat([]string{"~/transport", "net/http"}, aws)},

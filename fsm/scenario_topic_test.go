@@ -1,0 +1,152 @@
+package fsm
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/seriatimq/seriatim/queue"
+)
+
+const (
+	scenarioTopics = "arn:aws:sns:us-east-1:000000000000:"
+	scenarioQueues = "arn:aws:sqs:us-east-1:000000000000:"
+)
+
+// topics are the labels of what topics have: p1 is what a topic accepted, s1 a
+// subscription.
+type topics struct {
+	publications  map[queue.MessageID]string
+	subscriptions map[string]string // ARN to label
+	arns          map[string]string // label to ARN
+	events        []queue.Event
+}
+
+func newTopics() topics {
+	return topics{publications: map[queue.MessageID]string{}, subscriptions: map[string]string{}, arns: map[string]string{}}
+}
+
+// topicCommand reads the lines that are commands of topics.
+func (s *scenario) topicCommand(verb string, args []string) queue.Command {
+	switch verb {
+	case "create-topic":
+		return &queue.CreateTopic{Topic: args[0], TopicARN: scenarioTopics + args[0], Attributes: pairs(args[1:])}
+	case "delete-topic":
+		return &queue.DeleteTopic{Topic: args[0]}
+	case "set-topic":
+		return &queue.SetTopicAttributes{Topic: args[0], Attributes: pairs(args[1:])}
+	case "subscribe":
+		return &queue.Subscribe{Topic: args[0], Endpoint: scenarioQueues + args[1], Owner: "000000000000", Attributes: pairs(args[2:])}
+	case "unsubscribe":
+		return &queue.Unsubscribe{SubscriptionARN: s.topics.arns[args[0]]}
+	case "set-subscription":
+		return &queue.SetSubscriptionAttributes{SubscriptionARN: s.topics.arns[args[0]], Attributes: pairs(args[1:])}
+	case "publish":
+		return s.publish(args[0], args[1:])
+	}
+	return nil
+}
+
+// publish reads entries separated by semicolons: message, then key=value words.
+func (s *scenario) publish(name string, args []string) queue.Command {
+	cmd := &queue.Publish{Topic: name, SenderID: "AIDAEXAMPLE", Endpoint: "http://localhost:9324"}
+	for len(args) > 0 {
+		entry := queue.PublishEntry{Message: args[0]}
+		args = args[1:]
+		for len(args) > 0 && args[0] != ";" {
+			key, value, _ := strings.Cut(args[0], "=")
+			switch key {
+			case "group":
+				entry.GroupID, entry.GroupIDGiven = value, true
+			case "dedup":
+				entry.DeduplicationID, entry.DeduplicationIDGiven = value, true
+			case "subject":
+				entry.Subject, entry.SubjectGiven = value, true
+			default: // a message attribute of type String
+				entry.Attributes = append(entry.Attributes, queue.MessageAttribute{Name: key, DataType: "String", Value: value})
+			}
+			args = args[1:]
+		}
+		cmd.Entries = append(cmd.Entries, entry)
+		if len(args) > 0 {
+			args = args[1:]
+			cmd.Batch = true
+		}
+	}
+	return cmd
+}
+
+// topicAnswer shows the results of topic commands.
+func (s *scenario) topicAnswer(result queue.Result) ([]string, bool) {
+	switch r := result.(type) {
+	case queue.TopicCreated:
+		return []string{"created " + strings.TrimPrefix(r.TopicARN, scenarioTopics)}, true
+	case queue.Subscribed:
+		label, known := s.topics.subscriptions[r.SubscriptionARN]
+		if !known {
+			label = fmt.Sprintf("s%d", len(s.topics.subscriptions)+1)
+			s.topics.subscriptions[r.SubscriptionARN], s.topics.arns[label] = label, r.SubscriptionARN
+		}
+		return []string{"subscribed " + label}, true
+	case queue.Published:
+		var lines []string
+		for _, e := range r.Entries {
+			label, known := s.topics.publications[e.MessageID]
+			if !known {
+				label = fmt.Sprintf("p%d", len(s.topics.publications)+1)
+				s.topics.publications[e.MessageID] = label
+			}
+			word := "published "
+			if e.Duplicate {
+				word = "duplicate of "
+			}
+			lines = append(lines, word+label+number(e.Sequence))
+		}
+		return append(lines, s.topicEvents()...), true
+	}
+	return nil, false
+}
+
+// topicEvents shows what happened to deliveries beyond arriving where they should.
+func (s *scenario) topicEvents() (lines []string) {
+	words := map[queue.EventKind]string{
+		queue.TopicDeliveriesDeduplicated: "was a duplicate in ",
+		queue.TopicDeliveriesDeadLettered: "was dead-lettered instead of delivered to ",
+		queue.TopicDeliveriesLost:         "was lost for ",
+	}
+	for _, e := range s.topics.events {
+		if word := words[e.Kind]; word != "" {
+			lines = append(lines, fmt.Sprintf("%d of %s %s%s", e.Count, e.Topic, word, e.Queue))
+		}
+	}
+	return lines
+}
+
+// body quotes the text of a message. An envelope is shown as it is, with labels.
+func (s *scenario) body(text string) string {
+	if !strings.HasPrefix(text, `{"Type":"Notification"`) {
+		return fmt.Sprintf("%q", text)
+	}
+	for id, label := range s.topics.publications {
+		text = strings.ReplaceAll(text, id.String(), label)
+	}
+	for arn, label := range s.topics.subscriptions {
+		text = strings.ReplaceAll(text, arn, label)
+	}
+	return text
+}
+
+// topicAttributes shows the named attributes of a topic, or all.
+func (s *scenario) topicAttributes(name string, wanted []string) []string {
+	list, err := s.replica.fsm.View().TopicAttributes(name)
+	if err != nil {
+		return []string{s.refusal(err)}
+	}
+	var lines []string
+	for _, a := range list {
+		if len(wanted) == 0 || slices.Contains(wanted, a.Name) {
+			lines = append(lines, a.Name+"="+a.Value)
+		}
+	}
+	return lines
+}

@@ -1,0 +1,82 @@
+package fsm
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/seriatimq/seriatim/queue"
+)
+
+// createTopics makes the topics of a random log, with some of the queues subscribed.
+func (c *commands) createTopics() []queue.Command {
+	return []queue.Command{
+		c.createTopic("t.fifo"), c.createTopic("u.fifo"), c.createTopic("standard"),
+		c.subscribe("t.fifo", "a.fifo"), c.subscribe("t.fifo", "b.fifo"), c.subscribe("t.fifo", "plain"),
+		c.subscribe("u.fifo", "a.fifo"), c.subscribe("standard", "plain"),
+	}
+}
+
+func (c *commands) createTopic(name string) queue.Command {
+	cmd := &queue.CreateTopic{Topic: name, TopicARN: scenarioTopics + name}
+	if strings.HasSuffix(name, ".fifo") {
+		cmd.Attributes = []queue.Attribute{
+			{Name: "ContentBasedDeduplication", Value: "true"}, {Name: "DeduplicationWindowSeconds", Value: "20"}, {Name: "FifoTopic", Value: "true"},
+		}
+	}
+	return cmd
+}
+
+func (c *commands) subscribe(topic, name string) queue.Command {
+	cmd := &queue.Subscribe{Topic: topic, Endpoint: scenarioQueues + name, Owner: "000000000000"}
+	if c.random.IntN(3) == 0 {
+		cmd.Attributes = append(cmd.Attributes, queue.Attribute{Name: "FilterPolicy", Value: `{"color":["red"]}`})
+	}
+	cmd.Attributes = append(cmd.Attributes, queue.Attribute{Name: "RawMessageDelivery", Value: c.one("true", "false")})
+	if c.random.IntN(2) == 0 {
+		cmd.Attributes = append(cmd.Attributes, queue.Attribute{
+			Name: "RedrivePolicy", Value: `{"deadLetterTargetArn":"` + scenarioQueues + `dead.fifo"}`,
+		})
+	}
+	return cmd
+}
+
+// topicCommand publishes, for the most part.
+func (c *commands) topicCommand() queue.Command {
+	topic := c.one("t.fifo", "t.fifo", "u.fifo", "standard")
+	switch n := c.random.IntN(30); {
+	case n == 0:
+		return &queue.DeleteTopic{Topic: topic}
+	case n == 1:
+		return c.createTopic(topic)
+	case n == 2 && len(c.subscriptions) > 0:
+		return &queue.Unsubscribe{SubscriptionARN: c.subscriptions[c.random.IntN(len(c.subscriptions))]}
+	case n == 3 && len(c.subscriptions) > 0:
+		return &queue.SetSubscriptionAttributes{
+			SubscriptionARN: c.subscriptions[c.random.IntN(len(c.subscriptions))],
+			Attributes:      []queue.Attribute{{Name: "RawMessageDelivery", Value: c.one("true", "false")}},
+		}
+	case n == 4:
+		return &queue.SetTopicAttributes{Topic: c.one("t.fifo", "u.fifo"), Attributes: []queue.Attribute{
+			{Name: "DeduplicationWindowSeconds", Value: c.one("20", "30")},
+			{Name: "FifoThroughputScope", Value: "MessageGroup"},
+		}}
+	case n == 5:
+		return &queue.SetTopicTags{Topic: topic, Set: []queue.Tag{{Key: "k", Value: c.one("v", "w")}}}
+	case n < 9:
+		return c.subscribe(topic, c.queue())
+	}
+	cmd := &queue.Publish{Topic: topic, SenderID: "AIDAEXAMPLE", Endpoint: c.one("http://localhost:9324", "https://example.org"), Batch: true}
+	for range 1 + c.random.IntN(3) {
+		e := queue.PublishEntry{
+			Message: c.one("x", "y", "z"), GroupID: c.one("g", "h", "i"), GroupIDGiven: true,
+			Attributes: []queue.MessageAttribute{{Name: "color", DataType: "String", Value: c.one("red", "blue")}},
+		}
+		if strings.HasSuffix(topic, ".fifo") && c.random.IntN(4) > 0 {
+			e.DeduplicationID, e.DeduplicationIDGiven = fmt.Sprint(c.random.IntN(60)), true
+		}
+		cmd.Entries = append(cmd.Entries, e)
+	}
+	slices.SortFunc(cmd.Entries, func(a, b queue.PublishEntry) int { return strings.Compare(a.Message, b.Message) })
+	return cmd
+}

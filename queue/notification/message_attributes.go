@@ -1,0 +1,77 @@
+package notification
+
+import (
+	"fmt"
+
+	"github.com/seriatimq/seriatim/queue/content"
+	"github.com/seriatimq/seriatim/queue/limits"
+)
+
+// AttributeError is the exact text of an error about a message attribute of a publish.
+// The code of all of them is ParameterValueInvalid, which only SNS has.
+type AttributeError string
+
+// Error is the text.
+func (e AttributeError) Error() string { return string(e) }
+
+// Errors about the names of message attributes, in words recorded at SNS.
+const (
+	ErrAttributeNameLength AttributeError = "Length of message attribute name must be less than 256 bytes."
+	ErrAttributeNameStart  AttributeError = "Invalid message attribute name starting with character '.' was found."
+	ErrAttributeNameEnd    AttributeError = "Invalid message attribute name ending with character '.' was found."
+	ErrAttributeNameDots   AttributeError = "Message attribute name can not have successive '.' character."
+)
+
+// CheckAttributes checks the message attributes of a publish, in words recorded at SNS.
+// How many there are is not limited but by the size of the message (API of SNS).
+func CheckAttributes(attributes []content.MessageAttribute) error {
+	for i := range attributes {
+		a := &attributes[i]
+		if err := checkAttributeName(a.Name); err != nil {
+			return err
+		}
+		base := a.BaseType()
+		switch {
+		case base == "" || len(a.DataType) > limits.AttributeTypeLengthMax || content.BadCharacter(a.DataType):
+			return AttributeError("The message attribute '" + a.Name +
+				"' has an invalid message attribute type, the set of supported type prefixes is Binary, Number, and String.")
+		case a.Value == "":
+			return AttributeError("The message attribute '" + a.Name +
+				"' must contain non-empty message attribute value for message attribute type '" + a.DataType + "'.")
+		case a.IsBinary():
+		case content.BadCharacter(a.Value):
+			return AttributeError("The message attribute '" + a.Name + "' has a value with invalid characters.")
+		case base == "Number" && !content.IsNumber(a.Value):
+			return AttributeError("Could not cast message attribute '" + a.Name + "' value to number.")
+		}
+	}
+	// Sorted, equal names stand side by side.
+	for i := 1; i < len(attributes); i++ {
+		if attributes[i-1].Name == attributes[i].Name {
+			return AttributeError("The message attribute '" + attributes[i].Name + "' is given more than once.")
+		}
+	}
+	return nil
+}
+
+func checkAttributeName(name string) error {
+	switch {
+	case name == "" || len(name) > limits.AttributeNameLengthMax:
+		return ErrAttributeNameLength
+	case name[0] == '.':
+		return ErrAttributeNameStart
+	case name[len(name)-1] == '.':
+		return ErrAttributeNameEnd
+	}
+	for i, r := range name {
+		switch {
+		case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9', r == '_', r == '-':
+		case r != '.':
+			return AttributeError(fmt.Sprintf("Invalid non-alphanumeric character '#x%02X' was found in the message attribute name. "+
+				"Can only include alphanumeric characters, hyphens, underscores, or dots.", r))
+		case name[i-1] == '.':
+			return ErrAttributeNameDots
+		}
+	}
+	return nil
+}

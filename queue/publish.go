@@ -1,0 +1,233 @@
+package queue
+
+import (
+	"crypto/sha256"
+	"errors"
+	"slices"
+
+	"github.com/seriatimq/seriatim/queue/content"
+	"github.com/seriatimq/seriatim/queue/deduplication"
+	"github.com/seriatimq/seriatim/queue/identifier"
+	"github.com/seriatimq/seriatim/queue/limits"
+	"github.com/seriatimq/seriatim/queue/notification"
+	"github.com/seriatimq/seriatim/queue/refusal"
+	"github.com/seriatimq/seriatim/queue/topic"
+)
+
+// Publish is Publish and PublishBatch of SNS: it accepts messages and puts them into the
+// subscribed queues, all in one log entry.
+type Publish struct {
+	Topic    string
+	SenderID string
+	Endpoint string // URL under which the publisher reached the server, without a slash at its end
+	Batch    bool
+	Entries  []PublishEntry
+	// RepeatedSince is that of SendMessages.
+	RepeatedSince Timestamp
+}
+
+// PublishEntry is one message to publish.
+type PublishEntry struct {
+	// Message is what queues receive; what a MessageStructure says was taken out before.
+	Message              string
+	Subject              string
+	SubjectGiven         bool               // an empty subject that was given is an error
+	Attributes           []MessageAttribute // sorted by the accepting node
+	GroupID              string
+	GroupIDGiven         bool
+	DeduplicationID      string
+	DeduplicationIDGiven bool
+	// ContentHash is the SHA-256 of Message if the accepting node computed it already,
+	// else nil and the broker computes it when a rule needs it.
+	ContentHash []byte
+}
+
+// QueueName implements Command.
+func (*Publish) QueueName() string { return "" }
+
+// Validate checks what every topic of this name demands of a message. The fault of one
+// entry refuses the whole batch (recorded at SNS).
+func (c *Publish) Validate() *Error {
+	if err := c.wellFormed(); err != nil {
+		return err
+	}
+	if err := checkTopic(c.Topic); err != nil {
+		return err
+	}
+	total := int64(0)
+	for i := range c.Entries {
+		e := &c.Entries[i]
+		if err := e.check(isFIFOName(c.Topic)); err != nil {
+			return err
+		}
+		total += content.Size(e.Message, e.Attributes)
+	}
+	if c.Batch && total > limits.PublishBytesMax {
+		return refusal.New(refusal.BatchRequestTooLong, "The length of all the messages put together is more than the limit.")
+	}
+	return nil
+}
+
+// publishEndpointLengthMax bounds the URL that messages carry; ours.
+const publishEndpointLengthMax = 512
+
+// wellFormed checks the number of entries and who publishes from where.
+func (c *Publish) wellFormed() *Error {
+	switch n := len(c.Entries); {
+	case n == 0:
+		return refusal.New(refusal.EmptyBatchRequest, "The batch request doesn't contain any entries.")
+	case n > limits.BatchEntriesMax || n > 1 && !c.Batch:
+		return refusal.New(refusal.TooManyEntriesInBatchRequest, "The batch request contains more entries than permissible.")
+	case len(c.SenderID) > senderIDLengthMax || content.BadCharacter(c.SenderID):
+		return refusal.SNSInvalid("the sender id is too long or has invalid characters")
+	case len(c.Endpoint) > publishEndpointLengthMax || content.BadCharacter(c.Endpoint):
+		return refusal.SNSInvalid("the endpoint is too long or has invalid characters")
+	}
+	return nil
+}
+
+// check checks one entry, in the order of sns.md 3.5.
+func (e *PublishEntry) check(fifo bool) *Error {
+	var wrong error
+	switch {
+	case e.SubjectGiven && notification.CheckSubject(e.Subject) != nil:
+		wrong = notification.ErrSubject
+	case notification.CheckNotEmpty(e.Message) != nil:
+		wrong = notification.ErrEmptyMessage
+	default:
+		if wrong = notification.CheckAttributes(e.Attributes); wrong == nil {
+			wrong = notification.CheckSize(e.Message, e.Attributes)
+		}
+	}
+	if wrong != nil {
+		return publishError(wrong)
+	}
+	if err := e.checkIDs(fifo); err != nil {
+		return err
+	}
+	if content.BadCharacter(e.Message) {
+		return refusal.SNSInvalid("Message Reason: invalid characters found")
+	}
+	return nil
+}
+
+// checkIDs checks what the order and the deduplication in queues rely on.
+func (e *PublishEntry) checkIDs(fifo bool) *Error {
+	switch {
+	case fifo && !e.GroupIDGiven:
+		return refusal.SNSInvalid("The MessageGroupId parameter is required for FIFO topics")
+	case !fifo && e.DeduplicationIDGiven:
+		return refusal.SNSInvalid("MessageDeduplicationId Reason: The request includes MessageDeduplicationId parameter that is not valid for this topic type")
+	case e.DeduplicationIDGiven && !content.ValidID(e.DeduplicationID):
+		return badPublishID("MessageDeduplicationId")
+	case e.GroupIDGiven && !content.ValidID(e.GroupID):
+		return badPublishID("MessageGroupId")
+	}
+	return nil
+}
+
+func publishError(err error) *Error {
+	if _, ok := errors.AsType[notification.AttributeError](err); ok {
+		return refusal.New(refusal.ParameterValueInvalid, err.Error())
+	}
+	return refusal.New(refusal.SNSInvalidParameter, err.Error())
+}
+
+func badPublishID(name string) *Error {
+	return refusal.SNSInvalid(name, " Reason: can only include alphanumeric and punctuation characters. 1 to 128 in length")
+}
+
+// prepare computes the content hashes that a FIFO topic may deduplicate by, so that the
+// state machine of every node need not.
+func (c *Publish) prepare() (Prepared, *Error) {
+	if err := c.Validate(); err != nil {
+		return Prepared{}, err
+	}
+	if !isFIFOName(c.Topic) {
+		return Prepared{Command: c}, nil
+	}
+	ready := *c
+	ready.Entries = slices.Clone(c.Entries)
+	for i := range ready.Entries {
+		if e := &ready.Entries[i]; !e.DeduplicationIDGiven && e.ContentHash == nil {
+			sum := sha256.Sum256([]byte(e.Message))
+			e.ContentHash = sum[:]
+		}
+	}
+	return Prepared{Command: &ready}, nil
+}
+
+// apply accepts the entries in order, so that a repeated deduplication id inside one
+// batch is a duplicate of the earlier entry, and delivers each that is new.
+func (c *Publish) apply(b *Broker) (Result, *Error) {
+	t, ok := b.topics.Get(c.Topic)
+	if !ok {
+		return nil, refusal.NoSuchTopic()
+	}
+	if c.RepeatedSince != 0 && !t.Remembers(c.RepeatedSince, b.now) {
+		return nil, refusal.New(refusal.UnsupportedOperation, "The publish may have been accepted before, and the topic would not know it.")
+	}
+	for i := range c.Entries {
+		if err := c.Entries[i].checkIDs(t.Attributes.FIFO); err != nil {
+			return nil, err
+		}
+		if t.Attributes.FIFO && !c.Entries[i].DeduplicationIDGiven && !t.Attributes.Deduplication.ContentBased {
+			return nil, refusal.SNSInvalid("The topic should either have ContentBasedDeduplication enabled or MessageDeduplicationId provided explicitly")
+		}
+	}
+	t = b.beginTopic(c.Topic)
+	out := Published{Entries: make([]PublishedEntry, len(c.Entries))}
+	for i := range c.Entries {
+		out.Entries[i] = b.publish(t, &c.Entries[i], c)
+	}
+	return out, nil
+}
+
+// publish accepts one message, or answers for the one that it is a duplicate of. What
+// is remembered does not depend on who is subscribed, and on what comes of the
+// deliveries.
+func (b *Broker) publish(t *topic.Topic, e *PublishEntry, c *Publish) PublishedEntry {
+	ids := deduplication.IDs{Group: e.GroupID}
+	if t.Attributes.FIFO {
+		ids.Own = e.DeduplicationID
+		ids = t.Attributes.Deduplication.WithContent(ids, e.Message, e.ContentHash)
+		if first, found := t.Deduplication.Find(b.key, ids, b.now); found {
+			return PublishedEntry{
+				MessageID:  identifier.NewPublicationID(b.key, t.Incarnation, first.Sequence()),
+				Sequence:   SequenceNumber(first.Sequence()),
+				Duplicate:  true,
+				AcceptedAt: Timestamp(first.AcceptedAt),
+			}
+		}
+		t.Deduplication.Remember(b.key, ids, t.LastSequence+1, b.now)
+	}
+	t.LastSequence++
+	accepted := PublishedEntry{
+		MessageID:  identifier.NewPublicationID(b.key, t.Incarnation, t.LastSequence),
+		AcceptedAt: b.now,
+	}
+	if t.Attributes.FIFO {
+		accepted.Sequence = SequenceNumber(t.LastSequence)
+	}
+	b.fanOut(t, &notification.Notification{
+		TopicARN: t.ARN, MessageID: accepted.MessageID, SequenceNumber: accepted.Sequence,
+		Subject: e.Subject, Message: content.NewBody(e.Message), Timestamp: b.now, Attributes: e.Attributes,
+		Endpoint: *b.intern(c.Endpoint), GroupID: e.GroupID, DeduplicationID: ids.Own,
+	}, b.intern(c.SenderID))
+	return accepted
+}
+
+// Published answers Publish, one entry each in request order.
+type Published struct{ Entries []PublishedEntry }
+
+// PublishedEntry is the outcome of one PublishEntry.
+type PublishedEntry struct {
+	MessageID MessageID
+	Sequence  SequenceNumber // zero on standard topics
+	// Duplicate says that nothing was delivered: id and number are those of the first
+	// message with this deduplication id, which was accepted at AcceptedAt.
+	Duplicate  bool
+	AcceptedAt Timestamp
+}
+
+func (Published) result() {}

@@ -1,0 +1,310 @@
+package queue
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/seriatimq/seriatim/queue/limits"
+	"github.com/seriatimq/seriatim/queue/logtime"
+	"github.com/seriatimq/seriatim/queue/refusal"
+)
+
+const (
+	rawDelivery = "RawMessageDelivery"
+	publishedAt = "http://localhost:9324"
+)
+
+// entry is one message to publish to a FIFO topic.
+func entry(group, id, message string) PublishEntry {
+	return PublishEntry{Message: message, GroupID: group, GroupIDGiven: true, DeduplicationID: id, DeduplicationIDGiven: true}
+}
+
+func (w *world) publish(topic string, entries ...PublishEntry) []PublishedEntry {
+	w.t.Helper()
+	cmd := &Publish{Topic: topic, SenderID: "AIDAEXAMPLE", Endpoint: publishedAt, Batch: len(entries) > 1, Entries: entries}
+	return w.must(cmd).(Published).Entries
+}
+
+// stored counts the messages of a queue.
+func (w *world) stored(queue string) int64 {
+	w.t.Helper()
+	s, err := w.b.View().Stats(queue)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return s.Visible + s.NotVisible + s.Delayed
+}
+
+func TestPublishIsCheckedBeforeTheLog(t *testing.T) {
+	const group, id = "group", "id"
+	long := strings.Repeat("x", limits.PublishBytesMax)
+	cases := []struct {
+		name    string
+		command Publish
+		code    refusal.Code
+		text    string
+	}{
+		{"good", Publish{Topic: "t.fifo", Entries: []PublishEntry{entry(group, id, long)}}, 0, ""},
+		{"without entries", Publish{Topic: "t.fifo", Batch: true}, refusal.EmptyBatchRequest, "The batch request doesn't contain any entries."},
+		{"eleven", Publish{Topic: "t.fifo", Batch: true, Entries: make([]PublishEntry, 11)}, refusal.TooManyEntriesInBatchRequest, "The batch request contains more entries than permissible."},
+		{"a batch too long", Publish{Topic: "t.fifo", Batch: true, Entries: []PublishEntry{entry(group, id, long), entry(group, "2", "x")}},
+			refusal.BatchRequestTooLong, "The length of all the messages put together is more than the limit."},
+		{"no topic", Publish{Entries: []PublishEntry{entry(group, id, "m")}}, refusal.NotFound, "Topic does not exist"},
+		{"empty subject", Publish{Topic: "t.fifo", Entries: []PublishEntry{{SubjectGiven: true}}}, refusal.SNSInvalidParameter, "Invalid parameter: Subject"},
+		{"empty", Publish{Topic: "t.fifo", Entries: []PublishEntry{entry(group, id, "")}}, refusal.SNSInvalidParameter, "Invalid parameter: Empty message"},
+		{"too long", Publish{Topic: "t.fifo", Entries: []PublishEntry{entry(group, id, long+"x")}}, refusal.SNSInvalidParameter, "Invalid parameter: Message too long"},
+		{"an attribute", Publish{Topic: "t", Entries: []PublishEntry{{Message: "m", Attributes: []MessageAttribute{{Name: "x", DataType: "String"}}}}},
+			refusal.ParameterValueInvalid, "The message attribute 'x' must contain non-empty message attribute value for message attribute type 'String'."},
+		{"no group", Publish{Topic: "t.fifo", Entries: []PublishEntry{{Message: "m"}}}, refusal.SNSInvalidParameter,
+			"Invalid parameter: The MessageGroupId parameter is required for FIFO topics"},
+		{"standard with an id", Publish{Topic: "t", Entries: []PublishEntry{entry(group, id, "m")}}, refusal.SNSInvalidParameter,
+			"Invalid parameter: MessageDeduplicationId Reason: The request includes MessageDeduplicationId parameter that is not valid for this topic type"},
+		{"standard with a group", Publish{Topic: "t", Entries: []PublishEntry{{Message: "m", GroupID: group, GroupIDGiven: true}}}, 0, ""},
+		{"bad id", Publish{Topic: "t.fifo", Entries: []PublishEntry{entry(group, "a b", "m")}}, refusal.SNSInvalidParameter,
+			"Invalid parameter: MessageDeduplicationId Reason: can only include alphanumeric and punctuation characters. 1 to 128 in length"},
+		{"bad group", Publish{Topic: "t.fifo", Entries: []PublishEntry{entry("", id, "m")}}, refusal.SNSInvalidParameter,
+			"Invalid parameter: MessageGroupId Reason: can only include alphanumeric and punctuation characters. 1 to 128 in length"},
+		{"bad character", Publish{Topic: "t.fifo", Entries: []PublishEntry{entry(group, id, "\x00")}}, refusal.SNSInvalidParameter,
+			"Invalid parameter: Message Reason: invalid characters found"},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			err := c.command.Validate()
+			if c.text == "" && err != nil || c.text != "" && (err == nil || err.Code != c.code || err.Message != c.text) {
+				t.Errorf("got %v, want %d %s", err, c.code, c.text)
+			}
+		})
+	}
+}
+
+func TestPublishIsPrepared(t *testing.T) {
+	w := newWorld(t)
+	w.createTopic("t.fifo", Attribute{Name: "ContentBasedDeduplication", Value: "true"})
+	given := &Publish{Topic: "t.fifo", Entries: []PublishEntry{{Message: "Test", GroupID: "g", GroupIDGiven: true}}}
+	ready, err := Prepare(given)
+	if err != nil {
+		t.Fatal(err)
+	}
+	hash := ready.Command.(*Publish).Entries[0].ContentHash
+	if fmt.Sprintf("%x", hash) != "532eaabd9574880dbf76b9b8cc00832c20a6ec113d682299550d7a6e0f345e25" || given.Entries[0].ContentHash != nil {
+		t.Errorf("prepared with %x, given with %x", hash, given.Entries[0].ContentHash)
+	}
+	first := w.must(ready.Command).(Published).Entries[0]
+	w.pass(logtime.Second)
+	again := w.must(given).(Published).Entries[0]
+	if want := (PublishedEntry{MessageID: first.MessageID, Sequence: first.Sequence, Duplicate: true, AcceptedAt: w.at.Add(-logtime.Second)}); again != want {
+		t.Errorf("without the hash it was answered %+v, want %+v", again, want)
+	}
+}
+
+// What the log has is not trusted where order and deduplication rely on it.
+func TestPublishIsCheckedAgain(t *testing.T) {
+	w := newWorld(t)
+	w.createTopic("t.fifo")
+	w.createTopic("plain")
+	w.refused(&Publish{Topic: "t.fifo", Batch: true, Entries: []PublishEntry{entry("g", "1", "m"), {Message: "m"}}},
+		refusal.SNSInvalidParameter, "Invalid parameter: The MessageGroupId parameter is required for FIFO topics")
+	w.refused(&Publish{Topic: "t.fifo", Entries: []PublishEntry{{Message: "m", GroupID: "g", GroupIDGiven: true}}}, refusal.SNSInvalidParameter,
+		"Invalid parameter: The topic should either have ContentBasedDeduplication enabled or MessageDeduplicationId provided explicitly")
+	w.refused(&Publish{Topic: "none", Entries: []PublishEntry{{Message: "m"}}}, refusal.NotFound, "Topic does not exist")
+	w.publish("t.fifo", entry("g", "1", "m"))
+}
+
+// A body is stored once, whatever the number of subscriptions, and its bytes are free
+// again when the last message that refers to it is gone.
+func TestOneBodyForManySubscriptions(t *testing.T) {
+	w := newWorld(t)
+	w.createTopic("t.fifo")
+	const subscriptions, body = limits.SubscriptionsMax, 10 << 10
+	for i := range subscriptions {
+		name := fmt.Sprint("q", i, ".fifo")
+		w.create(name)
+		w.subscribe("t.fifo", name, Attribute{Name: rawDelivery, Value: fmt.Sprint(i%2 == 0)})
+	}
+	size := func() int64 { return w.b.View().StateBytes() }
+	before := size()
+	w.publish("t.fifo", entry("g", "1", strings.Repeat("x", body)))
+	if grown := size() - before; grown < body || grown > body+subscriptions*1024 {
+		t.Errorf("the state grew by %d bytes", grown)
+	}
+	restored, err := restore(w.b.Freeze())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := restored.View().StateBytes(); got != size() {
+		t.Errorf("restored, the state has %d bytes, before %d", got, size())
+	}
+	for i := range subscriptions {
+		name := fmt.Sprint("q", i, ".fifo")
+		got := w.receive(name, 1)
+		if len(got) != 1 || !strings.Contains(got[0].Body.String(), "xxxx") {
+			t.Fatalf("%s received %v", name, got)
+		}
+		if held := w.b.publications.Bytes(); held < body || held > body+1024 {
+			t.Fatalf("%d bytes before the message of %s was deleted", held, name)
+		}
+		w.must(&DeleteMessages{Queue: name, Handles: []string{got[0].Handle.String()}})
+	}
+	if held := w.b.publications.Bytes(); held != 0 {
+		t.Errorf("%d bytes are held for no message", held)
+	}
+}
+
+// A purge and a deletion take the same time whatever they drop; what their messages
+// refer to is released by later commands.
+func TestDroppedMessagesAreReleasedLater(t *testing.T) {
+	for name, drop := range map[string]Command{ // order does not matter: each is a test of its own
+		"purge": &PurgeQueue{Queue: "q.fifo"}, "deletion": &DeleteQueue{Queue: "q.fifo"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.create("q.fifo")
+			w.create("kept.fifo")
+			w.createTopic("t.fifo")
+			w.subscribe("t.fifo", "q.fifo")
+			const messages = 2*releaseBudget + 1
+			for i := range messages {
+				if i == messages-1 {
+					w.subscribe("t.fifo", "kept.fifo")
+				}
+				cmd := &Publish{Topic: "t.fifo", Endpoint: publishedAt, Entries: []PublishEntry{entry("g", fmt.Sprint(i), "message")}}
+				if _, err := w.b.Apply(w.at, cmd); err != nil {
+					t.Fatal(err)
+				}
+			}
+			each := w.b.publications.Bytes() / messages
+			w.must(drop)
+			left := w.b.publications.Bytes() / each
+			if left >= messages || left < messages-2*releaseBudget || w.b.NextDeadline() != w.b.Now() {
+				t.Errorf("%d of %d publications are held right after, the next deadline is %d at %d", left, messages, w.b.NextDeadline(), w.b.Now())
+			}
+			frozen := w.b.Freeze()
+			w.must(&AdvanceClock{})
+			if held := w.b.publications.Bytes() / each; held != 1 || len(w.b.releases.pending) != 0 {
+				t.Errorf("%d publications are held after the clock was advanced, one has a message", held)
+			}
+			restored, err := restore(frozen)
+			if err != nil || restored.publications.Bytes() != w.b.publications.Bytes() || restored.StateHash() != frozen.StateHash() {
+				t.Errorf("a replica restored in between holds %d bytes, not %d (%v)", restored.publications.Bytes(), w.b.publications.Bytes(), err)
+			}
+			if got := w.receive("kept.fifo", 10); len(got) != 1 {
+				t.Errorf("the message that was kept: %v", got)
+			}
+		})
+	}
+}
+
+// The envelope is written when a message is received, and the same each time.
+func TestEnvelopeOfRepeatedReceives(t *testing.T) {
+	w := newWorld(t)
+	w.create("q.fifo")
+	w.createTopic("t.fifo")
+	w.subscribe("t.fifo", "q.fifo")
+	sent := w.publish("t.fifo", PublishEntry{
+		Message: "text", Subject: "subject", SubjectGiven: true, GroupID: "g", GroupIDGiven: true, DeduplicationID: "1", DeduplicationIDGiven: true,
+		Attributes: []MessageAttribute{{Name: "n", DataType: "Number", Value: "99.12"}},
+	})[0]
+	first := w.receive("q.fifo", 1)[0]
+	w.must(&SetTopicAttributes{Topic: "t.fifo", Attributes: []Attribute{{Name: "DisplayName", Value: "other"}}})
+	w.must(&DeleteTopic{Topic: "t.fifo"})
+	w.pass(logtime.Minute)
+	second := w.receive("q.fifo", 1)[0]
+	if first.Body.String() != second.Body.String() || second.ReceiveCount != 2 || len(second.Attributes) != 0 {
+		t.Errorf("received %+v, then %+v", first, second)
+	}
+	if !strings.Contains(first.Body.String(), `"MessageId":"`+sent.MessageID.String()+`","SequenceNumber":"`+sent.Sequence.String()+`"`) {
+		t.Errorf("the envelope of %s is %s", sent.MessageID, first.Body.String())
+	}
+	if first.MessageID == sent.MessageID {
+		t.Error("the queue gave the message the id of the topic")
+	}
+	peeked, err := w.b.View().Peek("q.fifo", 0, "", 1)
+	if err != nil || peeked[0].Body.String() != first.Body.String() {
+		t.Errorf("peeked %v, %v", peeked, err)
+	}
+}
+
+// Deliveries may be longer than the queue allows, and never longer than any message.
+func TestLongEnvelopes(t *testing.T) {
+	w := newWorld(t)
+	w.create("q.fifo", Attribute{Name: "MaximumMessageSize", Value: "1024"})
+	w.create("raw.fifo")
+	w.createTopic("t.fifo")
+	w.subscribe("t.fifo", "q.fifo")
+	w.subscribe("t.fifo", "raw.fifo", Attribute{Name: rawDelivery, Value: "true"})
+	w.publish("t.fifo", entry("g", "1", strings.Repeat("x", limits.PublishBytesMax)))
+	if n := w.stored("q.fifo"); n != 1 {
+		t.Errorf("%d messages", n)
+	}
+	// No accepted character takes more than twice its bytes in an envelope, nor does a
+	// binary attribute.
+	attribute := MessageAttribute{Name: "b", DataType: "Binary", Value: strings.Repeat("\xff", limits.PublishBytesMax/2-7)}
+	long := entry("g", "2", strings.Repeat(`"`, limits.PublishBytesMax/2))
+	long.Attributes = []MessageAttribute{attribute}
+	if err := (&Publish{Topic: "t.fifo", Entries: []PublishEntry{long}}).Validate(); err != nil {
+		t.Fatal(err)
+	}
+	w.publish("t.fifo", long)
+	w.pass(logtime.Minute)
+	for _, m := range w.receive("q.fifo", 10) {
+		if m.Body.Len() <= limits.PublishBytesMax || m.Body.Len() > limits.MessageBytesMax {
+			t.Errorf("an envelope of %d bytes", m.Body.Len())
+		}
+	}
+}
+
+// A failed publish leaves no trace, and a repeated one is refused unless the topic knows.
+func TestRepeatedPublish(t *testing.T) {
+	w := newWorld(t)
+	w.createTopic("t.fifo")
+	w.pass(logtime.Second)
+	since := w.at
+	cmd := &Publish{Topic: "t.fifo", Entries: []PublishEntry{entry("g", "1", "m")}, RepeatedSince: since}
+	if sent := w.must(cmd).(Published).Entries[0]; sent.Duplicate {
+		t.Errorf("the first was answered %+v", sent)
+	}
+	if sent := w.must(cmd).(Published).Entries[0]; !sent.Duplicate {
+		t.Errorf("the second was answered %+v", sent)
+	}
+	const unknown = "The publish may have been accepted before, and the topic would not know it."
+	w.must(&SetTopicAttributes{Topic: "t.fifo", Attributes: []Attribute{{Name: "DisplayName", Value: "x"}}})
+	w.refused(cmd, refusal.UnsupportedOperation, unknown)
+	w.pass(logtime.Hour)
+	w.must(&AdvanceClock{})
+	w.refused(cmd, refusal.UnsupportedOperation, unknown)
+}
+
+// Remembered ids of a topic are forgotten by the clock, without any publish.
+func TestTopicsForgetIDs(t *testing.T) {
+	w := newWorld(t)
+	w.createTopic("t.fifo", Attribute{Name: "DeduplicationWindowSeconds", Value: "20"})
+	empty := w.b.View().StateBytes()
+	for i := range 30 {
+		w.publish("t.fifo", entry("g", fmt.Sprint(i), "m"))
+	}
+	due := w.b.NextDeadline()
+	if due <= w.at.Add(20*logtime.Second) || due > w.at.Add(31*logtime.Second) {
+		t.Fatalf("ids accepted at %d are forgotten at %d", w.at, due)
+	}
+	w.at = due
+	w.must(&AdvanceClock{})
+	if got := w.b.View().StateBytes(); got != empty || w.b.NextDeadline() != 0 {
+		t.Errorf("%d bytes, %d before; the next deadline is %d", got, empty, w.b.NextDeadline())
+	}
+}
+
+// A restored epoch leaves out numbers of topics, too.
+func TestEpochsOfTopics(t *testing.T) {
+	w := newWorld(t)
+	w.createTopic("t.fifo")
+	before := w.publish("t.fifo", entry("g", "1", "m"))[0]
+	w.b.BeginEpoch("other", BrokerRecord{})
+	after := w.publish("t.fifo", entry("g", "2", "m"))[0]
+	if after.Sequence <= before.Sequence+sequenceGap || after.MessageID == before.MessageID {
+		t.Errorf("number %d before, %d after", before.Sequence, after.Sequence)
+	}
+	if again := w.publish("t.fifo", entry("g", "1", "m"))[0]; again.MessageID != before.MessageID {
+		t.Errorf("the duplicate was answered %+v", again)
+	}
+}

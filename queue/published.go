@@ -1,0 +1,123 @@
+package queue
+
+import (
+	"github.com/tidwall/btree"
+
+	"github.com/seriatimq/seriatim/queue/content"
+	"github.com/seriatimq/seriatim/queue/notification"
+	"github.com/seriatimq/seriatim/queue/topic"
+)
+
+// publishedMessage is what a message has that a topic delivered: instead of a body and
+// attributes, the publication it shares with the other deliveries. Never changed.
+type publishedMessage struct {
+	publication  *topic.Publication
+	subscription *string // ARN, shared by the messages of the subscription
+	raw          bool
+}
+
+// text is what a receiver gets as the body. An envelope is written anew for each receive,
+// and is the same each time.
+func (p *publishedMessage) text() Body {
+	n := p.publication.Content()
+	if p.raw {
+		return n.Message
+	}
+	return content.NewBody(n.Envelope(notification.Delivery{SubscriptionARN: *p.subscription}))
+}
+
+// attributes are what a receiver gets as message attributes: those of the publish, which
+// an envelope has inside.
+func (p *publishedMessage) attributes() []MessageAttribute {
+	if p.raw {
+		return p.publication.Content().Attributes
+	}
+	return nil
+}
+
+// published is the publication of a message, nil for one that was sent to its queue.
+func (m *Message) published() *publishedMessage {
+	if m.extra == nil {
+		return nil
+	}
+	return m.extra.published
+}
+
+// hold counts a message that is stored in the queue.
+func (q *Queue) hold(m *Message) {
+	q.sums.messageBytes += m.size()
+	if p := m.published(); p != nil {
+		p.publication.Hold()
+		q.sums.published++
+	}
+}
+
+// release takes back hold.
+func (q *Queue) release(m *Message) {
+	q.sums.messageBytes -= m.size()
+	if p := m.published(); p != nil {
+		p.publication.Release()
+		q.sums.published--
+	}
+}
+
+// deliveries is what the Broker knows of all publications. None of it is state.
+type deliveries struct {
+	publications topic.Ledger
+	releases     releases
+}
+
+// releases are the messages of purged and deleted queues whose publications still count
+// them. A purge takes the same time whatever it drops, so its publications are released
+// by the commands that follow, some with each. Only the size of the state depends on it,
+// which is no part of the state: a replica restored meanwhile has none of this to do.
+type releases struct{ pending []droppedMessages }
+
+type droppedMessages struct {
+	messages *btree.Map[uint64, *Message]
+	next     uint64 // those below are released
+}
+
+const (
+	releaseBudget      = 256  // messages looked at with every command
+	releaseClockBudget = 4096 // with AdvanceClock, which an idle leader proposes for it
+)
+
+// drop notes what a queue loses as a whole, before it does.
+func (r *releases) drop(q *Queue) {
+	if q.sums.published > 0 {
+		r.pending = append(r.pending, droppedMessages{messages: q.messages}, droppedMessages{messages: q.scheduled.messages})
+	}
+}
+
+// step looks at no more than budget messages.
+func (r *releases) step(budget int) {
+	for budget > 0 && len(r.pending) > 0 {
+		first, over := &r.pending[0], true
+		first.messages.Ascend(first.next, func(sequence uint64, m *Message) bool {
+			if budget == 0 {
+				first.next, over = sequence, false
+				return false
+			}
+			budget--
+			if p := m.published(); p != nil {
+				p.publication.Release()
+			}
+			return true
+		})
+		if over {
+			*first = droppedMessages{}
+			r.pending = r.pending[1:]
+		}
+	}
+}
+
+// scan visits the messages that are still to be released.
+func (r *releases) scan(visit func(*Message)) {
+	for _, d := range r.pending {
+		d.messages.Ascend(d.next, func(_ uint64, m *Message) bool {
+			visit(m)
+			return true
+		})
+	}
+}
