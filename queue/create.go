@@ -287,8 +287,8 @@ func (c *PurgeQueue) apply(b *Broker) (Result, *Error) {
 		return nil, refusal.New(refusal.PurgeQueueInProgress,
 			"Only one PurgeQueue operation on ", q.name, " is allowed every 60 seconds.")
 	}
-	q.purgedAt = b.now
 	b.releases.drop(q)
+	q.purgedAt = b.now
 	q.clearMessages()
 	q.clearAttempts()
 	if !q.attributes.Deduplication.PurgeKeepsHistory {

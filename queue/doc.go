@@ -24,6 +24,18 @@
 // messages, jsontext reads JSON, arn reads names. Types that most callers need are
 // named again in names.go; everything else is imported from where it is.
 //
+// # Topics
+//
+// A publish is one command, which accepts a message at its topic and stores it in every
+// subscribed queue. A stored message refers to the topic.Publication that it shares with
+// the other deliveries, and is put together when it is received: an envelope, or the
+// publication as it is. What has its place in the log has to cost the same on every
+// replica, so a purge leaves it to later commands to count down the references of what
+// it dropped (published.go).
+//
+// Archives and replays do not exist yet: an ArchivePolicy and a ReplayPolicy are stored
+// and nothing follows from them. So no request leads to topics before they do.
+//
 // # What it refuses to know
 //
 // Raft, encodings, wire protocols, ARNs beyond their last segment, MD5 digests

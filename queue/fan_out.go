@@ -1,6 +1,8 @@
 package queue
 
 import (
+	"slices"
+
 	"github.com/seriatimq/seriatim/queue/deduplication"
 	"github.com/seriatimq/seriatim/queue/filter"
 	"github.com/seriatimq/seriatim/queue/limits"
@@ -103,7 +105,9 @@ func (f *fan) put(name string, m *publishedMessage) outcome {
 	if !ok || q.attributes.FIFO && !f.topic.Attributes.FIFO {
 		return failed
 	}
-	q = f.b.beginNow(name)
+	if !slices.Contains(f.b.changed, q) {
+		q = f.b.beginNow(name) // once for all entries of a batch, since it costs time if much is due
+	}
 	group := n.GroupID
 	if q.attributes.FIFO != f.topic.Attributes.FIFO {
 		group = "" // a standard queue gets none from a FIFO topic

@@ -1,0 +1,164 @@
+package queue
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/seriatimq/seriatim/queue/attributes"
+	"github.com/seriatimq/seriatim/queue/content"
+	"github.com/seriatimq/seriatim/queue/notification"
+)
+
+// withTopics is a Broker in which each topic record and each reference is.
+func withTopics(t *testing.T) *world {
+	w := newWorld(t)
+	w.create("a.fifo")
+	w.create("b.fifo")
+	w.createTopic("t.fifo")
+	w.subscribe("t.fifo", "a.fifo")
+	w.subscribe("t.fifo", "b.fifo", Attribute{Name: rawDelivery, Value: "true"})
+	w.publish("t.fifo", entry("g", "1", "one"), entry("g", "2", "two"))
+	return w
+}
+
+func TestTopicRecordsThatCannotBe(t *testing.T) {
+	good := TopicRecord{Name: "n.fifo", ARN: topicARN("n.fifo"), Incarnation: 1, Attributes: attributes.DefaultTopic(true)}
+	subscription := SubscriptionRecord{Number: 9, ID: MessageID{1}, Endpoint: queueARN("q.fifo")}
+	content := &notification.Notification{MessageID: MessageID{7}, Message: content.NewBody("m")}
+	message := MessageRecord{Sequence: 1, GroupID: "g", Published: PublishedRecord{PublicationID: MessageID{7}, Content: content}}
+	topic := func(change func(*TopicRecord)) func(*Restorer) error {
+		return func(r *Restorer) error {
+			rec := good
+			change(&rec)
+			return r.AddTopic(rec)
+		}
+	}
+	subscribed := func(change func(*SubscriptionRecord)) func(*Restorer) error {
+		return func(r *Restorer) error {
+			if err := r.AddTopic(good); err != nil {
+				return err
+			}
+			rec := subscription
+			change(&rec)
+			return r.AddSubscription(rec)
+		}
+	}
+	stored := func(change func(*MessageRecord)) func(*Restorer) error {
+		return func(r *Restorer) error {
+			if err := r.AddQueue(QueueRecord{Name: "q.fifo", Incarnation: 2, Attributes: QueueAttributes{FIFO: true}, LastSequence: 5}); err != nil {
+				return err
+			}
+			rec := message
+			change(&rec)
+			return r.AddMessage(rec)
+		}
+	}
+	for _, c := range []struct {
+		name string
+		add  func(*Restorer) error
+		want string // empty: accepted
+	}{
+		{"topic", topic(func(*TopicRecord) {}), ""},
+		{"without a name", topic(func(r *TopicRecord) { r.Name = "" }), "is nameless"},
+		{"of the wrong type", topic(func(r *TopicRecord) { r.Attributes.FIFO = false }), "wrong type"},
+		{"with another ARN", topic(func(r *TopicRecord) { r.ARN = topicARN("x.fifo") }), "wrong ARN"},
+		{"with a later incarnation", topic(func(r *TopicRecord) { r.Incarnation = 100 }), "incarnation 100"},
+		{"subscription", subscribed(func(*SubscriptionRecord) {}), ""},
+		{"of no queue", subscribed(func(r *SubscriptionRecord) { r.Endpoint = "q.fifo" }), "cannot be"},
+		{"with a later number", subscribed(func(r *SubscriptionRecord) { r.Number = 100 }), "out of order"},
+		{"with a filter that is none", subscribed(func(r *SubscriptionRecord) { r.FilterPolicy = "{" }), "filter of subscription"},
+		{"with an unknown scope", subscribed(func(r *SubscriptionRecord) { r.FilterScope = 2 }), "unknown filter scope"},
+		{"with an unknown status", subscribed(func(r *SubscriptionRecord) { r.ReplayStatus = 5 }), "replay status"},
+		{"subscription alone", func(r *Restorer) error { return r.AddSubscription(subscription) }, "without a topic"},
+		{"id alone", func(r *Restorer) error { return r.AddTopicDeduplication(DeduplicationRecord{}) }, "without a topic"},
+		{"message", stored(func(*MessageRecord) {}), ""},
+		{"with a body", stored(func(r *MessageRecord) { r.Body = content.Message }), "a body beside"},
+		{"of a missing publication", stored(func(r *MessageRecord) { r.Published.Content = nil }), "is missing"},
+		{"of another publication", stored(func(r *MessageRecord) { r.Published.PublicationID[0]++ }), "is missing or another"},
+		{"of a nameless publication", stored(func(r *MessageRecord) { r.Published.PublicationID = MessageID{} }), "without an id"},
+		{"publication twice", func(r *Restorer) error {
+			if err := stored(func(*MessageRecord) {})(r); err != nil {
+				return err
+			}
+			again := message
+			again.Sequence, again.Published.Content = 2, new(notification.Notification)
+			return r.AddMessage(again)
+		}, "appears twice"},
+		{"reference to an earlier one", func(r *Restorer) error {
+			if err := stored(func(*MessageRecord) {})(r); err != nil {
+				return err
+			}
+			again := message
+			again.Sequence, again.Published.Content = 2, nil
+			return r.AddMessage(again)
+		}, ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			r, err := NewRestorer(BrokerRecord{NextIncarnation: 10})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := c.add(r); c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
+				t.Errorf("got %v, want %q", err, c.want)
+			}
+		})
+	}
+}
+
+func TestInvariantsOfTopics(t *testing.T) {
+	w := withTopics(t)
+	if err := w.b.CheckInvariants(); err != nil {
+		t.Fatal(err)
+	}
+	q, _ := w.b.queues.Get("a.fifo")
+	_, m, _ := q.messages.Min()
+	p := m.published().publication
+	for _, c := range []struct {
+		name         string
+		damage, mend func()
+	}{
+		{"a reference too many", p.Hold, p.Release},
+		{"a reference too few", p.Release, p.Hold},
+		{"another message", func() { p.Content().Subject = "x" }, func() { p.Content().Subject = "" }},
+		{"a wrong count", func() { q.sums.published++ }, func() { q.sums.published-- }},
+	} {
+		c.damage()
+		if w.b.CheckInvariants() == nil {
+			t.Errorf("%s is not found", c.name)
+		}
+		c.mend()
+		if err := w.b.CheckInvariants(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// A Frozen state with publications is read by another goroutine while their messages are
+// delivered, deleted and purged: the race detector watches.
+func TestFrozenPublicationsStandStill(t *testing.T) {
+	w := withTopics(t)
+	var readers sync.WaitGroup
+	for i := range 20 {
+		frozen := w.b.Freeze()
+		readers.Go(func() {
+			restored, err := restore(frozen)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			if restored.StateHash() != frozen.StateHash() {
+				t.Error("the frozen state changed")
+			}
+		})
+		w.publish("t.fifo", entry("g", fmt.Sprint("later-", i), "more"))
+		for _, m := range w.receive("a.fifo", 10) {
+			w.must(&DeleteMessages{Queue: "a.fifo", Handles: []string{m.Handle.String()}})
+		}
+		if i%5 == 0 {
+			w.must(&PurgeQueue{Queue: "b.fifo"})
+		}
+	}
+	readers.Wait()
+}
