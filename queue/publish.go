@@ -32,7 +32,7 @@ type PublishEntry struct {
 	Message              string
 	Subject              string
 	SubjectGiven         bool               // an empty subject that was given is an error
-	Attributes           []MessageAttribute // sorted by the accepting node
+	Attributes           []MessageAttribute // in the order of the request
 	GroupID              string
 	GroupIDGiven         bool
 	DeduplicationID      string

@@ -25,11 +25,16 @@ const (
 // CheckAttributes checks the message attributes of a publish, in words recorded at SNS.
 // How many there are is not limited but by the size of the message (API of SNS).
 func CheckAttributes(attributes []content.MessageAttribute) error {
+	seen := make(map[string]bool, len(attributes)) // there may be thousands; looked up, never walked
 	for i := range attributes {
 		a := &attributes[i]
 		if err := checkAttributeName(a.Name); err != nil {
 			return err
 		}
+		if seen[a.Name] {
+			return AttributeError("The message attribute '" + a.Name + "' is given more than once.")
+		}
+		seen[a.Name] = true
 		base := a.BaseType()
 		switch {
 		case base == "" || len(a.DataType) > limits.AttributeTypeLengthMax || content.BadCharacter(a.DataType):
@@ -43,12 +48,6 @@ func CheckAttributes(attributes []content.MessageAttribute) error {
 			return AttributeError("The message attribute '" + a.Name + "' has a value with invalid characters.")
 		case base == "Number" && !content.IsNumber(a.Value):
 			return AttributeError("Could not cast message attribute '" + a.Name + "' value to number.")
-		}
-	}
-	// Sorted, equal names stand side by side.
-	for i := 1; i < len(attributes); i++ {
-		if attributes[i-1].Name == attributes[i].Name {
-			return AttributeError("The message attribute '" + attributes[i].Name + "' is given more than once.")
 		}
 	}
 	return nil

@@ -42,7 +42,7 @@ func TestCheckAttributes(t *testing.T) {
 			t.Errorf("%q %q %q: %s, want %s", c.name, c.dataType, c.value, got, c.want)
 		}
 	}
-	twice := []content.MessageAttribute{{Name: "x", DataType: "String", Value: "1"}, {Name: "x", DataType: "String", Value: "2"}}
+	twice := []content.MessageAttribute{{Name: "x", DataType: "String", Value: "1"}, {Name: "y", DataType: "String", Value: "1"}, {Name: "x", DataType: "String", Value: "2"}}
 	if err := CheckAttributes(twice); err == nil || err.Error() != "The message attribute 'x' is given more than once." {
 		t.Errorf("a name twice: %v", err)
 	}
