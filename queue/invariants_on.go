@@ -10,7 +10,7 @@ const checkEveryCommand = true
 // about as much as they do.
 func (b *Broker) dueForCheck() bool {
 	b.unchecked++
-	records := 0
+	records := b.topics.Len()
 	b.queues.Scan(func(_ string, q *Queue) bool {
 		records += q.messages.Len() + q.scheduled.messages.Len() + q.deduplication.Len() + 1
 		return true
