@@ -87,6 +87,9 @@ func eventfulAt(t testing.TB, version uint32) *replica {
 			queue.MessageAttribute{Name: "seriatim.PartitionKey", DataType: "String", Value: "group-5"})
 		do(0, &keyed)
 	}
+	if version >= 3 {
+		eventfulServiceBus(do)
+	}
 	do(0, &queue.ReceiveMessages{Queue: "q.fifo", VisibilityTimeout: queue.Some(5)})
 	do(6*logtime.Second, &queue.ReceiveMessages{
 		Queue: "q.fifo", AttemptID: "attempt", AttemptIDGiven: true, VisibilityTimeout: queue.Some(60),
@@ -96,4 +99,19 @@ func eventfulAt(t testing.TB, version uint32) *replica {
 	do(logtime.Second, &queue.StartMoveTask{Source: "dead.fifo", MaxPerSecond: queue.Some(5)})
 	do(0, &queue.SendMessages{Queue: "plain", Entries: []queue.SendEntry{{Body: "delayed", DelaySeconds: queue.Some(9)}}})
 	return r
+}
+
+// eventfulServiceBus adds what no command before format version 3 can make.
+func eventfulServiceBus(do func(logtime.Duration, queue.Command) queue.Result) {
+	send := func(id, group string, options *queue.SendOptions) queue.SequenceNumber {
+		return do(0, &queue.SendMessages{Queue: "bus.fifo", Entries: []queue.SendEntry{{
+			Body: "body " + id, GroupID: group, GroupIDGiven: true, DeduplicationID: id, DeduplicationIDGiven: true, Options: options,
+		}}}).(queue.MessagesSent).Entries[0].Sequence
+	}
+	do(0, &queue.CreateQueue{Queue: "bus.fifo", Attributes: []queue.Attribute{
+		{Name: "CompatibilityProfile", Value: "servicebus"}, {Name: "FifoQueue", Value: "true"},
+	}})
+	send("1", "later", &queue.SendOptions{EnqueueAt: start.Add(logtime.Seconds(600)), PartitionKey: "later"})
+	never := send("2", "never", &queue.SendOptions{EnqueueAt: start.Add(logtime.Seconds(600))})
+	do(0, &queue.CancelScheduled{Queue: "bus.fifo", Sequences: []queue.SequenceNumber{never}, ForgetDeduplicationID: true})
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/seriatimq/seriatim/fsm/codec"
 	"github.com/seriatimq/seriatim/queue"
 	"github.com/seriatimq/seriatim/queue/limits"
+	"github.com/seriatimq/seriatim/queue/logtime"
 )
 
 // answer shows a response, one line per message or entry.
@@ -73,7 +74,11 @@ func (s *scenario) sent(r queue.MessagesSent) []string {
 			lines = append(lines, s.refusal(e.Err))
 			continue
 		case e.Duplicate:
-			lines = append(lines, "duplicate of "+s.message(e.MessageID)+number(e.Sequence))
+			line := "duplicate of " + s.message(e.MessageID) + number(e.Sequence)
+			if e.FirstIsScheduled {
+				line += fmt.Sprintf(", still scheduled, accepted at %ds", e.FirstAcceptedAt.Sub(start)/logtime.Second)
+			}
+			lines = append(lines, line)
 		default:
 			lines = append(lines, "sent "+s.message(e.MessageID)+number(e.Sequence))
 		}

@@ -60,6 +60,9 @@ func (s *scenario) line(line string) []string {
 	case "tasks":
 		return s.moveTasks(args[0])
 	}
+	if shown := s.look(verb, args); shown != nil {
+		return shown
+	}
 	cmd := s.command(verb, args)
 	if cmd == nil {
 		s.t.Fatalf("no such command: %s", line)
@@ -128,7 +131,7 @@ func (s *scenario) command(verb string, args []string) queue.Command {
 	case "cancel":
 		return &queue.CancelMoveTask{TaskID: s.task(args[0]), Source: args[1]}
 	}
-	return nil
+	return s.serviceBus(verb, args)
 }
 
 // send reads entries separated by semicolons: body, then key=value words.
@@ -155,6 +158,8 @@ func (s *scenario) send(name string, args []string) queue.Command {
 				entry.Attributes = append(entry.Attributes, queue.MessageAttribute{
 					Name: "seriatim.PartitionKey", DataType: "String", Value: value,
 				})
+			case "enqueue", "key": // without reserved attributes
+				s.option(&entry, key, value)
 			default: // a message attribute of type String
 				entry.Attributes = append(entry.Attributes, queue.MessageAttribute{Name: key, DataType: "String", Value: value})
 			}

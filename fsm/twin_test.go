@@ -79,7 +79,7 @@ func TestTwins(t *testing.T) {
 		})
 	}
 	t.Log(seen)
-	for _, outcome := range []string{"duplicate", "replayed", "received", "dead-lettered", "done", "moved", "refused"} {
+	for _, outcome := range []string{"duplicate", "replayed", "received", "dead-lettered", "done", "moved", "refused", "unscheduled"} {
 		if seen[outcome] == 0 {
 			t.Errorf("nothing was %s: the logs do not show what twins could differ in", outcome)
 		}
@@ -92,6 +92,7 @@ type commands struct {
 	now     queue.Timestamp
 	last    []queue.Command // given out and not learned from yet
 	handles []delivered
+	waiting []queue.SequenceNumber // of messages that may be scheduled or deferred
 	tasks   []string
 	receive *queue.ReceiveMessages // newest, to be retried
 	seen    map[string]int         // outcomes
@@ -126,6 +127,9 @@ func (c *commands) learn(result EntryResult) {
 		case queue.MessagesSent:
 			for _, e := range r.Entries {
 				c.count("duplicate", e.Duplicate)
+				if e.Sequence != 0 {
+					c.waiting = append(c.waiting, e.Sequence)
+				}
 			}
 		case queue.MessagesReceived:
 			c.count("replayed", r.Replayed)
@@ -137,6 +141,9 @@ func (c *commands) learn(result EntryResult) {
 		case queue.EntriesDone:
 			for _, err := range r.Errs {
 				c.count("done", err == nil)
+				if _, cancels := c.last[i].(*queue.CancelScheduled); cancels {
+					c.count("unscheduled", err == nil)
+				}
 			}
 		case queue.MoveTaskStarted:
 			c.tasks = append(c.tasks, r.TaskID)
@@ -146,6 +153,7 @@ func (c *commands) learn(result EntryResult) {
 		c.count("refused", response.Err != nil)
 	}
 	c.handles = c.handles[max(0, len(c.handles)-30):]
+	c.waiting = c.waiting[max(0, len(c.waiting)-30):]
 }
 
 func (c *commands) count(outcome string, happened bool) {
@@ -170,7 +178,7 @@ func (c *commands) task() string {
 }
 
 func (c *commands) command() queue.Command {
-	switch n := c.random.IntN(100); {
+	switch n := c.random.IntN(104); {
 	case n < 35:
 		return c.send()
 	case n < 60:
@@ -200,8 +208,10 @@ func (c *commands) command() queue.Command {
 		return &queue.StartMoveTask{Source: c.one("dead", "dead.fifo")}
 	case n < 94:
 		return &queue.MoveMessages{TaskID: c.task(), Max: 1 + c.random.IntN(5)}
-	default:
+	case n < 97:
 		return c.administration()
+	default:
+		return c.serviceBus()
 	}
 }
 
@@ -226,7 +236,7 @@ func (c *commands) send() queue.Command {
 }
 
 func (c *commands) administration() queue.Command {
-	switch c.random.IntN(30) {
+	switch c.random.IntN(20) {
 	case 0:
 		return &queue.DeleteQueue{Queue: c.queue()}
 	case 1:

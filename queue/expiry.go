@@ -77,7 +77,7 @@ func (q *Queue) nextDeadline() Timestamp {
 	if t, ok := q.timers.pending.Min(); ok {
 		next = t.at
 	}
-	if t, ok := q.scheduled.byTime.Min(); ok {
+	if t, ok := q.aside.byTime.Min(); ok {
 		next = min(next, t.at)
 	}
 	if t, ok := q.ready.firstDelivery.Min(); ok && q.firstDeliveryDelay() > 0 {
@@ -132,37 +132,6 @@ func (b *Broker) fireTimers(q *Queue, budget int) int {
 			q.ready.redelivered.Set(q.readyKey(m))
 		}
 	}
-}
-
-// activateScheduled appends messages whose scheduled time has come, as if they
-// were sent at that instant, each under a new sequence number (Service Bus).
-func (b *Broker) activateScheduled(q *Queue, budget int) int {
-	for ; budget > 0; budget-- {
-		t, ok := q.scheduled.byTime.Min()
-		if !ok || t.at > b.now {
-			break
-		}
-		old, _ := q.scheduled.messages.Get(t.sequence)
-		q.removeScheduled(b.key, old)
-		m := *old
-		q.lastSequence++
-		m.sequence = q.lastSequence
-		m.sentAt = t.at
-		if _, newest, ok := q.messages.Max(); ok {
-			m.sentAt = max(m.sentAt, newest.sentAt)
-		}
-		m.delivery = nil
-		extra := messageExtra{}
-		if old.extra != nil {
-			extra = *old.extra
-		}
-		extra.id = old.id(b.key, q.incarnation)
-		m.extra = &extra
-		m.group = q.groups.intern(m.group)
-		m.seal(b.key)
-		q.insert(b.key, &m)
-	}
-	return budget
 }
 
 // expireMessages deletes messages older than the retention period, in whatever

@@ -103,7 +103,7 @@ func (f FrozenQueue) Messages(yield func(MessageRecord) bool) {
 	}
 	f.q.messages.Scan(visit(false))
 	if more {
-		f.q.scheduled.messages.Scan(visit(true))
+		f.q.aside.scheduled.Scan(visit(true))
 	}
 }
 

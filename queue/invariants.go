@@ -41,7 +41,7 @@ func (q *Queue) computeSum(k statehash.Key) statehash.Sum {
 		}
 	}
 	q.messages.Scan(message(false))
-	q.scheduled.messages.Scan(message(true))
+	q.aside.scheduled.Scan(message(true))
 	sum.Add(q.deduplication.ComputeSum(k))
 	q.attempts.byID.Scan(func(_ string, a *ReceiveAttempt) bool {
 		sum.Add(a.sum(k, q.incarnation))
@@ -142,7 +142,7 @@ func (q *Queue) compareIndexes(other *Queue) error {
 		{"redelivered", q.ready.redelivered, other.ready.redelivered},
 		{"timers", q.timers.pending, other.timers.pending},
 		{"by age", q.byAge, other.byAge},
-		{"scheduled", q.scheduled.byTime, other.scheduled.byTime},
+		{"scheduled", q.aside.byTime, other.aside.byTime},
 	} {
 		if have, want := index.have.Items(), index.want.Items(); !equal(have, want) {
 			return fmt.Errorf("index %s is %v, the messages give %v", index.name, have, want)

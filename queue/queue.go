@@ -8,7 +8,7 @@ import (
 	"github.com/seriatimq/seriatim/queue/statehash"
 )
 
-// Queue is one queue with its messages and indexes. Only messages, scheduled,
+// Queue is one queue with its messages and indexes. Only messages, aside,
 // deduplication and attempts are state; ready, timers, groups and byAge follow
 // from them and are rebuilt by a Restorer.
 //
@@ -27,7 +27,7 @@ type Queue struct {
 	deliveredMax  uint64                       // highest number among stored messages that were handed out, or above it
 	messages      *btree.Map[uint64, *Message] // by sequence, without scheduled ones
 	byAge         *btree.BTreeG[timed]         // messages whose sentAt is out of order, by sentAt
-	scheduled     scheduledMessages
+	aside         messagesAside
 	groups        messageGroups
 	ready         readyIndex
 	timers        timerIndex
@@ -55,11 +55,20 @@ func newTimedTree() *btree.BTreeG[timed] {
 	return btree.NewBTreeGOptions(timed.less, btree.Options{NoLocks: true})
 }
 
-// scheduledMessages wait outside their group for the time given with
-// seriatim.ScheduledEnqueueTime.
-type scheduledMessages struct {
-	messages *btree.Map[uint64, *Message]
-	byTime   *btree.BTreeG[timed]
+// messagesAside are the stored messages that take no turn.
+type messagesAside struct {
+	// scheduled wait outside their group for their time of enqueueing.
+	scheduled *btree.Map[uint64, *Message]
+	byTime    *btree.BTreeG[timed] // scheduled ones, by that time
+}
+
+func newMessagesAside() messagesAside {
+	return messagesAside{scheduled: new(btree.Map[uint64, *Message]), byTime: newTimedTree()}
+}
+
+func (a messagesAside) clone() messagesAside {
+	a.scheduled, a.byTime = a.scheduled.Copy(), a.byTime.Copy()
+	return a
 }
 
 // queueSums are the parts of the state hash that belong to one queue, kept
@@ -87,7 +96,7 @@ func (b *Broker) newQueue(name string, incarnation uint64, attributes QueueAttri
 func (q *Queue) clearMessages() {
 	q.messages = new(btree.Map[uint64, *Message])
 	q.byAge = newTimedTree()
-	q.scheduled = scheduledMessages{new(btree.Map[uint64, *Message]), newTimedTree()}
+	q.aside = newMessagesAside()
 	q.groups = newMessageGroups()
 	q.ready.firstDelivery, q.ready.redelivered = newTimedTree(), newTimedTree()
 	q.timers = timerIndex{pending: newTimedTree(), fired: q.timers.fired}
@@ -101,7 +110,7 @@ func (q *Queue) clone(generation uint64) *Queue {
 	c.generation = generation
 	c.messages = q.messages.Copy()
 	c.byAge = q.byAge.Copy()
-	c.scheduled = scheduledMessages{q.scheduled.messages.Copy(), q.scheduled.byTime.Copy()}
+	c.aside = q.aside.clone()
 	c.groups = q.groups.clone()
 	c.ready.firstDelivery, c.ready.redelivered = q.ready.firstDelivery.Copy(), q.ready.redelivered.Copy()
 	c.timers.pending = q.timers.pending.Copy()

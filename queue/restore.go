@@ -87,7 +87,7 @@ func (r *Restorer) AddMessage(rec MessageRecord) error {
 	}
 	sequence := uint64(rec.Sequence)
 	_, stored := q.messages.Get(sequence)
-	_, scheduled := q.scheduled.messages.Get(sequence)
+	_, scheduled := q.aside.scheduled.Get(sequence)
 	if stored || scheduled || sequence == 0 || sequence > q.lastSequence {
 		return fmt.Errorf("queue %q: message %d is out of order or appears twice", q.name, sequence)
 	}

@@ -111,7 +111,7 @@ func (q *Queue) stats(now Timestamp) QueueStats {
 		OldestSentAt:         oldest,
 	}
 	s.Visible = int64(q.messages.Len()) - s.NotVisible - s.Delayed
-	s.Delayed += int64(q.scheduled.messages.Len())
+	s.Delayed += int64(q.aside.scheduled.Len())
 	return s
 }
 
@@ -217,7 +217,7 @@ func (v View) Overdue(queue string) bool {
 	if found && hidden.at <= v.b.now {
 		return true
 	}
-	scheduled, found := q.scheduled.byTime.Min()
+	scheduled, found := q.aside.byTime.Min()
 	return found && scheduled.at <= v.b.now
 }
 
@@ -269,7 +269,7 @@ func (v View) Peek(queue string, from SequenceNumber, group string, limit int) (
 // withScheduled adds the scheduled messages among the first limit ones.
 func (v View) withScheduled(q *Queue, peeked []PeekedMessage, from SequenceNumber, group string, limit int) []PeekedMessage {
 	found := 0
-	q.scheduled.messages.Ascend(uint64(from), func(_ uint64, m *Message) bool {
+	q.aside.scheduled.Ascend(uint64(from), func(_ uint64, m *Message) bool {
 		if group == "" || m.group == group {
 			p := v.peek(q, m)
 			p.State, p.VisibleAt = "scheduled", m.delivery.visibleAt

@@ -29,6 +29,7 @@ func sendMessagesMessage(cmd *queue.SendMessages) *fsmpb.SendMessages {
 			DeduplicationId: givenText(e.DeduplicationID, e.DeduplicationIDGiven),
 			DelaySeconds:    given(e.DelaySeconds),
 			ContentHash:     e.ContentHash,
+			Options:         sendOptionsMessage(e.Options),
 		}
 	}
 	return m
@@ -49,6 +50,7 @@ func sendMessagesCommand(m *fsmpb.SendMessages) (*queue.SendMessages, error) {
 		entry.GroupID, entry.GroupIDGiven = text(e.GroupId)
 		entry.DeduplicationID, entry.DeduplicationIDGiven = text(e.DeduplicationId)
 		entry.DelaySeconds = integer(e.DelaySeconds)
+		entry.Options = sendOptions(e.Options)
 		if err := checkContentHash(e.ContentHash); err != nil {
 			return nil, err
 		}

@@ -143,11 +143,21 @@ func TestMinimumVersion(t *testing.T) {
 		if number <= 3 {
 			want = 0 // a new cluster needs these to get to version 1
 		}
+		if since3 := []uint8{24}; slices.Contains(since3, number) {
+			want = 3
+		}
 		if got := MinimumVersion(cmd); got != want {
 			t.Errorf("%T needs %d, want %d", cmd, got, want)
 		}
 		if MinimumVersion(cmd) > format.CurrentVersion {
 			t.Errorf("%T needs more than this program knows", cmd)
+		}
+	}
+	for _, cmd := range []queue.Command{
+		&queue.SendMessages{Entries: []queue.SendEntry{{}, {Options: &queue.SendOptions{}}}},
+	} {
+		if got := MinimumVersion(cmd); got != 3 {
+			t.Errorf("%T with options needs %d", cmd, got)
 		}
 	}
 	if MinimumVersion(nil) <= format.CurrentVersion {

@@ -116,6 +116,9 @@ func messagesSent(r queue.MessagesSent) *fsmpb.MessagesSent {
 			MessageId: protobuf.IDBytes(&e.MessageID),
 			Sequence:  uint64(e.Sequence),
 			Duplicate: e.Duplicate,
+
+			FirstAcceptedAt:  int64(e.FirstAcceptedAt),
+			FirstIsScheduled: e.FirstIsScheduled,
 		}
 	}
 	return m
@@ -131,6 +134,9 @@ func queueMessagesSent(m *fsmpb.MessagesSent) (queue.Result, error) {
 			Err:       queueError(e.Error),
 			Sequence:  queue.SequenceNumber(e.Sequence),
 			Duplicate: e.Duplicate,
+
+			FirstAcceptedAt:  queue.Timestamp(e.FirstAcceptedAt),
+			FirstIsScheduled: e.FirstIsScheduled,
 		}
 		if err := protobuf.Fill(r.Entries[i].MessageID[:], e.MessageId, "message id"); err != nil {
 			return nil, err

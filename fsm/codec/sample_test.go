@@ -26,6 +26,7 @@ func everyCommand() map[uint8]queue.Command {
 		21: &queue.ReceiveMessages{},
 		22: &queue.DeleteMessages{},
 		23: &queue.ChangeMessageVisibility{},
+		24: &queue.CancelScheduled{},
 		30: &queue.StartMoveTask{},
 		31: &queue.CancelMoveTask{},
 		32: &queue.MoveMessages{},

@@ -47,6 +47,7 @@ var codecs = [...]codec{
 	manual(line(21, 1, 1, "ReceiveMessages", receiveMessagesMessage, receiveMessagesCommand), appendReceiveMessages, parseReceiveMessages),
 	line(22, 1, 1, "DeleteMessages", deleteMessagesMessage, deleteMessagesCommand),
 	line(23, 1, 1, "ChangeMessageVisibility", changeVisibilityMessage, changeVisibilityCommand),
+	line(24, 1, 3, "CancelScheduled", cancelScheduledMessage, cancelScheduledCommand),
 	line(30, 1, 1, "StartMoveTask", startMoveTaskMessage, startMoveTaskCommand),
 	line(31, 1, 1, "CancelMoveTask", cancelMoveTaskMessage, cancelMoveTaskCommand),
 	line(32, 1, 1, "MoveMessages", moveMessagesMessage, moveMessagesCommand),
@@ -132,7 +133,7 @@ func MinimumVersion(cmd queue.Command) uint32 {
 	if err != nil {
 		return format.CurrentVersion + 1
 	}
-	return c.minimum
+	return max(c.minimum, minimumOfOptions(cmd))
 }
 
 // CommandNumber is the number of cmd in the log, zero if it has none.

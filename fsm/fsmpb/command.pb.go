@@ -918,6 +918,7 @@ type SendEntry struct {
 	DeduplicationId *string                `protobuf:"bytes,5,opt,name=deduplication_id,json=deduplicationId" json:"deduplication_id,omitempty"`
 	DelaySeconds    *int64                 `protobuf:"varint,6,opt,name=delay_seconds,json=delaySeconds" json:"delay_seconds,omitempty"`
 	ContentHash     []byte                 `protobuf:"bytes,7,opt,name=content_hash,json=contentHash" json:"content_hash,omitempty"`
+	Options         *SendOptions           `protobuf:"bytes,8,opt,name=options" json:"options,omitempty"` // from format version 3
 	unknownFields   protoimpl.UnknownFields
 	sizeCache       protoimpl.SizeCache
 }
@@ -1001,6 +1002,65 @@ func (x *SendEntry) GetContentHash() []byte {
 	return nil
 }
 
+func (x *SendEntry) GetOptions() *SendOptions {
+	if x != nil {
+		return x.Options
+	}
+	return nil
+}
+
+type SendOptions struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	EnqueueAt     int64                  `protobuf:"varint,1,opt,name=enqueue_at,json=enqueueAt" json:"enqueue_at,omitempty"`
+	PartitionKey  string                 `protobuf:"bytes,2,opt,name=partition_key,json=partitionKey" json:"partition_key,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SendOptions) Reset() {
+	*x = SendOptions{}
+	mi := &file_fsm_command_proto_msgTypes[16]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SendOptions) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SendOptions) ProtoMessage() {}
+
+func (x *SendOptions) ProtoReflect() protoreflect.Message {
+	mi := &file_fsm_command_proto_msgTypes[16]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SendOptions.ProtoReflect.Descriptor instead.
+func (*SendOptions) Descriptor() ([]byte, []int) {
+	return file_fsm_command_proto_rawDescGZIP(), []int{16}
+}
+
+func (x *SendOptions) GetEnqueueAt() int64 {
+	if x != nil {
+		return x.EnqueueAt
+	}
+	return 0
+}
+
+func (x *SendOptions) GetPartitionKey() string {
+	if x != nil {
+		return x.PartitionKey
+	}
+	return ""
+}
+
 type MessageAttribute struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Name          string                 `protobuf:"bytes,1,opt,name=name" json:"name,omitempty"`
@@ -1012,7 +1072,7 @@ type MessageAttribute struct {
 
 func (x *MessageAttribute) Reset() {
 	*x = MessageAttribute{}
-	mi := &file_fsm_command_proto_msgTypes[16]
+	mi := &file_fsm_command_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1024,7 +1084,7 @@ func (x *MessageAttribute) String() string {
 func (*MessageAttribute) ProtoMessage() {}
 
 func (x *MessageAttribute) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[16]
+	mi := &file_fsm_command_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1037,7 +1097,7 @@ func (x *MessageAttribute) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MessageAttribute.ProtoReflect.Descriptor instead.
 func (*MessageAttribute) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{16}
+	return file_fsm_command_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *MessageAttribute) GetName() string {
@@ -1074,7 +1134,7 @@ type ReceiveMessages struct {
 
 func (x *ReceiveMessages) Reset() {
 	*x = ReceiveMessages{}
-	mi := &file_fsm_command_proto_msgTypes[17]
+	mi := &file_fsm_command_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1086,7 +1146,7 @@ func (x *ReceiveMessages) String() string {
 func (*ReceiveMessages) ProtoMessage() {}
 
 func (x *ReceiveMessages) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[17]
+	mi := &file_fsm_command_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1099,7 +1159,7 @@ func (x *ReceiveMessages) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReceiveMessages.ProtoReflect.Descriptor instead.
 func (*ReceiveMessages) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{17}
+	return file_fsm_command_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *ReceiveMessages) GetQueue() string {
@@ -1148,7 +1208,7 @@ type DeleteMessages struct {
 
 func (x *DeleteMessages) Reset() {
 	*x = DeleteMessages{}
-	mi := &file_fsm_command_proto_msgTypes[18]
+	mi := &file_fsm_command_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1160,7 +1220,7 @@ func (x *DeleteMessages) String() string {
 func (*DeleteMessages) ProtoMessage() {}
 
 func (x *DeleteMessages) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[18]
+	mi := &file_fsm_command_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1173,7 +1233,7 @@ func (x *DeleteMessages) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteMessages.ProtoReflect.Descriptor instead.
 func (*DeleteMessages) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{18}
+	return file_fsm_command_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *DeleteMessages) GetQueue() string {
@@ -1208,7 +1268,7 @@ type ChangeMessageVisibility struct {
 
 func (x *ChangeMessageVisibility) Reset() {
 	*x = ChangeMessageVisibility{}
-	mi := &file_fsm_command_proto_msgTypes[19]
+	mi := &file_fsm_command_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1220,7 +1280,7 @@ func (x *ChangeMessageVisibility) String() string {
 func (*ChangeMessageVisibility) ProtoMessage() {}
 
 func (x *ChangeMessageVisibility) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[19]
+	mi := &file_fsm_command_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1233,7 +1293,7 @@ func (x *ChangeMessageVisibility) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChangeMessageVisibility.ProtoReflect.Descriptor instead.
 func (*ChangeMessageVisibility) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{19}
+	return file_fsm_command_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *ChangeMessageVisibility) GetQueue() string {
@@ -1267,7 +1327,7 @@ type VisibilityEntry struct {
 
 func (x *VisibilityEntry) Reset() {
 	*x = VisibilityEntry{}
-	mi := &file_fsm_command_proto_msgTypes[20]
+	mi := &file_fsm_command_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1279,7 +1339,7 @@ func (x *VisibilityEntry) String() string {
 func (*VisibilityEntry) ProtoMessage() {}
 
 func (x *VisibilityEntry) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[20]
+	mi := &file_fsm_command_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1292,7 +1352,7 @@ func (x *VisibilityEntry) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use VisibilityEntry.ProtoReflect.Descriptor instead.
 func (*VisibilityEntry) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{20}
+	return file_fsm_command_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *VisibilityEntry) GetHandle() string {
@@ -1320,7 +1380,7 @@ type StartMoveTask struct {
 
 func (x *StartMoveTask) Reset() {
 	*x = StartMoveTask{}
-	mi := &file_fsm_command_proto_msgTypes[21]
+	mi := &file_fsm_command_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1332,7 +1392,7 @@ func (x *StartMoveTask) String() string {
 func (*StartMoveTask) ProtoMessage() {}
 
 func (x *StartMoveTask) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[21]
+	mi := &file_fsm_command_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1345,7 +1405,7 @@ func (x *StartMoveTask) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StartMoveTask.ProtoReflect.Descriptor instead.
 func (*StartMoveTask) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{21}
+	return file_fsm_command_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *StartMoveTask) GetSource() string {
@@ -1379,7 +1439,7 @@ type CancelMoveTask struct {
 
 func (x *CancelMoveTask) Reset() {
 	*x = CancelMoveTask{}
-	mi := &file_fsm_command_proto_msgTypes[22]
+	mi := &file_fsm_command_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1391,7 +1451,7 @@ func (x *CancelMoveTask) String() string {
 func (*CancelMoveTask) ProtoMessage() {}
 
 func (x *CancelMoveTask) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[22]
+	mi := &file_fsm_command_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1404,7 +1464,7 @@ func (x *CancelMoveTask) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelMoveTask.ProtoReflect.Descriptor instead.
 func (*CancelMoveTask) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{22}
+	return file_fsm_command_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *CancelMoveTask) GetTaskId() string {
@@ -1431,7 +1491,7 @@ type MoveMessages struct {
 
 func (x *MoveMessages) Reset() {
 	*x = MoveMessages{}
-	mi := &file_fsm_command_proto_msgTypes[23]
+	mi := &file_fsm_command_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1443,7 +1503,7 @@ func (x *MoveMessages) String() string {
 func (*MoveMessages) ProtoMessage() {}
 
 func (x *MoveMessages) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[23]
+	mi := &file_fsm_command_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1456,7 +1516,7 @@ func (x *MoveMessages) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MoveMessages.ProtoReflect.Descriptor instead.
 func (*MoveMessages) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{23}
+	return file_fsm_command_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *MoveMessages) GetTaskId() string {
@@ -1471,6 +1531,66 @@ func (x *MoveMessages) GetMax() int64 {
 		return x.Max
 	}
 	return 0
+}
+
+type CancelScheduled struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Queue         string                 `protobuf:"bytes,1,opt,name=queue" json:"queue,omitempty"`
+	Sequences     []uint64               `protobuf:"varint,2,rep,packed,name=sequences" json:"sequences,omitempty"`
+	Forget        bool                   `protobuf:"varint,3,opt,name=forget" json:"forget,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CancelScheduled) Reset() {
+	*x = CancelScheduled{}
+	mi := &file_fsm_command_proto_msgTypes[25]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CancelScheduled) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CancelScheduled) ProtoMessage() {}
+
+func (x *CancelScheduled) ProtoReflect() protoreflect.Message {
+	mi := &file_fsm_command_proto_msgTypes[25]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CancelScheduled.ProtoReflect.Descriptor instead.
+func (*CancelScheduled) Descriptor() ([]byte, []int) {
+	return file_fsm_command_proto_rawDescGZIP(), []int{25}
+}
+
+func (x *CancelScheduled) GetQueue() string {
+	if x != nil {
+		return x.Queue
+	}
+	return ""
+}
+
+func (x *CancelScheduled) GetSequences() []uint64 {
+	if x != nil {
+		return x.Sequences
+	}
+	return nil
+}
+
+func (x *CancelScheduled) GetForget() bool {
+	if x != nil {
+		return x.Forget
+	}
+	return false
 }
 
 var File_fsm_command_proto protoreflect.FileDescriptor
@@ -1541,7 +1661,7 @@ const file_fsm_command_proto_rawDesc = "" +
 	"\tsender_id\x18\x02 \x01(\tR\bsenderId\x12\x14\n" +
 	"\x05batch\x18\x03 \x01(\bR\x05batch\x121\n" +
 	"\aentries\x18\x04 \x03(\v2\x17.seriatim.fsm.SendEntryR\aentries\x12%\n" +
-	"\x0erepeated_since\x18\x05 \x01(\x03R\rrepeatedSince\"\xa5\x02\n" +
+	"\x0erepeated_since\x18\x05 \x01(\x03R\rrepeatedSince\"\xda\x02\n" +
 	"\tSendEntry\x12\x12\n" +
 	"\x04body\x18\x01 \x01(\tR\x04body\x12>\n" +
 	"\n" +
@@ -1551,7 +1671,12 @@ const file_fsm_command_proto_rawDesc = "" +
 	"\bgroup_id\x18\x04 \x01(\tB\x05\xaa\x01\x02\b\x01R\agroupId\x120\n" +
 	"\x10deduplication_id\x18\x05 \x01(\tB\x05\xaa\x01\x02\b\x01R\x0fdeduplicationId\x12*\n" +
 	"\rdelay_seconds\x18\x06 \x01(\x03B\x05\xaa\x01\x02\b\x01R\fdelaySeconds\x12!\n" +
-	"\fcontent_hash\x18\a \x01(\fR\vcontentHash\"Y\n" +
+	"\fcontent_hash\x18\a \x01(\fR\vcontentHash\x123\n" +
+	"\aoptions\x18\b \x01(\v2\x19.seriatim.fsm.SendOptionsR\aoptions\"Q\n" +
+	"\vSendOptions\x12\x1d\n" +
+	"\n" +
+	"enqueue_at\x18\x01 \x01(\x03R\tenqueueAt\x12#\n" +
+	"\rpartition_key\x18\x02 \x01(\tR\fpartitionKey\"Y\n" +
 	"\x10MessageAttribute\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x1b\n" +
 	"\tdata_type\x18\x02 \x01(\tR\bdataType\x12\x14\n" +
@@ -1584,7 +1709,11 @@ const file_fsm_command_proto_rawDesc = "" +
 	"\x06source\x18\x02 \x01(\tR\x06source\"9\n" +
 	"\fMoveMessages\x12\x17\n" +
 	"\atask_id\x18\x01 \x01(\tR\x06taskId\x12\x10\n" +
-	"\x03max\x18\x02 \x01(\x03R\x03maxB\a\x92\x03\x04\b\x02 \x03b\beditionsp\xe8\a"
+	"\x03max\x18\x02 \x01(\x03R\x03max\"]\n" +
+	"\x0fCancelScheduled\x12\x14\n" +
+	"\x05queue\x18\x01 \x01(\tR\x05queue\x12\x1c\n" +
+	"\tsequences\x18\x02 \x03(\x04R\tsequences\x12\x16\n" +
+	"\x06forget\x18\x03 \x01(\bR\x06forgetB\a\x92\x03\x04\b\x02 \x03b\beditionsp\xe8\a"
 
 var (
 	file_fsm_command_proto_rawDescOnce sync.Once
@@ -1598,7 +1727,7 @@ func file_fsm_command_proto_rawDescGZIP() []byte {
 	return file_fsm_command_proto_rawDescData
 }
 
-var file_fsm_command_proto_msgTypes = make([]protoimpl.MessageInfo, 24)
+var file_fsm_command_proto_msgTypes = make([]protoimpl.MessageInfo, 26)
 var file_fsm_command_proto_goTypes = []any{
 	(*AdvanceClock)(nil),            // 0: seriatim.fsm.AdvanceClock
 	(*SetFormatVersion)(nil),        // 1: seriatim.fsm.SetFormatVersion
@@ -1616,14 +1745,16 @@ var file_fsm_command_proto_goTypes = []any{
 	(*PurgeQueue)(nil),              // 13: seriatim.fsm.PurgeQueue
 	(*SendMessages)(nil),            // 14: seriatim.fsm.SendMessages
 	(*SendEntry)(nil),               // 15: seriatim.fsm.SendEntry
-	(*MessageAttribute)(nil),        // 16: seriatim.fsm.MessageAttribute
-	(*ReceiveMessages)(nil),         // 17: seriatim.fsm.ReceiveMessages
-	(*DeleteMessages)(nil),          // 18: seriatim.fsm.DeleteMessages
-	(*ChangeMessageVisibility)(nil), // 19: seriatim.fsm.ChangeMessageVisibility
-	(*VisibilityEntry)(nil),         // 20: seriatim.fsm.VisibilityEntry
-	(*StartMoveTask)(nil),           // 21: seriatim.fsm.StartMoveTask
-	(*CancelMoveTask)(nil),          // 22: seriatim.fsm.CancelMoveTask
-	(*MoveMessages)(nil),            // 23: seriatim.fsm.MoveMessages
+	(*SendOptions)(nil),             // 16: seriatim.fsm.SendOptions
+	(*MessageAttribute)(nil),        // 17: seriatim.fsm.MessageAttribute
+	(*ReceiveMessages)(nil),         // 18: seriatim.fsm.ReceiveMessages
+	(*DeleteMessages)(nil),          // 19: seriatim.fsm.DeleteMessages
+	(*ChangeMessageVisibility)(nil), // 20: seriatim.fsm.ChangeMessageVisibility
+	(*VisibilityEntry)(nil),         // 21: seriatim.fsm.VisibilityEntry
+	(*StartMoveTask)(nil),           // 22: seriatim.fsm.StartMoveTask
+	(*CancelMoveTask)(nil),          // 23: seriatim.fsm.CancelMoveTask
+	(*MoveMessages)(nil),            // 24: seriatim.fsm.MoveMessages
+	(*CancelScheduled)(nil),         // 25: seriatim.fsm.CancelScheduled
 }
 var file_fsm_command_proto_depIdxs = []int32{
 	4,  // 0: seriatim.fsm.Audit.reports:type_name -> seriatim.fsm.AuditReport
@@ -1636,13 +1767,14 @@ var file_fsm_command_proto_depIdxs = []int32{
 	7,  // 7: seriatim.fsm.SetQueueAttributes.redrive_allow:type_name -> seriatim.fsm.RedriveAllowPolicy
 	5,  // 8: seriatim.fsm.SetQueueTags.set:type_name -> seriatim.fsm.NameValue
 	15, // 9: seriatim.fsm.SendMessages.entries:type_name -> seriatim.fsm.SendEntry
-	16, // 10: seriatim.fsm.SendEntry.attributes:type_name -> seriatim.fsm.MessageAttribute
-	20, // 11: seriatim.fsm.ChangeMessageVisibility.entries:type_name -> seriatim.fsm.VisibilityEntry
-	12, // [12:12] is the sub-list for method output_type
-	12, // [12:12] is the sub-list for method input_type
-	12, // [12:12] is the sub-list for extension type_name
-	12, // [12:12] is the sub-list for extension extendee
-	0,  // [0:12] is the sub-list for field type_name
+	17, // 10: seriatim.fsm.SendEntry.attributes:type_name -> seriatim.fsm.MessageAttribute
+	16, // 11: seriatim.fsm.SendEntry.options:type_name -> seriatim.fsm.SendOptions
+	21, // 12: seriatim.fsm.ChangeMessageVisibility.entries:type_name -> seriatim.fsm.VisibilityEntry
+	13, // [13:13] is the sub-list for method output_type
+	13, // [13:13] is the sub-list for method input_type
+	13, // [13:13] is the sub-list for extension type_name
+	13, // [13:13] is the sub-list for extension extendee
+	0,  // [0:13] is the sub-list for field type_name
 }
 
 func init() { file_fsm_command_proto_init() }
@@ -1656,7 +1788,7 @@ func file_fsm_command_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_fsm_command_proto_rawDesc), len(file_fsm_command_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   24,
+			NumMessages:   26,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

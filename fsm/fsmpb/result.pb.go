@@ -386,13 +386,15 @@ func (x *MessagesSent) GetEntries() []*SentEntry {
 }
 
 type SentEntry struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Error         *Error                 `protobuf:"bytes,1,opt,name=error" json:"error,omitempty"`
-	MessageId     []byte                 `protobuf:"bytes,2,opt,name=message_id,json=messageId" json:"message_id,omitempty"`
-	Sequence      uint64                 `protobuf:"varint,3,opt,name=sequence" json:"sequence,omitempty"`
-	Duplicate     bool                   `protobuf:"varint,4,opt,name=duplicate" json:"duplicate,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	state            protoimpl.MessageState `protogen:"open.v1"`
+	Error            *Error                 `protobuf:"bytes,1,opt,name=error" json:"error,omitempty"`
+	MessageId        []byte                 `protobuf:"bytes,2,opt,name=message_id,json=messageId" json:"message_id,omitempty"`
+	Sequence         uint64                 `protobuf:"varint,3,opt,name=sequence" json:"sequence,omitempty"`
+	Duplicate        bool                   `protobuf:"varint,4,opt,name=duplicate" json:"duplicate,omitempty"`
+	FirstAcceptedAt  int64                  `protobuf:"varint,5,opt,name=first_accepted_at,json=firstAcceptedAt" json:"first_accepted_at,omitempty"`
+	FirstIsScheduled bool                   `protobuf:"varint,6,opt,name=first_is_scheduled,json=firstIsScheduled" json:"first_is_scheduled,omitempty"`
+	unknownFields    protoimpl.UnknownFields
+	sizeCache        protoimpl.SizeCache
 }
 
 func (x *SentEntry) Reset() {
@@ -449,6 +451,20 @@ func (x *SentEntry) GetSequence() uint64 {
 func (x *SentEntry) GetDuplicate() bool {
 	if x != nil {
 		return x.Duplicate
+	}
+	return false
+}
+
+func (x *SentEntry) GetFirstAcceptedAt() int64 {
+	if x != nil {
+		return x.FirstAcceptedAt
+	}
+	return 0
+}
+
+func (x *SentEntry) GetFirstIsScheduled() bool {
+	if x != nil {
+		return x.FirstIsScheduled
 	}
 	return false
 }
@@ -852,13 +868,15 @@ const file_fsm_result_proto_rawDesc = "" +
 	"\fQueueCreated\x12\x14\n" +
 	"\x05queue\x18\x01 \x01(\tR\x05queue\"A\n" +
 	"\fMessagesSent\x121\n" +
-	"\aentries\x18\x01 \x03(\v2\x17.seriatim.fsm.SentEntryR\aentries\"\x8f\x01\n" +
+	"\aentries\x18\x01 \x03(\v2\x17.seriatim.fsm.SentEntryR\aentries\"\xe9\x01\n" +
 	"\tSentEntry\x12)\n" +
 	"\x05error\x18\x01 \x01(\v2\x13.seriatim.fsm.ErrorR\x05error\x12\x1d\n" +
 	"\n" +
 	"message_id\x18\x02 \x01(\fR\tmessageId\x12\x1a\n" +
 	"\bsequence\x18\x03 \x01(\x04R\bsequence\x12\x1c\n" +
-	"\tduplicate\x18\x04 \x01(\bR\tduplicate\"i\n" +
+	"\tduplicate\x18\x04 \x01(\bR\tduplicate\x12*\n" +
+	"\x11first_accepted_at\x18\x05 \x01(\x03R\x0ffirstAcceptedAt\x12,\n" +
+	"\x12first_is_scheduled\x18\x06 \x01(\bR\x10firstIsScheduled\"i\n" +
 	"\x10MessagesReceived\x129\n" +
 	"\bmessages\x18\x01 \x03(\v2\x1d.seriatim.fsm.ReceivedMessageR\bmessages\x12\x1a\n" +
 	"\breplayed\x18\x02 \x01(\bR\breplayed\"\xd6\x03\n" +

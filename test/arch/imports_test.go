@@ -52,7 +52,7 @@ var packageRules = []packageRule{
 		"slices", "strconv", "strings", "unicode/utf8",
 	}},
 	{path: "queue/content", only: []string{"~/queue/limits", "~/queue/logtime", "~/queue/refusal", "slices", "strconv", "strings", "unicode/utf8"}},
-	{path: "queue/deduplication", only: []string{"~/queue/limits", "~/queue/logtime", "~/queue/statehash", "crypto/sha256", "encoding/binary", "encoding/hex", "slices"}},
+	{path: "queue/deduplication", only: []string{"~/queue/limits", "~/queue/logtime", "~/queue/statehash", "crypto/sha256", "encoding/binary", "encoding/hex", "slices", "github.com/tidwall/btree"}},
 	{path: "queue/filter", only: append([]string{"~/queue/jsontext"}, domain...)},
 	{path: "queue/identifier", only: []string{"~/queue/statehash", "encoding/binary", "encoding/hex", "strconv"}},
 	{path: "queue/jsontext", only: append([]string{"unicode/utf16"}, domain...), users: []string{"queue/policy", "queue/filter", "queue/notification"}},
