@@ -114,4 +114,19 @@ func eventfulServiceBus(do func(logtime.Duration, queue.Command) queue.Result) {
 	send("1", "later", &queue.SendOptions{EnqueueAt: start.Add(logtime.Seconds(600)), PartitionKey: "later"})
 	never := send("2", "never", &queue.SendOptions{EnqueueAt: start.Add(logtime.Seconds(600))})
 	do(0, &queue.CancelScheduled{Queue: "bus.fifo", Sequences: []queue.SequenceNumber{never}, ForgetDeduplicationID: true})
+	accept := func(id string) queue.SessionRef {
+		locked := do(0, &queue.AcceptSession{Queue: "bus.fifo", SessionID: id, SessionIDGiven: true}).(queue.SessionLocked)
+		return queue.SessionRef{SessionID: locked.SessionID, Token: locked.Token.String()}
+	}
+	send("3", "held", nil)
+	send("4", "held", nil)
+	held, kept := accept("held"), accept("kept")
+	do(0, &queue.SetSessionState{Queue: "bus.fifo", Session: held, State: "\x00\xff", StateGiven: true})
+	do(0, &queue.SetSessionState{Queue: "bus.fifo", Session: kept, StateGiven: true})
+	do(0, &queue.ReleaseSession{Queue: "bus.fifo", Session: kept})
+	do(0, &queue.ReceiveMessages{Queue: "bus.fifo", Options: &queue.ReceiveOptions{Session: held}})
+	send("5", "back", nil)
+	back := accept("back")
+	do(0, &queue.ReceiveMessages{Queue: "bus.fifo", Options: &queue.ReceiveOptions{Session: back}})
+	do(0, &queue.ReleaseSession{Queue: "bus.fifo", Session: back})
 }

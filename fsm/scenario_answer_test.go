@@ -35,6 +35,8 @@ func (s *scenario) answer(r codec.Response) []string {
 			}
 		}
 		return lines
+	case queue.SessionLocked:
+		return []string{s.locked(result)}
 	case queue.MoveTaskStarted:
 		s.tasks = append(s.tasks, result.TaskID)
 		return []string{fmt.Sprintf("started t%d", len(s.tasks))}
@@ -104,7 +106,9 @@ func (s *scenario) received(r queue.MessagesReceived) []string {
 	}
 	for _, m := range r.Messages {
 		label, known := s.handles[m.Handle]
-		if !known {
+		if m.Handle == (queue.ReceiptHandle{}) {
+			label = "gone"
+		} else if !known {
 			label = fmt.Sprintf("r%d", len(s.handles)+1)
 			s.handles[m.Handle], s.receipts[label] = label, m.Handle.String()
 		}

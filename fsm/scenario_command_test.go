@@ -23,6 +23,7 @@ type scenario struct {
 	handles   map[queue.ReceiptHandle]string
 	receipts  map[string]string // label to handle
 	tasks     []string
+	sessions  map[string]queue.SessionRef // by label: s1 is a lock
 }
 
 func newScenario(t *testing.T, restoring bool) *scenario {
@@ -34,6 +35,7 @@ func newScenario(t *testing.T, restoring bool) *scenario {
 		messages:  make(map[queue.MessageID]string),
 		handles:   make(map[queue.ReceiptHandle]string),
 		receipts:  make(map[string]string),
+		sessions:  make(map[string]queue.SessionRef),
 	}
 }
 
@@ -187,6 +189,8 @@ func (s *scenario) receive(name string, args []string) queue.Command {
 			cmd.AttemptID, cmd.AttemptIDGiven = value, true
 		case "short":
 			cmd.ShortPoll = true
+		case "session", "destroy":
+			s.receiveOption(cmd, key, value)
 		default:
 			s.t.Fatalf("receive does not know %s", word)
 		}

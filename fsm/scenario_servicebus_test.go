@@ -6,6 +6,7 @@ import (
 
 	"github.com/seriatimq/seriatim/queue"
 	"github.com/seriatimq/seriatim/queue/logtime"
+	"github.com/seriatimq/seriatim/queue/session"
 )
 
 // option reads an option of a message: its time of enqueueing in seconds since the
@@ -34,8 +35,71 @@ func (s *scenario) serviceBus(verb string, args []string) queue.Command {
 			cmd.Sequences = append(cmd.Sequences, queue.SequenceNumber(s.number(word)))
 		}
 		return cmd
+	case "accept": // queue, an id or any, perhaps the seconds
+		cmd := &queue.AcceptSession{Queue: args[0], SessionID: args[1], SessionIDGiven: true, LockSeconds: s.seconds(args[2:])}
+		if args[1] == "any" {
+			cmd.SessionID, cmd.SessionIDGiven = "", false
+		}
+		return cmd
+	case "renew": // queue, session, perhaps the seconds
+		return &queue.RenewSession{Queue: args[0], Session: s.session(args[1]), LockSeconds: s.seconds(args[2:])}
+	case "release":
+		return &queue.ReleaseSession{Queue: args[0], Session: s.session(args[1])}
+	case "state": // queue, session, the state, which is cleared without
+		cmd := &queue.SetSessionState{Queue: args[0], Session: s.session(args[1])}
+		if len(args) > 2 {
+			cmd.State, cmd.StateGiven = args[2], true
+		}
+		if size, big := strings.CutPrefix(cmd.State, "bytes:"); big {
+			cmd.State = strings.Repeat("x", int(s.number(size)))
+		}
+		return cmd
 	}
 	return nil
+}
+
+// receiveOption reads an option of a receive.
+func (s *scenario) receiveOption(cmd *queue.ReceiveMessages, key, value string) {
+	if cmd.Options == nil {
+		cmd.Options = &queue.ReceiveOptions{}
+	}
+	if key == "destroy" {
+		cmd.Options.Delete = true
+		return
+	}
+	cmd.Options.Session = s.session(value)
+}
+
+// session is what a label stands for: s1 is a lock, x/s1 its token for the session x.
+func (s *scenario) session(label string) queue.SessionRef {
+	id, lock, other := strings.Cut(label, "/")
+	if other {
+		return queue.SessionRef{SessionID: id, Token: s.sessions[lock].Token}
+	}
+	return s.sessions[label]
+}
+
+func (s *scenario) seconds(words []string) queue.Int {
+	if len(words) == 0 {
+		return queue.Int{}
+	}
+	return queue.Some(s.number(words[0]))
+}
+
+// locked shows the lock of a session. It gets a label when it is first seen.
+func (s *scenario) locked(r queue.SessionLocked) string {
+	if r.SessionID == "" {
+		return "no session"
+	}
+	ref := queue.SessionRef{SessionID: r.SessionID, Token: r.Token.String()}
+	label := fmt.Sprintf("s%d", len(s.sessions)+1)
+	for known, other := range s.sessions { // order does not matter: each lock is there once
+		if other == ref {
+			label = known
+		}
+	}
+	s.sessions[label] = ref
+	return fmt.Sprintf("%s = %s until %gs", label, r.SessionID, float64(r.LockedUntil.Sub(start))/1000)
 }
 
 // look shows a part of the state that clients read without a command.
@@ -47,8 +111,51 @@ func (s *scenario) look(verb string, args []string) []string {
 			group = args[2]
 		}
 		return s.peek(args[0], queue.SequenceNumber(s.number(args[1])), group)
+	case "show-state":
+		return s.showState(args[0], s.session(args[1]))
+	case "sessions": // queue, how many, perhaps behind which time and name
+		after := session.Position{}
+		if len(args) > 3 {
+			after = session.Position{At: start.Add(logtime.Duration(s.number(args[2])) * logtime.Second), Name: args[3]}
+		}
+		return s.listSessions(args[0], int(s.number(args[1])), after)
+	case "waits": // queue, perhaps a session: would its receive find something?
+		v := s.replica.fsm.View()
+		if len(args) > 1 {
+			return []string{fmt.Sprint("session deliverable ", v.SessionDeliverable(args[0], s.session(args[1])))}
+		}
+		return []string{fmt.Sprintf("deliverable %v, session free %v", v.Deliverable(args[0]), v.SessionFree(args[0]))}
 	}
 	return nil
+}
+
+func (s *scenario) showState(name string, ref queue.SessionRef) []string {
+	state, given, err := s.replica.fsm.View().SessionState(name, ref)
+	switch {
+	case err != nil:
+		return []string{s.refusal(err)}
+	case !given:
+		return []string{"null"}
+	case len(state) > 100:
+		return []string{fmt.Sprint(len(state), " bytes")}
+	}
+	return []string{fmt.Sprintf("%q", state)}
+}
+
+func (s *scenario) listSessions(name string, limit int, after session.Position) []string {
+	list, err := s.replica.fsm.View().Sessions(name, after, limit)
+	if err != nil {
+		return []string{s.refusal(err)}
+	}
+	lines := []string{}
+	for _, one := range list {
+		line := fmt.Sprintf("%s set at %ds, %d bytes", one.SessionID, one.StateSetAt.Sub(start)/logtime.Second, one.StateBytes)
+		if one.LockedUntil != 0 {
+			line += fmt.Sprintf(", locked until %ds", one.LockedUntil.Sub(start)/logtime.Second)
+		}
+		lines = append(lines, line)
+	}
+	return lines
 }
 
 func (s *scenario) peek(name string, from queue.SequenceNumber, group string) []string {

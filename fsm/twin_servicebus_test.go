@@ -4,16 +4,58 @@ import (
 	"github.com/seriatimq/seriatim/queue"
 )
 
+// lock is the lock of a session and the queue it is in.
+type lock struct {
+	queue   string
+	session queue.SessionRef
+}
+
 // serviceBus makes one of the commands that SQS does not have.
 func (c *commands) serviceBus() queue.Command {
-	switch name := c.one("a.fifo", "b.fifo"); c.random.IntN(2) {
-	case 0:
+	name := c.one("a.fifo", "b.fifo")
+	switch n := c.random.IntN(20); {
+	case n < 2:
 		return &queue.SendMessages{Queue: name, SenderID: "AIDAEXAMPLE", Entries: []queue.SendEntry{{
 			Body: "scheduled", GroupID: "g", GroupIDGiven: true, DeduplicationID: c.one("s", "t", "u"), DeduplicationIDGiven: true,
 			Options: &queue.SendOptions{EnqueueAt: c.now.Add(2500)},
 		}}}
-	default:
+	case n < 4:
 		return &queue.CancelScheduled{Queue: name, Sequences: c.numbers(), ForgetDeduplicationID: c.random.IntN(2) == 0}
+	case n < 5:
+		return &queue.ReceiveMessages{Queue: name, Options: &queue.ReceiveOptions{Delete: true}}
+	case n < 9:
+		cmd := &queue.AcceptSession{Queue: name, LockSeconds: queue.Some(int64(1 + c.random.IntN(10)))}
+		if c.random.IntN(2) == 0 {
+			cmd.SessionID, cmd.SessionIDGiven = c.one("g", "h", "i", "empty"), true
+		}
+		return cmd
+	default:
+		return c.session()
+	}
+}
+
+// session makes a command of the holder of a session.
+func (c *commands) session() queue.Command {
+	if len(c.locks) == 0 {
+		return &queue.AcceptSession{Queue: "a.fifo"}
+	}
+	held := c.locks[len(c.locks)-1-c.random.IntN(min(4, len(c.locks)))]
+	switch n := c.random.IntN(20); {
+	case n < 14:
+		return &queue.ReceiveMessages{
+			Queue: held.queue, MaxMessages: queue.Some(int64(1 + c.random.IntN(5))),
+			Options: &queue.ReceiveOptions{Session: held.session, Delete: c.random.IntN(8) == 0},
+		}
+	case n < 16:
+		return &queue.RenewSession{Queue: held.queue, Session: held.session, LockSeconds: queue.Some(int64(1 + c.random.IntN(10)))}
+	case n < 18:
+		cmd := &queue.SetSessionState{Queue: held.queue, Session: held.session}
+		if c.random.IntN(3) > 0 {
+			cmd.State, cmd.StateGiven = c.one("x", "y"), true
+		}
+		return cmd
+	default:
+		return &queue.ReleaseSession{Queue: held.queue, Session: held.session}
 	}
 }
 

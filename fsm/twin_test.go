@@ -79,7 +79,10 @@ func TestTwins(t *testing.T) {
 		})
 	}
 	t.Log(seen)
-	for _, outcome := range []string{"duplicate", "replayed", "received", "dead-lettered", "done", "moved", "refused", "unscheduled"} {
+	for _, outcome := range []string{
+		"duplicate", "replayed", "received", "dead-lettered", "done", "moved", "refused", "unscheduled",
+		"locked", "received in a session", "received and deleted",
+	} {
 		if seen[outcome] == 0 {
 			t.Errorf("nothing was %s: the logs do not show what twins could differ in", outcome)
 		}
@@ -94,6 +97,7 @@ type commands struct {
 	handles []delivered
 	waiting []queue.SequenceNumber // of messages that may be scheduled or deferred
 	tasks   []string
+	locks   []lock
 	receive *queue.ReceiveMessages // newest, to be retried
 	seen    map[string]int         // outcomes
 }
@@ -136,6 +140,10 @@ func (c *commands) learn(result EntryResult) {
 			for _, m := range r.Messages {
 				c.handles = append(c.handles, delivered{c.last[i].QueueName(), m.Handle.String()})
 				c.count("received", true)
+				if receive := c.last[i].(*queue.ReceiveMessages); receive.Options != nil {
+					c.count("received in a session", receive.Options.Session.Token != "")
+					c.count("received and deleted", receive.Options.Delete)
+				}
 				c.count("dead-lettered", m.DeadLetterSource != "")
 			}
 		case queue.EntriesDone:
@@ -145,6 +153,11 @@ func (c *commands) learn(result EntryResult) {
 					c.count("unscheduled", err == nil)
 				}
 			}
+		case queue.SessionLocked:
+			if r.SessionID != "" {
+				c.locks = append(c.locks, lock{c.last[i].QueueName(), queue.SessionRef{SessionID: r.SessionID, Token: r.Token.String()}})
+			}
+			c.count("locked", r.SessionID != "")
 		case queue.MoveTaskStarted:
 			c.tasks = append(c.tasks, r.TaskID)
 		case queue.MessagesMoved:
@@ -178,7 +191,7 @@ func (c *commands) task() string {
 }
 
 func (c *commands) command() queue.Command {
-	switch n := c.random.IntN(104); {
+	switch n := c.random.IntN(125); {
 	case n < 35:
 		return c.send()
 	case n < 60:

@@ -58,6 +58,9 @@ const (
 	MessagesExpired
 	// MessagesDeadLettered: Count messages of Queue moved to its DLQ.
 	MessagesDeadLettered
+	// SessionAvailable: a receive in a locked session of Queue may now return
+	// messages.
+	SessionAvailable
 )
 
 // Event is a side effect for package cluster to act upon: wake a waiter, start

@@ -121,7 +121,7 @@ func (b *Broker) deleteMessage(q *Queue, handle string, batch bool) *Error {
 		switch {
 		case q.attributes.YMQReceive && !current:
 			return nil
-		case !q.attributes.YMQReceive && (!current || m.delivery.visibleAt <= b.now):
+		case !q.attributes.YMQReceive && (!current || !q.inFlightNow(m, b.now)):
 			if batch { // recorded: another code and text than the single call
 				return refusal.New(refusal.ReceiptHandleIsInvalid, "The receipt handle has expired")
 			}

@@ -80,6 +80,9 @@ func (q *Queue) nextDeadline() Timestamp {
 	if t, ok := q.aside.byTime.Min(); ok {
 		next = min(next, t.at)
 	}
+	if end, ok := q.groups.sessions.FirstEnd(); ok {
+		next = min(next, end.At)
+	}
 	if t, ok := q.ready.firstDelivery.Min(); ok && q.firstDeliveryDelay() > 0 {
 		// The end of a FIFO queue's delay wakes receivers. Ends that the
 		// queue has seen need no clock: those messages are receivable.
@@ -106,6 +109,7 @@ func (q *Queue) nextDeadline() Timestamp {
 // left of the budget.
 func (b *Broker) expire(q *Queue, budget int) int {
 	budget = b.fireTimers(q, budget)
+	budget = b.expireSessions(q, budget)
 	budget = b.activateScheduled(q, budget)
 	budget = b.expireMessages(q, budget)
 	budget = q.deduplication.Forget(b.key, b.now, budget)
@@ -128,9 +132,7 @@ func (b *Broker) fireTimers(q *Queue, budget int) int {
 		q.timers.fired = t
 		m, _ := q.messages.Get(t.sequence)
 		q.timers.count(m, -1)
-		if !q.ordered(m) || q.groups.head(m.group) == m.sequence {
-			q.ready.redelivered.Set(q.readyKey(m))
-		}
+		q.show(m)
 	}
 }
 

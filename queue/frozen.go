@@ -4,6 +4,7 @@ import (
 	"github.com/tidwall/btree"
 
 	"github.com/seriatimq/seriatim/queue/deduplication"
+	"github.com/seriatimq/seriatim/queue/session"
 	"github.com/seriatimq/seriatim/queue/statehash"
 )
 
@@ -86,6 +87,7 @@ func (f FrozenQueue) Record() QueueRecord {
 		PurgedAt:      q.purgedAt,
 		LastSequence:  q.lastSequence,
 		LastAttempt:   q.attempts.last,
+		LastLock:      q.groups.sessions.LastLock(),
 		DeadBefore:    q.deduplication.DeadBefore(),
 		FiredAt:       q.timers.fired.at,
 		FiredSequence: q.timers.fired.sequence,
@@ -126,6 +128,7 @@ func (m *Message) record(scheduled bool) MessageRecord {
 		r.VisibleAt, r.Deliveries, r.ReceiveCount = d.visibleAt, d.count, d.receiveCount
 		r.FirstReceivedAt, r.ReceivedAt = d.firstReceivedAt, d.receivedAt
 		r.AttemptID, r.AttemptNumber = d.attemptID, d.attemptNumber
+		r.SessionLock, r.TakenBack = d.session, d.takenBack
 	}
 	return r
 }
@@ -151,6 +154,11 @@ func (f FrozenQueue) Attempts(yield func(AttemptRecord) bool) {
 			ID: a.id, Number: a.number, ReceivedAt: a.receivedAt, Invalid: a.invalid, Deliveries: a.deliveries,
 		})
 	})
+}
+
+// Sessions visits the sessions that are locked or have a state, by name.
+func (f FrozenQueue) Sessions(yield func(SessionRecord) bool) {
+	f.q.groups.sessions.Scan(func(r *session.Record) bool { return yield(*r) })
 }
 
 // Records are the state of the Broker in a form that can be written to a
@@ -186,6 +194,7 @@ type QueueRecord struct {
 	PurgedAt     Timestamp // zero: never
 	LastSequence uint64    // the highest number handed out
 	LastAttempt  uint64    // number of the newest receive attempt
+	LastLock     uint64    // number of the newest session lock
 	DeadBefore   Timestamp // deduplication records accepted up to here are dead
 	// FiredAt and FiredSequence say how far timers have fired: all at or
 	// before that pair. A message whose timer lies behind it is pending,
@@ -224,6 +233,8 @@ type DeliveryRecord struct {
 	ReceivedAt      Timestamp
 	AttemptID       string
 	AttemptNumber   uint64
+	SessionLock     uint64 // of the last hand-out, zero if under none
+	TakenBack       uint32 // hand-outs that do not count: their session was released
 }
 
 // DeduplicationRecord is one remembered deduplication id.
@@ -249,6 +260,9 @@ type AttemptDelivery struct {
 	Sequence SequenceNumber
 	Delivery uint32
 }
+
+// SessionRecord is one session that is locked or has a state.
+type SessionRecord = session.Record
 
 // MoveTaskRecord is one move task, running or ended.
 type MoveTaskRecord struct {

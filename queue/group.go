@@ -4,6 +4,8 @@ import (
 	"math"
 
 	"github.com/tidwall/btree"
+
+	"github.com/seriatimq/seriatim/queue/session"
 )
 
 // messageGroups knows the order of messages inside each MessageGroupId. One
@@ -13,6 +15,8 @@ type messageGroups struct {
 	byName *btree.Map[string, MessageGroup]
 	order  *btree.BTreeG[groupEntry]
 	last   uint64 // highest group number handed out; numbers are local to this replica
+	// sessions are what is known of groups beside their messages, and outlives them.
+	sessions session.Table
 }
 
 // MessageGroup is one group id with messages. It exists only while it has any.
@@ -39,7 +43,7 @@ func newMessageGroups() messageGroups {
 }
 
 func (g messageGroups) clone() messageGroups {
-	g.byName, g.order = g.byName.Copy(), g.order.Copy()
+	g.byName, g.order, g.sessions = g.byName.Copy(), g.order.Copy(), g.sessions.Clone()
 	return g
 }
 
@@ -88,11 +92,16 @@ func (g *messageGroups) head(name string) (head uint64) {
 
 // walk visits the sequence numbers of a group in order.
 func (g *messageGroups) walk(name string, visit func(sequence uint64) bool) {
+	g.walkFrom(name, 0, visit)
+}
+
+// walkFrom visits the sequence numbers of a group from one on, in order.
+func (g *messageGroups) walkFrom(name string, from uint64, visit func(sequence uint64) bool) {
 	group, known := g.byName.Get(name)
 	if !known {
 		return
 	}
-	g.order.Ascend(groupEntry{group.number, 0}, func(e groupEntry) bool {
+	g.order.Ascend(groupEntry{group.number, from}, func(e groupEntry) bool {
 		return e.group == group.number && visit(e.sequence)
 	})
 }

@@ -47,6 +47,7 @@ func (q *Queue) computeSum(k statehash.Key) statehash.Sum {
 		sum.Add(a.sum(k, q.incarnation))
 		return true
 	})
+	sum.Add(q.groups.sessions.ComputeSum(k))
 	return sum
 }
 
@@ -78,6 +79,7 @@ func (r *Restorer) restore(f *Frozen) (*Broker, error) {
 		q.Messages(func(m MessageRecord) bool { return keep(r.AddMessage(m)) })
 		q.Deduplication(func(d DeduplicationRecord) bool { return err == nil && keep(r.AddDeduplication(d)) })
 		q.Attempts(func(a AttemptRecord) bool { return err == nil && keep(r.AddAttempt(a)) })
+		q.Sessions(func(s SessionRecord) bool { return err == nil && keep(r.AddSession(s)) })
 		return err == nil
 	})
 	if err != nil {
@@ -159,6 +161,9 @@ func (q *Queue) compareIndexes(other *Queue) error {
 	}
 	if q.deadline != other.deadline {
 		return fmt.Errorf("deadline is %d, the messages give %d", q.deadline, other.deadline)
+	}
+	if err := q.compareSessions(other); err != nil {
+		return err
 	}
 	var err error
 	q.groups.byName.Scan(func(name string, g MessageGroup) bool {

@@ -5,6 +5,7 @@ import (
 
 	"github.com/seriatimq/seriatim/queue/deduplication"
 	"github.com/seriatimq/seriatim/queue/logtime"
+	"github.com/seriatimq/seriatim/queue/session"
 	"github.com/seriatimq/seriatim/queue/statehash"
 )
 
@@ -87,6 +88,7 @@ func (b *Broker) newQueue(name string, incarnation uint64, attributes QueueAttri
 	q := &Queue{name: name, incarnation: incarnation, attributes: attributes, sums: queueSums{headerStale: true}}
 	q.ready.oldestFirst = !attributes.FIFO && b.follows(ruleOldestFirst)
 	q.clearMessages()
+	q.groups.sessions = session.New(incarnation)
 	q.deduplication = deduplication.New(incarnation, attributes.Deduplication)
 	q.attempts = newAttemptIndex()
 	return q
@@ -97,7 +99,10 @@ func (q *Queue) clearMessages() {
 	q.messages = new(btree.Map[uint64, *Message])
 	q.byAge = newTimedTree()
 	q.aside = newMessagesAside()
+	sessions := q.groups.sessions
 	q.groups = newMessageGroups()
+	q.groups.sessions = sessions
+	q.groups.sessions.ForgetMessages()
 	q.ready.firstDelivery, q.ready.redelivered = newTimedTree(), newTimedTree()
 	q.timers = timerIndex{pending: newTimedTree(), fired: q.timers.fired}
 	q.sums.messages, q.sums.messageBytes = statehash.Sum{}, 0
@@ -130,6 +135,17 @@ func (q *Queue) hasTimer(m *Message) bool {
 		return m.delivered()
 	}
 	return m.delivery != nil
+}
+
+// hides reports whether m has a timer of its own; a session lock has one for all.
+func (q *Queue) hides(m *Message) bool { return q.hasTimer(m) && m.delivery.session == 0 }
+
+// pending reports whether the timer of m has still to fire.
+func (q *Queue) pending(m *Message) bool { return q.hides(m) && q.timers.fired.less(q.timers.key(m)) }
+
+// held reports whether m is in flight under the lock that its group has.
+func (q *Queue) held(m *Message) bool {
+	return m.delivery != nil && m.delivery.session != 0 && q.groups.sessions.HasLock(m.group, m.delivery.session)
 }
 
 // availableAt is when m can be received as far as its own delay and
@@ -206,11 +222,26 @@ func (q *Queue) remove(k statehash.Key, m *Message) {
 // ready if it can be received or will be after the queue's delay. Behind the
 // head of its group it needs neither.
 func (q *Queue) enqueue(m *Message) {
-	if q.hasTimer(m) && q.timers.add(m) {
+	if q.held(m) {
+		q.groups.sessions.Claim(m.group, 1)
 		return
 	}
-	if q.ordered(m) && q.groups.head(m.group) != m.sequence {
+	if q.hides(m) && q.timers.add(m) {
 		return
+	}
+	q.show(m)
+}
+
+// show files a message that no timer hides.
+func (q *Queue) show(m *Message) {
+	if q.ordered(m) {
+		if q.groups.sessions.Locked(m.group) {
+			q.groups.sessions.Return(m.group, m.sequence)
+			return
+		}
+		if q.groups.head(m.group) != m.sequence {
+			return
+		}
 	}
 	q.ready.index(q.hasTimer(m)).Set(q.readyKey(m))
 }
@@ -218,18 +249,33 @@ func (q *Queue) enqueue(m *Message) {
 // promote makes m, which has become the head of its group, receivable unless
 // it is hidden by a timer of its own.
 func (q *Queue) promote(m *Message) {
-	if q.hasTimer(m) && q.timers.fired.less(q.timers.key(m)) {
+	if q.groups.sessions.Locked(m.group) || q.pending(m) {
 		return
 	}
 	q.ready.index(q.hasTimer(m)).Set(q.readyKey(m))
 }
 
 func (q *Queue) dequeue(m *Message) {
-	if q.hasTimer(m) && q.timers.remove(m) {
+	if q.held(m) {
+		q.groups.sessions.Claim(m.group, -1)
 		return
 	}
-	if q.ordered(m) && q.groups.head(m.group) != m.sequence {
+	if q.hides(m) && q.timers.remove(m) {
 		return
+	}
+	q.unshow(m)
+}
+
+// unshow undoes show.
+func (q *Queue) unshow(m *Message) {
+	if q.ordered(m) {
+		if q.groups.sessions.Locked(m.group) {
+			q.groups.sessions.Unreturn(m.group, m.sequence)
+			return
+		}
+		if q.groups.head(m.group) != m.sequence {
+			return
+		}
 	}
 	q.ready.index(q.hasTimer(m)).Delete(q.readyKey(m))
 }

@@ -10,7 +10,7 @@ import (
 
 // Restorer builds a Broker from records. Call AddTombstone, AddMoveTask, then
 // for each queue AddQueue followed by its messages, deduplication records and
-// attempts, then Finish. Every method refuses records that cannot be part of
+// attempts and sessions, then Finish. Every method refuses records that cannot be part of
 // a valid state.
 type Restorer struct {
 	b *Broker
@@ -70,6 +70,7 @@ func (r *Restorer) AddQueue(rec QueueRecord) error {
 	q.tags = rec.Tags
 	q.createdAt, q.modifiedAt, q.purgedAt = rec.CreatedAt, rec.ModifiedAt, rec.PurgedAt
 	q.lastSequence, q.attempts.last = rec.LastSequence, rec.LastAttempt
+	q.groups.sessions.SetLastLock(rec.LastLock)
 	q.deduplication.SetDeadBefore(rec.DeadBefore)
 	q.timers.fired = timed{rec.FiredAt, rec.FiredSequence}
 	r.b.queues.Set(q.name, q)
@@ -111,6 +112,7 @@ func (r *Restorer) AddMessage(rec MessageRecord) error {
 			count: rec.Deliveries, receiveCount: rec.ReceiveCount,
 			firstReceivedAt: rec.FirstReceivedAt, receivedAt: rec.ReceivedAt, visibleAt: rec.VisibleAt,
 			attemptID: rec.AttemptID, attemptNumber: rec.AttemptNumber,
+			session: rec.SessionLock, takenBack: rec.TakenBack,
 		}
 	}
 	m.seal(r.b.key)
@@ -156,6 +158,24 @@ func (r *Restorer) AddAttempt(rec AttemptRecord) error {
 	q.putAttempt(r.b.key, &ReceiveAttempt{
 		id: rec.ID, number: rec.Number, receivedAt: rec.ReceivedAt, invalid: rec.Invalid, deliveries: rec.Deliveries,
 	})
+	return nil
+}
+
+// AddSession adds a session to the queue added last, after its messages.
+func (r *Restorer) AddSession(rec SessionRecord) error {
+	q := r.q
+	if q == nil {
+		return errors.New("session without a queue")
+	}
+	if _, known := q.groups.sessions.Get(rec.Name); known || rec.Name == "" || !q.attributes.FIFO {
+		return fmt.Errorf("queue %q: session %q is out of place or appears twice", q.name, rec.Name)
+	}
+	if rec.Lock == 0 && (!rec.StateGiven || rec.LockedUntil != 0 || rec.Next != 0) ||
+		rec.Lock > q.groups.sessions.LastLock() || rec.Next > q.lastSequence+1 ||
+		!rec.StateGiven && (rec.State != "" || rec.StateSetAt != 0) {
+		return fmt.Errorf("queue %q: session %q contradicts itself", q.name, rec.Name)
+	}
+	q.putSession(r.b.key, rec)
 	return nil
 }
 

@@ -104,7 +104,7 @@ func (v View) Stats(queue string) (QueueStats, *Error) {
 func (q *Queue) stats(now Timestamp) QueueStats {
 	oldest, _ := q.oldest()
 	s := QueueStats{
-		NotVisible:           q.timers.inFlight,
+		NotVisible:           q.inFlight(),
 		Delayed:              q.timers.delayed + q.delayedFirst(now),
 		Groups:               int64(q.groups.byName.Len()),
 		DeduplicationEntries: int64(q.deduplication.Len()),
@@ -205,8 +205,8 @@ func (v View) Deliverable(queue string) bool {
 	return ok && q.deliverable(v.b.now)
 }
 
-// Overdue reports whether a visibility timeout, a delay or a schedule of queue is
-// over that no command on it and no AdvanceClock has seen: Deliverable may then miss
+// Overdue reports whether a visibility timeout, a delay, a schedule or a session lock of queue
+// is over that no command on it and no AdvanceClock has seen: Deliverable may then miss
 // a message.
 func (v View) Overdue(queue string) bool {
 	q, ok := v.b.queues.Get(queue)
@@ -218,7 +218,11 @@ func (v View) Overdue(queue string) bool {
 		return true
 	}
 	scheduled, found := q.aside.byTime.Min()
-	return found && scheduled.at <= v.b.now
+	if found && scheduled.at <= v.b.now {
+		return true
+	}
+	locked, found := q.groups.sessions.FirstEnd()
+	return found && locked.At <= v.b.now
 }
 
 // AttemptKnown reports whether a receive with this ReceiveRequestAttemptId would
@@ -237,7 +241,7 @@ func (v View) AttemptKnown(queue, id string) bool {
 // return nothing (AWS documentation).
 func (v View) OverLimit(queue string) bool {
 	q, ok := v.b.queues.Get(queue)
-	return ok && !q.attributes.FIFO && q.timers.inFlight >= limits.InFlightMax
+	return ok && !q.attributes.FIFO && q.inFlight() >= limits.InFlightMax
 }
 
 // Peek lists at most limit messages of a queue from sequence number from on,
@@ -288,6 +292,10 @@ func (v View) peek(q *Queue, m *Message) PeekedMessage {
 	p := PeekedMessage{ReceivedMessage: v.b.received(q, m), State: "visible", VisibleAt: q.availableAt(m)}
 	p.Handle = ReceiptHandle{}
 	p.Sequence = SequenceNumber(m.sequence)
+	if q.held(m) {
+		locked, _ := q.groups.sessions.Get(m.group)
+		p.VisibleAt = locked.LockedUntil
+	}
 	switch {
 	case p.VisibleAt <= v.b.now:
 	case m.delivered():

@@ -110,7 +110,7 @@ func (b *Broker) changeVisibility(q *Queue, e VisibilityEntry, batch bool) *Erro
 		return invalidHandle(e.Handle)
 	}
 	m, ok := q.messages.Get(r.Sequence)
-	stale := ok && q.attributes.FIFO && (m.delivery.count != r.Count || m.delivery.visibleAt <= b.now)
+	stale := ok && q.attributes.FIFO && (m.delivery.count != r.Count || !q.inFlightNow(m, b.now))
 	if !ok || stale || q.expired(m, b.now) {
 		if batch { // recorded: another code and text than the single call
 			return refusal.New(refusal.ReceiptHandleIsInvalid, "Message does not exist or is not available for visibility timeout change")
@@ -123,8 +123,12 @@ func (b *Broker) changeVisibility(q *Queue, e VisibilityEntry, batch bool) *Erro
 		return refusal.InvalidValue(e.VisibilityTimeout.text(), "VisibilityTimeout",
 			"Total VisibilityTimeout for the message is beyond the limit [43200 seconds].")
 	}
+	if m.delivery.session != 0 && timeout > 0 {
+		return refusal.New(refusal.UnsupportedOperation, "The message is locked by its session. Renew the lock of the session instead.")
+	}
 	q.endAttempt(b.key, m, false)
 	d := *m.delivery
+	d.session = 0
 	d.visibleAt = b.now.Add(timeout)
 	q.replace(b.key, m, m.withDelivery(&d))
 	return nil

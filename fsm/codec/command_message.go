@@ -69,6 +69,7 @@ func receiveMessagesMessage(cmd *queue.ReceiveMessages) *fsmpb.ReceiveMessages {
 		VisibilityTimeout: given(cmd.VisibilityTimeout),
 		AttemptId:         givenText(cmd.AttemptID, cmd.AttemptIDGiven),
 		ShortPoll:         cmd.ShortPoll,
+		Options:           receiveOptionsMessage(cmd.Options),
 	}
 }
 
@@ -79,6 +80,7 @@ func receiveMessagesCommand(m *fsmpb.ReceiveMessages) (*queue.ReceiveMessages, e
 		MaxMessages:       integer(m.MaxMessages),
 		VisibilityTimeout: integer(m.VisibilityTimeout),
 		ShortPoll:         m.ShortPoll,
+		Options:           receiveOptions(m.Options),
 	}
 	cmd.AttemptID, cmd.AttemptIDGiven = text(m.AttemptId)
 	return cmd, nil

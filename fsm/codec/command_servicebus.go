@@ -15,6 +15,10 @@ func minimumOfOptions(cmd queue.Command) uint32 {
 				return options
 			}
 		}
+	case *queue.ReceiveMessages:
+		if c.Options != nil {
+			return options
+		}
 	}
 	return 0
 }
@@ -33,6 +37,22 @@ func sendOptions(m *fsmpb.SendOptions) *queue.SendOptions {
 		return nil
 	}
 	return &queue.SendOptions{EnqueueAt: queue.Timestamp(m.EnqueueAt), PartitionKey: m.PartitionKey}
+}
+
+// receiveOptionsMessage is the log form of options, nil for nil.
+func receiveOptionsMessage(o *queue.ReceiveOptions) *fsmpb.ReceiveOptions {
+	if o == nil {
+		return nil
+	}
+	return &fsmpb.ReceiveOptions{Session: sessionRefMessage(o.Session), Delete: o.Delete}
+}
+
+// receiveOptions is the inverse of receiveOptionsMessage.
+func receiveOptions(m *fsmpb.ReceiveOptions) *queue.ReceiveOptions {
+	if m == nil {
+		return nil
+	}
+	return &queue.ReceiveOptions{Session: sessionRef(m.Session), Delete: m.Delete}
 }
 
 // cancelScheduledMessage is the log form of cmd.

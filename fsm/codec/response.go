@@ -71,6 +71,8 @@ func setResult(m *fsmpb.Response, result queue.Result) error {
 		m.Result = &fsmpb.Response_MoveTaskCancelled{MoveTaskCancelled: &fsmpb.MoveTaskCancelled{Moved: r.Moved}}
 	case queue.MessagesMoved:
 		m.Result = &fsmpb.Response_MessagesMoved{MessagesMoved: &fsmpb.MessagesMoved{Moved: r.Moved, Running: r.Running}}
+	case queue.SessionLocked:
+		m.Result = &fsmpb.Response_SessionLocked{SessionLocked: sessionLocked(r)}
 	default:
 		return fmt.Errorf("%w: an answer of type %T", format.ErrUnknownFormat, result)
 	}
@@ -102,6 +104,8 @@ func queueResult(m *fsmpb.Response) (queue.Result, error) {
 		return queue.MoveTaskCancelled{Moved: r.MoveTaskCancelled.Moved}, nil
 	case *fsmpb.Response_MessagesMoved:
 		return queue.MessagesMoved{Moved: r.MessagesMoved.Moved, Running: r.MessagesMoved.Running}, nil
+	case *fsmpb.Response_SessionLocked:
+		return queueSessionLocked(r.SessionLocked)
 	default:
 		return nil, fmt.Errorf("%w: an answer without a known result", format.ErrUnknownFormat)
 	}

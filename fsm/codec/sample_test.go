@@ -30,6 +30,10 @@ func everyCommand() map[uint8]queue.Command {
 		30: &queue.StartMoveTask{},
 		31: &queue.CancelMoveTask{},
 		32: &queue.MoveMessages{},
+		50: &queue.AcceptSession{},
+		51: &queue.RenewSession{},
+		52: &queue.ReleaseSession{},
+		53: &queue.SetSessionState{},
 	}
 }
 
@@ -44,6 +48,7 @@ func everyResult() map[string]queue.Result {
 		"MoveTaskStarted":   queue.MoveTaskStarted{},
 		"MoveTaskCancelled": queue.MoveTaskCancelled{},
 		"MessagesMoved":     queue.MessagesMoved{},
+		"SessionLocked":     queue.SessionLocked{},
 	}
 }
 

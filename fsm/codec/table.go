@@ -51,6 +51,10 @@ var codecs = [...]codec{
 	line(30, 1, 1, "StartMoveTask", startMoveTaskMessage, startMoveTaskCommand),
 	line(31, 1, 1, "CancelMoveTask", cancelMoveTaskMessage, cancelMoveTaskCommand),
 	line(32, 1, 1, "MoveMessages", moveMessagesMessage, moveMessagesCommand),
+	line(50, 1, 3, "AcceptSession", acceptSessionMessage, acceptSessionCommand),
+	line(51, 1, 3, "RenewSession", renewSessionMessage, renewSessionCommand),
+	line(52, 1, 3, "ReleaseSession", releaseSessionMessage, releaseSessionCommand),
+	line(53, 1, 3, "SetSessionState", setSessionStateMessage, setSessionStateCommand),
 }
 
 // line makes a table line from the two conversions of a command.

@@ -1128,6 +1128,7 @@ type ReceiveMessages struct {
 	VisibilityTimeout *int64                 `protobuf:"varint,3,opt,name=visibility_timeout,json=visibilityTimeout" json:"visibility_timeout,omitempty"`
 	AttemptId         *string                `protobuf:"bytes,4,opt,name=attempt_id,json=attemptId" json:"attempt_id,omitempty"`
 	ShortPoll         bool                   `protobuf:"varint,5,opt,name=short_poll,json=shortPoll" json:"short_poll,omitempty"`
+	Options           *ReceiveOptions        `protobuf:"bytes,6,opt,name=options" json:"options,omitempty"` // from format version 3
 	unknownFields     protoimpl.UnknownFields
 	sizeCache         protoimpl.SizeCache
 }
@@ -1197,6 +1198,117 @@ func (x *ReceiveMessages) GetShortPoll() bool {
 	return false
 }
 
+func (x *ReceiveMessages) GetOptions() *ReceiveOptions {
+	if x != nil {
+		return x.Options
+	}
+	return nil
+}
+
+type ReceiveOptions struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Session       *SessionRef            `protobuf:"bytes,1,opt,name=session" json:"session,omitempty"`
+	Delete        bool                   `protobuf:"varint,2,opt,name=delete" json:"delete,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ReceiveOptions) Reset() {
+	*x = ReceiveOptions{}
+	mi := &file_fsm_command_proto_msgTypes[19]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ReceiveOptions) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ReceiveOptions) ProtoMessage() {}
+
+func (x *ReceiveOptions) ProtoReflect() protoreflect.Message {
+	mi := &file_fsm_command_proto_msgTypes[19]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ReceiveOptions.ProtoReflect.Descriptor instead.
+func (*ReceiveOptions) Descriptor() ([]byte, []int) {
+	return file_fsm_command_proto_rawDescGZIP(), []int{19}
+}
+
+func (x *ReceiveOptions) GetSession() *SessionRef {
+	if x != nil {
+		return x.Session
+	}
+	return nil
+}
+
+func (x *ReceiveOptions) GetDelete() bool {
+	if x != nil {
+		return x.Delete
+	}
+	return false
+}
+
+type SessionRef struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	SessionId     string                 `protobuf:"bytes,1,opt,name=session_id,json=sessionId" json:"session_id,omitempty"`
+	Token         string                 `protobuf:"bytes,2,opt,name=token" json:"token,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SessionRef) Reset() {
+	*x = SessionRef{}
+	mi := &file_fsm_command_proto_msgTypes[20]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SessionRef) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SessionRef) ProtoMessage() {}
+
+func (x *SessionRef) ProtoReflect() protoreflect.Message {
+	mi := &file_fsm_command_proto_msgTypes[20]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SessionRef.ProtoReflect.Descriptor instead.
+func (*SessionRef) Descriptor() ([]byte, []int) {
+	return file_fsm_command_proto_rawDescGZIP(), []int{20}
+}
+
+func (x *SessionRef) GetSessionId() string {
+	if x != nil {
+		return x.SessionId
+	}
+	return ""
+}
+
+func (x *SessionRef) GetToken() string {
+	if x != nil {
+		return x.Token
+	}
+	return ""
+}
+
 type DeleteMessages struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Queue         string                 `protobuf:"bytes,1,opt,name=queue" json:"queue,omitempty"`
@@ -1208,7 +1320,7 @@ type DeleteMessages struct {
 
 func (x *DeleteMessages) Reset() {
 	*x = DeleteMessages{}
-	mi := &file_fsm_command_proto_msgTypes[19]
+	mi := &file_fsm_command_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1220,7 +1332,7 @@ func (x *DeleteMessages) String() string {
 func (*DeleteMessages) ProtoMessage() {}
 
 func (x *DeleteMessages) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[19]
+	mi := &file_fsm_command_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1233,7 +1345,7 @@ func (x *DeleteMessages) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteMessages.ProtoReflect.Descriptor instead.
 func (*DeleteMessages) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{19}
+	return file_fsm_command_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *DeleteMessages) GetQueue() string {
@@ -1268,7 +1380,7 @@ type ChangeMessageVisibility struct {
 
 func (x *ChangeMessageVisibility) Reset() {
 	*x = ChangeMessageVisibility{}
-	mi := &file_fsm_command_proto_msgTypes[20]
+	mi := &file_fsm_command_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1280,7 +1392,7 @@ func (x *ChangeMessageVisibility) String() string {
 func (*ChangeMessageVisibility) ProtoMessage() {}
 
 func (x *ChangeMessageVisibility) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[20]
+	mi := &file_fsm_command_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1293,7 +1405,7 @@ func (x *ChangeMessageVisibility) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChangeMessageVisibility.ProtoReflect.Descriptor instead.
 func (*ChangeMessageVisibility) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{20}
+	return file_fsm_command_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *ChangeMessageVisibility) GetQueue() string {
@@ -1327,7 +1439,7 @@ type VisibilityEntry struct {
 
 func (x *VisibilityEntry) Reset() {
 	*x = VisibilityEntry{}
-	mi := &file_fsm_command_proto_msgTypes[21]
+	mi := &file_fsm_command_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1339,7 +1451,7 @@ func (x *VisibilityEntry) String() string {
 func (*VisibilityEntry) ProtoMessage() {}
 
 func (x *VisibilityEntry) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[21]
+	mi := &file_fsm_command_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1352,7 +1464,7 @@ func (x *VisibilityEntry) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use VisibilityEntry.ProtoReflect.Descriptor instead.
 func (*VisibilityEntry) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{21}
+	return file_fsm_command_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *VisibilityEntry) GetHandle() string {
@@ -1380,7 +1492,7 @@ type StartMoveTask struct {
 
 func (x *StartMoveTask) Reset() {
 	*x = StartMoveTask{}
-	mi := &file_fsm_command_proto_msgTypes[22]
+	mi := &file_fsm_command_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1392,7 +1504,7 @@ func (x *StartMoveTask) String() string {
 func (*StartMoveTask) ProtoMessage() {}
 
 func (x *StartMoveTask) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[22]
+	mi := &file_fsm_command_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1405,7 +1517,7 @@ func (x *StartMoveTask) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StartMoveTask.ProtoReflect.Descriptor instead.
 func (*StartMoveTask) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{22}
+	return file_fsm_command_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *StartMoveTask) GetSource() string {
@@ -1439,7 +1551,7 @@ type CancelMoveTask struct {
 
 func (x *CancelMoveTask) Reset() {
 	*x = CancelMoveTask{}
-	mi := &file_fsm_command_proto_msgTypes[23]
+	mi := &file_fsm_command_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1451,7 +1563,7 @@ func (x *CancelMoveTask) String() string {
 func (*CancelMoveTask) ProtoMessage() {}
 
 func (x *CancelMoveTask) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[23]
+	mi := &file_fsm_command_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1464,7 +1576,7 @@ func (x *CancelMoveTask) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelMoveTask.ProtoReflect.Descriptor instead.
 func (*CancelMoveTask) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{23}
+	return file_fsm_command_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *CancelMoveTask) GetTaskId() string {
@@ -1491,7 +1603,7 @@ type MoveMessages struct {
 
 func (x *MoveMessages) Reset() {
 	*x = MoveMessages{}
-	mi := &file_fsm_command_proto_msgTypes[24]
+	mi := &file_fsm_command_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1503,7 +1615,7 @@ func (x *MoveMessages) String() string {
 func (*MoveMessages) ProtoMessage() {}
 
 func (x *MoveMessages) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[24]
+	mi := &file_fsm_command_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1516,7 +1628,7 @@ func (x *MoveMessages) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MoveMessages.ProtoReflect.Descriptor instead.
 func (*MoveMessages) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{24}
+	return file_fsm_command_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *MoveMessages) GetTaskId() string {
@@ -1544,7 +1656,7 @@ type CancelScheduled struct {
 
 func (x *CancelScheduled) Reset() {
 	*x = CancelScheduled{}
-	mi := &file_fsm_command_proto_msgTypes[25]
+	mi := &file_fsm_command_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1556,7 +1668,7 @@ func (x *CancelScheduled) String() string {
 func (*CancelScheduled) ProtoMessage() {}
 
 func (x *CancelScheduled) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[25]
+	mi := &file_fsm_command_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1569,7 +1681,7 @@ func (x *CancelScheduled) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelScheduled.ProtoReflect.Descriptor instead.
 func (*CancelScheduled) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{25}
+	return file_fsm_command_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *CancelScheduled) GetQueue() string {
@@ -1591,6 +1703,239 @@ func (x *CancelScheduled) GetForget() bool {
 		return x.Forget
 	}
 	return false
+}
+
+type AcceptSession struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Queue         string                 `protobuf:"bytes,1,opt,name=queue" json:"queue,omitempty"`
+	SessionId     *string                `protobuf:"bytes,2,opt,name=session_id,json=sessionId" json:"session_id,omitempty"`
+	LockSeconds   *int64                 `protobuf:"varint,3,opt,name=lock_seconds,json=lockSeconds" json:"lock_seconds,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AcceptSession) Reset() {
+	*x = AcceptSession{}
+	mi := &file_fsm_command_proto_msgTypes[28]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AcceptSession) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AcceptSession) ProtoMessage() {}
+
+func (x *AcceptSession) ProtoReflect() protoreflect.Message {
+	mi := &file_fsm_command_proto_msgTypes[28]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AcceptSession.ProtoReflect.Descriptor instead.
+func (*AcceptSession) Descriptor() ([]byte, []int) {
+	return file_fsm_command_proto_rawDescGZIP(), []int{28}
+}
+
+func (x *AcceptSession) GetQueue() string {
+	if x != nil {
+		return x.Queue
+	}
+	return ""
+}
+
+func (x *AcceptSession) GetSessionId() string {
+	if x != nil && x.SessionId != nil {
+		return *x.SessionId
+	}
+	return ""
+}
+
+func (x *AcceptSession) GetLockSeconds() int64 {
+	if x != nil && x.LockSeconds != nil {
+		return *x.LockSeconds
+	}
+	return 0
+}
+
+type RenewSession struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Queue         string                 `protobuf:"bytes,1,opt,name=queue" json:"queue,omitempty"`
+	Session       *SessionRef            `protobuf:"bytes,2,opt,name=session" json:"session,omitempty"`
+	LockSeconds   *int64                 `protobuf:"varint,3,opt,name=lock_seconds,json=lockSeconds" json:"lock_seconds,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RenewSession) Reset() {
+	*x = RenewSession{}
+	mi := &file_fsm_command_proto_msgTypes[29]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RenewSession) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RenewSession) ProtoMessage() {}
+
+func (x *RenewSession) ProtoReflect() protoreflect.Message {
+	mi := &file_fsm_command_proto_msgTypes[29]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RenewSession.ProtoReflect.Descriptor instead.
+func (*RenewSession) Descriptor() ([]byte, []int) {
+	return file_fsm_command_proto_rawDescGZIP(), []int{29}
+}
+
+func (x *RenewSession) GetQueue() string {
+	if x != nil {
+		return x.Queue
+	}
+	return ""
+}
+
+func (x *RenewSession) GetSession() *SessionRef {
+	if x != nil {
+		return x.Session
+	}
+	return nil
+}
+
+func (x *RenewSession) GetLockSeconds() int64 {
+	if x != nil && x.LockSeconds != nil {
+		return *x.LockSeconds
+	}
+	return 0
+}
+
+type ReleaseSession struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Queue         string                 `protobuf:"bytes,1,opt,name=queue" json:"queue,omitempty"`
+	Session       *SessionRef            `protobuf:"bytes,2,opt,name=session" json:"session,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ReleaseSession) Reset() {
+	*x = ReleaseSession{}
+	mi := &file_fsm_command_proto_msgTypes[30]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ReleaseSession) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ReleaseSession) ProtoMessage() {}
+
+func (x *ReleaseSession) ProtoReflect() protoreflect.Message {
+	mi := &file_fsm_command_proto_msgTypes[30]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ReleaseSession.ProtoReflect.Descriptor instead.
+func (*ReleaseSession) Descriptor() ([]byte, []int) {
+	return file_fsm_command_proto_rawDescGZIP(), []int{30}
+}
+
+func (x *ReleaseSession) GetQueue() string {
+	if x != nil {
+		return x.Queue
+	}
+	return ""
+}
+
+func (x *ReleaseSession) GetSession() *SessionRef {
+	if x != nil {
+		return x.Session
+	}
+	return nil
+}
+
+type SetSessionState struct {
+	state   protoimpl.MessageState `protogen:"open.v1"`
+	Queue   string                 `protobuf:"bytes,1,opt,name=queue" json:"queue,omitempty"`
+	Session *SessionRef            `protobuf:"bytes,2,opt,name=session" json:"session,omitempty"`
+	// Opaque bytes; absent clears them.
+	State         *string `protobuf:"bytes,3,opt,name=state" json:"state,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SetSessionState) Reset() {
+	*x = SetSessionState{}
+	mi := &file_fsm_command_proto_msgTypes[31]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SetSessionState) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SetSessionState) ProtoMessage() {}
+
+func (x *SetSessionState) ProtoReflect() protoreflect.Message {
+	mi := &file_fsm_command_proto_msgTypes[31]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SetSessionState.ProtoReflect.Descriptor instead.
+func (*SetSessionState) Descriptor() ([]byte, []int) {
+	return file_fsm_command_proto_rawDescGZIP(), []int{31}
+}
+
+func (x *SetSessionState) GetQueue() string {
+	if x != nil {
+		return x.Queue
+	}
+	return ""
+}
+
+func (x *SetSessionState) GetSession() *SessionRef {
+	if x != nil {
+		return x.Session
+	}
+	return nil
+}
+
+func (x *SetSessionState) GetState() string {
+	if x != nil && x.State != nil {
+		return *x.State
+	}
+	return ""
 }
 
 var File_fsm_command_proto protoreflect.FileDescriptor
@@ -1680,7 +2025,7 @@ const file_fsm_command_proto_rawDesc = "" +
 	"\x10MessageAttribute\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x1b\n" +
 	"\tdata_type\x18\x02 \x01(\tR\bdataType\x12\x14\n" +
-	"\x05value\x18\x03 \x01(\tR\x05value\"\xcc\x01\n" +
+	"\x05value\x18\x03 \x01(\tR\x05value\"\x84\x02\n" +
 	"\x0fReceiveMessages\x12\x14\n" +
 	"\x05queue\x18\x01 \x01(\tR\x05queue\x12(\n" +
 	"\fmax_messages\x18\x02 \x01(\x03B\x05\xaa\x01\x02\b\x01R\vmaxMessages\x124\n" +
@@ -1688,7 +2033,16 @@ const file_fsm_command_proto_rawDesc = "" +
 	"\n" +
 	"attempt_id\x18\x04 \x01(\tB\x05\xaa\x01\x02\b\x01R\tattemptId\x12\x1d\n" +
 	"\n" +
-	"short_poll\x18\x05 \x01(\bR\tshortPoll\"V\n" +
+	"short_poll\x18\x05 \x01(\bR\tshortPoll\x126\n" +
+	"\aoptions\x18\x06 \x01(\v2\x1c.seriatim.fsm.ReceiveOptionsR\aoptions\"\\\n" +
+	"\x0eReceiveOptions\x122\n" +
+	"\asession\x18\x01 \x01(\v2\x18.seriatim.fsm.SessionRefR\asession\x12\x16\n" +
+	"\x06delete\x18\x02 \x01(\bR\x06delete\"A\n" +
+	"\n" +
+	"SessionRef\x12\x1d\n" +
+	"\n" +
+	"session_id\x18\x01 \x01(\tR\tsessionId\x12\x14\n" +
+	"\x05token\x18\x02 \x01(\tR\x05token\"V\n" +
 	"\x0eDeleteMessages\x12\x14\n" +
 	"\x05queue\x18\x01 \x01(\tR\x05queue\x12\x14\n" +
 	"\x05batch\x18\x02 \x01(\bR\x05batch\x12\x18\n" +
@@ -1713,7 +2067,23 @@ const file_fsm_command_proto_rawDesc = "" +
 	"\x0fCancelScheduled\x12\x14\n" +
 	"\x05queue\x18\x01 \x01(\tR\x05queue\x12\x1c\n" +
 	"\tsequences\x18\x02 \x03(\x04R\tsequences\x12\x16\n" +
-	"\x06forget\x18\x03 \x01(\bR\x06forgetB\a\x92\x03\x04\b\x02 \x03b\beditionsp\xe8\a"
+	"\x06forget\x18\x03 \x01(\bR\x06forget\"u\n" +
+	"\rAcceptSession\x12\x14\n" +
+	"\x05queue\x18\x01 \x01(\tR\x05queue\x12$\n" +
+	"\n" +
+	"session_id\x18\x02 \x01(\tB\x05\xaa\x01\x02\b\x01R\tsessionId\x12(\n" +
+	"\flock_seconds\x18\x03 \x01(\x03B\x05\xaa\x01\x02\b\x01R\vlockSeconds\"\x82\x01\n" +
+	"\fRenewSession\x12\x14\n" +
+	"\x05queue\x18\x01 \x01(\tR\x05queue\x122\n" +
+	"\asession\x18\x02 \x01(\v2\x18.seriatim.fsm.SessionRefR\asession\x12(\n" +
+	"\flock_seconds\x18\x03 \x01(\x03B\x05\xaa\x01\x02\b\x01R\vlockSeconds\"Z\n" +
+	"\x0eReleaseSession\x12\x14\n" +
+	"\x05queue\x18\x01 \x01(\tR\x05queue\x122\n" +
+	"\asession\x18\x02 \x01(\v2\x18.seriatim.fsm.SessionRefR\asession\"x\n" +
+	"\x0fSetSessionState\x12\x14\n" +
+	"\x05queue\x18\x01 \x01(\tR\x05queue\x122\n" +
+	"\asession\x18\x02 \x01(\v2\x18.seriatim.fsm.SessionRefR\asession\x12\x1b\n" +
+	"\x05state\x18\x03 \x01(\tB\x05\xaa\x01\x02\b\x01R\x05stateB\a\x92\x03\x04\b\x02 \x03b\beditionsp\xe8\a"
 
 var (
 	file_fsm_command_proto_rawDescOnce sync.Once
@@ -1727,7 +2097,7 @@ func file_fsm_command_proto_rawDescGZIP() []byte {
 	return file_fsm_command_proto_rawDescData
 }
 
-var file_fsm_command_proto_msgTypes = make([]protoimpl.MessageInfo, 26)
+var file_fsm_command_proto_msgTypes = make([]protoimpl.MessageInfo, 32)
 var file_fsm_command_proto_goTypes = []any{
 	(*AdvanceClock)(nil),            // 0: seriatim.fsm.AdvanceClock
 	(*SetFormatVersion)(nil),        // 1: seriatim.fsm.SetFormatVersion
@@ -1748,13 +2118,19 @@ var file_fsm_command_proto_goTypes = []any{
 	(*SendOptions)(nil),             // 16: seriatim.fsm.SendOptions
 	(*MessageAttribute)(nil),        // 17: seriatim.fsm.MessageAttribute
 	(*ReceiveMessages)(nil),         // 18: seriatim.fsm.ReceiveMessages
-	(*DeleteMessages)(nil),          // 19: seriatim.fsm.DeleteMessages
-	(*ChangeMessageVisibility)(nil), // 20: seriatim.fsm.ChangeMessageVisibility
-	(*VisibilityEntry)(nil),         // 21: seriatim.fsm.VisibilityEntry
-	(*StartMoveTask)(nil),           // 22: seriatim.fsm.StartMoveTask
-	(*CancelMoveTask)(nil),          // 23: seriatim.fsm.CancelMoveTask
-	(*MoveMessages)(nil),            // 24: seriatim.fsm.MoveMessages
-	(*CancelScheduled)(nil),         // 25: seriatim.fsm.CancelScheduled
+	(*ReceiveOptions)(nil),          // 19: seriatim.fsm.ReceiveOptions
+	(*SessionRef)(nil),              // 20: seriatim.fsm.SessionRef
+	(*DeleteMessages)(nil),          // 21: seriatim.fsm.DeleteMessages
+	(*ChangeMessageVisibility)(nil), // 22: seriatim.fsm.ChangeMessageVisibility
+	(*VisibilityEntry)(nil),         // 23: seriatim.fsm.VisibilityEntry
+	(*StartMoveTask)(nil),           // 24: seriatim.fsm.StartMoveTask
+	(*CancelMoveTask)(nil),          // 25: seriatim.fsm.CancelMoveTask
+	(*MoveMessages)(nil),            // 26: seriatim.fsm.MoveMessages
+	(*CancelScheduled)(nil),         // 27: seriatim.fsm.CancelScheduled
+	(*AcceptSession)(nil),           // 28: seriatim.fsm.AcceptSession
+	(*RenewSession)(nil),            // 29: seriatim.fsm.RenewSession
+	(*ReleaseSession)(nil),          // 30: seriatim.fsm.ReleaseSession
+	(*SetSessionState)(nil),         // 31: seriatim.fsm.SetSessionState
 }
 var file_fsm_command_proto_depIdxs = []int32{
 	4,  // 0: seriatim.fsm.Audit.reports:type_name -> seriatim.fsm.AuditReport
@@ -1769,12 +2145,17 @@ var file_fsm_command_proto_depIdxs = []int32{
 	15, // 9: seriatim.fsm.SendMessages.entries:type_name -> seriatim.fsm.SendEntry
 	17, // 10: seriatim.fsm.SendEntry.attributes:type_name -> seriatim.fsm.MessageAttribute
 	16, // 11: seriatim.fsm.SendEntry.options:type_name -> seriatim.fsm.SendOptions
-	21, // 12: seriatim.fsm.ChangeMessageVisibility.entries:type_name -> seriatim.fsm.VisibilityEntry
-	13, // [13:13] is the sub-list for method output_type
-	13, // [13:13] is the sub-list for method input_type
-	13, // [13:13] is the sub-list for extension type_name
-	13, // [13:13] is the sub-list for extension extendee
-	0,  // [0:13] is the sub-list for field type_name
+	19, // 12: seriatim.fsm.ReceiveMessages.options:type_name -> seriatim.fsm.ReceiveOptions
+	20, // 13: seriatim.fsm.ReceiveOptions.session:type_name -> seriatim.fsm.SessionRef
+	23, // 14: seriatim.fsm.ChangeMessageVisibility.entries:type_name -> seriatim.fsm.VisibilityEntry
+	20, // 15: seriatim.fsm.RenewSession.session:type_name -> seriatim.fsm.SessionRef
+	20, // 16: seriatim.fsm.ReleaseSession.session:type_name -> seriatim.fsm.SessionRef
+	20, // 17: seriatim.fsm.SetSessionState.session:type_name -> seriatim.fsm.SessionRef
+	18, // [18:18] is the sub-list for method output_type
+	18, // [18:18] is the sub-list for method input_type
+	18, // [18:18] is the sub-list for extension type_name
+	18, // [18:18] is the sub-list for extension extendee
+	0,  // [0:18] is the sub-list for field type_name
 }
 
 func init() { file_fsm_command_proto_init() }
@@ -1788,7 +2169,7 @@ func file_fsm_command_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_fsm_command_proto_rawDesc), len(file_fsm_command_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   26,
+			NumMessages:   32,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -88,6 +88,7 @@ type Response struct {
 	//	*Response_MoveTaskStarted
 	//	*Response_MoveTaskCancelled
 	//	*Response_MessagesMoved
+	//	*Response_SessionLocked
 	Result        isResponse_Result `protobuf_oneof:"result"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -209,6 +210,15 @@ func (x *Response) GetMessagesMoved() *MessagesMoved {
 	return nil
 }
 
+func (x *Response) GetSessionLocked() *SessionLocked {
+	if x != nil {
+		if x, ok := x.Result.(*Response_SessionLocked); ok {
+			return x.SessionLocked
+		}
+	}
+	return nil
+}
+
 type isResponse_Result interface {
 	isResponse_Result()
 }
@@ -245,6 +255,10 @@ type Response_MessagesMoved struct {
 	MessagesMoved *MessagesMoved `protobuf:"bytes,9,opt,name=messages_moved,json=messagesMoved,oneof"`
 }
 
+type Response_SessionLocked struct {
+	SessionLocked *SessionLocked `protobuf:"bytes,20,opt,name=session_locked,json=sessionLocked,oneof"`
+}
+
 func (*Response_Done) isResponse_Result() {}
 
 func (*Response_QueueCreated) isResponse_Result() {}
@@ -260,6 +274,8 @@ func (*Response_MoveTaskStarted) isResponse_Result() {}
 func (*Response_MoveTaskCancelled) isResponse_Result() {}
 
 func (*Response_MessagesMoved) isResponse_Result() {}
+
+func (*Response_SessionLocked) isResponse_Result() {}
 
 type Done struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -845,6 +861,66 @@ func (x *MessagesMoved) GetRunning() bool {
 	return false
 }
 
+type SessionLocked struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	SessionId     string                 `protobuf:"bytes,1,opt,name=session_id,json=sessionId" json:"session_id,omitempty"`
+	Token         []byte                 `protobuf:"bytes,2,opt,name=token" json:"token,omitempty"`
+	LockedUntil   int64                  `protobuf:"varint,3,opt,name=locked_until,json=lockedUntil" json:"locked_until,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SessionLocked) Reset() {
+	*x = SessionLocked{}
+	mi := &file_fsm_result_proto_msgTypes[12]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SessionLocked) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SessionLocked) ProtoMessage() {}
+
+func (x *SessionLocked) ProtoReflect() protoreflect.Message {
+	mi := &file_fsm_result_proto_msgTypes[12]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SessionLocked.ProtoReflect.Descriptor instead.
+func (*SessionLocked) Descriptor() ([]byte, []int) {
+	return file_fsm_result_proto_rawDescGZIP(), []int{12}
+}
+
+func (x *SessionLocked) GetSessionId() string {
+	if x != nil {
+		return x.SessionId
+	}
+	return ""
+}
+
+func (x *SessionLocked) GetToken() []byte {
+	if x != nil {
+		return x.Token
+	}
+	return nil
+}
+
+func (x *SessionLocked) GetLockedUntil() int64 {
+	if x != nil {
+		return x.LockedUntil
+	}
+	return 0
+}
+
 var File_fsm_result_proto protoreflect.FileDescriptor
 
 const file_fsm_result_proto_rawDesc = "" +
@@ -852,7 +928,7 @@ const file_fsm_result_proto_rawDesc = "" +
 	"\x10fsm/result.proto\x12\fseriatim.fsm\x1a\x11fsm/command.proto\"5\n" +
 	"\x05Error\x12\x12\n" +
 	"\x04code\x18\x01 \x01(\rR\x04code\x12\x18\n" +
-	"\amessage\x18\x02 \x01(\tR\amessage\"\xe4\x04\n" +
+	"\amessage\x18\x02 \x01(\tR\amessage\"\xaa\x05\n" +
 	"\bResponse\x12)\n" +
 	"\x05error\x18\x01 \x01(\v2\x13.seriatim.fsm.ErrorR\x05error\x12(\n" +
 	"\x04done\x18\x02 \x01(\v2\x12.seriatim.fsm.DoneH\x00R\x04done\x12A\n" +
@@ -862,7 +938,8 @@ const file_fsm_result_proto_rawDesc = "" +
 	"\fentries_done\x18\x06 \x01(\v2\x19.seriatim.fsm.EntriesDoneH\x00R\ventriesDone\x12K\n" +
 	"\x11move_task_started\x18\a \x01(\v2\x1d.seriatim.fsm.MoveTaskStartedH\x00R\x0fmoveTaskStarted\x12Q\n" +
 	"\x13move_task_cancelled\x18\b \x01(\v2\x1f.seriatim.fsm.MoveTaskCancelledH\x00R\x11moveTaskCancelled\x12D\n" +
-	"\x0emessages_moved\x18\t \x01(\v2\x1b.seriatim.fsm.MessagesMovedH\x00R\rmessagesMovedB\b\n" +
+	"\x0emessages_moved\x18\t \x01(\v2\x1b.seriatim.fsm.MessagesMovedH\x00R\rmessagesMoved\x12D\n" +
+	"\x0esession_locked\x18\x14 \x01(\v2\x1b.seriatim.fsm.SessionLockedH\x00R\rsessionLockedB\b\n" +
 	"\x06result\"\x06\n" +
 	"\x04Done\"$\n" +
 	"\fQueueCreated\x12\x14\n" +
@@ -906,7 +983,12 @@ const file_fsm_result_proto_rawDesc = "" +
 	"\x05moved\x18\x01 \x01(\x03R\x05moved\"?\n" +
 	"\rMessagesMoved\x12\x14\n" +
 	"\x05moved\x18\x01 \x01(\x03R\x05moved\x12\x18\n" +
-	"\arunning\x18\x02 \x01(\bR\arunningB\a\x92\x03\x04\b\x02 \x03b\beditionsp\xe8\a"
+	"\arunning\x18\x02 \x01(\bR\arunning\"g\n" +
+	"\rSessionLocked\x12\x1d\n" +
+	"\n" +
+	"session_id\x18\x01 \x01(\tR\tsessionId\x12\x14\n" +
+	"\x05token\x18\x02 \x01(\fR\x05token\x12!\n" +
+	"\flocked_until\x18\x03 \x01(\x03R\vlockedUntilB\a\x92\x03\x04\b\x02 \x03b\beditionsp\xe8\a"
 
 var (
 	file_fsm_result_proto_rawDescOnce sync.Once
@@ -920,7 +1002,7 @@ func file_fsm_result_proto_rawDescGZIP() []byte {
 	return file_fsm_result_proto_rawDescData
 }
 
-var file_fsm_result_proto_msgTypes = make([]protoimpl.MessageInfo, 12)
+var file_fsm_result_proto_msgTypes = make([]protoimpl.MessageInfo, 13)
 var file_fsm_result_proto_goTypes = []any{
 	(*Error)(nil),             // 0: seriatim.fsm.Error
 	(*Response)(nil),          // 1: seriatim.fsm.Response
@@ -934,7 +1016,8 @@ var file_fsm_result_proto_goTypes = []any{
 	(*MoveTaskStarted)(nil),   // 9: seriatim.fsm.MoveTaskStarted
 	(*MoveTaskCancelled)(nil), // 10: seriatim.fsm.MoveTaskCancelled
 	(*MessagesMoved)(nil),     // 11: seriatim.fsm.MessagesMoved
-	(*MessageAttribute)(nil),  // 12: seriatim.fsm.MessageAttribute
+	(*SessionLocked)(nil),     // 12: seriatim.fsm.SessionLocked
+	(*MessageAttribute)(nil),  // 13: seriatim.fsm.MessageAttribute
 }
 var file_fsm_result_proto_depIdxs = []int32{
 	0,  // 0: seriatim.fsm.Response.error:type_name -> seriatim.fsm.Error
@@ -946,16 +1029,17 @@ var file_fsm_result_proto_depIdxs = []int32{
 	9,  // 6: seriatim.fsm.Response.move_task_started:type_name -> seriatim.fsm.MoveTaskStarted
 	10, // 7: seriatim.fsm.Response.move_task_cancelled:type_name -> seriatim.fsm.MoveTaskCancelled
 	11, // 8: seriatim.fsm.Response.messages_moved:type_name -> seriatim.fsm.MessagesMoved
-	5,  // 9: seriatim.fsm.MessagesSent.entries:type_name -> seriatim.fsm.SentEntry
-	0,  // 10: seriatim.fsm.SentEntry.error:type_name -> seriatim.fsm.Error
-	7,  // 11: seriatim.fsm.MessagesReceived.messages:type_name -> seriatim.fsm.ReceivedMessage
-	12, // 12: seriatim.fsm.ReceivedMessage.attributes:type_name -> seriatim.fsm.MessageAttribute
-	0,  // 13: seriatim.fsm.EntriesDone.errors:type_name -> seriatim.fsm.Error
-	14, // [14:14] is the sub-list for method output_type
-	14, // [14:14] is the sub-list for method input_type
-	14, // [14:14] is the sub-list for extension type_name
-	14, // [14:14] is the sub-list for extension extendee
-	0,  // [0:14] is the sub-list for field type_name
+	12, // 9: seriatim.fsm.Response.session_locked:type_name -> seriatim.fsm.SessionLocked
+	5,  // 10: seriatim.fsm.MessagesSent.entries:type_name -> seriatim.fsm.SentEntry
+	0,  // 11: seriatim.fsm.SentEntry.error:type_name -> seriatim.fsm.Error
+	7,  // 12: seriatim.fsm.MessagesReceived.messages:type_name -> seriatim.fsm.ReceivedMessage
+	13, // 13: seriatim.fsm.ReceivedMessage.attributes:type_name -> seriatim.fsm.MessageAttribute
+	0,  // 14: seriatim.fsm.EntriesDone.errors:type_name -> seriatim.fsm.Error
+	15, // [15:15] is the sub-list for method output_type
+	15, // [15:15] is the sub-list for method input_type
+	15, // [15:15] is the sub-list for extension type_name
+	15, // [15:15] is the sub-list for extension extendee
+	0,  // [0:15] is the sub-list for field type_name
 }
 
 func init() { file_fsm_result_proto_init() }
@@ -973,6 +1057,7 @@ func file_fsm_result_proto_init() {
 		(*Response_MoveTaskStarted)(nil),
 		(*Response_MoveTaskCancelled)(nil),
 		(*Response_MessagesMoved)(nil),
+		(*Response_SessionLocked)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
@@ -980,7 +1065,7 @@ func file_fsm_result_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_fsm_result_proto_rawDesc), len(file_fsm_result_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   12,
+			NumMessages:   13,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -106,6 +106,7 @@ type SnapshotEnd struct {
 	Messages         uint64                 `protobuf:"varint,5,opt,name=messages" json:"messages,omitempty"`
 	DeduplicationIds uint64                 `protobuf:"varint,6,opt,name=deduplication_ids,json=deduplicationIds" json:"deduplication_ids,omitempty"`
 	Attempts         uint64                 `protobuf:"varint,7,opt,name=attempts" json:"attempts,omitempty"`
+	Sessions         uint64                 `protobuf:"varint,20,opt,name=sessions" json:"sessions,omitempty"`
 	unknownFields    protoimpl.UnknownFields
 	sizeCache        protoimpl.SizeCache
 }
@@ -185,6 +186,13 @@ func (x *SnapshotEnd) GetDeduplicationIds() uint64 {
 func (x *SnapshotEnd) GetAttempts() uint64 {
 	if x != nil {
 		return x.Attempts
+	}
+	return 0
+}
+
+func (x *SnapshotEnd) GetSessions() uint64 {
+	if x != nil {
+		return x.Sessions
 	}
 	return 0
 }
@@ -463,6 +471,7 @@ type QueueRecord struct {
 	DeadBefore    int64                  `protobuf:"varint,10,opt,name=dead_before,json=deadBefore" json:"dead_before,omitempty"`
 	FiredAt       int64                  `protobuf:"varint,11,opt,name=fired_at,json=firedAt" json:"fired_at,omitempty"`
 	FiredSequence uint64                 `protobuf:"varint,12,opt,name=fired_sequence,json=firedSequence" json:"fired_sequence,omitempty"`
+	LastLock      uint64                 `protobuf:"varint,13,opt,name=last_lock,json=lastLock" json:"last_lock,omitempty"` // from format version 3
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -577,6 +586,13 @@ func (x *QueueRecord) GetFiredAt() int64 {
 func (x *QueueRecord) GetFiredSequence() uint64 {
 	if x != nil {
 		return x.FiredSequence
+	}
+	return 0
+}
+
+func (x *QueueRecord) GetLastLock() uint64 {
+	if x != nil {
+		return x.LastLock
 	}
 	return 0
 }
@@ -960,6 +976,8 @@ type MessageRecord struct {
 	AttemptId        string                 `protobuf:"bytes,19,opt,name=attempt_id,json=attemptId" json:"attempt_id,omitempty"`
 	AttemptNumber    uint64                 `protobuf:"varint,20,opt,name=attempt_number,json=attemptNumber" json:"attempt_number,omitempty"`
 	PartitionKey     string                 `protobuf:"bytes,21,opt,name=partition_key,json=partitionKey" json:"partition_key,omitempty"` // from format version 2
+	SessionLock      uint64                 `protobuf:"varint,30,opt,name=session_lock,json=sessionLock" json:"session_lock,omitempty"`   // from format version 3
+	TakenBack        uint32                 `protobuf:"varint,31,opt,name=taken_back,json=takenBack" json:"taken_back,omitempty"`         // from format version 3
 	unknownFields    protoimpl.UnknownFields
 	sizeCache        protoimpl.SizeCache
 }
@@ -1139,6 +1157,20 @@ func (x *MessageRecord) GetPartitionKey() string {
 		return x.PartitionKey
 	}
 	return ""
+}
+
+func (x *MessageRecord) GetSessionLock() uint64 {
+	if x != nil {
+		return x.SessionLock
+	}
+	return 0
+}
+
+func (x *MessageRecord) GetTakenBack() uint32 {
+	if x != nil {
+		return x.TakenBack
+	}
+	return 0
 }
 
 type DeduplicationRecord struct {
@@ -1345,6 +1377,98 @@ func (x *AttemptDelivery) GetDelivery() uint32 {
 	return 0
 }
 
+type SessionRecord struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Name          string                 `protobuf:"bytes,1,opt,name=name" json:"name,omitempty"`
+	Lock          uint64                 `protobuf:"varint,2,opt,name=lock" json:"lock,omitempty"`
+	LockedUntil   int64                  `protobuf:"varint,3,opt,name=locked_until,json=lockedUntil" json:"locked_until,omitempty"`
+	Next          uint64                 `protobuf:"varint,4,opt,name=next" json:"next,omitempty"`
+	State         string                 `protobuf:"bytes,5,opt,name=state" json:"state,omitempty"`
+	StateGiven    bool                   `protobuf:"varint,6,opt,name=state_given,json=stateGiven" json:"state_given,omitempty"`
+	StateSetAt    int64                  `protobuf:"varint,7,opt,name=state_set_at,json=stateSetAt" json:"state_set_at,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SessionRecord) Reset() {
+	*x = SessionRecord{}
+	mi := &file_fsm_snapshot_proto_msgTypes[13]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SessionRecord) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SessionRecord) ProtoMessage() {}
+
+func (x *SessionRecord) ProtoReflect() protoreflect.Message {
+	mi := &file_fsm_snapshot_proto_msgTypes[13]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SessionRecord.ProtoReflect.Descriptor instead.
+func (*SessionRecord) Descriptor() ([]byte, []int) {
+	return file_fsm_snapshot_proto_rawDescGZIP(), []int{13}
+}
+
+func (x *SessionRecord) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *SessionRecord) GetLock() uint64 {
+	if x != nil {
+		return x.Lock
+	}
+	return 0
+}
+
+func (x *SessionRecord) GetLockedUntil() int64 {
+	if x != nil {
+		return x.LockedUntil
+	}
+	return 0
+}
+
+func (x *SessionRecord) GetNext() uint64 {
+	if x != nil {
+		return x.Next
+	}
+	return 0
+}
+
+func (x *SessionRecord) GetState() string {
+	if x != nil {
+		return x.State
+	}
+	return ""
+}
+
+func (x *SessionRecord) GetStateGiven() bool {
+	if x != nil {
+		return x.StateGiven
+	}
+	return false
+}
+
+func (x *SessionRecord) GetStateSetAt() int64 {
+	if x != nil {
+		return x.StateSetAt
+	}
+	return 0
+}
+
 var File_fsm_snapshot_proto protoreflect.FileDescriptor
 
 const file_fsm_snapshot_proto_rawDesc = "" +
@@ -1357,7 +1481,7 @@ const file_fsm_snapshot_proto_rawDesc = "" +
 	"\n" +
 	"state_hash\x18\x04 \x01(\fR\tstateHash\x12\x1d\n" +
 	"\n" +
-	"chain_hash\x18\x05 \x01(\fR\tchainHash\"\xe5\x01\n" +
+	"chain_hash\x18\x05 \x01(\fR\tchainHash\"\x81\x02\n" +
 	"\vSnapshotEnd\x12\x1a\n" +
 	"\bsections\x18\x01 \x01(\x04R\bsections\x12\x1e\n" +
 	"\n" +
@@ -1368,7 +1492,8 @@ const file_fsm_snapshot_proto_rawDesc = "" +
 	"\x06queues\x18\x04 \x01(\x04R\x06queues\x12\x1a\n" +
 	"\bmessages\x18\x05 \x01(\x04R\bmessages\x12+\n" +
 	"\x11deduplication_ids\x18\x06 \x01(\x04R\x10deduplicationIds\x12\x1a\n" +
-	"\battempts\x18\a \x01(\x04R\battempts\"\x8a\x02\n" +
+	"\battempts\x18\a \x01(\x04R\battempts\x12\x1a\n" +
+	"\bsessions\x18\x14 \x01(\x04R\bsessions\"\x8a\x02\n" +
 	"\fBrokerRecord\x12\x10\n" +
 	"\x03now\x18\x01 \x01(\x03R\x03now\x12%\n" +
 	"\x0eformat_version\x18\x02 \x01(\rR\rformatVersion\x12\x14\n" +
@@ -1393,7 +1518,7 @@ const file_fsm_snapshot_proto_rawDesc = "" +
 	"\x05moved\x18\b \x01(\x03R\x05moved\x12\x17\n" +
 	"\ato_move\x18\t \x01(\x03R\x06toMove\x12%\n" +
 	"\x0efailure_reason\x18\n" +
-	" \x01(\tR\rfailureReason\"\xb7\x03\n" +
+	" \x01(\tR\rfailureReason\"\xd4\x03\n" +
 	"\vQueueRecord\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12 \n" +
 	"\vincarnation\x18\x02 \x01(\x04R\vincarnation\x12=\n" +
@@ -1412,7 +1537,8 @@ const file_fsm_snapshot_proto_rawDesc = "" +
 	" \x01(\x03R\n" +
 	"deadBefore\x12\x19\n" +
 	"\bfired_at\x18\v \x01(\x03R\afiredAt\x12%\n" +
-	"\x0efired_sequence\x18\f \x01(\x04R\rfiredSequence\"\x92\a\n" +
+	"\x0efired_sequence\x18\f \x01(\x04R\rfiredSequence\x12\x1b\n" +
+	"\tlast_lock\x18\r \x01(\x04R\blastLock\"\x92\a\n" +
 	"\x0fQueueAttributes\x12\x12\n" +
 	"\x04fifo\x18\x01 \x01(\bR\x04fifo\x12#\n" +
 	"\rdelay_seconds\x18\x02 \x01(\x03R\fdelaySeconds\x120\n" +
@@ -1455,7 +1581,7 @@ const file_fsm_snapshot_proto_rawDesc = "" +
 	"\ventries_max\x18\x06 \x01(\x03R\n" +
 	"entriesMax\x12.\n" +
 	"\x13purge_keeps_history\x18\a \x01(\bR\x11purgeKeepsHistory\x12/\n" +
-	"\x14dead_letter_keeps_id\x18\b \x01(\bR\x11deadLetterKeepsId\"\xd8\x05\n" +
+	"\x14dead_letter_keeps_id\x18\b \x01(\bR\x11deadLetterKeepsId\"\x9a\x06\n" +
 	"\rMessageRecord\x12\x1a\n" +
 	"\bsequence\x18\x01 \x01(\x04R\bsequence\x12\x12\n" +
 	"\x04body\x18\x02 \x01(\tR\x04body\x12\x1d\n" +
@@ -1486,7 +1612,10 @@ const file_fsm_snapshot_proto_rawDesc = "" +
 	"\n" +
 	"attempt_id\x18\x13 \x01(\tR\tattemptId\x12%\n" +
 	"\x0eattempt_number\x18\x14 \x01(\x04R\rattemptNumber\x12#\n" +
-	"\rpartition_key\x18\x15 \x01(\tR\fpartitionKey\"\x90\x01\n" +
+	"\rpartition_key\x18\x15 \x01(\tR\fpartitionKey\x12!\n" +
+	"\fsession_lock\x18\x1e \x01(\x04R\vsessionLock\x12\x1d\n" +
+	"\n" +
+	"taken_back\x18\x1f \x01(\rR\ttakenBack\"\x90\x01\n" +
 	"\x13DeduplicationRecord\x12\x14\n" +
 	"\x05order\x18\x01 \x01(\x04R\x05order\x12\x10\n" +
 	"\x03key\x18\x02 \x01(\fR\x03key\x12\x14\n" +
@@ -1505,7 +1634,17 @@ const file_fsm_snapshot_proto_rawDesc = "" +
 	"deliveries\"I\n" +
 	"\x0fAttemptDelivery\x12\x1a\n" +
 	"\bsequence\x18\x01 \x01(\x04R\bsequence\x12\x1a\n" +
-	"\bdelivery\x18\x02 \x01(\rR\bdeliveryB\a\x92\x03\x04\b\x02 \x03b\beditionsp\xe8\a"
+	"\bdelivery\x18\x02 \x01(\rR\bdelivery\"\xc7\x01\n" +
+	"\rSessionRecord\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
+	"\x04lock\x18\x02 \x01(\x04R\x04lock\x12!\n" +
+	"\flocked_until\x18\x03 \x01(\x03R\vlockedUntil\x12\x12\n" +
+	"\x04next\x18\x04 \x01(\x04R\x04next\x12\x14\n" +
+	"\x05state\x18\x05 \x01(\tR\x05state\x12\x1f\n" +
+	"\vstate_given\x18\x06 \x01(\bR\n" +
+	"stateGiven\x12 \n" +
+	"\fstate_set_at\x18\a \x01(\x03R\n" +
+	"stateSetAtB\a\x92\x03\x04\b\x02 \x03b\beditionsp\xe8\a"
 
 var (
 	file_fsm_snapshot_proto_rawDescOnce sync.Once
@@ -1519,7 +1658,7 @@ func file_fsm_snapshot_proto_rawDescGZIP() []byte {
 	return file_fsm_snapshot_proto_rawDescData
 }
 
-var file_fsm_snapshot_proto_msgTypes = make([]protoimpl.MessageInfo, 13)
+var file_fsm_snapshot_proto_msgTypes = make([]protoimpl.MessageInfo, 14)
 var file_fsm_snapshot_proto_goTypes = []any{
 	(*SnapshotHeader)(nil),      // 0: seriatim.fsm.SnapshotHeader
 	(*SnapshotEnd)(nil),         // 1: seriatim.fsm.SnapshotEnd
@@ -1534,20 +1673,21 @@ var file_fsm_snapshot_proto_goTypes = []any{
 	(*DeduplicationRecord)(nil), // 10: seriatim.fsm.DeduplicationRecord
 	(*AttemptRecord)(nil),       // 11: seriatim.fsm.AttemptRecord
 	(*AttemptDelivery)(nil),     // 12: seriatim.fsm.AttemptDelivery
-	(*NameValue)(nil),           // 13: seriatim.fsm.NameValue
-	(*RedrivePolicy)(nil),       // 14: seriatim.fsm.RedrivePolicy
-	(*RedriveAllowPolicy)(nil),  // 15: seriatim.fsm.RedriveAllowPolicy
-	(*MessageAttribute)(nil),    // 16: seriatim.fsm.MessageAttribute
+	(*SessionRecord)(nil),       // 13: seriatim.fsm.SessionRecord
+	(*NameValue)(nil),           // 14: seriatim.fsm.NameValue
+	(*RedrivePolicy)(nil),       // 15: seriatim.fsm.RedrivePolicy
+	(*RedriveAllowPolicy)(nil),  // 16: seriatim.fsm.RedriveAllowPolicy
+	(*MessageAttribute)(nil),    // 17: seriatim.fsm.MessageAttribute
 }
 var file_fsm_snapshot_proto_depIdxs = []int32{
-	13, // 0: seriatim.fsm.BrokerRecord.settings:type_name -> seriatim.fsm.NameValue
+	14, // 0: seriatim.fsm.BrokerRecord.settings:type_name -> seriatim.fsm.NameValue
 	6,  // 1: seriatim.fsm.QueueRecord.attributes:type_name -> seriatim.fsm.QueueAttributes
-	13, // 2: seriatim.fsm.QueueRecord.tags:type_name -> seriatim.fsm.NameValue
-	14, // 3: seriatim.fsm.QueueAttributes.redrive:type_name -> seriatim.fsm.RedrivePolicy
-	15, // 4: seriatim.fsm.QueueAttributes.redrive_allow:type_name -> seriatim.fsm.RedriveAllowPolicy
+	14, // 2: seriatim.fsm.QueueRecord.tags:type_name -> seriatim.fsm.NameValue
+	15, // 3: seriatim.fsm.QueueAttributes.redrive:type_name -> seriatim.fsm.RedrivePolicy
+	16, // 4: seriatim.fsm.QueueAttributes.redrive_allow:type_name -> seriatim.fsm.RedriveAllowPolicy
 	7,  // 5: seriatim.fsm.QueueAttributes.encryption:type_name -> seriatim.fsm.Encryption
 	8,  // 6: seriatim.fsm.QueueAttributes.deduplication:type_name -> seriatim.fsm.DeduplicationRules
-	16, // 7: seriatim.fsm.MessageRecord.attributes:type_name -> seriatim.fsm.MessageAttribute
+	17, // 7: seriatim.fsm.MessageRecord.attributes:type_name -> seriatim.fsm.MessageAttribute
 	12, // 8: seriatim.fsm.AttemptRecord.deliveries:type_name -> seriatim.fsm.AttemptDelivery
 	9,  // [9:9] is the sub-list for method output_type
 	9,  // [9:9] is the sub-list for method input_type
@@ -1568,7 +1708,7 @@ func file_fsm_snapshot_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_fsm_snapshot_proto_rawDesc), len(file_fsm_snapshot_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   13,
+			NumMessages:   14,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -244,6 +244,9 @@ func (s *reader) record(kind byte, body []byte) error {
 	case recordAttempt:
 		s.counts.Attempts++
 		err = add(body, &s.attempt, attemptRecord, s.restorer.AddAttempt)
+	case recordSession:
+		s.counts.Sessions++
+		err = add(body, &fsmpb.SessionRecord{}, sessionRecord, s.restorer.AddSession)
 	default:
 		err = fmt.Errorf("%w: a record of kind %d", format.ErrUnknownFormat, kind)
 	}

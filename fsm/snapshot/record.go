@@ -94,6 +94,7 @@ func fillMessage(m *fsmpb.MessageRecord, r *queue.MessageRecord) {
 	m.ReceivedAt = int64(r.ReceivedAt)
 	m.AttemptId = r.AttemptID
 	m.AttemptNumber = r.AttemptNumber
+	m.SessionLock, m.TakenBack = r.SessionLock, r.TakenBack
 }
 
 func messageRecord(m *fsmpb.MessageRecord) (queue.MessageRecord, error) {
@@ -119,6 +120,8 @@ func messageRecord(m *fsmpb.MessageRecord) (queue.MessageRecord, error) {
 			ReceivedAt:      queue.Timestamp(m.ReceivedAt),
 			AttemptID:       m.AttemptId,
 			AttemptNumber:   m.AttemptNumber,
+			SessionLock:     m.SessionLock,
+			TakenBack:       m.TakenBack,
 		},
 	}
 	return r, protobuf.Fill(r.MessageID[:], m.MessageId, "message id")

@@ -62,6 +62,7 @@ func TestRecordsKeepEveryField(t *testing.T) {
 			return m
 		}, deduplicationRecord)
 	})
+	t.Run("session", func(t *testing.T) { keeps(t, sessionMessage, sessionRecord) })
 	t.Run("attempt", func(t *testing.T) {
 		keeps(t, func(r queue.AttemptRecord) *fsmpb.AttemptRecord {
 			m := &fsmpb.AttemptRecord{}

@@ -20,6 +20,7 @@ const (
 	recordMessage       = 4
 	recordDeduplication = 5
 	recordAttempt       = 6
+	recordSession       = 20
 )
 
 // Write writes a captured state. Equal states at equal positions give
@@ -106,6 +107,7 @@ func (s *writer) queue(q queue.FrozenQueue) bool {
 	q.Messages(s.storedMessage)
 	q.Deduplication(s.deduplication)
 	q.Attempts(s.receiveAttempt)
+	q.Sessions(s.session)
 	if s.err != nil {
 		s.err = fmt.Errorf("queue %s: %w", record.Name, s.err)
 	}
@@ -125,4 +127,8 @@ func (s *writer) deduplication(r queue.DeduplicationRecord) bool {
 func (s *writer) receiveAttempt(r queue.AttemptRecord) bool {
 	fillAttempt(&s.attempt, &r)
 	return s.record(recordAttempt, &s.counts.Attempts, &s.attempt)
+}
+
+func (s *writer) session(r queue.SessionRecord) bool {
+	return s.record(recordSession, &s.counts.Sessions, sessionMessage(r))
 }

@@ -62,6 +62,8 @@ const (
 	KindTask          = 'T'
 	KindTaskID        = 'U'
 	KindTombstone     = 'X'
+	KindSession       = 'S'
+	KindSessionToken  = 'L'
 )
 
 // Sum is the hash of a record.
