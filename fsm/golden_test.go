@@ -129,4 +129,9 @@ func eventfulServiceBus(do func(logtime.Duration, queue.Command) queue.Result) {
 	back := accept("back")
 	do(0, &queue.ReceiveMessages{Queue: "bus.fifo", Options: &queue.ReceiveOptions{Session: back}})
 	do(0, &queue.ReleaseSession{Queue: "bus.fifo", Session: back})
+	send("6", "aside", nil)
+	aside := accept("aside")
+	got := do(0, &queue.ReceiveMessages{Queue: "bus.fifo", Options: &queue.ReceiveOptions{Session: aside}}).(queue.MessagesReceived).Messages[0]
+	do(0, &queue.Defer{Queue: "bus.fifo", Session: aside, Handles: []string{got.Handle.String()}})
+	do(0, &queue.ReceiveDeferred{Queue: "bus.fifo", Session: aside, Sequences: []queue.SequenceNumber{got.Sequence}})
 }

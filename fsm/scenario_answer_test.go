@@ -144,8 +144,12 @@ func (s *scenario) stats(name string) []string {
 	if err != nil {
 		return []string{s.refusal(err)}
 	}
-	return []string{fmt.Sprintf("visible %d, in flight %d, delayed %d, groups %d, deduplication ids %d",
-		stats.Visible, stats.NotVisible, stats.Delayed, stats.Groups, stats.DeduplicationEntries)}
+	deferred := ""
+	if stats.Deferred > 0 {
+		deferred = fmt.Sprintf(", deferred %d", stats.Deferred)
+	}
+	return []string{fmt.Sprintf("visible %d, in flight %d, delayed %d%s, groups %d, deduplication ids %d",
+		stats.Visible, stats.NotVisible, stats.Delayed, deferred, stats.Groups, stats.DeduplicationEntries)}
 }
 
 // attributes shows the named attributes, or all.

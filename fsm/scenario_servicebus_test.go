@@ -2,6 +2,7 @@ package fsm
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/seriatimq/seriatim/queue"
@@ -55,7 +56,7 @@ func (s *scenario) serviceBus(verb string, args []string) queue.Command {
 		}
 		return cmd
 	}
-	return nil
+	return s.settlement(verb, args)
 }
 
 // receiveOption reads an option of a receive.
@@ -100,6 +101,49 @@ func (s *scenario) locked(r queue.SessionLocked) string {
 	}
 	s.sessions[label] = ref
 	return fmt.Sprintf("%s = %s until %gs", label, r.SessionID, float64(r.LockedUntil.Sub(start))/1000)
+}
+
+// settlement reads the commands about received and deferred messages. The words after
+// the queue are labels and numbers; session=s1 is the session they are in.
+func (s *scenario) settlement(verb string, args []string) queue.Command {
+	var in queue.SessionRef
+	visibility, destroy := queue.Int{}, false
+	words := slices.DeleteFunc(slices.Clone(args[min(1, len(args)):]), func(word string) bool {
+		key, value, _ := strings.Cut(word, "=")
+		switch key {
+		case "session":
+			in = s.session(value)
+		case "visibility":
+			visibility = queue.Some(s.number(value))
+		case "destroy":
+			destroy = true
+		default:
+			return false
+		}
+		return true
+	})
+	switch verb {
+	case "complete":
+		return &queue.DeleteMessages{Queue: args[0], Handles: s.lookup(words), Options: &queue.SettleOptions{Session: in}}
+	case "abandon":
+		return &queue.ChangeMessageVisibility{
+			Queue: args[0], Options: &queue.SettleOptions{Session: in},
+			Entries: []queue.VisibilityEntry{{Handle: s.lookup(words)[0], VisibilityTimeout: queue.Some(visibility.Value)}},
+		}
+	case "defer":
+		return &queue.Defer{Queue: args[0], Session: in, Handles: s.lookup(words)}
+	case "receive-deferred":
+		cmd := &queue.ReceiveDeferred{Queue: args[0], Session: in, VisibilityTimeout: visibility, Delete: destroy}
+		for _, word := range words {
+			cmd.Sequences = append(cmd.Sequences, queue.SequenceNumber(s.number(word)))
+		}
+		return cmd
+	case "dead-letter": // label, reason, description
+		return &queue.DeadLetter{Queue: args[0], Session: in, Entries: []queue.DeadLetterEntry{
+			{Handle: s.lookup(words)[0], Reason: words[1], Description: words[2]},
+		}}
+	}
+	return nil
 }
 
 // look shows a part of the state that clients read without a command.

@@ -29,9 +29,40 @@ func (c *commands) serviceBus() queue.Command {
 			cmd.SessionID, cmd.SessionIDGiven = c.one("g", "h", "i", "empty"), true
 		}
 		return cmd
+	case n < 14:
+		return c.settlement()
 	default:
 		return c.session()
 	}
+}
+
+// settlement defers, dead-letters or completes what was received lately, or fetches what
+// may have been deferred.
+func (c *commands) settlement() queue.Command {
+	d, in := c.delivery(), queue.SessionRef{}
+	if len(c.locks) > 0 && c.random.IntN(2) == 0 {
+		in = c.locks[len(c.locks)-1].session
+	}
+	switch c.random.IntN(8) {
+	case 0, 1, 2:
+		return &queue.Defer{Queue: d.queue, Session: in, Handles: []string{d.handle}}
+	case 3:
+		return &queue.DeadLetter{Queue: d.queue, Session: in, Entries: []queue.DeadLetterEntry{{Handle: d.handle, Reason: "why"}}}
+	case 4:
+		return &queue.DeleteMessages{Queue: d.queue, Handles: []string{d.handle}, Options: &queue.SettleOptions{Session: in}}
+	default:
+		if len(c.aside) == 0 {
+			return &queue.ReceiveDeferred{Queue: "a.fifo", Sequences: []queue.SequenceNumber{1}}
+		}
+		set := c.aside[len(c.aside)-1-c.random.IntN(min(5, len(c.aside)))]
+		return &queue.ReceiveDeferred{Queue: set.queue, Sequences: []queue.SequenceNumber{set.sequence}, Delete: c.random.IntN(3) == 0}
+	}
+}
+
+// numbered is a message by its number.
+type numbered struct {
+	queue    string
+	sequence queue.SequenceNumber
 }
 
 // session makes a command of the holder of a session.

@@ -81,7 +81,7 @@ func TestTwins(t *testing.T) {
 	t.Log(seen)
 	for _, outcome := range []string{
 		"duplicate", "replayed", "received", "dead-lettered", "done", "moved", "refused", "unscheduled",
-		"locked", "received in a session", "received and deleted",
+		"locked", "received in a session", "received and deleted", "deferred", "fetched", "dead-lettered for a reason",
 	} {
 		if seen[outcome] == 0 {
 			t.Errorf("nothing was %s: the logs do not show what twins could differ in", outcome)
@@ -98,12 +98,16 @@ type commands struct {
 	waiting []queue.SequenceNumber // of messages that may be scheduled or deferred
 	tasks   []string
 	locks   []lock
+	aside   []numbered             // deferred, perhaps
 	receive *queue.ReceiveMessages // newest, to be retried
 	seen    map[string]int         // outcomes
 }
 
 // delivered is a handle and the queue it came from.
-type delivered struct{ queue, handle string }
+type delivered struct {
+	queue, handle string
+	sequence      queue.SequenceNumber
+}
 
 func newCommands(random *rand.Rand, seen map[string]int) *commands {
 	return &commands{random: random, now: start, seen: seen}
@@ -138,9 +142,11 @@ func (c *commands) learn(result EntryResult) {
 		case queue.MessagesReceived:
 			c.count("replayed", r.Replayed)
 			for _, m := range r.Messages {
-				c.handles = append(c.handles, delivered{c.last[i].QueueName(), m.Handle.String()})
+				c.handles = append(c.handles, delivered{c.last[i].QueueName(), m.Handle.String(), m.Sequence})
 				c.count("received", true)
-				if receive := c.last[i].(*queue.ReceiveMessages); receive.Options != nil {
+				if _, fetched := c.last[i].(*queue.ReceiveDeferred); fetched {
+					c.count("fetched", true)
+				} else if receive := c.last[i].(*queue.ReceiveMessages); receive.Options != nil {
 					c.count("received in a session", receive.Options.Session.Token != "")
 					c.count("received and deleted", receive.Options.Delete)
 				}
@@ -149,8 +155,18 @@ func (c *commands) learn(result EntryResult) {
 		case queue.EntriesDone:
 			for _, err := range r.Errs {
 				c.count("done", err == nil)
-				if _, cancels := c.last[i].(*queue.CancelScheduled); cancels {
+				switch cmd := c.last[i].(type) {
+				case *queue.CancelScheduled:
 					c.count("unscheduled", err == nil)
+				case *queue.DeadLetter:
+					c.count("dead-lettered for a reason", err == nil)
+				case *queue.Defer:
+					c.count("deferred", err == nil)
+					for _, d := range c.handles {
+						if err == nil && d.handle == cmd.Handles[0] {
+							c.aside = append(c.aside, numbered{d.queue, d.sequence})
+						}
+					}
 				}
 			}
 		case queue.SessionLocked:
@@ -178,7 +194,7 @@ func (c *commands) count(outcome string, happened bool) {
 // delivery picks one that was made lately, seldom a handle that never was.
 func (c *commands) delivery() delivered {
 	if len(c.handles) == 0 || c.random.IntN(20) == 0 {
-		return delivered{c.queue(), "not a handle"}
+		return delivered{queue: c.queue(), handle: "not a handle"}
 	}
 	return c.handles[c.random.IntN(len(c.handles))]
 }
@@ -191,7 +207,7 @@ func (c *commands) task() string {
 }
 
 func (c *commands) command() queue.Command {
-	switch n := c.random.IntN(125); {
+	switch n := c.random.IntN(130); {
 	case n < 35:
 		return c.send()
 	case n < 60:

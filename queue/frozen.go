@@ -94,7 +94,7 @@ func (f FrozenQueue) Record() QueueRecord {
 	}
 }
 
-// Messages visits messages by sequence number, then the scheduled ones.
+// Messages visits messages by sequence number, then the scheduled and the deferred ones.
 func (f FrozenQueue) Messages(yield func(MessageRecord) bool) {
 	more := true
 	visit := func(scheduled bool) func(uint64, *Message) bool {
@@ -106,6 +106,9 @@ func (f FrozenQueue) Messages(yield func(MessageRecord) bool) {
 	f.q.messages.Scan(visit(false))
 	if more {
 		f.q.aside.scheduled.Scan(visit(true))
+	}
+	if more {
+		f.q.aside.deferred.Scan(visit(false))
 	}
 }
 
@@ -128,7 +131,7 @@ func (m *Message) record(scheduled bool) MessageRecord {
 		r.VisibleAt, r.Deliveries, r.ReceiveCount = d.visibleAt, d.count, d.receiveCount
 		r.FirstReceivedAt, r.ReceivedAt = d.firstReceivedAt, d.receivedAt
 		r.AttemptID, r.AttemptNumber = d.attemptID, d.attemptNumber
-		r.SessionLock, r.TakenBack = d.session, d.takenBack
+		r.SessionLock, r.TakenBack, r.Deferred = d.session, d.takenBack, d.deferred
 	}
 	return r
 }
@@ -235,6 +238,7 @@ type DeliveryRecord struct {
 	AttemptNumber   uint64
 	SessionLock     uint64 // of the last hand-out, zero if under none
 	TakenBack       uint32 // hand-outs that do not count: their session was released
+	Deferred        bool   // handed out by number only
 }
 
 // DeduplicationRecord is one remembered deduplication id.

@@ -42,6 +42,7 @@ func (q *Queue) computeSum(k statehash.Key) statehash.Sum {
 	}
 	q.messages.Scan(message(false))
 	q.aside.scheduled.Scan(message(true))
+	q.aside.deferred.Scan(message(false))
 	sum.Add(q.deduplication.ComputeSum(k))
 	q.attempts.byID.Scan(func(_ string, a *ReceiveAttempt) bool {
 		sum.Add(a.sum(k, q.incarnation))

@@ -48,7 +48,8 @@ type delivery struct {
 	// session is the number of the session lock under which the message was handed out
 	// last, zero if under none. It is in flight as long as its group has that lock, and
 	// visibleAt is when it was received.
-	session uint64
+	session  uint64
+	deferred bool // handed out by number only
 }
 
 // delivered reports whether this queue has handed the message out.
@@ -114,6 +115,9 @@ func (m *Message) sum(k statehash.Key, incarnation uint64, scheduled bool) state
 		r = r.Time(d.receivedAt).Time(d.visibleAt).Num(d.attemptNumber)
 		if d.session != 0 || d.takenBack != 0 {
 			r = r.Num(d.session).Num(uint64(d.takenBack))
+		}
+		if d.deferred {
+			r = r.Flag(true)
 		}
 	}
 	return k.Sum(r)

@@ -61,14 +61,15 @@ type messagesAside struct {
 	// scheduled wait outside their group for their time of enqueueing.
 	scheduled *btree.Map[uint64, *Message]
 	byTime    *btree.BTreeG[timed] // scheduled ones, by that time
+	deferred  *btree.Map[uint64, *Message]
 }
 
 func newMessagesAside() messagesAside {
-	return messagesAside{scheduled: new(btree.Map[uint64, *Message]), byTime: newTimedTree()}
+	return messagesAside{scheduled: new(btree.Map[uint64, *Message]), byTime: newTimedTree(), deferred: new(btree.Map[uint64, *Message])}
 }
 
 func (a messagesAside) clone() messagesAside {
-	a.scheduled, a.byTime = a.scheduled.Copy(), a.byTime.Copy()
+	a.scheduled, a.byTime, a.deferred = a.scheduled.Copy(), a.byTime.Copy(), a.deferred.Copy()
 	return a
 }
 
@@ -169,6 +170,10 @@ func (q *Queue) expired(m *Message, now Timestamp) bool {
 
 // insert stores a new message.
 func (q *Queue) insert(k statehash.Key, m *Message) {
+	if m.deferred() {
+		q.insertDeferred(k, m)
+		return
+	}
 	q.messages.Set(m.sequence, m)
 	q.sums.messages.Add(m.sum(k, q.incarnation, false))
 	q.sums.messageBytes += m.size()
@@ -186,6 +191,11 @@ func (q *Queue) insert(k statehash.Key, m *Message) {
 
 // replace stores another state of the same message.
 func (q *Queue) replace(k statehash.Key, old, m *Message) {
+	if old.deferred() {
+		q.removeDeferred(k, old)
+		q.insertDeferred(k, m)
+		return
+	}
 	if m.delivered() {
 		q.deliveredMax = max(q.deliveredMax, m.sequence)
 	}
@@ -200,6 +210,10 @@ func (q *Queue) replace(k statehash.Key, old, m *Message) {
 // remove takes a message out for ever. The next message of its group becomes
 // the head and is receivable at once if it is available.
 func (q *Queue) remove(k statehash.Key, m *Message) {
+	if m.deferred() {
+		q.removeDeferred(k, m)
+		return
+	}
 	q.dequeue(m)
 	q.messages.Delete(m.sequence)
 	q.sums.messages.Sub(m.sum(k, q.incarnation, false))

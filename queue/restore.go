@@ -89,7 +89,8 @@ func (r *Restorer) AddMessage(rec MessageRecord) error {
 	sequence := uint64(rec.Sequence)
 	_, stored := q.messages.Get(sequence)
 	_, scheduled := q.aside.scheduled.Get(sequence)
-	if stored || scheduled || sequence == 0 || sequence > q.lastSequence {
+	_, deferred := q.aside.deferred.Get(sequence)
+	if stored || scheduled || deferred || sequence == 0 || sequence > q.lastSequence {
 		return fmt.Errorf("queue %q: message %d is out of order or appears twice", q.name, sequence)
 	}
 	m := &Message{
@@ -112,8 +113,11 @@ func (r *Restorer) AddMessage(rec MessageRecord) error {
 			count: rec.Deliveries, receiveCount: rec.ReceiveCount,
 			firstReceivedAt: rec.FirstReceivedAt, receivedAt: rec.ReceivedAt, visibleAt: rec.VisibleAt,
 			attemptID: rec.AttemptID, attemptNumber: rec.AttemptNumber,
-			session: rec.SessionLock, takenBack: rec.TakenBack,
+			session: rec.SessionLock, takenBack: rec.TakenBack, deferred: rec.Deferred,
 		}
+	}
+	if m.deferred() && (rec.Scheduled || !q.attributes.FIFO) {
+		return fmt.Errorf("queue %q: message %d cannot be deferred", q.name, sequence)
 	}
 	m.seal(r.b.key)
 	if !rec.Scheduled {

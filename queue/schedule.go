@@ -106,6 +106,9 @@ func (b *Broker) activateScheduled(q *Queue, budget int) int {
 		if _, newest, ok := q.messages.Max(); ok {
 			m.sentAt = max(m.sentAt, newest.sentAt)
 		}
+		if _, newest, ok := q.aside.deferred.Max(); ok {
+			m.sentAt = max(m.sentAt, newest.sentAt)
+		}
 		m.delivery = nil
 		extra := messageExtra{}
 		if old.extra != nil {

@@ -64,7 +64,7 @@ func (c *AcceptSession) apply(b *Broker) (Result, *Error) {
 	name := c.SessionID
 	if c.SessionIDGiven {
 		if q.isTaken(name, b.now) {
-			return nil, refusal.New(refusal.SessionCannotBeLocked, "The session ", name, " is locked by another receiver.")
+			return nil, sessionTaken(name)
 		}
 	} else {
 		free, found := q.freeSession(b.now)
@@ -132,6 +132,10 @@ func (b *Broker) openSession(q *Queue, s SessionRef) (*session.Record, *Error) {
 		return nil, sessionLockLost(s.SessionID)
 	}
 	return r, nil
+}
+
+func sessionTaken(id string) *Error {
+	return refusal.New(refusal.SessionCannotBeLocked, "The session ", id, " is locked by another receiver.")
 }
 
 func sessionLockLost(id string) *Error {

@@ -31,9 +31,13 @@ func (o *ReceiveOptions) check(c *ReceiveMessages) *Error {
 	case !o.inSession():
 		return nil
 	case c.VisibilityTimeout.Given:
-		return refusal.New(refusal.UnsupportedOperation, "Messages of a session are locked as long as their session, and have no VisibilityTimeout.")
+		return timeoutInSession()
 	}
 	return o.Session.check()
+}
+
+func timeoutInSession() *Error {
+	return refusal.New(refusal.UnsupportedOperation, "Messages of a session are locked as long as their session, and have no VisibilityTimeout.")
 }
 
 // receive is ReceiveMessages with options.

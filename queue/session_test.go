@@ -36,9 +36,9 @@ func TestSessionsAtRandom(t *testing.T) {
 		group := func() string { return fmt.Sprint("g", random.IntN(3)) }
 		holders := map[string]SessionRef{} // the newest lock of each session
 		var handles []string
-		next, received := 0, 0
+		next, received, deferred := 0, 0, 0
 		for range 1500 {
-			switch n := random.IntN(100); {
+			switch n := random.IntN(112); {
 			case n < 30:
 				for range 1 + random.IntN(6) {
 					next++
@@ -91,13 +91,36 @@ func TestSessionsAtRandom(t *testing.T) {
 				w.apply(&ChangeMessageVisibility{Queue: "q.fifo", Entries: []VisibilityEntry{{Handle: h, VisibilityTimeout: Some(int64(random.IntN(3)))}}})
 			case n < 97:
 				w.must(&PurgeQueue{Queue: "q.fifo"})
+			case n >= 100 && len(handles) > 0:
+				h := handles[len(handles)-1-random.IntN(min(4, len(handles)))]
+				var s SessionRef
+				if n%2 == 0 {
+					s = holders[group()]
+				}
+				switch {
+				case n < 104:
+					w.apply(&Defer{Queue: "q.fifo", Session: s, Handles: []string{h}})
+				case n < 106:
+					w.apply(&DeadLetter{Queue: "q.fifo", Session: s, Entries: []DeadLetterEntry{{Handle: h, Reason: "r"}}})
+				case n < 108:
+					w.apply(&DeleteMessages{Queue: "q.fifo", Handles: []string{h}, Options: &SettleOptions{Session: s}})
+				default:
+					q, _ := w.b.queues.Get("q.fifo")
+					if sequence, _, some := q.aside.deferred.GetAt(random.IntN(1 + q.aside.deferred.Len())); some {
+						r, err := w.apply(&ReceiveDeferred{Queue: "q.fifo", Session: s, Sequences: []SequenceNumber{SequenceNumber(sequence)}, Delete: n == 108})
+						if err == nil {
+							deferred++
+							handles = append(handles, r.(MessagesReceived).Messages[0].Handle.String())
+						}
+					}
+				}
 			default:
 				w.pass(logtime.Duration(random.IntN(20)) * logtime.Second)
 			}
 			w.pass(logtime.Duration(random.IntN(300)))
 		}
-		if received < 100 {
-			t.Errorf("seed %d: only %d messages received in sessions", seed, received)
+		if received < 100 || deferred < 2 {
+			t.Errorf("seed %d: only %d messages received in sessions, %d deferred ones", seed, received, deferred)
 		}
 	}
 }

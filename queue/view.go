@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/tidwall/btree"
+
 	"github.com/seriatimq/seriatim/queue/limits"
 	"github.com/seriatimq/seriatim/queue/logtime"
 	"github.com/seriatimq/seriatim/queue/refusal"
@@ -23,6 +25,7 @@ type QueueStats struct {
 	Visible              int64 // also FIFO messages behind a blocked head
 	NotVisible           int64
 	Delayed              int64
+	Deferred             int64 // in none of the other counts
 	Groups               int64
 	DeduplicationEntries int64     // kept in memory: live ones and dead ones not yet forgotten
 	OldestSentAt         Timestamp // zero if empty
@@ -32,7 +35,7 @@ type QueueStats struct {
 // no receive, and the handle is empty.
 type PeekedMessage struct {
 	ReceivedMessage
-	State     string // "visible", "in flight", "delayed", "scheduled"
+	State     string // "visible", "in flight", "delayed", "scheduled", "deferred"
 	VisibleAt Timestamp
 }
 
@@ -106,6 +109,7 @@ func (q *Queue) stats(now Timestamp) QueueStats {
 	s := QueueStats{
 		NotVisible:           q.inFlight(),
 		Delayed:              q.timers.delayed + q.delayedFirst(now),
+		Deferred:             int64(q.aside.deferred.Len()),
 		Groups:               int64(q.groups.byName.Len()),
 		DeduplicationEntries: int64(q.deduplication.Len()),
 		OldestSentAt:         oldest,
@@ -245,7 +249,7 @@ func (v View) OverLimit(queue string) bool {
 }
 
 // Peek lists at most limit messages of a queue from sequence number from on,
-// scheduled ones among them, of group only if group is not empty, and changes
+// scheduled and deferred ones among them, of group only if group is not empty, and changes
 // nothing.
 func (v View) Peek(queue string, from SequenceNumber, group string, limit int) (peeked []PeekedMessage, err *Error) {
 	q, ok := v.b.queues.Get(queue)
@@ -267,25 +271,38 @@ func (v View) Peek(queue string, from SequenceNumber, group string, limit int) (
 	} else {
 		q.messages.Ascend(uint64(from), func(sequence uint64, _ *Message) bool { return visit(sequence) })
 	}
-	return v.withScheduled(q, peeked, from, group, limit), nil
+	return v.withAside(q, peeked, from, group, limit), nil
 }
 
-// withScheduled adds the scheduled messages among the first limit ones.
-func (v View) withScheduled(q *Queue, peeked []PeekedMessage, from SequenceNumber, group string, limit int) []PeekedMessage {
-	found := 0
-	q.aside.scheduled.Ascend(uint64(from), func(_ uint64, m *Message) bool {
-		if group == "" || m.group == group {
-			p := v.peek(q, m)
-			p.State, p.VisibleAt = "scheduled", m.delivery.visibleAt
-			peeked = append(peeked, p)
-			found++
-		}
-		return found < limit
-	})
-	if found > 0 {
+// withAside adds the scheduled and deferred messages among the first limit ones.
+func (v View) withAside(q *Queue, peeked []PeekedMessage, from SequenceNumber, group string, limit int) []PeekedMessage {
+	added := false
+	for _, aside := range [2]*btree.Map[uint64, *Message]{q.aside.scheduled, q.aside.deferred} {
+		found := 0
+		aside.Ascend(uint64(from), func(_ uint64, m *Message) bool {
+			if group == "" || m.group == group {
+				peeked = append(peeked, v.peekAside(q, m))
+				found++
+			}
+			return found < limit
+		})
+		added = added || found > 0
+	}
+	if added {
 		slices.SortFunc(peeked, func(a, b PeekedMessage) int { return cmp.Compare(a.Sequence, b.Sequence) })
 	}
 	return peeked[:min(limit, len(peeked))]
+}
+
+func (v View) peekAside(q *Queue, m *Message) PeekedMessage {
+	p := v.peek(q, m)
+	switch {
+	case !m.deferred():
+		p.State, p.VisibleAt = "scheduled", m.delivery.visibleAt
+	case p.State != "in flight":
+		p.State = "deferred"
+	}
+	return p
 }
 
 func (v View) peek(q *Queue, m *Message) PeekedMessage {

@@ -92,6 +92,7 @@ func deleteMessagesMessage(cmd *queue.DeleteMessages) *fsmpb.DeleteMessages {
 		Queue:   cmd.Queue,
 		Batch:   cmd.Batch,
 		Handles: cmd.Handles,
+		Options: settleOptionsMessage(cmd.Options),
 	}
 }
 
@@ -101,12 +102,13 @@ func deleteMessagesCommand(m *fsmpb.DeleteMessages) (*queue.DeleteMessages, erro
 		Queue:   m.Queue,
 		Batch:   m.Batch,
 		Handles: m.Handles,
+		Options: settleOptions(m.Options),
 	}, nil
 }
 
 // changeVisibilityMessage is the log form of cmd.
 func changeVisibilityMessage(cmd *queue.ChangeMessageVisibility) *fsmpb.ChangeMessageVisibility {
-	m := &fsmpb.ChangeMessageVisibility{Queue: cmd.Queue, Batch: cmd.Batch}
+	m := &fsmpb.ChangeMessageVisibility{Queue: cmd.Queue, Batch: cmd.Batch, Options: settleOptionsMessage(cmd.Options)}
 	for _, e := range cmd.Entries {
 		m.Entries = append(m.Entries, &fsmpb.VisibilityEntry{
 			Handle:            e.Handle,
@@ -118,7 +120,7 @@ func changeVisibilityMessage(cmd *queue.ChangeMessageVisibility) *fsmpb.ChangeMe
 
 // changeVisibilityCommand is the inverse of changeVisibilityMessage.
 func changeVisibilityCommand(m *fsmpb.ChangeMessageVisibility) (*queue.ChangeMessageVisibility, error) {
-	cmd := &queue.ChangeMessageVisibility{Queue: m.Queue, Batch: m.Batch}
+	cmd := &queue.ChangeMessageVisibility{Queue: m.Queue, Batch: m.Batch, Options: settleOptions(m.Options)}
 	for _, e := range m.Entries {
 		cmd.Entries = append(cmd.Entries, queue.VisibilityEntry{
 			Handle:            e.Handle,

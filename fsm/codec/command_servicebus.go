@@ -19,6 +19,14 @@ func minimumOfOptions(cmd queue.Command) uint32 {
 		if c.Options != nil {
 			return options
 		}
+	case *queue.DeleteMessages:
+		if c.Options != nil {
+			return options
+		}
+	case *queue.ChangeMessageVisibility:
+		if c.Options != nil {
+			return options
+		}
 	}
 	return 0
 }
@@ -63,6 +71,66 @@ func cancelScheduledMessage(cmd *queue.CancelScheduled) *fsmpb.CancelScheduled {
 // cancelScheduledCommand is the inverse of cancelScheduledMessage.
 func cancelScheduledCommand(m *fsmpb.CancelScheduled) (*queue.CancelScheduled, error) {
 	return &queue.CancelScheduled{Queue: m.Queue, Sequences: sequences(m.Sequences), ForgetDeduplicationID: m.Forget}, nil
+}
+
+// settleOptionsMessage is the log form of options, nil for nil.
+func settleOptionsMessage(o *queue.SettleOptions) *fsmpb.SettleOptions {
+	if o == nil {
+		return nil
+	}
+	return &fsmpb.SettleOptions{Session: sessionRefMessage(o.Session)}
+}
+
+// settleOptions is the inverse of settleOptionsMessage.
+func settleOptions(m *fsmpb.SettleOptions) *queue.SettleOptions {
+	if m == nil {
+		return nil
+	}
+	return &queue.SettleOptions{Session: sessionRef(m.Session)}
+}
+
+// deferMessage is the log form of cmd.
+func deferMessage(cmd *queue.Defer) *fsmpb.Defer {
+	return &fsmpb.Defer{Queue: cmd.Queue, Session: sessionRefMessage(cmd.Session), Handles: cmd.Handles}
+}
+
+// deferCommand is the inverse of deferMessage.
+func deferCommand(m *fsmpb.Defer) (*queue.Defer, error) {
+	return &queue.Defer{Queue: m.Queue, Session: sessionRef(m.Session), Handles: m.Handles}, nil
+}
+
+// receiveDeferredMessage is the log form of cmd.
+func receiveDeferredMessage(cmd *queue.ReceiveDeferred) *fsmpb.ReceiveDeferred {
+	return &fsmpb.ReceiveDeferred{
+		Queue: cmd.Queue, Sequences: numbers(cmd.Sequences), Session: sessionRefMessage(cmd.Session),
+		VisibilityTimeout: given(cmd.VisibilityTimeout), Delete: cmd.Delete,
+	}
+}
+
+// receiveDeferredCommand is the inverse of receiveDeferredMessage.
+func receiveDeferredCommand(m *fsmpb.ReceiveDeferred) (*queue.ReceiveDeferred, error) {
+	return &queue.ReceiveDeferred{
+		Queue: m.Queue, Sequences: sequences(m.Sequences), Session: sessionRef(m.Session),
+		VisibilityTimeout: integer(m.VisibilityTimeout), Delete: m.Delete,
+	}, nil
+}
+
+// deadLetterMessage is the log form of cmd.
+func deadLetterMessage(cmd *queue.DeadLetter) *fsmpb.DeadLetter {
+	m := &fsmpb.DeadLetter{Queue: cmd.Queue, Session: sessionRefMessage(cmd.Session)}
+	for _, e := range cmd.Entries {
+		m.Entries = append(m.Entries, &fsmpb.DeadLetterEntry{Handle: e.Handle, Reason: e.Reason, Description: e.Description})
+	}
+	return m
+}
+
+// deadLetterCommand is the inverse of deadLetterMessage.
+func deadLetterCommand(m *fsmpb.DeadLetter) (*queue.DeadLetter, error) {
+	cmd := &queue.DeadLetter{Queue: m.Queue, Session: sessionRef(m.Session)}
+	for _, e := range m.Entries {
+		cmd.Entries = append(cmd.Entries, queue.DeadLetterEntry{Handle: e.Handle, Reason: e.Reason, Description: e.Description})
+	}
+	return cmd, nil
 }
 
 func numbers(list []queue.SequenceNumber) []uint64 {

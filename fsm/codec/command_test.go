@@ -143,7 +143,7 @@ func TestMinimumVersion(t *testing.T) {
 		if number <= 3 {
 			want = 0 // a new cluster needs these to get to version 1
 		}
-		if since3 := []uint8{24, 50, 51, 52, 53}; slices.Contains(since3, number) {
+		if since3 := []uint8{24, 25, 26, 27, 50, 51, 52, 53}; slices.Contains(since3, number) {
 			want = 3
 		}
 		if got := MinimumVersion(cmd); got != want {
@@ -156,6 +156,8 @@ func TestMinimumVersion(t *testing.T) {
 	for _, cmd := range []queue.Command{
 		&queue.SendMessages{Entries: []queue.SendEntry{{}, {Options: &queue.SendOptions{}}}},
 		&queue.ReceiveMessages{Options: &queue.ReceiveOptions{}},
+		&queue.DeleteMessages{Options: &queue.SettleOptions{}},
+		&queue.ChangeMessageVisibility{Options: &queue.SettleOptions{}},
 	} {
 		if got := MinimumVersion(cmd); got != 3 {
 			t.Errorf("%T with options needs %d", cmd, got)

@@ -1314,6 +1314,7 @@ type DeleteMessages struct {
 	Queue         string                 `protobuf:"bytes,1,opt,name=queue" json:"queue,omitempty"`
 	Batch         bool                   `protobuf:"varint,2,opt,name=batch" json:"batch,omitempty"`
 	Handles       []string               `protobuf:"bytes,3,rep,name=handles" json:"handles,omitempty"`
+	Options       *SettleOptions         `protobuf:"bytes,4,opt,name=options" json:"options,omitempty"` // from format version 3
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1369,18 +1370,70 @@ func (x *DeleteMessages) GetHandles() []string {
 	return nil
 }
 
+func (x *DeleteMessages) GetOptions() *SettleOptions {
+	if x != nil {
+		return x.Options
+	}
+	return nil
+}
+
+type SettleOptions struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Session       *SessionRef            `protobuf:"bytes,1,opt,name=session" json:"session,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SettleOptions) Reset() {
+	*x = SettleOptions{}
+	mi := &file_fsm_command_proto_msgTypes[22]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SettleOptions) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SettleOptions) ProtoMessage() {}
+
+func (x *SettleOptions) ProtoReflect() protoreflect.Message {
+	mi := &file_fsm_command_proto_msgTypes[22]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SettleOptions.ProtoReflect.Descriptor instead.
+func (*SettleOptions) Descriptor() ([]byte, []int) {
+	return file_fsm_command_proto_rawDescGZIP(), []int{22}
+}
+
+func (x *SettleOptions) GetSession() *SessionRef {
+	if x != nil {
+		return x.Session
+	}
+	return nil
+}
+
 type ChangeMessageVisibility struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Queue         string                 `protobuf:"bytes,1,opt,name=queue" json:"queue,omitempty"`
 	Batch         bool                   `protobuf:"varint,2,opt,name=batch" json:"batch,omitempty"`
 	Entries       []*VisibilityEntry     `protobuf:"bytes,3,rep,name=entries" json:"entries,omitempty"`
+	Options       *SettleOptions         `protobuf:"bytes,4,opt,name=options" json:"options,omitempty"` // from format version 3
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ChangeMessageVisibility) Reset() {
 	*x = ChangeMessageVisibility{}
-	mi := &file_fsm_command_proto_msgTypes[22]
+	mi := &file_fsm_command_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1392,7 +1445,7 @@ func (x *ChangeMessageVisibility) String() string {
 func (*ChangeMessageVisibility) ProtoMessage() {}
 
 func (x *ChangeMessageVisibility) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[22]
+	mi := &file_fsm_command_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1405,7 +1458,7 @@ func (x *ChangeMessageVisibility) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChangeMessageVisibility.ProtoReflect.Descriptor instead.
 func (*ChangeMessageVisibility) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{22}
+	return file_fsm_command_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *ChangeMessageVisibility) GetQueue() string {
@@ -1429,6 +1482,13 @@ func (x *ChangeMessageVisibility) GetEntries() []*VisibilityEntry {
 	return nil
 }
 
+func (x *ChangeMessageVisibility) GetOptions() *SettleOptions {
+	if x != nil {
+		return x.Options
+	}
+	return nil
+}
+
 type VisibilityEntry struct {
 	state             protoimpl.MessageState `protogen:"open.v1"`
 	Handle            string                 `protobuf:"bytes,1,opt,name=handle" json:"handle,omitempty"`
@@ -1439,7 +1499,7 @@ type VisibilityEntry struct {
 
 func (x *VisibilityEntry) Reset() {
 	*x = VisibilityEntry{}
-	mi := &file_fsm_command_proto_msgTypes[23]
+	mi := &file_fsm_command_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1451,7 +1511,7 @@ func (x *VisibilityEntry) String() string {
 func (*VisibilityEntry) ProtoMessage() {}
 
 func (x *VisibilityEntry) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[23]
+	mi := &file_fsm_command_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1464,7 +1524,7 @@ func (x *VisibilityEntry) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use VisibilityEntry.ProtoReflect.Descriptor instead.
 func (*VisibilityEntry) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{23}
+	return file_fsm_command_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *VisibilityEntry) GetHandle() string {
@@ -1492,7 +1552,7 @@ type StartMoveTask struct {
 
 func (x *StartMoveTask) Reset() {
 	*x = StartMoveTask{}
-	mi := &file_fsm_command_proto_msgTypes[24]
+	mi := &file_fsm_command_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1504,7 +1564,7 @@ func (x *StartMoveTask) String() string {
 func (*StartMoveTask) ProtoMessage() {}
 
 func (x *StartMoveTask) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[24]
+	mi := &file_fsm_command_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1517,7 +1577,7 @@ func (x *StartMoveTask) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StartMoveTask.ProtoReflect.Descriptor instead.
 func (*StartMoveTask) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{24}
+	return file_fsm_command_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *StartMoveTask) GetSource() string {
@@ -1551,7 +1611,7 @@ type CancelMoveTask struct {
 
 func (x *CancelMoveTask) Reset() {
 	*x = CancelMoveTask{}
-	mi := &file_fsm_command_proto_msgTypes[25]
+	mi := &file_fsm_command_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1563,7 +1623,7 @@ func (x *CancelMoveTask) String() string {
 func (*CancelMoveTask) ProtoMessage() {}
 
 func (x *CancelMoveTask) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[25]
+	mi := &file_fsm_command_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1576,7 +1636,7 @@ func (x *CancelMoveTask) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelMoveTask.ProtoReflect.Descriptor instead.
 func (*CancelMoveTask) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{25}
+	return file_fsm_command_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *CancelMoveTask) GetTaskId() string {
@@ -1603,7 +1663,7 @@ type MoveMessages struct {
 
 func (x *MoveMessages) Reset() {
 	*x = MoveMessages{}
-	mi := &file_fsm_command_proto_msgTypes[26]
+	mi := &file_fsm_command_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1615,7 +1675,7 @@ func (x *MoveMessages) String() string {
 func (*MoveMessages) ProtoMessage() {}
 
 func (x *MoveMessages) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[26]
+	mi := &file_fsm_command_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1628,7 +1688,7 @@ func (x *MoveMessages) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MoveMessages.ProtoReflect.Descriptor instead.
 func (*MoveMessages) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{26}
+	return file_fsm_command_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *MoveMessages) GetTaskId() string {
@@ -1656,7 +1716,7 @@ type CancelScheduled struct {
 
 func (x *CancelScheduled) Reset() {
 	*x = CancelScheduled{}
-	mi := &file_fsm_command_proto_msgTypes[27]
+	mi := &file_fsm_command_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1668,7 +1728,7 @@ func (x *CancelScheduled) String() string {
 func (*CancelScheduled) ProtoMessage() {}
 
 func (x *CancelScheduled) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[27]
+	mi := &file_fsm_command_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1681,7 +1741,7 @@ func (x *CancelScheduled) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelScheduled.ProtoReflect.Descriptor instead.
 func (*CancelScheduled) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{27}
+	return file_fsm_command_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *CancelScheduled) GetQueue() string {
@@ -1716,7 +1776,7 @@ type AcceptSession struct {
 
 func (x *AcceptSession) Reset() {
 	*x = AcceptSession{}
-	mi := &file_fsm_command_proto_msgTypes[28]
+	mi := &file_fsm_command_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1728,7 +1788,7 @@ func (x *AcceptSession) String() string {
 func (*AcceptSession) ProtoMessage() {}
 
 func (x *AcceptSession) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[28]
+	mi := &file_fsm_command_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1741,7 +1801,7 @@ func (x *AcceptSession) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AcceptSession.ProtoReflect.Descriptor instead.
 func (*AcceptSession) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{28}
+	return file_fsm_command_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *AcceptSession) GetQueue() string {
@@ -1776,7 +1836,7 @@ type RenewSession struct {
 
 func (x *RenewSession) Reset() {
 	*x = RenewSession{}
-	mi := &file_fsm_command_proto_msgTypes[29]
+	mi := &file_fsm_command_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1788,7 +1848,7 @@ func (x *RenewSession) String() string {
 func (*RenewSession) ProtoMessage() {}
 
 func (x *RenewSession) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[29]
+	mi := &file_fsm_command_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1801,7 +1861,7 @@ func (x *RenewSession) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenewSession.ProtoReflect.Descriptor instead.
 func (*RenewSession) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{29}
+	return file_fsm_command_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *RenewSession) GetQueue() string {
@@ -1835,7 +1895,7 @@ type ReleaseSession struct {
 
 func (x *ReleaseSession) Reset() {
 	*x = ReleaseSession{}
-	mi := &file_fsm_command_proto_msgTypes[30]
+	mi := &file_fsm_command_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1847,7 +1907,7 @@ func (x *ReleaseSession) String() string {
 func (*ReleaseSession) ProtoMessage() {}
 
 func (x *ReleaseSession) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[30]
+	mi := &file_fsm_command_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1860,7 +1920,7 @@ func (x *ReleaseSession) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseSession.ProtoReflect.Descriptor instead.
 func (*ReleaseSession) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{30}
+	return file_fsm_command_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *ReleaseSession) GetQueue() string {
@@ -1889,7 +1949,7 @@ type SetSessionState struct {
 
 func (x *SetSessionState) Reset() {
 	*x = SetSessionState{}
-	mi := &file_fsm_command_proto_msgTypes[31]
+	mi := &file_fsm_command_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1901,7 +1961,7 @@ func (x *SetSessionState) String() string {
 func (*SetSessionState) ProtoMessage() {}
 
 func (x *SetSessionState) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[31]
+	mi := &file_fsm_command_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1914,7 +1974,7 @@ func (x *SetSessionState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetSessionState.ProtoReflect.Descriptor instead.
 func (*SetSessionState) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{31}
+	return file_fsm_command_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *SetSessionState) GetQueue() string {
@@ -1934,6 +1994,262 @@ func (x *SetSessionState) GetSession() *SessionRef {
 func (x *SetSessionState) GetState() string {
 	if x != nil && x.State != nil {
 		return *x.State
+	}
+	return ""
+}
+
+type Defer struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Queue         string                 `protobuf:"bytes,1,opt,name=queue" json:"queue,omitempty"`
+	Session       *SessionRef            `protobuf:"bytes,2,opt,name=session" json:"session,omitempty"`
+	Handles       []string               `protobuf:"bytes,3,rep,name=handles" json:"handles,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Defer) Reset() {
+	*x = Defer{}
+	mi := &file_fsm_command_proto_msgTypes[33]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Defer) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Defer) ProtoMessage() {}
+
+func (x *Defer) ProtoReflect() protoreflect.Message {
+	mi := &file_fsm_command_proto_msgTypes[33]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Defer.ProtoReflect.Descriptor instead.
+func (*Defer) Descriptor() ([]byte, []int) {
+	return file_fsm_command_proto_rawDescGZIP(), []int{33}
+}
+
+func (x *Defer) GetQueue() string {
+	if x != nil {
+		return x.Queue
+	}
+	return ""
+}
+
+func (x *Defer) GetSession() *SessionRef {
+	if x != nil {
+		return x.Session
+	}
+	return nil
+}
+
+func (x *Defer) GetHandles() []string {
+	if x != nil {
+		return x.Handles
+	}
+	return nil
+}
+
+type ReceiveDeferred struct {
+	state             protoimpl.MessageState `protogen:"open.v1"`
+	Queue             string                 `protobuf:"bytes,1,opt,name=queue" json:"queue,omitempty"`
+	Sequences         []uint64               `protobuf:"varint,2,rep,packed,name=sequences" json:"sequences,omitempty"`
+	Session           *SessionRef            `protobuf:"bytes,3,opt,name=session" json:"session,omitempty"`
+	VisibilityTimeout *int64                 `protobuf:"varint,4,opt,name=visibility_timeout,json=visibilityTimeout" json:"visibility_timeout,omitempty"`
+	Delete            bool                   `protobuf:"varint,5,opt,name=delete" json:"delete,omitempty"`
+	unknownFields     protoimpl.UnknownFields
+	sizeCache         protoimpl.SizeCache
+}
+
+func (x *ReceiveDeferred) Reset() {
+	*x = ReceiveDeferred{}
+	mi := &file_fsm_command_proto_msgTypes[34]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ReceiveDeferred) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ReceiveDeferred) ProtoMessage() {}
+
+func (x *ReceiveDeferred) ProtoReflect() protoreflect.Message {
+	mi := &file_fsm_command_proto_msgTypes[34]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ReceiveDeferred.ProtoReflect.Descriptor instead.
+func (*ReceiveDeferred) Descriptor() ([]byte, []int) {
+	return file_fsm_command_proto_rawDescGZIP(), []int{34}
+}
+
+func (x *ReceiveDeferred) GetQueue() string {
+	if x != nil {
+		return x.Queue
+	}
+	return ""
+}
+
+func (x *ReceiveDeferred) GetSequences() []uint64 {
+	if x != nil {
+		return x.Sequences
+	}
+	return nil
+}
+
+func (x *ReceiveDeferred) GetSession() *SessionRef {
+	if x != nil {
+		return x.Session
+	}
+	return nil
+}
+
+func (x *ReceiveDeferred) GetVisibilityTimeout() int64 {
+	if x != nil && x.VisibilityTimeout != nil {
+		return *x.VisibilityTimeout
+	}
+	return 0
+}
+
+func (x *ReceiveDeferred) GetDelete() bool {
+	if x != nil {
+		return x.Delete
+	}
+	return false
+}
+
+type DeadLetter struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Queue         string                 `protobuf:"bytes,1,opt,name=queue" json:"queue,omitempty"`
+	Session       *SessionRef            `protobuf:"bytes,2,opt,name=session" json:"session,omitempty"`
+	Entries       []*DeadLetterEntry     `protobuf:"bytes,3,rep,name=entries" json:"entries,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DeadLetter) Reset() {
+	*x = DeadLetter{}
+	mi := &file_fsm_command_proto_msgTypes[35]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DeadLetter) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DeadLetter) ProtoMessage() {}
+
+func (x *DeadLetter) ProtoReflect() protoreflect.Message {
+	mi := &file_fsm_command_proto_msgTypes[35]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DeadLetter.ProtoReflect.Descriptor instead.
+func (*DeadLetter) Descriptor() ([]byte, []int) {
+	return file_fsm_command_proto_rawDescGZIP(), []int{35}
+}
+
+func (x *DeadLetter) GetQueue() string {
+	if x != nil {
+		return x.Queue
+	}
+	return ""
+}
+
+func (x *DeadLetter) GetSession() *SessionRef {
+	if x != nil {
+		return x.Session
+	}
+	return nil
+}
+
+func (x *DeadLetter) GetEntries() []*DeadLetterEntry {
+	if x != nil {
+		return x.Entries
+	}
+	return nil
+}
+
+type DeadLetterEntry struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Handle        string                 `protobuf:"bytes,1,opt,name=handle" json:"handle,omitempty"`
+	Reason        string                 `protobuf:"bytes,2,opt,name=reason" json:"reason,omitempty"`
+	Description   string                 `protobuf:"bytes,3,opt,name=description" json:"description,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DeadLetterEntry) Reset() {
+	*x = DeadLetterEntry{}
+	mi := &file_fsm_command_proto_msgTypes[36]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DeadLetterEntry) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DeadLetterEntry) ProtoMessage() {}
+
+func (x *DeadLetterEntry) ProtoReflect() protoreflect.Message {
+	mi := &file_fsm_command_proto_msgTypes[36]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DeadLetterEntry.ProtoReflect.Descriptor instead.
+func (*DeadLetterEntry) Descriptor() ([]byte, []int) {
+	return file_fsm_command_proto_rawDescGZIP(), []int{36}
+}
+
+func (x *DeadLetterEntry) GetHandle() string {
+	if x != nil {
+		return x.Handle
+	}
+	return ""
+}
+
+func (x *DeadLetterEntry) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+func (x *DeadLetterEntry) GetDescription() string {
+	if x != nil {
+		return x.Description
 	}
 	return ""
 }
@@ -2042,15 +2358,19 @@ const file_fsm_command_proto_rawDesc = "" +
 	"SessionRef\x12\x1d\n" +
 	"\n" +
 	"session_id\x18\x01 \x01(\tR\tsessionId\x12\x14\n" +
-	"\x05token\x18\x02 \x01(\tR\x05token\"V\n" +
+	"\x05token\x18\x02 \x01(\tR\x05token\"\x8d\x01\n" +
 	"\x0eDeleteMessages\x12\x14\n" +
 	"\x05queue\x18\x01 \x01(\tR\x05queue\x12\x14\n" +
 	"\x05batch\x18\x02 \x01(\bR\x05batch\x12\x18\n" +
-	"\ahandles\x18\x03 \x03(\tR\ahandles\"~\n" +
+	"\ahandles\x18\x03 \x03(\tR\ahandles\x125\n" +
+	"\aoptions\x18\x04 \x01(\v2\x1b.seriatim.fsm.SettleOptionsR\aoptions\"C\n" +
+	"\rSettleOptions\x122\n" +
+	"\asession\x18\x01 \x01(\v2\x18.seriatim.fsm.SessionRefR\asession\"\xb5\x01\n" +
 	"\x17ChangeMessageVisibility\x12\x14\n" +
 	"\x05queue\x18\x01 \x01(\tR\x05queue\x12\x14\n" +
 	"\x05batch\x18\x02 \x01(\bR\x05batch\x127\n" +
-	"\aentries\x18\x03 \x03(\v2\x1d.seriatim.fsm.VisibilityEntryR\aentries\"_\n" +
+	"\aentries\x18\x03 \x03(\v2\x1d.seriatim.fsm.VisibilityEntryR\aentries\x125\n" +
+	"\aoptions\x18\x04 \x01(\v2\x1b.seriatim.fsm.SettleOptionsR\aoptions\"_\n" +
 	"\x0fVisibilityEntry\x12\x16\n" +
 	"\x06handle\x18\x01 \x01(\tR\x06handle\x124\n" +
 	"\x12visibility_timeout\x18\x02 \x01(\x03B\x05\xaa\x01\x02\b\x01R\x11visibilityTimeout\"v\n" +
@@ -2083,7 +2403,26 @@ const file_fsm_command_proto_rawDesc = "" +
 	"\x0fSetSessionState\x12\x14\n" +
 	"\x05queue\x18\x01 \x01(\tR\x05queue\x122\n" +
 	"\asession\x18\x02 \x01(\v2\x18.seriatim.fsm.SessionRefR\asession\x12\x1b\n" +
-	"\x05state\x18\x03 \x01(\tB\x05\xaa\x01\x02\b\x01R\x05stateB\a\x92\x03\x04\b\x02 \x03b\beditionsp\xe8\a"
+	"\x05state\x18\x03 \x01(\tB\x05\xaa\x01\x02\b\x01R\x05state\"k\n" +
+	"\x05Defer\x12\x14\n" +
+	"\x05queue\x18\x01 \x01(\tR\x05queue\x122\n" +
+	"\asession\x18\x02 \x01(\v2\x18.seriatim.fsm.SessionRefR\asession\x12\x18\n" +
+	"\ahandles\x18\x03 \x03(\tR\ahandles\"\xc7\x01\n" +
+	"\x0fReceiveDeferred\x12\x14\n" +
+	"\x05queue\x18\x01 \x01(\tR\x05queue\x12\x1c\n" +
+	"\tsequences\x18\x02 \x03(\x04R\tsequences\x122\n" +
+	"\asession\x18\x03 \x01(\v2\x18.seriatim.fsm.SessionRefR\asession\x124\n" +
+	"\x12visibility_timeout\x18\x04 \x01(\x03B\x05\xaa\x01\x02\b\x01R\x11visibilityTimeout\x12\x16\n" +
+	"\x06delete\x18\x05 \x01(\bR\x06delete\"\x8f\x01\n" +
+	"\n" +
+	"DeadLetter\x12\x14\n" +
+	"\x05queue\x18\x01 \x01(\tR\x05queue\x122\n" +
+	"\asession\x18\x02 \x01(\v2\x18.seriatim.fsm.SessionRefR\asession\x127\n" +
+	"\aentries\x18\x03 \x03(\v2\x1d.seriatim.fsm.DeadLetterEntryR\aentries\"c\n" +
+	"\x0fDeadLetterEntry\x12\x16\n" +
+	"\x06handle\x18\x01 \x01(\tR\x06handle\x12\x16\n" +
+	"\x06reason\x18\x02 \x01(\tR\x06reason\x12 \n" +
+	"\vdescription\x18\x03 \x01(\tR\vdescriptionB\a\x92\x03\x04\b\x02 \x03b\beditionsp\xe8\a"
 
 var (
 	file_fsm_command_proto_rawDescOnce sync.Once
@@ -2097,7 +2436,7 @@ func file_fsm_command_proto_rawDescGZIP() []byte {
 	return file_fsm_command_proto_rawDescData
 }
 
-var file_fsm_command_proto_msgTypes = make([]protoimpl.MessageInfo, 32)
+var file_fsm_command_proto_msgTypes = make([]protoimpl.MessageInfo, 37)
 var file_fsm_command_proto_goTypes = []any{
 	(*AdvanceClock)(nil),            // 0: seriatim.fsm.AdvanceClock
 	(*SetFormatVersion)(nil),        // 1: seriatim.fsm.SetFormatVersion
@@ -2121,16 +2460,21 @@ var file_fsm_command_proto_goTypes = []any{
 	(*ReceiveOptions)(nil),          // 19: seriatim.fsm.ReceiveOptions
 	(*SessionRef)(nil),              // 20: seriatim.fsm.SessionRef
 	(*DeleteMessages)(nil),          // 21: seriatim.fsm.DeleteMessages
-	(*ChangeMessageVisibility)(nil), // 22: seriatim.fsm.ChangeMessageVisibility
-	(*VisibilityEntry)(nil),         // 23: seriatim.fsm.VisibilityEntry
-	(*StartMoveTask)(nil),           // 24: seriatim.fsm.StartMoveTask
-	(*CancelMoveTask)(nil),          // 25: seriatim.fsm.CancelMoveTask
-	(*MoveMessages)(nil),            // 26: seriatim.fsm.MoveMessages
-	(*CancelScheduled)(nil),         // 27: seriatim.fsm.CancelScheduled
-	(*AcceptSession)(nil),           // 28: seriatim.fsm.AcceptSession
-	(*RenewSession)(nil),            // 29: seriatim.fsm.RenewSession
-	(*ReleaseSession)(nil),          // 30: seriatim.fsm.ReleaseSession
-	(*SetSessionState)(nil),         // 31: seriatim.fsm.SetSessionState
+	(*SettleOptions)(nil),           // 22: seriatim.fsm.SettleOptions
+	(*ChangeMessageVisibility)(nil), // 23: seriatim.fsm.ChangeMessageVisibility
+	(*VisibilityEntry)(nil),         // 24: seriatim.fsm.VisibilityEntry
+	(*StartMoveTask)(nil),           // 25: seriatim.fsm.StartMoveTask
+	(*CancelMoveTask)(nil),          // 26: seriatim.fsm.CancelMoveTask
+	(*MoveMessages)(nil),            // 27: seriatim.fsm.MoveMessages
+	(*CancelScheduled)(nil),         // 28: seriatim.fsm.CancelScheduled
+	(*AcceptSession)(nil),           // 29: seriatim.fsm.AcceptSession
+	(*RenewSession)(nil),            // 30: seriatim.fsm.RenewSession
+	(*ReleaseSession)(nil),          // 31: seriatim.fsm.ReleaseSession
+	(*SetSessionState)(nil),         // 32: seriatim.fsm.SetSessionState
+	(*Defer)(nil),                   // 33: seriatim.fsm.Defer
+	(*ReceiveDeferred)(nil),         // 34: seriatim.fsm.ReceiveDeferred
+	(*DeadLetter)(nil),              // 35: seriatim.fsm.DeadLetter
+	(*DeadLetterEntry)(nil),         // 36: seriatim.fsm.DeadLetterEntry
 }
 var file_fsm_command_proto_depIdxs = []int32{
 	4,  // 0: seriatim.fsm.Audit.reports:type_name -> seriatim.fsm.AuditReport
@@ -2147,15 +2491,22 @@ var file_fsm_command_proto_depIdxs = []int32{
 	16, // 11: seriatim.fsm.SendEntry.options:type_name -> seriatim.fsm.SendOptions
 	19, // 12: seriatim.fsm.ReceiveMessages.options:type_name -> seriatim.fsm.ReceiveOptions
 	20, // 13: seriatim.fsm.ReceiveOptions.session:type_name -> seriatim.fsm.SessionRef
-	23, // 14: seriatim.fsm.ChangeMessageVisibility.entries:type_name -> seriatim.fsm.VisibilityEntry
-	20, // 15: seriatim.fsm.RenewSession.session:type_name -> seriatim.fsm.SessionRef
-	20, // 16: seriatim.fsm.ReleaseSession.session:type_name -> seriatim.fsm.SessionRef
-	20, // 17: seriatim.fsm.SetSessionState.session:type_name -> seriatim.fsm.SessionRef
-	18, // [18:18] is the sub-list for method output_type
-	18, // [18:18] is the sub-list for method input_type
-	18, // [18:18] is the sub-list for extension type_name
-	18, // [18:18] is the sub-list for extension extendee
-	0,  // [0:18] is the sub-list for field type_name
+	22, // 14: seriatim.fsm.DeleteMessages.options:type_name -> seriatim.fsm.SettleOptions
+	20, // 15: seriatim.fsm.SettleOptions.session:type_name -> seriatim.fsm.SessionRef
+	24, // 16: seriatim.fsm.ChangeMessageVisibility.entries:type_name -> seriatim.fsm.VisibilityEntry
+	22, // 17: seriatim.fsm.ChangeMessageVisibility.options:type_name -> seriatim.fsm.SettleOptions
+	20, // 18: seriatim.fsm.RenewSession.session:type_name -> seriatim.fsm.SessionRef
+	20, // 19: seriatim.fsm.ReleaseSession.session:type_name -> seriatim.fsm.SessionRef
+	20, // 20: seriatim.fsm.SetSessionState.session:type_name -> seriatim.fsm.SessionRef
+	20, // 21: seriatim.fsm.Defer.session:type_name -> seriatim.fsm.SessionRef
+	20, // 22: seriatim.fsm.ReceiveDeferred.session:type_name -> seriatim.fsm.SessionRef
+	20, // 23: seriatim.fsm.DeadLetter.session:type_name -> seriatim.fsm.SessionRef
+	36, // 24: seriatim.fsm.DeadLetter.entries:type_name -> seriatim.fsm.DeadLetterEntry
+	25, // [25:25] is the sub-list for method output_type
+	25, // [25:25] is the sub-list for method input_type
+	25, // [25:25] is the sub-list for extension type_name
+	25, // [25:25] is the sub-list for extension extendee
+	0,  // [0:25] is the sub-list for field type_name
 }
 
 func init() { file_fsm_command_proto_init() }
@@ -2169,7 +2520,7 @@ func file_fsm_command_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_fsm_command_proto_rawDesc), len(file_fsm_command_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   32,
+			NumMessages:   37,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

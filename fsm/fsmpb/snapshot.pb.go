@@ -978,6 +978,7 @@ type MessageRecord struct {
 	PartitionKey     string                 `protobuf:"bytes,21,opt,name=partition_key,json=partitionKey" json:"partition_key,omitempty"` // from format version 2
 	SessionLock      uint64                 `protobuf:"varint,30,opt,name=session_lock,json=sessionLock" json:"session_lock,omitempty"`   // from format version 3
 	TakenBack        uint32                 `protobuf:"varint,31,opt,name=taken_back,json=takenBack" json:"taken_back,omitempty"`         // from format version 3
+	Deferred         bool                   `protobuf:"varint,32,opt,name=deferred" json:"deferred,omitempty"`                            // from format version 3
 	unknownFields    protoimpl.UnknownFields
 	sizeCache        protoimpl.SizeCache
 }
@@ -1171,6 +1172,13 @@ func (x *MessageRecord) GetTakenBack() uint32 {
 		return x.TakenBack
 	}
 	return 0
+}
+
+func (x *MessageRecord) GetDeferred() bool {
+	if x != nil {
+		return x.Deferred
+	}
+	return false
 }
 
 type DeduplicationRecord struct {
@@ -1581,7 +1589,7 @@ const file_fsm_snapshot_proto_rawDesc = "" +
 	"\ventries_max\x18\x06 \x01(\x03R\n" +
 	"entriesMax\x12.\n" +
 	"\x13purge_keeps_history\x18\a \x01(\bR\x11purgeKeepsHistory\x12/\n" +
-	"\x14dead_letter_keeps_id\x18\b \x01(\bR\x11deadLetterKeepsId\"\x9a\x06\n" +
+	"\x14dead_letter_keeps_id\x18\b \x01(\bR\x11deadLetterKeepsId\"\xb6\x06\n" +
 	"\rMessageRecord\x12\x1a\n" +
 	"\bsequence\x18\x01 \x01(\x04R\bsequence\x12\x12\n" +
 	"\x04body\x18\x02 \x01(\tR\x04body\x12\x1d\n" +
@@ -1615,7 +1623,8 @@ const file_fsm_snapshot_proto_rawDesc = "" +
 	"\rpartition_key\x18\x15 \x01(\tR\fpartitionKey\x12!\n" +
 	"\fsession_lock\x18\x1e \x01(\x04R\vsessionLock\x12\x1d\n" +
 	"\n" +
-	"taken_back\x18\x1f \x01(\rR\ttakenBack\"\x90\x01\n" +
+	"taken_back\x18\x1f \x01(\rR\ttakenBack\x12\x1a\n" +
+	"\bdeferred\x18  \x01(\bR\bdeferred\"\x90\x01\n" +
 	"\x13DeduplicationRecord\x12\x14\n" +
 	"\x05order\x18\x01 \x01(\x04R\x05order\x12\x10\n" +
 	"\x03key\x18\x02 \x01(\fR\x03key\x12\x14\n" +

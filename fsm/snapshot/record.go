@@ -94,7 +94,7 @@ func fillMessage(m *fsmpb.MessageRecord, r *queue.MessageRecord) {
 	m.ReceivedAt = int64(r.ReceivedAt)
 	m.AttemptId = r.AttemptID
 	m.AttemptNumber = r.AttemptNumber
-	m.SessionLock, m.TakenBack = r.SessionLock, r.TakenBack
+	m.SessionLock, m.TakenBack, m.Deferred = r.SessionLock, r.TakenBack, r.Deferred
 }
 
 func messageRecord(m *fsmpb.MessageRecord) (queue.MessageRecord, error) {
@@ -122,6 +122,7 @@ func messageRecord(m *fsmpb.MessageRecord) (queue.MessageRecord, error) {
 			AttemptNumber:   m.AttemptNumber,
 			SessionLock:     m.SessionLock,
 			TakenBack:       m.TakenBack,
+			Deferred:        m.Deferred,
 		},
 	}
 	return r, protobuf.Fill(r.MessageID[:], m.MessageId, "message id")
