@@ -37,6 +37,8 @@ func (s *scenario) answer(r codec.Response) []string {
 		return lines
 	case queue.SessionLocked:
 		return []string{s.locked(result)}
+	case queue.GroupReleased:
+		return []string{fmt.Sprintf("released %d messages, session %v", result.Messages, result.Session)}
 	case queue.MoveTaskStarted:
 		s.tasks = append(s.tasks, result.TaskID)
 		return []string{fmt.Sprintf("started t%d", len(s.tasks))}

@@ -36,6 +36,10 @@ func (s *scenario) serviceBus(verb string, args []string) queue.Command {
 			cmd.Sequences = append(cmd.Sequences, queue.SequenceNumber(s.number(word)))
 		}
 		return cmd
+	case "release-group":
+		return &queue.ReleaseGroup{Queue: args[0], Group: args[1]}
+	case "forget":
+		return &queue.ForgetDeduplication{Queue: args[0], DeduplicationID: knownID(args[1:])}
 	case "accept": // queue, an id or any, perhaps the seconds
 		cmd := &queue.AcceptSession{Queue: args[0], SessionID: args[1], SessionIDGiven: true, LockSeconds: s.seconds(args[2:])}
 		if args[1] == "any" {
@@ -155,6 +159,10 @@ func (s *scenario) look(verb string, args []string) []string {
 			group = args[2]
 		}
 		return s.peek(args[0], queue.SequenceNumber(s.number(args[1])), group)
+	case "known":
+		return s.known(args[0], knownID(args[1:]))
+	case "known-ids":
+		return s.knownIDs(args[0])
 	case "show-state":
 		return s.showState(args[0], s.session(args[1]))
 	case "sessions": // queue, how many, perhaps behind which time and name
@@ -171,6 +179,40 @@ func (s *scenario) look(verb string, args []string) []string {
 		return []string{fmt.Sprintf("deliverable %v, session free %v", v.Deliverable(args[0]), v.SessionFree(args[0]))}
 	}
 	return nil
+}
+
+// knownID reads an id, then group=g and key=k.
+func knownID(words []string) queue.DeduplicationID {
+	id := queue.DeduplicationID{ID: words[0]}
+	for _, word := range words[1:] {
+		if key, value, _ := strings.Cut(word, "="); key == "group" {
+			id.GroupID = value
+		} else {
+			id.PartitionKey = value
+		}
+	}
+	return id
+}
+
+func (s *scenario) known(name string, id queue.DeduplicationID) []string {
+	known, found, err := s.replica.fsm.View().KnownID(name, id)
+	switch {
+	case err != nil:
+		return []string{s.refusal(err)}
+	case !found:
+		return []string{"unknown"}
+	}
+	return []string{fmt.Sprintf("%s%s %s, scope %d, accepted at %ds, forgotten at %ds", s.message(known.MessageID), number(known.Sequence),
+		known.State, known.Scope, known.AcceptedAt.Sub(start)/logtime.Second, known.ForgottenAt.Sub(start)/logtime.Second)}
+}
+
+func (s *scenario) knownIDs(name string) []string {
+	stats, err := s.replica.fsm.View().DeduplicationStats(name)
+	if err != nil {
+		return []string{s.refusal(err)}
+	}
+	return []string{fmt.Sprintf("%d live, %d kept, by scope %v, oldest at %ds, window %ds, at most %d, %d bytes", stats.Live, stats.Kept, stats.ByScope,
+		max(0, stats.OldestAt.Sub(start)/logtime.Second), stats.WindowSeconds, stats.EntriesMax, stats.Bytes)}
 }
 
 func (s *scenario) showState(name string, ref queue.SessionRef) []string {

@@ -1,6 +1,8 @@
 package fsm
 
 import (
+	"fmt"
+
 	"github.com/seriatimq/seriatim/queue"
 )
 
@@ -23,6 +25,11 @@ func (c *commands) serviceBus() queue.Command {
 		return &queue.CancelScheduled{Queue: name, Sequences: c.numbers(), ForgetDeduplicationID: c.random.IntN(2) == 0}
 	case n < 5:
 		return &queue.ReceiveMessages{Queue: name, Options: &queue.ReceiveOptions{Delete: true}}
+	case n < 6:
+		if c.random.IntN(2) == 0 {
+			return &queue.ForgetDeduplication{Queue: name, DeduplicationID: queue.DeduplicationID{ID: fmt.Sprint(c.random.IntN(30)), GroupID: "g"}}
+		}
+		return &queue.ReleaseGroup{Queue: name, Group: c.one("g", "h", "i")}
 	case n < 9:
 		cmd := &queue.AcceptSession{Queue: name, LockSeconds: queue.Some(int64(1 + c.random.IntN(10)))}
 		if c.random.IntN(2) == 0 {

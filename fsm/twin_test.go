@@ -81,7 +81,7 @@ func TestTwins(t *testing.T) {
 	t.Log(seen)
 	for _, outcome := range []string{
 		"duplicate", "replayed", "received", "dead-lettered", "done", "moved", "refused", "unscheduled",
-		"locked", "received in a session", "received and deleted", "deferred", "fetched", "dead-lettered for a reason",
+		"locked", "received in a session", "received and deleted", "deferred", "fetched", "dead-lettered for a reason", "released",
 	} {
 		if seen[outcome] == 0 {
 			t.Errorf("nothing was %s: the logs do not show what twins could differ in", outcome)
@@ -169,6 +169,8 @@ func (c *commands) learn(result EntryResult) {
 					}
 				}
 			}
+		case queue.GroupReleased:
+			c.count("released", r.Messages > 0)
 		case queue.SessionLocked:
 			if r.SessionID != "" {
 				c.locks = append(c.locks, lock{c.last[i].QueueName(), queue.SessionRef{SessionID: r.SessionID, Token: r.Token.String()}})

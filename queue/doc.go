@@ -7,8 +7,8 @@
 //
 // The rules of Amazon SQS for standard and FIFO queues, the places where
 // Yandex Message Queue differs (CompatibilityProfile ymq), and the parts of
-// Azure Service Bus duplicate detection and scheduling that are rules of a
-// queue (CompatibilityProfile servicebus). A write is a [Command] given to
+// Azure Service Bus that are rules of a queue: duplicate detection, scheduling,
+// sessions, deferral, settlement under locks (CompatibilityProfile servicebus). A write is a [Command] given to
 // [Broker.Apply] together with the time stamped on its log entry; a read is a
 // method of [View].
 //
@@ -19,7 +19,8 @@
 // Packages below know no queue: refusal is the error that a client gets, logtime the
 // time of the log, limits how much there may be, statehash the keyed hash, identifier
 // how clients name things, content what a message may contain, attributes what can be
-// set on a queue, deduplication remembers ids, policy reads policies, filter matches
+// set on a queue, deduplication remembers ids, session keeps locks and states of
+// message groups, policy reads policies, filter matches
 // messages, jsontext reads JSON, arn reads names. Types that most callers need are
 // named again in names.go; everything else is imported from where it is.
 //

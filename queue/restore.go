@@ -116,8 +116,8 @@ func (r *Restorer) AddMessage(rec MessageRecord) error {
 			session: rec.SessionLock, takenBack: rec.TakenBack, deferred: rec.Deferred,
 		}
 	}
-	if m.deferred() && (rec.Scheduled || !q.attributes.FIFO) {
-		return fmt.Errorf("queue %q: message %d cannot be deferred", q.name, sequence)
+	if err := checkDelivery(q, &rec); err != nil {
+		return err
 	}
 	m.seal(r.b.key)
 	if !rec.Scheduled {
@@ -128,6 +128,21 @@ func (r *Restorer) AddMessage(rec MessageRecord) error {
 		return fmt.Errorf("queue %q: scheduled message %d has no time", q.name, sequence)
 	}
 	q.insertScheduled(r.b.key, m)
+	return nil
+}
+
+// checkDelivery checks what only a message that was handed out by a FIFO queue has.
+func checkDelivery(q *Queue, rec *MessageRecord) error {
+	inSession := rec.SessionLock != 0 || rec.TakenBack != 0
+	if !inSession && !rec.Deferred {
+		return nil
+	}
+	if !q.attributes.FIFO || rec.Scheduled || !rec.Timed || rec.Deliveries == 0 {
+		return fmt.Errorf("queue %q: message %d cannot have been received in a session, or deferred", q.name, rec.Sequence)
+	}
+	if inSession && rec.GroupID == "" || rec.SessionLock > q.groups.sessions.LastLock() || rec.TakenBack > rec.Deliveries {
+		return fmt.Errorf("queue %q: message %d cannot have been received in the session it says", q.name, rec.Sequence)
+	}
 	return nil
 }
 

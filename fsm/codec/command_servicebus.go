@@ -133,6 +133,29 @@ func deadLetterCommand(m *fsmpb.DeadLetter) (*queue.DeadLetter, error) {
 	return cmd, nil
 }
 
+// releaseGroupMessage is the log form of cmd.
+func releaseGroupMessage(cmd *queue.ReleaseGroup) *fsmpb.ReleaseGroup {
+	return &fsmpb.ReleaseGroup{Queue: cmd.Queue, Group: cmd.Group}
+}
+
+// releaseGroupCommand is the inverse of releaseGroupMessage.
+func releaseGroupCommand(m *fsmpb.ReleaseGroup) (*queue.ReleaseGroup, error) {
+	return &queue.ReleaseGroup{Queue: m.Queue, Group: m.Group}, nil
+}
+
+// forgetDeduplicationMessage is the log form of cmd.
+func forgetDeduplicationMessage(cmd *queue.ForgetDeduplication) *fsmpb.ForgetDeduplication {
+	return &fsmpb.ForgetDeduplication{Queue: cmd.Queue, Id: cmd.ID, GroupId: cmd.GroupID, PartitionKey: cmd.PartitionKey}
+}
+
+// forgetDeduplicationCommand is the inverse of forgetDeduplicationMessage.
+func forgetDeduplicationCommand(m *fsmpb.ForgetDeduplication) (*queue.ForgetDeduplication, error) {
+	return &queue.ForgetDeduplication{
+		Queue:           m.Queue,
+		DeduplicationID: queue.DeduplicationID{ID: m.Id, GroupID: m.GroupId, PartitionKey: m.PartitionKey},
+	}, nil
+}
+
 func numbers(list []queue.SequenceNumber) []uint64 {
 	if len(list) == 0 {
 		return nil

@@ -143,7 +143,7 @@ func TestMinimumVersion(t *testing.T) {
 		if number <= 3 {
 			want = 0 // a new cluster needs these to get to version 1
 		}
-		if since3 := []uint8{24, 25, 26, 27, 50, 51, 52, 53}; slices.Contains(since3, number) {
+		if since3 := []uint8{16, 24, 25, 26, 27, 28, 50, 51, 52, 53}; slices.Contains(since3, number) {
 			want = 3
 		}
 		if got := MinimumVersion(cmd); got != want {

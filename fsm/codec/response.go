@@ -73,6 +73,8 @@ func setResult(m *fsmpb.Response, result queue.Result) error {
 		m.Result = &fsmpb.Response_MessagesMoved{MessagesMoved: &fsmpb.MessagesMoved{Moved: r.Moved, Running: r.Running}}
 	case queue.SessionLocked:
 		m.Result = &fsmpb.Response_SessionLocked{SessionLocked: sessionLocked(r)}
+	case queue.GroupReleased:
+		m.Result = &fsmpb.Response_GroupReleased{GroupReleased: &fsmpb.GroupReleased{Messages: r.Messages, Session: r.Session}}
 	default:
 		return fmt.Errorf("%w: an answer of type %T", format.ErrUnknownFormat, result)
 	}
@@ -106,6 +108,8 @@ func queueResult(m *fsmpb.Response) (queue.Result, error) {
 		return queue.MessagesMoved{Moved: r.MessagesMoved.Moved, Running: r.MessagesMoved.Running}, nil
 	case *fsmpb.Response_SessionLocked:
 		return queueSessionLocked(r.SessionLocked)
+	case *fsmpb.Response_GroupReleased:
+		return queue.GroupReleased{Messages: r.GroupReleased.Messages, Session: r.GroupReleased.Session}, nil
 	default:
 		return nil, fmt.Errorf("%w: an answer without a known result", format.ErrUnknownFormat)
 	}

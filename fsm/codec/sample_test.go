@@ -22,6 +22,7 @@ func everyCommand() map[uint8]queue.Command {
 		13: &queue.SetQueueTags{},
 		14: &queue.SetQueuePolicy{},
 		15: &queue.PurgeQueue{},
+		16: &queue.ReleaseGroup{},
 		20: &queue.SendMessages{},
 		21: &queue.ReceiveMessages{},
 		22: &queue.DeleteMessages{},
@@ -30,6 +31,7 @@ func everyCommand() map[uint8]queue.Command {
 		25: &queue.Defer{},
 		26: &queue.ReceiveDeferred{},
 		27: &queue.DeadLetter{},
+		28: &queue.ForgetDeduplication{},
 		30: &queue.StartMoveTask{},
 		31: &queue.CancelMoveTask{},
 		32: &queue.MoveMessages{},
@@ -52,6 +54,7 @@ func everyResult() map[string]queue.Result {
 		"MoveTaskCancelled": queue.MoveTaskCancelled{},
 		"MessagesMoved":     queue.MessagesMoved{},
 		"SessionLocked":     queue.SessionLocked{},
+		"GroupReleased":     queue.GroupReleased{},
 	}
 }
 

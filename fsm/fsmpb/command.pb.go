@@ -2254,6 +2254,126 @@ func (x *DeadLetterEntry) GetDescription() string {
 	return ""
 }
 
+type ForgetDeduplication struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Queue         string                 `protobuf:"bytes,1,opt,name=queue" json:"queue,omitempty"`
+	Id            string                 `protobuf:"bytes,2,opt,name=id" json:"id,omitempty"`
+	GroupId       string                 `protobuf:"bytes,3,opt,name=group_id,json=groupId" json:"group_id,omitempty"`
+	PartitionKey  string                 `protobuf:"bytes,4,opt,name=partition_key,json=partitionKey" json:"partition_key,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ForgetDeduplication) Reset() {
+	*x = ForgetDeduplication{}
+	mi := &file_fsm_command_proto_msgTypes[37]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ForgetDeduplication) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ForgetDeduplication) ProtoMessage() {}
+
+func (x *ForgetDeduplication) ProtoReflect() protoreflect.Message {
+	mi := &file_fsm_command_proto_msgTypes[37]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ForgetDeduplication.ProtoReflect.Descriptor instead.
+func (*ForgetDeduplication) Descriptor() ([]byte, []int) {
+	return file_fsm_command_proto_rawDescGZIP(), []int{37}
+}
+
+func (x *ForgetDeduplication) GetQueue() string {
+	if x != nil {
+		return x.Queue
+	}
+	return ""
+}
+
+func (x *ForgetDeduplication) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+func (x *ForgetDeduplication) GetGroupId() string {
+	if x != nil {
+		return x.GroupId
+	}
+	return ""
+}
+
+func (x *ForgetDeduplication) GetPartitionKey() string {
+	if x != nil {
+		return x.PartitionKey
+	}
+	return ""
+}
+
+type ReleaseGroup struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Queue         string                 `protobuf:"bytes,1,opt,name=queue" json:"queue,omitempty"`
+	Group         string                 `protobuf:"bytes,2,opt,name=group" json:"group,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ReleaseGroup) Reset() {
+	*x = ReleaseGroup{}
+	mi := &file_fsm_command_proto_msgTypes[38]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ReleaseGroup) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ReleaseGroup) ProtoMessage() {}
+
+func (x *ReleaseGroup) ProtoReflect() protoreflect.Message {
+	mi := &file_fsm_command_proto_msgTypes[38]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ReleaseGroup.ProtoReflect.Descriptor instead.
+func (*ReleaseGroup) Descriptor() ([]byte, []int) {
+	return file_fsm_command_proto_rawDescGZIP(), []int{38}
+}
+
+func (x *ReleaseGroup) GetQueue() string {
+	if x != nil {
+		return x.Queue
+	}
+	return ""
+}
+
+func (x *ReleaseGroup) GetGroup() string {
+	if x != nil {
+		return x.Group
+	}
+	return ""
+}
+
 var File_fsm_command_proto protoreflect.FileDescriptor
 
 const file_fsm_command_proto_rawDesc = "" +
@@ -2422,7 +2542,15 @@ const file_fsm_command_proto_rawDesc = "" +
 	"\x0fDeadLetterEntry\x12\x16\n" +
 	"\x06handle\x18\x01 \x01(\tR\x06handle\x12\x16\n" +
 	"\x06reason\x18\x02 \x01(\tR\x06reason\x12 \n" +
-	"\vdescription\x18\x03 \x01(\tR\vdescriptionB\a\x92\x03\x04\b\x02 \x03b\beditionsp\xe8\a"
+	"\vdescription\x18\x03 \x01(\tR\vdescription\"{\n" +
+	"\x13ForgetDeduplication\x12\x14\n" +
+	"\x05queue\x18\x01 \x01(\tR\x05queue\x12\x0e\n" +
+	"\x02id\x18\x02 \x01(\tR\x02id\x12\x19\n" +
+	"\bgroup_id\x18\x03 \x01(\tR\agroupId\x12#\n" +
+	"\rpartition_key\x18\x04 \x01(\tR\fpartitionKey\":\n" +
+	"\fReleaseGroup\x12\x14\n" +
+	"\x05queue\x18\x01 \x01(\tR\x05queue\x12\x14\n" +
+	"\x05group\x18\x02 \x01(\tR\x05groupB\a\x92\x03\x04\b\x02 \x03b\beditionsp\xe8\a"
 
 var (
 	file_fsm_command_proto_rawDescOnce sync.Once
@@ -2436,7 +2564,7 @@ func file_fsm_command_proto_rawDescGZIP() []byte {
 	return file_fsm_command_proto_rawDescData
 }
 
-var file_fsm_command_proto_msgTypes = make([]protoimpl.MessageInfo, 37)
+var file_fsm_command_proto_msgTypes = make([]protoimpl.MessageInfo, 39)
 var file_fsm_command_proto_goTypes = []any{
 	(*AdvanceClock)(nil),            // 0: seriatim.fsm.AdvanceClock
 	(*SetFormatVersion)(nil),        // 1: seriatim.fsm.SetFormatVersion
@@ -2475,6 +2603,8 @@ var file_fsm_command_proto_goTypes = []any{
 	(*ReceiveDeferred)(nil),         // 34: seriatim.fsm.ReceiveDeferred
 	(*DeadLetter)(nil),              // 35: seriatim.fsm.DeadLetter
 	(*DeadLetterEntry)(nil),         // 36: seriatim.fsm.DeadLetterEntry
+	(*ForgetDeduplication)(nil),     // 37: seriatim.fsm.ForgetDeduplication
+	(*ReleaseGroup)(nil),            // 38: seriatim.fsm.ReleaseGroup
 }
 var file_fsm_command_proto_depIdxs = []int32{
 	4,  // 0: seriatim.fsm.Audit.reports:type_name -> seriatim.fsm.AuditReport
@@ -2520,7 +2650,7 @@ func file_fsm_command_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_fsm_command_proto_rawDesc), len(file_fsm_command_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   37,
+			NumMessages:   39,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

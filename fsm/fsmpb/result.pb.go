@@ -89,6 +89,7 @@ type Response struct {
 	//	*Response_MoveTaskCancelled
 	//	*Response_MessagesMoved
 	//	*Response_SessionLocked
+	//	*Response_GroupReleased
 	Result        isResponse_Result `protobuf_oneof:"result"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -219,6 +220,15 @@ func (x *Response) GetSessionLocked() *SessionLocked {
 	return nil
 }
 
+func (x *Response) GetGroupReleased() *GroupReleased {
+	if x != nil {
+		if x, ok := x.Result.(*Response_GroupReleased); ok {
+			return x.GroupReleased
+		}
+	}
+	return nil
+}
+
 type isResponse_Result interface {
 	isResponse_Result()
 }
@@ -259,6 +269,10 @@ type Response_SessionLocked struct {
 	SessionLocked *SessionLocked `protobuf:"bytes,20,opt,name=session_locked,json=sessionLocked,oneof"`
 }
 
+type Response_GroupReleased struct {
+	GroupReleased *GroupReleased `protobuf:"bytes,21,opt,name=group_released,json=groupReleased,oneof"`
+}
+
 func (*Response_Done) isResponse_Result() {}
 
 func (*Response_QueueCreated) isResponse_Result() {}
@@ -276,6 +290,8 @@ func (*Response_MoveTaskCancelled) isResponse_Result() {}
 func (*Response_MessagesMoved) isResponse_Result() {}
 
 func (*Response_SessionLocked) isResponse_Result() {}
+
+func (*Response_GroupReleased) isResponse_Result() {}
 
 type Done struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -921,6 +937,58 @@ func (x *SessionLocked) GetLockedUntil() int64 {
 	return 0
 }
 
+type GroupReleased struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Messages      int64                  `protobuf:"varint,1,opt,name=messages" json:"messages,omitempty"`
+	Session       bool                   `protobuf:"varint,2,opt,name=session" json:"session,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GroupReleased) Reset() {
+	*x = GroupReleased{}
+	mi := &file_fsm_result_proto_msgTypes[13]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GroupReleased) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GroupReleased) ProtoMessage() {}
+
+func (x *GroupReleased) ProtoReflect() protoreflect.Message {
+	mi := &file_fsm_result_proto_msgTypes[13]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GroupReleased.ProtoReflect.Descriptor instead.
+func (*GroupReleased) Descriptor() ([]byte, []int) {
+	return file_fsm_result_proto_rawDescGZIP(), []int{13}
+}
+
+func (x *GroupReleased) GetMessages() int64 {
+	if x != nil {
+		return x.Messages
+	}
+	return 0
+}
+
+func (x *GroupReleased) GetSession() bool {
+	if x != nil {
+		return x.Session
+	}
+	return false
+}
+
 var File_fsm_result_proto protoreflect.FileDescriptor
 
 const file_fsm_result_proto_rawDesc = "" +
@@ -928,7 +996,7 @@ const file_fsm_result_proto_rawDesc = "" +
 	"\x10fsm/result.proto\x12\fseriatim.fsm\x1a\x11fsm/command.proto\"5\n" +
 	"\x05Error\x12\x12\n" +
 	"\x04code\x18\x01 \x01(\rR\x04code\x12\x18\n" +
-	"\amessage\x18\x02 \x01(\tR\amessage\"\xaa\x05\n" +
+	"\amessage\x18\x02 \x01(\tR\amessage\"\xf0\x05\n" +
 	"\bResponse\x12)\n" +
 	"\x05error\x18\x01 \x01(\v2\x13.seriatim.fsm.ErrorR\x05error\x12(\n" +
 	"\x04done\x18\x02 \x01(\v2\x12.seriatim.fsm.DoneH\x00R\x04done\x12A\n" +
@@ -939,7 +1007,8 @@ const file_fsm_result_proto_rawDesc = "" +
 	"\x11move_task_started\x18\a \x01(\v2\x1d.seriatim.fsm.MoveTaskStartedH\x00R\x0fmoveTaskStarted\x12Q\n" +
 	"\x13move_task_cancelled\x18\b \x01(\v2\x1f.seriatim.fsm.MoveTaskCancelledH\x00R\x11moveTaskCancelled\x12D\n" +
 	"\x0emessages_moved\x18\t \x01(\v2\x1b.seriatim.fsm.MessagesMovedH\x00R\rmessagesMoved\x12D\n" +
-	"\x0esession_locked\x18\x14 \x01(\v2\x1b.seriatim.fsm.SessionLockedH\x00R\rsessionLockedB\b\n" +
+	"\x0esession_locked\x18\x14 \x01(\v2\x1b.seriatim.fsm.SessionLockedH\x00R\rsessionLocked\x12D\n" +
+	"\x0egroup_released\x18\x15 \x01(\v2\x1b.seriatim.fsm.GroupReleasedH\x00R\rgroupReleasedB\b\n" +
 	"\x06result\"\x06\n" +
 	"\x04Done\"$\n" +
 	"\fQueueCreated\x12\x14\n" +
@@ -988,7 +1057,10 @@ const file_fsm_result_proto_rawDesc = "" +
 	"\n" +
 	"session_id\x18\x01 \x01(\tR\tsessionId\x12\x14\n" +
 	"\x05token\x18\x02 \x01(\fR\x05token\x12!\n" +
-	"\flocked_until\x18\x03 \x01(\x03R\vlockedUntilB\a\x92\x03\x04\b\x02 \x03b\beditionsp\xe8\a"
+	"\flocked_until\x18\x03 \x01(\x03R\vlockedUntil\"E\n" +
+	"\rGroupReleased\x12\x1a\n" +
+	"\bmessages\x18\x01 \x01(\x03R\bmessages\x12\x18\n" +
+	"\asession\x18\x02 \x01(\bR\asessionB\a\x92\x03\x04\b\x02 \x03b\beditionsp\xe8\a"
 
 var (
 	file_fsm_result_proto_rawDescOnce sync.Once
@@ -1002,7 +1074,7 @@ func file_fsm_result_proto_rawDescGZIP() []byte {
 	return file_fsm_result_proto_rawDescData
 }
 
-var file_fsm_result_proto_msgTypes = make([]protoimpl.MessageInfo, 13)
+var file_fsm_result_proto_msgTypes = make([]protoimpl.MessageInfo, 14)
 var file_fsm_result_proto_goTypes = []any{
 	(*Error)(nil),             // 0: seriatim.fsm.Error
 	(*Response)(nil),          // 1: seriatim.fsm.Response
@@ -1017,7 +1089,8 @@ var file_fsm_result_proto_goTypes = []any{
 	(*MoveTaskCancelled)(nil), // 10: seriatim.fsm.MoveTaskCancelled
 	(*MessagesMoved)(nil),     // 11: seriatim.fsm.MessagesMoved
 	(*SessionLocked)(nil),     // 12: seriatim.fsm.SessionLocked
-	(*MessageAttribute)(nil),  // 13: seriatim.fsm.MessageAttribute
+	(*GroupReleased)(nil),     // 13: seriatim.fsm.GroupReleased
+	(*MessageAttribute)(nil),  // 14: seriatim.fsm.MessageAttribute
 }
 var file_fsm_result_proto_depIdxs = []int32{
 	0,  // 0: seriatim.fsm.Response.error:type_name -> seriatim.fsm.Error
@@ -1030,16 +1103,17 @@ var file_fsm_result_proto_depIdxs = []int32{
 	10, // 7: seriatim.fsm.Response.move_task_cancelled:type_name -> seriatim.fsm.MoveTaskCancelled
 	11, // 8: seriatim.fsm.Response.messages_moved:type_name -> seriatim.fsm.MessagesMoved
 	12, // 9: seriatim.fsm.Response.session_locked:type_name -> seriatim.fsm.SessionLocked
-	5,  // 10: seriatim.fsm.MessagesSent.entries:type_name -> seriatim.fsm.SentEntry
-	0,  // 11: seriatim.fsm.SentEntry.error:type_name -> seriatim.fsm.Error
-	7,  // 12: seriatim.fsm.MessagesReceived.messages:type_name -> seriatim.fsm.ReceivedMessage
-	13, // 13: seriatim.fsm.ReceivedMessage.attributes:type_name -> seriatim.fsm.MessageAttribute
-	0,  // 14: seriatim.fsm.EntriesDone.errors:type_name -> seriatim.fsm.Error
-	15, // [15:15] is the sub-list for method output_type
-	15, // [15:15] is the sub-list for method input_type
-	15, // [15:15] is the sub-list for extension type_name
-	15, // [15:15] is the sub-list for extension extendee
-	0,  // [0:15] is the sub-list for field type_name
+	13, // 10: seriatim.fsm.Response.group_released:type_name -> seriatim.fsm.GroupReleased
+	5,  // 11: seriatim.fsm.MessagesSent.entries:type_name -> seriatim.fsm.SentEntry
+	0,  // 12: seriatim.fsm.SentEntry.error:type_name -> seriatim.fsm.Error
+	7,  // 13: seriatim.fsm.MessagesReceived.messages:type_name -> seriatim.fsm.ReceivedMessage
+	14, // 14: seriatim.fsm.ReceivedMessage.attributes:type_name -> seriatim.fsm.MessageAttribute
+	0,  // 15: seriatim.fsm.EntriesDone.errors:type_name -> seriatim.fsm.Error
+	16, // [16:16] is the sub-list for method output_type
+	16, // [16:16] is the sub-list for method input_type
+	16, // [16:16] is the sub-list for extension type_name
+	16, // [16:16] is the sub-list for extension extendee
+	0,  // [0:16] is the sub-list for field type_name
 }
 
 func init() { file_fsm_result_proto_init() }
@@ -1058,6 +1132,7 @@ func file_fsm_result_proto_init() {
 		(*Response_MoveTaskCancelled)(nil),
 		(*Response_MessagesMoved)(nil),
 		(*Response_SessionLocked)(nil),
+		(*Response_GroupReleased)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
@@ -1065,7 +1140,7 @@ func file_fsm_result_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_fsm_result_proto_rawDesc), len(file_fsm_result_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   13,
+			NumMessages:   14,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -106,11 +106,27 @@ func (d *Deduplicator) ForgetMessage(k statehash.Key, ids IDs, sequence uint64) 
 	}
 }
 
+// Free frees live ids under every scope, and reports whether there was one.
+func (d *Deduplicator) Free(k statehash.Key, ids IDs, now logtime.Timestamp) (freed bool) {
+	for {
+		r, found := d.Find(k, ids, now)
+		if !found {
+			return freed
+		}
+		d.window.Free(r.Key)
+		d.sum.Sub(d.recordSum(k, r))
+		freed = true
+	}
+}
+
 // Known reports whether there is a record of a key, dead or alive.
 func (d *Deduplicator) Known(key Key) bool {
 	_, known := d.window.Find(key)
 	return known
 }
+
+// Oldest is the record accepted first.
+func (d *Deduplicator) Oldest() (Record, bool) { return d.window.Oldest() }
 
 // Newest is the record accepted last.
 func (d *Deduplicator) Newest() (Record, bool) { return d.window.Newest() }
