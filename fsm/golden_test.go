@@ -87,6 +87,9 @@ func eventfulAt(t testing.TB, version uint32) *replica {
 			queue.MessageAttribute{Name: "seriatim.PartitionKey", DataType: "String", Value: "group-5"})
 		do(0, &keyed)
 	}
+	if version >= 3 {
+		eventfulServiceBus(do)
+	}
 	do(0, &queue.ReceiveMessages{Queue: "q.fifo", VisibilityTimeout: queue.Some(5)})
 	do(6*logtime.Second, &queue.ReceiveMessages{
 		Queue: "q.fifo", AttemptID: "attempt", AttemptIDGiven: true, VisibilityTimeout: queue.Some(60),
@@ -131,4 +134,39 @@ func topicHistory() []queue.Command {
 			}},
 		},
 	}
+}
+
+// eventfulServiceBus adds what no command before format version 3 can make.
+func eventfulServiceBus(do func(logtime.Duration, queue.Command) queue.Result) {
+	send := func(id, group string, options *queue.SendOptions) queue.SequenceNumber {
+		return do(0, &queue.SendMessages{Queue: "bus.fifo", Entries: []queue.SendEntry{{
+			Body: "body " + id, GroupID: group, GroupIDGiven: true, DeduplicationID: id, DeduplicationIDGiven: true, Options: options,
+		}}}).(queue.MessagesSent).Entries[0].Sequence
+	}
+	do(0, &queue.CreateQueue{Queue: "bus.fifo", Attributes: []queue.Attribute{
+		{Name: "CompatibilityProfile", Value: "servicebus"}, {Name: "FifoQueue", Value: "true"},
+	}})
+	send("1", "later", &queue.SendOptions{EnqueueAt: start.Add(logtime.Seconds(600)), PartitionKey: "later"})
+	never := send("2", "never", &queue.SendOptions{EnqueueAt: start.Add(logtime.Seconds(600))})
+	do(0, &queue.CancelScheduled{Queue: "bus.fifo", Sequences: []queue.SequenceNumber{never}, ForgetDeduplicationID: true})
+	accept := func(id string) queue.SessionRef {
+		locked := do(0, &queue.AcceptSession{Queue: "bus.fifo", SessionID: id, SessionIDGiven: true}).(queue.SessionLocked)
+		return queue.SessionRef{SessionID: locked.SessionID, Token: locked.Token.String()}
+	}
+	send("3", "held", nil)
+	send("4", "held", nil)
+	held, kept := accept("held"), accept("kept")
+	do(0, &queue.SetSessionState{Queue: "bus.fifo", Session: held, State: "\x00\xff", StateGiven: true})
+	do(0, &queue.SetSessionState{Queue: "bus.fifo", Session: kept, StateGiven: true})
+	do(0, &queue.ReleaseSession{Queue: "bus.fifo", Session: kept})
+	do(0, &queue.ReceiveMessages{Queue: "bus.fifo", Options: &queue.ReceiveOptions{Session: held}})
+	send("5", "back", nil)
+	back := accept("back")
+	do(0, &queue.ReceiveMessages{Queue: "bus.fifo", Options: &queue.ReceiveOptions{Session: back}})
+	do(0, &queue.ReleaseSession{Queue: "bus.fifo", Session: back})
+	send("6", "aside", nil)
+	aside := accept("aside")
+	got := do(0, &queue.ReceiveMessages{Queue: "bus.fifo", Options: &queue.ReceiveOptions{Session: aside}}).(queue.MessagesReceived).Messages[0]
+	do(0, &queue.Defer{Queue: "bus.fifo", Session: aside, Handles: []string{got.Handle.String()}})
+	do(0, &queue.ReceiveDeferred{Queue: "bus.fifo", Session: aside, Sequences: []queue.SequenceNumber{got.Sequence}})
 }

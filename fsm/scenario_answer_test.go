@@ -8,6 +8,7 @@ import (
 	"github.com/seriatimq/seriatim/fsm/codec"
 	"github.com/seriatimq/seriatim/queue"
 	"github.com/seriatimq/seriatim/queue/limits"
+	"github.com/seriatimq/seriatim/queue/logtime"
 )
 
 // answer shows a response, one line per message or entry.
@@ -34,6 +35,10 @@ func (s *scenario) answer(r codec.Response) []string {
 			}
 		}
 		return lines
+	case queue.SessionLocked:
+		return []string{s.locked(result)}
+	case queue.GroupReleased:
+		return []string{fmt.Sprintf("released %d messages, session %v", result.Messages, result.Session)}
 	case queue.MoveTaskStarted:
 		s.tasks = append(s.tasks, result.TaskID)
 		return []string{fmt.Sprintf("started t%d", len(s.tasks))}
@@ -76,7 +81,11 @@ func (s *scenario) sent(r queue.MessagesSent) []string {
 			lines = append(lines, s.refusal(e.Err))
 			continue
 		case e.Duplicate:
-			lines = append(lines, "duplicate of "+s.message(e.MessageID)+number(e.Sequence))
+			line := "duplicate of " + s.message(e.MessageID) + number(e.Sequence)
+			if e.FirstIsScheduled {
+				line += fmt.Sprintf(", still scheduled, accepted at %ds", e.FirstAcceptedAt.Sub(start)/logtime.Second)
+			}
+			lines = append(lines, line)
 		default:
 			lines = append(lines, "sent "+s.message(e.MessageID)+number(e.Sequence))
 		}
@@ -102,7 +111,9 @@ func (s *scenario) received(r queue.MessagesReceived) []string {
 	}
 	for _, m := range r.Messages {
 		label, known := s.handles[m.Handle]
-		if !known {
+		if m.Handle == (queue.ReceiptHandle{}) {
+			label = "gone"
+		} else if !known {
 			label = fmt.Sprintf("r%d", len(s.handles)+1)
 			s.handles[m.Handle], s.receipts[label] = label, m.Handle.String()
 		}
@@ -138,8 +149,12 @@ func (s *scenario) stats(name string) []string {
 	if err != nil {
 		return []string{s.refusal(err)}
 	}
-	return []string{fmt.Sprintf("visible %d, in flight %d, delayed %d, groups %d, deduplication ids %d",
-		stats.Visible, stats.NotVisible, stats.Delayed, stats.Groups, stats.DeduplicationEntries)}
+	deferred := ""
+	if stats.Deferred > 0 {
+		deferred = fmt.Sprintf(", deferred %d", stats.Deferred)
+	}
+	return []string{fmt.Sprintf("visible %d, in flight %d, delayed %d%s, groups %d, deduplication ids %d",
+		stats.Visible, stats.NotVisible, stats.Delayed, deferred, stats.Groups, stats.DeduplicationEntries)}
 }
 
 // attributes shows the named attributes, or all.

@@ -24,6 +24,7 @@ type scenario struct {
 	receipts  map[string]string // label to handle
 	tasks     []string
 	topics    topics
+	sessions  map[string]queue.SessionRef // by label: s1 is a lock
 }
 
 func newScenario(t *testing.T, restoring bool) *scenario {
@@ -35,6 +36,7 @@ func newScenario(t *testing.T, restoring bool) *scenario {
 		handles:   make(map[queue.ReceiptHandle]string),
 		receipts:  make(map[string]string),
 		topics:    newTopics(),
+		sessions:  make(map[string]queue.SessionRef),
 	}
 	s.replica = founded(t, Options{Applied: func(_ uint64, _ queue.Timestamp, events []queue.Event) { s.topics.events = events }})
 	return s
@@ -64,6 +66,9 @@ func (s *scenario) line(line string) []string {
 		return s.moveTasks(args[0])
 	case "topic":
 		return s.topicAttributes(args[0], args[1:])
+	}
+	if shown := s.look(verb, args); shown != nil {
+		return shown
 	}
 	cmd := s.command(verb, args)
 	if cmd == nil {
@@ -136,7 +141,7 @@ func (s *scenario) command(verb string, args []string) queue.Command {
 	case "cancel":
 		return &queue.CancelMoveTask{TaskID: s.task(args[0]), Source: args[1]}
 	}
-	return nil
+	return s.serviceBus(verb, args)
 }
 
 // send reads entries separated by semicolons: body, then key=value words.
@@ -163,6 +168,8 @@ func (s *scenario) send(name string, args []string) queue.Command {
 				entry.Attributes = append(entry.Attributes, queue.MessageAttribute{
 					Name: "seriatim.PartitionKey", DataType: "String", Value: value,
 				})
+			case "enqueue", "key": // without reserved attributes
+				s.option(&entry, key, value)
 			default: // a message attribute of type String
 				entry.Attributes = append(entry.Attributes, queue.MessageAttribute{Name: key, DataType: "String", Value: value})
 			}
@@ -190,6 +197,8 @@ func (s *scenario) receive(name string, args []string) queue.Command {
 			cmd.AttemptID, cmd.AttemptIDGiven = value, true
 		case "short":
 			cmd.ShortPoll = true
+		case "session", "destroy":
+			s.receiveOption(cmd, key, value)
 		default:
 			s.t.Fatalf("receive does not know %s", word)
 		}

@@ -85,7 +85,10 @@ func TestTwins(t *testing.T) {
 		})
 	}
 	t.Log(seen)
-	for _, outcome := range []string{"duplicate", "replayed", "received", "dead-lettered", "done", "moved", "refused", "published", "published again", "subscribed"} {
+	for _, outcome := range []string{
+		"duplicate", "replayed", "received", "dead-lettered", "done", "moved", "refused", "published", "published again", "subscribed", "unscheduled",
+		"locked", "received in a session", "received and deleted", "deferred", "fetched", "dead-lettered for a reason", "released",
+	} {
 		if seen[outcome] == 0 {
 			t.Errorf("nothing was %s: the logs do not show what twins could differ in", outcome)
 		}
@@ -98,7 +101,10 @@ type commands struct {
 	now     queue.Timestamp
 	last    []queue.Command // given out and not learned from yet
 	handles []delivered
+	waiting []queue.SequenceNumber // of messages that may be scheduled or deferred
 	tasks   []string
+	locks   []lock
+	aside   []numbered             // deferred, perhaps
 	receive *queue.ReceiveMessages // newest, to be retried
 	seen    map[string]int         // outcomes
 
@@ -107,7 +113,10 @@ type commands struct {
 }
 
 // delivered is a handle and the queue it came from.
-type delivered struct{ queue, handle string }
+type delivered struct {
+	queue, handle string
+	sequence      queue.SequenceNumber
+}
 
 func newCommands(random *rand.Rand, seen map[string]int) *commands {
 	return &commands{random: random, now: start, seen: seen}
@@ -135,17 +144,39 @@ func (c *commands) learn(result EntryResult) {
 		case queue.MessagesSent:
 			for _, e := range r.Entries {
 				c.count("duplicate", e.Duplicate)
+				if e.Sequence != 0 {
+					c.waiting = append(c.waiting, e.Sequence)
+				}
 			}
 		case queue.MessagesReceived:
 			c.count("replayed", r.Replayed)
 			for _, m := range r.Messages {
-				c.handles = append(c.handles, delivered{c.last[i].QueueName(), m.Handle.String()})
+				c.handles = append(c.handles, delivered{c.last[i].QueueName(), m.Handle.String(), m.Sequence})
 				c.count("received", true)
+				if _, fetched := c.last[i].(*queue.ReceiveDeferred); fetched {
+					c.count("fetched", true)
+				} else if receive := c.last[i].(*queue.ReceiveMessages); receive.Options != nil {
+					c.count("received in a session", receive.Options.Session.Token != "")
+					c.count("received and deleted", receive.Options.Delete)
+				}
 				c.count("dead-lettered", m.DeadLetterSource != "")
 			}
 		case queue.EntriesDone:
 			for _, err := range r.Errs {
 				c.count("done", err == nil)
+				switch cmd := c.last[i].(type) {
+				case *queue.CancelScheduled:
+					c.count("unscheduled", err == nil)
+				case *queue.DeadLetter:
+					c.count("dead-lettered for a reason", err == nil)
+				case *queue.Defer:
+					c.count("deferred", err == nil)
+					for _, d := range c.handles {
+						if err == nil && d.handle == cmd.Handles[0] {
+							c.aside = append(c.aside, numbered{d.queue, d.sequence})
+						}
+					}
+				}
 			}
 		case queue.Published:
 			for _, e := range r.Entries {
@@ -155,6 +186,13 @@ func (c *commands) learn(result EntryResult) {
 		case queue.Subscribed:
 			c.subscriptions = append(c.subscriptions, r.SubscriptionARN)
 			c.count("subscribed", true)
+		case queue.GroupReleased:
+			c.count("released", r.Messages > 0)
+		case queue.SessionLocked:
+			if r.SessionID != "" {
+				c.locks = append(c.locks, lock{c.last[i].QueueName(), queue.SessionRef{SessionID: r.SessionID, Token: r.Token.String()}})
+			}
+			c.count("locked", r.SessionID != "")
 		case queue.MoveTaskStarted:
 			c.tasks = append(c.tasks, r.TaskID)
 		case queue.MessagesMoved:
@@ -163,6 +201,7 @@ func (c *commands) learn(result EntryResult) {
 		c.count("refused", response.Err != nil)
 	}
 	c.handles = c.handles[max(0, len(c.handles)-30):]
+	c.waiting = c.waiting[max(0, len(c.waiting)-30):]
 }
 
 func (c *commands) count(outcome string, happened bool) {
@@ -174,7 +213,7 @@ func (c *commands) count(outcome string, happened bool) {
 // delivery picks one that was made lately, seldom a handle that never was.
 func (c *commands) delivery() delivered {
 	if len(c.handles) == 0 || c.random.IntN(20) == 0 {
-		return delivered{c.queue(), "not a handle"}
+		return delivered{queue: c.queue(), handle: "not a handle"}
 	}
 	return c.handles[c.random.IntN(len(c.handles))]
 }
@@ -187,7 +226,7 @@ func (c *commands) task() string {
 }
 
 func (c *commands) command() queue.Command {
-	switch n := c.random.IntN(100); {
+	switch n := c.random.IntN(130); {
 	case n < 15 && c.topics:
 		return c.topicCommand()
 	case n < 35:
@@ -219,8 +258,10 @@ func (c *commands) command() queue.Command {
 		return &queue.StartMoveTask{Source: c.one("dead", "dead.fifo")}
 	case n < 94:
 		return &queue.MoveMessages{TaskID: c.task(), Max: 1 + c.random.IntN(5)}
-	default:
+	case n < 97:
 		return c.administration()
+	default:
+		return c.serviceBus()
 	}
 }
 
@@ -245,7 +286,7 @@ func (c *commands) send() queue.Command {
 }
 
 func (c *commands) administration() queue.Command {
-	switch c.random.IntN(30) {
+	switch c.random.IntN(20) {
 	case 0:
 		return &queue.DeleteQueue{Queue: c.queue()}
 	case 1:

@@ -130,7 +130,7 @@ func (b *Broker) replay(q *Queue, a *ReceiveAttempt, c *ReceiveMessages, visible
 	var again []*Message
 	for _, d := range a.deliveries {
 		m, ok := q.messages.Get(uint64(d.Sequence))
-		held := ok && m.delivered() && m.delivery.count == d.Delivery && !q.expired(m, b.now)
+		held := ok && m.delivered() && m.delivery.count == d.Delivery && !q.expired(m, b.now) && !q.groups.sessions.Locked(m.group)
 		if !q.attributes.YMQReceive && (a.invalid || !held || m.delivery.visibleAt <= b.now) {
 			return nil, refusal.InvalidValue(a.id, "ReceiveRequestAttemptId",
 				"The receiveRequestAttemptId is not valid anymore since the receive call is not retryable.")

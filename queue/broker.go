@@ -131,6 +131,9 @@ func (b *Broker) finish() {
 		if q.deliverable(b.now) {
 			b.emit(MessagesAvailable, q.name, 0)
 		}
+		if q.groups.sessions.TakeWoken() {
+			b.emit(SessionAvailable, q.name, 0)
+		}
 		b.changed[i] = nil
 	}
 	b.changed = b.changed[:0]
@@ -149,6 +152,7 @@ func (b *Broker) count(q *Queue) {
 	total.Add(q.sums.messages)
 	total.Add(q.deduplication.Sum())
 	total.Add(q.sums.attempts)
+	total.Add(q.groups.sessions.Sum())
 	b.sum.Sub(q.sums.counted)
 	b.sum.Add(total)
 	q.sums.counted = total

@@ -170,7 +170,11 @@ func (q *Queue) countersSum(k statehash.Key) statehash.Sum {
 	var buf [96]byte
 	r := append(statehash.Record(buf[:0]), statehash.KindCounters).Num(q.incarnation).Time(q.purgedAt).Num(q.lastSequence)
 	r = r.Num(q.attempts.last).Num(uint64(q.deduplication.DeadBefore()))
-	return k.Sum(r.Time(q.timers.fired.at).Num(q.timers.fired.sequence))
+	r = r.Time(q.timers.fired.at).Num(q.timers.fired.sequence)
+	if last := q.groups.sessions.LastLock(); last != 0 {
+		r = r.Num(last)
+	}
+	return k.Sum(r)
 }
 
 // text is the number as a client wrote it, for error messages.

@@ -9,7 +9,8 @@ import (
 type DeleteMessages struct {
 	Queue   string
 	Batch   bool
-	Handles []string // receipt handles as sent by the client
+	Handles []string       // receipt handles as sent by the client
+	Options *SettleOptions // nil for SQS
 }
 
 // QueueName implements Command.
@@ -22,8 +23,11 @@ func (c *DeleteMessages) Validate() *Error {
 	return err
 }
 
-// wellFormed checks the number of entries.
+// wellFormed checks the number of entries and the options.
 func (c *DeleteMessages) wellFormed() *Error {
+	if err := c.Options.check(c.Queue); err != nil {
+		return err
+	}
 	return CheckEntryCount(len(c.Handles), "DeleteMessageBatchRequestEntry")
 }
 
@@ -72,13 +76,25 @@ func (c *DeleteMessages) apply(b *Broker) (Result, *Error) {
 	}
 	out := EntriesDone{Errs: make([]*Error, len(c.Handles))}
 	for i, handle := range c.Handles {
-		err := b.deleteMessage(q, handle, c.Batch)
+		err := c.delete(b, q, handle)
 		if err != nil && !c.Batch {
 			return nil, err
 		}
 		out.Errs[i] = err
 	}
 	return out, nil
+}
+
+func (c *DeleteMessages) delete(b *Broker, q *Queue, handle string) *Error {
+	if c.Options == nil {
+		return b.deleteMessage(q, handle, c.Batch)
+	}
+	m, err := b.settle(q, handle, c.Options.Session)
+	if err == nil {
+		q.endAttempt(b.key, m, true)
+		q.remove(b.key, m)
+	}
+	return err
 }
 
 // EntriesDone answers DeleteMessages and ChangeMessageVisibility: one error or
@@ -112,7 +128,7 @@ func (b *Broker) deleteMessage(q *Queue, handle string, batch bool) *Error {
 	if !ok {
 		return invalidHandle(handle)
 	}
-	m, ok := q.messages.Get(r.Sequence)
+	m, ok := q.find(r.Sequence)
 	if !ok || q.expired(m, b.now) {
 		return nil
 	}
@@ -121,7 +137,7 @@ func (b *Broker) deleteMessage(q *Queue, handle string, batch bool) *Error {
 		switch {
 		case q.attributes.YMQReceive && !current:
 			return nil
-		case !q.attributes.YMQReceive && (!current || m.delivery.visibleAt <= b.now):
+		case !q.attributes.YMQReceive && (!current || !q.inFlightNow(m, b.now)):
 			if batch { // recorded: another code and text than the single call
 				return refusal.New(refusal.ReceiptHandleIsInvalid, "The receipt handle has expired")
 			}

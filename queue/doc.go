@@ -7,10 +7,10 @@
 //
 // The rules of Amazon SQS for standard and FIFO queues, the places where
 // Yandex Message Queue differs (CompatibilityProfile ymq), and the parts of
-// Azure Service Bus duplicate detection and scheduling that are rules of a
-// queue (CompatibilityProfile servicebus). A write is a [Command] given to
-// [Broker.Apply] together with the time stamped on its log entry; a read is a
-// method of [View].
+// Azure Service Bus that are rules of a queue (CompatibilityProfile servicebus):
+// duplicate detection, scheduling, sessions, deferral, settlement under locks.
+// A write is a [Command] given to [Broker.Apply] together with the time stamped
+// on its log entry; a read is a method of [View].
 //
 // A command is one file or one part of it: its struct, Validate, the form it has
 // in the log (Prepare), its result and apply. What decides differently since a format version
@@ -19,10 +19,11 @@
 // Packages below know no queue: refusal is the error that a client gets, logtime the
 // time of the log, limits how much there may be, statehash the keyed hash, identifier
 // how clients name things, content what a message may contain, attributes what can be
-// set on a queue, a topic or a subscription, deduplication remembers ids, topic is the
-// state of topics, notification what they deliver, policy reads policies, filter matches
-// messages, jsontext reads JSON, arn reads names. Types that most callers need are
-// named again in names.go; everything else is imported from where it is.
+// set on a queue, a topic or a subscription, deduplication remembers ids, session keeps
+// locks and states of message groups, topic is the state of topics, notification what they
+// deliver, policy reads policies, filter matches messages, jsontext reads JSON, arn reads
+// names. Types that most callers need are named again in commands.go; everything else is
+// imported from where it is.
 //
 // # Topics
 //

@@ -83,8 +83,11 @@ func (q *Queue) nextDeadline() Timestamp {
 	if t, ok := q.timers.pending.Min(); ok {
 		next = t.at
 	}
-	if t, ok := q.scheduled.byTime.Min(); ok {
+	if t, ok := q.aside.byTime.Min(); ok {
 		next = min(next, t.at)
+	}
+	if end, ok := q.groups.sessions.FirstEnd(); ok {
+		next = min(next, end.At)
 	}
 	if t, ok := q.ready.firstDelivery.Min(); ok && q.firstDeliveryDelay() > 0 {
 		// The end of a FIFO queue's delay wakes receivers. Ends that the
@@ -112,6 +115,7 @@ func (q *Queue) nextDeadline() Timestamp {
 // left of the budget.
 func (b *Broker) expire(q *Queue, budget int) int {
 	budget = b.fireTimers(q, budget)
+	budget = b.expireSessions(q, budget)
 	budget = b.activateScheduled(q, budget)
 	budget = b.expireMessages(q, budget)
 	budget = q.deduplication.Forget(b.key, b.now, budget)
@@ -134,41 +138,8 @@ func (b *Broker) fireTimers(q *Queue, budget int) int {
 		q.timers.fired = t
 		m, _ := q.messages.Get(t.sequence)
 		q.timers.count(m, -1)
-		if !q.ordered(m) || q.groups.head(m.group) == m.sequence {
-			q.ready.redelivered.Set(q.readyKey(m))
-		}
+		q.show(m)
 	}
-}
-
-// activateScheduled appends messages whose scheduled time has come, as if they
-// were sent at that instant, each under a new sequence number (Service Bus).
-func (b *Broker) activateScheduled(q *Queue, budget int) int {
-	for ; budget > 0; budget-- {
-		t, ok := q.scheduled.byTime.Min()
-		if !ok || t.at > b.now {
-			break
-		}
-		old, _ := q.scheduled.messages.Get(t.sequence)
-		q.removeScheduled(b.key, old)
-		m := *old
-		q.lastSequence++
-		m.sequence = q.lastSequence
-		m.sentAt = t.at
-		if _, newest, ok := q.messages.Max(); ok {
-			m.sentAt = max(m.sentAt, newest.sentAt)
-		}
-		m.delivery = nil
-		extra := messageExtra{}
-		if old.extra != nil {
-			extra = *old.extra
-		}
-		extra.id = old.id(b.key, q.incarnation)
-		m.extra = &extra
-		m.group = q.groups.intern(m.group)
-		m.seal(b.key)
-		q.insert(b.key, &m)
-	}
-	return budget
 }
 
 // expireMessages deletes messages older than the retention period, in whatever
@@ -192,11 +163,15 @@ func (b *Broker) expireMessages(q *Queue, budget int) int {
 
 // oldestMessage is the message with the earliest sentAt. If the one with the
 // lowest number kept its age it is in byAge as well; if it did not, every
-// later one that did not was sent later.
+// later one that did not was sent later. Deferred ones are of FIFO queues, where no
+// message keeps its age.
 func (q *Queue) oldestMessage() (*Message, bool) {
 	_, first, ok := q.messages.Min()
 	if aged, some := q.byAge.Min(); some && aged.at < first.sentAt {
 		return q.messages.Get(aged.sequence)
+	}
+	if _, aside, some := q.aside.deferred.Min(); some && (!ok || aside.sentAt < first.sentAt) {
+		return aside, true
 	}
 	return first, ok
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/seriatimq/seriatim/queue/deduplication"
 	"github.com/seriatimq/seriatim/queue/notification"
+	"github.com/seriatimq/seriatim/queue/session"
 	"github.com/seriatimq/seriatim/queue/statehash"
 	"github.com/seriatimq/seriatim/queue/topic"
 )
@@ -90,13 +91,14 @@ func (f FrozenQueue) Record() QueueRecord {
 		PurgedAt:      q.purgedAt,
 		LastSequence:  q.lastSequence,
 		LastAttempt:   q.attempts.last,
+		LastLock:      q.groups.sessions.LastLock(),
 		DeadBefore:    q.deduplication.DeadBefore(),
 		FiredAt:       q.timers.fired.at,
 		FiredSequence: q.timers.fired.sequence,
 	}
 }
 
-// Messages visits messages by sequence number, then the scheduled ones.
+// Messages visits messages by sequence number, then the scheduled and the deferred ones.
 func (f FrozenQueue) Messages(yield func(MessageRecord) bool) {
 	more := true
 	visit := func(scheduled bool) func(uint64, *Message) bool {
@@ -107,7 +109,10 @@ func (f FrozenQueue) Messages(yield func(MessageRecord) bool) {
 	}
 	f.q.messages.Scan(visit(false))
 	if more {
-		f.q.scheduled.messages.Scan(visit(true))
+		f.q.aside.scheduled.Scan(visit(true))
+	}
+	if more {
+		f.q.aside.deferred.Scan(visit(false))
 	}
 }
 
@@ -134,6 +139,7 @@ func (m *Message) record(scheduled bool) MessageRecord {
 		r.VisibleAt, r.Deliveries, r.ReceiveCount = d.visibleAt, d.count, d.receiveCount
 		r.FirstReceivedAt, r.ReceivedAt = d.firstReceivedAt, d.receivedAt
 		r.AttemptID, r.AttemptNumber = d.attemptID, d.attemptNumber
+		r.SessionLock, r.TakenBack, r.Deferred = d.session, d.takenBack, d.deferred
 	}
 	return r
 }
@@ -161,6 +167,11 @@ func (f FrozenQueue) Attempts(yield func(AttemptRecord) bool) {
 			ID: a.id, Number: a.number, ReceivedAt: a.receivedAt, Invalid: a.invalid, Deliveries: a.deliveries,
 		})
 	})
+}
+
+// Sessions visits the sessions that are locked or have a state, by name.
+func (f FrozenQueue) Sessions(yield func(SessionRecord) bool) {
+	f.q.groups.sessions.Scan(func(r *session.Record) bool { return yield(*r) })
 }
 
 // Records are the state of the Broker in a form that can be written to a
@@ -196,6 +207,7 @@ type QueueRecord struct {
 	PurgedAt     Timestamp // zero: never
 	LastSequence uint64    // the highest number handed out
 	LastAttempt  uint64    // number of the newest receive attempt
+	LastLock     uint64    // number of the newest session lock
 	DeadBefore   Timestamp // deduplication records accepted up to here are dead
 	// FiredAt and FiredSequence say how far timers have fired: all at or
 	// before that pair. A message whose timer lies behind it is pending,
@@ -247,6 +259,9 @@ type DeliveryRecord struct {
 	ReceivedAt      Timestamp
 	AttemptID       string
 	AttemptNumber   uint64
+	SessionLock     uint64 // of the last hand-out, zero if under none
+	TakenBack       uint32 // hand-outs that do not count: their session was released
+	Deferred        bool   // handed out by number only
 }
 
 // DeduplicationRecord is one remembered deduplication id.
@@ -272,6 +287,9 @@ type AttemptDelivery struct {
 	Sequence SequenceNumber
 	Delivery uint32
 }
+
+// SessionRecord is one session that is locked or has a state.
+type SessionRecord = session.Record
 
 // MoveTaskRecord is one move task, running or ended.
 type MoveTaskRecord struct {

@@ -4,6 +4,10 @@ import (
 	"math"
 
 	"github.com/tidwall/btree"
+
+	"github.com/seriatimq/seriatim/queue/content"
+	"github.com/seriatimq/seriatim/queue/refusal"
+	"github.com/seriatimq/seriatim/queue/session"
 )
 
 // messageGroups knows the order of messages inside each MessageGroupId. One
@@ -13,6 +17,8 @@ type messageGroups struct {
 	byName *btree.Map[string, MessageGroup]
 	order  *btree.BTreeG[groupEntry]
 	last   uint64 // highest group number handed out; numbers are local to this replica
+	// sessions are what is known of groups beside their messages, and outlives them.
+	sessions session.Table
 }
 
 // MessageGroup is one group id with messages. It exists only while it has any.
@@ -39,7 +45,7 @@ func newMessageGroups() messageGroups {
 }
 
 func (g messageGroups) clone() messageGroups {
-	g.byName, g.order = g.byName.Copy(), g.order.Copy()
+	g.byName, g.order, g.sessions = g.byName.Copy(), g.order.Copy(), g.sessions.Clone()
 	return g
 }
 
@@ -88,14 +94,75 @@ func (g *messageGroups) head(name string) (head uint64) {
 
 // walk visits the sequence numbers of a group in order.
 func (g *messageGroups) walk(name string, visit func(sequence uint64) bool) {
+	g.walkFrom(name, 0, visit)
+}
+
+// walkFrom visits the sequence numbers of a group from one on, in order.
+func (g *messageGroups) walkFrom(name string, from uint64, visit func(sequence uint64) bool) {
 	group, known := g.byName.Get(name)
 	if !known {
 		return
 	}
-	g.order.Ascend(groupEntry{group.number, 0}, func(e groupEntry) bool {
+	g.order.Ascend(groupEntry{group.number, from}, func(e groupEntry) bool {
 		return e.group == group.number && visit(e.sequence)
 	})
 }
 
 // lastTimed sorts behind every message at a time.
 const lastTimed = math.MaxUint64
+
+// ReleaseGroup takes a message group away from whoever holds it: an operator's way out
+// when a receiver is stuck. A session lock ends, and messages in flight come back, as if
+// their time were over. What the receiver does with them afterwards is refused.
+type ReleaseGroup struct {
+	Queue string
+	Group string
+}
+
+// GroupReleased answers ReleaseGroup.
+type GroupReleased struct {
+	Messages int64 // that were in flight
+	Session  bool  // a session lock was in force
+}
+
+func (GroupReleased) result() {}
+
+// QueueName implements Command.
+func (c *ReleaseGroup) QueueName() string { return c.Queue }
+
+// Validate checks the type of the queue and the group id.
+func (c *ReleaseGroup) Validate() *Error {
+	if err := checkQueueName(c.Queue); err != nil {
+		return err
+	}
+	if !isFIFOName(c.Queue) {
+		return fifoOnly("Message groups that can be released")
+	}
+	if !content.ValidID(c.Group) {
+		return content.InvalidID(c.Group, "MessageGroupId")
+	}
+	return nil
+}
+
+// apply is fine with a group that nobody holds, or that has no messages.
+func (c *ReleaseGroup) apply(b *Broker) (Result, *Error) {
+	q := b.beginNow(c.Queue)
+	if q == nil {
+		return nil, refusal.NoSuchQueue()
+	}
+	var out GroupReleased
+	if r, ok := q.groups.sessions.Get(c.Group); ok && r.Lock != 0 {
+		if out.Session = r.Locked(b.now); out.Session {
+			out.Messages = q.groups.sessions.InFlightOf(c.Group)
+		}
+		q.unlockSession(b.key, c.Group)
+	}
+	for _, m := range q.groupInFlight(c.Group, b.now) {
+		q.endAttempt(b.key, m, false)
+		d := *m.delivery
+		d.visibleAt = b.now
+		q.replace(b.key, m, m.withDelivery(&d))
+		out.Messages++
+	}
+	return out, nil
+}

@@ -52,12 +52,14 @@ func (q *Queue) computeSum(k statehash.Key, seen map[*topic.Publication]bool) st
 		}
 	}
 	q.messages.Scan(message(false))
-	q.scheduled.messages.Scan(message(true))
+	q.aside.scheduled.Scan(message(true))
+	q.aside.deferred.Scan(message(false))
 	sum.Add(q.deduplication.ComputeSum(k))
 	q.attempts.byID.Scan(func(_ string, a *ReceiveAttempt) bool {
 		sum.Add(a.sum(k, q.incarnation))
 		return true
 	})
+	sum.Add(q.groups.sessions.ComputeSum(k))
 	return sum
 }
 
@@ -90,6 +92,7 @@ func (r *Restorer) restore(f *Frozen) (*Broker, error) {
 		q.Messages(func(m MessageRecord) bool { return keep(r.AddMessage(m)) })
 		q.Deduplication(func(d DeduplicationRecord) bool { return err == nil && keep(r.AddDeduplication(d)) })
 		q.Attempts(func(a AttemptRecord) bool { return err == nil && keep(r.AddAttempt(a)) })
+		q.Sessions(func(s SessionRecord) bool { return err == nil && keep(r.AddSession(s)) })
 		return err == nil
 	})
 	f.Topics(func(t FrozenTopic) bool {
@@ -166,7 +169,8 @@ func (b *Broker) checkPublications(stored int64) error {
 			return true
 		}
 		q.messages.Scan(visit)
-		q.scheduled.messages.Scan(visit)
+		q.aside.scheduled.Scan(visit)
+		q.aside.deferred.Scan(visit)
 		return true
 	})
 	if total != stored {
@@ -206,7 +210,7 @@ func (q *Queue) compareIndexes(other *Queue) error {
 		{"redelivered", q.ready.redelivered, other.ready.redelivered},
 		{"timers", q.timers.pending, other.timers.pending},
 		{"by age", q.byAge, other.byAge},
-		{"scheduled", q.scheduled.byTime, other.scheduled.byTime},
+		{"scheduled", q.aside.byTime, other.aside.byTime},
 	} {
 		if have, want := index.have.Items(), index.want.Items(); !equal(have, want) {
 			return fmt.Errorf("index %s is %v, the messages give %v", index.name, have, want)
@@ -226,6 +230,9 @@ func (q *Queue) compareIndexes(other *Queue) error {
 	}
 	if q.deadline != other.deadline {
 		return fmt.Errorf("deadline is %d, the messages give %d", q.deadline, other.deadline)
+	}
+	if err := q.compareSessions(other); err != nil {
+		return err
 	}
 	var err error
 	q.groups.byName.Scan(func(name string, g MessageGroup) bool {

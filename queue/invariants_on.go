@@ -12,7 +12,7 @@ func (b *Broker) dueForCheck() bool {
 	b.unchecked++
 	records := b.topics.Len()
 	b.queues.Scan(func(_ string, q *Queue) bool {
-		records += q.messages.Len() + q.scheduled.messages.Len() + q.deduplication.Len() + 1
+		records += q.messages.Len() + q.aside.scheduled.Len() + q.aside.deferred.Len() + q.deduplication.Len() + 1
 		return true
 	})
 	if b.unchecked < records/100 {

@@ -40,23 +40,29 @@ type messageExtra struct {
 // at zero visibleAt ends the delay of a message on a standard queue.
 type delivery struct {
 	count           uint32 // hand-outs from this queue: the handle's nonce
+	takenBack       uint32 // of these, how many were under session locks that were released
 	receiveCount    int64  // ApproximateReceiveCount, goes on through a dead-letter move
 	firstReceivedAt Timestamp
 	receivedAt      Timestamp
 	visibleAt       Timestamp
 	attemptID       string
 	attemptNumber   uint64
+	// session is the number of the session lock under which the message was handed out
+	// last, zero if under none. It is in flight as long as its group has that lock, and
+	// visibleAt is when it was received.
+	session  uint64
+	deferred bool // handed out by number only
 }
 
 // delivered reports whether this queue has handed the message out.
 func (m *Message) delivered() bool { return m.delivery != nil && m.delivery.count > 0 }
 
-// handOuts is how often this queue has handed the message out.
+// handOuts is how often this queue has handed the message out and not taken it back.
 func (m *Message) handOuts() int64 {
 	if m.delivery == nil {
 		return 0
 	}
-	return int64(m.delivery.count)
+	return int64(m.delivery.count - m.delivery.takenBack)
 }
 
 // receiveCount is how often the message was received, here and before it was
@@ -112,6 +118,12 @@ func (m *Message) sum(k statehash.Key, incarnation uint64, scheduled bool) state
 	if d := m.delivery; d != nil {
 		r = r.Num(uint64(d.count)).Num(uint64(d.receiveCount)).Time(d.firstReceivedAt)
 		r = r.Time(d.receivedAt).Time(d.visibleAt).Num(d.attemptNumber)
+		if d.session != 0 || d.takenBack != 0 {
+			r = r.Num(d.session).Num(uint64(d.takenBack))
+		}
+		if d.deferred {
+			r = r.Flag(true)
+		}
 	}
 	return k.Sum(r)
 }
@@ -154,7 +166,8 @@ func (m *Message) size() int64 {
 func (q *Queue) size() int64 {
 	return queueOverhead + q.sums.messageBytes +
 		int64(q.deduplication.Len())*deduplicationOverhead +
-		int64(q.attempts.byID.Len())*attemptOverhead
+		int64(q.attempts.byID.Len())*attemptOverhead +
+		q.groups.sessions.Bytes()
 }
 
 // StateBytes estimates the memory that all queues and topics take.

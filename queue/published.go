@@ -86,7 +86,7 @@ const (
 // drop notes what a queue loses as a whole, before it does.
 func (r *releases) drop(q *Queue) {
 	if q.sums.published > 0 {
-		r.pending = append(r.pending, droppedMessages{messages: q.messages}, droppedMessages{messages: q.scheduled.messages})
+		r.pending = append(r.pending, droppedMessages{messages: q.messages}, droppedMessages{messages: q.aside.scheduled}, droppedMessages{messages: q.aside.deferred})
 	}
 }
 

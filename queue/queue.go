@@ -5,10 +5,11 @@ import (
 
 	"github.com/seriatimq/seriatim/queue/deduplication"
 	"github.com/seriatimq/seriatim/queue/logtime"
+	"github.com/seriatimq/seriatim/queue/session"
 	"github.com/seriatimq/seriatim/queue/statehash"
 )
 
-// Queue is one queue with its messages and indexes. Only messages, scheduled,
+// Queue is one queue with its messages and indexes. Only messages, aside,
 // deduplication and attempts are state; ready, timers, groups and byAge follow
 // from them and are rebuilt by a Restorer.
 //
@@ -27,7 +28,7 @@ type Queue struct {
 	deliveredMax  uint64                       // highest number among stored messages that were handed out, or above it
 	messages      *btree.Map[uint64, *Message] // by sequence, without scheduled ones
 	byAge         *btree.BTreeG[timed]         // messages whose sentAt is out of order, by sentAt
-	scheduled     scheduledMessages
+	aside         messagesAside
 	groups        messageGroups
 	ready         readyIndex
 	timers        timerIndex
@@ -55,11 +56,21 @@ func newTimedTree() *btree.BTreeG[timed] {
 	return btree.NewBTreeGOptions(timed.less, btree.Options{NoLocks: true})
 }
 
-// scheduledMessages wait outside their group for the time given with
-// seriatim.ScheduledEnqueueTime.
-type scheduledMessages struct {
-	messages *btree.Map[uint64, *Message]
-	byTime   *btree.BTreeG[timed]
+// messagesAside are the stored messages that take no turn.
+type messagesAside struct {
+	// scheduled wait outside their group for their time of enqueueing.
+	scheduled *btree.Map[uint64, *Message]
+	byTime    *btree.BTreeG[timed] // scheduled ones, by that time
+	deferred  *btree.Map[uint64, *Message]
+}
+
+func newMessagesAside() messagesAside {
+	return messagesAside{scheduled: new(btree.Map[uint64, *Message]), byTime: newTimedTree(), deferred: new(btree.Map[uint64, *Message])}
+}
+
+func (a messagesAside) clone() messagesAside {
+	a.scheduled, a.byTime, a.deferred = a.scheduled.Copy(), a.byTime.Copy(), a.deferred.Copy()
+	return a
 }
 
 // queueSums are the parts of the state hash that belong to one queue, kept
@@ -79,6 +90,7 @@ func (b *Broker) newQueue(name string, incarnation uint64, attributes QueueAttri
 	q := &Queue{name: name, incarnation: incarnation, attributes: attributes, sums: queueSums{headerStale: true}}
 	q.ready.oldestFirst = !attributes.FIFO && b.follows(ruleOldestFirst)
 	q.clearMessages()
+	q.groups.sessions = session.New(incarnation)
 	q.deduplication = deduplication.New(incarnation, attributes.Deduplication)
 	q.attempts = newAttemptIndex()
 	return q
@@ -88,8 +100,11 @@ func (b *Broker) newQueue(name string, incarnation uint64, attributes QueueAttri
 func (q *Queue) clearMessages() {
 	q.messages = new(btree.Map[uint64, *Message])
 	q.byAge = newTimedTree()
-	q.scheduled = scheduledMessages{new(btree.Map[uint64, *Message]), newTimedTree()}
+	q.aside = newMessagesAside()
+	sessions := q.groups.sessions
 	q.groups = newMessageGroups()
+	q.groups.sessions = sessions
+	q.groups.sessions.ForgetMessages()
 	q.ready.firstDelivery, q.ready.redelivered = newTimedTree(), newTimedTree()
 	q.timers = timerIndex{pending: newTimedTree(), fired: q.timers.fired}
 	q.sums.messages, q.sums.messageBytes, q.sums.published = statehash.Sum{}, 0, 0
@@ -102,7 +117,7 @@ func (q *Queue) clone(generation uint64) *Queue {
 	c.generation = generation
 	c.messages = q.messages.Copy()
 	c.byAge = q.byAge.Copy()
-	c.scheduled = scheduledMessages{q.scheduled.messages.Copy(), q.scheduled.byTime.Copy()}
+	c.aside = q.aside.clone()
 	c.groups = q.groups.clone()
 	c.ready.firstDelivery, c.ready.redelivered = q.ready.firstDelivery.Copy(), q.ready.redelivered.Copy()
 	c.timers.pending = q.timers.pending.Copy()
@@ -122,6 +137,17 @@ func (q *Queue) hasTimer(m *Message) bool {
 		return m.delivered()
 	}
 	return m.delivery != nil
+}
+
+// hides reports whether m has a timer of its own; a session lock has one for all.
+func (q *Queue) hides(m *Message) bool { return q.hasTimer(m) && m.delivery.session == 0 }
+
+// pending reports whether the timer of m has still to fire.
+func (q *Queue) pending(m *Message) bool { return q.hides(m) && q.timers.fired.less(q.timers.key(m)) }
+
+// held reports whether m is in flight under the lock that its group has.
+func (q *Queue) held(m *Message) bool {
+	return m.delivery != nil && m.delivery.session != 0 && q.groups.sessions.HasLock(m.group, m.delivery.session)
 }
 
 // availableAt is when m can be received as far as its own delay and
@@ -145,6 +171,10 @@ func (q *Queue) expired(m *Message, now Timestamp) bool {
 
 // insert stores a new message.
 func (q *Queue) insert(k statehash.Key, m *Message) {
+	if m.deferred() {
+		q.insertDeferred(k, m)
+		return
+	}
 	q.messages.Set(m.sequence, m)
 	q.sums.messages.Add(m.sum(k, q.incarnation, false))
 	q.hold(m)
@@ -162,6 +192,11 @@ func (q *Queue) insert(k statehash.Key, m *Message) {
 
 // replace stores another state of the same message.
 func (q *Queue) replace(k statehash.Key, old, m *Message) {
+	if old.deferred() {
+		q.removeDeferred(k, old)
+		q.insertDeferred(k, m)
+		return
+	}
 	if m.delivered() {
 		q.deliveredMax = max(q.deliveredMax, m.sequence)
 	}
@@ -176,6 +211,10 @@ func (q *Queue) replace(k statehash.Key, old, m *Message) {
 // remove takes a message out for ever. The next message of its group becomes
 // the head and is receivable at once if it is available.
 func (q *Queue) remove(k statehash.Key, m *Message) {
+	if m.deferred() {
+		q.removeDeferred(k, m)
+		return
+	}
 	q.dequeue(m)
 	q.messages.Delete(m.sequence)
 	q.sums.messages.Sub(m.sum(k, q.incarnation, false))
@@ -198,11 +237,26 @@ func (q *Queue) remove(k statehash.Key, m *Message) {
 // ready if it can be received or will be after the queue's delay. Behind the
 // head of its group it needs neither.
 func (q *Queue) enqueue(m *Message) {
-	if q.hasTimer(m) && q.timers.add(m) {
+	if q.held(m) {
+		q.groups.sessions.Claim(m.group, 1)
 		return
 	}
-	if q.ordered(m) && q.groups.head(m.group) != m.sequence {
+	if q.hides(m) && q.timers.add(m) {
 		return
+	}
+	q.show(m)
+}
+
+// show files a message that no timer hides.
+func (q *Queue) show(m *Message) {
+	if q.ordered(m) {
+		if q.groups.sessions.Locked(m.group) {
+			q.groups.sessions.Return(m.group, m.sequence)
+			return
+		}
+		if q.groups.head(m.group) != m.sequence {
+			return
+		}
 	}
 	q.ready.index(q.hasTimer(m)).Set(q.readyKey(m))
 }
@@ -210,18 +264,33 @@ func (q *Queue) enqueue(m *Message) {
 // promote makes m, which has become the head of its group, receivable unless
 // it is hidden by a timer of its own.
 func (q *Queue) promote(m *Message) {
-	if q.hasTimer(m) && q.timers.fired.less(q.timers.key(m)) {
+	if q.groups.sessions.Locked(m.group) || q.pending(m) {
 		return
 	}
 	q.ready.index(q.hasTimer(m)).Set(q.readyKey(m))
 }
 
 func (q *Queue) dequeue(m *Message) {
-	if q.hasTimer(m) && q.timers.remove(m) {
+	if q.held(m) {
+		q.groups.sessions.Claim(m.group, -1)
 		return
 	}
-	if q.ordered(m) && q.groups.head(m.group) != m.sequence {
+	if q.hides(m) && q.timers.remove(m) {
 		return
+	}
+	q.unshow(m)
+}
+
+// unshow undoes show.
+func (q *Queue) unshow(m *Message) {
+	if q.ordered(m) {
+		if q.groups.sessions.Locked(m.group) {
+			q.groups.sessions.Unreturn(m.group, m.sequence)
+			return
+		}
+		if q.groups.head(m.group) != m.sequence {
+			return
+		}
 	}
 	q.ready.index(q.hasTimer(m)).Delete(q.readyKey(m))
 }

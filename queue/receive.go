@@ -21,6 +21,8 @@ type ReceiveMessages struct {
 	// ShortPoll is set when the caller does not wait; only then the
 	// in-flight limit of a standard queue is an error (OverLimit).
 	ShortPoll bool
+	// Options are what no SQS client asks for, nil if nothing of it was.
+	Options *ReceiveOptions
 }
 
 // QueueName implements Command.
@@ -41,7 +43,7 @@ func (c *ReceiveMessages) Validate() *Error {
 	if c.AttemptIDGiven && isFIFOName(c.Queue) && !content.ValidID(c.AttemptID) {
 		return content.InvalidID(c.AttemptID, "ReceiveRequestAttemptId")
 	}
-	return nil
+	return c.Options.check(c)
 }
 
 // prepare leaves out what a standard queue ignores.
@@ -63,6 +65,9 @@ func (c *ReceiveMessages) apply(b *Broker) (Result, *Error) {
 	if q == nil {
 		return nil, refusal.NoSuchQueue()
 	}
+	if c.Options != nil {
+		return c.Options.receive(b, q, c)
+	}
 	timeout := logtime.Seconds(c.VisibilityTimeout.Or(q.attributes.VisibilitySeconds))
 	visibleAt := b.now.Add(timeout)
 	// AWS ignores the attempt id on standard queues.
@@ -73,7 +78,7 @@ func (c *ReceiveMessages) apply(b *Broker) (Result, *Error) {
 		}
 	}
 	limit := c.MaxMessages.Or(1)
-	if room := limits.InFlightMax - q.timers.inFlight; timeout > 0 && room < limit {
+	if room := limits.InFlightMax - q.inFlight(); timeout > 0 && room < limit {
 		if limit = room; limit <= 0 {
 			// Documented: an error on standard queues when the caller
 			// does not wait, nothing at all on FIFO queues.
@@ -124,8 +129,11 @@ func (MessagesReceived) result() {}
 // deliverable reports whether a receive would hand out a message now, or move
 // one to the dead-letter queue.
 func (q *Queue) deliverable(now Timestamp) bool {
-	return q.timers.inFlight < limits.InFlightMax && q.available(now)
+	return q.inFlight() < limits.InFlightMax && q.available(now)
 }
+
+// inFlight counts what was handed out and is hidden until it is deleted, or comes back.
+func (q *Queue) inFlight() int64 { return q.timers.inFlight + q.groups.sessions.InFlight() }
 
 // available reports whether a message can be taken, whatever is in flight.
 func (q *Queue) available(now Timestamp) bool {
@@ -143,15 +151,7 @@ func (b *Broker) deliver(q *Queue, messages []*Message, d delivery) MessagesRece
 	}
 	out := MessagesReceived{Messages: make([]ReceivedMessage, len(messages))}
 	for i, m := range messages {
-		next := d
-		next.count, next.receiveCount, next.firstReceivedAt = 1, m.receiveCount()+1, b.now
-		if m.delivery != nil {
-			next.count = m.delivery.count + 1
-			if m.delivery.receiveCount > 0 {
-				next.firstReceivedAt = m.delivery.firstReceivedAt
-			}
-		}
-		handed := m.withDelivery(&next)
+		handed := m.handedOut(d, b.now)
 		q.replace(b.key, m, handed)
 		out.Messages[i] = b.received(q, handed)
 		messages[i] = handed
@@ -164,6 +164,18 @@ func (b *Broker) deliver(q *Queue, messages []*Message, d delivery) MessagesRece
 		q.putAttempt(b.key, a)
 	}
 	return out
+}
+
+// handedOut is m after one more delivery, with the times of d.
+func (m *Message) handedOut(d delivery, now Timestamp) *Message {
+	d.count, d.receiveCount, d.firstReceivedAt = 1, m.receiveCount()+1, now
+	if m.delivery != nil {
+		d.count, d.takenBack = m.delivery.count+1, m.delivery.takenBack
+		if m.delivery.receiveCount > 0 {
+			d.firstReceivedAt = m.delivery.firstReceivedAt
+		}
+	}
+	return m.withDelivery(&d)
 }
 
 // received is what the client gets of a message in its present state.
@@ -183,7 +195,7 @@ func (b *Broker) received(q *Queue, m *Message) ReceivedMessage {
 	if e := m.extra; e != nil {
 		r.Attributes, r.TraceHeader, r.DeadLetterSource = e.attributes, e.traceHeader, e.deadLetterSource
 		if e.published != nil {
-			r.Body, r.Attributes = e.published.text(), e.published.attributes()
+			r.Body, r.Attributes = e.published.text(), withAttributes(e.published.attributes(), e.attributes)
 		}
 	}
 	if d := m.delivery; d != nil {
@@ -204,6 +216,7 @@ type selection struct {
 	deliver     []*Message
 	deadLetters []*Message
 	skipped     int
+	passed      []uint64 // of those skipped, the ones of a session
 }
 
 // run takes groups and single messages in the order in which they became

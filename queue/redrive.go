@@ -77,7 +77,10 @@ func (b *Broker) redriveRule(q *Queue) redriveRule {
 // target's deduplication cannot swallow two messages that shared an id; on
 // standard queues the sent time stays. The target's history is neither read
 // nor written.
-func (b *Broker) deadLetter(q *Queue, messages []*Message) {
+func (b *Broker) deadLetter(q *Queue, messages []*Message) { b.deadLetterFor(q, messages, nil) }
+
+// deadLetterFor moves messages to the dead-letter queue and gives them more attributes.
+func (b *Broker) deadLetterFor(q *Queue, messages []*Message, more []MessageAttribute) {
 	if len(messages) == 0 {
 		return
 	}
@@ -94,6 +97,7 @@ func (b *Broker) deadLetter(q *Queue, messages []*Message) {
 		}
 		extra.id = m.id(b.key, q.incarnation)
 		extra.deadLetterSource = q.name
+		extra.attributes = withAttributes(extra.attributes, more)
 		extra.keepsAge = !q.attributes.FIFO
 		moved.extra = &extra
 		if q.attributes.FIFO {

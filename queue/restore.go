@@ -11,7 +11,7 @@ import (
 
 // Restorer builds a Broker from records. Call AddTombstone, AddMoveTask, then
 // for each queue AddQueue followed by its messages, deduplication records and
-// attempts, then for each topic AddTopic followed by its subscriptions and
+// attempts and sessions, then for each topic AddTopic followed by its subscriptions and
 // deduplication records, then Finish. Every method refuses records that cannot be part of
 // a valid state.
 type Restorer struct {
@@ -75,6 +75,7 @@ func (r *Restorer) AddQueue(rec QueueRecord) error {
 	q.tags = rec.Tags
 	q.createdAt, q.modifiedAt, q.purgedAt = rec.CreatedAt, rec.ModifiedAt, rec.PurgedAt
 	q.lastSequence, q.attempts.last = rec.LastSequence, rec.LastAttempt
+	q.groups.sessions.SetLastLock(rec.LastLock)
 	q.deduplication.SetDeadBefore(rec.DeadBefore)
 	q.timers.fired = timed{rec.FiredAt, rec.FiredSequence}
 	r.b.queues.Set(q.name, q)
@@ -92,8 +93,9 @@ func (r *Restorer) AddMessage(rec MessageRecord) error {
 	}
 	sequence := uint64(rec.Sequence)
 	_, stored := q.messages.Get(sequence)
-	_, scheduled := q.scheduled.messages.Get(sequence)
-	if stored || scheduled || sequence == 0 || sequence > q.lastSequence {
+	_, scheduled := q.aside.scheduled.Get(sequence)
+	_, deferred := q.aside.deferred.Get(sequence)
+	if stored || scheduled || deferred || sequence == 0 || sequence > q.lastSequence {
 		return fmt.Errorf("queue %q: message %d is out of order or appears twice", q.name, sequence)
 	}
 	published, err := r.published(&rec)
@@ -121,7 +123,11 @@ func (r *Restorer) AddMessage(rec MessageRecord) error {
 			count: rec.Deliveries, receiveCount: rec.ReceiveCount,
 			firstReceivedAt: rec.FirstReceivedAt, receivedAt: rec.ReceivedAt, visibleAt: rec.VisibleAt,
 			attemptID: rec.AttemptID, attemptNumber: rec.AttemptNumber,
+			session: rec.SessionLock, takenBack: rec.TakenBack, deferred: rec.Deferred,
 		}
+	}
+	if err := checkDelivery(q, &rec); err != nil {
+		return err
 	}
 	m.seal(r.b.key)
 	if !rec.Scheduled {
@@ -146,7 +152,7 @@ func (r *Restorer) published(rec *MessageRecord) (*publishedMessage, error) {
 	}
 	known := r.publications[p.PublicationID]
 	switch {
-	case rec.Body.Len() > 0 || len(rec.Attributes) > 0:
+	case rec.Body.Len() > 0:
 		return nil, errors.New("a body beside that of a publication")
 	case known != nil && p.Content != nil && p.Content != known.Content():
 		return nil, fmt.Errorf("publication %s appears twice", p.PublicationID)
@@ -157,6 +163,21 @@ func (r *Restorer) published(rec *MessageRecord) (*publishedMessage, error) {
 		r.publications[p.PublicationID] = known
 	}
 	return &publishedMessage{publication: known, subscription: r.b.intern(p.SubscriptionARN), raw: p.Raw}, nil
+}
+
+// checkDelivery checks what only a message that was handed out by a FIFO queue has.
+func checkDelivery(q *Queue, rec *MessageRecord) error {
+	inSession := rec.SessionLock != 0 || rec.TakenBack != 0
+	if !inSession && !rec.Deferred {
+		return nil
+	}
+	if !q.attributes.FIFO || rec.Scheduled || !rec.Timed || rec.Deliveries == 0 {
+		return fmt.Errorf("queue %q: message %d cannot have been received in a session, or deferred", q.name, rec.Sequence)
+	}
+	if inSession && rec.GroupID == "" || rec.SessionLock > q.groups.sessions.LastLock() || rec.TakenBack > rec.Deliveries {
+		return fmt.Errorf("queue %q: message %d cannot have been received in the session it says", q.name, rec.Sequence)
+	}
+	return nil
 }
 
 // AddDeduplication adds a remembered id to the queue added last.
@@ -198,6 +219,24 @@ func (r *Restorer) AddAttempt(rec AttemptRecord) error {
 	q.putAttempt(r.b.key, &ReceiveAttempt{
 		id: rec.ID, number: rec.Number, receivedAt: rec.ReceivedAt, invalid: rec.Invalid, deliveries: rec.Deliveries,
 	})
+	return nil
+}
+
+// AddSession adds a session to the queue added last, after its messages.
+func (r *Restorer) AddSession(rec SessionRecord) error {
+	q := r.q
+	if q == nil {
+		return errors.New("session without a queue")
+	}
+	if _, known := q.groups.sessions.Get(rec.Name); known || rec.Name == "" || !q.attributes.FIFO {
+		return fmt.Errorf("queue %q: session %q is out of place or appears twice", q.name, rec.Name)
+	}
+	if rec.Lock == 0 && (!rec.StateGiven || rec.LockedUntil != 0 || rec.Next != 0) ||
+		rec.Lock > q.groups.sessions.LastLock() || rec.Next > q.lastSequence+1 ||
+		!rec.StateGiven && (rec.State != "" || rec.StateSetAt != 0) {
+		return fmt.Errorf("queue %q: session %q contradicts itself", q.name, rec.Name)
+	}
+	q.putSession(r.b.key, rec)
 	return nil
 }
 

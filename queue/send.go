@@ -9,7 +9,6 @@ import (
 	"github.com/seriatimq/seriatim/queue/identifier"
 	"github.com/seriatimq/seriatim/queue/logtime"
 	"github.com/seriatimq/seriatim/queue/refusal"
-	"github.com/seriatimq/seriatim/queue/statehash"
 )
 
 // SendMessages is SendMessage and SendMessageBatch.
@@ -153,6 +152,7 @@ func (b *Broker) sendEntry(q *Queue, e *SendEntry, c *SendMessages) SentEntry {
 			return SentEntry{Err: err}
 		}
 	}
+	s.takeOptions()
 	s.ids = q.deduplicationIDs(e, s.partition)
 	if deduplicates := q.attributes.FIFO && !q.attributes.Deduplication.Disabled; deduplicates {
 		if first, found := q.deduplication.Find(b.key, s.ids, b.now); found {
@@ -160,6 +160,9 @@ func (b *Broker) sendEntry(q *Queue, e *SendEntry, c *SendMessages) SentEntry {
 				MessageID: identifier.NewMessageID(b.key, q.incarnation, first.Sequence()),
 				Sequence:  SequenceNumber(first.Sequence()),
 				Duplicate: true,
+
+				FirstAcceptedAt:  Timestamp(first.AcceptedAt),
+				FirstIsScheduled: q.isScheduled(first.Sequence(), b.now),
 			}
 		}
 		if limit := q.attributes.Deduplication.EntriesMax; limit > 0 && q.deduplication.CountLive(b.now)+b.entriesOf(s.ids) > limit {
@@ -255,20 +258,6 @@ func (q *Queue) delayFor(e *SendEntry) logtime.Duration {
 	return logtime.Seconds(e.DelaySeconds.Or(q.attributes.DelaySeconds))
 }
 
-func (q *Queue) insertScheduled(k statehash.Key, m *Message) {
-	q.scheduled.messages.Set(m.sequence, m)
-	q.scheduled.byTime.Set(timed{m.delivery.visibleAt, m.sequence})
-	q.sums.messages.Add(m.sum(k, q.incarnation, true))
-	q.hold(m)
-}
-
-func (q *Queue) removeScheduled(k statehash.Key, m *Message) {
-	q.scheduled.messages.Delete(m.sequence)
-	q.scheduled.byTime.Delete(timed{m.delivery.visibleAt, m.sequence})
-	q.sums.messages.Sub(m.sum(k, q.incarnation, true))
-	q.release(m)
-}
-
 // MessagesSent answers SendMessages, one entry each in request order.
 type MessagesSent struct{ Entries []SentEntry }
 
@@ -280,6 +269,10 @@ type SentEntry struct {
 	// Duplicate says that nothing was stored: id and number are those of
 	// the first message with this deduplication id.
 	Duplicate bool
+	// Of a duplicate: when the first message was accepted, and whether it still
+	// waits for its time of enqueueing, so that Sequence can cancel it.
+	FirstAcceptedAt  Timestamp
+	FirstIsScheduled bool
 }
 
 func (MessagesSent) result() {}
@@ -297,4 +290,6 @@ type SendEntry struct {
 	// ContentHash is the SHA-256 of Body if the accepting node computed it
 	// already, else nil and the broker computes it when a rule needs it.
 	ContentHash []byte
+	// Options are what no SQS client asks for, nil if nothing of it was.
+	Options *SendOptions
 }

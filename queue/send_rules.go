@@ -125,6 +125,11 @@ func (a *sendRules) check(e *SendEntry, batch bool) *Error {
 	if partitionKey != "" && e.GroupIDGiven && partitionKey != e.GroupID {
 		return refusal.InvalidValue(partitionKey, content.PartitionKeyName, "It must be equal to the MessageGroupId if both are given.")
 	}
+	if e.Options != nil {
+		if err := e.Options.check(e, a.fifo); err != nil {
+			return err
+		}
+	}
 	return a.checkForType(e, batch)
 }
 

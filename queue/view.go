@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/tidwall/btree"
+
 	"github.com/seriatimq/seriatim/queue/limits"
 	"github.com/seriatimq/seriatim/queue/logtime"
 	"github.com/seriatimq/seriatim/queue/refusal"
@@ -23,6 +25,7 @@ type QueueStats struct {
 	Visible              int64 // also FIFO messages behind a blocked head
 	NotVisible           int64
 	Delayed              int64
+	Deferred             int64 // in none of the other counts
 	Groups               int64
 	DeduplicationEntries int64     // kept in memory: live ones and dead ones not yet forgotten
 	OldestSentAt         Timestamp // zero if empty
@@ -32,7 +35,7 @@ type QueueStats struct {
 // no receive, and the handle is empty.
 type PeekedMessage struct {
 	ReceivedMessage
-	State     string // "visible", "in flight", "delayed", "scheduled"
+	State     string // "visible", "in flight", "delayed", "scheduled", "deferred"
 	VisibleAt Timestamp
 }
 
@@ -104,14 +107,15 @@ func (v View) Stats(queue string) (QueueStats, *Error) {
 func (q *Queue) stats(now Timestamp) QueueStats {
 	oldest, _ := q.oldest()
 	s := QueueStats{
-		NotVisible:           q.timers.inFlight,
+		NotVisible:           q.inFlight(),
 		Delayed:              q.timers.delayed + q.delayedFirst(now),
+		Deferred:             int64(q.aside.deferred.Len()),
 		Groups:               int64(q.groups.byName.Len()),
 		DeduplicationEntries: int64(q.deduplication.Len()),
 		OldestSentAt:         oldest,
 	}
 	s.Visible = int64(q.messages.Len()) - s.NotVisible - s.Delayed
-	s.Delayed += int64(q.scheduled.messages.Len())
+	s.Delayed += int64(q.aside.scheduled.Len())
 	return s
 }
 
@@ -205,8 +209,8 @@ func (v View) Deliverable(queue string) bool {
 	return ok && q.deliverable(v.b.now)
 }
 
-// Overdue reports whether a visibility timeout, a delay or a schedule of queue is
-// over that no command on it and no AdvanceClock has seen: Deliverable may then miss
+// Overdue reports whether a visibility timeout, a delay, a schedule or a session lock of queue
+// is over that no command on it and no AdvanceClock has seen: Deliverable may then miss
 // a message.
 func (v View) Overdue(queue string) bool {
 	q, ok := v.b.queues.Get(queue)
@@ -217,8 +221,12 @@ func (v View) Overdue(queue string) bool {
 	if found && hidden.at <= v.b.now {
 		return true
 	}
-	scheduled, found := q.scheduled.byTime.Min()
-	return found && scheduled.at <= v.b.now
+	scheduled, found := q.aside.byTime.Min()
+	if found && scheduled.at <= v.b.now {
+		return true
+	}
+	locked, found := q.groups.sessions.FirstEnd()
+	return found && locked.At <= v.b.now
 }
 
 // AttemptKnown reports whether a receive with this ReceiveRequestAttemptId would
@@ -237,11 +245,11 @@ func (v View) AttemptKnown(queue, id string) bool {
 // return nothing (AWS documentation).
 func (v View) OverLimit(queue string) bool {
 	q, ok := v.b.queues.Get(queue)
-	return ok && !q.attributes.FIFO && q.timers.inFlight >= limits.InFlightMax
+	return ok && !q.attributes.FIFO && q.inFlight() >= limits.InFlightMax
 }
 
 // Peek lists at most limit messages of a queue from sequence number from on,
-// scheduled ones among them, of group only if group is not empty, and changes
+// scheduled and deferred ones among them, of group only if group is not empty, and changes
 // nothing.
 func (v View) Peek(queue string, from SequenceNumber, group string, limit int) (peeked []PeekedMessage, err *Error) {
 	q, ok := v.b.queues.Get(queue)
@@ -263,31 +271,48 @@ func (v View) Peek(queue string, from SequenceNumber, group string, limit int) (
 	} else {
 		q.messages.Ascend(uint64(from), func(sequence uint64, _ *Message) bool { return visit(sequence) })
 	}
-	return v.withScheduled(q, peeked, from, group, limit), nil
+	return v.withAside(q, peeked, from, group, limit), nil
 }
 
-// withScheduled adds the scheduled messages among the first limit ones.
-func (v View) withScheduled(q *Queue, peeked []PeekedMessage, from SequenceNumber, group string, limit int) []PeekedMessage {
-	found := 0
-	q.scheduled.messages.Ascend(uint64(from), func(_ uint64, m *Message) bool {
-		if group == "" || m.group == group {
-			p := v.peek(q, m)
-			p.State, p.VisibleAt = "scheduled", m.delivery.visibleAt
-			peeked = append(peeked, p)
-			found++
-		}
-		return found < limit
-	})
-	if found > 0 {
+// withAside adds the scheduled and deferred messages among the first limit ones.
+func (v View) withAside(q *Queue, peeked []PeekedMessage, from SequenceNumber, group string, limit int) []PeekedMessage {
+	added := false
+	for _, aside := range [2]*btree.Map[uint64, *Message]{q.aside.scheduled, q.aside.deferred} {
+		found := 0
+		aside.Ascend(uint64(from), func(_ uint64, m *Message) bool {
+			if group == "" || m.group == group {
+				peeked = append(peeked, v.peekAside(q, m))
+				found++
+			}
+			return found < limit
+		})
+		added = added || found > 0
+	}
+	if added {
 		slices.SortFunc(peeked, func(a, b PeekedMessage) int { return cmp.Compare(a.Sequence, b.Sequence) })
 	}
 	return peeked[:min(limit, len(peeked))]
+}
+
+func (v View) peekAside(q *Queue, m *Message) PeekedMessage {
+	p := v.peek(q, m)
+	switch {
+	case !m.deferred():
+		p.State, p.VisibleAt = "scheduled", m.delivery.visibleAt
+	case p.State != "in flight":
+		p.State = "deferred"
+	}
+	return p
 }
 
 func (v View) peek(q *Queue, m *Message) PeekedMessage {
 	p := PeekedMessage{ReceivedMessage: v.b.received(q, m), State: "visible", VisibleAt: q.availableAt(m)}
 	p.Handle = ReceiptHandle{}
 	p.Sequence = SequenceNumber(m.sequence)
+	if q.held(m) {
+		locked, _ := q.groups.sessions.Get(m.group)
+		p.VisibleAt = locked.LockedUntil
+	}
 	switch {
 	case p.VisibleAt <= v.b.now:
 	case m.delivered():

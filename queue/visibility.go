@@ -14,6 +14,7 @@ type ChangeMessageVisibility struct {
 	Queue   string
 	Batch   bool
 	Entries []VisibilityEntry
+	Options *SettleOptions // nil for SQS
 }
 
 // QueueName implements Command.
@@ -26,8 +27,11 @@ func (c *ChangeMessageVisibility) Validate() *Error {
 	return err
 }
 
-// wellFormed checks the number of entries and, outside a batch, the timeout.
+// wellFormed checks the number of entries, the options and, outside a batch, the timeout.
 func (c *ChangeMessageVisibility) wellFormed() *Error {
+	if err := c.Options.check(c.Queue); err != nil {
+		return err
+	}
 	if err := CheckEntryCount(len(c.Entries), "ChangeMessageVisibilityBatchRequestEntry"); err != nil {
 		return err
 	}
@@ -90,7 +94,7 @@ func (c *ChangeMessageVisibility) apply(b *Broker) (Result, *Error) {
 	}
 	out := EntriesDone{Errs: make([]*Error, len(c.Entries))}
 	for i, e := range c.Entries {
-		err := b.changeVisibility(q, e, c.Batch)
+		err := b.changeVisibility(q, e, c)
 		if err != nil && !c.Batch {
 			return nil, err
 		}
@@ -101,18 +105,23 @@ func (c *ChangeMessageVisibility) apply(b *Broker) (Result, *Error) {
 
 // changeVisibility sets the end of a visibility timeout to now plus the given
 // seconds. It concerns this delivery only, and no other message of the group.
-func (b *Broker) changeVisibility(q *Queue, e VisibilityEntry, batch bool) *Error {
+func (b *Broker) changeVisibility(q *Queue, e VisibilityEntry, c *ChangeMessageVisibility) *Error {
 	if err := checkVisibility(e.VisibilityTimeout); err != nil {
 		return err
+	}
+	if c.Options != nil {
+		if _, err := b.settle(q, e.Handle, c.Options.Session); err != nil {
+			return err
+		}
 	}
 	r, ok := b.openHandle(q, e.Handle)
 	if !ok {
 		return invalidHandle(e.Handle)
 	}
-	m, ok := q.messages.Get(r.Sequence)
-	stale := ok && q.attributes.FIFO && (m.delivery.count != r.Count || m.delivery.visibleAt <= b.now)
+	m, ok := q.find(r.Sequence)
+	stale := ok && q.attributes.FIFO && (m.delivery.count != r.Count || !q.inFlightNow(m, b.now))
 	if !ok || stale || q.expired(m, b.now) {
-		if batch { // recorded: another code and text than the single call
+		if c.Batch { // recorded: another code and text than the single call
 			return refusal.New(refusal.ReceiptHandleIsInvalid, "Message does not exist or is not available for visibility timeout change")
 		}
 		return refusal.InvalidValue(e.Handle, "ReceiptHandle",
@@ -123,8 +132,12 @@ func (b *Broker) changeVisibility(q *Queue, e VisibilityEntry, batch bool) *Erro
 		return refusal.InvalidValue(e.VisibilityTimeout.text(), "VisibilityTimeout",
 			"Total VisibilityTimeout for the message is beyond the limit [43200 seconds].")
 	}
+	if m.delivery.session != 0 && timeout > 0 {
+		return refusal.New(refusal.UnsupportedOperation, "The message is locked by its session. Renew the lock of the session instead.")
+	}
 	q.endAttempt(b.key, m, false)
 	d := *m.delivery
+	d.session = 0
 	d.visibleAt = b.now.Add(timeout)
 	q.replace(b.key, m, m.withDelivery(&d))
 	return nil

@@ -29,6 +29,7 @@ func sendMessagesMessage(cmd *queue.SendMessages) *fsmpb.SendMessages {
 			DeduplicationId: givenText(e.DeduplicationID, e.DeduplicationIDGiven),
 			DelaySeconds:    given(e.DelaySeconds),
 			ContentHash:     e.ContentHash,
+			Options:         sendOptionsMessage(e.Options),
 		}
 	}
 	return m
@@ -49,6 +50,7 @@ func sendMessagesCommand(m *fsmpb.SendMessages) (*queue.SendMessages, error) {
 		entry.GroupID, entry.GroupIDGiven = text(e.GroupId)
 		entry.DeduplicationID, entry.DeduplicationIDGiven = text(e.DeduplicationId)
 		entry.DelaySeconds = integer(e.DelaySeconds)
+		entry.Options = sendOptions(e.Options)
 		if err := checkContentHash(e.ContentHash); err != nil {
 			return nil, err
 		}
@@ -67,6 +69,7 @@ func receiveMessagesMessage(cmd *queue.ReceiveMessages) *fsmpb.ReceiveMessages {
 		VisibilityTimeout: given(cmd.VisibilityTimeout),
 		AttemptId:         givenText(cmd.AttemptID, cmd.AttemptIDGiven),
 		ShortPoll:         cmd.ShortPoll,
+		Options:           receiveOptionsMessage(cmd.Options),
 	}
 }
 
@@ -77,6 +80,7 @@ func receiveMessagesCommand(m *fsmpb.ReceiveMessages) (*queue.ReceiveMessages, e
 		MaxMessages:       integer(m.MaxMessages),
 		VisibilityTimeout: integer(m.VisibilityTimeout),
 		ShortPoll:         m.ShortPoll,
+		Options:           receiveOptions(m.Options),
 	}
 	cmd.AttemptID, cmd.AttemptIDGiven = text(m.AttemptId)
 	return cmd, nil
@@ -88,6 +92,7 @@ func deleteMessagesMessage(cmd *queue.DeleteMessages) *fsmpb.DeleteMessages {
 		Queue:   cmd.Queue,
 		Batch:   cmd.Batch,
 		Handles: cmd.Handles,
+		Options: settleOptionsMessage(cmd.Options),
 	}
 }
 
@@ -97,12 +102,13 @@ func deleteMessagesCommand(m *fsmpb.DeleteMessages) (*queue.DeleteMessages, erro
 		Queue:   m.Queue,
 		Batch:   m.Batch,
 		Handles: m.Handles,
+		Options: settleOptions(m.Options),
 	}, nil
 }
 
 // changeVisibilityMessage is the log form of cmd.
 func changeVisibilityMessage(cmd *queue.ChangeMessageVisibility) *fsmpb.ChangeMessageVisibility {
-	m := &fsmpb.ChangeMessageVisibility{Queue: cmd.Queue, Batch: cmd.Batch}
+	m := &fsmpb.ChangeMessageVisibility{Queue: cmd.Queue, Batch: cmd.Batch, Options: settleOptionsMessage(cmd.Options)}
 	for _, e := range cmd.Entries {
 		m.Entries = append(m.Entries, &fsmpb.VisibilityEntry{
 			Handle:            e.Handle,
@@ -114,7 +120,7 @@ func changeVisibilityMessage(cmd *queue.ChangeMessageVisibility) *fsmpb.ChangeMe
 
 // changeVisibilityCommand is the inverse of changeVisibilityMessage.
 func changeVisibilityCommand(m *fsmpb.ChangeMessageVisibility) (*queue.ChangeMessageVisibility, error) {
-	cmd := &queue.ChangeMessageVisibility{Queue: m.Queue, Batch: m.Batch}
+	cmd := &queue.ChangeMessageVisibility{Queue: m.Queue, Batch: m.Batch, Options: settleOptions(m.Options)}
 	for _, e := range m.Entries {
 		cmd.Entries = append(cmd.Entries, queue.VisibilityEntry{
 			Handle:            e.Handle,

@@ -143,14 +143,24 @@ func TestMinimumVersion(t *testing.T) {
 		if number <= 3 {
 			want = 0 // a new cluster needs these to get to version 1
 		}
-		if number >= 40 {
-			want = 3 // topics
+		if number >= 40 || slices.Contains([]uint8{16, 24, 25, 26, 27, 28}, number) {
+			want = 3 // topics, sessions, schedules
 		}
 		if got := MinimumVersion(cmd); got != want {
 			t.Errorf("%T needs %d, want %d", cmd, got, want)
 		}
 		if MinimumVersion(cmd) > format.CurrentVersion {
 			t.Errorf("%T needs more than this program knows", cmd)
+		}
+	}
+	for _, cmd := range []queue.Command{
+		&queue.SendMessages{Entries: []queue.SendEntry{{}, {Options: &queue.SendOptions{}}}},
+		&queue.ReceiveMessages{Options: &queue.ReceiveOptions{}},
+		&queue.DeleteMessages{Options: &queue.SettleOptions{}},
+		&queue.ChangeMessageVisibility{Options: &queue.SettleOptions{}},
+	} {
+		if got := MinimumVersion(cmd); got != 3 {
+			t.Errorf("%T with options needs %d", cmd, got)
 		}
 	}
 	if MinimumVersion(nil) <= format.CurrentVersion {

@@ -77,6 +77,10 @@ func setResult(m *fsmpb.Response, result queue.Result) error {
 		m.Result = &fsmpb.Response_Subscribed{Subscribed: &fsmpb.Subscribed{SubscriptionArn: r.SubscriptionARN}}
 	case queue.Published:
 		m.Result = &fsmpb.Response_Published{Published: published(r)}
+	case queue.SessionLocked:
+		m.Result = &fsmpb.Response_SessionLocked{SessionLocked: sessionLocked(r)}
+	case queue.GroupReleased:
+		m.Result = &fsmpb.Response_GroupReleased{GroupReleased: &fsmpb.GroupReleased{Messages: r.Messages, Session: r.Session}}
 	default:
 		return fmt.Errorf("%w: an answer of type %T", format.ErrUnknownFormat, result)
 	}
@@ -114,6 +118,10 @@ func queueResult(m *fsmpb.Response) (queue.Result, error) {
 		return queue.Subscribed{SubscriptionARN: r.Subscribed.SubscriptionArn}, nil
 	case *fsmpb.Response_Published:
 		return queuePublished(r.Published)
+	case *fsmpb.Response_SessionLocked:
+		return queueSessionLocked(r.SessionLocked)
+	case *fsmpb.Response_GroupReleased:
+		return queue.GroupReleased{Messages: r.GroupReleased.Messages, Session: r.GroupReleased.Session}, nil
 	default:
 		return nil, fmt.Errorf("%w: an answer without a known result", format.ErrUnknownFormat)
 	}
@@ -128,6 +136,9 @@ func messagesSent(r queue.MessagesSent) *fsmpb.MessagesSent {
 			MessageId: protobuf.IDBytes(&e.MessageID),
 			Sequence:  uint64(e.Sequence),
 			Duplicate: e.Duplicate,
+
+			FirstAcceptedAt:  int64(e.FirstAcceptedAt),
+			FirstIsScheduled: e.FirstIsScheduled,
 		}
 	}
 	return m
@@ -143,6 +154,9 @@ func queueMessagesSent(m *fsmpb.MessagesSent) (queue.Result, error) {
 			Err:       queueError(e.Error),
 			Sequence:  queue.SequenceNumber(e.Sequence),
 			Duplicate: e.Duplicate,
+
+			FirstAcceptedAt:  queue.Timestamp(e.FirstAcceptedAt),
+			FirstIsScheduled: e.FirstIsScheduled,
 		}
 		if err := protobuf.Fill(r.Entries[i].MessageID[:], e.MessageId, "message id"); err != nil {
 			return nil, err

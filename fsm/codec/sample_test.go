@@ -22,10 +22,16 @@ func everyCommand() map[uint8]queue.Command {
 		13: &queue.SetQueueTags{},
 		14: &queue.SetQueuePolicy{},
 		15: &queue.PurgeQueue{},
+		16: &queue.ReleaseGroup{},
 		20: &queue.SendMessages{},
 		21: &queue.ReceiveMessages{},
 		22: &queue.DeleteMessages{},
 		23: &queue.ChangeMessageVisibility{},
+		24: &queue.CancelScheduled{},
+		25: &queue.Defer{},
+		26: &queue.ReceiveDeferred{},
+		27: &queue.DeadLetter{},
+		28: &queue.ForgetDeduplication{},
 		30: &queue.StartMoveTask{},
 		31: &queue.CancelMoveTask{},
 		32: &queue.MoveMessages{},
@@ -38,6 +44,10 @@ func everyCommand() map[uint8]queue.Command {
 		46: &queue.Unsubscribe{},
 		47: &queue.SetSubscriptionAttributes{},
 		48: &queue.Publish{},
+		50: &queue.AcceptSession{},
+		51: &queue.RenewSession{},
+		52: &queue.ReleaseSession{},
+		53: &queue.SetSessionState{},
 	}
 }
 
@@ -55,6 +65,8 @@ func everyResult() map[string]queue.Result {
 		"TopicCreated":      queue.TopicCreated{},
 		"Subscribed":        queue.Subscribed{},
 		"Published":         queue.Published{},
+		"SessionLocked":     queue.SessionLocked{},
+		"GroupReleased":     queue.GroupReleased{},
 	}
 }
 

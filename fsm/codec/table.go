@@ -43,10 +43,16 @@ var codecs = [...]codec{
 	line(13, 1, 1, "SetQueueTags", setQueueTagsMessage, setQueueTagsCommand),
 	line(14, 1, 1, "SetQueuePolicy", setQueuePolicyMessage, setQueuePolicyCommand),
 	line(15, 1, 1, "PurgeQueue", purgeQueueMessage, purgeQueueCommand),
+	line(16, 1, 3, "ReleaseGroup", releaseGroupMessage, releaseGroupCommand),
 	manual(line(sendMessagesNumber, 1, 1, "SendMessages", sendMessagesMessage, sendMessagesCommand), appendSendMessages, parseSendMessages),
 	manual(line(21, 1, 1, "ReceiveMessages", receiveMessagesMessage, receiveMessagesCommand), appendReceiveMessages, parseReceiveMessages),
 	line(22, 1, 1, "DeleteMessages", deleteMessagesMessage, deleteMessagesCommand),
 	line(23, 1, 1, "ChangeMessageVisibility", changeVisibilityMessage, changeVisibilityCommand),
+	line(24, 1, 3, "CancelScheduled", cancelScheduledMessage, cancelScheduledCommand),
+	line(25, 1, 3, "Defer", deferMessage, deferCommand),
+	line(26, 1, 3, "ReceiveDeferred", receiveDeferredMessage, receiveDeferredCommand),
+	line(27, 1, 3, "DeadLetter", deadLetterMessage, deadLetterCommand),
+	line(28, 1, 3, "ForgetDeduplication", forgetDeduplicationMessage, forgetDeduplicationCommand),
 	line(30, 1, 1, "StartMoveTask", startMoveTaskMessage, startMoveTaskCommand),
 	line(31, 1, 1, "CancelMoveTask", cancelMoveTaskMessage, cancelMoveTaskCommand),
 	line(32, 1, 1, "MoveMessages", moveMessagesMessage, moveMessagesCommand),
@@ -59,6 +65,10 @@ var codecs = [...]codec{
 	line(46, 1, 3, "Unsubscribe", unsubscribeMessage, unsubscribeCommand),
 	line(47, 1, 3, "SetSubscriptionAttributes", setSubscriptionAttributesMessage, setSubscriptionAttributesCommand),
 	line(48, 1, 3, "Publish", publishMessage, publishCommand),
+	line(50, 1, 3, "AcceptSession", acceptSessionMessage, acceptSessionCommand),
+	line(51, 1, 3, "RenewSession", renewSessionMessage, renewSessionCommand),
+	line(52, 1, 3, "ReleaseSession", releaseSessionMessage, releaseSessionCommand),
+	line(53, 1, 3, "SetSessionState", setSessionStateMessage, setSessionStateCommand),
 }
 
 // line makes a table line from the two conversions of a command.
@@ -141,7 +151,7 @@ func MinimumVersion(cmd queue.Command) uint32 {
 	if err != nil {
 		return format.CurrentVersion + 1
 	}
-	return c.minimum
+	return max(c.minimum, minimumOfOptions(cmd))
 }
 
 // CommandNumber is the number of cmd in the log, zero if it has none.

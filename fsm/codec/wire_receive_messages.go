@@ -23,7 +23,11 @@ func appendReceiveMessages(dst []byte, cmd *queue.ReceiveMessages) ([]byte, erro
 	if cmd.AttemptIDGiven {
 		dst = appendTextField(dst, 4, cmd.AttemptID)
 	}
-	return appendFlag(dst, 5, cmd.ShortPoll), nil
+	dst = appendFlag(dst, 5, cmd.ShortPoll)
+	if cmd.Options != nil {
+		dst = appendReceiveOptions(dst, cmd.Options)
+	}
+	return dst, nil
 }
 
 // parseReceiveMessages is the inverse of appendReceiveMessages. The command
@@ -43,6 +47,10 @@ func parseReceiveMessages(body []byte) (*queue.ReceiveMessages, error) {
 			cmd.AttemptID, cmd.AttemptIDGiven = f.text(), true
 		case f.is(5, protowire.VarintType):
 			cmd.ShortPoll = f.varint() != 0
+		case f.is(6, protowire.BytesType):
+			if options := f.bytes(); f.err == nil {
+				f.err = parseReceiveOptions(options, cmd)
+			}
 		default:
 			f.skip()
 		}

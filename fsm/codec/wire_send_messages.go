@@ -68,6 +68,9 @@ func appendSendEntry(dst []byte, e *queue.SendEntry) []byte {
 	if len(e.ContentHash) > 0 {
 		dst = protowire.AppendBytes(protowire.AppendTag(dst, 7, protowire.BytesType), e.ContentHash)
 	}
+	if e.Options != nil {
+		dst = appendSendOptions(dst, e.Options)
+	}
 	return dst
 }
 
@@ -88,6 +91,9 @@ func sendEntryBytes(e *queue.SendEntry) int {
 	}
 	if len(e.ContentHash) > 0 {
 		n += tagBytes + protowire.SizeBytes(len(e.ContentHash))
+	}
+	if e.Options != nil {
+		n += tagBytes + protowire.SizeBytes(sendOptionsBytes(e.Options))
 	}
 	return n
 }
@@ -155,6 +161,10 @@ func parseSendEntry(message []byte, e *queue.SendEntry) error {
 			e.DelaySeconds = queue.Some(int64(f.varint()))
 		case f.is(7, protowire.BytesType):
 			e.ContentHash = append([]byte(nil), f.bytes()...)
+		case f.is(8, protowire.BytesType):
+			if options := f.bytes(); f.err == nil {
+				f.err = parseSendOptions(options, e)
+			}
 		default:
 			f.skip()
 		}

@@ -918,6 +918,7 @@ type SendEntry struct {
 	DeduplicationId *string                `protobuf:"bytes,5,opt,name=deduplication_id,json=deduplicationId" json:"deduplication_id,omitempty"`
 	DelaySeconds    *int64                 `protobuf:"varint,6,opt,name=delay_seconds,json=delaySeconds" json:"delay_seconds,omitempty"`
 	ContentHash     []byte                 `protobuf:"bytes,7,opt,name=content_hash,json=contentHash" json:"content_hash,omitempty"`
+	Options         *SendOptions           `protobuf:"bytes,8,opt,name=options" json:"options,omitempty"` // from format version 3
 	unknownFields   protoimpl.UnknownFields
 	sizeCache       protoimpl.SizeCache
 }
@@ -1001,6 +1002,65 @@ func (x *SendEntry) GetContentHash() []byte {
 	return nil
 }
 
+func (x *SendEntry) GetOptions() *SendOptions {
+	if x != nil {
+		return x.Options
+	}
+	return nil
+}
+
+type SendOptions struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	EnqueueAt     int64                  `protobuf:"varint,1,opt,name=enqueue_at,json=enqueueAt" json:"enqueue_at,omitempty"`
+	PartitionKey  string                 `protobuf:"bytes,2,opt,name=partition_key,json=partitionKey" json:"partition_key,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SendOptions) Reset() {
+	*x = SendOptions{}
+	mi := &file_fsm_command_proto_msgTypes[16]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SendOptions) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SendOptions) ProtoMessage() {}
+
+func (x *SendOptions) ProtoReflect() protoreflect.Message {
+	mi := &file_fsm_command_proto_msgTypes[16]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SendOptions.ProtoReflect.Descriptor instead.
+func (*SendOptions) Descriptor() ([]byte, []int) {
+	return file_fsm_command_proto_rawDescGZIP(), []int{16}
+}
+
+func (x *SendOptions) GetEnqueueAt() int64 {
+	if x != nil {
+		return x.EnqueueAt
+	}
+	return 0
+}
+
+func (x *SendOptions) GetPartitionKey() string {
+	if x != nil {
+		return x.PartitionKey
+	}
+	return ""
+}
+
 type MessageAttribute struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Name          string                 `protobuf:"bytes,1,opt,name=name" json:"name,omitempty"`
@@ -1012,7 +1072,7 @@ type MessageAttribute struct {
 
 func (x *MessageAttribute) Reset() {
 	*x = MessageAttribute{}
-	mi := &file_fsm_command_proto_msgTypes[16]
+	mi := &file_fsm_command_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1024,7 +1084,7 @@ func (x *MessageAttribute) String() string {
 func (*MessageAttribute) ProtoMessage() {}
 
 func (x *MessageAttribute) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[16]
+	mi := &file_fsm_command_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1037,7 +1097,7 @@ func (x *MessageAttribute) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MessageAttribute.ProtoReflect.Descriptor instead.
 func (*MessageAttribute) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{16}
+	return file_fsm_command_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *MessageAttribute) GetName() string {
@@ -1068,13 +1128,14 @@ type ReceiveMessages struct {
 	VisibilityTimeout *int64                 `protobuf:"varint,3,opt,name=visibility_timeout,json=visibilityTimeout" json:"visibility_timeout,omitempty"`
 	AttemptId         *string                `protobuf:"bytes,4,opt,name=attempt_id,json=attemptId" json:"attempt_id,omitempty"`
 	ShortPoll         bool                   `protobuf:"varint,5,opt,name=short_poll,json=shortPoll" json:"short_poll,omitempty"`
+	Options           *ReceiveOptions        `protobuf:"bytes,6,opt,name=options" json:"options,omitempty"` // from format version 3
 	unknownFields     protoimpl.UnknownFields
 	sizeCache         protoimpl.SizeCache
 }
 
 func (x *ReceiveMessages) Reset() {
 	*x = ReceiveMessages{}
-	mi := &file_fsm_command_proto_msgTypes[17]
+	mi := &file_fsm_command_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1086,7 +1147,7 @@ func (x *ReceiveMessages) String() string {
 func (*ReceiveMessages) ProtoMessage() {}
 
 func (x *ReceiveMessages) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[17]
+	mi := &file_fsm_command_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1099,7 +1160,7 @@ func (x *ReceiveMessages) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReceiveMessages.ProtoReflect.Descriptor instead.
 func (*ReceiveMessages) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{17}
+	return file_fsm_command_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *ReceiveMessages) GetQueue() string {
@@ -1137,18 +1198,130 @@ func (x *ReceiveMessages) GetShortPoll() bool {
 	return false
 }
 
+func (x *ReceiveMessages) GetOptions() *ReceiveOptions {
+	if x != nil {
+		return x.Options
+	}
+	return nil
+}
+
+type ReceiveOptions struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Session       *SessionRef            `protobuf:"bytes,1,opt,name=session" json:"session,omitempty"`
+	Delete        bool                   `protobuf:"varint,2,opt,name=delete" json:"delete,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ReceiveOptions) Reset() {
+	*x = ReceiveOptions{}
+	mi := &file_fsm_command_proto_msgTypes[19]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ReceiveOptions) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ReceiveOptions) ProtoMessage() {}
+
+func (x *ReceiveOptions) ProtoReflect() protoreflect.Message {
+	mi := &file_fsm_command_proto_msgTypes[19]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ReceiveOptions.ProtoReflect.Descriptor instead.
+func (*ReceiveOptions) Descriptor() ([]byte, []int) {
+	return file_fsm_command_proto_rawDescGZIP(), []int{19}
+}
+
+func (x *ReceiveOptions) GetSession() *SessionRef {
+	if x != nil {
+		return x.Session
+	}
+	return nil
+}
+
+func (x *ReceiveOptions) GetDelete() bool {
+	if x != nil {
+		return x.Delete
+	}
+	return false
+}
+
+type SessionRef struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	SessionId     string                 `protobuf:"bytes,1,opt,name=session_id,json=sessionId" json:"session_id,omitempty"`
+	Token         string                 `protobuf:"bytes,2,opt,name=token" json:"token,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SessionRef) Reset() {
+	*x = SessionRef{}
+	mi := &file_fsm_command_proto_msgTypes[20]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SessionRef) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SessionRef) ProtoMessage() {}
+
+func (x *SessionRef) ProtoReflect() protoreflect.Message {
+	mi := &file_fsm_command_proto_msgTypes[20]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SessionRef.ProtoReflect.Descriptor instead.
+func (*SessionRef) Descriptor() ([]byte, []int) {
+	return file_fsm_command_proto_rawDescGZIP(), []int{20}
+}
+
+func (x *SessionRef) GetSessionId() string {
+	if x != nil {
+		return x.SessionId
+	}
+	return ""
+}
+
+func (x *SessionRef) GetToken() string {
+	if x != nil {
+		return x.Token
+	}
+	return ""
+}
+
 type DeleteMessages struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Queue         string                 `protobuf:"bytes,1,opt,name=queue" json:"queue,omitempty"`
 	Batch         bool                   `protobuf:"varint,2,opt,name=batch" json:"batch,omitempty"`
 	Handles       []string               `protobuf:"bytes,3,rep,name=handles" json:"handles,omitempty"`
+	Options       *SettleOptions         `protobuf:"bytes,4,opt,name=options" json:"options,omitempty"` // from format version 3
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *DeleteMessages) Reset() {
 	*x = DeleteMessages{}
-	mi := &file_fsm_command_proto_msgTypes[18]
+	mi := &file_fsm_command_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1160,7 +1333,7 @@ func (x *DeleteMessages) String() string {
 func (*DeleteMessages) ProtoMessage() {}
 
 func (x *DeleteMessages) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[18]
+	mi := &file_fsm_command_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1173,7 +1346,7 @@ func (x *DeleteMessages) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteMessages.ProtoReflect.Descriptor instead.
 func (*DeleteMessages) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{18}
+	return file_fsm_command_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *DeleteMessages) GetQueue() string {
@@ -1197,18 +1370,70 @@ func (x *DeleteMessages) GetHandles() []string {
 	return nil
 }
 
+func (x *DeleteMessages) GetOptions() *SettleOptions {
+	if x != nil {
+		return x.Options
+	}
+	return nil
+}
+
+type SettleOptions struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Session       *SessionRef            `protobuf:"bytes,1,opt,name=session" json:"session,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SettleOptions) Reset() {
+	*x = SettleOptions{}
+	mi := &file_fsm_command_proto_msgTypes[22]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SettleOptions) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SettleOptions) ProtoMessage() {}
+
+func (x *SettleOptions) ProtoReflect() protoreflect.Message {
+	mi := &file_fsm_command_proto_msgTypes[22]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SettleOptions.ProtoReflect.Descriptor instead.
+func (*SettleOptions) Descriptor() ([]byte, []int) {
+	return file_fsm_command_proto_rawDescGZIP(), []int{22}
+}
+
+func (x *SettleOptions) GetSession() *SessionRef {
+	if x != nil {
+		return x.Session
+	}
+	return nil
+}
+
 type ChangeMessageVisibility struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Queue         string                 `protobuf:"bytes,1,opt,name=queue" json:"queue,omitempty"`
 	Batch         bool                   `protobuf:"varint,2,opt,name=batch" json:"batch,omitempty"`
 	Entries       []*VisibilityEntry     `protobuf:"bytes,3,rep,name=entries" json:"entries,omitempty"`
+	Options       *SettleOptions         `protobuf:"bytes,4,opt,name=options" json:"options,omitempty"` // from format version 3
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ChangeMessageVisibility) Reset() {
 	*x = ChangeMessageVisibility{}
-	mi := &file_fsm_command_proto_msgTypes[19]
+	mi := &file_fsm_command_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1220,7 +1445,7 @@ func (x *ChangeMessageVisibility) String() string {
 func (*ChangeMessageVisibility) ProtoMessage() {}
 
 func (x *ChangeMessageVisibility) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[19]
+	mi := &file_fsm_command_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1233,7 +1458,7 @@ func (x *ChangeMessageVisibility) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChangeMessageVisibility.ProtoReflect.Descriptor instead.
 func (*ChangeMessageVisibility) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{19}
+	return file_fsm_command_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *ChangeMessageVisibility) GetQueue() string {
@@ -1257,6 +1482,13 @@ func (x *ChangeMessageVisibility) GetEntries() []*VisibilityEntry {
 	return nil
 }
 
+func (x *ChangeMessageVisibility) GetOptions() *SettleOptions {
+	if x != nil {
+		return x.Options
+	}
+	return nil
+}
+
 type VisibilityEntry struct {
 	state             protoimpl.MessageState `protogen:"open.v1"`
 	Handle            string                 `protobuf:"bytes,1,opt,name=handle" json:"handle,omitempty"`
@@ -1267,7 +1499,7 @@ type VisibilityEntry struct {
 
 func (x *VisibilityEntry) Reset() {
 	*x = VisibilityEntry{}
-	mi := &file_fsm_command_proto_msgTypes[20]
+	mi := &file_fsm_command_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1279,7 +1511,7 @@ func (x *VisibilityEntry) String() string {
 func (*VisibilityEntry) ProtoMessage() {}
 
 func (x *VisibilityEntry) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[20]
+	mi := &file_fsm_command_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1292,7 +1524,7 @@ func (x *VisibilityEntry) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use VisibilityEntry.ProtoReflect.Descriptor instead.
 func (*VisibilityEntry) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{20}
+	return file_fsm_command_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *VisibilityEntry) GetHandle() string {
@@ -1320,7 +1552,7 @@ type StartMoveTask struct {
 
 func (x *StartMoveTask) Reset() {
 	*x = StartMoveTask{}
-	mi := &file_fsm_command_proto_msgTypes[21]
+	mi := &file_fsm_command_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1332,7 +1564,7 @@ func (x *StartMoveTask) String() string {
 func (*StartMoveTask) ProtoMessage() {}
 
 func (x *StartMoveTask) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[21]
+	mi := &file_fsm_command_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1345,7 +1577,7 @@ func (x *StartMoveTask) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StartMoveTask.ProtoReflect.Descriptor instead.
 func (*StartMoveTask) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{21}
+	return file_fsm_command_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *StartMoveTask) GetSource() string {
@@ -1379,7 +1611,7 @@ type CancelMoveTask struct {
 
 func (x *CancelMoveTask) Reset() {
 	*x = CancelMoveTask{}
-	mi := &file_fsm_command_proto_msgTypes[22]
+	mi := &file_fsm_command_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1391,7 +1623,7 @@ func (x *CancelMoveTask) String() string {
 func (*CancelMoveTask) ProtoMessage() {}
 
 func (x *CancelMoveTask) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[22]
+	mi := &file_fsm_command_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1404,7 +1636,7 @@ func (x *CancelMoveTask) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelMoveTask.ProtoReflect.Descriptor instead.
 func (*CancelMoveTask) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{22}
+	return file_fsm_command_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *CancelMoveTask) GetTaskId() string {
@@ -1431,7 +1663,7 @@ type MoveMessages struct {
 
 func (x *MoveMessages) Reset() {
 	*x = MoveMessages{}
-	mi := &file_fsm_command_proto_msgTypes[23]
+	mi := &file_fsm_command_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1443,7 +1675,7 @@ func (x *MoveMessages) String() string {
 func (*MoveMessages) ProtoMessage() {}
 
 func (x *MoveMessages) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[23]
+	mi := &file_fsm_command_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1456,7 +1688,7 @@ func (x *MoveMessages) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MoveMessages.ProtoReflect.Descriptor instead.
 func (*MoveMessages) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{23}
+	return file_fsm_command_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *MoveMessages) GetTaskId() string {
@@ -1485,7 +1717,7 @@ type CreateTopic struct {
 
 func (x *CreateTopic) Reset() {
 	*x = CreateTopic{}
-	mi := &file_fsm_command_proto_msgTypes[24]
+	mi := &file_fsm_command_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1497,7 +1729,7 @@ func (x *CreateTopic) String() string {
 func (*CreateTopic) ProtoMessage() {}
 
 func (x *CreateTopic) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[24]
+	mi := &file_fsm_command_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1510,7 +1742,7 @@ func (x *CreateTopic) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateTopic.ProtoReflect.Descriptor instead.
 func (*CreateTopic) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{24}
+	return file_fsm_command_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *CreateTopic) GetTopic() string {
@@ -1550,7 +1782,7 @@ type DeleteTopic struct {
 
 func (x *DeleteTopic) Reset() {
 	*x = DeleteTopic{}
-	mi := &file_fsm_command_proto_msgTypes[25]
+	mi := &file_fsm_command_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1562,7 +1794,7 @@ func (x *DeleteTopic) String() string {
 func (*DeleteTopic) ProtoMessage() {}
 
 func (x *DeleteTopic) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[25]
+	mi := &file_fsm_command_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1575,7 +1807,7 @@ func (x *DeleteTopic) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteTopic.ProtoReflect.Descriptor instead.
 func (*DeleteTopic) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{25}
+	return file_fsm_command_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *DeleteTopic) GetTopic() string {
@@ -1595,7 +1827,7 @@ type SetTopicAttributes struct {
 
 func (x *SetTopicAttributes) Reset() {
 	*x = SetTopicAttributes{}
-	mi := &file_fsm_command_proto_msgTypes[26]
+	mi := &file_fsm_command_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1607,7 +1839,7 @@ func (x *SetTopicAttributes) String() string {
 func (*SetTopicAttributes) ProtoMessage() {}
 
 func (x *SetTopicAttributes) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[26]
+	mi := &file_fsm_command_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1620,7 +1852,7 @@ func (x *SetTopicAttributes) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetTopicAttributes.ProtoReflect.Descriptor instead.
 func (*SetTopicAttributes) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{26}
+	return file_fsm_command_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *SetTopicAttributes) GetTopic() string {
@@ -1648,7 +1880,7 @@ type SetTopicTags struct {
 
 func (x *SetTopicTags) Reset() {
 	*x = SetTopicTags{}
-	mi := &file_fsm_command_proto_msgTypes[27]
+	mi := &file_fsm_command_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1660,7 +1892,7 @@ func (x *SetTopicTags) String() string {
 func (*SetTopicTags) ProtoMessage() {}
 
 func (x *SetTopicTags) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[27]
+	mi := &file_fsm_command_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1673,7 +1905,7 @@ func (x *SetTopicTags) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetTopicTags.ProtoReflect.Descriptor instead.
 func (*SetTopicTags) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{27}
+	return file_fsm_command_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *SetTopicTags) GetTopic() string {
@@ -1710,7 +1942,7 @@ type SetTopicPolicy struct {
 
 func (x *SetTopicPolicy) Reset() {
 	*x = SetTopicPolicy{}
-	mi := &file_fsm_command_proto_msgTypes[28]
+	mi := &file_fsm_command_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1722,7 +1954,7 @@ func (x *SetTopicPolicy) String() string {
 func (*SetTopicPolicy) ProtoMessage() {}
 
 func (x *SetTopicPolicy) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[28]
+	mi := &file_fsm_command_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1735,7 +1967,7 @@ func (x *SetTopicPolicy) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetTopicPolicy.ProtoReflect.Descriptor instead.
 func (*SetTopicPolicy) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{28}
+	return file_fsm_command_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *SetTopicPolicy) GetTopic() string {
@@ -1786,7 +2018,7 @@ type Subscribe struct {
 
 func (x *Subscribe) Reset() {
 	*x = Subscribe{}
-	mi := &file_fsm_command_proto_msgTypes[29]
+	mi := &file_fsm_command_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1798,7 +2030,7 @@ func (x *Subscribe) String() string {
 func (*Subscribe) ProtoMessage() {}
 
 func (x *Subscribe) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[29]
+	mi := &file_fsm_command_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1811,7 +2043,7 @@ func (x *Subscribe) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Subscribe.ProtoReflect.Descriptor instead.
 func (*Subscribe) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{29}
+	return file_fsm_command_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *Subscribe) GetTopic() string {
@@ -1858,7 +2090,7 @@ type Unsubscribe struct {
 
 func (x *Unsubscribe) Reset() {
 	*x = Unsubscribe{}
-	mi := &file_fsm_command_proto_msgTypes[30]
+	mi := &file_fsm_command_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1870,7 +2102,7 @@ func (x *Unsubscribe) String() string {
 func (*Unsubscribe) ProtoMessage() {}
 
 func (x *Unsubscribe) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[30]
+	mi := &file_fsm_command_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1883,7 +2115,7 @@ func (x *Unsubscribe) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Unsubscribe.ProtoReflect.Descriptor instead.
 func (*Unsubscribe) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{30}
+	return file_fsm_command_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *Unsubscribe) GetSubscriptionArn() string {
@@ -1903,7 +2135,7 @@ type SetSubscriptionAttributes struct {
 
 func (x *SetSubscriptionAttributes) Reset() {
 	*x = SetSubscriptionAttributes{}
-	mi := &file_fsm_command_proto_msgTypes[31]
+	mi := &file_fsm_command_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1915,7 +2147,7 @@ func (x *SetSubscriptionAttributes) String() string {
 func (*SetSubscriptionAttributes) ProtoMessage() {}
 
 func (x *SetSubscriptionAttributes) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[31]
+	mi := &file_fsm_command_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1928,7 +2160,7 @@ func (x *SetSubscriptionAttributes) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetSubscriptionAttributes.ProtoReflect.Descriptor instead.
 func (*SetSubscriptionAttributes) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{31}
+	return file_fsm_command_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *SetSubscriptionAttributes) GetSubscriptionArn() string {
@@ -1959,7 +2191,7 @@ type Publish struct {
 
 func (x *Publish) Reset() {
 	*x = Publish{}
-	mi := &file_fsm_command_proto_msgTypes[32]
+	mi := &file_fsm_command_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1971,7 +2203,7 @@ func (x *Publish) String() string {
 func (*Publish) ProtoMessage() {}
 
 func (x *Publish) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[32]
+	mi := &file_fsm_command_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1984,7 +2216,7 @@ func (x *Publish) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Publish.ProtoReflect.Descriptor instead.
 func (*Publish) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{32}
+	return file_fsm_command_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *Publish) GetTopic() string {
@@ -2043,7 +2275,7 @@ type PublishEntry struct {
 
 func (x *PublishEntry) Reset() {
 	*x = PublishEntry{}
-	mi := &file_fsm_command_proto_msgTypes[33]
+	mi := &file_fsm_command_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2055,7 +2287,7 @@ func (x *PublishEntry) String() string {
 func (*PublishEntry) ProtoMessage() {}
 
 func (x *PublishEntry) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[33]
+	mi := &file_fsm_command_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2068,7 +2300,7 @@ func (x *PublishEntry) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PublishEntry.ProtoReflect.Descriptor instead.
 func (*PublishEntry) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{33}
+	return file_fsm_command_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *PublishEntry) GetMessage() string {
@@ -2111,6 +2343,675 @@ func (x *PublishEntry) GetContentHash() []byte {
 		return x.ContentHash
 	}
 	return nil
+}
+
+type CancelScheduled struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Queue         string                 `protobuf:"bytes,1,opt,name=queue" json:"queue,omitempty"`
+	Sequences     []uint64               `protobuf:"varint,2,rep,packed,name=sequences" json:"sequences,omitempty"`
+	Forget        bool                   `protobuf:"varint,3,opt,name=forget" json:"forget,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CancelScheduled) Reset() {
+	*x = CancelScheduled{}
+	mi := &file_fsm_command_proto_msgTypes[38]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CancelScheduled) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CancelScheduled) ProtoMessage() {}
+
+func (x *CancelScheduled) ProtoReflect() protoreflect.Message {
+	mi := &file_fsm_command_proto_msgTypes[38]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CancelScheduled.ProtoReflect.Descriptor instead.
+func (*CancelScheduled) Descriptor() ([]byte, []int) {
+	return file_fsm_command_proto_rawDescGZIP(), []int{38}
+}
+
+func (x *CancelScheduled) GetQueue() string {
+	if x != nil {
+		return x.Queue
+	}
+	return ""
+}
+
+func (x *CancelScheduled) GetSequences() []uint64 {
+	if x != nil {
+		return x.Sequences
+	}
+	return nil
+}
+
+func (x *CancelScheduled) GetForget() bool {
+	if x != nil {
+		return x.Forget
+	}
+	return false
+}
+
+type AcceptSession struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Queue         string                 `protobuf:"bytes,1,opt,name=queue" json:"queue,omitempty"`
+	SessionId     *string                `protobuf:"bytes,2,opt,name=session_id,json=sessionId" json:"session_id,omitempty"`
+	LockSeconds   *int64                 `protobuf:"varint,3,opt,name=lock_seconds,json=lockSeconds" json:"lock_seconds,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AcceptSession) Reset() {
+	*x = AcceptSession{}
+	mi := &file_fsm_command_proto_msgTypes[39]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AcceptSession) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AcceptSession) ProtoMessage() {}
+
+func (x *AcceptSession) ProtoReflect() protoreflect.Message {
+	mi := &file_fsm_command_proto_msgTypes[39]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AcceptSession.ProtoReflect.Descriptor instead.
+func (*AcceptSession) Descriptor() ([]byte, []int) {
+	return file_fsm_command_proto_rawDescGZIP(), []int{39}
+}
+
+func (x *AcceptSession) GetQueue() string {
+	if x != nil {
+		return x.Queue
+	}
+	return ""
+}
+
+func (x *AcceptSession) GetSessionId() string {
+	if x != nil && x.SessionId != nil {
+		return *x.SessionId
+	}
+	return ""
+}
+
+func (x *AcceptSession) GetLockSeconds() int64 {
+	if x != nil && x.LockSeconds != nil {
+		return *x.LockSeconds
+	}
+	return 0
+}
+
+type RenewSession struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Queue         string                 `protobuf:"bytes,1,opt,name=queue" json:"queue,omitempty"`
+	Session       *SessionRef            `protobuf:"bytes,2,opt,name=session" json:"session,omitempty"`
+	LockSeconds   *int64                 `protobuf:"varint,3,opt,name=lock_seconds,json=lockSeconds" json:"lock_seconds,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RenewSession) Reset() {
+	*x = RenewSession{}
+	mi := &file_fsm_command_proto_msgTypes[40]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RenewSession) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RenewSession) ProtoMessage() {}
+
+func (x *RenewSession) ProtoReflect() protoreflect.Message {
+	mi := &file_fsm_command_proto_msgTypes[40]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RenewSession.ProtoReflect.Descriptor instead.
+func (*RenewSession) Descriptor() ([]byte, []int) {
+	return file_fsm_command_proto_rawDescGZIP(), []int{40}
+}
+
+func (x *RenewSession) GetQueue() string {
+	if x != nil {
+		return x.Queue
+	}
+	return ""
+}
+
+func (x *RenewSession) GetSession() *SessionRef {
+	if x != nil {
+		return x.Session
+	}
+	return nil
+}
+
+func (x *RenewSession) GetLockSeconds() int64 {
+	if x != nil && x.LockSeconds != nil {
+		return *x.LockSeconds
+	}
+	return 0
+}
+
+type ReleaseSession struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Queue         string                 `protobuf:"bytes,1,opt,name=queue" json:"queue,omitempty"`
+	Session       *SessionRef            `protobuf:"bytes,2,opt,name=session" json:"session,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ReleaseSession) Reset() {
+	*x = ReleaseSession{}
+	mi := &file_fsm_command_proto_msgTypes[41]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ReleaseSession) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ReleaseSession) ProtoMessage() {}
+
+func (x *ReleaseSession) ProtoReflect() protoreflect.Message {
+	mi := &file_fsm_command_proto_msgTypes[41]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ReleaseSession.ProtoReflect.Descriptor instead.
+func (*ReleaseSession) Descriptor() ([]byte, []int) {
+	return file_fsm_command_proto_rawDescGZIP(), []int{41}
+}
+
+func (x *ReleaseSession) GetQueue() string {
+	if x != nil {
+		return x.Queue
+	}
+	return ""
+}
+
+func (x *ReleaseSession) GetSession() *SessionRef {
+	if x != nil {
+		return x.Session
+	}
+	return nil
+}
+
+type SetSessionState struct {
+	state   protoimpl.MessageState `protogen:"open.v1"`
+	Queue   string                 `protobuf:"bytes,1,opt,name=queue" json:"queue,omitempty"`
+	Session *SessionRef            `protobuf:"bytes,2,opt,name=session" json:"session,omitempty"`
+	// Opaque bytes; absent clears them.
+	State         *string `protobuf:"bytes,3,opt,name=state" json:"state,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SetSessionState) Reset() {
+	*x = SetSessionState{}
+	mi := &file_fsm_command_proto_msgTypes[42]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SetSessionState) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SetSessionState) ProtoMessage() {}
+
+func (x *SetSessionState) ProtoReflect() protoreflect.Message {
+	mi := &file_fsm_command_proto_msgTypes[42]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SetSessionState.ProtoReflect.Descriptor instead.
+func (*SetSessionState) Descriptor() ([]byte, []int) {
+	return file_fsm_command_proto_rawDescGZIP(), []int{42}
+}
+
+func (x *SetSessionState) GetQueue() string {
+	if x != nil {
+		return x.Queue
+	}
+	return ""
+}
+
+func (x *SetSessionState) GetSession() *SessionRef {
+	if x != nil {
+		return x.Session
+	}
+	return nil
+}
+
+func (x *SetSessionState) GetState() string {
+	if x != nil && x.State != nil {
+		return *x.State
+	}
+	return ""
+}
+
+type Defer struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Queue         string                 `protobuf:"bytes,1,opt,name=queue" json:"queue,omitempty"`
+	Session       *SessionRef            `protobuf:"bytes,2,opt,name=session" json:"session,omitempty"`
+	Handles       []string               `protobuf:"bytes,3,rep,name=handles" json:"handles,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Defer) Reset() {
+	*x = Defer{}
+	mi := &file_fsm_command_proto_msgTypes[43]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Defer) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Defer) ProtoMessage() {}
+
+func (x *Defer) ProtoReflect() protoreflect.Message {
+	mi := &file_fsm_command_proto_msgTypes[43]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Defer.ProtoReflect.Descriptor instead.
+func (*Defer) Descriptor() ([]byte, []int) {
+	return file_fsm_command_proto_rawDescGZIP(), []int{43}
+}
+
+func (x *Defer) GetQueue() string {
+	if x != nil {
+		return x.Queue
+	}
+	return ""
+}
+
+func (x *Defer) GetSession() *SessionRef {
+	if x != nil {
+		return x.Session
+	}
+	return nil
+}
+
+func (x *Defer) GetHandles() []string {
+	if x != nil {
+		return x.Handles
+	}
+	return nil
+}
+
+type ReceiveDeferred struct {
+	state             protoimpl.MessageState `protogen:"open.v1"`
+	Queue             string                 `protobuf:"bytes,1,opt,name=queue" json:"queue,omitempty"`
+	Sequences         []uint64               `protobuf:"varint,2,rep,packed,name=sequences" json:"sequences,omitempty"`
+	Session           *SessionRef            `protobuf:"bytes,3,opt,name=session" json:"session,omitempty"`
+	VisibilityTimeout *int64                 `protobuf:"varint,4,opt,name=visibility_timeout,json=visibilityTimeout" json:"visibility_timeout,omitempty"`
+	Delete            bool                   `protobuf:"varint,5,opt,name=delete" json:"delete,omitempty"`
+	unknownFields     protoimpl.UnknownFields
+	sizeCache         protoimpl.SizeCache
+}
+
+func (x *ReceiveDeferred) Reset() {
+	*x = ReceiveDeferred{}
+	mi := &file_fsm_command_proto_msgTypes[44]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ReceiveDeferred) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ReceiveDeferred) ProtoMessage() {}
+
+func (x *ReceiveDeferred) ProtoReflect() protoreflect.Message {
+	mi := &file_fsm_command_proto_msgTypes[44]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ReceiveDeferred.ProtoReflect.Descriptor instead.
+func (*ReceiveDeferred) Descriptor() ([]byte, []int) {
+	return file_fsm_command_proto_rawDescGZIP(), []int{44}
+}
+
+func (x *ReceiveDeferred) GetQueue() string {
+	if x != nil {
+		return x.Queue
+	}
+	return ""
+}
+
+func (x *ReceiveDeferred) GetSequences() []uint64 {
+	if x != nil {
+		return x.Sequences
+	}
+	return nil
+}
+
+func (x *ReceiveDeferred) GetSession() *SessionRef {
+	if x != nil {
+		return x.Session
+	}
+	return nil
+}
+
+func (x *ReceiveDeferred) GetVisibilityTimeout() int64 {
+	if x != nil && x.VisibilityTimeout != nil {
+		return *x.VisibilityTimeout
+	}
+	return 0
+}
+
+func (x *ReceiveDeferred) GetDelete() bool {
+	if x != nil {
+		return x.Delete
+	}
+	return false
+}
+
+type DeadLetter struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Queue         string                 `protobuf:"bytes,1,opt,name=queue" json:"queue,omitempty"`
+	Session       *SessionRef            `protobuf:"bytes,2,opt,name=session" json:"session,omitempty"`
+	Entries       []*DeadLetterEntry     `protobuf:"bytes,3,rep,name=entries" json:"entries,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DeadLetter) Reset() {
+	*x = DeadLetter{}
+	mi := &file_fsm_command_proto_msgTypes[45]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DeadLetter) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DeadLetter) ProtoMessage() {}
+
+func (x *DeadLetter) ProtoReflect() protoreflect.Message {
+	mi := &file_fsm_command_proto_msgTypes[45]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DeadLetter.ProtoReflect.Descriptor instead.
+func (*DeadLetter) Descriptor() ([]byte, []int) {
+	return file_fsm_command_proto_rawDescGZIP(), []int{45}
+}
+
+func (x *DeadLetter) GetQueue() string {
+	if x != nil {
+		return x.Queue
+	}
+	return ""
+}
+
+func (x *DeadLetter) GetSession() *SessionRef {
+	if x != nil {
+		return x.Session
+	}
+	return nil
+}
+
+func (x *DeadLetter) GetEntries() []*DeadLetterEntry {
+	if x != nil {
+		return x.Entries
+	}
+	return nil
+}
+
+type DeadLetterEntry struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Handle        string                 `protobuf:"bytes,1,opt,name=handle" json:"handle,omitempty"`
+	Reason        string                 `protobuf:"bytes,2,opt,name=reason" json:"reason,omitempty"`
+	Description   string                 `protobuf:"bytes,3,opt,name=description" json:"description,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DeadLetterEntry) Reset() {
+	*x = DeadLetterEntry{}
+	mi := &file_fsm_command_proto_msgTypes[46]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DeadLetterEntry) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DeadLetterEntry) ProtoMessage() {}
+
+func (x *DeadLetterEntry) ProtoReflect() protoreflect.Message {
+	mi := &file_fsm_command_proto_msgTypes[46]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DeadLetterEntry.ProtoReflect.Descriptor instead.
+func (*DeadLetterEntry) Descriptor() ([]byte, []int) {
+	return file_fsm_command_proto_rawDescGZIP(), []int{46}
+}
+
+func (x *DeadLetterEntry) GetHandle() string {
+	if x != nil {
+		return x.Handle
+	}
+	return ""
+}
+
+func (x *DeadLetterEntry) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+func (x *DeadLetterEntry) GetDescription() string {
+	if x != nil {
+		return x.Description
+	}
+	return ""
+}
+
+type ForgetDeduplication struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Queue         string                 `protobuf:"bytes,1,opt,name=queue" json:"queue,omitempty"`
+	Id            string                 `protobuf:"bytes,2,opt,name=id" json:"id,omitempty"`
+	GroupId       string                 `protobuf:"bytes,3,opt,name=group_id,json=groupId" json:"group_id,omitempty"`
+	PartitionKey  string                 `protobuf:"bytes,4,opt,name=partition_key,json=partitionKey" json:"partition_key,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ForgetDeduplication) Reset() {
+	*x = ForgetDeduplication{}
+	mi := &file_fsm_command_proto_msgTypes[47]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ForgetDeduplication) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ForgetDeduplication) ProtoMessage() {}
+
+func (x *ForgetDeduplication) ProtoReflect() protoreflect.Message {
+	mi := &file_fsm_command_proto_msgTypes[47]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ForgetDeduplication.ProtoReflect.Descriptor instead.
+func (*ForgetDeduplication) Descriptor() ([]byte, []int) {
+	return file_fsm_command_proto_rawDescGZIP(), []int{47}
+}
+
+func (x *ForgetDeduplication) GetQueue() string {
+	if x != nil {
+		return x.Queue
+	}
+	return ""
+}
+
+func (x *ForgetDeduplication) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+func (x *ForgetDeduplication) GetGroupId() string {
+	if x != nil {
+		return x.GroupId
+	}
+	return ""
+}
+
+func (x *ForgetDeduplication) GetPartitionKey() string {
+	if x != nil {
+		return x.PartitionKey
+	}
+	return ""
+}
+
+type ReleaseGroup struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Queue         string                 `protobuf:"bytes,1,opt,name=queue" json:"queue,omitempty"`
+	Group         string                 `protobuf:"bytes,2,opt,name=group" json:"group,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ReleaseGroup) Reset() {
+	*x = ReleaseGroup{}
+	mi := &file_fsm_command_proto_msgTypes[48]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ReleaseGroup) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ReleaseGroup) ProtoMessage() {}
+
+func (x *ReleaseGroup) ProtoReflect() protoreflect.Message {
+	mi := &file_fsm_command_proto_msgTypes[48]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ReleaseGroup.ProtoReflect.Descriptor instead.
+func (*ReleaseGroup) Descriptor() ([]byte, []int) {
+	return file_fsm_command_proto_rawDescGZIP(), []int{48}
+}
+
+func (x *ReleaseGroup) GetQueue() string {
+	if x != nil {
+		return x.Queue
+	}
+	return ""
+}
+
+func (x *ReleaseGroup) GetGroup() string {
+	if x != nil {
+		return x.Group
+	}
+	return ""
 }
 
 var File_fsm_command_proto protoreflect.FileDescriptor
@@ -2181,7 +3082,7 @@ const file_fsm_command_proto_rawDesc = "" +
 	"\tsender_id\x18\x02 \x01(\tR\bsenderId\x12\x14\n" +
 	"\x05batch\x18\x03 \x01(\bR\x05batch\x121\n" +
 	"\aentries\x18\x04 \x03(\v2\x17.seriatim.fsm.SendEntryR\aentries\x12%\n" +
-	"\x0erepeated_since\x18\x05 \x01(\x03R\rrepeatedSince\"\xa5\x02\n" +
+	"\x0erepeated_since\x18\x05 \x01(\x03R\rrepeatedSince\"\xda\x02\n" +
 	"\tSendEntry\x12\x12\n" +
 	"\x04body\x18\x01 \x01(\tR\x04body\x12>\n" +
 	"\n" +
@@ -2191,11 +3092,16 @@ const file_fsm_command_proto_rawDesc = "" +
 	"\bgroup_id\x18\x04 \x01(\tB\x05\xaa\x01\x02\b\x01R\agroupId\x120\n" +
 	"\x10deduplication_id\x18\x05 \x01(\tB\x05\xaa\x01\x02\b\x01R\x0fdeduplicationId\x12*\n" +
 	"\rdelay_seconds\x18\x06 \x01(\x03B\x05\xaa\x01\x02\b\x01R\fdelaySeconds\x12!\n" +
-	"\fcontent_hash\x18\a \x01(\fR\vcontentHash\"Y\n" +
+	"\fcontent_hash\x18\a \x01(\fR\vcontentHash\x123\n" +
+	"\aoptions\x18\b \x01(\v2\x19.seriatim.fsm.SendOptionsR\aoptions\"Q\n" +
+	"\vSendOptions\x12\x1d\n" +
+	"\n" +
+	"enqueue_at\x18\x01 \x01(\x03R\tenqueueAt\x12#\n" +
+	"\rpartition_key\x18\x02 \x01(\tR\fpartitionKey\"Y\n" +
 	"\x10MessageAttribute\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x1b\n" +
 	"\tdata_type\x18\x02 \x01(\tR\bdataType\x12\x14\n" +
-	"\x05value\x18\x03 \x01(\tR\x05value\"\xcc\x01\n" +
+	"\x05value\x18\x03 \x01(\tR\x05value\"\x84\x02\n" +
 	"\x0fReceiveMessages\x12\x14\n" +
 	"\x05queue\x18\x01 \x01(\tR\x05queue\x12(\n" +
 	"\fmax_messages\x18\x02 \x01(\x03B\x05\xaa\x01\x02\b\x01R\vmaxMessages\x124\n" +
@@ -2203,15 +3109,28 @@ const file_fsm_command_proto_rawDesc = "" +
 	"\n" +
 	"attempt_id\x18\x04 \x01(\tB\x05\xaa\x01\x02\b\x01R\tattemptId\x12\x1d\n" +
 	"\n" +
-	"short_poll\x18\x05 \x01(\bR\tshortPoll\"V\n" +
+	"short_poll\x18\x05 \x01(\bR\tshortPoll\x126\n" +
+	"\aoptions\x18\x06 \x01(\v2\x1c.seriatim.fsm.ReceiveOptionsR\aoptions\"\\\n" +
+	"\x0eReceiveOptions\x122\n" +
+	"\asession\x18\x01 \x01(\v2\x18.seriatim.fsm.SessionRefR\asession\x12\x16\n" +
+	"\x06delete\x18\x02 \x01(\bR\x06delete\"A\n" +
+	"\n" +
+	"SessionRef\x12\x1d\n" +
+	"\n" +
+	"session_id\x18\x01 \x01(\tR\tsessionId\x12\x14\n" +
+	"\x05token\x18\x02 \x01(\tR\x05token\"\x8d\x01\n" +
 	"\x0eDeleteMessages\x12\x14\n" +
 	"\x05queue\x18\x01 \x01(\tR\x05queue\x12\x14\n" +
 	"\x05batch\x18\x02 \x01(\bR\x05batch\x12\x18\n" +
-	"\ahandles\x18\x03 \x03(\tR\ahandles\"~\n" +
+	"\ahandles\x18\x03 \x03(\tR\ahandles\x125\n" +
+	"\aoptions\x18\x04 \x01(\v2\x1b.seriatim.fsm.SettleOptionsR\aoptions\"C\n" +
+	"\rSettleOptions\x122\n" +
+	"\asession\x18\x01 \x01(\v2\x18.seriatim.fsm.SessionRefR\asession\"\xb5\x01\n" +
 	"\x17ChangeMessageVisibility\x12\x14\n" +
 	"\x05queue\x18\x01 \x01(\tR\x05queue\x12\x14\n" +
 	"\x05batch\x18\x02 \x01(\bR\x05batch\x127\n" +
-	"\aentries\x18\x03 \x03(\v2\x1d.seriatim.fsm.VisibilityEntryR\aentries\"_\n" +
+	"\aentries\x18\x03 \x03(\v2\x1d.seriatim.fsm.VisibilityEntryR\aentries\x125\n" +
+	"\aoptions\x18\x04 \x01(\v2\x1b.seriatim.fsm.SettleOptionsR\aoptions\"_\n" +
 	"\x0fVisibilityEntry\x12\x16\n" +
 	"\x06handle\x18\x01 \x01(\tR\x06handle\x124\n" +
 	"\x12visibility_timeout\x18\x02 \x01(\x03B\x05\xaa\x01\x02\b\x01R\x11visibilityTimeout\"v\n" +
@@ -2280,7 +3199,54 @@ const file_fsm_command_proto_rawDesc = "" +
 	"attributes\x12 \n" +
 	"\bgroup_id\x18\x04 \x01(\tB\x05\xaa\x01\x02\b\x01R\agroupId\x120\n" +
 	"\x10deduplication_id\x18\x05 \x01(\tB\x05\xaa\x01\x02\b\x01R\x0fdeduplicationId\x12!\n" +
-	"\fcontent_hash\x18\x06 \x01(\fR\vcontentHashB\a\x92\x03\x04\b\x02 \x03b\beditionsp\xe8\a"
+	"\fcontent_hash\x18\x06 \x01(\fR\vcontentHash\"]\n" +
+	"\x0fCancelScheduled\x12\x14\n" +
+	"\x05queue\x18\x01 \x01(\tR\x05queue\x12\x1c\n" +
+	"\tsequences\x18\x02 \x03(\x04R\tsequences\x12\x16\n" +
+	"\x06forget\x18\x03 \x01(\bR\x06forget\"u\n" +
+	"\rAcceptSession\x12\x14\n" +
+	"\x05queue\x18\x01 \x01(\tR\x05queue\x12$\n" +
+	"\n" +
+	"session_id\x18\x02 \x01(\tB\x05\xaa\x01\x02\b\x01R\tsessionId\x12(\n" +
+	"\flock_seconds\x18\x03 \x01(\x03B\x05\xaa\x01\x02\b\x01R\vlockSeconds\"\x82\x01\n" +
+	"\fRenewSession\x12\x14\n" +
+	"\x05queue\x18\x01 \x01(\tR\x05queue\x122\n" +
+	"\asession\x18\x02 \x01(\v2\x18.seriatim.fsm.SessionRefR\asession\x12(\n" +
+	"\flock_seconds\x18\x03 \x01(\x03B\x05\xaa\x01\x02\b\x01R\vlockSeconds\"Z\n" +
+	"\x0eReleaseSession\x12\x14\n" +
+	"\x05queue\x18\x01 \x01(\tR\x05queue\x122\n" +
+	"\asession\x18\x02 \x01(\v2\x18.seriatim.fsm.SessionRefR\asession\"x\n" +
+	"\x0fSetSessionState\x12\x14\n" +
+	"\x05queue\x18\x01 \x01(\tR\x05queue\x122\n" +
+	"\asession\x18\x02 \x01(\v2\x18.seriatim.fsm.SessionRefR\asession\x12\x1b\n" +
+	"\x05state\x18\x03 \x01(\tB\x05\xaa\x01\x02\b\x01R\x05state\"k\n" +
+	"\x05Defer\x12\x14\n" +
+	"\x05queue\x18\x01 \x01(\tR\x05queue\x122\n" +
+	"\asession\x18\x02 \x01(\v2\x18.seriatim.fsm.SessionRefR\asession\x12\x18\n" +
+	"\ahandles\x18\x03 \x03(\tR\ahandles\"\xc7\x01\n" +
+	"\x0fReceiveDeferred\x12\x14\n" +
+	"\x05queue\x18\x01 \x01(\tR\x05queue\x12\x1c\n" +
+	"\tsequences\x18\x02 \x03(\x04R\tsequences\x122\n" +
+	"\asession\x18\x03 \x01(\v2\x18.seriatim.fsm.SessionRefR\asession\x124\n" +
+	"\x12visibility_timeout\x18\x04 \x01(\x03B\x05\xaa\x01\x02\b\x01R\x11visibilityTimeout\x12\x16\n" +
+	"\x06delete\x18\x05 \x01(\bR\x06delete\"\x8f\x01\n" +
+	"\n" +
+	"DeadLetter\x12\x14\n" +
+	"\x05queue\x18\x01 \x01(\tR\x05queue\x122\n" +
+	"\asession\x18\x02 \x01(\v2\x18.seriatim.fsm.SessionRefR\asession\x127\n" +
+	"\aentries\x18\x03 \x03(\v2\x1d.seriatim.fsm.DeadLetterEntryR\aentries\"c\n" +
+	"\x0fDeadLetterEntry\x12\x16\n" +
+	"\x06handle\x18\x01 \x01(\tR\x06handle\x12\x16\n" +
+	"\x06reason\x18\x02 \x01(\tR\x06reason\x12 \n" +
+	"\vdescription\x18\x03 \x01(\tR\vdescription\"{\n" +
+	"\x13ForgetDeduplication\x12\x14\n" +
+	"\x05queue\x18\x01 \x01(\tR\x05queue\x12\x0e\n" +
+	"\x02id\x18\x02 \x01(\tR\x02id\x12\x19\n" +
+	"\bgroup_id\x18\x03 \x01(\tR\agroupId\x12#\n" +
+	"\rpartition_key\x18\x04 \x01(\tR\fpartitionKey\":\n" +
+	"\fReleaseGroup\x12\x14\n" +
+	"\x05queue\x18\x01 \x01(\tR\x05queue\x12\x14\n" +
+	"\x05group\x18\x02 \x01(\tR\x05groupB\a\x92\x03\x04\b\x02 \x03b\beditionsp\xe8\a"
 
 var (
 	file_fsm_command_proto_rawDescOnce sync.Once
@@ -2294,7 +3260,7 @@ func file_fsm_command_proto_rawDescGZIP() []byte {
 	return file_fsm_command_proto_rawDescData
 }
 
-var file_fsm_command_proto_msgTypes = make([]protoimpl.MessageInfo, 34)
+var file_fsm_command_proto_msgTypes = make([]protoimpl.MessageInfo, 49)
 var file_fsm_command_proto_goTypes = []any{
 	(*AdvanceClock)(nil),              // 0: seriatim.fsm.AdvanceClock
 	(*SetFormatVersion)(nil),          // 1: seriatim.fsm.SetFormatVersion
@@ -2312,24 +3278,39 @@ var file_fsm_command_proto_goTypes = []any{
 	(*PurgeQueue)(nil),                // 13: seriatim.fsm.PurgeQueue
 	(*SendMessages)(nil),              // 14: seriatim.fsm.SendMessages
 	(*SendEntry)(nil),                 // 15: seriatim.fsm.SendEntry
-	(*MessageAttribute)(nil),          // 16: seriatim.fsm.MessageAttribute
-	(*ReceiveMessages)(nil),           // 17: seriatim.fsm.ReceiveMessages
-	(*DeleteMessages)(nil),            // 18: seriatim.fsm.DeleteMessages
-	(*ChangeMessageVisibility)(nil),   // 19: seriatim.fsm.ChangeMessageVisibility
-	(*VisibilityEntry)(nil),           // 20: seriatim.fsm.VisibilityEntry
-	(*StartMoveTask)(nil),             // 21: seriatim.fsm.StartMoveTask
-	(*CancelMoveTask)(nil),            // 22: seriatim.fsm.CancelMoveTask
-	(*MoveMessages)(nil),              // 23: seriatim.fsm.MoveMessages
-	(*CreateTopic)(nil),               // 24: seriatim.fsm.CreateTopic
-	(*DeleteTopic)(nil),               // 25: seriatim.fsm.DeleteTopic
-	(*SetTopicAttributes)(nil),        // 26: seriatim.fsm.SetTopicAttributes
-	(*SetTopicTags)(nil),              // 27: seriatim.fsm.SetTopicTags
-	(*SetTopicPolicy)(nil),            // 28: seriatim.fsm.SetTopicPolicy
-	(*Subscribe)(nil),                 // 29: seriatim.fsm.Subscribe
-	(*Unsubscribe)(nil),               // 30: seriatim.fsm.Unsubscribe
-	(*SetSubscriptionAttributes)(nil), // 31: seriatim.fsm.SetSubscriptionAttributes
-	(*Publish)(nil),                   // 32: seriatim.fsm.Publish
-	(*PublishEntry)(nil),              // 33: seriatim.fsm.PublishEntry
+	(*SendOptions)(nil),               // 16: seriatim.fsm.SendOptions
+	(*MessageAttribute)(nil),          // 17: seriatim.fsm.MessageAttribute
+	(*ReceiveMessages)(nil),           // 18: seriatim.fsm.ReceiveMessages
+	(*ReceiveOptions)(nil),            // 19: seriatim.fsm.ReceiveOptions
+	(*SessionRef)(nil),                // 20: seriatim.fsm.SessionRef
+	(*DeleteMessages)(nil),            // 21: seriatim.fsm.DeleteMessages
+	(*SettleOptions)(nil),             // 22: seriatim.fsm.SettleOptions
+	(*ChangeMessageVisibility)(nil),   // 23: seriatim.fsm.ChangeMessageVisibility
+	(*VisibilityEntry)(nil),           // 24: seriatim.fsm.VisibilityEntry
+	(*StartMoveTask)(nil),             // 25: seriatim.fsm.StartMoveTask
+	(*CancelMoveTask)(nil),            // 26: seriatim.fsm.CancelMoveTask
+	(*MoveMessages)(nil),              // 27: seriatim.fsm.MoveMessages
+	(*CreateTopic)(nil),               // 28: seriatim.fsm.CreateTopic
+	(*DeleteTopic)(nil),               // 29: seriatim.fsm.DeleteTopic
+	(*SetTopicAttributes)(nil),        // 30: seriatim.fsm.SetTopicAttributes
+	(*SetTopicTags)(nil),              // 31: seriatim.fsm.SetTopicTags
+	(*SetTopicPolicy)(nil),            // 32: seriatim.fsm.SetTopicPolicy
+	(*Subscribe)(nil),                 // 33: seriatim.fsm.Subscribe
+	(*Unsubscribe)(nil),               // 34: seriatim.fsm.Unsubscribe
+	(*SetSubscriptionAttributes)(nil), // 35: seriatim.fsm.SetSubscriptionAttributes
+	(*Publish)(nil),                   // 36: seriatim.fsm.Publish
+	(*PublishEntry)(nil),              // 37: seriatim.fsm.PublishEntry
+	(*CancelScheduled)(nil),           // 38: seriatim.fsm.CancelScheduled
+	(*AcceptSession)(nil),             // 39: seriatim.fsm.AcceptSession
+	(*RenewSession)(nil),              // 40: seriatim.fsm.RenewSession
+	(*ReleaseSession)(nil),            // 41: seriatim.fsm.ReleaseSession
+	(*SetSessionState)(nil),           // 42: seriatim.fsm.SetSessionState
+	(*Defer)(nil),                     // 43: seriatim.fsm.Defer
+	(*ReceiveDeferred)(nil),           // 44: seriatim.fsm.ReceiveDeferred
+	(*DeadLetter)(nil),                // 45: seriatim.fsm.DeadLetter
+	(*DeadLetterEntry)(nil),           // 46: seriatim.fsm.DeadLetterEntry
+	(*ForgetDeduplication)(nil),       // 47: seriatim.fsm.ForgetDeduplication
+	(*ReleaseGroup)(nil),              // 48: seriatim.fsm.ReleaseGroup
 }
 var file_fsm_command_proto_depIdxs = []int32{
 	4,  // 0: seriatim.fsm.Audit.reports:type_name -> seriatim.fsm.AuditReport
@@ -2342,21 +3323,34 @@ var file_fsm_command_proto_depIdxs = []int32{
 	7,  // 7: seriatim.fsm.SetQueueAttributes.redrive_allow:type_name -> seriatim.fsm.RedriveAllowPolicy
 	5,  // 8: seriatim.fsm.SetQueueTags.set:type_name -> seriatim.fsm.NameValue
 	15, // 9: seriatim.fsm.SendMessages.entries:type_name -> seriatim.fsm.SendEntry
-	16, // 10: seriatim.fsm.SendEntry.attributes:type_name -> seriatim.fsm.MessageAttribute
-	20, // 11: seriatim.fsm.ChangeMessageVisibility.entries:type_name -> seriatim.fsm.VisibilityEntry
-	5,  // 12: seriatim.fsm.CreateTopic.attributes:type_name -> seriatim.fsm.NameValue
-	5,  // 13: seriatim.fsm.CreateTopic.tags:type_name -> seriatim.fsm.NameValue
-	5,  // 14: seriatim.fsm.SetTopicAttributes.attributes:type_name -> seriatim.fsm.NameValue
-	5,  // 15: seriatim.fsm.SetTopicTags.set:type_name -> seriatim.fsm.NameValue
-	5,  // 16: seriatim.fsm.Subscribe.attributes:type_name -> seriatim.fsm.NameValue
-	5,  // 17: seriatim.fsm.SetSubscriptionAttributes.attributes:type_name -> seriatim.fsm.NameValue
-	33, // 18: seriatim.fsm.Publish.entries:type_name -> seriatim.fsm.PublishEntry
-	16, // 19: seriatim.fsm.PublishEntry.attributes:type_name -> seriatim.fsm.MessageAttribute
-	20, // [20:20] is the sub-list for method output_type
-	20, // [20:20] is the sub-list for method input_type
-	20, // [20:20] is the sub-list for extension type_name
-	20, // [20:20] is the sub-list for extension extendee
-	0,  // [0:20] is the sub-list for field type_name
+	17, // 10: seriatim.fsm.SendEntry.attributes:type_name -> seriatim.fsm.MessageAttribute
+	16, // 11: seriatim.fsm.SendEntry.options:type_name -> seriatim.fsm.SendOptions
+	19, // 12: seriatim.fsm.ReceiveMessages.options:type_name -> seriatim.fsm.ReceiveOptions
+	20, // 13: seriatim.fsm.ReceiveOptions.session:type_name -> seriatim.fsm.SessionRef
+	22, // 14: seriatim.fsm.DeleteMessages.options:type_name -> seriatim.fsm.SettleOptions
+	20, // 15: seriatim.fsm.SettleOptions.session:type_name -> seriatim.fsm.SessionRef
+	24, // 16: seriatim.fsm.ChangeMessageVisibility.entries:type_name -> seriatim.fsm.VisibilityEntry
+	22, // 17: seriatim.fsm.ChangeMessageVisibility.options:type_name -> seriatim.fsm.SettleOptions
+	5,  // 18: seriatim.fsm.CreateTopic.attributes:type_name -> seriatim.fsm.NameValue
+	5,  // 19: seriatim.fsm.CreateTopic.tags:type_name -> seriatim.fsm.NameValue
+	5,  // 20: seriatim.fsm.SetTopicAttributes.attributes:type_name -> seriatim.fsm.NameValue
+	5,  // 21: seriatim.fsm.SetTopicTags.set:type_name -> seriatim.fsm.NameValue
+	5,  // 22: seriatim.fsm.Subscribe.attributes:type_name -> seriatim.fsm.NameValue
+	5,  // 23: seriatim.fsm.SetSubscriptionAttributes.attributes:type_name -> seriatim.fsm.NameValue
+	37, // 24: seriatim.fsm.Publish.entries:type_name -> seriatim.fsm.PublishEntry
+	17, // 25: seriatim.fsm.PublishEntry.attributes:type_name -> seriatim.fsm.MessageAttribute
+	20, // 26: seriatim.fsm.RenewSession.session:type_name -> seriatim.fsm.SessionRef
+	20, // 27: seriatim.fsm.ReleaseSession.session:type_name -> seriatim.fsm.SessionRef
+	20, // 28: seriatim.fsm.SetSessionState.session:type_name -> seriatim.fsm.SessionRef
+	20, // 29: seriatim.fsm.Defer.session:type_name -> seriatim.fsm.SessionRef
+	20, // 30: seriatim.fsm.ReceiveDeferred.session:type_name -> seriatim.fsm.SessionRef
+	20, // 31: seriatim.fsm.DeadLetter.session:type_name -> seriatim.fsm.SessionRef
+	46, // 32: seriatim.fsm.DeadLetter.entries:type_name -> seriatim.fsm.DeadLetterEntry
+	33, // [33:33] is the sub-list for method output_type
+	33, // [33:33] is the sub-list for method input_type
+	33, // [33:33] is the sub-list for extension type_name
+	33, // [33:33] is the sub-list for extension extendee
+	0,  // [0:33] is the sub-list for field type_name
 }
 
 func init() { file_fsm_command_proto_init() }
@@ -2370,7 +3364,7 @@ func file_fsm_command_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_fsm_command_proto_rawDesc), len(file_fsm_command_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   34,
+			NumMessages:   49,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

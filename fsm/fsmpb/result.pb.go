@@ -91,6 +91,8 @@ type Response struct {
 	//	*Response_TopicCreated
 	//	*Response_Subscribed
 	//	*Response_Published
+	//	*Response_SessionLocked
+	//	*Response_GroupReleased
 	Result        isResponse_Result `protobuf_oneof:"result"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -239,6 +241,24 @@ func (x *Response) GetPublished() *Published {
 	return nil
 }
 
+func (x *Response) GetSessionLocked() *SessionLocked {
+	if x != nil {
+		if x, ok := x.Result.(*Response_SessionLocked); ok {
+			return x.SessionLocked
+		}
+	}
+	return nil
+}
+
+func (x *Response) GetGroupReleased() *GroupReleased {
+	if x != nil {
+		if x, ok := x.Result.(*Response_GroupReleased); ok {
+			return x.GroupReleased
+		}
+	}
+	return nil
+}
+
 type isResponse_Result interface {
 	isResponse_Result()
 }
@@ -287,6 +307,14 @@ type Response_Published struct {
 	Published *Published `protobuf:"bytes,12,opt,name=published,oneof"`
 }
 
+type Response_SessionLocked struct {
+	SessionLocked *SessionLocked `protobuf:"bytes,20,opt,name=session_locked,json=sessionLocked,oneof"`
+}
+
+type Response_GroupReleased struct {
+	GroupReleased *GroupReleased `protobuf:"bytes,21,opt,name=group_released,json=groupReleased,oneof"`
+}
+
 func (*Response_Done) isResponse_Result() {}
 
 func (*Response_QueueCreated) isResponse_Result() {}
@@ -308,6 +336,10 @@ func (*Response_TopicCreated) isResponse_Result() {}
 func (*Response_Subscribed) isResponse_Result() {}
 
 func (*Response_Published) isResponse_Result() {}
+
+func (*Response_SessionLocked) isResponse_Result() {}
+
+func (*Response_GroupReleased) isResponse_Result() {}
 
 type Done struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -434,13 +466,15 @@ func (x *MessagesSent) GetEntries() []*SentEntry {
 }
 
 type SentEntry struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Error         *Error                 `protobuf:"bytes,1,opt,name=error" json:"error,omitempty"`
-	MessageId     []byte                 `protobuf:"bytes,2,opt,name=message_id,json=messageId" json:"message_id,omitempty"`
-	Sequence      uint64                 `protobuf:"varint,3,opt,name=sequence" json:"sequence,omitempty"`
-	Duplicate     bool                   `protobuf:"varint,4,opt,name=duplicate" json:"duplicate,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	state            protoimpl.MessageState `protogen:"open.v1"`
+	Error            *Error                 `protobuf:"bytes,1,opt,name=error" json:"error,omitempty"`
+	MessageId        []byte                 `protobuf:"bytes,2,opt,name=message_id,json=messageId" json:"message_id,omitempty"`
+	Sequence         uint64                 `protobuf:"varint,3,opt,name=sequence" json:"sequence,omitempty"`
+	Duplicate        bool                   `protobuf:"varint,4,opt,name=duplicate" json:"duplicate,omitempty"`
+	FirstAcceptedAt  int64                  `protobuf:"varint,5,opt,name=first_accepted_at,json=firstAcceptedAt" json:"first_accepted_at,omitempty"`
+	FirstIsScheduled bool                   `protobuf:"varint,6,opt,name=first_is_scheduled,json=firstIsScheduled" json:"first_is_scheduled,omitempty"`
+	unknownFields    protoimpl.UnknownFields
+	sizeCache        protoimpl.SizeCache
 }
 
 func (x *SentEntry) Reset() {
@@ -497,6 +531,20 @@ func (x *SentEntry) GetSequence() uint64 {
 func (x *SentEntry) GetDuplicate() bool {
 	if x != nil {
 		return x.Duplicate
+	}
+	return false
+}
+
+func (x *SentEntry) GetFirstAcceptedAt() int64 {
+	if x != nil {
+		return x.FirstAcceptedAt
+	}
+	return 0
+}
+
+func (x *SentEntry) GetFirstIsScheduled() bool {
+	if x != nil {
+		return x.FirstIsScheduled
 	}
 	return false
 }
@@ -1077,6 +1125,118 @@ func (x *PublishedEntry) GetAcceptedAt() int64 {
 	return 0
 }
 
+type SessionLocked struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	SessionId     string                 `protobuf:"bytes,1,opt,name=session_id,json=sessionId" json:"session_id,omitempty"`
+	Token         []byte                 `protobuf:"bytes,2,opt,name=token" json:"token,omitempty"`
+	LockedUntil   int64                  `protobuf:"varint,3,opt,name=locked_until,json=lockedUntil" json:"locked_until,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SessionLocked) Reset() {
+	*x = SessionLocked{}
+	mi := &file_fsm_result_proto_msgTypes[16]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SessionLocked) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SessionLocked) ProtoMessage() {}
+
+func (x *SessionLocked) ProtoReflect() protoreflect.Message {
+	mi := &file_fsm_result_proto_msgTypes[16]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SessionLocked.ProtoReflect.Descriptor instead.
+func (*SessionLocked) Descriptor() ([]byte, []int) {
+	return file_fsm_result_proto_rawDescGZIP(), []int{16}
+}
+
+func (x *SessionLocked) GetSessionId() string {
+	if x != nil {
+		return x.SessionId
+	}
+	return ""
+}
+
+func (x *SessionLocked) GetToken() []byte {
+	if x != nil {
+		return x.Token
+	}
+	return nil
+}
+
+func (x *SessionLocked) GetLockedUntil() int64 {
+	if x != nil {
+		return x.LockedUntil
+	}
+	return 0
+}
+
+type GroupReleased struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Messages      int64                  `protobuf:"varint,1,opt,name=messages" json:"messages,omitempty"`
+	Session       bool                   `protobuf:"varint,2,opt,name=session" json:"session,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GroupReleased) Reset() {
+	*x = GroupReleased{}
+	mi := &file_fsm_result_proto_msgTypes[17]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GroupReleased) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GroupReleased) ProtoMessage() {}
+
+func (x *GroupReleased) ProtoReflect() protoreflect.Message {
+	mi := &file_fsm_result_proto_msgTypes[17]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GroupReleased.ProtoReflect.Descriptor instead.
+func (*GroupReleased) Descriptor() ([]byte, []int) {
+	return file_fsm_result_proto_rawDescGZIP(), []int{17}
+}
+
+func (x *GroupReleased) GetMessages() int64 {
+	if x != nil {
+		return x.Messages
+	}
+	return 0
+}
+
+func (x *GroupReleased) GetSession() bool {
+	if x != nil {
+		return x.Session
+	}
+	return false
+}
+
 var File_fsm_result_proto protoreflect.FileDescriptor
 
 const file_fsm_result_proto_rawDesc = "" +
@@ -1084,7 +1244,7 @@ const file_fsm_result_proto_rawDesc = "" +
 	"\x10fsm/result.proto\x12\fseriatim.fsm\x1a\x11fsm/command.proto\"5\n" +
 	"\x05Error\x12\x12\n" +
 	"\x04code\x18\x01 \x01(\rR\x04code\x12\x18\n" +
-	"\amessage\x18\x02 \x01(\tR\amessage\"\x9c\x06\n" +
+	"\amessage\x18\x02 \x01(\tR\amessage\"\xa8\a\n" +
 	"\bResponse\x12)\n" +
 	"\x05error\x18\x01 \x01(\v2\x13.seriatim.fsm.ErrorR\x05error\x12(\n" +
 	"\x04done\x18\x02 \x01(\v2\x12.seriatim.fsm.DoneH\x00R\x04done\x12A\n" +
@@ -1100,19 +1260,23 @@ const file_fsm_result_proto_rawDesc = "" +
 	"\n" +
 	"subscribed\x18\v \x01(\v2\x18.seriatim.fsm.SubscribedH\x00R\n" +
 	"subscribed\x127\n" +
-	"\tpublished\x18\f \x01(\v2\x17.seriatim.fsm.PublishedH\x00R\tpublishedB\b\n" +
+	"\tpublished\x18\f \x01(\v2\x17.seriatim.fsm.PublishedH\x00R\tpublished\x12D\n" +
+	"\x0esession_locked\x18\x14 \x01(\v2\x1b.seriatim.fsm.SessionLockedH\x00R\rsessionLocked\x12D\n" +
+	"\x0egroup_released\x18\x15 \x01(\v2\x1b.seriatim.fsm.GroupReleasedH\x00R\rgroupReleasedB\b\n" +
 	"\x06result\"\x06\n" +
 	"\x04Done\"$\n" +
 	"\fQueueCreated\x12\x14\n" +
 	"\x05queue\x18\x01 \x01(\tR\x05queue\"A\n" +
 	"\fMessagesSent\x121\n" +
-	"\aentries\x18\x01 \x03(\v2\x17.seriatim.fsm.SentEntryR\aentries\"\x8f\x01\n" +
+	"\aentries\x18\x01 \x03(\v2\x17.seriatim.fsm.SentEntryR\aentries\"\xe9\x01\n" +
 	"\tSentEntry\x12)\n" +
 	"\x05error\x18\x01 \x01(\v2\x13.seriatim.fsm.ErrorR\x05error\x12\x1d\n" +
 	"\n" +
 	"message_id\x18\x02 \x01(\fR\tmessageId\x12\x1a\n" +
 	"\bsequence\x18\x03 \x01(\x04R\bsequence\x12\x1c\n" +
-	"\tduplicate\x18\x04 \x01(\bR\tduplicate\"i\n" +
+	"\tduplicate\x18\x04 \x01(\bR\tduplicate\x12*\n" +
+	"\x11first_accepted_at\x18\x05 \x01(\x03R\x0ffirstAcceptedAt\x12,\n" +
+	"\x12first_is_scheduled\x18\x06 \x01(\bR\x10firstIsScheduled\"i\n" +
 	"\x10MessagesReceived\x129\n" +
 	"\bmessages\x18\x01 \x03(\v2\x1d.seriatim.fsm.ReceivedMessageR\bmessages\x12\x1a\n" +
 	"\breplayed\x18\x02 \x01(\bR\breplayed\"\xd6\x03\n" +
@@ -1156,7 +1320,15 @@ const file_fsm_result_proto_rawDesc = "" +
 	"\bsequence\x18\x02 \x01(\x04R\bsequence\x12\x1c\n" +
 	"\tduplicate\x18\x03 \x01(\bR\tduplicate\x12\x1f\n" +
 	"\vaccepted_at\x18\x04 \x01(\x03R\n" +
-	"acceptedAtB\a\x92\x03\x04\b\x02 \x03b\beditionsp\xe8\a"
+	"acceptedAt\"g\n" +
+	"\rSessionLocked\x12\x1d\n" +
+	"\n" +
+	"session_id\x18\x01 \x01(\tR\tsessionId\x12\x14\n" +
+	"\x05token\x18\x02 \x01(\fR\x05token\x12!\n" +
+	"\flocked_until\x18\x03 \x01(\x03R\vlockedUntil\"E\n" +
+	"\rGroupReleased\x12\x1a\n" +
+	"\bmessages\x18\x01 \x01(\x03R\bmessages\x12\x18\n" +
+	"\asession\x18\x02 \x01(\bR\asessionB\a\x92\x03\x04\b\x02 \x03b\beditionsp\xe8\a"
 
 var (
 	file_fsm_result_proto_rawDescOnce sync.Once
@@ -1170,7 +1342,7 @@ func file_fsm_result_proto_rawDescGZIP() []byte {
 	return file_fsm_result_proto_rawDescData
 }
 
-var file_fsm_result_proto_msgTypes = make([]protoimpl.MessageInfo, 16)
+var file_fsm_result_proto_msgTypes = make([]protoimpl.MessageInfo, 18)
 var file_fsm_result_proto_goTypes = []any{
 	(*Error)(nil),             // 0: seriatim.fsm.Error
 	(*Response)(nil),          // 1: seriatim.fsm.Response
@@ -1188,7 +1360,9 @@ var file_fsm_result_proto_goTypes = []any{
 	(*Subscribed)(nil),        // 13: seriatim.fsm.Subscribed
 	(*Published)(nil),         // 14: seriatim.fsm.Published
 	(*PublishedEntry)(nil),    // 15: seriatim.fsm.PublishedEntry
-	(*MessageAttribute)(nil),  // 16: seriatim.fsm.MessageAttribute
+	(*SessionLocked)(nil),     // 16: seriatim.fsm.SessionLocked
+	(*GroupReleased)(nil),     // 17: seriatim.fsm.GroupReleased
+	(*MessageAttribute)(nil),  // 18: seriatim.fsm.MessageAttribute
 }
 var file_fsm_result_proto_depIdxs = []int32{
 	0,  // 0: seriatim.fsm.Response.error:type_name -> seriatim.fsm.Error
@@ -1203,17 +1377,19 @@ var file_fsm_result_proto_depIdxs = []int32{
 	12, // 9: seriatim.fsm.Response.topic_created:type_name -> seriatim.fsm.TopicCreated
 	13, // 10: seriatim.fsm.Response.subscribed:type_name -> seriatim.fsm.Subscribed
 	14, // 11: seriatim.fsm.Response.published:type_name -> seriatim.fsm.Published
-	5,  // 12: seriatim.fsm.MessagesSent.entries:type_name -> seriatim.fsm.SentEntry
-	0,  // 13: seriatim.fsm.SentEntry.error:type_name -> seriatim.fsm.Error
-	7,  // 14: seriatim.fsm.MessagesReceived.messages:type_name -> seriatim.fsm.ReceivedMessage
-	16, // 15: seriatim.fsm.ReceivedMessage.attributes:type_name -> seriatim.fsm.MessageAttribute
-	0,  // 16: seriatim.fsm.EntriesDone.errors:type_name -> seriatim.fsm.Error
-	15, // 17: seriatim.fsm.Published.entries:type_name -> seriatim.fsm.PublishedEntry
-	18, // [18:18] is the sub-list for method output_type
-	18, // [18:18] is the sub-list for method input_type
-	18, // [18:18] is the sub-list for extension type_name
-	18, // [18:18] is the sub-list for extension extendee
-	0,  // [0:18] is the sub-list for field type_name
+	16, // 12: seriatim.fsm.Response.session_locked:type_name -> seriatim.fsm.SessionLocked
+	17, // 13: seriatim.fsm.Response.group_released:type_name -> seriatim.fsm.GroupReleased
+	5,  // 14: seriatim.fsm.MessagesSent.entries:type_name -> seriatim.fsm.SentEntry
+	0,  // 15: seriatim.fsm.SentEntry.error:type_name -> seriatim.fsm.Error
+	7,  // 16: seriatim.fsm.MessagesReceived.messages:type_name -> seriatim.fsm.ReceivedMessage
+	18, // 17: seriatim.fsm.ReceivedMessage.attributes:type_name -> seriatim.fsm.MessageAttribute
+	0,  // 18: seriatim.fsm.EntriesDone.errors:type_name -> seriatim.fsm.Error
+	15, // 19: seriatim.fsm.Published.entries:type_name -> seriatim.fsm.PublishedEntry
+	20, // [20:20] is the sub-list for method output_type
+	20, // [20:20] is the sub-list for method input_type
+	20, // [20:20] is the sub-list for extension type_name
+	20, // [20:20] is the sub-list for extension extendee
+	0,  // [0:20] is the sub-list for field type_name
 }
 
 func init() { file_fsm_result_proto_init() }
@@ -1234,6 +1410,8 @@ func file_fsm_result_proto_init() {
 		(*Response_TopicCreated)(nil),
 		(*Response_Subscribed)(nil),
 		(*Response_Published)(nil),
+		(*Response_SessionLocked)(nil),
+		(*Response_GroupReleased)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
@@ -1241,7 +1419,7 @@ func file_fsm_result_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_fsm_result_proto_rawDesc), len(file_fsm_result_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   16,
+			NumMessages:   18,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -109,6 +109,7 @@ type SnapshotEnd struct {
 	Topics           uint64                 `protobuf:"varint,8,opt,name=topics" json:"topics,omitempty"` // from format version 3, with the next two
 	Subscriptions    uint64                 `protobuf:"varint,9,opt,name=subscriptions" json:"subscriptions,omitempty"`
 	Publications     uint64                 `protobuf:"varint,10,opt,name=publications" json:"publications,omitempty"`
+	Sessions         uint64                 `protobuf:"varint,20,opt,name=sessions" json:"sessions,omitempty"`
 	unknownFields    protoimpl.UnknownFields
 	sizeCache        protoimpl.SizeCache
 }
@@ -209,6 +210,13 @@ func (x *SnapshotEnd) GetSubscriptions() uint64 {
 func (x *SnapshotEnd) GetPublications() uint64 {
 	if x != nil {
 		return x.Publications
+	}
+	return 0
+}
+
+func (x *SnapshotEnd) GetSessions() uint64 {
+	if x != nil {
+		return x.Sessions
 	}
 	return 0
 }
@@ -487,6 +495,7 @@ type QueueRecord struct {
 	DeadBefore    int64                  `protobuf:"varint,10,opt,name=dead_before,json=deadBefore" json:"dead_before,omitempty"`
 	FiredAt       int64                  `protobuf:"varint,11,opt,name=fired_at,json=firedAt" json:"fired_at,omitempty"`
 	FiredSequence uint64                 `protobuf:"varint,12,opt,name=fired_sequence,json=firedSequence" json:"fired_sequence,omitempty"`
+	LastLock      uint64                 `protobuf:"varint,13,opt,name=last_lock,json=lastLock" json:"last_lock,omitempty"` // from format version 3
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -601,6 +610,13 @@ func (x *QueueRecord) GetFiredAt() int64 {
 func (x *QueueRecord) GetFiredSequence() uint64 {
 	if x != nil {
 		return x.FiredSequence
+	}
+	return 0
+}
+
+func (x *QueueRecord) GetLastLock() uint64 {
+	if x != nil {
+		return x.LastLock
 	}
 	return 0
 }
@@ -985,6 +1001,9 @@ type MessageRecord struct {
 	AttemptNumber    uint64                 `protobuf:"varint,20,opt,name=attempt_number,json=attemptNumber" json:"attempt_number,omitempty"`
 	PartitionKey     string                 `protobuf:"bytes,21,opt,name=partition_key,json=partitionKey" json:"partition_key,omitempty"` // from format version 2
 	Published        *PublishedMessage      `protobuf:"bytes,22,opt,name=published" json:"published,omitempty"`                           // from format version 3
+	SessionLock      uint64                 `protobuf:"varint,30,opt,name=session_lock,json=sessionLock" json:"session_lock,omitempty"`   // from format version 3
+	TakenBack        uint32                 `protobuf:"varint,31,opt,name=taken_back,json=takenBack" json:"taken_back,omitempty"`         // from format version 3
+	Deferred         bool                   `protobuf:"varint,32,opt,name=deferred" json:"deferred,omitempty"`                            // from format version 3
 	unknownFields    protoimpl.UnknownFields
 	sizeCache        protoimpl.SizeCache
 }
@@ -1171,6 +1190,27 @@ func (x *MessageRecord) GetPublished() *PublishedMessage {
 		return x.Published
 	}
 	return nil
+}
+
+func (x *MessageRecord) GetSessionLock() uint64 {
+	if x != nil {
+		return x.SessionLock
+	}
+	return 0
+}
+
+func (x *MessageRecord) GetTakenBack() uint32 {
+	if x != nil {
+		return x.TakenBack
+	}
+	return 0
+}
+
+func (x *MessageRecord) GetDeferred() bool {
+	if x != nil {
+		return x.Deferred
+	}
+	return false
 }
 
 type DeduplicationRecord struct {
@@ -2086,6 +2126,98 @@ func (x *ReplayPolicy) GetEnds() bool {
 	return false
 }
 
+type SessionRecord struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Name          string                 `protobuf:"bytes,1,opt,name=name" json:"name,omitempty"`
+	Lock          uint64                 `protobuf:"varint,2,opt,name=lock" json:"lock,omitempty"`
+	LockedUntil   int64                  `protobuf:"varint,3,opt,name=locked_until,json=lockedUntil" json:"locked_until,omitempty"`
+	Next          uint64                 `protobuf:"varint,4,opt,name=next" json:"next,omitempty"`
+	State         string                 `protobuf:"bytes,5,opt,name=state" json:"state,omitempty"`
+	StateGiven    bool                   `protobuf:"varint,6,opt,name=state_given,json=stateGiven" json:"state_given,omitempty"`
+	StateSetAt    int64                  `protobuf:"varint,7,opt,name=state_set_at,json=stateSetAt" json:"state_set_at,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SessionRecord) Reset() {
+	*x = SessionRecord{}
+	mi := &file_fsm_snapshot_proto_msgTypes[21]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SessionRecord) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SessionRecord) ProtoMessage() {}
+
+func (x *SessionRecord) ProtoReflect() protoreflect.Message {
+	mi := &file_fsm_snapshot_proto_msgTypes[21]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SessionRecord.ProtoReflect.Descriptor instead.
+func (*SessionRecord) Descriptor() ([]byte, []int) {
+	return file_fsm_snapshot_proto_rawDescGZIP(), []int{21}
+}
+
+func (x *SessionRecord) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *SessionRecord) GetLock() uint64 {
+	if x != nil {
+		return x.Lock
+	}
+	return 0
+}
+
+func (x *SessionRecord) GetLockedUntil() int64 {
+	if x != nil {
+		return x.LockedUntil
+	}
+	return 0
+}
+
+func (x *SessionRecord) GetNext() uint64 {
+	if x != nil {
+		return x.Next
+	}
+	return 0
+}
+
+func (x *SessionRecord) GetState() string {
+	if x != nil {
+		return x.State
+	}
+	return ""
+}
+
+func (x *SessionRecord) GetStateGiven() bool {
+	if x != nil {
+		return x.StateGiven
+	}
+	return false
+}
+
+func (x *SessionRecord) GetStateSetAt() int64 {
+	if x != nil {
+		return x.StateSetAt
+	}
+	return 0
+}
+
 var File_fsm_snapshot_proto protoreflect.FileDescriptor
 
 const file_fsm_snapshot_proto_rawDesc = "" +
@@ -2098,7 +2230,7 @@ const file_fsm_snapshot_proto_rawDesc = "" +
 	"\n" +
 	"state_hash\x18\x04 \x01(\fR\tstateHash\x12\x1d\n" +
 	"\n" +
-	"chain_hash\x18\x05 \x01(\fR\tchainHash\"\xc7\x02\n" +
+	"chain_hash\x18\x05 \x01(\fR\tchainHash\"\xe3\x02\n" +
 	"\vSnapshotEnd\x12\x1a\n" +
 	"\bsections\x18\x01 \x01(\x04R\bsections\x12\x1e\n" +
 	"\n" +
@@ -2113,7 +2245,8 @@ const file_fsm_snapshot_proto_rawDesc = "" +
 	"\x06topics\x18\b \x01(\x04R\x06topics\x12$\n" +
 	"\rsubscriptions\x18\t \x01(\x04R\rsubscriptions\x12\"\n" +
 	"\fpublications\x18\n" +
-	" \x01(\x04R\fpublications\"\x8a\x02\n" +
+	" \x01(\x04R\fpublications\x12\x1a\n" +
+	"\bsessions\x18\x14 \x01(\x04R\bsessions\"\x8a\x02\n" +
 	"\fBrokerRecord\x12\x10\n" +
 	"\x03now\x18\x01 \x01(\x03R\x03now\x12%\n" +
 	"\x0eformat_version\x18\x02 \x01(\rR\rformatVersion\x12\x14\n" +
@@ -2138,7 +2271,7 @@ const file_fsm_snapshot_proto_rawDesc = "" +
 	"\x05moved\x18\b \x01(\x03R\x05moved\x12\x17\n" +
 	"\ato_move\x18\t \x01(\x03R\x06toMove\x12%\n" +
 	"\x0efailure_reason\x18\n" +
-	" \x01(\tR\rfailureReason\"\xb7\x03\n" +
+	" \x01(\tR\rfailureReason\"\xd4\x03\n" +
 	"\vQueueRecord\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12 \n" +
 	"\vincarnation\x18\x02 \x01(\x04R\vincarnation\x12=\n" +
@@ -2157,7 +2290,8 @@ const file_fsm_snapshot_proto_rawDesc = "" +
 	" \x01(\x03R\n" +
 	"deadBefore\x12\x19\n" +
 	"\bfired_at\x18\v \x01(\x03R\afiredAt\x12%\n" +
-	"\x0efired_sequence\x18\f \x01(\x04R\rfiredSequence\"\x92\a\n" +
+	"\x0efired_sequence\x18\f \x01(\x04R\rfiredSequence\x12\x1b\n" +
+	"\tlast_lock\x18\r \x01(\x04R\blastLock\"\x92\a\n" +
 	"\x0fQueueAttributes\x12\x12\n" +
 	"\x04fifo\x18\x01 \x01(\bR\x04fifo\x12#\n" +
 	"\rdelay_seconds\x18\x02 \x01(\x03R\fdelaySeconds\x120\n" +
@@ -2200,7 +2334,7 @@ const file_fsm_snapshot_proto_rawDesc = "" +
 	"\ventries_max\x18\x06 \x01(\x03R\n" +
 	"entriesMax\x12.\n" +
 	"\x13purge_keeps_history\x18\a \x01(\bR\x11purgeKeepsHistory\x12/\n" +
-	"\x14dead_letter_keeps_id\x18\b \x01(\bR\x11deadLetterKeepsId\"\x96\x06\n" +
+	"\x14dead_letter_keeps_id\x18\b \x01(\bR\x11deadLetterKeepsId\"\xf4\x06\n" +
 	"\rMessageRecord\x12\x1a\n" +
 	"\bsequence\x18\x01 \x01(\x04R\bsequence\x12\x12\n" +
 	"\x04body\x18\x02 \x01(\tR\x04body\x12\x1d\n" +
@@ -2232,7 +2366,11 @@ const file_fsm_snapshot_proto_rawDesc = "" +
 	"attempt_id\x18\x13 \x01(\tR\tattemptId\x12%\n" +
 	"\x0eattempt_number\x18\x14 \x01(\x04R\rattemptNumber\x12#\n" +
 	"\rpartition_key\x18\x15 \x01(\tR\fpartitionKey\x12<\n" +
-	"\tpublished\x18\x16 \x01(\v2\x1e.seriatim.fsm.PublishedMessageR\tpublished\"\x90\x01\n" +
+	"\tpublished\x18\x16 \x01(\v2\x1e.seriatim.fsm.PublishedMessageR\tpublished\x12!\n" +
+	"\fsession_lock\x18\x1e \x01(\x04R\vsessionLock\x12\x1d\n" +
+	"\n" +
+	"taken_back\x18\x1f \x01(\rR\ttakenBack\x12\x1a\n" +
+	"\bdeferred\x18  \x01(\bR\bdeferred\"\x90\x01\n" +
 	"\x13DeduplicationRecord\x12\x14\n" +
 	"\x05order\x18\x01 \x01(\x04R\x05order\x12\x10\n" +
 	"\x03key\x18\x02 \x01(\fR\x03key\x12\x14\n" +
@@ -2324,7 +2462,17 @@ const file_fsm_snapshot_proto_rawDesc = "" +
 	"\x04text\x18\x01 \x01(\tR\x04text\x12\x14\n" +
 	"\x05start\x18\x02 \x01(\x03R\x05start\x12\x10\n" +
 	"\x03end\x18\x03 \x01(\x03R\x03end\x12\x12\n" +
-	"\x04ends\x18\x04 \x01(\bR\x04endsB\a\x92\x03\x04\b\x02 \x03b\beditionsp\xe8\a"
+	"\x04ends\x18\x04 \x01(\bR\x04ends\"\xc7\x01\n" +
+	"\rSessionRecord\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
+	"\x04lock\x18\x02 \x01(\x04R\x04lock\x12!\n" +
+	"\flocked_until\x18\x03 \x01(\x03R\vlockedUntil\x12\x12\n" +
+	"\x04next\x18\x04 \x01(\x04R\x04next\x12\x14\n" +
+	"\x05state\x18\x05 \x01(\tR\x05state\x12\x1f\n" +
+	"\vstate_given\x18\x06 \x01(\bR\n" +
+	"stateGiven\x12 \n" +
+	"\fstate_set_at\x18\a \x01(\x03R\n" +
+	"stateSetAtB\a\x92\x03\x04\b\x02 \x03b\beditionsp\xe8\a"
 
 var (
 	file_fsm_snapshot_proto_rawDescOnce sync.Once
@@ -2338,7 +2486,7 @@ func file_fsm_snapshot_proto_rawDescGZIP() []byte {
 	return file_fsm_snapshot_proto_rawDescData
 }
 
-var file_fsm_snapshot_proto_msgTypes = make([]protoimpl.MessageInfo, 21)
+var file_fsm_snapshot_proto_msgTypes = make([]protoimpl.MessageInfo, 22)
 var file_fsm_snapshot_proto_goTypes = []any{
 	(*SnapshotHeader)(nil),      // 0: seriatim.fsm.SnapshotHeader
 	(*SnapshotEnd)(nil),         // 1: seriatim.fsm.SnapshotEnd
@@ -2361,26 +2509,27 @@ var file_fsm_snapshot_proto_goTypes = []any{
 	(*SubscriptionRecord)(nil),  // 18: seriatim.fsm.SubscriptionRecord
 	(*DeadLetterPolicy)(nil),    // 19: seriatim.fsm.DeadLetterPolicy
 	(*ReplayPolicy)(nil),        // 20: seriatim.fsm.ReplayPolicy
-	(*NameValue)(nil),           // 21: seriatim.fsm.NameValue
-	(*RedrivePolicy)(nil),       // 22: seriatim.fsm.RedrivePolicy
-	(*RedriveAllowPolicy)(nil),  // 23: seriatim.fsm.RedriveAllowPolicy
-	(*MessageAttribute)(nil),    // 24: seriatim.fsm.MessageAttribute
+	(*SessionRecord)(nil),       // 21: seriatim.fsm.SessionRecord
+	(*NameValue)(nil),           // 22: seriatim.fsm.NameValue
+	(*RedrivePolicy)(nil),       // 23: seriatim.fsm.RedrivePolicy
+	(*RedriveAllowPolicy)(nil),  // 24: seriatim.fsm.RedriveAllowPolicy
+	(*MessageAttribute)(nil),    // 25: seriatim.fsm.MessageAttribute
 }
 var file_fsm_snapshot_proto_depIdxs = []int32{
-	21, // 0: seriatim.fsm.BrokerRecord.settings:type_name -> seriatim.fsm.NameValue
+	22, // 0: seriatim.fsm.BrokerRecord.settings:type_name -> seriatim.fsm.NameValue
 	6,  // 1: seriatim.fsm.QueueRecord.attributes:type_name -> seriatim.fsm.QueueAttributes
-	21, // 2: seriatim.fsm.QueueRecord.tags:type_name -> seriatim.fsm.NameValue
-	22, // 3: seriatim.fsm.QueueAttributes.redrive:type_name -> seriatim.fsm.RedrivePolicy
-	23, // 4: seriatim.fsm.QueueAttributes.redrive_allow:type_name -> seriatim.fsm.RedriveAllowPolicy
+	22, // 2: seriatim.fsm.QueueRecord.tags:type_name -> seriatim.fsm.NameValue
+	23, // 3: seriatim.fsm.QueueAttributes.redrive:type_name -> seriatim.fsm.RedrivePolicy
+	24, // 4: seriatim.fsm.QueueAttributes.redrive_allow:type_name -> seriatim.fsm.RedriveAllowPolicy
 	7,  // 5: seriatim.fsm.QueueAttributes.encryption:type_name -> seriatim.fsm.Encryption
 	8,  // 6: seriatim.fsm.QueueAttributes.deduplication:type_name -> seriatim.fsm.DeduplicationRules
-	24, // 7: seriatim.fsm.MessageRecord.attributes:type_name -> seriatim.fsm.MessageAttribute
+	25, // 7: seriatim.fsm.MessageRecord.attributes:type_name -> seriatim.fsm.MessageAttribute
 	13, // 8: seriatim.fsm.MessageRecord.published:type_name -> seriatim.fsm.PublishedMessage
 	12, // 9: seriatim.fsm.AttemptRecord.deliveries:type_name -> seriatim.fsm.AttemptDelivery
 	14, // 10: seriatim.fsm.PublishedMessage.publication:type_name -> seriatim.fsm.Publication
-	24, // 11: seriatim.fsm.Publication.attributes:type_name -> seriatim.fsm.MessageAttribute
+	25, // 11: seriatim.fsm.Publication.attributes:type_name -> seriatim.fsm.MessageAttribute
 	16, // 12: seriatim.fsm.TopicRecord.attributes:type_name -> seriatim.fsm.TopicAttributes
-	21, // 13: seriatim.fsm.TopicRecord.tags:type_name -> seriatim.fsm.NameValue
+	22, // 13: seriatim.fsm.TopicRecord.tags:type_name -> seriatim.fsm.NameValue
 	8,  // 14: seriatim.fsm.TopicAttributes.deduplication:type_name -> seriatim.fsm.DeduplicationRules
 	17, // 15: seriatim.fsm.TopicAttributes.archive:type_name -> seriatim.fsm.ArchivePolicy
 	19, // 16: seriatim.fsm.SubscriptionRecord.dead_letter:type_name -> seriatim.fsm.DeadLetterPolicy
@@ -2404,7 +2553,7 @@ func file_fsm_snapshot_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_fsm_snapshot_proto_rawDesc), len(file_fsm_snapshot_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   21,
+			NumMessages:   22,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

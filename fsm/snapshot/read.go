@@ -219,7 +219,7 @@ func (s *reader) section(payload []byte) error {
 // inOrder holds the records to the order in which they are written, for only
 // then do equal states have equal bytes.
 func (s *reader) inOrder(kind byte) error {
-	ofQueue := kind >= recordMessage && kind <= recordAttempt
+	ofQueue := kind >= recordMessage && kind <= recordSession
 	ofTopic := kind > recordTopic
 	queuesOver := s.last >= recordTopic
 	begins := kind == recordQueue && !queuesOver || kind == recordTopic
@@ -252,6 +252,9 @@ func (s *reader) record(kind byte, body []byte) error {
 	case recordAttempt:
 		s.counts.Attempts++
 		err = add(body, &s.attempt, attemptRecord, s.restorer.AddAttempt)
+	case recordSession:
+		s.counts.Sessions++
+		err = add(body, &fsmpb.SessionRecord{}, sessionRecord, s.restorer.AddSession)
 	case recordTopic:
 		s.counts.Topics++
 		err = add(body, &fsmpb.TopicRecord{}, topicRecord, s.restorer.AddTopic)

@@ -95,6 +95,7 @@ func fillMessage(m *fsmpb.MessageRecord, r *queue.MessageRecord) {
 	m.AttemptId = r.AttemptID
 	m.AttemptNumber = r.AttemptNumber
 	m.Published = publishedMessage(&r.Published)
+	m.SessionLock, m.TakenBack, m.Deferred = r.SessionLock, r.TakenBack, r.Deferred
 }
 
 func messageRecord(m *fsmpb.MessageRecord) (queue.MessageRecord, error) {
@@ -120,6 +121,9 @@ func messageRecord(m *fsmpb.MessageRecord) (queue.MessageRecord, error) {
 			ReceivedAt:      queue.Timestamp(m.ReceivedAt),
 			AttemptID:       m.AttemptId,
 			AttemptNumber:   m.AttemptNumber,
+			SessionLock:     m.SessionLock,
+			TakenBack:       m.TakenBack,
+			Deferred:        m.Deferred,
 		},
 	}
 	if err := protobuf.Fill(r.MessageID[:], m.MessageId, "message id"); err != nil {

@@ -69,6 +69,7 @@ func TestRecordsKeepEveryField(t *testing.T) {
 	t.Run("subscription", func(t *testing.T) {
 		keeps(t, func(r queue.SubscriptionRecord) *fsmpb.SubscriptionRecord { return subscriptionMessage(&r) }, subscriptionRecord)
 	})
+	t.Run("session", func(t *testing.T) { keeps(t, sessionMessage, sessionRecord) })
 	t.Run("attempt", func(t *testing.T) {
 		keeps(t, func(r queue.AttemptRecord) *fsmpb.AttemptRecord {
 			m := &fsmpb.AttemptRecord{}

@@ -20,11 +20,12 @@ const (
 	recordMessage       = 4
 	recordDeduplication = 5
 	recordAttempt       = 6
+	recordSession       = 7 // from format version 3 on
 	// Of topics, from format version 3 on. A message that a topic delivered holds its
 	// publication, or names one that an earlier message of the snapshot holds.
-	recordTopic              = 7
-	recordSubscription       = 8
-	recordTopicDeduplication = 9
+	recordTopic              = 8
+	recordSubscription       = 9
+	recordTopicDeduplication = 10
 )
 
 // Write writes a captured state. Equal states at equal positions give
@@ -113,6 +114,7 @@ func (s *writer) queue(q queue.FrozenQueue) bool {
 	q.Messages(s.storedMessage)
 	q.Deduplication(s.deduplication)
 	q.Attempts(s.receiveAttempt)
+	q.Sessions(s.session)
 	if s.err != nil {
 		s.err = fmt.Errorf("queue %s: %w", record.Name, s.err)
 	}
@@ -158,4 +160,8 @@ func (s *writer) deduplication(r queue.DeduplicationRecord) bool {
 func (s *writer) receiveAttempt(r queue.AttemptRecord) bool {
 	fillAttempt(&s.attempt, &r)
 	return s.record(recordAttempt, &s.counts.Attempts, &s.attempt)
+}
+
+func (s *writer) session(r queue.SessionRecord) bool {
+	return s.record(recordSession, &s.counts.Sessions, sessionMessage(r))
 }

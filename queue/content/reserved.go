@@ -78,6 +78,9 @@ func withoutReserved(attrs []MessageAttribute) []MessageAttribute {
 	return slices.DeleteFunc(slices.Clone(attrs), reserved)
 }
 
+// ValidScheduledTime reports whether a message can be scheduled for a time.
+func ValidScheduledTime(at logtime.Timestamp) bool { return at >= 0 && at <= scheduledMax }
+
 func scheduledTime(m *MessageAttribute) (logtime.Timestamp, *refusal.Error) {
 	switch baseType(m.DataType) {
 	case typeNumber:

@@ -85,11 +85,48 @@ func (d *Deduplicator) Add(k statehash.Key, r Record) {
 	d.sum.Add(d.recordSum(k, r))
 }
 
+// ForgetMessage frees the ids under which the message of a number is remembered,
+// whatever scope they were recorded under. What others have sent since stays.
+func (d *Deduplicator) ForgetMessage(k statehash.Key, ids IDs, sequence uint64) {
+	byScope := d.window.ByScope()
+	for scope := range ScopePartitionKey + 1 {
+		if byScope[scope] == 0 {
+			continue
+		}
+		for _, id := range [2]string{ids.Own, ids.Content} {
+			if id == "" {
+				continue
+			}
+			key := ids.key(k, scope, id)
+			if r, known := d.window.Find(key); known && r.Sequence() == sequence {
+				d.window.Free(key)
+				d.sum.Sub(d.recordSum(k, r))
+			}
+		}
+	}
+}
+
+// Free frees live ids under every scope, and reports whether there was one.
+func (d *Deduplicator) Free(k statehash.Key, ids IDs, now logtime.Timestamp) (freed bool) {
+	for {
+		r, found := d.Find(k, ids, now)
+		if !found {
+			return freed
+		}
+		d.window.Free(r.Key)
+		d.sum.Sub(d.recordSum(k, r))
+		freed = true
+	}
+}
+
 // Known reports whether there is a record of a key, dead or alive.
 func (d *Deduplicator) Known(key Key) bool {
 	_, known := d.window.Find(key)
 	return known
 }
+
+// Oldest is the record accepted first.
+func (d *Deduplicator) Oldest() (Record, bool) { return d.window.Oldest() }
 
 // Newest is the record accepted last.
 func (d *Deduplicator) Newest() (Record, bool) { return d.window.Newest() }

@@ -1,5 +1,7 @@
 package deduplication
 
+import "github.com/tidwall/btree"
+
 // Key is the keyed hash of an id within its scope: without the key of the hash
 // nobody can aim for equal ones, and by chance the first collision is to be
 // expected after some 10^19 ids.
@@ -46,12 +48,16 @@ type Window struct {
 	// of the window is now, so that a longer window never brings an id back.
 	DeadBefore int64
 	byScope    [Scopes]int64
+	freed      *btree.Map[uint64, struct{}] // places of records taken out alive; nil if none was
 }
 
 // Clone is a copy to go on with. The original must not be changed any more, and
 // no key can be found in it.
 func (w Window) Clone() Window {
 	w.accepted = w.accepted.clone()
+	if w.freed != nil {
+		w.freed = w.freed.Copy()
+	}
 	return w
 }
 
@@ -131,19 +137,60 @@ func (w *Window) forget(place uint64) Record {
 	return r
 }
 
-// release gives back the memory of an index without entries.
+// Free takes out the record of a key before its time.
+func (w *Window) Free(key Key) (Record, bool) {
+	place, known := w.place(key)
+	if !known {
+		return Record{}, false
+	}
+	if w.freed == nil {
+		w.freed = new(btree.Map[uint64, struct{}])
+	}
+	w.freed.Set(place, struct{}{})
+	return w.forget(place), true
+}
+
+// release gives back the memory of what has no entries any more.
 func (w *Window) release() {
 	if w.accepted.len() == 0 {
-		w.index = index{}
+		w.index, w.freed = index{}, nil
 	}
+	for w.freed != nil {
+		place, _, some := w.freed.Min()
+		if some && place >= w.accepted.front {
+			return
+		}
+		if !some {
+			w.freed = nil
+			return
+		}
+		w.freed.Delete(place)
+	}
+}
+
+// freedFrom counts the records that were freed at a place or behind it.
+func (w *Window) freedFrom(place uint64) uint64 {
+	if w.freed == nil {
+		return 0
+	}
+	low, high := 0, w.freed.Len()
+	for low < high {
+		middle := (low + high) / 2
+		if at, _, _ := w.freed.GetAt(middle); at >= place {
+			high = middle
+		} else {
+			low = middle + 1
+		}
+	}
+	return uint64(w.freed.Len() - low)
 }
 
 // Scan visits the records in the order of acceptance until visit returns false.
 func (w *Window) Scan(visit func(Record) bool) { w.accepted.scan(visit) }
 
 // CountLive counts live records by binary search in the order of acceptance:
-// dead ones that wait to be forgotten do not count. All that were taken out are
-// among the dead, see Add.
+// dead ones that wait to be forgotten do not count. What Add takes out is among
+// the dead; what Free takes out is subtracted.
 func (w *Window) CountLive(now, length int64) int64 {
 	a := &w.accepted
 	low, high := a.front, a.end
@@ -154,7 +201,7 @@ func (w *Window) CountLive(now, length int64) int64 {
 			low = middle + 1
 		}
 	}
-	return int64(a.end - low)
+	return int64(a.end - low - w.freedFrom(low))
 }
 
 // Clear forgets all ids.

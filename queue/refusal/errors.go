@@ -49,6 +49,15 @@ const (
 	ParameterValueInvalid     Code = 30
 )
 
+// Codes of what SQS and SNS do not have: scheduled and deferred messages, sessions.
+const (
+	MessageNotFound        Code = 40
+	MessageLockLost        Code = 41
+	SessionCannotBeLocked  Code = 42
+	SessionLockLost        Code = 43
+	DeduplicationIDUnknown Code = 44
+)
+
 // Error is a refusal by a rule of the domain: a code and the exact text that
 // the client sees. It is part of the replicated answer, so it holds no cause.
 type Error struct {

@@ -68,6 +68,8 @@ const (
 	KindSubscriptionID = 'V'
 	KindPublication    = 'P'
 	KindPublicationID  = 'J'
+	KindSession        = 'E'
+	KindSessionToken   = 'L'
 )
 
 // Sum is the hash of a record.

@@ -45,14 +45,14 @@ type packageRule struct {
 // packageRules has a row for every package but those below test. No row covers
 // another package than the one it names.
 var packageRules = []packageRule{
-	{path: "queue", only: append([]string{"~/queue/arn", "~/queue/attributes", "~/queue/content", "~/queue/deduplication", "~/queue/filter", "~/queue/identifier", "~/queue/limits", "~/queue/logtime", "~/queue/notification", "~/queue/policy", "~/queue/refusal", "~/queue/statehash", "~/queue/topic"}, domain...)},
+	{path: "queue", only: append([]string{"~/queue/arn", "~/queue/attributes", "~/queue/content", "~/queue/deduplication", "~/queue/filter", "~/queue/identifier", "~/queue/limits", "~/queue/logtime", "~/queue/notification", "~/queue/policy", "~/queue/refusal", "~/queue/session", "~/queue/statehash", "~/queue/topic"}, domain...)},
 	{path: "queue/arn", only: domain},
 	{path: "queue/attributes", only: []string{
 		"~/queue/content", "~/queue/deduplication", "~/queue/filter", "~/queue/limits", "~/queue/policy", "~/queue/refusal",
 		"slices", "strconv", "strings", "unicode/utf8",
 	}},
 	{path: "queue/content", only: []string{"~/queue/limits", "~/queue/logtime", "~/queue/refusal", "slices", "strconv", "strings", "unicode/utf8"}},
-	{path: "queue/deduplication", only: []string{"~/queue/limits", "~/queue/logtime", "~/queue/statehash", "crypto/sha256", "encoding/binary", "encoding/hex", "slices"}},
+	{path: "queue/deduplication", only: []string{"~/queue/limits", "~/queue/logtime", "~/queue/statehash", "crypto/sha256", "encoding/binary", "encoding/hex", "slices", "github.com/tidwall/btree"}},
 	{path: "queue/filter", only: append([]string{"~/queue/jsontext"}, domain...)},
 	{path: "queue/identifier", only: []string{"~/queue/statehash", "encoding/binary", "encoding/hex", "strconv"}},
 	{path: "queue/jsontext", only: append([]string{"unicode/utf16"}, domain...), users: []string{"queue/policy", "queue/filter", "queue/notification"}},
@@ -65,6 +65,7 @@ var packageRules = []packageRule{
 	{path: "queue/policy", only: append([]string{"~/queue/arn", "~/queue/jsontext", "~/queue/limits", "~/queue/logtime"}, domain...)},
 	{path: "queue/refusal", only: []string{"unicode/utf8"}},
 	{path: "queue/refusal/refusaltest", only: []string{"~/queue/refusal", "testing"}, users: []string{}},
+	{path: "queue/session", only: []string{"~/queue/logtime", "~/queue/statehash", "github.com/tidwall/btree"}},
 	{path: "queue/statehash", only: []string{"~/queue/logtime", "encoding/binary", "math/bits", "github.com/dchest/siphash"}},
 	{path: "queue/topic", only: []string{
 		"~/queue/attributes", "~/queue/deduplication", "~/queue/identifier", "~/queue/logtime", "~/queue/notification", "~/queue/statehash",

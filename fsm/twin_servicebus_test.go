@@ -1,0 +1,107 @@
+package fsm
+
+import (
+	"fmt"
+
+	"github.com/seriatimq/seriatim/queue"
+)
+
+// lock is the lock of a session and the queue it is in.
+type lock struct {
+	queue   string
+	session queue.SessionRef
+}
+
+// serviceBus makes one of the commands that SQS does not have.
+func (c *commands) serviceBus() queue.Command {
+	name := c.one("a.fifo", "b.fifo")
+	switch n := c.random.IntN(20); {
+	case n < 2:
+		return &queue.SendMessages{Queue: name, SenderID: "AIDAEXAMPLE", Entries: []queue.SendEntry{{
+			Body: "scheduled", GroupID: "g", GroupIDGiven: true, DeduplicationID: c.one("s", "t", "u"), DeduplicationIDGiven: true,
+			Options: &queue.SendOptions{EnqueueAt: c.now.Add(2500)},
+		}}}
+	case n < 4:
+		return &queue.CancelScheduled{Queue: name, Sequences: c.numbers(), ForgetDeduplicationID: c.random.IntN(2) == 0}
+	case n < 5:
+		return &queue.ReceiveMessages{Queue: name, Options: &queue.ReceiveOptions{Delete: true}}
+	case n < 6:
+		if c.random.IntN(2) == 0 {
+			return &queue.ForgetDeduplication{Queue: name, DeduplicationID: queue.DeduplicationID{ID: fmt.Sprint(c.random.IntN(30)), GroupID: "g"}}
+		}
+		return &queue.ReleaseGroup{Queue: name, Group: c.one("g", "h", "i")}
+	case n < 9:
+		cmd := &queue.AcceptSession{Queue: name, LockSeconds: queue.Some(int64(1 + c.random.IntN(10)))}
+		if c.random.IntN(2) == 0 {
+			cmd.SessionID, cmd.SessionIDGiven = c.one("g", "h", "i", "empty"), true
+		}
+		return cmd
+	case n < 14:
+		return c.settlement()
+	default:
+		return c.session()
+	}
+}
+
+// settlement defers, dead-letters or completes what was received lately, or fetches what
+// may have been deferred.
+func (c *commands) settlement() queue.Command {
+	d, in := c.delivery(), queue.SessionRef{}
+	if len(c.locks) > 0 && c.random.IntN(2) == 0 {
+		in = c.locks[len(c.locks)-1].session
+	}
+	switch c.random.IntN(8) {
+	case 0, 1, 2:
+		return &queue.Defer{Queue: d.queue, Session: in, Handles: []string{d.handle}}
+	case 3:
+		return &queue.DeadLetter{Queue: d.queue, Session: in, Entries: []queue.DeadLetterEntry{{Handle: d.handle, Reason: "why"}}}
+	case 4:
+		return &queue.DeleteMessages{Queue: d.queue, Handles: []string{d.handle}, Options: &queue.SettleOptions{Session: in}}
+	default:
+		if len(c.aside) == 0 {
+			return &queue.ReceiveDeferred{Queue: "a.fifo", Sequences: []queue.SequenceNumber{1}}
+		}
+		set := c.aside[len(c.aside)-1-c.random.IntN(min(5, len(c.aside)))]
+		return &queue.ReceiveDeferred{Queue: set.queue, Sequences: []queue.SequenceNumber{set.sequence}, Delete: c.random.IntN(3) == 0}
+	}
+}
+
+// numbered is a message by its number.
+type numbered struct {
+	queue    string
+	sequence queue.SequenceNumber
+}
+
+// session makes a command of the holder of a session.
+func (c *commands) session() queue.Command {
+	if len(c.locks) == 0 {
+		return &queue.AcceptSession{Queue: "a.fifo"}
+	}
+	held := c.locks[len(c.locks)-1-c.random.IntN(min(4, len(c.locks)))]
+	switch n := c.random.IntN(20); {
+	case n < 14:
+		return &queue.ReceiveMessages{
+			Queue: held.queue, MaxMessages: queue.Some(int64(1 + c.random.IntN(5))),
+			Options: &queue.ReceiveOptions{Session: held.session, Delete: c.random.IntN(8) == 0},
+		}
+	case n < 16:
+		return &queue.RenewSession{Queue: held.queue, Session: held.session, LockSeconds: queue.Some(int64(1 + c.random.IntN(10)))}
+	case n < 18:
+		cmd := &queue.SetSessionState{Queue: held.queue, Session: held.session}
+		if c.random.IntN(3) > 0 {
+			cmd.State, cmd.StateGiven = c.one("x", "y"), true
+		}
+		return cmd
+	default:
+		return &queue.ReleaseSession{Queue: held.queue, Session: held.session}
+	}
+}
+
+// numbers are up to three that were given out lately, newest first.
+func (c *commands) numbers() []queue.SequenceNumber {
+	list := []queue.SequenceNumber{1}
+	for i := len(c.waiting) - 1; i >= 0 && len(list) < 4; i-- {
+		list = append(list, c.waiting[i])
+	}
+	return list
+}

@@ -1,0 +1,138 @@
+package queue
+
+import (
+	"github.com/seriatimq/seriatim/queue/content"
+	"github.com/seriatimq/seriatim/queue/deduplication"
+	"github.com/seriatimq/seriatim/queue/identifier"
+	"github.com/seriatimq/seriatim/queue/logtime"
+	"github.com/seriatimq/seriatim/queue/refusal"
+)
+
+// DeduplicationID is a deduplication id as operators ask for it. An id that came from
+// the content of a message is its SHA-256 in lower-case hexadecimal digits. Group and
+// partition key matter to a queue that remembers ids per group or partition.
+type DeduplicationID struct {
+	ID           string
+	GroupID      string
+	PartitionKey string
+}
+
+// check checks the three.
+func (d *DeduplicationID) check() *Error {
+	switch {
+	case !content.ValidID(d.ID):
+		return content.InvalidID(d.ID, "MessageDeduplicationId")
+	case d.GroupID != "" && !content.ValidID(d.GroupID):
+		return content.InvalidID(d.GroupID, "MessageGroupId")
+	case d.PartitionKey != "" && !content.ValidID(d.PartitionKey):
+		return content.InvalidID(d.PartitionKey, "PartitionKey")
+	}
+	return nil
+}
+
+func (d *DeduplicationID) ids() deduplication.IDs {
+	return deduplication.IDs{Own: d.ID, Group: d.GroupID, Partition: d.PartitionKey}
+}
+
+// ForgetDeduplication lets an id be sent again before its window is over.
+type ForgetDeduplication struct {
+	Queue string
+	DeduplicationID
+}
+
+// QueueName implements Command.
+func (c *ForgetDeduplication) QueueName() string { return c.Queue }
+
+// Validate checks the type of the queue and the id.
+func (c *ForgetDeduplication) Validate() *Error {
+	if err := checkQueueName(c.Queue); err != nil {
+		return err
+	}
+	if !isFIFOName(c.Queue) {
+		return fifoOnly("Deduplication ids")
+	}
+	return c.check()
+}
+
+func (c *ForgetDeduplication) apply(b *Broker) (Result, *Error) {
+	q := b.beginNow(c.Queue)
+	if q == nil {
+		return nil, refusal.NoSuchQueue()
+	}
+	if !q.deduplication.Free(b.key, c.ids(), b.now) {
+		return nil, refusal.New(refusal.DeduplicationIDUnknown, "The queue does not remember the deduplication id ", c.ID, ".")
+	}
+	return Done{}, nil
+}
+
+// KnownID is what a queue remembers of a deduplication id: the message that was accepted
+// with it first.
+type KnownID struct {
+	MessageID   MessageID
+	Sequence    SequenceNumber // it was accepted under
+	Scope       deduplication.Scope
+	AcceptedAt  Timestamp
+	ForgottenAt Timestamp // then the id can be sent again
+	// State is what became of the message as far as Sequence tells: "scheduled",
+	// "stored", or "gone": deleted, moved, or enqueued under a new number.
+	State string
+}
+
+// KnownID looks a deduplication id up as a send would; found is false if a send of it
+// would be accepted.
+func (v View) KnownID(queue string, id DeduplicationID) (known KnownID, found bool, err *Error) {
+	q, ok := v.b.queues.Get(queue)
+	if !ok {
+		return KnownID{}, false, refusal.NoSuchQueue()
+	}
+	if err := id.check(); err != nil {
+		return KnownID{}, false, err
+	}
+	r, found := q.deduplication.Find(v.b.key, id.ids(), v.b.now)
+	if !found {
+		return KnownID{}, false, nil
+	}
+	known = KnownID{
+		MessageID:   identifier.NewMessageID(v.b.key, q.incarnation, r.Sequence()),
+		Sequence:    SequenceNumber(r.Sequence()),
+		Scope:       r.Scope(),
+		AcceptedAt:  Timestamp(r.AcceptedAt),
+		ForgottenAt: Timestamp(r.AcceptedAt).Add(logtime.Seconds(q.attributes.Deduplication.WindowSeconds)),
+		State:       "gone",
+	}
+	if _, stored := q.find(r.Sequence()); stored {
+		known.State = "stored"
+	} else if q.isScheduled(r.Sequence(), v.b.now) {
+		known.State = "scheduled"
+	}
+	return known, true, nil
+}
+
+// DeduplicationStats is how much a queue remembers.
+type DeduplicationStats struct {
+	Live          int64 // ids that a send would be compared with
+	Kept          int64 // and those that are over, but still in memory
+	ByScope       [deduplication.Scopes]int64
+	OldestAt      Timestamp // acceptance of the oldest id in memory, zero if there is none
+	WindowSeconds int64
+	EntriesMax    int64 // 0: no cap
+	Bytes         int64 // estimated memory
+}
+
+// DeduplicationStats counts what a queue remembers.
+func (v View) DeduplicationStats(queue string) (DeduplicationStats, *Error) {
+	q, ok := v.b.queues.Get(queue)
+	if !ok {
+		return DeduplicationStats{}, refusal.NoSuchQueue()
+	}
+	kept := int64(q.deduplication.Len())
+	s := DeduplicationStats{
+		Live: q.deduplication.CountLive(v.b.now), Kept: kept, ByScope: q.deduplication.ByScope(),
+		WindowSeconds: q.attributes.Deduplication.WindowSeconds, EntriesMax: q.attributes.Deduplication.EntriesMax,
+		Bytes: kept * deduplicationOverhead,
+	}
+	if oldest, ok := q.deduplication.Oldest(); ok {
+		s.OldestAt = Timestamp(oldest.AcceptedAt)
+	}
+	return s, nil
+}

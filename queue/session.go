@@ -1,0 +1,263 @@
+package queue
+
+import (
+	"strconv"
+
+	"github.com/seriatimq/seriatim/queue/content"
+	"github.com/seriatimq/seriatim/queue/identifier"
+	"github.com/seriatimq/seriatim/queue/limits"
+	"github.com/seriatimq/seriatim/queue/logtime"
+	"github.com/seriatimq/seriatim/queue/refusal"
+	"github.com/seriatimq/seriatim/queue/session"
+)
+
+// AcceptSession locks a message group, so that for a time only the caller receives
+// what it has and gets.
+type AcceptSession struct {
+	Queue string
+	// SessionID is the group. If none is given it is the next one that has a message to
+	// receive and that nobody holds.
+	SessionID      string
+	SessionIDGiven bool
+	LockSeconds    Int // 1..43200, default the visibility timeout of the queue
+}
+
+// QueueName implements Command.
+func (c *AcceptSession) QueueName() string { return c.Queue }
+
+// Validate checks the session id and the length of the lock.
+func (c *AcceptSession) Validate() *Error {
+	if err := checkQueueName(c.Queue); err != nil {
+		return err
+	}
+	if c.SessionIDGiven && !content.ValidID(c.SessionID) {
+		return content.InvalidID(c.SessionID, "SessionId")
+	}
+	return checkLockSeconds(c.LockSeconds)
+}
+
+func checkLockSeconds(v Int) *Error {
+	if v.Given && (v.Value < 1 || v.Value > limits.VisibilitySecondsMax) {
+		return refusal.InvalidValue(v.text(), "LockSeconds", "Must be between 1 and 43200, if provided.")
+	}
+	return nil
+}
+
+// SessionLocked answers AcceptSession and RenewSession. It is zero if no session can
+// be accepted.
+type SessionLocked struct {
+	SessionID   string
+	Token       identifier.SessionToken // names this lock in the commands of its holder
+	LockedUntil Timestamp
+}
+
+func (SessionLocked) result() {}
+
+func (c *AcceptSession) apply(b *Broker) (Result, *Error) {
+	q := b.beginNow(c.Queue)
+	if q == nil {
+		return nil, refusal.NoSuchQueue()
+	}
+	if !q.hasSessions() {
+		return nil, noSessions()
+	}
+	name := c.SessionID
+	if c.SessionIDGiven {
+		if q.isTaken(name, b.now) {
+			return nil, sessionTaken(name)
+		}
+	} else {
+		free, found := q.freeSession(b.now)
+		if !found {
+			return SessionLocked{}, nil
+		}
+		name = free
+	}
+	r := session.Record{Name: name}
+	if known, ok := q.groups.sessions.Get(name); ok {
+		r = *known
+	}
+	if r.Lock != 0 { // it is over, and expiry has not got to it
+		q.unlockSession(b.key, name)
+	}
+	r.Lock, r.Next, r.LockedUntil = q.groups.sessions.NewLock(), 0, b.lockedUntil(q, c.LockSeconds)
+	q.putSession(b.key, r)
+	return b.sessionLocked(q, &r), nil
+}
+
+// hasSessions reports whether every message must have a group, which is what a queue
+// with sessions is on Service Bus.
+func (q *Queue) hasSessions() bool { return needsGroupID(&q.attributes) }
+
+// noSessions is the text of Service Bus.
+func noSessions() *Error {
+	return refusal.New(refusal.UnsupportedOperation, "A sessionful message receiver cannot be created on an entity that does not require sessions. "+
+		"Ensure RequiresSession is set to true when creating a Queue or Subscription to enable sessionful behavior.")
+}
+
+func (b *Broker) lockedUntil(q *Queue, seconds Int) Timestamp {
+	return b.now.Add(logtime.Seconds(seconds.Or(q.attributes.VisibilitySeconds)))
+}
+
+func (b *Broker) sessionLocked(q *Queue, r *session.Record) SessionLocked {
+	return SessionLocked{
+		SessionID: r.Name, Token: identifier.NewSessionToken(b.key, b.epoch, q.incarnation, r.Lock), LockedUntil: r.LockedUntil,
+	}
+}
+
+// SessionRef names the lock of a session for its holder.
+type SessionRef struct {
+	SessionID string
+	Token     string // as AcceptSession gave it
+}
+
+// check checks the form of both.
+func (s *SessionRef) check() *Error {
+	if !content.ValidID(s.SessionID) {
+		return content.InvalidID(s.SessionID, "SessionId")
+	}
+	if _, ok := identifier.ParseSessionToken(s.Token); !ok {
+		return refusal.InvalidValue(s.Token, "SessionToken", "It is not the token of a session.")
+	}
+	return nil
+}
+
+// openSession finds the session whose lock s names. It refuses unless that lock is in
+// force: it was issued by this queue, is the last one of the session, and not over.
+func (b *Broker) openSession(q *Queue, s SessionRef) (*session.Record, *Error) {
+	token, _ := identifier.ParseSessionToken(s.Token)
+	number, issued := token.Open(b.key, b.epoch, q.incarnation)
+	r, ok := q.groups.sessions.Get(s.SessionID)
+	if !issued || !ok || r.Lock != number || !r.Locked(b.now) {
+		return nil, sessionLockLost(s.SessionID)
+	}
+	return r, nil
+}
+
+func sessionTaken(id string) *Error {
+	return refusal.New(refusal.SessionCannotBeLocked, "The session ", id, " is locked by another receiver.")
+}
+
+func sessionLockLost(id string) *Error {
+	return refusal.New(refusal.SessionLockLost, "The lock of the session ", id, " is lost. Accept the session again.")
+}
+
+// RenewSession lets the lock of a session last on from now.
+type RenewSession struct {
+	Queue       string
+	Session     SessionRef
+	LockSeconds Int // 1..43200, default the visibility timeout of the queue
+}
+
+// QueueName implements Command.
+func (c *RenewSession) QueueName() string { return c.Queue }
+
+// Validate checks the session and the length of the lock.
+func (c *RenewSession) Validate() *Error {
+	if err := checkQueueName(c.Queue); err != nil {
+		return err
+	}
+	if err := c.Session.check(); err != nil {
+		return err
+	}
+	return checkLockSeconds(c.LockSeconds)
+}
+
+func (c *RenewSession) apply(b *Broker) (Result, *Error) {
+	q := b.beginNow(c.Queue)
+	if q == nil {
+		return nil, refusal.NoSuchQueue()
+	}
+	r, err := b.openSession(q, c.Session)
+	if err != nil {
+		return nil, err
+	}
+	renewed := *r
+	renewed.LockedUntil = b.lockedUntil(q, c.LockSeconds)
+	q.putSession(b.key, renewed)
+	return b.sessionLocked(q, &renewed), nil
+}
+
+// ReleaseSession ends the lock of a session before its time. Messages received under
+// it and not settled come back, and their receive does not count.
+type ReleaseSession struct {
+	Queue   string
+	Session SessionRef
+}
+
+// QueueName implements Command.
+func (c *ReleaseSession) QueueName() string { return c.Queue }
+
+// Validate checks the session.
+func (c *ReleaseSession) Validate() *Error {
+	if err := checkQueueName(c.Queue); err != nil {
+		return err
+	}
+	return c.Session.check()
+}
+
+func (c *ReleaseSession) apply(b *Broker) (Result, *Error) {
+	q := b.beginNow(c.Queue)
+	if q == nil {
+		return nil, refusal.NoSuchQueue()
+	}
+	r, err := b.openSession(q, c.Session)
+	if err != nil {
+		return nil, err
+	}
+	q.takeBack(b.key, r)
+	q.unlockSession(b.key, r.Name)
+	return Done{}, nil
+}
+
+// SetSessionState keeps some bytes with a session, or clears them. They stay when the
+// session has no messages.
+type SetSessionState struct {
+	Queue      string
+	Session    SessionRef
+	State      string // opaque bytes
+	StateGiven bool   // clears the state if not
+}
+
+// QueueName implements Command.
+func (c *SetSessionState) QueueName() string { return c.Queue }
+
+// Validate checks the session, and the size as far as no queue takes more.
+func (c *SetSessionState) Validate() *Error {
+	if err := checkQueueName(c.Queue); err != nil {
+		return err
+	}
+	if err := c.Session.check(); err != nil {
+		return err
+	}
+	return c.checkSize(limits.MessageBytesMax)
+}
+
+func (c *SetSessionState) checkSize(limit int64) *Error {
+	if int64(len(c.State)) > limit {
+		return refusal.InvalidParameter("The state of a session must not be longer than ", strconv.FormatInt(limit, 10), " bytes.")
+	}
+	return nil
+}
+
+// apply sets the state, which may have as many bytes as a message of the queue.
+func (c *SetSessionState) apply(b *Broker) (Result, *Error) {
+	q := b.beginNow(c.Queue)
+	if q == nil {
+		return nil, refusal.NoSuchQueue()
+	}
+	r, err := b.openSession(q, c.Session)
+	if err == nil {
+		err = c.checkSize(q.attributes.MaximumMessageSize)
+	}
+	if err != nil {
+		return nil, err
+	}
+	changed := *r
+	changed.State, changed.StateGiven, changed.StateSetAt = "", false, 0
+	if c.StateGiven {
+		changed.State, changed.StateGiven, changed.StateSetAt = c.State, true, b.now
+	}
+	q.putSession(b.key, changed)
+	return Done{}, nil
+}

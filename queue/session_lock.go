@@ -1,0 +1,167 @@
+package queue
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/seriatimq/seriatim/queue/limits"
+	"github.com/seriatimq/seriatim/queue/session"
+	"github.com/seriatimq/seriatim/queue/statehash"
+)
+
+// A group that is locked by a session is in no index of what can be received: its
+// holder finds what to receive next through the session. What it has received is in
+// flight exactly as long as the group has that lock, so a lock ends at once, however
+// much was received under it.
+
+// putSession stores a session. A group that becomes locked leaves the indexes; only a
+// lock that is restored has messages in flight already.
+func (q *Queue) putSession(k statehash.Key, r session.Record) {
+	locks := r.Lock != 0 && !q.groups.sessions.Locked(r.Name)
+	if head := q.groups.head(r.Name); locks && head != 0 {
+		if m, _ := q.messages.Get(head); !q.pending(m) {
+			q.ready.index(q.hasTimer(m)).Delete(q.readyKey(m))
+		}
+	}
+	q.groups.sessions.Put(k, r)
+	if !locks || r.Next == 0 {
+		return
+	}
+	q.groups.walk(r.Name, func(sequence uint64) bool {
+		m, _ := q.messages.Get(sequence)
+		switch {
+		case sequence >= r.Next:
+			return false
+		case q.held(m):
+			q.groups.sessions.Claim(r.Name, 1)
+		case !q.pending(m):
+			q.groups.sessions.Return(r.Name, sequence)
+		}
+		return true
+	})
+}
+
+// unlockSession ends a lock: what was in flight under it is available, in its place.
+func (q *Queue) unlockSession(k statehash.Key, name string) {
+	q.groups.sessions.Unlock(k, name)
+	if head := q.groups.head(name); head != 0 {
+		m, _ := q.messages.Get(head)
+		q.promote(m)
+	}
+}
+
+// expireSessions ends locks that are over.
+func (b *Broker) expireSessions(q *Queue, budget int) int {
+	for ; budget > 0; budget-- {
+		end, ok := q.groups.sessions.FirstEnd()
+		if !ok || end.At > b.now {
+			break
+		}
+		q.unlockSession(b.key, end.Name)
+	}
+	return budget
+}
+
+// takenBackMax bounds the receives that the release of a session takes back. Those of
+// further messages count, as if the lock had run out.
+const takenBackMax = 1000
+
+// takeBack makes receives under a lock not count.
+func (q *Queue) takeBack(k statehash.Key, r *session.Record) {
+	var held []*Message
+	visited := 0
+	q.groups.walk(r.Name, func(sequence uint64) bool {
+		m, _ := q.messages.Get(sequence)
+		if sequence < r.Next && q.held(m) {
+			held = append(held, m)
+		}
+		visited++
+		return sequence < r.Next && visited < takenBackMax
+	})
+	for _, m := range held {
+		d := *m.delivery
+		d.takenBack++
+		d.receiveCount--
+		q.replace(k, m, m.withDelivery(&d))
+	}
+}
+
+// inFlightNow reports whether a message that was handed out is hidden by that at now:
+// by its visibility timeout, or by the lock of the session it was handed out in.
+func (q *Queue) inFlightNow(m *Message, now Timestamp) bool {
+	if m.delivery.session == 0 {
+		return m.delivery.visibleAt > now
+	}
+	r, ok := q.groups.sessions.Get(m.group)
+	return ok && r.Lock == m.delivery.session && r.Locked(now)
+}
+
+// isTaken reports whether a group has a receiver: one that locked it as a session, or
+// one that received some of its messages.
+func (q *Queue) isTaken(group string, now Timestamp) bool {
+	r, ok := q.groups.sessions.Get(group)
+	return ok && r.Locked(now) || len(q.groupInFlight(group, now)) > 0
+}
+
+// groupInFlight are the messages of a group that are in flight outside of a session.
+// They are among the first, because nothing is handed out past one that is in flight,
+// and no more of a group are handed out at once than one receive takes.
+func (q *Queue) groupInFlight(group string, now Timestamp) (found []*Message) {
+	visited, counted := 0, 0
+	q.groups.walk(group, func(sequence uint64) bool {
+		m, _ := q.messages.Get(sequence)
+		if m.delivered() && m.delivery.session == 0 && m.delivery.visibleAt > now {
+			found = append(found, m)
+		}
+		if !q.expired(m, now) { // one that is expired was passed over
+			counted++
+		}
+		visited++
+		return counted < limits.ReceiveMessagesMax && visited < expiryBudget
+	})
+	return found
+}
+
+// freeSession is the group whose turn it is among those with a message to receive and
+// no receiver.
+func (q *Queue) freeSession(now Timestamp) (name string, found bool) {
+	s := selection{q: q, now: now}
+	var redelivered, first timed
+	haveRedelivered, haveFirst := s.after(&redelivered, true, timed{}), s.after(&first, false, timed{})
+	for budget := expiryBudget; (haveRedelivered || haveFirst) && budget > 0; budget-- {
+		sequence := first.sequence
+		if haveRedelivered && (!haveFirst || redelivered.less(first)) {
+			sequence = redelivered.sequence
+			haveRedelivered = s.after(&redelivered, true, redelivered)
+		} else {
+			haveFirst = s.after(&first, false, first)
+		}
+		m, _ := q.messages.Get(sequence)
+		if q.ordered(m) && !q.expired(m, now) && !q.isTaken(m.group, now) {
+			return m.group, true
+		}
+	}
+	return "", false
+}
+
+// compareSessions compares what is in flight in sessions, and what was given back,
+// with what the records give.
+func (q *Queue) compareSessions(other *Queue) (err error) {
+	mine, theirs := &q.groups.sessions, &other.groups.sessions
+	if mine.InFlight() != theirs.InFlight() {
+		return fmt.Errorf("%d messages in flight in sessions, the records give %d", mine.InFlight(), theirs.InFlight())
+	}
+	returned := func(t *session.Table, name string) (all []uint64) {
+		t.Returned(name, func(sequence uint64) bool { all = append(all, sequence); return true })
+		return all
+	}
+	mine.Scan(func(r *session.Record) bool {
+		if have, want := mine.InFlightOf(r.Name), theirs.InFlightOf(r.Name); have != want {
+			err = fmt.Errorf("%d messages in flight in the session %q, the records give %d", have, r.Name, want)
+		} else if have, want := returned(mine, r.Name), returned(theirs, r.Name); !slices.Equal(have, want) {
+			err = fmt.Errorf("%v given back to the session %q, the records give %v", have, r.Name, want)
+		}
+		return err == nil
+	})
+	return err
+}

@@ -1,0 +1,186 @@
+package queue
+
+import (
+	"github.com/seriatimq/seriatim/queue/limits"
+	"github.com/seriatimq/seriatim/queue/logtime"
+	"github.com/seriatimq/seriatim/queue/refusal"
+	"github.com/seriatimq/seriatim/queue/session"
+)
+
+// ReceiveOptions are what can be asked of a receive beyond the SQS API.
+type ReceiveOptions struct {
+	// Session is the session to receive from, under whose lock the messages then are;
+	// zero receives from the groups that no session has locked.
+	Session SessionRef
+	// Delete settles the messages as they are handed out. They have no handles.
+	Delete bool
+}
+
+// inSession reports whether a session was named.
+func (o *ReceiveOptions) inSession() bool { return o.Session != SessionRef{} }
+
+// check checks the options of a receive, nil for none.
+func (o *ReceiveOptions) check(c *ReceiveMessages) *Error {
+	switch {
+	case o == nil:
+		return nil
+	case !isFIFOName(c.Queue):
+		return fifoOnly("Sessions and deletion on receipt")
+	case c.AttemptIDGiven:
+		return refusal.New(refusal.UnsupportedOperation, "A ReceiveRequestAttemptId cannot be combined with a session or with deletion on receipt.")
+	case !o.inSession():
+		return nil
+	case c.VisibilityTimeout.Given:
+		return timeoutInSession()
+	}
+	return o.Session.check()
+}
+
+func timeoutInSession() *Error {
+	return refusal.New(refusal.UnsupportedOperation, "Messages of a session are locked as long as their session, and have no VisibilityTimeout.")
+}
+
+// receive is ReceiveMessages with options.
+func (o *ReceiveOptions) receive(b *Broker, q *Queue, c *ReceiveMessages) (Result, *Error) {
+	s := selection{q: q, now: b.now, limit: int(c.MaxMessages.Or(1)), redrive: b.redriveRule(q)}
+	if room := limits.InFlightMax - q.inFlight(); !o.Delete && room < int64(s.limit) {
+		s.limit = int(max(room, 0))
+	}
+	d := delivery{receivedAt: b.now, visibleAt: b.now.Add(logtime.Seconds(c.VisibilityTimeout.Or(q.attributes.VisibilitySeconds)))}
+	var from *session.Record
+	switch {
+	case o.inSession():
+		r, err := b.openSession(q, o.Session)
+		if err != nil {
+			return nil, err
+		}
+		from, d.session, d.visibleAt = r, r.Lock, b.now
+		s.takeSession(r)
+	case s.limit > 0:
+		s.run()
+	}
+	b.deadLetter(q, s.deadLetters)
+	if o.Delete {
+		return b.deliverAndDelete(q, s.deliver, d), nil
+	}
+	out := b.deliver(q, s.deliver, d)
+	if from != nil {
+		q.advance(b, from, &s)
+	}
+	return out, nil
+}
+
+// takeSession takes what the holder of a session receives next: what it gave back,
+// then what it has not had, in order.
+func (s *selection) takeSession(r *session.Record) {
+	visit := func(sequence uint64) bool {
+		m, _ := s.q.messages.Get(sequence)
+		if s.done() || s.q.availableAt(m) > s.now && !s.q.expired(m, s.now) {
+			return false
+		}
+		if s.q.expired(m, s.now) {
+			s.passed = append(s.passed, sequence)
+		}
+		s.pick(m)
+		return true
+	}
+	s.q.groups.sessions.Returned(r.Name, visit)
+	s.q.groups.walkFrom(r.Name, r.Next, visit)
+}
+
+// advance notes how far the messages of a session were delivered.
+func (q *Queue) advance(b *Broker, r *session.Record, s *selection) {
+	changed := *r
+	for _, m := range s.deliver {
+		changed.Next = max(changed.Next, m.sequence+1)
+	}
+	if changed.Next == r.Next {
+		return
+	}
+	q.groups.sessions.Put(b.key, changed)
+	for _, sequence := range s.passed { // until expiry gets to them
+		q.groups.sessions.Return(r.Name, sequence)
+	}
+}
+
+// deliverAndDelete hands messages out for good.
+func (b *Broker) deliverAndDelete(q *Queue, messages []*Message, d delivery) MessagesReceived {
+	var out MessagesReceived
+	for _, m := range messages {
+		r := b.received(q, m.handedOut(d, b.now))
+		r.Handle = ReceiptHandle{}
+		out.Messages = append(out.Messages, r)
+		q.endAttempt(b.key, m, true)
+		q.remove(b.key, m)
+	}
+	return out
+}
+
+// SessionInfo is a session as a list shows it.
+type SessionInfo struct {
+	SessionID   string
+	StateSetAt  Timestamp
+	StateBytes  int
+	LockedUntil Timestamp // zero if it is not locked
+}
+
+// Sessions lists at most limit sessions with a state, in the order in which the states
+// were set, behind a position of which the zero value is the beginning.
+func (v View) Sessions(queue string, after session.Position, limit int) (list []SessionInfo, err *Error) {
+	q, ok := v.b.queues.Get(queue)
+	if !ok {
+		return nil, refusal.NoSuchQueue()
+	}
+	q.groups.sessions.WithState(after, func(r *session.Record) bool {
+		if len(list) == limit {
+			return false
+		}
+		info := SessionInfo{SessionID: r.Name, StateSetAt: r.StateSetAt, StateBytes: len(r.State)}
+		if r.Locked(v.b.now) {
+			info.LockedUntil = r.LockedUntil
+		}
+		list = append(list, info)
+		return true
+	})
+	return list, nil
+}
+
+// SessionState is the state of a session for the holder of its lock; given is false if
+// it was never set, or cleared.
+func (v View) SessionState(queue string, s SessionRef) (state string, given bool, err *Error) {
+	q, ok := v.b.queues.Get(queue)
+	if !ok {
+		return "", false, refusal.NoSuchQueue()
+	}
+	r, err := v.b.openSession(q, s)
+	if err != nil {
+		return "", false, err
+	}
+	return r.State, r.StateGiven, nil
+}
+
+// SessionFree reports whether an AcceptSession without an id would now lock one.
+func (v View) SessionFree(queue string) bool {
+	q, ok := v.b.queues.Get(queue)
+	if !ok || !q.hasSessions() {
+		return false
+	}
+	_, free := q.freeSession(v.b.now)
+	return free
+}
+
+// SessionDeliverable reports whether a receive in a session would now hand out a
+// message, or move one to the dead-letter queue, or be refused.
+func (v View) SessionDeliverable(queue string, s SessionRef) bool {
+	q, ok := v.b.queues.Get(queue)
+	if !ok {
+		return true
+	}
+	r, err := v.b.openSession(q, s)
+	if err != nil {
+		return true
+	}
+	next := selection{q: q, now: v.b.now, limit: 1, redrive: v.b.redriveRule(q)}
+	next.takeSession(r)
+	return len(next.deliver)+len(next.deadLetters) > 0
+}
