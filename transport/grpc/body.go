@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"io"
+	"net/http"
 	"sync"
 
 	"github.com/seriatimq/seriatim/transport/budget"
@@ -35,10 +36,12 @@ type requestBody struct {
 	gated   bool          // a stream of messages
 	permits chan struct{} // capacity 1: the handler waits for one message at a time
 
-	begun     bool  // there was a message
-	remaining int64 // of the message, not read yet
-	arrived   int64 // of the message
-	err       error // of every further Read
+	begun     bool // there was a message
+	closed    chan struct{}
+	once      sync.Once // of closing closed
+	remaining int64     // of the message, not read yet
+	arrived   int64     // of the message
+	err       error     // of every further Read
 
 	mu       sync.Mutex
 	taken    int64 // of the budget, for the message
@@ -46,7 +49,7 @@ type requestBody struct {
 }
 
 func newRequestBody(ctx context.Context, body io.ReadCloser, b *budget.Bytes, gated bool) *requestBody {
-	return &requestBody{body: body, ctx: ctx, budget: b, gated: gated, permits: make(chan struct{}, 1)}
+	return &requestBody{body: body, ctx: ctx, budget: b, gated: gated, permits: make(chan struct{}, 1), closed: make(chan struct{})}
 }
 
 // permit lets one more message be read.
@@ -91,6 +94,9 @@ func (b *requestBody) begin(p []byte) (int, error) {
 		case <-b.permits:
 		case <-b.ctx.Done():
 			b.err = b.ctx.Err()
+			return 0, b.err
+		case <-b.closed:
+			b.err = http.ErrBodyReadAfterClose
 			return 0, b.err
 		}
 		b.give()
@@ -153,5 +159,8 @@ func (b *requestBody) release() {
 	b.give()
 }
 
-// Close closes the body.
-func (b *requestBody) Close() error { return b.body.Close() }
+// Close ends Read.
+func (b *requestBody) Close() error {
+	b.once.Do(func() { close(b.closed) })
+	return b.body.Close()
+}

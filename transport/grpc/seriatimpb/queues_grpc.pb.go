@@ -110,14 +110,15 @@ type QueuesClient interface {
 	// brought them, and answers come in the order of the messages.
 	//
 	// The first request names the queue, and the following ones bring messages.
-	// When a message fails for a reason that may pass (UNAVAILABLE), so do all
-	// that follow it in its group and were not written before it: send them again, in
-	// order and with the same deduplication ids, on this stream or another one.
+	// A message that a rule refuses fails for itself. After one that fails for a
+	// reason that may pass (UNAVAILABLE) the server writes no other, answers those it
+	// has taken, and ends the stream with that status. A server that stops takes
+	// no more messages, answers those it has, and ends the stream with
+	// UNAVAILABLE, reason Draining. What is not answered then was not done: send
+	// it again, in order and with the same deduplication ids, on another stream.
 	//
 	// The client closes its side when it has sent all; the server answers what is
-	// left and ends the stream with OK. A server that stops takes no more
-	// messages, answers those it has, and ends the stream with UNAVAILABLE,
-	// reason Draining: what is not answered by then was not done.
+	// left and ends the stream with OK.
 	SendStream(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[SendStreamRequest, SendStreamResponse], error)
 	// Consume receives messages as long as the client has credit for them, and
 	// keeps them invisible to others until they are settled or the stream ends.
@@ -406,14 +407,15 @@ type QueuesServer interface {
 	// brought them, and answers come in the order of the messages.
 	//
 	// The first request names the queue, and the following ones bring messages.
-	// When a message fails for a reason that may pass (UNAVAILABLE), so do all
-	// that follow it in its group and were not written before it: send them again, in
-	// order and with the same deduplication ids, on this stream or another one.
+	// A message that a rule refuses fails for itself. After one that fails for a
+	// reason that may pass (UNAVAILABLE) the server writes no other, answers those it
+	// has taken, and ends the stream with that status. A server that stops takes
+	// no more messages, answers those it has, and ends the stream with
+	// UNAVAILABLE, reason Draining. What is not answered then was not done: send
+	// it again, in order and with the same deduplication ids, on another stream.
 	//
 	// The client closes its side when it has sent all; the server answers what is
-	// left and ends the stream with OK. A server that stops takes no more
-	// messages, answers those it has, and ends the stream with UNAVAILABLE,
-	// reason Draining: what is not answered by then was not done.
+	// left and ends the stream with OK.
 	SendStream(grpc.BidiStreamingServer[SendStreamRequest, SendStreamResponse]) error
 	// Consume receives messages as long as the client has credit for them, and
 	// keeps them invisible to others until they are settled or the stream ends.
