@@ -81,6 +81,11 @@ func (s *Sender) Send(ctx context.Context, m *Message) (*Sent, error) {
 	}
 	sent := &Sent{message: m, done: make(chan struct{})}
 	select {
+	case <-s.closed:
+		return nil, ErrClosed
+	default:
+	}
+	select {
 	case s.slots <- struct{}{}:
 	case <-ctx.Done():
 		return nil, ctx.Err()
