@@ -2,7 +2,6 @@ package client
 
 import (
 	"context"
-	"crypto/rand"
 	"crypto/tls"
 	"errors"
 	"sync"
@@ -21,8 +20,6 @@ import (
 )
 
 const (
-	pauseMin = 10 * time.Millisecond // between two attempts
-	pauseMax = time.Second
 	// DefaultRetryFor is how long a call is repeated.
 	DefaultRetryFor = 30 * time.Second
 
@@ -95,16 +92,6 @@ func (c *Client) Close() error {
 	return err
 }
 
-// wait waits for a time, or until the end of ctx.
-func wait(ctx context.Context, d time.Duration) {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-ctx.Done():
-	}
-}
-
 // pick is the endpoint to ask now.
 func (c *Client) pick() (at int, e *endpoint) {
 	c.mu.Lock()
@@ -154,8 +141,8 @@ func (c *Client) header(ctx context.Context) context.Context {
 // call passes the option on.
 func (c *Client) Call(ctx context.Context, repeatable bool, call func(context.Context, seriatimpb.QueuesClient, grpc.CallOption) error) error {
 	ctx = c.header(ctx)
-	started := time.Now()
-	pause := pauseMin
+	r := newRetries(ctx, c.options.RetryFor)
+	defer func() { r.cancel() }()
 	for {
 		at, e := c.pick()
 		var hints metadata.MD
@@ -173,12 +160,11 @@ func (c *Client) Call(ctx context.Context, repeatable bool, call func(context.Co
 			}
 		case notDone:
 		}
-		if time.Since(started) >= c.options.RetryFor {
+		if r.over() {
 			return err
 		}
 		c.leave(at)
-		wait(ctx, pause)
-		pause = min(2*pause, pauseMax)
+		r.wait()
 	}
 }
 
@@ -220,9 +206,6 @@ func kindOf(err error) kind {
 }
 
 const reasonOutcomeUnknown = "OutcomeUnknown"
-
-// newID is a new deduplication or attempt id.
-func newID() string { return rand.Text() }
 
 // FailureError is why a message, or a delivery, was not dealt with.
 type FailureError struct {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"io"
-	"time"
 
 	"google.golang.org/grpc"
 
@@ -107,7 +106,8 @@ type consumeClient = grpc.BidiStreamingClient[seriatimpb.ConsumeRequest, seriati
 // run consumes over one stream after another.
 func (s *consumer) run() error {
 	defer s.await()
-	pause, since := pauseMin, time.Now()
+	r := newRetries(s.base, s.client.options.RetryFor)
+	defer func() { r.cancel() }()
 	for {
 		at, e := s.client.pick()
 		s.progress = false
@@ -116,17 +116,16 @@ func (s *consumer) run() error {
 			return nil
 		}
 		if s.progress {
-			pause, since = pauseMin, time.Now()
+			r.progress()
 		}
-		if kindOf(err) == final || time.Since(since) >= s.client.options.RetryFor {
+		if kindOf(err) == final || r.over() {
 			return err
 		}
 		if s.ctx.Err() != nil && s.running == 0 && len(s.unanswered) == 0 {
 			return nil // what is held will be visible when its time is over
 		}
 		s.client.leave(at)
-		wait(s.base, pause)
-		pause = min(2*pause, pauseMax)
+		r.wait()
 	}
 }
 

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"time"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
@@ -131,7 +130,8 @@ func (s *Sender) take(m *Sent) {
 func (s *Sender) run() {
 	defer close(s.ended)
 	defer s.failAll()
-	pause, progress := pauseMin, time.Now()
+	r := newRetries(s.ctx, s.client.options.RetryFor)
+	defer func() { r.cancel() }()
 	for {
 		if len(s.waiting) == 0 {
 			select {
@@ -142,17 +142,17 @@ func (s *Sender) run() {
 			case <-s.ctx.Done():
 				return
 			}
-			progress = time.Now()
+			r.progress()
 		}
 		at, e := s.client.pick()
 		answered, err := s.stream(at, e)
 		if answered {
-			pause, progress = pauseMin, time.Now()
+			r.progress()
 		}
 		if err == nil || s.ctx.Err() != nil {
 			continue // the select above ends it, or failAll
 		}
-		if kindOf(err) == final || time.Since(progress) >= s.client.options.RetryFor {
+		if kindOf(err) == final || r.over() {
 			for _, m := range s.waiting {
 				s.finish(m, nil, err)
 			}
@@ -160,8 +160,7 @@ func (s *Sender) run() {
 			continue
 		}
 		s.client.leave(at)
-		wait(s.ctx, pause)
-		pause = min(2*pause, pauseMax)
+		r.wait()
 	}
 }
 
