@@ -175,41 +175,36 @@ func (s *consumer) receiveAll(ctx context.Context) error {
 				return ctx.Err()
 			}
 		}
-		received, err := s.receive(ctx, min(room, limits.ReceiveMessagesMax))
+		received, news, err := s.receive(ctx, min(room, limits.ReceiveMessagesMax))
+		if err == nil && news {
+			err = s.deliver(ctx, &received)
+		}
 		if err != nil {
-			return err
-		}
-		if received == nil {
-			continue
-		}
-		if err := s.deliver(ctx, received); err != nil {
 			return err
 		}
 	}
 }
 
-// receive receives once. It returns nil if there is nothing to say to the client.
-func (s *consumer) receive(ctx context.Context, room int) (*queue.MessagesReceived, error) {
+// receive receives once. It reports whether there is something to tell the client.
+func (s *consumer) receive(ctx context.Context, room int) (received queue.MessagesReceived, news bool, err error) {
 	reply, err := s.call.server.Node.Receive(ctx, &queue.ReceiveMessages{
 		Queue: s.call.queue, MaxMessages: queue.Some(int64(room)), VisibilityTimeout: queue.Some(int64(s.visibility)),
 		AttemptID: s.attempt, AttemptIDGiven: s.attempt != "",
 	}, consumeWait)
-	received, err := resultOf[queue.MessagesReceived](reply.Result, err)
+	received, err = resultOf[queue.MessagesReceived](reply.Result, err)
 	var refused *queue.Error
 	if s.resumed && errors.As(err, &refused) && refused.Code == refusal.InvalidParameterValue {
 		// What the earlier stream received is not to be had again: it was settled, or
 		// is handed out anew when its time is over. The client learns the next id.
 		s.resumed = false
-		return &queue.MessagesReceived{}, nil
+		return queue.MessagesReceived{}, true, nil
 	}
 	if err != nil {
-		return nil, err
+		return received, false, err
 	}
 	s.resumed = false
-	if len(received.Messages) == 0 {
-		return nil, nil //nolint:nilnil // an empty receive registers nothing, so its id serves on
-	}
-	return &received, nil
+	// An empty receive registers nothing, so its id serves on.
+	return received, len(received.Messages) > 0, nil
 }
 
 // deliver sends what was received, and the id of the next receive before that is

@@ -177,11 +177,9 @@ func newFixture(t *testing.T, change func(*Options)) *fixture {
 	return f
 }
 
-func (f *fixture) dial(options ...grpc.DialOption) *grpc.ClientConn {
+func (f *fixture) dial() *grpc.ClientConn {
 	f.t.Helper()
-	conn, err := grpc.NewClient("passthrough:///"+f.port.Addr().String(), append([]grpc.DialOption{
-		grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithNoProxy(),
-	}, options...)...)
+	conn, err := grpc.NewClient("passthrough:///"+f.port.Addr().String(), grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithNoProxy())
 	if err != nil {
 		f.t.Fatal(err)
 	}

@@ -1,17 +1,30 @@
 package grpc
 
 import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/pem"
 	"errors"
 	"io"
+	"log/slog"
 	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
+	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/credentials/insecure"
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/metadata"
 	reflectionpb "google.golang.org/grpc/reflection/grpc_reflection_v1"
 
+	"github.com/seriatimq/seriatim/transport"
 	"github.com/seriatimq/seriatim/transport/grpc/seriatimpb"
 )
 
@@ -80,8 +93,8 @@ func TestSharedPort(t *testing.T) {
 	defer http2.CloseIdleConnections()
 	http1 := &http.Transport{}
 	defer http1.CloseIdleConnections()
-	for name, transport := range map[string]*http.Transport{"HTTP/2.0": http2, "HTTP/1.1": http1} {
-		answer, err := (&http.Client{Transport: transport}).Post("http://"+f.port.Addr().String()+"/", "application/x-amz-json-1.0", strings.NewReader("{}"))
+	for name, through := range map[string]*http.Transport{"HTTP/2.0": http2, "HTTP/1.1": http1} {
+		answer, err := (&http.Client{Transport: through}).Post("http://"+f.port.Addr().String()+"/", "application/x-amz-json-1.0", strings.NewReader("{}"))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -111,4 +124,83 @@ func TestDrainEndsWaiting(t *testing.T) {
 	}()
 	f.server.Drain() // before it waits, or while it does
 	wantStatus(t, <-ended, codes.Unavailable, "Draining")
+}
+
+// The deadlines of ordinary requests end no stream.
+func TestStreamsOutliveDeadlines(t *testing.T) {
+	f := newFixture(t, nil)
+	name := f.create(nil)
+	server := httptest.NewUnstartedServer(f.server)
+	server.Config.ReadTimeout, server.Config.WriteTimeout = 200*time.Millisecond, 200*time.Millisecond
+	server.Config.Protocols = new(http.Protocols)
+	server.Config.Protocols.SetUnencryptedHTTP2(true)
+	server.Start()
+	defer server.Close()
+	conn, err := grpc.NewClient("passthrough:///"+server.Listener.Addr().String(), grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithNoProxy())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close() //nolint:errcheck // the test is over
+	short := *f
+	short.client = seriatimpb.NewQueuesClient(conn)
+	s := short.sender(name)
+	s.send(message("g", "a"))
+	s.results(1)
+	// A receive on the other port that waits for longer than the deadlines.
+	if _, err := f.client.Receive(t.Context(), &seriatimpb.ReceiveRequest{Queue: f.create(nil), WaitSeconds: new(int32(1))}); err != nil {
+		t.Fatal(err)
+	}
+	s.send(message("g", "b"))
+	if r := s.results(1)[0]; r.GetFailure() != nil {
+		t.Errorf("%v", r)
+	}
+	if err := s.stream.CloseSend(); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.ended(); !errors.Is(err, io.EOF) {
+		t.Errorf("ended with %v", err)
+	}
+}
+
+// The API is served over TLS, too, chosen by ALPN.
+func TestTLS(t *testing.T) {
+	f := newFixture(t, nil)
+	lender := httptest.NewTLSServer(http.NotFoundHandler()) // which has a certificate
+	defer lender.Close()
+	pair := lender.TLS.Certificates[0]
+	key, err := x509.MarshalPKCS8PrivateKey(pair.PrivateKey)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	cert, secret := filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
+	for name, block := range map[string]*pem.Block{cert: {Type: "CERTIFICATE", Bytes: pair.Certificate[0]}, secret: {Type: "PRIVATE KEY", Bytes: key}} {
+		if err := os.WriteFile(name, pem.EncodeToMemory(block), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ctx := context.WithoutCancel(t.Context())
+	port, err := transport.Listen(ctx, transport.Config{
+		Addr: "127.0.0.1:0", TLSCert: cert, TLSKey: secret, Now: time.Now, Logger: slog.New(slog.DiscardHandler),
+		Handler: http.NotFoundHandler(), GRPC: f.server,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := port.Shutdown(ctx); err != nil {
+			t.Error(err)
+		}
+	}()
+	pool := x509.NewCertPool()
+	pool.AddCert(lender.Certificate())
+	conn, err := grpc.NewClient("passthrough:///"+port.Addr().String(), grpc.WithNoProxy(),
+		grpc.WithTransportCredentials(credentials.NewTLS(&tls.Config{RootCAs: pool, ServerName: "example.com", MinVersion: tls.VersionTLS12})))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close() //nolint:errcheck // the test is over
+	if _, err := seriatimpb.NewQueuesClient(conn).ListQueues(t.Context(), &seriatimpb.ListQueuesRequest{}); err != nil {
+		t.Error(err)
+	}
 }

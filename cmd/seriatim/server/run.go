@@ -166,16 +166,16 @@ func (p program) serve(requests context.Context, cfg Config, hooks hooks, r *par
 			}
 		},
 	})
+	middleware := transport.Middleware{Logger: p.log, Observer: r.admin.Requests(), Random: rand.Reader, Now: time.Now}
+	r.grpc = grpc.New(requests, grpc.Options{
+		Node: r.node, Verifier: auth.AcceptAll{}, Names: names, Budget: memory, Calls: middleware, Random: rand.Reader, Now: time.Now, Logger: p.log,
+	})
 	r.probes, err = transport.Listen(requests, transport.Config{
 		Addr: cfg.Listen.Admin, ConnectionsMax: adminMax, Handler: origins(cfg.Listen, cfg.Listen.Admin).Wrap(hooks.operators(r.admin)), Logger: p.log,
 	})
 	if err != nil {
 		return fmt.Errorf("admin port: %w", err)
 	}
-	middleware := transport.Middleware{Logger: p.log, Observer: r.admin.Requests(), Random: rand.Reader, Now: time.Now}
-	r.grpc = grpc.New(requests, grpc.Options{
-		Node: r.node, Verifier: auth.AcceptAll{}, Names: names, Budget: memory, Calls: middleware, Random: rand.Reader, Now: time.Now, Logger: p.log,
-	})
 	pages := origins(cfg.Listen, cfg.Listen.Client)
 	r.front, err = transport.Listen(requests, transport.Config{
 		Addr: cfg.Listen.Client, TLSCert: cfg.Listen.TLSCert, TLSKey: cfg.Listen.TLSKey,
