@@ -11,6 +11,8 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 
+	"github.com/seriatimq/seriatim/cluster"
+	"github.com/seriatimq/seriatim/queue"
 	"github.com/seriatimq/seriatim/transport/grpc/seriatimpb"
 )
 
@@ -217,18 +219,23 @@ func TestConsumeHoldsOn(t *testing.T) {
 	resumed.close()
 }
 
-// The server renews what the client holds, until somebody else settles it.
+// The server renews what the client holds, in time and again, until it is lost.
 func TestConsumeRenews(t *testing.T) {
 	f := newFixture(t, nil)
 	name := f.create(nil)
 	f.send(name, "g", "m1")
-	c := f.consume(t.Context(), &seriatimpb.ConsumeOpen{Queue: name, Credit: 1, VisibilityTimeoutSeconds: new(int32(1))})
-	got := c.messages(1)
-	// A receive that waits for longer than the timeout finds nothing.
-	out, err := f.client.Receive(t.Context(), &seriatimpb.ReceiveRequest{Queue: name, WaitSeconds: new(int32(2))})
-	if err != nil || len(out.GetMessages()) != 0 {
-		t.Errorf("%v %v", out, err)
+	renewals := make(chan error, 100) // more than there can be
+	count := func(next func() (cluster.Reply, error), cmd queue.Command) (cluster.Reply, error) {
+		reply, err := next()
+		if _, renews := cmd.(*queue.ChangeMessageVisibility); renews && err == nil {
+			renewals <- nil
+		}
+		return reply, err
 	}
+	f.node.submit.Store(&count)
+	c := f.consume(t.Context(), &seriatimpb.ConsumeOpen{Queue: name, Credit: 1, VisibilityTimeoutSeconds: new(int32(3))})
+	got := c.messages(1)
+	<-renewals
 	if _, err := f.client.PurgeQueue(t.Context(), &seriatimpb.PurgeQueueRequest{Queue: name}); err != nil {
 		t.Fatal(err)
 	}
@@ -236,6 +243,23 @@ func TestConsumeRenews(t *testing.T) {
 		t.Errorf("lost %v", lost)
 	}
 	c.close()
+}
+
+// What a client held on an earlier stream is renewed at once, and what it does not
+// hold any more is lost.
+func TestConsumeRenewsAtOnce(t *testing.T) {
+	f := newFixture(t, nil)
+	name := f.create(nil)
+	f.send(name, "g", "m1")
+	handle := f.receive(name).GetMessages()[0].GetReceiptHandle()
+	c := f.consume(t.Context(), &seriatimpb.ConsumeOpen{Queue: name, Credit: 3, Held: []string{handle, "x"}})
+	if lost := c.next().GetLost().GetReceiptHandles(); !slices.Equal(lost, []string{"x"}) {
+		t.Errorf("lost %v", lost)
+	}
+	c.close()
+	if got := f.receive(name).GetMessages(); len(got) != 1 {
+		t.Errorf("%d messages were given back", len(got))
+	}
 }
 
 // The credit can be taken away and given back.
