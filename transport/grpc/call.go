@@ -60,7 +60,8 @@ var permissions = map[string]string{
 
 type callKey struct{}
 
-// call is one call on its way through a method. Used by one goroutine.
+// call is one call on its way through a method. Used by one goroutine, except for
+// statusOf.
 type call struct {
 	server   *Server
 	record   *transport.Request

@@ -106,6 +106,27 @@ type consumer struct {
 	resumed bool   // it is from an earlier stream; used by receive
 
 	sending sync.Mutex // of stream
+
+	mu          sync.Mutex
+	ended       bool // no settlement may begin any more
+	settlements sync.WaitGroup
+}
+
+// begin runs a settlement in a goroutine of its own, none after end.
+func (s *consumer) begin(settle func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.ended {
+		s.settlements.Go(settle)
+	}
+}
+
+// end waits for the settlements under way.
+func (s *consumer) end() {
+	s.mu.Lock()
+	s.ended = true
+	s.mu.Unlock()
+	s.settlements.Wait()
 }
 
 func (s *consumer) send(out *seriatimpb.ConsumeResponse) error {
@@ -129,12 +150,12 @@ func (s *consumer) run() error {
 		return err
 	}
 	ctx, cancel := context.WithCancel(s.stream.Context())
-	var parts, settlements sync.WaitGroup
+	var parts sync.WaitGroup
 	ended := make(chan error, 3) // one result of each part
 	parts.Go(func() { ended <- s.receiveAll(ctx) })
 	parts.Go(func() { ended <- s.renewAll(ctx) })
 	// The reader ends with the stream, which is over when this method has returned.
-	go func() { ended <- s.read(&settlements) }()
+	go func() { ended <- s.read() }()
 	var err error
 	select {
 	case err = <-ended:
@@ -143,7 +164,7 @@ func (s *consumer) run() error {
 	}
 	cancel()
 	parts.Wait()
-	settlements.Wait()
+	s.end()
 	if errors.Is(err, io.EOF) {
 		return s.giveBack()
 	}

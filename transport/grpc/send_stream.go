@@ -30,7 +30,10 @@ func (q *queues) SendStream(stream sendStream) error {
 		return err
 	}
 	p := newPipeline(c.submitter(ctx), c.statusOf)
-	defer p.commands.Wait()
+	defer func() {
+		p.stop()
+		p.commands.Wait()
+	}()
 	r := &messageReader{call: c, stream: stream, pipeline: p, room: make(chan struct{}, 1), ended: make(chan error, 1)}
 	// It ends with the stream, which is over when this method has returned.
 	go func() { r.ended <- r.read() }()

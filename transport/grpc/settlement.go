@@ -14,7 +14,7 @@ import (
 
 // read reads requests until the client has closed its side (io.EOF) or the stream
 // must end.
-func (s *consumer) read(settlements *sync.WaitGroup) error {
+func (s *consumer) read() error {
 	ctx := s.stream.Context()
 	for {
 		in, err := s.stream.Recv()
@@ -36,7 +36,7 @@ func (s *consumer) read(settlements *sync.WaitGroup) error {
 			case <-ctx.Done():
 				return ctx.Err()
 			}
-			settlements.Go(func() {
+			s.begin(func() {
 				defer func() { <-s.settling }()
 				s.settle(ctx, request.Settlement)
 			})

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"sync"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
@@ -34,6 +35,7 @@ type Sender struct {
 	in     chan *Sent
 	slots  chan struct{} // one for each unfinished message
 	closed chan struct{} // closed by Close
+	once   sync.Once     // of closing it
 	ended  chan struct{} // closed when run has returned
 
 	// The rest belongs to run.
@@ -108,7 +110,7 @@ func (s *Sender) Send(ctx context.Context, m *Message) (*Sent, error) {
 
 // Close waits until all messages are answered. Send must not be called any more.
 func (s *Sender) Close() {
-	close(s.closed)
+	s.once.Do(func() { close(s.closed) })
 	<-s.ended
 }
 
