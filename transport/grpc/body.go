@@ -143,7 +143,7 @@ func (b *requestBody) take() (room int64, err error) {
 	return n, nil
 }
 
-// give gives back what the last message took.
+// give gives back what the last message took, which was read.
 func (b *requestBody) give() {
 	b.mu.Lock()
 	defer b.mu.Unlock()

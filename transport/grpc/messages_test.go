@@ -2,17 +2,20 @@ package grpc
 
 import (
 	"errors"
+	"io"
 	"net/http"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"google.golang.org/grpc/codes"
 
 	"github.com/seriatimq/seriatim/cluster"
 	"github.com/seriatimq/seriatim/queue"
 	"github.com/seriatimq/seriatim/transport/auth"
+	"github.com/seriatimq/seriatim/transport/budget"
 	"github.com/seriatimq/seriatim/transport/grpc/seriatimpb"
 )
 
@@ -191,4 +194,44 @@ func TestVerifier(t *testing.T) {
 	f := newFixture(t, func(o *Options) { o.Verifier = denied{} })
 	_, err := f.client.ListQueues(t.Context(), &seriatimpb.ListQueuesRequest{})
 	wantStatus(t, err, codes.PermissionDenied, "InvalidClientTokenId")
+}
+
+// A request, or an answer, that finds no room in memory fails for now, and what it
+// took is given back.
+func TestOverBudget(t *testing.T) {
+	small := budget.New(100 << 10)
+	f := newFixture(t, func(o *Options) { o.Budget = small })
+	name := f.create(nil)
+	large := message("g", "large")
+	large.Body = strings.Repeat("x", 8*chunkBytes)
+	_, err := f.client.Send(t.Context(), &seriatimpb.SendRequest{Queue: name, Messages: []*seriatimpb.OutgoingMessage{large}})
+	wantStatus(t, err, codes.Unavailable, "Unavailable")
+	large.Body = strings.Repeat("x", 70<<10)
+	for i := range 2 {
+		large.DeduplicationId = new(strconv.Itoa(i))
+		if _, err := f.client.Send(t.Context(), &seriatimpb.SendRequest{Queue: name, Messages: []*seriatimpb.OutgoingMessage{large}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	_, err = f.client.Receive(t.Context(), &seriatimpb.ReceiveRequest{Queue: name, MaxMessages: new(int32(2))})
+	wantStatus(t, err, codes.Unavailable, reasonOutcomeUnknown)
+	s := f.sender(name)
+	for i := range 2 {
+		large.DeduplicationId = new(strconv.Itoa(i))
+		s.send(large)
+		if r := s.results(1)[0]; !r.GetDuplicate() {
+			t.Errorf("%v", r)
+		}
+	}
+	if err := s.stream.CloseSend(); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.ended(); !errors.Is(err, io.EOF) {
+		t.Errorf("ended with %v", err)
+	}
+	for deadline := time.Now().Add(time.Minute); small.Usage().Used != 0; time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("%d bytes were not given back", small.Usage().Used)
+		}
+	}
 }

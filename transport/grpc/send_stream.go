@@ -154,6 +154,7 @@ func (r *messageReader) read() error {
 			messages[i] = &outgoing{entry: sendEntry(m), size: sizeOf(m)}
 			size += messages[i].size
 		}
+		r.call.in.body.give() // it was read, and is counted until it is answered
 		if err := r.call.in.account.acquire(ctx, size); err != nil {
 			return err
 		}
