@@ -14,6 +14,7 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/keepalive"
 	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/peer"
 	"google.golang.org/grpc/status"
 
 	"github.com/seriatimq/seriatim/transport/grpc/seriatimpb"
@@ -138,15 +139,16 @@ func (c *Client) header(ctx context.Context) context.Context {
 
 // Call makes a call, any call of the service, until it succeeds, is refused, or
 // may not be repeated. repeatable says that making it twice is the same as once.
-// call passes the option on.
-func (c *Client) Call(ctx context.Context, repeatable bool, call func(context.Context, seriatimpb.QueuesClient, grpc.CallOption) error) error {
+// call passes the options on.
+func (c *Client) Call(ctx context.Context, repeatable bool, call func(context.Context, seriatimpb.QueuesClient, ...grpc.CallOption) error) error {
 	ctx = c.header(ctx)
 	r := newRetries(ctx, c.options.RetryFor)
 	defer func() { r.cancel() }()
 	for {
 		at, e := c.pick()
 		var hints metadata.MD
-		err := call(ctx, e.queues, grpc.Trailer(&hints))
+		var reached peer.Peer // without an address the call never left
+		err := call(ctx, e.queues, grpc.Trailer(&hints), grpc.Peer(&reached))
 		c.learn(at, hints)
 		if err == nil || ctx.Err() != nil {
 			return err
@@ -155,7 +157,8 @@ func (c *Client) Call(ctx context.Context, repeatable bool, call func(context.Co
 		case final:
 			return err
 		case unknown:
-			if !repeatable {
+			if !repeatable && reached.Addr != nil {
+				c.leave(at)
 				return err
 			}
 		case notDone:

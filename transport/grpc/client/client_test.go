@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
 
+	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
@@ -140,6 +142,34 @@ func TestReceiveIsRepeated(t *testing.T) {
 	got := receive(t, c, name)
 	if !slices.Equal(bodies(got), []string{"a"}) || got[0].GetReceiveCount() != 1 {
 		t.Errorf("%v", got)
+	}
+}
+
+// An endpoint that cannot be reached is left for the next one, also by calls that
+// must not be made twice.
+func TestDeadEndpoint(t *testing.T) {
+	_, fronts := newClient(t, "n1")
+	dead, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := dead.Close(); err != nil {
+		t.Fatal(err)
+	}
+	c, err := client.Dial(client.Options{}, dead.Addr().String(), fronts[0].port.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close() //nolint:errcheck // the test is over
+	standard := fmt.Sprintf("c%d", queueNumber.Add(1))
+	if err := c.Call(t.Context(), false, func(ctx context.Context, q seriatimpb.QueuesClient, o ...grpc.CallOption) error {
+		_, err := q.CreateQueue(ctx, &seriatimpb.CreateQueueRequest{Queue: standard}, o...)
+		return err
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.Send(t.Context(), standard, &client.Message{Body: "a"}); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -20,24 +20,24 @@ func (c *Client) CreateQueue(ctx context.Context, name string, attributes, tags 
 		all[key] = value
 	}
 	in := &seriatimpb.CreateQueueRequest{Queue: name, Attributes: all, Tags: tags}
-	return c.Call(ctx, true, func(ctx context.Context, q seriatimpb.QueuesClient, o grpc.CallOption) error {
-		_, err := q.CreateQueue(ctx, in, o)
+	return c.Call(ctx, true, func(ctx context.Context, q seriatimpb.QueuesClient, o ...grpc.CallOption) error {
+		_, err := q.CreateQueue(ctx, in, o...)
 		return err
 	})
 }
 
 // DeleteQueue deletes a queue with all it holds.
 func (c *Client) DeleteQueue(ctx context.Context, name string) error {
-	return c.Call(ctx, false, func(ctx context.Context, q seriatimpb.QueuesClient, o grpc.CallOption) error {
-		_, err := q.DeleteQueue(ctx, &seriatimpb.DeleteQueueRequest{Queue: name}, o)
+	return c.Call(ctx, false, func(ctx context.Context, q seriatimpb.QueuesClient, o ...grpc.CallOption) error {
+		_, err := q.DeleteQueue(ctx, &seriatimpb.DeleteQueueRequest{Queue: name}, o...)
 		return err
 	})
 }
 
 // PurgeQueue deletes all messages of a queue.
 func (c *Client) PurgeQueue(ctx context.Context, name string) error {
-	return c.Call(ctx, false, func(ctx context.Context, q seriatimpb.QueuesClient, o grpc.CallOption) error {
-		_, err := q.PurgeQueue(ctx, &seriatimpb.PurgeQueueRequest{Queue: name}, o)
+	return c.Call(ctx, false, func(ctx context.Context, q seriatimpb.QueuesClient, o ...grpc.CallOption) error {
+		_, err := q.PurgeQueue(ctx, &seriatimpb.PurgeQueueRequest{Queue: name}, o...)
 		return err
 	})
 }
@@ -45,8 +45,8 @@ func (c *Client) PurgeQueue(ctx context.Context, name string) error {
 // QueueAttributes reads attributes and counters, all if no names are given.
 func (c *Client) QueueAttributes(ctx context.Context, name string, names ...string) (map[string]string, error) {
 	var out *seriatimpb.GetQueueAttributesResponse
-	err := c.Call(ctx, true, func(ctx context.Context, q seriatimpb.QueuesClient, o grpc.CallOption) (err error) {
-		out, err = q.GetQueueAttributes(ctx, &seriatimpb.GetQueueAttributesRequest{Queue: name, Names: names}, o)
+	err := c.Call(ctx, true, func(ctx context.Context, q seriatimpb.QueuesClient, o ...grpc.CallOption) (err error) {
+		out, err = q.GetQueueAttributes(ctx, &seriatimpb.GetQueueAttributesRequest{Queue: name, Names: names}, o...)
 		return err
 	})
 	return out.GetAttributes(), err
@@ -66,8 +66,8 @@ type Result = seriatimpb.SendResult
 func (c *Client) Send(ctx context.Context, queue string, messages ...*Message) ([]*Result, error) {
 	in := &seriatimpb.SendRequest{Queue: queue, Messages: c.withIDs(queue, messages)}
 	var out *seriatimpb.SendResponse
-	err := c.Call(ctx, isFIFO(queue), func(ctx context.Context, q seriatimpb.QueuesClient, o grpc.CallOption) (err error) {
-		out, err = q.Send(ctx, in, o)
+	err := c.Call(ctx, isFIFO(queue), func(ctx context.Context, q seriatimpb.QueuesClient, o ...grpc.CallOption) (err error) {
+		out, err = q.Send(ctx, in, o...)
 		return err
 	})
 	if err != nil {
@@ -117,8 +117,8 @@ func (c *Client) Receive(ctx context.Context, in *seriatimpb.ReceiveRequest) (*s
 		}
 	}
 	var out *seriatimpb.ReceiveResponse
-	err := c.Call(ctx, request.AttemptId != nil, func(ctx context.Context, q seriatimpb.QueuesClient, o grpc.CallOption) (err error) {
-		out, err = q.Receive(ctx, request, o)
+	err := c.Call(ctx, request.AttemptId != nil, func(ctx context.Context, q seriatimpb.QueuesClient, o ...grpc.CallOption) (err error) {
+		out, err = q.Receive(ctx, request, o...)
 		return err
 	})
 	return out, err
@@ -128,8 +128,8 @@ func (c *Client) Receive(ctx context.Context, in *seriatimpb.ReceiveRequest) (*s
 // message that could not be deleted.
 func (c *Client) Delete(ctx context.Context, queue string, handles ...string) error {
 	var out *seriatimpb.DeleteResponse
-	err := c.Call(ctx, true, func(ctx context.Context, q seriatimpb.QueuesClient, o grpc.CallOption) (err error) {
-		out, err = q.Delete(ctx, &seriatimpb.DeleteRequest{Queue: queue, ReceiptHandles: handles}, o)
+	err := c.Call(ctx, true, func(ctx context.Context, q seriatimpb.QueuesClient, o ...grpc.CallOption) (err error) {
+		out, err = q.Delete(ctx, &seriatimpb.DeleteRequest{Queue: queue, ReceiptHandles: handles}, o...)
 		return err
 	})
 	if err != nil {
@@ -146,8 +146,8 @@ func (c *Client) ChangeVisibility(ctx context.Context, queue string, seconds int
 		in.Entries = append(in.Entries, &seriatimpb.VisibilityEntry{ReceiptHandle: handle, VisibilityTimeoutSeconds: &seconds})
 	}
 	var out *seriatimpb.ChangeVisibilityResponse
-	err := c.Call(ctx, true, func(ctx context.Context, q seriatimpb.QueuesClient, o grpc.CallOption) (err error) {
-		out, err = q.ChangeVisibility(ctx, in, o)
+	err := c.Call(ctx, true, func(ctx context.Context, q seriatimpb.QueuesClient, o ...grpc.CallOption) (err error) {
+		out, err = q.ChangeVisibility(ctx, in, o...)
 		return err
 	})
 	if err != nil {
