@@ -90,6 +90,12 @@ func (n *Node) Status() Status {
 	return s
 }
 
+// Leader is the id of this node and that of the leader as far as this node knows,
+// empty if it knows none.
+func (n *Node) Leader() (self, leader string) {
+	return n.process.nodeID, n.group.Leadership().LeaderID
+}
+
 // warnings are the conditions that need an operator.
 func (n *Node) warnings() []string {
 	warnings := []string{}

@@ -27,6 +27,9 @@
 // take on all connections together, whoever serves them: see package budget. It
 // is why bodies are read before a handler is called.
 //
+// Requests of gRPC share the port. Their bodies are streams, so package grpc reads
+// and counts them itself; all else that bounds a connection holds for them, too.
+//
 // A handler learns its request's id and reports what it did through the
 // [Request] in the context, so that access log and metrics are written in one
 // place for all protocols, also when a handler panics.

@@ -26,7 +26,7 @@ type Middleware struct {
 func (m Middleware) Wrap(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		started := m.Now()
-		request := &Request{ID: m.newID()}
+		request := m.Begin()
 		writer := &statusWriter{ResponseWriter: w}
 		// AWS spells it x-amzn-RequestId; header names ignore case.
 		w.Header().Set("X-Amzn-Requestid", request.ID)
@@ -53,17 +53,25 @@ func (m Middleware) finish(w *statusWriter, r *http.Request, request *Request, p
 			http.Error(w, "an internal error, see the log of the node for request "+request.ID, http.StatusInternalServerError)
 		}
 	}
-	if m.Observer != nil {
-		m.Observer.Observe(request)
-	}
-	m.Logger.LogAttrs(r.Context(), slog.LevelDebug, "request", slog.String("request_id", request.ID),
-		slog.String("action", request.Action), slog.String("protocol", request.Protocol),
-		slog.String("queue", request.Queue), slog.String("permission", request.Permission), slog.String("account", request.Account),
-		slog.Int("status", request.Status), slog.String("code", request.Code),
-		slog.Duration("dur", request.Duration), slog.String("remote", r.RemoteAddr))
+	m.Report(r.Context(), request, r.RemoteAddr)
 	if aborted {
 		panic(panicked)
 	}
+}
+
+// Begin is the record of a new request, for those that Wrap does not serve.
+func (m Middleware) Begin() *Request { return &Request{ID: m.newID()} }
+
+// Report counts and logs a request that is over.
+func (m Middleware) Report(ctx context.Context, request *Request, remote string) {
+	if m.Observer != nil {
+		m.Observer.Observe(request)
+	}
+	m.Logger.LogAttrs(ctx, slog.LevelDebug, "request", slog.String("request_id", request.ID),
+		slog.String("action", request.Action), slog.String("protocol", request.Protocol),
+		slog.String("queue", request.Queue), slog.String("permission", request.Permission), slog.String("account", request.Account),
+		slog.Int("status", request.Status), slog.String("code", request.Code),
+		slog.Duration("dur", request.Duration), slog.String("remote", remote))
 }
 
 // newID draws a random UUID (version 4).

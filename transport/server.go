@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/seriatimq/seriatim/transport/budget"
@@ -21,6 +22,14 @@ const DefaultConnectionsMax = 20_000
 // must not end a long poll.
 const netHTTPWriteTimeout = 120 * time.Second
 
+// A connection over HTTP/2 may carry streams that say nothing for long. One of
+// which nothing was heard for the first of these is asked whether the client is
+// there, and closed if it does not answer within the second.
+const (
+	http2PingAfter   = 10 * time.Second
+	http2PingTimeout = 10 * time.Second
+)
+
 // Config describes one listener.
 type Config struct {
 	Addr           string // host:port, port 0 for any
@@ -28,6 +37,10 @@ type Config struct {
 	TLSKey         string // PEM file
 	ConnectionsMax int    // 0: DefaultConnectionsMax; further connections wait to be accepted
 	Handler        http.Handler
+	// GRPC serves the requests of content type application/grpc, which come over
+	// HTTP/2. Their bodies may be endless, so they are not read before, and GRPC
+	// itself takes what it holds from the budget. Nil: Handler serves them.
+	GRPC http.Handler
 	// Budget bounds the bodies being read and the answers being written on all
 	// connections together. It means that bodies are read before Handler is
 	// called; nil: they are not, and nothing is counted. It needs Now.
@@ -76,8 +89,9 @@ func Listen(ctx context.Context, cfg Config) (*Server, error) {
 	protocols.SetHTTP1(true)
 	protocols.SetHTTP2(true)
 	protocols.SetUnencryptedHTTP2(true)
+	http2 := http.HTTP2Config{SendPingTimeout: http2PingAfter, PingTimeout: http2PingTimeout}
 	s.http = http.Server{
-		Handler: counted(cfg.Handler, cfg.Budget, cfg.Now), TLSConfig: secure, Protocols: &protocols,
+		Handler: withGRPC(cfg.GRPC, counted(cfg.Handler, cfg.Budget, cfg.Now)), TLSConfig: secure, Protocols: &protocols, HTTP2: &http2,
 		ReadHeaderTimeout: http1.HeaderTimeout, ReadTimeout: http1.BodyTimeout,
 		WriteTimeout: netHTTPWriteTimeout, IdleTimeout: http1.IdleTimeout, MaxHeaderBytes: http1.HeaderBytesMax,
 		ErrorLog:    slog.NewLogLogger(cfg.Logger.Handler(), slog.LevelDebug),
@@ -107,6 +121,27 @@ func serverTLS(cfg Config) (*tls.Config, error) {
 	return &tls.Config{
 		Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12, NextProtos: []string{"h2", "http/1.1"},
 	}, nil
+}
+
+// withGRPC serves requests of gRPC with one handler and all others with next.
+func withGRPC(grpc, next http.Handler) http.Handler {
+	if grpc == nil {
+		return next
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.ProtoMajor == 2 && isGRPC(first(r.Header["Content-Type"])) {
+			grpc.ServeHTTP(w, r)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// isGRPC reports whether a content type is application/grpc, perhaps with a
+// codec, as in application/grpc+proto, or parameters.
+func isGRPC(contentType string) bool {
+	rest, ok := strings.CutPrefix(contentType, "application/grpc")
+	return ok && (rest == "" || rest[0] == '+' || rest[0] == ';')
 }
 
 func (s *Server) serve(secure bool) {

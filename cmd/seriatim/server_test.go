@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"net"
 	"os"
@@ -10,6 +11,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	grpcclient "github.com/seriatimq/seriatim/transport/grpc/client"
 )
 
 // startServer starts one node on its own.
@@ -116,5 +119,44 @@ func TestDevRemovesItsDataWhenTheTerminalIsClosed(t *testing.T) {
 				t.Errorf("left behind: %v, %v", left, err)
 			}
 		})
+	}
+}
+
+// The client port of a server speaks gRPC, and a stream does not hold up its end.
+func TestServerSpeaksGRPC(t *testing.T) {
+	base := freeBase(t, 1)
+	p := startServer(t, base, t.TempDir(), nil)
+	p.err.wait(t, `"msg":"ready"`, 1)
+	c, err := grpcclient.Dial(grpcclient.Options{RetryFor: -1}, "127.0.0.1:"+strconv.Itoa(base))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close() //nolint:errcheck // the test is over
+	if err := c.CreateQueue(t.Context(), "q.fifo", nil, nil); err != nil {
+		t.Fatal(err)
+	}
+	group := "g"
+	if _, err := c.Send(t.Context(), "q.fifo", &grpcclient.Message{Body: "hello", GroupId: &group}); err != nil {
+		t.Fatal(err)
+	}
+	handled, ended := make(chan string, 1), make(chan error, 1)
+	go func() {
+		ended <- c.Consume(t.Context(), "q.fifo", grpcclient.ConsumeOptions{}, func(_ context.Context, m *grpcclient.Delivery) error {
+			handled <- m.GetBody()
+			return nil
+		})
+	}()
+	if body := <-handled; body != "hello" {
+		t.Errorf("handled %q", body)
+	}
+	p.signal(t, syscall.SIGTERM)
+	if err := <-ended; grpcclient.Reason(err) != "Draining" {
+		t.Errorf("the stream ended with %v", err)
+	}
+	if code := p.wait(t); code != 0 {
+		t.Errorf("exit code %d", code)
+	}
+	if strings.Contains(p.err.text(), "did not stop cleanly") {
+		t.Error("something did not stop cleanly")
 	}
 }

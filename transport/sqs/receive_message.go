@@ -100,7 +100,7 @@ func (s *Service) receiveMessage(ctx context.Context, c *aws.Call, in *receiveMe
 // caller that is gone consumes nothing: its context ends the wait, and with
 // HTTP/1.1 as with HTTP/2 that happens when the connection goes.
 func (s *Service) receive(ctx context.Context, cmd *queue.ReceiveMessages, wait time.Duration, c *aws.Call) (queue.Result, error) {
-	waits := s.polls.Load().waits
+	waits := s.polls.Context()
 	if wait != 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithCancel(ctx)

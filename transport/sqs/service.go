@@ -2,12 +2,12 @@ package sqs
 
 import (
 	"context"
-	"sync/atomic"
 	"time"
 
 	"github.com/seriatimq/seriatim/cluster"
 	"github.com/seriatimq/seriatim/queue"
 	"github.com/seriatimq/seriatim/queue/refusal"
+	"github.com/seriatimq/seriatim/transport"
 	"github.com/seriatimq/seriatim/transport/aws"
 )
 
@@ -29,21 +29,12 @@ type Options struct {
 // Service executes the actions of SQS. Safe for concurrent use.
 type Service struct {
 	Options
-	// polls is what long polls wait in; it ends when Drain is called.
-	polls atomic.Pointer[pollScope]
-}
-
-// pollScope is the time between two calls of Drain.
-type pollScope struct {
-	waits context.Context
-	drain context.CancelFunc
+	polls *transport.Waits // what long polls wait in
 }
 
 // New makes a Service. The end of ctx ends its long polls, as Drain does.
 func New(ctx context.Context, o Options) *Service {
-	s := &Service{Options: o}
-	s.Undrain(ctx)
-	return s
+	return &Service{Options: o, polls: transport.NewWaits(ctx)}
 }
 
 // API describes the service to package aws.
@@ -56,16 +47,10 @@ func (s *Service) API() *aws.API {
 
 // Drain ends all long polls, present and future, with a retryable error. It
 // returns at once; the listener waits for the requests.
-func (s *Service) Drain() { s.polls.Load().drain() }
+func (s *Service) Drain() { s.polls.Drain() }
 
 // Undrain lets long polls wait again, until the end of ctx or the next Drain.
-func (s *Service) Undrain(ctx context.Context) {
-	scope := &pollScope{}
-	scope.waits, scope.drain = context.WithCancel(ctx)
-	if before := s.polls.Swap(scope); before != nil {
-		before.drain()
-	}
-}
+func (s *Service) Undrain(ctx context.Context) { s.polls.Undrain(ctx) }
 
 // refuse reports a bad value of a request, if any, but only after the queue was
 // looked up: an unknown queue comes first (sqs.md 1.7). It is for what a command

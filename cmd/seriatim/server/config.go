@@ -32,7 +32,7 @@ type NodeConfig struct {
 
 // ListenConfig holds the addresses of the four ports.
 type ListenConfig struct {
-	Client          string   `name:"client-addr" env:"SERIATIM_CLIENT_ADDR" default:"127.0.0.1:9324" since:"0.1.0" help:"address clients use: SQS over HTTP/1.1 and HTTP/2"`
+	Client          string   `name:"client-addr" env:"SERIATIM_CLIENT_ADDR" default:"127.0.0.1:9324" since:"0.1.0" help:"address clients use: SQS over HTTP/1.1 and HTTP/2, gRPC"`
 	Admin           string   `name:"admin-addr" env:"SERIATIM_ADMIN_ADDR" default:"127.0.0.1:9325" since:"0.1.0" help:"address for health, status and metrics"`
 	Peer            string   `name:"peer-addr" env:"SERIATIM_PEER_ADDR" default:"127.0.0.1:9326" since:"0.1.0" help:"address other nodes use"`
 	Gossip          string   `name:"gossip-addr" env:"SERIATIM_GOSSIP_ADDR" default:"127.0.0.1:9327" since:"0.1.0" help:"address for gossip, TCP and UDP"`

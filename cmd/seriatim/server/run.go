@@ -19,6 +19,7 @@ import (
 	"github.com/seriatimq/seriatim/transport/auth"
 	"github.com/seriatimq/seriatim/transport/aws"
 	"github.com/seriatimq/seriatim/transport/budget"
+	"github.com/seriatimq/seriatim/transport/grpc"
 	"github.com/seriatimq/seriatim/transport/ops"
 	"github.com/seriatimq/seriatim/transport/sqs"
 )
@@ -44,6 +45,7 @@ type parts struct {
 	admin  *ops.Admin
 	probes *transport.Server // of the admin port
 	sqs    *sqs.Service
+	grpc   *grpc.Server
 	front  *transport.Server // of the client port
 }
 
@@ -129,10 +131,18 @@ func (p program) start(ctx context.Context, cfg Config) (_ *parts, err error) {
 		return nil, fmt.Errorf("writing down account and region: %w", err)
 	}
 	// Requests outlive the signal that ends ctx: stop decides when they end.
-	requests := context.WithoutCancel(ctx)
+	if err := p.serve(context.WithoutCancel(ctx), cfg, hooks, r); err != nil {
+		return nil, err
+	}
+	return r, nil
+}
+
+// serve opens the admin port, then the client port.
+func (p program) serve(requests context.Context, cfg Config, hooks hooks, r *parts) (err error) {
 	clientsMax, adminMax := limitConnections(openFilesLimit(), cfg.Limits.Connections, p.log)
 	names := aws.Names{Account: cfg.API.Account, Region: cfg.API.Region}
 	r.sqs = sqs.New(requests, sqs.Options{Node: r.node, Names: names})
+	memory := budget.New(int64(cfg.Limits.RequestBytes)) // of requests and answers on the client port
 	services := aws.NewHandler(aws.Options{Node: r.node, Verifier: auth.AcceptAll{}, Names: names, Logger: p.log}, r.sqs.API())
 	var clients atomic.Pointer[transport.Server] // the client port, once it is open
 	r.admin = ops.New(ops.Options{
@@ -146,32 +156,44 @@ func (p program) start(ctx context.Context, cfg Config) (_ *parts, err error) {
 		},
 		OnDrain: func(drained bool) {
 			if drained {
-				r.sqs.Drain()
+				r.drain()
 			} else {
 				r.sqs.Undrain(requests)
+				r.grpc.Undrain(requests)
 			}
 			if front := clients.Load(); front != nil {
 				front.KeepAlives(!drained)
 			}
 		},
 	})
+	middleware := transport.Middleware{Logger: p.log, Observer: r.admin.Requests(), Random: rand.Reader, Now: time.Now}
+	r.grpc = grpc.New(requests, grpc.Options{
+		Node: r.node, Verifier: auth.AcceptAll{}, Names: names, Budget: memory, Calls: middleware, Random: rand.Reader, Now: time.Now, Logger: p.log,
+	})
 	r.probes, err = transport.Listen(requests, transport.Config{
 		Addr: cfg.Listen.Admin, ConnectionsMax: adminMax, Handler: origins(cfg.Listen, cfg.Listen.Admin).Wrap(hooks.operators(r.admin)), Logger: p.log,
 	})
 	if err != nil {
-		return nil, fmt.Errorf("admin port: %w", err)
+		return fmt.Errorf("admin port: %w", err)
 	}
-	middleware := transport.Middleware{Logger: p.log, Observer: r.admin.Requests(), Random: rand.Reader, Now: time.Now}
+	pages := origins(cfg.Listen, cfg.Listen.Client)
 	r.front, err = transport.Listen(requests, transport.Config{
 		Addr: cfg.Listen.Client, TLSCert: cfg.Listen.TLSCert, TLSKey: cfg.Listen.TLSKey,
-		ConnectionsMax: clientsMax, Budget: budget.New(int64(cfg.Limits.RequestBytes)),
-		Handler: middleware.Wrap(origins(cfg.Listen, cfg.Listen.Client).Wrap(hooks.clients(services))), OnShutdown: r.sqs.Drain, Logger: p.log, Now: time.Now,
+		ConnectionsMax: clientsMax, Budget: memory,
+		Handler: middleware.Wrap(pages.Wrap(hooks.clients(services))), GRPC: pages.Wrap(hooks.clients(r.grpc)),
+		OnShutdown: r.drain, Logger: p.log, Now: time.Now,
 	})
 	if err != nil {
-		return nil, fmt.Errorf("client port: %w", err)
+		return fmt.Errorf("client port: %w", err)
 	}
 	clients.Store(r.front)
-	return r, nil
+	return nil
+}
+
+// drain ends what only waits on the client port, and its streams.
+func (r *parts) drain() {
+	r.sqs.Drain()
+	r.grpc.Drain()
 }
 
 // origins is which web pages may use a port.

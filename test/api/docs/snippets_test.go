@@ -65,6 +65,17 @@ func TestSnippets(t *testing.T) {
 			t.Errorf("printed %q", out)
 		}
 	})
+	t.Run("grpc", func(t *testing.T) {
+		file := filepath.Join(t.TempDir(), "main.go")
+		address := strings.TrimPrefix(cluster.Endpoint(), "http://")
+		program := strings.ReplaceAll(snippet(t, "docs/manual/grpc.md", "snippet: grpc"), "127.0.0.1:9324", address)
+		if err := os.WriteFile(file, []byte(program), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if out := runSnippet(ctx, t, "go", "run", file); out != "hello\n" {
+			t.Errorf("printed %q", out)
+		}
+	})
 	t.Run("boto3", func(t *testing.T) {
 		if exec.CommandContext(ctx, "python3", "-c", "import boto3").Run() != nil {
 			t.Skip("no Python with boto3 here; make conformance installs one and runs this test with it")

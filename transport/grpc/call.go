@@ -1,0 +1,239 @@
+package grpc
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"runtime/debug"
+	"strconv"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
+
+	"github.com/seriatimq/seriatim/cluster"
+	"github.com/seriatimq/seriatim/queue"
+	"github.com/seriatimq/seriatim/queue/limits"
+	"github.com/seriatimq/seriatim/queue/refusal"
+	"github.com/seriatimq/seriatim/transport"
+)
+
+// Names of what every answer says beside its message.
+const (
+	metadataNode    = "seriatim-node"
+	metadataLeader  = "seriatim-leader"
+	metadataIndex   = "x-seriatim-index"
+	metadataLogTime = "x-seriatim-log-time"
+	metadataRequest = "x-seriatim-request-id"
+)
+
+// protocol is the name of this API in the access log and in metrics.
+const protocol = "grpc"
+
+// permissions is the table of methods: what a caller must be permitted to do, as
+// in an access policy.
+var permissions = map[string]string{
+	"CreateQueue":           "sqs:CreateQueue",
+	"DeleteQueue":           "sqs:DeleteQueue",
+	"ListQueues":            "sqs:ListQueues",
+	"ListDeadLetterSources": "sqs:ListDeadLetterSourceQueues",
+	"GetQueueAttributes":    "sqs:GetQueueAttributes",
+	"SetQueueAttributes":    "sqs:SetQueueAttributes",
+	"AddPermission":         "sqs:AddPermission",
+	"RemovePermission":      "sqs:RemovePermission",
+	"TagQueue":              "sqs:TagQueue",
+	"UntagQueue":            "sqs:UntagQueue",
+	"ListQueueTags":         "sqs:ListQueueTags",
+	"PurgeQueue":            "sqs:PurgeQueue",
+	"Send":                  "sqs:SendMessage",
+	"SendStream":            "sqs:SendMessage",
+	"Receive":               "sqs:ReceiveMessage",
+	"Consume":               "sqs:ReceiveMessage",
+	"Delete":                "sqs:DeleteMessage",
+	"ChangeVisibility":      "sqs:ChangeMessageVisibility",
+	"StartMoveTask":         "sqs:StartMessageMoveTask",
+	"CancelMoveTask":        "sqs:CancelMessageMoveTask",
+	"ListMoveTasks":         "sqs:ListMessageMoveTasks",
+}
+
+type callKey struct{}
+
+// call is one call on its way through a method. Used by one goroutine, except for
+// statusOf.
+type call struct {
+	server   *Server
+	record   *transport.Request
+	in       *inbound
+	started  time.Time
+	queue    string
+	position cluster.Position // where in the log the answer stands
+	repeated bool             // the node made the command twice
+}
+
+// callOf is the call that a method serves.
+func callOf(ctx context.Context) *call { return ctx.Value(callKey{}).(*call) }
+
+// begin notes who calls what, and refuses a caller who may not.
+func (s *Server) begin(ctx context.Context, path string) (*call, error) {
+	c := &call{server: s, record: s.Calls.Begin(), in: inboundOf(ctx), started: s.Now()}
+	c.record.Protocol = protocol
+	permission, ours := permissions[methodName(path)]
+	if !ours {
+		return c, nil // health and reflection
+	}
+	c.record.Action, c.record.Permission, c.record.Account = methodName(path), permission, c.in.identity.AccessKeyID
+	return c, c.in.refused
+}
+
+// end makes a status of the error of a call, and logs and counts the call.
+func (c *call) end(ctx context.Context, err error) error {
+	err = c.statusOf(err)
+	c.record.Duration, c.record.Status = c.server.Now().Sub(c.started), http.StatusOK
+	if err != nil {
+		c.record.Code = reasonOf(status.Convert(err))
+	}
+	if c.record.Action != "" {
+		c.server.Calls.Report(ctx, c.record, c.in.remote)
+	}
+	return err
+}
+
+// hint says which node answers and which leads.
+func (c *call) hint() metadata.MD {
+	self, leader := c.server.Node.Leader()
+	md := metadata.MD{metadataNode: {self}, metadataRequest: {c.record.ID}}
+	if leader != "" {
+		md[metadataLeader] = []string{leader}
+	}
+	return md
+}
+
+// trailer is the hint, and where in the log the answer stands.
+func (c *call) trailer() metadata.MD {
+	md := c.hint()
+	if c.position.Index != 0 {
+		md[metadataIndex] = []string{strconv.FormatUint(c.position.Index, 10)}
+		md[metadataLogTime] = []string{strconv.FormatInt(int64(c.position.LogTime), 10)}
+	}
+	return md
+}
+
+// caught turns a panic in a method into an error: it costs its call and no more.
+func (c *call) caught(panicked any, err *error) {
+	if panicked == nil {
+		return
+	}
+	c.server.Logger.Error("panic in a request handler", "request_id", c.record.ID, "action", c.record.Action,
+		"panic", panicked, "stack", string(debug.Stack()))
+	*err = newError(codes.Internal, reasonInternal, "An internal error occurred. See the log of the node for request "+c.record.ID+".")
+}
+
+// unary is around every unary call.
+func (s *Server) unary(ctx context.Context, request any, info *grpc.UnaryServerInfo, handle grpc.UnaryHandler) (answer any, err error) {
+	c, err := s.begin(ctx, info.FullMethod)
+	if err == nil {
+		func() {
+			defer func() { c.caught(recover(), &err) }()
+			answer, err = handle(context.WithValue(ctx, callKey{}, c), request)
+		}()
+	}
+	// It fails only for a call that is over.
+	_ = grpc.SetTrailer(ctx, c.trailer())
+	return answer, c.end(ctx, err)
+}
+
+// stream is around every call with a stream.
+func (s *Server) stream(service any, stream grpc.ServerStream, info *grpc.StreamServerInfo, handle grpc.StreamHandler) error {
+	ctx := stream.Context()
+	c, err := s.begin(ctx, info.FullMethod)
+	if err == nil {
+		err = stream.SetHeader(c.hint())
+	}
+	if err == nil {
+		func() {
+			defer func() { c.caught(recover(), &err) }()
+			err = handle(service, &gatedStream{ServerStream: stream, ctx: context.WithValue(ctx, callKey{}, c), body: c.in.body})
+		}()
+	}
+	stream.SetTrailer(c.trailer())
+	return c.end(ctx, err)
+}
+
+// gatedStream lets the body of a call be read message by message.
+type gatedStream struct {
+	grpc.ServerStream
+	ctx  context.Context
+	body *requestBody
+}
+
+// Context is that of the call.
+func (s *gatedStream) Context() context.Context { return s.ctx }
+
+// RecvMsg receives one message.
+func (s *gatedStream) RecvMsg(m any) error {
+	s.body.permit()
+	return s.ServerStream.RecvMsg(m)
+}
+
+// unknownMethod answers for methods that do not exist.
+func unknownMethod(_ any, stream grpc.ServerStream) error {
+	path, _ := grpc.MethodFromServerStream(stream)
+	return status.Error(codes.Unimplemented, "unknown method "+path)
+}
+
+// on says which queue the call is about.
+func (c *call) on(name string) error {
+	if name == "" {
+		return refusal.MissingParameter("queue")
+	}
+	if len(name) > limits.QueueNameLengthMax {
+		return refusal.NoSuchQueue()
+	}
+	c.queue, c.record.Queue = name, name
+	return nil
+}
+
+// submit executes a command and notes its position in the log.
+func (c *call) submit(ctx context.Context, cmd queue.Command) (queue.Result, error) {
+	reply, err := c.server.Node.Submit(ctx, cmd)
+	c.position, c.repeated = reply.Position, reply.Repeated
+	return reply.Result, err
+}
+
+// read reads the state and notes the position it was read at.
+func (c *call) read(ctx context.Context, read func(queue.View) error) error {
+	position, err := c.server.Node.Read(ctx, read)
+	c.position = position
+	return err
+}
+
+// refuse reports a bad value of a request after the queue was looked up: an
+// unknown queue comes first (sqs.md 1.7). It is for what a command cannot carry.
+func (c *call) refuse(ctx context.Context, refused *queue.Error) error {
+	return c.read(ctx, func(v queue.View) error {
+		if !v.QueueExists(c.queue) {
+			return refusal.NoSuchQueue()
+		}
+		return refused
+	})
+}
+
+// senderID is what the system attribute SenderId shows: the access key id of the
+// caller, or the account if the call was not signed.
+func (c *call) senderID() string {
+	if id := c.in.identity.AccessKeyID; id != "" {
+		return id
+	}
+	return c.server.Names.Account
+}
+
+// resultOf makes sure that a command was answered by its own kind of result.
+func resultOf[R queue.Result](result queue.Result, err error) (R, error) {
+	r, ok := result.(R)
+	if err == nil && !ok {
+		err = fmt.Errorf("the command was answered with a %T, want a %T", result, r)
+	}
+	return r, err
+}

@@ -1,0 +1,367 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"io"
+
+	"google.golang.org/grpc"
+
+	"github.com/seriatimq/seriatim/transport/grpc/seriatimpb"
+)
+
+// Delivery is a message as a handler gets it.
+type Delivery = seriatimpb.Message
+
+// Handler deals with one message. Without an error the message is deleted; with
+// one it is made visible at once, and with it what the client holds of its group
+// after it. Its ctx ends when the message is not the client's any more, or Consume
+// is to end.
+type Handler func(ctx context.Context, m *Delivery) error
+
+// ConsumeOptions change how messages are consumed. The zero value is good.
+type ConsumeOptions struct {
+	// Credit is how many messages are held, and handled at the same time if they are
+	// of different groups; 0: 10.
+	Credit uint32
+	// VisibilityTimeoutSeconds is how long others wait for the messages of a client
+	// that is gone; 0: the queue's.
+	VisibilityTimeoutSeconds int32
+	// NotSettled, if set, hears of messages whose deletion or return was refused,
+	// as after a renewal that came too late. They may be received again.
+	NotSettled func(m *Delivery, err error)
+}
+
+// Consume calls handle for the messages of a queue, one at a time for each group,
+// until ctx ends (no error) or the queue refuses. It goes on over another node when
+// one fails. When it returns no handler is running any more.
+func (c *Client) Consume(ctx context.Context, queue string, options ConsumeOptions, handle Handler) error {
+	if options.Credit == 0 {
+		options.Credit = 10
+	}
+	// Handlers finish after the end of ctx, and what they did is settled.
+	base, cancel := context.WithCancel(c.header(context.WithoutCancel(ctx)))
+	defer cancel()
+	s := &consumer{
+		client: c, queue: queue, options: options, handle: handle, ctx: ctx, base: base,
+		held: make(map[string]*held), lanes: make(map[string][]*held), unanswered: make(map[uint64]*settlement), finished: make(chan *held),
+	}
+	if isFIFO(queue) {
+		s.attempt = newID()
+	}
+	return s.run()
+}
+
+// held is a delivery that the client holds.
+type held struct {
+	message *Delivery
+	cancel  context.CancelFunc // nil: its handler has not begun
+	err     error              // of its handler
+	lost    bool
+}
+
+func (h *held) handle() string { return h.message.GetReceiptHandle() }
+
+// lane is the key of what is handled one after another.
+func (h *held) lane() string {
+	if h.message.GetGroupId() == "" {
+		return "h" + h.handle()
+	}
+	return "g" + h.message.GetGroupId()
+}
+
+// settlement is one that is not answered yet.
+type settlement struct {
+	kind       seriatimpb.SettlementKind
+	deliveries []*held
+}
+
+// consumer is one Consume. Its state belongs to the goroutine of run.
+type consumer struct {
+	client  *Client
+	queue   string
+	options ConsumeOptions
+	handle  Handler
+	ctx     context.Context // of the caller
+	base    context.Context // of streams
+
+	attempt    string
+	held       map[string]*held // by receipt handle; not those being settled
+	lanes      map[string][]*held
+	running    int // handlers
+	finished   chan *held
+	number     uint64
+	unanswered map[uint64]*settlement
+	progress   bool // the stream got anywhere
+}
+
+// consumeAnswer is what the stream brought.
+type consumeAnswer struct {
+	out *seriatimpb.ConsumeResponse
+	err error
+}
+
+type consumeClient = grpc.BidiStreamingClient[seriatimpb.ConsumeRequest, seriatimpb.ConsumeResponse]
+
+// run consumes over one stream after another.
+func (s *consumer) run() error {
+	defer s.await()
+	r := newRetries(s.base, s.client.options.RetryFor)
+	defer func() { r.cancel() }()
+	for {
+		at, e := s.client.pick()
+		s.progress = false
+		err := s.stream(at, e)
+		if err == nil {
+			return nil
+		}
+		if s.progress {
+			r.progress()
+		}
+		if kindOf(err) == final || r.over() {
+			return err
+		}
+		if s.ctx.Err() != nil && s.running == 0 && len(s.unanswered) == 0 {
+			return nil // what is held will be visible when its time is over
+		}
+		s.client.leave(at)
+		r.wait()
+	}
+}
+
+// await waits for the handlers.
+func (s *consumer) await() {
+	for _, h := range s.held {
+		if h.cancel != nil {
+			h.cancel()
+		}
+	}
+	for ; s.running > 0; s.running-- {
+		(<-s.finished).cancel()
+	}
+}
+
+// stream consumes over one stream until it ends, without an error if it is ctx
+// that has ended.
+func (s *consumer) stream(at int, e *endpoint) error {
+	ctx, cancel := context.WithCancel(s.base)
+	defer cancel()
+	stream, err := e.queues.Consume(ctx)
+	if err != nil {
+		return err
+	}
+	open := &seriatimpb.ConsumeOpen{Queue: s.queue, Credit: s.options.Credit, AttemptId: s.attempt}
+	if n := s.options.VisibilityTimeoutSeconds; n != 0 {
+		open.VisibilityTimeoutSeconds = &n
+	}
+	for handle := range s.held {
+		open.Held = append(open.Held, handle)
+	}
+	// Recv says why, if it fails.
+	_ = stream.Send(&seriatimpb.ConsumeRequest{Request: &seriatimpb.ConsumeRequest_Open{Open: open}})
+	first, err := stream.Recv()
+	if hints, failed := stream.Header(); failed == nil {
+		s.client.learn(at, hints)
+	}
+	if err != nil {
+		return err
+	}
+	s.progress = true
+	s.attempt = first.GetOpened().GetNextAttemptId()
+	for number, u := range s.unanswered {
+		s.send(stream, number, u)
+	}
+	answers, over := make(chan consumeAnswer), make(chan struct{})
+	defer func() { cancel(); <-over }()
+	go func() {
+		defer close(over)
+		for {
+			out, err := stream.Recv()
+			select {
+			case answers <- consumeAnswer{out, err}:
+			case <-ctx.Done():
+				return
+			}
+			if err != nil {
+				return
+			}
+		}
+	}()
+	return s.serve(stream, answers)
+}
+
+// serve hands messages to handlers and settles them.
+func (s *consumer) serve(stream consumeClient, answers <-chan consumeAnswer) error {
+	ending, closed := s.ctx.Done(), false
+	for {
+		if s.ctx.Err() != nil && !closed && s.running == 0 && len(s.unanswered) == 0 {
+			closed = true
+			if err := stream.CloseSend(); err != nil {
+				return err
+			}
+		}
+		select {
+		case h := <-s.finished:
+			s.settle(stream, h)
+		case a := <-answers:
+			if closed && errors.Is(a.err, io.EOF) {
+				return nil
+			}
+			if a.err != nil {
+				return a.err
+			}
+			s.take(stream, a.out)
+		case <-ending:
+			ending = nil
+			// It takes no more messages; a stream that broke says so to answers.
+			_ = stream.Send(&seriatimpb.ConsumeRequest{Request: &seriatimpb.ConsumeRequest_Credit{Credit: 0}})
+		}
+	}
+}
+
+// take deals with what the stream brought.
+func (s *consumer) take(stream consumeClient, out *seriatimpb.ConsumeResponse) {
+	switch response := out.GetResponse().(type) {
+	case *seriatimpb.ConsumeResponse_Delivery:
+		s.attempt = response.Delivery.GetNextAttemptId()
+		for _, m := range response.Delivery.GetMessages() {
+			s.deliver(m)
+		}
+	case *seriatimpb.ConsumeResponse_Settled:
+		s.answered(stream, response.Settled)
+	case *seriatimpb.ConsumeResponse_Lost:
+		for _, handle := range response.Lost.GetReceiptHandles() {
+			if h := s.held[handle]; h != nil {
+				s.lose(h)
+			}
+		}
+	}
+}
+
+// deliver notes a message and begins its handler, unless the lane is busy.
+func (s *consumer) deliver(m *Delivery) {
+	if s.holds(m.GetReceiptHandle()) {
+		return // delivered again after the stream broke
+	}
+	h := &held{message: m}
+	s.held[h.handle()] = h
+	lane := h.lane()
+	s.lanes[lane] = append(s.lanes[lane], h)
+	if len(s.lanes[lane]) == 1 {
+		s.begin(h)
+	}
+}
+
+// holds reports whether the client holds a delivery or settles it.
+func (s *consumer) holds(handle string) bool {
+	if s.held[handle] != nil {
+		return true
+	}
+	for _, u := range s.unanswered {
+		for _, h := range u.deliveries {
+			if h.handle() == handle {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// begin runs the handler of a delivery, none after the end of ctx.
+func (s *consumer) begin(h *held) {
+	if s.ctx.Err() != nil {
+		return
+	}
+	var ctx context.Context
+	ctx, h.cancel = context.WithCancel(s.ctx)
+	s.running++
+	go func() {
+		h.err = s.handle(ctx, h.message)
+		s.finished <- h
+	}()
+}
+
+// lose forgets a delivery that is not the client's any more.
+func (s *consumer) lose(h *held) {
+	delete(s.held, h.handle())
+	h.lost = true
+	if h.cancel != nil {
+		h.cancel() // its handler goes on until it sees that
+		return
+	}
+	lane := s.lanes[h.lane()]
+	for i := range lane {
+		if lane[i] == h {
+			s.lanes[h.lane()] = append(lane[:i:i], lane[i+1:]...)
+		}
+	}
+}
+
+// settle settles a delivery whose handler has returned, and goes on with its lane.
+func (s *consumer) settle(stream consumeClient, h *held) {
+	s.running--
+	h.cancel()
+	key := h.lane()
+	rest := s.lanes[key][1:]
+	u := &settlement{kind: seriatimpb.SettlementKind_SETTLEMENT_KIND_ACKNOWLEDGE, deliveries: []*held{h}}
+	if h.err != nil || h.lost {
+		// This one comes again, and nothing of the group may be dealt with before.
+		u.kind = seriatimpb.SettlementKind_SETTLEMENT_KIND_ABANDON
+		u.deliveries = append(u.deliveries, rest...)
+		rest = nil
+	}
+	if s.lanes[key] = rest; len(rest) == 0 {
+		delete(s.lanes, key)
+	}
+	kept := u.deliveries[:0:0]
+	for _, d := range u.deliveries {
+		if delete(s.held, d.handle()); !d.lost {
+			kept = append(kept, d)
+		}
+	}
+	for len(kept) > 0 {
+		n := min(len(kept), frameMessages)
+		s.number++
+		s.unanswered[s.number] = &settlement{kind: u.kind, deliveries: kept[:n]}
+		s.send(stream, s.number, s.unanswered[s.number])
+		kept = kept[n:]
+	}
+	if len(rest) > 0 {
+		s.begin(rest[0])
+	}
+}
+
+// send sends a settlement. It stays unanswered if it fails, and is sent again.
+func (s *consumer) send(stream consumeClient, number uint64, u *settlement) {
+	in := &seriatimpb.Settlement{Number: number, Kind: u.kind}
+	for _, h := range u.deliveries {
+		in.ReceiptHandles = append(in.ReceiptHandles, h.handle())
+	}
+	_ = stream.Send(&seriatimpb.ConsumeRequest{Request: &seriatimpb.ConsumeRequest_Settlement{Settlement: in}}) // answers say why
+}
+
+// answered takes the answer to a settlement. What failed for a reason that may
+// pass is sent again.
+func (s *consumer) answered(stream consumeClient, out *seriatimpb.Settled) {
+	u := s.unanswered[out.GetNumber()]
+	if u == nil {
+		return
+	}
+	delete(s.unanswered, out.GetNumber())
+	s.progress = true
+	again := &settlement{kind: u.kind}
+	for i, outcome := range out.GetOutcomes() {
+		switch f := outcome.GetFailure(); {
+		case f == nil || i >= len(u.deliveries):
+		case passing(f):
+			again.deliveries = append(again.deliveries, u.deliveries[i])
+		case s.options.NotSettled != nil:
+			s.options.NotSettled(u.deliveries[i].message, failureOf(f))
+		}
+	}
+	if len(again.deliveries) > 0 {
+		s.number++
+		s.unanswered[s.number] = again
+		s.send(stream, s.number, again)
+	}
+}

@@ -1,0 +1,183 @@
+package client_test
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"os"
+	"path/filepath"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/seriatimq/seriatim/cluster"
+	"github.com/seriatimq/seriatim/queue"
+	"github.com/seriatimq/seriatim/transport"
+	"github.com/seriatimq/seriatim/transport/auth"
+	"github.com/seriatimq/seriatim/transport/aws"
+	"github.com/seriatimq/seriatim/transport/grpc"
+	"github.com/seriatimq/seriatim/transport/grpc/client"
+)
+
+// node is the one real node that all tests of the package share, and address its
+// client port, for the examples.
+var (
+	node    *cluster.Node
+	address string
+)
+
+func TestMain(m *testing.M) { os.Exit(run(m)) }
+
+func run(m *testing.M) int {
+	ctx := context.Background()
+	dir, err := os.MkdirTemp("", "seriatim-client-")
+	if err != nil {
+		panic(err)
+	}
+	defer func() { _ = os.RemoveAll(dir) }() // the system removes it some day
+	node, err = cluster.Open(ctx, cluster.Config{
+		NodeName: "n1", DataDir: filepath.Join(dir, "n1"), PeerAddr: "127.0.0.1:0", GossipAddr: "127.0.0.1:0",
+		BootstrapExpect: 1, Log: cluster.LogPolicy{SegmentBytes: 1 << 20}, Logger: slog.New(slog.DiscardHandler),
+		Fatal: func(code cluster.ExitCode, err error) { panic(fmt.Sprint(code, err)) },
+	})
+	if err != nil {
+		panic(err)
+	}
+	defer func() { _ = node.Close(ctx) }() // the tests are over
+	for node.Ready() != nil {
+		time.Sleep(5 * time.Millisecond) // there is nothing to wait on
+	}
+	front, err := listen(ctx, "127.0.0.1:0", &face{Node: node, id: "n1"})
+	if err != nil {
+		panic(err)
+	}
+	defer func() { _ = front.port.Shutdown(ctx) }() // the tests are over
+	address = front.port.Addr().String()
+	// After a call all goroutines of the port run, which the search for leaks leaves out.
+	c, err := client.Dial(client.Options{}, address)
+	if err == nil {
+		_, err = c.QueueAttributes(ctx, "none")
+		err = errors.Join(c.Close(), nilIf(client.Reason(err) == "QueueDoesNotExist", err))
+	}
+	if err != nil {
+		panic(err)
+	}
+	return m.Run()
+}
+
+func nilIf(expected bool, err error) error {
+	if expected {
+		return nil
+	}
+	return err
+}
+
+// face is the node under another name, so that one node looks like several.
+type face struct {
+	*cluster.Node
+	id     string
+	leader atomic.Pointer[string] // nil: itself
+	calls  atomic.Int64           // of Submit and Receive
+	// broken, if set, is called after a command was executed; its error replaces the
+	// answer.
+	broken atomic.Pointer[func(queue.Command) error]
+}
+
+func (f *face) Leader() (self, leader string) {
+	if leader := f.leader.Load(); leader != nil {
+		return f.id, *leader
+	}
+	return f.id, f.id
+}
+
+func (f *face) answer(cmd queue.Command, reply cluster.Reply, err error) (cluster.Reply, error) {
+	f.calls.Add(1)
+	if broken := f.broken.Load(); broken != nil && err == nil {
+		err = (*broken)(cmd)
+	}
+	return reply, err
+}
+
+func (f *face) Submit(ctx context.Context, cmd queue.Command) (cluster.Reply, error) {
+	reply, err := f.Node.Submit(ctx, cmd)
+	return f.answer(cmd, reply, err)
+}
+
+func (f *face) Receive(ctx context.Context, cmd *queue.ReceiveMessages, wait time.Duration) (cluster.Reply, error) {
+	reply, err := f.Node.Receive(ctx, cmd, wait)
+	return f.answer(cmd, reply, err)
+}
+
+// front is a client port.
+type front struct {
+	face   *face
+	server *grpc.Server
+	port   *transport.Server
+}
+
+func listen(ctx context.Context, address string, node *face) (*front, error) {
+	logger := slog.New(slog.DiscardHandler)
+	server := grpc.New(ctx, grpc.Options{
+		Node: node, Verifier: auth.AcceptAll{}, Names: aws.Names{Account: "000000000000", Region: "us-east-1"},
+		Calls: transport.Middleware{Logger: logger, Random: rand.Reader, Now: time.Now}, Random: rand.Reader, Now: time.Now, Logger: logger,
+	})
+	port, err := transport.Listen(ctx, transport.Config{
+		Addr: address, Now: time.Now, Logger: logger, Handler: http.NotFoundHandler(), GRPC: server, OnShutdown: server.Drain,
+	})
+	return &front{node, server, port}, err
+}
+
+// stop ends a port in order.
+func (f *front) stop(t *testing.T) {
+	t.Helper()
+	if err := f.port.Shutdown(context.WithoutCancel(t.Context())); err != nil {
+		t.Error(err)
+	}
+}
+
+// newClient is a client of several ports, which are closed after the test.
+func newClient(t *testing.T, names ...string) (*client.Client, []*front) {
+	t.Helper()
+	leaks := goleak.IgnoreCurrent()
+	ctx := context.WithoutCancel(t.Context())
+	var fronts []*front
+	var addresses []string
+	for _, name := range names {
+		f, err := listen(ctx, "127.0.0.1:0", &face{Node: node, id: name})
+		if err != nil {
+			t.Fatal(err)
+		}
+		fronts = append(fronts, f)
+		addresses = append(addresses, f.port.Addr().String())
+	}
+	c, err := client.Dial(client.Options{}, addresses...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := c.Close(); err != nil {
+			t.Error(err)
+		}
+		for _, f := range fronts {
+			f.stop(t)
+		}
+		goleak.VerifyNone(t, leaks)
+	})
+	return c, fronts
+}
+
+var queueNumber atomic.Int64
+
+func create(t *testing.T, c *client.Client, suffix string) string {
+	t.Helper()
+	name := fmt.Sprintf("c%d%s", queueNumber.Add(1), suffix)
+	if err := c.CreateQueue(t.Context(), name, nil, nil); err != nil {
+		t.Fatal(err)
+	}
+	return name
+}

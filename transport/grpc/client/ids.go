@@ -1,0 +1,6 @@
+package client
+
+import "crypto/rand"
+
+// newID is a new deduplication or attempt id.
+func newID() string { return rand.Text() }

@@ -1,0 +1,296 @@
+package grpc
+
+import (
+	"context"
+	"errors"
+	"io"
+	"strconv"
+	"sync"
+	"time"
+
+	"google.golang.org/grpc"
+
+	"github.com/seriatimq/seriatim/queue"
+	"github.com/seriatimq/seriatim/queue/limits"
+	"github.com/seriatimq/seriatim/queue/refusal"
+	"github.com/seriatimq/seriatim/transport/grpc/seriatimpb"
+)
+
+const (
+	creditMax = 1000
+	// settlementsMax is how many settlements of a stream may be under way.
+	settlementsMax = 16
+	// consumeWait is how long one receive of a stream waits.
+	consumeWait = limits.WaitSecondsMax * time.Second
+)
+
+// consumeStream is the server's end of Consume.
+type consumeStream = grpc.BidiStreamingServer[seriatimpb.ConsumeRequest, seriatimpb.ConsumeResponse]
+
+// Consume receives messages as long as the client has credit for them.
+func (q *queues) Consume(stream consumeStream) error {
+	if q.server.waits.Context().Err() != nil {
+		return errDraining
+	}
+	c := callOf(stream.Context())
+	open, err := c.readOpen(stream)
+	if err != nil {
+		return err
+	}
+	visibility, err := c.openVisibility(stream.Context(), open)
+	if err != nil {
+		return err
+	}
+	s := &consumer{
+		call: c, stream: stream, visibility: visibility, attempt: open.GetAttemptId(), resumed: open.GetAttemptId() != "",
+		holdings: newHoldings(int(open.GetCredit()), visibility, q.server.Now), settling: make(chan struct{}, settlementsMax),
+	}
+	if s.attempt == "" || !isFIFO(c.queue) {
+		if s.attempt, err = s.newAttempt(); err != nil {
+			return err
+		}
+	}
+	s.holdings.add(open.GetHeld(), q.server.Now())
+	return s.run()
+}
+
+// readOpen reads the first request.
+func (c *call) readOpen(stream consumeStream) (*seriatimpb.ConsumeOpen, error) {
+	first, err := stream.Recv()
+	if err != nil && !errors.Is(err, io.EOF) {
+		return nil, err
+	}
+	open := first.GetOpen()
+	if err := c.on(open.GetQueue()); err != nil {
+		return nil, err
+	}
+	switch credit := open.GetCredit(); {
+	case credit < 1 || credit > creditMax:
+		return nil, c.refuse(stream.Context(), refusal.InvalidValue(strconv.FormatUint(uint64(credit), 10), "credit", "Must be between 1 and 1000."))
+	case len(open.GetHeld()) > creditMax:
+		return nil, c.refuse(stream.Context(), refusal.InvalidValue(strconv.Itoa(len(open.GetHeld())), "held", "There are at most 1000."))
+	}
+	return open, nil
+}
+
+// openVisibility is the visibility timeout of a stream: that of the request or of
+// the queue.
+func (c *call) openVisibility(ctx context.Context, open *seriatimpb.ConsumeOpen) (seconds int32, err error) {
+	err = c.read(ctx, func(v queue.View) error {
+		attributes, refused := v.Typed(c.queue)
+		if refused != nil {
+			return refused
+		}
+		seconds = int32(attributes.VisibilitySeconds)
+		return nil
+	})
+	if open.VisibilityTimeoutSeconds != nil {
+		seconds = open.GetVisibilityTimeoutSeconds()
+	}
+	if err == nil && (seconds < 1 || seconds > limits.VisibilitySecondsMax) {
+		err = refusal.InvalidValue(strconv.Itoa(int(seconds)), "visibility_timeout_seconds", "Must be between 1 and 43200 to consume.")
+	}
+	return seconds, err
+}
+
+// consumer is the server's end of one Consume. Each of its parts runs in a
+// goroutine of its own.
+type consumer struct {
+	call       *call
+	stream     consumeStream
+	visibility int32 // seconds
+	holdings   *holdings
+	settling   chan struct{} // a slot for each settlement under way
+
+	attempt string // of the next receive; used by receive
+	resumed bool   // it is from an earlier stream; used by receive
+
+	sending sync.Mutex // of stream
+
+	mu          sync.Mutex
+	ended       bool // no settlement may begin any more
+	settlements sync.WaitGroup
+}
+
+// begin runs a settlement in a goroutine of its own, none after end.
+func (s *consumer) begin(settle func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.ended {
+		s.settlements.Go(settle)
+	}
+}
+
+// end waits for the settlements under way.
+func (s *consumer) end() {
+	s.mu.Lock()
+	s.ended = true
+	s.mu.Unlock()
+	s.settlements.Wait()
+}
+
+func (s *consumer) send(out *seriatimpb.ConsumeResponse) error {
+	s.sending.Lock()
+	defer s.sending.Unlock()
+	return s.stream.Send(out)
+}
+
+// newAttempt makes the id of a receive; standard queues have none.
+func (s *consumer) newAttempt() (string, error) {
+	if !isFIFO(s.call.queue) {
+		return "", nil
+	}
+	return s.call.server.newAttemptID()
+}
+
+// run serves the stream until it has to end.
+func (s *consumer) run() error {
+	opened := &seriatimpb.ConsumeOpened{NextAttemptId: s.attempt, VisibilityTimeoutSeconds: s.visibility}
+	if err := s.send(&seriatimpb.ConsumeResponse{Response: &seriatimpb.ConsumeResponse_Opened{Opened: opened}}); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithCancel(s.stream.Context())
+	var parts sync.WaitGroup
+	ended := make(chan error, 3) // one result of each part
+	parts.Go(func() { ended <- s.receiveAll(ctx) })
+	parts.Go(func() { ended <- s.renewAll(ctx) })
+	// The reader ends with the stream, which is over when this method has returned.
+	go func() { ended <- s.read() }()
+	var err error
+	select {
+	case err = <-ended:
+	case <-s.call.server.waits.Context().Done():
+		err = errDraining
+	}
+	cancel()
+	parts.Wait()
+	s.end()
+	if errors.Is(err, io.EOF) {
+		return s.giveBack()
+	}
+	return err
+}
+
+// giveBack makes visible what the client of a clean end did not settle.
+func (s *consumer) giveBack() error {
+	handles := s.holdings.all()
+	for len(handles) > 0 {
+		n := min(len(handles), limits.BatchEntriesMax)
+		if _, err := s.changeVisibility(s.stream.Context(), handles[:n], 0); err != nil {
+			return err
+		}
+		handles = handles[n:]
+	}
+	return nil
+}
+
+// receiveAll receives while there is credit, and sends what comes.
+func (s *consumer) receiveAll(ctx context.Context) error {
+	for {
+		room := s.holdings.room()
+		for room <= 0 {
+			select {
+			case <-s.holdings.changed:
+				room = s.holdings.room()
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+		}
+		received, news, err := s.receive(ctx, min(room, limits.ReceiveMessagesMax))
+		if err == nil && news {
+			err = s.deliver(ctx, &received)
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// receive receives once. It reports whether there is something to tell the client.
+func (s *consumer) receive(ctx context.Context, room int) (received queue.MessagesReceived, news bool, err error) {
+	reply, err := s.call.server.Node.Receive(ctx, &queue.ReceiveMessages{
+		Queue: s.call.queue, MaxMessages: queue.Some(int64(room)), VisibilityTimeout: queue.Some(int64(s.visibility)),
+		AttemptID: s.attempt, AttemptIDGiven: s.attempt != "",
+	}, consumeWait)
+	received, err = resultOf[queue.MessagesReceived](reply.Result, err)
+	var refused *queue.Error
+	if s.resumed && errors.As(err, &refused) && refused.Code == refusal.InvalidParameterValue {
+		// What the earlier stream received is not to be had again: it was settled, or
+		// is handed out anew when its time is over. The client learns the next id.
+		s.resumed = false
+		return queue.MessagesReceived{}, true, nil
+	}
+	if err != nil {
+		return received, false, err
+	}
+	s.resumed = false
+	// An empty receive registers nothing, so its id serves on.
+	return received, len(received.Messages) > 0, nil
+}
+
+// deliver sends what was received, and the id of the next receive before that is
+// made.
+func (s *consumer) deliver(ctx context.Context, received *queue.MessagesReceived) error {
+	var err error
+	if s.attempt, err = s.newAttempt(); err != nil {
+		return err
+	}
+	messages, size := wireMessages(received.Messages)
+	if err := s.call.in.account.acquire(ctx, size); err != nil {
+		return errAnswer
+	}
+	defer s.call.in.account.release(size)
+	handles := make([]string, len(messages))
+	for i, m := range messages {
+		handles[i] = m.GetReceiptHandle()
+	}
+	s.holdings.add(handles, s.call.server.Now().Add(time.Duration(s.visibility)*time.Second))
+	return s.send(&seriatimpb.ConsumeResponse{Response: &seriatimpb.ConsumeResponse_Delivery{Delivery: &seriatimpb.Delivery{
+		Messages: messages, NextAttemptId: s.attempt, Replayed: received.Replayed,
+	}}})
+}
+
+// renewAll renews what the client holds, in time.
+func (s *consumer) renewAll(ctx context.Context) error {
+	tick := time.NewTicker(time.Duration(s.visibility) * time.Second / 3)
+	defer tick.Stop()
+	for {
+		if err := s.renew(ctx); err != nil {
+			return err
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// renew renews what is due. What cannot be renewed now is tried again at the
+// next tick; what a rule refuses to renew is lost.
+func (s *consumer) renew(ctx context.Context) error {
+	due := s.holdings.due()
+	var lost []string
+	for len(due) > 0 {
+		n := min(len(due), limits.BatchEntriesMax)
+		done, err := s.changeVisibility(ctx, due[:n], s.visibility)
+		if err != nil {
+			break
+		}
+		lost = append(lost, s.holdings.renewed(due[:n], done.Errs)...)
+		due = due[n:]
+	}
+	if len(lost) == 0 {
+		return nil
+	}
+	return s.send(&seriatimpb.ConsumeResponse{Response: &seriatimpb.ConsumeResponse_Lost{Lost: &seriatimpb.Lost{ReceiptHandles: lost}}})
+}
+
+func (s *consumer) changeVisibility(ctx context.Context, handles []string, seconds int32) (queue.EntriesDone, error) {
+	entries := make([]queue.VisibilityEntry, len(handles))
+	for i, handle := range handles {
+		entries[i] = queue.VisibilityEntry{Handle: handle, VisibilityTimeout: queue.Some(int64(seconds))}
+	}
+	reply, err := s.call.server.Node.Submit(ctx, &queue.ChangeMessageVisibility{Queue: s.call.queue, Batch: true, Entries: entries})
+	return resultOf[queue.EntriesDone](reply.Result, err)
+}

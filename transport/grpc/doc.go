@@ -1,0 +1,48 @@
+// Package grpc is the native API: the same queues as over HTTP, with streams for
+// the fast paths. docs/manual/grpc.md is its manual, queues.proto its definition.
+//
+// # What it owns
+//
+// The published service seriatim.v1.Queues; the table of its methods with the
+// permission of each; the statuses of errors; the streams SendStream and
+// Consume; health and reflection; how calls are bounded, counted and ended.
+//
+// # What it refuses to know
+//
+// The rules of a queue, which package queue checks for every way in; the other
+// APIs; the log and other nodes: a [Node] takes commands wherever the leader is.
+//
+// # Who calls it
+//
+// cmd/seriatim/server gives a [Server] to the client port. Package client, beside
+// it, is for programs that use the API.
+//
+// # Design
+//
+// Sharing the port. All HTTP/2 on the client port is served by net/http, which
+// passes the requests of content type application/grpc to ServeHTTP. The other
+// way is to hand whole connections to grpc-go's own transport, which costs less
+// a call. It was not taken: only the first header block tells a connection of
+// this API from one of SQS over HTTP/2, and clients of gRPC send it after the
+// settings of a server that would not be chosen yet. And one stack of HTTP/2
+// means that what bounds it holds here as it stands: connections, header sizes,
+// deadlines, Host and Origin, TLS, the clean stop with GOAWAY. The streams make
+// up for the cost, because one frame carries several messages.
+//
+// Backpressure. The transport of grpc-go below ServeHTTP reads a body as fast as
+// it comes, into memory without bound. So [requestBody] lets it read the next
+// message only when a handler asks for it; what waits is in the windows of
+// HTTP/2. What a message has beyond http1.FreeBytes is taken from the budget
+// that all requests of the port share.
+//
+// Order and pipelining in SendStream. A node makes no promise on the order of
+// commands that are submitted at the same time, and makes a command again whose
+// fate is unknown. So a stream never has two commands with messages of one group
+// under way; those of other groups go on, and what comes in meanwhile goes into the
+// next command, up to ten messages. See pipeline.
+//
+// Names, not URLs or ARNs, denote queues. Where a value of an attribute is an ARN
+// it stays one, as both APIs show the same attributes.
+package grpc
+
+//go:generate go run -C ../../test/tools ./protogen -grpc -out transport/grpc/seriatimpb transport/grpc/queues.proto

@@ -1,0 +1,143 @@
+package grpc
+
+import (
+	"context"
+	"errors"
+
+	"google.golang.org/genproto/googleapis/rpc/errdetails"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/seriatimq/seriatim/cluster"
+	"github.com/seriatimq/seriatim/queue"
+	"github.com/seriatimq/seriatim/queue/refusal"
+	"github.com/seriatimq/seriatim/transport/auth"
+	"github.com/seriatimq/seriatim/transport/budget"
+	"github.com/seriatimq/seriatim/transport/grpc/seriatimpb"
+)
+
+// domain is that of the reasons in google.rpc.ErrorInfo.
+const domain = "seriatim"
+
+// Reasons of the server itself. All but the first say that nothing was done.
+const (
+	reasonOutcomeUnknown = "OutcomeUnknown"
+	reasonUnderPressure  = "UnderPressure"
+	reasonOverloaded     = "Overloaded"
+	reasonNoLeader       = "NoLeader"
+	reasonDraining       = "Draining"
+	reasonNotReached     = "NotReached" // an earlier message of the stream failed
+	reasonInternal       = "InternalFailure"
+)
+
+// failure is one line of the table of errors.
+type failure struct {
+	code   codes.Code
+	reason string // as SQS calls it
+}
+
+// failures is the error table: one line per code of the domain.
+var failures = map[refusal.Code]failure{
+	refusal.QueueDoesNotExist:            {codes.NotFound, "QueueDoesNotExist"},
+	refusal.QueueNameExists:              {codes.AlreadyExists, "QueueNameExists"},
+	refusal.QueueDeletedRecently:         {codes.FailedPrecondition, "QueueDeletedRecently"},
+	refusal.PurgeQueueInProgress:         {codes.FailedPrecondition, "PurgeQueueInProgress"},
+	refusal.ReceiptHandleIsInvalid:       {codes.InvalidArgument, "ReceiptHandleIsInvalid"},
+	refusal.MessageNotInflight:           {codes.FailedPrecondition, "MessageNotInflight"},
+	refusal.OverLimit:                    {codes.ResourceExhausted, "OverLimit"},
+	refusal.InvalidAttributeName:         {codes.InvalidArgument, "InvalidAttributeName"},
+	refusal.InvalidAttributeValue:        {codes.InvalidArgument, "InvalidAttributeValue"},
+	refusal.InvalidMessageContents:       {codes.InvalidArgument, "InvalidMessageContents"},
+	refusal.EmptyBatchRequest:            {codes.InvalidArgument, "EmptyBatchRequest"},
+	refusal.TooManyEntriesInBatchRequest: {codes.InvalidArgument, "TooManyEntriesInBatchRequest"},
+	refusal.BatchEntryIDsNotDistinct:     {codes.InvalidArgument, "BatchEntryIdsNotDistinct"},
+	refusal.InvalidBatchEntryID:          {codes.InvalidArgument, "InvalidBatchEntryId"},
+	refusal.BatchRequestTooLong:          {codes.InvalidArgument, "BatchRequestTooLong"},
+	refusal.UnsupportedOperation:         {codes.FailedPrecondition, "UnsupportedOperation"},
+	refusal.ResourceNotFound:             {codes.NotFound, "ResourceNotFoundException"},
+	refusal.InvalidParameterValue:        {codes.InvalidArgument, "InvalidParameterValue"},
+	refusal.MissingRequiredParameter:     {codes.InvalidArgument, "MissingParameter"},
+	refusal.RequestThrottled:             {codes.ResourceExhausted, "RequestThrottled"},
+	// No method of this API can cause these two.
+	refusal.InvalidFormatVersion:  {codes.Internal, reasonInternal},
+	refusal.InvalidClusterSetting: {codes.Internal, reasonInternal},
+}
+
+// newError is an error with a status and its reason.
+func newError(code codes.Code, reason, message string) error {
+	plain := status.New(code, message)
+	detailed, err := plain.WithDetails(&errdetails.ErrorInfo{Reason: reason, Domain: domain})
+	if err != nil {
+		return plain.Err() // a message that cannot be encoded
+	}
+	return detailed.Err()
+}
+
+// reasonOf is the reason of a status of this API, else the name of its code.
+func reasonOf(s *status.Status) string {
+	for _, detail := range s.Details() {
+		if info, ok := detail.(*errdetails.ErrorInfo); ok && info.GetDomain() == domain {
+			return info.GetReason()
+		}
+	}
+	return s.Code().String()
+}
+
+var (
+	errDraining = newError(codes.Unavailable, reasonDraining, "This node is stopping. What was not answered was not done, go on on another node.")
+	errBudget   = newError(codes.Unavailable, reasonOverloaded, "Too many large requests are being read at the moment. Nothing was written, retry.")
+	errAnswer   = newError(codes.Unavailable, reasonOutcomeUnknown, "Too many large answers wait for their clients at the moment. "+
+		"The request was served, but its answer is lost. Retry it with the same deduplication id or attempt id.")
+)
+
+// refusalFailure is the form of a refusal in the results of a batch.
+func refusalFailure(e *queue.Error) *seriatimpb.Failure {
+	f, known := failures[e.Code]
+	if !known {
+		f = failure{codes.Internal, reasonInternal}
+	}
+	return &seriatimpb.Failure{Code: int32(f.code), Reason: f.reason, Message: e.Message}
+}
+
+// errorFailure is the form of any error in the results of a stream.
+func errorFailure(err error) *seriatimpb.Failure {
+	s := status.Convert(err)
+	return &seriatimpb.Failure{Code: int32(s.Code()), Reason: reasonOf(s), Message: s.Message()}
+}
+
+// statusOf turns any error of a method into one with a status.
+func (c *call) statusOf(err error) error {
+	var refused *queue.Error
+	var denied *auth.Error
+	var pressure *cluster.PressureError
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &refused):
+		f := refusalFailure(refused)
+		return newError(codes.Code(f.GetCode()), f.GetReason(), f.GetMessage())
+	case errors.As(err, &denied):
+		return newError(codes.PermissionDenied, denied.Code, denied.Message)
+	case errors.Is(err, cluster.ErrOutcomeUnknown):
+		return newError(codes.Unavailable, reasonOutcomeUnknown,
+			"The outcome of this request is unknown: it may or may not have taken effect. Retry it with the same deduplication id or attempt id.")
+	case errors.As(err, &pressure):
+		return newError(codes.Unavailable, reasonUnderPressure,
+			"Sends are refused at the moment: "+pressure.Reason+". Receives and deletes go on. Nothing was written, retry later.")
+	case errors.Is(err, cluster.ErrOverloaded):
+		return newError(codes.Unavailable, reasonOverloaded,
+			"Reduce your request rate: too many requests are waiting to be written. Nothing was written.")
+	case errors.Is(err, cluster.ErrUnavailable), errors.Is(err, cluster.ErrNotLeader):
+		return newError(codes.Unavailable, reasonNoLeader, "The cluster has no leader at the moment. Nothing was written, retry.")
+	case errors.Is(err, budget.ErrExhausted):
+		return errBudget
+	}
+	if s, ok := status.FromError(err); ok {
+		return s.Err()
+	}
+	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		return status.FromContextError(err).Err()
+	}
+	c.server.Logger.Error("a request failed with an unexpected error", "request_id", c.record.ID, "action", c.record.Action, "error", err)
+	return newError(codes.Internal, reasonInternal, "An internal error occurred. See the log of the node for request "+c.record.ID+".")
+}

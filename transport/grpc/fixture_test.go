@@ -1,0 +1,257 @@
+package grpc
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"os"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/status"
+
+	"github.com/seriatimq/seriatim/cluster"
+	"github.com/seriatimq/seriatim/queue"
+	"github.com/seriatimq/seriatim/transport"
+	"github.com/seriatimq/seriatim/transport/auth"
+	"github.com/seriatimq/seriatim/transport/aws"
+	"github.com/seriatimq/seriatim/transport/budget"
+	"github.com/seriatimq/seriatim/transport/grpc/seriatimpb"
+)
+
+// node is the one real node that all tests of the package share; each uses queues
+// of its own.
+var node *cluster.Node
+
+func TestMain(m *testing.M) { os.Exit(run(m)) }
+
+func run(m *testing.M) int {
+	ctx := context.Background()
+	dir, err := os.MkdirTemp("", "seriatim-grpc-")
+	if err != nil {
+		panic(err)
+	}
+	defer func() { _ = os.RemoveAll(dir) }() // the system removes it some day
+	node, err = cluster.Open(ctx, cluster.Config{
+		NodeName: "n1", DataDir: filepath.Join(dir, "n1"), PeerAddr: "127.0.0.1:0", GossipAddr: "127.0.0.1:0",
+		BootstrapExpect: 1, Log: cluster.LogPolicy{SegmentBytes: 1 << 20}, Logger: slog.New(slog.DiscardHandler),
+		Settings: cluster.ClusterSettings{MinimumWindowSeconds: 1},
+		Fatal:    func(code cluster.ExitCode, err error) { panic(fmt.Sprint(code, err)) },
+	})
+	if err != nil {
+		panic(err)
+	}
+	defer func() { _ = node.Close(ctx) }() // the tests are over
+	for node.Ready() != nil {
+		time.Sleep(5 * time.Millisecond) // there is nothing to wait on
+	}
+	return m.Run()
+}
+
+// testNode is the node, with answers that a test can replace.
+type testNode struct {
+	*cluster.Node
+	// submit, if set, executes commands; next is the node.
+	submit atomic.Pointer[func(next func() (cluster.Reply, error), cmd queue.Command) (cluster.Reply, error)]
+	leader atomic.Pointer[string]
+	fail   atomic.Pointer[error] // of everything
+}
+
+func (n *testNode) Submit(ctx context.Context, cmd queue.Command) (cluster.Reply, error) {
+	if err := n.fail.Load(); err != nil {
+		return cluster.Reply{}, *err
+	}
+	next := func() (cluster.Reply, error) { return n.Node.Submit(ctx, cmd) }
+	if submit := n.submit.Load(); submit != nil {
+		return (*submit)(next, cmd)
+	}
+	return next()
+}
+
+func (n *testNode) Receive(ctx context.Context, cmd *queue.ReceiveMessages, wait time.Duration) (cluster.Reply, error) {
+	if err := n.fail.Load(); err != nil {
+		return cluster.Reply{}, *err
+	}
+	return n.Node.Receive(ctx, cmd, wait)
+}
+
+func (n *testNode) Read(ctx context.Context, read func(queue.View) error) (cluster.Position, error) {
+	if err := n.fail.Load(); err != nil {
+		return cluster.Position{}, *err
+	}
+	return n.Node.Read(ctx, read)
+}
+
+// observed are the records of finished calls. Safe for concurrent use.
+type observed struct {
+	mu      sync.Mutex
+	records []transport.Request
+}
+
+func (o *observed) Observe(r *transport.Request) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.records = append(o.records, *r)
+}
+
+// last is the newest record of an action.
+func (o *observed) last(t *testing.T, action string) transport.Request {
+	t.Helper()
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {
+		o.mu.Lock()
+		for i := len(o.records) - 1; i >= 0; i-- {
+			if o.records[i].Action == action {
+				defer o.mu.Unlock()
+				return o.records[i]
+			}
+		}
+		o.mu.Unlock()
+		if time.Now().After(deadline) {
+			t.Fatalf("no record of %s", action)
+		}
+	}
+}
+
+// fixture is a Server on a real client port over the real node, with a client.
+type fixture struct {
+	t        *testing.T
+	node     *testNode
+	server   *Server
+	port     *transport.Server
+	budget   *budget.Bytes
+	observed *observed
+	conn     *grpc.ClientConn
+	client   seriatimpb.QueuesClient
+}
+
+// newFixture makes one; change may change the options. Goroutines left behind
+// fail the test.
+func newFixture(t *testing.T, change func(*Options)) *fixture {
+	t.Helper()
+	leaks := goleak.IgnoreCurrent()
+	f := &fixture{t: t, node: &testNode{Node: node}, observed: &observed{}, budget: budget.New(64 << 20)}
+	logger := slog.New(slog.DiscardHandler)
+	options := Options{
+		Node: f.node, Verifier: auth.AcceptAll{}, Names: aws.Names{Account: "000000000000", Region: "us-east-1"}, Budget: f.budget,
+		Calls:  transport.Middleware{Logger: logger, Observer: f.observed, Random: rand.Reader, Now: time.Now},
+		Random: rand.Reader, Now: time.Now, Logger: logger,
+	}
+	if change != nil {
+		change(&options)
+	}
+	ctx := context.WithoutCancel(t.Context())
+	f.server = New(ctx, options)
+	var err error
+	f.port, err = transport.Listen(ctx, transport.Config{
+		Addr: "127.0.0.1:0", Budget: options.Budget, Now: time.Now, Logger: logger, OnShutdown: f.server.Drain,
+		Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "not gRPC") }),
+		GRPC:    transport.Origins{Loopback: true}.Wrap(f.server),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.conn = f.dial()
+	f.client = seriatimpb.NewQueuesClient(f.conn)
+	t.Cleanup(func() {
+		if err := f.conn.Close(); err != nil {
+			t.Error(err)
+		}
+		if err := f.port.Shutdown(ctx); err != nil {
+			t.Error(err)
+		}
+		if used := f.budget.Usage().Used; used != 0 {
+			t.Errorf("%d bytes of the budget were not given back", used)
+		}
+		goleak.VerifyNone(t, leaks)
+	})
+	return f
+}
+
+func (f *fixture) dial() *grpc.ClientConn {
+	f.t.Helper()
+	conn, err := grpc.NewClient("passthrough:///"+f.port.Addr().String(), grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithNoProxy())
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	return conn
+}
+
+var queueNumber atomic.Int64
+
+// create makes a queue of its own for the test, FIFO unless standard.
+func (f *fixture) create(attributes map[string]string) string {
+	f.t.Helper()
+	name := fmt.Sprintf("q%d.fifo", queueNumber.Add(1))
+	all := map[string]string{"FifoQueue": "true"}
+	for k, v := range attributes {
+		all[k] = v
+	}
+	if all["FifoQueue"] == "false" {
+		delete(all, "FifoQueue")
+		name = fmt.Sprintf("q%d", queueNumber.Add(1))
+	}
+	if _, err := f.client.CreateQueue(f.t.Context(), &seriatimpb.CreateQueueRequest{Queue: name, Attributes: all}); err != nil {
+		f.t.Fatal(err)
+	}
+	return name
+}
+
+// message is a message of a group with the body as its deduplication id.
+func message(group, body string) *seriatimpb.OutgoingMessage {
+	return &seriatimpb.OutgoingMessage{Body: body, GroupId: &group, DeduplicationId: &body}
+}
+
+// send sends messages of one group and fails the test unless all are accepted.
+func (f *fixture) send(queue, group string, bodies ...string) []*seriatimpb.SendResult {
+	f.t.Helper()
+	in := &seriatimpb.SendRequest{Queue: queue}
+	for _, b := range bodies {
+		in.Messages = append(in.Messages, message(group, b))
+	}
+	out, err := f.client.Send(f.t.Context(), in)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	for i, r := range out.GetResults() {
+		if r.GetFailure() != nil {
+			f.t.Fatalf("message %d: %v", i, r.GetFailure())
+		}
+	}
+	return out.GetResults()
+}
+
+// receive receives up to ten messages without waiting.
+func (f *fixture) receive(queue string) *seriatimpb.ReceiveResponse {
+	f.t.Helper()
+	out, err := f.client.Receive(f.t.Context(), &seriatimpb.ReceiveRequest{Queue: queue, MaxMessages: new(int32(10)), WaitSeconds: new(int32(0))})
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	return out
+}
+
+func bodies(messages []*seriatimpb.Message) []string {
+	out := []string{}
+	for _, m := range messages {
+		out = append(out, m.GetBody())
+	}
+	return out
+}
+
+// wantStatus fails the test unless err has the code and the reason.
+func wantStatus(t *testing.T, err error, code codes.Code, reason string) {
+	t.Helper()
+	if s := status.Convert(err); s.Code() != code || reasonOf(s) != reason {
+		t.Errorf("got %v %s: %v, want %v %s", s.Code(), reasonOf(s), err, code, reason)
+	}
+}

@@ -1,0 +1,80 @@
+package grpc
+
+import (
+	"context"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	healthpb "google.golang.org/grpc/health/grpc_health_v1"
+	"google.golang.org/grpc/status"
+
+	"github.com/seriatimq/seriatim/transport/grpc/seriatimpb"
+)
+
+// healthInterval is between two looks of a watch.
+const healthInterval = time.Second
+
+// health is grpc.health.v1.Health: whether this node is ready, as on the admin
+// port. The empty service is the node.
+type health struct {
+	healthpb.UnimplementedHealthServer
+	server *Server
+}
+
+func (h *health) status() healthpb.HealthCheckResponse_ServingStatus {
+	if h.server.waits.Context().Err() != nil || h.server.Node.Ready() != nil {
+		return healthpb.HealthCheckResponse_NOT_SERVING
+	}
+	return healthpb.HealthCheckResponse_SERVING
+}
+
+func known(service string) bool {
+	return service == "" || service == seriatimpb.Queues_ServiceDesc.ServiceName
+}
+
+// Check answers at once.
+func (h *health) Check(_ context.Context, in *healthpb.HealthCheckRequest) (*healthpb.HealthCheckResponse, error) {
+	if !known(in.GetService()) {
+		return nil, status.Error(codes.NotFound, "unknown service")
+	}
+	return &healthpb.HealthCheckResponse{Status: h.status()}, nil
+}
+
+// List answers for all services.
+func (h *health) List(context.Context, *healthpb.HealthListRequest) (*healthpb.HealthListResponse, error) {
+	now := &healthpb.HealthCheckResponse{Status: h.status()}
+	return &healthpb.HealthListResponse{Statuses: map[string]*healthpb.HealthCheckResponse{
+		"": now, seriatimpb.Queues_ServiceDesc.ServiceName: now,
+	}}, nil
+}
+
+// Watch tells the status now and whenever it has changed. It ends when the node
+// stops or is drained.
+func (h *health) Watch(in *healthpb.HealthCheckRequest, stream grpc.ServerStreamingServer[healthpb.HealthCheckResponse]) error {
+	ended := h.server.waits.Context()
+	tick := time.NewTicker(healthInterval)
+	defer tick.Stop()
+	told := healthpb.HealthCheckResponse_UNKNOWN
+	for {
+		now := healthpb.HealthCheckResponse_SERVICE_UNKNOWN
+		if known(in.GetService()) {
+			now = h.status()
+		}
+		if now != told {
+			if err := stream.Send(&healthpb.HealthCheckResponse{Status: now}); err != nil {
+				return err
+			}
+			told = now
+		}
+		if ended.Err() != nil {
+			return errDraining
+		}
+		select {
+		case <-tick.C:
+		case <-ended.Done():
+		case <-stream.Context().Done():
+			return status.FromContextError(stream.Context().Err()).Err()
+		}
+	}
+}

@@ -1,0 +1,47 @@
+package grpc
+
+import (
+	"os"
+	"strings"
+	"testing"
+
+	"google.golang.org/grpc/codes"
+
+	"github.com/seriatimq/seriatim/queue/refusal"
+)
+
+// The table of errors in the manual is that of the code.
+func TestManual(t *testing.T) {
+	text, err := os.ReadFile("../../docs/manual/grpc.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, table, _ := strings.Cut(string(text), "| --- | --- | --- |\n")
+	listed := map[string]string{}
+	for line := range strings.Lines(table) {
+		cells := strings.Split(line, "|")
+		if len(cells) < 4 {
+			break
+		}
+		listed[strings.Trim(cells[1], " `")] = strings.TrimSpace(cells[2])
+	}
+	want := map[string]codes.Code{
+		reasonOutcomeUnknown: codes.Unavailable, reasonUnderPressure: codes.Unavailable, reasonOverloaded: codes.Unavailable,
+		reasonNoLeader: codes.Unavailable, reasonDraining: codes.Unavailable, reasonNotReached: codes.Unavailable, reasonInternal: codes.Internal,
+	}
+	for code := refusal.QueueDoesNotExist; code <= refusal.InvalidClusterSetting; code++ {
+		want[failures[code].reason] = failures[code].code
+	}
+	names := map[codes.Code]string{
+		codes.Unavailable: "UNAVAILABLE", codes.Internal: "INTERNAL", codes.NotFound: "NOT_FOUND", codes.AlreadyExists: "ALREADY_EXISTS",
+		codes.FailedPrecondition: "FAILED_PRECONDITION", codes.InvalidArgument: "INVALID_ARGUMENT", codes.ResourceExhausted: "RESOURCE_EXHAUSTED",
+	}
+	for reason, code := range want {
+		if listed[reason] != names[code] {
+			t.Errorf("%s is %q in the manual, want %s", reason, listed[reason], names[code])
+		}
+	}
+	if len(listed) != len(want) {
+		t.Errorf("the manual lists %d reasons, the code has %d", len(listed), len(want))
+	}
+}

@@ -1,0 +1,148 @@
+package grpc
+
+import (
+	"context"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/seriatimq/seriatim/cluster"
+	"github.com/seriatimq/seriatim/queue"
+	"github.com/seriatimq/seriatim/queue/limits"
+	"github.com/seriatimq/seriatim/queue/refusal"
+	"github.com/seriatimq/seriatim/transport/grpc/seriatimpb"
+	"github.com/seriatimq/seriatim/transport/http1"
+)
+
+// Send sends 1 to 10 messages.
+func (q *queues) Send(ctx context.Context, in *seriatimpb.SendRequest) (*seriatimpb.SendResponse, error) {
+	c := callOf(ctx)
+	if err := c.on(in.GetQueue()); err != nil {
+		return nil, err
+	}
+	if refused := queue.CheckEntryCount(len(in.GetMessages()), "message"); refused != nil {
+		return nil, c.refuse(ctx, refused)
+	}
+	entries := make([]queue.SendEntry, len(in.GetMessages()))
+	for i, m := range in.GetMessages() {
+		entries[i] = sendEntry(m)
+	}
+	sent, err := resultOf[queue.MessagesSent](c.submit(ctx, &queue.SendMessages{
+		Queue: c.queue, SenderID: c.senderID(), Batch: true, Entries: entries,
+	}))
+	if err != nil {
+		return nil, err
+	}
+	out := &seriatimpb.SendResponse{Results: make([]*seriatimpb.SendResult, len(sent.Entries))}
+	for i := range sent.Entries {
+		out.Results[i] = sendResult(&sent.Entries[i], c.repeated)
+	}
+	return out, nil
+}
+
+// waitOfQueue lets the queue's ReceiveMessageWaitTimeSeconds decide.
+const waitOfQueue = time.Duration(-1)
+
+// Receive receives up to 10 messages, waiting for the first if asked to.
+func (q *queues) Receive(ctx context.Context, in *seriatimpb.ReceiveRequest) (*seriatimpb.ReceiveResponse, error) {
+	c := callOf(ctx)
+	if err := c.on(in.GetQueue()); err != nil {
+		return nil, err
+	}
+	wait := waitOfQueue
+	if in.WaitSeconds != nil {
+		if w := in.GetWaitSeconds(); w < 0 || w > limits.WaitSecondsMax {
+			return nil, c.refuse(ctx, refusal.InvalidValue(strconv.Itoa(int(w)), "wait_seconds", "Must be >= 0 and <= 20, if provided."))
+		}
+		wait = time.Duration(in.GetWaitSeconds()) * time.Second
+	}
+	cmd := &queue.ReceiveMessages{
+		Queue: c.queue, MaxMessages: domainInt(in.MaxMessages), VisibilityTimeout: domainInt(in.VisibilityTimeoutSeconds), ShortPoll: wait == 0,
+	}
+	if isFIFO(c.queue) {
+		cmd.AttemptID, cmd.AttemptIDGiven = in.GetAttemptId(), true
+		if in.AttemptId == nil {
+			var err error
+			if cmd.AttemptID, err = q.server.newAttemptID(); err != nil {
+				return nil, err
+			}
+		}
+	}
+	received, err := c.receive(ctx, cmd, wait)
+	if err != nil {
+		return nil, err
+	}
+	out := &seriatimpb.ReceiveResponse{AttemptId: cmd.AttemptID, Replayed: received.Replayed}
+	var size int64
+	out.Messages, size = wireMessages(received.Messages)
+	if size > http1.FreeBytes {
+		if err := c.in.account.acquire(ctx, size); err != nil {
+			return nil, errAnswer
+		}
+	}
+	return out, nil
+}
+
+// receive waits for messages until the caller hangs up or the node stops.
+func (c *call) receive(ctx context.Context, cmd *queue.ReceiveMessages, wait time.Duration) (queue.MessagesReceived, error) {
+	waits := c.server.waits.Context()
+	if wait != 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithCancel(ctx)
+		defer cancel()
+		defer context.AfterFunc(waits, cancel)()
+	}
+	reply, err := c.server.Node.Receive(ctx, cmd, wait)
+	c.position = reply.Position
+	// A receive on its way into the log is not denied: it may take effect.
+	if errors.Is(err, context.Canceled) && waits.Err() != nil && !errors.Is(err, cluster.ErrOutcomeUnknown) {
+		return queue.MessagesReceived{}, errDraining
+	}
+	return resultOf[queue.MessagesReceived](reply.Result, err)
+}
+
+// newAttemptID makes the id of a receive that the caller gave none.
+func (s *Server) newAttemptID() (string, error) {
+	var id [16]byte
+	if _, err := io.ReadFull(s.Random, id[:]); err != nil {
+		return "", fmt.Errorf("reading random bytes for an attempt id: %w", err)
+	}
+	return hex.EncodeToString(id[:]), nil
+}
+
+// isFIFO reports whether a queue of this name is a FIFO queue.
+func isFIFO(name string) bool { return strings.HasSuffix(name, ".fifo") }
+
+// Delete deletes 1 to 10 messages, each for itself.
+func (q *queues) Delete(ctx context.Context, in *seriatimpb.DeleteRequest) (*seriatimpb.DeleteResponse, error) {
+	c := callOf(ctx)
+	if err := c.on(in.GetQueue()); err != nil {
+		return nil, err
+	}
+	if refused := queue.CheckEntryCount(len(in.GetReceiptHandles()), "receipt handle"); refused != nil {
+		return nil, c.refuse(ctx, refused)
+	}
+	done, err := resultOf[queue.EntriesDone](c.submit(ctx, &queue.DeleteMessages{Queue: c.queue, Batch: true, Handles: in.GetReceiptHandles()}))
+	return &seriatimpb.DeleteResponse{Outcomes: outcomes(done)}, err
+}
+
+// ChangeVisibility sets visibility timeouts of 1 to 10 deliveries, each for itself.
+func (q *queues) ChangeVisibility(ctx context.Context, in *seriatimpb.ChangeVisibilityRequest) (*seriatimpb.ChangeVisibilityResponse, error) {
+	c := callOf(ctx)
+	if err := c.on(in.GetQueue()); err != nil {
+		return nil, err
+	}
+	if refused := queue.CheckEntryCount(len(in.GetEntries()), "entry"); refused != nil {
+		return nil, c.refuse(ctx, refused)
+	}
+	entries := make([]queue.VisibilityEntry, len(in.GetEntries()))
+	for i, e := range in.GetEntries() {
+		entries[i] = queue.VisibilityEntry{Handle: e.GetReceiptHandle(), VisibilityTimeout: domainInt(e.VisibilityTimeoutSeconds)}
+	}
+	done, err := resultOf[queue.EntriesDone](c.submit(ctx, &queue.ChangeMessageVisibility{Queue: c.queue, Batch: true, Entries: entries}))
+	return &seriatimpb.ChangeVisibilityResponse{Outcomes: outcomes(done)}, err
+}

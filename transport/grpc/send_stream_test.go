@@ -1,0 +1,374 @@
+package grpc
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"testing"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+
+	"github.com/seriatimq/seriatim/cluster"
+	"github.com/seriatimq/seriatim/queue"
+	"github.com/seriatimq/seriatim/transport/grpc/seriatimpb"
+)
+
+// sender is the client's end of a SendStream.
+type sender struct {
+	t      *testing.T
+	stream grpc.BidiStreamingClient[seriatimpb.SendStreamRequest, seriatimpb.SendStreamResponse]
+	next   uint64 // number of the next message
+	heard  uint64 // number of the next result
+}
+
+func (f *fixture) sender(name string) *sender {
+	f.t.Helper()
+	stream, err := f.client.SendStream(f.t.Context())
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	if err := stream.Send(&seriatimpb.SendStreamRequest{Queue: name}); err != nil {
+		f.t.Fatal(err)
+	}
+	if out, err := stream.Recv(); err != nil || out.GetUnansweredMax() != unansweredMax {
+		f.t.Fatal(out, err)
+	}
+	return &sender{t: f.t, stream: stream, next: 1, heard: 1}
+}
+
+func (s *sender) send(messages ...*seriatimpb.OutgoingMessage) {
+	s.t.Helper()
+	if err := s.stream.Send(&seriatimpb.SendStreamRequest{FirstNumber: s.next, Messages: messages}); err != nil {
+		s.t.Fatal(err)
+	}
+	s.next += uint64(len(messages))
+}
+
+// results are those of the next n messages.
+func (s *sender) results(n int) []*seriatimpb.SendResult {
+	s.t.Helper()
+	var results []*seriatimpb.SendResult
+	for len(results) < n {
+		out, err := s.stream.Recv()
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		if out.GetFirstNumber() != s.heard {
+			s.t.Fatalf("results from %d, want %d", out.GetFirstNumber(), s.heard)
+		}
+		s.heard += uint64(len(out.GetResults()))
+		results = append(results, out.GetResults()...)
+	}
+	return results
+}
+
+// ended is the status of the stream, after its last result.
+func (s *sender) ended() error {
+	s.t.Helper()
+	out, err := s.stream.Recv()
+	if err == nil {
+		s.t.Fatalf("another answer: %v", out)
+	}
+	return err
+}
+
+// Messages of each group keep their order, whatever is under way at the same time,
+// and answers come in the order of the messages.
+func TestSendStreamOrder(t *testing.T) {
+	f := newFixture(t, nil)
+	name := f.create(nil)
+	s := f.sender(name)
+	const groups, each = 7, 60
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		for i := range each {
+			for g := range groups {
+				s.send(message(fmt.Sprint("g", g), fmt.Sprintf("%d-%03d", g, i)))
+			}
+		}
+	}()
+	results := s.results(groups * each)
+	<-ended
+	if err := s.stream.CloseSend(); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.ended(); !errors.Is(err, io.EOF) {
+		t.Errorf("ended with %v", err)
+	}
+	last := map[int]uint64{}
+	for i, r := range results {
+		if r.GetFailure() != nil || r.GetSequenceNumber() <= last[i%groups] {
+			t.Fatalf("message %d: %v after %d", i, r, last[i%groups])
+		}
+		last[i%groups] = r.GetSequenceNumber()
+	}
+	got := map[string][]string{}
+	for {
+		out := f.receive(name)
+		if len(out.GetMessages()) == 0 {
+			break
+		}
+		var handles []string
+		for _, m := range out.GetMessages() {
+			got[m.GetGroupId()] = append(got[m.GetGroupId()], m.GetBody())
+			handles = append(handles, m.GetReceiptHandle())
+		}
+		if _, err := f.client.Delete(t.Context(), &seriatimpb.DeleteRequest{Queue: name, ReceiptHandles: handles}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for g := range groups {
+		bodies := got[fmt.Sprint("g", g)]
+		if len(bodies) != each || !slices.IsSorted(bodies) {
+			t.Errorf("group %d: %v", g, bodies)
+		}
+	}
+}
+
+// What is wrong with one message is no fault of those that went with it.
+func TestSendStreamRefusals(t *testing.T) {
+	f := newFixture(t, nil)
+	name := f.create(nil)
+	s := f.sender(name)
+	good := message("g", "good")
+	s.send(good, &seriatimpb.OutgoingMessage{Body: "no deduplication id", GroupId: new("g")}, message("h", ""), message("g", "better"))
+	results := s.results(4)
+	for i, want := range []string{"", "InvalidParameterValue", "MissingParameter", ""} {
+		if got := results[i].GetFailure().GetReason(); got != want {
+			t.Errorf("message %d: %v, want %q", i, results[i], want)
+		}
+	}
+	s.send(good)
+	if r := s.results(1)[0]; !r.GetDuplicate() || r.GetMessageId() != results[0].GetMessageId() {
+		t.Errorf("%v", r)
+	}
+	if err := s.stream.CloseSend(); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.ended(); !errors.Is(err, io.EOF) {
+		t.Errorf("ended with %v", err)
+	}
+}
+
+func TestSendStreamBadRequests(t *testing.T) {
+	f := newFixture(t, nil)
+	name := f.create(nil)
+	for _, tc := range []struct {
+		name   string
+		first  *seriatimpb.SendStreamRequest
+		second *seriatimpb.SendStreamRequest
+		code   codes.Code
+		reason string
+	}{
+		{"no queue", &seriatimpb.SendStreamRequest{}, nil, codes.InvalidArgument, "MissingParameter"},
+		{"unknown queue", &seriatimpb.SendStreamRequest{Queue: "none"}, nil, codes.NotFound, "QueueDoesNotExist"},
+		{"messages at once", &seriatimpb.SendStreamRequest{Queue: name, Messages: []*seriatimpb.OutgoingMessage{message("g", "a")}}, nil, codes.InvalidArgument, "InvalidParameterValue"},
+		{"nothing", &seriatimpb.SendStreamRequest{Queue: name}, &seriatimpb.SendStreamRequest{FirstNumber: 1}, codes.InvalidArgument, "EmptyBatchRequest"},
+		{
+			"a gap", &seriatimpb.SendStreamRequest{Queue: name},
+			&seriatimpb.SendStreamRequest{FirstNumber: 2, Messages: []*seriatimpb.OutgoingMessage{message("g", "a")}}, codes.InvalidArgument, "InvalidParameterValue",
+		},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			stream, err := f.client.SendStream(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, in := range []*seriatimpb.SendStreamRequest{tc.first, tc.second} {
+				if in != nil {
+					if err := stream.Send(in); err != nil {
+						t.Fatal(err)
+					}
+				}
+			}
+			for err == nil {
+				_, err = stream.Recv()
+			}
+			wantStatus(t, err, tc.code, tc.reason)
+		})
+	}
+}
+
+// gate lets commands through one by one and counts those under way.
+type gate struct {
+	begun  chan *queue.SendMessages
+	permit chan error // what the command is answered instead; nil: by the node
+}
+
+func (f *fixture) gate() *gate {
+	g := &gate{begun: make(chan *queue.SendMessages, commandsMax+1), permit: make(chan error)}
+	submit := func(next func() (cluster.Reply, error), cmd queue.Command) (cluster.Reply, error) {
+		send, ok := cmd.(*queue.SendMessages)
+		if !ok {
+			return next()
+		}
+		g.begun <- send
+		if err := <-g.permit; err != nil {
+			return cluster.Reply{}, err
+		}
+		return next()
+	}
+	f.node.submit.Store(&submit)
+	return g
+}
+
+// Commands of different groups do not wait for each other, those of one do, and
+// what waits goes together.
+func TestSendStreamPipelines(t *testing.T) {
+	f := newFixture(t, nil)
+	name := f.create(nil)
+	g := f.gate()
+	s := f.sender(name)
+	s.send(message("a", "a1"))
+	<-g.begun
+	s.send(message("a", "a2"))
+	s.send(message("b", "b1"))
+	if cmd := <-g.begun; len(cmd.Entries) != 1 || cmd.Entries[0].Body != "b1" {
+		t.Errorf("%+v", cmd.Entries)
+	}
+	s.send(message("a", "a3"), message("c", "c1"))
+	if cmd := <-g.begun; len(cmd.Entries) != 1 || cmd.Entries[0].Body != "c1" {
+		t.Errorf("%+v", cmd.Entries)
+	}
+	for range 3 {
+		g.permit <- nil
+	}
+	if cmd := <-g.begun; len(cmd.Entries) != 2 || cmd.Entries[0].Body != "a2" || cmd.Entries[1].Body != "a3" {
+		t.Errorf("%+v", cmd.Entries)
+	}
+	g.permit <- nil
+	for i, r := range s.results(5) {
+		if r.GetFailure() != nil {
+			t.Errorf("message %d: %v", i, r)
+		}
+	}
+}
+
+// A failure that may pass ends the stream, with what was under way answered.
+func TestSendStreamFailure(t *testing.T) {
+	f := newFixture(t, nil)
+	name := f.create(nil)
+	g := f.gate()
+	s := f.sender(name)
+	s.send(message("a", "a1"))
+	<-g.begun
+	s.send(message("b", "b1"))
+	<-g.begun
+	g.permit <- cluster.ErrOutcomeUnknown
+	g.permit <- nil
+	unknown, written := 0, 0
+	for _, r := range s.results(2) {
+		switch {
+		case r.GetFailure() == nil:
+			written++
+		case r.GetFailure().GetReason() == reasonOutcomeUnknown:
+			unknown++
+		}
+	}
+	if unknown != 1 || written != 1 {
+		t.Errorf("%d unknown, %d written", unknown, written)
+	}
+	wantStatus(t, s.ended(), codes.Unavailable, reasonOutcomeUnknown)
+	if got := f.receive(name).GetMessages(); len(got) != 1 {
+		t.Errorf("stored: %v", bodies(got))
+	}
+}
+
+// What waits behind a failure is not written, and what was under way is answered.
+func TestPipelineStopsAtFailure(t *testing.T) {
+	failing, others := make(chan struct{}), make(chan struct{})
+	p := newPipeline(func(entries []queue.SendEntry) (queue.MessagesSent, bool, error) {
+		if entries[0].Body == "a1" {
+			<-failing
+			return queue.MessagesSent{}, false, cluster.ErrUnavailable
+		}
+		<-others
+		return queue.MessagesSent{Entries: make([]queue.SentEntry, len(entries))}, false, nil
+	}, (&call{}).statusOf)
+	entry := func(group, body string) *outgoing {
+		return &outgoing{entry: queue.SendEntry{GroupID: group, GroupIDGiven: true, Body: body}, size: 1}
+	}
+	p.add([]*outgoing{entry("a", "a1")})
+	p.add([]*outgoing{entry("a", "a2"), entry("b", "b1"), entry("a", "a3")})
+	close(failing)
+	<-p.progress
+	close(others)
+	p.commands.Wait()
+	if p.add([]*outgoing{entry("c", "c1")}) {
+		t.Error("takes messages after the failure")
+	}
+	results, size, done, failed := p.answered()
+	reasons := []string{}
+	for _, r := range results {
+		reasons = append(reasons, r.GetFailure().GetReason())
+	}
+	if len(results) != 4 || size != 4 || !done {
+		t.Fatalf("%v, %d bytes, done: %v", results, size, done)
+	}
+	if !slices.Equal(reasons, []string{reasonNoLeader, reasonNotReached, "", reasonNotReached}) {
+		t.Errorf("%v", reasons)
+	}
+	wantStatus(t, failed, codes.Unavailable, reasonNoLeader)
+}
+
+// A node that stops answers what it has taken and ends the stream.
+func TestSendStreamDrain(t *testing.T) {
+	f := newFixture(t, nil)
+	name := f.create(nil)
+	g := f.gate()
+	s := f.sender(name)
+	s.send(message("a", "a1"))
+	<-g.begun
+	f.server.Drain()
+	g.permit <- nil
+	if r := s.results(1)[0]; r.GetFailure() != nil {
+		t.Errorf("%v", r)
+	}
+	wantStatus(t, s.ended(), codes.Unavailable, reasonDraining)
+	stream, err := f.client.SendStream(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = stream.Recv()
+	wantStatus(t, err, codes.Unavailable, reasonDraining)
+}
+
+// The server reads no further when too much is unanswered.
+func TestSendStreamIsBounded(t *testing.T) {
+	f := newFixture(t, nil)
+	name := f.create(nil)
+	g := f.gate()
+	s := f.sender(name)
+	const frames = 3 * unansweredMax / 10
+	go func() {
+		for range frames {
+			var messages []*seriatimpb.OutgoingMessage
+			for i := range 10 {
+				messages = append(messages, message("a", strconv.Itoa(int(s.next)+i)))
+			}
+			s.send(messages...)
+		}
+		_ = s.stream.CloseSend() // results tells what became of it
+	}()
+	largest := 0
+	for range frames {
+		cmd := <-g.begun
+		largest = max(largest, len(cmd.Entries))
+		g.permit <- nil
+	}
+	for i, r := range s.results(10 * frames) {
+		if r.GetFailure() != nil {
+			t.Fatalf("message %d: %v", i, r)
+		}
+	}
+	if largest != 10 {
+		t.Errorf("the largest command has %d messages", largest)
+	}
+	if err := s.ended(); !errors.Is(err, io.EOF) {
+		t.Errorf("ended with %v", err)
+	}
+}

@@ -1,0 +1,129 @@
+package grpc
+
+import (
+	"context"
+	"io"
+	"log/slog"
+	"net/http"
+	"strings"
+	"time"
+
+	"google.golang.org/grpc"
+	healthpb "google.golang.org/grpc/health/grpc_health_v1"
+	"google.golang.org/grpc/reflection"
+
+	"github.com/seriatimq/seriatim/cluster"
+	"github.com/seriatimq/seriatim/queue"
+	"github.com/seriatimq/seriatim/transport"
+	"github.com/seriatimq/seriatim/transport/auth"
+	"github.com/seriatimq/seriatim/transport/aws"
+	"github.com/seriatimq/seriatim/transport/budget"
+	"github.com/seriatimq/seriatim/transport/grpc/seriatimpb"
+)
+
+// Node executes commands and reads; *cluster.Node is one. Its methods are safe
+// for concurrent use. Errors are those of aws.Node.
+type Node interface {
+	aws.Node
+	// Receive executes a receive that waits for messages; a negative wait
+	// means the queue's ReceiveMessageWaitTimeSeconds.
+	Receive(ctx context.Context, cmd *queue.ReceiveMessages, wait time.Duration) (cluster.Reply, error)
+	// Leader is the id of this node and that of the leader, empty if unknown.
+	Leader() (self, leader string)
+	// Ready is nil if the node can answer.
+	Ready() error
+}
+
+// messageBytesMax bounds a message of a request: ten messages to send have 1 MiB
+// of text together, and the rest is names, ids and structure.
+const messageBytesMax = 2 << 20
+
+// Options are what a Server is made of.
+type Options struct {
+	Node     Node
+	Verifier auth.Verifier
+	Names    aws.Names
+	Budget   *budget.Bytes // of the port; nil: no limit
+	// Calls gives each call its id, and logs and counts it.
+	Calls  transport.Middleware
+	Random io.Reader // source of attempt ids
+	Now    func() time.Time
+	Logger *slog.Logger
+}
+
+// Server serves the native API. It is an http.Handler for requests of gRPC. Safe
+// for concurrent use.
+type Server struct {
+	Options
+	grpc    *grpc.Server
+	waits   *transport.Waits // what waiting receives and streams live in
+	methods map[string]shape // by path
+}
+
+// shape says which sides of a method are streams.
+type shape struct{ client, server bool }
+
+// New makes a Server. The end of ctx ends its streams and what waits, as Drain
+// does.
+func New(ctx context.Context, o Options) *Server {
+	s := &Server{Options: o, waits: transport.NewWaits(ctx), methods: make(map[string]shape)}
+	s.grpc = grpc.NewServer(
+		grpc.MaxRecvMsgSize(messageBytesMax),
+		grpc.UnaryInterceptor(s.unary), grpc.StreamInterceptor(s.stream),
+		grpc.UnknownServiceHandler(unknownMethod),
+	)
+	seriatimpb.RegisterQueuesServer(s.grpc, &queues{server: s})
+	healthpb.RegisterHealthServer(s.grpc, &health{server: s})
+	reflection.Register(s.grpc)
+	for service, info := range s.grpc.GetServiceInfo() {
+		for _, m := range info.Methods {
+			s.methods["/"+service+"/"+m.Name] = shape{client: m.IsClientStream, server: m.IsServerStream}
+		}
+	}
+	return s
+}
+
+// Drain ends all streams and all waiting, present and future, with a status
+// that clients retry elsewhere. It returns at once; the listener waits for the
+// calls.
+func (s *Server) Drain() { s.waits.Drain() }
+
+// Undrain permits streams and waiting again, until the end of ctx or the next
+// Drain.
+func (s *Server) Undrain(ctx context.Context) { s.waits.Undrain(ctx) }
+
+// ServeHTTP serves one call, which came over HTTP/2 and whose body was not read.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	shape, known := s.methods[r.URL.Path]
+	in := &inbound{account: account{budget: s.Budget}, header: r.Header, remote: r.RemoteAddr}
+	defer in.account.close()
+	in.identity, in.refused = s.Verifier.Verify(r, noBody)
+	in.body = newRequestBody(r.Context(), r.Body, s.Budget, shape.client)
+	writer := &responseWriter{ResponseWriter: w, control: http.NewResponseController(w), now: s.Now, budget: s.Budget}
+	if known && (shape.client || shape.server) {
+		writer.endless = true
+		// An error means that the connection has no deadlines, as in tests.
+		_ = writer.control.SetReadDeadline(time.Time{})
+		_ = writer.control.SetWriteDeadline(time.Time{})
+	}
+	request := r.WithContext(context.WithValue(r.Context(), inboundKey{}, in))
+	request.Body = in.body
+	s.grpc.ServeHTTP(writer, request)
+	in.body.release()
+}
+
+// noBody is the hash that a Verifier gets: calls may be streams, so signatures
+// cover their headers only.
+func noBody() [32]byte { return emptyHash }
+
+// service is the path of the methods that need a permission.
+var service = "/" + seriatimpb.Queues_ServiceDesc.ServiceName + "/"
+
+// methodName is the name of a method of the API, empty for any other.
+func methodName(path string) string {
+	name, ok := strings.CutPrefix(path, service)
+	if !ok {
+		return ""
+	}
+	return name
+}

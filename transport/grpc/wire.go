@@ -1,0 +1,103 @@
+package grpc
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/seriatimq/seriatim/queue"
+	"github.com/seriatimq/seriatim/transport/grpc/seriatimpb"
+)
+
+// domainInt is an optional number in the form of the domain.
+func domainInt(v *int32) queue.Int {
+	if v == nil {
+		return queue.Int{}
+	}
+	return queue.Some(int64(*v))
+}
+
+// sendEntry is a message in the form of the domain.
+func sendEntry(m *seriatimpb.OutgoingMessage) queue.SendEntry {
+	return queue.SendEntry{
+		Body: m.GetBody(), Attributes: domainAttributes(m.GetAttributes()), TraceHeader: m.GetTraceHeader(), DelaySeconds: domainInt(m.DelaySeconds),
+		GroupID: m.GetGroupId(), GroupIDGiven: m.GroupId != nil,
+		DeduplicationID: m.GetDeduplicationId(), DeduplicationIDGiven: m.DeduplicationId != nil,
+	}
+}
+
+// domainAttributes are message attributes in the form of the domain: sorted by
+// name. A value that does not fit the type is empty, which the domain refuses.
+func domainAttributes(values map[string]*seriatimpb.Attribute) []queue.MessageAttribute {
+	if len(values) == 0 {
+		return nil
+	}
+	out := make([]queue.MessageAttribute, 0, len(values))
+	for name, v := range values {
+		a := queue.MessageAttribute{Name: name, DataType: v.GetDataType(), Value: v.GetText()}
+		if isBinary(a.DataType) {
+			a.Value = string(v.GetBinary())
+		}
+		out = append(out, a)
+	}
+	slices.SortFunc(out, func(a, b queue.MessageAttribute) int { return strings.Compare(a.Name, b.Name) })
+	return out
+}
+
+// isBinary reports whether values of the type travel as bytes. The type may have
+// a suffix, as in Binary.png.
+func isBinary(dataType string) bool { return strings.HasPrefix(dataType, "Binary") }
+
+// sendResult is what became of a message. Of a send that the node made twice it
+// is not known whether it met its own first attempt.
+func sendResult(e *queue.SentEntry, repeated bool) *seriatimpb.SendResult {
+	if e.Err != nil {
+		return &seriatimpb.SendResult{Failure: refusalFailure(e.Err)}
+	}
+	out := &seriatimpb.SendResult{MessageId: e.MessageID.String(), SequenceNumber: uint64(e.Sequence)}
+	if !repeated {
+		out.Duplicate = &e.Duplicate
+	}
+	return out
+}
+
+// wireMessages are deliveries in the form of the API, and their size.
+func wireMessages(received []queue.ReceivedMessage) (out []*seriatimpb.Message, size int64) {
+	out = make([]*seriatimpb.Message, len(received))
+	for i := range received {
+		m := &received[i]
+		out[i] = &seriatimpb.Message{
+			MessageId: m.MessageID.String(), ReceiptHandle: m.Handle.String(), Body: m.Body.String(),
+			GroupId: m.GroupID, DeduplicationId: m.DeduplicationID, SequenceNumber: uint64(m.Sequence),
+			SentAtMs: int64(m.SentAt), FirstReceivedAtMs: int64(m.FirstReceivedAt), ReceiveCount: m.ReceiveCount,
+			SenderId: m.SenderID, TraceHeader: m.TraceHeader, DeadLetterSource: m.DeadLetterSource,
+		}
+		size += int64(len(out[i].Body))
+		if len(m.Attributes) == 0 {
+			continue
+		}
+		out[i].Attributes = make(map[string]*seriatimpb.Attribute, len(m.Attributes))
+		for _, a := range m.Attributes {
+			v := &seriatimpb.Attribute{DataType: a.DataType}
+			if isBinary(a.DataType) {
+				v.Value = &seriatimpb.Attribute_Binary{Binary: []byte(a.Value)}
+			} else {
+				v.Value = &seriatimpb.Attribute_Text{Text: a.Value}
+			}
+			out[i].Attributes[a.Name] = v
+			size += int64(len(a.Value))
+		}
+	}
+	return out, size
+}
+
+// outcomes are the results of a batch whose entries have none.
+func outcomes(done queue.EntriesDone) []*seriatimpb.Outcome {
+	out := make([]*seriatimpb.Outcome, len(done.Errs))
+	for i, err := range done.Errs {
+		out[i] = &seriatimpb.Outcome{}
+		if err != nil {
+			out[i].Failure = refusalFailure(err)
+		}
+	}
+	return out
+}
