@@ -175,8 +175,8 @@ func (t *Term) Applied(deadline queue.Timestamp, version uint32, events []queue.
 		switch event := &events[i]; event.Kind {
 		case queue.MessagesAvailable:
 			t.waiting.available(event.Queue)
-		case queue.SessionAvailable:
-			// No receive waits in a session yet.
+		case queue.SessionAvailable, queue.TopicDeliveriesDeduplicated, queue.TopicDeliveriesDeadLettered, queue.TopicDeliveriesLost:
+			// No request leads to sessions or topics yet.
 		case queue.QueueDeleted:
 			t.waiting.deleted(event.Queue)
 		case queue.MoveTaskAdded:
