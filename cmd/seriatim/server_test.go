@@ -131,7 +131,7 @@ func TestServerSpeaksGRPC(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer c.Close() //nolint:errcheck // the test is over
+	defer c.Close()
 	if err := c.CreateQueue(t.Context(), "q.fifo", nil, nil); err != nil {
 		t.Fatal(err)
 	}

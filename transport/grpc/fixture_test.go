@@ -6,9 +6,11 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -63,7 +65,6 @@ type testNode struct {
 	*cluster.Node
 	// submit, if set, executes commands; next is the node.
 	submit atomic.Pointer[func(next func() (cluster.Reply, error), cmd queue.Command) (cluster.Reply, error)]
-	leader atomic.Pointer[string]
 	fail   atomic.Pointer[error] // of everything
 }
 
@@ -109,10 +110,10 @@ func (o *observed) last(t *testing.T, action string) transport.Request {
 	t.Helper()
 	for deadline := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {
 		o.mu.Lock()
-		for i := len(o.records) - 1; i >= 0; i-- {
-			if o.records[i].Action == action {
+		for _, record := range slices.Backward(o.records) {
+			if record.Action == action {
 				defer o.mu.Unlock()
-				return o.records[i]
+				return record
 			}
 		}
 		o.mu.Unlock()
@@ -193,9 +194,7 @@ func (f *fixture) create(attributes map[string]string) string {
 	f.t.Helper()
 	name := fmt.Sprintf("q%d.fifo", queueNumber.Add(1))
 	all := map[string]string{"FifoQueue": "true"}
-	for k, v := range attributes {
-		all[k] = v
-	}
+	maps.Copy(all, attributes)
 	if all["FifoQueue"] == "false" {
 		delete(all, "FifoQueue")
 		name = fmt.Sprintf("q%d", queueNumber.Add(1))

@@ -222,8 +222,7 @@ func (p *pipeline) sendSingly(batch []*outgoing) (results []*seriatimpb.SendResu
 		var one []*seriatimpb.SendResult
 		one, err = p.send(batch[i : i+1])
 		results = append(results, one[0])
-		var refused *queue.Error
-		if errors.As(err, &refused) {
+		if _, refused := errors.AsType[*queue.Error](err); refused {
 			err = nil
 		}
 	}

@@ -140,7 +140,7 @@ func TestStreamsOutliveDeadlines(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer conn.Close() //nolint:errcheck // the test is over
+	defer conn.Close()
 	short := *f
 	short.client = seriatimpb.NewQueuesClient(conn)
 	s := short.sender(name)
@@ -199,7 +199,7 @@ func TestTLS(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer conn.Close() //nolint:errcheck // the test is over
+	defer conn.Close()
 	if _, err := seriatimpb.NewQueuesClient(conn).ListQueues(t.Context(), &seriatimpb.ListQueuesRequest{}); err != nil {
 		t.Error(err)
 	}

@@ -160,7 +160,7 @@ func TestDeadEndpoint(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer c.Close() //nolint:errcheck // the test is over
+	defer c.Close()
 	standard := fmt.Sprintf("c%d", queueNumber.Add(1))
 	if err := c.Call(t.Context(), false, func(ctx context.Context, q seriatimpb.QueuesClient, o ...grpc.CallOption) error {
 		_, err := q.CreateQueue(ctx, &seriatimpb.CreateQueueRequest{Queue: standard}, o...)

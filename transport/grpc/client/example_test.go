@@ -14,7 +14,7 @@ func ExampleClient_Consume() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	defer c.Close() //nolint:errcheck // the program ends
+	defer c.Close()
 	ctx, stop := context.WithCancel(context.Background())
 	defer stop()
 	if err := c.CreateQueue(ctx, "orders.fifo", nil, nil); err != nil {
@@ -48,7 +48,7 @@ func ExampleClient_NewSender() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	defer c.Close() //nolint:errcheck // the program ends
+	defer c.Close()
 	ctx := context.Background()
 	if err := c.CreateQueue(ctx, "events.fifo", nil, nil); err != nil {
 		log.Fatal(err)

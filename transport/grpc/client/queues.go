@@ -2,6 +2,7 @@ package client
 
 import (
 	"context"
+	"maps"
 	"strings"
 
 	"google.golang.org/grpc"
@@ -16,9 +17,7 @@ func (c *Client) CreateQueue(ctx context.Context, name string, attributes, tags 
 	if isFIFO(name) {
 		all["FifoQueue"] = "true"
 	}
-	for key, value := range attributes {
-		all[key] = value
-	}
+	maps.Copy(all, attributes)
 	in := &seriatimpb.CreateQueueRequest{Queue: name, Attributes: all, Tags: tags}
 	return c.Call(ctx, true, func(ctx context.Context, q seriatimpb.QueuesClient, o ...grpc.CallOption) error {
 		_, err := q.CreateQueue(ctx, in, o...)
