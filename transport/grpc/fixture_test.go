@@ -23,6 +23,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/seriatimq/seriatim/cluster"
+	"github.com/seriatimq/seriatim/cluster/wakeup"
 	"github.com/seriatimq/seriatim/queue"
 	"github.com/seriatimq/seriatim/transport"
 	"github.com/seriatimq/seriatim/transport/auth"
@@ -97,18 +98,23 @@ func (n *testNode) Read(ctx context.Context, read func(queue.View) error) (clust
 type observed struct {
 	mu      sync.Mutex
 	records []transport.Request
+	more    wakeup.Broadcast
 }
 
 func (o *observed) Observe(r *transport.Request) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.records = append(o.records, *r)
+	o.more.Notify()
 }
 
 // last is the newest record of an action.
 func (o *observed) last(t *testing.T, action string) transport.Request {
 	t.Helper()
-	for deadline := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	for {
+		more := o.more.Changed()
 		o.mu.Lock()
 		for _, record := range slices.Backward(o.records) {
 			if record.Action == action {
@@ -117,7 +123,9 @@ func (o *observed) last(t *testing.T, action string) transport.Request {
 			}
 		}
 		o.mu.Unlock()
-		if time.Now().After(deadline) {
+		select {
+		case <-more:
+		case <-ctx.Done():
 			t.Fatalf("no record of %s", action)
 		}
 	}
