@@ -24,6 +24,7 @@ type counters struct {
 type messageCounters struct {
 	sent, duplicate, received, deleted atomic.Uint64
 	emptyReceives                      atomic.Uint64
+	published, publishedAgain          atomic.Uint64 // to topics
 }
 
 // callResult classifies how a call of the Node ended.
@@ -54,6 +55,14 @@ func (m *messageCounters) result(r queue.Result) {
 				m.duplicate.Add(1)
 			default:
 				m.sent.Add(1)
+			}
+		}
+	case queue.Published:
+		for i := range r.Entries {
+			if r.Entries[i].Duplicate {
+				m.publishedAgain.Add(1)
+			} else {
+				m.published.Add(1)
 			}
 		}
 	case queue.MessagesReceived:

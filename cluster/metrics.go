@@ -71,7 +71,23 @@ func (n *Node) Metrics() []Metric {
 	counter("seriatim_messages_expired_total", "Messages that passed their retention while this node led.", c.leader.Expired.Load())
 	counter("seriatim_messages_dead_lettered_total", "Messages moved to a dead-letter queue while this node led.", c.leader.DeadLettered.Load())
 	counter("seriatim_dedup_hits_total", "Sends through this node that were dropped as duplicates.", m.duplicate.Load())
+	counter("seriatim_topic_messages_published_total", "Messages accepted by topics through this node.", m.published.Load())
+	counter("seriatim_topic_dedup_hits_total", "Publishes through this node that topics dropped as duplicates.", m.publishedAgain.Load())
 	counter("seriatim_receive_empty_total", "Receives through this node that found nothing.", m.emptyReceives.Load())
+	for _, d := range [...]struct {
+		name, help string
+		counts     *leader.DeliveryCounters
+	}{
+		{"seriatim_topic_deliveries_deduplicated_by_queue_total", "Messages of a topic that a subscribed queue dropped as duplicates by its own rules, while this node led.", &c.leader.Deduplicated},
+		{"seriatim_topic_deliveries_dead_lettered_total", "Messages of a topic that could not be delivered to a queue and went to the dead-letter queue of its subscription, while this node led.", &c.leader.Undeliverable},
+		{"seriatim_topic_deliveries_lost_total", "Messages of a topic that could not be delivered to a queue, nor to a dead-letter queue, while this node led.", &c.leader.Lost},
+	} {
+		d.counts.Read(func(topic, queue string, count uint64) {
+			metrics = append(metrics, Metric{
+				Name: d.name, Help: d.help, Kind: Counter, Labels: []MetricLabel{{"topic", topic}, {"queue", queue}}, Value: float64(count),
+			})
+		})
+	}
 	return n.groupMetrics(metrics)
 }
 

@@ -202,6 +202,14 @@ func (c *nodes) create(i int, name string, attributes ...queue.Attribute) {
 	c.submit(i, &queue.CreateQueue{Queue: name, Attributes: attributes})
 }
 
+func (c *nodes) createTopic(i int, name string, attributes ...queue.Attribute) {
+	c.t.Helper()
+	if strings.HasSuffix(name, fifoSuffix) {
+		attributes = append(attributes, queue.Attribute{Name: "FifoTopic", Value: "true"})
+	}
+	c.submit(i, &queue.CreateTopic{Topic: name, TopicARN: "arn:aws:sns:us-east-1:000000000000:" + name, Attributes: attributes})
+}
+
 func (c *nodes) send(i int, name, body string) queue.SentEntry {
 	c.t.Helper()
 	reply := c.submit(i, &queue.SendMessages{Queue: name, Entries: []queue.SendEntry{entryFor(name, body)}})

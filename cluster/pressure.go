@@ -14,7 +14,7 @@ import (
 	"github.com/seriatimq/seriatim/fsm/codec"
 )
 
-// PressureLimits say when sends are refused. Receives, deletes and all that makes room
+// PressureLimits say when sends and publishes are refused. Receives, deletes and all that makes room
 // go on (decision 12). Nothing that was acknowledged is ever dropped to make room.
 type PressureLimits struct {
 	// StateBytes bounds the estimated size of the state in memory; 0: no bound. It is
@@ -277,13 +277,13 @@ func (n *Node) noMajorityHasRoom() bool {
 // refuseCommand is the outcome of a client's command that the leader does not take
 // now, without a verdict if it takes it.
 func (n *Node) refuseCommand(frame []byte) leader.Outcome {
-	switch name, err := codec.CommandName(frame); {
-	case err != nil:
-	case name == sendName:
+	if codec.AddsMessages(frame) {
 		if reason := n.pressure.refuse(); reason != "" {
 			return leader.Outcome{Verdict: leader.UnderPressure, Reason: reason}
 		}
-	case name == raiseName:
+		return leader.Outcome{}
+	}
+	if name, err := codec.CommandName(frame); err == nil && name == raiseName {
 		if reason := n.raiseRefusal(frame); reason != "" {
 			return leader.Outcome{Verdict: leader.Unsupported, Reason: reason}
 		}
@@ -291,8 +291,5 @@ func (n *Node) refuseCommand(frame []byte) leader.Outcome {
 	return leader.Outcome{}
 }
 
-// Names of the commands that the leader may refuse.
-const (
-	sendName  = "SendMessages"
-	raiseName = "SetFormatVersion"
-)
+// raiseName is the name of the command that raises the format version.
+const raiseName = "SetFormatVersion"

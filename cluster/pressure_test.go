@@ -69,13 +69,21 @@ func TestSystemDiskSpace(t *testing.T) {
 	}
 }
 
-// refusedSend sends through a node and expects a refusal for pressure.
+// refusedSend sends through a node and expects a refusal for pressure, as it does of a
+// publish.
 func (c *nodes) refusedSend(i int, name, body string) *PressureError {
 	c.t.Helper()
-	_, err := c.nodes[i].Submit(clustertest.Context(c.t), &queue.SendMessages{Queue: name, Batch: true, Entries: []queue.SendEntry{entryFor(name, body)}})
+	c.createTopic(i, "topic")
+	c.refusedCommand(i, &queue.Publish{Topic: "topic", Entries: []queue.PublishEntry{{Message: "m"}}})
+	return c.refusedCommand(i, &queue.SendMessages{Queue: name, Batch: true, Entries: []queue.SendEntry{entryFor(name, body)}})
+}
+
+func (c *nodes) refusedCommand(i int, cmd queue.Command) *PressureError {
+	c.t.Helper()
+	_, err := c.nodes[i].Submit(clustertest.Context(c.t), cmd)
 	var pressure *PressureError
 	if !errors.As(err, &pressure) || !errors.Is(err, fault.ErrOverloaded) || errors.Is(err, fault.ErrOutcomeUnknown) {
-		c.t.Fatalf("a send on node %d was answered %v", i, err)
+		c.t.Fatalf("%T on node %d was answered %v", cmd, i, err)
 	}
 	return pressure
 }

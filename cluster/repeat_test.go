@@ -48,3 +48,39 @@ func TestRepeatedSendAfterPurge(t *testing.T) {
 		t.Fatalf("one send made another message: %+v", got)
 	}
 }
+
+// A publish of unknown outcome that is made again after its topic was changed is not
+// taken for a new one, either.
+func TestRepeatedPublishAfterAChange(t *testing.T) {
+	c := startNodes(t, 1, nil)
+	n := c.nodes[0]
+	c.createTopic(0, "t.fifo")
+	created := n.replica.LogTime()
+	for n.replica.LogTime() <= created {
+		c.submit(0, &queue.AdvanceClock{})
+	}
+	cmd := &queue.Publish{Topic: "t.fifo", Entries: []queue.PublishEntry{{
+		Message: "m", GroupID: "g", GroupIDGiven: true, DeduplicationID: "a", DeduplicationIDGiven: true,
+	}}}
+	frame, err := codec.AppendCommand(nil, cmd)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &request{kind: forward.Submit, cmd: cmd, frame: frame, minimumVersion: codec.MinimumVersion(cmd), timeout: n.cfg.Limits.Timeout}
+	r.started, r.since = n.cfg.Clock.Monotonic(), n.replica.LogTime()
+	c.submit(0, &queue.AdvanceClock{})
+	if o := n.attempt(clustertest.Context(t), r); o.Verdict != leader.Answered || o.Response.Err != nil {
+		t.Fatalf("the first try: %+v", o)
+	}
+	if r.repeated() || !n.retrySafe(clustertest.Context(t), r) || r.repeat() != nil || !r.repeated() {
+		t.Fatal("it cannot be made again")
+	}
+	again := n.attempt(clustertest.Context(t), r)
+	if sent, ok := again.Response.Result.(queue.Published); !ok || !sent.Entries[0].Duplicate {
+		t.Fatalf("the second try: %+v", again)
+	}
+	c.submit(0, &queue.SetTopicAttributes{Topic: "t.fifo", Attributes: []queue.Attribute{{Name: "FifoThroughputScope", Value: "MessageGroup"}}})
+	if o := n.attempt(clustertest.Context(t), r); o.Verdict != leader.Answered || o.Response.Err == nil || !n.provesNothing(r, o) {
+		t.Fatalf("after a change: %+v", o)
+	}
+}

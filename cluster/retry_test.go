@@ -67,3 +67,36 @@ func TestResendSafety(t *testing.T) {
 		})
 	}
 }
+
+func TestRepublishSafety(t *testing.T) {
+	c := startNodes(t, 1, nil)
+	n := c.nodes[0]
+	c.createTopic(0, "t.fifo")
+	c.createTopic(0, "t")
+	c.createTopic(0, "content.fifo", queue.Attribute{Name: "ContentBasedDeduplication", Value: "true"})
+	entry := func(id string) queue.PublishEntry {
+		return queue.PublishEntry{Message: "m", GroupID: "g", GroupIDGiven: true, DeduplicationID: id, DeduplicationIDGiven: id != ""}
+	}
+	cases := []struct {
+		name    string
+		topic   string
+		entries []queue.PublishEntry
+		ago     time.Duration
+		want    bool
+	}{
+		{"explicit ids", "t.fifo", []queue.PublishEntry{entry("a"), entry("b")}, 0, true},
+		{"one without an id", "t.fifo", []queue.PublishEntry{entry("a"), entry("")}, 0, false},
+		{"content-based", "content.fifo", []queue.PublishEntry{entry("a"), entry("")}, 0, true},
+		{"a standard topic", "t", []queue.PublishEntry{{Message: "m"}}, 0, false},
+		{"an unknown topic", "unknown.fifo", []queue.PublishEntry{entry("a")}, 0, false},
+		{"the window could be over", "t.fifo", []queue.PublishEntry{entry("a")}, time.Hour, false},
+	}
+	for _, test := range cases {
+		t.Run(test.name, func(t *testing.T) {
+			r := &request{cmd: &queue.Publish{Topic: test.topic, Entries: test.entries}, started: n.cfg.Clock.Monotonic() - test.ago}
+			if got := n.retrySafe(clustertest.Context(t), r); got != test.want {
+				t.Fatalf("got %v", got)
+			}
+		})
+	}
+}

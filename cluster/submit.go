@@ -289,61 +289,13 @@ func (n *Node) retrySafe(ctx context.Context, r *request) bool {
 	switch cmd := r.cmd.(type) {
 	case *queue.ReceiveMessages:
 		return cmd.AttemptIDGiven && cmd.AttemptID != "" && strings.HasSuffix(cmd.Queue, fifoSuffix)
-	case *queue.SendMessages:
-		return n.resendSafe(ctx, r, cmd)
+	case *queue.SendMessages, *queue.Publish:
+		return n.resendSafe(ctx, r)
 	case *queue.DeleteMessages, *queue.ChangeMessageVisibility, *queue.AdvanceClock:
 		return true // not what sets attributes or tags: another client may have set others since
 	default:
 		return false
 	}
-}
-
-// resendSafe reports whether the queue would recognise every message of a send
-// that may already be in it. The rules are those of the queue now, proven by a
-// read barrier. It spares repetitions that would likely be refused; a new leader's
-// clock, a purge or a change may still come first, so that repeat has the last word.
-func (n *Node) resendSafe(ctx context.Context, r *request, cmd *queue.SendMessages) bool {
-	explicit := true
-	for i := range cmd.Entries {
-		explicit = explicit && cmd.Entries[i].DeduplicationIDGiven
-	}
-	if _, err := n.readBarrier(ctx); err != nil {
-		return false
-	}
-	elapsed := n.cfg.Clock.Monotonic() - r.started
-	safe := false
-	n.replica.Read(func(v queue.View) {
-		attributes, unknown := v.Typed(cmd.Queue)
-		if unknown != nil || !attributes.FIFO || attributes.Deduplication.Disabled {
-			return
-		}
-		window := time.Duration(attributes.Deduplication.WindowSeconds) * time.Second
-		safe = (explicit || attributes.Deduplication.ContentBased) && 4*elapsed <= window
-	})
-	return safe
-}
-
-// repeated reports whether r is a send that was made again.
-func (r *request) repeated() bool {
-	send, ok := r.cmd.(*queue.SendMessages)
-	return ok && send.RepeatedSince != 0
-}
-
-// repeat makes a send that may be in the log one that the queue refuses unless it
-// knows what it accepted since: until it is applied there may be a purge, a change
-// of the queue's rules, or an end of the window by a clock that was ahead.
-func (r *request) repeat() error {
-	send, ok := r.cmd.(*queue.SendMessages)
-	if !ok || send.RepeatedSince != 0 {
-		return nil
-	}
-	again := *send
-	again.RepeatedSince = max(r.since, 1)
-	frame, err := codec.AppendCommand(nil, &again)
-	if err == nil {
-		r.cmd, r.frame = &again, codec.SameOperation(r.frame, frame)
-	}
-	return err
 }
 
 // provesNothing reports whether an answer leaves open what an earlier attempt

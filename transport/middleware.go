@@ -69,7 +69,7 @@ func (m Middleware) Report(ctx context.Context, request *Request, remote string)
 	}
 	m.Logger.LogAttrs(ctx, slog.LevelDebug, "request", slog.String("request_id", request.ID),
 		slog.String("action", request.Action), slog.String("protocol", request.Protocol),
-		slog.String("queue", request.Queue), slog.String("permission", request.Permission), slog.String("account", request.Account),
+		slog.String("queue", request.Queue), slog.String("topic", request.Topic), slog.String("permission", request.Permission), slog.String("account", request.Account),
 		slog.Int("status", request.Status), slog.String("code", request.Code),
 		slog.Duration("dur", request.Duration), slog.String("remote", remote))
 }

@@ -6,7 +6,7 @@ import (
 )
 
 // Request is what the access log and the metrics say about one request. The
-// handler fills in Action, Protocol, Code, Queue and Permission; it belongs to the
+// handler fills in Action, Protocol, Code, Queue, Topic and Permission; it belongs to the
 // goroutine that serves the request.
 type Request struct {
 	ID       string // UUID, also in the answer
@@ -14,6 +14,7 @@ type Request struct {
 	Protocol string // "json", "query"
 	Code     string // error code of the answer, empty on success
 	Queue    string
+	Topic    string
 	// Permission is what a caller needs for it, as in an access policy.
 	Permission string
 	Account    string // access key id of the caller

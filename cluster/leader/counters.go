@@ -15,6 +15,8 @@ type Counters struct {
 	ReadIndexes   atomic.Uint64 // times that leadership was confirmed for reads
 	// Messages that passed their retention and that went to a dead-letter queue.
 	Expired, DeadLettered atomic.Uint64
+	// Deliveries of topics to queues that did not become messages there.
+	Deduplicated, Undeliverable, Lost DeliveryCounters
 }
 
 // NewCounters returns Counters that have counted nothing.

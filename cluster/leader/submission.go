@@ -61,7 +61,4 @@ func (s *Submission) refuse(o Outcome) {
 // Essential reports whether a command adds no messages. Only those that do are
 // refused under pressure, and have less room to wait in: moving messages to another
 // queue adds none.
-func Essential(frame []byte) bool {
-	name, err := codec.CommandName(frame)
-	return err != nil || name != "SendMessages"
-}
+func Essential(frame []byte) bool { return !codec.AddsMessages(frame) }

@@ -175,8 +175,14 @@ func (t *Term) Applied(deadline queue.Timestamp, version uint32, events []queue.
 		switch event := &events[i]; event.Kind {
 		case queue.MessagesAvailable:
 			t.waiting.available(event.Queue)
-		case queue.SessionAvailable, queue.TopicDeliveriesDeduplicated, queue.TopicDeliveriesDeadLettered, queue.TopicDeliveriesLost:
-			// No request leads to sessions or topics yet.
+		case queue.TopicDeliveriesDeduplicated:
+			t.options.Counters.Deduplicated.add(event.Topic, event.Queue, event.Count)
+		case queue.TopicDeliveriesDeadLettered:
+			t.options.Counters.Undeliverable.add(event.Topic, event.Queue, event.Count)
+		case queue.TopicDeliveriesLost:
+			t.options.Counters.Lost.add(event.Topic, event.Queue, event.Count)
+		case queue.SessionAvailable:
+			// No request leads to sessions yet.
 		case queue.QueueDeleted:
 			t.waiting.deleted(event.Queue)
 		case queue.MoveTaskAdded:

@@ -178,6 +178,22 @@ func TestCommandName(t *testing.T) {
 	}
 }
 
+func TestAddsMessages(t *testing.T) {
+	for _, cmd := range everyCommand() {
+		want := false
+		switch cmd.(type) {
+		case *queue.SendMessages, *queue.Publish:
+			want = true
+		}
+		if got := AddsMessages(mustFrame(t, filledCommand(t, fsmtest.Distinct(), cmd))); got != want {
+			t.Errorf("%T: got %v", cmd, got)
+		}
+	}
+	if AddsMessages([]byte{99, 1, 0, 0, 0, 0}) {
+		t.Error("an unknown command adds messages")
+	}
+}
+
 func TestSendsTo(t *testing.T) {
 	for number, cmd := range everyCommand() {
 		cmd = filledCommand(t, fsmtest.Distinct(), cmd)

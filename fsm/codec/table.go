@@ -26,7 +26,11 @@ type codec struct {
 	append func(dst []byte, cmd queue.Command) ([]byte, error)
 }
 
-const sendMessagesNumber = 20
+// Numbers of the commands that add messages.
+const (
+	sendMessagesNumber = 20
+	publishNumber      = 48
+)
 
 // Numbers and versions are part of the disk format: never changed, never
 // reused. A changed meaning of a command is a new version of its number, to
@@ -64,7 +68,7 @@ var codecs = [...]codec{
 	line(45, 1, 3, "Subscribe", subscribeMessage, subscribeCommand),
 	line(46, 1, 3, "Unsubscribe", unsubscribeMessage, unsubscribeCommand),
 	line(47, 1, 3, "SetSubscriptionAttributes", setSubscriptionAttributesMessage, setSubscriptionAttributesCommand),
-	line(48, 1, 3, "Publish", publishMessage, publishCommand),
+	line(publishNumber, 1, 3, "Publish", publishMessage, publishCommand),
 	line(50, 1, 3, "AcceptSession", acceptSessionMessage, acceptSessionCommand),
 	line(51, 1, 3, "RenewSession", renewSessionMessage, renewSessionCommand),
 	line(52, 1, 3, "ReleaseSession", releaseSessionMessage, releaseSessionCommand),
@@ -170,6 +174,13 @@ func CommandName(frame []byte) (string, error) {
 		return "", fmt.Errorf("naming a command: %w", err)
 	}
 	return c.name, nil
+}
+
+// AddsMessages reports whether the command in a frame adds messages: it is a send or a
+// publish.
+func AddsMessages(frame []byte) bool {
+	c, _, err := parseFrame(frame)
+	return err == nil && (c.number == sendMessagesNumber || c.number == publishNumber)
 }
 
 // given is nil for an absent integer.

@@ -1725,6 +1725,7 @@ type TopicAttributes struct {
 	Deduplication    *DeduplicationRules    `protobuf:"bytes,8,opt,name=deduplication" json:"deduplication,omitempty"`
 	Archive          *ArchivePolicy         `protobuf:"bytes,9,opt,name=archive" json:"archive,omitempty"`
 	Extensions       uint32                 `protobuf:"varint,10,opt,name=extensions" json:"extensions,omitempty"`
+	DataProtection   string                 `protobuf:"bytes,11,opt,name=data_protection,json=dataProtection" json:"data_protection,omitempty"`
 	unknownFields    protoimpl.UnknownFields
 	sizeCache        protoimpl.SizeCache
 }
@@ -1827,6 +1828,13 @@ func (x *TopicAttributes) GetExtensions() uint32 {
 		return x.Extensions
 	}
 	return 0
+}
+
+func (x *TopicAttributes) GetDataProtection() string {
+	if x != nil {
+		return x.DataProtection
+	}
+	return ""
 }
 
 type ArchivePolicy struct {
@@ -2423,7 +2431,7 @@ const file_fsm_snapshot_proto_rawDesc = "" +
 	"\funsubscribed\x18\t \x01(\x04R\funsubscribed\x12\x1f\n" +
 	"\vdead_before\x18\n" +
 	" \x01(\x03R\n" +
-	"deadBefore\"\x9a\x03\n" +
+	"deadBefore\"\xc3\x03\n" +
 	"\x0fTopicAttributes\x12\x12\n" +
 	"\x04fifo\x18\x01 \x01(\bR\x04fifo\x12!\n" +
 	"\fdisplay_name\x18\x02 \x01(\tR\vdisplayName\x12\x16\n" +
@@ -2437,7 +2445,8 @@ const file_fsm_snapshot_proto_rawDesc = "" +
 	"\n" +
 	"extensions\x18\n" +
 	" \x01(\rR\n" +
-	"extensions\"7\n" +
+	"extensions\x12'\n" +
+	"\x0fdata_protection\x18\v \x01(\tR\x0edataProtection\"7\n" +
 	"\rArchivePolicy\x12\x12\n" +
 	"\x04text\x18\x01 \x01(\tR\x04text\x12\x12\n" +
 	"\x04days\x18\x02 \x01(\x03R\x04days\"\x91\x03\n" +

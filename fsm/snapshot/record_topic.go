@@ -30,6 +30,7 @@ func topicMessage(r *queue.TopicRecord) *fsmpb.TopicRecord {
 			Deduplication:    deduplicationMessage(&a.Deduplication),
 			Archive:          &fsmpb.ArchivePolicy{Text: a.Archive.Text, Days: a.Archive.Days},
 			Extensions:       uint32(a.Extensions),
+			DataProtection:   a.DataProtection,
 		},
 		Tags:         protobuf.TagValues(r.Tags),
 		CreatedAt:    int64(r.CreatedAt),
@@ -80,6 +81,7 @@ func topicAttributes(m *fsmpb.TopicAttributes) (queue.TopicAttributes, error) {
 		Deduplication:    rules,
 		Archive:          policy.Archive{Text: m.GetArchive().GetText(), Days: m.GetArchive().GetDays()},
 		Extensions:       attributes.ExtensionSet(m.GetExtensions()),
+		DataProtection:   m.GetDataProtection(),
 	}, err
 }
 

@@ -26,6 +26,11 @@ func Topic(text string) (name string, ok bool) {
 	return parts[5], true
 }
 
+// OfTopic is the ARN of a topic.
+func OfTopic(region, account, name string) string {
+	return "arn:aws:sns:" + region + ":" + account + ":" + name
+}
+
 // AccountOf is the account in an ARN, empty if it has none.
 func AccountOf(text string) string {
 	parts := strings.SplitN(text, ":", topicElements)

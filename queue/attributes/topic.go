@@ -18,6 +18,7 @@ type Topic struct {
 	Policy           string // "" for policy.DefaultTopicAccess
 	DeliveryPolicy   string // "" for none
 	KMSMasterKeyID   string
+	DataProtection   string // DataProtectionPolicy, "" for none
 	SignatureVersion SignatureVersion
 	Tracing          Tracing
 	// Deduplication has the scope ScopeQueue for the whole topic.

@@ -13,8 +13,11 @@ import (
 // Names of the topic attributes that rules mention beside their row; those that
 // queues have, too, are with the rows of queues.
 const (
-	nameArchivePolicy    = "ArchivePolicy"
-	nameContentBased     = "ContentBasedDeduplication"
+	nameArchivePolicy = "ArchivePolicy"
+	nameContentBased  = "ContentBasedDeduplication"
+	// NameDataProtection is the DataProtectionPolicy, which SNS has actions of its own
+	// for: it is set like an attribute and never listed as one.
+	NameDataProtection   = "DataProtectionPolicy"
 	nameDeliveryPolicy   = "DeliveryPolicy"
 	nameDisplayName      = "DisplayName"
 	nameFIFOTopic        = "FifoTopic"
@@ -40,6 +43,7 @@ var topicTable = settables[Topic]{
 	archiveRow(),
 	settableFlag(nameContentBased, func(a *Topic) *bool { return &a.Deduplication.ContentBased }).onFIFO(),
 	contentModeRow(),
+	dataProtectionRow(),
 	topicWindowRow(),
 	topicTextRow(nameDeliveryPolicy, func(a *Topic) *string { return &a.DeliveryPolicy }, func(value string) string {
 		if value != "" && !policy.IsDelivery(value) {
@@ -119,6 +123,21 @@ func contentModeRow() settable[Topic] {
 			return mode, a.Extensions&extensionContentMode != 0
 		},
 	}.onFIFO()
+}
+
+// dataProtectionRow is the DataProtectionPolicy, which is stored and returned only.
+func dataProtectionRow() settable[Topic] {
+	return settable[Topic]{
+		name: NameDataProtection,
+		parse: func(a *Topic, value string, _ Assignment) string {
+			if utf8.RuneCountInString(value) > limits.DataProtectionMax || content.BadCharacter(value) {
+				return NameDataProtection + " Reason: Must be at most " + strconv.Itoa(limits.DataProtectionMax) + " valid characters."
+			}
+			a.DataProtection = value
+			return ""
+		},
+		print: func(a *Topic) (string, bool) { return a.DataProtection, false },
+	}
 }
 
 // topicWindowRow is DeduplicationWindowSeconds, an extension with the bounds it has

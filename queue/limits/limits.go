@@ -33,6 +33,7 @@ const (
 	AttemptSecondsMax       = 3600
 	ListQueuesMax           = 1000
 	ArchiveDaysMax          = 365
+	DataProtectionMax       = 30_720  // characters of a DataProtectionPolicy
 	TopicsFIFOMax           = 1000    // the quota of AWS for an account
 	TopicsStandardMax       = 100_000 // likewise
 	// SubscriptionsMax is that of a FIFO topic on AWS. It holds for every topic here,

@@ -90,8 +90,9 @@ func (t *Topic) headerSum(k statehash.Key) statehash.Sum {
 	for _, a := range t.Attributes.List() {
 		r = r.Text(a.Name).Text(a.Value)
 	}
-	// What List leaves out: an attribute that is not set, and the window before it is.
-	r = r.Num(uint64(t.Attributes.Extensions)).Num(uint64(t.Attributes.Deduplication.WindowSeconds)).Num(uint64(len(t.Tags)))
+	// What List leaves out: an attribute that is not set or never listed, and the window
+	// before it is.
+	r = r.Text(t.Attributes.DataProtection).Num(uint64(t.Attributes.Extensions)).Num(uint64(t.Attributes.Deduplication.WindowSeconds)).Num(uint64(len(t.Tags)))
 	for _, tag := range t.Tags {
 		r = r.Text(tag.Key).Text(tag.Value)
 	}
@@ -138,7 +139,9 @@ const (
 )
 
 func (t *Topic) size() int64 {
-	return topicOverhead + t.sums.bytes + int64(t.Deduplication.Len())*deduplicationOverhead
+	a := &t.Attributes
+	texts := len(a.Policy) + len(a.DeliveryPolicy) + len(a.DataProtection)
+	return topicOverhead + t.sums.bytes + int64(texts) + int64(t.Deduplication.Len())*deduplicationOverhead
 }
 
 // forgetStep is how long a remembered id may be dead before the topic asks for the clock

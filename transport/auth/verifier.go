@@ -9,6 +9,8 @@ import (
 type Identity struct {
 	// AccessKeyID is what the request was signed with, empty if unsigned.
 	AccessKeyID string
+	// Service is what the signature is for, such as sqs, empty if unsigned.
+	Service string
 }
 
 // Error is a refusal to serve a caller, in the words of the common AWS errors.
@@ -34,7 +36,7 @@ type AcceptAll struct{}
 
 // Verify never fails.
 func (AcceptAll) Verify(r *http.Request, _ func() [32]byte) (Identity, error) {
-	return Identity{AccessKeyID: claimedAccessKey(r)}, nil
+	return identityOf(claimedScope(r)), nil
 }
 
 const algorithm = "AWS4-HMAC-SHA256"
@@ -42,36 +44,42 @@ const algorithm = "AWS4-HMAC-SHA256"
 // accessKeyLengthMax is the longest access key id that IAM gives out.
 const accessKeyLengthMax = 128
 
-// claimedAccessKey is the first part of the credential scope, which reads
-// key/yyyymmdd/region/sqs/aws4_request, from the header or, in presigned
-// requests, from the query string. It is empty for anything malformed.
-func claimedAccessKey(r *http.Request) string {
+// claimedScope is the credential scope, which reads key/yyyymmdd/region/sqs/aws4_request,
+// from the header or, in presigned requests, from the query string.
+func claimedScope(r *http.Request) string {
 	if scheme, rest, ok := strings.Cut(r.Header.Get("Authorization"), " "); ok && strings.HasPrefix(scheme, algorithm) {
 		for rest != "" {
 			var field string
 			field, rest, _ = strings.Cut(rest, ",")
 			if scope, ok := strings.CutPrefix(strings.TrimSpace(field), "Credential="); ok {
-				return keyOf(scope)
+				return scope
 			}
 		}
 		return ""
 	}
 	if strings.Contains(r.URL.RawQuery, "X-Amz-Credential=") {
-		return keyOf(r.URL.Query().Get("X-Amz-Credential"))
+		return r.URL.Query().Get("X-Amz-Credential")
 	}
 	return ""
 }
 
-func keyOf(scope string) string {
-	key, _, ok := strings.Cut(scope, "/")
+// identityOf reads a credential scope. The identity is empty for anything malformed.
+func identityOf(scope string) Identity {
+	key, rest, ok := strings.Cut(scope, "/")
 	if !ok || len(key) > accessKeyLengthMax {
-		return ""
+		return Identity{}
 	}
 	for i := range len(key) {
 		c := key[i]
 		if (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (c < '0' || c > '9') && c != '_' && c != '-' {
-			return ""
+			return Identity{}
 		}
 	}
-	return key
+	caller := Identity{AccessKeyID: key}
+	if _, rest, ok = strings.Cut(rest, "/"); ok { // the date
+		if _, rest, ok = strings.Cut(rest, "/"); ok { // the region
+			caller.Service, _, _ = strings.Cut(rest, "/")
+		}
+	}
+	return caller
 }

@@ -29,6 +29,9 @@ func TestAcceptAll(t *testing.T) {
 			if err != nil || got.AccessKeyID != tc.want {
 				t.Errorf("got %+v, %v, want %q", got, err, tc.want)
 			}
+			if service := strings.Contains(tc.header+tc.query, "sqs") && tc.want != ""; (got.Service == "sqs") != service {
+				t.Errorf("got the service %q", got.Service)
+			}
 		})
 	}
 }

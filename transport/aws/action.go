@@ -10,11 +10,13 @@ import (
 // API is one service: what its requests look like and what they may ask for.
 type API struct {
 	Service   string // as in ARNs: sqs
-	Target    string // beginning of X-Amz-Target in the JSON protocol: AmazonSQS.
+	Target    string // beginning of X-Amz-Target in the JSON protocol: AmazonSQS.; empty: there is none
 	Version   string // parameter Version of the Query protocol
 	Namespace string // of XML answers
 	Errors    string // namespace of its errors in JSON: com.amazonaws.sqs#
-	Actions   []*Action
+	// ErrorDetail says that errors in XML have an element Detail, which is empty.
+	ErrorDetail bool
+	Actions     []*Action
 	// Refusal turns a refusal of the domain into an error of this service.
 	Refusal func(protocol string, e *queue.Error) *awswire.Error
 }
@@ -34,7 +36,8 @@ type Line struct {
 
 // Resource is what a request is about. The zero Resource is the account.
 type Resource struct {
-	Name string // of a queue
+	Name  string // of a queue
+	Topic string // name of a topic
 }
 
 // Action is one action of an API with all that is needed to serve it.
@@ -100,6 +103,6 @@ func (c *Call) resolve(line Line, input any) error {
 		return err
 	}
 	c.Resource = resource
-	c.Record.Queue, c.Record.Permission = resource.Name, line.Permission
+	c.Record.Queue, c.Record.Topic, c.Record.Permission = resource.Name, resource.Topic, line.Permission
 	return nil
 }

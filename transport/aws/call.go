@@ -57,6 +57,21 @@ func (c *Call) Read(ctx context.Context, read func(queue.View) error) error {
 	return err
 }
 
+// Names are the account and the region that names of resources have.
+func (c *Call) Names() Names { return c.handler.Names }
+
+// BaseURL is scheme and host of the server as the client named them.
+func (c *Call) BaseURL() string { return baseURL(c.Request) }
+
+// SenderID is who a message comes from: the access key id of the caller, or the account if
+// the request was not signed.
+func (c *Call) SenderID() string {
+	if c.Identity.AccessKeyID != "" {
+		return c.Identity.AccessKeyID
+	}
+	return c.handler.Names.Account
+}
+
 // ResourceARN is the ARN of what the request is about.
 func (c *Call) ResourceARN() string { return c.handler.Names.QueueARN(c.Resource.Name) }
 

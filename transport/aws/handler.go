@@ -187,8 +187,7 @@ func (h *Handler) findTarget(c *Call, target string) bool {
 	return false
 }
 
-// readForm reads the parameters of a Query request, and finds its service by its
-// version, else by the name of its action.
+// readForm reads the parameters of a Query request, and finds its service.
 func (h *Handler) readForm(c *Call, r *http.Request, body string) (target string, err error) {
 	c.negotiated = wantsJSON(r.Header["Accept"])
 	if c.Form, err = awswire.ParseForm(r.URL.RawQuery, body); err != nil {
@@ -198,14 +197,34 @@ func (h *Handler) readForm(c *Call, r *http.Request, body string) (target string
 	if name == "" {
 		return "", nil
 	}
+	c.API = h.serviceOf(c, name)
+	return c.API.Target + name, nil
+}
+
+// serviceOf finds the service of a Query request by its version, else by what it was
+// signed for. A request that says neither, such as a link to unsubscribe, is one for the
+// first service that has the action: two services may have one of the same name, so the
+// name alone never decides for a request that says more.
+func (h *Handler) serviceOf(c *Call, action string) *API {
 	version, _ := c.Form.Value("Version")
 	for _, api := range h.apis {
-		if _, has := h.actions[api.Target+name]; version == api.Version || version == "" && has {
-			c.API = api
-			break
+		if version == api.Version {
+			return api
 		}
 	}
-	return c.API.Target + name, nil
+	for _, api := range h.apis {
+		if c.Identity.Service == api.Service {
+			return api
+		}
+	}
+	if version == "" {
+		for _, api := range h.apis {
+			if _, has := h.actions[api.Target+action]; has {
+				return api
+			}
+		}
+	}
+	return h.apis[0]
 }
 
 // wantsJSON reports whether a header Accept asks for JSON and not for XML first.
@@ -279,7 +298,7 @@ func (h *Handler) writeError(w http.ResponseWriter, c *Call, err error) {
 	case c.negotiated:
 		body = awswire.AppendQueryJSONError(nil, c.Record.ID, e)
 	default:
-		body = awswire.AppendXMLError(nil, c.API.Namespace, c.Record.ID, e)
+		body = awswire.AppendXMLError(nil, c.API.Namespace, c.Record.ID, e, c.API.ErrorDetail)
 	}
 	h.write(w, c, e.Status, body)
 }

@@ -17,6 +17,9 @@ type Names struct {
 // QueueARN is the ARN of a queue.
 func (n Names) QueueARN(name string) string { return arn.OfQueue(n.Region, n.Account, name) }
 
+// TopicARN is the ARN of a topic.
+func (n Names) TopicARN(name string) string { return arn.OfTopic(n.Region, n.Account, name) }
+
 // QueueURL is the URL of a queue as the client can reach it: scheme and host are
 // those of its own request, since anything else breaks clients behind address
 // translation or in containers. The path has exactly two segments; Terraform and
@@ -25,6 +28,7 @@ func (n Names) QueueURL(r *http.Request, name string) string { return n.queueBas
 
 func (n Names) queueBase(r *http.Request) string { return baseURL(r) + "/" + n.Account + "/" }
 
+// baseURL is scheme and host as the client named them, without a slash at the end.
 func baseURL(r *http.Request) string {
 	scheme := "http"
 	if r.TLS != nil {

@@ -88,9 +88,9 @@ func AppendJSONError(dst []byte, e *Error) []byte {
 	return append(dst, '}')
 }
 
-// AppendXMLError appends the body of an error answer in the Query protocol.
-// Detail is present and empty, as recorded from AWS.
-func AppendXMLError(dst []byte, namespace, requestID string, e *Error) []byte {
+// AppendXMLError appends the body of an error answer in the Query protocol, with an empty
+// element Detail if the service has one.
+func AppendXMLError(dst []byte, namespace, requestID string, e *Error, detail bool) []byte {
 	dst = append(dst, xmlProlog...)
 	dst = append(dst, `<ErrorResponse xmlns="`...)
 	dst = append(dst, namespace...)
@@ -98,7 +98,10 @@ func AppendXMLError(dst []byte, namespace, requestID string, e *Error) []byte {
 	dst = appendElement(dst, "Type", e.Fault())
 	dst = appendElement(dst, "Code", e.Code)
 	dst = appendElement(dst, "Message", Shorten(e.Message))
-	dst = append(dst, `<Detail/></Error>`...)
+	if detail {
+		dst = append(dst, `<Detail/>`...)
+	}
+	dst = append(dst, `</Error>`...)
 	dst = appendElement(dst, "RequestId", requestID)
 	return append(dst, `</ErrorResponse>`...)
 }

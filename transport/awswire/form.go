@@ -13,7 +13,7 @@ const (
 	// batch, ten entries with ten attributes each, needs about 450.
 	parametersMax = 4096
 	// segmentsMax bounds the dots of one parameter name; the deepest name
-	// (a list value of an attribute of a batch entry) has seven segments.
+	// (the type of an attribute of a batch entry of SNS) has as many.
 	segmentsMax = 8
 )
 

@@ -5,6 +5,7 @@ package awswire
 type Schema[T any] struct {
 	members []Member[T]
 	names   []string // JSON names, in the order of members
+	result  bool     // an answer has a result element, though there are no members
 }
 
 // Member is one member of a structure T: its names and how it is read and
@@ -34,6 +35,10 @@ func Structure[T any](members ...Member[T]) *Schema[T] {
 	}
 	return c
 }
+
+// EmptyResult makes the Schema of an output that the model of its service has, without
+// members: SDKs look for its result element.
+func EmptyResult[T any]() *Schema[T] { return &Schema[T]{result: true} }
 
 // Members describes the members in order.
 func (c *Schema[T]) Members() []MemberInfo {
@@ -121,7 +126,7 @@ func (c *Schema[T]) AppendXML(dst []byte, namespace, action, requestID string, v
 	dst = append(dst, xmlProlog...)
 	dst = append(append(append(dst, '<'), action...), `Response xmlns="`...)
 	dst = append(append(dst, namespace...), `">`...)
-	if len(c.members) > 0 {
+	if len(c.members) > 0 || c.result {
 		dst = append(append(append(dst, '<'), action...), "Result"...)
 		mark := len(dst)
 		dst = c.appendXMLMembers(append(dst, '>'), v)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/seriatimq/seriatim/queue"
 	"github.com/seriatimq/seriatim/queue/refusal"
+	"github.com/seriatimq/seriatim/transport/aws"
 	"github.com/seriatimq/seriatim/transport/awswire"
 )
 
@@ -48,7 +49,7 @@ func domainAttributes(values []attributeValue) ([]queue.MessageAttribute, *queue
 		out = append(out, a)
 	}
 	sortAttributes(out)
-	return lastOfEach(out, func(a, b queue.MessageAttribute) bool { return a.Name == b.Name }), nil
+	return aws.LastOfEach(out, func(a, b queue.MessageAttribute) bool { return a.Name == b.Name }), nil
 }
 
 // wireAttributes is the reverse of domainAttributes.
@@ -65,33 +66,11 @@ func wireAttributes(attributes []queue.MessageAttribute) []attributeValue {
 	return out
 }
 
-// queueAttributes turns the Attributes of CreateQueue and SetQueueAttributes
-// into the form of the domain: sorted, names distinct.
-func queueAttributes(pairs []awswire.Pair) []queue.Attribute {
-	out := make([]queue.Attribute, len(pairs))
-	for i, p := range pairs {
-		out[i] = queue.Attribute{Name: p.Key, Value: p.Value}
-	}
-	slices.SortStableFunc(out, func(a, b queue.Attribute) int { return strings.Compare(a.Name, b.Name) })
-	return lastOfEach(out, func(a, b queue.Attribute) bool { return a.Name == b.Name })
-}
-
 func queueTags(pairs []awswire.Pair) []queue.Tag {
 	out := make([]queue.Tag, len(pairs))
 	for i, p := range pairs {
 		out[i] = queue.Tag{Key: p.Key, Value: p.Value}
 	}
 	slices.SortStableFunc(out, func(a, b queue.Tag) int { return strings.Compare(a.Key, b.Key) })
-	return lastOfEach(out, func(a, b queue.Tag) bool { return a.Key == b.Key })
-}
-
-// lastOfEach keeps the last of each run of equal elements.
-func lastOfEach[E any](sorted []E, equal func(a, b E) bool) []E {
-	kept := sorted[:0]
-	for i, e := range sorted {
-		if i+1 == len(sorted) || !equal(e, sorted[i+1]) {
-			kept = append(kept, e)
-		}
-	}
-	return kept
+	return aws.LastOfEach(out, func(a, b queue.Tag) bool { return a.Key == b.Key })
 }

@@ -24,7 +24,7 @@ var createQueueInputSchema = awswire.Structure(
 // createQueue creates a queue, or confirms an equal one.
 func (s *Service) createQueue(ctx context.Context, c *aws.Call, in *createQueueInput) (*queueURLOutput, error) {
 	_, err := c.Submit(ctx, &queue.CreateQueue{
-		Queue: c.Resource.Name, Attributes: queueAttributes(in.Attributes), Tags: queueTags(in.Tags),
+		Queue: c.Resource.Name, Attributes: aws.Attributes(in.Attributes), Tags: queueTags(in.Tags),
 	})
 	return &queueURLOutput{s.Names.QueueURL(c.Request, c.Resource.Name)}, err
 }

@@ -77,7 +77,7 @@ func (s *Service) sendMessage(ctx context.Context, c *aws.Call, in *sendMessageI
 	if refused != nil {
 		return nil, refuse(ctx, c, refused)
 	}
-	result, err := c.Submit(ctx, &queue.SendMessages{Queue: c.Resource.Name, SenderID: s.senderID(c), Entries: []queue.SendEntry{entry}})
+	result, err := c.Submit(ctx, &queue.SendMessages{Queue: c.Resource.Name, SenderID: c.SenderID(), Entries: []queue.SendEntry{entry}})
 	if err != nil {
 		return nil, err
 	}

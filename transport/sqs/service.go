@@ -41,7 +41,7 @@ func New(ctx context.Context, o Options) *Service {
 func (s *Service) API() *aws.API {
 	return &aws.API{
 		Service: "sqs", Target: "AmazonSQS.", Version: "2012-11-05", Namespace: "http://queue.amazonaws.com/doc/2012-11-05/",
-		Errors: model, Actions: s.actions(), Refusal: wireError,
+		Errors: model, ErrorDetail: true, Actions: s.actions(), Refusal: wireError,
 	}
 }
 
@@ -65,13 +65,4 @@ func refuse(ctx context.Context, c *aws.Call, refused *queue.Error) error {
 		}
 		return refused
 	})
-}
-
-// senderID is what the system attribute SenderId shows: the access key id of
-// the caller, or the account if the request was not signed.
-func (s *Service) senderID(c *aws.Call) string {
-	if c.Identity.AccessKeyID != "" {
-		return c.Identity.AccessKeyID
-	}
-	return s.Names.Account
 }

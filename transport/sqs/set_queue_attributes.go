@@ -24,6 +24,6 @@ func (s *Service) setQueueAttributes(ctx context.Context, c *aws.Call, in *setQu
 	if len(in.Attributes) == 0 {
 		return nil, refusal.MissingParameter("Attributes")
 	}
-	_, err := c.Submit(ctx, &queue.SetQueueAttributes{Queue: c.Resource.Name, Attributes: queueAttributes(in.Attributes)})
+	_, err := c.Submit(ctx, &queue.SetQueueAttributes{Queue: c.Resource.Name, Attributes: aws.Attributes(in.Attributes)})
 	return &aws.Nothing{}, err
 }

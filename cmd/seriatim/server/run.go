@@ -21,6 +21,7 @@ import (
 	"github.com/seriatimq/seriatim/transport/budget"
 	"github.com/seriatimq/seriatim/transport/grpc"
 	"github.com/seriatimq/seriatim/transport/ops"
+	"github.com/seriatimq/seriatim/transport/sns"
 	"github.com/seriatimq/seriatim/transport/sqs"
 )
 
@@ -143,7 +144,7 @@ func (p program) serve(requests context.Context, cfg Config, hooks hooks, r *par
 	names := aws.Names{Account: cfg.API.Account, Region: cfg.API.Region}
 	r.sqs = sqs.New(requests, sqs.Options{Node: r.node, Names: names})
 	memory := budget.New(int64(cfg.Limits.RequestBytes)) // of requests and answers on the client port
-	services := aws.NewHandler(aws.Options{Node: r.node, Verifier: auth.AcceptAll{}, Names: names, Logger: p.log}, r.sqs.API())
+	services := aws.NewHandler(aws.Options{Node: r.node, Verifier: auth.AcceptAll{}, Names: names, Logger: p.log}, r.sqs.API(), sns.API())
 	var clients atomic.Pointer[transport.Server] // the client port, once it is open
 	r.admin = ops.New(ops.Options{
 		Node: r.node, Version: p.version, QueueSeries: cfg.Limits.MetricQueues, Profiles: cfg.Listen.Profiles,

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/sns"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/aws-sdk-go-v2/service/sqs/schemas"
 	"github.com/aws/smithy-go/middleware"
@@ -40,6 +41,7 @@ const account = "000000000000"
 type client struct {
 	protocol string
 	sqs      *sqs.Client
+	sns      *sns.Client // it has one protocol only
 	cluster  *harness.Cluster
 }
 
@@ -65,7 +67,15 @@ func newClient(cluster *harness.Cluster, protocol string) *client {
 			o.Protocol = awsquery.New(schemas.AmazonSQS)
 		}
 	}
-	return &client{protocol: protocol, sqs: cluster.NewSQS(cluster.Rotate(), options), cluster: cluster}
+	topics := func(o *sns.Options) {
+		o.HTTPClient = &http.Client{Transport: &wireCheck{next: harness.NewRoundTripper(cluster.Rotate())}}
+		o.APIOptions = append(o.APIOptions, sendIncompleteInput, func(s *middleware.Stack) error {
+			return s.Serialize.Add(extraMembers{protocol: protocolQuery}, middleware.After)
+		})
+	}
+	return &client{
+		protocol: protocol, sqs: cluster.NewSQS(cluster.Rotate(), options), sns: cluster.NewSNS(cluster.Rotate(), topics), cluster: cluster,
+	}
 }
 
 // sendIncompleteInput removes the SDK's own check of required members, so that
@@ -143,7 +153,7 @@ func addForm(body []byte, extra members) ([]byte, error) {
 
 // call makes one SDK call. A refusal of the server is returned; any other
 // failure ends the test.
-func call[I, O any](t *testing.T, operation func(context.Context, *I, ...func(*sqs.Options)) (*O, error), in *I, extra members) (*O, *refusal) {
+func call[I, O, P any](t *testing.T, operation func(context.Context, *I, ...func(*P)) (*O, error), in *I, extra members) (*O, *refusal) {
 	t.Helper()
 	noteCall(t)
 	ctx, cancel := context.WithTimeout(t.Context(), requestTimeout)

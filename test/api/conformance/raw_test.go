@@ -120,7 +120,7 @@ func (a answer) String() string {
 // refusal checks the answer's form and returns the error it carries.
 func (a answer) refusal(t *testing.T, isJSON bool) *refusal {
 	t.Helper()
-	got, err := checkAnswer(isJSON, a.status, a.header, a.body)
+	got, err := wireForms{isJSON: isJSON}.checkAnswer(a.status, a.header, a.body)
 	if err != nil {
 		t.Fatalf("%v: %v", err, a)
 	}

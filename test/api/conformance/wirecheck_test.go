@@ -48,6 +48,25 @@ var errorForms = map[string]errorForm{
 	"InvalidAction":                                       {coralNamespace + "UnknownOperationException", 400, "Sender"},
 }
 
+// snsErrorForms are the error codes of SNS, which has no JSON.
+var snsErrorForms = map[string]errorForm{
+	"InvalidParameter":             {"", 400, "Sender"},
+	"ParameterValueInvalid":        {"", 400, "Sender"},
+	"ValidationError":              {"", 400, "Sender"},
+	"InvalidAction":                {"", 400, "Sender"},
+	"InvalidState":                 {"", 400, "Sender"},
+	"TagLimitExceeded":             {"", 400, "Sender"},
+	"NotFound":                     {"", 404, "Sender"},
+	"ResourceNotFound":             {"", 404, "Sender"},
+	"TopicLimitExceeded":           {"", 403, "Sender"},
+	"SubscriptionLimitExceeded":    {"", 403, "Sender"},
+	"EmptyBatchRequest":            {"", 400, "Sender"},
+	"TooManyEntriesInBatchRequest": {"", 400, "Sender"},
+	"BatchEntryIdsNotDistinct":     {"", 400, "Sender"},
+	"InvalidBatchEntryId":          {"", 400, "Sender"},
+	"BatchRequestTooLong":          {"", 400, "Sender"},
+}
+
 type observedKey struct{}
 
 // observed is what one SDK call saw on the wire, found in its context.
@@ -73,7 +92,8 @@ func (w *wireCheck) RoundTrip(request *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	response.Body = io.NopCloser(bytes.NewReader(body))
-	refusal, err := checkAnswer(request.Header.Get("X-Amz-Target") != "", response.StatusCode, response.Header, body)
+	forms := wireForms{isJSON: request.Header.Get("X-Amz-Target") != "", isSNS: strings.Contains(request.Header.Get("Authorization"), "/sns/aws4_request")}
+	refusal, err := forms.checkAnswer(response.StatusCode, response.Header, body)
 	if err != nil {
 		return nil, fmt.Errorf("wire form: %w: HTTP %d %v %s", err, response.StatusCode, response.Header, body)
 	}
@@ -83,24 +103,30 @@ func (w *wireCheck) RoundTrip(request *http.Request) (*http.Response, error) {
 	return response, nil
 }
 
+// wireForms are what an answer must look like: it belongs to a protocol and a service.
+type wireForms struct{ isJSON, isSNS bool }
+
 // checkAnswer returns the refusal an answer carries, nil for a success, and an
 // error if the answer is malformed.
-func checkAnswer(isJSON bool, status int, header http.Header, body []byte) (*refusal, error) {
+func (f wireForms) checkAnswer(status int, header http.Header, body []byte) (*refusal, error) {
 	requestID := header.Get("x-amzn-RequestId")
 	if !uuidForm.MatchString(requestID) {
 		return nil, fmt.Errorf("x-amzn-RequestId %q is no UUID", requestID)
 	}
 	var got *refusal
 	var err error
-	if isJSON {
+	if f.isJSON {
 		got, err = checkJSON(status, header, body)
 	} else {
-		got, err = checkXML(status, header, body, requestID)
+		got, err = f.checkXML(status, header, body, requestID)
 	}
 	if err != nil || got == nil {
 		return got, err
 	}
 	form, known := errorForms[got.Code]
+	if f.isSNS {
+		form, known = snsErrorForms[got.Code]
+	}
 	if status >= 500 {
 		if got.Fault != "Receiver" {
 			return nil, fmt.Errorf("fault %q of a server error", got.Fault)
@@ -143,11 +169,14 @@ func checkJSON(status int, header http.Header, body []byte) (*refusal, error) {
 	return &refusal{Status: status, Code: code, Fault: fault, Message: e.Message}, nil
 }
 
-func checkXML(status int, header http.Header, body []byte, requestID string) (*refusal, error) {
+func (f wireForms) checkXML(status int, header http.Header, body []byte, requestID string) (*refusal, error) {
 	if got := header.Get("Content-Type"); !strings.HasPrefix(got, "text/xml") {
 		return nil, fmt.Errorf("content type %q", got)
 	}
-	const namespace = "http://queue.amazonaws.com/doc/2012-11-05/"
+	namespace := "http://queue.amazonaws.com/doc/2012-11-05/"
+	if f.isSNS {
+		namespace = "http://sns.amazonaws.com/doc/2010-03-31/"
+	}
 	var root struct {
 		XMLName   xml.Name
 		Metadata  *struct{ RequestId string } `xml:"ResponseMetadata"` //nolint:revive // the element's name
@@ -169,7 +198,7 @@ func checkXML(status int, header http.Header, body []byte, requestID string) (*r
 		}
 		return nil, nil
 	}
-	if root.XMLName.Local != "ErrorResponse" || root.Error == nil || root.Error.Detail == nil || root.RequestID != requestID {
+	if root.XMLName.Local != "ErrorResponse" || root.Error == nil || (root.Error.Detail == nil) != f.isSNS || root.RequestID != requestID {
 		return nil, fmt.Errorf("malformed error document")
 	}
 	return &refusal{Status: status, Code: root.Error.Code, Fault: root.Error.Type, Message: root.Error.Message}, nil

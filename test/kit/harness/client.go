@@ -7,6 +7,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/credentials"
+	"github.com/aws/aws-sdk-go-v2/service/sns"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 )
 
@@ -37,6 +38,17 @@ func (c *Cluster) NewSQS(pick Pick, options ...func(*sqs.Options)) *sqs.Client {
 		HTTPClient:   &http.Client{Transport: NewRoundTripper(pick)},
 	}
 	return sqs.New(o, options...)
+}
+
+// NewSNS is NewSQS for topics.
+func (c *Cluster) NewSNS(pick Pick, options ...func(*sns.Options)) *sns.Client {
+	o := sns.Options{
+		Region:       Region,
+		BaseEndpoint: aws.String(c.Endpoint()),
+		Credentials:  credentials.NewStaticCredentialsProvider(AccessKeyID, SecretAccessKey, ""),
+		HTTPClient:   &http.Client{Transport: NewRoundTripper(pick)},
+	}
+	return sns.New(o, options...)
 }
 
 // Endpoint is the URL that clients of the cluster name.

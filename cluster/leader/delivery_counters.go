@@ -1,0 +1,53 @@
+package leader
+
+import (
+	"slices"
+	"strings"
+	"sync"
+)
+
+// deliverySeriesMax bounds the pairs of a topic and a queue that have a count of their
+// own, so that topics and queues which come and go do not add up. What the others count
+// stands under the empty names.
+const deliverySeriesMax = 1000
+
+// DeliveryCounters count deliveries by topic and queue. The zero value has counted
+// nothing. Safe for concurrent use.
+type DeliveryCounters struct {
+	mu     sync.Mutex
+	counts map[delivery]uint64
+}
+
+type delivery struct{ topic, queue string }
+
+func (d *DeliveryCounters) add(topic, queue string, count int) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.counts == nil {
+		d.counts = make(map[delivery]uint64)
+	}
+	to := delivery{topic, queue}
+	if _, known := d.counts[to]; !known && len(d.counts) >= deliverySeriesMax {
+		to = delivery{}
+	}
+	d.counts[to] += uint64(count)
+}
+
+// Read calls each with every count, sorted by topic and queue.
+func (d *DeliveryCounters) Read(each func(topic, queue string, count uint64)) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	list := make([]delivery, 0, len(d.counts))
+	for to := range d.counts { // order does not matter: sorted below
+		list = append(list, to)
+	}
+	slices.SortFunc(list, func(a, b delivery) int {
+		if by := strings.Compare(a.topic, b.topic); by != 0 {
+			return by
+		}
+		return strings.Compare(a.queue, b.queue)
+	})
+	for _, to := range list {
+		each(to.topic, to.queue, d.counts[to])
+	}
+}

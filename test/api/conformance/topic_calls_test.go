@@ -1,0 +1,117 @@
+package conformance
+
+import (
+	"encoding/json"
+	"maps"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/sns"
+	snstypes "github.com/aws/aws-sdk-go-v2/service/sns/types"
+	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
+)
+
+// onTopics runs a test of topics, of which there is one protocol. The queues are asked by
+// the SDK's own.
+func onTopics(t *testing.T, test func(t *testing.T, c *client)) {
+	t.Helper()
+	t.Parallel()
+	test(t, newClient(shared.cluster, protocolJSON))
+}
+
+// fifoTopic creates a FIFO topic and returns its ARN.
+func (c *client) fifoTopic(t *testing.T, attributes attrs) string {
+	t.Helper()
+	all := attrs{"FifoTopic": "true"}
+	maps.Copy(all, attributes)
+	return c.createTopic(t, unique(t)+".fifo", all)
+}
+
+func (c *client) createTopic(t *testing.T, name string, attributes attrs) string {
+	t.Helper()
+	out := must[*sns.CreateTopicOutput](t)(c.tryCreateTopic(t, name, attributes))
+	return aws.ToString(out.TopicArn)
+}
+
+func (c *client) tryCreateTopic(t *testing.T, name string, attributes attrs, tags ...snstypes.Tag) (*sns.CreateTopicOutput, *refusal) {
+	t.Helper()
+	return call(t, c.sns.CreateTopic, &sns.CreateTopicInput{Name: &name, Attributes: attributes, Tags: tags}, nil)
+}
+
+// raw is a subscription with raw message delivery.
+var raw = attrs{"RawMessageDelivery": "true"}
+
+// subscribe subscribes the queue of a URL and returns the ARN of the subscription.
+func (c *client) subscribe(t *testing.T, topic, queue string, attributes attrs) string {
+	t.Helper()
+	out := must[*sns.SubscribeOutput](t)(c.trySubscribe(t, topic, "sqs", arn(queue), attributes))
+	return aws.ToString(out.SubscriptionArn)
+}
+
+func (c *client) trySubscribe(t *testing.T, topic, protocol, endpoint string, attributes attrs) (*sns.SubscribeOutput, *refusal) {
+	t.Helper()
+	return call(t, c.sns.Subscribe, &sns.SubscribeInput{TopicArn: &topic, Protocol: &protocol, Endpoint: &endpoint, Attributes: attributes}, nil)
+}
+
+// publishing changes a publish.
+type publishing func(*sns.PublishInput)
+
+func toGroup(id string) publishing {
+	return func(in *sns.PublishInput) { in.MessageGroupId = &id }
+}
+
+func withID(id string) publishing {
+	return func(in *sns.PublishInput) { in.MessageDeduplicationId = &id }
+}
+
+func subject(text string) publishing {
+	return func(in *sns.PublishInput) { in.Subject = &text }
+}
+
+// topicText adds a message attribute with a string value.
+func topicText(name, dataType, value string) publishing {
+	return topicAttribute(name, snstypes.MessageAttributeValue{DataType: &dataType, StringValue: &value})
+}
+
+func topicBinary(name, dataType string, value []byte) publishing {
+	return topicAttribute(name, snstypes.MessageAttributeValue{DataType: &dataType, BinaryValue: value})
+}
+
+func topicAttribute(name string, value snstypes.MessageAttributeValue) publishing {
+	return func(in *sns.PublishInput) {
+		if in.MessageAttributes == nil {
+			in.MessageAttributes = map[string]snstypes.MessageAttributeValue{}
+		}
+		in.MessageAttributes[name] = value
+	}
+}
+
+func (c *client) publish(t *testing.T, topic, message string, options ...publishing) *sns.PublishOutput {
+	t.Helper()
+	return must[*sns.PublishOutput](t)(c.tryPublish(t, topic, message, options...))
+}
+
+func (c *client) tryPublish(t *testing.T, topic, message string, options ...publishing) (*sns.PublishOutput, *refusal) {
+	t.Helper()
+	in := &sns.PublishInput{TopicArn: &topic, Message: &message}
+	for _, o := range options {
+		o(in)
+	}
+	return call(t, c.sns.Publish, in, nil)
+}
+
+// envelope is what a queue gets without raw message delivery.
+type envelope struct {
+	Type, MessageID, SequenceNumber, TopicArn, Subject, Message, Timestamp, UnsubscribeURL string
+
+	MessageAttributes map[string]struct{ Type, Value string }
+}
+
+// envelopeOf reads the body of a message as an envelope.
+func envelopeOf(t *testing.T, m types.Message) (e envelope) {
+	t.Helper()
+	if err := json.Unmarshal([]byte(aws.ToString(m.Body)), &e); err != nil {
+		t.Fatalf("the body %q is no envelope: %v", aws.ToString(m.Body), err)
+	}
+	return e
+}

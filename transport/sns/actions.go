@@ -1,0 +1,84 @@
+package sns
+
+import (
+	"github.com/seriatimq/seriatim/transport/aws"
+	"github.com/seriatimq/seriatim/transport/awswire"
+)
+
+// actions is the table of all actions. What a subscription may is asked of its topic.
+func actions() []*aws.Action {
+	return []*aws.Action{
+		aws.Define(aws.Line{Name: "AddPermission", Permission: "sns:AddPermission", Resource: byTopic},
+			addPermissionInputSchema, aws.NoOutput, addPermission),
+		aws.Define(aws.Line{Name: "ConfirmSubscription", Permission: "sns:ConfirmSubscription", Resource: byTopic},
+			confirmSubscriptionInputSchema, subscriptionOutputSchema, confirmSubscription),
+		aws.Define(aws.Line{Name: "CreateTopic", Permission: "sns:CreateTopic", Resource: byNewName},
+			createTopicInputSchema, createTopicOutputSchema, createTopic),
+		aws.Define(aws.Line{Name: "DeleteTopic", Permission: "sns:DeleteTopic", Resource: byTopic},
+			topicOnlySchema, aws.NoOutput, deleteTopic),
+		aws.Define(aws.Line{Name: "GetDataProtectionPolicy", Permission: "sns:GetDataProtectionPolicy", Resource: byTopic, ReadOnly: true},
+			resourceOnlySchema, getDataProtectionPolicyOutputSchema, getDataProtectionPolicy),
+		aws.Define(aws.Line{Name: "GetSubscriptionAttributes", Permission: "sns:GetSubscriptionAttributes", Resource: bySubscription, ReadOnly: true},
+			subscriptionOnlySchema, attributesOutputSchema, getSubscriptionAttributes),
+		aws.Define(aws.Line{Name: "GetTopicAttributes", Permission: "sns:GetTopicAttributes", Resource: byTopic, ReadOnly: true},
+			topicOnlySchema, attributesOutputSchema, getTopicAttributes),
+		aws.Define(aws.Line{Name: "ListSubscriptions", Permission: "sns:ListSubscriptions", Resource: onAccount, ReadOnly: true},
+			listSubscriptionsInputSchema, subscriptionsOutputSchema, listSubscriptions),
+		aws.Define(aws.Line{Name: "ListSubscriptionsByTopic", Permission: "sns:ListSubscriptionsByTopic", Resource: byTopic, ReadOnly: true},
+			listSubscriptionsByTopicInputSchema, subscriptionsOutputSchema, listSubscriptionsByTopic),
+		aws.Define(aws.Line{Name: "ListTagsForResource", Permission: "sns:ListTagsForResource", Resource: byTopic, ReadOnly: true},
+			resourceOnlySchema, listTagsForResourceOutputSchema, listTagsForResource),
+		aws.Define(aws.Line{Name: "ListTopics", Permission: "sns:ListTopics", Resource: onAccount, ReadOnly: true},
+			listTopicsInputSchema, listTopicsOutputSchema, listTopics),
+		aws.Define(aws.Line{Name: "Publish", Permission: "sns:Publish", Resource: byTarget},
+			publishInputSchema, publishOutputSchema, publish),
+		aws.Define(aws.Line{Name: "PublishBatch", Permission: "sns:Publish", Resource: byTopic},
+			publishBatchInputSchema, publishBatchOutputSchema, publishBatch),
+		aws.Define(aws.Line{Name: "PutDataProtectionPolicy", Permission: "sns:PutDataProtectionPolicy", Resource: byTopic},
+			putDataProtectionPolicyInputSchema, aws.NoOutput, putDataProtectionPolicy),
+		aws.Define(aws.Line{Name: "RemovePermission", Permission: "sns:RemovePermission", Resource: byTopic},
+			removePermissionInputSchema, aws.NoOutput, removePermission),
+		aws.Define(aws.Line{Name: "SetSubscriptionAttributes", Permission: "sns:SetSubscriptionAttributes", Resource: bySubscription},
+			setSubscriptionAttributesInputSchema, aws.NoOutput, setSubscriptionAttributes),
+		aws.Define(aws.Line{Name: "SetTopicAttributes", Permission: "sns:SetTopicAttributes", Resource: byTopic},
+			setTopicAttributesInputSchema, aws.NoOutput, setTopicAttributes),
+		aws.Define(aws.Line{Name: "Subscribe", Permission: "sns:Subscribe", Resource: byTopic},
+			subscribeInputSchema, subscriptionOutputSchema, subscribe),
+		aws.Define(aws.Line{Name: "TagResource", Permission: "sns:TagResource", Resource: byTopic},
+			tagResourceInputSchema, emptyResultSchema, tagResource),
+		aws.Define(aws.Line{Name: "Unsubscribe", Permission: "sns:Unsubscribe", Resource: bySubscription},
+			subscriptionOnlySchema, aws.NoOutput, unsubscribe),
+		aws.Define(aws.Line{Name: "UntagResource", Permission: "sns:UntagResource", Resource: byTopic},
+			untagResourceInputSchema, emptyResultSchema, untagResource),
+	}
+}
+
+// emptyResultSchema is for actions whose output has no members, but exists.
+var emptyResultSchema = awswire.EmptyResult[aws.Nothing]()
+
+// topicOnlyInput is the input of actions that need nothing but a topic.
+type topicOnlyInput struct{ onTopic }
+
+var topicOnlySchema = awswire.Structure(topicMember(func(v *topicOnlyInput) *onTopic { return &v.onTopic }))
+
+// resourceOnlyInput is the input of actions that need nothing but a resource.
+type resourceOnlyInput struct{ onResource }
+
+var resourceOnlySchema = awswire.Structure(resourceMember(func(v *resourceOnlyInput) *onResource { return &v.onResource }))
+
+// subscriptionOnlyInput is the input of actions that need nothing but a subscription.
+type subscriptionOnlyInput struct{ onSubscription }
+
+var subscriptionOnlySchema = awswire.Structure(subscriptionMember(func(v *subscriptionOnlyInput) *onSubscription { return &v.onSubscription }))
+
+// attributesOutput is the output of the actions that list attributes.
+type attributesOutput struct{ Attributes []awswire.Pair }
+
+var attributesOutputSchema = awswire.Structure(attributesMember(func(v *attributesOutput) *[]awswire.Pair { return &v.Attributes }))
+
+// subscriptionOutput is the output of the actions that make a subscription.
+type subscriptionOutput struct{ SubscriptionARN string }
+
+var subscriptionOutputSchema = awswire.Structure(
+	awswire.String("SubscriptionArn", func(v *subscriptionOutput) *string { return &v.SubscriptionARN }),
+)

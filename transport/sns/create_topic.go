@@ -1,0 +1,63 @@
+package sns
+
+import (
+	"context"
+
+	"github.com/seriatimq/seriatim/queue"
+	"github.com/seriatimq/seriatim/queue/attributes"
+	"github.com/seriatimq/seriatim/transport/aws"
+	"github.com/seriatimq/seriatim/transport/awswire"
+)
+
+type createTopicInput struct {
+	Name                 awswire.Text
+	Attributes           []awswire.Pair
+	Tags                 []tag
+	DataProtectionPolicy awswire.Text
+}
+
+var createTopicInputSchema = awswire.Structure(
+	awswire.OptionalString("Name", func(v *createTopicInput) *awswire.Text { return &v.Name }),
+	attributesMember(func(v *createTopicInput) *[]awswire.Pair { return &v.Attributes }),
+	tagsMember(func(v *createTopicInput) *[]tag { return &v.Tags }),
+	awswire.OptionalString("DataProtectionPolicy", func(v *createTopicInput) *awswire.Text { return &v.DataProtectionPolicy }),
+)
+
+type createTopicOutput struct{ TopicARN string }
+
+var createTopicOutputSchema = awswire.Structure(
+	awswire.String("TopicArn", func(v *createTopicOutput) *string { return &v.TopicARN }),
+)
+
+// byNewName is for CreateTopic. An empty name is a bad one (recorded at SNS).
+func byNewName(_ *aws.Call, input any) (aws.Resource, error) {
+	name := input.(*createTopicInput).Name
+	if !name.Given {
+		return aws.Resource{}, missing("Name")
+	}
+	return topicResource(name.Value), nil
+}
+
+// createTopic creates a topic, or confirms that an equal one exists.
+func createTopic(ctx context.Context, c *aws.Call, in *createTopicInput) (*createTopicOutput, error) {
+	tags, err := domainTags(in.Tags)
+	if err != nil {
+		return nil, err
+	}
+	given := aws.Attributes(in.Attributes)
+	if err := noDataProtection(given, "Attributes Reason: "); err != nil {
+		return nil, err
+	}
+	if in.DataProtectionPolicy.Given {
+		given = aws.Attributes(append(in.Attributes, awswire.Pair{Key: attributes.NameDataProtection, Value: in.DataProtectionPolicy.Value}))
+	}
+	cmd := &queue.CreateTopic{
+		Topic: c.Resource.Topic, TopicARN: c.Names().TopicARN(c.Resource.Topic), Attributes: given, Tags: tags,
+	}
+	result, err := c.Submit(ctx, cmd)
+	if err != nil {
+		return nil, err
+	}
+	done, err := aws.ResultOf[queue.TopicCreated](result)
+	return &createTopicOutput{done.TopicARN}, err
+}

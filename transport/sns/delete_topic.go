@@ -1,0 +1,14 @@
+package sns
+
+import (
+	"context"
+
+	"github.com/seriatimq/seriatim/queue"
+	"github.com/seriatimq/seriatim/transport/aws"
+)
+
+// deleteTopic removes a topic with its subscriptions. That there is none is success.
+func deleteTopic(ctx context.Context, c *aws.Call, _ *topicOnlyInput) (*aws.Nothing, error) {
+	_, err := c.Submit(ctx, &queue.DeleteTopic{Topic: c.Resource.Topic})
+	return &aws.Nothing{}, err
+}

@@ -1,0 +1,63 @@
+package sns
+
+import (
+	"strconv"
+
+	"github.com/seriatimq/seriatim/queue"
+	"github.com/seriatimq/seriatim/queue/refusal"
+	"github.com/seriatimq/seriatim/transport/aws"
+	"github.com/seriatimq/seriatim/transport/awswire"
+)
+
+// model is the namespace of errors in JSON, which only the form for clients that ask for
+// JSON would show.
+const model = "com.amazonaws.sns#"
+
+func form(code string, status int) aws.Form {
+	return aws.Form{Type: model + code, Code: code, Status: status}
+}
+
+// forms is the error table: one line per code of the domain that an action can meet.
+var forms = map[refusal.Code]aws.Form{
+	refusal.SNSInvalidParameter:          form("InvalidParameter", 400),
+	refusal.ParameterValueInvalid:        form("ParameterValueInvalid", 400),
+	refusal.NotFound:                     form("NotFound", 404),
+	refusal.SNSResourceNotFound:          form("ResourceNotFound", 404),
+	refusal.InvalidState:                 form("InvalidState", 400),
+	refusal.TagLimitExceeded:             form("TagLimitExceeded", 400),
+	refusal.TopicLimitExceeded:           form("TopicLimitExceeded", 403),
+	refusal.SubscriptionLimitExceeded:    form("SubscriptionLimitExceeded", 403),
+	refusal.EmptyBatchRequest:            form("EmptyBatchRequest", 400),
+	refusal.TooManyEntriesInBatchRequest: form("TooManyEntriesInBatchRequest", 400),
+	refusal.BatchEntryIDsNotDistinct:     form("BatchEntryIdsNotDistinct", 400),
+	refusal.InvalidBatchEntryID:          form("InvalidBatchEntryId", 400),
+	refusal.BatchRequestTooLong:          form("BatchRequestTooLong", 400),
+	// A publish that is made again where the topic cannot tell it from a new one is
+	// reported as an unknown outcome before anybody sees this.
+	refusal.UnsupportedOperation: aws.InternalForm,
+}
+
+// wireError turns a refusal of the domain into its wire form.
+func wireError(_ string, e *queue.Error) *awswire.Error {
+	form, known := forms[e.Code]
+	if !known {
+		form = aws.InternalForm
+	}
+	return form.Error(e.Message)
+}
+
+// missing refuses a request without a required parameter.
+func missing(parameter string) error {
+	return refusal.SNSInvalid(parameter, " Reason: no value for required parameter")
+}
+
+// absent refuses an entry of a list without a required member; path names it as SNS does.
+func absent(path string) error {
+	return form("ValidationError", 400).Error("1 validation error detected: Value null at '" + path +
+		"' failed to satisfy constraint: Member must not be null")
+}
+
+// tooFewElements refuses what is no ARN.
+func tooFewElements(parameter string, elements int) error {
+	return refusal.SNSInvalid(parameter, " Reason: An ARN must have at least 6 elements, not ", strconv.Itoa(elements))
+}

@@ -1,0 +1,110 @@
+package sns
+
+import (
+	"github.com/seriatimq/seriatim/queue"
+	"github.com/seriatimq/seriatim/queue/notification"
+	"github.com/seriatimq/seriatim/queue/refusal"
+	"github.com/seriatimq/seriatim/transport/awswire"
+)
+
+// message is what Publish and an entry of PublishBatch have in common.
+type message struct {
+	Message         awswire.Text
+	Subject         awswire.Text
+	Structure       awswire.Text
+	Attributes      []attributeValue
+	DeduplicationID awswire.Text
+	GroupID         awswire.Text
+}
+
+// messageMembers are the members of a structure that holds a message.
+func messageMembers[T any](at func(*T) *message) []awswire.Member[T] {
+	return []awswire.Member[T]{
+		awswire.OptionalString("Message", func(v *T) *awswire.Text { return &at(v).Message }),
+		awswire.OptionalString("Subject", func(v *T) *awswire.Text { return &at(v).Subject }),
+		awswire.OptionalString("MessageStructure", func(v *T) *awswire.Text { return &at(v).Structure }),
+		awswire.Within("MessageAttributes", awswire.StructureMap("MessageAttributes", "entry", attributeValueSchema,
+			func(v *attributeValue) *string { return &v.Name }, func(v *T) *[]attributeValue { return &at(v).Attributes })),
+		awswire.OptionalString("MessageDeduplicationId", func(v *T) *awswire.Text { return &at(v).DeduplicationID }),
+		awswire.OptionalString("MessageGroupId", func(v *T) *awswire.Text { return &at(v).GroupID }),
+	}
+}
+
+// attributeValue is one message attribute on the wire.
+type attributeValue struct {
+	Name        string
+	DataType    string
+	StringValue awswire.Text
+	BinaryValue string // raw bytes
+}
+
+var attributeValueSchema = awswire.Structure(
+	awswire.String("DataType", func(v *attributeValue) *string { return &v.DataType }),
+	awswire.OptionalString("StringValue", func(v *attributeValue) *awswire.Text { return &v.StringValue }),
+	awswire.Blob("BinaryValue", func(v *attributeValue) *string { return &v.BinaryValue }),
+)
+
+// domainAttributes turns message attributes into the form of the domain, in the order of
+// the request. A value has to be in the field that its type names (recorded at SNS).
+func domainAttributes(values []attributeValue) ([]queue.MessageAttribute, *queue.Error) {
+	out := make([]queue.MessageAttribute, len(values))
+	for i := range values {
+		v := &values[i]
+		a := queue.MessageAttribute{Name: v.Name, DataType: v.DataType, Value: v.StringValue.Value}
+		field := "String"
+		if a.IsBinary() {
+			field, a.Value = "Binary", v.BinaryValue
+		}
+		if a.Value == "" && (v.StringValue.Value != "" || v.BinaryValue != "") {
+			return nil, refusal.New(refusal.ParameterValueInvalid,
+				"The message attribute '", refusal.Echo(v.Name), "' with type '", refusal.Echo(v.DataType), "' must use field '", field, "'.")
+		}
+		out[i] = a
+	}
+	return out, nil
+}
+
+// structureJSON is the MessageStructure of a message that has a text for each protocol.
+const structureJSON = "json"
+
+// entry turns a message into one to publish, as it was given: which text queues receive of
+// a structured one is found by resolve, after the checks of the whole.
+func (m *message) entry() (queue.PublishEntry, *queue.Error) {
+	attributes, refused := domainAttributes(m.Attributes)
+	if refused != nil {
+		return queue.PublishEntry{}, refused
+	}
+	if m.Structure.Given && m.Structure.Value != structureJSON {
+		return queue.PublishEntry{}, refusal.SNSInvalid("MessageStructure")
+	}
+	return queue.PublishEntry{
+		Message: m.Message.Value, Subject: m.Subject.Value, SubjectGiven: m.Subject.Given, Attributes: attributes,
+		GroupID: m.GroupID.Value, GroupIDGiven: m.GroupID.Given,
+		DeduplicationID: m.DeduplicationID.Value, DeduplicationIDGiven: m.DeduplicationID.Given,
+	}, nil
+}
+
+// resolve replaces the texts of structured messages by what queues receive. What is wrong
+// with the messages as they were given is said first, in the order of SNS.
+func resolve(cmd *queue.Publish, structured func(i int) bool) *queue.Error {
+	checked := false
+	for i := range cmd.Entries {
+		if !structured(i) {
+			continue
+		}
+		if !checked {
+			if refused := cmd.Validate(); refused != nil {
+				return refused
+			}
+			checked = true
+		}
+		text, err := notification.QueueText(cmd.Entries[i].Message)
+		if err != nil {
+			return refusal.New(refusal.SNSInvalidParameter, err.Error())
+		}
+		cmd.Entries[i].Message = text
+	}
+	return nil
+}
+
+func (m *message) structured() bool { return m.Structure.Given }

@@ -1,0 +1,99 @@
+package sns
+
+import (
+	"context"
+
+	"github.com/seriatimq/seriatim/queue"
+	"github.com/seriatimq/seriatim/queue/refusal"
+	"github.com/seriatimq/seriatim/transport/aws"
+	"github.com/seriatimq/seriatim/transport/awswire"
+)
+
+type publishInput struct {
+	onTopic
+	TargetARN   string
+	PhoneNumber awswire.Text
+	message
+}
+
+var publishInputSchema = awswire.Structure(append([]awswire.Member[publishInput]{
+	topicMember(func(v *publishInput) *onTopic { return &v.onTopic }),
+	awswire.String("TargetArn", func(v *publishInput) *string { return &v.TargetARN }),
+	awswire.OptionalString("PhoneNumber", func(v *publishInput) *awswire.Text { return &v.PhoneNumber }),
+}, messageMembers(func(v *publishInput) *message { return &v.message })...)...)
+
+// published is what the answers of Publish and of an entry of PublishBatch have in common.
+type published struct {
+	MessageID      string
+	SequenceNumber string
+}
+
+func publishedMembers[T any](at func(*T) *published) []awswire.Member[T] {
+	return []awswire.Member[T]{
+		awswire.String("MessageId", func(v *T) *string { return &at(v).MessageID }),
+		awswire.String("SequenceNumber", func(v *T) *string { return &at(v).SequenceNumber }),
+	}
+}
+
+var publishOutputSchema = awswire.Structure(publishedMembers(func(v *published) *published { return v })...)
+
+func (p *published) accept(e queue.PublishedEntry) {
+	p.MessageID = e.MessageID.String()
+	if e.Sequence != 0 {
+		p.SequenceNumber = e.Sequence.String()
+	}
+}
+
+// byTarget is for Publish, where TargetArn may name the topic. There are no phone numbers
+// to publish to.
+func byTarget(c *aws.Call, input any) (aws.Resource, error) {
+	in := input.(*publishInput)
+	switch {
+	case in.PhoneNumber.Given:
+		return aws.Resource{}, refusal.SNSInvalid("PhoneNumber Reason: there are no phone numbers here, publish to a TopicArn")
+	case in.TopicARN != "":
+		return byTopic(c, &in.onTopic)
+	case in.TargetARN != "":
+		return byTopic(c, &onTopic{in.TargetARN})
+	}
+	return aws.Resource{}, missing("TopicArn or TargetArn")
+}
+
+// newPublish is a command to publish to the topic of the request.
+func newPublish(c *aws.Call, entries int) *queue.Publish {
+	return &queue.Publish{
+		Topic: c.Resource.Topic, SenderID: c.SenderID(), Endpoint: c.BaseURL(), Entries: make([]queue.PublishEntry, 0, entries),
+	}
+}
+
+// publish publishes one message.
+func publish(ctx context.Context, c *aws.Call, in *publishInput) (*published, error) {
+	entry, refused := in.entry()
+	if refused != nil {
+		return nil, refused
+	}
+	cmd := newPublish(c, 1)
+	cmd.Entries = append(cmd.Entries, entry)
+	done, err := submitPublish(ctx, c, cmd, func(int) bool { return in.structured() })
+	if err != nil {
+		return nil, err
+	}
+	out := &published{}
+	out.accept(done.Entries[0])
+	if done.Entries[0].Duplicate {
+		c.Duplicate = "true"
+	}
+	return out, nil
+}
+
+// submitPublish publishes, once the texts of structured messages are known.
+func submitPublish(ctx context.Context, c *aws.Call, cmd *queue.Publish, structured func(i int) bool) (queue.Published, error) {
+	if refused := resolve(cmd, structured); refused != nil {
+		return queue.Published{}, refused
+	}
+	result, err := c.Submit(ctx, cmd)
+	if err != nil {
+		return queue.Published{}, err
+	}
+	return aws.ResultOf[queue.Published](result)
+}

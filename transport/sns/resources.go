@@ -1,0 +1,81 @@
+package sns
+
+import (
+	"strings"
+
+	"github.com/seriatimq/seriatim/queue/arn"
+	"github.com/seriatimq/seriatim/queue/limits"
+	"github.com/seriatimq/seriatim/queue/refusal"
+	"github.com/seriatimq/seriatim/transport/aws"
+	"github.com/seriatimq/seriatim/transport/awswire"
+)
+
+// onTopic is embedded in the input of actions that name a topic by TopicArn.
+type onTopic struct{ TopicARN string }
+
+func (t *onTopic) topicARN() (parameter, text string) { return "TopicArn", t.TopicARN }
+
+// topicMember is the member TopicArn of an input.
+func topicMember[T any](at func(*T) *onTopic) awswire.Member[T] {
+	return awswire.String("TopicArn", func(v *T) *string { return &at(v).TopicARN })
+}
+
+// onResource is embedded in the input of actions that name a topic by ResourceArn.
+type onResource struct{ ResourceARN string }
+
+func (r *onResource) topicARN() (parameter, text string) { return "ResourceArn", r.ResourceARN }
+
+// resourceMember is the member ResourceArn of an input.
+func resourceMember[T any](at func(*T) *onResource) awswire.Member[T] {
+	return awswire.String("ResourceArn", func(v *T) *string { return &at(v).ResourceARN })
+}
+
+// byTopic is for actions on the topic that an ARN names. Region and account are not
+// compared.
+func byTopic(_ *aws.Call, input any) (aws.Resource, error) {
+	parameter, text := input.(interface{ topicARN() (string, string) }).topicARN()
+	if text == "" {
+		return aws.Resource{}, missing(parameter)
+	}
+	name, ok := arn.Topic(text)
+	if !ok {
+		if elements := strings.Count(text, ":") + 1; elements < arnElementsMin {
+			return aws.Resource{}, tooFewElements(parameter, elements)
+		}
+		return aws.Resource{}, refusal.SNSInvalid(parameter)
+	}
+	return topicResource(name), nil
+}
+
+// arnElementsMin is how many elements every ARN has.
+const arnElementsMin = 6
+
+// topicResource is the topic of a name. One byte too many is enough for a command to
+// refuse it.
+func topicResource(name string) aws.Resource {
+	return aws.Resource{Topic: name[:min(len(name), limits.TopicNameLengthMax+1)]}
+}
+
+// onSubscription is embedded in the input of actions that name a subscription.
+type onSubscription struct{ SubscriptionARN string }
+
+func (s *onSubscription) subscriptionARN() string { return s.SubscriptionARN }
+
+// subscriptionMember is the member SubscriptionArn of an input.
+func subscriptionMember[T any](at func(*T) *onSubscription) awswire.Member[T] {
+	return awswire.String("SubscriptionArn", func(v *T) *string { return &at(v).SubscriptionARN })
+}
+
+// bySubscription is for actions on a subscription; the resource is its topic. What is no
+// ARN of a subscription the domain refuses.
+func bySubscription(_ *aws.Call, input any) (aws.Resource, error) {
+	text := input.(interface{ subscriptionARN() string }).subscriptionARN()
+	if text == "" {
+		return aws.Resource{}, missing("SubscriptionArn")
+	}
+	name, _, _ := arn.Subscription(text)
+	return topicResource(name), nil
+}
+
+// onAccount is for actions that are about no single topic.
+func onAccount(*aws.Call, any) (aws.Resource, error) { return aws.Resource{}, nil }

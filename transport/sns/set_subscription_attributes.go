@@ -1,0 +1,28 @@
+package sns
+
+import (
+	"context"
+
+	"github.com/seriatimq/seriatim/queue"
+	"github.com/seriatimq/seriatim/transport/aws"
+	"github.com/seriatimq/seriatim/transport/awswire"
+)
+
+type setSubscriptionAttributesInput struct {
+	onSubscription
+	single
+}
+
+var setSubscriptionAttributesInputSchema = awswire.Structure(append([]awswire.Member[setSubscriptionAttributesInput]{
+	subscriptionMember(func(v *setSubscriptionAttributesInput) *onSubscription { return &v.onSubscription }),
+}, singleMembers(func(v *setSubscriptionAttributesInput) *single { return &v.single })...)...)
+
+// setSubscriptionAttributes changes one attribute of a subscription.
+func setSubscriptionAttributes(ctx context.Context, c *aws.Call, in *setSubscriptionAttributesInput) (*aws.Nothing, error) {
+	attributes, err := in.domain()
+	if err != nil {
+		return nil, err
+	}
+	_, err = c.Submit(ctx, &queue.SetSubscriptionAttributes{SubscriptionARN: in.SubscriptionARN, Attributes: attributes})
+	return &aws.Nothing{}, err
+}
