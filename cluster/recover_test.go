@@ -229,6 +229,10 @@ func TestStoppedShowsLogAndState(t *testing.T) {
 	for i := range 10 {
 		c.send(0, fifo, fmt.Sprint(i))
 	}
+	const endpoint = "arn:aws:sqs:us-east-1:000000000000:elsewhere"
+	c.createTopic(0, "topic")
+	c.createTopic(0, "unheard")
+	c.submit(0, &queue.Subscribe{Topic: "topic", Endpoint: endpoint})
 	path := c.configs[0].DataDir
 	if _, err := offline.Open(t.Context(), path, slog.New(slog.DiscardHandler)); !errors.Is(err, offline.ErrDataDirInUse) {
 		t.Errorf("beside the running node: %v", err)
@@ -264,6 +268,10 @@ func TestStoppedShowsLogAndState(t *testing.T) {
 	if err != nil || inspected.StateHash != at.StateHash || inspected.Messages != 10 || inspected.DeduplicationIDs != 10 ||
 		inspected.ClusterID != end.ClusterID || len(inspected.Queues) != 1 || inspected.Queues[0].Visible != 10 {
 		t.Errorf("inspected %+v, %v", inspected, err)
+	}
+	topics := []offline.TopicContents{{Name: "topic", Subscriptions: []string{endpoint}}, {Name: "unheard", Subscriptions: []string{}}}
+	if diff := cmp.Diff(topics, inspected.Topics); diff != "" {
+		t.Errorf("topics (-want +got):\n%s", diff)
 	}
 	state, err := os.ReadFile(filepath.Join(path, storage.GroupDirName(0), storage.SnapshotsDir, snapshots[0].ID, storage.SnapshotStateName))
 	if err != nil {

@@ -105,7 +105,7 @@ type Unsubscribe struct{ SubscriptionARN string }
 func (*Unsubscribe) QueueName() string { return "" }
 
 // Validate checks the form of the ARN.
-func (c *Unsubscribe) Validate() *Error { return checkSubscriptionARN(c.SubscriptionARN) }
+func (c *Unsubscribe) Validate() *Error { return CheckSubscriptionARN(c.SubscriptionARN) }
 
 // apply removes a subscription. One that does not exist is removed already (SNS).
 func (c *Unsubscribe) apply(b *Broker) (Result, *Error) {
@@ -116,9 +116,9 @@ func (c *Unsubscribe) apply(b *Broker) (Result, *Error) {
 	return Done{}, nil
 }
 
-// checkSubscriptionARN refuses what is not the ARN of a subscription, in words recorded
-// at SNS.
-func checkSubscriptionARN(text string) *Error {
+// CheckSubscriptionARN refuses what cannot be the ARN of a subscription, in words
+// recorded at SNS.
+func CheckSubscriptionARN(text string) *Error {
 	switch _, _, elements := arn.Subscription(text); {
 	case text == "":
 		return refusal.SNSInvalid("SubscriptionArn Reason: no value for required parameter")
@@ -141,7 +141,7 @@ func (*SetSubscriptionAttributes) QueueName() string { return "" }
 
 // Validate checks the form of the ARN. The attributes are checked against the
 // subscription, since what it may have depends on its queue.
-func (c *SetSubscriptionAttributes) Validate() *Error { return checkSubscriptionARN(c.SubscriptionARN) }
+func (c *SetSubscriptionAttributes) Validate() *Error { return CheckSubscriptionARN(c.SubscriptionARN) }
 
 func (c *SetSubscriptionAttributes) apply(b *Broker) (Result, *Error) {
 	t, s, ok := b.subscriptionByARN(c.SubscriptionARN)

@@ -59,6 +59,9 @@ func (c *CreateTopic) apply(b *Broker) (Result, *Error) {
 		}
 		return TopicCreated{TopicARN: t.ARN}, nil
 	}
+	if err := attributes.CheckNewTopicName(c.Topic, c.Attributes); err != nil {
+		return nil, err
+	}
 	fifo := isFIFOName(c.Topic)
 	wanted, err := attributes.CreateTopic(fifo, c.Attributes, in)
 	if err != nil {

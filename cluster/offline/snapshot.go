@@ -12,6 +12,7 @@ import (
 	"github.com/seriatimq/seriatim/fsm"
 	"github.com/seriatimq/seriatim/fsm/snapshot"
 	"github.com/seriatimq/seriatim/queue"
+	"github.com/seriatimq/seriatim/queue/limits"
 )
 
 // StoredSnapshot describes a snapshot of a data directory.
@@ -62,6 +63,13 @@ type SnapshotContents struct {
 	MoveTasks        uint64          `json:"moveTasks"`
 	Sections         uint64          `json:"sections"`
 	Queues           []QueueContents `json:"queues"`
+	Topics           []TopicContents `json:"topics"`
+}
+
+// TopicContents lists the endpoints that are subscribed to one topic.
+type TopicContents struct {
+	Name          string   `json:"name"`
+	Subscriptions []string `json:"subscriptions"`
 }
 
 // QueueContents counts the messages of one queue.
@@ -99,6 +107,7 @@ func InspectSnapshot(content io.Reader) (SnapshotContents, error) {
 		MoveTasks:        counts.MoveTasks,
 		Sections:         counts.Sections,
 		Queues:           []QueueContents{},
+		Topics:           topicContents(broker.View()),
 	}
 	for _, name := range broker.View().ListQueues("", "", int(counts.Queues)) {
 		if stats, refusal := broker.View().Stats(name); refusal == nil {
@@ -106,6 +115,22 @@ func InspectSnapshot(content io.Reader) (SnapshotContents, error) {
 		}
 	}
 	return contents, nil
+}
+
+func topicContents(v queue.View) []TopicContents {
+	topics := make([]TopicContents, 0, v.Topics())
+	for _, name := range v.ListTopics("", v.Topics()) {
+		listed, refusal := v.ListSubscriptionsByTopic(name, 0, limits.SubscriptionsMax)
+		if refusal != nil {
+			continue
+		}
+		topic := TopicContents{Name: name, Subscriptions: make([]string, len(listed))}
+		for i := range listed {
+			topic.Subscriptions[i] = listed[i].Endpoint
+		}
+		topics = append(topics, topic)
+	}
+	return topics
 }
 
 // ReplayedState is the state that snapshot and log of a stopped node give.

@@ -57,17 +57,29 @@ func DefaultTopic(fifo bool) Topic {
 	return Topic{FIFO: fifo, Deduplication: deduplication.Rules{WindowSeconds: deduplicationSecondsDefault}}
 }
 
-// CheckTopicName checks the name of a new topic against the attributes it is to
-// have: a FIFO topic needs both the suffix .fifo and FifoTopic. SNS says the same
-// whatever is wrong.
+// CheckTopicName checks the name of a topic, and that FifoTopic, if it is given, is that
+// of the name. SNS says the same whatever is wrong.
 func CheckTopicName(name string, given []Attribute) *refusal.Error {
-	value, _ := ValueOf(given, nameFIFOTopic)
+	value, isGiven := ValueOf(given, nameFIFOTopic)
 	wanted, _ := ParseBool(value)
 	stem, fifo := strings.CutSuffix(name, ".fifo")
-	if wanted != fifo || !isTopicName(stem) || len(name) > limits.TopicNameLengthMax {
-		return refusal.New(refusal.SNSInvalidParameter, "Invalid parameter: Topic Name")
+	if isGiven && wanted != fifo || !isTopicName(stem) || len(name) > limits.TopicNameLengthMax {
+		return badTopicName()
 	}
 	return nil
+}
+
+// CheckNewTopicName checks what only a new topic needs: a name of a FIFO topic is one only
+// with FifoTopic. To a topic that exists a request need not repeat it.
+func CheckNewTopicName(name string, given []Attribute) *refusal.Error {
+	if _, isGiven := ValueOf(given, nameFIFOTopic); !isGiven && strings.HasSuffix(name, ".fifo") {
+		return badTopicName()
+	}
+	return nil
+}
+
+func badTopicName() *refusal.Error {
+	return refusal.New(refusal.SNSInvalidParameter, "Invalid parameter: Topic Name")
 }
 
 // isTopicName reports whether a name, without .fifo, has at least one character

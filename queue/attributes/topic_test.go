@@ -107,9 +107,18 @@ func TestCheckTopicName(t *testing.T) {
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
-			refusaltest.Want(t, CheckTopicName(c.topic, c.given), refusal.SNSInvalidParameter, c.text)
+			refused := CheckTopicName(c.topic, c.given)
+			if refused == nil {
+				refused = CheckNewTopicName(c.topic, c.given)
+			}
+			refusaltest.Want(t, refused, refusal.SNSInvalidParameter, c.text)
 		})
 	}
+}
+
+// A request need not say of a topic that exists that it is a FIFO topic.
+func TestCheckTopicNameOfAnExistingTopic(t *testing.T) {
+	refusaltest.Want(t, CheckTopicName("t.fifo", nil), refusal.SNSInvalidParameter, "")
 }
 
 // valueCase is a row of a table of values: with text it is refused so, otherwise

@@ -9,57 +9,52 @@ import (
 	"github.com/seriatimq/seriatim/test/oracle/reference"
 )
 
-// CodeName is the name of a code on the wire, without the word Exception that
-// some have there.
+// codeNames are the names of the codes on the wire, without the word Exception that some
+// have there.
+var codeNames = map[refusal.Code]string{
+	refusal.QueueDoesNotExist:            "QueueDoesNotExist",
+	refusal.QueueNameExists:              "QueueNameExists",
+	refusal.QueueDeletedRecently:         "QueueDeletedRecently",
+	refusal.PurgeQueueInProgress:         "PurgeQueueInProgress",
+	refusal.ReceiptHandleIsInvalid:       "ReceiptHandleIsInvalid",
+	refusal.MessageNotInflight:           "MessageNotInflight",
+	refusal.OverLimit:                    "OverLimit",
+	refusal.InvalidAttributeName:         "InvalidAttributeName",
+	refusal.InvalidAttributeValue:        "InvalidAttributeValue",
+	refusal.InvalidMessageContents:       "InvalidMessageContents",
+	refusal.EmptyBatchRequest:            "EmptyBatchRequest",
+	refusal.TooManyEntriesInBatchRequest: "TooManyEntriesInBatchRequest",
+	refusal.BatchEntryIDsNotDistinct:     "BatchEntryIdsNotDistinct",
+	refusal.InvalidBatchEntryID:          "InvalidBatchEntryId",
+	refusal.BatchRequestTooLong:          "BatchRequestTooLong",
+	refusal.UnsupportedOperation:         "UnsupportedOperation",
+	refusal.ResourceNotFound:             "ResourceNotFound",
+	refusal.InvalidParameterValue:        "InvalidParameterValue",
+	refusal.MissingRequiredParameter:     "MissingRequiredParameter",
+	refusal.RequestThrottled:             "RequestThrottled",
+	refusal.InvalidFormatVersion:         "InvalidFormatVersion",
+	refusal.InvalidClusterSetting:        "InvalidClusterSetting",
+	refusal.SNSInvalidParameter:          "InvalidParameter",
+	refusal.TagLimitExceeded:             "TagLimitExceeded",
+	refusal.NotFound:                     "NotFound",
+	refusal.SNSResourceNotFound:          "ResourceNotFound (SNS)",
+	refusal.InvalidState:                 "InvalidState",
+	refusal.TopicLimitExceeded:           "TopicLimitExceeded",
+	refusal.SubscriptionLimitExceeded:    "SubscriptionLimitExceeded",
+	refusal.ParameterValueInvalid:        "ParameterValueInvalid",
+	refusal.MessageNotFound:              "MessageNotFound",
+	refusal.MessageLockLost:              "MessageLockLost",
+	refusal.SessionCannotBeLocked:        "SessionCannotBeLocked",
+	refusal.SessionLockLost:              "SessionLockLost",
+	refusal.DeduplicationIDUnknown:       "DeduplicationIDUnknown",
+}
+
+// CodeName is the name of a code on the wire.
 func CodeName(c refusal.Code) string {
-	switch c {
-	case refusal.QueueDoesNotExist:
-		return "QueueDoesNotExist"
-	case refusal.QueueNameExists:
-		return "QueueNameExists"
-	case refusal.QueueDeletedRecently:
-		return "QueueDeletedRecently"
-	case refusal.PurgeQueueInProgress:
-		return "PurgeQueueInProgress"
-	case refusal.ReceiptHandleIsInvalid:
-		return "ReceiptHandleIsInvalid"
-	case refusal.MessageNotInflight:
-		return "MessageNotInflight"
-	case refusal.OverLimit:
-		return "OverLimit"
-	case refusal.InvalidAttributeName:
-		return "InvalidAttributeName"
-	case refusal.InvalidAttributeValue:
-		return "InvalidAttributeValue"
-	case refusal.InvalidMessageContents:
-		return "InvalidMessageContents"
-	case refusal.EmptyBatchRequest:
-		return "EmptyBatchRequest"
-	case refusal.TooManyEntriesInBatchRequest:
-		return "TooManyEntriesInBatchRequest"
-	case refusal.BatchEntryIDsNotDistinct:
-		return "BatchEntryIdsNotDistinct"
-	case refusal.InvalidBatchEntryID:
-		return "InvalidBatchEntryId"
-	case refusal.BatchRequestTooLong:
-		return "BatchRequestTooLong"
-	case refusal.UnsupportedOperation:
-		return "UnsupportedOperation"
-	case refusal.ResourceNotFound:
-		return "ResourceNotFound"
-	case refusal.InvalidParameterValue:
-		return "InvalidParameterValue"
-	case refusal.MissingRequiredParameter:
-		return "MissingRequiredParameter"
-	case refusal.RequestThrottled:
-		return "RequestThrottled"
-	case refusal.InvalidFormatVersion:
-		return "InvalidFormatVersion"
-	case refusal.InvalidClusterSetting:
-		return "InvalidClusterSetting"
-	default:
-		return fmt.Sprintf("code %d", c)
+	if name, known := codeNames[c]; known {
+		return name
 	}
+	return fmt.Sprintf("code %d", c)
 }
 
 // Describe shows what the product answered instead of a result.

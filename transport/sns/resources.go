@@ -3,6 +3,7 @@ package sns
 import (
 	"strings"
 
+	"github.com/seriatimq/seriatim/queue"
 	"github.com/seriatimq/seriatim/queue/arn"
 	"github.com/seriatimq/seriatim/queue/limits"
 	"github.com/seriatimq/seriatim/queue/refusal"
@@ -66,12 +67,11 @@ func subscriptionMember[T any](at func(*T) *onSubscription) awswire.Member[T] {
 	return awswire.String("SubscriptionArn", func(v *T) *string { return &at(v).SubscriptionARN })
 }
 
-// bySubscription is for actions on a subscription; the resource is its topic. What is no
-// ARN of a subscription the domain refuses.
+// bySubscription is for actions on a subscription; the resource is its topic.
 func bySubscription(_ *aws.Call, input any) (aws.Resource, error) {
 	text := input.(interface{ subscriptionARN() string }).subscriptionARN()
-	if text == "" {
-		return aws.Resource{}, missing("SubscriptionArn")
+	if refused := queue.CheckSubscriptionARN(text); refused != nil {
+		return aws.Resource{}, refused
 	}
 	name, _, _ := arn.Subscription(text)
 	return topicResource(name), nil

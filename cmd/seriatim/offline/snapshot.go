@@ -123,18 +123,24 @@ func (o *options) printContents(cmd *cobra.Command, c offline.SnapshotContents) 
 			{"Epoch", fmt.Sprint(c.Epoch)},
 			{"Format version", fmt.Sprint(c.FormatVersion)},
 			{"Queues", fmt.Sprint(len(c.Queues))},
+			{"Topics", fmt.Sprint(len(c.Topics))},
 			{"Messages", fmt.Sprint(c.Messages)},
 			{"Deduplication ids", fmt.Sprint(c.DeduplicationIDs)},
 			{"Receive attempts", fmt.Sprint(c.ReceiveAttempts)},
 			{"Move tasks", fmt.Sprint(c.MoveTasks)},
 			{"Sections", fmt.Sprint(c.Sections)},
 		}
-		if len(c.Queues) == 0 {
-			return rows
+		if len(c.Queues) > 0 {
+			rows = append(rows, nil, []string{"QUEUE", "VISIBLE", "IN FLIGHT", "DELAYED"})
 		}
-		rows = append(rows, nil, []string{"QUEUE", "VISIBLE", "IN FLIGHT", "DELAYED"})
 		for _, q := range c.Queues {
 			rows = append(rows, []string{q.Name, fmt.Sprint(q.Visible), fmt.Sprint(q.InFlight), fmt.Sprint(q.Delayed)})
+		}
+		if len(c.Topics) > 0 {
+			rows = append(rows, nil, []string{"TOPIC", "SUBSCRIBED"})
+		}
+		for _, t := range c.Topics {
+			rows = append(rows, []string{t.Name, strings.Join(t.Subscriptions, ", ")})
 		}
 		return rows
 	})

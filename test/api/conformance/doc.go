@@ -1,11 +1,11 @@
-// Package conformance runs the SQS API of a real three-node cluster against
-// its specification, through stock clients over TCP.
+// Package conformance runs the SQS and SNS APIs of a real three-node cluster
+// against their specifications, through stock clients over TCP.
 //
-// It owns the Go part of the suite: one file for each of the 23 actions, files
-// for the topics that span several actions, and the table that maps every
+// It owns the Go part of the suite: one file for each of the actions, files
+// for the subjects that span several actions, and the table that maps every
 // numbered statement of the specification to the test that covers it
-// (statements_test.go). Each test runs once with the SDK speaking AWS JSON and
-// once with the same SDK speaking AWS Query. Every single answer is also checked
+// (statements_test.go). Each test of queues runs once with the SDK speaking AWS
+// JSON and once with the same SDK speaking AWS Query; SNS has Query only. Every single answer is also checked
 // on the wire for what holds for all of them: request id, content type, error
 // header, and the pairing of error type, code, status and fault. Requests go
 // round over the nodes, so that forwarding to the leader is part of every

@@ -112,6 +112,29 @@ var ymqStatements = map[int]string{
 	41: "failover: TestReceiveAttemptSurvivesTheLeader", 42: "TestYMQDuplicatesAreCounted",
 }
 
+// snsStatements covers section 12 of the SNS specification.
+var snsStatements = map[int]string{
+	1: "TestCreateTopicName/fifo name without FifoTopic", 2: "TestCreateTopicName/FifoTopic without fifo name",
+	3: "TestCreateTopicThatExists/without attributes", 4: "TestCreateTopicThatExists/another value", 5: "TestCreateTopicDefaults/fifo",
+	6: "TestSetTopicAttributesFixed", 7: "TestTopicARNs/unknown", 8: "TestDeleteTopicUnknown", 9: "TestTopicARNs/malformed",
+	10: "TestListTopicsPages", 11: "TestSubscribeEndpoints/fifo queue on a standard topic",
+	12: "TestSubscribeEndpoints/standard queue on a FIFO topic", 13: "TestSubscribeEndpoints/queue URL",
+	14: "TestSubscribeEndpoints/queue that does not exist", 15: "TestSubscribeAgain/equal", 16: "TestSubscribeAgain/another value",
+	17: "TestSubscribeRedrivePolicy/standard target of a FIFO subscription", 18: "TestSubscribeRedrivePolicy/standard target of a standard subscription",
+	19: "TestSetSubscriptionAttributes/bad raw delivery", 20: "TestUnsubscribeTwice",
+	21: "TestPublishRefusals/fifo without group", 22: "TestPublishRefusals/fifo without deduplication id",
+	23: "TestPublishRefusals/standard with deduplication id", 24: "TestPublishEnvelope", 25: "TestPublishDeduplication/within the window",
+	26: "TestPublishDeduplication/after the message is gone", 27: "TestPublishWindowEnds", 28: "TestPublishContentDeduplication/same body",
+	29: "TestPublishContentDeduplication/explicit id wins", 30: "TestPublishScope/topic", 31: "TestPublishScope/message group",
+	32: "TestPublishEnvelope", 33: "TestPublishEnvelope", 34: "TestPublishEnvelope", 35: "TestPublishRaw", 36: "TestPublishOrder",
+	37: "TestPublishGroups", 38: "TestPublishDeadLetters/with a dead-letter queue", 39: "TestPublishDeadLetters/without",
+	40: "TestPublishBatchRefusals/11 entries", 41: "TestPublishBatchRefusals/repeated id", 42: "TestPublishBatchRefusals/id of 81",
+	43: "TestPublishBatchRefusals/too long together", 44: "TestPublishBatchOrder", 45: "TestPublishBatchAgain",
+	46: "TestFilterPolicyAttributes", 47: "TestFilterPolicyRefusals/six keys", 48: "TestFilterPolicyBody", 49: "TestDeleteTopicWithArchive",
+	50: "open: archived messages are not replayed yet", 51: "open: archived messages are not replayed yet",
+	52: "failover: TestPublishSurvivesTheLeader",
+}
+
 // serviceBusStatements covers section 8 of the Service Bus specification.
 var serviceBusStatements = map[int]string{
 	1: "TestDeduplicationWindowAttribute/within and after", 2: "TestDeduplicationWindowAttribute/within and after",
@@ -119,7 +142,7 @@ var serviceBusStatements = map[int]string{
 	5: "TestDeduplicationWindowAttribute/profile default", 6: "TestDeduplicationWindowAttribute/profile default",
 	7: "TestServiceBusDuplicateAfterSettlement/completed", 8: "TestServiceBusDuplicateAfterSettlement/dead-lettered",
 	9: "TestDeduplicationSwitchedOff", 10: "TestDeduplicationSwitchedOff", 11: "TestDeduplicationWindowAttribute/live change",
-	12: "open: there are no topics yet", 13: "TestDeduplicationScope/queue", 14: "TestDeduplicationScope/message group ",
+	12: "TestPublishDeduplication/within the window", 13: "TestDeduplicationScope/queue", 14: "TestDeduplicationScope/message group ",
 	15: "TestDeduplicationIDLetterCase", 16: "TestDeduplicationIDLetterCase", 17: noGRPC, 18: "TestScheduledMessages/due later",
 	19: noGRPC, 20: noGRPC, 21: noGRPC, 22: "TestScheduledMessages/in the past", 23: "TestScheduledMessages/due later",
 	24: "TestScheduledMessages/same instant", 25: "TestMessageGroupIDMode/required", 26: "TestMessageGroupIDMode/optional",
@@ -261,7 +284,7 @@ var statementLists = []struct {
 	count   int
 	entries map[int]string
 }{
-	{"SQS", 175, sqsStatements}, {"Yandex Message Queue", 42, ymqStatements}, {"Service Bus", 44, serviceBusStatements},
+	{"SQS", 175, sqsStatements}, {"SNS", 52, snsStatements}, {"Yandex Message Queue", 42, ymqStatements}, {"Service Bus", 44, serviceBusStatements},
 }
 
 // visitEntries visits every entry with the test it names; dir is empty for a test

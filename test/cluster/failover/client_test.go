@@ -10,6 +10,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
+	"github.com/aws/aws-sdk-go-v2/service/sns"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 
@@ -24,15 +25,18 @@ const (
 
 // persistent is an SDK client that repeats a call until it is answered. A
 // refusal (4xx) is an answer.
-type persistent struct{ sqs *sqs.Client }
+type persistent struct {
+	sqs *sqs.Client
+	sns *sns.Client
+}
 
 func newPersistent(c *harness.Cluster, pick harness.Pick) *persistent {
-	return &persistent{sqs: c.NewSQS(pick)}
+	return &persistent{sqs: c.NewSQS(pick), sns: c.NewSNS(pick)}
 }
 
 // persist calls operation until it is answered. tried, if not nil, hears of the
 // start of each try.
-func persist[I, O any](ctx context.Context, operation func(context.Context, *I, ...func(*sqs.Options)) (*O, error), in *I, tried func(time.Time)) (*O, error) {
+func persist[I, O, P any](ctx context.Context, operation func(context.Context, *I, ...func(*P)) (*O, error), in *I, tried func(time.Time)) (*O, error) {
 	ctx, cancel := context.WithTimeout(ctx, giveUpAfter)
 	defer cancel()
 	for {
@@ -51,7 +55,7 @@ func persist[I, O any](ctx context.Context, operation func(context.Context, *I, 
 	}
 }
 
-func once[I, O any](ctx context.Context, operation func(context.Context, *I, ...func(*sqs.Options)) (*O, error), in *I) (*O, error) {
+func once[I, O, P any](ctx context.Context, operation func(context.Context, *I, ...func(*P)) (*O, error), in *I) (*O, error) {
 	ctx, cancel := context.WithTimeout(ctx, tryTimeout)
 	defer cancel()
 	return operation(ctx, in)

@@ -1,0 +1,73 @@
+package conformance
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/sns"
+	snstypes "github.com/aws/aws-sdk-go-v2/service/sns/types"
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/seriatimq/seriatim/test/kit/harness"
+)
+
+func TestListSubscriptionsByTopic(t *testing.T) {
+	onTopics(t, func(t *testing.T, c *client) {
+		topic := c.fifoTopic(t, nil)
+		var want []snstypes.Subscription
+		for range 3 {
+			endpoint := arn(c.fifo(t, nil))
+			out := must[*sns.SubscribeOutput](t)(c.trySubscribe(t, topic, "sqs", endpoint, nil))
+			want = append(want, snstypes.Subscription{
+				SubscriptionArn: out.SubscriptionArn, Owner: aws.String(account), Protocol: aws.String("sqs"), Endpoint: &endpoint, TopicArn: &topic,
+			})
+		}
+		in := &sns.ListSubscriptionsByTopicInput{TopicArn: &topic}
+		out := must[*sns.ListSubscriptionsByTopicOutput](t)(call(t, c.sns.ListSubscriptionsByTopic, in, nil))
+		if diff := cmp.Diff(want, out.Subscriptions, cmpopts.IgnoreUnexported(snstypes.Subscription{})); diff != "" || out.NextToken != nil {
+			t.Errorf("subscriptions (-want +got):\n%s", diff)
+		}
+		in.NextToken = aws.String("x")
+		_, got := call(t, c.sns.ListSubscriptionsByTopic, in, nil)
+		refused(t, got, invalid, "Invalid parameter: NextToken")
+	})
+}
+
+// TestListSubscriptionsPages has 120 subscriptions of its own among those of other tests.
+func TestListSubscriptionsPages(t *testing.T) {
+	onTopics(t, func(t *testing.T, c *client) {
+		missing := map[string]bool{}
+		endpoint := "arn:aws:sqs:" + harness.Region + ":" + account + ":" + unique(t)
+		for range 2 {
+			topic := c.fifoTopic(t, nil)
+			for i := range 60 {
+				out := must[*sns.SubscribeOutput](t)(c.trySubscribe(t, topic, "sqs", fmt.Sprint(endpoint, i), nil))
+				missing[aws.ToString(out.SubscriptionArn)] = true
+			}
+		}
+		seen := map[string]bool{}
+		var token *string
+		for page := 0; ; page++ {
+			out := must[*sns.ListSubscriptionsOutput](t)(call(t, c.sns.ListSubscriptions, &sns.ListSubscriptionsInput{NextToken: token}, nil))
+			for _, s := range out.Subscriptions {
+				listed := aws.ToString(s.SubscriptionArn)
+				if seen[listed] {
+					t.Errorf("%s twice", listed)
+				}
+				seen[listed] = true
+				delete(missing, listed)
+			}
+			if token = out.NextToken; token == nil {
+				break
+			}
+			if len(out.Subscriptions) != 100 {
+				t.Errorf("page %d has %d subscriptions", page, len(out.Subscriptions))
+			}
+		}
+		if len(missing) != 0 {
+			t.Errorf("not listed: %v", missing)
+		}
+	})
+}

@@ -1,0 +1,58 @@
+package conformance
+
+import (
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+)
+
+// TestWireServices: SQS and SNS share a port and have actions of the same names, so the
+// version of a form says which of them is meant, else what it was signed for.
+func TestWireServices(t *testing.T) {
+	const snsVersion, sqsVersion = "2010-03-31", "2012-11-05"
+	const snsNamespace, sqsNamespace = "http://sns.amazonaws.com/doc/2010-03-31/", "http://queue.amazonaws.com/doc/2012-11-05/"
+	scope := func(service string) string {
+		return "AWS4-HMAC-SHA256 Credential=AKIA/20260101/us-east-1/" + service + "/aws4_request, SignedHeaders=host, Signature=0"
+	}
+	onTopics(t, func(t *testing.T, c *client) {
+		for _, test := range []struct{ name, action, version, signed, namespace, code string }{
+			{"version of SNS", "AddPermission", snsVersion, "", snsNamespace, invalid},
+			{"version of SQS", "AddPermission", sqsVersion, "", sqsNamespace, "MissingParameter"},
+			{"signed for SNS", "AddPermission", "", "sns", snsNamespace, invalid},
+			{"signed for SQS", "AddPermission", "", "sqs", sqsNamespace, "MissingParameter"},
+			{"neither", "AddPermission", "", "", sqsNamespace, "MissingParameter"},
+			{"version before signature", "RemovePermission", snsVersion, "sqs", snsNamespace, invalid},
+			{"action of SNS, version of SQS", "Publish", sqsVersion, "sns", sqsNamespace, "InvalidAction"},
+			{"action of SQS, version of SNS", "SendMessage", snsVersion, "sqs", snsNamespace, "InvalidAction"},
+			{"action of SNS, signed for SQS", "Publish", "", "sqs", sqsNamespace, "InvalidAction"},
+			{"action of SNS alone", "Publish", "", "", snsNamespace, invalid},
+		} {
+			t.Run(test.name, func(t *testing.T) {
+				form := url.Values{"Action": {test.action}}
+				if test.version != "" {
+					form.Set("Version", test.version)
+				}
+				for _, method := range []string{http.MethodPost, http.MethodGet} {
+					target, body := c.cluster.Endpoint()+"/", form.Encode()
+					if method == http.MethodGet {
+						target, body = target+"?"+body, ""
+					}
+					request, err := http.NewRequestWithContext(t.Context(), method, target, strings.NewReader(body))
+					if err != nil {
+						t.Fatal(err)
+					}
+					request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+					if test.signed != "" {
+						request.Header.Set("Authorization", scope(test.signed))
+					}
+					got := send(t, request)
+					code := got.header.Get("x-amzn-query-error")
+					if code != test.code+";Sender" || !strings.Contains(string(got.body), `<ErrorResponse xmlns="`+test.namespace+`">`) {
+						t.Errorf("%s: %v", method, got)
+					}
+				}
+			})
+		}
+	})
+}

@@ -1,0 +1,147 @@
+package failover
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/sns"
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/seriatimq/seriatim/test/kit/harness"
+)
+
+// topicOf creates a FIFO topic with FIFO queues that are subscribed to it.
+func (p *persistent) topicOf(t *testing.T, name string, queues int) (topic string, urls []string) {
+	t.Helper()
+	created, err := persist(t.Context(), p.sns.CreateTopic, &sns.CreateTopicInput{
+		Name: aws.String(name + ".fifo"),
+		// A window so long that a slow machine cannot run out of it.
+		Attributes: map[string]string{"FifoTopic": "true", "DeduplicationWindowSeconds": "604800"},
+	}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	topic = aws.ToString(created.TopicArn)
+	for i := range queues {
+		url := p.create(t, fmt.Sprint(name, "-", i, ".fifo"), map[string]string{"DeduplicationWindowSeconds": "604800", "VisibilityTimeout": "43200"})
+		_, err := persist(t.Context(), p.sns.Subscribe, &sns.SubscribeInput{
+			TopicArn: &topic, Protocol: aws.String("sqs"),
+			Endpoint:   aws.String("arn:aws:sqs:" + harness.Region + ":000000000000:" + url[strings.LastIndex(url, "/")+1:]),
+			Attributes: map[string]string{"RawMessageDelivery": "true"},
+		}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		urls = append(urls, url)
+	}
+	return topic, urls
+}
+
+func (p *persistent) publish(ctx context.Context, topic, group, id string) (*sns.PublishOutput, error) {
+	in := &sns.PublishInput{TopicArn: &topic, Message: &id, MessageGroupId: &group, MessageDeduplicationId: &id}
+	return persist(ctx, p.sns.Publish, in, nil)
+}
+
+// TestPublishSurvivesTheLeader: a publish is answered, its leader is killed, and the same
+// publish at every other node gets the same answer and delivers nothing.
+func TestPublishSurvivesTheLeader(t *testing.T) {
+	c := cluster(t)
+	topic, queues := newPersistent(c, c.Rotate()).topicOf(t, "published", 1)
+	victim := leader(t, c)
+	first, err := newPersistent(c, harness.Only(victim)).publish(t.Context(), topic, "g", "once")
+	if err != nil {
+		t.Fatal(err)
+	}
+	kill(t, victim)
+	for _, n := range c.Followers(victim) {
+		again, err := newPersistent(c, harness.Only(n)).publish(t.Context(), topic, "g", "once")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if aws.ToString(again.MessageId) != aws.ToString(first.MessageId) || aws.ToString(again.SequenceNumber) != aws.ToString(first.SequenceNumber) {
+			t.Errorf("%s: message %s number %s, was %s number %s", n.Name, *again.MessageId, *again.SequenceNumber, *first.MessageId, *first.SequenceNumber)
+		}
+	}
+	start(t, victim)
+	agree(t, c)
+	if got, want := newPersistent(c, c.Rotate()).counts(t, queues[0]), [3]string{"1", "0", "0"}; got != want {
+		t.Errorf("the queue counts %v, want %v", got, want)
+	}
+}
+
+// TestPublishFansOutOnce: while leaders are killed one after the other, publishers repeat
+// what was not answered. Then every queue has every message once, in the order of its
+// group.
+func TestPublishFansOutOnce(t *testing.T) {
+	const kills, queuesOfTheTopic, groups = 10, 5, 3
+	c := cluster(t)
+	topic, queues := newPersistent(c, c.Rotate()).topicOf(t, "fan", queuesOfTheTopic)
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	published := make([][]string, groups) // by group, in order
+	progress := make(chan struct{})       // received from when something is to be published before the next kill
+	var publishers sync.WaitGroup
+	for g := range groups {
+		publishers.Go(func() {
+			p := newPersistent(c, c.Rotate())
+			for i := 0; ctx.Err() == nil; i++ {
+				id := fmt.Sprintf("%d-%d", g, i)
+				// Begun is to be finished: without an answer, nobody knew what became of it.
+				if _, err := p.publish(context.WithoutCancel(ctx), topic, fmt.Sprint(g), id); err != nil {
+					t.Errorf("publish %s: %v", id, err)
+					return
+				}
+				published[g] = append(published[g], id)
+				select {
+				case progress <- struct{}{}:
+				default:
+				}
+			}
+		})
+	}
+	for range kills {
+		victim := leader(t, c)
+		kill(t, victim)
+		leader(t, c.Part(c.Followers(victim)...))
+		start(t, victim)
+		for range 2 * groups {
+			select {
+			case <-progress:
+			case <-time.After(giveUpAfter):
+				t.Fatal("nothing is published any more")
+			}
+		}
+	}
+	stop()
+	publishers.Wait()
+	agree(t, c)
+	t.Logf("published by group: %d, %d, %d", len(published[0]), len(published[1]), len(published[2]))
+	for _, queue := range queues {
+		got := make([][]string, groups)
+		p := newPersistent(c, c.Rotate())
+		for round := 0; ; round++ {
+			messages := p.receive(t, queue, fmt.Sprint("round-", round), 10)
+			if len(messages) == 0 {
+				break
+			}
+			for _, m := range messages {
+				var g, i int
+				if _, err := fmt.Sscanf(aws.ToString(m.Body), "%d-%d", &g, &i); err != nil {
+					t.Fatalf("received %q", aws.ToString(m.Body))
+				}
+				got[g] = append(got[g], aws.ToString(m.Body))
+			}
+			if err := p.remove(t.Context(), queue, messages); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if diff := cmp.Diff(published, got); diff != "" {
+			t.Errorf("%s (-published +received):\n%s", queue, diff)
+		}
+	}
+}
