@@ -61,7 +61,7 @@ func (c *Call) Read(ctx context.Context, read func(queue.View) error) error {
 func (c *Call) Names() Names { return c.handler.Names }
 
 // BaseURL is scheme and host of the server as the client named them.
-func (c *Call) BaseURL() string { return baseURL(c.Request) }
+func (c *Call) BaseURL() string { return BaseURL(c.Request) }
 
 // SenderID is who a message comes from: the access key id of the caller, or the account if
 // the request was not signed.

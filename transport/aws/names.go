@@ -26,10 +26,10 @@ func (n Names) TopicARN(name string) string { return arn.OfTopic(n.Region, n.Acc
 // KEDA reject any other.
 func (n Names) QueueURL(r *http.Request, name string) string { return n.queueBase(r) + name }
 
-func (n Names) queueBase(r *http.Request) string { return baseURL(r) + "/" + n.Account + "/" }
+func (n Names) queueBase(r *http.Request) string { return BaseURL(r) + "/" + n.Account + "/" }
 
-// baseURL is scheme and host as the client named them, without a slash at the end.
-func baseURL(r *http.Request) string {
+// BaseURL is scheme and host as the client named them, without a slash at the end.
+func BaseURL(r *http.Request) string {
 	scheme := "http"
 	if r.TLS != nil {
 		scheme = "https"

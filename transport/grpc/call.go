@@ -56,6 +56,24 @@ var permissions = map[string]string{
 	"StartMoveTask":         "sqs:StartMessageMoveTask",
 	"CancelMoveTask":        "sqs:CancelMessageMoveTask",
 	"ListMoveTasks":         "sqs:ListMessageMoveTasks",
+
+	"CreateTopic":               "sns:CreateTopic",
+	"DeleteTopic":               "sns:DeleteTopic",
+	"ListTopics":                "sns:ListTopics",
+	"GetTopicAttributes":        "sns:GetTopicAttributes",
+	"SetTopicAttributes":        "sns:SetTopicAttributes",
+	"AddTopicPermission":        "sns:AddPermission",
+	"RemoveTopicPermission":     "sns:RemovePermission",
+	"TagTopic":                  "sns:TagResource",
+	"UntagTopic":                "sns:UntagResource",
+	"ListTopicTags":             "sns:ListTagsForResource",
+	"Subscribe":                 "sns:Subscribe",
+	"Unsubscribe":               "sns:Unsubscribe",
+	"GetSubscriptionAttributes": "sns:GetSubscriptionAttributes",
+	"SetSubscriptionAttributes": "sns:SetSubscriptionAttributes",
+	"ListSubscriptions":         "sns:ListSubscriptions",
+	"Publish":                   "sns:Publish",
+	"PublishStream":             "sns:Publish",
 }
 
 type callKey struct{}
@@ -68,6 +86,7 @@ type call struct {
 	in       *inbound
 	started  time.Time
 	queue    string
+	topic    string
 	position cluster.Position // where in the log the answer stands
 	repeated bool             // the node made the command twice
 }

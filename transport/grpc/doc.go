@@ -1,11 +1,11 @@
-// Package grpc is the native API: the same queues as over HTTP, with streams for
-// the fast paths. docs/manual/grpc.md is its manual, queues.proto its definition.
+// Package grpc is the native API: the same queues and topics as over HTTP, with streams for
+// the fast paths. docs/manual/grpc.md is its manual, queues.proto and topics.proto its definition.
 //
 // # What it owns
 //
-// The published service seriatim.v1.Queues; the table of its methods with the
-// permission of each; the statuses of errors; the streams SendStream and
-// Consume; health and reflection; how calls are bounded, counted and ended.
+// The published services seriatim.v1.Queues and Topics; the table of their methods
+// with the permission of each; the statuses of errors; the streams SendStream,
+// PublishStream and Consume; health and reflection; how calls are bounded, counted and ended.
 //
 // # What it refuses to know
 //
@@ -35,7 +35,7 @@
 // HTTP/2. What a message has beyond http1.FreeBytes is taken from the budget
 // that all requests of the port share.
 //
-// Order and pipelining in SendStream. A node makes no promise on the order of
+// Order and pipelining in SendStream and PublishStream. A node makes no promise on the order of
 // commands that are submitted at the same time, and makes a command again whose
 // fate is unknown. So a stream never has two commands with messages of one group
 // under way; those of other groups go on, and what comes in meanwhile goes into the
@@ -45,4 +45,4 @@
 // it stays one, as both APIs show the same attributes.
 package grpc
 
-//go:generate go run -C ../../test/tools ./protogen -grpc -out transport/grpc/seriatimpb transport/grpc/queues.proto
+//go:generate go run -C ../../test/tools ./protogen -grpc -out transport/grpc/seriatimpb transport/grpc/queues.proto transport/grpc/topics.proto

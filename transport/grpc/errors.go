@@ -33,7 +33,7 @@ const (
 // failure is one line of the table of errors.
 type failure struct {
 	code   codes.Code
-	reason string // as SQS calls it
+	reason string // as SQS and SNS call it
 }
 
 // failures is the error table: one line per code of the domain.
@@ -58,6 +58,14 @@ var failures = map[refusal.Code]failure{
 	refusal.InvalidParameterValue:        {codes.InvalidArgument, "InvalidParameterValue"},
 	refusal.MissingRequiredParameter:     {codes.InvalidArgument, "MissingParameter"},
 	refusal.RequestThrottled:             {codes.ResourceExhausted, "RequestThrottled"},
+	refusal.SNSInvalidParameter:          {codes.InvalidArgument, "InvalidParameter"},
+	refusal.TagLimitExceeded:             {codes.ResourceExhausted, "TagLimitExceeded"},
+	refusal.NotFound:                     {codes.NotFound, "NotFound"},
+	refusal.SNSResourceNotFound:          {codes.NotFound, "ResourceNotFound"},
+	refusal.InvalidState:                 {codes.FailedPrecondition, "InvalidState"},
+	refusal.TopicLimitExceeded:           {codes.ResourceExhausted, "TopicLimitExceeded"},
+	refusal.SubscriptionLimitExceeded:    {codes.ResourceExhausted, "SubscriptionLimitExceeded"},
+	refusal.ParameterValueInvalid:        {codes.InvalidArgument, "ParameterValueInvalid"},
 	// No method of this API can cause these two.
 	refusal.InvalidFormatVersion:  {codes.Internal, reasonInternal},
 	refusal.InvalidClusterSetting: {codes.Internal, reasonInternal},

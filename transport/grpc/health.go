@@ -2,14 +2,13 @@ package grpc
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/status"
-
-	"github.com/seriatimq/seriatim/transport/grpc/seriatimpb"
 )
 
 // healthInterval is between two looks of a watch.
@@ -30,7 +29,7 @@ func (h *health) status() healthpb.HealthCheckResponse_ServingStatus {
 }
 
 func known(service string) bool {
-	return service == "" || service == seriatimpb.Queues_ServiceDesc.ServiceName
+	return service == "" || slices.ContainsFunc(services, func(d *grpc.ServiceDesc) bool { return d.ServiceName == service })
 }
 
 // Check answers at once.
@@ -44,9 +43,11 @@ func (h *health) Check(_ context.Context, in *healthpb.HealthCheckRequest) (*hea
 // List answers for all services.
 func (h *health) List(context.Context, *healthpb.HealthListRequest) (*healthpb.HealthListResponse, error) {
 	now := &healthpb.HealthCheckResponse{Status: h.status()}
-	return &healthpb.HealthListResponse{Statuses: map[string]*healthpb.HealthCheckResponse{
-		"": now, seriatimpb.Queues_ServiceDesc.ServiceName: now,
-	}}, nil
+	statuses := map[string]*healthpb.HealthCheckResponse{"": now}
+	for _, d := range services {
+		statuses[d.ServiceName] = now
+	}
+	return &healthpb.HealthListResponse{Statuses: statuses}, nil
 }
 
 // Watch tells the status now and whenever it has changed. It ends when the node

@@ -20,7 +20,7 @@ type inboundKey struct{}
 type inbound struct {
 	account  account // of what the call holds beside its body
 	body     *requestBody
-	header   http.Header
+	request  *http.Request
 	remote   string
 	identity auth.Identity
 	refused  error // why the caller is refused, if so

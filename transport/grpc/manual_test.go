@@ -29,7 +29,7 @@ func TestManual(t *testing.T) {
 		reasonOutcomeUnknown: codes.Unavailable, reasonUnderPressure: codes.Unavailable, reasonOverloaded: codes.Unavailable,
 		reasonNoLeader: codes.Unavailable, reasonDraining: codes.Unavailable, reasonNotReached: codes.Unavailable, reasonInternal: codes.Internal,
 	}
-	for code := refusal.QueueDoesNotExist; code <= refusal.InvalidClusterSetting; code++ {
+	for code := refusal.QueueDoesNotExist; code <= refusal.ParameterValueInvalid; code++ {
 		want[failures[code].reason] = failures[code].code
 	}
 	names := map[codes.Code]string{

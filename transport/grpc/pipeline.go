@@ -1,7 +1,6 @@
 package grpc
 
 import (
-	"context"
 	"errors"
 	"sync"
 
@@ -21,43 +20,53 @@ const (
 	resultsMax = 100
 )
 
-// outgoing is one message of a SendStream.
-type outgoing struct {
-	entry  queue.SendEntry
-	size   int64
-	result *seriatimpb.SendResult // nil: not known yet
+// outgoing is one message of a stream: E is its form in a command, R what becomes
+// of it.
+type outgoing[E, R any] struct {
+	entry   E
+	group   string
+	ordered bool // false: the message has no group
+	size    int64
+	result  *R // nil: not known yet
 }
 
 // lane is the messages of one group that wait for their command.
-type lane struct {
+type lane[E, R any] struct {
 	group   string
 	ordered bool // false: the messages have no group
 	busy    bool // a command with messages of the group is under way
-	waiting []*outgoing
+	waiting []*outgoing[E, R]
 }
 
-// pipeline sends the messages of one stream: those of one group one command after
-// another, those of different groups at the same time. Safe for concurrent use.
-type pipeline struct {
-	// submit executes a command and says whether it was made twice.
-	submit func(entries []queue.SendEntry) (sent queue.MessagesSent, repeated bool, err error)
+// commands are what a pipeline makes of messages.
+type commands[E, R any] struct {
+	bytesMax int64 // of the messages of one command
+	// submit executes a command; there is a result for each entry if it does not fail.
+	submit func(entries []E) ([]*R, error)
+	// failed is the result of a message that failed.
+	failed func(*seriatimpb.Failure) *R
 	// status makes a status of an error.
-	status   func(error) error
-	progress chan struct{} // capacity 1: answered may have more
+	status func(error) error
+}
 
-	commands sync.WaitGroup
+// pipeline writes the messages of one stream: those of one group one command after
+// another, those of different groups at the same time. Safe for concurrent use.
+type pipeline[E, R any] struct {
+	commands[E, R]
+	progress chan struct{} // capacity 1: answered may have more
+	underWay sync.WaitGroup
 
 	mu      sync.Mutex
-	lanes   map[string]*lane
-	ready   []*lane     // not busy, with waiting messages
-	order   []*outgoing // not answered, as they came
-	running int         // commands
-	stopped bool        // no further messages are taken
-	failed  error       // why no further commands are made, as a status
+	lanes   map[string]*lane[E, R]
+	ready   []*lane[E, R]     // not busy, with waiting messages
+	order   []*outgoing[E, R] // not answered, as they came
+	running int               // commands
+	stopped bool              // no further messages are taken
+	broken  error             // why no further commands are made, as a status
 }
 
-func newPipeline(submit func([]queue.SendEntry) (queue.MessagesSent, bool, error), status func(error) error) *pipeline {
-	return &pipeline{submit: submit, status: status, progress: make(chan struct{}, 1), lanes: make(map[string]*lane)}
+func newPipeline[E, R any](c commands[E, R]) *pipeline[E, R] {
+	return &pipeline[E, R]{commands: c, progress: make(chan struct{}, 1), lanes: make(map[string]*lane[E, R])}
 }
 
 // errNotReached is the result of messages that wait behind a failure.
@@ -65,21 +74,21 @@ var errNotReached = newError(codes.Unavailable, reasonNotReached, "An earlier me
 
 // add takes messages. It reports false if the stream is about to end, and then
 // takes none.
-func (p *pipeline) add(messages []*outgoing) bool {
+func (p *pipeline[E, R]) add(messages []*outgoing[E, R]) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.stopped || p.failed != nil {
+	if p.stopped || p.broken != nil {
 		return false
 	}
 	for _, m := range messages {
 		p.order = append(p.order, m)
-		key, ordered := "", m.entry.GroupIDGiven
+		key, ordered := "", m.ordered
 		if ordered {
-			key = "g" + m.entry.GroupID
+			key = "g" + m.group
 		}
 		l := p.lanes[key]
 		if l == nil {
-			l = &lane{group: key, ordered: ordered}
+			l = &lane[E, R]{group: key, ordered: ordered}
 			p.lanes[key] = l
 		}
 		if l.waiting = append(l.waiting, m); len(l.waiting) == 1 && !l.busy {
@@ -91,14 +100,14 @@ func (p *pipeline) add(messages []*outgoing) bool {
 }
 
 // stop takes no further messages; those that were taken go on.
-func (p *pipeline) stop() {
+func (p *pipeline[E, R]) stop() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.stopped = true
 }
 
 // full reports whether no further messages should be read now.
-func (p *pipeline) full() bool {
+func (p *pipeline[E, R]) full() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return len(p.order) >= unansweredMax
@@ -107,7 +116,7 @@ func (p *pipeline) full() bool {
 // answered takes results that are known, in the order of the messages, and how
 // many bytes the messages had. done says that no message is left, and failed
 // why the stream must end, if so.
-func (p *pipeline) answered() (results []*seriatimpb.SendResult, size int64, done bool, failed error) {
+func (p *pipeline[E, R]) answered() (results []*R, size int64, done bool, failed error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for len(p.order) > 0 && len(results) < resultsMax && p.order[0].result != nil {
@@ -116,26 +125,26 @@ func (p *pipeline) answered() (results []*seriatimpb.SendResult, size int64, don
 		p.order[0] = nil
 		p.order = p.order[1:]
 	}
-	return results, size, len(p.order) == 0, p.failed
+	return results, size, len(p.order) == 0, p.broken
 }
 
 // dispatch makes commands of what is ready. It needs the mutex.
-func (p *pipeline) dispatch() {
-	for p.failed == nil && p.running < commandsMax && len(p.ready) > 0 {
+func (p *pipeline[E, R]) dispatch() {
+	for p.broken == nil && p.running < commandsMax && len(p.ready) > 0 {
 		batch, lanes := p.take()
 		p.running++
-		p.commands.Go(func() { p.execute(batch, lanes) })
+		p.underWay.Go(func() { p.execute(batch, lanes) })
 	}
 }
 
 // take makes a batch of the lanes that are ready, which are busy then. It needs
 // the mutex.
-func (p *pipeline) take() (batch []*outgoing, lanes []*lane) {
+func (p *pipeline[E, R]) take() (batch []*outgoing[E, R], lanes []*lane[E, R]) {
 	size := int64(0)
 	for len(p.ready) > 0 {
 		l, took := p.ready[0], 0
 		for _, m := range l.waiting {
-			if len(batch) == limits.BatchEntriesMax || len(batch) > 0 && size+m.size > limits.BatchBytesMax {
+			if len(batch) == limits.BatchEntriesMax || len(batch) > 0 && size+m.size > p.bytesMax {
 				break
 			}
 			batch = append(batch, m)
@@ -158,7 +167,7 @@ func (p *pipeline) take() (batch []*outgoing, lanes []*lane) {
 }
 
 // execute sends a batch and notes what became of it.
-func (p *pipeline) execute(batch []*outgoing, lanes []*lane) {
+func (p *pipeline[E, R]) execute(batch []*outgoing[E, R], lanes []*lane[E, R]) {
 	results, err := p.send(batch)
 	var refused *queue.Error
 	if errors.As(err, &refused) && len(batch) > 1 {
@@ -191,35 +200,31 @@ func (p *pipeline) execute(batch []*outgoing, lanes []*lane) {
 }
 
 // send sends a batch. There are results also if it fails.
-func (p *pipeline) send(batch []*outgoing) ([]*seriatimpb.SendResult, error) {
-	entries := make([]queue.SendEntry, len(batch))
+func (p *pipeline[E, R]) send(batch []*outgoing[E, R]) ([]*R, error) {
+	entries := make([]E, len(batch))
 	for i, m := range batch {
 		entries[i] = m.entry
 	}
-	sent, repeated, err := p.submit(entries)
-	results := make([]*seriatimpb.SendResult, len(batch))
+	results, err := p.submit(entries)
 	if err != nil {
+		results = make([]*R, len(batch))
 		failure := errorFailure(p.status(err))
 		for i := range results {
-			results[i] = &seriatimpb.SendResult{Failure: failure}
+			results[i] = p.failed(failure)
 		}
-		return results, err
 	}
-	for i := range results {
-		results[i] = sendResult(&sent.Entries[i], repeated)
-	}
-	return results, nil
+	return results, err
 }
 
 // sendSingly sends the messages of a batch one after another, up to the first
 // failure that may pass.
-func (p *pipeline) sendSingly(batch []*outgoing) (results []*seriatimpb.SendResult, err error) {
+func (p *pipeline[E, R]) sendSingly(batch []*outgoing[E, R]) (results []*R, err error) {
 	for i := range batch {
 		if err != nil {
-			results = append(results, &seriatimpb.SendResult{Failure: errorFailure(errNotReached)})
+			results = append(results, p.failed(errorFailure(errNotReached)))
 			continue
 		}
-		var one []*seriatimpb.SendResult
+		var one []*R
 		one, err = p.send(batch[i : i+1])
 		results = append(results, one[0])
 		if _, refused := errors.AsType[*queue.Error](err); refused {
@@ -230,26 +235,16 @@ func (p *pipeline) sendSingly(batch []*outgoing) (results []*seriatimpb.SendResu
 }
 
 // fail ends what was not sent yet. It needs the mutex.
-func (p *pipeline) fail(err error) {
-	if p.failed == nil {
-		p.failed = p.status(err)
+func (p *pipeline[E, R]) fail(err error) {
+	if p.broken == nil {
+		p.broken = p.status(err)
 	}
 	failure := errorFailure(errNotReached)
 	for _, l := range p.lanes {
 		for _, m := range l.waiting {
-			m.result = &seriatimpb.SendResult{Failure: failure}
+			m.result = p.failed(failure)
 		}
 		l.waiting = nil
 	}
 	p.ready = nil
-}
-
-// submitter sends as the call does, one command at a time or several.
-func (c *call) submitter(ctx context.Context) func([]queue.SendEntry) (queue.MessagesSent, bool, error) {
-	name, sender := c.queue, c.senderID()
-	return func(entries []queue.SendEntry) (queue.MessagesSent, bool, error) {
-		reply, err := c.server.Node.Submit(ctx, &queue.SendMessages{Queue: name, SenderID: sender, Batch: len(entries) > 1, Entries: entries})
-		sent, err := resultOf[queue.MessagesSent](reply.Result, err)
-		return sent, reply.Repeated, err
-	}
 }

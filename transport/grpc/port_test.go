@@ -31,7 +31,7 @@ import (
 func TestHealth(t *testing.T) {
 	f := newFixture(t, nil)
 	client := healthpb.NewHealthClient(f.conn)
-	for _, service := range []string{"", "seriatim.v1.Queues"} {
+	for _, service := range []string{"", "seriatim.v1.Queues", "seriatim.v1.Topics"} {
 		if out, err := client.Check(t.Context(), &healthpb.HealthCheckRequest{Service: service}); err != nil || out.GetStatus() != healthpb.HealthCheckResponse_SERVING {
 			t.Errorf("%q: %v %v", service, out, err)
 		}

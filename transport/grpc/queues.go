@@ -239,7 +239,7 @@ func queueTags(values map[string]string) []queue.Tag {
 
 // page is one step through a list sorted by name.
 type page struct {
-	after string // the last name of the page before
+	after string // the last name of the page before, or what stands for it
 	size  int
 }
 
@@ -261,10 +261,19 @@ func readPage(size int32, token string) (page, *queue.Error) {
 	raw, err := base64.RawURLEncoding.DecodeString(token)
 	after, ok := strings.CutPrefix(string(raw), tokenPrefix)
 	if err != nil || !ok {
-		return page{}, refusal.InvalidValue(token, "page_token", "It was not returned by this method.")
+		return page{}, badPageToken(token)
 	}
 	p.after = after
 	return p, nil
+}
+
+func badPageToken(token string) *queue.Error {
+	return refusal.InvalidValue(token, "page_token", "It was not returned by this method.")
+}
+
+// pageToken is the token of the page behind something.
+func pageToken(after string) string {
+	return base64.RawURLEncoding.EncodeToString([]byte(tokenPrefix + after))
 }
 
 // cut makes a page of names, one more than it holds if there is a next one.
@@ -273,5 +282,5 @@ func (p page) cut(names []string) (kept []string, token string) {
 		return names, ""
 	}
 	names = names[:p.size]
-	return names, base64.RawURLEncoding.EncodeToString([]byte(tokenPrefix + names[p.size-1]))
+	return names, pageToken(names[p.size-1])
 }

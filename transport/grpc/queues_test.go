@@ -163,17 +163,25 @@ func TestHintAndRecord(t *testing.T) {
 
 // Every method of the API has a permission, and every code of the domain a status.
 func TestTablesAreWhole(t *testing.T) {
-	for _, m := range seriatimpb.Queues_ServiceDesc.Methods {
-		if permissions[m.MethodName] == "" {
-			t.Errorf("%s needs no permission", m.MethodName)
+	seen := map[string]bool{}
+	check := func(name string) {
+		if permissions[name] == "" || seen[name] {
+			t.Errorf("%s needs no permission, or two services have it", name)
+		}
+		seen[name] = true
+	}
+	for _, service := range services {
+		for _, m := range service.Methods {
+			check(m.MethodName)
+		}
+		for _, m := range service.Streams {
+			check(m.StreamName)
 		}
 	}
-	for _, m := range seriatimpb.Queues_ServiceDesc.Streams {
-		if permissions[m.StreamName] == "" {
-			t.Errorf("%s needs no permission", m.StreamName)
-		}
+	if len(seen) != len(permissions) {
+		t.Errorf("%d methods, %d permissions", len(seen), len(permissions))
 	}
-	for code := refusal.QueueDoesNotExist; code <= refusal.InvalidClusterSetting; code++ {
+	for code := refusal.QueueDoesNotExist; code <= refusal.ParameterValueInvalid; code++ {
 		if failures[code].reason == "" {
 			t.Errorf("code %d has no status", code)
 		}

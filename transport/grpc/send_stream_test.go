@@ -281,24 +281,29 @@ func TestSendStreamFailure(t *testing.T) {
 // What waits behind a failure is not written, and what was under way is answered.
 func TestPipelineStopsAtFailure(t *testing.T) {
 	failing, others := make(chan struct{}), make(chan struct{})
-	p := newPipeline(func(entries []queue.SendEntry) (queue.MessagesSent, bool, error) {
-		if entries[0].Body == "a1" {
-			<-failing
-			return queue.MessagesSent{}, false, cluster.ErrUnavailable
-		}
-		<-others
-		return queue.MessagesSent{Entries: make([]queue.SentEntry, len(entries))}, false, nil
-	}, (&call{}).statusOf)
-	entry := func(group, body string) *outgoing {
-		return &outgoing{entry: queue.SendEntry{GroupID: group, GroupIDGiven: true, Body: body}, size: 1}
+	p := newPipeline(commands[string, seriatimpb.SendResult]{
+		bytesMax: 1 << 20, status: (&call{}).statusOf,
+		failed: func(f *seriatimpb.Failure) *seriatimpb.SendResult { return &seriatimpb.SendResult{Failure: f} },
+		submit: func(entries []string) ([]*seriatimpb.SendResult, error) {
+			if entries[0] == "a1" {
+				<-failing
+				return nil, cluster.ErrUnavailable
+			}
+			<-others
+			return []*seriatimpb.SendResult{{}}, nil
+		},
+	})
+	entry := func(group, body string) *outgoing[string, seriatimpb.SendResult] {
+		return &outgoing[string, seriatimpb.SendResult]{entry: body, group: group, ordered: true, size: 1}
 	}
-	p.add([]*outgoing{entry("a", "a1")})
-	p.add([]*outgoing{entry("a", "a2"), entry("b", "b1"), entry("a", "a3")})
+	type messages = []*outgoing[string, seriatimpb.SendResult]
+	p.add(messages{entry("a", "a1")})
+	p.add(messages{entry("a", "a2"), entry("b", "b1"), entry("a", "a3")})
 	close(failing)
 	<-p.progress
 	close(others)
-	p.commands.Wait()
-	if p.add([]*outgoing{entry("c", "c1")}) {
+	p.underWay.Wait()
+	if p.add(messages{entry("c", "c1")}) {
 		t.Error("takes messages after the failure")
 	}
 	results, size, done, failed := p.answered()

@@ -5,6 +5,7 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -73,6 +74,7 @@ func New(ctx context.Context, o Options) *Server {
 		grpc.UnknownServiceHandler(unknownMethod),
 	)
 	seriatimpb.RegisterQueuesServer(s.grpc, &queues{server: s})
+	seriatimpb.RegisterTopicsServer(s.grpc, &topics{server: s})
 	healthpb.RegisterHealthServer(s.grpc, &health{server: s})
 	reflection.Register(s.grpc)
 	for service, info := range s.grpc.GetServiceInfo() {
@@ -95,7 +97,7 @@ func (s *Server) Undrain(ctx context.Context) { s.waits.Undrain(ctx) }
 // ServeHTTP serves one call, which came over HTTP/2 and whose body was not read.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	shape, known := s.methods[r.URL.Path]
-	in := &inbound{account: account{budget: s.Budget}, header: r.Header, remote: r.RemoteAddr}
+	in := &inbound{account: account{budget: s.Budget}, request: r, remote: r.RemoteAddr}
 	defer in.account.close()
 	in.identity, in.refused = s.Verifier.Verify(r, noBody)
 	in.body = newRequestBody(r.Context(), r.Body, s.Budget, shape.client)
@@ -116,13 +118,13 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // cover their headers only.
 func noBody() [32]byte { return emptyHash }
 
-// service is the path of the methods that need a permission.
-var service = "/" + seriatimpb.Queues_ServiceDesc.ServiceName + "/"
+// services are those of the API. No two have a method of the same name.
+var services = []*grpc.ServiceDesc{&seriatimpb.Queues_ServiceDesc, &seriatimpb.Topics_ServiceDesc}
 
 // methodName is the name of a method of the API, empty for any other.
 func methodName(path string) string {
-	name, ok := strings.CutPrefix(path, service)
-	if !ok {
+	service, name, _ := strings.Cut(strings.TrimPrefix(path, "/"), "/")
+	if !slices.ContainsFunc(services, func(d *grpc.ServiceDesc) bool { return d.ServiceName == service }) {
 		return ""
 	}
 	return name

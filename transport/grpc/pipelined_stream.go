@@ -1,0 +1,160 @@
+package grpc
+
+import (
+	"context"
+	"errors"
+	"io"
+	"strconv"
+
+	"google.golang.org/grpc/status"
+
+	"github.com/seriatimq/seriatim/queue"
+	"github.com/seriatimq/seriatim/queue/refusal"
+	"github.com/seriatimq/seriatim/transport/grpc/seriatimpb"
+)
+
+// pipelined is a stream of messages that are written while further ones come in.
+type pipelined[E, R any] struct {
+	commands[E, R]
+	// receive reads the next messages and the number of the first of them.
+	receive func() (first uint64, messages []*outgoing[E, R], err error)
+	// answer sends results, or how many messages may be unanswered.
+	answer func(first uint64, results []*R, unansweredMax uint32) error
+}
+
+// errMessagesFirst refuses messages in the request that opens a stream.
+var errMessagesFirst = refusal.InvalidParameter("The first request of the stream says what it is about, and has no messages.")
+
+// opened is the error of the first request of a stream, which names what it is about.
+func opened(err error, name string) error {
+	if errors.Is(err, io.EOF) {
+		return refusal.MissingParameter(name)
+	}
+	return err
+}
+
+// serve serves the stream of a call, once it is opened, until it has to end.
+func (s pipelined[E, R]) serve(ctx context.Context, c *call) error {
+	if err := s.answer(0, nil, unansweredMax); err != nil {
+		return err
+	}
+	p := newPipeline(s.commands)
+	defer func() {
+		p.stop()
+		p.underWay.Wait()
+	}()
+	r := &messageReader[E, R]{pipelined: s, call: c, pipeline: p, room: make(chan struct{}, 1), ended: make(chan error, 1)}
+	// It ends with the stream, which is over when this method has returned.
+	go func() { r.ended <- r.read(ctx) }()
+	return r.answers(ctx)
+}
+
+// messageReader reads the messages of a stream into its pipeline, and brings the
+// results back.
+type messageReader[E, R any] struct {
+	pipelined[E, R]
+	call     *call
+	pipeline *pipeline[E, R]
+	room     chan struct{} // capacity 1: the pipeline may not be full any more
+	ended    chan error    // capacity 1: the one result of read
+}
+
+// answers sends results until the stream has to end.
+func (r *messageReader[E, R]) answers(ctx context.Context) error {
+	p := r.pipeline
+	draining, ended := r.call.server.waits.Context().Done(), r.ended
+	next, ending, over := uint64(1), error(nil), false
+	for {
+		results, size, done, failed := p.answered()
+		if len(results) > 0 {
+			if err := r.answer(next, results, 0); err != nil {
+				return err
+			}
+			next += uint64(len(results))
+			r.call.in.account.release(size)
+			r.roomMade()
+			continue
+		}
+		if failed != nil && !over {
+			ending, over = failed, true
+		}
+		if over && done {
+			return ending
+		}
+		select {
+		case <-p.progress:
+		case err := <-ended:
+			p.stop()
+			ended = nil
+			if !over {
+				ending, over = err, true
+			}
+		case <-draining:
+			p.stop()
+			draining = nil
+			if !over {
+				ending, over = errDraining, true
+			}
+		case <-ctx.Done():
+			return status.FromContextError(ctx.Err()).Err()
+		}
+	}
+}
+
+// roomMade says that messages were answered.
+func (r *messageReader[E, R]) roomMade() {
+	select {
+	case r.room <- struct{}{}:
+	default:
+	}
+}
+
+// read reads until the client has sent all, which is no error, or the stream must
+// end.
+func (r *messageReader[E, R]) read(ctx context.Context) error {
+	next := uint64(1)
+	for {
+		for r.pipeline.full() {
+			select {
+			case <-r.room:
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+		}
+		first, messages, err := r.receive()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if refused := queue.CheckEntryCount(len(messages), "message"); refused != nil {
+			return refused
+		}
+		if first != next {
+			return refusal.InvalidValue(strconv.FormatUint(first, 10), "first_number",
+				"The next message has the number "+strconv.FormatUint(next, 10)+".")
+		}
+		next += uint64(len(messages))
+		size := int64(0)
+		for _, m := range messages {
+			size += m.size
+		}
+		r.call.in.body.give() // it was read, and is counted until it is answered
+		if err := r.call.in.account.acquire(ctx, size); err != nil {
+			return err
+		}
+		if !r.pipeline.add(messages) {
+			return nil // the stream ends already, for a reason of its own
+		}
+	}
+}
+
+// sizeOf is what counts of a message against the size of a batch.
+func sizeOf(body string, attributes map[string]*seriatimpb.Attribute) int64 {
+	n := len(body)
+	for name, a := range attributes {
+		n += len(name) + len(a.GetDataType()) + len(a.GetText()) + len(a.GetBinary())
+	}
+	return int64(n)
+}

@@ -1,0 +1,109 @@
+package grpc
+
+import (
+	"context"
+
+	"google.golang.org/grpc"
+
+	"github.com/seriatimq/seriatim/queue"
+	"github.com/seriatimq/seriatim/queue/limits"
+	"github.com/seriatimq/seriatim/transport/aws"
+	"github.com/seriatimq/seriatim/transport/grpc/seriatimpb"
+)
+
+// Publish publishes 1 to 10 messages, all or none.
+func (t *topics) Publish(ctx context.Context, in *seriatimpb.PublishRequest) (*seriatimpb.PublishResponse, error) {
+	c := callOf(ctx)
+	if err := c.onTopic(in.GetTopic()); err != nil {
+		return nil, err
+	}
+	entries := make([]queue.PublishEntry, 0, min(len(in.GetMessages()), limits.BatchEntriesMax+1))
+	for _, m := range in.GetMessages()[:cap(entries)] {
+		entries = append(entries, publishEntry(m))
+	}
+	results, err := c.publisher(ctx)(entries)
+	return &seriatimpb.PublishResponse{Results: results}, err
+}
+
+// PublishStream publishes without waiting for one answer before the next message.
+func (t *topics) PublishStream(stream grpc.BidiStreamingServer[seriatimpb.PublishStreamRequest, seriatimpb.PublishStreamResponse]) error {
+	ctx := stream.Context()
+	c := callOf(ctx)
+	if t.server.waits.Context().Err() != nil {
+		return errDraining
+	}
+	first, err := stream.Recv()
+	if err := opened(err, "topic"); err != nil {
+		return err
+	}
+	if err := c.onTopic(first.GetTopic()); err != nil {
+		return err
+	}
+	if len(first.GetMessages()) > 0 {
+		return errMessagesFirst
+	}
+	err = c.read(ctx, func(v queue.View) error {
+		_, err := unless(v.TopicARN(c.topic))
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	return pipelined[queue.PublishEntry, seriatimpb.PublishResult]{
+		commands: commands[queue.PublishEntry, seriatimpb.PublishResult]{
+			bytesMax: limits.PublishBytesMax, submit: c.publisher(ctx), status: c.statusOf,
+			failed: func(f *seriatimpb.Failure) *seriatimpb.PublishResult { return &seriatimpb.PublishResult{Failure: f} },
+		},
+		receive: func() (uint64, []*outgoing[queue.PublishEntry, seriatimpb.PublishResult], error) {
+			in, err := stream.Recv()
+			return in.GetFirstNumber(), outgoingPublishes(in.GetMessages()), err
+		},
+		answer: func(first uint64, results []*seriatimpb.PublishResult, unanswered uint32) error {
+			return stream.Send(&seriatimpb.PublishStreamResponse{FirstNumber: first, Results: results, UnansweredMax: unanswered})
+		},
+	}.serve(ctx, c)
+}
+
+// publisher publishes as the call does, one command at a time or several.
+func (c *call) publisher(ctx context.Context) func([]queue.PublishEntry) ([]*seriatimpb.PublishResult, error) {
+	name, sender, endpoint := c.topic, c.senderID(), aws.BaseURL(c.in.request)
+	return func(entries []queue.PublishEntry) ([]*seriatimpb.PublishResult, error) {
+		reply, err := c.server.Node.Submit(ctx, &queue.Publish{
+			Topic: name, SenderID: sender, Endpoint: endpoint, Batch: len(entries) != 1, Entries: entries,
+		})
+		published, err := resultOf[queue.Published](reply.Result, err)
+		if err != nil {
+			return nil, err
+		}
+		results := make([]*seriatimpb.PublishResult, len(published.Entries))
+		for i := range results {
+			e := &published.Entries[i]
+			results[i] = &seriatimpb.PublishResult{
+				MessageId: e.MessageID.String(), SequenceNumber: uint64(e.Sequence), FirstAcceptedAtMs: int64(e.AcceptedAt),
+			}
+			if !reply.Repeated {
+				results[i].Duplicate = &e.Duplicate
+			}
+		}
+		return results, nil
+	}
+}
+
+// publishEntry is a message in the form of the domain.
+func publishEntry(m *seriatimpb.TopicMessage) queue.PublishEntry {
+	return queue.PublishEntry{
+		Message: m.GetMessage(), Subject: m.GetSubject(), SubjectGiven: m.Subject != nil, Attributes: domainAttributes(m.GetAttributes()),
+		GroupID: m.GetGroupId(), GroupIDGiven: m.GroupId != nil,
+		DeduplicationID: m.GetDeduplicationId(), DeduplicationIDGiven: m.DeduplicationId != nil,
+	}
+}
+
+func outgoingPublishes(messages []*seriatimpb.TopicMessage) []*outgoing[queue.PublishEntry, seriatimpb.PublishResult] {
+	out := make([]*outgoing[queue.PublishEntry, seriatimpb.PublishResult], len(messages))
+	for i, m := range messages {
+		out[i] = &outgoing[queue.PublishEntry, seriatimpb.PublishResult]{
+			entry: publishEntry(m), group: m.GetGroupId(), ordered: m.GroupId != nil, size: sizeOf(m.GetMessage(), m.GetAttributes()),
+		}
+	}
+	return out
+}

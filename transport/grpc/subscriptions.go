@@ -1,0 +1,120 @@
+package grpc
+
+import (
+	"context"
+	"strconv"
+
+	"github.com/seriatimq/seriatim/queue"
+	"github.com/seriatimq/seriatim/queue/arn"
+	"github.com/seriatimq/seriatim/queue/limits"
+	"github.com/seriatimq/seriatim/queue/refusal"
+	"github.com/seriatimq/seriatim/transport/grpc/seriatimpb"
+)
+
+// onSubscription says which subscription the call is about.
+func (c *call) onSubscription(text string) error {
+	if text == "" {
+		return refusal.MissingParameter("subscription_arn")
+	}
+	name, _, _ := arn.Subscription(text)
+	c.record.Topic = name[:min(len(name), limits.TopicNameLengthMax)]
+	return nil
+}
+
+// Subscribe subscribes a queue to a topic, or confirms that it is.
+func (t *topics) Subscribe(ctx context.Context, in *seriatimpb.SubscribeRequest) (*seriatimpb.SubscribeResponse, error) {
+	c := callOf(ctx)
+	if err := c.onTopic(in.GetTopic()); err != nil {
+		return nil, err
+	}
+	if in.GetQueue() == "" {
+		return nil, refusal.MissingParameter("queue")
+	}
+	names := t.server.Names
+	c.record.Queue = in.GetQueue()[:min(len(in.GetQueue()), limits.QueueNameLengthMax)]
+	subscribed, err := resultOf[queue.Subscribed](c.submit(ctx, &queue.Subscribe{
+		Topic: c.topic, Endpoint: names.QueueARN(in.GetQueue()), Owner: names.Account, Principal: "arn:aws:iam::" + names.Account + ":root",
+		Attributes: queueAttributes(in.GetAttributes()),
+	}))
+	return &seriatimpb.SubscribeResponse{SubscriptionArn: subscribed.SubscriptionARN}, err
+}
+
+// Unsubscribe removes a subscription.
+func (t *topics) Unsubscribe(ctx context.Context, in *seriatimpb.UnsubscribeRequest) (*seriatimpb.UnsubscribeResponse, error) {
+	c := callOf(ctx)
+	if err := c.onSubscription(in.GetSubscriptionArn()); err != nil {
+		return nil, err
+	}
+	_, err := c.submit(ctx, &queue.Unsubscribe{SubscriptionARN: in.GetSubscriptionArn()})
+	return &seriatimpb.UnsubscribeResponse{}, err
+}
+
+// GetSubscriptionAttributes reads the attributes of a subscription.
+func (t *topics) GetSubscriptionAttributes(ctx context.Context, in *seriatimpb.GetSubscriptionAttributesRequest) (*seriatimpb.GetSubscriptionAttributesResponse, error) {
+	c := callOf(ctx)
+	if err := c.onSubscription(in.GetSubscriptionArn()); err != nil {
+		return nil, err
+	}
+	out := &seriatimpb.GetSubscriptionAttributesResponse{}
+	err := c.read(ctx, func(v queue.View) error {
+		listed, err := unless(v.SubscriptionAttributes(in.GetSubscriptionArn()))
+		out.Attributes = attributeMap(listed)
+		return err
+	})
+	return out, err
+}
+
+// SetSubscriptionAttributes changes attributes, all or none.
+func (t *topics) SetSubscriptionAttributes(ctx context.Context, in *seriatimpb.SetSubscriptionAttributesRequest) (*seriatimpb.SetSubscriptionAttributesResponse, error) {
+	c := callOf(ctx)
+	if err := c.onSubscription(in.GetSubscriptionArn()); err != nil {
+		return nil, err
+	}
+	if len(in.GetAttributes()) == 0 {
+		return nil, refusal.MissingParameter("attributes")
+	}
+	_, err := c.submit(ctx, &queue.SetSubscriptionAttributes{
+		SubscriptionARN: in.GetSubscriptionArn(), Attributes: queueAttributes(in.GetAttributes()),
+	})
+	return &seriatimpb.SetSubscriptionAttributesResponse{}, err
+}
+
+// ListSubscriptions lists the subscriptions of a topic, or all.
+func (t *topics) ListSubscriptions(ctx context.Context, in *seriatimpb.ListSubscriptionsRequest) (*seriatimpb.ListSubscriptionsResponse, error) {
+	c := callOf(ctx)
+	if in.GetTopic() != "" {
+		if err := c.onTopic(in.GetTopic()); err != nil {
+			return nil, err
+		}
+	}
+	p, refused := readPage(in.GetPageSize(), in.GetPageToken())
+	if refused != nil {
+		return nil, refused
+	}
+	after, err := strconv.ParseUint(p.after, 10, 64)
+	if err != nil && p.after != "" {
+		return nil, badPageToken(in.GetPageToken())
+	}
+	var found []queue.SubscriptionSummary
+	err = c.read(ctx, func(v queue.View) (err error) {
+		if c.topic == "" {
+			found = v.ListSubscriptions(after, p.size+1)
+			return nil
+		}
+		found, err = unless(v.ListSubscriptionsByTopic(c.topic, after, p.size+1))
+		return err
+	})
+	out := &seriatimpb.ListSubscriptionsResponse{}
+	if len(found) > p.size {
+		found = found[:p.size]
+		out.NextPageToken = pageToken(strconv.FormatUint(found[p.size-1].Number, 10))
+	}
+	for _, s := range found {
+		topic, _ := arn.Topic(s.TopicARN)
+		name, _ := arn.Queue(s.Endpoint)
+		out.Subscriptions = append(out.Subscriptions, &seriatimpb.Subscription{
+			SubscriptionArn: s.SubscriptionARN, Topic: topic, Endpoint: s.Endpoint, Queue: name,
+		})
+	}
+	return out, err
+}

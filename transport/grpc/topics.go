@@ -1,0 +1,192 @@
+package grpc
+
+import (
+	"context"
+	"slices"
+
+	"github.com/seriatimq/seriatim/queue"
+	"github.com/seriatimq/seriatim/queue/arn"
+	"github.com/seriatimq/seriatim/queue/limits"
+	"github.com/seriatimq/seriatim/queue/policy"
+	"github.com/seriatimq/seriatim/queue/refusal"
+	"github.com/seriatimq/seriatim/transport/grpc/seriatimpb"
+)
+
+// topics implements the service. Safe for concurrent use.
+type topics struct {
+	seriatimpb.UnimplementedTopicsServer
+	server *Server
+}
+
+// onTopic says which topic the call is about.
+func (c *call) onTopic(name string) error {
+	if name == "" {
+		return refusal.MissingParameter("topic")
+	}
+	if len(name) > limits.TopicNameLengthMax {
+		return refusal.NoSuchTopic()
+	}
+	c.topic, c.record.Topic = name, name
+	return nil
+}
+
+// CreateTopic creates a topic, or confirms an equal one.
+func (t *topics) CreateTopic(ctx context.Context, in *seriatimpb.CreateTopicRequest) (*seriatimpb.CreateTopicResponse, error) {
+	c := callOf(ctx)
+	if in.GetTopic() == "" {
+		return nil, refusal.MissingParameter("topic")
+	}
+	// The command refuses a name that is too long; one byte too many is enough for that.
+	name := in.GetTopic()[:min(len(in.GetTopic()), limits.TopicNameLengthMax+1)]
+	c.record.Topic = name
+	created, err := resultOf[queue.TopicCreated](c.submit(ctx, &queue.CreateTopic{
+		Topic: name, TopicARN: t.server.Names.TopicARN(name), Attributes: queueAttributes(in.GetAttributes()), Tags: queueTags(in.GetTags()),
+	}))
+	return &seriatimpb.CreateTopicResponse{TopicArn: created.TopicARN}, err
+}
+
+// DeleteTopic deletes a topic with its subscriptions.
+func (t *topics) DeleteTopic(ctx context.Context, in *seriatimpb.DeleteTopicRequest) (*seriatimpb.DeleteTopicResponse, error) {
+	c := callOf(ctx)
+	if err := c.onTopic(in.GetTopic()); err != nil {
+		return nil, err
+	}
+	_, err := c.submit(ctx, &queue.DeleteTopic{Topic: c.topic})
+	return &seriatimpb.DeleteTopicResponse{}, err
+}
+
+// ListTopics lists topics by name.
+func (t *topics) ListTopics(ctx context.Context, in *seriatimpb.ListTopicsRequest) (*seriatimpb.ListTopicsResponse, error) {
+	p, refused := readPage(in.GetPageSize(), in.GetPageToken())
+	if refused != nil {
+		return nil, refused
+	}
+	var names []string
+	err := callOf(ctx).read(ctx, func(v queue.View) error {
+		names = v.ListTopics(p.after, p.size+1)
+		return nil
+	})
+	names, token := p.cut(names)
+	return &seriatimpb.ListTopicsResponse{Topics: names, NextPageToken: token}, err
+}
+
+// GetTopicAttributes reads attributes and counters.
+func (t *topics) GetTopicAttributes(ctx context.Context, in *seriatimpb.GetTopicAttributesRequest) (*seriatimpb.GetTopicAttributesResponse, error) {
+	c := callOf(ctx)
+	if err := c.onTopic(in.GetTopic()); err != nil {
+		return nil, err
+	}
+	var listed []queue.Attribute
+	err := c.read(ctx, func(v queue.View) (err error) {
+		listed, err = unless(v.TopicAttributes(c.topic))
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	// What follows from the ARN is not stored (sns.md 3.1).
+	all := attributeMap(listed)
+	account := arn.AccountOf(all["TopicArn"])
+	all["Owner"], all["EffectiveDeliveryPolicy"] = account, policy.DefaultDelivery
+	if own := all["DeliveryPolicy"]; own != "" {
+		all["EffectiveDeliveryPolicy"] = own
+	}
+	if all["Policy"] == "" {
+		all["Policy"] = policy.DefaultTopicAccess(all["TopicArn"], account)
+	}
+	return &seriatimpb.GetTopicAttributesResponse{Attributes: all}, nil
+}
+
+// SetTopicAttributes changes attributes, all or none.
+func (t *topics) SetTopicAttributes(ctx context.Context, in *seriatimpb.SetTopicAttributesRequest) (*seriatimpb.SetTopicAttributesResponse, error) {
+	c := callOf(ctx)
+	if err := c.onTopic(in.GetTopic()); err != nil {
+		return nil, err
+	}
+	if len(in.GetAttributes()) == 0 {
+		return nil, refusal.MissingParameter("attributes")
+	}
+	_, err := c.submit(ctx, &queue.SetTopicAttributes{Topic: c.topic, Attributes: queueAttributes(in.GetAttributes())})
+	return &seriatimpb.SetTopicAttributesResponse{}, err
+}
+
+// AddTopicPermission adds a statement to the access policy of a topic.
+func (t *topics) AddTopicPermission(ctx context.Context, in *seriatimpb.AddTopicPermissionRequest) (*seriatimpb.AddTopicPermissionResponse, error) {
+	c := callOf(ctx)
+	if err := c.onTopic(in.GetTopic()); err != nil {
+		return nil, err
+	}
+	_, err := c.submit(ctx, &queue.SetTopicPolicy{Topic: c.topic, Label: in.GetLabel(), AccountIDs: in.GetAccountIds(), Actions: in.GetActions()})
+	return &seriatimpb.AddTopicPermissionResponse{}, err
+}
+
+// RemoveTopicPermission removes a statement from the access policy of a topic.
+func (t *topics) RemoveTopicPermission(ctx context.Context, in *seriatimpb.RemoveTopicPermissionRequest) (*seriatimpb.RemoveTopicPermissionResponse, error) {
+	c := callOf(ctx)
+	if err := c.onTopic(in.GetTopic()); err != nil {
+		return nil, err
+	}
+	_, err := c.submit(ctx, &queue.SetTopicPolicy{Topic: c.topic, Label: in.GetLabel(), Remove: true})
+	return &seriatimpb.RemoveTopicPermissionResponse{}, err
+}
+
+// TagTopic adds tags or overwrites them.
+func (t *topics) TagTopic(ctx context.Context, in *seriatimpb.TagTopicRequest) (*seriatimpb.TagTopicResponse, error) {
+	c := callOf(ctx)
+	if err := c.onTopic(in.GetTopic()); err != nil {
+		return nil, err
+	}
+	if len(in.GetTags()) == 0 {
+		return nil, refusal.MissingParameter("tags")
+	}
+	_, err := c.submit(ctx, &queue.SetTopicTags{Topic: c.topic, Set: queueTags(in.GetTags())})
+	return &seriatimpb.TagTopicResponse{}, err
+}
+
+// UntagTopic removes tags; unknown keys are ignored.
+func (t *topics) UntagTopic(ctx context.Context, in *seriatimpb.UntagTopicRequest) (*seriatimpb.UntagTopicResponse, error) {
+	c := callOf(ctx)
+	if err := c.onTopic(in.GetTopic()); err != nil {
+		return nil, err
+	}
+	if len(in.GetKeys()) == 0 {
+		return nil, refusal.MissingParameter("keys")
+	}
+	keys := slices.Clone(in.GetKeys())
+	slices.Sort(keys)
+	_, err := c.submit(ctx, &queue.SetTopicTags{Topic: c.topic, Remove: slices.Compact(keys)})
+	return &seriatimpb.UntagTopicResponse{}, err
+}
+
+// ListTopicTags lists all tags of a topic.
+func (t *topics) ListTopicTags(ctx context.Context, in *seriatimpb.ListTopicTagsRequest) (*seriatimpb.ListTopicTagsResponse, error) {
+	c := callOf(ctx)
+	if err := c.onTopic(in.GetTopic()); err != nil {
+		return nil, err
+	}
+	out := &seriatimpb.ListTopicTagsResponse{Tags: make(map[string]string)}
+	err := c.read(ctx, func(v queue.View) error {
+		tags, err := unless(v.TopicTags(c.topic))
+		for _, tag := range tags {
+			out.Tags[tag.Key] = tag.Value
+		}
+		return err
+	})
+	return out, err
+}
+
+// unless makes a plain error of a refusal, which may be nil.
+func unless[T any](value T, refused *queue.Error) (T, error) {
+	if refused != nil {
+		return value, refused
+	}
+	return value, nil
+}
+
+func attributeMap(listed []queue.Attribute) map[string]string {
+	out := make(map[string]string, len(listed))
+	for _, a := range listed {
+		out[a.Name] = a.Value
+	}
+	return out
+}
