@@ -54,6 +54,7 @@ type Client struct {
 type endpoint struct {
 	conn   *grpc.ClientConn
 	queues seriatimpb.QueuesClient
+	topics seriatimpb.TopicsClient
 }
 
 // Dial makes a client of the client addresses (host:port) of one or more nodes. It
@@ -79,7 +80,9 @@ func Dial(options Options, addresses ...string) (*Client, error) {
 		if err != nil {
 			return nil, errors.Join(err, c.Close())
 		}
-		c.endpoints = append(c.endpoints, &endpoint{conn: conn, queues: seriatimpb.NewQueuesClient(conn)})
+		c.endpoints = append(c.endpoints, &endpoint{
+			conn: conn, queues: seriatimpb.NewQueuesClient(conn), topics: seriatimpb.NewTopicsClient(conn),
+		})
 	}
 	return c, nil
 }
@@ -137,10 +140,19 @@ func (c *Client) header(ctx context.Context) context.Context {
 	return ctx
 }
 
-// Call makes a call, any call of the service, until it succeeds, is refused, or
-// may not be repeated. repeatable says that making it twice is the same as once.
+// Call makes a call, any call of the service Queues, until it succeeds, is refused,
+// or may not be repeated. repeatable says that making it twice is the same as once.
 // call passes the options on.
 func (c *Client) Call(ctx context.Context, repeatable bool, call func(context.Context, seriatimpb.QueuesClient, ...grpc.CallOption) error) error {
+	return c.call(ctx, repeatable, func(ctx context.Context, e *endpoint, o ...grpc.CallOption) error { return call(ctx, e.queues, o...) })
+}
+
+// CallTopics is Call for the service Topics.
+func (c *Client) CallTopics(ctx context.Context, repeatable bool, call func(context.Context, seriatimpb.TopicsClient, ...grpc.CallOption) error) error {
+	return c.call(ctx, repeatable, func(ctx context.Context, e *endpoint, o ...grpc.CallOption) error { return call(ctx, e.topics, o...) })
+}
+
+func (c *Client) call(ctx context.Context, repeatable bool, call func(context.Context, *endpoint, ...grpc.CallOption) error) error {
 	ctx = c.header(ctx)
 	r := newRetries(ctx, c.options.RetryFor)
 	defer func() { r.cancel() }()
@@ -148,7 +160,7 @@ func (c *Client) Call(ctx context.Context, repeatable bool, call func(context.Co
 		at, e := c.pick()
 		var hints metadata.MD
 		var reached peer.Peer // without an address the call never left
-		err := call(ctx, e.queues, grpc.Trailer(&hints), grpc.Peer(&reached))
+		err := call(ctx, e, grpc.Trailer(&hints), grpc.Peer(&reached))
 		c.learn(at, hints)
 		if err == nil || ctx.Err() != nil {
 			return err

@@ -1,5 +1,5 @@
-// Package client is the Go client of the native API, package seriatim.v1: it sends
-// and consumes over any node of a cluster, follows the leader, and repeats what
+// Package client is the Go client of the native API, package seriatim.v1: it sends,
+// publishes and consumes over any node of a cluster, follows the leader, and repeats what
 // failed without doing it twice.
 //
 // # What it owns
@@ -26,8 +26,8 @@
 // the next one.
 //
 // A call is made again if its status says that nothing was done, and after
-// an unknown outcome only if repeating it is harmless: a send to a FIFO queue
-// whose messages all have deduplication ids (the client makes them where the
+// an unknown outcome only if repeating it is harmless: a send to a FIFO queue,
+// or a publish to a FIFO topic, whose messages all have deduplication ids (the client makes them where the
 // caller gave none), a receive from one under its attempt id, deletes and
 // visibility changes. Any other call returns the error.
 package client

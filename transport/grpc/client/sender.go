@@ -25,36 +25,66 @@ const (
 // ErrClosed is the error of a Send after Close.
 var ErrClosed = errors.New("the sender is closed")
 
-// Sender sends to one queue over a stream, without waiting for one answer before
-// the next message. When the stream breaks it goes on with another one, on any
-// node. Messages of one group are stored in the order of the calls of Send.
-type Sender struct {
+// Sender sends to one queue, Publisher publishes to one topic.
+type (
+	Sender    = Pipeline[Message, Result]
+	Publisher = Pipeline[TopicMessage, PublishResult]
+)
+
+// Sent and Published are messages on their way.
+type (
+	Sent      = Pending[Message, Result]
+	Published = Pending[TopicMessage, PublishResult]
+)
+
+// Pipeline sends messages over a stream, without waiting for one answer before the
+// next message. When the stream breaks it goes on with another one, on any node.
+// Messages of one group are accepted in the order of the calls of Send. M is a message
+// as in the proto, R its result.
+type Pipeline[M, R any] struct {
 	client *Client
-	queue  string
+	kind   streamKind[M, R]
 	ctx    context.Context
-	in     chan *Sent
+	in     chan *Pending[M, R]
 	slots  chan struct{} // one for each unfinished message
 	closed chan struct{} // closed by Close
 	once   sync.Once     // of closing it
 	ended  chan struct{} // closed when run has returned
 
 	// The rest belongs to run.
-	number  uint64  // of the last message
-	waiting []*Sent // to be sent, in order
+	number  uint64           // of the last message
+	waiting []*Pending[M, R] // to be sent, in order
 }
 
-// Sent is a message on its way.
-type Sent struct {
-	message *Message
+// streamKind is what differs between queues and topics.
+type streamKind[M, R any] struct {
+	fifo    bool
+	withID  func(*M) *M // with a deduplication id, if there is to be one
+	size    func(*M) int
+	failure func(*R) *seriatimpb.Failure
+	// open opens a stream with its first request.
+	open func(context.Context, *endpoint) (frames[M, R], error)
+}
+
+// frames is a stream of requests with messages and of answers with results.
+type frames[M, R any] struct {
+	grpc.ClientStream
+	send    func(first uint64, messages []*M) error
+	receive func() (results []*R, unansweredMax uint32, err error)
+}
+
+// Pending is a message on its way.
+type Pending[M, R any] struct {
+	message *M
 	number  uint64
 	done    chan struct{}
-	result  *Result
+	result  *R
 	err     error
 }
 
 // Wait waits until it is known what became of the message. The error is that of
 // ctx, of the sender, or a *FailureError if a rule refused the message.
-func (s *Sent) Wait(ctx context.Context) (*Result, error) {
+func (s *Pending[M, R]) Wait(ctx context.Context) (*R, error) {
 	select {
 	case <-s.done:
 		return s.result, s.err
@@ -66,8 +96,31 @@ func (s *Sent) Wait(ctx context.Context) (*Result, error) {
 // NewSender makes a sender for a queue. It must be closed; the end of ctx fails
 // what is not answered.
 func (c *Client) NewSender(ctx context.Context, queue string) *Sender {
-	s := &Sender{
-		client: c, queue: queue, ctx: c.header(ctx), in: make(chan *Sent), slots: make(chan struct{}, unfinishedMax),
+	return newPipeline(ctx, c, streamKind[Message, Result]{
+		fifo: isFIFO(queue), size: func(m *Message) int { return len(m.GetBody()) }, failure: (*Result).GetFailure,
+		withID: func(m *Message) *Message { return c.withIDs(queue, []*Message{m})[0] },
+		open: func(ctx context.Context, e *endpoint) (frames[Message, Result], error) {
+			stream, err := e.queues.SendStream(ctx)
+			if err == nil {
+				err = stream.Send(&seriatimpb.SendStreamRequest{Queue: queue})
+			}
+			return frames[Message, Result]{
+				ClientStream: stream,
+				send: func(first uint64, messages []*Message) error {
+					return stream.Send(&seriatimpb.SendStreamRequest{FirstNumber: first, Messages: messages})
+				},
+				receive: func() ([]*Result, uint32, error) {
+					out, err := stream.Recv()
+					return out.GetResults(), out.GetUnansweredMax(), err
+				},
+			}, err
+		},
+	})
+}
+
+func newPipeline[M, R any](ctx context.Context, c *Client, kind streamKind[M, R]) *Pipeline[M, R] {
+	s := &Pipeline[M, R]{
+		client: c, kind: kind, ctx: c.header(ctx), in: make(chan *Pending[M, R]), slots: make(chan struct{}, unfinishedMax),
 		closed: make(chan struct{}), ended: make(chan struct{}),
 	}
 	go s.run()
@@ -76,11 +129,9 @@ func (c *Client) NewSender(ctx context.Context, queue string) *Sender {
 
 // Send takes a message to be sent. It waits while too many are unanswered. One
 // goroutine calls it, or the order of messages is nobody's.
-func (s *Sender) Send(ctx context.Context, m *Message) (*Sent, error) {
-	if isFIFO(s.queue) && !s.client.options.ContentDeduplication {
-		m = withID(m)
-	}
-	sent := &Sent{message: m, done: make(chan struct{})}
+func (s *Pipeline[M, R]) Send(ctx context.Context, m *M) (*Pending[M, R], error) {
+	m = s.kind.withID(m)
+	sent := &Pending[M, R]{message: m, done: make(chan struct{})}
 	select {
 	case <-s.closed:
 		return nil, ErrClosed
@@ -109,27 +160,27 @@ func (s *Sender) Send(ctx context.Context, m *Message) (*Sent, error) {
 }
 
 // Close waits until all messages are answered. Send must not be called any more.
-func (s *Sender) Close() {
+func (s *Pipeline[M, R]) Close() {
 	s.once.Do(func() { close(s.closed) })
 	<-s.ended
 }
 
 // finish says what became of a message.
-func (s *Sender) finish(m *Sent, result *Result, err error) {
+func (s *Pipeline[M, R]) finish(m *Pending[M, R], result *R, err error) {
 	m.result, m.err = result, err
 	close(m.done)
 	<-s.slots
 }
 
 // take takes a message to be sent.
-func (s *Sender) take(m *Sent) {
+func (s *Pipeline[M, R]) take(m *Pending[M, R]) {
 	s.number++
 	m.number = s.number
 	s.waiting = append(s.waiting, m)
 }
 
 // run sends until the sender is closed and nothing is left, or ctx ends.
-func (s *Sender) run() {
+func (s *Pipeline[M, R]) run() {
 	defer close(s.ended)
 	defer s.failAll()
 	r := newRetries(s.ctx, s.client.options.RetryFor)
@@ -167,59 +218,55 @@ func (s *Sender) run() {
 }
 
 // failAll ends what is left when ctx has ended.
-func (s *Sender) failAll() {
+func (s *Pipeline[M, R]) failAll() {
 	for _, m := range s.waiting {
 		s.finish(m, nil, s.ctx.Err())
 	}
 	s.waiting = nil
 }
 
-// sends is one stream of a Sender.
-type sends struct {
-	sender   *Sender
-	stream   grpc.BidiStreamingClient[seriatimpb.SendStreamRequest, seriatimpb.SendStreamResponse]
+// sends is one stream of a Pipeline.
+type sends[M, R any] struct {
+	sender   *Pipeline[M, R]
+	stream   frames[M, R]
 	next     uint64 // number of the next message on the stream
 	limit    int    // of unanswered messages
-	inflight []*Sent
-	again    []*Sent // answered by a failure that may pass
+	inflight []*Pending[M, R]
+	again    []*Pending[M, R] // answered by a failure that may pass
 	answered bool
 }
 
 // sendAnswer is what the stream brought.
-type sendAnswer struct {
-	out *seriatimpb.SendStreamResponse
-	err error
+type sendAnswer[R any] struct {
+	results []*R
+	err     error
 }
 
 // stream sends over one stream until nothing is left to send and the sender is
 // closed (no error), or the stream ends. answered says that it got anywhere.
-func (s *Sender) stream(at int, e *endpoint) (answered bool, err error) {
+func (s *Pipeline[M, R]) stream(at int, e *endpoint) (answered bool, err error) {
 	ctx, cancel := context.WithCancel(s.ctx)
 	defer cancel()
-	stream, err := e.queues.SendStream(ctx)
-	if err != nil {
+	stream, err := s.kind.open(ctx, e)
+	if stream.ClientStream == nil {
 		return false, err
 	}
-	if err := stream.Send(&seriatimpb.SendStreamRequest{Queue: s.queue}); err != nil {
-		_, err = stream.Recv() // which says why
-		return false, err
-	}
-	opened, err := stream.Recv()
+	_, limit, err := stream.receive() // which says why the first request failed, if it did
 	if hints, failed := stream.Header(); failed == nil {
 		s.client.learn(at, hints)
 	}
 	if err != nil {
 		return false, err
 	}
-	one := &sends{sender: s, stream: stream, next: 1, limit: int(opened.GetUnansweredMax())}
-	answers, over := make(chan sendAnswer), make(chan struct{})
+	one := &sends[M, R]{sender: s, stream: stream, next: 1, limit: int(limit)}
+	answers, over := make(chan sendAnswer[R]), make(chan struct{})
 	defer func() { cancel(); <-over }()
 	go func() {
 		defer close(over)
 		for {
-			out, err := stream.Recv()
+			results, _, err := stream.receive()
 			select {
-			case answers <- sendAnswer{out, err}:
+			case answers <- sendAnswer[R]{results, err}:
 			case <-ctx.Done():
 				return
 			}
@@ -234,7 +281,7 @@ func (s *Sender) stream(at int, e *endpoint) (answered bool, err error) {
 }
 
 // serve sends what waits and takes answers.
-func (o *sends) serve(answers <-chan sendAnswer) error {
+func (o *sends[M, R]) serve(answers <-chan sendAnswer[R]) error {
 	s := o.sender
 	for {
 		for len(s.waiting) > 0 && len(o.inflight)+frameMessages <= o.limit {
@@ -256,7 +303,7 @@ func (o *sends) serve(answers <-chan sendAnswer) error {
 			if a.err != nil {
 				return a.err
 			}
-			if err := o.take(a.out); err != nil {
+			if err := o.take(a.results); err != nil {
 				return err
 			}
 		case <-closed:
@@ -268,30 +315,33 @@ func (o *sends) serve(answers <-chan sendAnswer) error {
 }
 
 // sendFrame sends what fits into one request.
-func (o *sends) sendFrame() error {
+func (o *sends[M, R]) sendFrame() error {
 	s, n, size := o.sender, 0, 0
-	in := &seriatimpb.SendStreamRequest{FirstNumber: o.next}
-	for n < len(s.waiting) && n < frameMessages && (n == 0 || size+len(s.waiting[n].message.GetBody()) <= frameBytes) {
-		size += len(s.waiting[n].message.GetBody())
-		in.Messages = append(in.Messages, s.waiting[n].message)
+	var messages []*M
+	for n < len(s.waiting) && n < frameMessages {
+		if size += s.kind.size(s.waiting[n].message); n > 0 && size > frameBytes {
+			break
+		}
+		messages = append(messages, s.waiting[n].message)
 		n++
 	}
 	o.inflight = append(o.inflight, s.waiting[:n]...)
 	s.waiting = slices.Clone(s.waiting[n:])
+	first := o.next
 	o.next += uint64(n)
-	return o.stream.Send(in)
+	return o.stream.send(first, messages)
 }
 
 // take takes results.
-func (o *sends) take(out *seriatimpb.SendStreamResponse) error {
-	if len(out.GetResults()) > len(o.inflight) {
+func (o *sends[M, R]) take(results []*R) error {
+	if len(results) > len(o.inflight) {
 		return status.Error(codes.Internal, "more results than messages")
 	}
-	for _, r := range out.GetResults() {
+	for _, r := range results {
 		m := o.inflight[0]
 		o.inflight = o.inflight[1:]
-		f := r.GetFailure()
-		if passing(f) && (isFIFO(o.sender.queue) || f.GetReason() != reasonOutcomeUnknown) {
+		f := o.sender.kind.failure(r)
+		if passing(f) && (o.sender.kind.fifo || f.GetReason() != reasonOutcomeUnknown) {
 			o.again = append(o.again, m)
 			continue
 		}
@@ -303,16 +353,16 @@ func (o *sends) take(out *seriatimpb.SendStreamResponse) error {
 
 // takeBack makes what the stream did not deal with wait for another one, or fails
 // it if sending it again might store it twice.
-func (o *sends) takeBack(err error) {
+func (o *sends[M, R]) takeBack(err error) {
 	s := o.sender
 	unanswered := o.inflight
-	if !isFIFO(s.queue) && err != nil && kindOf(err) == unknown && Reason(err) != reasonOutcomeUnknown {
+	if !s.kind.fifo && err != nil && kindOf(err) == unknown && Reason(err) != reasonOutcomeUnknown {
 		for _, m := range unanswered {
 			s.finish(m, nil, err)
 		}
 		unanswered = nil
 	}
 	back := slices.Concat(o.again, unanswered)
-	slices.SortFunc(back, func(a, b *Sent) int { return cmp.Compare(a.number, b.number) })
+	slices.SortFunc(back, func(a, b *Pending[M, R]) int { return cmp.Compare(a.number, b.number) })
 	s.waiting = slices.Concat(back, s.waiting)
 }
