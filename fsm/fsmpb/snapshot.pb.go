@@ -1726,8 +1726,10 @@ type TopicAttributes struct {
 	Archive          *ArchivePolicy         `protobuf:"bytes,9,opt,name=archive" json:"archive,omitempty"`
 	Extensions       uint32                 `protobuf:"varint,10,opt,name=extensions" json:"extensions,omitempty"`
 	DataProtection   string                 `protobuf:"bytes,11,opt,name=data_protection,json=dataProtection" json:"data_protection,omitempty"`
-	unknownFields    protoimpl.UnknownFields
-	sizeCache        protoimpl.SizeCache
+	// Of Application, Firehose, HTTP, Lambda, SQS, in this order; none is set without any.
+	Feedback      []*DeliveryFeedback `protobuf:"bytes,12,rep,name=feedback" json:"feedback,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *TopicAttributes) Reset() {
@@ -1837,6 +1839,73 @@ func (x *TopicAttributes) GetDataProtection() string {
 	return ""
 }
 
+func (x *TopicAttributes) GetFeedback() []*DeliveryFeedback {
+	if x != nil {
+		return x.Feedback
+	}
+	return nil
+}
+
+type DeliveryFeedback struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	SuccessRole   string                 `protobuf:"bytes,1,opt,name=success_role,json=successRole" json:"success_role,omitempty"`
+	FailureRole   string                 `protobuf:"bytes,2,opt,name=failure_role,json=failureRole" json:"failure_role,omitempty"`
+	SampleRate    string                 `protobuf:"bytes,3,opt,name=sample_rate,json=sampleRate" json:"sample_rate,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DeliveryFeedback) Reset() {
+	*x = DeliveryFeedback{}
+	mi := &file_fsm_snapshot_proto_msgTypes[17]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DeliveryFeedback) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DeliveryFeedback) ProtoMessage() {}
+
+func (x *DeliveryFeedback) ProtoReflect() protoreflect.Message {
+	mi := &file_fsm_snapshot_proto_msgTypes[17]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DeliveryFeedback.ProtoReflect.Descriptor instead.
+func (*DeliveryFeedback) Descriptor() ([]byte, []int) {
+	return file_fsm_snapshot_proto_rawDescGZIP(), []int{17}
+}
+
+func (x *DeliveryFeedback) GetSuccessRole() string {
+	if x != nil {
+		return x.SuccessRole
+	}
+	return ""
+}
+
+func (x *DeliveryFeedback) GetFailureRole() string {
+	if x != nil {
+		return x.FailureRole
+	}
+	return ""
+}
+
+func (x *DeliveryFeedback) GetSampleRate() string {
+	if x != nil {
+		return x.SampleRate
+	}
+	return ""
+}
+
 type ArchivePolicy struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Text          string                 `protobuf:"bytes,1,opt,name=text" json:"text,omitempty"`
@@ -1847,7 +1916,7 @@ type ArchivePolicy struct {
 
 func (x *ArchivePolicy) Reset() {
 	*x = ArchivePolicy{}
-	mi := &file_fsm_snapshot_proto_msgTypes[17]
+	mi := &file_fsm_snapshot_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1859,7 +1928,7 @@ func (x *ArchivePolicy) String() string {
 func (*ArchivePolicy) ProtoMessage() {}
 
 func (x *ArchivePolicy) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_snapshot_proto_msgTypes[17]
+	mi := &file_fsm_snapshot_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1872,7 +1941,7 @@ func (x *ArchivePolicy) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ArchivePolicy.ProtoReflect.Descriptor instead.
 func (*ArchivePolicy) Descriptor() ([]byte, []int) {
-	return file_fsm_snapshot_proto_rawDescGZIP(), []int{17}
+	return file_fsm_snapshot_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *ArchivePolicy) GetText() string {
@@ -1908,7 +1977,7 @@ type SubscriptionRecord struct {
 
 func (x *SubscriptionRecord) Reset() {
 	*x = SubscriptionRecord{}
-	mi := &file_fsm_snapshot_proto_msgTypes[18]
+	mi := &file_fsm_snapshot_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1920,7 +1989,7 @@ func (x *SubscriptionRecord) String() string {
 func (*SubscriptionRecord) ProtoMessage() {}
 
 func (x *SubscriptionRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_snapshot_proto_msgTypes[18]
+	mi := &file_fsm_snapshot_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1933,7 +2002,7 @@ func (x *SubscriptionRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SubscriptionRecord.ProtoReflect.Descriptor instead.
 func (*SubscriptionRecord) Descriptor() ([]byte, []int) {
-	return file_fsm_snapshot_proto_rawDescGZIP(), []int{18}
+	return file_fsm_snapshot_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *SubscriptionRecord) GetNumber() uint64 {
@@ -2024,7 +2093,7 @@ type DeadLetterPolicy struct {
 
 func (x *DeadLetterPolicy) Reset() {
 	*x = DeadLetterPolicy{}
-	mi := &file_fsm_snapshot_proto_msgTypes[19]
+	mi := &file_fsm_snapshot_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2036,7 +2105,7 @@ func (x *DeadLetterPolicy) String() string {
 func (*DeadLetterPolicy) ProtoMessage() {}
 
 func (x *DeadLetterPolicy) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_snapshot_proto_msgTypes[19]
+	mi := &file_fsm_snapshot_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2049,7 +2118,7 @@ func (x *DeadLetterPolicy) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeadLetterPolicy.ProtoReflect.Descriptor instead.
 func (*DeadLetterPolicy) Descriptor() ([]byte, []int) {
-	return file_fsm_snapshot_proto_rawDescGZIP(), []int{19}
+	return file_fsm_snapshot_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *DeadLetterPolicy) GetText() string {
@@ -2078,7 +2147,7 @@ type ReplayPolicy struct {
 
 func (x *ReplayPolicy) Reset() {
 	*x = ReplayPolicy{}
-	mi := &file_fsm_snapshot_proto_msgTypes[20]
+	mi := &file_fsm_snapshot_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2090,7 +2159,7 @@ func (x *ReplayPolicy) String() string {
 func (*ReplayPolicy) ProtoMessage() {}
 
 func (x *ReplayPolicy) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_snapshot_proto_msgTypes[20]
+	mi := &file_fsm_snapshot_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2103,7 +2172,7 @@ func (x *ReplayPolicy) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReplayPolicy.ProtoReflect.Descriptor instead.
 func (*ReplayPolicy) Descriptor() ([]byte, []int) {
-	return file_fsm_snapshot_proto_rawDescGZIP(), []int{20}
+	return file_fsm_snapshot_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *ReplayPolicy) GetText() string {
@@ -2149,7 +2218,7 @@ type SessionRecord struct {
 
 func (x *SessionRecord) Reset() {
 	*x = SessionRecord{}
-	mi := &file_fsm_snapshot_proto_msgTypes[21]
+	mi := &file_fsm_snapshot_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2161,7 +2230,7 @@ func (x *SessionRecord) String() string {
 func (*SessionRecord) ProtoMessage() {}
 
 func (x *SessionRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_snapshot_proto_msgTypes[21]
+	mi := &file_fsm_snapshot_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2174,7 +2243,7 @@ func (x *SessionRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SessionRecord.ProtoReflect.Descriptor instead.
 func (*SessionRecord) Descriptor() ([]byte, []int) {
-	return file_fsm_snapshot_proto_rawDescGZIP(), []int{21}
+	return file_fsm_snapshot_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *SessionRecord) GetName() string {
@@ -2431,7 +2500,7 @@ const file_fsm_snapshot_proto_rawDesc = "" +
 	"\funsubscribed\x18\t \x01(\x04R\funsubscribed\x12\x1f\n" +
 	"\vdead_before\x18\n" +
 	" \x01(\x03R\n" +
-	"deadBefore\"\xc3\x03\n" +
+	"deadBefore\"\xff\x03\n" +
 	"\x0fTopicAttributes\x12\x12\n" +
 	"\x04fifo\x18\x01 \x01(\bR\x04fifo\x12!\n" +
 	"\fdisplay_name\x18\x02 \x01(\tR\vdisplayName\x12\x16\n" +
@@ -2446,7 +2515,13 @@ const file_fsm_snapshot_proto_rawDesc = "" +
 	"extensions\x18\n" +
 	" \x01(\rR\n" +
 	"extensions\x12'\n" +
-	"\x0fdata_protection\x18\v \x01(\tR\x0edataProtection\"7\n" +
+	"\x0fdata_protection\x18\v \x01(\tR\x0edataProtection\x12:\n" +
+	"\bfeedback\x18\f \x03(\v2\x1e.seriatim.fsm.DeliveryFeedbackR\bfeedback\"y\n" +
+	"\x10DeliveryFeedback\x12!\n" +
+	"\fsuccess_role\x18\x01 \x01(\tR\vsuccessRole\x12!\n" +
+	"\ffailure_role\x18\x02 \x01(\tR\vfailureRole\x12\x1f\n" +
+	"\vsample_rate\x18\x03 \x01(\tR\n" +
+	"sampleRate\"7\n" +
 	"\rArchivePolicy\x12\x12\n" +
 	"\x04text\x18\x01 \x01(\tR\x04text\x12\x12\n" +
 	"\x04days\x18\x02 \x01(\x03R\x04days\"\x91\x03\n" +
@@ -2495,7 +2570,7 @@ func file_fsm_snapshot_proto_rawDescGZIP() []byte {
 	return file_fsm_snapshot_proto_rawDescData
 }
 
-var file_fsm_snapshot_proto_msgTypes = make([]protoimpl.MessageInfo, 22)
+var file_fsm_snapshot_proto_msgTypes = make([]protoimpl.MessageInfo, 23)
 var file_fsm_snapshot_proto_goTypes = []any{
 	(*SnapshotHeader)(nil),      // 0: seriatim.fsm.SnapshotHeader
 	(*SnapshotEnd)(nil),         // 1: seriatim.fsm.SnapshotEnd
@@ -2514,40 +2589,42 @@ var file_fsm_snapshot_proto_goTypes = []any{
 	(*Publication)(nil),         // 14: seriatim.fsm.Publication
 	(*TopicRecord)(nil),         // 15: seriatim.fsm.TopicRecord
 	(*TopicAttributes)(nil),     // 16: seriatim.fsm.TopicAttributes
-	(*ArchivePolicy)(nil),       // 17: seriatim.fsm.ArchivePolicy
-	(*SubscriptionRecord)(nil),  // 18: seriatim.fsm.SubscriptionRecord
-	(*DeadLetterPolicy)(nil),    // 19: seriatim.fsm.DeadLetterPolicy
-	(*ReplayPolicy)(nil),        // 20: seriatim.fsm.ReplayPolicy
-	(*SessionRecord)(nil),       // 21: seriatim.fsm.SessionRecord
-	(*NameValue)(nil),           // 22: seriatim.fsm.NameValue
-	(*RedrivePolicy)(nil),       // 23: seriatim.fsm.RedrivePolicy
-	(*RedriveAllowPolicy)(nil),  // 24: seriatim.fsm.RedriveAllowPolicy
-	(*MessageAttribute)(nil),    // 25: seriatim.fsm.MessageAttribute
+	(*DeliveryFeedback)(nil),    // 17: seriatim.fsm.DeliveryFeedback
+	(*ArchivePolicy)(nil),       // 18: seriatim.fsm.ArchivePolicy
+	(*SubscriptionRecord)(nil),  // 19: seriatim.fsm.SubscriptionRecord
+	(*DeadLetterPolicy)(nil),    // 20: seriatim.fsm.DeadLetterPolicy
+	(*ReplayPolicy)(nil),        // 21: seriatim.fsm.ReplayPolicy
+	(*SessionRecord)(nil),       // 22: seriatim.fsm.SessionRecord
+	(*NameValue)(nil),           // 23: seriatim.fsm.NameValue
+	(*RedrivePolicy)(nil),       // 24: seriatim.fsm.RedrivePolicy
+	(*RedriveAllowPolicy)(nil),  // 25: seriatim.fsm.RedriveAllowPolicy
+	(*MessageAttribute)(nil),    // 26: seriatim.fsm.MessageAttribute
 }
 var file_fsm_snapshot_proto_depIdxs = []int32{
-	22, // 0: seriatim.fsm.BrokerRecord.settings:type_name -> seriatim.fsm.NameValue
+	23, // 0: seriatim.fsm.BrokerRecord.settings:type_name -> seriatim.fsm.NameValue
 	6,  // 1: seriatim.fsm.QueueRecord.attributes:type_name -> seriatim.fsm.QueueAttributes
-	22, // 2: seriatim.fsm.QueueRecord.tags:type_name -> seriatim.fsm.NameValue
-	23, // 3: seriatim.fsm.QueueAttributes.redrive:type_name -> seriatim.fsm.RedrivePolicy
-	24, // 4: seriatim.fsm.QueueAttributes.redrive_allow:type_name -> seriatim.fsm.RedriveAllowPolicy
+	23, // 2: seriatim.fsm.QueueRecord.tags:type_name -> seriatim.fsm.NameValue
+	24, // 3: seriatim.fsm.QueueAttributes.redrive:type_name -> seriatim.fsm.RedrivePolicy
+	25, // 4: seriatim.fsm.QueueAttributes.redrive_allow:type_name -> seriatim.fsm.RedriveAllowPolicy
 	7,  // 5: seriatim.fsm.QueueAttributes.encryption:type_name -> seriatim.fsm.Encryption
 	8,  // 6: seriatim.fsm.QueueAttributes.deduplication:type_name -> seriatim.fsm.DeduplicationRules
-	25, // 7: seriatim.fsm.MessageRecord.attributes:type_name -> seriatim.fsm.MessageAttribute
+	26, // 7: seriatim.fsm.MessageRecord.attributes:type_name -> seriatim.fsm.MessageAttribute
 	13, // 8: seriatim.fsm.MessageRecord.published:type_name -> seriatim.fsm.PublishedMessage
 	12, // 9: seriatim.fsm.AttemptRecord.deliveries:type_name -> seriatim.fsm.AttemptDelivery
 	14, // 10: seriatim.fsm.PublishedMessage.publication:type_name -> seriatim.fsm.Publication
-	25, // 11: seriatim.fsm.Publication.attributes:type_name -> seriatim.fsm.MessageAttribute
+	26, // 11: seriatim.fsm.Publication.attributes:type_name -> seriatim.fsm.MessageAttribute
 	16, // 12: seriatim.fsm.TopicRecord.attributes:type_name -> seriatim.fsm.TopicAttributes
-	22, // 13: seriatim.fsm.TopicRecord.tags:type_name -> seriatim.fsm.NameValue
+	23, // 13: seriatim.fsm.TopicRecord.tags:type_name -> seriatim.fsm.NameValue
 	8,  // 14: seriatim.fsm.TopicAttributes.deduplication:type_name -> seriatim.fsm.DeduplicationRules
-	17, // 15: seriatim.fsm.TopicAttributes.archive:type_name -> seriatim.fsm.ArchivePolicy
-	19, // 16: seriatim.fsm.SubscriptionRecord.dead_letter:type_name -> seriatim.fsm.DeadLetterPolicy
-	20, // 17: seriatim.fsm.SubscriptionRecord.replay:type_name -> seriatim.fsm.ReplayPolicy
-	18, // [18:18] is the sub-list for method output_type
-	18, // [18:18] is the sub-list for method input_type
-	18, // [18:18] is the sub-list for extension type_name
-	18, // [18:18] is the sub-list for extension extendee
-	0,  // [0:18] is the sub-list for field type_name
+	18, // 15: seriatim.fsm.TopicAttributes.archive:type_name -> seriatim.fsm.ArchivePolicy
+	17, // 16: seriatim.fsm.TopicAttributes.feedback:type_name -> seriatim.fsm.DeliveryFeedback
+	20, // 17: seriatim.fsm.SubscriptionRecord.dead_letter:type_name -> seriatim.fsm.DeadLetterPolicy
+	21, // 18: seriatim.fsm.SubscriptionRecord.replay:type_name -> seriatim.fsm.ReplayPolicy
+	19, // [19:19] is the sub-list for method output_type
+	19, // [19:19] is the sub-list for method input_type
+	19, // [19:19] is the sub-list for extension type_name
+	19, // [19:19] is the sub-list for extension extendee
+	0,  // [0:19] is the sub-list for field type_name
 }
 
 func init() { file_fsm_snapshot_proto_init() }
@@ -2562,7 +2639,7 @@ func file_fsm_snapshot_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_fsm_snapshot_proto_rawDesc), len(file_fsm_snapshot_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   22,
+			NumMessages:   23,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

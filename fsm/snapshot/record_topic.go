@@ -3,6 +3,7 @@ package snapshot
 import (
 	"fmt"
 
+	"github.com/seriatimq/seriatim/fsm/format"
 	"github.com/seriatimq/seriatim/fsm/fsmpb"
 	"github.com/seriatimq/seriatim/fsm/protobuf"
 	"github.com/seriatimq/seriatim/queue"
@@ -31,6 +32,7 @@ func topicMessage(r *queue.TopicRecord) *fsmpb.TopicRecord {
 			Archive:          &fsmpb.ArchivePolicy{Text: a.Archive.Text, Days: a.Archive.Days},
 			Extensions:       uint32(a.Extensions),
 			DataProtection:   a.DataProtection,
+			Feedback:         feedbackMessages(a),
 		},
 		Tags:         protobuf.TagValues(r.Tags),
 		CreatedAt:    int64(r.CreatedAt),
@@ -70,7 +72,10 @@ func topicAttributes(m *fsmpb.TopicAttributes) (queue.TopicAttributes, error) {
 		return queue.TopicAttributes{}, err
 	}
 	rules, err := deduplicationRules(m.GetDeduplication())
-	return queue.TopicAttributes{
+	if err != nil {
+		return queue.TopicAttributes{}, err
+	}
+	a := queue.TopicAttributes{
 		FIFO:             m.GetFifo(),
 		DisplayName:      m.GetDisplayName(),
 		Policy:           m.GetPolicy(),
@@ -82,7 +87,26 @@ func topicAttributes(m *fsmpb.TopicAttributes) (queue.TopicAttributes, error) {
 		Archive:          policy.Archive{Text: m.GetArchive().GetText(), Days: m.GetArchive().GetDays()},
 		Extensions:       attributes.ExtensionSet(m.GetExtensions()),
 		DataProtection:   m.GetDataProtection(),
-	}, err
+	}
+	if len(m.GetFeedback()) > len(a.Feedback) {
+		return queue.TopicAttributes{}, fmt.Errorf("%w: feedback of %d protocols", format.ErrMalformed, len(m.GetFeedback()))
+	}
+	for i, f := range m.GetFeedback() {
+		a.Feedback[i] = attributes.Feedback{SuccessRole: f.GetSuccessRole(), FailureRole: f.GetFailureRole(), SampleRate: f.GetSampleRate()}
+	}
+	return a, nil
+}
+
+// feedbackMessages has no message if nothing is set, as is usual.
+func feedbackMessages(a *queue.TopicAttributes) []*fsmpb.DeliveryFeedback {
+	if a.Feedback == (queue.TopicAttributes{}).Feedback {
+		return nil
+	}
+	list := make([]*fsmpb.DeliveryFeedback, len(a.Feedback))
+	for i, f := range a.Feedback {
+		list[i] = &fsmpb.DeliveryFeedback{SuccessRole: f.SuccessRole, FailureRole: f.FailureRole, SampleRate: f.SampleRate}
+	}
+	return list
 }
 
 func subscriptionMessage(r *queue.SubscriptionRecord) *fsmpb.SubscriptionRecord {

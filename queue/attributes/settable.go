@@ -64,6 +64,12 @@ func (r *settable[T]) equal(a, b *T) bool {
 // settables are the rows of a table, sorted by name.
 type settables[T any] []settable[T]
 
+// sorted sorts rows by name.
+func sorted[T any](rows settables[T]) settables[T] {
+	slices.SortFunc(rows, func(a, b settable[T]) int { return strings.Compare(a.name, b.name) })
+	return rows
+}
+
 // find is the row of an attribute, nil if there is none.
 func (rows settables[T]) find(name string) *settable[T] {
 	i, found := slices.BinarySearchFunc(rows, name, func(r settable[T], name string) int {

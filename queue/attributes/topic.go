@@ -24,6 +24,7 @@ type Topic struct {
 	// Deduplication has the scope ScopeQueue for the whole topic.
 	Deduplication deduplication.Rules
 	Archive       policy.Archive
+	Feedback      [feedbackCount]Feedback
 	// Extensions records which extension attributes were set, since only
 	// those are listed, as on queues.
 	Extensions ExtensionSet

@@ -39,7 +39,7 @@ var contentModes = [...]string{"IdOverrides", "IdAndContent"}
 
 // topicTable has one row per settable attribute of a topic, sorted by name. It is
 // never changed.
-var topicTable = settables[Topic]{
+var topicTable = sorted(append(feedbackRows(), settables[Topic]{
 	archiveRow(),
 	settableFlag(nameContentBased, func(a *Topic) *bool { return &a.Deduplication.ContentBased }).onFIFO(),
 	contentModeRow(),
@@ -68,7 +68,7 @@ var topicTable = settables[Topic]{
 	}),
 	signatureRow(),
 	tracingRow(),
-}
+}...))
 
 // topicTextRow is a text that is stored as sent and listed unless it is empty.
 func topicTextRow(name string, field func(*Topic) *string, check func(value string) (reason string)) settable[Topic] {

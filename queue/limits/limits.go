@@ -34,6 +34,7 @@ const (
 	ListQueuesMax           = 1000
 	ArchiveDaysMax          = 365
 	DataProtectionMax       = 30_720  // characters of a DataProtectionPolicy
+	RoleLengthMax           = 2048    // bytes of the ARN of a role, IAM
 	TopicsFIFOMax           = 1000    // the quota of AWS for an account
 	TopicsStandardMax       = 100_000 // likewise
 	// SubscriptionsMax is that of a FIFO topic on AWS. It holds for every topic here,

@@ -139,9 +139,7 @@ const (
 )
 
 func (t *Topic) size() int64 {
-	a := &t.Attributes
-	texts := len(a.Policy) + len(a.DeliveryPolicy) + len(a.DataProtection)
-	return topicOverhead + t.sums.bytes + int64(texts) + int64(t.Deduplication.Len())*deduplicationOverhead
+	return topicOverhead + t.sums.bytes + int64(t.Attributes.TextBytes()) + int64(t.Deduplication.Len())*deduplicationOverhead
 }
 
 // forgetStep is how long a remembered id may be dead before the topic asks for the clock

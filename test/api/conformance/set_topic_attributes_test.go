@@ -18,6 +18,9 @@ func TestSetTopicAttributes(t *testing.T) {
 			{"DeduplicationWindowSeconds", "20"},
 			{"KmsMasterKeyId", "k"},
 			{"TracingConfig", "PassThrough"},
+			{"HTTPSuccessFeedbackSampleRate", "0"},
+			{"LambdaSuccessFeedbackRoleArn", "arn:aws:iam::000000000000:role/log"},
+			{"SQSFailureFeedbackRoleArn", "arn:aws:iam::000000000000:role/log"},
 			{"DeliveryPolicy", `{"http":{"defaultHealthyRetryPolicy":{"numRetries":5}}}`},
 		} {
 			c.setTopic(t, fifo, test.name, test.value)
@@ -35,6 +38,7 @@ func TestSetTopicAttributes(t *testing.T) {
 			{fifo, "DataProtectionPolicy", "{}", "AttributeName"},
 			{fifo, "ContentBasedDeduplication", "maybe", "ContentBasedDeduplication: Invalid value [maybe]. Must be true or false."},
 			{fifo, "FifoThroughputScope", "Topic", "FifoThroughputScope: Invalid value [Topic]. Cannot be changed from MessageGroup to Topic."},
+			{fifo, "SQSSuccessFeedbackSampleRate", "101", "SQSSuccessFeedbackSampleRate: Invalid value [101]. Must be between 0 and 100."},
 			{fifo, "Policy", "", "Policy Error: null"},
 			{fifo, "ArchivePolicy", "", "ArchivePolicy: Unable to parse JSON"},
 			{fifo, "ArchivePolicy", `{"a":"b"}`, "ArchivePolicy: JSON is missing required fields"},

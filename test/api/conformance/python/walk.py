@@ -1,5 +1,5 @@
-"""A walk through the SQS API with boto3: every kind of call once, digests checked,
-any warning an error. Works with clients that speak JSON and with older ones
+"""A walk through the SQS and SNS APIs with boto3: every kind of call once, digests
+checked, any warning an error. Works with clients that speak JSON and with older ones
 that speak Query."""
 
 import hashlib
@@ -81,11 +81,17 @@ class Walk:
         endpoints = os.environ.get("SERIATIM_ENDPOINTS", os.environ["AWS_ENDPOINT_URL"]).split()
         clients = [boto3.client("sqs", endpoint_url=e, region_name="us-east-1") for e in endpoints]
         self.turn = itertools.cycle(clients)
+        self.topic_turn = itertools.cycle([boto3.client("sns", endpoint_url=e, region_name="us-east-1") for e in endpoints])
 
     @property
     def sqs(self):
         """The client of the next node."""
         return next(self.turn)
+
+    @property
+    def sns(self):
+        """The client of the next node, for topics."""
+        return next(self.topic_turn)
 
     def create(self, name, **attributes):
         return self.sqs.create_queue(QueueName=f"{name}-{RUN}.fifo", Attributes={"FifoQueue": "true", **attributes})["QueueUrl"]
@@ -190,6 +196,69 @@ class Walk:
         refused("ResourceNotFoundException", self.sqs.cancel_message_move_task, TaskHandle=self.handle_of_nobody(dead))
         return dead, source
 
+    def topics(self):
+        queue, dead = self.create("subscribed"), self.create("undelivered")
+        topic = self.sns.create_topic(
+            Name=f"walk-{RUN}.fifo",
+            Attributes={"FifoTopic": "true", "ContentBasedDeduplication": "true"},
+            Tags=[{"Key": "team", "Value": "payments"}, {"Key": "stage", "Value": "test"}],
+        )["TopicArn"]
+        same(topic, f"arn:aws:sns:us-east-1:{ACCOUNT}:walk-{RUN}.fifo", "ARN of the topic")
+        self.sns.set_topic_attributes(TopicArn=topic, AttributeName="DisplayName", AttributeValue="é")
+        got = self.sns.get_topic_attributes(TopicArn=topic)["Attributes"]
+        same((got["DisplayName"], got["FifoTopic"], got["Owner"]), ("é", "true", ACCOUNT), "attributes of the topic")
+        self.sns.untag_resource(ResourceArn=topic, TagKeys=["stage"])
+        self.sns.tag_resource(ResourceArn=topic, Tags=[{"Key": "owner", "Value": "é"}])
+        tags = self.sns.list_tags_for_resource(ResourceArn=topic)["Tags"]
+        same({t["Key"]: t["Value"] for t in tags}, {"team": "payments", "owner": "é"}, "tags of the topic")
+        same(topic in [t["TopicArn"] for p in self.sns.get_paginator("list_topics").paginate() for t in p["Topics"]], True, "topic in the pages")
+        self.sns.add_permission(TopicArn=topic, Label="L", AWSAccountId=["111122223333"], ActionName=["Publish"])
+        self.sns.remove_permission(TopicArn=topic, Label="L")
+        self.sns.put_data_protection_policy(ResourceArn=topic, DataProtectionPolicy="{}")
+        same(self.sns.get_data_protection_policy(ResourceArn=topic)["DataProtectionPolicy"], "{}", "data protection policy")
+
+        subscription = self.sns.subscribe(TopicArn=topic, Protocol="sqs", Endpoint=self.arn(queue), Attributes={"FilterPolicy": '{"k": ["v"]}'})["SubscriptionArn"]
+        redrive = json.dumps({"deadLetterTargetArn": self.arn(dead)})
+        self.sns.set_subscription_attributes(SubscriptionArn=subscription, AttributeName="RedrivePolicy", AttributeValue=redrive)
+        got = self.sns.get_subscription_attributes(SubscriptionArn=subscription)["Attributes"]
+        same((got["Endpoint"], got["PendingConfirmation"], got["FilterPolicyScope"]), (self.arn(queue), "false", "MessageAttributes"), "attributes of the subscription")
+        listed = self.sns.list_subscriptions_by_topic(TopicArn=topic)["Subscriptions"]
+        same([s["SubscriptionArn"] for s in listed], [subscription], "subscriptions of the topic")
+        pages = self.sns.get_paginator("list_subscriptions").paginate()
+        same(any(s["SubscriptionArn"] == subscription for p in pages for s in p["Subscriptions"]), True, "subscription in the pages")
+        self.publishes(topic, subscription, queue)
+        refused("InvalidParameter", self.sns.confirm_subscription, TopicArn=topic, Token="x")
+        self.sns.unsubscribe(SubscriptionArn=subscription)
+        self.sns.delete_topic(TopicArn=topic)
+        try:
+            self.sns.get_topic_attributes(TopicArn=topic)
+        except self.sns.exceptions.NotFoundException:
+            return queue, dead
+        raise AssertionError("the typed exception was not raised")
+
+    def publishes(self, topic, subscription, queue):
+        attributes = {"k": {"DataType": "String", "StringValue": "v"}, "b": {"DataType": "Binary", "BinaryValue": bytes(range(256))}}
+        message = dict(TopicArn=topic, Message='body "é" \r\n \U0001f600', Subject="about", MessageGroupId="g", MessageAttributes=attributes)
+        first = self.sns.publish(**message)
+        again = self.sns.publish(**message)
+        same((again["MessageId"], again["SequenceNumber"]), (first["MessageId"], first["SequenceNumber"]), "answer to the duplicate")
+        self.sns.publish(TopicArn=topic, Message="filtered out", MessageGroupId="g")
+        got = self.sqs.receive_message(QueueUrl=queue, WaitTimeSeconds=10, MaxNumberOfMessages=10)["Messages"]
+        same(len(got), 1, "messages that pass the filter")
+        body = json.loads(got[0]["Body"])
+        same((body["MessageId"], body["Message"], body["Subject"], body["TopicArn"]), (first["MessageId"], message["Message"], "about", topic), "envelope")
+        self.sqs.delete_message(QueueUrl=queue, ReceiptHandle=got[0]["ReceiptHandle"])
+
+        self.sns.set_subscription_attributes(SubscriptionArn=subscription, AttributeName="FilterPolicy", AttributeValue="{}")
+        self.sns.set_subscription_attributes(SubscriptionArn=subscription, AttributeName="RawMessageDelivery", AttributeValue="true")
+        entries = [{"Id": f"e{i}", "Message": f"m{i}", "MessageGroupId": "g", "MessageDeduplicationId": f"d{i}"} for i in range(10)]
+        sent = self.sns.publish_batch(TopicArn=topic, PublishBatchRequestEntries=entries)
+        same(([e["Id"] for e in sent["Successful"]], sent["Failed"]), ([e["Id"] for e in entries], []), "batch")
+        got = self.sqs.receive_message(QueueUrl=queue, WaitTimeSeconds=10, MaxNumberOfMessages=10)["Messages"]
+        same([m["Body"] for m in got], [e["Message"] for e in entries], "raw messages")
+        refused("InvalidParameter", self.sns.publish, TopicArn=topic, Message="m")
+        refused("BatchEntryIdsNotDistinct", self.sns.publish_batch, TopicArn=topic, PublishBatchRequestEntries=[entries[0], entries[0]])
+
     def handle_of_nobody(self, source):
         import base64
 
@@ -220,7 +289,8 @@ def main():
     walk.settings(url)
     dead, source = walk.redrive()
     walk.refusals(url)
-    for queue in (url, dead, source):
+    subscribed, undelivered = walk.topics()
+    for queue in (url, dead, source, subscribed, undelivered):
         walk.sqs.delete_queue(QueueUrl=queue)
     same(complaints.lines, [], "warnings of the client")
     print(f"boto3 {boto3.__version__}, botocore {botocore.__version__}: all steps passed")

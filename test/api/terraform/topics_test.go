@@ -1,0 +1,120 @@
+package terraform
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/seriatimq/seriatim/test/kit/harness"
+)
+
+// pluginFolders are where Terraform or the makers of images keep providers.
+var pluginFolders = []string{
+	os.Getenv("SERIATIM_TERRAFORM_PLUGINS"), "/usr/local/share/terraform/plugins", "/usr/share/terraform/plugins", "/opt/tf-plugins",
+}
+
+// plugins is the folder that has the provider of AWS, empty if none has.
+func plugins() string {
+	for _, folder := range pluginFolders {
+		if found, err := filepath.Glob(filepath.Join(folder, "*", "hashicorp", "aws")); err == nil && folder != "" && len(found) > 0 {
+			return folder
+		}
+	}
+	return ""
+}
+
+// stepTimeout bounds one command of Terraform; the provider is slow to start.
+const stepTimeout = 5 * time.Minute
+
+// workspace is a folder that Terraform works in.
+type workspace struct{ dir, endpoint string }
+
+// run runs a command of Terraform and returns its output and exit code.
+func (w workspace) run(t *testing.T, args ...string) ([]byte, int) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), stepTimeout)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, "terraform", args...)
+	cmd.Dir = w.dir
+	cmd.Env = append(os.Environ(), "TF_IN_AUTOMATION=1", "TF_INPUT=0", "CHECKPOINT_DISABLE=1", "TF_CLI_CONFIG_FILE="+os.DevNull,
+		"TF_VAR_endpoint="+w.endpoint, "AWS_EC2_METADATA_DISABLED=true", "AWS_CONFIG_FILE="+os.DevNull, "AWS_SHARED_CREDENTIALS_FILE="+os.DevNull)
+	out, err := cmd.CombinedOutput()
+	var ended *exec.ExitError
+	if err != nil && !errors.As(err, &ended) {
+		t.Fatalf("terraform %v: %v\n%s", args, err, out)
+	}
+	return out, cmd.ProcessState.ExitCode()
+}
+
+func (w workspace) mustRun(t *testing.T, args ...string) []byte {
+	t.Helper()
+	out, code := w.run(t, args...)
+	if code != 0 {
+		t.Fatalf("terraform %v ended with %d:\n%s", args, code, out)
+	}
+	return out
+}
+
+// TestTopics: apply, an empty second plan, destroy.
+func TestTopics(t *testing.T) {
+	if _, err := exec.LookPath("terraform"); err != nil {
+		t.Skip("there is no terraform here")
+	}
+	folder := plugins()
+	if folder == "" {
+		t.Skip("there is no provider of AWS for terraform here; name its folder in SERIATIM_TERRAFORM_PLUGINS")
+	}
+	dir := t.TempDir()
+	binary, err := harness.Build(t.Context(), dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cluster, err := harness.Start(t.Context(), harness.Options{Binary: binary, Dir: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer cluster.Close()
+	w := workspace{dir: filepath.Join(dir, "workspace"), endpoint: cluster.Endpoint()}
+	if err := os.CopyFS(w.dir, os.DirFS("testdata")); err != nil {
+		t.Fatal(err)
+	}
+	w.mustRun(t, "init", "-plugin-dir="+folder)
+	w.mustRun(t, "apply", "-auto-approve", "-no-color")
+	// Exit code 2 says that there is something to change.
+	if out, code := w.run(t, "plan", "-detailed-exitcode", "-no-color"); code != 0 {
+		t.Errorf("the second plan ended with %d:\n%s", code, out)
+	}
+	want := map[string]int{"aws_sns_topic": 2, "aws_sns_topic_policy": 1, "aws_sns_topic_subscription": 3, "aws_sqs_queue": 3}
+	if diff := cmp.Diff(want, w.resources(t)); diff != "" {
+		t.Errorf("resources (-want +got):\n%s", diff)
+	}
+	w.mustRun(t, "destroy", "-auto-approve", "-no-color")
+	if left := w.resources(t); len(left) != 0 {
+		t.Errorf("left: %v", left)
+	}
+}
+
+// resources counts the resources of the state by type.
+func (w workspace) resources(t *testing.T) map[string]int {
+	t.Helper()
+	content, err := os.ReadFile(filepath.Join(w.dir, "terraform.tfstate"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var state struct{ Resources []struct{ Type string } }
+	if err := json.Unmarshal(content, &state); err != nil {
+		t.Fatal(err)
+	}
+	counts := map[string]int{}
+	for _, r := range state.Resources {
+		counts[r.Type]++
+	}
+	return counts
+}
