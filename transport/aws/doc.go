@@ -16,7 +16,7 @@
 // # Who calls it
 //
 // cmd/seriatim/server puts a [Handler] behind the client listener with the
-// [API] of each service; package sqs, and others to come, define theirs.
+// [API] of each service; packages sqs and sns define theirs.
 //
 // # Design
 //

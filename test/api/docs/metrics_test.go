@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/sns"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 
 	"github.com/seriatimq/seriatim/test/kit/harness"
@@ -59,6 +60,7 @@ func fillMetrics(t *testing.T, cluster *harness.Cluster) {
 	}); err != nil {
 		t.Fatal(err)
 	}
+	fillTopicMetrics(t, cluster)
 	for deadline := time.Now().Add(snippetTimeout); ; time.Sleep(100 * time.Millisecond) { // a process offers no event to wait for
 		table := metricsTable(t, cluster.Nodes)
 		if strings.Contains(table, "`seriatim_clock_skew_seconds`") && strings.Contains(table, "`seriatim_queue_messages`") {
@@ -67,6 +69,39 @@ func fillMetrics(t *testing.T, cluster *harness.Cluster) {
 		if time.Now().After(deadline) {
 			t.Fatalf("the nodes serve no word of each other's clocks or none of a queue:\n%s", table)
 		}
+	}
+}
+
+// fillTopicMetrics publishes what one queue knows already, what goes to a dead-letter
+// queue, and what is lost.
+func fillTopicMetrics(t *testing.T, cluster *harness.Cluster) {
+	t.Helper()
+	client := cluster.NewSNS(cluster.Rotate())
+	topic, err := client.CreateTopic(t.Context(), &sns.CreateTopicInput{Name: aws.String("metrics.fifo"), Attributes: map[string]string{"FifoTopic": "true"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	arn := func(queue string) *string {
+		return aws.String("arn:aws:sqs:" + harness.Region + ":000000000000:" + queue)
+	}
+	for queue, attributes := range map[string]map[string]string{ // order does not matter
+		"metrics.fifo": nil, "lost.fifo": nil, "moved.fifo": {"RedrivePolicy": `{"deadLetterTargetArn":"` + *arn("dead.fifo") + `"}`},
+	} {
+		if _, err := client.Subscribe(t.Context(), &sns.SubscribeInput{
+			TopicArn: topic.TopicArn, Protocol: aws.String("sqs"), Endpoint: arn(queue), Attributes: attributes,
+		}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := cluster.NewSQS(cluster.Rotate()).CreateQueue(t.Context(), &sqs.CreateQueueInput{
+		QueueName: aws.String("dead.fifo"), Attributes: map[string]string{"FifoQueue": "true"},
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := client.Publish(t.Context(), &sns.PublishInput{
+		TopicArn: topic.TopicArn, Message: aws.String("m"), MessageGroupId: aws.String("g"), MessageDeduplicationId: aws.String("1"),
+	}); err != nil {
+		t.Fatal(err)
 	}
 }
 

@@ -76,6 +76,15 @@ func TestSnippets(t *testing.T) {
 			t.Errorf("printed %q", out)
 		}
 	})
+	t.Run("topics", func(t *testing.T) {
+		file := filepath.Join(t.TempDir(), "main.go")
+		if err := os.WriteFile(file, []byte(here(snippet(t, "docs/manual/topics.md", "snippet: topics"))), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if out := runSnippet(ctx, t, "go", "run", file); out != "billing.fifo order 17\n" {
+			t.Errorf("printed %q", out)
+		}
+	})
 	t.Run("boto3", func(t *testing.T) {
 		if exec.CommandContext(ctx, "python3", "-c", "import boto3").Run() != nil {
 			t.Skip("no Python with boto3 here; make conformance installs one and runs this test with it")
