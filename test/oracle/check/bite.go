@@ -2,6 +2,7 @@ package check
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/seriatimq/seriatim/test/oracle/history"
@@ -144,7 +145,7 @@ func (c *checker) count(e *history.Event) {
 		n["faults whose mending had trouble"]++
 	case e.Kind == history.KindFault:
 		n["faults that did not run"]++
-	case e.Kind == history.KindOp && e.Action == history.Send && e.Result == history.OK && e.Error != "" && e.Workload != "batch":
+	case e.Kind == history.KindOp && slices.Contains([]string{history.Send, history.Publish, history.Schedule}, e.Action) && e.Result == history.OK && e.Error != "" && e.Workload != "batch":
 		n["sends refused"]++
 	case e.Kind == history.KindDrained:
 		n["queues drained"]++

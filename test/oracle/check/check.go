@@ -50,6 +50,8 @@ type delivery struct {
 // message is all that a history says about one MessageId.
 type message struct {
 	id, queue, group, dedup, sequence string
+	number                            string // that sends were told; another one if it was scheduled
+	publication                       string // id at the topic that delivered it, empty if it is not known
 
 	acks       []*history.Event // sends answered with this id
 	deliveries []*delivery      // in order of their return
@@ -79,6 +81,14 @@ type checker struct {
 	uncertain  [][2]int64                // the same, until log time was seen to be close to true time
 	checking   string                    // the checker at work
 	effects    map[int64]int64           // operations of unknown outcome with their log time, as far as the log is known
+	extensions
+}
+
+// extensions are what a history says beyond queues and messages.
+type extensions struct {
+	topics    map[string]*topic
+	sessions  sessions
+	schedules schedules
 }
 
 // Check judges a history by itself. It knows nothing but its lines.
@@ -88,18 +98,21 @@ func Check(events []history.Event) Report { return CheckWithEffects(events, nil)
 // unknown outcome took effect, by their numbers, with the log time of the entry that
 // did it (see logcheck.Checker.Effects).
 func CheckWithEffects(events []history.Event, effects map[int64]int64) Report {
-	events = history.Singles(events)
+	events = unwrapped(history.Singles(events))
 	c := &checker{
 		effects: effects,
 		events:  events, sends: map[string][]*history.Event{}, byKey: map[string][]*history.Event{}, receives: map[string][]*history.Event{},
 		purges: map[string][]*history.Event{}, messages: map[string]*message{}, handles: map[string]*delivery{},
 		drained: map[string]int64{}, visibility: map[string][]*history.Event{}, attempts: map[string]*history.Event{},
-		report: Report{Counts: map[string]int{}, waived: map[string]bool{}},
+		report:     Report{Counts: map[string]int{}, waived: map[string]bool{}},
+		extensions: extensions{topics: map[string]*topic{}, sessions: newSessions(), schedules: newSchedules()},
 	}
 	c.index()
+	c.holds()
 	c.indexClocks()
 	c.checking = "identity" // I7, I9: of ids, numbers and handles
 	c.deliver()
+	c.resolve()
 	c.settle()
 	for _, x := range c.checkers() {
 		c.checking = x.name
@@ -124,6 +137,9 @@ func (c *checker) checkers() []named {
 		{"duplicates", c.checkDuplicates}, // I3
 		{"numbers", c.checkNumbers},       // I4a, I9
 		{"overtaking", c.checkOvertaking}, // I4b, I4c, I4d, I5
+		{"fan-out", c.checkFanOut},        // I18
+		{"sessions", c.checkSessions},     // I19
+		{"schedules", c.checkSchedules},   // I20
 		{"attempts", c.checkAttempts},     // I6
 		{"deletes", c.checkDeletes},       // I8
 		{"visibility", c.checkVisibility}, // I6, I10
@@ -201,6 +217,11 @@ func (c *checker) index() {
 				c.purges[e.Queue] = append(c.purges[e.Queue], e)
 			case "visibility":
 				c.visibility[e.Handle] = append(c.visibility[e.Handle], e)
+			case history.Publish:
+				c.indexPublish(e)
+			default:
+				c.indexSession(e)
+				c.indexSchedule(e)
 			}
 		default: // read by the checker it is for
 		}
@@ -224,21 +245,25 @@ func (c *checker) deliver() {
 			continue
 		}
 		switch e.Action {
-		case "send":
+		case "send", history.Schedule:
 			m := get(e.Queue, e.Message)
 			if m.acks = append(m.acks, e); len(m.acks) == 1 {
-				m.queue, m.group, m.dedup, m.sequence = e.Queue, e.Group, e.Dedup, e.Sequence
+				m.queue, m.group, m.dedup, m.number = e.Queue, e.Group, e.Dedup, e.Sequence
 			} else if m.dedup != e.Dedup {
 				c.violate("I9", e.Return, "send %d of %q: message %s, number %s, was made by send %d of %q", e.ID, e.Dedup, e.Message, e.Sequence, m.acks[0].ID, m.dedup)
-			} else if m.sequence != e.Sequence {
-				c.violate("I9", e.Return, "send %d: message %s has number %s, another send was told %s", e.ID, e.Message, e.Sequence, m.sequence)
+			} else if m.number != e.Sequence {
+				c.violate("I9", e.Return, "send %d: message %s has number %s, another send was told %s", e.ID, e.Message, e.Sequence, m.number)
+			}
+			if m.sequence == "" && !c.schedules.in(e.Queue) {
+				m.sequence = e.Sequence
 			}
 		case "receive":
 			for position, got := range e.Messages {
 				m := get(e.Queue, got.ID)
 				if m.queue == "" {
-					m.queue, m.group, m.dedup, m.sequence = e.Queue, got.Group, got.Dedup, got.Sequence
+					m.queue, m.group, m.dedup = e.Queue, got.Group, got.Dedup
 				}
+				m.sequence = cmp.Or(m.sequence, got.Sequence) // a scheduled one has another when its time has come
 				d := &delivery{receive: e, message: got, position: position}
 				if first := c.handles[got.Handle]; first == nil {
 					c.handles[got.Handle] = d
@@ -266,18 +291,21 @@ func (c *checker) settle() {
 		}
 	}
 	for _, m := range c.messages {
+		m.sequence = cmp.Or(m.sequence, m.number)
 		slices.SortFunc(m.deliveries, func(a, b *delivery) int { return cmp.Compare(a.receive.Return, b.receive.Return) })
 		slices.SortFunc(m.deletes, func(a, b *history.Event) int { return cmp.Compare(a.Call, b.Call) })
 		c.order = append(c.order, m)
 		m.created = never
 		for _, ack := range m.acks {
-			m.created = min(m.created, ack.Return)
+			if !c.schedules.in(m.queue) { // there it has its place only when its time has come
+				m.created = min(m.created, ack.Return)
+			}
 		}
 		// Who made it: the sends of its body, if it was seen; else any of its key.
 		makers := c.byKey[m.queue+"\x00"+m.dedup]
 		if len(m.deliveries) > 0 {
 			m.created = min(m.created, m.deliveries[0].receive.Return)
-			makers = c.sends[m.deliveries[0].message.Body]
+			makers = c.sendsOf(m.queue, m.deliveries[0].message.Body)
 		}
 		m.earliest = never
 		if len(m.deliveries) == 0 && len(makers) == 0 {
@@ -317,6 +345,21 @@ func (m *message) stale(handle string, call int64) bool {
 	return false
 }
 
+// sendsOf are the sends of a body that a queue was given: those of the body, or the
+// publishes that its subscription let pass.
+func (c *checker) sendsOf(queue, body string) []*history.Event {
+	return c.sends[c.bodyIn(queue, body)]
+}
+
+// bodyIn is under which name a body is found in a queue: what a topic delivers is in
+// more than one.
+func (c *checker) bodyIn(queue, body string) string {
+	if c.rules.SubscriptionOf(queue) != nil {
+		return queue + "\x00" + body
+	}
+	return body
+}
+
 // hidden says that the message may have been put away for longer than a drain
 // waits, by the last change of its visibility.
 func (c *checker) hidden(m *message) bool {
@@ -347,7 +390,9 @@ func (c *checker) removed(m *message) int64 {
 	at := never
 	for _, e := range m.deletes {
 		d := c.handles[e.Handle]
-		if e.Result == history.OK && e.Error == "" && c.sooner(d.receive, e, c.span(d)) && len(c.visibility[e.Handle]) == 0 {
+		// Without its lock nobody is told that a message of a session was settled.
+		held := e.Session != "" || c.sooner(d.receive, e, c.span(d)) && len(c.visibility[e.Handle]) == 0
+		if e.Result == history.OK && e.Error == "" && held {
 			at = min(at, e.Return)
 		}
 	}

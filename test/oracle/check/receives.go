@@ -117,6 +117,10 @@ func (c *checker) checkVisibility() {
 				c.report.Counts["deliveries repeated by attempt id"]++
 				continue
 			}
+			if d.receive.Session != "" || before != nil && before.receive.Session != "" {
+				before = d // who has the lock may give messages back at any time, see checkSessions
+				continue
+			}
 			previous, previousLog := int64(0), int64(0)
 			count := c.rules.DeadLetter[c.source(m.queue)] // 0 but for dead letters
 			if before != nil {

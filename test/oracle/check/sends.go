@@ -13,6 +13,8 @@ import (
 func (c *checker) checkLoss() {
 	for _, m := range c.order {
 		switch {
+		case c.rules.SubscriptionOf(m.queue) != nil:
+			c.report.Counts["messages delivered by topics"]++
 		case len(m.acks) > 0:
 			c.report.Counts["messages acknowledged"]++
 		case c.source(m.queue) != "":
@@ -79,12 +81,12 @@ func (c *checker) checkContent() {
 			if d.message.Extra != "" {
 				c.report.Counts["messages with attributes delivered"]++
 			}
-			got, sends := d.message, c.sends[d.message.Body]
+			got, sends := d.message, c.sendsOf(m.queue, d.message.Body)
 			possible, sameID := false, false
 			var wrong bool
 			for _, s := range sends {
 				possible = possible || s.Possible()
-				sameID = sameID || s.Result == history.Unknown || s.Message == got.ID || c.retried(s, m, c.messages[s.Queue+"\x00"+s.Message])
+				sameID = sameID || s.Result == history.Unknown || s.Message == got.ID || s.Topic != "" || c.retried(s, m, c.messages[s.Queue+"\x00"+s.Message])
 				wrong = wrong || s.Group != got.Group || s.Extra != got.Extra
 				if source := c.source(d.receive.Queue); source != "" {
 					// It has its own id for deduplication there.
@@ -136,7 +138,7 @@ func (c *checker) checkDuplicates() {
 			if c.outside(m, s) {
 				c.violate("I3", s.Return, "send %d was dropped as a duplicate of message %s, whose window was over", s.ID, m.id)
 			}
-			if s.Call > m.created {
+			if s.Call > m.created && s.Topic == "" {
 				c.report.Counts["duplicates dropped"]++
 				if anyWithin(c.changes, m.created, s.Return) {
 					c.report.Counts["duplicates sent across a leader change"]++
@@ -148,18 +150,19 @@ func (c *checker) checkDuplicates() {
 		}
 		first := m.deliveries[0].message
 		key := m.queue + "\x00" + m.dedup
-		if p := last[key]; p != nil && !c.forgot(p, m) {
+		if p := last[key]; p != nil && !c.forgot(p, m) && !c.schedules.in(m.queue) {
 			before := p.deliveries[0].message
 			if (first.Sent-before.Sent)*1000 < c.rules.WindowOf(m.queue) {
 				c.violate("I3", m.deliveries[0].receive.Return, "messages %s and %s have the key %q within one window: %d ms apart", p.id, m.id, m.dedup, first.Sent-before.Sent)
 			}
 		}
 		last[key] = m
-		sends := c.sends[first.Body]
-		if other := maker[first.Body]; other != nil && other.id != m.id && len(sends) == 1 && !c.retried(sends[0], other, m) {
+		body := c.bodyIn(m.queue, first.Body)
+		sends := c.sends[body]
+		if other := maker[body]; other != nil && other.id != m.id && len(sends) == 1 && !c.retried(sends[0], other, m) {
 			c.violate("I12", m.deliveries[0].receive.Return, "send %d was done twice: messages %s and %s", sends[0].ID, other.id, m.id)
 		}
-		maker[first.Body] = m
+		maker[body] = m
 	}
 }
 
@@ -188,7 +191,7 @@ func (c *checker) retried(s *history.Event, a, b *message) bool {
 // window of the message was certainly over.
 func (c *checker) outside(m *message, s *history.Event) bool {
 	window := c.rules.WindowOf(m.queue)
-	if s.LogTime > 0 && len(m.deliveries) > 0 {
+	if s.LogTime > 0 && len(m.deliveries) > 0 && !c.schedules.in(m.queue) {
 		return (s.LogTime-m.deliveries[0].message.Sent)*1000 >= window
 	}
 	return s.Call > m.created+window+c.rules.Slack && c.calm(m.created, s.Return)
@@ -196,13 +199,16 @@ func (c *checker) outside(m *message, s *history.Event) bool {
 
 // checkNumbers is I9 and I4(a): a number is of one message, and a message made
 // after another was acknowledged has a greater one.
-func (c *checker) checkNumbers() {
-	for start := 0; start < len(c.order); {
+func (c *checker) checkNumbers() { c.checkNumbersOf(c.order) }
+
+// checkNumbersOf checks messages by queue, or topic, and number.
+func (c *checker) checkNumbersOf(order []*message) {
+	for start := 0; start < len(order); {
 		end := start
-		for end < len(c.order) && c.order[end].queue == c.order[start].queue {
+		for end < len(order) && order[end].queue == order[start].queue {
 			end++
 		}
-		queue := c.order[start:end]
+		queue := order[start:end]
 		start = end
 		// By falling number: no message may be made before another with a
 		// greater number began to be made after it.
@@ -261,7 +267,7 @@ func (c *checker) checkOvertaking() {
 			}
 			for i := first; i < len(group) && compareSequence(group[i].sequence, d.message.Sequence) < 0; i++ {
 				m := group[i]
-				if m.created >= d.receive.Call || removable[i] < d.receive.Return {
+				if m.created >= d.receive.Call || removable[i] < d.receive.Return || c.heldWith(m, d) {
 					continue
 				}
 				if slices.ContainsFunc(d.receive.Messages[:d.position], func(o history.Message) bool { return o.ID == m.id }) {

@@ -108,6 +108,9 @@ type Message struct {
 	Sent     int64  `json:"sent"` // log time of the send in milliseconds
 	// Extra are the message's attributes, see AttributesText.
 	Extra string `json:"extra,omitempty"`
+	// Publication and Number are those of the envelope that it came in, see Unwrapped.
+	Publication string `json:"-"`
+	Number      string `json:"-"`
 }
 
 // Event is a line of a history. Times are microseconds of the harness's own
@@ -154,6 +157,7 @@ type Detail struct {
 	Digests    int               `json:"digests,omitempty"`   // of an answer: messages whose digests were compared
 	BadDigest  string            `json:"badDigest,omitempty"` // the first that was not that of what it came with
 	Struck     bool              `json:"struck,omitempty"`    // of a fault: it was done, whatever became of its mending
+	Extension
 }
 
 // Entry is one of a batch.
@@ -221,6 +225,9 @@ type Rules struct {
 	Queues     []string         `json:"queues,omitempty"`     // that must be empty at the end
 	Quick      bool             `json:"quick,omitempty"`
 	Must       []string         `json:"must,omitempty"` // counts that a fixed scenario must not leave at 0
+	// Subscriptions are what the topics of the run deliver to. The windows of a topic
+	// and of its queues are the same.
+	Subscriptions []Subscription `json:"subscriptions,omitempty"`
 }
 
 // WindowOf is the deduplication window of a queue.

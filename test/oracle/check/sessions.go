@@ -1,0 +1,288 @@
+package check
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+
+	"github.com/seriatimq/seriatim/test/oracle/history"
+)
+
+// A session has one holder at a time. When a lock begins and ends is known in log time:
+// an answer says at which place of the log it was given, and until when the lock is in
+// force. What may have ended a lock before that is a release, be it answered or not;
+// what may have made it longer is a renewal. Both sides are judged by what is certain.
+
+// lock is one lock of a session.
+type lock struct {
+	accept   *history.Event
+	renewals []*history.Event // that may have been done, in order of their call
+	releases []*history.Event
+	uses     []*history.Event // answered as done under it, renewals and releases among them
+}
+
+// sessions are the locks of a history, and what was kept with their sessions.
+type sessions struct {
+	byToken   map[string]*lock
+	locks     map[string][]*lock          // by queue and session, in the order of the log
+	states    map[string][]*history.Event // sets and reads, by queue and session
+	abandoned map[string][]*history.Event // by handle
+	lost      map[string]int64            // by token: call of the first receive without an answer
+}
+
+func newSessions() sessions {
+	return sessions{
+		byToken: map[string]*lock{}, locks: map[string][]*lock{}, states: map[string][]*history.Event{}, abandoned: map[string][]*history.Event{}, lost: map[string]int64{},
+	}
+}
+
+// indexSession notes a call of a session. Those under a lock may stand before its
+// accept in a history.
+func (c *checker) indexSession(e *history.Event) {
+	s := &c.sessions
+	key := e.Queue + "\x00" + e.Group
+	switch e.Action {
+	case history.AcceptSession:
+		if e.Result != history.OK || e.Error != "" || e.Session == "" {
+			return
+		}
+		if other := s.byToken[e.Session]; other != nil {
+			c.violate("I19", e.Return, "accept %d and %d of session %q have one token", other.accept.ID, e.ID, e.Group)
+			return
+		}
+		l := &lock{accept: e}
+		s.byToken[e.Session] = l
+		s.locks[key] = append(s.locks[key], l)
+	case history.GetState, history.SetState:
+		s.states[key] = append(s.states[key], e)
+	}
+}
+
+// holds sorts what was done under each lock.
+func (c *checker) holds() {
+	s := &c.sessions
+	for _, locks := range s.locks {
+		slices.SortFunc(locks, func(a, b *lock) int {
+			return cmp.Or(cmp.Compare(a.accept.Index, b.accept.Index), cmp.Compare(a.accept.Return, b.accept.Return))
+		})
+	}
+	for i := range c.events {
+		e := &c.events[i]
+		if e.Kind != history.KindOp || e.Session == "" || e.Action == history.AcceptSession {
+			continue
+		}
+		if e.Error == history.SessionLockLost || e.Error == history.MessageLockLost {
+			c.report.Counts["calls under a lost lock refused"]++
+		}
+		if first, known := s.lost[e.Session]; e.Action == history.Receive && e.Result == history.Unknown && (!known || e.Call < first) {
+			s.lost[e.Session] = e.Call
+		}
+		if e.Action == history.Abandon {
+			s.abandoned[e.Handle] = append(s.abandoned[e.Handle], e)
+		}
+		l := s.byToken[e.Session]
+		if l == nil || !e.Possible() {
+			continue // its accept was in an earlier part, or it was not done
+		}
+		switch e.Action {
+		case history.RenewSession:
+			l.renewals = append(l.renewals, e)
+		case history.ReleaseSession:
+			l.releases = append(l.releases, e)
+		}
+		if e.Result == history.OK {
+			l.uses = append(l.uses, e)
+		}
+	}
+}
+
+// follows says that an answered call has certainly its place in the log behind another
+// one: by their entries, else by the times of the clients.
+func follows(second, first *history.Event) bool {
+	if second.Index > 0 && first.Index > 0 && second.Index != first.Index {
+		return second.Index > first.Index
+	}
+	return second.Call > first.Return
+}
+
+// until is the end of a lock as far as it is certain at a later call, in log time.
+func (l *lock) until(at *history.Event) int64 {
+	end := l.accept.Until
+	for _, r := range l.renewals {
+		if r.Result == history.OK && follows(at, r) {
+			end = r.Until // a renewal may also make it shorter
+		}
+	}
+	for _, r := range l.renewals {
+		if r.Result == history.Unknown && r.Call < at.Return {
+			return min(end, l.accept.Until) // nobody knows which came last
+		}
+	}
+	return end
+}
+
+// released says that a release may have ended the lock before a call.
+func (l *lock) released(at *history.Event) bool {
+	return slices.ContainsFunc(l.releases, func(r *history.Event) bool {
+		return r.Call < at.Return && (r.Result == history.Unknown || !follows(r, at))
+	})
+}
+
+// over says that the lock had certainly ended at the place of a call in the log, unless
+// some renewal without an answer made it longer.
+func (l *lock) over(at *history.Event) bool {
+	end := l.accept.Until
+	for _, r := range l.renewals {
+		if r.Call < at.Return {
+			if r.Result != history.OK {
+				return false
+			}
+			end = max(end, r.Until)
+		}
+	}
+	return at.LogTime >= end
+}
+
+// checkSessions is I19.
+func (c *checker) checkSessions() {
+	for _, key := range slices.Sorted(maps.Keys(c.sessions.locks)) {
+		locks := c.sessions.locks[key]
+		for i, l := range locks {
+			c.report.Counts["sessions accepted"]++
+			if l.accept.Next {
+				c.report.Counts["sessions accepted as the next one"]++
+			}
+			c.checkUses(l)
+			if i+1 < len(locks) {
+				c.checkHandover(l, locks[i+1])
+			}
+		}
+	}
+	c.checkOutsiders()
+	for _, key := range slices.Sorted(maps.Keys(c.sessions.states)) {
+		c.checkKept(c.sessions.states[key])
+	}
+}
+
+// checkUses: nothing is done under a lock that is over.
+func (c *checker) checkUses(l *lock) {
+	for _, e := range l.uses {
+		if e.LogTime > 0 && follows(e, l.accept) && l.over(e) {
+			c.violate("I19", e.Return, "%s %d of session %q was done %d ms after the end of its lock", e.Action, e.ID, l.accept.Group, e.LogTime-l.accept.Until)
+		}
+	}
+}
+
+// checkHandover: a session that is locked is not locked again, and its former holder is
+// told so.
+func (c *checker) checkHandover(l, next *lock) {
+	a := next.accept
+	switch end := l.until(a); {
+	case l.released(a):
+	case a.LogTime > 0 && a.LogTime < end && follows(a, l.accept):
+		c.violate("I19", a.Return, "accept %d locked session %q, which accept %d holds for another %d ms", a.ID, a.Group, l.accept.ID, end-a.LogTime)
+	default:
+		c.report.Counts["locks that ran out"]++
+	}
+	for _, e := range l.uses {
+		if follows(e, a) {
+			c.violate("I19", e.Return, "%s %d of session %q was done under the lock of accept %d, after accept %d", e.Action, e.ID, a.Group, l.accept.ID, a.ID)
+		}
+	}
+}
+
+// checkOutsiders: while a session is locked, nobody but its holder is given its
+// messages.
+func (c *checker) checkOutsiders() {
+	for _, m := range c.order {
+		for _, l := range c.sessions.locks[m.queue+"\x00"+m.group] {
+			for _, d := range m.deliveries {
+				e := d.receive
+				if e.Session == l.accept.Session || e.LogTime == 0 || e.Index == 0 || d.replay {
+					continue
+				}
+				if e.Index > l.accept.Index && e.LogTime < l.until(e) && !l.released(e) {
+					c.violate("I19", e.Return, "receive %d was given message %s of session %q, which accept %d holds", e.ID, m.id, m.group, l.accept.ID)
+				}
+			}
+		}
+	}
+}
+
+// heldWith says that a delivery in a session may pass an earlier message, because its
+// receiver has that one already, under the same lock. One that was given back comes
+// again first.
+func (c *checker) heldWith(m *message, d *delivery) bool {
+	token := d.receive.Session
+	if token == "" {
+		return false
+	}
+	if call, lost := c.sessions.lost[token]; lost && call < d.receive.Return {
+		return true // nobody knows what it took
+	}
+	held := false
+	for _, before := range m.deliveries {
+		if before.receive.Session == token && before.receive.Call < d.receive.Return {
+			held = !slices.ContainsFunc(c.sessions.abandoned[before.message.Handle], func(a *history.Event) bool {
+				return a.Result == history.OK && a.Error == "" && a.Return < d.receive.Call
+			})
+		}
+	}
+	return held
+}
+
+// kept is one state of a session: when it was certainly there, from the first return
+// that shows it to the last call that does. If the two are the other way round, it may
+// have been there for a moment between them.
+type kept struct {
+	state      string
+	from, last int64
+}
+
+// checkKept is I19: the states of a session are linearizable. Each is set once, so it is
+// enough that no state is read before it is set, that no two are there at the same time,
+// and that none which was set must have come and gone while another was there (Gibbons
+// and Korach, Testing Shared Memories).
+func (c *checker) checkKept(calls []*history.Event) {
+	zones := map[string]*kept{"": {from: -1, last: -1}}
+	set := map[string]*history.Event{}
+	for _, e := range calls {
+		if e.Action == history.SetState && e.Possible() {
+			set[e.State] = e
+			zones[e.State] = &kept{state: e.State, from: lasts(e), last: e.Call}
+		}
+	}
+	for _, e := range calls {
+		if e.Action != history.GetState || e.Result != history.OK || e.Error != "" {
+			continue
+		}
+		c.report.Counts["states of sessions read"]++
+		z := zones[e.State]
+		if z == nil || e.State != "" && e.Return < set[e.State].Call {
+			c.violate("I19", e.Return, "read %d of session %q: nobody had set the state %.40q", e.ID, e.Group, e.State)
+			continue
+		}
+		z.from, z.last = min(z.from, e.Return), max(z.last, e.Call)
+	}
+	var there, moments []*kept
+	for _, state := range slices.Sorted(maps.Keys(zones)) {
+		switch z := zones[state]; {
+		case z.from == never: // without an answer, and never read
+		case z.from < z.last:
+			there = append(there, z)
+		default:
+			moments = append(moments, z)
+		}
+	}
+	slices.SortFunc(there, func(a, b *kept) int { return cmp.Compare(a.from, b.from) })
+	for i, z := range there {
+		if i > 0 && z.from < there[i-1].last {
+			c.violate("I19", z.from, "session %q had the states %.40q and %.40q at the same time", calls[0].Group, there[i-1].state, z.state)
+		}
+		for _, m := range moments {
+			if z.from < m.last && m.from < z.last {
+				c.violate("I19", z.last, "session %q was read with state %.40q, in whose place %.40q had been put", calls[0].Group, z.state, m.state)
+			}
+		}
+	}
+}

@@ -1,0 +1,119 @@
+package history
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// The actions of topics, sessions and scheduled messages. What is received and settled
+// in a session are receives and deletes with its token.
+const (
+	CreateTopic    = "create topic"
+	Subscribe      = "subscribe"
+	Publish        = "publish"  // Message and Sequence of the answer are the topic's
+	Schedule       = "schedule" // Sequence of the answer is the number to cancel
+	Cancel         = "cancel"   // of Sequence
+	AcceptSession  = "accept session"
+	RenewSession   = "renew session"
+	ReleaseSession = "release session"
+	GetState       = "get session state"
+	SetState       = "set session state"
+	Abandon        = "abandon" // of Handle
+)
+
+// Extension is what only calls beyond the SQS API have. A session is the Group of its
+// call.
+type Extension struct {
+	Topic   string `json:"topic,omitempty"`
+	Session string `json:"session,omitempty"` // token of the lock: of an accept its answer, else under which the call was made
+	Next    bool   `json:"next,omitempty"`    // of an accept: of no session in particular
+	Until   int64  `json:"until,omitempty"`   // of accept and renew: the lock's end in log time, milliseconds since 1970
+	State   string `json:"state,omitempty"`   // of a session; the empty one was never set
+	Due     int64  `json:"due,omitempty"`     // of a schedule: log time, milliseconds since 1970
+}
+
+// Refusals that the checkers tell apart, as the API names them.
+const (
+	SessionLockLost = "SessionLockLost"
+	MessageLockLost = "MessageLockLost"
+	MessageNotFound = "MessageNotFound"
+)
+
+// Subscription is a queue that a topic of the run delivers to.
+type Subscription struct {
+	Topic string `json:"topic"`
+	Queue string `json:"queue"`
+	Raw   bool   `json:"raw,omitempty"`
+	// Shades are the values of the attribute ShadeAttribute that its filter lets pass;
+	// without any it has no filter.
+	Shades []string `json:"shades,omitempty"`
+}
+
+// ShadeAttribute is the message attribute that filters look at.
+const ShadeAttribute = "shade"
+
+// Passes says whether the filter lets a message with these attributes pass.
+func (s *Subscription) Passes(extra string) bool {
+	return len(s.Shades) == 0 || slices.ContainsFunc(s.Shades, func(shade string) bool {
+		return strings.Contains(";"+extra, fmt.Sprintf(";%q String %q;", ShadeAttribute, shade))
+	})
+}
+
+// SubscriptionOf is the subscription of a queue, nil if it has none.
+func (r *Rules) SubscriptionOf(queue string) *Subscription {
+	for i := range r.Subscriptions {
+		if r.Subscriptions[i].Queue == queue {
+			return &r.Subscriptions[i]
+		}
+	}
+	return nil
+}
+
+// envelope is what a queue receives without raw delivery.
+type envelope struct {
+	Type, TopicArn, Message string
+	MessageID               string `json:"MessageId"`
+	SequenceNumber          string
+	MessageAttributes       map[string]struct{ Type, Value string }
+}
+
+// Unwrapped is the history with what was published in place of the envelopes that
+// queues received. A body that is no envelope stays as it is: nobody published it.
+func Unwrapped(events []Event, rules *Rules) []Event {
+	out := slices.Clone(events)
+	for i := range out {
+		e := &out[i]
+		if e.Kind != KindOp || e.Action != Receive || len(e.Messages) == 0 {
+			continue
+		}
+		s := rules.SubscriptionOf(e.Queue)
+		if s == nil || s.Raw {
+			continue
+		}
+		e.Messages = slices.Clone(e.Messages)
+		for j := range e.Messages {
+			e.Messages[j].unwrap(s)
+		}
+	}
+	return out
+}
+
+func (m *Message) unwrap(s *Subscription) {
+	var e envelope
+	if json.Unmarshal([]byte(m.Body), &e) != nil || e.Type != "Notification" || !strings.HasSuffix(e.TopicArn, ":"+s.Topic) {
+		return
+	}
+	var attributes []Attribute
+	for name, a := range e.MessageAttributes {
+		if strings.HasPrefix(a.Type, "Binary") {
+			// What is no base64 is not what was published, and so found.
+			value, _ := base64.StdEncoding.DecodeString(a.Value)
+			a.Value = string(value)
+		}
+		attributes = append(attributes, Attribute{Name: name, Type: a.Type, Value: a.Value})
+	}
+	m.Body, m.Extra, m.Publication, m.Number = e.Message, AttributesText(attributes), e.MessageID, e.SequenceNumber
+}
