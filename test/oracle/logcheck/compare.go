@@ -15,7 +15,7 @@ func askedOtherwise(e *history.Event, command queue.Command) string {
 	name, ids := "", []string(nil)
 	switch c := command.(type) {
 	case *queue.SendMessages:
-		if e.Action != history.Send && e.Action != history.SendBatch {
+		if e.Action != history.Send && e.Action != history.SendBatch && e.Action != history.Schedule {
 			return "a send"
 		}
 		name = c.Queue
@@ -30,13 +30,19 @@ func askedOtherwise(e *history.Event, command queue.Command) string {
 		if c.AttemptID != e.Attempt {
 			return fmt.Sprintf("attempt id %q", c.AttemptID)
 		}
+		if c.Options != nil && c.Options.Session.Token != e.Session {
+			return fmt.Sprintf("session %+v", c.Options.Session)
+		}
 	case *queue.DeleteMessages:
 		if e.Action != history.Delete && e.Action != history.DeleteBatch {
 			return "a delete"
 		}
 		name, ids = c.Queue, c.Handles
+		if c.Options != nil && c.Options.Session.Token != e.Session {
+			return fmt.Sprintf("session %+v", c.Options.Session)
+		}
 	case *queue.ChangeMessageVisibility:
-		if e.Action != history.Visibility && e.Action != history.VisibilityBatch {
+		if e.Action != history.Visibility && e.Action != history.VisibilityBatch && e.Action != history.Abandon {
 			return "a change of visibility"
 		}
 		name = c.Queue
@@ -44,7 +50,7 @@ func askedOtherwise(e *history.Event, command queue.Command) string {
 			ids = append(ids, x.Handle)
 		}
 	default:
-		return ""
+		return extensionAskedOtherwise(e, command)
 	}
 	if name != e.Queue {
 		return "queue " + name
@@ -68,7 +74,7 @@ func handles(e *history.Event) []string {
 
 // entries gives the messages of a send in the form of a batch.
 func entries(e *history.Event) []history.Entry {
-	if e.Action == history.Send {
+	if e.Action != history.SendBatch {
 		return []history.Entry{{
 			Group: e.Group, Dedup: e.Dedup, Body: e.Body, Extra: e.Extra, Message: e.Message, Sequence: e.Sequence, Error: e.Error,
 		}}
@@ -86,7 +92,7 @@ func sentOtherwise(e *history.Event, c *queue.SendMessages) string {
 			continue
 		}
 		if !slices.ContainsFunc(asked, func(a history.Entry) bool {
-			return a.Body == x.Body && a.Group == x.GroupID && a.Dedup == x.DeduplicationID && a.Extra == extra(x.Attributes)
+			return a.Body == x.Body && a.Group == x.GroupID && a.Dedup == x.DeduplicationID && a.Extra == extra(x.Attributes) && e.Due == due(x)
 		}) {
 			return fmt.Sprintf("body %.40q, group %q, deduplication id %q", x.Body, x.GroupID, x.DeduplicationID)
 		}
@@ -122,6 +128,10 @@ func toldOtherwise(e *history.Event, a applied) string {
 		return receiveTold(e.Messages, r.Messages)
 	case queue.EntriesDone:
 		return doneTold(e, r)
+	case queue.Published:
+		return publishTold(e, r)
+	case queue.SessionLocked:
+		return lockTold(e, r)
 	}
 	if e.Error != "" {
 		return fmt.Sprintf("the client was told %s, the log says it was done", e.Error)

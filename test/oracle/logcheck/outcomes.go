@@ -125,6 +125,8 @@ var written = map[string]bool{
 	history.Send: true, history.SendBatch: true, history.Receive: true, history.Delete: true, history.DeleteBatch: true,
 	history.Visibility: true, history.VisibilityBatch: true, history.Purge: true, history.CreateQueue: true,
 	history.DeleteQueue: true, history.SetAttributes: true, history.Tag: true,
+	history.CreateTopic: true, history.Subscribe: true, history.Publish: true, history.Schedule: true, history.Cancel: true, history.Abandon: true,
+	history.AcceptSession: true, history.RenewSession: true, history.ReleaseSession: true, history.SetState: true,
 }
 
 // partlyRefused: every entry of the batch was refused, which may need no log.

@@ -27,11 +27,12 @@ type replay struct {
 	// forgot is the last entry that made a queue forget what it knew of
 	// deduplication and attempts: it was purged or deleted.
 	forgot map[string]uint64
+	states sessionStates
 }
 
 func newReplay() replay {
 	return replay{
-		oracle: oracle.New(reference.New()), wrong: map[string]bool{}, forgot: map[string]uint64{},
+		oracle: oracle.New(reference.New()), wrong: map[string]bool{}, forgot: map[string]uint64{}, states: sessionStates{},
 		twin: fsm.New(fsm.Options{Fatal: func(err error) { panic(err) }}),
 	}
 }
@@ -128,6 +129,7 @@ func (w *Checker) applyModel(l *line, a applied) (effect, harmful bool) {
 		w.replay.wrong[name] = true
 		w.violate("W2", difference.Invariant, l.Index, w.eventOf(l.Op), "%s\nwas answered against the rules: %s", describeCommand(l), difference.Text)
 	}
+	w.replay.states.apply(a)
 	switch a.command.(type) {
 	case *queue.PurgeQueue, *queue.DeleteQueue:
 		if q := w.replay.oracle.Model.Queue(name); q == nil || q.Settings.PurgeClearsHistory {
@@ -175,10 +177,19 @@ func effects(a applied, removed bool) (effect, harmful bool) {
 		for _, err := range r.Errs {
 			effect = effect || err == nil
 		}
-		return effect, false
+		_, cancels := a.command.(*queue.CancelScheduled)
+		return effect, effect && cancels
+	case queue.Published:
+		for i := range r.Entries {
+			effect = effect || !r.Entries[i].Duplicate
+		}
+		return effect, effect
+	case queue.SessionLocked:
+		_, accepts := a.command.(*queue.AcceptSession)
+		return r.SessionID != "", r.SessionID != "" && accepts
 	}
 	switch a.command.(type) {
-	case *queue.PurgeQueue, *queue.DeleteQueue, *queue.StartMoveTask:
+	case *queue.PurgeQueue, *queue.DeleteQueue, *queue.StartMoveTask, *queue.SetSessionState:
 		return true, true
 	}
 	return true, false
@@ -209,9 +220,13 @@ func (w *Checker) checkRead(op *operation) {
 	if e.LogTime != 0 && e.LogTime != model.Now() {
 		w.violate("W2", "I11", e.Index, e, "it read at log time %d, which is %d there", e.LogTime, model.Now())
 	}
-	q := model.Queue(e.Queue)
-	if w.replay.wrong[e.Queue] {
+	if e.Action == history.GetState {
+		w.checkState(e)
 		return
+	}
+	q := model.Queue(e.Queue)
+	if w.replay.wrong[e.Queue] || e.Session != "" {
+		return // what a session has, those say that receive
 	}
 	switch {
 	case (q == nil) != (e.Error != ""):
