@@ -131,37 +131,56 @@ func (c *client) do(ctx context.Context, node *harness.Node, action string, in m
 
 // post is do for a request that is ready.
 func (c *client) post(ctx context.Context, node *harness.Node, action string, payload []byte, e *history.Event) (out answer, sent bool) {
+	status, text, sent := c.exchange(ctx, node, map[string]string{"Content-Type": "application/x-amz-json-1.0", "X-Amz-Target": "AmazonSQS." + action}, payload, e)
+	if status == 0 {
+		return out, sent
+	}
+	// A body that is no JSON has no type and no text, which is unknown below.
+	_ = json.Unmarshal(text, &out)
+	e.Result, e.Error = classify(status, out)
+	return out, true
+}
+
+// begin is the part of a line that is known before the call.
+func (c *client) begin(node *harness.Node, e *history.Event) {
 	e.Kind, e.Client, e.Workload, e.Node = history.KindOp, c.number, c.workload, node.Name
 	e.ID, e.Call, e.Since = c.recorder.Next(), c.recorder.Now(), c.since
+}
+
+// exchange makes one call over HTTP. Its status is 0 if there was no whole answer.
+func (c *client) exchange(ctx context.Context, node *harness.Node, header map[string]string, payload []byte, e *history.Event) (status int, text []byte, sent bool) {
+	c.begin(node, e)
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+node.Client+"/", bytes.NewReader(payload))
 	if err != nil {
-		return out, false
+		return 0, nil, false
 	}
-	request.Header.Set("Content-Type", "application/x-amz-json-1.0")
-	request.Header.Set("X-Amz-Target", "AmazonSQS."+action)
+	for name, value := range header {
+		request.Header.Set(name, value)
+	}
 	request.Header.Set(headerOpID, e.OpID())
 	response, err := c.http.Do(request)
 	e.Result, e.Return = history.Unknown, c.recorder.Now()
 	if err != nil {
 		e.Error = "no answer"
 		var dial *net.OpError
-		return out, !errors.As(err, &dial) || dial.Op != "dial"
+		return 0, nil, !errors.As(err, &dial) || dial.Op != "dial"
 	}
 	defer response.Body.Close()
-	text, err := io.ReadAll(response.Body)
+	text, err = io.ReadAll(response.Body)
 	e.Return = c.recorder.Now()
 	if err != nil {
 		e.Error = "the answer broke off"
-		return out, true
+		return 0, nil, true
 	}
-	// A body that is no JSON has no type and no text, which is unknown below. An
-	// answer without the headers did not pass the log.
-	_ = json.Unmarshal(text, &out)
-	e.Index, _ = strconv.ParseUint(response.Header.Get(headerIndex), 10, 64)
-	e.LogTime, _ = strconv.ParseInt(response.Header.Get(headerLogTime), 10, 64)
+	c.placed(e, response.Header.Get(headerIndex), response.Header.Get(headerLogTime))
+	return response.StatusCode, text, true
+}
+
+// placed notes the place in the log that an answer names. One without did not pass it.
+func (c *client) placed(e *history.Event, index, logTime string) {
+	e.Index, _ = strconv.ParseUint(index, 10, 64)
+	e.LogTime, _ = strconv.ParseInt(logTime, 10, 64)
 	c.logTime = max(c.logTime, e.LogTime)
-	e.Result, e.Error = classify(response.StatusCode, out)
-	return out, true
 }
 
 // classify tells what a client may believe. Only what the server says was not

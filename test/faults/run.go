@@ -182,6 +182,11 @@ func (r Run) play(ctx context.Context, s *stage, length time.Duration) error {
 		s.probe.named("dup-long"): 300e6,
 		s.probe.named("stock"):    300e6, // an SDK may go on trying for longer than the short ones
 	}
+	s.rules.Subscriptions = s.probe.subscriptions()
+	for _, subscription := range s.rules.Subscriptions {
+		queues = append(queues, subscription.Queue)
+		s.rules.Windows[subscription.Queue] = 300e6
+	}
 	s.rules.DeadLetter = map[string]int{}
 	for workload, most := range deadLetters {
 		s.rules.DeadLetter[s.probe.named(workload)] = most
@@ -193,6 +198,10 @@ func (r Run) play(ctx context.Context, s *stage, length time.Duration) error {
 		if err := s.probe.create(ctx, queue, attributesOf(s.rules, queue)); err != nil {
 			return err
 		}
+	}
+	s.probe.rules = s.rules
+	if err := s.probe.createTopic(ctx, s.probe.named(fanOut), s.rules.Subscriptions); err != nil {
+		return err
 	}
 	r.load(ctx, s, length)
 	quiet, cancel := context.WithTimeout(ctx, r.quiet())

@@ -54,6 +54,9 @@ var plantedBugs = []plantedBug{
 	{number: 23, text: "purge forgets in-flight messages", how: "server", must: []string{"I8 deletes"}, nodes: 1, script: playPurge},
 	{number: 24, text: "snapshot restore swaps state before the checksum is verified", how: "state machine alone: a server ends after it", must: []string{"I17 states"}, unit: playDamagedSnapshot},
 	{number: 25, text: "long poll answer lost when the client went away", how: "server: long polls lose their attempt id", must: []string{"I6 attempts"}, nodes: 1, script: playLongPoll},
+	{number: 26, text: "fan-out ends at a queue whose filter refuses", how: "server", must: []string{"I18 fan-out"}, nodes: 1, script: playFanOut},
+	{number: 27, text: "topic forgets the id of what it accepted", how: "server; the queues still know it", must: []string{"I18 fan-out"}, nodes: 1, script: playFanOut},
+	{number: 28, text: "filter of a subscription is not asked", how: "server", must: []string{"I18 fan-out"}, nodes: 1, script: playFanOut},
 }
 
 var errRefused = errors.New("the script's call was not done")

@@ -212,6 +212,11 @@ func (b plantedBug) prepare(ctx context.Context, binary, dir string, planted boo
 			Windows: map[string]int64{"long.fifo": 300e6},
 		},
 	}
+	topics := client{} // of the first part of a run
+	s.rules.Subscriptions = topics.subscriptions()
+	for _, x := range s.rules.Subscriptions {
+		s.rules.Windows[x.Queue] = 300e6
+	}
 	recorder.Add(history.Event{Kind: history.KindRun, Detail: history.Detail{Rules: &s.rules}})
 	nodes := b.nodes
 	if nodes == 0 {

@@ -33,6 +33,7 @@ var workloads = [...]workload{
 	{"replay", 1, (*client).replay},
 	{"stock", 3, (*client).stockStep},
 	{"single", 3, (*client).single}, // its own queue stays empty: it makes others
+	{fanOut, 2, (*client).fanOut},   // its own queue stays empty: it has those of fanOutQueues
 }
 
 // bulk is only of night runs: what a slow line carries of it takes minutes.
@@ -73,13 +74,15 @@ func (c *client) persist(ctx context.Context, group, dedup, body string) {
 
 // consume receives with an attempt id, repeats the call on any node until it is
 // answered, and deletes what came.
-func (c *client) consume(ctx context.Context, most int) {
+func (c *client) consume(ctx context.Context, most int) { c.consumeFrom(ctx, c.queue(), most) }
+
+func (c *client) consumeFrom(ctx context.Context, queue string, most int) {
 	attempt := c.attempt()
 	for range 5 {
-		messages, result := c.receive(ctx, c.any(), c.queue(), wanted{most: most, attempt: attempt})
+		messages, result := c.receive(ctx, c.any(), queue, wanted{most: most, attempt: attempt})
 		if result == history.OK {
 			for _, m := range messages {
-				c.remove(ctx, c.any(), c.queue(), m.Handle, m.ID)
+				c.remove(ctx, c.any(), queue, m.Handle, m.ID)
 			}
 			return
 		}

@@ -67,10 +67,14 @@ var minimums = [...]minimum{
 	{name: "service after healing", least: 15, quick: 3, soak: 150},
 	{name: "quiet phases", least: 1, quick: 1, soak: 5},
 	{name: "quiet phases of a minute", soak: 3},
-	{name: "queues drained", least: 15, quick: 15, soak: 15},
-	{name: "counters of queues checked", least: 90, quick: 90, soak: 90},
+	{name: "queues drained", least: 20, quick: 20, soak: 20},
+	{name: "counters of queues checked", least: 110, quick: 110, soak: 110},
 	{name: "looks at what processes use", soak: 30},
 	{name: "messages moved to a dead-letter queue", least: 20, soak: 200},
+	{name: "messages fanned out", least: 80, quick: 10, soak: 1600},
+	{name: "messages kept back by filters", least: 20, quick: 1, soak: 400},
+	{name: "publishes dropped as duplicates", least: 10, soak: 200},
+	{name: "publishes repeated across a leader change", least: 5, soak: 100},
 }
 
 // Demanded are the names of the faults that a run of a profile must do once at least,
