@@ -57,7 +57,11 @@ func (h *Handler) wireError(c *Call, err error) *awswire.Error {
 		return Unavailable("The cluster has no leader at the moment. Nothing was written, retry.")
 	}
 	h.Logger.Error("a request failed with an unexpected error", "request_id", c.Record.ID, "action", c.Record.Action, "error", err)
-	return InternalForm.Error("An internal error occurred. See the log of the node for request " + c.Record.ID + ".")
+	internal := InternalForm
+	if c.API.Internal != "" {
+		internal = form(c.API.Errors+c.API.Internal, c.API.Internal, http.StatusInternalServerError)
+	}
+	return internal.Error("An internal error occurred. See the log of the node for request " + c.Record.ID + ".")
 }
 
 // outcomeUnknown says that unknown is not failed (decision 10). SDKs retry any

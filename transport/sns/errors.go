@@ -17,6 +17,11 @@ func form(code string, status int) aws.Form {
 	return aws.Form{Type: model + code, Code: code, Status: status}
 }
 
+// internalCode is what SNS calls a mistake of the server.
+const internalCode = "InternalError"
+
+var internalForm = form(internalCode, 500)
+
 // forms is the error table: one line per code of the domain that an action can meet.
 var forms = map[refusal.Code]aws.Form{
 	refusal.SNSInvalidParameter:          form("InvalidParameter", 400),
@@ -34,14 +39,14 @@ var forms = map[refusal.Code]aws.Form{
 	refusal.BatchRequestTooLong:          form("BatchRequestTooLong", 400),
 	// A publish that is made again where the topic cannot tell it from a new one is
 	// reported as an unknown outcome before anybody sees this.
-	refusal.UnsupportedOperation: aws.InternalForm,
+	refusal.UnsupportedOperation: internalForm,
 }
 
 // wireError turns a refusal of the domain into its wire form.
 func wireError(_ string, e *queue.Error) *awswire.Error {
 	form, known := forms[e.Code]
 	if !known {
-		form = aws.InternalForm
+		form = internalForm
 	}
 	return form.Error(e.Message)
 }

@@ -9,6 +9,6 @@ const namespace = "http://sns.amazonaws.com/doc/2010-03-31/"
 func API() *aws.API {
 	return &aws.API{
 		Service: "sns", Version: "2010-03-31", Namespace: namespace,
-		Errors: model, Actions: actions(), Refusal: wireError,
+		Errors: model, Internal: internalCode, Actions: actions(), Refusal: wireError,
 	}
 }

@@ -112,29 +112,6 @@ var ymqStatements = map[int]string{
 	41: "failover: TestReceiveAttemptSurvivesTheLeader", 42: "TestYMQDuplicatesAreCounted",
 }
 
-// snsStatements covers section 12 of the SNS specification.
-var snsStatements = map[int]string{
-	1: "TestCreateTopicName/fifo name without FifoTopic", 2: "TestCreateTopicName/FifoTopic without fifo name",
-	3: "TestCreateTopicThatExists/without attributes", 4: "TestCreateTopicThatExists/another value", 5: "TestCreateTopicDefaults/fifo",
-	6: "TestSetTopicAttributesFixed", 7: "TestTopicARNs/unknown", 8: "TestDeleteTopicUnknown", 9: "TestTopicARNs/malformed",
-	10: "TestListTopicsPages", 11: "TestSubscribeEndpoints/fifo queue on a standard topic",
-	12: "TestSubscribeEndpoints/standard queue on a FIFO topic", 13: "TestSubscribeEndpoints/queue URL",
-	14: "TestSubscribeEndpoints/queue that does not exist", 15: "TestSubscribeAgain/equal", 16: "TestSubscribeAgain/another value",
-	17: "TestSubscribeRedrivePolicy/standard target of a FIFO subscription", 18: "TestSubscribeRedrivePolicy/standard target of a standard subscription",
-	19: "TestSetSubscriptionAttributes/bad raw delivery", 20: "TestUnsubscribeTwice",
-	21: "TestPublishRefusals/fifo without group", 22: "TestPublishRefusals/fifo without deduplication id",
-	23: "TestPublishRefusals/standard with deduplication id", 24: "TestPublishEnvelope", 25: "TestPublishDeduplication/within the window",
-	26: "TestPublishDeduplication/after the message is gone", 27: "TestPublishWindowEnds", 28: "TestPublishContentDeduplication/same body",
-	29: "TestPublishContentDeduplication/explicit id wins", 30: "TestPublishScope/topic", 31: "TestPublishScope/message group",
-	32: "TestPublishEnvelope", 33: "TestPublishEnvelope", 34: "TestPublishEnvelope", 35: "TestPublishRaw", 36: "TestPublishOrder",
-	37: "TestPublishGroups", 38: "TestPublishDeadLetters/with a dead-letter queue", 39: "TestPublishDeadLetters/without",
-	40: "TestPublishBatchRefusals/11 entries", 41: "TestPublishBatchRefusals/repeated id", 42: "TestPublishBatchRefusals/id of 81",
-	43: "TestPublishBatchRefusals/too long together", 44: "TestPublishBatchOrder", 45: "TestPublishBatchAgain",
-	46: "TestFilterPolicyAttributes", 47: "TestFilterPolicyRefusals/six keys", 48: "TestFilterPolicyBody", 49: "TestDeleteTopicWithArchive",
-	50: "open: archived messages are not replayed yet", 51: "open: archived messages are not replayed yet",
-	52: "failover: TestPublishSurvivesTheLeader",
-}
-
 // serviceBusStatements covers section 8 of the Service Bus specification.
 var serviceBusStatements = map[int]string{
 	1: "TestDeduplicationWindowAttribute/within and after", 2: "TestDeduplicationWindowAttribute/within and after",
@@ -309,6 +286,9 @@ func visitEntries(visit func(what, dir, test, subtest string)) {
 	for row, entry := range errorRows {
 		each("error row "+row, entry)
 	}
+	for row, entry := range snsErrorRows {
+		each("error row of SNS "+row, entry)
+	}
 }
 
 // checkStatements reports an error unless each test and case that an entry names
@@ -368,6 +348,11 @@ func TestEveryActionHasAFile(t *testing.T) {
 		"list_dead_letter_source_queues", "list_message_move_tasks", "list_queues", "list_queue_tags", "purge_queue",
 		"receive_message", "remove_permission", "send_message", "send_message_batch", "set_queue_attributes",
 		"start_message_move_task", "tag_queue", "untag_queue",
+
+		"confirm_subscription", "create_topic", "delete_topic", "get_data_protection_policy", "get_subscription_attributes",
+		"get_topic_attributes", "list_subscriptions", "list_subscriptions_by_topic", "list_tags_for_resource", "list_topics", "publish",
+		"publish_batch", "put_data_protection_policy", "set_subscription_attributes", "set_topic_attributes", "subscribe", "tag_resource",
+		"topic_add_permission", "topic_remove_permission", "unsubscribe", "untag_resource",
 	} {
 		if found, err := filepath.Glob(action + "_test.go"); err != nil || len(found) != 1 {
 			t.Errorf("%s_test.go is missing", action)

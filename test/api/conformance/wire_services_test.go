@@ -56,3 +56,33 @@ func TestWireServices(t *testing.T) {
 		}
 	})
 }
+
+// TestWirePublishDuplicate: a header tells what SNS does not, that a publish was dropped.
+func TestWirePublishDuplicate(t *testing.T) {
+	onTopics(t, func(t *testing.T, c *client) {
+		topic := c.fifoTopic(t, nil)
+		post := func(pairs ...string) string {
+			t.Helper()
+			form := url.Values{"Version": {"2010-03-31"}, "TopicArn": {topic}}
+			for i := 0; i < len(pairs); i += 2 {
+				form.Set(pairs[i], pairs[i+1])
+			}
+			request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, c.cluster.Endpoint()+"/", strings.NewReader(form.Encode()))
+			if err != nil {
+				t.Fatal(err)
+			}
+			request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+			return send(t, request).ok(t).header.Get("X-Seriatim-Duplicate")
+		}
+		one := []string{"Action", "Publish", "Message", "m", "MessageGroupId", "g", "MessageDeduplicationId", "a"}
+		const entry = "PublishBatchRequestEntries.member."
+		batch := []string{"Action", "PublishBatch"}
+		for i, id := range []string{"a", "b", "a"} {
+			at := entry + string(rune('1'+i)) + "."
+			batch = append(batch, at+"Id", "e"+string(rune('1'+i)), at+"Message", "m", at+"MessageGroupId", "g", at+"MessageDeduplicationId", id)
+		}
+		if got := []string{post(one...), post(one...), post(batch...)}; got[0] != "" || got[1] != "true" || got[2] != "e1,e3" {
+			t.Errorf("headers %q", got)
+		}
+	})
+}
