@@ -173,7 +173,7 @@ func (n *Node) route(ctx context.Context, r *request) (leader.Outcome, error) {
 			n.counts.overloads.Add(1)
 			return leader.Outcome{}, giveUp(ctx, unknown, fault.ErrOverloaded)
 		case leader.Unsupported:
-			return leader.Outcome{}, giveUp(ctx, unknown, unsupportedError(o.Reason))
+			return leader.Outcome{}, giveUp(ctx, unknown, n.upgradeNeeded(r, o.Reason))
 		case leader.NotProposed, leader.Expired:
 		}
 		moved, again := n.pause(ctx, changed, pause)
@@ -185,14 +185,6 @@ func (n *Node) route(ctx context.Context, r *request) (leader.Outcome, error) {
 		}
 		n.counts.retries.Add(1)
 	}
-}
-
-// unsupportedError is the end of a command that not all nodes could read.
-func unsupportedError(reason string) error {
-	if reason == "" {
-		reason = "the cluster cannot execute this command yet"
-	}
-	return fmt.Errorf("%w: %s", fault.ErrUnavailable, reason)
 }
 
 // giveUp is the error of a call that ends without an answer. Nothing may be

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/seriatimq/seriatim/cluster/discovery"
+	"github.com/seriatimq/seriatim/cluster/fault"
 	"github.com/seriatimq/seriatim/fsm/codec"
 	"github.com/seriatimq/seriatim/queue"
 )
@@ -123,4 +124,26 @@ func (n *Node) raiseRefusal(frame []byte) string {
 		return fmt.Sprintf("format version %d is not for all members yet: they can read %d", raise.Version, u.Possible)
 	}
 	return ""
+}
+
+// UpgradeNeededError says why a command was not written that not all nodes could read. It
+// is an ErrUnavailable.
+type UpgradeNeededError struct{ Reason string }
+
+// Error is the reason, with what that means for the command.
+func (e *UpgradeNeededError) Error() string {
+	return "the cluster cannot do this yet: " + e.Reason + "; nothing was written"
+}
+
+// Unwrap makes it an ErrUnavailable.
+func (e *UpgradeNeededError) Unwrap() error { return fault.ErrUnavailable }
+
+// upgradeNeeded is the end of a request that the leader did not take for its format. Of
+// one that raises the format, the leader says what is in the way.
+func (n *Node) upgradeNeeded(r *request, reason string) *UpgradeNeededError {
+	if reason == "" {
+		reason = fmt.Sprintf("it needs format version %d and version %d is in force; when all nodes run this program, seriatim upgrade finalize raises it",
+			r.minimumVersion, n.replica.FormatVersion())
+	}
+	return &UpgradeNeededError{Reason: reason}
 }

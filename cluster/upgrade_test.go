@@ -61,6 +61,11 @@ func TestMixedVersions(t *testing.T) {
 			if err := c.laterCommand(i); !errors.Is(err, fault.ErrUnavailable) {
 				t.Errorf("node %d: a command of the later format gave %v", i, err)
 			}
+			var needed *UpgradeNeededError
+			_, err = n.Submit(clustertest.Context(t), &queue.CreateTopic{Topic: "t", TopicARN: "arn:aws:sns:us-east-1:000000000000:t"})
+			if !errors.As(err, &needed) || !strings.Contains(needed.Reason, "version 3 and version 1 is in force") {
+				t.Errorf("node %d: a topic gave %v", i, err)
+			}
 			c.send(i, standard, "the old format goes on")
 		}
 	}

@@ -334,3 +334,21 @@ func TestEpochsOfTopics(t *testing.T) {
 		t.Errorf("the duplicate was answered %+v", again)
 	}
 }
+
+// The window of a topic is 300 seconds unless it is set, and does not move with duplicates.
+func TestDefaultWindowOfTopics(t *testing.T) {
+	w := newWorld(t)
+	w.createTopic("t.fifo")
+	first := w.publish("t.fifo", entry("g", "1", "m"))[0]
+	accepted := w.at
+	for _, after := range []logtime.Timestamp{150_000, 299_999} {
+		w.at = accepted + after
+		if again := w.publish("t.fifo", entry("g", "1", "m"))[0]; !again.Duplicate || again.MessageID != first.MessageID {
+			t.Errorf("after %d ms: %+v", after, again)
+		}
+	}
+	w.at = accepted + 300_000
+	if again := w.publish("t.fifo", entry("g", "1", "m"))[0]; again.Duplicate || again.MessageID == first.MessageID {
+		t.Errorf("after the window: %+v", again)
+	}
+}

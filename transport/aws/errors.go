@@ -40,6 +40,7 @@ func (h *Handler) wireError(c *Call, err error) *awswire.Error {
 	var wire *awswire.Error
 	var denied *auth.Error
 	var pressure *cluster.PressureError
+	var upgrade *cluster.UpgradeNeededError
 	switch {
 	case errors.As(err, &wire):
 		return wire
@@ -53,6 +54,8 @@ func (h *Handler) wireError(c *Call, err error) *awswire.Error {
 		return Unavailable("Sends are refused at the moment: " + pressure.Reason + ". Receives and deletes go on. Nothing was written, retry later.")
 	case errors.Is(err, cluster.ErrOverloaded):
 		return Unavailable("Reduce your request rate: too many requests are waiting to be written. Nothing was written.")
+	case errors.As(err, &upgrade):
+		return Unavailable("The cluster cannot do this yet: " + upgrade.Reason + ". Nothing was written.")
 	case errors.Is(err, cluster.ErrUnavailable), errors.Is(err, cluster.ErrNotLeader):
 		return Unavailable("The cluster has no leader at the moment. Nothing was written, retry.")
 	}

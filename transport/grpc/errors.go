@@ -25,6 +25,7 @@ const (
 	reasonUnderPressure  = "UnderPressure"
 	reasonOverloaded     = "Overloaded"
 	reasonNoLeader       = "NoLeader"
+	reasonUpgradeNeeded  = "UpgradeNeeded"
 	reasonDraining       = "Draining"
 	reasonNotReached     = "NotReached" // an earlier message of the stream failed
 	reasonInternal       = "InternalFailure"
@@ -118,6 +119,7 @@ func (c *call) statusOf(err error) error {
 	var refused *queue.Error
 	var denied *auth.Error
 	var pressure *cluster.PressureError
+	var upgrade *cluster.UpgradeNeededError
 	switch {
 	case err == nil:
 		return nil
@@ -135,6 +137,8 @@ func (c *call) statusOf(err error) error {
 	case errors.Is(err, cluster.ErrOverloaded):
 		return newError(codes.Unavailable, reasonOverloaded,
 			"Reduce your request rate: too many requests are waiting to be written. Nothing was written.")
+	case errors.As(err, &upgrade):
+		return newError(codes.FailedPrecondition, reasonUpgradeNeeded, "The cluster cannot do this yet: "+upgrade.Reason+". Nothing was written.")
 	case errors.Is(err, cluster.ErrUnavailable), errors.Is(err, cluster.ErrNotLeader):
 		return newError(codes.Unavailable, reasonNoLeader, "The cluster has no leader at the moment. Nothing was written, retry.")
 	case errors.Is(err, budget.ErrExhausted):

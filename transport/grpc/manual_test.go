@@ -27,7 +27,7 @@ func TestManual(t *testing.T) {
 	}
 	want := map[string]codes.Code{
 		reasonOutcomeUnknown: codes.Unavailable, reasonUnderPressure: codes.Unavailable, reasonOverloaded: codes.Unavailable,
-		reasonNoLeader: codes.Unavailable, reasonDraining: codes.Unavailable, reasonNotReached: codes.Unavailable, reasonInternal: codes.Internal,
+		reasonNoLeader: codes.Unavailable, reasonDraining: codes.Unavailable, reasonUpgradeNeeded: codes.FailedPrecondition, reasonNotReached: codes.Unavailable, reasonInternal: codes.Internal,
 	}
 	for code := refusal.QueueDoesNotExist; code <= refusal.ParameterValueInvalid; code++ {
 		want[failures[code].reason] = failures[code].code

@@ -159,6 +159,7 @@ func TestUnavailable(t *testing.T) {
 		{cluster.ErrOverloaded, codes.Unavailable, "Overloaded"},
 		{cluster.ErrUnavailable, codes.Unavailable, "NoLeader"},
 		{cluster.ErrNotLeader, codes.Unavailable, "NoLeader"},
+		{&cluster.UpgradeNeededError{Reason: "the format is old"}, codes.FailedPrecondition, "UpgradeNeeded"},
 		{errors.New("a mistake"), codes.Internal, "InternalFailure"},
 	} {
 		t.Run(tc.reason, func(t *testing.T) {

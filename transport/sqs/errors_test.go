@@ -263,6 +263,7 @@ func TestClusterErrors(t *testing.T) {
 		{"unavailable", cluster.ErrUnavailable, 503, "ServiceUnavailable"},
 		{"not leader", cluster.ErrNotLeader, 503, "ServiceUnavailable"},
 		{"overloaded", cluster.ErrOverloaded, 503, "ServiceUnavailable"},
+		{"upgrade needed", &cluster.UpgradeNeededError{Reason: "the format is old"}, 503, "ServiceUnavailable"},
 		{"outcome unknown", fmt.Errorf("wrapped: %w", cluster.ErrOutcomeUnknown), 503, "OutcomeUnknown"},
 		{"unexpected", errors.New("disk on fire"), 500, "InternalFailure"},
 	} {
@@ -277,6 +278,9 @@ func TestClusterErrors(t *testing.T) {
 					}[action])
 					if a.status != tc.status || a.code != tc.code || a.fault != "Receiver" {
 						t.Errorf("%s: got %d %s %s", action, a.status, a.code, a.fault)
+					}
+					if upgrade := strings.Contains(a.message, "cannot do this yet: the format is old."); upgrade != (tc.name == "upgrade needed") {
+						t.Errorf("%s: %s", action, a.message)
 					}
 					if strings.Contains(a.message, "disk on fire") {
 						t.Errorf("an internal error leaks: %s", a.message)

@@ -229,6 +229,28 @@ func TestPublishWindowEnds(t *testing.T) {
 	})
 }
 
+// TestPublishIDCharacters: ids have 1 to 128 characters, each of the 94 of ASCII that print
+// and are no blank, and the consumer reads them back.
+func TestPublishIDCharacters(t *testing.T) {
+	var all []byte
+	for b := byte(0x21); b <= 0x7E; b++ {
+		all = append(all, b)
+	}
+	longest := string(all) + strings.Repeat("x", 128-len(all))
+	onTopics(t, func(t *testing.T, c *client) {
+		topic, queue := c.fifoTopic(t, nil), c.fifo(t, nil)
+		c.subscribe(t, topic, queue, raw)
+		for _, id := range []string{longest, "x"} {
+			c.publish(t, topic, "m", toGroup(id), withID(id))
+			got := c.one(t, queue, system("All"))
+			if got.Attributes["MessageDeduplicationId"] != id || got.Attributes["MessageGroupId"] != id {
+				t.Errorf("attributes %v, want the id %q", got.Attributes, id)
+			}
+			c.delete(t, queue, got)
+		}
+	})
+}
+
 // TestPublishQueueDrops: a queue drops by its own rules what the topic let pass, from
 // another topic and from a send.
 func TestPublishQueueDrops(t *testing.T) {
