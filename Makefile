@@ -108,7 +108,7 @@ generate: build ## regenerate code and tables; leaves no difference in a sound t
 	git diff --exit-code --stat -- docs '*.pb.go'
 
 .PHONY: conformance
-conformance: build ## boto3, JavaScript, Java and the AWS CLI against a cluster; installs them from their registries
+conformance: build ## boto3, JavaScript, Java, the AWS CLI and Celery against a cluster; installs them from their registries
 	SERIATIM_BINARY='$(CURDIR)/$(BIN)' test/api/conformance/run
 
 .PHONY: fuzz
