@@ -112,6 +112,23 @@ func TestExtendedRun(t *testing.T) {
 	}
 }
 
+// TestReadsBehindEntriesWithoutCommands: a new leader writes entries that change
+// nothing. Of two reads, the later one may name the index before them.
+func TestReadsBehindEntriesWithoutCommands(t *testing.T) {
+	s := extended(t)
+	held := s.accept("b")
+	before := s.index
+	s.index += 2
+	s.readState(held, "")
+	s.index = before
+	s.readState(held, "")
+	s.index += 2
+	s.setState(held, "x")
+	for _, v := range s.judge(nil).Violations {
+		t.Error(v)
+	}
+}
+
 func TestPlantedInExtensions(t *testing.T) {
 	cases := []struct {
 		name, check, invariant string

@@ -113,6 +113,17 @@ func (l *log) placeOf(tap int, e *entry) place {
 	}
 }
 
+// changedBy is the index of the last entry with commands up to index: what was read at
+// either of them is the same.
+func (l *log) changedBy(index uint64) uint64 {
+	for at := index; at >= l.begin && at > 0; at-- {
+		if p := l.at(at); p != nil && !p.empty {
+			return at
+		}
+	}
+	return index
+}
+
 // stateAt is the last entry with commands up to index: a snapshot may stand at an
 // entry without.
 func (l *log) stateAt(index uint64) *place {
