@@ -88,11 +88,17 @@ func lockTold(e *history.Event, r queue.SessionLocked) string {
 // sessionStates are what receivers keep with sessions, by queue and session.
 type sessionStates map[string]string
 
-// apply follows a command.
-func (s sessionStates) apply(a applied) {
-	if c, sets := a.command.(*queue.SetSessionState); sets && a.refusal == nil {
-		s[c.Queue+"\x00"+c.Session.SessionID] = c.State
+// apply follows a command, and says whether it changed a state: a node may ask for the
+// same one again, but not when another was set in between.
+func (s sessionStates) apply(a applied) (changed bool) {
+	c, sets := a.command.(*queue.SetSessionState)
+	if !sets || a.refusal != nil {
+		return false
 	}
+	key := c.Queue + "\x00" + c.Session.SessionID
+	changed = s[key] != c.State
+	s[key] = c.State
+	return changed
 }
 
 // checkState is W2 for reads of the state of a session, which write no entry.

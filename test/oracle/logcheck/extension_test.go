@@ -95,7 +95,11 @@ func extended(t *testing.T) *scene {
 	s.readState(held, "x")
 	s.at += 6000
 	s.setState(held, "y") // its lock is over
-	s.readState(s.accept("a"), "x")
+	held = s.accept("a")
+	s.readState(held, "x")
+	again := s.setState(held, "z") // and once more, as a node does that lost its answer
+	s.apply(again.OpID(), &queue.SetSessionState{Queue: sceneQueue, Session: queue.SessionRef{SessionID: "a", Token: held.Session}, State: "z", StateGiven: true})
+	again.Index, again.LogTime = s.index, s.at
 	waits := s.schedule("2", "scheduled", 60_000)
 	s.cancel(waits)
 	s.cancel(waits)
@@ -107,7 +111,7 @@ func TestExtendedRun(t *testing.T) {
 	for _, v := range r.Violations {
 		t.Error(v)
 	}
-	if r.Counts["states of sessions compared"] != 3 || r.Counts["entries of operations"] != 9 {
+	if r.Counts["states of sessions compared"] != 3 || r.Counts["entries of operations"] != 11 {
 		t.Errorf("counts: %v", r.Counts)
 	}
 }
@@ -156,6 +160,7 @@ func TestPlantedInExtensions(t *testing.T) {
 		{"a state set twice by one call", "W5", "I12", func(s *scene) {
 			held := s.accept("b")
 			e := s.setState(held, "x")
+			s.setState(held, "y")
 			s.apply(e.OpID(), &queue.SetSessionState{Queue: sceneQueue, Session: queue.SessionRef{SessionID: "b", Token: held.Session}, State: "x", StateGiven: true})
 			e.Result = history.Unknown
 		}},

@@ -132,14 +132,15 @@ func (w *Checker) applyModel(l *line, a applied) (effect, harmful bool) {
 		w.replay.wrong[name] = true
 		w.violate("W2", difference.Invariant, l.Index, w.eventOf(l.Op), "%s\nwas answered against the rules: %s", describeCommand(l), difference.Text)
 	}
-	w.replay.states.apply(a)
+	changed := w.replay.states.apply(a)
 	switch a.command.(type) {
 	case *queue.PurgeQueue, *queue.DeleteQueue:
 		if q := w.replay.oracle.Model.Queue(name); q == nil || q.Settings.PurgeClearsHistory {
 			w.replay.forgot[name] = l.Index
 		}
 	}
-	return effects(a, w.size(name) < before)
+	effect, harmful = effects(a, w.size(name) < before)
+	return effect, harmful || changed
 }
 
 func (w *Checker) size(name string) int {
@@ -192,7 +193,7 @@ func effects(a applied, removed bool) (effect, harmful bool) {
 		return r.SessionID != "", r.SessionID != "" && accepts
 	}
 	switch a.command.(type) {
-	case *queue.PurgeQueue, *queue.DeleteQueue, *queue.StartMoveTask, *queue.SetSessionState:
+	case *queue.PurgeQueue, *queue.DeleteQueue, *queue.StartMoveTask:
 		return true, true
 	}
 	return true, false
