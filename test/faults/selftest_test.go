@@ -206,7 +206,8 @@ func (b plantedBug) prepare(ctx context.Context, binary, dir string, planted boo
 		return nil, err
 	}
 	s := &stage{
-		seed: 1, pace: 20 * time.Millisecond, hooks: true, recorder: recorder, logChecker: logcheck.New(dir),
+		place: harness.Options{Dir: filepath.Join(dir, "nodes")},
+		seed:  1, pace: 20 * time.Millisecond, hooks: true, recorder: recorder, logChecker: logcheck.New(dir),
 		rules: history.Rules{
 			Seed: 1, Started: time.Now().UnixMilli(), Window: 3e6, Attempt: 60e6, Visibility: 3e6, Slack: 1e6,
 			Windows: map[string]int64{"long.fifo": 300e6},
