@@ -10,7 +10,8 @@
 // header, and the pairing of error type, code, status and fault. Requests go
 // round over the nodes, so that forwarding to the leader is part of every
 // test. The folders python, js and java hold the same walk through the API for
-// other SDKs; the script run starts a cluster and runs them.
+// other SDKs, python and typescript also programs with stubs of the native API; the
+// script run starts a cluster and runs them.
 //
 // It refuses to know how the server is built: there is no import of the
 // product here.
