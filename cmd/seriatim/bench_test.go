@@ -128,3 +128,28 @@ func TestBenchKeepsToItsQueue(t *testing.T) {
 		t.Errorf("table: %s", out)
 	}
 }
+
+// TestBenchFanOut publishes to three queues of a node and leaves nothing behind.
+func TestBenchFanOut(t *testing.T) {
+	url := devNode(t)
+	tool := func(args string) string {
+		t.Helper()
+		var out, words strings.Builder
+		if code := run(t.Context(), append(strings.Fields(args), "--endpoint", url, "-o", "json"), strings.NewReader(""), &out, &words); code != 0 {
+			t.Fatalf("%s ended with %d: %s", args, code, words.String())
+		}
+		return out.String()
+	}
+	for _, args := range []string{"-c 2", "-c 3 -b 10"} {
+		var got struct{ Queues, Published, Wrong int }
+		if err := json.Unmarshal([]byte(tool("bench fanout -q 3 --duration 300ms "+args)), &got); err != nil {
+			t.Fatal(err)
+		}
+		if got.Queues != 3 || got.Published < 1 || got.Wrong != 0 {
+			t.Errorf("%s: %+v", args, got)
+		}
+	}
+	if left := tool("topic list") + tool("queue list"); strings.Contains(left, "bench-") {
+		t.Errorf("left behind: %s", left)
+	}
+}

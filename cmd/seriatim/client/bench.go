@@ -85,7 +85,7 @@ func benchCommand(o *options) *cobra.Command {
 			"Every workload makes a FIFO queue of its own and deletes it at the end. Clients are spread over all endpoints:\n"+
 			"--endpoint takes a list with commas. Answers are checked, failures are counted by code. What is not told to\n"+
 			"repeat is not repeated. The protocol is SQS JSON over plain HTTP/1.1, one connection for each client.",
-		benchSendCommand(o), benchFIFOCommand(o), benchDedupCommand(o), benchPollCommand(o))
+		benchSendCommand(o), benchFIFOCommand(o), benchDedupCommand(o), benchPollCommand(o), benchFanOutCommand(o))
 }
 
 // bind adds the flags that all workloads have.

@@ -59,23 +59,9 @@ func sendCommand(o *options) *cobra.Command {
 }
 
 func send(cmd *cobra.Command, w *wire, p *printer, f *sendFlags, args []string) error {
-	body := "-"
-	if len(args) > 1 {
-		body = args[1]
-	}
-	if body == "-" {
-		in, err := stdin(cmd)
-		if err != nil {
-			return err
-		}
-		text, err := io.ReadAll(io.LimitReader(in, bodyBytesMax+1))
-		if err != nil {
-			return fmt.Errorf("read body: %w", err)
-		}
-		if len(text) > bodyBytesMax {
-			return exit.New(exit.Usage, errors.New("the body is larger than 1 MiB, the most that a message may have"), "")
-		}
-		body = string(text)
+	body, err := bodyOf(cmd, args)
+	if err != nil {
+		return err
 	}
 	attributes, err := messageAttributes(f.attributes)
 	if err != nil {
@@ -111,14 +97,18 @@ func send(cmd *cobra.Command, w *wire, p *printer, f *sendFlags, args []string) 
 	if err != nil {
 		return err
 	}
-	doc := map[string]any{"messageId": out.MessageID}
-	row := []string{out.MessageID}
-	if out.SequenceNumber != "" {
-		doc["sequenceNumber"] = out.SequenceNumber
-		row = append(row, out.SequenceNumber)
-	}
 	// After a repetition the earlier message may be the same one.
-	duplicate := got.header.Get("X-Seriatim-Duplicate") == "true" && !got.repeated
+	return p.printAccepted(out.MessageID, out.SequenceNumber, got.header.Get("X-Seriatim-Duplicate") == "true" && !got.repeated)
+}
+
+// printAccepted shows the answer of a send or of a publish.
+func (p *printer) printAccepted(id, sequenceNumber string, duplicate bool) error {
+	doc := map[string]any{"messageId": id}
+	row := []string{id}
+	if sequenceNumber != "" {
+		doc["sequenceNumber"] = sequenceNumber
+		row = append(row, sequenceNumber)
+	}
 	if duplicate {
 		doc["duplicate"] = true
 	}
@@ -129,6 +119,25 @@ func send(cmd *cobra.Command, w *wire, p *printer, f *sendFlags, args []string) 
 		p.say("dropped as a duplicate: the message above was accepted before, nothing was stored")
 	}
 	return nil
+}
+
+// bodyOf is the body on the command line behind a name, or else on standard input.
+func bodyOf(cmd *cobra.Command, args []string) (string, error) {
+	if len(args) > 1 && args[1] != "-" {
+		return args[1], nil
+	}
+	in, err := stdin(cmd)
+	if err != nil {
+		return "", err
+	}
+	text, err := io.ReadAll(io.LimitReader(in, bodyBytesMax+1))
+	if err != nil {
+		return "", fmt.Errorf("read body: %w", err)
+	}
+	if len(text) > bodyBytesMax {
+		return "", exit.New(exit.Usage, errors.New("the body is larger than 1 MiB, the most that a message may have"), "")
+	}
+	return string(text), nil
 }
 
 // bodyBytesMax is the SQS limit of one message.

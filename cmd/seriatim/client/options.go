@@ -41,7 +41,7 @@ type options struct {
 // Commands are the subcommands of the tool.
 func Commands() []*cobra.Command {
 	o := &options{}
-	list := []*cobra.Command{statusCommand(o), clusterCommand(o), backupCommand(o), upgradeCommand(o), queueCommand(o), messageCommand(o), deadLetterCommand(o), benchCommand(o)}
+	list := []*cobra.Command{statusCommand(o), clusterCommand(o), backupCommand(o), upgradeCommand(o), queueCommand(o), messageCommand(o), topicCommand(o), deadLetterCommand(o), benchCommand(o)}
 	for _, c := range list {
 		o.bind(c)
 	}

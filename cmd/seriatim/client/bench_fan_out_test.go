@@ -1,0 +1,47 @@
+package client
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+)
+
+// What a queue lost, has twice or has in another order is counted.
+func TestFanOutCountsWrong(t *testing.T) {
+	for _, c := range []struct {
+		name, held string // numbers of client 0, who published three messages
+		wrong      int
+	}{
+		{"as published", "0 1 2", 0},
+		{"the first is lost", "1 2", 1},
+		{"the last is lost", "0 1", 1},
+		{"one comes twice", "0 1 1 2", 1},
+		{"two are exchanged", "1 0 2", 3},
+		{"nothing came", "", 1},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			received := false
+			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				var messages []string
+				if strings.HasSuffix(r.Header.Get("X-Amz-Target"), "ReceiveMessage") && !received {
+					received = true
+					for number := range strings.FieldsSeq(c.held) {
+						messages = append(messages, fmt.Sprintf(`{"Body":"0 %s xx","ReceiptHandle":"h"}`, number))
+					}
+				}
+				fmt.Fprintf(w, `{"Messages":[%s]}`, strings.Join(messages, ","))
+			}))
+			defer server.Close()
+			r := &fanOutRun{clients: 1, next: []int{3}, wire: &wire{
+				client: &port{addresses: []string{server.URL}}, timeout: time.Minute, http: server.Client(),
+			}}
+			wrong, err := r.drainQueue(t.Context(), server.URL+"/000000000000/q.fifo")
+			if err != nil || wrong != c.wrong {
+				t.Errorf("%d are wrong, want %d; %v", wrong, c.wrong, err)
+			}
+		})
+	}
+}

@@ -1,0 +1,377 @@
+package client
+
+import (
+	"context"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"maps"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/seriatimq/seriatim/cmd/seriatim/arguments"
+	"github.com/seriatimq/seriatim/cmd/seriatim/exit"
+)
+
+func topicCommand(o *options) *cobra.Command {
+	return group("topic", "Create, list, show, change and delete topics, subscribe queues to them, and publish",
+		"Create, list, show, change and delete topics, subscribe queues to them, and publish.\n\n"+
+			"TOPIC is the name of a topic, or its ARN.",
+		topicListCommand(o), topicCreateCommand(o), topicShowCommand(o), topicSetCommand(o), topicDeleteCommand(o),
+		subscribeCommand(o), unsubscribeCommand(o), subscriptionsCommand(o), publishCommand(o))
+}
+
+// completeTopics offers the names of the topics that exist.
+func (o *options) completeTopics(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+	return o.offer(cmd, args, func(ctx context.Context, w *wire) ([]string, error) { return w.listTopics(ctx) })
+}
+
+func topicListCommand(o *options) *cobra.Command {
+	return &cobra.Command{
+		Use: "list", Short: "List topics", Args: arguments.None,
+		Example: "  seriatim topic list\n  seriatim topic list -o json",
+		RunE: o.run(func(cmd *cobra.Command, w *wire, p *printer, _ []string) error {
+			names, err := w.listTopics(cmd.Context())
+			if err != nil {
+				return err
+			}
+			type topic struct {
+				Name string `json:"name"`
+				Type string `json:"type"` // fifo or standard
+			}
+			list := make([]topic, len(names))
+			for i, name := range names {
+				list[i] = topic{name, typeOf(name)}
+			}
+			return p.print(map[string]any{"topics": list}, func() table {
+				t := table{heading: []string{"NAME", "TYPE"}}
+				for _, one := range list {
+					t.add(one.Name, one.Type)
+				}
+				return t
+			})
+		}),
+	}
+}
+
+func topicCreateCommand(o *options) *cobra.Command {
+	var attributes, tags []string
+	c := &cobra.Command{
+		Use: "create TOPIC", Short: "Create a topic", Args: arguments.Exactly("TOPIC"),
+		Long: "Create a topic. A name that ends in .fifo makes a FIFO topic.\n\n" +
+			"Attributes are those of the SNS API, for instance ContentBasedDeduplication=true.\n" +
+			"Creating a topic that exists with the same attributes succeeds.",
+		Example: "  seriatim topic create sales.fifo --attribute FifoThroughputScope=MessageGroup\n  seriatim topic create news --tag team=web",
+		RunE: o.run(func(cmd *cobra.Command, w *wire, p *printer, args []string) error {
+			attrs, err := pairs("attribute", attributes)
+			if err != nil {
+				return err
+			}
+			tagged, err := pairs("tag", tags)
+			if err != nil {
+				return err
+			}
+			if _, set := attrs["FifoTopic"]; !set && strings.HasSuffix(args[0], ".fifo") {
+				attrs["FifoTopic"] = "true"
+			}
+			in := url.Values{"Name": {args[0]}}
+			entries(in, "Attributes.entry.", "key", "value", attrs)
+			entries(in, "Tags.member.", "Key", "Value", tagged)
+			var out struct {
+				TopicARN string `json:"TopicArn"`
+			}
+			if err := w.onTopics(cmd.Context(), "CreateTopic", in, &out); err != nil {
+				return err
+			}
+			return p.print(map[string]string{"name": args[0], "topicArn": out.TopicARN}, func() table {
+				return table{rows: [][]string{{out.TopicARN}}}
+			})
+		}),
+	}
+	c.Flags().StringArrayVarP(&attributes, "attribute", "a", nil, "an attribute as Name=Value, may be repeated")
+	c.Flags().StringArrayVarP(&tags, "tag", "t", nil, "a tag as key=value, may be repeated")
+	return c
+}
+
+// topicInfo is one topic in JSON output.
+type topicInfo struct {
+	Name          string            `json:"name"`
+	Type          string            `json:"type"` // fifo or standard
+	Attributes    map[string]string `json:"attributes"`
+	Tags          map[string]string `json:"tags"`
+	Subscriptions []subscription    `json:"subscriptions"`
+}
+
+func topicShowCommand(o *options) *cobra.Command {
+	return &cobra.Command{
+		Use: "show TOPIC", Short: "Show attributes, tags and subscriptions of a topic", Args: arguments.Exactly("TOPIC"),
+		Example:           "  seriatim topic show sales.fifo\n  seriatim topic show sales.fifo -o json | jq .attributes.TopicArn",
+		ValidArgsFunction: o.completeTopics,
+		RunE: o.run(func(cmd *cobra.Command, w *wire, p *printer, args []string) error {
+			attributes, err := w.attributesOfTopic(cmd.Context(), args[0])
+			if err != nil {
+				return err
+			}
+			var tags struct{ Tags []struct{ Key, Value string } }
+			if err := w.onTopics(cmd.Context(), "ListTagsForResource", url.Values{"ResourceArn": {topicARN(args[0])}}, &tags); err != nil {
+				return err
+			}
+			info := topicInfo{Name: lastElement(args[0]), Type: typeOf(args[0]), Attributes: attributes, Tags: map[string]string{}}
+			for _, tag := range tags.Tags {
+				info.Tags[tag.Key] = tag.Value
+			}
+			if info.Subscriptions, err = w.listSubscriptions(cmd.Context(), args[0]); err != nil {
+				return err
+			}
+			return p.print(info, func() table {
+				t := table{}
+				for _, name := range slices.Sorted(maps.Keys(attributes)) {
+					t.add(name, attributes[name])
+				}
+				for _, key := range slices.Sorted(maps.Keys(info.Tags)) {
+					t.add("tag "+key, info.Tags[key])
+				}
+				for _, s := range info.Subscriptions {
+					t.add("subscribed", s.Queue)
+				}
+				return t
+			})
+		}),
+	}
+}
+
+func topicSetCommand(o *options) *cobra.Command {
+	return &cobra.Command{
+		Use: "set TOPIC NAME=VALUE...", Short: "Change attributes of a topic", Args: arguments.AtLeast("TOPIC", "NAME=VALUE"),
+		Long: "Change attributes of a topic, one after the other by name; all others stay as they are.\n\n" +
+			"seriatim topic show TOPIC prints the attributes that there are.",
+		Example:           "  seriatim topic set sales.fifo ContentBasedDeduplication=true DeduplicationWindowSeconds=86400",
+		ValidArgsFunction: o.completeTopics,
+		RunE: o.run(func(cmd *cobra.Command, w *wire, p *printer, args []string) error {
+			attributes, err := pairs("attribute", args[1:])
+			if err != nil {
+				return exit.New(exit.Usage, errors.New("an attribute is written NAME=VALUE"), "usage: "+cmd.UseLine())
+			}
+			for _, name := range slices.Sorted(maps.Keys(attributes)) {
+				in := url.Values{"TopicArn": {topicARN(args[0])}, "AttributeName": {name}, "AttributeValue": {attributes[name]}}
+				if err := w.onTopics(cmd.Context(), "SetTopicAttributes", in, nil); err != nil {
+					return err
+				}
+			}
+			return changedTopic(p, args[0], "updated")
+		}),
+	}
+}
+
+// changedTopic says what was done.
+func changedTopic(p *printer, name, done string) error {
+	if p.format == formatTable {
+		p.say("%s %s", lastElement(name), done)
+		return nil
+	}
+	return p.print(map[string]any{"topic": lastElement(name), done: true}, nil)
+}
+
+func topicDeleteCommand(o *options) *cobra.Command {
+	var yes bool
+	c := &cobra.Command{
+		Use: "delete TOPIC", Short: "Delete a topic with its subscriptions; what was delivered stays in the queues", Args: arguments.Exactly("TOPIC"),
+		Example:           "  seriatim topic delete sales.fifo --yes",
+		ValidArgsFunction: o.completeTopics,
+		RunE: o.run(func(cmd *cobra.Command, w *wire, p *printer, args []string) error {
+			attributes, err := w.attributesOfTopic(cmd.Context(), args[0])
+			if err != nil {
+				return err
+			}
+			if !yes {
+				p.say("%s has %s subscriptions.", lastElement(args[0]), attributes["SubscriptionsConfirmed"])
+				fmt.Fprint(p.words, "Type the name of the topic to delete: ") //nolint:errcheck // nobody is left to tell
+				if err := confirm(cmd.InOrStdin(), lastElement(args[0])); err != nil {
+					return err
+				}
+			}
+			if err := w.onTopics(cmd.Context(), "DeleteTopic", url.Values{"TopicArn": {topicARN(args[0])}}, nil); err != nil {
+				return err
+			}
+			return changedTopic(p, args[0], "deleted")
+		}),
+	}
+	c.Flags().BoolVar(&yes, "yes", false, "do not ask")
+	return c
+}
+
+func subscribeCommand(o *options) *cobra.Command {
+	var attributes []string
+	var raw bool
+	c := &cobra.Command{
+		Use: "subscribe TOPIC QUEUE", Short: "Subscribe a queue to a topic", Args: arguments.Exactly("TOPIC", "QUEUE"),
+		Long: "Subscribe a queue to a topic. Subscribing again with the same attributes succeeds.\n\n" +
+			"Attributes are those of the SNS API: RawMessageDelivery, FilterPolicy, FilterPolicyScope, RedrivePolicy.",
+		Example: "  seriatim topic subscribe sales.fifo billing.fifo --raw\n" +
+			"  seriatim topic subscribe sales.fifo fraud.fifo -a 'FilterPolicy={\"amount\":[{\"numeric\":[\">\",1000]}]}'",
+		ValidArgsFunction: o.completeTopics,
+		RunE: o.run(func(cmd *cobra.Command, w *wire, p *printer, args []string) error {
+			attrs, err := pairs("attribute", attributes)
+			if err != nil {
+				return err
+			}
+			if raw {
+				attrs["RawMessageDelivery"] = "true"
+			}
+			endpoint, err := w.endpointOf(cmd.Context(), args[0], args[1])
+			if err != nil {
+				return err
+			}
+			in := url.Values{"TopicArn": {topicARN(args[0])}, "Protocol": {"sqs"}, "Endpoint": {endpoint}, "ReturnSubscriptionArn": {"true"}}
+			entries(in, "Attributes.entry.", "key", "value", attrs)
+			var out struct {
+				SubscriptionARN string `json:"SubscriptionArn"`
+			}
+			if err := w.onTopics(cmd.Context(), "Subscribe", in, &out); err != nil {
+				return err
+			}
+			return p.print(map[string]string{"subscriptionArn": out.SubscriptionARN}, func() table {
+				return table{rows: [][]string{{out.SubscriptionARN}}}
+			})
+		}),
+	}
+	c.Flags().StringArrayVarP(&attributes, "attribute", "a", nil, "an attribute as Name=Value, may be repeated")
+	c.Flags().BoolVar(&raw, "raw", false, "deliver the message as it is, not in an envelope of JSON: RawMessageDelivery=true")
+	return c
+}
+
+// endpointOf is the ARN of a queue, which has the region and the account of the topic.
+func (w *wire) endpointOf(ctx context.Context, topic, queue string) (string, error) {
+	if strings.Contains(queue, ":") && !strings.Contains(queue, "/") {
+		return queue, nil
+	}
+	attributes, err := w.attributesOfTopic(ctx, topic)
+	if err != nil {
+		return "", err
+	}
+	parts := strings.Split(attributes["TopicArn"], ":")
+	if len(parts) != 6 {
+		return "", fmt.Errorf("the topic has the ARN %q", attributes["TopicArn"])
+	}
+	parts[2], parts[5] = "sqs", nameOf(queue)
+	return strings.Join(parts, ":"), nil
+}
+
+func unsubscribeCommand(o *options) *cobra.Command {
+	return &cobra.Command{
+		Use: "unsubscribe TOPIC QUEUE", Short: "End the subscription of a queue; what was delivered stays in it", Args: arguments.Exactly("TOPIC", "QUEUE"),
+		Example:           "  seriatim topic unsubscribe sales.fifo billing.fifo",
+		ValidArgsFunction: o.completeTopics,
+		RunE: o.run(func(cmd *cobra.Command, w *wire, p *printer, args []string) error {
+			list, err := w.listSubscriptions(cmd.Context(), args[0])
+			if err != nil {
+				return err
+			}
+			for _, s := range list {
+				if s.Queue != nameOf(args[1]) && s.Endpoint != args[1] {
+					continue
+				}
+				if err := w.onTopics(cmd.Context(), "Unsubscribe", url.Values{"SubscriptionArn": {s.SubscriptionARN}}, nil); err != nil {
+					return err
+				}
+				return changedTopic(p, args[0], "unsubscribed")
+			}
+			return exit.New(exit.NotFound, fmt.Errorf("%s is not subscribed to %s", args[1], args[0]), "seriatim topic subscriptions "+args[0]+" shows what is")
+		}),
+	}
+}
+
+func subscriptionsCommand(o *options) *cobra.Command {
+	return &cobra.Command{
+		Use: "subscriptions [TOPIC]", Short: "List the subscriptions of a topic, or all", Args: arguments.Optional("TOPIC"),
+		Example:           "  seriatim topic subscriptions\n  seriatim topic subscriptions sales.fifo -o json",
+		ValidArgsFunction: o.completeTopics,
+		RunE: o.run(func(cmd *cobra.Command, w *wire, p *printer, args []string) error {
+			list, err := w.listSubscriptions(cmd.Context(), strings.Join(args, ""))
+			if err != nil {
+				return err
+			}
+			return p.print(map[string]any{"subscriptions": list}, func() table {
+				t := table{heading: []string{"TOPIC", "QUEUE", "SUBSCRIPTION"}}
+				for _, s := range list {
+					t.add(s.Topic, s.Queue, s.SubscriptionARN)
+				}
+				return t
+			})
+		}),
+	}
+}
+
+// publishFlags are the flags of topic publish.
+type publishFlags struct {
+	group, deduplication, subject string
+	attributes                    []string
+}
+
+func publishCommand(o *options) *cobra.Command {
+	f := &publishFlags{}
+	c := &cobra.Command{
+		Use: "publish TOPIC [MESSAGE]", Short: "Publish one message",
+		Long: "Publish one message. Without MESSAGE, or with -, it is read from standard input.",
+		Example: "  seriatim topic publish sales.fifo '{\"order\":17}' --group customer-9 --deduplication-id order-17\n" +
+			"  seriatim topic publish news - --attribute kind=weather < report.json",
+		Args:              arguments.OptionalLast("TOPIC", "MESSAGE"),
+		ValidArgsFunction: o.completeTopics,
+		RunE: o.run(func(cmd *cobra.Command, w *wire, p *printer, args []string) error {
+			return publish(cmd, w, p, f, args)
+		}),
+	}
+	fl := c.Flags()
+	fl.StringVarP(&f.group, "group", "g", "", "message group id, required on FIFO topics")
+	fl.StringVarP(&f.deduplication, "deduplication-id", "d", "", "deduplication id: a second message with it is dropped while the window lasts")
+	fl.StringVar(&f.subject, "subject", "", "subject, which envelopes show")
+	fl.StringArrayVarP(&f.attributes, "attribute", "a", nil, "a message attribute as name=text or name:Type=value, may be repeated")
+	return c
+}
+
+func publish(cmd *cobra.Command, w *wire, p *printer, f *publishFlags, args []string) error {
+	text, err := bodyOf(cmd, args)
+	if err != nil {
+		return err
+	}
+	attributes, err := messageAttributes(f.attributes)
+	if err != nil {
+		return err
+	}
+	in := url.Values{"TopicArn": {topicARN(args[0])}, "Message": {text}}
+	for flag, parameter := range map[string]struct{ name, value string }{
+		"group": {"MessageGroupId", f.group}, "deduplication-id": {"MessageDeduplicationId", f.deduplication}, "subject": {"Subject", f.subject},
+	} {
+		if cmd.Flags().Changed(flag) {
+			in.Set(parameter.name, parameter.value)
+		}
+	}
+	for i, name := range slices.Sorted(maps.Keys(attributes)) {
+		prefix, a := "MessageAttributes.entry."+strconv.Itoa(i+1)+".", attributes[name]
+		in.Set(prefix+"Name", name)
+		in.Set(prefix+"Value.DataType", a.DataType)
+		if a.BinaryValue != nil {
+			in.Set(prefix+"Value.BinaryValue", base64.StdEncoding.EncodeToString(a.BinaryValue))
+		} else {
+			in.Set(prefix+"Value.StringValue", a.StringValue)
+		}
+	}
+	var out struct {
+		MessageID      string `json:"MessageId"`
+		SequenceNumber string
+	}
+	// A deduplication id makes it safe to ask another node.
+	again := cmd.Flags().Changed("deduplication-id") && strings.HasSuffix(args[0], ".fifo")
+	got, err := w.onTopicsOnce(cmd.Context(), "Publish", again, in, &out)
+	if err != nil {
+		return err
+	}
+	if out.MessageID == "" {
+		return errors.New("the answer has no message id")
+	}
+	return p.printAccepted(out.MessageID, out.SequenceNumber, got.header.Get("X-Seriatim-Duplicate") == "true" && !got.repeated)
+}
