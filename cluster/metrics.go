@@ -122,6 +122,8 @@ func (n *Node) groupMetrics(metrics []Metric) []Metric {
 	gauge("seriatim_raft_apply_lag_entries", "Committed entries not yet applied here.", float64(max(stats.CommitIndex, stats.AppliedIndex)-stats.AppliedIndex))
 	gauge("seriatim_raft_snapshot_pause_seconds", "Longest time since the start that applying entries waited while the state was captured for a snapshot.",
 		stats.SnapshotPause.Seconds())
+	gauge("seriatim_raft_apply_longest_seconds", "Longest time since the start that one batch of committed entries took to be applied.",
+		stats.ApplyLongest.Seconds())
 	gauge("seriatim_raft_last_snapshot_index", "Log index of the newest snapshot.", float64(stats.LastSnapshotIndex))
 	for _, m := range stats.Members {
 		if m.NodeID != n.process.nodeID && m.LagEntries >= 0 {

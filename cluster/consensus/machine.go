@@ -35,6 +35,7 @@ type machine struct {
 	applied  atomic.Uint64
 	restored atomic.Uint64 // snapshots
 	paused   atomic.Int64  // longest time that capturing the state took, nanoseconds
+	longest  atomic.Int64  // longest time that applying one batch of entries took, nanoseconds
 	members  committedMembers
 
 	moved wakeup.Broadcast // applied is higher
@@ -54,8 +55,11 @@ func (m *machine) Apply(entry *raft.Log) any { return m.ApplyBatch([]*raft.Log{e
 
 // ApplyBatch applies committed entries.
 func (m *machine) ApplyBatch(entries []*raft.Log) []any {
+	began := m.clock.Monotonic()
 	results := m.machine.ApplyBatch(entries)
 	m.members.note(entries)
+	// The library applies one batch at a time.
+	m.longest.Store(max(m.longest.Load(), int64(m.clock.Monotonic()-began)))
 	m.advance(entries[len(entries)-1].Index)
 	m.committed()
 	return results

@@ -21,6 +21,7 @@ type Stats struct {
 	LeaderChanges     uint64
 	SnapshotsTaken    uint64
 	SnapshotPause     time.Duration // longest that applying waited for the capture of the state
+	ApplyLongest      time.Duration // of one batch of entries
 	SnapshotsRestored uint64        // at start or installed by the leader
 }
 
@@ -37,6 +38,7 @@ func (g *Group) Stats() Stats {
 		LeaderChanges:     g.leaders.leaderChanges(),
 		SnapshotsTaken:    g.snapshotsTaken.Load(),
 		SnapshotPause:     time.Duration(g.machine.paused.Load()),
+		ApplyLongest:      time.Duration(g.machine.longest.Load()),
 		SnapshotsRestored: g.machine.restored.Load(),
 	}
 	if g.appliedUpTo(stats.CommitIndex) {

@@ -100,14 +100,22 @@ func atMost(n int32) receiving {
 	return func(in *sqs.ReceiveMessageInput, _ members) { in.MaxNumberOfMessages = n }
 }
 
-// wait sets WaitTimeSeconds, also to an explicit zero.
+// wait sets WaitTimeSeconds, also to an explicit zero, which the SDK cannot send.
 func wait(seconds int32) receiving {
-	return func(_ *sqs.ReceiveMessageInput, extra members) { extra["WaitTimeSeconds"] = seconds }
+	return func(in *sqs.ReceiveMessageInput, extra members) {
+		if in.WaitTimeSeconds = seconds; seconds == 0 {
+			extra["WaitTimeSeconds"] = seconds
+		}
+	}
 }
 
-// hidden sets VisibilityTimeout, also to an explicit zero.
+// hidden sets VisibilityTimeout, also to an explicit zero, which the SDK cannot send.
 func hidden(seconds int32) receiving {
-	return func(_ *sqs.ReceiveMessageInput, extra members) { extra["VisibilityTimeout"] = seconds }
+	return func(in *sqs.ReceiveMessageInput, extra members) {
+		if in.VisibilityTimeout = seconds; seconds == 0 {
+			extra["VisibilityTimeout"] = seconds
+		}
+	}
 }
 
 func attempt(id string) receiving {

@@ -297,22 +297,3 @@ func TestImplicitDeadLetterQueue(t *testing.T) {
 		c.expect(t, c.cluster.Endpoint()+"/"+account+"/"+name, "m")
 	})
 }
-
-func TestProfilesPreset(t *testing.T) {
-	each(t, func(t *testing.T, c *client) {
-		want := attrs{
-			"CompatibilityProfile": "ymq", "DeduplicationWindowSeconds": "300", "ContentDeduplicationMode": "IdOverrides",
-			"MaxMessagesPerGroupPerReceive": "1", "ReceiveCompatibility": "ymq", "PurgeClearsDeduplicationHistory": "false",
-			"DeadLetterKeepsDeduplicationId": "true",
-		}
-		got := c.attributes(t, c.ymq(t, nil), "All")
-		for name, value := range want {
-			if got[name] != value {
-				t.Errorf("ymq presets %s to %q, want %q", name, got[name], value)
-			}
-		}
-		refused(t, c.trySet(t, c.ymq(t, nil), attrs{"CompatibilityProfile": "aws"}), "InvalidAttributeValue",
-			"Invalid value for the parameter CompatibilityProfile. Reason: the attribute cannot be changed after creation.")
-		refused(t, c.trySet(t, c.ymq(t, nil), attrs{"ReceiveCompatibility": "aws"}), "InvalidAttributeValue", "")
-	})
-}

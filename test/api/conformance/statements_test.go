@@ -15,8 +15,8 @@ import (
 )
 
 // A coverage entry is the name of a test in this package, with a slash and
-// the name of a case if the test has several; or "failover: " and such a name
-// in test/cluster/failover; or "open: " and the reason why no test can exist yet.
+// the name of a case if the test has several; or a word of elsewhere, a colon and the
+// name of a test in that folder; or "open: " and the reason why no test can exist yet.
 
 // sqsStatements covers section 8 of the SQS specification.
 var sqsStatements = map[int]string{
@@ -96,20 +96,22 @@ var sqsStatements = map[int]string{
 
 // ymqStatements covers section 9 of the Yandex Message Queue specification.
 var ymqStatements = map[int]string{
-	1: "TestYMQDeduplication/no id", 2: "TestYMQDeduplication/same id", 3: "TestYMQDeduplication/same id",
-	4: "TestYMQDeduplication/same id", 5: "TestYMQDeduplication/same id", 6: "TestYMQDeduplication/same id",
-	7: "TestYMQDeduplication/window", 8: "TestYMQDeduplication/window", 9: "TestYMQDeduplication/content",
-	10: "TestYMQDeduplication/content", 11: "TestYMQDeduplication/content", 12: "TestYMQDeduplication/content",
-	13: "TestYMQDeduplication/content", 14: "TestYMQRefusals", 15: "TestYMQRefusals", 16: "TestYMQRefusals", 17: "TestYMQRefusals",
-	18: "TestYMQOneMessagePerGroup/one group", 19: "TestYMQOneMessagePerGroup/ten groups", 20: "TestYMQOneMessagePerGroup/one group",
-	21: "TestYMQOneMessagePerGroup/one group", 22: "TestYMQAttempts/replay", 23: "TestYMQAttempts/replay",
-	24: "TestYMQAttempts/replay", 25: "TestYMQAttempts/visibility changed", 26: "TestYMQAttempts/renews visibility",
-	27: "TestYMQOneMessagePerGroup/no attempt id",
-	28: "open: there is no gRPC API yet; over SQS no generated attempt id exists",
-	29: "TestYMQStaleHandles/expired", 30: "TestYMQStaleHandles/superseded", 31: "TestYMQDeadLetter", 32: "TestYMQRefusals",
-	33: "TestYMQRefusals", 34: "TestYMQRefusals", 35: "TestYMQRefusals", 36: "TestYMQBatches", 37: "TestYMQBatches",
-	38: "TestSendMessageBatchRefusals/20 entries", 39: "TestYMQSequenceNumbersRise", 40: "TestYMQDeduplication/same id",
-	41: "failover: TestReceiveAttemptSurvivesTheLeader", 42: "TestYMQDuplicatesAreCounted",
+	1: "TestYMQDeduplication/no id", 2: "TestYMQDeduplication/same id", 3: "TestYMQDeduplication/first answer",
+	4: "TestYMQDeduplication/another body", 5: "TestYMQDeduplication/another group", 6: "TestYMQDeduplication/received and deleted",
+	7: "TestYMQDeduplication/after the window", 8: "TestYMQDeduplication/a duplicate does not extend the window",
+	9: "TestYMQContentBasedDeduplication/same body", 10: "TestYMQContentBasedDeduplication/other body",
+	11: "TestYMQContentBasedDeduplication/explicit id", 12: "TestYMQContentBasedDeduplication/generated id",
+	13: "TestYMQContentBasedDeduplication/other attributes", 14: "TestYMQSendRefusals/no group",
+	15: "TestYMQSendRefusals/id not ASCII", 16: "TestYMQSendRefusals/id of 129 characters", 17: "TestYMQAttempts/id not ASCII",
+	18: "TestYMQOneMessagePerGroup/one group", 19: "TestYMQOneMessagePerGroup/ten groups",
+	20: "TestYMQOneMessagePerGroup/locked group", 21: "TestYMQOneMessagePerGroup/head deleted", 22: "TestYMQAttempts/same set",
+	23: "TestYMQAttempts/another attempt", 24: "TestYMQAttempts/same handles", 25: "TestYMQAttempts/visibility changed",
+	26: "TestYMQAttempts/renews visibility", 27: "TestYMQOneMessagePerGroup/no attempt id", 28: "grpc: TestYMQGeneratedAttemptID",
+	29: "TestYMQStaleHandles/expired", 30: "TestYMQStaleHandles/superseded", 31: "TestYMQDeadLetter/fourth attempt",
+	32: "TestYMQDeadLetter/standard target", 33: "TestYMQDeadLetter/count 1001", 34: "TestYMQAttributeRefusals/FifoQueue",
+	35: "TestYMQAttributeRefusals/unknown name", 36: "TestYMQBatches/same id", 37: "TestYMQBatches/one entry without id",
+	38: "TestYMQBatches/eleven entries", 39: "TestYMQSequenceNumbersRise/in one group", 40: "TestYMQDeduplication/not counted",
+	41: "failover: TestYMQReceiveAttemptSurvivesTheLeader", 42: "TestYMQDuplicatesAreCounted",
 }
 
 // serviceBusStatements covers section 8 of the Service Bus specification.
@@ -124,7 +126,7 @@ var serviceBusStatements = map[int]string{
 	19: noGRPC, 20: noGRPC, 21: noGRPC, 22: "TestScheduledMessages/in the past", 23: "TestScheduledMessages/due later",
 	24: "TestScheduledMessages/same instant", 25: "TestMessageGroupIDMode/required", 26: "TestMessageGroupIDMode/optional",
 	27: noGRPC, 28: noGRPC, 29: noGRPC, 30: noGRPC, 31: noGRPC, 32: noGRPC, 33: noGRPC, 34: noGRPC, 35: noGRPC, 36: noGRPC,
-	37: "TestYMQDeadLetter", 38: noGRPC, 39: noGRPC, 40: noGRPC, 41: "TestMaxDeduplicationEntries",
+	37: "TestYMQDeadLetter/fourth attempt", 38: noGRPC, 39: noGRPC, 40: noGRPC, 41: "TestMaxDeduplicationEntries",
 	42: "failover: TestDeduplicationSurvives/leader killed", 43: "failover: TestDeduplicationSurvives/restored from a snapshot",
 	44: "open: needs a build whose clock can be shifted; the unit tests of the leader's clock cover the rule",
 }
@@ -272,8 +274,8 @@ func visitEntries(visit func(what, dir, test, subtest string)) {
 			return
 		}
 		dir := ""
-		if rest, ok := strings.CutPrefix(entry, "failover: "); ok {
-			dir, entry = failoverDir, rest
+		if word, rest, found := strings.Cut(entry, ": "); found {
+			dir, entry = elsewhere[word], rest
 		}
 		test, subtest, _ := strings.Cut(entry, "/")
 		visit(what, dir, test, subtest)
@@ -312,8 +314,8 @@ func checkStatements() error {
 	return nil
 }
 
-// failoverDir has the tests of entries that begin with "failover: ".
-const failoverDir = "../../cluster/failover"
+// elsewhere has the folders of tests that are not in this package.
+var elsewhere = map[string]string{"failover": "../../cluster/failover", "grpc": "../../../transport/grpc"}
 
 // TestStatementsAreCovered fails for a number without an entry, for an entry
 // without a reason, and for a test of another package that does not exist. Whether
@@ -331,9 +333,12 @@ func TestStatementsAreCovered(t *testing.T) {
 			}
 		}
 	}
-	tests := testsOf(t, failoverDir)
+	tests := map[string]map[string]bool{}
+	for _, dir := range elsewhere {
+		tests[dir] = testsOf(t, dir)
+	}
 	visitEntries(func(what, dir, test, _ string) {
-		if dir != "" && !tests[test] {
+		if dir != "" && !tests[dir][test] {
 			t.Errorf("%s: there is no test %s in %s", what, test, dir)
 		}
 	})

@@ -135,3 +135,37 @@ func ask(t *testing.T, c *harness.Cluster, node *harness.Node, queue string) net
 	}
 	return connection
 }
+
+// TestYMQReceiveAttemptSurvivesTheLeader: under the rules of Yandex Message Queue, too,
+// a receive and its repetition at other nodes bring the same set with the same handles.
+func TestYMQReceiveAttemptSurvivesTheLeader(t *testing.T) {
+	c := cluster(t)
+	p := newPersistent(c, c.Rotate())
+	queue := p.create(t, "ymq.fifo", map[string]string{"CompatibilityProfile": "ymq"})
+	var want []string
+	for i := range 7 {
+		group := fmt.Sprint("g", i)
+		p.send(t, queue, group, group, group)
+		want = append(want, group)
+	}
+	victim := leader(t, c)
+	first := newPersistent(c, harness.Only(victim)).receive(t, queue, "A", 5)
+	kill(t, victim)
+	for _, n := range c.Followers(victim) {
+		again := newPersistent(c, harness.Only(n)).receive(t, queue, "A", 5)
+		if diff := cmp.Diff(deliveries(first), deliveries(again)); diff != "" {
+			t.Errorf("%s answers otherwise (-first +again):\n%s", n.Name, diff)
+		}
+	}
+	if diff := cmp.Diff(want[:5], bodies(first)); diff != "" {
+		t.Errorf("messages (-want +got):\n%s", diff)
+	}
+	if err := p.remove(t.Context(), queue, first); err != nil {
+		t.Errorf("the handles do not work: %v", err)
+	}
+	if got, want := p.counts(t, queue), [3]string{"2", "0", "0"}; got != want {
+		t.Errorf("the queue counts %v, want %v", got, want)
+	}
+	start(t, victim)
+	agree(t, c)
+}

@@ -77,9 +77,9 @@ def wait_for(what, check):
 
 
 class Walk:
-    def __init__(self):
+    def __init__(self, region="us-east-1"):
         endpoints = os.environ.get("SERIATIM_ENDPOINTS", os.environ["AWS_ENDPOINT_URL"]).split()
-        clients = [boto3.client("sqs", endpoint_url=e, region_name="us-east-1") for e in endpoints]
+        clients = [boto3.client("sqs", endpoint_url=e, region_name=region) for e in endpoints]
         self.turn = itertools.cycle(clients)
         self.topic_turn = itertools.cycle([boto3.client("sns", endpoint_url=e, region_name="us-east-1") for e in endpoints])
 
@@ -265,6 +265,39 @@ class Walk:
         text = json.dumps({"taskId": str(uuid.uuid4()), "sourceArn": self.arn(source)})
         return base64.b64encode(text.encode()).decode()
 
+    def yandex(self):
+        """What Yandex Message Queue does otherwise, and its duplicates."""
+        url = self.create("yandex", CompatibilityProfile="ymq")
+        got = self.sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["All"])["Attributes"]
+        same((got["MaxMessagesPerGroupPerReceive"], got["ReceiveCompatibility"]), ("1", "ymq"), "presets")
+        send = dict(QueueUrl=url, MessageGroupId="a", MessageDeduplicationId="1")
+        sent = self.sqs.send_message(MessageBody="a1", **send)
+        again = self.sqs.send_message(MessageBody="other", **send)
+        same((again["MessageId"], again["SequenceNumber"]), (sent["MessageId"], sent["SequenceNumber"]), "answer to the duplicate")
+        same(again["MD5OfMessageBody"], body_digest("other"), "digest in the answer to the duplicate")
+        for group, body in (("a", "a2"), ("b", "b1"), ("b", "b2")):
+            self.sqs.send_message(QueueUrl=url, MessageBody=body, MessageGroupId=group, MessageDeduplicationId=body)
+
+        receive = dict(QueueUrl=url, MaxNumberOfMessages=10, AttributeNames=["All"], ReceiveRequestAttemptId="A")
+        first = self.sqs.receive_message(WaitTimeSeconds=10, **receive)["Messages"]
+        same([m["Body"] for m in first], ["a1", "b1"], "one message of each group")
+        same(self.sqs.receive_message(**receive)["Messages"], first, "receive with the same attempt id")
+        self.sqs.delete_message(QueueUrl=url, ReceiptHandle=first[0]["ReceiptHandle"])
+        # That ended the attempt: the id starts another one, where AWS refuses it.
+        again = self.sqs.receive_message(**receive)["Messages"]
+        same([m["Body"] for m in again], ["a2"], "an ordinary receive")
+
+        self.sqs.change_message_visibility(QueueUrl=url, ReceiptHandle=again[0]["ReceiptHandle"], VisibilityTimeout=0)
+        taken = self.sqs.receive_message(QueueUrl=url, VisibilityTimeout=0, WaitTimeSeconds=10)["Messages"]
+        same([m["Body"] for m in taken], ["a2"], "message that was let go")
+        self.sqs.delete_message(QueueUrl=url, ReceiptHandle=taken[0]["ReceiptHandle"])
+        same(self.counts(url), [1, 1], "messages after a delete with an expired handle")
+        self.sqs.purge_queue(QueueUrl=url)
+        same(self.sqs.send_message(MessageBody="a1", **send)["MessageId"], sent["MessageId"], "answer to the duplicate after the purge")
+        refused("InvalidParameterValue", self.sqs.send_message, QueueUrl=url, MessageBody="m", MessageGroupId="g")
+        refused("InvalidParameterValue", self.sqs.send_message, **{**send, "MessageBody": "m", "MessageDeduplicationId": "1" * 129})
+        return url
+
     def refusals(self, url):
         gone = self.create("gone")
         self.sqs.delete_queue(QueueUrl=gone)
@@ -290,7 +323,8 @@ def main():
     dead, source = walk.redrive()
     walk.refusals(url)
     subscribed, undelivered = walk.topics()
-    for queue in (url, dead, source, subscribed, undelivered):
+    yandex = Walk("ru-central1").yandex()
+    for queue in (url, dead, source, subscribed, undelivered, yandex):
         walk.sqs.delete_queue(QueueUrl=queue)
     same(complaints.lines, [], "warnings of the client")
     print(f"boto3 {boto3.__version__}, botocore {botocore.__version__}: all steps passed")
