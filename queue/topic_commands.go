@@ -51,7 +51,7 @@ func (c *CreateTopic) wellFormed() *Error {
 func (c *CreateTopic) apply(b *Broker) (Result, *Error) {
 	in := b.assignment(Policies{})
 	if t, exists := b.topics.Get(c.Topic); exists {
-		if err := t.Attributes.Matches(c.Attributes, in); err != nil {
+		if err := t.Attributes.Matches(c.withoutDefaultPolicy(t), in); err != nil {
 			return nil, err
 		}
 		if err := attributes.MatchTopicTags(t.Tags, c.Tags); err != nil {
@@ -81,6 +81,17 @@ func (c *CreateTopic) apply(b *Broker) (Result, *Error) {
 	t.LastSequence = b.sequenceFloor // as for queues, see addQueue
 	b.topics.Add(t)
 	return TopicCreated{TopicARN: t.ARN}, nil
+}
+
+// withoutDefaultPolicy are the attributes to compare with those of a topic: its default
+// Policy, which is shown and not stored, is the same whether it is given or not.
+func (c *CreateTopic) withoutDefaultPolicy(t *topic.Topic) []Attribute {
+	usual := func(text string) bool { return policy.IsDefaultTopicAccess(text, t.ARN, arn.AccountOf(t.ARN)) }
+	given, _ := attributes.ValueOf(c.Attributes, attributes.NamePolicy)
+	if !usual(given) || t.Attributes.Policy != "" && !usual(t.Attributes.Policy) {
+		return c.Attributes
+	}
+	return slices.DeleteFunc(slices.Clone(c.Attributes), func(a Attribute) bool { return a.Name == attributes.NamePolicy })
 }
 
 // TopicCreated answers CreateTopic.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/seriatimq/seriatim/queue/limits"
 	"github.com/seriatimq/seriatim/queue/logtime"
+	"github.com/seriatimq/seriatim/queue/policy"
 	"github.com/seriatimq/seriatim/queue/refusal"
 )
 
@@ -195,6 +196,28 @@ func TestTopicTags(t *testing.T) {
 	if tags, _ := w.b.View().TopicTags("t"); len(tags) != 50 || tags[0].Key != "k01" {
 		t.Errorf("tags %v", tags)
 	}
+}
+
+// The Policy that a topic shows without having one can be given: in any order, as tools
+// write what they read.
+func TestCreateTopicWithTheDefaultPolicy(t *testing.T) {
+	w := newWorld(t)
+	create := func(text string) *CreateTopic {
+		return &CreateTopic{Topic: "t", TopicARN: topicARN("t"), Attributes: []Attribute{{Name: "Policy", Value: text}}}
+	}
+	usual := policy.DefaultTopicAccess(topicARN("t"), "000000000000")
+	sorted := strings.Replace(strings.Replace(usual, `"Version":"2008-10-17",`, "", 1), `}]}`, `}], "Version": "2008-10-17"}`, 1)
+	other := strings.Replace(usual, "SNS:Publish", "SNS:Receive", 1)
+	const differs = "Invalid parameter: Attributes Reason: Topic already exists with different attributes"
+	w.createTopic("t")
+	w.must(create(usual))
+	w.must(create(sorted))
+	w.refused(create(other), refusal.SNSInvalidParameter, differs)
+	w.must(&SetTopicAttributes{Topic: "t", Attributes: []Attribute{{Name: "Policy", Value: sorted}}})
+	w.must(create(usual))
+	w.must(&SetTopicAttributes{Topic: "t", Attributes: []Attribute{{Name: "Policy", Value: other}}})
+	w.must(create(other))
+	w.refused(create(usual), refusal.SNSInvalidParameter, differs)
 }
 
 func TestTopicPolicy(t *testing.T) {

@@ -24,6 +24,20 @@ func DefaultTopicAccess(topicARN, account string) string {
 		`"Resource":` + jsontext.Quote(topicARN) + `,"Condition":{"StringEquals":{"AWS:SourceOwner":` + jsontext.Quote(account) + `}}}]}`
 }
 
+// IsDefaultTopicAccess reports whether an access policy says what DefaultTopicAccess
+// does, in whatever order: tools sort the members of what they read.
+func IsDefaultTopicAccess(text, topicARN, account string) bool {
+	given, ok := parseObject(text)
+	usual := DefaultTopicAccess(topicARN, account)
+	if !ok || len(given.String()) != len(usual) {
+		return false
+	}
+	const depth = 8 // more than the usual one has
+	a, errGiven := jsontext.Parse(given.String(), depth)
+	b, errUsual := jsontext.Parse(usual, depth)
+	return errGiven == nil && errUsual == nil && jsontext.Equal(a, b)
+}
+
 // EmptyTopicAccess is the access policy of a topic that had its last statement removed.
 const EmptyTopicAccess = `{"Version":"2008-10-17","Id":"__default_policy_ID","Statement":[]}`
 
