@@ -102,6 +102,7 @@ func eventfulAt(t testing.TB, version uint32) *replica {
 		for _, cmd := range topicHistory() {
 			do(0, cmd)
 		}
+		do(0, &queue.ReplayMessages{Subscription: r.fsm.View().RunningReplays()[0], Max: 1})
 	}
 	return r
 }
@@ -112,8 +113,13 @@ func topicHistory() []queue.Command {
 	return []queue.Command{
 		&queue.CreateTopic{
 			Topic: "t.fifo", TopicARN: topic,
-			Attributes: []queue.Attribute{{Name: "DeduplicationWindowSeconds", Value: "600"}, {Name: "DisplayName", Value: "T"}, {Name: "FifoTopic", Value: "true"}},
+			Attributes: []queue.Attribute{{Name: "ArchivePolicy", Value: `{"MessageRetentionPeriod":"30"}`}, {Name: "DeduplicationWindowSeconds", Value: "600"}, {Name: "DisplayName", Value: "T"}, {Name: "FifoTopic", Value: "true"}},
 			Tags:       []queue.Tag{{Key: "team", Value: "red"}},
+		},
+		&queue.Publish{
+			Topic: "t.fifo", SenderID: "AIDAEXAMPLE", Endpoint: "http://localhost:9324", Entries: []queue.PublishEntry{{
+				Message: "archived only", GroupID: "group-6", GroupIDGiven: true, DeduplicationID: "7", DeduplicationIDGiven: true,
+			}},
 		},
 		&queue.CreateTopic{Topic: "gone", TopicARN: "arn:aws:sns:us-east-1:000000000000:gone"},
 		&queue.DeleteTopic{Topic: "gone"},
@@ -132,6 +138,10 @@ func topicHistory() []queue.Command {
 				Attributes: []queue.MessageAttribute{{Name: "color", DataType: "String", Value: "red"}},
 				GroupID:    "group-6", GroupIDGiven: true, DeduplicationID: "6", DeduplicationIDGiven: true,
 			}},
+		},
+		&queue.Subscribe{
+			Topic: "t.fifo", Endpoint: "arn:aws:sqs:us-east-1:000000000000:bus.fifo", Owner: "000000000000",
+			Attributes: []queue.Attribute{{Name: "ReplayPolicy", Value: `{"PointType":"Timestamp","StartingPoint":"2023-11-14T00:00:00.000Z"}`}},
 		},
 	}
 }

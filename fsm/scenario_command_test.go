@@ -64,6 +64,8 @@ func (s *scenario) line(line string) []string {
 		return s.attributes(args[0], args[1:])
 	case "tasks":
 		return s.moveTasks(args[0])
+	case "subscription":
+		return s.subscriptionAttributes(args[0], args[1:])
 	case "topic":
 		return s.topicAttributes(args[0], args[1:])
 	}

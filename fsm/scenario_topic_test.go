@@ -41,6 +41,14 @@ func (s *scenario) topicCommand(verb string, args []string) queue.Command {
 		return &queue.Unsubscribe{SubscriptionARN: s.topics.arns[args[0]]}
 	case "set-subscription":
 		return &queue.SetSubscriptionAttributes{SubscriptionARN: s.topics.arns[args[0]], Attributes: pairs(args[1:])}
+	case "replay": // one step
+		number := uint64(0)
+		for _, sub := range s.replica.fsm.View().ListSubscriptions(0, 100) {
+			if sub.SubscriptionARN == s.topics.arns[args[0]] {
+				number = sub.Number
+			}
+		}
+		return &queue.ReplayMessages{Subscription: number, Max: int(s.number(args[1]))}
 	case "publish":
 		return s.publish(args[0], args[1:])
 	}
@@ -88,6 +96,8 @@ func (s *scenario) topicAnswer(result queue.Result) ([]string, bool) {
 			s.topics.subscriptions[r.SubscriptionARN], s.topics.arns[label] = label, r.SubscriptionARN
 		}
 		return []string{"subscribed " + label}, true
+	case queue.MessagesReplayed:
+		return append([]string{fmt.Sprintf("looked at %d, running %v", r.Looked, r.Running)}, s.topicEvents()...), true
 	case queue.Published:
 		var lines []string
 		for _, e := range r.Entries {
@@ -136,13 +146,26 @@ func (s *scenario) body(text string) string {
 	return text
 }
 
+// subscriptionAttributes shows the named attributes of a subscription.
+func (s *scenario) subscriptionAttributes(label string, wanted []string) []string {
+	list, err := s.replica.fsm.View().SubscriptionAttributes(s.topics.arns[label])
+	if err != nil {
+		return []string{s.refusal(err)}
+	}
+	return named(list, wanted)
+}
+
 // topicAttributes shows the named attributes of a topic, or all.
 func (s *scenario) topicAttributes(name string, wanted []string) []string {
 	list, err := s.replica.fsm.View().TopicAttributes(name)
 	if err != nil {
 		return []string{s.refusal(err)}
 	}
-	var lines []string
+	return named(list, wanted)
+}
+
+// named shows the named attributes, or all.
+func named(list []queue.Attribute, wanted []string) (lines []string) {
 	for _, a := range list {
 		if len(wanted) == 0 || slices.Contains(wanted, a.Name) {
 			lines = append(lines, a.Name+"="+a.Value)

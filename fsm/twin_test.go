@@ -86,7 +86,7 @@ func TestTwins(t *testing.T) {
 	}
 	t.Log(seen)
 	for _, outcome := range []string{
-		"duplicate", "replayed", "received", "dead-lettered", "done", "moved", "refused", "published", "published again", "subscribed", "unscheduled",
+		"duplicate", "replayed", "received", "dead-lettered", "done", "moved", "refused", "published", "published again", "subscribed", "replayed from an archive", "left to be replayed", "unscheduled",
 		"locked", "received in a session", "received and deleted", "deferred", "fetched", "dead-lettered for a reason", "released",
 	} {
 		if seen[outcome] == 0 {
@@ -186,6 +186,9 @@ func (c *commands) learn(result EntryResult) {
 		case queue.Subscribed:
 			c.subscriptions = append(c.subscriptions, r.SubscriptionARN)
 			c.count("subscribed", true)
+		case queue.MessagesReplayed:
+			c.count("replayed from an archive", r.Looked > 0)
+			c.count("left to be replayed", r.Running)
 		case queue.GroupReleased:
 			c.count("released", r.Messages > 0)
 		case queue.SessionLocked:

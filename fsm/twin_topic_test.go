@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/seriatimq/seriatim/queue"
+	"github.com/seriatimq/seriatim/queue/logtime"
 )
 
 // createTopics makes the topics of a random log, with some of the queues subscribed.
@@ -41,6 +42,19 @@ func (c *commands) subscribe(topic, name string) queue.Command {
 	return cmd
 }
 
+// replay asks for a replay of the last seconds, perhaps up to a time before or after now.
+func (c *commands) replay() queue.Command {
+	point := func(at queue.Timestamp) string { return string(at.AppendRFC3339(nil)) }
+	policy := `{"PointType":"Timestamp","StartingPoint":"` + point(c.now.Add(-logtime.Seconds(c.random.Int64N(30)))) + `"`
+	if c.random.IntN(3) == 0 {
+		policy += `,"EndingPoint":"` + point(c.now.Add(logtime.Seconds(c.random.Int64N(5)))) + `"`
+	}
+	return &queue.SetSubscriptionAttributes{
+		SubscriptionARN: c.subscriptions[c.random.IntN(len(c.subscriptions))],
+		Attributes:      []queue.Attribute{{Name: "ReplayPolicy", Value: policy + `}`}},
+	}
+}
+
 // topicCommand publishes, for the most part.
 func (c *commands) topicCommand() queue.Command {
 	topic := c.one("t.fifo", "t.fifo", "u.fifo", "standard")
@@ -65,6 +79,14 @@ func (c *commands) topicCommand() queue.Command {
 		return &queue.SetTopicTags{Topic: topic, Set: []queue.Tag{{Key: "k", Value: c.one("v", "w")}}}
 	case n < 9:
 		return c.subscribe(topic, c.queue())
+	case n < 12:
+		return &queue.SetTopicAttributes{Topic: c.one("t.fifo", "u.fifo"), Attributes: []queue.Attribute{
+			{Name: "ArchivePolicy", Value: c.one(`{}`, `{"MessageRetentionPeriod":"1"}`, `{"MessageRetentionPeriod":"2"}`, `{"MessageRetentionPeriod":"2"}`)},
+		}}
+	case n < 15 && len(c.subscriptions) > 0:
+		return c.replay()
+	case n < 19:
+		return &queue.ReplayMessages{Subscription: uint64(c.random.IntN(40)), Max: 1 + c.random.IntN(4)}
 	}
 	cmd := &queue.Publish{Topic: topic, SenderID: "AIDAEXAMPLE", Endpoint: c.one("http://localhost:9324", "https://example.org"), Batch: true}
 	for range 1 + c.random.IntN(3) {

@@ -78,6 +78,8 @@ const (
 	// SessionAvailable: a receive in a locked session of Queue may now return
 	// messages.
 	SessionAvailable
+	// ReplayAdded: the leader should begin to run a replay.
+	ReplayAdded
 )
 
 // Event is a side effect for package cluster to act upon: wake a waiter, start

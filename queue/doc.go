@@ -34,8 +34,11 @@
 // replica, so a purge leaves it to later commands to count down the references of what
 // it dropped (published.go).
 //
-// Archives and replays do not exist yet: an ArchivePolicy and a ReplayPolicy are stored
-// and nothing follows from them. So no request leads to topics before they do.
+// A topic with an ArchivePolicy keeps what it accepts, in the entry that publishes it, by
+// reference to the same publication. A replay delivers from the archive in bounded steps
+// (ReplayMessages), which the leader proposes; until the step that reaches the end, what
+// is published waits for its turn in the archive. A queue's deduplication takes no part
+// in a replay.
 //
 // # What it refuses to know
 //

@@ -48,7 +48,7 @@ func roundUp(t Timestamp, step logtime.Duration) Timestamp {
 // NextDeadline is the earliest log time at which AdvanceClock has work to do,
 // or zero if there is none.
 func (b *Broker) NextDeadline() Timestamp {
-	if len(b.releases.pending) > 0 {
+	if b.releases.some() {
 		return b.now
 	}
 	next := b.tombstones.deadline()

@@ -6,7 +6,6 @@ import (
 	"github.com/seriatimq/seriatim/queue/deduplication"
 	"github.com/seriatimq/seriatim/queue/filter"
 	"github.com/seriatimq/seriatim/queue/limits"
-	"github.com/seriatimq/seriatim/queue/notification"
 	"github.com/seriatimq/seriatim/queue/topic"
 )
 
@@ -14,22 +13,22 @@ import (
 // the order in which the queues were subscribed. Deliveries are independent of one
 // another: what fails for one subscription goes to its dead-letter queue or is lost for
 // that subscription alone (SNS).
-func (b *Broker) fanOut(t *topic.Topic, n *notification.Notification, sender *string) {
-	f := &fan{b: b, topic: t, publication: topic.NewPublication(b.key, n, &b.publications), sender: sender}
+func (b *Broker) fanOut(t *topic.Topic, p *topic.Publication) {
+	f := &fan{b: b, topic: t, publication: p}
 	t.ScanSubscriptions(func(s *topic.Subscription) bool {
-		if f.passes(s.Attributes.Filter) {
+		if s.Attributes.Takes(p.Content().Timestamp) && f.passes(s.Attributes.Filter) {
 			f.deliver(s)
 		}
 		return true
 	})
 }
 
-// fan is one publish on its way into the queues.
+// fan is one publish on its way into the queues, now or from the archive.
 type fan struct {
 	b           *Broker
 	topic       *topic.Topic
 	publication *topic.Publication
-	sender      *string
+	replayed    bool
 	message     *filter.Message // nil until a filter needs it
 }
 
@@ -62,7 +61,7 @@ const (
 // queue that does not exist or has no room is a failure that no repetition mends, since
 // topic and queue share one store: it is not retried.
 func (f *fan) deliver(s *topic.Subscription) {
-	m := &publishedMessage{publication: f.publication, subscription: f.b.intern(s.ARN), raw: s.Attributes.RawDelivery}
+	m := &publishedMessage{publication: f.publication, subscription: f.b.intern(s.ARN), raw: s.Attributes.RawDelivery, replayed: f.replayed}
 	// SQS takes no more attributes. In the dead-letter queue they stand as they are,
 	// since else the message would be lost.
 	tooMany := m.raw && len(f.publication.Content().Attributes) > limits.MessageAttributesMax
@@ -98,7 +97,8 @@ func (f *fan) emit(kind EventKind, queue string) {
 // its own rules to them; it never looks at the content, whose envelope differs from
 // subscription to subscription. The size limit of a queue does not count: SNS checks
 // sizes at the publish alone (AWS), and an envelope, in which no accepted character takes
-// more than twice its bytes, stays below what any message may have.
+// more than twice its bytes, stays below what any message may have. Of what is replayed
+// the queue knows most already, so that its deduplication takes no part (ours).
 func (f *fan) put(name string, m *publishedMessage) outcome {
 	n := f.publication.Content()
 	q, ok := f.b.queues.Get(name)
@@ -113,7 +113,7 @@ func (f *fan) put(name string, m *publishedMessage) outcome {
 		group = "" // a standard queue gets none from a FIFO topic
 	}
 	ids := deduplication.IDs{Own: n.DeduplicationID, Group: group}
-	if rules := &q.attributes.Deduplication; q.attributes.FIFO && !rules.Disabled {
+	if rules := &q.attributes.Deduplication; q.attributes.FIFO && !rules.Disabled && !f.replayed {
 		if _, found := q.deduplication.Find(f.b.key, ids, f.b.now); found {
 			return duplicated
 		}
@@ -122,6 +122,6 @@ func (f *fan) put(name string, m *publishedMessage) outcome {
 		}
 		q.deduplication.Remember(f.b.key, ids, q.lastSequence+1, f.b.now)
 	}
-	f.b.accept(q, &sending{entry: &SendEntry{GroupID: group}, ids: ids, published: m}, f.sender)
+	f.b.accept(q, &sending{entry: &SendEntry{GroupID: group}, ids: ids, published: m}, f.b.intern(n.SenderID))
 	return delivered
 }

@@ -131,7 +131,7 @@ func (m *Message) record(scheduled bool) MessageRecord {
 		r.DeadLetterSource, r.PartitionKey, r.KeepsAge = e.deadLetterSource, e.partition, e.keepsAge
 		if p := e.published; p != nil {
 			n := p.publication.Content()
-			r.Published = PublishedRecord{PublicationID: n.MessageID, Content: n, SubscriptionARN: *p.subscription, Raw: p.raw}
+			r.Published = PublishedRecord{PublicationID: n.MessageID, Content: n, SubscriptionARN: *p.subscription, Raw: p.raw, Replayed: p.replayed}
 		}
 	}
 	if d := m.delivery; d != nil {
@@ -246,6 +246,7 @@ type PublishedRecord struct {
 	Content         *notification.Notification
 	SubscriptionARN string
 	Raw             bool
+	Replayed        bool
 }
 
 // DeliveryRecord is the delivery state of a message.

@@ -101,6 +101,7 @@ func (r *Restorer) restore(f *Frozen) (*Broker, error) {
 		}
 		t.Subscriptions(func(s SubscriptionRecord) bool { return keep(r.AddSubscription(s)) })
 		t.Deduplication(func(d DeduplicationRecord) bool { return err == nil && keep(r.AddTopicDeduplication(d)) })
+		t.Archive(func(a ArchivedRecord) bool { return err == nil && keep(r.AddArchived(a)) })
 		return err == nil
 	})
 	if err != nil {
@@ -127,7 +128,7 @@ func (b *Broker) CheckInvariants() error {
 	if b.bytes != again.bytes {
 		return fmt.Errorf("the size is %d bytes, the records give %d", b.bytes, again.bytes)
 	}
-	if have, want := b.NextDeadline(), again.NextDeadline(); have != want && len(b.releases.pending) == 0 {
+	if have, want := b.NextDeadline(), again.NextDeadline(); have != want && !b.releases.some() {
 		return fmt.Errorf("next deadline is %d, its records give %d", have, want)
 	}
 	if have, want := b.sources.Keys(), again.sources.Keys(); !equal(have, want) {
@@ -149,23 +150,21 @@ func (b *Broker) CheckInvariants() error {
 	return err
 }
 
-// checkPublications counts anew how many messages refer to each publication. stored is
-// the size of those that messages in queues refer to.
+// checkPublications counts anew what refers to each publication. stored is the size of
+// those that messages in queues and archives refer to.
 func (b *Broker) checkPublications(stored int64) error {
 	held := map[*topic.Publication]int64{}
 	total := int64(0)
-	count := func(m *Message) {
-		p := m.published()
-		if p == nil {
-			return
-		}
-		if held[p.publication]++; held[p.publication] == 1 {
-			total += p.publication.Size()
+	count := func(p *topic.Publication) {
+		if held[p]++; held[p] == 1 {
+			total += p.Size()
 		}
 	}
 	b.queues.Scan(func(_ string, q *Queue) bool {
 		visit := func(_ uint64, m *Message) bool {
-			count(m)
+			if p := m.published(); p != nil {
+				count(p.publication)
+			}
 			return true
 		}
 		q.messages.Scan(visit)
@@ -173,16 +172,23 @@ func (b *Broker) checkPublications(stored int64) error {
 		q.aside.deferred.Scan(visit)
 		return true
 	})
+	b.topics.Scan(func(t *topic.Topic) bool {
+		t.ScanArchive(0, func(p *topic.Publication) bool {
+			count(p)
+			return true
+		})
+		return true
+	})
 	if total != stored {
-		return fmt.Errorf("publications of stored messages have %d bytes, the records give %d", total, stored)
+		return fmt.Errorf("publications of messages and archives have %d bytes, the records give %d", total, stored)
 	}
 	b.releases.scan(count)
 	if have := b.publications.Bytes(); have != total {
-		return fmt.Errorf("publications have %d bytes, the messages give %d", have, total)
+		return fmt.Errorf("publications have %d bytes, what refers to them gives %d", have, total)
 	}
 	for p, n := range held { // order does not matter: every difference is an error
 		if p.Held() != n {
-			return fmt.Errorf("publication %s is held %d times, by %d messages", p.Content().MessageID, p.Held(), n)
+			return fmt.Errorf("publication %s is held %d times, by %d messages and archives", p.Content().MessageID, p.Held(), n)
 		}
 	}
 	return nil

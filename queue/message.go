@@ -104,7 +104,7 @@ func (m *Message) seal(k statehash.Key) {
 			r = r.Text(e.partition)
 		}
 		if p := e.published; p != nil {
-			r = append(r, statehash.KindPublication).Num(p.publication.Hash()).Text(*p.subscription).Flag(p.raw)
+			r = append(r, statehash.KindPublication).Num(p.publication.Hash()).Text(*p.subscription).Flag(p.raw).Flag(p.replayed)
 		}
 	}
 	m.contentHash = k.Hash(r)

@@ -184,8 +184,8 @@ func (c *Publish) apply(b *Broker) (Result, *Error) {
 }
 
 // publish accepts one message, or answers for the one that it is a duplicate of. What
-// is remembered does not depend on who is subscribed, and on what comes of the
-// deliveries.
+// is remembered and archived does not depend on who is subscribed, and on what comes of
+// the deliveries.
 func (b *Broker) publish(t *topic.Topic, e *PublishEntry, c *Publish) PublishedEntry {
 	ids := deduplication.IDs{Group: e.GroupID}
 	if t.Attributes.FIFO {
@@ -209,11 +209,15 @@ func (b *Broker) publish(t *topic.Topic, e *PublishEntry, c *Publish) PublishedE
 	if t.Attributes.FIFO {
 		accepted.Sequence = SequenceNumber(t.LastSequence)
 	}
-	b.fanOut(t, &notification.Notification{
+	p := topic.NewPublication(b.key, &notification.Notification{
 		TopicARN: t.ARN, MessageID: accepted.MessageID, SequenceNumber: accepted.Sequence,
 		Subject: e.Subject, Message: content.NewBody(e.Message), Timestamp: b.now, Attributes: e.Attributes,
-		Endpoint: *b.intern(c.Endpoint), GroupID: e.GroupID, DeduplicationID: ids.Own,
-	}, b.intern(c.SenderID))
+		SenderID: *b.intern(c.SenderID), Endpoint: *b.intern(c.Endpoint), GroupID: e.GroupID, DeduplicationID: ids.Own,
+	}, &b.publications)
+	if t.Attributes.Archive.Days > 0 {
+		t.Archive(b.key, p)
+	}
+	b.fanOut(t, p)
 	return accepted
 }
 

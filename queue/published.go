@@ -14,6 +14,7 @@ type publishedMessage struct {
 	publication  *topic.Publication
 	subscription *string // ARN, shared by the messages of the subscription
 	raw          bool
+	replayed     bool // from the archive of the topic
 }
 
 // text is what a receiver gets as the body. An envelope is written anew for each receive,
@@ -23,17 +24,30 @@ func (p *publishedMessage) text() Body {
 	if p.raw {
 		return n.Message
 	}
-	return content.NewBody(n.Envelope(notification.Delivery{SubscriptionARN: *p.subscription}))
+	return content.NewBody(n.Envelope(notification.Delivery{SubscriptionARN: *p.subscription, Replayed: p.replayed}))
 }
 
 // attributes are what a receiver gets as message attributes: those of the publish, which
-// an envelope has inside.
+// an envelope has inside. What an envelope says of a replay is an attribute without one,
+// which takes the place of another one of its name.
 func (p *publishedMessage) attributes() []MessageAttribute {
-	if p.raw {
-		return p.publication.Content().Attributes
+	if !p.raw {
+		return nil
 	}
-	return nil
+	given := p.publication.Content().Attributes
+	if !p.replayed {
+		return given
+	}
+	all := make([]MessageAttribute, 0, len(given)+1)
+	for _, a := range given {
+		if a.Name != attributeReplayed {
+			all = append(all, a)
+		}
+	}
+	return append(all, MessageAttribute{Name: attributeReplayed, DataType: "String", Value: "true"})
 }
+
+const attributeReplayed = "Replayed"
 
 // published is the publication of a message, nil for one that was sent to its queue.
 func (m *Message) published() *publishedMessage {
@@ -67,11 +81,16 @@ type deliveries struct {
 	releases     releases
 }
 
-// releases are the messages of purged and deleted queues whose publications still count
-// them. A purge takes the same time whatever it drops, so its publications are released
-// by the commands that follow, some with each. Only the size of the state depends on it,
+// releases are the messages of purged and deleted queues, and the archives that were
+// turned off, whose publications still count them. Either takes the same time whatever it
+// drops, so the publications are released by the commands that follow, some with each. Only the size of the state depends on it,
 // which is no part of the state: a replica restored meanwhile has none of this to do.
-type releases struct{ pending []droppedMessages }
+type releases struct {
+	pending  []droppedMessages
+	archives []topic.Dropped
+}
+
+func (r *releases) some() bool { return len(r.pending)+len(r.archives) > 0 }
 
 type droppedMessages struct {
 	messages *btree.Map[uint64, *Message]
@@ -87,6 +106,13 @@ const (
 func (r *releases) drop(q *Queue) {
 	if q.sums.published > 0 {
 		r.pending = append(r.pending, droppedMessages{messages: q.messages}, droppedMessages{messages: q.aside.scheduled}, droppedMessages{messages: q.aside.deferred})
+	}
+}
+
+// dropArchive notes the archive that a topic lost.
+func (r *releases) dropArchive(d topic.Dropped) {
+	if !d.Empty() {
+		r.archives = append(r.archives, d)
 	}
 }
 
@@ -110,14 +136,26 @@ func (r *releases) step(budget int) {
 			r.pending = r.pending[1:]
 		}
 	}
+	for budget > 0 && len(r.archives) > 0 {
+		left, over := r.archives[0].Release(budget)
+		if budget = left; over {
+			r.archives[0] = topic.Dropped{}
+			r.archives = r.archives[1:]
+		}
+	}
 }
 
-// scan visits the messages that are still to be released.
-func (r *releases) scan(visit func(*Message)) {
+// scan visits the publications that are still to be released.
+func (r *releases) scan(visit func(*topic.Publication)) {
 	for _, d := range r.pending {
 		d.messages.Ascend(d.next, func(_ uint64, m *Message) bool {
-			visit(m)
+			if p := m.published(); p != nil {
+				visit(p.publication)
+			}
 			return true
 		})
+	}
+	for i := range r.archives {
+		r.archives[i].Scan(visit)
 	}
 }

@@ -6,13 +6,14 @@ import (
 	"fmt"
 
 	"github.com/seriatimq/seriatim/queue/deduplication"
+	"github.com/seriatimq/seriatim/queue/notification"
 	"github.com/seriatimq/seriatim/queue/topic"
 )
 
 // Restorer builds a Broker from records. Call AddTombstone, AddMoveTask, then
 // for each queue AddQueue followed by its messages, deduplication records and
-// attempts and sessions, then for each topic AddTopic followed by its subscriptions and
-// deduplication records, then Finish. Every method refuses records that cannot be part of
+// attempts and sessions, then for each topic AddTopic followed by its subscriptions,
+// deduplication records and archive, then Finish. Every method refuses records that cannot be part of
 // a valid state.
 type Restorer struct {
 	b *Broker
@@ -150,19 +151,29 @@ func (r *Restorer) published(rec *MessageRecord) (*publishedMessage, error) {
 		}
 		return nil, nil
 	}
-	known := r.publications[p.PublicationID]
-	switch {
-	case rec.Body.Len() > 0:
+	if rec.Body.Len() > 0 {
 		return nil, errors.New("a body beside that of a publication")
-	case known != nil && p.Content != nil && p.Content != known.Content():
-		return nil, fmt.Errorf("publication %s appears twice", p.PublicationID)
-	case known == nil && (p.Content == nil || p.Content.MessageID != p.PublicationID):
-		return nil, fmt.Errorf("publication %s is missing or another one", p.PublicationID)
-	case known == nil:
-		known = topic.NewPublication(r.b.key, p.Content, &r.b.publications)
-		r.publications[p.PublicationID] = known
 	}
-	return &publishedMessage{publication: known, subscription: r.b.intern(p.SubscriptionARN), raw: p.Raw}, nil
+	known, err := r.publication(p.PublicationID, p.Content)
+	if err != nil {
+		return nil, err
+	}
+	r.publications[p.PublicationID] = known
+	return &publishedMessage{publication: known, subscription: r.b.intern(p.SubscriptionARN), raw: p.Raw, replayed: p.Replayed}, nil
+}
+
+// publication is the one of an id: what a message refers to, or new with the content.
+func (r *Restorer) publication(id MessageID, content *notification.Notification) (*topic.Publication, error) {
+	known := r.publications[id]
+	switch {
+	case known != nil && content != nil && content != known.Content():
+		return nil, fmt.Errorf("publication %s appears twice", id)
+	case known == nil && (content == nil || content.MessageID != id):
+		return nil, fmt.Errorf("publication %s is missing or another one", id)
+	case known == nil:
+		known = topic.NewPublication(r.b.key, content, &r.b.publications)
+	}
+	return known, nil
 }
 
 // checkDelivery checks what only a message that was handed out by a FIFO queue has.

@@ -83,6 +83,9 @@ func (c *Subscribe) apply(b *Broker) (Result, *Error) {
 	if t.Subscriptions() >= limits.SubscriptionsMax {
 		return nil, refusal.New(refusal.SubscriptionLimitExceeded, "A topic can have ", strconv.Itoa(limits.SubscriptionsMax), " subscriptions.")
 	}
+	if err := b.addReplay(t, c.Attributes, attributes.ReplayNone); err != nil {
+		return nil, err
+	}
 	b.nextIncarnation++
 	id := identifier.NewSubscriptionID(b.key, b.nextIncarnation, b.epoch)
 	s := &topic.Subscription{
@@ -152,8 +155,112 @@ func (c *SetSubscriptionAttributes) apply(b *Broker) (Result, *Error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := b.addReplay(t, c.Attributes, s.Attributes.ReplayStatus); err != nil {
+		return nil, err
+	}
 	changed := *s
 	changed.Attributes = wanted
+	if wanted.ReplayStatus != attributes.ReplayInProgress {
+		changed.ReplayNext = 0
+	}
 	b.topics.Put(b.key, b.beginTopic(t.Name), &changed)
 	return Done{}, nil
+}
+
+// addReplay refuses a replay that attributes ask for if it cannot be, and otherwise has
+// the leader begin it. before is the status of the one there is.
+func (b *Broker) addReplay(t *topic.Topic, given []Attribute, before attributes.ReplayStatus) *Error {
+	switch {
+	case !attributes.AsksForReplay(given):
+		return nil
+	case t.Attributes.Archive.Days == 0:
+		return refusal.SNSInvalid("ReplayPolicy Reason: The topic has no ArchivePolicy, so there is nothing to replay.")
+	case !before.Running() && t.Replays() >= limits.ReplaysMax:
+		return refusal.New(refusal.ReplayLimitExceeded, "A topic can have ", strconv.Itoa(limits.ReplaysMax),
+			" replays at a time. Wait until one is completed, or remove a ReplayPolicy.")
+	}
+	b.events = append(b.events, Event{Kind: ReplayAdded, Topic: t.Name})
+	return nil
+}
+
+// failReplays ends the replays of a topic that has no archive any more.
+func (b *Broker) failReplays(t *topic.Topic) {
+	var running []*topic.Subscription
+	t.ScanSubscriptions(func(s *topic.Subscription) bool {
+		if s.Attributes.ReplayStatus.Running() {
+			running = append(running, s)
+		}
+		return true
+	})
+	for _, s := range running {
+		b.topics.Put(b.key, t, s.WithReplay(attributes.ReplayFailed, 0))
+	}
+}
+
+// ReplayMessages is one bounded step of a replay, proposed by the leader.
+type ReplayMessages struct {
+	Subscription uint64 // its number
+	Max          int    // 1..ReplayStepMax publications are looked at
+}
+
+// MessagesReplayed answers ReplayMessages.
+type MessagesReplayed struct {
+	Looked  int64 // publications of the archive that were delivered or filtered out
+	Running bool  // the replay wants another step
+}
+
+func (MessagesReplayed) result() {}
+
+// QueueName implements Command.
+func (*ReplayMessages) QueueName() string { return "" }
+
+// Validate bounds the step; only the leader proposes this command.
+func (c *ReplayMessages) Validate() *Error {
+	if c.Max < 1 || c.Max > limits.ReplayStepMax {
+		return refusal.SNSInvalid("a step of a replay looks at 1 to ", strconv.Itoa(limits.ReplayStepMax), " messages")
+	}
+	return nil
+}
+
+// apply delivers what comes next in the archive. The step that reaches its end completes
+// the replay: what is published after this entry is delivered at once again, so that
+// nothing is lost, repeated or out of order in between. A replay whose queue does not
+// exist fails.
+func (c *ReplayMessages) apply(b *Broker) (Result, *Error) {
+	t, s, ok := b.topics.SubscriptionOfNumber(c.Subscription)
+	if !ok || !s.Attributes.ReplayStatus.Running() {
+		return MessagesReplayed{}, nil
+	}
+	t = b.beginTopic(t.Name)
+	if _, exists := b.queues.Get(s.Queue); !exists {
+		b.topics.Put(b.key, t, s.WithReplay(attributes.ReplayFailed, 0))
+		return MessagesReplayed{}, nil
+	}
+	from := s.ReplayNext
+	if s.Attributes.ReplayStatus == attributes.ReplayPending {
+		from = t.FirstArchived(s.Attributes.Replay.Start)
+	}
+	begin, replay := t.ArchiveBegin(b.now), &s.Attributes.Replay
+	looked, next := int64(0), uint64(0)
+	t.ScanArchive(from, func(p *topic.Publication) bool {
+		n := p.Content()
+		if replay.Ends && n.Timestamp > replay.End {
+			return false
+		}
+		if looked == int64(c.Max) {
+			next = uint64(n.SequenceNumber)
+			return false
+		}
+		looked++
+		if f := (fan{b: b, topic: t, publication: p, replayed: true}); n.Timestamp >= begin && f.passes(s.Attributes.Filter) {
+			f.deliver(s)
+		}
+		return true
+	})
+	status := attributes.ReplayCompleted
+	if next != 0 {
+		status = attributes.ReplayInProgress
+	}
+	b.topics.Put(b.key, t, s.WithReplay(status, next))
+	return MessagesReplayed{Looked: looked, Running: next != 0}, nil
 }

@@ -79,6 +79,9 @@ func (c *CreateTopic) apply(b *Broker) (Result, *Error) {
 	t.Tags = c.Tags
 	t.CreatedAt, t.ModifiedAt = b.now, b.now
 	t.LastSequence = b.sequenceFloor // as for queues, see addQueue
+	if wanted.Archive.Days > 0 {
+		t.SetArchivedSince(b.now)
+	}
 	b.topics.Add(t)
 	return TopicCreated{TopicARN: t.ARN}, nil
 }
@@ -165,7 +168,11 @@ func (c *SetTopicAttributes) apply(b *Broker) (Result, *Error) {
 	if err != nil {
 		return nil, err
 	}
-	b.beginTopic(c.Topic).SetAttributes(changed, b.now)
+	t = b.beginTopic(c.Topic)
+	b.releases.dropArchive(t.SetAttributes(changed, b.now))
+	if changed.Archive.Days == 0 {
+		b.failReplays(t)
+	}
 	return Done{}, nil
 }
 
@@ -174,7 +181,7 @@ func (c *SetTopicAttributes) apply(b *Broker) (Result, *Error) {
 func (b *Broker) beginTopic(name string) *topic.Topic {
 	t := b.topics.Begin(name)
 	if t != nil {
-		t.Deduplication.Forget(b.key, b.now, queueExpiryBudget)
+		t.Forget(b.key, b.now, queueExpiryBudget)
 	}
 	return t
 }

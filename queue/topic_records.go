@@ -9,6 +9,7 @@ import (
 	"github.com/seriatimq/seriatim/queue/deduplication"
 	"github.com/seriatimq/seriatim/queue/filter"
 	"github.com/seriatimq/seriatim/queue/limits"
+	"github.com/seriatimq/seriatim/queue/notification"
 	"github.com/seriatimq/seriatim/queue/policy"
 	"github.com/seriatimq/seriatim/queue/topic"
 )
@@ -25,6 +26,8 @@ type TopicRecord struct {
 	LastSequence uint64 // the highest number handed out
 	Unsubscribed uint64
 	DeadBefore   Timestamp // deduplication records accepted up to here are dead
+	// ArchivedSince is before everything that may be replayed, zero without an archive.
+	ArchivedSince Timestamp
 }
 
 // SubscriptionRecord is one subscription of a topic. Its filter policy is a text, which
@@ -41,6 +44,15 @@ type SubscriptionRecord struct {
 	DeadLetter   policy.DeadLetter
 	Replay       policy.Replay
 	ReplayStatus attributes.ReplayStatus
+	ReplayNext   uint64 // number from which on a replay in progress goes on
+}
+
+// ArchivedRecord is one publication in the archive of a topic.
+type ArchivedRecord struct {
+	PublicationID MessageID
+	// Content is the publication. A Restorer has to be given it unless a message that it
+	// was given refers to it.
+	Content *notification.Notification
 }
 
 // Topics visits the topics by name.
@@ -58,6 +70,7 @@ func (f FrozenTopic) Record() TopicRecord {
 		Name: t.Name, ARN: t.ARN, Incarnation: t.Incarnation, Attributes: t.Attributes, Tags: t.Tags,
 		CreatedAt: t.CreatedAt, ModifiedAt: t.ModifiedAt,
 		LastSequence: t.LastSequence, Unsubscribed: t.Unsubscribed, DeadBefore: t.Deduplication.DeadBefore(),
+		ArchivedSince: t.ArchivedSince(),
 	}
 }
 
@@ -68,7 +81,7 @@ func (f FrozenTopic) Subscriptions(yield func(SubscriptionRecord) bool) {
 		return yield(SubscriptionRecord{
 			Number: s.Number, ID: s.ID, Endpoint: s.Endpoint, Owner: s.Owner, Principal: s.Principal,
 			RawDelivery: a.RawDelivery, FilterPolicy: a.Filter.Text(), FilterScope: a.FilterScope,
-			DeadLetter: a.DeadLetter, Replay: a.Replay, ReplayStatus: a.ReplayStatus,
+			DeadLetter: a.DeadLetter, Replay: a.Replay, ReplayStatus: a.ReplayStatus, ReplayNext: s.ReplayNext,
 		})
 	})
 }
@@ -76,6 +89,13 @@ func (f FrozenTopic) Subscriptions(yield func(SubscriptionRecord) bool) {
 // Deduplication visits the remembered ids in order of acceptance.
 func (f FrozenTopic) Deduplication(yield func(DeduplicationRecord) bool) {
 	f.t.Deduplication.Scan(func(r deduplication.Record) bool { return yield(deduplicationRecord(r)) })
+}
+
+// Archive visits the archived publications by number.
+func (f FrozenTopic) Archive(yield func(ArchivedRecord) bool) {
+	f.t.ScanArchive(0, func(p *topic.Publication) bool {
+		return yield(ArchivedRecord{PublicationID: p.Content().MessageID, Content: p.Content()})
+	})
 }
 
 // AddTopic adds a topic; the following calls add to it.
@@ -89,7 +109,11 @@ func (r *Restorer) AddTopic(rec TopicRecord) error {
 	if name, ok := arn.Topic(rec.ARN); !ok || name != rec.Name || rec.Attributes.FIFO != isFIFOName(rec.Name) {
 		return fmt.Errorf("topic %q has the wrong type or the wrong ARN for its name", rec.Name)
 	}
+	if rec.ArchivedSince != 0 && rec.Attributes.Archive.Days == 0 {
+		return fmt.Errorf("topic %q has an archive without a policy", rec.Name)
+	}
 	t := topic.New(rec.Name, rec.ARN, rec.Incarnation, rec.Attributes)
+	t.SetArchivedSince(rec.ArchivedSince)
 	t.Tags, t.CreatedAt, t.ModifiedAt = rec.Tags, rec.CreatedAt, rec.ModifiedAt
 	t.LastSequence, t.Unsubscribed = rec.LastSequence, rec.Unsubscribed
 	t.Deduplication.SetDeadBefore(rec.DeadBefore)
@@ -115,6 +139,9 @@ func (r *Restorer) AddSubscription(rec SubscriptionRecord) error {
 	if rec.FilterScope > filter.MessageBody || rec.ReplayStatus > attributes.ReplayFailed {
 		return fmt.Errorf("topic %q: subscription %d has an unknown filter scope or replay status", t.Name, rec.Number)
 	}
+	if !replayCanBe(t, &rec) {
+		return fmt.Errorf("topic %q: the replay of subscription %d contradicts itself or the topic", t.Name, rec.Number)
+	}
 	compiled, err := filter.Parse(rec.FilterPolicy, rec.FilterScope)
 	if err != nil {
 		return fmt.Errorf("topic %q: the filter of subscription %d: %w", t.Name, rec.Number, err)
@@ -126,7 +153,39 @@ func (r *Restorer) AddSubscription(rec SubscriptionRecord) error {
 			Ends: ends, RawDelivery: rec.RawDelivery, Filter: compiled, FilterScope: rec.FilterScope,
 			DeadLetter: rec.DeadLetter, Replay: rec.Replay, ReplayStatus: rec.ReplayStatus,
 		},
+		ReplayNext: rec.ReplayNext,
 	})
+	return nil
+}
+
+// replayCanBe reports whether a topic and what it has already let a subscription have
+// such a replay.
+func replayCanBe(t *topic.Topic, rec *SubscriptionRecord) bool {
+	switch {
+	case rec.ReplayNext != 0 && (rec.ReplayStatus != attributes.ReplayInProgress || rec.ReplayNext > t.LastSequence+1):
+		return false
+	case (rec.Replay.Text == "") != (rec.ReplayStatus == attributes.ReplayNone):
+		return false
+	}
+	return !rec.ReplayStatus.Running() || t.Attributes.Archive.Days > 0 && t.Replays() < limits.ReplaysMax
+}
+
+// AddArchived adds a publication to the archive of the topic added last.
+func (r *Restorer) AddArchived(rec ArchivedRecord) error {
+	t := r.t
+	if t == nil || t.Attributes.Archive.Days == 0 {
+		return errors.New("an archived publication without an archive")
+	}
+	p, err := r.publication(rec.PublicationID, rec.Content)
+	if err != nil {
+		return fmt.Errorf("topic %q: the archive: %w", t.Name, err)
+	}
+	n, last := p.Content(), t.LastArchived()
+	if n.SequenceNumber == 0 || uint64(n.SequenceNumber) > t.LastSequence || n.TopicARN != t.ARN ||
+		last != nil && (n.SequenceNumber <= last.Content().SequenceNumber || n.Timestamp < last.Content().Timestamp) {
+		return fmt.Errorf("topic %q: the archived publication %s is out of order or of another topic", t.Name, rec.PublicationID)
+	}
+	t.Archive(r.b.key, p)
 	return nil
 }
 

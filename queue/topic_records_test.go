@@ -8,7 +8,9 @@ import (
 
 	"github.com/seriatimq/seriatim/queue/attributes"
 	"github.com/seriatimq/seriatim/queue/content"
+	"github.com/seriatimq/seriatim/queue/identifier"
 	"github.com/seriatimq/seriatim/queue/notification"
+	"github.com/seriatimq/seriatim/queue/policy"
 )
 
 // withTopics is a Broker in which each topic record and each reference is.
@@ -55,6 +57,22 @@ func TestTopicRecordsThatCannotBe(t *testing.T) {
 			return r.AddMessage(rec)
 		}
 	}
+	archived := func(numbers ...identifier.SequenceNumber) func(*Restorer) error {
+		return func(r *Restorer) error {
+			rec := good
+			rec.LastSequence, rec.Attributes.Archive = 9, policy.Archive{Text: "{}", Days: 1}
+			if err := r.AddTopic(rec); err != nil {
+				return err
+			}
+			for i, number := range numbers {
+				n := &notification.Notification{MessageID: MessageID{byte(i)}, SequenceNumber: number, TopicARN: rec.ARN}
+				if err := r.AddArchived(ArchivedRecord{PublicationID: n.MessageID, Content: n}); err != nil {
+					return err
+				}
+			}
+			return nil
+		}
+	}
 	for _, c := range []struct {
 		name string
 		add  func(*Restorer) error
@@ -70,6 +88,20 @@ func TestTopicRecordsThatCannotBe(t *testing.T) {
 		{"with a later number", subscribed(func(r *SubscriptionRecord) { r.Number = 100 }), "out of order"},
 		{"with a filter that is none", subscribed(func(r *SubscriptionRecord) { r.FilterPolicy = "{" }), "filter of subscription"},
 		{"with an unknown scope", subscribed(func(r *SubscriptionRecord) { r.FilterScope = 2 }), "unknown filter scope"},
+		{"with a replay and no archive", subscribed(func(r *SubscriptionRecord) {
+			r.Replay.Text, r.ReplayStatus = "{}", attributes.ReplayPending
+		}), "contradicts itself"},
+		{"with a replay that is over and goes on", subscribed(func(r *SubscriptionRecord) {
+			r.Replay.Text, r.ReplayStatus, r.ReplayNext = "{}", attributes.ReplayCompleted, 1
+		}), "contradicts itself"},
+		{"with a status and no replay", subscribed(func(r *SubscriptionRecord) { r.ReplayStatus = attributes.ReplayCompleted }), "contradicts itself"},
+		{"archive without a policy", topic(func(r *TopicRecord) { r.ArchivedSince = 1 }), "without a policy"},
+		{"archived publication alone", func(r *Restorer) error { return r.AddArchived(ArchivedRecord{}) }, "without an archive"},
+		{"archived", archived(1, 2), ""},
+		{"archived in the wrong order", archived(2, 1), "out of order"},
+		{"archived twice", archived(1, 1), "out of order"},
+		{"archived beyond the last number", archived(9, 10), "out of order"},
+		{"archived without a number", archived(0), "out of order"},
 		{"with an unknown status", subscribed(func(r *SubscriptionRecord) { r.ReplayStatus = 5 }), "replay status"},
 		{"subscription alone", func(r *Restorer) error { return r.AddSubscription(subscription) }, "without a topic"},
 		{"id alone", func(r *Restorer) error { return r.AddTopicDeduplication(DeduplicationRecord{}) }, "without a topic"},

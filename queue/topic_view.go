@@ -46,9 +46,16 @@ func (v View) TopicAttributes(name string) ([]Attribute, *Error) {
 		Attribute{Name: "SubscriptionsDeleted", Value: strconv.FormatUint(t.Unsubscribed, 10)},
 		Attribute{Name: "SubscriptionsPending", Value: "0"},
 		Attribute{Name: "TopicArn", Value: t.ARN})
+	if t.Attributes.Archive.Days > 0 {
+		begin := t.ArchiveBegin(v.b.now).AppendRFC3339(nil)
+		list = append(list, Attribute{Name: "BeginningArchiveTime", Value: string(begin)})
+	}
 	slices.SortFunc(list, func(a, b Attribute) int { return strings.Compare(a.Name, b.Name) })
 	return list, nil
 }
+
+// RunningReplays are the numbers of the subscriptions that need ReplayMessages.
+func (v View) RunningReplays() []uint64 { return v.b.topics.Replays() }
 
 // TypedTopic returns the typed attributes of a topic.
 func (v View) TypedTopic(name string) (TopicAttributes, *Error) {

@@ -5,7 +5,7 @@
 // A Term, from the election that this node won to the loss of leadership, with its
 // parts: the group committer, which writes the entries of the log; the receives that
 // wait for messages; the confirmation of reads (ReadIndex); the log time; the
-// deadlines and move tasks that need a command when nobody sends one.
+// deadlines, move tasks and replays that need commands when nobody sends one.
 //
 // # What it refuses to know
 //

@@ -1,98 +1,27 @@
 package leader
 
 import (
-	"context"
-	"sync"
+	"strconv"
 	"time"
 
-	"github.com/seriatimq/seriatim/cluster/wakeup"
 	"github.com/seriatimq/seriatim/queue"
 	"github.com/seriatimq/seriatim/queue/limits"
 )
-
-// movePause separates two attempts of a step that failed.
-const movePause = 200 * time.Millisecond
 
 // moveStepsPerSecond is how often a paced task makes a step, if a step then
 // still moves at least one message.
 const moveStepsPerSecond = 10
 
-// moveTaskRunner runs the move tasks (sqs.md 6): the leader proposes bounded steps until
-// the state says that a task has ended. A step whose outcome is unknown is
-// followed by the next one: each moves what is there to move.
-type moveTaskRunner struct {
-	term  *Term
-	added wakeup.Signal // that there may be a new task
-}
-
-func newMoveTaskRunner(t *Term) *moveTaskRunner {
-	return &moveTaskRunner{term: t, added: wakeup.NewSignal()}
-}
-
-// run moves until ctx ends.
-func (m *moveTaskRunner) run(ctx context.Context) {
-	var tasks sync.WaitGroup
-	defer tasks.Wait()
-	ended := make(chan string) // unbuffered: a task that ended waits to be noted
-	running := make(map[string]bool)
-	m.added.Notify()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case id := <-ended:
-			delete(running, id)
-			m.added.Notify() // it may have been added again while it was noted
-		case <-m.added:
-			var found []queue.MoveTaskRecord
-			m.term.options.Replica.Read(func(v queue.View) { found = v.RunningMoveTasks() })
-			for _, task := range found {
-				if running[task.ID] {
-					continue
-				}
-				running[task.ID] = true
-				tasks.Go(func() {
-					m.move(ctx, task)
-					select {
-					case ended <- task.ID:
-					case <-ctx.Done():
-					}
-				})
-			}
-		}
+// moveTasks are the steps of the running move tasks (sqs.md 6).
+func moveTasks(v queue.View) (all []steps) {
+	for _, task := range v.RunningMoveTasks() {
+		step, pause := pace(task.MaxPerSecond)
+		all = append(all, steps{
+			id: task.ID, subject: "a move task of the queue " + task.Source,
+			command: &queue.MoveMessages{TaskID: task.ID, Max: step}, pause: pause,
+		})
 	}
-}
-
-// move runs one task to its end.
-func (m *moveTaskRunner) move(ctx context.Context, task queue.MoveTaskRecord) {
-	step, pause := pace(task.MaxPerSecond)
-	cmd := &queue.MoveMessages{TaskID: task.ID, Max: step}
-	timer := time.NewTimer(0)
-	defer timer.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-timer.C:
-		}
-		response, err := m.term.executeForResponse(ctx, cmd)
-		switch {
-		case ctx.Err() != nil:
-			return
-		case err != nil:
-			// Unknown, or refused during a transfer of leadership that
-			// may yet fail; the end of the term ends ctx.
-			timer.Reset(max(pause, movePause))
-			continue
-		case response.Err != nil:
-			m.term.options.Log.Debug("a move task is gone", "queue", task.Source, "reason", response.Err.Message)
-			return
-		}
-		if moved, ok := response.Result.(queue.MessagesMoved); !ok || !moved.Running {
-			return
-		}
-		timer.Reset(pause)
-	}
+	return all
 }
 
 // pace splits messages per second, zero for no limit, into steps.
@@ -102,4 +31,16 @@ func pace(perSecond int64) (step int, pause time.Duration) {
 	}
 	step = int(min(max(perSecond/moveStepsPerSecond, 1), limits.MoveStepMax))
 	return step, time.Duration(step) * time.Second / time.Duration(perSecond)
+}
+
+// replays are the steps of the replays of topics (sns.md 9).
+func replays(v queue.View) (all []steps) {
+	for _, number := range v.RunningReplays() {
+		id := strconv.FormatUint(number, 10)
+		all = append(all, steps{
+			id: id, subject: "a replay for subscription " + id,
+			command: &queue.ReplayMessages{Subscription: number, Max: limits.ReplayStepMax},
+		})
+	}
+	return all
 }

@@ -118,23 +118,27 @@ func (g *soloGroup) Barrier(context.Context) error { return nil }
 // solo is a Term on a soloGroup.
 type solo struct {
 	*Term
+	changing sync.Mutex // held while another Term takes the place of this one
+
 	t     *testing.T
 	group *soloGroup
 }
 
 // startSolo begins a Term and waits until it serves. It ends with the test.
-func startSolo(t *testing.T) *solo {
+func startSolo(t *testing.T, change ...func(*Options)) *solo {
 	t.Helper()
 	s := &solo{t: t, group: &soloGroup{entries: make(chan soloProposal, 1024), stopped: make(chan struct{})}}
 	s.group.machine = fsm.New(fsm.Options{
 		StateLock: new(sync.RWMutex),
 		Applied: func(_ uint64, _ queue.Timestamp, events []queue.Event) {
 			broker := s.group.machine.Broker()
+			s.changing.Lock()
+			defer s.changing.Unlock()
 			s.Applied(broker.NextDeadline(), broker.FormatVersion(), events)
 		},
 		Fatal: func(err error) { panic(err) },
 	})
-	s.Term = Begin(t.Context(), Options{
+	options := Options{
 		Term:      1,
 		Group:     s.group,
 		Replica:   s.group.machine,
@@ -145,19 +149,38 @@ func startSolo(t *testing.T) *solo {
 		Entropy:   rand.Reader,
 		Counters:  NewCounters(),
 		Log:       slog.New(slog.DiscardHandler),
-	})
+	}
+	for _, set := range change {
+		set(&options)
+	}
+	s.Term = Begin(t.Context(), options)
 	go s.group.run() // ends below, when no entry can come any more
 	t.Cleanup(func() {
 		s.End()
 		close(s.group.entries)
 		<-s.group.stopped
 	})
+	s.awaitServing()
+	return s
+}
+
+func (s *solo) awaitServing() {
+	s.t.Helper()
 	select {
 	case <-s.serving:
 	case <-s.lost:
-		t.Fatal("leadership was lost before it began")
+		s.t.Fatal("leadership was lost before it began")
 	}
-	return s
+}
+
+// next ends the Term and begins another one.
+func (s *solo) next() {
+	s.t.Helper()
+	s.End()
+	s.changing.Lock()
+	s.Term = Begin(s.t.Context(), s.options)
+	s.changing.Unlock()
+	s.awaitServing()
 }
 
 // do executes a client's command that must not be refused.

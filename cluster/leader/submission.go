@@ -60,5 +60,5 @@ func (s *Submission) refuse(o Outcome) {
 
 // Essential reports whether a command adds no messages. Only those that do are
 // refused under pressure, and have less room to wait in: moving messages to another
-// queue adds none.
+// queue adds none, a replay does.
 func Essential(frame []byte) bool { return !codec.AddsMessages(frame) }

@@ -75,7 +75,8 @@ type Term struct {
 	pastDue   *sharedCall[struct{}] // the log time has passed everything due
 	waiting   *waitingReceives
 	deadlines *deadlines
-	moveTasks *moveTaskRunner
+	moveTasks *stepRunner
+	replays   *stepRunner
 	version   atomic.Uint32 // format version of the state
 
 	// exclusive takes work to be done between this Term and the next one. It is
@@ -113,7 +114,8 @@ func Begin(ctx context.Context, options Options) *Term {
 	t.reads = newSharedCall(t.confirmIndex, fault.ErrNotLeader)
 	t.pastDue = newSharedCall(t.advanceClock, fault.ErrNotLeader)
 	t.deadlines = newDeadlines(t)
-	t.moveTasks = newMoveTaskRunner(t)
+	t.moveTasks = newStepRunner(t, moveTasks)
+	t.replays = newStepRunner(t, replays)
 	t.running.Go(func() { t.committer.run(ctx) })
 	t.running.Go(func() { t.run(ctx) })
 	return t
@@ -138,6 +140,7 @@ func (t *Term) run(ctx context.Context) {
 	jobs.Go(func() { t.reads.run(ctx) })
 	jobs.Go(func() { t.deadlines.run(ctx) })
 	jobs.Go(func() { t.moveTasks.run(ctx) })
+	jobs.Go(func() { t.replays.run(ctx) })
 	t.committer.open()
 	close(t.serving)
 	for _, job := range t.options.Jobs {
@@ -187,6 +190,8 @@ func (t *Term) Applied(deadline queue.Timestamp, version uint32, events []queue.
 			t.waiting.deleted(event.Queue)
 		case queue.MoveTaskAdded:
 			t.moveTasks.added.Notify()
+		case queue.ReplayAdded:
+			t.replays.added.Notify()
 		case queue.MessagesExpired:
 			t.options.Counters.Expired.Add(uint64(event.Count))
 		case queue.MessagesDeadLettered:

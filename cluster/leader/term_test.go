@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -11,6 +12,8 @@ import (
 	"github.com/seriatimq/seriatim/cluster/clustertest"
 	"github.com/seriatimq/seriatim/fsm/format"
 	"github.com/seriatimq/seriatim/queue"
+	"github.com/seriatimq/seriatim/queue/attributes"
+	"github.com/seriatimq/seriatim/queue/limits"
 )
 
 func TestTakeOverWritesTheSettings(t *testing.T) {
@@ -154,4 +157,58 @@ func TestAwaitClocks(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A replay is made in steps until it is completed. What is refused under pressure is its
+// steps, too, for they add messages; and the next leader goes on where this one stopped.
+func TestReplay(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var full atomic.Bool
+		s := startSolo(t, func(o *Options) {
+			o.Refuse = func(frame []byte) Outcome {
+				if full.Load() && !Essential(frame) {
+					return Outcome{Verdict: Overloaded}
+				}
+				return Outcome{}
+			}
+		})
+		const topic, queueARN = "arn:aws:sns:us-east-1:000000000000:t.fifo", "arn:aws:sqs:us-east-1:000000000000:q.fifo"
+		s.create("q.fifo")
+		s.do(&queue.CreateTopic{Topic: "t.fifo", TopicARN: topic, Attributes: []queue.Attribute{
+			{Name: "ArchivePolicy", Value: `{"MessageRetentionPeriod":"1"}`}, {Name: "FifoTopic", Value: "true"},
+		}})
+		messages := 5 * limits.ReplayStepMax / 2
+		publish := func(i int) {
+			s.do(&queue.Publish{Topic: "t.fifo", Endpoint: "http://localhost", Entries: []queue.PublishEntry{{
+				Message: fmt.Sprint(i), GroupID: "g", GroupIDGiven: true, DeduplicationID: fmt.Sprint(i), DeduplicationIDGiven: true,
+			}}})
+		}
+		for i := range messages {
+			publish(i)
+		}
+		stored := func() (n int64, status string) {
+			s.options.Replica.Read(func(v queue.View) {
+				stats, _ := v.Stats("q.fifo")
+				list, _ := v.SubscriptionAttributes(v.ListSubscriptions(0, 1)[0].SubscriptionARN)
+				status, _ = attributes.ValueOf(list, "ReplayStatus")
+				n = stats.Visible
+			})
+			return n, status
+		}
+		full.Store(true)
+		s.do(&queue.Subscribe{Topic: "t.fifo", Endpoint: queueARN, Attributes: []queue.Attribute{
+			{Name: "ReplayPolicy", Value: `{"PointType":"Timestamp","StartingPoint":"1970-01-01T00:00:00.000Z"}`},
+		}})
+		time.Sleep(10 * stepPause)
+		if n, status := stored(); n != 0 || status != "Pending" {
+			t.Errorf("where there is no room: %d messages, %q", n, status)
+		}
+		full.Store(false)
+		s.next()
+		time.Sleep(10 * stepPause)
+		publish(messages)
+		if n, status := stored(); n != int64(messages)+1 || status != "Completed" {
+			t.Errorf("%d of %d messages, %q", n, messages+1, status)
+		}
+	})
 }

@@ -54,3 +54,13 @@ func moveMessagesCommand(m *fsmpb.MoveMessages) (*queue.MoveMessages, error) {
 		Max:    int(m.Max),
 	}, nil
 }
+
+// replayMessagesMessage is the log form of cmd.
+func replayMessagesMessage(cmd *queue.ReplayMessages) *fsmpb.ReplayMessages {
+	return &fsmpb.ReplayMessages{Subscription: cmd.Subscription, Max: int64(cmd.Max)}
+}
+
+// replayMessagesCommand is the inverse of replayMessagesMessage.
+func replayMessagesCommand(m *fsmpb.ReplayMessages) (*queue.ReplayMessages, error) {
+	return &queue.ReplayMessages{Subscription: m.Subscription, Max: int(m.Max)}, nil
+}

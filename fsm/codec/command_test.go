@@ -143,7 +143,7 @@ func TestMinimumVersion(t *testing.T) {
 		if number <= 3 {
 			want = 0 // a new cluster needs these to get to version 1
 		}
-		if number >= 40 || slices.Contains([]uint8{16, 24, 25, 26, 27, 28}, number) {
+		if number >= 40 || slices.Contains([]uint8{16, 24, 25, 26, 27, 28, 33}, number) {
 			want = 3 // topics, sessions, schedules
 		}
 		if got := MinimumVersion(cmd); got != want {
@@ -182,7 +182,7 @@ func TestAddsMessages(t *testing.T) {
 	for _, cmd := range everyCommand() {
 		want := false
 		switch cmd.(type) {
-		case *queue.SendMessages, *queue.Publish:
+		case *queue.SendMessages, *queue.Publish, *queue.ReplayMessages:
 			want = true
 		}
 		if got := AddsMessages(mustFrame(t, filledCommand(t, fsmtest.Distinct(), cmd))); got != want {

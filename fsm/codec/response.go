@@ -77,6 +77,8 @@ func setResult(m *fsmpb.Response, result queue.Result) error {
 		m.Result = &fsmpb.Response_Subscribed{Subscribed: &fsmpb.Subscribed{SubscriptionArn: r.SubscriptionARN}}
 	case queue.Published:
 		m.Result = &fsmpb.Response_Published{Published: published(r)}
+	case queue.MessagesReplayed:
+		m.Result = &fsmpb.Response_MessagesReplayed{MessagesReplayed: &fsmpb.MessagesReplayed{Looked: r.Looked, Running: r.Running}}
 	case queue.SessionLocked:
 		m.Result = &fsmpb.Response_SessionLocked{SessionLocked: sessionLocked(r)}
 	case queue.GroupReleased:
@@ -118,6 +120,8 @@ func queueResult(m *fsmpb.Response) (queue.Result, error) {
 		return queue.Subscribed{SubscriptionARN: r.Subscribed.SubscriptionArn}, nil
 	case *fsmpb.Response_Published:
 		return queuePublished(r.Published)
+	case *fsmpb.Response_MessagesReplayed:
+		return queue.MessagesReplayed{Looked: r.MessagesReplayed.Looked, Running: r.MessagesReplayed.Running}, nil
 	case *fsmpb.Response_SessionLocked:
 		return queueSessionLocked(r.SessionLocked)
 	case *fsmpb.Response_GroupReleased:

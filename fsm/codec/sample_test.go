@@ -35,6 +35,7 @@ func everyCommand() map[uint8]queue.Command {
 		30: &queue.StartMoveTask{},
 		31: &queue.CancelMoveTask{},
 		32: &queue.MoveMessages{},
+		33: &queue.ReplayMessages{},
 		40: &queue.CreateTopic{},
 		41: &queue.DeleteTopic{},
 		42: &queue.SetTopicAttributes{},
@@ -65,6 +66,7 @@ func everyResult() map[string]queue.Result {
 		"TopicCreated":      queue.TopicCreated{},
 		"Subscribed":        queue.Subscribed{},
 		"Published":         queue.Published{},
+		"MessagesReplayed":  queue.MessagesReplayed{},
 		"SessionLocked":     queue.SessionLocked{},
 		"GroupReleased":     queue.GroupReleased{},
 	}

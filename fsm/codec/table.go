@@ -28,8 +28,9 @@ type codec struct {
 
 // Numbers of the commands that add messages.
 const (
-	sendMessagesNumber = 20
-	publishNumber      = 48
+	sendMessagesNumber   = 20
+	replayMessagesNumber = 33
+	publishNumber        = 48
 )
 
 // Numbers and versions are part of the disk format: never changed, never
@@ -60,6 +61,7 @@ var codecs = [...]codec{
 	line(30, 1, 1, "StartMoveTask", startMoveTaskMessage, startMoveTaskCommand),
 	line(31, 1, 1, "CancelMoveTask", cancelMoveTaskMessage, cancelMoveTaskCommand),
 	line(32, 1, 1, "MoveMessages", moveMessagesMessage, moveMessagesCommand),
+	line(replayMessagesNumber, 1, 3, "ReplayMessages", replayMessagesMessage, replayMessagesCommand),
 	line(40, 1, 3, "CreateTopic", createTopicMessage, createTopicCommand),
 	line(41, 1, 3, "DeleteTopic", deleteTopicMessage, deleteTopicCommand),
 	line(42, 1, 3, "SetTopicAttributes", setTopicAttributesMessage, setTopicAttributesCommand),
@@ -176,11 +178,11 @@ func CommandName(frame []byte) (string, error) {
 	return c.name, nil
 }
 
-// AddsMessages reports whether the command in a frame adds messages: it is a send or a
-// publish.
+// AddsMessages reports whether the command in a frame adds messages: it is a send, a
+// publish or a step of a replay.
 func AddsMessages(frame []byte) bool {
 	c, _, err := parseFrame(frame)
-	return err == nil && (c.number == sendMessagesNumber || c.number == publishNumber)
+	return err == nil && (c.number == sendMessagesNumber || c.number == publishNumber || c.number == replayMessagesNumber)
 }
 
 // given is nil for an absent integer.

@@ -2345,6 +2345,58 @@ func (x *PublishEntry) GetContentHash() []byte {
 	return nil
 }
 
+type ReplayMessages struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Subscription  uint64                 `protobuf:"varint,1,opt,name=subscription" json:"subscription,omitempty"`
+	Max           int64                  `protobuf:"varint,2,opt,name=max" json:"max,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ReplayMessages) Reset() {
+	*x = ReplayMessages{}
+	mi := &file_fsm_command_proto_msgTypes[38]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ReplayMessages) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ReplayMessages) ProtoMessage() {}
+
+func (x *ReplayMessages) ProtoReflect() protoreflect.Message {
+	mi := &file_fsm_command_proto_msgTypes[38]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ReplayMessages.ProtoReflect.Descriptor instead.
+func (*ReplayMessages) Descriptor() ([]byte, []int) {
+	return file_fsm_command_proto_rawDescGZIP(), []int{38}
+}
+
+func (x *ReplayMessages) GetSubscription() uint64 {
+	if x != nil {
+		return x.Subscription
+	}
+	return 0
+}
+
+func (x *ReplayMessages) GetMax() int64 {
+	if x != nil {
+		return x.Max
+	}
+	return 0
+}
+
 type CancelScheduled struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Queue         string                 `protobuf:"bytes,1,opt,name=queue" json:"queue,omitempty"`
@@ -2356,7 +2408,7 @@ type CancelScheduled struct {
 
 func (x *CancelScheduled) Reset() {
 	*x = CancelScheduled{}
-	mi := &file_fsm_command_proto_msgTypes[38]
+	mi := &file_fsm_command_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2368,7 +2420,7 @@ func (x *CancelScheduled) String() string {
 func (*CancelScheduled) ProtoMessage() {}
 
 func (x *CancelScheduled) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[38]
+	mi := &file_fsm_command_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2381,7 +2433,7 @@ func (x *CancelScheduled) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelScheduled.ProtoReflect.Descriptor instead.
 func (*CancelScheduled) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{38}
+	return file_fsm_command_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *CancelScheduled) GetQueue() string {
@@ -2416,7 +2468,7 @@ type AcceptSession struct {
 
 func (x *AcceptSession) Reset() {
 	*x = AcceptSession{}
-	mi := &file_fsm_command_proto_msgTypes[39]
+	mi := &file_fsm_command_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2428,7 +2480,7 @@ func (x *AcceptSession) String() string {
 func (*AcceptSession) ProtoMessage() {}
 
 func (x *AcceptSession) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[39]
+	mi := &file_fsm_command_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2441,7 +2493,7 @@ func (x *AcceptSession) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AcceptSession.ProtoReflect.Descriptor instead.
 func (*AcceptSession) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{39}
+	return file_fsm_command_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *AcceptSession) GetQueue() string {
@@ -2476,7 +2528,7 @@ type RenewSession struct {
 
 func (x *RenewSession) Reset() {
 	*x = RenewSession{}
-	mi := &file_fsm_command_proto_msgTypes[40]
+	mi := &file_fsm_command_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2488,7 +2540,7 @@ func (x *RenewSession) String() string {
 func (*RenewSession) ProtoMessage() {}
 
 func (x *RenewSession) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[40]
+	mi := &file_fsm_command_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2501,7 +2553,7 @@ func (x *RenewSession) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenewSession.ProtoReflect.Descriptor instead.
 func (*RenewSession) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{40}
+	return file_fsm_command_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *RenewSession) GetQueue() string {
@@ -2535,7 +2587,7 @@ type ReleaseSession struct {
 
 func (x *ReleaseSession) Reset() {
 	*x = ReleaseSession{}
-	mi := &file_fsm_command_proto_msgTypes[41]
+	mi := &file_fsm_command_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2547,7 +2599,7 @@ func (x *ReleaseSession) String() string {
 func (*ReleaseSession) ProtoMessage() {}
 
 func (x *ReleaseSession) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[41]
+	mi := &file_fsm_command_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2560,7 +2612,7 @@ func (x *ReleaseSession) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseSession.ProtoReflect.Descriptor instead.
 func (*ReleaseSession) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{41}
+	return file_fsm_command_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *ReleaseSession) GetQueue() string {
@@ -2589,7 +2641,7 @@ type SetSessionState struct {
 
 func (x *SetSessionState) Reset() {
 	*x = SetSessionState{}
-	mi := &file_fsm_command_proto_msgTypes[42]
+	mi := &file_fsm_command_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2601,7 +2653,7 @@ func (x *SetSessionState) String() string {
 func (*SetSessionState) ProtoMessage() {}
 
 func (x *SetSessionState) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[42]
+	mi := &file_fsm_command_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2614,7 +2666,7 @@ func (x *SetSessionState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetSessionState.ProtoReflect.Descriptor instead.
 func (*SetSessionState) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{42}
+	return file_fsm_command_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *SetSessionState) GetQueue() string {
@@ -2649,7 +2701,7 @@ type Defer struct {
 
 func (x *Defer) Reset() {
 	*x = Defer{}
-	mi := &file_fsm_command_proto_msgTypes[43]
+	mi := &file_fsm_command_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2661,7 +2713,7 @@ func (x *Defer) String() string {
 func (*Defer) ProtoMessage() {}
 
 func (x *Defer) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[43]
+	mi := &file_fsm_command_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2674,7 +2726,7 @@ func (x *Defer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Defer.ProtoReflect.Descriptor instead.
 func (*Defer) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{43}
+	return file_fsm_command_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *Defer) GetQueue() string {
@@ -2711,7 +2763,7 @@ type ReceiveDeferred struct {
 
 func (x *ReceiveDeferred) Reset() {
 	*x = ReceiveDeferred{}
-	mi := &file_fsm_command_proto_msgTypes[44]
+	mi := &file_fsm_command_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2723,7 +2775,7 @@ func (x *ReceiveDeferred) String() string {
 func (*ReceiveDeferred) ProtoMessage() {}
 
 func (x *ReceiveDeferred) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[44]
+	mi := &file_fsm_command_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2736,7 +2788,7 @@ func (x *ReceiveDeferred) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReceiveDeferred.ProtoReflect.Descriptor instead.
 func (*ReceiveDeferred) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{44}
+	return file_fsm_command_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *ReceiveDeferred) GetQueue() string {
@@ -2785,7 +2837,7 @@ type DeadLetter struct {
 
 func (x *DeadLetter) Reset() {
 	*x = DeadLetter{}
-	mi := &file_fsm_command_proto_msgTypes[45]
+	mi := &file_fsm_command_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2797,7 +2849,7 @@ func (x *DeadLetter) String() string {
 func (*DeadLetter) ProtoMessage() {}
 
 func (x *DeadLetter) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[45]
+	mi := &file_fsm_command_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2810,7 +2862,7 @@ func (x *DeadLetter) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeadLetter.ProtoReflect.Descriptor instead.
 func (*DeadLetter) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{45}
+	return file_fsm_command_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *DeadLetter) GetQueue() string {
@@ -2845,7 +2897,7 @@ type DeadLetterEntry struct {
 
 func (x *DeadLetterEntry) Reset() {
 	*x = DeadLetterEntry{}
-	mi := &file_fsm_command_proto_msgTypes[46]
+	mi := &file_fsm_command_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2857,7 +2909,7 @@ func (x *DeadLetterEntry) String() string {
 func (*DeadLetterEntry) ProtoMessage() {}
 
 func (x *DeadLetterEntry) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[46]
+	mi := &file_fsm_command_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2870,7 +2922,7 @@ func (x *DeadLetterEntry) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeadLetterEntry.ProtoReflect.Descriptor instead.
 func (*DeadLetterEntry) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{46}
+	return file_fsm_command_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *DeadLetterEntry) GetHandle() string {
@@ -2906,7 +2958,7 @@ type ForgetDeduplication struct {
 
 func (x *ForgetDeduplication) Reset() {
 	*x = ForgetDeduplication{}
-	mi := &file_fsm_command_proto_msgTypes[47]
+	mi := &file_fsm_command_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2918,7 +2970,7 @@ func (x *ForgetDeduplication) String() string {
 func (*ForgetDeduplication) ProtoMessage() {}
 
 func (x *ForgetDeduplication) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[47]
+	mi := &file_fsm_command_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2931,7 +2983,7 @@ func (x *ForgetDeduplication) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ForgetDeduplication.ProtoReflect.Descriptor instead.
 func (*ForgetDeduplication) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{47}
+	return file_fsm_command_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *ForgetDeduplication) GetQueue() string {
@@ -2972,7 +3024,7 @@ type ReleaseGroup struct {
 
 func (x *ReleaseGroup) Reset() {
 	*x = ReleaseGroup{}
-	mi := &file_fsm_command_proto_msgTypes[48]
+	mi := &file_fsm_command_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2984,7 +3036,7 @@ func (x *ReleaseGroup) String() string {
 func (*ReleaseGroup) ProtoMessage() {}
 
 func (x *ReleaseGroup) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[48]
+	mi := &file_fsm_command_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2997,7 +3049,7 @@ func (x *ReleaseGroup) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseGroup.ProtoReflect.Descriptor instead.
 func (*ReleaseGroup) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{48}
+	return file_fsm_command_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *ReleaseGroup) GetQueue() string {
@@ -3199,7 +3251,10 @@ const file_fsm_command_proto_rawDesc = "" +
 	"attributes\x12 \n" +
 	"\bgroup_id\x18\x04 \x01(\tB\x05\xaa\x01\x02\b\x01R\agroupId\x120\n" +
 	"\x10deduplication_id\x18\x05 \x01(\tB\x05\xaa\x01\x02\b\x01R\x0fdeduplicationId\x12!\n" +
-	"\fcontent_hash\x18\x06 \x01(\fR\vcontentHash\"]\n" +
+	"\fcontent_hash\x18\x06 \x01(\fR\vcontentHash\"F\n" +
+	"\x0eReplayMessages\x12\"\n" +
+	"\fsubscription\x18\x01 \x01(\x04R\fsubscription\x12\x10\n" +
+	"\x03max\x18\x02 \x01(\x03R\x03max\"]\n" +
 	"\x0fCancelScheduled\x12\x14\n" +
 	"\x05queue\x18\x01 \x01(\tR\x05queue\x12\x1c\n" +
 	"\tsequences\x18\x02 \x03(\x04R\tsequences\x12\x16\n" +
@@ -3260,7 +3315,7 @@ func file_fsm_command_proto_rawDescGZIP() []byte {
 	return file_fsm_command_proto_rawDescData
 }
 
-var file_fsm_command_proto_msgTypes = make([]protoimpl.MessageInfo, 49)
+var file_fsm_command_proto_msgTypes = make([]protoimpl.MessageInfo, 50)
 var file_fsm_command_proto_goTypes = []any{
 	(*AdvanceClock)(nil),              // 0: seriatim.fsm.AdvanceClock
 	(*SetFormatVersion)(nil),          // 1: seriatim.fsm.SetFormatVersion
@@ -3300,17 +3355,18 @@ var file_fsm_command_proto_goTypes = []any{
 	(*SetSubscriptionAttributes)(nil), // 35: seriatim.fsm.SetSubscriptionAttributes
 	(*Publish)(nil),                   // 36: seriatim.fsm.Publish
 	(*PublishEntry)(nil),              // 37: seriatim.fsm.PublishEntry
-	(*CancelScheduled)(nil),           // 38: seriatim.fsm.CancelScheduled
-	(*AcceptSession)(nil),             // 39: seriatim.fsm.AcceptSession
-	(*RenewSession)(nil),              // 40: seriatim.fsm.RenewSession
-	(*ReleaseSession)(nil),            // 41: seriatim.fsm.ReleaseSession
-	(*SetSessionState)(nil),           // 42: seriatim.fsm.SetSessionState
-	(*Defer)(nil),                     // 43: seriatim.fsm.Defer
-	(*ReceiveDeferred)(nil),           // 44: seriatim.fsm.ReceiveDeferred
-	(*DeadLetter)(nil),                // 45: seriatim.fsm.DeadLetter
-	(*DeadLetterEntry)(nil),           // 46: seriatim.fsm.DeadLetterEntry
-	(*ForgetDeduplication)(nil),       // 47: seriatim.fsm.ForgetDeduplication
-	(*ReleaseGroup)(nil),              // 48: seriatim.fsm.ReleaseGroup
+	(*ReplayMessages)(nil),            // 38: seriatim.fsm.ReplayMessages
+	(*CancelScheduled)(nil),           // 39: seriatim.fsm.CancelScheduled
+	(*AcceptSession)(nil),             // 40: seriatim.fsm.AcceptSession
+	(*RenewSession)(nil),              // 41: seriatim.fsm.RenewSession
+	(*ReleaseSession)(nil),            // 42: seriatim.fsm.ReleaseSession
+	(*SetSessionState)(nil),           // 43: seriatim.fsm.SetSessionState
+	(*Defer)(nil),                     // 44: seriatim.fsm.Defer
+	(*ReceiveDeferred)(nil),           // 45: seriatim.fsm.ReceiveDeferred
+	(*DeadLetter)(nil),                // 46: seriatim.fsm.DeadLetter
+	(*DeadLetterEntry)(nil),           // 47: seriatim.fsm.DeadLetterEntry
+	(*ForgetDeduplication)(nil),       // 48: seriatim.fsm.ForgetDeduplication
+	(*ReleaseGroup)(nil),              // 49: seriatim.fsm.ReleaseGroup
 }
 var file_fsm_command_proto_depIdxs = []int32{
 	4,  // 0: seriatim.fsm.Audit.reports:type_name -> seriatim.fsm.AuditReport
@@ -3345,7 +3401,7 @@ var file_fsm_command_proto_depIdxs = []int32{
 	20, // 29: seriatim.fsm.Defer.session:type_name -> seriatim.fsm.SessionRef
 	20, // 30: seriatim.fsm.ReceiveDeferred.session:type_name -> seriatim.fsm.SessionRef
 	20, // 31: seriatim.fsm.DeadLetter.session:type_name -> seriatim.fsm.SessionRef
-	46, // 32: seriatim.fsm.DeadLetter.entries:type_name -> seriatim.fsm.DeadLetterEntry
+	47, // 32: seriatim.fsm.DeadLetter.entries:type_name -> seriatim.fsm.DeadLetterEntry
 	33, // [33:33] is the sub-list for method output_type
 	33, // [33:33] is the sub-list for method input_type
 	33, // [33:33] is the sub-list for extension type_name
@@ -3364,7 +3420,7 @@ func file_fsm_command_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_fsm_command_proto_rawDesc), len(file_fsm_command_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   49,
+			NumMessages:   50,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -91,6 +91,7 @@ type Response struct {
 	//	*Response_TopicCreated
 	//	*Response_Subscribed
 	//	*Response_Published
+	//	*Response_MessagesReplayed
 	//	*Response_SessionLocked
 	//	*Response_GroupReleased
 	Result        isResponse_Result `protobuf_oneof:"result"`
@@ -241,6 +242,15 @@ func (x *Response) GetPublished() *Published {
 	return nil
 }
 
+func (x *Response) GetMessagesReplayed() *MessagesReplayed {
+	if x != nil {
+		if x, ok := x.Result.(*Response_MessagesReplayed); ok {
+			return x.MessagesReplayed
+		}
+	}
+	return nil
+}
+
 func (x *Response) GetSessionLocked() *SessionLocked {
 	if x != nil {
 		if x, ok := x.Result.(*Response_SessionLocked); ok {
@@ -307,6 +317,10 @@ type Response_Published struct {
 	Published *Published `protobuf:"bytes,12,opt,name=published,oneof"`
 }
 
+type Response_MessagesReplayed struct {
+	MessagesReplayed *MessagesReplayed `protobuf:"bytes,13,opt,name=messages_replayed,json=messagesReplayed,oneof"`
+}
+
 type Response_SessionLocked struct {
 	SessionLocked *SessionLocked `protobuf:"bytes,20,opt,name=session_locked,json=sessionLocked,oneof"`
 }
@@ -336,6 +350,8 @@ func (*Response_TopicCreated) isResponse_Result() {}
 func (*Response_Subscribed) isResponse_Result() {}
 
 func (*Response_Published) isResponse_Result() {}
+
+func (*Response_MessagesReplayed) isResponse_Result() {}
 
 func (*Response_SessionLocked) isResponse_Result() {}
 
@@ -1125,6 +1141,58 @@ func (x *PublishedEntry) GetAcceptedAt() int64 {
 	return 0
 }
 
+type MessagesReplayed struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Looked        int64                  `protobuf:"varint,1,opt,name=looked" json:"looked,omitempty"`
+	Running       bool                   `protobuf:"varint,2,opt,name=running" json:"running,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *MessagesReplayed) Reset() {
+	*x = MessagesReplayed{}
+	mi := &file_fsm_result_proto_msgTypes[16]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *MessagesReplayed) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*MessagesReplayed) ProtoMessage() {}
+
+func (x *MessagesReplayed) ProtoReflect() protoreflect.Message {
+	mi := &file_fsm_result_proto_msgTypes[16]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use MessagesReplayed.ProtoReflect.Descriptor instead.
+func (*MessagesReplayed) Descriptor() ([]byte, []int) {
+	return file_fsm_result_proto_rawDescGZIP(), []int{16}
+}
+
+func (x *MessagesReplayed) GetLooked() int64 {
+	if x != nil {
+		return x.Looked
+	}
+	return 0
+}
+
+func (x *MessagesReplayed) GetRunning() bool {
+	if x != nil {
+		return x.Running
+	}
+	return false
+}
+
 type SessionLocked struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	SessionId     string                 `protobuf:"bytes,1,opt,name=session_id,json=sessionId" json:"session_id,omitempty"`
@@ -1136,7 +1204,7 @@ type SessionLocked struct {
 
 func (x *SessionLocked) Reset() {
 	*x = SessionLocked{}
-	mi := &file_fsm_result_proto_msgTypes[16]
+	mi := &file_fsm_result_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1148,7 +1216,7 @@ func (x *SessionLocked) String() string {
 func (*SessionLocked) ProtoMessage() {}
 
 func (x *SessionLocked) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_result_proto_msgTypes[16]
+	mi := &file_fsm_result_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1161,7 +1229,7 @@ func (x *SessionLocked) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SessionLocked.ProtoReflect.Descriptor instead.
 func (*SessionLocked) Descriptor() ([]byte, []int) {
-	return file_fsm_result_proto_rawDescGZIP(), []int{16}
+	return file_fsm_result_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *SessionLocked) GetSessionId() string {
@@ -1195,7 +1263,7 @@ type GroupReleased struct {
 
 func (x *GroupReleased) Reset() {
 	*x = GroupReleased{}
-	mi := &file_fsm_result_proto_msgTypes[17]
+	mi := &file_fsm_result_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1207,7 +1275,7 @@ func (x *GroupReleased) String() string {
 func (*GroupReleased) ProtoMessage() {}
 
 func (x *GroupReleased) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_result_proto_msgTypes[17]
+	mi := &file_fsm_result_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1220,7 +1288,7 @@ func (x *GroupReleased) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GroupReleased.ProtoReflect.Descriptor instead.
 func (*GroupReleased) Descriptor() ([]byte, []int) {
-	return file_fsm_result_proto_rawDescGZIP(), []int{17}
+	return file_fsm_result_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *GroupReleased) GetMessages() int64 {
@@ -1244,7 +1312,7 @@ const file_fsm_result_proto_rawDesc = "" +
 	"\x10fsm/result.proto\x12\fseriatim.fsm\x1a\x11fsm/command.proto\"5\n" +
 	"\x05Error\x12\x12\n" +
 	"\x04code\x18\x01 \x01(\rR\x04code\x12\x18\n" +
-	"\amessage\x18\x02 \x01(\tR\amessage\"\xa8\a\n" +
+	"\amessage\x18\x02 \x01(\tR\amessage\"\xf7\a\n" +
 	"\bResponse\x12)\n" +
 	"\x05error\x18\x01 \x01(\v2\x13.seriatim.fsm.ErrorR\x05error\x12(\n" +
 	"\x04done\x18\x02 \x01(\v2\x12.seriatim.fsm.DoneH\x00R\x04done\x12A\n" +
@@ -1260,7 +1328,8 @@ const file_fsm_result_proto_rawDesc = "" +
 	"\n" +
 	"subscribed\x18\v \x01(\v2\x18.seriatim.fsm.SubscribedH\x00R\n" +
 	"subscribed\x127\n" +
-	"\tpublished\x18\f \x01(\v2\x17.seriatim.fsm.PublishedH\x00R\tpublished\x12D\n" +
+	"\tpublished\x18\f \x01(\v2\x17.seriatim.fsm.PublishedH\x00R\tpublished\x12M\n" +
+	"\x11messages_replayed\x18\r \x01(\v2\x1e.seriatim.fsm.MessagesReplayedH\x00R\x10messagesReplayed\x12D\n" +
 	"\x0esession_locked\x18\x14 \x01(\v2\x1b.seriatim.fsm.SessionLockedH\x00R\rsessionLocked\x12D\n" +
 	"\x0egroup_released\x18\x15 \x01(\v2\x1b.seriatim.fsm.GroupReleasedH\x00R\rgroupReleasedB\b\n" +
 	"\x06result\"\x06\n" +
@@ -1320,7 +1389,10 @@ const file_fsm_result_proto_rawDesc = "" +
 	"\bsequence\x18\x02 \x01(\x04R\bsequence\x12\x1c\n" +
 	"\tduplicate\x18\x03 \x01(\bR\tduplicate\x12\x1f\n" +
 	"\vaccepted_at\x18\x04 \x01(\x03R\n" +
-	"acceptedAt\"g\n" +
+	"acceptedAt\"D\n" +
+	"\x10MessagesReplayed\x12\x16\n" +
+	"\x06looked\x18\x01 \x01(\x03R\x06looked\x12\x18\n" +
+	"\arunning\x18\x02 \x01(\bR\arunning\"g\n" +
 	"\rSessionLocked\x12\x1d\n" +
 	"\n" +
 	"session_id\x18\x01 \x01(\tR\tsessionId\x12\x14\n" +
@@ -1342,7 +1414,7 @@ func file_fsm_result_proto_rawDescGZIP() []byte {
 	return file_fsm_result_proto_rawDescData
 }
 
-var file_fsm_result_proto_msgTypes = make([]protoimpl.MessageInfo, 18)
+var file_fsm_result_proto_msgTypes = make([]protoimpl.MessageInfo, 19)
 var file_fsm_result_proto_goTypes = []any{
 	(*Error)(nil),             // 0: seriatim.fsm.Error
 	(*Response)(nil),          // 1: seriatim.fsm.Response
@@ -1360,9 +1432,10 @@ var file_fsm_result_proto_goTypes = []any{
 	(*Subscribed)(nil),        // 13: seriatim.fsm.Subscribed
 	(*Published)(nil),         // 14: seriatim.fsm.Published
 	(*PublishedEntry)(nil),    // 15: seriatim.fsm.PublishedEntry
-	(*SessionLocked)(nil),     // 16: seriatim.fsm.SessionLocked
-	(*GroupReleased)(nil),     // 17: seriatim.fsm.GroupReleased
-	(*MessageAttribute)(nil),  // 18: seriatim.fsm.MessageAttribute
+	(*MessagesReplayed)(nil),  // 16: seriatim.fsm.MessagesReplayed
+	(*SessionLocked)(nil),     // 17: seriatim.fsm.SessionLocked
+	(*GroupReleased)(nil),     // 18: seriatim.fsm.GroupReleased
+	(*MessageAttribute)(nil),  // 19: seriatim.fsm.MessageAttribute
 }
 var file_fsm_result_proto_depIdxs = []int32{
 	0,  // 0: seriatim.fsm.Response.error:type_name -> seriatim.fsm.Error
@@ -1377,19 +1450,20 @@ var file_fsm_result_proto_depIdxs = []int32{
 	12, // 9: seriatim.fsm.Response.topic_created:type_name -> seriatim.fsm.TopicCreated
 	13, // 10: seriatim.fsm.Response.subscribed:type_name -> seriatim.fsm.Subscribed
 	14, // 11: seriatim.fsm.Response.published:type_name -> seriatim.fsm.Published
-	16, // 12: seriatim.fsm.Response.session_locked:type_name -> seriatim.fsm.SessionLocked
-	17, // 13: seriatim.fsm.Response.group_released:type_name -> seriatim.fsm.GroupReleased
-	5,  // 14: seriatim.fsm.MessagesSent.entries:type_name -> seriatim.fsm.SentEntry
-	0,  // 15: seriatim.fsm.SentEntry.error:type_name -> seriatim.fsm.Error
-	7,  // 16: seriatim.fsm.MessagesReceived.messages:type_name -> seriatim.fsm.ReceivedMessage
-	18, // 17: seriatim.fsm.ReceivedMessage.attributes:type_name -> seriatim.fsm.MessageAttribute
-	0,  // 18: seriatim.fsm.EntriesDone.errors:type_name -> seriatim.fsm.Error
-	15, // 19: seriatim.fsm.Published.entries:type_name -> seriatim.fsm.PublishedEntry
-	20, // [20:20] is the sub-list for method output_type
-	20, // [20:20] is the sub-list for method input_type
-	20, // [20:20] is the sub-list for extension type_name
-	20, // [20:20] is the sub-list for extension extendee
-	0,  // [0:20] is the sub-list for field type_name
+	16, // 12: seriatim.fsm.Response.messages_replayed:type_name -> seriatim.fsm.MessagesReplayed
+	17, // 13: seriatim.fsm.Response.session_locked:type_name -> seriatim.fsm.SessionLocked
+	18, // 14: seriatim.fsm.Response.group_released:type_name -> seriatim.fsm.GroupReleased
+	5,  // 15: seriatim.fsm.MessagesSent.entries:type_name -> seriatim.fsm.SentEntry
+	0,  // 16: seriatim.fsm.SentEntry.error:type_name -> seriatim.fsm.Error
+	7,  // 17: seriatim.fsm.MessagesReceived.messages:type_name -> seriatim.fsm.ReceivedMessage
+	19, // 18: seriatim.fsm.ReceivedMessage.attributes:type_name -> seriatim.fsm.MessageAttribute
+	0,  // 19: seriatim.fsm.EntriesDone.errors:type_name -> seriatim.fsm.Error
+	15, // 20: seriatim.fsm.Published.entries:type_name -> seriatim.fsm.PublishedEntry
+	21, // [21:21] is the sub-list for method output_type
+	21, // [21:21] is the sub-list for method input_type
+	21, // [21:21] is the sub-list for extension type_name
+	21, // [21:21] is the sub-list for extension extendee
+	0,  // [0:21] is the sub-list for field type_name
 }
 
 func init() { file_fsm_result_proto_init() }
@@ -1410,6 +1484,7 @@ func file_fsm_result_proto_init() {
 		(*Response_TopicCreated)(nil),
 		(*Response_Subscribed)(nil),
 		(*Response_Published)(nil),
+		(*Response_MessagesReplayed)(nil),
 		(*Response_SessionLocked)(nil),
 		(*Response_GroupReleased)(nil),
 	}
@@ -1419,7 +1494,7 @@ func file_fsm_result_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_fsm_result_proto_rawDesc), len(file_fsm_result_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   18,
+			NumMessages:   19,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

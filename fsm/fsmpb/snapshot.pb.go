@@ -109,6 +109,7 @@ type SnapshotEnd struct {
 	Topics           uint64                 `protobuf:"varint,8,opt,name=topics" json:"topics,omitempty"` // from format version 3, with the next two
 	Subscriptions    uint64                 `protobuf:"varint,9,opt,name=subscriptions" json:"subscriptions,omitempty"`
 	Publications     uint64                 `protobuf:"varint,10,opt,name=publications" json:"publications,omitempty"`
+	Archived         uint64                 `protobuf:"varint,11,opt,name=archived" json:"archived,omitempty"` // from format version 3
 	Sessions         uint64                 `protobuf:"varint,20,opt,name=sessions" json:"sessions,omitempty"`
 	unknownFields    protoimpl.UnknownFields
 	sizeCache        protoimpl.SizeCache
@@ -210,6 +211,13 @@ func (x *SnapshotEnd) GetSubscriptions() uint64 {
 func (x *SnapshotEnd) GetPublications() uint64 {
 	if x != nil {
 		return x.Publications
+	}
+	return 0
+}
+
+func (x *SnapshotEnd) GetArchived() uint64 {
+	if x != nil {
+		return x.Archived
 	}
 	return 0
 }
@@ -1426,6 +1434,7 @@ type PublishedMessage struct {
 	Publication     *Publication `protobuf:"bytes,2,opt,name=publication" json:"publication,omitempty"`
 	SubscriptionArn string       `protobuf:"bytes,3,opt,name=subscription_arn,json=subscriptionArn" json:"subscription_arn,omitempty"`
 	Raw             bool         `protobuf:"varint,4,opt,name=raw" json:"raw,omitempty"`
+	Replayed        bool         `protobuf:"varint,5,opt,name=replayed" json:"replayed,omitempty"`
 	unknownFields   protoimpl.UnknownFields
 	sizeCache       protoimpl.SizeCache
 }
@@ -1488,6 +1497,13 @@ func (x *PublishedMessage) GetRaw() bool {
 	return false
 }
 
+func (x *PublishedMessage) GetReplayed() bool {
+	if x != nil {
+		return x.Replayed
+	}
+	return false
+}
+
 // Publication is one accepted publish.
 type Publication struct {
 	state           protoimpl.MessageState `protogen:"open.v1"`
@@ -1500,6 +1516,7 @@ type Publication struct {
 	Endpoint        string                 `protobuf:"bytes,7,opt,name=endpoint" json:"endpoint,omitempty"`
 	GroupId         string                 `protobuf:"bytes,8,opt,name=group_id,json=groupId" json:"group_id,omitempty"`
 	DeduplicationId string                 `protobuf:"bytes,9,opt,name=deduplication_id,json=deduplicationId" json:"deduplication_id,omitempty"`
+	SenderId        string                 `protobuf:"bytes,10,opt,name=sender_id,json=senderId" json:"sender_id,omitempty"`
 	unknownFields   protoimpl.UnknownFields
 	sizeCache       protoimpl.SizeCache
 }
@@ -1597,6 +1614,66 @@ func (x *Publication) GetDeduplicationId() string {
 	return ""
 }
 
+func (x *Publication) GetSenderId() string {
+	if x != nil {
+		return x.SenderId
+	}
+	return ""
+}
+
+// ArchivedRecord is one publication in the archive of a topic.
+type ArchivedRecord struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	PublicationId []byte                 `protobuf:"bytes,1,opt,name=publication_id,json=publicationId" json:"publication_id,omitempty"`
+	Publication   *Publication           `protobuf:"bytes,2,opt,name=publication" json:"publication,omitempty"` // unless a message of the snapshot refers to it
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ArchivedRecord) Reset() {
+	*x = ArchivedRecord{}
+	mi := &file_fsm_snapshot_proto_msgTypes[15]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ArchivedRecord) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ArchivedRecord) ProtoMessage() {}
+
+func (x *ArchivedRecord) ProtoReflect() protoreflect.Message {
+	mi := &file_fsm_snapshot_proto_msgTypes[15]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ArchivedRecord.ProtoReflect.Descriptor instead.
+func (*ArchivedRecord) Descriptor() ([]byte, []int) {
+	return file_fsm_snapshot_proto_rawDescGZIP(), []int{15}
+}
+
+func (x *ArchivedRecord) GetPublicationId() []byte {
+	if x != nil {
+		return x.PublicationId
+	}
+	return nil
+}
+
+func (x *ArchivedRecord) GetPublication() *Publication {
+	if x != nil {
+		return x.Publication
+	}
+	return nil
+}
+
 type TopicRecord struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Name          string                 `protobuf:"bytes,1,opt,name=name" json:"name,omitempty"`
@@ -1609,13 +1686,14 @@ type TopicRecord struct {
 	LastSequence  uint64                 `protobuf:"varint,8,opt,name=last_sequence,json=lastSequence" json:"last_sequence,omitempty"`
 	Unsubscribed  uint64                 `protobuf:"varint,9,opt,name=unsubscribed" json:"unsubscribed,omitempty"`
 	DeadBefore    int64                  `protobuf:"varint,10,opt,name=dead_before,json=deadBefore" json:"dead_before,omitempty"`
+	ArchivedSince int64                  `protobuf:"varint,11,opt,name=archived_since,json=archivedSince" json:"archived_since,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *TopicRecord) Reset() {
 	*x = TopicRecord{}
-	mi := &file_fsm_snapshot_proto_msgTypes[15]
+	mi := &file_fsm_snapshot_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1627,7 +1705,7 @@ func (x *TopicRecord) String() string {
 func (*TopicRecord) ProtoMessage() {}
 
 func (x *TopicRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_snapshot_proto_msgTypes[15]
+	mi := &file_fsm_snapshot_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1640,7 +1718,7 @@ func (x *TopicRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TopicRecord.ProtoReflect.Descriptor instead.
 func (*TopicRecord) Descriptor() ([]byte, []int) {
-	return file_fsm_snapshot_proto_rawDescGZIP(), []int{15}
+	return file_fsm_snapshot_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *TopicRecord) GetName() string {
@@ -1713,6 +1791,13 @@ func (x *TopicRecord) GetDeadBefore() int64 {
 	return 0
 }
 
+func (x *TopicRecord) GetArchivedSince() int64 {
+	if x != nil {
+		return x.ArchivedSince
+	}
+	return 0
+}
+
 type TopicAttributes struct {
 	state            protoimpl.MessageState `protogen:"open.v1"`
 	Fifo             bool                   `protobuf:"varint,1,opt,name=fifo" json:"fifo,omitempty"`
@@ -1734,7 +1819,7 @@ type TopicAttributes struct {
 
 func (x *TopicAttributes) Reset() {
 	*x = TopicAttributes{}
-	mi := &file_fsm_snapshot_proto_msgTypes[16]
+	mi := &file_fsm_snapshot_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1746,7 +1831,7 @@ func (x *TopicAttributes) String() string {
 func (*TopicAttributes) ProtoMessage() {}
 
 func (x *TopicAttributes) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_snapshot_proto_msgTypes[16]
+	mi := &file_fsm_snapshot_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1759,7 +1844,7 @@ func (x *TopicAttributes) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TopicAttributes.ProtoReflect.Descriptor instead.
 func (*TopicAttributes) Descriptor() ([]byte, []int) {
-	return file_fsm_snapshot_proto_rawDescGZIP(), []int{16}
+	return file_fsm_snapshot_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *TopicAttributes) GetFifo() bool {
@@ -1857,7 +1942,7 @@ type DeliveryFeedback struct {
 
 func (x *DeliveryFeedback) Reset() {
 	*x = DeliveryFeedback{}
-	mi := &file_fsm_snapshot_proto_msgTypes[17]
+	mi := &file_fsm_snapshot_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1869,7 +1954,7 @@ func (x *DeliveryFeedback) String() string {
 func (*DeliveryFeedback) ProtoMessage() {}
 
 func (x *DeliveryFeedback) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_snapshot_proto_msgTypes[17]
+	mi := &file_fsm_snapshot_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1882,7 +1967,7 @@ func (x *DeliveryFeedback) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeliveryFeedback.ProtoReflect.Descriptor instead.
 func (*DeliveryFeedback) Descriptor() ([]byte, []int) {
-	return file_fsm_snapshot_proto_rawDescGZIP(), []int{17}
+	return file_fsm_snapshot_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *DeliveryFeedback) GetSuccessRole() string {
@@ -1916,7 +2001,7 @@ type ArchivePolicy struct {
 
 func (x *ArchivePolicy) Reset() {
 	*x = ArchivePolicy{}
-	mi := &file_fsm_snapshot_proto_msgTypes[18]
+	mi := &file_fsm_snapshot_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1928,7 +2013,7 @@ func (x *ArchivePolicy) String() string {
 func (*ArchivePolicy) ProtoMessage() {}
 
 func (x *ArchivePolicy) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_snapshot_proto_msgTypes[18]
+	mi := &file_fsm_snapshot_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1941,7 +2026,7 @@ func (x *ArchivePolicy) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ArchivePolicy.ProtoReflect.Descriptor instead.
 func (*ArchivePolicy) Descriptor() ([]byte, []int) {
-	return file_fsm_snapshot_proto_rawDescGZIP(), []int{18}
+	return file_fsm_snapshot_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *ArchivePolicy) GetText() string {
@@ -1971,13 +2056,14 @@ type SubscriptionRecord struct {
 	DeadLetter    *DeadLetterPolicy      `protobuf:"bytes,9,opt,name=dead_letter,json=deadLetter" json:"dead_letter,omitempty"`
 	Replay        *ReplayPolicy          `protobuf:"bytes,10,opt,name=replay" json:"replay,omitempty"`
 	ReplayStatus  uint32                 `protobuf:"varint,11,opt,name=replay_status,json=replayStatus" json:"replay_status,omitempty"`
+	ReplayNext    uint64                 `protobuf:"varint,12,opt,name=replay_next,json=replayNext" json:"replay_next,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *SubscriptionRecord) Reset() {
 	*x = SubscriptionRecord{}
-	mi := &file_fsm_snapshot_proto_msgTypes[19]
+	mi := &file_fsm_snapshot_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1989,7 +2075,7 @@ func (x *SubscriptionRecord) String() string {
 func (*SubscriptionRecord) ProtoMessage() {}
 
 func (x *SubscriptionRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_snapshot_proto_msgTypes[19]
+	mi := &file_fsm_snapshot_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2002,7 +2088,7 @@ func (x *SubscriptionRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SubscriptionRecord.ProtoReflect.Descriptor instead.
 func (*SubscriptionRecord) Descriptor() ([]byte, []int) {
-	return file_fsm_snapshot_proto_rawDescGZIP(), []int{19}
+	return file_fsm_snapshot_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *SubscriptionRecord) GetNumber() uint64 {
@@ -2082,6 +2168,13 @@ func (x *SubscriptionRecord) GetReplayStatus() uint32 {
 	return 0
 }
 
+func (x *SubscriptionRecord) GetReplayNext() uint64 {
+	if x != nil {
+		return x.ReplayNext
+	}
+	return 0
+}
+
 // DeadLetterPolicy is the redrive policy of a subscription.
 type DeadLetterPolicy struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -2093,7 +2186,7 @@ type DeadLetterPolicy struct {
 
 func (x *DeadLetterPolicy) Reset() {
 	*x = DeadLetterPolicy{}
-	mi := &file_fsm_snapshot_proto_msgTypes[20]
+	mi := &file_fsm_snapshot_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2105,7 +2198,7 @@ func (x *DeadLetterPolicy) String() string {
 func (*DeadLetterPolicy) ProtoMessage() {}
 
 func (x *DeadLetterPolicy) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_snapshot_proto_msgTypes[20]
+	mi := &file_fsm_snapshot_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2118,7 +2211,7 @@ func (x *DeadLetterPolicy) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeadLetterPolicy.ProtoReflect.Descriptor instead.
 func (*DeadLetterPolicy) Descriptor() ([]byte, []int) {
-	return file_fsm_snapshot_proto_rawDescGZIP(), []int{20}
+	return file_fsm_snapshot_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *DeadLetterPolicy) GetText() string {
@@ -2147,7 +2240,7 @@ type ReplayPolicy struct {
 
 func (x *ReplayPolicy) Reset() {
 	*x = ReplayPolicy{}
-	mi := &file_fsm_snapshot_proto_msgTypes[21]
+	mi := &file_fsm_snapshot_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2159,7 +2252,7 @@ func (x *ReplayPolicy) String() string {
 func (*ReplayPolicy) ProtoMessage() {}
 
 func (x *ReplayPolicy) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_snapshot_proto_msgTypes[21]
+	mi := &file_fsm_snapshot_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2172,7 +2265,7 @@ func (x *ReplayPolicy) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReplayPolicy.ProtoReflect.Descriptor instead.
 func (*ReplayPolicy) Descriptor() ([]byte, []int) {
-	return file_fsm_snapshot_proto_rawDescGZIP(), []int{21}
+	return file_fsm_snapshot_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *ReplayPolicy) GetText() string {
@@ -2218,7 +2311,7 @@ type SessionRecord struct {
 
 func (x *SessionRecord) Reset() {
 	*x = SessionRecord{}
-	mi := &file_fsm_snapshot_proto_msgTypes[22]
+	mi := &file_fsm_snapshot_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2230,7 +2323,7 @@ func (x *SessionRecord) String() string {
 func (*SessionRecord) ProtoMessage() {}
 
 func (x *SessionRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_snapshot_proto_msgTypes[22]
+	mi := &file_fsm_snapshot_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2243,7 +2336,7 @@ func (x *SessionRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SessionRecord.ProtoReflect.Descriptor instead.
 func (*SessionRecord) Descriptor() ([]byte, []int) {
-	return file_fsm_snapshot_proto_rawDescGZIP(), []int{22}
+	return file_fsm_snapshot_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *SessionRecord) GetName() string {
@@ -2307,7 +2400,7 @@ const file_fsm_snapshot_proto_rawDesc = "" +
 	"\n" +
 	"state_hash\x18\x04 \x01(\fR\tstateHash\x12\x1d\n" +
 	"\n" +
-	"chain_hash\x18\x05 \x01(\fR\tchainHash\"\xe3\x02\n" +
+	"chain_hash\x18\x05 \x01(\fR\tchainHash\"\xff\x02\n" +
 	"\vSnapshotEnd\x12\x1a\n" +
 	"\bsections\x18\x01 \x01(\x04R\bsections\x12\x1e\n" +
 	"\n" +
@@ -2323,6 +2416,7 @@ const file_fsm_snapshot_proto_rawDesc = "" +
 	"\rsubscriptions\x18\t \x01(\x04R\rsubscriptions\x12\"\n" +
 	"\fpublications\x18\n" +
 	" \x01(\x04R\fpublications\x12\x1a\n" +
+	"\barchived\x18\v \x01(\x04R\barchived\x12\x1a\n" +
 	"\bsessions\x18\x14 \x01(\x04R\bsessions\"\x8a\x02\n" +
 	"\fBrokerRecord\x12\x10\n" +
 	"\x03now\x18\x01 \x01(\x03R\x03now\x12%\n" +
@@ -2466,12 +2560,13 @@ const file_fsm_snapshot_proto_rawDesc = "" +
 	"deliveries\"I\n" +
 	"\x0fAttemptDelivery\x12\x1a\n" +
 	"\bsequence\x18\x01 \x01(\x04R\bsequence\x12\x1a\n" +
-	"\bdelivery\x18\x02 \x01(\rR\bdelivery\"\xb3\x01\n" +
+	"\bdelivery\x18\x02 \x01(\rR\bdelivery\"\xcf\x01\n" +
 	"\x10PublishedMessage\x12%\n" +
 	"\x0epublication_id\x18\x01 \x01(\fR\rpublicationId\x12;\n" +
 	"\vpublication\x18\x02 \x01(\v2\x19.seriatim.fsm.PublicationR\vpublication\x12)\n" +
 	"\x10subscription_arn\x18\x03 \x01(\tR\x0fsubscriptionArn\x12\x10\n" +
-	"\x03raw\x18\x04 \x01(\bR\x03raw\"\xba\x02\n" +
+	"\x03raw\x18\x04 \x01(\bR\x03raw\x12\x1a\n" +
+	"\breplayed\x18\x05 \x01(\bR\breplayed\"\xd7\x02\n" +
 	"\vPublication\x12\x1b\n" +
 	"\ttopic_arn\x18\x01 \x01(\tR\btopicArn\x12\x1a\n" +
 	"\bsequence\x18\x02 \x01(\x04R\bsequence\x12\x18\n" +
@@ -2483,7 +2578,12 @@ const file_fsm_snapshot_proto_rawDesc = "" +
 	"attributes\x12\x1a\n" +
 	"\bendpoint\x18\a \x01(\tR\bendpoint\x12\x19\n" +
 	"\bgroup_id\x18\b \x01(\tR\agroupId\x12)\n" +
-	"\x10deduplication_id\x18\t \x01(\tR\x0fdeduplicationId\"\xeb\x02\n" +
+	"\x10deduplication_id\x18\t \x01(\tR\x0fdeduplicationId\x12\x1b\n" +
+	"\tsender_id\x18\n" +
+	" \x01(\tR\bsenderId\"t\n" +
+	"\x0eArchivedRecord\x12%\n" +
+	"\x0epublication_id\x18\x01 \x01(\fR\rpublicationId\x12;\n" +
+	"\vpublication\x18\x02 \x01(\v2\x19.seriatim.fsm.PublicationR\vpublication\"\x92\x03\n" +
 	"\vTopicRecord\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x10\n" +
 	"\x03arn\x18\x02 \x01(\tR\x03arn\x12 \n" +
@@ -2500,7 +2600,8 @@ const file_fsm_snapshot_proto_rawDesc = "" +
 	"\funsubscribed\x18\t \x01(\x04R\funsubscribed\x12\x1f\n" +
 	"\vdead_before\x18\n" +
 	" \x01(\x03R\n" +
-	"deadBefore\"\xff\x03\n" +
+	"deadBefore\x12%\n" +
+	"\x0earchived_since\x18\v \x01(\x03R\rarchivedSince\"\xff\x03\n" +
 	"\x0fTopicAttributes\x12\x12\n" +
 	"\x04fifo\x18\x01 \x01(\bR\x04fifo\x12!\n" +
 	"\fdisplay_name\x18\x02 \x01(\tR\vdisplayName\x12\x16\n" +
@@ -2524,7 +2625,7 @@ const file_fsm_snapshot_proto_rawDesc = "" +
 	"sampleRate\"7\n" +
 	"\rArchivePolicy\x12\x12\n" +
 	"\x04text\x18\x01 \x01(\tR\x04text\x12\x12\n" +
-	"\x04days\x18\x02 \x01(\x03R\x04days\"\x91\x03\n" +
+	"\x04days\x18\x02 \x01(\x03R\x04days\"\xb2\x03\n" +
 	"\x12SubscriptionRecord\x12\x16\n" +
 	"\x06number\x18\x01 \x01(\x04R\x06number\x12\x0e\n" +
 	"\x02id\x18\x02 \x01(\fR\x02id\x12\x1a\n" +
@@ -2538,7 +2639,9 @@ const file_fsm_snapshot_proto_rawDesc = "" +
 	"deadLetter\x122\n" +
 	"\x06replay\x18\n" +
 	" \x01(\v2\x1a.seriatim.fsm.ReplayPolicyR\x06replay\x12#\n" +
-	"\rreplay_status\x18\v \x01(\rR\freplayStatus\">\n" +
+	"\rreplay_status\x18\v \x01(\rR\freplayStatus\x12\x1f\n" +
+	"\vreplay_next\x18\f \x01(\x04R\n" +
+	"replayNext\">\n" +
 	"\x10DeadLetterPolicy\x12\x12\n" +
 	"\x04text\x18\x01 \x01(\tR\x04text\x12\x16\n" +
 	"\x06target\x18\x02 \x01(\tR\x06target\"^\n" +
@@ -2570,7 +2673,7 @@ func file_fsm_snapshot_proto_rawDescGZIP() []byte {
 	return file_fsm_snapshot_proto_rawDescData
 }
 
-var file_fsm_snapshot_proto_msgTypes = make([]protoimpl.MessageInfo, 23)
+var file_fsm_snapshot_proto_msgTypes = make([]protoimpl.MessageInfo, 24)
 var file_fsm_snapshot_proto_goTypes = []any{
 	(*SnapshotHeader)(nil),      // 0: seriatim.fsm.SnapshotHeader
 	(*SnapshotEnd)(nil),         // 1: seriatim.fsm.SnapshotEnd
@@ -2587,44 +2690,46 @@ var file_fsm_snapshot_proto_goTypes = []any{
 	(*AttemptDelivery)(nil),     // 12: seriatim.fsm.AttemptDelivery
 	(*PublishedMessage)(nil),    // 13: seriatim.fsm.PublishedMessage
 	(*Publication)(nil),         // 14: seriatim.fsm.Publication
-	(*TopicRecord)(nil),         // 15: seriatim.fsm.TopicRecord
-	(*TopicAttributes)(nil),     // 16: seriatim.fsm.TopicAttributes
-	(*DeliveryFeedback)(nil),    // 17: seriatim.fsm.DeliveryFeedback
-	(*ArchivePolicy)(nil),       // 18: seriatim.fsm.ArchivePolicy
-	(*SubscriptionRecord)(nil),  // 19: seriatim.fsm.SubscriptionRecord
-	(*DeadLetterPolicy)(nil),    // 20: seriatim.fsm.DeadLetterPolicy
-	(*ReplayPolicy)(nil),        // 21: seriatim.fsm.ReplayPolicy
-	(*SessionRecord)(nil),       // 22: seriatim.fsm.SessionRecord
-	(*NameValue)(nil),           // 23: seriatim.fsm.NameValue
-	(*RedrivePolicy)(nil),       // 24: seriatim.fsm.RedrivePolicy
-	(*RedriveAllowPolicy)(nil),  // 25: seriatim.fsm.RedriveAllowPolicy
-	(*MessageAttribute)(nil),    // 26: seriatim.fsm.MessageAttribute
+	(*ArchivedRecord)(nil),      // 15: seriatim.fsm.ArchivedRecord
+	(*TopicRecord)(nil),         // 16: seriatim.fsm.TopicRecord
+	(*TopicAttributes)(nil),     // 17: seriatim.fsm.TopicAttributes
+	(*DeliveryFeedback)(nil),    // 18: seriatim.fsm.DeliveryFeedback
+	(*ArchivePolicy)(nil),       // 19: seriatim.fsm.ArchivePolicy
+	(*SubscriptionRecord)(nil),  // 20: seriatim.fsm.SubscriptionRecord
+	(*DeadLetterPolicy)(nil),    // 21: seriatim.fsm.DeadLetterPolicy
+	(*ReplayPolicy)(nil),        // 22: seriatim.fsm.ReplayPolicy
+	(*SessionRecord)(nil),       // 23: seriatim.fsm.SessionRecord
+	(*NameValue)(nil),           // 24: seriatim.fsm.NameValue
+	(*RedrivePolicy)(nil),       // 25: seriatim.fsm.RedrivePolicy
+	(*RedriveAllowPolicy)(nil),  // 26: seriatim.fsm.RedriveAllowPolicy
+	(*MessageAttribute)(nil),    // 27: seriatim.fsm.MessageAttribute
 }
 var file_fsm_snapshot_proto_depIdxs = []int32{
-	23, // 0: seriatim.fsm.BrokerRecord.settings:type_name -> seriatim.fsm.NameValue
+	24, // 0: seriatim.fsm.BrokerRecord.settings:type_name -> seriatim.fsm.NameValue
 	6,  // 1: seriatim.fsm.QueueRecord.attributes:type_name -> seriatim.fsm.QueueAttributes
-	23, // 2: seriatim.fsm.QueueRecord.tags:type_name -> seriatim.fsm.NameValue
-	24, // 3: seriatim.fsm.QueueAttributes.redrive:type_name -> seriatim.fsm.RedrivePolicy
-	25, // 4: seriatim.fsm.QueueAttributes.redrive_allow:type_name -> seriatim.fsm.RedriveAllowPolicy
+	24, // 2: seriatim.fsm.QueueRecord.tags:type_name -> seriatim.fsm.NameValue
+	25, // 3: seriatim.fsm.QueueAttributes.redrive:type_name -> seriatim.fsm.RedrivePolicy
+	26, // 4: seriatim.fsm.QueueAttributes.redrive_allow:type_name -> seriatim.fsm.RedriveAllowPolicy
 	7,  // 5: seriatim.fsm.QueueAttributes.encryption:type_name -> seriatim.fsm.Encryption
 	8,  // 6: seriatim.fsm.QueueAttributes.deduplication:type_name -> seriatim.fsm.DeduplicationRules
-	26, // 7: seriatim.fsm.MessageRecord.attributes:type_name -> seriatim.fsm.MessageAttribute
+	27, // 7: seriatim.fsm.MessageRecord.attributes:type_name -> seriatim.fsm.MessageAttribute
 	13, // 8: seriatim.fsm.MessageRecord.published:type_name -> seriatim.fsm.PublishedMessage
 	12, // 9: seriatim.fsm.AttemptRecord.deliveries:type_name -> seriatim.fsm.AttemptDelivery
 	14, // 10: seriatim.fsm.PublishedMessage.publication:type_name -> seriatim.fsm.Publication
-	26, // 11: seriatim.fsm.Publication.attributes:type_name -> seriatim.fsm.MessageAttribute
-	16, // 12: seriatim.fsm.TopicRecord.attributes:type_name -> seriatim.fsm.TopicAttributes
-	23, // 13: seriatim.fsm.TopicRecord.tags:type_name -> seriatim.fsm.NameValue
-	8,  // 14: seriatim.fsm.TopicAttributes.deduplication:type_name -> seriatim.fsm.DeduplicationRules
-	18, // 15: seriatim.fsm.TopicAttributes.archive:type_name -> seriatim.fsm.ArchivePolicy
-	17, // 16: seriatim.fsm.TopicAttributes.feedback:type_name -> seriatim.fsm.DeliveryFeedback
-	20, // 17: seriatim.fsm.SubscriptionRecord.dead_letter:type_name -> seriatim.fsm.DeadLetterPolicy
-	21, // 18: seriatim.fsm.SubscriptionRecord.replay:type_name -> seriatim.fsm.ReplayPolicy
-	19, // [19:19] is the sub-list for method output_type
-	19, // [19:19] is the sub-list for method input_type
-	19, // [19:19] is the sub-list for extension type_name
-	19, // [19:19] is the sub-list for extension extendee
-	0,  // [0:19] is the sub-list for field type_name
+	27, // 11: seriatim.fsm.Publication.attributes:type_name -> seriatim.fsm.MessageAttribute
+	14, // 12: seriatim.fsm.ArchivedRecord.publication:type_name -> seriatim.fsm.Publication
+	17, // 13: seriatim.fsm.TopicRecord.attributes:type_name -> seriatim.fsm.TopicAttributes
+	24, // 14: seriatim.fsm.TopicRecord.tags:type_name -> seriatim.fsm.NameValue
+	8,  // 15: seriatim.fsm.TopicAttributes.deduplication:type_name -> seriatim.fsm.DeduplicationRules
+	19, // 16: seriatim.fsm.TopicAttributes.archive:type_name -> seriatim.fsm.ArchivePolicy
+	18, // 17: seriatim.fsm.TopicAttributes.feedback:type_name -> seriatim.fsm.DeliveryFeedback
+	21, // 18: seriatim.fsm.SubscriptionRecord.dead_letter:type_name -> seriatim.fsm.DeadLetterPolicy
+	22, // 19: seriatim.fsm.SubscriptionRecord.replay:type_name -> seriatim.fsm.ReplayPolicy
+	20, // [20:20] is the sub-list for method output_type
+	20, // [20:20] is the sub-list for method input_type
+	20, // [20:20] is the sub-list for extension type_name
+	20, // [20:20] is the sub-list for extension extendee
+	0,  // [0:20] is the sub-list for field type_name
 }
 
 func init() { file_fsm_snapshot_proto_init() }
@@ -2639,7 +2744,7 @@ func file_fsm_snapshot_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_fsm_snapshot_proto_rawDesc), len(file_fsm_snapshot_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   23,
+			NumMessages:   24,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -12,6 +12,7 @@ import (
 	"github.com/seriatimq/seriatim/fsm/fsmpb"
 	"github.com/seriatimq/seriatim/fsm/protobuf"
 	"github.com/seriatimq/seriatim/queue"
+	"github.com/seriatimq/seriatim/queue/notification"
 )
 
 // Contents counts what a snapshot holds.
@@ -24,7 +25,8 @@ type Contents struct {
 	Tombstones       uint64
 	Topics           uint64
 	Subscriptions    uint64
-	Publications     uint64 // that messages refer to
+	Publications     uint64 // that messages and archives refer to
+	Archived         uint64
 	Sections         uint64 // each with a checksum of its own
 }
 
@@ -66,7 +68,7 @@ func ReadContents(r io.Reader) (Position, *queue.Broker, Contents, error) {
 	return position, broker, Contents{
 		Queues: s.counts.Queues, Messages: s.counts.Messages, DeduplicationIDs: s.counts.DeduplicationIds,
 		Attempts: s.counts.Attempts, MoveTasks: s.counts.MoveTasks, Tombstones: s.counts.Tombstones,
-		Topics: s.counts.Topics, Subscriptions: s.counts.Subscriptions, Publications: s.counts.Publications,
+		Topics: s.counts.Topics, Subscriptions: s.counts.Subscriptions, Publications: s.counts.Publications, Archived: s.counts.Archived,
 		Sections: uint64(sections.number),
 	}, nil
 }
@@ -143,6 +145,7 @@ type reader struct {
 	attempt  fsmpb.AttemptRecord
 	topicARN string // of the publication read last
 	endpoint string // likewise
+	senderID string // likewise
 }
 
 // begin reads the record of what belongs to no queue.
@@ -264,6 +267,9 @@ func (s *reader) record(kind byte, body []byte) error {
 	case recordTopicDeduplication:
 		s.counts.DeduplicationIds++
 		err = add(body, &s.known, deduplicationRecord, s.restorer.AddTopicDeduplication)
+	case recordArchived:
+		s.counts.Archived++
+		err = add(body, &fsmpb.ArchivedRecord{}, s.archivedRecord, s.restorer.AddArchived)
 	default:
 		err = fmt.Errorf("%w: a record of kind %d", format.ErrUnknownFormat, kind)
 	}
@@ -273,9 +279,21 @@ func (s *reader) record(kind byte, body []byte) error {
 // messageRecord counts the publications and shares what most of them have in common.
 func (s *reader) messageRecord(m *fsmpb.MessageRecord) (queue.MessageRecord, error) {
 	r, err := messageRecord(m)
-	n := r.Published.Content
-	if err != nil || n == nil {
-		return r, err
+	s.count(r.Published.Content)
+	return r, err
+}
+
+// archivedRecord likewise.
+func (s *reader) archivedRecord(m *fsmpb.ArchivedRecord) (queue.ArchivedRecord, error) {
+	r, err := archivedRecord(m)
+	s.count(r.Content)
+	return r, err
+}
+
+// count counts a publication, nil for none.
+func (s *reader) count(n *notification.Notification) {
+	if n == nil {
+		return
 	}
 	s.counts.Publications++
 	if n.TopicARN == s.topicARN {
@@ -284,8 +302,10 @@ func (s *reader) messageRecord(m *fsmpb.MessageRecord) (queue.MessageRecord, err
 	if n.Endpoint == s.endpoint {
 		n.Endpoint = s.endpoint
 	}
-	s.topicARN, s.endpoint = n.TopicARN, n.Endpoint
-	return r, nil
+	if n.SenderID == s.senderID {
+		n.SenderID = s.senderID
+	}
+	s.topicARN, s.endpoint, s.senderID = n.TopicARN, n.Endpoint, n.SenderID
 }
 
 // add decodes one record, converts it and gives it to the restorer.

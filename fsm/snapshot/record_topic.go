@@ -40,6 +40,8 @@ func topicMessage(r *queue.TopicRecord) *fsmpb.TopicRecord {
 		LastSequence: r.LastSequence,
 		Unsubscribed: r.Unsubscribed,
 		DeadBefore:   int64(r.DeadBefore),
+
+		ArchivedSince: int64(r.ArchivedSince),
 	}
 }
 
@@ -59,6 +61,8 @@ func topicRecord(m *fsmpb.TopicRecord) (queue.TopicRecord, error) {
 		LastSequence: m.LastSequence,
 		Unsubscribed: m.Unsubscribed,
 		DeadBefore:   queue.Timestamp(m.DeadBefore),
+
+		ArchivedSince: queue.Timestamp(m.ArchivedSince),
 	}, nil
 }
 
@@ -124,6 +128,7 @@ func subscriptionMessage(r *queue.SubscriptionRecord) *fsmpb.SubscriptionRecord 
 			Text: r.Replay.Text, Start: int64(r.Replay.Start), End: int64(r.Replay.End), Ends: r.Replay.Ends,
 		},
 		ReplayStatus: uint32(r.ReplayStatus),
+		ReplayNext:   r.ReplayNext,
 	}
 }
 
@@ -150,6 +155,7 @@ func subscriptionRecord(m *fsmpb.SubscriptionRecord) (queue.SubscriptionRecord, 
 			End: queue.Timestamp(m.Replay.GetEnd()), Ends: m.Replay.GetEnds(),
 		},
 		ReplayStatus: status,
+		ReplayNext:   m.ReplayNext,
 	}
 	return r, protobuf.Fill(r.ID[:], m.Id, "subscription id")
 }
@@ -158,44 +164,71 @@ func publishedMessage(r *queue.PublishedRecord) *fsmpb.PublishedMessage {
 	if r.PublicationID == (queue.MessageID{}) {
 		return nil
 	}
-	m := &fsmpb.PublishedMessage{PublicationId: protobuf.IDBytes(&r.PublicationID), SubscriptionArn: r.SubscriptionARN, Raw: r.Raw}
-	if n := r.Content; n != nil {
-		m.Publication = &fsmpb.Publication{
-			TopicArn:        n.TopicARN,
-			Sequence:        uint64(n.SequenceNumber),
-			Subject:         n.Subject,
-			Message:         n.Message.String(),
-			Timestamp:       int64(n.Timestamp),
-			Attributes:      protobuf.MessageAttributeValues(n.Attributes),
-			Endpoint:        n.Endpoint,
-			GroupId:         n.GroupID,
-			DeduplicationId: n.DeduplicationID,
-		}
-	}
+	m := &fsmpb.PublishedMessage{PublicationId: protobuf.IDBytes(&r.PublicationID), SubscriptionArn: r.SubscriptionARN, Raw: r.Raw, Replayed: r.Replayed}
+	m.Publication = publicationMessage(r.Content)
 	return m
+}
+
+// publicationMessage is nil for nil.
+func publicationMessage(n *notification.Notification) *fsmpb.Publication {
+	if n == nil {
+		return nil
+	}
+	return &fsmpb.Publication{
+		TopicArn:        n.TopicARN,
+		Sequence:        uint64(n.SequenceNumber),
+		Subject:         n.Subject,
+		Message:         n.Message.String(),
+		Timestamp:       int64(n.Timestamp),
+		Attributes:      protobuf.MessageAttributeValues(n.Attributes),
+		SenderId:        n.SenderID,
+		Endpoint:        n.Endpoint,
+		GroupId:         n.GroupID,
+		DeduplicationId: n.DeduplicationID,
+	}
 }
 
 func publishedRecord(m *fsmpb.PublishedMessage) (queue.PublishedRecord, error) {
 	if m == nil {
 		return queue.PublishedRecord{}, nil
 	}
-	r := queue.PublishedRecord{SubscriptionARN: m.SubscriptionArn, Raw: m.Raw}
+	r := queue.PublishedRecord{SubscriptionARN: m.SubscriptionArn, Raw: m.Raw, Replayed: m.Replayed}
 	if err := protobuf.Fill(r.PublicationID[:], m.PublicationId, "publication id"); err != nil {
 		return queue.PublishedRecord{}, err
 	}
-	if p := m.Publication; p != nil {
-		r.Content = &notification.Notification{
-			TopicARN:        p.TopicArn,
-			MessageID:       r.PublicationID,
-			SequenceNumber:  queue.SequenceNumber(p.Sequence),
-			Subject:         p.Subject,
-			Message:         content.NewBody(p.Message),
-			Timestamp:       queue.Timestamp(p.Timestamp),
-			Attributes:      protobuf.MessageAttributes(p.Attributes),
-			Endpoint:        p.Endpoint,
-			GroupID:         p.GroupId,
-			DeduplicationID: p.DeduplicationId,
-		}
+	r.Content = publication(r.PublicationID, m.Publication)
+	return r, nil
+}
+
+// publication is the inverse of publicationMessage.
+func publication(id queue.MessageID, p *fsmpb.Publication) *notification.Notification {
+	if p == nil {
+		return nil
 	}
+	return &notification.Notification{
+		TopicARN:        p.TopicArn,
+		MessageID:       id,
+		SequenceNumber:  queue.SequenceNumber(p.Sequence),
+		Subject:         p.Subject,
+		Message:         content.NewBody(p.Message),
+		Timestamp:       queue.Timestamp(p.Timestamp),
+		Attributes:      protobuf.MessageAttributes(p.Attributes),
+		SenderID:        p.SenderId,
+		Endpoint:        p.Endpoint,
+		GroupID:         p.GroupId,
+		DeduplicationID: p.DeduplicationId,
+	}
+}
+
+func archivedMessage(r *queue.ArchivedRecord) *fsmpb.ArchivedRecord {
+	return &fsmpb.ArchivedRecord{PublicationId: protobuf.IDBytes(&r.PublicationID), Publication: publicationMessage(r.Content)}
+}
+
+func archivedRecord(m *fsmpb.ArchivedRecord) (queue.ArchivedRecord, error) {
+	var r queue.ArchivedRecord
+	if err := protobuf.Fill(r.PublicationID[:], m.PublicationId, "publication id"); err != nil {
+		return r, err
+	}
+	r.Content = publication(r.PublicationID, m.Publication)
 	return r, nil
 }

@@ -42,7 +42,7 @@ func TestSampleHasEveryKindOfRecord(t *testing.T) {
 	for name, n := range map[string]uint64{
 		"tombstones": contents.Tombstones, "move tasks": contents.MoveTasks, "queues": contents.Queues,
 		"messages": contents.Messages, "deduplication ids": contents.DeduplicationIDs, "attempts": contents.Attempts,
-		"topics": contents.Topics, "subscriptions": contents.Subscriptions, "publications": contents.Publications,
+		"topics": contents.Topics, "subscriptions": contents.Subscriptions, "publications": contents.Publications, "archived publications": contents.Archived,
 	} {
 		if n == 0 {
 			t.Errorf("the sample state has no %s", name)

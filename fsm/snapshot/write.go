@@ -22,10 +22,12 @@ const (
 	recordAttempt       = 6
 	recordSession       = 7 // from format version 3 on
 	// Of topics, from format version 3 on. A message that a topic delivered holds its
-	// publication, or names one that an earlier message of the snapshot holds.
+	// publication, or names one that an earlier message of the snapshot holds; so does
+	// what is archived.
 	recordTopic              = 8
 	recordSubscription       = 9
 	recordTopicDeduplication = 10
+	recordArchived           = 11
 )
 
 // Write writes a captured state. Equal states at equal positions give
@@ -133,10 +135,21 @@ func (s *writer) topic(t queue.FrozenTopic) bool {
 		fillDeduplication(&s.known, &r)
 		return s.record(recordTopicDeduplication, &s.counts.DeduplicationIds, &s.known)
 	})
+	t.Archive(s.archived)
 	if s.err != nil {
 		s.err = fmt.Errorf("topic %s: %w", record.Name, s.err)
 	}
 	return s.err == nil
+}
+
+// archived writes a publication of an archive, of which there is one only.
+func (s *writer) archived(r queue.ArchivedRecord) bool {
+	if s.written[r.PublicationID] {
+		r.Content = nil
+	} else {
+		s.counts.Publications++
+	}
+	return s.record(recordArchived, &s.counts.Archived, archivedMessage(&r))
 }
 
 func (s *writer) storedMessage(r queue.MessageRecord) bool {

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/seriatimq/seriatim/queue/filter"
+	"github.com/seriatimq/seriatim/queue/logtime"
 	"github.com/seriatimq/seriatim/queue/policy"
 	"github.com/seriatimq/seriatim/queue/refusal"
 )
@@ -42,6 +43,10 @@ const (
 	ReplayCompleted  ReplayStatus = 3
 	ReplayFailed     ReplayStatus = 4
 )
+
+// Running reports whether a replay has still to deliver: until it has, what is published
+// reaches the subscription through the archive.
+func (s ReplayStatus) Running() bool { return s == ReplayPending || s == ReplayInProgress }
 
 var replayStatusNames = [...]string{
 	ReplayNone:       "",
@@ -103,6 +108,22 @@ func (a Subscription) Matches(given []Attribute) *refusal.Error {
 		return refuse(prefixCreate, "Subscription already exists with different attributes")
 	}
 	return nil
+}
+
+// AsksForReplay reports whether attributes that were found valid begin a replay.
+func AsksForReplay(given []Attribute) bool {
+	text, _ := ValueOf(given, nameReplayPolicy)
+	p, _ := policy.ParseReplay(text)
+	return p.Text != ""
+}
+
+// Takes reports whether a message published at a time is delivered at once: not while a
+// replay runs, which will come to it, and not behind the end of a replay that has one.
+func (a *Subscription) Takes(published logtime.Timestamp) bool {
+	if a.ReplayStatus.Running() {
+		return false
+	}
+	return a.ReplayStatus != ReplayCompleted || !a.Replay.Ends || published <= a.Replay.End
 }
 
 // List gives what GetSubscriptionAttributes lists of the attributes that can be

@@ -35,6 +35,8 @@ const (
 	ArchiveDaysMax          = 365
 	DataProtectionMax       = 30_720  // characters of a DataProtectionPolicy
 	RoleLengthMax           = 2048    // bytes of the ARN of a role, IAM
+	ReplaysMax              = 10      // of one topic at a time; ours, AWS does not publish its number
+	ReplayStepMax           = 200     // archived messages per ReplayMessages command; ours
 	TopicsFIFOMax           = 1000    // the quota of AWS for an account
 	TopicsStandardMax       = 100_000 // likewise
 	// SubscriptionsMax is that of a FIFO topic on AWS. It holds for every topic here,

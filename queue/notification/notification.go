@@ -16,6 +16,7 @@ type Notification struct {
 	Message        content.Body              // what queues receive, see QueueText
 	Timestamp      logtime.Timestamp         // when the publish was accepted
 	Attributes     []content.MessageAttribute
+	SenderID       string // who published
 	// Endpoint is the URL under which the publisher reached the server,
 	// without a slash at its end. SNS has its own there.
 	Endpoint string

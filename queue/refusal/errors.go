@@ -47,6 +47,7 @@ const (
 	TopicLimitExceeded        Code = 28
 	SubscriptionLimitExceeded Code = 29
 	ParameterValueInvalid     Code = 30
+	ReplayLimitExceeded       Code = 31
 )
 
 // Codes of what SQS and SNS do not have: scheduled and deferred messages, sessions.

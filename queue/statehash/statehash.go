@@ -68,6 +68,7 @@ const (
 	KindSubscriptionID = 'V'
 	KindPublication    = 'P'
 	KindPublicationID  = 'J'
+	KindArchived       = 'K'
 	KindSession        = 'E'
 	KindSessionToken   = 'L'
 )

@@ -1,9 +1,10 @@
 // Package topic is the state of topics: what each of them is, who is subscribed to it,
-// which ids it remembers, and what was published and is still held by a queue.
+// which ids it remembers, what it keeps in its archive, and what was published and is
+// still held by a queue or an archive.
 //
 // # What it owns
 //
-// A [Topic] with its subscriptions and its deduplication; the [Registry] of all topics
+// A [Topic] with its subscriptions, its deduplication and its archive; the [Registry] of all topics
 // with the indexes over them, the sum of their record hashes, their size and when the
 // next of them has something to forget; a [Publication], which all messages share that
 // one publish made, and the [Ledger] that counts the bytes of publications.

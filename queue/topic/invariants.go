@@ -1,6 +1,9 @@
 package topic
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // Compare says how the indexes of a registry differ from those of another one that was
 // made of its records.
@@ -13,6 +16,9 @@ func (r *Registry) Compare(other *Registry) error {
 	}
 	if have, want := r.Deadline(), other.Deadline(); have != want || r.deadlines.Len() != other.deadlines.Len() {
 		return fmt.Errorf("%d topics have deadlines, the first at %d; the records give %d, %d", r.deadlines.Len(), have, other.deadlines.Len(), want)
+	}
+	if have, want := r.Replays(), other.Replays(); !slices.Equal(have, want) {
+		return fmt.Errorf("replays run for the subscriptions %v, the records give %v", have, want)
 	}
 	if len(r.changed) > 0 {
 		return fmt.Errorf("%d changed topics were not finished", len(r.changed))

@@ -14,7 +14,7 @@ type Publication struct {
 }
 
 // NewPublication holds a notification, which must not change any more. It costs
-// nothing in the ledger until a message refers to it.
+// nothing in the ledger until something refers to it.
 func NewPublication(k statehash.Key, content *notification.Notification, ledger *Ledger) *Publication {
 	return &Publication{content: content, hash: contentHash(k, content), ledger: ledger}
 }
@@ -34,7 +34,7 @@ func contentHash(k statehash.Key, n *notification.Notification) uint64 {
 	r = append(r, n.MessageID[:]...)
 	r = r.Num(uint64(n.SequenceNumber)).Text(n.TopicARN).Text(n.Subject)
 	r = r.Num(k.HashText(n.Message.String())).Num(uint64(n.Message.Len())).Time(n.Timestamp)
-	r = r.Text(n.Endpoint).Text(n.GroupID).Text(n.DeduplicationID).Num(uint64(len(n.Attributes)))
+	r = r.Text(n.SenderID).Text(n.Endpoint).Text(n.GroupID).Text(n.DeduplicationID).Num(uint64(len(n.Attributes)))
 	for i := range n.Attributes {
 		a := &n.Attributes[i]
 		r = r.Text(a.Name).Text(a.DataType).Num(k.HashText(a.Value)).Num(uint64(len(a.Value)))
@@ -42,7 +42,7 @@ func contentHash(k statehash.Key, n *notification.Notification) uint64 {
 	return k.Hash(r)
 }
 
-// Hold counts a message that refers to the publication.
+// Hold counts a message, or an archive, that refers to the publication.
 func (p *Publication) Hold() {
 	if p.held == 0 {
 		p.ledger.bytes += p.Size()
@@ -58,7 +58,7 @@ func (p *Publication) Release() {
 	}
 }
 
-// Held is how many messages refer to the publication.
+// Held is how many messages and archives refer to the publication.
 func (p *Publication) Held() int64 { return p.held }
 
 const (
@@ -69,7 +69,7 @@ const (
 // Size estimates the memory of a publication, which its ledger counts while it is held.
 func (p *Publication) Size() int64 {
 	n := p.content
-	bytes := publicationOverhead + n.Message.Len() + len(n.Subject) + len(n.Endpoint) + len(n.GroupID) + len(n.DeduplicationID)
+	bytes := publicationOverhead + n.Message.Len() + len(n.Subject) + len(n.SenderID) + len(n.Endpoint) + len(n.GroupID) + len(n.DeduplicationID)
 	for i := range n.Attributes {
 		a := &n.Attributes[i]
 		bytes += attributeOverhead + len(a.Name) + len(a.DataType) + len(a.Value)

@@ -12,6 +12,7 @@ import (
 type Registry struct {
 	topics        *btree.Map[string, *Topic]
 	subscriptions *btree.Map[uint64, string] // number of each subscription, name of its topic
+	replays       *btree.Set[uint64]         // numbers of those that a replay runs for
 	fifo          int                        // topics that are FIFO topics
 	deadlines     *btree.BTreeG[deadline]
 	generation    uint64
@@ -38,6 +39,7 @@ func NewRegistry() Registry {
 	return Registry{
 		topics:        new(btree.Map[string, *Topic]),
 		subscriptions: new(btree.Map[uint64, string]),
+		replays:       new(btree.Set[uint64]),
 		deadlines:     btree.NewBTreeGOptions(deadline.less, btree.Options{NoLocks: true}),
 	}
 }
@@ -97,6 +99,7 @@ func (r *Registry) Remove(t *Topic) {
 	}
 	t.ScanSubscriptions(func(s *Subscription) bool {
 		r.subscriptions.Delete(s.Number)
+		r.replays.Delete(s.Number)
 		return true
 	})
 	if t.deadline != 0 {
@@ -111,6 +114,11 @@ func (r *Registry) Remove(t *Topic) {
 func (r *Registry) Put(k statehash.Key, t *Topic, s *Subscription) {
 	t.put(k, s)
 	r.subscriptions.Set(s.Number, t.Name)
+	if s.Attributes.ReplayStatus.Running() {
+		r.replays.Insert(s.Number)
+	} else {
+		r.replays.Delete(s.Number)
+	}
 }
 
 // Drop removes a subscription of a topic that was begun.
@@ -118,6 +126,7 @@ func (r *Registry) Drop(k statehash.Key, t *Topic, s *Subscription) {
 	t.drop(k, s.Number)
 	t.Unsubscribed++
 	r.subscriptions.Delete(s.Number)
+	r.replays.Delete(s.Number)
 }
 
 // Finish brings what the registry knows of the topics that were begun up to date.
@@ -161,8 +170,8 @@ func (r *Registry) Deadline() logtime.Timestamp {
 	return next.at
 }
 
-// Expire forgets what is due by now, at most budget ids and topics, and returns what is
-// left of the budget.
+// Expire forgets what is due by now, at most budget ids, publications and topics, and
+// returns what is left of the budget.
 func (r *Registry) Expire(k statehash.Key, now logtime.Timestamp, budget int) int {
 	for budget > 0 {
 		next, ok := r.deadlines.Min()
@@ -171,7 +180,7 @@ func (r *Registry) Expire(k statehash.Key, now logtime.Timestamp, budget int) in
 		}
 		t := r.Begin(next.name)
 		// One unit pays for looking at the topic.
-		budget = t.Deduplication.Forget(k, now, budget-1)
+		budget = t.Forget(k, now, budget-1)
 		r.register(t)
 	}
 	return budget
@@ -220,6 +229,20 @@ func (r *Registry) ScanSubscriptionsFrom(number uint64, visit func(*Topic, *Subs
 		return visit(t, s)
 	})
 }
+
+// SubscriptionOfNumber finds a subscription and its topic.
+func (r *Registry) SubscriptionOfNumber(number uint64) (*Topic, *Subscription, bool) {
+	name, ok := r.subscriptions.Get(number)
+	if !ok {
+		return nil, nil, false
+	}
+	t, _ := r.topics.Get(name)
+	s, _ := t.subscriptions.Get(number)
+	return t, s, true
+}
+
+// Replays are the numbers of the subscriptions that a replay runs for, in their order.
+func (r *Registry) Replays() []uint64 { return r.replays.Keys() }
 
 // SubscriptionKnown reports whether a number is taken.
 func (r *Registry) SubscriptionKnown(number uint64) bool {

@@ -17,6 +17,15 @@ type Subscription struct {
 	Owner      string // account
 	Principal  string // ARN of who subscribed
 	Attributes attributes.Subscription
+	// ReplayNext is the number from which on a replay in progress reads the archive.
+	ReplayNext uint64
+}
+
+// WithReplay is the subscription with its replay further on.
+func (s *Subscription) WithReplay(status attributes.ReplayStatus, next uint64) *Subscription {
+	changed := *s
+	changed.Attributes.ReplayStatus, changed.ReplayNext = status, next
+	return &changed
 }
 
 // NewARN is the ARN of a subscription to the topic.
@@ -29,7 +38,11 @@ func (s *Subscription) sum(k statehash.Key, incarnation uint64) statehash.Sum {
 	for _, a := range s.Attributes.List() {
 		r = r.Text(a.Name).Text(a.Value)
 	}
-	return k.Sum(r.Num(uint64(s.Attributes.FilterScope))) // which List leaves out without a policy
+	r = r.Num(uint64(s.Attributes.FilterScope)) // which List leaves out without a policy
+	if s.ReplayNext != 0 {
+		r = r.Num(s.ReplayNext)
+	}
+	return k.Sum(r)
 }
 
 func (s *Subscription) size() int64 {
@@ -67,6 +80,17 @@ func (t *Topic) SubscriptionOf(queue string) (*Subscription, bool) {
 		return nil, false
 	}
 	return t.subscriptions.Get(number)
+}
+
+// Replays is how many subscriptions of the topic a replay runs for.
+func (t *Topic) Replays() (n int) {
+	t.ScanSubscriptions(func(s *Subscription) bool {
+		if s.Attributes.ReplayStatus.Running() {
+			n++
+		}
+		return true
+	})
+	return n
 }
 
 // put stores a subscription in place of the one with its number, if there is one.

@@ -24,6 +24,7 @@ type Topic struct {
 	Unsubscribed  uint64
 	Deduplication deduplication.Deduplicator
 
+	archive       archive
 	subscriptions *btree.Map[uint64, *Subscription]
 	byQueue       *btree.Map[string, uint64]
 	sums          sums
@@ -48,6 +49,7 @@ func New(name, arn string, incarnation uint64, a attributes.Topic) *Topic {
 	return &Topic{
 		Name: name, ARN: arn, Incarnation: incarnation, Attributes: a,
 		Deduplication: deduplication.New(incarnation, a.Deduplication),
+		archive:       newArchive(0),
 		subscriptions: new(btree.Map[uint64, *Subscription]),
 		byQueue:       new(btree.Map[string, uint64]),
 		sums:          sums{headerStale: true},
@@ -61,15 +63,25 @@ func (t *Topic) clone(generation uint64) *Topic {
 	c.generation = generation
 	c.subscriptions, c.byQueue = t.subscriptions.Copy(), t.byQueue.Copy()
 	c.Deduplication = t.Deduplication.Clone()
+	c.archive.publications = t.archive.publications.Copy()
 	return &c
 }
 
-// SetAttributes changes the attributes, and the rules of deduplication with them.
-func (t *Topic) SetAttributes(a attributes.Topic, now logtime.Timestamp) {
+// SetAttributes changes the attributes, and with them the rules of deduplication and
+// the archive, which is dropped when it is turned off.
+func (t *Topic) SetAttributes(a attributes.Topic, now logtime.Timestamp) Dropped {
+	dropped := t.changeArchive(a.Archive.Days, now)
 	t.Attributes = a
 	t.Deduplication.SetRules(a.Deduplication, now)
 	t.ModifiedAt = now
 	t.sums.headerStale = true
+	return dropped
+}
+
+// Forget forgets ids and archived publications that are due, at most budget of them, and
+// returns what is left of the budget.
+func (t *Topic) Forget(k statehash.Key, now logtime.Timestamp, budget int) int {
+	return t.expireArchive(k, now, t.Deduplication.Forget(k, now, budget))
 }
 
 // SetTags replaces the tags, which must be sorted by key.
@@ -103,7 +115,11 @@ func (t *Topic) headerSum(k statehash.Key) statehash.Sum {
 func (t *Topic) countersSum(k statehash.Key) statehash.Sum {
 	var buf [64]byte
 	r := append(statehash.Record(buf[:0]), statehash.KindTopicCounters).Num(t.Incarnation).Num(t.LastSequence)
-	return k.Sum(r.Num(t.Unsubscribed).Num(uint64(t.Deduplication.DeadBefore())))
+	r = r.Num(t.Unsubscribed).Num(uint64(t.Deduplication.DeadBefore()))
+	if t.archive.since != 0 {
+		r = r.Time(t.archive.since)
+	}
+	return k.Sum(r)
 }
 
 // total is the sum over all records of the topic.
@@ -116,6 +132,7 @@ func (t *Topic) total(k statehash.Key) statehash.Sum {
 	sum.Add(t.sums.header)
 	sum.Add(t.sums.subscriptions)
 	sum.Add(t.Deduplication.Sum())
+	sum.Add(t.archive.sum)
 	return sum
 }
 
@@ -128,6 +145,10 @@ func (t *Topic) computeTotal(k statehash.Key) statehash.Sum {
 		return true
 	})
 	sum.Add(t.Deduplication.ComputeSum(k))
+	t.archive.publications.Scan(func(_ uint64, p *Publication) bool {
+		sum.Add(t.archivedSum(k, p))
+		return true
+	})
 	return sum
 }
 
@@ -136,19 +157,24 @@ const (
 	topicOverhead         = 4 << 10
 	subscriptionOverhead  = 1 << 10
 	deduplicationOverhead = 64
+	archivedOverhead      = 64 // beside the publication, which counts once for all that share it
 )
 
 func (t *Topic) size() int64 {
-	return topicOverhead + t.sums.bytes + int64(t.Attributes.TextBytes()) + int64(t.Deduplication.Len())*deduplicationOverhead
+	return topicOverhead + t.sums.bytes + int64(t.Attributes.TextBytes()) + int64(t.Deduplication.Len())*deduplicationOverhead +
+		int64(t.Archived())*archivedOverhead
 }
 
 // forgetStep is how long a remembered id may be dead before the topic asks for the clock
 // to be advanced: an idle cluster then writes one entry for many of them, as for queues.
 const forgetStep = 10 * logtime.Second
 
-// nextDeadline is when the topic has ids to forget, zero if never.
+// nextDeadline is when the topic has something to forget, zero if never.
 func (t *Topic) nextDeadline() logtime.Timestamp {
 	at := t.Deduplication.Deadline()
+	if archived := t.archiveDeadline(); at == 0 || archived != 0 && archived < at {
+		at = archived
+	}
 	if at == 0 {
 		return 0
 	}

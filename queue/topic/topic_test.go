@@ -137,6 +137,7 @@ func TestCompareFinds(t *testing.T) {
 		"a lost subscription": func(r *Registry) { r.subscriptions.Delete(5) },
 		"a lost queue":        func(r *Registry) { r.Begin("t0.fifo").byQueue.Delete("a"); r.Finish(key) },
 		"a wrong count":       func(r *Registry) { r.fifo-- },
+		"a replay too many":   func(r *Registry) { r.replays.Insert(5) },
 		"wrong bytes":         func(r *Registry) { r.bytes++ },
 		"a lost deadline":     func(r *Registry) { r.deadlines.PopMin() },
 		"a wrong sum":         func(r *Registry) { r.sum.Low++ },

@@ -48,7 +48,7 @@ var packageRules = []packageRule{
 	{path: "queue", only: append([]string{"~/queue/arn", "~/queue/attributes", "~/queue/content", "~/queue/deduplication", "~/queue/filter", "~/queue/identifier", "~/queue/limits", "~/queue/logtime", "~/queue/notification", "~/queue/policy", "~/queue/refusal", "~/queue/session", "~/queue/statehash", "~/queue/topic"}, domain...)},
 	{path: "queue/arn", only: domain},
 	{path: "queue/attributes", only: []string{
-		"~/queue/content", "~/queue/deduplication", "~/queue/filter", "~/queue/limits", "~/queue/policy", "~/queue/refusal",
+		"~/queue/content", "~/queue/deduplication", "~/queue/filter", "~/queue/limits", "~/queue/logtime", "~/queue/policy", "~/queue/refusal",
 		"slices", "strconv", "strings", "unicode/utf8",
 	}},
 	{path: "queue/content", only: []string{"~/queue/limits", "~/queue/logtime", "~/queue/refusal", "slices", "strconv", "strings", "unicode/utf8"}},
@@ -69,7 +69,7 @@ var packageRules = []packageRule{
 	{path: "queue/statehash", only: []string{"~/queue/logtime", "encoding/binary", "math/bits", "github.com/dchest/siphash"}},
 	{path: "queue/topic", only: []string{
 		"~/queue/attributes", "~/queue/deduplication", "~/queue/identifier", "~/queue/logtime", "~/queue/notification", "~/queue/statehash",
-		"fmt", "github.com/tidwall/btree",
+		"fmt", "slices", "github.com/tidwall/btree",
 	}, users: []string{"queue"}},
 	{path: "fsm", only: append([]string{
 		"~/queue", "~/fsm/codec", "~/fsm/format", "~/fsm/snapshot", "io", "runtime/debug", "sync", "sync/atomic", "github.com/hashicorp/raft",

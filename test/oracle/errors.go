@@ -41,6 +41,7 @@ var codeNames = map[refusal.Code]string{
 	refusal.InvalidState:                 "InvalidState",
 	refusal.TopicLimitExceeded:           "TopicLimitExceeded",
 	refusal.SubscriptionLimitExceeded:    "SubscriptionLimitExceeded",
+	refusal.ReplayLimitExceeded:          "ReplayLimitExceeded",
 	refusal.ParameterValueInvalid:        "ParameterValueInvalid",
 	refusal.MessageNotFound:              "MessageNotFound",
 	refusal.MessageLockLost:              "MessageLockLost",

@@ -66,6 +66,7 @@ var failures = map[refusal.Code]failure{
 	refusal.InvalidState:                 {codes.FailedPrecondition, "InvalidState"},
 	refusal.TopicLimitExceeded:           {codes.ResourceExhausted, "TopicLimitExceeded"},
 	refusal.SubscriptionLimitExceeded:    {codes.ResourceExhausted, "SubscriptionLimitExceeded"},
+	refusal.ReplayLimitExceeded:          {codes.ResourceExhausted, "ReplayLimitExceeded"},
 	refusal.ParameterValueInvalid:        {codes.InvalidArgument, "ParameterValueInvalid"},
 	// No method of this API can cause these two.
 	refusal.InvalidFormatVersion:  {codes.Internal, reasonInternal},

@@ -32,6 +32,7 @@ var forms = map[refusal.Code]aws.Form{
 	refusal.TagLimitExceeded:             form("TagLimitExceeded", 400),
 	refusal.TopicLimitExceeded:           form("TopicLimitExceeded", 403),
 	refusal.SubscriptionLimitExceeded:    form("SubscriptionLimitExceeded", 403),
+	refusal.ReplayLimitExceeded:          form("ReplayLimitExceeded", 403),
 	refusal.EmptyBatchRequest:            form("EmptyBatchRequest", 400),
 	refusal.TooManyEntriesInBatchRequest: form("TooManyEntriesInBatchRequest", 400),
 	refusal.BatchEntryIDsNotDistinct:     form("BatchEntryIdsNotDistinct", 400),

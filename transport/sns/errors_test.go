@@ -21,6 +21,7 @@ func TestErrors(t *testing.T) {
 		refusal.NotFound:             {"NotFound", http.StatusNotFound},
 		refusal.SNSResourceNotFound:  {"ResourceNotFound", http.StatusNotFound},
 		refusal.TopicLimitExceeded:   {"TopicLimitExceeded", http.StatusForbidden},
+		refusal.ReplayLimitExceeded:  {"ReplayLimitExceeded", http.StatusForbidden},
 		refusal.UnsupportedOperation: {"InternalError", http.StatusInternalServerError},
 		refusal.InvalidFormatVersion: {"InternalError", http.StatusInternalServerError},
 	} {

@@ -19,7 +19,7 @@ var snsStatements = map[int]string{
 	40: "TestPublishBatchRefusals/11 entries", 41: "TestPublishBatchRefusals/repeated id", 42: "TestPublishBatchRefusals/id of 81",
 	43: "TestPublishBatchRefusals/too long together", 44: "TestPublishBatchOrder", 45: "TestPublishBatchAgain",
 	46: "TestFilterPolicyAttributes", 47: "TestFilterPolicyRefusals/six keys", 48: "TestFilterPolicyBody", 49: "TestDeleteTopicWithArchive",
-	50: "open: archived messages are not replayed yet", 51: "open: archived messages are not replayed yet",
+	50: "TestReplay", 51: "TestReplayedMessage",
 	52: "failover: TestPublishSurvivesTheLeader",
 }
 
@@ -53,7 +53,7 @@ var snsErrorRows = map[string]string{
 	"Subscribe: too many subscriptions":                "TestSubscribeLimit",
 	"SetSubscriptionAttributes: attribute":             "TestSetSubscriptionAttributes",
 	"SetSubscriptionAttributes: FilterPolicy":          "TestFilterPolicyRefusals",
-	"SetSubscriptionAttributes: too many replays":      "open: archived messages are not replayed yet",
+	"SetSubscriptionAttributes: too many replays":      "open: a replay is over before eleven can be asked for; TestReplayLimit of package queue covers the rule",
 	"Unsubscribe: ARN":                                 "TestUnsubscribeRefusals",
 	"ConfirmSubscription: token":                       "TestConfirmSubscription",
 	"TagResource: more than 50 tags":                   "TestTagResourceRefusals",

@@ -201,6 +201,7 @@ type envelope struct {
 	Type, MessageID, SequenceNumber, TopicArn, Subject, Message, Timestamp, UnsubscribeURL string
 
 	MessageAttributes map[string]struct{ Type, Value string }
+	Replayed          bool
 }
 
 // envelopeOf reads the body of a message as an envelope.

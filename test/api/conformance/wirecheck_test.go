@@ -60,6 +60,7 @@ var snsErrorForms = map[string]errorForm{
 	"ResourceNotFound":             {"", 404, "Sender"},
 	"TopicLimitExceeded":           {"", 403, "Sender"},
 	"SubscriptionLimitExceeded":    {"", 403, "Sender"},
+	"ReplayLimitExceeded":          {"", 403, "Sender"},
 	"EmptyBatchRequest":            {"", 400, "Sender"},
 	"TooManyEntriesInBatchRequest": {"", 400, "Sender"},
 	"BatchEntryIdsNotDistinct":     {"", 400, "Sender"},

@@ -10,6 +10,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/sns"
+	"github.com/aws/aws-sdk-go-v2/service/sns/types"
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/seriatimq/seriatim/test/kit/harness"
@@ -70,6 +71,93 @@ func TestPublishSurvivesTheLeader(t *testing.T) {
 	start(t, victim)
 	agree(t, c)
 	if got, want := newPersistent(c, c.Rotate()).counts(t, queues[0]), [3]string{"1", "0", "0"}; got != want {
+		t.Errorf("the queue counts %v, want %v", got, want)
+	}
+}
+
+// TestReplaySurvivesTheLeader: leaders are killed during a replay, while messages are
+// published. The queue has every message once, in order.
+func TestReplaySurvivesTheLeader(t *testing.T) {
+	const archived, kills = 60, 3 // times ten messages
+	c := cluster(t)
+	p := newPersistent(c, c.Rotate())
+	topic, queues := p.topicOf(t, "archived", 1)
+	first, err := persist(t.Context(), p.sns.ListSubscriptionsByTopic, &sns.ListSubscriptionsByTopicInput{TopicArn: &topic}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = persist(t.Context(), p.sns.Unsubscribe, &sns.UnsubscribeInput{SubscriptionArn: first.Subscriptions[0].SubscriptionArn}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = persist(t.Context(), p.sns.SetTopicAttributes, &sns.SetTopicAttributesInput{
+		TopicArn: &topic, AttributeName: aws.String("ArchivePolicy"), AttributeValue: aws.String(`{"MessageRetentionPeriod":"1"}`),
+	}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var want []string
+	ten := func() {
+		in := &sns.PublishBatchInput{TopicArn: &topic}
+		for range 10 {
+			id := aws.String(fmt.Sprint(len(want)))
+			want = append(want, *id)
+			in.PublishBatchRequestEntries = append(in.PublishBatchRequestEntries, types.PublishBatchRequestEntry{
+				Id: id, Message: id, MessageGroupId: aws.String("g"), MessageDeduplicationId: id,
+			})
+		}
+		if _, err := persist(t.Context(), p.sns.PublishBatch, in, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for range archived {
+		ten()
+	}
+	subscribed, err := persist(t.Context(), p.sns.Subscribe, &sns.SubscribeInput{
+		TopicArn: &topic, Protocol: aws.String("sqs"), Endpoint: first.Subscriptions[0].Endpoint, ReturnSubscriptionArn: true,
+		Attributes: map[string]string{
+			"RawMessageDelivery": "true", "ReplayPolicy": `{"PointType":"Timestamp","StartingPoint":"2001-01-01T00:00:00.000Z"}`,
+		},
+	}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range kills {
+		victim := leader(t, c)
+		kill(t, victim)
+		ten()
+		start(t, victim)
+		agree(t, c)
+	}
+	await := time.Now().Add(giveUpAfter)
+	for status := ""; status != "Completed"; {
+		in := &sns.GetSubscriptionAttributesInput{SubscriptionArn: subscribed.SubscriptionArn}
+		got, err := persist(t.Context(), p.sns.GetSubscriptionAttributes, in, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if status = got.Attributes["ReplayStatus"]; status == "Failed" || time.Now().After(await) {
+			t.Fatalf("the replay is %q", status)
+		}
+	}
+	ten()
+	var got []string
+	for round := 0; len(got) < len(want); round++ {
+		messages := p.receive(t, queues[0], fmt.Sprint("round-", round), 10)
+		if len(messages) == 0 {
+			break
+		}
+		for _, m := range messages {
+			got = append(got, aws.ToString(m.Body))
+		}
+		if err := p.remove(t.Context(), queues[0], messages); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-published +received):\n%s", diff)
+	}
+	if got, want := p.counts(t, queues[0]), [3]string{"0", "0", "0"}; got != want {
 		t.Errorf("the queue counts %v, want %v", got, want)
 	}
 }
