@@ -189,6 +189,11 @@ bubble: ## clusters with faults in virtual time: SEEDS of them (200), or the one
 stale-reads: build ## leaders that were paused, or cut off with a learner, are asked for what is not so any more: TRIES of each (1000)
 	SERIATIM_BINARY='$(CURDIR)/$(BIN)' $(GO) test -tags '$(TEST_TAGS)' -count 1 -v -timeout 6h -run '^TestStaleReads' ./test/cluster/partition -args -stale-tries $(or $(TRIES),1000)
 
+# Without the tag invariants: its checks walk over all ids.
+.PHONY: window
+window: build ## a deduplication window with IDS ids (10 million) on three nodes: leader change, restart, growing, shrinking, forgetting
+	SERIATIM_BINARY='$(CURDIR)/$(BIN)' $(GO) test -tags '$(TAGS)' -count 1 -v -timeout 3h ./test/cluster/window -args -ids $(or $(IDS),10000000)
+
 # A history has 20,000 commands; both tests run all of them.
 .PHONY: twins
 twins: ## COMMANDS random commands (a million) on six twins of the state machine, one of them in another process

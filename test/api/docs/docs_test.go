@@ -179,9 +179,26 @@ func TestTargetsExist(t *testing.T) {
 	}
 }
 
+// TestEveryPromiseIsShown checks that each row of the tables of promises names a test.
+func TestEveryPromiseIsShown(t *testing.T) {
+	rows := 0
+	for line := range strings.Lines(read(t, "docs/guarantees/promises.md")) {
+		cells := strings.Split(strings.TrimSpace(line), "|")
+		if len(cells) < 3 || strings.Contains(line, "Shown by") || strings.Contains(line, "---") {
+			continue
+		}
+		if rows++; !strings.Contains(cells[len(cells)-2], "`Test") {
+			t.Errorf("no test shows %s", line)
+		}
+	}
+	if rows < 40 {
+		t.Errorf("%d promises were found", rows)
+	}
+}
+
 // TestNamedTestsExist checks that the tests which the guarantees rest on exist.
 func TestNamedTestsExist(t *testing.T) {
-	text := read(t, "docs/guarantees/README.md")
+	text := read(t, "docs/guarantees/README.md") + read(t, "docs/guarantees/promises.md")
 	named := regexp.MustCompile("`(Test[A-Za-z0-9]+)`").FindAllStringSubmatch(text, -1)
 	if len(named) == 0 {
 		t.Fatal("the guarantees name no test")
