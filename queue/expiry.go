@@ -96,6 +96,9 @@ func (q *Queue) nextDeadline() Timestamp {
 			next = min(next, at)
 		}
 	}
+	if at := q.sessionDelayEnd(q.timers.fired.at); at != 0 {
+		next = min(next, at)
+	}
 	if at, ok := q.oldest(); ok {
 		next = min(next, roundUp(at.Add(logtime.Seconds(q.attributes.RetentionSeconds)), retentionStep))
 	}
@@ -124,6 +127,34 @@ func (b *Broker) expire(q *Queue, budget int) int {
 
 // fireTimers makes messages visible whose delay or visibility timeout is over.
 func (b *Broker) fireTimers(q *Queue, budget int) int {
+	from := q.timers.fired.at
+	budget = b.fireDue(q, budget)
+	if end := q.sessionDelayEnd(from); end != 0 && end <= q.timers.fired.at {
+		q.groups.sessions.Wake()
+	}
+	return budget
+}
+
+// sessionDelayEnd is the first end of the queue's delay behind a time that may give the
+// holder of a session something to receive, zero if there is none. A locked group is in
+// no index of what can be received, so any message of the queue counts.
+func (q *Queue) sessionDelayEnd(after Timestamp) Timestamp {
+	delay := q.firstDeliveryDelay()
+	if delay == 0 || q.groups.sessions.Locks() == 0 {
+		return 0
+	}
+	i := search(q.messages.Len(), func(i int) bool {
+		_, m, _ := q.messages.GetAt(i)
+		return m.sentAt.Add(delay) > after
+	})
+	_, m, ok := q.messages.GetAt(i)
+	if !ok {
+		return 0
+	}
+	return m.sentAt.Add(delay)
+}
+
+func (b *Broker) fireDue(q *Queue, budget int) int {
 	for {
 		t, ok := q.timers.pending.Min()
 		if !ok || t.at > b.now {

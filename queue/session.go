@@ -19,7 +19,7 @@ type AcceptSession struct {
 	// receive and that nobody holds.
 	SessionID      string
 	SessionIDGiven bool
-	LockSeconds    Int // 1..43200, default the visibility timeout of the queue
+	LockSeconds    Int // 1..43200, default the visibility timeout of the queue, but at least 1
 }
 
 // QueueName implements Command.
@@ -96,7 +96,7 @@ func noSessions() *Error {
 }
 
 func (b *Broker) lockedUntil(q *Queue, seconds Int) Timestamp {
-	return b.now.Add(logtime.Seconds(seconds.Or(q.attributes.VisibilitySeconds)))
+	return b.now.Add(logtime.Seconds(seconds.Or(max(1, q.attributes.VisibilitySeconds))))
 }
 
 func (b *Broker) sessionLocked(q *Queue, r *session.Record) SessionLocked {
@@ -146,7 +146,7 @@ func sessionLockLost(id string) *Error {
 type RenewSession struct {
 	Queue       string
 	Session     SessionRef
-	LockSeconds Int // 1..43200, default the visibility timeout of the queue
+	LockSeconds Int // 1..43200, default the visibility timeout of the queue, but at least 1
 }
 
 // QueueName implements Command.

@@ -62,8 +62,9 @@ func (b *Broker) expireSessions(q *Queue, budget int) int {
 	return budget
 }
 
-// takenBackMax bounds the receives that the release of a session takes back. Those of
-// further messages count, as if the lock had run out.
+// takenBackMax bounds the messages of the group, and the deferred ones of the queue, among
+// which the release of a session looks for receives to take back. Those of further messages
+// count, as if the lock had run out.
 const takenBackMax = 1000
 
 // takeBack makes receives under a lock not count.
@@ -77,6 +78,14 @@ func (q *Queue) takeBack(k statehash.Key, r *session.Record) {
 		}
 		visited++
 		return sequence < r.Next && visited < takenBackMax
+	})
+	visited = 0
+	q.aside.deferred.Scan(func(_ uint64, m *Message) bool {
+		if m.group == r.Name && q.held(m) {
+			held = append(held, m)
+		}
+		visited++
+		return visited < takenBackMax
 	})
 	for _, m := range held {
 		d := *m.delivery

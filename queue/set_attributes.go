@@ -65,6 +65,9 @@ func (c *SetQueueAttributes) apply(b *Broker) (Result, *Error) {
 		return nil, err
 	}
 	target, _ := q.deadLetterTarget()
+	if changed.DelaySeconds < q.attributes.DelaySeconds {
+		q.groups.sessions.Wake()
+	}
 	q.attributes = changed
 	q.deduplication.SetRules(changed.Deduplication, b.now)
 	q.modified(b.now)

@@ -75,6 +75,9 @@ func (t *Table) ForgetMessages() {
 	t.claims, t.inFlight = new(btree.Map[string, *claim]), 0
 }
 
+// Wake notes that holders of sessions may have something to receive.
+func (t *Table) Wake() { t.woken = t.woken || t.Locks() > 0 }
+
 // TakeWoken reports whether a holder was given something to receive since the last
 // call.
 func (t *Table) TakeWoken() bool {

@@ -13,10 +13,12 @@ import (
 // for something else (faults.md I7, I9). Handles and tasks are in their text
 // form, as commands name them.
 type bindings struct {
-	messages pairing[queue.MessageID]
-	handles  pairing[string]
-	tasks    pairing[string]
-	numbers  map[string][]boundNumber // by queue, ascending
+	messages      pairing[queue.MessageID]
+	handles       pairing[string]
+	tasks         pairing[string]
+	locks         pairing[string]          // by token
+	subscriptions pairing[string]          // subscriptions, by ARN
+	numbers       map[string][]boundNumber // by queue, ascending
 }
 
 // pairing is a growing bijection.
@@ -31,10 +33,12 @@ func newPairing[V comparable]() pairing[V] {
 
 func newBindings() *bindings {
 	return &bindings{
-		messages: newPairing[queue.MessageID](),
-		handles:  newPairing[string](),
-		tasks:    newPairing[string](),
-		numbers:  map[string][]boundNumber{},
+		messages:      newPairing[queue.MessageID](),
+		handles:       newPairing[string](),
+		tasks:         newPairing[string](),
+		locks:         newPairing[string](),
+		subscriptions: newPairing[string](),
+		numbers:       map[string][]boundNumber{},
 	}
 }
 
@@ -52,6 +56,26 @@ func (p pairing[V]) bind(what string, n int, v V) string {
 	}
 	p.product[n], p.model[v] = v, n
 	return ""
+}
+
+// number is the model's number for one of the product's, 0 if none was seen of it.
+func (b *bindings) number(name string, v queue.SequenceNumber) int {
+	list := b.numbers[name]
+	at, known := slices.BinarySearchFunc(list, v, func(x boundNumber, v queue.SequenceNumber) int { return cmp.Compare(x.product, v) })
+	if !known {
+		return 0
+	}
+	return list[at].model
+}
+
+// productNumber is the product's number for one of the model's.
+func (b *bindings) productNumber(name string, n int) queue.SequenceNumber {
+	list := b.numbers[name]
+	at, known := slices.BinarySearchFunc(list, n, func(x boundNumber, n int) int { return cmp.Compare(x.model, n) })
+	if !known {
+		return 0
+	}
+	return list[at].product
 }
 
 type boundNumber struct {

@@ -31,6 +31,12 @@ type Answer struct {
 	Task     int
 	Moved    int64
 	Running  bool
+
+	Published    []reference.Published
+	Deliveries   reference.Deliveries
+	Subscription int
+	Locked       reference.Locked
+	Released     reference.Released
 }
 
 // Difference says that the product and the model disagree. Invariant is the
@@ -85,6 +91,9 @@ func (o *Oracle) Check(at int64, cmd queue.Command, result queue.Result, refusal
 		}
 		return Answer{}, nil
 	}
+	if want, difference, known := o.checkBus(cmd, result, refusal); known {
+		return want, difference
+	}
 	err, known := o.administer(cmd)
 	if !known {
 		return Answer{}, nil
@@ -111,7 +120,7 @@ func (o *Oracle) administer(cmd queue.Command) (err *reference.Error, known bool
 	case *queue.PurgeQueue:
 		return o.Model.PurgeQueue(c.Queue), true
 	}
-	return nil, false
+	return o.administerTopic(cmd)
 }
 
 // inert attributes change nothing about messages, so the model has none of them.
@@ -158,7 +167,11 @@ func (o *Oracle) delete(c *queue.DeleteMessages, result queue.Result, refusal *q
 		handles = append(handles, o.handle(h))
 	}
 	var want Answer
-	want.Entries, want.Err = o.Model.Delete(c.Queue, c.Batch, handles)
+	if c.Options != nil {
+		want.Entries, want.Err = o.Model.Complete(c.Queue, o.session(c.Options.Session), handles)
+	} else {
+		want.Entries, want.Err = o.Model.Delete(c.Queue, c.Batch, handles)
+	}
 	return want, compareEntries(c.Batch, want, result, refusal)
 }
 
@@ -168,6 +181,10 @@ func (o *Oracle) changeVisibility(c *queue.ChangeMessageVisibility, result queue
 		entries = append(entries, reference.VisibilityEntry{Handle: o.handle(e.Handle), Timeout: e.VisibilityTimeout.Value})
 	}
 	var want Answer
-	want.Entries, want.Err = o.Model.ChangeVisibility(c.Queue, c.Batch, entries)
+	if c.Options != nil {
+		want.Entries, want.Err = o.Model.Abandon(c.Queue, o.session(c.Options.Session), c.Batch, entries)
+	} else {
+		want.Entries, want.Err = o.Model.ChangeVisibility(c.Queue, c.Batch, entries)
+	}
 	return want, compareEntries(c.Batch, want, result, refusal)
 }

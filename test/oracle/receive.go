@@ -15,12 +15,22 @@ func (o *Oracle) receive(c *queue.ReceiveMessages, result queue.Result, refusal 
 	// be kept from before.
 	before := o.lookAt(c.Queue, result)
 	var want Answer
-	want.Received, want.Err = o.Model.Receive(c.Queue, reference.ReceiveRequest{
+	request := reference.ReceiveRequest{
 		Max: optional(c.MaxMessages), Visibility: optional(c.VisibilityTimeout), Attempt: text(c.AttemptID, c.AttemptIDGiven),
-	})
+	}
+	if c.Options != nil {
+		request.Session, request.Delete = o.session(c.Options.Session), c.Options.Delete
+	}
+	want.Received, want.Err = o.Model.Receive(c.Queue, request)
+	return o.compareReceived(c.Queue, c.AttemptIDGiven, before, want, result, refusal)
+}
+
+func (o *Oracle) compareReceived(
+	name string, attempted bool, before sight, want Answer, result queue.Result, refusal *queue.Error,
+) (Answer, *Difference) {
 	if text := errorDifference(want.Err, refusal); text != "" || want.Err != nil {
 		invariant := "I11"
-		if c.AttemptIDGiven {
+		if attempted {
 			invariant = "I6"
 		}
 		return want, differ(invariant, text)
@@ -33,7 +43,7 @@ func (o *Oracle) receive(c *queue.ReceiveMessages, result queue.Result, refusal 
 		return want, differ(o.blame(before, want.Received, got), o.describeBoth(want.Received, got))
 	}
 	for i, m := range want.Received.Messages {
-		if d := o.compareDelivered(c.Queue, want.Received.Replayed, m, &got.Messages[i]); d != nil {
+		if d := o.compareDelivered(name, want.Received.Replayed, m, &got.Messages[i]); d != nil {
 			if d.Invariant == "" {
 				d.Invariant = o.blame(before, want.Received, got)
 			}
@@ -60,13 +70,13 @@ func (o *Oracle) compareDelivered(name string, replayed bool, want reference.Del
 	}
 	if d := first(
 		differ("", o.bound.messages.bind("message id", want.Message, got.MessageID)),
-		differ(handles, o.bound.handles.bind("receipt handle", want.Delivery, got.Handle.String())),
+		differ(handles, o.bindHandle(want.Delivery, got.Handle)),
 		differ("I9", o.bound.bindNumber(name, want.Number, got.Sequence)),
 	); d != nil {
 		return d
 	}
 	return first(
-		field("I2", "body", got.Body.String(), want.Sent.Body),
+		o.compareBody(got.Body.String(), &want.Sent),
 		field("I2", "group", got.GroupID, group),
 		field("I2", "deduplication id", got.DeduplicationID, dedup),
 		field("I2", "sender", got.SenderID, want.Sender),
@@ -77,6 +87,17 @@ func (o *Oracle) compareDelivered(name string, replayed bool, want reference.Del
 		field(counts, "receive count", int(got.ReceiveCount), want.Receives),
 		compareAttributes(attributes(got.Attributes), want.Sent.Attributes),
 	)
+}
+
+// bindHandle ties a handle to a delivery; what was settled as it was handed out has none.
+func (o *Oracle) bindHandle(delivery int, h queue.ReceiptHandle) string {
+	if delivery == 0 || h == (queue.ReceiptHandle{}) {
+		if delivery == 0 && h == (queue.ReceiptHandle{}) {
+			return ""
+		}
+		return fmt.Sprintf("receipt handle: product %s, model %d (0: none)", h, delivery)
+	}
+	return o.bound.handles.bind("receipt handle", delivery, h.String())
 }
 
 func field[T comparable](invariant, what string, got, want T) *Difference {

@@ -60,6 +60,10 @@ func (o *Oracle) compareSent(name string, want reference.Sent, got *queue.SentEn
 		return differ("I3", fmt.Sprintf("duplicate: product %v (message id %s), model %v (message %d)",
 			got.Duplicate, got.MessageID, want.Duplicate, want.Message))
 	}
+	if got.Duplicate && !o.Blind && (int64(got.FirstAcceptedAt) != want.FirstAt || got.FirstIsScheduled != want.FirstScheduled) {
+		return differ("I3", fmt.Sprintf("first accepted at: product %d, scheduled %v; model %d, scheduled %v",
+			got.FirstAcceptedAt, got.FirstIsScheduled, want.FirstAt, want.FirstScheduled))
+	}
 	return first(
 		differ("I3", o.bound.messages.bind("message id", want.Message, got.MessageID)),
 		differ("I9", o.bound.bindNumber(name, want.Number, got.Sequence)),
@@ -67,11 +71,18 @@ func (o *Oracle) compareSent(name string, want reference.Sent, got *queue.SentEn
 }
 
 func sendEntry(e *queue.SendEntry) reference.SendEntry {
-	return reference.SendEntry{
+	out := reference.SendEntry{
 		Body: e.Body, Attributes: attributes(e.Attributes), Trace: e.TraceHeader,
 		Group: text(e.GroupID, e.GroupIDGiven), Dedup: text(e.DeduplicationID, e.DeduplicationIDGiven),
 		Delay: optional(e.DelaySeconds),
 	}
+	if e.Options != nil && e.Options.EnqueueAt != 0 {
+		out.EnqueueAt = new(int64(e.Options.EnqueueAt))
+	}
+	if e.Options != nil {
+		out.Partition = text(e.Options.PartitionKey, e.Options.PartitionKey != "")
+	}
+	return out
 }
 
 func attributes(list []queue.MessageAttribute) []reference.Attribute {

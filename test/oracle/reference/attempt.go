@@ -85,7 +85,7 @@ func (b *Broker) replayable(q *Queue, a *attempt) bool {
 		return false
 	}
 	for _, p := range a.parts {
-		if !slices.Contains(q.messages, p.m) || !b.inFlight(p.m) ||
+		if !slices.Contains(q.messages, p.m) || !b.inFlight(q, p.m) ||
 			p.m.Delivery != p.delivery && !b.bugs[ReplayNewHandles] {
 			return false
 		}
@@ -104,7 +104,7 @@ func (b *Broker) remaining(q *Queue, a *attempt, room int64) []attemptPart {
 		if int64(len(parts)) == room {
 			break
 		}
-		if !slices.Contains(q.messages, p.m) || p.m.attempt != a {
+		if !slices.Contains(q.messages, p.m) || p.m.attempt != a || q.lockOf(p.m.Group, b.now) != 0 {
 			continue
 		}
 		if b.overtakes(q, p.m, chosen) && !b.bugs[ReplayOvertakes] {

@@ -17,9 +17,12 @@ type Broker struct {
 	deletedAt    map[string]int64
 	lastNumber   map[string]int
 	tasks        []*MoveTask
+	topics       map[string]*Topic
 	lastMessage  int
 	lastDelivery int
 	lastTask     int
+	lastLock     int
+	lastSub      int
 	issued       map[int]issued // by delivery
 	bugs         map[Bug]bool
 }
@@ -31,11 +34,9 @@ type Queue struct {
 	Settings Settings
 	Tags     map[string]string
 	messages []*Message // in sequence order
-	accepted []remembered
+	history
 	attempts []*attempt
-	// deadBefore is servicebus.md 5.4: ids accepted at or before it are
-	// free, whatever the window says now.
-	deadBefore int64
+	sessions map[string]*session // locked, or with a state
 	// quietUntil is when time alone changes something next; 0: not known. It
 	// only saves looking.
 	quietUntil int64
@@ -53,6 +54,7 @@ type Error struct{ Code, Text string }
 func New(bugs ...Bug) *Broker {
 	b := &Broker{
 		queues:     map[string]*Queue{},
+		topics:     map[string]*Topic{},
 		settings:   map[string]string{},
 		deletedAt:  map[string]int64{},
 		lastNumber: map[string]int{},
@@ -76,6 +78,7 @@ func (b *Broker) Advance(at int64) {
 		if b.now < q.quietUntil {
 			continue
 		}
+		b.endSessions(q)
 		b.activateScheduled(q)
 		b.dropExpired(q)
 		q.forgetAttempts(b.now)
@@ -96,6 +99,11 @@ func (q *Queue) nextChange() int64 {
 	for _, a := range q.attempts {
 		next = min(next, a.at+q.Settings.AttemptWindow*1000)
 	}
+	for _, s := range q.sessions {
+		if s.lock != 0 {
+			next = min(next, s.until)
+		}
+	}
 	return next
 }
 
@@ -111,6 +119,16 @@ func (b *Broker) Queues() []*Queue {
 
 // Queue finds a queue, nil if there is none.
 func (b *Broker) Queue(name string) *Queue { return b.queues[name] }
+
+// addQueue makes a queue.
+func (b *Broker) addQueue(name string, fifo bool, s Settings) *Queue {
+	q := &Queue{
+		Name: name, FIFO: fifo, Settings: s, Tags: map[string]string{}, sessions: map[string]*session{}, changedAt: b.now,
+	}
+	q.rules = &q.Settings.Deduplication
+	b.queues[name] = q
+	return q
+}
 
 // SetSetting stores a cluster setting.
 func (b *Broker) SetSetting(name, value string) { b.settings[name] = value }
@@ -162,7 +180,7 @@ func (b *Broker) PurgeQueue(name string) *Error {
 	}
 	q.purged, q.purgedAt = true, b.now
 	if b.bugs[PurgeForgetsInFlight] {
-		q.messages = slices.DeleteFunc(q.messages, func(m *Message) bool { return !b.inFlight(m) })
+		q.messages = slices.DeleteFunc(q.messages, func(m *Message) bool { return !b.inFlight(q, m) })
 	} else {
 		forget(q.messages)
 		q.messages = nil

@@ -47,6 +47,35 @@ const (
 	RefusedSendRemembered      Bug = "a refused send leaves a deduplication record"
 	VisibleOneLate             Bug = "a message is visible one millisecond late"
 	CoolOffIgnored             Bug = "the cool-off after PurgeQueue is ignored"
+
+	// Of what is not in SQS.
+	TopicDuplicateExtends  Bug = "a duplicate publish extends the window of the topic"
+	TopicHashesAttributes  Bug = "the id that a topic makes depends on the attributes"
+	TopicScopeForgets      Bug = "a change of the scope of a topic forgets its ids"
+	TopicScopeGoesBack     Bug = "the scope of a topic may go back"
+	UndeliveredForgotten   Bug = "a topic forgets what it delivered to nobody"
+	FilterIgnored          Bug = "filters are ignored"
+	ManyAttributesPass     Bug = "raw delivery takes any number of attributes"
+	SubscriptionDLQUnused  Bug = "the dead-letter queue of a subscription is not used"
+	QueueTrustsTopic       Bug = "a queue accepts what a topic delivers though it knows the id"
+	QueueForgetsDelivery   Bug = "a queue does not remember what topics delivered"
+	AcceptSteals           Bug = "a session is accepted though somebody receives from it"
+	SessionOpenToAll       Bug = "a plain receive takes messages of a locked session"
+	SessionExpiryUncounted Bug = "receives under a lock that ran out do not count"
+	ReleaseCounts          Bug = "receives under a lock that was released count"
+	RenewIgnored           Bug = "a renewed lock ends when it would have"
+	SessionOneInFlight     Bug = "the holder of a session has one message at a time"
+	GroupReleaseLeavesLock Bug = "the release of a group leaves the lock of its session"
+	DeferredBlocksGroup    Bug = "a deferred message keeps its place in its group"
+	DeferResetsCount       Bug = "deferral resets the receive count"
+	AnyNumberFetches       Bug = "a message that is not deferred is fetched by its number"
+	ReceiveAndDeleteKeeps  Bug = "receive-and-delete leaves the message"
+	LostLockSettles        Bug = "a lock that is over settles"
+	ReasonLost             Bug = "the reason of a dead-lettered message is lost"
+	ActivationKeepsNumber  Bug = "a scheduled message keeps its number"
+	ActivationBackwards    Bug = "messages of one instant are activated in reverse"
+	CancelForgetsOtherwise Bug = "cancelling forgets ids exactly when it must not"
+	ForgetOneScope         Bug = "forgetting an id leaves it under earlier scopes"
 )
 
 // Bugs lists them all.
@@ -61,5 +90,11 @@ func Bugs() []Bug {
 		RetentionIgnoresFlight, DelayNotRetroactive, ScheduledBlocksGroup, PerGroupLimitIgnored,
 		StandardByAvailability, GroupsBySequenceOnly, VisibilityAddsUp, TotalVisibilityUnlimited, CapEvicts,
 		RefusedSendRemembered, VisibleOneLate, CoolOffIgnored,
+		TopicDuplicateExtends, TopicHashesAttributes, TopicScopeForgets, TopicScopeGoesBack, UndeliveredForgotten,
+		FilterIgnored, ManyAttributesPass, SubscriptionDLQUnused, QueueTrustsTopic, QueueForgetsDelivery,
+		AcceptSteals, SessionOpenToAll, SessionExpiryUncounted, ReleaseCounts, RenewIgnored,
+		SessionOneInFlight, GroupReleaseLeavesLock, DeferredBlocksGroup, DeferResetsCount, AnyNumberFetches,
+		ReceiveAndDeleteKeeps, LostLockSettles, ReasonLost, ActivationKeepsNumber, ActivationBackwards,
+		CancelForgetsOtherwise, ForgetOneScope,
 	}
 }

@@ -104,6 +104,31 @@ func splitReserved(s Settings, e SendEntry) (reservedValues, *Error) {
 	return v, nil
 }
 
+// checkOptions: as the reserved attributes, but on FIFO queues whether or not those are
+// enabled (servicebus.md 5.6, gRPC).
+func checkOptions(q *Queue, e SendEntry) *Error {
+	if e.EnqueueAt == nil && e.Partition == nil {
+		return nil
+	}
+	if !q.FIFO {
+		return &Error{Code: "UnsupportedOperation"}
+	}
+	if e.EnqueueAt != nil && *e.EnqueueAt < 0 ||
+		e.Partition != nil && (!goodID(*e.Partition) || e.Group != nil && *e.Group != *e.Partition) {
+		return &Error{Code: "InvalidParameterValue"}
+	}
+	return nil
+}
+
+func (v *reservedValues) takeOptions(e SendEntry) {
+	if e.EnqueueAt != nil {
+		v.dueAt, v.scheduled = *e.EnqueueAt, true
+	}
+	if e.Partition != nil {
+		v.partition = *e.Partition
+	}
+}
+
 // scheduledTime reads epoch milliseconds, or RFC 3339.
 func scheduledTime(a Attribute) (int64, bool) {
 	switch a.Type {

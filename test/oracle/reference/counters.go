@@ -2,8 +2,9 @@ package reference
 
 import "fmt"
 
-// Counters are the Approximate* attributes, which are exact here.
-type Counters struct{ Visible, NotVisible, Delayed int64 }
+// Counters are the Approximate* attributes, which are exact here. Deferred messages
+// are in none of them.
+type Counters struct{ Visible, NotVisible, Delayed, Deferred int64 }
 
 // Counters counts one queue (sqs.md 3.1): a FIFO message behind a blocked one
 // counts as visible.
@@ -11,7 +12,9 @@ func (b *Broker) Counters(q *Queue) Counters {
 	var c Counters
 	for _, m := range q.messages {
 		switch {
-		case b.inFlight(m):
+		case m.Deferred:
+			c.Deferred++
+		case b.inFlight(q, m):
 			c.NotVisible++
 		case b.delayed(q, m):
 			c.Delayed++
@@ -26,7 +29,7 @@ func (b *Broker) Counters(q *Queue) Counters {
 func (b *Broker) Deliverable(q *Queue) bool { return len(b.servingOrder(q)) > 0 }
 
 // RememberedIDs counts the live deduplication records.
-func (b *Broker) RememberedIDs(q *Queue) int64 { return b.liveCount(q) }
+func (b *Broker) RememberedIDs(q *Queue) int64 { return b.liveCount(&q.history) }
 
 // Size is the number of stored messages.
 func (q *Queue) Size() int { return len(q.messages) }
@@ -54,11 +57,26 @@ func (b *Broker) Deadlines(q *Queue) []int64 {
 	for _, r := range q.accepted {
 		add(r.acceptedAt + q.Settings.Window*1000)
 	}
+	for _, s := range q.sessions {
+		if s.lock != 0 {
+			add(s.until)
+		}
+	}
 	for _, a := range q.attempts {
 		add(a.at + q.Settings.AttemptWindow*1000)
 	}
 	if q.purged {
 		add(q.purgedAt + coolOffMilliseconds)
+	}
+	return all
+}
+
+// TopicDeadlines lists the future moments at which a topic forgets an id.
+func (b *Broker) TopicDeadlines(t *Topic) (all []int64) {
+	for _, r := range t.accepted {
+		if at := r.acceptedAt + t.rules.Window*1000; at > b.now {
+			all = append(all, at)
+		}
 	}
 	return all
 }

@@ -27,7 +27,7 @@ func (q *Queue) redrive() Redrive {
 func (b *Broker) makeImplicit(q *Queue) {
 	r := q.redrive()
 	if q.Settings.Redrive.Target == "" && r.Target != "" && b.queues[r.Target] == nil {
-		b.queues[r.Target] = &Queue{Name: r.Target, FIFO: q.FIFO, Settings: defaults(), Tags: map[string]string{}, changedAt: b.now}
+		b.addQueue(r.Target, q.FIFO, defaults())
 	}
 }
 
@@ -78,6 +78,6 @@ func (b *Broker) deadLetter(q, target *Queue, m *Message) {
 	}
 	b.insert(target, c)
 	if b.bugs[DeadLetterWritesHistory] && q.FIFO {
-		b.remember(target, []string{m.DedupID}, m.Group, "", c)
+		b.remember(&target.history, []string{m.DedupID}, m.Group, "", c.ID, c.Number)
 	}
 }

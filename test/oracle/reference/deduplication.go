@@ -29,14 +29,23 @@ func ContentID(body string) string {
 	return hex.EncodeToString(sum[:])
 }
 
+// history is what a queue or a topic remembers, and by which rules.
+type history struct {
+	rules    *Deduplication
+	accepted []remembered
+	// deadBefore is servicebus.md 5.4: ids accepted at or before it are
+	// free, whatever the window says now.
+	deadBefore int64
+}
+
 // live: accepted after deadBefore and less than one window ago.
-func (b *Broker) live(q *Queue, r remembered) bool {
+func (b *Broker) live(h *history, r remembered) bool {
 	age := b.now - r.acceptedAt
-	window := q.Settings.Window * 1000
+	window := h.rules.Window * 1000
 	if b.bugs[WindowInclusive] && age == window {
 		return true
 	}
-	return r.acceptedAt > q.deadBefore && age < window
+	return r.acceptedAt > h.deadBefore && age < window
 }
 
 // Remembers says whether a queue would know all ids that it accepted at a moment
@@ -46,7 +55,7 @@ func (b *Broker) Remembers(name string, since int64) bool {
 	if q == nil || q.changedAt >= since || q.purged && q.purgedAt >= since {
 		return false
 	}
-	return b.live(q, remembered{acceptedAt: since})
+	return b.live(&q.history, remembered{acceptedAt: since})
 }
 
 // Change notes a change of a queue that is none of the model's rules.
@@ -79,9 +88,9 @@ func (b *Broker) scopePart(scope, id, group, partition string) string {
 // deduplicationIDs are the ids by which a message is recognised: its effective
 // id and, with ContentDeduplicationMode=IdAndContent, its content hash
 // (ymq.md 1.3).
-func (b *Broker) deduplicationIDs(q *Queue, id, body string) []string {
+func (b *Broker) deduplicationIDs(h *history, id, body string) []string {
 	ids := []string{id}
-	if q.Settings.IDAndContent && id != ContentID(body) && !b.bugs[ContentIgnored] {
+	if h.rules.IDAndContent && id != ContentID(body) && !b.bugs[ContentIgnored] {
 		ids = append(ids, ContentID(body))
 	}
 	return ids
@@ -89,10 +98,10 @@ func (b *Broker) deduplicationIDs(q *Queue, id, body string) []string {
 
 // original finds the earliest accepted live record of any of the ids. A record
 // is compared under the scope it was written under, whatever the scope is now.
-func (b *Broker) original(q *Queue, ids []string, group, partition string) *remembered {
-	for i := range q.accepted { // in order of acceptance
-		r := &q.accepted[i]
-		if !b.live(q, *r) || b.bugs[ScopeChangeForgets] && r.scope != q.Settings.Scope {
+func (b *Broker) original(h *history, ids []string, group, partition string) *remembered {
+	for i := range h.accepted { // in order of acceptance
+		r := &h.accepted[i]
+		if !b.live(h, *r) || b.bugs[ScopeChangeForgets] && r.scope != h.rules.Scope {
 			continue
 		}
 		for _, id := range ids {
@@ -104,10 +113,10 @@ func (b *Broker) original(q *Queue, ids []string, group, partition string) *reme
 	return nil
 }
 
-func (b *Broker) liveCount(q *Queue) int64 {
+func (b *Broker) liveCount(h *history) int64 {
 	n := int64(0)
-	for _, r := range q.accepted {
-		if b.live(q, r) {
+	for _, r := range h.accepted {
+		if b.live(h, r) {
 			n++
 		}
 	}
@@ -116,33 +125,33 @@ func (b *Broker) liveCount(q *Queue) int64 {
 
 // historyFull: MaxDeduplicationEntries would be exceeded. The cap is an error,
 // never an eviction (README decision 11).
-func (b *Broker) historyFull(q *Queue, more int) bool {
-	limit := q.Settings.MaxEntries
-	return limit > 0 && b.liveCount(q)+int64(more) > limit && !b.bugs[CapEvicts]
+func (b *Broker) historyFull(h *history, more int) bool {
+	limit := h.rules.MaxEntries
+	return limit > 0 && b.liveCount(h)+int64(more) > limit && !b.bugs[CapEvicts]
 }
 
-func (b *Broker) remember(q *Queue, ids []string, group, partition string, m *Message) {
-	scope := q.Settings.Scope
+func (b *Broker) remember(h *history, ids []string, group, partition string, message, number int) {
+	scope := h.rules.Scope
 	for _, id := range ids {
-		q.accepted = append(q.accepted, remembered{
+		h.accepted = append(h.accepted, remembered{
 			scope: scope, part: b.scopePart(scope, id, group, partition), id: id,
-			acceptedAt: b.now, message: m.ID, number: m.Number,
+			acceptedAt: b.now, message: message, number: number,
 		})
 	}
 }
 
 // changeWindow: shrinking acts at once, growing never brings an id back.
-func (b *Broker) changeWindow(q *Queue, seconds int64) {
+func (b *Broker) changeWindow(h *history, seconds int64) {
 	if !b.bugs[WindowGrowthRevives] {
-		q.deadBefore = max(q.deadBefore, b.now-q.Settings.Window*1000)
+		h.deadBefore = max(h.deadBefore, b.now-h.rules.Window*1000)
 	}
-	q.Settings.Window = seconds
+	h.rules.Window = seconds
 }
 
 // tidy drops records that can never be live again, so that searches stay short.
-func (b *Broker) tidy(q *Queue) {
-	q.accepted = slices.DeleteFunc(q.accepted, func(r remembered) bool {
-		return r.acceptedAt <= q.deadBefore || b.now-r.acceptedAt > maxWindowMilliseconds
+func (b *Broker) tidy(h *history) {
+	h.accepted = slices.DeleteFunc(h.accepted, func(r remembered) bool {
+		return r.acceptedAt <= h.deadBefore || b.now-r.acceptedAt > maxWindowMilliseconds
 	})
 }
 

@@ -1,5 +1,5 @@
-// Package reference is a second, slow and obvious implementation of the queue
-// rules, written from the specification alone. It exists to disagree with
+// Package reference is a second, slow and obvious implementation of the rules of
+// queues, topics and sessions, written from the specification alone. It exists to disagree with
 // package queue: the comparison in test/rules/model runs both on the same random
 // histories and any difference is a bug in one of them.
 //

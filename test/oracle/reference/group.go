@@ -13,7 +13,7 @@ func (b *Broker) lines(q *Queue) [][]*Message {
 	var lines [][]*Message
 	place := map[string]int{}
 	for _, m := range q.messages {
-		if m.Scheduled && !b.bugs[ScheduledBlocksGroup] {
+		if m.Scheduled && !b.bugs[ScheduledBlocksGroup] || m.Deferred && !b.bugs[DeferredBlocksGroup] {
 			continue
 		}
 		if !q.FIFO || !m.Grouped {
@@ -39,7 +39,7 @@ func (b *Broker) lines(q *Queue) [][]*Message {
 // receivable is the prefix rule (sqs.md 4.2): walk the line and stop at the
 // first message that is not available.
 func (b *Broker) receivable(q *Queue, line []*Message) []*Message {
-	if b.bugs[InFlightBlocksGroup] && slices.ContainsFunc(line, b.inFlight) {
+	if b.bugs[InFlightBlocksGroup] && slices.ContainsFunc(line, func(m *Message) bool { return b.inFlight(q, m) }) {
 		return nil
 	}
 	for i, m := range line {
@@ -57,6 +57,9 @@ func (b *Broker) receivable(q *Queue, line []*Message) []*Message {
 func (b *Broker) servingOrder(q *Queue) [][]*Message {
 	var ready [][]*Message
 	for _, line := range b.lines(q) {
+		if q.lockOf(line[0].Group, b.now) != 0 && q.FIFO && !b.bugs[SessionOpenToAll] {
+			continue // its holder alone receives from it
+		}
 		if part := b.receivable(q, line); len(part) > 0 {
 			ready = append(ready, part)
 		}

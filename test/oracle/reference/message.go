@@ -15,14 +15,21 @@ type Message struct {
 	Source     string
 	SentAt     int64
 	StartDelay int64 // milliseconds; standard queues fix it at the send
-	Scheduled  bool  // waits outside its group until ScheduledAt
+	Scheduled  bool  // waits outside its group until DueAt
+	Deferred   bool  // set aside outside its group, handed out by its number only
 	DueAt      int64
 	Partition  string // PartitionKey it was sent with
-	Delivery   int    // last delivery from this queue, 0: none yet
-	HiddenTill int64  // meaningful once delivered from this queue
 	attempt    *attempt
 	tail       int // planted bug only: order of redelivery
+	Receipt
 	Counts
+}
+
+// Receipt is the last delivery of a message from the queue it is in.
+type Receipt struct {
+	Delivery   int // 0: none yet
+	HiddenTill int64
+	Lock       int // session lock it was under, 0: none
 }
 
 // Counts is what receives have noted of a message.
@@ -52,11 +59,15 @@ func (b *Broker) availableSince(q *Queue, m *Message) int64 {
 }
 
 func (b *Broker) available(q *Queue, m *Message) bool {
-	return !m.Scheduled && b.availableSince(q, m) <= b.now
+	return !m.Scheduled && !m.Deferred && !b.inFlight(q, m) && b.availableSince(q, m) <= b.now
 }
 
-// inFlight: received, not yet visible again, not deleted.
-func (b *Broker) inFlight(m *Message) bool {
+// inFlight: received, not yet visible again, not deleted. What was received in a
+// session is so as long as that lock lasts (servicebus.md 3).
+func (b *Broker) inFlight(q *Queue, m *Message) bool {
+	if m.Lock != 0 {
+		return q.lockOf(m.Group, b.now) == m.Lock
+	}
 	return m.Delivery != 0 && b.now < m.HiddenTill
 }
 
@@ -96,10 +107,10 @@ func (b *Broker) newMessageID() int {
 // (servicebus.md 5.6).
 func (b *Broker) dropExpired(q *Queue) {
 	q.messages = slices.DeleteFunc(q.messages, func(m *Message) bool {
-		if b.bugs[RetentionIgnoresFlight] && b.inFlight(m) {
+		if b.bugs[RetentionIgnoresFlight] && b.inFlight(q, m) {
 			return false
 		}
-		over := !m.Scheduled && m.SentAt+q.Settings.Retention*1000 <= b.now
+		over := q.over(m, b.now)
 		if over {
 			forget([]*Message{m})
 		}
@@ -107,23 +118,7 @@ func (b *Broker) dropExpired(q *Queue) {
 	})
 }
 
-// activateScheduled appends the scheduled messages that are due, as if each
-// were sent at its instant (servicebus.md 4), equal instants in acceptance
-// order (servicebus.md 8, 24).
-func (b *Broker) activateScheduled(q *Queue) {
-	for {
-		var next *Message
-		for _, m := range q.messages {
-			if m.Scheduled && m.DueAt <= b.now && (next == nil || m.DueAt < next.DueAt) {
-				next = m
-			}
-		}
-		if next == nil {
-			return
-		}
-		q.remove(next)
-		next.Scheduled = false
-		next.SentAt = next.DueAt
-		b.insert(q, next)
-	}
+// over: its retention is over. That of a scheduled message has not begun.
+func (q *Queue) over(m *Message, now int64) bool {
+	return !m.Scheduled && m.SentAt+q.Settings.Retention*1000 <= now
 }

@@ -170,7 +170,7 @@ func (b *Broker) moveBack(target *Queue, m *Message) {
 	if b.bugs[MoveForgetsKeys] {
 		ids, partition = ids[:min(len(ids), 1)], ""
 	}
-	known := deduplicates && b.original(target, ids, m.Group, partition) != nil
+	known := deduplicates && b.original(&target.history, ids, m.Group, partition) != nil
 	if known && b.bugs[MoveDropsDuplicates] {
 		return
 	}
@@ -180,7 +180,7 @@ func (b *Broker) moveBack(target *Queue, m *Message) {
 	}
 	b.place(target, c, nil, reservedValues{})
 	if deduplicates && !known && !b.bugs[MoveLeavesNoRecord] {
-		b.remember(target, ids, m.Group, partition, c)
+		b.remember(&target.history, ids, m.Group, partition, c.ID, c.Number)
 	}
 }
 
@@ -198,5 +198,8 @@ func (b *Broker) movedIDs(target *Queue, c *Message) []string {
 	case id == "":
 		return nil
 	}
-	return b.deduplicationIDs(target, id, c.Sent.Body)
+	if c.Sent.Published != nil {
+		return []string{id} // a queue never looks at the content of what a topic delivers (sns.md 5)
+	}
+	return b.deduplicationIDs(&target.history, id, c.Sent.Body)
 }

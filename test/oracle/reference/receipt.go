@@ -47,7 +47,7 @@ func (b *Broker) deleteOne(q *Queue, h Handle, batch bool) *Error {
 		return nil // idempotent, also for a purged, expired or moved message
 	}
 	newest := m.Delivery == h.Delivery
-	expired := b.now >= m.HiddenTill
+	expired := !b.inFlight(q, m)
 	switch {
 	case !q.FIFO:
 		// Any handle deletes, expired or superseded.
@@ -122,7 +122,7 @@ func (b *Broker) changeOne(q *Queue, e VisibilityEntry, batch bool) *Error {
 	}
 	m := was.message
 	gone := !q.holds(m)
-	stale := q.FIFO && (m.Delivery != e.Handle.Delivery || b.now >= m.HiddenTill)
+	stale := q.FIFO && (m.Delivery != e.Handle.Delivery || !b.inFlight(q, m))
 	if gone || stale {
 		if batch {
 			return &Error{"ReceiptHandleIsInvalid", "Message does not exist or is not available for visibility timeout change"}
@@ -140,6 +140,12 @@ func (b *Broker) changeOne(q *Queue, e VisibilityEntry, batch bool) *Error {
 				"Reason: Total VisibilityTimeout for the message is beyond the limit [43200 seconds].",
 		}
 	}
+	if m.Lock != 0 && e.Timeout > 0 {
+		// Messages of a session are locked as long as it is: giving one back is
+		// the only change there is.
+		return &Error{Code: "UnsupportedOperation"}
+	}
+	m.Lock = 0
 	if b.bugs[VisibilityAddsUp] && m.HiddenTill > b.now {
 		m.HiddenTill += e.Timeout * 1000
 	} else {

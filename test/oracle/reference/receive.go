@@ -7,6 +7,8 @@ type ReceiveRequest struct {
 	Max        *int64
 	Visibility *int64
 	Attempt    *string
+	Session    *SessionRef // receives in a session
+	Delete     bool        // settles what it hands out
 }
 
 // Received is the answer to a ReceiveRequest.
@@ -18,7 +20,7 @@ type Received struct {
 // Delivered is one delivery of one message.
 type Delivered struct {
 	Message  int
-	Delivery int // names the receipt handle
+	Delivery int // names the receipt handle; 0: it has none
 	Number   int // 0 on standard queues
 	Sent     SendEntry
 	Sender   string
@@ -59,6 +61,9 @@ func (b *Broker) Receive(name string, r ReceiveRequest) (Received, *Error) {
 	if err := outOfRange("VisibilityTimeout", or(r.Visibility, 0), 0, 43_200, "Must be >= 0 and <= 43200, if provided."); err != nil {
 		return Received{}, err
 	}
+	if r.Session != nil || r.Delete {
+		return b.receiveBus(q, r)
+	}
 	// On a standard queue the attempt id is ignored, whatever it is.
 	if !q.FIFO {
 		r.Attempt = nil
@@ -77,23 +82,8 @@ func (b *Broker) Receive(name string, r ReceiveRequest) (Received, *Error) {
 // handOut is an ordinary receive: from each line, in serving order, as many as
 // still fit; then the next line (sqs.md 4.3).
 func (b *Broker) handOut(q *Queue, r ReceiveRequest) Received {
-	room := or(r.Max, 1)
 	timeout := or(r.Visibility, q.Settings.Visibility)
-	var picked []*Message
-	for _, line := range b.servingOrder(q) {
-		fromLine := int64(0)
-		for _, m := range line {
-			if int64(len(picked)) == room || fromLine == q.Settings.PerGroup && !b.bugs[PerGroupLimitIgnored] {
-				break
-			}
-			if target := b.deadLetterTarget(q, m); target != nil {
-				b.deadLetter(q, target, m)
-				continue
-			}
-			picked = append(picked, m)
-			fromLine++
-		}
-	}
+	picked := b.pick(q, r)
 	var a *attempt
 	if r.Attempt != nil && timeout > 0 && (len(picked) > 0 || b.bugs[EmptyReceiveRegisters]) {
 		a = &attempt{id: *r.Attempt, at: b.now}
@@ -111,6 +101,26 @@ func (b *Broker) handOut(q *Queue, r ReceiveRequest) Received {
 	return answer
 }
 
+// pick chooses what a receive hands out, and dead-letters what it comes across.
+func (b *Broker) pick(q *Queue, r ReceiveRequest) (picked []*Message) {
+	room := or(r.Max, 1)
+	for _, line := range b.servingOrder(q) {
+		fromLine := int64(0)
+		for _, m := range line {
+			if int64(len(picked)) == room || fromLine == q.Settings.PerGroup && !b.bugs[PerGroupLimitIgnored] {
+				break
+			}
+			if target := b.deadLetterTarget(q, m); target != nil {
+				b.deadLetter(q, target, m)
+				continue
+			}
+			picked = append(picked, m)
+			fromLine++
+		}
+	}
+	return picked
+}
+
 // deliver makes a new delivery: new handle, one receive more.
 func (b *Broker) deliver(q *Queue, m *Message, timeout int64) {
 	b.newHandle(q, m)
@@ -121,6 +131,7 @@ func (b *Broker) deliver(q *Queue, m *Message, timeout int64) {
 	m.HandedOut++
 	m.ReceivedAt = b.now
 	m.HiddenTill = b.now + timeout*1000
+	m.Lock = 0
 	m.tail = b.lastDelivery + 1<<40
 }
 

@@ -10,6 +10,10 @@ type SendEntry struct {
 	Group      *string
 	Dedup      *string
 	Delay      *int64
+	// EnqueueAt and Partition are the options of a send without reserved attributes.
+	EnqueueAt *int64
+	Partition *string
+	Published *Publication // a topic delivered it; its raw text and attributes are those above
 }
 
 // Sent is the answer to one SendEntry.
@@ -18,6 +22,9 @@ type Sent struct {
 	Message   int
 	Number    int // 0 on standard queues
 	Duplicate bool
+	// Of a duplicate: when the first was accepted, and whether it is scheduled still.
+	FirstAt        int64
+	FirstScheduled bool
 }
 
 // Send is SendMessage and SendMessageBatch.
@@ -26,7 +33,7 @@ func (b *Broker) Send(name, sender string, batch bool, entries []SendEntry) ([]S
 	if err != nil {
 		return nil, err
 	}
-	b.tidy(q)
+	b.tidy(&q.history)
 	if batch {
 		if err := checkWholeBatch(q, entries); err != nil {
 			return nil, err
@@ -113,6 +120,9 @@ func checkEntry(q *Queue, e SendEntry, batch bool) *Error {
 	if e.Group != nil && !goodID(*e.Group) {
 		return badID("MessageGroupId", *e.Group)
 	}
+	if err := checkOptions(q, e); err != nil {
+		return err
+	}
 	if e.Delay != nil && (*e.Delay < 0 || *e.Delay > 900) {
 		return invalid(strconv.FormatInt(*e.Delay, 10), "DelaySeconds", "DelaySeconds must be >= 0 and <= 900.")
 	}
@@ -161,6 +171,7 @@ func checkAttributes(s Settings, e SendEntry) *Error {
 // accept stores one good message, or recognises it as a duplicate.
 func (b *Broker) accept(q *Queue, sender string, e SendEntry) Sent {
 	v, _ := splitReserved(q.Settings, e)
+	v.takeOptions(e)
 	m := &Message{Sent: e, Sender: sender, SentAt: b.now}
 	m.Sent.Attributes, m.Partition = v.rest, v.partition
 	if e.Group != nil {
@@ -174,21 +185,24 @@ func (b *Broker) accept(q *Queue, sender string, e SendEntry) Sent {
 	deduplicate := q.FIFO && !q.Settings.DeduplicationOff
 	var ids []string
 	if deduplicate {
-		ids = b.deduplicationIDs(q, m.DedupID, e.Body)
-		if first := b.original(q, ids, m.Group, v.partition); first != nil {
+		ids = b.deduplicationIDs(&q.history, m.DedupID, e.Body)
+		if first := b.original(&q.history, ids, m.Group, v.partition); first != nil {
 			if b.bugs[DuplicateExtendsWindow] {
 				first.acceptedAt = b.now
 			}
-			return Sent{Message: first.message, Number: first.number, Duplicate: true}
+			return Sent{
+				Message: first.message, Number: first.number, Duplicate: true,
+				FirstAt: first.acceptedAt, FirstScheduled: b.isScheduled(q, first.number),
+			}
 		}
-		if b.historyFull(q, len(ids)) {
+		if b.historyFull(&q.history, len(ids)) {
 			return Sent{Err: &Error{Code: "OverLimit"}}
 		}
 	}
 	m.ID = b.newMessageID()
 	b.place(q, m, e.Delay, v)
 	if deduplicate {
-		b.remember(q, ids, m.Group, v.partition, m)
+		b.remember(&q.history, ids, m.Group, v.partition, m.ID, m.Number)
 	}
 	sent := Sent{Message: m.ID}
 	if q.FIFO {
@@ -214,7 +228,6 @@ func (b *Broker) place(q *Queue, m *Message, delay *int64, v reservedValues) {
 
 func (b *Broker) plantRefusedSend(q *Queue, e SendEntry) {
 	if b.bugs[RefusedSendRemembered] && q.FIFO && e.Dedup != nil && e.Group != nil {
-		m := &Message{ID: b.newMessageID()}
-		b.remember(q, []string{*e.Dedup}, *e.Group, "", m)
+		b.remember(&q.history, []string{*e.Dedup}, *e.Group, "", b.newMessageID(), 0)
 	}
 }

@@ -315,9 +315,7 @@ func (b *Broker) CreateQueue(name string, given map[string]string) *Error {
 			}
 		}
 	}
-	q := &Queue{Name: name, FIFO: strings.HasSuffix(name, ".fifo"), Settings: wanted, Tags: map[string]string{}, changedAt: b.now}
-	b.queues[name] = q
-	b.makeImplicit(q)
+	b.makeImplicit(b.addQueue(name, strings.HasSuffix(name, ".fifo"), wanted))
 	return nil
 }
 
@@ -378,7 +376,7 @@ func (b *Broker) SetAttributes(name string, given map[string]string) *Error {
 		return err
 	}
 	if wanted.Window != q.Settings.Window {
-		b.changeWindow(q, wanted.Window)
+		b.changeWindow(&q.history, wanted.Window)
 	}
 	q.Settings, q.changedAt = wanted, b.now
 	b.makeImplicit(q)

@@ -21,7 +21,7 @@ func (b *Broker) Standings(q *Queue, ids []int) []Standing {
 		before := ahead[m.Group]
 		if i, asked := place[m.ID]; asked {
 			all[i] = before
-			all[i].InFlight = b.inFlight(m)
+			all[i].InFlight = b.inFlight(q, m)
 			continue // may be delivered in the same answer
 		}
 		before.Behind = true

@@ -55,6 +55,15 @@ func (c send) command(*world) queue.Command {
 		if e.Dedup != nil {
 			p.DeduplicationID, p.DeduplicationIDGiven = *e.Dedup, true
 		}
+		if e.EnqueueAt != nil || e.Partition != nil {
+			p.Options = &queue.SendOptions{}
+			if e.EnqueueAt != nil {
+				p.Options.EnqueueAt = queue.Timestamp(*e.EnqueueAt)
+			}
+			if e.Partition != nil {
+				p.Options.PartitionKey = *e.Partition
+			}
+		}
 		// The accepting node may or may not have hashed the body already.
 		if (len(e.Body)+i)%2 == 0 {
 			sum := sha256.Sum256([]byte(e.Body))

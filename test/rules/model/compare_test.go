@@ -19,8 +19,21 @@ func (w *world) compare(s step, cmd queue.Command, result queue.Result, refusal 
 	switch r := result.(type) {
 	case queue.MessagesReceived:
 		for i := range r.Messages {
-			w.handles[s.id] = append(w.handles[s.id], r.Messages[i].Handle.String())
+			w.numbers[s.id] = append(w.numbers[s.id], r.Messages[i].Sequence)
+			if h := r.Messages[i].Handle; h != (queue.ReceiptHandle{}) {
+				w.handles[s.id] = append(w.handles[s.id], h.String())
+			}
 		}
+	case queue.MessagesSent:
+		for i := range r.Entries {
+			w.numbers[s.id] = append(w.numbers[s.id], r.Entries[i].Sequence)
+		}
+	case queue.SessionLocked:
+		if r.SessionID != "" {
+			w.locks[s.id] = queue.SessionRef{SessionID: r.SessionID, Token: r.Token.String()}
+		}
+	case queue.Subscribed:
+		w.subscriptions[s.id] = r.SubscriptionARN
 	case queue.MoveTaskStarted:
 		w.tasks[s.id] = r.TaskID
 	}

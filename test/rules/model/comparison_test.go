@@ -100,6 +100,13 @@ func requireReached(t *testing.T, hits map[string]int) {
 		"message", "duplicate", "delivery", "redelivery", "replay", "empty receive", "moved",
 		"dead letter of dead", "dead letter of dead.fifo", "send entry refused OverLimit",
 		"entry refused ReceiptHandleIsInvalid", "entry refused InvalidParameterValue",
+		"published", "published again", "arrived from a topic", "filtered", "deduplicated by a queue",
+		"dead letter of a subscription", "lost by a subscription", "delivery of a publish", "delivery of a dead-lettered publish",
+		"session accepted", "no free session", "session taken away", "received in a session", "received and deleted",
+		"complete in a session", "abandon in a session", "defer in a session", "dead-letter in a session", "defer", "dead-letter",
+		"fetched", "fetched publish", "cancelled", "cancelled and forgotten", "released from flight",
+		"model.forgetID", "entry refused MessageNotFound", "entry refused MessageLockLost", "entry refused SessionLockLost",
+		"model.accept refused SessionCannotBeLocked", "model.setTopic", "model.setSubscription",
 	} {
 		if hits[what] < 20 {
 			t.Errorf("the histories met %q only %d times", what, hits[what])
@@ -121,6 +128,19 @@ var homes = map[reference.Bug][]string{
 	reference.MoveForgetsKeys:      {"both.fifo", "bothpartition.fifo"},
 
 	reference.DeadLetterCountsElsewhere: {"chained.fifo", "redriven"},
+	reference.TopicHashesAttributes:     {"topic news.fifo", "topic both.fifo"},
+	reference.TopicDuplicateExtends:     {"topic orders.fifo"},
+	reference.TopicScopeForgets:         {"topic orders.fifo"},
+	reference.TopicScopeGoesBack:        {"topic grouped.fifo"},
+	reference.UndeliveredForgotten:      {"topic orders.fifo"},
+	reference.FilterIgnored:             {"topic orders.fifo"},
+	reference.ManyAttributesPass:        {"topic orders.fifo"},
+	reference.SubscriptionDLQUnused:     {"topic orders.fifo"},
+	reference.QueueTrustsTopic:          {"topic orders.fifo", "topic grouped.fifo"},
+	reference.QueueForgetsDelivery:      {"topic orders.fifo", "topic news.fifo"},
+	reference.ActivationKeepsNumber:     {"scheduled.fifo"},
+	reference.ActivationBackwards:       {"scheduled.fifo"},
+	reference.ForgetOneScope:            {"plain.fifo", "scoped.fifo"},
 	reference.StandardByAvailability:    {"standard", "redriven"},
 }
 

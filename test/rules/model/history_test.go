@@ -35,7 +35,8 @@ type action interface {
 // handleRef names a receipt handle by the receive that gave it.
 type handleRef struct {
 	step, index int
-	damage      string // "", "flip", "short", "garbage"
+	damage      string  // "", "flip", "short", "garbage"
+	lock        lockRef // under which it was received
 }
 
 func (h handleRef) String() string {
@@ -156,6 +157,12 @@ func describeEntry(e reference.SendEntry) string {
 	}
 	if e.Delay != nil {
 		parts = append(parts, fmt.Sprintf("delay=%d", *e.Delay))
+	}
+	if e.EnqueueAt != nil {
+		parts = append(parts, fmt.Sprintf("at=%+d ms", *e.EnqueueAt-startOfTime))
+	}
+	if e.Partition != nil {
+		parts = append(parts, "partition="+*e.Partition)
 	}
 	for _, a := range e.Attributes {
 		value := a.Value

@@ -41,6 +41,9 @@ func (w *world) compareViews() string {
 	if listed := view.ListQueues("", "", 1000); !slices.Equal(listed, names) {
 		return fmt.Sprintf("queues: product %v, model %v", listed, names)
 	}
+	if text := w.compareTopics(view); text != "" {
+		return text
+	}
 	for _, q := range queues {
 		if text := w.compareTasks(view, q.Name); text != "" {
 			return q.Name + ": " + text
@@ -57,6 +60,9 @@ func (w *world) compareViews() string {
 func (w *world) compareTouched(do action) string {
 	name := do.command(w).QueueName()
 	q := w.model.Queue(name)
+	if q != nil && q.Size() > crowdSeen {
+		w.crowded = true // a shrunken history may lack the purges
+	}
 	if q == nil || w.crowded {
 		return ""
 	}
@@ -72,7 +78,9 @@ func (w *world) compareQueue(view queue.View, q *reference.Queue) string {
 		return err.Error()
 	}
 	c := w.model.Counters(q)
-	if got := (reference.Counters{Visible: stats.Visible, NotVisible: stats.NotVisible, Delayed: stats.Delayed}); got != c {
+	if got := (reference.Counters{
+		Visible: stats.Visible, NotVisible: stats.NotVisible, Delayed: stats.Delayed, Deferred: stats.Deferred,
+	}); got != c {
 		return fmt.Sprintf("counters: product %+v, model %+v", got, c)
 	}
 	if got, want := view.Deliverable(q.Name), w.model.Deliverable(q); got != want {
@@ -81,6 +89,9 @@ func (w *world) compareQueue(view queue.View, q *reference.Queue) string {
 	// Records that are free but not collected yet may still be counted.
 	if live := w.model.RememberedIDs(q); stats.DeduplicationEntries < live {
 		return fmt.Sprintf("remembered ids: product %d, model %d", stats.DeduplicationEntries, live)
+	}
+	if text := w.compareBus(view, q); text != "" {
+		return text
 	}
 	tags, err := view.Tags(q.Name)
 	if err != nil {
@@ -133,11 +144,18 @@ var moveStatus = map[queue.MoveTaskStatus]string{
 // woken by MessagesAvailable before a receive would bring something.
 type waiters struct {
 	asleep map[string]bool
-	events []queue.Event
+	// inSession are those who found nothing in a session, by queue; accepting those who
+	// found no session, by queue.
+	inSession map[string]queue.SessionRef
+	accepting map[string]bool
+	events    []queue.Event
 }
 
 func (w *world) checkWaiters(do action) string {
 	w.waiting.events = w.plain().TakeEvents(w.waiting.events[:0])
+	if text := w.compareDeliveries(); text != "" {
+		return text
+	}
 	for _, e := range w.waiting.events {
 		if e.Kind == queue.MessagesAvailable || e.Kind == queue.QueueDeleted {
 			delete(w.waiting.asleep, e.Queue)
@@ -149,6 +167,9 @@ func (w *world) checkWaiters(do action) string {
 		}
 	}
 	view := w.plain().View()
+	if text := w.checkBusWaiters(view, do); text != "" {
+		return text
+	}
 	for name := range w.waiting.asleep {
 		if w.timersDone() && view.Deliverable(name) {
 			return fmt.Sprintf("lost wake-up: %s became deliverable without the event MessagesAvailable", name)
@@ -170,8 +191,10 @@ func (w *world) timersDone() bool {
 // count keeps a tally of what a run met, so that a generator that stopped
 // reaching something is noticed.
 func (w *world) count(s step, want oracle.Answer) {
+	w.deliveries = want.Deliveries
 	kind := fmt.Sprintf("%T", s.do)
 	w.hits[kind]++
+	w.countBus(s, want)
 	if want.Err != nil {
 		w.hits[kind+" refused"]++
 		return

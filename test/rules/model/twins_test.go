@@ -127,6 +127,17 @@ func restore(f *queue.Frozen) (*queue.Broker, error) {
 		q.Messages(func(x queue.MessageRecord) bool { return each(func() error { return r.AddMessage(x) }) })
 		q.Deduplication(func(x queue.DeduplicationRecord) bool { return each(func() error { return r.AddDeduplication(x) }) })
 		q.Attempts(func(x queue.AttemptRecord) bool { return each(func() error { return r.AddAttempt(x) }) })
+		q.Sessions(func(x queue.SessionRecord) bool { return each(func() error { return r.AddSession(x) }) })
+		return err == nil
+	})
+	f.Topics(func(t queue.FrozenTopic) bool {
+		if !each(func() error { return r.AddTopic(t.Record()) }) {
+			return false
+		}
+		t.Subscriptions(func(x queue.SubscriptionRecord) bool { return each(func() error { return r.AddSubscription(x) }) })
+		t.Deduplication(func(x queue.DeduplicationRecord) bool {
+			return each(func() error { return r.AddTopicDeduplication(x) })
+		})
 		return err == nil
 	})
 	if err != nil {
@@ -182,6 +193,7 @@ type state struct {
 	Tombstones []queue.TombstoneRecord
 	Tasks      []queue.MoveTaskRecord
 	Queues     []queueState
+	Topics     []topicState
 }
 
 type queueState struct {
@@ -189,6 +201,13 @@ type queueState struct {
 	Messages      []queue.MessageRecord
 	Deduplication []queue.DeduplicationRecord
 	Attempts      []queue.AttemptRecord
+	Sessions      []queue.SessionRecord
+}
+
+type topicState struct {
+	Record        queue.TopicRecord
+	Subscriptions []queue.SubscriptionRecord
+	Deduplication []queue.DeduplicationRecord
 }
 
 func walk(f *queue.Frozen) state {
@@ -200,7 +219,15 @@ func walk(f *queue.Frozen) state {
 		q.Messages(func(x queue.MessageRecord) bool { one.Messages = append(one.Messages, x); return true })
 		q.Deduplication(func(x queue.DeduplicationRecord) bool { one.Deduplication = append(one.Deduplication, x); return true })
 		q.Attempts(func(x queue.AttemptRecord) bool { one.Attempts = append(one.Attempts, x); return true })
+		q.Sessions(func(x queue.SessionRecord) bool { one.Sessions = append(one.Sessions, x); return true })
 		s.Queues = append(s.Queues, one)
+		return true
+	})
+	f.Topics(func(t queue.FrozenTopic) bool {
+		one := topicState{Record: t.Record()}
+		t.Subscriptions(func(x queue.SubscriptionRecord) bool { one.Subscriptions = append(one.Subscriptions, x); return true })
+		t.Deduplication(func(x queue.DeduplicationRecord) bool { one.Deduplication = append(one.Deduplication, x); return true })
+		s.Topics = append(s.Topics, one)
 		return true
 	})
 	return s

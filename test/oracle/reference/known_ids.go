@@ -1,0 +1,71 @@
+package reference
+
+import "slices"
+
+// DedupID is a deduplication id as an operator names it.
+type DedupID struct{ ID, Group, Partition string }
+
+func (d DedupID) good() bool {
+	return goodID(d.ID) && (d.Group == "" || goodID(d.Group)) && (d.Partition == "" || goodID(d.Partition))
+}
+
+// ForgetID lets an id be sent again at once, whatever scope it was recorded under.
+func (b *Broker) ForgetID(name string, id DedupID) *Error {
+	q, err := b.find(name)
+	if err != nil {
+		return err
+	}
+	if !q.FIFO {
+		return &Error{Code: "UnsupportedOperation"}
+	}
+	if !id.good() {
+		return &Error{Code: "InvalidParameterValue"}
+	}
+	was := len(q.accepted)
+	q.accepted = slices.DeleteFunc(q.accepted, func(r remembered) bool {
+		return b.matches(&q.history, r, id) && !(b.bugs[ForgetOneScope] && r.scope != q.rules.Scope)
+	})
+	if len(q.accepted) == was {
+		return &Error{Code: "DeduplicationIDUnknown"}
+	}
+	return nil
+}
+
+func (b *Broker) matches(h *history, r remembered, id DedupID) bool {
+	return b.live(h, r) && r.id == id.ID && r.part == b.scopePart(r.scope, id.ID, id.Group, id.Partition)
+}
+
+// KnownID is what is remembered of an id: the message accepted with it first.
+type KnownID struct {
+	Message, Number         int
+	AcceptedAt, ForgottenAt int64
+	State                   string // scheduled, stored or gone
+}
+
+// Known looks an id up as a send would; found is false if a send of it were accepted.
+func (b *Broker) Known(q *Queue, id DedupID) (known KnownID, found bool) {
+	r := b.original(&q.history, []string{id.ID}, id.Group, id.Partition)
+	if r == nil {
+		return known, false
+	}
+	known = KnownID{r.message, r.number, r.acceptedAt, r.acceptedAt + q.Settings.Window*1000, "gone"}
+	if m := q.numbered(r.number); m != nil {
+		known.State = pick(m.Scheduled, "scheduled", "stored")
+	}
+	return known, true
+}
+
+// IDs lists the remembered ids of a queue, for a generator of histories.
+func (b *Broker) IDs(q *Queue) (list []DedupID) {
+	for _, r := range q.accepted {
+		if !goodID(r.id) || !b.live(&q.history, r) {
+			continue // made from a message id, or over
+		}
+		id := DedupID{ID: r.id}
+		if r.scope != scopeQueue && r.part != r.id {
+			id.Group = r.part
+		}
+		list = append(list, id)
+	}
+	return list
+}

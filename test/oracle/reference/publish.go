@@ -1,0 +1,219 @@
+package reference
+
+import "strings"
+
+// PublishEntry is one message as it is published; nil means not given.
+type PublishEntry struct {
+	Message    string
+	Subject    *string
+	Attributes []Attribute
+	Group      *string
+	Dedup      *string
+}
+
+// Publication is what a topic delivers (sns.md 6): to a queue with raw delivery its
+// text and attributes, to others an envelope of all of it.
+type Publication struct {
+	TopicARN     string
+	Message      int // the topic's
+	Number       int // the topic's, 0 on standard topics
+	Subject      string
+	Text         string
+	At           int64
+	Attributes   []Attribute
+	Endpoint     string
+	Subscription int
+	Raw          bool
+}
+
+// Published is the answer to one PublishEntry.
+type Published struct {
+	Message    int
+	Number     int // 0 on standard topics
+	Duplicate  bool
+	AcceptedAt int64
+}
+
+// Deliveries counts what came of publishing, beside what arrived.
+type Deliveries struct {
+	Arrived int
+	// By queue: dropped as duplicates there, gone to a dead-letter queue, lost.
+	Deduplicated, DeadLettered, Lost map[string]int
+	Filtered                         int
+}
+
+// Publish is sns.md 3.5 and 3.6: the fault of one entry refuses all of them.
+func (b *Broker) Publish(topic, sender, endpoint string, entries []PublishEntry) ([]Published, Deliveries, *Error) {
+	d := Deliveries{Deduplicated: map[string]int{}, DeadLettered: map[string]int{}, Lost: map[string]int{}}
+	for _, e := range entries {
+		if err := checkPublish(strings.HasSuffix(topic, ".fifo"), e); err != nil {
+			return nil, d, err
+		}
+	}
+	t := b.topics[topic]
+	if t == nil {
+		return nil, d, topicNotFound()
+	}
+	for _, e := range entries {
+		if t.FIFO && e.Dedup == nil && !t.rules.ContentBased {
+			return nil, d, invalidTopic("The topic should either have ContentBasedDeduplication enabled or MessageDeduplicationId provided explicitly")
+		}
+	}
+	b.tidy(&t.history)
+	var answers []Published
+	for _, e := range entries {
+		answers = append(answers, b.publish(t, sender, endpoint, e, &d))
+	}
+	return answers, d, nil
+}
+
+// checkPublish is the table of sns.md 3.5 as far as histories go, without what only the
+// topic knows.
+func checkPublish(fifo bool, e PublishEntry) *Error {
+	switch {
+	case e.Subject != nil && *e.Subject == "":
+		return invalidTopic("Subject")
+	case e.Message == "":
+		return invalidTopic("Empty message")
+	case fifo && e.Group == nil:
+		return invalidTopic("The MessageGroupId parameter is required for FIFO topics")
+	case !fifo && e.Dedup != nil:
+		return invalidTopic("MessageDeduplicationId Reason: The request includes MessageDeduplicationId parameter that is not valid for this topic type")
+	case e.Dedup != nil && !goodID(*e.Dedup):
+		return badPublishID("MessageDeduplicationId")
+	case e.Group != nil && !goodID(*e.Group):
+		return badPublishID("MessageGroupId")
+	case !goodText(e.Message):
+		return invalidTopic("")
+	}
+	return nil
+}
+
+func badPublishID(name string) *Error {
+	return invalidTopic(name + " Reason: can only include alphanumeric and punctuation characters. 1 to 128 in length")
+}
+
+// publish accepts one message, or answers for the one that it is a duplicate of
+// (sns.md 4), and delivers it if it is new.
+func (b *Broker) publish(t *Topic, sender, endpoint string, e PublishEntry, d *Deliveries) Published {
+	group, id := orEmpty(e.Group), orEmpty(e.Dedup)
+	var ids []string
+	if t.FIFO {
+		if id == "" {
+			id = ContentID(e.Message)
+			if b.bugs[TopicHashesAttributes] && len(e.Attributes) > 0 {
+				id = ContentID(e.Message + e.Attributes[0].Value)
+			}
+		}
+		ids = b.deduplicationIDs(&t.history, id, e.Message)
+		if first := b.original(&t.history, ids, group, ""); first != nil {
+			if b.bugs[TopicDuplicateExtends] {
+				first.acceptedAt = b.now
+			}
+			return Published{first.message, first.number, true, first.acceptedAt}
+		}
+	}
+	name := "topic " + t.Name
+	b.lastNumber[name]++
+	p := Published{Message: b.newMessageID(), Number: b.lastNumber[name], AcceptedAt: b.now}
+	if !t.FIFO {
+		p.Number = 0
+	}
+	arrived := d.Arrived
+	b.fanOut(t, Publication{
+		TopicARN: t.ARN, Message: p.Message, Number: p.Number, Subject: orEmpty(e.Subject), Text: e.Message, At: b.now,
+		Attributes: e.Attributes, Endpoint: endpoint,
+	}, sender, group, id, d)
+	if t.FIFO && !(b.bugs[UndeliveredForgotten] && arrived == d.Arrived) {
+		b.remember(&t.history, ids, group, "", p.Message, p.Number)
+	}
+	return p
+}
+
+func orEmpty(text *string) string {
+	if text == nil {
+		return ""
+	}
+	return *text
+}
+
+// fanOut delivers to each subscription whose filter lets the message pass, each
+// independent of the others (sns.md 7).
+func (b *Broker) fanOut(t *Topic, p Publication, sender, group, id string, d *Deliveries) {
+	for _, s := range t.Subscriptions {
+		if !s.passes(&p) && !b.bugs[FilterIgnored] {
+			d.Filtered++
+			continue
+		}
+		one := p
+		one.Subscription, one.Raw = s.ID, s.raw
+		m := Message{Sender: sender, Group: group, DedupID: id, Sent: SendEntry{Published: &one}}
+		if s.raw {
+			m.Sent.Body, m.Sent.Attributes = p.Text, p.Attributes
+		}
+		// More attributes than SQS takes are a client-side error (sns.md 6).
+		fits := !s.raw || len(p.Attributes) <= 10 || b.bugs[ManyAttributesPass]
+		b.deliverTo(t, s, m, fits, d)
+	}
+}
+
+// deliverTo delivers to the queue of a subscription, else to its dead-letter queue,
+// through the deduplication of either.
+func (b *Broker) deliverTo(t *Topic, s *Subscription, m Message, fits bool, d *Deliveries) {
+	came := "failed"
+	if fits {
+		came = b.put(t, s.Queue, m)
+	}
+	switch {
+	case came == "arrived":
+		d.Arrived++
+	case came == "duplicate":
+		d.Deduplicated[s.Queue]++
+	case s.deadLetter == "" || b.bugs[SubscriptionDLQUnused]:
+		d.Lost[s.Queue]++
+	default:
+		switch b.put(t, s.deadLetter, m) {
+		case "arrived":
+			d.DeadLettered[s.Queue]++
+		case "duplicate":
+			d.Deduplicated[s.deadLetter]++
+		default:
+			d.Lost[s.Queue]++
+		}
+	}
+}
+
+// put is sns.md 5: a FIFO queue is told the group and the effective id, and applies its
+// own rules to them, but never looks at the content. A standard queue gets neither from
+// a FIFO topic.
+func (b *Broker) put(t *Topic, name string, m Message) string {
+	q := b.queues[name]
+	if q == nil || q.FIFO && !t.FIFO {
+		return "failed"
+	}
+	if !q.FIFO {
+		m.DedupID = ""
+		if t.FIFO {
+			m.Group = ""
+		}
+	}
+	if m.Grouped = m.Group != ""; m.Grouped {
+		m.Sent.Group = &m.Group
+	}
+	ids := []string{m.DedupID}
+	deduplicates := q.FIFO && !q.Settings.DeduplicationOff
+	if deduplicates {
+		if b.original(&q.history, ids, m.Group, "") != nil && !b.bugs[QueueTrustsTopic] {
+			return "duplicate"
+		}
+		if b.historyFull(&q.history, 1) {
+			return "failed"
+		}
+	}
+	m.ID, m.SentAt = b.newMessageID(), b.now
+	b.place(q, &m, nil, reservedValues{})
+	if deduplicates && !b.bugs[QueueForgetsDelivery] {
+		b.remember(&q.history, ids, m.Group, "", m.ID, m.Number)
+	}
+	return "arrived"
+}

@@ -1,0 +1,57 @@
+package reference
+
+import "slices"
+
+// activateScheduled appends the scheduled messages that are due, as if each
+// were sent at its instant (servicebus.md 4), equal instants in acceptance
+// order (servicebus.md 8, 24).
+func (b *Broker) activateScheduled(q *Queue) {
+	for {
+		var next *Message
+		for _, m := range q.messages {
+			if m.Scheduled && m.DueAt <= b.now && (next == nil || m.DueAt < next.DueAt || b.bugs[ActivationBackwards] && m.DueAt == next.DueAt) {
+				next = m
+			}
+		}
+		if next == nil {
+			return
+		}
+		q.remove(next)
+		next.Scheduled = false
+		next.SentAt = next.DueAt
+		if b.bugs[ActivationKeepsNumber] {
+			q.messages = append(q.messages, next)
+			continue
+		}
+		b.insert(q, next)
+	}
+}
+
+func (b *Broker) isScheduled(q *Queue, number int) bool {
+	m := q.numbered(number)
+	return m != nil && m.Scheduled
+}
+
+// Cancel deletes scheduled messages by the numbers they were accepted under, which are
+// valid until their time comes (servicebus.md 4).
+func (b *Broker) Cancel(name string, numbers []int, forgetIDs bool) ([]*Error, *Error) {
+	q, err := b.find(name)
+	if err != nil {
+		return nil, err
+	}
+	var answers []*Error
+	for _, number := range numbers {
+		m := q.numbered(number)
+		if !b.isScheduled(q, number) {
+			answers = append(answers, &Error{Code: "MessageNotFound"})
+			continue
+		}
+		q.remove(m)
+		forget([]*Message{m})
+		if forgetIDs != b.bugs[CancelForgetsOtherwise] {
+			q.accepted = slices.DeleteFunc(q.accepted, func(r remembered) bool { return r.number == number })
+		}
+		answers = append(answers, nil)
+	}
+	return answers, nil
+}

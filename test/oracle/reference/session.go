@@ -1,0 +1,270 @@
+package reference
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+)
+
+// session is what is known of a message group beside its messages (servicebus.md 3).
+type session struct {
+	name  string
+	lock  int // 0: nobody holds it
+	until int64
+	state *string // nil: never set, or cleared
+	setAt int64
+}
+
+// SessionRef names the lock of a session: 0 if nobody issued the token.
+type SessionRef struct {
+	ID   string
+	Lock int
+}
+
+// Locked is the answer to Accept and Renew; Lock is 0 if no session is free.
+type Locked struct {
+	ID    string
+	Lock  int
+	Until int64
+}
+
+// lockOf is the lock in force of a group, 0 if there is none.
+func (q *Queue) lockOf(group string, now int64) int {
+	if s := q.sessions[group]; s != nil && s.lock != 0 && now < s.until {
+		return s.lock
+	}
+	return 0
+}
+
+// endSessions forgets locks that are over. What was in flight under them is not any
+// more; its receive counts.
+func (b *Broker) endSessions(q *Queue) {
+	for name, s := range q.sessions { // in any order: each by itself
+		if s.lock != 0 && b.now >= s.until {
+			if b.bugs[SessionExpiryUncounted] {
+				b.takeBack(q, name, s.lock)
+			}
+			q.unlock(name)
+		}
+	}
+}
+
+func (q *Queue) unlock(name string) {
+	s := q.sessions[name]
+	s.lock, s.until = 0, 0
+	if s.state == nil {
+		delete(q.sessions, name)
+	}
+}
+
+// taken: somebody receives from the group, by a session or by a visibility timeout
+// (servicebus.md 5.1: both take the group lock). A deferred message is none of the
+// group's any more.
+func (b *Broker) taken(q *Queue, group string) bool {
+	if q.lockOf(group, b.now) != 0 {
+		return true
+	}
+	return slices.ContainsFunc(q.messages, func(m *Message) bool {
+		return m.Grouped && m.Group == group && !m.Deferred && b.inFlight(q, m)
+	})
+}
+
+// Accept locks a session, or the next free one with a message to receive.
+func (b *Broker) Accept(name string, id *string, seconds *int64) (Locked, *Error) {
+	q, err := b.find(name)
+	if err != nil {
+		return Locked{}, err
+	}
+	if id != nil && !goodID(*id) || badLockTime(seconds) {
+		return Locked{}, &Error{Code: "InvalidParameterValue"}
+	}
+	if !q.needsGroup() {
+		return Locked{}, &Error{Code: "UnsupportedOperation"}
+	}
+	if id == nil {
+		if id = b.FreeSession(q); id == nil {
+			return Locked{}, nil
+		}
+	} else if b.taken(q, *id) && !b.bugs[AcceptSteals] {
+		return Locked{}, &Error{Code: "SessionCannotBeLocked"}
+	}
+	s := q.sessions[*id]
+	if s == nil {
+		s = &session{name: *id}
+		q.sessions[*id] = s
+	}
+	b.lastLock++
+	s.lock, s.until = b.lastLock, b.now+or(seconds, max(1, q.Settings.Visibility))*1000
+	return Locked{s.name, s.lock, s.until}, nil
+}
+
+func badLockTime(seconds *int64) bool {
+	return seconds != nil && (*seconds < 1 || *seconds > 43_200)
+}
+
+// FreeSession is the group whose turn it is among those that nobody receives from,
+// nil if there is none.
+func (b *Broker) FreeSession(q *Queue) *string {
+	if !q.needsGroup() {
+		return nil
+	}
+	for _, part := range b.servingOrder(q) {
+		head := part[0]
+		if head.Grouped && !q.over(head, b.now) && !b.taken(q, head.Group) {
+			return new(head.Group)
+		}
+	}
+	return nil
+}
+
+// open finds the session of a lock that is in force.
+func (b *Broker) open(q *Queue, ref SessionRef) (*session, *Error) {
+	if ref.Lock == 0 || q.lockOf(ref.ID, b.now) != ref.Lock {
+		return nil, &Error{Code: "SessionLockLost"}
+	}
+	return q.sessions[ref.ID], nil
+}
+
+// Renew lets a lock last from now.
+func (b *Broker) Renew(name string, ref SessionRef, seconds *int64) (Locked, *Error) {
+	q, err := b.find(name)
+	if err != nil {
+		return Locked{}, err
+	}
+	if badLockTime(seconds) {
+		return Locked{}, &Error{Code: "InvalidParameterValue"}
+	}
+	s, err := b.open(q, ref)
+	if err != nil {
+		return Locked{}, err
+	}
+	if !b.bugs[RenewIgnored] {
+		s.until = b.now + or(seconds, max(1, q.Settings.Visibility))*1000
+	}
+	return Locked{s.name, s.lock, s.until}, nil
+}
+
+// Release ends a lock. The receives of what was not settled under it do not count
+// (servicebus.md 3).
+func (b *Broker) Release(name string, ref SessionRef) *Error {
+	q, err := b.find(name)
+	if err != nil {
+		return err
+	}
+	s, err := b.open(q, ref)
+	if err != nil {
+		return err
+	}
+	if !b.bugs[ReleaseCounts] {
+		b.takeBack(q, s.name, s.lock)
+	}
+	q.unlock(s.name)
+	return nil
+}
+
+func (b *Broker) takeBack(q *Queue, group string, lock int) {
+	for _, m := range q.messages {
+		if m.Grouped && m.Group == group && m.Lock == lock {
+			m.Receives--
+			m.HandedOut--
+		}
+	}
+}
+
+// SetState keeps bytes with a session, or clears them.
+func (b *Broker) SetState(name string, ref SessionRef, state *string) *Error {
+	q, err := b.find(name)
+	if err != nil {
+		return err
+	}
+	s, err := b.open(q, ref)
+	if err != nil {
+		return err
+	}
+	if state != nil && int64(len(*state)) > q.Settings.MaxSize {
+		return &Error{Code: "InvalidParameterValue"}
+	}
+	s.state, s.setAt = state, 0
+	if state != nil {
+		s.setAt = b.now
+	}
+	return nil
+}
+
+// State is the state of a session, nil if it has none.
+func (b *Broker) State(q *Queue, ref SessionRef) (*string, *Error) {
+	s, err := b.open(q, ref)
+	if err != nil {
+		return nil, err
+	}
+	return s.state, nil
+}
+
+// SessionInfo is a session as a list shows it.
+type SessionInfo struct {
+	ID     string
+	SetAt  int64
+	Bytes  int
+	Locked int64 // until when, 0: it is not
+}
+
+// Sessions lists the sessions with a state, in the order in which the states were set.
+func (b *Broker) Sessions(q *Queue) []SessionInfo {
+	var list []SessionInfo
+	for _, name := range slices.Sorted(maps.Keys(q.sessions)) {
+		if s := q.sessions[name]; s.state != nil {
+			list = append(list, SessionInfo{name, s.setAt, len(*s.state), s.until})
+		}
+	}
+	slices.SortStableFunc(list, func(x, y SessionInfo) int { return cmp.Compare(x.SetAt, y.SetAt) })
+	return list
+}
+
+// Locks lists the locks in force of a queue, for a generator of histories.
+func (q *Queue) Locks(now int64) (list []SessionRef) {
+	for _, name := range slices.Sorted(maps.Keys(q.sessions)) {
+		if lock := q.lockOf(name, now); lock != 0 {
+			list = append(list, SessionRef{name, lock})
+		}
+	}
+	return list
+}
+
+// Released is the answer to ReleaseGroup.
+type Released struct {
+	Messages int64
+	Session  bool
+}
+
+// ReleaseGroup takes a group away from whoever holds it: as if the lock of its
+// session, and the visibility timeouts of its messages, were over.
+func (b *Broker) ReleaseGroup(name, group string) (Released, *Error) {
+	q, err := b.find(name)
+	if err != nil {
+		return Released{}, err
+	}
+	if !q.FIFO {
+		return Released{}, &Error{Code: "UnsupportedOperation"}
+	}
+	if !goodID(group) {
+		return Released{}, &Error{Code: "InvalidParameterValue"}
+	}
+	var out Released
+	for _, m := range q.messages {
+		if m.Group != group || m.Deferred || !b.inFlight(q, m) {
+			continue
+		}
+		out.Messages++
+		if m.Lock == 0 {
+			m.HiddenTill = b.now
+			b.touch(q, m)
+		}
+	}
+	if q.lockOf(group, b.now) != 0 {
+		out.Session = true
+		if !b.bugs[GroupReleaseLeavesLock] {
+			q.unlock(group)
+		}
+	}
+	return out, nil
+}

@@ -1,0 +1,130 @@
+package reference
+
+// settle finds the message of a handle for whoever still has it locked
+// (servicebus.md 4, 5.5): a lock that is over is an error here, not success.
+func (b *Broker) settle(q *Queue, h Handle, in *SessionRef) (*Message, *Error) {
+	was, known := b.issued[h.Delivery]
+	if !known || was.queue != q {
+		return nil, badHandle(h)
+	}
+	if in != nil {
+		if _, err := b.open(q, *in); err != nil {
+			return nil, err
+		}
+	}
+	m := was.message
+	if q.holds(m) && m.Delivery == h.Delivery {
+		if b.inFlight(q, m) && (in == nil || in.ID == m.Group) {
+			return m, nil
+		}
+		if m.Lock != 0 && in == nil {
+			return nil, &Error{Code: "SessionLockLost"}
+		}
+		if b.bugs[LostLockSettles] {
+			return m, nil
+		}
+	}
+	return nil, &Error{Code: "MessageLockLost"}
+}
+
+// Complete deletes messages under their locks.
+func (b *Broker) Complete(name string, in *SessionRef, handles []Handle) ([]*Error, *Error) {
+	return b.settleAll(name, in, handles, func(q *Queue, m *Message) *Error {
+		b.touch(q, m)
+		q.remove(m)
+		forget([]*Message{m})
+		return nil
+	})
+}
+
+// settleAll settles each message of a queue by itself.
+func (b *Broker) settleAll(name string, in *SessionRef, handles []Handle, do func(*Queue, *Message) *Error) ([]*Error, *Error) {
+	q, err := b.find(name)
+	if err != nil {
+		return nil, err
+	}
+	if !q.FIFO {
+		return nil, &Error{Code: "UnsupportedOperation"}
+	}
+	var answers []*Error
+	for _, h := range handles {
+		m, err := b.settle(q, h, in)
+		if err == nil {
+			err = do(q, m)
+		}
+		answers = append(answers, err)
+	}
+	return answers, nil
+}
+
+// Abandon gives messages back, or locks them anew, under their locks.
+func (b *Broker) Abandon(name string, in *SessionRef, batch bool, entries []VisibilityEntry) ([]*Error, *Error) {
+	q, err := b.find(name)
+	if err != nil {
+		return nil, err
+	}
+	if !q.FIFO {
+		return nil, &Error{Code: "UnsupportedOperation"}
+	}
+	var answers []*Error
+	for _, e := range entries {
+		if e.Timeout < 0 || e.Timeout > 43_200 {
+			answers = append(answers, &Error{Code: "InvalidParameterValue"})
+			continue
+		}
+		_, err := b.settle(q, e.Handle, in)
+		if err == nil {
+			err = b.changeOne(q, e, batch)
+		}
+		answers = append(answers, err)
+	}
+	return answers, nil
+}
+
+// DeadLetterEntry is one message that nobody wants, and why.
+type DeadLetterEntry struct {
+	Handle              Handle
+	Reason, Description string
+}
+
+// DeadLetter moves messages to the dead-letter queue on request. The texts arrive as
+// message attributes there (servicebus.md 5.6).
+func (b *Broker) DeadLetter(name string, in *SessionRef, entries []DeadLetterEntry) ([]*Error, *Error) {
+	q, err := b.find(name)
+	if err != nil {
+		return nil, err
+	}
+	target := b.queues[q.redrive().Target]
+	if !q.FIFO || target == nil || target == q || target.FIFO != q.FIFO {
+		return nil, &Error{Code: "UnsupportedOperation"}
+	}
+	var answers []*Error
+	for _, e := range entries {
+		m, err := b.settle(q, e.Handle, in)
+		answers = append(answers, err)
+		if err != nil {
+			continue
+		}
+		b.touch(q, m)
+		if !b.bugs[ReasonLost] {
+			m.Sent.Attributes = withAttribute(m.Sent.Attributes, "DeadLetterReason", e.Reason)
+			m.Sent.Attributes = withAttribute(m.Sent.Attributes, "DeadLetterErrorDescription", e.Description)
+		}
+		b.deadLetter(q, target, m)
+	}
+	return answers, nil
+}
+
+// withAttribute adds a text, in place of one of that name; an empty one is none.
+func withAttribute(list []Attribute, name, value string) []Attribute {
+	if value == "" {
+		return list
+	}
+	out := []Attribute{{name, "String", value}}
+	for _, a := range list {
+		if a.Name != name {
+			out = append(out, a)
+		}
+	}
+	return out
+}

@@ -1,0 +1,143 @@
+package reference
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+)
+
+// Subscription is one queue that a topic delivers to (sns.md 3.3).
+type Subscription struct {
+	ID    int
+	Queue string
+	subscriptionSettings
+}
+
+type subscriptionSettings struct {
+	raw        bool
+	filter     string // text, empty if none
+	bodyScope  bool
+	deadLetter string // queue, empty if none
+}
+
+// Subscribe subscribes a queue, which need not exist, or confirms that it is with equal
+// attributes. It answers with the number of the subscription.
+func (b *Broker) Subscribe(topic, endpoint string, given map[string]string) (int, *Error) {
+	t := b.topics[topic]
+	queue := arnName(endpoint)
+	if strings.HasSuffix(queue, ".fifo") && !strings.HasSuffix(topic, ".fifo") {
+		return 0, invalidTopic("Invalid parameter: Endpoint Reason: FIFO SQS Queues can not be subscribed to standard SNS topics")
+	}
+	if t == nil {
+		return 0, topicNotFound()
+	}
+	wanted, err := subscriptionSettings{}.with(t.FIFO && strings.HasSuffix(queue, ".fifo"), "Attributes Reason: ", given)
+	if err != nil {
+		return 0, err
+	}
+	for _, s := range t.Subscriptions {
+		if s.Queue != queue {
+			continue
+		}
+		for name := range given {
+			if s.text(name) != wanted.text(name) {
+				return 0, invalidTopic("Attributes Reason: Subscription already exists with different attributes")
+			}
+		}
+		return s.ID, nil
+	}
+	b.lastSub++
+	t.Subscriptions = append(t.Subscriptions, &Subscription{b.lastSub, queue, wanted})
+	return b.lastSub, nil
+}
+
+func (s subscriptionSettings) text(name string) string {
+	switch name {
+	case "RawMessageDelivery":
+		return pick(s.raw, "true", "false")
+	case "FilterPolicy":
+		return s.filter
+	case "FilterPolicyScope":
+		return pick(s.bodyScope, "MessageBody", "MessageAttributes")
+	}
+	return s.deadLetter
+}
+
+// with sets attributes, all or none. The scope is read first: it decides which texts
+// are a policy.
+func (s subscriptionSettings) with(fifo bool, prefix string, given map[string]string) (subscriptionSettings, *Error) {
+	if scope, ok := given["FilterPolicyScope"]; ok {
+		s.bodyScope = scope == "MessageBody"
+		if scope != "MessageBody" && scope != "MessageAttributes" {
+			return s, invalidTopic(prefix + "FilterPolicyScope: Invalid value [" + scope + "]. Please use either MessageBody or MessageAttributes")
+		}
+	}
+	for _, name := range attributesOrder(given) {
+		value := given[name]
+		switch name {
+		case "FilterPolicyScope":
+		case "FilterPolicy":
+			s.filter = value
+		case "RawMessageDelivery":
+			raw, ok := truth(value)
+			if !ok {
+				return s, invalidTopic(prefix + "RawMessageDelivery: Invalid value [" + value + "]. Must be true or false.")
+			}
+			s.raw = raw
+		case "RedrivePolicy":
+			if err := s.assignDeadLetter(fifo, prefix, value); err != nil {
+				return s, err
+			}
+		default:
+			return s, invalidTopic("")
+		}
+	}
+	if s.filter != "" && !goodPolicy(s.filter, s.bodyScope) {
+		return s, invalidTopic("")
+	}
+	return s, nil
+}
+
+func (s *subscriptionSettings) assignDeadLetter(fifo bool, prefix, value string) *Error {
+	var policy struct{ DeadLetterTargetArn string }
+	if value != "" && json.Unmarshal([]byte(value), &policy) != nil {
+		return invalidTopic("")
+	}
+	s.deadLetter = arnName(policy.DeadLetterTargetArn)
+	if fifo && s.deadLetter != "" && !strings.HasSuffix(s.deadLetter, ".fifo") {
+		return invalidTopic(prefix + "RedrivePolicy: must use a FIFO queue as DLQ for a FIFO Subscription to a FIFO Topic.")
+	}
+	return nil
+}
+
+// subscription finds a subscription and its topic.
+func (b *Broker) subscription(id int) (*Topic, *Subscription) {
+	for _, t := range b.topics { // in any order: one has it at most
+		for _, s := range t.Subscriptions {
+			if s.ID == id {
+				return t, s
+			}
+		}
+	}
+	return nil, nil
+}
+
+// Unsubscribe removes a subscription; what was delivered stays.
+func (b *Broker) Unsubscribe(id int) {
+	if t, s := b.subscription(id); t != nil {
+		t.Subscriptions = slices.DeleteFunc(t.Subscriptions, func(x *Subscription) bool { return x == s })
+	}
+}
+
+// SetSubscriptionAttributes changes a subscription.
+func (b *Broker) SetSubscriptionAttributes(id int, given map[string]string) *Error {
+	t, s := b.subscription(id)
+	if t == nil {
+		return &Error{"NotFound", "Subscription does not exist"}
+	}
+	wanted, err := s.with(t.FIFO && strings.HasSuffix(s.Queue, ".fifo"), "", given)
+	if err == nil {
+		s.subscriptionSettings = wanted
+	}
+	return err
+}

@@ -1,0 +1,210 @@
+package reference
+
+import (
+	"maps"
+	"slices"
+	"strings"
+)
+
+// Topic is one topic with its subscriptions (sns.md 3, 4).
+type Topic struct {
+	Name string
+	ARN  string
+	FIFO bool
+	Tags map[string]string
+	history
+	settings      topicSettings
+	Subscriptions []*Subscription // in the order in which they were made
+	changedAt     int64
+}
+
+// topicSettings are the attributes of a topic: those with rules, and the text of the
+// others.
+type topicSettings struct {
+	Deduplication
+	archive bool
+	inert   map[string]string
+}
+
+func topicNotFound() *Error { return &Error{"NotFound", "Topic does not exist"} }
+
+func invalidTopic(text string) *Error {
+	if text == "" {
+		return &Error{Code: "InvalidParameter"}
+	}
+	return &Error{"InvalidParameter", "Invalid parameter: " + text}
+}
+
+// inertTopicAttributes are stored and returned only.
+var inertTopicAttributes = []string{
+	"DisplayName", "Policy", "DeliveryPolicy", "KmsMasterKeyId", "SignatureVersion", "TracingConfig",
+}
+
+// assignTopic sets attributes, all or none. It says less than the product about what is
+// wrong: sns.md has few of the texts.
+func (b *Broker) assignTopic(s topicSettings, fifo, change bool, given map[string]string) (topicSettings, *Error) {
+	s.inert = maps.Clone(s.inert)
+	was := s.Scope
+	for _, name := range attributesOrder(given) {
+		value := given[name]
+		if slices.Contains(inertTopicAttributes, name) {
+			s.inert[name] = value
+			continue
+		}
+		if name == "FifoTopic" && !change {
+			continue
+		}
+		if !fifo || name == "FifoTopic" || !assignTopicRule(&s, name, value, b.minimumWindow()) {
+			return s, invalidTopic("")
+		}
+	}
+	if s.IDAndContent && !s.ContentBased {
+		return s, invalidTopic("")
+	}
+	// sns.md 3.1: from Topic to MessageGroup only; there is no way back.
+	if change && was == scopeGroup && s.Scope != scopeGroup && !b.bugs[TopicScopeGoesBack] {
+		return s, invalidTopic("")
+	}
+	return s, nil
+}
+
+func assignTopicRule(s *topicSettings, name, value string, least int64) (ok bool) {
+	switch name {
+	case "ContentBasedDeduplication":
+		s.ContentBased, ok = truth(value)
+	case "ContentDeduplicationMode":
+		s.IDAndContent, ok = value == "IdAndContent", value == "IdAndContent" || value == "IdOverrides"
+	case "DeduplicationWindowSeconds":
+		s.Window, ok = wholeNumber(value)
+		ok = ok && s.Window >= least && s.Window <= 604_800
+	case "FifoThroughputScope":
+		s.Scope, ok = pick(value == "MessageGroup", scopeGroup, scopeQueue), value == "MessageGroup" || value == "Topic"
+	case "ArchivePolicy":
+		s.archive, ok = value != "{}", value != ""
+	}
+	return ok
+}
+
+// CreateTopic is sns.md 3.1. A topic made again under a name begins with an empty
+// history; its numbers go on.
+func (b *Broker) CreateTopic(name, arn string, given, tags map[string]string) *Error {
+	fifo := strings.HasSuffix(name, ".fifo")
+	wantsFIFO, _ := truth(given["FifoTopic"])
+	if fifo != wantsFIFO {
+		return invalidTopic("Topic Name")
+	}
+	s := topicSettings{Deduplication: Deduplication{Scope: scopeQueue, Window: 300}, inert: map[string]string{}}
+	wanted, err := b.assignTopic(s, fifo, false, given)
+	if err != nil {
+		return err
+	}
+	if t := b.topics[name]; t != nil {
+		return t.confirm(given, tags, wanted)
+	}
+	t := &Topic{Name: name, ARN: arn, FIFO: fifo, Tags: map[string]string{}, settings: wanted, changedAt: b.now}
+	t.rules = &t.settings.Deduplication
+	maps.Copy(t.Tags, tags)
+	b.topics[name] = t
+	return nil
+}
+
+func (t *Topic) confirm(given, tags map[string]string, wanted topicSettings) *Error {
+	for _, name := range attributesOrder(given) {
+		if wanted.text(name) != t.settings.text(name) {
+			return invalidTopic("Attributes Reason: Topic already exists with different attributes")
+		}
+	}
+	for key, value := range tags {
+		if had, ok := t.Tags[key]; !ok || had != value {
+			return invalidTopic("Tags Reason: Topic already exists with different tags")
+		}
+	}
+	return nil
+}
+
+// text is one attribute in a form that can be compared.
+func (s topicSettings) text(name string) string {
+	switch name {
+	case "ContentBasedDeduplication":
+		return pick(s.ContentBased, "true", "false")
+	case "ContentDeduplicationMode":
+		return pick(s.IDAndContent, "both", "one")
+	case "DeduplicationWindowSeconds":
+		return messageIDText(int(s.Window))
+	case "FifoThroughputScope":
+		return s.Scope
+	case "ArchivePolicy":
+		return pick(s.archive, "on", "off")
+	}
+	return s.inert[name]
+}
+
+// SetTopicAttributes is sns.md 3.2, with the window rule of servicebus.md 5.4.
+func (b *Broker) SetTopicAttributes(name string, given map[string]string) *Error {
+	t := b.topics[name]
+	if t == nil {
+		return topicNotFound()
+	}
+	wanted, err := b.assignTopic(t.settings, t.FIFO, true, given)
+	if err != nil {
+		return err
+	}
+	window := wanted.Window
+	wanted.Window = t.settings.Window
+	if t.settings.Scope != wanted.Scope && b.bugs[TopicScopeForgets] {
+		t.accepted = nil
+	}
+	t.settings, t.changedAt = wanted, b.now
+	if window != t.settings.Window {
+		b.changeWindow(&t.history, window)
+	}
+	return nil
+}
+
+// DeleteTopic is sns.md 3.2: idempotent, and with its subscriptions.
+func (b *Broker) DeleteTopic(name string) *Error {
+	t := b.topics[name]
+	if t != nil && t.settings.archive {
+		return &Error{"InvalidState", "Invalid state: Cannot delete a topic with an ArchivePolicy"}
+	}
+	delete(b.topics, name)
+	return nil
+}
+
+// SetTopicTags is TagResource and UntagResource.
+func (b *Broker) SetTopicTags(name string, set map[string]string, remove []string) *Error {
+	t := b.topics[name]
+	if t == nil {
+		return &Error{"ResourceNotFound (SNS)", "Resource does not exist"}
+	}
+	maps.Copy(t.Tags, set)
+	for _, key := range remove {
+		delete(t.Tags, key)
+	}
+	return nil
+}
+
+// ChangeTopic notes a change of a topic that is none of the model's rules.
+func (b *Broker) ChangeTopic(name string) {
+	if t := b.topics[name]; t != nil {
+		t.changedAt = b.now
+	}
+}
+
+// Topics lists the topics by name.
+func (b *Broker) Topics() (all []*Topic) {
+	for _, name := range slices.Sorted(maps.Keys(b.topics)) {
+		all = append(all, b.topics[name])
+	}
+	return all
+}
+
+// Topic finds a topic, nil if there is none.
+func (b *Broker) Topic(name string) *Topic { return b.topics[name] }
+
+// TopicRemembers says whether a topic would know all ids that it accepted at a moment
+// or later.
+func (b *Broker) TopicRemembers(name string, since int64) bool {
+	t := b.topics[name]
+	return t != nil && t.changedAt < since && b.live(&t.history, remembered{acceptedAt: since})
+}

@@ -1,0 +1,159 @@
+package oracle
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/seriatimq/seriatim/queue"
+	"github.com/seriatimq/seriatim/test/oracle/reference"
+)
+
+// administerTopic gives the model a command about whole topics.
+func (o *Oracle) administerTopic(cmd queue.Command) (err *reference.Error, known bool) {
+	switch c := cmd.(type) {
+	case *queue.CreateTopic:
+		return o.Model.CreateTopic(c.Topic, c.TopicARN, named(c.Attributes), tags(c.Tags)), true
+	case *queue.DeleteTopic:
+		return o.Model.DeleteTopic(c.Topic), true
+	case *queue.SetTopicAttributes:
+		return o.Model.SetTopicAttributes(c.Topic, named(c.Attributes)), true
+	case *queue.SetTopicTags:
+		return o.Model.SetTopicTags(c.Topic, tags(c.Set), c.Remove), true
+	case *queue.Unsubscribe:
+		o.Model.Unsubscribe(o.bound.subscriptions.model[c.SubscriptionARN])
+		return nil, true
+	case *queue.SetSubscriptionAttributes:
+		return o.Model.SetSubscriptionAttributes(o.bound.subscriptions.model[c.SubscriptionARN], named(c.Attributes)), true
+	}
+	return nil, false
+}
+
+func named(list []queue.Attribute) map[string]string {
+	given := map[string]string{}
+	for _, a := range list {
+		given[a.Name] = a.Value
+	}
+	return given
+}
+
+func tags(list []queue.Tag) map[string]string {
+	set := map[string]string{}
+	for _, t := range list {
+		set[t.Key] = t.Value
+	}
+	return set
+}
+
+func (o *Oracle) subscribe(c *queue.Subscribe, result queue.Result, refusal *queue.Error) (want Answer, _ *Difference) {
+	want.Subscription, want.Err = o.Model.Subscribe(c.Topic, c.Endpoint, named(c.Attributes))
+	if text := errorDifference(want.Err, refusal); text != "" || want.Err != nil {
+		return want, differ("I11", text)
+	}
+	got, ok := result.(queue.Subscribed)
+	if !ok {
+		return want, differ("I11", fmt.Sprintf("product answered %T %v to a subscription", result, result))
+	}
+	return want, differ("I11", o.bound.subscriptions.bind("subscription", want.Subscription, got.SubscriptionARN))
+}
+
+func (o *Oracle) publish(c *queue.Publish, result queue.Result, refusal *queue.Error) (want Answer, _ *Difference) {
+	if c.RepeatedSince != 0 && o.Model.Topic(c.Topic) != nil && !o.Model.TopicRemembers(c.Topic, int64(c.RepeatedSince)) {
+		want.Err = &reference.Error{Code: "UnsupportedOperation"}
+		if refusal == nil {
+			return want, differ("I12", "product: accepted a repetition\nmodel:   the topic would not know that it is one")
+		}
+		return want, nil
+	}
+	var entries []reference.PublishEntry
+	for i := range c.Entries {
+		e := &c.Entries[i]
+		entries = append(entries, reference.PublishEntry{
+			Message: e.Message, Subject: text(e.Subject, e.SubjectGiven), Attributes: attributes(e.Attributes),
+			Group: text(e.GroupID, e.GroupIDGiven), Dedup: text(e.DeduplicationID, e.DeduplicationIDGiven),
+		})
+	}
+	want.Published, want.Deliveries, want.Err = o.Model.Publish(c.Topic, c.SenderID, c.Endpoint, entries)
+	if text := errorDifference(want.Err, refusal); text != "" || want.Err != nil {
+		return want, differ("I11", text)
+	}
+	got, ok := result.(queue.Published)
+	if !ok || len(got.Entries) != len(want.Published) {
+		return want, differ("I11", fmt.Sprintf("product answered %T %+v for %d entries", result, result, len(want.Published)))
+	}
+	for i, p := range want.Published {
+		if d := o.comparePublished(c.Topic, p, &got.Entries[i]); d != nil {
+			d.Text = fmt.Sprintf("entry %d\n%s", i, d.Text)
+			return want, d
+		}
+	}
+	return want, nil
+}
+
+func (o *Oracle) comparePublished(topic string, want reference.Published, got *queue.PublishedEntry) *Difference {
+	if !o.Blind && (got.Duplicate != want.Duplicate || int64(got.AcceptedAt) != want.AcceptedAt) {
+		return differ("I3", fmt.Sprintf("duplicate: product %v (accepted at %d), model %v (at %d)",
+			got.Duplicate, got.AcceptedAt, want.Duplicate, want.AcceptedAt))
+	}
+	return first(
+		differ("I3", o.bound.messages.bind("message id", want.Message, got.MessageID)),
+		differ("I9", o.bound.bindNumber("topic "+topic, want.Number, got.Sequence)),
+	)
+}
+
+// envelope is the JSON text of sns.md 6.
+type envelope struct {
+	Type, MessageId, SequenceNumber, TopicArn, Subject, Message, Timestamp, UnsubscribeURL string //nolint:revive // names of the members
+	MessageAttributes                                                                      map[string]struct{ Type, Value string }
+}
+
+// compareBody compares the text of a message: what was sent, or an envelope of what was
+// published.
+func (o *Oracle) compareBody(got string, want *reference.SendEntry) *Difference {
+	p := want.Published
+	if p == nil || p.Raw {
+		return field("I2", "body", got, want.Body)
+	}
+	var e envelope
+	reader := json.NewDecoder(strings.NewReader(got))
+	reader.DisallowUnknownFields()
+	if err := reader.Decode(&e); err != nil {
+		return differ("I2", fmt.Sprintf("body: %v: %.300s", err, got))
+	}
+	number := ""
+	if p.Number != 0 {
+		number = o.bound.productNumber("topic "+topicOf(p.TopicARN), p.Number).String()
+	}
+	return first(
+		field("I2", "Type", e.Type, "Notification"),
+		field("I2", "MessageId", e.MessageId, o.bound.messages.product[p.Message].String()),
+		field("I2", "SequenceNumber", e.SequenceNumber, number),
+		field("I2", "TopicArn", e.TopicArn, p.TopicARN),
+		field("I2", "Subject", e.Subject, p.Subject),
+		field("I2", "Message", e.Message, p.Text),
+		field("I2", "Timestamp", e.Timestamp, time.UnixMilli(p.At).UTC().Format("2006-01-02T15:04:05.000Z")),
+		field("I2", "UnsubscribeURL", e.UnsubscribeURL,
+			p.Endpoint+"/?Action=Unsubscribe&SubscriptionArn="+o.bound.subscriptions.product[p.Subscription]),
+		compareEnvelopeAttributes(&e, p.Attributes),
+	)
+}
+
+func topicOf(arn string) string { return arn[strings.LastIndex(arn, ":")+1:] }
+
+func compareEnvelopeAttributes(e *envelope, want []reference.Attribute) *Difference {
+	if len(e.MessageAttributes) != len(want) {
+		return differ("I2", fmt.Sprintf("attributes of the envelope: product %v, model %v", e.MessageAttributes, want))
+	}
+	for _, a := range want {
+		value := a.Value
+		if strings.HasPrefix(a.Type, "Binary") {
+			value = base64.StdEncoding.EncodeToString([]byte(value))
+		}
+		if got := e.MessageAttributes[a.Name]; got.Type != a.Type || got.Value != value {
+			return differ("I2", fmt.Sprintf("attribute %s of the envelope: product %v, model %v", a.Name, got, a))
+		}
+	}
+	return nil
+}

@@ -1,0 +1,221 @@
+package model
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/seriatimq/seriatim/queue"
+	"github.com/seriatimq/seriatim/test/oracle/reference"
+)
+
+// numberRef names a sequence number by the send, receive or publish that gave it.
+type numberRef struct{ step, index int }
+
+func (n numberRef) String() string { return fmt.Sprintf("number(%d.%d)", n.step, n.index) }
+
+// lockRef names the lock of a session by the step that accepted it; 0 is none.
+type lockRef int
+
+func (l lockRef) String() string {
+	if l == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" in lock(%d)", int(l))
+}
+
+type (
+	accept struct {
+		name    string
+		id      *string
+		seconds *int64
+	}
+	renew struct {
+		name    string
+		lock    lockRef
+		seconds *int64
+	}
+	release struct {
+		name string
+		lock lockRef
+	}
+	setState struct {
+		name  string
+		lock  lockRef
+		state *string
+	}
+	// busReceive receives in a session, or settles what it receives, or both.
+	busReceive struct {
+		name   string
+		lock   lockRef
+		max    *int64
+		hidden *int64
+		settle bool
+	}
+	settlement struct {
+		how     string // complete, abandon, defer, dead-letter
+		name    string
+		lock    lockRef
+		handles []handleRef
+		timeout int64
+		reason  string
+	}
+	fetch struct {
+		name    string
+		lock    lockRef
+		numbers []numberRef
+		hidden  *int64
+		settle  bool
+	}
+	cancel struct {
+		name    string
+		numbers []numberRef
+		forget  bool
+	}
+	forgetID struct {
+		name string
+		id   reference.DedupID
+	}
+	releaseGroup struct{ name, group string }
+)
+
+func (c accept) String() string {
+	return fmt.Sprintf("accept %s session=%s seconds=%s", c.name, shown(c.id), shown(c.seconds))
+}
+
+func shown[T any](v *T) string {
+	if v == nil {
+		return "-"
+	}
+	return fmt.Sprint(*v)
+}
+
+func (c renew) String() string {
+	return fmt.Sprintf("renew %s%s seconds=%s", c.name, c.lock, shown(c.seconds))
+}
+func (c release) String() string { return fmt.Sprintf("release %s%s", c.name, c.lock) }
+func (c setState) String() string {
+	return fmt.Sprintf("state %s%s %.20s", c.name, c.lock, shown(c.state))
+}
+
+func (c busReceive) String() string {
+	return fmt.Sprintf("receive %s%s max=%s visibility=%s settle=%v", c.name, c.lock, shown(c.max), shown(c.hidden), c.settle)
+}
+
+func (c settlement) String() string {
+	return fmt.Sprintf("%s %s%s %v timeout=%d reason=%q", c.how, c.name, c.lock, c.handles, c.timeout, c.reason)
+}
+
+func (c fetch) String() string {
+	return fmt.Sprintf("fetch %s%s %v visibility=%s settle=%v", c.name, c.lock, c.numbers, shown(c.hidden), c.settle)
+}
+
+func (c cancel) String() string {
+	return fmt.Sprintf("cancel %s %v forget=%v", c.name, c.numbers, c.forget)
+}
+func (c forgetID) String() string     { return fmt.Sprintf("forget %s %+v", c.name, c.id) }
+func (c releaseGroup) String() string { return fmt.Sprintf("release group %s %s", c.name, c.group) }
+
+// lock is the session that a step accepted, or one that nobody did.
+func (w *world) lock(l lockRef) queue.SessionRef {
+	if l == 0 {
+		return queue.SessionRef{}
+	}
+	if s, ok := w.locks[int(l)]; ok {
+		return s
+	}
+	return queue.SessionRef{SessionID: "a", Token: strings.Repeat("0", 48)}
+}
+
+func (w *world) number(n numberRef) queue.SequenceNumber {
+	if list := w.numbers[n.step]; n.index < len(list) {
+		return list[n.index]
+	}
+	return queue.SequenceNumber(1<<40 + n.step<<4 + n.index)
+}
+
+func (w *world) allNumbers(refs []numberRef) (list []queue.SequenceNumber) {
+	for _, n := range refs {
+		list = append(list, w.number(n))
+	}
+	return list
+}
+
+func (c accept) command(*world) queue.Command {
+	cmd := &queue.AcceptSession{Queue: c.name, LockSeconds: given(c.seconds)}
+	if c.id != nil {
+		cmd.SessionID, cmd.SessionIDGiven = *c.id, true
+	}
+	return cmd
+}
+
+func (c renew) command(w *world) queue.Command {
+	return &queue.RenewSession{Queue: c.name, Session: w.lock(c.lock), LockSeconds: given(c.seconds)}
+}
+
+func (c release) command(w *world) queue.Command {
+	return &queue.ReleaseSession{Queue: c.name, Session: w.lock(c.lock)}
+}
+
+func (c setState) command(w *world) queue.Command {
+	cmd := &queue.SetSessionState{Queue: c.name, Session: w.lock(c.lock)}
+	if c.state != nil {
+		cmd.State, cmd.StateGiven = *c.state, true
+	}
+	return cmd
+}
+
+func (c busReceive) command(w *world) queue.Command {
+	return &queue.ReceiveMessages{
+		Queue: c.name, MaxMessages: given(c.max), VisibilityTimeout: given(c.hidden),
+		Options: &queue.ReceiveOptions{Session: w.lock(c.lock), Delete: c.settle},
+	}
+}
+
+func (c settlement) command(w *world) queue.Command {
+	var handles []string
+	for _, h := range c.handles {
+		handles = append(handles, w.handle(h))
+	}
+	in := w.lock(c.lock)
+	switch c.how {
+	case "complete":
+		return &queue.DeleteMessages{Queue: c.name, Batch: true, Handles: handles, Options: &queue.SettleOptions{Session: in}}
+	case "abandon":
+		cmd := &queue.ChangeMessageVisibility{Queue: c.name, Batch: true, Options: &queue.SettleOptions{Session: in}}
+		for _, h := range handles {
+			cmd.Entries = append(cmd.Entries, queue.VisibilityEntry{Handle: h, VisibilityTimeout: queue.Some(c.timeout)})
+		}
+		return cmd
+	case "defer":
+		return &queue.Defer{Queue: c.name, Session: in, Handles: handles}
+	}
+	cmd := &queue.DeadLetter{Queue: c.name, Session: in}
+	for i, h := range handles {
+		e := queue.DeadLetterEntry{Handle: h, Reason: c.reason}
+		if i == 0 {
+			e.Description = "description of " + c.reason
+		}
+		cmd.Entries = append(cmd.Entries, e)
+	}
+	return cmd
+}
+
+func (c fetch) command(w *world) queue.Command {
+	return &queue.ReceiveDeferred{
+		Queue: c.name, Session: w.lock(c.lock), Sequences: w.allNumbers(c.numbers), VisibilityTimeout: given(c.hidden), Delete: c.settle,
+	}
+}
+
+func (c cancel) command(w *world) queue.Command {
+	return &queue.CancelScheduled{Queue: c.name, Sequences: w.allNumbers(c.numbers), ForgetDeduplicationID: c.forget}
+}
+
+func (c forgetID) command(*world) queue.Command {
+	return &queue.ForgetDeduplication{Queue: c.name, DeduplicationID: queue.DeduplicationID{
+		ID: c.id.ID, GroupID: c.id.Group, PartitionKey: c.id.Partition,
+	}}
+}
+
+func (c releaseGroup) command(*world) queue.Command {
+	return &queue.ReleaseGroup{Queue: c.name, Group: c.group}
+}

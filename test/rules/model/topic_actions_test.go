@@ -1,0 +1,131 @@
+package model
+
+import (
+	"fmt"
+
+	"github.com/seriatimq/seriatim/queue"
+	"github.com/seriatimq/seriatim/test/oracle/reference"
+)
+
+type (
+	createTopic struct {
+		name string
+		attributes
+		tags attributes
+	}
+	deleteTopic struct{ name string }
+	setTopic    struct {
+		name string
+		attributes
+	}
+	tagTopic struct {
+		name   string
+		set    attributes
+		remove []string
+	}
+	subscribe struct {
+		topic, queue string
+		attributes
+	}
+	unsubscribe     struct{ step int } // of the subscription
+	setSubscription struct {
+		step int
+		attributes
+	}
+	publish struct {
+		topic   string
+		sender  string
+		batch   bool
+		since   int64
+		entries []reference.PublishEntry
+	}
+)
+
+func topicARN(name string) string { return "arn:aws:sns:us-east-1:000000000000:" + name }
+
+func (c createTopic) String() string {
+	return fmt.Sprintf("create topic %s %s %s", c.name, c.attributes, c.tags)
+}
+func (c deleteTopic) String() string { return "delete topic " + c.name }
+func (c setTopic) String() string    { return fmt.Sprintf("set topic %s %s", c.name, c.attributes) }
+func (c tagTopic) String() string    { return fmt.Sprintf("tag topic %s %s -%v", c.name, c.set, c.remove) }
+
+func (c subscribe) String() string {
+	return fmt.Sprintf("subscribe %s to %s %s", c.queue, c.topic, c.attributes)
+}
+func (c unsubscribe) String() string { return fmt.Sprintf("unsubscribe subscription(%d)", c.step) }
+func (c setSubscription) String() string {
+	return fmt.Sprintf("set subscription(%d) %s", c.step, c.attributes)
+}
+
+func (c publish) String() string {
+	text := fmt.Sprintf("publish %s%s", c.topic, batchMark(c.batch))
+	for _, e := range c.entries {
+		text += fmt.Sprintf(" {%.60q group=%.20s dedup=%.20s %d attributes %.80q}", e.Message, shown(e.Group), shown(e.Dedup), len(e.Attributes), e.Attributes)
+	}
+	return text
+}
+
+func (a attributes) tags() (list []queue.Tag) {
+	for _, t := range a.list() {
+		list = append(list, queue.Tag{Key: t.Name, Value: t.Value})
+	}
+	return list
+}
+
+func (c createTopic) command(*world) queue.Command {
+	return &queue.CreateTopic{Topic: c.name, TopicARN: topicARN(c.name), Attributes: c.list(), Tags: c.tags.tags()}
+}
+
+func (c deleteTopic) command(*world) queue.Command { return &queue.DeleteTopic{Topic: c.name} }
+
+func (c setTopic) command(*world) queue.Command {
+	return &queue.SetTopicAttributes{Topic: c.name, Attributes: c.list()}
+}
+
+func (c tagTopic) command(*world) queue.Command {
+	return &queue.SetTopicTags{Topic: c.name, Set: c.set.tags(), Remove: c.remove}
+}
+
+func (c subscribe) command(*world) queue.Command {
+	return &queue.Subscribe{Topic: c.topic, Endpoint: arn(c.queue), Owner: "000000000000", Attributes: c.list()}
+}
+
+// subscription is the ARN that a step gave, or one of a subscription that is not.
+func (w *world) subscription(step int) string {
+	if arn, ok := w.subscriptions[step]; ok {
+		return arn
+	}
+	return topicARN("nosuch.fifo") + ":00000000-0000-0000-0000-000000000000"
+}
+
+func (c unsubscribe) command(w *world) queue.Command {
+	return &queue.Unsubscribe{SubscriptionARN: w.subscription(c.step)}
+}
+
+func (c setSubscription) command(w *world) queue.Command {
+	return &queue.SetSubscriptionAttributes{SubscriptionARN: w.subscription(c.step), Attributes: c.list()}
+}
+
+func (c publish) command(*world) queue.Command {
+	cmd := &queue.Publish{
+		Topic: c.topic, SenderID: c.sender, Endpoint: "http://localhost:9324", Batch: c.batch, RepeatedSince: queue.Timestamp(c.since),
+	}
+	for _, e := range c.entries {
+		p := queue.PublishEntry{Message: e.Message}
+		if e.Subject != nil {
+			p.Subject, p.SubjectGiven = *e.Subject, true
+		}
+		if e.Group != nil {
+			p.GroupID, p.GroupIDGiven = *e.Group, true
+		}
+		if e.Dedup != nil {
+			p.DeduplicationID, p.DeduplicationIDGiven = *e.Dedup, true
+		}
+		for _, a := range e.Attributes {
+			p.Attributes = append(p.Attributes, queue.MessageAttribute{Name: a.Name, DataType: a.Type, Value: a.Value})
+		}
+		cmd.Entries = append(cmd.Entries, p)
+	}
+	return cmd
+}

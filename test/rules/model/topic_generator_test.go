@@ -1,0 +1,256 @@
+package model
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/seriatimq/seriatim/test/oracle/reference"
+)
+
+// topicKind is one sort of topic that histories use.
+type topicKind struct {
+	name    string
+	fifo    bool
+	content bool
+	fixed   attributes
+}
+
+func topicKinds() []topicKind {
+	return []topicKind{
+		{name: "orders.fifo", fifo: true},
+		{name: "news.fifo", fifo: true, content: true},
+		{name: "both.fifo", fifo: true, content: true, fixed: attributes{"ContentDeduplicationMode": "IdAndContent"}},
+		{name: "grouped.fifo", fifo: true, fixed: attributes{"FifoThroughputScope": "MessageGroup"}},
+		{name: "plain"},
+	}
+}
+
+// chooseTopics gives two histories in three two topics, with queues subscribed to each.
+// Topics named in wanted, as "topic " and the name, are there in any case.
+func (g *generator) chooseTopics(seed uint64, wanted []string) {
+	all := topicKinds()
+	chosen := g.rng.Perm(len(all))[:2]
+	if seed%3 == 0 {
+		chosen = nil
+	}
+	for i, t := range all {
+		if slices.Contains(wanted, "topic "+t.name) && !slices.Contains(chosen, i) {
+			chosen = append(chosen, i)
+		}
+	}
+	for _, i := range chosen {
+		t := all[i]
+		g.topics = append(g.topics, t)
+		g.queued = append(g.queued, createTopic{t.name, t.create(g), nil})
+		for range 3 {
+			g.queued = append(g.queued, g.subscribe(t))
+		}
+	}
+}
+
+func (t topicKind) create(g *generator) attributes {
+	a := attributes{}
+	if t.fifo {
+		a["FifoTopic"] = "true"
+		a["DeduplicationWindowSeconds"] = pickOf(g, "1", "2", "5", "20", "300")
+	}
+	if t.content {
+		a["ContentBasedDeduplication"] = "true"
+	}
+	maps.Copy(a, t.fixed)
+	return a
+}
+
+// change gives a live change, now and then one that is refused.
+func (t topicKind) change(g *generator) attributes {
+	if !t.fifo {
+		return attributes{"DisplayName": pickOf(g, "", "x")}
+	}
+	switch g.rng.IntN(12) {
+	case 0, 1, 2, 3, 4:
+		return attributes{"DeduplicationWindowSeconds": pickOf(g, "1", "2", "5", "20", "300", "604800")}
+	case 5, 6:
+		return attributes{"FifoThroughputScope": "MessageGroup"}
+	case 7:
+		return attributes{"FifoThroughputScope": "Topic", "DeduplicationWindowSeconds": pickOf(g, "2", "20")}
+	case 8:
+		if t.content {
+			return attributes{"ContentDeduplicationMode": pickOf(g, "IdOverrides", "IdAndContent")}
+		}
+		return attributes{"ContentBasedDeduplication": pickOf(g, "true", "false")}
+	case 9:
+		return attributes{"DeduplicationWindowSeconds": pickOf(g, "0", "604801", "x")}
+	case 10:
+		return attributes{pickOf(g, "FifoTopic", "Nosuch"): "true"}
+	}
+	return attributes{"ArchivePolicy": "{}"}
+}
+
+// subscribe chooses among the queues of the history, and one that there is not.
+func (g *generator) subscribe(t topicKind) action {
+	c := subscribe{topic: t.name, attributes: attributes{}}
+	for c.queue == "" || !t.fifo && strings.HasSuffix(c.queue, ".fifo") && !g.oneIn(30) {
+		c.queue = pickOf(g, g.kinds...).name
+		if g.oneIn(10) {
+			c.queue = pickOf(g, "gone", "gone.fifo")
+		}
+	}
+	if g.oneIn(2) {
+		c.attributes["RawMessageDelivery"] = pickOf(g, "true", "false", "True")
+	}
+	if g.oneIn(3) {
+		c.attributes["FilterPolicy"] = pickOf(g, attributePolicies...)
+	} else if g.oneIn(4) {
+		c.attributes["FilterPolicyScope"], c.attributes["FilterPolicy"] = "MessageBody", pickOf(g, bodyPolicies...)
+	}
+	if g.oneIn(2) {
+		c.attributes["RedrivePolicy"] = g.subscriptionRedrive(strings.HasSuffix(c.queue, ".fifo"))
+	}
+	if g.oneIn(40) {
+		c.attributes[pickOf(g, "RawMessageDelivery", "FilterPolicyScope", "Nosuch", "FilterPolicy")] = "maybe"
+	}
+	return c
+}
+
+func (g *generator) subscriptionRedrive(fifo bool) string {
+	target := "dead"
+	if fifo != g.oneIn(20) {
+		target = "dead.fifo"
+	}
+	if g.oneIn(8) {
+		target = pickOf(g, "gone.fifo", "dead2.fifo")
+	}
+	return `{"deadLetterTargetArn":"` + arn(target) + `"}`
+}
+
+// Policies that most published messages pass, some of them not.
+var (
+	attributePolicies = []string{
+		`{"color":["red","blue"]}`, `{"color":[{"prefix":"r"}]}`, `{"color":[{"anything-but":["red"]}]}`,
+		`{"color":[{"exists":true}]}`, `{"color":[{"exists":false}]}`, `{"n":[{"numeric":[">=",2,"<",7]}]}`,
+		`{"n":[3,{"numeric":["=",5]}],"color":["red","green"]}`, `{"color":[{"equals-ignore-case":"RED"},{"suffix":"n"}]}`,
+	}
+	bodyPolicies = []string{`{"kind":["a","b"]}`, `{"deep":{"k":[{"anything-but":"x"}]}}`, `{"n":[{"numeric":[">",1]}]}`, `{"kind":[{"exists":false}]}`}
+)
+
+// topicAction publishes, for the most part.
+func (g *generator) topicAction() action {
+	t := pickOf(g, g.topics...)
+	if g.w.model.Topic(t.name) == nil && g.oneIn(2) {
+		return createTopic{t.name, t.create(g), nil}
+	}
+	sub := 0
+	if len(g.subscribed) > 0 {
+		sub = pickOf(g, g.subscribed...)
+	}
+	switch n := g.rng.IntN(1000); {
+	case n < 60:
+		return g.subscribe(t)
+	case n < 110:
+		return setTopic{t.name, t.change(g)}
+	case n < 170:
+		return setSubscription{sub, g.subscriptionChange()}
+	case n < 190:
+		return unsubscribe{sub}
+	case n < 200:
+		return createTopic{t.name, pickOf(g, t.create(g), attributes{"FifoTopic": strconv.FormatBool(t.fifo)}), pickOf(g, nil, attributes{"k": "v"})}
+	case n < 206:
+		return deleteTopic{t.name}
+	case n < 215:
+		return tagTopic{t.name, attributes{"k": pickOf(g, "v", "w")}, []string{"l"}}
+	}
+	return g.publish(t)
+}
+
+func (g *generator) subscriptionChange() attributes {
+	switch g.rng.IntN(8) {
+	case 0:
+		return attributes{"FilterPolicy": pickOf(g, attributePolicies...)}
+	case 1:
+		return attributes{"FilterPolicyScope": pickOf(g, "MessageBody", "MessageAttributes")}
+	case 2:
+		return attributes{"FilterPolicyScope": "MessageBody", "FilterPolicy": pickOf(g, bodyPolicies...)}
+	case 3:
+		return attributes{"RedrivePolicy": pickOf(g, g.subscriptionRedrive(true), g.subscriptionRedrive(false))}
+	case 4:
+		return attributes{"RawMessageDelivery": "maybe"}
+	}
+	return attributes{"RawMessageDelivery": pickOf(g, "true", "false")}
+}
+
+func (g *generator) publish(t topicKind) action {
+	c := publish{topic: t.name, sender: pickOf(g, "123456789012", "anonymous"), batch: g.oneIn(3)}
+	for range g.size(c.batch) {
+		c.entries = append(c.entries, g.publishEntry(t))
+	}
+	if g.oneIn(100) {
+		c.topic = "nosuch"
+	}
+	if g.oneIn(20) {
+		c.since = max(1, g.w.model.Now()-pickOf(g, int64(-5), 0, 1, 700, 30_000))
+	}
+	return c
+}
+
+func (g *generator) publishEntry(t topicKind) reference.PublishEntry {
+	e := reference.PublishEntry{Message: "body " + strconv.Itoa(g.rng.IntN(6))}
+	if g.oneIn(3) {
+		e.Message = fmt.Sprintf(`{"kind":%q,"n":%d,"deep":{"k":%q}}`, pickOf(g, "a", "b", "c"), g.rng.IntN(4), pickOf(g, "x", "y"))
+	}
+	if g.oneIn(8) {
+		e.Subject = new("subject <" + strconv.Itoa(g.rng.IntN(3)) + ">")
+	}
+	if !g.oneIn(3) {
+		e.Attributes = append(e.Attributes, reference.Attribute{Name: "color", Type: "String", Value: pickOf(g, "red", "blue", "green")})
+	}
+	if g.oneIn(2) {
+		e.Attributes = append(e.Attributes, reference.Attribute{Name: "n", Type: "Number", Value: pickOf(g, "3", "5", "6.5", "9")})
+	}
+	if g.oneIn(9) {
+		e.Attributes = append(e.Attributes, reference.Attribute{Name: "raw", Type: "Binary", Value: "\x00\xff"})
+	}
+	if g.oneIn(25) {
+		for i := range 10 {
+			e.Attributes = append(e.Attributes, reference.Attribute{Name: "many" + strconv.Itoa(i), Type: "String", Value: "v"})
+		}
+	}
+	if t.fifo || g.oneIn(2) {
+		e.Group = new(pickOf(g, "a", "b", "c"))
+	}
+	switch {
+	case !t.fifo, t.content && g.oneIn(2):
+	case g.oneIn(3):
+		g.unique++
+		e.Dedup = new("u" + strconv.Itoa(g.unique))
+	case t.content && g.oneIn(6):
+		e.Dedup = new(reference.ContentID("body " + strconv.Itoa(g.rng.IntN(6))))
+	default:
+		e.Dedup = new(pickOf(g, "x", "y", "z", "X"))
+	}
+	if g.oneIn(120) {
+		g.spoilPublish(t, &e)
+	}
+	return e
+}
+
+// spoilPublish makes one thing of an entry wrong.
+func (g *generator) spoilPublish(t topicKind, e *reference.PublishEntry) {
+	switch g.rng.IntN(5) {
+	case 0:
+		e.Message = ""
+	case 1:
+		e.Subject = new("")
+	case 2:
+		e.Group = pickOf(g, nil, new("g g"))
+	case 3:
+		e.Dedup = pickOf(g, nil, new(longID))
+	case 4:
+		e.Message = "a\x01b"
+	}
+	if !t.fifo {
+		e.Dedup = new("x")
+	}
+}
