@@ -171,8 +171,11 @@ func (q *Queue) countersSum(k statehash.Key) statehash.Sum {
 	r := append(statehash.Record(buf[:0]), statehash.KindCounters).Num(q.incarnation).Time(q.purgedAt).Num(q.lastSequence)
 	r = r.Num(q.attempts.last).Num(uint64(q.deduplication.DeadBefore()))
 	r = r.Time(q.timers.fired.at).Num(q.timers.fired.sequence)
-	if last := q.groups.sessions.LastLock(); last != 0 {
+	if last := q.groups.sessions.LastLock(); last != 0 || q.forgotAt != 0 {
 		r = r.Num(last)
+	}
+	if q.forgotAt != 0 {
+		r = r.Time(q.forgotAt)
 	}
 	return k.Sum(r)
 }

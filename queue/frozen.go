@@ -89,6 +89,7 @@ func (f FrozenQueue) Record() QueueRecord {
 		CreatedAt:     q.createdAt,
 		ModifiedAt:    q.modifiedAt,
 		PurgedAt:      q.purgedAt,
+		ForgotAt:      q.forgotAt,
 		LastSequence:  q.lastSequence,
 		LastAttempt:   q.attempts.last,
 		LastLock:      q.groups.sessions.LastLock(),
@@ -205,6 +206,7 @@ type QueueRecord struct {
 	CreatedAt    Timestamp
 	ModifiedAt   Timestamp
 	PurgedAt     Timestamp // zero: never
+	ForgotAt     Timestamp // last time an id was forgotten on request, zero: never
 	LastSequence uint64    // the highest number handed out
 	LastAttempt  uint64    // number of the newest receive attempt
 	LastLock     uint64    // number of the newest session lock

@@ -62,6 +62,7 @@ func (c *ForgetDeduplication) apply(b *Broker) (Result, *Error) {
 	if !q.deduplication.Free(b.key, c.ids(), b.now) {
 		return nil, refusal.New(refusal.DeduplicationIDUnknown, "The queue does not remember the deduplication id ", c.ID, ".")
 	}
+	q.forgotAt = b.now
 	return Done{}, nil
 }
 

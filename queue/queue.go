@@ -24,6 +24,7 @@ type Queue struct {
 	createdAt     Timestamp
 	modifiedAt    Timestamp
 	purgedAt      Timestamp
+	forgotAt      Timestamp // an id was freed before its time, zero: never
 	lastSequence  uint64
 	deliveredMax  uint64                       // highest number among stored messages that were handed out, or above it
 	messages      *btree.Map[uint64, *Message] // by sequence, without scheduled ones

@@ -29,6 +29,18 @@ func TestRepeatedSend(t *testing.T) {
 			w.must(&PurgeQueue{Queue: "q.fifo"})
 			w.send("q.fifo", "g", "other", "m")
 		}, false},
+		{"an id was forgotten", func(w *world) {
+			w.send("q.fifo", "g", "a", "m")
+			w.must(&ForgetDeduplication{Queue: "q.fifo", DeduplicationID: DeduplicationID{ID: "a"}})
+		}, false},
+		{"cancelled with its id", func(w *world) {
+			entry := SendEntry{
+				Body: "m", GroupID: "g", GroupIDGiven: true, DeduplicationID: "later", DeduplicationIDGiven: true,
+				Options: &SendOptions{EnqueueAt: w.at + Timestamp(logtime.Minute)},
+			}
+			sent := w.must(&SendMessages{Queue: "q.fifo", Entries: []SendEntry{entry}}).(MessagesSent)
+			w.must(&CancelScheduled{Queue: "q.fifo", Sequences: []SequenceNumber{sent.Entries[0].Sequence}, ForgetDeduplicationID: true})
+		}, false},
 		{"made anew", func(w *world) {
 			w.must(&DeleteQueue{Queue: "q.fifo"})
 			w.pass(logtime.Minute)

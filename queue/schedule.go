@@ -160,6 +160,7 @@ func (c *CancelScheduled) apply(b *Broker) (Result, *Error) {
 		q.removeScheduled(b.key, m)
 		if c.ForgetDeduplicationID {
 			q.deduplication.ForgetMessage(b.key, m.deduplicationIDs(), m.sequence)
+			q.forgotAt = b.now
 		}
 	}
 	return out, nil

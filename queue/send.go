@@ -136,10 +136,10 @@ func (c *SendMessages) apply(b *Broker) (Result, *Error) {
 }
 
 // remembersSince reports whether whatever was accepted at a log time or later is
-// still known by the rules in force now. A change at that very time may have been
-// before or after.
+// still known by the rules in force now, and no id was forgotten on request. A change at
+// that very time may have been before or after.
 func (q *Queue) remembersSince(since, now Timestamp) bool {
-	return q.deduplication.Remembers(since, now) && q.createdAt < since && q.modifiedAt < since && q.purgedAt < since
+	return q.deduplication.Remembers(since, now) && max(q.createdAt, q.modifiedAt, q.purgedAt, q.forgotAt) < since
 }
 
 func (b *Broker) sendEntry(q *Queue, e *SendEntry, c *SendMessages) SentEntry {

@@ -504,6 +504,7 @@ type QueueRecord struct {
 	FiredAt       int64                  `protobuf:"varint,11,opt,name=fired_at,json=firedAt" json:"fired_at,omitempty"`
 	FiredSequence uint64                 `protobuf:"varint,12,opt,name=fired_sequence,json=firedSequence" json:"fired_sequence,omitempty"`
 	LastLock      uint64                 `protobuf:"varint,13,opt,name=last_lock,json=lastLock" json:"last_lock,omitempty"` // from format version 3
+	ForgotAt      int64                  `protobuf:"varint,14,opt,name=forgot_at,json=forgotAt" json:"forgot_at,omitempty"` // from format version 3
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -625,6 +626,13 @@ func (x *QueueRecord) GetFiredSequence() uint64 {
 func (x *QueueRecord) GetLastLock() uint64 {
 	if x != nil {
 		return x.LastLock
+	}
+	return 0
+}
+
+func (x *QueueRecord) GetForgotAt() int64 {
+	if x != nil {
+		return x.ForgotAt
 	}
 	return 0
 }
@@ -2442,7 +2450,7 @@ const file_fsm_snapshot_proto_rawDesc = "" +
 	"\x05moved\x18\b \x01(\x03R\x05moved\x12\x17\n" +
 	"\ato_move\x18\t \x01(\x03R\x06toMove\x12%\n" +
 	"\x0efailure_reason\x18\n" +
-	" \x01(\tR\rfailureReason\"\xd4\x03\n" +
+	" \x01(\tR\rfailureReason\"\xf1\x03\n" +
 	"\vQueueRecord\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12 \n" +
 	"\vincarnation\x18\x02 \x01(\x04R\vincarnation\x12=\n" +
@@ -2462,7 +2470,8 @@ const file_fsm_snapshot_proto_rawDesc = "" +
 	"deadBefore\x12\x19\n" +
 	"\bfired_at\x18\v \x01(\x03R\afiredAt\x12%\n" +
 	"\x0efired_sequence\x18\f \x01(\x04R\rfiredSequence\x12\x1b\n" +
-	"\tlast_lock\x18\r \x01(\x04R\blastLock\"\x92\a\n" +
+	"\tlast_lock\x18\r \x01(\x04R\blastLock\x12\x1b\n" +
+	"\tforgot_at\x18\x0e \x01(\x03R\bforgotAt\"\x92\a\n" +
 	"\x0fQueueAttributes\x12\x12\n" +
 	"\x04fifo\x18\x01 \x01(\bR\x04fifo\x12#\n" +
 	"\rdelay_seconds\x18\x02 \x01(\x03R\fdelaySeconds\x120\n" +

@@ -42,6 +42,8 @@ type Queue struct {
 	quietUntil int64
 	purgedAt   int64
 	purged     bool
+	forgotAt   int64 // when an id was forgotten on request
+	forgot     bool
 	// changedAt is when the queue was made or its attributes were changed last.
 	changedAt int64
 }

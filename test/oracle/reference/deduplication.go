@@ -52,7 +52,7 @@ func (b *Broker) live(h *history, r remembered) bool {
 // or later: nothing has changed since, and a window is not over.
 func (b *Broker) Remembers(name string, since int64) bool {
 	q := b.queues[name]
-	if q == nil || q.changedAt >= since || q.purged && q.purgedAt >= since {
+	if q == nil || q.changedAt >= since || q.forgot && q.forgotAt >= since || q.purged && q.purgedAt >= since {
 		return false
 	}
 	return b.live(&q.history, remembered{acceptedAt: since})

@@ -28,6 +28,7 @@ func (b *Broker) ForgetID(name string, id DedupID) *Error {
 	if len(q.accepted) == was {
 		return &Error{Code: "DeduplicationIDUnknown"}
 	}
+	q.forgot, q.forgotAt = true, b.now
 	return nil
 }
 

@@ -50,6 +50,7 @@ func (b *Broker) Cancel(name string, numbers []int, forgetIDs bool) ([]*Error, *
 		forget([]*Message{m})
 		if forgetIDs != b.bugs[CancelForgetsOtherwise] {
 			q.accepted = slices.DeleteFunc(q.accepted, func(r remembered) bool { return r.number == number })
+			q.forgot, q.forgotAt = true, b.now
 		}
 		answers = append(answers, nil)
 	}
