@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/seriatimq/seriatim/cluster/fault"
@@ -12,7 +11,6 @@ import (
 	"github.com/seriatimq/seriatim/cluster/leader"
 	"github.com/seriatimq/seriatim/fsm/codec"
 	"github.com/seriatimq/seriatim/queue"
-	"github.com/seriatimq/seriatim/queue/limits"
 )
 
 // Submit executes a command, wherever the leader is. The error is a
@@ -21,29 +19,6 @@ import (
 // the Position of the refusal if it passed the log.
 func (n *Node) Submit(ctx context.Context, cmd queue.Command) (Reply, error) {
 	return n.call(ctx, &request{kind: forward.Submit, cmd: cmd, timeout: n.cfg.Limits.Timeout})
-}
-
-// waitSecondsMax is the longest a receive can wait, for whatever reason.
-const waitSecondsMax = limits.WaitSecondsMax * time.Second
-
-// Receive executes a receive, waiting up to wait for a message: 0 is a short
-// poll, and a negative wait means the queue's ReceiveMessageWaitTimeSeconds.
-// Nothing is received for a ctx that ended before. Errors are those of Submit.
-func (n *Node) Receive(ctx context.Context, cmd *queue.ReceiveMessages, wait time.Duration) (Reply, error) {
-	wait = min(wait, waitSecondsMax)
-	timeout := wait
-	if wait < 0 {
-		// The leader decides how long it waits. A node that has none must not wait for
-		// one longer than the queue would let it.
-		wait, timeout = -time.Millisecond, leader.WaitOf(n.replica, cmd.Queue)
-	}
-	if short := wait == 0; cmd.ShortPoll != short {
-		changed := *cmd
-		changed.ShortPoll = short
-		cmd = &changed
-	}
-	timeout += n.cfg.Limits.Timeout
-	return n.call(ctx, &request{kind: forward.Receive, cmd: cmd, wait: wait, timeout: timeout})
 }
 
 // request is one call on its way to the leader, which may be this node.
@@ -226,7 +201,7 @@ func (n *Node) executeHere(ctx context.Context, t *leader.Term, r *request) lead
 	case forward.Receive:
 		return t.Receive(ctx, leader.ReceiveRequest{
 			Request: r.proposed(),
-			Command: r.cmd.(*queue.ReceiveMessages),
+			Command: r.cmd,
 			Wait:    r.wait,
 			Waited:  n.cfg.Clock.Monotonic() - r.started,
 		})
@@ -269,52 +244,6 @@ func (n *Node) pause(ctx context.Context, changed leaderChange, pause time.Durat
 	case <-timer.C:
 	}
 	return moved, ctx.Err() == nil
-}
-
-// fifoSuffix ends the name of every FIFO queue and of no other.
-const fifoSuffix = ".fifo"
-
-// retrySafe reports whether executing r twice is the same as once (README,
-// decision 10; faults.md I12). It is asked only when what became of the first
-// attempt could not be found out.
-func (n *Node) retrySafe(ctx context.Context, r *request) bool {
-	switch cmd := r.cmd.(type) {
-	case *queue.ReceiveMessages:
-		return cmd.AttemptIDGiven && cmd.AttemptID != "" && strings.HasSuffix(cmd.Queue, fifoSuffix)
-	case *queue.SendMessages, *queue.Publish:
-		return n.resendSafe(ctx, r)
-	case *queue.DeleteMessages, *queue.ChangeMessageVisibility, *queue.AdvanceClock:
-		return true // not what sets attributes or tags: another client may have set others since
-	default:
-		return false
-	}
-}
-
-// provesNothing reports whether an answer leaves open what an earlier attempt
-// of unknown outcome did: a refusal may be the consequence of its success. A
-// delete is the exception, as deleting what is deleted is no error.
-func (n *Node) provesNothing(r *request, o leader.Outcome) bool {
-	if o.Response.Err != nil {
-		return true
-	}
-	switch result := o.Response.Result.(type) {
-	case queue.EntriesDone:
-		if _, deletes := r.cmd.(*queue.DeleteMessages); deletes {
-			return false
-		}
-		for _, err := range result.Errs {
-			if err != nil {
-				return true
-			}
-		}
-	case queue.MessagesSent:
-		for i := range result.Entries {
-			if result.Entries[i].Err != nil {
-				return true
-			}
-		}
-	}
-	return false
 }
 
 // resultOf classifies the end of a call for the metrics.

@@ -131,8 +131,8 @@ func (b *Broker) finish() {
 		if q.deliverable(b.now) {
 			b.emit(MessagesAvailable, q.name, 0)
 		}
-		if q.groups.sessions.TakeWoken() {
-			b.emit(SessionAvailable, q.name, 0)
+		for _, name := range q.groups.sessions.TakeWoken() {
+			b.events = append(b.events, Event{Kind: SessionAvailable, Queue: q.name, Session: name})
 		}
 		b.changed[i] = nil
 	}

@@ -75,8 +75,8 @@ const (
 	// TopicDeliveriesLost: Count messages of Topic could not be delivered to Queue, nor
 	// to a dead-letter queue.
 	TopicDeliveriesLost
-	// SessionAvailable: a receive in a locked session of Queue may now return
-	// messages.
+	// SessionAvailable: a receive in Session, a locked session of Queue, may now
+	// return messages, or finds that the lock has ended.
 	SessionAvailable
 	// ReplayAdded: the leader should begin to run a replay.
 	ReplayAdded
@@ -88,7 +88,9 @@ type Event struct {
 	Kind  EventKind
 	Queue string
 	Topic string // of the events of topics
-	Count int
+	// Session is that of SessionAvailable.
+	Session string
+	Count   int
 }
 
 // The types that commands, results and records are made of are named here again,

@@ -2,10 +2,12 @@ package queue
 
 import (
 	"math"
+	"strings"
 
 	"github.com/tidwall/btree"
 
 	"github.com/seriatimq/seriatim/queue/content"
+	"github.com/seriatimq/seriatim/queue/limits"
 	"github.com/seriatimq/seriatim/queue/refusal"
 	"github.com/seriatimq/seriatim/queue/session"
 )
@@ -165,4 +167,98 @@ func (c *ReleaseGroup) apply(b *Broker) (Result, *Error) {
 		out.Messages++
 	}
 	return out, nil
+}
+
+// GroupState is why the messages of a group are handed out now, or are not.
+type GroupState uint8
+
+// States of a group.
+const (
+	GroupEmpty      GroupState = iota + 1 // no messages, and nobody holds it
+	GroupReady                            // the next receive can get its first message
+	GroupInSession                        // a receiver has locked it as a session
+	GroupInFlight                         // its first message is with a receiver
+	GroupDelayed                          // the queue's delay hides its first message
+	GroupDeadLetter                       // the next receive moves its first message to the dead-letter queue
+	GroupAtLimit                          // it would be ready, but for the number of messages in flight
+)
+
+// GroupInfo is a message group as an operator sees it.
+type GroupInfo struct {
+	Name     string
+	Messages int64 // scheduled and deferred ones do not count
+	InFlight int64
+	State    GroupState
+	Until    Timestamp     // when State ends by itself; 0: never
+	First    PeekedMessage // zero without messages
+}
+
+// Groups lists at most limit groups that have messages, with a prefix and behind a
+// name.
+func (v View) Groups(queue, prefix, after string, limit int) (list []GroupInfo, err *Error) {
+	q, err := v.grouped(queue)
+	if err != nil {
+		return nil, err
+	}
+	q.groups.byName.Ascend(max(prefix, after), func(name string, _ MessageGroup) bool {
+		if len(list) == limit || !strings.HasPrefix(name, prefix) {
+			return false
+		}
+		if name > after {
+			list = append(list, v.group(q, name))
+		}
+		return true
+	})
+	return list, nil
+}
+
+// Group describes a group, also one without messages.
+func (v View) Group(queue, name string) (GroupInfo, *Error) {
+	q, err := v.grouped(queue)
+	if err != nil {
+		return GroupInfo{}, err
+	}
+	if !content.ValidID(name) {
+		return GroupInfo{}, content.InvalidID(name, "MessageGroupId")
+	}
+	return v.group(q, name), nil
+}
+
+// grouped finds a queue that knows the groups of its messages.
+func (v View) grouped(queue string) (*Queue, *Error) {
+	q, ok := v.b.queues.Get(queue)
+	switch {
+	case !ok:
+		return nil, refusal.NoSuchQueue()
+	case !q.attributes.FIFO:
+		return nil, fifoOnly("Message groups in order")
+	}
+	return q, nil
+}
+
+func (v View) group(q *Queue, name string) GroupInfo {
+	group, _ := q.groups.byName.Get(name)
+	g := GroupInfo{Name: name, Messages: group.messages, State: GroupEmpty}
+	g.InFlight = int64(len(q.groupInFlight(name, v.b.now)))
+	var first *Message
+	if head := q.groups.head(name); head != 0 {
+		first, _ = q.messages.Get(head)
+		g.First, g.State = v.peek(q, first), GroupReady
+	}
+	r, known := q.groups.sessions.Get(name)
+	switch {
+	case known && r.Locked(v.b.now):
+		g.State, g.Until = GroupInSession, r.LockedUntil
+		g.InFlight += q.groups.sessions.InFlightOf(name)
+	case first == nil:
+	case q.availableAt(first) > v.b.now && first.delivered():
+		g.State, g.Until = GroupInFlight, q.availableAt(first)
+	case q.availableAt(first) > v.b.now:
+		g.State, g.Until = GroupDelayed, q.availableAt(first)
+	case v.b.redriveRule(q).due(first):
+		g.State = GroupDeadLetter
+	case q.inFlight() >= limits.InFlightMax:
+		g.State = GroupAtLimit
+	}
+	return g
 }

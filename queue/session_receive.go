@@ -16,8 +16,11 @@ type ReceiveOptions struct {
 	Delete bool
 }
 
-// inSession reports whether a session was named.
-func (o *ReceiveOptions) inSession() bool { return o.Session != SessionRef{} }
+// inSession reports whether a session was named; nil has none.
+func (o *ReceiveOptions) inSession() bool { return o != nil && o.Session != SessionRef{} }
+
+// InSession reports whether the receive is one in a session.
+func (c *ReceiveMessages) InSession() bool { return c.Options.inSession() }
 
 // check checks the options of a receive, nil for none.
 func (o *ReceiveOptions) check(c *ReceiveMessages) *Error {
@@ -159,11 +162,12 @@ func (v View) SessionState(queue string, s SessionRef) (state string, given bool
 	return r.State, r.StateGiven, nil
 }
 
-// SessionFree reports whether an AcceptSession without an id would now lock one.
+// SessionFree reports whether an AcceptSession without an id would now lock a session,
+// or be refused.
 func (v View) SessionFree(queue string) bool {
 	q, ok := v.b.queues.Get(queue)
 	if !ok || !q.hasSessions() {
-		return false
+		return true
 	}
 	_, free := q.freeSession(v.b.now)
 	return free
@@ -171,14 +175,17 @@ func (v View) SessionFree(queue string) bool {
 
 // SessionDeliverable reports whether a receive in a session would now hand out a
 // message, or move one to the dead-letter queue, or be refused.
-func (v View) SessionDeliverable(queue string, s SessionRef) bool {
+func (v View) SessionDeliverable(queue string, o ReceiveOptions) bool {
 	q, ok := v.b.queues.Get(queue)
 	if !ok {
 		return true
 	}
-	r, err := v.b.openSession(q, s)
+	r, err := v.b.openSession(q, o.Session)
 	if err != nil {
 		return true
+	}
+	if !o.Delete && q.inFlight() >= limits.InFlightMax {
+		return false
 	}
 	next := selection{q: q, now: v.b.now, limit: 1, redrive: v.b.redriveRule(q)}
 	next.takeSession(r)

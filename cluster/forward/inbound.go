@@ -9,7 +9,6 @@ import (
 	"github.com/seriatimq/seriatim/cluster/peerpb"
 	"github.com/seriatimq/seriatim/cluster/wakeup"
 	"github.com/seriatimq/seriatim/fsm/codec"
-	"github.com/seriatimq/seriatim/queue"
 )
 
 // inbound is one stream from another node.
@@ -98,8 +97,7 @@ func (in *inbound) submit(t *leader.Term, r *peerpb.Request, deadline time.Durat
 
 func (in *inbound) receive(ctx context.Context, running *sync.WaitGroup, t *leader.Term, r *peerpb.Request, deadline time.Duration) {
 	cmd, err := codec.DecodeCommand(r.Command)
-	receive, ok := cmd.(*queue.ReceiveMessages)
-	if err != nil || !ok {
+	if err != nil || !leader.Waits(cmd) {
 		in.server.options.Log.Error("a node forwarded a receive that cannot be read", "error", err)
 		in.answer(r.Id, leader.Outcome{Verdict: leader.Unsupported})
 		return
@@ -112,8 +110,8 @@ func (in *inbound) receive(ctx context.Context, running *sync.WaitGroup, t *lead
 	running.Go(func() {
 		defer cancel()
 		in.answer(r.Id, t.Receive(ctx, leader.ReceiveRequest{
-			Request: requestOf(r, receive, deadline),
-			Command: receive,
+			Request: requestOf(r, cmd, deadline),
+			Command: cmd,
 			Wait:    time.Duration(r.WaitMillis) * time.Millisecond,
 			Waited:  time.Duration(r.WaitedMillis) * time.Millisecond,
 		}))

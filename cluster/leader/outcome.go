@@ -46,10 +46,19 @@ type Outcome struct {
 	Reason   string // of UnderPressure and Unsupported, for people
 }
 
-// ReceivedNothing reports whether o answers a receive without any message. A
-// replay that has none left is an answer all the same: it does not wait.
+// ReceivedNothing reports whether o answers a receive without any message, or the
+// acceptance of the next session without a session. A replay that has no message left is
+// an answer all the same: it does not wait.
 func (o Outcome) ReceivedNothing() bool {
-	received, ok := o.Response.Result.(queue.MessagesReceived)
-	return o.Verdict == Answered && o.Response.Err == nil && ok &&
-		len(received.Messages) == 0 && !received.Replayed
+	if o.Verdict != Answered || o.Response.Err != nil {
+		return false
+	}
+	switch result := o.Response.Result.(type) {
+	case queue.MessagesReceived:
+		return len(result.Messages) == 0 && !result.Replayed
+	case queue.SessionLocked:
+		return result.SessionID == ""
+	default:
+		return false
+	}
 }

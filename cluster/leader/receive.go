@@ -9,12 +9,13 @@ import (
 	"github.com/seriatimq/seriatim/queue"
 )
 
-// ReceiveRequest is a receive of a client.
+// ReceiveRequest is a receive of a client, or another command that waits while there
+// is nothing to give.
 type ReceiveRequest struct {
 	Request
-	Command *queue.ReceiveMessages // which Frame holds, encoded
-	Wait    time.Duration          // 0: short poll; negative: as the queue says
-	Waited  time.Duration          // of Wait, before this attempt
+	Command queue.Command // which Frame holds, encoded; Waits reports true
+	Wait    time.Duration // 0: short poll; negative: as the queue says
+	Waited  time.Duration // of Wait, before this attempt
 }
 
 // receiving is one receive while the leader works on it. Used by one goroutine.
@@ -42,7 +43,7 @@ func (t *Term) Receive(ctx context.Context, request ReceiveRequest) Outcome {
 		return Outcome{Verdict: Expired}
 	}
 	r := receiving{Term: t, ReceiveRequest: request}
-	wait := t.resolveWait(request.Command.Queue, request.Wait)
+	wait := t.resolveWait(request.Command.QueueName(), request.Wait)
 	if err := r.setShortPoll(wait == 0); err != nil {
 		t.options.Log.Error("encoding a receive failed", "error", err)
 		return Outcome{Verdict: Unsupported}
@@ -79,10 +80,11 @@ func WaitOf(replica *fsm.FSM, name string) time.Duration {
 
 // setShortPoll makes the command say whether its caller waits.
 func (r *receiving) setShortPoll(short bool) error {
-	if r.Command.ShortPoll == short {
+	receive, ok := r.Command.(*queue.ReceiveMessages)
+	if !ok || receive.ShortPoll == short {
 		return nil
 	}
-	cmd := *r.Command
+	cmd := *receive
 	cmd.ShortPoll = short
 	frame, err := codec.AppendCommand(nil, &cmd)
 	if err != nil {
@@ -162,26 +164,18 @@ func (r *receiving) ends(o Outcome) bool {
 func (r *receiving) passTurn(w *waitingReceive) {
 	r.waiting.release(w)
 	if r.worthProposing() {
-		r.waiting.available(w.queue)
+		r.waiting.available(w.place)
 	}
 }
 
-// worthProposing reports whether a receive in the log would do something: hand
-// out a message, repeat what its attempt id was given before, or be refused for
-// the in-flight limit, which only short polls are (sqs.md 4.9).
+// worthProposing reports whether the command would now do something in the log.
 func (r *receiving) worthProposing() (worth bool) {
-	r.options.Replica.Read(func(v queue.View) { worth = r.worthProposingIn(v) })
+	r.options.Replica.Read(func(v queue.View) { worth = worthProposing(r.Command, v) })
 	return worth
 }
 
-func (r *receiving) worthProposingIn(v queue.View) bool {
-	return v.Deliverable(r.Command.Queue) ||
-		r.Command.AttemptIDGiven && v.AttemptKnown(r.Command.Queue, r.Command.AttemptID) ||
-		r.Command.ShortPoll && v.OverLimit(r.Command.Queue)
-}
-
 func (r *receiving) exists() (exists bool) {
-	r.options.Replica.Read(func(v queue.View) { exists = v.QueueExists(r.Command.Queue) })
+	r.options.Replica.Read(func(v queue.View) { exists = v.QueueExists(r.Command.QueueName()) })
 	return exists
 }
 
@@ -211,14 +205,14 @@ func (r *receiving) emptyAnswer(ctx context.Context) (o Outcome, found bool) {
 	// Its log time may have moved, by entries about other queues, past what the
 	// deadlines has yet to write.
 	o.At = PositionOf(r.options.Replica.Read(func(v queue.View) {
-		if found = r.worthProposingIn(v) || v.Overdue(r.Command.Queue); found {
+		if found = worthProposing(r.Command, v) || v.Overdue(r.Command.QueueName()); found {
 			return
 		}
-		if _, refusal := v.Typed(r.Command.Queue); refusal != nil {
+		if _, refusal := v.Typed(r.Command.QueueName()); refusal != nil {
 			o.Response.Err = refusal
 			return
 		}
-		o.Response.Result = queue.MessagesReceived{}
+		o.Response.Result = nothingFor(r.Command)
 	}))
 	return o, found
 }

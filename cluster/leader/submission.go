@@ -58,7 +58,7 @@ func (s *Submission) refuse(o Outcome) {
 	}
 }
 
-// Essential reports whether a command adds no messages. Only those that do are
-// refused under pressure, and have less room to wait in: moving messages to another
-// queue adds none, a replay does.
+// Essential reports whether a command adds no messages, and no bytes either. Only those
+// that do are refused under pressure, and have less room to wait in: moving messages to
+// another queue adds none, a replay does, and who locks a session is about to empty it.
 func Essential(frame []byte) bool { return !codec.AddsMessages(frame) }

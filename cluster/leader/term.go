@@ -177,15 +177,16 @@ func (t *Term) Applied(deadline queue.Timestamp, version uint32, events []queue.
 	for i := range events {
 		switch event := &events[i]; event.Kind {
 		case queue.MessagesAvailable:
-			t.waiting.available(event.Queue)
+			t.waiting.available(waitingPlace{queue: event.Queue})
+			t.waiting.available(waitingPlace{queue: event.Queue, accept: true})
+		case queue.SessionAvailable:
+			t.waiting.available(waitingPlace{queue: event.Queue, session: event.Session})
 		case queue.TopicDeliveriesDeduplicated:
 			t.options.Counters.Deduplicated.add(event.Topic, event.Queue, event.Count)
 		case queue.TopicDeliveriesDeadLettered:
 			t.options.Counters.Undeliverable.add(event.Topic, event.Queue, event.Count)
 		case queue.TopicDeliveriesLost:
 			t.options.Counters.Lost.add(event.Topic, event.Queue, event.Count)
-		case queue.SessionAvailable:
-			// No request leads to sessions yet.
 		case queue.QueueDeleted:
 			t.waiting.deleted(event.Queue)
 		case queue.MoveTaskAdded:

@@ -6,19 +6,19 @@ import (
 	"sync"
 )
 
-// waitingReceives are the receives that wait for messages, by queue and in order of
-// arrival. A receive has its turn from when it is woken or piggybacked on a send
+// waitingReceives are the receives that wait for messages, and the others that wait for
+// a session, by what they wait for and in order of arrival. A receive has its turn from when it is woken or piggybacked on a send
 // until it releases it; while one has, none is woken. So a message wakes one
 // receive, not all. Safe for concurrent use; one that waits costs nothing but memory.
 type waitingReceives struct {
 	max int
 
 	mu     sync.Mutex
-	queues map[string]*waitingQueue
+	queues map[waitingPlace]*waitingQueue
 	count  int
 }
 
-// waitingQueue are those of one queue.
+// waitingQueue are those of one place.
 type waitingQueue struct {
 	waiting list.List // of *waitingReceive
 	turns   int       // receives that have their turn
@@ -29,7 +29,7 @@ type waitingQueue struct {
 
 // waitingReceive is one of them.
 type waitingReceive struct {
-	queue       string
+	place       waitingPlace
 	ctx         context.Context // of the receive
 	request     ReceiveRequest
 	element     *list.Element // nil once it has its turn or is gone
@@ -40,23 +40,23 @@ type waitingReceive struct {
 }
 
 func newWaitingReceives(limit int) *waitingReceives {
-	return &waitingReceives{max: limit, queues: make(map[string]*waitingQueue)}
+	return &waitingReceives{max: limit, queues: make(map[waitingPlace]*waitingQueue)}
 }
 
 // add begins to wait, unless too many do. One that waited before goes to the front.
 func (r *waitingReceives) add(ctx context.Context, request ReceiveRequest, front bool) (*waitingReceive, bool) {
-	queue := request.Command.Queue
+	place := placeOf(request.Command)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.count >= r.max {
 		return nil, false
 	}
-	q := r.queues[queue]
+	q := r.queues[place]
 	if q == nil {
 		q = &waitingQueue{}
-		r.queues[queue] = q
+		r.queues[place] = q
 	}
-	w := &waitingReceive{queue: queue, ctx: ctx, request: request, woken: make(chan struct{})}
+	w := &waitingReceive{place: place, ctx: ctx, request: request, woken: make(chan struct{})}
 	if front {
 		w.element = q.waiting.PushFront(w)
 	} else {
@@ -71,11 +71,11 @@ func (r *waitingReceives) add(ctx context.Context, request ReceiveRequest, front
 func (r *waitingReceives) remove(w *waitingReceive) (turn bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	q := r.queues[w.queue]
+	q := r.queues[w.place]
 	if w.element != nil {
 		r.dequeue(q, w)
 	}
-	r.forgetUnused(w.queue, q)
+	r.forgetUnused(w.place, q)
 	return w.turn
 }
 
@@ -88,23 +88,23 @@ func (r *waitingReceives) release(w *waitingReceive) {
 		return
 	}
 	w.turn = false
-	q := r.queues[w.queue]
+	q := r.queues[w.place]
 	q.turns--
-	r.forgetUnused(w.queue, q)
+	r.forgetUnused(w.place, q)
 }
 
-// available wakes the receive that waited longest, unless one has its turn: that
-// one looks again when it is done.
-func (r *waitingReceives) available(queue string) {
+// available wakes the receive that waited longest at a place, unless one has its turn:
+// that one looks again when it is done.
+func (r *waitingReceives) available(place waitingPlace) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	q := r.queues[queue]
+	q := r.queues[place]
 	if q == nil {
 		return
 	}
 	q.inVain = false
 	if q.turns > 0 || q.waiting.Len() == 0 {
-		r.forgetUnused(queue, q)
+		r.forgetUnused(place, q)
 		return
 	}
 	close(r.giveTurn(q).woken)
@@ -124,7 +124,7 @@ func (r *waitingReceives) giveTurn(q *waitingQueue) *waitingReceive {
 func (r *waitingReceives) piggyback(queue []byte) *Submission {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	q := r.queues[string(queue)]
+	q := r.queues[waitingPlace{queue: string(queue)}]
 	if q == nil || q.inVain || q.waiting.Len() == 0 || q.waiting.Front().Value.(*waitingReceive).ctx.Err() != nil {
 		return nil
 	}
@@ -142,24 +142,28 @@ func (r *waitingReceives) piggyback(queue []byte) *Submission {
 func (r *waitingReceives) inVain(w *waitingReceive) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.queues[w.queue].inVain = true
+	r.queues[w.place].inVain = true
 }
 
 // deleted wakes all receives of a queue to find that out.
 func (r *waitingReceives) deleted(queue string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	q := r.queues[queue]
-	if q == nil {
-		return
+	for place, q := range r.queues {
+		if place.queue == queue {
+			r.wakeAll(place, q)
+		}
 	}
+}
+
+func (r *waitingReceives) wakeAll(place waitingPlace, q *waitingQueue) {
 	for q.waiting.Len() > 0 {
 		w := q.waiting.Front().Value.(*waitingReceive)
 		r.dequeue(q, w)
 		close(w.woken)
 	}
 	q.inVain = false
-	r.forgetUnused(queue, q)
+	r.forgetUnused(place, q)
 }
 
 func (r *waitingReceives) dequeue(q *waitingQueue, w *waitingReceive) {
@@ -168,10 +172,10 @@ func (r *waitingReceives) dequeue(q *waitingQueue, w *waitingReceive) {
 	r.count--
 }
 
-// forgetUnused forgets a queue that nobody waits for and nothing is to be known of.
-func (r *waitingReceives) forgetUnused(queue string, q *waitingQueue) {
+// forgetUnused forgets a place that nobody waits at and nothing is to be known of.
+func (r *waitingReceives) forgetUnused(place waitingPlace, q *waitingQueue) {
 	if q != nil && q.turns == 0 && q.waiting.Len() == 0 && !q.inVain {
-		delete(r.queues, queue)
+		delete(r.queues, place)
 	}
 }
 

@@ -182,7 +182,7 @@ func TestAddsMessages(t *testing.T) {
 	for _, cmd := range everyCommand() {
 		want := false
 		switch cmd.(type) {
-		case *queue.SendMessages, *queue.Publish, *queue.ReplayMessages:
+		case *queue.SendMessages, *queue.Publish, *queue.ReplayMessages, *queue.SetSessionState:
 			want = true
 		}
 		if got := AddsMessages(mustFrame(t, filledCommand(t, fsmtest.Distinct(), cmd))); got != want {

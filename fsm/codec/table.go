@@ -28,9 +28,10 @@ type codec struct {
 
 // Numbers of the commands that add messages.
 const (
-	sendMessagesNumber   = 20
-	replayMessagesNumber = 33
-	publishNumber        = 48
+	sendMessagesNumber    = 20
+	replayMessagesNumber  = 33
+	publishNumber         = 48
+	setSessionStateNumber = 53
 )
 
 // Numbers and versions are part of the disk format: never changed, never
@@ -74,7 +75,7 @@ var codecs = [...]codec{
 	line(50, 1, 3, "AcceptSession", acceptSessionMessage, acceptSessionCommand),
 	line(51, 1, 3, "RenewSession", renewSessionMessage, renewSessionCommand),
 	line(52, 1, 3, "ReleaseSession", releaseSessionMessage, releaseSessionCommand),
-	line(53, 1, 3, "SetSessionState", setSessionStateMessage, setSessionStateCommand),
+	line(setSessionStateNumber, 1, 3, "SetSessionState", setSessionStateMessage, setSessionStateCommand),
 }
 
 // line makes a table line from the two conversions of a command.
@@ -178,11 +179,18 @@ func CommandName(frame []byte) (string, error) {
 	return c.name, nil
 }
 
-// AddsMessages reports whether the command in a frame adds messages: it is a send, a
-// publish or a step of a replay.
+// AddsMessages reports whether the command in a frame adds messages, or as many bytes: it
+// is a send, a publish, a step of a replay, or sets the state of a session.
 func AddsMessages(frame []byte) bool {
 	c, _, err := parseFrame(frame)
-	return err == nil && (c.number == sendMessagesNumber || c.number == publishNumber || c.number == replayMessagesNumber)
+	if err != nil {
+		return false
+	}
+	switch c.number {
+	case sendMessagesNumber, publishNumber, replayMessagesNumber, setSessionStateNumber:
+		return true
+	}
+	return false
 }
 
 // given is nil for an absent integer.

@@ -48,7 +48,7 @@ func (t *Table) InFlightOf(name string) int64 {
 // Return notes that the holder of a session can receive a message now: one that is in
 // no more flight, or a new one.
 func (t *Table) Return(name string, sequence uint64) {
-	t.woken = true
+	t.wake(name)
 	r, _ := t.records.Get(name)
 	if sequence < r.Next {
 		t.claim(name).returned.Set(sequence, struct{}{})
@@ -75,13 +75,25 @@ func (t *Table) ForgetMessages() {
 	t.claims, t.inFlight = new(btree.Map[string, *claim]), 0
 }
 
-// Wake notes that holders of sessions may have something to receive.
-func (t *Table) Wake() { t.woken = t.woken || t.Locks() > 0 }
+// Wake notes that the holders of all sessions may have something to receive.
+func (t *Table) Wake() {
+	t.byEnd.Scan(func(p Position) bool {
+		t.wake(p.Name)
+		return true
+	})
+}
 
-// TakeWoken reports whether a holder was given something to receive since the last
-// call.
-func (t *Table) TakeWoken() bool {
+// wake notes that whoever waits in a session is to look.
+func (t *Table) wake(name string) {
+	if n := len(t.woken); n == 0 || t.woken[n-1] != name {
+		t.woken = append(t.woken, name)
+	}
+}
+
+// TakeWoken are the sessions, some more than once, whose holders were given something
+// to receive since the last call, or lost their lock.
+func (t *Table) TakeWoken() []string {
 	woken := t.woken
-	t.woken = false
+	t.woken = nil
 	return woken
 }

@@ -20,7 +20,7 @@ type Table struct {
 	bytes       int64
 	claims      *btree.Map[string, *claim] // of locked sessions; meaningless in a copy that is not the newest
 	inFlight    int64                      // under all locks
-	woken       bool                       // the holder of a lock may have something to receive; not state
+	woken       []string                   // sessions whose holders are to look; not state
 }
 
 // Position orders sessions by a time, then by name.
@@ -104,6 +104,7 @@ func (t *Table) take(k statehash.Key, name string) *Record {
 func (t *Table) Unlock(k statehash.Key, name string) {
 	if r, ok := t.records.Get(name); ok {
 		t.Put(k, r.unlocked())
+		t.wake(name)
 	}
 }
 

@@ -137,13 +137,16 @@ func TestClaims(t *testing.T) {
 	if table.InFlight() != 3 || table.InFlightOf("a") != 2 || !slices.Equal(returned(), []uint64{4}) {
 		t.Errorf("after a renewal %d in flight, %d of them in a, %v given back", table.InFlight(), table.InFlightOf("a"), returned())
 	}
-	if !table.TakeWoken() || table.TakeWoken() {
-		t.Error("the holder is to be told once")
+	if first, again := table.TakeWoken(), table.TakeWoken(); !slices.Equal(first, []string{"a"}) || again != nil {
+		t.Errorf("%v and then %v are to be told, want the holder of a once", first, again)
 	}
 	if !table.Locked("a") || !table.HasLock("a", 1) || table.HasLock("a", 2) || table.Locked("c") {
 		t.Error("the locks are wrong")
 	}
 	table.Unlock(k, "a")
+	if woken := table.TakeWoken(); !slices.Equal(woken, []string{"a"}) {
+		t.Errorf("%v are told of the end of the lock of a", woken)
+	}
 	if table.InFlight() != 1 || table.InFlightOf("a") != 0 || returned() != nil || table.Locked("a") {
 		t.Errorf("after the lock %d in flight, %d of them in a, %v given back", table.InFlight(), table.InFlightOf("a"), returned())
 	}

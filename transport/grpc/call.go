@@ -74,6 +74,30 @@ var permissions = map[string]string{
 	"ListSubscriptions":         "sns:ListSubscriptions",
 	"Publish":                   "sns:Publish",
 	"PublishStream":             "sns:Publish",
+
+	"ScheduleMessages": "sqs:SendMessage",
+	"CancelScheduled":  "sqs:DeleteMessage",
+	"Peek":             "sqs:ReceiveMessage",
+	"Complete":         "sqs:DeleteMessage",
+	"Abandon":          "sqs:ChangeMessageVisibility",
+	"Renew":            "sqs:ChangeMessageVisibility",
+	"Defer":            "sqs:ChangeMessageVisibility",
+	"DeadLetter":       "sqs:DeleteMessage",
+	"ReceiveDeferred":  "sqs:ReceiveMessage",
+
+	"AcceptSession":   "sqs:ReceiveMessage",
+	"RenewSession":    "sqs:ChangeMessageVisibility",
+	"ReleaseSession":  "sqs:ChangeMessageVisibility",
+	"GetSessionState": "sqs:ReceiveMessage",
+	"SetSessionState": "sqs:ReceiveMessage",
+	"ListSessions":    "sqs:ReceiveMessage",
+
+	"LookUpDeduplication":   "sqs:GetQueueAttributes",
+	"GetDeduplicationStats": "sqs:GetQueueAttributes",
+	"ForgetDeduplication":   "sqs:PurgeQueue",
+	"ListGroups":            "sqs:GetQueueAttributes",
+	"GetGroup":              "sqs:GetQueueAttributes",
+	"ReleaseGroup":          "sqs:ChangeMessageVisibility",
 }
 
 type callKey struct{}

@@ -1,10 +1,10 @@
 // Package grpc is the native API: the same queues and topics as over HTTP, with streams for
-// the fast paths. docs/manual/grpc.md is its manual, queues.proto and topics.proto its definition.
+// the fast paths. docs/manual/grpc.md is its manual, the .proto files its definition.
 //
 // # What it owns
 //
-// The published services seriatim.v1.Queues and Topics; the table of their methods
-// with the permission of each; the statuses of errors; the streams SendStream,
+// The published services of package seriatim.v1; the table of their methods with the
+// permission of each; the statuses of errors; the streams SendStream,
 // PublishStream and Consume; health and reflection; how calls are bounded, counted and ended.
 //
 // # What it refuses to know
@@ -45,4 +45,4 @@
 // it stays one, as both APIs show the same attributes.
 package grpc
 
-//go:generate go run -C ../../test/tools ./protogen -grpc -out transport/grpc/seriatimpb transport/grpc/queues.proto transport/grpc/topics.proto
+//go:generate go run -C ../../test/tools ./protogen -grpc -out transport/grpc/seriatimpb transport/grpc/queues.proto transport/grpc/topics.proto transport/grpc/messages.proto transport/grpc/sessions.proto transport/grpc/inspection.proto

@@ -27,7 +27,8 @@ const (
 	reasonNoLeader       = "NoLeader"
 	reasonUpgradeNeeded  = "UpgradeNeeded"
 	reasonDraining       = "Draining"
-	reasonNotReached     = "NotReached" // an earlier message of the stream failed
+	reasonNotReached     = "NotReached"         // an earlier message of the stream failed
+	reasonNoSession      = "NoSessionAvailable" // of AcceptSession
 	reasonInternal       = "InternalFailure"
 )
 
@@ -68,6 +69,11 @@ var failures = map[refusal.Code]failure{
 	refusal.SubscriptionLimitExceeded:    {codes.ResourceExhausted, "SubscriptionLimitExceeded"},
 	refusal.ReplayLimitExceeded:          {codes.ResourceExhausted, "ReplayLimitExceeded"},
 	refusal.ParameterValueInvalid:        {codes.InvalidArgument, "ParameterValueInvalid"},
+	refusal.MessageNotFound:              {codes.NotFound, "MessageNotFound"},
+	refusal.MessageLockLost:              {codes.Aborted, "MessageLockLost"},
+	refusal.SessionCannotBeLocked:        {codes.FailedPrecondition, "SessionCannotBeLocked"},
+	refusal.SessionLockLost:              {codes.Aborted, "SessionLockLost"},
+	refusal.DeduplicationIDUnknown:       {codes.NotFound, "DeduplicationIdUnknown"},
 	// No method of this API can cause these two.
 	refusal.InvalidFormatVersion:  {codes.Internal, reasonInternal},
 	refusal.InvalidClusterSetting: {codes.Internal, reasonInternal},

@@ -87,6 +87,13 @@ func (n *testNode) Receive(ctx context.Context, cmd *queue.ReceiveMessages, wait
 	return n.Node.Receive(ctx, cmd, wait)
 }
 
+func (n *testNode) AcceptSession(ctx context.Context, cmd *queue.AcceptSession, wait time.Duration) (cluster.Reply, error) {
+	if err := n.fail.Load(); err != nil {
+		return cluster.Reply{}, *err
+	}
+	return n.Node.AcceptSession(ctx, cmd, wait)
+}
+
 func (n *testNode) Read(ctx context.Context, read func(queue.View) error) (cluster.Position, error) {
 	if err := n.fail.Load(); err != nil {
 		return cluster.Position{}, *err

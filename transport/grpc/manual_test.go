@@ -6,8 +6,6 @@ import (
 	"testing"
 
 	"google.golang.org/grpc/codes"
-
-	"github.com/seriatimq/seriatim/queue/refusal"
 )
 
 // The table of errors in the manual is that of the code.
@@ -28,13 +26,14 @@ func TestManual(t *testing.T) {
 	want := map[string]codes.Code{
 		reasonOutcomeUnknown: codes.Unavailable, reasonUnderPressure: codes.Unavailable, reasonOverloaded: codes.Unavailable,
 		reasonNoLeader: codes.Unavailable, reasonDraining: codes.Unavailable, reasonUpgradeNeeded: codes.FailedPrecondition, reasonNotReached: codes.Unavailable, reasonInternal: codes.Internal,
+		reasonNoSession: codes.DeadlineExceeded,
 	}
-	for code := refusal.QueueDoesNotExist; code <= refusal.ParameterValueInvalid; code++ {
+	for _, code := range everyCode() {
 		want[failures[code].reason] = failures[code].code
 	}
 	names := map[codes.Code]string{
 		codes.Unavailable: "UNAVAILABLE", codes.Internal: "INTERNAL", codes.NotFound: "NOT_FOUND", codes.AlreadyExists: "ALREADY_EXISTS",
-		codes.FailedPrecondition: "FAILED_PRECONDITION", codes.InvalidArgument: "INVALID_ARGUMENT", codes.ResourceExhausted: "RESOURCE_EXHAUSTED",
+		codes.Aborted: "ABORTED", codes.DeadlineExceeded: "DEADLINE_EXCEEDED", codes.FailedPrecondition: "FAILED_PRECONDITION", codes.InvalidArgument: "INVALID_ARGUMENT", codes.ResourceExhausted: "RESOURCE_EXHAUSTED",
 	}
 	for reason, code := range want {
 		if listed[reason] != names[code] {

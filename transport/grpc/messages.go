@@ -24,11 +24,17 @@ func (q *queues) Send(ctx context.Context, in *seriatimpb.SendRequest) (*seriati
 	if err := c.on(in.GetQueue()); err != nil {
 		return nil, err
 	}
-	if refused := queue.CheckEntryCount(len(in.GetMessages()), "message"); refused != nil {
+	results, err := c.send(ctx, in.GetMessages())
+	return &seriatimpb.SendResponse{Results: results}, err
+}
+
+// send sends messages, each of which is accepted or refused for itself.
+func (c *call) send(ctx context.Context, messages []*seriatimpb.OutgoingMessage) ([]*seriatimpb.SendResult, error) {
+	if refused := queue.CheckEntryCount(len(messages), "message"); refused != nil {
 		return nil, c.refuse(ctx, refused)
 	}
-	entries := make([]queue.SendEntry, len(in.GetMessages()))
-	for i, m := range in.GetMessages() {
+	entries := make([]queue.SendEntry, len(messages))
+	for i, m := range messages {
 		entries[i] = sendEntry(m)
 	}
 	sent, err := resultOf[queue.MessagesSent](c.submit(ctx, &queue.SendMessages{
@@ -37,11 +43,11 @@ func (q *queues) Send(ctx context.Context, in *seriatimpb.SendRequest) (*seriati
 	if err != nil {
 		return nil, err
 	}
-	out := &seriatimpb.SendResponse{Results: make([]*seriatimpb.SendResult, len(sent.Entries))}
+	results := make([]*seriatimpb.SendResult, len(sent.Entries))
 	for i := range sent.Entries {
-		out.Results[i] = sendResult(&sent.Entries[i], c.repeated)
+		results[i] = sendResult(&sent.Entries[i], c.repeated)
 	}
-	return out, nil
+	return results, nil
 }
 
 // waitOfQueue lets the queue's ReceiveMessageWaitTimeSeconds decide.
@@ -63,14 +69,18 @@ func (q *queues) Receive(ctx context.Context, in *seriatimpb.ReceiveRequest) (*s
 	cmd := &queue.ReceiveMessages{
 		Queue: c.queue, MaxMessages: domainInt(in.MaxMessages), VisibilityTimeout: domainInt(in.VisibilityTimeoutSeconds), ShortPoll: wait == 0,
 	}
-	if isFIFO(c.queue) {
-		cmd.AttemptID, cmd.AttemptIDGiven = in.GetAttemptId(), true
-		if in.AttemptId == nil {
-			var err error
-			if cmd.AttemptID, err = q.server.newAttemptID(); err != nil {
-				return nil, err
-			}
+	var err error
+	if cmd.Options, err = c.receiveOptions(ctx, in); err != nil {
+		return nil, err
+	}
+	switch cmd.AttemptID, cmd.AttemptIDGiven = in.GetAttemptId(), in.AttemptId != nil; {
+	case !isFIFO(c.queue): // it would be ignored
+		cmd.AttemptID, cmd.AttemptIDGiven = "", false
+	case in.AttemptId == nil && cmd.Options == nil:
+		if cmd.AttemptID, err = q.server.newAttemptID(); err != nil {
+			return nil, err
 		}
+		cmd.AttemptIDGiven = true
 	}
 	received, err := c.receive(ctx, cmd, wait)
 	if err != nil {
@@ -87,8 +97,24 @@ func (q *queues) Receive(ctx context.Context, in *seriatimpb.ReceiveRequest) (*s
 	return out, nil
 }
 
+// receiveOptions are what no SQS client can ask for, nil if nothing of it was.
+func (c *call) receiveOptions(ctx context.Context, in *seriatimpb.ReceiveRequest) (*queue.ReceiveOptions, error) {
+	if in.GetSession() == nil && !in.GetDeleteOnReceipt() {
+		return nil, nil //nolint:nilnil // a receive without options has none
+	}
+	ref, err := c.session(ctx, in.GetSession())
+	return &queue.ReceiveOptions{Session: ref, Delete: in.GetDeleteOnReceipt()}, err
+}
+
 // receive waits for messages until the caller hangs up or the node stops.
 func (c *call) receive(ctx context.Context, cmd *queue.ReceiveMessages, wait time.Duration) (queue.MessagesReceived, error) {
+	return resultOf[queue.MessagesReceived](c.await(ctx, wait, func(ctx context.Context) (cluster.Reply, error) {
+		return c.server.Node.Receive(ctx, cmd, wait)
+	}))
+}
+
+// await executes a command that waits, until the caller hangs up or the node stops.
+func (c *call) await(ctx context.Context, wait time.Duration, execute func(context.Context) (cluster.Reply, error)) (queue.Result, error) {
 	waits := c.server.waits.Context()
 	if wait != 0 {
 		var cancel context.CancelFunc
@@ -96,13 +122,13 @@ func (c *call) receive(ctx context.Context, cmd *queue.ReceiveMessages, wait tim
 		defer cancel()
 		defer context.AfterFunc(waits, cancel)()
 	}
-	reply, err := c.server.Node.Receive(ctx, cmd, wait)
+	reply, err := execute(ctx)
 	c.position = reply.Position
-	// A receive on its way into the log is not denied: it may take effect.
+	// What is on its way into the log is not denied: it may take effect.
 	if errors.Is(err, context.Canceled) && waits.Err() != nil && !errors.Is(err, cluster.ErrOutcomeUnknown) {
-		return queue.MessagesReceived{}, errDraining
+		return nil, errDraining
 	}
-	return resultOf[queue.MessagesReceived](reply.Result, err)
+	return reply.Result, err
 }
 
 // newAttemptID makes the id of a receive that the caller gave none.

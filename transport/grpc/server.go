@@ -29,6 +29,9 @@ type Node interface {
 	// Receive executes a receive that waits for messages; a negative wait
 	// means the queue's ReceiveMessageWaitTimeSeconds.
 	Receive(ctx context.Context, cmd *queue.ReceiveMessages, wait time.Duration) (cluster.Reply, error)
+	// AcceptSession executes an acceptance, which waits for a session that is free
+	// unless it names one.
+	AcceptSession(ctx context.Context, cmd *queue.AcceptSession, wait time.Duration) (cluster.Reply, error)
 	// Leader is the id of this node and that of the leader, empty if unknown.
 	Leader() (self, leader string)
 	// Ready is nil if the node can answer.
@@ -75,6 +78,9 @@ func New(ctx context.Context, o Options) *Server {
 	)
 	seriatimpb.RegisterQueuesServer(s.grpc, &queues{server: s})
 	seriatimpb.RegisterTopicsServer(s.grpc, &topics{server: s})
+	seriatimpb.RegisterMessagesServer(s.grpc, &messages{server: s})
+	seriatimpb.RegisterSessionsServer(s.grpc, &sessions{server: s})
+	seriatimpb.RegisterInspectionServer(s.grpc, &inspection{server: s})
 	healthpb.RegisterHealthServer(s.grpc, &health{server: s})
 	reflection.Register(s.grpc)
 	for service, info := range s.grpc.GetServiceInfo() {
@@ -119,7 +125,9 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func noBody() [32]byte { return emptyHash }
 
 // services are those of the API. No two have a method of the same name.
-var services = []*grpc.ServiceDesc{&seriatimpb.Queues_ServiceDesc, &seriatimpb.Topics_ServiceDesc}
+var services = []*grpc.ServiceDesc{
+	&seriatimpb.Queues_ServiceDesc, &seriatimpb.Topics_ServiceDesc, &seriatimpb.Messages_ServiceDesc, &seriatimpb.Sessions_ServiceDesc, &seriatimpb.Inspection_ServiceDesc,
+}
 
 // methodName is the name of a method of the API, empty for any other.
 func methodName(path string) string {

@@ -21,8 +21,16 @@ func sendEntry(m *seriatimpb.OutgoingMessage) queue.SendEntry {
 	return queue.SendEntry{
 		Body: m.GetBody(), Attributes: domainAttributes(m.GetAttributes()), TraceHeader: m.GetTraceHeader(), DelaySeconds: domainInt(m.DelaySeconds),
 		GroupID: m.GetGroupId(), GroupIDGiven: m.GroupId != nil,
-		DeduplicationID: m.GetDeduplicationId(), DeduplicationIDGiven: m.DeduplicationId != nil,
+		DeduplicationID: m.GetDeduplicationId(), DeduplicationIDGiven: m.DeduplicationId != nil, Options: sendOptions(m),
 	}
+}
+
+// sendOptions are what no SQS client can ask for, nil if nothing of it was.
+func sendOptions(m *seriatimpb.OutgoingMessage) *queue.SendOptions {
+	if m.GetEnqueueAtMs() == 0 && m.GetPartitionKey() == "" {
+		return nil
+	}
+	return &queue.SendOptions{EnqueueAt: queue.Timestamp(m.GetEnqueueAtMs()), PartitionKey: m.GetPartitionKey()}
 }
 
 // domainAttributes are message attributes in the form of the domain: sorted by
@@ -55,7 +63,7 @@ func sendResult(e *queue.SentEntry, repeated bool) *seriatimpb.SendResult {
 	}
 	out := &seriatimpb.SendResult{MessageId: e.MessageID.String(), SequenceNumber: uint64(e.Sequence)}
 	if !repeated {
-		out.Duplicate = &e.Duplicate
+		out.Duplicate, out.FirstAcceptedAtMs, out.FirstIsScheduled = &e.Duplicate, int64(e.FirstAcceptedAt), e.FirstIsScheduled
 	}
 	return out
 }
@@ -66,10 +74,13 @@ func wireMessages(received []queue.ReceivedMessage) (out []*seriatimpb.Message, 
 	for i := range received {
 		m := &received[i]
 		out[i] = &seriatimpb.Message{
-			MessageId: m.MessageID.String(), ReceiptHandle: m.Handle.String(), Body: m.Body.String(),
+			MessageId: m.MessageID.String(), Body: m.Body.String(),
 			GroupId: m.GroupID, DeduplicationId: m.DeduplicationID, SequenceNumber: uint64(m.Sequence),
 			SentAtMs: int64(m.SentAt), FirstReceivedAtMs: int64(m.FirstReceivedAt), ReceiveCount: m.ReceiveCount,
 			SenderId: m.SenderID, TraceHeader: m.TraceHeader, DeadLetterSource: m.DeadLetterSource,
+		}
+		if m.Handle != (queue.ReceiptHandle{}) { // peeked at, or deleted on receipt
+			out[i].ReceiptHandle = m.Handle.String()
 		}
 		size += int64(len(out[i].Body))
 		if len(m.Attributes) == 0 {

@@ -1367,8 +1367,15 @@ type OutgoingMessage struct {
 	DeduplicationId *string                `protobuf:"bytes,4,opt,name=deduplication_id,json=deduplicationId,proto3,oneof" json:"deduplication_id,omitempty"`
 	DelaySeconds    *int32                 `protobuf:"varint,5,opt,name=delay_seconds,json=delaySeconds,proto3,oneof" json:"delay_seconds,omitempty"` // 0 to 900; standard queues only
 	TraceHeader     string                 `protobuf:"bytes,6,opt,name=trace_header,json=traceHeader,proto3" json:"trace_header,omitempty"`           // AWSTraceHeader
-	unknownFields   protoimpl.UnknownFields
-	sizeCache       protoimpl.SizeCache
+	// FIFO queues only: what deduplication looks at beside the id if the queue's
+	// DeduplicationScope is partitionKey. With a group id it must be equal to that.
+	PartitionKey string `protobuf:"bytes,7,opt,name=partition_key,json=partitionKey,proto3" json:"partition_key,omitempty"`
+	// FIFO queues only: before this time, in milliseconds since 1970, the message is not
+	// delivered. Then it is enqueued as if it were sent at that instant. 0, or a time in
+	// the past: at once.
+	EnqueueAtMs   int64 `protobuf:"varint,8,opt,name=enqueue_at_ms,json=enqueueAtMs,proto3" json:"enqueue_at_ms,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *OutgoingMessage) Reset() {
@@ -1443,6 +1450,20 @@ func (x *OutgoingMessage) GetTraceHeader() string {
 	return ""
 }
 
+func (x *OutgoingMessage) GetPartitionKey() string {
+	if x != nil {
+		return x.PartitionKey
+	}
+	return ""
+}
+
+func (x *OutgoingMessage) GetEnqueueAtMs() int64 {
+	if x != nil {
+		return x.EnqueueAtMs
+	}
+	return 0
+}
+
 // Failure is why one of several things was not done.
 type Failure struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -1513,9 +1534,13 @@ type SendResult struct {
 	// Whether nothing was stored because the queue knows the deduplication id, so
 	// that id and number are those of the first message. Absent if the node had to
 	// make the send twice and may have met its own first attempt.
-	Duplicate     *bool `protobuf:"varint,4,opt,name=duplicate,proto3,oneof" json:"duplicate,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	Duplicate *bool `protobuf:"varint,4,opt,name=duplicate,proto3,oneof" json:"duplicate,omitempty"`
+	// Of a duplicate: when the first message was accepted, and whether it still waits for
+	// its time of enqueueing, so that sequence_number can cancel it.
+	FirstAcceptedAtMs int64 `protobuf:"varint,5,opt,name=first_accepted_at_ms,json=firstAcceptedAtMs,proto3" json:"first_accepted_at_ms,omitempty"`
+	FirstIsScheduled  bool  `protobuf:"varint,6,opt,name=first_is_scheduled,json=firstIsScheduled,proto3" json:"first_is_scheduled,omitempty"`
+	unknownFields     protoimpl.UnknownFields
+	sizeCache         protoimpl.SizeCache
 }
 
 func (x *SendResult) Reset() {
@@ -1572,6 +1597,20 @@ func (x *SendResult) GetSequenceNumber() uint64 {
 func (x *SendResult) GetDuplicate() bool {
 	if x != nil && x.Duplicate != nil {
 		return *x.Duplicate
+	}
+	return false
+}
+
+func (x *SendResult) GetFirstAcceptedAtMs() int64 {
+	if x != nil {
+		return x.FirstAcceptedAtMs
+	}
+	return 0
+}
+
+func (x *SendResult) GetFirstIsScheduled() bool {
+	if x != nil {
+		return x.FirstIsScheduled
 	}
 	return false
 }
@@ -1680,9 +1719,16 @@ type ReceiveRequest struct {
 	WaitSeconds              *int32                 `protobuf:"varint,4,opt,name=wait_seconds,json=waitSeconds,proto3,oneof" json:"wait_seconds,omitempty"`                                          // 0 to 20; absent: the queue's
 	// Names this receive: made again under the same id, it returns the same
 	// messages. FIFO queues only. Absent: the server makes one.
-	AttemptId     *string `protobuf:"bytes,5,opt,name=attempt_id,json=attemptId,proto3,oneof" json:"attempt_id,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	AttemptId *string `protobuf:"bytes,5,opt,name=attempt_id,json=attemptId,proto3,oneof" json:"attempt_id,omitempty"`
+	// Receives in a session, under whose lock the messages then are, so that they
+	// have no visibility timeout. Absent: from the groups that no session has locked.
+	Session *SessionRef `protobuf:"bytes,6,opt,name=session,proto3" json:"session,omitempty"`
+	// Deletes the messages as they are handed out; they have no receipt handles, and an
+	// answer that is lost is lost with its messages. FIFO queues only, without an attempt
+	// id.
+	DeleteOnReceipt bool `protobuf:"varint,7,opt,name=delete_on_receipt,json=deleteOnReceipt,proto3" json:"delete_on_receipt,omitempty"`
+	unknownFields   protoimpl.UnknownFields
+	sizeCache       protoimpl.SizeCache
 }
 
 func (x *ReceiveRequest) Reset() {
@@ -1750,6 +1796,73 @@ func (x *ReceiveRequest) GetAttemptId() string {
 	return ""
 }
 
+func (x *ReceiveRequest) GetSession() *SessionRef {
+	if x != nil {
+		return x.Session
+	}
+	return nil
+}
+
+func (x *ReceiveRequest) GetDeleteOnReceipt() bool {
+	if x != nil {
+		return x.DeleteOnReceipt
+	}
+	return false
+}
+
+// SessionRef names the lock of a session, for its holder.
+type SessionRef struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	SessionId     string                 `protobuf:"bytes,1,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
+	Token         string                 `protobuf:"bytes,2,opt,name=token,proto3" json:"token,omitempty"` // as AcceptSession gave it
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SessionRef) Reset() {
+	*x = SessionRef{}
+	mi := &file_transport_grpc_queues_proto_msgTypes[31]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SessionRef) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SessionRef) ProtoMessage() {}
+
+func (x *SessionRef) ProtoReflect() protoreflect.Message {
+	mi := &file_transport_grpc_queues_proto_msgTypes[31]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SessionRef.ProtoReflect.Descriptor instead.
+func (*SessionRef) Descriptor() ([]byte, []int) {
+	return file_transport_grpc_queues_proto_rawDescGZIP(), []int{31}
+}
+
+func (x *SessionRef) GetSessionId() string {
+	if x != nil {
+		return x.SessionId
+	}
+	return ""
+}
+
+func (x *SessionRef) GetToken() string {
+	if x != nil {
+		return x.Token
+	}
+	return ""
+}
+
 type ReceiveResponse struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Messages      []*Message             `protobuf:"bytes,1,rep,name=messages,proto3" json:"messages,omitempty"`
@@ -1761,7 +1874,7 @@ type ReceiveResponse struct {
 
 func (x *ReceiveResponse) Reset() {
 	*x = ReceiveResponse{}
-	mi := &file_transport_grpc_queues_proto_msgTypes[31]
+	mi := &file_transport_grpc_queues_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1773,7 +1886,7 @@ func (x *ReceiveResponse) String() string {
 func (*ReceiveResponse) ProtoMessage() {}
 
 func (x *ReceiveResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_transport_grpc_queues_proto_msgTypes[31]
+	mi := &file_transport_grpc_queues_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1786,7 +1899,7 @@ func (x *ReceiveResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReceiveResponse.ProtoReflect.Descriptor instead.
 func (*ReceiveResponse) Descriptor() ([]byte, []int) {
-	return file_transport_grpc_queues_proto_rawDescGZIP(), []int{31}
+	return file_transport_grpc_queues_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *ReceiveResponse) GetMessages() []*Message {
@@ -1832,7 +1945,7 @@ type Message struct {
 
 func (x *Message) Reset() {
 	*x = Message{}
-	mi := &file_transport_grpc_queues_proto_msgTypes[32]
+	mi := &file_transport_grpc_queues_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1844,7 +1957,7 @@ func (x *Message) String() string {
 func (*Message) ProtoMessage() {}
 
 func (x *Message) ProtoReflect() protoreflect.Message {
-	mi := &file_transport_grpc_queues_proto_msgTypes[32]
+	mi := &file_transport_grpc_queues_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1857,7 +1970,7 @@ func (x *Message) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Message.ProtoReflect.Descriptor instead.
 func (*Message) Descriptor() ([]byte, []int) {
-	return file_transport_grpc_queues_proto_rawDescGZIP(), []int{32}
+	return file_transport_grpc_queues_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *Message) GetMessageId() string {
@@ -1961,7 +2074,7 @@ type DeleteRequest struct {
 
 func (x *DeleteRequest) Reset() {
 	*x = DeleteRequest{}
-	mi := &file_transport_grpc_queues_proto_msgTypes[33]
+	mi := &file_transport_grpc_queues_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1973,7 +2086,7 @@ func (x *DeleteRequest) String() string {
 func (*DeleteRequest) ProtoMessage() {}
 
 func (x *DeleteRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_transport_grpc_queues_proto_msgTypes[33]
+	mi := &file_transport_grpc_queues_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1986,7 +2099,7 @@ func (x *DeleteRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteRequest.ProtoReflect.Descriptor instead.
 func (*DeleteRequest) Descriptor() ([]byte, []int) {
-	return file_transport_grpc_queues_proto_rawDescGZIP(), []int{33}
+	return file_transport_grpc_queues_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *DeleteRequest) GetQueue() string {
@@ -2012,7 +2125,7 @@ type DeleteResponse struct {
 
 func (x *DeleteResponse) Reset() {
 	*x = DeleteResponse{}
-	mi := &file_transport_grpc_queues_proto_msgTypes[34]
+	mi := &file_transport_grpc_queues_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2024,7 +2137,7 @@ func (x *DeleteResponse) String() string {
 func (*DeleteResponse) ProtoMessage() {}
 
 func (x *DeleteResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_transport_grpc_queues_proto_msgTypes[34]
+	mi := &file_transport_grpc_queues_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2037,7 +2150,7 @@ func (x *DeleteResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteResponse.ProtoReflect.Descriptor instead.
 func (*DeleteResponse) Descriptor() ([]byte, []int) {
-	return file_transport_grpc_queues_proto_rawDescGZIP(), []int{34}
+	return file_transport_grpc_queues_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *DeleteResponse) GetOutcomes() []*Outcome {
@@ -2057,7 +2170,7 @@ type Outcome struct {
 
 func (x *Outcome) Reset() {
 	*x = Outcome{}
-	mi := &file_transport_grpc_queues_proto_msgTypes[35]
+	mi := &file_transport_grpc_queues_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2069,7 +2182,7 @@ func (x *Outcome) String() string {
 func (*Outcome) ProtoMessage() {}
 
 func (x *Outcome) ProtoReflect() protoreflect.Message {
-	mi := &file_transport_grpc_queues_proto_msgTypes[35]
+	mi := &file_transport_grpc_queues_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2082,7 +2195,7 @@ func (x *Outcome) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Outcome.ProtoReflect.Descriptor instead.
 func (*Outcome) Descriptor() ([]byte, []int) {
-	return file_transport_grpc_queues_proto_rawDescGZIP(), []int{35}
+	return file_transport_grpc_queues_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *Outcome) GetFailure() *Failure {
@@ -2102,7 +2215,7 @@ type ChangeVisibilityRequest struct {
 
 func (x *ChangeVisibilityRequest) Reset() {
 	*x = ChangeVisibilityRequest{}
-	mi := &file_transport_grpc_queues_proto_msgTypes[36]
+	mi := &file_transport_grpc_queues_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2114,7 +2227,7 @@ func (x *ChangeVisibilityRequest) String() string {
 func (*ChangeVisibilityRequest) ProtoMessage() {}
 
 func (x *ChangeVisibilityRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_transport_grpc_queues_proto_msgTypes[36]
+	mi := &file_transport_grpc_queues_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2127,7 +2240,7 @@ func (x *ChangeVisibilityRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChangeVisibilityRequest.ProtoReflect.Descriptor instead.
 func (*ChangeVisibilityRequest) Descriptor() ([]byte, []int) {
-	return file_transport_grpc_queues_proto_rawDescGZIP(), []int{36}
+	return file_transport_grpc_queues_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *ChangeVisibilityRequest) GetQueue() string {
@@ -2154,7 +2267,7 @@ type VisibilityEntry struct {
 
 func (x *VisibilityEntry) Reset() {
 	*x = VisibilityEntry{}
-	mi := &file_transport_grpc_queues_proto_msgTypes[37]
+	mi := &file_transport_grpc_queues_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2166,7 +2279,7 @@ func (x *VisibilityEntry) String() string {
 func (*VisibilityEntry) ProtoMessage() {}
 
 func (x *VisibilityEntry) ProtoReflect() protoreflect.Message {
-	mi := &file_transport_grpc_queues_proto_msgTypes[37]
+	mi := &file_transport_grpc_queues_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2179,7 +2292,7 @@ func (x *VisibilityEntry) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use VisibilityEntry.ProtoReflect.Descriptor instead.
 func (*VisibilityEntry) Descriptor() ([]byte, []int) {
-	return file_transport_grpc_queues_proto_rawDescGZIP(), []int{37}
+	return file_transport_grpc_queues_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *VisibilityEntry) GetReceiptHandle() string {
@@ -2205,7 +2318,7 @@ type ChangeVisibilityResponse struct {
 
 func (x *ChangeVisibilityResponse) Reset() {
 	*x = ChangeVisibilityResponse{}
-	mi := &file_transport_grpc_queues_proto_msgTypes[38]
+	mi := &file_transport_grpc_queues_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2217,7 +2330,7 @@ func (x *ChangeVisibilityResponse) String() string {
 func (*ChangeVisibilityResponse) ProtoMessage() {}
 
 func (x *ChangeVisibilityResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_transport_grpc_queues_proto_msgTypes[38]
+	mi := &file_transport_grpc_queues_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2230,7 +2343,7 @@ func (x *ChangeVisibilityResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChangeVisibilityResponse.ProtoReflect.Descriptor instead.
 func (*ChangeVisibilityResponse) Descriptor() ([]byte, []int) {
-	return file_transport_grpc_queues_proto_rawDescGZIP(), []int{38}
+	return file_transport_grpc_queues_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *ChangeVisibilityResponse) GetOutcomes() []*Outcome {
@@ -2251,7 +2364,7 @@ type StartMoveTaskRequest struct {
 
 func (x *StartMoveTaskRequest) Reset() {
 	*x = StartMoveTaskRequest{}
-	mi := &file_transport_grpc_queues_proto_msgTypes[39]
+	mi := &file_transport_grpc_queues_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2263,7 +2376,7 @@ func (x *StartMoveTaskRequest) String() string {
 func (*StartMoveTaskRequest) ProtoMessage() {}
 
 func (x *StartMoveTaskRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_transport_grpc_queues_proto_msgTypes[39]
+	mi := &file_transport_grpc_queues_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2276,7 +2389,7 @@ func (x *StartMoveTaskRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StartMoveTaskRequest.ProtoReflect.Descriptor instead.
 func (*StartMoveTaskRequest) Descriptor() ([]byte, []int) {
-	return file_transport_grpc_queues_proto_rawDescGZIP(), []int{39}
+	return file_transport_grpc_queues_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *StartMoveTaskRequest) GetSource() string {
@@ -2309,7 +2422,7 @@ type StartMoveTaskResponse struct {
 
 func (x *StartMoveTaskResponse) Reset() {
 	*x = StartMoveTaskResponse{}
-	mi := &file_transport_grpc_queues_proto_msgTypes[40]
+	mi := &file_transport_grpc_queues_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2321,7 +2434,7 @@ func (x *StartMoveTaskResponse) String() string {
 func (*StartMoveTaskResponse) ProtoMessage() {}
 
 func (x *StartMoveTaskResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_transport_grpc_queues_proto_msgTypes[40]
+	mi := &file_transport_grpc_queues_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2334,7 +2447,7 @@ func (x *StartMoveTaskResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StartMoveTaskResponse.ProtoReflect.Descriptor instead.
 func (*StartMoveTaskResponse) Descriptor() ([]byte, []int) {
-	return file_transport_grpc_queues_proto_rawDescGZIP(), []int{40}
+	return file_transport_grpc_queues_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *StartMoveTaskResponse) GetTaskId() string {
@@ -2354,7 +2467,7 @@ type CancelMoveTaskRequest struct {
 
 func (x *CancelMoveTaskRequest) Reset() {
 	*x = CancelMoveTaskRequest{}
-	mi := &file_transport_grpc_queues_proto_msgTypes[41]
+	mi := &file_transport_grpc_queues_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2366,7 +2479,7 @@ func (x *CancelMoveTaskRequest) String() string {
 func (*CancelMoveTaskRequest) ProtoMessage() {}
 
 func (x *CancelMoveTaskRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_transport_grpc_queues_proto_msgTypes[41]
+	mi := &file_transport_grpc_queues_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2379,7 +2492,7 @@ func (x *CancelMoveTaskRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelMoveTaskRequest.ProtoReflect.Descriptor instead.
 func (*CancelMoveTaskRequest) Descriptor() ([]byte, []int) {
-	return file_transport_grpc_queues_proto_rawDescGZIP(), []int{41}
+	return file_transport_grpc_queues_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *CancelMoveTaskRequest) GetSource() string {
@@ -2405,7 +2518,7 @@ type CancelMoveTaskResponse struct {
 
 func (x *CancelMoveTaskResponse) Reset() {
 	*x = CancelMoveTaskResponse{}
-	mi := &file_transport_grpc_queues_proto_msgTypes[42]
+	mi := &file_transport_grpc_queues_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2417,7 +2530,7 @@ func (x *CancelMoveTaskResponse) String() string {
 func (*CancelMoveTaskResponse) ProtoMessage() {}
 
 func (x *CancelMoveTaskResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_transport_grpc_queues_proto_msgTypes[42]
+	mi := &file_transport_grpc_queues_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2430,7 +2543,7 @@ func (x *CancelMoveTaskResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelMoveTaskResponse.ProtoReflect.Descriptor instead.
 func (*CancelMoveTaskResponse) Descriptor() ([]byte, []int) {
-	return file_transport_grpc_queues_proto_rawDescGZIP(), []int{42}
+	return file_transport_grpc_queues_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *CancelMoveTaskResponse) GetMoved() int64 {
@@ -2450,7 +2563,7 @@ type ListMoveTasksRequest struct {
 
 func (x *ListMoveTasksRequest) Reset() {
 	*x = ListMoveTasksRequest{}
-	mi := &file_transport_grpc_queues_proto_msgTypes[43]
+	mi := &file_transport_grpc_queues_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2462,7 +2575,7 @@ func (x *ListMoveTasksRequest) String() string {
 func (*ListMoveTasksRequest) ProtoMessage() {}
 
 func (x *ListMoveTasksRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_transport_grpc_queues_proto_msgTypes[43]
+	mi := &file_transport_grpc_queues_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2475,7 +2588,7 @@ func (x *ListMoveTasksRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListMoveTasksRequest.ProtoReflect.Descriptor instead.
 func (*ListMoveTasksRequest) Descriptor() ([]byte, []int) {
-	return file_transport_grpc_queues_proto_rawDescGZIP(), []int{43}
+	return file_transport_grpc_queues_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *ListMoveTasksRequest) GetSource() string {
@@ -2501,7 +2614,7 @@ type ListMoveTasksResponse struct {
 
 func (x *ListMoveTasksResponse) Reset() {
 	*x = ListMoveTasksResponse{}
-	mi := &file_transport_grpc_queues_proto_msgTypes[44]
+	mi := &file_transport_grpc_queues_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2513,7 +2626,7 @@ func (x *ListMoveTasksResponse) String() string {
 func (*ListMoveTasksResponse) ProtoMessage() {}
 
 func (x *ListMoveTasksResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_transport_grpc_queues_proto_msgTypes[44]
+	mi := &file_transport_grpc_queues_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2526,7 +2639,7 @@ func (x *ListMoveTasksResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListMoveTasksResponse.ProtoReflect.Descriptor instead.
 func (*ListMoveTasksResponse) Descriptor() ([]byte, []int) {
-	return file_transport_grpc_queues_proto_rawDescGZIP(), []int{44}
+	return file_transport_grpc_queues_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *ListMoveTasksResponse) GetTasks() []*MoveTask {
@@ -2553,7 +2666,7 @@ type MoveTask struct {
 
 func (x *MoveTask) Reset() {
 	*x = MoveTask{}
-	mi := &file_transport_grpc_queues_proto_msgTypes[45]
+	mi := &file_transport_grpc_queues_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2565,7 +2678,7 @@ func (x *MoveTask) String() string {
 func (*MoveTask) ProtoMessage() {}
 
 func (x *MoveTask) ProtoReflect() protoreflect.Message {
-	mi := &file_transport_grpc_queues_proto_msgTypes[45]
+	mi := &file_transport_grpc_queues_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2578,7 +2691,7 @@ func (x *MoveTask) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MoveTask.ProtoReflect.Descriptor instead.
 func (*MoveTask) Descriptor() ([]byte, []int) {
-	return file_transport_grpc_queues_proto_rawDescGZIP(), []int{45}
+	return file_transport_grpc_queues_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *MoveTask) GetTaskId() string {
@@ -2657,7 +2770,7 @@ type SendStreamRequest struct {
 
 func (x *SendStreamRequest) Reset() {
 	*x = SendStreamRequest{}
-	mi := &file_transport_grpc_queues_proto_msgTypes[46]
+	mi := &file_transport_grpc_queues_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2669,7 +2782,7 @@ func (x *SendStreamRequest) String() string {
 func (*SendStreamRequest) ProtoMessage() {}
 
 func (x *SendStreamRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_transport_grpc_queues_proto_msgTypes[46]
+	mi := &file_transport_grpc_queues_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2682,7 +2795,7 @@ func (x *SendStreamRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SendStreamRequest.ProtoReflect.Descriptor instead.
 func (*SendStreamRequest) Descriptor() ([]byte, []int) {
-	return file_transport_grpc_queues_proto_rawDescGZIP(), []int{46}
+	return file_transport_grpc_queues_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *SendStreamRequest) GetQueue() string {
@@ -2721,7 +2834,7 @@ type SendStreamResponse struct {
 
 func (x *SendStreamResponse) Reset() {
 	*x = SendStreamResponse{}
-	mi := &file_transport_grpc_queues_proto_msgTypes[47]
+	mi := &file_transport_grpc_queues_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2733,7 +2846,7 @@ func (x *SendStreamResponse) String() string {
 func (*SendStreamResponse) ProtoMessage() {}
 
 func (x *SendStreamResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_transport_grpc_queues_proto_msgTypes[47]
+	mi := &file_transport_grpc_queues_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2746,7 +2859,7 @@ func (x *SendStreamResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SendStreamResponse.ProtoReflect.Descriptor instead.
 func (*SendStreamResponse) Descriptor() ([]byte, []int) {
-	return file_transport_grpc_queues_proto_rawDescGZIP(), []int{47}
+	return file_transport_grpc_queues_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *SendStreamResponse) GetFirstNumber() uint64 {
@@ -2784,7 +2897,7 @@ type ConsumeRequest struct {
 
 func (x *ConsumeRequest) Reset() {
 	*x = ConsumeRequest{}
-	mi := &file_transport_grpc_queues_proto_msgTypes[48]
+	mi := &file_transport_grpc_queues_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2796,7 +2909,7 @@ func (x *ConsumeRequest) String() string {
 func (*ConsumeRequest) ProtoMessage() {}
 
 func (x *ConsumeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_transport_grpc_queues_proto_msgTypes[48]
+	mi := &file_transport_grpc_queues_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2809,7 +2922,7 @@ func (x *ConsumeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ConsumeRequest.ProtoReflect.Descriptor instead.
 func (*ConsumeRequest) Descriptor() ([]byte, []int) {
-	return file_transport_grpc_queues_proto_rawDescGZIP(), []int{48}
+	return file_transport_grpc_queues_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *ConsumeRequest) GetRequest() isConsumeRequest_Request {
@@ -2886,7 +2999,7 @@ type ConsumeOpen struct {
 
 func (x *ConsumeOpen) Reset() {
 	*x = ConsumeOpen{}
-	mi := &file_transport_grpc_queues_proto_msgTypes[49]
+	mi := &file_transport_grpc_queues_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2898,7 +3011,7 @@ func (x *ConsumeOpen) String() string {
 func (*ConsumeOpen) ProtoMessage() {}
 
 func (x *ConsumeOpen) ProtoReflect() protoreflect.Message {
-	mi := &file_transport_grpc_queues_proto_msgTypes[49]
+	mi := &file_transport_grpc_queues_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2911,7 +3024,7 @@ func (x *ConsumeOpen) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ConsumeOpen.ProtoReflect.Descriptor instead.
 func (*ConsumeOpen) Descriptor() ([]byte, []int) {
-	return file_transport_grpc_queues_proto_rawDescGZIP(), []int{49}
+	return file_transport_grpc_queues_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *ConsumeOpen) GetQueue() string {
@@ -2963,7 +3076,7 @@ type Settlement struct {
 
 func (x *Settlement) Reset() {
 	*x = Settlement{}
-	mi := &file_transport_grpc_queues_proto_msgTypes[50]
+	mi := &file_transport_grpc_queues_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2975,7 +3088,7 @@ func (x *Settlement) String() string {
 func (*Settlement) ProtoMessage() {}
 
 func (x *Settlement) ProtoReflect() protoreflect.Message {
-	mi := &file_transport_grpc_queues_proto_msgTypes[50]
+	mi := &file_transport_grpc_queues_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2988,7 +3101,7 @@ func (x *Settlement) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Settlement.ProtoReflect.Descriptor instead.
 func (*Settlement) Descriptor() ([]byte, []int) {
-	return file_transport_grpc_queues_proto_rawDescGZIP(), []int{50}
+	return file_transport_grpc_queues_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *Settlement) GetNumber() uint64 {
@@ -3034,7 +3147,7 @@ type ConsumeResponse struct {
 
 func (x *ConsumeResponse) Reset() {
 	*x = ConsumeResponse{}
-	mi := &file_transport_grpc_queues_proto_msgTypes[51]
+	mi := &file_transport_grpc_queues_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3046,7 +3159,7 @@ func (x *ConsumeResponse) String() string {
 func (*ConsumeResponse) ProtoMessage() {}
 
 func (x *ConsumeResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_transport_grpc_queues_proto_msgTypes[51]
+	mi := &file_transport_grpc_queues_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3059,7 +3172,7 @@ func (x *ConsumeResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ConsumeResponse.ProtoReflect.Descriptor instead.
 func (*ConsumeResponse) Descriptor() ([]byte, []int) {
-	return file_transport_grpc_queues_proto_rawDescGZIP(), []int{51}
+	return file_transport_grpc_queues_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *ConsumeResponse) GetResponse() isConsumeResponse_Response {
@@ -3145,7 +3258,7 @@ type ConsumeOpened struct {
 
 func (x *ConsumeOpened) Reset() {
 	*x = ConsumeOpened{}
-	mi := &file_transport_grpc_queues_proto_msgTypes[52]
+	mi := &file_transport_grpc_queues_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3157,7 +3270,7 @@ func (x *ConsumeOpened) String() string {
 func (*ConsumeOpened) ProtoMessage() {}
 
 func (x *ConsumeOpened) ProtoReflect() protoreflect.Message {
-	mi := &file_transport_grpc_queues_proto_msgTypes[52]
+	mi := &file_transport_grpc_queues_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3170,7 +3283,7 @@ func (x *ConsumeOpened) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ConsumeOpened.ProtoReflect.Descriptor instead.
 func (*ConsumeOpened) Descriptor() ([]byte, []int) {
-	return file_transport_grpc_queues_proto_rawDescGZIP(), []int{52}
+	return file_transport_grpc_queues_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *ConsumeOpened) GetNextAttemptId() string {
@@ -3198,7 +3311,7 @@ type Delivery struct {
 
 func (x *Delivery) Reset() {
 	*x = Delivery{}
-	mi := &file_transport_grpc_queues_proto_msgTypes[53]
+	mi := &file_transport_grpc_queues_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3210,7 +3323,7 @@ func (x *Delivery) String() string {
 func (*Delivery) ProtoMessage() {}
 
 func (x *Delivery) ProtoReflect() protoreflect.Message {
-	mi := &file_transport_grpc_queues_proto_msgTypes[53]
+	mi := &file_transport_grpc_queues_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3223,7 +3336,7 @@ func (x *Delivery) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Delivery.ProtoReflect.Descriptor instead.
 func (*Delivery) Descriptor() ([]byte, []int) {
-	return file_transport_grpc_queues_proto_rawDescGZIP(), []int{53}
+	return file_transport_grpc_queues_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *Delivery) GetMessages() []*Message {
@@ -3257,7 +3370,7 @@ type Settled struct {
 
 func (x *Settled) Reset() {
 	*x = Settled{}
-	mi := &file_transport_grpc_queues_proto_msgTypes[54]
+	mi := &file_transport_grpc_queues_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3269,7 +3382,7 @@ func (x *Settled) String() string {
 func (*Settled) ProtoMessage() {}
 
 func (x *Settled) ProtoReflect() protoreflect.Message {
-	mi := &file_transport_grpc_queues_proto_msgTypes[54]
+	mi := &file_transport_grpc_queues_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3282,7 +3395,7 @@ func (x *Settled) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Settled.ProtoReflect.Descriptor instead.
 func (*Settled) Descriptor() ([]byte, []int) {
-	return file_transport_grpc_queues_proto_rawDescGZIP(), []int{54}
+	return file_transport_grpc_queues_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *Settled) GetNumber() uint64 {
@@ -3310,7 +3423,7 @@ type Lost struct {
 
 func (x *Lost) Reset() {
 	*x = Lost{}
-	mi := &file_transport_grpc_queues_proto_msgTypes[55]
+	mi := &file_transport_grpc_queues_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3322,7 +3435,7 @@ func (x *Lost) String() string {
 func (*Lost) ProtoMessage() {}
 
 func (x *Lost) ProtoReflect() protoreflect.Message {
-	mi := &file_transport_grpc_queues_proto_msgTypes[55]
+	mi := &file_transport_grpc_queues_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3335,7 +3448,7 @@ func (x *Lost) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Lost.ProtoReflect.Descriptor instead.
 func (*Lost) Descriptor() ([]byte, []int) {
-	return file_transport_grpc_queues_proto_rawDescGZIP(), []int{55}
+	return file_transport_grpc_queues_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *Lost) GetReceiptHandles() []string {
@@ -3437,7 +3550,7 @@ const file_transport_grpc_queues_proto_rawDesc = "" +
 	"\tdata_type\x18\x01 \x01(\tR\bdataType\x12\x14\n" +
 	"\x04text\x18\x02 \x01(\tH\x00R\x04text\x12\x18\n" +
 	"\x06binary\x18\x03 \x01(\fH\x00R\x06binaryB\a\n" +
-	"\x05value\"\x9b\x03\n" +
+	"\x05value\"\xe4\x03\n" +
 	"\x0fOutgoingMessage\x12\x12\n" +
 	"\x04body\x18\x01 \x01(\tR\x04body\x12L\n" +
 	"\n" +
@@ -3446,7 +3559,9 @@ const file_transport_grpc_queues_proto_rawDesc = "" +
 	"\bgroup_id\x18\x03 \x01(\tH\x00R\agroupId\x88\x01\x01\x12.\n" +
 	"\x10deduplication_id\x18\x04 \x01(\tH\x01R\x0fdeduplicationId\x88\x01\x01\x12(\n" +
 	"\rdelay_seconds\x18\x05 \x01(\x05H\x02R\fdelaySeconds\x88\x01\x01\x12!\n" +
-	"\ftrace_header\x18\x06 \x01(\tR\vtraceHeader\x1aU\n" +
+	"\ftrace_header\x18\x06 \x01(\tR\vtraceHeader\x12#\n" +
+	"\rpartition_key\x18\a \x01(\tR\fpartitionKey\x12\"\n" +
+	"\renqueue_at_ms\x18\b \x01(\x03R\venqueueAtMs\x1aU\n" +
 	"\x0fAttributesEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12,\n" +
 	"\x05value\x18\x02 \x01(\v2\x16.seriatim.v1.AttributeR\x05value:\x028\x01B\v\n" +
@@ -3456,32 +3571,41 @@ const file_transport_grpc_queues_proto_rawDesc = "" +
 	"\aFailure\x12\x12\n" +
 	"\x04code\x18\x01 \x01(\x05R\x04code\x12\x16\n" +
 	"\x06reason\x18\x02 \x01(\tR\x06reason\x12\x18\n" +
-	"\amessage\x18\x03 \x01(\tR\amessage\"\xb5\x01\n" +
+	"\amessage\x18\x03 \x01(\tR\amessage\"\x94\x02\n" +
 	"\n" +
 	"SendResult\x12.\n" +
 	"\afailure\x18\x01 \x01(\v2\x14.seriatim.v1.FailureR\afailure\x12\x1d\n" +
 	"\n" +
 	"message_id\x18\x02 \x01(\tR\tmessageId\x12'\n" +
 	"\x0fsequence_number\x18\x03 \x01(\x04R\x0esequenceNumber\x12!\n" +
-	"\tduplicate\x18\x04 \x01(\bH\x00R\tduplicate\x88\x01\x01B\f\n" +
+	"\tduplicate\x18\x04 \x01(\bH\x00R\tduplicate\x88\x01\x01\x12/\n" +
+	"\x14first_accepted_at_ms\x18\x05 \x01(\x03R\x11firstAcceptedAtMs\x12,\n" +
+	"\x12first_is_scheduled\x18\x06 \x01(\bR\x10firstIsScheduledB\f\n" +
 	"\n" +
 	"_duplicate\"]\n" +
 	"\vSendRequest\x12\x14\n" +
 	"\x05queue\x18\x01 \x01(\tR\x05queue\x128\n" +
 	"\bmessages\x18\x02 \x03(\v2\x1c.seriatim.v1.OutgoingMessageR\bmessages\"A\n" +
 	"\fSendResponse\x121\n" +
-	"\aresults\x18\x01 \x03(\v2\x17.seriatim.v1.SendResultR\aresults\"\xad\x02\n" +
+	"\aresults\x18\x01 \x03(\v2\x17.seriatim.v1.SendResultR\aresults\"\x8c\x03\n" +
 	"\x0eReceiveRequest\x12\x14\n" +
 	"\x05queue\x18\x01 \x01(\tR\x05queue\x12&\n" +
 	"\fmax_messages\x18\x02 \x01(\x05H\x00R\vmaxMessages\x88\x01\x01\x12A\n" +
 	"\x1avisibility_timeout_seconds\x18\x03 \x01(\x05H\x01R\x18visibilityTimeoutSeconds\x88\x01\x01\x12&\n" +
 	"\fwait_seconds\x18\x04 \x01(\x05H\x02R\vwaitSeconds\x88\x01\x01\x12\"\n" +
 	"\n" +
-	"attempt_id\x18\x05 \x01(\tH\x03R\tattemptId\x88\x01\x01B\x0f\n" +
+	"attempt_id\x18\x05 \x01(\tH\x03R\tattemptId\x88\x01\x01\x121\n" +
+	"\asession\x18\x06 \x01(\v2\x17.seriatim.v1.SessionRefR\asession\x12*\n" +
+	"\x11delete_on_receipt\x18\a \x01(\bR\x0fdeleteOnReceiptB\x0f\n" +
 	"\r_max_messagesB\x1d\n" +
 	"\x1b_visibility_timeout_secondsB\x0f\n" +
 	"\r_wait_secondsB\r\n" +
-	"\v_attempt_id\"~\n" +
+	"\v_attempt_id\"A\n" +
+	"\n" +
+	"SessionRef\x12\x1d\n" +
+	"\n" +
+	"session_id\x18\x01 \x01(\tR\tsessionId\x12\x14\n" +
+	"\x05token\x18\x02 \x01(\tR\x05token\"~\n" +
 	"\x0fReceiveResponse\x120\n" +
 	"\bmessages\x18\x01 \x03(\v2\x14.seriatim.v1.MessageR\bmessages\x12\x1d\n" +
 	"\n" +
@@ -3652,7 +3776,7 @@ func file_transport_grpc_queues_proto_rawDescGZIP() []byte {
 }
 
 var file_transport_grpc_queues_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_transport_grpc_queues_proto_msgTypes = make([]protoimpl.MessageInfo, 64)
+var file_transport_grpc_queues_proto_msgTypes = make([]protoimpl.MessageInfo, 65)
 var file_transport_grpc_queues_proto_goTypes = []any{
 	(MoveTaskStatus)(0),                   // 0: seriatim.v1.MoveTaskStatus
 	(SettlementKind)(0),                   // 1: seriatim.v1.SettlementKind
@@ -3687,119 +3811,121 @@ var file_transport_grpc_queues_proto_goTypes = []any{
 	(*SendRequest)(nil),                   // 30: seriatim.v1.SendRequest
 	(*SendResponse)(nil),                  // 31: seriatim.v1.SendResponse
 	(*ReceiveRequest)(nil),                // 32: seriatim.v1.ReceiveRequest
-	(*ReceiveResponse)(nil),               // 33: seriatim.v1.ReceiveResponse
-	(*Message)(nil),                       // 34: seriatim.v1.Message
-	(*DeleteRequest)(nil),                 // 35: seriatim.v1.DeleteRequest
-	(*DeleteResponse)(nil),                // 36: seriatim.v1.DeleteResponse
-	(*Outcome)(nil),                       // 37: seriatim.v1.Outcome
-	(*ChangeVisibilityRequest)(nil),       // 38: seriatim.v1.ChangeVisibilityRequest
-	(*VisibilityEntry)(nil),               // 39: seriatim.v1.VisibilityEntry
-	(*ChangeVisibilityResponse)(nil),      // 40: seriatim.v1.ChangeVisibilityResponse
-	(*StartMoveTaskRequest)(nil),          // 41: seriatim.v1.StartMoveTaskRequest
-	(*StartMoveTaskResponse)(nil),         // 42: seriatim.v1.StartMoveTaskResponse
-	(*CancelMoveTaskRequest)(nil),         // 43: seriatim.v1.CancelMoveTaskRequest
-	(*CancelMoveTaskResponse)(nil),        // 44: seriatim.v1.CancelMoveTaskResponse
-	(*ListMoveTasksRequest)(nil),          // 45: seriatim.v1.ListMoveTasksRequest
-	(*ListMoveTasksResponse)(nil),         // 46: seriatim.v1.ListMoveTasksResponse
-	(*MoveTask)(nil),                      // 47: seriatim.v1.MoveTask
-	(*SendStreamRequest)(nil),             // 48: seriatim.v1.SendStreamRequest
-	(*SendStreamResponse)(nil),            // 49: seriatim.v1.SendStreamResponse
-	(*ConsumeRequest)(nil),                // 50: seriatim.v1.ConsumeRequest
-	(*ConsumeOpen)(nil),                   // 51: seriatim.v1.ConsumeOpen
-	(*Settlement)(nil),                    // 52: seriatim.v1.Settlement
-	(*ConsumeResponse)(nil),               // 53: seriatim.v1.ConsumeResponse
-	(*ConsumeOpened)(nil),                 // 54: seriatim.v1.ConsumeOpened
-	(*Delivery)(nil),                      // 55: seriatim.v1.Delivery
-	(*Settled)(nil),                       // 56: seriatim.v1.Settled
-	(*Lost)(nil),                          // 57: seriatim.v1.Lost
-	nil,                                   // 58: seriatim.v1.CreateQueueRequest.AttributesEntry
-	nil,                                   // 59: seriatim.v1.CreateQueueRequest.TagsEntry
-	nil,                                   // 60: seriatim.v1.GetQueueAttributesResponse.AttributesEntry
-	nil,                                   // 61: seriatim.v1.SetQueueAttributesRequest.AttributesEntry
-	nil,                                   // 62: seriatim.v1.TagQueueRequest.TagsEntry
-	nil,                                   // 63: seriatim.v1.ListQueueTagsResponse.TagsEntry
-	nil,                                   // 64: seriatim.v1.OutgoingMessage.AttributesEntry
-	nil,                                   // 65: seriatim.v1.Message.AttributesEntry
+	(*SessionRef)(nil),                    // 33: seriatim.v1.SessionRef
+	(*ReceiveResponse)(nil),               // 34: seriatim.v1.ReceiveResponse
+	(*Message)(nil),                       // 35: seriatim.v1.Message
+	(*DeleteRequest)(nil),                 // 36: seriatim.v1.DeleteRequest
+	(*DeleteResponse)(nil),                // 37: seriatim.v1.DeleteResponse
+	(*Outcome)(nil),                       // 38: seriatim.v1.Outcome
+	(*ChangeVisibilityRequest)(nil),       // 39: seriatim.v1.ChangeVisibilityRequest
+	(*VisibilityEntry)(nil),               // 40: seriatim.v1.VisibilityEntry
+	(*ChangeVisibilityResponse)(nil),      // 41: seriatim.v1.ChangeVisibilityResponse
+	(*StartMoveTaskRequest)(nil),          // 42: seriatim.v1.StartMoveTaskRequest
+	(*StartMoveTaskResponse)(nil),         // 43: seriatim.v1.StartMoveTaskResponse
+	(*CancelMoveTaskRequest)(nil),         // 44: seriatim.v1.CancelMoveTaskRequest
+	(*CancelMoveTaskResponse)(nil),        // 45: seriatim.v1.CancelMoveTaskResponse
+	(*ListMoveTasksRequest)(nil),          // 46: seriatim.v1.ListMoveTasksRequest
+	(*ListMoveTasksResponse)(nil),         // 47: seriatim.v1.ListMoveTasksResponse
+	(*MoveTask)(nil),                      // 48: seriatim.v1.MoveTask
+	(*SendStreamRequest)(nil),             // 49: seriatim.v1.SendStreamRequest
+	(*SendStreamResponse)(nil),            // 50: seriatim.v1.SendStreamResponse
+	(*ConsumeRequest)(nil),                // 51: seriatim.v1.ConsumeRequest
+	(*ConsumeOpen)(nil),                   // 52: seriatim.v1.ConsumeOpen
+	(*Settlement)(nil),                    // 53: seriatim.v1.Settlement
+	(*ConsumeResponse)(nil),               // 54: seriatim.v1.ConsumeResponse
+	(*ConsumeOpened)(nil),                 // 55: seriatim.v1.ConsumeOpened
+	(*Delivery)(nil),                      // 56: seriatim.v1.Delivery
+	(*Settled)(nil),                       // 57: seriatim.v1.Settled
+	(*Lost)(nil),                          // 58: seriatim.v1.Lost
+	nil,                                   // 59: seriatim.v1.CreateQueueRequest.AttributesEntry
+	nil,                                   // 60: seriatim.v1.CreateQueueRequest.TagsEntry
+	nil,                                   // 61: seriatim.v1.GetQueueAttributesResponse.AttributesEntry
+	nil,                                   // 62: seriatim.v1.SetQueueAttributesRequest.AttributesEntry
+	nil,                                   // 63: seriatim.v1.TagQueueRequest.TagsEntry
+	nil,                                   // 64: seriatim.v1.ListQueueTagsResponse.TagsEntry
+	nil,                                   // 65: seriatim.v1.OutgoingMessage.AttributesEntry
+	nil,                                   // 66: seriatim.v1.Message.AttributesEntry
 }
 var file_transport_grpc_queues_proto_depIdxs = []int32{
-	58, // 0: seriatim.v1.CreateQueueRequest.attributes:type_name -> seriatim.v1.CreateQueueRequest.AttributesEntry
-	59, // 1: seriatim.v1.CreateQueueRequest.tags:type_name -> seriatim.v1.CreateQueueRequest.TagsEntry
-	60, // 2: seriatim.v1.GetQueueAttributesResponse.attributes:type_name -> seriatim.v1.GetQueueAttributesResponse.AttributesEntry
-	61, // 3: seriatim.v1.SetQueueAttributesRequest.attributes:type_name -> seriatim.v1.SetQueueAttributesRequest.AttributesEntry
-	62, // 4: seriatim.v1.TagQueueRequest.tags:type_name -> seriatim.v1.TagQueueRequest.TagsEntry
-	63, // 5: seriatim.v1.ListQueueTagsResponse.tags:type_name -> seriatim.v1.ListQueueTagsResponse.TagsEntry
-	64, // 6: seriatim.v1.OutgoingMessage.attributes:type_name -> seriatim.v1.OutgoingMessage.AttributesEntry
+	59, // 0: seriatim.v1.CreateQueueRequest.attributes:type_name -> seriatim.v1.CreateQueueRequest.AttributesEntry
+	60, // 1: seriatim.v1.CreateQueueRequest.tags:type_name -> seriatim.v1.CreateQueueRequest.TagsEntry
+	61, // 2: seriatim.v1.GetQueueAttributesResponse.attributes:type_name -> seriatim.v1.GetQueueAttributesResponse.AttributesEntry
+	62, // 3: seriatim.v1.SetQueueAttributesRequest.attributes:type_name -> seriatim.v1.SetQueueAttributesRequest.AttributesEntry
+	63, // 4: seriatim.v1.TagQueueRequest.tags:type_name -> seriatim.v1.TagQueueRequest.TagsEntry
+	64, // 5: seriatim.v1.ListQueueTagsResponse.tags:type_name -> seriatim.v1.ListQueueTagsResponse.TagsEntry
+	65, // 6: seriatim.v1.OutgoingMessage.attributes:type_name -> seriatim.v1.OutgoingMessage.AttributesEntry
 	28, // 7: seriatim.v1.SendResult.failure:type_name -> seriatim.v1.Failure
 	27, // 8: seriatim.v1.SendRequest.messages:type_name -> seriatim.v1.OutgoingMessage
 	29, // 9: seriatim.v1.SendResponse.results:type_name -> seriatim.v1.SendResult
-	34, // 10: seriatim.v1.ReceiveResponse.messages:type_name -> seriatim.v1.Message
-	65, // 11: seriatim.v1.Message.attributes:type_name -> seriatim.v1.Message.AttributesEntry
-	37, // 12: seriatim.v1.DeleteResponse.outcomes:type_name -> seriatim.v1.Outcome
-	28, // 13: seriatim.v1.Outcome.failure:type_name -> seriatim.v1.Failure
-	39, // 14: seriatim.v1.ChangeVisibilityRequest.entries:type_name -> seriatim.v1.VisibilityEntry
-	37, // 15: seriatim.v1.ChangeVisibilityResponse.outcomes:type_name -> seriatim.v1.Outcome
-	47, // 16: seriatim.v1.ListMoveTasksResponse.tasks:type_name -> seriatim.v1.MoveTask
-	0,  // 17: seriatim.v1.MoveTask.status:type_name -> seriatim.v1.MoveTaskStatus
-	27, // 18: seriatim.v1.SendStreamRequest.messages:type_name -> seriatim.v1.OutgoingMessage
-	29, // 19: seriatim.v1.SendStreamResponse.results:type_name -> seriatim.v1.SendResult
-	51, // 20: seriatim.v1.ConsumeRequest.open:type_name -> seriatim.v1.ConsumeOpen
-	52, // 21: seriatim.v1.ConsumeRequest.settlement:type_name -> seriatim.v1.Settlement
-	1,  // 22: seriatim.v1.Settlement.kind:type_name -> seriatim.v1.SettlementKind
-	54, // 23: seriatim.v1.ConsumeResponse.opened:type_name -> seriatim.v1.ConsumeOpened
-	55, // 24: seriatim.v1.ConsumeResponse.delivery:type_name -> seriatim.v1.Delivery
-	56, // 25: seriatim.v1.ConsumeResponse.settled:type_name -> seriatim.v1.Settled
-	57, // 26: seriatim.v1.ConsumeResponse.lost:type_name -> seriatim.v1.Lost
-	34, // 27: seriatim.v1.Delivery.messages:type_name -> seriatim.v1.Message
-	37, // 28: seriatim.v1.Settled.outcomes:type_name -> seriatim.v1.Outcome
-	26, // 29: seriatim.v1.OutgoingMessage.AttributesEntry.value:type_name -> seriatim.v1.Attribute
-	26, // 30: seriatim.v1.Message.AttributesEntry.value:type_name -> seriatim.v1.Attribute
-	2,  // 31: seriatim.v1.Queues.CreateQueue:input_type -> seriatim.v1.CreateQueueRequest
-	4,  // 32: seriatim.v1.Queues.DeleteQueue:input_type -> seriatim.v1.DeleteQueueRequest
-	6,  // 33: seriatim.v1.Queues.ListQueues:input_type -> seriatim.v1.ListQueuesRequest
-	8,  // 34: seriatim.v1.Queues.ListDeadLetterSources:input_type -> seriatim.v1.ListDeadLetterSourcesRequest
-	10, // 35: seriatim.v1.Queues.GetQueueAttributes:input_type -> seriatim.v1.GetQueueAttributesRequest
-	12, // 36: seriatim.v1.Queues.SetQueueAttributes:input_type -> seriatim.v1.SetQueueAttributesRequest
-	14, // 37: seriatim.v1.Queues.AddPermission:input_type -> seriatim.v1.AddPermissionRequest
-	16, // 38: seriatim.v1.Queues.RemovePermission:input_type -> seriatim.v1.RemovePermissionRequest
-	18, // 39: seriatim.v1.Queues.TagQueue:input_type -> seriatim.v1.TagQueueRequest
-	20, // 40: seriatim.v1.Queues.UntagQueue:input_type -> seriatim.v1.UntagQueueRequest
-	22, // 41: seriatim.v1.Queues.ListQueueTags:input_type -> seriatim.v1.ListQueueTagsRequest
-	24, // 42: seriatim.v1.Queues.PurgeQueue:input_type -> seriatim.v1.PurgeQueueRequest
-	30, // 43: seriatim.v1.Queues.Send:input_type -> seriatim.v1.SendRequest
-	32, // 44: seriatim.v1.Queues.Receive:input_type -> seriatim.v1.ReceiveRequest
-	35, // 45: seriatim.v1.Queues.Delete:input_type -> seriatim.v1.DeleteRequest
-	38, // 46: seriatim.v1.Queues.ChangeVisibility:input_type -> seriatim.v1.ChangeVisibilityRequest
-	41, // 47: seriatim.v1.Queues.StartMoveTask:input_type -> seriatim.v1.StartMoveTaskRequest
-	43, // 48: seriatim.v1.Queues.CancelMoveTask:input_type -> seriatim.v1.CancelMoveTaskRequest
-	45, // 49: seriatim.v1.Queues.ListMoveTasks:input_type -> seriatim.v1.ListMoveTasksRequest
-	48, // 50: seriatim.v1.Queues.SendStream:input_type -> seriatim.v1.SendStreamRequest
-	50, // 51: seriatim.v1.Queues.Consume:input_type -> seriatim.v1.ConsumeRequest
-	3,  // 52: seriatim.v1.Queues.CreateQueue:output_type -> seriatim.v1.CreateQueueResponse
-	5,  // 53: seriatim.v1.Queues.DeleteQueue:output_type -> seriatim.v1.DeleteQueueResponse
-	7,  // 54: seriatim.v1.Queues.ListQueues:output_type -> seriatim.v1.ListQueuesResponse
-	9,  // 55: seriatim.v1.Queues.ListDeadLetterSources:output_type -> seriatim.v1.ListDeadLetterSourcesResponse
-	11, // 56: seriatim.v1.Queues.GetQueueAttributes:output_type -> seriatim.v1.GetQueueAttributesResponse
-	13, // 57: seriatim.v1.Queues.SetQueueAttributes:output_type -> seriatim.v1.SetQueueAttributesResponse
-	15, // 58: seriatim.v1.Queues.AddPermission:output_type -> seriatim.v1.AddPermissionResponse
-	17, // 59: seriatim.v1.Queues.RemovePermission:output_type -> seriatim.v1.RemovePermissionResponse
-	19, // 60: seriatim.v1.Queues.TagQueue:output_type -> seriatim.v1.TagQueueResponse
-	21, // 61: seriatim.v1.Queues.UntagQueue:output_type -> seriatim.v1.UntagQueueResponse
-	23, // 62: seriatim.v1.Queues.ListQueueTags:output_type -> seriatim.v1.ListQueueTagsResponse
-	25, // 63: seriatim.v1.Queues.PurgeQueue:output_type -> seriatim.v1.PurgeQueueResponse
-	31, // 64: seriatim.v1.Queues.Send:output_type -> seriatim.v1.SendResponse
-	33, // 65: seriatim.v1.Queues.Receive:output_type -> seriatim.v1.ReceiveResponse
-	36, // 66: seriatim.v1.Queues.Delete:output_type -> seriatim.v1.DeleteResponse
-	40, // 67: seriatim.v1.Queues.ChangeVisibility:output_type -> seriatim.v1.ChangeVisibilityResponse
-	42, // 68: seriatim.v1.Queues.StartMoveTask:output_type -> seriatim.v1.StartMoveTaskResponse
-	44, // 69: seriatim.v1.Queues.CancelMoveTask:output_type -> seriatim.v1.CancelMoveTaskResponse
-	46, // 70: seriatim.v1.Queues.ListMoveTasks:output_type -> seriatim.v1.ListMoveTasksResponse
-	49, // 71: seriatim.v1.Queues.SendStream:output_type -> seriatim.v1.SendStreamResponse
-	53, // 72: seriatim.v1.Queues.Consume:output_type -> seriatim.v1.ConsumeResponse
-	52, // [52:73] is the sub-list for method output_type
-	31, // [31:52] is the sub-list for method input_type
-	31, // [31:31] is the sub-list for extension type_name
-	31, // [31:31] is the sub-list for extension extendee
-	0,  // [0:31] is the sub-list for field type_name
+	33, // 10: seriatim.v1.ReceiveRequest.session:type_name -> seriatim.v1.SessionRef
+	35, // 11: seriatim.v1.ReceiveResponse.messages:type_name -> seriatim.v1.Message
+	66, // 12: seriatim.v1.Message.attributes:type_name -> seriatim.v1.Message.AttributesEntry
+	38, // 13: seriatim.v1.DeleteResponse.outcomes:type_name -> seriatim.v1.Outcome
+	28, // 14: seriatim.v1.Outcome.failure:type_name -> seriatim.v1.Failure
+	40, // 15: seriatim.v1.ChangeVisibilityRequest.entries:type_name -> seriatim.v1.VisibilityEntry
+	38, // 16: seriatim.v1.ChangeVisibilityResponse.outcomes:type_name -> seriatim.v1.Outcome
+	48, // 17: seriatim.v1.ListMoveTasksResponse.tasks:type_name -> seriatim.v1.MoveTask
+	0,  // 18: seriatim.v1.MoveTask.status:type_name -> seriatim.v1.MoveTaskStatus
+	27, // 19: seriatim.v1.SendStreamRequest.messages:type_name -> seriatim.v1.OutgoingMessage
+	29, // 20: seriatim.v1.SendStreamResponse.results:type_name -> seriatim.v1.SendResult
+	52, // 21: seriatim.v1.ConsumeRequest.open:type_name -> seriatim.v1.ConsumeOpen
+	53, // 22: seriatim.v1.ConsumeRequest.settlement:type_name -> seriatim.v1.Settlement
+	1,  // 23: seriatim.v1.Settlement.kind:type_name -> seriatim.v1.SettlementKind
+	55, // 24: seriatim.v1.ConsumeResponse.opened:type_name -> seriatim.v1.ConsumeOpened
+	56, // 25: seriatim.v1.ConsumeResponse.delivery:type_name -> seriatim.v1.Delivery
+	57, // 26: seriatim.v1.ConsumeResponse.settled:type_name -> seriatim.v1.Settled
+	58, // 27: seriatim.v1.ConsumeResponse.lost:type_name -> seriatim.v1.Lost
+	35, // 28: seriatim.v1.Delivery.messages:type_name -> seriatim.v1.Message
+	38, // 29: seriatim.v1.Settled.outcomes:type_name -> seriatim.v1.Outcome
+	26, // 30: seriatim.v1.OutgoingMessage.AttributesEntry.value:type_name -> seriatim.v1.Attribute
+	26, // 31: seriatim.v1.Message.AttributesEntry.value:type_name -> seriatim.v1.Attribute
+	2,  // 32: seriatim.v1.Queues.CreateQueue:input_type -> seriatim.v1.CreateQueueRequest
+	4,  // 33: seriatim.v1.Queues.DeleteQueue:input_type -> seriatim.v1.DeleteQueueRequest
+	6,  // 34: seriatim.v1.Queues.ListQueues:input_type -> seriatim.v1.ListQueuesRequest
+	8,  // 35: seriatim.v1.Queues.ListDeadLetterSources:input_type -> seriatim.v1.ListDeadLetterSourcesRequest
+	10, // 36: seriatim.v1.Queues.GetQueueAttributes:input_type -> seriatim.v1.GetQueueAttributesRequest
+	12, // 37: seriatim.v1.Queues.SetQueueAttributes:input_type -> seriatim.v1.SetQueueAttributesRequest
+	14, // 38: seriatim.v1.Queues.AddPermission:input_type -> seriatim.v1.AddPermissionRequest
+	16, // 39: seriatim.v1.Queues.RemovePermission:input_type -> seriatim.v1.RemovePermissionRequest
+	18, // 40: seriatim.v1.Queues.TagQueue:input_type -> seriatim.v1.TagQueueRequest
+	20, // 41: seriatim.v1.Queues.UntagQueue:input_type -> seriatim.v1.UntagQueueRequest
+	22, // 42: seriatim.v1.Queues.ListQueueTags:input_type -> seriatim.v1.ListQueueTagsRequest
+	24, // 43: seriatim.v1.Queues.PurgeQueue:input_type -> seriatim.v1.PurgeQueueRequest
+	30, // 44: seriatim.v1.Queues.Send:input_type -> seriatim.v1.SendRequest
+	32, // 45: seriatim.v1.Queues.Receive:input_type -> seriatim.v1.ReceiveRequest
+	36, // 46: seriatim.v1.Queues.Delete:input_type -> seriatim.v1.DeleteRequest
+	39, // 47: seriatim.v1.Queues.ChangeVisibility:input_type -> seriatim.v1.ChangeVisibilityRequest
+	42, // 48: seriatim.v1.Queues.StartMoveTask:input_type -> seriatim.v1.StartMoveTaskRequest
+	44, // 49: seriatim.v1.Queues.CancelMoveTask:input_type -> seriatim.v1.CancelMoveTaskRequest
+	46, // 50: seriatim.v1.Queues.ListMoveTasks:input_type -> seriatim.v1.ListMoveTasksRequest
+	49, // 51: seriatim.v1.Queues.SendStream:input_type -> seriatim.v1.SendStreamRequest
+	51, // 52: seriatim.v1.Queues.Consume:input_type -> seriatim.v1.ConsumeRequest
+	3,  // 53: seriatim.v1.Queues.CreateQueue:output_type -> seriatim.v1.CreateQueueResponse
+	5,  // 54: seriatim.v1.Queues.DeleteQueue:output_type -> seriatim.v1.DeleteQueueResponse
+	7,  // 55: seriatim.v1.Queues.ListQueues:output_type -> seriatim.v1.ListQueuesResponse
+	9,  // 56: seriatim.v1.Queues.ListDeadLetterSources:output_type -> seriatim.v1.ListDeadLetterSourcesResponse
+	11, // 57: seriatim.v1.Queues.GetQueueAttributes:output_type -> seriatim.v1.GetQueueAttributesResponse
+	13, // 58: seriatim.v1.Queues.SetQueueAttributes:output_type -> seriatim.v1.SetQueueAttributesResponse
+	15, // 59: seriatim.v1.Queues.AddPermission:output_type -> seriatim.v1.AddPermissionResponse
+	17, // 60: seriatim.v1.Queues.RemovePermission:output_type -> seriatim.v1.RemovePermissionResponse
+	19, // 61: seriatim.v1.Queues.TagQueue:output_type -> seriatim.v1.TagQueueResponse
+	21, // 62: seriatim.v1.Queues.UntagQueue:output_type -> seriatim.v1.UntagQueueResponse
+	23, // 63: seriatim.v1.Queues.ListQueueTags:output_type -> seriatim.v1.ListQueueTagsResponse
+	25, // 64: seriatim.v1.Queues.PurgeQueue:output_type -> seriatim.v1.PurgeQueueResponse
+	31, // 65: seriatim.v1.Queues.Send:output_type -> seriatim.v1.SendResponse
+	34, // 66: seriatim.v1.Queues.Receive:output_type -> seriatim.v1.ReceiveResponse
+	37, // 67: seriatim.v1.Queues.Delete:output_type -> seriatim.v1.DeleteResponse
+	41, // 68: seriatim.v1.Queues.ChangeVisibility:output_type -> seriatim.v1.ChangeVisibilityResponse
+	43, // 69: seriatim.v1.Queues.StartMoveTask:output_type -> seriatim.v1.StartMoveTaskResponse
+	45, // 70: seriatim.v1.Queues.CancelMoveTask:output_type -> seriatim.v1.CancelMoveTaskResponse
+	47, // 71: seriatim.v1.Queues.ListMoveTasks:output_type -> seriatim.v1.ListMoveTasksResponse
+	50, // 72: seriatim.v1.Queues.SendStream:output_type -> seriatim.v1.SendStreamResponse
+	54, // 73: seriatim.v1.Queues.Consume:output_type -> seriatim.v1.ConsumeResponse
+	53, // [53:74] is the sub-list for method output_type
+	32, // [32:53] is the sub-list for method input_type
+	32, // [32:32] is the sub-list for extension type_name
+	32, // [32:32] is the sub-list for extension extendee
+	0,  // [0:32] is the sub-list for field type_name
 }
 
 func init() { file_transport_grpc_queues_proto_init() }
@@ -3814,15 +3940,15 @@ func file_transport_grpc_queues_proto_init() {
 	file_transport_grpc_queues_proto_msgTypes[25].OneofWrappers = []any{}
 	file_transport_grpc_queues_proto_msgTypes[27].OneofWrappers = []any{}
 	file_transport_grpc_queues_proto_msgTypes[30].OneofWrappers = []any{}
-	file_transport_grpc_queues_proto_msgTypes[37].OneofWrappers = []any{}
-	file_transport_grpc_queues_proto_msgTypes[39].OneofWrappers = []any{}
-	file_transport_grpc_queues_proto_msgTypes[48].OneofWrappers = []any{
+	file_transport_grpc_queues_proto_msgTypes[38].OneofWrappers = []any{}
+	file_transport_grpc_queues_proto_msgTypes[40].OneofWrappers = []any{}
+	file_transport_grpc_queues_proto_msgTypes[49].OneofWrappers = []any{
 		(*ConsumeRequest_Open)(nil),
 		(*ConsumeRequest_Settlement)(nil),
 		(*ConsumeRequest_Credit)(nil),
 	}
-	file_transport_grpc_queues_proto_msgTypes[49].OneofWrappers = []any{}
-	file_transport_grpc_queues_proto_msgTypes[51].OneofWrappers = []any{
+	file_transport_grpc_queues_proto_msgTypes[50].OneofWrappers = []any{}
+	file_transport_grpc_queues_proto_msgTypes[52].OneofWrappers = []any{
 		(*ConsumeResponse_Opened)(nil),
 		(*ConsumeResponse_Delivery)(nil),
 		(*ConsumeResponse_Settled)(nil),
@@ -3834,7 +3960,7 @@ func file_transport_grpc_queues_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_transport_grpc_queues_proto_rawDesc), len(file_transport_grpc_queues_proto_rawDesc)),
 			NumEnums:      2,
-			NumMessages:   64,
+			NumMessages:   65,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -1,0 +1,137 @@
+package grpc
+
+import (
+	"context"
+
+	"github.com/seriatimq/seriatim/queue"
+	"github.com/seriatimq/seriatim/queue/refusal"
+	"github.com/seriatimq/seriatim/transport/grpc/seriatimpb"
+	"github.com/seriatimq/seriatim/transport/http1"
+)
+
+// Complete deletes messages.
+func (m *messages) Complete(ctx context.Context, in *seriatimpb.CompleteRequest) (*seriatimpb.SettleResponse, error) {
+	return settle(ctx, in.GetQueue(), in.GetSession(), func(name string, ref queue.SessionRef) queue.Command {
+		return &queue.DeleteMessages{Queue: name, Batch: true, Handles: in.GetReceiptHandles(), Options: &queue.SettleOptions{Session: ref}}
+	})
+}
+
+// Abandon gives messages back.
+func (m *messages) Abandon(ctx context.Context, in *seriatimpb.AbandonRequest) (*seriatimpb.SettleResponse, error) {
+	return settle(ctx, in.GetQueue(), in.GetSession(), func(name string, ref queue.SessionRef) queue.Command {
+		return changeUnderLock(name, ref, in.GetReceiptHandles(), 0)
+	})
+}
+
+// changeUnderLock sets visibility timeouts by the rules of Service Bus.
+func changeUnderLock(name string, ref queue.SessionRef, handles []string, seconds int64) *queue.ChangeMessageVisibility {
+	cmd := &queue.ChangeMessageVisibility{Queue: name, Batch: true, Options: &queue.SettleOptions{Session: ref}}
+	for _, handle := range handles {
+		cmd.Entries = append(cmd.Entries, queue.VisibilityEntry{Handle: handle, VisibilityTimeout: queue.Some(seconds)})
+	}
+	return cmd
+}
+
+// Renew lets the locks of messages last on.
+func (m *messages) Renew(ctx context.Context, in *seriatimpb.RenewRequest) (*seriatimpb.SettleResponse, error) {
+	seconds := int64(in.GetLockSeconds())
+	if in.LockSeconds == nil {
+		c := callOf(ctx)
+		if err := c.on(in.GetQueue()); err != nil {
+			return nil, err
+		}
+		err := c.read(ctx, func(v queue.View) error {
+			attributes, refused := v.Typed(c.queue)
+			if refused != nil {
+				return refused
+			}
+			seconds = max(attributes.VisibilitySeconds, 1)
+			return nil
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return settle(ctx, in.GetQueue(), nil, func(name string, ref queue.SessionRef) queue.Command {
+		return changeUnderLock(name, ref, in.GetReceiptHandles(), seconds)
+	})
+}
+
+// Defer sets messages aside.
+func (m *messages) Defer(ctx context.Context, in *seriatimpb.DeferRequest) (*seriatimpb.SettleResponse, error) {
+	return settle(ctx, in.GetQueue(), in.GetSession(), func(name string, ref queue.SessionRef) queue.Command {
+		return &queue.Defer{Queue: name, Session: ref, Handles: in.GetReceiptHandles()}
+	})
+}
+
+// DeadLetter moves messages to the dead-letter queue.
+func (m *messages) DeadLetter(ctx context.Context, in *seriatimpb.DeadLetterRequest) (*seriatimpb.SettleResponse, error) {
+	return settle(ctx, in.GetQueue(), in.GetSession(), func(name string, ref queue.SessionRef) queue.Command {
+		cmd := &queue.DeadLetter{Queue: name, Session: ref}
+		for _, e := range in.GetEntries() {
+			cmd.Entries = append(cmd.Entries, queue.DeadLetterEntry{Handle: e.GetReceiptHandle(), Reason: e.GetReason(), Description: e.GetDescription()})
+		}
+		return cmd
+	})
+}
+
+// settle executes a command that settles messages, each for itself, and fails as a whole
+// if the session has lost its lock.
+func settle(ctx context.Context, name string, in *seriatimpb.SessionRef, command func(string, queue.SessionRef) queue.Command) (*seriatimpb.SettleResponse, error) {
+	c := callOf(ctx)
+	if err := c.on(name); err != nil {
+		return nil, err
+	}
+	ref, err := c.session(ctx, in)
+	if err != nil {
+		return nil, err
+	}
+	done, err := resultOf[queue.EntriesDone](c.submit(ctx, command(c.queue, ref)))
+	if err != nil {
+		return nil, err
+	}
+	if lost := sessionLost(ref, done); lost != nil {
+		return nil, lost
+	}
+	return &seriatimpb.SettleResponse{Outcomes: outcomes(done)}, nil
+}
+
+// sessionLost is the refusal of a whole settlement because the session that it names has
+// lost its lock, nil if it has not.
+func sessionLost(ref queue.SessionRef, done queue.EntriesDone) error {
+	if ref == (queue.SessionRef{}) {
+		return nil
+	}
+	for _, err := range done.Errs {
+		if err != nil && err.Code == refusal.SessionLockLost {
+			return err
+		}
+	}
+	return nil
+}
+
+// ReceiveDeferred hands out deferred messages by their numbers.
+func (m *messages) ReceiveDeferred(ctx context.Context, in *seriatimpb.ReceiveDeferredRequest) (*seriatimpb.ReceiveDeferredResponse, error) {
+	c := callOf(ctx)
+	if err := c.on(in.GetQueue()); err != nil {
+		return nil, err
+	}
+	ref, err := c.session(ctx, in.GetSession())
+	if err != nil {
+		return nil, err
+	}
+	received, err := resultOf[queue.MessagesReceived](c.submit(ctx, &queue.ReceiveDeferred{
+		Queue: c.queue, Sequences: sequences(in.GetSequenceNumbers()), Session: ref,
+		VisibilityTimeout: domainInt(in.VisibilityTimeoutSeconds), Delete: in.GetDeleteOnReceipt(),
+	}))
+	if err != nil {
+		return nil, err
+	}
+	out, size := wireMessages(received.Messages)
+	if size > http1.FreeBytes {
+		if err := c.in.account.acquire(ctx, size); err != nil {
+			return nil, errAnswer
+		}
+	}
+	return &seriatimpb.ReceiveDeferredResponse{Messages: out}, nil
+}

@@ -1,0 +1,72 @@
+package grpc
+
+import (
+	"context"
+	"strconv"
+
+	"github.com/seriatimq/seriatim/queue"
+	"github.com/seriatimq/seriatim/queue/refusal"
+	"github.com/seriatimq/seriatim/transport/grpc/seriatimpb"
+	"github.com/seriatimq/seriatim/transport/http1"
+)
+
+const (
+	peekDefault = 10
+	peekMax     = 100
+	// peekBytes ends an answer early: most clients take no more than 4 MiB at once.
+	peekBytes = 3 << 20
+)
+
+// states are those of peeked messages, as the domain calls them.
+var states = map[string]seriatimpb.MessageState{
+	"visible":   seriatimpb.MessageState_MESSAGE_STATE_VISIBLE,
+	"in flight": seriatimpb.MessageState_MESSAGE_STATE_IN_FLIGHT,
+	"delayed":   seriatimpb.MessageState_MESSAGE_STATE_DELAYED,
+	"scheduled": seriatimpb.MessageState_MESSAGE_STATE_SCHEDULED,
+	"deferred":  seriatimpb.MessageState_MESSAGE_STATE_DEFERRED,
+}
+
+// Peek looks at messages and changes nothing.
+func (m *messages) Peek(ctx context.Context, in *seriatimpb.PeekRequest) (*seriatimpb.PeekResponse, error) {
+	c := callOf(ctx)
+	if err := c.on(in.GetQueue()); err != nil {
+		return nil, err
+	}
+	limit := int(in.GetMaxMessages())
+	if limit == 0 {
+		limit = peekDefault
+	}
+	if limit < 1 || limit > peekMax {
+		return nil, c.refuse(ctx, refusal.InvalidValue(strconv.Itoa(limit), "max_messages", "Must be between 1 and 100, if provided."))
+	}
+	var found []queue.PeekedMessage
+	err := c.read(ctx, func(v queue.View) error {
+		var refused *queue.Error
+		if found, refused = v.Peek(c.queue, queue.SequenceNumber(in.GetFromSequenceNumber()), in.GetGroupId(), limit+1); refused != nil {
+			return refused
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	out := &seriatimpb.PeekResponse{}
+	var total int64
+	for i := range found {
+		one, size := wireMessages([]queue.ReceivedMessage{found[i].ReceivedMessage})
+		if i == limit || total+size > peekBytes {
+			out.NextSequenceNumber = uint64(found[i].Sequence)
+			break
+		}
+		total += size
+		out.Messages = append(out.Messages, &seriatimpb.PeekedMessage{
+			Message: one[0], State: states[found[i].State], VisibleAtMs: int64(found[i].VisibleAt),
+		})
+	}
+	if total > http1.FreeBytes {
+		if err := c.in.account.acquire(ctx, total); err != nil {
+			return nil, errBudget
+		}
+	}
+	return out, nil
+}
