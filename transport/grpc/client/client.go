@@ -152,6 +152,11 @@ func (c *Client) CallTopics(ctx context.Context, repeatable bool, call func(cont
 	return c.call(ctx, repeatable, func(ctx context.Context, e *endpoint, o ...grpc.CallOption) error { return call(ctx, e.topics, o...) })
 }
 
+// CallOn is Call for any service, whose calls are made on a connection.
+func (c *Client) CallOn(ctx context.Context, repeatable bool, call func(context.Context, grpc.ClientConnInterface, ...grpc.CallOption) error) error {
+	return c.call(ctx, repeatable, func(ctx context.Context, e *endpoint, o ...grpc.CallOption) error { return call(ctx, e.conn, o...) })
+}
+
 func (c *Client) call(ctx context.Context, repeatable bool, call func(context.Context, *endpoint, ...grpc.CallOption) error) error {
 	ctx = c.header(ctx)
 	r := newRetries(ctx, c.options.RetryFor)
@@ -195,6 +200,10 @@ const (
 // Reason is the reason of an error of this API, as QueueDoesNotExist; empty for
 // any other.
 func Reason(err error) string {
+	var failure *FailureError
+	if errors.As(err, &failure) {
+		return failure.Reason
+	}
 	for _, detail := range status.Convert(err).Details() {
 		if info, ok := detail.(*errdetails.ErrorInfo); ok && info.GetDomain() == "seriatim" {
 			return info.GetReason()

@@ -72,12 +72,7 @@ func (c *Client) Send(ctx context.Context, queue string, messages ...*Message) (
 	if err != nil {
 		return nil, err
 	}
-	for _, r := range out.GetResults() {
-		if r.GetFailure() != nil {
-			return out.GetResults(), failureOf(r.GetFailure())
-		}
-	}
-	return out.GetResults(), nil
+	return out.GetResults(), firstRefused(out.GetResults())
 }
 
 // withIDs are messages with deduplication ids where the queue needs them.
@@ -100,7 +95,7 @@ func withID(m *Message) *Message {
 	id := newID()
 	return &Message{
 		Body: m.GetBody(), Attributes: m.GetAttributes(), GroupId: m.GroupId, DeduplicationId: &id,
-		DelaySeconds: m.DelaySeconds, TraceHeader: m.GetTraceHeader(),
+		DelaySeconds: m.DelaySeconds, TraceHeader: m.GetTraceHeader(), PartitionKey: m.GetPartitionKey(), EnqueueAtMs: m.GetEnqueueAtMs(),
 	}
 }
 
@@ -108,7 +103,7 @@ func withID(m *Message) *Message {
 // if in has none.
 func (c *Client) Receive(ctx context.Context, in *seriatimpb.ReceiveRequest) (*seriatimpb.ReceiveResponse, error) {
 	request := in
-	if in.AttemptId == nil && isFIFO(in.GetQueue()) {
+	if in.AttemptId == nil && isFIFO(in.GetQueue()) && in.GetSession() == nil && !in.GetDeleteOnReceipt() {
 		id := newID()
 		request = &seriatimpb.ReceiveRequest{
 			Queue: in.GetQueue(), MaxMessages: in.MaxMessages, VisibilityTimeoutSeconds: in.VisibilityTimeoutSeconds,
