@@ -2,7 +2,6 @@ package grpc
 
 import (
 	"context"
-	"encoding/base64"
 	"encoding/binary"
 	"strconv"
 	"time"
@@ -183,12 +182,7 @@ func positionText(p session.Position) string {
 // positionOf is the inverse of positionText.
 func positionOf(text, token string) (session.Position, *queue.Error) {
 	if len(text) < 9 {
-		return session.Position{}, refusal.InvalidValue(token, "page_token", "It was not returned by this method.")
+		return session.Position{}, badPageToken(token)
 	}
 	return session.Position{At: queue.Timestamp(binary.BigEndian.Uint64([]byte(text[:8]))), Name: text[8:]}, nil
-}
-
-// pageToken is the token of the page behind a place in a list.
-func pageToken(after string) string {
-	return base64.RawURLEncoding.EncodeToString([]byte(tokenPrefix + after))
 }

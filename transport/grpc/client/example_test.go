@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log"
+	"time"
 
 	"github.com/seriatimq/seriatim/transport/grpc/client"
 )
@@ -72,4 +73,66 @@ func ExampleClient_NewSender() {
 	}
 	fmt.Println(stored, "stored")
 	// Output: 100 stored
+}
+
+// A session is a group that one receiver has to itself, with a state that the next one
+// finds.
+func ExampleClient_AcceptNext() {
+	c, err := client.Dial(client.Options{}, address)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer c.Close()
+	ctx := context.Background()
+	if err := c.CreateQueue(ctx, "steps.fifo", nil, nil); err != nil {
+		log.Fatal(err)
+	}
+	robot := "robot-1"
+	if _, err := c.Send(ctx, "steps.fifo", &client.Message{Body: "left", GroupId: &robot}, &client.Message{Body: "right", GroupId: &robot}); err != nil {
+		log.Fatal(err)
+	}
+	session, err := c.AcceptNext(ctx, "steps.fifo", client.SessionOptions{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	messages, err := session.Receive(ctx, 10, 20)
+	if err != nil {
+		log.Fatal(err)
+	}
+	for _, m := range messages {
+		fmt.Println(session.ID(), m.GetBody())
+		if err := session.Complete(ctx, m.GetReceiptHandle()); err != nil {
+			log.Fatal(err)
+		}
+	}
+	if err := session.SetState(ctx, []byte("2 steps")); err != nil {
+		log.Fatal(err)
+	}
+	if err := session.Release(ctx); err != nil {
+		log.Fatal(err)
+	}
+	// Output:
+	// robot-1 left
+	// robot-1 right
+}
+
+// A scheduled message can be cancelled by its number.
+func ExampleClient_Schedule() {
+	c, err := client.Dial(client.Options{}, address)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer c.Close()
+	ctx := context.Background()
+	if err := c.CreateQueue(ctx, "reminders.fifo", nil, nil); err != nil {
+		log.Fatal(err)
+	}
+	customer := "customer-1"
+	scheduled, err := c.Schedule(ctx, "reminders.fifo", time.Now().Add(24*time.Hour), &client.Message{Body: "pay", GroupId: &customer})
+	if err != nil {
+		log.Fatal(err)
+	}
+	err = c.CancelScheduled(ctx, "reminders.fifo", false, scheduled[0].GetSequenceNumber())
+	fmt.Println(err)
+	// Output: <nil>
 }

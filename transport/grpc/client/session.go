@@ -18,6 +18,8 @@ type SessionOptions struct {
 	// LockSeconds is how long the lock lasts when the client is gone; 0:
 	// DefaultLockSeconds. The session renews it at each third.
 	LockSeconds int32
+	// ManualRenewal leaves it to the caller to renew the lock.
+	ManualRenewal bool
 }
 
 // Session is a message group that only its holder receives from. It renews its lock by
@@ -73,7 +75,9 @@ func (c *Client) accept(ctx context.Context, queue string, id *string, o Session
 	s := &Session{client: c, queue: queue, ref: out.GetSession(), lock: o.LockSeconds, lost: make(chan struct{})}
 	renewing, stop := context.WithCancel(context.WithoutCancel(ctx))
 	s.stop = stop
-	s.renewals.Go(func() { s.renewAll(renewing) })
+	if !o.ManualRenewal {
+		s.renewals.Go(func() { s.renewAll(renewing) })
+	}
 	return s, nil
 }
 
@@ -88,7 +92,7 @@ func (s *Session) renewAll(ctx context.Context) {
 		case <-tick.C:
 		}
 		// What fails now is tried again at the next tick, with two before the end.
-		if err := s.renew(ctx); Reason(err) == reasonLockLost {
+		if err := s.Renew(ctx); Reason(err) == reasonLockLost {
 			close(s.lost)
 			return
 		}
@@ -97,7 +101,8 @@ func (s *Session) renewAll(ctx context.Context) {
 
 const reasonLockLost = "SessionLockLost"
 
-func (s *Session) renew(ctx context.Context) error {
+// Renew lets the lock last on from now.
+func (s *Session) Renew(ctx context.Context) error {
 	return s.client.CallOn(ctx, true, func(ctx context.Context, on grpc.ClientConnInterface, o ...grpc.CallOption) error {
 		_, err := seriatimpb.NewSessionsClient(on).RenewSession(ctx, &seriatimpb.RenewSessionRequest{Queue: s.queue, Session: s.ref, LockSeconds: &s.lock}, o...)
 		return err

@@ -1,0 +1,145 @@
+package client_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc/codes"
+
+	"github.com/seriatimq/seriatim/cluster"
+	"github.com/seriatimq/seriatim/queue"
+	"github.com/seriatimq/seriatim/transport/grpc/client"
+	"github.com/seriatimq/seriatim/transport/grpc/seriatimpb"
+)
+
+func sendTo(t *testing.T, c *client.Client, name, group string, bodies ...string) {
+	t.Helper()
+	for _, body := range bodies {
+		if _, err := c.Send(t.Context(), name, &client.Message{Body: body, GroupId: &group}); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func bodiesOf(messages []*seriatimpb.Message) (out []string) {
+	for _, m := range messages {
+		out = append(out, m.GetBody())
+	}
+	return out
+}
+
+// A session is held over several nodes, settles in every way, and is released.
+func TestSession(t *testing.T) {
+	c, _ := newClient(t, "n1", "n2", "n3")
+	ctx := t.Context()
+	name := create(t, c, ".fifo")
+	sendTo(t, c, name, "s", "a", "b", "c")
+	s, err := c.AcceptNext(ctx, name, client.SessionOptions{LockSeconds: 60})
+	if err != nil || s.ID() != "s" {
+		t.Fatal(s, err)
+	}
+	if _, err := c.Accept(ctx, name, "s", client.SessionOptions{}); client.Reason(err) != "SessionCannotBeLocked" {
+		t.Errorf("accepted twice: %v", err)
+	}
+	got, err := s.Receive(ctx, 10, 0)
+	if err != nil || !slices.Equal(bodiesOf(got), []string{"a", "b", "c"}) {
+		t.Fatal(bodiesOf(got), err)
+	}
+	if err := errors.Join(s.Complete(ctx, got[0].GetReceiptHandle()), s.Defer(ctx, got[1].GetReceiptHandle()), s.Abandon(ctx, got[2].GetReceiptHandle())); err != nil {
+		t.Error(err)
+	}
+	deferred, err := s.ReceiveDeferred(ctx, got[1].GetSequenceNumber())
+	if err != nil || !slices.Equal(bodiesOf(deferred), []string{"b"}) {
+		t.Error(bodiesOf(deferred), err)
+	}
+	if again, err := s.Receive(ctx, 10, 0); err != nil || !slices.Equal(bodiesOf(again), []string{"c"}) {
+		t.Error(bodiesOf(again), err)
+	}
+	if state, err := s.State(ctx); err != nil || state != nil {
+		t.Errorf("never set: %q %v", state, err)
+	}
+	if err := s.SetState(ctx, []byte("x")); err != nil {
+		t.Error(err)
+	}
+	if state, err := s.State(ctx); err != nil || string(state) != "x" {
+		t.Errorf("set: %q %v", state, err)
+	}
+	if err := errors.Join(s.Release(ctx), s.Release(ctx)); err != nil {
+		t.Error(err)
+	}
+	if _, err := s.Receive(ctx, 1, 0); client.Reason(err) != "SessionLockLost" {
+		t.Errorf("after the release: %v", err)
+	}
+	if left, err := c.ReceiveAndDelete(ctx, name, 10, 0); err != nil || !slices.Equal(bodiesOf(left), []string{"c"}) {
+		t.Errorf("left: %v %v", bodiesOf(left), err)
+	}
+}
+
+// The lock is renewed past its length; a lock that is taken away is told.
+func TestSessionRenewsItsLock(t *testing.T) {
+	c, fronts := newClient(t, "n1")
+	ctx := t.Context()
+	name := create(t, c, ".fifo")
+	renewed := make(chan struct{}, 100)
+	broken := func(cmd queue.Command) error {
+		if _, ok := cmd.(*queue.RenewSession); ok {
+			renewed <- struct{}{}
+		}
+		return nil
+	}
+	fronts[0].face.broken.Store(&broken)
+	s, err := c.Accept(ctx, name, "s", client.SessionOptions{LockSeconds: 30})
+	if err != nil {
+		t.Fatal(err)
+	}
+	await(t, renewed)
+	if _, err := node.Submit(ctx, &queue.ReleaseGroup{Queue: name, Group: "s"}); err != nil {
+		t.Fatal(err)
+	}
+	await(t, s.Lost())
+	if err := s.Release(ctx); err != nil {
+		t.Error(err)
+	}
+}
+
+func await(t *testing.T, done <-chan struct{}) {
+	t.Helper()
+	select {
+	case <-done:
+	case <-time.After(5 * time.Minute):
+		t.Fatal("it does not come")
+	}
+}
+
+// A settlement whose answer was lost is made again, and what that cannot prove is not
+// reported as failed.
+func TestSettlementWithALostAnswer(t *testing.T) {
+	c, fronts := newClient(t, "n1")
+	ctx := t.Context()
+	name := create(t, c, ".fifo")
+	sendTo(t, c, name, "g", "a")
+	got, err := c.Receive(ctx, &seriatimpb.ReceiveRequest{Queue: name})
+	if err != nil {
+		t.Fatal(err)
+	}
+	lost := false
+	broken := func(cmd queue.Command) error {
+		if _, deletes := cmd.(*queue.DeleteMessages); deletes && !lost {
+			lost = true
+			return cluster.ErrOutcomeUnknown
+		}
+		return nil
+	}
+	fronts[0].face.broken.Store(&broken)
+	err = c.Complete(ctx, name, got.GetMessages()[0].GetReceiptHandle())
+	var failure *client.FailureError
+	if !errors.As(err, &failure) || failure.Code != codes.Unavailable || client.Reason(err) != "OutcomeUnknown" {
+		t.Errorf("got %v", err)
+	}
+	if err := c.Complete(context.WithoutCancel(ctx), name, got.GetMessages()[0].GetReceiptHandle()); client.Reason(err) != "MessageLockLost" {
+		t.Errorf("made once: %v", err)
+	}
+}
