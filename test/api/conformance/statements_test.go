@@ -122,16 +122,17 @@ var serviceBusStatements = map[int]string{
 	7: "TestServiceBusDuplicateAfterSettlement/completed", 8: "TestServiceBusDuplicateAfterSettlement/dead-lettered",
 	9: "TestDeduplicationSwitchedOff", 10: "TestDeduplicationSwitchedOff", 11: "TestDeduplicationWindowAttribute/live change",
 	12: "TestPublishDeduplication/within the window", 13: "TestDeduplicationScope/queue", 14: "TestDeduplicationScope/message group ",
-	15: "TestDeduplicationIDLetterCase", 16: "TestDeduplicationIDLetterCase", 17: noGRPC, 18: "TestScheduledMessages/due later",
-	19: noGRPC, 20: noGRPC, 21: noGRPC, 22: "TestScheduledMessages/in the past", 23: "TestScheduledMessages/due later",
+	15: "TestDeduplicationIDLetterCase", 16: "TestDeduplicationIDLetterCase", 17: "TestNativeDuplicate", 18: "TestScheduledMessages/due later",
+	19: "TestNativeScheduled/cancelled", 20: "TestNativeScheduled/active", 21: "TestNativeScheduled/unknown number",
+	22: "TestScheduledMessages/in the past", 23: "TestScheduledMessages/due later",
 	24: "TestScheduledMessages/same instant", 25: "TestMessageGroupIDMode/required", 26: "TestMessageGroupIDMode/optional",
-	27: noGRPC, 28: noGRPC, 29: noGRPC, 30: noGRPC, 31: noGRPC, 32: noGRPC, 33: noGRPC, 34: noGRPC, 35: noGRPC, 36: noGRPC,
-	37: "TestYMQDeadLetter/fourth attempt", 38: noGRPC, 39: noGRPC, 40: noGRPC, 41: "TestMaxDeduplicationEntries",
+	27: "TestNativeSession/held by another", 28: "TestNativeSession/next, all held", 29: "TestNativeSession/next, two free",
+	30: "TestNativeSession/new messages", 31: "TestNativeSessionLock", 32: "TestNativeSessionLockEnds", 33: "TestNativeSessionState",
+	34: "TestNativeSessionState", 35: "TestNativeSession/abandoned", 36: "TestNativeDeadLetter",
+	37: "TestYMQDeadLetter/fourth attempt", 38: "TestNativeDeferred", 39: "TestNativeDeferred", 40: "TestNativePeek", 41: "TestMaxDeduplicationEntries",
 	42: "failover: TestDeduplicationSurvives/leader killed", 43: "failover: TestDeduplicationSurvives/restored from a snapshot",
 	44: "open: needs a build whose clock can be shifted; the unit tests of the leader's clock cover the rule",
 }
-
-const noGRPC = "open: there is no gRPC API yet, and SQS has no action for it"
 
 // errorRows covers the rows of the error table, by action and trigger.
 var errorRows = map[string]string{

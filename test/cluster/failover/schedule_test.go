@@ -1,0 +1,110 @@
+package failover
+
+import (
+	"context"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/seriatimq/seriatim/test/kit/harness"
+	"github.com/seriatimq/seriatim/transport/grpc/client"
+)
+
+// nativeClient is a client of the native API over all nodes.
+func nativeClient(t *testing.T, c *harness.Cluster) *client.Client {
+	t.Helper()
+	var addresses []string
+	for _, n := range c.Nodes {
+		addresses = append(addresses, n.Client)
+	}
+	native, err := client.Dial(client.Options{RetryFor: giveUpAfter}, addresses...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := native.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return native
+}
+
+// TestScheduledAndSentOverALeaderKill: deduplication holds in both directions between a
+// scheduled message and one that is sent now, when the leader is killed between the two.
+// The second is answered as a duplicate with the number of the first, and there is one
+// delivery.
+func TestScheduledAndSentOverALeaderKill(t *testing.T) {
+	c := cluster(t)
+	native := nativeClient(t, c)
+	ctx := t.Context()
+	const queue = "scheduled.fifo"
+	if err := native.CreateQueue(ctx, queue, map[string]string{"DeduplicationWindowSeconds": "604800"}, nil); err != nil {
+		t.Fatal(err)
+	}
+	group := "g"
+	message := func(id string) *client.Message {
+		return &client.Message{Body: id, GroupId: &group, DeduplicationId: &id}
+	}
+	at := time.Now().Add(30 * time.Second)
+	schedule := func(id string) *client.Result {
+		t.Helper()
+		results, err := native.Schedule(ctx, queue, at, message(id))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return results[0]
+	}
+	send := func(id string) *client.Result {
+		t.Helper()
+		results, err := native.Send(ctx, queue, message(id))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return results[0]
+	}
+
+	scheduled, sent := schedule("scheduled first"), send("sent first")
+	victim := leader(t, c)
+	kill(t, victim)
+	sentAgain := send("scheduled first")
+	inTime := time.Now().Before(at)
+	scheduledAgain := schedule("sent first")
+	for _, pair := range [][2]*client.Result{{scheduled, sentAgain}, {sent, scheduledAgain}} {
+		first, second := pair[0], pair[1]
+		// Absent: the node made the call twice and cannot tell.
+		if second.Duplicate != nil && !second.GetDuplicate() || second.GetSequenceNumber() != first.GetSequenceNumber() || second.GetMessageId() != first.GetMessageId() {
+			t.Errorf("the second is %v, the first %v", second, first)
+		}
+	}
+	if inTime && sentAgain.Duplicate != nil && !sentAgain.GetFirstIsScheduled() || scheduledAgain.GetFirstIsScheduled() {
+		t.Errorf("which waits is wrong: %v, %v", sentAgain, scheduledAgain)
+	}
+	start(t, victim)
+	delivered := receiveAll(ctx, t, native, queue, 2)
+	if want := []string{"sent first", "scheduled first"}; !slices.Equal(delivered, want) {
+		t.Errorf("delivered %v, want %v", delivered, want)
+	}
+	agree(t, c)
+}
+
+// receiveAll receives until there were so many messages, and once more.
+func receiveAll(ctx context.Context, t *testing.T, native *client.Client, queue string, want int) (bodies []string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(ctx, giveUpAfter+time.Minute)
+	defer cancel()
+	for last := false; !last; {
+		last = len(bodies) >= want
+		wait := int32(20)
+		if last {
+			wait = 0
+		}
+		messages, err := native.ReceiveAndDelete(ctx, queue, 10, wait)
+		if err != nil {
+			t.Fatalf("after %v: %v", bodies, err)
+		}
+		for _, m := range messages {
+			bodies = append(bodies, m.GetBody())
+		}
+	}
+	return bodies
+}
