@@ -174,7 +174,7 @@ func (s *scenario) look(verb string, args []string) []string {
 	case "waits": // queue, perhaps a session: would its receive find something?
 		v := s.replica.fsm.View()
 		if len(args) > 1 {
-			return []string{fmt.Sprint("session deliverable ", v.SessionDeliverable(args[0], queue.ReceiveOptions{Session: s.session(args[1])}))}
+			return []string{fmt.Sprint("session deliverable ", v.SessionDeliverable(args[0], s.session(args[1])))}
 		}
 		return []string{fmt.Sprintf("deliverable %v, session free %v", v.Deliverable(args[0]), v.SessionFree(args[0]))}
 	}

@@ -162,12 +162,18 @@ func (v View) SessionState(queue string, s SessionRef) (state string, given bool
 	return r.State, r.StateGiven, nil
 }
 
-// SessionFree reports whether an AcceptSession without an id would now lock a session,
-// or be refused.
+// HasSessions reports whether the queue exists and has sessions: an AcceptSession is
+// refused otherwise.
+func (v View) HasSessions(queue string) bool {
+	q, ok := v.b.queues.Get(queue)
+	return ok && q.hasSessions()
+}
+
+// SessionFree reports whether an AcceptSession without an id would now lock one.
 func (v View) SessionFree(queue string) bool {
 	q, ok := v.b.queues.Get(queue)
 	if !ok || !q.hasSessions() {
-		return true
+		return false
 	}
 	_, free := q.freeSession(v.b.now)
 	return free
@@ -175,16 +181,16 @@ func (v View) SessionFree(queue string) bool {
 
 // SessionDeliverable reports whether a receive in a session would now hand out a
 // message, or move one to the dead-letter queue, or be refused.
-func (v View) SessionDeliverable(queue string, o ReceiveOptions) bool {
+func (v View) SessionDeliverable(queue string, s SessionRef) bool {
 	q, ok := v.b.queues.Get(queue)
 	if !ok {
 		return true
 	}
-	r, err := v.b.openSession(q, o.Session)
+	r, err := v.b.openSession(q, s)
 	if err != nil {
 		return true
 	}
-	if !o.Delete && q.inFlight() >= limits.InFlightMax {
+	if q.inFlight() >= limits.InFlightMax {
 		return false
 	}
 	next := selection{q: q, now: v.b.now, limit: 1, redrive: v.b.redriveRule(q)}

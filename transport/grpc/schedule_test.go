@@ -60,7 +60,7 @@ func TestScheduleAndCancel(t *testing.T) {
 func TestPeek(t *testing.T) {
 	f := newFixture(t, nil)
 	name := f.create(nil)
-	f.send(name, "g", "a", "b")
+	second := f.send(name, "g", "a", "b")[1]
 	f.send(name, "h", "c")
 	scheduled := f.schedule(name, "g", "later", time.Now().Add(time.Hour).UnixMilli())
 	if got := f.receive(name).GetMessages(); len(got) != 3 {
@@ -87,7 +87,7 @@ func TestPeek(t *testing.T) {
 	if !slices.Equal(got, want) {
 		t.Errorf("peeked %v", got)
 	}
-	out, err := f.messages().Peek(t.Context(), &seriatimpb.PeekRequest{Queue: name, FromSequenceNumber: 2, GroupId: "g"})
+	out, err := f.messages().Peek(t.Context(), &seriatimpb.PeekRequest{Queue: name, FromSequenceNumber: second.GetSequenceNumber(), GroupId: "g"})
 	if err != nil || len(out.GetMessages()) != 2 || out.GetMessages()[1].GetMessage().GetSequenceNumber() != scheduled.GetSequenceNumber() {
 		t.Errorf("peeked %v, %v", out, err)
 	}

@@ -12,14 +12,14 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
-	"github.com/seriatimq/seriatim/transport/grpc/client"
+	seriatim "github.com/seriatimq/seriatim/transport/grpc/client"
 )
 
 // What SQS has no action for goes over the native API, each call to the next node.
 
 // native are clients of the single nodes.
 type native struct {
-	clients []*client.Client
+	clients []*seriatim.Client
 	calls   atomic.Int64
 }
 
@@ -27,7 +27,7 @@ func newNative(t *testing.T) *native {
 	t.Helper()
 	n := &native{}
 	for _, node := range shared.cluster.Nodes {
-		c, err := client.Dial(client.Options{}, node.Client)
+		c, err := seriatim.Dial(seriatim.Options{}, node.Client)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -42,7 +42,7 @@ func newNative(t *testing.T) *native {
 }
 
 // next is the client of the next node.
-func (n *native) next() *client.Client {
+func (n *native) next() *seriatim.Client {
 	return n.clients[int(n.calls.Add(1))%len(n.clients)]
 }
 
@@ -56,14 +56,14 @@ func (n *native) queue(t *testing.T, attributes map[string]string) string {
 	return name
 }
 
-func nativeMessage(group, id string) *client.Message {
-	return &client.Message{Body: id, GroupId: &group, DeduplicationId: &id}
+func nativeMessage(group, id string) *seriatim.Message {
+	return &seriatim.Message{Body: id, GroupId: &group, DeduplicationId: &id}
 }
 
 // send sends messages of a group, whose ids are their bodies.
-func (n *native) send(t *testing.T, queue, group string, ids ...string) *client.Result {
+func (n *native) send(t *testing.T, queue, group string, ids ...string) *seriatim.Result {
 	t.Helper()
-	var last *client.Result
+	var last *seriatim.Result
 	for _, id := range ids {
 		results, err := n.next().Send(t.Context(), queue, nativeMessage(group, id))
 		if err != nil {
@@ -75,7 +75,7 @@ func (n *native) send(t *testing.T, queue, group string, ids ...string) *client.
 }
 
 // schedule schedules a message.
-func (n *native) schedule(t *testing.T, queue, group, id string, at time.Time) *client.Result {
+func (n *native) schedule(t *testing.T, queue, group, id string, at time.Time) *seriatim.Result {
 	t.Helper()
 	results, err := n.next().Schedule(t.Context(), queue, at, nativeMessage(group, id))
 	if err != nil {
@@ -85,9 +85,9 @@ func (n *native) schedule(t *testing.T, queue, group, id string, at time.Time) *
 }
 
 // accept locks a session by its id.
-func (n *native) accept(t *testing.T, queue, id string, seconds int32) *client.Session {
+func (n *native) accept(t *testing.T, queue, id string, seconds int32) *seriatim.Session {
 	t.Helper()
-	s, err := n.next().Accept(t.Context(), queue, id, client.SessionOptions{LockSeconds: seconds})
+	s, err := n.next().Accept(t.Context(), queue, id, seriatim.SessionOptions{LockSeconds: seconds})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -127,11 +127,11 @@ func wantTexts(t *testing.T, got []string, want ...string) {
 func wantNative(t *testing.T, err error, code codes.Code, reason string) {
 	t.Helper()
 	got := status.Code(err)
-	var failure *client.FailureError
+	var failure *seriatim.FailureError
 	if errors.As(err, &failure) {
 		got = failure.Code
 	}
-	if got != code || client.Reason(err) != reason {
+	if got != code || seriatim.Reason(err) != reason {
 		t.Errorf("got %v, want %v %s", err, code, reason)
 	}
 }
@@ -190,7 +190,7 @@ func TestNativeSession(t *testing.T) {
 	t.Run("held by another", func(t *testing.T) {
 		queue := n.queue(t, nil)
 		n.accept(t, queue, "s", 600)
-		_, err := n.next().Accept(t.Context(), queue, "s", client.SessionOptions{})
+		_, err := n.next().Accept(t.Context(), queue, "s", seriatim.SessionOptions{})
 		wantNative(t, err, codes.FailedPrecondition, "SessionCannotBeLocked")
 	})
 	t.Run("next, all held", func(t *testing.T) {
@@ -200,7 +200,7 @@ func TestNativeSession(t *testing.T) {
 		begun := time.Now()
 		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
 		defer cancel()
-		_, err := n.next().AcceptNext(ctx, queue, client.SessionOptions{})
+		_, err := n.next().AcceptNext(ctx, queue, seriatim.SessionOptions{})
 		if status.Code(err) != codes.DeadlineExceeded || time.Since(begun) < 2*time.Second {
 			t.Errorf("got %v after %v", err, time.Since(begun))
 		}
@@ -211,7 +211,7 @@ func TestNativeSession(t *testing.T) {
 		n.send(t, queue, "s2", "B")
 		var ids []string
 		for range 2 {
-			s, err := n.next().AcceptNext(t.Context(), queue, client.SessionOptions{LockSeconds: 600})
+			s, err := n.next().AcceptNext(t.Context(), queue, seriatim.SessionOptions{LockSeconds: 600})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -275,7 +275,7 @@ func TestNativeSessionLockEnds(t *testing.T) {
 	n := newNative(t)
 	queue := n.queue(t, nil)
 	n.send(t, queue, "s", "A")
-	first, err := n.next().Accept(t.Context(), queue, "s", client.SessionOptions{LockSeconds: 5, ManualRenewal: true})
+	first, err := n.next().Accept(t.Context(), queue, "s", seriatim.SessionOptions{LockSeconds: 5, ManualRenewal: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -283,7 +283,7 @@ func TestNativeSessionLockEnds(t *testing.T) {
 	if err != nil || len(got) != 1 {
 		t.Fatal(got, err)
 	}
-	second, err := n.next().AcceptNext(t.Context(), queue, client.SessionOptions{LockSeconds: 600})
+	second, err := n.next().AcceptNext(t.Context(), queue, seriatim.SessionOptions{LockSeconds: 600})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -63,12 +63,12 @@ func TestScheduledAndSentOverALeaderKill(t *testing.T) {
 		return results[0]
 	}
 
-	scheduled, sent := schedule("scheduled first"), send("sent first")
+	scheduled, sent := schedule("scheduled-first"), send("sent-first")
 	victim := leader(t, c)
 	kill(t, victim)
-	sentAgain := send("scheduled first")
+	sentAgain := send("scheduled-first")
 	inTime := time.Now().Before(at)
-	scheduledAgain := schedule("sent first")
+	scheduledAgain := schedule("sent-first")
 	for _, pair := range [][2]*client.Result{{scheduled, sentAgain}, {sent, scheduledAgain}} {
 		first, second := pair[0], pair[1]
 		// Absent: the node made the call twice and cannot tell.
@@ -81,7 +81,7 @@ func TestScheduledAndSentOverALeaderKill(t *testing.T) {
 	}
 	start(t, victim)
 	delivered := receiveAll(ctx, t, native, queue, 2)
-	if want := []string{"sent first", "scheduled first"}; !slices.Equal(delivered, want) {
+	if want := []string{"sent-first", "scheduled-first"}; !slices.Equal(delivered, want) {
 		t.Errorf("delivered %v, want %v", delivered, want)
 	}
 	agree(t, c)

@@ -138,7 +138,7 @@ func (w *world) compareDeliveries() string {
 // for a session.
 func (w *world) checkBusWaiters(view queue.View, do action) string {
 	for _, e := range w.waiting.events {
-		if e.Kind == queue.SessionAvailable || e.Kind == queue.QueueDeleted {
+		if e.Kind == queue.SessionAvailable && e.Session == w.waiting.inSession[e.Queue].SessionID || e.Kind == queue.QueueDeleted {
 			delete(w.waiting.inSession, e.Queue)
 		}
 		if e.Kind == queue.MessagesAvailable || e.Kind == queue.QueueDeleted {
