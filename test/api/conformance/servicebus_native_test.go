@@ -127,8 +127,7 @@ func wantTexts(t *testing.T, got []string, want ...string) {
 func wantNative(t *testing.T, err error, code codes.Code, reason string) {
 	t.Helper()
 	got := status.Code(err)
-	var failure *seriatim.FailureError
-	if errors.As(err, &failure) {
+	if failure, ok := errors.AsType[*seriatim.FailureError](err); ok {
 		got = failure.Code
 	}
 	if got != code || seriatim.Reason(err) != reason {

@@ -200,8 +200,7 @@ const (
 // Reason is the reason of an error of this API, as QueueDoesNotExist; empty for
 // any other.
 func Reason(err error) string {
-	var failure *FailureError
-	if errors.As(err, &failure) {
+	if failure, ok := errors.AsType[*FailureError](err); ok {
 		return failure.Reason
 	}
 	for _, detail := range status.Convert(err).Details() {
