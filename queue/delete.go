@@ -11,6 +11,9 @@ type DeleteMessages struct {
 	Batch   bool
 	Handles []string       // receipt handles as sent by the client
 	Options *SettleOptions // nil for SQS
+	// Streamed says that they are settled on a stream of the native API, where one
+	// command may have more than a batch: StreamEntriesMax.
+	Streamed bool
 }
 
 // QueueName implements Command.
@@ -28,7 +31,7 @@ func (c *DeleteMessages) wellFormed() *Error {
 	if err := c.Options.check(c.Queue); err != nil {
 		return err
 	}
-	return CheckEntryCount(len(c.Handles), "DeleteMessageBatchRequestEntry")
+	return checkEntries(len(c.Handles), c.Streamed, "DeleteMessageBatchRequestEntry")
 }
 
 // check is what needs no state.

@@ -163,13 +163,20 @@ func plainName(name string) bool {
 
 // CheckEntryCount refuses a batch of no entries, or of more than BatchEntriesMax.
 // element is the name of an entry in the error text of AWS.
-func CheckEntryCount(n int, element string) *Error {
+func CheckEntryCount(n int, element string) *Error { return checkEntries(n, false, element) }
+
+// checkEntries is CheckEntryCount also for commands of streams, which may have more.
+func checkEntries(n int, streamed bool, element string) *Error {
+	entriesMax := limits.BatchEntriesMax
+	if streamed {
+		entriesMax = limits.StreamEntriesMax
+	}
 	if n == 0 {
 		return refusal.New(refusal.EmptyBatchRequest, "There should be at least one ", element, " in the request.")
 	}
-	if n > limits.BatchEntriesMax {
+	if n > entriesMax {
 		return refusal.New(refusal.TooManyEntriesInBatchRequest, "Maximum number of entries per request are ",
-			strconv.Itoa(limits.BatchEntriesMax), ". You have sent ", strconv.Itoa(n), ".")
+			strconv.Itoa(entriesMax), ". You have sent ", strconv.Itoa(n), ".")
 	}
 	return nil
 }

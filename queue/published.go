@@ -57,6 +57,15 @@ func (m *Message) published() *publishedMessage {
 	return m.extra.published
 }
 
+// carriedBytes is about how much a delivery of the message carries.
+func (m *Message) carriedBytes() int64 {
+	n := m.size()
+	if p := m.published(); p != nil {
+		n += int64(p.publication.Content().Message.Len())
+	}
+	return n
+}
+
 // hold counts a message that is stored in the queue.
 func (q *Queue) hold(m *Message) {
 	q.sums.messageBytes += m.size()

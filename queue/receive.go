@@ -23,6 +23,10 @@ type ReceiveMessages struct {
 	ShortPoll bool
 	// Options are what no SQS client asks for, nil if nothing of it was.
 	Options *ReceiveOptions
+	// Streamed says that the messages are for a stream of the native API, which
+	// takes up to StreamEntriesMax of them, and no further one once their bodies
+	// have BatchBytesMax.
+	Streamed bool
 }
 
 // QueueName implements Command.
@@ -34,8 +38,12 @@ func (c *ReceiveMessages) Validate() *Error {
 	if err := checkQueueName(c.Queue); err != nil {
 		return err
 	}
-	if m := c.MaxMessages; m.Given && (m.Value < 1 || m.Value > limits.ReceiveMessagesMax) {
-		return refusal.InvalidValue(strconv.FormatInt(m.Value, 10), "MaxNumberOfMessages", "Must be between 1 and 10, if provided.")
+	messagesMax := int64(limits.ReceiveMessagesMax)
+	if c.Streamed {
+		messagesMax = limits.StreamEntriesMax
+	}
+	if m := c.MaxMessages; m.Given && (m.Value < 1 || m.Value > messagesMax) {
+		return refusal.InvalidValue(strconv.FormatInt(m.Value, 10), "MaxNumberOfMessages", "Must be between 1 and "+strconv.FormatInt(messagesMax, 10)+", if provided.")
 	}
 	if err := checkVisibilityRange(c.VisibilityTimeout); err != nil {
 		return err
@@ -89,6 +97,9 @@ func (c *ReceiveMessages) apply(b *Broker) (Result, *Error) {
 		}
 	}
 	s := selection{q: q, now: b.now, limit: int(limit), redrive: b.redriveRule(q)}
+	if c.Streamed {
+		s.bytesMax = limits.BatchBytesMax
+	}
 	s.run()
 	b.deadLetter(q, s.deadLetters)
 	d := delivery{receivedAt: b.now, visibleAt: visibleAt}
@@ -216,6 +227,8 @@ type selection struct {
 	deliver     []*Message
 	deadLetters []*Message
 	skipped     int
+	bytes       int64    // of the bodies to deliver, counted if there is a limit
+	bytesMax    int64    // 0: none
 	passed      []uint64 // of those skipped, the ones of a session
 }
 
@@ -257,7 +270,7 @@ func (s *selection) after(entry *timed, timer bool, last timed) (found bool) {
 
 // done bounds a receive: by what was asked for, and by the work it may cause.
 func (s *selection) done() bool {
-	return len(s.deliver) >= s.limit || len(s.deadLetters) >= deadLetterBudget || s.skipped >= expiryBudget
+	return len(s.deliver) >= s.limit || s.bytesMax > 0 && s.bytes >= s.bytesMax || len(s.deadLetters) >= deadLetterBudget || s.skipped >= expiryBudget
 }
 
 // take takes the message, or the receivable prefix of the group it leads: the
@@ -290,5 +303,8 @@ func (s *selection) pick(m *Message) {
 		s.deadLetters = append(s.deadLetters, m)
 	default:
 		s.deliver = append(s.deliver, m)
+		if s.bytesMax > 0 {
+			s.bytes += m.carriedBytes()
+		}
 	}
 }

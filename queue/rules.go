@@ -29,6 +29,8 @@ const (
 	// ruleMoveKeepsKeys keeps the partition key of a message, and compares a
 	// message that a task moves under all its keys.
 	ruleMoveKeepsKeys uint32 = 2
+	// ruleStreamedCommands is the version of commands with Streamed set.
+	ruleStreamedCommands uint32 = 3
 )
 
 // follows reports whether a rule is in force. A state without a format version

@@ -17,6 +17,9 @@ type SendMessages struct {
 	SenderID string
 	Batch    bool // selects the error texts of the batch action
 	Entries  []SendEntry
+	// Streamed says that the messages are those of a stream of the native API, of
+	// which one command may have more than a batch: StreamEntriesMax.
+	Streamed bool
 	// RepeatedSince is set on a send that may be in the log already, at this log
 	// time or later: it is refused, whole, unless the queue still knows every id
 	// accepted since then. Zero: it was not proposed before.
@@ -35,7 +38,7 @@ func (c *SendMessages) Validate() *Error {
 
 // wellFormed checks the number of entries and the sender id.
 func (c *SendMessages) wellFormed() *Error {
-	if err := CheckEntryCount(len(c.Entries), "SendMessageBatchRequestEntry"); err != nil {
+	if err := checkEntries(len(c.Entries), c.Streamed, "SendMessageBatchRequestEntry"); err != nil {
 		return err
 	}
 	if len(c.SenderID) > senderIDLengthMax || content.BadCharacter(c.SenderID) {

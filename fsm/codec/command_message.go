@@ -14,6 +14,7 @@ func sendMessagesMessage(cmd *queue.SendMessages) *fsmpb.SendMessages {
 		Batch:    cmd.Batch,
 
 		RepeatedSince: int64(cmd.RepeatedSince),
+		Streamed:      cmd.Streamed,
 	}
 	if len(cmd.Entries) == 0 {
 		return m
@@ -37,7 +38,7 @@ func sendMessagesMessage(cmd *queue.SendMessages) *fsmpb.SendMessages {
 
 // sendMessagesCommand is the inverse of sendMessagesMessage.
 func sendMessagesCommand(m *fsmpb.SendMessages) (*queue.SendMessages, error) {
-	cmd := &queue.SendMessages{Queue: m.Queue, SenderID: m.SenderId, Batch: m.Batch, RepeatedSince: queue.Timestamp(m.RepeatedSince)}
+	cmd := &queue.SendMessages{Queue: m.Queue, SenderID: m.SenderId, Batch: m.Batch, RepeatedSince: queue.Timestamp(m.RepeatedSince), Streamed: m.Streamed}
 	if len(m.Entries) == 0 {
 		return cmd, nil
 	}
@@ -70,6 +71,7 @@ func receiveMessagesMessage(cmd *queue.ReceiveMessages) *fsmpb.ReceiveMessages {
 		AttemptId:         givenText(cmd.AttemptID, cmd.AttemptIDGiven),
 		ShortPoll:         cmd.ShortPoll,
 		Options:           receiveOptionsMessage(cmd.Options),
+		Streamed:          cmd.Streamed,
 	}
 }
 
@@ -81,6 +83,7 @@ func receiveMessagesCommand(m *fsmpb.ReceiveMessages) (*queue.ReceiveMessages, e
 		VisibilityTimeout: integer(m.VisibilityTimeout),
 		ShortPoll:         m.ShortPoll,
 		Options:           receiveOptions(m.Options),
+		Streamed:          m.Streamed,
 	}
 	cmd.AttemptID, cmd.AttemptIDGiven = text(m.AttemptId)
 	return cmd, nil
@@ -93,6 +96,8 @@ func deleteMessagesMessage(cmd *queue.DeleteMessages) *fsmpb.DeleteMessages {
 		Batch:   cmd.Batch,
 		Handles: cmd.Handles,
 		Options: settleOptionsMessage(cmd.Options),
+
+		Streamed: cmd.Streamed,
 	}
 }
 
@@ -103,6 +108,8 @@ func deleteMessagesCommand(m *fsmpb.DeleteMessages) (*queue.DeleteMessages, erro
 		Batch:   m.Batch,
 		Handles: m.Handles,
 		Options: settleOptions(m.Options),
+
+		Streamed: m.Streamed,
 	}, nil
 }
 

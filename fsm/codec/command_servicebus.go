@@ -5,22 +5,26 @@ import (
 	"github.com/seriatimq/seriatim/queue"
 )
 
-// minimumOfOptions is what the options of a command need that itself is older.
+// minimumOfOptions is what the options of a command, or its size, need that itself
+// is older.
 func minimumOfOptions(cmd queue.Command) uint32 {
 	const options = 3
 	switch c := cmd.(type) {
 	case *queue.SendMessages:
+		if c.Streamed {
+			return options
+		}
 		for i := range c.Entries {
 			if c.Entries[i].Options != nil {
 				return options
 			}
 		}
 	case *queue.ReceiveMessages:
-		if c.Options != nil {
+		if c.Options != nil || c.Streamed {
 			return options
 		}
 	case *queue.DeleteMessages:
-		if c.Options != nil {
+		if c.Options != nil || c.Streamed {
 			return options
 		}
 	case *queue.ChangeMessageVisibility:

@@ -158,9 +158,12 @@ func TestMinimumVersion(t *testing.T) {
 		&queue.ReceiveMessages{Options: &queue.ReceiveOptions{}},
 		&queue.DeleteMessages{Options: &queue.SettleOptions{}},
 		&queue.ChangeMessageVisibility{Options: &queue.SettleOptions{}},
+		&queue.SendMessages{Streamed: true},
+		&queue.ReceiveMessages{Streamed: true},
+		&queue.DeleteMessages{Streamed: true},
 	} {
 		if got := MinimumVersion(cmd); got != 3 {
-			t.Errorf("%T with options needs %d", cmd, got)
+			t.Errorf("%T with what came in version 3 needs %d", cmd, got)
 		}
 	}
 	if MinimumVersion(nil) <= format.CurrentVersion {

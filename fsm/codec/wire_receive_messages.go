@@ -12,7 +12,7 @@ import (
 // appendReceiveMessages appends what the protobuf library would make of
 // receiveMessagesMessage.
 func appendReceiveMessages(dst []byte, cmd *queue.ReceiveMessages) ([]byte, error) {
-	dst = slices.Grow(dst, textBytes(cmd.Queue)+2*(tagBytes+protowire.SizeVarint(math.MaxUint64))+textFieldBytes(cmd.AttemptID)+flagBytes)
+	dst = slices.Grow(dst, textBytes(cmd.Queue)+2*(tagBytes+protowire.SizeVarint(math.MaxUint64))+textFieldBytes(cmd.AttemptID)+2*flagBytes)
 	dst = appendText(dst, 1, cmd.Queue)
 	if cmd.MaxMessages.Given {
 		dst = appendNumberField(dst, 2, cmd.MaxMessages.Value)
@@ -27,7 +27,7 @@ func appendReceiveMessages(dst []byte, cmd *queue.ReceiveMessages) ([]byte, erro
 	if cmd.Options != nil {
 		dst = appendReceiveOptions(dst, cmd.Options)
 	}
-	return dst, nil
+	return appendFlag(dst, 7, cmd.Streamed), nil
 }
 
 // parseReceiveMessages is the inverse of appendReceiveMessages. The command
@@ -51,6 +51,8 @@ func parseReceiveMessages(body []byte) (*queue.ReceiveMessages, error) {
 			if options := f.bytes(); f.err == nil {
 				f.err = parseReceiveOptions(options, cmd)
 			}
+		case f.is(7, protowire.VarintType):
+			cmd.Streamed = f.varint() != 0
 		default:
 			f.skip()
 		}

@@ -30,12 +30,12 @@ func appendSendMessages(dst []byte, cmd *queue.SendMessages) ([]byte, error) {
 	if cmd.RepeatedSince != 0 {
 		dst = appendNumberField(dst, 5, int64(cmd.RepeatedSince))
 	}
-	return dst, nil
+	return appendFlag(dst, 6, cmd.Streamed), nil
 }
 
 // sendMessagesBytes is how much appendSendMessages appends at most.
 func sendMessagesBytes(cmd *queue.SendMessages) int {
-	n := textBytes(cmd.Queue) + textBytes(cmd.SenderID) + flagBytes
+	n := textBytes(cmd.Queue) + textBytes(cmd.SenderID) + 2*flagBytes
 	for i := range cmd.Entries {
 		n += tagBytes + protowire.SizeBytes(sendEntryBytes(&cmd.Entries[i]))
 	}
@@ -133,6 +133,8 @@ func parseSendMessages(body []byte) (*queue.SendMessages, error) {
 			}
 		case f.is(5, protowire.VarintType):
 			cmd.RepeatedSince = queue.Timestamp(f.varint())
+		case f.is(6, protowire.VarintType):
+			cmd.Streamed = f.varint() != 0
 		default:
 			f.skip()
 		}

@@ -840,6 +840,7 @@ type SendMessages struct {
 	Batch         bool                   `protobuf:"varint,3,opt,name=batch" json:"batch,omitempty"`
 	Entries       []*SendEntry           `protobuf:"bytes,4,rep,name=entries" json:"entries,omitempty"`
 	RepeatedSince int64                  `protobuf:"varint,5,opt,name=repeated_since,json=repeatedSince" json:"repeated_since,omitempty"`
+	Streamed      bool                   `protobuf:"varint,6,opt,name=streamed" json:"streamed,omitempty"` // from format version 3
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -907,6 +908,13 @@ func (x *SendMessages) GetRepeatedSince() int64 {
 		return x.RepeatedSince
 	}
 	return 0
+}
+
+func (x *SendMessages) GetStreamed() bool {
+	if x != nil {
+		return x.Streamed
+	}
+	return false
 }
 
 type SendEntry struct {
@@ -1128,7 +1136,8 @@ type ReceiveMessages struct {
 	VisibilityTimeout *int64                 `protobuf:"varint,3,opt,name=visibility_timeout,json=visibilityTimeout" json:"visibility_timeout,omitempty"`
 	AttemptId         *string                `protobuf:"bytes,4,opt,name=attempt_id,json=attemptId" json:"attempt_id,omitempty"`
 	ShortPoll         bool                   `protobuf:"varint,5,opt,name=short_poll,json=shortPoll" json:"short_poll,omitempty"`
-	Options           *ReceiveOptions        `protobuf:"bytes,6,opt,name=options" json:"options,omitempty"` // from format version 3
+	Options           *ReceiveOptions        `protobuf:"bytes,6,opt,name=options" json:"options,omitempty"`    // from format version 3
+	Streamed          bool                   `protobuf:"varint,7,opt,name=streamed" json:"streamed,omitempty"` // from format version 3
 	unknownFields     protoimpl.UnknownFields
 	sizeCache         protoimpl.SizeCache
 }
@@ -1203,6 +1212,13 @@ func (x *ReceiveMessages) GetOptions() *ReceiveOptions {
 		return x.Options
 	}
 	return nil
+}
+
+func (x *ReceiveMessages) GetStreamed() bool {
+	if x != nil {
+		return x.Streamed
+	}
+	return false
 }
 
 type ReceiveOptions struct {
@@ -1314,7 +1330,8 @@ type DeleteMessages struct {
 	Queue         string                 `protobuf:"bytes,1,opt,name=queue" json:"queue,omitempty"`
 	Batch         bool                   `protobuf:"varint,2,opt,name=batch" json:"batch,omitempty"`
 	Handles       []string               `protobuf:"bytes,3,rep,name=handles" json:"handles,omitempty"`
-	Options       *SettleOptions         `protobuf:"bytes,4,opt,name=options" json:"options,omitempty"` // from format version 3
+	Options       *SettleOptions         `protobuf:"bytes,4,opt,name=options" json:"options,omitempty"`    // from format version 3
+	Streamed      bool                   `protobuf:"varint,5,opt,name=streamed" json:"streamed,omitempty"` // from format version 3
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1375,6 +1392,13 @@ func (x *DeleteMessages) GetOptions() *SettleOptions {
 		return x.Options
 	}
 	return nil
+}
+
+func (x *DeleteMessages) GetStreamed() bool {
+	if x != nil {
+		return x.Streamed
+	}
+	return false
 }
 
 type SettleOptions struct {
@@ -3128,13 +3152,14 @@ const file_fsm_command_proto_rawDesc = "" +
 	"\aactions\x18\x06 \x03(\tR\aactions\"\"\n" +
 	"\n" +
 	"PurgeQueue\x12\x14\n" +
-	"\x05queue\x18\x01 \x01(\tR\x05queue\"\xb1\x01\n" +
+	"\x05queue\x18\x01 \x01(\tR\x05queue\"\xcd\x01\n" +
 	"\fSendMessages\x12\x14\n" +
 	"\x05queue\x18\x01 \x01(\tR\x05queue\x12\x1b\n" +
 	"\tsender_id\x18\x02 \x01(\tR\bsenderId\x12\x14\n" +
 	"\x05batch\x18\x03 \x01(\bR\x05batch\x121\n" +
 	"\aentries\x18\x04 \x03(\v2\x17.seriatim.fsm.SendEntryR\aentries\x12%\n" +
-	"\x0erepeated_since\x18\x05 \x01(\x03R\rrepeatedSince\"\xda\x02\n" +
+	"\x0erepeated_since\x18\x05 \x01(\x03R\rrepeatedSince\x12\x1a\n" +
+	"\bstreamed\x18\x06 \x01(\bR\bstreamed\"\xda\x02\n" +
 	"\tSendEntry\x12\x12\n" +
 	"\x04body\x18\x01 \x01(\tR\x04body\x12>\n" +
 	"\n" +
@@ -3153,7 +3178,7 @@ const file_fsm_command_proto_rawDesc = "" +
 	"\x10MessageAttribute\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x1b\n" +
 	"\tdata_type\x18\x02 \x01(\tR\bdataType\x12\x14\n" +
-	"\x05value\x18\x03 \x01(\tR\x05value\"\x84\x02\n" +
+	"\x05value\x18\x03 \x01(\tR\x05value\"\xa0\x02\n" +
 	"\x0fReceiveMessages\x12\x14\n" +
 	"\x05queue\x18\x01 \x01(\tR\x05queue\x12(\n" +
 	"\fmax_messages\x18\x02 \x01(\x03B\x05\xaa\x01\x02\b\x01R\vmaxMessages\x124\n" +
@@ -3162,7 +3187,8 @@ const file_fsm_command_proto_rawDesc = "" +
 	"attempt_id\x18\x04 \x01(\tB\x05\xaa\x01\x02\b\x01R\tattemptId\x12\x1d\n" +
 	"\n" +
 	"short_poll\x18\x05 \x01(\bR\tshortPoll\x126\n" +
-	"\aoptions\x18\x06 \x01(\v2\x1c.seriatim.fsm.ReceiveOptionsR\aoptions\"\\\n" +
+	"\aoptions\x18\x06 \x01(\v2\x1c.seriatim.fsm.ReceiveOptionsR\aoptions\x12\x1a\n" +
+	"\bstreamed\x18\a \x01(\bR\bstreamed\"\\\n" +
 	"\x0eReceiveOptions\x122\n" +
 	"\asession\x18\x01 \x01(\v2\x18.seriatim.fsm.SessionRefR\asession\x12\x16\n" +
 	"\x06delete\x18\x02 \x01(\bR\x06delete\"A\n" +
@@ -3170,12 +3196,13 @@ const file_fsm_command_proto_rawDesc = "" +
 	"SessionRef\x12\x1d\n" +
 	"\n" +
 	"session_id\x18\x01 \x01(\tR\tsessionId\x12\x14\n" +
-	"\x05token\x18\x02 \x01(\tR\x05token\"\x8d\x01\n" +
+	"\x05token\x18\x02 \x01(\tR\x05token\"\xa9\x01\n" +
 	"\x0eDeleteMessages\x12\x14\n" +
 	"\x05queue\x18\x01 \x01(\tR\x05queue\x12\x14\n" +
 	"\x05batch\x18\x02 \x01(\bR\x05batch\x12\x18\n" +
 	"\ahandles\x18\x03 \x03(\tR\ahandles\x125\n" +
-	"\aoptions\x18\x04 \x01(\v2\x1b.seriatim.fsm.SettleOptionsR\aoptions\"C\n" +
+	"\aoptions\x18\x04 \x01(\v2\x1b.seriatim.fsm.SettleOptionsR\aoptions\x12\x1a\n" +
+	"\bstreamed\x18\x05 \x01(\bR\bstreamed\"C\n" +
 	"\rSettleOptions\x122\n" +
 	"\asession\x18\x01 \x01(\v2\x18.seriatim.fsm.SessionRefR\asession\"\xb5\x01\n" +
 	"\x17ChangeMessageVisibility\x12\x14\n" +

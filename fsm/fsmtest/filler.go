@@ -19,10 +19,13 @@ type Filler struct {
 	Text   func() string
 	Length func() int
 	Flag   func() bool
-	// Later says whether to fill also fields that are pointers: what was added to a
-	// command after its golden bytes were written.
+	// Later says whether to fill also fields that are pointers, and laterFlag: what was
+	// added to a command after its golden bytes were written.
 	Later func() bool
 }
+
+// laterFlag is the name of the only such field that is no pointer.
+const laterFlag = "Streamed"
 
 // Distinct gives every field another value that is not zero.
 func Distinct() *Filler {
@@ -71,8 +74,10 @@ func (f *Filler) Fill(t testing.TB, v reflect.Value) {
 			f.Fill(t, v.Elem())
 		}
 	case reflect.Struct:
-		for _, field := range v.Fields() {
-			f.Fill(t, field)
+		for field, value := range v.Fields() {
+			if field.Name != laterFlag || f.Later() {
+				f.Fill(t, value)
+			}
 		}
 		f.forgetAbsent(v)
 	case reflect.Slice:

@@ -8,6 +8,7 @@ const (
 	TopicDisplayNameMax     = 100 // characters
 	BatchEntriesMax         = 10
 	BatchBytesMax           = 1 << 20 // body and attribute bytes of one batch
+	StreamEntriesMax        = 500     // of one command that a stream makes; ours
 	MessageBytesMax         = 1 << 20
 	PublishBytesMax         = 262_144 // message and attribute bytes of one publish to a topic
 	SubjectLengthMax        = 99      // characters; "less than 100" in the API of SNS

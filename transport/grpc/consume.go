@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -37,12 +38,12 @@ func (q *queues) Consume(stream consumeStream) error {
 	if err != nil {
 		return err
 	}
-	visibility, err := c.openVisibility(stream.Context(), open)
+	visibility, entriesMax, err := c.openVisibility(stream.Context(), open)
 	if err != nil {
 		return err
 	}
 	s := &consumer{
-		call: c, stream: stream, visibility: visibility, attempt: open.GetAttemptId(), resumed: open.GetAttemptId() != "",
+		call: c, stream: stream, visibility: visibility, entriesMax: entriesMax, attempt: open.GetAttemptId(), resumed: open.GetAttemptId() != "",
 		holdings: newHoldings(int(open.GetCredit()), visibility, q.server.Now), settling: make(chan struct{}, settlementsMax),
 	}
 	if s.attempt == "" || !isFIFO(c.queue) {
@@ -74,14 +75,14 @@ func (c *call) readOpen(stream consumeStream) (*seriatimpb.ConsumeOpen, error) {
 }
 
 // openVisibility is the visibility timeout of a stream: that of the request or of
-// the queue.
-func (c *call) openVisibility(ctx context.Context, open *seriatimpb.ConsumeOpen) (seconds int32, err error) {
+// the queue. entriesMax is how many messages a command may have.
+func (c *call) openVisibility(ctx context.Context, open *seriatimpb.ConsumeOpen) (seconds int32, entriesMax int, err error) {
 	err = c.read(ctx, func(v queue.View) error {
 		attributes, refused := v.Typed(c.queue)
 		if refused != nil {
 			return refused
 		}
-		seconds = int32(attributes.VisibilitySeconds)
+		seconds, entriesMax = int32(attributes.VisibilitySeconds), v.CommandEntriesMax()
 		return nil
 	})
 	if open.VisibilityTimeoutSeconds != nil {
@@ -90,7 +91,7 @@ func (c *call) openVisibility(ctx context.Context, open *seriatimpb.ConsumeOpen)
 	if err == nil && (seconds < 1 || seconds > limits.VisibilitySecondsMax) {
 		err = refusal.InvalidValue(strconv.Itoa(int(seconds)), "visibility_timeout_seconds", "Must be between 1 and 43200 to consume.")
 	}
-	return seconds, err
+	return seconds, entriesMax, err
 }
 
 // consumer is the server's end of one Consume. Each of its parts runs in a
@@ -99,6 +100,7 @@ type consumer struct {
 	call       *call
 	stream     consumeStream
 	visibility int32 // seconds
+	entriesMax int   // of a command
 	holdings   *holdings
 	settling   chan struct{} // a slot for each settlement under way
 
@@ -173,15 +175,8 @@ func (s *consumer) run() error {
 
 // giveBack makes visible what the client of a clean end did not settle.
 func (s *consumer) giveBack() error {
-	handles := s.holdings.all()
-	for len(handles) > 0 {
-		n := min(len(handles), limits.BatchEntriesMax)
-		if _, err := s.changeVisibility(s.stream.Context(), handles[:n], 0); err != nil {
-			return err
-		}
-		handles = handles[n:]
-	}
-	return nil
+	_, err := s.changeVisibility(s.stream.Context(), s.holdings.all(), 0)
+	return err
 }
 
 // receiveAll receives while there is credit, and sends what comes.
@@ -196,7 +191,7 @@ func (s *consumer) receiveAll(ctx context.Context) error {
 				return ctx.Err()
 			}
 		}
-		received, news, err := s.receive(ctx, min(room, limits.ReceiveMessagesMax))
+		received, news, err := s.receive(ctx, min(room, s.entriesMax))
 		if err == nil && news {
 			err = s.deliver(ctx, &received)
 		}
@@ -210,7 +205,7 @@ func (s *consumer) receiveAll(ctx context.Context) error {
 func (s *consumer) receive(ctx context.Context, room int) (received queue.MessagesReceived, news bool, err error) {
 	reply, err := s.call.server.Node.Receive(ctx, &queue.ReceiveMessages{
 		Queue: s.call.queue, MaxMessages: queue.Some(int64(room)), VisibilityTimeout: queue.Some(int64(s.visibility)),
-		AttemptID: s.attempt, AttemptIDGiven: s.attempt != "",
+		AttemptID: s.attempt, AttemptIDGiven: s.attempt != "", Streamed: s.entriesMax > limits.ReceiveMessagesMax,
 	}, consumeWait)
 	received, err = resultOf[queue.MessagesReceived](reply.Result, err)
 	var refused *queue.Error
@@ -270,27 +265,43 @@ func (s *consumer) renewAll(ctx context.Context) error {
 // next tick; what a rule refuses to renew is lost.
 func (s *consumer) renew(ctx context.Context) error {
 	due := s.holdings.due()
-	var lost []string
-	for len(due) > 0 {
-		n := min(len(due), limits.BatchEntriesMax)
-		done, err := s.changeVisibility(ctx, due[:n], s.visibility)
-		if err != nil {
-			break
-		}
-		lost = append(lost, s.holdings.renewed(due[:n], done.Errs)...)
-		due = due[n:]
-	}
+	done, _ := s.changeVisibility(ctx, due, s.visibility)
+	lost := s.holdings.renewed(due[:len(done.Errs)], done.Errs)
 	if len(lost) == 0 {
 		return nil
 	}
 	return s.send(&seriatimpb.ConsumeResponse{Response: &seriatimpb.ConsumeResponse_Lost{Lost: &seriatimpb.Lost{ReceiptHandles: lost}}})
 }
 
-func (s *consumer) changeVisibility(ctx context.Context, handles []string, seconds int32) (queue.EntriesDone, error) {
-	entries := make([]queue.VisibilityEntry, len(handles))
-	for i, handle := range handles {
-		entries[i] = queue.VisibilityEntry{Handle: handle, VisibilityTimeout: queue.Some(int64(seconds))}
+// changeVisibility changes one batch after another. After an error there are results
+// for those that were changed before.
+func (s *consumer) changeVisibility(ctx context.Context, handles []string, seconds int32) (done queue.EntriesDone, err error) {
+	for batch := range slices.Chunk(handles, limits.BatchEntriesMax) {
+		entries := make([]queue.VisibilityEntry, len(batch))
+		for i, handle := range batch {
+			entries[i] = queue.VisibilityEntry{Handle: handle, VisibilityTimeout: queue.Some(int64(seconds))}
+		}
+		reply, err := s.call.server.Node.Submit(ctx, &queue.ChangeMessageVisibility{Queue: s.call.queue, Batch: true, Entries: entries})
+		changed, err := resultOf[queue.EntriesDone](reply.Result, err)
+		if err != nil {
+			return done, err
+		}
+		done.Errs = append(done.Errs, changed.Errs...)
 	}
-	reply, err := s.call.server.Node.Submit(ctx, &queue.ChangeMessageVisibility{Queue: s.call.queue, Batch: true, Entries: entries})
-	return resultOf[queue.EntriesDone](reply.Result, err)
+	return done, nil
+}
+
+// remove deletes what was acknowledged.
+func (s *consumer) remove(ctx context.Context, handles []string) (done queue.EntriesDone, err error) {
+	for batch := range slices.Chunk(handles, s.entriesMax) {
+		reply, err := s.call.server.Node.Submit(ctx, &queue.DeleteMessages{
+			Queue: s.call.queue, Batch: true, Handles: batch, Streamed: len(batch) > limits.BatchEntriesMax,
+		})
+		deleted, err := resultOf[queue.EntriesDone](reply.Result, err)
+		if err != nil {
+			return done, err
+		}
+		done.Errs = append(done.Errs, deleted.Errs...)
+	}
+	return done, nil
 }

@@ -39,7 +39,12 @@
 // commands that are submitted at the same time, and makes a command again whose
 // fate is unknown. So a stream never has two commands with messages of one group
 // under way; those of other groups go on, and what comes in meanwhile goes into the
-// next command, up to ten messages. See pipeline.
+// next command, up to limits.StreamEntriesMax messages of 1 MiB together: SQS's
+// limit of ten entries is no rule of the log. So the rate of a stream does not fall
+// with the time that a command takes; its commands grow. At most commandsMax of them
+// are under way, as many small ones cost more than a few large ones. Consume
+// receives and deletes as many at a time. While a node of an older program may read the
+// log (before format version 3), commands have up to ten. See pipeline.
 //
 // Names, not URLs or ARNs, denote queues. Where a value of an attribute is an ARN
 // it stays one, as both APIs show the same attributes.

@@ -13,11 +13,17 @@ import (
 
 const (
 	// unansweredMax is how many messages of a stream may wait for their answers.
-	unansweredMax = 512
-	// commandsMax is how many commands of a stream may be under way.
-	commandsMax = 16
+	unansweredMax = 1000
+	// requestMessagesMax is how many messages, or deliveries to settle, one request of a
+	// stream has.
+	requestMessagesMax = 100
+	// commandsMax is how many commands of a stream may be under way, largeCommandsMax how
+	// many if they may have more than a batch: what comes in meanwhile makes the next
+	// ones large, which costs less than many small ones.
+	commandsMax      = 16
+	largeCommandsMax = 4
 	// resultsMax is how many results one answer has.
-	resultsMax = 100
+	resultsMax = 500
 )
 
 // outgoing is one message of a stream: E is its form in a command, R what becomes
@@ -40,7 +46,8 @@ type lane[E, R any] struct {
 
 // commands are what a pipeline makes of messages.
 type commands[E, R any] struct {
-	bytesMax int64 // of the messages of one command
+	entriesMax int   // of one command
+	bytesMax   int64 // of the messages of one command
 	// submit executes a command; there is a result for each entry if it does not fail.
 	submit func(entries []E) ([]*R, error)
 	// failed is the result of a message that failed.
@@ -130,11 +137,19 @@ func (p *pipeline[E, R]) answered() (results []*R, size int64, done bool, failed
 
 // dispatch makes commands of what is ready. It needs the mutex.
 func (p *pipeline[E, R]) dispatch() {
-	for p.broken == nil && p.running < commandsMax && len(p.ready) > 0 {
+	for p.broken == nil && p.running < p.atOnce() && len(p.ready) > 0 {
 		batch, lanes := p.take()
 		p.running++
 		p.underWay.Go(func() { p.execute(batch, lanes) })
 	}
+}
+
+// atOnce is how many commands may be under way.
+func (c *commands[E, R]) atOnce() int {
+	if c.entriesMax > limits.BatchEntriesMax {
+		return largeCommandsMax
+	}
+	return commandsMax
 }
 
 // take makes a batch of the lanes that are ready, which are busy then. It needs
@@ -144,7 +159,7 @@ func (p *pipeline[E, R]) take() (batch []*outgoing[E, R], lanes []*lane[E, R]) {
 	for len(p.ready) > 0 {
 		l, took := p.ready[0], 0
 		for _, m := range l.waiting {
-			if len(batch) == limits.BatchEntriesMax || len(batch) > 0 && size+m.size > p.bytesMax {
+			if len(batch) == p.entriesMax || len(batch) > 0 && size+m.size > p.bytesMax {
 				break
 			}
 			batch = append(batch, m)
@@ -168,13 +183,7 @@ func (p *pipeline[E, R]) take() (batch []*outgoing[E, R], lanes []*lane[E, R]) {
 
 // execute sends a batch and notes what became of it.
 func (p *pipeline[E, R]) execute(batch []*outgoing[E, R], lanes []*lane[E, R]) {
-	results, err := p.send(batch)
-	var refused *queue.Error
-	if errors.As(err, &refused) && len(batch) > 1 {
-		// Something is wrong with the batch as a whole, perhaps with a single
-		// message, for which the others must not suffer. Nothing was written.
-		results, err = p.sendSingly(batch)
-	}
+	results, err := p.sendParts(batch)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for i, m := range batch {
@@ -189,7 +198,7 @@ func (p *pipeline[E, R]) execute(batch []*outgoing[E, R], lanes []*lane[E, R]) {
 		}
 	}
 	p.running--
-	if err != nil && !errors.As(err, &refused) {
+	if err != nil {
 		p.fail(err)
 	}
 	p.dispatch()
@@ -216,20 +225,27 @@ func (p *pipeline[E, R]) send(batch []*outgoing[E, R]) ([]*R, error) {
 	return results, err
 }
 
-// sendSingly sends the messages of a batch one after another, up to the first
-// failure that may pass.
-func (p *pipeline[E, R]) sendSingly(batch []*outgoing[E, R]) (results []*R, err error) {
-	for i := range batch {
-		if err != nil {
-			results = append(results, p.failed(errorFailure(errNotReached)))
-			continue
-		}
-		var one []*R
-		one, err = p.send(batch[i : i+1])
-		results = append(results, one[0])
-		if _, refused := errors.AsType[*queue.Error](err); refused {
-			err = nil
-		}
+// sendParts sends a batch, and the halves of one that is refused: something is
+// wrong with it as a whole, perhaps with a single message, for which the others must
+// not suffer, and nothing of it was written. The error is one that may pass; what
+// comes after it is not sent.
+func (p *pipeline[E, R]) sendParts(batch []*outgoing[E, R]) ([]*R, error) {
+	results, err := p.send(batch)
+	if _, refused := errors.AsType[*queue.Error](err); !refused {
+		return results, err
+	}
+	if len(batch) == 1 {
+		return results, nil
+	}
+	half := len(batch) / 2
+	results, err = p.sendParts(batch[:half])
+	if err == nil {
+		var rest []*R
+		rest, err = p.sendParts(batch[half:])
+		return append(results, rest...), err
+	}
+	for range batch[half:] {
+		results = append(results, p.failed(errorFailure(errNotReached)))
 	}
 	return results, err
 }

@@ -128,7 +128,7 @@ func (r *messageReader[E, R]) read(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if refused := queue.CheckEntryCount(len(messages), "message"); refused != nil {
+		if refused := checkRequestCount(len(messages), "messages"); refused != nil {
 			return refused
 		}
 		if first != next {
@@ -148,6 +148,18 @@ func (r *messageReader[E, R]) read(ctx context.Context) error {
 			return nil // the stream ends already, for a reason of its own
 		}
 	}
+}
+
+// checkRequestCount refuses a request of a stream with nothing in it, or too much.
+func checkRequestCount(n int, what string) *queue.Error {
+	switch {
+	case n < 1:
+		return refusal.New(refusal.EmptyBatchRequest, "A request of a stream has at least one of its "+what+".")
+	case n > requestMessagesMax:
+		return refusal.New(refusal.TooManyEntriesInBatchRequest,
+			"A request of a stream has at most "+strconv.Itoa(requestMessagesMax)+" "+what+". You have sent "+strconv.Itoa(n)+".")
+	}
+	return nil
 }
 
 // sizeOf is what counts of a message against the size of a batch.

@@ -51,7 +51,7 @@ func (t *topics) PublishStream(stream grpc.BidiStreamingServer[seriatimpb.Publis
 	}
 	return pipelined[queue.PublishEntry, seriatimpb.PublishResult]{
 		commands: commands[queue.PublishEntry, seriatimpb.PublishResult]{
-			bytesMax: limits.PublishBytesMax, submit: c.publisher(ctx), status: c.statusOf,
+			entriesMax: limits.BatchEntriesMax, bytesMax: limits.PublishBytesMax, submit: c.publisher(ctx), status: c.statusOf,
 			failed: func(f *seriatimpb.Failure) *seriatimpb.PublishResult { return &seriatimpb.PublishResult{Failure: f} },
 		},
 		receive: func() (uint64, []*outgoing[queue.PublishEntry, seriatimpb.PublishResult], error) {

@@ -21,11 +21,12 @@ func (q *queues) SendStream(stream sendStream) error {
 	if q.server.waits.Context().Err() != nil {
 		return errDraining
 	}
-	if err := c.openSendStream(stream); err != nil {
+	entriesMax, err := c.openSendStream(stream)
+	if err != nil {
 		return err
 	}
 	return pipelined[queue.SendEntry, seriatimpb.SendResult]{
-		commands: c.sends(ctx),
+		commands: c.sends(ctx, entriesMax),
 		receive: func() (uint64, []*outgoing[queue.SendEntry, seriatimpb.SendResult], error) {
 			in, err := stream.Recv()
 			return in.GetFirstNumber(), outgoingSends(in.GetMessages()), err
@@ -36,34 +37,38 @@ func (q *queues) SendStream(stream sendStream) error {
 	}.serve(ctx, c)
 }
 
-// openSendStream reads the first request.
-func (c *call) openSendStream(stream sendStream) error {
+// openSendStream reads the first request, and how many messages a command may have.
+func (c *call) openSendStream(stream sendStream) (entriesMax int, err error) {
 	first, err := stream.Recv()
 	if err := opened(err, "queue"); err != nil {
-		return err
+		return 0, err
 	}
 	if err := c.on(first.GetQueue()); err != nil {
-		return err
+		return 0, err
 	}
 	if len(first.GetMessages()) > 0 {
-		return c.refuse(stream.Context(), errMessagesFirst)
+		return 0, c.refuse(stream.Context(), errMessagesFirst)
 	}
-	return c.read(stream.Context(), func(v queue.View) error {
+	err = c.read(stream.Context(), func(v queue.View) error {
 		if !v.QueueExists(c.queue) {
 			return refusal.NoSuchQueue()
 		}
+		entriesMax = v.CommandEntriesMax()
 		return nil
 	})
+	return entriesMax, err
 }
 
 // sends are the commands of a SendStream: as the call sends, one at a time or several.
-func (c *call) sends(ctx context.Context) commands[queue.SendEntry, seriatimpb.SendResult] {
+func (c *call) sends(ctx context.Context, entriesMax int) commands[queue.SendEntry, seriatimpb.SendResult] {
 	name, sender := c.queue, c.senderID()
 	return commands[queue.SendEntry, seriatimpb.SendResult]{
-		bytesMax: limits.BatchBytesMax, status: c.statusOf,
+		entriesMax: entriesMax, bytesMax: limits.BatchBytesMax, status: c.statusOf,
 		failed: func(f *seriatimpb.Failure) *seriatimpb.SendResult { return &seriatimpb.SendResult{Failure: f} },
 		submit: func(entries []queue.SendEntry) ([]*seriatimpb.SendResult, error) {
-			reply, err := c.server.Node.Submit(ctx, &queue.SendMessages{Queue: name, SenderID: sender, Batch: len(entries) > 1, Entries: entries})
+			reply, err := c.server.Node.Submit(ctx, &queue.SendMessages{
+				Queue: name, SenderID: sender, Batch: len(entries) > 1, Streamed: len(entries) > limits.BatchEntriesMax, Entries: entries,
+			})
 			sent, err := resultOf[queue.MessagesSent](reply.Result, err)
 			if err != nil {
 				return nil, err

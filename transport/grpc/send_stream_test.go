@@ -13,6 +13,8 @@ import (
 
 	"github.com/seriatimq/seriatim/cluster"
 	"github.com/seriatimq/seriatim/queue"
+	"github.com/seriatimq/seriatim/queue/limits"
+	"github.com/seriatimq/seriatim/queue/refusal"
 	"github.com/seriatimq/seriatim/transport/grpc/seriatimpb"
 )
 
@@ -282,7 +284,7 @@ func TestSendStreamFailure(t *testing.T) {
 func TestPipelineStopsAtFailure(t *testing.T) {
 	failing, others := make(chan struct{}), make(chan struct{})
 	p := newPipeline(commands[string, seriatimpb.SendResult]{
-		bytesMax: 1 << 20, status: (&call{}).statusOf,
+		entriesMax: 10, bytesMax: 1 << 20, status: (&call{}).statusOf,
 		failed: func(f *seriatimpb.Failure) *seriatimpb.SendResult { return &seriatimpb.SendResult{Failure: f} },
 		submit: func(entries []string) ([]*seriatimpb.SendResult, error) {
 			if entries[0] == "a1" {
@@ -359,21 +361,101 @@ func TestSendStreamIsBounded(t *testing.T) {
 		}
 		_ = s.stream.CloseSend() // results tells what became of it
 	}()
-	largest := 0
-	for range frames {
-		cmd := <-g.begun
-		largest = max(largest, len(cmd.Entries))
-		g.permit <- nil
-	}
+	largest := make(chan int, 1)
+	go func() {
+		n := 0
+		for stored := 0; stored < 10*frames; {
+			cmd := <-g.begun
+			n = max(n, len(cmd.Entries))
+			stored += len(cmd.Entries)
+			g.permit <- nil
+		}
+		largest <- n
+	}()
 	for i, r := range s.results(10 * frames) {
 		if r.GetFailure() != nil {
 			t.Fatalf("message %d: %v", i, r)
 		}
 	}
-	if largest != 10 {
-		t.Errorf("the largest command has %d messages", largest)
+	if n := <-largest; n > limits.StreamEntriesMax {
+		t.Errorf("the largest command has %d messages", n)
 	}
 	if err := s.ended(); !errors.Is(err, io.EOF) {
 		t.Errorf("ended with %v", err)
+	}
+}
+
+// What comes in while a command is under way makes one large command.
+func TestSendStreamLargeCommand(t *testing.T) {
+	f := newFixture(t, nil)
+	name := f.create(nil)
+	g := f.gate()
+	s := f.sender(name)
+	s.send(message("a", "a0"))
+	<-g.begun
+	var messages []*seriatimpb.OutgoingMessage
+	for i := range requestMessagesMax {
+		messages = append(messages, message("a", "a"+strconv.Itoa(i+1)))
+	}
+	s.send(messages...)
+	s.send(message("b", "b0"))
+	if cmd := <-g.begun; cmd.Entries[0].GroupID != "b" {
+		t.Fatalf("the second command begins with %v", cmd.Entries[0])
+	}
+	g.permit <- nil
+	g.permit <- nil
+	if cmd := <-g.begun; len(cmd.Entries) != requestMessagesMax || !cmd.Streamed {
+		t.Errorf("the third command has %d messages, streamed: %v", len(cmd.Entries), cmd.Streamed)
+	}
+	g.permit <- nil
+	previous := uint64(0)
+	for i, r := range s.results(2 + requestMessagesMax)[1 : 1+requestMessagesMax] {
+		if r.GetFailure() != nil || r.GetSequenceNumber() <= previous {
+			t.Fatalf("message %d: %v after number %d", i, r, previous)
+		}
+		previous = r.GetSequenceNumber()
+	}
+}
+
+// One message that a rule refuses costs the others nothing, however many there are.
+func TestPipelineFindsTheRefused(t *testing.T) {
+	made := 0
+	p := newPipeline(commands[string, seriatimpb.SendResult]{
+		entriesMax: limits.StreamEntriesMax, bytesMax: 1 << 20, status: (&call{}).statusOf,
+		failed: func(f *seriatimpb.Failure) *seriatimpb.SendResult { return &seriatimpb.SendResult{Failure: f} },
+		submit: func(entries []string) ([]*seriatimpb.SendResult, error) {
+			made++
+			if slices.Contains(entries, "bad") {
+				return nil, refusal.MissingParameter("x")
+			}
+			results := make([]*seriatimpb.SendResult, len(entries))
+			for i := range results {
+				results[i] = &seriatimpb.SendResult{}
+			}
+			return results, nil
+		},
+	})
+	const count, bad = 256, 77
+	var messages []*outgoing[string, seriatimpb.SendResult]
+	for i := range count {
+		body := "good"
+		if i == bad {
+			body = "bad"
+		}
+		messages = append(messages, &outgoing[string, seriatimpb.SendResult]{entry: body, group: "a", ordered: true})
+	}
+	p.add(messages)
+	p.underWay.Wait()
+	results, _, _, failed := p.answered()
+	if len(results) != count || failed != nil {
+		t.Fatalf("%d results, failed: %v", len(results), failed)
+	}
+	for i, r := range results {
+		if (r.GetFailure() != nil) != (i == bad) {
+			t.Errorf("message %d: %v", i, r)
+		}
+	}
+	if made > 20 {
+		t.Errorf("%d commands", made)
 	}
 }

@@ -47,7 +47,7 @@ func (s *consumer) read() error {
 }
 
 func checkSettlement(in *seriatimpb.Settlement) *queue.Error {
-	if refused := queue.CheckEntryCount(len(in.GetReceiptHandles()), "receipt handle"); refused != nil {
+	if refused := checkRequestCount(len(in.GetReceiptHandles()), "receipt_handles"); refused != nil {
 		return refused
 	}
 	switch in.GetKind() {
@@ -71,26 +71,24 @@ func (s *consumer) settle(ctx context.Context, in *seriatimpb.Settlement) {
 	var err error
 	switch in.GetKind() {
 	case seriatimpb.SettlementKind_SETTLEMENT_KIND_ACKNOWLEDGE:
-		reply, failed := s.call.server.Node.Submit(ctx, &queue.DeleteMessages{Queue: s.call.queue, Batch: true, Handles: handles})
-		done, err = resultOf[queue.EntriesDone](reply.Result, failed)
+		done, err = s.remove(ctx, handles)
 	case seriatimpb.SettlementKind_SETTLEMENT_KIND_ABANDON:
 		done, err = s.changeVisibility(ctx, handles, 0)
 	default:
 		done, err = s.changeVisibility(ctx, handles, in.GetVisibilityTimeoutSeconds())
 	}
 	out := &seriatimpb.Settled{Number: in.GetNumber(), Outcomes: outcomes(done)}
+	until := time.Duration(0)
+	if in.GetKind() == seriatimpb.SettlementKind_SETTLEMENT_KIND_EXTEND {
+		until = time.Duration(in.GetVisibilityTimeoutSeconds()) * time.Second
+	}
+	s.holdings.settled(handles[:len(done.Errs)], done.Errs, until)
 	if err != nil {
-		failure := errorFailure(s.call.statusOf(err))
-		for range handles {
+		failure, failed := errorFailure(s.call.statusOf(err)), handles[len(done.Errs):]
+		for range failed {
 			out.Outcomes = append(out.Outcomes, &seriatimpb.Outcome{Failure: failure})
 		}
-		s.holdings.keep(handles)
-	} else {
-		until := time.Duration(0)
-		if in.GetKind() == seriatimpb.SettlementKind_SETTLEMENT_KIND_EXTEND {
-			until = time.Duration(in.GetVisibilityTimeoutSeconds()) * time.Second
-		}
-		s.holdings.settled(handles, done.Errs, until)
+		s.holdings.keep(failed)
 	}
 	_ = s.send(&seriatimpb.ConsumeResponse{Response: &seriatimpb.ConsumeResponse_Settled{Settled: out}})
 }

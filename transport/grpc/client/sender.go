@@ -18,7 +18,7 @@ const (
 	// unfinishedMax is how many messages a Sender takes before the first of them is
 	// answered.
 	unfinishedMax = 1000
-	frameMessages = 10
+	frameMessages = 100
 	frameBytes    = 1 << 20
 )
 

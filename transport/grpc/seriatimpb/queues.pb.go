@@ -2763,7 +2763,7 @@ type SendStreamRequest struct {
 	// Of the first message; the others have the following numbers. It begins with
 	// 1 and goes on where the request before ended.
 	FirstNumber   uint64             `protobuf:"varint,2,opt,name=first_number,json=firstNumber,proto3" json:"first_number,omitempty"`
-	Messages      []*OutgoingMessage `protobuf:"bytes,3,rep,name=messages,proto3" json:"messages,omitempty"` // 1 to 10
+	Messages      []*OutgoingMessage `protobuf:"bytes,3,rep,name=messages,proto3" json:"messages,omitempty"` // 1 to 100
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3062,7 +3062,7 @@ func (x *ConsumeOpen) GetHeld() []string {
 	return nil
 }
 
-// Settlement settles 1 to 10 deliveries. Wait for the answer to a settlement
+// Settlement settles 1 to 100 deliveries. Wait for the answer to a settlement
 // before sending another one for the same delivery.
 type Settlement struct {
 	state                    protoimpl.MessageState `protogen:"open.v1"`

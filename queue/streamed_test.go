@@ -1,0 +1,107 @@
+package queue
+
+import (
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/seriatimq/seriatim/queue/limits"
+	"github.com/seriatimq/seriatim/queue/refusal"
+)
+
+// streamedSend is a command of n messages, each of a group of its own.
+func streamedSend(n int, body string) *SendMessages {
+	c := &SendMessages{Queue: "q.fifo", Batch: true, Streamed: true}
+	for i := range n {
+		id := strconv.Itoa(i)
+		c.Entries = append(c.Entries, SendEntry{Body: body, GroupID: id, GroupIDGiven: true, DeduplicationID: id, DeduplicationIDGiven: true})
+	}
+	return c
+}
+
+// TestStreamedCommands: a command of a stream has up to 500 messages, any other 10.
+func TestStreamedCommands(t *testing.T) {
+	w := newWorld(t)
+	w.create("q.fifo")
+	if err := w.refusal(streamedSend(limits.StreamEntriesMax+1, "x")); err.Code != refusal.TooManyEntriesInBatchRequest {
+		t.Errorf("%d messages: %v", limits.StreamEntriesMax+1, err)
+	}
+	send := streamedSend(limits.StreamEntriesMax, "x")
+	sent := w.must(send).(MessagesSent).Entries
+	for i, e := range sent {
+		if e.Err != nil || e.Duplicate {
+			t.Fatalf("message %d: %+v", i, e)
+		}
+	}
+	send.Streamed = false
+	if err := w.refusal(send); err.Code != refusal.TooManyEntriesInBatchRequest {
+		t.Errorf("%d messages that are none of a stream: %v", limits.StreamEntriesMax, err)
+	}
+	receive := &ReceiveMessages{Queue: "q.fifo", MaxMessages: Some(limits.StreamEntriesMax), AttemptID: "attempt", AttemptIDGiven: true}
+	if err := w.refusal(receive); err.Code != refusal.InvalidParameterValue {
+		t.Errorf("a receive that is none of a stream: %v", err)
+	}
+	receive.Streamed = true
+	received := w.must(receive).(MessagesReceived).Messages
+	if len(received) != limits.StreamEntriesMax {
+		t.Fatalf("received %d", len(received))
+	}
+	if again := w.must(receive).(MessagesReceived); !again.Replayed || len(again.Messages) != len(received) {
+		t.Errorf("the same attempt again: %d messages, replayed: %v", len(again.Messages), again.Replayed)
+	}
+	settle := &DeleteMessages{Queue: "q.fifo", Batch: true}
+	for _, m := range received {
+		settle.Handles = append(settle.Handles, m.Handle.String())
+	}
+	if err := w.refusal(settle); err.Code != refusal.TooManyEntriesInBatchRequest {
+		t.Errorf("deletes that are none of a stream: %v", err)
+	}
+	settle.Streamed = true
+	for i, err := range w.must(settle).(EntriesDone).Errs {
+		if err != nil {
+			t.Errorf("delete %d: %v", i, err)
+		}
+	}
+	if left := w.receive("q.fifo", 10); len(left) != 0 {
+		t.Errorf("%d messages left", len(left))
+	}
+}
+
+// TestStreamedReceiveIsBounded: large bodies end a receive before its number does.
+func TestStreamedReceiveIsBounded(t *testing.T) {
+	w := newWorld(t)
+	w.create("q.fifo")
+	const each = 100 << 10
+	for range 3 {
+		send := streamedSend(10, strings.Repeat("x", each))
+		for i := range send.Entries {
+			e := &send.Entries[i]
+			e.DeduplicationID += "-" + strconv.Itoa(int(w.at))
+			e.GroupID = e.DeduplicationID
+		}
+		w.must(send)
+		w.pass(1)
+	}
+	for left := 30; left > 0; {
+		got := w.must(&ReceiveMessages{Queue: "q.fifo", MaxMessages: Some(limits.StreamEntriesMax), Streamed: true}).(MessagesReceived).Messages
+		if n := len(got); n == 0 || n > limits.BatchBytesMax/each+1 {
+			t.Fatalf("received %d with %d left", n, left)
+		}
+		left -= len(got)
+	}
+}
+
+// TestCommandEntriesMax: before format version 3 commands of streams are no larger
+// than others, as nodes of older programs would refuse them.
+func TestCommandEntriesMax(t *testing.T) {
+	w := newWorld(t)
+	for _, c := range []struct {
+		version uint32
+		want    int
+	}{{2, limits.BatchEntriesMax}, {3, limits.StreamEntriesMax}} {
+		w.must(&SetFormatVersion{c.version})
+		if got := w.b.View().CommandEntriesMax(); got != c.want {
+			t.Errorf("version %d: %d, want %d", c.version, got, c.want)
+		}
+	}
+}
