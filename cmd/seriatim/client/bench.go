@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"net/url"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -42,7 +43,15 @@ type benchFlags struct {
 	keep     bool
 	existing bool
 	set      []string // attributes of the queue to make, name=value
+	protocol string   // empty: overHTTP, of workloads that know no other
 }
+
+// Protocols of a load.
+const (
+	overHTTP   = "http"   // one call at a time, SQS JSON over HTTP/1.1
+	overGRPC   = "grpc"   // one call at a time over the native API
+	overStream = "stream" // streams of the native API
+)
 
 // workload is one kind of load.
 type workload interface {
@@ -52,6 +61,11 @@ type workload interface {
 	finish(ctx context.Context, r *benchRun, report *benchReport) error
 }
 
+// filler is a workload that puts something into the queue before it is measured.
+type filler interface {
+	fill(ctx context.Context, r *benchRun) error
+}
+
 // benchRun is what the clients of one run share.
 type benchRun struct {
 	flags    benchFlags
@@ -59,6 +73,7 @@ type benchRun struct {
 	targets  []string
 	timeout  time.Duration
 	wire     *wire
+	queue    string // its name
 	queueURL string
 	prefix   []byte // how every request body about the queue begins
 	filler   []byte // what bodies are filled up with
@@ -84,7 +99,8 @@ func benchCommand(o *options) *cobra.Command {
 		"Put load on a cluster and measure it.\n\n"+
 			"Every workload makes a FIFO queue of its own and deletes it at the end. Clients are spread over all endpoints:\n"+
 			"--endpoint takes a list with commas. Answers are checked, failures are counted by code. What is not told to\n"+
-			"repeat is not repeated. The protocol is SQS JSON over plain HTTP/1.1, one connection for each client.",
+			"repeat is not repeated. The protocol is SQS JSON over plain HTTP/1.1, one connection for each client, unless\n"+
+			"--protocol says that it is the native API.",
 		benchSendCommand(o), benchFIFOCommand(o), benchDedupCommand(o), benchPollCommand(o), benchFanOutCommand(o))
 }
 
@@ -103,8 +119,24 @@ func (f *benchFlags) bind(c *cobra.Command, clients int) {
 }
 
 func (f *benchFlags) bindBatch(c *cobra.Command) {
-	c.Flags().IntVarP(&f.batch, "batch", "b", 1, "messages in one call, 1 to 10; 1 uses the actions without batch")
+	c.Flags().IntVarP(&f.batch, "batch", "b", 1, "messages in one call, 1 to 10, on a stream to 100; 1 uses the actions without batch")
 	c.Flags().IntVarP(&f.groups, "groups", "g", 0, "message groups (default: one for each client)")
+}
+
+// bindProtocol adds the flag that chooses one of these protocols.
+func (f *benchFlags) bindProtocol(c *cobra.Command, protocols ...string) {
+	c.Flags().StringVar(&f.protocol, "protocol", overHTTP, "one of "+strings.Join(protocols, ", "))
+	c.Annotations = map[string]string{"protocols": strings.Join(protocols, " ")}
+}
+
+// streamBatchMax is how many messages a request of a stream has at most.
+const streamBatchMax = 100
+
+func (f *benchFlags) batchMax() int {
+	if f.protocol == overStream {
+		return streamBatchMax
+	}
+	return batchMax
 }
 
 func (f *benchFlags) check(cmd *cobra.Command) error {
@@ -116,8 +148,8 @@ func (f *benchFlags) check(cmd *cobra.Command) error {
 	switch {
 	case f.clients < 1 || f.clients > benchClientsMax:
 		err = fmt.Errorf("--clients %d: 1 to %d are possible", f.clients, benchClientsMax)
-	case f.batch < 1 || f.batch > batchMax:
-		err = fmt.Errorf("--batch %d: 1 to %d are possible", f.batch, batchMax)
+	case f.batch < 1 || f.batch > f.batchMax():
+		err = fmt.Errorf("--batch %d: 1 to %d are possible", f.batch, f.batchMax())
 	case f.size < 1 || f.size*f.batch > bodyBytesMax:
 		err = fmt.Errorf("--size %d: all bodies of a call together have 1 byte to 1 MiB", f.size)
 	case f.count < 0 || f.count > benchCountMax:
@@ -132,6 +164,8 @@ func (f *benchFlags) check(cmd *cobra.Command) error {
 		err = fmt.Errorf("--groups %d: 1 to %d are possible", f.groups, benchGroupsMax)
 	case f.queue != "" && !strings.HasSuffix(f.queue, ".fifo"):
 		err = fmt.Errorf("--queue %s: the name of a FIFO queue ends in .fifo", f.queue)
+	case f.protocol != "" && !slices.Contains(strings.Fields(cmd.Annotations["protocols"]), f.protocol):
+		err = fmt.Errorf("--protocol %s: it is one of %s", f.protocol, cmd.Annotations["protocols"])
 	case f.existing && (f.queue == "" || len(f.set) > 0):
 		err = errors.New("--existing needs --queue, and a queue that exists keeps its attributes")
 	}
@@ -203,6 +237,11 @@ func (r *benchRun) execute(ctx context.Context, name string, workloadOf func(*be
 	for i := range r.flags.clients {
 		r.clients = append(r.clients, newBenchClient(r, i))
 	}
+	if f, ok := load.(filler); ok {
+		if err := f.fill(ctx, r); err != nil {
+			return nil, err
+		}
+	}
 	r.left.Store(r.flags.count)
 	r.started = time.Now()
 	r.warmEnd = r.started.Add(r.flags.warmup)
@@ -212,7 +251,7 @@ func (r *benchRun) execute(ctx context.Context, name string, workloadOf func(*be
 	watching.Go(func() { r.showProgress(p, finished) })
 	for _, c := range r.clients {
 		working.Go(func() {
-			defer c.conn.close()
+			defer c.close()
 			load.work(ctx, c)
 		})
 	}
@@ -261,7 +300,7 @@ func (r *benchRun) createQueue(ctx context.Context) error {
 	if err := r.wire.call(ctx, "CreateQueue", in, &made, 0); err != nil {
 		return err
 	}
-	return r.use(made.QueueURL)
+	return r.use(name, made.QueueURL)
 }
 
 // findQueue looks up the queue of a run that makes none.
@@ -272,16 +311,16 @@ func (r *benchRun) findQueue(ctx context.Context) error {
 	if err := r.wire.call(ctx, "GetQueueUrl", map[string]string{"QueueName": r.flags.queue}, &found, 0); err != nil {
 		return err
 	}
-	return r.use(found.QueueURL)
+	return r.use(r.flags.queue, found.QueueURL)
 }
 
 // use makes a queue the one of the run.
-func (r *benchRun) use(queueURL string) error {
+func (r *benchRun) use(name, queueURL string) error {
 	quoted, err := json.Marshal(queueURL)
 	if err != nil {
 		return fmt.Errorf("encode the queue URL: %w", err)
 	}
-	r.queueURL = queueURL
+	r.queue, r.queueURL = name, queueURL
 	r.prefix = append(append([]byte(`{"QueueUrl":`), quoted...), ',')
 	return nil
 }

@@ -5,8 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/seriatimq/seriatim/cmd/seriatim/client/grpcwire"
 )
 
 // benchAction is a kind of call whose latency is counted for itself.
@@ -29,22 +32,24 @@ func (a benchAction) String() string {
 const benchPause = 20 * time.Millisecond
 
 // benchClient is one client of the load: a connection and what it counted. Used
-// by one goroutine, except done.
+// by one goroutine, except what counts.
 type benchClient struct {
 	run     *benchRun
 	number  int
 	conn    *benchConn
-	body    []byte // the request under construction
+	native  *grpcwire.Conn // nil when not connected
+	body    []byte         // the request under construction
 	entries []benchEntry
 	taken   []benchMessage
 	ids     [][]byte
 
-	latency [benchActions]*histogram // nil until needed
-	calls   int64
-	errors  map[string]int64
-	last    time.Time // end of the last call that was counted
-	done    atomic.Int64
-	_       [64]byte // done of two clients on one cache line would make them wait for each other
+	counting sync.Mutex               // a client with streams has several goroutines
+	latency  [benchActions]*histogram // nil until needed
+	calls    int64
+	errors   map[string]int64
+	last     time.Time // end of the last call that was counted
+	done     atomic.Int64
+	_        [64]byte // done of two clients on one cache line would make them wait for each other
 }
 
 // benchEntry is a message to send.
@@ -71,6 +76,8 @@ func (c *benchClient) measured(a benchAction, began, ended time.Time, messages i
 	if began.Before(c.run.warmEnd) {
 		return
 	}
+	c.counting.Lock()
+	defer c.counting.Unlock()
 	if c.latency[a] == nil {
 		c.latency[a] = &histogram{}
 	}
@@ -81,6 +88,8 @@ func (c *benchClient) measured(a benchAction, began, ended time.Time, messages i
 
 // failed counts what went wrong, during the warm-up, too.
 func (c *benchClient) failed(err error) {
+	c.counting.Lock()
+	defer c.counting.Unlock()
 	c.errors[benchCode(err)]++
 }
 
@@ -88,7 +97,10 @@ func (c *benchClient) failed(err error) {
 func benchCode(err error) string {
 	var refused *benchRefusal
 	var lost *benchCutError
+	var status *grpcwire.StatusError
 	switch {
+	case errors.As(err, &status):
+		return status.Code.String()
 	case errors.As(err, &refused):
 		return refused.code
 	case errors.As(err, &lost):
@@ -128,6 +140,9 @@ func (c *benchClient) call(ctx context.Context, action string, wait time.Duratio
 // send sends the first n entries as one call and returns their message ids,
 // which are valid until the next call.
 func (c *benchClient) send(ctx context.Context, n int) ([][]byte, error) {
+	if c.run.flags.protocol == overGRPC {
+		return c.sendNative(ctx, n)
+	}
 	b := append(c.body[:0], c.run.prefix...)
 	action := "SendMessage"
 	if c.run.flags.batch == 1 {

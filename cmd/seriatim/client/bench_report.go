@@ -69,10 +69,16 @@ type benchServer struct {
 	Durability string `json:"durability"`
 }
 
+// protocolNames says what the load was carried by.
+var protocolNames = map[string]string{
+	"": "SQS JSON 1.0 over HTTP/1.1", overHTTP: "SQS JSON 1.0 over HTTP/1.1",
+	overGRPC: "native API over gRPC, unary calls", overStream: "native API over gRPC, streams",
+}
+
 // report adds up what the clients counted.
 func (r *benchRun) report(ctx context.Context, name string) *benchReport {
 	report := &benchReport{
-		Workload: name, Protocol: "SQS JSON 1.0 over HTTP/1.1", Endpoints: r.targets,
+		Workload: name, Protocol: protocolNames[r.flags.protocol], Endpoints: r.targets,
 		Clients: r.flags.clients, Batch: r.flags.batch, BodyBytes: r.flags.size, Groups: r.flags.groups,
 		WarmupSeconds: r.flags.warmup.Seconds(), Messages: r.messages(),
 		Errors: map[string]int64{}, Latency: map[string]benchLatency{}, Checks: []benchCheck{},

@@ -15,15 +15,22 @@ func benchSendCommand(o *options) *cobra.Command {
 	c := &cobra.Command{
 		Use: "send", Short: "Send messages with unique deduplication ids",
 		Long: "Send messages with unique deduplication ids, each client to its own groups, and receive none of them.\n" +
-			"A call that fails is counted and not repeated.",
+			"A call that fails is counted and not repeated. On a stream a batch is what one request has, and as many\n" +
+			"messages are unanswered as the server takes.",
 		Example: "  seriatim bench send --clients 64\n" +
 			"  seriatim bench send --clients 64 --batch 10 --endpoint http://127.0.0.1:9324,http://127.0.0.1:9334,http://127.0.0.1:9344\n" +
 			"  seriatim bench send --count 1000000 --batch 10 --size 1024 --queue parked.fifo --keep",
 		Args: arguments.None,
-		RunE: o.bench(f, func(*benchRun) workload { return sendLoad{} }),
+		RunE: o.bench(f, func(*benchRun) workload {
+			if f.protocol == overStream {
+				return streamSendLoad{}
+			}
+			return sendLoad{}
+		}),
 	}
 	f.bind(c, 64)
 	f.bindBatch(c)
+	f.bindProtocol(c, overHTTP, overGRPC, overStream)
 	c.Flags().Float64Var(&f.rate, "rate", 0, "messages a second of all clients together; 0: as many as are answered")
 	return c
 }

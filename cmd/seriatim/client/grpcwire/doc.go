@@ -1,0 +1,24 @@
+// Package grpcwire is the gRPC of the load generator: one connection with one
+// call at a time, written for little processor time.
+//
+// # What it owns
+//
+// HTTP/2 as far as a client of gRPC needs it that makes one call at a time, and
+// the messages of the native API that the generator sends and reads.
+//
+// # What it refuses to know
+//
+// TLS, compression, several calls on a connection, and what the load is.
+//
+// # Who calls it
+//
+// The load generator in package client. Programs use transport/grpc/client.
+//
+// # Design
+//
+// On the machine of the servers, what the generator costs is missing there. The
+// client of grpc-go has three goroutines for a connection and makes some hundred
+// allocations for a call; this one writes a call with one system call and makes
+// none, as the HTTP/1.1 client of the generator does. So rates over the two can be
+// compared.
+package grpcwire
