@@ -138,6 +138,9 @@ var packageRules = []packageRule{
 	{path: "cmd/seriatim/server", never: terminalUI},
 	{path: "cmd/seriatim/offline", never: []string{"~/fsm/fsmpb", "~/transport", "net"}},
 	{path: "cmd/seriatim/client", never: []string{"~/cluster", "~/fsm", "~/transport"}},
+	{path: "cmd/seriatim/client/grpcwire", only: []string{
+		std, "golang.org/x/net/http2", "golang.org/x/net/http2/hpack", "google.golang.org/grpc/codes", "google.golang.org/protobuf/encoding/protowire",
+	}, users: []string{"cmd/seriatim/client"}},
 }
 
 // libraryUsers are the packages that may import a library outside tests and test.

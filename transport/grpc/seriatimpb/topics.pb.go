@@ -1748,7 +1748,7 @@ type PublishStreamRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Topic         string                 `protobuf:"bytes,1,opt,name=topic,proto3" json:"topic,omitempty"`                                 // in the first request, which has no messages
 	FirstNumber   uint64                 `protobuf:"varint,2,opt,name=first_number,json=firstNumber,proto3" json:"first_number,omitempty"` // as in SendStreamRequest
-	Messages      []*TopicMessage        `protobuf:"bytes,3,rep,name=messages,proto3" json:"messages,omitempty"`                           // 1 to 10
+	Messages      []*TopicMessage        `protobuf:"bytes,3,rep,name=messages,proto3" json:"messages,omitempty"`                           // 1 to 100
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
