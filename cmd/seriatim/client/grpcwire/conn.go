@@ -49,14 +49,8 @@ type Conn struct {
 	reader  *http2.Framer
 	header  map[string][]byte // blocks of request headers by method
 
-	// Of the call.
-	stream  uint32
-	status  codes.Code
-	message string // of status
-	ended   bool   // by the server
-	data    []byte // of answers, not taken yet
-	taken   int    // of data
-	unread  [2]int // bytes that the server was not told of: of the stream, of the connection
+	call
+	unread [2]int // bytes that the server was not told of: of the stream, of the connection
 
 	mu      sync.Mutex // the rest
 	room    *sync.Cond // that there may be room, or broken is set
@@ -66,6 +60,16 @@ type Conn struct {
 	initial int64         // windows[0] of a new stream
 	frame   int64         // bytes of the largest frame to send
 	broken  error
+}
+
+// call is the one call that a connection carries at a time.
+type call struct {
+	stream  uint32
+	status  codes.Code
+	message string // of status
+	ended   bool   // by the server
+	data    []byte // of answers, not taken yet
+	taken   int    // of data
 }
 
 // Dial connects. The end of ctx closes the connection, whatever is being waited
@@ -132,7 +136,7 @@ func (c *Conn) Call(method string, message []byte, wait time.Duration) ([]byte, 
 	if err := c.begin(method, wait); err != nil {
 		return nil, err
 	}
-	if err := c.put(message, true, c.readFrame); err != nil {
+	if err := c.put(message, true, c.readFor); err != nil && !c.ended {
 		return nil, err
 	}
 	for !c.ended {
@@ -148,6 +152,17 @@ func (c *Conn) Call(method string, message []byte, wait time.Duration) ([]byte, 
 		err = io.ErrUnexpectedEOF
 	}
 	return answer, err
+}
+
+// errEnded says that the server ended the call before it read the whole message.
+var errEnded = errors.New("the server has ended the call")
+
+// readFor reads a frame while there is no room for the rest of a message.
+func (c *Conn) readFor() error {
+	if err := c.readFrame(); err != nil || !c.ended {
+		return err
+	}
+	return errEnded
 }
 
 // Open begins a call with streams. It has no deadline.

@@ -10,7 +10,6 @@ import (
 const (
 	MethodSend       = "/seriatim.v1.Queues/Send"
 	MethodSendStream = "/seriatim.v1.Queues/SendStream"
-	MethodConsume    = "/seriatim.v1.Queues/Consume"
 )
 
 // Message begins a message in the memory of b. The bytes in front are for what says
@@ -37,20 +36,6 @@ func Outgoing(b []byte, field protowire.Number, body, group, deduplication []byt
 	b = Text(b, 1, body)
 	b = Text(b, 3, group)
 	return Text(b, 4, deduplication)
-}
-
-// Open appends the first request of a Consume.
-func Open(b []byte, queue string, credit uint64) []byte {
-	return Text(b, 1, Number(Text(nil, 1, queue), 2, credit))
-}
-
-// Acknowledge appends a Settlement that deletes, as a request of a Consume.
-func Acknowledge(b []byte, number uint64, handles [][]byte) []byte {
-	in := Number(Number(nil, 1, number), 2, 1)
-	for _, handle := range handles {
-		in = Text(in, 3, handle)
-	}
-	return Text(b, 2, in)
 }
 
 // Fields calls f for every field of a message: with its bytes, or its number.
@@ -108,18 +93,4 @@ func Result(b []byte) (id, failure []byte, err error) {
 		return nil
 	})
 	return id, failure, err
-}
-
-// Delivered reads a Message: its receipt handle and body.
-func Delivered(b []byte) (handle, body []byte, err error) {
-	err = Fields(b, func(field protowire.Number, text []byte, _ uint64) error {
-		switch field {
-		case 2:
-			handle = text
-		case 3:
-			body = text
-		}
-		return nil
-	})
-	return handle, body, err
 }
