@@ -63,8 +63,9 @@ func TestPeek(t *testing.T) {
 	second := f.send(name, "g", "a", "b")[1]
 	f.send(name, "h", "c")
 	scheduled := f.schedule(name, "g", "later", time.Now().Add(time.Hour).UnixMilli())
-	if got := f.receive(name).GetMessages(); len(got) != 3 {
-		t.Fatalf("received %v", bodies(got))
+	received := f.receive(name).GetMessages()
+	if len(received) != 3 || received[1].GetBody() != "b" {
+		t.Fatalf("received %v", bodies(received))
 	}
 	var got []string
 	in := &seriatimpb.PeekRequest{Queue: name, MaxMessages: 2}
