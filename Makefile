@@ -111,10 +111,6 @@ generate: build ## regenerate code and tables; leaves no difference in a sound t
 conformance: build ## boto3, JavaScript, Java, the AWS CLI and Celery against a cluster; installs them from their registries
 	SERIATIM_BINARY='$(CURDIR)/$(BIN)' test/api/conformance/run
 
-.PHONY: stubs
-stubs: build ## stubs of the native API for Python and TypeScript, generated and used against a cluster; installs the generators from their registries
-	SERIATIM_BINARY='$(CURDIR)/$(BIN)' CONFORMANCE_ONLY='grpc-python grpc-typescript' test/api/conformance/run
-
 .PHONY: fuzz
 fuzz: ## every fuzz target for FUZZTIME each
 	@set -e; for package in $$($(GO) list ./...); do \
@@ -241,7 +237,7 @@ crash: build ## every state that a power cut may leave a data directory in, and 
 	  -args -long -seed $(or $(SEED),1)
 
 .PHONY: faults-selftest
-faults-selftest: build-faults ## plant each of 28 bugs in a server and see that the checkers find it: BUG=n; leaves bin/selftest/selftest.html
+faults-selftest: build-faults ## plant each of 34 bugs in a server and see that the checkers find it: BUG=n; leaves bin/selftest/selftest.html
 	$(GO) test -tags '$(TEST_TAGS) faults' -count 1 -overlay '$(OVERLAY)/overlay.json' -run '^Test(Hook|ShiftedClock|Operation|ATap)' ./fsm/codec ./cmd/seriatim/server
 	$(GO) test -tags '$(TEST_TAGS) faults' -overlay '$(OVERLAY)/overlay.json' -count 1 -v -timeout 90m -run '^TestSelftest$$|^TestPlaces$$' ./test/faults \
 	  -args -fault-binary '$(abspath $(BIN)-faults)' -bug $(or $(BUG),-1) -output '$(abspath bin/selftest)'

@@ -128,7 +128,7 @@ var packageRules = []packageRule{
 	transport("/sqs", append([]string{"~/transport/sns", "~/transport/grpc", "~/transport/console"}, aws...)...),
 	transport("/sns", append([]string{"~/transport/sqs", "~/transport/grpc", "~/transport/console"}, aws...)...),
 	transport("/grpc", "~/transport/sqs", "~/transport/sns", "~/transport/console"),
-	{path: "transport/grpc/seriatimpb", users: []string{"transport/grpc", "transport/grpc/client"}},
+	{path: "transport/grpc/seriatimpb", users: []string{"transport/grpc", "transport/grpc/client", "test/faults"}},
 	{path: "transport/grpc/client", never: slices.Concat([]string{"~/queue", "~/fsm", "~/cluster", "~/cmd", "~/transport/aws", "~/transport/sqs", "~/transport/sns"}, aws)},
 	transport("/console", "~/transport/sqs", "~/transport/sns", "~/transport/grpc"),
 	transport("/ops", "~/transport/sqs", "~/transport/sns", "~/transport/console"),

@@ -15,6 +15,8 @@ import (
 	"strings"
 	"time"
 
+	"google.golang.org/grpc"
+
 	"github.com/seriatimq/seriatim/test/kit/harness"
 	"github.com/seriatimq/seriatim/test/oracle/history"
 )
@@ -45,8 +47,9 @@ type client struct {
 	singles  *generations
 	hand     hand
 	stock    *stock // of the workload that has one
-	since    int64  // when its node was cut off from the others; 0: it is not
-	logTime  int64  // of the last answer that had one, milliseconds since 1970
+	native   map[string]*grpc.ClientConn
+	since    int64 // when its node was cut off from the others; 0: it is not
+	logTime  int64 // of the last answer that had one, milliseconds since 1970
 }
 
 // newClient makes client number of the run on stage.
@@ -61,7 +64,12 @@ func (s *stage) newClient(number int, workload string) *client {
 }
 
 // close ends the connections that the client keeps.
-func (c *client) close() { c.http.CloseIdleConnections() }
+func (c *client) close() {
+	c.http.CloseIdleConnections()
+	for _, conn := range c.native {
+		_ = conn.Close() // nothing is under way
+	}
+}
 
 // body is unique in a run and says itself whether it is whole. Most are small,
 // some are not.

@@ -179,8 +179,9 @@ func (r Run) play(ctx context.Context, s *stage, length time.Duration) error {
 		queues = append(queues, s.probe.named(w.name))
 	}
 	s.rules.Windows = map[string]int64{
-		s.probe.named("dup-long"): 300e6,
-		s.probe.named("stock"):    300e6, // an SDK may go on trying for longer than the short ones
+		s.probe.named("dup-long"):  300e6,
+		s.probe.named("stock"):     300e6, // an SDK may go on trying for longer than the short ones
+		s.probe.named("schedules"): 300e6, // nothing shows when a message was accepted that comes later
 	}
 	s.rules.Subscriptions = s.probe.subscriptions()
 	for _, subscription := range s.rules.Subscriptions {

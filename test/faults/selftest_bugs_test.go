@@ -57,6 +57,12 @@ var plantedBugs = []plantedBug{
 	{number: 26, text: "fan-out ends at a queue whose filter refuses", how: "server", must: []string{"I18 fan-out"}, nodes: 1, script: playFanOut},
 	{number: 27, text: "topic forgets the id of what it accepted", how: "server; the queues still know it", must: []string{"I18 fan-out"}, nodes: 1, script: playFanOut},
 	{number: 28, text: "filter of a subscription is not asked", how: "server", must: []string{"I18 fan-out"}, nodes: 1, script: playFanOut},
+	{number: 29, text: "session is accepted though it is locked", how: "server", must: []string{"I19 sessions"}, nodes: 1, script: playTwoHolders},
+	{number: 30, text: "settlement under a lost lock is answered as done", how: "server", must: []string{"I8 deletes", "I19 sessions"}, nodes: 1, script: playLostLock},
+	{number: 31, text: "state of a session goes with its lock", how: "server", must: []string{"I19 sessions"}, nodes: 1, script: playKeptState},
+	{number: 32, text: "cancel of a message whose time has come is answered as done", how: "server", must: []string{"I20 schedules"}, nodes: 1, script: playLateCancel},
+	{number: 33, text: "scheduled message comes a second early", how: "server", must: []string{"I20 schedules"}, nodes: 1, script: playSchedule},
+	{number: 34, text: "send with the id of a scheduled message is another message", how: "server", must: []string{"I20 schedules"}, nodes: 1, script: playScheduleTwin},
 }
 
 var errRefused = errors.New("the script's call was not done")

@@ -3,7 +3,11 @@
 package faults
 
 import (
+	"errors"
 	"fmt"
+	"time"
+
+	"github.com/seriatimq/seriatim/test/oracle/history"
 )
 
 // playFanOut publishes to a topic with a filter: each shade, one of them twice.
@@ -24,4 +28,100 @@ func playFanOut(p *plot) error {
 		}
 	}
 	return nil
+}
+
+// playTwoHolders asks for a session that somebody has.
+func playTwoHolders(p *plot) error {
+	other := p.newClient(2, "other")
+	defer other.close()
+	if err := p.put(p.first(), "q.fifo", "s", ""); err != nil {
+		return err
+	}
+	h := p.c.accept(p.ctx, "q.fifo", "s")
+	if h == nil {
+		return errRefused
+	}
+	other.accept(p.ctx, "q.fifo", "s")
+	p.c.receiveIn(p.ctx, h, 1)
+	return nil
+}
+
+// playLostLock settles what it received after its lock has ended.
+func playLostLock(p *plot) error {
+	if err := p.put(p.first(), "q.fifo", "s", ""); err != nil {
+		return err
+	}
+	h := p.c.accept(p.ctx, "q.fifo", "s")
+	if h == nil {
+		return errRefused
+	}
+	messages, _ := p.c.receiveIn(p.ctx, h, 1)
+	if len(messages) == 0 {
+		return errors.New("the session has no message")
+	}
+	pause(p.ctx, lockSeconds*time.Second+500*time.Millisecond)
+	p.c.settle(p.ctx, h, history.Delete, messages[0])
+	return nil
+}
+
+// playKeptState keeps a state, and reads it under the next lock.
+func playKeptState(p *plot) error {
+	for range 2 {
+		h := p.c.accept(p.ctx, "q.fifo", "s")
+		if h == nil || !p.c.readState(p.ctx, h) || !p.c.setState(p.ctx, h) || !p.c.giveUp(p.ctx, h) {
+			return errRefused
+		}
+	}
+	return nil
+}
+
+// due is a log time from now.
+func (p *plot) due(in time.Duration) int64 { return time.UnixMilli(p.c.logTime).Add(in).UnixMilli() }
+
+// playSchedule schedules a message and looks for it until it comes.
+func playSchedule(p *plot) error {
+	if err := p.put(p.first(), "long.fifo", "other", ""); err != nil {
+		return err
+	}
+	body := p.c.body()
+	if p.c.schedule(p.ctx, "long.fifo", "g", keyOf(body), body, p.due(2*time.Second)) == "" {
+		return errRefused
+	}
+	for range 15 {
+		if err := p.put(p.first(), "long.fifo", "other", ""); err != nil {
+			return err
+		}
+		p.c.receive(p.ctx, p.first(), "long.fifo", wanted{most: 10})
+		pause(p.ctx, 200*time.Millisecond)
+	}
+	return nil
+}
+
+// playLateCancel cancels a message that is in the queue already.
+func playLateCancel(p *plot) error {
+	if err := p.put(p.first(), "long.fifo", "other", ""); err != nil {
+		return err
+	}
+	body := p.c.body()
+	number := p.c.schedule(p.ctx, "long.fifo", "g", keyOf(body), body, p.due(500*time.Millisecond))
+	if number == "" {
+		return errRefused
+	}
+	pause(p.ctx, time.Second)
+	if !p.c.cancel(p.ctx, "long.fifo", number) {
+		return errRefused
+	}
+	return nil
+}
+
+// playScheduleTwin sends with the id of a message that waits.
+func playScheduleTwin(p *plot) error {
+	if err := p.put(p.first(), "long.fifo", "other", ""); err != nil {
+		return err
+	}
+	body := p.c.body()
+	if p.c.schedule(p.ctx, "long.fifo", "g", keyOf(body), body, p.due(2*time.Second)) == "" {
+		return errRefused
+	}
+	return p.put(p.first(), "long.fifo", "g", keyOf(body))
 }

@@ -34,6 +34,8 @@ var workloads = [...]workload{
 	{"stock", 3, (*client).stockStep},
 	{"single", 3, (*client).single}, // its own queue stays empty: it makes others
 	{fanOut, 2, (*client).fanOut},   // its own queue stays empty: it has those of fanOutQueues
+	{"sessions", 3, (*client).sessions},
+	{"schedules", 2, (*client).schedules},
 }
 
 // bulk is only of night runs: what a slow line carries of it takes minutes.

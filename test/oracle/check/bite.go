@@ -75,6 +75,14 @@ var minimums = [...]minimum{
 	{name: "messages kept back by filters", least: 20, quick: 1, soak: 400},
 	{name: "publishes dropped as duplicates", least: 10, soak: 200},
 	{name: "publishes repeated across a leader change", least: 5, soak: 100},
+	{name: "sessions accepted", least: 20, quick: 3, soak: 400},
+	{name: "sessions accepted as the next one", least: 10, soak: 200},
+	{name: "locks that ran out", least: 5, soak: 100},
+	{name: "calls under a lost lock refused", least: 5, soak: 100},
+	{name: "states of sessions read", least: 40, quick: 5, soak: 800},
+	{name: "messages scheduled", least: 10, quick: 1, soak: 200},
+	{name: "scheduled messages cancelled", least: 5, soak: 100},
+	{name: "cancels that came too late", least: 5, soak: 100},
 }
 
 // Demanded are the names of the faults that a run of a profile must do once at least,

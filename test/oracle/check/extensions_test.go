@@ -428,3 +428,23 @@ func TestSchedules(t *testing.T) {
 		})
 	}
 }
+
+// TestMinimumsOfExtensions: a run without topics, sessions or scheduled messages proves
+// nothing about them, and is not conclusive.
+func TestMinimumsOfExtensions(t *testing.T) {
+	for _, profile := range []string{profileQuick, "smoke", profileNight, profileSoak} {
+		for _, name := range []string{"messages fanned out", "sessions accepted", "states of sessions read", "messages scheduled"} {
+			r := Report{Counts: map[string]int{}, waived: map[string]bool{}, profile: profile}
+			for _, m := range r.Minimums() {
+				r.Counts[m.Name] = m.Least
+			}
+			if r.fall(); r.Verdict() != "pass" {
+				t.Fatalf("%s: %v", profile, r.Short)
+			}
+			r.Counts[name] = 0
+			if r.fall(); r.Verdict() != "inconclusive" {
+				t.Errorf("%s without %s: %s", profile, name, r.Verdict())
+			}
+		}
+	}
+}

@@ -1,0 +1,87 @@
+package faults
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/seriatimq/seriatim/test/oracle/history"
+	"github.com/seriatimq/seriatim/transport/grpc/seriatimpb"
+)
+
+// schedule tries once to send a message that comes at a log time, and returns the number
+// that cancels it, empty if that was not answered as done.
+func (c *client) schedule(ctx context.Context, queue, group, dedup, body string, due int64) (number string) {
+	e := history.Event{Action: history.Schedule, Queue: queue, Group: group, Dedup: dedup, Body: body}
+	e.Extra, e.Due = history.AttributesText(attributesFor(body)), due
+	m := outgoing(group, dedup, body)
+	m.EnqueueAtMs = due
+	out, sent := ask(ctx, c, &e, seriatimpb.NewMessagesClient, seriatimpb.MessagesClient.ScheduleMessages,
+		&seriatimpb.ScheduleMessagesRequest{Queue: queue, Messages: []*seriatimpb.OutgoingMessage{m}})
+	if results := out.GetResults(); done(&e) && len(results) == 1 {
+		e.Error, e.Message, e.Sequence = results[0].GetFailure().GetReason(), results[0].GetMessageId(), numberText(results[0].GetSequenceNumber())
+	}
+	if !c.note(sent, e) {
+		return ""
+	}
+	return e.Sequence
+}
+
+// cancel tries once to cancel a scheduled message, and says whether it was answered:
+// that it was done, or that nothing waits.
+func (c *client) cancel(ctx context.Context, queue, number string) bool {
+	e := history.Event{Action: history.Cancel, Queue: queue, Sequence: number}
+	n, err := numberOf(number)
+	if err != nil {
+		return false
+	}
+	out, sent := ask(ctx, c, &e, seriatimpb.NewMessagesClient, seriatimpb.MessagesClient.CancelScheduled,
+		&seriatimpb.CancelScheduledRequest{Queue: queue, SequenceNumbers: []uint64{n}})
+	settled(&e, out.GetOutcomes())
+	c.note(sent, e)
+	return sent && e.Result == history.OK
+}
+
+// soonest and latest are how far from now scheduled messages are.
+const (
+	soonest = 200 * time.Millisecond
+	latest  = 3 * time.Second
+)
+
+// schedules sends messages for later, some of them with an id that was sent for now
+// before or is after it, cancels some, long before their time, about then, or too late,
+// and works off what comes.
+func (c *client) schedules(ctx context.Context) {
+	body := c.body()
+	key, group := keyOf(body), fmt.Sprint(c.random.IntN(4))
+	from := time.UnixMilli(c.logTime)
+	if c.logTime == 0 {
+		from = time.Now() // nothing was answered yet
+	}
+	in := soonest + time.Duration(c.random.Int64N(int64(latest-soonest)))
+	due := from.Add(in).UnixMilli()
+	twin := c.random.IntN(4)
+	if twin == 0 {
+		c.persist(ctx, group, key, c.body())
+	}
+	began, number := time.Now(), ""
+	for range 20 {
+		if number = c.schedule(ctx, c.queue(), group, key, body, due); number != "" || !c.think(ctx) {
+			break
+		}
+	}
+	if twin == 1 {
+		c.persist(ctx, group, key, c.body())
+	}
+	if when := c.random.IntN(4); number != "" && when > 0 {
+		if when > 1 {
+			pause(ctx, in-time.Since(began)+time.Duration(c.random.IntN(100)-60)*time.Millisecond)
+		}
+		for range 5 {
+			if c.cancel(ctx, c.queue(), number) || !c.think(ctx) {
+				break
+			}
+		}
+	}
+	c.consume(ctx, 10)
+}

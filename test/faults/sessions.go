@@ -1,0 +1,162 @@
+package faults
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/seriatimq/seriatim/test/oracle/history"
+	"github.com/seriatimq/seriatim/transport/grpc/seriatimpb"
+)
+
+// lockSeconds is how long every lock of a session is: short enough to run out often.
+const lockSeconds = 2
+
+// held is a session that the client has locked.
+type held struct{ queue, session, token string }
+
+func (h *held) ref() *seriatimpb.SessionRef {
+	return &seriatimpb.SessionRef{SessionId: h.session, Token: h.token}
+}
+
+// event is the line of a call under the lock. Receives and settlements are about a queue,
+// the others about the session.
+func (h *held) event(action string) history.Event {
+	e := history.Event{Action: action, Queue: h.queue, Group: h.session}
+	if e.Session = h.token; action == history.Receive || action == history.Delete || action == history.Abandon {
+		e.Group = ""
+	}
+	return e
+}
+
+// accept tries once to lock a session, the next one if none is named. It is nil if that
+// was not answered as done.
+func (c *client) accept(ctx context.Context, queue, session string) *held {
+	e := history.Event{Action: history.AcceptSession, Queue: queue, Group: session}
+	e.Next = session == ""
+	in := &seriatimpb.AcceptSessionRequest{Queue: queue, LockSeconds: new(int32(lockSeconds))}
+	if !e.Next {
+		in.SessionId = &session
+	}
+	out, sent := ask(ctx, c, &e, seriatimpb.NewSessionsClient, seriatimpb.SessionsClient.AcceptSession, in)
+	if done(&e) {
+		e.Group, e.Session, e.Until = out.GetSession().GetSessionId(), out.GetSession().GetToken(), out.GetLockedUntilMs()
+	}
+	if !c.note(sent, e) {
+		return nil
+	}
+	return &held{queue: queue, session: e.Group, token: e.Session}
+}
+
+// renew and the following try once, and say whether that was answered as done.
+func (c *client) renew(ctx context.Context, h *held) bool {
+	e := h.event(history.RenewSession)
+	out, sent := ask(ctx, c, &e, seriatimpb.NewSessionsClient, seriatimpb.SessionsClient.RenewSession,
+		&seriatimpb.RenewSessionRequest{Queue: h.queue, Session: h.ref(), LockSeconds: new(int32(lockSeconds))})
+	e.Until = out.GetLockedUntilMs()
+	return c.note(sent, e)
+}
+
+func (c *client) giveUp(ctx context.Context, h *held) bool {
+	e := h.event(history.ReleaseSession)
+	_, sent := ask(ctx, c, &e, seriatimpb.NewSessionsClient, seriatimpb.SessionsClient.ReleaseSession,
+		&seriatimpb.ReleaseSessionRequest{Queue: h.queue, Session: h.ref()})
+	return c.note(sent, e)
+}
+
+// setState keeps a state that nobody else sets.
+func (c *client) setState(ctx context.Context, h *held) bool {
+	e := h.event(history.SetState)
+	c.counter++
+	e.State = fmt.Sprintf("state-%d-%d", c.number, c.counter)
+	_, sent := ask(ctx, c, &e, seriatimpb.NewSessionsClient, seriatimpb.SessionsClient.SetSessionState,
+		&seriatimpb.SetSessionStateRequest{Queue: h.queue, Session: h.ref(), State: []byte(e.State)})
+	return c.note(sent, e)
+}
+
+func (c *client) readState(ctx context.Context, h *held) bool {
+	e := h.event(history.GetState)
+	out, sent := ask(ctx, c, &e, seriatimpb.NewSessionsClient, seriatimpb.SessionsClient.GetSessionState,
+		&seriatimpb.GetSessionStateRequest{Queue: h.queue, Session: h.ref()})
+	e.State = string(out.GetState())
+	return c.note(sent, e)
+}
+
+// receiveIn receives in a session. known is false if nobody knows what it took.
+func (c *client) receiveIn(ctx context.Context, h *held, most int) (messages []history.Message, known bool) {
+	e := h.event(history.Receive)
+	e.Most = most
+	out, sent := ask(ctx, c, &e, seriatimpb.NewQueuesClient, seriatimpb.QueuesClient.Receive,
+		&seriatimpb.ReceiveRequest{Queue: h.queue, Session: h.ref(), MaxMessages: new(int32(most)), WaitSeconds: new(int32(0))})
+	e.Messages = deliveredNatively(out.GetMessages())
+	c.note(sent, e)
+	return e.Messages, !sent || e.Result != history.Unknown
+}
+
+// settle deletes a message under the lock of its session, or gives it back.
+func (c *client) settle(ctx context.Context, h *held, action string, m history.Message) {
+	e := h.event(action)
+	e.Handle, e.Message = m.Handle, m.ID
+	var outcomes interface {
+		GetOutcomes() []*seriatimpb.Outcome
+	}
+	var sent bool
+	if action == history.Delete {
+		outcomes, sent = ask(ctx, c, &e, seriatimpb.NewMessagesClient, seriatimpb.MessagesClient.Complete,
+			&seriatimpb.CompleteRequest{Queue: h.queue, Session: h.ref(), ReceiptHandles: []string{m.Handle}})
+	} else {
+		outcomes, sent = ask(ctx, c, &e, seriatimpb.NewMessagesClient, seriatimpb.MessagesClient.Abandon,
+			&seriatimpb.AbandonRequest{Queue: h.queue, Session: h.ref(), ReceiptHandles: []string{m.Handle}})
+	}
+	settled(&e, outcomes.GetOutcomes())
+	c.note(sent, e)
+}
+
+// sessions fills a few sessions and locks one of them, by its id or as the next one.
+// Holders work, keep states, give messages back and release what they have; some renew,
+// and some go on when their lock is over.
+func (c *client) sessions(ctx context.Context) {
+	for range 2 {
+		body := c.body()
+		c.persist(ctx, fmt.Sprint("s", c.random.IntN(6)), keyOf(body), body)
+	}
+	session := ""
+	if c.random.IntN(2) == 0 {
+		session = fmt.Sprint("s", c.random.IntN(6))
+	}
+	h := c.accept(ctx, c.queue(), session)
+	if h == nil {
+		return
+	}
+	c.readState(ctx, h)
+	var left []history.Message
+	for range 1 + c.random.IntN(4) {
+		messages, known := c.receiveIn(ctx, h, 1+c.random.IntN(3))
+		if !known {
+			break // what it took comes back with the lock
+		}
+		left = append(left, messages...)
+		if len(left) > 0 && c.random.IntN(4) == 0 {
+			c.settle(ctx, h, history.Abandon, left[0])
+			left = left[1:]
+		}
+		for len(left) > 1 {
+			c.settle(ctx, h, history.Delete, left[0])
+			left = left[1:]
+		}
+		c.setState(ctx, h)
+		c.readState(ctx, h)
+		if c.random.IntN(5) == 0 {
+			c.renew(ctx, h)
+		}
+	}
+	if c.random.IntN(6) == 0 && pause(ctx, lockSeconds*time.Second) {
+		c.setState(ctx, h)
+	}
+	for _, m := range left {
+		c.settle(ctx, h, history.Delete, m)
+	}
+	if c.random.IntN(5) > 0 {
+		c.giveUp(ctx, h)
+	}
+}
