@@ -111,6 +111,10 @@ generate: build ## regenerate code and tables; leaves no difference in a sound t
 conformance: build ## boto3, JavaScript, Java, the AWS CLI and Celery against a cluster; installs them from their registries
 	SERIATIM_BINARY='$(CURDIR)/$(BIN)' test/api/conformance/run
 
+.PHONY: stubs
+stubs: build ## stubs of the native API for Python and TypeScript, generated and used against a cluster; installs the generators from their registries
+	SERIATIM_BINARY='$(CURDIR)/$(BIN)' CONFORMANCE_ONLY='grpc-python grpc-typescript' test/api/conformance/run
+
 .PHONY: fuzz
 fuzz: ## every fuzz target for FUZZTIME each
 	@set -e; for package in $$($(GO) list ./...); do \

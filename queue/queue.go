@@ -17,14 +17,11 @@ import (
 // and the first change afterwards works on a clone (see Broker.begin), so that
 // the frozen one never changes.
 type Queue struct {
-	name          string
-	incarnation   uint64
-	attributes    QueueAttributes
-	tags          []Tag // sorted by key, replaced as a whole
-	createdAt     Timestamp
-	modifiedAt    Timestamp
-	purgedAt      Timestamp
-	forgotAt      Timestamp // an id was freed before its time, zero: never
+	name        string
+	incarnation uint64
+	attributes  QueueAttributes
+	tags        []Tag // sorted by key, replaced as a whole
+	changeTimes
 	lastSequence  uint64
 	deliveredMax  uint64                       // highest number among stored messages that were handed out, or above it
 	messages      *btree.Map[uint64, *Message] // by sequence, without scheduled ones
@@ -38,6 +35,14 @@ type Queue struct {
 	sums          queueSums
 	generation    uint64
 	deadline      Timestamp // as registered in Broker.deadlines, zero if not
+}
+
+// changeTimes is when a queue was changed as a whole, in log time; zero is never.
+type changeTimes struct {
+	createdAt  Timestamp
+	modifiedAt Timestamp // its attributes
+	purgedAt   Timestamp
+	forgotAt   Timestamp // an id was freed before its time
 }
 
 // timed orders messages by a point in time, then by sequence.
