@@ -14,5 +14,5 @@
 // script run starts a cluster and runs them.
 //
 // It refuses to know how the server is built: there is no import of the
-// product here.
+// product here but the client of its native API.
 package conformance

@@ -41,8 +41,9 @@ func newNative(t *testing.T) *native {
 	return n
 }
 
-// next is the client of the next node.
-func (n *native) next() *seriatim.Client {
+// next is the client of the next node, for a call of the test.
+func (n *native) next(t *testing.T) *seriatim.Client {
+	noteCall(t)
 	return n.clients[int(n.calls.Add(1))%len(n.clients)]
 }
 
@@ -50,7 +51,7 @@ func (n *native) next() *seriatim.Client {
 func (n *native) queue(t *testing.T, attributes map[string]string) string {
 	t.Helper()
 	name := unique(t) + ".fifo"
-	if err := n.next().CreateQueue(t.Context(), name, attributes, nil); err != nil {
+	if err := n.next(t).CreateQueue(t.Context(), name, attributes, nil); err != nil {
 		t.Fatal(err)
 	}
 	return name
@@ -65,7 +66,7 @@ func (n *native) send(t *testing.T, queue, group string, ids ...string) *seriati
 	t.Helper()
 	var last *seriatim.Result
 	for _, id := range ids {
-		results, err := n.next().Send(t.Context(), queue, nativeMessage(group, id))
+		results, err := n.next(t).Send(t.Context(), queue, nativeMessage(group, id))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -77,7 +78,7 @@ func (n *native) send(t *testing.T, queue, group string, ids ...string) *seriati
 // schedule schedules a message.
 func (n *native) schedule(t *testing.T, queue, group, id string, at time.Time) *seriatim.Result {
 	t.Helper()
-	results, err := n.next().Schedule(t.Context(), queue, at, nativeMessage(group, id))
+	results, err := n.next(t).Schedule(t.Context(), queue, at, nativeMessage(group, id))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -87,7 +88,7 @@ func (n *native) schedule(t *testing.T, queue, group, id string, at time.Time) *
 // accept locks a session by its id.
 func (n *native) accept(t *testing.T, queue, id string, seconds int32) *seriatim.Session {
 	t.Helper()
-	s, err := n.next().Accept(t.Context(), queue, id, seriatim.SessionOptions{LockSeconds: seconds})
+	s, err := n.next(t).Accept(t.Context(), queue, id, seriatim.SessionOptions{LockSeconds: seconds})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -102,7 +103,7 @@ func (n *native) accept(t *testing.T, queue, id string, seconds int32) *seriatim
 // left receives and deletes what is left of a queue.
 func (n *native) left(t *testing.T, queue string, wait int32) []string {
 	t.Helper()
-	messages, err := n.next().ReceiveAndDelete(t.Context(), queue, 10, wait)
+	messages, err := n.next(t).ReceiveAndDelete(t.Context(), queue, 10, wait)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -151,24 +152,24 @@ func TestNativeScheduled(t *testing.T) {
 		queue := n.queue(t, nil)
 		at := time.Now().Add(5 * time.Second)
 		scheduled, other := n.schedule(t, queue, "g", "A", at), n.schedule(t, queue, "g", "B", at)
-		if err := n.next().CancelScheduled(t.Context(), queue, false, scheduled.GetSequenceNumber()); err != nil {
+		if err := n.next(t).CancelScheduled(t.Context(), queue, false, scheduled.GetSequenceNumber()); err != nil {
 			if time.Now().Before(at) {
 				t.Fatal(err)
 			}
 			t.Skip("the machine is too slow")
 		}
 		wantTexts(t, n.left(t, queue, 20), "B")
-		wantNative(t, n.next().CancelScheduled(t.Context(), queue, false, other.GetSequenceNumber()), codes.NotFound, "MessageNotFound")
+		wantNative(t, n.next(t).CancelScheduled(t.Context(), queue, false, other.GetSequenceNumber()), codes.NotFound, "MessageNotFound")
 		wantTexts(t, n.left(t, queue, 0))
 	})
 	t.Run("active", func(t *testing.T) {
 		queue := n.queue(t, nil)
 		scheduled := n.schedule(t, queue, "g", "A", time.Now().Add(-time.Second))
-		wantNative(t, n.next().CancelScheduled(t.Context(), queue, false, scheduled.GetSequenceNumber()), codes.NotFound, "MessageNotFound")
+		wantNative(t, n.next(t).CancelScheduled(t.Context(), queue, false, scheduled.GetSequenceNumber()), codes.NotFound, "MessageNotFound")
 		wantTexts(t, n.left(t, queue, 0), "A")
 	})
 	t.Run("unknown number", func(t *testing.T) {
-		wantNative(t, n.next().CancelScheduled(t.Context(), n.queue(t, nil), false, 99), codes.NotFound, "MessageNotFound")
+		wantNative(t, n.next(t).CancelScheduled(t.Context(), n.queue(t, nil), false, 99), codes.NotFound, "MessageNotFound")
 	})
 	t.Run("both directions", func(t *testing.T) {
 		queue := n.queue(t, nil)
@@ -189,7 +190,7 @@ func TestNativeSession(t *testing.T) {
 	t.Run("held by another", func(t *testing.T) {
 		queue := n.queue(t, nil)
 		n.accept(t, queue, "s", 600)
-		_, err := n.next().Accept(t.Context(), queue, "s", seriatim.SessionOptions{})
+		_, err := n.next(t).Accept(t.Context(), queue, "s", seriatim.SessionOptions{})
 		wantNative(t, err, codes.FailedPrecondition, "SessionCannotBeLocked")
 	})
 	t.Run("next, all held", func(t *testing.T) {
@@ -199,7 +200,7 @@ func TestNativeSession(t *testing.T) {
 		begun := time.Now()
 		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
 		defer cancel()
-		_, err := n.next().AcceptNext(ctx, queue, seriatim.SessionOptions{})
+		_, err := n.next(t).AcceptNext(ctx, queue, seriatim.SessionOptions{})
 		if status.Code(err) != codes.DeadlineExceeded || time.Since(begun) < 2*time.Second {
 			t.Errorf("got %v after %v", err, time.Since(begun))
 		}
@@ -210,7 +211,7 @@ func TestNativeSession(t *testing.T) {
 		n.send(t, queue, "s2", "B")
 		var ids []string
 		for range 2 {
-			s, err := n.next().AcceptNext(t.Context(), queue, seriatim.SessionOptions{LockSeconds: 600})
+			s, err := n.next(t).AcceptNext(t.Context(), queue, seriatim.SessionOptions{LockSeconds: 600})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -274,7 +275,7 @@ func TestNativeSessionLockEnds(t *testing.T) {
 	n := newNative(t)
 	queue := n.queue(t, nil)
 	n.send(t, queue, "s", "A")
-	first, err := n.next().Accept(t.Context(), queue, "s", seriatim.SessionOptions{LockSeconds: 5, ManualRenewal: true})
+	first, err := n.next(t).Accept(t.Context(), queue, "s", seriatim.SessionOptions{LockSeconds: 5, ManualRenewal: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -282,7 +283,7 @@ func TestNativeSessionLockEnds(t *testing.T) {
 	if err != nil || len(got) != 1 {
 		t.Fatal(got, err)
 	}
-	second, err := n.next().AcceptNext(t.Context(), queue, seriatim.SessionOptions{LockSeconds: 600})
+	second, err := n.next(t).AcceptNext(t.Context(), queue, seriatim.SessionOptions{LockSeconds: 600})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -325,7 +326,7 @@ func TestNativeDeadLetter(t *testing.T) {
 	if err := s.DeadLetter(t.Context(), got[0].GetReceiptHandle(), "Unreadable", "no JSON"); err != nil {
 		t.Fatal(err)
 	}
-	dead, err := n.next().ReceiveAndDelete(t.Context(), strings.TrimSuffix(queue, ".fifo")+"-dlq.fifo", 1, 0)
+	dead, err := n.next(t).ReceiveAndDelete(t.Context(), strings.TrimSuffix(queue, ".fifo")+"-dlq.fifo", 1, 0)
 	if err != nil || len(dead) != 1 || dead[0].GetAttributes()["DeadLetterReason"].GetText() != "Unreadable" ||
 		dead[0].GetAttributes()["DeadLetterErrorDescription"].GetText() != "no JSON" {
 		t.Errorf("in the dead-letter queue: %v, %v", dead, err)
@@ -368,7 +369,7 @@ func TestNativePeek(t *testing.T) {
 	n.send(t, queue, "g", "C")
 	n.schedule(t, queue, "g", "D", time.Now().Add(time.Hour))
 	for range 2 {
-		peeked, next, err := n.next().Peek(t.Context(), queue, from, 10)
+		peeked, next, err := n.next(t).Peek(t.Context(), queue, from, 10)
 		if err != nil || next != 0 {
 			t.Fatal(next, err)
 		}
