@@ -156,7 +156,7 @@ func TestNativeScheduled(t *testing.T) {
 			if time.Now().Before(at) {
 				t.Fatal(err)
 			}
-			t.Skip("the machine is too slow")
+			t.Skip("the message was due before its cancellation could come, which shows nothing of cancelling")
 		}
 		wantTexts(t, n.left(t, queue, 20), "B")
 		wantNative(t, n.next(t).CancelScheduled(t.Context(), queue, false, other.GetSequenceNumber()), codes.NotFound, "MessageNotFound")
@@ -260,7 +260,7 @@ func TestNativeSessionLock(t *testing.T) {
 	}
 	select {
 	case <-s.Lost():
-		t.Skip("the machine is too slow to renew the lock")
+		t.Skip("this process stood still for longer than the lock lasts, so that nobody could have renewed it")
 	case <-time.After(11 * time.Second): // longer than the lock
 	}
 	if again, err := s.Receive(t.Context(), 1, 0); err != nil || len(again) != 0 {
