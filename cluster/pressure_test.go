@@ -145,7 +145,7 @@ type disks []*atomic.Uint64
 const diskTotal = 1 << 30
 
 // startOnDisks starts three nodes, each with a disk of its own.
-func startOnDisks(t *testing.T) (*nodes, disks) {
+func startOnDisks(t *testing.T, change ...func(*Config)) (*nodes, disks) {
 	var d disks
 	c := startNodes(t, 3, func(cfg *Config) {
 		free := new(atomic.Uint64)
@@ -156,6 +156,9 @@ func startOnDisks(t *testing.T) (*nodes, disks) {
 		}
 		cfg.Limits.Pressure.DiskRefuse = DiskMark{Percent: 15}
 		cfg.Limits.Pressure.DiskResign = DiskMark{Percent: 5}
+		for _, f := range change {
+			f(cfg)
+		}
 	})
 	return c, d
 }
