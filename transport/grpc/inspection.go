@@ -156,7 +156,7 @@ func wireGroup(g *queue.GroupInfo) *seriatimpb.MessageGroup {
 
 // explain says why the messages of a group are not handed out, or that they are.
 func explain(g *queue.GroupInfo) string {
-	first, until := fmt.Sprintf("its first message, number %d,", g.First.Sequence), clock(g.Until)
+	first, until := fmt.Sprintf("its first message, number %s,", g.First.Sequence), clock(g.Until)
 	switch g.State {
 	case queue.GroupInSession:
 		return fmt.Sprintf("A receiver has locked the group as a session, until %s unless it renews the lock. It has %d of %d messages in flight, "+

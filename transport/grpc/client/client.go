@@ -33,6 +33,7 @@ const (
 type Options struct {
 	TLS      *tls.Config       // nil: no TLS
 	RetryFor time.Duration     // 0: DefaultRetryFor; negative: calls are made once
+	Attempts int               // the most attempts of one call, streams apart; 0: as many as RetryFor allows
 	Header   map[string]string // sent with each call, as for authorization
 	Dial     []grpc.DialOption // added to the client's own
 	// ContentDeduplication sends messages for FIFO queues without an id if they have
@@ -161,7 +162,7 @@ func (c *Client) call(ctx context.Context, repeatable bool, call func(context.Co
 	ctx = c.header(ctx)
 	r := newRetries(ctx, c.options.RetryFor)
 	defer func() { r.cancel() }()
-	for {
+	for attempt := 1; ; attempt++ {
 		at, e := c.pick()
 		var hints metadata.MD
 		var reached peer.Peer // without an address the call never left
@@ -180,7 +181,7 @@ func (c *Client) call(ctx context.Context, repeatable bool, call func(context.Co
 			}
 		case notDone:
 		}
-		if r.over() {
+		if r.over() || attempt == c.options.Attempts {
 			return err
 		}
 		c.leave(at)

@@ -136,3 +136,71 @@ func ExampleClient_Schedule() {
 	fmt.Println(err)
 	// Output: <nil>
 }
+
+// An operator finds out why nobody gets the messages of a group, and ends it.
+func ExampleClient_ReleaseGroup() {
+	c, err := client.Dial(client.Options{}, address)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer c.Close()
+	ctx := context.Background()
+	if err := c.CreateQueue(ctx, "jobs.fifo", nil, nil); err != nil {
+		log.Fatal(err)
+	}
+	site := "site-1"
+	if _, err := c.Send(ctx, "jobs.fifo", &client.Message{Body: "build", GroupId: &site}); err != nil {
+		log.Fatal(err)
+	}
+	// A receiver takes the session and is not heard of again.
+	if _, err := c.Accept(ctx, "jobs.fifo", "site-1", client.SessionOptions{LockSeconds: 600, ManualRenewal: true}); err != nil {
+		log.Fatal(err)
+	}
+	for group, err := range c.Groups(ctx, "jobs.fifo", "site-") {
+		if err != nil {
+			log.Fatal(err)
+		}
+		fmt.Println(group.ID, group.State)
+	}
+	released, err := c.ReleaseGroup(ctx, "jobs.fifo", "site-1")
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println("session:", released.Session)
+	// Output:
+	// site-1 session
+	// session: true
+}
+
+// An operator lets an order be sent again under the same id.
+func ExampleClient_ForgetDeduplication() {
+	c, err := client.Dial(client.Options{}, address)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer c.Close()
+	ctx := context.Background()
+	if err := c.CreateQueue(ctx, "bookings.fifo", nil, nil); err != nil {
+		log.Fatal(err)
+	}
+	group, id := "hotel-1", "booking-17"
+	if _, err := c.Send(ctx, "bookings.fifo", &client.Message{Body: "two nights", GroupId: &group, DeduplicationId: &id}); err != nil {
+		log.Fatal(err)
+	}
+	found, known, err := c.LookUpDeduplication(ctx, "bookings.fifo", client.DeduplicationID{ID: id})
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(known, found.State)
+	if err := c.ForgetDeduplication(ctx, "bookings.fifo", client.DeduplicationID{ID: id}); err != nil {
+		log.Fatal(err)
+	}
+	stats, err := c.DeduplicationStats(ctx, "bookings.fifo")
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(stats.Live, "ids remembered for", stats.Window)
+	// Output:
+	// true stored
+	// 0 ids remembered for 5m0s
+}

@@ -51,11 +51,35 @@ func (c *Client) QueueAttributes(ctx context.Context, name string, names ...stri
 	return out.GetAttributes(), err
 }
 
+// SetQueueAttributes changes attributes, all or none; the others stay as they are.
+func (c *Client) SetQueueAttributes(ctx context.Context, name string, attributes map[string]string) error {
+	in := &seriatimpb.SetQueueAttributesRequest{Queue: name, Attributes: attributes}
+	return c.Call(ctx, true, func(ctx context.Context, q seriatimpb.QueuesClient, o ...grpc.CallOption) error {
+		_, err := q.SetQueueAttributes(ctx, in, o...)
+		return err
+	})
+}
+
 // isFIFO reports whether a queue of this name is a FIFO queue.
 func isFIFO(name string) bool { return strings.HasSuffix(name, ".fifo") }
 
 // Message is a message to send. Its fields are as in the proto.
 type Message = seriatimpb.OutgoingMessage
+
+// Attribute is a value that travels with a message.
+type Attribute = seriatimpb.Attribute
+
+// TextAttribute is an attribute of the type String or Number, perhaps with a suffix as in
+// Number.int.
+func TextAttribute(dataType, value string) *Attribute {
+	return &Attribute{DataType: dataType, Value: &seriatimpb.Attribute_Text{Text: value}}
+}
+
+// BinaryAttribute is an attribute of the type Binary, perhaps with a suffix as in
+// Binary.png.
+func BinaryAttribute(dataType string, value []byte) *Attribute {
+	return &Attribute{DataType: dataType, Value: &seriatimpb.Attribute_Binary{Binary: value}}
+}
 
 // Result is what became of a message; Failure is nil if it was accepted.
 type Result = seriatimpb.SendResult

@@ -3,6 +3,7 @@ package client
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"google.golang.org/grpc"
@@ -20,6 +21,9 @@ type SessionOptions struct {
 	LockSeconds int32
 	// ManualRenewal leaves it to the caller to renew the lock.
 	ManualRenewal bool
+	// WaitSeconds makes AcceptNext give up with NoSessionAvailable after 1 to 20 seconds,
+	// or at once if it is negative. 0: it waits until its ctx ends.
+	WaitSeconds int32
 }
 
 // Session is a message group that only its holder receives from. It renews its lock by
@@ -29,6 +33,7 @@ type Session struct {
 	queue  string
 	ref    *seriatimpb.SessionRef
 	lock   int32
+	until  atomic.Int64 // end of the lock, milliseconds since 1970
 
 	stop     context.CancelFunc // of the renewals
 	renewals sync.WaitGroup
@@ -42,8 +47,11 @@ func (c *Client) Accept(ctx context.Context, queue, id string, o SessionOptions)
 }
 
 // AcceptNext locks the next session that has a message to receive and that nobody holds.
-// It waits for one until ctx ends.
+// It waits for one until ctx ends, or as long as the options say.
 func (c *Client) AcceptNext(ctx context.Context, queue string, o SessionOptions) (*Session, error) {
+	if o.WaitSeconds != 0 {
+		return c.accept(ctx, queue, nil, o, max(o.WaitSeconds, 0))
+	}
 	for {
 		s, err := c.accept(ctx, queue, nil, o, acceptWaitSeconds)
 		if err == nil || ctx.Err() != nil || Reason(err) != reasonNoSession {
@@ -73,12 +81,35 @@ func (c *Client) accept(ctx context.Context, queue string, id *string, o Session
 		return nil, err
 	}
 	s := &Session{client: c, queue: queue, ref: out.GetSession(), lock: o.LockSeconds, lost: make(chan struct{})}
+	s.until.Store(out.GetLockedUntilMs())
+	s.hold(ctx, o)
+	return s, nil
+}
+
+// Resume goes on with a session that was accepted elsewhere, by its id and token. Without
+// ManualRenewal it renews the lock first. A lock that is over fails with SessionLockLost,
+// here or at the first use.
+func (c *Client) Resume(ctx context.Context, queue, id, token string, o SessionOptions) (*Session, error) {
+	if o.LockSeconds == 0 {
+		o.LockSeconds = DefaultLockSeconds
+	}
+	s := &Session{client: c, queue: queue, ref: &seriatimpb.SessionRef{SessionId: id, Token: token}, lock: o.LockSeconds, lost: make(chan struct{})}
+	if !o.ManualRenewal {
+		if err := s.Renew(ctx); err != nil {
+			return nil, err
+		}
+	}
+	s.hold(ctx, o)
+	return s, nil
+}
+
+// hold renews the lock from now on, unless the caller does.
+func (s *Session) hold(ctx context.Context, o SessionOptions) {
 	renewing, stop := context.WithCancel(context.WithoutCancel(ctx))
 	s.stop = stop
 	if !o.ManualRenewal {
 		s.renewals.Go(func() { s.renewAll(renewing) })
 	}
-	return s, nil
 }
 
 // renewAll renews the lock until ctx ends or the lock is lost.
@@ -103,14 +134,25 @@ const reasonLockLost = "SessionLockLost"
 
 // Renew lets the lock last on from now.
 func (s *Session) Renew(ctx context.Context) error {
+	in := &seriatimpb.RenewSessionRequest{Queue: s.queue, Session: s.ref, LockSeconds: &s.lock}
 	return s.client.CallOn(ctx, true, func(ctx context.Context, on grpc.ClientConnInterface, o ...grpc.CallOption) error {
-		_, err := seriatimpb.NewSessionsClient(on).RenewSession(ctx, &seriatimpb.RenewSessionRequest{Queue: s.queue, Session: s.ref, LockSeconds: &s.lock}, o...)
+		locked, err := seriatimpb.NewSessionsClient(on).RenewSession(ctx, in, o...)
+		if err == nil {
+			s.until.Store(locked.GetLockedUntilMs())
+		}
 		return err
 	})
 }
 
 // ID is the id of the session, which is the group id of its messages.
 func (s *Session) ID() string { return s.ref.GetSessionId() }
+
+// Token names the lock, for Resume elsewhere.
+func (s *Session) Token() string { return s.ref.GetToken() }
+
+// LockedUntil is when the lock ends unless it is renewed again, in the time of the log;
+// zero for a session that was resumed and not renewed.
+func (s *Session) LockedUntil() time.Time { return timeOf(s.until.Load()) }
 
 // Lost is closed when the lock is known to be lost: the messages are then delivered to
 // others.

@@ -1,0 +1,220 @@
+package client_test
+
+import (
+	"testing"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/seriatimq/seriatim/cluster"
+	"github.com/seriatimq/seriatim/queue"
+	"github.com/seriatimq/seriatim/transport/grpc/client"
+	"github.com/seriatimq/seriatim/transport/grpc/seriatimpb"
+)
+
+func TestDeduplicationOfAQueue(t *testing.T) {
+	c, _ := newClient(t, "n1", "n2")
+	ctx := t.Context()
+	name := create(t, c, ".fifo")
+	group, id := "g", "id"
+	sent, err := c.Send(ctx, name, &client.Message{Body: "a", GroupId: &group, DeduplicationId: &id})
+	if err != nil {
+		t.Fatal(err)
+	}
+	found, known, err := c.LookUpDeduplication(ctx, name, client.DeduplicationID{ID: id})
+	if err != nil || !known || found.MessageID != sent[0].GetMessageId() || found.SequenceNumber != sent[0].GetSequenceNumber() ||
+		found.Scope != "queue" || found.State != "stored" || found.ForgottenAt.Sub(found.AcceptedAt) != 5*time.Minute {
+		t.Errorf("%+v %v %v", found, known, err)
+	}
+	if err := c.SetDeduplicationWindow(ctx, name, time.Hour); err != nil {
+		t.Error(err)
+	}
+	s, err := c.DeduplicationStats(ctx, name)
+	if err != nil || s.Live != 1 || s.Kept != 1 || s.ByScope["queue"] != 1 || s.Window != time.Hour || !s.OldestAt.Equal(found.AcceptedAt) || s.Bytes == 0 || s.EntriesMax != 0 {
+		t.Errorf("%+v %v", s, err)
+	}
+	if err := c.ForgetDeduplication(ctx, name, client.DeduplicationID{ID: id}); err != nil {
+		t.Error(err)
+	}
+	if found, known, err := c.LookUpDeduplication(ctx, name, client.DeduplicationID{ID: id}); err != nil || known || found != (client.KnownID{}) {
+		t.Errorf("forgotten: %+v %v %v", found, known, err)
+	}
+	if s, err := c.DeduplicationStats(ctx, name); err != nil || s.Live != 0 || !s.OldestAt.IsZero() {
+		t.Errorf("forgotten: %+v %v", s, err)
+	}
+	if err := c.ForgetDeduplication(ctx, name, client.DeduplicationID{ID: id}); client.Reason(err) != "DeduplicationIdUnknown" {
+		t.Errorf("forgotten twice: %v", err)
+	}
+	if _, err := c.DeduplicationStats(ctx, "none.fifo"); client.Reason(err) != "QueueDoesNotExist" {
+		t.Errorf("no queue: %v", err)
+	}
+}
+
+// What takes something away is made once: a repetition could take it from the next one.
+func TestForgetAndReleaseAreMadeOnce(t *testing.T) {
+	c, fronts := newClient(t, "n1")
+	ctx := t.Context()
+	name := create(t, c, ".fifo")
+	sendTo(t, c, name, "g", "a")
+	made := 0
+	broken := func(cmd queue.Command) error {
+		switch cmd.(type) {
+		case *queue.ForgetDeduplication, *queue.ReleaseGroup:
+			made++
+			return cluster.ErrOutcomeUnknown
+		}
+		return nil
+	}
+	group, id := "g", "id"
+	if _, err := c.Send(ctx, name, &client.Message{Body: "b", GroupId: &group, DeduplicationId: &id}); err != nil {
+		t.Fatal(err)
+	}
+	fronts[0].face.broken.Store(&broken)
+	if err := c.ForgetDeduplication(ctx, name, client.DeduplicationID{ID: id}); client.Reason(err) != "OutcomeUnknown" || made != 1 {
+		t.Errorf("%v after %d attempts", err, made)
+	}
+	if _, err := c.ReleaseGroup(ctx, name, "g"); client.Reason(err) != "OutcomeUnknown" || made != 2 {
+		t.Errorf("%v after %d attempts", err, made-1)
+	}
+}
+
+func TestGroupsOfAQueue(t *testing.T) {
+	c, _ := newClient(t, "n1", "n2")
+	ctx := t.Context()
+	name := create(t, c, ".fifo")
+	sendTo(t, c, name, "b", "1", "2")
+	id := "a"
+	first, err := c.Send(ctx, name, &client.Message{Body: "1", GroupId: &id})
+	if err != nil {
+		t.Fatal(err)
+	}
+	sendTo(t, c, name, "a", "2")
+	sendTo(t, c, name, "ab", "1", "2")
+	var listed []string
+	for g, err := range c.Groups(ctx, name, "a") {
+		if err != nil {
+			t.Fatal(err)
+		}
+		listed = append(listed, g.ID)
+	}
+	if len(listed) != 2 || listed[0] != "a" || listed[1] != "ab" {
+		t.Errorf("listed %v", listed)
+	}
+	for range c.Groups(ctx, name, "") {
+		break // no further group is visited
+	}
+	for g, err := range c.Groups(ctx, "none.fifo", "") {
+		if client.Reason(err) != "QueueDoesNotExist" || g != (client.Group{}) {
+			t.Errorf("%+v %v", g, err)
+		}
+	}
+	g, err := c.Group(ctx, name, "a")
+	if err != nil || g.State != client.GroupReady || g.Messages != 2 || g.InFlight != 0 || g.First.SequenceNumber != first[0].GetSequenceNumber() || g.First.MessageID != first[0].GetMessageId() ||
+		g.First.SentAt.IsZero() || !g.Until.IsZero() || g.Explanation == "" {
+		t.Errorf("%+v %v", g, err)
+	}
+	if g, err := c.Group(ctx, name, "none"); err != nil || g.State != client.GroupEmpty || g.First != (client.FirstMessage{}) {
+		t.Errorf("%+v %v", g, err)
+	}
+	s, err := c.Accept(ctx, name, "a", client.SessionOptions{ManualRenewal: true, LockSeconds: 600})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if g, err := c.Group(ctx, name, "a"); err != nil || g.State != client.GroupSession || !g.Until.Equal(s.LockedUntil()) {
+		t.Errorf("%+v %v, locked until %v", g, err, s.LockedUntil())
+	}
+	if released, err := c.ReleaseGroup(ctx, name, "a"); err != nil || released != (client.ReleasedGroup{Session: true}) {
+		t.Errorf("%+v %v", released, err)
+	}
+	if released, err := c.ReleaseGroup(ctx, name, "a"); err != nil || released != (client.ReleasedGroup{}) {
+		t.Errorf("released twice: %+v %v", released, err)
+	}
+	if err := s.Release(ctx); err != nil {
+		t.Error(err)
+	}
+}
+
+// A session goes on elsewhere by its token, and is listed by its state.
+func TestResumedSession(t *testing.T) {
+	c, _ := newClient(t, "n1", "n2")
+	ctx := t.Context()
+	name := create(t, c, ".fifo")
+	if _, err := c.AcceptNext(ctx, name, client.SessionOptions{WaitSeconds: -1}); client.Reason(err) != "NoSessionAvailable" {
+		t.Errorf("none is free: %v", err)
+	}
+	first, err := c.Accept(ctx, name, "s", client.SessionOptions{LockSeconds: 60, ManualRenewal: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, manual := range []bool{true, false} {
+		s, err := c.Resume(ctx, name, first.ID(), first.Token(), client.SessionOptions{LockSeconds: 600, ManualRenewal: manual})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if renewed := s.LockedUntil().After(first.LockedUntil()); renewed == manual {
+			t.Errorf("manual %v: locked until %v, before %v", manual, s.LockedUntil(), first.LockedUntil())
+		}
+		if err := s.SetState(ctx, []byte("x")); err != nil {
+			t.Error(err)
+		}
+		if manual {
+			continue
+		}
+		listed := 0
+		for info, err := range c.Sessions(ctx, name, time.Time{}) {
+			listed++
+			if err != nil || info.ID != "s" || info.StateBytes != 1 || info.StateSetAt.IsZero() || !info.LockedUntil.Equal(s.LockedUntil()) {
+				t.Errorf("%+v %v", info, err)
+			}
+			for range c.Sessions(ctx, name, info.StateSetAt.Add(time.Millisecond)) {
+				t.Error("listed with an older state")
+			}
+		}
+		if listed != 1 {
+			t.Errorf("listed %d", listed)
+		}
+		if err := s.Release(ctx); err != nil {
+			t.Error(err)
+		}
+	}
+	if _, err := c.Resume(ctx, name, first.ID(), first.Token(), client.SessionOptions{}); client.Reason(err) != "SessionLockLost" {
+		t.Errorf("after the release: %v", err)
+	}
+}
+
+// Attributes of both kinds arrive as they were given.
+func TestMessageAttributes(t *testing.T) {
+	c, _ := newClient(t, "n1")
+	ctx := t.Context()
+	name := create(t, c, "")
+	_, err := c.Send(ctx, name, &client.Message{Body: "a", Attributes: map[string]*client.Attribute{
+		"n": client.TextAttribute("Number.int", "5"), "b": client.BinaryAttribute("Binary", []byte{0, 1}),
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := c.Receive(ctx, &seriatimpb.ReceiveRequest{Queue: name})
+	if err != nil || len(got.GetMessages()) != 1 {
+		t.Fatal(got, err)
+	}
+	received := got.GetMessages()[0].GetAttributes()
+	if n := received["n"]; n.GetDataType() != "Number.int" || n.GetText() != "5" {
+		t.Errorf("%v", n)
+	}
+	if b := received["b"]; b.GetDataType() != "Binary" || string(b.GetBinary()) != "\x00\x01" {
+		t.Errorf("%v", b)
+	}
+}
+
+// A client with a limit of attempts asks each node once.
+func TestAttemptsAreLimited(t *testing.T) {
+	c, err := client.Dial(client.Options{Attempts: 2}, "127.0.0.1:1", "127.0.0.1:2")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = c.Close() }() // there is no connection
+	if _, err := c.QueueAttributes(t.Context(), "q"); status.Code(err) != codes.Unavailable {
+		t.Errorf("%v", err)
+	}
+}
