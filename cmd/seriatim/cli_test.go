@@ -48,14 +48,16 @@ func devNode(t *testing.T) string {
 // What differs between two runs of the same commands.
 var (
 	handles    = regexp.MustCompile(`[0-9a-f]{56}`)
+	tokens     = regexp.MustCompile(`\b[0-9a-f]{48}\b`)
 	uuids      = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`)
 	timestamps = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{3})?Z`)
-	seconds    = regexp.MustCompile(`(Timestamp["\s:]+|AtMs": )\d{10,13}`)
+	seconds    = regexp.MustCompile(`(Timestamp["\s:]+|AtMs": |ntilMs": )\d{10,13}`)
 )
 
 // TestCommands runs the commands of each file in testdata against a node and
 // compares what they print. A line that begins with $ is a command, <handle> in
-// it is the receipt handle seen last; below it is what must come. -update writes
+// it is the receipt handle seen last and <token> the token of a session; below it is what
+// must come. -update writes
 // the files; commit the difference only if you can explain it.
 func TestCommands(t *testing.T) {
 	defer goleak.VerifyNone(t)
@@ -86,7 +88,7 @@ func TestCommands(t *testing.T) {
 func replay(t *testing.T, endpoint, script string) string {
 	t.Helper()
 	var b strings.Builder
-	handle := ""
+	handle, token := "", ""
 	for line := range strings.Lines(script) {
 		if strings.HasPrefix(line, "#") {
 			b.WriteString(line)
@@ -96,13 +98,17 @@ func replay(t *testing.T, endpoint, script string) string {
 		if !ok {
 			continue
 		}
-		args := strings.Fields(strings.ReplaceAll(command, "<handle>", handle))
+		args := strings.Fields(strings.NewReplacer("<handle>", handle, "<token>", token).Replace(command))
 		out, code := tool(t, append(args, "--endpoint", endpoint)...)
 		if h := handles.FindString(out); h != "" {
 			handle = h
 		}
+		if t := tokens.FindString(out); t != "" {
+			token = t
+		}
 		out = strings.ReplaceAll(out, endpoint, "<endpoint>")
 		out = handles.ReplaceAllString(out, "<handle>")
+		out = tokens.ReplaceAllString(out, "<token>")
 		out = uuids.ReplaceAllString(out, "<uuid>")
 		out = timestamps.ReplaceAllString(out, "<time>")
 		out = seconds.ReplaceAllString(out, "$1<time>")

@@ -39,6 +39,7 @@ type packageRule struct {
 	path  string
 	only  []string // if set, nothing else may be imported
 	never []string
+	but   []string // single packages that are exceptions from never
 	users []string // if set, nobody else in this module may import it
 }
 
@@ -137,7 +138,10 @@ var packageRules = []packageRule{
 	{path: "cmd/seriatim/arguments", only: []string{std, "~/cmd/seriatim/exit", "github.com/spf13/cobra", "github.com/spf13/pflag"}},
 	{path: "cmd/seriatim/server", never: terminalUI},
 	{path: "cmd/seriatim/offline", never: []string{"~/fsm/fsmpb", "~/transport", "net"}},
-	{path: "cmd/seriatim/client", never: []string{"~/cluster", "~/fsm", "~/transport"}},
+	{path: "cmd/seriatim/client", never: []string{"~/queue", "~/cluster", "~/fsm", "~/transport", "google.golang.org/grpc"}, but: []string{"~/transport/grpc/client"}},
+	{path: "cmd/seriatim/client/native", only: []string{
+		std, "~/cmd/seriatim/exit", "~/transport/grpc/client", "google.golang.org/grpc", "google.golang.org/grpc/backoff", "google.golang.org/grpc/codes", "google.golang.org/grpc/status",
+	}, users: []string{"cmd/seriatim/client"}},
 	{path: "cmd/seriatim/client/grpcwire", only: []string{
 		std, "golang.org/x/net/http2", "golang.org/x/net/http2/hpack", "google.golang.org/grpc/codes", "google.golang.org/protobuf/encoding/protowire",
 	}, users: []string{"cmd/seriatim/client"}},
@@ -224,7 +228,7 @@ func importProblems(folder string, imported []string) []string {
 		if rule.only != nil && !listed(rule.only, path) {
 			refuse(path, "it is not on the list of what this package may import")
 		}
-		if coversAny(rule.never, path) {
+		if coversAny(rule.never, path) && !slices.ContainsFunc(rule.but, func(p string) bool { return path == modulePath+"/"+strings.TrimPrefix(p, own) }) {
 			refuse(path, "this package must never")
 		}
 	}
@@ -299,6 +303,9 @@ func TestImportRuleFindsViolations(t *testing.T) {
 		{"main reaches past its subpackages", "cmd/seriatim", modulePath + "/cluster", "not on the list"},
 		{"main and its subpackages", "cmd/seriatim", modulePath + "/cmd/seriatim/server", ""},
 		{"the client reaches into the server", "cmd/seriatim/client", modulePath + "/transport/sqs", "must never"},
+		{"the client reaches past the Go client", "cmd/seriatim/client", modulePath + "/transport/grpc", "must never"},
+		{"the tool builds on the Go client", "cmd/seriatim/client", modulePath + "/transport/grpc/client", ""},
+		{"the tool speaks no gRPC beside the Go client", "cmd/seriatim/client", "google.golang.org/grpc", "must never"},
 		{"a suite may import anything", "test/rules/model", modulePath + "/queue", ""},
 		{"a product package on a suite", "cluster", modulePath + "/test/kit/harness", "dependencies point"},
 		{"a package without a row", "cluster/extra", "fmt", "no row"},

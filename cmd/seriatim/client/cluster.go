@@ -232,8 +232,7 @@ func changeCommand(o *options, text changeText) *cobra.Command {
 					ifIndex = list.Index
 				}
 				p.say("%s.", list.Summary)
-				fmt.Fprintf(p.words, "Type %s again to %s it: ", args[0], text.path) //nolint:errcheck // nobody is left to tell
-				if err := confirm(cmd.InOrStdin(), args[0]); err != nil {
+				if err := p.confirm(cmd.InOrStdin(), args[0]+" again to "+text.path+" it", args[0]); err != nil {
 					return err
 				}
 			}

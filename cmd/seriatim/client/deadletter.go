@@ -234,11 +234,8 @@ func cancelCommand(o *options) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if p.format == formatJSON {
-				return p.print(map[string]any{"name": nameOf(args[0]), "cancelled": true, "moved": moved}, nil)
-			}
-			p.say("cancelled; %d messages were moved and stay where they are", moved)
-			return nil
+			return p.done(map[string]any{"name": nameOf(args[0]), "cancelled": true, "moved": moved},
+				"cancelled; %d messages were moved and stay where they are", moved)
 		}),
 	}
 }

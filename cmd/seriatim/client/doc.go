@@ -1,9 +1,10 @@
-// Package client owns the command-line tool: status, queue, msg, cluster, backup
-// and bench.
+// Package client owns the command-line tool: status, queue, msg, group, session, dedup,
+// topic, dlq, cluster, backup, upgrade and bench.
 //
-// It speaks to a running server as any other client would, over the SQS JSON
-// protocol and the admin port, and refuses to know the server's packages: it
-// imports none of cluster, fsm and transport. Main calls Commands.
+// It speaks to a running server as any other client would: over the SQS JSON
+// protocol, the SNS protocol and the admin port, and through the Go client of the
+// native API for what SQS has no action for. It refuses to know the server's packages:
+// of cluster, fsm and transport it imports that client alone. Main calls Commands.
 //
 // # Design
 //

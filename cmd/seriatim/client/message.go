@@ -16,9 +16,10 @@ import (
 )
 
 func messageCommand(o *options) *cobra.Command {
-	return group("msg", "Send, receive, peek at, extend, release and delete messages",
-		"Send, receive, peek at, extend, release and delete messages.\n\nQUEUE is a queue name or a queue URL.",
-		sendCommand(o), receiveCommand(o), peekCommand(o), extendCommand(o), releaseCommand(o), deleteCommand(o))
+	return group("msg", "Send, schedule, receive, peek at, extend, release and delete messages",
+		"Send, schedule, receive, peek at, extend, release and delete messages.\n\nQUEUE is a queue name or a queue URL.",
+		sendCommand(o), scheduleCommand(o), cancelScheduledCommand(o), receiveCommand(o), peekCommand(o), extendCommand(o), releaseCommand(o),
+		deleteCommand(o))
 }
 
 // attributeValue is a message attribute on the wire of the JSON protocol.

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/seriatimq/seriatim/cmd/seriatim/arguments"
+	"github.com/seriatimq/seriatim/cmd/seriatim/client/native"
 	"github.com/seriatimq/seriatim/cmd/seriatim/exit"
 )
 
@@ -41,7 +42,10 @@ type options struct {
 // Commands are the subcommands of the tool.
 func Commands() []*cobra.Command {
 	o := &options{}
-	list := []*cobra.Command{statusCommand(o), clusterCommand(o), backupCommand(o), upgradeCommand(o), queueCommand(o), messageCommand(o), topicCommand(o), deadLetterCommand(o), benchCommand(o)}
+	list := []*cobra.Command{
+		statusCommand(o), clusterCommand(o), backupCommand(o), upgradeCommand(o), queueCommand(o), messageCommand(o), groupCommand(o),
+		sessionCommand(o), deduplicationCommand(o), topicCommand(o), deadLetterCommand(o), benchCommand(o),
+	}
 	for _, c := range list {
 		o.bind(c)
 	}
@@ -181,4 +185,29 @@ func (o *options) run(do func(cmd *cobra.Command, w *wire, p *printer, args []st
 		}
 		return exit.Wrap(do(cmd, w, p, args))
 	}
+}
+
+// runNative is run for a command that calls the native API.
+func (o *options) runNative(do func(cmd *cobra.Command, n *native.Conn, p *printer, args []string) error) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, args []string) error {
+		w, p, err := o.open(cmd)
+		if err != nil {
+			return err
+		}
+		n, err := o.openNative(w)
+		if err != nil {
+			return err
+		}
+		defer n.Close()
+		return exit.Wrap(do(cmd, n, p, args))
+	}
+}
+
+// openNative connects to the native API of the nodes that the tool's other calls go to.
+func (o *options) openNative(w *wire) (*native.Conn, error) {
+	trusted, err := trustedBy(o.caFile)
+	if err != nil {
+		return nil, err
+	}
+	return native.Open(native.Options{Addresses: w.client.addresses, TLS: trusted, Timeout: o.timeout})
 }

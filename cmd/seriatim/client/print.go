@@ -54,6 +54,15 @@ func (p *printer) print(document any, asTable func() table) error {
 	return tw.Flush()
 }
 
+// done says what was done, in words or as a document.
+func (p *printer) done(document map[string]any, format string, args ...any) error {
+	if p.format == formatJSON {
+		return p.print(document, nil)
+	}
+	p.say(format, args...)
+	return nil
+}
+
 // say writes one line of words for people.
 func (p *printer) say(format string, args ...any) {
 	fmt.Fprintf(p.words, format+"\n", args...) //nolint:errcheck // nobody is left to tell

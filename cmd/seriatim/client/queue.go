@@ -153,22 +153,19 @@ func destroy(cmd *cobra.Command, w *wire, p *printer, yes bool, name, action, ve
 	}
 	if !yes {
 		p.say("%s has %d visible, %d in flight and %d delayed messages.", q.Name, q.Visible, q.InFlight, q.Delayed)
-		fmt.Fprintf(p.words, "Type the name of the queue to %s: ", verb) //nolint:errcheck // nobody is left to tell
-		if err := confirm(cmd.InOrStdin(), q.Name); err != nil {
+		if err := p.confirm(cmd.InOrStdin(), "the name of the queue to "+verb, q.Name); err != nil {
 			return err
 		}
 	}
 	if err := w.call(cmd.Context(), action, map[string]string{"QueueUrl": u}, nil, 0); err != nil {
 		return err
 	}
-	if p.format == formatJSON {
-		return p.print(map[string]any{"name": q.Name, past: true}, nil)
-	}
-	p.say("%s %s", past, q.Name)
-	return nil
+	return p.done(map[string]any{"name": q.Name, past: true}, "%s %s", past, q.Name)
 }
 
-func confirm(in io.Reader, name string) error {
+// confirm asks for the name of what is to be changed; what says what is typed for what.
+func (p *printer) confirm(in io.Reader, what, name string) error {
+	fmt.Fprintf(p.words, "Type %s: ", what) //nolint:errcheck // nobody is left to tell
 	line, err := bufio.NewReader(in).ReadString('\n')
 	if strings.TrimSpace(line) == name {
 		return nil

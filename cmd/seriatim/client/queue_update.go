@@ -70,9 +70,5 @@ func (w *wire) changeQueue(cmd *cobra.Command, p *printer, name, action string, 
 	if err := w.call(cmd.Context(), action, in, nil, 0); err != nil {
 		return err
 	}
-	if p.format == formatJSON {
-		return p.print(map[string]any{"name": nameOf(u), past: true}, nil)
-	}
-	p.say("%s %s", past, nameOf(u))
-	return nil
+	return p.done(map[string]any{"name": nameOf(u), past: true}, "%s %s", past, nameOf(u))
 }

@@ -169,11 +169,7 @@ func topicSetCommand(o *options) *cobra.Command {
 
 // changedTopic says what was done.
 func changedTopic(p *printer, name, done string) error {
-	if p.format == formatTable {
-		p.say("%s %s", lastElement(name), done)
-		return nil
-	}
-	return p.print(map[string]any{"topic": lastElement(name), done: true}, nil)
+	return p.done(map[string]any{"topic": lastElement(name), done: true}, "%s %s", lastElement(name), done)
 }
 
 func topicDeleteCommand(o *options) *cobra.Command {
@@ -189,8 +185,7 @@ func topicDeleteCommand(o *options) *cobra.Command {
 			}
 			if !yes {
 				p.say("%s has %s subscriptions.", lastElement(args[0]), attributes["SubscriptionsConfirmed"])
-				fmt.Fprint(p.words, "Type the name of the topic to delete: ") //nolint:errcheck // nobody is left to tell
-				if err := confirm(cmd.InOrStdin(), lastElement(args[0])); err != nil {
+				if err := p.confirm(cmd.InOrStdin(), "the name of the topic to delete", lastElement(args[0])); err != nil {
 					return err
 				}
 			}

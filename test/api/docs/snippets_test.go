@@ -99,6 +99,14 @@ func TestSnippets(t *testing.T) {
 			t.Errorf("order 18 is shown %d times, want 1\n%s", n, out)
 		}
 	})
+	t.Run("sessions", func(t *testing.T) {
+		out := shell(t, "docs/manual/sessions.md", "run: sessions")
+		for _, want := range []string{"A receiver has locked the group as a session", "State            stored", "Window        7d"} {
+			if !strings.Contains(out, want) {
+				t.Errorf("does not print %q:\n%s", want, out)
+			}
+		}
+	})
 	t.Run("status", func(t *testing.T) {
 		if out := shell(t, "docs/manual/operations.md", "run: status"); !strings.Contains(out, "Healthy") {
 			t.Errorf("no word about health:\n%s", out)

@@ -1,0 +1,256 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/seriatimq/seriatim/cmd/seriatim/arguments"
+	"github.com/seriatimq/seriatim/cmd/seriatim/client/native"
+	"github.com/seriatimq/seriatim/cmd/seriatim/exit"
+	api "github.com/seriatimq/seriatim/transport/grpc/client"
+)
+
+func deduplicationCommand(o *options) *cobra.Command {
+	return group("dedup", "Look up, count and forget deduplication ids, and change for how long they are remembered",
+		"Look up, count and forget deduplication ids, and change for how long they are remembered.\n\nQUEUE is the name or URL of a FIFO queue.",
+		dedupLookupCommand(o), dedupStatsCommand(o), dedupForgetCommand(o), dedupWindowCommand(o))
+}
+
+// idFlags are the flags that name a deduplication id beside the id itself.
+type idFlags struct{ group, partitionKey string }
+
+func (f *idFlags) bind(c *cobra.Command) {
+	c.Flags().StringVarP(&f.group, "group", "g", "", "message group id, where the DeduplicationScope is messageGroup or partitionKey")
+	c.Flags().StringVar(&f.partitionKey, "partition-key", "", "partition key, where the DeduplicationScope is partitionKey")
+}
+
+func (f *idFlags) id(text string) api.DeduplicationID {
+	return api.DeduplicationID{ID: text, GroupID: f.group, PartitionKey: f.partitionKey}
+}
+
+// knownID is a deduplication id in JSON output.
+type knownID struct {
+	DeduplicationID string `json:"deduplicationId"`
+	Known           bool   `json:"known"` // a send would be a duplicate; if not, the rest is missing
+	MessageID       string `json:"messageId,omitempty"`
+	SequenceNumber  string `json:"sequenceNumber,omitempty"`
+	Scope           string `json:"scope,omitempty"`
+	State           string `json:"state,omitempty"`
+	AcceptedAtMs    int64  `json:"acceptedAtMs,omitempty"`
+	ForgottenAtMs   int64  `json:"forgottenAtMs,omitempty"`
+}
+
+func dedupLookupCommand(o *options) *cobra.Command {
+	f := &idFlags{}
+	c := &cobra.Command{
+		Use: "lookup QUEUE ID", Short: "Say whether a message with this deduplication id would be dropped, and whose id it is",
+		Args: arguments.Exactly("QUEUE", "ID"),
+		Long: "Say whether a message with this deduplication id would be dropped now, and which message it was given to first.\n" +
+			"An id that was made from the content is the SHA-256 of the body: printf %s BODY | sha256sum\n\n" +
+			"An id that is not remembered ends with exit code 3.",
+		Example:           "  seriatim dedup lookup orders.fifo order-17\n  seriatim dedup lookup orders.fifo order-17 --group customer-9 -o json",
+		ValidArgsFunction: o.completeQueues,
+		RunE: o.runNative(func(cmd *cobra.Command, n *native.Conn, p *printer, args []string) error {
+			out := knownID{DeduplicationID: args[1]}
+			err := n.Do(cmd.Context(), 0, func(ctx context.Context, c *api.Client) error {
+				found, known, err := c.LookUpDeduplication(ctx, nameOf(args[0]), f.id(args[1]))
+				if err != nil || !known {
+					return err
+				}
+				out = knownID{
+					args[1], true, found.MessageID, sequenceText(found.SequenceNumber), found.Scope, found.State, millis(found.AcceptedAt), millis(found.ForgottenAt),
+				}
+				return nil
+			})
+			if err != nil {
+				return err
+			}
+			if !out.Known {
+				if p.format == formatJSON {
+					err = p.print(out, nil)
+				}
+				return errors.Join(err, exit.New(exit.NotFound, fmt.Errorf("the queue does not remember %q: a message with it would be accepted", args[1]), ""))
+			}
+			return p.print(out, func() table {
+				return table{rows: [][]string{
+					{"Message id", out.MessageID}, {"Sequence number", out.SequenceNumber}, {"Scope", out.Scope}, {"State", out.State},
+					{"Accepted", untilText(out.AcceptedAtMs)}, {"Forgotten", untilText(out.ForgottenAtMs)},
+				}}
+			})
+		}),
+	}
+	f.bind(c)
+	return c
+}
+
+// dedupStats is what a queue remembers, in JSON output.
+type dedupStats struct {
+	Live          int64            `json:"live"`
+	Kept          int64            `json:"kept"`
+	ByScope       map[string]int64 `json:"byScope"`
+	OldestAtMs    int64            `json:"oldestAtMs"` // 0: there is none
+	WindowSeconds int64            `json:"windowSeconds"`
+	EntriesMax    int64            `json:"entriesMax"` // 0: no cap
+	Bytes         int64            `json:"bytes"`
+}
+
+func (s *dedupStats) table() table {
+	entriesMax := "no cap"
+	if s.EntriesMax != 0 {
+		entriesMax = decimal(s.EntriesMax)
+	}
+	t := table{rows: [][]string{
+		{"Live", decimal(s.Live)}, {"In memory", decimal(s.Kept)}, {"Oldest", untilText(s.OldestAtMs)},
+		{"Window", windowText(time.Duration(s.WindowSeconds) * time.Second)}, {"Most entries", entriesMax}, {"Bytes", decimal(s.Bytes)},
+	}}
+	for _, scope := range slices.Sorted(maps.Keys(s.ByScope)) {
+		t.add("Scope "+scope, decimal(s.ByScope[scope]))
+	}
+	return t
+}
+
+func readStats(cmd *cobra.Command, n *native.Conn, queue string) (*dedupStats, error) {
+	var s api.DeduplicationStats
+	err := n.Do(cmd.Context(), 0, func(ctx context.Context, c *api.Client) (err error) {
+		s, err = c.DeduplicationStats(ctx, queue)
+		return err
+	})
+	byScope := map[string]int64{}
+	maps.Copy(byScope, s.ByScope)
+	return &dedupStats{s.Live, s.Kept, byScope, millis(s.OldestAt), int64(s.Window / time.Second), s.EntriesMax, s.Bytes}, err
+}
+
+func dedupStatsCommand(o *options) *cobra.Command {
+	return &cobra.Command{
+		Use: "stats QUEUE", Short: "Count the deduplication ids that a queue remembers", Args: arguments.Exactly("QUEUE"),
+		Example:           "  seriatim dedup stats orders.fifo\n  seriatim dedup stats orders.fifo -o json | jq .live",
+		ValidArgsFunction: o.completeQueues,
+		RunE: o.runNative(func(cmd *cobra.Command, n *native.Conn, p *printer, args []string) error {
+			s, err := readStats(cmd, n, nameOf(args[0]))
+			if err != nil {
+				return err
+			}
+			return p.print(s, s.table)
+		}),
+	}
+}
+
+func dedupForgetCommand(o *options) *cobra.Command {
+	f, yes := &idFlags{}, false
+	c := &cobra.Command{
+		Use: "forget QUEUE ID", Short: "Let a deduplication id be sent again before its window is over", Args: arguments.Exactly("QUEUE", "ID"),
+		Long: "Let a deduplication id be sent again before its window is over. A sender that repeats the first message, because it has not\n" +
+			"seen the answer, then stores it a second time.",
+		Example:           "  seriatim dedup forget orders.fifo order-17 --yes",
+		ValidArgsFunction: o.completeQueues,
+		RunE: o.runNative(func(cmd *cobra.Command, n *native.Conn, p *printer, args []string) error {
+			if !yes {
+				p.say("A message with the id %s can be stored a second time then.", args[1])
+				if err := p.confirm(cmd.InOrStdin(), "the id to forget", args[1]); err != nil {
+					return err
+				}
+			}
+			err := n.Do(cmd.Context(), 0, func(ctx context.Context, c *api.Client) error {
+				return c.ForgetDeduplication(ctx, nameOf(args[0]), f.id(args[1]))
+			})
+			if err != nil {
+				return err
+			}
+			return p.done(map[string]any{"deduplicationId": args[1], "forgotten": true}, "forgotten %s", args[1])
+		}),
+	}
+	f.bind(c)
+	c.Flags().BoolVar(&yes, "yes", false, "do not ask")
+	return c
+}
+
+func dedupWindowCommand(o *options) *cobra.Command {
+	var yes bool
+	c := &cobra.Command{
+		Use: "window QUEUE [DURATION]", Short: "Show or change for how long a queue remembers deduplication ids",
+		Args: arguments.OptionalLast("QUEUE", "DURATION"),
+		Long: "Show or change for how long a queue remembers deduplication ids: from 20s to 7d, as 90s, 10m, 12h, 7d, or in seconds.\n\n" +
+			"A shorter window lets ids be sent again at once, and a longer one does not bring them back: a change to a shorter one is\n" +
+			"asked about. A longer one costs memory, see seriatim dedup stats.",
+		Example:           "  seriatim dedup window orders.fifo\n  seriatim dedup window orders.fifo 7d\n  seriatim dedup window orders.fifo 5m --yes",
+		ValidArgsFunction: o.completeQueues,
+		RunE: o.runNative(func(cmd *cobra.Command, n *native.Conn, p *printer, args []string) error {
+			return window(cmd, n, p, yes, args)
+		}),
+	}
+	c.Flags().BoolVar(&yes, "yes", false, "do not ask")
+	return c
+}
+
+func window(cmd *cobra.Command, n *native.Conn, p *printer, yes bool, args []string) error {
+	name := nameOf(args[0])
+	var wanted time.Duration
+	if len(args) > 1 {
+		var err error
+		if wanted, err = parseWindow(args[1]); err != nil {
+			return exit.New(exit.Usage, err, "write it as 90s, 10m, 12h, 7d, or in seconds")
+		}
+	}
+	s, err := readStats(cmd, n, name)
+	if err != nil {
+		return err
+	}
+	show := func(seconds int64, changed bool) error {
+		return p.print(map[string]any{"name": name, "windowSeconds": seconds, "updated": changed}, func() table {
+			return table{rows: [][]string{{windowText(time.Duration(seconds) * time.Second)}}}
+		})
+	}
+	if wanted == 0 {
+		return show(s.WindowSeconds, false)
+	}
+	if seconds := int64(wanted / time.Second); seconds < s.WindowSeconds && !yes {
+		p.say("The window is %s, and %d ids are remembered: those that are older than %s can be sent again at once.",
+			windowText(time.Duration(s.WindowSeconds)*time.Second), s.Live, windowText(wanted))
+		if err := p.confirm(cmd.InOrStdin(), "the name of the queue to change", name); err != nil {
+			return err
+		}
+	}
+	err = n.Do(cmd.Context(), 0, func(ctx context.Context, c *api.Client) error { return c.SetDeduplicationWindow(ctx, name, wanted) })
+	if err != nil {
+		return err
+	}
+	return show(int64(wanted/time.Second), true)
+}
+
+// parseWindow reads a duration in whole seconds, with days and without a unit.
+func parseWindow(text string) (time.Duration, error) {
+	if n, err := strconv.ParseUint(text, 10, 31); err == nil && n > 0 {
+		return time.Duration(n) * time.Second, nil //nolint:gosec // below 2^31
+	}
+	if days, isDays := strings.CutSuffix(text, "d"); isDays {
+		if n, err := strconv.ParseUint(days, 10, 16); err == nil && n > 0 {
+			return time.Duration(n) * 24 * time.Hour, nil //nolint:gosec // below 2^16
+		}
+	}
+	d, err := time.ParseDuration(text)
+	if err != nil || d < time.Second || d%time.Second != 0 {
+		return 0, fmt.Errorf("%q is no duration in whole seconds", text)
+	}
+	return d, nil
+}
+
+// windowText is a duration as parseWindow reads it, in its largest whole unit.
+func windowText(d time.Duration) string {
+	for _, unit := range []struct {
+		length time.Duration
+		name   string
+	}{{24 * time.Hour, "d"}, {time.Hour, "h"}, {time.Minute, "m"}} {
+		if d > 0 && d%unit.length == 0 {
+			return strconv.FormatInt(int64(d/unit.length), 10) + unit.name
+		}
+	}
+	return strconv.FormatInt(int64(d/time.Second), 10) + "s"
+}

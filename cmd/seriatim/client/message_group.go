@@ -1,0 +1,223 @@
+package client
+
+import (
+	"context"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/seriatimq/seriatim/cmd/seriatim/arguments"
+	"github.com/seriatimq/seriatim/cmd/seriatim/client/native"
+	api "github.com/seriatimq/seriatim/transport/grpc/client"
+)
+
+func groupCommand(o *options) *cobra.Command {
+	return group("group", "List, show, explain and release message groups of FIFO queues",
+		"List, show, explain and release message groups of FIFO queues.\n\nQUEUE is a queue name or a queue URL.",
+		groupListCommand(o), groupShowCommand(o), groupExplainCommand(o), groupReleaseCommand(o))
+}
+
+// messageGroup is one message group in JSON output.
+type messageGroup struct {
+	GroupID     string        `json:"groupId"`
+	State       string        `json:"state"`
+	UntilMs     int64         `json:"untilMs"` // when the state ends by itself; 0: never
+	Messages    int64         `json:"messages"`
+	InFlight    int64         `json:"inFlight"`
+	First       *firstMessage `json:"first,omitempty"`
+	Explanation string        `json:"explanation"`
+}
+
+// firstMessage is the message of a group that is handed out before all others.
+type firstMessage struct {
+	MessageID      string `json:"messageId"`
+	SequenceNumber string `json:"sequenceNumber"`
+	SentAtMs       int64  `json:"sentAtMs"`
+	ReceiveCount   int64  `json:"receiveCount"`
+}
+
+func describeGroup(g *api.Group) messageGroup {
+	out := messageGroup{
+		GroupID: g.ID, State: string(g.State), UntilMs: millis(g.Until), Messages: g.Messages, InFlight: g.InFlight, Explanation: g.Explanation,
+	}
+	if f := g.First; f.SequenceNumber != 0 {
+		out.First = &firstMessage{f.MessageID, sequenceText(f.SequenceNumber), millis(f.SentAt), f.ReceiveCount}
+	}
+	return out
+}
+
+// millis is a time in JSON output, 0 for none.
+func millis(t time.Time) int64 {
+	if t.IsZero() {
+		return 0
+	}
+	return t.UnixMilli()
+}
+
+// untilText shows a time in milliseconds in a table.
+func untilText(millis int64) string { return clockTime(decimal(millis)) }
+
+// completeGroups offers queues, then their message groups.
+func (o *options) completeGroups(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
+	if len(args) != 1 {
+		return o.completeQueues(cmd, args, typed)
+	}
+	return o.offer(cmd, nil, func(ctx context.Context, w *wire) (ids []string, err error) {
+		n, err := o.openNative(w)
+		if err != nil {
+			return nil, err
+		}
+		defer n.Close()
+		err = n.Do(ctx, 0, func(ctx context.Context, c *api.Client) error {
+			for g, err := range c.Groups(ctx, nameOf(args[0]), typed) {
+				if err != nil {
+					return err
+				}
+				if ids = append(ids, g.ID); len(ids) == completionsMax {
+					break
+				}
+			}
+			return nil
+		})
+		return ids, err
+	})
+}
+
+// completionsMax bounds the groups that a shell offers.
+const completionsMax = 1000
+
+func groupListCommand(o *options) *cobra.Command {
+	var prefix string
+	var limit int
+	c := &cobra.Command{
+		Use: "list QUEUE", Short: "List the message groups that have messages, and what they wait for", Args: arguments.Exactly("QUEUE"),
+		Long: "List the message groups that have messages, by id, and what they wait for. Scheduled and deferred messages do not count.\n\n" +
+			"The state is ready, session (a receiver has locked the group), in-flight (its first message is with a receiver), delayed,\n" +
+			"dead-letter (the next receive moves its first message), or limit (the queue has as many messages in flight as it may).",
+		Example:           "  seriatim group list orders.fifo\n  seriatim group list orders.fifo --prefix customer- -o json | jq '.groups[] | select(.state != \"ready\")'",
+		ValidArgsFunction: o.completeQueues,
+		RunE: o.runNative(func(cmd *cobra.Command, n *native.Conn, p *printer, args []string) error {
+			list, more := []messageGroup{}, false
+			err := n.Do(cmd.Context(), 0, func(ctx context.Context, c *api.Client) error {
+				for g, err := range c.Groups(ctx, nameOf(args[0]), prefix) {
+					if err != nil {
+						return err
+					}
+					if more = len(list) == limit; more {
+						break
+					}
+					list = append(list, describeGroup(&g))
+				}
+				return nil
+			})
+			if err != nil {
+				return err
+			}
+			if more {
+				p.say("there are more than %d: go on with --limit or --prefix", limit)
+			}
+			return p.print(map[string]any{"groups": list, "truncated": more}, func() table {
+				t := table{heading: []string{"GROUP", "STATE", "UNTIL", "MESSAGES", "IN FLIGHT", "FIRST", "RECEIVES"}}
+				for _, g := range list {
+					first, receives := "-", "-"
+					if g.First != nil {
+						first, receives = g.First.SequenceNumber, decimal(g.First.ReceiveCount)
+					}
+					t.add(g.GroupID, g.State, untilText(g.UntilMs), decimal(g.Messages), decimal(g.InFlight), first, receives)
+				}
+				return t
+			})
+		}),
+	}
+	c.Flags().StringVar(&prefix, "prefix", "", "only groups whose ids begin with this")
+	c.Flags().IntVarP(&limit, "limit", "n", 1000, "most groups to list")
+	return c
+}
+
+// readGroup makes a command that shows one group.
+func readGroup(o *options, c *cobra.Command, show func(p *printer, g messageGroup) error) *cobra.Command {
+	c.Args, c.ValidArgsFunction = arguments.Exactly("QUEUE", "GROUP"), o.completeGroups
+	c.RunE = o.runNative(func(cmd *cobra.Command, n *native.Conn, p *printer, args []string) error {
+		var found api.Group
+		err := n.Do(cmd.Context(), 0, func(ctx context.Context, c *api.Client) (err error) {
+			found, err = c.Group(ctx, nameOf(args[0]), args[1])
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		return show(p, describeGroup(&found))
+	})
+	return c
+}
+
+func groupShowCommand(o *options) *cobra.Command {
+	return readGroup(o, &cobra.Command{
+		Use: "show QUEUE GROUP", Short: "Show one message group, also one without messages",
+		Example: "  seriatim group show orders.fifo customer-9",
+	}, func(p *printer, g messageGroup) error {
+		return p.print(g, func() table {
+			t := table{rows: [][]string{
+				{"Group", g.GroupID}, {"State", g.State}, {"Until", untilText(g.UntilMs)}, {"Messages", decimal(g.Messages)}, {"In flight", decimal(g.InFlight)},
+			}}
+			if f := g.First; f != nil {
+				t.add("First message", f.MessageID)
+				t.add("Sequence number", f.SequenceNumber)
+				t.add("Sent", untilText(f.SentAtMs))
+				t.add("Receives", decimal(f.ReceiveCount))
+			}
+			return t
+		})
+	})
+}
+
+func groupExplainCommand(o *options) *cobra.Command {
+	return readGroup(o, &cobra.Command{
+		Use: "explain QUEUE GROUP", Short: "Say why the messages of a group are not handed out, or that they are",
+		Example: "  seriatim group explain orders.fifo customer-9",
+	}, func(p *printer, g messageGroup) error {
+		return p.print(g, func() table { return table{rows: [][]string{{g.Explanation}}} })
+	})
+}
+
+func groupReleaseCommand(o *options) *cobra.Command {
+	var yes bool
+	c := &cobra.Command{
+		Use: "release QUEUE GROUP", Short: "Take a message group away from whoever holds it", Args: arguments.Exactly("QUEUE", "GROUP"),
+		Long: "Take a message group away from whoever holds it: a session lock ends, and messages in flight can be received at once.\n" +
+			"What their receiver still does with them is refused, so that a message can be dealt with twice.",
+		Example:           "  seriatim group release orders.fifo customer-9 --yes",
+		ValidArgsFunction: o.completeGroups,
+		RunE: o.runNative(func(cmd *cobra.Command, n *native.Conn, p *printer, args []string) error {
+			name, id := nameOf(args[0]), args[1]
+			if !yes {
+				var found api.Group
+				if err := n.Do(cmd.Context(), 0, func(ctx context.Context, c *api.Client) (err error) {
+					found, err = c.Group(ctx, name, id)
+					return err
+				}); err != nil {
+					return err
+				}
+				p.say("%s", found.Explanation)
+				if err := p.confirm(cmd.InOrStdin(), "the id of the group to release", id); err != nil {
+					return err
+				}
+			}
+			var released api.ReleasedGroup
+			if err := n.Do(cmd.Context(), 0, func(ctx context.Context, c *api.Client) (err error) {
+				released, err = c.ReleaseGroup(ctx, name, id)
+				return err
+			}); err != nil {
+				return err
+			}
+			lock := "no session lock"
+			if released.Session {
+				lock = "a session lock"
+			}
+			return p.done(map[string]any{"groupId": id, "released": true, "messages": released.Messages, "session": released.Session},
+				"released %s: messages in flight %d, %s was in force", id, released.Messages, lock)
+		}),
+	}
+	c.Flags().BoolVar(&yes, "yes", false, "do not ask")
+	return c
+}

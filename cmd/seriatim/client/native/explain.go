@@ -1,0 +1,91 @@
+package native
+
+import (
+	"errors"
+	"strings"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/seriatimq/seriatim/cmd/seriatim/exit"
+	"github.com/seriatimq/seriatim/transport/grpc/client"
+)
+
+// hints say what to do about a reason of the API.
+var hints = map[string]string{
+	"QueueDoesNotExist":      "seriatim queue list shows the queues that exist",
+	"OutcomeUnknown":         unknownHint,
+	"NoLeader":               leaderHint,
+	"UpgradeNeeded":          "seriatim upgrade status shows which nodes do not have the version that can do this",
+	"SessionCannotBeLocked":  "seriatim group explain QUEUE SESSION says until when; seriatim group release takes it away",
+	"SessionLockLost":        "accept it again: seriatim session accept QUEUE SESSION",
+	"NoSessionAvailable":     "seriatim group list QUEUE shows the groups that have messages and what they wait for",
+	"DeduplicationIdUnknown": "it can be sent; where the DeduplicationScope of the queue is not queue, add --group or --partition-key",
+	"MessageNotFound":        "it was enqueued under a new number, cancelled before, or never scheduled: seriatim msg peek QUEUE shows what there is",
+}
+
+const (
+	leaderHint  = "seriatim status shows whether the cluster has a leader"
+	unknownHint = "the request may or may not have taken effect: look before you repeat it"
+	reachHint   = "is the server running there? set --endpoint or SERIATIM_ENDPOINT to the client port of a node, or start one with: seriatim dev"
+	timeoutHint = "raise --timeout; if that does not help the cluster may have no leader: seriatim status. A change may have taken effect: look before you repeat it"
+)
+
+// exitCodes are those of the API's codes.
+var exitCodes = map[codes.Code]exit.Code{
+	codes.NotFound: exit.NotFound, codes.DeadlineExceeded: exit.NotFound, // NoSessionAvailable
+	codes.InvalidArgument: exit.Usage, codes.Unimplemented: exit.Usage,
+	codes.Unauthenticated: exit.Denied, codes.PermissionDenied: exit.Denied,
+	codes.Unavailable:        exit.Unavailable,
+	codes.FailedPrecondition: exit.Conflict, codes.AlreadyExists: exit.Conflict, codes.Aborted: exit.Conflict, codes.ResourceExhausted: exit.Conflict,
+}
+
+// explain gives what a call returned its exit code and a hint. Errors that have a code
+// stay as they are.
+func explain(err error) error {
+	if _, coded := errors.AsType[*exit.Error](err); err == nil || coded {
+		return err
+	}
+	code, text, reason := status.Code(err), status.Convert(err).Message(), client.Reason(err)
+	if reason == "" {
+		return unanswered(code, text, err)
+	}
+	failure, ofEntry := errors.AsType[*client.FailureError](err)
+	if !ofEntry {
+		failure = &client.FailureError{Code: code, Reason: reason, Message: text}
+	}
+	exitCode, known := exitCodes[failure.Code]
+	if !known {
+		exitCode = exit.Failed
+	}
+	return exit.New(exitCode, failure, hints[reason])
+}
+
+// unanswered explains an error that is not the server's.
+func unanswered(code codes.Code, text string, err error) error {
+	unreached := strings.Contains(text, "connection error:")
+	text, _, _ = strings.Cut(text, "\n")
+	if _, inner, found := strings.Cut(text, "desc = "); found {
+		text = strings.Trim(inner, `"`)
+	}
+	switch {
+	case code == codes.Canceled:
+		return exit.New(exit.Interrupted, errors.New("interrupted"), "")
+	case code == codes.DeadlineExceeded:
+		return exit.New(exit.Timeout, errors.New("no answer in time: "+text), timeoutHint)
+	case code == codes.Unimplemented:
+		return exit.New(exit.Usage, errors.New("the node does not serve this call: "+text),
+			"set --endpoint or SERIATIM_ENDPOINT to a client port, by default 9324; if it is one, the node runs an older version")
+	case code == codes.PermissionDenied || code == codes.Unauthenticated:
+		return exit.New(exit.Denied, errors.New(text), "")
+	case unreached && strings.Contains(text, "does not look like a TLS handshake"):
+		return exit.New(exit.Unavailable, errors.New("the client port answers without TLS: "+text), "write it with http:// instead of https://")
+	case unreached && strings.Contains(text, "x509:"):
+		return exit.New(exit.Unavailable, errors.New("no secure connection: "+text), "name the file with the certificate of its authority: --ca-file FILE")
+	case unreached:
+		return exit.New(exit.Unavailable, errors.New("cannot reach a client port: "+text), reachHint)
+	case code == codes.Unavailable:
+		return exit.New(exit.Unavailable, errors.New("the node went away before it answered: "+text), unknownHint)
+	}
+	return exit.New(exit.Failed, err, "")
+}

@@ -1,0 +1,81 @@
+package native
+
+import (
+	"context"
+	"crypto/tls"
+	"fmt"
+	"net"
+	"net/url"
+	"strings"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/backoff"
+
+	"github.com/seriatimq/seriatim/cmd/seriatim/exit"
+	"github.com/seriatimq/seriatim/transport/grpc/client"
+)
+
+// dialMax bounds the time in which a node must accept a connection when there are others
+// to ask instead.
+const dialMax = 3 * time.Second
+
+// Options say how to connect.
+type Options struct {
+	Addresses []string      // URLs of client ports
+	TLS       *tls.Config   // for https
+	Timeout   time.Duration // of one call, whatever number of nodes it takes
+}
+
+// Conn makes calls. Safe for concurrent use.
+type Conn struct {
+	client  *client.Client
+	timeout time.Duration
+}
+
+// Open makes a connection, which is used at the first call.
+func Open(o Options) (*Conn, error) {
+	var hosts []string
+	secure := false
+	for i, address := range o.Addresses {
+		u, err := url.Parse(address)
+		if err != nil {
+			return nil, exit.New(exit.Usage, err, "")
+		}
+		if i > 0 && secure != (u.Scheme == "https") {
+			return nil, exit.New(exit.Usage, fmt.Errorf("some of %s are https and some are not", strings.Join(o.Addresses, ", ")),
+				"the client ports of a cluster have TLS, or none of them has: write all of them in the same way")
+		}
+		secure = u.Scheme == "https"
+		host := u.Host
+		if u.Port() == "" {
+			host = net.JoinHostPort(u.Hostname(), map[bool]string{false: "80", true: "443"}[secure])
+		}
+		hosts = append(hosts, host)
+	}
+	options := client.Options{RetryFor: o.Timeout, Attempts: len(hosts), ContentDeduplication: true}
+	if secure {
+		options.TLS = o.TLS
+	}
+	if len(hosts) > 1 {
+		options.Dial = append(options.Dial, grpc.WithConnectParams(grpc.ConnectParams{
+			Backoff: backoff.DefaultConfig, MinConnectTimeout: min(dialMax, o.Timeout/time.Duration(len(hosts))),
+		}))
+	}
+	c, err := client.Dial(options, hosts...)
+	if err != nil {
+		return nil, exit.New(exit.Usage, err, "")
+	}
+	return &Conn{client: c, timeout: o.Timeout}, nil
+}
+
+// Close ends the connections.
+func (c *Conn) Close() { _ = c.client.Close() } // nothing depends on it any more
+
+// Do makes calls within the timeout, and gives what fails its exit code. wait is the time
+// that the server may hold them, on top.
+func (c *Conn) Do(ctx context.Context, wait time.Duration, calls func(context.Context, *client.Client) error) error {
+	ctx, cancel := context.WithTimeout(ctx, c.timeout+wait)
+	defer cancel()
+	return explain(calls(ctx, c.client))
+}

@@ -1,0 +1,186 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/seriatimq/seriatim/cmd/seriatim/arguments"
+	"github.com/seriatimq/seriatim/cmd/seriatim/client/native"
+	"github.com/seriatimq/seriatim/cmd/seriatim/exit"
+	api "github.com/seriatimq/seriatim/transport/grpc/client"
+)
+
+// sequenceBase is what the SQS API adds to sequence numbers, so that they have 20 digits.
+const sequenceBase = 10_000_000_000_000_000_000
+
+// sequenceText is a sequence number of the native API as the SQS API writes it.
+func sequenceText(n uint64) string { return strconv.FormatUint(sequenceBase+n, 10) }
+
+// parseSequence is the inverse of sequenceText; it also takes the number of the native API.
+func parseSequence(text string) (uint64, error) {
+	n, err := strconv.ParseUint(text, 10, 64)
+	if err != nil {
+		return 0, exit.New(exit.Usage, fmt.Errorf("%q is no sequence number", text), "seriatim msg schedule prints it, and seriatim msg peek QUEUE shows what is scheduled")
+	}
+	if n > sequenceBase {
+		n -= sequenceBase
+	}
+	return n, nil
+}
+
+type scheduleFlags struct {
+	at                                 string
+	in                                 time.Duration
+	group, deduplication, partitionKey string
+	attributes                         []string
+	trace                              string
+}
+
+func scheduleCommand(o *options) *cobra.Command {
+	f := &scheduleFlags{}
+	c := &cobra.Command{
+		Use: "schedule QUEUE [BODY] --at TIME", Short: "Send one message that is delivered from a time on",
+		Long: "Send one message to a FIFO queue that is delivered from a time on. Without BODY, or with -, the body is read from standard\n" +
+			"input. Whether it is a duplicate is decided now. The sequence number that is printed cancels it: seriatim msg cancel.",
+		Example: "  seriatim msg schedule orders.fifo '{\"remind\":17}' --at 2026-12-24T18:00:00Z --group customer-9 --deduplication-id remind-17\n" +
+			"  seriatim msg schedule orders.fifo hello --in 90s --group g --deduplication-id 1",
+		Args:              arguments.OptionalLast("QUEUE", "BODY"),
+		ValidArgsFunction: o.completeQueues,
+		RunE: o.runNative(func(cmd *cobra.Command, n *native.Conn, p *printer, args []string) error {
+			return schedule(cmd, n, p, f, args)
+		}),
+	}
+	fl := c.Flags()
+	fl.StringVar(&f.at, "at", "", "when to deliver it, as 2026-12-24T18:00:00Z or with an offset, or in milliseconds since 1970")
+	fl.DurationVar(&f.in, "in", 0, "when to deliver it from now, by the clock of this machine, as 90s or 24h")
+	fl.StringVarP(&f.group, "group", "g", "", "message group id")
+	fl.StringVarP(&f.deduplication, "deduplication-id", "d", "", "deduplication id: a second message with it is dropped while the window lasts")
+	fl.StringVar(&f.partitionKey, "partition-key", "", "partition key; with a group equal to that")
+	fl.StringArrayVarP(&f.attributes, "attribute", "a", nil, "a message attribute as name=text or name:Type=value, may be repeated")
+	fl.StringVar(&f.trace, "trace-header", "", "value of the AWSTraceHeader system attribute")
+	c.MarkFlagsMutuallyExclusive("at", "in")
+	return c
+}
+
+// due is the time for which a message is scheduled.
+func (f *scheduleFlags) due(cmd *cobra.Command) (time.Time, error) {
+	const hint = "say when: --at 2026-12-24T18:00:00Z, or --in 90s"
+	if cmd.Flags().Changed("in") {
+		return time.Now().Add(f.in), nil
+	}
+	if !cmd.Flags().Changed("at") {
+		return time.Time{}, exit.New(exit.Usage, errors.New("--at is missing"), hint)
+	}
+	if millis, err := strconv.ParseInt(f.at, 10, 64); err == nil {
+		return time.UnixMilli(millis), nil
+	}
+	at, err := time.Parse(time.RFC3339, f.at)
+	if err != nil {
+		return time.Time{}, exit.New(exit.Usage, fmt.Errorf("--at %q is no time", f.at), hint)
+	}
+	return at, nil
+}
+
+// message is the message to schedule.
+func (f *scheduleFlags) message(cmd *cobra.Command, body string) (*api.Message, error) {
+	attributes, err := messageAttributes(f.attributes)
+	if err != nil {
+		return nil, err
+	}
+	m := &api.Message{Body: body, TraceHeader: f.trace, PartitionKey: f.partitionKey, Attributes: make(map[string]*api.Attribute, len(attributes))}
+	for name, a := range attributes {
+		if kind, _, _ := strings.Cut(a.DataType, "."); kind == "Binary" {
+			m.Attributes[name] = api.BinaryAttribute(a.DataType, a.BinaryValue)
+		} else {
+			m.Attributes[name] = api.TextAttribute(a.DataType, a.StringValue)
+		}
+	}
+	if cmd.Flags().Changed("group") {
+		m.GroupId = &f.group
+	}
+	if cmd.Flags().Changed("deduplication-id") {
+		m.DeduplicationId = &f.deduplication
+	}
+	return m, nil
+}
+
+func schedule(cmd *cobra.Command, n *native.Conn, p *printer, f *scheduleFlags, args []string) error {
+	at, err := f.due(cmd)
+	if err != nil {
+		return err
+	}
+	body, err := bodyOf(cmd, args)
+	if err != nil {
+		return err
+	}
+	m, err := f.message(cmd, body)
+	if err != nil {
+		return err
+	}
+	var result *api.Result
+	err = n.Do(cmd.Context(), 0, func(ctx context.Context, c *api.Client) error {
+		results, err := c.Schedule(ctx, nameOf(args[0]), at, m)
+		if len(results) == 1 {
+			result = results[0]
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	return p.printAccepted(result.GetMessageId(), sequenceText(result.GetSequenceNumber()), result.GetDuplicate())
+}
+
+func cancelScheduledCommand(o *options) *cobra.Command {
+	var forget bool
+	c := &cobra.Command{
+		Use: "cancel QUEUE SEQUENCE-NUMBER...", Short: "Delete scheduled messages before they are delivered",
+		Args: arguments.AtLeast("QUEUE", "SEQUENCE-NUMBER"),
+		Long: "Delete scheduled messages by the sequence numbers that seriatim msg schedule printed. A message whose time has come has a\n" +
+			"new number and cannot be cancelled any more. Its deduplication id stays known, unless you forget it.",
+		Example:           "  seriatim msg cancel orders.fifo 10000000000000000017\n  seriatim msg cancel orders.fifo 10000000000000000017 10000000000000000018 --forget",
+		ValidArgsFunction: o.completeQueues,
+		RunE: o.runNative(func(cmd *cobra.Command, n *native.Conn, p *printer, args []string) error {
+			return cancelScheduled(cmd, n, p, forget, args)
+		}),
+	}
+	c.Flags().BoolVar(&forget, "forget", false, "let the deduplication ids be sent again at once")
+	return c
+}
+
+// cancelScheduled cancels one number after another, and reports each that was refused.
+func cancelScheduled(cmd *cobra.Command, n *native.Conn, p *printer, forget bool, args []string) error {
+	numbers := make([]uint64, len(args)-1)
+	for i, text := range args[1:] {
+		number, err := parseSequence(text)
+		if err != nil {
+			return err
+		}
+		numbers[i] = number
+	}
+	refused := 0
+	for i, number := range numbers {
+		err := n.Do(cmd.Context(), 0, func(ctx context.Context, c *api.Client) error {
+			return c.CancelScheduled(ctx, nameOf(args[0]), forget, number)
+		})
+		var failure *api.FailureError
+		switch {
+		case err == nil:
+		case len(numbers) == 1 || !errors.As(err, &failure):
+			return err
+		default:
+			p.say("not cancelled: %s: %s", args[i+1], err)
+			refused++
+		}
+	}
+	if refused > 0 {
+		return exit.New(exit.Partial, fmt.Errorf("%d of %d messages were not cancelled", refused, len(numbers)), "")
+	}
+	return p.done(map[string]any{"cancelled": len(numbers)}, "cancelled %d", len(numbers))
+}
