@@ -102,8 +102,10 @@ func busyAudits(cfg *Config) {
 // A replica that differs from two others is found within two audits and stops;
 // the others go on (faults.md 9).
 func TestAuditFindsAPlantedDivergence(t *testing.T) {
+	t.Parallel()
 	for _, victim := range []string{"follower", "leader"} {
 		t.Run(victim, func(t *testing.T) {
+			t.Parallel()
 			var fatal []*clustertest.FatalRecord
 			c := startNodes(t, 3, func(cfg *Config) {
 				busyAudits(cfg)
@@ -203,6 +205,7 @@ func TestAuditWaitsForReports(t *testing.T) {
 
 // An idle cluster writes no audits.
 func TestNoAuditsWhenIdle(t *testing.T) {
+	t.Parallel()
 	c := startNodes(t, 1, busyAudits)
 	c.create(0, standard)
 	n := c.nodes[0]
@@ -224,6 +227,7 @@ const busyInterval = 40 * time.Millisecond
 // Two replicas that differ, and no third to say which is right: sends are refused
 // and all else goes on, until the third is back and the odd one stops.
 func TestTwoThatDifferTakeNoSends(t *testing.T) {
+	t.Parallel()
 	var fatal []*clustertest.FatalRecord
 	c := startNodes(t, 3, func(cfg *Config) {
 		busyAudits(cfg)

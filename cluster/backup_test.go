@@ -42,6 +42,7 @@ func (c *nodes) backup(i int) (*Backup, []byte) {
 // A backup taken while messages are sent is the state that a node reported at
 // its index.
 func TestBackupUnderLoad(t *testing.T) {
+	t.Parallel()
 	c := startNodes(t, 3, quickly)
 	c.create(0, fifo)
 	ctx, stop := context.WithCancel(t.Context())
@@ -102,6 +103,7 @@ func TestBackupUnderLoad(t *testing.T) {
 }
 
 func TestBackupEndsWithItsContext(t *testing.T) {
+	t.Parallel()
 	c := startNodes(t, 1, nil)
 	c.create(0, fifo)
 	b, err := c.nodes[0].Backup(clustertest.Context(t))
@@ -146,6 +148,7 @@ func newBackedUp(t *testing.T) backedUp {
 }
 
 func TestRestoreIntoFreshCluster(t *testing.T) {
+	t.Parallel()
 	b := newBackedUp(t)
 	c := startNodes(t, 3, quickly)
 	follower := c.followers()[0]
@@ -222,6 +225,7 @@ func (c *nodes) allVote() {
 // A leader that dies when it has taken the votes of the others goes on where it
 // was, and gives them back.
 func TestRestoreThatBreaksOffLeavesOneHistory(t *testing.T) {
+	t.Parallel()
 	b := newBackedUp(t)
 	c := startNodes(t, 3, func(cfg *Config) {
 		quickly(cfg)
@@ -261,6 +265,7 @@ func TestRestoreThatBreaksOffLeavesOneHistory(t *testing.T) {
 // Installing the state takes the followers longer than a leader may be without
 // their answers.
 func TestRestoreThatTakesLongerThanALease(t *testing.T) {
+	t.Parallel()
 	source := startNodes(t, 1, quickly)
 	source.create(0, standard)
 	body := strings.Repeat("x", 1<<20-100)
@@ -287,6 +292,7 @@ func TestRestoreThatTakesLongerThanALease(t *testing.T) {
 }
 
 func TestDamagedBackupIsRefused(t *testing.T) {
+	t.Parallel()
 	b := newBackedUp(t)
 	c := startNodes(t, 3, quickly)
 	before := c.nodes[0].Status().StateHash
@@ -318,6 +324,7 @@ func TestDamagedBackupIsRefused(t *testing.T) {
 // A restore needs every member: the leader takes over the state before a
 // majority has it.
 func TestRestoreNeedsEveryMember(t *testing.T) {
+	t.Parallel()
 	b := newBackedUp(t)
 	c := startNodes(t, 3, quickly)
 	c.crash(c.followers()[0])
@@ -341,6 +348,7 @@ func (r *countedReader) Read(content []byte) (int, error) {
 
 // The leader takes no backup that it will not restore, whoever passes it on.
 func TestLeaderRefusesABackupBeforeItIsReceived(t *testing.T) {
+	t.Parallel()
 	c := startNodes(t, 3, quickly)
 	c.create(0, fifo)
 	c.agree()
@@ -355,6 +363,7 @@ func TestLeaderRefusesABackupBeforeItIsReceived(t *testing.T) {
 
 // A backup that does not fit the leader's disk is refused before it fills it.
 func TestBackupLargerThanTheDisk(t *testing.T) {
+	t.Parallel()
 	b := newBackedUp(t)
 	c := startNodes(t, 3, func(cfg *Config) {
 		quickly(cfg)
@@ -388,6 +397,7 @@ func (r *slowReader) Write(content []byte) (int, error) {
 // The state captured for a backup is not kept for a reader that is too slow,
 // however faithfully it takes a little every now and then.
 func TestBackupForASlowReader(t *testing.T) {
+	t.Parallel()
 	c := startNodes(t, 1, quickly)
 	c.create(0, standard)
 	for range 40 {

@@ -72,6 +72,7 @@ func (c *nodes) weekly() (sent queue.SentEntry, published queue.PublishedEntry, 
 // before is a duplicate in a cluster restored from a backup, whether the days passed
 // before the backup or before the restore; eight days before, it is new.
 func TestIDsOfDaysAgoAfterARestore(t *testing.T) {
+	t.Parallel()
 	for _, test := range []struct {
 		name          string
 		before, after time.Duration // days that pass before and after the backup
@@ -82,6 +83,7 @@ func TestIDsOfDaysAgoAfterARestore(t *testing.T) {
 		{"eight days", 3, 5, false},
 	} {
 		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
 			source := daysLater(t, 1, 0)
 			sent, published, sentAt := source.weekly()
 			if test.before > 0 {

@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"flag"
+	"fmt"
 	"math/rand/v2"
 	"os"
 	"sync"
@@ -39,14 +40,17 @@ func drawRace(random *rand.Rand) raceOrder {
 // moments, again and again. One of them may be stopped and started again in the
 // middle, with or without its disk. All three always end in one cluster.
 func TestBootstrapRaces(t *testing.T) {
+	t.Parallel()
 	seed := uint64(time.Now().UnixNano())
 	random := rand.New(rand.NewPCG(seed, 0))
 	t.Logf("seed %d", seed)
 	for race := range *races {
 		order := drawRace(random)
-		if !t.Run("", func(t *testing.T) { runRace(t, order) }) {
-			t.Fatalf("race %d: %+v", race, order)
-		}
+		t.Run(fmt.Sprint(race), func(t *testing.T) {
+			t.Parallel()
+			t.Logf("%+v", order)
+			runRace(t, order)
+		})
 	}
 }
 

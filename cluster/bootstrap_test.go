@@ -27,10 +27,11 @@ func clusterIDs(g *groups) []string {
 }
 
 func TestBootstrapInEveryStartOrder(t *testing.T) {
-	defer clustertest.VerifyNoLeaks(t)
+	t.Parallel()
 	orders := [][]int{{0, 1, 2}, {0, 2, 1}, {1, 0, 2}, {1, 2, 0}, {2, 0, 1}, {2, 1, 0}}
 	for _, order := range orders {
 		t.Run(fmt.Sprint(order), func(t *testing.T) {
+			t.Parallel()
 			g := newGroups(t, 3, nil)
 			for n, i := range order {
 				g.All[i].start()
@@ -66,6 +67,7 @@ func (g *groups) waitForView(m *member, n int) {
 }
 
 func TestBootstrapOfOne(t *testing.T) {
+	t.Parallel()
 	g := newGroups(t, 1, nil)
 	g.startAll()
 	g.Agree(g.Propose(0, 3))
@@ -75,6 +77,7 @@ func TestBootstrapOfOne(t *testing.T) {
 }
 
 func TestBootstrapLeavesOutTheLateNode(t *testing.T) {
+	t.Parallel()
 	g := newGroups(t, 4, func(_ int, cfg *Config) { cfg.BootstrapExpect = 3 })
 	late := g.All[0] // the smallest id, so it would begin the cluster
 	for _, m := range g.All[1:] {
@@ -101,6 +104,7 @@ func TestBootstrapLeavesOutTheLateNode(t *testing.T) {
 }
 
 func TestBootstrapSurvivesACrashAfterThePledges(t *testing.T) {
+	t.Parallel()
 	g := newGroups(t, 3, nil)
 	// The nodes draw their ids, then all give their pledge, and stop before the first
 	// entry is written.
@@ -239,6 +243,7 @@ func TestBootstrapPledgesOnce(t *testing.T) {
 }
 
 func TestBootstrapGivesUpAndIsFreed(t *testing.T) {
+	t.Parallel()
 	g := newGroups(t, 3, nil)
 	// One node has given its pledge to a member that never asked it, as if that
 	// one had withdrawn while this node was away.

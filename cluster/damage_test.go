@@ -13,6 +13,7 @@ import (
 )
 
 func TestDamagedNodeRefusesToStartAndTheOthersGoOn(t *testing.T) {
+	t.Parallel()
 	tests := []struct {
 		name   string
 		damage func(t *testing.T, dir string) (file string)

@@ -22,6 +22,7 @@ func slowNodes(t *testing.T) *nodes {
 // A founder does not wait for a timeout, nor does the follower of a leader whose
 // process is gone.
 func TestDeadLeaderIsReplacedAtOnce(t *testing.T) {
+	t.Parallel()
 	c := slowNodes(t)
 	c.create(0, fifo)
 	for range 2 {
@@ -46,6 +47,7 @@ func TestDeadLeaderIsReplacedAtOnce(t *testing.T) {
 
 // After all nodes were down there is a leader without waiting for a timeout.
 func TestAllNodesDownElectAtOnce(t *testing.T) {
+	t.Parallel()
 	c := slowNodes(t)
 	c.create(0, fifo)
 	for range 2 {
@@ -65,6 +67,7 @@ func TestAllNodesDownElectAtOnce(t *testing.T) {
 
 // Two of three are enough, and the one whose log is behind does not stand.
 func TestTwoNodesElectWithoutTheThird(t *testing.T) {
+	t.Parallel()
 	c := slowNodes(t)
 	c.create(0, fifo)
 	behind := c.followers()[0]
@@ -87,6 +90,7 @@ func TestTwoNodesElectWithoutTheThird(t *testing.T) {
 // A leader that works stays, although connections break and its followers check on
 // it. What they find is tested in package election.
 func TestLivingLeaderStays(t *testing.T) {
+	t.Parallel()
 	c := slowNodes(t)
 	c.create(0, fifo)
 	before := c.nodes[0].group.Leadership()
@@ -106,6 +110,7 @@ func TestLivingLeaderStays(t *testing.T) {
 // A leader hears the voters that answer it, and gossip tells nothing against them as
 // leaders. What the failure detector makes of it is tested in package election.
 func TestLeaderHearsItsVoters(t *testing.T) {
+	t.Parallel()
 	c := slowNodes(t)
 	c.create(0, fifo)
 	leader := c.nodes[c.leader()]
@@ -144,6 +149,7 @@ func (c *nodes) idOf(i int) string {
 // What is committed reaches followers although the library would be silent for
 // minutes, entries that nobody reads after included.
 func TestCommitsAreToldWithoutDelay(t *testing.T) {
+	t.Parallel()
 	c := slowNodes(t)
 	c.create(0, standard)
 	for range 3 {
@@ -174,6 +180,7 @@ func (c *nodes) openNetworkOnly(i int) *process {
 // while it still reads its log, so that the others replace it as fast as one whose
 // process is gone.
 func TestStartingNodeIsReplacedAsLeader(t *testing.T) {
+	t.Parallel()
 	c := startNodes(t, 3, func(cfg *Config) {
 		cfg.PeerAddr = freeAddress(t) // the same before and after
 		cfg.Timing.Heartbeat, cfg.Timing.Election, cfg.Timing.Lease = 5*time.Minute, 5*time.Minute, time.Minute

@@ -31,6 +31,7 @@ type groups struct{ clustertest.Members[*member] }
 
 func newGroups(t *testing.T, n int, change func(i int, cfg *Config)) *groups {
 	t.Helper()
+	clustertest.VerifyNoLeaks(t)
 	g := &groups{clustertest.Members[*member]{T: t}}
 	dir := t.TempDir()
 	for i := range n {
@@ -144,9 +145,10 @@ func testNamedEntry(t *testing.T, at int) []byte {
 }
 
 func TestThreeNodesFoundElectReplicateAndRestart(t *testing.T) {
-	defer clustertest.VerifyNoLeaks(t)
+	t.Parallel()
 	for _, store := range []string{storage.LogStoreWAL, storage.LogStoreBoltDB} {
 		t.Run(store, func(t *testing.T) {
+			t.Parallel()
 			g := newGroups(t, 3, func(_ int, cfg *Config) { cfg.Log.Store = store })
 			begin := time.Now()
 			g.startAll()

@@ -21,7 +21,8 @@ func (c *nodes) members(i int) MemberList {
 
 // The first answer after a node died says so, and how many more may fail.
 func TestStatusIsTrueAtOnce(t *testing.T) {
-	c, _ := startGrowing(t, 3, nil)
+	t.Parallel()
+	c, _ := startGrowing(t, 3, unhurried)
 	leader, followers := c.leader(), c.followers()
 	c.waitFor("all to answer", func() bool { return c.members(followers[0]).Healthy })
 	if list := c.members(followers[0]); list.MayFail != 1 || len(list.Warnings) != 0 ||
@@ -50,6 +51,7 @@ func TestStatusIsTrueAtOnce(t *testing.T) {
 // A removed node is not one that waits, although it still runs; a node that waits
 // is no longer listed when it is gone.
 func TestOnlyNodesThatWaitAreListed(t *testing.T) {
+	t.Parallel()
 	c, ends := startGrowing(t, 3, func(cfg *Config) { cfg.Members.ManualJoin = true })
 	ctx := clustertest.Context(t)
 	i := c.grow(ends, nil)
@@ -85,6 +87,7 @@ func TestOnlyNodesThatWaitAreListed(t *testing.T) {
 }
 
 func TestDrainedMemberIsListed(t *testing.T) {
+	t.Parallel()
 	c, _ := startGrowing(t, 3, nil)
 	follower := c.followers()[0]
 	if err := c.nodes[follower].Drain(clustertest.Context(t)); err != nil {
@@ -108,6 +111,7 @@ func TestDrainedMemberIsListed(t *testing.T) {
 
 // There is nobody to hand leadership to, and that is known at once.
 func TestLeadershipOfTheOnlyVoterIsNotHandedOver(t *testing.T) {
+	t.Parallel()
 	c := startNodes(t, 1, nil)
 	wantRefusal(t, c.nodes[0].MoveLeadership(clustertest.Context(t), Change{}), RefusedUnsafe, "only voter")
 	wantRefusal(t, c.nodes[0].MoveLeadership(clustertest.Context(t), Change{Node: "n1"}), RefusedUnsafe, "only voter")
@@ -117,6 +121,7 @@ func TestLeadershipOfTheOnlyVoterIsNotHandedOver(t *testing.T) {
 }
 
 func TestStatusBeforeThereIsACluster(t *testing.T) {
+	t.Parallel()
 	c := prepareNodes(t, 3, nil)
 	c.open(0)
 	const want = "waiting for 2 of 3 initial members: n1 is here"

@@ -11,6 +11,7 @@ import (
 // A leader that only a learner still hears must not answer: a majority of the
 // voters may have elected another one.
 func TestLearnersProveNothing(t *testing.T) {
+	t.Parallel()
 	c, ends := startGrowing(t, 3, func(cfg *Config) {
 		cfg.Members.PromoteAfter = time.Hour
 		cfg.Timing.Heartbeat, cfg.Timing.Election, cfg.Timing.Lease = 5*time.Minute, 5*time.Minute, time.Minute

@@ -113,6 +113,7 @@ func wantRefusal(t *testing.T, err error, kind RefusalKind, part string) {
 }
 
 func TestWipedNodeComesBackAsLearnerAndIsReplacedByOneCommand(t *testing.T) {
+	t.Parallel()
 	c, _ := startGrowing(t, 3, nil)
 	c.create(0, fifo)
 	c.send(0, fifo, "before")
@@ -159,6 +160,7 @@ func (c *nodes) followersBut(i int) int {
 }
 
 func TestGrowAndShrink(t *testing.T) {
+	t.Parallel()
 	c, ends := startGrowing(t, 1, func(cfg *Config) { cfg.Members.Voters = 3 })
 	c.create(0, fifo)
 	want := "n1 voter"
@@ -211,6 +213,7 @@ func TestGrowAndShrink(t *testing.T) {
 }
 
 func TestRemovalKeepsTheQuorum(t *testing.T) {
+	t.Parallel()
 	c, ends := startGrowing(t, 3, nil)
 	leader, followers := c.leader(), c.followers()
 	ctx := clustertest.Context(t)
@@ -237,7 +240,8 @@ func TestRemovalKeepsTheQuorum(t *testing.T) {
 }
 
 func TestLeadershipMovesToTheWantedNode(t *testing.T) {
-	c, _ := startGrowing(t, 3, nil)
+	t.Parallel()
+	c, _ := startGrowing(t, 3, unhurried)
 	for _, i := range []int{0, 1, 2} {
 		if err := c.nodes[(i+1)%3].MoveLeadership(clustertest.Context(t), Change{Node: c.configs[i].NodeName}); err != nil {
 			t.Fatal(err)
@@ -252,6 +256,7 @@ func TestLeadershipMovesToTheWantedNode(t *testing.T) {
 }
 
 func TestDrainedNodeDoesNotLead(t *testing.T) {
+	t.Parallel()
 	c, _ := startGrowing(t, 3, nil)
 	ctx := clustertest.Context(t)
 	leader := c.leader()
@@ -273,6 +278,7 @@ func TestDrainedNodeDoesNotLead(t *testing.T) {
 }
 
 func TestManualJoin(t *testing.T) {
+	t.Parallel()
 	key := []byte("0123456789abcdef")
 	c, ends := startGrowing(t, 1, func(cfg *Config) { cfg.Members.ManualJoin, cfg.GossipKey = true, key })
 	asks := c.grow(ends, func(cfg *Config) { cfg.Members.ManualJoin = false })
@@ -322,6 +328,7 @@ func (l *lateNetwork) Dial(ctx context.Context, address string) (net.Conn, error
 }
 
 func TestTwoClustersOnOneNetworkStayApart(t *testing.T) {
+	t.Parallel()
 	a, ends := startGrowing(t, 3, nil)
 	cfg := a.configs[0]
 	cfg.NodeName, cfg.DataDir, cfg.GossipAddr, cfg.BootstrapExpect = "m1", t.TempDir(), freeAddress(t), 1

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"go.uber.org/goleak"
 
 	"github.com/seriatimq/seriatim/cluster/clustertest"
 	"github.com/seriatimq/seriatim/cluster/fault"
@@ -44,11 +43,7 @@ func startNodes(t *testing.T, n int, change func(*Config)) *nodes {
 // prepareNodes is startNodes without a start.
 func prepareNodes(t *testing.T, n int, change func(*Config)) *nodes {
 	t.Helper()
-	// Probes of the gossip library outlive its Shutdown by one probe timeout, its
-	// own and those it makes for another node.
-	probe := goleak.IgnoreAnyFunction("github.com/hashicorp/memberlist.(*Memberlist).probeNode")
-	probeForAnother := goleak.IgnoreAnyFunction("github.com/hashicorp/memberlist.(*Memberlist).handleIndirectPing.func2")
-	leaks := goleak.IgnoreCurrent()
+	clustertest.VerifyNoLeaks(t)
 	c := &nodes{t: t, nodes: make([]*Node, n)}
 	dir := t.TempDir() // before the cleanup below: it is removed after the nodes are closed
 	t.Cleanup(func() {
@@ -57,7 +52,6 @@ func prepareNodes(t *testing.T, n int, change func(*Config)) *nodes {
 				c.close(i)
 			}
 		}
-		goleak.VerifyNone(t, leaks, probe, probeForAnother)
 	})
 	var gossip []string
 	for range n {
@@ -249,8 +243,10 @@ func (c *nodes) agree() {
 }
 
 func TestEveryNodeAnswers(t *testing.T) {
+	t.Parallel()
 	for _, size := range []int{1, 3} {
 		t.Run(fmt.Sprint(size), func(t *testing.T) {
+			t.Parallel()
 			c := startNodes(t, size, nil)
 			c.create(0, fifo)
 			for i, n := range c.nodes {
@@ -294,6 +290,7 @@ func TestEveryNodeAnswers(t *testing.T) {
 }
 
 func TestRefusals(t *testing.T) {
+	t.Parallel()
 	c := startNodes(t, 3, nil)
 	c.create(0, standard)
 	cases := []struct {
@@ -326,7 +323,8 @@ func TestRefusals(t *testing.T) {
 // Long polls reach the leader from every node, and what happens on any node
 // wakes them.
 func TestLongPollThroughFollowers(t *testing.T) {
-	c := startNodes(t, 3, nil)
+	t.Parallel()
+	c := startNodes(t, 3, unhurried)
 	leader, followers := c.leader(), c.followers()
 	const wait = 20 * time.Second
 	waiting := func(n int) {
@@ -436,6 +434,7 @@ func TestLongPollThroughFollowers(t *testing.T) {
 }
 
 func TestConcurrentSubmitsShareEntries(t *testing.T) {
+	t.Parallel()
 	c := startNodes(t, 3, nil)
 	c.create(0, standard)
 	leads := c.nodes[c.leader()]
@@ -470,6 +469,7 @@ func TestConcurrentSubmitsShareEntries(t *testing.T) {
 // The attempt id of a receive whose answer was lost with the leader gives the
 // same receipt handles on another node (faults.md I6).
 func TestAttemptReplayAfterLeaderCrash(t *testing.T) {
+	t.Parallel()
 	c := startNodes(t, 3, nil)
 	leader, followers := c.leader(), c.followers()
 	c.create(leader, fifo)
@@ -493,6 +493,7 @@ func TestAttemptReplayAfterLeaderCrash(t *testing.T) {
 // Sends with deduplication ids go on through crashes of the leader: every
 // call ends well, nothing is lost, nothing is stored twice, order stays.
 func TestSendsSurviveLeaderCrashes(t *testing.T) {
+	t.Parallel()
 	c := startNodes(t, 3, nil)
 	c.create(0, fifo)
 	c.agree()
@@ -571,7 +572,8 @@ func TestSendsSurviveLeaderCrashes(t *testing.T) {
 // A clean stop of the leader is not noticed by those who wait or write through
 // other nodes.
 func TestCleanStopOfTheLeader(t *testing.T) {
-	c := startNodes(t, 3, nil)
+	t.Parallel()
+	c := startNodes(t, 3, unhurried)
 	leader, followers := c.leader(), c.followers()
 	c.create(leader, standard)
 	c.create(leader, "waiting")
@@ -616,6 +618,7 @@ func TestCleanStopOfTheLeader(t *testing.T) {
 // Without a majority nothing is answered, nothing hangs, and nothing is called
 // unwritten that may be written.
 func TestNoMajority(t *testing.T) {
+	t.Parallel()
 	c := startNodes(t, 3, func(cfg *Config) { cfg.Limits.Timeout = time.Second })
 	leader, followers := c.leader(), c.followers()
 	c.create(leader, standard)
@@ -641,7 +644,8 @@ func TestNoMajority(t *testing.T) {
 }
 
 func TestStatusAndMetrics(t *testing.T) {
-	c := startNodes(t, 3, func(cfg *Config) { cfg.Version = "v1" })
+	t.Parallel()
+	c := startNodes(t, 3, func(cfg *Config) { unhurried(cfg); cfg.Version = "v1" })
 	c.create(0, standard)
 	c.send(1, standard, "m")
 	c.agree()
@@ -672,6 +676,7 @@ func TestStatusAndMetrics(t *testing.T) {
 }
 
 func TestClosedNode(t *testing.T) {
+	t.Parallel()
 	c := startNodes(t, 1, nil)
 	n := c.nodes[0]
 	c.close(0)

@@ -69,6 +69,7 @@ func (c *nodes) attribute(i int, name, attribute string) (value string) {
 // finds out that they were done, and does not do them again: another client has
 // changed the same things meanwhile, and was told so.
 func TestLostAnswersAreFound(t *testing.T) {
+	t.Parallel()
 	c := startNodes(t, 3, nil)
 	leader := c.leader()
 	followers := c.followers()
@@ -129,7 +130,8 @@ func TestLostAnswersAreFound(t *testing.T) {
 // Receives that wait at followers, without an attempt id, wait on when the leader
 // dies, and each message is received once.
 func TestWaitingReceivesOutliveTheLeader(t *testing.T) {
-	c := startNodes(t, 3, nil)
+	t.Parallel()
+	c := startNodes(t, 3, unhurried)
 	c.create(0, standard)
 	c.agree()
 	const each = 10

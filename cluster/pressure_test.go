@@ -111,6 +111,7 @@ func (c *nodes) worksButForSends(i int, name string) {
 // The state limit: sends are refused on every node, all else goes on, and when
 // there is room again sends are taken again, without anybody's help.
 func TestStateLimit(t *testing.T) {
+	t.Parallel()
 	c := startNodes(t, 3, func(cfg *Config) { cfg.Limits.Pressure.StateBytes = 64 << 10 })
 	c.create(0, standard)
 	body := strings.Repeat("x", 4<<10)
@@ -164,7 +165,8 @@ func startOnDisks(t *testing.T, change ...func(*Config)) (*nodes, disks) {
 }
 
 func TestLeaderWithoutRoomRefusesSends(t *testing.T) {
-	c, d := startOnDisks(t)
+	t.Parallel()
+	c, d := startOnDisks(t, unhurried)
 	c.create(0, standard)
 	for range 8 {
 		c.send(0, standard, "m")
@@ -189,7 +191,8 @@ func TestLeaderWithoutRoomRefusesSends(t *testing.T) {
 }
 
 func TestFollowersWithoutRoom(t *testing.T) {
-	c, d := startOnDisks(t)
+	t.Parallel()
+	c, d := startOnDisks(t, unhurried)
 	c.create(0, standard)
 	followers := c.followers()
 	d[followers[0]].Store(diskTotal / 10)
@@ -214,6 +217,7 @@ func TestFollowersWithoutRoom(t *testing.T) {
 // A leader whose disk is nearly full hands over; if all are, one leads all the
 // same and serves what makes room.
 func TestLeaderOnAFullDiskHandsOver(t *testing.T) {
+	t.Parallel()
 	c, d := startOnDisks(t)
 	c.create(0, standard)
 	for range 4 {

@@ -14,6 +14,7 @@ import (
 // waits as long as the queue says, and not for the longest time there is until a
 // leader comes (faults.md I14).
 func TestAReceiveWithoutALeaderIsRefusedInTime(t *testing.T) {
+	t.Parallel()
 	c := startNodes(t, 3, func(cfg *Config) { cfg.Limits.Timeout = time.Second })
 	leader := c.leader()
 	alone := c.followers()[0]

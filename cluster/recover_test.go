@@ -77,6 +77,7 @@ func aCluster(t *testing.T) (c *nodes, ids []string, sent queue.SentEntry, held 
 }
 
 func TestRecoveryOfOneOfThree(t *testing.T) {
+	t.Parallel()
 	c, ids, sent, held, before := aCluster(t)
 	plan := recoverNode(t, c.configs[1].DataDir)
 	if plan.NodeID != ids[1] || plan.ClusterID != before.ClusterID || plan.LastIndex < before.AppliedIndex || len(plan.Drop) != 2 {
@@ -119,6 +120,7 @@ func TestRecoveryOfOneOfThree(t *testing.T) {
 
 // A recovered node takes in new ones until the cluster is what it was.
 func TestRecoveredClusterGrows(t *testing.T) {
+	t.Parallel()
 	c, _, sent, _, _ := aCluster(t)
 	recoverNode(t, c.configs[0].DataDir)
 	c.wipe(1)
@@ -140,6 +142,7 @@ func TestRecoveredClusterGrows(t *testing.T) {
 }
 
 func TestRecoveryOfTwoOfThree(t *testing.T) {
+	t.Parallel()
 	c, ids, sent, _, _ := aCluster(t)
 	first := recoverNode(t, c.configs[0].DataDir, ids[2], ids[0])
 	second := recoverNode(t, c.configs[2].DataDir, ids[0], ids[2])
@@ -176,6 +179,7 @@ func interruptRecovery(t *testing.T, path string) {
 }
 
 func TestRecoveryRefusals(t *testing.T) {
+	t.Parallel()
 	c, ids, _, _, _ := aCluster(t)
 	path := c.configs[0].DataDir
 	s := openStopped(t, path)
@@ -224,6 +228,7 @@ func TestRecoveryRefusals(t *testing.T) {
 }
 
 func TestStoppedShowsLogAndState(t *testing.T) {
+	t.Parallel()
 	c := startNodes(t, 1, nil)
 	c.create(0, fifo)
 	for i := range 10 {
@@ -302,6 +307,7 @@ func TestStoppedShowsLogAndState(t *testing.T) {
 }
 
 func TestStoppedShowsDamage(t *testing.T) {
+	t.Parallel()
 	c := startNodes(t, 1, func(cfg *Config) { cfg.Log.Store = storage.LogStoreBoltDB })
 	c.create(0, fifo)
 	path := c.configs[0].DataDir

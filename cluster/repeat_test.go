@@ -13,6 +13,7 @@ import (
 // A send of unknown outcome that is made again after a purge is not taken for a
 // new one: what became of it stays unknown.
 func TestRepeatedSendAfterPurge(t *testing.T) {
+	t.Parallel()
 	c := startNodes(t, 1, nil)
 	n := c.nodes[0]
 	c.create(0, fifo)
@@ -52,6 +53,7 @@ func TestRepeatedSendAfterPurge(t *testing.T) {
 // A publish of unknown outcome that is made again after its topic was changed is not
 // taken for a new one, either.
 func TestRepeatedPublishAfterAChange(t *testing.T) {
+	t.Parallel()
 	c := startNodes(t, 1, nil)
 	n := c.nodes[0]
 	c.createTopic(0, "t.fifo")

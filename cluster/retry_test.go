@@ -34,6 +34,7 @@ func TestRetrySafety(t *testing.T) {
 }
 
 func TestResendSafety(t *testing.T) {
+	t.Parallel()
 	c := startNodes(t, 1, func(cfg *Config) { cfg.Settings.MinimumWindowSeconds = 1 })
 	n := c.nodes[0]
 	c.create(0, fifo)
@@ -69,6 +70,7 @@ func TestResendSafety(t *testing.T) {
 }
 
 func TestRepublishSafety(t *testing.T) {
+	t.Parallel()
 	c := startNodes(t, 1, nil)
 	n := c.nodes[0]
 	c.createTopic(0, "t.fifo")

@@ -94,8 +94,10 @@ func (c *nodes) sendSome(through int, name string) {
 }
 
 func TestInstalledAndRestartedLeaderBringsUpAnEmptyNode(t *testing.T) {
+	t.Parallel()
 	for _, store := range []string{LogStoreWAL, LogStoreBoltDB} {
 		t.Run(store, func(t *testing.T) {
+			t.Parallel()
 			c := startNodes(t, 3, func(cfg *Config) { smallTrail(cfg); cfg.Log.Store = store })
 			c.create(0, fifo)
 			c.sendSome(0, "a")
@@ -127,6 +129,7 @@ func TestInstalledAndRestartedLeaderBringsUpAnEmptyNode(t *testing.T) {
 }
 
 func TestRestoredAndRestartedLeaderBringsUpAnEmptyNode(t *testing.T) {
+	t.Parallel()
 	b := newBackedUp(t)
 	c := startNodes(t, 3, smallTrail)
 	leader := c.leader()
@@ -140,6 +143,7 @@ func TestRestoredAndRestartedLeaderBringsUpAnEmptyNode(t *testing.T) {
 }
 
 func TestRecoveredAndRestartedLeaderBringsUpAnEmptyNode(t *testing.T) {
+	t.Parallel()
 	c, _, _, _, _ := aCluster(t)
 	for i := range c.configs {
 		smallTrail(&c.configs[i])

@@ -11,6 +11,7 @@ import (
 // What becomes of the deliveries of a topic is counted by topic and queue, at the leader;
 // publishes are counted at the node that took them.
 func TestTopicMetrics(t *testing.T) {
+	t.Parallel()
 	c := startNodes(t, 3, nil)
 	const topicARN, account = "arn:aws:sns:us-east-1:000000000000:t.fifo", "arn:aws:sqs:us-east-1:000000000000:"
 	c.createTopic(0, "t.fifo")

@@ -30,6 +30,7 @@ func (c *nodes) laterCommand(i int) error {
 // A cluster of two versions works, with the older format; the newer one comes
 // into force when every member can read it, and not before, whoever asks.
 func TestMixedVersions(t *testing.T) {
+	t.Parallel()
 	const old = 2
 	started := 0
 	c := startNodes(t, 3, func(cfg *Config) {

@@ -6,8 +6,6 @@ import (
 	"os"
 	"testing"
 	"time"
-
-	"go.uber.org/goleak"
 )
 
 // Patience is far more than anything here takes on a machine that is busy
@@ -21,16 +19,6 @@ func Context(t *testing.T) context.Context {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), Patience)
 	t.Cleanup(cancel)
 	return ctx
-}
-
-// VerifyNoLeaks fails the test if a goroutine of ours is left. Memberlist does not
-// wait for a probe under way when it stops; it ends within a second.
-func VerifyNoLeaks(t *testing.T) {
-	t.Helper()
-	goleak.VerifyNone(t,
-		goleak.IgnoreAnyFunction("github.com/hashicorp/memberlist.(*Memberlist).probe"),
-		goleak.IgnoreAnyFunction("github.com/hashicorp/memberlist.(*Memberlist).sendPingAndWaitForAck"),
-	)
 }
 
 // Logger writes to standard error if CLUSTER_TEST_LOG is set.

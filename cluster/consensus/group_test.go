@@ -251,7 +251,7 @@ func openTestGroup(t *testing.T, dir *storage.Dir) *storage.GroupDir {
 }
 
 func TestGroupElectsReplicatesAndRestarts(t *testing.T) {
-	defer clustertest.VerifyNoLeaks(t)
+	clustertest.VerifyNoLeaks(t)
 	clustertest.BothStores(t, func(t *testing.T, store string) {
 		g := newGroups(t, 3, func(_ int, options *Options) { options.Log.Store = store })
 		g.startAll()

@@ -27,7 +27,7 @@ func (c *changingLeader) LeaderWithID() (raft.ServerAddress, raft.ServerID) {
 }
 
 func TestLeadershipWatchDeliversEveryGainAndLoss(t *testing.T) {
-	defer clustertest.VerifyNoLeaks(t)
+	clustertest.VerifyNoLeaks(t)
 	watch := newLeadershipWatch("a-1", func() { t.Error("removed") })
 	source := &changingLeader{}
 	watch.source = source

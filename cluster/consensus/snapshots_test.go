@@ -23,7 +23,7 @@ func smallSteps(_ int, options *Options) {
 }
 
 func TestSnapshotsAreTakenByBytesAndInstalled(t *testing.T) {
-	defer clustertest.VerifyNoLeaks(t)
+	clustertest.VerifyNoLeaks(t)
 	clustertest.BothStores(t, func(t *testing.T, store string) {
 		g := newGroups(t, 3, func(i int, options *Options) { smallSteps(i, options); options.Log.Store = store })
 		g.startAll()

@@ -28,7 +28,7 @@ func TestStuckTransferEndsTheNode(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			defer clustertest.VerifyNoLeaks(t)
+			clustertest.VerifyNoLeaks(t)
 			record := clustertest.NewFatalRecord()
 			probed := make(chan struct{})
 			watch := &transferWatch{

@@ -39,7 +39,7 @@ func (g *groups) leadElsewhere(other *groups) {
 // Two groups share the processes of three nodes: data directory, disk guard, network
 // and address book. Each has its own leader, log and state.
 func TestTwoGroupsInOneProcess(t *testing.T) {
-	defer clustertest.VerifyNoLeaks(t)
+	clustertest.VerifyNoLeaks(t)
 	clustertest.BothStores(t, func(t *testing.T, store string) {
 		nodes := newNodes(t, 3)
 		change := func(_ int, options *Options) { options.Log.Store = store }

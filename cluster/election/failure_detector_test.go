@@ -203,7 +203,7 @@ func (l chanListener) Close() error { return nil }
 // Questions about the leader that are under way are bounded: each may make this node
 // ask the leader.
 func TestQuestionsAreBounded(t *testing.T) {
-	defer clustertest.VerifyNoLeaks(t)
+	clustertest.VerifyNoLeaks(t)
 	hold, held := make(chan struct{}), make(chan struct{})
 	d := New(Options{NodeID: "a"})
 	d.Start(Consensus{

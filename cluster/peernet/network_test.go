@@ -46,7 +46,7 @@ func newTestNetwork(t *testing.T, nodeID, clusterID string, change ...func(*Opti
 }
 
 func TestPeersConnectByNodeID(t *testing.T) {
-	defer clustertest.VerifyNoLeaks(t)
+	clustertest.VerifyNoLeaks(t)
 	t.Run("", func(t *testing.T) {
 		a, b := newTestNetwork(t, "a-1", "c"), newTestNetwork(t, "b-2", "c")
 		ctx := clustertest.Context(t)
