@@ -22,6 +22,7 @@ func (c *steppedClock) Wall() time.Time { return c.Clock.Wall().Add(time.Duratio
 // A leader whose clock jumps an hour ahead hands over, and log time stays with
 // the true time all the while (faults.md I16).
 func TestLeaderWithAWrongClockHandsOver(t *testing.T) {
+	t.Parallel()
 	var clocks []*steppedClock
 	c := startNodes(t, 3, func(cfg *Config) {
 		clock := &steppedClock{Clock: environment.SystemClock()}
@@ -57,6 +58,7 @@ func TestLeaderWithAWrongClockHandsOver(t *testing.T) {
 // A leader that ran an hour ahead and is replaced leaves no frozen deadlines: log
 // time goes on at half speed at least, seen through whole nodes (faults.md I16).
 func TestLogTimeGoesOnAfterALeaderAhead(t *testing.T) {
+	t.Parallel()
 	var clocks []*steppedClock
 	c := startNodes(t, 3, func(cfg *Config) {
 		clock := &steppedClock{Clock: environment.SystemClock()}
@@ -79,4 +81,57 @@ func TestLogTimeGoesOnAfterALeaderAhead(t *testing.T) {
 	if moved := time.Duration(to.Sub(from)) * time.Millisecond; moved < 900*time.Millisecond {
 		t.Errorf("log time moved %v in %v", moved, time.Since(began))
 	}
+}
+
+// Ids live as long as their window at least when the clock of the next leader is 30 s
+// behind that of the one before, and log time never goes back (servicebus.md, statement
+// 44).
+func TestIDsOutliveALeaderAhead(t *testing.T) {
+	t.Parallel()
+	const behind, window = 30 * time.Second, 2 * time.Second
+	var clocks []*steppedClock
+	c := startNodes(t, 3, func(cfg *Config) {
+		clock := &steppedClock{Clock: environment.SystemClock()}
+		clocks = append(clocks, clock)
+		cfg.Clock = clock
+	})
+	c.submit(0, &queue.SetClusterSetting{Name: queue.SettingMinimumWindow, Value: "1"})
+	c.create(0, fifo, queue.Attribute{Name: "DeduplicationWindowSeconds", Value: "2"})
+	began := time.Now()
+	send := func(i int) (Reply, queue.SentEntry) {
+		reply := c.submit(i, &queue.SendMessages{Queue: fifo, Entries: []queue.SendEntry{entryFor(fifo, "id")}})
+		return reply, reply.Result.(queue.MessagesSent).Entries[0]
+	}
+	old := c.leader()
+	before, first := send(old)
+	for i, clock := range clocks {
+		if i != old {
+			clock.step.Store(-int64(behind))
+		}
+	}
+	c.crash(old)
+	next := (old + 1) % len(c.nodes)
+	last, again := before.LogTime, 0
+	for {
+		reply, sent := send(next)
+		if reply.LogTime < last {
+			t.Fatalf("log time went from %d back to %d", last, reply.LogTime)
+		}
+		if again == 0 && int64(reply.LogTime) < clocks[next].Wall().UnixMilli() {
+			t.Fatal("the next leader is not behind, this tests nothing")
+		}
+		last = reply.LogTime
+		if !sent.Duplicate {
+			break
+		}
+		if sent.MessageID != first.MessageID || sent.Sequence != first.Sequence {
+			t.Fatalf("the duplicate is answered with %+v, the first with %+v", sent, first)
+		}
+		again++
+	}
+	logTime, lived := time.Duration(last.Sub(before.LogTime))*time.Millisecond, time.Since(began)
+	if logTime < window || lived < window {
+		t.Errorf("the id was forgotten after %v of log time and %v, its window is %v", logTime, lived, window)
+	}
+	t.Logf("dropped %d times in %v, which were %v of log time", again, lived, logTime)
 }
