@@ -26,17 +26,18 @@ func (e *Error) Error() string { return e.Code + ": " + e.Message }
 // Verifier finds out who a request comes from. It is safe for concurrent use.
 // The error is an *Error if the caller is refused.
 type Verifier interface {
-	// Verify examines the header and the URL of r, not its body, which was
-	// read already; bodyHash gives its SHA-256.
-	Verify(r *http.Request, bodyHash func() [32]byte) (Identity, error)
+	// Verify examines the header and the URL of r and its body, which was read
+	// already. It returns the body as it is meant: the encoding aws-chunked is
+	// part of a signature.
+	Verify(r *http.Request, body string) (Identity, string, error)
 }
 
 // AcceptAll accepts every request as the identity it claims.
 type AcceptAll struct{}
 
 // Verify never fails.
-func (AcceptAll) Verify(r *http.Request, _ func() [32]byte) (Identity, error) {
-	return identityOf(claimedScope(r)), nil
+func (AcceptAll) Verify(r *http.Request, body string) (Identity, string, error) {
+	return identityOf(claimedScope(r)), body, nil
 }
 
 const algorithm = "AWS4-HMAC-SHA256"

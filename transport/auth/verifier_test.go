@@ -25,8 +25,8 @@ func TestAcceptAll(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
 			r := &http.Request{Header: http.Header{"Authorization": {tc.header}}, URL: &url.URL{RawQuery: tc.query}}
-			got, err := AcceptAll{}.Verify(r, nil)
-			if err != nil || got.AccessKeyID != tc.want {
+			got, body, err := AcceptAll{}.Verify(r, "body")
+			if err != nil || body != "body" || got.AccessKeyID != tc.want {
 				t.Errorf("got %+v, %v, want %q", got, err, tc.want)
 			}
 			if service := strings.Contains(tc.header+tc.query, "sqs") && tc.want != ""; (got.Service == "sqs") != service {

@@ -2,7 +2,6 @@ package aws
 
 import (
 	"bytes"
-	"crypto/sha256"
 	"errors"
 	"io"
 	"log/slog"
@@ -158,8 +157,7 @@ func (h *Handler) readRequest(w http.ResponseWriter, c *Call, buffer *bytes.Buff
 		body = buffer.String()
 		buffer.Reset()
 	}
-	c.Identity, err = h.Verifier.Verify(r, func() [32]byte { return sha256.Sum256([]byte(body)) })
-	if err != nil {
+	if c.Identity, body, err = h.Verifier.Verify(r, body); err != nil {
 		return "", err
 	}
 	c.Record.Account = c.Identity.AccessKeyID

@@ -2,7 +2,6 @@ package grpc
 
 import (
 	"context"
-	"crypto/sha256"
 	"net/http"
 	"sync"
 	"time"
@@ -11,8 +10,6 @@ import (
 	"github.com/seriatimq/seriatim/transport/budget"
 	"github.com/seriatimq/seriatim/transport/http1"
 )
-
-var emptyHash = sha256.Sum256(nil)
 
 type inboundKey struct{}
 

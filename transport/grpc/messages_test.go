@@ -187,8 +187,8 @@ func TestPanic(t *testing.T) {
 // denied refuses everybody.
 type denied struct{ auth.Verifier }
 
-func (denied) Verify(*http.Request, func() [32]byte) (auth.Identity, error) {
-	return auth.Identity{}, &auth.Error{Code: "InvalidClientTokenId", Status: http.StatusForbidden, Message: "no"}
+func (denied) Verify(*http.Request, string) (auth.Identity, string, error) {
+	return auth.Identity{}, "", &auth.Error{Code: "InvalidClientTokenId", Status: http.StatusForbidden, Message: "no"}
 }
 
 func TestVerifier(t *testing.T) {

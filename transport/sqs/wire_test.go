@@ -301,11 +301,11 @@ func TestErrorsQuoteLittle(t *testing.T) {
 // refuser is a Verifier that refuses everyone.
 type refuser struct{}
 
-func (refuser) Verify(_ *http.Request, hash func() [32]byte) (auth.Identity, error) {
-	if hash() == [32]byte{} {
-		return auth.Identity{}, errors.New("no hash")
+func (refuser) Verify(_ *http.Request, body string) (auth.Identity, string, error) {
+	if body == "" {
+		return auth.Identity{}, "", errors.New("no body")
 	}
-	return auth.Identity{}, &auth.Error{Code: "InvalidClientTokenId", Status: 403, Message: "The security token included in the request is invalid."}
+	return auth.Identity{}, "", &auth.Error{Code: "InvalidClientTokenId", Status: 403, Message: "The security token included in the request is invalid."}
 }
 
 func TestRefusedCaller(t *testing.T) {

@@ -1,0 +1,36 @@
+package sigv4
+
+import (
+	"net/http"
+
+	"github.com/seriatimq/seriatim/transport/auth"
+)
+
+// Refusals, with the codes of sqs.md 1.5 and the texts that AWS services give.
+
+func missingToken() error {
+	return &auth.Error{Code: "MissingAuthenticationToken", Status: http.StatusForbidden,
+		Message: "Request is missing Authentication Token"}
+}
+
+func incomplete(text string) error {
+	return &auth.Error{Code: "IncompleteSignature", Status: http.StatusBadRequest, Message: text}
+}
+
+func unknownKey() error {
+	return &auth.Error{Code: "InvalidClientTokenId", Status: http.StatusForbidden,
+		Message: "The security token included in the request is invalid."}
+}
+
+func mismatch(text string) error {
+	return &auth.Error{Code: "SignatureDoesNotMatch", Status: http.StatusForbidden, Message: text}
+}
+
+func wrongSignature() error {
+	return mismatch("The request signature we calculated does not match the signature you provided. " +
+		"Check your AWS Secret Access Key and signing method. Consult the service documentation for details.")
+}
+
+func expired(text string) error {
+	return &auth.Error{Code: "RequestExpired", Status: http.StatusForbidden, Message: text}
+}
