@@ -126,6 +126,8 @@ var packageRules = []packageRule{
 	transport("/aws", append([]string{"~/transport/sqs", "~/transport/sns", "~/transport/grpc", "~/transport/console", "~/transport/ops"}, aws...)...),
 	transport("/awswire", "~/cluster", "~/queue"),
 	transport("/auth", append([]string{"~/cluster", "~/transport/sqs", "~/transport/sns"}, aws...)...),
+	{path: "transport/auth/iam", only: []string{std}},
+	{path: "transport/auth/sigv4", only: []string{std, "~/transport/auth"}},
 	transport("/sqs", append([]string{"~/transport/sns", "~/transport/grpc", "~/transport/console"}, aws...)...),
 	transport("/sns", append([]string{"~/transport/sqs", "~/transport/grpc", "~/transport/console"}, aws...)...),
 	transport("/grpc", "~/transport/sqs", "~/transport/sns", "~/transport/console"),
