@@ -251,8 +251,10 @@ func openTestGroup(t *testing.T, dir *storage.Dir) *storage.GroupDir {
 }
 
 func TestGroupElectsReplicatesAndRestarts(t *testing.T) {
+	t.Parallel()
 	clustertest.VerifyNoLeaks(t)
 	clustertest.BothStores(t, func(t *testing.T, store string) {
+		t.Parallel()
 		g := newGroups(t, 3, func(_ int, options *Options) { options.Log.Store = store })
 		g.startAll()
 		g.Agree(g.Propose(0, 20))
@@ -273,6 +275,7 @@ func TestGroupElectsReplicatesAndRestarts(t *testing.T) {
 // A node that leads again, in a later term, has not proven what the term before
 // was asked: it may not know yet what was committed in between.
 func TestProofIsForOneTerm(t *testing.T) {
+	t.Parallel()
 	g := newGroups(t, 1, nil)
 	g.startAll()
 	group := g.Leader().group

@@ -124,6 +124,7 @@ func (c slowConn) Write(content []byte) (int, error) {
 // A follower behind a slow line gets as many large entries as the library sends at
 // once, although they take longer than a message may.
 func TestLargeEntriesPassASlowLine(t *testing.T) {
+	t.Parallel()
 	const rate, patience = 4 << 20, 3 * time.Second
 	a, b := peernettest.Pair(t, slowNetwork{environment.NewMachineNetwork("127.0.0.1:0", 10*time.Second), rate})
 	options := testOptions(a, newContacts(environment.SystemClock()))

@@ -11,9 +11,12 @@ import (
 // committed, has applied what it knew to be when it stopped, and no more, and
 // knows the members of that time.
 func TestReplayBeforeConsensus(t *testing.T) {
+	t.Parallel()
 	for name, snapshot := range map[string]bool{"without a snapshot": false, "after a snapshot": true} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			clustertest.BothStores(t, func(t *testing.T, store string) {
+				t.Parallel()
 				g := newGroups(t, 3, func(i int, options *Options) { smallSteps(i, options); options.Log.Store = store })
 				g.startAll()
 				g.Agree(g.Propose(0, 20))

@@ -23,8 +23,10 @@ func smallSteps(_ int, options *Options) {
 }
 
 func TestSnapshotsAreTakenByBytesAndInstalled(t *testing.T) {
+	t.Parallel()
 	clustertest.VerifyNoLeaks(t)
 	clustertest.BothStores(t, func(t *testing.T, store string) {
+		t.Parallel()
 		g := newGroups(t, 3, func(i int, options *Options) { smallSteps(i, options); options.Log.Store = store })
 		g.startAll()
 		g.Agree(g.Propose(0, 60))
@@ -73,10 +75,15 @@ func (g *groups) snapshotAll() {
 // that keeps an entry contradicting the snapshot it got refuses the next append
 // and gets the snapshot again, for ever.
 func TestInstalledSnapshotWipesTheLog(t *testing.T) {
+	t.Parallel()
 	ends := map[string]int{"before the snapshot's end": -5, "at the snapshot's end": 0, "behind the snapshot's end": 20}
 	for name, beyond := range ends {
 		t.Run(name, func(t *testing.T) {
-			clustertest.BothStores(t, func(t *testing.T, store string) { installOverContradiction(t, store, beyond) })
+			t.Parallel()
+			clustertest.BothStores(t, func(t *testing.T, store string) {
+				t.Parallel()
+				installOverContradiction(t, store, beyond)
+			})
 		})
 	}
 }
@@ -118,10 +125,15 @@ func contradictedSnapshot(t *testing.T, store string, beyond int) (g *groups, be
 // A power cut may come between an installed snapshot and the end of the log that it
 // replaces: the node must then finish what was begun.
 func TestInstallIsFinishedAfterAPowerCut(t *testing.T) {
+	t.Parallel()
 	ends := map[string]int{"before the snapshot's end": -5, "behind the snapshot's end": 20}
 	for name, beyond := range ends {
 		t.Run(name, func(t *testing.T) {
-			clustertest.BothStores(t, func(t *testing.T, store string) { finishInstall(t, store, beyond) })
+			t.Parallel()
+			clustertest.BothStores(t, func(t *testing.T, store string) {
+				t.Parallel()
+				finishInstall(t, store, beyond)
+			})
 		})
 	}
 }
@@ -202,6 +214,7 @@ func contradict(t *testing.T, m *member, newest *raft.Log, written map[uint64]*r
 }
 
 func TestWaitAppliedPassesEntriesWithoutCommands(t *testing.T) {
+	t.Parallel()
 	g := newGroups(t, 3, nil)
 	g.startAll()
 	g.Propose(0, 2)
@@ -221,6 +234,7 @@ func TestWaitAppliedPassesEntriesWithoutCommands(t *testing.T) {
 }
 
 func TestTransferLeadership(t *testing.T) {
+	t.Parallel()
 	g := newGroups(t, 3, nil)
 	g.startAll()
 	leader := g.Leader()
@@ -235,6 +249,7 @@ func TestTransferLeadership(t *testing.T) {
 }
 
 func TestStatsDescribeTheMembers(t *testing.T) {
+	t.Parallel()
 	g := newGroups(t, 3, nil)
 	g.startAll()
 	g.Agree(g.Propose(0, 5))
@@ -264,6 +279,7 @@ func TestStatsDescribeTheMembers(t *testing.T) {
 
 // The nodes of a cluster do not write their snapshots at the same entry.
 func TestSnapshotsAreSpread(t *testing.T) {
+	t.Parallel()
 	g := newGroups(t, 3, func(_ int, options *Options) { options.Snapshot.LogBytes = 1 << 20 })
 	g.startAll()
 	g.Agree(g.Propose(0, 1)) // all know the members

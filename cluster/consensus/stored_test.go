@@ -59,7 +59,9 @@ func (s *Stored) replayed(t *testing.T, last uint64) *fsm.FSM {
 // its members; recovered, it has one snapshot with the members that stay and no log,
 // and a repetition, as after a crash, changes nothing.
 func TestStoredIsReadAndRecovered(t *testing.T) {
+	t.Parallel()
 	clustertest.BothStores(t, func(t *testing.T, store string) {
+		t.Parallel()
 		g := newGroups(t, 3, func(_ int, options *Options) { options.Log.Store = store })
 		g.startAll()
 		g.Agree(g.Propose(0, 20))

@@ -39,8 +39,10 @@ func (g *groups) leadElsewhere(other *groups) {
 // Two groups share the processes of three nodes: data directory, disk guard, network
 // and address book. Each has its own leader, log and state.
 func TestTwoGroupsInOneProcess(t *testing.T) {
+	t.Parallel()
 	clustertest.VerifyNoLeaks(t)
 	clustertest.BothStores(t, func(t *testing.T, store string) {
+		t.Parallel()
 		nodes := newNodes(t, 3)
 		change := func(_ int, options *Options) { options.Log.Store = store }
 		a, b := newGroup(t, 0, nodes, change), newGroup(t, 1, nodes, change)
