@@ -57,8 +57,12 @@ build-faults: ## build bin/seriatim-faults, with hooks, failpoints and planted b
 run: build ## build, then run a three-node cluster with its data in ./data: ARGS='--base-port 19324'
 	$(BIN) dev --nodes 3 --data-dir ./data $(ARGS)
 
-# Suites that run server processes take turns, as two clusters at once starve each
-# other on a small machine; the tests of the packages run beside them, in turn, too.
+# Most of the time tests wait: for elections, timeouts and processes. Two suites that
+# run server processes stand beside each other, and beside them the packages in turn,
+# whose tests of whole clusters run PARALLEL at a time. More starve each other on a
+# small machine.
+PARALLEL ?= 8
+
 SUITES := ./test/api/... ./test/cluster/... ./test/faults/... ./test/kit/... ./test/rules/onenode
 
 .PHONY: test
@@ -67,11 +71,11 @@ test: build ## what needs nothing but Go, of every suite: units, scenarios, conf
 
 .PHONY: test-packages
 test-packages: ## the tests of the packages, of the rules and of whole clusters in virtual time
-	$(GO) test -p 1 -tags '$(TEST_TAGS)' -timeout $(TEST_TIMEOUT) $$($(GO) list ./... | grep -vxF "$$($(GO) list $(SUITES))")
+	$(GO) test -p 1 -parallel $(PARALLEL) -tags '$(TEST_TAGS)' -timeout $(TEST_TIMEOUT) $$($(GO) list ./... | grep -vxF "$$($(GO) list $(SUITES))")
 
 .PHONY: test-suites
 test-suites: build ## the suites that run servers
-	SERIATIM_BINARY='$(CURDIR)/$(BIN)' $(GO) test -p 1 -tags '$(TEST_TAGS)' -timeout $(TEST_TIMEOUT) $(SUITES)
+	SERIATIM_BINARY='$(CURDIR)/$(BIN)' $(GO) test -p 2 -tags '$(TEST_TAGS)' -timeout $(TEST_TIMEOUT) $(SUITES)
 
 .PHONY: race
 race: build ## the tests of the product's packages under the race detector
