@@ -12,6 +12,9 @@ type Oracle struct {
 	// Blind leaves out what a client cannot see: whether a send was a
 	// duplicate, and whether a receive was repeated.
 	Blind bool
+	// SubscriptionOf tells the ARN of the subscription that a step of a replay is for, which
+	// no answer shows. Without it steps of replays are left out.
+	SubscriptionOf func(number uint64) string
 
 	bound *bindings
 }
@@ -35,6 +38,7 @@ type Answer struct {
 	Published    []reference.Published
 	Deliveries   reference.Deliveries
 	Subscription int
+	Replayed     reference.Replayed
 	Locked       reference.Locked
 	Released     reference.Released
 }

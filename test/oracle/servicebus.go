@@ -16,6 +16,8 @@ func (o *Oracle) checkBus(cmd queue.Command, result queue.Result, refusal *queue
 		want, d = o.publish(c, result, refusal)
 	case *queue.Subscribe:
 		want, d = o.subscribe(c, result, refusal)
+	case *queue.ReplayMessages:
+		want, d = o.replay(c, result, refusal)
 	case *queue.SetTopicPolicy:
 		if refusal == nil {
 			o.Model.ChangeTopic(c.Topic)

@@ -92,6 +92,17 @@ func (o *Oracle) publish(c *queue.Publish, result queue.Result, refusal *queue.E
 	return want, nil
 }
 
+func (o *Oracle) replay(c *queue.ReplayMessages, result queue.Result, refusal *queue.Error) (want Answer, _ *Difference) {
+	if o.SubscriptionOf == nil {
+		return want, nil
+	}
+	want.Replayed, want.Deliveries = o.Model.ReplayStep(o.bound.subscriptions.model[o.SubscriptionOf(c.Subscription)], c.Max)
+	if result != (queue.MessagesReplayed{Looked: want.Replayed.Looked, Running: want.Replayed.Running}) {
+		return want, differ("I1", fmt.Sprintf("step of a replay: product %+v %v, model %+v", result, refusal, want.Replayed))
+	}
+	return want, nil
+}
+
 func (o *Oracle) comparePublished(topic string, want reference.Published, got *queue.PublishedEntry) *Difference {
 	if !o.Blind && (got.Duplicate != want.Duplicate || int64(got.AcceptedAt) != want.AcceptedAt) {
 		return differ("I3", fmt.Sprintf("duplicate: product %v (accepted at %d), model %v (at %d)",
@@ -107,6 +118,7 @@ func (o *Oracle) comparePublished(topic string, want reference.Published, got *q
 type envelope struct {
 	Type, MessageId, SequenceNumber, TopicArn, Subject, Message, Timestamp, UnsubscribeURL string //nolint:revive // names of the members
 	MessageAttributes                                                                      map[string]struct{ Type, Value string }
+	Replayed                                                                               bool
 }
 
 // compareBody compares the text of a message: what was sent, or an envelope of what was
@@ -136,6 +148,7 @@ func (o *Oracle) compareBody(got string, want *reference.SendEntry) *Difference 
 		field("I2", "Timestamp", e.Timestamp, time.UnixMilli(p.At).UTC().Format("2006-01-02T15:04:05.000Z")),
 		field("I2", "UnsubscribeURL", e.UnsubscribeURL,
 			p.Endpoint+"/?Action=Unsubscribe&SubscriptionArn="+o.bound.subscriptions.product[p.Subscription]),
+		field("I2", "Replayed", e.Replayed, p.Replayed),
 		compareEnvelopeAttributes(&e, p.Attributes),
 	)
 }

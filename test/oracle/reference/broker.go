@@ -86,6 +86,9 @@ func (b *Broker) Advance(at int64) {
 		q.forgetAttempts(b.now)
 		q.quietUntil = q.nextChange()
 	}
+	for _, t := range b.topics {
+		b.dropArchived(t)
+	}
 }
 
 // nextChange is the next time at which Advance has something to do.

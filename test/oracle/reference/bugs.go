@@ -76,6 +76,21 @@ const (
 	ActivationBackwards    Bug = "messages of one instant are activated in reverse"
 	CancelForgetsOtherwise Bug = "cancelling forgets ids exactly when it must not"
 	ForgetOneScope         Bug = "forgetting an id leaves it under earlier scopes"
+
+	// Of archives and replays.
+	UndeliveredUnarchived Bug = "what was delivered to nobody is not archived"
+	DuplicateArchived     Bug = "a duplicate publish is archived"
+	ArchiveKeepsAll       Bug = "an archive keeps what is older than its retention"
+	ArchiveBringsBack     Bug = "a longer retention brings back what had expired"
+	ReplayOutlivesArchive Bug = "a replay goes on when the archive is turned off"
+	ReplayDeduplicates    Bug = "a replayed delivery takes part in the deduplication of its queue"
+	ReplayUnfiltered      Bug = "a replay ignores the filter"
+	ReplayUnmarked        Bug = "a replayed message is not marked"
+	ReplayStartExcluded   Bug = "a replay begins behind its starting point"
+	ReplayEndExcluded     Bug = "a replay ends before its ending point"
+	ReplayEndIgnored      Bug = "a replay goes on behind its ending point"
+	ReplayOvertaken       Bug = "what is published during a replay is delivered at once"
+	NoPauseBehindReplay   Bug = "what is published behind the end of a replay is delivered"
 )
 
 // Bugs lists them all.
@@ -96,5 +111,8 @@ func Bugs() []Bug {
 		SessionOneInFlight, GroupReleaseLeavesLock, DeferredBlocksGroup, DeferResetsCount, AnyNumberFetches,
 		ReceiveAndDeleteKeeps, LostLockSettles, ReasonLost, ActivationKeepsNumber, ActivationBackwards,
 		CancelForgetsOtherwise, ForgetOneScope,
+		UndeliveredUnarchived, DuplicateArchived, ArchiveKeepsAll, ArchiveBringsBack, ReplayOutlivesArchive,
+		ReplayDeduplicates, ReplayUnfiltered, ReplayUnmarked, ReplayStartExcluded, ReplayEndExcluded, ReplayEndIgnored,
+		ReplayOvertaken, NoPauseBehindReplay,
 	}
 }

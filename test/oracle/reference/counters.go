@@ -71,10 +71,16 @@ func (b *Broker) Deadlines(q *Queue) []int64 {
 	return all
 }
 
-// TopicDeadlines lists the future moments at which a topic forgets an id.
+// TopicDeadlines lists the future moments at which a topic forgets an id, or an archived
+// message.
 func (b *Broker) TopicDeadlines(t *Topic) (all []int64) {
 	for _, r := range t.accepted {
 		if at := r.acceptedAt + t.rules.Window*1000; at > b.now {
+			all = append(all, at)
+		}
+	}
+	for _, a := range t.archive {
+		if at := a.At + t.settings.archiveDays*dayMilliseconds; at > b.now {
 			all = append(all, at)
 		}
 	}

@@ -1,6 +1,9 @@
 package reference
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // PublishEntry is one message as it is published; nil means not given.
 type PublishEntry struct {
@@ -24,6 +27,7 @@ type Publication struct {
 	Endpoint     string
 	Subscription int
 	Raw          bool
+	Replayed     bool
 }
 
 // Published is the answer to one PublishEntry.
@@ -42,9 +46,13 @@ type Deliveries struct {
 	Filtered                         int
 }
 
+func noDeliveries() Deliveries {
+	return Deliveries{Deduplicated: map[string]int{}, DeadLettered: map[string]int{}, Lost: map[string]int{}}
+}
+
 // Publish is sns.md 3.5 and 3.6: the fault of one entry refuses all of them.
 func (b *Broker) Publish(topic, sender, endpoint string, entries []PublishEntry) ([]Published, Deliveries, *Error) {
-	d := Deliveries{Deduplicated: map[string]int{}, DeadLettered: map[string]int{}, Lost: map[string]int{}}
+	d := noDeliveries()
 	for _, e := range entries {
 		if err := checkPublish(strings.HasSuffix(topic, ".fifo"), e); err != nil {
 			return nil, d, err
@@ -97,6 +105,9 @@ func badPublishID(name string) *Error {
 // (sns.md 4), and delivers it if it is new.
 func (b *Broker) publish(t *Topic, sender, endpoint string, e PublishEntry, d *Deliveries) Published {
 	group, id := orEmpty(e.Group), orEmpty(e.Dedup)
+	published := Publication{
+		TopicARN: t.ARN, Subject: orEmpty(e.Subject), Text: e.Message, At: b.now, Attributes: e.Attributes, Endpoint: endpoint,
+	}
 	var ids []string
 	if t.FIFO {
 		if id == "" {
@@ -110,6 +121,10 @@ func (b *Broker) publish(t *Topic, sender, endpoint string, e PublishEntry, d *D
 			if b.bugs[TopicDuplicateExtends] {
 				first.acceptedAt = b.now
 			}
+			if b.bugs[DuplicateArchived] {
+				published.Message, published.Number = first.message, first.number
+				t.keep(archived{published, sender, group, id})
+			}
 			return Published{first.message, first.number, true, first.acceptedAt}
 		}
 	}
@@ -120,10 +135,15 @@ func (b *Broker) publish(t *Topic, sender, endpoint string, e PublishEntry, d *D
 		p.Number = 0
 	}
 	arrived := d.Arrived
-	b.fanOut(t, Publication{
-		TopicARN: t.ARN, Message: p.Message, Number: p.Number, Subject: orEmpty(e.Subject), Text: e.Message, At: b.now,
-		Attributes: e.Attributes, Endpoint: endpoint,
-	}, sender, group, id, d)
+	published.Message, published.Number = p.Message, p.Number
+	for _, s := range t.Subscriptions {
+		if b.takes(s) {
+			b.publishTo(t, s, published, sender, group, id, d)
+		}
+	}
+	if arrived != d.Arrived || !b.bugs[UndeliveredUnarchived] {
+		t.keep(archived{published, sender, group, id})
+	}
 	if t.FIFO && !(b.bugs[UndeliveredForgotten] && arrived == d.Arrived) {
 		b.remember(&t.history, ids, group, "", p.Message, p.Number)
 	}
@@ -137,24 +157,30 @@ func orEmpty(text *string) string {
 	return *text
 }
 
-// fanOut delivers to each subscription whose filter lets the message pass, each
-// independent of the others (sns.md 7).
-func (b *Broker) fanOut(t *Topic, p Publication, sender, group, id string, d *Deliveries) {
-	for _, s := range t.Subscriptions {
-		if !s.passes(&p) && !b.bugs[FilterIgnored] {
-			d.Filtered++
-			continue
-		}
-		one := p
-		one.Subscription, one.Raw = s.ID, s.raw
-		m := Message{Sender: sender, Group: group, DedupID: id, Sent: SendEntry{Published: &one}}
-		if s.raw {
-			m.Sent.Body, m.Sent.Attributes = p.Text, p.Attributes
-		}
-		// More attributes than SQS takes are a client-side error (sns.md 6).
-		fits := !s.raw || len(p.Attributes) <= 10 || b.bugs[ManyAttributesPass]
-		b.deliverTo(t, s, m, fits, d)
+// publishTo delivers to a subscription if its filter lets the message pass, independent of
+// the others (sns.md 7).
+func (b *Broker) publishTo(t *Topic, s *Subscription, p Publication, sender, group, id string, d *Deliveries) {
+	if !s.passes(&p) && !b.bugs[FilterIgnored] && !(p.Replayed && b.bugs[ReplayUnfiltered]) {
+		d.Filtered++
+		return
 	}
+	p.Subscription, p.Raw = s.ID, s.raw
+	m := Message{Sender: sender, Group: group, DedupID: id, Sent: SendEntry{Published: &p}}
+	if s.raw {
+		m.Sent.Body, m.Sent.Attributes = p.Text, p.Attributes
+		if p.Replayed {
+			m.Sent.Attributes = markReplayed(p.Attributes)
+		}
+	}
+	// More attributes than SQS takes are a client-side error (sns.md 6).
+	fits := !s.raw || len(p.Attributes) <= 10 || b.bugs[ManyAttributesPass]
+	b.deliverTo(t, s, m, fits, d)
+}
+
+// markReplayed is what raw delivery has in place of a member of the envelope.
+func markReplayed(given []Attribute) []Attribute {
+	others := slices.DeleteFunc(slices.Clone(given), func(a Attribute) bool { return a.Name == "Replayed" })
+	return append(others, Attribute{Name: "Replayed", Type: "String", Value: "true"})
 }
 
 // deliverTo delivers to the queue of a subscription, else to its dead-letter queue,
@@ -201,7 +227,8 @@ func (b *Broker) put(t *Topic, name string, m Message) string {
 		m.Sent.Group = &m.Group
 	}
 	ids := []string{m.DedupID}
-	deduplicates := q.FIFO && !q.Settings.DeduplicationOff
+	// A replayed delivery takes no part in the deduplication of the queue (sns.md 9).
+	deduplicates := q.FIFO && !q.Settings.DeduplicationOff && (!m.Sent.Published.Replayed || b.bugs[ReplayDeduplicates])
 	if deduplicates {
 		if b.original(&q.history, ids, m.Group, "") != nil && !b.bugs[QueueTrustsTopic] {
 			return "duplicate"

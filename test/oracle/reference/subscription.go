@@ -2,6 +2,7 @@ package reference
 
 import (
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 )
@@ -18,6 +19,7 @@ type subscriptionSettings struct {
 	filter     string // text, empty if none
 	bodyScope  bool
 	deadLetter string // queue, empty if none
+	replay     Replay
 }
 
 // Subscribe subscribes a queue, which need not exist, or confirms that it is with equal
@@ -31,7 +33,7 @@ func (b *Broker) Subscribe(topic, endpoint string, given map[string]string) (int
 	if t == nil {
 		return 0, topicNotFound()
 	}
-	wanted, err := subscriptionSettings{}.with(t.FIFO && strings.HasSuffix(queue, ".fifo"), "Attributes Reason: ", given)
+	wanted, err := subscriptionSettings{}.with(t.FIFO, strings.HasSuffix(queue, ".fifo"), "Attributes Reason: ", given)
 	if err != nil {
 		return 0, err
 	}
@@ -46,6 +48,9 @@ func (b *Broker) Subscribe(topic, endpoint string, given map[string]string) (int
 		}
 		return s.ID, nil
 	}
+	if err := t.mayReplay(given, false); err != nil {
+		return 0, err
+	}
 	b.lastSub++
 	t.Subscriptions = append(t.Subscriptions, &Subscription{b.lastSub, queue, wanted})
 	return b.lastSub, nil
@@ -59,13 +64,15 @@ func (s subscriptionSettings) text(name string) string {
 		return s.filter
 	case "FilterPolicyScope":
 		return pick(s.bodyScope, "MessageBody", "MessageAttributes")
+	case "ReplayPolicy":
+		return fmt.Sprint(s.replay.Status != "", s.replay.start, s.replay.end, s.replay.ends)
 	}
 	return s.deadLetter
 }
 
 // with sets attributes, all or none. The scope is read first: it decides which texts
 // are a policy.
-func (s subscriptionSettings) with(fifo bool, prefix string, given map[string]string) (subscriptionSettings, *Error) {
+func (s subscriptionSettings) with(fifoTopic, fifoQueue bool, prefix string, given map[string]string) (subscriptionSettings, *Error) {
 	if scope, ok := given["FilterPolicyScope"]; ok {
 		s.bodyScope = scope == "MessageBody"
 		if scope != "MessageBody" && scope != "MessageAttributes" {
@@ -85,9 +92,15 @@ func (s subscriptionSettings) with(fifo bool, prefix string, given map[string]st
 			}
 			s.raw = raw
 		case "RedrivePolicy":
-			if err := s.assignDeadLetter(fifo, prefix, value); err != nil {
+			if err := s.assignDeadLetter(fifoTopic && fifoQueue, prefix, value); err != nil {
 				return s, err
 			}
+		case "ReplayPolicy":
+			replay, ok := replayPolicy(value)
+			if !ok || !fifoTopic {
+				return s, invalidTopic("")
+			}
+			s.replay = replay
 		default:
 			return s, invalidTopic("")
 		}
@@ -135,7 +148,10 @@ func (b *Broker) SetSubscriptionAttributes(id int, given map[string]string) *Err
 	if t == nil {
 		return &Error{"NotFound", "Subscription does not exist"}
 	}
-	wanted, err := s.with(t.FIFO && strings.HasSuffix(s.Queue, ".fifo"), "", given)
+	wanted, err := s.with(t.FIFO, strings.HasSuffix(s.Queue, ".fifo"), "", given)
+	if err == nil {
+		err = t.mayReplay(given, s.replay.Running())
+	}
 	if err == nil {
 		s.subscriptionSettings = wanted
 	}

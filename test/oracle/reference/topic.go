@@ -15,6 +15,8 @@ type Topic struct {
 	history
 	settings      topicSettings
 	Subscriptions []*Subscription // in the order in which they were made
+	archive       []archived      // in the order in which they were published
+	archivedSince int64           // before everything that may be replayed
 	changedAt     int64
 }
 
@@ -22,8 +24,8 @@ type Topic struct {
 // others.
 type topicSettings struct {
 	Deduplication
-	archive bool
-	inert   map[string]string
+	archiveDays int64 // 0 without an archive
+	inert       map[string]string
 }
 
 func topicNotFound() *Error { return &Error{"NotFound", "Topic does not exist"} }
@@ -80,7 +82,7 @@ func assignTopicRule(s *topicSettings, name, value string, least int64) (ok bool
 	case "FifoThroughputScope":
 		s.Scope, ok = pick(value == "MessageGroup", scopeGroup, scopeQueue), value == "MessageGroup" || value == "Topic"
 	case "ArchivePolicy":
-		s.archive, ok = value != "{}", value != ""
+		s.archiveDays, ok = archivePolicy(value)
 	}
 	return ok
 }
@@ -104,6 +106,7 @@ func (b *Broker) CreateTopic(name, arn string, given, tags map[string]string) *E
 	t := &Topic{Name: name, ARN: arn, FIFO: fifo, Tags: map[string]string{}, settings: wanted, changedAt: b.now}
 	t.rules = &t.settings.Deduplication
 	maps.Copy(t.Tags, tags)
+	t.archivedSince = b.now
 	b.topics[name] = t
 	return nil
 }
@@ -134,7 +137,7 @@ func (s topicSettings) text(name string) string {
 	case "FifoThroughputScope":
 		return s.Scope
 	case "ArchivePolicy":
-		return pick(s.archive, "on", "off")
+		return messageIDText(int(s.archiveDays))
 	}
 	return s.inert[name]
 }
@@ -154,6 +157,7 @@ func (b *Broker) SetTopicAttributes(name string, given map[string]string) *Error
 	if t.settings.Scope != wanted.Scope && b.bugs[TopicScopeForgets] {
 		t.accepted = nil
 	}
+	b.changeArchive(t, wanted.archiveDays)
 	t.settings, t.changedAt = wanted, b.now
 	if window != t.settings.Window {
 		b.changeWindow(&t.history, window)
@@ -164,7 +168,7 @@ func (b *Broker) SetTopicAttributes(name string, given map[string]string) *Error
 // DeleteTopic is sns.md 3.2: idempotent, and with its subscriptions.
 func (b *Broker) DeleteTopic(name string) *Error {
 	t := b.topics[name]
-	if t != nil && t.settings.archive {
+	if t != nil && t.settings.archiveDays > 0 {
 		return &Error{"InvalidState", "Invalid state: Cannot delete a topic with an ArchivePolicy"}
 	}
 	delete(b.topics, name)

@@ -235,6 +235,16 @@ func (g *generator) sawBus(s step) {
 	case subscribe:
 		if _, ok := g.w.subscriptions[s.id]; ok {
 			g.subscribed = keep(g.subscribed, s.id)
+			if c.attributes["ReplayPolicy"] != "" {
+				g.replaySteps(s.id)
+				if g.oneIn(4) {
+					g.soon = append(g.soon, setTopic{c.topic, attributes{"ArchivePolicy": "{}"}}, setTopic{c.topic, attributes{"ArchivePolicy": archiveDays(1)}})
+				}
+			}
+		}
+	case setSubscription:
+		if c.attributes["ReplayPolicy"] != "" {
+			g.replaySteps(c.step)
 		}
 	}
 }

@@ -98,6 +98,9 @@ func (w *world) compareTopics(view queue.View) string {
 		if !slices.Equal(got, want) {
 			return fmt.Sprintf("%s: subscribed: product %v, model %v", t.Name, got, want)
 		}
+		if text := w.compareReplays(view, t); text != "" {
+			return text
+		}
 		tags, err := view.TopicTags(t.Name)
 		has := map[string]string{}
 		for _, tag := range tags {
@@ -193,6 +196,7 @@ func (w *world) countBus(s step, want oracle.Answer) {
 		w.hits[fmt.Sprintf("%T refused %s", s.do, want.Err.Code)]++
 		return
 	}
+	w.countReplay(s, want)
 	done := 0
 	for _, e := range want.Entries {
 		if e == nil {
@@ -237,6 +241,9 @@ func (w *world) countBus(s step, want oracle.Answer) {
 			continue
 		}
 		w.hits["delivery of a publish"]++
+		if m.Sent.Published.Replayed {
+			w.hits["delivery of a replay"]++
+		}
 		if m.Source != "" {
 			w.hits["delivery of a dead-lettered publish"]++
 		}

@@ -148,12 +148,16 @@ type waiters struct {
 	// found no session, by queue.
 	inSession map[string]queue.SessionRef
 	accepting map[string]bool
+	replays   int // that run
 	events    []queue.Event
 }
 
 func (w *world) checkWaiters(do action) string {
 	w.waiting.events = w.plain().TakeEvents(w.waiting.events[:0])
 	if text := w.compareDeliveries(); text != "" {
+		return text
+	}
+	if text := w.checkReplayBegins(); text != "" {
 		return text
 	}
 	for _, e := range w.waiting.events {

@@ -24,6 +24,7 @@ func topicKinds() []topicKind {
 		{name: "news.fifo", fifo: true, content: true},
 		{name: "both.fifo", fifo: true, content: true, fixed: attributes{"ContentDeduplicationMode": "IdAndContent"}},
 		{name: "grouped.fifo", fifo: true, fixed: attributes{"FifoThroughputScope": "MessageGroup"}},
+		{name: "archived.fifo", fifo: true, content: true, fixed: attributes{"ArchivePolicy": `{"MessageRetentionPeriod":"1"}`}},
 		{name: "plain"},
 	}
 }
@@ -86,7 +87,14 @@ func (t topicKind) change(g *generator) attributes {
 	case 10:
 		return attributes{pickOf(g, "FifoTopic", "Nosuch"): "true"}
 	}
-	return attributes{"ArchivePolicy": "{}"}
+	if t.fixed["ArchivePolicy"] == "" {
+		return attributes{"ArchivePolicy": "{}"}
+	}
+	return attributes{"ArchivePolicy": pickOf(g, "{}", archiveDays(1), archiveDays(1), archiveDays(2), archiveDays(5), archiveDays(0), archiveDays(366), "null")}
+}
+
+func archiveDays(days int) string {
+	return fmt.Sprintf(`{"MessageRetentionPeriod":%d}`, days)
 }
 
 // subscribe chooses among the queues of the history, and one that there is not.
@@ -108,6 +116,9 @@ func (g *generator) subscribe(t topicKind) action {
 	}
 	if g.oneIn(2) {
 		c.attributes["RedrivePolicy"] = g.subscriptionRedrive(strings.HasSuffix(c.queue, ".fifo"))
+	}
+	if t.fixed["ArchivePolicy"] != "" && g.oneIn(3) || g.oneIn(60) {
+		c.attributes["ReplayPolicy"] = g.replayPolicy()
 	}
 	if g.oneIn(40) {
 		c.attributes[pickOf(g, "RawMessageDelivery", "FilterPolicyScope", "Nosuch", "FilterPolicy")] = "maybe"
@@ -159,14 +170,20 @@ func (g *generator) topicAction() action {
 		return createTopic{t.name, pickOf(g, t.create(g), attributes{"FifoTopic": strconv.FormatBool(t.fifo)}), pickOf(g, nil, attributes{"k": "v"})}
 	case n < 206:
 		return deleteTopic{t.name}
-	case n < 215:
+	case n < 255:
+		return replayStep{sub, pickOf(g, 1, 2, 100)}
+	case n < 264:
 		return tagTopic{t.name, attributes{"k": pickOf(g, "v", "w")}, []string{"l"}}
 	}
 	return g.publish(t)
 }
 
 func (g *generator) subscriptionChange() attributes {
-	switch g.rng.IntN(8) {
+	switch g.rng.IntN(12) {
+	case 8, 9, 10:
+		return attributes{"ReplayPolicy": g.replayPolicy()}
+	case 11:
+		return attributes{"ReplayPolicy": pickOf(g, "", "{}", "null", `{"PointType":"Timestamp"}`)}
 	case 0:
 		return attributes{"FilterPolicy": pickOf(g, attributePolicies...)}
 	case 1:

@@ -48,6 +48,7 @@ func newWorld(seed uint64, twins []twin, bugs ...reference.Bug) *world {
 		hits:    map[string]int{},
 		crowded: crowded(seed),
 	}
+	w.oracle.SubscriptionOf = w.subscriptionOf
 	key := &queue.SetClusterSetting{Name: queue.SettingReceiptKey, Value: "000102030405060708090a0b0c0d0e0f"}
 	for _, t := range w.twins {
 		t.apply(0, queue.Timestamp(startOfTime), key)
