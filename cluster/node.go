@@ -249,6 +249,7 @@ func (n *Node) beginTerm() {
 		Counters:  n.counts.leader,
 		Log:       n.log,
 
+		Poster:        n.cfg.Poster,
 		Refuse:        n.refuseCommand,
 		InitialFormat: n.initialFormat,
 		ClocksKnown:   n.process.clocks.Known(),

@@ -11,6 +11,7 @@ import (
 	"github.com/seriatimq/seriatim/fsm/format"
 	"github.com/seriatimq/seriatim/fsm/fsmtest"
 	"github.com/seriatimq/seriatim/queue"
+	"github.com/seriatimq/seriatim/queue/attributes"
 	"github.com/seriatimq/seriatim/queue/logtime"
 )
 
@@ -103,6 +104,7 @@ func eventfulAt(t testing.TB, version uint32) *replica {
 			do(0, cmd)
 		}
 		do(0, &queue.ReplayMessages{Subscription: r.fsm.View().RunningReplays()[0], Max: 1})
+		eventfulWeb(r.fsm.View, do)
 	}
 	return r
 }
@@ -144,6 +146,33 @@ func topicHistory() []queue.Command {
 			Attributes: []queue.Attribute{{Name: "ReplayPolicy", Value: `{"PointType":"Timestamp","StartingPoint":"2023-11-14T00:00:00.000Z"}`}},
 		},
 	}
+}
+
+// eventfulWeb adds subscriptions of URLs: one that is not confirmed, and one with a message
+// that was tried once and another one.
+func eventfulWeb(view func() queue.View, do func(logtime.Duration, queue.Command) queue.Result) {
+	do(0, &queue.CreateTopic{Topic: "web", TopicARN: "arn:aws:sns:us-east-1:000000000000:web"})
+	subscribe := func(p attributes.Protocol, url string) uint64 {
+		do(0, &queue.Subscribe{
+			Topic: "web", Protocol: p, Endpoint: url, Server: "http://localhost:9324", Owner: "000000000000",
+			Attributes: []queue.Attribute{{Name: "DeliveryPolicy", Value: `{"healthyRetryPolicy":{"numRetries":5}}`}},
+		})
+		all := view().ListSubscriptions(0, 100)
+		return all[len(all)-1].Number
+	}
+	subscribe(attributes.ProtocolHTTPS, "https://example.org/pending")
+	number := subscribe(attributes.ProtocolHTTP, "http://example.org/hook")
+	first := func() (d queue.WebDelivery) {
+		view().ScanDeliveries(number, func(_ uint64, _ queue.Timestamp, request func() queue.WebDelivery) bool {
+			d = request()
+			return false
+		})
+		return d
+	}
+	do(0, &queue.ConfirmSubscription{Topic: "web", Token: first().Request.Confirmation.Token, Signed: true, AuthenticateOnUnsubscribe: true})
+	do(0, &queue.Publish{Topic: "web", SenderID: "AIDAEXAMPLE", Endpoint: "http://localhost:9324", Entries: []queue.PublishEntry{{Message: "tried once"}}})
+	do(0, &queue.ReportDeliveries{Reports: []queue.DeliveryReport{{Subscription: number, Number: first().Number, Outcome: queue.DeliveryFailed}}})
+	do(0, &queue.Publish{Topic: "web", SenderID: "AIDAEXAMPLE", Endpoint: "http://localhost:9324", Entries: []queue.PublishEntry{{Message: "new"}}})
 }
 
 // eventfulServiceBus adds what no command before format version 3 can make.

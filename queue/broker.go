@@ -5,6 +5,7 @@ import (
 
 	"github.com/tidwall/btree"
 
+	"github.com/seriatimq/seriatim/queue/outbox"
 	"github.com/seriatimq/seriatim/queue/refusal"
 	"github.com/seriatimq/seriatim/queue/statehash"
 	"github.com/seriatimq/seriatim/queue/topic"
@@ -52,6 +53,7 @@ func New() *Broker {
 		tombstones: newTombstones(),
 		moveTasks:  newMoveTasks(),
 		deadlines:  btree.NewBTreeGOptions(queueDeadline.less, btree.Options{NoLocks: true}),
+		deliveries: deliveries{outbox: outbox.New()},
 		senders:    new(btree.Map[string, *string]),
 	}
 }
@@ -185,6 +187,7 @@ func (b *Broker) View() View { return View{b} }
 func (b *Broker) StateHash() [16]byte {
 	sum := b.sum
 	sum.Add(b.topics.Sum())
+	sum.Add(b.outbox.Sum())
 	sum.Add(b.recordSum())
 	return sum.Bytes()
 }

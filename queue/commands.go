@@ -80,6 +80,8 @@ const (
 	SessionAvailable
 	// ReplayAdded: the leader should begin to run a replay.
 	ReplayAdded
+	// DeliveryAdded: the leader should deliver to Subscription over HTTP.
+	DeliveryAdded
 )
 
 // Event is a side effect for package cluster to act upon: wake a waiter, start
@@ -90,7 +92,9 @@ type Event struct {
 	Topic string // of the events of topics
 	// Session is that of SessionAvailable.
 	Session string
-	Count   int
+	// Subscription is the number of that of DeliveryAdded.
+	Subscription uint64
+	Count        int
 }
 
 // The types that commands, results and records are made of are named here again,

@@ -238,7 +238,8 @@ func (c *AdvanceClock) apply(b *Broker) (Result, *Error) {
 		budget = b.expire(q, budget-1)
 		b.register(q)
 	}
-	b.topics.Expire(b.key, b.now, budget)
+	budget = b.topics.Expire(b.key, b.now, budget)
+	b.removeUnconfirmed(budget)
 	b.releases.step(releaseClockBudget)
 	return Done{}, nil
 }

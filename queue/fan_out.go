@@ -2,21 +2,31 @@ package queue
 
 import (
 	"slices"
+	"strconv"
 
+	"github.com/seriatimq/seriatim/queue/attributes"
 	"github.com/seriatimq/seriatim/queue/deduplication"
 	"github.com/seriatimq/seriatim/queue/filter"
 	"github.com/seriatimq/seriatim/queue/limits"
+	"github.com/seriatimq/seriatim/queue/outbox"
+	"github.com/seriatimq/seriatim/queue/policy"
+	"github.com/seriatimq/seriatim/queue/refusal"
 	"github.com/seriatimq/seriatim/queue/topic"
 )
 
 // fanOut delivers what was published to every queue whose subscription lets it pass, in
-// the order in which the queues were subscribed. Deliveries are independent of one
-// another: what fails for one subscription goes to its dead-letter queue or is lost for
-// that subscription alone (SNS).
+// the order in which the queues were subscribed, and puts it into the outbox for the
+// URLs. Deliveries are independent of one another: what fails for one subscription goes to
+// its dead-letter queue or is lost for that subscription alone (SNS).
 func (b *Broker) fanOut(t *topic.Topic, p *topic.Publication) {
 	f := &fan{b: b, topic: t, publication: p}
 	t.ScanSubscriptions(func(s *topic.Subscription) bool {
-		if s.Attributes.Takes(p.Content().Timestamp) && f.passes(s.Attributes.Filter) {
+		if s.Pending() || !s.Attributes.Takes(p.Content().Timestamp) || !f.passes(s.Attributes.Filter) {
+			return true
+		}
+		if s.Attributes.Ends.Protocol.Web() {
+			b.addDelivery(&outbox.Item{Subscription: s.Number, Number: t.LastSequence, Publication: p, DueAt: b.now})
+		} else {
 			f.deliver(s)
 		}
 		return true
@@ -29,7 +39,7 @@ type fan struct {
 	topic       *topic.Topic
 	publication *topic.Publication
 	replayed    bool
-	message     *filter.Message // nil until a filter needs it
+	filtered    *filter.Message // nil until a filter needs it
 }
 
 // passes reports whether a filter lets the message pass.
@@ -37,15 +47,15 @@ func (f *fan) passes(p *filter.Policy) bool {
 	if p == nil {
 		return true
 	}
-	if f.message == nil {
+	if f.filtered == nil {
 		n := f.publication.Content()
 		given := make([]filter.Attribute, len(n.Attributes))
 		for i, a := range n.Attributes {
 			given[i] = filter.Attribute(a)
 		}
-		f.message = filter.NewMessage(given, n.Message.String())
+		f.filtered = filter.NewMessage(given, n.Message.String())
 	}
-	return p.Match(f.message)
+	return p.Match(f.filtered)
 }
 
 // outcome is what became of a delivery to one queue.
@@ -61,7 +71,7 @@ const (
 // queue that does not exist or has no room is a failure that no repetition mends, since
 // topic and queue share one store: it is not retried.
 func (f *fan) deliver(s *topic.Subscription) {
-	m := &publishedMessage{publication: f.publication, subscription: f.b.intern(s.ARN), raw: s.Attributes.RawDelivery, replayed: f.replayed}
+	m := f.message(s)
 	// SQS takes no more attributes. In the dead-letter queue they stand as they are,
 	// since else the message would be lost.
 	tooMany := m.raw && len(f.publication.Content().Attributes) > limits.MessageAttributesMax
@@ -69,22 +79,33 @@ func (f *fan) deliver(s *topic.Subscription) {
 	if !tooMany {
 		came = f.put(s.Queue, m)
 	}
-	target := s.Attributes.DeadLetter.Target
-	switch {
-	case came == duplicated:
+	switch came {
+	case duplicated:
 		f.emit(TopicDeliveriesDeduplicated, s.Queue)
-	case came == delivered:
-	case target == "":
-		f.emit(TopicDeliveriesLost, s.Queue)
+	case failed:
+		f.deadLetter(s, m)
+	}
+}
+
+// message is what the queues of a subscription get.
+func (f *fan) message(s *topic.Subscription) *publishedMessage {
+	return &publishedMessage{publication: f.publication, subscription: f.b.intern(s.ARN), raw: s.Attributes.RawDelivery, replayed: f.replayed}
+}
+
+// deadLetter delivers to the dead-letter queue of a subscription what could not be
+// delivered to its end, if there is such a queue.
+func (f *fan) deadLetter(s *topic.Subscription, m *publishedMessage) {
+	target, came := s.Attributes.DeadLetter.Target, failed
+	if target != "" {
+		came = f.put(target, m)
+	}
+	switch came {
+	case delivered:
+		f.emit(TopicDeliveriesDeadLettered, s.Target())
+	case duplicated:
+		f.emit(TopicDeliveriesDeduplicated, target)
 	default:
-		switch f.put(target, m) {
-		case delivered:
-			f.emit(TopicDeliveriesDeadLettered, s.Queue)
-		case duplicated:
-			f.emit(TopicDeliveriesDeduplicated, target)
-		default:
-			f.emit(TopicDeliveriesLost, s.Queue)
-		}
+		f.emit(TopicDeliveriesLost, s.Target())
 	}
 }
 
@@ -124,4 +145,194 @@ func (f *fan) put(name string, m *publishedMessage) outcome {
 	}
 	f.b.accept(q, &sending{entry: &SendEntry{GroupID: group}, ids: ids, published: m}, f.b.intern(n.SenderID))
 	return delivered
+}
+
+// addReplay refuses a replay that attributes ask for if it cannot be, and otherwise has
+// the leader begin it. before is the status of the one there is.
+func (b *Broker) addReplay(t *topic.Topic, given []Attribute, before attributes.ReplayStatus) *Error {
+	switch {
+	case !attributes.AsksForReplay(given):
+		return nil
+	case t.Attributes.Archive.Days == 0:
+		return refusal.SNSInvalid("ReplayPolicy Reason: The topic has no ArchivePolicy, so there is nothing to replay.")
+	case !before.Running() && t.Replays() >= limits.ReplaysMax:
+		return refusal.New(refusal.ReplayLimitExceeded, "A topic can have ", strconv.Itoa(limits.ReplaysMax),
+			" replays at a time. Wait until one is completed, or remove a ReplayPolicy.")
+	}
+	b.events = append(b.events, Event{Kind: ReplayAdded, Topic: t.Name})
+	return nil
+}
+
+// failReplays ends the replays of a topic that has no archive any more.
+func (b *Broker) failReplays(t *topic.Topic) {
+	var running []*topic.Subscription
+	t.ScanSubscriptions(func(s *topic.Subscription) bool {
+		if s.Attributes.ReplayStatus.Running() {
+			running = append(running, s)
+		}
+		return true
+	})
+	for _, s := range running {
+		b.topics.Put(b.key, t, s.WithReplay(attributes.ReplayFailed, 0))
+	}
+}
+
+// ReplayMessages is one bounded step of a replay, proposed by the leader.
+type ReplayMessages struct {
+	Subscription uint64 // its number
+	Max          int    // 1..ReplayStepMax publications are looked at
+}
+
+// MessagesReplayed answers ReplayMessages.
+type MessagesReplayed struct {
+	Looked  int64 // publications of the archive that were delivered or filtered out
+	Running bool  // the replay wants another step
+}
+
+func (MessagesReplayed) result() {}
+
+// QueueName implements Command.
+func (*ReplayMessages) QueueName() string { return "" }
+
+// Validate bounds the step; only the leader proposes this command.
+func (c *ReplayMessages) Validate() *Error {
+	if c.Max < 1 || c.Max > limits.ReplayStepMax {
+		return refusal.SNSInvalid("a step of a replay looks at 1 to ", strconv.Itoa(limits.ReplayStepMax), " messages")
+	}
+	return nil
+}
+
+// apply delivers what comes next in the archive. The step that reaches its end completes
+// the replay: what is published after this entry is delivered at once again, so that
+// nothing is lost, repeated or out of order in between. A replay whose queue does not
+// exist fails.
+func (c *ReplayMessages) apply(b *Broker) (Result, *Error) {
+	t, s, ok := b.topics.SubscriptionOfNumber(c.Subscription)
+	if !ok || !s.Attributes.ReplayStatus.Running() {
+		return MessagesReplayed{}, nil
+	}
+	t = b.beginTopic(t.Name)
+	if _, exists := b.queues.Get(s.Queue); !exists {
+		b.topics.Put(b.key, t, s.WithReplay(attributes.ReplayFailed, 0))
+		return MessagesReplayed{}, nil
+	}
+	from := s.ReplayNext
+	if s.Attributes.ReplayStatus == attributes.ReplayPending {
+		from = t.FirstArchived(s.Attributes.Replay.Start)
+	}
+	begin, replay := t.ArchiveBegin(b.now), &s.Attributes.Replay
+	looked, next := int64(0), uint64(0)
+	t.ScanArchive(from, func(p *topic.Publication) bool {
+		n := p.Content()
+		if replay.Ends && n.Timestamp > replay.End {
+			return false
+		}
+		if looked == int64(c.Max) {
+			next = uint64(n.SequenceNumber)
+			return false
+		}
+		looked++
+		if f := (fan{b: b, topic: t, publication: p, replayed: true}); n.Timestamp >= begin && f.passes(s.Attributes.Filter) {
+			f.deliver(s)
+		}
+		return true
+	})
+	status := attributes.ReplayCompleted
+	if next != 0 {
+		status = attributes.ReplayInProgress
+	}
+	b.topics.Put(b.key, t, s.WithReplay(status, next))
+	return MessagesReplayed{Looked: looked, Running: next != 0}, nil
+}
+
+// addDelivery has the leader post to the URL of a subscription.
+func (b *Broker) addDelivery(i *outbox.Item) {
+	b.outbox.Put(b.key, i)
+	b.events = append(b.events, Event{Kind: DeliveryAdded, Subscription: i.Subscription})
+}
+
+// checkOutbox refuses a publish for which the outbox may have no room.
+func (b *Broker) checkOutbox(t *topic.Topic, entries int) (refused *Error) {
+	if b.outbox.Len()+entries <= limits.OutboxMax {
+		return nil
+	}
+	t.ScanSubscriptions(func(s *topic.Subscription) bool {
+		if b.outbox.LenOf(s.Number)+entries > limits.OutboxMax {
+			refused = refusal.New(refusal.Throttled, "The subscription ", s.ARN, " has ", strconv.Itoa(limits.OutboxMax),
+				" messages that its endpoint has not taken yet. Nothing was published: retry later, or remove the subscription.")
+		}
+		return refused == nil
+	})
+	return refused
+}
+
+// ReportDeliveries says what came of attempts to deliver over HTTP, proposed by the
+// leader, which alone makes them.
+type ReportDeliveries struct{ Reports []DeliveryReport }
+
+// DeliveryReport is about one attempt.
+type DeliveryReport struct {
+	Subscription uint64 // number
+	Number       uint64 // of the delivery
+	Attempts     uint32 // that had failed before this one
+	Outcome      DeliveryOutcome
+}
+
+// DeliveryOutcome is what came of an attempt.
+type DeliveryOutcome uint8
+
+// Outcomes; the numbers are stored in the log.
+const (
+	DeliveryDone    DeliveryOutcome = 1
+	DeliveryFailed  DeliveryOutcome = 2 // another attempt may succeed
+	DeliveryRefused DeliveryOutcome = 3 // the subscriber does not take the message
+)
+
+// QueueName implements Command.
+func (*ReportDeliveries) QueueName() string { return "" }
+
+// Validate bounds the reports; only the leader proposes this command.
+func (c *ReportDeliveries) Validate() *Error {
+	if len(c.Reports) == 0 || len(c.Reports) > limits.DeliveryReportsMax {
+		return refusal.SNSInvalid("a command has 1 to ", strconv.Itoa(limits.DeliveryReportsMax), " reports of deliveries")
+	}
+	for i := range c.Reports {
+		if o := c.Reports[i].Outcome; o < DeliveryDone || o > DeliveryRefused {
+			return refusal.SNSInvalid("a report has an unknown outcome")
+		}
+	}
+	return nil
+}
+
+// apply takes out what was delivered, and puts back for later what was not. Reports of
+// attempts that are not the last ones any more change nothing.
+func (c *ReportDeliveries) apply(b *Broker) (Result, *Error) {
+	for i := range c.Reports {
+		b.report(&c.Reports[i])
+	}
+	return Done{}, nil
+}
+
+// report acts on one report. After the last attempt a message goes to the dead-letter
+// queue of the subscription, or is lost for that subscription, as for a queue.
+func (b *Broker) report(r *DeliveryReport) {
+	i, ok := b.outbox.Get(r.Subscription, r.Number)
+	if !ok || i.Attempts != r.Attempts {
+		return
+	}
+	t, s, _ := b.topics.SubscriptionOfNumber(r.Subscription)
+	if r.Outcome == DeliveryFailed {
+		retry, _ := policy.EffectiveDelivery(t.Attributes.DeliveryPolicy, s.Attributes.Delivery)
+		if delay, again := retry.After(int64(i.Attempts) + 1); again {
+			later := *i
+			later.Attempts, later.DueAt = i.Attempts+1, b.now.Add(delay)
+			b.outbox.Put(b.key, &later)
+			return
+		}
+	}
+	if r.Outcome != DeliveryDone && i.Publication != nil {
+		f := &fan{b: b, topic: t, publication: i.Publication}
+		f.deadLetter(s, f.message(s))
+	}
+	b.outbox.Drop(b.key, r.Subscription, r.Number)
 }

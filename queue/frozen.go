@@ -5,6 +5,7 @@ import (
 
 	"github.com/seriatimq/seriatim/queue/deduplication"
 	"github.com/seriatimq/seriatim/queue/notification"
+	"github.com/seriatimq/seriatim/queue/outbox"
 	"github.com/seriatimq/seriatim/queue/session"
 	"github.com/seriatimq/seriatim/queue/statehash"
 	"github.com/seriatimq/seriatim/queue/topic"
@@ -18,6 +19,7 @@ type Frozen struct {
 	key        statehash.Key
 	queues     *btree.Map[string, *Queue]
 	topics     topic.Frozen
+	outbox     outbox.Frozen
 	tombstones *btree.Map[string, Timestamp]
 	moveTasks  *btree.Map[uint64, *MoveTaskRecord]
 }
@@ -33,6 +35,7 @@ func (b *Broker) Freeze() *Frozen {
 		key:        b.key,
 		queues:     b.queues.Copy(),
 		topics:     b.topics.Freeze(),
+		outbox:     b.outbox.Freeze(),
 		tombstones: b.tombstones.byName.Copy(),
 		moveTasks:  b.moveTasks.byNumber.Copy(),
 	}

@@ -28,6 +28,7 @@ func (b *Broker) ComputeStateHash() [16]byte {
 		return true
 	})
 	sum.Add(b.topics.ComputeSum(b.key))
+	sum.Add(b.outbox.ComputeSum(b.key))
 	return sum.Bytes()
 }
 
@@ -69,6 +70,7 @@ func (b *Broker) rebuild() (*Broker, error) {
 	f := b.Freeze()
 	b.generation = generation // nothing keeps f, so no clone is needed
 	b.topics.Thaw()
+	b.outbox.Thaw()
 	r, err := NewRestorer(f.Broker())
 	if err != nil {
 		return nil, err
@@ -102,6 +104,7 @@ func (r *Restorer) restore(f *Frozen) (*Broker, error) {
 		t.Subscriptions(func(s SubscriptionRecord) bool { return keep(r.AddSubscription(s)) })
 		t.Deduplication(func(d DeduplicationRecord) bool { return err == nil && keep(r.AddTopicDeduplication(d)) })
 		t.Archive(func(a ArchivedRecord) bool { return err == nil && keep(r.AddArchived(a)) })
+		t.Outbox(func(o OutboxRecord) bool { return err == nil && keep(r.AddOutbox(o)) })
 		return err == nil
 	})
 	if err != nil {
@@ -137,6 +140,9 @@ func (b *Broker) CheckInvariants() error {
 	if err := b.topics.Compare(&again.topics); err != nil {
 		return err
 	}
+	if err := b.outbox.Compare(&again.outbox); err != nil {
+		return err
+	}
 	if err := b.checkPublications(again.publications.Bytes()); err != nil {
 		return err
 	}
@@ -151,7 +157,7 @@ func (b *Broker) CheckInvariants() error {
 }
 
 // checkPublications counts anew what refers to each publication. stored is the size of
-// those that messages in queues and archives refer to.
+// those that messages in queues, archives and deliveries over HTTP refer to.
 func (b *Broker) checkPublications(stored int64) error {
 	held := map[*topic.Publication]int64{}
 	total := int64(0)
@@ -179,6 +185,7 @@ func (b *Broker) checkPublications(stored int64) error {
 		})
 		return true
 	})
+	b.outbox.ScanPublications(count)
 	if total != stored {
 		return fmt.Errorf("publications of messages and archives have %d bytes, the records give %d", total, stored)
 	}

@@ -175,6 +175,9 @@ func (c *Publish) apply(b *Broker) (Result, *Error) {
 			return nil, refusal.SNSInvalid("The topic should either have ContentBasedDeduplication enabled or MessageDeduplicationId provided explicitly")
 		}
 	}
+	if err := b.checkOutbox(t, len(c.Entries)); err != nil {
+		return nil, err
+	}
 	t = b.beginTopic(c.Topic)
 	out := Published{Entries: make([]PublishedEntry, len(c.Entries))}
 	for i := range c.Entries {

@@ -5,6 +5,7 @@ import (
 
 	"github.com/seriatimq/seriatim/queue/content"
 	"github.com/seriatimq/seriatim/queue/notification"
+	"github.com/seriatimq/seriatim/queue/outbox"
 	"github.com/seriatimq/seriatim/queue/topic"
 )
 
@@ -84,22 +85,34 @@ func (q *Queue) release(m *Message) {
 	}
 }
 
-// deliveries is what the Broker knows of all publications. None of it is state.
+// deliveries is what the Broker knows of all publications, and of their deliveries over
+// HTTP, which alone are state.
 type deliveries struct {
+	outbox       outbox.Outbox
 	publications topic.Ledger
 	releases     releases
 }
 
-// releases are the messages of purged and deleted queues, and the archives that were
-// turned off, whose publications still count them. Either takes the same time whatever it
-// drops, so the publications are released by the commands that follow, some with each. Only the size of the state depends on it,
+// releases are the messages of purged and deleted queues, the archives that were turned
+// off, and the deliveries over HTTP to subscriptions that are gone, whose publications
+// still count them. Each takes the same time whatever it drops, so the publications are
+// released by the commands that follow, some with each. Only the size of the state depends on it,
 // which is no part of the state: a replica restored meanwhile has none of this to do.
 type releases struct {
-	pending  []droppedMessages
-	archives []topic.Dropped
+	pending []droppedMessages
+	others  []droppedPublications
 }
 
-func (r *releases) some() bool { return len(r.pending)+len(r.archives) > 0 }
+func (r *releases) some() bool { return len(r.pending)+len(r.others) > 0 }
+
+// droppedPublications are a topic.Dropped or an outbox.Dropped.
+type droppedPublications interface {
+	// Release releases at most budget publications and returns what is left of the
+	// budget, and whether none is held any more.
+	Release(budget int) (left int, over bool)
+	// Scan visits the publications that are still held.
+	Scan(visit func(*topic.Publication))
+}
 
 type droppedMessages struct {
 	messages *btree.Map[uint64, *Message]
@@ -121,7 +134,14 @@ func (r *releases) drop(q *Queue) {
 // dropArchive notes the archive that a topic lost.
 func (r *releases) dropArchive(d topic.Dropped) {
 	if !d.Empty() {
-		r.archives = append(r.archives, d)
+		r.others = append(r.others, &d)
+	}
+}
+
+// dropOutbox notes the deliveries of a subscription that is gone, nil if it had none.
+func (r *releases) dropOutbox(d *outbox.Dropped) {
+	if d != nil {
+		r.others = append(r.others, d)
 	}
 }
 
@@ -145,11 +165,11 @@ func (r *releases) step(budget int) {
 			r.pending = r.pending[1:]
 		}
 	}
-	for budget > 0 && len(r.archives) > 0 {
-		left, over := r.archives[0].Release(budget)
+	for budget > 0 && len(r.others) > 0 {
+		left, over := r.others[0].Release(budget)
 		if budget = left; over {
-			r.archives[0] = topic.Dropped{}
-			r.archives = r.archives[1:]
+			r.others[0] = nil
+			r.others = r.others[1:]
 		}
 	}
 }
@@ -164,7 +184,7 @@ func (r *releases) scan(visit func(*topic.Publication)) {
 			return true
 		})
 	}
-	for i := range r.archives {
-		r.archives[i].Scan(visit)
+	for _, d := range r.others {
+		d.Scan(visit)
 	}
 }

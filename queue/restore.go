@@ -13,13 +13,14 @@ import (
 // Restorer builds a Broker from records. Call AddTombstone, AddMoveTask, then
 // for each queue AddQueue followed by its messages, deduplication records and
 // attempts and sessions, then for each topic AddTopic followed by its subscriptions,
-// deduplication records and archive, then Finish. Every method refuses records that cannot be part of
+// deduplication records, archive and deliveries over HTTP, then Finish. Every method refuses records that cannot be part of
 // a valid state.
 type Restorer struct {
 	b *Broker
 	q *Queue       // added last
 	t *topic.Topic // added last
-	// publications are those that a message was added of; looked up, never walked.
+	// publications are those that a message or a delivery over HTTP was added of; looked
+	// up, never walked.
 	publications map[MessageID]*topic.Publication
 }
 

@@ -8,15 +8,20 @@ import (
 	"github.com/seriatimq/seriatim/queue/content"
 	"github.com/seriatimq/seriatim/queue/identifier"
 	"github.com/seriatimq/seriatim/queue/limits"
+	"github.com/seriatimq/seriatim/queue/logtime"
+	"github.com/seriatimq/seriatim/queue/outbox"
 	"github.com/seriatimq/seriatim/queue/refusal"
 	"github.com/seriatimq/seriatim/queue/topic"
 )
 
-// Subscribe subscribes a queue to a topic, or confirms that it is, with equal attributes.
-// Whether the queue exists is not asked (SNS): until it does, deliveries fail.
+// Subscribe subscribes a queue or a URL to a topic, or confirms that it is, with equal
+// attributes. Whether the queue exists is not asked (SNS): until it does, deliveries fail.
+// Whoever answers at a URL is asked to confirm.
 type Subscribe struct {
 	Topic      string
-	Endpoint   string      // ARN of the queue
+	Protocol   attributes.Protocol
+	Endpoint   string      // ARN of the queue, or the URL
+	Server     string      // URL under which the caller reached the server, without a slash at its end; with a URL as endpoint
 	Owner      string      // account
 	Principal  string      // ARN of who subscribes
 	Attributes []Attribute // sorted by name, names distinct
@@ -26,7 +31,7 @@ type Subscribe struct {
 func (*Subscribe) QueueName() string { return "" }
 
 const (
-	endpointLengthMax  = 512 // ours; AWS has 2048 for endpoints of all protocols
+	endpointLengthMax  = 512 // of the ARN of a queue; ours, AWS has 2048 for endpoints of all protocols
 	principalLengthMax = 2048
 )
 
@@ -35,7 +40,8 @@ func (c *Subscribe) Validate() *Error {
 	if err := c.wellFormed(); err != nil {
 		return err
 	}
-	_, err := attributes.CreateSubscription(c.ends(), c.Attributes)
+	ends, _, _ := endsOf(isFIFOName(c.Topic), c.Protocol, c.Endpoint)
+	_, err := attributes.CreateSubscription(ends, c.Attributes)
 	return err
 }
 
@@ -44,12 +50,8 @@ func (c *Subscribe) wellFormed() *Error {
 	if err := checkTopic(c.Topic); err != nil {
 		return err
 	}
-	if _, ok := arn.Queue(c.Endpoint); !ok || len(c.Endpoint) > endpointLengthMax || content.BadCharacter(c.Endpoint) {
-		return refusal.SNSInvalid("SQS endpoint ARN")
-	}
-	if ends := c.ends(); ends.FIFOQueue && !ends.FIFOTopic {
-		// The doubled beginning is how SNS says it.
-		return refusal.SNSInvalid("Invalid parameter: Endpoint Reason: FIFO SQS Queues can not be subscribed to standard SNS topics")
+	if err := c.checkEndpoint(); err != nil {
+		return err
 	}
 	if len(c.Owner) > accountLengthMax || content.BadCharacter(c.Owner) || len(c.Principal) > principalLengthMax || content.BadCharacter(c.Principal) {
 		return refusal.SNSInvalid("SubscriptionPrincipal")
@@ -57,26 +59,64 @@ func (c *Subscribe) wellFormed() *Error {
 	return nil
 }
 
-func (c *Subscribe) ends() attributes.Ends {
-	name, _ := arn.Queue(c.Endpoint)
-	return attributes.Ends{FIFOTopic: isFIFOName(c.Topic), FIFOQueue: isFIFOName(name)}
+// checkEndpoint checks the endpoint against the protocol and the topic. Web protocols
+// keep no order, so FIFO topics have none (SNS; the text is ours).
+func (c *Subscribe) checkEndpoint() *Error {
+	if !c.Protocol.Known() {
+		return refusal.SNSInvalid("Protocol")
+	}
+	ends, _, ok := endsOf(isFIFOName(c.Topic), c.Protocol, c.Endpoint)
+	switch {
+	case c.Protocol.Web() && ends.FIFOTopic:
+		return refusal.SNSInvalid("Invalid protocol type: ", c.Protocol.String())
+	case c.Protocol.Web() && !ok:
+		return refusal.SNSInvalid("Endpoint must match the specified protocol")
+	case c.Protocol.Web() && (len(c.Server) > publishEndpointLengthMax || content.BadCharacter(c.Server)):
+		return refusal.SNSInvalid("the URL of the server is too long or has invalid characters")
+	case ends.FIFOQueue && !ends.FIFOTopic:
+		// The doubled beginning is how SNS says it.
+		return refusal.SNSInvalid("Invalid parameter: Endpoint Reason: FIFO SQS Queues can not be subscribed to standard SNS topics")
+	case !ok:
+		return refusal.SNSInvalid("SQS endpoint ARN")
+	}
+	return nil
 }
 
-// apply subscribes a queue, which is confirmed at once: all queues are of the account
-// that the cluster has.
+// endsOf is what rules ask of a topic and an endpoint, and the queue that the endpoint
+// names. It reports false if there can be no such endpoint.
+func endsOf(fifo bool, p attributes.Protocol, endpoint string) (ends attributes.Ends, queue string, ok bool) {
+	ends = attributes.Ends{Protocol: p, FIFOTopic: fifo}
+	if p.Web() {
+		return ends, "", p.IsEndpoint(endpoint) && !fifo
+	}
+	queue, ok = arn.Queue(endpoint)
+	ends.FIFOQueue = isFIFOName(queue)
+	return ends, queue, ok && len(endpoint) <= endpointLengthMax && !content.BadCharacter(endpoint) && (fifo || !ends.FIFOQueue)
+}
+
+// apply subscribes a queue, which is confirmed at once, since all queues are of the
+// account that the cluster has, or a URL, which has to be confirmed. One that is not
+// confirmed yet is asked again (SNS).
 func (c *Subscribe) apply(b *Broker) (Result, *Error) {
 	t, ok := b.topics.Get(c.Topic)
 	if !ok {
 		return nil, refusal.NoSuchTopic()
 	}
-	name, _ := arn.Queue(c.Endpoint)
-	if s, exists := t.SubscriptionOf(name); exists {
+	ends, name, _ := endsOf(t.Attributes.FIFO, c.Protocol, c.Endpoint)
+	key := name
+	if c.Protocol.Web() {
+		key = c.Endpoint
+	}
+	if s, exists := t.SubscriptionOf(key); exists {
 		if err := s.Attributes.Matches(c.Attributes); err != nil {
 			return nil, err
 		}
-		return Subscribed{SubscriptionARN: s.ARN}, nil
+		if s.Pending() {
+			b.requestConfirmation(b.beginTopic(c.Topic), *s, c.Server)
+		}
+		return Subscribed{SubscriptionARN: s.ARN, Pending: s.Pending()}, nil
 	}
-	wanted, err := attributes.CreateSubscription(c.ends(), c.Attributes)
+	wanted, err := attributes.CreateSubscription(ends, c.Attributes)
 	if err != nil {
 		return nil, err
 	}
@@ -92,17 +132,28 @@ func (c *Subscribe) apply(b *Broker) (Result, *Error) {
 		Number: b.nextIncarnation, ID: id, ARN: t.NewARN(id), Endpoint: c.Endpoint, Queue: name,
 		Owner: c.Owner, Principal: c.Principal, Attributes: wanted,
 	}
-	b.topics.Put(b.key, b.beginTopic(c.Topic), s)
-	return Subscribed{SubscriptionARN: s.ARN}, nil
+	if t = b.beginTopic(c.Topic); c.Protocol.Web() {
+		b.requestConfirmation(t, *s, c.Server)
+	} else {
+		b.topics.Put(b.key, t, s)
+	}
+	return Subscribed{SubscriptionARN: s.ARN, Pending: c.Protocol.Web()}, nil
 }
 
-// Subscribed answers Subscribe.
-type Subscribed struct{ SubscriptionARN string }
+// Subscribed answers Subscribe and ConfirmSubscription.
+type Subscribed struct {
+	SubscriptionARN string
+	Pending         bool // the subscriber has still to confirm
+}
 
 func (Subscribed) result() {}
 
-// Unsubscribe removes a subscription. What was delivered stays in the queue.
-type Unsubscribe struct{ SubscriptionARN string }
+// Unsubscribe removes a subscription. What was delivered stays in the queue; what was to
+// be posted to a URL is not posted any more.
+type Unsubscribe struct {
+	SubscriptionARN string
+	Signed          bool // the request was
+}
 
 // QueueName implements Command.
 func (*Unsubscribe) QueueName() string { return "" }
@@ -113,10 +164,19 @@ func (c *Unsubscribe) Validate() *Error { return CheckSubscriptionARN(c.Subscrip
 // apply removes a subscription. One that does not exist is removed already (SNS).
 func (c *Unsubscribe) apply(b *Broker) (Result, *Error) {
 	t, s, ok := b.subscriptionByARN(c.SubscriptionARN)
-	if ok {
-		b.topics.Drop(b.key, b.beginTopic(t.Name), s)
+	if !ok {
+		return Done{}, nil
 	}
+	if s.Confirmation.Unsubscribe && !c.Signed {
+		return nil, refusal.New(refusal.AuthorizationError, "The subscription was confirmed with AuthenticateOnUnsubscribe: sign the request to unsubscribe.")
+	}
+	b.dropSubscription(t, s)
 	return Done{}, nil
+}
+
+func (b *Broker) dropSubscription(t *topic.Topic, s *topic.Subscription) {
+	b.topics.Drop(b.key, b.beginTopic(t.Name), s)
+	b.releases.dropOutbox(b.outbox.DropAll(s.Number))
 }
 
 // CheckSubscriptionARN refuses what cannot be the ARN of a subscription, in words
@@ -167,100 +227,75 @@ func (c *SetSubscriptionAttributes) apply(b *Broker) (Result, *Error) {
 	return Done{}, nil
 }
 
-// addReplay refuses a replay that attributes ask for if it cannot be, and otherwise has
-// the leader begin it. before is the status of the one there is.
-func (b *Broker) addReplay(t *topic.Topic, given []Attribute, before attributes.ReplayStatus) *Error {
-	switch {
-	case !attributes.AsksForReplay(given):
-		return nil
-	case t.Attributes.Archive.Days == 0:
-		return refusal.SNSInvalid("ReplayPolicy Reason: The topic has no ArchivePolicy, so there is nothing to replay.")
-	case !before.Running() && t.Replays() >= limits.ReplaysMax:
-		return refusal.New(refusal.ReplayLimitExceeded, "A topic can have ", strconv.Itoa(limits.ReplaysMax),
-			" replays at a time. Wait until one is completed, or remove a ReplayPolicy.")
-	}
-	b.events = append(b.events, Event{Kind: ReplayAdded, Topic: t.Name})
-	return nil
+// ConfirmSubscription confirms the subscription of a URL with the token that the
+// subscriber was sent.
+type ConfirmSubscription struct {
+	Topic string
+	Token string
+	// Signed says that the request was; AuthenticateOnUnsubscribe that those to
+	// unsubscribe must be.
+	Signed                    bool
+	AuthenticateOnUnsubscribe bool
 }
-
-// failReplays ends the replays of a topic that has no archive any more.
-func (b *Broker) failReplays(t *topic.Topic) {
-	var running []*topic.Subscription
-	t.ScanSubscriptions(func(s *topic.Subscription) bool {
-		if s.Attributes.ReplayStatus.Running() {
-			running = append(running, s)
-		}
-		return true
-	})
-	for _, s := range running {
-		b.topics.Put(b.key, t, s.WithReplay(attributes.ReplayFailed, 0))
-	}
-}
-
-// ReplayMessages is one bounded step of a replay, proposed by the leader.
-type ReplayMessages struct {
-	Subscription uint64 // its number
-	Max          int    // 1..ReplayStepMax publications are looked at
-}
-
-// MessagesReplayed answers ReplayMessages.
-type MessagesReplayed struct {
-	Looked  int64 // publications of the archive that were delivered or filtered out
-	Running bool  // the replay wants another step
-}
-
-func (MessagesReplayed) result() {}
 
 // QueueName implements Command.
-func (*ReplayMessages) QueueName() string { return "" }
+func (*ConfirmSubscription) QueueName() string { return "" }
 
-// Validate bounds the step; only the leader proposes this command.
-func (c *ReplayMessages) Validate() *Error {
-	if c.Max < 1 || c.Max > limits.ReplayStepMax {
-		return refusal.SNSInvalid("a step of a replay looks at 1 to ", strconv.Itoa(limits.ReplayStepMax), " messages")
+// tokenLengthMax is more than any token has.
+const tokenLengthMax = 256
+
+// Validate checks the lengths. Whether the token was made here only the state knows.
+func (c *ConfirmSubscription) Validate() *Error {
+	if err := checkTopic(c.Topic); err != nil {
+		return err
+	}
+	if c.Token == "" || len(c.Token) > tokenLengthMax {
+		return badToken()
 	}
 	return nil
 }
 
-// apply delivers what comes next in the archive. The step that reaches its end completes
-// the replay: what is published after this entry is delivered at once again, so that
-// nothing is lost, repeated or out of order in between. A replay whose queue does not
-// exist fails.
-func (c *ReplayMessages) apply(b *Broker) (Result, *Error) {
-	t, s, ok := b.topics.SubscriptionOfNumber(c.Subscription)
-	if !ok || !s.Attributes.ReplayStatus.Running() {
-		return MessagesReplayed{}, nil
+func badToken() *Error { return refusal.SNSInvalid("Token") }
+
+// apply confirms. A token is good for three days, and may be used again: its
+// subscription is confirmed already (SNS).
+func (c *ConfirmSubscription) apply(b *Broker) (Result, *Error) {
+	if _, ok := b.topics.Get(c.Topic); !ok {
+		return nil, refusal.NoSuchTopic()
 	}
-	t = b.beginTopic(t.Name)
-	if _, exists := b.queues.Get(s.Queue); !exists {
-		b.topics.Put(b.key, t, s.WithReplay(attributes.ReplayFailed, 0))
-		return MessagesReplayed{}, nil
+	number, made, ok := identifier.OpenConfirmationToken(c.Token, b.key, b.epoch)
+	if !ok || b.now >= Timestamp(made).Add(limits.ConfirmationDays*24*logtime.Hour) {
+		return nil, badToken()
 	}
-	from := s.ReplayNext
-	if s.Attributes.ReplayStatus == attributes.ReplayPending {
-		from = t.FirstArchived(s.Attributes.Replay.Start)
+	t, s, ok := b.topics.SubscriptionOfNumber(number)
+	if !ok || t.Name != c.Topic {
+		return nil, badToken()
 	}
-	begin, replay := t.ArchiveBegin(b.now), &s.Attributes.Replay
-	looked, next := int64(0), uint64(0)
-	t.ScanArchive(from, func(p *topic.Publication) bool {
-		n := p.Content()
-		if replay.Ends && n.Timestamp > replay.End {
-			return false
+	if s.Pending() {
+		confirmed := *s
+		confirmed.Confirmation = topic.Confirmation{Signed: c.Signed, Unsubscribe: c.AuthenticateOnUnsubscribe}
+		b.topics.Put(b.key, b.beginTopic(c.Topic), &confirmed)
+		b.outbox.Drop(b.key, number, 0)
+	}
+	return Subscribed{SubscriptionARN: s.ARN}, nil
+}
+
+// requestConfirmation stores a subscription that has to be confirmed and has the
+// subscriber asked to.
+func (b *Broker) requestConfirmation(t *topic.Topic, s topic.Subscription, server string) {
+	s.Confirmation = topic.Confirmation{RequestedAt: b.now, Server: server}
+	b.topics.Put(b.key, t, &s)
+	b.addDelivery(&outbox.Item{Subscription: s.Number, DueAt: b.now})
+}
+
+// removeUnconfirmed removes at most budget subscriptions that were not confirmed in time.
+func (b *Broker) removeUnconfirmed(budget int) {
+	for ; budget > 0; budget-- {
+		number, ok := b.topics.Overdue(b.now)
+		if !ok {
+			return
 		}
-		if looked == int64(c.Max) {
-			next = uint64(n.SequenceNumber)
-			return false
-		}
-		looked++
-		if f := (fan{b: b, topic: t, publication: p, replayed: true}); n.Timestamp >= begin && f.passes(s.Attributes.Filter) {
-			f.deliver(s)
-		}
-		return true
-	})
-	status := attributes.ReplayCompleted
-	if next != 0 {
-		status = attributes.ReplayInProgress
+		t, s, _ := b.topics.SubscriptionOfNumber(number)
+		b.dropSubscription(t, s)
 	}
-	b.topics.Put(b.key, t, s.WithReplay(status, next))
-	return MessagesReplayed{Looked: looked, Running: next != 0}, nil
 }

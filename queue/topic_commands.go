@@ -134,6 +134,10 @@ func (c *DeleteTopic) apply(b *Broker) (Result, *Error) {
 	if t.Attributes.Archive.Text != "" {
 		return nil, refusal.New(refusal.InvalidState, "Invalid state: Cannot delete a topic with an ArchivePolicy")
 	}
+	t.ScanSubscriptions(func(s *topic.Subscription) bool {
+		b.releases.dropOutbox(b.outbox.DropAll(s.Number))
+		return true
+	})
 	b.topics.Remove(t)
 	b.sequenceFloor = max(b.sequenceFloor, t.LastSequence)
 	return Done{}, nil

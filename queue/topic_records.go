@@ -10,6 +10,7 @@ import (
 	"github.com/seriatimq/seriatim/queue/filter"
 	"github.com/seriatimq/seriatim/queue/limits"
 	"github.com/seriatimq/seriatim/queue/notification"
+	"github.com/seriatimq/seriatim/queue/outbox"
 	"github.com/seriatimq/seriatim/queue/policy"
 	"github.com/seriatimq/seriatim/queue/topic"
 )
@@ -45,7 +46,26 @@ type SubscriptionRecord struct {
 	Replay       policy.Replay
 	ReplayStatus attributes.ReplayStatus
 	ReplayNext   uint64 // number from which on a replay in progress goes on
+	// Protocol, DeliveryPolicy, a text, and Confirmation are zero unless the endpoint is a URL.
+	Protocol       attributes.Protocol
+	DeliveryPolicy string
+	Confirmation   Confirmation
 }
+
+// OutboxRecord is one delivery over HTTP that is not done.
+type OutboxRecord struct {
+	Subscription  uint64 // number
+	Number        uint64 // of the publication in its topic; zero: a request to confirm
+	PublicationID MessageID
+	// Content is the publication, nil for a request to confirm. A Restorer has to be
+	// given it unless a message or a delivery that it was given refers to it.
+	Content  *notification.Notification
+	Attempts uint32
+	DueAt    Timestamp
+}
+
+// Confirmation is whether the subscriber at a URL has agreed to be one.
+type Confirmation = topic.Confirmation
 
 // ArchivedRecord is one publication in the archive of a topic.
 type ArchivedRecord struct {
@@ -57,11 +77,14 @@ type ArchivedRecord struct {
 
 // Topics visits the topics by name.
 func (f *Frozen) Topics(yield func(FrozenTopic) bool) {
-	f.topics.Scan(func(t *topic.Topic) bool { return yield(FrozenTopic{t}) })
+	f.topics.Scan(func(t *topic.Topic) bool { return yield(FrozenTopic{t, f.outbox}) })
 }
 
 // FrozenTopic is one topic of a Frozen state.
-type FrozenTopic struct{ t *topic.Topic }
+type FrozenTopic struct {
+	t      *topic.Topic
+	outbox outbox.Frozen
+}
 
 // Record is the topic without its subscriptions.
 func (f FrozenTopic) Record() TopicRecord {
@@ -82,6 +105,7 @@ func (f FrozenTopic) Subscriptions(yield func(SubscriptionRecord) bool) {
 			Number: s.Number, ID: s.ID, Endpoint: s.Endpoint, Owner: s.Owner, Principal: s.Principal,
 			RawDelivery: a.RawDelivery, FilterPolicy: a.Filter.Text(), FilterScope: a.FilterScope,
 			DeadLetter: a.DeadLetter, Replay: a.Replay, ReplayStatus: a.ReplayStatus, ReplayNext: s.ReplayNext,
+			Protocol: a.Ends.Protocol, DeliveryPolicy: a.Delivery.Text, Confirmation: s.Confirmation,
 		})
 	})
 }
@@ -95,6 +119,24 @@ func (f FrozenTopic) Deduplication(yield func(DeduplicationRecord) bool) {
 func (f FrozenTopic) Archive(yield func(ArchivedRecord) bool) {
 	f.t.ScanArchive(0, func(p *topic.Publication) bool {
 		return yield(ArchivedRecord{PublicationID: p.Content().MessageID, Content: p.Content()})
+	})
+}
+
+// Outbox visits the deliveries over HTTP that are not done, by number of the subscription,
+// then by number.
+func (f FrozenTopic) Outbox(yield func(OutboxRecord) bool) {
+	more := true
+	f.t.ScanSubscriptions(func(s *topic.Subscription) bool {
+		f.outbox.Scan(s.Number, func(i *outbox.Item) bool {
+			r := OutboxRecord{Subscription: i.Subscription, Number: i.Number, Attempts: i.Attempts, DueAt: i.DueAt}
+			if i.Publication != nil {
+				r.Content = i.Publication.Content()
+				r.PublicationID = r.Content.MessageID
+			}
+			more = yield(r)
+			return more
+		})
+		return more
 	})
 }
 
@@ -128,9 +170,12 @@ func (r *Restorer) AddSubscription(rec SubscriptionRecord) error {
 	if t == nil {
 		return errors.New("subscription without a topic")
 	}
-	name, ok := arn.Queue(rec.Endpoint)
-	ends := attributes.Ends{FIFOTopic: t.Attributes.FIFO, FIFOQueue: isFIFOName(name)}
-	if _, taken := t.SubscriptionOf(name); !ok || taken || ends.FIFOQueue && !ends.FIFOTopic || t.Subscriptions() >= limits.SubscriptionsMax {
+	ends, name, ok := endsOf(t.Attributes.FIFO, rec.Protocol, rec.Endpoint)
+	key := name
+	if rec.Protocol.Web() {
+		key = rec.Endpoint
+	}
+	if _, taken := t.SubscriptionOf(key); !ok || taken || t.Subscriptions() >= limits.SubscriptionsMax {
 		return fmt.Errorf("topic %q: subscription %d has an endpoint that cannot be: %q", t.Name, rec.Number, rec.Endpoint)
 	}
 	if rec.Number == 0 || rec.Number > r.b.nextIncarnation || r.b.topics.SubscriptionKnown(rec.Number) {
@@ -139,8 +184,15 @@ func (r *Restorer) AddSubscription(rec SubscriptionRecord) error {
 	if rec.FilterScope > filter.MessageBody || rec.ReplayStatus > attributes.ReplayFailed {
 		return fmt.Errorf("topic %q: subscription %d has an unknown filter scope or replay status", t.Name, rec.Number)
 	}
+	if !rec.Protocol.Web() && (rec.Confirmation != topic.Confirmation{} || rec.DeliveryPolicy != "") {
+		return fmt.Errorf("topic %q: subscription %d has what only URLs have", t.Name, rec.Number)
+	}
 	if !replayCanBe(t, &rec) {
 		return fmt.Errorf("topic %q: the replay of subscription %d contradicts itself or the topic", t.Name, rec.Number)
+	}
+	delivery, reason := policy.ParseDelivery(rec.DeliveryPolicy)
+	if reason != "" {
+		return fmt.Errorf("topic %q: the delivery policy of subscription %d: %s", t.Name, rec.Number, reason)
 	}
 	compiled, err := filter.Parse(rec.FilterPolicy, rec.FilterScope)
 	if err != nil {
@@ -151,9 +203,9 @@ func (r *Restorer) AddSubscription(rec SubscriptionRecord) error {
 		Owner: rec.Owner, Principal: rec.Principal,
 		Attributes: attributes.Subscription{
 			Ends: ends, RawDelivery: rec.RawDelivery, Filter: compiled, FilterScope: rec.FilterScope,
-			DeadLetter: rec.DeadLetter, Replay: rec.Replay, ReplayStatus: rec.ReplayStatus,
+			DeadLetter: rec.DeadLetter, Delivery: delivery, Replay: rec.Replay, ReplayStatus: rec.ReplayStatus,
 		},
-		ReplayNext: rec.ReplayNext,
+		ReplayNext: rec.ReplayNext, Confirmation: rec.Confirmation,
 	})
 	return nil
 }
@@ -186,6 +238,31 @@ func (r *Restorer) AddArchived(rec ArchivedRecord) error {
 		return fmt.Errorf("topic %q: the archived publication %s is out of order or of another topic", t.Name, rec.PublicationID)
 	}
 	t.Archive(r.b.key, p)
+	return nil
+}
+
+// AddOutbox adds a delivery over HTTP to a subscription of the topic added last.
+func (r *Restorer) AddOutbox(rec OutboxRecord) error {
+	t, s, ok := r.b.topics.SubscriptionOfNumber(rec.Subscription)
+	if !ok || t != r.t || !s.Attributes.Ends.Protocol.Web() || rec.Number > t.LastSequence || s.Pending() != (rec.Number == 0) {
+		return fmt.Errorf("delivery %d is of no subscription that it can be of", rec.Number)
+	}
+	if _, twice := r.b.outbox.Get(rec.Subscription, rec.Number); twice || r.b.outbox.LenOf(rec.Subscription) >= limits.OutboxMax {
+		return fmt.Errorf("topic %q: delivery %d of subscription %d appears twice or is one too many", t.Name, rec.Number, rec.Subscription)
+	}
+	i := &outbox.Item{Subscription: rec.Subscription, Number: rec.Number, Attempts: rec.Attempts, DueAt: rec.DueAt}
+	if rec.Number != 0 {
+		p, err := r.publication(rec.PublicationID, rec.Content)
+		if err != nil {
+			return fmt.Errorf("topic %q: delivery %d of subscription %d: %w", t.Name, rec.Number, rec.Subscription, err)
+		}
+		if p.Content().TopicARN != t.ARN {
+			return fmt.Errorf("topic %q: delivery %d of subscription %d is of another topic", t.Name, rec.Number, rec.Subscription)
+		}
+		r.publications[rec.PublicationID] = p
+		i.Publication = p
+	}
+	r.b.outbox.Put(r.b.key, i)
 	return nil
 }
 

@@ -5,6 +5,11 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/seriatimq/seriatim/queue/attributes"
+	"github.com/seriatimq/seriatim/queue/identifier"
+	"github.com/seriatimq/seriatim/queue/notification"
+	"github.com/seriatimq/seriatim/queue/outbox"
+	"github.com/seriatimq/seriatim/queue/policy"
 	"github.com/seriatimq/seriatim/queue/refusal"
 	"github.com/seriatimq/seriatim/queue/topic"
 )
@@ -12,6 +17,8 @@ import (
 // SubscriptionSummary is a subscription as the lists of SNS show it.
 type SubscriptionSummary struct {
 	Number          uint64 // rises in the order in which a list has them
+	Protocol        attributes.Protocol
+	Pending         bool // it has still to be confirmed
 	SubscriptionARN string
 	Owner           string
 	Endpoint        string
@@ -42,9 +49,9 @@ func (v View) TopicAttributes(name string) ([]Attribute, *Error) {
 		return nil, refusal.NoSuchTopic()
 	}
 	list := append(t.Attributes.List(),
-		Attribute{Name: "SubscriptionsConfirmed", Value: strconv.Itoa(t.Subscriptions())},
+		Attribute{Name: "SubscriptionsConfirmed", Value: strconv.Itoa(t.Subscriptions() - t.Pending())},
 		Attribute{Name: "SubscriptionsDeleted", Value: strconv.FormatUint(t.Unsubscribed, 10)},
-		Attribute{Name: "SubscriptionsPending", Value: "0"},
+		Attribute{Name: "SubscriptionsPending", Value: strconv.Itoa(t.Pending())},
 		Attribute{Name: "TopicArn", Value: t.ARN})
 	if t.Attributes.Archive.Days > 0 {
 		begin := t.ArchiveBegin(v.b.now).AppendRFC3339(nil)
@@ -103,7 +110,10 @@ func (v View) ListSubscriptionsByTopic(name string, after uint64, limit int) (li
 }
 
 func summary(t *topic.Topic, s *topic.Subscription) SubscriptionSummary {
-	return SubscriptionSummary{Number: s.Number, SubscriptionARN: s.ARN, Owner: s.Owner, Endpoint: s.Endpoint, TopicARN: t.ARN}
+	return SubscriptionSummary{
+		Number: s.Number, Protocol: s.Attributes.Ends.Protocol, Pending: s.Pending(),
+		SubscriptionARN: s.ARN, Owner: s.Owner, Endpoint: s.Endpoint, TopicARN: t.ARN,
+	}
 }
 
 // SubscriptionAttributes lists what GetSubscriptionAttributes says, sorted by name.
@@ -112,15 +122,67 @@ func (v View) SubscriptionAttributes(subscriptionARN string) ([]Attribute, *Erro
 	if !ok {
 		return nil, refusal.NoSuchSubscription()
 	}
+	protocol := s.Attributes.Ends.Protocol
 	list := append(s.Attributes.List(),
-		Attribute{Name: "ConfirmationWasAuthenticated", Value: "true"},
+		Attribute{Name: "ConfirmationWasAuthenticated", Value: strconv.FormatBool(!protocol.Web() || s.Confirmation.Signed)},
 		Attribute{Name: "Endpoint", Value: s.Endpoint},
 		Attribute{Name: "Owner", Value: s.Owner},
-		Attribute{Name: "PendingConfirmation", Value: "false"},
-		Attribute{Name: "Protocol", Value: "sqs"},
+		Attribute{Name: "PendingConfirmation", Value: strconv.FormatBool(s.Pending())},
+		Attribute{Name: "Protocol", Value: protocol.String()},
 		Attribute{Name: "SubscriptionArn", Value: s.ARN},
 		Attribute{Name: "SubscriptionPrincipal", Value: s.Principal},
 		Attribute{Name: "TopicArn", Value: t.ARN})
+	if protocol.Web() {
+		effective := policy.EffectiveDeliveryText(t.Attributes.DeliveryPolicy, s.Attributes.Delivery)
+		list = append(list, Attribute{Name: "EffectiveDeliveryPolicy", Value: effective})
+	}
 	slices.SortFunc(list, func(a, b Attribute) int { return strings.Compare(a.Name, b.Name) })
 	return list, nil
+}
+
+// WaitingDeliveries is how many deliveries over HTTP are not done.
+func (v View) WaitingDeliveries() int { return v.b.outbox.Len() }
+
+// OutboxSubscriptions are the numbers of the subscriptions with deliveries over HTTP.
+func (v View) OutboxSubscriptions() []uint64 { return v.b.outbox.Subscriptions() }
+
+// WebDelivery is one delivery over HTTP that is not done: what is to be posted where. The
+// Request is what does not change any more.
+type WebDelivery struct {
+	Number   uint64
+	Attempts uint32 // that failed
+	DueAt    Timestamp
+	URL      string
+	Request  notification.Request
+}
+
+// ScanDeliveries visits the deliveries over HTTP to a subscription in the order in which
+// they are due, until visit returns false. request gives one as it is to be posted.
+func (v View) ScanDeliveries(subscription uint64, visit func(number uint64, due Timestamp, request func() WebDelivery) bool) {
+	t, s, ok := v.b.topics.SubscriptionOfNumber(subscription)
+	if !ok {
+		return
+	}
+	v.b.outbox.ScanDue(subscription, func(i *outbox.Item) bool {
+		return visit(i.Number, i.DueAt, func() WebDelivery { return v.webDelivery(t, s, i) })
+	})
+}
+
+func (v View) webDelivery(t *topic.Topic, s *topic.Subscription, i *outbox.Item) WebDelivery {
+	_, contentType := policy.EffectiveDelivery(t.Attributes.DeliveryPolicy, s.Attributes.Delivery)
+	d := WebDelivery{
+		Number: i.Number, Attempts: i.Attempts, DueAt: i.DueAt, URL: s.Endpoint,
+		Request: notification.Request{TopicARN: t.ARN, SubscriptionARN: s.ARN, ContentType: contentType},
+	}
+	if i.Publication != nil {
+		d.Request.Notification, d.Request.Raw = i.Publication.Content(), s.Attributes.RawDelivery
+		return d
+	}
+	made := uint64(s.Confirmation.RequestedAt)
+	d.Request.Confirmation = &notification.Confirmation{
+		MessageID: identifier.NewConfirmationID(v.b.key, s.Number, made),
+		Token:     identifier.NewConfirmationToken(v.b.key, v.b.epoch, s.Number, made).String(),
+		Server:    s.Confirmation.Server, At: s.Confirmation.RequestedAt,
+	}
+	return d
 }

@@ -15,6 +15,22 @@ type Environment struct {
 	// Disk runs one write or sync of a store, whose name and purpose are for
 	// people. It may take its time, and it may fail instead.
 	Disk func(what string, write func() error) error
+	// Poster takes what topics have to say to subscribers on the web; nil: it waits.
+	Poster Poster
+}
+
+// Poster makes HTTP requests. Safe for concurrent use.
+type Poster interface {
+	// Post sends one POST request and returns the status of its answer. The error is not
+	// nil if there was no answer in time.
+	Post(ctx context.Context, request *Post) (status int, err error)
+}
+
+// Post is one POST request.
+type Post struct {
+	URL    string
+	Header [][2]string // names and values
+	Body   string
 }
 
 // Network is how a node listens and reaches the others. Addresses are host:port.

@@ -5,7 +5,8 @@
 // A Term, from the election that this node won to the loss of leadership, with its
 // parts: the group committer, which writes the entries of the log; the receives that
 // wait for messages; the confirmation of reads (ReadIndex); the log time; the
-// deadlines, move tasks and replays that need commands when nobody sends one.
+// deadlines, move tasks and replays that need commands when nobody sends one; the
+// deliveries over HTTP.
 //
 // # What it refuses to know
 //
@@ -48,6 +49,12 @@
 // that finds nothing waits (waiting_receives.go), costs neither disk nor processor
 // while it waits, and its empty answer is given after a read barrier. A send to its
 // queue takes it along into the log (piggybacked_receives.go).
+//
+// Deliveries over HTTP (outbox.go). The state has what is to be posted and when; the
+// leader posts and reports what came of it in a command, so that the next leader goes
+// on with what was not reported. Many reports share a command, one of which is proposed
+// at a time. One goroutine looks at a subscription when something of it has changed or is
+// due, so that nothing is done while nothing is.
 //
 // A restore replaces the state when nothing is in flight: RunExclusively.
 package leader

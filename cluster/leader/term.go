@@ -60,6 +60,8 @@ type Options struct {
 	ClocksKnown <-chan struct{}
 	// ClockStepMax is how far log time may step by the word of Clock alone.
 	ClockStepMax time.Duration
+	// Poster makes the deliveries over HTTP; nil: they wait.
+	Poster environment.Poster
 	// Jobs are what else the node does while it leads. They run from when clients
 	// are served until ctx ends, which End awaits.
 	Jobs []func(ctx context.Context, t *Term)
@@ -77,6 +79,7 @@ type Term struct {
 	deadlines *deadlines
 	moveTasks *stepRunner
 	replays   *stepRunner
+	outbox    *outboxRunner
 	version   atomic.Uint32 // format version of the state
 
 	// exclusive takes work to be done between this Term and the next one. It is
@@ -116,6 +119,7 @@ func Begin(ctx context.Context, options Options) *Term {
 	t.deadlines = newDeadlines(t)
 	t.moveTasks = newStepRunner(t, moveTasks)
 	t.replays = newStepRunner(t, replays)
+	t.outbox = newOutboxRunner(t)
 	t.running.Go(func() { t.committer.run(ctx) })
 	t.running.Go(func() { t.run(ctx) })
 	return t
@@ -141,6 +145,7 @@ func (t *Term) run(ctx context.Context) {
 	jobs.Go(func() { t.deadlines.run(ctx) })
 	jobs.Go(func() { t.moveTasks.run(ctx) })
 	jobs.Go(func() { t.replays.run(ctx) })
+	jobs.Go(func() { t.outbox.run(ctx) })
 	t.committer.open()
 	close(t.serving)
 	for _, job := range t.options.Jobs {
@@ -193,6 +198,8 @@ func (t *Term) Applied(deadline queue.Timestamp, version uint32, events []queue.
 			t.moveTasks.added.Notify()
 		case queue.ReplayAdded:
 			t.replays.added.Notify()
+		case queue.DeliveryAdded:
+			t.outbox.add(event.Subscription)
 		case queue.MessagesExpired:
 			t.options.Counters.Expired.Add(uint64(event.Count))
 		case queue.MessagesDeadLettered:

@@ -143,7 +143,7 @@ func TestMinimumVersion(t *testing.T) {
 		if number <= 3 {
 			want = 0 // a new cluster needs these to get to version 1
 		}
-		if number >= 40 || slices.Contains([]uint8{16, 24, 25, 26, 27, 28, 33}, number) {
+		if number >= 40 || slices.Contains([]uint8{16, 24, 25, 26, 27, 28, 33, 34}, number) {
 			want = 3 // topics, sessions, schedules
 		}
 		if got := MinimumVersion(cmd); got != want {

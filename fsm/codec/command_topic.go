@@ -1,9 +1,14 @@
 package codec
 
 import (
+	"fmt"
+	"math"
+
+	"github.com/seriatimq/seriatim/fsm/format"
 	"github.com/seriatimq/seriatim/fsm/fsmpb"
 	"github.com/seriatimq/seriatim/fsm/protobuf"
 	"github.com/seriatimq/seriatim/queue"
+	"github.com/seriatimq/seriatim/queue/attributes"
 )
 
 // createTopicMessage is the log form of cmd.
@@ -94,12 +99,19 @@ func subscribeMessage(cmd *queue.Subscribe) *fsmpb.Subscribe {
 		Owner:      cmd.Owner,
 		Principal:  cmd.Principal,
 		Attributes: protobuf.NameValues(cmd.Attributes),
+		Protocol:   uint32(cmd.Protocol),
+		Server:     cmd.Server,
 	}
 }
 
 // subscribeCommand is the inverse of subscribeMessage.
 func subscribeCommand(m *fsmpb.Subscribe) (*queue.Subscribe, error) {
+	if m.Protocol > math.MaxUint8 {
+		return nil, fmt.Errorf("%w: the protocol %d", format.ErrMalformed, m.Protocol)
+	}
 	return &queue.Subscribe{
+		Protocol:   attributes.Protocol(m.Protocol),
+		Server:     m.Server,
 		Topic:      m.Topic,
 		Endpoint:   m.Endpoint,
 		Owner:      m.Owner,
@@ -110,12 +122,12 @@ func subscribeCommand(m *fsmpb.Subscribe) (*queue.Subscribe, error) {
 
 // unsubscribeMessage is the log form of cmd.
 func unsubscribeMessage(cmd *queue.Unsubscribe) *fsmpb.Unsubscribe {
-	return &fsmpb.Unsubscribe{SubscriptionArn: cmd.SubscriptionARN}
+	return &fsmpb.Unsubscribe{SubscriptionArn: cmd.SubscriptionARN, Signed: cmd.Signed}
 }
 
 // unsubscribeCommand is the inverse of unsubscribeMessage.
 func unsubscribeCommand(m *fsmpb.Unsubscribe) (*queue.Unsubscribe, error) {
-	return &queue.Unsubscribe{SubscriptionARN: m.SubscriptionArn}, nil
+	return &queue.Unsubscribe{SubscriptionARN: m.SubscriptionArn, Signed: m.Signed}, nil
 }
 
 // setSubscriptionAttributesMessage is the log form of cmd.

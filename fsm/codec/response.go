@@ -74,7 +74,7 @@ func setResult(m *fsmpb.Response, result queue.Result) error {
 	case queue.TopicCreated:
 		m.Result = &fsmpb.Response_TopicCreated{TopicCreated: &fsmpb.TopicCreated{TopicArn: r.TopicARN}}
 	case queue.Subscribed:
-		m.Result = &fsmpb.Response_Subscribed{Subscribed: &fsmpb.Subscribed{SubscriptionArn: r.SubscriptionARN}}
+		m.Result = &fsmpb.Response_Subscribed{Subscribed: &fsmpb.Subscribed{SubscriptionArn: r.SubscriptionARN, Pending: r.Pending}}
 	case queue.Published:
 		m.Result = &fsmpb.Response_Published{Published: published(r)}
 	case queue.MessagesReplayed:
@@ -117,7 +117,7 @@ func queueResult(m *fsmpb.Response) (queue.Result, error) {
 	case *fsmpb.Response_TopicCreated:
 		return queue.TopicCreated{TopicARN: r.TopicCreated.TopicArn}, nil
 	case *fsmpb.Response_Subscribed:
-		return queue.Subscribed{SubscriptionARN: r.Subscribed.SubscriptionArn}, nil
+		return queue.Subscribed{SubscriptionARN: r.Subscribed.SubscriptionArn, Pending: r.Subscribed.Pending}, nil
 	case *fsmpb.Response_Published:
 		return queuePublished(r.Published)
 	case *fsmpb.Response_MessagesReplayed:

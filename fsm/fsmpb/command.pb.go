@@ -2036,6 +2036,8 @@ type Subscribe struct {
 	Owner         string                 `protobuf:"bytes,3,opt,name=owner" json:"owner,omitempty"`
 	Principal     string                 `protobuf:"bytes,4,opt,name=principal" json:"principal,omitempty"`
 	Attributes    []*NameValue           `protobuf:"bytes,5,rep,name=attributes" json:"attributes,omitempty"`
+	Protocol      uint32                 `protobuf:"varint,6,opt,name=protocol" json:"protocol,omitempty"` // 0: a queue
+	Server        string                 `protobuf:"bytes,7,opt,name=server" json:"server,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2105,9 +2107,24 @@ func (x *Subscribe) GetAttributes() []*NameValue {
 	return nil
 }
 
+func (x *Subscribe) GetProtocol() uint32 {
+	if x != nil {
+		return x.Protocol
+	}
+	return 0
+}
+
+func (x *Subscribe) GetServer() string {
+	if x != nil {
+		return x.Server
+	}
+	return ""
+}
+
 type Unsubscribe struct {
 	state           protoimpl.MessageState `protogen:"open.v1"`
 	SubscriptionArn string                 `protobuf:"bytes,1,opt,name=subscription_arn,json=subscriptionArn" json:"subscription_arn,omitempty"`
+	Signed          bool                   `protobuf:"varint,2,opt,name=signed" json:"signed,omitempty"`
 	unknownFields   protoimpl.UnknownFields
 	sizeCache       protoimpl.SizeCache
 }
@@ -2149,6 +2166,193 @@ func (x *Unsubscribe) GetSubscriptionArn() string {
 	return ""
 }
 
+func (x *Unsubscribe) GetSigned() bool {
+	if x != nil {
+		return x.Signed
+	}
+	return false
+}
+
+type ConfirmSubscription struct {
+	state                     protoimpl.MessageState `protogen:"open.v1"`
+	Topic                     string                 `protobuf:"bytes,1,opt,name=topic" json:"topic,omitempty"`
+	Token                     string                 `protobuf:"bytes,2,opt,name=token" json:"token,omitempty"`
+	Signed                    bool                   `protobuf:"varint,3,opt,name=signed" json:"signed,omitempty"`
+	AuthenticateOnUnsubscribe bool                   `protobuf:"varint,4,opt,name=authenticate_on_unsubscribe,json=authenticateOnUnsubscribe" json:"authenticate_on_unsubscribe,omitempty"`
+	unknownFields             protoimpl.UnknownFields
+	sizeCache                 protoimpl.SizeCache
+}
+
+func (x *ConfirmSubscription) Reset() {
+	*x = ConfirmSubscription{}
+	mi := &file_fsm_command_proto_msgTypes[35]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ConfirmSubscription) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ConfirmSubscription) ProtoMessage() {}
+
+func (x *ConfirmSubscription) ProtoReflect() protoreflect.Message {
+	mi := &file_fsm_command_proto_msgTypes[35]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ConfirmSubscription.ProtoReflect.Descriptor instead.
+func (*ConfirmSubscription) Descriptor() ([]byte, []int) {
+	return file_fsm_command_proto_rawDescGZIP(), []int{35}
+}
+
+func (x *ConfirmSubscription) GetTopic() string {
+	if x != nil {
+		return x.Topic
+	}
+	return ""
+}
+
+func (x *ConfirmSubscription) GetToken() string {
+	if x != nil {
+		return x.Token
+	}
+	return ""
+}
+
+func (x *ConfirmSubscription) GetSigned() bool {
+	if x != nil {
+		return x.Signed
+	}
+	return false
+}
+
+func (x *ConfirmSubscription) GetAuthenticateOnUnsubscribe() bool {
+	if x != nil {
+		return x.AuthenticateOnUnsubscribe
+	}
+	return false
+}
+
+type ReportDeliveries struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Reports       []*DeliveryReport      `protobuf:"bytes,1,rep,name=reports" json:"reports,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ReportDeliveries) Reset() {
+	*x = ReportDeliveries{}
+	mi := &file_fsm_command_proto_msgTypes[36]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ReportDeliveries) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ReportDeliveries) ProtoMessage() {}
+
+func (x *ReportDeliveries) ProtoReflect() protoreflect.Message {
+	mi := &file_fsm_command_proto_msgTypes[36]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ReportDeliveries.ProtoReflect.Descriptor instead.
+func (*ReportDeliveries) Descriptor() ([]byte, []int) {
+	return file_fsm_command_proto_rawDescGZIP(), []int{36}
+}
+
+func (x *ReportDeliveries) GetReports() []*DeliveryReport {
+	if x != nil {
+		return x.Reports
+	}
+	return nil
+}
+
+type DeliveryReport struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Subscription  uint64                 `protobuf:"varint,1,opt,name=subscription" json:"subscription,omitempty"`
+	Number        uint64                 `protobuf:"varint,2,opt,name=number" json:"number,omitempty"`
+	Attempts      uint32                 `protobuf:"varint,3,opt,name=attempts" json:"attempts,omitempty"`
+	Outcome       uint32                 `protobuf:"varint,4,opt,name=outcome" json:"outcome,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DeliveryReport) Reset() {
+	*x = DeliveryReport{}
+	mi := &file_fsm_command_proto_msgTypes[37]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DeliveryReport) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DeliveryReport) ProtoMessage() {}
+
+func (x *DeliveryReport) ProtoReflect() protoreflect.Message {
+	mi := &file_fsm_command_proto_msgTypes[37]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DeliveryReport.ProtoReflect.Descriptor instead.
+func (*DeliveryReport) Descriptor() ([]byte, []int) {
+	return file_fsm_command_proto_rawDescGZIP(), []int{37}
+}
+
+func (x *DeliveryReport) GetSubscription() uint64 {
+	if x != nil {
+		return x.Subscription
+	}
+	return 0
+}
+
+func (x *DeliveryReport) GetNumber() uint64 {
+	if x != nil {
+		return x.Number
+	}
+	return 0
+}
+
+func (x *DeliveryReport) GetAttempts() uint32 {
+	if x != nil {
+		return x.Attempts
+	}
+	return 0
+}
+
+func (x *DeliveryReport) GetOutcome() uint32 {
+	if x != nil {
+		return x.Outcome
+	}
+	return 0
+}
+
 type SetSubscriptionAttributes struct {
 	state           protoimpl.MessageState `protogen:"open.v1"`
 	SubscriptionArn string                 `protobuf:"bytes,1,opt,name=subscription_arn,json=subscriptionArn" json:"subscription_arn,omitempty"`
@@ -2159,7 +2363,7 @@ type SetSubscriptionAttributes struct {
 
 func (x *SetSubscriptionAttributes) Reset() {
 	*x = SetSubscriptionAttributes{}
-	mi := &file_fsm_command_proto_msgTypes[35]
+	mi := &file_fsm_command_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2171,7 +2375,7 @@ func (x *SetSubscriptionAttributes) String() string {
 func (*SetSubscriptionAttributes) ProtoMessage() {}
 
 func (x *SetSubscriptionAttributes) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[35]
+	mi := &file_fsm_command_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2184,7 +2388,7 @@ func (x *SetSubscriptionAttributes) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetSubscriptionAttributes.ProtoReflect.Descriptor instead.
 func (*SetSubscriptionAttributes) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{35}
+	return file_fsm_command_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *SetSubscriptionAttributes) GetSubscriptionArn() string {
@@ -2215,7 +2419,7 @@ type Publish struct {
 
 func (x *Publish) Reset() {
 	*x = Publish{}
-	mi := &file_fsm_command_proto_msgTypes[36]
+	mi := &file_fsm_command_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2227,7 +2431,7 @@ func (x *Publish) String() string {
 func (*Publish) ProtoMessage() {}
 
 func (x *Publish) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[36]
+	mi := &file_fsm_command_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2240,7 +2444,7 @@ func (x *Publish) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Publish.ProtoReflect.Descriptor instead.
 func (*Publish) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{36}
+	return file_fsm_command_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *Publish) GetTopic() string {
@@ -2299,7 +2503,7 @@ type PublishEntry struct {
 
 func (x *PublishEntry) Reset() {
 	*x = PublishEntry{}
-	mi := &file_fsm_command_proto_msgTypes[37]
+	mi := &file_fsm_command_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2311,7 +2515,7 @@ func (x *PublishEntry) String() string {
 func (*PublishEntry) ProtoMessage() {}
 
 func (x *PublishEntry) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[37]
+	mi := &file_fsm_command_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2324,7 +2528,7 @@ func (x *PublishEntry) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PublishEntry.ProtoReflect.Descriptor instead.
 func (*PublishEntry) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{37}
+	return file_fsm_command_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *PublishEntry) GetMessage() string {
@@ -2379,7 +2583,7 @@ type ReplayMessages struct {
 
 func (x *ReplayMessages) Reset() {
 	*x = ReplayMessages{}
-	mi := &file_fsm_command_proto_msgTypes[38]
+	mi := &file_fsm_command_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2391,7 +2595,7 @@ func (x *ReplayMessages) String() string {
 func (*ReplayMessages) ProtoMessage() {}
 
 func (x *ReplayMessages) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[38]
+	mi := &file_fsm_command_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2404,7 +2608,7 @@ func (x *ReplayMessages) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReplayMessages.ProtoReflect.Descriptor instead.
 func (*ReplayMessages) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{38}
+	return file_fsm_command_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *ReplayMessages) GetSubscription() uint64 {
@@ -2432,7 +2636,7 @@ type CancelScheduled struct {
 
 func (x *CancelScheduled) Reset() {
 	*x = CancelScheduled{}
-	mi := &file_fsm_command_proto_msgTypes[39]
+	mi := &file_fsm_command_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2444,7 +2648,7 @@ func (x *CancelScheduled) String() string {
 func (*CancelScheduled) ProtoMessage() {}
 
 func (x *CancelScheduled) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[39]
+	mi := &file_fsm_command_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2457,7 +2661,7 @@ func (x *CancelScheduled) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelScheduled.ProtoReflect.Descriptor instead.
 func (*CancelScheduled) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{39}
+	return file_fsm_command_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *CancelScheduled) GetQueue() string {
@@ -2492,7 +2696,7 @@ type AcceptSession struct {
 
 func (x *AcceptSession) Reset() {
 	*x = AcceptSession{}
-	mi := &file_fsm_command_proto_msgTypes[40]
+	mi := &file_fsm_command_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2504,7 +2708,7 @@ func (x *AcceptSession) String() string {
 func (*AcceptSession) ProtoMessage() {}
 
 func (x *AcceptSession) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[40]
+	mi := &file_fsm_command_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2517,7 +2721,7 @@ func (x *AcceptSession) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AcceptSession.ProtoReflect.Descriptor instead.
 func (*AcceptSession) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{40}
+	return file_fsm_command_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *AcceptSession) GetQueue() string {
@@ -2552,7 +2756,7 @@ type RenewSession struct {
 
 func (x *RenewSession) Reset() {
 	*x = RenewSession{}
-	mi := &file_fsm_command_proto_msgTypes[41]
+	mi := &file_fsm_command_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2564,7 +2768,7 @@ func (x *RenewSession) String() string {
 func (*RenewSession) ProtoMessage() {}
 
 func (x *RenewSession) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[41]
+	mi := &file_fsm_command_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2577,7 +2781,7 @@ func (x *RenewSession) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenewSession.ProtoReflect.Descriptor instead.
 func (*RenewSession) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{41}
+	return file_fsm_command_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *RenewSession) GetQueue() string {
@@ -2611,7 +2815,7 @@ type ReleaseSession struct {
 
 func (x *ReleaseSession) Reset() {
 	*x = ReleaseSession{}
-	mi := &file_fsm_command_proto_msgTypes[42]
+	mi := &file_fsm_command_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2623,7 +2827,7 @@ func (x *ReleaseSession) String() string {
 func (*ReleaseSession) ProtoMessage() {}
 
 func (x *ReleaseSession) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[42]
+	mi := &file_fsm_command_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2636,7 +2840,7 @@ func (x *ReleaseSession) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseSession.ProtoReflect.Descriptor instead.
 func (*ReleaseSession) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{42}
+	return file_fsm_command_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *ReleaseSession) GetQueue() string {
@@ -2665,7 +2869,7 @@ type SetSessionState struct {
 
 func (x *SetSessionState) Reset() {
 	*x = SetSessionState{}
-	mi := &file_fsm_command_proto_msgTypes[43]
+	mi := &file_fsm_command_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2677,7 +2881,7 @@ func (x *SetSessionState) String() string {
 func (*SetSessionState) ProtoMessage() {}
 
 func (x *SetSessionState) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[43]
+	mi := &file_fsm_command_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2690,7 +2894,7 @@ func (x *SetSessionState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetSessionState.ProtoReflect.Descriptor instead.
 func (*SetSessionState) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{43}
+	return file_fsm_command_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *SetSessionState) GetQueue() string {
@@ -2725,7 +2929,7 @@ type Defer struct {
 
 func (x *Defer) Reset() {
 	*x = Defer{}
-	mi := &file_fsm_command_proto_msgTypes[44]
+	mi := &file_fsm_command_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2737,7 +2941,7 @@ func (x *Defer) String() string {
 func (*Defer) ProtoMessage() {}
 
 func (x *Defer) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[44]
+	mi := &file_fsm_command_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2750,7 +2954,7 @@ func (x *Defer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Defer.ProtoReflect.Descriptor instead.
 func (*Defer) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{44}
+	return file_fsm_command_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *Defer) GetQueue() string {
@@ -2787,7 +2991,7 @@ type ReceiveDeferred struct {
 
 func (x *ReceiveDeferred) Reset() {
 	*x = ReceiveDeferred{}
-	mi := &file_fsm_command_proto_msgTypes[45]
+	mi := &file_fsm_command_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2799,7 +3003,7 @@ func (x *ReceiveDeferred) String() string {
 func (*ReceiveDeferred) ProtoMessage() {}
 
 func (x *ReceiveDeferred) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[45]
+	mi := &file_fsm_command_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2812,7 +3016,7 @@ func (x *ReceiveDeferred) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReceiveDeferred.ProtoReflect.Descriptor instead.
 func (*ReceiveDeferred) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{45}
+	return file_fsm_command_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *ReceiveDeferred) GetQueue() string {
@@ -2861,7 +3065,7 @@ type DeadLetter struct {
 
 func (x *DeadLetter) Reset() {
 	*x = DeadLetter{}
-	mi := &file_fsm_command_proto_msgTypes[46]
+	mi := &file_fsm_command_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2873,7 +3077,7 @@ func (x *DeadLetter) String() string {
 func (*DeadLetter) ProtoMessage() {}
 
 func (x *DeadLetter) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[46]
+	mi := &file_fsm_command_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2886,7 +3090,7 @@ func (x *DeadLetter) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeadLetter.ProtoReflect.Descriptor instead.
 func (*DeadLetter) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{46}
+	return file_fsm_command_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *DeadLetter) GetQueue() string {
@@ -2921,7 +3125,7 @@ type DeadLetterEntry struct {
 
 func (x *DeadLetterEntry) Reset() {
 	*x = DeadLetterEntry{}
-	mi := &file_fsm_command_proto_msgTypes[47]
+	mi := &file_fsm_command_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2933,7 +3137,7 @@ func (x *DeadLetterEntry) String() string {
 func (*DeadLetterEntry) ProtoMessage() {}
 
 func (x *DeadLetterEntry) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[47]
+	mi := &file_fsm_command_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2946,7 +3150,7 @@ func (x *DeadLetterEntry) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeadLetterEntry.ProtoReflect.Descriptor instead.
 func (*DeadLetterEntry) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{47}
+	return file_fsm_command_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *DeadLetterEntry) GetHandle() string {
@@ -2982,7 +3186,7 @@ type ForgetDeduplication struct {
 
 func (x *ForgetDeduplication) Reset() {
 	*x = ForgetDeduplication{}
-	mi := &file_fsm_command_proto_msgTypes[48]
+	mi := &file_fsm_command_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2994,7 +3198,7 @@ func (x *ForgetDeduplication) String() string {
 func (*ForgetDeduplication) ProtoMessage() {}
 
 func (x *ForgetDeduplication) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[48]
+	mi := &file_fsm_command_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3007,7 +3211,7 @@ func (x *ForgetDeduplication) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ForgetDeduplication.ProtoReflect.Descriptor instead.
 func (*ForgetDeduplication) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{48}
+	return file_fsm_command_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *ForgetDeduplication) GetQueue() string {
@@ -3048,7 +3252,7 @@ type ReleaseGroup struct {
 
 func (x *ReleaseGroup) Reset() {
 	*x = ReleaseGroup{}
-	mi := &file_fsm_command_proto_msgTypes[49]
+	mi := &file_fsm_command_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3060,7 +3264,7 @@ func (x *ReleaseGroup) String() string {
 func (*ReleaseGroup) ProtoMessage() {}
 
 func (x *ReleaseGroup) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[49]
+	mi := &file_fsm_command_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3073,7 +3277,7 @@ func (x *ReleaseGroup) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseGroup.ProtoReflect.Descriptor instead.
 func (*ReleaseGroup) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{49}
+	return file_fsm_command_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *ReleaseGroup) GetQueue() string {
@@ -3247,7 +3451,7 @@ const file_fsm_command_proto_rawDesc = "" +
 	"\x06remove\x18\x03 \x01(\bR\x06remove\x12\x1f\n" +
 	"\vaccount_ids\x18\x04 \x03(\tR\n" +
 	"accountIds\x12\x18\n" +
-	"\aactions\x18\x05 \x03(\tR\aactions\"\xaa\x01\n" +
+	"\aactions\x18\x05 \x03(\tR\aactions\"\xde\x01\n" +
 	"\tSubscribe\x12\x14\n" +
 	"\x05topic\x18\x01 \x01(\tR\x05topic\x12\x1a\n" +
 	"\bendpoint\x18\x02 \x01(\tR\bendpoint\x12\x14\n" +
@@ -3255,9 +3459,24 @@ const file_fsm_command_proto_rawDesc = "" +
 	"\tprincipal\x18\x04 \x01(\tR\tprincipal\x127\n" +
 	"\n" +
 	"attributes\x18\x05 \x03(\v2\x17.seriatim.fsm.NameValueR\n" +
-	"attributes\"8\n" +
+	"attributes\x12\x1a\n" +
+	"\bprotocol\x18\x06 \x01(\rR\bprotocol\x12\x16\n" +
+	"\x06server\x18\a \x01(\tR\x06server\"P\n" +
 	"\vUnsubscribe\x12)\n" +
-	"\x10subscription_arn\x18\x01 \x01(\tR\x0fsubscriptionArn\"\x7f\n" +
+	"\x10subscription_arn\x18\x01 \x01(\tR\x0fsubscriptionArn\x12\x16\n" +
+	"\x06signed\x18\x02 \x01(\bR\x06signed\"\x99\x01\n" +
+	"\x13ConfirmSubscription\x12\x14\n" +
+	"\x05topic\x18\x01 \x01(\tR\x05topic\x12\x14\n" +
+	"\x05token\x18\x02 \x01(\tR\x05token\x12\x16\n" +
+	"\x06signed\x18\x03 \x01(\bR\x06signed\x12>\n" +
+	"\x1bauthenticate_on_unsubscribe\x18\x04 \x01(\bR\x19authenticateOnUnsubscribe\"J\n" +
+	"\x10ReportDeliveries\x126\n" +
+	"\areports\x18\x01 \x03(\v2\x1c.seriatim.fsm.DeliveryReportR\areports\"\x82\x01\n" +
+	"\x0eDeliveryReport\x12\"\n" +
+	"\fsubscription\x18\x01 \x01(\x04R\fsubscription\x12\x16\n" +
+	"\x06number\x18\x02 \x01(\x04R\x06number\x12\x1a\n" +
+	"\battempts\x18\x03 \x01(\rR\battempts\x12\x18\n" +
+	"\aoutcome\x18\x04 \x01(\rR\aoutcome\"\x7f\n" +
 	"\x19SetSubscriptionAttributes\x12)\n" +
 	"\x10subscription_arn\x18\x01 \x01(\tR\x0fsubscriptionArn\x127\n" +
 	"\n" +
@@ -3342,7 +3561,7 @@ func file_fsm_command_proto_rawDescGZIP() []byte {
 	return file_fsm_command_proto_rawDescData
 }
 
-var file_fsm_command_proto_msgTypes = make([]protoimpl.MessageInfo, 50)
+var file_fsm_command_proto_msgTypes = make([]protoimpl.MessageInfo, 53)
 var file_fsm_command_proto_goTypes = []any{
 	(*AdvanceClock)(nil),              // 0: seriatim.fsm.AdvanceClock
 	(*SetFormatVersion)(nil),          // 1: seriatim.fsm.SetFormatVersion
@@ -3379,21 +3598,24 @@ var file_fsm_command_proto_goTypes = []any{
 	(*SetTopicPolicy)(nil),            // 32: seriatim.fsm.SetTopicPolicy
 	(*Subscribe)(nil),                 // 33: seriatim.fsm.Subscribe
 	(*Unsubscribe)(nil),               // 34: seriatim.fsm.Unsubscribe
-	(*SetSubscriptionAttributes)(nil), // 35: seriatim.fsm.SetSubscriptionAttributes
-	(*Publish)(nil),                   // 36: seriatim.fsm.Publish
-	(*PublishEntry)(nil),              // 37: seriatim.fsm.PublishEntry
-	(*ReplayMessages)(nil),            // 38: seriatim.fsm.ReplayMessages
-	(*CancelScheduled)(nil),           // 39: seriatim.fsm.CancelScheduled
-	(*AcceptSession)(nil),             // 40: seriatim.fsm.AcceptSession
-	(*RenewSession)(nil),              // 41: seriatim.fsm.RenewSession
-	(*ReleaseSession)(nil),            // 42: seriatim.fsm.ReleaseSession
-	(*SetSessionState)(nil),           // 43: seriatim.fsm.SetSessionState
-	(*Defer)(nil),                     // 44: seriatim.fsm.Defer
-	(*ReceiveDeferred)(nil),           // 45: seriatim.fsm.ReceiveDeferred
-	(*DeadLetter)(nil),                // 46: seriatim.fsm.DeadLetter
-	(*DeadLetterEntry)(nil),           // 47: seriatim.fsm.DeadLetterEntry
-	(*ForgetDeduplication)(nil),       // 48: seriatim.fsm.ForgetDeduplication
-	(*ReleaseGroup)(nil),              // 49: seriatim.fsm.ReleaseGroup
+	(*ConfirmSubscription)(nil),       // 35: seriatim.fsm.ConfirmSubscription
+	(*ReportDeliveries)(nil),          // 36: seriatim.fsm.ReportDeliveries
+	(*DeliveryReport)(nil),            // 37: seriatim.fsm.DeliveryReport
+	(*SetSubscriptionAttributes)(nil), // 38: seriatim.fsm.SetSubscriptionAttributes
+	(*Publish)(nil),                   // 39: seriatim.fsm.Publish
+	(*PublishEntry)(nil),              // 40: seriatim.fsm.PublishEntry
+	(*ReplayMessages)(nil),            // 41: seriatim.fsm.ReplayMessages
+	(*CancelScheduled)(nil),           // 42: seriatim.fsm.CancelScheduled
+	(*AcceptSession)(nil),             // 43: seriatim.fsm.AcceptSession
+	(*RenewSession)(nil),              // 44: seriatim.fsm.RenewSession
+	(*ReleaseSession)(nil),            // 45: seriatim.fsm.ReleaseSession
+	(*SetSessionState)(nil),           // 46: seriatim.fsm.SetSessionState
+	(*Defer)(nil),                     // 47: seriatim.fsm.Defer
+	(*ReceiveDeferred)(nil),           // 48: seriatim.fsm.ReceiveDeferred
+	(*DeadLetter)(nil),                // 49: seriatim.fsm.DeadLetter
+	(*DeadLetterEntry)(nil),           // 50: seriatim.fsm.DeadLetterEntry
+	(*ForgetDeduplication)(nil),       // 51: seriatim.fsm.ForgetDeduplication
+	(*ReleaseGroup)(nil),              // 52: seriatim.fsm.ReleaseGroup
 }
 var file_fsm_command_proto_depIdxs = []int32{
 	4,  // 0: seriatim.fsm.Audit.reports:type_name -> seriatim.fsm.AuditReport
@@ -3419,21 +3641,22 @@ var file_fsm_command_proto_depIdxs = []int32{
 	5,  // 20: seriatim.fsm.SetTopicAttributes.attributes:type_name -> seriatim.fsm.NameValue
 	5,  // 21: seriatim.fsm.SetTopicTags.set:type_name -> seriatim.fsm.NameValue
 	5,  // 22: seriatim.fsm.Subscribe.attributes:type_name -> seriatim.fsm.NameValue
-	5,  // 23: seriatim.fsm.SetSubscriptionAttributes.attributes:type_name -> seriatim.fsm.NameValue
-	37, // 24: seriatim.fsm.Publish.entries:type_name -> seriatim.fsm.PublishEntry
-	17, // 25: seriatim.fsm.PublishEntry.attributes:type_name -> seriatim.fsm.MessageAttribute
-	20, // 26: seriatim.fsm.RenewSession.session:type_name -> seriatim.fsm.SessionRef
-	20, // 27: seriatim.fsm.ReleaseSession.session:type_name -> seriatim.fsm.SessionRef
-	20, // 28: seriatim.fsm.SetSessionState.session:type_name -> seriatim.fsm.SessionRef
-	20, // 29: seriatim.fsm.Defer.session:type_name -> seriatim.fsm.SessionRef
-	20, // 30: seriatim.fsm.ReceiveDeferred.session:type_name -> seriatim.fsm.SessionRef
-	20, // 31: seriatim.fsm.DeadLetter.session:type_name -> seriatim.fsm.SessionRef
-	47, // 32: seriatim.fsm.DeadLetter.entries:type_name -> seriatim.fsm.DeadLetterEntry
-	33, // [33:33] is the sub-list for method output_type
-	33, // [33:33] is the sub-list for method input_type
-	33, // [33:33] is the sub-list for extension type_name
-	33, // [33:33] is the sub-list for extension extendee
-	0,  // [0:33] is the sub-list for field type_name
+	37, // 23: seriatim.fsm.ReportDeliveries.reports:type_name -> seriatim.fsm.DeliveryReport
+	5,  // 24: seriatim.fsm.SetSubscriptionAttributes.attributes:type_name -> seriatim.fsm.NameValue
+	40, // 25: seriatim.fsm.Publish.entries:type_name -> seriatim.fsm.PublishEntry
+	17, // 26: seriatim.fsm.PublishEntry.attributes:type_name -> seriatim.fsm.MessageAttribute
+	20, // 27: seriatim.fsm.RenewSession.session:type_name -> seriatim.fsm.SessionRef
+	20, // 28: seriatim.fsm.ReleaseSession.session:type_name -> seriatim.fsm.SessionRef
+	20, // 29: seriatim.fsm.SetSessionState.session:type_name -> seriatim.fsm.SessionRef
+	20, // 30: seriatim.fsm.Defer.session:type_name -> seriatim.fsm.SessionRef
+	20, // 31: seriatim.fsm.ReceiveDeferred.session:type_name -> seriatim.fsm.SessionRef
+	20, // 32: seriatim.fsm.DeadLetter.session:type_name -> seriatim.fsm.SessionRef
+	50, // 33: seriatim.fsm.DeadLetter.entries:type_name -> seriatim.fsm.DeadLetterEntry
+	34, // [34:34] is the sub-list for method output_type
+	34, // [34:34] is the sub-list for method input_type
+	34, // [34:34] is the sub-list for extension type_name
+	34, // [34:34] is the sub-list for extension extendee
+	0,  // [0:34] is the sub-list for field type_name
 }
 
 func init() { file_fsm_command_proto_init() }
@@ -3447,7 +3670,7 @@ func file_fsm_command_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_fsm_command_proto_rawDesc), len(file_fsm_command_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   50,
+			NumMessages:   53,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

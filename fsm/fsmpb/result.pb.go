@@ -988,6 +988,7 @@ func (x *TopicCreated) GetTopicArn() string {
 type Subscribed struct {
 	state           protoimpl.MessageState `protogen:"open.v1"`
 	SubscriptionArn string                 `protobuf:"bytes,1,opt,name=subscription_arn,json=subscriptionArn" json:"subscription_arn,omitempty"`
+	Pending         bool                   `protobuf:"varint,2,opt,name=pending" json:"pending,omitempty"`
 	unknownFields   protoimpl.UnknownFields
 	sizeCache       protoimpl.SizeCache
 }
@@ -1027,6 +1028,13 @@ func (x *Subscribed) GetSubscriptionArn() string {
 		return x.SubscriptionArn
 	}
 	return ""
+}
+
+func (x *Subscribed) GetPending() bool {
+	if x != nil {
+		return x.Pending
+	}
+	return false
 }
 
 type Published struct {
@@ -1377,10 +1385,11 @@ const file_fsm_result_proto_rawDesc = "" +
 	"\x05moved\x18\x01 \x01(\x03R\x05moved\x12\x18\n" +
 	"\arunning\x18\x02 \x01(\bR\arunning\"+\n" +
 	"\fTopicCreated\x12\x1b\n" +
-	"\ttopic_arn\x18\x01 \x01(\tR\btopicArn\"7\n" +
+	"\ttopic_arn\x18\x01 \x01(\tR\btopicArn\"Q\n" +
 	"\n" +
 	"Subscribed\x12)\n" +
-	"\x10subscription_arn\x18\x01 \x01(\tR\x0fsubscriptionArn\"C\n" +
+	"\x10subscription_arn\x18\x01 \x01(\tR\x0fsubscriptionArn\x12\x18\n" +
+	"\apending\x18\x02 \x01(\bR\apending\"C\n" +
 	"\tPublished\x126\n" +
 	"\aentries\x18\x01 \x03(\v2\x1c.seriatim.fsm.PublishedEntryR\aentries\"\x8a\x01\n" +
 	"\x0ePublishedEntry\x12\x1d\n" +

@@ -109,7 +109,8 @@ type SnapshotEnd struct {
 	Topics           uint64                 `protobuf:"varint,8,opt,name=topics" json:"topics,omitempty"` // from format version 3, with the next two
 	Subscriptions    uint64                 `protobuf:"varint,9,opt,name=subscriptions" json:"subscriptions,omitempty"`
 	Publications     uint64                 `protobuf:"varint,10,opt,name=publications" json:"publications,omitempty"`
-	Archived         uint64                 `protobuf:"varint,11,opt,name=archived" json:"archived,omitempty"` // from format version 3
+	Archived         uint64                 `protobuf:"varint,11,opt,name=archived" json:"archived,omitempty"`     // from format version 3
+	Deliveries       uint64                 `protobuf:"varint,12,opt,name=deliveries" json:"deliveries,omitempty"` // from format version 3
 	Sessions         uint64                 `protobuf:"varint,20,opt,name=sessions" json:"sessions,omitempty"`
 	unknownFields    protoimpl.UnknownFields
 	sizeCache        protoimpl.SizeCache
@@ -218,6 +219,13 @@ func (x *SnapshotEnd) GetPublications() uint64 {
 func (x *SnapshotEnd) GetArchived() uint64 {
 	if x != nil {
 		return x.Archived
+	}
+	return 0
+}
+
+func (x *SnapshotEnd) GetDeliveries() uint64 {
+	if x != nil {
+		return x.Deliveries
 	}
 	return 0
 }
@@ -2052,21 +2060,28 @@ func (x *ArchivePolicy) GetDays() int64 {
 }
 
 type SubscriptionRecord struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Number        uint64                 `protobuf:"varint,1,opt,name=number" json:"number,omitempty"`
-	Id            []byte                 `protobuf:"bytes,2,opt,name=id" json:"id,omitempty"`
-	Endpoint      string                 `protobuf:"bytes,3,opt,name=endpoint" json:"endpoint,omitempty"`
-	Owner         string                 `protobuf:"bytes,4,opt,name=owner" json:"owner,omitempty"`
-	Principal     string                 `protobuf:"bytes,5,opt,name=principal" json:"principal,omitempty"`
-	RawDelivery   bool                   `protobuf:"varint,6,opt,name=raw_delivery,json=rawDelivery" json:"raw_delivery,omitempty"`
-	FilterPolicy  string                 `protobuf:"bytes,7,opt,name=filter_policy,json=filterPolicy" json:"filter_policy,omitempty"`
-	FilterScope   uint32                 `protobuf:"varint,8,opt,name=filter_scope,json=filterScope" json:"filter_scope,omitempty"`
-	DeadLetter    *DeadLetterPolicy      `protobuf:"bytes,9,opt,name=dead_letter,json=deadLetter" json:"dead_letter,omitempty"`
-	Replay        *ReplayPolicy          `protobuf:"bytes,10,opt,name=replay" json:"replay,omitempty"`
-	ReplayStatus  uint32                 `protobuf:"varint,11,opt,name=replay_status,json=replayStatus" json:"replay_status,omitempty"`
-	ReplayNext    uint64                 `protobuf:"varint,12,opt,name=replay_next,json=replayNext" json:"replay_next,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	state        protoimpl.MessageState `protogen:"open.v1"`
+	Number       uint64                 `protobuf:"varint,1,opt,name=number" json:"number,omitempty"`
+	Id           []byte                 `protobuf:"bytes,2,opt,name=id" json:"id,omitempty"`
+	Endpoint     string                 `protobuf:"bytes,3,opt,name=endpoint" json:"endpoint,omitempty"`
+	Owner        string                 `protobuf:"bytes,4,opt,name=owner" json:"owner,omitempty"`
+	Principal    string                 `protobuf:"bytes,5,opt,name=principal" json:"principal,omitempty"`
+	RawDelivery  bool                   `protobuf:"varint,6,opt,name=raw_delivery,json=rawDelivery" json:"raw_delivery,omitempty"`
+	FilterPolicy string                 `protobuf:"bytes,7,opt,name=filter_policy,json=filterPolicy" json:"filter_policy,omitempty"`
+	FilterScope  uint32                 `protobuf:"varint,8,opt,name=filter_scope,json=filterScope" json:"filter_scope,omitempty"`
+	DeadLetter   *DeadLetterPolicy      `protobuf:"bytes,9,opt,name=dead_letter,json=deadLetter" json:"dead_letter,omitempty"`
+	Replay       *ReplayPolicy          `protobuf:"bytes,10,opt,name=replay" json:"replay,omitempty"`
+	ReplayStatus uint32                 `protobuf:"varint,11,opt,name=replay_status,json=replayStatus" json:"replay_status,omitempty"`
+	ReplayNext   uint64                 `protobuf:"varint,12,opt,name=replay_next,json=replayNext" json:"replay_next,omitempty"`
+	// Of those whose endpoint is a URL.
+	Protocol                uint32 `protobuf:"varint,13,opt,name=protocol" json:"protocol,omitempty"`
+	DeliveryPolicy          string `protobuf:"bytes,14,opt,name=delivery_policy,json=deliveryPolicy" json:"delivery_policy,omitempty"`
+	ConfirmationRequestedAt int64  `protobuf:"varint,15,opt,name=confirmation_requested_at,json=confirmationRequestedAt" json:"confirmation_requested_at,omitempty"`
+	Server                  string `protobuf:"bytes,16,opt,name=server" json:"server,omitempty"`
+	ConfirmationSigned      bool   `protobuf:"varint,17,opt,name=confirmation_signed,json=confirmationSigned" json:"confirmation_signed,omitempty"`
+	SignedUnsubscribe       bool   `protobuf:"varint,18,opt,name=signed_unsubscribe,json=signedUnsubscribe" json:"signed_unsubscribe,omitempty"`
+	unknownFields           protoimpl.UnknownFields
+	sizeCache               protoimpl.SizeCache
 }
 
 func (x *SubscriptionRecord) Reset() {
@@ -2183,6 +2198,133 @@ func (x *SubscriptionRecord) GetReplayNext() uint64 {
 	return 0
 }
 
+func (x *SubscriptionRecord) GetProtocol() uint32 {
+	if x != nil {
+		return x.Protocol
+	}
+	return 0
+}
+
+func (x *SubscriptionRecord) GetDeliveryPolicy() string {
+	if x != nil {
+		return x.DeliveryPolicy
+	}
+	return ""
+}
+
+func (x *SubscriptionRecord) GetConfirmationRequestedAt() int64 {
+	if x != nil {
+		return x.ConfirmationRequestedAt
+	}
+	return 0
+}
+
+func (x *SubscriptionRecord) GetServer() string {
+	if x != nil {
+		return x.Server
+	}
+	return ""
+}
+
+func (x *SubscriptionRecord) GetConfirmationSigned() bool {
+	if x != nil {
+		return x.ConfirmationSigned
+	}
+	return false
+}
+
+func (x *SubscriptionRecord) GetSignedUnsubscribe() bool {
+	if x != nil {
+		return x.SignedUnsubscribe
+	}
+	return false
+}
+
+// OutboxRecord is one delivery over HTTP that is not done.
+type OutboxRecord struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Subscription  uint64                 `protobuf:"varint,1,opt,name=subscription" json:"subscription,omitempty"`
+	Number        uint64                 `protobuf:"varint,2,opt,name=number" json:"number,omitempty"` // zero: a request to confirm
+	PublicationId []byte                 `protobuf:"bytes,3,opt,name=publication_id,json=publicationId" json:"publication_id,omitempty"`
+	Publication   *Publication           `protobuf:"bytes,4,opt,name=publication" json:"publication,omitempty"` // unless an earlier record of the snapshot has it
+	Attempts      uint32                 `protobuf:"varint,5,opt,name=attempts" json:"attempts,omitempty"`
+	DueAt         int64                  `protobuf:"varint,6,opt,name=due_at,json=dueAt" json:"due_at,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *OutboxRecord) Reset() {
+	*x = OutboxRecord{}
+	mi := &file_fsm_snapshot_proto_msgTypes[21]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *OutboxRecord) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*OutboxRecord) ProtoMessage() {}
+
+func (x *OutboxRecord) ProtoReflect() protoreflect.Message {
+	mi := &file_fsm_snapshot_proto_msgTypes[21]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use OutboxRecord.ProtoReflect.Descriptor instead.
+func (*OutboxRecord) Descriptor() ([]byte, []int) {
+	return file_fsm_snapshot_proto_rawDescGZIP(), []int{21}
+}
+
+func (x *OutboxRecord) GetSubscription() uint64 {
+	if x != nil {
+		return x.Subscription
+	}
+	return 0
+}
+
+func (x *OutboxRecord) GetNumber() uint64 {
+	if x != nil {
+		return x.Number
+	}
+	return 0
+}
+
+func (x *OutboxRecord) GetPublicationId() []byte {
+	if x != nil {
+		return x.PublicationId
+	}
+	return nil
+}
+
+func (x *OutboxRecord) GetPublication() *Publication {
+	if x != nil {
+		return x.Publication
+	}
+	return nil
+}
+
+func (x *OutboxRecord) GetAttempts() uint32 {
+	if x != nil {
+		return x.Attempts
+	}
+	return 0
+}
+
+func (x *OutboxRecord) GetDueAt() int64 {
+	if x != nil {
+		return x.DueAt
+	}
+	return 0
+}
+
 // DeadLetterPolicy is the redrive policy of a subscription.
 type DeadLetterPolicy struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -2194,7 +2336,7 @@ type DeadLetterPolicy struct {
 
 func (x *DeadLetterPolicy) Reset() {
 	*x = DeadLetterPolicy{}
-	mi := &file_fsm_snapshot_proto_msgTypes[21]
+	mi := &file_fsm_snapshot_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2206,7 +2348,7 @@ func (x *DeadLetterPolicy) String() string {
 func (*DeadLetterPolicy) ProtoMessage() {}
 
 func (x *DeadLetterPolicy) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_snapshot_proto_msgTypes[21]
+	mi := &file_fsm_snapshot_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2219,7 +2361,7 @@ func (x *DeadLetterPolicy) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeadLetterPolicy.ProtoReflect.Descriptor instead.
 func (*DeadLetterPolicy) Descriptor() ([]byte, []int) {
-	return file_fsm_snapshot_proto_rawDescGZIP(), []int{21}
+	return file_fsm_snapshot_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *DeadLetterPolicy) GetText() string {
@@ -2248,7 +2390,7 @@ type ReplayPolicy struct {
 
 func (x *ReplayPolicy) Reset() {
 	*x = ReplayPolicy{}
-	mi := &file_fsm_snapshot_proto_msgTypes[22]
+	mi := &file_fsm_snapshot_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2260,7 +2402,7 @@ func (x *ReplayPolicy) String() string {
 func (*ReplayPolicy) ProtoMessage() {}
 
 func (x *ReplayPolicy) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_snapshot_proto_msgTypes[22]
+	mi := &file_fsm_snapshot_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2273,7 +2415,7 @@ func (x *ReplayPolicy) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReplayPolicy.ProtoReflect.Descriptor instead.
 func (*ReplayPolicy) Descriptor() ([]byte, []int) {
-	return file_fsm_snapshot_proto_rawDescGZIP(), []int{22}
+	return file_fsm_snapshot_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *ReplayPolicy) GetText() string {
@@ -2319,7 +2461,7 @@ type SessionRecord struct {
 
 func (x *SessionRecord) Reset() {
 	*x = SessionRecord{}
-	mi := &file_fsm_snapshot_proto_msgTypes[23]
+	mi := &file_fsm_snapshot_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2331,7 +2473,7 @@ func (x *SessionRecord) String() string {
 func (*SessionRecord) ProtoMessage() {}
 
 func (x *SessionRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_snapshot_proto_msgTypes[23]
+	mi := &file_fsm_snapshot_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2344,7 +2486,7 @@ func (x *SessionRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SessionRecord.ProtoReflect.Descriptor instead.
 func (*SessionRecord) Descriptor() ([]byte, []int) {
-	return file_fsm_snapshot_proto_rawDescGZIP(), []int{23}
+	return file_fsm_snapshot_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *SessionRecord) GetName() string {
@@ -2408,7 +2550,7 @@ const file_fsm_snapshot_proto_rawDesc = "" +
 	"\n" +
 	"state_hash\x18\x04 \x01(\fR\tstateHash\x12\x1d\n" +
 	"\n" +
-	"chain_hash\x18\x05 \x01(\fR\tchainHash\"\xff\x02\n" +
+	"chain_hash\x18\x05 \x01(\fR\tchainHash\"\x9f\x03\n" +
 	"\vSnapshotEnd\x12\x1a\n" +
 	"\bsections\x18\x01 \x01(\x04R\bsections\x12\x1e\n" +
 	"\n" +
@@ -2424,7 +2566,10 @@ const file_fsm_snapshot_proto_rawDesc = "" +
 	"\rsubscriptions\x18\t \x01(\x04R\rsubscriptions\x12\"\n" +
 	"\fpublications\x18\n" +
 	" \x01(\x04R\fpublications\x12\x1a\n" +
-	"\barchived\x18\v \x01(\x04R\barchived\x12\x1a\n" +
+	"\barchived\x18\v \x01(\x04R\barchived\x12\x1e\n" +
+	"\n" +
+	"deliveries\x18\f \x01(\x04R\n" +
+	"deliveries\x12\x1a\n" +
 	"\bsessions\x18\x14 \x01(\x04R\bsessions\"\x8a\x02\n" +
 	"\fBrokerRecord\x12\x10\n" +
 	"\x03now\x18\x01 \x01(\x03R\x03now\x12%\n" +
@@ -2634,7 +2779,7 @@ const file_fsm_snapshot_proto_rawDesc = "" +
 	"sampleRate\"7\n" +
 	"\rArchivePolicy\x12\x12\n" +
 	"\x04text\x18\x01 \x01(\tR\x04text\x12\x12\n" +
-	"\x04days\x18\x02 \x01(\x03R\x04days\"\xb2\x03\n" +
+	"\x04days\x18\x02 \x01(\x03R\x04days\"\xab\x05\n" +
 	"\x12SubscriptionRecord\x12\x16\n" +
 	"\x06number\x18\x01 \x01(\x04R\x06number\x12\x0e\n" +
 	"\x02id\x18\x02 \x01(\fR\x02id\x12\x1a\n" +
@@ -2650,7 +2795,20 @@ const file_fsm_snapshot_proto_rawDesc = "" +
 	" \x01(\v2\x1a.seriatim.fsm.ReplayPolicyR\x06replay\x12#\n" +
 	"\rreplay_status\x18\v \x01(\rR\freplayStatus\x12\x1f\n" +
 	"\vreplay_next\x18\f \x01(\x04R\n" +
-	"replayNext\">\n" +
+	"replayNext\x12\x1a\n" +
+	"\bprotocol\x18\r \x01(\rR\bprotocol\x12'\n" +
+	"\x0fdelivery_policy\x18\x0e \x01(\tR\x0edeliveryPolicy\x12:\n" +
+	"\x19confirmation_requested_at\x18\x0f \x01(\x03R\x17confirmationRequestedAt\x12\x16\n" +
+	"\x06server\x18\x10 \x01(\tR\x06server\x12/\n" +
+	"\x13confirmation_signed\x18\x11 \x01(\bR\x12confirmationSigned\x12-\n" +
+	"\x12signed_unsubscribe\x18\x12 \x01(\bR\x11signedUnsubscribe\"\xe1\x01\n" +
+	"\fOutboxRecord\x12\"\n" +
+	"\fsubscription\x18\x01 \x01(\x04R\fsubscription\x12\x16\n" +
+	"\x06number\x18\x02 \x01(\x04R\x06number\x12%\n" +
+	"\x0epublication_id\x18\x03 \x01(\fR\rpublicationId\x12;\n" +
+	"\vpublication\x18\x04 \x01(\v2\x19.seriatim.fsm.PublicationR\vpublication\x12\x1a\n" +
+	"\battempts\x18\x05 \x01(\rR\battempts\x12\x15\n" +
+	"\x06due_at\x18\x06 \x01(\x03R\x05dueAt\">\n" +
 	"\x10DeadLetterPolicy\x12\x12\n" +
 	"\x04text\x18\x01 \x01(\tR\x04text\x12\x16\n" +
 	"\x06target\x18\x02 \x01(\tR\x06target\"^\n" +
@@ -2682,7 +2840,7 @@ func file_fsm_snapshot_proto_rawDescGZIP() []byte {
 	return file_fsm_snapshot_proto_rawDescData
 }
 
-var file_fsm_snapshot_proto_msgTypes = make([]protoimpl.MessageInfo, 24)
+var file_fsm_snapshot_proto_msgTypes = make([]protoimpl.MessageInfo, 25)
 var file_fsm_snapshot_proto_goTypes = []any{
 	(*SnapshotHeader)(nil),      // 0: seriatim.fsm.SnapshotHeader
 	(*SnapshotEnd)(nil),         // 1: seriatim.fsm.SnapshotEnd
@@ -2705,40 +2863,42 @@ var file_fsm_snapshot_proto_goTypes = []any{
 	(*DeliveryFeedback)(nil),    // 18: seriatim.fsm.DeliveryFeedback
 	(*ArchivePolicy)(nil),       // 19: seriatim.fsm.ArchivePolicy
 	(*SubscriptionRecord)(nil),  // 20: seriatim.fsm.SubscriptionRecord
-	(*DeadLetterPolicy)(nil),    // 21: seriatim.fsm.DeadLetterPolicy
-	(*ReplayPolicy)(nil),        // 22: seriatim.fsm.ReplayPolicy
-	(*SessionRecord)(nil),       // 23: seriatim.fsm.SessionRecord
-	(*NameValue)(nil),           // 24: seriatim.fsm.NameValue
-	(*RedrivePolicy)(nil),       // 25: seriatim.fsm.RedrivePolicy
-	(*RedriveAllowPolicy)(nil),  // 26: seriatim.fsm.RedriveAllowPolicy
-	(*MessageAttribute)(nil),    // 27: seriatim.fsm.MessageAttribute
+	(*OutboxRecord)(nil),        // 21: seriatim.fsm.OutboxRecord
+	(*DeadLetterPolicy)(nil),    // 22: seriatim.fsm.DeadLetterPolicy
+	(*ReplayPolicy)(nil),        // 23: seriatim.fsm.ReplayPolicy
+	(*SessionRecord)(nil),       // 24: seriatim.fsm.SessionRecord
+	(*NameValue)(nil),           // 25: seriatim.fsm.NameValue
+	(*RedrivePolicy)(nil),       // 26: seriatim.fsm.RedrivePolicy
+	(*RedriveAllowPolicy)(nil),  // 27: seriatim.fsm.RedriveAllowPolicy
+	(*MessageAttribute)(nil),    // 28: seriatim.fsm.MessageAttribute
 }
 var file_fsm_snapshot_proto_depIdxs = []int32{
-	24, // 0: seriatim.fsm.BrokerRecord.settings:type_name -> seriatim.fsm.NameValue
+	25, // 0: seriatim.fsm.BrokerRecord.settings:type_name -> seriatim.fsm.NameValue
 	6,  // 1: seriatim.fsm.QueueRecord.attributes:type_name -> seriatim.fsm.QueueAttributes
-	24, // 2: seriatim.fsm.QueueRecord.tags:type_name -> seriatim.fsm.NameValue
-	25, // 3: seriatim.fsm.QueueAttributes.redrive:type_name -> seriatim.fsm.RedrivePolicy
-	26, // 4: seriatim.fsm.QueueAttributes.redrive_allow:type_name -> seriatim.fsm.RedriveAllowPolicy
+	25, // 2: seriatim.fsm.QueueRecord.tags:type_name -> seriatim.fsm.NameValue
+	26, // 3: seriatim.fsm.QueueAttributes.redrive:type_name -> seriatim.fsm.RedrivePolicy
+	27, // 4: seriatim.fsm.QueueAttributes.redrive_allow:type_name -> seriatim.fsm.RedriveAllowPolicy
 	7,  // 5: seriatim.fsm.QueueAttributes.encryption:type_name -> seriatim.fsm.Encryption
 	8,  // 6: seriatim.fsm.QueueAttributes.deduplication:type_name -> seriatim.fsm.DeduplicationRules
-	27, // 7: seriatim.fsm.MessageRecord.attributes:type_name -> seriatim.fsm.MessageAttribute
+	28, // 7: seriatim.fsm.MessageRecord.attributes:type_name -> seriatim.fsm.MessageAttribute
 	13, // 8: seriatim.fsm.MessageRecord.published:type_name -> seriatim.fsm.PublishedMessage
 	12, // 9: seriatim.fsm.AttemptRecord.deliveries:type_name -> seriatim.fsm.AttemptDelivery
 	14, // 10: seriatim.fsm.PublishedMessage.publication:type_name -> seriatim.fsm.Publication
-	27, // 11: seriatim.fsm.Publication.attributes:type_name -> seriatim.fsm.MessageAttribute
+	28, // 11: seriatim.fsm.Publication.attributes:type_name -> seriatim.fsm.MessageAttribute
 	14, // 12: seriatim.fsm.ArchivedRecord.publication:type_name -> seriatim.fsm.Publication
 	17, // 13: seriatim.fsm.TopicRecord.attributes:type_name -> seriatim.fsm.TopicAttributes
-	24, // 14: seriatim.fsm.TopicRecord.tags:type_name -> seriatim.fsm.NameValue
+	25, // 14: seriatim.fsm.TopicRecord.tags:type_name -> seriatim.fsm.NameValue
 	8,  // 15: seriatim.fsm.TopicAttributes.deduplication:type_name -> seriatim.fsm.DeduplicationRules
 	19, // 16: seriatim.fsm.TopicAttributes.archive:type_name -> seriatim.fsm.ArchivePolicy
 	18, // 17: seriatim.fsm.TopicAttributes.feedback:type_name -> seriatim.fsm.DeliveryFeedback
-	21, // 18: seriatim.fsm.SubscriptionRecord.dead_letter:type_name -> seriatim.fsm.DeadLetterPolicy
-	22, // 19: seriatim.fsm.SubscriptionRecord.replay:type_name -> seriatim.fsm.ReplayPolicy
-	20, // [20:20] is the sub-list for method output_type
-	20, // [20:20] is the sub-list for method input_type
-	20, // [20:20] is the sub-list for extension type_name
-	20, // [20:20] is the sub-list for extension extendee
-	0,  // [0:20] is the sub-list for field type_name
+	22, // 18: seriatim.fsm.SubscriptionRecord.dead_letter:type_name -> seriatim.fsm.DeadLetterPolicy
+	23, // 19: seriatim.fsm.SubscriptionRecord.replay:type_name -> seriatim.fsm.ReplayPolicy
+	14, // 20: seriatim.fsm.OutboxRecord.publication:type_name -> seriatim.fsm.Publication
+	21, // [21:21] is the sub-list for method output_type
+	21, // [21:21] is the sub-list for method input_type
+	21, // [21:21] is the sub-list for extension type_name
+	21, // [21:21] is the sub-list for extension extendee
+	0,  // [0:21] is the sub-list for field type_name
 }
 
 func init() { file_fsm_snapshot_proto_init() }
@@ -2753,7 +2913,7 @@ func file_fsm_snapshot_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_fsm_snapshot_proto_rawDesc), len(file_fsm_snapshot_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   24,
+			NumMessages:   25,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

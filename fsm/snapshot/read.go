@@ -27,6 +27,7 @@ type Contents struct {
 	Subscriptions    uint64
 	Publications     uint64 // that messages and archives refer to
 	Archived         uint64
+	Deliveries       uint64 // over HTTP, not done
 	Sections         uint64 // each with a checksum of its own
 }
 
@@ -69,7 +70,8 @@ func ReadContents(r io.Reader) (Position, *queue.Broker, Contents, error) {
 		Queues: s.counts.Queues, Messages: s.counts.Messages, DeduplicationIDs: s.counts.DeduplicationIds,
 		Attempts: s.counts.Attempts, MoveTasks: s.counts.MoveTasks, Tombstones: s.counts.Tombstones,
 		Topics: s.counts.Topics, Subscriptions: s.counts.Subscriptions, Publications: s.counts.Publications, Archived: s.counts.Archived,
-		Sections: uint64(sections.number),
+		Deliveries: s.counts.Deliveries,
+		Sections:   uint64(sections.number),
 	}, nil
 }
 
@@ -270,6 +272,9 @@ func (s *reader) record(kind byte, body []byte) error {
 	case recordArchived:
 		s.counts.Archived++
 		err = add(body, &fsmpb.ArchivedRecord{}, s.archivedRecord, s.restorer.AddArchived)
+	case recordOutbox:
+		s.counts.Deliveries++
+		err = add(body, &fsmpb.OutboxRecord{}, s.outboxRecord, s.restorer.AddOutbox)
 	default:
 		err = fmt.Errorf("%w: a record of kind %d", format.ErrUnknownFormat, kind)
 	}
@@ -286,6 +291,13 @@ func (s *reader) messageRecord(m *fsmpb.MessageRecord) (queue.MessageRecord, err
 // archivedRecord likewise.
 func (s *reader) archivedRecord(m *fsmpb.ArchivedRecord) (queue.ArchivedRecord, error) {
 	r, err := archivedRecord(m)
+	s.count(r.Content)
+	return r, err
+}
+
+// outboxRecord likewise.
+func (s *reader) outboxRecord(m *fsmpb.OutboxRecord) (queue.OutboxRecord, error) {
+	r, err := outboxRecord(m)
 	s.count(r.Content)
 	return r, err
 }

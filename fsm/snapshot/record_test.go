@@ -69,6 +69,9 @@ func TestRecordsKeepEveryField(t *testing.T) {
 	t.Run("subscription", func(t *testing.T) {
 		keeps(t, func(r queue.SubscriptionRecord) *fsmpb.SubscriptionRecord { return subscriptionMessage(&r) }, subscriptionRecord)
 	})
+	t.Run("outbox", func(t *testing.T) {
+		keeps(t, func(r queue.OutboxRecord) *fsmpb.OutboxRecord { return outboxMessage(&r) }, outboxRecord)
+	})
 	t.Run("session", func(t *testing.T) { keeps(t, sessionMessage, sessionRecord) })
 	t.Run("attempt", func(t *testing.T) {
 		keeps(t, func(r queue.AttemptRecord) *fsmpb.AttemptRecord {
@@ -146,6 +149,7 @@ func TestRecordsRefuse(t *testing.T) {
 		}},
 		{"tracing mode beyond a byte", func() error { _, err := topicAttributes(&fsmpb.TopicAttributes{Tracing: 256}); return err }},
 		{"filter scope beyond a byte", func() error { _, err := subscriptionRecord(&fsmpb.SubscriptionRecord{FilterScope: 256}); return err }},
+		{"protocol beyond a byte", func() error { _, err := subscriptionRecord(&fsmpb.SubscriptionRecord{Protocol: 256}); return err }},
 		{"replay status beyond a byte", func() error { _, err := subscriptionRecord(&fsmpb.SubscriptionRecord{ReplayStatus: 256}); return err }},
 		{"long message id", func() error {
 			_, err := messageRecord(&fsmpb.MessageRecord{MessageId: make([]byte, 17)})

@@ -129,6 +129,13 @@ func subscriptionMessage(r *queue.SubscriptionRecord) *fsmpb.SubscriptionRecord 
 		},
 		ReplayStatus: uint32(r.ReplayStatus),
 		ReplayNext:   r.ReplayNext,
+
+		Protocol:                uint32(r.Protocol),
+		DeliveryPolicy:          r.DeliveryPolicy,
+		ConfirmationRequestedAt: int64(r.Confirmation.RequestedAt),
+		Server:                  r.Confirmation.Server,
+		ConfirmationSigned:      r.Confirmation.Signed,
+		SignedUnsubscribe:       r.Confirmation.Unsubscribe,
 	}
 }
 
@@ -141,7 +148,16 @@ func subscriptionRecord(m *fsmpb.SubscriptionRecord) (queue.SubscriptionRecord, 
 	if err != nil {
 		return queue.SubscriptionRecord{}, err
 	}
+	protocol, err := narrow[attributes.Protocol](m.Protocol, "protocol")
+	if err != nil {
+		return queue.SubscriptionRecord{}, err
+	}
 	r := queue.SubscriptionRecord{
+		Protocol: protocol, DeliveryPolicy: m.DeliveryPolicy,
+		Confirmation: queue.Confirmation{
+			RequestedAt: queue.Timestamp(m.ConfirmationRequestedAt), Server: m.Server,
+			Signed: m.ConfirmationSigned, Unsubscribe: m.SignedUnsubscribe,
+		},
 		Number:       m.Number,
 		Endpoint:     m.Endpoint,
 		Owner:        m.Owner,

@@ -10,6 +10,7 @@ import (
 	"github.com/seriatimq/seriatim/fsm/fsmpb"
 	"github.com/seriatimq/seriatim/fsm/protobuf"
 	"github.com/seriatimq/seriatim/queue"
+	"github.com/seriatimq/seriatim/queue/notification"
 )
 
 // Kinds of records in a section of records; part of the disk format.
@@ -22,12 +23,13 @@ const (
 	recordAttempt       = 6
 	recordSession       = 7 // from format version 3 on
 	// Of topics, from format version 3 on. A message that a topic delivered holds its
-	// publication, or names one that an earlier message of the snapshot holds; so does
-	// what is archived.
+	// publication, or names one that an earlier record of the snapshot holds; so does
+	// what is archived, or has still to be delivered over HTTP.
 	recordTopic              = 8
 	recordSubscription       = 9
 	recordTopicDeduplication = 10
 	recordArchived           = 11
+	recordOutbox             = 12
 )
 
 // Write writes a captured state. Equal states at equal positions give
@@ -136,6 +138,7 @@ func (s *writer) topic(t queue.FrozenTopic) bool {
 		return s.record(recordTopicDeduplication, &s.counts.DeduplicationIds, &s.known)
 	})
 	t.Archive(s.archived)
+	t.Outbox(s.outbox)
 	if s.err != nil {
 		s.err = fmt.Errorf("topic %s: %w", record.Name, s.err)
 	}
@@ -152,15 +155,25 @@ func (s *writer) archived(r queue.ArchivedRecord) bool {
 	return s.record(recordArchived, &s.counts.Archived, archivedMessage(&r))
 }
 
-func (s *writer) storedMessage(r queue.MessageRecord) bool {
-	if p := &r.Published; p.Content != nil {
-		if s.written[p.PublicationID] {
-			p.Content = nil
-		} else {
-			s.written[p.PublicationID] = true
-			s.counts.Publications++
-		}
+func (s *writer) outbox(r queue.OutboxRecord) bool {
+	s.once(r.PublicationID, &r.Content)
+	return s.record(recordOutbox, &s.counts.Deliveries, outboxMessage(&r))
+}
+
+// once leaves out a publication that was written before.
+func (s *writer) once(id queue.MessageID, content **notification.Notification) {
+	switch {
+	case *content == nil:
+	case s.written[id]:
+		*content = nil
+	default:
+		s.written[id] = true
+		s.counts.Publications++
 	}
+}
+
+func (s *writer) storedMessage(r queue.MessageRecord) bool {
+	s.once(r.Published.PublicationID, &r.Published.Content)
 	fillMessage(&s.message, &r)
 	return s.record(recordMessage, &s.counts.Messages, &s.message)
 }

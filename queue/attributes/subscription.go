@@ -10,7 +10,7 @@ import (
 	"github.com/seriatimq/seriatim/queue/refusal"
 )
 
-// Subscription are the typed attributes of a subscription of a queue to a topic. A
+// Subscription are the typed attributes of a subscription to a topic. A
 // value is replaced as a whole, never changed in place, so copies may be shared
 // with snapshots.
 type Subscription struct {
@@ -20,13 +20,15 @@ type Subscription struct {
 	// FilterScope is kept without a policy, too, for one that comes later.
 	FilterScope  filter.Scope
 	DeadLetter   policy.DeadLetter
+	Delivery     policy.Delivery // of a web protocol
 	Replay       policy.Replay
 	ReplayStatus ReplayStatus
 }
 
-// Ends is what rules ask of the topic and the queue of a subscription, which never
+// Ends is what rules ask of the topic and the subscriber of a subscription, which never
 // changes.
 type Ends struct {
+	Protocol  Protocol
 	FIFOTopic bool
 	FIFOQueue bool
 }
@@ -142,6 +144,7 @@ const (
 // subscriptionTable has one row per attribute of a subscription, sorted by name.
 // It is never changed.
 var subscriptionTable = settables[Subscription]{
+	deliveryRow(),
 	{
 		name:  nameFilterPolicy,
 		parse: func(a *Subscription, value string, _ Assignment) string { return a.filterBy(value) },
@@ -195,6 +198,25 @@ func deadLetterRow() settable[Subscription] {
 		},
 		print: func(a *Subscription) (string, bool) { return a.DeadLetter.Text, a.DeadLetter.Text != "" },
 	}.comparedBy(func(a, b *Subscription) bool { return a.DeadLetter.Target == b.DeadLetter.Target })
+}
+
+// deliveryRow is DeliveryPolicy, which only subscribers with a web protocol have.
+func deliveryRow() settable[Subscription] {
+	return settable[Subscription]{
+		name: nameDeliveryPolicy,
+		parse: func(a *Subscription, value string, _ Assignment) string {
+			if !a.Ends.Protocol.Web() {
+				return unknownName
+			}
+			p, reason := policy.ParseDelivery(value)
+			if reason != "" {
+				return nameDeliveryPolicy + ": " + reason
+			}
+			a.Delivery = p
+			return ""
+		},
+		print: func(a *Subscription) (string, bool) { return a.Delivery.Text, a.Delivery.Text != "" },
+	}
 }
 
 // replayRow is ReplayPolicy. Setting one begins a replay, also if it is the one

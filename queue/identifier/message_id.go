@@ -57,6 +57,11 @@ func NewSubscriptionID(k statehash.Key, number uint64, epoch uint32) MessageID {
 	return newUUID(k, statehash.KindSubscriptionID, number, uint64(epoch))
 }
 
+// NewConfirmationID derives the MessageId of a request to confirm a subscription.
+func NewConfirmationID(k statehash.Key, subscription, made uint64) MessageID {
+	return newUUID(k, statehash.KindConfirmation, subscription, made)
+}
+
 func newUUID(k statehash.Key, kind byte, a, b uint64) MessageID {
 	var buf [17]byte
 	id := MessageID(k.Sum(append(statehash.Record(buf[:0]), kind).Num(a).Num(b)).Bytes())

@@ -2,8 +2,8 @@
 //
 // # What it owns
 //
-// What all deliveries of one publish share, the JSON envelope in which a queue gets
-// it without raw message delivery and the length of that, which text a publish with
+// What all deliveries of one publish share, the JSON envelope in which a subscriber gets
+// it without raw message delivery and the length of that, what is posted over HTTP, which text a publish with
 // MessageStructure=json has for queues, and the checks of a publish that need
 // neither its topic nor a queue, with the texts of their errors.
 //

@@ -41,8 +41,8 @@ func IsDefaultTopicAccess(text, topicARN, account string) bool {
 // EmptyTopicAccess is the access policy of a topic that had its last statement removed.
 const EmptyTopicAccess = `{"Version":"2008-10-17","Id":"__default_policy_ID","Statement":[]}`
 
-// IsDelivery reports whether text can be a DeliveryPolicy: a JSON object. What it
-// says is about HTTP endpoints, which there are none of.
+// IsDelivery reports whether text can be the DeliveryPolicy of a topic: a JSON object.
+// What it says about HTTP subscribers counts where EffectiveDelivery understands it.
 func IsDelivery(text string) bool {
 	_, ok := parseObject(text)
 	return ok

@@ -48,6 +48,8 @@ const (
 	SubscriptionLimitExceeded Code = 29
 	ParameterValueInvalid     Code = 30
 	ReplayLimitExceeded       Code = 31
+	Throttled                 Code = 32
+	AuthorizationError        Code = 33
 )
 
 // Codes of what SQS and SNS do not have: scheduled and deferred messages, sessions.

@@ -71,6 +71,8 @@ const (
 	KindArchived       = 'K'
 	KindSession        = 'E'
 	KindSessionToken   = 'L'
+	KindConfirmation   = 'F'
+	KindDelivery       = 'W'
 )
 
 // Sum is the hash of a record.

@@ -20,6 +20,9 @@ func (r *Registry) Compare(other *Registry) error {
 	if have, want := r.Replays(), other.Replays(); !slices.Equal(have, want) {
 		return fmt.Errorf("replays run for the subscriptions %v, the records give %v", have, want)
 	}
+	if have, want := r.pending.Items(), other.pending.Items(); !slices.Equal(have, want) {
+		return fmt.Errorf("subscriptions wait to be confirmed until %v, the records give %v", have, want)
+	}
 	if len(r.changed) > 0 {
 		return fmt.Errorf("%d changed topics were not finished", len(r.changed))
 	}
@@ -49,14 +52,14 @@ func (t *Topic) compare(other *Registry) error {
 	var err error
 	t.ScanSubscriptions(func(s *Subscription) bool {
 		name, _ := other.subscriptions.Get(s.Number)
-		same, found := twin.SubscriptionOf(s.Queue)
-		if own, _ := t.SubscriptionOf(s.Queue); name != t.Name || !found || same.Number != s.Number || own != s {
-			err = fmt.Errorf("topic %q: subscription %d of queue %q is not where it belongs", t.Name, s.Number, s.Queue)
+		same, found := twin.SubscriptionOf(s.key())
+		if own, _ := t.SubscriptionOf(s.key()); name != t.Name || !found || same.Number != s.Number || own != s {
+			err = fmt.Errorf("topic %q: subscription %d of %q is not where it belongs", t.Name, s.Number, s.key())
 		}
 		return err == nil
 	})
-	if err == nil && t.byQueue.Len() != t.subscriptions.Len() {
-		err = fmt.Errorf("topic %q: %d queues have %d subscriptions", t.Name, t.byQueue.Len(), t.subscriptions.Len())
+	if err == nil && t.byEndpoint.Len() != t.subscriptions.Len() {
+		err = fmt.Errorf("topic %q: %d endpoints have %d subscriptions", t.Name, t.byEndpoint.Len(), t.subscriptions.Len())
 	}
 	return err
 }

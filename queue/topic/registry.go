@@ -13,6 +13,7 @@ type Registry struct {
 	topics        *btree.Map[string, *Topic]
 	subscriptions *btree.Map[uint64, string] // number of each subscription, name of its topic
 	replays       *btree.Set[uint64]         // numbers of those that a replay runs for
+	pending       *btree.BTreeG[pending]     // those that are not confirmed
 	fifo          int                        // topics that are FIFO topics
 	deadlines     *btree.BTreeG[deadline]
 	generation    uint64
@@ -34,12 +35,26 @@ func (a deadline) less(b deadline) bool {
 	return a.name < b.name
 }
 
+// pending orders the subscriptions that are not confirmed by when they are removed.
+type pending struct {
+	until  logtime.Timestamp
+	number uint64
+}
+
+func (a pending) less(b pending) bool {
+	if a.until != b.until {
+		return a.until < b.until
+	}
+	return a.number < b.number
+}
+
 // NewRegistry has no topic.
 func NewRegistry() Registry {
 	return Registry{
 		topics:        new(btree.Map[string, *Topic]),
 		subscriptions: new(btree.Map[uint64, string]),
 		replays:       new(btree.Set[uint64]),
+		pending:       btree.NewBTreeGOptions(pending.less, btree.Options{NoLocks: true}),
 		deadlines:     btree.NewBTreeGOptions(deadline.less, btree.Options{NoLocks: true}),
 	}
 }
@@ -98,8 +113,7 @@ func (r *Registry) Remove(t *Topic) {
 		r.fifo--
 	}
 	t.ScanSubscriptions(func(s *Subscription) bool {
-		r.subscriptions.Delete(s.Number)
-		r.replays.Delete(s.Number)
+		r.forget(s)
 		return true
 	})
 	if t.deadline != 0 {
@@ -112,12 +126,25 @@ func (r *Registry) Remove(t *Topic) {
 // Put stores a subscription of a topic that was begun, in place of the one with its
 // number if there is one.
 func (r *Registry) Put(k statehash.Key, t *Topic, s *Subscription) {
+	if old, was := t.subscriptions.Get(s.Number); was {
+		r.forget(old)
+	}
 	t.put(k, s)
 	r.subscriptions.Set(s.Number, t.Name)
 	if s.Attributes.ReplayStatus.Running() {
 		r.replays.Insert(s.Number)
-	} else {
-		r.replays.Delete(s.Number)
+	}
+	if s.Pending() {
+		r.pending.Set(pending{s.PendingUntil(), s.Number})
+	}
+}
+
+// forget takes a subscription out of the indexes.
+func (r *Registry) forget(s *Subscription) {
+	r.subscriptions.Delete(s.Number)
+	r.replays.Delete(s.Number)
+	if s.Pending() {
+		r.pending.Delete(pending{s.PendingUntil(), s.Number})
 	}
 }
 
@@ -125,8 +152,13 @@ func (r *Registry) Put(k statehash.Key, t *Topic, s *Subscription) {
 func (r *Registry) Drop(k statehash.Key, t *Topic, s *Subscription) {
 	t.drop(k, s.Number)
 	t.Unsubscribed++
-	r.subscriptions.Delete(s.Number)
-	r.replays.Delete(s.Number)
+	r.forget(s)
+}
+
+// Overdue is the number of a subscription that was not confirmed in time.
+func (r *Registry) Overdue(now logtime.Timestamp) (number uint64, ok bool) {
+	first, ok := r.pending.Min()
+	return first.number, ok && first.until <= now
 }
 
 // Finish brings what the registry knows of the topics that were begun up to date.
@@ -164,9 +196,13 @@ func (r *Registry) register(t *Topic) {
 	}
 }
 
-// Deadline is when a topic has something to forget next, zero if none has.
+// Deadline is when a topic has something to forget next, or a subscription is to be
+// removed that was not confirmed; zero if never.
 func (r *Registry) Deadline() logtime.Timestamp {
 	next, _ := r.deadlines.Min()
+	if first, ok := r.pending.Min(); ok && (next.at == 0 || first.until < next.at) {
+		return first.until
+	}
 	return next.at
 }
 

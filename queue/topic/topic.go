@@ -26,7 +26,7 @@ type Topic struct {
 
 	archive       archive
 	subscriptions *btree.Map[uint64, *Subscription]
-	byQueue       *btree.Map[string, uint64]
+	byEndpoint    *btree.Map[string, uint64] // name of the queue, or URL
 	sums          sums
 	generation    uint64
 	deadline      logtime.Timestamp // as registered in Registry.deadlines, zero if not
@@ -51,7 +51,7 @@ func New(name, arn string, incarnation uint64, a attributes.Topic) *Topic {
 		Deduplication: deduplication.New(incarnation, a.Deduplication),
 		archive:       newArchive(0),
 		subscriptions: new(btree.Map[uint64, *Subscription]),
-		byQueue:       new(btree.Map[string, uint64]),
+		byEndpoint:    new(btree.Map[string, uint64]),
 		sums:          sums{headerStale: true},
 	}
 }
@@ -61,7 +61,7 @@ func New(name, arn string, incarnation uint64, a attributes.Topic) *Topic {
 func (t *Topic) clone(generation uint64) *Topic {
 	c := *t
 	c.generation = generation
-	c.subscriptions, c.byQueue = t.subscriptions.Copy(), t.byQueue.Copy()
+	c.subscriptions, c.byEndpoint = t.subscriptions.Copy(), t.byEndpoint.Copy()
 	c.Deduplication = t.Deduplication.Clone()
 	c.archive.publications = t.archive.publications.Copy()
 	return &c

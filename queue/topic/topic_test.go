@@ -135,7 +135,7 @@ func TestFrozen(t *testing.T) {
 func TestCompareFinds(t *testing.T) {
 	for name, damage := range map[string]func(*Registry){ // order does not matter: each is a test of its own
 		"a lost subscription": func(r *Registry) { r.subscriptions.Delete(5) },
-		"a lost queue":        func(r *Registry) { r.Begin("t0.fifo").byQueue.Delete("a"); r.Finish(key) },
+		"a lost queue":        func(r *Registry) { r.Begin("t0.fifo").byEndpoint.Delete("a"); r.Finish(key) },
 		"a wrong count":       func(r *Registry) { r.fifo-- },
 		"a replay too many":   func(r *Registry) { r.replays.Insert(5) },
 		"wrong bytes":         func(r *Registry) { r.bytes++ },

@@ -46,7 +46,7 @@ type packageRule struct {
 // packageRules has a row for every package but those below test. No row covers
 // another package than the one it names.
 var packageRules = []packageRule{
-	{path: "queue", only: append([]string{"~/queue/arn", "~/queue/attributes", "~/queue/content", "~/queue/deduplication", "~/queue/filter", "~/queue/identifier", "~/queue/limits", "~/queue/logtime", "~/queue/notification", "~/queue/policy", "~/queue/refusal", "~/queue/session", "~/queue/statehash", "~/queue/topic"}, domain...)},
+	{path: "queue", only: append([]string{"~/queue/arn", "~/queue/attributes", "~/queue/content", "~/queue/deduplication", "~/queue/filter", "~/queue/identifier", "~/queue/limits", "~/queue/logtime", "~/queue/notification", "~/queue/outbox", "~/queue/policy", "~/queue/refusal", "~/queue/session", "~/queue/statehash", "~/queue/topic"}, domain...)},
 	{path: "queue/arn", only: domain},
 	{path: "queue/attributes", only: []string{
 		"~/queue/content", "~/queue/deduplication", "~/queue/filter", "~/queue/limits", "~/queue/logtime", "~/queue/policy", "~/queue/refusal",
@@ -63,20 +63,23 @@ var packageRules = []packageRule{
 		"~/queue/content", "~/queue/identifier", "~/queue/jsontext", "~/queue/limits", "~/queue/logtime",
 		"encoding/base64", "fmt", "strings", "unicode/utf8",
 	}},
+	{path: "queue/outbox", only: []string{
+		"~/queue/logtime", "~/queue/statehash", "~/queue/topic", "fmt", "slices", "github.com/tidwall/btree",
+	}, users: []string{"queue"}},
 	{path: "queue/policy", only: append([]string{"~/queue/arn", "~/queue/jsontext", "~/queue/limits", "~/queue/logtime"}, domain...)},
 	{path: "queue/refusal", only: []string{"unicode/utf8"}},
 	{path: "queue/refusal/refusaltest", only: []string{"~/queue/refusal", "testing"}, users: []string{}},
 	{path: "queue/session", only: []string{"~/queue/logtime", "~/queue/statehash", "github.com/tidwall/btree"}},
 	{path: "queue/statehash", only: []string{"~/queue/logtime", "encoding/binary", "math/bits", "github.com/dchest/siphash"}},
 	{path: "queue/topic", only: []string{
-		"~/queue/attributes", "~/queue/deduplication", "~/queue/identifier", "~/queue/logtime", "~/queue/notification", "~/queue/statehash",
+		"~/queue/attributes", "~/queue/deduplication", "~/queue/identifier", "~/queue/limits", "~/queue/logtime", "~/queue/notification", "~/queue/statehash",
 		"fmt", "slices", "github.com/tidwall/btree",
-	}, users: []string{"queue"}},
+	}, users: []string{"queue", "queue/outbox"}},
 	{path: "fsm", only: append([]string{
 		"~/queue", "~/fsm/codec", "~/fsm/format", "~/fsm/snapshot", "io", "runtime/debug", "sync", "sync/atomic", "github.com/hashicorp/raft",
 	}, domain...)},
 	{path: "fsm/codec", only: append([]string{
-		"~/queue", "~/queue/content", "~/queue/refusal", "~/fsm/format", "~/fsm/fsmpb", "~/fsm/protobuf",
+		"~/queue", "~/queue/attributes", "~/queue/content", "~/queue/refusal", "~/fsm/format", "~/fsm/fsmpb", "~/fsm/protobuf",
 		"reflect", "google.golang.org/protobuf/encoding/protowire", "google.golang.org/protobuf/proto",
 	}, domain...), users: []string{
 		"fsm", "cluster", "cluster/clustertest", "cluster/consensus", "cluster/forward", "cluster/leader", "cluster/offline",
@@ -133,6 +136,7 @@ var packageRules = []packageRule{
 	transport("/grpc", "~/transport/sqs", "~/transport/sns", "~/transport/console"),
 	{path: "transport/grpc/seriatimpb", users: []string{"transport/grpc", "transport/grpc/client", "test/faults"}},
 	{path: "transport/grpc/client", never: slices.Concat([]string{"~/queue", "~/fsm", "~/cluster", "~/cmd", "~/transport/aws", "~/transport/sqs", "~/transport/sns"}, aws)},
+	{path: "transport/push", only: []string{std, "~/cluster/environment"}},
 	transport("/console", "~/transport/sqs", "~/transport/sns", "~/transport/grpc"),
 	transport("/ops", "~/transport/sqs", "~/transport/sns", "~/transport/console"),
 	{path: "cmd/seriatim", only: []string{std, "~/cmd/seriatim", "github.com/spf13/cobra"}},

@@ -42,6 +42,8 @@ var codeNames = map[refusal.Code]string{
 	refusal.TopicLimitExceeded:           "TopicLimitExceeded",
 	refusal.SubscriptionLimitExceeded:    "SubscriptionLimitExceeded",
 	refusal.ReplayLimitExceeded:          "ReplayLimitExceeded",
+	refusal.Throttled:                    "Throttled",
+	refusal.AuthorizationError:           "AuthorizationError",
 	refusal.ParameterValueInvalid:        "ParameterValueInvalid",
 	refusal.MessageNotFound:              "MessageNotFound",
 	refusal.MessageLockLost:              "MessageLockLost",

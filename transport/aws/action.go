@@ -34,6 +34,8 @@ type Line struct {
 	Resource func(c *Call, input any) (Resource, error)
 	// ReadOnly says that the action changes nothing.
 	ReadOnly bool
+	// ByLink says that people follow a link to it, with a secret that no other page has.
+	ByLink bool
 }
 
 // Resource is what a request is about. The zero Resource is the account.

@@ -72,6 +72,9 @@ func (c *Call) SenderID() string {
 	return c.handler.Names.Account
 }
 
+// Signed reports whether the request was signed.
+func (c *Call) Signed() bool { return c.Identity.AccessKeyID != "" }
+
 // ResourceARN is the ARN of what the request is about.
 func (c *Call) ResourceARN() string { return c.handler.Names.QueueARN(c.Resource.Name) }
 

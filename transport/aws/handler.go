@@ -104,7 +104,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	c.Record.Action = f.action.Name
-	if !f.action.ReadOnly && followedLink(r) {
+	if !f.action.ReadOnly && !f.action.ByLink && followedLink(r) {
 		h.writeError(w, c, onlyByLink(f.action.Name))
 		return
 	}

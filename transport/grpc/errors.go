@@ -68,6 +68,8 @@ var failures = map[refusal.Code]failure{
 	refusal.TopicLimitExceeded:           {codes.ResourceExhausted, "TopicLimitExceeded"},
 	refusal.SubscriptionLimitExceeded:    {codes.ResourceExhausted, "SubscriptionLimitExceeded"},
 	refusal.ReplayLimitExceeded:          {codes.ResourceExhausted, "ReplayLimitExceeded"},
+	refusal.Throttled:                    {codes.ResourceExhausted, "Throttled"},
+	refusal.AuthorizationError:           {codes.PermissionDenied, "AuthorizationError"},
 	refusal.ParameterValueInvalid:        {codes.InvalidArgument, "ParameterValueInvalid"},
 	refusal.MessageNotFound:              {codes.NotFound, "MessageNotFound"},
 	refusal.MessageLockLost:              {codes.Aborted, "MessageLockLost"},

@@ -45,7 +45,7 @@ func (t *topics) Unsubscribe(ctx context.Context, in *seriatimpb.UnsubscribeRequ
 	if err := c.onSubscription(in.GetSubscriptionArn()); err != nil {
 		return nil, err
 	}
-	_, err := c.submit(ctx, &queue.Unsubscribe{SubscriptionARN: in.GetSubscriptionArn()})
+	_, err := c.submit(ctx, &queue.Unsubscribe{SubscriptionARN: in.GetSubscriptionArn(), Signed: true})
 	return &seriatimpb.UnsubscribeResponse{}, err
 }
 

@@ -10,7 +10,7 @@ func actions() []*aws.Action {
 	return []*aws.Action{
 		aws.Define(aws.Line{Name: "AddPermission", Permission: "sns:AddPermission", Resource: byTopic},
 			addPermissionInputSchema, aws.NoOutput, addPermission),
-		aws.Define(aws.Line{Name: "ConfirmSubscription", Permission: "sns:ConfirmSubscription", Resource: byTopic},
+		aws.Define(aws.Line{Name: "ConfirmSubscription", Permission: "sns:ConfirmSubscription", Resource: byTopic, ByLink: true},
 			confirmSubscriptionInputSchema, subscriptionOutputSchema, confirmSubscription),
 		aws.Define(aws.Line{Name: "CreateTopic", Permission: "sns:CreateTopic", Resource: byNewName},
 			createTopicInputSchema, createTopicOutputSchema, createTopic),

@@ -3,6 +3,8 @@ package sns
 import (
 	"context"
 
+	"github.com/seriatimq/seriatim/queue"
+	"github.com/seriatimq/seriatim/queue/attributes"
 	"github.com/seriatimq/seriatim/queue/refusal"
 	"github.com/seriatimq/seriatim/transport/aws"
 	"github.com/seriatimq/seriatim/transport/awswire"
@@ -20,8 +22,19 @@ var confirmSubscriptionInputSchema = awswire.Structure(
 	awswire.String("AuthenticateOnUnsubscribe", func(v *confirmSubscriptionInput) *string { return &v.AuthenticateOnUnsubscribe }),
 )
 
-// confirmSubscription knows no token: subscriptions of queues are confirmed at once, and
-// there are no others.
-func confirmSubscription(context.Context, *aws.Call, *confirmSubscriptionInput) (*subscriptionOutput, error) {
-	return nil, refusal.SNSInvalid("Token")
+// confirmSubscription confirms the subscription of a URL. Those of queues are confirmed
+// at once and have no token.
+func confirmSubscription(ctx context.Context, c *aws.Call, in *confirmSubscriptionInput) (*subscriptionOutput, error) {
+	authenticate, ok := attributes.ParseBool(in.AuthenticateOnUnsubscribe)
+	if !ok && in.AuthenticateOnUnsubscribe != "" {
+		return nil, refusal.SNSInvalid("AuthenticateOnUnsubscribe")
+	}
+	result, err := c.Submit(ctx, &queue.ConfirmSubscription{
+		Topic: c.Resource.Topic, Token: in.Token, Signed: c.Signed(), AuthenticateOnUnsubscribe: authenticate,
+	})
+	if err != nil {
+		return nil, err
+	}
+	done, err := aws.ResultOf[queue.Subscribed](result)
+	return &subscriptionOutput{done.SubscriptionARN}, err
 }

@@ -25,6 +25,9 @@
 // parameter that is missing is refused in the words recorded for Unsubscribe, a missing
 // member of a list entry in those of ValidationError.
 //
+// A link to confirm a subscription changes the state and works in a browser all the same:
+// the token in it is known to nobody but the subscriber.
+//
 // Applications, platform endpoints, SMS and e-mail are no topics; their actions do not
 // exist here.
 package sns

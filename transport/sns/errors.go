@@ -33,6 +33,8 @@ var forms = map[refusal.Code]aws.Form{
 	refusal.TopicLimitExceeded:           form("TopicLimitExceeded", 403),
 	refusal.SubscriptionLimitExceeded:    form("SubscriptionLimitExceeded", 403),
 	refusal.ReplayLimitExceeded:          form("ReplayLimitExceeded", 403),
+	refusal.Throttled:                    form("Throttled", 429),
+	refusal.AuthorizationError:           form("AuthorizationError", 403),
 	refusal.EmptyBatchRequest:            form("EmptyBatchRequest", 400),
 	refusal.TooManyEntriesInBatchRequest: form("TooManyEntriesInBatchRequest", 400),
 	refusal.BatchEntryIDsNotDistinct:     form("BatchEntryIdsNotDistinct", 400),

@@ -22,6 +22,8 @@ func TestErrors(t *testing.T) {
 		refusal.SNSResourceNotFound:  {"ResourceNotFound", http.StatusNotFound},
 		refusal.TopicLimitExceeded:   {"TopicLimitExceeded", http.StatusForbidden},
 		refusal.ReplayLimitExceeded:  {"ReplayLimitExceeded", http.StatusForbidden},
+		refusal.Throttled:            {"Throttled", http.StatusTooManyRequests},
+		refusal.AuthorizationError:   {"AuthorizationError", http.StatusForbidden},
 		refusal.UnsupportedOperation: {"InternalError", http.StatusInternalServerError},
 		refusal.InvalidFormatVersion: {"InternalError", http.StatusInternalServerError},
 	} {

@@ -24,6 +24,9 @@ type listedSubscription struct {
 	TopicARN        string
 }
 
+// pendingListed stands for the ARN of a subscription that is not confirmed (SNS).
+const pendingListed = "PendingConfirmation"
+
 // subscriptionsOutput is the output of both lists of subscriptions.
 type subscriptionsOutput struct {
 	Subscriptions []listedSubscription
@@ -68,8 +71,11 @@ func readSubscriptions(ctx context.Context, c *aws.Call, token string,
 			out.NextToken = pageToken(strconv.FormatUint(listed[pageMax-1].Number, 10))
 		}
 		for _, s := range listed {
+			if s.Pending {
+				s.SubscriptionARN = pendingListed
+			}
 			out.Subscriptions = append(out.Subscriptions, listedSubscription{
-				SubscriptionARN: s.SubscriptionARN, Owner: s.Owner, Protocol: protocolQueue, Endpoint: s.Endpoint, TopicARN: s.TopicARN,
+				SubscriptionARN: s.SubscriptionARN, Owner: s.Owner, Protocol: s.Protocol.String(), Endpoint: s.Endpoint, TopicARN: s.TopicARN,
 			})
 		}
 		return nil

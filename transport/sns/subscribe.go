@@ -2,9 +2,11 @@ package sns
 
 import (
 	"context"
+	"net/url"
 	"slices"
 
 	"github.com/seriatimq/seriatim/queue"
+	"github.com/seriatimq/seriatim/queue/attributes"
 	"github.com/seriatimq/seriatim/queue/refusal"
 	"github.com/seriatimq/seriatim/transport/aws"
 	"github.com/seriatimq/seriatim/transport/awswire"
@@ -16,7 +18,7 @@ type subscribeInput struct {
 	Endpoint   string
 	Attributes []awswire.Pair
 	// ReturnSubscriptionARN asks for the ARN of a subscription that is not confirmed
-	// yet, which those of queues always are.
+	// yet.
 	ReturnSubscriptionARN bool
 }
 
@@ -28,39 +30,52 @@ var subscribeInputSchema = awswire.Structure(
 	awswire.Boolean("ReturnSubscriptionArn", func(v *subscribeInput) *bool { return &v.ReturnSubscriptionARN }),
 )
 
-// protocolQueue is the protocol of the subscriptions that there are.
-const protocolQueue = "sqs"
-
 // otherProtocols are those of SNS that are not served.
-var otherProtocols = [...]string{"application", "email", "email-json", "firehose", "http", "https", "lambda", "sms"}
+var otherProtocols = [...]string{"application", "email", "email-json", "firehose", "lambda", "sms"}
 
-// checkProtocol refuses every protocol but that of queues. The text for those that SNS has
-// is ours.
-func checkProtocol(name string) error {
+// readProtocol refuses every protocol but those that are served. The text for those that
+// SNS has is ours.
+func readProtocol(name string) (attributes.Protocol, error) {
+	protocol, served := attributes.ParseProtocol(name)
 	switch {
-	case name == protocolQueue:
-		return nil
+	case served:
+		return protocol, nil
 	case name == "":
-		return missing("Protocol")
+		return 0, missing("Protocol")
 	case slices.Contains(otherProtocols[:], name):
-		return refusal.SNSInvalid("Invalid protocol type: ", name)
+		return 0, refusal.SNSInvalid("Invalid protocol type: ", name)
 	}
-	return refusal.SNSInvalid("Amazon SNS does not support this protocol string: ", refusal.Echo(name))
+	return 0, refusal.SNSInvalid("Amazon SNS does not support this protocol string: ", refusal.Echo(name))
 }
 
-// subscribe subscribes a queue to a topic, or confirms that it is.
+// pendingAnswer stands for the ARN of a subscription that is not confirmed, unless that is
+// asked for (SNS).
+const pendingAnswer = "pending confirmation"
+
+// subscribe subscribes a queue or a URL to a topic, or confirms that it is.
 func subscribe(ctx context.Context, c *aws.Call, in *subscribeInput) (*subscriptionOutput, error) {
-	if err := checkProtocol(in.Protocol); err != nil {
+	protocol, err := readProtocol(in.Protocol)
+	if err != nil {
 		return nil, err
 	}
 	account := c.Names().Account
-	result, err := c.Submit(ctx, &queue.Subscribe{
-		Topic: c.Resource.Topic, Endpoint: in.Endpoint, Owner: account, Principal: "arn:aws:iam::" + account + ":root",
+	cmd := &queue.Subscribe{
+		Topic: c.Resource.Topic, Protocol: protocol, Endpoint: in.Endpoint, Owner: account, Principal: "arn:aws:iam::" + account + ":root",
 		Attributes: aws.Attributes(in.Attributes),
-	})
+	}
+	if protocol.Web() {
+		cmd.Server = c.BaseURL()
+		if u, err := url.Parse(in.Endpoint); err != nil || u.Hostname() == "" {
+			return nil, refusal.SNSInvalid("Endpoint must match the specified protocol")
+		}
+	}
+	result, err := c.Submit(ctx, cmd)
 	if err != nil {
 		return nil, err
 	}
 	done, err := aws.ResultOf[queue.Subscribed](result)
+	if done.Pending && !in.ReturnSubscriptionARN {
+		done.SubscriptionARN = pendingAnswer
+	}
 	return &subscriptionOutput{done.SubscriptionARN}, err
 }

@@ -9,6 +9,6 @@ import (
 
 // unsubscribe removes a subscription. That there is none is success.
 func unsubscribe(ctx context.Context, c *aws.Call, in *subscriptionOnlyInput) (*aws.Nothing, error) {
-	_, err := c.Submit(ctx, &queue.Unsubscribe{SubscriptionARN: in.SubscriptionARN})
+	_, err := c.Submit(ctx, &queue.Unsubscribe{SubscriptionARN: in.SubscriptionARN, Signed: c.Signed()})
 	return &aws.Nothing{}, err
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net/netip"
 	"os"
 	"strconv"
 	"sync/atomic"
@@ -21,6 +22,7 @@ import (
 	"github.com/seriatimq/seriatim/transport/budget"
 	"github.com/seriatimq/seriatim/transport/grpc"
 	"github.com/seriatimq/seriatim/transport/ops"
+	"github.com/seriatimq/seriatim/transport/push"
 	"github.com/seriatimq/seriatim/transport/sns"
 	"github.com/seriatimq/seriatim/transport/sqs"
 )
@@ -43,6 +45,7 @@ type program struct {
 // parts are what a running node consists of, in the order of their start.
 type parts struct {
 	node   *cluster.Node
+	poster *push.Poster // of the node
 	admin  *ops.Admin
 	probes *transport.Server // of the admin port
 	sqs    *sqs.Service
@@ -119,7 +122,12 @@ func (p program) start(ctx context.Context, cfg Config) (_ *parts, err error) {
 	if err := checkARNs(cfg); err != nil {
 		return nil, err
 	}
-	r := &parts{}
+	allowed, err := allowedEndpoints(cfg.API)
+	if err != nil {
+		return nil, err // Validate has found none
+	}
+	r := &parts{poster: push.New(push.Addresses{Allowed: allowed})}
+	nodeConfig.Poster = r.poster
 	if r.node, err = cluster.Open(hooks.node(ctx, &nodeConfig), nodeConfig); err != nil {
 		return nil, err
 	}
@@ -223,6 +231,7 @@ func (r *parts) stop(ctx context.Context, limit time.Duration, log *slog.Logger)
 	if err := r.node.Close(ctx); err != nil {
 		log.Warn("the node did not stop cleanly", "error", err)
 	}
+	r.poster.Close()
 	if r.probes != nil {
 		if err := r.probes.Shutdown(ctx); err != nil {
 			log.Warn("the admin port did not stop cleanly", "error", err)
@@ -297,6 +306,18 @@ func (p program) clusterConfig(cfg Config) (cluster.Config, error) {
 		Fatal:    p.fatal,
 	}
 	return c, c.WithDefaults().Validate()
+}
+
+// allowedEndpoints reads sns-allow-endpoints.
+func allowedEndpoints(api APIConfig) (networks []netip.Prefix, err error) {
+	for _, text := range api.SNSAllow {
+		network, err := netip.ParsePrefix(text)
+		if err != nil {
+			return nil, fmt.Errorf("sns-allow-endpoints %q: a network is wanted, as 127.0.0.0/8", text)
+		}
+		networks = append(networks, network)
+	}
+	return networks, nil
 }
 
 // fatal ends the process after a condition in which going on could break a

@@ -57,6 +57,9 @@ func (c Config) validate() error {
 			wrong("allow-origin %q: an origin is wanted, as https://app.example.org, or *", origin)
 		}
 	}
+	if _, err := allowedEndpoints(c.API); err != nil {
+		wrong("%w", err)
+	}
 	for _, positive := range []struct {
 		name  string
 		value int64

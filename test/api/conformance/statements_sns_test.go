@@ -20,7 +20,8 @@ var snsStatements = map[int]string{
 	43: "TestPublishBatchRefusals/too long together", 44: "TestPublishBatchOrder", 45: "TestPublishBatchAgain",
 	46: "TestFilterPolicyAttributes", 47: "TestFilterPolicyRefusals/six keys", 48: "TestFilterPolicyBody", 49: "TestDeleteTopicWithArchive",
 	50: "TestReplay", 51: "TestReplayedMessage",
-	52: "failover: TestPublishSurvivesTheLeader",
+	52: "failover: TestPublishSurvivesTheLeader", 53: "TestSubscribeWeb", 54: "TestSubscribeWebAttributes", 55: "TestSubscribeWebRefusals",
+	56: "TestPublishWeb", 57: "TestPublishWebDeadLetters", 58: "TestSubscribeWebAttributes", 59: "failover: TestWebDeliveriesSurviveTheLeader",
 }
 
 // snsErrorRows covers the errors of sections 3 and 8 of the SNS specification, by action
@@ -44,6 +45,7 @@ var snsErrorRows = map[string]string{
 	"DeleteTopic: archive":                             "TestDeleteTopicWithArchive",
 	"ListTopics: NextToken":                            "TestListTopicsPages",
 	"Subscribe: protocol that is not served":           "TestSubscribeEndpoints/known protocol",
+	"Subscribe: URL of another protocol":               "TestSubscribeWebRefusals",
 	"Subscribe: unknown protocol":                      "TestSubscribeEndpoints/unknown protocol",
 	"Subscribe: endpoint is no queue ARN":              "TestSubscribeEndpoints/queue URL",
 	"Subscribe: FIFO queue on a standard topic":        "TestSubscribeEndpoints/fifo queue on a standard topic",
@@ -54,6 +56,7 @@ var snsErrorRows = map[string]string{
 	"SetSubscriptionAttributes: attribute":             "TestSetSubscriptionAttributes",
 	"SetSubscriptionAttributes: FilterPolicy":          "TestFilterPolicyRefusals",
 	"SetSubscriptionAttributes: too many replays":      "open: a replay is over before eleven can be asked for; TestReplayLimit of package queue covers the rule",
+	"Unsubscribe: not signed":                          "TestSubscribeWebAttributes",
 	"Unsubscribe: ARN":                                 "TestUnsubscribeRefusals",
 	"ConfirmSubscription: token":                       "TestConfirmSubscription",
 	"TagResource: more than 50 tags":                   "TestTagResourceRefusals",
@@ -75,6 +78,7 @@ var snsErrorRows = map[string]string{
 	"Publish: deduplication id on a standard topic":    "TestPublishRefusals/standard with deduplication id",
 	"Publish: structure that is no JSON":               "TestPublishRefusals/structure that is no JSON",
 	"Publish: structure without default":               "TestPublishRefusals/structure without default",
+	"Publish: outbox full":                             "open: 100,000 messages would wait in the cluster of all tests; TestOutboxIsBounded of package queue covers the rule",
 	"Publish: bad id":                                  "TestPublishRefusals/id with a blank",
 	"PublishBatch: more than 10":                       "TestPublishBatchRefusals/11 entries",
 	"PublishBatch: none":                               "TestPublishBatchRefusals/none",

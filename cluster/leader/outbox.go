@@ -1,0 +1,269 @@
+package leader
+
+import (
+	"container/heap"
+	"context"
+	"sync"
+	"time"
+
+	"github.com/seriatimq/seriatim/cluster/wakeup"
+	"github.com/seriatimq/seriatim/queue"
+	"github.com/seriatimq/seriatim/queue/limits"
+)
+
+const (
+	// postsMax bounds the posts under way, of all subscriptions.
+	postsMax = 256
+	// postsPerSubscriptionMax bounds those of one subscription. After a failure there is
+	// one at a time, and twice as many with each success, so that endpoints that do not
+	// answer leave room for those that do.
+	postsPerSubscriptionMax = 16
+)
+
+// outboxRunner has the deliveries over HTTP made that the state has. One goroutine runs
+// it, see run; it looks at a subscription when a delivery was added, when an attempt was
+// reported, and when the next attempt is due.
+type outboxRunner struct {
+	term   *Term
+	posted chan posted   // unbuffered: an attempt that ended waits to be noted
+	noted  chan []report // unbuffered: reports that the log has wait to be noted
+
+	mu    sync.Mutex
+	added map[uint64]struct{} // subscriptions that got deliveries
+	some  wakeup.Signal       // that added has some
+
+	lanes   map[uint64]*deliveryLane
+	due     dueLanes
+	posts   int                 // under way
+	starved map[uint64]struct{} // subscriptions for which posts was at its bound
+	pending []report            // not yet proposed
+	sending bool                // reports are being proposed
+}
+
+type report = queue.DeliveryReport
+
+// deliveryLane is what the runner knows of one subscription.
+type deliveryLane struct {
+	inFlight map[uint64]struct{} // being posted, or waiting until that is reported
+	limit    int                 // of inFlight
+	wakeAt   queue.Timestamp     // in dueLanes; zero: not
+}
+
+// posted is an attempt that ended.
+type posted struct {
+	report
+	took bool // the subscriber took the message
+}
+
+func newOutboxRunner(t *Term) *outboxRunner {
+	return &outboxRunner{
+		term: t, posted: make(chan posted), noted: make(chan []report),
+		added: make(map[uint64]struct{}), some: wakeup.NewSignal(),
+		lanes: make(map[uint64]*deliveryLane), starved: make(map[uint64]struct{}),
+	}
+}
+
+// add notes that a subscription got a delivery. It never blocks.
+func (r *outboxRunner) add(subscription uint64) {
+	if r.term.options.Poster == nil {
+		return
+	}
+	r.mu.Lock()
+	r.added[subscription] = struct{}{}
+	r.mu.Unlock()
+	r.some.Notify()
+}
+
+// run makes deliveries until ctx ends.
+func (r *outboxRunner) run(ctx context.Context) {
+	if r.term.options.Poster == nil {
+		return
+	}
+	var work sync.WaitGroup
+	defer work.Wait()
+	var found []uint64
+	r.term.options.Replica.Read(func(v queue.View) { found = v.OutboxSubscriptions() })
+	for _, subscription := range found {
+		r.add(subscription)
+	}
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-r.some:
+			r.mu.Lock()
+			added := r.added
+			r.added = make(map[uint64]struct{})
+			r.mu.Unlock()
+			for subscription := range added { // order does not matter: each is looked at
+				r.fill(ctx, &work, subscription)
+			}
+		case p := <-r.posted:
+			r.ended(p)
+			r.feedStarved(ctx, &work)
+		case reports := <-r.noted:
+			r.sending = false
+			for _, done := range reports {
+				if l := r.lanes[done.Subscription]; l != nil {
+					delete(l.inFlight, done.Number)
+				}
+			}
+			for _, done := range reports {
+				r.fill(ctx, &work, done.Subscription)
+			}
+		case <-timer.C:
+			for _, subscription := range r.due.take(r.term.logTime.now(), r.lanes) {
+				r.fill(ctx, &work, subscription)
+			}
+		}
+		r.propose(ctx, &work)
+		r.reset(timer)
+	}
+}
+
+// reset sets the timer to when the next attempt is due.
+func (r *outboxRunner) reset(timer *time.Timer) {
+	if len(r.due) > 0 {
+		left := r.due[0].at.Sub(r.term.logTime.now())
+		timer.Reset(time.Duration(max(left, 1)) * time.Millisecond)
+	}
+}
+
+// fill begins the attempts of a subscription that are due, as many as there may be.
+func (r *outboxRunner) fill(ctx context.Context, work *sync.WaitGroup, subscription uint64) {
+	l := r.lanes[subscription]
+	if l == nil {
+		l = &deliveryLane{inFlight: make(map[uint64]struct{}), limit: postsPerSubscriptionMax}
+		r.lanes[subscription] = l
+	}
+	var begin []queue.WebDelivery
+	left := false // behind those that are in flight
+	now := r.term.logTime.now()
+	r.term.options.Replica.Read(func(v queue.View) {
+		v.ScanDeliveries(subscription, func(number uint64, at queue.Timestamp, request func() queue.WebDelivery) bool {
+			if _, underWay := l.inFlight[number]; underWay {
+				return true
+			}
+			left = true
+			switch {
+			case at > now:
+				r.wake(subscription, l, at)
+				return false
+			case len(l.inFlight) >= l.limit:
+				return false
+			case r.posts+len(begin) >= postsMax:
+				r.starved[subscription] = struct{}{}
+				return false
+			}
+			l.inFlight[number] = struct{}{}
+			begin = append(begin, request())
+			return true
+		})
+	})
+	for i := range begin {
+		r.posts++
+		work.Go(func() { r.post(ctx, subscription, &begin[i]) })
+	}
+	if !left && len(l.inFlight) == 0 {
+		delete(r.lanes, subscription)
+	}
+}
+
+// wake has fill called when an attempt is due.
+func (r *outboxRunner) wake(subscription uint64, l *deliveryLane, at queue.Timestamp) {
+	if l.wakeAt == 0 || at < l.wakeAt {
+		l.wakeAt = at
+		heap.Push(&r.due, dueLane{at, subscription})
+	}
+}
+
+// feedStarved looks again at subscriptions that had to wait for others.
+func (r *outboxRunner) feedStarved(ctx context.Context, work *sync.WaitGroup) {
+	for subscription := range r.starved { // order does not matter: any may be next
+		if r.posts >= postsMax {
+			return
+		}
+		delete(r.starved, subscription)
+		r.fill(ctx, work, subscription)
+	}
+}
+
+// ended notes what came of an attempt.
+func (r *outboxRunner) ended(p posted) {
+	r.posts--
+	r.pending = append(r.pending, p.report)
+	l := r.lanes[p.Subscription]
+	if p.took {
+		l.limit = min(2*l.limit, postsPerSubscriptionMax)
+	} else {
+		l.limit = 1
+	}
+}
+
+// propose has what came of attempts written to the log, all there is in one command.
+func (r *outboxRunner) propose(ctx context.Context, work *sync.WaitGroup) {
+	if r.sending || len(r.pending) == 0 {
+		return
+	}
+	n := min(len(r.pending), limits.DeliveryReportsMax)
+	reports := r.pending[:n:n]
+	r.pending = r.pending[n:]
+	r.sending = true
+	work.Go(func() {
+		for {
+			err := r.term.Execute(ctx, &queue.ReportDeliveries{Reports: reports})
+			if err == nil || ctx.Err() != nil {
+				break
+			}
+			// Unknown, or refused during a transfer of leadership that may yet fail.
+			// A report that is made twice counts once.
+			r.term.options.Log.Debug("reporting deliveries over HTTP failed", "error", err)
+			if !wakeup.Sleep(ctx, stepPause) {
+				break
+			}
+		}
+		select {
+		case r.noted <- reports:
+		case <-ctx.Done():
+		}
+	})
+}
+
+// dueLane is when a subscription is to be looked at.
+type dueLane struct {
+	at           queue.Timestamp
+	subscription uint64
+}
+
+// dueLanes is a heap, the first due in front. It may have more than one of a
+// subscription; that of wakeAt counts.
+type dueLanes []dueLane
+
+// Len implements heap.Interface, and so do the others.
+func (d dueLanes) Len() int           { return len(d) }
+func (d dueLanes) Less(i, j int) bool { return d[i].at < d[j].at }
+func (d dueLanes) Swap(i, j int)      { d[i], d[j] = d[j], d[i] }
+
+// Push adds a dueLane at the end.
+func (d *dueLanes) Push(x any) { *d = append(*d, x.(dueLane)) }
+
+// Pop removes the last one.
+func (d *dueLanes) Pop() any {
+	last := (*d)[len(*d)-1]
+	*d = (*d)[:len(*d)-1]
+	return last
+}
+
+// take removes those that are due.
+func (d *dueLanes) take(now queue.Timestamp, lanes map[uint64]*deliveryLane) (all []uint64) {
+	for len(*d) > 0 && (*d)[0].at <= now {
+		next := heap.Pop(d).(dueLane)
+		if l := lanes[next.subscription]; l != nil && l.wakeAt == next.at {
+			l.wakeAt = 0
+			all = append(all, next.subscription)
+		}
+	}
+	return all
+}

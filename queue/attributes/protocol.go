@@ -1,0 +1,68 @@
+package attributes
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/seriatimq/seriatim/queue/content"
+	"github.com/seriatimq/seriatim/queue/limits"
+)
+
+// Protocol is how the messages of a subscription are delivered.
+type Protocol uint8
+
+// Protocols; the numbers are stored in the log and in snapshots.
+const (
+	ProtocolQueue Protocol = 0
+	ProtocolHTTP  Protocol = 1
+	ProtocolHTTPS Protocol = 2
+)
+
+var protocolNames = [...]string{ProtocolQueue: "sqs", ProtocolHTTP: "http", ProtocolHTTPS: "https"}
+
+// String is what SNS calls the protocol.
+func (p Protocol) String() string {
+	if !p.Known() {
+		return ""
+	}
+	return protocolNames[p]
+}
+
+// Known reports whether there is such a protocol.
+func (p Protocol) Known() bool { return int(p) < len(protocolNames) }
+
+// Web reports whether messages are posted to a URL.
+func (p Protocol) Web() bool { return p != ProtocolQueue }
+
+// ParseProtocol finds a protocol by the name that SNS has for it.
+func ParseProtocol(name string) (Protocol, bool) {
+	i := slices.Index(protocolNames[:], name)
+	return Protocol(max(i, 0)), i >= 0
+}
+
+// IsEndpoint reports whether text can be the URL of a subscriber with a web protocol:
+// its scheme is that of the protocol, a host follows, and there is nothing in it that
+// a URL cannot have. Where the host is, is asked when it is connected to.
+func (p Protocol) IsEndpoint(text string) bool {
+	if !p.Web() || len(text) > limits.EndpointLengthMax || content.BadCharacter(text) {
+		return false
+	}
+	host, ok := strings.CutPrefix(OriginOf(text), p.String()+"://")
+	return ok && host != "" && host[0] != ':' && !strings.ContainsFunc(text, func(r rune) bool { return r <= ' ' || r == 0x7f })
+}
+
+// OriginOf is the scheme and the host of such a URL: what may be shown of it where
+// names, passwords and queries should not be.
+func OriginOf(endpoint string) string {
+	scheme, rest, ok := strings.Cut(endpoint, "://")
+	if !ok {
+		return endpoint
+	}
+	if end := strings.IndexAny(rest, "/?#"); end >= 0 {
+		rest = rest[:end]
+	}
+	if at := strings.LastIndexByte(rest, '@'); at >= 0 {
+		rest = rest[at+1:]
+	}
+	return scheme + "://" + rest
+}

@@ -1,0 +1,26 @@
+package outbox
+
+import (
+	"fmt"
+	"slices"
+)
+
+// Compare says how the indexes of an Outbox differ from those of another one that was made
+// of its records.
+func (o *Outbox) Compare(other *Outbox) error {
+	if o.sum != other.sum || o.items != other.items {
+		return fmt.Errorf("%d deliveries have the sum %x, their records %d and %x", o.items, o.sum.Bytes(), other.items, other.sum.Bytes())
+	}
+	if have, want := o.lanes.Keys(), other.lanes.Keys(); !slices.Equal(have, want) {
+		return fmt.Errorf("the subscriptions %v have deliveries, those of the records are %v", have, want)
+	}
+	var err error
+	o.lanes.Scan(func(subscription uint64, l *lane) bool {
+		twin, _ := other.lanes.Get(subscription)
+		if have, want := l.due.Items(), twin.due.Items(); l.sum != twin.sum || !slices.Equal(have, want) {
+			err = fmt.Errorf("deliveries of subscription %d are due as %v, the records give %v", subscription, have, want)
+		}
+		return err == nil
+	})
+	return err
+}

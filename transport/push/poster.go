@@ -1,0 +1,87 @@
+package push
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/seriatimq/seriatim/cluster/environment"
+)
+
+const (
+	// requestTimeout is how long a subscriber may take to answer (SNS).
+	requestTimeout = 15 * time.Second
+	// answerBytesMax is what is read of an answer, so that its connection can be used
+	// again; that of a longer one is closed.
+	answerBytesMax = 64 << 10
+	headerBytesMax = 64 << 10
+	idleTimeout    = 60 * time.Second
+	idleMax        = 256
+	idlePerHostMax = 16 // as many as there are posts of one subscription
+)
+
+// Poster posts to subscribers. Safe for concurrent use. Made by New.
+type Poster struct {
+	client    http.Client
+	transport *http.Transport
+}
+
+var _ environment.Poster = (*Poster)(nil)
+
+// New makes a Poster that connects to the addresses that may be connected to.
+func New(addresses Addresses) *Poster {
+	dialer := &net.Dialer{Timeout: requestTimeout, Control: addresses.control}
+	p := &Poster{transport: &http.Transport{
+		DialContext:            dialer.DialContext,
+		ForceAttemptHTTP2:      true,
+		TLSHandshakeTimeout:    requestTimeout,
+		MaxResponseHeaderBytes: headerBytesMax,
+		IdleConnTimeout:        idleTimeout,
+		MaxIdleConns:           idleMax,
+		MaxIdleConnsPerHost:    idlePerHostMax,
+	}}
+	p.client = http.Client{
+		Transport:     p.transport,
+		Timeout:       requestTimeout,
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+	return p
+}
+
+// Post implements environment.Poster.
+func (p *Poster) Post(ctx context.Context, request *environment.Post) (status int, err error) {
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, request.URL, strings.NewReader(request.Body))
+	if err != nil {
+		return 0, withoutURL("making a request", err)
+	}
+	r.Header.Set("User-Agent", "seriatim")
+	for _, h := range request.Header {
+		r.Header.Set(h[0], h[1])
+	}
+	answer, err := p.client.Do(r)
+	if err != nil {
+		return 0, withoutURL("posting", err)
+	}
+	defer answer.Body.Close()
+	// What the answer says does not matter, and neither does whether it ends.
+	_, _ = io.CopyN(io.Discard, answer.Body, answerBytesMax)
+	return answer.StatusCode, nil
+}
+
+// withoutURL leaves the URL out of an error: it may hold a password.
+func withoutURL(doing string, err error) error {
+	var inURL *url.Error
+	if errors.As(err, &inURL) {
+		err = inURL.Err
+	}
+	return fmt.Errorf("%s: %w", doing, err)
+}
+
+// Close closes the connections that nobody uses.
+func (p *Poster) Close() { p.transport.CloseIdleConnections() }
