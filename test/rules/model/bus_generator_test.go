@@ -232,6 +232,11 @@ func (g *generator) sawBus(s step) {
 				g.soon = append(g.soon, g.cancel(kind{name: c.name}, n))
 			}
 		}
+	case setAttributes:
+		// What is known from before under another scope.
+		if k := g.kindOf(c.name); c.attributes["DeduplicationScope"] != "" && k.fifo && !g.plain && g.oneIn(2) {
+			g.soon = append(g.soon, g.forgetID(k))
+		}
 	case subscribe:
 		if _, ok := g.w.subscriptions[s.id]; ok {
 			g.subscribed = keep(g.subscribed, s.id)

@@ -155,6 +155,7 @@ var homes = map[reference.Bug][]string{
 	reference.ActivationKeepsNumber:     {"scheduled.fifo"},
 	reference.ActivationBackwards:       {"scheduled.fifo"},
 	reference.ForgetOneScope:            {"plain.fifo", "scoped.fifo"},
+	reference.InFlightBlocksGroup:       {"two.fifo"},
 	reference.StandardByAvailability:    {"standard", "redriven"},
 }
 
