@@ -73,6 +73,13 @@ func (n *Node) Metrics() []Metric {
 	counter("seriatim_dedup_hits_total", "Sends through this node that were dropped as duplicates.", m.duplicate.Load())
 	counter("seriatim_topic_messages_published_total", "Messages accepted by topics through this node.", m.published.Load())
 	counter("seriatim_topic_dedup_hits_total", "Publishes through this node that topics dropped as duplicates.", m.publishedAgain.Load())
+	counter("seriatim_topic_posts_total", "Attempts to deliver to a subscriber over HTTP, while this node led.", c.leader.Posts.Load())
+	counter("seriatim_topic_posts_failed_total", "Attempts to deliver to a subscriber over HTTP that were not answered with 2xx in time, while this node led.", c.leader.PostsFailed.Load())
+	waiting := 0
+	n.replica.Read(func(v queue.View) { waiting = v.WaitingDeliveries() })
+	metrics = append(metrics, Metric{
+		Name: "seriatim_topic_posts_waiting", Help: "Messages of all topics that have still to be delivered over HTTP.", Kind: Gauge, Value: float64(waiting),
+	})
 	counter("seriatim_receive_empty_total", "Receives through this node that found nothing.", m.emptyReceives.Load())
 	for _, d := range [...]struct {
 		name, help string

@@ -35,6 +35,7 @@ func TestTwins(t *testing.T) {
 				restored.fsm.Apply(log)
 				batched.fsm.Apply(log)
 			}
+			source.view = plain.fsm.View
 			if source.topics = seed%2 == 1; source.topics {
 				log := plain.entry(start, source.createTopics()...)
 				plain.fsm.Apply(log)
@@ -86,7 +87,7 @@ func TestTwins(t *testing.T) {
 	}
 	t.Log(seen)
 	for _, outcome := range []string{
-		"duplicate", "replayed", "received", "dead-lettered", "done", "moved", "refused", "published", "published again", "subscribed", "replayed from an archive", "left to be replayed", "unscheduled",
+		"duplicate", "replayed", "received", "dead-lettered", "done", "moved", "refused", "published", "published again", "subscribed", "replayed from an archive", "left to be replayed", "unscheduled", "asked to confirm", "confirmed", "posted", "to be posted again",
 		"locked", "received in a session", "received and deleted", "deferred", "fetched", "dead-lettered for a reason", "released",
 	} {
 		if seen[outcome] == 0 {
@@ -110,6 +111,7 @@ type commands struct {
 
 	topics        bool // commands of topics are among them
 	subscriptions []string
+	view          func() queue.View // of a replica that has applied all that was given out
 }
 
 // delivered is a handle and the queue it came from.
@@ -184,8 +186,13 @@ func (c *commands) learn(result EntryResult) {
 				c.count("published", !e.Duplicate)
 			}
 		case queue.Subscribed:
+			if _, confirmed := c.last[i].(*queue.ConfirmSubscription); confirmed {
+				c.count("confirmed", true)
+				break
+			}
 			c.subscriptions = append(c.subscriptions, r.SubscriptionARN)
 			c.count("subscribed", true)
+			c.count("asked to confirm", r.Pending)
 		case queue.MessagesReplayed:
 			c.count("replayed from an archive", r.Looked > 0)
 			c.count("left to be replayed", r.Running)

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/seriatimq/seriatim/queue"
+	"github.com/seriatimq/seriatim/queue/attributes"
 	"github.com/seriatimq/seriatim/queue/logtime"
 )
 
@@ -55,8 +56,45 @@ func (c *commands) replay() queue.Command {
 	}
 }
 
+// webCommand subscribes a URL, or does what comes next for one that is subscribed.
+func (c *commands) webCommand() queue.Command {
+	waiting := c.view().OutboxSubscriptions()
+	if len(waiting) == 0 || c.random.IntN(4) == 0 {
+		cmd := &queue.Subscribe{
+			Topic: "standard", Protocol: attributes.ProtocolHTTPS, Endpoint: "https://example.org/" + c.one("a", "b", "c"),
+			Server: "http://localhost:9324", Owner: "000000000000",
+		}
+		if c.random.IntN(2) == 0 {
+			cmd.Attributes = append(cmd.Attributes, queue.Attribute{
+				Name: "DeliveryPolicy", Value: `{"healthyRetryPolicy":{"numRetries":2,"numNoDelayRetries":1,"minDelayTarget":1}}`,
+			}, queue.Attribute{Name: "RedrivePolicy", Value: `{"deadLetterTargetArn":"` + scenarioQueues + `dead"}`})
+		}
+		return cmd
+	}
+	subscription := waiting[c.random.IntN(len(waiting))]
+	var due []queue.WebDelivery
+	c.view().ScanDeliveries(subscription, func(_ uint64, _ queue.Timestamp, request func() queue.WebDelivery) bool {
+		due = append(due, request())
+		return len(due) < 3
+	})
+	if asked := due[0].Request.Confirmation; asked != nil && c.random.IntN(2) == 0 {
+		return &queue.ConfirmSubscription{Topic: "standard", Token: asked.Token}
+	}
+	cmd := &queue.ReportDeliveries{}
+	for _, d := range due {
+		outcome := queue.DeliveryOutcome(1 + c.random.IntN(3))
+		cmd.Reports = append(cmd.Reports, queue.DeliveryReport{Subscription: subscription, Number: d.Number, Attempts: d.Attempts, Outcome: outcome})
+		c.count("posted", outcome == queue.DeliveryDone && d.Number > 0)
+		c.count("to be posted again", outcome == queue.DeliveryFailed && d.Number > 0)
+	}
+	return cmd
+}
+
 // topicCommand publishes, for the most part.
 func (c *commands) topicCommand() queue.Command {
+	if c.random.IntN(5) == 0 {
+		return c.webCommand()
+	}
 	topic := c.one("t.fifo", "t.fifo", "u.fifo", "standard")
 	switch n := c.random.IntN(30); {
 	case n == 0:
@@ -86,7 +124,11 @@ func (c *commands) topicCommand() queue.Command {
 	case n < 15 && len(c.subscriptions) > 0:
 		return c.replay()
 	case n < 19:
-		return &queue.ReplayMessages{Subscription: uint64(c.random.IntN(40)), Max: 1 + c.random.IntN(4)}
+		subscription := uint64(c.random.IntN(40))
+		if running := c.view().RunningReplays(); len(running) > 0 {
+			subscription = running[c.random.IntN(len(running))]
+		}
+		return &queue.ReplayMessages{Subscription: subscription, Max: 1 + c.random.IntN(4)}
 	}
 	cmd := &queue.Publish{Topic: topic, SenderID: "AIDAEXAMPLE", Endpoint: c.one("http://localhost:9324", "https://example.org"), Batch: true}
 	for range 1 + c.random.IntN(3) {

@@ -17,6 +17,8 @@ type Counters struct {
 	Expired, DeadLettered atomic.Uint64
 	// Deliveries of topics to queues that did not become messages there.
 	Deduplicated, Undeliverable, Lost DeliveryCounters
+	// Attempts to deliver over HTTP, and those of them that failed.
+	Posts, PostsFailed atomic.Uint64
 }
 
 // NewCounters returns Counters that have counted nothing.

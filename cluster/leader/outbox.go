@@ -193,6 +193,10 @@ func (r *outboxRunner) feedStarved(ctx context.Context, work *sync.WaitGroup) {
 // ended notes what came of an attempt.
 func (r *outboxRunner) ended(p posted) {
 	r.posts--
+	r.term.options.Counters.Posts.Add(1)
+	if !p.took {
+		r.term.options.Counters.PostsFailed.Add(1)
+	}
 	r.pending = append(r.pending, p.report)
 	l := r.lanes[p.Subscription]
 	if p.took {

@@ -140,6 +140,9 @@ func TestOutboxDelivers(t *testing.T) {
 		if n := s.waitingDeliveries(); n != 0 {
 			t.Errorf("%d deliveries wait", n)
 		}
+		if posts, failed := s.options.Counters.Posts.Load(), s.options.Counters.PostsFailed.Load(); posts != 602 || failed != 0 {
+			t.Errorf("%d posts are counted, %d failed", posts, failed)
+		}
 		if n := len(s.outbox.lanes); n != 0 {
 			t.Errorf("the runner keeps %d subscriptions that have nothing", n)
 		}
