@@ -19,6 +19,9 @@ import (
 //   - On a loopback port Host must be an address, localhost, or a name that was
 //     configured: else a page could be loaded under a name that its owner then
 //     points at the loopback address (DNS rebinding).
+//
+// What a topic posts to its subscribers is refused, too: whoever may subscribe a URL
+// could otherwise have a node give orders at the admin port of another one.
 type Origins struct {
 	// Allowed are origins such as https://app.example.org; * allows all. Their
 	// host names are those under which a loopback port may be called.
@@ -67,6 +70,9 @@ func (o Origins) Wrap(next http.Handler) http.Handler {
 
 // check says what is wrong with a request, empty if nothing is.
 func (o Origins) check(r *http.Request) string {
+	if len(r.Header["X-Amz-Sns-Message-Type"]) > 0 {
+		return "Topics deliver to subscribers, not to the ports of a cluster."
+	}
 	if o.Loopback && !o.knownHost(r.Host) {
 		return "The Host header is a name that is not configured. A port on the loopback address is called by an address or as localhost; " +
 			"allow other names with --allow-origin."

@@ -40,6 +40,8 @@ func TestOrigins(t *testing.T) {
 		{"an image in a page", open, "10.0.0.1:9324", http.Header{"Sec-Fetch-Site": {"cross-site"}}, 403},
 		{"an image in a page of another port", open, "10.0.0.1:9324", http.Header{"Sec-Fetch-Site": {"same-site"}}, 403},
 		{"an image in an own page", open, "10.0.0.1:9324", http.Header{"Sec-Fetch-Site": {"same-origin"}}, 200},
+		{"a topic", open, "10.0.0.1:9325", http.Header{"X-Amz-Sns-Message-Type": {"SubscriptionConfirmation"}}, 403},
+		{"a topic that names an origin", listed, "127.0.0.1:9325", http.Header{"X-Amz-Sns-Message-Type": {"Notification"}, "Origin": {"null"}}, 403},
 		{"an address typed in", open, "10.0.0.1:9324", http.Header{"Sec-Fetch-Site": {"none"}}, 200},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -2,8 +2,10 @@ package push
 
 import (
 	"fmt"
+	"net"
 	"net/netip"
 	"syscall"
+	"time"
 )
 
 // Addresses decides where connections may lead.
@@ -12,13 +14,21 @@ type Addresses struct {
 	Allowed []netip.Prefix
 }
 
-// reserved are networks that no subscriber is in, beside those that package netip knows:
-// this network, the reserved block with the broadcast address, and the address of the
-// metadata service of AWS in IPv6, which is in no network of a link.
+// reserved are networks that no subscriber is in, beside those that package netip knows.
+// Clouds have services for their machines at addresses that are no link's: in unique
+// local networks of IPv6 (AWS, Google), among the assignments of the IETF (Oracle), and
+// at two single addresses (Alibaba, Azure).
 var reserved = [...]netip.Prefix{
-	netip.MustParsePrefix("0.0.0.0/8"),
-	netip.MustParsePrefix("240.0.0.0/4"),
-	netip.MustParsePrefix("fd00:ec2::254/128"),
+	netip.MustParsePrefix("0.0.0.0/8"),   // this network
+	netip.MustParsePrefix("240.0.0.0/4"), // with the broadcast address
+	netip.MustParsePrefix("192.0.0.0/24"),
+	netip.MustParsePrefix("100.100.100.200/32"),
+	netip.MustParsePrefix("168.63.129.16/32"),
+	netip.MustParsePrefix("fc00::/7"),  // unique local
+	netip.MustParsePrefix("fec0::/10"), // site-local, out of use
+	// Translations whose networks say where the IPv4 address is, and Teredo, which hides it.
+	netip.MustParsePrefix("64:ff9b:1::/48"),
+	netip.MustParsePrefix("2001::/32"),
 }
 
 // embedding are networks of IPv6 addresses that lead to the IPv4 address inside them, and
@@ -29,7 +39,6 @@ var embedding = [...]struct {
 }{
 	{netip.MustParsePrefix("::/96"), 12},
 	{netip.MustParsePrefix("64:ff9b::/96"), 12},
-	{netip.MustParsePrefix("64:ff9b:1::/48"), 12},
 	{netip.MustParsePrefix("2002::/16"), 2},
 }
 
@@ -64,6 +73,12 @@ func local(address netip.Addr) bool {
 		}
 	}
 	return false
+}
+
+// dialer connects within a time to addresses that may be connected to; nil is the usual
+// resolver.
+func (a Addresses) dialer(within time.Duration, r *net.Resolver) *net.Dialer {
+	return &net.Dialer{Timeout: within, Control: a.control, Resolver: r}
 }
 
 // control is called with each address that is about to be connected to.

@@ -36,10 +36,14 @@ var _ environment.Poster = (*Poster)(nil)
 
 // New makes a Poster that connects to the addresses that may be connected to.
 func New(addresses Addresses) *Poster {
-	dialer := &net.Dialer{Timeout: requestTimeout, Control: addresses.control}
+	return newPoster(addresses.dialer(requestTimeout, nil).DialContext)
+}
+
+func newPoster(dial func(ctx context.Context, network, address string) (net.Conn, error)) *Poster {
 	p := &Poster{transport: &http.Transport{
-		DialContext:            dialer.DialContext,
+		DialContext:            dial,
 		ForceAttemptHTTP2:      true,
+		DisableCompression:     true, // nobody reads what the answer says
 		TLSHandshakeTimeout:    requestTimeout,
 		MaxResponseHeaderBytes: headerBytesMax,
 		IdleConnTimeout:        idleTimeout,

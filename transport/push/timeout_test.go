@@ -1,0 +1,100 @@
+package push
+
+import (
+	"context"
+	"crypto/tls"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/seriatimq/seriatim/cluster/environment"
+)
+
+// A subscriber has 15 seconds for all of an answer, however far it gets meanwhile. The
+// time is that of a bubble, in which connections are pipes.
+func TestPostTimeout(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct {
+		name, scheme, answer string // one byte of the answer comes each second, then nothing
+		status               int
+	}{
+		{"silence", "http", "", 0},
+		{"headers that never end", "http", "HTTP/1.1 200 OK\r\nX-A: b\r\nX-C: d\r\n", 0},
+		{"no handshake", "https", "", 0},
+		{"content that never ends", "http", "HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\nx", http.StatusOK},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				ended := make(chan struct{}, 2) // of the two goroutines of the one connection
+				p := newPoster(func(context.Context, string, string) (net.Conn, error) {
+					here, there := net.Pipe()
+					asked := make(chan struct{})
+					go func() {
+						defer func() { ended <- struct{}{} }()
+						defer there.Close()
+						_, _ = there.Read(make([]byte, 1))
+						close(asked)
+						_, _ = io.Copy(io.Discard, there)
+					}()
+					go func() {
+						defer func() { ended <- struct{}{} }()
+						<-asked
+						pause := time.Second
+						if tc.status != 0 {
+							pause = time.Millisecond
+						}
+						for i := range len(tc.answer) {
+							if _, err := there.Write([]byte{tc.answer[i]}); err != nil {
+								return
+							}
+							time.Sleep(pause)
+						}
+					}()
+					return here, nil
+				})
+				defer p.Close()
+				begun := time.Now()
+				status, err := p.Post(t.Context(), &environment.Post{URL: tc.scheme + "://example.org/", Body: "m"})
+				if status != tc.status || (err == nil) != (tc.status != 0) {
+					t.Errorf("status %d, %v", status, err)
+				}
+				if took := time.Since(begun); took != 15*time.Second {
+					t.Errorf("the subscriber had %v", took)
+				}
+				<-ended
+				<-ended
+			})
+		})
+	}
+}
+
+// A certificate that nobody vouches for, or one of another name, is a failure, and the
+// message stays here.
+func TestPostVerifiesCertificates(t *testing.T) {
+	t.Parallel()
+	var served atomic.Bool
+	s := httptest.NewUnstartedServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { served.Store(true) }))
+	s.Config.ErrorLog = log.New(io.Discard, "", 0)
+	s.StartTLS()
+	t.Cleanup(s.Close)
+	p := poster(t, loopback)
+	if status, err := p.Post(t.Context(), &environment.Post{URL: s.URL, Body: "m"}); err == nil || served.Load() {
+		t.Errorf("status %d without trust", status)
+	}
+	trusting := poster(t, loopback)
+	trusting.transport.TLSClientConfig = &tls.Config{RootCAs: s.Client().Transport.(*http.Transport).TLSClientConfig.RootCAs, ServerName: "example.net"}
+	if status, err := trusting.Post(t.Context(), &environment.Post{URL: s.URL, Body: "m"}); err == nil || served.Load() {
+		t.Errorf("status %d under another name", status)
+	}
+	trusting = poster(t, loopback)
+	trusting.transport.TLSClientConfig = &tls.Config{RootCAs: s.Client().Transport.(*http.Transport).TLSClientConfig.RootCAs}
+	if status, err := trusting.Post(t.Context(), &environment.Post{URL: s.URL, Body: "m"}); err != nil || status != http.StatusOK || !served.Load() {
+		t.Errorf("status %d, %v with trust", status, err)
+	}
+}
