@@ -105,6 +105,10 @@ func eventfulAt(t testing.TB, version uint32) *replica {
 		}
 		do(0, &queue.ReplayMessages{Subscription: r.fsm.View().RunningReplays()[0], Max: 1})
 		eventfulWeb(r.fsm.View, do)
+		do(0, &queue.CreateAccessKey{ID: "AKIAEXAMPLE000000001", Secret: "not-a-secret-but-an-example", Account: "000000000000", User: "anna"})
+		do(0, &queue.CreateAccessKey{ID: "AKIAEXAMPLE000000002", Secret: "not-a-secret-but-an-example", Account: "000000000000"})
+		do(0, &queue.UpdateAccessKey{ID: "AKIAEXAMPLE000000002"})
+		do(0, &queue.PutUserPolicy{Account: "000000000000", User: "anna", Policy: `{"Statement":[]}`})
 	}
 	return r
 }

@@ -109,6 +109,7 @@ type commands struct {
 	receive *queue.ReceiveMessages // newest, to be retried
 	seen    map[string]int         // outcomes
 
+	access        accessCommands
 	topics        bool // commands of topics are among them
 	subscriptions []string
 	view          func() queue.View // of a replica that has applied all that was given out
@@ -121,7 +122,7 @@ type delivered struct {
 }
 
 func newCommands(random *rand.Rand, seen map[string]int) *commands {
-	return &commands{random: random, now: start, seen: seen}
+	return &commands{random: random, now: start, seen: seen, access: newAccessCommands()}
 }
 
 func (c *commands) one(list ...string) string { return list[c.random.IntN(len(list))] }
@@ -135,6 +136,9 @@ func (c *commands) some() []queue.Command {
 	c.last = nil
 	for range 1 + c.random.IntN(3) {
 		c.last = append(c.last, c.command())
+	}
+	if c.access.random.IntN(30) == 0 {
+		c.last = append(c.last, c.access.command())
 	}
 	return c.last
 }

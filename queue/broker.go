@@ -5,6 +5,8 @@ import (
 
 	"github.com/tidwall/btree"
 
+	"github.com/seriatimq/seriatim/queue/access"
+	"github.com/seriatimq/seriatim/queue/checking"
 	"github.com/seriatimq/seriatim/queue/outbox"
 	"github.com/seriatimq/seriatim/queue/refusal"
 	"github.com/seriatimq/seriatim/queue/statehash"
@@ -18,8 +20,7 @@ type Broker struct {
 	formatVersion uint32
 	epoch         uint32
 	counters
-	settings   *btree.Map[string, string]
-	key        statehash.Key // from SettingReceiptKey
+	configuration
 	queues     *btree.Map[string, *Queue]
 	topics     topic.Registry
 	sources    *btree.Map[string, struct{}] // dead-letter target NUL source
@@ -36,6 +37,13 @@ type Broker struct {
 	unchecked int                         // commands since the last check, build tag invariants
 }
 
+// configuration is what operators set for the whole cluster.
+type configuration struct {
+	settings *btree.Map[string, string]
+	key      statehash.Key // from SettingReceiptKey
+	access   *access.Table
+}
+
 // counters number what must have a number of its own for ever.
 type counters struct {
 	nextIncarnation uint64 // of queues, topics and subscriptions
@@ -46,15 +54,15 @@ type counters struct {
 // New returns an empty Broker.
 func New() *Broker {
 	return &Broker{
-		settings:   new(btree.Map[string, string]),
-		queues:     new(btree.Map[string, *Queue]),
-		topics:     topic.NewRegistry(),
-		sources:    new(btree.Map[string, struct{}]),
-		tombstones: newTombstones(),
-		moveTasks:  newMoveTasks(),
-		deadlines:  btree.NewBTreeGOptions(queueDeadline.less, btree.Options{NoLocks: true}),
-		deliveries: deliveries{outbox: outbox.New()},
-		senders:    new(btree.Map[string, *string]),
+		configuration: configuration{settings: new(btree.Map[string, string]), access: access.NewTable()},
+		queues:        new(btree.Map[string, *Queue]),
+		topics:        topic.NewRegistry(),
+		sources:       new(btree.Map[string, struct{}]),
+		tombstones:    newTombstones(),
+		moveTasks:     newMoveTasks(),
+		deadlines:     btree.NewBTreeGOptions(queueDeadline.less, btree.Options{NoLocks: true}),
+		deliveries:    deliveries{outbox: outbox.New()},
+		senders:       new(btree.Map[string, *string]),
 	}
 }
 
@@ -65,7 +73,7 @@ func (b *Broker) Apply(at Timestamp, cmd Command) (Result, *Error) {
 	b.now = max(b.now, at)
 	result, err := b.apply(cmd)
 	b.finish()
-	if checkEveryCommand && b.dueForCheck() {
+	if checking.EveryCommand && b.dueForCheck() {
 		if broken := b.CheckInvariants(); broken != nil {
 			panic(broken)
 		}
@@ -188,6 +196,7 @@ func (b *Broker) StateHash() [16]byte {
 	sum := b.sum
 	sum.Add(b.topics.Sum())
 	sum.Add(b.outbox.Sum())
+	sum.Add(b.access.Sum())
 	sum.Add(b.recordSum())
 	return sum.Bytes()
 }

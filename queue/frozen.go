@@ -3,6 +3,7 @@ package queue
 import (
 	"github.com/tidwall/btree"
 
+	"github.com/seriatimq/seriatim/queue/access"
 	"github.com/seriatimq/seriatim/queue/deduplication"
 	"github.com/seriatimq/seriatim/queue/notification"
 	"github.com/seriatimq/seriatim/queue/outbox"
@@ -22,6 +23,7 @@ type Frozen struct {
 	outbox     outbox.Frozen
 	tombstones *btree.Map[string, Timestamp]
 	moveTasks  *btree.Map[uint64, *MoveTaskRecord]
+	access     *access.Table
 }
 
 // Freeze captures the state in time independent of its size. The Frozen state
@@ -38,6 +40,7 @@ func (b *Broker) Freeze() *Frozen {
 		outbox:     b.outbox.Freeze(),
 		tombstones: b.tombstones.byName.Copy(),
 		moveTasks:  b.moveTasks.byNumber.Copy(),
+		access:     b.access,
 	}
 }
 
@@ -62,6 +65,9 @@ func (f *Frozen) Broker() BrokerRecord { return f.record }
 
 // StateHash is Broker.StateHash at the time of Freeze.
 func (f *Frozen) StateHash() [16]byte { return f.hash }
+
+// Access is who may use the cluster.
+func (f *Frozen) Access() *access.Table { return f.access }
 
 // Tombstones visits the deleted queues by name.
 func (f *Frozen) Tombstones(yield func(TombstoneRecord) bool) {

@@ -5,6 +5,7 @@ import (
 
 	"github.com/tidwall/btree"
 
+	"github.com/seriatimq/seriatim/queue/access"
 	"github.com/seriatimq/seriatim/queue/statehash"
 	"github.com/seriatimq/seriatim/queue/topic"
 )
@@ -29,6 +30,7 @@ func (b *Broker) ComputeStateHash() [16]byte {
 	})
 	sum.Add(b.topics.ComputeSum(b.key))
 	sum.Add(b.outbox.ComputeSum(b.key))
+	sum.Add(b.access.ComputeSum(b.key))
 	return sum.Bytes()
 }
 
@@ -107,6 +109,12 @@ func (r *Restorer) restore(f *Frozen) (*Broker, error) {
 		t.Outbox(func(o OutboxRecord) bool { return err == nil && keep(r.AddOutbox(o)) })
 		return err == nil
 	})
+	if err == nil {
+		f.access.Keys(func(k access.Key) bool { return keep(r.AddAccessKey(k)) })
+	}
+	if err == nil {
+		f.access.Policies(func(p access.Policy) bool { return keep(r.AddUserPolicy(p)) })
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -142,6 +150,9 @@ func (b *Broker) CheckInvariants() error {
 	}
 	if err := b.outbox.Compare(&again.outbox); err != nil {
 		return err
+	}
+	if have, want := b.access.Bytes(), again.access.Bytes(); have != want {
+		return fmt.Errorf("the size of access keys and policies is %d bytes, the records give %d", have, want)
 	}
 	if err := b.checkPublications(again.publications.Bytes()); err != nil {
 		return err
@@ -287,3 +298,20 @@ func (*Audit) QueueName() string { return "" }
 func (*Audit) Validate() *Error { return nil }
 
 func (*Audit) apply(*Broker) (Result, *Error) { return Done{}, nil }
+
+// dueForCheck keeps the price of checking bounded: after every command while
+// the state is small, else after every so many commands that the walk costs
+// about as much as they do.
+func (b *Broker) dueForCheck() bool {
+	b.unchecked++
+	records := b.topics.Len()
+	b.queues.Scan(func(_ string, q *Queue) bool {
+		records += q.messages.Len() + q.aside.scheduled.Len() + q.aside.deferred.Len() + q.deduplication.Len() + 1
+		return true
+	})
+	if b.unchecked < records/100 {
+		return false
+	}
+	b.unchecked = 0
+	return true
+}

@@ -172,5 +172,5 @@ func (q *Queue) size() int64 {
 
 // StateBytes estimates the memory that all queues and topics take.
 func (v View) StateBytes() int64 {
-	return v.b.bytes + v.b.topics.Bytes() + v.b.outbox.Bytes() + v.b.publications.Bytes()
+	return v.b.bytes + v.b.topics.Bytes() + v.b.outbox.Bytes() + v.b.publications.Bytes() + v.b.access.Bytes()
 }

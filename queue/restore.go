@@ -13,8 +13,9 @@ import (
 // Restorer builds a Broker from records. Call AddTombstone, AddMoveTask, then
 // for each queue AddQueue followed by its messages, deduplication records and
 // attempts and sessions, then for each topic AddTopic followed by its subscriptions,
-// deduplication records, archive and deliveries over HTTP, then Finish. Every method refuses records that cannot be part of
-// a valid state.
+// deduplication records, archive and deliveries over HTTP, then AddAccessKey and
+// AddUserPolicy, then Finish. Every method refuses records that cannot be part of a valid
+// state.
 type Restorer struct {
 	b *Broker
 	q *Queue       // added last

@@ -96,7 +96,7 @@ func TestDecodeCommandRefuses(t *testing.T) {
 		{"half a header", good[:3], format.ErrMalformed},
 		{"half a body", good[:len(good)-1], format.ErrMalformed},
 		{"more than one frame", append(slices.Clone(good), 0), format.ErrMalformed},
-		{"unknown number", edit(func(f []byte) []byte { f[0] = 60; return f }), format.ErrUnknownCommand},
+		{"unknown number", edit(func(f []byte) []byte { f[0] = 250; return f }), format.ErrUnknownCommand},
 		{"number zero", edit(func(f []byte) []byte { f[0] = 0; return f }), format.ErrUnknownCommand},
 		{"later version", edit(func(f []byte) []byte { f[1] = 2; return f }), format.ErrUnknownCommand},
 		{"version zero", edit(func(f []byte) []byte { f[1] = 0; return f }), format.ErrUnknownCommand},

@@ -51,6 +51,10 @@ func everyCommand() map[uint8]queue.Command {
 		51: &queue.RenewSession{},
 		52: &queue.ReleaseSession{},
 		53: &queue.SetSessionState{},
+		60: &queue.CreateAccessKey{},
+		61: &queue.DeleteAccessKey{},
+		62: &queue.UpdateAccessKey{},
+		63: &queue.PutUserPolicy{},
 	}
 }
 

@@ -36,8 +36,7 @@ const (
 
 // Numbers and versions are part of the disk format: never changed, never
 // reused. A changed meaning of a command is a new version of its number, to
-// be decoded into something queue can tell apart. 60 and 61 are reserved for access
-// keys.
+// be decoded into something queue can tell apart.
 var codecs = [...]codec{
 	line(1, 1, 0, "AdvanceClock", advanceClockMessage, advanceClockCommand),
 	line(2, 1, 0, "SetFormatVersion", setFormatVersionMessage, setFormatVersionCommand),
@@ -78,6 +77,10 @@ var codecs = [...]codec{
 	line(51, 1, 3, "RenewSession", renewSessionMessage, renewSessionCommand),
 	line(52, 1, 3, "ReleaseSession", releaseSessionMessage, releaseSessionCommand),
 	line(setSessionStateNumber, 1, 3, "SetSessionState", setSessionStateMessage, setSessionStateCommand),
+	line(60, 1, 3, "CreateAccessKey", createAccessKeyMessage, createAccessKeyCommand),
+	line(61, 1, 3, "DeleteAccessKey", deleteAccessKeyMessage, deleteAccessKeyCommand),
+	line(62, 1, 3, "UpdateAccessKey", updateAccessKeyMessage, updateAccessKeyCommand),
+	line(63, 1, 3, "PutUserPolicy", putUserPolicyMessage, putUserPolicyCommand),
 }
 
 // line makes a table line from the two conversions of a command.

@@ -3294,6 +3294,230 @@ func (x *ReleaseGroup) GetGroup() string {
 	return ""
 }
 
+type CreateAccessKey struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Id            string                 `protobuf:"bytes,1,opt,name=id" json:"id,omitempty"`
+	Secret        string                 `protobuf:"bytes,2,opt,name=secret" json:"secret,omitempty"`
+	Account       string                 `protobuf:"bytes,3,opt,name=account" json:"account,omitempty"`
+	User          string                 `protobuf:"bytes,4,opt,name=user" json:"user,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CreateAccessKey) Reset() {
+	*x = CreateAccessKey{}
+	mi := &file_fsm_command_proto_msgTypes[53]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CreateAccessKey) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CreateAccessKey) ProtoMessage() {}
+
+func (x *CreateAccessKey) ProtoReflect() protoreflect.Message {
+	mi := &file_fsm_command_proto_msgTypes[53]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CreateAccessKey.ProtoReflect.Descriptor instead.
+func (*CreateAccessKey) Descriptor() ([]byte, []int) {
+	return file_fsm_command_proto_rawDescGZIP(), []int{53}
+}
+
+func (x *CreateAccessKey) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+func (x *CreateAccessKey) GetSecret() string {
+	if x != nil {
+		return x.Secret
+	}
+	return ""
+}
+
+func (x *CreateAccessKey) GetAccount() string {
+	if x != nil {
+		return x.Account
+	}
+	return ""
+}
+
+func (x *CreateAccessKey) GetUser() string {
+	if x != nil {
+		return x.User
+	}
+	return ""
+}
+
+type UpdateAccessKey struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Id            string                 `protobuf:"bytes,1,opt,name=id" json:"id,omitempty"`
+	Active        bool                   `protobuf:"varint,2,opt,name=active" json:"active,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *UpdateAccessKey) Reset() {
+	*x = UpdateAccessKey{}
+	mi := &file_fsm_command_proto_msgTypes[54]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *UpdateAccessKey) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*UpdateAccessKey) ProtoMessage() {}
+
+func (x *UpdateAccessKey) ProtoReflect() protoreflect.Message {
+	mi := &file_fsm_command_proto_msgTypes[54]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use UpdateAccessKey.ProtoReflect.Descriptor instead.
+func (*UpdateAccessKey) Descriptor() ([]byte, []int) {
+	return file_fsm_command_proto_rawDescGZIP(), []int{54}
+}
+
+func (x *UpdateAccessKey) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+func (x *UpdateAccessKey) GetActive() bool {
+	if x != nil {
+		return x.Active
+	}
+	return false
+}
+
+type DeleteAccessKey struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Id            string                 `protobuf:"bytes,1,opt,name=id" json:"id,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DeleteAccessKey) Reset() {
+	*x = DeleteAccessKey{}
+	mi := &file_fsm_command_proto_msgTypes[55]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DeleteAccessKey) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DeleteAccessKey) ProtoMessage() {}
+
+func (x *DeleteAccessKey) ProtoReflect() protoreflect.Message {
+	mi := &file_fsm_command_proto_msgTypes[55]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DeleteAccessKey.ProtoReflect.Descriptor instead.
+func (*DeleteAccessKey) Descriptor() ([]byte, []int) {
+	return file_fsm_command_proto_rawDescGZIP(), []int{55}
+}
+
+func (x *DeleteAccessKey) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+type PutUserPolicy struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Account       string                 `protobuf:"bytes,1,opt,name=account" json:"account,omitempty"`
+	User          string                 `protobuf:"bytes,2,opt,name=user" json:"user,omitempty"`
+	Policy        string                 `protobuf:"bytes,3,opt,name=policy" json:"policy,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PutUserPolicy) Reset() {
+	*x = PutUserPolicy{}
+	mi := &file_fsm_command_proto_msgTypes[56]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PutUserPolicy) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PutUserPolicy) ProtoMessage() {}
+
+func (x *PutUserPolicy) ProtoReflect() protoreflect.Message {
+	mi := &file_fsm_command_proto_msgTypes[56]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PutUserPolicy.ProtoReflect.Descriptor instead.
+func (*PutUserPolicy) Descriptor() ([]byte, []int) {
+	return file_fsm_command_proto_rawDescGZIP(), []int{56}
+}
+
+func (x *PutUserPolicy) GetAccount() string {
+	if x != nil {
+		return x.Account
+	}
+	return ""
+}
+
+func (x *PutUserPolicy) GetUser() string {
+	if x != nil {
+		return x.User
+	}
+	return ""
+}
+
+func (x *PutUserPolicy) GetPolicy() string {
+	if x != nil {
+		return x.Policy
+	}
+	return ""
+}
+
 var File_fsm_command_proto protoreflect.FileDescriptor
 
 const file_fsm_command_proto_rawDesc = "" +
@@ -3547,7 +3771,21 @@ const file_fsm_command_proto_rawDesc = "" +
 	"\rpartition_key\x18\x04 \x01(\tR\fpartitionKey\":\n" +
 	"\fReleaseGroup\x12\x14\n" +
 	"\x05queue\x18\x01 \x01(\tR\x05queue\x12\x14\n" +
-	"\x05group\x18\x02 \x01(\tR\x05groupB\a\x92\x03\x04\b\x02 \x03b\beditionsp\xe8\a"
+	"\x05group\x18\x02 \x01(\tR\x05group\"g\n" +
+	"\x0fCreateAccessKey\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\tR\x02id\x12\x16\n" +
+	"\x06secret\x18\x02 \x01(\tR\x06secret\x12\x18\n" +
+	"\aaccount\x18\x03 \x01(\tR\aaccount\x12\x12\n" +
+	"\x04user\x18\x04 \x01(\tR\x04user\"9\n" +
+	"\x0fUpdateAccessKey\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\tR\x02id\x12\x16\n" +
+	"\x06active\x18\x02 \x01(\bR\x06active\"!\n" +
+	"\x0fDeleteAccessKey\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\tR\x02id\"U\n" +
+	"\rPutUserPolicy\x12\x18\n" +
+	"\aaccount\x18\x01 \x01(\tR\aaccount\x12\x12\n" +
+	"\x04user\x18\x02 \x01(\tR\x04user\x12\x16\n" +
+	"\x06policy\x18\x03 \x01(\tR\x06policyB\a\x92\x03\x04\b\x02 \x03b\beditionsp\xe8\a"
 
 var (
 	file_fsm_command_proto_rawDescOnce sync.Once
@@ -3561,7 +3799,7 @@ func file_fsm_command_proto_rawDescGZIP() []byte {
 	return file_fsm_command_proto_rawDescData
 }
 
-var file_fsm_command_proto_msgTypes = make([]protoimpl.MessageInfo, 53)
+var file_fsm_command_proto_msgTypes = make([]protoimpl.MessageInfo, 57)
 var file_fsm_command_proto_goTypes = []any{
 	(*AdvanceClock)(nil),              // 0: seriatim.fsm.AdvanceClock
 	(*SetFormatVersion)(nil),          // 1: seriatim.fsm.SetFormatVersion
@@ -3616,6 +3854,10 @@ var file_fsm_command_proto_goTypes = []any{
 	(*DeadLetterEntry)(nil),           // 50: seriatim.fsm.DeadLetterEntry
 	(*ForgetDeduplication)(nil),       // 51: seriatim.fsm.ForgetDeduplication
 	(*ReleaseGroup)(nil),              // 52: seriatim.fsm.ReleaseGroup
+	(*CreateAccessKey)(nil),           // 53: seriatim.fsm.CreateAccessKey
+	(*UpdateAccessKey)(nil),           // 54: seriatim.fsm.UpdateAccessKey
+	(*DeleteAccessKey)(nil),           // 55: seriatim.fsm.DeleteAccessKey
+	(*PutUserPolicy)(nil),             // 56: seriatim.fsm.PutUserPolicy
 }
 var file_fsm_command_proto_depIdxs = []int32{
 	4,  // 0: seriatim.fsm.Audit.reports:type_name -> seriatim.fsm.AuditReport
@@ -3670,7 +3912,7 @@ func file_fsm_command_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_fsm_command_proto_rawDesc), len(file_fsm_command_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   53,
+			NumMessages:   57,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

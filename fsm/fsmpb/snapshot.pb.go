@@ -112,6 +112,8 @@ type SnapshotEnd struct {
 	Archived         uint64                 `protobuf:"varint,11,opt,name=archived" json:"archived,omitempty"`     // from format version 3
 	Deliveries       uint64                 `protobuf:"varint,12,opt,name=deliveries" json:"deliveries,omitempty"` // from format version 3
 	Sessions         uint64                 `protobuf:"varint,20,opt,name=sessions" json:"sessions,omitempty"`
+	AccessKeys       uint64                 `protobuf:"varint,21,opt,name=access_keys,json=accessKeys" json:"access_keys,omitempty"`       // from format version 3
+	UserPolicies     uint64                 `protobuf:"varint,22,opt,name=user_policies,json=userPolicies" json:"user_policies,omitempty"` // from format version 3
 	unknownFields    protoimpl.UnknownFields
 	sizeCache        protoimpl.SizeCache
 }
@@ -233,6 +235,20 @@ func (x *SnapshotEnd) GetDeliveries() uint64 {
 func (x *SnapshotEnd) GetSessions() uint64 {
 	if x != nil {
 		return x.Sessions
+	}
+	return 0
+}
+
+func (x *SnapshotEnd) GetAccessKeys() uint64 {
+	if x != nil {
+		return x.AccessKeys
+	}
+	return 0
+}
+
+func (x *SnapshotEnd) GetUserPolicies() uint64 {
+	if x != nil {
+		return x.UserPolicies
 	}
 	return 0
 }
@@ -2538,6 +2554,150 @@ func (x *SessionRecord) GetStateSetAt() int64 {
 	return 0
 }
 
+type AccessKeyRecord struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Id            string                 `protobuf:"bytes,1,opt,name=id" json:"id,omitempty"`
+	Secret        string                 `protobuf:"bytes,2,opt,name=secret" json:"secret,omitempty"`
+	Account       string                 `protobuf:"bytes,3,opt,name=account" json:"account,omitempty"`
+	User          string                 `protobuf:"bytes,4,opt,name=user" json:"user,omitempty"`
+	Inactive      bool                   `protobuf:"varint,5,opt,name=inactive" json:"inactive,omitempty"`
+	CreatedAt     int64                  `protobuf:"varint,6,opt,name=created_at,json=createdAt" json:"created_at,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AccessKeyRecord) Reset() {
+	*x = AccessKeyRecord{}
+	mi := &file_fsm_snapshot_proto_msgTypes[25]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AccessKeyRecord) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AccessKeyRecord) ProtoMessage() {}
+
+func (x *AccessKeyRecord) ProtoReflect() protoreflect.Message {
+	mi := &file_fsm_snapshot_proto_msgTypes[25]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AccessKeyRecord.ProtoReflect.Descriptor instead.
+func (*AccessKeyRecord) Descriptor() ([]byte, []int) {
+	return file_fsm_snapshot_proto_rawDescGZIP(), []int{25}
+}
+
+func (x *AccessKeyRecord) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+func (x *AccessKeyRecord) GetSecret() string {
+	if x != nil {
+		return x.Secret
+	}
+	return ""
+}
+
+func (x *AccessKeyRecord) GetAccount() string {
+	if x != nil {
+		return x.Account
+	}
+	return ""
+}
+
+func (x *AccessKeyRecord) GetUser() string {
+	if x != nil {
+		return x.User
+	}
+	return ""
+}
+
+func (x *AccessKeyRecord) GetInactive() bool {
+	if x != nil {
+		return x.Inactive
+	}
+	return false
+}
+
+func (x *AccessKeyRecord) GetCreatedAt() int64 {
+	if x != nil {
+		return x.CreatedAt
+	}
+	return 0
+}
+
+type UserPolicyRecord struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Account       string                 `protobuf:"bytes,1,opt,name=account" json:"account,omitempty"`
+	User          string                 `protobuf:"bytes,2,opt,name=user" json:"user,omitempty"`
+	Policy        string                 `protobuf:"bytes,3,opt,name=policy" json:"policy,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *UserPolicyRecord) Reset() {
+	*x = UserPolicyRecord{}
+	mi := &file_fsm_snapshot_proto_msgTypes[26]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *UserPolicyRecord) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*UserPolicyRecord) ProtoMessage() {}
+
+func (x *UserPolicyRecord) ProtoReflect() protoreflect.Message {
+	mi := &file_fsm_snapshot_proto_msgTypes[26]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use UserPolicyRecord.ProtoReflect.Descriptor instead.
+func (*UserPolicyRecord) Descriptor() ([]byte, []int) {
+	return file_fsm_snapshot_proto_rawDescGZIP(), []int{26}
+}
+
+func (x *UserPolicyRecord) GetAccount() string {
+	if x != nil {
+		return x.Account
+	}
+	return ""
+}
+
+func (x *UserPolicyRecord) GetUser() string {
+	if x != nil {
+		return x.User
+	}
+	return ""
+}
+
+func (x *UserPolicyRecord) GetPolicy() string {
+	if x != nil {
+		return x.Policy
+	}
+	return ""
+}
+
 var File_fsm_snapshot_proto protoreflect.FileDescriptor
 
 const file_fsm_snapshot_proto_rawDesc = "" +
@@ -2550,7 +2710,7 @@ const file_fsm_snapshot_proto_rawDesc = "" +
 	"\n" +
 	"state_hash\x18\x04 \x01(\fR\tstateHash\x12\x1d\n" +
 	"\n" +
-	"chain_hash\x18\x05 \x01(\fR\tchainHash\"\x9f\x03\n" +
+	"chain_hash\x18\x05 \x01(\fR\tchainHash\"\xe5\x03\n" +
 	"\vSnapshotEnd\x12\x1a\n" +
 	"\bsections\x18\x01 \x01(\x04R\bsections\x12\x1e\n" +
 	"\n" +
@@ -2570,7 +2730,10 @@ const file_fsm_snapshot_proto_rawDesc = "" +
 	"\n" +
 	"deliveries\x18\f \x01(\x04R\n" +
 	"deliveries\x12\x1a\n" +
-	"\bsessions\x18\x14 \x01(\x04R\bsessions\"\x8a\x02\n" +
+	"\bsessions\x18\x14 \x01(\x04R\bsessions\x12\x1f\n" +
+	"\vaccess_keys\x18\x15 \x01(\x04R\n" +
+	"accessKeys\x12#\n" +
+	"\ruser_policies\x18\x16 \x01(\x04R\fuserPolicies\"\x8a\x02\n" +
 	"\fBrokerRecord\x12\x10\n" +
 	"\x03now\x18\x01 \x01(\x03R\x03now\x12%\n" +
 	"\x0eformat_version\x18\x02 \x01(\rR\rformatVersion\x12\x14\n" +
@@ -2826,7 +2989,19 @@ const file_fsm_snapshot_proto_rawDesc = "" +
 	"\vstate_given\x18\x06 \x01(\bR\n" +
 	"stateGiven\x12 \n" +
 	"\fstate_set_at\x18\a \x01(\x03R\n" +
-	"stateSetAtB\a\x92\x03\x04\b\x02 \x03b\beditionsp\xe8\a"
+	"stateSetAt\"\xa2\x01\n" +
+	"\x0fAccessKeyRecord\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\tR\x02id\x12\x16\n" +
+	"\x06secret\x18\x02 \x01(\tR\x06secret\x12\x18\n" +
+	"\aaccount\x18\x03 \x01(\tR\aaccount\x12\x12\n" +
+	"\x04user\x18\x04 \x01(\tR\x04user\x12\x1a\n" +
+	"\binactive\x18\x05 \x01(\bR\binactive\x12\x1d\n" +
+	"\n" +
+	"created_at\x18\x06 \x01(\x03R\tcreatedAt\"X\n" +
+	"\x10UserPolicyRecord\x12\x18\n" +
+	"\aaccount\x18\x01 \x01(\tR\aaccount\x12\x12\n" +
+	"\x04user\x18\x02 \x01(\tR\x04user\x12\x16\n" +
+	"\x06policy\x18\x03 \x01(\tR\x06policyB\a\x92\x03\x04\b\x02 \x03b\beditionsp\xe8\a"
 
 var (
 	file_fsm_snapshot_proto_rawDescOnce sync.Once
@@ -2840,7 +3015,7 @@ func file_fsm_snapshot_proto_rawDescGZIP() []byte {
 	return file_fsm_snapshot_proto_rawDescData
 }
 
-var file_fsm_snapshot_proto_msgTypes = make([]protoimpl.MessageInfo, 25)
+var file_fsm_snapshot_proto_msgTypes = make([]protoimpl.MessageInfo, 27)
 var file_fsm_snapshot_proto_goTypes = []any{
 	(*SnapshotHeader)(nil),      // 0: seriatim.fsm.SnapshotHeader
 	(*SnapshotEnd)(nil),         // 1: seriatim.fsm.SnapshotEnd
@@ -2867,27 +3042,29 @@ var file_fsm_snapshot_proto_goTypes = []any{
 	(*DeadLetterPolicy)(nil),    // 22: seriatim.fsm.DeadLetterPolicy
 	(*ReplayPolicy)(nil),        // 23: seriatim.fsm.ReplayPolicy
 	(*SessionRecord)(nil),       // 24: seriatim.fsm.SessionRecord
-	(*NameValue)(nil),           // 25: seriatim.fsm.NameValue
-	(*RedrivePolicy)(nil),       // 26: seriatim.fsm.RedrivePolicy
-	(*RedriveAllowPolicy)(nil),  // 27: seriatim.fsm.RedriveAllowPolicy
-	(*MessageAttribute)(nil),    // 28: seriatim.fsm.MessageAttribute
+	(*AccessKeyRecord)(nil),     // 25: seriatim.fsm.AccessKeyRecord
+	(*UserPolicyRecord)(nil),    // 26: seriatim.fsm.UserPolicyRecord
+	(*NameValue)(nil),           // 27: seriatim.fsm.NameValue
+	(*RedrivePolicy)(nil),       // 28: seriatim.fsm.RedrivePolicy
+	(*RedriveAllowPolicy)(nil),  // 29: seriatim.fsm.RedriveAllowPolicy
+	(*MessageAttribute)(nil),    // 30: seriatim.fsm.MessageAttribute
 }
 var file_fsm_snapshot_proto_depIdxs = []int32{
-	25, // 0: seriatim.fsm.BrokerRecord.settings:type_name -> seriatim.fsm.NameValue
+	27, // 0: seriatim.fsm.BrokerRecord.settings:type_name -> seriatim.fsm.NameValue
 	6,  // 1: seriatim.fsm.QueueRecord.attributes:type_name -> seriatim.fsm.QueueAttributes
-	25, // 2: seriatim.fsm.QueueRecord.tags:type_name -> seriatim.fsm.NameValue
-	26, // 3: seriatim.fsm.QueueAttributes.redrive:type_name -> seriatim.fsm.RedrivePolicy
-	27, // 4: seriatim.fsm.QueueAttributes.redrive_allow:type_name -> seriatim.fsm.RedriveAllowPolicy
+	27, // 2: seriatim.fsm.QueueRecord.tags:type_name -> seriatim.fsm.NameValue
+	28, // 3: seriatim.fsm.QueueAttributes.redrive:type_name -> seriatim.fsm.RedrivePolicy
+	29, // 4: seriatim.fsm.QueueAttributes.redrive_allow:type_name -> seriatim.fsm.RedriveAllowPolicy
 	7,  // 5: seriatim.fsm.QueueAttributes.encryption:type_name -> seriatim.fsm.Encryption
 	8,  // 6: seriatim.fsm.QueueAttributes.deduplication:type_name -> seriatim.fsm.DeduplicationRules
-	28, // 7: seriatim.fsm.MessageRecord.attributes:type_name -> seriatim.fsm.MessageAttribute
+	30, // 7: seriatim.fsm.MessageRecord.attributes:type_name -> seriatim.fsm.MessageAttribute
 	13, // 8: seriatim.fsm.MessageRecord.published:type_name -> seriatim.fsm.PublishedMessage
 	12, // 9: seriatim.fsm.AttemptRecord.deliveries:type_name -> seriatim.fsm.AttemptDelivery
 	14, // 10: seriatim.fsm.PublishedMessage.publication:type_name -> seriatim.fsm.Publication
-	28, // 11: seriatim.fsm.Publication.attributes:type_name -> seriatim.fsm.MessageAttribute
+	30, // 11: seriatim.fsm.Publication.attributes:type_name -> seriatim.fsm.MessageAttribute
 	14, // 12: seriatim.fsm.ArchivedRecord.publication:type_name -> seriatim.fsm.Publication
 	17, // 13: seriatim.fsm.TopicRecord.attributes:type_name -> seriatim.fsm.TopicAttributes
-	25, // 14: seriatim.fsm.TopicRecord.tags:type_name -> seriatim.fsm.NameValue
+	27, // 14: seriatim.fsm.TopicRecord.tags:type_name -> seriatim.fsm.NameValue
 	8,  // 15: seriatim.fsm.TopicAttributes.deduplication:type_name -> seriatim.fsm.DeduplicationRules
 	19, // 16: seriatim.fsm.TopicAttributes.archive:type_name -> seriatim.fsm.ArchivePolicy
 	18, // 17: seriatim.fsm.TopicAttributes.feedback:type_name -> seriatim.fsm.DeliveryFeedback
@@ -2913,7 +3090,7 @@ func file_fsm_snapshot_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_fsm_snapshot_proto_rawDesc), len(file_fsm_snapshot_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   25,
+			NumMessages:   27,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -28,6 +28,8 @@ type Contents struct {
 	Publications     uint64 // that messages and archives refer to
 	Archived         uint64
 	Deliveries       uint64 // over HTTP, not done
+	AccessKeys       uint64
+	UserPolicies     uint64
 	Sections         uint64 // each with a checksum of its own
 }
 
@@ -71,7 +73,8 @@ func ReadContents(r io.Reader) (Position, *queue.Broker, Contents, error) {
 		Attempts: s.counts.Attempts, MoveTasks: s.counts.MoveTasks, Tombstones: s.counts.Tombstones,
 		Topics: s.counts.Topics, Subscriptions: s.counts.Subscriptions, Publications: s.counts.Publications, Archived: s.counts.Archived,
 		Deliveries: s.counts.Deliveries,
-		Sections:   uint64(sections.number),
+		AccessKeys: s.counts.AccessKeys, UserPolicies: s.counts.UserPolicies,
+		Sections: uint64(sections.number),
 	}, nil
 }
 
@@ -225,9 +228,9 @@ func (s *reader) section(payload []byte) error {
 // then do equal states have equal bytes.
 func (s *reader) inOrder(kind byte) error {
 	ofQueue := kind >= recordMessage && kind <= recordSession
-	ofTopic := kind > recordTopic
+	ofTopic := kind > recordTopic && kind <= recordOutbox
 	queuesOver := s.last >= recordTopic
-	begins := kind == recordQueue && !queuesOver || kind == recordTopic
+	begins := kind == recordQueue && !queuesOver || kind == recordTopic && s.last <= recordOutbox
 	if (ofQueue && s.last < recordQueue) || (ofTopic && !queuesOver) || (kind < s.last && !begins) {
 		return fmt.Errorf("%w: a record of kind %d after one of kind %d", format.ErrMalformed, kind, s.last)
 	}
@@ -275,6 +278,12 @@ func (s *reader) record(kind byte, body []byte) error {
 	case recordOutbox:
 		s.counts.Deliveries++
 		err = add(body, &fsmpb.OutboxRecord{}, s.outboxRecord, s.restorer.AddOutbox)
+	case recordAccessKey:
+		s.counts.AccessKeys++
+		err = add(body, &fsmpb.AccessKeyRecord{}, accessKeyRecord, s.restorer.AddAccessKey)
+	case recordUserPolicy:
+		s.counts.UserPolicies++
+		err = add(body, &fsmpb.UserPolicyRecord{}, userPolicyRecord, s.restorer.AddUserPolicy)
 	default:
 		err = fmt.Errorf("%w: a record of kind %d", format.ErrUnknownFormat, kind)
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/seriatimq/seriatim/fsm/fsmpb"
 	"github.com/seriatimq/seriatim/fsm/protobuf"
 	"github.com/seriatimq/seriatim/queue"
+	"github.com/seriatimq/seriatim/queue/access"
 	"github.com/seriatimq/seriatim/queue/notification"
 )
 
@@ -30,6 +31,9 @@ const (
 	recordTopicDeduplication = 10
 	recordArchived           = 11
 	recordOutbox             = 12
+	// Of access, from format version 3 on, behind all topics.
+	recordAccessKey  = 13
+	recordUserPolicy = 14
 )
 
 // Write writes a captured state. Equal states at equal positions give
@@ -52,6 +56,12 @@ func Write(w io.Writer, position Position, frozen *queue.Frozen) error {
 	frozen.MoveTasks(s.moveTask)
 	frozen.Queues(s.queue)
 	frozen.Topics(s.topic)
+	frozen.Access().Keys(func(k access.Key) bool {
+		return s.record(recordAccessKey, &s.counts.AccessKeys, accessKeyMessage(k))
+	})
+	frozen.Access().Policies(func(p access.Policy) bool {
+		return s.record(recordUserPolicy, &s.counts.UserPolicies, userPolicyMessage(p))
+	})
 	if s.err == nil && s.sections.filled() > 0 {
 		s.err = s.sections.end(sectionRecords)
 	}

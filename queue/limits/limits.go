@@ -46,6 +46,8 @@ const (
 	ConfirmationDays        = 3       // that the token of a subscription is good for, AWS
 	TopicsFIFOMax           = 1000    // the quota of AWS for an account
 	TopicsStandardMax       = 100_000 // likewise
+	AccessKeysMax           = 10_000  // ours
+	UserPoliciesMax         = 10_000  // ours
 	// SubscriptionsMax is that of a FIFO topic on AWS. It holds for every topic here,
 	// since one log entry delivers to all of them.
 	SubscriptionsMax = 100

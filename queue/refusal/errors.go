@@ -61,6 +61,15 @@ const (
 	DeduplicationIDUnknown Code = 44
 )
 
+// Codes of IAM, for access keys and the policies of users.
+const (
+	NoSuchEntity            Code = 50
+	EntityAlreadyExists     Code = 51
+	MalformedPolicyDocument Code = 52
+	LimitExceeded           Code = 53
+	IAMInvalidInput         Code = 54
+)
+
 // Error is a refusal by a rule of the domain: a code and the exact text that
 // the client sees. It is part of the replicated answer, so it holds no cause.
 type Error struct {

@@ -73,6 +73,8 @@ const (
 	KindSessionToken   = 'L'
 	KindConfirmation   = 'F'
 	KindDelivery       = 'W'
+	KindAccessKey      = 'Y'
+	KindUserPolicy     = 'Z'
 )
 
 // Sum is the hash of a record.

@@ -46,12 +46,14 @@ type packageRule struct {
 // packageRules has a row for every package but those below test. No row covers
 // another package than the one it names.
 var packageRules = []packageRule{
-	{path: "queue", only: append([]string{"~/queue/arn", "~/queue/attributes", "~/queue/content", "~/queue/deduplication", "~/queue/filter", "~/queue/identifier", "~/queue/limits", "~/queue/logtime", "~/queue/notification", "~/queue/outbox", "~/queue/policy", "~/queue/refusal", "~/queue/session", "~/queue/statehash", "~/queue/topic"}, domain...)},
+	{path: "queue", only: append([]string{"~/queue/access", "~/queue/arn", "~/queue/attributes", "~/queue/checking", "~/queue/content", "~/queue/deduplication", "~/queue/filter", "~/queue/identifier", "~/queue/limits", "~/queue/logtime", "~/queue/notification", "~/queue/outbox", "~/queue/policy", "~/queue/refusal", "~/queue/session", "~/queue/statehash", "~/queue/topic"}, domain...)},
+	{path: "queue/access", only: []string{"~/queue/logtime", "~/queue/statehash", "github.com/tidwall/btree"}},
 	{path: "queue/arn", only: domain},
 	{path: "queue/attributes", only: []string{
 		"~/queue/content", "~/queue/deduplication", "~/queue/filter", "~/queue/limits", "~/queue/logtime", "~/queue/policy", "~/queue/refusal",
 		"slices", "strconv", "strings", "unicode/utf8",
 	}},
+	{path: "queue/checking", only: []string{}, users: []string{"queue"}},
 	{path: "queue/content", only: []string{"~/queue/limits", "~/queue/logtime", "~/queue/refusal", "slices", "strconv", "strings", "unicode/utf8"}},
 	{path: "queue/deduplication", only: []string{"~/queue/limits", "~/queue/logtime", "~/queue/statehash", "crypto/sha256", "encoding/binary", "encoding/hex", "slices", "github.com/tidwall/btree"}},
 	{path: "queue/filter", only: append([]string{"~/queue/jsontext"}, domain...)},

@@ -50,6 +50,11 @@ var codeNames = map[refusal.Code]string{
 	refusal.SessionCannotBeLocked:        "SessionCannotBeLocked",
 	refusal.SessionLockLost:              "SessionLockLost",
 	refusal.DeduplicationIDUnknown:       "DeduplicationIDUnknown",
+	refusal.NoSuchEntity:                 "NoSuchEntity",
+	refusal.EntityAlreadyExists:          "EntityAlreadyExists",
+	refusal.MalformedPolicyDocument:      "MalformedPolicyDocument",
+	refusal.LimitExceeded:                "LimitExceeded",
+	refusal.IAMInvalidInput:              "InvalidInput",
 }
 
 // CodeName is the name of a code on the wire.

@@ -1,0 +1,28 @@
+package snapshot
+
+import (
+	"github.com/seriatimq/seriatim/fsm/fsmpb"
+	"github.com/seriatimq/seriatim/queue"
+	"github.com/seriatimq/seriatim/queue/access"
+)
+
+func accessKeyMessage(k access.Key) *fsmpb.AccessKeyRecord {
+	return &fsmpb.AccessKeyRecord{
+		Id: k.ID, Secret: k.Secret, Account: k.User.Account, User: k.User.Name, Inactive: k.Inactive, CreatedAt: int64(k.CreatedAt),
+	}
+}
+
+func accessKeyRecord(m *fsmpb.AccessKeyRecord) (access.Key, error) {
+	return access.Key{
+		ID: m.Id, Secret: m.Secret, User: access.User{Account: m.Account, Name: m.User},
+		Inactive: m.Inactive, CreatedAt: queue.Timestamp(m.CreatedAt),
+	}, nil
+}
+
+func userPolicyMessage(p access.Policy) *fsmpb.UserPolicyRecord {
+	return &fsmpb.UserPolicyRecord{Account: p.User.Account, User: p.User.Name, Policy: p.Text}
+}
+
+func userPolicyRecord(m *fsmpb.UserPolicyRecord) (access.Policy, error) {
+	return access.Policy{User: access.User{Account: m.Account, Name: m.User}, Text: m.Policy}, nil
+}

@@ -1,0 +1,25 @@
+// Package access is the state of who may use the cluster: access keys, and the policies
+// of the users they belong to.
+//
+// # What it owns
+//
+// The [Table] of keys and policies, the sum of their record hashes and their size.
+//
+// # What it refuses to know
+//
+// Signatures, and what a policy says: both are examined where requests arrive. It
+// draws no secrets.
+//
+// # Who calls it
+//
+// Package queue, whose commands change the table, and package transport/auth, which
+// asks it with every request.
+//
+// # Design
+//
+// A Table is immutable, and a change makes another one, so that requests read the one of
+// their moment without a lock. Changes are rare and share all that they leave alone.
+//
+// Secrets are kept as they are: a signature of version 4 cannot be verified with less
+// than the secret itself. Snapshots and backups contain them.
+package access

@@ -1,0 +1,50 @@
+package access
+
+import (
+	"github.com/seriatimq/seriatim/queue/logtime"
+	"github.com/seriatimq/seriatim/queue/statehash"
+)
+
+// User is who a key belongs to. Users exist as long as they have a key or a policy.
+type User struct {
+	Account string // twelve digits
+	Name    string // empty: the account itself, which may do everything with what is its own
+}
+
+// Key is an access key.
+type Key struct {
+	ID        string
+	Secret    string
+	User      User
+	Inactive  bool
+	CreatedAt logtime.Timestamp
+}
+
+// Policy is what a user may do, in the language of IAM.
+type Policy struct {
+	User User
+	Text string
+}
+
+func (k *Key) sum(h statehash.Key) statehash.Sum {
+	var buf [256]byte
+	r := append(statehash.Record(buf[:0]), statehash.KindAccessKey).Text(k.ID).Text(k.Secret)
+	return h.Sum(r.Text(k.User.Account).Text(k.User.Name).Flag(k.Inactive).Time(k.CreatedAt))
+}
+
+func (p *Policy) sum(h statehash.Key) statehash.Sum {
+	var buf [256]byte
+	r := append(statehash.Record(buf[:0]), statehash.KindUserPolicy).Text(p.User.Account).Text(p.User.Name)
+	return h.Sum(r.Num(h.HashText(p.Text)))
+}
+
+// recordBytes is about what a record takes beside its text.
+const recordBytes = 160
+
+func (k *Key) bytes() int64 {
+	return recordBytes + int64(len(k.ID)+len(k.Secret)+len(k.User.Account)+len(k.User.Name))
+}
+
+func (p *Policy) bytes() int64 {
+	return recordBytes + int64(len(p.Text)+len(p.User.Account)+len(p.User.Name))
+}

@@ -1,0 +1,119 @@
+package access
+
+import (
+	"github.com/tidwall/btree"
+
+	"github.com/seriatimq/seriatim/queue/statehash"
+)
+
+// Table is all access keys and policies at one moment. Immutable, so that it may be
+// read by any goroutine.
+type Table struct {
+	keys     *btree.Map[string, *Key]
+	policies *btree.BTreeG[*Policy]
+	sum      statehash.Sum
+	bytes    int64
+}
+
+// NewTable is empty.
+func NewTable() *Table {
+	return &Table{
+		keys:     new(btree.Map[string, *Key]),
+		policies: btree.NewBTreeGOptions(byUser, btree.Options{NoLocks: true}),
+	}
+}
+
+func byUser(a, b *Policy) bool {
+	if a.User.Account != b.User.Account {
+		return a.User.Account < b.User.Account
+	}
+	return a.User.Name < b.User.Name
+}
+
+// Key finds the key with an id.
+func (t *Table) Key(id string) (Key, bool) {
+	if k, ok := t.keys.Get(id); ok {
+		return *k, true
+	}
+	return Key{}, false
+}
+
+// Policy is the text of a user's policy, empty if there is none.
+func (t *Table) Policy(u User) string {
+	if p, ok := t.policies.Get(&Policy{User: u}); ok {
+		return p.Text
+	}
+	return ""
+}
+
+// Keys visits all keys by id.
+func (t *Table) Keys(yield func(Key) bool) {
+	t.keys.Scan(func(_ string, k *Key) bool { return yield(*k) })
+}
+
+// Policies visits the policies of all users, by account and name.
+func (t *Table) Policies(yield func(Policy) bool) {
+	t.policies.Scan(func(p *Policy) bool { return yield(*p) })
+}
+
+// KeyCount is the number of keys.
+func (t *Table) KeyCount() int { return t.keys.Len() }
+
+// PolicyCount is the number of policies.
+func (t *Table) PolicyCount() int { return t.policies.Len() }
+
+// WithKey is the table with a key, in place of one with its id.
+func (t *Table) WithKey(h statehash.Key, k Key) *Table {
+	next := t.WithoutKey(h, k.ID)
+	next.keys.Set(k.ID, &k)
+	next.sum.Add(k.sum(h))
+	next.bytes += k.bytes()
+	return next
+}
+
+// WithoutKey is the table without the key of an id.
+func (t *Table) WithoutKey(h statehash.Key, id string) *Table {
+	next := *t
+	next.keys = t.keys.Copy()
+	if old, was := next.keys.Delete(id); was {
+		next.sum.Sub(old.sum(h))
+		next.bytes -= old.bytes()
+	}
+	return &next
+}
+
+// WithPolicy is the table with a policy in place of the one its user has. One without a
+// text leaves the user without any.
+func (t *Table) WithPolicy(h statehash.Key, p Policy) *Table {
+	next := *t
+	next.policies = t.policies.Copy()
+	if old, was := next.policies.Delete(&p); was {
+		next.sum.Sub(old.sum(h))
+		next.bytes -= old.bytes()
+	}
+	if p.Text != "" {
+		next.policies.Set(&p)
+		next.sum.Add(p.sum(h))
+		next.bytes += p.bytes()
+	}
+	return &next
+}
+
+// Sum is over the records of all keys and policies.
+func (t *Table) Sum() statehash.Sum { return t.sum }
+
+// ComputeSum is Sum, computed anew.
+func (t *Table) ComputeSum(h statehash.Key) (sum statehash.Sum) {
+	t.Keys(func(k Key) bool {
+		sum.Add(k.sum(h))
+		return true
+	})
+	t.Policies(func(p Policy) bool {
+		sum.Add(p.sum(h))
+		return true
+	})
+	return sum
+}
+
+// Bytes is about what the table takes in memory.
+func (t *Table) Bytes() int64 { return t.bytes }

@@ -1,7 +1,0 @@
-//go:build !invariants
-
-package queue
-
-const checkEveryCommand = false
-
-func (b *Broker) dueForCheck() bool { return false }
