@@ -2,12 +2,17 @@ package transport
 
 import (
 	"bufio"
+	"bytes"
+	"encoding/binary"
 	"io"
 	"net"
 	"net/http"
 	"strings"
 	"testing"
 	"time"
+
+	"golang.org/x/net/http2"
+	"golang.org/x/net/http2/hpack"
 
 	"github.com/seriatimq/seriatim/transport/http1"
 )
@@ -64,4 +69,106 @@ func BenchmarkRequest(b *testing.B) {
 			}
 		})
 	}
+}
+
+// BenchmarkCall is a request with a body and its answer with trailers, as gRPC's are, on one
+// connection over loopback, by net/http's HTTP/2 and by ours.
+func BenchmarkCall(b *testing.B) {
+	answer := []byte(strings.Repeat("y", 200))
+	handler := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		w.Header()["Content-Type"] = []string{"application/grpc"}
+		_, _ = w.Write(answer)
+		w.Header()[http.TrailerPrefix+"Grpc-Status"] = []string{"0"}
+	})
+	for _, c := range []struct {
+		name string
+		now  func() time.Time
+	}{{"net-http", nil}, {"http2", time.Now}} {
+		b.Run(c.name, func(b *testing.B) {
+			s, err := Listen(b.Context(), Config{Addr: "127.0.0.1:0", Handler: handler, Logger: quiet(), Now: c.now})
+			if err != nil {
+				b.Fatal(err)
+			}
+			defer s.Shutdown(b.Context())
+			conn, err := net.Dial("tcp", s.Addr().String())
+			if err != nil {
+				b.Fatal(err)
+			}
+			defer conn.Close()
+			call := newRawCall(b, conn)
+			b.ReportAllocs()
+			for b.Loop() {
+				call.do(b)
+			}
+		})
+	}
+}
+
+// rawCall is a connection with the frames of a request.
+type rawCall struct {
+	conn    net.Conn
+	request []byte
+	body    int // where in it the frame of the body begins
+	stream  uint32
+	reader  *bufio.Reader
+}
+
+func newRawCall(b *testing.B, conn net.Conn) *rawCall {
+	b.Helper()
+	var block, out bytes.Buffer
+	e := hpack.NewEncoder(&block)
+	e.SetMaxDynamicTableSize(0)
+	for _, f := range [][2]string{
+		{":method", "POST"}, {":scheme", "http"}, {":path", "/seriatim.v1.Queues/Send"}, {":authority", "127.0.0.1:9324"},
+		{"content-type", "application/grpc"}, {"te", "trailers"},
+	} {
+		if err := e.WriteField(hpack.HeaderField{Name: f[0], Value: f[1]}); err != nil {
+			b.Fatal(err)
+		}
+	}
+	framer := http2.NewFramer(&out, nil)
+	if _, err := conn.Write([]byte(http2.ClientPreface)); err != nil {
+		b.Fatal(err)
+	}
+	if err := http2.NewFramer(conn, nil).WriteSettings(http2.Setting{ID: http2.SettingInitialWindowSize, Val: 1 << 30}); err != nil {
+		b.Fatal(err)
+	}
+	if err := http2.NewFramer(conn, nil).WriteWindowUpdate(0, 1<<30); err != nil {
+		b.Fatal(err)
+	}
+	c := &rawCall{conn: conn, stream: 1, reader: bufio.NewReader(conn)}
+	if err := framer.WriteHeaders(http2.HeadersFrameParam{StreamID: 1, BlockFragment: block.Bytes(), EndHeaders: true}); err != nil {
+		b.Fatal(err)
+	}
+	c.body = out.Len()
+	if err := framer.WriteData(1, true, bytes.Repeat([]byte("x"), 400)); err != nil {
+		b.Fatal(err)
+	}
+	c.request = out.Bytes()
+	return c
+}
+
+// do writes the request and reads until its stream has ended.
+func (c *rawCall) do(b *testing.B) {
+	const header, stream, ended = 9, 5, 1
+	binary.BigEndian.PutUint32(c.request[stream:], c.stream)
+	binary.BigEndian.PutUint32(c.request[c.body+stream:], c.stream)
+	if _, err := c.conn.Write(c.request); err != nil {
+		b.Fatal(err)
+	}
+	for {
+		h, err := c.reader.Peek(header)
+		if err != nil {
+			b.Fatal(err)
+		}
+		last := binary.BigEndian.Uint32(h[stream:]) == c.stream && h[4]&ended != 0
+		if _, err := c.reader.Discard(header + int(binary.BigEndian.Uint32(append([]byte{0}, h[:3]...)))); err != nil {
+			b.Fatal(err)
+		}
+		if last {
+			break
+		}
+	}
+	c.stream += 2
 }

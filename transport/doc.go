@@ -20,8 +20,9 @@
 // # Design
 //
 // Package http1 serves the plain requests, which are nearly all, and hands every
-// other connection over to net/http before it has used a byte of that request;
-// TestSameAsNetHTTP holds the two against each other.
+// other connection on before it has used a byte of that request: to package http2 if it
+// begins with the preface of HTTP/2, or TLS agreed on that, else to net/http. Both have a test
+// TestSameAsNetHTTP, which holds them against net/http.
 //
 // One budget in bytes bounds what requests being read and answers being written
 // take on all connections together, whoever serves them: see package budget. It

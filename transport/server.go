@@ -13,6 +13,7 @@ import (
 
 	"github.com/seriatimq/seriatim/transport/budget"
 	"github.com/seriatimq/seriatim/transport/http1"
+	"github.com/seriatimq/seriatim/transport/http2"
 )
 
 // DefaultConnectionsMax bounds the connections of one listener.
@@ -45,8 +46,8 @@ type Config struct {
 	// connections together. It means that bodies are read before Handler is
 	// called; nil: they are not, and nothing is counted. It needs Now.
 	Budget *budget.Bytes
-	// Now lets plain requests over HTTP/1.1 be served at less cost than
-	// net/http's, see package http1; nil leaves all to net/http.
+	// Now lets plain requests over HTTP/1.1, and those over HTTP/2, be served at
+	// less cost than net/http's, see packages http1 and http2; nil leaves all to net/http.
 	Now func() time.Time
 	// OnShutdown is called when Shutdown begins, to end requests that only
 	// wait, as long polls do; it returns at once.
@@ -58,7 +59,8 @@ type Config struct {
 type Server struct {
 	http     http.Server
 	plain    *http1.Server     // nil if all is net/http's
-	others   *handoverListener // what plain leaves to http
+	http2    *http2.Server     // what plain leaves, if it is HTTP/2
+	others   *handoverListener // what both leave to http
 	listener *limitListener
 	budget   *budget.Bytes
 	waits    func()     // Config.OnShutdown, may be nil
@@ -89,9 +91,10 @@ func Listen(ctx context.Context, cfg Config) (*Server, error) {
 	protocols.SetHTTP1(true)
 	protocols.SetHTTP2(true)
 	protocols.SetUnencryptedHTTP2(true)
-	http2 := http.HTTP2Config{SendPingTimeout: http2PingAfter, PingTimeout: http2PingTimeout}
+	pings := http.HTTP2Config{SendPingTimeout: http2PingAfter, PingTimeout: http2PingTimeout}
+	handler := withGRPC(cfg.GRPC, counted(cfg.Handler, cfg.Budget, cfg.Now))
 	s.http = http.Server{
-		Handler: withGRPC(cfg.GRPC, counted(cfg.Handler, cfg.Budget, cfg.Now)), TLSConfig: secure, Protocols: &protocols, HTTP2: &http2,
+		Handler: handler, TLSConfig: secure, Protocols: &protocols, HTTP2: &pings,
 		ReadHeaderTimeout: http1.HeaderTimeout, ReadTimeout: http1.BodyTimeout,
 		WriteTimeout: netHTTPWriteTimeout, IdleTimeout: http1.IdleTimeout, MaxHeaderBytes: http1.HeaderBytesMax,
 		ErrorLog:    slog.NewLogLogger(cfg.Logger.Handler(), slog.LevelDebug),
@@ -102,8 +105,9 @@ func Listen(ctx context.Context, cfg Config) (*Server, error) {
 		return s, nil
 	}
 	s.others = newHandoverListener(listener.Addr())
+	s.http2 = http2.New(ctx, http2.Config{Handler: handler, Budget: cfg.Budget, Now: cfg.Now, Others: s.others.handOver, Logger: cfg.Logger})
 	s.plain = http1.New(ctx, http1.Config{
-		Handler: cfg.Handler, TLS: secure, Budget: cfg.Budget, Now: cfg.Now, Handover: s.others.handOver, Logger: cfg.Logger,
+		Handler: cfg.Handler, TLS: secure, Budget: cfg.Budget, Now: cfg.Now, Handover: s.http2.Serve, Logger: cfg.Logger,
 	})
 	go s.serveBoth()
 	return s, nil
@@ -219,7 +223,7 @@ func (s *Server) Connections() Connections {
 		Open: int(s.listener.open.Load()), Limit: cap(s.listener.slots), Held: s.listener.held.Load(), Memory: s.budget.Usage(),
 	}
 	if s.plain != nil {
-		c.Panics = s.plain.Panics()
+		c.Panics = s.plain.Panics() + s.http2.Panics()
 	}
 	return c
 }
@@ -233,6 +237,7 @@ func (s *Server) KeepAlives(keep bool) {
 	s.http.SetKeepAlivesEnabled(keep)
 	if s.plain != nil {
 		s.plain.KeepAlives(keep)
+		s.http2.KeepAlives(keep)
 	}
 }
 
@@ -246,7 +251,10 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	go func() {
 		var err error
 		if s.plain != nil {
-			err = errors.Join(s.listener.Close(), s.plain.Shutdown(ctx))
+			closed := s.listener.Close()
+			frames := make(chan error, 1) // the one result
+			go func() { frames <- s.http2.Shutdown(ctx) }()
+			err = errors.Join(closed, s.plain.Shutdown(ctx), <-frames)
 		}
 		plain <- err
 	}()

@@ -100,8 +100,6 @@ var permissions = map[string]string{
 	"ReleaseGroup":          "sqs:ChangeMessageVisibility",
 }
 
-type callKey struct{}
-
 // call is one call on its way through a method. Used by one goroutine, except for
 // statusOf.
 type call struct {
@@ -116,11 +114,12 @@ type call struct {
 }
 
 // callOf is the call that a method serves.
-func callOf(ctx context.Context) *call { return ctx.Value(callKey{}).(*call) }
+func callOf(ctx context.Context) *call { return inboundOf(ctx).call }
 
 // begin notes who calls what, and refuses a caller who may not.
 func (s *Server) begin(ctx context.Context, path string) (*call, error) {
 	c := &call{server: s, record: s.Calls.Begin(), in: inboundOf(ctx), started: s.Now()}
+	c.in.call = c
 	c.record.Protocol = protocol
 	permission, ours := permissions[methodName(path)]
 	if !ours {
@@ -145,22 +144,33 @@ func (c *call) end(ctx context.Context, err error) error {
 
 // hint says which node answers and which leads.
 func (c *call) hint() metadata.MD {
-	self, leader := c.server.Node.Leader()
-	md := metadata.MD{metadataNode: {self}, metadataRequest: {c.record.ID}}
-	if leader != "" {
-		md[metadataLeader] = []string{leader}
-	}
+	md := make(metadata.MD)
+	c.eachHint(func(name, value string) { md[name] = []string{value} })
 	return md
 }
 
 // trailer is the hint, and where in the log the answer stands.
 func (c *call) trailer() metadata.MD {
-	md := c.hint()
-	if c.position.Index != 0 {
-		md[metadataIndex] = []string{strconv.FormatUint(c.position.Index, 10)}
-		md[metadataLogTime] = []string{strconv.FormatInt(int64(c.position.LogTime), 10)}
-	}
+	md := make(metadata.MD)
+	c.eachTrailer(func(name, value string) { md[name] = []string{value} })
 	return md
+}
+
+func (c *call) eachHint(add func(name, value string)) {
+	self, leader := c.server.Node.Leader()
+	add(metadataNode, self)
+	add(metadataRequest, c.record.ID)
+	if leader != "" {
+		add(metadataLeader, leader)
+	}
+}
+
+func (c *call) eachTrailer(add func(name, value string)) {
+	c.eachHint(add)
+	if c.position.Index != 0 {
+		add(metadataIndex, strconv.FormatUint(c.position.Index, 10))
+		add(metadataLogTime, strconv.FormatInt(int64(c.position.LogTime), 10))
+	}
 }
 
 // caught turns a panic in a method into an error: it costs its call and no more.
@@ -179,11 +189,12 @@ func (s *Server) unary(ctx context.Context, request any, info *grpc.UnaryServerI
 	if err == nil {
 		func() {
 			defer func() { c.caught(recover(), &err) }()
-			answer, err = handle(context.WithValue(ctx, callKey{}, c), request)
+			answer, err = handle(ctx, request)
 		}()
 	}
-	// It fails only for a call that is over.
-	_ = grpc.SetTrailer(ctx, c.trailer())
+	if !c.in.unary { // serveUnary asks for it
+		_ = grpc.SetTrailer(ctx, c.trailer()) // fails only for a call that is over
+	}
 	return answer, c.end(ctx, err)
 }
 
@@ -197,7 +208,7 @@ func (s *Server) stream(service any, stream grpc.ServerStream, info *grpc.Stream
 	if err == nil {
 		func() {
 			defer func() { c.caught(recover(), &err) }()
-			err = handle(service, &gatedStream{ServerStream: stream, ctx: context.WithValue(ctx, callKey{}, c), body: c.in.body})
+			err = handle(service, &gatedStream{ServerStream: stream, body: c.in.body})
 		}()
 	}
 	stream.SetTrailer(c.trailer())
@@ -207,12 +218,8 @@ func (s *Server) stream(service any, stream grpc.ServerStream, info *grpc.Stream
 // gatedStream lets the body of a call be read message by message.
 type gatedStream struct {
 	grpc.ServerStream
-	ctx  context.Context
 	body *requestBody
 }
-
-// Context is that of the call.
-func (s *gatedStream) Context() context.Context { return s.ctx }
 
 // RecvMsg receives one message.
 func (s *gatedStream) RecvMsg(m any) error {

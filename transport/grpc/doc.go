@@ -19,17 +19,23 @@
 //
 // # Design
 //
-// Sharing the port. All HTTP/2 on the client port is served by net/http, which
+// Sharing the port. All HTTP/2 on the client port is served by package http2 of ours, which
 // passes the requests of content type application/grpc to ServeHTTP. The other
-// way is to hand whole connections to grpc-go's own transport, which costs less
-// a call. It was not taken: only the first header block tells a connection of
-// this API from one of SQS over HTTP/2, and clients of gRPC send it after the
+// way is to hand whole connections to grpc-go's own transport. It was not taken: only the
+// first header block tells a connection of this API from one of SQS over HTTP/2, one
+// connection may carry both, and clients of gRPC send it after the
 // settings of a server that would not be chosen yet. And one stack of HTTP/2
 // means that what bounds it holds here as it stands: connections, header sizes,
-// deadlines, Host and Origin, TLS, the clean stop with GOAWAY. The streams make
-// up for the cost, because one frame carries several messages.
+// deadlines, Host and Origin, TLS, the clean stop with GOAWAY.
 //
-// Backpressure. The transport of grpc-go below ServeHTTP reads a body as fast as
+// Unary calls. The library serves a call behind an http.Handler with four goroutines, and
+// writes header, message and trailers separately: some 110 µs of processor time a
+// call, to the 20 of a request over HTTP/1.1. So serveUnary serves the plain case of a unary call, in the
+// goroutine that brings it and with one write, through the same handlers and the same
+// interceptor; other codecs, compression and malformed requests stay with the library, as
+// streams do, health and reflection.
+//
+// Backpressure. On a stream the transport of grpc-go below ServeHTTP reads a body as fast as
 // it comes, into memory without bound. So [requestBody] lets it read the next
 // message only when a handler asks for it; what waits is in the windows of
 // HTTP/2. What a message has beyond http1.FreeBytes is taken from the budget

@@ -21,6 +21,8 @@ type inbound struct {
 	remote   string
 	identity auth.Identity
 	refused  error // why the caller is refused, if so
+	unary    bool  // serveUnary serves it, not the library
+	call     *call // once it has begun
 }
 
 // inboundOf is the request of a call.

@@ -206,7 +206,7 @@ func TestOverBudget(t *testing.T) {
 	large := message("g", "large")
 	large.Body = strings.Repeat("x", 8*chunkBytes)
 	_, err := f.client.Send(t.Context(), &seriatimpb.SendRequest{Queue: name, Messages: []*seriatimpb.OutgoingMessage{large}})
-	wantStatus(t, err, codes.Unavailable, "Unavailable")
+	wantStatus(t, err, codes.Unavailable, reasonOverloaded)
 	large.Body = strings.Repeat("x", 70<<10)
 	for i := range 2 {
 		large.DeduplicationId = new(strconv.Itoa(i))

@@ -62,6 +62,7 @@ type Server struct {
 	grpc    *grpc.Server
 	waits   *transport.Waits // what waiting receives and streams live in
 	methods map[string]shape // by path
+	unaries map[string]unaryMethod
 }
 
 // shape says which sides of a method are streams.
@@ -70,17 +71,22 @@ type shape struct{ client, server bool }
 // New makes a Server. The end of ctx ends its streams and what waits, as Drain
 // does.
 func New(ctx context.Context, o Options) *Server {
-	s := &Server{Options: o, waits: transport.NewWaits(ctx), methods: make(map[string]shape)}
+	s := &Server{Options: o, waits: transport.NewWaits(ctx), methods: make(map[string]shape), unaries: make(map[string]unaryMethod)}
 	s.grpc = grpc.NewServer(
 		grpc.MaxRecvMsgSize(messageBytesMax),
 		grpc.UnaryInterceptor(s.unary), grpc.StreamInterceptor(s.stream),
 		grpc.UnknownServiceHandler(unknownMethod),
 	)
-	seriatimpb.RegisterQueuesServer(s.grpc, &queues{server: s})
-	seriatimpb.RegisterTopicsServer(s.grpc, &topics{server: s})
-	seriatimpb.RegisterMessagesServer(s.grpc, &messages{server: s})
-	seriatimpb.RegisterSessionsServer(s.grpc, &sessions{server: s})
-	seriatimpb.RegisterInspectionServer(s.grpc, &inspection{server: s})
+	for d, implemented := range map[*grpc.ServiceDesc]any{
+		&seriatimpb.Queues_ServiceDesc: &queues{server: s}, &seriatimpb.Topics_ServiceDesc: &topics{server: s},
+		&seriatimpb.Messages_ServiceDesc: &messages{server: s}, &seriatimpb.Sessions_ServiceDesc: &sessions{server: s},
+		&seriatimpb.Inspection_ServiceDesc: &inspection{server: s},
+	} {
+		s.grpc.RegisterService(d, implemented)
+		for _, m := range d.Methods {
+			s.unaries["/"+d.ServiceName+"/"+m.MethodName] = unaryMethod{service: implemented, handle: m.Handler}
+		}
+	}
 	healthpb.RegisterHealthServer(s.grpc, &health{server: s})
 	reflection.Register(s.grpc)
 	for service, info := range s.grpc.GetServiceInfo() {
@@ -102,6 +108,12 @@ func (s *Server) Undrain(ctx context.Context) { s.waits.Undrain(ctx) }
 
 // ServeHTTP serves one call, which came over HTTP/2 and whose body was not read.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if m, unary := s.unaries[r.URL.Path]; unary {
+		if timeout, ok := plain(r); ok {
+			s.serveUnary(w, r, m, timeout)
+			return
+		}
+	}
 	shape, known := s.methods[r.URL.Path]
 	in := &inbound{account: account{budget: s.Budget}, request: r, remote: r.RemoteAddr}
 	defer in.account.close()

@@ -89,7 +89,7 @@ func (c *conn) recoverPanic() {
 
 // serve answers requests until the connection ends or is handed over.
 func (c *conn) serve() {
-	defer c.server.forget(c)
+	defer c.server.open.Remove(c)
 	defer c.cancel()
 	defer func() { _ = c.take(0) }() // releases what the buffer holds of the budget
 	defer c.recoverPanic()
@@ -102,7 +102,7 @@ func (c *conn) serve() {
 		var ours bool
 		ours, err = c.receive()
 		if err == nil && !ours {
-			c.handOver(replayed(c.conn, c.buffer[c.start:c.end]))
+			c.handOver(Replayed(c.conn, c.buffer[c.start:c.end]))
 			return
 		}
 		// After an error nobody is left, or nobody who could be told.

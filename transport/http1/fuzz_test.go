@@ -136,7 +136,7 @@ func servedHere(t *testing.T, input []byte, piece int) (requests []arrived, answ
 	}
 	s := New(t.Context(), Config{Handler: &seen, Now: time.Now, Logger: quiet(), Handover: take})
 	c := newConn(s, conn)
-	s.conns[c] = struct{}{}
+	s.open.Add(c)
 	c.serve()
 	if !handedOver {
 		remaining = append(slices.Clone(c.buffer[c.start:c.end]), conn.input...)
@@ -275,7 +275,7 @@ func TestLineEndsLeaveAConnectionIdle(t *testing.T) {
 				Handler: &seen, Now: time.Now, Logger: quiet(), Handover: func(net.Conn) { t.Error("handed over") },
 			})
 			c := newConn(s, newScript([]byte("POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 1\r\n\r\nx\r\n"), piece))
-			s.conns[c] = struct{}{}
+			s.open.Add(c)
 			c.serve()
 			if state := c.state.Load(); len(seen) != 1 || state != connIdle {
 				t.Errorf("%d requests, state %d", len(seen), state)

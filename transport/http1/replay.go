@@ -5,15 +5,18 @@ import (
 	"net"
 )
 
-// replayed is a connection whose first bytes were read already and are read
+// Replayed is a connection whose first bytes were read already and are read
 // again by whom it was handed over to.
-func replayed(c net.Conn, read []byte) net.Conn {
+func Replayed(c net.Conn, read []byte) net.Conn {
 	r := replayConn{Conn: c, read: read}
-	if secure, ok := c.(*tls.Conn); ok {
+	if secure, ok := c.(secureConn); ok {
 		return &secureReplayConn{replayConn: r, secure: secure}
 	}
 	return &r
 }
+
+// secureConn is a connection with TLS, perhaps replayed.
+type secureConn interface{ ConnectionState() tls.ConnectionState }
 
 // replayConn is a connection of which something was read already.
 type replayConn struct {
@@ -36,7 +39,7 @@ func (c *replayConn) Read(p []byte) (int, error) {
 // secureReplayConn tells net/http that there is TLS below.
 type secureReplayConn struct {
 	replayConn
-	secure *tls.Conn
+	secure secureConn
 }
 
 // ConnectionState is what the handshake agreed on.

@@ -55,15 +55,11 @@ type Config struct {
 type Server struct {
 	Config
 	base    context.Context
+	open    *Open[*conn]
 	answers sync.Pool // of *[]byte: answers on their way out
 	date    atomic.Pointer[dateLine]
 	closes  atomic.Bool // connections end after their next answer
 	panics  atomic.Uint64
-
-	mu      sync.Mutex
-	conns   map[*conn]struct{}
-	closing bool
-	ended   chan struct{} // closed when closing and the last connection is gone
 }
 
 // dateLine is the Date header of one second.
@@ -74,7 +70,7 @@ type dateLine struct {
 
 // New makes a Server. ctx is the parent of all requests' contexts.
 func New(ctx context.Context, cfg Config) *Server {
-	s := &Server{Config: cfg, base: ctx, conns: make(map[*conn]struct{}), ended: make(chan struct{})}
+	s := &Server{Config: cfg, base: ctx, open: NewOpen[*conn]()}
 	s.answers.New = func() any { return new([]byte) }
 	return s
 }
@@ -83,28 +79,12 @@ func New(ctx context.Context, cfg Config) *Server {
 // ends or is handed over.
 func (s *Server) Serve(accepted net.Conn) {
 	c := newConn(s, accepted)
-	s.mu.Lock()
-	refused := s.closing
-	if !refused {
-		s.conns[c] = struct{}{}
-	}
-	s.mu.Unlock()
-	if refused {
+	if !s.open.Add(c) {
 		c.cancel()
 		c.close()
 		return
 	}
 	go c.serve()
-}
-
-// forget removes a connection that has ended or is served elsewhere.
-func (s *Server) forget(c *conn) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	delete(s.conns, c)
-	if s.closing && len(s.conns) == 0 {
-		close(s.ended)
-	}
 }
 
 // Panics is how many connections a panic outside of the handler has ended.
@@ -123,45 +103,28 @@ func (s *Server) KeepAlives(keep bool) {
 // in a goroutine of its own, since TLS says goodbye, for which a client that
 // does not read makes it wait.
 func (s *Server) closeIdle() {
-	for _, c := range s.open() {
+	for _, c := range s.open.List() {
 		if c.state.CompareAndSwap(connIdle, connClosed) {
 			go c.close()
 		}
 	}
 }
 
-func (s *Server) open() []*conn {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	list := make([]*conn, 0, len(s.conns))
-	for c := range s.conns {
-		list = append(list, c)
-	}
-	return list
-}
-
 // Ended is closed when the last connection is gone after Shutdown began.
-func (s *Server) Ended() <-chan struct{} { return s.ended }
+func (s *Server) Ended() <-chan struct{} { return s.open.Ended() }
 
 // Shutdown closes idle connections and waits for the requests under way. At the
 // end of ctx it closes what is left.
 func (s *Server) Shutdown(ctx context.Context) error {
 	s.closes.Store(true)
-	s.mu.Lock()
-	if !s.closing {
-		s.closing = true
-		if len(s.conns) == 0 {
-			close(s.ended)
-		}
-	}
-	s.mu.Unlock()
+	s.open.Close()
 	s.closeIdle()
 	select {
-	case <-s.ended:
+	case <-s.open.Ended():
 		return nil
 	case <-ctx.Done():
 	}
-	for _, c := range s.open() {
+	for _, c := range s.open.List() {
 		c.cancel()
 		c.abort()
 	}

@@ -216,7 +216,7 @@ func TestBeginningOfNextRequest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer(t, Config{Handler: http.HandlerFunc(func(http.ResponseWriter, *http.Request) { time.Sleep(2 * watchAfter) })})
 		conn, reader := dial(t, s)
-		c := s.open()[0]
+		c := s.open.List()[0]
 		next := post("x")
 		write(t, conn, post(strings.Repeat("b", 1<<20)))
 		go func() { _, _ = io.WriteString(conn, next) }() // its first byte is read while the handler runs

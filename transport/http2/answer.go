@@ -1,0 +1,263 @@
+package http2
+
+import (
+	"net/http"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/seriatimq/seriatim/transport/http1"
+)
+
+// pendingMax is how much of a body waits for the end of the handler, to leave together with
+// the header and the trailers.
+const pendingMax = http1.FreeBytes
+
+// answer is the answer to one request. It implements http.ResponseWriter, and what
+// http.ResponseController looks for. Used by one goroutine.
+type answer struct {
+	st       *stream
+	header   http.Header
+	block    []byte // of headers, not sent yet
+	ending   []byte // block of trailers
+	pending  []byte // of the body
+	declared int64  // length, below zero if unknown
+	size     int64  // of the body so far
+	trailers []string
+	answerState
+}
+
+// answerState is how far an answer has come.
+type answerState struct {
+	status   int // 0: none yet
+	typed    bool
+	bodiless bool // the status, or the method, permits no body
+	sent     bool // the header is
+}
+
+// reset makes the answer ready for another request.
+func (a *answer) reset() {
+	clear(a.header)
+	*a = answer{st: a.st, header: a.header, block: kept(a.block), pending: kept(a.pending), ending: kept(a.ending), trailers: a.trailers[:0]}
+}
+
+// Header is what the answer will say besides its body.
+func (a *answer) Header() http.Header {
+	if a.header == nil {
+		a.header = make(http.Header, 8)
+	}
+	return a.header
+}
+
+// WriteHeader sets the status and fixes the header. The first one counts.
+func (a *answer) WriteHeader(status int) {
+	if a.status != 0 || status < http.StatusOK {
+		return
+	}
+	a.status, a.declared = status, -1
+	a.bodiless = status == http.StatusNoContent || status == http.StatusNotModified
+	for _, list := range a.header["Trailer"] {
+		for name := range strings.SplitSeq(list, ",") {
+			a.trailers = append(a.trailers, http.CanonicalHeaderKey(strings.TrimSpace(name)))
+		}
+	}
+	b := appendStatus(a.block[:0], status)
+	for name, values := range a.header {
+		switch {
+		case name == "Content-Length" && len(values) > 0:
+			if n, err := strconv.ParseUint(values[0], 10, 62); err == nil {
+				a.declared = int64(n)
+			}
+		case name == "Content-Type" || name == "Content-Encoding":
+			a.typed = true
+		case name == "Connection" || name == "Keep-Alive" || name == "Proxy-Connection" || name == "Transfer-Encoding" || name == "Upgrade":
+			continue // HTTP/2 has none
+		case strings.HasPrefix(name, http.TrailerPrefix) || slices.Contains(a.trailers, name):
+			continue
+		}
+		for _, value := range values {
+			b = appendField(b, name, value)
+		}
+	}
+	if _, ok := a.header["Date"]; !ok {
+		b = appendField(b, "date", a.st.conn.server.Now().UTC().Format(http.TimeFormat))
+	}
+	a.block = b
+}
+
+// Write adds to the body. What is large is sent when Write returns.
+func (a *answer) Write(p []byte) (int, error) {
+	a.WriteHeader(http.StatusOK)
+	if a.bodiless {
+		return 0, http.ErrBodyNotAllowed
+	}
+	if a.size += int64(len(p)); a.declared >= 0 && a.size > a.declared {
+		return 0, http.ErrContentLength
+	}
+	if a.st.request.Method == http.MethodHead {
+		a.describe(p)
+		return len(p), nil
+	}
+	if len(a.pending)+len(p) <= pendingMax {
+		a.pending = append(a.pending, p...)
+		return len(p), nil
+	}
+	if len(a.pending) > 0 {
+		if err := a.flush(); err != nil {
+			return 0, err
+		}
+	}
+	if len(p) <= pendingMax {
+		a.pending = append(a.pending, p...)
+		return len(p), nil
+	}
+	if err := a.send(p, nil, false); err != nil {
+		return 0, err
+	}
+	return len(p), nil
+}
+
+// describe says of which type a body is that begins with p, unless that was said or sent.
+func (a *answer) describe(p []byte) {
+	if !a.typed && !a.sent && len(p) > 0 {
+		a.typed = true
+		a.block = appendField(a.block, "content-type", http.DetectContentType(p))
+	}
+}
+
+// FlushError sends what was written.
+func (a *answer) FlushError() error {
+	a.WriteHeader(http.StatusOK)
+	return a.flush()
+}
+
+// Flush sends what was written.
+func (a *answer) Flush() { _ = a.FlushError() } // Write says so, too
+
+// flush sends what is pending, and at least the header.
+func (a *answer) flush() error {
+	if a.sent && len(a.pending) == 0 {
+		return nil
+	}
+	err := a.send(a.pending, nil, false)
+	a.pending = a.pending[:0]
+	return err
+}
+
+// SetReadDeadline bounds the wait for the body; the zero time does not.
+func (a *answer) SetReadDeadline(until time.Time) error {
+	a.st.conn.mu.Lock()
+	defer a.st.conn.mu.Unlock()
+	a.st.readUntil = until
+	a.st.changed.Broadcast()
+	return nil
+}
+
+// SetWriteDeadline bounds the wait for a client that does not read. With the zero time each
+// write has as long as its size gives it.
+func (a *answer) SetWriteDeadline(until time.Time) error {
+	a.st.conn.mu.Lock()
+	defer a.st.conn.mu.Unlock()
+	a.st.writeUntil = until
+	a.st.changed.Broadcast()
+	return nil
+}
+
+// EnableFullDuplex does nothing: the body can be read after the answer has begun.
+func (a *answer) EnableFullDuplex() error { return nil }
+
+// finish sends what is left when the handler is done.
+func (a *answer) finish() error {
+	a.WriteHeader(http.StatusOK)
+	if a.declared >= 0 && a.size < a.declared && a.st.request.Method != http.MethodHead && !a.bodiless {
+		return http.ErrContentLength
+	}
+	trailers := a.ending[:0]
+	for name, values := range a.header {
+		bare, prefixed := strings.CutPrefix(name, http.TrailerPrefix)
+		if !prefixed && !slices.Contains(a.trailers, name) {
+			continue
+		}
+		for _, value := range values {
+			trailers = appendField(trailers, bare, value)
+		}
+	}
+	if !a.sent && a.declared < 0 && !a.bodiless && len(trailers) == 0 && (a.st.request.Method != http.MethodHead || 0 < a.size && a.size <= pendingMax) {
+		a.block = appendField(a.block, "content-length", strconv.FormatInt(a.size, 10))
+	}
+	a.ending = trailers
+	return a.send(a.pending, trailers, true)
+}
+
+// send sends a part of the body, after the header if that was not sent yet. It returns when the
+// kernel has what is large, so that the bytes count as taken until then.
+func (a *answer) send(data, trailers []byte, last bool) error {
+	st := a.st
+	c := st.conn
+	a.describe(data)
+	large, empty := len(data) > http1.FreeBytes, len(data) == 0
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if st.lost != nil {
+		return st.lost
+	}
+	ended := false
+	if !a.sent {
+		ended = last && empty && len(trailers) == 0
+		c.sayHeaders(st.id, a.block, ended)
+		a.sent, st.body.expected = true, false
+	}
+	until := st.writeUntil
+	if len(data) > 0 && until.IsZero() {
+		until = c.server.Now().Add(http1.WriteLimit(int64(len(data)), c.server.Budget.Scarce()))
+	}
+	for len(data) > 0 {
+		n := min(int64(len(data)), st.window, c.window, frameBytesMax)
+		if n <= 0 {
+			if err := a.awaitWindow(until); err != nil {
+				return err
+			}
+			continue
+		}
+		st.window -= n
+		c.window -= n
+		c.out = appendData(c.out, st.id, data[:n], last && len(trailers) == 0 && n == int64(len(data)))
+		data = data[n:]
+		if len(c.out) > outputMax {
+			if err := c.flush(false); err != nil {
+				return err
+			}
+		}
+		if st.lost != nil {
+			return st.lost
+		}
+	}
+	switch {
+	case last && len(trailers) > 0:
+		c.sayHeaders(st.id, trailers, true)
+	case last && empty && !ended:
+		c.out = appendData(c.out, st.id, nil, true)
+	}
+	if last {
+		c.conclude(st)
+	}
+	return c.flush(large)
+}
+
+// awaitWindow waits until the client lets more be sent. It needs the mutex, and lets go of it
+// while it waits.
+func (a *answer) awaitWindow(until time.Time) error {
+	st := a.st
+	st.conn.pass() // only a frame brings more
+	if err := st.conn.flush(false); err != nil {
+		return err
+	}
+	for st.lost == nil && min(st.window, st.conn.window) <= 0 {
+		if err := st.await(until); err != nil {
+			return os.ErrDeadlineExceeded
+		}
+	}
+	return st.lost
+}

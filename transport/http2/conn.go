@@ -1,0 +1,381 @@
+package http2
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"crypto/tls"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"runtime/debug"
+	"sync"
+	"time"
+
+	frame "golang.org/x/net/http2"
+	"golang.org/x/net/http2/hpack"
+
+	"github.com/seriatimq/seriatim/transport/http1"
+)
+
+const (
+	readBufferBytes = 4 << 10
+	frameBytesMax   = 16 << 10 // of a frame, in both directions
+	frameHeader     = 9        // bytes of what is before the content of a frame
+	// windowAtFirst is what both sides may send before anybody has said a word (RFC 9113, 6.9.2).
+	windowAtFirst = 65535
+	windowMax     = 1<<31 - 1
+)
+
+// errSilent ends a connection of which nothing is heard.
+var errSilent = errors.New("the client is silent")
+
+// conn is one connection. Its first part is used by the goroutine of serve, the
+// second by all, with mu.
+type conn struct {
+	server   *Server
+	conn     net.Conn
+	template *http.Request   // what all requests of the connection have
+	ctx      context.Context // of all requests of the connection
+	cancel   context.CancelFunc
+	reader   *bufio.Reader
+	framer   *frame.Framer
+	silence
+	idle    idleFrames
+	settled bool    // the client has begun with its settings, as it must
+	waiting *stream // whose handler has not started, since more of the body may be there
+	turn
+
+	mu sync.Mutex
+	output
+	streams streams
+	credit  credit // of all bodies together
+	ending  ending
+	stage   stage
+}
+
+// stage is how far a connection has come.
+type stage int
+
+const (
+	fresh stage = iota // what it speaks is not known yet
+	begun
+	ended // or given away
+)
+
+// silence is what a connection does while nothing comes.
+type silence struct {
+	heard  time.Time // when anything came last
+	pinged time.Time // when the client was asked after that; zero: it was not
+}
+
+// ending is how a connection ends.
+type ending struct {
+	said  bool      // the client was told, and no further streams are taken
+	until time.Time // the connection is closed then; zero: when its streams have ended
+}
+
+func newConn(s *Server, accepted net.Conn) *conn {
+	c := &conn{
+		server: s, conn: accepted,
+		template: &http.Request{Proto: "HTTP/2.0", ProtoMajor: 2, RemoteAddr: accepted.RemoteAddr().String()},
+		reader:   bufio.NewReaderSize(accepted, readBufferBytes),
+		streams:  streams{open: make(map[uint32]*stream), initialWindow: windowAtFirst},
+		credit:   credit{left: windowOfConn},
+	}
+	c.output.window = windowAtFirst
+	c.wrote.L = &c.mu
+	c.ctx, c.cancel = context.WithCancel(s.base)
+	return c
+}
+
+// abort closes the connection at once.
+func (c *conn) abort() {
+	c.cancel()
+	_ = c.conn.Close() // whatever it says, the connection is gone
+}
+
+// serve serves the connection until its end.
+func (c *conn) serve() {
+	if c.begin() {
+		c.readAll()
+		return
+	}
+	c.cancel()
+	c.server.open.Remove(c)
+}
+
+// readAll reads frames until the connection ends, or another goroutine reads on.
+func (c *conn) readAll() {
+	if c.read() {
+		return
+	}
+	defer c.server.open.Remove(c)
+	c.mu.Lock()
+	c.stage = ended
+	c.fail(net.ErrClosed)
+	c.mu.Unlock()
+	c.abort()
+	c.streams.handlers.Wait()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for c.writing { // which has failed
+		c.wrote.Wait()
+	}
+}
+
+// recoverPanic is deferred around all that a connection does by itself: a
+// mistake in this package costs one connection and not the process.
+func (c *conn) recoverPanic() {
+	panicked := recover()
+	if panicked == nil {
+		return
+	}
+	c.server.panics.Add(1)
+	c.server.Logger.Error("panic while serving a connection, which is closed", "remote", c.template.RemoteAddr,
+		"panic", panicked, "stack", string(debug.Stack()))
+	c.abort()
+}
+
+// begin reads the preface and says what the server permits. It reports false if
+// the connection is not for this package, or gone.
+func (c *conn) begin() bool {
+	if c.setReadDeadline(c.server.Now().Add(http1.HeaderTimeout)) != nil {
+		c.abort()
+		return false
+	}
+	preface := []byte(frame.ClientPreface)
+	for n := 1; n <= len(preface); n++ {
+		got, err := c.reader.Peek(n)
+		if err != nil { // nothing, or what could only have become the preface
+			c.abort()
+			return false
+		}
+		if got[n-1] != preface[n-1] {
+			c.handOver()
+			return false
+		}
+	}
+	_, _ = c.reader.Discard(len(preface)) // they are there
+	if secure, ok := c.conn.(interface{ ConnectionState() tls.ConnectionState }); ok {
+		state := secure.ConnectionState()
+		c.template.TLS = &state
+	}
+	c.framer = frame.NewFramer(nil, c.reader)
+	c.framer.SetReuseFrames()
+	c.framer.SetMaxReadFrameSize(frameBytesMax)
+	c.framer.MaxHeaderListSize = http1.HeaderBytesMax
+	c.framer.ReadMetaHeaders = hpack.NewDecoder(4096, nil)
+	c.heard = c.server.Now()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.stage == ended {
+		return false
+	}
+	c.stage, c.streams.ended = begun, c.heard
+	c.out = appendSettings(c.out,
+		frame.Setting{ID: frame.SettingMaxConcurrentStreams, Val: streamsMax},
+		frame.Setting{ID: frame.SettingInitialWindowSize, Val: windowOfStream},
+		frame.Setting{ID: frame.SettingMaxHeaderListSize, Val: http1.HeaderBytesMax})
+	c.out = appendWindowUpdate(c.out, 0, windowOfConn-windowAtFirst)
+	return c.flush(false) == nil
+}
+
+// handOver gives the connection away with what was read of it.
+func (c *conn) handOver() {
+	c.mu.Lock()
+	given := c.stage == fresh
+	c.stage = ended
+	c.mu.Unlock()
+	if !given {
+		return
+	}
+	read, _ := c.reader.Peek(c.reader.Buffered()) // they are there
+	_ = c.conn.SetDeadline(time.Time{})           // fails only on a connection that is gone, as reading it will
+	c.server.Others(http1.Replayed(c.conn, bytes.Clone(read)))
+}
+
+// read reads frames until the end of the connection, or until another goroutine reads on.
+func (c *conn) read() (passed bool) {
+	defer c.recoverPanic()
+	for {
+		if err := c.await(); err != nil {
+			return errors.Is(err, errPassed)
+		}
+		f, err := c.framer.ReadFrame()
+		if err == nil && !c.settled {
+			if _, c.settled = f.(*frame.SettingsFrame); !c.settled {
+				err = frame.ConnectionError(frame.ErrCodeProtocol)
+			}
+		}
+		if err == nil {
+			err = c.process(f)
+		}
+		if err != nil && !c.refuse(err) {
+			return false
+		}
+	}
+}
+
+// refuse answers a mistake of the client. It reports false if that ends the connection.
+func (c *conn) refuse(err error) bool {
+	var ofStream frame.StreamError
+	var ofConn frame.ConnectionError
+	switch {
+	case errors.As(err, &ofStream):
+		if !c.idle.add(c.heard) {
+			c.breakOff(frame.ErrCode(errIdleFrames))
+			return false
+		}
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.streams.last = max(c.streams.last, ofStream.StreamID)
+		c.reset(ofStream.StreamID, ofStream.Code)
+		return c.flush(false) == nil
+	case errors.As(err, &ofConn):
+		c.breakOff(frame.ErrCode(ofConn))
+	case errors.Is(err, frame.ErrFrameTooLarge):
+		c.breakOff(frame.ErrCodeFrameSize)
+	}
+	return false
+}
+
+// breakOff tells the client of its mistake, and gives it time to read that: closing a
+// connection with unread input takes back what was written.
+func (c *conn) breakOff(code frame.ErrCode) {
+	c.cancel()
+	c.mu.Lock()
+	c.out = appendGoAway(c.out, c.streams.last, code)
+	err := c.flush(true)
+	c.ending.said = true
+	c.ending.until = c.server.Now().Add(lingering)
+	c.mu.Unlock()
+	if err == nil && c.setReadDeadline(c.ending.until) == nil {
+		_, _ = io.Copy(io.Discard, c.conn) // until the end of that time
+	}
+}
+
+// await waits until a frame can be read, which then comes whole within its time or not at
+// all. A handler that could start waits no longer than until there is nothing to read.
+func (c *conn) await() error {
+	if c.frameIsThere() {
+		return nil
+	}
+	if c.mayServe() {
+		if !c.serveHere() {
+			return errPassed
+		}
+	}
+	c.startWaiting()
+	for c.reader.Buffered() == 0 {
+		_, err := c.reader.Peek(1)
+		if err == nil {
+			c.heard, c.pinged = c.server.Now(), time.Time{}
+			break
+		}
+		if !errors.Is(err, os.ErrDeadlineExceeded) {
+			return err
+		}
+		if err := c.silent(); err != nil {
+			return err
+		}
+	}
+	if c.frameIsThere() {
+		return nil
+	}
+	c.heard = c.server.Now() // a part of a frame, also if others were there before it
+	return c.setReadDeadline(c.heard.Add(http1.HeaderTimeout))
+}
+
+// frameIsThere reports whether the next frame, with what must follow it, was read already.
+func (c *conn) frameIsThere() bool {
+	if c.reader.Buffered() < frameHeader {
+		return false
+	}
+	b, _ := c.reader.Peek(frameHeader) // they are there
+	length := int(b[0])<<16 | int(b[1])<<8 | int(b[2])
+	headers := frame.FrameType(b[3]) == frame.FrameHeaders
+	return c.reader.Buffered() >= frameHeader+length && (!headers || frame.Flags(b[4]).Has(frame.FlagHeadersEndHeaders))
+}
+
+// silent is called when nothing came until the deadline of reading.
+func (c *conn) silent() error {
+	now := c.server.Now()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.ending.until.IsZero() && !now.Before(c.ending.until) {
+		return errSilent
+	}
+	next := c.heard.Add(pingAfter)
+	switch {
+	case !c.pinged.IsZero():
+		if next = c.pinged.Add(pingTimeout); !now.Before(next) {
+			return errSilent
+		}
+	case len(c.streams.open) == 0 && now.Sub(c.streams.ended) >= http1.IdleTimeout && !now.Before(next):
+		c.sayEnd(now)
+		next = c.ending.until
+	case !now.Before(next):
+		c.pinged, next = now, now.Add(pingTimeout)
+		c.out = appendPing(c.out, false, [8]byte{'s', 'i', 'l', 'e', 'n', 't'})
+	}
+	if err := c.flush(false); err != nil {
+		return err
+	}
+	return c.setReadDeadlineLocked(next)
+}
+
+func (c *conn) setReadDeadline(until time.Time) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.setReadDeadlineLocked(until)
+}
+
+// setReadDeadlineLocked sets a deadline that is not after the end of the connection. It
+// needs the mutex.
+func (c *conn) setReadDeadlineLocked(until time.Time) error {
+	if end := c.ending.until; !end.IsZero() && end.Before(until) {
+		until = end
+	}
+	return c.conn.SetReadDeadline(until)
+}
+
+// leave tells the client to send no further requests here.
+func (c *conn) leave() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.sayEnd(c.server.Now())
+	_ = c.flush(false) // an error ends the connection anyway
+}
+
+// endIfIdle is leave for a connection without requests.
+func (c *conn) endIfIdle() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.stage == begun && len(c.streams.open) == 0 {
+		c.sayEnd(c.server.Now())
+		_ = c.flush(false) // an error ends the connection anyway
+	}
+}
+
+// sayEnd says that no further streams are taken, and lets the connection end as soon as it
+// has none. It needs the mutex.
+func (c *conn) sayEnd(now time.Time) {
+	if c.stage != begun {
+		if c.stage == fresh { // nothing was said yet by either side
+			c.stage = ended
+			_ = c.conn.Close() // whatever it says, the connection is gone
+		}
+		return
+	}
+	if !c.ending.said {
+		c.ending.said = true
+		c.out = appendGoAway(c.out, c.streams.last, frame.ErrCodeNo)
+	}
+	if len(c.streams.open) == 0 && c.ending.until.IsZero() {
+		c.ending.until = now.Add(lingering)
+		_ = c.conn.SetReadDeadline(c.ending.until) // an error ends the connection anyway
+	}
+}

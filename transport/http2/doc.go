@@ -1,0 +1,60 @@
+// Package http2 serves HTTP/2, with and without TLS, at a fraction of the cost
+// of net/http's for small requests.
+//
+// # What it owns
+//
+// Connections from their preface on: deadlines, frames, flow control, the limits
+// of what one client may have going, answers, the clean end with GOAWAY. A
+// connection that does not begin with the preface goes to net/http with every
+// byte of it.
+//
+// # What it refuses to know
+//
+// How connections are accepted and counted, and what is called: it serves an
+// http.Handler, which may be of SQS or of gRPC. Requests of both may share a
+// connection.
+//
+// # Who calls it
+//
+// Package transport, for the client port.
+//
+// # Design
+//
+// net/http writes the header, the data and the trailers of an answer one after
+// the other, each through two goroutines, and a call of gRPC consists of all three.
+// Here an answer is put together first and leaves with one write; what other
+// streams of the connection have to say meanwhile leaves with the next. A request
+// whose frames came together is complete before its handler starts, which then
+// waits for nothing.
+//
+// Frames are read with golang.org/x/net/http2, which checks their form, and
+// headers with its hpack. Answers use no dynamic table: a few bytes more, and no
+// state that all streams would have to take turns at.
+//
+// # Threats
+//
+// The port may face strangers. What they can try, and what stops it:
+//
+//   - Silence. The preface and each frame, a block of headers included, must be
+//     there HeaderTimeout after their first byte. A connection of which nothing
+//     was heard for pingAfter is asked whether it lives; one without requests is
+//     closed after IdleTimeout. A body must be there within BodyTimeout unless its
+//     handler says otherwise.
+//   - Bodies that nobody reads. A client may have sent windowOfStream bytes of a
+//     body, and windowOfConn of all bodies of its connection, that no handler has
+//     asked for. Handlers take from the budget before they ask.
+//   - Answers that nobody reads. A handler waits, and its bytes stay taken from
+//     the budget, until the kernel has what it wrote; after http1.WriteLimit the
+//     stream is reset, or the connection closed. Acknowledgements wait with them,
+//     and no further frame is read meanwhile.
+//   - Requests that are reset at once (CVE-2023-44487). A handler counts against
+//     streamsMax until it has returned, whatever became of its stream.
+//   - Frames that bring nothing: pings, settings, resets, empty data, mistakes. More than
+//     idleFramesMax in a second end the connection.
+//   - Large headers. More than http1.HeaderBytesMax are refused, and endless
+//     CONTINUATION frames end the connection. Nothing is kept for answers.
+//   - A request that makes this code panic. The panic is logged and counted, and
+//     closes that one connection.
+//
+// Not stopped here: floods of valid requests, which the leader's queue refuses.
+package http2

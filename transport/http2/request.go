@@ -1,0 +1,230 @@
+package http2
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/textproto"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	frame "golang.org/x/net/http2"
+
+	"github.com/seriatimq/seriatim/transport/http1"
+)
+
+// headers begins a request, or ends the body of one with trailers.
+func (c *conn) headers(f *frame.MetaHeadersFrame) error {
+	c.startWaiting()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if st := c.streams.open[f.StreamID]; st != nil {
+		return c.trailers(st, f)
+	}
+	if f.StreamID <= c.streams.last && len(f.PseudoFields()) == 0 || c.ending.said {
+		return nil // trailers of a stream that is over, or what will be sent elsewhere
+	}
+	if f.StreamID%2 == 0 || f.StreamID <= c.streams.last {
+		return frame.ConnectionError(frame.ErrCodeProtocol)
+	}
+	c.streams.last = f.StreamID
+	if f.Truncated {
+		c.answerAtOnce(f, http.StatusRequestHeaderFieldsTooLarge)
+		return c.flush(false)
+	}
+	if len(c.streams.open)-c.streams.over >= streamsMax || c.streams.running >= streamsMax {
+		if !c.idle.add(c.heard) {
+			return errIdleFrames
+		}
+		return frame.StreamError{StreamID: f.StreamID, Code: frame.ErrCodeRefusedStream}
+	}
+	st := c.newStream(f)
+	if err := c.request(st, f); err != nil {
+		st.cancel()
+		if !errors.Is(err, errBadHeader) {
+			return err
+		}
+		c.answerAtOnce(f, http.StatusBadRequest)
+		return c.flush(false)
+	}
+	if c.alone++; len(c.streams.open) > c.streams.over {
+		c.alone = 0
+	}
+	c.streams.open[st.id] = st
+	c.waiting = st
+	return nil
+}
+
+// newStream makes a stream, of one that is over if its goroutine has kept that. It needs the
+// mutex.
+func (c *conn) newStream(f *frame.MetaHeadersFrame) *stream {
+	st := c.kept
+	if c.kept = nil; st == nil {
+		ctx, cancel := context.WithCancel(c.ctx)
+		st = &stream{conn: c, cancel: cancel, blank: c.template.WithContext(ctx), request: new(http.Request)}
+		st.blank.Header = make(http.Header, len(f.Fields))
+		st.changed.L, st.answer.st = &c.mu, st
+	} else {
+		clear(st.blank.Header)
+		clear(st.values)
+		st.values = st.values[:0]
+		st.answer.reset()
+	}
+	*st.request = *st.blank
+	st.id, st.window, st.credit = f.StreamID, c.streams.initialWindow, credit{left: windowOfStream}
+	st.readUntil, st.writeUntil = c.heard.Add(http1.BodyTimeout), time.Time{}
+	st.over = false
+	st.body = body{declared: -1, ended: f.StreamEnded(), unread: kept(st.body.unread)}
+	return st
+}
+
+// trailers ends the body of a request. What they say is ignored. It needs the mutex.
+func (c *conn) trailers(st *stream, f *frame.MetaHeadersFrame) error {
+	switch {
+	case st.over:
+		return nil
+	case st.body.ended:
+		return frame.StreamError{StreamID: st.id, Code: frame.ErrCodeStreamClosed}
+	case !f.StreamEnded() || len(f.PseudoFields()) > 0:
+		return frame.StreamError{StreamID: st.id, Code: frame.ErrCodeProtocol}
+	}
+	st.body.ended = true
+	if st.body.wrong() {
+		return frame.StreamError{StreamID: st.id, Code: frame.ErrCodeProtocol}
+	}
+	st.changed.Broadcast()
+	return nil
+}
+
+// answerAtOnce refuses a request without calling the handler. It needs the mutex; the
+// caller flushes.
+func (c *conn) answerAtOnce(f *frame.MetaHeadersFrame, status int) {
+	c.sayHeaders(f.StreamID, appendStatus(nil, status), true)
+	if !f.StreamEnded() {
+		c.out = appendReset(c.out, f.StreamID, frame.ErrCodeNo)
+	}
+}
+
+// errBadHeader refuses headers that HTTP/2 does not have.
+var errBadHeader = errors.New("a header that HTTP/2 does not have")
+
+// request makes the request of a stream of its headers.
+func (c *conn) request(st *stream, f *frame.MetaHeadersFrame) error {
+	method, path, scheme := "", "", ""
+	r := st.request
+	header := r.Header
+	for i := range f.Fields {
+		name, value := f.Fields[i].Name, f.Fields[i].Value
+		switch name {
+		case ":method":
+			method = value
+		case ":path":
+			path = value
+		case ":scheme":
+			scheme = value
+		case ":authority":
+			r.Host = value
+		case ":protocol": // which needs a setting that was not given (RFC 8441)
+			return frame.StreamError{StreamID: st.id, Code: frame.ErrCodeProtocol}
+		default:
+			if err := st.addHeader(header, name, value); err != nil {
+				return err
+			}
+		}
+	}
+	if path == "" || method == "" || scheme != "http" && scheme != "https" {
+		return frame.StreamError{StreamID: st.id, Code: frame.ErrCodeProtocol}
+	}
+	r.Method, r.RequestURI = method, path
+	r.URL, st.url = &st.url, url.URL{Path: path}
+	if !plainPath(path) {
+		parsed, err := url.ParseRequestURI(path)
+		if err != nil {
+			return frame.StreamError{StreamID: st.id, Code: frame.ErrCodeProtocol}
+		}
+		st.url = *parsed
+	}
+	r.Body, r.ContentLength = http.NoBody, 0
+	if !st.body.ended {
+		r.Body, r.ContentLength = bodyReader{st}, st.body.declared
+	} else if st.body.declared > 0 {
+		return frame.StreamError{StreamID: st.id, Code: frame.ErrCodeProtocol}
+	}
+	return nil
+}
+
+// addHeader adds a header of a request. The lists of all values share one array.
+func (st *stream) addHeader(header http.Header, name, value string) error {
+	switch name {
+	case "connection", "proxy-connection", "transfer-encoding", "upgrade", "keep-alive":
+		return errBadHeader
+	case "te":
+		if value != "trailers" {
+			return errBadHeader
+		}
+	case "host":
+		if st.request.Host == "" {
+			st.request.Host = value
+		}
+		return nil // net/http does not keep it among the others either
+	case "expect":
+		st.body.expected = !st.body.ended && strings.EqualFold(value, "100-continue")
+		return nil
+	case "content-length":
+		n, err := strconv.ParseUint(value, 10, 62)
+		if err != nil || st.body.declared >= 0 && st.body.declared != int64(n) {
+			return errBadHeader
+		}
+		st.body.declared = int64(n)
+	}
+	name = canonical(name)
+	before := header[name]
+	if name == "Cookie" && len(before) > 0 { // which HTTP/2 may split (RFC 9113, 8.2.3)
+		before[0] += "; " + value
+		return nil
+	}
+	if before != nil {
+		header[name] = append(before, value)
+		return nil
+	}
+	i := len(st.values)
+	st.values = append(st.values, value)
+	header[name] = st.values[i : i+1 : i+1]
+	return nil
+}
+
+// canonicalNames are the headers of SDKs and of gRPC.
+var canonicalNames = func() map[string]string {
+	names := make(map[string]string)
+	for _, name := range []string{
+		"Accept", "Accept-Encoding", "Amz-Sdk-Invocation-Id", "Amz-Sdk-Request", "Authorization", "Content-Length", "Content-Type",
+		"Grpc-Accept-Encoding", "Grpc-Encoding", "Grpc-Timeout", "Origin", "Te", "Traceparent", "User-Agent", "X-Amz-Content-Sha256",
+		"X-Amz-Date", "X-Amz-Security-Token", "X-Amz-Target", "X-Amz-User-Agent", "X-Amzn-Query-Mode", "X-Amzn-Trace-Id",
+	} {
+		names[strings.ToLower(name)] = name
+	}
+	return names
+}()
+
+func canonical(name string) string {
+	if known, ok := canonicalNames[name]; ok {
+		return known
+	}
+	return textproto.CanonicalMIMEHeaderKey(name)
+}
+
+// plainPath reports whether a path stands for itself: no escapes, no query, no host.
+func plainPath(path string) bool {
+	if path[0] != '/' || strings.HasPrefix(path, "//") {
+		return false
+	}
+	for i := range len(path) {
+		c := path[i]
+		if (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (c < '0' || c > '9') && c != '/' && c != '.' && c != '-' && c != '_' {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,142 @@
+package http2
+
+import (
+	"context"
+	"log/slog"
+	"net"
+	"net/http"
+	"sync/atomic"
+	"time"
+
+	"github.com/seriatimq/seriatim/transport/budget"
+	"github.com/seriatimq/seriatim/transport/http1"
+)
+
+// What one client may have going.
+const (
+	// streamsMax bounds the requests of a connection at a time.
+	streamsMax = 250
+	// windowOfStream and windowOfConn bound what a client may send of one body, and of
+	// all of its bodies together, before a handler reads it.
+	windowOfStream = 256 << 10
+	windowOfConn   = 1 << 20
+	// idleFramesMax bounds the frames of a second that bring nothing.
+	idleFramesMax = 10_000
+	// settingsMax bounds the settings of a frame. There are seven.
+	settingsMax = 100
+)
+
+// A connection may carry streams that say nothing for long. One of which nothing
+// was heard for pingAfter is asked whether the client is there, and closed if it does not
+// answer within pingTimeout.
+const (
+	pingAfter   = 10 * time.Second
+	pingTimeout = 10 * time.Second
+)
+
+// lingering is how long a client may take to read the last frame and to close the connection
+// itself.
+const lingering = 250 * time.Millisecond
+
+// Config is what a Server is made of.
+type Config struct {
+	Handler http.Handler
+	Budget  *budget.Bytes // says when memory is scarce; nil: never
+	Now     func() time.Time
+	// Others takes a connection that speaks something else, with all its bytes.
+	Others func(net.Conn)
+	Logger *slog.Logger
+}
+
+// Server serves connections. Safe for concurrent use.
+type Server struct {
+	Config
+	base   context.Context
+	open   *http1.Open[*conn]
+	closes atomic.Bool  // connections end when they are idle
+	jobs   chan *stream // unbuffered: for a worker that waits
+	spare  atomic.Int32 // workers that wait, or are about to
+	panics atomic.Uint64
+}
+
+// New makes a Server. ctx is the parent of all requests' contexts.
+func New(ctx context.Context, cfg Config) *Server {
+	return &Server{Config: cfg, base: ctx, open: http1.NewOpen[*conn](), jobs: make(chan *stream)}
+}
+
+// Serve serves a connection, in a goroutine of its own, until the connection ends or is
+// given to Others.
+func (s *Server) Serve(accepted net.Conn) {
+	c := newConn(s, accepted)
+	if !s.open.Add(c) {
+		c.cancel()
+		_ = accepted.Close() // nobody is left who would hear of an error
+		return
+	}
+	go c.serve()
+}
+
+// Panics is how many connections a panic outside of the handler has ended.
+func (s *Server) Panics() uint64 { return s.panics.Load() }
+
+// KeepAlives says whether connections are kept when they have no request, as they
+// are from the start.
+func (s *Server) KeepAlives(keep bool) {
+	s.closes.Store(!keep)
+	if keep {
+		return
+	}
+	for _, c := range s.open.List() {
+		go c.endIfIdle()
+	}
+}
+
+// Shutdown tells clients to go elsewhere and waits for the requests under way. At
+// the end of ctx it closes what is left.
+func (s *Server) Shutdown(ctx context.Context) error {
+	s.closes.Store(true)
+	s.open.Close()
+	for _, c := range s.open.List() {
+		go c.leave()
+	}
+	select {
+	case <-s.open.Ended():
+		return nil
+	case <-ctx.Done():
+	}
+	for _, c := range s.open.List() {
+		c.abort()
+	}
+	return ctx.Err()
+}
+
+// workersMax bounds the goroutines that wait for a request. Those that have served one have
+// the stack that the next one needs, which costs more to make than all the rest.
+const workersMax = 256
+
+// start has the handler of a stream called.
+func (s *Server) start(st *stream) {
+	select {
+	case s.jobs <- st:
+	default:
+		go s.work(st)
+	}
+}
+
+// work calls the handlers of streams, one after the other.
+func (s *Server) work(st *stream) {
+	for {
+		st.conn.handle(st)
+		st.cancel()
+		if s.spare.Add(1) > workersMax {
+			s.spare.Add(-1)
+			return
+		}
+		select {
+		case st = <-s.jobs:
+			s.spare.Add(-1)
+		case <-s.open.Ended():
+			return
+		}
+	}
+}

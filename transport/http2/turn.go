@@ -1,0 +1,80 @@
+package http2
+
+import (
+	"errors"
+	"sync/atomic"
+	"time"
+)
+
+const (
+	// aloneMin is after how many requests that had their connection to themselves the next
+	// one is expected to have it, too.
+	aloneMin = 16
+	// lookEvery is how often such a request is served elsewhere all the same: what comes
+	// meanwhile shows that there is more than one caller, who would wait for each other.
+	lookEvery = 32
+	// passAfter is how long the handler of such a request may take before frames are
+	// read beside it.
+	passAfter = 10 * time.Millisecond
+)
+
+// errPassed ends the reading of a goroutine when another reads on.
+var errPassed = errors.New("another goroutine reads")
+
+// turn is about who reads the frames of a connection. Waking another goroutine for each
+// request costs as much as serving it. So the one that reads calls the handler itself if
+// nothing else is to be expected on the connection meanwhile; and when that takes long, or
+// waits for the client, another one reads on. alone belongs to the goroutine that reads.
+type turn struct {
+	alone   int         // requests, up to the last, during which there was no other
+	kept    *stream     // over, with all it is made of, for the next request; nil: none
+	timer   *time.Timer // calls pass; nil before the first use
+	serving atomic.Bool // the goroutine that reads calls a handler
+}
+
+// mayServe reports whether the handler that waits may be called by the goroutine that reads.
+func (c *conn) mayServe() bool {
+	if c.waiting == nil || c.alone < aloneMin || c.alone%lookEvery == 0 || c.reader.Buffered() > 0 {
+		return false
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.waiting.body.ended && c.waiting.lost == nil && c.streams.running == 0
+}
+
+// serveHere calls the handler that waits. It reports false if another goroutine reads the
+// frames of the connection now.
+func (c *conn) serveHere() bool {
+	st := c.waiting
+	c.waiting = nil
+	c.mu.Lock()
+	c.run(st)
+	c.mu.Unlock()
+	c.streams.handlers.Add(1)
+	c.serving.Store(true)
+	if c.timer == nil {
+		c.timer = time.AfterFunc(passAfter, c.pass)
+	} else {
+		c.timer.Reset(passAfter)
+	}
+	timer := c.timer // which the next reader may use already when the handler returns
+	c.handle(st)
+	if !c.serving.CompareAndSwap(true, false) {
+		st.cancel()
+		return false
+	}
+	timer.Stop()
+	if st.lost == nil {
+		c.kept = st
+	} else {
+		st.cancel()
+	}
+	return true
+}
+
+// pass has another goroutine read if the one that did calls a handler.
+func (c *conn) pass() {
+	if c.serving.CompareAndSwap(true, false) {
+		go c.readAll()
+	}
+}
