@@ -26,8 +26,8 @@ type Config struct {
 	AdvertiseGossip string   // host:port other nodes gossip with; default: the bound one
 	Join            []string // gossip addresses to find the others by
 	BootstrapExpect int      // number of initial members of a new cluster; 0: never bootstrap one
-	GossipKey       []byte   // 16, 24 or 32 bytes to encrypt gossip; none: clear text
 
+	Trust    Trust
 	Log      LogPolicy
 	Snapshot SnapshotPolicy
 	Timing   Timing
@@ -41,6 +41,12 @@ type Config struct {
 	Fatal   func(fault.ExitCode, error) // ends the process; must not return
 
 	environment.Environment
+}
+
+// Trust is how nodes know that others belong to their cluster.
+type Trust struct {
+	GossipKey []byte   // 16, 24 or 32 bytes to encrypt gossip; none: clear text
+	Peers     *PeerTLS // certificates of the peer port; nil: clear text
 }
 
 // LogPolicy says how the replicated log is stored.
@@ -176,10 +182,10 @@ func (c Config) Validate() error {
 	if c.BootstrapExpect > 1 && len(c.Join) == 0 {
 		wrong("bootstrap-expect %d needs addresses to join, or the nodes never find each other", c.BootstrapExpect)
 	}
-	switch len(c.GossipKey) {
+	switch len(c.Trust.GossipKey) {
 	case 0, 16, 24, 32:
 	default:
-		wrong("the gossip key has %d bytes, it must have 16, 24 or 32", len(c.GossipKey))
+		wrong("the gossip key has %d bytes, it must have 16, 24 or 32", len(c.Trust.GossipKey))
 	}
 	if c.Log.Store != storage.LogStoreWAL && c.Log.Store != storage.LogStoreBoltDB {
 		wrong("log store %q: it must be %q or %q", c.Log.Store, storage.LogStoreWAL, storage.LogStoreBoltDB)

@@ -4,6 +4,7 @@ import (
 	"github.com/seriatimq/seriatim/cluster/consensus"
 	"github.com/seriatimq/seriatim/cluster/environment"
 	"github.com/seriatimq/seriatim/cluster/fault"
+	"github.com/seriatimq/seriatim/cluster/peernet"
 	"github.com/seriatimq/seriatim/cluster/storage"
 )
 
@@ -15,6 +16,9 @@ type Clock = environment.Clock
 
 // Network is how a node listens and reaches the others.
 type Network = environment.Network
+
+// PeerTLS is how nodes know each other on the peer port.
+type PeerTLS = peernet.TLS
 
 // DiskSpace is the space of a file system, in bytes.
 type DiskSpace = environment.DiskSpace

@@ -67,10 +67,10 @@ func (b *bootstrap) join(record storage.Membership) error {
 // proofOf proves knowledge of the gossip key when a node joins or is invited. Without a
 // key it is empty: then only the network protects the cluster.
 func (n *Node) proofOf(nodeID, clusterID string) string {
-	if len(n.cfg.GossipKey) == 0 {
+	if len(n.cfg.Trust.GossipKey) == 0 {
 		return ""
 	}
-	mac := hmac.New(sha256.New, n.cfg.GossipKey)
+	mac := hmac.New(sha256.New, n.cfg.Trust.GossipKey)
 	mac.Write(fmt.Appendf(nil, "seriatim join %d:%s %s", len(nodeID), nodeID, clusterID))
 	return hex.EncodeToString(mac.Sum(nil))
 }

@@ -280,7 +280,7 @@ func TestDrainedNodeDoesNotLead(t *testing.T) {
 func TestManualJoin(t *testing.T) {
 	t.Parallel()
 	key := []byte("0123456789abcdef")
-	c, ends := startGrowing(t, 1, func(cfg *Config) { cfg.Members.ManualJoin, cfg.GossipKey = true, key })
+	c, ends := startGrowing(t, 1, func(cfg *Config) { cfg.Members.ManualJoin, cfg.Trust.GossipKey = true, key })
 	asks := c.grow(ends, func(cfg *Config) { cfg.Members.ManualJoin = false })
 	waits := c.grow(ends, nil)
 	ctx := clustertest.Context(t)

@@ -64,6 +64,12 @@ func (n *Node) Metrics() []Metric {
 	metrics = append(metrics,
 		histogram(&c.leader.BatchCommands, "seriatim_raft_batch_commands", "Commands per proposed log entry."),
 		histogram(&c.leader.BatchBytes, "seriatim_raft_batch_bytes", "Bytes of commands per proposed log entry."))
+	n.process.network.Refusals(func(why string, count uint64) {
+		metrics = append(metrics, Metric{
+			Name: "seriatim_peer_connections_refused_total", Help: "Connections to the peer port that were refused, by reason.", Kind: Counter,
+			Labels: []MetricLabel{{"reason", why}}, Value: float64(count),
+		})
+	})
 	m := &c.messages
 	counter("seriatim_messages_sent_total", "Messages accepted through this node.", m.sent.Load())
 	counter("seriatim_messages_received_total", "Messages handed out through this node.", m.received.Load())

@@ -145,6 +145,8 @@ func (p *process) openNetwork() error {
 		Bind:     p.cfg.PeerAddr,
 		Timeout:  p.cfg.Timing.Dial,
 		Network:  p.cfg.Network,
+		TLS:      p.cfg.Trust.Peers,
+		Clock:    p.cfg.Clock,
 		Logger:   p.cfg.Logger,
 	}, p.book)
 	if err != nil {
@@ -213,7 +215,7 @@ func (p *process) openGossip(group *consensus.Group) error {
 		Bind:      p.cfg.GossipAddr,
 		Advertise: p.cfg.AdvertiseGossip,
 		Join:      p.cfg.Join,
-		Key:       p.cfg.GossipKey,
+		Key:       p.cfg.Trust.GossipKey,
 		Self:      p.describe,
 		Wanted:    func() int { return max(p.cfg.BootstrapExpect, memberCount(group), 2) },
 		Heard:     p.book.Note,

@@ -28,15 +28,15 @@ func (p *Network) accept() {
 			}
 			continue
 		}
-		select {
-		case p.handshakes <- struct{}{}:
-		default:
+		if !p.beginHandshake(socket.RemoteAddr()) {
+			p.refuse(refusedBusy, slog.LevelWarn, "refused a connection to the peer port", "remote", socket.RemoteAddr().String(),
+				"reason", "too many have not said yet who they are")
 			socket.Close()
 			continue
 		}
-		conn, err := p.track(socket)
+		conn, err := p.track(socket, p.accepted(socket))
 		if err != nil {
-			<-p.handshakes
+			p.endHandshake(socket.RemoteAddr())
 			return
 		}
 		p.wg.Go(func() { p.handshake(conn) })
@@ -84,7 +84,7 @@ func (p *Network) makeRoom(conn *peerConn) {
 	}
 	p.mu.Unlock()
 	if open > connsPerNode {
-		p.options.Logger.Warn("a node has too many connections open, the oldest is closed", "from", conn.node, "open", open)
+		p.refuse(refusedExcess, slog.LevelWarn, "a node has too many connections open, the oldest is closed", "from", conn.node, "open", open)
 		oldest.Close()
 	}
 }
@@ -104,17 +104,18 @@ func (p *Network) handshake(conn *peerConn) {
 		err = answerHello(conn, objection, own)
 	}
 	late := !watchdog.Stop()
-	<-p.handshakes
+	p.endHandshake(conn.RemoteAddr())
 	if err != nil || late {
+		p.refuseHandshake(conn.RemoteAddr(), err, late)
 		conn.Close()
 		return
 	}
 	if objection != nil {
-		level := slog.LevelWarn
-		if errors.Is(objection, errStarting) {
-			level = slog.LevelDebug // the others try again until this node has started
+		// The others try again until this node has started, which is not worth a word.
+		if !errors.Is(objection, errStarting) {
+			p.refuse(refusedObjection, slog.LevelWarn, "refused a connection of another node",
+				"from", greeting.from, "remote", conn.RemoteAddr().String(), "kind", greeting.kind.String(), "reason", objection)
 		}
-		p.options.Logger.Log(p.ctx, level, "refused a connection of another node", "from", greeting.from, "remote", conn.RemoteAddr().String(), "kind", greeting.kind.String(), "reason", objection)
 		conn.Close()
 		if errors.Is(objection, ErrFormats) && greeting.cluster != "" && greeting.cluster == p.options.ClusterID() && own.outdated(greeting.formats) {
 			p.options.Outdated(tooOld(own, greeting.from, greeting.formats))
@@ -156,9 +157,10 @@ func (p *Network) objection(h hello, formats FormatRange) error {
 	return nil
 }
 
-// track registers a connection, so that close can end it.
-func (p *Network) track(socket net.Conn) (*peerConn, error) {
-	conn := &peerConn{Conn: socket, owner: p}
+// track registers a connection, so that close can end it. What is said goes over
+// secured, which may be the socket itself.
+func (p *Network) track(socket, secured net.Conn) (*peerConn, error) {
+	conn := &peerConn{Conn: secured, socket: socket, owner: p}
 	p.mu.Lock()
 	closed := p.closed
 	if !closed {
@@ -174,7 +176,8 @@ func (p *Network) track(socket net.Conn) (*peerConn, error) {
 // peerConn is a connection that peers closes at its end.
 type peerConn struct {
 	net.Conn
-	owner *Network
+	socket net.Conn
+	owner  *Network
 	// Who is at the other end, and what it reads: set when hands are shaken,
 	// under the owner's mu.
 	node    string
@@ -218,7 +221,7 @@ func (c plainPeer) Write(content []byte) (int, error) { return c.Conn.Write(cont
 // Read reads, and tells if the other end is gone.
 func (c plainPeer) Read(content []byte) (int, error) {
 	n, err := c.Conn.Read(content)
-	if err != nil && c.node != "" && (errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET)) {
+	if err != nil && c.node != "" && gone(err) {
 		if lost := c.owner.lost.Load(); lost != nil {
 			(*lost)(c.node)
 		}
@@ -226,12 +229,19 @@ func (c plainPeer) Read(content []byte) (int, error) {
 	return n, err
 }
 
-// Close closes the connection; more than once is allowed.
+// gone reports whether an error says that the other end has closed the connection. TLS
+// calls it unexpected if the other end has not said so before.
+func gone(err error) bool {
+	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.ECONNRESET)
+}
+
+// Close closes the connection; more than once is allowed. The socket is closed and not
+// the TLS connection, which would first wait until the other end takes a farewell.
 func (c *peerConn) Close() error {
 	c.owner.mu.Lock()
 	delete(c.owner.conns, c)
 	c.owner.mu.Unlock()
-	return c.Conn.Close()
+	return c.socket.Close()
 }
 
 // connQueue is a net.Listener fed by the one real listener. Safe for

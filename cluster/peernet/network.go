@@ -22,6 +22,8 @@ type Options struct {
 	Bind      string              // host:port
 	Timeout   time.Duration       // of dialing and of the handshake
 	Network   environment.Network // default the machine's
+	TLS       *TLS                // nil: clear text, and everybody is believed
+	Clock     environment.Clock   // default the machine's
 	Logger    *slog.Logger
 }
 
@@ -37,8 +39,10 @@ type Network struct {
 	// opened is set when connections of all kinds are taken. Before, while the node
 	// reads its log, it only answers questions about the leader.
 	opened atomic.Bool
-	// handshakes bounds the connections that have not said yet who they are.
-	handshakes chan struct{}
+	// handshakes are the connections that have not said yet who they are.
+	handshakes handshakes
+	refusals   refusalCounts
+	clock      environment.Clock
 
 	ctx    context.Context // ends at close
 	cancel context.CancelFunc
@@ -50,10 +54,6 @@ type Network struct {
 	arrivals uint64                 // connections that other nodes have opened
 	closed   bool
 }
-
-// handshakesMax is how many dialing nodes may keep this one waiting for who
-// they are; a cluster has a handful of nodes with a few connections each.
-const handshakesMax = 64
 
 // ErrClosed is the error of every dial and accept after Close.
 var ErrClosed = errors.New("this node is stopping")
@@ -72,12 +72,16 @@ func Listen(ctx context.Context, options Options, book *AddressBook) (*Network, 
 		cancel()
 		return nil, fmt.Errorf("listen for other nodes: %w", err)
 	}
+	if options.Clock == nil {
+		options.Clock = environment.SystemClock()
+	}
 	p := &Network{
 		options:    options,
 		book:       book,
 		socket:     socket,
 		network:    network,
-		handshakes: make(chan struct{}, handshakesMax),
+		handshakes: handshakes{byHost: map[string]int{}},
+		clock:      options.Clock,
 		ctx:        ctx,
 		cancel:     cancel,
 		conns:      map[*peerConn]struct{}{},
@@ -161,7 +165,7 @@ func (p *Network) Dial(ctx context.Context, nodeID string, kind Kind, group uint
 	if err != nil {
 		return nil, fmt.Errorf("connect to node %s: %w", nodeID, err)
 	}
-	conn, err := p.track(socket)
+	conn, err := p.track(socket, p.dialed(socket))
 	if err != nil {
 		return nil, err
 	}
@@ -226,7 +230,7 @@ func (p *Network) FormatMaxOf(nodeID string) (highest uint32) {
 // DialSelf connects this node with itself: the listener gets the other end.
 func (p *Network) DialSelf(kind Kind, group uint32) (net.Conn, error) {
 	near, far := net.Pipe()
-	conn, err := p.track(near)
+	conn, err := p.track(near, near)
 	if err != nil {
 		return nil, err
 	}

@@ -152,7 +152,7 @@ func TestPeersEndSilentAndForeignConnections(t *testing.T) {
 func TestPeersBoundTheHandshakes(t *testing.T) {
 	b := newTestNetwork(t, "b-2", "c")
 	var silent []net.Conn
-	for range handshakesMax + 1 {
+	for range handshakesPerHost + 1 {
 		conn, err := net.Dial("tcp", b.BoundAddr())
 		if err != nil {
 			t.Fatal(err)
@@ -161,13 +161,26 @@ func TestPeersBoundTheHandshakes(t *testing.T) {
 		silent = append(silent, conn)
 	}
 	// The last is closed at once, long before the time of the others is up.
-	last := silent[handshakesMax]
+	last := silent[handshakesPerHost]
 	if err := last.SetReadDeadline(time.Now().Add(5 * time.Second)); err != nil {
 		t.Fatal(err)
 	}
 	_, err := last.Read(make([]byte, 1))
 	if timeout := net.Error(nil); err == nil || errors.As(err, &timeout) && timeout.Timeout() {
 		t.Fatalf("one handshake too many is waited for: %v", err)
+	}
+	// Silent connections of one host leave room for those of another.
+	from := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, 2)}}
+	conn, err := from.Dial("tcp", b.BoundAddr())
+	if err != nil {
+		t.Skipf("this machine has one loopback address only: %v", err)
+	}
+	defer conn.Close()
+	if err := (hello{kind: KindRaft, cluster: "c", from: "a-1", to: "b-2", formats: FormatRange{1, 1}}).write(conn); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := readAnswer(conn); err != nil {
+		t.Errorf("a node at another address: %v", err)
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/seriatimq/seriatim/cmd/seriatim/arguments"
+	"github.com/seriatimq/seriatim/cmd/seriatim/certificate"
 	"github.com/seriatimq/seriatim/cmd/seriatim/client"
 	"github.com/seriatimq/seriatim/cmd/seriatim/exit"
 	"github.com/seriatimq/seriatim/cmd/seriatim/offline"
@@ -71,7 +72,7 @@ func rootCommand() *cobra.Command {
 	root.SetFlagErrorFunc(arguments.FlagError(exit.Usage))
 	root.AddCommand(server.Commands(version, formatMax)...)
 	root.AddCommand(client.Commands()...)
-	root.AddCommand(versionCommand())
+	root.AddCommand(certificate.Command(), versionCommand())
 	offline.AddTo(root)
 	return root
 }

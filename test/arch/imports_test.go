@@ -147,7 +147,9 @@ var packageRules = []packageRule{
 	{path: "cmd/seriatim", only: []string{std, "~/cmd/seriatim", "github.com/spf13/cobra"}},
 	{path: "cmd/seriatim/exit", only: []string{std}},
 	{path: "cmd/seriatim/arguments", only: []string{std, "~/cmd/seriatim/exit", "github.com/spf13/cobra", "github.com/spf13/pflag"}},
+	{path: "cmd/seriatim/certificate", only: []string{std, "~/cmd/seriatim/arguments", "~/cmd/seriatim/exit", "github.com/spf13/cobra"}},
 	{path: "cmd/seriatim/server", never: terminalUI},
+	{path: "cmd/seriatim/server/certificate", only: []string{std}, users: []string{"cmd/seriatim/server"}},
 	{path: "cmd/seriatim/offline", never: []string{"~/fsm/fsmpb", "~/transport", "net"}},
 	{path: "cmd/seriatim/client", never: []string{"~/queue", "~/cluster", "~/fsm", "~/transport", "google.golang.org/grpc"}, but: []string{"~/transport/grpc/client"}},
 	{path: "cmd/seriatim/client/native", only: []string{

@@ -264,7 +264,7 @@ func awaitNode(ctx context.Context, node *cluster.Node, tell func(missing error)
 
 // clusterConfig gives each setting to where it belongs.
 func (p program) clusterConfig(cfg Config) (cluster.Config, error) {
-	key, err := gossipKey(cfg.Node.GossipKeyFile)
+	trust, err := p.trust(cfg)
 	if err != nil {
 		return cluster.Config{}, err
 	}
@@ -277,7 +277,7 @@ func (p program) clusterConfig(cfg Config) (cluster.Config, error) {
 	c := cluster.Config{
 		NodeName: cfg.Node.Name, DataDir: cfg.Node.DataDir, Join: cfg.Node.Join, BootstrapExpect: cfg.Node.BootstrapExpect,
 		PeerAddr: cfg.Listen.Peer, GossipAddr: cfg.Listen.Gossip,
-		AdvertisePeer: cfg.Listen.AdvertisePeer, AdvertiseGossip: cfg.Listen.AdvertiseGossip, GossipKey: key,
+		AdvertisePeer: cfg.Listen.AdvertisePeer, AdvertiseGossip: cfg.Listen.AdvertiseGossip, Trust: trust,
 		Log: cluster.LogPolicy{
 			Store: cfg.Storage.LogStore, SegmentBytes: int(cfg.Storage.SegmentBytes), CacheBytes: int(cfg.Storage.CacheBytes),
 			Audit:     cluster.AuditPolicy{Interval: cfg.Storage.AuditInterval, Entries: uint64(cfg.Storage.AuditEntries)},

@@ -1,13 +1,10 @@
 package server
 
 import (
-	"bytes"
 	"crypto/tls"
-	"encoding/base64"
 	"errors"
 	"fmt"
 	"log/slog"
-	"os"
 	"regexp"
 )
 
@@ -51,6 +48,9 @@ func (c Config) validate() error {
 	}
 	if (c.Listen.TLSCert == "") != (c.Listen.TLSKey == "") {
 		wrong("tls-cert and tls-key belong together: set both or none")
+	}
+	if l := c.Listen; (l.PeerCert == "") != (l.PeerKey == "") || (l.PeerCert == "") != (l.PeerCA == "") {
+		wrong("peer-cert, peer-key and peer-ca belong together: set all or none")
 	}
 	for _, origin := range c.Listen.AllowOrigin {
 		if !originText.MatchString(origin) {
@@ -118,20 +118,4 @@ func logLevel(text string) (slog.Level, error) {
 	var level slog.Level
 	err := level.UnmarshalText([]byte(text))
 	return level, err
-}
-
-// gossipKey reads the key that all nodes share.
-func gossipKey(path string) ([]byte, error) {
-	if path == "" {
-		return nil, nil
-	}
-	text, err := os.ReadFile(path)
-	if err != nil {
-		return nil, fmt.Errorf("gossip-key-file: %w", err)
-	}
-	key, err := base64.StdEncoding.DecodeString(string(bytes.TrimSpace(text)))
-	if err != nil {
-		return nil, fmt.Errorf("gossip-key-file %s: not base64: %w", path, err)
-	}
-	return key, nil
 }

@@ -1,0 +1,87 @@
+package peernet
+
+import (
+	"log/slog"
+	"net"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/seriatimq/seriatim/cluster/clustertest"
+)
+
+// lines are those of a log that somebody reads while it is written.
+type lines struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (l *lines) Write(line []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(line)
+}
+
+func (l *lines) count(part string) int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return strings.Count(l.text.String(), part)
+}
+
+// Refusals are all counted, and logged once in a while with how many there were.
+func TestRefusalsAreCountedAndSeldomLogged(t *testing.T) {
+	hand, log := clustertest.NewHandClock(1), &lines{}
+	own, foreign := newAuthority(t), newAuthority(t)
+	b := newTestNetwork(t, "b-2", "c", func(o *Options) {
+		o.TLS, o.Clock, o.Logger = own.node(t), hand, slog.New(slog.NewTextHandler(log, nil))
+	})
+	count := func(why string) (count uint64) {
+		b.Refusals(func(name string, n uint64) {
+			if name == why {
+				count = n
+			}
+		})
+		return count
+	}
+	stranger := secureNetwork(t, "a-1", foreign.node(t))
+	stranger.book.Note("b-2", b.BoundAddr(), 1)
+	elsewhere := newTestNetwork(t, "a-1", "d", func(o *Options) { o.TLS = own.node(t) })
+	elsewhere.book.Note("b-2", b.BoundAddr(), 1)
+	const times = 5
+	for round := 1; round <= 2; round++ {
+		for range times {
+			for _, from := range []*Network{stranger, elsewhere} {
+				if conn, err := from.Dial(clustertest.Context(t), "b-2", KindRaft, 0); err == nil {
+					conn.Close()
+					t.Fatal("it got in")
+				}
+			}
+			conn, err := net.Dial("tcp", b.BoundAddr())
+			if err != nil {
+				t.Fatal(err)
+			}
+			conn.Close()
+		}
+		for _, why := range []string{"handshake", "objection", "silent"} {
+			awaitTrue(t, why+" to be counted", func() bool { return count(why) == uint64(round*times) })
+		}
+		awaitTrue(t, "a line of each kind", func() bool { return log.count("level=") >= 3*round })
+		hand.Pass(refusalPause)
+	}
+	if got := log.count("level="); got != 6 {
+		t.Errorf("%d lines\n%s", got, log.text.String())
+	}
+	if got := log.count("more_since_last=4"); got != 3 {
+		t.Errorf("%d lines say how many were not logged\n%s", got, log.text.String())
+	}
+}
+
+func awaitTrue(t *testing.T, what string, holds func() bool) {
+	t.Helper()
+	for end := time.Now().Add(clustertest.Patience); !holds(); time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("waiting for %s took too long", what)
+		}
+	}
+}

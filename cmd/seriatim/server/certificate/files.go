@@ -1,0 +1,163 @@
+package certificate
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"sync"
+	"time"
+)
+
+// lookEvery is how long files are believed not to have changed.
+const lookEvery = time.Second
+
+// Names are the PEM files of one port.
+type Names struct {
+	Chain string // the certificate and those between it and an authority
+	Key   string // its private key
+	// Authorities are whom the other end's certificate must come from; empty: it
+	// needs none.
+	Authorities string
+}
+
+// Files are certificates that stay those of their files. Safe for concurrent use.
+type Files struct {
+	names Names
+	log   *slog.Logger
+	now   func() time.Time
+
+	mu     sync.Mutex
+	looked time.Time
+	stamp  [3]stamp
+	loaded *contents
+}
+
+// contents are what the files held when they were last read.
+type contents struct {
+	own         *tls.Certificate
+	authorities *x509.CertPool
+}
+
+// stamp tells whether a file is still the one that was read.
+type stamp struct {
+	changed time.Time
+	size    int64
+}
+
+// Open reads the files. The error says which one cannot be used.
+func Open(names Names, now func() time.Time, log *slog.Logger) (*Files, error) {
+	f := &Files{names: names, log: log, now: now, looked: now()}
+	f.stamp = f.names.stamps()
+	var err error
+	f.loaded, err = names.read()
+	return f, err
+}
+
+// current returns the contents, read again if a file has changed.
+func (f *Files) current() *contents {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	now := f.now()
+	if since := now.Sub(f.looked); since >= 0 && since < lookEvery {
+		return f.loaded
+	}
+	f.looked = now
+	stamps := f.names.stamps()
+	if stamps == f.stamp {
+		return f.loaded
+	}
+	// A pair is replaced one file after the other: a key that does not fit may have its
+	// certificate in a moment. Each state of the files is read, and logged, once.
+	f.stamp = stamps
+	loaded, err := f.names.read()
+	if err != nil {
+		f.log.Error("changed certificates cannot be used, the former ones stay in force", "error", err)
+		return f.loaded
+	}
+	f.loaded = loaded
+	f.log.Info("certificates were read again", "file", f.names.Chain, "expires", loaded.own.Leaf.NotAfter)
+	return f.loaded
+}
+
+func (n Names) stamps() (stamps [3]stamp) {
+	for i, name := range []string{n.Chain, n.Key, n.Authorities} {
+		if info, err := os.Stat(name); err == nil {
+			stamps[i] = stamp{info.ModTime(), info.Size()}
+		}
+	}
+	return stamps
+}
+
+func (n Names) read() (*contents, error) {
+	pair, err := tls.LoadX509KeyPair(n.Chain, n.Key)
+	if err != nil {
+		return nil, fmt.Errorf("certificate %s with key %s: %w", n.Chain, n.Key, err)
+	}
+	c := &contents{own: &pair}
+	if n.Authorities == "" {
+		return c, nil
+	}
+	text, err := os.ReadFile(n.Authorities)
+	if err != nil {
+		return nil, fmt.Errorf("certificates of authorities: %w", err)
+	}
+	c.authorities = x509.NewCertPool()
+	if !c.authorities.AppendCertsFromPEM(text) {
+		return nil, fmt.Errorf("certificates of authorities: there is none in %s", n.Authorities)
+	}
+	return c, nil
+}
+
+// Expires is when the certificate in force ends.
+func (f *Files) Expires() time.Time { return f.current().own.Leaf.NotAfter }
+
+// Server is the configuration of a listener. With authorities every client must show a
+// certificate of one of them.
+func (f *Files) Server(protocols ...string) *tls.Config {
+	base := &tls.Config{MinVersion: tls.VersionTLS12, NextProtos: protocols}
+	if f.names.Authorities == "" {
+		base.GetCertificate = func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return f.current().own, nil }
+		return base
+	}
+	base.MinVersion = tls.VersionTLS13
+	base.GetConfigForClient = func(*tls.ClientHelloInfo) (*tls.Config, error) {
+		c := f.current()
+		return &tls.Config{
+			MinVersion: tls.VersionTLS13, NextProtos: protocols,
+			SessionTicketsDisabled: true, // each connection shows its certificate
+			Certificates:           []tls.Certificate{*c.own}, ClientAuth: tls.RequireAndVerifyClientCert, ClientCAs: c.authorities,
+		}, nil
+	}
+	return base
+}
+
+var errNoCertificate = errors.New("the other end has shown no certificate")
+
+// Client is the configuration of who calls such a listener. The other end is known by its
+// authority and not by its name: nodes change their addresses.
+func (f *Files) Client() *tls.Config {
+	return &tls.Config{
+		MinVersion: tls.VersionTLS13,
+		GetClientCertificate: func(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
+			return f.current().own, nil
+		},
+		InsecureSkipVerify: true, //nolint:gosec // VerifyConnection does it, without the name
+		VerifyConnection: func(state tls.ConnectionState) error {
+			if len(state.PeerCertificates) == 0 {
+				return errNoCertificate
+			}
+			between := x509.NewCertPool()
+			for _, c := range state.PeerCertificates[1:] {
+				between.AddCert(c)
+			}
+			_, err := state.PeerCertificates[0].Verify(x509.VerifyOptions{
+				Roots: f.current().authorities, Intermediates: between, CurrentTime: f.now(),
+				KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
+			})
+			return err
+		},
+	}
+}

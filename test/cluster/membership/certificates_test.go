@@ -1,0 +1,114 @@
+package membership
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/seriatimq/seriatim/test/kit/harness"
+)
+
+// certificates makes an authority with a certificate for each name, and returns what a
+// node has in its environment.
+func certificates(t *testing.T, names ...string) func(node string) []string {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), "certs")
+	run := func(args ...string) {
+		t.Helper()
+		if out, err := exec.CommandContext(t.Context(), binary, append([]string{"cert"}, args...)...).CombinedOutput(); err != nil {
+			t.Fatalf("seriatim cert %s: %v\n%s", strings.Join(args, " "), err, out)
+		}
+	}
+	run("ca", "--dir", dir)
+	for _, name := range names {
+		run("issue", name, "--dir", dir)
+	}
+	return func(node string) []string {
+		return []string{
+			"SERIATIM_PEER_CA=" + filepath.Join(dir, "ca.crt"),
+			"SERIATIM_PEER_CERT=" + filepath.Join(dir, node+".crt"), "SERIATIM_PEER_KEY=" + filepath.Join(dir, node+".key"),
+			"SERIATIM_GOSSIP_KEY_FILE=" + filepath.Join(dir, "gossip.key"),
+		}
+	}
+}
+
+// Nodes with certificates of one authority form a cluster, and go on when one is started
+// again with a renewed certificate. A node of another authority, even one that has the
+// gossip key, never becomes a member.
+func TestNodesKnowEachOtherByCertificate(t *testing.T) {
+	own, foreign := certificates(t, "n1", "n2", "n3", "n4"), certificates(t, "n4")
+	env := func(node string) []string {
+		if node != "n4" {
+			return own(node)
+		}
+		return append(foreign(node)[:3], own(node)[3])
+	}
+	c := harness.New(t, harness.Options{Binary: binary, Env: env, Args: []string{"--log-segment-size", "4MiB", "--promote-after", "1s"}})
+	stranger, err := c.Spare("n4")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := stranger.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = stranger.Kill() })
+	// Its log says why it is alone, and by then a node of the cluster has met it.
+	await(t, "the stranger to be refused", func() bool {
+		return strings.Contains(stranger.Log(), "certificate") || strings.Contains(stranger.Log(), "x509") || strings.Contains(stranger.Log(), "tls:")
+	})
+	leader, err := c.WaitLeader(t.Context(), patience)
+	if err != nil {
+		t.Fatal(err)
+	}
+	waitRoles(t, leader, "n1 voter, n2 voter, n3 voter")
+	if err := leader.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	if err := leader.Start(); err != nil {
+		t.Fatal(err)
+	}
+	ready(t, c.Nodes...)
+	if _, err := c.WaitConverged(t.Context(), patience); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func await(t *testing.T, what string, holds func() bool) {
+	t.Helper()
+	for end := time.Now().Add(patience); !holds(); time.Sleep(20 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("waiting for %s took too long", what)
+		}
+	}
+}
+
+// Files of an authority are not overwritten, and what cannot be made is said.
+func TestCertificateFiles(t *testing.T) {
+	t.Chdir(t.TempDir())
+	run := func(want string, code int, args ...string) {
+		t.Helper()
+		out, err := exec.CommandContext(t.Context(), binary, append([]string{"cert"}, args...)...).CombinedOutput()
+		got := 0
+		if exited, ok := err.(*exec.ExitError); ok {
+			got = exited.ExitCode()
+		}
+		if got != code || !strings.Contains(string(out), want) {
+			t.Errorf("seriatim cert %s: exit code %d, want %d and %q\n%s", strings.Join(args, " "), got, code, want, out)
+		}
+	}
+	run("seriatim cert ca --dir certs", 3, "issue", "n1")
+	run("valid until", 0, "ca")
+	run("choose another --dir", 7, "ca")
+	run("n1.crt", 0, "issue", "n1", "--host", "10.0.0.1")
+	run("choose another --dir", 7, "issue", "n1")
+	run("cannot be the name", 2, "issue", "../n1")
+	run("cannot be the name", 2, "issue", "ca")
+	for _, name := range []string{"ca.key", "n1.key", "gossip.key"} {
+		if info, err := os.Stat(filepath.Join("certs", name)); err != nil || info.Mode().Perm() != 0o600 {
+			t.Errorf("%s: %v, %v", name, info, err)
+		}
+	}
+}
