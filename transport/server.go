@@ -33,10 +33,11 @@ const (
 
 // Config describes one listener.
 type Config struct {
-	Addr           string // host:port, port 0 for any
-	TLSCert        string // PEM file, empty: no TLS
-	TLSKey         string // PEM file
-	ConnectionsMax int    // 0: DefaultConnectionsMax; further connections wait to be accepted
+	Addr string // host:port, port 0 for any
+	// TLS holds the certificates, or finds them for each connection; nil: no TLS. The
+	// protocols above it are chosen here.
+	TLS            *tls.Config
+	ConnectionsMax int // 0: DefaultConnectionsMax; further connections wait to be accepted
 	Handler        http.Handler
 	// GRPC serves the requests of content type application/grpc, which come over
 	// HTTP/2. Their bodies may be endless, so they are not read before, and GRPC
@@ -74,9 +75,9 @@ func Listen(ctx context.Context, cfg Config) (*Server, error) {
 	if cfg.ConnectionsMax == 0 {
 		cfg.ConnectionsMax = DefaultConnectionsMax
 	}
-	secure, err := serverTLS(cfg)
-	if err != nil {
-		return nil, err
+	secure := cfg.TLS.Clone()
+	if secure != nil {
+		secure.NextProtos = []string{"h2", "http/1.1"}
 	}
 	var lc net.ListenConfig
 	listener, err := lc.Listen(ctx, "tcp", cfg.Addr)
@@ -111,20 +112,6 @@ func Listen(ctx context.Context, cfg Config) (*Server, error) {
 	})
 	go s.serveBoth()
 	return s, nil
-}
-
-// serverTLS is the TLS configuration of a listener, nil without TLS.
-func serverTLS(cfg Config) (*tls.Config, error) {
-	if cfg.TLSCert == "" && cfg.TLSKey == "" {
-		return nil, nil
-	}
-	pair, err := tls.LoadX509KeyPair(cfg.TLSCert, cfg.TLSKey)
-	if err != nil {
-		return nil, fmt.Errorf("load the TLS certificate %s with key %s: %w", cfg.TLSCert, cfg.TLSKey, err)
-	}
-	return &tls.Config{
-		Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12, NextProtos: []string{"h2", "http/1.1"},
-	}, nil
 }
 
 // withGRPC serves requests of gRPC with one handler and all others with next.

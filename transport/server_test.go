@@ -7,16 +7,12 @@ import (
 	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
-	"encoding/pem"
-	"errors"
 	"fmt"
 	"io"
 	"log/slog"
 	"math/big"
 	"net"
 	"net/http"
-	"os"
-	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -63,7 +59,7 @@ func client(t *testing.T, major int, secure *tls.Config) *http.Client {
 }
 
 func TestProtocols(t *testing.T) {
-	cert, key, pool := certificate(t)
+	shown, pool := certificate(t)
 	for _, tc := range []struct {
 		name   string
 		major  int
@@ -79,7 +75,7 @@ func TestProtocols(t *testing.T) {
 			scheme := "http://"
 			var secure *tls.Config
 			if tc.secure {
-				cfg.TLSCert, cfg.TLSKey, scheme = cert, key, "https://"
+				cfg.TLS, scheme = shown, "https://"
 				secure = &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12}
 			}
 			s := listen(t, cfg)
@@ -102,7 +98,7 @@ func TestProtocols(t *testing.T) {
 // TestPlainRequests: plain requests are served by http1 with TLS, too; what is
 // handed over keeps its TLS.
 func TestPlainRequests(t *testing.T) {
-	cert, key, pool := certificate(t)
+	shown, pool := certificate(t)
 	for _, secure := range []bool{false, true} {
 		cfg := Config{Budget: budget.New(64 << 20), Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			ours := fmt.Sprintf("%T", w) == "*http1.answer"
@@ -111,7 +107,7 @@ func TestPlainRequests(t *testing.T) {
 		})}
 		scheme, c := "http://", client(t, 1, nil)
 		if secure {
-			cfg.TLSCert, cfg.TLSKey, scheme = cert, key, "https://"
+			cfg.TLS, scheme = shown, "https://"
 			c = client(t, 1, &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12})
 		}
 		s := listen(t, cfg)
@@ -149,7 +145,7 @@ func TestPlainRequests(t *testing.T) {
 	}
 }
 
-func certificate(t *testing.T) (certFile, keyFile string, pool *x509.CertPool) {
+func certificate(t *testing.T) (shown *tls.Config, pool *x509.CertPool) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -163,25 +159,18 @@ func certificate(t *testing.T) (certFile, keyFile string, pool *x509.CertPool) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	private, err := x509.MarshalPKCS8PrivateKey(key)
+	made, err := x509.ParseCertificate(der)
 	if err != nil {
 		t.Fatal(err)
 	}
-	certFile, keyFile = filepath.Join(t.TempDir(), "cert.pem"), filepath.Join(t.TempDir(), "key.pem")
-	certPEM := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
 	pool = x509.NewCertPool()
-	pool.AppendCertsFromPEM(certPEM)
-	if err := errors.Join(os.WriteFile(certFile, certPEM, 0o600),
-		os.WriteFile(keyFile, pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: private}), 0o600)); err != nil {
-		t.Fatal(err)
-	}
-	return certFile, keyFile, pool
+	pool.AddCert(made)
+	return &tls.Config{Certificates: []tls.Certificate{{Certificate: [][]byte{der}, PrivateKey: key}}, MinVersion: tls.VersionTLS12}, pool
 }
 
 func TestListenRefuses(t *testing.T) {
 	for name, cfg := range map[string]Config{
-		"no certificate": {Addr: "127.0.0.1:0", TLSCert: "none.pem", TLSKey: "none.pem"},
-		"bad address":    {Addr: "127.0.0.1:http:x"},
+		"bad address": {Addr: "127.0.0.1:http:x"},
 	} {
 		cfg.Logger = quiet()
 		if s, err := Listen(t.Context(), cfg); err == nil {

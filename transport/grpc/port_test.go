@@ -4,14 +4,11 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
-	"encoding/pem"
 	"errors"
 	"io"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -167,21 +164,9 @@ func TestTLS(t *testing.T) {
 	f := newFixture(t, nil)
 	lender := httptest.NewTLSServer(http.NotFoundHandler()) // which has a certificate
 	defer lender.Close()
-	pair := lender.TLS.Certificates[0]
-	key, err := x509.MarshalPKCS8PrivateKey(pair.PrivateKey)
-	if err != nil {
-		t.Fatal(err)
-	}
-	dir := t.TempDir()
-	cert, secret := filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
-	for name, block := range map[string]*pem.Block{cert: {Type: "CERTIFICATE", Bytes: pair.Certificate[0]}, secret: {Type: "PRIVATE KEY", Bytes: key}} {
-		if err := os.WriteFile(name, pem.EncodeToMemory(block), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
 	ctx := context.WithoutCancel(t.Context())
 	port, err := transport.Listen(ctx, transport.Config{
-		Addr: "127.0.0.1:0", TLSCert: cert, TLSKey: secret, Now: time.Now, Logger: slog.New(slog.DiscardHandler),
+		Addr: "127.0.0.1:0", TLS: &tls.Config{Certificates: lender.TLS.Certificates, MinVersion: tls.VersionTLS12}, Now: time.Now, Logger: slog.New(slog.DiscardHandler),
 		Handler: http.NotFoundHandler(), GRPC: f.server,
 	})
 	if err != nil {

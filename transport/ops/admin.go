@@ -40,6 +40,8 @@ type Options struct {
 	PeekBytesMax int // bytes of bodies in one answer; 0: a default
 	// Connections describes those of the client port; may be nil.
 	Connections func() transport.Connections
+	// CertificatesEnd is when the certificates in force end, by port; may be nil.
+	CertificatesEnd func() map[string]time.Time
 	// OnDrain is called when the node was drained, or is drained no more.
 	OnDrain func(drained bool)
 }

@@ -87,6 +87,14 @@ func (c nodeCollector) Collect(out chan<- prometheus.Metric) {
 	for _, m := range c.admin.Node.Metrics() {
 		out <- exported(m)
 	}
+	if c.admin.CertificatesEnd != nil {
+		for port, end := range c.admin.CertificatesEnd() {
+			out <- exported(cluster.Metric{
+				Name: "seriatim_tls_cert_expiry_timestamp_seconds", Help: "When the certificate that a port shows ends, by port.", Kind: cluster.Gauge,
+				Labels: []cluster.MetricLabel{{Name: "port", Value: port}}, Value: float64(end.Unix()),
+			})
+		}
+	}
 	if c.admin.Connections == nil {
 		return
 	}

@@ -40,7 +40,9 @@ type ListenConfig struct {
 	AdvertiseGossip string   `name:"advertise-gossip" env:"SERIATIM_ADVERTISE_GOSSIP" default:"" since:"0.1.0" help:"gossip address as other nodes reach it; empty: the bound one"`
 	AllowOrigin     []string `name:"allow-origin" env:"SERIATIM_ALLOW_ORIGIN" default:"" since:"0.1.0" help:"origins, as https://app.example.org, whose web pages may use the client and the admin port, separated by commas; ports on the loopback address may be called under their names, too; *: all"`
 	TLSCert         string   `name:"tls-cert" env:"SERIATIM_TLS_CERT" default:"" since:"0.1.0" help:"PEM certificate chain of the client port; empty: no TLS"`
-	TLSKey          string   `name:"tls-key" env:"SERIATIM_TLS_KEY" default:"" since:"0.1.0" help:"PEM private key of the client port"`
+	TLSKey          string   `name:"tls-key" env:"SERIATIM_TLS_KEY" default:"" since:"0.1.0" help:"PEM private key of tls-cert"`
+	AdminCert       string   `name:"admin-cert" env:"SERIATIM_ADMIN_CERT" default:"" since:"0.1.0" help:"PEM certificate chain of the admin port; empty: no TLS"`
+	AdminKey        string   `name:"admin-key" env:"SERIATIM_ADMIN_KEY" default:"" since:"0.1.0" help:"PEM private key of admin-cert"`
 	PeerCert        string   `name:"peer-cert" env:"SERIATIM_PEER_CERT" default:"" since:"0.1.0" help:"PEM certificate chain that this node shows to the others; empty: the peer port has no TLS"`
 	PeerKey         string   `name:"peer-key" env:"SERIATIM_PEER_KEY" default:"" since:"0.1.0" help:"PEM private key of peer-cert"`
 	PeerCA          string   `name:"peer-ca" env:"SERIATIM_PEER_CA" default:"" since:"0.1.0" help:"PEM certificates of the authorities whose certificates make a node of this cluster; use them for nothing else"`

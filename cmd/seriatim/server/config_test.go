@@ -217,7 +217,7 @@ func TestSampleFile(t *testing.T) {
 	if err := cfg.validate(); err != nil {
 		t.Error(err)
 	}
-	if _, err := (program{exit: func(int) {}}).clusterConfig(cfg); err != nil {
+	if _, err := (program{exit: func(int) {}}).clusterConfig(cfg, certificates{}); err != nil {
 		t.Error(err)
 	}
 }

@@ -241,7 +241,7 @@ func sampleConfig(t *testing.T, objects map[string]object, c container) Config {
 	}
 	noKey := cfg
 	noKey.Node.GossipKeyFile = "" // the secret is not here
-	if _, err := (program{exit: func(int) {}}).clusterConfig(noKey); err != nil {
+	if _, err := (program{exit: func(int) {}}).clusterConfig(noKey, certificates{}); err != nil {
 		t.Error(err)
 	}
 	return cfg

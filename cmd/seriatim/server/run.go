@@ -44,6 +44,8 @@ type program struct {
 
 // parts are what a running node consists of, in the order of their start.
 type parts struct {
+	certificates certificates
+
 	node   *cluster.Node
 	poster *push.Poster // of the node
 	admin  *ops.Admin
@@ -111,7 +113,11 @@ func checkOwnPorts(listen ListenConfig) error {
 
 // start opens the node, then the admin port, then the client port.
 func (p program) start(ctx context.Context, cfg Config) (_ *parts, err error) {
-	nodeConfig, err := p.clusterConfig(cfg)
+	certificates, err := openCertificates(cfg.Listen, p.log)
+	if err != nil {
+		return nil, exit.New(exit.Usage, fmt.Errorf("configuration: %w", err), "")
+	}
+	nodeConfig, err := p.clusterConfig(cfg, certificates)
 	if err != nil {
 		return nil, exit.New(exit.Usage, fmt.Errorf("configuration: %w", err), "")
 	}
@@ -126,7 +132,7 @@ func (p program) start(ctx context.Context, cfg Config) (_ *parts, err error) {
 	if err != nil {
 		return nil, err // Validate has found none
 	}
-	r := &parts{poster: push.New(push.Addresses{Allowed: allowed})}
+	r := &parts{certificates: certificates, poster: push.New(push.Addresses{Allowed: allowed})}
 	nodeConfig.Poster = r.poster
 	if r.node, err = cluster.Open(hooks.node(ctx, &nodeConfig), nodeConfig); err != nil {
 		return nil, err
@@ -156,7 +162,7 @@ func (p program) serve(requests context.Context, cfg Config, hooks hooks, r *par
 	var clients atomic.Pointer[transport.Server] // the client port, once it is open
 	r.admin = ops.New(ops.Options{
 		Node: r.node, Version: p.version, QueueSeries: cfg.Limits.MetricQueues, Profiles: cfg.Listen.Profiles,
-		Now: time.Now, Logger: p.log,
+		Now: time.Now, Logger: p.log, CertificatesEnd: r.certificates.expiries,
 		Connections: func() transport.Connections {
 			if front := clients.Load(); front != nil {
 				return front.Connections()
@@ -180,14 +186,14 @@ func (p program) serve(requests context.Context, cfg Config, hooks hooks, r *par
 		Node: r.node, Verifier: auth.AcceptAll{}, Names: names, Budget: memory, Calls: middleware, Random: rand.Reader, Now: time.Now, Logger: p.log,
 	})
 	r.probes, err = transport.Listen(requests, transport.Config{
-		Addr: cfg.Listen.Admin, ConnectionsMax: adminMax, Handler: origins(cfg.Listen, cfg.Listen.Admin).Wrap(hooks.operators(r.admin)), Logger: p.log,
+		Addr: cfg.Listen.Admin, TLS: r.certificates.admin.Server(), ConnectionsMax: adminMax, Handler: origins(cfg.Listen, cfg.Listen.Admin).Wrap(hooks.operators(r.admin)), Logger: p.log,
 	})
 	if err != nil {
 		return fmt.Errorf("admin port: %w", err)
 	}
 	pages := origins(cfg.Listen, cfg.Listen.Client)
 	r.front, err = transport.Listen(requests, transport.Config{
-		Addr: cfg.Listen.Client, TLSCert: cfg.Listen.TLSCert, TLSKey: cfg.Listen.TLSKey,
+		Addr: cfg.Listen.Client, TLS: r.certificates.client.Server(),
 		ConnectionsMax: clientsMax, Budget: memory,
 		Handler: middleware.Wrap(pages.Wrap(hooks.clients(services))), GRPC: pages.Wrap(hooks.clients(r.grpc)),
 		OnShutdown: r.drain, Logger: p.log, Now: time.Now,
@@ -263,8 +269,8 @@ func awaitNode(ctx context.Context, node *cluster.Node, tell func(missing error)
 }
 
 // clusterConfig gives each setting to where it belongs.
-func (p program) clusterConfig(cfg Config) (cluster.Config, error) {
-	trust, err := p.trust(cfg)
+func (p program) clusterConfig(cfg Config, certificates certificates) (cluster.Config, error) {
+	trust, err := certificates.trust(cfg.Node.GossipKeyFile)
 	if err != nil {
 		return cluster.Config{}, err
 	}

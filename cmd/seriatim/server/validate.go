@@ -1,7 +1,6 @@
 package server
 
 import (
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -48,6 +47,9 @@ func (c Config) validate() error {
 	}
 	if (c.Listen.TLSCert == "") != (c.Listen.TLSKey == "") {
 		wrong("tls-cert and tls-key belong together: set both or none")
+	}
+	if (c.Listen.AdminCert == "") != (c.Listen.AdminKey == "") {
+		wrong("admin-cert and admin-key belong together: set both or none")
 	}
 	if l := c.Listen; (l.PeerCert == "") != (l.PeerKey == "") || (l.PeerCert == "") != (l.PeerCA == "") {
 		wrong("peer-cert, peer-key and peer-ca belong together: set all or none")
@@ -100,13 +102,9 @@ func (c Config) validate() error {
 // checkFiles reports what else a start would find: settings that the node refuses,
 // and files that cannot be used.
 func (c Config) checkFiles() error {
-	_, err := program{}.clusterConfig(c)
-	if c.Listen.TLSCert != "" {
-		if _, broken := tls.LoadX509KeyPair(c.Listen.TLSCert, c.Listen.TLSKey); broken != nil {
-			err = errors.Join(err, fmt.Errorf("tls-cert, tls-key: %w", broken))
-		}
-	}
-	return err
+	certificates, err := openCertificates(c.Listen, slog.New(slog.DiscardHandler))
+	_, refused := program{}.clusterConfig(c, certificates)
+	return errors.Join(err, refused)
 }
 
 func logLevel(text string) (slog.Level, error) {

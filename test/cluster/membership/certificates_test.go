@@ -11,40 +11,35 @@ import (
 	"github.com/seriatimq/seriatim/test/kit/harness"
 )
 
-// certificates makes an authority with a certificate for each name, and returns what a
-// node has in its environment.
-func certificates(t *testing.T, names ...string) func(node string) []string {
+// environment is what an authority gives a node.
+func environment(t *testing.T, a *harness.Authority, node string) []string {
 	t.Helper()
-	dir := filepath.Join(t.TempDir(), "certs")
-	run := func(args ...string) {
-		t.Helper()
-		if out, err := exec.CommandContext(t.Context(), binary, append([]string{"cert"}, args...)...).CombinedOutput(); err != nil {
-			t.Fatalf("seriatim cert %s: %v\n%s", strings.Join(args, " "), err, out)
-		}
+	env, err := a.Environment(node)
+	if err != nil {
+		t.Fatal(err)
 	}
-	run("ca", "--dir", dir)
-	for _, name := range names {
-		run("issue", name, "--dir", dir)
+	return env
+}
+
+func newAuthority(t *testing.T) *harness.Authority {
+	t.Helper()
+	a, err := harness.NewAuthority(binary, filepath.Join(t.TempDir(), "certs"))
+	if err != nil {
+		t.Fatal(err)
 	}
-	return func(node string) []string {
-		return []string{
-			"SERIATIM_PEER_CA=" + filepath.Join(dir, "ca.crt"),
-			"SERIATIM_PEER_CERT=" + filepath.Join(dir, node+".crt"), "SERIATIM_PEER_KEY=" + filepath.Join(dir, node+".key"),
-			"SERIATIM_GOSSIP_KEY_FILE=" + filepath.Join(dir, "gossip.key"),
-		}
-	}
+	return a
 }
 
 // Nodes with certificates of one authority form a cluster, and go on when one is started
 // again with a renewed certificate. A node of another authority, even one that has the
 // gossip key, never becomes a member.
 func TestNodesKnowEachOtherByCertificate(t *testing.T) {
-	own, foreign := certificates(t, "n1", "n2", "n3", "n4"), certificates(t, "n4")
+	own, foreign := newAuthority(t), newAuthority(t)
 	env := func(node string) []string {
 		if node != "n4" {
-			return own(node)
+			return environment(t, own, node)
 		}
-		return append(foreign(node)[:3], own(node)[3])
+		return append(environment(t, foreign, node)[:3], environment(t, own, node)[3])
 	}
 	c := harness.New(t, harness.Options{Binary: binary, Env: env, Args: []string{"--log-segment-size", "4MiB", "--promote-after", "1s"}})
 	stranger, err := c.Spare("n4")

@@ -114,10 +114,13 @@ func (n Names) read() (*contents, error) {
 // Expires is when the certificate in force ends.
 func (f *Files) Expires() time.Time { return f.current().own.Leaf.NotAfter }
 
-// Server is the configuration of a listener. With authorities every client must show a
-// certificate of one of them.
-func (f *Files) Server(protocols ...string) *tls.Config {
-	base := &tls.Config{MinVersion: tls.VersionTLS12, NextProtos: protocols}
+// Server is the configuration of a listener; nil, which is none, of no files. With
+// authorities every client must show a certificate of one of them.
+func (f *Files) Server() *tls.Config {
+	if f == nil {
+		return nil
+	}
+	base := &tls.Config{MinVersion: tls.VersionTLS12}
 	if f.names.Authorities == "" {
 		base.GetCertificate = func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return f.current().own, nil }
 		return base
@@ -126,7 +129,7 @@ func (f *Files) Server(protocols ...string) *tls.Config {
 	base.GetConfigForClient = func(*tls.ClientHelloInfo) (*tls.Config, error) {
 		c := f.current()
 		return &tls.Config{
-			MinVersion: tls.VersionTLS13, NextProtos: protocols,
+			MinVersion:             tls.VersionTLS13,
 			SessionTicketsDisabled: true, // each connection shows its certificate
 			Certificates:           []tls.Certificate{*c.own}, ClientAuth: tls.RequireAndVerifyClientCert, ClientCAs: c.authorities,
 		}, nil

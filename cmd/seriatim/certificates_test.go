@@ -1,0 +1,220 @@
+package main
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// issued are the files that seriatim cert has made.
+type issued struct {
+	t   *testing.T
+	dir string
+}
+
+func newIssued(t *testing.T) issued {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), "certs")
+	must(t, "cert", "ca", "--dir", dir)
+	must(t, "cert", "issue", "n1", "--dir", dir, "--host", "127.0.0.1")
+	return issued{t, dir}
+}
+
+func (i issued) file(name string) string { return filepath.Join(i.dir, name) }
+
+// renew replaces the certificate of n1, first its key, and returns the new one.
+func (i issued) renew() *x509.Certificate {
+	i.t.Helper()
+	fresh := i.t.TempDir()
+	for _, name := range []string{"ca.crt", "ca.key"} {
+		content, err := os.ReadFile(i.file(name))
+		if err != nil {
+			i.t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(fresh, name), content, 0o600); err != nil {
+			i.t.Fatal(err)
+		}
+	}
+	must(i.t, "cert", "issue", "n1", "--dir", fresh, "--host", "127.0.0.1")
+	pair, err := tls.LoadX509KeyPair(filepath.Join(fresh, "n1.crt"), filepath.Join(fresh, "n1.key"))
+	if err != nil {
+		i.t.Fatal(err)
+	}
+	for _, name := range []string{"n1.key", "n1.crt"} {
+		if err := os.Rename(filepath.Join(fresh, name), i.file(name)); err != nil {
+			i.t.Fatal(err)
+		}
+	}
+	return pair.Leaf
+}
+
+// trusted is how a client of the issued certificates connects.
+func (i issued) trusted() *tls.Config {
+	i.t.Helper()
+	text, err := os.ReadFile(i.file("ca.crt"))
+	if err != nil {
+		i.t.Fatal(err)
+	}
+	pool := x509.NewCertPool()
+	pool.AppendCertsFromPEM(text)
+	return &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12}
+}
+
+// caller repeats a request until the test ends, and counts the answers.
+type caller struct {
+	client *http.Client
+	make   func() (*http.Request, error)
+	done   atomic.Int64
+}
+
+// run ends with the first request that is not answered as it should be.
+func (c *caller) run(stop <-chan struct{}) error {
+	pace := time.NewTicker(2 * time.Millisecond)
+	defer pace.Stop()
+	defer c.client.CloseIdleConnections()
+	for {
+		select {
+		case <-stop:
+			return nil
+		case <-pace.C:
+		}
+		request, err := c.make()
+		if err != nil {
+			return err
+		}
+		response, err := c.client.Do(request)
+		if err != nil {
+			return err
+		}
+		body, err := io.ReadAll(response.Body)
+		response.Body.Close()
+		if err != nil || response.StatusCode != http.StatusOK {
+			return fmt.Errorf("answer %d: HTTP %d %s, %w", c.done.Load()+1, response.StatusCode, body, err)
+		}
+		c.done.Add(1)
+	}
+}
+
+// Certificates of the client and the admin port are replaced while clients send, over
+// kept and over new connections of both versions of HTTP. No request fails, and new
+// connections show the new certificate.
+func TestCertificatesAreReplacedUnderLoad(t *testing.T) {
+	certs, base := newIssued(t), freeBase(t, 1)
+	p := startServer(t, base, t.TempDir(), nil, "--tls-cert", certs.file("n1.crt"), "--tls-key", certs.file("n1.key"),
+		"--admin-cert", certs.file("n1.crt"), "--admin-key", certs.file("n1.key"))
+	p.err.wait(t, `"msg":"ready"`, 1)
+	endpoint, admin := fmt.Sprintf("https://127.0.0.1:%d", base), fmt.Sprintf("https://127.0.0.1:%d", base+1)
+	must(t, "queue", "create", "load.fifo", "--endpoint", endpoint, "--ca-file", certs.file("ca.crt"))
+	var callers []*caller
+	for _, kept := range []bool{true, false} {
+		for _, http2 := range []bool{true, false} {
+			c := &caller{client: certs.client(http2, kept)}
+			c.make = func() (*http.Request, error) {
+				body := fmt.Sprintf(`{"QueueUrl":"load.fifo","MessageBody":"m","MessageGroupId":"%v%v","MessageDeduplicationId":"%v%v%d"}`,
+					kept, http2, kept, http2, c.done.Load())
+				r, err := http.NewRequest(http.MethodPost, endpoint, strings.NewReader(body))
+				if err == nil {
+					r.Header.Set("Content-Type", "application/x-amz-json-1.0")
+					r.Header.Set("X-Amz-Target", "AmazonSQS.SendMessage")
+				}
+				return r, err
+			}
+			callers = append(callers, c, &caller{client: certs.client(http2, kept), make: func() (*http.Request, error) {
+				return http.NewRequest(http.MethodGet, admin+"/readyz", nil)
+			}})
+		}
+	}
+	stop := make(chan struct{})
+	var running sync.WaitGroup
+	for _, c := range callers {
+		running.Go(func() {
+			if err := c.run(stop); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	const rounds = 3
+	for range rounds {
+		leaf := certs.renew()
+		for _, port := range []string{endpoint, admin} {
+			certs.awaitShown(port, leaf)
+		}
+		for _, c := range callers {
+			for done := c.done.Load(); c.done.Load() == done && !t.Failed(); {
+				time.Sleep(time.Millisecond) // one more answer
+			}
+		}
+	}
+	close(stop)
+	running.Wait()
+	metrics := get(t, certs.client(false, false), admin+"/metrics")
+	for _, port := range []string{"client", "admin"} {
+		if line := `seriatim_tls_cert_expiry_timestamp_seconds{port="` + port + `"} `; !strings.Contains(metrics, line) {
+			t.Errorf("no line %s", line)
+		}
+	}
+}
+
+func (i issued) client(http2, kept bool) *http.Client {
+	protocols := new(http.Protocols)
+	protocols.SetHTTP1(!http2)
+	protocols.SetHTTP2(http2)
+	return &http.Client{Timeout: patience, Transport: &http.Transport{TLSClientConfig: i.trusted(), Protocols: protocols, DisableKeepAlives: !kept}}
+}
+
+// awaitShown waits until new connections show a certificate.
+func (i issued) awaitShown(url string, want *x509.Certificate) {
+	i.t.Helper()
+	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
+		conn, err := tls.Dial("tcp", strings.TrimPrefix(url, "https://"), i.trusted())
+		if err != nil {
+			i.t.Fatal(err)
+		}
+		shown := conn.ConnectionState().PeerCertificates[0]
+		conn.Close()
+		if shown.Equal(want) {
+			return
+		}
+	}
+	i.t.Fatalf("%s does not show the new certificate", url)
+}
+
+func get(t *testing.T, client *http.Client, url string) string {
+	t.Helper()
+	response, err := client.Get(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	body, err := io.ReadAll(response.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(body)
+}
+
+// The tool reaches an admin port with TLS, and says what is missing if it cannot.
+func TestAdminPortWithTLS(t *testing.T) {
+	certs, base := newIssued(t), freeBase(t, 1)
+	p := startServer(t, base, t.TempDir(), nil, "--admin-cert", certs.file("n1.crt"), "--admin-key", certs.file("n1.key"))
+	p.err.wait(t, `"msg":"ready"`, 1)
+	admin := fmt.Sprintf("127.0.0.1:%d", base+1)
+	must(t, "cluster", "status", "--admin", "https://"+admin, "--ca-file", certs.file("ca.crt"))
+	for _, tc := range []struct{ admin, hint string }{
+		{"http://" + admin, "https:// instead of http://"},
+		{"https://" + admin, "--ca-file FILE"},
+	} {
+		if out, code := tool(t, "cluster", "status", "--admin", tc.admin); code == 0 || !strings.Contains(out, tc.hint) {
+			t.Errorf("%s: exit code %d, want %q\n%s", tc.admin, code, tc.hint, out)
+		}
+	}
+}

@@ -1,0 +1,49 @@
+package harness
+
+import (
+	"fmt"
+	"os/exec"
+	"path/filepath"
+	"sync"
+)
+
+// Authority makes the certificates by which nodes know each other, and their gossip key,
+// with the program itself. Safe for concurrent use.
+type Authority struct {
+	binary, dir string
+
+	mu     sync.Mutex
+	issued map[string]bool // by name of the node
+}
+
+// NewAuthority makes an authority in a folder that does not exist yet.
+func NewAuthority(binary, dir string) (*Authority, error) {
+	a := &Authority{binary: binary, dir: dir, issued: map[string]bool{}}
+	return a, a.run("ca")
+}
+
+func (a *Authority) run(args ...string) error {
+	args = append(append([]string{"cert"}, args...), "--dir", a.dir)
+	if out, err := exec.Command(a.binary, args...).CombinedOutput(); err != nil {
+		return fmt.Errorf("%s %v: %w\n%s", a.binary, args, err, out)
+	}
+	return nil
+}
+
+// Environment are the variables of a node that knows the others by this authority. Each
+// node has a certificate of its own, made when it is first asked for.
+func (a *Authority) Environment(node string) ([]string, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if !a.issued[node] {
+		if err := a.run("issue", node); err != nil {
+			return nil, err
+		}
+		a.issued[node] = true
+	}
+	file := func(name string) string { return filepath.Join(a.dir, name) }
+	return []string{
+		"SERIATIM_PEER_CA=" + file("ca.crt"), "SERIATIM_PEER_CERT=" + file(node+".crt"), "SERIATIM_PEER_KEY=" + file(node+".key"),
+		"SERIATIM_GOSSIP_KEY_FILE=" + file("gossip.key"),
+	}, nil
+}
