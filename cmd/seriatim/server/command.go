@@ -31,6 +31,7 @@ func serverCommand(version, formatMax string) *cobra.Command {
 		Example: "  seriatim server --data-dir /srv/seriatim --client-addr 0.0.0.0:9324\n\n" +
 			"  seriatim server --node-name n1 --data-dir /srv/seriatim --client-addr 0.0.0.0:9324 \\\n" +
 			"    --peer-addr 10.0.0.1:9326 --gossip-addr 10.0.0.1:9327 \\\n" +
+			"    --peer-cert certs/n1.crt --peer-key certs/n1.key --peer-ca certs/ca.crt --gossip-key-file certs/gossip.key \\\n" +
 			"    --bootstrap-expect 3 --join 10.0.0.1:9327,10.0.0.2:9327,10.0.0.3:9327\n\n" +
 			"  seriatim server --config /etc/seriatim/seriatim.yaml --print-config",
 		Args: func(cmd *cobra.Command, args []string) error { return configError(arguments.None(cmd, args)) },

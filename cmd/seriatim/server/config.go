@@ -46,6 +46,7 @@ type ListenConfig struct {
 	PeerCert        string   `name:"peer-cert" env:"SERIATIM_PEER_CERT" default:"" since:"0.1.0" help:"PEM certificate chain that this node shows to the others; empty: the peer port has no TLS"`
 	PeerKey         string   `name:"peer-key" env:"SERIATIM_PEER_KEY" default:"" since:"0.1.0" help:"PEM private key of peer-cert"`
 	PeerCA          string   `name:"peer-ca" env:"SERIATIM_PEER_CA" default:"" since:"0.1.0" help:"PEM certificates of the authorities whose certificates make a node of this cluster; use them for nothing else"`
+	InsecurePeers   bool     `name:"insecure-peers" env:"SERIATIM_INSECURE_PEERS" default:"false" since:"0.1.0" help:"start although the peer or the gossip address is not loopback and there are no certificates or no gossip key: whoever reaches those ports can then take the cluster over"`
 	Profiles        bool     `name:"profiles" env:"SERIATIM_PROFILES" default:"false" since:"0.1.0" help:"serve Go's profiles on the admin port below /debug/pprof/"`
 }
 

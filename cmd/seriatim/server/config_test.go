@@ -187,13 +187,19 @@ func TestValidate(t *testing.T) {
 		{"--log-level=loud", "log-level"},
 		{"--log-format=xml", "log-format"},
 		{"--tls-cert=x", "tls-key"},
+		{"--admin-cert=x", "admin-key"},
+		{"--peer-cert=x", "peer-ca"},
+		{"--peer-addr=:9326", "seriatim cert ca"},
+		{"--gossip-addr=10.0.0.1:9327", "insecure-peers"},
+		{"--peer-addr=node.example.org:9326 --gossip-key-file=x", "peer-cert"},
+		{"--gossip-addr=[::]:9327 --peer-cert=x --peer-key=x --peer-ca=x", "gossip-key-file"},
 		{"--disk-deadline=0s", "disk-deadline must be above zero"},
 		{"--max-connections=-1", "max-connections must be above zero"},
 		{"--metrics-queues=-1", "metrics-queues"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.flags, func(t *testing.T) {
-			cfg, err := sources{flags: []string{tt.flags}}.load(t)
+			cfg, err := sources{flags: strings.Fields(tt.flags)}.load(t)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -204,19 +210,42 @@ func TestValidate(t *testing.T) {
 	}
 }
 
+// What nodes on other machines can reach starts with what the nodes know each other by,
+// or when the operator says that nobody else reaches it.
+func TestReachablePeers(t *testing.T) {
+	for _, flags := range []string{
+		"--peer-addr=127.0.0.2:1 --gossip-addr=[::1]:2",
+		"--peer-addr=:9326 --gossip-addr=:9327 --insecure-peers",
+		"--peer-addr=:9326 --gossip-addr=:9327 --peer-cert=x --peer-key=x --peer-ca=x --gossip-key-file=x",
+	} {
+		cfg, err := sources{flags: strings.Fields(flags)}.load(t)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := cfg.validate(); err != nil {
+			t.Errorf("%s: %v", flags, err)
+		}
+	}
+}
+
 // TestSampleFile keeps the configuration file beside the systemd unit usable.
 func TestSampleFile(t *testing.T) {
 	file, err := fileLayer("../../../deploy/systemd/seriatim.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}
-	cfg, err := load(file, nil, layer{source: "no flags"})
+	var environ []string
+	for _, line := range unit(t)["Environment"] {
+		environ = append(environ, strings.Fields(line)...)
+	}
+	cfg, err := load(file, environ, layer{source: "no flags"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if err := cfg.validate(); err != nil {
 		t.Error(err)
 	}
+	cfg.Node.GossipKeyFile = "" // it is not here
 	if _, err := (program{exit: func(int) {}}).clusterConfig(cfg, certificates{}); err != nil {
 		t.Error(err)
 	}

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"log/slog"
 	"regexp"
+
+	"github.com/seriatimq/seriatim/transport"
 )
 
 // originText is what browsers send: scheme, host and perhaps a port; null is a
@@ -54,6 +56,9 @@ func (c Config) validate() error {
 	if l := c.Listen; (l.PeerCert == "") != (l.PeerKey == "") || (l.PeerCert == "") != (l.PeerCA == "") {
 		wrong("peer-cert, peer-key and peer-ca belong together: set all or none")
 	}
+	if problem := c.openPeers(); problem != nil {
+		problems = append(problems, problem)
+	}
 	for _, origin := range c.Listen.AllowOrigin {
 		if !originText.MatchString(origin) {
 			wrong("allow-origin %q: an origin is wanted, as https://app.example.org, or *", origin)
@@ -97,6 +102,22 @@ func (c Config) validate() error {
 		wrong("metrics-queues must not be negative")
 	}
 	return errors.Join(problems...)
+}
+
+// openPeers is what is wrong if strangers can reach the ports between nodes, and would
+// be believed.
+func (c Config) openPeers() error {
+	l := c.Listen
+	if l.InsecurePeers || l.PeerCert != "" && c.Node.GossipKeyFile != "" {
+		return nil
+	}
+	for _, port := range []struct{ setting, address string }{{"peer-addr", l.Peer}, {"gossip-addr", l.Gossip}} {
+		if !transport.LoopbackAddress(port.address) {
+			return fmt.Errorf("%s %s can be reached from other machines, and without peer-cert, peer-key, peer-ca and gossip-key-file whoever does so is believed to be a node: "+
+				"make the files with seriatim cert ca and, for each node, seriatim cert issue NODE, or set insecure-peers if nobody else reaches it", port.setting, port.address)
+		}
+	}
+	return nil
 }
 
 // checkFiles reports what else a start would find: settings that the node refuses,

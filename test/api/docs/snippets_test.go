@@ -44,13 +44,7 @@ func TestSnippets(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cluster := harness.New(t, harness.Options{Binary: binary, Env: func(node string) []string {
-		env, err := authority.Environment(node)
-		if err != nil {
-			t.Error(err)
-		}
-		return env
-	}})
+	cluster := harness.New(t, harness.Options{Binary: binary, Authority: authority})
 	here := func(text string) string {
 		return strings.ReplaceAll(text, "http://127.0.0.1:9324", cluster.Endpoint())
 	}

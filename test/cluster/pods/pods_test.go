@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -45,7 +46,9 @@ func newLab(t *testing.T) lab {
 
 func newLabOf(t *testing.T, nodes int) lab {
 	t.Helper()
-	o := harness.Options{Binary: binary, Nodes: nodes, Dir: t.TempDir(), Args: []string{"--log-segment-size", "4MiB"}}
+	authority, err := harness.NewAuthority(binary, filepath.Join(t.TempDir(), "certs"))
+	must(t, err)
+	o := harness.Options{Binary: binary, Nodes: nodes, Dir: t.TempDir(), Authority: authority, Args: []string{"--log-segment-size", "4MiB"}}
 	hosts, err := network.New(network.Options{Ports: network.NodePorts(), Names: true})
 	if err != nil {
 		t.Logf("on loopback addresses, without namespaces: %v", err)

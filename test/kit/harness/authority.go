@@ -30,6 +30,23 @@ func (a *Authority) run(args ...string) error {
 	return nil
 }
 
+// environment is what the nodes of a cluster have in common: certificates, or, in a lab, which
+// looks into their connections, a word that they need none.
+func (o Options) environment(node string) ([]string, error) {
+	var own []string
+	if o.Env != nil {
+		own = o.Env(node)
+	}
+	if o.Authority != nil {
+		trust, err := o.Authority.Environment(node)
+		return append(trust, own...), err
+	}
+	if o.Network != nil {
+		own = append(own, "SERIATIM_INSECURE_PEERS=true")
+	}
+	return own, nil
+}
+
 // Environment are the variables of a node that knows the others by this authority. Each
 // node has a certificate of its own, made when it is first asked for.
 func (a *Authority) Environment(node string) ([]string, error) {

@@ -34,6 +34,9 @@ type Options struct {
 	// Names lets nodes know each other by name and not by address. The lab must
 	// have been made with names.
 	Names bool
+	// Authority gives the nodes certificates and a gossip key; nil: they speak clear text.
+	// A lab then cannot tell apart what they say to each other.
+	Authority *Authority
 	// Env gives a node further variables; nil: none. It is how a fault build is
 	// told where to write what it commits.
 	Env func(node string) []string
@@ -122,7 +125,7 @@ func (c *Cluster) prepare(o Options, count int) error {
 		args := []string{"server", "--node-name", name, "--data-dir", data, "--bootstrap-expect", fmt.Sprint(count), "--minimum-window", "1"}
 		c.Nodes = append(c.Nodes, &Node{
 			Name: name, DataDir: data, binary: o.Binary, args: append(args, o.Args...),
-			logPath: filepath.Join(o.Dir, name+".log"), spawner: c.spawner, env: o.Env, network: o.Network, named: o.Names, proxies: o.Proxies,
+			logPath: filepath.Join(o.Dir, name+".log"), spawner: c.spawner, env: o.environment, network: o.Network, named: o.Names, proxies: o.Proxies,
 		})
 	}
 	return nil

@@ -27,11 +27,11 @@ type Node struct {
 	args    []string
 	logPath string
 	spawner *spawner
-	env     func(node string) []string // nil: none
-	network *network.Lab               // nil: the node lives on the loopback interface
-	host    *network.Host              // of the lab, once the node has addresses
-	proxies *network.Proxies           // nil: the others reach the node itself
-	named   bool                       // the others know it by its name
+	env     func(node string) ([]string, error)
+	network *network.Lab     // nil: the node lives on the loopback interface
+	host    *network.Host    // of the lab, once the node has addresses
+	proxies *network.Proxies // nil: the others reach the node itself
+	named   bool             // the others know it by its name
 
 	mu      sync.Mutex
 	process *process // the newest one, nil before the first start
@@ -77,9 +77,11 @@ func (n *Node) Start(extra ...string) error {
 	cmd := exec.Command(n.binary, append(append([]string(nil), n.args...), extra...)...)
 	cmd.Stdout, cmd.Stderr = log, log
 	cmd.Env = cleanEnvironment(os.Environ())
-	if n.env != nil {
-		cmd.Env = append(cmd.Env, n.env(n.Name)...)
+	env, err := n.env(n.Name)
+	if err != nil {
+		return fmt.Errorf("start %s: %w", n.Name, err)
 	}
+	cmd.Env = append(cmd.Env, env...)
 	start := n.spawner.start
 	if n.host != nil {
 		start = n.host.Start
