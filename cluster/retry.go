@@ -18,6 +18,8 @@ func (n *Node) retrySafe(ctx context.Context, r *request) bool {
 	switch cmd := r.cmd.(type) {
 	case *queue.ReceiveMessages:
 		return cmd.AttemptIDGiven && cmd.AttemptID != "" && strings.HasSuffix(cmd.Queue, fifoSuffix)
+	case *queue.AcceptSession:
+		return cmd.AttemptIDGiven
 	case *queue.SendMessages, *queue.Publish:
 		return n.resendSafe(ctx, r)
 	case *queue.DeleteMessages, *queue.ChangeMessageVisibility, *queue.AdvanceClock:

@@ -40,8 +40,17 @@ func (s *scenario) serviceBus(verb string, args []string) queue.Command {
 		return &queue.ReleaseGroup{Queue: args[0], Group: args[1]}
 	case "forget":
 		return &queue.ForgetDeduplication{Queue: args[0], DeduplicationID: knownID(args[1:])}
-	case "accept": // queue, an id or any, perhaps the seconds
-		cmd := &queue.AcceptSession{Queue: args[0], SessionID: args[1], SessionIDGiven: true, LockSeconds: s.seconds(args[2:])}
+	case "accept": // queue, an id or any, perhaps the seconds, perhaps attempt=id
+		attempt, again := strings.CutPrefix(args[len(args)-1], "attempt=")
+		if again {
+			args = args[:len(args)-1]
+		} else {
+			attempt = ""
+		}
+		cmd := &queue.AcceptSession{
+			Queue: args[0], SessionID: args[1], SessionIDGiven: true, LockSeconds: s.seconds(args[2:]),
+			AttemptID: attempt, AttemptIDGiven: again,
+		}
 		if args[1] == "any" {
 			cmd.SessionID, cmd.SessionIDGiven = "", false
 		}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/seriatimq/seriatim/queue/logtime"
 	"github.com/seriatimq/seriatim/queue/refusal"
+	"github.com/seriatimq/seriatim/queue/session"
 	"github.com/seriatimq/seriatim/queue/statehash"
 )
 
@@ -130,10 +131,9 @@ func (b *Broker) replay(q *Queue, a *ReceiveAttempt, c *ReceiveMessages, visible
 	var again []*Message
 	for _, d := range a.deliveries {
 		m, ok := q.messages.Get(uint64(d.Sequence))
-		held := ok && m.delivered() && m.delivery.count == d.Delivery && !q.expired(m, b.now) && !q.groups.sessions.Locked(m.group)
+		held := ok && m.delivered() && m.delivery.count == d.Delivery && m.delivery.session == 0 && !q.expired(m, b.now) && !q.groups.sessions.Locked(m.group)
 		if !q.attributes.YMQReceive && (a.invalid || !held || m.delivery.visibleAt <= b.now) {
-			return nil, refusal.InvalidValue(a.id, "ReceiveRequestAttemptId",
-				"The receiveRequestAttemptId is not valid anymore since the receive call is not retryable.")
+			return nil, a.spent()
 		}
 		if held && q.leads(m, again) {
 			again = append(again, m)
@@ -149,6 +149,29 @@ func (b *Broker) replay(q *Queue, a *ReceiveAttempt, c *ReceiveMessages, visible
 		renewed := m.withDelivery(&d)
 		q.replace(b.key, m, renewed)
 		out.Messages = append(out.Messages, b.received(q, renewed))
+	}
+	return out, nil
+}
+
+// spent refuses a retry of an attempt of which not all is as it was.
+func (a *ReceiveAttempt) spent() *Error {
+	return refusal.InvalidValue(a.id, "ReceiveRequestAttemptId",
+		"The receiveRequestAttemptId is not valid anymore since the receive call is not retryable.")
+}
+
+// replayInSession is replay for an attempt in a session, whose lock hides the messages. One
+// that was made under another lock, or outside of the session, is spent.
+func (b *Broker) replayInSession(q *Queue, a *ReceiveAttempt, r *session.Record, c *ReceiveMessages) (Result, *Error) {
+	out := MessagesReceived{Messages: make([]ReceivedMessage, 0, len(a.deliveries)), Replayed: true}
+	for _, d := range a.deliveries {
+		m, ok := q.messages.Get(uint64(d.Sequence))
+		held := ok && q.held(m) && m.group == r.Name && m.delivery.count == d.Delivery && !q.expired(m, b.now)
+		if !q.attributes.YMQReceive && (a.invalid || !held) {
+			return nil, a.spent()
+		}
+		if held && (!q.attributes.YMQReceive || int64(len(out.Messages)) < c.MaxMessages.Or(1)) {
+			out.Messages = append(out.Messages, b.received(q, m))
+		}
 	}
 	return out, nil
 }

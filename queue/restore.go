@@ -242,10 +242,13 @@ func (r *Restorer) AddSession(rec SessionRecord) error {
 	if q == nil {
 		return errors.New("session without a queue")
 	}
+	if _, known := q.groups.sessions.OfAttempt(rec.AttemptID); known {
+		return fmt.Errorf("queue %q: session %q has the attempt id of another one", q.name, rec.Name)
+	}
 	if _, known := q.groups.sessions.Get(rec.Name); known || rec.Name == "" || !q.attributes.FIFO {
 		return fmt.Errorf("queue %q: session %q is out of place or appears twice", q.name, rec.Name)
 	}
-	if rec.Lock == 0 && (!rec.StateGiven || rec.LockedUntil != 0 || rec.Next != 0) ||
+	if rec.Lock == 0 && (!rec.StateGiven || rec.LockedUntil != 0 || rec.Next != 0 || rec.AttemptID != "") ||
 		rec.Lock > q.groups.sessions.LastLock() || rec.Next > q.lastSequence+1 ||
 		!rec.StateGiven && (rec.State != "" || rec.StateSetAt != 0) {
 		return fmt.Errorf("queue %q: session %q contradicts itself", q.name, rec.Name)

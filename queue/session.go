@@ -20,18 +20,25 @@ type AcceptSession struct {
 	SessionID      string
 	SessionIDGiven bool
 	LockSeconds    Int // 1..43200, default the visibility timeout of the queue, but at least 1
+	// AttemptID names this acceptance: made again under the same id while the lock lasts,
+	// it gives the same lock, which then lasts on from now.
+	AttemptID      string
+	AttemptIDGiven bool
 }
 
 // QueueName implements Command.
 func (c *AcceptSession) QueueName() string { return c.Queue }
 
-// Validate checks the session id and the length of the lock.
+// Validate checks the session id, the attempt id and the length of the lock.
 func (c *AcceptSession) Validate() *Error {
 	if err := checkQueueName(c.Queue); err != nil {
 		return err
 	}
 	if c.SessionIDGiven && !content.ValidID(c.SessionID) {
 		return content.InvalidID(c.SessionID, "SessionId")
+	}
+	if c.AttemptIDGiven && !content.ValidID(c.AttemptID) {
+		return content.InvalidID(c.AttemptID, "AttemptId")
 	}
 	return checkLockSeconds(c.LockSeconds)
 }
@@ -61,6 +68,9 @@ func (c *AcceptSession) apply(b *Broker) (Result, *Error) {
 	if !q.hasSessions() {
 		return nil, noSessions()
 	}
+	if r, again := q.sessionOfAttempt(b, c); again {
+		return b.acceptAgain(q, r, c)
+	}
 	name := c.SessionID
 	if c.SessionIDGiven {
 		if q.isTaken(name, b.now) {
@@ -80,9 +90,37 @@ func (c *AcceptSession) apply(b *Broker) (Result, *Error) {
 	if r.Lock != 0 { // it is over, and expiry has not got to it
 		q.unlockSession(b.key, name)
 	}
-	r.Lock, r.Next, r.LockedUntil = q.groups.sessions.NewLock(), 0, b.lockedUntil(q, c.LockSeconds)
+	r.Lock, r.Next, r.LockedUntil, r.AttemptID = q.groups.sessions.NewLock(), 0, b.lockedUntil(q, c.LockSeconds), ""
+	if c.AttemptIDGiven {
+		r.AttemptID = c.AttemptID
+	}
 	q.putSession(b.key, r)
 	return b.sessionLocked(q, &r), nil
+}
+
+// sessionOfAttempt finds the session whose lock, which is in force, an earlier acceptance
+// under the same attempt id took.
+func (q *Queue) sessionOfAttempt(b *Broker, c *AcceptSession) (*session.Record, bool) {
+	if !c.AttemptIDGiven {
+		return nil, false
+	}
+	r, ok := q.groups.sessions.OfAttempt(c.AttemptID)
+	if ok && !r.Locked(b.now) { // it is over, and expiry has not got to it
+		q.unlockSession(b.key, r.Name)
+		return nil, false
+	}
+	return r, ok
+}
+
+// acceptAgain answers an acceptance as it was answered before.
+func (b *Broker) acceptAgain(q *Queue, r *session.Record, c *AcceptSession) (Result, *Error) {
+	if c.SessionIDGiven && c.SessionID != r.Name {
+		return nil, refusal.InvalidValue(c.AttemptID, "AttemptId", "Another session was accepted with it.")
+	}
+	renewed := *r
+	renewed.LockedUntil = b.lockedUntil(q, c.LockSeconds)
+	q.putSession(b.key, renewed)
+	return b.sessionLocked(q, &renewed), nil
 }
 
 // hasSessions reports whether every message must have a group, which is what a queue

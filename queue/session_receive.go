@@ -29,8 +29,8 @@ func (o *ReceiveOptions) check(c *ReceiveMessages) *Error {
 		return nil
 	case !isFIFOName(c.Queue):
 		return fifoOnly("Sessions and deletion on receipt")
-	case c.AttemptIDGiven:
-		return refusal.New(refusal.UnsupportedOperation, "A ReceiveRequestAttemptId cannot be combined with a session or with deletion on receipt.")
+	case c.AttemptIDGiven && (o.Delete || !o.inSession()):
+		return refusal.New(refusal.UnsupportedOperation, "A ReceiveRequestAttemptId cannot be combined with deletion on receipt.")
 	case !o.inSession():
 		return nil
 	case c.VisibilityTimeout.Given:
@@ -57,8 +57,15 @@ func (o *ReceiveOptions) receive(b *Broker, q *Queue, c *ReceiveMessages) (Resul
 		if err != nil {
 			return nil, err
 		}
+		if a, live := q.liveAttempt(c.AttemptID, b.now); live && c.AttemptIDGiven {
+			return b.replayInSession(q, a, r, c)
+		}
 		from, d.session, d.visibleAt = r, r.Lock, b.now
 		s.takeSession(r)
+		if c.AttemptIDGiven && len(s.deliver) > 0 {
+			q.attempts.last++
+			d.attemptID, d.attemptNumber = c.AttemptID, q.attempts.last
+		}
 	case s.limit > 0:
 		s.run()
 	}
@@ -167,6 +174,17 @@ func (v View) SessionState(queue string, s SessionRef) (state string, given bool
 func (v View) HasSessions(queue string) bool {
 	q, ok := v.b.queues.Get(queue)
 	return ok && q.hasSessions()
+}
+
+// SessionAttemptKnown reports whether an AcceptSession with this attempt id would be
+// answered with a lock that an earlier one took.
+func (v View) SessionAttemptKnown(queue, id string) bool {
+	q, ok := v.b.queues.Get(queue)
+	if !ok {
+		return false
+	}
+	r, known := q.groups.sessions.OfAttempt(id)
+	return known && r.Locked(v.b.now)
 }
 
 // SessionFree reports whether an AcceptSession without an id would now lock one.

@@ -44,13 +44,13 @@ func worthProposing(cmd queue.Command, v queue.View) bool {
 	switch cmd := cmd.(type) {
 	case *queue.ReceiveMessages:
 		if cmd.InSession() {
-			return v.SessionDeliverable(cmd.Queue, cmd.Options.Session)
+			return v.SessionDeliverable(cmd.Queue, cmd.Options.Session) || cmd.AttemptIDGiven && v.AttemptKnown(cmd.Queue, cmd.AttemptID)
 		}
 		return v.Deliverable(cmd.Queue) ||
 			cmd.AttemptIDGiven && v.AttemptKnown(cmd.Queue, cmd.AttemptID) ||
 			cmd.ShortPoll && v.OverLimit(cmd.Queue)
 	case *queue.AcceptSession:
-		return v.SessionFree(cmd.Queue) || !v.HasSessions(cmd.Queue)
+		return v.SessionFree(cmd.Queue) || !v.HasSessions(cmd.Queue) || cmd.AttemptIDGiven && v.SessionAttemptKnown(cmd.Queue, cmd.AttemptID)
 	default:
 		return true
 	}

@@ -26,6 +26,7 @@ func sessionRef(m *fsmpb.SessionRef) queue.SessionRef {
 func acceptSessionMessage(cmd *queue.AcceptSession) *fsmpb.AcceptSession {
 	return &fsmpb.AcceptSession{
 		Queue: cmd.Queue, SessionId: givenText(cmd.SessionID, cmd.SessionIDGiven), LockSeconds: given(cmd.LockSeconds),
+		AttemptId: givenText(cmd.AttemptID, cmd.AttemptIDGiven),
 	}
 }
 
@@ -33,6 +34,7 @@ func acceptSessionMessage(cmd *queue.AcceptSession) *fsmpb.AcceptSession {
 func acceptSessionCommand(m *fsmpb.AcceptSession) (*queue.AcceptSession, error) {
 	cmd := &queue.AcceptSession{Queue: m.Queue, LockSeconds: integer(m.LockSeconds)}
 	cmd.SessionID, cmd.SessionIDGiven = text(m.SessionId)
+	cmd.AttemptID, cmd.AttemptIDGiven = text(m.AttemptId)
 	return cmd, nil
 }
 

@@ -2690,6 +2690,7 @@ type AcceptSession struct {
 	Queue         string                 `protobuf:"bytes,1,opt,name=queue" json:"queue,omitempty"`
 	SessionId     *string                `protobuf:"bytes,2,opt,name=session_id,json=sessionId" json:"session_id,omitempty"`
 	LockSeconds   *int64                 `protobuf:"varint,3,opt,name=lock_seconds,json=lockSeconds" json:"lock_seconds,omitempty"`
+	AttemptId     *string                `protobuf:"bytes,4,opt,name=attempt_id,json=attemptId" json:"attempt_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2743,6 +2744,13 @@ func (x *AcceptSession) GetLockSeconds() int64 {
 		return *x.LockSeconds
 	}
 	return 0
+}
+
+func (x *AcceptSession) GetAttemptId() string {
+	if x != nil && x.AttemptId != nil {
+		return *x.AttemptId
+	}
+	return ""
 }
 
 type RenewSession struct {
@@ -3728,12 +3736,14 @@ const file_fsm_command_proto_rawDesc = "" +
 	"\x0fCancelScheduled\x12\x14\n" +
 	"\x05queue\x18\x01 \x01(\tR\x05queue\x12\x1c\n" +
 	"\tsequences\x18\x02 \x03(\x04R\tsequences\x12\x16\n" +
-	"\x06forget\x18\x03 \x01(\bR\x06forget\"u\n" +
+	"\x06forget\x18\x03 \x01(\bR\x06forget\"\x9b\x01\n" +
 	"\rAcceptSession\x12\x14\n" +
 	"\x05queue\x18\x01 \x01(\tR\x05queue\x12$\n" +
 	"\n" +
 	"session_id\x18\x02 \x01(\tB\x05\xaa\x01\x02\b\x01R\tsessionId\x12(\n" +
-	"\flock_seconds\x18\x03 \x01(\x03B\x05\xaa\x01\x02\b\x01R\vlockSeconds\"\x82\x01\n" +
+	"\flock_seconds\x18\x03 \x01(\x03B\x05\xaa\x01\x02\b\x01R\vlockSeconds\x12$\n" +
+	"\n" +
+	"attempt_id\x18\x04 \x01(\tB\x05\xaa\x01\x02\b\x01R\tattemptId\"\x82\x01\n" +
 	"\fRenewSession\x12\x14\n" +
 	"\x05queue\x18\x01 \x01(\tR\x05queue\x122\n" +
 	"\asession\x18\x02 \x01(\v2\x18.seriatim.fsm.SessionRefR\asession\x12(\n" +

@@ -2471,6 +2471,7 @@ type SessionRecord struct {
 	State         string                 `protobuf:"bytes,5,opt,name=state" json:"state,omitempty"`
 	StateGiven    bool                   `protobuf:"varint,6,opt,name=state_given,json=stateGiven" json:"state_given,omitempty"`
 	StateSetAt    int64                  `protobuf:"varint,7,opt,name=state_set_at,json=stateSetAt" json:"state_set_at,omitempty"`
+	AttemptId     string                 `protobuf:"bytes,8,opt,name=attempt_id,json=attemptId" json:"attempt_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2552,6 +2553,13 @@ func (x *SessionRecord) GetStateSetAt() int64 {
 		return x.StateSetAt
 	}
 	return 0
+}
+
+func (x *SessionRecord) GetAttemptId() string {
+	if x != nil {
+		return x.AttemptId
+	}
+	return ""
 }
 
 type AccessKeyRecord struct {
@@ -2979,7 +2987,7 @@ const file_fsm_snapshot_proto_rawDesc = "" +
 	"\x04text\x18\x01 \x01(\tR\x04text\x12\x14\n" +
 	"\x05start\x18\x02 \x01(\x03R\x05start\x12\x10\n" +
 	"\x03end\x18\x03 \x01(\x03R\x03end\x12\x12\n" +
-	"\x04ends\x18\x04 \x01(\bR\x04ends\"\xc7\x01\n" +
+	"\x04ends\x18\x04 \x01(\bR\x04ends\"\xe6\x01\n" +
 	"\rSessionRecord\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
 	"\x04lock\x18\x02 \x01(\x04R\x04lock\x12!\n" +
@@ -2989,7 +2997,9 @@ const file_fsm_snapshot_proto_rawDesc = "" +
 	"\vstate_given\x18\x06 \x01(\bR\n" +
 	"stateGiven\x12 \n" +
 	"\fstate_set_at\x18\a \x01(\x03R\n" +
-	"stateSetAt\"\xa2\x01\n" +
+	"stateSetAt\x12\x1d\n" +
+	"\n" +
+	"attempt_id\x18\b \x01(\tR\tattemptId\"\xa2\x01\n" +
 	"\x0fAccessKeyRecord\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x16\n" +
 	"\x06secret\x18\x02 \x01(\tR\x06secret\x12\x18\n" +

@@ -14,6 +14,7 @@ func sessionMessage(r queue.SessionRecord) *fsmpb.SessionRecord {
 		State:       r.State,
 		StateGiven:  r.StateGiven,
 		StateSetAt:  int64(r.StateSetAt),
+		AttemptId:   r.AttemptID,
 	}
 }
 
@@ -27,5 +28,6 @@ func sessionRecord(m *fsmpb.SessionRecord) (queue.SessionRecord, error) {
 		State:       m.State,
 		StateGiven:  m.StateGiven,
 		StateSetAt:  queue.Timestamp(m.StateSetAt),
+		AttemptID:   m.AttemptId,
 	}, nil
 }

@@ -8,13 +8,15 @@ import (
 // Record is one session. It is replaced, never changed in place.
 type Record struct {
 	Name string
-	// Lock is the number of the lock, zero if nobody holds the session. The two
-	// fields below belong to it.
+	// Lock is the number of the lock, zero if nobody holds the session. What is
+	// above State belongs to it.
 	Lock        uint64
 	LockedUntil logtime.Timestamp
 	// Next is the number behind the highest message delivered under the lock, zero if
 	// none was. What is below and not in flight was given back.
 	Next uint64
+	// AttemptID is the attempt id under which the lock was taken, empty if there was none.
+	AttemptID string
 	// State is what receivers keep with the session; a state that was never set, or
 	// cleared, differs from an empty one.
 	State      string
@@ -27,7 +29,7 @@ func (r *Record) Locked(now logtime.Timestamp) bool { return r.Lock != 0 && r.Lo
 
 // unlocked is the record without its lock.
 func (r Record) unlocked() Record {
-	r.Lock, r.LockedUntil, r.Next = 0, 0, 0
+	r.Lock, r.LockedUntil, r.Next, r.AttemptID = 0, 0, 0, ""
 	return r
 }
 
@@ -37,11 +39,11 @@ func (r *Record) empty() bool { return r.Lock == 0 && !r.StateGiven }
 func (r *Record) sum(k statehash.Key, incarnation uint64) statehash.Sum {
 	var buf [256]byte
 	b := append(statehash.Record(buf[:0]), statehash.KindSession).Num(incarnation).Text(r.Name)
-	b = b.Num(r.Lock).Time(r.LockedUntil).Num(r.Next)
+	b = b.Num(r.Lock).Time(r.LockedUntil).Num(r.Next).Text(r.AttemptID)
 	return k.Sum(b.Flag(r.StateGiven).Num(k.HashText(r.State)).Num(uint64(len(r.State))).Time(r.StateSetAt))
 }
 
 // overhead is what a record costs beside its texts, see package queue.
 const overhead = 320
 
-func (r *Record) size() int64 { return int64(overhead + len(r.Name) + len(r.State)) }
+func (r *Record) size() int64 { return int64(overhead + len(r.Name) + len(r.AttemptID) + len(r.State)) }

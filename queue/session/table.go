@@ -13,8 +13,9 @@ import (
 type Table struct {
 	incarnation uint64 // of the queue, part of every record hash
 	records     *btree.Map[string, *Record]
-	byEnd       *btree.BTreeG[Position] // locked ones, by the end of their lock
-	byState     *btree.BTreeG[Position] // those with a state, by when it was set
+	byEnd       *btree.BTreeG[Position]    // locked ones, by the end of their lock
+	byState     *btree.BTreeG[Position]    // those with a state, by when it was set
+	byAttempt   *btree.Map[string, string] // names of locked ones, by their attempt ids
 	lastLock    uint64
 	sum         statehash.Sum
 	bytes       int64
@@ -49,18 +50,28 @@ func New(incarnation uint64) Table {
 	}
 	return Table{
 		incarnation: incarnation, records: new(btree.Map[string, *Record]), byEnd: tree(), byState: tree(),
-		claims: new(btree.Map[string, *claim]),
+		byAttempt: new(btree.Map[string, string]), claims: new(btree.Map[string, *claim]),
 	}
 }
 
 // Clone is a copy to go on with. The original must not be changed any more.
 func (t Table) Clone() Table {
 	t.records, t.byEnd, t.byState, t.claims = t.records.Copy(), t.byEnd.Copy(), t.byState.Copy(), t.claims.Copy()
+	t.byAttempt = t.byAttempt.Copy()
 	return t
 }
 
 // Get finds a session that is locked or has a state.
 func (t *Table) Get(name string) (*Record, bool) { return t.records.Get(name) }
+
+// OfAttempt finds the session whose lock was taken under an attempt id.
+func (t *Table) OfAttempt(id string) (*Record, bool) {
+	name, ok := t.byAttempt.Get(id)
+	if !ok {
+		return nil, false
+	}
+	return t.records.Get(name)
+}
 
 // Put stores a session in place of what was known of it. The messages in flight under
 // its lock, if that stays, stay in flight.
@@ -78,6 +89,9 @@ func (t *Table) Put(k statehash.Key, r Record) {
 	if r.Lock != 0 {
 		t.byEnd.Set(Position{r.LockedUntil, r.Name})
 	}
+	if r.AttemptID != "" {
+		t.byAttempt.Set(r.AttemptID, r.Name)
+	}
 	if r.StateGiven {
 		t.byState.Set(Position{r.StateSetAt, r.Name})
 	}
@@ -93,6 +107,9 @@ func (t *Table) take(k statehash.Key, name string) *Record {
 	t.bytes -= r.size()
 	if r.Lock != 0 {
 		t.byEnd.Delete(Position{r.LockedUntil, r.Name})
+	}
+	if r.AttemptID != "" {
+		t.byAttempt.Delete(r.AttemptID)
 	}
 	if r.StateGiven {
 		t.byState.Delete(Position{r.StateSetAt, r.Name})

@@ -31,7 +31,10 @@ func TestTableAgainstAMap(t *testing.T) {
 		r.Name = name
 		switch random.IntN(4) {
 		case 0:
-			r.Lock, r.LockedUntil, r.Next = table.NewLock(), logtime.Timestamp(random.IntN(50)), 0
+			r.Lock, r.LockedUntil, r.Next, r.AttemptID = table.NewLock(), logtime.Timestamp(random.IntN(50)), 0, ""
+			if random.IntN(2) == 0 {
+				r.AttemptID = fmt.Sprint("attempt", r.Lock)
+			}
 		case 1:
 			table.Unlock(k, name)
 			r = r.unlocked()
@@ -49,6 +52,16 @@ func TestTableAgainstAMap(t *testing.T) {
 			table = table.Clone()
 		}
 		compare(t, &table, known)
+		attempts := 0
+		table.Scan(func(r *Record) bool {
+			if r.AttemptID != "" {
+				attempts++
+			}
+			return true
+		})
+		if attempts != table.byAttempt.Len() {
+			t.Fatalf("%d sessions have attempt ids, %d are known", attempts, table.byAttempt.Len())
+		}
 		if table.Sum() != table.ComputeSum(k) {
 			t.Fatal("the sum is not that of the records")
 		}
@@ -61,7 +74,7 @@ func TestTableAgainstAMap(t *testing.T) {
 	for name := range known {
 		table.Put(k, Record{Name: name})
 	}
-	if table.Len() != 0 || table.Locks() != 0 || table.Bytes() != 0 || table.Sum() != (statehash.Sum{}) {
+	if table.Len() != 0 || table.byAttempt.Len() != 0 || table.Locks() != 0 || table.Bytes() != 0 || table.Sum() != (statehash.Sum{}) {
 		t.Errorf("%d sessions, %d locks, %d bytes are left", table.Len(), table.Locks(), table.Bytes())
 	}
 }
@@ -75,6 +88,9 @@ func compare(t *testing.T, table *Table, known map[string]Record) {
 			t.Fatalf("session %s is %+v, want %+v", name, got, want)
 		}
 		bytes += want.size()
+		if got, ok := table.OfAttempt(want.AttemptID); want.AttemptID != "" && (!ok || *got != want) {
+			t.Fatalf("the attempt of session %s is that of %+v", name, got)
+		}
 		if want.Lock != 0 {
 			locks++
 			if end := (Position{want.LockedUntil, name}); end.less(first) {
@@ -91,6 +107,9 @@ func compare(t *testing.T, table *Table, known map[string]Record) {
 		}
 		return 1
 	})
+	if _, ok := table.OfAttempt(""); ok {
+		t.Fatal("a session has an empty attempt id")
+	}
 	if end, some := table.FirstEnd(); table.Len() != len(known) || table.Locks() != locks || some && end != first || table.Bytes() != bytes {
 		t.Fatalf("%d sessions, %d locks, first end %v, %d bytes; want %d, %d, %v, %d", table.Len(), table.Locks(), end, table.Bytes(), len(known), locks, first, bytes)
 	}

@@ -23,7 +23,9 @@ func (o *Oracle) checkBus(cmd queue.Command, result queue.Result, refusal *queue
 			o.Model.ChangeTopic(c.Topic)
 		}
 	case *queue.AcceptSession:
-		want.Locked, want.Err = o.Model.Accept(c.Queue, text(c.SessionID, c.SessionIDGiven), optional(c.LockSeconds))
+		want.Locked, want.Err = o.Model.Accept(c.Queue, reference.AcceptRequest{
+			ID: text(c.SessionID, c.SessionIDGiven), Seconds: optional(c.LockSeconds), Attempt: text(c.AttemptID, c.AttemptIDGiven),
+		})
 		d = o.compareLocked(want, result, refusal)
 	case *queue.RenewSession:
 		want.Locked, want.Err = o.Model.Renew(c.Queue, o.sessionRef(c.Session), optional(c.LockSeconds))

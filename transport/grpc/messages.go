@@ -76,7 +76,7 @@ func (q *queues) Receive(ctx context.Context, in *seriatimpb.ReceiveRequest) (*s
 	switch cmd.AttemptID, cmd.AttemptIDGiven = in.GetAttemptId(), in.AttemptId != nil; {
 	case !isFIFO(c.queue): // it would be ignored
 		cmd.AttemptID, cmd.AttemptIDGiven = "", false
-	case in.AttemptId == nil && cmd.Options == nil:
+	case in.AttemptId == nil && !in.GetDeleteOnReceipt():
 		if cmd.AttemptID, err = q.server.newAttemptID(); err != nil {
 			return nil, err
 		}

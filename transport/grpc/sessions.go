@@ -37,6 +37,7 @@ func (s *sessions) AcceptSession(ctx context.Context, in *seriatimpb.AcceptSessi
 	}
 	return c.accept(ctx, &queue.AcceptSession{
 		Queue: c.queue, SessionID: in.GetSessionId(), SessionIDGiven: in.SessionId != nil, LockSeconds: domainInt(in.LockSeconds),
+		AttemptID: in.GetAttemptId(), AttemptIDGiven: in.AttemptId != nil,
 	}, wait)
 }
 

@@ -204,3 +204,50 @@ func TestWaitingForSessions(t *testing.T) {
 	_, err = f.sessions().AcceptSession(ctx, &seriatimpb.AcceptSessionRequest{Queue: f.create(map[string]string{"MessageGroupIdMode": "Optional"}), WaitSeconds: 20})
 	wantStatus(t, err, codes.FailedPrecondition, "UnsupportedOperation")
 }
+
+// An attempt id gives the same lock and the same messages again, and one that does not fit
+// is refused.
+func TestSessionAttempts(t *testing.T) {
+	f := newFixture(t, nil)
+	ctx := t.Context()
+	name := f.create(nil)
+	f.send(name, "s", "a")
+	f.send(name, "t", "c")
+	accept := func(attempt string, id *string) (*seriatimpb.Session, error) {
+		return f.sessions().AcceptSession(ctx, &seriatimpb.AcceptSessionRequest{Queue: name, SessionId: id, AttemptId: &attempt, WaitSeconds: 20})
+	}
+	first, err := accept("1", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, id := range []*string{nil, new(first.GetSession().GetSessionId())} {
+		again, err := accept("1", id)
+		if err != nil || again.GetSession().GetToken() != first.GetSession().GetToken() || again.GetLockedUntilMs() < first.GetLockedUntilMs() {
+			t.Errorf("again: %v %v, first %v", again, err, first)
+		}
+	}
+	_, err = accept("1", new("t"))
+	wantStatus(t, err, codes.InvalidArgument, "InvalidParameterValue")
+	_, err = accept("no id", nil)
+	wantStatus(t, err, codes.InvalidArgument, "InvalidParameterValue")
+	if other, err := accept("2", nil); err != nil || other.GetSession().GetSessionId() != "t" {
+		t.Errorf("%v %v", other, err)
+	}
+	// Nothing is free now, nor left to receive: what was answered before is not waited for.
+	if again, err := accept("1", nil); err != nil || again.GetSession().GetToken() != first.GetSession().GetToken() {
+		t.Errorf("while none is free: %v %v", again, err)
+	}
+	in := &seriatimpb.ReceiveRequest{Queue: name, Session: first.GetSession(), WaitSeconds: new(int32(20))}
+	got, err := f.client.Receive(ctx, in)
+	if err != nil || !slices.Equal(bodies(got.GetMessages()), []string{"a"}) || got.GetAttemptId() == "" || got.GetReplayed() {
+		t.Fatal(got, err)
+	}
+	in.AttemptId = new(got.GetAttemptId())
+	again, err := f.client.Receive(ctx, in)
+	if err != nil || !again.GetReplayed() || len(again.GetMessages()) != 1 || again.GetMessages()[0].GetReceiptHandle() != got.GetMessages()[0].GetReceiptHandle() {
+		t.Errorf("%v %v", again, err)
+	}
+	in.DeleteOnReceipt = true
+	_, err = f.client.Receive(ctx, in)
+	wantStatus(t, err, codes.FailedPrecondition, "UnsupportedOperation")
+}

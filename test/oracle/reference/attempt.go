@@ -55,11 +55,7 @@ func (b *Broker) replay(q *Queue, a *attempt, r ReceiveRequest) (Received, *Erro
 	if q.Settings.YMQReceive {
 		parts = b.remaining(q, a, or(r.Max, 1))
 	} else if !b.replayable(q, a) {
-		return Received{}, &Error{
-			"InvalidParameterValue",
-			"Value " + a.id + " for parameter ReceiveRequestAttemptId is invalid. Reason: " +
-				"The receiveRequestAttemptId is not valid anymore since the receive call is not retryable.",
-		}
+		return Received{}, a.spent()
 	}
 	if b.bugs[ReplayExtendsAttempt] {
 		a.at = b.now
@@ -78,6 +74,15 @@ func (b *Broker) replay(q *Queue, a *attempt, r ReceiveRequest) (Received, *Erro
 	return answer, nil
 }
 
+// spent refuses a repeated receive of which not all is as it was.
+func (a *attempt) spent() *Error {
+	return &Error{
+		"InvalidParameterValue",
+		"Value " + a.id + " for parameter ReceiveRequestAttemptId is invalid. Reason: " +
+			"The receiveRequestAttemptId is not valid anymore since the receive call is not retryable.",
+	}
+}
+
 // replayable (aws): every message is still in flight under its recorded
 // handle, none deleted, none with changed visibility.
 func (b *Broker) replayable(q *Queue, a *attempt) bool {
@@ -85,7 +90,7 @@ func (b *Broker) replayable(q *Queue, a *attempt) bool {
 		return false
 	}
 	for _, p := range a.parts {
-		if !slices.Contains(q.messages, p.m) || !b.inFlight(q, p.m) ||
+		if !slices.Contains(q.messages, p.m) || !b.inFlight(q, p.m) || p.m.Lock != 0 ||
 			p.m.Delivery != p.delivery && !b.bugs[ReplayNewHandles] {
 			return false
 		}
@@ -104,7 +109,7 @@ func (b *Broker) remaining(q *Queue, a *attempt, room int64) []attemptPart {
 		if int64(len(parts)) == room {
 			break
 		}
-		if !slices.Contains(q.messages, p.m) || p.m.attempt != a || q.lockOf(p.m.Group, b.now) != 0 {
+		if !slices.Contains(q.messages, p.m) || p.m.attempt != a || p.m.Lock != 0 || q.lockOf(p.m.Group, b.now) != 0 {
 			continue
 		}
 		if b.overtakes(q, p.m, chosen) && !b.bugs[ReplayOvertakes] {

@@ -65,6 +65,8 @@ const (
 	ReleaseCounts          Bug = "receives under a lock that was released count"
 	RenewIgnored           Bug = "a renewed lock ends when it would have"
 	SessionOneInFlight     Bug = "the holder of a session has one message at a time"
+	AcceptedTwice          Bug = "an acceptance made again under its attempt id takes another session"
+	SessionForgetsAttempt  Bug = "a receive in a session made again under its attempt id takes further messages"
 	GroupReleaseLeavesLock Bug = "the release of a group leaves the lock of its session"
 	DeferredBlocksGroup    Bug = "a deferred message keeps its place in its group"
 	DeferResetsCount       Bug = "deferral resets the receive count"
@@ -108,6 +110,7 @@ func Bugs() []Bug {
 		TopicDuplicateExtends, TopicHashesAttributes, TopicScopeForgets, TopicScopeGoesBack, UndeliveredForgotten,
 		FilterIgnored, ManyAttributesPass, SubscriptionDLQUnused, QueueTrustsTopic, QueueForgetsDelivery,
 		AcceptSteals, SessionOpenToAll, SessionExpiryUncounted, ReleaseCounts, RenewIgnored,
+		AcceptedTwice, SessionForgetsAttempt,
 		SessionOneInFlight, GroupReleaseLeavesLock, DeferredBlocksGroup, DeferResetsCount, AnyNumberFetches,
 		ReceiveAndDeleteKeeps, LostLockSettles, ReasonLost, ActivationKeepsNumber, ActivationBackwards,
 		CancelForgetsOtherwise, ForgetOneScope,

@@ -64,7 +64,7 @@ func (b *Broker) ReceiveDeferred(name string, r DeferredRequest) (Received, *Err
 	if lock != 0 {
 		timeout = 0
 	}
-	return b.consume(q, picked, timeout, lock, r.Delete), nil
+	return b.consume(q, picked, timeout, lock, ReceiveRequest{Delete: r.Delete}), nil
 }
 
 // numbered is the message of a number, nil if there is none.

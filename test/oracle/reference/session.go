@@ -11,8 +11,10 @@ type session struct {
 	name  string
 	lock  int // 0: nobody holds it
 	until int64
-	state *string // nil: never set, or cleared
-	setAt int64
+	// attempt is the id under which the lock was accepted, nil for none.
+	attempt *string
+	state   *string // nil: never set, or cleared
+	setAt   int64
 }
 
 // SessionRef names the lock of a session: 0 if nobody issued the token.
@@ -51,7 +53,7 @@ func (b *Broker) endSessions(q *Queue) {
 
 func (q *Queue) unlock(name string) {
 	s := q.sessions[name]
-	s.lock, s.until = 0, 0
+	s.lock, s.until, s.attempt = 0, 0, nil
 	if s.state == nil {
 		delete(q.sessions, name)
 	}
@@ -69,17 +71,35 @@ func (b *Broker) taken(q *Queue, group string) bool {
 	})
 }
 
-// Accept locks a session, or the next free one with a message to receive.
-func (b *Broker) Accept(name string, id *string, seconds *int64) (Locked, *Error) {
+// AcceptRequest locks a session, or the next free one with a message to receive; nil means
+// not given.
+type AcceptRequest struct {
+	ID      *string
+	Seconds *int64
+	Attempt *string
+}
+
+// Accept locks a session. Made again under its attempt id while the lock lasts, it gives
+// the same lock, which lasts on from now.
+func (b *Broker) Accept(name string, r AcceptRequest) (Locked, *Error) {
+	id := r.ID
 	q, err := b.find(name)
 	if err != nil {
 		return Locked{}, err
 	}
-	if id != nil && !goodID(*id) || badLockTime(seconds) {
+	if id != nil && !goodID(*id) || badLockTime(r.Seconds) || r.Attempt != nil && !goodID(*r.Attempt) {
 		return Locked{}, &Error{Code: "InvalidParameterValue"}
 	}
 	if !q.needsGroup() {
 		return Locked{}, &Error{Code: "UnsupportedOperation"}
+	}
+	until := b.now + or(r.Seconds, max(1, q.Settings.Visibility))*1000
+	if s := b.accepted(q, r.Attempt); s != nil {
+		if id != nil && *id != s.name {
+			return Locked{}, &Error{Code: "InvalidParameterValue"}
+		}
+		s.until = until
+		return Locked{s.name, s.lock, s.until}, nil
 	}
 	if id == nil {
 		if id = b.FreeSession(q); id == nil {
@@ -94,9 +114,25 @@ func (b *Broker) Accept(name string, id *string, seconds *int64) (Locked, *Error
 		q.sessions[*id] = s
 	}
 	b.lastLock++
-	s.lock, s.until = b.lastLock, b.now+or(seconds, max(1, q.Settings.Visibility))*1000
+	s.lock, s.until, s.attempt = b.lastLock, until, r.Attempt
 	return Locked{s.name, s.lock, s.until}, nil
 }
+
+// accepted is the session whose lock, which is in force, was accepted under an attempt id.
+func (b *Broker) accepted(q *Queue, attempt *string) *session {
+	if attempt == nil || b.bugs[AcceptedTwice] {
+		return nil
+	}
+	for name, s := range q.sessions { // one at most
+		if s.attempt != nil && *s.attempt == *attempt && q.lockOf(name, b.now) != 0 {
+			return s
+		}
+	}
+	return nil
+}
+
+// Accepted says whether an acceptance under this attempt id would give a lock again.
+func (b *Broker) Accepted(q *Queue, attempt string) bool { return b.accepted(q, &attempt) != nil }
 
 func badLockTime(seconds *int64) bool {
 	return seconds != nil && (*seconds < 1 || *seconds > 43_200)

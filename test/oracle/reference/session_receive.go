@@ -3,17 +3,26 @@ package reference
 import "slices"
 
 // receiveBus is a receive in a session, or one that settles what it hands out, or both
-// (servicebus.md 3, 4). Attempt ids and visibility timeouts have no meaning there.
+// (servicebus.md 3, 4). Visibility timeouts have no meaning in a session, attempt ids none
+// where nothing is left to hand out again.
 func (b *Broker) receiveBus(q *Queue, r ReceiveRequest) (Received, *Error) {
-	if !q.FIFO || r.Attempt != nil || r.Session != nil && r.Visibility != nil {
+	if q.FIFO && r.Attempt != nil && !goodID(*r.Attempt) {
+		return Received{}, badID("ReceiveRequestAttemptId", *r.Attempt)
+	}
+	if !q.FIFO || r.Attempt != nil && (r.Delete || r.Session == nil) || r.Session != nil && r.Visibility != nil {
 		return Received{}, &Error{Code: "UnsupportedOperation"}
 	}
 	if r.Session == nil {
-		return b.consume(q, b.pick(q, r), or(r.Visibility, q.Settings.Visibility), 0, r.Delete), nil
+		return b.consume(q, b.pick(q, r), or(r.Visibility, q.Settings.Visibility), 0, r), nil
 	}
 	s, err := b.open(q, *r.Session)
 	if err != nil {
 		return Received{}, err
+	}
+	if r.Attempt != nil && !b.bugs[SessionForgetsAttempt] {
+		if a := q.attempt(*r.Attempt); a != nil {
+			return b.replayInSession(q, a, s, r)
+		}
 	}
 	var picked []*Message
 	for _, m := range slices.Clone(q.messages) {
@@ -38,24 +47,48 @@ func (b *Broker) receiveBus(q *Queue, r ReceiveRequest) (Received, *Error) {
 		}
 		picked = append(picked, m)
 	}
-	return b.consume(q, picked, 0, s.lock, r.Delete), nil
+	return b.consume(q, picked, 0, s.lock, r), nil
+}
+
+// replayInSession answers a repeated receive in a session: what its holder has still in
+// flight of it, and for aws all of it or nothing.
+func (b *Broker) replayInSession(q *Queue, a *attempt, s *session, r ReceiveRequest) (Received, *Error) {
+	answer := Received{Replayed: true}
+	for _, p := range a.parts {
+		held := slices.Contains(q.messages, p.m) && p.m.Lock == s.lock && p.m.Delivery == p.delivery && !p.m.Deferred && !q.over(p.m, b.now)
+		if !q.Settings.YMQReceive && (a.invalid || !held) {
+			return Received{}, a.spent()
+		}
+		if held && (!q.Settings.YMQReceive || int64(len(answer.Messages)) < or(r.Max, 1)) {
+			answer.Messages = append(answer.Messages, b.delivered(q, p.m))
+		}
+	}
+	return answer, nil
 }
 
 // consume hands messages out: under a visibility timeout, under a session lock, or for
 // good.
-func (b *Broker) consume(q *Queue, picked []*Message, timeout int64, lock int, settle bool) (answer Received) {
+func (b *Broker) consume(q *Queue, picked []*Message, timeout int64, lock int, r ReceiveRequest) (answer Received) {
+	var a *attempt
+	if r.Attempt != nil && len(picked) > 0 {
+		a = &attempt{id: *r.Attempt, at: b.now}
+		q.attempts = append(q.attempts, a)
+	}
 	for _, m := range picked {
 		b.deliver(q, m, timeout)
 		m.Lock = lock
 		d := b.delivered(q, m)
-		if settle {
+		if r.Delete {
 			d.Delivery = 0
 			b.touch(q, m)
 			if !b.bugs[ReceiveAndDeleteKeeps] {
 				q.remove(m)
 			}
 		} else {
-			m.attempt = nil
+			m.attempt = a
+			if a != nil {
+				a.parts = append(a.parts, attemptPart{m, m.Delivery})
+			}
 		}
 		answer.Messages = append(answer.Messages, d)
 	}

@@ -28,6 +28,7 @@ type (
 		name    string
 		id      *string
 		seconds *int64
+		attempt *string
 	}
 	renew struct {
 		name    string
@@ -45,11 +46,12 @@ type (
 	}
 	// busReceive receives in a session, or settles what it receives, or both.
 	busReceive struct {
-		name   string
-		lock   lockRef
-		max    *int64
-		hidden *int64
-		settle bool
+		name    string
+		lock    lockRef
+		max     *int64
+		hidden  *int64
+		settle  bool
+		attempt *string
 	}
 	settlement struct {
 		how     string // complete, abandon, defer, dead-letter
@@ -79,7 +81,7 @@ type (
 )
 
 func (c accept) String() string {
-	return fmt.Sprintf("accept %s session=%s seconds=%s", c.name, shown(c.id), shown(c.seconds))
+	return fmt.Sprintf("accept %s session=%s seconds=%s attempt=%s", c.name, shown(c.id), shown(c.seconds), shown(c.attempt))
 }
 
 func shown[T any](v *T) string {
@@ -98,7 +100,7 @@ func (c setState) String() string {
 }
 
 func (c busReceive) String() string {
-	return fmt.Sprintf("receive %s%s max=%s visibility=%s settle=%v", c.name, c.lock, shown(c.max), shown(c.hidden), c.settle)
+	return fmt.Sprintf("receive %s%s max=%s visibility=%s settle=%v attempt=%s", c.name, c.lock, shown(c.max), shown(c.hidden), c.settle, shown(c.attempt))
 }
 
 func (c settlement) String() string {
@@ -145,6 +147,9 @@ func (c accept) command(*world) queue.Command {
 	if c.id != nil {
 		cmd.SessionID, cmd.SessionIDGiven = *c.id, true
 	}
+	if c.attempt != nil {
+		cmd.AttemptID, cmd.AttemptIDGiven = *c.attempt, true
+	}
 	return cmd
 }
 
@@ -165,10 +170,14 @@ func (c setState) command(w *world) queue.Command {
 }
 
 func (c busReceive) command(w *world) queue.Command {
-	return &queue.ReceiveMessages{
+	cmd := &queue.ReceiveMessages{
 		Queue: c.name, MaxMessages: given(c.max), VisibilityTimeout: given(c.hidden),
 		Options: &queue.ReceiveOptions{Session: w.lock(c.lock), Delete: c.settle},
 	}
+	if c.attempt != nil {
+		cmd.AttemptID, cmd.AttemptIDGiven = *c.attempt, true
+	}
+	return cmd
 }
 
 func (c settlement) command(w *world) queue.Command {

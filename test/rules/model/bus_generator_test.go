@@ -47,6 +47,7 @@ func (g *generator) busAction(k kind) action {
 		if !g.oneIn(4) {
 			c.max = new(pickOf(g, int64(1), 2, 3, 10))
 		}
+		c.attempt = g.attempt(c.settle)
 		return c
 	case n < 45:
 		return busReceive{name: k.name, max: new(pickOf(g, int64(1), 2, 3)), hidden: pickOf(g, nil, new(int64(2))), settle: !g.oneIn(4)}
@@ -90,7 +91,9 @@ func (g *generator) burstAction() action {
 	}
 	switch n := g.rng.IntN(100); {
 	case n < 36:
-		return busReceive{name: k.name, lock: lock, max: new(pickOf(g, int64(1), 1, 2, 3, 10)), settle: g.oneIn(8)}
+		c := busReceive{name: k.name, lock: lock, max: new(pickOf(g, int64(1), 1, 2, 3, 10)), settle: g.oneIn(8)}
+		c.attempt = g.attempt(c.settle)
+		return c
 	case n < 62:
 		return g.settlement(k, lock)
 	case n < 74:
@@ -129,10 +132,23 @@ func (g *generator) accept(k kind) action {
 	if g.oneIn(2) {
 		c.id = new(pickOf(g, "a", "b", "c", "empty"))
 	}
+	if g.oneIn(3) {
+		c.attempt = new(pickOf(g, "A", "B", "C"))
+	}
 	if g.oneIn(60) {
 		c.seconds = new(pickOf(g, int64(0), 43_201))
+		c.attempt = new(pickOf(g, "", "A", "a b"))
 	}
 	return c
+}
+
+// attempt is the attempt id of a receive in a session, seldom one that settles, which is
+// refused.
+func (g *generator) attempt(settles bool) *string {
+	if settles && !g.oneIn(10) || !g.oneIn(3) {
+		return nil
+	}
+	return new(pickOf(g, "A", "B", "C"))
 }
 
 // settlement settles what was received lately, mostly under the lock it was received
@@ -196,6 +212,9 @@ func (g *generator) sawBus(s step) {
 	switch c := s.do.(type) {
 	case accept:
 		if _, locked := g.w.locks[s.id]; locked {
+			if c.attempt != nil && g.oneIn(2) {
+				g.soon = append(g.soon, c)
+			}
 			g.bus.locks[c.name] = keep(g.bus.locks[c.name], lockRef(s.id))
 			g.soon = append(g.soon, busReceive{name: c.name, lock: lockRef(s.id), max: new(int64(3))})
 			if !g.oneIn(4) {
@@ -208,6 +227,9 @@ func (g *generator) sawBus(s step) {
 		}
 	case busReceive:
 		g.sawHandles(c.name, s.id, c.lock)
+		if c.attempt != nil && len(g.w.handles[s.id]) > 0 && g.oneIn(3) {
+			g.soon = append(g.soon, c)
+		}
 	case fetch:
 		g.sawHandles(c.name, s.id, c.lock)
 	case settlement:

@@ -28,6 +28,6 @@
 // A call is made again if its status says that nothing was done, and after
 // an unknown outcome only if repeating it is harmless: a send to a FIFO queue,
 // or a publish to a FIFO topic, whose messages all have deduplication ids (the client makes them where the
-// caller gave none), a receive from one under its attempt id, deletes and
-// visibility changes. Any other call returns the error.
+// caller gave none), a receive from one and the acceptance of a session under an
+// attempt id, deletes and visibility changes. Any other call returns the error.
 package client

@@ -113,6 +113,11 @@ func (f *face) Receive(ctx context.Context, cmd *queue.ReceiveMessages, wait tim
 	return f.answer(cmd, reply, err)
 }
 
+func (f *face) AcceptSession(ctx context.Context, cmd *queue.AcceptSession, wait time.Duration) (cluster.Reply, error) {
+	reply, err := f.Node.AcceptSession(ctx, cmd, wait)
+	return f.answer(cmd, reply, err)
+}
+
 // front is a client port.
 type front struct {
 	face   *face

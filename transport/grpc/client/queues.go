@@ -123,15 +123,15 @@ func withID(m *Message) *Message {
 	}
 }
 
-// Receive receives messages, under an attempt id that it makes for a FIFO queue
-// if in has none.
+// Receive receives messages, in a session or in none, under an attempt id that it makes
+// for a FIFO queue if in has none.
 func (c *Client) Receive(ctx context.Context, in *seriatimpb.ReceiveRequest) (*seriatimpb.ReceiveResponse, error) {
 	request := in
-	if in.AttemptId == nil && isFIFO(in.GetQueue()) && in.GetSession() == nil && !in.GetDeleteOnReceipt() {
+	if in.AttemptId == nil && isFIFO(in.GetQueue()) && !in.GetDeleteOnReceipt() {
 		id := newID()
 		request = &seriatimpb.ReceiveRequest{
 			Queue: in.GetQueue(), MaxMessages: in.MaxMessages, VisibilityTimeoutSeconds: in.VisibilityTimeoutSeconds,
-			WaitSeconds: in.WaitSeconds, AttemptId: &id,
+			WaitSeconds: in.WaitSeconds, AttemptId: &id, Session: in.GetSession(),
 		}
 	}
 	var out *seriatimpb.ReceiveResponse

@@ -65,15 +65,15 @@ const (
 	reasonNoSession   = "NoSessionAvailable"
 )
 
-// accept is made once: a second attempt would find the session locked by the first, or
-// lock another one.
+// accept is made under an attempt id: what is made again gives the lock that the first
+// attempt took.
 func (c *Client) accept(ctx context.Context, queue string, id *string, o SessionOptions, wait int32) (*Session, error) {
 	if o.LockSeconds == 0 {
 		o.LockSeconds = DefaultLockSeconds
 	}
-	in := &seriatimpb.AcceptSessionRequest{Queue: queue, SessionId: id, LockSeconds: &o.LockSeconds, WaitSeconds: wait}
+	in := &seriatimpb.AcceptSessionRequest{Queue: queue, SessionId: id, LockSeconds: &o.LockSeconds, WaitSeconds: wait, AttemptId: new(newID())}
 	var out *seriatimpb.Session
-	err := c.CallOn(ctx, false, func(ctx context.Context, on grpc.ClientConnInterface, options ...grpc.CallOption) (err error) {
+	err := c.CallOn(ctx, true, func(ctx context.Context, on grpc.ClientConnInterface, options ...grpc.CallOption) (err error) {
 		out, err = seriatimpb.NewSessionsClient(on).AcceptSession(ctx, in, options...)
 		return err
 	})
@@ -159,9 +159,10 @@ func (s *Session) LockedUntil() time.Time { return timeOf(s.until.Load()) }
 func (s *Session) Lost() <-chan struct{} { return s.lost }
 
 // Receive receives up to 10 messages of the session, waiting up to 20 seconds for the
-// first. It is made once. After an error with the reason OutcomeUnknown, release
-// the session and accept it again: messages of an answer that was lost come again then,
-// in order, and a further Receive would pass them.
+// first. It is made under an attempt id, so that messages of an answer that was lost are
+// received again. After an error with the reason OutcomeUnknown all the same, release
+// the session and accept it again: the messages come again then, in order, and a further
+// Receive would pass them.
 func (s *Session) Receive(ctx context.Context, limit, waitSeconds int32) ([]*seriatimpb.Message, error) {
 	out, err := s.client.Receive(ctx, &seriatimpb.ReceiveRequest{Queue: s.queue, Session: s.ref, MaxMessages: &limit, WaitSeconds: &waitSeconds})
 	return out.GetMessages(), err

@@ -143,3 +143,59 @@ func TestSettlementWithALostAnswer(t *testing.T) {
 		t.Errorf("made once: %v", err)
 	}
 }
+
+// An acceptance and a receive whose answers were lost give the same session and the same
+// messages again, over another node, too.
+func TestLostAnswersOfASession(t *testing.T) {
+	c, fronts := newClient(t, "n1", "n2")
+	ctx := t.Context()
+	name := create(t, c, ".fifo")
+	sendTo(t, c, name, "a", "1", "2", "3")
+	sendTo(t, c, name, "b", "4")
+	lost := map[string]int{}
+	broken := func(cmd queue.Command) error {
+		kind := ""
+		switch cmd := cmd.(type) {
+		case *queue.AcceptSession:
+			kind = "accept next"
+			if cmd.SessionIDGiven {
+				kind = "accept"
+			}
+		case *queue.ReceiveMessages:
+			kind = "receive"
+		}
+		if lost[kind]++; kind != "" && lost[kind] <= 2 {
+			return cluster.ErrOutcomeUnknown
+		}
+		return nil
+	}
+	for _, f := range fronts {
+		f.face.broken.Store(&broken)
+	}
+	s, err := c.AcceptNext(ctx, name, client.SessionOptions{LockSeconds: 600})
+	if err != nil || s.ID() != "a" {
+		t.Fatal(s, err)
+	}
+	got, err := s.Receive(ctx, 2, 0)
+	if err != nil || !slices.Equal(bodiesOf(got), []string{"1", "2"}) {
+		t.Errorf("received %v %v", bodiesOf(got), err)
+	}
+	for _, m := range got {
+		if m.GetReceiveCount() != 1 {
+			t.Errorf("received %d times", m.GetReceiveCount())
+		}
+	}
+	if rest, err := s.Receive(ctx, 10, 0); err != nil || !slices.Equal(bodiesOf(rest), []string{"3"}) {
+		t.Errorf("then received %v %v", bodiesOf(rest), err)
+	}
+	other, err := c.Accept(ctx, name, "b", client.SessionOptions{LockSeconds: 600})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if lost["accept next"] != 3 || lost["receive"] != 4 || lost["accept"] != 3 {
+		t.Errorf("calls %v", lost)
+	}
+	if err := errors.Join(s.Release(ctx), other.Release(ctx)); err != nil {
+		t.Error(err)
+	}
+}

@@ -1718,7 +1718,7 @@ type ReceiveRequest struct {
 	VisibilityTimeoutSeconds *int32                 `protobuf:"varint,3,opt,name=visibility_timeout_seconds,json=visibilityTimeoutSeconds,proto3,oneof" json:"visibility_timeout_seconds,omitempty"` // 0 to 43200; absent: the queue's
 	WaitSeconds              *int32                 `protobuf:"varint,4,opt,name=wait_seconds,json=waitSeconds,proto3,oneof" json:"wait_seconds,omitempty"`                                          // 0 to 20; absent: the queue's
 	// Names this receive: made again under the same id, it returns the same
-	// messages. FIFO queues only. Absent: the server makes one.
+	// messages. FIFO queues only, not with delete_on_receipt. Absent: the server makes one.
 	AttemptId *string `protobuf:"bytes,5,opt,name=attempt_id,json=attemptId,proto3,oneof" json:"attempt_id,omitempty"`
 	// Receives in a session, under whose lock the messages then are, so that they
 	// have no visibility timeout. Absent: from the groups that no session has locked.

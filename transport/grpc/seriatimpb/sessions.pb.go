@@ -25,11 +25,14 @@ const (
 )
 
 type AcceptSessionRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Queue         string                 `protobuf:"bytes,1,opt,name=queue,proto3" json:"queue,omitempty"`
-	SessionId     *string                `protobuf:"bytes,2,opt,name=session_id,json=sessionId,proto3,oneof" json:"session_id,omitempty"`        // absent: the next one
-	LockSeconds   *int32                 `protobuf:"varint,3,opt,name=lock_seconds,json=lockSeconds,proto3,oneof" json:"lock_seconds,omitempty"` // 1 to 43200; absent: the queue's VisibilityTimeout
-	WaitSeconds   int32                  `protobuf:"varint,4,opt,name=wait_seconds,json=waitSeconds,proto3" json:"wait_seconds,omitempty"`       // for the next one: 0 to 20
+	state       protoimpl.MessageState `protogen:"open.v1"`
+	Queue       string                 `protobuf:"bytes,1,opt,name=queue,proto3" json:"queue,omitempty"`
+	SessionId   *string                `protobuf:"bytes,2,opt,name=session_id,json=sessionId,proto3,oneof" json:"session_id,omitempty"`        // absent: the next one
+	LockSeconds *int32                 `protobuf:"varint,3,opt,name=lock_seconds,json=lockSeconds,proto3,oneof" json:"lock_seconds,omitempty"` // 1 to 43200; absent: the queue's VisibilityTimeout
+	WaitSeconds int32                  `protobuf:"varint,4,opt,name=wait_seconds,json=waitSeconds,proto3" json:"wait_seconds,omitempty"`       // for the next one: 0 to 20
+	// Names this acceptance: made again under the same id while the lock lasts, on any node,
+	// it gives the same lock, which then lasts on from now. Up to 128 characters.
+	AttemptId     *string `protobuf:"bytes,5,opt,name=attempt_id,json=attemptId,proto3,oneof" json:"attempt_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -90,6 +93,13 @@ func (x *AcceptSessionRequest) GetWaitSeconds() int32 {
 		return x.WaitSeconds
 	}
 	return 0
+}
+
+func (x *AcceptSessionRequest) GetAttemptId() string {
+	if x != nil && x.AttemptId != nil {
+		return *x.AttemptId
+	}
+	return ""
 }
 
 // Session is a session with its lock.
@@ -677,15 +687,18 @@ var File_transport_grpc_sessions_proto protoreflect.FileDescriptor
 
 const file_transport_grpc_sessions_proto_rawDesc = "" +
 	"\n" +
-	"\x1dtransport/grpc/sessions.proto\x12\vseriatim.v1\x1a\x1btransport/grpc/queues.proto\"\xbb\x01\n" +
+	"\x1dtransport/grpc/sessions.proto\x12\vseriatim.v1\x1a\x1btransport/grpc/queues.proto\"\xee\x01\n" +
 	"\x14AcceptSessionRequest\x12\x14\n" +
 	"\x05queue\x18\x01 \x01(\tR\x05queue\x12\"\n" +
 	"\n" +
 	"session_id\x18\x02 \x01(\tH\x00R\tsessionId\x88\x01\x01\x12&\n" +
 	"\flock_seconds\x18\x03 \x01(\x05H\x01R\vlockSeconds\x88\x01\x01\x12!\n" +
-	"\fwait_seconds\x18\x04 \x01(\x05R\vwaitSecondsB\r\n" +
+	"\fwait_seconds\x18\x04 \x01(\x05R\vwaitSeconds\x12\"\n" +
+	"\n" +
+	"attempt_id\x18\x05 \x01(\tH\x02R\tattemptId\x88\x01\x01B\r\n" +
 	"\v_session_idB\x0f\n" +
-	"\r_lock_seconds\"d\n" +
+	"\r_lock_secondsB\r\n" +
+	"\v_attempt_id\"d\n" +
 	"\aSession\x121\n" +
 	"\asession\x18\x01 \x01(\v2\x17.seriatim.v1.SessionRefR\asession\x12&\n" +
 	"\x0flocked_until_ms\x18\x02 \x01(\x03R\rlockedUntilMs\"\x97\x01\n" +
