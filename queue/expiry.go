@@ -51,6 +51,13 @@ func (b *Broker) NextDeadline() Timestamp {
 	if b.releases.some() {
 		return b.now
 	}
+	return b.RecordsDeadline()
+}
+
+// RecordsDeadline is NextDeadline without what publications are still to be released: a
+// replica that was restored meanwhile has none of that to do, and the same deadline of its
+// records.
+func (b *Broker) RecordsDeadline() Timestamp {
 	next := b.tombstones.deadline()
 	if d, ok := b.deadlines.Min(); ok && (next == 0 || d.at < next) {
 		next = d.at

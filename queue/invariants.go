@@ -139,7 +139,7 @@ func (b *Broker) CheckInvariants() error {
 	if b.bytes != again.bytes {
 		return fmt.Errorf("the size is %d bytes, the records give %d", b.bytes, again.bytes)
 	}
-	if have, want := b.NextDeadline(), again.NextDeadline(); have != want && !b.releases.some() {
+	if have, want := b.RecordsDeadline(), again.RecordsDeadline(); have != want {
 		return fmt.Errorf("next deadline is %d, its records give %d", have, want)
 	}
 	if have, want := b.sources.Keys(), again.sources.Keys(); !equal(have, want) {

@@ -241,13 +241,13 @@ func stateDiff(a, b state) string {
 	return text
 }
 
-// sameState compares two Brokers by hash, next deadline and snapshot bytes.
+// sameState compares two Brokers by hash, deadline of the records and snapshot bytes.
 func sameState(a, b *queue.Broker) string {
 	if a.StateHash() != b.StateHash() {
 		return fmt.Sprintf("state hashes %x and %x\n%s", a.StateHash(), b.StateHash(), stateDiff(walk(a.Freeze()), walk(b.Freeze())))
 	}
-	if a.NextDeadline() != b.NextDeadline() {
-		return fmt.Sprintf("next deadlines %d and %d", a.NextDeadline(), b.NextDeadline())
+	if a.RecordsDeadline() != b.RecordsDeadline() { // a restored one has no publications to release
+		return fmt.Sprintf("next deadlines %d and %d", a.RecordsDeadline(), b.RecordsDeadline())
 	}
 	left, err := snapshotBytes(a, snapshot.Position{})
 	if err != nil {
