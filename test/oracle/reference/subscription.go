@@ -84,7 +84,9 @@ func (s subscriptionSettings) with(fifoTopic, fifoQueue bool, prefix string, giv
 		switch name {
 		case "FilterPolicyScope":
 		case "FilterPolicy":
-			s.filter = value
+			if s.filter = value; value != "" && !goodPolicy(value, s.bodyScope) {
+				return s, invalidTopic("") // before what is wrong with those that follow
+			}
 		case "RawMessageDelivery":
 			raw, ok := truth(value)
 			if !ok {
