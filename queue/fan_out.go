@@ -25,7 +25,7 @@ func (b *Broker) fanOut(t *topic.Topic, p *topic.Publication) {
 			return true
 		}
 		if s.Attributes.Ends.Protocol.Web() {
-			b.addDelivery(&outbox.Item{Subscription: s.Number, Number: t.LastSequence, Publication: p, DueAt: b.now})
+			f.enqueue(s)
 		} else {
 			f.deliver(s)
 		}
@@ -251,19 +251,43 @@ func (b *Broker) addDelivery(i *outbox.Item) {
 	b.events = append(b.events, Event{Kind: DeliveryAdded, Subscription: i.Subscription})
 }
 
-// checkOutbox refuses a publish for which the outbox may have no room.
+// enqueue has the leader post the message to the URL of a subscription. If enough waits
+// for that, the message goes to the dead-letter queue at once; checkOutbox has refused the
+// publish unless there is one, but for the last bytes of a batch.
+func (f *fan) enqueue(s *topic.Subscription) {
+	if f.b.outboxFull(s.Number, 1) && f.b.hasDeadLetterQueue(s) {
+		f.deadLetter(s, f.message(s))
+		return
+	}
+	f.b.addDelivery(&outbox.Item{Subscription: s.Number, Number: f.topic.LastSequence, Publication: f.publication, DueAt: f.b.now})
+}
+
+// checkOutbox refuses a publish for which the outbox may have no room, so that an endpoint
+// that takes nothing cannot fill the memory. What was accepted is never dropped to make
+// room.
 func (b *Broker) checkOutbox(t *topic.Topic, entries int) (refused *Error) {
-	if b.outbox.Len()+entries <= limits.OutboxMax {
+	if b.outbox.Len()+entries <= limits.OutboxMax && b.outbox.ContentBytes() < limits.OutboxBytesMax {
 		return nil
 	}
 	t.ScanSubscriptions(func(s *topic.Subscription) bool {
-		if b.outbox.LenOf(s.Number)+entries > limits.OutboxMax {
-			refused = refusal.New(refusal.Throttled, "The subscription ", s.ARN, " has ", strconv.Itoa(limits.OutboxMax),
-				" messages that its endpoint has not taken yet. Nothing was published: retry later, or remove the subscription.")
+		if b.outboxFull(s.Number, entries) && !b.hasDeadLetterQueue(s) {
+			refused = refusal.New(refusal.Throttled, "The subscription ", s.ARN, " has ", strconv.Itoa(b.outbox.LenOf(s.Number)),
+				" messages that its endpoint has not taken yet, and no dead-letter queue. Nothing was published: retry later, set a RedrivePolicy, or remove the subscription.")
 		}
 		return refused == nil
 	})
 	return refused
+}
+
+func (b *Broker) outboxFull(subscription uint64, entries int) bool {
+	return b.outbox.LenOf(subscription)+entries > limits.OutboxMax || b.outbox.ContentBytesOf(subscription) >= limits.OutboxBytesMax
+}
+
+// hasDeadLetterQueue reports whether what cannot be posted to a URL can go to a queue. It
+// is on a standard topic, which delivers to no FIFO queue.
+func (b *Broker) hasDeadLetterQueue(s *topic.Subscription) bool {
+	q, ok := b.queues.Get(s.Attributes.DeadLetter.Target)
+	return ok && !q.attributes.FIFO
 }
 
 // ReportDeliveries says what came of attempts to deliver over HTTP, proposed by the

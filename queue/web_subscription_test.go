@@ -5,7 +5,6 @@ import (
 	"testing"
 
 	"github.com/seriatimq/seriatim/queue/attributes"
-	"github.com/seriatimq/seriatim/queue/limits"
 	"github.com/seriatimq/seriatim/queue/logtime"
 	"github.com/seriatimq/seriatim/queue/refusal"
 )
@@ -267,44 +266,6 @@ func TestDeliveryRetries(t *testing.T) {
 	w.report(own, DeliveryRefused)
 	if n := len(w.deliveries(own)); n != 0 {
 		t.Errorf("%d attempts are to be made of what was refused", n)
-	}
-}
-
-// A full outbox refuses a publish and loses nothing; deleting a subscription with much in
-// it takes no longer than another one, and its memory comes back.
-func TestOutboxIsBounded(t *testing.T) {
-	w := newWorld(t)
-	w.createTopic("t")
-	number, arn := w.confirmed("t", webEndpoint)
-	empty := w.b.View().StateBytes()
-	batch := make([]PublishEntry, limits.BatchEntriesMax)
-	for i := range batch {
-		batch[i].Message = "m"
-	}
-	fill := &Publish{Topic: "t", Batch: true, SenderID: "s", Entries: batch}
-	for range limits.OutboxMax / len(batch) {
-		if _, err := w.b.apply(fill); err != nil { // without the checks that cost more each time
-			t.Fatal(err)
-		}
-		w.b.finish()
-	}
-	w.b.events = nil
-	w.refused(&Publish{Topic: "t", Entries: []PublishEntry{{Message: "m"}}}, refusal.Throttled, "The subscription "+arn+
-		" has 100000 messages that its endpoint has not taken yet. Nothing was published: retry later, or remove the subscription.")
-	w.report(number, DeliveryDone)
-	w.publish("t", PublishEntry{Message: "m"})
-	if n := w.b.View().WaitingDeliveries(); n != limits.OutboxMax {
-		t.Errorf("%d deliveries wait", n)
-	}
-	w.must(&DeleteTopic{Topic: "t"})
-	if n := w.b.View().WaitingDeliveries(); n != 0 {
-		t.Errorf("%d deliveries wait for a topic that is gone", n)
-	}
-	for range 60 {
-		w.must(&AdvanceClock{})
-	}
-	if left := w.b.View().StateBytes(); left > empty {
-		t.Errorf("%d bytes, before the publishes %d", left, empty)
 	}
 }
 

@@ -46,8 +46,8 @@ var topicTable = sorted(append(feedbackRows(), settables[Topic]{
 	dataProtectionRow(),
 	topicWindowRow(),
 	topicTextRow(nameDeliveryPolicy, func(a *Topic) *string { return &a.DeliveryPolicy }, func(value string) string {
-		if value != "" && !policy.IsDelivery(value) {
-			return nameDeliveryPolicy + ": failed to parse JSON."
+		if reason := policy.ParseTopicDelivery(value); reason != "" {
+			return nameDeliveryPolicy + ": " + reason
 		}
 		return ""
 	}),

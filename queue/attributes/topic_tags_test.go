@@ -45,7 +45,7 @@ func TestDefaultTopicTexts(t *testing.T) {
 			t.Errorf("%s is not in %s", part, access)
 		}
 	}
-	if !policy.IsAccess(access) || !policy.IsDelivery(policy.DefaultDelivery) {
-		t.Errorf("not JSON: %s, %s", access, policy.DefaultDelivery)
+	if delivery := policy.EffectiveTopicDeliveryText(""); !policy.IsAccess(access) || policy.ParseTopicDelivery(delivery) != "" {
+		t.Errorf("no policies: %s, %s", access, delivery)
 	}
 }

@@ -165,6 +165,10 @@ func topicValues() []valueCase {
 		{name: "Policy", value: "", text: "Policy Error: null"},
 		{name: "DeliveryPolicy", value: `{"http":{}}`},
 		{name: "DeliveryPolicy", value: `x`, text: "DeliveryPolicy: failed to parse JSON."},
+		{
+			name: "DeliveryPolicy", value: `{"http":{"defaultHealthyRetryPolicy":{"numRetries":101}}}`,
+			text: "DeliveryPolicy: defaultHealthyRetryPolicy numRetries must be a whole number from 0 to 100",
+		},
 		{name: "ArchivePolicy", value: `{"MessageRetentionPeriod":"1"}`},
 		{name: "ArchivePolicy", value: ` {"MessageRetentionPeriod": 365}`, want: `{"MessageRetentionPeriod":365}`},
 		{name: "ArchivePolicy", value: ``, text: "ArchivePolicy: Unable to parse JSON"},

@@ -34,20 +34,21 @@ const (
 	AttemptSecondsMax       = 3600
 	ListQueuesMax           = 1000
 	ArchiveDaysMax          = 365
-	DataProtectionMax       = 30_720  // characters of a DataProtectionPolicy
-	RoleLengthMax           = 2048    // bytes of the ARN of a role, IAM
-	ReplaysMax              = 10      // of one topic at a time; ours, AWS does not publish its number
-	ReplayStepMax           = 200     // archived messages per ReplayMessages command; ours
-	OutboxMax               = 100_000 // deliveries over HTTP that wait, of one subscription; ours
-	DeliveryReportsMax      = 500     // per ReportDeliveries command; ours
-	EndpointLengthMax       = 2048    // bytes of the URL of an HTTP subscriber, AWS
-	DeliveryRetriesMax      = 100     // of a DeliveryPolicy, AWS
-	DeliveryRetrySecondsMax = 3600    // longest delay, and of all retries together, AWS
-	ConfirmationDays        = 3       // that the token of a subscription is good for, AWS
-	TopicsFIFOMax           = 1000    // the quota of AWS for an account
-	TopicsStandardMax       = 100_000 // likewise
-	AccessKeysMax           = 10_000  // ours
-	UserPoliciesMax         = 10_000  // ours
+	DataProtectionMax       = 30_720    // characters of a DataProtectionPolicy
+	RoleLengthMax           = 2048      // bytes of the ARN of a role, IAM
+	ReplaysMax              = 10        // of one topic at a time; ours, AWS does not publish its number
+	ReplayStepMax           = 200       // archived messages per ReplayMessages command; ours
+	OutboxMax               = 100_000   // deliveries over HTTP that wait, of one subscription; ours
+	OutboxBytesMax          = 256 << 20 // bytes of them beyond which no more are put in; ours
+	DeliveryReportsMax      = 500       // per ReportDeliveries command; ours
+	EndpointLengthMax       = 2048      // bytes of the URL of an HTTP subscriber, AWS
+	DeliveryRetriesMax      = 100       // of a DeliveryPolicy, AWS
+	DeliveryRetrySecondsMax = 3600      // longest delay, and of all retries together, AWS
+	ConfirmationDays        = 3         // that the token of a subscription is good for, AWS
+	TopicsFIFOMax           = 1000      // the quota of AWS for an account
+	TopicsStandardMax       = 100_000   // likewise
+	AccessKeysMax           = 10_000    // ours
+	UserPoliciesMax         = 10_000    // ours
 	// SubscriptionsMax is that of a FIFO topic on AWS. It holds for every topic here,
 	// since one log entry delivers to all of them.
 	SubscriptionsMax = 100

@@ -8,8 +8,9 @@ import (
 // Compare says how the indexes of an Outbox differ from those of another one that was made
 // of its records.
 func (o *Outbox) Compare(other *Outbox) error {
-	if o.sum != other.sum || o.items != other.items {
-		return fmt.Errorf("%d deliveries have the sum %x, their records %d and %x", o.items, o.sum.Bytes(), other.items, other.sum.Bytes())
+	if o.sum != other.sum || o.items != other.items || o.bytes != other.bytes {
+		return fmt.Errorf("%d deliveries have %d bytes and the sum %x, their records %d, %d and %x",
+			o.items, o.bytes, o.sum.Bytes(), other.items, other.bytes, other.sum.Bytes())
 	}
 	if have, want := o.lanes.Keys(), other.lanes.Keys(); !slices.Equal(have, want) {
 		return fmt.Errorf("the subscriptions %v have deliveries, those of the records are %v", have, want)
@@ -17,7 +18,7 @@ func (o *Outbox) Compare(other *Outbox) error {
 	var err error
 	o.lanes.Scan(func(subscription uint64, l *lane) bool {
 		twin, _ := other.lanes.Get(subscription)
-		if have, want := l.due.Items(), twin.due.Items(); l.sum != twin.sum || !slices.Equal(have, want) {
+		if have, want := l.due.Items(), twin.due.Items(); l.sum != twin.sum || l.bytes != twin.bytes || !slices.Equal(have, want) {
 			err = fmt.Errorf("deliveries of subscription %d are due as %v, the records give %v", subscription, have, want)
 		}
 		return err == nil

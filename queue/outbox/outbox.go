@@ -28,6 +28,13 @@ func (i *Item) sum(k statehash.Key) statehash.Sum {
 	return k.Sum(r.Num(uint64(i.Attempts)).Time(i.DueAt))
 }
 
+func (i *Item) bytes() int64 {
+	if i.Publication == nil {
+		return 0
+	}
+	return i.Publication.Size()
+}
+
 // due orders the deliveries of a subscription by when the next attempt is due.
 type due struct {
 	at     logtime.Timestamp
@@ -46,6 +53,7 @@ type lane struct {
 	items      *btree.Map[uint64, *Item]
 	due        *btree.BTreeG[due]
 	sum        statehash.Sum
+	bytes      int64 // of the publications
 	generation uint64
 }
 
@@ -53,6 +61,7 @@ type lane struct {
 type Outbox struct {
 	lanes      *btree.Map[uint64, *lane] // by number of the subscription
 	items      int
+	bytes      int64 // of the publications, each as often as there are deliveries of it
 	sum        statehash.Sum
 	generation uint64
 }
@@ -71,7 +80,7 @@ func (o *Outbox) own(subscription uint64) *lane {
 			generation: o.generation,
 		}
 	case l.generation != o.generation:
-		l = &lane{items: l.items.Copy(), due: l.due.Copy(), sum: l.sum, generation: o.generation}
+		l = &lane{items: l.items.Copy(), due: l.due.Copy(), sum: l.sum, bytes: l.bytes, generation: o.generation}
 	default:
 		return l
 	}
@@ -87,7 +96,7 @@ func (o *Outbox) Put(k statehash.Key, i *Item) {
 		i.Publication.Hold()
 	}
 	l.due.Set(due{i.DueAt, i.Number})
-	o.count(l, i.sum(k), 1)
+	o.count(l, i.sum(k), 1, i.bytes())
 	if was {
 		o.takeOut(k, l, old)
 	}
@@ -113,16 +122,18 @@ func (o *Outbox) takeOut(k statehash.Key, l *lane, old *Item) {
 	}
 	var negative statehash.Sum
 	negative.Sub(old.sum(k))
-	o.count(l, negative, -1)
+	o.count(l, negative, -1, -old.bytes())
 	if old.Publication != nil {
 		old.Publication.Release()
 	}
 }
 
-func (o *Outbox) count(l *lane, sum statehash.Sum, items int) {
+func (o *Outbox) count(l *lane, sum statehash.Sum, items int, bytes int64) {
 	l.sum.Add(sum)
+	l.bytes += bytes
 	o.sum.Add(sum)
 	o.items += items
+	o.bytes += bytes
 }
 
 // DropAll removes all deliveries of a subscription in time independent of their number.
@@ -134,6 +145,7 @@ func (o *Outbox) DropAll(subscription uint64) *Dropped {
 	}
 	o.sum.Sub(l.sum)
 	o.items -= l.items.Len()
+	o.bytes -= l.bytes
 	return &Dropped{items: l.items}
 }
 
@@ -156,6 +168,19 @@ func (o *Outbox) LenOf(subscription uint64) int {
 		return 0
 	}
 	return l.items.Len()
+}
+
+// ContentBytes estimates the memory that the publications would take if no delivery shared
+// its own with another one.
+func (o *Outbox) ContentBytes() int64 { return o.bytes }
+
+// ContentBytesOf is ContentBytes of one subscription.
+func (o *Outbox) ContentBytesOf(subscription uint64) int64 {
+	l, ok := o.lanes.Get(subscription)
+	if !ok {
+		return 0
+	}
+	return l.bytes
 }
 
 // Subscriptions are the numbers of those that have deliveries.

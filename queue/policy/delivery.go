@@ -99,25 +99,63 @@ func ParseDelivery(text string) (p Delivery, reason string) {
 		return Delivery{}, ""
 	}
 	p.Text = o.String()
-	if p.Retry, p.ContentType, reason = deliveryOf(o, "healthyRetryPolicy", "requestPolicy"); reason != "" {
+	if p.Retry, p.ContentType, reason = deliveryOf(o, ownNames); reason != "" {
 		return Delivery{}, reason
 	}
 	return p, ""
 }
 
-func deliveryOf(o jsontext.Object, retry, request string) (r *Retry, contentType, reason string) {
-	if raw, given := o.Get(retry); given {
+// ParseTopicDelivery reads the DeliveryPolicy of a topic, as ParseDelivery does that of a
+// subscription.
+func ParseTopicDelivery(text string) (reason string) {
+	if text == "" {
+		return ""
+	}
+	o, ok := parseObject(text)
+	if !ok {
+		return "failed to parse JSON."
+	}
+	raw, given := o.Get("http")
+	if !given {
+		return ""
+	}
+	web, ok := parseObject(raw)
+	if !ok {
+		return "http must be an object"
+	}
+	if _, _, reason = deliveryOf(web, topicNames); reason != "" {
+		return reason
+	}
+	if raw, given = web.Get("disableSubscriptionOverrides"); given && raw != "true" && raw != "false" {
+		return "disableSubscriptionOverrides must be true or false"
+	}
+	return ""
+}
+
+// deliveryNames are what the parts of a DeliveryPolicy are called.
+type deliveryNames struct{ retry, throttle, request string }
+
+var (
+	ownNames   = deliveryNames{"healthyRetryPolicy", "throttlePolicy", "requestPolicy"}
+	topicNames = deliveryNames{"defaultHealthyRetryPolicy", "defaultThrottlePolicy", "defaultRequestPolicy"}
+)
+
+func deliveryOf(o jsontext.Object, names deliveryNames) (r *Retry, contentType, reason string) {
+	if raw, given := o.Get(names.retry); given {
 		if r, reason = parseRetry(raw); reason != "" {
-			return nil, "", retry + " " + reason
+			return nil, "", names.retry + " " + reason
 		}
 	}
-	raw, given := o.Get(request)
+	if raw, given := o.Get(names.throttle); given && !validThrottle(raw) {
+		return nil, "", names.throttle + " must be an object in which maxReceivesPerSecond is a whole number from 1 on"
+	}
+	raw, given := o.Get(names.request)
 	if !given {
 		return r, "", ""
 	}
 	settings, ok := parseObject(raw)
 	if !ok {
-		return nil, "", request + " must be an object"
+		return nil, "", names.request + " must be an object"
 	}
 	if raw, given = settings.Get("headerContentType"); given {
 		if contentType, ok = jsontext.StringOf(raw); !ok || !headerValue(contentType) {
@@ -125,6 +163,19 @@ func deliveryOf(o jsontext.Object, retry, request string) (r *Retry, contentType
 		}
 	}
 	return r, contentType, ""
+}
+
+// validThrottle reports whether a throttlePolicy is one. It has no effect here.
+func validThrottle(raw string) bool {
+	o, ok := parseObject(raw)
+	if !ok {
+		return raw == "null"
+	}
+	if raw, ok = o.Get("maxReceivesPerSecond"); !ok || raw == "null" {
+		return true
+	}
+	n, err := strconv.ParseInt(raw, 10, 32)
+	return err == nil && n >= 1
 }
 
 // headerValue reports whether text can be the value of an HTTP header.
@@ -238,7 +289,7 @@ func topicDelivery(text string) (r *Retry, contentType string, overrides bool) {
 	o, _ := parseObject(text)
 	raw, _ := o.Get("http")
 	web, _ := parseObject(raw)
-	r, contentType, reason := deliveryOf(web, "defaultHealthyRetryPolicy", "defaultRequestPolicy")
+	r, contentType, reason := deliveryOf(web, topicNames)
 	if reason != "" {
 		r, contentType = nil, ""
 	}
@@ -249,9 +300,27 @@ func topicDelivery(text string) (r *Retry, contentType string, overrides bool) {
 // EffectiveDeliveryText is EffectiveDelivery as GetSubscriptionAttributes shows it.
 func EffectiveDeliveryText(topicPolicy string, own Delivery) string {
 	r, contentType := EffectiveDelivery(topicPolicy, own)
+	return `{"healthyRetryPolicy":` + r.text() + `,"sicklyRetryPolicy":null,"throttlePolicy":null,"requestPolicy":` +
+		requestText(contentType) + `,"guaranteed":false}`
+}
+
+// EffectiveTopicDeliveryText is what the policy of a topic says and what AWS does besides,
+// as GetTopicAttributes shows it.
+func EffectiveTopicDeliveryText(topicPolicy string) string {
+	r, contentType := EffectiveDelivery(topicPolicy, Delivery{})
+	_, _, overrides := topicDelivery(topicPolicy)
+	return `{"http":{"defaultHealthyRetryPolicy":` + r.text() + `,"disableSubscriptionOverrides":` + strconv.FormatBool(!overrides) +
+		`,"defaultRequestPolicy":` + requestText(contentType) + `}}`
+}
+
+// text is the policy in the order in which AWS shows its members.
+func (r *Retry) text() string {
 	number := func(name string, n int64) string { return `"` + name + `":` + strconv.FormatInt(n, 10) + "," }
-	return `{"healthyRetryPolicy":{` + number("minDelayTarget", r.MinSeconds) + number("maxDelayTarget", r.MaxSeconds) +
+	return "{" + number("minDelayTarget", r.MinSeconds) + number("maxDelayTarget", r.MaxSeconds) +
 		number("numRetries", r.Retries) + number("numMaxDelayRetries", r.MaxDelay) + number("numNoDelayRetries", r.NoDelay) +
-		number("numMinDelayRetries", r.MinDelay) + `"backoffFunction":"` + backoffNames[r.Backoff] + `"},"sicklyRetryPolicy":null,"throttlePolicy":null,` +
-		`"requestPolicy":{"headerContentType":` + jsontext.Quote(contentType) + `},"guaranteed":false}`
+		number("numMinDelayRetries", r.MinDelay) + `"backoffFunction":"` + backoffNames[r.Backoff] + `"}`
+}
+
+func requestText(contentType string) string {
+	return `{"headerContentType":` + jsontext.Quote(contentType) + `}`
 }

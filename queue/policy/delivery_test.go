@@ -2,6 +2,7 @@ package policy
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/seriatimq/seriatim/queue/logtime"
@@ -60,6 +61,75 @@ func TestEffectiveDeliveryOfUnreadablePolicies(t *testing.T) {
 	for _, text := range []string{"", "{}", "x", `{"http":1}`, `{"http":{"defaultHealthyRetryPolicy":{"numRetries":"many"}}}`, `{"http":{"defaultRequestPolicy":[]}}`} {
 		if r, contentType := EffectiveDelivery(text, Delivery{}); r != defaultRetry || contentType != defaultContentType {
 			t.Errorf("%s: %+v, %s", text, r, contentType)
+		}
+	}
+}
+
+// The policy of a topic has the same bounds as one of a subscription, under other names.
+func TestTopicDelivery(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"": "", "{}": "", `{"http":{}}`: "",
+		`{"http":{"defaultHealthyRetryPolicy":{"numRetries":0},"disableSubscriptionOverrides":true,"defaultThrottlePolicy":{"maxReceivesPerSecond":1}}}`: "",
+		`{"http":{"defaultThrottlePolicy":null}}`: "",
+		`[]`:         "failed to parse JSON.",
+		`{"http":1}`: "http must be an object",
+		`{"http":{"disableSubscriptionOverrides":"yes"}}`:                                  "disableSubscriptionOverrides must be true or false",
+		`{"http":{"defaultHealthyRetryPolicy":{"maxDelayTarget":3601}}}`:                   "defaultHealthyRetryPolicy maxDelayTarget must be a whole number from 1 to 3600",
+		`{"http":{"defaultHealthyRetryPolicy":{"numRetries":100,"minDelayTarget":37}}}`:    "defaultHealthyRetryPolicy takes more than 3600 seconds for all retries",
+		`{"http":{"defaultHealthyRetryPolicy":{"numRetries":100,"minDelayTarget":36}}}`:    "",
+		`{"http":{"defaultHealthyRetryPolicy":{"numMaxDelayRetries":-1}}}`:                 "defaultHealthyRetryPolicy numMaxDelayRetries must be a whole number from 0 to 100",
+		`{"http":{"defaultThrottlePolicy":{"maxReceivesPerSecond":0}}}`:                    "defaultThrottlePolicy must be an object in which maxReceivesPerSecond is a whole number from 1 on",
+		`{"http":{"defaultRequestPolicy":{"headerContentType":"a\u0000"}}}`:                "headerContentType must be the value of a header",
+		`{"http":{"defaultRequestPolicy":"application/json"}}`:                             "defaultRequestPolicy must be an object",
+		`{"http":{"defaultHealthyRetryPolicy":{"minDelayTarget":21,"maxDelayTarget":20}}}`: "defaultHealthyRetryPolicy minDelayTarget must not be above maxDelayTarget",
+	} {
+		if got := ParseTopicDelivery(text); got != want {
+			t.Errorf("%s: %q, want %q", text, got, want)
+		}
+	}
+}
+
+// What counts is merged part by part: of the subscription, of the topic, of AWS.
+func TestEffectiveDelivery(t *testing.T) {
+	t.Parallel()
+	const retry = `"minDelayTarget":20,"maxDelayTarget":20,"numRetries":%,"numMaxDelayRetries":0,"numNoDelayRetries":0,"numMinDelayRetries":0,"backoffFunction":"linear"}`
+	retries := func(n string) string { return strings.Replace(retry, "%", n, 1) }
+	for _, tc := range []struct{ topic, own, wantTopic, wantOwn string }{
+		{"", "", retries("3") + `,false,"text/plain; charset=UTF-8"`, retries("3") + `"text/plain; charset=UTF-8"`},
+		{
+			`{"http":{"defaultHealthyRetryPolicy":{"numRetries":7}}}`, `{"requestPolicy":{"headerContentType":"application/json"}}`,
+			retries("7") + `,false,"text/plain; charset=UTF-8"`, retries("7") + `"application/json"`,
+		},
+		{
+			`{"http":{"defaultRequestPolicy":{"headerContentType":"text/xml"}}}`, `{"healthyRetryPolicy":{"numRetries":5}}`,
+			retries("3") + `,false,"text/xml"`, retries("5") + `"text/xml"`,
+		},
+		{
+			`{"http":{"disableSubscriptionOverrides":true,"defaultHealthyRetryPolicy":{"numRetries":7}}}`,
+			`{"healthyRetryPolicy":{"numRetries":5},"requestPolicy":{"headerContentType":"application/json"}}`,
+			retries("7") + `,true,"text/plain; charset=UTF-8"`, retries("7") + `"text/plain; charset=UTF-8"`,
+		},
+	} {
+		own, reason := ParseDelivery(tc.own)
+		if reason != "" {
+			t.Fatal(reason)
+		}
+		part := func(text, begin, middle, end string) string {
+			text, _ = strings.CutPrefix(text, begin)
+			text, _ = strings.CutSuffix(text, end)
+			for cut := range strings.SplitSeq(middle, "|") {
+				text = strings.Replace(text, cut, "", 1)
+			}
+			return text
+		}
+		ofTopic := part(EffectiveTopicDeliveryText(tc.topic), `{"http":{"defaultHealthyRetryPolicy":{`, `"disableSubscriptionOverrides":|"defaultRequestPolicy":{"headerContentType":`, `}}}`)
+		if ofTopic != tc.wantTopic {
+			t.Errorf("of the topic: %s, want %s", ofTopic, tc.wantTopic)
+		}
+		ofOwn := part(EffectiveDeliveryText(tc.topic, own), `{"healthyRetryPolicy":{`, `,"sicklyRetryPolicy":null,"throttlePolicy":null,"requestPolicy":{"headerContentType":`, `},"guaranteed":false}`)
+		if ofOwn != tc.wantOwn {
+			t.Errorf("of the subscription: %s, want %s", ofOwn, tc.wantOwn)
 		}
 	}
 }

@@ -9,12 +9,6 @@ import (
 	"github.com/seriatimq/seriatim/queue/logtime"
 )
 
-// DefaultDelivery is the EffectiveDeliveryPolicy of a topic without a
-// DeliveryPolicy, as AWS returns it.
-const DefaultDelivery = `{"http":{"defaultHealthyRetryPolicy":{"minDelayTarget":20,"maxDelayTarget":20,"numRetries":3,` +
-	`"numMaxDelayRetries":0,"numNoDelayRetries":0,"numMinDelayRetries":0,"backoffFunction":"linear"},` +
-	`"disableSubscriptionOverrides":false,"defaultRequestPolicy":{"headerContentType":"text/plain; charset=UTF-8"}}}`
-
 // DefaultTopicAccess is the access policy that AWS gives a new topic: its owner
 // may do everything. It is not stored, since it follows from the ARN.
 func DefaultTopicAccess(topicARN, account string) string {
@@ -40,13 +34,6 @@ func IsDefaultTopicAccess(text, topicARN, account string) bool {
 
 // EmptyTopicAccess is the access policy of a topic that had its last statement removed.
 const EmptyTopicAccess = `{"Version":"2008-10-17","Id":"__default_policy_ID","Statement":[]}`
-
-// IsDelivery reports whether text can be the DeliveryPolicy of a topic: a JSON object.
-// What it says about HTTP subscribers counts where EffectiveDelivery understands it.
-func IsDelivery(text string) bool {
-	_, ok := parseObject(text)
-	return ok
-}
 
 // Archive is an ArchivePolicy: how long a topic keeps what was published. Text is
 // what GetTopicAttributes returns, empty if there is no policy.

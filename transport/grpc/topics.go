@@ -87,10 +87,7 @@ func (t *topics) GetTopicAttributes(ctx context.Context, in *seriatimpb.GetTopic
 	// What follows from the ARN is not stored (sns.md 3.1).
 	all := attributeMap(listed)
 	account := arn.AccountOf(all["TopicArn"])
-	all["Owner"], all["EffectiveDeliveryPolicy"] = account, policy.DefaultDelivery
-	if own := all["DeliveryPolicy"]; own != "" {
-		all["EffectiveDeliveryPolicy"] = own
-	}
+	all["Owner"], all["EffectiveDeliveryPolicy"] = account, policy.EffectiveTopicDeliveryText(all["DeliveryPolicy"])
 	if all["Policy"] == "" {
 		all["Policy"] = policy.DefaultTopicAccess(all["TopicArn"], account)
 	}

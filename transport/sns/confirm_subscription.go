@@ -23,11 +23,14 @@ var confirmSubscriptionInputSchema = awswire.Structure(
 )
 
 // confirmSubscription confirms the subscription of a URL. Those of queues are confirmed
-// at once and have no token.
+// at once and have no token. Only a signed request may ask for signed ones later (SNS).
 func confirmSubscription(ctx context.Context, c *aws.Call, in *confirmSubscriptionInput) (*subscriptionOutput, error) {
 	authenticate, ok := attributes.ParseBool(in.AuthenticateOnUnsubscribe)
 	if !ok && in.AuthenticateOnUnsubscribe != "" {
 		return nil, refusal.SNSInvalid("AuthenticateOnUnsubscribe")
+	}
+	if authenticate && !c.Signed() {
+		return nil, refusal.New(refusal.AuthorizationError, "AuthenticateOnUnsubscribe can be set by signed requests only.")
 	}
 	result, err := c.Submit(ctx, &queue.ConfirmSubscription{
 		Topic: c.Resource.Topic, Token: in.Token, Signed: c.Signed(), AuthenticateOnUnsubscribe: authenticate,

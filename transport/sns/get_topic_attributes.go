@@ -31,11 +31,8 @@ func getTopicAttributes(ctx context.Context, c *aws.Call, _ *topicOnlyInput) (*a
 	}
 	owner := arn.AccountOf(topicARN)
 	listed = append(listed, queue.Attribute{Name: "Owner", Value: owner})
-	delivery := policy.DefaultDelivery
-	if own, given := valueOf(listed, "DeliveryPolicy"); given {
-		delivery = own
-	}
-	listed = append(listed, queue.Attribute{Name: "EffectiveDeliveryPolicy", Value: delivery})
+	own, _ := valueOf(listed, "DeliveryPolicy")
+	listed = append(listed, queue.Attribute{Name: "EffectiveDeliveryPolicy", Value: policy.EffectiveTopicDeliveryText(own)})
 	if _, given := valueOf(listed, "Policy"); !given {
 		listed = append(listed, queue.Attribute{Name: "Policy", Value: policy.DefaultTopicAccess(topicARN, owner)})
 	}

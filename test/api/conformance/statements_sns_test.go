@@ -21,7 +21,9 @@ var snsStatements = map[int]string{
 	46: "TestFilterPolicyAttributes", 47: "TestFilterPolicyRefusals/six keys", 48: "TestFilterPolicyBody", 49: "TestDeleteTopicWithArchive",
 	50: "TestReplay", 51: "TestReplayedMessage",
 	52: "failover: TestPublishSurvivesTheLeader", 53: "TestSubscribeWeb", 54: "TestSubscribeWebAttributes", 55: "TestSubscribeWebRefusals",
-	56: "TestPublishWeb", 57: "TestPublishWebDeadLetters", 58: "TestSubscribeWebAttributes", 59: "failover: TestWebDeliveriesSurviveTheLeader",
+	56: "TestPublishWeb", 57: "TestPublishWebDeadLetters", 58: "TestSubscribeWebAttributes", 59: "failover: TestWebDeliveriesUnderKills",
+	60: "TestSubscribeWebAttributes", 61: "failover: TestSubscribersOnTheMachineAreRefused", 62: "TestTopicDeliveryPolicy", 63: "TestSubscribeWebRefusals",
+	64: "failover: TestWebDeliveriesAreRestored",
 }
 
 // snsErrorRows covers the errors of sections 3 and 8 of the SNS specification, by action
@@ -56,6 +58,9 @@ var snsErrorRows = map[string]string{
 	"SetSubscriptionAttributes: attribute":             "TestSetSubscriptionAttributes",
 	"SetSubscriptionAttributes: FilterPolicy":          "TestFilterPolicyRefusals",
 	"SetSubscriptionAttributes: too many replays":      "open: a replay is over before eleven can be asked for; TestReplayLimit of package queue covers the rule",
+	"Subscribe: URL on a FIFO topic":                   "TestSubscribeWebRefusals",
+	"ConfirmSubscription: not signed":                  "TestSubscribeWebAttributes",
+	"SetTopicAttributes: DeliveryPolicy":               "TestTopicDeliveryPolicy",
 	"Unsubscribe: not signed":                          "TestSubscribeWebAttributes",
 	"Unsubscribe: ARN":                                 "TestUnsubscribeRefusals",
 	"ConfirmSubscription: token":                       "TestConfirmSubscription",

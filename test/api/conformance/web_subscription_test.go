@@ -198,12 +198,16 @@ func TestSubscribeWebAttributes(t *testing.T) {
 		if again := c.subscribeWeb(t, topic, s, nil); again != subscription {
 			t.Errorf("subscribed again: %s, was %s", again, subscription)
 		}
-		first, second := s.next(t).members(t)["Token"].(string), s.next(t).members(t)["Token"].(string)
+		asked := s.next(t).members(t)
+		first, second := asked["Token"].(string), s.next(t).members(t)["Token"].(string)
 		if first == second {
 			t.Error("the subscriber was asked with the same token again")
 		}
 		if got := c.topicAttributes(t, topic); got["SubscriptionsPending"] != "1" || got["SubscriptionsConfirmed"] != "0" {
 			t.Errorf("the topic counts %v", got)
+		}
+		if status, answer := get(t, asked["SubscribeURL"].(string)+"&AuthenticateOnUnsubscribe=true"); status != http.StatusForbidden || !strings.Contains(answer, "AuthorizationError") {
+			t.Errorf("an unsigned request for signed ones was answered with %d %s", status, answer)
 		}
 		in := &sns.ConfirmSubscriptionInput{TopicArn: &topic, Token: &first, AuthenticateOnUnsubscribe: aws.String("true")}
 		must[*sns.ConfirmSubscriptionOutput](t)(call(t, c.sns.ConfirmSubscription, in, nil))
@@ -228,8 +232,40 @@ func TestSubscribeWebRefusals(t *testing.T) {
 		}
 		_, got := c.trySubscribe(t, topic, "http", "http://example.org/", attrs{"DeliveryPolicy": `{"healthyRetryPolicy":{"numRetries":101}}`})
 		refused(t, got, invalid, "Invalid parameter: Attributes Reason: DeliveryPolicy: healthyRetryPolicy numRetries must be a whole number from 0 to 100")
+		for _, protocol := range []string{"http", "https"} {
+			_, got := c.trySubscribe(t, c.fifoTopic(t, nil), protocol, protocol+"://example.org/", nil)
+			refused(t, got, invalid, "Invalid parameter: Invalid protocol type: "+protocol)
+		}
 		queue := c.subscribe(t, topic, c.std(t, nil), nil)
 		refused(t, c.trySetSubscription(t, queue, "DeliveryPolicy", `{}`), invalid, "Invalid parameter: AttributeName")
+	})
+}
+
+// TestTopicDeliveryPolicy: the policy of a topic holds for its subscribers, unless they have
+// one of their own.
+func TestTopicDeliveryPolicy(t *testing.T) {
+	onTopics(t, func(t *testing.T, c *client) {
+		topic := c.stdTopic(t, nil)
+		inherits := c.subscribeWeb(t, topic, newSubscriber(t, http.StatusOK), nil)
+		own := c.subscribeWeb(t, topic, newSubscriber(t, http.StatusOK), attrs{"DeliveryPolicy": `{"healthyRetryPolicy":{"numRetries":5}}`})
+		retries := func(attributes attrs) string {
+			_, rest, _ := strings.Cut(attributes["EffectiveDeliveryPolicy"], `"numRetries":`)
+			number, _, _ := strings.Cut(rest, ",")
+			return number
+		}
+		for _, step := range []struct{ policy, topic, inherits, own string }{
+			{"", "3", "3", "5"},
+			{`{"http":{"defaultHealthyRetryPolicy":{"numRetries":7}}}`, "7", "7", "5"},
+			{`{"http":{"defaultHealthyRetryPolicy":{"numRetries":9},"disableSubscriptionOverrides":true}}`, "9", "9", "9"},
+		} {
+			c.setTopic(t, topic, "DeliveryPolicy", step.policy)
+			got := [3]string{retries(c.topicAttributes(t, topic)), retries(c.subscriptionAttributes(t, inherits)), retries(c.subscriptionAttributes(t, own))}
+			if want := [3]string{step.topic, step.inherits, step.own}; got != want {
+				t.Errorf("%s: %v retries, want %v", step.policy, got, want)
+			}
+		}
+		refused(t, c.trySetTopic(t, topic, "DeliveryPolicy", `{"http":{"defaultHealthyRetryPolicy":{"numRetries":101}}}`), invalid,
+			"Invalid parameter: DeliveryPolicy: defaultHealthyRetryPolicy numRetries must be a whole number from 0 to 100")
 	})
 }
 
