@@ -70,6 +70,12 @@ func (n *Node) Metrics() []Metric {
 			Labels: []MetricLabel{{"reason", why}}, Value: float64(count),
 		})
 	})
+	n.process.gossip.Refusals(func(why string, count uint64) {
+		metrics = append(metrics, Metric{
+			Name: "seriatim_gossip_refused_total", Help: "Packets and connections to the gossip port that were refused, by reason.", Kind: Counter,
+			Labels: []MetricLabel{{"reason", why}}, Value: float64(count),
+		})
+	})
 	m := &c.messages
 	counter("seriatim_messages_sent_total", "Messages accepted through this node.", m.sent.Load())
 	counter("seriatim_messages_received_total", "Messages handed out through this node.", m.received.Load())

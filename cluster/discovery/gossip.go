@@ -50,6 +50,7 @@ type Gossip struct {
 	announcing wakeup.Signal // Run is to tell the others about this node again
 	disk       atomic.Uint32 // how full the disk of this node is
 	drained    atomic.Bool   // this node
+	refusals   refusals
 	looked     chan struct{} // closed when every address to join answered or was tried LookTries times
 
 	mu      sync.Mutex
@@ -125,7 +126,7 @@ func (g *Gossip) Open(ctx context.Context) error {
 	if g.options.Clocks != nil {
 		settings.Ping = (*pings)(g.options.Clocks)
 	}
-	settings.Logger = newLogger(ctx, g.options.Logger, g.options.Monotonic)
+	settings.Logger = newLogger(ctx, g.options.Logger, g.options.Monotonic, &g.refusals)
 	settings.LogOutput = nil
 	var err error
 	if settings.BindAddr, settings.BindPort, err = splitAddress(g.options.Bind); err != nil {
@@ -141,17 +142,44 @@ func (g *Gossip) Open(ctx context.Context) error {
 		}
 	}
 	if g.options.Network != nil {
-		if settings.Transport, err = openTransport(ctx, g.options.Network, g.options.Bind); err != nil {
-			return err
-		}
+		settings.Transport, err = openTransport(ctx, g.options.Network, g.options.Bind)
+	} else {
+		settings.Transport, err = g.openMachine(settings)
+	}
+	if err != nil {
+		return err
 	}
 	if g.list, err = memberlist.Create(settings); err != nil {
-		if settings.Transport != nil {
-			err = errors.Join(err, settings.Transport.Shutdown())
-		}
-		return fmt.Errorf("gossip at %s: %w", g.options.Bind, err)
+		return fmt.Errorf("gossip at %s: %w", g.options.Bind, errors.Join(err, settings.Transport.Shutdown()))
 	}
 	return nil
+}
+
+// portTries is how often a free port is looked for that is free for TCP and for UDP.
+const portTries = 10
+
+// openMachine binds the port on the machine's network.
+func (g *Gossip) openMachine(settings *memberlist.Config) (memberlist.Transport, error) {
+	var bound *memberlist.NetTransport
+	var err error
+	for try := range portTries {
+		if try > 0 && settings.BindPort != 0 {
+			break
+		}
+		if bound, err = memberlist.NewNetTransport(&memberlist.NetTransportConfig{
+			BindAddrs: []string{settings.BindAddr}, BindPort: settings.BindPort, Logger: settings.Logger,
+		}); err == nil {
+			break
+		}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("gossip at %s: %w", g.options.Bind, err)
+	}
+	if settings.BindPort == 0 {
+		settings.BindPort = bound.GetAutoBindPort()
+		settings.AdvertisePort = settings.BindPort
+	}
+	return newBoundedStreams(bound, &g.refusals, settings.Logger), nil
 }
 
 // splitAddress takes host:port apart; an empty host means all addresses.

@@ -31,7 +31,7 @@ func TestGossipMetadataFits(t *testing.T) {
 func TestGossipLogsGoThroughSlog(t *testing.T) {
 	var text bytes.Buffer
 	logger := slog.New(slog.NewTextHandler(&text, nil))
-	gossip := newLogger(context.Background(), logger, clustertest.NewHandClock(0).Monotonic)
+	gossip := newLogger(context.Background(), logger, clustertest.NewHandClock(0).Monotonic, &refusals{})
 	for range 3 {
 		gossip.Print("[WARN] memberlist: slow")
 	}

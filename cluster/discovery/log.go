@@ -56,7 +56,7 @@ func gossipedPerAttempt(line string) bool {
 // newLogger lets memberlist log through slog: its lines carry the level
 // in front, as in "[WARN] memberlist: ...". Its chatter at the info level is of
 // no use to an operator and becomes debug.
-func newLogger(ctx context.Context, logger *slog.Logger, monotonic func() time.Duration) *log.Logger {
+func newLogger(ctx context.Context, logger *slog.Logger, monotonic func() time.Duration, refused *refusals) *log.Logger {
 	logger = logger.With("component", "gossip")
 	seldom := lineLimit{monotonic: monotonic, seen: map[string]time.Duration{}}
 	return log.New(lineWriter(func(line string) {
@@ -67,6 +67,7 @@ func newLogger(ctx context.Context, logger *slog.Logger, monotonic func() time.D
 			}
 		}
 		text = strings.TrimPrefix(strings.TrimSpace(text), "memberlist: ")
+		refused.note(text)
 		if gossipedPerAttempt(text) || level > slog.LevelDebug && !seldom.allows(text) {
 			level = slog.LevelDebug
 		}

@@ -28,7 +28,7 @@ func (p *Network) accept() {
 			}
 			continue
 		}
-		if !p.beginHandshake(socket.RemoteAddr()) {
+		if !p.handshakes.Begin(socket.RemoteAddr()) {
 			p.refuse(refusedBusy, slog.LevelWarn, "refused a connection to the peer port", "remote", socket.RemoteAddr().String(),
 				"reason", "too many have not said yet who they are")
 			socket.Close()
@@ -36,7 +36,7 @@ func (p *Network) accept() {
 		}
 		conn, err := p.track(socket, p.accepted(socket))
 		if err != nil {
-			p.endHandshake(socket.RemoteAddr())
+			p.handshakes.End(socket.RemoteAddr())
 			return
 		}
 		p.wg.Go(func() { p.handshake(conn) })
@@ -104,7 +104,7 @@ func (p *Network) handshake(conn *peerConn) {
 		err = answerHello(conn, objection, own)
 	}
 	late := !watchdog.Stop()
-	p.endHandshake(conn.RemoteAddr())
+	p.handshakes.End(conn.RemoteAddr())
 	if err != nil || late {
 		p.refuseHandshake(conn.RemoteAddr(), err, late)
 		conn.Close()

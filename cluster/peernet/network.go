@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/seriatimq/seriatim/cluster/environment"
+	"github.com/seriatimq/seriatim/cluster/hostlimit"
 )
 
 // Options are what the network between nodes needs to know.
@@ -40,7 +41,7 @@ type Network struct {
 	// reads its log, it only answers questions about the leader.
 	opened atomic.Bool
 	// handshakes are the connections that have not said yet who they are.
-	handshakes handshakes
+	handshakes *hostlimit.Limit
 	refusals   refusalCounts
 	clock      environment.Clock
 
@@ -54,6 +55,15 @@ type Network struct {
 	arrivals uint64                 // connections that other nodes have opened
 	closed   bool
 }
+
+const (
+	// handshakesMax is how many dialing nodes may keep this one waiting for who they
+	// are; a cluster has a handful of nodes with a few connections each.
+	handshakesMax = 256
+	// handshakesPerHost leaves room for the other nodes when somebody opens connections
+	// and says nothing.
+	handshakesPerHost = 64
+)
 
 // ErrClosed is the error of every dial and accept after Close.
 var ErrClosed = errors.New("this node is stopping")
@@ -80,7 +90,7 @@ func Listen(ctx context.Context, options Options, book *AddressBook) (*Network, 
 		book:       book,
 		socket:     socket,
 		network:    network,
-		handshakes: handshakes{byHost: map[string]int{}},
+		handshakes: hostlimit.New(handshakesMax, handshakesPerHost),
 		clock:      options.Clock,
 		ctx:        ctx,
 		cancel:     cancel,

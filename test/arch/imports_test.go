@@ -104,7 +104,7 @@ var packageRules = []packageRule{
 		std, "~/fsm", "~/cluster/environment", "~/cluster/fault", "~/cluster/peernet", "~/cluster/storage", "~/cluster/wakeup",
 		"github.com/hashicorp/raft", "github.com/hashicorp/go-hclog",
 	}, users: []string{"cluster", "cluster/offline"}},
-	{path: "cluster/discovery", only: []string{std, "~/cluster/environment", "~/cluster/wakeup", "github.com/hashicorp/memberlist"}},
+	{path: "cluster/discovery", only: []string{std, "~/cluster/environment", "~/cluster/hostlimit", "~/cluster/wakeup", "github.com/hashicorp/memberlist"}},
 	{path: "cluster/election", only: []string{std, "~/cluster/environment", "~/cluster/peernet", "~/cluster/wakeup"}, users: []string{"cluster"}},
 	{path: "cluster/environment", only: []string{std, "golang.org/x/sys/unix"}},
 	{path: "cluster/forward", only: []string{
@@ -122,7 +122,8 @@ var packageRules = []packageRule{
 		std, "~/queue", "~/fsm", "~/cluster/consensus", "~/cluster/environment", "~/cluster/fault", "~/cluster/storage",
 	}, never: []string{"net"}, users: []string{"cmd/seriatim/offline"}},
 	{path: "cluster/storage", never: []string{"~/queue", "~/cluster/peerpb", "net"}},
-	{path: "cluster/peernet", only: []string{std, "~/cluster/environment", "~/cluster/storage", "~/cluster/wakeup"}},
+	{path: "cluster/hostlimit", only: []string{std}, users: []string{"cluster/discovery", "cluster/peernet"}},
+	{path: "cluster/peernet", only: []string{std, "~/cluster/environment", "~/cluster/hostlimit", "~/cluster/storage", "~/cluster/wakeup"}},
 	{path: "cluster/peernet/peernettest", only: []string{std, "~/cluster/clustertest", "~/cluster/environment", "~/cluster/peernet"}, users: []string{}},
 	{path: "cluster/peerpb", users: []string{"cluster", "cluster/forward"}},
 	transport(""),

@@ -58,9 +58,11 @@ func (a *Authority) Environment(node string) ([]string, error) {
 		}
 		a.issued[node] = true
 	}
-	file := func(name string) string { return filepath.Join(a.dir, name) }
 	return []string{
-		"SERIATIM_PEER_CA=" + file("ca.crt"), "SERIATIM_PEER_CERT=" + file(node+".crt"), "SERIATIM_PEER_KEY=" + file(node+".key"),
-		"SERIATIM_GOSSIP_KEY_FILE=" + file("gossip.key"),
+		"SERIATIM_PEER_CA=" + a.File("ca.crt"), "SERIATIM_PEER_CERT=" + a.File(node+".crt"), "SERIATIM_PEER_KEY=" + a.File(node+".key"),
+		"SERIATIM_GOSSIP_KEY_FILE=" + a.File("gossip.key"),
 	}, nil
 }
+
+// File is the path of a file of the authority, as ca.crt, or NAME.crt and NAME.key of a node.
+func (a *Authority) File(name string) string { return filepath.Join(a.dir, name) }

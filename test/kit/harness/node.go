@@ -263,3 +263,9 @@ func (n *Node) Files(part string) ([]string, error) {
 	}
 	return found, nil
 }
+
+// Peer is the host:port at which other nodes reach the node.
+func (n *Node) Peer() string { return n.flag("--peer-addr") }
+
+// Gossip is the host:port of gossip.
+func (n *Node) Gossip() string { return n.flag("--gossip-addr") }

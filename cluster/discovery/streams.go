@@ -1,0 +1,131 @@
+package discovery
+
+import (
+	"errors"
+	"log"
+	"net"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"github.com/hashicorp/memberlist"
+
+	"github.com/seriatimq/seriatim/cluster/hostlimit"
+)
+
+// What others may keep open at the gossip port. A node has a connection to each of the
+// others for the moment of a full exchange; the library reads up to 20 MiB from each,
+// from whoever connects.
+const (
+	streamsMax     = 128
+	streamsPerHost = 32
+	streamBytesMax = 256 << 10 // a full exchange of hundreds of nodes
+)
+
+// refusals counts what came to the gossip port and was no gossip of this cluster.
+type refusals struct {
+	busy    atomic.Uint64 // connections above the bounds
+	streams atomic.Uint64 // connections without gossip, or without the key
+	packets atomic.Uint64 // the same of packets
+}
+
+// note counts what a line of the library's log is about.
+func (r *refusals) note(line string) {
+	switch {
+	case strings.HasPrefix(line, "failed to receive"):
+		r.streams.Add(1)
+	case strings.HasPrefix(line, "Decrypt packet failed"), strings.HasPrefix(line, "UDP packet too short"):
+		r.packets.Add(1)
+	}
+}
+
+// Refusals calls each with how many packets and connections were refused, by a word for why.
+func (g *Gossip) Refusals(each func(why string, count uint64)) {
+	each("busy", g.refusals.busy.Load())
+	each("stream", g.refusals.streams.Load())
+	each("packet", g.refusals.packets.Load())
+}
+
+// boundedStreams is a transport that hands out no more connections than the bounds allow.
+// Safe for concurrent use.
+type boundedStreams struct {
+	memberlist.NodeAwareTransport
+	streams chan net.Conn
+	limit   *hostlimit.Limit
+	refused *refusals
+	log     *log.Logger
+	closed  chan struct{} // once the transport hands out nothing more
+	once    sync.Once
+	reader  sync.WaitGroup
+}
+
+func newBoundedStreams(of memberlist.NodeAwareTransport, refused *refusals, log *log.Logger) *boundedStreams {
+	s := &boundedStreams{
+		NodeAwareTransport: of, streams: make(chan net.Conn), limit: hostlimit.New(streamsMax, streamsPerHost),
+		refused: refused, log: log, closed: make(chan struct{}),
+	}
+	s.reader.Go(s.run)
+	return s
+}
+
+func (s *boundedStreams) run() {
+	for {
+		select {
+		case conn := <-s.NodeAwareTransport.StreamCh():
+			s.take(conn)
+		case <-s.closed:
+			return
+		}
+	}
+}
+
+func (s *boundedStreams) take(conn net.Conn) {
+	if !s.limit.Begin(conn.RemoteAddr()) {
+		s.refused.busy.Add(1)
+		s.log.Printf("[ERR] memberlist: Too many connections are open, one is closed %s", memberlist.LogConn(conn))
+		conn.Close()
+		return
+	}
+	bounded := &boundedStream{Conn: conn, left: streamBytesMax, end: sync.OnceFunc(func() { s.limit.End(conn.RemoteAddr()) })}
+	select {
+	case s.streams <- bounded:
+	case <-s.closed:
+		bounded.Close()
+	}
+}
+
+// StreamCh is who connected.
+func (s *boundedStreams) StreamCh() <-chan net.Conn { return s.streams }
+
+// Shutdown ends the transport. The library takes connections until it has returned.
+func (s *boundedStreams) Shutdown() error {
+	err := s.NodeAwareTransport.Shutdown()
+	s.once.Do(func() { close(s.closed) })
+	s.reader.Wait()
+	return err
+}
+
+// boundedStream is a connection of which no more than left is read.
+type boundedStream struct {
+	net.Conn
+	left int
+	end  func()
+}
+
+var errStreamTooLong = errors.New("more than an exchange between nodes is long")
+
+// Read reads. The library reads from one goroutine.
+func (s *boundedStream) Read(content []byte) (int, error) {
+	if s.left == 0 {
+		return 0, errStreamTooLong
+	}
+	n, err := s.Conn.Read(content[:min(len(content), s.left)])
+	s.left -= n
+	return n, err
+}
+
+// Close closes the connection; more than once is allowed.
+func (s *boundedStream) Close() error {
+	s.end()
+	return s.Conn.Close()
+}

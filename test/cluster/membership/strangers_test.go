@@ -1,0 +1,263 @@
+package membership
+
+import (
+	"bytes"
+	"crypto/rand"
+	"crypto/tls"
+	bigendian "encoding/binary"
+	"net"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/seriatimq/seriatim/test/kit/harness"
+)
+
+// stranger is somebody on another machine who reaches the ports between nodes.
+type stranger struct {
+	t    *testing.T
+	from net.IP
+	mu   sync.Mutex
+	open []net.Conn
+}
+
+// dial connects, says something and keeps the connection. Errors are what a stranger may
+// well get.
+func (s *stranger) dial(address string, first []byte) net.Conn {
+	d := net.Dialer{LocalAddr: &net.TCPAddr{IP: s.from}, Timeout: patience}
+	conn, err := d.Dial("tcp", address)
+	if err != nil {
+		return nil
+	}
+	s.mu.Lock()
+	s.open = append(s.open, conn)
+	s.mu.Unlock()
+	if err := conn.SetDeadline(time.Now().Add(patience)); err != nil {
+		s.t.Error(err)
+	}
+	_, _ = conn.Write(first)
+	return conn
+}
+
+func (s *stranger) hangUp() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, conn := range s.open {
+		conn.Close()
+	}
+	s.open = nil
+}
+
+// heldMax is how many connections are opened to a port and say nothing: more than either
+// port lets one host have.
+const heldMax = 150
+
+// holdOpen fills both ports with connections that say nothing, or half of a handshake.
+func (s *stranger) holdOpen(n *harness.Node) {
+	half := []byte{22, 3, 1, 2, 0, 1, 0, 1, 252, 3, 3} // of a ClientHello that announces 512 bytes
+	for i := range heldMax {
+		first := half
+		if i%2 == 0 {
+			first = nil
+		}
+		s.dial(n.Peer(), first)
+		s.dial(n.Gossip(), nil)
+	}
+}
+
+// tryPeer tries what is no handshake, and certificates that are not enough.
+func (s *stranger) tryPeer(n *harness.Node, status harness.Status, own, foreign *harness.Authority) {
+	noise := make([]byte, 1<<20)
+	_, _ = rand.Read(noise)
+	s.dial(n.Peer(), noise)
+	s.dial(n.Peer(), append([]byte{22, 3, 3, 0xff, 0xff}, noise...)) // a record longer than any
+	s.dial(n.Peer(), hello(status.ClusterID, "n1-00000000", status.NodeID))
+	for _, tc := range []struct {
+		pair    *harness.Authority // nil: no certificate
+		cluster string
+	}{{nil, status.ClusterID}, {foreign, status.ClusterID}, {own, "0123456789abcdef"}} {
+		config := &tls.Config{InsecureSkipVerify: true, MinVersion: tls.VersionTLS13} //nolint:gosec // a stranger believes everybody
+		if tc.pair != nil {
+			pair, err := tls.LoadX509KeyPair(tc.pair.File("n4.crt"), tc.pair.File("n4.key"))
+			if err != nil {
+				s.t.Error(err)
+				return
+			}
+			config.Certificates = []tls.Certificate{pair}
+		}
+		raw := s.dial(n.Peer(), nil)
+		if raw == nil {
+			s.t.Errorf("%s takes no connection", n.Name)
+			return
+		}
+		conn := tls.Client(raw, config)
+		answer := make([]byte, 8)
+		_, _ = conn.Write(hello(tc.cluster, "n4-00000000", status.NodeID))
+		if got, err := conn.Read(answer); err == nil && got >= 6 && answer[5] == 0 {
+			s.t.Errorf("%s welcomes a stranger of cluster %s", n.Name, tc.cluster)
+		}
+	}
+}
+
+// hello is the greeting of a node that wants to forward requests.
+func hello(cluster, from, to string) []byte {
+	message := append([]byte("SRTM"), 2, 2, 0, 0, 0, 0, 0, 0)
+	for _, text := range []string{cluster, from, to} {
+		message = bigendian.BigEndian.AppendUint16(message, uint16(len(text)))
+		message = append(message, text...)
+	}
+	return message
+}
+
+// tryGossip sends what nobody has encrypted with the key.
+func (s *stranger) tryGossip(n *harness.Node) {
+	to, err := net.ResolveUDPAddr("udp", n.Gossip())
+	if err != nil {
+		s.t.Error(err)
+		return
+	}
+	conn, err := net.DialUDP("udp", &net.UDPAddr{IP: s.from}, to)
+	if err != nil {
+		s.t.Error(err)
+		return
+	}
+	defer conn.Close()
+	noise := make([]byte, 1400)
+	_, _ = rand.Read(noise)
+	for size := range 500 {
+		_, _ = conn.Write(noise[:1+size*2])
+	}
+	// Encrypted, it says, and 19 MiB long; and in clear text.
+	long := bigendian.BigEndian.AppendUint32([]byte{10}, 19<<20)
+	s.dial(n.Gossip(), append(long, bytes.Repeat(noise, 1000)...))
+	s.dial(n.Gossip(), append([]byte{6}, noise...))
+}
+
+// Strangers at the peer and the gossip port of every node: silent, half way into a
+// handshake, with noise, with the certificate of another authority or the id of another
+// cluster, and a node without the gossip key. None joins, what they hold open and what is
+// logged of them is bounded, and no call of a client fails.
+func TestStrangersCostLittle(t *testing.T) {
+	own, foreign := newAuthority(t), newAuthority(t)
+	env := func(node string) []string {
+		if node != "n4" {
+			return environment(t, own, node)
+		}
+		return append(environment(t, own, node)[:3], environment(t, foreign, node)[3])
+	}
+	c := harness.New(t, harness.Options{Binary: binary, Env: env, Args: []string{"--log-segment-size", "4MiB", "--promote-after", "1s"}})
+	withoutKey, err := c.Spare("n4")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := withoutKey.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = withoutKey.Kill() })
+	_, files := serves(t, c.Nodes[0])
+	l := startLoad(t, c)
+	began := time.Now()
+	s := &stranger{t: t, from: net.IPv4(127, 0, 0, 9)}
+	other := &stranger{t: t, from: net.IPv4(127, 0, 0, 10)}
+	defer s.hangUp()
+	defer other.hangUp()
+	var trying sync.WaitGroup
+	for _, n := range c.Nodes {
+		trying.Go(func() { s.holdOpen(n) })
+	}
+	trying.Wait()
+	for _, n := range c.Nodes {
+		awaitRefusals(t, n, peerRefusals, "busy")
+		awaitRefusals(t, n, gossipRefusals, "busy")
+		// What a host may hold open at both ports, and what clients and nodes need.
+		if _, now := serves(t, n); now > files+64+32+100 {
+			t.Errorf("%s has %d files open, before it had %d", n.Name, now, files)
+		}
+	}
+	const calls = 300 // of clients, beside all that
+	for begin := l.calls.Load(); l.calls.Load() < begin+calls && time.Since(began) < patience; {
+		for _, n := range c.Nodes {
+			status, err := n.Status(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			trying.Go(func() { other.tryPeer(n, status, own, foreign) })
+			trying.Go(func() { other.tryGossip(n) })
+		}
+		trying.Wait()
+		other.hangUp()
+	}
+	s.hangUp()
+	for _, n := range c.Nodes {
+		awaitRefusals(t, n, peerRefusals, "silent", "handshake", "objection")
+		awaitRefusals(t, n, gossipRefusals, "stream", "packet")
+	}
+	leader, err := c.WaitLeader(t.Context(), patience)
+	if err != nil {
+		t.Fatal(err)
+	}
+	waitRoles(t, leader, "n1 voter, n2 voter, n3 voter")
+	if err := withoutKey.Ready(t.Context()); err == nil {
+		t.Error("a node without the gossip key is ready")
+	}
+	t.Logf("longest time without an answered send: %v", l.Gap(began))
+	if failed := l.finish(); failed > 0 {
+		t.Errorf("%d calls failed", failed)
+	}
+	for _, n := range c.Nodes {
+		checkLog(t, n, time.Since(began))
+	}
+}
+
+// Metrics of refusals, up to the reason.
+const (
+	peerRefusals   = `seriatim_peer_connections_refused_total{reason="`
+	gossipRefusals = `seriatim_gossip_refused_total{reason="`
+)
+
+// refusalLines are what a node logs of strangers.
+var refusalLines = regexp.MustCompile(`(?m)^.*(to the peer port|of another node|component=gossip|"component":"gossip").*$`)
+
+// checkLog makes sure that a node has logged the refusals, and each kind seldom.
+func checkLog(t *testing.T, n *harness.Node, took time.Duration) {
+	t.Helper()
+	const kinds = 30 // five of the peer port, and what the library of gossip says
+	lines := refusalLines.FindAllString(n.Log(), -1)
+	if most := kinds * (1 + int(took/(30*time.Second))); len(lines) > most {
+		t.Errorf("%s has logged %d lines, expected are at most %d\n%s", n.Name, len(lines), most, strings.Join(lines, "\n"))
+	}
+	if !strings.Contains(strings.Join(lines, "\n"), "to the peer port") {
+		t.Errorf("%s has logged nothing of the strangers", n.Name)
+	}
+}
+
+// serves reads the metrics of a node, with the number of its open files.
+func serves(t *testing.T, n *harness.Node) (metrics string, files int) {
+	t.Helper()
+	metrics, err := n.Metrics(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, found := strings.Cut(metrics, "\nprocess_open_fds ")
+	line, _, _ := strings.Cut(rest, "\n")
+	files, err = strconv.Atoi(line)
+	if !found || err != nil {
+		t.Fatalf("%s does not say how many files it has open: %v", n.Name, err)
+	}
+	return metrics, files
+}
+
+// awaitRefusals waits until a node has counted refusals for each of the reasons.
+func awaitRefusals(t *testing.T, n *harness.Node, series string, reasons ...string) {
+	t.Helper()
+	for _, reason := range reasons {
+		await(t, n.Name+" to count "+series+reason, func() bool {
+			metrics, _ := serves(t, n)
+			_, rest, found := strings.Cut(metrics, series+reason+`"} `)
+			return found && !strings.HasPrefix(rest, "0\n")
+		})
+	}
+}
