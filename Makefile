@@ -149,15 +149,23 @@ bench-goals: build ## goals 5 to 10, states, faults and memory; writes test/benc
 # rabbitmq-server redis-server. nats-server and goaws are built from their
 # modules, ElasticMQ is fetched if there are java and mvn. PEERS=nats,redis takes
 # only these.
-PEERS_RECORD = $(CURDIR)/test/bench/results/peers.json
+bench-streams: PEERS = nats
+bench-streams: PEERS_FLAGS = -streams
+bench-streams: PEERS_NAME = streams
+bench-streams: PEERS_DOCUMENT = STREAMS.md
+PEERS_NAME = peers
+PEERS_DOCUMENT = PEERS.md
+PEERS_RECORD = $(CURDIR)/test/bench/results/$(PEERS_NAME).json
 
-.PHONY: bench-peers
-bench-peers: build ## the same load on seriatim, NATS, RabbitMQ, Redis, goaws and ElasticMQ; writes test/bench/PEERS.md
+.PHONY: bench-peers bench-streams
+bench-peers: ## the same load on seriatim, NATS, RabbitMQ, Redis, goaws and ElasticMQ; writes test/bench/PEERS.md
+bench-streams: ## calls and streams of the native API beside HTTP and NATS; writes test/bench/STREAMS.md
+bench-peers bench-streams: build
 	@mkdir -p '$(dir $(PEERS_RECORD))'
 	@began=$$(date +%s); failed=; \
-	$(GO) run -C test/tools/peers . -seriatim '$(CURDIR)/$(BIN)' -rounds $(BENCH_RUNS) -duration $(BENCH_TIME) -only '$(PEERS)' -out '$(PEERS_RECORD)' || failed=1; \
+	$(GO) run -C test/tools/peers . -seriatim '$(CURDIR)/$(BIN)' -rounds $(BENCH_RUNS) -duration $(BENCH_TIME) -only '$(PEERS)' $(PEERS_FLAGS) -out '$(PEERS_RECORD)' || failed=1; \
 	if [ -f '$(PEERS_RECORD)' ] && [ $$(stat -c %Y '$(PEERS_RECORD)') -ge $$began ]; then \
-	  $(GO) run -tags '$(TAGS)' ./test/bench -peers '$(PEERS_RECORD)' -out test/bench/PEERS.md || failed=1; fi; [ -z "$$failed" ]
+	  $(GO) run -tags '$(TAGS)' ./test/bench -peers '$(PEERS_RECORD)' -out test/bench/$(PEERS_DOCUMENT) || failed=1; fi; [ -z "$$failed" ]
 
 .PHONY: bench-go
 bench-go: ## benchmarks of the domain, the state machine, the wire formats, committer and forwarding

@@ -58,6 +58,23 @@ func TestBench(t *testing.T) {
 			[]string{"delete", "life", "receive", "send"},
 			map[string]int64{"messages sent": 120, "lost": 0, "out of order": 0},
 		},
+		{"send calls of gRPC", "send -c 2 -b 10 -n 100 --protocol grpc", 100, []string{"send"}, nil},
+		{"send over streams", "send -c 2 -b 50 -n 200 --protocol stream", 200, []string{"send"}, nil},
+		{
+			"lives over streams", "fifo -c 3 -b 20 -g 30 -n 1800 --protocol stream", 1800,
+			[]string{"life", "send"},
+			map[string]int64{"messages sent": 1800, "lost": 0, "out of order": 0, "received after": 0, "redelivered": 0},
+		},
+		{
+			"what a queue was filled with", "consume -c 3 -b 10 -g 7 -n 501", 501,
+			[]string{"delete", "life", "receive"},
+			map[string]int64{"messages sent": 501, "lost": 0, "out of order": 0, "received after": 0},
+		},
+		{
+			"the same over streams", "consume -c 3 -g 7 -n 2501 --protocol stream", 2501,
+			[]string{"life"},
+			map[string]int64{"messages sent": 2501, "lost": 0, "out of order": 0, "received after": 0, "redelivered": 0},
+		},
 		{
 			"repeats only", "dedup -c 1 -n 50 --repeat 100", 50,
 			[]string{"send"},

@@ -22,6 +22,7 @@ type peersRecord struct {
 	Seconds    float64
 	Rounds     int
 	BodyBytes  int
+	Streams    bool // calls and streams of the native API were measured
 	Queues     []struct{ Name, Version, Protocol, Durable, Command, Problem string }
 	Workloads  []struct {
 		Name string
@@ -91,16 +92,21 @@ func writeDocument(path string, text []byte) error {
 	return nil
 }
 
-// write writes PEERS.md.
+// write writes PEERS.md or STREAMS.md.
 func (r *peersRecord) write(w io.Writer, h host, drawing string) {
 	say := func(format string, args ...any) { fmt.Fprintf(w, format+"\n", args...) }
-	say("# Measured beside other queues\n")
-	say("Written by `make bench-peers`; do not edit. All servers and the load run on one machine and its loopback interface. All")
+	target, title := "bench-peers", "Measured beside other queues"
+	if r.Streams {
+		target, title = "bench-streams", "Calls and streams of the native API"
+	}
+	say("# %s\n", title)
+	say("Written by `make %s`; do not edit. All servers and the load run on one machine and its loopback interface. All", target)
 	say("servers are up, one is under load at a time: every workload goes through all queues before the next one begins, and each")
 	say("second round goes through them backwards. Each figure is the median of %d rounds of %g s, in brackets the lowest and the", r.Rounds, r.Seconds)
-	say("highest. Bodies have %d bytes; each client has a connection of its own and one call under way. A ratio is the rate of", r.BodyBytes)
-	say("seriatim divided by that of the other: above 1 seriatim is faster. The servers of seriatim share the processors among")
-	say("themselves (`dev` sets GOMAXPROCS, %d here for each); the others run with their own settings for it.\n", max(1, runtime.NumCPU()/nodes))
+	say("highest. Bodies have %d bytes; each client has a connection of its own and one call under way, unless it is asynchronous", r.BodyBytes)
+	say("or a stream. Calls are SQS JSON over HTTP/1.1 unless they are of gRPC. A ratio is the rate of seriatim divided by that of the")
+	say("other: above 1 seriatim is faster. The servers of seriatim share the processors among themselves (`dev` sets GOMAXPROCS, %d", max(1, runtime.NumCPU()/nodes))
+	say("here for each); the others run with their own settings for it.\n")
 	writeMachine(w, h)
 	say("## Messages a second, and the ratio\n")
 	heading, rule := "| Workload |", "| --- |"
@@ -136,8 +142,10 @@ func (r *peersRecord) write(w io.Writer, h host, drawing string) {
 		say("| %s | %s | %s | %s | `%s` |", q.Name, oneLine(version), q.Protocol, q.Durable, q.Command)
 	}
 	say("\nA batch is one call to seriatim and to the emulators of SQS, one atomic batch to NATS, and ten messages sent before the first")
-	say("answer is awaited to RabbitMQ and Redis. A full life is a send, a receive and a confirmed removal; RabbitMQ never confirms the last.\n")
-	say("## Command lines\n\n```sh\nmake bench-peers BENCH_TIME=%gs BENCH_RUNS=%d   # everything above", r.Seconds, r.Rounds)
+	say("answer is awaited to RabbitMQ and Redis. A full life is a send, a receive and a confirmed removal; RabbitMQ never confirms the last.")
+	say("Asynchronous is a stream with requests of ten messages and as many unanswered as the server takes, and to NATS the asynchronous")
+	say("publish of its client with 4000 unanswered messages for each connection.\n")
+	say("## Command lines\n\n```sh\nmake %s BENCH_TIME=%gs BENCH_RUNS=%d   # everything above", target, r.Seconds, r.Rounds)
 	say("seriatim dev --nodes 3\nnodes=http://127.0.0.1:9324,http://127.0.0.1:9334,http://127.0.0.1:9344")
 	for _, wl := range r.Workloads {
 		say("seriatim bench %-30s --duration %gs --endpoint $nodes   # %s", strings.Join(wl.Ours, " "), r.Seconds, wl.Name)

@@ -101,7 +101,7 @@ func benchCommand(o *options) *cobra.Command {
 			"--endpoint takes a list with commas. Answers are checked, failures are counted by code. What is not told to\n"+
 			"repeat is not repeated. The protocol is SQS JSON over plain HTTP/1.1, one connection for each client, unless\n"+
 			"--protocol says that it is the native API.",
-		benchSendCommand(o), benchFIFOCommand(o), benchDedupCommand(o), benchPollCommand(o), benchFanOutCommand(o))
+		benchSendCommand(o), benchFIFOCommand(o), benchConsumeCommand(o), benchDedupCommand(o), benchPollCommand(o), benchFanOutCommand(o))
 }
 
 // bind adds the flags that all workloads have.

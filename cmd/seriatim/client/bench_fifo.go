@@ -26,20 +26,31 @@ func benchFIFOCommand(o *options) *cobra.Command {
 			"all clients. Sends and deletes that fail are repeated until they succeed, as a careful program would. A life is\n" +
 			"counted when its message's deletion is confirmed, and timed from the start of the first attempt to send it.\n\n" +
 			"Redelivered counts messages that came again before their deletion was confirmed: those whose receive was not\n" +
-			"answered. SQS promises no more; a message that comes again after that is a broken guarantee.",
+			"answered. SQS promises no more; a message that comes again after that is a broken guarantee.\n\n" +
+			"With --protocol stream each client has a stream that sends and one that receives and deletes, up to 500 messages\n" +
+			"under way for each client, and a stream that breaks is not opened again.",
 		Example: "  seriatim bench fifo --clients 64\n  seriatim bench fifo --clients 64 --batch 10 --duration 30s -o json",
 		Args:    arguments.None,
 	}
-	c.PreRunE = func(_ *cobra.Command, _ []string) error {
-		if f.groups != 0 && f.groups < f.clients {
-			return exit.New(exit.Usage, fmt.Errorf("--groups %d: %d clients need as many, as a group has one sender", f.groups, f.clients), "raise --groups or lower --clients")
+	c.PreRunE = func(*cobra.Command, []string) error { return f.oneSender() }
+	c.RunE = o.bench(f, func(r *benchRun) workload {
+		if f.protocol == overStream {
+			return newConsumeLoad(r, false)
 		}
-		return nil
-	}
-	c.RunE = o.bench(f, newFIFOLoad)
+		return newFIFOLoad(r)
+	})
 	f.bind(c, 64)
 	f.bindBatch(c)
+	f.bindProtocol(c, overHTTP, overStream)
 	return c
+}
+
+// oneSender refuses groups that clients would share.
+func (f *benchFlags) oneSender() error {
+	if f.groups != 0 && f.groups < f.clients {
+		return exit.New(exit.Usage, fmt.Errorf("--groups %d: %d clients need as many, as a group has one sender", f.groups, f.clients), "raise --groups or lower --clients")
+	}
+	return nil
 }
 
 // finishTime is how long clients may go on after the end, to receive what they
@@ -65,7 +76,13 @@ type fifoGroup struct {
 
 // fifoLoad sends, receives and deletes.
 type fifoLoad struct {
-	groups      []fifoGroup
+	groups []fifoGroup
+	// deliveryBegins counts lives from their delivery, not from their send.
+	deliveryBegins bool
+	// breaks says that the work of a stream that breaks is not repeated, so that what became
+	// of it is not known.
+	breaks bool
+
 	sent        atomic.Int64 // messages confirmed or being sent
 	deleted     atomic.Int64 // messages of confirmed deletion
 	skipped     atomic.Int64
@@ -190,6 +207,9 @@ func (f *fifoLoad) arrived(r *benchRun, body []byte) (fifoLife, bool) {
 	if !ok || life.group < 0 || life.group >= int64(len(f.groups)) {
 		return life, false
 	}
+	if f.deliveryBegins {
+		life.began = time.Now()
+	}
 	g := &f.groups[life.group]
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -246,7 +266,7 @@ func parseFIFOBody(r *benchRun, body []byte) (life fifoLife, ok bool) {
 
 func (f *fifoLoad) finish(_ context.Context, _ *benchRun, report *benchReport) error {
 	report.check("messages sent", f.sent.Load(), false)
-	report.check("lost: sent and confirmed, never received", f.sent.Load()-f.deleted.Load(), true)
+	report.check("lost: sent and confirmed, never received", f.sent.Load()-f.deleted.Load(), !f.breaks || len(report.Errors) == 0)
 	report.check("out of order", f.skipped.Load(), true)
 	report.check("received after their deletion was confirmed", f.resurrected.Load(), true)
 	report.check("received that nobody sent", f.foreign.Load(), true)

@@ -8,6 +8,9 @@
 // `seriatim bench`, as it is on other servers that speak SQS; on the others it is a
 // client of their own protocol, one connection for each client, one call at a time.
 //
+// With -streams the workloads are those of the native API, whose streams stand beside
+// what is asynchronous elsewhere: make bench-streams.
+//
 // A peer takes part if its program is installed or can be built as a Go module;
 // otherwise the record says what is missing. All servers listen on the loopback
 // interface, keep their data in a temporary directory, and end with this program.

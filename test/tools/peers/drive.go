@@ -21,7 +21,10 @@ const stragglers = 2 * time.Second
 
 // client is the load of one connection.
 type client struct {
-	step  step
+	step step
+	// loop is the whole work of a client that does not wait for one answer before the next
+	// message; then it has no step.
+	loop  func(ctx context.Context, began, end time.Time) share
 	close func()
 }
 
@@ -49,7 +52,10 @@ func drive(ctx context.Context, clients int, duration time.Duration, open func(n
 			// At once, not when all have ended: what this client was
 			// handed and did not ask for goes to another one.
 			defer c.close()
-			t.add(run(ctx, c.step, began, end))
+			if c.loop == nil {
+				c.loop = func(ctx context.Context, began, end time.Time) share { return run(ctx, c.step, began, end) }
+			}
+			t.add(c.loop(ctx, began, end))
 		})
 	}
 	running.Wait()

@@ -20,6 +20,7 @@ func main() {
 	flag.DurationVar(&o.duration, "duration", 5*time.Second, "measured time of one run")
 	flag.IntVar(&o.rounds, "rounds", 3, "runs of each workload on each queue, in turn")
 	flag.StringVar(&o.only, "only", "", "names of the peers to take, with commas: nats, rabbitmq, redis, goaws, elasticmq; empty: all")
+	flag.BoolVar(&o.streams, "streams", false, "measure calls and streams of the native API")
 	flag.StringVar(&o.out, "out", "peers.json", "record to write")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -36,11 +37,14 @@ type options struct {
 	duration time.Duration
 	rounds   int
 	only     string
+	streams  bool
 	out      string
 }
 
 // contender is a queue that runs.
 type contender interface {
+	// takes says whether it can be measured with a workload.
+	takes(w workload) bool
 	measure(ctx context.Context, w workload, duration time.Duration) (result, error)
 	close()
 }
@@ -129,9 +133,9 @@ func measureRound(ctx context.Context, r *record, running []contender, round int
 	if round%2 == 1 {
 		slices.Reverse(order)
 	}
-	for n, w := range workloads() {
+	for n, w := range r.Workloads {
 		for _, i := range order {
-			if running[i] == nil {
+			if running[i] == nil || !running[i].takes(w) {
 				continue
 			}
 			got, err := running[i].measure(ctx, w, o.duration)

@@ -120,6 +120,8 @@ func (p *natsPeer) close() {
 	closeAll(p.servers)
 }
 
+func (p *natsPeer) takes(w workload) bool { return !w.Own }
+
 func (p *natsPeer) measure(ctx context.Context, w workload, duration time.Duration) (got result, err error) {
 	p.streams++
 	stream := fmt.Sprint("s", p.streams)
@@ -133,17 +135,20 @@ func (p *natsPeer) measure(ctx context.Context, w workload, duration time.Durati
 			return client{}, err
 		}
 		c := &natsClient{conn: conn, subject: fmt.Sprintf("%s.g%d", stream, number), id: fmt.Sprintf("%s-%d-", stream, number), body: make([]byte, bodyBytes)}
-		if c.js, err = jetstream.New(conn); err == nil && w.Lives {
+		if c.js, err = jetstream.New(conn, jetstream.WithPublishAsyncMaxPending(2*asyncPending)); err == nil && w.Lives {
 			c.consumer, err = c.js.Consumer(ctx, stream, "all")
 		}
 		if err != nil {
 			conn.Close()
 			return client{}, err
 		}
-		if w.Lives {
-			return client{c.life, conn.Close}, nil
+		switch {
+		case w.Lives:
+			return client{step: c.life, close: conn.Close}, nil
+		case w.Streamed:
+			return client{loop: c.publishAsync, close: conn.Close}, nil
 		}
-		return client{func(ctx context.Context) (int, error) { return c.send(ctx, w.Batch) }, conn.Close}, nil
+		return client{step: func(ctx context.Context) (int, error) { return c.send(ctx, w.Batch) }, close: conn.Close}, nil
 	})
 }
 
@@ -165,6 +170,56 @@ func (c *natsClient) send(ctx context.Context, batch int) (int, error) {
 		return 1, err
 	}
 	return batch, c.atomically(ctx, batch)
+}
+
+// asyncPending is how many messages a client may have unanswered: what the library
+// permits if nobody asks for more.
+const asyncPending = 4000
+
+// publishing is a message on its way.
+type publishing struct {
+	began time.Time
+	ack   jetstream.PubAckFuture
+}
+
+// publishAsync publishes until the end without waiting for one answer before the next
+// message.
+func (c *natsClient) publishAsync(ctx context.Context, began, end time.Time) (s share) {
+	pending := make(chan publishing, asyncPending)
+	answered := make(chan share, 1) // the one result
+	go func() { answered <- collect(ctx, pending, began) }()
+	for at := time.Now(); at.Before(end) && ctx.Err() == nil; at = time.Now() {
+		c.sent++
+		ack, err := c.js.PublishAsync(c.subject, c.body, jetstream.WithMsgID(fmt.Sprint(c.id, c.sent)))
+		if err != nil {
+			close(pending)
+			s = <-answered
+			s.err = errors.Join(err, s.err)
+			return s
+		}
+		pending <- publishing{at, ack}
+	}
+	close(pending)
+	return <-answered
+}
+
+// collect waits for answers, in the order in which they were asked for.
+func collect(ctx context.Context, pending <-chan publishing, began time.Time) (s share) {
+	for p := range pending {
+		select {
+		case <-p.ack.Ok():
+			if p.began.After(began) {
+				s.last = time.Now()
+				s.times = append(s.times, s.last.Sub(p.began))
+				s.messages++
+			}
+		case err := <-p.ack.Err():
+			s.err = errors.Join(s.err, err)
+		case <-ctx.Done():
+			s.err = errors.Join(s.err, ctx.Err())
+		}
+	}
+	return s
 }
 
 // atomically publishes an atomic batch: the messages carry the batch's id and

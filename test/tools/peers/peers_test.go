@@ -87,7 +87,7 @@ func TestReport(t *testing.T) {
 func TestDrive(t *testing.T) {
 	closed := make(chan bool, 3) // one of each client
 	open := func(work step) func(int) (client, error) {
-		return func(int) (client, error) { return client{work, func() { closed <- true }}, nil }
+		return func(int) (client, error) { return client{step: work, close: func() { closed <- true }}, nil }
 	}
 	busy := func(ctx context.Context) (int, error) { pause(ctx, time.Millisecond); return 10, nil }
 	got, err := drive(t.Context(), 3, 10*time.Millisecond, open(busy))
@@ -106,7 +106,7 @@ func TestDrive(t *testing.T) {
 		if number == 1 {
 			return client{}, wrong
 		}
-		return client{busy, func() { closed <- true }}, nil
+		return client{step: busy, close: func() { closed <- true }}, nil
 	}); !errors.Is(err, wrong) {
 		t.Errorf("%v", err)
 	}

@@ -212,6 +212,8 @@ func (p *rabbitPeer) close() {
 	}
 }
 
+func (p *rabbitPeer) takes(w workload) bool { return !w.Streamed && !w.Own }
+
 func (p *rabbitPeer) measure(ctx context.Context, w workload, duration time.Duration) (got result, err error) {
 	conn, err := amqp.Dial(p.urls[0])
 	if err != nil {
@@ -262,9 +264,9 @@ func newRabbitClient(url, queue string, w workload) (client, error) {
 		return client{}, err
 	}
 	if w.Lives {
-		return client{c.life, closing}, nil
+		return client{step: c.life, close: closing}, nil
 	}
-	return client{func(ctx context.Context) (int, error) { return c.send(ctx, w.Batch) }, closing}, nil
+	return client{step: func(ctx context.Context) (int, error) { return c.send(ctx, w.Batch) }, close: closing}, nil
 }
 
 func dialNoDelay(network, address string) (net.Conn, error) {

@@ -18,18 +18,57 @@ type workload struct {
 	Clients int    `json:"clients"`
 	Batch   int    `json:"batch"`
 	Lives   bool   `json:"lives"`
+	// Streamed has as many messages unanswered as a client takes.
+	Streamed bool `json:"streamed"`
+	// Own is measured on seriatim alone, to be set beside the others in its column.
+	Own bool `json:"own"`
 	// Ours are the arguments of seriatim bench.
 	Ours []string `json:"ours"`
 }
 
+// asynchronous is what streams are for.
+var asynchronous = workload{
+	Name: "4 connections, asynchronous", Clients: 4, Batch: 1, Streamed: true,
+	Ours: []string{"send", "--clients", "4", "--protocol", "stream", "--batch", "10"},
+}
+
+// sends and lives are lines of both comparisons.
+func sends(name string, clients, batch int) workload {
+	args := []string{"send", "--clients", strconv.Itoa(clients)}
+	if batch > 1 {
+		args = append(args, "--batch", strconv.Itoa(batch))
+	}
+	return workload{Name: name, Clients: clients, Batch: batch, Ours: args}
+}
+
+var lives = workload{Name: "64 clients, send, receive, delete", Clients: 64, Batch: 1, Lives: true, Ours: []string{"fifo", "--clients", "64"}}
+
 func workloads() []workload {
 	return []workload{
-		{"1 client", 1, 1, false, []string{"send", "--clients", "1"}},
-		{"16 clients", 16, 1, false, []string{"send", "--clients", "16"}},
-		{"64 clients", 64, 1, false, []string{"send", "--clients", "64"}},
-		{"256 clients", 256, 1, false, []string{"send", "--clients", "256"}},
-		{"64 clients, ten at a time", 64, 10, false, []string{"send", "--clients", "64", "--batch", "10"}},
-		{"64 clients, send, receive, delete", 64, 1, true, []string{"fifo", "--clients", "64"}},
+		sends("1 client", 1, 1), sends("16 clients", 16, 1), sends("64 clients", 64, 1), sends("256 clients", 256, 1),
+		sends("64 clients, ten at a time", 64, 10), asynchronous, lives,
+	}
+}
+
+// streamWorkloads set the native API beside calls over HTTP, and its streams beside what is
+// asynchronous elsewhere.
+func streamWorkloads() []workload {
+	own := func(name string, lives bool, args ...string) workload {
+		return workload{Name: name, Own: true, Lives: lives, Ours: args}
+	}
+	return []workload{
+		sends("1 client", 1, 1),
+		own("1 client, unary calls of gRPC", false, "send", "--clients", "1", "--protocol", "grpc"),
+		sends("16 clients", 16, 1),
+		own("16 clients, unary calls of gRPC", false, "send", "--clients", "16", "--protocol", "grpc"),
+		sends("64 clients", 64, 1),
+		own("64 clients, unary calls of gRPC", false, "send", "--clients", "64", "--protocol", "grpc"),
+		sends("64 clients, ten at a time", 64, 10),
+		asynchronous,
+		lives,
+		own("4 streams, send, receive, delete", true, "fifo", "--clients", "4", "--groups", "64", "--protocol", "stream", "--batch", "10"),
+		own("64 clients, receive, delete, ten at a time", true, "consume", "--clients", "64", "--batch", "10"),
+		own("4 streams, receive, delete", true, "consume", "--clients", "4", "--groups", "64", "--protocol", "stream"),
 	}
 }
 
@@ -69,6 +108,7 @@ type record struct {
 	Seconds    float64       `json:"seconds"`    // of one run
 	Rounds     int           `json:"rounds"`
 	BodyBytes  int           `json:"bodyBytes"`
+	Streams    bool          `json:"streams"` // the workloads are those of the native API
 	Queues     []description `json:"queues"`
 	Workloads  []workload    `json:"workloads"`
 	// Measured has a row for each workload and a member for each queue.
@@ -76,7 +116,10 @@ type record struct {
 }
 
 func newRecord(o options) *record {
-	r := &record{At: time.Now().UTC(), LoadBefore: -1, Others: othersShare(), Seconds: o.duration.Seconds(), Rounds: o.rounds, BodyBytes: bodyBytes, Workloads: workloads()}
+	r := &record{At: time.Now().UTC(), LoadBefore: -1, Others: othersShare(), Seconds: o.duration.Seconds(), Rounds: o.rounds, BodyBytes: bodyBytes, Streams: o.streams, Workloads: workloads()}
+	if o.streams {
+		r.Workloads = streamWorkloads()
+	}
 	if text, err := os.ReadFile("/proc/loadavg"); err == nil {
 		first, _, _ := strings.Cut(string(text), " ")
 		if load, err := strconv.ParseFloat(first, 64); err == nil {

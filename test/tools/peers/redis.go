@@ -105,6 +105,8 @@ func (p *redisPeer) ready(ctx context.Context) error {
 
 func (p *redisPeer) close() { closeAll(p.servers) }
 
+func (p *redisPeer) takes(w workload) bool { return !w.Streamed && !w.Own }
+
 func (p *redisPeer) measure(ctx context.Context, w workload, duration time.Duration) (got result, err error) {
 	p.streams++
 	stream := fmt.Sprint("s", p.streams)
@@ -127,9 +129,9 @@ func (p *redisPeer) measure(ctx context.Context, w workload, duration time.Durat
 		}
 		r := &redisClient{conn: conn, peer: p, stream: stream, name: fmt.Sprint("c", number), body: strings.Repeat("x", bodyBytes)}
 		if w.Lives {
-			return client{r.life, conn.close}, nil
+			return client{step: r.life, close: conn.close}, nil
 		}
-		return client{func(ctx context.Context) (int, error) { return r.send(ctx, w.Batch) }, conn.close}, nil
+		return client{step: func(ctx context.Context) (int, error) { return r.send(ctx, w.Batch) }, close: conn.close}, nil
 	})
 }
 

@@ -16,7 +16,10 @@ type sqsServers struct {
 	binary    string // seriatim
 	endpoints string
 	servers   []*server
+	native    bool // has the native API, too
 }
+
+func (p *sqsServers) takes(w workload) bool { return p.native || !w.Streamed && !w.Own }
 
 // startSeriatim starts three nodes with `seriatim dev`.
 func startSeriatim(ctx context.Context, dir string, o options) (contender, description, error) {
@@ -37,7 +40,7 @@ func startSeriatim(ctx context.Context, dir string, o options) (contender, descr
 	for i := range 3 {
 		list = append(list, fmt.Sprintf("http://127.0.0.1:%d", base+10*i))
 	}
-	p := &sqsServers{o.binary, strings.Join(list, ","), []*server{s}}
+	p := &sqsServers{binary: o.binary, endpoints: strings.Join(list, ","), servers: []*server{s}, native: true}
 	return p, d, p.ready(ctx)
 }
 

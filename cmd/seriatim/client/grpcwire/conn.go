@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"strconv"
 	"sync"
 	"time"
 
@@ -47,6 +46,9 @@ type Conn struct {
 	until   time.Time // deadline set on conn
 	release func() bool
 	reader  *http2.Framer
+	table   *hpack.Decoder
+	fields  []byte            // of a block of headers that is not whole yet
+	last    bool              // that block ends its stream
 	header  map[string][]byte // blocks of request headers by method
 
 	call
@@ -89,7 +91,7 @@ func Dial(ctx context.Context, address string, timeout time.Duration) (*Conn, er
 	c.reader = http2.NewFramer(nil, bufio.NewReaderSize(conn, frameBytesMax))
 	c.reader.SetReuseFrames()
 	c.reader.SetMaxReadFrameSize(frameBytesMax)
-	c.reader.ReadMetaHeaders = hpack.NewDecoder(4096, nil)
+	c.table = hpack.NewDecoder(tableBytes, c.field)
 	c.out.WriteString(http2.ClientPreface)
 	if err := errors.Join(
 		c.writer.WriteSettings(http2.Setting{ID: http2.SettingEnablePush}, http2.Setting{ID: http2.SettingInitialWindowSize, Val: streamWindow}),
@@ -309,10 +311,11 @@ func (c *Conn) readFrame() error {
 	switch f := frame.(type) {
 	case *http2.DataFrame:
 		return c.received(f)
-	case *http2.MetaHeadersFrame:
-		if f.StreamID == c.stream {
-			c.headers(f)
-		}
+	case *http2.HeadersFrame:
+		c.last = f.StreamEnded()
+		return c.headers(f.StreamID, f.HeaderBlockFragment(), f.HeadersEnded())
+	case *http2.ContinuationFrame:
+		return c.headers(f.StreamID, f.HeaderBlockFragment(), f.HeadersEnded())
 	case *http2.RSTStreamFrame:
 		if f.StreamID == c.stream && !c.ended {
 			c.ended, c.status, c.message = true, codes.Unavailable, "the stream was reset: "+f.ErrCode.String()
@@ -352,27 +355,6 @@ func (c *Conn) received(f *http2.DataFrame) error {
 		}
 	}
 	return nil
-}
-
-// headers reads what says how a call ended, or that an answer begins.
-func (c *Conn) headers(f *http2.MetaHeadersFrame) {
-	c.ended = c.ended || f.StreamEnded()
-	for _, field := range f.Fields {
-		switch field.Name {
-		case ":status":
-			if field.Value != "200" {
-				c.status, c.message = codes.Unavailable, "HTTP "+field.Value
-			}
-		case "grpc-status":
-			code, err := strconv.ParseUint(field.Value, 10, 8)
-			if err != nil {
-				code = uint64(codes.Unknown)
-			}
-			c.status = codes.Code(code)
-		case "grpc-message":
-			c.message = field.Value
-		}
-	}
 }
 
 // control deals with frames that are about the connection.

@@ -10,6 +10,7 @@ import (
 const (
 	MethodSend       = "/seriatim.v1.Queues/Send"
 	MethodSendStream = "/seriatim.v1.Queues/SendStream"
+	MethodConsume    = "/seriatim.v1.Queues/Consume"
 )
 
 // Message begins a message in the memory of b. The bytes in front are for what says
@@ -93,4 +94,18 @@ func Result(b []byte) (id, failure []byte, err error) {
 		return nil
 	})
 	return id, failure, err
+}
+
+// Delivered reads a Message: its receipt handle and its body.
+func Delivered(b []byte) (handle, body []byte, err error) {
+	err = Fields(b, func(field protowire.Number, text []byte, _ uint64) error {
+		switch field {
+		case 2:
+			handle = text
+		case 3:
+			body = text
+		}
+		return nil
+	})
+	return handle, body, err
 }
