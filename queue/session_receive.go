@@ -49,6 +49,9 @@ func (o *ReceiveOptions) receive(b *Broker, q *Queue, c *ReceiveMessages) (Resul
 	if room := limits.InFlightMax - q.inFlight(); !o.Delete && room < int64(s.limit) {
 		s.limit = int(max(room, 0))
 	}
+	if c.Streamed {
+		s.bytesMax = limits.BatchBytesMax
+	}
 	d := delivery{receivedAt: b.now, visibleAt: b.now.Add(logtime.Seconds(c.VisibilityTimeout.Or(q.attributes.VisibilitySeconds)))}
 	var from *session.Record
 	switch {
@@ -167,6 +170,30 @@ func (v View) SessionState(queue string, s SessionRef) (state string, given bool
 		return "", false, err
 	}
 	return r.State, r.StateGiven, nil
+}
+
+// InFlightInSession are the handles of what the holder of a session received of its group
+// in order and has not settled, and whether it gave something back that it receives first.
+func (v View) InFlightInSession(queue string, s SessionRef) (handles []ReceiptHandle, returned bool, err *Error) {
+	q, ok := v.b.queues.Get(queue)
+	if !ok {
+		return nil, false, refusal.NoSuchQueue()
+	}
+	r, err := v.b.openSession(q, s)
+	if err != nil {
+		return nil, false, err
+	}
+	q.groups.sessions.Returned(r.Name, func(uint64) bool {
+		returned = true
+		return false
+	})
+	q.groups.walk(r.Name, func(sequence uint64) bool {
+		if m, _ := q.messages.Get(sequence); sequence < r.Next && q.held(m) {
+			handles = append(handles, v.b.received(q, m).Handle)
+		}
+		return sequence < r.Next
+	})
+	return handles, returned, nil
 }
 
 // HasSessions reports whether the queue exists and has sessions: an AcceptSession is

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"io"
-	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -38,12 +37,17 @@ func (q *queues) Consume(stream consumeStream) error {
 	if err != nil {
 		return err
 	}
+	session, err := c.openSession(stream.Context(), open)
+	if err != nil {
+		return err
+	}
 	visibility, entriesMax, err := c.openVisibility(stream.Context(), open)
 	if err != nil {
 		return err
 	}
 	s := &consumer{
-		call: c, stream: stream, visibility: visibility, entriesMax: entriesMax, attempt: open.GetAttemptId(), resumed: open.GetAttemptId() != "",
+		call: c, stream: stream, session: session, visibility: visibility, entriesMax: entriesMax,
+		attempt: open.GetAttemptId(), resumed: open.GetAttemptId() != "",
 		holdings: newHoldings(int(open.GetCredit()), visibility, q.server.Now), settling: make(chan struct{}, settlementsMax),
 	}
 	if s.attempt == "" || !isFIFO(c.queue) {
@@ -75,7 +79,7 @@ func (c *call) readOpen(stream consumeStream) (*seriatimpb.ConsumeOpen, error) {
 }
 
 // openVisibility is the visibility timeout of a stream: that of the request or of
-// the queue. entriesMax is how many messages a command may have.
+// the queue, zero in a session. entriesMax is how many messages a command may have.
 func (c *call) openVisibility(ctx context.Context, open *seriatimpb.ConsumeOpen) (seconds int32, entriesMax int, err error) {
 	err = c.read(ctx, func(v queue.View) error {
 		attributes, refused := v.Typed(c.queue)
@@ -85,6 +89,9 @@ func (c *call) openVisibility(ctx context.Context, open *seriatimpb.ConsumeOpen)
 		seconds, entriesMax = int32(attributes.VisibilitySeconds), v.CommandEntriesMax()
 		return nil
 	})
+	if open.GetSession() != nil {
+		return 0, entriesMax, err
+	}
 	if open.VisibilityTimeoutSeconds != nil {
 		seconds = open.GetVisibilityTimeoutSeconds()
 	}
@@ -99,8 +106,9 @@ func (c *call) openVisibility(ctx context.Context, open *seriatimpb.ConsumeOpen)
 type consumer struct {
 	call       *call
 	stream     consumeStream
-	visibility int32 // seconds
-	entriesMax int   // of a command
+	session    *consumedSession // nil: the stream consumes none
+	visibility int32            // seconds
+	entriesMax int              // of a command
 	holdings   *holdings
 	settling   chan struct{} // a slot for each settlement under way
 
@@ -148,6 +156,11 @@ func (s *consumer) newAttempt() (string, error) {
 // run serves the stream until it has to end.
 func (s *consumer) run() error {
 	opened := &seriatimpb.ConsumeOpened{NextAttemptId: s.attempt, VisibilityTimeoutSeconds: s.visibility}
+	renew, lost := s.renewAll, (chan error)(nil)
+	if in := s.session; in != nil {
+		opened.Session, opened.LockedUntilMs = &seriatimpb.SessionRef{SessionId: in.ref.SessionID, Token: in.ref.Token}, int64(in.until)
+		renew, lost = s.renewSession, in.lost
+	}
 	if err := s.send(&seriatimpb.ConsumeResponse{Response: &seriatimpb.ConsumeResponse_Opened{Opened: opened}}); err != nil {
 		return err
 	}
@@ -155,12 +168,13 @@ func (s *consumer) run() error {
 	var parts sync.WaitGroup
 	ended := make(chan error, 3) // one result of each part
 	parts.Go(func() { ended <- s.receiveAll(ctx) })
-	parts.Go(func() { ended <- s.renewAll(ctx) })
+	parts.Go(func() { ended <- renew(ctx) })
 	// The reader ends with the stream, which is over when this method has returned.
 	go func() { ended <- s.read() }()
 	var err error
 	select {
 	case err = <-ended:
+	case err = <-lost:
 	case <-s.call.server.waits.Context().Done():
 		err = errDraining
 	}
@@ -173,8 +187,13 @@ func (s *consumer) run() error {
 	return err
 }
 
-// giveBack makes visible what the client of a clean end did not settle.
+// giveBack makes visible what the client of a clean end did not settle. Of a session that
+// the stream accepted, that is what its release does.
 func (s *consumer) giveBack() error {
+	if s.session != nil && s.session.accepted {
+		_, err := s.call.server.Node.Submit(s.stream.Context(), &queue.ReleaseSession{Queue: s.call.queue, Session: s.session.ref})
+		return err
+	}
 	_, err := s.changeVisibility(s.stream.Context(), s.holdings.all(), 0)
 	return err
 }
@@ -191,9 +210,13 @@ func (s *consumer) receiveAll(ctx context.Context) error {
 				return ctx.Err()
 			}
 		}
-		received, news, err := s.receive(ctx, min(room, s.entriesMax))
-		if err == nil && news {
-			err = s.deliver(ctx, &received)
+		var r reception
+		err := s.catchUp(ctx)
+		if err == nil {
+			r, err = s.receive(ctx, min(room, s.entriesMax))
+		}
+		if err == nil && r.news {
+			err = s.deliver(ctx, &r.MessagesReceived, r.index)
 		}
 		if err != nil {
 			return err
@@ -201,33 +224,56 @@ func (s *consumer) receiveAll(ctx context.Context) error {
 	}
 }
 
-// receive receives once. It reports whether there is something to tell the client.
-func (s *consumer) receive(ctx context.Context, room int) (received queue.MessagesReceived, news bool, err error) {
-	reply, err := s.call.server.Node.Receive(ctx, &queue.ReceiveMessages{
+// reception is what one receive brought.
+type reception struct {
+	queue.MessagesReceived
+	index uint64 // where in the log it stands
+	news  bool   // there is something to tell the client
+}
+
+// receive receives once.
+func (s *consumer) receive(ctx context.Context, room int) (r reception, err error) {
+	cmd := &queue.ReceiveMessages{
 		Queue: s.call.queue, MaxMessages: queue.Some(int64(room)), VisibilityTimeout: queue.Some(int64(s.visibility)),
 		AttemptID: s.attempt, AttemptIDGiven: s.attempt != "", Streamed: s.entriesMax > limits.ReceiveMessagesMax,
-	}, consumeWait)
-	received, err = resultOf[queue.MessagesReceived](reply.Result, err)
+	}
+	if s.session != nil {
+		cmd.VisibilityTimeout, cmd.Options = queue.Int{}, &queue.ReceiveOptions{Session: s.session.ref}
+	}
+	reply, err := s.call.server.Node.Receive(ctx, cmd, consumeWait)
+	r.index = reply.Index
+	r.MessagesReceived, err = resultOf[queue.MessagesReceived](reply.Result, err)
 	var refused *queue.Error
-	if s.resumed && errors.As(err, &refused) && refused.Code == refusal.InvalidParameterValue {
+	spent := errors.As(err, &refused) && refused.Code == refusal.InvalidParameterValue
+	if s.session != nil && spent {
+		return r, s.spent()
+	}
+	if s.resumed && spent {
 		// What the earlier stream received is not to be had again: it was settled, or
 		// is handed out anew when its time is over. The client learns the next id.
-		s.resumed = false
-		return queue.MessagesReceived{}, true, nil
+		s.resumed, r.news = false, true
+		return r, nil
 	}
-	if err != nil {
-		return received, false, err
+	if err == nil {
+		// An empty receive registers nothing, so its id serves on.
+		s.resumed, r.news = false, len(r.Messages) > 0
 	}
-	s.resumed = false
-	// An empty receive registers nothing, so its id serves on.
-	return received, len(received.Messages) > 0, nil
+	return r, err
 }
 
 // deliver sends what was received, and the id of the next receive before that is
 // made.
-func (s *consumer) deliver(ctx context.Context, received *queue.MessagesReceived) error {
+func (s *consumer) deliver(ctx context.Context, received *queue.MessagesReceived, index uint64) error {
+	until := s.call.server.Now().Add(time.Duration(s.visibility) * time.Second)
 	var err error
-	if s.attempt, err = s.newAttempt(); err != nil {
+	if s.session != nil {
+		s.attempt = nextAttempt(s.attempt)
+		err = s.holdInOrder(ctx, received, index, until)
+	} else {
+		s.attempt, err = s.newAttempt()
+		s.holdings.hold(received.Messages, index, until)
+	}
+	if err != nil {
 		return err
 	}
 	messages, size := wireMessages(received.Messages)
@@ -235,11 +281,6 @@ func (s *consumer) deliver(ctx context.Context, received *queue.MessagesReceived
 		return errAnswer
 	}
 	defer s.call.in.account.release(size)
-	handles := make([]string, len(messages))
-	for i, m := range messages {
-		handles[i] = m.GetReceiptHandle()
-	}
-	s.holdings.add(handles, s.call.server.Now().Add(time.Duration(s.visibility)*time.Second))
 	return s.send(&seriatimpb.ConsumeResponse{Response: &seriatimpb.ConsumeResponse_Delivery{Delivery: &seriatimpb.Delivery{
 		Messages: messages, NextAttemptId: s.attempt, Replayed: received.Replayed,
 	}}})
@@ -271,37 +312,4 @@ func (s *consumer) renew(ctx context.Context) error {
 		return nil
 	}
 	return s.send(&seriatimpb.ConsumeResponse{Response: &seriatimpb.ConsumeResponse_Lost{Lost: &seriatimpb.Lost{ReceiptHandles: lost}}})
-}
-
-// changeVisibility changes one batch after another. After an error there are results
-// for those that were changed before.
-func (s *consumer) changeVisibility(ctx context.Context, handles []string, seconds int32) (done queue.EntriesDone, err error) {
-	for batch := range slices.Chunk(handles, limits.BatchEntriesMax) {
-		entries := make([]queue.VisibilityEntry, len(batch))
-		for i, handle := range batch {
-			entries[i] = queue.VisibilityEntry{Handle: handle, VisibilityTimeout: queue.Some(int64(seconds))}
-		}
-		reply, err := s.call.server.Node.Submit(ctx, &queue.ChangeMessageVisibility{Queue: s.call.queue, Batch: true, Entries: entries})
-		changed, err := resultOf[queue.EntriesDone](reply.Result, err)
-		if err != nil {
-			return done, err
-		}
-		done.Errs = append(done.Errs, changed.Errs...)
-	}
-	return done, nil
-}
-
-// remove deletes what was acknowledged.
-func (s *consumer) remove(ctx context.Context, handles []string) (done queue.EntriesDone, err error) {
-	for batch := range slices.Chunk(handles, s.entriesMax) {
-		reply, err := s.call.server.Node.Submit(ctx, &queue.DeleteMessages{
-			Queue: s.call.queue, Batch: true, Handles: batch, Streamed: len(batch) > limits.BatchEntriesMax,
-		})
-		deleted, err := resultOf[queue.EntriesDone](reply.Result, err)
-		if err != nil {
-			return done, err
-		}
-		done.Errs = append(done.Errs, deleted.Errs...)
-	}
-	return done, nil
 }

@@ -52,6 +52,14 @@
 // receives and deletes as many at a time. While a node of an older program may read the
 // log (before format version 3), commands have up to ten. See pipeline.
 //
+// Order in a session. Its messages are handed out while earlier ones are in flight, so a stream
+// must not let a later one pass one that is given back, nor one that was lost on the way
+// to the client; there is no visibility timeout that would bring that back. Therefore
+// attempt ids in a session follow from each other: a stream that resumes another one
+// makes the same receives, also those that the other one still makes while its connection
+// is dead (catchUp). And an abandonment takes along what was received before it, by where
+// both stand in the log (abandonInSession).
+//
 // Names, not URLs or ARNs, denote queues. Where a value of an attribute is an ARN
 // it stays one, as both APIs show the same attributes.
 package grpc

@@ -35,24 +35,25 @@ func (s *sessions) AcceptSession(ctx context.Context, in *seriatimpb.AcceptSessi
 	if wait < 0 || wait > limits.WaitSecondsMax*time.Second {
 		return nil, c.refuse(ctx, refusal.InvalidValue(strconv.Itoa(int(in.GetWaitSeconds())), "wait_seconds", "Must be >= 0 and <= 20, if provided."))
 	}
-	return c.accept(ctx, &queue.AcceptSession{
+	locked, err := c.accept(ctx, &queue.AcceptSession{
 		Queue: c.queue, SessionID: in.GetSessionId(), SessionIDGiven: in.SessionId != nil, LockSeconds: domainInt(in.LockSeconds),
 		AttemptID: in.GetAttemptId(), AttemptIDGiven: in.AttemptId != nil,
 	}, wait)
-}
-
-// accept locks a session, waiting for one that is free.
-func (c *call) accept(ctx context.Context, cmd *queue.AcceptSession, wait time.Duration) (*seriatimpb.Session, error) {
-	locked, err := resultOf[queue.SessionLocked](c.await(ctx, wait, func(ctx context.Context) (cluster.Reply, error) {
-		return c.server.Node.AcceptSession(ctx, cmd, wait)
-	}))
 	if err != nil {
 		return nil, err
 	}
-	if locked.SessionID == "" {
-		return nil, errNoSession
-	}
 	return wireSession(&locked), nil
+}
+
+// accept locks a session, waiting for one that is free.
+func (c *call) accept(ctx context.Context, cmd *queue.AcceptSession, wait time.Duration) (queue.SessionLocked, error) {
+	locked, err := resultOf[queue.SessionLocked](c.await(ctx, wait, func(ctx context.Context) (cluster.Reply, error) {
+		return c.server.Node.AcceptSession(ctx, cmd, wait)
+	}))
+	if err == nil && locked.SessionID == "" {
+		err = errNoSession
+	}
+	return locked, err
 }
 
 func wireSession(locked *queue.SessionLocked) *seriatimpb.Session {

@@ -2,8 +2,8 @@ package grpc
 
 import (
 	"context"
+	"slices"
 	"strconv"
-	"sync"
 	"time"
 
 	"github.com/seriatimq/seriatim/queue"
@@ -28,7 +28,7 @@ func (s *consumer) read() error {
 			}
 			s.holdings.setCredit(int(request.Credit))
 		case *seriatimpb.ConsumeRequest_Settlement:
-			if refused := checkSettlement(request.Settlement); refused != nil {
+			if refused := s.checkSettlement(request.Settlement); refused != nil {
 				return refused
 			}
 			select {
@@ -46,18 +46,22 @@ func (s *consumer) read() error {
 	}
 }
 
-func checkSettlement(in *seriatimpb.Settlement) *queue.Error {
+func (s *consumer) checkSettlement(in *seriatimpb.Settlement) *queue.Error {
 	if refused := checkRequestCount(len(in.GetReceiptHandles()), "receipt_handles"); refused != nil {
 		return refused
 	}
 	switch in.GetKind() {
-	case seriatimpb.SettlementKind_SETTLEMENT_KIND_ACKNOWLEDGE, seriatimpb.SettlementKind_SETTLEMENT_KIND_ABANDON:
+	case seriatimpb.SettlementKind_SETTLEMENT_KIND_ACKNOWLEDGE, seriatimpb.SettlementKind_SETTLEMENT_KIND_ABANDON,
+		seriatimpb.SettlementKind_SETTLEMENT_KIND_DEFER, seriatimpb.SettlementKind_SETTLEMENT_KIND_DEAD_LETTER:
 	case seriatimpb.SettlementKind_SETTLEMENT_KIND_EXTEND:
+		if s.session != nil {
+			return refusal.New(refusal.UnsupportedOperation, "Messages of a session are locked as long as their session, whose lock the stream renews.")
+		}
 		if n := in.GetVisibilityTimeoutSeconds(); n < 1 || n > limits.VisibilitySecondsMax {
 			return refusal.InvalidValue(strconv.Itoa(int(n)), "visibility_timeout_seconds", "Must be between 1 and 43200 to extend.")
 		}
 	default:
-		return refusal.InvalidValue(in.GetKind().String(), "kind", "It is none of acknowledge, abandon and extend.")
+		return refusal.InvalidValue(in.GetKind().String(), "kind", "It is none of acknowledge, abandon, extend, defer and dead-letter.")
 	}
 	return nil
 }
@@ -73,7 +77,11 @@ func (s *consumer) settle(ctx context.Context, in *seriatimpb.Settlement) {
 	case seriatimpb.SettlementKind_SETTLEMENT_KIND_ACKNOWLEDGE:
 		done, err = s.remove(ctx, handles)
 	case seriatimpb.SettlementKind_SETTLEMENT_KIND_ABANDON:
-		done, err = s.changeVisibility(ctx, handles, 0)
+		done, err = s.abandon(ctx, handles)
+	case seriatimpb.SettlementKind_SETTLEMENT_KIND_DEFER:
+		done, err = s.putAside(ctx, handles)
+	case seriatimpb.SettlementKind_SETTLEMENT_KIND_DEAD_LETTER:
+		done, err = s.deadLetter(ctx, in)
 	default:
 		done, err = s.changeVisibility(ctx, handles, in.GetVisibilityTimeoutSeconds())
 	}
@@ -91,145 +99,79 @@ func (s *consumer) settle(ctx context.Context, in *seriatimpb.Settlement) {
 		s.holdings.keep(failed)
 	}
 	_ = s.send(&seriatimpb.ConsumeResponse{Response: &seriatimpb.ConsumeResponse_Settled{Settled: out}})
-}
-
-// holding is one delivery that the client holds.
-type holding struct {
-	until    time.Time // when it is visible again, unless renewed
-	settling bool      // a settlement is under way
-}
-
-// holdings are the deliveries that the client of a stream holds. Safe for
-// concurrent use.
-type holdings struct {
-	visibility time.Duration
-	now        func() time.Time
-	changed    chan struct{} // capacity 1: there may be room again
-
-	mu       sync.Mutex
-	credit   int
-	byHandle map[string]*holding
-}
-
-func newHoldings(credit int, visibilitySeconds int32, now func() time.Time) *holdings {
-	return &holdings{
-		credit: credit, visibility: time.Duration(visibilitySeconds) * time.Second, now: now,
-		changed: make(chan struct{}, 1), byHandle: make(map[string]*holding),
+	if s.session != nil {
+		s.session.endIfLost(done)
 	}
 }
 
-// room is how many more deliveries the client takes.
-func (h *holdings) room() int {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return h.credit - len(h.byHandle)
-}
-
-func (h *holdings) setCredit(credit int) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.credit = credit
-	h.notify()
-}
-
-// notify says that there may be room.
-func (h *holdings) notify() {
-	select {
-	case h.changed <- struct{}{}:
-	default:
-	}
-}
-
-// add notes deliveries that the client holds from now on.
-func (h *holdings) add(handles []string, until time.Time) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	for _, handle := range handles {
-		h.byHandle[handle] = &holding{until: until}
-	}
-}
-
-// all are the handles that are held.
-func (h *holdings) all() []string {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	handles := make([]string, 0, len(h.byHandle))
-	for handle := range h.byHandle {
-		handles = append(handles, handle)
-	}
-	return handles
-}
-
-// due are the handles to renew: those with less than two thirds of their time
-// left, so that with a look at each third there is one more before the end.
-func (h *holdings) due() []string {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	var due []string
-	limit := h.now().Add(h.visibility * 2 / 3)
-	for handle, held := range h.byHandle {
-		if !held.settling && held.until.Before(limit) {
-			due = append(due, handle)
+// inBatches executes a command for one batch of handles after another. After an error
+// there are results for those that came before. at, if not nil, is set to where in the log
+// the last one stands.
+func (s *consumer) inBatches(ctx context.Context, handles []string, size int, at *uint64, command func(batch []string) queue.Command) (done queue.EntriesDone, err error) {
+	for batch := range slices.Chunk(handles, size) {
+		reply, err := s.call.server.Node.Submit(ctx, command(batch))
+		settled, err := resultOf[queue.EntriesDone](reply.Result, err)
+		if err != nil {
+			return done, err
+		}
+		done.Errs = append(done.Errs, settled.Errs...)
+		if at != nil {
+			*at = reply.Index
 		}
 	}
-	return due
+	return done, nil
 }
 
-// renewed notes what became of renewals, and returns those that are lost.
-func (h *holdings) renewed(handles []string, errs []*queue.Error) (lost []string) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	for i, handle := range handles {
-		held := h.byHandle[handle]
-		switch {
-		case held == nil || held.settling: // its settlement decides
-		case i < len(errs) && errs[i] != nil:
-			delete(h.byHandle, handle)
-			lost = append(lost, handle)
-		default:
-			held.until = h.now().Add(h.visibility)
-		}
+// options select the rules for what is settled in a session, nil outside of one.
+func (s *consumer) options() *queue.SettleOptions {
+	if s.session == nil {
+		return nil
 	}
-	if len(lost) > 0 {
-		h.notify()
-	}
-	return lost
+	return &queue.SettleOptions{Session: s.session.ref}
 }
 
-// settle notes that a settlement is under way.
-func (h *holdings) settle(handles []string) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	for _, handle := range handles {
-		if held := h.byHandle[handle]; held != nil {
-			held.settling = true
-		}
+// abandon makes messages visible at once.
+func (s *consumer) abandon(ctx context.Context, handles []string) (queue.EntriesDone, error) {
+	if s.session != nil {
+		return s.abandonInSession(ctx, handles)
 	}
+	return s.changeVisibility(ctx, handles, 0)
 }
 
-// keep notes that a settlement failed and may be made again.
-func (h *holdings) keep(handles []string) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	for _, handle := range handles {
-		if held := h.byHandle[handle]; held != nil {
-			held.settling = false
+// changeVisibility sets the visibility timeout of deliveries.
+func (s *consumer) changeVisibility(ctx context.Context, handles []string, seconds int32) (queue.EntriesDone, error) {
+	return s.inBatches(ctx, handles, limits.BatchEntriesMax, nil, func(batch []string) queue.Command {
+		entries := make([]queue.VisibilityEntry, len(batch))
+		for i, handle := range batch {
+			entries[i] = queue.VisibilityEntry{Handle: handle, VisibilityTimeout: queue.Some(int64(seconds))}
 		}
-	}
+		return &queue.ChangeMessageVisibility{Queue: s.call.queue, Batch: true, Entries: entries, Options: s.options()}
+	})
 }
 
-// settled notes what became of a settlement: what was extended by a time is held
-// on, all else is not.
-func (h *holdings) settled(handles []string, errs []*queue.Error, extended time.Duration) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	for i, handle := range handles {
-		held := h.byHandle[handle]
-		if held != nil && extended > 0 && (i >= len(errs) || errs[i] == nil) {
-			held.settling, held.until = false, h.now().Add(extended)
-			continue
+// remove deletes what was acknowledged.
+func (s *consumer) remove(ctx context.Context, handles []string) (queue.EntriesDone, error) {
+	return s.inBatches(ctx, handles, s.entriesMax, nil, func(batch []string) queue.Command {
+		return &queue.DeleteMessages{
+			Queue: s.call.queue, Batch: true, Handles: batch, Streamed: len(batch) > limits.BatchEntriesMax, Options: s.options(),
 		}
-		delete(h.byHandle, handle)
-	}
-	h.notify()
+	})
+}
+
+// putAside defers messages.
+func (s *consumer) putAside(ctx context.Context, handles []string) (queue.EntriesDone, error) {
+	return s.inBatches(ctx, handles, limits.BatchEntriesMax, nil, func(batch []string) queue.Command {
+		return &queue.Defer{Queue: s.call.queue, Session: s.sessionRef(), Handles: batch}
+	})
+}
+
+// deadLetter moves messages to the dead-letter queue.
+func (s *consumer) deadLetter(ctx context.Context, in *seriatimpb.Settlement) (queue.EntriesDone, error) {
+	return s.inBatches(ctx, in.GetReceiptHandles(), limits.BatchEntriesMax, nil, func(batch []string) queue.Command {
+		cmd := &queue.DeadLetter{Queue: s.call.queue, Session: s.sessionRef()}
+		for _, handle := range batch {
+			cmd.Entries = append(cmd.Entries, queue.DeadLetterEntry{Handle: handle, Reason: in.GetReason(), Description: in.GetDescription()})
+		}
+		return cmd
+	})
 }

@@ -25,7 +25,7 @@ type ConsumeOptions struct {
 	// of different groups; 0: 10.
 	Credit uint32
 	// VisibilityTimeoutSeconds is how long others wait for the messages of a client
-	// that is gone; 0: the queue's.
+	// that is gone; 0: the queue's. Not in a session, which has a lock instead.
 	VisibilityTimeoutSeconds int32
 	// NotSettled, if set, hears of messages whose deletion or return was refused,
 	// as after a renewal that came too late. They may be received again.
@@ -36,6 +36,10 @@ type ConsumeOptions struct {
 // until ctx ends (no error) or the queue refuses. It goes on over another node when
 // one fails. When it returns no handler is running any more.
 func (c *Client) Consume(ctx context.Context, queue string, options ConsumeOptions, handle Handler) error {
+	return c.consume(ctx, queue, nil, options, handle)
+}
+
+func (c *Client) consume(ctx context.Context, queue string, session *Session, options ConsumeOptions, handle Handler) error {
 	if options.Credit == 0 {
 		options.Credit = 10
 	}
@@ -43,7 +47,7 @@ func (c *Client) Consume(ctx context.Context, queue string, options ConsumeOptio
 	base, cancel := context.WithCancel(c.header(context.WithoutCancel(ctx)))
 	defer cancel()
 	s := &consumer{
-		client: c, queue: queue, options: options, handle: handle, ctx: ctx, base: base,
+		client: c, queue: queue, session: session, options: options, handle: handle, ctx: ctx, base: base,
 		held: make(map[string]*held), lanes: make(map[string][]*held), unanswered: make(map[uint64]*settlement), finished: make(chan *held),
 	}
 	if isFIFO(queue) {
@@ -74,12 +78,14 @@ func (h *held) lane() string {
 type settlement struct {
 	kind       seriatimpb.SettlementKind
 	deliveries []*held
+	again      bool // an earlier stream may have carried it out
 }
 
 // consumer is one Consume. Its state belongs to the goroutine of run.
 type consumer struct {
 	client  *Client
 	queue   string
+	session *Session // nil: the groups that no session has locked
 	options ConsumeOptions
 	handle  Handler
 	ctx     context.Context // of the caller
@@ -150,12 +156,16 @@ func (s *consumer) stream(at int, e *endpoint) error {
 	if err != nil {
 		return err
 	}
+	s.abandonBehind()
 	open := &seriatimpb.ConsumeOpen{Queue: s.queue, Credit: s.options.Credit, AttemptId: s.attempt}
 	if n := s.options.VisibilityTimeoutSeconds; n != 0 {
 		open.VisibilityTimeoutSeconds = &n
 	}
 	for handle := range s.held {
 		open.Held = append(open.Held, handle)
+	}
+	if s.session != nil {
+		s.openSession(open)
 	}
 	// Recv says why, if it fails.
 	_ = stream.Send(&seriatimpb.ConsumeRequest{Request: &seriatimpb.ConsumeRequest_Open{Open: open}})
@@ -169,6 +179,7 @@ func (s *consumer) stream(at int, e *endpoint) error {
 	s.progress = true
 	s.attempt = first.GetOpened().GetNextAttemptId()
 	for number, u := range s.unanswered {
+		u.again = true
 		s.send(stream, number, u)
 	}
 	answers, over := make(chan consumeAnswer), make(chan struct{})
@@ -247,7 +258,7 @@ func (s *consumer) deliver(m *Delivery) {
 	s.held[h.handle()] = h
 	lane := h.lane()
 	s.lanes[lane] = append(s.lanes[lane], h)
-	if len(s.lanes[lane]) == 1 {
+	if len(s.lanes[lane]) == 1 && !s.abandoning() {
 		s.begin(h)
 	}
 }
@@ -349,10 +360,10 @@ func (s *consumer) answered(stream consumeClient, out *seriatimpb.Settled) {
 	}
 	delete(s.unanswered, out.GetNumber())
 	s.progress = true
-	again := &settlement{kind: u.kind}
+	again := &settlement{kind: u.kind, again: true}
 	for i, outcome := range out.GetOutcomes() {
 		switch f := outcome.GetFailure(); {
-		case f == nil || i >= len(u.deliveries):
+		case f == nil || i >= len(u.deliveries) || s.settledBefore(u, f):
 		case passing(f):
 			again.deliveries = append(again.deliveries, u.deliveries[i])
 		case s.options.NotSettled != nil:
@@ -364,4 +375,5 @@ func (s *consumer) answered(stream consumeClient, out *seriatimpb.Settled) {
 		s.unanswered[s.number] = again
 		s.send(stream, s.number, again)
 	}
+	s.goOn()
 }

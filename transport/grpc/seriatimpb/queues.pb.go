@@ -99,7 +99,10 @@ const (
 	SettlementKind_SETTLEMENT_KIND_UNSPECIFIED SettlementKind = 0
 	SettlementKind_SETTLEMENT_KIND_ACKNOWLEDGE SettlementKind = 1 // delete
 	SettlementKind_SETTLEMENT_KIND_ABANDON     SettlementKind = 2 // make visible at once
-	SettlementKind_SETTLEMENT_KIND_EXTEND      SettlementKind = 3 // make invisible for visibility_timeout_seconds from now
+	// Make invisible for visibility_timeout_seconds from now. Not in a session.
+	SettlementKind_SETTLEMENT_KIND_EXTEND      SettlementKind = 3
+	SettlementKind_SETTLEMENT_KIND_DEFER       SettlementKind = 4 // set aside, as Messages.Defer does
+	SettlementKind_SETTLEMENT_KIND_DEAD_LETTER SettlementKind = 5 // move to the dead-letter queue, as Messages.DeadLetter does
 )
 
 // Enum value maps for SettlementKind.
@@ -109,12 +112,16 @@ var (
 		1: "SETTLEMENT_KIND_ACKNOWLEDGE",
 		2: "SETTLEMENT_KIND_ABANDON",
 		3: "SETTLEMENT_KIND_EXTEND",
+		4: "SETTLEMENT_KIND_DEFER",
+		5: "SETTLEMENT_KIND_DEAD_LETTER",
 	}
 	SettlementKind_value = map[string]int32{
 		"SETTLEMENT_KIND_UNSPECIFIED": 0,
 		"SETTLEMENT_KIND_ACKNOWLEDGE": 1,
 		"SETTLEMENT_KIND_ABANDON":     2,
 		"SETTLEMENT_KIND_EXTEND":      3,
+		"SETTLEMENT_KIND_DEFER":       4,
+		"SETTLEMENT_KIND_DEAD_LETTER": 5,
 	}
 )
 
@@ -2992,7 +2999,10 @@ type ConsumeOpen struct {
 	AttemptId string `protobuf:"bytes,4,opt,name=attempt_id,json=attemptId,proto3" json:"attempt_id,omitempty"`
 	// Receipt handles that the client still holds from there. They count against
 	// the credit and are renewed at once.
-	Held          []string `protobuf:"bytes,5,rep,name=held,proto3" json:"held,omitempty"`
+	Held []string `protobuf:"bytes,5,rep,name=held,proto3" json:"held,omitempty"`
+	// Consumes a session, whose messages have no visibility timeout. Absent: the groups
+	// that no session has locked. FIFO queues only.
+	Session       *ConsumeSession `protobuf:"bytes,6,opt,name=session,proto3" json:"session,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3062,6 +3072,97 @@ func (x *ConsumeOpen) GetHeld() []string {
 	return nil
 }
 
+func (x *ConsumeOpen) GetSession() *ConsumeSession {
+	if x != nil {
+		return x.Session
+	}
+	return nil
+}
+
+// ConsumeSession says which session a stream consumes. The server renews its lock as
+// long as the stream lives.
+type ConsumeSession struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Goes on under this lock, which outlasts the stream. Absent: the stream accepts a
+	// session, and releases it when the client closes its side.
+	Locked      *SessionRef `protobuf:"bytes,1,opt,name=locked,proto3" json:"locked,omitempty"`
+	SessionId   *string     `protobuf:"bytes,2,opt,name=session_id,json=sessionId,proto3,oneof" json:"session_id,omitempty"`        // to accept; absent: the next one
+	LockSeconds *int32      `protobuf:"varint,3,opt,name=lock_seconds,json=lockSeconds,proto3,oneof" json:"lock_seconds,omitempty"` // 1 to 43200; absent: the queue's VisibilityTimeout
+	// For the next one: 0 to 20, then the stream ends with NoSessionAvailable. Absent: as
+	// long as the stream lives.
+	WaitSeconds *int32 `protobuf:"varint,4,opt,name=wait_seconds,json=waitSeconds,proto3,oneof" json:"wait_seconds,omitempty"`
+	// Names the acceptance, as in AcceptSession: another stream that is opened under the
+	// same id goes on under the same lock, as long as that lasts.
+	AttemptId     *string `protobuf:"bytes,5,opt,name=attempt_id,json=attemptId,proto3,oneof" json:"attempt_id,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ConsumeSession) Reset() {
+	*x = ConsumeSession{}
+	mi := &file_transport_grpc_queues_proto_msgTypes[51]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ConsumeSession) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ConsumeSession) ProtoMessage() {}
+
+func (x *ConsumeSession) ProtoReflect() protoreflect.Message {
+	mi := &file_transport_grpc_queues_proto_msgTypes[51]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ConsumeSession.ProtoReflect.Descriptor instead.
+func (*ConsumeSession) Descriptor() ([]byte, []int) {
+	return file_transport_grpc_queues_proto_rawDescGZIP(), []int{51}
+}
+
+func (x *ConsumeSession) GetLocked() *SessionRef {
+	if x != nil {
+		return x.Locked
+	}
+	return nil
+}
+
+func (x *ConsumeSession) GetSessionId() string {
+	if x != nil && x.SessionId != nil {
+		return *x.SessionId
+	}
+	return ""
+}
+
+func (x *ConsumeSession) GetLockSeconds() int32 {
+	if x != nil && x.LockSeconds != nil {
+		return *x.LockSeconds
+	}
+	return 0
+}
+
+func (x *ConsumeSession) GetWaitSeconds() int32 {
+	if x != nil && x.WaitSeconds != nil {
+		return *x.WaitSeconds
+	}
+	return 0
+}
+
+func (x *ConsumeSession) GetAttemptId() string {
+	if x != nil && x.AttemptId != nil {
+		return *x.AttemptId
+	}
+	return ""
+}
+
 // Settlement settles 1 to 100 deliveries. Wait for the answer to a settlement
 // before sending another one for the same delivery.
 type Settlement struct {
@@ -3070,13 +3171,15 @@ type Settlement struct {
 	Kind                     SettlementKind         `protobuf:"varint,2,opt,name=kind,proto3,enum=seriatim.v1.SettlementKind" json:"kind,omitempty"`
 	ReceiptHandles           []string               `protobuf:"bytes,3,rep,name=receipt_handles,json=receiptHandles,proto3" json:"receipt_handles,omitempty"`
 	VisibilityTimeoutSeconds int32                  `protobuf:"varint,4,opt,name=visibility_timeout_seconds,json=visibilityTimeoutSeconds,proto3" json:"visibility_timeout_seconds,omitempty"` // of EXTEND: 1 to 43200
+	Reason                   string                 `protobuf:"bytes,5,opt,name=reason,proto3" json:"reason,omitempty"`                                                                        // of DEAD_LETTER
+	Description              string                 `protobuf:"bytes,6,opt,name=description,proto3" json:"description,omitempty"`                                                              // of DEAD_LETTER
 	unknownFields            protoimpl.UnknownFields
 	sizeCache                protoimpl.SizeCache
 }
 
 func (x *Settlement) Reset() {
 	*x = Settlement{}
-	mi := &file_transport_grpc_queues_proto_msgTypes[51]
+	mi := &file_transport_grpc_queues_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3088,7 +3191,7 @@ func (x *Settlement) String() string {
 func (*Settlement) ProtoMessage() {}
 
 func (x *Settlement) ProtoReflect() protoreflect.Message {
-	mi := &file_transport_grpc_queues_proto_msgTypes[51]
+	mi := &file_transport_grpc_queues_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3101,7 +3204,7 @@ func (x *Settlement) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Settlement.ProtoReflect.Descriptor instead.
 func (*Settlement) Descriptor() ([]byte, []int) {
-	return file_transport_grpc_queues_proto_rawDescGZIP(), []int{51}
+	return file_transport_grpc_queues_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *Settlement) GetNumber() uint64 {
@@ -3132,6 +3235,20 @@ func (x *Settlement) GetVisibilityTimeoutSeconds() int32 {
 	return 0
 }
 
+func (x *Settlement) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+func (x *Settlement) GetDescription() string {
+	if x != nil {
+		return x.Description
+	}
+	return ""
+}
+
 type ConsumeResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Types that are valid to be assigned to Response:
@@ -3147,7 +3264,7 @@ type ConsumeResponse struct {
 
 func (x *ConsumeResponse) Reset() {
 	*x = ConsumeResponse{}
-	mi := &file_transport_grpc_queues_proto_msgTypes[52]
+	mi := &file_transport_grpc_queues_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3159,7 +3276,7 @@ func (x *ConsumeResponse) String() string {
 func (*ConsumeResponse) ProtoMessage() {}
 
 func (x *ConsumeResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_transport_grpc_queues_proto_msgTypes[52]
+	mi := &file_transport_grpc_queues_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3172,7 +3289,7 @@ func (x *ConsumeResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ConsumeResponse.ProtoReflect.Descriptor instead.
 func (*ConsumeResponse) Descriptor() ([]byte, []int) {
-	return file_transport_grpc_queues_proto_rawDescGZIP(), []int{52}
+	return file_transport_grpc_queues_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *ConsumeResponse) GetResponse() isConsumeResponse_Response {
@@ -3250,15 +3367,17 @@ type ConsumeOpened struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The id of the first receive, under which it can be made again elsewhere.
 	// Empty on standard queues.
-	NextAttemptId            string `protobuf:"bytes,1,opt,name=next_attempt_id,json=nextAttemptId,proto3" json:"next_attempt_id,omitempty"`
-	VisibilityTimeoutSeconds int32  `protobuf:"varint,2,opt,name=visibility_timeout_seconds,json=visibilityTimeoutSeconds,proto3" json:"visibility_timeout_seconds,omitempty"`
+	NextAttemptId            string      `protobuf:"bytes,1,opt,name=next_attempt_id,json=nextAttemptId,proto3" json:"next_attempt_id,omitempty"`
+	VisibilityTimeoutSeconds int32       `protobuf:"varint,2,opt,name=visibility_timeout_seconds,json=visibilityTimeoutSeconds,proto3" json:"visibility_timeout_seconds,omitempty"` // 0 in a session
+	Session                  *SessionRef `protobuf:"bytes,3,opt,name=session,proto3" json:"session,omitempty"`                                                                      // the session, if the stream consumes one
+	LockedUntilMs            int64       `protobuf:"varint,4,opt,name=locked_until_ms,json=lockedUntilMs,proto3" json:"locked_until_ms,omitempty"`                                  // log time, milliseconds since 1970; the server renews it
 	unknownFields            protoimpl.UnknownFields
 	sizeCache                protoimpl.SizeCache
 }
 
 func (x *ConsumeOpened) Reset() {
 	*x = ConsumeOpened{}
-	mi := &file_transport_grpc_queues_proto_msgTypes[53]
+	mi := &file_transport_grpc_queues_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3270,7 +3389,7 @@ func (x *ConsumeOpened) String() string {
 func (*ConsumeOpened) ProtoMessage() {}
 
 func (x *ConsumeOpened) ProtoReflect() protoreflect.Message {
-	mi := &file_transport_grpc_queues_proto_msgTypes[53]
+	mi := &file_transport_grpc_queues_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3283,7 +3402,7 @@ func (x *ConsumeOpened) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ConsumeOpened.ProtoReflect.Descriptor instead.
 func (*ConsumeOpened) Descriptor() ([]byte, []int) {
-	return file_transport_grpc_queues_proto_rawDescGZIP(), []int{53}
+	return file_transport_grpc_queues_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *ConsumeOpened) GetNextAttemptId() string {
@@ -3300,6 +3419,20 @@ func (x *ConsumeOpened) GetVisibilityTimeoutSeconds() int32 {
 	return 0
 }
 
+func (x *ConsumeOpened) GetSession() *SessionRef {
+	if x != nil {
+		return x.Session
+	}
+	return nil
+}
+
+func (x *ConsumeOpened) GetLockedUntilMs() int64 {
+	if x != nil {
+		return x.LockedUntilMs
+	}
+	return 0
+}
+
 type Delivery struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Messages      []*Message             `protobuf:"bytes,1,rep,name=messages,proto3" json:"messages,omitempty"`
@@ -3311,7 +3444,7 @@ type Delivery struct {
 
 func (x *Delivery) Reset() {
 	*x = Delivery{}
-	mi := &file_transport_grpc_queues_proto_msgTypes[54]
+	mi := &file_transport_grpc_queues_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3323,7 +3456,7 @@ func (x *Delivery) String() string {
 func (*Delivery) ProtoMessage() {}
 
 func (x *Delivery) ProtoReflect() protoreflect.Message {
-	mi := &file_transport_grpc_queues_proto_msgTypes[54]
+	mi := &file_transport_grpc_queues_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3336,7 +3469,7 @@ func (x *Delivery) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Delivery.ProtoReflect.Descriptor instead.
 func (*Delivery) Descriptor() ([]byte, []int) {
-	return file_transport_grpc_queues_proto_rawDescGZIP(), []int{54}
+	return file_transport_grpc_queues_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *Delivery) GetMessages() []*Message {
@@ -3370,7 +3503,7 @@ type Settled struct {
 
 func (x *Settled) Reset() {
 	*x = Settled{}
-	mi := &file_transport_grpc_queues_proto_msgTypes[55]
+	mi := &file_transport_grpc_queues_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3382,7 +3515,7 @@ func (x *Settled) String() string {
 func (*Settled) ProtoMessage() {}
 
 func (x *Settled) ProtoReflect() protoreflect.Message {
-	mi := &file_transport_grpc_queues_proto_msgTypes[55]
+	mi := &file_transport_grpc_queues_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3395,7 +3528,7 @@ func (x *Settled) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Settled.ProtoReflect.Descriptor instead.
 func (*Settled) Descriptor() ([]byte, []int) {
-	return file_transport_grpc_queues_proto_rawDescGZIP(), []int{55}
+	return file_transport_grpc_queues_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *Settled) GetNumber() uint64 {
@@ -3423,7 +3556,7 @@ type Lost struct {
 
 func (x *Lost) Reset() {
 	*x = Lost{}
-	mi := &file_transport_grpc_queues_proto_msgTypes[56]
+	mi := &file_transport_grpc_queues_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3435,7 +3568,7 @@ func (x *Lost) String() string {
 func (*Lost) ProtoMessage() {}
 
 func (x *Lost) ProtoReflect() protoreflect.Message {
-	mi := &file_transport_grpc_queues_proto_msgTypes[56]
+	mi := &file_transport_grpc_queues_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3448,7 +3581,7 @@ func (x *Lost) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Lost.ProtoReflect.Descriptor instead.
 func (*Lost) Descriptor() ([]byte, []int) {
-	return file_transport_grpc_queues_proto_rawDescGZIP(), []int{56}
+	return file_transport_grpc_queues_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *Lost) GetReceiptHandles() []string {
@@ -3691,31 +3824,48 @@ const file_transport_grpc_queues_proto_rawDesc = "" +
 	"settlement\x18\x02 \x01(\v2\x17.seriatim.v1.SettlementH\x00R\n" +
 	"settlement\x12\x18\n" +
 	"\x06credit\x18\x03 \x01(\rH\x00R\x06creditB\t\n" +
-	"\arequest\"\xd0\x01\n" +
+	"\arequest\"\x87\x02\n" +
 	"\vConsumeOpen\x12\x14\n" +
 	"\x05queue\x18\x01 \x01(\tR\x05queue\x12\x16\n" +
 	"\x06credit\x18\x02 \x01(\rR\x06credit\x12A\n" +
 	"\x1avisibility_timeout_seconds\x18\x03 \x01(\x05H\x00R\x18visibilityTimeoutSeconds\x88\x01\x01\x12\x1d\n" +
 	"\n" +
 	"attempt_id\x18\x04 \x01(\tR\tattemptId\x12\x12\n" +
-	"\x04held\x18\x05 \x03(\tR\x04heldB\x1d\n" +
-	"\x1b_visibility_timeout_seconds\"\xbc\x01\n" +
+	"\x04held\x18\x05 \x03(\tR\x04held\x125\n" +
+	"\asession\x18\x06 \x01(\v2\x1b.seriatim.v1.ConsumeSessionR\asessionB\x1d\n" +
+	"\x1b_visibility_timeout_seconds\"\x99\x02\n" +
+	"\x0eConsumeSession\x12/\n" +
+	"\x06locked\x18\x01 \x01(\v2\x17.seriatim.v1.SessionRefR\x06locked\x12\"\n" +
+	"\n" +
+	"session_id\x18\x02 \x01(\tH\x00R\tsessionId\x88\x01\x01\x12&\n" +
+	"\flock_seconds\x18\x03 \x01(\x05H\x01R\vlockSeconds\x88\x01\x01\x12&\n" +
+	"\fwait_seconds\x18\x04 \x01(\x05H\x02R\vwaitSeconds\x88\x01\x01\x12\"\n" +
+	"\n" +
+	"attempt_id\x18\x05 \x01(\tH\x03R\tattemptId\x88\x01\x01B\r\n" +
+	"\v_session_idB\x0f\n" +
+	"\r_lock_secondsB\x0f\n" +
+	"\r_wait_secondsB\r\n" +
+	"\v_attempt_id\"\xf6\x01\n" +
 	"\n" +
 	"Settlement\x12\x16\n" +
 	"\x06number\x18\x01 \x01(\x04R\x06number\x12/\n" +
 	"\x04kind\x18\x02 \x01(\x0e2\x1b.seriatim.v1.SettlementKindR\x04kind\x12'\n" +
 	"\x0freceipt_handles\x18\x03 \x03(\tR\x0ereceiptHandles\x12<\n" +
-	"\x1avisibility_timeout_seconds\x18\x04 \x01(\x05R\x18visibilityTimeoutSeconds\"\xe3\x01\n" +
+	"\x1avisibility_timeout_seconds\x18\x04 \x01(\x05R\x18visibilityTimeoutSeconds\x12\x16\n" +
+	"\x06reason\x18\x05 \x01(\tR\x06reason\x12 \n" +
+	"\vdescription\x18\x06 \x01(\tR\vdescription\"\xe3\x01\n" +
 	"\x0fConsumeResponse\x124\n" +
 	"\x06opened\x18\x01 \x01(\v2\x1a.seriatim.v1.ConsumeOpenedH\x00R\x06opened\x123\n" +
 	"\bdelivery\x18\x02 \x01(\v2\x15.seriatim.v1.DeliveryH\x00R\bdelivery\x120\n" +
 	"\asettled\x18\x03 \x01(\v2\x14.seriatim.v1.SettledH\x00R\asettled\x12'\n" +
 	"\x04lost\x18\x04 \x01(\v2\x11.seriatim.v1.LostH\x00R\x04lostB\n" +
 	"\n" +
-	"\bresponse\"u\n" +
+	"\bresponse\"\xd0\x01\n" +
 	"\rConsumeOpened\x12&\n" +
 	"\x0fnext_attempt_id\x18\x01 \x01(\tR\rnextAttemptId\x12<\n" +
-	"\x1avisibility_timeout_seconds\x18\x02 \x01(\x05R\x18visibilityTimeoutSeconds\"\x80\x01\n" +
+	"\x1avisibility_timeout_seconds\x18\x02 \x01(\x05R\x18visibilityTimeoutSeconds\x121\n" +
+	"\asession\x18\x03 \x01(\v2\x17.seriatim.v1.SessionRefR\asession\x12&\n" +
+	"\x0flocked_until_ms\x18\x04 \x01(\x03R\rlockedUntilMs\"\x80\x01\n" +
 	"\bDelivery\x120\n" +
 	"\bmessages\x18\x01 \x03(\v2\x14.seriatim.v1.MessageR\bmessages\x12&\n" +
 	"\x0fnext_attempt_id\x18\x02 \x01(\tR\rnextAttemptId\x12\x1a\n" +
@@ -3730,12 +3880,14 @@ const file_transport_grpc_queues_proto_rawDesc = "" +
 	"\x18MOVE_TASK_STATUS_RUNNING\x10\x01\x12\x1e\n" +
 	"\x1aMOVE_TASK_STATUS_COMPLETED\x10\x02\x12\x1e\n" +
 	"\x1aMOVE_TASK_STATUS_CANCELLED\x10\x03\x12\x1b\n" +
-	"\x17MOVE_TASK_STATUS_FAILED\x10\x04*\x8b\x01\n" +
+	"\x17MOVE_TASK_STATUS_FAILED\x10\x04*\xc7\x01\n" +
 	"\x0eSettlementKind\x12\x1f\n" +
 	"\x1bSETTLEMENT_KIND_UNSPECIFIED\x10\x00\x12\x1f\n" +
 	"\x1bSETTLEMENT_KIND_ACKNOWLEDGE\x10\x01\x12\x1b\n" +
 	"\x17SETTLEMENT_KIND_ABANDON\x10\x02\x12\x1a\n" +
-	"\x16SETTLEMENT_KIND_EXTEND\x10\x032\x80\x0e\n" +
+	"\x16SETTLEMENT_KIND_EXTEND\x10\x03\x12\x19\n" +
+	"\x15SETTLEMENT_KIND_DEFER\x10\x04\x12\x1f\n" +
+	"\x1bSETTLEMENT_KIND_DEAD_LETTER\x10\x052\x80\x0e\n" +
 	"\x06Queues\x12P\n" +
 	"\vCreateQueue\x12\x1f.seriatim.v1.CreateQueueRequest\x1a .seriatim.v1.CreateQueueResponse\x12P\n" +
 	"\vDeleteQueue\x12\x1f.seriatim.v1.DeleteQueueRequest\x1a .seriatim.v1.DeleteQueueResponse\x12M\n" +
@@ -3776,7 +3928,7 @@ func file_transport_grpc_queues_proto_rawDescGZIP() []byte {
 }
 
 var file_transport_grpc_queues_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_transport_grpc_queues_proto_msgTypes = make([]protoimpl.MessageInfo, 65)
+var file_transport_grpc_queues_proto_msgTypes = make([]protoimpl.MessageInfo, 66)
 var file_transport_grpc_queues_proto_goTypes = []any{
 	(MoveTaskStatus)(0),                   // 0: seriatim.v1.MoveTaskStatus
 	(SettlementKind)(0),                   // 1: seriatim.v1.SettlementKind
@@ -3831,35 +3983,36 @@ var file_transport_grpc_queues_proto_goTypes = []any{
 	(*SendStreamResponse)(nil),            // 50: seriatim.v1.SendStreamResponse
 	(*ConsumeRequest)(nil),                // 51: seriatim.v1.ConsumeRequest
 	(*ConsumeOpen)(nil),                   // 52: seriatim.v1.ConsumeOpen
-	(*Settlement)(nil),                    // 53: seriatim.v1.Settlement
-	(*ConsumeResponse)(nil),               // 54: seriatim.v1.ConsumeResponse
-	(*ConsumeOpened)(nil),                 // 55: seriatim.v1.ConsumeOpened
-	(*Delivery)(nil),                      // 56: seriatim.v1.Delivery
-	(*Settled)(nil),                       // 57: seriatim.v1.Settled
-	(*Lost)(nil),                          // 58: seriatim.v1.Lost
-	nil,                                   // 59: seriatim.v1.CreateQueueRequest.AttributesEntry
-	nil,                                   // 60: seriatim.v1.CreateQueueRequest.TagsEntry
-	nil,                                   // 61: seriatim.v1.GetQueueAttributesResponse.AttributesEntry
-	nil,                                   // 62: seriatim.v1.SetQueueAttributesRequest.AttributesEntry
-	nil,                                   // 63: seriatim.v1.TagQueueRequest.TagsEntry
-	nil,                                   // 64: seriatim.v1.ListQueueTagsResponse.TagsEntry
-	nil,                                   // 65: seriatim.v1.OutgoingMessage.AttributesEntry
-	nil,                                   // 66: seriatim.v1.Message.AttributesEntry
+	(*ConsumeSession)(nil),                // 53: seriatim.v1.ConsumeSession
+	(*Settlement)(nil),                    // 54: seriatim.v1.Settlement
+	(*ConsumeResponse)(nil),               // 55: seriatim.v1.ConsumeResponse
+	(*ConsumeOpened)(nil),                 // 56: seriatim.v1.ConsumeOpened
+	(*Delivery)(nil),                      // 57: seriatim.v1.Delivery
+	(*Settled)(nil),                       // 58: seriatim.v1.Settled
+	(*Lost)(nil),                          // 59: seriatim.v1.Lost
+	nil,                                   // 60: seriatim.v1.CreateQueueRequest.AttributesEntry
+	nil,                                   // 61: seriatim.v1.CreateQueueRequest.TagsEntry
+	nil,                                   // 62: seriatim.v1.GetQueueAttributesResponse.AttributesEntry
+	nil,                                   // 63: seriatim.v1.SetQueueAttributesRequest.AttributesEntry
+	nil,                                   // 64: seriatim.v1.TagQueueRequest.TagsEntry
+	nil,                                   // 65: seriatim.v1.ListQueueTagsResponse.TagsEntry
+	nil,                                   // 66: seriatim.v1.OutgoingMessage.AttributesEntry
+	nil,                                   // 67: seriatim.v1.Message.AttributesEntry
 }
 var file_transport_grpc_queues_proto_depIdxs = []int32{
-	59, // 0: seriatim.v1.CreateQueueRequest.attributes:type_name -> seriatim.v1.CreateQueueRequest.AttributesEntry
-	60, // 1: seriatim.v1.CreateQueueRequest.tags:type_name -> seriatim.v1.CreateQueueRequest.TagsEntry
-	61, // 2: seriatim.v1.GetQueueAttributesResponse.attributes:type_name -> seriatim.v1.GetQueueAttributesResponse.AttributesEntry
-	62, // 3: seriatim.v1.SetQueueAttributesRequest.attributes:type_name -> seriatim.v1.SetQueueAttributesRequest.AttributesEntry
-	63, // 4: seriatim.v1.TagQueueRequest.tags:type_name -> seriatim.v1.TagQueueRequest.TagsEntry
-	64, // 5: seriatim.v1.ListQueueTagsResponse.tags:type_name -> seriatim.v1.ListQueueTagsResponse.TagsEntry
-	65, // 6: seriatim.v1.OutgoingMessage.attributes:type_name -> seriatim.v1.OutgoingMessage.AttributesEntry
+	60, // 0: seriatim.v1.CreateQueueRequest.attributes:type_name -> seriatim.v1.CreateQueueRequest.AttributesEntry
+	61, // 1: seriatim.v1.CreateQueueRequest.tags:type_name -> seriatim.v1.CreateQueueRequest.TagsEntry
+	62, // 2: seriatim.v1.GetQueueAttributesResponse.attributes:type_name -> seriatim.v1.GetQueueAttributesResponse.AttributesEntry
+	63, // 3: seriatim.v1.SetQueueAttributesRequest.attributes:type_name -> seriatim.v1.SetQueueAttributesRequest.AttributesEntry
+	64, // 4: seriatim.v1.TagQueueRequest.tags:type_name -> seriatim.v1.TagQueueRequest.TagsEntry
+	65, // 5: seriatim.v1.ListQueueTagsResponse.tags:type_name -> seriatim.v1.ListQueueTagsResponse.TagsEntry
+	66, // 6: seriatim.v1.OutgoingMessage.attributes:type_name -> seriatim.v1.OutgoingMessage.AttributesEntry
 	28, // 7: seriatim.v1.SendResult.failure:type_name -> seriatim.v1.Failure
 	27, // 8: seriatim.v1.SendRequest.messages:type_name -> seriatim.v1.OutgoingMessage
 	29, // 9: seriatim.v1.SendResponse.results:type_name -> seriatim.v1.SendResult
 	33, // 10: seriatim.v1.ReceiveRequest.session:type_name -> seriatim.v1.SessionRef
 	35, // 11: seriatim.v1.ReceiveResponse.messages:type_name -> seriatim.v1.Message
-	66, // 12: seriatim.v1.Message.attributes:type_name -> seriatim.v1.Message.AttributesEntry
+	67, // 12: seriatim.v1.Message.attributes:type_name -> seriatim.v1.Message.AttributesEntry
 	38, // 13: seriatim.v1.DeleteResponse.outcomes:type_name -> seriatim.v1.Outcome
 	28, // 14: seriatim.v1.Outcome.failure:type_name -> seriatim.v1.Failure
 	40, // 15: seriatim.v1.ChangeVisibilityRequest.entries:type_name -> seriatim.v1.VisibilityEntry
@@ -3869,63 +4022,66 @@ var file_transport_grpc_queues_proto_depIdxs = []int32{
 	27, // 19: seriatim.v1.SendStreamRequest.messages:type_name -> seriatim.v1.OutgoingMessage
 	29, // 20: seriatim.v1.SendStreamResponse.results:type_name -> seriatim.v1.SendResult
 	52, // 21: seriatim.v1.ConsumeRequest.open:type_name -> seriatim.v1.ConsumeOpen
-	53, // 22: seriatim.v1.ConsumeRequest.settlement:type_name -> seriatim.v1.Settlement
-	1,  // 23: seriatim.v1.Settlement.kind:type_name -> seriatim.v1.SettlementKind
-	55, // 24: seriatim.v1.ConsumeResponse.opened:type_name -> seriatim.v1.ConsumeOpened
-	56, // 25: seriatim.v1.ConsumeResponse.delivery:type_name -> seriatim.v1.Delivery
-	57, // 26: seriatim.v1.ConsumeResponse.settled:type_name -> seriatim.v1.Settled
-	58, // 27: seriatim.v1.ConsumeResponse.lost:type_name -> seriatim.v1.Lost
-	35, // 28: seriatim.v1.Delivery.messages:type_name -> seriatim.v1.Message
-	38, // 29: seriatim.v1.Settled.outcomes:type_name -> seriatim.v1.Outcome
-	26, // 30: seriatim.v1.OutgoingMessage.AttributesEntry.value:type_name -> seriatim.v1.Attribute
-	26, // 31: seriatim.v1.Message.AttributesEntry.value:type_name -> seriatim.v1.Attribute
-	2,  // 32: seriatim.v1.Queues.CreateQueue:input_type -> seriatim.v1.CreateQueueRequest
-	4,  // 33: seriatim.v1.Queues.DeleteQueue:input_type -> seriatim.v1.DeleteQueueRequest
-	6,  // 34: seriatim.v1.Queues.ListQueues:input_type -> seriatim.v1.ListQueuesRequest
-	8,  // 35: seriatim.v1.Queues.ListDeadLetterSources:input_type -> seriatim.v1.ListDeadLetterSourcesRequest
-	10, // 36: seriatim.v1.Queues.GetQueueAttributes:input_type -> seriatim.v1.GetQueueAttributesRequest
-	12, // 37: seriatim.v1.Queues.SetQueueAttributes:input_type -> seriatim.v1.SetQueueAttributesRequest
-	14, // 38: seriatim.v1.Queues.AddPermission:input_type -> seriatim.v1.AddPermissionRequest
-	16, // 39: seriatim.v1.Queues.RemovePermission:input_type -> seriatim.v1.RemovePermissionRequest
-	18, // 40: seriatim.v1.Queues.TagQueue:input_type -> seriatim.v1.TagQueueRequest
-	20, // 41: seriatim.v1.Queues.UntagQueue:input_type -> seriatim.v1.UntagQueueRequest
-	22, // 42: seriatim.v1.Queues.ListQueueTags:input_type -> seriatim.v1.ListQueueTagsRequest
-	24, // 43: seriatim.v1.Queues.PurgeQueue:input_type -> seriatim.v1.PurgeQueueRequest
-	30, // 44: seriatim.v1.Queues.Send:input_type -> seriatim.v1.SendRequest
-	32, // 45: seriatim.v1.Queues.Receive:input_type -> seriatim.v1.ReceiveRequest
-	36, // 46: seriatim.v1.Queues.Delete:input_type -> seriatim.v1.DeleteRequest
-	39, // 47: seriatim.v1.Queues.ChangeVisibility:input_type -> seriatim.v1.ChangeVisibilityRequest
-	42, // 48: seriatim.v1.Queues.StartMoveTask:input_type -> seriatim.v1.StartMoveTaskRequest
-	44, // 49: seriatim.v1.Queues.CancelMoveTask:input_type -> seriatim.v1.CancelMoveTaskRequest
-	46, // 50: seriatim.v1.Queues.ListMoveTasks:input_type -> seriatim.v1.ListMoveTasksRequest
-	49, // 51: seriatim.v1.Queues.SendStream:input_type -> seriatim.v1.SendStreamRequest
-	51, // 52: seriatim.v1.Queues.Consume:input_type -> seriatim.v1.ConsumeRequest
-	3,  // 53: seriatim.v1.Queues.CreateQueue:output_type -> seriatim.v1.CreateQueueResponse
-	5,  // 54: seriatim.v1.Queues.DeleteQueue:output_type -> seriatim.v1.DeleteQueueResponse
-	7,  // 55: seriatim.v1.Queues.ListQueues:output_type -> seriatim.v1.ListQueuesResponse
-	9,  // 56: seriatim.v1.Queues.ListDeadLetterSources:output_type -> seriatim.v1.ListDeadLetterSourcesResponse
-	11, // 57: seriatim.v1.Queues.GetQueueAttributes:output_type -> seriatim.v1.GetQueueAttributesResponse
-	13, // 58: seriatim.v1.Queues.SetQueueAttributes:output_type -> seriatim.v1.SetQueueAttributesResponse
-	15, // 59: seriatim.v1.Queues.AddPermission:output_type -> seriatim.v1.AddPermissionResponse
-	17, // 60: seriatim.v1.Queues.RemovePermission:output_type -> seriatim.v1.RemovePermissionResponse
-	19, // 61: seriatim.v1.Queues.TagQueue:output_type -> seriatim.v1.TagQueueResponse
-	21, // 62: seriatim.v1.Queues.UntagQueue:output_type -> seriatim.v1.UntagQueueResponse
-	23, // 63: seriatim.v1.Queues.ListQueueTags:output_type -> seriatim.v1.ListQueueTagsResponse
-	25, // 64: seriatim.v1.Queues.PurgeQueue:output_type -> seriatim.v1.PurgeQueueResponse
-	31, // 65: seriatim.v1.Queues.Send:output_type -> seriatim.v1.SendResponse
-	34, // 66: seriatim.v1.Queues.Receive:output_type -> seriatim.v1.ReceiveResponse
-	37, // 67: seriatim.v1.Queues.Delete:output_type -> seriatim.v1.DeleteResponse
-	41, // 68: seriatim.v1.Queues.ChangeVisibility:output_type -> seriatim.v1.ChangeVisibilityResponse
-	43, // 69: seriatim.v1.Queues.StartMoveTask:output_type -> seriatim.v1.StartMoveTaskResponse
-	45, // 70: seriatim.v1.Queues.CancelMoveTask:output_type -> seriatim.v1.CancelMoveTaskResponse
-	47, // 71: seriatim.v1.Queues.ListMoveTasks:output_type -> seriatim.v1.ListMoveTasksResponse
-	50, // 72: seriatim.v1.Queues.SendStream:output_type -> seriatim.v1.SendStreamResponse
-	54, // 73: seriatim.v1.Queues.Consume:output_type -> seriatim.v1.ConsumeResponse
-	53, // [53:74] is the sub-list for method output_type
-	32, // [32:53] is the sub-list for method input_type
-	32, // [32:32] is the sub-list for extension type_name
-	32, // [32:32] is the sub-list for extension extendee
-	0,  // [0:32] is the sub-list for field type_name
+	54, // 22: seriatim.v1.ConsumeRequest.settlement:type_name -> seriatim.v1.Settlement
+	53, // 23: seriatim.v1.ConsumeOpen.session:type_name -> seriatim.v1.ConsumeSession
+	33, // 24: seriatim.v1.ConsumeSession.locked:type_name -> seriatim.v1.SessionRef
+	1,  // 25: seriatim.v1.Settlement.kind:type_name -> seriatim.v1.SettlementKind
+	56, // 26: seriatim.v1.ConsumeResponse.opened:type_name -> seriatim.v1.ConsumeOpened
+	57, // 27: seriatim.v1.ConsumeResponse.delivery:type_name -> seriatim.v1.Delivery
+	58, // 28: seriatim.v1.ConsumeResponse.settled:type_name -> seriatim.v1.Settled
+	59, // 29: seriatim.v1.ConsumeResponse.lost:type_name -> seriatim.v1.Lost
+	33, // 30: seriatim.v1.ConsumeOpened.session:type_name -> seriatim.v1.SessionRef
+	35, // 31: seriatim.v1.Delivery.messages:type_name -> seriatim.v1.Message
+	38, // 32: seriatim.v1.Settled.outcomes:type_name -> seriatim.v1.Outcome
+	26, // 33: seriatim.v1.OutgoingMessage.AttributesEntry.value:type_name -> seriatim.v1.Attribute
+	26, // 34: seriatim.v1.Message.AttributesEntry.value:type_name -> seriatim.v1.Attribute
+	2,  // 35: seriatim.v1.Queues.CreateQueue:input_type -> seriatim.v1.CreateQueueRequest
+	4,  // 36: seriatim.v1.Queues.DeleteQueue:input_type -> seriatim.v1.DeleteQueueRequest
+	6,  // 37: seriatim.v1.Queues.ListQueues:input_type -> seriatim.v1.ListQueuesRequest
+	8,  // 38: seriatim.v1.Queues.ListDeadLetterSources:input_type -> seriatim.v1.ListDeadLetterSourcesRequest
+	10, // 39: seriatim.v1.Queues.GetQueueAttributes:input_type -> seriatim.v1.GetQueueAttributesRequest
+	12, // 40: seriatim.v1.Queues.SetQueueAttributes:input_type -> seriatim.v1.SetQueueAttributesRequest
+	14, // 41: seriatim.v1.Queues.AddPermission:input_type -> seriatim.v1.AddPermissionRequest
+	16, // 42: seriatim.v1.Queues.RemovePermission:input_type -> seriatim.v1.RemovePermissionRequest
+	18, // 43: seriatim.v1.Queues.TagQueue:input_type -> seriatim.v1.TagQueueRequest
+	20, // 44: seriatim.v1.Queues.UntagQueue:input_type -> seriatim.v1.UntagQueueRequest
+	22, // 45: seriatim.v1.Queues.ListQueueTags:input_type -> seriatim.v1.ListQueueTagsRequest
+	24, // 46: seriatim.v1.Queues.PurgeQueue:input_type -> seriatim.v1.PurgeQueueRequest
+	30, // 47: seriatim.v1.Queues.Send:input_type -> seriatim.v1.SendRequest
+	32, // 48: seriatim.v1.Queues.Receive:input_type -> seriatim.v1.ReceiveRequest
+	36, // 49: seriatim.v1.Queues.Delete:input_type -> seriatim.v1.DeleteRequest
+	39, // 50: seriatim.v1.Queues.ChangeVisibility:input_type -> seriatim.v1.ChangeVisibilityRequest
+	42, // 51: seriatim.v1.Queues.StartMoveTask:input_type -> seriatim.v1.StartMoveTaskRequest
+	44, // 52: seriatim.v1.Queues.CancelMoveTask:input_type -> seriatim.v1.CancelMoveTaskRequest
+	46, // 53: seriatim.v1.Queues.ListMoveTasks:input_type -> seriatim.v1.ListMoveTasksRequest
+	49, // 54: seriatim.v1.Queues.SendStream:input_type -> seriatim.v1.SendStreamRequest
+	51, // 55: seriatim.v1.Queues.Consume:input_type -> seriatim.v1.ConsumeRequest
+	3,  // 56: seriatim.v1.Queues.CreateQueue:output_type -> seriatim.v1.CreateQueueResponse
+	5,  // 57: seriatim.v1.Queues.DeleteQueue:output_type -> seriatim.v1.DeleteQueueResponse
+	7,  // 58: seriatim.v1.Queues.ListQueues:output_type -> seriatim.v1.ListQueuesResponse
+	9,  // 59: seriatim.v1.Queues.ListDeadLetterSources:output_type -> seriatim.v1.ListDeadLetterSourcesResponse
+	11, // 60: seriatim.v1.Queues.GetQueueAttributes:output_type -> seriatim.v1.GetQueueAttributesResponse
+	13, // 61: seriatim.v1.Queues.SetQueueAttributes:output_type -> seriatim.v1.SetQueueAttributesResponse
+	15, // 62: seriatim.v1.Queues.AddPermission:output_type -> seriatim.v1.AddPermissionResponse
+	17, // 63: seriatim.v1.Queues.RemovePermission:output_type -> seriatim.v1.RemovePermissionResponse
+	19, // 64: seriatim.v1.Queues.TagQueue:output_type -> seriatim.v1.TagQueueResponse
+	21, // 65: seriatim.v1.Queues.UntagQueue:output_type -> seriatim.v1.UntagQueueResponse
+	23, // 66: seriatim.v1.Queues.ListQueueTags:output_type -> seriatim.v1.ListQueueTagsResponse
+	25, // 67: seriatim.v1.Queues.PurgeQueue:output_type -> seriatim.v1.PurgeQueueResponse
+	31, // 68: seriatim.v1.Queues.Send:output_type -> seriatim.v1.SendResponse
+	34, // 69: seriatim.v1.Queues.Receive:output_type -> seriatim.v1.ReceiveResponse
+	37, // 70: seriatim.v1.Queues.Delete:output_type -> seriatim.v1.DeleteResponse
+	41, // 71: seriatim.v1.Queues.ChangeVisibility:output_type -> seriatim.v1.ChangeVisibilityResponse
+	43, // 72: seriatim.v1.Queues.StartMoveTask:output_type -> seriatim.v1.StartMoveTaskResponse
+	45, // 73: seriatim.v1.Queues.CancelMoveTask:output_type -> seriatim.v1.CancelMoveTaskResponse
+	47, // 74: seriatim.v1.Queues.ListMoveTasks:output_type -> seriatim.v1.ListMoveTasksResponse
+	50, // 75: seriatim.v1.Queues.SendStream:output_type -> seriatim.v1.SendStreamResponse
+	55, // 76: seriatim.v1.Queues.Consume:output_type -> seriatim.v1.ConsumeResponse
+	56, // [56:77] is the sub-list for method output_type
+	35, // [35:56] is the sub-list for method input_type
+	35, // [35:35] is the sub-list for extension type_name
+	35, // [35:35] is the sub-list for extension extendee
+	0,  // [0:35] is the sub-list for field type_name
 }
 
 func init() { file_transport_grpc_queues_proto_init() }
@@ -3948,7 +4104,8 @@ func file_transport_grpc_queues_proto_init() {
 		(*ConsumeRequest_Credit)(nil),
 	}
 	file_transport_grpc_queues_proto_msgTypes[50].OneofWrappers = []any{}
-	file_transport_grpc_queues_proto_msgTypes[52].OneofWrappers = []any{
+	file_transport_grpc_queues_proto_msgTypes[51].OneofWrappers = []any{}
+	file_transport_grpc_queues_proto_msgTypes[53].OneofWrappers = []any{
 		(*ConsumeResponse_Opened)(nil),
 		(*ConsumeResponse_Delivery)(nil),
 		(*ConsumeResponse_Settled)(nil),
@@ -3960,7 +4117,7 @@ func file_transport_grpc_queues_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_transport_grpc_queues_proto_rawDesc), len(file_transport_grpc_queues_proto_rawDesc)),
 			NumEnums:      2,
-			NumMessages:   65,
+			NumMessages:   66,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -1,0 +1,235 @@
+package grpc
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/seriatimq/seriatim/queue"
+	"github.com/seriatimq/seriatim/queue/limits"
+	"github.com/seriatimq/seriatim/queue/refusal"
+	"github.com/seriatimq/seriatim/transport/grpc/seriatimpb"
+)
+
+// A session has one stream at a time in earnest, but an earlier one whose connection broke
+// may go on for a while: it receives and delivers into the void. The attempt ids of
+// receives in a session therefore follow from each other. The stream that resumes walks
+// through the same ids, and so is given, in order, whatever the earlier one received.
+
+// consumedSession is the session that a stream consumes.
+type consumedSession struct {
+	ref      queue.SessionRef
+	until    queue.Timestamp // end of the lock when the stream was opened
+	seconds  queue.Int       // that the lock lasts when it is renewed
+	every    time.Duration   // between two renewals
+	accepted bool            // by this stream, so that its clean end releases it
+	resuming bool            // earlier receives may be had again; used by receive
+	lost     chan error      // capacity 1: why a settlement ends the stream
+
+	abandoned abandonments
+}
+
+// attemptIDMax leaves room for the numbers of receives in a session.
+const attemptIDMax = 100
+
+// openSession locks the session of a stream, or renews its lock; nil if it has none.
+func (c *call) openSession(ctx context.Context, open *seriatimpb.ConsumeOpen) (*consumedSession, error) {
+	in := open.GetSession()
+	if in == nil {
+		return nil, nil //nolint:nilnil // most streams consume no session
+	}
+	wait, err := c.checkOpenSession(ctx, open)
+	if err != nil {
+		return nil, err
+	}
+	s := &consumedSession{seconds: domainInt(in.LockSeconds), accepted: in.GetLocked() == nil, resuming: true, lost: make(chan error, 1)}
+	if err := c.read(ctx, func(v queue.View) error { return s.setInterval(v, c.queue) }); err != nil {
+		return nil, err
+	}
+	if s.accepted {
+		err = c.acceptFor(ctx, s, in, wait)
+	} else if s.ref, err = c.session(ctx, in.GetLocked()); err == nil {
+		err = c.renewFor(ctx, s)
+	}
+	return s, err
+}
+
+// checkOpenSession checks what no command does. The wait for a session is negative if it
+// lasts as long as the stream.
+func (c *call) checkOpenSession(ctx context.Context, open *seriatimpb.ConsumeOpen) (wait time.Duration, err error) {
+	in := open.GetSession()
+	var refused *queue.Error
+	switch {
+	case open.VisibilityTimeoutSeconds != nil:
+		refused = refusal.New(refusal.UnsupportedOperation, "Messages of a session are locked as long as their session, and have no visibility timeout. Give lock_seconds instead.")
+	case len(open.GetAttemptId()) > attemptIDMax:
+		refused = refusal.InvalidValue(open.GetAttemptId(), "attempt_id", "It has at most 100 characters in a session.")
+	case in.GetLocked() != nil && (in.SessionId != nil || in.WaitSeconds != nil || in.AttemptId != nil):
+		refused = refusal.InvalidParameter("A session that is locked already is not accepted. Give either locked, or what to accept.")
+	case in.GetWaitSeconds() < 0 || in.GetWaitSeconds() > limits.WaitSecondsMax:
+		refused = refusal.InvalidValue(strconv.Itoa(int(in.GetWaitSeconds())), "wait_seconds", "Must be >= 0 and <= 20, if provided.")
+	case in.WaitSeconds == nil:
+		return -1, nil
+	default:
+		return time.Duration(in.GetWaitSeconds()) * time.Second, nil
+	}
+	return 0, c.refuse(ctx, refused)
+}
+
+// setInterval lets the lock be renewed at each third of its time.
+func (s *consumedSession) setInterval(v queue.View, name string) error {
+	attributes, refused := v.Typed(name)
+	if refused != nil {
+		return refused
+	}
+	// A length that is out of range is refused by the command that takes it.
+	seconds := min(max(s.seconds.Or(attributes.VisibilitySeconds), 1), limits.VisibilitySecondsMax)
+	s.every = time.Duration(seconds) * time.Second / 3
+	return nil
+}
+
+// acceptFor locks the session that a stream is to consume, waiting for the next one.
+func (c *call) acceptFor(ctx context.Context, s *consumedSession, in *seriatimpb.ConsumeSession, wait time.Duration) error {
+	cmd := &queue.AcceptSession{
+		Queue: c.queue, SessionID: in.GetSessionId(), SessionIDGiven: in.SessionId != nil, LockSeconds: s.seconds,
+		AttemptID: in.GetAttemptId(), AttemptIDGiven: in.AttemptId != nil,
+	}
+	once := wait
+	if wait < 0 {
+		once = consumeWait
+	}
+	for {
+		locked, err := c.accept(ctx, cmd, once)
+		if err == nil {
+			s.ref, s.until = queue.SessionRef{SessionID: locked.SessionID, Token: locked.Token.String()}, locked.LockedUntil
+			return nil
+		}
+		if wait >= 0 || !errors.Is(err, errNoSession) {
+			return err
+		}
+	}
+}
+
+// renewFor lets the lock of a session last on for a stream.
+func (c *call) renewFor(ctx context.Context, s *consumedSession) error {
+	reply, err := c.server.Node.Submit(ctx, &queue.RenewSession{Queue: c.queue, Session: s.ref, LockSeconds: s.seconds})
+	locked, err := resultOf[queue.SessionLocked](reply.Result, err)
+	s.until = locked.LockedUntil
+	return err
+}
+
+// renewSession renews the lock of the stream's session as long as the stream lives. What
+// fails now is tried again at the next third, unless a rule refuses it.
+func (s *consumer) renewSession(ctx context.Context) error {
+	tick := time.NewTicker(s.session.every)
+	defer tick.Stop()
+	for {
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+		reply, err := s.call.server.Node.Submit(ctx, &queue.RenewSession{Queue: s.call.queue, Session: s.session.ref, LockSeconds: s.session.seconds})
+		var refused *queue.Error
+		if _, err = resultOf[queue.SessionLocked](reply.Result, err); errors.As(err, &refused) {
+			return refused
+		}
+	}
+}
+
+// catchUp prepares the next receive of a stream that may resume an earlier one. What the
+// earlier one received under this attempt id is to be had again. If there is no such
+// receive, whatever else is in flight in the session and not with the client was lost on
+// the way, and is given back. So it is if something was given back meanwhile, which a
+// receive that is made again would pass.
+func (s *consumer) catchUp(ctx context.Context) error {
+	if s.session == nil {
+		return nil
+	}
+	s.session.abandoned.await()
+	if !s.session.resuming {
+		return nil
+	}
+	var unseen []string
+	known, returned := false, false
+	err := s.call.read(ctx, func(v queue.View) error {
+		inFlight, some, refused := v.InFlightInSession(s.call.queue, s.session.ref)
+		if refused != nil {
+			return refused
+		}
+		known, returned = v.AttemptKnown(s.call.queue, s.attempt), some
+		for _, handle := range inFlight {
+			if text := handle.String(); !s.holdings.has(text) {
+				unseen = append(unseen, text)
+			}
+		}
+		return nil
+	})
+	if err != nil || known && !returned {
+		return err
+	}
+	if known {
+		if s.attempt, err = s.call.server.newAttemptID(); err != nil {
+			return err
+		}
+	}
+	s.session.resuming = false
+	// One that is settled meanwhile refuses for itself alone.
+	_, _, err = s.giveBackAt(ctx, unseen)
+	return err
+}
+
+// spent goes on after a receive in a session that cannot be made again, because not all
+// that it returned is there any more: the rest is given back, and received anew.
+func (s *consumer) spent() (err error) {
+	s.session.resuming = true
+	s.attempt, err = s.call.server.newAttemptID()
+	return err
+}
+
+// holdInOrder notes what a receive in a session brought, without the messages that would
+// pass one that was abandoned meanwhile, which it gives back.
+func (s *consumer) holdInOrder(ctx context.Context, received *queue.MessagesReceived, index uint64, until time.Time) error {
+	if received.Replayed {
+		index = 0 // it was made before
+	}
+	back := s.session.abandoned.passed(index, received.Messages, func(keep []queue.ReceivedMessage) {
+		received.Messages = keep
+		s.holdings.hold(keep, index, until)
+	})
+	if len(back) == 0 {
+		return nil
+	}
+	_, _, err := s.giveBackAt(ctx, back)
+	return err
+}
+
+// endIfLost ends the stream after a settlement that found the lock of the session lost.
+func (s *consumedSession) endIfLost(done queue.EntriesDone) {
+	if err := sessionLost(s.ref, done); err != nil {
+		select {
+		case s.lost <- err:
+		default: // it ends already
+		}
+	}
+}
+
+// sessionRef names the session of the stream, zero if it has none.
+func (s *consumer) sessionRef() queue.SessionRef {
+	if s.session == nil {
+		return queue.SessionRef{}
+	}
+	return s.session.ref
+}
+
+// nextAttempt is the id of the receive in a session that follows the one of an id.
+func nextAttempt(id string) string {
+	at := strings.LastIndexByte(id, '.')
+	number, err := strconv.ParseUint(id[at+1:], 10, 32)
+	if at < 0 || err != nil {
+		return id + ".1"
+	}
+	return id[:at+1] + strconv.FormatUint(number+1, 10)
+}
