@@ -8,6 +8,7 @@ import (
 	"github.com/seriatimq/seriatim/cluster/forward"
 	"github.com/seriatimq/seriatim/cluster/leader"
 	"github.com/seriatimq/seriatim/queue"
+	"github.com/seriatimq/seriatim/queue/access"
 )
 
 // Read calls read with a state that contains everything acknowledged before
@@ -48,3 +49,12 @@ func (n *Node) readBarrier(ctx context.Context) (uint64, error) {
 // ReadLocal calls read with the state as far as this node knows it, which may
 // be behind the rest of the cluster. The rules of Read hold for read.
 func (n *Node) ReadLocal(read func(queue.View)) { n.replica.Read(read) }
+
+// Access is who may use the cluster, as far as this node knows it.
+func (n *Node) Access() *access.Table { return n.replica.Access() }
+
+// CatchUp waits until this node knows everything that was acknowledged before the call.
+func (n *Node) CatchUp(ctx context.Context) error {
+	_, err := n.Read(ctx, func(queue.View) error { return nil })
+	return err
+}

@@ -14,6 +14,7 @@ import (
 	"github.com/seriatimq/seriatim/fsm/format"
 	"github.com/seriatimq/seriatim/fsm/snapshot"
 	"github.com/seriatimq/seriatim/queue"
+	"github.com/seriatimq/seriatim/queue/access"
 )
 
 // ErrBrokenInvariant says that applying a command found the state inconsistent.
@@ -66,6 +67,7 @@ type FSM struct {
 	broker   *queue.Broker
 	commands []queue.Command // of the entry being applied, reused
 	position atomic.Pointer[snapshot.Position]
+	access   atomic.Pointer[access.Table]
 }
 
 var _ raft.BatchingFSM = (*FSM)(nil)
@@ -80,6 +82,7 @@ func New(options Options) *FSM {
 	}
 	f := &FSM{options: options, broker: queue.New()}
 	f.position.Store(&snapshot.Position{StateHash: f.broker.StateHash()})
+	f.access.Store(f.broker.View().Access())
 	return f
 }
 
@@ -123,6 +126,17 @@ func (f *FSM) View() queue.View { return f.broker.View() }
 // Position is where the state stands. Safe for concurrent use; under the read
 // side of StateLock it is the position of exactly the state that is read.
 func (f *FSM) Position() snapshot.Position { return *f.position.Load() }
+
+// Access is who may use the cluster, of the state that Position speaks of or a later one.
+// Safe for concurrent use: it takes no lock, as every request asks it.
+func (f *FSM) Access() *access.Table { return f.access.Load() }
+
+// publishAccess is called when the state has changed, under StateLock.
+func (f *FSM) publishAccess() {
+	if now := f.broker.View().Access(); now != f.access.Load() {
+		f.access.Store(now)
+	}
+}
 
 // AppliedIndex is the index of the last entry the library has handed over. It
 // hands over commands and configurations only, so this index can stay behind
@@ -290,6 +304,7 @@ func (f *FSM) change(position *snapshot.Position, at queue.Timestamp, responses 
 	position.At = f.broker.Now()
 	position.StateHash = f.broker.StateHash()
 	f.position.Store(position)
+	f.publishAccess()
 	return events
 }
 
@@ -332,6 +347,7 @@ func (f *FSM) Restore(source io.ReadCloser) error {
 	f.options.StateLock.Lock()
 	f.broker = broker
 	f.position.Store(&position)
+	f.publishAccess()
 	events := broker.TakeEvents(nil)
 	f.options.StateLock.Unlock()
 	if f.options.Restored != nil {

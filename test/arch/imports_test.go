@@ -135,6 +135,7 @@ var packageRules = []packageRule{
 	transport("/aws", append([]string{"~/transport/sqs", "~/transport/sns", "~/transport/grpc", "~/transport/console", "~/transport/ops"}, aws...)...),
 	transport("/awswire", "~/cluster", "~/queue"),
 	transport("/auth", append([]string{"~/cluster", "~/transport/sqs", "~/transport/sns"}, aws...)...),
+	{path: "transport/auth/gate", only: []string{std, "~/queue/access", "~/transport/auth", "~/transport/auth/iam", "~/transport/auth/sigv4"}, users: []string{"cmd/seriatim/server"}},
 	{path: "transport/auth/iam", only: []string{std}},
 	{path: "transport/auth/sigv4", only: []string{std, "~/transport/auth"}},
 	transport("/sqs", append([]string{"~/transport/sns", "~/transport/grpc", "~/transport/console"}, aws...)...),
@@ -152,7 +153,7 @@ var packageRules = []packageRule{
 	{path: "cmd/seriatim/server", never: terminalUI},
 	{path: "cmd/seriatim/server/certificate", only: []string{std}, users: []string{"cmd/seriatim/server"}},
 	{path: "cmd/seriatim/offline", never: []string{"~/fsm/fsmpb", "~/transport", "net"}},
-	{path: "cmd/seriatim/client", never: []string{"~/queue", "~/cluster", "~/fsm", "~/transport", "google.golang.org/grpc"}, but: []string{"~/transport/grpc/client"}},
+	{path: "cmd/seriatim/client", never: []string{"~/queue", "~/cluster", "~/fsm", "~/transport", "google.golang.org/grpc"}, but: []string{"~/transport/grpc/client", "~/transport/auth/sigv4"}},
 	{path: "cmd/seriatim/client/native", only: []string{
 		std, "~/cmd/seriatim/exit", "~/transport/grpc/client", "google.golang.org/grpc", "google.golang.org/grpc/backoff", "google.golang.org/grpc/codes", "google.golang.org/grpc/status",
 	}, users: []string{"cmd/seriatim/client"}},

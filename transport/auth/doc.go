@@ -1,9 +1,14 @@
-// Package auth decides who a request comes from.
+// Package auth decides who a request comes from, and what they may do.
 //
 // # What it owns
 //
-// The [Verifier] seam and the parsing of signature version 4 credentials, in
-// the Authorization header and in presigned query strings.
+// The seams [Verifier] and [Authorizer], who an [Identity] is, and the parsing of signature
+// version 4 credentials, in the Authorization header and in presigned query strings.
+// The packages below it do the work:
+//
+//	sigv4   signatures
+//	iam     policies
+//	gate    both, with the keys and policies of the cluster
 //
 // # What it refuses to know
 //
@@ -11,13 +16,12 @@
 //
 // # Who calls it
 //
-// Package transport/sqs, once per request, before anything else is looked at.
+// The protocols of package transport: the Verifier once per request, before anything else
+// is looked at, and the Authorizer as soon as action and resource are known.
 //
 // # Design
 //
 // [AcceptAll] verifies nothing: it takes the access key id a request claims as
-// the caller's identity, and a request without one is anonymous. Verification
-// of signatures is another Verifier, so that no caller changes when it comes;
-// for it the interface already passes the hash of the body, computed only when
-// asked for.
+// the caller's identity, and a request without one is anonymous. Without an
+// Authorizer everybody may do everything.
 package auth

@@ -11,6 +11,9 @@ type Identity struct {
 	AccessKeyID string
 	// Service is what the signature is for, such as sqs, empty if unsigned.
 	Service string
+	// Account and User are whose key it is, where signatures are verified; a caller without
+	// an account is anonymous. An empty User is the account itself.
+	Account, User string
 }
 
 // Error is a refusal to serve a caller, in the words of the common AWS errors.
@@ -30,6 +33,24 @@ type Verifier interface {
 	// already. It returns the body as it is meant: the encoding aws-chunked is
 	// part of a signature.
 	Verify(r *http.Request, body string) (Identity, string, error)
+}
+
+// Permission is what a caller asks to be permitted.
+type Permission struct {
+	Action   string // such as sqs:SendMessage
+	Resource string // ARN, or * for what is about no single resource
+	// Policy reads the policy of the resource as far as this node knows it, empty if there
+	// is none; nil for what has none.
+	Policy func() string
+}
+
+// Authorizer decides what callers may do. It is safe for concurrent use.
+type Authorizer interface {
+	// Authorize refuses, with an *Error, a caller who may not.
+	Authorize(r *http.Request, caller Identity, to Permission) error
+	// Stranger is the refusal of a caller who showed no key, nil for all others. It takes
+	// the place of any other error, which could tell something.
+	Stranger(caller Identity) error
 }
 
 // AcceptAll accepts every request as the identity it claims.

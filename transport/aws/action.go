@@ -98,9 +98,8 @@ func encode[Out any](c *Call, name string, out *awswire.Schema[Out], output *Out
 	return out.AppendXML(dst, c.API.Namespace, name, c.Record.ID, output)
 }
 
-// resolve finds out what the call is about and notes it for the action, the
-// access log and the metrics. Caller, permission and resource are known
-// together from here on: a policy is enforced in this place.
+// resolve finds out what the call is about, notes it for the action, the access log and
+// the metrics, and refuses a caller who may not do it: this is the one place for that.
 func (c *Call) resolve(line Line, input any) error {
 	resource, err := line.Resource(c, input)
 	if err != nil {
@@ -108,5 +107,9 @@ func (c *Call) resolve(line Line, input any) error {
 	}
 	c.Resource = resource
 	c.Record.Queue, c.Record.Topic, c.Record.Permission = resource.Name, resource.Topic, line.Permission
+	if err := c.authorize(line); err != nil {
+		return err
+	}
+	c.permitted = true
 	return nil
 }

@@ -20,6 +20,8 @@ type Node interface {
 	Submit(ctx context.Context, cmd queue.Command) (cluster.Reply, error)
 	// Read calls read with a state that contains all that was acknowledged.
 	Read(ctx context.Context, read func(queue.View) error) (cluster.Position, error)
+	// ReadLocal calls read with the state as far as this node knows it.
+	ReadLocal(read func(queue.View))
 }
 
 // Call is one request on its way through an action. Used by one goroutine, and
@@ -40,6 +42,8 @@ type Call struct {
 	handler    *Handler
 	body       string // of the JSON protocol
 	repeated   bool   // the node made the command twice
+	examined   bool   // Identity is who the caller is
+	permitted  bool   // the caller may do what was asked for
 	negotiated bool   // a Query request that wants JSON
 }
 

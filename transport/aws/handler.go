@@ -46,8 +46,10 @@ const (
 type Options struct {
 	Node     Node
 	Verifier auth.Verifier
-	Names    Names
-	Logger   *slog.Logger
+	// Authorizer decides what callers may do; nil: everybody may do everything.
+	Authorizer auth.Authorizer
+	Names      Names
+	Logger     *slog.Logger
 }
 
 // Handler serves the requests of one or more services. Safe for concurrent use.
@@ -104,7 +106,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	c.Record.Action = f.action.Name
-	if !f.action.ReadOnly && !f.action.ByLink && followedLink(r) {
+	if !f.action.ReadOnly && !f.action.ByLink && c.Identity.Account == "" && followedLink(r) {
 		h.writeError(w, c, onlyByLink(f.action.Name))
 		return
 	}
@@ -122,8 +124,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // followedLink reports whether a request comes from a browser that followed a
 // link or loads an image, which any page can make it do. Such a request has no
-// Authorization header; a credential in its URL proves nothing as long as
-// signatures are not verified.
+// Authorization header, and a credential in its URL proves nothing unless it was verified.
 func followedLink(r *http.Request) bool {
 	return (r.Method == http.MethodGet || r.Method == http.MethodHead) && r.Header["Authorization"] == nil && transport.FromBrowser(r)
 }
@@ -160,6 +161,7 @@ func (h *Handler) readRequest(w http.ResponseWriter, c *Call, buffer *bytes.Buff
 	if c.Identity, body, err = h.Verifier.Verify(r, body); err != nil {
 		return "", err
 	}
+	c.examined = true
 	c.Record.Account = c.Identity.AccessKeyID
 	if c.Record.Protocol == JSON {
 		if !known {
@@ -286,7 +288,7 @@ func (h *Handler) writeError(w http.ResponseWriter, c *Call, err error) {
 		c.Record.Code = "Gone"
 		panic(http.ErrAbortHandler)
 	}
-	e := h.wireError(c, err)
+	e := h.wireError(c, c.refusal(err))
 	c.Record.Code = e.Code
 	w.Header()["X-Amzn-Query-Error"] = []string{e.Code + ";" + e.Fault()}
 	var body []byte

@@ -18,6 +18,7 @@ import (
 	"github.com/seriatimq/seriatim/queue/limits"
 	"github.com/seriatimq/seriatim/queue/refusal"
 	"github.com/seriatimq/seriatim/transport"
+	"github.com/seriatimq/seriatim/transport/aws"
 )
 
 // Names of what every answer says beside its message.
@@ -126,7 +127,19 @@ func (s *Server) begin(ctx context.Context, path string) (*call, error) {
 		return c, nil // health and reflection
 	}
 	c.record.Action, c.record.Permission, c.record.Account = methodName(path), permission, c.in.identity.AccessKeyID
+	if c.in.refused == nil && s.Authorizer != nil {
+		return c, s.Authorizer.Stranger(c.in.identity)
+	}
 	return c, c.in.refused
+}
+
+// permit refuses a caller who may not do what the method does to a resource. Whatever
+// says what a call is about asks it.
+func (c *call) permit(resource aws.Resource) error {
+	if c.server.Authorizer == nil {
+		return nil
+	}
+	return c.server.Authorizer.Authorize(c.in.request, c.in.identity, aws.PermissionTo(c.server.Node, c.server.Names, c.record.Permission, resource))
 }
 
 // end makes a status of the error of a call, and logs and counts the call.
@@ -242,7 +255,7 @@ func (c *call) on(name string) error {
 		return refusal.NoSuchQueue()
 	}
 	c.queue, c.record.Queue = name, name
-	return nil
+	return c.permit(aws.Resource{Name: name})
 }
 
 // submit executes a command and notes its position in the log.

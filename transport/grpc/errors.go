@@ -136,7 +136,10 @@ func (c *call) statusOf(err error) error {
 		f := refusalFailure(refused)
 		return newError(codes.Code(f.GetCode()), f.GetReason(), f.GetMessage())
 	case errors.As(err, &denied):
-		return newError(codes.PermissionDenied, denied.Code, denied.Message)
+		if denied.Code == "AccessDenied" {
+			return newError(codes.PermissionDenied, denied.Code, denied.Message)
+		}
+		return newError(codes.Unauthenticated, denied.Code, denied.Message)
 	case errors.Is(err, cluster.ErrOutcomeUnknown):
 		return newError(codes.Unavailable, reasonOutcomeUnknown,
 			"The outcome of this request is unknown: it may or may not have taken effect. Retry it with the same deduplication id or attempt id.")

@@ -194,7 +194,7 @@ func (denied) Verify(*http.Request, string) (auth.Identity, string, error) {
 func TestVerifier(t *testing.T) {
 	f := newFixture(t, func(o *Options) { o.Verifier = denied{} })
 	_, err := f.client.ListQueues(t.Context(), &seriatimpb.ListQueuesRequest{})
-	wantStatus(t, err, codes.PermissionDenied, "InvalidClientTokenId")
+	wantStatus(t, err, codes.Unauthenticated, "InvalidClientTokenId")
 }
 
 // A request, or an answer, that finds no room in memory fails for now, and what it

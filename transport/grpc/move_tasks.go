@@ -7,6 +7,7 @@ import (
 	"github.com/seriatimq/seriatim/queue"
 	"github.com/seriatimq/seriatim/queue/limits"
 	"github.com/seriatimq/seriatim/queue/refusal"
+	"github.com/seriatimq/seriatim/transport/aws"
 	"github.com/seriatimq/seriatim/transport/grpc/seriatimpb"
 )
 
@@ -19,7 +20,7 @@ func (c *call) onSource(name string) error {
 		return refusal.NoSuchResource("source")
 	}
 	c.queue, c.record.Queue = name, name
-	return nil
+	return c.permit(aws.Resource{Name: name})
 }
 
 // StartMoveTask starts to move messages out of a dead-letter queue.

@@ -11,6 +11,7 @@ import (
 	"github.com/seriatimq/seriatim/queue/attributes"
 	"github.com/seriatimq/seriatim/queue/limits"
 	"github.com/seriatimq/seriatim/queue/refusal"
+	"github.com/seriatimq/seriatim/transport/aws"
 	"github.com/seriatimq/seriatim/transport/grpc/seriatimpb"
 )
 
@@ -30,6 +31,9 @@ func (q *queues) CreateQueue(ctx context.Context, in *seriatimpb.CreateQueueRequ
 	// the command refuses it; one byte too many is enough for that.
 	name := in.GetQueue()[:min(len(in.GetQueue()), limits.QueueNameLengthMax+1)]
 	c.record.Queue = name
+	if err := c.permit(aws.Resource{Name: name}); err != nil {
+		return nil, err
+	}
 	_, err := c.submit(ctx, &queue.CreateQueue{Queue: name, Attributes: queueAttributes(in.GetAttributes()), Tags: queueTags(in.GetTags())})
 	return &seriatimpb.CreateQueueResponse{}, err
 }
@@ -56,12 +60,16 @@ func (q *queues) PurgeQueue(ctx context.Context, in *seriatimpb.PurgeQueueReques
 
 // ListQueues lists queues by name.
 func (q *queues) ListQueues(ctx context.Context, in *seriatimpb.ListQueuesRequest) (*seriatimpb.ListQueuesResponse, error) {
+	c := callOf(ctx)
+	if err := c.permit(aws.Resource{}); err != nil {
+		return nil, err
+	}
 	p, refused := readPage(in.GetPageSize(), in.GetPageToken())
 	if refused != nil {
 		return nil, refused
 	}
 	var names []string
-	err := callOf(ctx).read(ctx, func(v queue.View) error {
+	err := c.read(ctx, func(v queue.View) error {
 		names = v.ListQueues(in.GetPrefix(), p.after, p.size+1)
 		return nil
 	})

@@ -46,8 +46,10 @@ const messageBytesMax = 2 << 20
 type Options struct {
 	Node     Node
 	Verifier auth.Verifier
-	Names    aws.Names
-	Budget   *budget.Bytes // of the port; nil: no limit
+	// Authorizer decides what callers may do; nil: everybody may do everything.
+	Authorizer auth.Authorizer
+	Names      aws.Names
+	Budget     *budget.Bytes // of the port; nil: no limit
 	// Calls gives each call its id, and logs and counts it.
 	Calls  transport.Middleware
 	Random io.Reader // source of attempt ids

@@ -8,6 +8,7 @@ import (
 	"github.com/seriatimq/seriatim/queue/arn"
 	"github.com/seriatimq/seriatim/queue/limits"
 	"github.com/seriatimq/seriatim/queue/refusal"
+	"github.com/seriatimq/seriatim/transport/aws"
 	"github.com/seriatimq/seriatim/transport/grpc/seriatimpb"
 )
 
@@ -18,7 +19,7 @@ func (c *call) onSubscription(text string) error {
 	}
 	name, _, _ := arn.Subscription(text)
 	c.record.Topic = name[:min(len(name), limits.TopicNameLengthMax)]
-	return nil
+	return c.permit(aws.Resource{Topic: c.record.Topic})
 }
 
 // Subscribe subscribes a queue to a topic, or confirms that it is.
@@ -82,10 +83,12 @@ func (t *topics) SetSubscriptionAttributes(ctx context.Context, in *seriatimpb.S
 // ListSubscriptions lists the subscriptions of a topic, or all.
 func (t *topics) ListSubscriptions(ctx context.Context, in *seriatimpb.ListSubscriptionsRequest) (*seriatimpb.ListSubscriptionsResponse, error) {
 	c := callOf(ctx)
+	about := func() error { return c.permit(aws.Resource{}) }
 	if in.GetTopic() != "" {
-		if err := c.onTopic(in.GetTopic()); err != nil {
-			return nil, err
-		}
+		about = func() error { return c.onTopic(in.GetTopic()) }
+	}
+	if err := about(); err != nil {
+		return nil, err
 	}
 	p, refused := readPage(in.GetPageSize(), in.GetPageToken())
 	if refused != nil {

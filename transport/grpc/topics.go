@@ -9,6 +9,7 @@ import (
 	"github.com/seriatimq/seriatim/queue/limits"
 	"github.com/seriatimq/seriatim/queue/policy"
 	"github.com/seriatimq/seriatim/queue/refusal"
+	"github.com/seriatimq/seriatim/transport/aws"
 	"github.com/seriatimq/seriatim/transport/grpc/seriatimpb"
 )
 
@@ -27,7 +28,7 @@ func (c *call) onTopic(name string) error {
 		return refusal.NoSuchTopic()
 	}
 	c.topic, c.record.Topic = name, name
-	return nil
+	return c.permit(aws.Resource{Topic: name})
 }
 
 // CreateTopic creates a topic, or confirms an equal one.
@@ -39,6 +40,9 @@ func (t *topics) CreateTopic(ctx context.Context, in *seriatimpb.CreateTopicRequ
 	// The command refuses a name that is too long; one byte too many is enough for that.
 	name := in.GetTopic()[:min(len(in.GetTopic()), limits.TopicNameLengthMax+1)]
 	c.record.Topic = name
+	if err := c.permit(aws.Resource{Topic: name}); err != nil {
+		return nil, err
+	}
 	created, err := resultOf[queue.TopicCreated](c.submit(ctx, &queue.CreateTopic{
 		Topic: name, TopicARN: t.server.Names.TopicARN(name), Attributes: queueAttributes(in.GetAttributes()), Tags: queueTags(in.GetTags()),
 	}))
@@ -57,12 +61,16 @@ func (t *topics) DeleteTopic(ctx context.Context, in *seriatimpb.DeleteTopicRequ
 
 // ListTopics lists topics by name.
 func (t *topics) ListTopics(ctx context.Context, in *seriatimpb.ListTopicsRequest) (*seriatimpb.ListTopicsResponse, error) {
+	c := callOf(ctx)
+	if err := c.permit(aws.Resource{}); err != nil {
+		return nil, err
+	}
 	p, refused := readPage(in.GetPageSize(), in.GetPageToken())
 	if refused != nil {
 		return nil, refused
 	}
 	var names []string
-	err := callOf(ctx).read(ctx, func(v queue.View) error {
+	err := c.read(ctx, func(v queue.View) error {
 		names = v.ListTopics(p.after, p.size+1)
 		return nil
 	})

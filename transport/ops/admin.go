@@ -3,6 +3,7 @@ package ops
 import (
 	"context"
 	"encoding/json"
+	"io"
 	"log/slog"
 	"net/http"
 	"net/http/pprof"
@@ -37,7 +38,9 @@ type Options struct {
 	Profiles     bool
 	Now          func() time.Time // for the age of messages
 	Logger       *slog.Logger
-	PeekBytesMax int // bytes of bodies in one answer; 0: a default
+	PeekBytesMax int       // bytes of bodies in one answer; 0: a default
+	Account      string    // that access keys are made for unless another one is named
+	Random       io.Reader // source of access keys
 	// Connections describes those of the client port; may be nil.
 	Connections func() transport.Connections
 	// CertificatesEnd is when the certificates in force end, by port; may be nil.
@@ -78,6 +81,9 @@ func New(o Options) *Admin {
 	}
 	if node, ok := o.Node.(member); ok {
 		a.serveMembers(node)
+	}
+	if node, ok := o.Node.(submitter); ok {
+		a.serveAccess(node)
 	}
 	if node, ok := o.Node.(upgrader); ok {
 		a.serveUpgrades(node)

@@ -32,6 +32,8 @@ func (answeringNode) Receive(context.Context, *queue.ReceiveMessages, time.Durat
 	return cluster.Reply{Result: queue.MessagesReceived{}}, nil
 }
 
+func (answeringNode) ReadLocal(func(queue.View)) {}
+
 func (answeringNode) Read(context.Context, func(queue.View) error) (cluster.Position, error) {
 	return cluster.Position{}, nil
 }

@@ -130,3 +130,9 @@ func (n *brokerNode) Read(_ context.Context, read func(queue.View) error) (clust
 	}
 	return n.position(), read(n.broker.View())
 }
+
+func (n *brokerNode) ReadLocal(read func(queue.View)) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	read(n.broker.View())
+}

@@ -65,7 +65,7 @@ type benchMessage struct {
 func newBenchClient(run *benchRun, number int) *benchClient {
 	return &benchClient{
 		run: run, number: number, errors: map[string]int64{},
-		conn:    newBenchConn(run.targets[number%len(run.targets)], run.timeout),
+		conn:    newBenchConn(run.targets[number%len(run.targets)], run.timeout, run.wire.signer),
 		entries: make([]benchEntry, run.flags.batch),
 	}
 }

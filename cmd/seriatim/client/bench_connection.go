@@ -8,10 +8,14 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"net/http"
+	"net/url"
 	"os"
 	"strconv"
 	"syscall"
 	"time"
+
+	"github.com/seriatimq/seriatim/transport/auth/sigv4"
 )
 
 const (
@@ -32,6 +36,7 @@ type benchConn struct {
 	until   time.Time // deadline set on conn
 	request []byte
 	body    []byte
+	signer  *sigv4.Signer // nil: requests are not signed
 }
 
 // benchAnswer is what the generator reads of an answer. The body is valid until
@@ -51,8 +56,8 @@ type benchCutError struct {
 func (e *benchCutError) Error() string { return e.code + ": " + e.err.Error() }
 func (e *benchCutError) Unwrap() error { return e.err }
 
-func newBenchConn(address string, timeout time.Duration) *benchConn {
-	return &benchConn{address: address, timeout: timeout}
+func newBenchConn(address string, timeout time.Duration, signer *sigv4.Signer) *benchConn {
+	return &benchConn{address: address, timeout: timeout, signer: signer}
 }
 
 // call sends one request and reads its answer. wait comes on top of the
@@ -75,6 +80,9 @@ func (c *benchConn) call(ctx context.Context, action string, body []byte, wait t
 	b = append(b, c.address...)
 	b = append(b, "\r\nContent-Type: application/x-amz-json-1.0\r\nX-Amz-Target: AmazonSQS."...)
 	b = append(b, action...)
+	if c.signer != nil {
+		b = c.appendSignature(b, action, body)
+	}
 	b = append(b, "\r\nContent-Length: "...)
 	b = strconv.AppendInt(b, int64(len(body)), 10)
 	b = append(b, "\r\n\r\n"...)
@@ -91,6 +99,18 @@ func (c *benchConn) call(ctx context.Context, action string, body []byte, wait t
 		return benchAnswer{}, cut(err)
 	}
 	return answer, nil
+}
+
+// appendSignature appends the headers of a signature.
+func (c *benchConn) appendSignature(b []byte, action string, body []byte) []byte {
+	r := &http.Request{
+		Method: http.MethodPost, Host: c.address, URL: &url.URL{Path: "/"}, Header: http.Header{"X-Amz-Target": {"AmazonSQS." + action}},
+	}
+	c.signer.Sign(r, string(body))
+	for _, name := range []string{"X-Amz-Date", "Authorization"} {
+		b = append(append(append(append(b, "\r\n"...), name...), ": "...), r.Header[name][0]...)
+	}
+	return b
 }
 
 // open connects if needed. The end of ctx closes the connection, whatever is

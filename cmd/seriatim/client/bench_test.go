@@ -111,7 +111,7 @@ func TestBenchConnection(t *testing.T) {
 		fmt.Fprintf(w, "%s %s %s %s", r.RemoteAddr, r.Header.Get("X-Amz-Target"), r.Header.Get("Content-Type"), body)
 	}))
 	defer server.Close()
-	c := newBenchConn(strings.TrimPrefix(server.URL, "http://"), time.Minute)
+	c := newBenchConn(strings.TrimPrefix(server.URL, "http://"), time.Minute, nil)
 	defer c.close()
 	call := func(body string) benchAnswer {
 		t.Helper()
@@ -163,7 +163,7 @@ func TestBenchConnectionBreaks(t *testing.T) {
 			conn.Close()
 		}
 	}()
-	c := newBenchConn(listener.Addr().String(), time.Minute)
+	c := newBenchConn(listener.Addr().String(), time.Minute, nil)
 	for _, answer := range answers {
 		if got, err := c.call(t.Context(), "Test", nil, 0); err == nil || benchCode(err) != "ConnectionLost" {
 			t.Errorf("answer %q: %+v, %v", answer, got, err)

@@ -37,6 +37,17 @@ func (o *options) completeMembers(cmd *cobra.Command, args []string, _ string) (
 	})
 }
 
+// completeKeys offers the ids of the access keys.
+func (o *options) completeKeys(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+	return o.offer(cmd, args, func(ctx context.Context, w *wire) (ids []string, err error) {
+		list, err := w.accessKeys(ctx)
+		for _, k := range list.Keys {
+			ids = append(ids, k.ID)
+		}
+		return ids, err
+	})
+}
+
 // offer completes the first argument of a command with names that a server knows. It
 // stays silent when none answers quickly.
 func (o *options) offer(cmd *cobra.Command, args []string, list func(context.Context, *wire) ([]string, error)) ([]string, cobra.ShellCompDirective) {

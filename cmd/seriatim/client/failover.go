@@ -97,6 +97,9 @@ func (w *wire) attempt(ctx context.Context, p *port, at int, last bool, r reques
 		q.Header.Set(name, value)
 	}
 	q.Header.Set("User-Agent", "seriatim-cli")
+	if p == w.client && w.signer != nil {
+		w.signer.Sign(q, string(r.body))
+	}
 	response, err := w.http.Do(q)
 	if err != nil {
 		return answer{}, sent, err

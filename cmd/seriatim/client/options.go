@@ -1,6 +1,7 @@
 package client
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net"
@@ -15,6 +16,7 @@ import (
 	"github.com/seriatimq/seriatim/cmd/seriatim/arguments"
 	"github.com/seriatimq/seriatim/cmd/seriatim/client/native"
 	"github.com/seriatimq/seriatim/cmd/seriatim/exit"
+	"github.com/seriatimq/seriatim/transport/auth/sigv4"
 )
 
 // Environment variables of the tool. The server, which refuses unknown
@@ -44,7 +46,7 @@ func Commands() []*cobra.Command {
 	o := &options{}
 	list := []*cobra.Command{
 		statusCommand(o), clusterCommand(o), backupCommand(o), upgradeCommand(o), queueCommand(o), messageCommand(o), groupCommand(o),
-		sessionCommand(o), deduplicationCommand(o), topicCommand(o), deadLetterCommand(o), benchCommand(o),
+		sessionCommand(o), deduplicationCommand(o), topicCommand(o), deadLetterCommand(o), keyCommand(o), policyCommand(o), benchCommand(o),
 	}
 	for _, c := range list {
 		o.bind(c)
@@ -86,8 +88,21 @@ func (o *options) open(cmd *cobra.Command) (*wire, *printer, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	w := &wire{client: client, admin: admin, timeout: o.timeout, http: connections}
+	w := &wire{client: client, admin: admin, timeout: o.timeout, http: connections, signer: signerFrom(os.Getenv)}
 	return w, &printer{out: cmd.OutOrStdout(), words: cmd.ErrOrStderr(), format: o.output}, nil
+}
+
+// signerFrom makes what signs requests to the client port, from the variables that all
+// tools for AWS read; nil if there is no key. A secret is no flag: others could see it.
+func signerFrom(environment func(string) string) *sigv4.Signer {
+	id, secret := environment("AWS_ACCESS_KEY_ID"), environment("AWS_SECRET_ACCESS_KEY")
+	if id == "" || secret == "" {
+		return nil
+	}
+	return &sigv4.Signer{
+		KeyID: id, Secret: secret, Service: "sqs", Now: time.Now,
+		Region: cmp.Or(environment("AWS_REGION"), environment("AWS_DEFAULT_REGION"), "us-east-1"),
+	}
 }
 
 // ports reads the addresses of the nodes' client and admin ports.
@@ -209,5 +224,9 @@ func (o *options) openNative(w *wire) (*native.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	return native.Open(native.Options{Addresses: w.client.addresses, TLS: trusted, Timeout: o.timeout})
+	options := native.Options{Addresses: w.client.addresses, TLS: trusted, Timeout: o.timeout}
+	if s := w.signer; s != nil {
+		options.KeyID, options.Secret, options.Region = s.KeyID, s.Secret, s.Region
+	}
+	return native.Open(options)
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/seriatimq/seriatim/cmd/seriatim/exit"
+	"github.com/seriatimq/seriatim/transport/auth/sigv4"
 )
 
 // answerBytesMax bounds what is read of one answer: ten messages of one
@@ -26,6 +27,7 @@ type wire struct {
 	admin   *port
 	timeout time.Duration // of one request, whatever number of nodes it takes
 	http    *http.Client
+	signer  *sigv4.Signer // of requests to the client port; nil: they are not signed
 }
 
 // apiError is a refusal by the server in the form of the AWS JSON protocol.
@@ -217,8 +219,10 @@ func refusal(e *apiError) error {
 		return exit.New(exit.NotFound, e, "seriatim queue list shows the queues that exist")
 	case "ResourceNotFoundException":
 		return exit.New(exit.NotFound, e, "")
-	case "AccessDeniedException", "MissingAuthenticationTokenException", "InvalidSignatureException", "InvalidSecurity":
-		return exit.New(exit.Denied, e, "")
+	case "MissingAuthenticationTokenException", "InvalidClientTokenIdException", "SignatureDoesNotMatchException":
+		return exit.New(exit.Denied, e, "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY to a key of the cluster; seriatim key create makes one")
+	case "AccessDeniedException":
+		return exit.New(exit.Denied, e, "seriatim policy put says what a user may do")
 	case "QueueNameExists":
 		return exit.New(exit.Conflict, e, "seriatim queue show NAME prints its attributes")
 	case "OverLimit":

@@ -54,6 +54,7 @@ type ListenConfig struct {
 type APIConfig struct {
 	Account       string   `name:"account" env:"SERIATIM_ACCOUNT" default:"000000000000" since:"0.1.0" help:"account id in queue URLs and ARNs, 12 digits; the same on all nodes"`
 	Region        string   `name:"region" env:"SERIATIM_REGION" default:"us-east-1" since:"0.1.0" help:"region in ARNs; the same on all nodes"`
+	Auth          bool     `name:"auth" env:"SERIATIM_AUTH" default:"false" since:"0.1.0" help:"accept requests on the client port only if they are signed with an access key and policies permit them; the same on all nodes; keys are made with seriatim key create"`
 	MinimumWindow int      `name:"minimum-window" env:"SERIATIM_MINIMUM_WINDOW" default:"20" since:"0.1.0" help:"lower bound in seconds, 1 to 20, of DeduplicationWindowSeconds and ReceiveAttemptWindowSeconds; below 20 for tests; replicated"`
 	SNSAllow      []string `name:"sns-allow-endpoints" env:"SERIATIM_SNS_ALLOW_ENDPOINTS" default:"" since:"0.1.0" help:"networks, as 127.0.0.0/8, of loopback, link-local, unique local, multicast and reserved addresses that topics may post to, separated by commas; addresses of these kinds are refused otherwise, whatever name leads to them"`
 	AWSCooldowns  bool     `name:"aws-cooldowns" env:"SERIATIM_AWS_COOLDOWNS" default:"false" since:"0.1.0" help:"keep the 60 seconds of AWS after DeleteQueue and between PurgeQueue calls; replicated"`

@@ -18,6 +18,7 @@ import (
 	"github.com/seriatimq/seriatim/cmd/seriatim/exit"
 	"github.com/seriatimq/seriatim/transport"
 	"github.com/seriatimq/seriatim/transport/auth"
+	"github.com/seriatimq/seriatim/transport/auth/gate"
 	"github.com/seriatimq/seriatim/transport/aws"
 	"github.com/seriatimq/seriatim/transport/budget"
 	"github.com/seriatimq/seriatim/transport/grpc"
@@ -158,11 +159,13 @@ func (p program) serve(requests context.Context, cfg Config, hooks hooks, r *par
 	names := aws.Names{Account: cfg.API.Account, Region: cfg.API.Region}
 	r.sqs = sqs.New(requests, sqs.Options{Node: r.node, Names: names})
 	memory := budget.New(int64(cfg.Limits.RequestBytes)) // of requests and answers on the client port
-	services := aws.NewHandler(aws.Options{Node: r.node, Verifier: auth.AcceptAll{}, Names: names, Logger: p.log}, r.sqs.API(), sns.API())
+	verifier, authorizer := guard(r.node, cfg.API)
+	services := aws.NewHandler(aws.Options{Node: r.node, Verifier: verifier, Authorizer: authorizer, Names: names, Logger: p.log}, r.sqs.API(), sns.API())
 	var clients atomic.Pointer[transport.Server] // the client port, once it is open
 	r.admin = ops.New(ops.Options{
 		Node: r.node, Version: p.version, QueueSeries: cfg.Limits.MetricQueues, Profiles: cfg.Listen.Profiles,
 		Now: time.Now, Logger: p.log, CertificatesEnd: r.certificates.expiries,
+		Account: cfg.API.Account, Random: rand.Reader,
 		Connections: func() transport.Connections {
 			if front := clients.Load(); front != nil {
 				return front.Connections()
@@ -183,7 +186,7 @@ func (p program) serve(requests context.Context, cfg Config, hooks hooks, r *par
 	})
 	middleware := transport.Middleware{Logger: p.log, Observer: r.admin.Requests(), Random: rand.Reader, Now: time.Now}
 	r.grpc = grpc.New(requests, grpc.Options{
-		Node: r.node, Verifier: auth.AcceptAll{}, Names: names, Budget: memory, Calls: middleware, Random: rand.Reader, Now: time.Now, Logger: p.log,
+		Node: r.node, Verifier: verifier, Authorizer: authorizer, Names: names, Budget: memory, Calls: middleware, Random: rand.Reader, Now: time.Now, Logger: p.log,
 	})
 	r.probes, err = transport.Listen(requests, transport.Config{
 		Addr: cfg.Listen.Admin, TLS: r.certificates.admin.Server(), ConnectionsMax: adminMax, Handler: origins(cfg.Listen, cfg.Listen.Admin).Wrap(hooks.operators(r.admin)), Logger: p.log,
@@ -203,6 +206,15 @@ func (p program) serve(requests context.Context, cfg Config, hooks hooks, r *par
 	}
 	clients.Store(r.front)
 	return nil
+}
+
+// guard is who decides about the callers of the client port.
+func guard(node *cluster.Node, api APIConfig) (auth.Verifier, auth.Authorizer) {
+	if !api.Auth {
+		return auth.AcceptAll{}, nil
+	}
+	g := gate.New(node, api.Account, time.Now)
+	return g, g
 }
 
 // drain ends what only waits on the client port, and its streams.

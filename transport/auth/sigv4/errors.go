@@ -6,10 +6,18 @@ import (
 	"github.com/seriatimq/seriatim/transport/auth"
 )
 
+// Codes of refusals that a caller of this package may look at.
+const (
+	// Unsigned says that a request has no signature.
+	Unsigned = "MissingAuthenticationToken"
+	// UnknownKey says that it is signed with a key that Keys does not know.
+	UnknownKey = "InvalidClientTokenId"
+)
+
 // Refusals, with the codes of sqs.md 1.5 and the texts that AWS services give.
 
 func missingToken() error {
-	return &auth.Error{Code: "MissingAuthenticationToken", Status: http.StatusForbidden,
+	return &auth.Error{Code: Unsigned, Status: http.StatusForbidden,
 		Message: "Request is missing Authentication Token"}
 }
 
@@ -18,7 +26,7 @@ func incomplete(text string) error {
 }
 
 func unknownKey() error {
-	return &auth.Error{Code: "InvalidClientTokenId", Status: http.StatusForbidden,
+	return &auth.Error{Code: UnknownKey, Status: http.StatusForbidden,
 		Message: "The security token included in the request is invalid."}
 }
 

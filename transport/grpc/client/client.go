@@ -34,11 +34,18 @@ type Options struct {
 	TLS      *tls.Config       // nil: no TLS
 	RetryFor time.Duration     // 0: DefaultRetryFor; negative: calls are made once
 	Attempts int               // the most attempts of one call, streams apart; 0: as many as RetryFor allows
-	Header   map[string]string // sent with each call, as for authorization
+	Header   map[string]string // sent with each call
+	Key      *Key              // what calls are signed with; nil: they are not
 	Dial     []grpc.DialOption // added to the client's own
 	// ContentDeduplication sends messages for FIFO queues without an id if they have
 	// none, for queues with ContentBasedDeduplication. Else the client makes one.
 	ContentDeduplication bool
+}
+
+// Key is an access key of the cluster.
+type Key struct {
+	ID, Secret string
+	Region     string // empty: us-east-1; the server compares none
 }
 
 // Client talks to the nodes of one cluster. Safe for concurrent use.
@@ -73,11 +80,11 @@ func Dial(options Options, addresses ...string) (*Client, error) {
 	}
 	c := &Client{options: options, byNode: make(map[string]int)}
 	for _, address := range addresses {
-		conn, err := grpc.NewClient(address, append([]grpc.DialOption{
+		conn, err := grpc.NewClient(address, append(signing(options.Key, address), append([]grpc.DialOption{
 			grpc.WithTransportCredentials(secure),
 			grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: keepaliveTime, Timeout: keepaliveTimeout}),
 			grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(messageBytesMax)),
-		}, options.Dial...)...)
+		}, options.Dial...)...)...)
 		if err != nil {
 			return nil, errors.Join(err, c.Close())
 		}

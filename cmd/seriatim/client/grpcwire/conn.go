@@ -9,6 +9,8 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"net/http"
+	"strings"
 	"sync"
 	"time"
 
@@ -47,10 +49,10 @@ type Conn struct {
 	release func() bool
 	reader  *http2.Framer
 	table   *hpack.Decoder
-	fields  []byte            // of a block of headers that is not whole yet
-	last    bool              // that block ends its stream
-	header  map[string][]byte // blocks of request headers by method
+	fields  []byte // of a block of headers that is not whole yet
+	last    bool   // that block ends its stream
 
+	heads
 	call
 	unread [2]int // bytes that the server was not told of: of the stream, of the connection
 
@@ -62,6 +64,13 @@ type Conn struct {
 	initial int64         // windows[0] of a new stream
 	frame   int64         // bytes of the largest frame to send
 	broken  error
+}
+
+// heads are the headers of requests.
+type heads struct {
+	address string
+	header  func(method string) http.Header // nil: nothing is added to that of each call
+	blocks  map[string]block                // by method
 }
 
 // call is the one call that a connection carries at a time.
@@ -76,14 +85,14 @@ type call struct {
 
 // Dial connects. The end of ctx closes the connection, whatever is being waited
 // for on it; timeout bounds how long an answer may take.
-func Dial(ctx context.Context, address string, timeout time.Duration) (*Conn, error) {
+func Dial(ctx context.Context, address string, timeout time.Duration, header func(method string) http.Header) (*Conn, error) {
 	dialer := net.Dialer{Timeout: dialTime}
 	conn, err := dialer.DialContext(ctx, "tcp", address)
 	if err != nil {
 		return nil, err
 	}
 	c := &Conn{
-		conn: conn, timeout: timeout, header: make(map[string][]byte), initial: 65535, windows: [2]int64{0, 65535}, frame: frameBytesMax,
+		conn: conn, timeout: timeout, heads: heads{address, header, make(map[string]block)}, initial: 65535, windows: [2]int64{0, 65535}, frame: frameBytesMax,
 		release: context.AfterFunc(ctx, func() { conn.Close() }),
 	}
 	c.room = sync.NewCond(&c.mu)
@@ -112,25 +121,42 @@ func (c *Conn) Close() {
 // block is the header of a request for a method. It changes nothing in the
 // table of the connection, so that it is the same for every call.
 func (c *Conn) block(method string) []byte {
-	if block := c.header[method]; block != nil {
-		return block
+	if known := c.blocks[method]; time.Since(known.made) < blockTime && known.bytes != nil {
+		return known.bytes
 	}
 	var out bytes.Buffer
 	e := hpack.NewEncoder(&out)
 	e.SetMaxDynamicTableSize(0)
-	for _, f := range []hpack.HeaderField{
+	fields := []hpack.HeaderField{
 		{Name: ":method", Value: "POST"},
 		{Name: ":scheme", Value: "http"},
 		{Name: ":path", Value: method},
-		{Name: ":authority", Value: c.conn.RemoteAddr().String()},
+		{Name: ":authority", Value: c.address},
 		{Name: "content-type", Value: "application/grpc"},
 		{Name: "te", Value: "trailers"},
-	} {
+	}
+	var added http.Header
+	if c.header != nil {
+		added = c.header(method)
+	}
+	for name, values := range added {
+		fields = append(fields, hpack.HeaderField{Name: strings.ToLower(name), Value: values[0], Sensitive: true})
+	}
+	for _, f := range fields {
 		_ = e.WriteField(f) // a buffer takes it
 	}
-	c.header[method] = out.Bytes()
+	c.blocks[method] = block{out.Bytes(), time.Now()}
 	return out.Bytes()
 }
+
+// block is an encoded request header.
+type block struct {
+	bytes []byte
+	made  time.Time
+}
+
+// blockTime is how long one is used again: what it is signed with grows old.
+const blockTime = 5 * time.Minute
 
 // Call makes a call with one message each way, which Message began. The answer is
 // valid until the next call; wait comes on top of the timeout.

@@ -46,7 +46,7 @@ func dialEcho(t *testing.T) *Conn {
 	}}, nil)
 	done := make(chan error, 1)
 	go func() { done <- server.Serve(listener) }()
-	c, err := Dial(t.Context(), listener.Addr().String(), time.Minute)
+	c, err := Dial(t.Context(), listener.Addr().String(), time.Minute, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -25,6 +25,8 @@ type Options struct {
 	Addresses []string      // URLs of client ports
 	TLS       *tls.Config   // for https
 	Timeout   time.Duration // of one call, whatever number of nodes it takes
+	// KeyID, Secret and Region are what calls are signed with; no id: they are not.
+	KeyID, Secret, Region string
 }
 
 // Conn makes calls. Safe for concurrent use.
@@ -56,6 +58,9 @@ func Open(o Options) (*Conn, error) {
 	options := client.Options{RetryFor: o.Timeout, Attempts: len(hosts), ContentDeduplication: true}
 	if secure {
 		options.TLS = o.TLS
+	}
+	if o.KeyID != "" {
+		options.Key = &client.Key{ID: o.KeyID, Secret: o.Secret, Region: o.Region}
 	}
 	if len(hosts) > 1 {
 		options.Dial = append(options.Dial, grpc.WithConnectParams(grpc.ConnectParams{

@@ -1,0 +1,318 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/url"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/seriatimq/seriatim/cmd/seriatim/arguments"
+	"github.com/seriatimq/seriatim/cmd/seriatim/exit"
+)
+
+const (
+	accessKeysPath   = "/v1/access/keys"
+	userPoliciesPath = "/v1/access/policies"
+)
+
+// accessKey is an access key in answers of the admin port and in JSON output.
+type accessKey struct {
+	ID        string `json:"id"`
+	Secret    string `json:"secret,omitempty"`
+	Account   string `json:"account"`
+	User      string `json:"user,omitempty"`
+	Active    bool   `json:"active"`
+	CreatedAt string `json:"createdAt,omitempty"`
+}
+
+// userPolicy is the policy of a user likewise.
+type userPolicy struct {
+	Account string `json:"account"`
+	User    string `json:"user"`
+	Policy  string `json:"policy"`
+}
+
+func keyCommand(o *options) *cobra.Command {
+	return group("key", "Make, list and revoke access keys",
+		"Make, list and revoke access keys, with which clients sign their requests when the server runs with --auth.\n\n"+
+			"A key belongs to a user, who may do what policies permit, or to the account itself, which may do everything.\n"+
+			"These commands go to the admin port. A change counts on all nodes as soon as it is made.",
+		keyCreateCommand(o), keyListCommand(o), keyRotateCommand(o),
+		keyChangeCommand(o, keyChange{
+			use: "enable ID", path: "enable", past: "accepted again", short: "Accept a disabled key again",
+			long: "Accept requests that are signed with a key that was disabled.",
+		}),
+		keyChangeCommand(o, keyChange{
+			use: "disable ID", path: "disable", past: "disabled", short: "Refuse a key until it is enabled again",
+			long: "Refuse requests that are signed with a key, until it is enabled again.",
+		}),
+		keyChangeCommand(o, keyChange{
+			use: "revoke ID", path: "delete", past: "revoked", short: "Take a key away for good", asks: true,
+			long: "Take a key away for good. Requests that are signed with it are refused.",
+		}))
+}
+
+func keyCreateCommand(o *options) *cobra.Command {
+	in := struct {
+		ID      string `json:"id,omitempty"`
+		Secret  string `json:"secret,omitempty"`
+		Account string `json:"account,omitempty"`
+		User    string `json:"user,omitempty"`
+	}{}
+	secretFile := ""
+	c := &cobra.Command{
+		Use: "create", Short: "Make an access key and print it with its secret", Args: arguments.None,
+		Long: "Make an access key and print it with its secret, which is shown only now.\n\n" +
+			"Without --user the key is one of the account itself, which may do everything.",
+		Example: "  seriatim key create\n  seriatim key create --user orders-service\n  seriatim key create --user ci -o json\n" +
+			"  seriatim key create --id AKIAIOSFODNN7EXAMPLE --secret-file secret.txt",
+		RunE: o.run(func(cmd *cobra.Command, w *wire, p *printer, _ []string) (err error) {
+			if (in.ID == "") != (secretFile == "") {
+				return exit.New(exit.Usage, errors.New("--id and --secret-file belong together"), "give both to use a key that was made elsewhere, or none to have one drawn")
+			}
+			if secretFile != "" {
+				if in.Secret, err = readAccessFile("secret-file", secretFile, cmd.InOrStdin()); err != nil {
+					return err
+				}
+			}
+			var made accessKey
+			if err := w.post(cmd.Context(), accessKeysPath, in, &made); err != nil {
+				return err
+			}
+			return p.showKey(made)
+		}),
+	}
+	c.Flags().StringVar(&in.User, "user", "", "name of the user the key belongs to (default: the account itself)")
+	c.Flags().StringVar(&in.Account, "account", "", "account of the user, 12 digits (default: that of the cluster)")
+	c.Flags().StringVar(&in.ID, "id", "", "id of a key that was made elsewhere")
+	c.Flags().StringVar(&secretFile, "secret-file", "", "file with its secret; -: standard input")
+	return c
+}
+
+// accessFileMax bounds what is read of a file with a secret or a policy.
+const accessFileMax = 64 << 10
+
+// readAccessFile reads a file, or standard input for -. It has no blanks at its ends.
+func readAccessFile(flag, name string, stdin io.Reader) (string, error) {
+	if name != "-" {
+		file, err := os.Open(name)
+		if err != nil {
+			return "", exit.New(exit.Usage, fmt.Errorf("--%s: %w", flag, err), "")
+		}
+		defer file.Close() // nothing to do about a failing close of what was read
+		stdin = file
+	}
+	text, err := io.ReadAll(io.LimitReader(stdin, accessFileMax))
+	if err != nil {
+		return "", exit.New(exit.Usage, fmt.Errorf("--%s: %w", flag, err), "")
+	}
+	return strings.TrimSpace(string(text)), nil
+}
+
+// showKey prints a new key as lines that a shell can read.
+func (p *printer) showKey(k accessKey) error {
+	if p.format == formatJSON {
+		return p.print(k, nil)
+	}
+	_, err := fmt.Fprintf(p.out, "AWS_ACCESS_KEY_ID=%s\nAWS_SECRET_ACCESS_KEY=%s\n", k.ID, k.Secret)
+	p.say("The secret is shown only now.")
+	return err
+}
+
+// keyList is the answer of the admin port.
+type keyList struct {
+	Keys []accessKey `json:"keys"`
+}
+
+func (w *wire) accessKeys(ctx context.Context) (list keyList, err error) {
+	err = w.get(ctx, accessKeysPath, nil, &list)
+	return list, err
+}
+
+func keyListCommand(o *options) *cobra.Command {
+	return &cobra.Command{
+		Use: "list", Short: "List the access keys, without their secrets", Args: arguments.None,
+		Example: "  seriatim key list\n  seriatim key list -o json | jq -r '.keys[].id'",
+		RunE: o.run(func(cmd *cobra.Command, w *wire, p *printer, _ []string) error {
+			list, err := w.accessKeys(cmd.Context())
+			if err != nil {
+				return err
+			}
+			return p.print(list, func() table {
+				t := table{heading: []string{"ID", "ACCOUNT", "USER", "ACTIVE", "CREATED"}}
+				for _, k := range list.Keys {
+					t.add(k.ID, k.Account, orDash(k.User), map[bool]string{true: "yes", false: "no"}[k.Active], k.CreatedAt)
+				}
+				return t
+			})
+		}),
+	}
+}
+
+func keyRotateCommand(o *options) *cobra.Command {
+	return &cobra.Command{
+		Use: "rotate ID", Short: "Make another key for the user of a key", Args: arguments.Exactly("ID"),
+		Long: "Make another key for the user of the key ID, and print it with its secret, which is shown only now. Both are accepted\n" +
+			"until the old one is revoked: give the new one to all clients, then run seriatim key revoke ID.",
+		Example:           "  seriatim key rotate SRTMEXAMPLE\n  seriatim key revoke SRTMEXAMPLE",
+		ValidArgsFunction: o.completeKeys,
+		RunE: o.run(func(cmd *cobra.Command, w *wire, p *printer, args []string) error {
+			list, err := w.accessKeys(cmd.Context())
+			if err != nil {
+				return err
+			}
+			for _, k := range list.Keys {
+				if k.ID != args[0] {
+					continue
+				}
+				var made accessKey
+				if err := w.post(cmd.Context(), accessKeysPath, map[string]string{"account": k.Account, "user": k.User}, &made); err != nil {
+					return err
+				}
+				return p.showKey(made)
+			}
+			return exit.New(exit.NotFound, fmt.Errorf("there is no access key %s", args[0]), "seriatim key list shows them")
+		}),
+	}
+}
+
+// keyChange is what differs between the commands that change a key.
+type keyChange struct {
+	use, path, past, short, long string
+	asks                         bool // for confirmation
+}
+
+func keyChangeCommand(o *options, change keyChange) *cobra.Command {
+	yes := false
+	c := &cobra.Command{
+		Use: change.use, Short: change.short, Long: change.long, Args: arguments.Exactly("ID"),
+		Example:           "  seriatim key " + change.use[:len(change.use)-len(" ID")] + " SRTMEXAMPLE",
+		ValidArgsFunction: o.completeKeys,
+		RunE: o.run(func(cmd *cobra.Command, w *wire, p *printer, args []string) error {
+			if change.asks && !yes {
+				if err := p.confirm(cmd.InOrStdin(), args[0]+" again to revoke it", args[0]); err != nil {
+					return err
+				}
+			}
+			if err := w.post(cmd.Context(), accessKeysPath+"/"+url.PathEscape(args[0])+"/"+change.path, struct{}{}, &struct{}{}); err != nil {
+				return err
+			}
+			return p.done(map[string]any{"id": args[0], "done": change.past}, "%s is %s", args[0], change.past)
+		}),
+	}
+	if change.asks {
+		c.Flags().BoolVar(&yes, "yes", false, "do not ask")
+	}
+	return c
+}
+
+func policyCommand(o *options) *cobra.Command {
+	return group("policy", "Say what users may do",
+		"Say what users may do, in the language of IAM policies. The subset is in docs/manual/security.md.\n\n"+
+			"A user without a policy may do what the policies of queues and topics permit, and nothing else.",
+		policyPutCommand(o), policyGetCommand(o), policyListCommand(o), policyDeleteCommand(o))
+}
+
+func policyPutCommand(o *options) *cobra.Command {
+	account, file := "", ""
+	c := &cobra.Command{
+		Use: "put USER --file FILE", Short: "Store the policy of a user", Args: arguments.Exactly("USER"),
+		Long: "Store the policy of a user in place of the one there is. A policy that could not be obeyed is refused.",
+		Example: `  seriatim policy put orders-service --file policy.json
+  echo '{"Statement":{"Effect":"Allow","Action":"sqs:*","Resource":"arn:aws:sqs:*:*:orders*"}}' | seriatim policy put orders-service --file -`,
+		RunE: o.run(func(cmd *cobra.Command, w *wire, p *printer, args []string) error {
+			if file == "" {
+				return exit.New(exit.Usage, errors.New("--file is missing"), "name the file with the policy, or - for standard input")
+			}
+			text, err := readAccessFile("file", file, cmd.InOrStdin())
+			if err != nil {
+				return err
+			}
+			if text == "" {
+				return exit.New(exit.Usage, fmt.Errorf("--file %s is empty", file), "seriatim policy delete takes a policy away")
+			}
+			return w.putPolicy(cmd, p, userPolicy{account, args[0], text}, "stored")
+		}),
+	}
+	c.Flags().StringVar(&account, "account", "", "account of the user, 12 digits (default: that of the cluster)")
+	c.Flags().StringVar(&file, "file", "", "file with the policy; -: standard input")
+	return c
+}
+
+func policyDeleteCommand(o *options) *cobra.Command {
+	account := ""
+	c := &cobra.Command{
+		Use: "delete USER", Short: "Take the policy of a user away", Args: arguments.Exactly("USER"),
+		Example: "  seriatim policy delete orders-service",
+		RunE: o.run(func(cmd *cobra.Command, w *wire, p *printer, args []string) error {
+			return w.putPolicy(cmd, p, userPolicy{Account: account, User: args[0]}, "taken away")
+		}),
+	}
+	c.Flags().StringVar(&account, "account", "", "account of the user, 12 digits (default: that of the cluster)")
+	return c
+}
+
+func (w *wire) putPolicy(cmd *cobra.Command, p *printer, policy userPolicy, past string) error {
+	var stored userPolicy
+	if err := w.post(cmd.Context(), userPoliciesPath, policy, &stored); err != nil {
+		return err
+	}
+	return p.done(map[string]any{"account": stored.Account, "user": stored.User, "done": past}, "the policy of %s is %s", stored.User, past)
+}
+
+// policyList is the answer of the admin port.
+type policyList struct {
+	Policies []userPolicy `json:"policies"`
+}
+
+func policyListCommand(o *options) *cobra.Command {
+	return &cobra.Command{
+		Use: "list", Short: "List the users that have a policy", Args: arguments.None,
+		Example: "  seriatim policy list\n  seriatim policy list -o json",
+		RunE: o.run(func(cmd *cobra.Command, w *wire, p *printer, _ []string) error {
+			var list policyList
+			if err := w.get(cmd.Context(), userPoliciesPath, nil, &list); err != nil {
+				return err
+			}
+			return p.print(list, func() table {
+				t := table{heading: []string{"ACCOUNT", "USER", "POLICY"}}
+				for _, u := range list.Policies {
+					t.add(u.Account, u.User, decimal(int64(len(u.Policy)))+" bytes")
+				}
+				return t
+			})
+		}),
+	}
+}
+
+func policyGetCommand(o *options) *cobra.Command {
+	account := ""
+	c := &cobra.Command{
+		Use: "get USER", Short: "Print the policy of a user", Args: arguments.Exactly("USER"),
+		Example: "  seriatim policy get orders-service > policy.json",
+		RunE: o.run(func(cmd *cobra.Command, w *wire, p *printer, args []string) error {
+			var list policyList
+			if err := w.get(cmd.Context(), userPoliciesPath, nil, &list); err != nil {
+				return err
+			}
+			for _, u := range list.Policies {
+				if u.User != args[0] || account != "" && u.Account != account {
+					continue
+				}
+				if p.format == formatJSON {
+					return p.print(u, nil)
+				}
+				_, err := fmt.Fprintln(p.out, u.Policy)
+				return err
+			}
+			return exit.New(exit.NotFound, fmt.Errorf("the user %s has no policy", args[0]), "seriatim policy list shows who has one")
+		}),
+	}
+	c.Flags().StringVar(&account, "account", "", "account of the user, 12 digits (default: any)")
+	return c
+}

@@ -1,0 +1,182 @@
+package gate
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/seriatimq/seriatim/queue/access"
+	"github.com/seriatimq/seriatim/transport/auth"
+	"github.com/seriatimq/seriatim/transport/auth/iam"
+	"github.com/seriatimq/seriatim/transport/auth/sigv4"
+)
+
+// Node is where keys and policies come from. Safe for concurrent use.
+type Node interface {
+	// Access is who may use the cluster, as far as this node knows.
+	Access() *access.Table
+	// CatchUp waits until this node knows all that was acknowledged.
+	CatchUp(ctx context.Context) error
+}
+
+// Gate verifies signatures and decides by policies. Safe for concurrent use.
+type Gate struct {
+	node       Node
+	account    string
+	signatures *sigv4.Verifier
+	now        func() time.Time
+	documents  documents
+	// searches bounds the requests that make the node catch up.
+	searches chan struct{}
+}
+
+var (
+	_ auth.Verifier   = (*Gate)(nil)
+	_ auth.Authorizer = (*Gate)(nil)
+)
+
+// searchesMax is how many requests may wait at once until the node has caught up, because it
+// knows no such key or permission. More are refused by what it knows, so that strangers
+// cannot keep it busy.
+const searchesMax = 16
+
+// New makes a Gate to resources of an account.
+func New(node Node, account string, now func() time.Time) *Gate {
+	return &Gate{
+		node: node, account: account, now: now,
+		signatures: sigv4.New(active{node}, now), searches: make(chan struct{}, searchesMax),
+	}
+}
+
+// active are the keys that may be used.
+type active struct{ node Node }
+
+// Secret is that of an active key.
+func (a active) Secret(id string) (string, bool) {
+	key, known := a.node.Access().Key(id)
+	return key.Secret, known && !key.Inactive
+}
+
+// Verify finds out whose key a request is signed with. One without a signature is
+// anonymous: a policy of what it asks for may permit it to everybody.
+func (g *Gate) Verify(r *http.Request, body string) (auth.Identity, string, error) {
+	caller, content, err := g.signatures.Verify(r, body)
+	if is(err, sigv4.UnknownKey) && g.search(r.Context()) {
+		caller, content, err = g.signatures.Verify(r, body)
+	}
+	if is(err, sigv4.Unsigned) {
+		return auth.Identity{}, body, nil
+	}
+	if err != nil {
+		return auth.Identity{}, "", err
+	}
+	key, _ := g.node.Access().Key(caller.AccessKeyID)
+	caller.Account, caller.User = key.User.Account, key.User.Name
+	return caller, content, nil
+}
+
+func is(err error, code string) bool {
+	var refused *auth.Error
+	return errors.As(err, &refused) && refused.Code == code
+}
+
+// search has the node learn of keys and policies that are newer than it is. It reports
+// whether to look again.
+func (g *Gate) search(ctx context.Context) bool {
+	select {
+	case g.searches <- struct{}{}:
+		defer func() { <-g.searches }()
+		return g.node.CatchUp(ctx) == nil
+	default:
+		return false
+	}
+}
+
+// Stranger refuses a caller without a key.
+func (g *Gate) Stranger(caller auth.Identity) error {
+	if caller.Account != "" {
+		return nil
+	}
+	return &auth.Error{Code: sigv4.Unsigned, Status: http.StatusForbidden, Message: "Request is missing Authentication Token"}
+}
+
+// Authorize decides by the policy of the caller and that of the resource. A node that is
+// behind may not know the newest policies, so what they do not permit is decided once more
+// when it has caught up.
+func (g *Gate) Authorize(r *http.Request, caller auth.Identity, to auth.Permission) error {
+	if g.permitted(r, caller, to) {
+		return nil
+	}
+	if g.search(r.Context()) && g.permitted(r, caller, to) {
+		return nil
+	}
+	if err := g.Stranger(caller); err != nil {
+		return err
+	}
+	who := iam.Caller{Account: caller.Account, User: caller.User}
+	return &auth.Error{Code: "AccessDenied", Status: http.StatusForbidden,
+		Message: "User: " + who.ARN() + " is not authorized to perform: " + strings.ToLower(to.Action) + " on resource: " + to.Resource}
+}
+
+// permitted decides by what this node knows.
+func (g *Gate) permitted(r *http.Request, caller auth.Identity, to auth.Permission) bool {
+	request := iam.Request{
+		Caller: iam.Caller{Account: caller.Account, User: caller.User}, Action: to.Action, Resource: to.Resource, Account: g.account,
+	}
+	var ofCaller []*iam.Document
+	if d := g.documents.user(g.node.Access(), access.User{Account: caller.Account, Name: caller.User}); d != nil {
+		ofCaller = []*iam.Document{d}
+	}
+	var ofResource *iam.Document
+	if to.Policy != nil && !g.ownsPolicy(request.Caller, to.Action) {
+		ofResource = g.documents.resource(to.Policy())
+	}
+	if ofResource != nil || ofCaller != nil {
+		request.Keys = g.conditionKeys(r, request.Caller)
+	}
+	return iam.Permitted(&request, ofCaller, ofResource)
+}
+
+// ownsPolicy reports whether the account itself wants to look at or change a policy. No
+// policy can forbid that, or one that denies everything to everybody could never be
+// taken away again.
+func (g *Gate) ownsPolicy(who iam.Caller, action string) bool {
+	if who.Account != g.account || who.User != "" {
+		return false
+	}
+	switch _, name, _ := strings.Cut(action, ":"); name {
+	case "AddPermission", "RemovePermission", "GetQueueAttributes", "SetQueueAttributes", "GetTopicAttributes", "SetTopicAttributes":
+		return true
+	}
+	return false
+}
+
+// conditionKeys are the values that conditions of policies are about.
+func (g *Gate) conditionKeys(r *http.Request, who iam.Caller) map[string][]string {
+	now := g.now().UTC()
+	secure := "false"
+	if r.TLS != nil {
+		secure = "true"
+	}
+	keys := map[string][]string{
+		"aws:currenttime":     {now.Format(time.RFC3339)},
+		"aws:securetransport": {secure},
+	}
+	if host, _, err := net.SplitHostPort(r.RemoteAddr); err == nil {
+		keys["aws:sourceip"] = []string{host}
+	}
+	if agent := r.UserAgent(); agent != "" {
+		keys["aws:useragent"] = []string{agent}
+	}
+	if who.Account != "" {
+		keys["aws:principalaccount"] = []string{who.Account}
+		keys["aws:principalarn"] = []string{who.ARN()}
+	}
+	if who.User != "" {
+		keys["aws:username"] = []string{who.User}
+	}
+	return keys
+}

@@ -1,0 +1,229 @@
+package gate
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/seriatimq/seriatim/queue/access"
+	"github.com/seriatimq/seriatim/queue/statehash"
+	"github.com/seriatimq/seriatim/transport/auth"
+	"github.com/seriatimq/seriatim/transport/auth/sigv4"
+)
+
+const (
+	ours     = "000000000000"
+	theirs   = "999999999999"
+	rootKey  = "SRTMROOT000000000001"
+	annaKey  = "SRTMANNA000000000001"
+	oldKey   = "SRTMANNA000000000002"
+	otherKey = "SRTMOTHER00000000001"
+	newKey   = "SRTMNEW0000000000001"
+	secret   = "an-example-and-no-secret"
+	orders   = "arn:aws:sqs:us-east-1:000000000000:orders.fifo"
+)
+
+// testNode knows some keys, and after CatchUp one more.
+type testNode struct {
+	table   atomic.Pointer[access.Table]
+	catches atomic.Int32
+	caught  func() error // nil: nothing else happens
+}
+
+func (n *testNode) Access() *access.Table { return n.table.Load() }
+
+func (n *testNode) CatchUp(context.Context) error {
+	n.catches.Add(1)
+	if n.caught != nil {
+		return n.caught()
+	}
+	return nil
+}
+
+func newNode() *testNode {
+	t := access.NewTable()
+	for _, k := range []access.Key{
+		{ID: rootKey, User: access.User{Account: ours}},
+		{ID: annaKey, User: access.User{Account: ours, Name: "anna"}},
+		{ID: oldKey, User: access.User{Account: ours, Name: "anna"}, Inactive: true},
+		{ID: otherKey, User: access.User{Account: theirs}},
+	} {
+		k.Secret = secret
+		t = t.WithKey(statehash.Key{}, k)
+	}
+	n := &testNode{}
+	n.table.Store(t)
+	return n
+}
+
+func signed(t *testing.T, key, withSecret string) *http.Request {
+	t.Helper()
+	r, err := http.NewRequest(http.MethodPost, "http://127.0.0.1:9324/", http.NoBody)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.RemoteAddr = "192.0.2.7:4711"
+	if key != "" {
+		(&sigv4.Signer{KeyID: key, Secret: withSecret, Region: "us-east-1", Service: "sqs", Now: time.Now}).Sign(r, "")
+	}
+	return r
+}
+
+func codeOf(err error) string {
+	var refused *auth.Error
+	if errors.As(err, &refused) {
+		return refused.Code
+	}
+	return ""
+}
+
+func TestVerify(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct {
+		name, key, secret string
+		want              auth.Identity
+		code              string
+	}{
+		{"the account", rootKey, secret, auth.Identity{AccessKeyID: rootKey, Service: "sqs", Account: ours}, ""},
+		{"a user", annaKey, secret, auth.Identity{AccessKeyID: annaKey, Service: "sqs", Account: ours, User: "anna"}, ""},
+		{"unsigned", "", "", auth.Identity{}, ""},
+		{"a wrong secret", annaKey, secret + "!", auth.Identity{}, "SignatureDoesNotMatch"},
+		{"a disabled key", oldKey, secret, auth.Identity{}, "InvalidClientTokenId"},
+		{"a key that nobody has", newKey, secret, auth.Identity{}, "InvalidClientTokenId"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			got, _, err := New(newNode(), ours, time.Now).Verify(signed(t, tc.key, tc.secret), "")
+			if got != tc.want || codeOf(err) != tc.code {
+				t.Errorf("got %+v, %v", got, err)
+			}
+		})
+	}
+}
+
+// TestNewestKeys has a node be behind: it knows a key only once it has caught up.
+func TestNewestKeys(t *testing.T) {
+	t.Parallel()
+	n := newNode()
+	n.caught = func() error {
+		n.table.Store(n.Access().WithKey(statehash.Key{}, access.Key{ID: newKey, Secret: secret, User: access.User{Account: ours, Name: "new"}}))
+		return nil
+	}
+	g := New(n, ours, time.Now)
+	for range 2 {
+		if got, _, err := g.Verify(signed(t, newKey, secret), ""); err != nil || got.User != "new" {
+			t.Fatalf("got %+v, %v", got, err)
+		}
+	}
+	if n.catches.Load() != 1 {
+		t.Errorf("the node caught up %d times", n.catches.Load())
+	}
+	n.table.Store(n.Access().WithoutKey(statehash.Key{}, newKey))
+	n.caught = func() error { return errors.New("no leader") }
+	if _, _, err := g.Verify(signed(t, newKey, secret), ""); codeOf(err) != "InvalidClientTokenId" {
+		t.Errorf("a revoked key: %v", err)
+	}
+}
+
+// TestStrangersAreBounded has more requests with unknown keys than may wait at once.
+func TestStrangersAreBounded(t *testing.T) {
+	t.Parallel()
+	n := newNode()
+	waiting, release := make(chan struct{}), make(chan struct{})
+	n.caught = func() error {
+		waiting <- struct{}{}
+		<-release
+		return nil
+	}
+	g := New(n, ours, time.Now)
+	ended := make(chan error, searchesMax)
+	for range searchesMax {
+		r := signed(t, newKey, secret)
+		go func() {
+			_, _, err := g.Verify(r, "")
+			ended <- err
+		}()
+	}
+	for range searchesMax {
+		<-waiting
+	}
+	if _, _, err := g.Verify(signed(t, newKey, secret), ""); codeOf(err) != "InvalidClientTokenId" || n.catches.Load() != searchesMax {
+		t.Errorf("got %v, and %d requests made the node catch up", err, n.catches.Load())
+	}
+	close(release)
+	for range searchesMax {
+		if err := <-ended; codeOf(err) != "InvalidClientTokenId" {
+			t.Errorf("got %v", err)
+		}
+	}
+}
+
+func TestAuthorize(t *testing.T) {
+	t.Parallel()
+	root := auth.Identity{AccessKeyID: rootKey, Account: ours}
+	anna := auth.Identity{AccessKeyID: annaKey, Account: ours, User: "anna"}
+	other := auth.Identity{AccessKeyID: otherKey, Account: theirs}
+	statement := func(effect, principal, action, rest string) string {
+		return `{"Statement":{"Effect":"` + effect + `","Principal":` + principal + `,"Action":"` + action + `","Resource":"*"` + rest + `}}`
+	}
+	everybody := `"*"`
+	for _, tc := range []struct {
+		name   string
+		caller auth.Identity
+		action string
+		of     string // policy of the resource
+		user   string // policy of anna
+		code   string
+	}{
+		{"the account", root, "sqs:SendMessage", "", "", ""},
+		{"the account, denied", root, "sqs:SendMessage", statement("Deny", everybody, "sqs:*", ""), "", "AccessDenied"},
+		{"the account, about a policy that denies everything", root, "sqs:SetQueueAttributes", statement("Deny", everybody, "*", ""), "", ""},
+		{"a user about that", anna, "sqs:SetQueueAttributes", statement("Deny", everybody, "*", ""), statement("Allow", everybody, "*", ""), "AccessDenied"},
+		{"a user without a policy", anna, "sqs:SendMessage", "", "", "AccessDenied"},
+		{"a user with one", anna, "sqs:SendMessage", "", `{"Statement":{"Effect":"Allow","Action":"sqs:Send*","Resource":"` + orders + `"}}`, ""},
+		{"another action", anna, "sqs:ReceiveMessage", "", `{"Statement":{"Effect":"Allow","Action":"sqs:Send*","Resource":"` + orders + `"}}`, "AccessDenied"},
+		{"another resource", anna, "sqs:SendMessage", "", `{"Statement":{"Effect":"Allow","Action":"sqs:Send*","Resource":"` + orders + `x"}}`, "AccessDenied"},
+		{"by the resource", anna, "sqs:SendMessage", statement("Allow", `{"AWS":"arn:aws:iam::000000000000:user/anna"}`, "sqs:SendMessage", ""), "", ""},
+		{"by name of the user", anna, "sqs:SendMessage", "", `{"Statement":{"Effect":"Allow","Action":"*","Resource":"*","Condition":{"StringEquals":{"aws:username":"anna"}}}}`, ""},
+		{"from the right network", anna, "sqs:SendMessage", "", `{"Statement":{"Effect":"Allow","Action":"*","Resource":"*","Condition":{"IpAddress":{"aws:SourceIp":"192.0.2.0/24"}}}}`, ""},
+		{"from another network", anna, "sqs:SendMessage", "", `{"Statement":{"Effect":"Allow","Action":"*","Resource":"*","Condition":{"IpAddress":{"aws:SourceIp":"10.0.0.0/8"}}}}`, "AccessDenied"},
+		{"without TLS", root, "sqs:SendMessage", statement("Deny", everybody, "sqs:*", `,"Condition":{"Bool":{"aws:SecureTransport":"false"}}`), "", "AccessDenied"},
+		{"another account", other, "sqs:SendMessage", "", "", "AccessDenied"},
+		{"another account that the resource permits", other, "sqs:SendMessage", statement("Allow", `{"AWS":"999999999999"}`, "sqs:SendMessage", ""), "", ""},
+		{"nobody", auth.Identity{}, "sqs:SendMessage", "", "", "MissingAuthenticationToken"},
+		{"nobody, where everybody may", auth.Identity{}, "sqs:SendMessage", statement("Allow", everybody, "sqs:SendMessage", ""), "", ""},
+		{"a policy that cannot be read", anna, "sqs:SendMessage", `{"Statement":"Allow"}`, statement("Allow", everybody, "*", ""), "AccessDenied"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			n := newNode()
+			n.table.Store(n.Access().WithPolicy(statehash.Key{}, access.Policy{User: access.User{Account: ours, Name: "anna"}, Text: tc.user}))
+			g := New(n, ours, time.Now)
+			for range 2 { // with policies read anew, and kept
+				err := g.Authorize(signed(t, "", ""), tc.caller, auth.Permission{Action: tc.action, Resource: orders, Policy: func() string { return tc.of }})
+				if codeOf(err) != tc.code || (err == nil) != (tc.code == "") {
+					t.Fatalf("got %v", err)
+				}
+			}
+		})
+	}
+}
+
+// TestDocumentsAreBounded has more policies than are kept.
+func TestDocumentsAreBounded(t *testing.T) {
+	t.Parallel()
+	var d documents
+	long := strings.Repeat("x", 1<<20)
+	for _, name := range []string{"1", "2", "3", "4", "5", "6"} {
+		if d.resource(`{"Id":"`+name+long+`","Statement":[]}`) == nil {
+			t.Fatal("no document")
+		}
+	}
+	if d.bytes > documentsBytesMax || len(d.byText) > 4 {
+		t.Errorf("%d documents of %d bytes are kept", len(d.byText), d.bytes)
+	}
+}

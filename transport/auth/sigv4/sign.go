@@ -1,0 +1,55 @@
+package sigv4
+
+import (
+	"crypto/sha256"
+	"net/http"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"time"
+)
+
+// Signer signs requests to this server, as the SDKs of AWS do. Safe for concurrent use.
+type Signer struct {
+	KeyID, Secret   string
+	Region, Service string
+	Now             func() time.Time
+	today           atomic.Pointer[dayKey]
+}
+
+// dayKey is the signing key of a day.
+type dayKey struct {
+	day string
+	key [sha256.Size]byte
+}
+
+// Sign adds the headers of a signature to a request that is otherwise complete, and whose
+// body is body.
+func (s *Signer) Sign(r *http.Request, body string) { s.sign(r, digestOf(body)) }
+
+// SignHead is Sign for a request whose body is not known yet, and therefore not signed.
+func (s *Signer) SignHead(r *http.Request) {
+	r.Header["X-Amz-Content-Sha256"] = []string{unsignedPayload}
+	s.sign(r, unsignedPayload)
+}
+
+func (s *Signer) sign(r *http.Request, payload string) {
+	stamp := s.Now().UTC().Format(dateFormat)
+	r.Header["X-Amz-Date"] = []string{stamp}
+	made := signature{stamp: stamp, signed: []string{"host"},
+		scope: scope{keyID: s.KeyID, day: stamp[:len("yyyymmdd")], region: s.Region, service: s.Service}}
+	for name := range r.Header {
+		if strings.HasPrefix(name, "X-Amz-") {
+			made.signed = append(made.signed, strings.ToLower(name))
+		}
+	}
+	slices.Sort(made.signed)
+	today := s.today.Load()
+	if today == nil || today.day != made.day {
+		today = &dayKey{made.day, derive(made.scope, s.Secret)}
+		s.today.Store(today)
+	}
+	digits := made.compute(today.key, r, payload)
+	r.Header["Authorization"] = []string{algorithm + " Credential=" + s.KeyID + "/" + made.scope.String() +
+		", SignedHeaders=" + strings.Join(made.signed, ";") + ", Signature=" + string(digits[:])}
+}

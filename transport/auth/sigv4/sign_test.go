@@ -1,0 +1,48 @@
+package sigv4
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestSigner has the verifier accept what the signer signs, and nothing that was changed
+// afterwards. That AWS signs likewise is what the tests with its SDK show.
+func TestSigner(t *testing.T) {
+	t.Parallel()
+	now := func() time.Time { return time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC) }
+	signer := &Signer{KeyID: "AKIDEXAMPLE", Secret: "an-example-and-no-secret", Region: "eu-north-1", Service: "sqs", Now: now}
+	verifier := New(keyTable{"AKIDEXAMPLE": "an-example-and-no-secret"}, now)
+	const body = `{"QueueName":"q"}`
+	request := func() *http.Request {
+		r, err := http.NewRequest(http.MethodPost, "http://127.0.0.1:9324/some%20path/?b=2&a=1", strings.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("X-Amz-Target", "AmazonSQS.CreateQueue")
+		return r
+	}
+	for name, sign := range map[string]func(*http.Request){
+		"whole": func(r *http.Request) { signer.Sign(r, body) },
+		"head":  signer.SignHead,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := request()
+			sign(r)
+			if caller, _, err := verifier.Verify(r, body); err != nil || caller.AccessKeyID != "AKIDEXAMPLE" || caller.Service != "sqs" {
+				t.Fatalf("got %+v, %v", caller, err)
+			}
+			r.Header.Set("X-Amz-Target", "AmazonSQS.DeleteQueue")
+			if _, _, err := verifier.Verify(r, body); err == nil {
+				t.Error("another action was accepted")
+			}
+		})
+	}
+	r := request()
+	signer.Sign(r, body)
+	if _, _, err := verifier.Verify(r, body+" "); err == nil {
+		t.Error("another body was accepted")
+	}
+}

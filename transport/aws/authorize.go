@@ -1,0 +1,56 @@
+package aws
+
+import (
+	"github.com/seriatimq/seriatim/queue"
+	"github.com/seriatimq/seriatim/transport/auth"
+)
+
+// authorize asks whether the caller may do what the line of an action says, to the
+// resource that was found.
+func (c *Call) authorize(line Line) error {
+	guard := c.handler.Authorizer
+	if guard == nil || line.ByLink {
+		return nil
+	}
+	return guard.Authorize(c.Request, c.Identity, PermissionTo(c.handler.Node, c.handler.Names, line.Permission, c.Resource))
+}
+
+// PermissionTo is what a caller has to be permitted who wants to do something to a
+// resource.
+func PermissionTo(node Node, names Names, action string, resource Resource) auth.Permission {
+	switch {
+	case resource.Name != "":
+		return auth.Permission{Action: action, Resource: names.QueueARN(resource.Name), Policy: func() (policy string) {
+			node.ReadLocal(func(v queue.View) {
+				if a, err := v.Typed(resource.Name); err == nil {
+					policy = a.Policy
+				}
+			})
+			return policy
+		}}
+	case resource.Topic != "":
+		return auth.Permission{Action: action, Resource: names.TopicARN(resource.Topic), Policy: func() (policy string) {
+			node.ReadLocal(func(v queue.View) {
+				if a, err := v.TypedTopic(resource.Topic); err == nil {
+					policy = a.Policy
+				}
+			})
+			return policy
+		}}
+	}
+	return auth.Permission{Action: action, Resource: "*"}
+}
+
+// refusal is what a call is answered with that fails. A caller without a key who was not
+// permitted anything is told that the key is missing, whatever else is wrong: the rest
+// could tell what exists.
+func (c *Call) refusal(err error) error {
+	guard := c.handler.Authorizer
+	if guard == nil || !c.examined || c.permitted {
+		return err
+	}
+	if stranger := guard.Stranger(c.Identity); stranger != nil {
+		return stranger
+	}
+	return err
+}

@@ -1,0 +1,237 @@
+package ops
+
+import (
+	"context"
+	"encoding/base32"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"time"
+
+	"github.com/seriatimq/seriatim/cluster"
+	"github.com/seriatimq/seriatim/queue"
+	"github.com/seriatimq/seriatim/queue/access"
+	"github.com/seriatimq/seriatim/queue/refusal"
+	"github.com/seriatimq/seriatim/transport/auth/iam"
+)
+
+// submitter is a node that executes commands; *cluster.Node is one.
+type submitter interface {
+	Submit(ctx context.Context, cmd queue.Command) (cluster.Reply, error)
+}
+
+const (
+	accessTimeout  = 10 * time.Second
+	accessBytesMax = 64 << 10
+
+	accessKeysPath   = "/v1/access/keys"
+	userPoliciesPath = "/v1/access/policies"
+)
+
+// accessKey is the JSON of an access key. Only the answer to its creation has the secret.
+type accessKey struct {
+	ID        string `json:"id"`
+	Secret    string `json:"secret,omitempty"`
+	Account   string `json:"account"`
+	User      string `json:"user,omitempty"` // empty: the account itself
+	Active    bool   `json:"active"`
+	CreatedAt string `json:"createdAt,omitempty"`
+}
+
+// userPolicy is the JSON of the policy of a user.
+type userPolicy struct {
+	Account string `json:"account"`
+	User    string `json:"user"`
+	Policy  string `json:"policy"`
+}
+
+// keyChange is the JSON that creates a key or changes one.
+type keyChange struct {
+	ID      string `json:"id"` // of a new key, empty: it is drawn, with the secret
+	Secret  string `json:"secret"`
+	Account string `json:"account"` // empty: that of the cluster
+	User    string `json:"user"`
+}
+
+// accessAdmin serves access keys and policies of users.
+type accessAdmin struct {
+	*Admin
+	node submitter
+}
+
+func (a *Admin) serveAccess(node submitter) {
+	s := accessAdmin{a, node}
+	a.mux.HandleFunc("GET "+accessKeysPath, s.keys)
+	a.mux.HandleFunc("POST "+accessKeysPath, s.createKey)
+	a.mux.HandleFunc("POST "+accessKeysPath+"/{id}/enable", func(w http.ResponseWriter, r *http.Request) {
+		s.changeKey(w, r, &queue.UpdateAccessKey{ID: r.PathValue("id"), Active: true})
+	})
+	a.mux.HandleFunc("POST "+accessKeysPath+"/{id}/disable", func(w http.ResponseWriter, r *http.Request) {
+		s.changeKey(w, r, &queue.UpdateAccessKey{ID: r.PathValue("id")})
+	})
+	a.mux.HandleFunc("POST "+accessKeysPath+"/{id}/delete", func(w http.ResponseWriter, r *http.Request) {
+		s.changeKey(w, r, &queue.DeleteAccessKey{ID: r.PathValue("id")})
+	})
+	a.mux.HandleFunc("GET "+userPoliciesPath, s.policies)
+	a.mux.HandleFunc("POST "+userPoliciesPath, s.putPolicy)
+}
+
+// keys lists all keys without their secrets.
+func (s accessAdmin) keys(w http.ResponseWriter, r *http.Request) {
+	list := struct {
+		Keys []accessKey `json:"keys"`
+	}{[]accessKey{}} // a list in JSON, also when empty
+	s.read(w, r, func(t *access.Table) {
+		t.Keys(func(k access.Key) bool {
+			list.Keys = append(list.Keys, accessKey{
+				ID: k.ID, Account: k.User.Account, User: k.User.Name, Active: !k.Inactive,
+				CreatedAt: time.UnixMilli(int64(k.CreatedAt)).UTC().Format(time.RFC3339),
+			})
+			return true
+		})
+	}, &list)
+}
+
+// policies lists the policies of all users.
+func (s accessAdmin) policies(w http.ResponseWriter, r *http.Request) {
+	list := struct {
+		Policies []userPolicy `json:"policies"`
+	}{[]userPolicy{}}
+	s.read(w, r, func(t *access.Table) {
+		t.Policies(func(p access.Policy) bool {
+			list.Policies = append(list.Policies, userPolicy{p.User.Account, p.User.Name, p.Text})
+			return true
+		})
+	}, &list)
+}
+
+// read fills an answer from what was acknowledged up to now.
+func (s accessAdmin) read(w http.ResponseWriter, r *http.Request, fill func(*access.Table), answer any) {
+	ctx, cancel := context.WithTimeout(r.Context(), accessTimeout)
+	defer cancel()
+	var table *access.Table
+	if _, err := s.Node.Read(ctx, func(v queue.View) error {
+		table = v.Access()
+		return nil
+	}); err != nil {
+		s.fail(w, http.StatusServiceUnavailable, err.Error())
+		return
+	}
+	fill(table)
+	s.answer(w, http.StatusOK, answer)
+}
+
+// createKey makes a key and shows its secret, which is never shown again.
+func (s accessAdmin) createKey(w http.ResponseWriter, r *http.Request) {
+	var change keyChange
+	if !s.decode(w, r, &change) {
+		return
+	}
+	if change.Account == "" {
+		change.Account = s.Account
+	}
+	if (change.ID == "") != (change.Secret == "") {
+		s.fail(w, http.StatusBadRequest, "id and secret belong together: give both, or none to have them drawn")
+		return
+	}
+	if change.ID == "" {
+		var err error
+		if change.ID, change.Secret, err = drawKey(s.Random); err != nil {
+			s.Logger.Error("no access key could be drawn", "error", err)
+			s.fail(w, http.StatusInternalServerError, "the source of random numbers failed")
+			return
+		}
+	}
+	cmd := &queue.CreateAccessKey{ID: change.ID, Secret: change.Secret, Account: change.Account, User: change.User}
+	if s.submit(w, r, cmd) {
+		s.answer(w, http.StatusOK, accessKey{ID: cmd.ID, Secret: cmd.Secret, Account: cmd.Account, User: cmd.User, Active: true})
+	}
+}
+
+// Sizes of what is drawn, as AWS has them: 20 and 40 characters.
+const (
+	keyIDPrefix    = "SRTM"
+	keyIDRandom    = 10 // bytes, 16 characters of base32
+	keySecretBytes = 30 // 40 characters of base64
+)
+
+// drawKey draws id and secret of a new key.
+func drawKey(random io.Reader) (id, secret string, err error) {
+	var drawn [keyIDRandom + keySecretBytes]byte
+	if _, err := io.ReadFull(random, drawn[:]); err != nil {
+		return "", "", fmt.Errorf("drawing an access key: %w", err)
+	}
+	id = keyIDPrefix + base32.StdEncoding.EncodeToString(drawn[:keyIDRandom])
+	return id, base64.RawURLEncoding.EncodeToString(drawn[keyIDRandom:]), nil
+}
+
+func (s accessAdmin) changeKey(w http.ResponseWriter, r *http.Request, cmd queue.Command) {
+	var nothing struct{}
+	if s.decode(w, r, &nothing) && s.submit(w, r, cmd) {
+		s.answer(w, http.StatusOK, struct{}{})
+	}
+}
+
+// putPolicy stores or takes away the policy of a user. A policy that could not be obeyed
+// is refused.
+func (s accessAdmin) putPolicy(w http.ResponseWriter, r *http.Request) {
+	var p userPolicy
+	if !s.decode(w, r, &p) {
+		return
+	}
+	if p.Account == "" {
+		p.Account = s.Account
+	}
+	if p.Policy != "" {
+		if _, err := iam.Parse(p.Policy); err != nil {
+			s.fail(w, http.StatusBadRequest, err.Error())
+			return
+		}
+	}
+	if s.submit(w, r, &queue.PutUserPolicy{Account: p.Account, User: p.User, Policy: p.Policy}) {
+		s.answer(w, http.StatusOK, p)
+	}
+}
+
+// decode reads the body of a change, and answers if it is none.
+func (s accessAdmin) decode(w http.ResponseWriter, r *http.Request, into any) bool {
+	if !s.fromTool(w, r) {
+		return false
+	}
+	decoder := json.NewDecoder(http.MaxBytesReader(w, r.Body, accessBytesMax))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(into); err != nil && !errors.Is(err, io.EOF) {
+		s.fail(w, http.StatusBadRequest, "the body is not a change: "+err.Error())
+		return false
+	}
+	return true
+}
+
+// submit executes a command, and answers if it was refused.
+func (s accessAdmin) submit(w http.ResponseWriter, r *http.Request, cmd queue.Command) bool {
+	ctx, cancel := context.WithTimeout(r.Context(), accessTimeout)
+	defer cancel()
+	_, err := s.node.Submit(ctx, cmd)
+	if err == nil {
+		// So that this node obeys the change before it is confirmed. It is made even if the
+		// node does not hear of it in time.
+		_, _ = s.Node.Read(ctx, func(queue.View) error { return nil })
+	}
+	var refused *queue.Error
+	switch {
+	case err == nil:
+		return true
+	case !errors.As(err, &refused):
+		s.fail(w, http.StatusServiceUnavailable, err.Error())
+	case refused.Code == refusal.NoSuchEntity:
+		s.answer(w, http.StatusNotFound, refusalAnswer{Error: refused.Message, Kind: "unknown-entity"})
+	case refused.Code == refusal.EntityAlreadyExists, refused.Code == refusal.LimitExceeded:
+		s.answer(w, http.StatusConflict, refusalAnswer{Error: refused.Message, Kind: "conflict"})
+	default:
+		s.fail(w, http.StatusBadRequest, refused.Message)
+	}
+	return false
+}
