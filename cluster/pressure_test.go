@@ -140,6 +140,29 @@ func TestStateLimit(t *testing.T) {
 	}
 }
 
+// TestSessionStateIsClearedUnderPressure: the state of a session is not set when there is no
+// room for it, and cleared nevertheless, which makes room.
+func TestSessionStateIsClearedUnderPressure(t *testing.T) {
+	t.Parallel()
+	c := startNodes(t, 3, func(cfg *Config) { cfg.Limits.Pressure.StateBytes = 64 << 10 })
+	c.create(0, fifo)
+	reply := c.submit(0, &queue.AcceptSession{Queue: fifo, SessionID: "s", SessionIDGiven: true, LockSeconds: queue.Some(600)})
+	locked := reply.Result.(queue.SessionLocked)
+	state := &queue.SetSessionState{
+		Queue: fifo, Session: queue.SessionRef{SessionID: "s", Token: locked.Token.String()}, State: strings.Repeat("x", 80<<10), StateGiven: true,
+	}
+	c.submit(0, state)
+	cleared := *state
+	cleared.State, cleared.StateGiven = "", false
+	for i := range c.nodes {
+		c.refusedCommand(i, state)
+	}
+	c.submit(1, &cleared)
+	for i := range c.nodes {
+		c.send(i, fifo, "x")
+	}
+}
+
 // disks are the disks of nodes in one process, as full as a test likes.
 type disks []*atomic.Uint64
 

@@ -192,6 +192,12 @@ func TestAddsMessages(t *testing.T) {
 			t.Errorf("%T: got %v", cmd, got)
 		}
 	}
+	if AddsMessages(mustFrame(t, &queue.SetSessionState{Queue: "q.fifo"})) {
+		t.Error("a state that is cleared adds bytes")
+	}
+	if !AddsMessages(mustFrame(t, &queue.SetSessionState{Queue: "q.fifo", StateGiven: true})) {
+		t.Error("an empty state that is set makes a record")
+	}
 	if AddsMessages([]byte{99, 1, 0, 0, 0, 0}) {
 		t.Error("an unknown command adds messages")
 	}

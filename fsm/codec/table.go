@@ -185,15 +185,20 @@ func CommandName(frame []byte) (string, error) {
 }
 
 // AddsMessages reports whether the command in a frame adds messages, or as many bytes: it
-// is a send, a publish, a step of a replay, or sets the state of a session.
+// is a send, a publish, a step of a replay, or sets the state of a session. To clear that
+// makes room.
 func AddsMessages(frame []byte) bool {
-	c, _, err := parseFrame(frame)
+	c, body, err := parseFrame(frame)
 	if err != nil {
 		return false
 	}
 	switch c.number {
-	case sendMessagesNumber, publishNumber, replayMessagesNumber, setSessionStateNumber:
+	case sendMessagesNumber, publishNumber, replayMessagesNumber:
 		return true
+	case setSessionStateNumber:
+		cmd, err := c.decode(body)
+		set, ok := cmd.(*queue.SetSessionState)
+		return err == nil && ok && set.StateGiven
 	}
 	return false
 }
