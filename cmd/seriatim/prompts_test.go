@@ -1,0 +1,93 @@
+package main
+
+import (
+	"strings"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"github.com/seriatimq/seriatim/cmd/seriatim/exit"
+)
+
+// A topic is deleted once its name is typed, at its ARN as well, and not for another name.
+func TestTopicPrompt(t *testing.T) {
+	t.Cleanup(func() { goleak.VerifyNone(t) }) // after the node has ended
+	endpoint := devNode(t)
+	must(t, "topic", "create", "news.fifo", "--endpoint", endpoint)
+	must(t, "topic", "create", "old.fifo", "--endpoint", endpoint)
+	const arn = "arn:aws:sns:us-east-1:000000000000:old.fifo"
+	for _, c := range []struct{ topic, input, says, left string }{
+		{"news.fifo", "news\n", "nothing was changed", "news.fifo"},
+		{"news.fifo", "", "add --yes", "news.fifo"},
+		{arn, "news.fifo\n", "nothing was changed", "old.fifo"},
+	} {
+		_, words, code := typed(t, c.input, "topic", "delete", c.topic, "--endpoint", endpoint)
+		if code != exit.Usage || !strings.Contains(words, "the name of the topic to delete") || !strings.Contains(words, c.says) {
+			t.Errorf("%s, %q typed: exit code %d\n%s", c.topic, c.input, code, words)
+		}
+		if out, _, _ := typed(t, "", "topic", "list", "--endpoint", endpoint); !strings.Contains(out, c.left) {
+			t.Errorf("%s was deleted unconfirmed\n%s", c.topic, out)
+		}
+	}
+	if _, words, code := typed(t, "old.fifo\n", "topic", "delete", arn, "--endpoint", endpoint); code != exit.OK {
+		t.Errorf("exit code %d\n%s", code, words)
+	}
+	if _, words, code := typed(t, "", "topic", "delete", "news.fifo", "--yes", "--endpoint", endpoint); code != exit.OK || strings.Contains(words, "type") {
+		t.Errorf("with --yes: exit code %d\n%s", code, words)
+	}
+	if out, _, _ := typed(t, "", "topic", "list", "--endpoint", endpoint); strings.Contains(out, ".fifo") {
+		t.Errorf("left: %s", out)
+	}
+}
+
+// A shell is offered the names that there are, nothing where a command takes no name, and
+// nothing when no server answers.
+func TestNamesAreCompleted(t *testing.T) {
+	t.Cleanup(func() { goleak.VerifyNone(t) }) // after the node has ended
+	endpoint := devNode(t)
+	for _, args := range []string{
+		"queue create jobs.fifo", "queue create other", "topic create journal.fifo", "msg send jobs.fifo one -g job-1 -d 1",
+	} {
+		must(t, append(strings.Fields(args), "--endpoint", endpoint)...)
+	}
+	queues := "msg schedule, msg cancel, session list, session accept, session renew, session release, session state get, session state set, " +
+		"session state clear, dedup lookup, dedup stats, dedup forget, dedup window, group list, group show, group explain, group release"
+	for command := range strings.SplitSeq(queues, ", ") {
+		want := "jobs.fifo\n:4\n"
+		if got := completed(t, endpoint, command, "j"); got != want {
+			t.Errorf("%s offers %q, want %q", command, got, want)
+		}
+		if got := completed(t, "http://127.0.0.1:1", command, "j"); got != ":4\n" {
+			t.Errorf("%s offers %q of nobody", command, got)
+		}
+	}
+	for command := range strings.SplitSeq("session accept, session renew, session release, session state get, group show, group explain, group release", ", ") {
+		if got := completed(t, endpoint, command, "jobs.fifo", "job"); got != "job-1\n:4\n" {
+			t.Errorf("%s offers the groups %q", command, got)
+		}
+		if got := completed(t, endpoint, command, "jobs.fifo", "job-1", "j"); got != ":4\n" {
+			t.Errorf("%s offers %q where it takes no name", command, got)
+		}
+	}
+	for command := range strings.SplitSeq("topic show, topic set, topic delete, topic publish, topic subscribe, topic subscriptions, topic unsubscribe", ", ") {
+		if got := completed(t, endpoint, command, "j"); got != "journal.fifo\n:4\n" {
+			t.Errorf("%s offers %q", command, got)
+		}
+	}
+	for command := range strings.SplitSeq("topic create, topic list, bench fanout", ", ") {
+		if got := completed(t, endpoint, command, "j"); strings.Contains(got, ".fifo") {
+			t.Errorf("%s offers %q", command, got)
+		}
+	}
+}
+
+// completed is what a shell is offered for the last of the arguments of a command.
+func completed(t *testing.T, endpoint, command string, args ...string) string {
+	t.Helper()
+	all := append([]string{"__complete"}, strings.Fields(command)...)
+	out, _, code := typed(t, "", append(append(all, "--endpoint", endpoint), args...)...)
+	if code != exit.OK {
+		t.Errorf("%s: exit code %d", command, code)
+	}
+	return out
+}
