@@ -47,6 +47,8 @@ func benchConsumeCommand(o *options) *cobra.Command {
 	}
 	c.RunE = o.bench(f, func(r *benchRun) workload { return newConsumeLoad(r, true) })
 	f.bind(c, 64)
+	// A warm-up would receive what was to be measured.
+	f.warmup, c.Flags().Lookup("warmup").DefValue = 0, "0s"
 	f.bindBatch(c)
 	f.bindProtocol(c, overHTTP, overStream)
 	return c
