@@ -281,11 +281,16 @@ func (c *ConfirmSubscription) apply(b *Broker) (Result, *Error) {
 }
 
 // requestConfirmation stores a subscription that has to be confirmed and has the
-// subscriber asked to.
+// subscriber asked to. A request that takes the place of one that may be on its way counts
+// as the next attempt, so that what comes of the old one is not taken for an answer to it.
 func (b *Broker) requestConfirmation(t *topic.Topic, s topic.Subscription, server string) {
 	s.Confirmation = topic.Confirmation{RequestedAt: b.now, Server: server}
 	b.topics.Put(b.key, t, &s)
-	b.addDelivery(&outbox.Item{Subscription: s.Number, DueAt: b.now})
+	i := &outbox.Item{Subscription: s.Number, DueAt: b.now}
+	if old, waits := b.outbox.Get(s.Number, 0); waits {
+		i.Attempts = old.Attempts + 1
+	}
+	b.addDelivery(i)
 }
 
 // removeUnconfirmed removes at most budget subscriptions that were not confirmed in time.

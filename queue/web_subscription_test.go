@@ -174,6 +174,27 @@ func TestConfirmationExpires(t *testing.T) {
 	}
 }
 
+// A subscriber that is asked again while the first request is on its way gets the second
+// one, too, whatever comes of the first.
+func TestConfirmationRequestedAgain(t *testing.T) {
+	for _, outcome := range []DeliveryOutcome{DeliveryDone, DeliveryFailed, DeliveryRefused} {
+		w := newWorld(t)
+		w.createTopic("t")
+		number, _ := w.subscribeWeb("t", webEndpoint)
+		first := w.deliveries(number)[0]
+		w.pass(1)
+		w.must(&Subscribe{Topic: "t", Protocol: attributes.ProtocolHTTPS, Endpoint: webEndpoint, Owner: "000000000000"})
+		w.must(&ReportDeliveries{Reports: []DeliveryReport{{Subscription: number, Number: first.Number, Attempts: first.Attempts, Outcome: outcome}}})
+		if second := w.token(number); second == first.Request.Confirmation.Token || w.deliveries(number)[0].DueAt != w.at {
+			t.Errorf("after outcome %d the subscriber is not asked again at once", outcome)
+		}
+		w.report(number, DeliveryDone)
+		if n := w.b.View().WaitingDeliveries(); n != 0 {
+			t.Errorf("%d deliveries wait", n)
+		}
+	}
+}
+
 func TestUnsubscribeSigned(t *testing.T) {
 	w := newWorld(t)
 	w.createTopic("t")

@@ -283,6 +283,32 @@ func TestOutboxOfTheNextLeader(t *testing.T) {
 	})
 }
 
+// Whoever subscribes again while the first request to confirm is on its way has another one
+// sent, with a token of its own.
+func TestOutboxAsksAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		answered := make(chan struct{})
+		to := &subscribers{answer: func(context.Context, *environment.Post) (int, error) {
+			<-answered
+			return 200, nil
+		}}
+		s := startSolo(t, func(o *Options) { o.Poster = to })
+		s.do(&queue.CreateTopic{Topic: "t", TopicARN: "arn:aws:sns:us-east-1:000000000000:t"})
+		for range 2 {
+			s.do(&queue.Subscribe{Topic: "t", Protocol: attributes.ProtocolHTTP, Endpoint: hook, Owner: "000000000000"})
+			time.Sleep(time.Second)
+		}
+		close(answered)
+		synctest.Wait()
+		if got := to.bodies(hook); len(got) != 2 || got[0] == got[1] {
+			t.Errorf("posted were %v", got)
+		}
+		if n := s.waitingDeliveries(); n != 0 {
+			t.Errorf("%d deliveries wait", n)
+		}
+	})
+}
+
 // Headers and URL are those that SNS documents.
 func TestOutboxPosts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -69,6 +69,7 @@ var permissions = map[string]string{
 	"UntagTopic":                "sns:UntagResource",
 	"ListTopicTags":             "sns:ListTagsForResource",
 	"Subscribe":                 "sns:Subscribe",
+	"ConfirmSubscription":       "sns:ConfirmSubscription",
 	"Unsubscribe":               "sns:Unsubscribe",
 	"GetSubscriptionAttributes": "sns:GetSubscriptionAttributes",
 	"SetSubscriptionAttributes": "sns:SetSubscriptionAttributes",

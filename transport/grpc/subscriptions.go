@@ -2,10 +2,12 @@ package grpc
 
 import (
 	"context"
+	"net/url"
 	"strconv"
 
 	"github.com/seriatimq/seriatim/queue"
 	"github.com/seriatimq/seriatim/queue/arn"
+	"github.com/seriatimq/seriatim/queue/attributes"
 	"github.com/seriatimq/seriatim/queue/limits"
 	"github.com/seriatimq/seriatim/queue/refusal"
 	"github.com/seriatimq/seriatim/transport/aws"
@@ -22,22 +24,50 @@ func (c *call) onSubscription(text string) error {
 	return c.permit(aws.Resource{Topic: c.record.Topic})
 }
 
-// Subscribe subscribes a queue to a topic, or confirms that it is.
+// Subscribe subscribes a queue or a URL to a topic, or confirms that it is.
 func (t *topics) Subscribe(ctx context.Context, in *seriatimpb.SubscribeRequest) (*seriatimpb.SubscribeResponse, error) {
 	c := callOf(ctx)
 	if err := c.onTopic(in.GetTopic()); err != nil {
 		return nil, err
 	}
-	if in.GetQueue() == "" {
-		return nil, refusal.MissingParameter("queue")
-	}
 	names := t.server.Names
-	c.record.Queue = in.GetQueue()[:min(len(in.GetQueue()), limits.QueueNameLengthMax)]
-	subscribed, err := resultOf[queue.Subscribed](c.submit(ctx, &queue.Subscribe{
-		Topic: c.topic, Endpoint: names.QueueARN(in.GetQueue()), Owner: names.Account, Principal: "arn:aws:iam::" + names.Account + ":root",
-		Attributes: queueAttributes(in.GetAttributes()),
+	cmd := &queue.Subscribe{
+		Topic: c.topic, Owner: names.Account, Principal: "arn:aws:iam::" + names.Account + ":root", Attributes: queueAttributes(in.GetAttributes()),
+	}
+	switch {
+	case in.GetQueue() == "" && in.GetUrl() == "":
+		return nil, refusal.MissingParameter("queue")
+	case in.GetQueue() != "" && in.GetUrl() != "":
+		return nil, refusal.SNSInvalid("a subscription is of a queue or of a URL, not of both")
+	case in.GetQueue() != "":
+		c.record.Queue = in.GetQueue()[:min(len(in.GetQueue()), limits.QueueNameLengthMax)]
+		cmd.Endpoint = names.QueueARN(in.GetQueue())
+	default:
+		u, err := url.Parse(in.GetUrl())
+		if err != nil || u.Hostname() == "" {
+			return nil, refusal.SNSInvalid("url")
+		}
+		protocol, known := attributes.ParseProtocol(u.Scheme)
+		if !known || !protocol.Web() {
+			return nil, refusal.SNSInvalid("url")
+		}
+		cmd.Protocol, cmd.Endpoint, cmd.Server = protocol, in.GetUrl(), aws.BaseURL(c.in.request)
+	}
+	subscribed, err := resultOf[queue.Subscribed](c.submit(ctx, cmd))
+	return &seriatimpb.SubscribeResponse{SubscriptionArn: subscribed.SubscriptionARN, Pending: subscribed.Pending}, err
+}
+
+// ConfirmSubscription confirms the subscription of a URL. Whoever calls this port is taken
+// for authenticated, as for Unsubscribe.
+func (t *topics) ConfirmSubscription(ctx context.Context, in *seriatimpb.ConfirmSubscriptionRequest) (*seriatimpb.ConfirmSubscriptionResponse, error) {
+	c := callOf(ctx)
+	if err := c.onTopic(in.GetTopic()); err != nil {
+		return nil, err
+	}
+	confirmed, err := resultOf[queue.Subscribed](c.submit(ctx, &queue.ConfirmSubscription{
+		Topic: c.topic, Token: in.GetToken(), Signed: true, AuthenticateOnUnsubscribe: in.GetAuthenticateOnUnsubscribe(),
 	}))
-	return &seriatimpb.SubscribeResponse{SubscriptionArn: subscribed.SubscriptionARN}, err
+	return &seriatimpb.ConfirmSubscriptionResponse{SubscriptionArn: confirmed.SubscriptionARN}, err
 }
 
 // Unsubscribe removes a subscription.
@@ -116,7 +146,7 @@ func (t *topics) ListSubscriptions(ctx context.Context, in *seriatimpb.ListSubsc
 		topic, _ := arn.Topic(s.TopicARN)
 		name, _ := arn.Queue(s.Endpoint)
 		out.Subscriptions = append(out.Subscriptions, &seriatimpb.Subscription{
-			SubscriptionArn: s.SubscriptionARN, Topic: topic, Endpoint: s.Endpoint, Queue: name,
+			SubscriptionArn: s.SubscriptionARN, Topic: topic, Endpoint: s.Endpoint, Queue: name, Pending: s.Pending,
 		})
 	}
 	return out, err

@@ -228,6 +228,11 @@ func TestTopicRefusals(t *testing.T) {
 		_, err := client.Subscribe(ctx, &seriatimpb.SubscribeRequest{Topic: topic, Queue: queue})
 		return err
 	}
+	subscribeURL := func(topic, url, queue string) error {
+		_, err := client.Subscribe(ctx, &seriatimpb.SubscribeRequest{Topic: topic, Url: url, Queue: queue})
+		return err
+	}
+	_, badToken := client.ConfirmSubscription(ctx, &seriatimpb.ConfirmSubscriptionRequest{Topic: name, Token: "x"})
 	page := func(token string) error {
 		_, err := client.ListSubscriptions(ctx, &seriatimpb.ListSubscriptionsRequest{PageToken: token})
 		return err
@@ -253,6 +258,13 @@ func TestTopicRefusals(t *testing.T) {
 		{subscribe("none.fifo", "q"), codes.NotFound, "NotFound"},
 		{subscribe("", "q"), codes.InvalidArgument, "MissingParameter"},
 		{subscribe(name, ""), codes.InvalidArgument, "MissingParameter"},
+		{subscribeURL("plain", "http://example.org/", "q"), codes.InvalidArgument, "InvalidParameter"},
+		{subscribeURL("plain", "ftp://example.org/", ""), codes.InvalidArgument, "InvalidParameter"},
+		{subscribeURL("plain", "http://", ""), codes.InvalidArgument, "InvalidParameter"},
+		{subscribeURL("plain", "sqs://q", ""), codes.InvalidArgument, "InvalidParameter"},
+		{subscribeURL("plain", "http://example.org/", ""), codes.NotFound, "NotFound"},
+		{subscribeURL(name, "http://example.org/", ""), codes.InvalidArgument, "InvalidParameter"}, // FIFO
+		{badToken, codes.InvalidArgument, "InvalidParameter"},
 		{page(named), codes.InvalidArgument, "InvalidParameterValue"},
 	} {
 		t.Run(fmt.Sprint(i, c.reason), func(t *testing.T) { wantStatus(t, c.err, c.code, c.reason) })

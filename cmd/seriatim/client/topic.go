@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/base64"
 	"errors"
-	"fmt"
 	"maps"
 	"net/url"
 	"slices"
@@ -18,11 +17,11 @@ import (
 )
 
 func topicCommand(o *options) *cobra.Command {
-	return group("topic", "Create, list, show, change and delete topics, subscribe queues to them, and publish",
-		"Create, list, show, change and delete topics, subscribe queues to them, and publish.\n\n"+
+	return group("topic", "Create, list, show, change and delete topics, subscribe queues and URLs to them, and publish",
+		"Create, list, show, change and delete topics, subscribe queues and URLs to them, and publish.\n\n"+
 			"TOPIC is the name of a topic, or its ARN.",
 		topicListCommand(o), topicCreateCommand(o), topicShowCommand(o), topicSetCommand(o), topicDeleteCommand(o),
-		subscribeCommand(o), unsubscribeCommand(o), subscriptionsCommand(o), publishCommand(o))
+		subscribeCommand(o), confirmCommand(o), unsubscribeCommand(o), subscriptionsCommand(o), publishCommand(o))
 }
 
 // completeTopics offers the names of the topics that exist.
@@ -136,7 +135,7 @@ func topicShowCommand(o *options) *cobra.Command {
 					t.add("tag "+key, info.Tags[key])
 				}
 				for _, s := range info.Subscriptions {
-					t.add("subscribed", s.Queue)
+					t.add("subscribed", s.subscriber())
 				}
 				return t
 			})
@@ -197,108 +196,6 @@ func topicDeleteCommand(o *options) *cobra.Command {
 	}
 	c.Flags().BoolVar(&yes, "yes", false, "do not ask")
 	return c
-}
-
-func subscribeCommand(o *options) *cobra.Command {
-	var attributes []string
-	var raw bool
-	c := &cobra.Command{
-		Use: "subscribe TOPIC QUEUE", Short: "Subscribe a queue to a topic", Args: arguments.Exactly("TOPIC", "QUEUE"),
-		Long: "Subscribe a queue to a topic. Subscribing again with the same attributes succeeds.\n\n" +
-			"Attributes are those of the SNS API: RawMessageDelivery, FilterPolicy, FilterPolicyScope, RedrivePolicy.",
-		Example: "  seriatim topic subscribe sales.fifo billing.fifo --raw\n" +
-			"  seriatim topic subscribe sales.fifo fraud.fifo -a 'FilterPolicy={\"amount\":[{\"numeric\":[\">\",1000]}]}'",
-		ValidArgsFunction: o.completeTopics,
-		RunE: o.run(func(cmd *cobra.Command, w *wire, p *printer, args []string) error {
-			attrs, err := pairs("attribute", attributes)
-			if err != nil {
-				return err
-			}
-			if raw {
-				attrs["RawMessageDelivery"] = "true"
-			}
-			endpoint, err := w.endpointOf(cmd.Context(), args[0], args[1])
-			if err != nil {
-				return err
-			}
-			in := url.Values{"TopicArn": {topicARN(args[0])}, "Protocol": {"sqs"}, "Endpoint": {endpoint}, "ReturnSubscriptionArn": {"true"}}
-			entries(in, "Attributes.entry.", "key", "value", attrs)
-			var out struct {
-				SubscriptionARN string `json:"SubscriptionArn"`
-			}
-			if err := w.onTopics(cmd.Context(), "Subscribe", in, &out); err != nil {
-				return err
-			}
-			return p.print(map[string]string{"subscriptionArn": out.SubscriptionARN}, func() table {
-				return table{rows: [][]string{{out.SubscriptionARN}}}
-			})
-		}),
-	}
-	c.Flags().StringArrayVarP(&attributes, "attribute", "a", nil, "an attribute as Name=Value, may be repeated")
-	c.Flags().BoolVar(&raw, "raw", false, "deliver the message as it is, not in an envelope of JSON: RawMessageDelivery=true")
-	return c
-}
-
-// endpointOf is the ARN of a queue, which has the region and the account of the topic.
-func (w *wire) endpointOf(ctx context.Context, topic, queue string) (string, error) {
-	if strings.Contains(queue, ":") && !strings.Contains(queue, "/") {
-		return queue, nil
-	}
-	attributes, err := w.attributesOfTopic(ctx, topic)
-	if err != nil {
-		return "", err
-	}
-	parts := strings.Split(attributes["TopicArn"], ":")
-	if len(parts) != 6 {
-		return "", fmt.Errorf("the topic has the ARN %q", attributes["TopicArn"])
-	}
-	parts[2], parts[5] = "sqs", nameOf(queue)
-	return strings.Join(parts, ":"), nil
-}
-
-func unsubscribeCommand(o *options) *cobra.Command {
-	return &cobra.Command{
-		Use: "unsubscribe TOPIC QUEUE", Short: "End the subscription of a queue; what was delivered stays in it", Args: arguments.Exactly("TOPIC", "QUEUE"),
-		Example:           "  seriatim topic unsubscribe sales.fifo billing.fifo",
-		ValidArgsFunction: o.completeTopics,
-		RunE: o.run(func(cmd *cobra.Command, w *wire, p *printer, args []string) error {
-			list, err := w.listSubscriptions(cmd.Context(), args[0])
-			if err != nil {
-				return err
-			}
-			for _, s := range list {
-				if s.Queue != nameOf(args[1]) && s.Endpoint != args[1] {
-					continue
-				}
-				if err := w.onTopics(cmd.Context(), "Unsubscribe", url.Values{"SubscriptionArn": {s.SubscriptionARN}}, nil); err != nil {
-					return err
-				}
-				return changedTopic(p, args[0], "unsubscribed")
-			}
-			return exit.New(exit.NotFound, fmt.Errorf("%s is not subscribed to %s", args[1], args[0]), "seriatim topic subscriptions "+args[0]+" shows what is")
-		}),
-	}
-}
-
-func subscriptionsCommand(o *options) *cobra.Command {
-	return &cobra.Command{
-		Use: "subscriptions [TOPIC]", Short: "List the subscriptions of a topic, or all", Args: arguments.Optional("TOPIC"),
-		Example:           "  seriatim topic subscriptions\n  seriatim topic subscriptions sales.fifo -o json",
-		ValidArgsFunction: o.completeTopics,
-		RunE: o.run(func(cmd *cobra.Command, w *wire, p *printer, args []string) error {
-			list, err := w.listSubscriptions(cmd.Context(), strings.Join(args, ""))
-			if err != nil {
-				return err
-			}
-			return p.print(map[string]any{"subscriptions": list}, func() table {
-				t := table{heading: []string{"TOPIC", "QUEUE", "SUBSCRIPTION"}}
-				for _, s := range list {
-					t.add(s.Topic, s.Queue, s.SubscriptionARN)
-				}
-				return t
-			})
-		}),
-	}
 }
 
 // publishFlags are the flags of topic publish.

@@ -21,7 +21,7 @@ const topicVersion = "2010-03-31"
 // repeatableOnTopics are the actions on topics that may be sent again when it is not
 // known whether the first try took effect. Of publishes see publish.
 var repeatableOnTopics = []string{
-	"ListTopics", "GetTopicAttributes", "ListTagsForResource", "ListSubscriptions", "ListSubscriptionsByTopic", "Subscribe", "Unsubscribe", "CreateTopic",
+	"ListTopics", "GetTopicAttributes", "ListTagsForResource", "ListSubscriptions", "ListSubscriptionsByTopic", "Subscribe", "ConfirmSubscription", "Unsubscribe", "CreateTopic",
 }
 
 // onTopics sends one SNS action and decodes its result into out.
@@ -122,8 +122,16 @@ func (w *wire) attributesOfTopic(ctx context.Context, name string) (map[string]s
 type subscription struct {
 	SubscriptionARN string `json:"subscriptionArn"`
 	Topic           string `json:"topic"`
-	Queue           string `json:"queue"`
+	Queue           string `json:"queue"` // empty: the endpoint is a URL
 	Endpoint        string `json:"endpoint"`
+}
+
+// subscriber is the name of the queue, or the URL.
+func (s *subscription) subscriber() string {
+	if s.Queue == "" {
+		return s.Endpoint
+	}
+	return s.Queue
 }
 
 // listSubscriptions lists the subscriptions of a topic, or all if it is empty.
@@ -138,6 +146,7 @@ func (w *wire) listSubscriptions(ctx context.Context, topic string) ([]subscript
 			Subscriptions []struct {
 				SubscriptionARN string `json:"SubscriptionArn"`
 				TopicARN        string `json:"TopicArn"`
+				Protocol        string
 				Endpoint        string
 			}
 			NextToken string
@@ -146,7 +155,11 @@ func (w *wire) listSubscriptions(ctx context.Context, topic string) ([]subscript
 			return nil, err
 		}
 		for _, s := range out.Subscriptions {
-			list = append(list, subscription{s.SubscriptionARN, lastElement(s.TopicARN), lastElement(s.Endpoint), s.Endpoint})
+			one := subscription{SubscriptionARN: s.SubscriptionARN, Topic: lastElement(s.TopicARN), Endpoint: s.Endpoint}
+			if s.Protocol == queueProtocol {
+				one.Queue = lastElement(s.Endpoint)
+			}
+			list = append(list, one)
 		}
 		if out.NextToken == "" {
 			return list, nil

@@ -15,7 +15,7 @@ type TopicMessage = seriatimpb.TopicMessage
 // PublishResult is what became of a message that was published.
 type PublishResult = seriatimpb.PublishResult
 
-// Subscription is a queue that a topic delivers to.
+// Subscription is a queue or a URL that a topic delivers to.
 type Subscription = seriatimpb.Subscription
 
 // CreateTopic creates a topic, or confirms an equal one, and returns its ARN. A name
@@ -82,6 +82,31 @@ func (c *Client) Subscribe(ctx context.Context, topic, queue string, attributes 
 	in := &seriatimpb.SubscribeRequest{Topic: topic, Queue: queue, Attributes: attributes}
 	err = c.CallTopics(ctx, true, func(ctx context.Context, t seriatimpb.TopicsClient, o ...grpc.CallOption) error {
 		out, err := t.Subscribe(ctx, in, o...)
+		arn = out.GetSubscriptionArn()
+		return err
+	})
+	return arn, err
+}
+
+// SubscribeURL subscribes an http or https URL to a standard topic, or confirms that it
+// is, and returns the ARN of the subscription and whether it has still to be confirmed:
+// the URL is posted a token for ConfirmSubscription.
+func (c *Client) SubscribeURL(ctx context.Context, topic, url string, attributes map[string]string) (arn string, pending bool, err error) {
+	in := &seriatimpb.SubscribeRequest{Topic: topic, Url: url, Attributes: attributes}
+	err = c.CallTopics(ctx, true, func(ctx context.Context, t seriatimpb.TopicsClient, o ...grpc.CallOption) error {
+		out, err := t.Subscribe(ctx, in, o...)
+		arn, pending = out.GetSubscriptionArn(), out.GetPending()
+		return err
+	})
+	return arn, pending, err
+}
+
+// ConfirmSubscription confirms the subscription of a URL with the token that was posted to
+// it, and returns its ARN. A token may be used twice.
+func (c *Client) ConfirmSubscription(ctx context.Context, topic, token string) (arn string, err error) {
+	in := &seriatimpb.ConfirmSubscriptionRequest{Topic: topic, Token: token}
+	err = c.CallTopics(ctx, true, func(ctx context.Context, t seriatimpb.TopicsClient, o ...grpc.CallOption) error {
+		out, err := t.ConfirmSubscription(ctx, in, o...)
 		arn = out.GetSubscriptionArn()
 		return err
 	})

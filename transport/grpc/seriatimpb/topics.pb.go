@@ -949,8 +949,9 @@ func (x *ListTopicTagsResponse) GetTags() map[string]string {
 type SubscribeRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Topic         string                 `protobuf:"bytes,1,opt,name=topic,proto3" json:"topic,omitempty"`
-	Queue         string                 `protobuf:"bytes,2,opt,name=queue,proto3" json:"queue,omitempty"`
+	Queue         string                 `protobuf:"bytes,2,opt,name=queue,proto3" json:"queue,omitempty"` // either this
 	Attributes    map[string]string      `protobuf:"bytes,3,rep,name=attributes,proto3" json:"attributes,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	Url           string                 `protobuf:"bytes,4,opt,name=url,proto3" json:"url,omitempty"` // or this: http or https, of standard topics only
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1006,9 +1007,17 @@ func (x *SubscribeRequest) GetAttributes() map[string]string {
 	return nil
 }
 
+func (x *SubscribeRequest) GetUrl() string {
+	if x != nil {
+		return x.Url
+	}
+	return ""
+}
+
 type SubscribeResponse struct {
 	state           protoimpl.MessageState `protogen:"open.v1"`
 	SubscriptionArn string                 `protobuf:"bytes,1,opt,name=subscription_arn,json=subscriptionArn,proto3" json:"subscription_arn,omitempty"`
+	Pending         bool                   `protobuf:"varint,2,opt,name=pending,proto3" json:"pending,omitempty"` // whether a URL has still to be confirmed
 	unknownFields   protoimpl.UnknownFields
 	sizeCache       protoimpl.SizeCache
 }
@@ -1050,6 +1059,118 @@ func (x *SubscribeResponse) GetSubscriptionArn() string {
 	return ""
 }
 
+func (x *SubscribeResponse) GetPending() bool {
+	if x != nil {
+		return x.Pending
+	}
+	return false
+}
+
+type ConfirmSubscriptionRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Topic string                 `protobuf:"bytes,1,opt,name=topic,proto3" json:"topic,omitempty"`
+	Token string                 `protobuf:"bytes,2,opt,name=token,proto3" json:"token,omitempty"`
+	// Unsigned requests of the SNS API can then not unsubscribe.
+	AuthenticateOnUnsubscribe bool `protobuf:"varint,3,opt,name=authenticate_on_unsubscribe,json=authenticateOnUnsubscribe,proto3" json:"authenticate_on_unsubscribe,omitempty"`
+	unknownFields             protoimpl.UnknownFields
+	sizeCache                 protoimpl.SizeCache
+}
+
+func (x *ConfirmSubscriptionRequest) Reset() {
+	*x = ConfirmSubscriptionRequest{}
+	mi := &file_transport_grpc_topics_proto_msgTypes[22]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ConfirmSubscriptionRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ConfirmSubscriptionRequest) ProtoMessage() {}
+
+func (x *ConfirmSubscriptionRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_transport_grpc_topics_proto_msgTypes[22]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ConfirmSubscriptionRequest.ProtoReflect.Descriptor instead.
+func (*ConfirmSubscriptionRequest) Descriptor() ([]byte, []int) {
+	return file_transport_grpc_topics_proto_rawDescGZIP(), []int{22}
+}
+
+func (x *ConfirmSubscriptionRequest) GetTopic() string {
+	if x != nil {
+		return x.Topic
+	}
+	return ""
+}
+
+func (x *ConfirmSubscriptionRequest) GetToken() string {
+	if x != nil {
+		return x.Token
+	}
+	return ""
+}
+
+func (x *ConfirmSubscriptionRequest) GetAuthenticateOnUnsubscribe() bool {
+	if x != nil {
+		return x.AuthenticateOnUnsubscribe
+	}
+	return false
+}
+
+type ConfirmSubscriptionResponse struct {
+	state           protoimpl.MessageState `protogen:"open.v1"`
+	SubscriptionArn string                 `protobuf:"bytes,1,opt,name=subscription_arn,json=subscriptionArn,proto3" json:"subscription_arn,omitempty"`
+	unknownFields   protoimpl.UnknownFields
+	sizeCache       protoimpl.SizeCache
+}
+
+func (x *ConfirmSubscriptionResponse) Reset() {
+	*x = ConfirmSubscriptionResponse{}
+	mi := &file_transport_grpc_topics_proto_msgTypes[23]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ConfirmSubscriptionResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ConfirmSubscriptionResponse) ProtoMessage() {}
+
+func (x *ConfirmSubscriptionResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_transport_grpc_topics_proto_msgTypes[23]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ConfirmSubscriptionResponse.ProtoReflect.Descriptor instead.
+func (*ConfirmSubscriptionResponse) Descriptor() ([]byte, []int) {
+	return file_transport_grpc_topics_proto_rawDescGZIP(), []int{23}
+}
+
+func (x *ConfirmSubscriptionResponse) GetSubscriptionArn() string {
+	if x != nil {
+		return x.SubscriptionArn
+	}
+	return ""
+}
+
 type UnsubscribeRequest struct {
 	state           protoimpl.MessageState `protogen:"open.v1"`
 	SubscriptionArn string                 `protobuf:"bytes,1,opt,name=subscription_arn,json=subscriptionArn,proto3" json:"subscription_arn,omitempty"`
@@ -1059,7 +1180,7 @@ type UnsubscribeRequest struct {
 
 func (x *UnsubscribeRequest) Reset() {
 	*x = UnsubscribeRequest{}
-	mi := &file_transport_grpc_topics_proto_msgTypes[22]
+	mi := &file_transport_grpc_topics_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1071,7 +1192,7 @@ func (x *UnsubscribeRequest) String() string {
 func (*UnsubscribeRequest) ProtoMessage() {}
 
 func (x *UnsubscribeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_transport_grpc_topics_proto_msgTypes[22]
+	mi := &file_transport_grpc_topics_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1084,7 +1205,7 @@ func (x *UnsubscribeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UnsubscribeRequest.ProtoReflect.Descriptor instead.
 func (*UnsubscribeRequest) Descriptor() ([]byte, []int) {
-	return file_transport_grpc_topics_proto_rawDescGZIP(), []int{22}
+	return file_transport_grpc_topics_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *UnsubscribeRequest) GetSubscriptionArn() string {
@@ -1102,7 +1223,7 @@ type UnsubscribeResponse struct {
 
 func (x *UnsubscribeResponse) Reset() {
 	*x = UnsubscribeResponse{}
-	mi := &file_transport_grpc_topics_proto_msgTypes[23]
+	mi := &file_transport_grpc_topics_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1114,7 +1235,7 @@ func (x *UnsubscribeResponse) String() string {
 func (*UnsubscribeResponse) ProtoMessage() {}
 
 func (x *UnsubscribeResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_transport_grpc_topics_proto_msgTypes[23]
+	mi := &file_transport_grpc_topics_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1127,7 +1248,7 @@ func (x *UnsubscribeResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UnsubscribeResponse.ProtoReflect.Descriptor instead.
 func (*UnsubscribeResponse) Descriptor() ([]byte, []int) {
-	return file_transport_grpc_topics_proto_rawDescGZIP(), []int{23}
+	return file_transport_grpc_topics_proto_rawDescGZIP(), []int{25}
 }
 
 type GetSubscriptionAttributesRequest struct {
@@ -1139,7 +1260,7 @@ type GetSubscriptionAttributesRequest struct {
 
 func (x *GetSubscriptionAttributesRequest) Reset() {
 	*x = GetSubscriptionAttributesRequest{}
-	mi := &file_transport_grpc_topics_proto_msgTypes[24]
+	mi := &file_transport_grpc_topics_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1151,7 +1272,7 @@ func (x *GetSubscriptionAttributesRequest) String() string {
 func (*GetSubscriptionAttributesRequest) ProtoMessage() {}
 
 func (x *GetSubscriptionAttributesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_transport_grpc_topics_proto_msgTypes[24]
+	mi := &file_transport_grpc_topics_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1164,7 +1285,7 @@ func (x *GetSubscriptionAttributesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetSubscriptionAttributesRequest.ProtoReflect.Descriptor instead.
 func (*GetSubscriptionAttributesRequest) Descriptor() ([]byte, []int) {
-	return file_transport_grpc_topics_proto_rawDescGZIP(), []int{24}
+	return file_transport_grpc_topics_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *GetSubscriptionAttributesRequest) GetSubscriptionArn() string {
@@ -1183,7 +1304,7 @@ type GetSubscriptionAttributesResponse struct {
 
 func (x *GetSubscriptionAttributesResponse) Reset() {
 	*x = GetSubscriptionAttributesResponse{}
-	mi := &file_transport_grpc_topics_proto_msgTypes[25]
+	mi := &file_transport_grpc_topics_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1195,7 +1316,7 @@ func (x *GetSubscriptionAttributesResponse) String() string {
 func (*GetSubscriptionAttributesResponse) ProtoMessage() {}
 
 func (x *GetSubscriptionAttributesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_transport_grpc_topics_proto_msgTypes[25]
+	mi := &file_transport_grpc_topics_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1208,7 +1329,7 @@ func (x *GetSubscriptionAttributesResponse) ProtoReflect() protoreflect.Message 
 
 // Deprecated: Use GetSubscriptionAttributesResponse.ProtoReflect.Descriptor instead.
 func (*GetSubscriptionAttributesResponse) Descriptor() ([]byte, []int) {
-	return file_transport_grpc_topics_proto_rawDescGZIP(), []int{25}
+	return file_transport_grpc_topics_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *GetSubscriptionAttributesResponse) GetAttributes() map[string]string {
@@ -1228,7 +1349,7 @@ type SetSubscriptionAttributesRequest struct {
 
 func (x *SetSubscriptionAttributesRequest) Reset() {
 	*x = SetSubscriptionAttributesRequest{}
-	mi := &file_transport_grpc_topics_proto_msgTypes[26]
+	mi := &file_transport_grpc_topics_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1240,7 +1361,7 @@ func (x *SetSubscriptionAttributesRequest) String() string {
 func (*SetSubscriptionAttributesRequest) ProtoMessage() {}
 
 func (x *SetSubscriptionAttributesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_transport_grpc_topics_proto_msgTypes[26]
+	mi := &file_transport_grpc_topics_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1253,7 +1374,7 @@ func (x *SetSubscriptionAttributesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetSubscriptionAttributesRequest.ProtoReflect.Descriptor instead.
 func (*SetSubscriptionAttributesRequest) Descriptor() ([]byte, []int) {
-	return file_transport_grpc_topics_proto_rawDescGZIP(), []int{26}
+	return file_transport_grpc_topics_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *SetSubscriptionAttributesRequest) GetSubscriptionArn() string {
@@ -1278,7 +1399,7 @@ type SetSubscriptionAttributesResponse struct {
 
 func (x *SetSubscriptionAttributesResponse) Reset() {
 	*x = SetSubscriptionAttributesResponse{}
-	mi := &file_transport_grpc_topics_proto_msgTypes[27]
+	mi := &file_transport_grpc_topics_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1290,7 +1411,7 @@ func (x *SetSubscriptionAttributesResponse) String() string {
 func (*SetSubscriptionAttributesResponse) ProtoMessage() {}
 
 func (x *SetSubscriptionAttributesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_transport_grpc_topics_proto_msgTypes[27]
+	mi := &file_transport_grpc_topics_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1303,7 +1424,7 @@ func (x *SetSubscriptionAttributesResponse) ProtoReflect() protoreflect.Message 
 
 // Deprecated: Use SetSubscriptionAttributesResponse.ProtoReflect.Descriptor instead.
 func (*SetSubscriptionAttributesResponse) Descriptor() ([]byte, []int) {
-	return file_transport_grpc_topics_proto_rawDescGZIP(), []int{27}
+	return file_transport_grpc_topics_proto_rawDescGZIP(), []int{29}
 }
 
 type ListSubscriptionsRequest struct {
@@ -1317,7 +1438,7 @@ type ListSubscriptionsRequest struct {
 
 func (x *ListSubscriptionsRequest) Reset() {
 	*x = ListSubscriptionsRequest{}
-	mi := &file_transport_grpc_topics_proto_msgTypes[28]
+	mi := &file_transport_grpc_topics_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1329,7 +1450,7 @@ func (x *ListSubscriptionsRequest) String() string {
 func (*ListSubscriptionsRequest) ProtoMessage() {}
 
 func (x *ListSubscriptionsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_transport_grpc_topics_proto_msgTypes[28]
+	mi := &file_transport_grpc_topics_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1342,7 +1463,7 @@ func (x *ListSubscriptionsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListSubscriptionsRequest.ProtoReflect.Descriptor instead.
 func (*ListSubscriptionsRequest) Descriptor() ([]byte, []int) {
-	return file_transport_grpc_topics_proto_rawDescGZIP(), []int{28}
+	return file_transport_grpc_topics_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *ListSubscriptionsRequest) GetTopic() string {
@@ -1376,7 +1497,7 @@ type ListSubscriptionsResponse struct {
 
 func (x *ListSubscriptionsResponse) Reset() {
 	*x = ListSubscriptionsResponse{}
-	mi := &file_transport_grpc_topics_proto_msgTypes[29]
+	mi := &file_transport_grpc_topics_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1388,7 +1509,7 @@ func (x *ListSubscriptionsResponse) String() string {
 func (*ListSubscriptionsResponse) ProtoMessage() {}
 
 func (x *ListSubscriptionsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_transport_grpc_topics_proto_msgTypes[29]
+	mi := &file_transport_grpc_topics_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1401,7 +1522,7 @@ func (x *ListSubscriptionsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListSubscriptionsResponse.ProtoReflect.Descriptor instead.
 func (*ListSubscriptionsResponse) Descriptor() ([]byte, []int) {
-	return file_transport_grpc_topics_proto_rawDescGZIP(), []int{29}
+	return file_transport_grpc_topics_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *ListSubscriptionsResponse) GetSubscriptions() []*Subscription {
@@ -1424,13 +1545,14 @@ type Subscription struct {
 	Topic           string                 `protobuf:"bytes,2,opt,name=topic,proto3" json:"topic,omitempty"`
 	Endpoint        string                 `protobuf:"bytes,3,opt,name=endpoint,proto3" json:"endpoint,omitempty"` // as in the attributes of the subscription
 	Queue           string                 `protobuf:"bytes,4,opt,name=queue,proto3" json:"queue,omitempty"`       // that the endpoint is; empty if it is none
+	Pending         bool                   `protobuf:"varint,5,opt,name=pending,proto3" json:"pending,omitempty"`  // whether a URL has still to be confirmed
 	unknownFields   protoimpl.UnknownFields
 	sizeCache       protoimpl.SizeCache
 }
 
 func (x *Subscription) Reset() {
 	*x = Subscription{}
-	mi := &file_transport_grpc_topics_proto_msgTypes[30]
+	mi := &file_transport_grpc_topics_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1442,7 +1564,7 @@ func (x *Subscription) String() string {
 func (*Subscription) ProtoMessage() {}
 
 func (x *Subscription) ProtoReflect() protoreflect.Message {
-	mi := &file_transport_grpc_topics_proto_msgTypes[30]
+	mi := &file_transport_grpc_topics_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1455,7 +1577,7 @@ func (x *Subscription) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Subscription.ProtoReflect.Descriptor instead.
 func (*Subscription) Descriptor() ([]byte, []int) {
-	return file_transport_grpc_topics_proto_rawDescGZIP(), []int{30}
+	return file_transport_grpc_topics_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *Subscription) GetSubscriptionArn() string {
@@ -1486,6 +1608,13 @@ func (x *Subscription) GetQueue() string {
 	return ""
 }
 
+func (x *Subscription) GetPending() bool {
+	if x != nil {
+		return x.Pending
+	}
+	return false
+}
+
 // TopicMessage is a message to publish. Message and attributes have up to 256 KiB,
 // and so have all messages of one call together.
 type TopicMessage struct {
@@ -1503,7 +1632,7 @@ type TopicMessage struct {
 
 func (x *TopicMessage) Reset() {
 	*x = TopicMessage{}
-	mi := &file_transport_grpc_topics_proto_msgTypes[31]
+	mi := &file_transport_grpc_topics_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1515,7 +1644,7 @@ func (x *TopicMessage) String() string {
 func (*TopicMessage) ProtoMessage() {}
 
 func (x *TopicMessage) ProtoReflect() protoreflect.Message {
-	mi := &file_transport_grpc_topics_proto_msgTypes[31]
+	mi := &file_transport_grpc_topics_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1528,7 +1657,7 @@ func (x *TopicMessage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TopicMessage.ProtoReflect.Descriptor instead.
 func (*TopicMessage) Descriptor() ([]byte, []int) {
-	return file_transport_grpc_topics_proto_rawDescGZIP(), []int{31}
+	return file_transport_grpc_topics_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *TopicMessage) GetMessage() string {
@@ -1585,7 +1714,7 @@ type PublishResult struct {
 
 func (x *PublishResult) Reset() {
 	*x = PublishResult{}
-	mi := &file_transport_grpc_topics_proto_msgTypes[32]
+	mi := &file_transport_grpc_topics_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1597,7 +1726,7 @@ func (x *PublishResult) String() string {
 func (*PublishResult) ProtoMessage() {}
 
 func (x *PublishResult) ProtoReflect() protoreflect.Message {
-	mi := &file_transport_grpc_topics_proto_msgTypes[32]
+	mi := &file_transport_grpc_topics_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1610,7 +1739,7 @@ func (x *PublishResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PublishResult.ProtoReflect.Descriptor instead.
 func (*PublishResult) Descriptor() ([]byte, []int) {
-	return file_transport_grpc_topics_proto_rawDescGZIP(), []int{32}
+	return file_transport_grpc_topics_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *PublishResult) GetFailure() *Failure {
@@ -1658,7 +1787,7 @@ type PublishRequest struct {
 
 func (x *PublishRequest) Reset() {
 	*x = PublishRequest{}
-	mi := &file_transport_grpc_topics_proto_msgTypes[33]
+	mi := &file_transport_grpc_topics_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1670,7 +1799,7 @@ func (x *PublishRequest) String() string {
 func (*PublishRequest) ProtoMessage() {}
 
 func (x *PublishRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_transport_grpc_topics_proto_msgTypes[33]
+	mi := &file_transport_grpc_topics_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1683,7 +1812,7 @@ func (x *PublishRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PublishRequest.ProtoReflect.Descriptor instead.
 func (*PublishRequest) Descriptor() ([]byte, []int) {
-	return file_transport_grpc_topics_proto_rawDescGZIP(), []int{33}
+	return file_transport_grpc_topics_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *PublishRequest) GetTopic() string {
@@ -1709,7 +1838,7 @@ type PublishResponse struct {
 
 func (x *PublishResponse) Reset() {
 	*x = PublishResponse{}
-	mi := &file_transport_grpc_topics_proto_msgTypes[34]
+	mi := &file_transport_grpc_topics_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1721,7 +1850,7 @@ func (x *PublishResponse) String() string {
 func (*PublishResponse) ProtoMessage() {}
 
 func (x *PublishResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_transport_grpc_topics_proto_msgTypes[34]
+	mi := &file_transport_grpc_topics_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1734,7 +1863,7 @@ func (x *PublishResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PublishResponse.ProtoReflect.Descriptor instead.
 func (*PublishResponse) Descriptor() ([]byte, []int) {
-	return file_transport_grpc_topics_proto_rawDescGZIP(), []int{34}
+	return file_transport_grpc_topics_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *PublishResponse) GetResults() []*PublishResult {
@@ -1755,7 +1884,7 @@ type PublishStreamRequest struct {
 
 func (x *PublishStreamRequest) Reset() {
 	*x = PublishStreamRequest{}
-	mi := &file_transport_grpc_topics_proto_msgTypes[35]
+	mi := &file_transport_grpc_topics_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1767,7 +1896,7 @@ func (x *PublishStreamRequest) String() string {
 func (*PublishStreamRequest) ProtoMessage() {}
 
 func (x *PublishStreamRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_transport_grpc_topics_proto_msgTypes[35]
+	mi := &file_transport_grpc_topics_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1780,7 +1909,7 @@ func (x *PublishStreamRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PublishStreamRequest.ProtoReflect.Descriptor instead.
 func (*PublishStreamRequest) Descriptor() ([]byte, []int) {
-	return file_transport_grpc_topics_proto_rawDescGZIP(), []int{35}
+	return file_transport_grpc_topics_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *PublishStreamRequest) GetTopic() string {
@@ -1815,7 +1944,7 @@ type PublishStreamResponse struct {
 
 func (x *PublishStreamResponse) Reset() {
 	*x = PublishStreamResponse{}
-	mi := &file_transport_grpc_topics_proto_msgTypes[36]
+	mi := &file_transport_grpc_topics_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1827,7 +1956,7 @@ func (x *PublishStreamResponse) String() string {
 func (*PublishStreamResponse) ProtoMessage() {}
 
 func (x *PublishStreamResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_transport_grpc_topics_proto_msgTypes[36]
+	mi := &file_transport_grpc_topics_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1840,7 +1969,7 @@ func (x *PublishStreamResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PublishStreamResponse.ProtoReflect.Descriptor instead.
 func (*PublishStreamResponse) Descriptor() ([]byte, []int) {
-	return file_transport_grpc_topics_proto_rawDescGZIP(), []int{36}
+	return file_transport_grpc_topics_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *PublishStreamResponse) GetFirstNumber() uint64 {
@@ -1939,17 +2068,25 @@ const file_transport_grpc_topics_proto_rawDesc = "" +
 	"\x04tags\x18\x01 \x03(\v2,.seriatim.v1.ListTopicTagsResponse.TagsEntryR\x04tags\x1a7\n" +
 	"\tTagsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xcc\x01\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xde\x01\n" +
 	"\x10SubscribeRequest\x12\x14\n" +
 	"\x05topic\x18\x01 \x01(\tR\x05topic\x12\x14\n" +
 	"\x05queue\x18\x02 \x01(\tR\x05queue\x12M\n" +
 	"\n" +
 	"attributes\x18\x03 \x03(\v2-.seriatim.v1.SubscribeRequest.AttributesEntryR\n" +
-	"attributes\x1a=\n" +
+	"attributes\x12\x10\n" +
+	"\x03url\x18\x04 \x01(\tR\x03url\x1a=\n" +
 	"\x0fAttributesEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\">\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"X\n" +
 	"\x11SubscribeResponse\x12)\n" +
+	"\x10subscription_arn\x18\x01 \x01(\tR\x0fsubscriptionArn\x12\x18\n" +
+	"\apending\x18\x02 \x01(\bR\apending\"\x88\x01\n" +
+	"\x1aConfirmSubscriptionRequest\x12\x14\n" +
+	"\x05topic\x18\x01 \x01(\tR\x05topic\x12\x14\n" +
+	"\x05token\x18\x02 \x01(\tR\x05token\x12>\n" +
+	"\x1bauthenticate_on_unsubscribe\x18\x03 \x01(\bR\x19authenticateOnUnsubscribe\"H\n" +
+	"\x1bConfirmSubscriptionResponse\x12)\n" +
 	"\x10subscription_arn\x18\x01 \x01(\tR\x0fsubscriptionArn\"?\n" +
 	"\x12UnsubscribeRequest\x12)\n" +
 	"\x10subscription_arn\x18\x01 \x01(\tR\x0fsubscriptionArn\"\x15\n" +
@@ -1979,12 +2116,13 @@ const file_transport_grpc_topics_proto_rawDesc = "" +
 	"page_token\x18\x03 \x01(\tR\tpageToken\"\x84\x01\n" +
 	"\x19ListSubscriptionsResponse\x12?\n" +
 	"\rsubscriptions\x18\x01 \x03(\v2\x19.seriatim.v1.SubscriptionR\rsubscriptions\x12&\n" +
-	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"\x81\x01\n" +
+	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"\x9b\x01\n" +
 	"\fSubscription\x12)\n" +
 	"\x10subscription_arn\x18\x01 \x01(\tR\x0fsubscriptionArn\x12\x14\n" +
 	"\x05topic\x18\x02 \x01(\tR\x05topic\x12\x1a\n" +
 	"\bendpoint\x18\x03 \x01(\tR\bendpoint\x12\x14\n" +
-	"\x05queue\x18\x04 \x01(\tR\x05queue\"\xe7\x02\n" +
+	"\x05queue\x18\x04 \x01(\tR\x05queue\x12\x18\n" +
+	"\apending\x18\x05 \x01(\bR\apending\"\xe7\x02\n" +
 	"\fTopicMessage\x12\x18\n" +
 	"\amessage\x18\x01 \x01(\tR\amessage\x12\x1d\n" +
 	"\asubject\x18\x02 \x01(\tH\x00R\asubject\x88\x01\x01\x12I\n" +
@@ -2021,7 +2159,7 @@ const file_transport_grpc_topics_proto_rawDesc = "" +
 	"\x15PublishStreamResponse\x12!\n" +
 	"\ffirst_number\x18\x01 \x01(\x04R\vfirstNumber\x124\n" +
 	"\aresults\x18\x02 \x03(\v2\x1a.seriatim.v1.PublishResultR\aresults\x12%\n" +
-	"\x0eunanswered_max\x18\x03 \x01(\rR\runansweredMax2\xac\f\n" +
+	"\x0eunanswered_max\x18\x03 \x01(\rR\runansweredMax2\x96\r\n" +
 	"\x06Topics\x12P\n" +
 	"\vCreateTopic\x12\x1f.seriatim.v1.CreateTopicRequest\x1a .seriatim.v1.CreateTopicResponse\x12P\n" +
 	"\vDeleteTopic\x12\x1f.seriatim.v1.DeleteTopicRequest\x1a .seriatim.v1.DeleteTopicResponse\x12M\n" +
@@ -2035,7 +2173,8 @@ const file_transport_grpc_topics_proto_rawDesc = "" +
 	"\n" +
 	"UntagTopic\x12\x1e.seriatim.v1.UntagTopicRequest\x1a\x1f.seriatim.v1.UntagTopicResponse\x12V\n" +
 	"\rListTopicTags\x12!.seriatim.v1.ListTopicTagsRequest\x1a\".seriatim.v1.ListTopicTagsResponse\x12J\n" +
-	"\tSubscribe\x12\x1d.seriatim.v1.SubscribeRequest\x1a\x1e.seriatim.v1.SubscribeResponse\x12P\n" +
+	"\tSubscribe\x12\x1d.seriatim.v1.SubscribeRequest\x1a\x1e.seriatim.v1.SubscribeResponse\x12h\n" +
+	"\x13ConfirmSubscription\x12'.seriatim.v1.ConfirmSubscriptionRequest\x1a(.seriatim.v1.ConfirmSubscriptionResponse\x12P\n" +
 	"\vUnsubscribe\x12\x1f.seriatim.v1.UnsubscribeRequest\x1a .seriatim.v1.UnsubscribeResponse\x12z\n" +
 	"\x19GetSubscriptionAttributes\x12-.seriatim.v1.GetSubscriptionAttributesRequest\x1a..seriatim.v1.GetSubscriptionAttributesResponse\x12z\n" +
 	"\x19SetSubscriptionAttributes\x12-.seriatim.v1.SetSubscriptionAttributesRequest\x1a..seriatim.v1.SetSubscriptionAttributesResponse\x12b\n" +
@@ -2055,7 +2194,7 @@ func file_transport_grpc_topics_proto_rawDescGZIP() []byte {
 	return file_transport_grpc_topics_proto_rawDescData
 }
 
-var file_transport_grpc_topics_proto_msgTypes = make([]protoimpl.MessageInfo, 47)
+var file_transport_grpc_topics_proto_msgTypes = make([]protoimpl.MessageInfo, 49)
 var file_transport_grpc_topics_proto_goTypes = []any{
 	(*CreateTopicRequest)(nil),                // 0: seriatim.v1.CreateTopicRequest
 	(*CreateTopicResponse)(nil),               // 1: seriatim.v1.CreateTopicResponse
@@ -2079,52 +2218,54 @@ var file_transport_grpc_topics_proto_goTypes = []any{
 	(*ListTopicTagsResponse)(nil),             // 19: seriatim.v1.ListTopicTagsResponse
 	(*SubscribeRequest)(nil),                  // 20: seriatim.v1.SubscribeRequest
 	(*SubscribeResponse)(nil),                 // 21: seriatim.v1.SubscribeResponse
-	(*UnsubscribeRequest)(nil),                // 22: seriatim.v1.UnsubscribeRequest
-	(*UnsubscribeResponse)(nil),               // 23: seriatim.v1.UnsubscribeResponse
-	(*GetSubscriptionAttributesRequest)(nil),  // 24: seriatim.v1.GetSubscriptionAttributesRequest
-	(*GetSubscriptionAttributesResponse)(nil), // 25: seriatim.v1.GetSubscriptionAttributesResponse
-	(*SetSubscriptionAttributesRequest)(nil),  // 26: seriatim.v1.SetSubscriptionAttributesRequest
-	(*SetSubscriptionAttributesResponse)(nil), // 27: seriatim.v1.SetSubscriptionAttributesResponse
-	(*ListSubscriptionsRequest)(nil),          // 28: seriatim.v1.ListSubscriptionsRequest
-	(*ListSubscriptionsResponse)(nil),         // 29: seriatim.v1.ListSubscriptionsResponse
-	(*Subscription)(nil),                      // 30: seriatim.v1.Subscription
-	(*TopicMessage)(nil),                      // 31: seriatim.v1.TopicMessage
-	(*PublishResult)(nil),                     // 32: seriatim.v1.PublishResult
-	(*PublishRequest)(nil),                    // 33: seriatim.v1.PublishRequest
-	(*PublishResponse)(nil),                   // 34: seriatim.v1.PublishResponse
-	(*PublishStreamRequest)(nil),              // 35: seriatim.v1.PublishStreamRequest
-	(*PublishStreamResponse)(nil),             // 36: seriatim.v1.PublishStreamResponse
-	nil,                                       // 37: seriatim.v1.CreateTopicRequest.AttributesEntry
-	nil,                                       // 38: seriatim.v1.CreateTopicRequest.TagsEntry
-	nil,                                       // 39: seriatim.v1.GetTopicAttributesResponse.AttributesEntry
-	nil,                                       // 40: seriatim.v1.SetTopicAttributesRequest.AttributesEntry
-	nil,                                       // 41: seriatim.v1.TagTopicRequest.TagsEntry
-	nil,                                       // 42: seriatim.v1.ListTopicTagsResponse.TagsEntry
-	nil,                                       // 43: seriatim.v1.SubscribeRequest.AttributesEntry
-	nil,                                       // 44: seriatim.v1.GetSubscriptionAttributesResponse.AttributesEntry
-	nil,                                       // 45: seriatim.v1.SetSubscriptionAttributesRequest.AttributesEntry
-	nil,                                       // 46: seriatim.v1.TopicMessage.AttributesEntry
-	(*Failure)(nil),                           // 47: seriatim.v1.Failure
-	(*Attribute)(nil),                         // 48: seriatim.v1.Attribute
+	(*ConfirmSubscriptionRequest)(nil),        // 22: seriatim.v1.ConfirmSubscriptionRequest
+	(*ConfirmSubscriptionResponse)(nil),       // 23: seriatim.v1.ConfirmSubscriptionResponse
+	(*UnsubscribeRequest)(nil),                // 24: seriatim.v1.UnsubscribeRequest
+	(*UnsubscribeResponse)(nil),               // 25: seriatim.v1.UnsubscribeResponse
+	(*GetSubscriptionAttributesRequest)(nil),  // 26: seriatim.v1.GetSubscriptionAttributesRequest
+	(*GetSubscriptionAttributesResponse)(nil), // 27: seriatim.v1.GetSubscriptionAttributesResponse
+	(*SetSubscriptionAttributesRequest)(nil),  // 28: seriatim.v1.SetSubscriptionAttributesRequest
+	(*SetSubscriptionAttributesResponse)(nil), // 29: seriatim.v1.SetSubscriptionAttributesResponse
+	(*ListSubscriptionsRequest)(nil),          // 30: seriatim.v1.ListSubscriptionsRequest
+	(*ListSubscriptionsResponse)(nil),         // 31: seriatim.v1.ListSubscriptionsResponse
+	(*Subscription)(nil),                      // 32: seriatim.v1.Subscription
+	(*TopicMessage)(nil),                      // 33: seriatim.v1.TopicMessage
+	(*PublishResult)(nil),                     // 34: seriatim.v1.PublishResult
+	(*PublishRequest)(nil),                    // 35: seriatim.v1.PublishRequest
+	(*PublishResponse)(nil),                   // 36: seriatim.v1.PublishResponse
+	(*PublishStreamRequest)(nil),              // 37: seriatim.v1.PublishStreamRequest
+	(*PublishStreamResponse)(nil),             // 38: seriatim.v1.PublishStreamResponse
+	nil,                                       // 39: seriatim.v1.CreateTopicRequest.AttributesEntry
+	nil,                                       // 40: seriatim.v1.CreateTopicRequest.TagsEntry
+	nil,                                       // 41: seriatim.v1.GetTopicAttributesResponse.AttributesEntry
+	nil,                                       // 42: seriatim.v1.SetTopicAttributesRequest.AttributesEntry
+	nil,                                       // 43: seriatim.v1.TagTopicRequest.TagsEntry
+	nil,                                       // 44: seriatim.v1.ListTopicTagsResponse.TagsEntry
+	nil,                                       // 45: seriatim.v1.SubscribeRequest.AttributesEntry
+	nil,                                       // 46: seriatim.v1.GetSubscriptionAttributesResponse.AttributesEntry
+	nil,                                       // 47: seriatim.v1.SetSubscriptionAttributesRequest.AttributesEntry
+	nil,                                       // 48: seriatim.v1.TopicMessage.AttributesEntry
+	(*Failure)(nil),                           // 49: seriatim.v1.Failure
+	(*Attribute)(nil),                         // 50: seriatim.v1.Attribute
 }
 var file_transport_grpc_topics_proto_depIdxs = []int32{
-	37, // 0: seriatim.v1.CreateTopicRequest.attributes:type_name -> seriatim.v1.CreateTopicRequest.AttributesEntry
-	38, // 1: seriatim.v1.CreateTopicRequest.tags:type_name -> seriatim.v1.CreateTopicRequest.TagsEntry
-	39, // 2: seriatim.v1.GetTopicAttributesResponse.attributes:type_name -> seriatim.v1.GetTopicAttributesResponse.AttributesEntry
-	40, // 3: seriatim.v1.SetTopicAttributesRequest.attributes:type_name -> seriatim.v1.SetTopicAttributesRequest.AttributesEntry
-	41, // 4: seriatim.v1.TagTopicRequest.tags:type_name -> seriatim.v1.TagTopicRequest.TagsEntry
-	42, // 5: seriatim.v1.ListTopicTagsResponse.tags:type_name -> seriatim.v1.ListTopicTagsResponse.TagsEntry
-	43, // 6: seriatim.v1.SubscribeRequest.attributes:type_name -> seriatim.v1.SubscribeRequest.AttributesEntry
-	44, // 7: seriatim.v1.GetSubscriptionAttributesResponse.attributes:type_name -> seriatim.v1.GetSubscriptionAttributesResponse.AttributesEntry
-	45, // 8: seriatim.v1.SetSubscriptionAttributesRequest.attributes:type_name -> seriatim.v1.SetSubscriptionAttributesRequest.AttributesEntry
-	30, // 9: seriatim.v1.ListSubscriptionsResponse.subscriptions:type_name -> seriatim.v1.Subscription
-	46, // 10: seriatim.v1.TopicMessage.attributes:type_name -> seriatim.v1.TopicMessage.AttributesEntry
-	47, // 11: seriatim.v1.PublishResult.failure:type_name -> seriatim.v1.Failure
-	31, // 12: seriatim.v1.PublishRequest.messages:type_name -> seriatim.v1.TopicMessage
-	32, // 13: seriatim.v1.PublishResponse.results:type_name -> seriatim.v1.PublishResult
-	31, // 14: seriatim.v1.PublishStreamRequest.messages:type_name -> seriatim.v1.TopicMessage
-	32, // 15: seriatim.v1.PublishStreamResponse.results:type_name -> seriatim.v1.PublishResult
-	48, // 16: seriatim.v1.TopicMessage.AttributesEntry.value:type_name -> seriatim.v1.Attribute
+	39, // 0: seriatim.v1.CreateTopicRequest.attributes:type_name -> seriatim.v1.CreateTopicRequest.AttributesEntry
+	40, // 1: seriatim.v1.CreateTopicRequest.tags:type_name -> seriatim.v1.CreateTopicRequest.TagsEntry
+	41, // 2: seriatim.v1.GetTopicAttributesResponse.attributes:type_name -> seriatim.v1.GetTopicAttributesResponse.AttributesEntry
+	42, // 3: seriatim.v1.SetTopicAttributesRequest.attributes:type_name -> seriatim.v1.SetTopicAttributesRequest.AttributesEntry
+	43, // 4: seriatim.v1.TagTopicRequest.tags:type_name -> seriatim.v1.TagTopicRequest.TagsEntry
+	44, // 5: seriatim.v1.ListTopicTagsResponse.tags:type_name -> seriatim.v1.ListTopicTagsResponse.TagsEntry
+	45, // 6: seriatim.v1.SubscribeRequest.attributes:type_name -> seriatim.v1.SubscribeRequest.AttributesEntry
+	46, // 7: seriatim.v1.GetSubscriptionAttributesResponse.attributes:type_name -> seriatim.v1.GetSubscriptionAttributesResponse.AttributesEntry
+	47, // 8: seriatim.v1.SetSubscriptionAttributesRequest.attributes:type_name -> seriatim.v1.SetSubscriptionAttributesRequest.AttributesEntry
+	32, // 9: seriatim.v1.ListSubscriptionsResponse.subscriptions:type_name -> seriatim.v1.Subscription
+	48, // 10: seriatim.v1.TopicMessage.attributes:type_name -> seriatim.v1.TopicMessage.AttributesEntry
+	49, // 11: seriatim.v1.PublishResult.failure:type_name -> seriatim.v1.Failure
+	33, // 12: seriatim.v1.PublishRequest.messages:type_name -> seriatim.v1.TopicMessage
+	34, // 13: seriatim.v1.PublishResponse.results:type_name -> seriatim.v1.PublishResult
+	33, // 14: seriatim.v1.PublishStreamRequest.messages:type_name -> seriatim.v1.TopicMessage
+	34, // 15: seriatim.v1.PublishStreamResponse.results:type_name -> seriatim.v1.PublishResult
+	50, // 16: seriatim.v1.TopicMessage.AttributesEntry.value:type_name -> seriatim.v1.Attribute
 	0,  // 17: seriatim.v1.Topics.CreateTopic:input_type -> seriatim.v1.CreateTopicRequest
 	2,  // 18: seriatim.v1.Topics.DeleteTopic:input_type -> seriatim.v1.DeleteTopicRequest
 	4,  // 19: seriatim.v1.Topics.ListTopics:input_type -> seriatim.v1.ListTopicsRequest
@@ -2136,31 +2277,33 @@ var file_transport_grpc_topics_proto_depIdxs = []int32{
 	16, // 25: seriatim.v1.Topics.UntagTopic:input_type -> seriatim.v1.UntagTopicRequest
 	18, // 26: seriatim.v1.Topics.ListTopicTags:input_type -> seriatim.v1.ListTopicTagsRequest
 	20, // 27: seriatim.v1.Topics.Subscribe:input_type -> seriatim.v1.SubscribeRequest
-	22, // 28: seriatim.v1.Topics.Unsubscribe:input_type -> seriatim.v1.UnsubscribeRequest
-	24, // 29: seriatim.v1.Topics.GetSubscriptionAttributes:input_type -> seriatim.v1.GetSubscriptionAttributesRequest
-	26, // 30: seriatim.v1.Topics.SetSubscriptionAttributes:input_type -> seriatim.v1.SetSubscriptionAttributesRequest
-	28, // 31: seriatim.v1.Topics.ListSubscriptions:input_type -> seriatim.v1.ListSubscriptionsRequest
-	33, // 32: seriatim.v1.Topics.Publish:input_type -> seriatim.v1.PublishRequest
-	35, // 33: seriatim.v1.Topics.PublishStream:input_type -> seriatim.v1.PublishStreamRequest
-	1,  // 34: seriatim.v1.Topics.CreateTopic:output_type -> seriatim.v1.CreateTopicResponse
-	3,  // 35: seriatim.v1.Topics.DeleteTopic:output_type -> seriatim.v1.DeleteTopicResponse
-	5,  // 36: seriatim.v1.Topics.ListTopics:output_type -> seriatim.v1.ListTopicsResponse
-	7,  // 37: seriatim.v1.Topics.GetTopicAttributes:output_type -> seriatim.v1.GetTopicAttributesResponse
-	9,  // 38: seriatim.v1.Topics.SetTopicAttributes:output_type -> seriatim.v1.SetTopicAttributesResponse
-	11, // 39: seriatim.v1.Topics.AddTopicPermission:output_type -> seriatim.v1.AddTopicPermissionResponse
-	13, // 40: seriatim.v1.Topics.RemoveTopicPermission:output_type -> seriatim.v1.RemoveTopicPermissionResponse
-	15, // 41: seriatim.v1.Topics.TagTopic:output_type -> seriatim.v1.TagTopicResponse
-	17, // 42: seriatim.v1.Topics.UntagTopic:output_type -> seriatim.v1.UntagTopicResponse
-	19, // 43: seriatim.v1.Topics.ListTopicTags:output_type -> seriatim.v1.ListTopicTagsResponse
-	21, // 44: seriatim.v1.Topics.Subscribe:output_type -> seriatim.v1.SubscribeResponse
-	23, // 45: seriatim.v1.Topics.Unsubscribe:output_type -> seriatim.v1.UnsubscribeResponse
-	25, // 46: seriatim.v1.Topics.GetSubscriptionAttributes:output_type -> seriatim.v1.GetSubscriptionAttributesResponse
-	27, // 47: seriatim.v1.Topics.SetSubscriptionAttributes:output_type -> seriatim.v1.SetSubscriptionAttributesResponse
-	29, // 48: seriatim.v1.Topics.ListSubscriptions:output_type -> seriatim.v1.ListSubscriptionsResponse
-	34, // 49: seriatim.v1.Topics.Publish:output_type -> seriatim.v1.PublishResponse
-	36, // 50: seriatim.v1.Topics.PublishStream:output_type -> seriatim.v1.PublishStreamResponse
-	34, // [34:51] is the sub-list for method output_type
-	17, // [17:34] is the sub-list for method input_type
+	22, // 28: seriatim.v1.Topics.ConfirmSubscription:input_type -> seriatim.v1.ConfirmSubscriptionRequest
+	24, // 29: seriatim.v1.Topics.Unsubscribe:input_type -> seriatim.v1.UnsubscribeRequest
+	26, // 30: seriatim.v1.Topics.GetSubscriptionAttributes:input_type -> seriatim.v1.GetSubscriptionAttributesRequest
+	28, // 31: seriatim.v1.Topics.SetSubscriptionAttributes:input_type -> seriatim.v1.SetSubscriptionAttributesRequest
+	30, // 32: seriatim.v1.Topics.ListSubscriptions:input_type -> seriatim.v1.ListSubscriptionsRequest
+	35, // 33: seriatim.v1.Topics.Publish:input_type -> seriatim.v1.PublishRequest
+	37, // 34: seriatim.v1.Topics.PublishStream:input_type -> seriatim.v1.PublishStreamRequest
+	1,  // 35: seriatim.v1.Topics.CreateTopic:output_type -> seriatim.v1.CreateTopicResponse
+	3,  // 36: seriatim.v1.Topics.DeleteTopic:output_type -> seriatim.v1.DeleteTopicResponse
+	5,  // 37: seriatim.v1.Topics.ListTopics:output_type -> seriatim.v1.ListTopicsResponse
+	7,  // 38: seriatim.v1.Topics.GetTopicAttributes:output_type -> seriatim.v1.GetTopicAttributesResponse
+	9,  // 39: seriatim.v1.Topics.SetTopicAttributes:output_type -> seriatim.v1.SetTopicAttributesResponse
+	11, // 40: seriatim.v1.Topics.AddTopicPermission:output_type -> seriatim.v1.AddTopicPermissionResponse
+	13, // 41: seriatim.v1.Topics.RemoveTopicPermission:output_type -> seriatim.v1.RemoveTopicPermissionResponse
+	15, // 42: seriatim.v1.Topics.TagTopic:output_type -> seriatim.v1.TagTopicResponse
+	17, // 43: seriatim.v1.Topics.UntagTopic:output_type -> seriatim.v1.UntagTopicResponse
+	19, // 44: seriatim.v1.Topics.ListTopicTags:output_type -> seriatim.v1.ListTopicTagsResponse
+	21, // 45: seriatim.v1.Topics.Subscribe:output_type -> seriatim.v1.SubscribeResponse
+	23, // 46: seriatim.v1.Topics.ConfirmSubscription:output_type -> seriatim.v1.ConfirmSubscriptionResponse
+	25, // 47: seriatim.v1.Topics.Unsubscribe:output_type -> seriatim.v1.UnsubscribeResponse
+	27, // 48: seriatim.v1.Topics.GetSubscriptionAttributes:output_type -> seriatim.v1.GetSubscriptionAttributesResponse
+	29, // 49: seriatim.v1.Topics.SetSubscriptionAttributes:output_type -> seriatim.v1.SetSubscriptionAttributesResponse
+	31, // 50: seriatim.v1.Topics.ListSubscriptions:output_type -> seriatim.v1.ListSubscriptionsResponse
+	36, // 51: seriatim.v1.Topics.Publish:output_type -> seriatim.v1.PublishResponse
+	38, // 52: seriatim.v1.Topics.PublishStream:output_type -> seriatim.v1.PublishStreamResponse
+	35, // [35:53] is the sub-list for method output_type
+	17, // [17:35] is the sub-list for method input_type
 	17, // [17:17] is the sub-list for extension type_name
 	17, // [17:17] is the sub-list for extension extendee
 	0,  // [0:17] is the sub-list for field type_name
@@ -2172,15 +2315,15 @@ func file_transport_grpc_topics_proto_init() {
 		return
 	}
 	file_transport_grpc_queues_proto_init()
-	file_transport_grpc_topics_proto_msgTypes[31].OneofWrappers = []any{}
-	file_transport_grpc_topics_proto_msgTypes[32].OneofWrappers = []any{}
+	file_transport_grpc_topics_proto_msgTypes[33].OneofWrappers = []any{}
+	file_transport_grpc_topics_proto_msgTypes[34].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_transport_grpc_topics_proto_rawDesc), len(file_transport_grpc_topics_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   47,
+			NumMessages:   49,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

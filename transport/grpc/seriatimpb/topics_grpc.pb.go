@@ -35,6 +35,7 @@ const (
 	Topics_UntagTopic_FullMethodName                = "/seriatim.v1.Topics/UntagTopic"
 	Topics_ListTopicTags_FullMethodName             = "/seriatim.v1.Topics/ListTopicTags"
 	Topics_Subscribe_FullMethodName                 = "/seriatim.v1.Topics/Subscribe"
+	Topics_ConfirmSubscription_FullMethodName       = "/seriatim.v1.Topics/ConfirmSubscription"
 	Topics_Unsubscribe_FullMethodName               = "/seriatim.v1.Topics/Unsubscribe"
 	Topics_GetSubscriptionAttributes_FullMethodName = "/seriatim.v1.Topics/GetSubscriptionAttributes"
 	Topics_SetSubscriptionAttributes_FullMethodName = "/seriatim.v1.Topics/SetSubscriptionAttributes"
@@ -72,9 +73,14 @@ type TopicsClient interface {
 	UntagTopic(ctx context.Context, in *UntagTopicRequest, opts ...grpc.CallOption) (*UntagTopicResponse, error)
 	// ListTopicTags lists all tags of a topic.
 	ListTopicTags(ctx context.Context, in *ListTopicTagsRequest, opts ...grpc.CallOption) (*ListTopicTagsResponse, error)
-	// Subscribe subscribes a queue to a topic, or confirms that it is, with equal
-	// attributes. The queue need not exist yet; until it does, deliveries fail.
+	// Subscribe subscribes a queue or a URL to a topic, or confirms that it is, with
+	// equal attributes. The queue need not exist yet; until it does, deliveries fail. A
+	// URL is posted a token, with which ConfirmSubscription confirms; if it is not
+	// confirmed yet, it is posted another one.
 	Subscribe(ctx context.Context, in *SubscribeRequest, opts ...grpc.CallOption) (*SubscribeResponse, error)
+	// ConfirmSubscription confirms the subscription of a URL. Until then nothing is
+	// delivered to it or kept for it.
+	ConfirmSubscription(ctx context.Context, in *ConfirmSubscriptionRequest, opts ...grpc.CallOption) (*ConfirmSubscriptionResponse, error)
 	// Unsubscribe removes a subscription. One that does not exist is removed already.
 	Unsubscribe(ctx context.Context, in *UnsubscribeRequest, opts ...grpc.CallOption) (*UnsubscribeResponse, error)
 	// GetSubscriptionAttributes reads the attributes of a subscription.
@@ -211,6 +217,16 @@ func (c *topicsClient) Subscribe(ctx context.Context, in *SubscribeRequest, opts
 	return out, nil
 }
 
+func (c *topicsClient) ConfirmSubscription(ctx context.Context, in *ConfirmSubscriptionRequest, opts ...grpc.CallOption) (*ConfirmSubscriptionResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(ConfirmSubscriptionResponse)
+	err := c.cc.Invoke(ctx, Topics_ConfirmSubscription_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 func (c *topicsClient) Unsubscribe(ctx context.Context, in *UnsubscribeRequest, opts ...grpc.CallOption) (*UnsubscribeResponse, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(UnsubscribeResponse)
@@ -303,9 +319,14 @@ type TopicsServer interface {
 	UntagTopic(context.Context, *UntagTopicRequest) (*UntagTopicResponse, error)
 	// ListTopicTags lists all tags of a topic.
 	ListTopicTags(context.Context, *ListTopicTagsRequest) (*ListTopicTagsResponse, error)
-	// Subscribe subscribes a queue to a topic, or confirms that it is, with equal
-	// attributes. The queue need not exist yet; until it does, deliveries fail.
+	// Subscribe subscribes a queue or a URL to a topic, or confirms that it is, with
+	// equal attributes. The queue need not exist yet; until it does, deliveries fail. A
+	// URL is posted a token, with which ConfirmSubscription confirms; if it is not
+	// confirmed yet, it is posted another one.
 	Subscribe(context.Context, *SubscribeRequest) (*SubscribeResponse, error)
+	// ConfirmSubscription confirms the subscription of a URL. Until then nothing is
+	// delivered to it or kept for it.
+	ConfirmSubscription(context.Context, *ConfirmSubscriptionRequest) (*ConfirmSubscriptionResponse, error)
 	// Unsubscribe removes a subscription. One that does not exist is removed already.
 	Unsubscribe(context.Context, *UnsubscribeRequest) (*UnsubscribeResponse, error)
 	// GetSubscriptionAttributes reads the attributes of a subscription.
@@ -364,6 +385,9 @@ func (UnimplementedTopicsServer) ListTopicTags(context.Context, *ListTopicTagsRe
 }
 func (UnimplementedTopicsServer) Subscribe(context.Context, *SubscribeRequest) (*SubscribeResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method Subscribe not implemented")
+}
+func (UnimplementedTopicsServer) ConfirmSubscription(context.Context, *ConfirmSubscriptionRequest) (*ConfirmSubscriptionResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method ConfirmSubscription not implemented")
 }
 func (UnimplementedTopicsServer) Unsubscribe(context.Context, *UnsubscribeRequest) (*UnsubscribeResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method Unsubscribe not implemented")
@@ -602,6 +626,24 @@ func _Topics_Subscribe_Handler(srv interface{}, ctx context.Context, dec func(in
 	return interceptor(ctx, in, info, handler)
 }
 
+func _Topics_ConfirmSubscription_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ConfirmSubscriptionRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(TopicsServer).ConfirmSubscription(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Topics_ConfirmSubscription_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(TopicsServer).ConfirmSubscription(ctx, req.(*ConfirmSubscriptionRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 func _Topics_Unsubscribe_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(UnsubscribeRequest)
 	if err := dec(in); err != nil {
@@ -749,6 +791,10 @@ var Topics_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "Subscribe",
 			Handler:    _Topics_Subscribe_Handler,
+		},
+		{
+			MethodName: "ConfirmSubscription",
+			Handler:    _Topics_ConfirmSubscription_Handler,
 		},
 		{
 			MethodName: "Unsubscribe",
