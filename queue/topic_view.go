@@ -31,6 +31,15 @@ func (v View) Topics() int { return v.b.topics.Len() }
 // ListTopics lists at most limit names of topics that sort after after.
 func (v View) ListTopics(after string, limit int) []string { return v.b.topics.Names(after, limit) }
 
+// TopicSubscriptions is how many subscriptions a topic has.
+func (v View) TopicSubscriptions(name string) (int, *Error) {
+	t, ok := v.b.topics.Get(name)
+	if !ok {
+		return 0, refusal.NoSuchTopic()
+	}
+	return t.Subscriptions(), nil
+}
+
 // TopicARN is the ARN of a topic.
 func (v View) TopicARN(name string) (string, *Error) {
 	t, ok := v.b.topics.Get(name)

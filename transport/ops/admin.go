@@ -76,6 +76,8 @@ func New(o Options) *Admin {
 	a.mux.HandleFunc("GET /v1/status", a.status)
 	a.mux.HandleFunc("GET /v1/queues", a.queues)
 	a.mux.HandleFunc("GET /v1/queues/{name}/messages", a.peek)
+	a.mux.HandleFunc("GET /v1/topics", a.topics)
+	a.mux.HandleFunc("GET /v1/topics/{name}", a.topic)
 	if node, ok := o.Node.(archivist); ok {
 		a.serveBackups(node)
 	}

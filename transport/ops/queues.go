@@ -3,7 +3,6 @@ package ops
 import (
 	"errors"
 	"net/http"
-	"strconv"
 
 	"github.com/seriatimq/seriatim/cluster"
 	"github.com/seriatimq/seriatim/queue"
@@ -30,14 +29,9 @@ type queueCounts struct {
 
 func (a *Admin) queues(w http.ResponseWriter, r *http.Request) {
 	parameters := r.URL.Query()
-	limit := queuesMax
-	if text := parameters.Get("limit"); text != "" {
-		n, err := strconv.Atoi(text)
-		if err != nil || n < 1 || n > queuesMax {
-			a.fail(w, http.StatusBadRequest, "limit must be a number between 1 and "+strconv.Itoa(queuesMax))
-			return
-		}
-		limit = n
+	limit, ok := a.page(w, parameters, queuesMax)
+	if !ok {
+		return
 	}
 	list := queueList{Queues: []queueCounts{}} // a list in JSON, also when empty
 	_, err := a.Node.Read(r.Context(), func(v queue.View) error {

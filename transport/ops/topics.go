@@ -1,0 +1,168 @@
+package ops
+
+import (
+	"errors"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"github.com/seriatimq/seriatim/cluster"
+	"github.com/seriatimq/seriatim/queue"
+	"github.com/seriatimq/seriatim/queue/refusal"
+)
+
+const (
+	// topicsMax is how many topics one answer lists.
+	topicsMax = 1000
+	// subscriptionsMax is how many subscriptions the answer for a topic has.
+	subscriptionsMax = 100
+)
+
+// topicList is the answer of GET /v1/topics: the topics by name with the numbers of their
+// subscriptions, all read at the same moment. The parameters are after (a name, to go on
+// behind it) and limit.
+type topicList struct {
+	Topics []topicCounts `json:"topics"`
+	// Next is what to pass as after for the topics that follow, empty at the end.
+	Next string `json:"next,omitempty"`
+}
+
+type topicCounts struct {
+	Name          string `json:"name"`
+	Subscriptions int    `json:"subscriptions"`
+}
+
+// topicAnswer is the answer of GET /v1/topics/{name}. The parameters are after (the number of a
+// subscription, to go on behind it) and limit.
+type topicAnswer struct {
+	Name          string               `json:"name"`
+	Attributes    map[string]string    `json:"attributes"`
+	Tags          map[string]string    `json:"tags"`
+	Subscriptions []subscriptionAnswer `json:"subscriptions"`
+	// Next is what to pass as after for the subscriptions that follow, zero at the end.
+	Next uint64 `json:"next,omitempty"`
+}
+
+type subscriptionAnswer struct {
+	Number     uint64            `json:"number"`
+	Attributes map[string]string `json:"attributes"`
+}
+
+// page reads the parameter limit, and answers the request if it is wrong.
+func (a *Admin) page(w http.ResponseWriter, parameters url.Values, most int) (limit int, ok bool) {
+	text := parameters.Get("limit")
+	if text == "" {
+		return most, true
+	}
+	limit, err := strconv.Atoi(text)
+	if err != nil || limit < 1 || limit > most {
+		a.fail(w, http.StatusBadRequest, "limit must be a number between 1 and "+strconv.Itoa(most))
+		return 0, false
+	}
+	return limit, true
+}
+
+func (a *Admin) topics(w http.ResponseWriter, r *http.Request) {
+	parameters := r.URL.Query()
+	limit, ok := a.page(w, parameters, topicsMax)
+	if !ok {
+		return
+	}
+	list := topicList{Topics: []topicCounts{}} // a list in JSON, also when empty
+	_, err := a.Node.Read(r.Context(), func(v queue.View) error {
+		names := v.ListTopics(parameters.Get("after"), limit)
+		for _, name := range names {
+			subscriptions, refused := v.TopicSubscriptions(name)
+			if refused != nil {
+				return refused
+			}
+			list.Topics = append(list.Topics, topicCounts{name, subscriptions})
+		}
+		if len(names) == limit {
+			list.Next = names[limit-1]
+		}
+		return nil
+	})
+	a.answerRead(w, err, list)
+}
+
+func (a *Admin) topic(w http.ResponseWriter, r *http.Request) {
+	parameters := r.URL.Query()
+	limit, ok := a.page(w, parameters, subscriptionsMax)
+	if !ok {
+		return
+	}
+	after := uint64(0)
+	if text := parameters.Get("after"); text != "" {
+		var err error
+		if after, err = strconv.ParseUint(text, 10, 63); err != nil {
+			a.fail(w, http.StatusBadRequest, "after must be the number of a subscription")
+			return
+		}
+	}
+	out := topicAnswer{Name: r.PathValue("name"), Subscriptions: []subscriptionAnswer{}}
+	_, err := a.Node.Read(r.Context(), func(v queue.View) error { return out.read(v, after, limit) })
+	a.answerRead(w, err, out)
+}
+
+// read reads a topic with some of its subscriptions.
+func (t *topicAnswer) read(v queue.View, after uint64, limit int) error {
+	attributes, refused := v.TopicAttributes(t.Name)
+	if refused != nil {
+		return refused
+	}
+	t.Attributes, t.Tags = attributeMap(attributes), make(map[string]string)
+	tags, refused := v.TopicTags(t.Name)
+	if refused != nil {
+		return refused
+	}
+	for _, tag := range tags {
+		t.Tags[tag.Key] = tag.Value
+	}
+	list, refused := v.ListSubscriptionsByTopic(t.Name, after, limit)
+	if refused != nil {
+		return refused
+	}
+	for _, s := range list {
+		attributes, refused := v.SubscriptionAttributes(s.SubscriptionARN)
+		if refused != nil {
+			return refused
+		}
+		t.Subscriptions = append(t.Subscriptions, subscriptionAnswer{s.Number, attributeMap(attributes)})
+	}
+	if len(list) == limit {
+		t.Next = list[limit-1].Number
+	}
+	return nil
+}
+
+// attributeMap has attributes by name, the password of a URL left out.
+func attributeMap(list []queue.Attribute) map[string]string {
+	out := make(map[string]string, len(list))
+	for _, a := range list {
+		if a.Name == "Endpoint" && strings.Contains(a.Value, "@") {
+			if u, err := url.Parse(a.Value); err == nil {
+				a.Value = u.Redacted()
+			}
+		}
+		out[a.Name] = a.Value
+	}
+	return out
+}
+
+// answerRead answers what was read of topics.
+func (a *Admin) answerRead(w http.ResponseWriter, err error, value any) {
+	var refused *queue.Error
+	switch {
+	case err == nil:
+		a.answer(w, http.StatusOK, value)
+	case errors.As(err, &refused) && refused.Code == refusal.NotFound:
+		a.fail(w, http.StatusNotFound, "there is no such topic")
+	default:
+		if !errors.Is(err, cluster.ErrUnavailable) {
+			a.Logger.Error("reading topics failed", "error", err)
+		}
+		a.fail(w, http.StatusServiceUnavailable, err.Error())
+	}
+}
