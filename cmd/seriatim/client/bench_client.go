@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/seriatimq/seriatim/cmd/seriatim/client/grpcwire"
+	"github.com/seriatimq/seriatim/cmd/seriatim/client/httpwire"
 )
 
 // benchAction is a kind of call whose latency is counted for itself.
@@ -36,7 +37,7 @@ const benchPause = 20 * time.Millisecond
 type benchClient struct {
 	run     *benchRun
 	number  int
-	conn    *benchConn
+	conn    *httpwire.Conn
 	native  *grpcwire.Conn // nil when not connected
 	body    []byte         // the request under construction
 	entries []benchEntry
@@ -65,7 +66,7 @@ type benchMessage struct {
 func newBenchClient(run *benchRun, number int) *benchClient {
 	return &benchClient{
 		run: run, number: number, errors: map[string]int64{},
-		conn:    newBenchConn(run.targets[number%len(run.targets)], run.timeout, run.wire.signer),
+		conn:    httpwire.New(run.targets[number%len(run.targets)], run.timeout, run.wire.signer),
 		entries: make([]benchEntry, run.flags.batch),
 	}
 }
@@ -96,7 +97,7 @@ func (c *benchClient) failed(err error) {
 // benchCode is what an error is counted as.
 func benchCode(err error) string {
 	var refused *benchRefusal
-	var lost *benchCutError
+	var lost *httpwire.CutError
 	var status *grpcwire.StatusError
 	switch {
 	case errors.As(err, &status):
@@ -104,7 +105,7 @@ func benchCode(err error) string {
 	case errors.As(err, &refused):
 		return refused.code
 	case errors.As(err, &lost):
-		return lost.code
+		return lost.Code
 	}
 	return "Unreadable"
 }
@@ -127,14 +128,14 @@ func final(err error) bool {
 // call sends one request; every answer other than 200 is an error.
 func (c *benchClient) call(ctx context.Context, action string, wait time.Duration) ([]byte, error) {
 	c.calls++
-	answer, err := c.conn.call(ctx, action, c.body, wait)
+	answer, err := c.conn.Call(ctx, action, c.body, wait)
 	if err != nil {
 		return nil, err
 	}
-	if answer.status != 200 {
-		return nil, &benchRefusal{answer.status, answer.code, string(answer.body)}
+	if answer.Status != 200 {
+		return nil, &benchRefusal{answer.Status, answer.Code, string(answer.Body)}
 	}
-	return answer.body, nil
+	return answer.Body, nil
 }
 
 // send sends the first n entries as one call and returns their message ids,
@@ -166,7 +167,7 @@ func (c *benchClient) send(ctx context.Context, n int) ([][]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.ids = textValues(c.ids[:0], answer, "MessageId")
+	c.ids = httpwire.TextValues(c.ids[:0], answer, "MessageId")
 	if len(c.ids) != n {
 		return nil, batchRefusal(answer, n)
 	}
@@ -198,11 +199,11 @@ func (c *benchClient) receive(ctx context.Context, n int, waitSeconds int) ([]be
 		return nil, err
 	}
 	c.taken = c.taken[:0]
-	c.ids = textValues(c.ids[:0], answer, "ReceiptHandle")
+	c.ids = httpwire.TextValues(c.ids[:0], answer, "ReceiptHandle")
 	for _, handle := range c.ids {
 		c.taken = append(c.taken, benchMessage{handle: handle})
 	}
-	c.ids = textValues(c.ids[:0], answer, "Body")
+	c.ids = httpwire.TextValues(c.ids[:0], answer, "Body")
 	if len(c.ids) != len(c.taken) || len(c.ids) > n {
 		return nil, fmt.Errorf("%d handles and %d bodies, asked for %d messages", len(c.taken), len(c.ids), n)
 	}
@@ -243,11 +244,11 @@ func (c *benchClient) delete(ctx context.Context, action string, n int) error {
 	if err != nil || c.run.flags.batch == 1 {
 		return err
 	}
-	c.ids = textValues(c.ids[:0], answer, "Code")
+	c.ids = httpwire.TextValues(c.ids[:0], answer, "Code")
 	if len(c.ids) > 0 {
 		return batchRefusal(answer, n)
 	}
-	c.ids = textValues(c.ids[:0], answer, "Id")
+	c.ids = httpwire.TextValues(c.ids[:0], answer, "Id")
 	if len(c.ids) != n {
 		return batchRefusal(answer, n)
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/seriatimq/seriatim/cmd/seriatim/arguments"
 	"github.com/seriatimq/seriatim/cmd/seriatim/client/grpcwire"
+	"github.com/seriatimq/seriatim/cmd/seriatim/client/httpwire"
 )
 
 const (
@@ -130,7 +131,7 @@ func (l *consumeLoad) fillShare(ctx context.Context, r *benchRun, number, stream
 		}
 	}
 	if err := s.conn.CloseSend(); err != nil {
-		return cut(err)
+		return httpwire.Cut(err)
 	}
 	<-s.ended
 	return s.failure
@@ -228,7 +229,7 @@ func (l *consumeLoad) send(ctx context.Context, c *benchClient) error {
 		}
 	}
 	if err := s.conn.CloseSend(); err != nil {
-		return cut(err)
+		return httpwire.Cut(err)
 	}
 	<-s.ended
 	return s.failure
@@ -253,12 +254,12 @@ func (l *consumeLoad) consume(ctx context.Context, c *benchClient) error {
 	}
 	defer conn.Close()
 	if err := conn.Open(grpcwire.MethodConsume); err != nil {
-		return cut(err)
+		return httpwire.Cut(err)
 	}
 	s := &benchConsumer{load: l, client: c, conn: conn, unsettled: make(map[uint64][]fifoLife)}
 	s.inner = grpcwire.Number(grpcwire.Text(s.inner, 1, c.run.queue), 2, benchCredit)
 	if err := s.request(1); err != nil {
-		return cut(err)
+		return httpwire.Cut(err)
 	}
 	for {
 		answer, err := conn.Receive()

@@ -9,13 +9,14 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 
 	"github.com/seriatimq/seriatim/cmd/seriatim/client/grpcwire"
+	"github.com/seriatimq/seriatim/cmd/seriatim/client/httpwire"
 )
 
 // dialNative makes another connection of a client for the native API.
 func (c *benchClient) dialNative(ctx context.Context) (*grpcwire.Conn, error) {
-	conn, err := grpcwire.Dial(ctx, c.conn.address, c.run.timeout, c.signature)
+	conn, err := grpcwire.Dial(ctx, c.conn.Address, c.run.timeout, c.signature)
 	if err != nil {
-		return nil, cut(err)
+		return nil, httpwire.Cut(err)
 	}
 	return conn, nil
 }
@@ -23,7 +24,7 @@ func (c *benchClient) dialNative(ctx context.Context) (*grpcwire.Conn, error) {
 // signature is the header of a signed call, nil without a key. It is good for a quarter of
 // an hour, of which grpcwire uses a part.
 func (c *benchClient) signature(method string) http.Header {
-	r := &http.Request{Method: http.MethodPost, Host: c.conn.address, URL: &url.URL{Path: method}, Header: http.Header{}}
+	r := &http.Request{Method: http.MethodPost, Host: c.conn.Address, URL: &url.URL{Path: method}, Header: http.Header{}}
 	if c.run.wire.signer != nil {
 		c.run.wire.signer.SignHead(r)
 	}
@@ -32,7 +33,7 @@ func (c *benchClient) signature(method string) http.Header {
 
 // close closes the connections of a client.
 func (c *benchClient) close() {
-	c.conn.close()
+	c.conn.Close()
 	if c.native != nil {
 		c.native.Close()
 	}
@@ -87,5 +88,5 @@ func (c *benchClient) nativeFailed(err error) error {
 	}
 	c.native.Close()
 	c.native = nil
-	return cut(err)
+	return httpwire.Cut(err)
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/seriatimq/seriatim/cmd/seriatim/arguments"
+	"github.com/seriatimq/seriatim/cmd/seriatim/client/httpwire"
 	"github.com/seriatimq/seriatim/cmd/seriatim/exit"
 )
 
@@ -65,8 +66,8 @@ func (p *pollLoad) work(ctx context.Context, c *benchClient) {
 		p.probes, p.stop = context.WithCancel(ctx)
 	})
 	p.dials <- struct{}{}
-	if err := c.conn.open(p.probes); err != nil {
-		c.failed(cut(err))
+	if err := c.conn.Open(p.probes); err != nil {
+		c.failed(httpwire.Cut(err))
 	}
 	<-p.dials
 	if p.connected.Add(1) == int64(c.run.flags.clients) {
@@ -120,7 +121,7 @@ func (p *pollLoad) probe(ctx context.Context, r *benchRun) {
 	senders := make([]*benchClient, len(r.targets))
 	for i := range senders {
 		senders[i] = newBenchClient(r, i)
-		defer senders[i].conn.close()
+		defer senders[i].conn.Close()
 	}
 	ticker := time.NewTicker(p.interval)
 	defer ticker.Stop()

@@ -2,6 +2,8 @@ package client
 
 import (
 	"context"
+	"encoding/json"
+	"fmt"
 	"strconv"
 	"time"
 
@@ -108,4 +110,28 @@ func (c *benchClient) compose(e *benchEntry, group, n int64, began time.Time) {
 	b = strconv.AppendInt(append(b, ' '), n, 10)
 	b = strconv.AppendInt(append(b, ' '), began.Sub(c.run.started).Nanoseconds(), 10)
 	e.body = c.run.fill(append(b, ' '))
+}
+
+// batchRefusal says why a batch was not a success as a whole.
+func batchRefusal(answer []byte, n int) error {
+	var out struct {
+		Successful []struct{ ID string }
+		Failed     []struct {
+			ID          string
+			Code        string
+			Message     string
+			SenderFault bool
+		}
+	}
+	if err := json.Unmarshal(answer, &out); err != nil {
+		return fmt.Errorf("unreadable answer: %w", err)
+	}
+	if len(out.Failed) > 0 {
+		status := 503
+		if out.Failed[0].SenderFault {
+			status = 400
+		}
+		return &benchRefusal{status, out.Failed[0].Code, fmt.Sprintf("%d of %d entries failed: %s", len(out.Failed), n, out.Failed[0].Message)}
+	}
+	return fmt.Errorf("an answer about %d entries, want %d", len(out.Successful), n)
 }

@@ -10,6 +10,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 
 	"github.com/seriatimq/seriatim/cmd/seriatim/client/grpcwire"
+	"github.com/seriatimq/seriatim/cmd/seriatim/client/httpwire"
 )
 
 // benchFrame is one request of a stream of sends.
@@ -53,10 +54,10 @@ func (c *benchClient) openSends(ctx context.Context) (*benchSendStream, error) {
 // open names the queue. The answer says how many messages may be unanswered.
 func (s *benchSendStream) open() (unanswered uint64, err error) {
 	if err := s.conn.Open(grpcwire.MethodSendStream); err != nil {
-		return 0, cut(err)
+		return 0, httpwire.Cut(err)
 	}
 	if err := s.conn.Send(grpcwire.Text(grpcwire.Message(nil), 1, s.client.run.queue)); err != nil {
-		return 0, cut(err)
+		return 0, httpwire.Cut(err)
 	}
 	answer, err := s.conn.Receive()
 	if err != nil {
@@ -172,7 +173,7 @@ func (streamSendLoad) stream(ctx context.Context, c *benchClient, n *int64) erro
 		}
 	}
 	if err := s.conn.CloseSend(); err != nil {
-		return cut(err)
+		return httpwire.Cut(err)
 	}
 	<-s.ended
 	return s.failure

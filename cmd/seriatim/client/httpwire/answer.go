@@ -1,17 +1,13 @@
-package client
+package httpwire
 
-import (
-	"bytes"
-	"encoding/json"
-	"fmt"
-)
+import "bytes"
 
-// textValues appends the values of all members with this name, in order. It
+// TextValues appends the values of all members with this name, in order. It
 // scans instead of parsing: a quote inside a JSON text is escaped, so the name
 // in quotes with a colon behind it can only be a member. Values with escapes,
 // which no body of the generator and no handle or id of a server needs, are not
 // unescaped.
-func textValues(dst [][]byte, answer []byte, name string) [][]byte {
+func TextValues(dst [][]byte, answer []byte, name string) [][]byte {
 	for len(answer) > 0 {
 		i := bytes.IndexByte(answer, '"')
 		if i < 0 {
@@ -61,28 +57,4 @@ func textEnd(b []byte) int {
 		}
 		from = end + 1
 	}
-}
-
-// batchRefusal says why a batch was not a success as a whole.
-func batchRefusal(answer []byte, n int) error {
-	var out struct {
-		Successful []struct{ ID string }
-		Failed     []struct {
-			ID          string
-			Code        string
-			Message     string
-			SenderFault bool
-		}
-	}
-	if err := json.Unmarshal(answer, &out); err != nil {
-		return fmt.Errorf("unreadable answer: %w", err)
-	}
-	if len(out.Failed) > 0 {
-		status := 503
-		if out.Failed[0].SenderFault {
-			status = 400
-		}
-		return &benchRefusal{status, out.Failed[0].Code, fmt.Sprintf("%d of %d entries failed: %s", len(out.Failed), n, out.Failed[0].Message)}
-	}
-	return fmt.Errorf("an answer about %d entries, want %d", len(out.Successful), n)
 }

@@ -1,4 +1,4 @@
-package client
+package httpwire
 
 import (
 	"bufio"
@@ -18,17 +18,20 @@ import (
 	"github.com/seriatimq/seriatim/transport/auth/sigv4"
 )
 
+// AnswerBytesMax bounds what is read of one answer.
+const AnswerBytesMax = 64 << 20
+
 const (
-	benchReadBytes = 16 << 10
-	benchDialTime  = 5 * time.Second
+	readBytes = 16 << 10
+	dialTime  = 5 * time.Second
 )
 
-// benchConn is one keep-alive HTTP/1.1 connection of the load generator. It
+// Conn is one keep-alive HTTP/1.1 connection of the load generator. It
 // writes requests by hand and reads no more of an answer than it needs, because
 // generator and servers often share the processors: net/http would cost as much
 // as the server's work for the request. Used by one goroutine.
-type benchConn struct {
-	address string // host:port
+type Conn struct {
+	Address string // host:port
 	timeout time.Duration
 	conn    net.Conn // nil when not connected
 	release func() bool
@@ -39,32 +42,37 @@ type benchConn struct {
 	signer  *sigv4.Signer // nil: requests are not signed
 }
 
-// benchAnswer is what the generator reads of an answer. The body is valid until
+// Answer is what the generator reads of an answer. The body is valid until
 // the next call.
-type benchAnswer struct {
-	status int
-	code   string // of an error
-	body   []byte
+type Answer struct {
+	Status int
+	Code   string // of an error
+	Body   []byte
 }
 
-// benchCutError is a failure below HTTP: the server may have done the work.
-type benchCutError struct {
-	code string // what it is counted as
-	err  error
+// CutError is a failure below HTTP: the server may have done the work.
+type CutError struct {
+	Code string // what it is counted as
+	Err  error
 }
 
-func (e *benchCutError) Error() string { return e.code + ": " + e.err.Error() }
-func (e *benchCutError) Unwrap() error { return e.err }
+// Error is the code and its cause.
+func (e *CutError) Error() string { return e.Code + ": " + e.Err.Error() }
 
-func newBenchConn(address string, timeout time.Duration, signer *sigv4.Signer) *benchConn {
-	return &benchConn{address: address, timeout: timeout, signer: signer}
+// Unwrap is the cause.
+func (e *CutError) Unwrap() error { return e.Err }
+
+// New makes a Conn, which connects with its first request. Answers may take the timeout, and
+// requests are signed unless signer is nil.
+func New(address string, timeout time.Duration, signer *sigv4.Signer) *Conn {
+	return &Conn{Address: address, timeout: timeout, signer: signer}
 }
 
-// call sends one request and reads its answer. wait comes on top of the
+// Call sends one request and reads its answer. wait comes on top of the
 // timeout. After an error the next call connects anew.
-func (c *benchConn) call(ctx context.Context, action string, body []byte, wait time.Duration) (benchAnswer, error) {
-	if err := c.open(ctx); err != nil {
-		return benchAnswer{}, cut(err)
+func (c *Conn) Call(ctx context.Context, action string, body []byte, wait time.Duration) (Answer, error) {
+	if err := c.Open(ctx); err != nil {
+		return Answer{}, Cut(err)
 	}
 	// Moving the deadline costs as much as a small parse, so it is moved
 	// only once it has come a quarter nearer.
@@ -72,12 +80,12 @@ func (c *benchConn) call(ctx context.Context, action string, body []byte, wait t
 	if now := time.Now(); c.until.Before(now.Add(limit)) {
 		c.until = now.Add(limit + limit/4)
 		if err := c.conn.SetDeadline(c.until); err != nil {
-			c.close()
-			return benchAnswer{}, cut(err)
+			c.Close()
+			return Answer{}, Cut(err)
 		}
 	}
 	b := append(c.request[:0], "POST / HTTP/1.1\r\nHost: "...)
-	b = append(b, c.address...)
+	b = append(b, c.Address...)
 	b = append(b, "\r\nContent-Type: application/x-amz-json-1.0\r\nX-Amz-Target: AmazonSQS."...)
 	b = append(b, action...)
 	if c.signer != nil {
@@ -88,23 +96,23 @@ func (c *benchConn) call(ctx context.Context, action string, body []byte, wait t
 	b = append(b, "\r\n\r\n"...)
 	c.request = append(b, body...)
 	if _, err := c.conn.Write(c.request); err != nil {
-		c.close()
-		return benchAnswer{}, cut(err)
+		c.Close()
+		return Answer{}, Cut(err)
 	}
 	answer, keep, err := c.read()
 	if err != nil || !keep {
-		c.close()
+		c.Close()
 	}
 	if err != nil {
-		return benchAnswer{}, cut(err)
+		return Answer{}, Cut(err)
 	}
 	return answer, nil
 }
 
 // appendSignature appends the headers of a signature.
-func (c *benchConn) appendSignature(b []byte, action string, body []byte) []byte {
+func (c *Conn) appendSignature(b []byte, action string, body []byte) []byte {
 	r := &http.Request{
-		Method: http.MethodPost, Host: c.address, URL: &url.URL{Path: "/"}, Header: http.Header{"X-Amz-Target": {"AmazonSQS." + action}},
+		Method: http.MethodPost, Host: c.Address, URL: &url.URL{Path: "/"}, Header: http.Header{"X-Amz-Target": {"AmazonSQS." + action}},
 	}
 	c.signer.Sign(r, string(body))
 	for _, name := range []string{"X-Amz-Date", "Authorization"} {
@@ -113,27 +121,28 @@ func (c *benchConn) appendSignature(b []byte, action string, body []byte) []byte
 	return b
 }
 
-// open connects if needed. The end of ctx closes the connection, whatever is
+// Open connects if needed. The end of ctx closes the connection, whatever is
 // being waited for on it.
-func (c *benchConn) open(ctx context.Context) error {
+func (c *Conn) Open(ctx context.Context) error {
 	if c.conn != nil {
 		return nil
 	}
-	dialer := net.Dialer{Timeout: benchDialTime}
-	conn, err := dialer.DialContext(ctx, "tcp", c.address)
+	dialer := net.Dialer{Timeout: dialTime}
+	conn, err := dialer.DialContext(ctx, "tcp", c.Address)
 	if err != nil {
 		return err
 	}
 	c.conn, c.until = conn, time.Time{}
 	c.release = context.AfterFunc(ctx, func() { conn.Close() })
 	if c.reader == nil {
-		c.reader = bufio.NewReaderSize(conn, benchReadBytes)
+		c.reader = bufio.NewReaderSize(conn, readBytes)
 	}
 	c.reader.Reset(conn)
 	return nil
 }
 
-func (c *benchConn) close() {
+// Close closes the connection. The next request opens another.
+func (c *Conn) Close() {
 	if c.conn == nil {
 		return
 	}
@@ -144,7 +153,7 @@ func (c *benchConn) close() {
 
 // read reads status line, headers and body; keep is false if the server is
 // going to close the connection.
-func (c *benchConn) read() (answer benchAnswer, keep bool, err error) {
+func (c *Conn) read() (answer Answer, keep bool, err error) {
 	line, err := c.line()
 	if err != nil {
 		return answer, false, err
@@ -152,7 +161,7 @@ func (c *benchConn) read() (answer benchAnswer, keep bool, err error) {
 	if len(line) < 12 || !bytes.HasPrefix(line, []byte("HTTP/1.")) {
 		return answer, false, fmt.Errorf("no HTTP/1.1 answer: %q", line)
 	}
-	if answer.status, err = strconv.Atoi(string(line[9:12])); err != nil {
+	if answer.Status, err = strconv.Atoi(string(line[9:12])); err != nil {
 		return answer, false, fmt.Errorf("no HTTP status: %q", line)
 	}
 	length, chunked, keep := -1, false, true
@@ -164,7 +173,7 @@ func (c *benchConn) read() (answer benchAnswer, keep bool, err error) {
 			break
 		}
 		if value, ok := headerValue(line, "content-length"); ok {
-			if length, err = strconv.Atoi(string(value)); err != nil || length < 0 || length > answerBytesMax {
+			if length, err = strconv.Atoi(string(value)); err != nil || length < 0 || length > AnswerBytesMax {
 				return answer, false, fmt.Errorf("wrong Content-Length: %q", value)
 			}
 		} else if value, ok := headerValue(line, "transfer-encoding"); ok {
@@ -173,7 +182,7 @@ func (c *benchConn) read() (answer benchAnswer, keep bool, err error) {
 			keep = !bytes.EqualFold(value, []byte("close"))
 		} else if value, ok := headerValue(line, "x-amzn-query-error"); ok {
 			code, _, _ := bytes.Cut(value, []byte(";"))
-			answer.code = string(code)
+			answer.Code = string(code)
 		}
 	}
 	switch {
@@ -184,14 +193,14 @@ func (c *benchConn) read() (answer benchAnswer, keep bool, err error) {
 	default:
 		err = errors.New("an answer without a length")
 	}
-	answer.body = c.body
-	if answer.code == "" && answer.status != 200 {
-		answer.code = "HTTP " + strconv.Itoa(answer.status)
+	answer.Body = c.body
+	if answer.Code == "" && answer.Status != 200 {
+		answer.Code = "HTTP " + strconv.Itoa(answer.Status)
 	}
 	return answer, keep, err
 }
 
-func (c *benchConn) line() ([]byte, error) {
+func (c *Conn) line() ([]byte, error) {
 	line, err := c.reader.ReadSlice('\n')
 	if err != nil {
 		return nil, err
@@ -199,7 +208,7 @@ func (c *benchConn) line() ([]byte, error) {
 	return bytes.TrimRight(line, "\r\n"), nil
 }
 
-func (c *benchConn) readBody(length int) error {
+func (c *Conn) readBody(length int) error {
 	if cap(c.body) < length {
 		c.body = make([]byte, length)
 	}
@@ -208,7 +217,7 @@ func (c *benchConn) readBody(length int) error {
 	return err
 }
 
-func (c *benchConn) readChunks() error {
+func (c *Conn) readChunks() error {
 	c.body = c.body[:0]
 	for {
 		line, err := c.line()
@@ -216,7 +225,7 @@ func (c *benchConn) readChunks() error {
 			return err
 		}
 		size, err := strconv.ParseUint(string(line), 16, 31)
-		if err != nil || int(size) > answerBytesMax-len(c.body) {
+		if err != nil || int(size) > AnswerBytesMax-len(c.body) {
 			return fmt.Errorf("wrong chunk size: %q", line)
 		}
 		old := len(c.body)
@@ -247,8 +256,8 @@ func headerValue(line []byte, name string) ([]byte, bool) {
 	return bytes.TrimSpace(line[len(name)+1:]), true
 }
 
-// cut names a failure below HTTP.
-func cut(err error) error {
+// Cut names a failure below HTTP.
+func Cut(err error) error {
 	code := "ConnectionLost"
 	switch {
 	case errors.Is(err, syscall.ECONNREFUSED):
@@ -256,5 +265,5 @@ func cut(err error) error {
 	case errors.Is(err, os.ErrDeadlineExceeded), errors.Is(err, context.DeadlineExceeded):
 		code = "Timeout"
 	}
-	return &benchCutError{code: code, err: err}
+	return &CutError{Code: code, Err: err}
 }
