@@ -218,3 +218,70 @@ func TestAdminPortWithTLS(t *testing.T) {
 		}
 	}
 }
+
+// The admin port serves who has a token, as far as its role goes, and learns of new tokens
+// and of those taken back without a restart. Nothing shows a token.
+func TestAdminPortWithTokens(t *testing.T) {
+	dir, base := filepath.Join(t.TempDir(), "certs"), freeBase(t, 1)
+	file := func(name string) string { return filepath.Join(dir, name) }
+	must(t, "cert", "token", "watcher", "--role", "viewer", "--dir", dir)
+	must(t, "cert", "token", "anna", "--role", "operator", "--dir", dir)
+	settings := []string{"--admin-tokens-file", file("admin-tokens")}
+	p := startServer(t, base, t.TempDir(), nil, settings...)
+	p.err.wait(t, `"msg":"ready"`, 1)
+	admin := fmt.Sprintf("127.0.0.1:%d", base+1)
+	try := func(token string, want int, args ...string) string {
+		t.Helper()
+		args = append(args, "--admin", admin)
+		if token != "" {
+			args = append(args, "--admin-token-file", file(token+".token"))
+		}
+		out, code := tool(t, args...)
+		if code != want {
+			t.Errorf("%v: exit code %d, want %d\n%s", args, code, want, out)
+		}
+		return out
+	}
+	if out := try("", 4, "cluster", "members"); !strings.Contains(out, "--admin-token-file") {
+		t.Errorf("it does not say what to do\n%s", out)
+	}
+	try("watcher", 0, "cluster", "members")
+	if out := try("watcher", 4, "cluster", "drain"); !strings.Contains(out, "needs the role operator") {
+		t.Errorf("it does not say what is missing\n%s", out)
+	}
+	try("watcher", 4, "backup", "create", "--output", filepath.Join(t.TempDir(), "backup"))
+	try("anna", 0, "cluster", "drain")
+	try("anna", 0, "cluster", "uncordon")
+	p.err.wait(t, `"msg":"admin call".*"who":"anna".*"what":"POST /v1/cluster/drain".*"outcome":"done"`, 1)
+	must(t, "cert", "token", "otto", "--role", "admin", "--dir", dir)
+	content, err := os.ReadFile(file("admin-tokens"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.SplitAfter(string(content), "\n")
+	if err := os.WriteFile(file("admin-tokens"), []byte(lines[0]+lines[2]), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for end := time.Now().Add(patience); ; time.Sleep(20 * time.Millisecond) {
+		if _, code := tool(t, "cluster", "drain", "--admin", admin, "--admin-token-file", file("otto.token")); code == 0 {
+			break
+		}
+		if time.Now().After(end) {
+			t.Fatal("a new token is not known")
+		}
+	}
+	try("anna", 4, "cluster", "uncordon")
+	shown := must(t, append([]string{"server", "--print-config"}, settings...)...) + p.err.text()
+	for _, name := range []string{"watcher", "anna", "otto"} {
+		token, err := os.ReadFile(file(name + ".token"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.Contains(shown, strings.TrimSpace(string(token))) {
+			t.Errorf("the token of %s is shown", name)
+		}
+	}
+	if out, code := tool(t, "cert", "token", "anna", "--dir", dir); code == 0 || !strings.Contains(out, "exists") {
+		t.Errorf("a token is overwritten: %d\n%s", code, out)
+	}
+}

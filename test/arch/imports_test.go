@@ -151,7 +151,9 @@ var packageRules = []packageRule{
 	{path: "cmd/seriatim/arguments", only: []string{std, "~/cmd/seriatim/exit", "github.com/spf13/cobra", "github.com/spf13/pflag"}},
 	{path: "cmd/seriatim/certificate", only: []string{std, "~/cmd/seriatim/arguments", "~/cmd/seriatim/exit", "github.com/spf13/cobra"}},
 	{path: "cmd/seriatim/server", never: terminalUI},
-	{path: "cmd/seriatim/server/certificate", only: []string{std}, users: []string{"cmd/seriatim/server"}},
+	{path: "cmd/seriatim/server/certificate", only: []string{std, "~/cmd/seriatim/server/reload"}, users: []string{"cmd/seriatim/server"}},
+	{path: "cmd/seriatim/server/reload", only: []string{std}},
+	{path: "cmd/seriatim/server/token", only: []string{std, "~/cmd/seriatim/server/reload", "~/transport/ops"}, users: []string{"cmd/seriatim/server"}},
 	{path: "cmd/seriatim/offline", never: []string{"~/fsm/fsmpb", "~/transport", "net"}},
 	{path: "cmd/seriatim/client", never: []string{"~/queue", "~/cluster", "~/fsm", "~/transport", "google.golang.org/grpc"}, but: []string{"~/transport/grpc/client", "~/transport/auth/sigv4"}},
 	{path: "cmd/seriatim/client/native", only: []string{

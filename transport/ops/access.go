@@ -62,21 +62,24 @@ type accessAdmin struct {
 	node submitter
 }
 
-func (a *Admin) serveAccess(node submitter) {
+// accessRoutes are those about access keys and policies.
+func (a *Admin) accessRoutes(node submitter) []route {
 	s := accessAdmin{a, node}
-	a.mux.HandleFunc("GET "+accessKeysPath, s.keys)
-	a.mux.HandleFunc("POST "+accessKeysPath, s.createKey)
-	a.mux.HandleFunc("POST "+accessKeysPath+"/{id}/enable", func(w http.ResponseWriter, r *http.Request) {
-		s.changeKey(w, r, &queue.UpdateAccessKey{ID: r.PathValue("id"), Active: true})
-	})
-	a.mux.HandleFunc("POST "+accessKeysPath+"/{id}/disable", func(w http.ResponseWriter, r *http.Request) {
-		s.changeKey(w, r, &queue.UpdateAccessKey{ID: r.PathValue("id")})
-	})
-	a.mux.HandleFunc("POST "+accessKeysPath+"/{id}/delete", func(w http.ResponseWriter, r *http.Request) {
-		s.changeKey(w, r, &queue.DeleteAccessKey{ID: r.PathValue("id")})
-	})
-	a.mux.HandleFunc("GET "+userPoliciesPath, s.policies)
-	a.mux.HandleFunc("POST "+userPoliciesPath, s.putPolicy)
+	return []route{
+		{"GET " + accessKeysPath, Operate, s.keys},
+		{"POST " + accessKeysPath, Administrator, s.createKey},
+		{"POST " + accessKeysPath + "/{id}/enable", Administrator, func(w http.ResponseWriter, r *http.Request) {
+			s.changeKey(w, r, &queue.UpdateAccessKey{ID: r.PathValue("id"), Active: true})
+		}},
+		{"POST " + accessKeysPath + "/{id}/disable", Administrator, func(w http.ResponseWriter, r *http.Request) {
+			s.changeKey(w, r, &queue.UpdateAccessKey{ID: r.PathValue("id")})
+		}},
+		{"POST " + accessKeysPath + "/{id}/delete", Administrator, func(w http.ResponseWriter, r *http.Request) {
+			s.changeKey(w, r, &queue.DeleteAccessKey{ID: r.PathValue("id")})
+		}},
+		{"GET " + userPoliciesPath, Operate, s.policies},
+		{"POST " + userPoliciesPath, Administrator, s.putPolicy},
+	}
 }
 
 // keys lists all keys without their secrets.

@@ -6,7 +6,6 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
-	"net/http/pprof"
 	"sync/atomic"
 	"time"
 
@@ -36,13 +35,15 @@ type Options struct {
 	Version      string
 	QueueSeries  int // queues with series of their own, by name; 0: none
 	Profiles     bool
-	Now          func() time.Time // for the age of messages
+	Now          func() time.Time // for the age of messages, and how long calls take
 	Logger       *slog.Logger
 	PeekBytesMax int       // bytes of bodies in one answer; 0: a default
 	Account      string    // that access keys are made for unless another one is named
 	Random       io.Reader // source of access keys
 	// Connections describes those of the client port; may be nil.
 	Connections func() transport.Connections
+	// Operators tells whose token it is; nil: whoever reaches the port may do everything.
+	Operators func(token string) (Operator, bool)
 	// CertificatesEnd is when the certificates in force end, by port; may be nil.
 	CertificatesEnd func() map[string]time.Time
 	// OnDrain is called when the node was drained, or is drained no more.
@@ -67,38 +68,11 @@ func New(o Options) *Admin {
 	registry := prometheus.NewRegistry()
 	a := &Admin{Options: o, mux: http.NewServeMux(), requests: newRequests(registry)}
 	registerNode(registry, a)
-	for _, path := range []string{"/healthz/live", "/livez"} {
-		a.mux.HandleFunc("GET "+path, a.live)
-	}
-	for _, path := range []string{"/healthz/ready", "/readyz", "/startupz"} {
-		a.mux.HandleFunc("GET "+path, a.ready)
-	}
-	a.mux.HandleFunc("GET /v1/status", a.status)
-	a.mux.HandleFunc("GET /v1/queues", a.queues)
-	a.mux.HandleFunc("GET /v1/queues/{name}/messages", a.peek)
-	a.mux.HandleFunc("GET /v1/topics", a.topics)
-	a.mux.HandleFunc("GET /v1/topics/{name}", a.topic)
-	if node, ok := o.Node.(archivist); ok {
-		a.serveBackups(node)
-	}
-	if node, ok := o.Node.(member); ok {
-		a.serveMembers(node)
-	}
-	if node, ok := o.Node.(submitter); ok {
-		a.serveAccess(node)
-	}
-	if node, ok := o.Node.(upgrader); ok {
-		a.serveUpgrades(node)
-	}
-	a.mux.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{
+	guard := newGuard(a, registry)
+	for _, r := range a.routes(promhttp.HandlerFor(registry, promhttp.HandlerOpts{
 		ErrorLog: slog.NewLogLogger(o.Logger.Handler(), slog.LevelWarn), ErrorHandling: promhttp.ContinueOnError,
-	}))
-	if o.Profiles {
-		a.mux.HandleFunc("GET /debug/pprof/", pprof.Index)
-		a.mux.HandleFunc("GET /debug/pprof/cmdline", pprof.Cmdline)
-		a.mux.HandleFunc("GET /debug/pprof/profile", pprof.Profile)
-		a.mux.HandleFunc("GET /debug/pprof/symbol", pprof.Symbol)
-		a.mux.HandleFunc("GET /debug/pprof/trace", pprof.Trace)
+	})) {
+		a.mux.HandleFunc(r.pattern, guard.wrap(r))
 	}
 	return a
 }

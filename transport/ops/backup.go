@@ -38,12 +38,6 @@ const (
 // timeouts of the port are for short answers and do not apply.
 const transferIdleMax = 30 * time.Second
 
-// serveBackups adds what needs an archivist.
-func (a *Admin) serveBackups(node archivist) {
-	a.mux.HandleFunc("GET /v1/backup", func(w http.ResponseWriter, r *http.Request) { a.backup(node, w, r) })
-	a.mux.HandleFunc("POST /v1/restore", func(w http.ResponseWriter, r *http.Request) { a.restore(node, w, r) })
-}
-
 func (a *Admin) backup(node archivist, w http.ResponseWriter, r *http.Request) {
 	backup, err := node.Backup(r.Context())
 	if err != nil {

@@ -31,12 +31,10 @@ type member interface {
 }
 
 const (
-	membersTimeout   = 3 * time.Second  // to find the leader: a person waits for it
-	changeTimeout    = 30 * time.Second // beside that, for two changes of the members
-	changeBytesMax   = 16 << 10
-	contentTypeJSON  = "application/json"
-	membersPath      = "/v1/cluster/members"
-	changePathPrefix = "POST /v1/cluster/"
+	membersTimeout  = 3 * time.Second  // to find the leader: a person waits for it
+	changeTimeout   = 30 * time.Second // beside that, for two changes of the members
+	changeBytesMax  = 16 << 10
+	contentTypeJSON = "application/json"
 )
 
 // refusalAnswer is the JSON of a change that was refused.
@@ -52,28 +50,14 @@ type drainAnswer struct {
 	Drained bool   `json:"drained"`
 }
 
-func (a *Admin) serveMembers(node member) {
-	a.mux.HandleFunc("GET "+membersPath, func(w http.ResponseWriter, r *http.Request) { a.members(w, r, node) })
-	for name, change := range map[string]func(context.Context, cluster.Change) error{
-		"add":             node.AddMember,
-		"remove":          node.RemoveMember,
-		"promote":         node.PromoteMember,
-		"replace":         node.ReplaceMember,
-		"transfer-leader": node.MoveLeadership,
-	} {
-		wanted := name != "transfer-leader" // who leads next may be left to the nodes
-		a.mux.HandleFunc(changePathPrefix+name, func(w http.ResponseWriter, r *http.Request) { a.change(w, r, node, change, wanted) })
+// uncordon ends a drain.
+func (a *Admin) uncordon(w http.ResponseWriter, r *http.Request, node member) {
+	if !a.fromTool(w, r) {
+		return
 	}
-	a.mux.HandleFunc("GET /v1/cluster/drain", func(w http.ResponseWriter, _ *http.Request) { a.drained(w, node) })
-	a.mux.HandleFunc("POST /v1/cluster/drain", func(w http.ResponseWriter, r *http.Request) { a.drain(w, r, node) })
-	a.mux.HandleFunc("POST /v1/cluster/uncordon", func(w http.ResponseWriter, r *http.Request) {
-		if !a.fromTool(w, r) {
-			return
-		}
-		node.Uncordon()
-		a.onDrain(false)
-		a.drained(w, node)
-	})
+	node.Uncordon()
+	a.onDrain(false)
+	a.drained(w, node)
 }
 
 // members answers what the leader knows, or with ?local=true what this node
@@ -108,6 +92,7 @@ func (a *Admin) change(w http.ResponseWriter, r *http.Request, node member, exec
 		a.fail(w, http.StatusBadRequest, "node is missing: a node id, or a name that only one node has")
 		return
 	}
+	aimAt(r.Context(), change.Node)
 	ctx, cancel := context.WithTimeout(r.Context(), changeTimeout)
 	defer cancel()
 	if err := execute(ctx, change); err != nil {

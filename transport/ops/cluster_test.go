@@ -9,6 +9,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -98,7 +99,7 @@ func TestChangesOfTheMembers(t *testing.T) {
 	for _, test := range cases {
 		t.Run(test.name, func(t *testing.T) {
 			n := &memberNode{node: newNode(t), err: test.err}
-			a := New(Options{Node: n, Logger: newAdmin(n.node).Logger})
+			a := New(Options{Node: n, Now: time.Now, Logger: newAdmin(n.node).Logger})
 			code, body := post(a, "/v1/cluster/"+test.path, test.contentType, test.body)
 			if code != test.want || !strings.Contains(body, test.part) {
 				t.Errorf("got %d %s, want %d with %q", code, body, test.want, test.part)
@@ -112,11 +113,11 @@ func TestChangesOfTheMembers(t *testing.T) {
 
 func TestMembersWithoutALeader(t *testing.T) {
 	n := &memberNode{node: newNode(t), err: cluster.ErrUnavailable}
-	a := New(Options{Node: n, Logger: newAdmin(n.node).Logger})
-	if code, body := get(a, membersPath); code != http.StatusServiceUnavailable {
+	a := New(Options{Node: n, Now: time.Now, Logger: newAdmin(n.node).Logger})
+	if code, body := get(a, "/v1/cluster/members"); code != http.StatusServiceUnavailable {
 		t.Errorf("got %d %s", code, body)
 	}
-	code, body := get(a, membersPath+"?local=true")
+	code, body := get(a, "/v1/cluster/members?local=true")
 	var list cluster.MemberList
 	if err := json.Unmarshal([]byte(body), &list); err != nil || code != http.StatusOK || list.Index != 6 {
 		t.Errorf("got %d %s, %v", code, body, err)
@@ -126,7 +127,7 @@ func TestMembersWithoutALeader(t *testing.T) {
 func TestDrain(t *testing.T) {
 	n := &memberNode{node: newNode(t)}
 	var heard []bool
-	a := New(Options{Node: n, Logger: newAdmin(n.node).Logger, OnDrain: func(drained bool) { heard = append(heard, drained) }})
+	a := New(Options{Node: n, Now: time.Now, Logger: newAdmin(n.node).Logger, OnDrain: func(drained bool) { heard = append(heard, drained) }})
 	check := func(path string, code int, part string) {
 		t.Helper()
 		if got, body := post(a, "/v1/cluster/"+path, contentTypeJSON, "{}"); got != code || !strings.Contains(body, part) {

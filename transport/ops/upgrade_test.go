@@ -7,6 +7,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/seriatimq/seriatim/cluster"
 )
@@ -41,7 +42,7 @@ func TestUpgradeEndpoints(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			admin := New(Options{Node: upgradedNode{err: tt.err}, Logger: slog.New(slog.DiscardHandler)})
+			admin := New(Options{Node: upgradedNode{err: tt.err}, Now: time.Now, Logger: slog.New(slog.DiscardHandler)})
 			method, path, _ := strings.Cut(tt.request, " ")
 			request := httptest.NewRequestWithContext(t.Context(), method, path, strings.NewReader("{}"))
 			request.Header.Set("Content-Type", tt.media)

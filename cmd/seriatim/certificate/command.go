@@ -30,12 +30,12 @@ const (
 // Command is the group cert.
 func Command() *cobra.Command {
 	c := &cobra.Command{
-		Use: "cert", Short: "Make an authority and certificates for a cluster",
+		Use: "cert", Short: "Make an authority, certificates and tokens for a cluster",
 		Long: "Make an authority and certificates for a cluster: for development, tests and small installations. Each node gets a\n" +
 			"certificate of its own, and all trust the authority; its key is needed to make certificates only.",
 		RunE: arguments.Group,
 	}
-	c.AddCommand(authorityCommand(), issueCommand())
+	c.AddCommand(authorityCommand(), issueCommand(), tokenCommand())
 	return c
 }
 
@@ -78,12 +78,7 @@ func writeGossipKey(dir string) error {
 	if _, err := rand.Read(key); err != nil {
 		return err
 	}
-	file, err := os.OpenFile(filepath.Join(dir, gossipKeyName), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-	if err != nil {
-		return err
-	}
-	_, err = io.WriteString(file, base64.StdEncoding.EncodeToString(key)+"\n")
-	return errors.Join(err, file.Sync(), file.Close())
+	return writeText(filepath.Join(dir, gossipKeyName), os.O_EXCL, base64.StdEncoding.EncodeToString(key)+"\n")
 }
 
 func issueCommand() *cobra.Command {
@@ -99,7 +94,7 @@ func issueCommand() *cobra.Command {
 	valid := c.Flags().Duration("valid", leafValid, "how long it is valid")
 	c.RunE = func(cmd *cobra.Command, args []string) error {
 		name := args[0]
-		if name == authorityName || name == "" || strings.ContainsAny(name, `/\`) || strings.HasPrefix(name, ".") {
+		if name == authorityName || !fileName(name) {
 			return exit.New(exit.Usage, fmt.Errorf("%q cannot be the name of a certificate", name), "take the name of the node")
 		}
 		authority, err := readAuthority(*dir)
@@ -119,6 +114,11 @@ func issueCommand() *cobra.Command {
 		return made(cmd.OutOrStdout(), *dir, issued, name+chainSuffix, name+keySuffix)
 	}
 	return c
+}
+
+// fileName reports whether a name can begin that of a file.
+func fileName(name string) bool {
+	return name != "" && !strings.ContainsAny(name, "/\\ \t\r\n") && !strings.HasPrefix(name, ".")
 }
 
 // existing explains a file that is in the way.

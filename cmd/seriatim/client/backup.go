@@ -196,6 +196,7 @@ func (w *wire) stream(ctx context.Context, build func(base string) (*http.Reques
 		if err != nil {
 			return nil, exit.New(exit.Usage, fmt.Errorf("admin address: %w", err), adminHint)
 		}
+		w.authorize(request)
 		sent := false
 		trace := &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { sent = true }}
 		response, err := client.Do(request.WithContext(httptrace.WithClientTrace(ctx, trace)))

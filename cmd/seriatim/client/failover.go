@@ -100,6 +100,9 @@ func (w *wire) attempt(ctx context.Context, p *port, at int, last bool, r reques
 	if p == w.client && w.signer != nil {
 		w.signer.Sign(q, string(r.body))
 	}
+	if p == w.admin {
+		w.authorize(q)
+	}
 	response, err := w.http.Do(q)
 	if err != nil {
 		return answer{}, sent, err
@@ -107,6 +110,13 @@ func (w *wire) attempt(ctx context.Context, p *port, at int, last bool, r reques
 	defer response.Body.Close() // nothing to do about a failing close of what was read
 	body, err := io.ReadAll(io.LimitReader(response.Body, answerBytesMax))
 	return answer{status: response.StatusCode, header: response.Header, body: body, from: p.addresses[at]}, true, err
+}
+
+// authorize shows a request's admin port who calls.
+func (w *wire) authorize(q *http.Request) {
+	if w.token != "" {
+		q.Header.Set("Authorization", "Bearer "+w.token)
+	}
 }
 
 // turnedAway says that another node may do what this one could not: it has no

@@ -22,9 +22,10 @@ import (
 // Environment variables of the tool. The server, which refuses unknown
 // SERIATIM_ variables, knows that these are not meant for it.
 const (
-	EnvEndpoint = "SERIATIM_ENDPOINT"
-	EnvAdmin    = "SERIATIM_ADMIN"
-	EnvOutput   = "SERIATIM_OUTPUT"
+	EnvEndpoint   = "SERIATIM_ENDPOINT"
+	EnvAdmin      = "SERIATIM_ADMIN"
+	EnvAdminToken = "SERIATIM_ADMIN_TOKEN"
+	EnvOutput     = "SERIATIM_OUTPUT"
 )
 
 const (
@@ -37,6 +38,7 @@ type options struct {
 	endpoints []string
 	admins    []string
 	caFile    string
+	tokenFile string
 	output    string
 	timeout   time.Duration
 }
@@ -59,6 +61,7 @@ func (o *options) bind(c *cobra.Command) {
 	f.StringSliceVar(&o.endpoints, "endpoint", listOr(EnvEndpoint, defaultEndpoint), "client ports of nodes, repeated or with commas: the next is asked if one does not answer; env "+EnvEndpoint)
 	f.StringSliceVar(&o.admins, "admin", listOr(EnvAdmin), "admin ports of nodes, repeated or with commas; env "+EnvAdmin+" (default: the endpoints' hosts, port + 1)")
 	f.StringVar(&o.caFile, "ca-file", "", "PEM file of authorities to trust for https, beside the system's")
+	f.StringVar(&o.tokenFile, "admin-token-file", "", "file with the token for the admin port (default: the token in env "+EnvAdminToken+")")
 	f.StringVarP(&o.output, "output", "o", envOr(EnvOutput, formatTable), "table or json, env "+EnvOutput)
 	f.Lookup("endpoint").DefValue = strings.Join(o.endpoints, ",")
 	complete(c, "output", formatTable, formatJSON)
@@ -88,8 +91,24 @@ func (o *options) open(cmd *cobra.Command) (*wire, *printer, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	w := &wire{client: client, admin: admin, timeout: o.timeout, http: connections, signer: signerFrom(os.Getenv)}
+	token, err := o.adminToken()
+	if err != nil {
+		return nil, nil, err
+	}
+	w := &wire{client: client, admin: admin, token: token, timeout: o.timeout, http: connections, signer: signerFrom(os.Getenv)}
 	return w, &printer{out: cmd.OutOrStdout(), words: cmd.ErrOrStderr(), format: o.output}, nil
+}
+
+// adminToken is what the admin port knows the caller by, empty without one.
+func (o *options) adminToken() (string, error) {
+	if o.tokenFile == "" {
+		return os.Getenv(EnvAdminToken), nil
+	}
+	text, err := os.ReadFile(o.tokenFile)
+	if err != nil {
+		return "", exit.New(exit.Usage, fmt.Errorf("--admin-token-file: %w", err), "")
+	}
+	return strings.TrimSpace(string(text)), nil
 }
 
 // signerFrom makes what signs requests to the client port, from the variables that all

@@ -25,6 +25,7 @@ const answerBytesMax = 64 << 20
 type wire struct {
 	client  *port
 	admin   *port
+	token   string        // for the admin port; empty: none
 	timeout time.Duration // of one request, whatever number of nodes it takes
 	http    *http.Client
 	signer  *sigv4.Signer // of requests to the client port; nil: they are not signed

@@ -43,6 +43,8 @@ type ListenConfig struct {
 	TLSKey          string   `name:"tls-key" env:"SERIATIM_TLS_KEY" default:"" since:"0.1.0" help:"PEM private key of tls-cert"`
 	AdminCert       string   `name:"admin-cert" env:"SERIATIM_ADMIN_CERT" default:"" since:"0.1.0" help:"PEM certificate chain of the admin port; empty: no TLS"`
 	AdminKey        string   `name:"admin-key" env:"SERIATIM_ADMIN_KEY" default:"" since:"0.1.0" help:"PEM private key of admin-cert"`
+	AdminTokens     string   `name:"admin-tokens-file" env:"SERIATIM_ADMIN_TOKENS_FILE" default:"" since:"0.1.0" help:"file that says who may do what on the admin port, a line for each token: role (viewer, operator or admin), SHA-256 of the token in hex, name; seriatim cert token writes it; empty: whoever reaches the port may do everything"`
+	InsecureAdmin   bool     `name:"insecure-admin" env:"SERIATIM_INSECURE_ADMIN" default:"false" since:"0.1.0" help:"start although the admin address is not loopback and there is no admin-tokens-file: whoever reaches the port can then read messages and change the cluster"`
 	PeerCert        string   `name:"peer-cert" env:"SERIATIM_PEER_CERT" default:"" since:"0.1.0" help:"PEM certificate chain that this node shows to the others; empty: the peer port has no TLS"`
 	PeerKey         string   `name:"peer-key" env:"SERIATIM_PEER_KEY" default:"" since:"0.1.0" help:"PEM private key of peer-cert"`
 	PeerCA          string   `name:"peer-ca" env:"SERIATIM_PEER_CA" default:"" since:"0.1.0" help:"PEM certificates of the authorities whose certificates make a node of this cluster; use them for nothing else"`

@@ -124,7 +124,7 @@ func TestMistakesAreNamed(t *testing.T) {
 
 func TestForeignVariablesAreLeftAlone(t *testing.T) {
 	_, err := sources{environ: []string{
-		"PATH=/bin", "SERIATIM_ENDPOINT=http://x:1", "SERIATIM_ADMIN=x", "SERIATIM_OUTPUT=json", "SERIATIM_CONFIG=/etc/x",
+		"PATH=/bin", "SERIATIM_ENDPOINT=http://x:1", "SERIATIM_ADMIN=x", "SERIATIM_ADMIN_TOKEN=x", "SERIATIM_OUTPUT=json", "SERIATIM_CONFIG=/etc/x",
 		"SERIATIM_SERVICE_HOST=10.0.0.1", "SERIATIM_SERVICE_PORT=9324", "SERIATIM_SERVICE_PORT_CLIENT=9324",
 		"SERIATIM_PORT=tcp://10.0.0.1:9324", "SERIATIM_PORT_9324_TCP=tcp://10.0.0.1:9324",
 		"SERIATIM_PORT_9324_TCP_PROTO=tcp", "SERIATIM_PORT_9324_TCP_PORT=9324", "SERIATIM_PORT_9324_TCP_ADDR=10.0.0.1",
@@ -190,6 +190,7 @@ func TestValidate(t *testing.T) {
 		{"--admin-cert=x", "admin-key"},
 		{"--peer-cert=x", "peer-ca"},
 		{"--peer-addr=:9326", "seriatim cert ca"},
+		{"--admin-addr=:9325", "seriatim cert token"},
 		{"--gossip-addr=10.0.0.1:9327", "insecure-peers"},
 		{"--peer-addr=node.example.org:9326 --gossip-key-file=x", "peer-cert"},
 		{"--gossip-addr=[::]:9327 --peer-cert=x --peer-key=x --peer-ca=x", "gossip-key-file"},
@@ -214,6 +215,8 @@ func TestValidate(t *testing.T) {
 // or when the operator says that nobody else reaches it.
 func TestReachablePeers(t *testing.T) {
 	for _, flags := range []string{
+		"--admin-addr=:9325 --insecure-admin",
+		"--admin-addr=10.0.0.1:9325 --admin-tokens-file=x",
 		"--peer-addr=127.0.0.2:1 --gossip-addr=[::1]:2",
 		"--peer-addr=:9326 --gossip-addr=:9327 --insecure-peers",
 		"--peer-addr=:9326 --gossip-addr=:9327 --peer-cert=x --peer-key=x --peer-ca=x --gossip-key-file=x",

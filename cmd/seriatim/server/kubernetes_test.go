@@ -302,7 +302,7 @@ func checkVolumes(t *testing.T, set object, cfg Config) {
 			t.Errorf("there is no volume %s", m.Name)
 		}
 	}
-	if mounted[cfg.Node.DataDir] != "data" || mounted[filepath.Dir(cfg.Node.GossipKeyFile)] != "nodes" || mounted[filepath.Dir(cfg.Listen.PeerKey)] != "nodes" || mounted["/etc/seriatim"] != "config" {
+	if mounted[cfg.Node.DataDir] != "data" || mounted[filepath.Dir(cfg.Node.GossipKeyFile)] != "nodes" || mounted[filepath.Dir(cfg.Listen.PeerKey)] != "nodes" || mounted[filepath.Dir(cfg.Listen.AdminTokens)] != "admin" || mounted["/etc/seriatim"] != "config" {
 		t.Errorf("mounted are %v", mounted)
 	}
 }

@@ -46,6 +46,7 @@ type program struct {
 // parts are what a running node consists of, in the order of their start.
 type parts struct {
 	certificates certificates
+	operators    func(token string) (ops.Operator, bool) // nil: everybody
 
 	node   *cluster.Node
 	poster *push.Poster // of the node
@@ -133,7 +134,11 @@ func (p program) start(ctx context.Context, cfg Config) (_ *parts, err error) {
 	if err != nil {
 		return nil, err // Validate has found none
 	}
-	r := &parts{certificates: certificates, poster: push.New(push.Addresses{Allowed: allowed})}
+	operators, err := openTokens(cfg.Listen, p.log)
+	if err != nil {
+		return nil, exit.New(exit.Usage, fmt.Errorf("configuration: %w", err), "")
+	}
+	r := &parts{certificates: certificates, operators: operators, poster: push.New(push.Addresses{Allowed: allowed})}
 	nodeConfig.Poster = r.poster
 	if r.node, err = cluster.Open(hooks.node(ctx, &nodeConfig), nodeConfig); err != nil {
 		return nil, err
@@ -164,7 +169,7 @@ func (p program) serve(requests context.Context, cfg Config, hooks hooks, r *par
 	var clients atomic.Pointer[transport.Server] // the client port, once it is open
 	r.admin = ops.New(ops.Options{
 		Node: r.node, Version: p.version, QueueSeries: cfg.Limits.MetricQueues, Profiles: cfg.Listen.Profiles,
-		Now: time.Now, Logger: p.log, CertificatesEnd: r.certificates.expiries,
+		Now: time.Now, Logger: p.log, CertificatesEnd: r.certificates.expiries, Operators: r.operators,
 		Account: cfg.API.Account, Random: rand.Reader,
 		Connections: func() transport.Connections {
 			if front := clients.Load(); front != nil {

@@ -11,6 +11,8 @@ import (
 
 	"github.com/seriatimq/seriatim/cluster"
 	"github.com/seriatimq/seriatim/cmd/seriatim/server/certificate"
+	"github.com/seriatimq/seriatim/cmd/seriatim/server/token"
+	"github.com/seriatimq/seriatim/transport/ops"
 )
 
 // certificates are those of the ports that have TLS, nil for the others.
@@ -56,6 +58,18 @@ func (c certificates) trust(gossipKeyFile string) (t cluster.Trust, err error) {
 	}
 	t.GossipKey, err = gossipKey(gossipKeyFile)
 	return t, err
+}
+
+// openTokens reads who may call the admin port; nil: everybody.
+func openTokens(listen ListenConfig, log *slog.Logger) (func(token string) (ops.Operator, bool), error) {
+	if listen.AdminTokens == "" {
+		return nil, nil
+	}
+	file, err := token.Open(listen.AdminTokens, time.Now, log)
+	if err != nil {
+		return nil, fmt.Errorf("admin-tokens-file: %w", err)
+	}
+	return file.Find, nil
 }
 
 // gossipKey reads the key that all nodes share.

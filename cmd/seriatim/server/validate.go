@@ -59,6 +59,10 @@ func (c Config) validate() error {
 	if problem := c.openPeers(); problem != nil {
 		problems = append(problems, problem)
 	}
+	if l := c.Listen; l.AdminTokens == "" && !l.InsecureAdmin && !transport.LoopbackAddress(l.Admin) {
+		wrong("admin-addr %s can be reached from other machines, and without admin-tokens-file whoever does so may do everything: "+
+			"make tokens with seriatim cert token NAME --role admin, or set insecure-admin if only operators reach it", l.Admin)
+	}
 	for _, origin := range c.Listen.AllowOrigin {
 		if !originText.MatchString(origin) {
 			wrong("allow-origin %q: an origin is wanted, as https://app.example.org, or *", origin)
@@ -125,7 +129,8 @@ func (c Config) openPeers() error {
 func (c Config) checkFiles() error {
 	certificates, err := openCertificates(c.Listen, slog.New(slog.DiscardHandler))
 	_, refused := program{}.clusterConfig(c, certificates)
-	return errors.Join(err, refused)
+	_, unread := openTokens(c.Listen, slog.New(slog.DiscardHandler))
+	return errors.Join(err, refused, unread)
 }
 
 func logLevel(text string) (slog.Level, error) {

@@ -7,12 +7,10 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
-	"sync"
 	"time"
-)
 
-// lookEvery is how long files are believed not to have changed.
-const lookEvery = time.Second
+	"github.com/seriatimq/seriatim/cmd/seriatim/server/reload"
+)
 
 // Names are the PEM files of one port.
 type Names struct {
@@ -25,14 +23,9 @@ type Names struct {
 
 // Files are certificates that stay those of their files. Safe for concurrent use.
 type Files struct {
-	names Names
-	log   *slog.Logger
-	now   func() time.Time
-
-	mu     sync.Mutex
-	looked time.Time
-	stamp  [3]stamp
-	loaded *contents
+	names   Names
+	now     func() time.Time
+	current *reload.Files[*contents]
 }
 
 // contents are what the files held when they were last read.
@@ -41,54 +34,15 @@ type contents struct {
 	authorities *x509.CertPool
 }
 
-// stamp tells whether a file is still the one that was read.
-type stamp struct {
-	changed time.Time
-	size    int64
-}
-
 // Open reads the files. The error says which one cannot be used.
-func Open(names Names, now func() time.Time, log *slog.Logger) (*Files, error) {
-	f := &Files{names: names, log: log, now: now, looked: now()}
-	f.stamp = f.names.stamps()
-	var err error
-	f.loaded, err = names.read()
+func Open(names Names, now func() time.Time, log *slog.Logger) (f *Files, err error) {
+	f = &Files{names: names, now: now}
+	files := []string{names.Chain, names.Key}
+	if names.Authorities != "" {
+		files = append(files, names.Authorities)
+	}
+	f.current, err = reload.Open(files, names.read, now, log)
 	return f, err
-}
-
-// current returns the contents, read again if a file has changed.
-func (f *Files) current() *contents {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	now := f.now()
-	if since := now.Sub(f.looked); since >= 0 && since < lookEvery {
-		return f.loaded
-	}
-	f.looked = now
-	stamps := f.names.stamps()
-	if stamps == f.stamp {
-		return f.loaded
-	}
-	// A pair is replaced one file after the other: a key that does not fit may have its
-	// certificate in a moment. Each state of the files is read, and logged, once.
-	f.stamp = stamps
-	loaded, err := f.names.read()
-	if err != nil {
-		f.log.Error("changed certificates cannot be used, the former ones stay in force", "error", err)
-		return f.loaded
-	}
-	f.loaded = loaded
-	f.log.Info("certificates were read again", "file", f.names.Chain, "expires", loaded.own.Leaf.NotAfter)
-	return f.loaded
-}
-
-func (n Names) stamps() (stamps [3]stamp) {
-	for i, name := range []string{n.Chain, n.Key, n.Authorities} {
-		if info, err := os.Stat(name); err == nil {
-			stamps[i] = stamp{info.ModTime(), info.Size()}
-		}
-	}
-	return stamps
 }
 
 func (n Names) read() (*contents, error) {
@@ -112,7 +66,7 @@ func (n Names) read() (*contents, error) {
 }
 
 // Expires is when the certificate in force ends.
-func (f *Files) Expires() time.Time { return f.current().own.Leaf.NotAfter }
+func (f *Files) Expires() time.Time { return f.current.Current().own.Leaf.NotAfter }
 
 // Server is the configuration of a listener; nil, which is none, of no files. With
 // authorities every client must show a certificate of one of them.
@@ -122,12 +76,12 @@ func (f *Files) Server() *tls.Config {
 	}
 	base := &tls.Config{MinVersion: tls.VersionTLS12}
 	if f.names.Authorities == "" {
-		base.GetCertificate = func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return f.current().own, nil }
+		base.GetCertificate = func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return f.current.Current().own, nil }
 		return base
 	}
 	base.MinVersion = tls.VersionTLS13
 	base.GetConfigForClient = func(*tls.ClientHelloInfo) (*tls.Config, error) {
-		c := f.current()
+		c := f.current.Current()
 		return &tls.Config{
 			MinVersion:             tls.VersionTLS13,
 			SessionTicketsDisabled: true, // each connection shows its certificate
@@ -145,7 +99,7 @@ func (f *Files) Client() *tls.Config {
 	return &tls.Config{
 		MinVersion: tls.VersionTLS13,
 		GetClientCertificate: func(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
-			return f.current().own, nil
+			return f.current.Current().own, nil
 		},
 		InsecureSkipVerify: true, //nolint:gosec // VerifyConnection does it, without the name
 		VerifyConnection: func(state tls.ConnectionState) error {
@@ -157,7 +111,7 @@ func (f *Files) Client() *tls.Config {
 				between.AddCert(c)
 			}
 			_, err := state.PeerCertificates[0].Verify(x509.VerifyOptions{
-				Roots: f.current().authorities, Intermediates: between, CurrentTime: f.now(),
+				Roots: f.current.Current().authorities, Intermediates: between, CurrentTime: f.now(),
 				KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
 			})
 			return err

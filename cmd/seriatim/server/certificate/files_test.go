@@ -15,6 +15,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/seriatimq/seriatim/cmd/seriatim/server/reload"
 )
 
 // folder holds the files of one port.
@@ -117,16 +119,16 @@ func TestReplacedFiles(t *testing.T) {
 	want(1)
 	f.write(2)
 	want(1) // nobody has looked yet
-	now = now.Add(lookEvery)
+	now = now.Add(reload.LookEvery)
 	want(2)
 	f.replace("node.crt", []byte("nothing"))
-	now = now.Add(lookEvery)
+	now = now.Add(reload.LookEvery)
 	want(2)
 	if got := strings.Count(log.String(), "level=ERROR"); got != 1 {
 		t.Errorf("%d errors in the log\n%s", got, log)
 	}
 	f.write(3)
-	now = now.Add(lookEvery)
+	now = now.Add(reload.LookEvery)
 	want(3)
 	if left := files.Expires().Sub(now); left <= 0 || left > time.Hour {
 		t.Errorf("it ends in %v", left)

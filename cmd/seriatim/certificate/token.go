@@ -1,0 +1,82 @@
+package certificate
+
+import (
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"github.com/seriatimq/seriatim/cmd/seriatim/arguments"
+	"github.com/seriatimq/seriatim/cmd/seriatim/exit"
+)
+
+const (
+	tokensName  = "admin-tokens"
+	tokenSuffix = ".token"
+	tokenBytes  = 32
+)
+
+var roles = []string{"viewer", "operator", "admin"}
+
+func tokenCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use: "token NAME", Short: "Make a token for the admin port", Args: arguments.Exactly("NAME"),
+		Long: "Make a token for the admin port: NAME.token, which whoever calls needs, and a line in the file admin-tokens, which the\n" +
+			"servers need (admin-tokens-file) and which does not tell the token. NAME is what the log calls who has it.\n\n" +
+			"Servers read a replaced file by themselves. To take a token back, remove its line.",
+		Example: "  seriatim cert token prometheus --role viewer\n  seriatim cluster drain --admin-token-file certs/anna.token",
+	}
+	dir := directory(c)
+	role := c.Flags().String("role", "viewer", "viewer (status, numbers, names), operator (also stored messages, drains, leadership) or admin (everything)")
+	c.RunE = func(cmd *cobra.Command, args []string) error {
+		if !fileName(args[0]) {
+			return exit.New(exit.Usage, fmt.Errorf("%q cannot be the name of a token", args[0]), "take a name without blanks, as people would call who has it")
+		}
+		if !slices.Contains(roles, *role) {
+			return exit.New(exit.Usage, fmt.Errorf("there is no role %q", *role), "take viewer, operator or admin")
+		}
+		if err := os.MkdirAll(*dir, 0o700); err != nil {
+			return err
+		}
+		path, err := writeToken(*dir, args[0], *role)
+		if err != nil {
+			return existing(err)
+		}
+		_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s\n%s\n", path, filepath.Join(*dir, tokensName))
+		return err
+	}
+	return c
+}
+
+// writeToken draws a token, writes it to a file that must not exist, and adds its digest
+// to those that servers know.
+func writeToken(dir, name, role string) (path string, err error) {
+	drawn := make([]byte, tokenBytes)
+	if _, err := rand.Read(drawn); err != nil {
+		return "", err
+	}
+	token := base64.RawURLEncoding.EncodeToString(drawn)
+	path = filepath.Join(dir, name+tokenSuffix)
+	if err := writeText(path, os.O_EXCL, token+"\n"); err != nil {
+		return "", err
+	}
+	line := fmt.Sprintf("%s %x %s\n", role, sha256.Sum256([]byte(token)), name)
+	return path, writeText(filepath.Join(dir, tokensName), os.O_APPEND, line)
+}
+
+// writeText writes a file that nobody else may read.
+func writeText(path string, how int, text string) error {
+	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|how, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = io.WriteString(file, text)
+	return errors.Join(err, file.Sync(), file.Close())
+}

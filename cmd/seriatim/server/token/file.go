@@ -1,0 +1,74 @@
+package token
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"log/slog"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/seriatimq/seriatim/cmd/seriatim/server/reload"
+	"github.com/seriatimq/seriatim/transport/ops"
+)
+
+// File is who has which role, as a file says. Safe for concurrent use.
+type File struct {
+	operators *reload.Files[map[digest]ops.Operator]
+}
+
+// digest is the SHA-256 of a token: who reads the file cannot call.
+type digest [sha256.Size]byte
+
+// Open reads the file.
+func Open(path string, now func() time.Time, log *slog.Logger) (f *File, err error) {
+	f = &File{}
+	f.operators, err = reload.Open([]string{path}, func() (map[digest]ops.Operator, error) { return read(path) }, now, log)
+	return f, err
+}
+
+// Find tells whose token it is.
+func (f *File) Find(token string) (ops.Operator, bool) {
+	who, known := f.operators.Current()[sha256.Sum256([]byte(token))]
+	return who, known
+}
+
+// read reads lines of the form: role digest name. Empty ones and those that begin with #
+// mean nothing. Errors never hold the digest, which might be a token by mistake.
+func read(path string) (map[digest]ops.Operator, error) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	operators, number := map[digest]ops.Operator{}, 0
+	for line := range strings.Lines(string(text)) {
+		number++
+		fields := strings.Fields(line)
+		if len(fields) == 0 || strings.HasPrefix(fields[0], "#") {
+			continue
+		}
+		wrong := func(what string) error {
+			return fmt.Errorf("%s: line %d: %s; a line is: role, SHA-256 of the token in hex, name, as seriatim cert token writes it", path, number, what)
+		}
+		if len(fields) != 3 {
+			return nil, wrong(fmt.Sprintf("%d words", len(fields)))
+		}
+		role, known := ops.ParseRole(fields[0])
+		if !known {
+			return nil, wrong("the role is none of viewer, operator and admin")
+		}
+		var of digest
+		if n, err := hex.Decode(of[:], []byte(fields[1][:min(len(fields[1]), hex.EncodedLen(len(of)))])); err != nil || n != len(of) || len(fields[1]) != hex.EncodedLen(n) {
+			return nil, wrong("the second word is no SHA-256 in hex")
+		}
+		if before, twice := operators[of]; twice {
+			return nil, wrong("the token of " + fields[2] + " is that of " + before.Name)
+		}
+		operators[of] = ops.Operator{Name: fields[2], Role: role}
+	}
+	if len(operators) == 0 {
+		return nil, fmt.Errorf("%s: there is no token in it; make one with seriatim cert token NAME --role admin", path)
+	}
+	return operators, nil
+}

@@ -1,0 +1,135 @@
+package ops
+
+import (
+	"context"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// refusalPause is how long refused calls are only counted after one was logged: whoever
+// reaches the port can cause as many as he likes.
+const refusalPause = 30 * time.Second
+
+// pathMax is how much of a path is logged.
+const pathMax = 256
+
+// guard lets in who has the role that a route needs, and logs what he does.
+type guard struct {
+	admin   *Admin
+	refused *prometheus.CounterVec
+
+	mu     sync.Mutex
+	logged time.Time // when a refusal was
+}
+
+func newGuard(a *Admin, registry *prometheus.Registry) *guard {
+	g := &guard{admin: a, refused: prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "seriatim_admin_refused_total", Help: "Calls of the admin port without a known token, or without the role that they need, by reason.",
+	}, []string{"reason"})}
+	for _, reason := range []string{"token", "role"} {
+		g.refused.WithLabelValues(reason)
+	}
+	registry.MustRegister(g.refused)
+	return g
+}
+
+// call is one call of the admin port, for its line in the log.
+type call struct {
+	target string // the node that is to be changed, if one is
+}
+
+type callKey struct{}
+
+// aimAt notes which node a call is about.
+func aimAt(ctx context.Context, node string) {
+	if c, ok := ctx.Value(callKey{}).(*call); ok {
+		c.target = node
+	}
+}
+
+// wrap is the handler of a route.
+func (g *guard) wrap(of route) http.HandlerFunc {
+	if of.needs == Nobody {
+		return of.serve
+	}
+	return func(w http.ResponseWriter, r *http.Request) {
+		who, known := g.caller(r)
+		switch {
+		case !known:
+			w.Header().Set("WWW-Authenticate", "Bearer")
+			g.refuse(w, r, who, http.StatusUnauthorized, "token",
+				"this port wants a token: send it as Authorization: Bearer, or give the tool --admin-token-file or SERIATIM_ADMIN_TOKEN")
+		case who.Role < of.needs:
+			g.refuse(w, r, who, http.StatusForbidden, "role", "this call needs the role "+of.needs.String()+", and the token has the role "+who.Role.String())
+		case of.needs < Operate:
+			of.serve(w, r)
+		default:
+			g.audited(w, r, who, of.serve)
+		}
+	}
+}
+
+// caller is who sent a request.
+func (g *guard) caller(r *http.Request) (Operator, bool) {
+	if g.admin.Operators == nil {
+		return anybody, true
+	}
+	scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
+	if !strings.EqualFold(scheme, "Bearer") || token == "" {
+		return Operator{}, false
+	}
+	return g.admin.Operators(strings.TrimSpace(token))
+}
+
+func (g *guard) refuse(w http.ResponseWriter, r *http.Request, who Operator, status int, reason, text string) {
+	g.refused.WithLabelValues(reason).Inc()
+	now := g.admin.Now()
+	g.mu.Lock()
+	log := g.logged.IsZero() || now.Sub(g.logged) >= refusalPause
+	if log {
+		g.logged = now
+	}
+	g.mu.Unlock()
+	if log {
+		g.admin.Logger.Warn("refused a call of the admin port", "who", who.Name, "what", what(r), "remote", r.RemoteAddr, "reason", reason)
+	}
+	g.admin.fail(w, status, text)
+}
+
+// audited serves a call and logs who did what, and what came of it.
+func (g *guard) audited(w http.ResponseWriter, r *http.Request, who Operator, serve http.HandlerFunc) {
+	began, c, answer := g.admin.Now(), &call{}, &answerStatus{ResponseWriter: w, status: http.StatusOK}
+	outcome := "broken off" // a backup that is not read to its end
+	defer func() {
+		g.admin.Logger.Info("admin call", "who", who.Name, "role", who.Role.String(), "what", what(r), "target", c.target,
+			"outcome", outcome, "status", answer.status, "remote", r.RemoteAddr, "took", g.admin.Now().Sub(began))
+	}()
+	serve(answer, r.WithContext(context.WithValue(r.Context(), callKey{}, c)))
+	if outcome = "done"; answer.status >= http.StatusBadRequest {
+		outcome = "refused"
+	}
+}
+
+// what is the call in a log.
+func what(r *http.Request) string {
+	return r.Method + " " + r.URL.Path[:min(len(r.URL.Path), pathMax)]
+}
+
+// answerStatus remembers the status of an answer.
+type answerStatus struct {
+	http.ResponseWriter
+	status int
+}
+
+// WriteHeader sends the status.
+func (w *answerStatus) WriteHeader(status int) {
+	w.status = status
+	w.ResponseWriter.WriteHeader(status)
+}
+
+// Unwrap lets http.ResponseController reach the connection.
+func (w *answerStatus) Unwrap() http.ResponseWriter { return w.ResponseWriter }

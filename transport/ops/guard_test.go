@@ -1,0 +1,137 @@
+package ops
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/seriatimq/seriatim/cluster"
+	"github.com/seriatimq/seriatim/queue"
+)
+
+// wholeNode is everything that the admin port asks.
+type wholeNode struct{ *memberNode }
+
+func (wholeNode) Backup(context.Context) (*cluster.Backup, error) { return nil, cluster.ErrUnavailable }
+
+func (wholeNode) Restore(context.Context, io.Reader) (cluster.Restored, error) {
+	return cluster.Restored{}, cluster.ErrUnavailable
+}
+
+func (wholeNode) Upgrade() cluster.Upgrade { return cluster.Upgrade{} }
+
+func (wholeNode) FinalizeUpgrade(context.Context) (cluster.Upgrade, error) {
+	return cluster.Upgrade{}, nil
+}
+
+func (wholeNode) Submit(context.Context, queue.Command) (cluster.Reply, error) {
+	return cluster.Reply{}, cluster.ErrUnavailable
+}
+
+func guarded(t *testing.T, log io.Writer) *Admin {
+	t.Helper()
+	return New(Options{
+		Node: wholeNode{&memberNode{node: newNode(t)}}, Version: "1.2.3", Profiles: true, Account: "000000000000", Random: rand.Reader,
+		Now: func() time.Time { return time.UnixMilli(int64(start)) }, Logger: slog.New(slog.NewTextHandler(log, nil)),
+		Operators: func(token string) (Operator, bool) {
+			role, known := ParseRole(strings.TrimPrefix(token, "secret-of-"))
+			return Operator{Name: "name-of-" + role.String(), Role: role}, known
+		},
+	})
+}
+
+func request(a *Admin, pattern, token string) *httptest.ResponseRecorder {
+	method, path, _ := strings.Cut(pattern, " ")
+	r := httptest.NewRequest(method, strings.ReplaceAll(path, "{name}", "q"), strings.NewReader(`{"node":"n9"}`))
+	r.Header.Set("Content-Type", "application/json")
+	if token != "" {
+		r.Header.Set("Authorization", "Bearer "+token)
+	}
+	w := httptest.NewRecorder()
+	a.ServeHTTP(w, r)
+	return w
+}
+
+// Every endpoint lets in who has its role, and nobody else.
+func TestEveryRouteWantsItsRole(t *testing.T) {
+	var log bytes.Buffer
+	a := guarded(t, &log)
+	routes := a.routes(http.NotFoundHandler())
+	if len(routes) < 30 {
+		t.Fatalf("%d routes", len(routes))
+	}
+	for _, r := range routes {
+		if strings.HasPrefix(r.pattern, "GET /debug/pprof/profile") || strings.HasPrefix(r.pattern, "GET /debug/pprof/trace") {
+			continue // they take their time; their role is that of the others
+		}
+		for role := Nobody; role <= Administrator; role++ {
+			token, want := "secret-of-"+role.String(), role < r.needs
+			refused := http.StatusForbidden
+			if role == Nobody {
+				token, refused = "", http.StatusUnauthorized
+			}
+			if got := request(a, r.pattern, token).Code; (got == refused) != want || !want && (got == http.StatusUnauthorized || got == http.StatusForbidden) {
+				t.Errorf("%s as %s: %d, which needs %s", r.pattern, role, got, r.needs)
+			}
+		}
+		if r.needs > Nobody {
+			for _, token := range []string{"x", "secret-of-root", "nobody"} {
+				if got := request(a, r.pattern, token).Code; got != http.StatusUnauthorized {
+					t.Errorf("%s with an unknown token: %d", r.pattern, got)
+				}
+			}
+		}
+		// Only what asks for its role may be open, and only health is.
+		if r.needs == Nobody && !strings.Contains(r.pattern, "healthz") && !strings.HasSuffix(r.pattern, "z") {
+			t.Errorf("%s is open", r.pattern)
+		}
+	}
+	if strings.Contains(log.String(), "secret-of") {
+		t.Errorf("the log shows a token\n%s", log.String())
+	}
+}
+
+// What was done is in the log with who did it; what was refused is there once in a while.
+func TestCallsAreLogged(t *testing.T) {
+	var log bytes.Buffer
+	a := guarded(t, &log)
+	request(a, "POST /v1/cluster/remove", "secret-of-admin")
+	request(a, "GET /v1/queues/nothing/messages", "secret-of-operator")
+	request(a, "GET /v1/status", "secret-of-viewer")
+	for range 5 {
+		request(a, "POST /v1/cluster/remove", "secret-of-viewer")
+		request(a, "POST /v1/cluster/remove", "")
+	}
+	lines := strings.Split(strings.TrimSpace(log.String()), "\n")
+	for i, parts := range [][]string{
+		{`msg="admin call"`, "who=name-of-admin", "role=admin", `what="POST /v1/cluster/remove"`, "target=n9", "outcome=done", "status=200"},
+		{`msg="admin call"`, "who=name-of-operator", "role=operator", `what="GET /v1/queues/nothing/messages"`, "outcome=refused", "status=404"},
+		{"level=WARN", "who=name-of-viewer", "reason=role"},
+	} {
+		for _, part := range parts {
+			if i >= len(lines) || !strings.Contains(lines[i], part) {
+				t.Errorf("line %d lacks %s", i+1, part)
+			}
+		}
+	}
+	if len(lines) != 3 {
+		t.Errorf("%d lines", len(lines))
+	}
+	metrics := request(a, "GET /metrics", "secret-of-viewer").Body.String()
+	for _, reason := range []string{"token", "role"} {
+		if want := fmt.Sprintf("seriatim_admin_refused_total{reason=%q} 5", reason); !strings.Contains(metrics, want) {
+			t.Errorf("no %s", want)
+		}
+	}
+	if t.Failed() {
+		t.Log(log.String())
+	}
+}

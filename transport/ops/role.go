@@ -1,0 +1,36 @@
+package ops
+
+// Role is what somebody may do on the admin port. Each role includes those before it.
+type Role uint8
+
+// The roles.
+const (
+	Nobody        Role = iota // has no token: health and readiness
+	Viewer                    // status, numbers and names, nothing of messages
+	Operate                   // stored messages, leadership, drains
+	Administrator             // members, backups, upgrades, profiles
+)
+
+var roleNames = [...]string{Nobody: "nobody", Viewer: "viewer", Operate: "operator", Administrator: "admin"}
+
+// String is the role as files and errors say it.
+func (r Role) String() string { return roleNames[r] }
+
+// ParseRole is the role with a name.
+func ParseRole(name string) (Role, bool) {
+	for role := Viewer; role <= Administrator; role++ {
+		if role.String() == name {
+			return role, true
+		}
+	}
+	return Nobody, false
+}
+
+// Operator is who calls the admin port.
+type Operator struct {
+	Name string
+	Role Role
+}
+
+// anybody is who calls a port without tokens.
+var anybody = Operator{Name: "anybody", Role: Administrator}

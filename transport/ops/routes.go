@@ -1,0 +1,77 @@
+package ops
+
+import (
+	"context"
+	"net/http"
+	"net/http/pprof"
+
+	"github.com/seriatimq/seriatim/cluster"
+)
+
+// route is one endpoint of the admin port, with the role that it needs.
+type route struct {
+	pattern string
+	needs   Role
+	serve   http.HandlerFunc
+}
+
+// routes are all endpoints of the admin port.
+func (a *Admin) routes(metrics http.Handler) []route {
+	list := []route{
+		{"GET /healthz/live", Nobody, a.live},
+		{"GET /livez", Nobody, a.live},
+		{"GET /healthz/ready", Nobody, a.ready},
+		{"GET /readyz", Nobody, a.ready},
+		{"GET /startupz", Nobody, a.ready},
+		{"GET /metrics", Viewer, metrics.ServeHTTP},
+		{"GET /v1/status", Viewer, a.status},
+		{"GET /v1/queues", Viewer, a.queues},
+		{"GET /v1/queues/{name}/messages", Operate, a.peek},
+		{"GET /v1/topics", Viewer, a.topics},
+		{"GET /v1/topics/{name}", Operate, a.topic}, // addresses of subscribers may hold secrets
+	}
+	if node, ok := a.Node.(archivist); ok {
+		list = append(list,
+			route{"GET /v1/backup", Administrator, func(w http.ResponseWriter, r *http.Request) { a.backup(node, w, r) }},
+			route{"POST /v1/restore", Administrator, func(w http.ResponseWriter, r *http.Request) { a.restore(node, w, r) }})
+	}
+	if node, ok := a.Node.(member); ok {
+		list = append(list, a.memberRoutes(node)...)
+	}
+	if node, ok := a.Node.(submitter); ok {
+		list = append(list, a.accessRoutes(node)...)
+	}
+	if node, ok := a.Node.(upgrader); ok {
+		list = append(list,
+			route{"GET /v1/upgrade", Viewer, func(w http.ResponseWriter, _ *http.Request) { a.answer(w, http.StatusOK, node.Upgrade()) }},
+			route{"POST /v1/upgrade/finalize", Administrator, func(w http.ResponseWriter, r *http.Request) { a.finalize(w, r, node) }})
+	}
+	if a.Profiles {
+		list = append(list,
+			route{"GET /debug/pprof/", Administrator, pprof.Index},
+			route{"GET /debug/pprof/cmdline", Administrator, pprof.Cmdline},
+			route{"GET /debug/pprof/profile", Administrator, pprof.Profile},
+			route{"GET /debug/pprof/symbol", Administrator, pprof.Symbol},
+			route{"GET /debug/pprof/trace", Administrator, pprof.Trace})
+	}
+	return list
+}
+
+// memberRoutes are those about the members of the cluster.
+func (a *Admin) memberRoutes(node member) []route {
+	change := func(execute func(context.Context, cluster.Change) error, wanted bool) http.HandlerFunc {
+		return func(w http.ResponseWriter, r *http.Request) { a.change(w, r, node, execute, wanted) }
+	}
+	return []route{
+		{"GET /v1/cluster/members", Viewer, func(w http.ResponseWriter, r *http.Request) { a.members(w, r, node) }},
+		{"POST /v1/cluster/add", Administrator, change(node.AddMember, true)},
+		{"POST /v1/cluster/remove", Administrator, change(node.RemoveMember, true)},
+		{"POST /v1/cluster/promote", Administrator, change(node.PromoteMember, true)},
+		{"POST /v1/cluster/replace", Administrator, change(node.ReplaceMember, true)},
+		// Who leads next may be left to the nodes.
+		{"POST /v1/cluster/transfer-leader", Operate, change(node.MoveLeadership, false)},
+		{"GET /v1/cluster/drain", Viewer, func(w http.ResponseWriter, _ *http.Request) { a.drained(w, node) }},
+		{"POST /v1/cluster/drain", Operate, func(w http.ResponseWriter, r *http.Request) { a.drain(w, r, node) }},
+		{"POST /v1/cluster/uncordon", Operate, func(w http.ResponseWriter, r *http.Request) { a.uncordon(w, r, node) }},
+	}
+}
