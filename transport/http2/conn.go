@@ -100,7 +100,7 @@ func (c *conn) abort() {
 // serve serves the connection until its end.
 func (c *conn) serve() {
 	if c.begin() {
-		c.readAll()
+		c.server.work(job{reads: c})
 		return
 	}
 	c.cancel()

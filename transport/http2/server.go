@@ -54,14 +54,14 @@ type Server struct {
 	base   context.Context
 	open   *http1.Open[*conn]
 	closes atomic.Bool  // connections end when they are idle
-	jobs   chan *stream // unbuffered: for a worker that waits
+	jobs   chan job     // unbuffered: for a worker that waits
 	spare  atomic.Int32 // workers that wait, or are about to
 	panics atomic.Uint64
 }
 
 // New makes a Server. ctx is the parent of all requests' contexts.
 func New(ctx context.Context, cfg Config) *Server {
-	return &Server{Config: cfg, base: ctx, open: http1.NewOpen[*conn](), jobs: make(chan *stream)}
+	return &Server{Config: cfg, base: ctx, open: http1.NewOpen[*conn](), jobs: make(chan job)}
 }
 
 // Serve serves a connection, in a goroutine of its own, until the connection ends or is
@@ -110,30 +110,41 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// workersMax bounds the goroutines that wait for a request. Those that have served one have
+// job is what a goroutine of the server does: it calls the handler of a stream, or reads the
+// frames of a connection and calls handlers meanwhile.
+type job struct {
+	handles *stream
+	reads   *conn
+}
+
+// workersMax bounds the goroutines that wait for a job. Those that have called a handler have
 // the stack that the next one needs, which costs more to make than all the rest.
 const workersMax = 256
 
-// start has the handler of a stream called.
-func (s *Server) start(st *stream) {
+// start has a job done.
+func (s *Server) start(j job) {
 	select {
-	case s.jobs <- st:
+	case s.jobs <- j:
 	default:
-		go s.work(st)
+		go s.work(j)
 	}
 }
 
-// work calls the handlers of streams, one after the other.
-func (s *Server) work(st *stream) {
+// work does jobs, one after the other.
+func (s *Server) work(j job) {
 	for {
-		st.conn.handle(st)
-		st.cancel()
+		if st := j.handles; st != nil {
+			st.conn.handle(st)
+			st.cancel()
+		} else {
+			j.reads.readAll()
+		}
 		if s.spare.Add(1) > workersMax {
 			s.spare.Add(-1)
 			return
 		}
 		select {
-		case st = <-s.jobs:
+		case j = <-s.jobs:
 			s.spare.Add(-1)
 		case <-s.open.Ended():
 			return

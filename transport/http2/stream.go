@@ -166,7 +166,7 @@ func (c *conn) startWaiting() {
 		return
 	}
 	c.streams.handlers.Add(1)
-	c.server.start(st)
+	c.server.start(job{handles: st})
 }
 
 // run counts the handler of a stream, which will be called. It needs the mutex.

@@ -75,6 +75,6 @@ func (c *conn) serveHere() bool {
 // pass has another goroutine read if the one that did calls a handler.
 func (c *conn) pass() {
 	if c.serving.CompareAndSwap(true, false) {
-		go c.readAll()
+		c.server.start(job{reads: c})
 	}
 }

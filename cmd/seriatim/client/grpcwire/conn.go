@@ -70,7 +70,56 @@ type Conn struct {
 type heads struct {
 	address string
 	header  func(method string) http.Header // nil: nothing is added to that of each call
-	blocks  map[string]block                // by method
+	added   map[string]addition             // by method
+	encoder *hpack.Encoder                  // to block
+	block   bytes.Buffer
+}
+
+// addition is what header returned.
+type addition struct {
+	fields []hpack.HeaderField
+	made   time.Time
+}
+
+// additionTime is how long one is used again: what it is signed with grows old.
+const additionTime = 5 * time.Minute
+
+// encode is the block of headers of a request for a method. Programs have the table of the
+// connection remember what they always say, and so does this: what is sent of it after the
+// first request is an octet for each field.
+func (h *heads) encode(method string) []byte {
+	h.block.Reset()
+	for _, f := range []hpack.HeaderField{
+		{Name: ":method", Value: "POST"},
+		{Name: ":scheme", Value: "http"},
+		{Name: ":path", Value: method},
+		{Name: ":authority", Value: h.address},
+		{Name: "content-type", Value: "application/grpc"},
+		{Name: "te", Value: "trailers"},
+	} {
+		_ = h.encoder.WriteField(f) // a buffer takes it
+	}
+	for _, f := range h.addition(method) {
+		_ = h.encoder.WriteField(f)
+	}
+	return h.block.Bytes()
+}
+
+// addition is what header returns for a method, which is asked once in a while.
+func (h *heads) addition(method string) []hpack.HeaderField {
+	if h.header == nil {
+		return nil
+	}
+	known := h.added[method]
+	if time.Since(known.made) < additionTime {
+		return known.fields
+	}
+	known = addition{made: time.Now()}
+	for name, values := range h.header(method) {
+		known.fields = append(known.fields, hpack.HeaderField{Name: strings.ToLower(name), Value: values[0], Sensitive: true})
+	}
+	h.added[method] = known
+	return known.fields
 }
 
 // call is the one call that a connection carries at a time.
@@ -92,11 +141,12 @@ func Dial(ctx context.Context, address string, timeout time.Duration, header fun
 		return nil, err
 	}
 	c := &Conn{
-		conn: conn, timeout: timeout, heads: heads{address, header, make(map[string]block)}, initial: 65535, windows: [2]int64{0, 65535}, frame: frameBytesMax,
+		conn: conn, timeout: timeout, heads: heads{address: address, header: header, added: make(map[string]addition)}, initial: 65535, windows: [2]int64{0, 65535}, frame: frameBytesMax,
 		release: context.AfterFunc(ctx, func() { conn.Close() }),
 	}
 	c.room = sync.NewCond(&c.mu)
 	c.writer = http2.NewFramer(&c.out, nil)
+	c.encoder = hpack.NewEncoder(&c.heads.block)
 	c.reader = http2.NewFramer(nil, bufio.NewReaderSize(conn, frameBytesMax))
 	c.reader.SetReuseFrames()
 	c.reader.SetMaxReadFrameSize(frameBytesMax)
@@ -117,46 +167,6 @@ func (c *Conn) Close() {
 	c.release()
 	c.conn.Close()
 }
-
-// block is the header of a request for a method. It changes nothing in the
-// table of the connection, so that it is the same for every call.
-func (c *Conn) block(method string) []byte {
-	if known := c.blocks[method]; time.Since(known.made) < blockTime && known.bytes != nil {
-		return known.bytes
-	}
-	var out bytes.Buffer
-	e := hpack.NewEncoder(&out)
-	e.SetMaxDynamicTableSize(0)
-	fields := []hpack.HeaderField{
-		{Name: ":method", Value: "POST"},
-		{Name: ":scheme", Value: "http"},
-		{Name: ":path", Value: method},
-		{Name: ":authority", Value: c.address},
-		{Name: "content-type", Value: "application/grpc"},
-		{Name: "te", Value: "trailers"},
-	}
-	var added http.Header
-	if c.header != nil {
-		added = c.header(method)
-	}
-	for name, values := range added {
-		fields = append(fields, hpack.HeaderField{Name: strings.ToLower(name), Value: values[0], Sensitive: true})
-	}
-	for _, f := range fields {
-		_ = e.WriteField(f) // a buffer takes it
-	}
-	c.blocks[method] = block{out.Bytes(), time.Now()}
-	return out.Bytes()
-}
-
-// block is an encoded request header.
-type block struct {
-	bytes []byte
-	made  time.Time
-}
-
-// blockTime is how long one is used again: what it is signed with grows old.
-const blockTime = 5 * time.Minute
 
 // Call makes a call with one message each way, which Message began. The answer is
 // valid until the next call; wait comes on top of the timeout.
@@ -262,7 +272,7 @@ func (c *Conn) begin(method string, wait time.Duration) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.windows[0] = c.initial
-	return c.writer.WriteHeaders(http2.HeadersFrameParam{StreamID: c.stream, BlockFragment: c.block(method), EndHeaders: true})
+	return c.writer.WriteHeaders(http2.HeadersFrameParam{StreamID: c.stream, BlockFragment: c.encode(method), EndHeaders: true})
 }
 
 // put writes a message, and calls await while there is no room for it.
