@@ -71,6 +71,13 @@ func (s *subscribers) pauses() (all []time.Duration) {
 	return all
 }
 
+// most is how many posts to a URL there were at once.
+func (s *subscribers) most(url string) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.mostUnder[url]
+}
+
 // topicOf creates the standard topic t with URLs that are subscribed, raw, and confirmed.
 func (s *solo) topicOf(urls ...string) {
 	s.t.Helper()
@@ -237,7 +244,7 @@ func TestOutboxIsolatesSubscribers(t *testing.T) {
 		if n := len(to.bodies(works)) - 1; n != 1000 {
 			t.Errorf("the endpoint that works has %d messages", n)
 		}
-		if n := to.mostUnder[hangs]; n != postsPerSubscriptionMax {
+		if n := to.most(hangs); n != postsPerSubscriptionMax {
 			t.Errorf("%d posts at once to the endpoint that hangs", n)
 		}
 		time.Sleep(16 * time.Second)
