@@ -84,6 +84,7 @@ func (f *fan) deliver(s *topic.Subscription) {
 		f.emit(TopicDeliveriesDeduplicated, s.Queue)
 	case failed:
 		f.deadLetter(s, m)
+	case delivered:
 	}
 }
 

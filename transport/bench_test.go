@@ -120,8 +120,12 @@ func newRawCall(b *testing.B, conn net.Conn) *rawCall {
 	e := hpack.NewEncoder(&block)
 	e.SetMaxDynamicTableSize(0)
 	for _, f := range [][2]string{
-		{":method", "POST"}, {":scheme", "http"}, {":path", "/seriatim.v1.Queues/Send"}, {":authority", "127.0.0.1:9324"},
-		{"content-type", "application/grpc"}, {"te", "trailers"},
+		{":method", "POST"},
+		{":scheme", "http"},
+		{":path", "/seriatim.v1.Queues/Send"},
+		{":authority", "127.0.0.1:9324"},
+		{"content-type", "application/grpc"},
+		{"te", "trailers"},
 	} {
 		if err := e.WriteField(hpack.HeaderField{Name: f[0], Value: f[1]}); err != nil {
 			b.Fatal(err)

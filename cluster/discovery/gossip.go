@@ -179,7 +179,7 @@ func (g *Gossip) openMachine(settings *memberlist.Config) (memberlist.Transport,
 		settings.BindPort = bound.GetAutoBindPort()
 		settings.AdvertisePort = settings.BindPort
 	}
-	return newBoundedStreams(bound, &g.refusals, settings.Logger), nil
+	return newBoundedStreams(bound, &g.refusals, settings.Logger.Printf), nil
 }
 
 // splitAddress takes host:port apart; an empty host means all addresses.

@@ -2,7 +2,6 @@ package discovery
 
 import (
 	"errors"
-	"log"
 	"net"
 	"strings"
 	"sync"
@@ -53,16 +52,16 @@ type boundedStreams struct {
 	streams chan net.Conn
 	limit   *hostlimit.Limit
 	refused *refusals
-	log     *log.Logger
-	closed  chan struct{} // once the transport hands out nothing more
+	logf    func(format string, arguments ...any) // as the library logs
+	closed  chan struct{}                         // once the transport hands out nothing more
 	once    sync.Once
 	reader  sync.WaitGroup
 }
 
-func newBoundedStreams(of memberlist.NodeAwareTransport, refused *refusals, log *log.Logger) *boundedStreams {
+func newBoundedStreams(of memberlist.NodeAwareTransport, refused *refusals, logf func(string, ...any)) *boundedStreams {
 	s := &boundedStreams{
 		NodeAwareTransport: of, streams: make(chan net.Conn), limit: hostlimit.New(streamsMax, streamsPerHost),
-		refused: refused, log: log, closed: make(chan struct{}),
+		refused: refused, logf: logf, closed: make(chan struct{}),
 	}
 	s.reader.Go(s.run)
 	return s
@@ -82,7 +81,7 @@ func (s *boundedStreams) run() {
 func (s *boundedStreams) take(conn net.Conn) {
 	if !s.limit.Begin(conn.RemoteAddr()) {
 		s.refused.busy.Add(1)
-		s.log.Printf("[ERR] memberlist: Too many connections are open, one is closed %s", memberlist.LogConn(conn))
+		s.logf("[ERR] memberlist: Too many connections are open, one is closed %s", memberlist.LogConn(conn))
 		conn.Close()
 		return
 	}
@@ -90,7 +89,7 @@ func (s *boundedStreams) take(conn net.Conn) {
 	select {
 	case s.streams <- bounded:
 	case <-s.closed:
-		bounded.Close()
+		_ = bounded.Close() // nobody is left who would hear of an error
 	}
 }
 

@@ -16,8 +16,16 @@ func TestLimit(t *testing.T) {
 		begin bool // else one ends
 		want  bool
 	}{
-		{1, true, true}, {1, true, true}, {1, true, false}, {2, true, true}, {3, true, false},
-		{1, false, false}, {3, true, true}, {2, false, false}, {1, true, true}, {1, true, false},
+		{1, true, true},
+		{1, true, true},
+		{1, true, false},
+		{2, true, true},
+		{3, true, false},
+		{1, false, false},
+		{3, true, true},
+		{2, false, false},
+		{1, true, true},
+		{1, true, false},
 	} {
 		if !tc.begin {
 			l.End(at(tc.host))

@@ -58,7 +58,7 @@ func (p *Network) refuse(why refusal, level slog.Level, message string, attribut
 	}
 	c.logged, c.at = c.total, now
 	r.mu.Unlock()
-	p.options.Logger.Log(p.ctx, level, message, attributes...)
+	p.options.Logger.Log(p.ctx, level, message, attributes...) //nolint:sloglint // constants of the callers
 }
 
 // Refusals calls each with the number of connections that were refused, by a word for why.

@@ -90,7 +90,7 @@ func TestNodesOfOneAuthority(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	go conn.Write([]byte("hello")) //nolint:errcheck // what arrives tells
+	go conn.Write([]byte("hello")) // what arrives tells
 	got := make([]byte, 5)
 	if _, err := io.ReadFull(accepted, got); err != nil || string(got) != "hello" {
 		t.Fatalf("got %q, %v", got, err)

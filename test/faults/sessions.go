@@ -65,21 +65,21 @@ func (c *client) giveUp(ctx context.Context, h *held) bool {
 }
 
 // setState keeps a state that nobody else sets.
-func (c *client) setState(ctx context.Context, h *held) bool {
+func (c *client) setState(ctx context.Context, h *held) {
 	e := h.event(history.SetState)
 	c.counter++
 	e.State = fmt.Sprintf("state-%d-%d", c.number, c.counter)
 	_, sent := ask(ctx, c, &e, seriatimpb.NewSessionsClient, seriatimpb.SessionsClient.SetSessionState,
 		&seriatimpb.SetSessionStateRequest{Queue: h.queue, Session: h.ref(), State: []byte(e.State)})
-	return c.note(sent, e)
+	c.note(sent, e)
 }
 
-func (c *client) readState(ctx context.Context, h *held) bool {
+func (c *client) readState(ctx context.Context, h *held) {
 	e := h.event(history.GetState)
 	out, sent := ask(ctx, c, &e, seriatimpb.NewSessionsClient, seriatimpb.SessionsClient.GetSessionState,
 		&seriatimpb.GetSessionStateRequest{Queue: h.queue, Session: h.ref()})
 	e.State = string(out.GetState())
-	return c.note(sent, e)
+	c.note(sent, e)
 }
 
 // receiveIn receives in a session. known is false if nobody knows what it took.

@@ -236,7 +236,8 @@ func TestConsumeSessionLock(t *testing.T) {
 		}
 	}
 	release(session)
-	for err = nil; err == nil; _, err = c.stream.Recv() {
+	for err = nil; err == nil; {
+		_, err = c.stream.Recv()
 	}
 	wantStatus(t, err, codes.Aborted, "SessionLockLost")
 

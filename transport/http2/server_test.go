@@ -186,7 +186,10 @@ func TestSameAsNetHTTP(t *testing.T) {
 				method, query, body string
 				header              http.Header
 			}{
-				{method: http.MethodGet}, {method: http.MethodHead}, {method: http.MethodPost, body: "hello"}, {method: http.MethodPost, body: large},
+				{method: http.MethodGet},
+				{method: http.MethodHead},
+				{method: http.MethodPost, body: "hello"},
+				{method: http.MethodPost, body: large},
 				{method: http.MethodPut, query: "?a=%20b&c", body: "1", header: http.Header{"X-A": {"1", "2"}, "Expect": {"100-continue"}, "Cookie": {"a=1; b=2"}}},
 			} {
 				if c.body == large && path != "/large" && path != "/unread" {

@@ -80,8 +80,7 @@ func (p *Poster) Post(ctx context.Context, request *environment.Post) (status in
 
 // withoutURL leaves the URL out of an error: it may hold a password.
 func withoutURL(doing string, err error) error {
-	var inURL *url.Error
-	if errors.As(err, &inURL) {
+	if inURL, ok := errors.AsType[*url.Error](err); ok {
 		err = inURL.Err
 	}
 	return fmt.Errorf("%s: %w", doing, err)

@@ -111,7 +111,7 @@ func TestPostUsesNoProxy(t *testing.T) {
 func TestPostReadsLittle(t *testing.T) {
 	t.Parallel()
 	gone := make(chan struct{})
-	url, _ := subscriber(t, func(w http.ResponseWriter, r *http.Request) {
+	url, _ := subscriber(t, func(w http.ResponseWriter, _ *http.Request) {
 		chunk := make([]byte, 32<<10)
 		for {
 			if _, err := w.Write(chunk); err != nil {

@@ -104,7 +104,7 @@ func readAccessFile(flag, name string, stdin io.Reader) (string, error) {
 		if err != nil {
 			return "", exit.New(exit.Usage, fmt.Errorf("--%s: %w", flag, err), "")
 		}
-		defer file.Close() // nothing to do about a failing close of what was read
+		defer func() { _ = file.Close() }() // nothing to do about a failing close of what was read
 		stdin = file
 	}
 	text, err := io.ReadAll(io.LimitReader(stdin, accessFileMax))

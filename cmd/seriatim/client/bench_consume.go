@@ -288,8 +288,9 @@ func (s *benchConsumer) answer(kind protowire.Number, text []byte, _ uint64) err
 		return s.settled(text)
 	case 4:
 		return &benchRefusal{400, "Lost", "deliveries are not the client's any more"}
+	default:
+		return nil
 	}
-	return nil
 }
 
 // settlementMax is how many deliveries a settlement may have.

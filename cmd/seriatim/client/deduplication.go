@@ -81,8 +81,12 @@ func dedupLookupCommand(o *options) *cobra.Command {
 			}
 			return p.print(out, func() table {
 				return table{rows: [][]string{
-					{"Message id", out.MessageID}, {"Sequence number", out.SequenceNumber}, {"Scope", out.Scope}, {"State", out.State},
-					{"Accepted", untilText(out.AcceptedAtMs)}, {"Forgotten", untilText(out.ForgottenAtMs)},
+					{"Message id", out.MessageID},
+					{"Sequence number", out.SequenceNumber},
+					{"Scope", out.Scope},
+					{"State", out.State},
+					{"Accepted", untilText(out.AcceptedAtMs)},
+					{"Forgotten", untilText(out.ForgottenAtMs)},
 				}}
 			})
 		}),
@@ -108,8 +112,12 @@ func (s *dedupStats) table() table {
 		entriesMax = decimal(s.EntriesMax)
 	}
 	t := table{rows: [][]string{
-		{"Live", decimal(s.Live)}, {"In memory", decimal(s.Kept)}, {"Oldest", untilText(s.OldestAtMs)},
-		{"Window", windowText(time.Duration(s.WindowSeconds) * time.Second)}, {"Most entries", entriesMax}, {"Bytes", decimal(s.Bytes)},
+		{"Live", decimal(s.Live)},
+		{"In memory", decimal(s.Kept)},
+		{"Oldest", untilText(s.OldestAtMs)},
+		{"Window", windowText(time.Duration(s.WindowSeconds) * time.Second)},
+		{"Most entries", entriesMax},
+		{"Bytes", decimal(s.Bytes)},
 	}}
 	for _, scope := range slices.Sorted(maps.Keys(s.ByScope)) {
 		t.add("Scope "+scope, decimal(s.ByScope[scope]))

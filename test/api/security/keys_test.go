@@ -26,8 +26,7 @@ func client(n *harness.Node, k key) *sqs.Client {
 }
 
 func codeOf(err error) string {
-	var refused smithy.APIError
-	if errors.As(err, &refused) {
+	if refused, ok := errors.AsType[smithy.APIError](err); ok {
 		return refused.ErrorCode()
 	}
 	return ""

@@ -1,6 +1,7 @@
 package membership
 
 import (
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -87,7 +88,7 @@ func TestCertificateFiles(t *testing.T) {
 		t.Helper()
 		out, err := exec.CommandContext(t.Context(), binary, append([]string{"cert"}, args...)...).CombinedOutput()
 		got := 0
-		if exited, ok := err.(*exec.ExitError); ok {
+		if exited, ok := errors.AsType[*exec.ExitError](err); ok {
 			got = exited.ExitCode()
 		}
 		if got != code || !strings.Contains(string(out), want) {

@@ -19,10 +19,9 @@ const (
 // machine is the state machine alone, with a clock moved by hand.
 type machine struct {
 	*queue.Broker
-	t        *testing.T
-	at       queue.Timestamp
-	commands []queue.Command
-	longest  time.Duration // of commands since it was set to zero, in processor time
+	t       *testing.T
+	at      queue.Timestamp
+	longest time.Duration // of commands since it was set to zero, in processor time
 }
 
 func newMachine(t *testing.T) *machine {
@@ -36,7 +35,8 @@ func newMachine(t *testing.T) *machine {
 func (m *machine) create(name, window string) {
 	m.t.Helper()
 	m.apply(&queue.CreateQueue{Queue: name, Attributes: []queue.Attribute{
-		{Name: "DeduplicationWindowSeconds", Value: window}, {Name: "FifoQueue", Value: "true"},
+		{Name: "DeduplicationWindowSeconds", Value: window},
+		{Name: "FifoQueue", Value: "true"},
 		{Name: "PurgeClearsDeduplicationHistory", Value: "false"},
 	}})
 }

@@ -117,8 +117,10 @@ func (g *Gate) Authorize(r *http.Request, caller auth.Identity, to auth.Permissi
 		return err
 	}
 	who := iam.Caller{Account: caller.Account, User: caller.User}
-	return &auth.Error{Code: "AccessDenied", Status: http.StatusForbidden,
-		Message: "User: " + who.ARN() + " is not authorized to perform: " + strings.ToLower(to.Action) + " on resource: " + to.Resource}
+	return &auth.Error{
+		Code: "AccessDenied", Status: http.StatusForbidden,
+		Message: "User: " + who.ARN() + " is not authorized to perform: " + strings.ToLower(to.Action) + " on resource: " + to.Resource,
+	}
 }
 
 // permitted decides by what this node knows.

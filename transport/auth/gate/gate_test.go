@@ -74,8 +74,7 @@ func signed(t *testing.T, key, withSecret string) *http.Request {
 }
 
 func codeOf(err error) string {
-	var refused *auth.Error
-	if errors.As(err, &refused) {
+	if refused, ok := errors.AsType[*auth.Error](err); ok {
 		return refused.Code
 	}
 	return ""

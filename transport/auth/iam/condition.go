@@ -64,7 +64,7 @@ func parseConditions(raw json.RawMessage) (list []condition, unknown bool, err e
 	}
 	var byOperator map[string]map[string]json.RawMessage
 	if err := json.Unmarshal(raw, &byOperator); err != nil {
-		return nil, false, fmt.Errorf("Condition: %w", err)
+		return nil, false, fmt.Errorf("the Condition: %w", err)
 	}
 	for name, keys := range byOperator {
 		base, ifExists := strings.CutSuffix(name, "IfExists")
@@ -77,7 +77,7 @@ func parseConditions(raw json.RawMessage) (list []condition, unknown bool, err e
 		for key, values := range keys {
 			wanted, err := parseTexts(values)
 			if err != nil {
-				return nil, false, fmt.Errorf("Condition: %s: %w", name, err)
+				return nil, false, fmt.Errorf("the Condition %s: %w", name, err)
 			}
 			list = append(list, condition{operator: op, key: strings.ToLower(key), wanted: wanted, ifExists: ifExists, isNull: isNull})
 		}

@@ -76,7 +76,7 @@ func parseStatement(o object) (s statement, err error) {
 		return s, err
 	}
 	if s.actions.texts == nil {
-		return s, errors.New("Action or NotAction is missing")
+		return s, errors.New("it has neither Action nor NotAction")
 	}
 	for i, action := range s.actions.texts {
 		s.actions.texts[i] = strings.ToLower(action)

@@ -39,12 +39,12 @@ func parsePrincipals(o object) (p principals, err error) {
 	}
 	var kinds object
 	if err := json.Unmarshal(raw, &kinds); err != nil {
-		return p, fmt.Errorf("Principal: %w", err)
+		return p, fmt.Errorf("the Principal: %w", err)
 	}
 	for kind, list := range kinds {
 		texts, err := parseTexts(list)
 		if err != nil {
-			return p, fmt.Errorf("Principal: %w", err)
+			return p, fmt.Errorf("the Principal: %w", err)
 		}
 		if kind != "AWS" {
 			continue // services and federations do not call this server

@@ -74,6 +74,8 @@ func (c *chunks) check(data, extension string) error {
 }
 
 func malformedChunk() error {
-	return &auth.Error{Code: "IncompleteBody", Status: http.StatusBadRequest,
-		Message: "The body is not in the encoding aws-chunked that its header x-amz-content-sha256 speaks of."}
+	return &auth.Error{
+		Code: "IncompleteBody", Status: http.StatusBadRequest,
+		Message: "The body is not in the encoding aws-chunked that its header x-amz-content-sha256 speaks of.",
+	}
 }

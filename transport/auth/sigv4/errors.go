@@ -17,8 +17,10 @@ const (
 // Refusals, with the codes of sqs.md 1.5 and the texts that AWS services give.
 
 func missingToken() error {
-	return &auth.Error{Code: Unsigned, Status: http.StatusForbidden,
-		Message: "Request is missing Authentication Token"}
+	return &auth.Error{
+		Code: Unsigned, Status: http.StatusForbidden,
+		Message: "Request is missing Authentication Token",
+	}
 }
 
 func incomplete(text string) error {
@@ -26,8 +28,10 @@ func incomplete(text string) error {
 }
 
 func unknownKey() error {
-	return &auth.Error{Code: UnknownKey, Status: http.StatusForbidden,
-		Message: "The security token included in the request is invalid."}
+	return &auth.Error{
+		Code: UnknownKey, Status: http.StatusForbidden,
+		Message: "The security token included in the request is invalid.",
+	}
 }
 
 func mismatch(text string) error {

@@ -28,8 +28,10 @@ func payload(r *http.Request, body string) (string, error) {
 	}
 	digest := digestOf(body)
 	if len(said) > 0 && (len(said) > 1 || !strings.EqualFold(said[0], digest)) {
-		return "", &auth.Error{Code: "XAmzContentSHA256Mismatch", Status: http.StatusBadRequest,
-			Message: "The provided 'x-amz-content-sha256' header does not match what was computed."}
+		return "", &auth.Error{
+			Code: "XAmzContentSHA256Mismatch", Status: http.StatusBadRequest,
+			Message: "The provided 'x-amz-content-sha256' header does not match what was computed.",
+		}
 	}
 	return digest, nil
 }

@@ -36,8 +36,10 @@ func (s *Signer) SignHead(r *http.Request) {
 func (s *Signer) sign(r *http.Request, payload string) {
 	stamp := s.Now().UTC().Format(dateFormat)
 	r.Header["X-Amz-Date"] = []string{stamp}
-	made := signature{stamp: stamp, signed: []string{"host"},
-		scope: scope{keyID: s.KeyID, day: stamp[:len("yyyymmdd")], region: s.Region, service: s.Service}}
+	made := signature{
+		stamp: stamp, signed: []string{"host"},
+		scope: scope{keyID: s.KeyID, day: stamp[:len("yyyymmdd")], region: s.Region, service: s.Service},
+	}
 	for name := range r.Header {
 		if strings.HasPrefix(name, "X-Amz-") {
 			made.signed = append(made.signed, strings.ToLower(name))

@@ -25,17 +25,17 @@ const (
 // ErrClosed is the error of a Send after Close.
 var ErrClosed = errors.New("the sender is closed")
 
-// Sender sends to one queue, Publisher publishes to one topic.
-type (
-	Sender    = Pipeline[Message, Result]
-	Publisher = Pipeline[TopicMessage, PublishResult]
-)
+// Sender sends to one queue.
+type Sender = Pipeline[Message, Result]
 
-// Sent and Published are messages on their way.
-type (
-	Sent      = Pending[Message, Result]
-	Published = Pending[TopicMessage, PublishResult]
-)
+// Publisher publishes to one topic.
+type Publisher = Pipeline[TopicMessage, PublishResult]
+
+// Sent is a message on its way to a queue.
+type Sent = Pending[Message, Result]
+
+// Published is a message on its way to a topic.
+type Published = Pending[TopicMessage, PublishResult]
 
 // Pipeline sends messages over a stream, without waiting for one answer before the
 // next message. When the stream breaks it goes on with another one, on any node.

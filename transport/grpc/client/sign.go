@@ -19,7 +19,7 @@ func signing(key *Key, address string) []grpc.DialOption {
 	if key == nil {
 		return nil
 	}
-	signer := &sigv4.Signer{KeyID: key.ID, Secret: key.Secret, Region: cmp.Or(key.Region, "us-east-1"), Service: "sqs", Now: time.Now}
+	signer := &sigv4.Signer{KeyID: key.ID, Secret: key.Secret, Region: cmp.Or(key.Region, "us-east-1"), Service: "sqs", Now: time.Now} //nolint:forbidigo // the client is part of other programs
 	sign := func(ctx context.Context, method string) context.Context {
 		r := &http.Request{Method: http.MethodPost, Host: address, URL: &url.URL{Path: method}, Header: http.Header{}}
 		signer.SignHead(r)

@@ -76,6 +76,7 @@ func Failure(b []byte) (reason, message string) {
 			reason = string(text)
 		case 3:
 			message = string(text)
+		default: // nobody wants it
 		}
 		return nil
 	})
@@ -90,6 +91,7 @@ func Result(b []byte) (id, failure []byte, err error) {
 			failure = text
 		case 2:
 			id = text
+		default: // nobody wants it
 		}
 		return nil
 	})
@@ -104,6 +106,7 @@ func Delivered(b []byte) (handle, body []byte, err error) {
 			handle = text
 		case 3:
 			body = text
+		default: // nobody wants it
 		}
 		return nil
 	})

@@ -15,8 +15,7 @@ import (
 )
 
 func codeOf(err error) string {
-	var lost *CutError
-	if errors.As(err, &lost) {
+	if lost, ok := errors.AsType[*CutError](err); ok {
 		return lost.Code
 	}
 	return ""

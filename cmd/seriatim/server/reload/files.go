@@ -63,15 +63,15 @@ func (f *Files[T]) Current() T {
 }
 
 // changed reports whether a file is another than at the last call.
-func (f *Files[T]) changed() (any bool) {
+func (f *Files[T]) changed() (found bool) {
 	for i, name := range f.names {
 		var now stamp
 		if info, err := os.Stat(name); err == nil {
 			now = stamp{info.ModTime(), info.Size()}
 		}
 		if now != f.stamps[i] {
-			f.stamps[i], any = now, true
+			f.stamps[i], found = now, true
 		}
 	}
-	return any
+	return found
 }
