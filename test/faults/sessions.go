@@ -65,29 +65,29 @@ func (c *client) giveUp(ctx context.Context, h *held) bool {
 }
 
 // setState keeps a state that nobody else sets.
-func (c *client) setState(ctx context.Context, h *held) {
+func (c *client) setState(ctx context.Context, h *held) bool {
 	e := h.event(history.SetState)
 	c.counter++
 	e.State = fmt.Sprintf("state-%d-%d", c.number, c.counter)
 	_, sent := ask(ctx, c, &e, seriatimpb.NewSessionsClient, seriatimpb.SessionsClient.SetSessionState,
 		&seriatimpb.SetSessionStateRequest{Queue: h.queue, Session: h.ref(), State: []byte(e.State)})
-	c.note(sent, e)
+	return c.note(sent, e)
 }
 
-func (c *client) readState(ctx context.Context, h *held) {
+func (c *client) readState(ctx context.Context, h *held) bool {
 	e := h.event(history.GetState)
 	out, sent := ask(ctx, c, &e, seriatimpb.NewSessionsClient, seriatimpb.SessionsClient.GetSessionState,
 		&seriatimpb.GetSessionStateRequest{Queue: h.queue, Session: h.ref()})
 	e.State = string(out.GetState())
-	c.note(sent, e)
+	return c.note(sent, e)
 }
 
 // receiveIn receives in a session. known is false if nobody knows what it took.
 func (c *client) receiveIn(ctx context.Context, h *held, most int) (messages []history.Message, known bool) {
 	e := h.event(history.Receive)
-	e.Most = most
+	e.Most, e.Attempt = most, c.attempt()
 	out, sent := ask(ctx, c, &e, seriatimpb.NewQueuesClient, seriatimpb.QueuesClient.Receive,
-		&seriatimpb.ReceiveRequest{Queue: h.queue, Session: h.ref(), MaxMessages: new(int32(most)), WaitSeconds: new(int32(0))})
+		&seriatimpb.ReceiveRequest{Queue: h.queue, Session: h.ref(), MaxMessages: new(int32(most)), WaitSeconds: new(int32(0)), AttemptId: &e.Attempt})
 	e.Messages = deliveredNatively(out.GetMessages())
 	c.note(sent, e)
 	return e.Messages, !sent || e.Result != history.Unknown
@@ -144,9 +144,9 @@ func (c *client) sessions(ctx context.Context) {
 			c.settle(ctx, h, history.Delete, left[0])
 			left = left[1:]
 		}
-		c.setState(ctx, h)
-		c.readState(ctx, h)
-		if c.random.IntN(5) == 0 {
+		kept := c.setState(ctx, h)
+		// One that is refused wants to know whether it holds the session still.
+		if !c.readState(ctx, h) || !kept || c.random.IntN(5) == 0 {
 			c.renew(ctx, h)
 		}
 	}
