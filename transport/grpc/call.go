@@ -2,6 +2,7 @@ package grpc
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"runtime/debug"
@@ -146,6 +147,10 @@ func (c *call) permit(resource aws.Resource) error {
 // end makes a status of the error of a call, and logs and counts the call.
 func (c *call) end(ctx context.Context, err error) error {
 	err = c.statusOf(err)
+	// The client has given up at the same moment, and may hear of either.
+	if f := status.Convert(err); f.Code() == codes.Unavailable && errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		err = newError(codes.DeadlineExceeded, reasonOf(f), f.Message())
+	}
 	c.record.Duration, c.record.Status = c.server.Now().Sub(c.started), http.StatusOK
 	if err != nil {
 		c.record.Code = reasonOf(status.Convert(err))

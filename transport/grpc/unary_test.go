@@ -135,3 +135,35 @@ func TestUnaryMethods(t *testing.T) {
 		t.Errorf("%d methods", len(f.server.unaries))
 	}
 }
+
+// TestTimeoutOfTheCall has a call wait for longer than its client does: the server says so in
+// the client's words, whichever of both hears first that the time is over.
+func TestTimeoutOfTheCall(t *testing.T) {
+	f := newFixture(t, nil)
+	body, err := proto.Marshal(&seriatimpb.AcceptSessionRequest{Queue: f.create(nil), WaitSeconds: 20})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var protocols http.Protocols
+	protocols.SetUnencryptedHTTP2(true)
+	through := &http.Transport{Protocols: &protocols}
+	defer through.CloseIdleConnections()
+	message := append([]byte{0, 0, 0, 0, byte(len(body))}, body...)
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost,
+		"http://"+f.port.Addr().String()+"/seriatim.v1.Sessions/AcceptSession", bytes.NewReader(message))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header = http.Header{"Content-Type": {contentType}, "Te": {"trailers"}, "Grpc-Timeout": {"200m"}}
+	answer, err := through.RoundTrip(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	if _, err := io.Copy(io.Discard, answer.Body); err != nil {
+		t.Fatal(err)
+	}
+	if got := answer.Trailer.Get("Grpc-Status") + answer.Header.Get("Grpc-Status"); got != fmt.Sprint(uint32(codes.DeadlineExceeded)) {
+		t.Errorf("status %s: %s", got, answer.Trailer.Get("Grpc-Message"))
+	}
+}
