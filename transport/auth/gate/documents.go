@@ -22,12 +22,12 @@ func (d *documents) user(table *access.Table, u access.User) *iam.Document {
 	if u.Name == "" {
 		return nil
 	}
-	return d.resource(table.Policy(u))
+	return d.read(table.Policy(u))
 }
 
-// resource is the policy of a text, nil for none. One that cannot be read forbids
+// read is the policy of a text, nil for none. One that cannot be read forbids
 // everything: it was stored by a program that read it otherwise.
-func (d *documents) resource(text string) *iam.Document {
+func (d *documents) read(text string) *iam.Document {
 	if text == "" {
 		return nil
 	}
@@ -37,9 +37,9 @@ func (d *documents) resource(text string) *iam.Document {
 	if known != nil {
 		return known
 	}
-	read, err := iam.Parse(text)
+	document, err := iam.Parse(text)
 	if err != nil {
-		read = forbidding
+		document = forbidding
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -47,10 +47,10 @@ func (d *documents) resource(text string) *iam.Document {
 		d.byText, d.bytes = map[string]*iam.Document{}, 0
 	}
 	if d.byText[text] == nil {
-		d.byText[text] = read
+		d.byText[text] = document
 		d.bytes += len(text)
 	}
-	return read
+	return document
 }
 
 // forbidding denies everything to everybody.

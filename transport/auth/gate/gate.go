@@ -134,7 +134,7 @@ func (g *Gate) permitted(r *http.Request, caller auth.Identity, to auth.Permissi
 	}
 	var ofResource *iam.Document
 	if to.Policy != nil && !g.ownsPolicy(request.Caller, to.Action) {
-		ofResource = g.documents.resource(to.Policy())
+		ofResource = g.documents.read(to.Policy())
 	}
 	if ofResource != nil || ofCaller != nil {
 		request.Keys = g.conditionKeys(r, request.Caller)

@@ -218,7 +218,7 @@ func TestDocumentsAreBounded(t *testing.T) {
 	var d documents
 	long := strings.Repeat("x", 1<<20)
 	for _, name := range []string{"1", "2", "3", "4", "5", "6"} {
-		if d.resource(`{"Id":"`+name+long+`","Statement":[]}`) == nil {
+		if d.read(`{"Id":"`+name+long+`","Statement":[]}`) == nil {
 			t.Fatal("no document")
 		}
 	}
