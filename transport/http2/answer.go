@@ -224,6 +224,7 @@ func (a *answer) send(data, trailers []byte, last bool) error {
 		st.window -= n
 		c.window -= n
 		c.out = appendData(c.out, st.id, data[:n], last && len(trailers) == 0 && n == int64(len(data)))
+		c.updates += updatesOfData
 		data = data[n:]
 		if len(c.out) > outputMax {
 			if err := c.flush(false); err != nil {

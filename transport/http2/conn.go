@@ -42,6 +42,7 @@ type conn struct {
 	cancel   context.CancelFunc
 	reader   *bufio.Reader
 	framer   *frame.Framer
+	input    input // what framer reads
 	silence
 	idle    idleFrames
 	settled bool    // the client has begun with its settings, as it must
@@ -85,6 +86,7 @@ func newConn(s *Server, accepted net.Conn) *conn {
 		streams:  streams{open: make(map[uint32]*stream), initialWindow: windowAtFirst},
 		credit:   credit{left: windowOfConn},
 	}
+	c.input.reader = c.reader
 	c.output.window = windowAtFirst
 	c.wrote.L = &c.mu
 	c.ctx, c.cancel = context.WithCancel(s.base)
@@ -163,7 +165,7 @@ func (c *conn) begin() bool {
 		state := secure.ConnectionState()
 		c.template.TLS = &state
 	}
-	c.framer = frame.NewFramer(nil, c.reader)
+	c.framer = frame.NewFramer(nil, &c.input)
 	c.framer.SetReuseFrames()
 	c.framer.SetMaxReadFrameSize(frameBytesMax)
 	c.framer.MaxHeaderListSize = http1.HeaderBytesMax
@@ -204,6 +206,7 @@ func (c *conn) read() (passed bool) {
 		if err := c.await(); err != nil {
 			return errors.Is(err, errPassed)
 		}
+		c.input.left = inputMax
 		f, err := c.framer.ReadFrame()
 		if err == nil && !c.settled {
 			if _, c.settled = f.(*frame.SettingsFrame); !c.settled {

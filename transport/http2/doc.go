@@ -49,10 +49,13 @@
 //     and no further frame is read meanwhile.
 //   - Requests that are reset at once (CVE-2023-44487). A handler counts against
 //     streamsMax until it has returned, whatever became of its stream.
-//   - Frames that bring nothing: pings, settings, resets, empty data, mistakes. More than
-//     idleFramesMax in a second end the connection.
+//   - Frames that bring nothing: pings, settings, resets, empty data, what is for a stream
+//     that is over, windows that no answer has used, mistakes. More than idleFramesMax in a
+//     second end the connection, and a connection on which nothing else comes is idle. A
+//     change of windows wakes only the streams that can then go on.
 //   - Large headers. More than http1.HeaderBytesMax are refused, and endless
-//     CONTINUATION frames end the connection. Nothing is kept for answers.
+//     CONTINUATION frames end the connection, empty ones too. Nothing is kept for answers,
+//     and what a connection keeps for its next request is small and holds nothing of the last.
 //   - A request that makes this code panic. The panic is logged and counted, and
 //     closes that one connection.
 //

@@ -15,6 +15,10 @@ const (
 	outputKeepMax = 16 << 10
 	// turnsMax is how often a goroutine writes what others have to say, after its own.
 	turnsMax = 4
+	// updatesOfRequest and updatesOfData are how many updates of windows a client may send for
+	// each request, and for each frame of an answer's body: of the stream and of the connection.
+	updatesOfRequest = 2
+	updatesOfData    = 2
 	// deadlineSlack: moving a deadline costs as much as making a small answer, so it is set
 	// this much further than it has to be.
 	deadlineSlack = 30 * time.Second
@@ -24,6 +28,7 @@ const (
 // calls flush; one goroutine at a time writes.
 type output struct {
 	window     int64     // what may be sent of all bodies together
+	updates    int       // of windows, that may still come
 	out        []byte    // frames to write
 	spare      []byte    // an empty buffer
 	tableless  bool      // the next block of headers says that no table is used

@@ -27,6 +27,19 @@ func (i *idleFrames) add(now time.Time) bool {
 	return i.n <= idleFramesMax
 }
 
+// broughtNothing counts a frame that brings nothing, and ends a connection that nothing else
+// comes on. It needs the mutex.
+func (c *conn) broughtNothing() error {
+	if !c.idle.add(c.heard) {
+		return errIdleFrames
+	}
+	if len(c.streams.open) == 0 && c.heard.Sub(c.streams.ended) >= http1.IdleTimeout {
+		c.sayEnd(c.heard)
+		return c.flush(false)
+	}
+	return nil
+}
+
 // process deals with a frame. The error is of the connection, or of a stream.
 func (c *conn) process(f frame.Frame) error {
 	switch f := f.(type) {
@@ -39,15 +52,15 @@ func (c *conn) process(f frame.Frame) error {
 	case *frame.PushPromiseFrame:
 		return frame.ConnectionError(frame.ErrCodeProtocol)
 	}
-	if !c.idle.add(c.heard) {
-		return errIdleFrames
-	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if err := c.broughtNothing(); err != nil {
+		return err
+	}
 	switch f := f.(type) {
 	case *frame.SettingsFrame:
 		if f.IsAck() {
-			return nil
+			break
 		}
 		if err := c.settings(f); err != nil {
 			return err
@@ -55,10 +68,7 @@ func (c *conn) process(f frame.Frame) error {
 		c.out = appendSettingsAck(c.out)
 	case *frame.PingFrame:
 		if f.IsAck() {
-			return nil
-		}
-		if len(c.streams.open) == 0 && c.heard.Sub(c.streams.ended) >= http1.IdleTimeout {
-			c.sayEnd(c.heard)
+			break
 		}
 		c.out = appendPing(c.out, true, f.Data)
 	case *frame.RSTStreamFrame:
@@ -77,39 +87,61 @@ func (c *conn) process(f frame.Frame) error {
 // settings takes over what the client permits. It needs the mutex.
 func (c *conn) settings(f *frame.SettingsFrame) error {
 	if f.NumSettings() > settingsMax {
-		return errIdleFrames // each change of a window goes through all streams
+		return errIdleFrames
 	}
-	return f.ForeachSetting(func(s frame.Setting) error {
-		if err := s.Valid(); err != nil {
-			return err
-		}
+	window := c.streams.initialWindow
+	err := f.ForeachSetting(func(s frame.Setting) error {
 		switch s.ID {
 		case frame.SettingInitialWindowSize:
+			window = int64(s.Val)
 		case frame.SettingHeaderTableSize:
 			c.tableless = true
-			return nil
 		default: // frames are never larger than the least that it may permit
-			return nil
 		}
-		change := int64(s.Val) - c.streams.initialWindow
-		c.streams.initialWindow = int64(s.Val)
-		for _, st := range c.streams.open {
-			if st.window += change; st.window > windowMax {
-				return frame.ConnectionError(frame.ErrCodeFlowControl)
-			}
-			st.changed.Broadcast()
-		}
-		return nil
+		return s.Valid()
 	})
+	change := window - c.streams.initialWindow
+	if err != nil || change == 0 {
+		return err
+	}
+	c.streams.initialWindow = window
+	for _, st := range c.streams.open { // which is done once for a frame, however often it changes the window
+		if err := st.widen(change); err != nil {
+			return frame.ConnectionError(frame.ErrCodeFlowControl)
+		}
+	}
+	return nil
+}
+
+// widen changes what may be sent on a stream, and wakes it if it waited for that: waking all
+// of them costs much more than the frame that asks for it. It needs the mutex.
+func (st *stream) widen(change int64) error {
+	before := st.window
+	if st.window += change; st.window > windowMax {
+		return frame.StreamError{StreamID: st.id, Code: frame.ErrCodeFlowControl}
+	}
+	if before <= 0 && st.window > 0 {
+		st.changed.Broadcast()
+	}
+	return nil
 }
 
 // windowUpdate lets more be sent.
 func (c *conn) windowUpdate(f *frame.WindowUpdateFrame) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if c.updates > 0 {
+		c.updates--
+	} else if err := c.broughtNothing(); err != nil {
+		return err
+	}
 	if f.StreamID == 0 {
+		before := c.window
 		if c.window += int64(f.Increment); c.window > windowMax {
 			return frame.ConnectionError(frame.ErrCodeFlowControl)
+		}
+		if before > 0 {
+			return nil // nobody waited for it
 		}
 		for _, st := range c.streams.open {
 			st.changed.Broadcast()
@@ -123,29 +155,28 @@ func (c *conn) windowUpdate(f *frame.WindowUpdateFrame) error {
 	if st == nil {
 		return nil
 	}
-	if st.window += int64(f.Increment); st.window > windowMax {
-		return frame.StreamError{StreamID: f.StreamID, Code: frame.ErrCodeFlowControl}
-	}
-	st.changed.Broadcast()
-	return nil
+	return st.widen(int64(f.Increment))
 }
 
 // data takes a part of a body.
 func (c *conn) data(f *frame.DataFrame) error {
 	data, length := f.Data(), int64(f.Length)
-	if length == 0 && !f.StreamEnded() && !c.idle.add(c.heard) {
-		return errIdleFrames
-	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	st := c.streams.open[f.StreamID]
+	over := st == nil || st.over || st.body.ended // the client may not know yet that the stream is
+	if over || length == 0 && !f.StreamEnded() {
+		if err := c.broughtNothing(); err != nil {
+			return err
+		}
+	}
 	if err := c.neverOpened(f.StreamID); err != nil {
 		return err
 	}
 	if !c.credit.take(length) {
 		return frame.ConnectionError(frame.ErrCodeFlowControl)
 	}
-	st := c.streams.open[f.StreamID]
-	if st == nil || st.over || st.body.ended { // the client may not know yet that the stream is over
+	if over {
 		c.giveBack(nil, length)
 		if st != nil && !st.over {
 			return frame.StreamError{StreamID: f.StreamID, Code: frame.ErrCodeStreamClosed}

@@ -24,19 +24,19 @@ func (c *conn) headers(f *frame.MetaHeadersFrame) error {
 		return c.trailers(st, f)
 	}
 	if f.StreamID <= c.streams.last && len(f.PseudoFields()) == 0 || c.ending.said {
-		return nil // trailers of a stream that is over, or what will be sent elsewhere
+		return c.broughtNothing() // trailers of a stream that is over, or what will be sent elsewhere
 	}
 	if f.StreamID%2 == 0 || f.StreamID <= c.streams.last {
 		return frame.ConnectionError(frame.ErrCodeProtocol)
 	}
 	c.streams.last = f.StreamID
+	c.updates += updatesOfRequest
 	if f.Truncated {
-		c.answerAtOnce(f, http.StatusRequestHeaderFieldsTooLarge)
-		return c.flush(false)
+		return c.answerAtOnce(f, http.StatusRequestHeaderFieldsTooLarge)
 	}
 	if len(c.streams.open)-c.streams.over >= streamsMax || c.streams.running >= streamsMax {
-		if !c.idle.add(c.heard) {
-			return errIdleFrames
+		if err := c.broughtNothing(); err != nil {
+			return err
 		}
 		return frame.StreamError{StreamID: f.StreamID, Code: frame.ErrCodeRefusedStream}
 	}
@@ -46,8 +46,7 @@ func (c *conn) headers(f *frame.MetaHeadersFrame) error {
 		if !errors.Is(err, errBadHeader) {
 			return err
 		}
-		c.answerAtOnce(f, http.StatusBadRequest)
-		return c.flush(false)
+		return c.answerAtOnce(f, http.StatusBadRequest)
 	}
 	if c.alone++; len(c.streams.open) > c.streams.over {
 		c.alone = 0
@@ -67,9 +66,6 @@ func (c *conn) newStream(f *frame.MetaHeadersFrame) *stream {
 		st.blank.Header = make(http.Header, len(f.Fields))
 		st.changed.L, st.answer.st = &c.mu, st
 	} else {
-		clear(st.blank.Header)
-		clear(st.values)
-		st.values = st.values[:0]
 		st.answer.reset()
 	}
 	*st.request = *st.blank
@@ -78,6 +74,24 @@ func (c *conn) newStream(f *frame.MetaHeadersFrame) *stream {
 	st.over = false
 	st.body = body{declared: -1, ended: f.StreamEnded(), unread: kept(st.body.unread)}
 	return st
+}
+
+// keptHeadersMax is how many headers a stream may have had that is kept: the map that holds
+// them never shrinks.
+const keptHeadersMax = 64
+
+// keep keeps a stream that is over for the next request of its connection, without anything
+// that the client sent. It reports false if the stream has become too large for that.
+func (c *conn) keep(st *stream) bool {
+	if len(st.values) > keptHeadersMax {
+		return false
+	}
+	clear(st.blank.Header)
+	clear(st.values)
+	st.values = st.values[:0]
+	*st.request, st.url = *st.blank, url.URL{}
+	c.kept = st
+	return true
 }
 
 // trailers ends the body of a request. What they say is ignored. It needs the mutex.
@@ -98,13 +112,16 @@ func (c *conn) trailers(st *stream, f *frame.MetaHeadersFrame) error {
 	return nil
 }
 
-// answerAtOnce refuses a request without calling the handler. It needs the mutex; the
-// caller flushes.
-func (c *conn) answerAtOnce(f *frame.MetaHeadersFrame, status int) {
+// answerAtOnce refuses a request without calling the handler. It needs the mutex.
+func (c *conn) answerAtOnce(f *frame.MetaHeadersFrame, status int) error {
+	if err := c.broughtNothing(); err != nil {
+		return err
+	}
 	c.sayHeaders(f.StreamID, appendStatus(nil, status), true)
 	if !f.StreamEnded() {
 		c.out = appendReset(c.out, f.StreamID, frame.ErrCodeNo)
 	}
+	return c.flush(false)
 }
 
 // errBadHeader refuses headers that HTTP/2 does not have.

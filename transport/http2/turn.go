@@ -64,9 +64,7 @@ func (c *conn) serveHere() bool {
 		return false
 	}
 	timer.Stop()
-	if st.lost == nil {
-		c.kept = st
-	} else {
+	if st.lost != nil || !c.keep(st) {
 		st.cancel()
 	}
 	return true

@@ -1,0 +1,187 @@
+package http2
+
+import (
+	"net/http"
+	"runtime"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	frame "golang.org/x/net/http2"
+
+	"github.com/seriatimq/seriatim/transport/http1"
+)
+
+// Frames that cost the client a few bytes and bring nothing end the connection, of whatever
+// kind they are.
+func TestFloodsEndTheConnection(t *testing.T) {
+	for name, act := range map[string]func(p *peer, n int){
+		"empty continuations": func(p *peer, n int) {
+			p.sent(p.out.WriteHeaders(frame.HeadersFrameParam{StreamID: 3, BlockFragment: []byte{0x82}}))
+			for range 2 * n {
+				p.sent(p.out.WriteContinuation(3, false, nil))
+			}
+		},
+		"windows of the connection": func(p *peer, n int) {
+			for range n {
+				p.sent(p.out.WriteWindowUpdate(0, 1))
+			}
+		},
+		"windows of a stream that is over": func(p *peer, n int) {
+			for range n {
+				p.sent(p.out.WriteWindowUpdate(1, 1))
+			}
+		},
+		"trailers of a stream that is over": func(p *peer, n int) {
+			for range n {
+				p.write(appendHeaders(nil, 1, appendField(nil, "a", "b"), true))
+			}
+		},
+		"data of a stream that is over": func(p *peer, n int) {
+			for range n {
+				p.sent(p.out.WriteData(1, false, []byte("x")))
+			}
+		},
+		"headers that HTTP/2 does not have": func(p *peer, n int) {
+			for i := range n {
+				p.request(uint32(3+2*i), true, "connection", "close")
+			}
+		},
+		"priorities": func(p *peer, n int) {
+			for range n {
+				p.sent(p.out.WritePriority(1, frame.PriorityParam{StreamDep: 3}))
+			}
+		},
+		"frames that nobody knows": func(p *peer, n int) {
+			for range n {
+				p.sent(p.out.WriteRawFrame(0x77, 0, 0, nil))
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				p := dialPeer(t, readAll, frame.ClientPreface).settle()
+				p.request(1, true)
+				p.wantAnswer(1, "200")
+				act(p, idleFramesMax+100)
+				p.wantGoAway(frame.ErrCodeEnhanceYourCalm)
+			})
+		})
+	}
+}
+
+// A client may tell of each piece of an answer that it has read it, however small the pieces
+// and fast it is.
+func TestWindowsOfManyPieces(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const piece, pieces = 10, 2 * idleFramesMax
+		p := dialPeer(t, func(w http.ResponseWriter, _ *http.Request) {
+			for range pieces {
+				_, _ = w.Write(make([]byte, piece))
+				_ = http.NewResponseController(w).Flush()
+			}
+		}, frame.ClientPreface).settle()
+		p.request(1, true)
+		for got := 0; got < piece*pieces; {
+			f := p.until(func(f said) bool { return f.kind == frame.FrameData || f.kind == frame.FrameGoAway })
+			if f.kind != frame.FrameData {
+				t.Fatalf("after %d bytes: %+v", got, f)
+			}
+			if got += f.data; f.data > 0 {
+				p.sent(p.out.WriteWindowUpdate(0, uint32(f.data)))
+				p.sent(p.out.WriteWindowUpdate(1, uint32(f.data)))
+			}
+		}
+	})
+}
+
+// Whatever a client says without requests, the connection ends as an idle one.
+func TestIdleConnectionsEnd(t *testing.T) {
+	for name, say := range map[string]func(p *peer){
+		"windows":  func(p *peer) { p.sent(p.out.WriteWindowUpdate(0, 1)) },
+		"settings": func(p *peer) { p.settle() },
+		"resets":   func(p *peer) { p.sent(p.out.WriteRSTStream(1, frame.ErrCodeCancel)) },
+		"data":     func(p *peer) { p.sent(p.out.WriteData(1, false, []byte("x"))) },
+		"trailers": func(p *peer) { p.write(appendHeaders(nil, 1, appendField(nil, "a", "b"), true)) },
+		"answers":  func(p *peer) { p.sent(p.out.WritePing(true, [8]byte{})) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				p := dialPeer(t, readAll, frame.ClientPreface).settle()
+				p.request(1, true)
+				p.wantAnswer(1, "200")
+				const every = 5 * time.Second // less than pingAfter
+				begun := time.Now()
+				for time.Since(begun) <= http1.IdleTimeout {
+					time.Sleep(every)
+					say(p)
+				}
+				p.wantGoAway(frame.ErrCodeNo)
+				if after := time.Since(begun); after > http1.IdleTimeout+2*every {
+					t.Errorf("closed after %v", after)
+				}
+			})
+		})
+	}
+}
+
+// A change of the windows of all streams wakes none that cannot go on: the frame is much
+// cheaper than what it would cause.
+func TestWindowsWakeWhoCanGoOn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := dialPeer(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(make([]byte, 200)) }, frame.ClientPreface)
+		p.settle(frame.Setting{ID: frame.SettingInitialWindowSize, Val: 100})
+		for i := range uint32(streamsMax) {
+			p.request(2*i+1, true)
+		}
+		p.settle(frame.Setting{ID: frame.SettingInitialWindowSize, Val: 0})
+		synctest.Wait() // all are 100 below zero
+		const frames = 100
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		for i := range uint32(frames) {
+			p.settle(frame.Setting{ID: frame.SettingInitialWindowSize, Val: i % 2 * 50})
+			p.sent(p.out.WriteWindowUpdate(0, 1))
+			synctest.Wait()
+		}
+		runtime.ReadMemStats(&after)
+		// Whoever is woken makes a timer when he waits again.
+		if made := after.Mallocs - before.Mallocs; made > frames*streamsMax/2 {
+			t.Errorf("%d allocations for %d frames and %d streams", made, frames, streamsMax)
+		}
+	})
+}
+
+// What a connection keeps for its next request is nothing that the client sent, and not
+// more for a request with many headers.
+func TestKeptStreamIsSmall(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := dialPeer(t, readAll, frame.ClientPreface).settle()
+		id := uint32(1)
+		ask := func(headers ...string) *stream {
+			p.request(id, true, headers...)
+			p.wantAnswer(id, "200")
+			id += 2
+			synctest.Wait()
+			return p.server.open.List()[0].kept
+		}
+		for range lookEvery + aloneMin {
+			ask()
+		}
+		st := ask("x-long", strings.Repeat("x", 10_000))
+		for st == nil { // the one that is served elsewhere all the same
+			st = ask("x-long", strings.Repeat("x", 10_000))
+		}
+		if len(st.blank.Header)+len(st.request.Header)+len(st.values) > 0 || cap(st.values) > keptHeadersMax || st.request.Host != "" {
+			t.Errorf("kept are %d headers, room for %d, host %q", len(st.blank.Header), cap(st.values), st.request.Host)
+		}
+		var many []string
+		for i := range keptHeadersMax + 1 {
+			many = append(many, "x-"+strings.Repeat("x", i), "y")
+		}
+		if st = ask(many...); st != nil {
+			t.Errorf("a stream with %d headers is kept", len(st.values))
+		}
+	})
+}

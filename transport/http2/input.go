@@ -1,0 +1,27 @@
+package http2
+
+import (
+	"bufio"
+
+	"github.com/seriatimq/seriatim/transport/http1"
+)
+
+// inputMax bounds a frame with those that must follow it: a block of headers may be in any
+// number of frames, empty ones among them. No header of HeaderBytesMax needs as much.
+const inputMax = 2*http1.HeaderBytesMax + 2*frameBytesMax
+
+// input is what a framer may read for one frame and those that must follow it.
+type input struct {
+	reader *bufio.Reader
+	left   int
+}
+
+// Read reads.
+func (i *input) Read(b []byte) (int, error) {
+	if i.left == 0 {
+		return 0, errIdleFrames
+	}
+	n, err := i.reader.Read(b[:min(len(b), i.left)])
+	i.left -= n
+	return n, err
+}
