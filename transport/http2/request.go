@@ -98,7 +98,7 @@ func (c *conn) keep(st *stream) bool {
 func (c *conn) trailers(st *stream, f *frame.MetaHeadersFrame) error {
 	switch {
 	case st.over:
-		return nil
+		return c.broughtNothing()
 	case st.body.ended:
 		return frame.StreamError{StreamID: st.id, Code: frame.ErrCodeStreamClosed}
 	case !f.StreamEnded() || len(f.PseudoFields()) > 0:
