@@ -9,6 +9,9 @@ import (
 	"syscall"
 
 	"github.com/spf13/cobra"
+	// Authorities for https where the system has none, as in an image with nothing but the
+	// program: subscribers of topics and stores of backups have certificates of theirs.
+	_ "golang.org/x/crypto/x509roots/fallback"
 
 	"github.com/seriatimq/seriatim/cmd/seriatim/arguments"
 	"github.com/seriatimq/seriatim/cmd/seriatim/certificate"
@@ -64,11 +67,17 @@ func rootCommand() *cobra.Command {
 			"  seriatim msg receive orders.fifo --delete",
 		SilenceErrors: true, // printed by run, with the hint
 		SilenceUsage:  true,
-		Version:       readVersion().Version,
 		Args:          cobra.ArbitraryArgs, // Group looks at them
-		RunE:          arguments.Group,
 	}
-	root.SetVersionTemplate(readVersion().line())
+	// Not cobra's Version with a template: with it the linker keeps every method of every
+	// type, because templates call methods by name, and the program is a sixth larger.
+	asked := root.Flags().BoolP("version", "v", false, "version for seriatim")
+	root.RunE = func(cmd *cobra.Command, args []string) error {
+		if *asked {
+			return printVersion(cmd.OutOrStdout(), false)
+		}
+		return arguments.Group(cmd, args)
+	}
 	root.SetFlagErrorFunc(arguments.FlagError(exit.Usage))
 	root.AddCommand(server.Commands(version, formatMax)...)
 	root.AddCommand(client.Commands()...)

@@ -33,18 +33,22 @@ func versionCommand() *cobra.Command {
 		Use: "version", Short: "Print the version", Args: arguments.None,
 		Example: "  seriatim version --json",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			info := readVersion()
-			if asJSON {
-				enc := json.NewEncoder(cmd.OutOrStdout())
-				enc.SetIndent("", "  ")
-				return enc.Encode(info)
-			}
-			_, err := io.WriteString(cmd.OutOrStdout(), info.line())
-			return err
+			return printVersion(cmd.OutOrStdout(), asJSON)
 		},
 	}
 	c.Flags().BoolVar(&asJSON, "json", false, "print all that is known of the build as JSON")
 	return c
+}
+
+func printVersion(out io.Writer, asJSON bool) error {
+	info := readVersion()
+	if asJSON {
+		enc := json.NewEncoder(out)
+		enc.SetIndent("", "  ")
+		return enc.Encode(info)
+	}
+	_, err := io.WriteString(out, info.line())
+	return err
 }
 
 func readVersion() versionInfo {

@@ -146,7 +146,7 @@ var packageRules = []packageRule{
 	{path: "transport/push", only: []string{std, "~/cluster/environment"}},
 	transport("/console", "~/transport/sqs", "~/transport/sns", "~/transport/grpc"),
 	transport("/ops", "~/transport/sqs", "~/transport/sns", "~/transport/console"),
-	{path: "cmd/seriatim", only: []string{std, "~/cmd/seriatim", "github.com/spf13/cobra"}},
+	{path: "cmd/seriatim", only: []string{std, "~/cmd/seriatim", "github.com/spf13/cobra", "golang.org/x/crypto/x509roots/fallback"}},
 	{path: "cmd/seriatim/exit", only: []string{std}},
 	{path: "cmd/seriatim/arguments", only: []string{std, "~/cmd/seriatim/exit", "github.com/spf13/cobra", "github.com/spf13/pflag"}},
 	{path: "cmd/seriatim/certificate", only: []string{std, "~/cmd/seriatim/arguments", "~/cmd/seriatim/exit", "github.com/spf13/cobra"}},

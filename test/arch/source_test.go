@@ -25,7 +25,7 @@ import (
 const modulePath = "github.com/seriatimq/seriatim"
 
 // buildTags are those of the binaries and of the tests.
-const buildTags = "hashicorpmetrics,invariants"
+const buildTags = "hashicorpmetrics,grpcnotrace,invariants"
 
 // source is one parsed file. Its path is relative to the root of the
 // repository and has forward slashes.

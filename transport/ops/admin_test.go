@@ -91,7 +91,7 @@ func TestHealth(t *testing.T) {
 			t.Errorf("%s: got %d %q", path, code, body)
 		}
 	}
-	for _, path := range []string{"/healthz/live", "/livez", "/healthz/ready", "/readyz"} {
+	for _, path := range []string{"/healthz/live", "/livez", "/startupz", "/healthz/ready", "/readyz"} {
 		check(path, 200, "ok")
 	}
 	n.ready = errors.New("no leader is known")
@@ -101,6 +101,7 @@ func TestHealth(t *testing.T) {
 	a.Stop()
 	check("/readyz", 503, "stopping")
 	check("/livez", 200, "ok")
+	check("/startupz", 200, "ok")
 	check("/debug/pprof/cmdline", 200, "")
 	check("/none", 404, "")
 }

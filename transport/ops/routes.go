@@ -22,7 +22,9 @@ func (a *Admin) routes(metrics http.Handler) []route {
 		{"GET /livez", Nobody, a.live},
 		{"GET /healthz/ready", Nobody, a.ready},
 		{"GET /readyz", Nobody, a.ready},
-		{"GET /startupz", Nobody, a.ready},
+		// The port opens when the node has read its data. A probe for the start must not wait
+		// for a majority: it would end the nodes that the others wait for.
+		{"GET /startupz", Nobody, a.live},
 		{"GET /metrics", Viewer, metrics.ServeHTTP},
 		{"GET /v1/status", Viewer, a.status},
 		{"GET /v1/queues", Viewer, a.queues},

@@ -35,7 +35,7 @@ func Command() *cobra.Command {
 			"certificate of its own, and all trust the authority; its key is needed to make certificates only.",
 		RunE: arguments.Group,
 	}
-	c.AddCommand(authorityCommand(), issueCommand(), tokenCommand())
+	c.AddCommand(authorityCommand(), issueCommand(), tokenCommand(), bundleCommand())
 	return c
 }
 
@@ -74,11 +74,19 @@ func authorityCommand() *cobra.Command {
 }
 
 func writeGossipKey(dir string) error {
-	key := make([]byte, gossipKeyBytes)
-	if _, err := rand.Read(key); err != nil {
+	key, err := drawGossipKey()
+	if err != nil {
 		return err
 	}
-	return writeText(filepath.Join(dir, gossipKeyName), os.O_EXCL, base64.StdEncoding.EncodeToString(key)+"\n")
+	return writeText(filepath.Join(dir, gossipKeyName), os.O_EXCL, key)
+}
+
+func drawGossipKey() (string, error) {
+	key := make([]byte, gossipKeyBytes)
+	if _, err := rand.Read(key); err != nil {
+		return "", err
+	}
+	return base64.StdEncoding.EncodeToString(key) + "\n", nil
 }
 
 func issueCommand() *cobra.Command {

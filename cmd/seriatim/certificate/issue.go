@@ -25,6 +25,12 @@ const (
 	keySuffix     = ".key"
 )
 
+// Kinds of blocks in PEM files.
+const (
+	chainBlock = "CERTIFICATE"
+	keyBlock   = "PRIVATE KEY"
+)
+
 // backdated makes certificates valid on machines whose clock is behind.
 const backdated = 5 * time.Minute
 
@@ -87,58 +93,80 @@ func newCertificate(authority *pair, name string, hosts []string, now time.Time,
 // write writes the two files of a pair, which must not exist: a key that is overwritten
 // cannot be got back.
 func (p *pair) write(dir, name string) error {
-	key, err := x509.MarshalPKCS8PrivateKey(p.key)
+	chain, key, err := p.encode()
 	if err != nil {
 		return err
 	}
-	if err := writeNew(filepath.Join(dir, name+keySuffix), "PRIVATE KEY", key, 0o600); err != nil {
+	if err := writeNew(filepath.Join(dir, name+keySuffix), key, 0o600); err != nil {
 		return err
 	}
-	return writeNew(filepath.Join(dir, name+chainSuffix), "CERTIFICATE", p.certificate.Raw, 0o644)
+	return writeNew(filepath.Join(dir, name+chainSuffix), chain, 0o644)
 }
 
-func writeNew(path, kind string, content []byte, mode fs.FileMode) error {
+// encode is the pair in PEM form.
+func (p *pair) encode() (chain, key []byte, err error) {
+	raw, err := x509.MarshalPKCS8PrivateKey(p.key)
+	if err != nil {
+		return nil, nil, err
+	}
+	return pem.EncodeToMemory(&pem.Block{Type: chainBlock, Bytes: p.certificate.Raw}), pem.EncodeToMemory(&pem.Block{Type: keyBlock, Bytes: raw}), nil
+}
+
+func writeNew(path string, content []byte, mode fs.FileMode) error {
 	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
 	if err != nil {
 		return err
 	}
-	return errors.Join(pem.Encode(file, &pem.Block{Type: kind, Bytes: content}), file.Sync(), file.Close())
+	_, err = file.Write(content)
+	return errors.Join(err, file.Sync(), file.Close())
 }
 
 // readAuthority reads the authority of a directory.
 func readAuthority(dir string) (*pair, error) {
-	certificate, err := readBlock(filepath.Join(dir, authorityName+chainSuffix), "CERTIFICATE")
+	chainPath, keyPath := filepath.Join(dir, authorityName+chainSuffix), filepath.Join(dir, authorityName+keySuffix)
+	chain, err := os.ReadFile(chainPath)
 	if err != nil {
 		return nil, err
 	}
-	key, err := readBlock(filepath.Join(dir, authorityName+keySuffix), "PRIVATE KEY")
+	key, err := os.ReadFile(keyPath)
 	if err != nil {
 		return nil, err
 	}
-	p := &pair{}
-	if p.certificate, err = x509.ParseCertificate(certificate); err != nil {
+	p, err := decode(chain, key)
+	if err != nil {
+		return nil, fmt.Errorf("%s, %s: %w", chainPath, keyPath, err)
+	}
+	if !p.certificate.IsCA {
+		return nil, fmt.Errorf("%s is not an authority", chainPath)
+	}
+	return p, nil
+}
+
+// decode reads a pair in PEM form.
+func decode(chain, key []byte) (*pair, error) {
+	certificate, err := parseCertificate(chain)
+	if err != nil {
 		return nil, err
 	}
-	parsed, err := x509.ParsePKCS8PrivateKey(key)
+	block, _ := pem.Decode(key)
+	if block == nil || block.Type != keyBlock {
+		return nil, errors.New("no PEM block " + keyBlock)
+	}
+	parsed, err := x509.ParsePKCS8PrivateKey(block.Bytes)
 	if err != nil {
 		return nil, err
 	}
 	signer, ok := parsed.(crypto.Signer)
-	if !ok || !p.certificate.IsCA {
-		return nil, fmt.Errorf("%s is not an authority", filepath.Join(dir, authorityName+chainSuffix))
+	if !ok {
+		return nil, errors.New("the key cannot sign")
 	}
-	p.key = signer
-	return p, nil
+	return &pair{certificate, signer}, nil
 }
 
-func readBlock(path, kind string) ([]byte, error) {
-	text, err := os.ReadFile(path)
-	if err != nil {
-		return nil, err
+func parseCertificate(chain []byte) (*x509.Certificate, error) {
+	block, _ := pem.Decode(chain)
+	if block == nil || block.Type != chainBlock {
+		return nil, errors.New("no PEM block " + chainBlock)
 	}
-	block, _ := pem.Decode(text)
-	if block == nil || block.Type != kind {
-		return nil, fmt.Errorf("%s: no PEM block %s", path, kind)
-	}
-	return block.Bytes, nil
+	return x509.ParseCertificate(block.Bytes)
 }

@@ -58,17 +58,25 @@ func tokenCommand() *cobra.Command {
 // writeToken draws a token, writes it to a file that must not exist, and adds its digest
 // to those that servers know.
 func writeToken(dir, name, role string) (path string, err error) {
-	drawn := make([]byte, tokenBytes)
-	if _, err := rand.Read(drawn); err != nil {
+	token, line, err := drawToken(name, role)
+	if err != nil {
 		return "", err
 	}
-	token := base64.RawURLEncoding.EncodeToString(drawn)
 	path = filepath.Join(dir, name+tokenSuffix)
 	if err := writeText(path, os.O_EXCL, token+"\n"); err != nil {
 		return "", err
 	}
-	line := fmt.Sprintf("%s %x %s\n", role, sha256.Sum256([]byte(token)), name)
 	return path, writeText(filepath.Join(dir, tokensName), os.O_APPEND, line)
+}
+
+// drawToken draws a token and the line by which servers know it.
+func drawToken(name, role string) (token, line string, err error) {
+	drawn := make([]byte, tokenBytes)
+	if _, err := rand.Read(drawn); err != nil {
+		return "", "", err
+	}
+	token = base64.RawURLEncoding.EncodeToString(drawn)
+	return token, fmt.Sprintf("%s %x %s\n", role, sha256.Sum256([]byte(token)), name), nil
 }
 
 // writeText writes a file that nobody else may read.

@@ -289,23 +289,36 @@ func (w *wire) changeMembers(ctx context.Context, p *printer, path, node, past s
 }
 
 func drainCommand(o *options, verb, short, long string) *cobra.Command {
-	return &cobra.Command{
+	var wait time.Duration
+	c := &cobra.Command{
 		Use: verb, Short: short, Long: long, Args: arguments.None,
 		Example: "  seriatim cluster " + verb + " --admin 10.0.0.1:9325",
 		RunE: o.run(func(cmd *cobra.Command, w *wire, p *printer, _ []string) error {
 			if err := w.single(cmd); err != nil {
 				return err
 			}
+			forgotten := time.After(wait) // counted from the request: that is when the node is not ready any more
 			var answer struct {
 				NodeID  string `json:"nodeId"`
 				Drained bool   `json:"drained"`
 			}
-			if err := w.post(cmd.Context(), "/v1/cluster/"+verb, map[string]any{}, &answer); err != nil {
-				return err
+			failed := w.post(cmd.Context(), "/v1/cluster/"+verb, map[string]any{}, &answer)
+			// Also after a failure: the node is still asked by clients that do not know.
+			select {
+			case <-forgotten:
+			case <-cmd.Context().Done():
+				return cmd.Context().Err()
+			}
+			if failed != nil {
+				return failed
 			}
 			return p.print(answer, func() table {
 				return table{rows: [][]string{{"Node", answer.NodeID}, {"Drained", strconv.FormatBool(answer.Drained)}}}
 			})
 		}),
 	}
+	if verb == "drain" {
+		c.Flags().DurationVar(&wait, "wait", 0, "return only after this time, in which whoever sends clients here hears that the node is not ready; it answers meanwhile")
+	}
+	return c
 }

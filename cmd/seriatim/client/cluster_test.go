@@ -1,11 +1,13 @@
 package client
 
 import (
+	"context"
 	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/seriatimq/seriatim/cmd/seriatim/exit"
 )
@@ -161,6 +163,12 @@ func TestClusterCommands(t *testing.T) {
 			`{"node":""}`,
 		},
 		{"drain", "cluster drain", "", map[string]string{"POST /v1/cluster/drain": `200 {"nodeId":"n1-00000001","drained":true}`}, exit.OK, []string{"true"}, `{}`},
+		{"drain and wait", "cluster drain --wait 1ms", "", map[string]string{"POST /v1/cluster/drain": `200 {"nodeId":"n1-00000001","drained":true}`}, exit.OK, []string{"true"}, `{}`},
+		{"drain without a successor", "cluster drain --wait 1ms", "", map[string]string{"POST /v1/cluster/drain": `503 {"error":"still the leader"}`}, exit.Unavailable, []string{"still the leader"}, `{}`},
+		{"check ready", "check ready", "", map[string]string{"GET /readyz": "200 ok"}, exit.OK, []string{"ready", "ok"}, ""},
+		{"check ready as JSON", "check ready -o json", "", map[string]string{"GET /readyz": "200 ok"}, exit.OK, []string{`"answer": "ok"`}, ""},
+		{"check ready, refused", "check ready", "", map[string]string{"GET /readyz": "503 not ready: no leader is known"}, exit.Failed, []string{"no leader is known"}, ""},
+		{"check live", "check live", "", map[string]string{"GET /livez": "200 ok"}, exit.OK, []string{"live"}, ""},
 		{"uncordon", "cluster uncordon", "", map[string]string{"POST /v1/cluster/uncordon": `200 {"nodeId":"n1-00000001","drained":false}`}, exit.OK, []string{"false"}, `{}`},
 		{"no name", "cluster replace", "", nil, exit.Usage, []string{"NAME is missing"}, ""},
 		{"unknown command", "cluster evict", "", nil, exit.Usage, []string{"evict"}, ""},
@@ -187,5 +195,19 @@ func TestClusterCommands(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestDrainWaits: the command returns when its time is over, or when it is interrupted.
+func TestDrainWaits(t *testing.T) {
+	endpoint, _ := adminServer(t, map[string]string{"POST /v1/cluster/drain": `200 {"nodeId":"n1-00000001","drained":true}`})
+	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+	defer cancel()
+	if got := runToolIn(ctx, endpoint, "", "cluster", "drain", "--wait", "1h"); got.err == nil {
+		t.Error("an interrupted wait is no success")
+	}
+	begun := time.Now()
+	if got := runTool(t, endpoint, "", "cluster", "drain", "--wait", "200ms"); got.err != nil || time.Since(begun) < 200*time.Millisecond {
+		t.Errorf("after %v: %+v", time.Since(begun), got)
 	}
 }

@@ -3,7 +3,9 @@ package client
 import (
 	"errors"
 	"fmt"
+	"net/http"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -69,6 +71,32 @@ func statusCommand(o *options) *cobra.Command {
 			return nil
 		}),
 	}
+}
+
+// checkCommand asks what probes ask, for where nothing else can: an image of the program
+// has no other.
+func checkCommand(o *options) *cobra.Command {
+	one := func(use, path, short string) *cobra.Command {
+		return &cobra.Command{
+			Use: use, Short: short, Args: arguments.None,
+			Example: "  seriatim check " + use + " --admin 10.0.0.1:9325",
+			RunE: o.run(func(cmd *cobra.Command, w *wire, p *printer, _ []string) error {
+				got, err := w.send(cmd.Context(), w.admin, request{method: http.MethodGet, path: path, repeatable: true})
+				if err != nil {
+					return err
+				}
+				text := strings.TrimSpace(string(got.body))
+				if got.status != http.StatusOK {
+					return exit.New(exit.Failed, errors.New(text), "")
+				}
+				return p.print(map[string]string{"check": use, "answer": text}, func() table { return table{rows: [][]string{{use, text}}} })
+			}),
+		}
+	}
+	return group("check", "Ask one question and answer with the exit code",
+		"Ask one question and answer with the exit code: 0 yes, 1 no, 5 nobody answers. No token is needed.",
+		one("live", "/livez", "Whether the process works"),
+		one("ready", "/readyz", "Whether the node can answer clients"))
 }
 
 func printStatus(p *printer, s status) error {

@@ -1,0 +1,183 @@
+package certificate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/seriatimq/seriatim/cmd/seriatim/arguments"
+	"github.com/seriatimq/seriatim/cmd/seriatim/exit"
+)
+
+// files are the contents of one part of a bundle by their names.
+type files map[string][]byte
+
+// shelf keeps the parts of a bundle: as folders, or as secrets of Kubernetes.
+type shelf interface {
+	// read returns a part; nil if there is none.
+	read(ctx context.Context, part string) (files, error)
+	// write makes a part, or replaces the one that read returned.
+	write(ctx context.Context, part string, content files) error
+}
+
+// bundle makes what a cluster needs, as far as it is not there.
+type bundle struct {
+	shelf shelf
+	hosts []string
+	valid time.Duration
+	now   time.Time
+	out   io.Writer
+}
+
+func bundleCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use: "bundle", Short: "Make all that the nodes of a cluster need to be safe, and renew it", Args: arguments.None,
+		Long: "Make all that the nodes of a cluster need to be safe, where it is not there yet. Below --dir are then the folders\n\n" +
+			"  authority  ca.crt, ca.key: only this command needs the key\n" +
+			"  nodes      ca.crt, tls.crt, tls.key: one certificate for all nodes, for each of their ports\n" +
+			"  gossip     gossip.key\n" +
+			"  admin      admin-tokens for the servers; admin.token, backup.token, pods.token, prometheus.token for who calls them\n" +
+			"  first-key  AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY: the access key that the cluster begins with\n\n" +
+			"What is there is kept, so that the command may be run again and again. It issues the certificate anew when a third of\n" +
+			"its time is left, or when it lacks a name of --host. Servers read the replaced files by themselves.\n\n" +
+			"With --kubernetes NAME, in a pod, the folders are the secrets NAME-authority, NAME-nodes and so on in its namespace.",
+		Example: "  seriatim cert bundle --dir secrets --host n1 --host n2 --host n3",
+	}
+	f := c.Flags()
+	dir := directory(c)
+	name := f.String("kubernetes", "", "write secrets whose names begin with this, instead of folders")
+	hosts := f.StringArray("host", nil, "a name or address of the nodes, as *.example.org or 10.0.0.1; may be repeated; loopback is always one")
+	valid := f.Duration("valid", leafValid, "how long the certificate of the nodes is valid")
+	c.RunE = func(cmd *cobra.Command, _ []string) error {
+		b := bundle{shelf: folders(*dir), hosts: append([]string{"localhost", "127.0.0.1", "::1"}, *hosts...), valid: *valid, now: time.Now(), out: cmd.OutOrStdout()}
+		if *name != "" {
+			secrets, err := inPod(*name)
+			if err != nil {
+				return exit.New(exit.Usage, err, "--kubernetes works in a pod with a service account only; outside take --dir and kubectl create secret")
+			}
+			b.shelf = secrets
+		}
+		return b.complete(cmd.Context())
+	}
+	return c
+}
+
+// complete makes the parts that are missing and renews the certificate.
+func (b bundle) complete(ctx context.Context) error {
+	if err := b.certificates(ctx); err != nil {
+		return err
+	}
+	for _, part := range []struct {
+		name string
+		make func() (files, error)
+	}{{"gossip", gossipPart}, {"admin", adminPart}, {"first-key", firstKeyPart}} {
+		there, err := b.shelf.read(ctx, part.name)
+		if err != nil {
+			return fmt.Errorf("%s: %w", part.name, err)
+		}
+		if there != nil {
+			if err := b.say("%s: kept", part.name); err != nil {
+				return err
+			}
+			continue
+		}
+		content, err := part.make()
+		if err != nil {
+			return err
+		}
+		if err := b.put(ctx, part.name, content, "made"); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (b bundle) put(ctx context.Context, part string, content files, how string) error {
+	if err := b.shelf.write(ctx, part, content); err != nil {
+		return fmt.Errorf("%s: %w", part, err)
+	}
+	return b.say("%s: %s", part, how)
+}
+
+func (b bundle) say(format string, args ...any) error {
+	_, err := fmt.Fprintf(b.out, format+"\n", args...)
+	return err
+}
+
+// certificates sees to the authority and the certificate of the nodes.
+func (b bundle) certificates(ctx context.Context) error {
+	nodes, err := b.shelf.read(ctx, "nodes")
+	if err != nil {
+		return fmt.Errorf("nodes: %w", err)
+	}
+	if end, good := b.good(nodes); good {
+		return b.say("nodes: kept, valid until %s", end.UTC().Format(time.RFC3339))
+	}
+	kept, err := b.shelf.read(ctx, "authority")
+	if err != nil {
+		return fmt.Errorf("authority: %w", err)
+	}
+	var authority *pair
+	switch {
+	case kept != nil:
+		authority, err = decode(kept["ca.crt"], kept["ca.key"])
+	case nodes != nil:
+		// Nodes with certificates of two authorities would not know each other.
+		return exit.New(exit.Conflict, errors.New("the certificate of the nodes must be renewed, and its authority is not there"),
+			"bring the authority back, or stop all nodes, remove the certificate and run this again")
+	default:
+		authority, err = b.newAuthority(ctx)
+	}
+	if err != nil {
+		return fmt.Errorf("authority: %w", err)
+	}
+	issued, err := newCertificate(authority, "seriatim", b.hosts, b.now, b.valid)
+	if err != nil {
+		return err
+	}
+	chain, key, err := issued.encode()
+	if err != nil {
+		return err
+	}
+	root, _, err := authority.encode()
+	if err != nil {
+		return err
+	}
+	return b.put(ctx, "nodes", files{"ca.crt": root, "tls.crt": chain, "tls.key": key}, "issued, valid until "+issued.certificate.NotAfter.UTC().Format(time.RFC3339))
+}
+
+func (b bundle) newAuthority(ctx context.Context) (*pair, error) {
+	made, err := newAuthority("seriatim", b.now, authorityValid)
+	if err != nil {
+		return nil, err
+	}
+	chain, key, err := made.encode()
+	if err != nil {
+		return nil, err
+	}
+	return made, b.put(ctx, "authority", files{"ca.crt": chain, "ca.key": key}, "made")
+}
+
+// good reports whether the certificate of the nodes will do for longer, and until when.
+func (b bundle) good(nodes files) (time.Time, bool) {
+	leaf, err := decode(nodes["tls.crt"], nodes["tls.key"])
+	if err != nil {
+		return time.Time{}, false
+	}
+	end := leaf.certificate.NotAfter
+	if b.now.Add(end.Sub(leaf.certificate.NotBefore) / 3).After(end) {
+		return end, false
+	}
+	for _, host := range b.hosts {
+		// A wildcard stands for what it matches.
+		if leaf.certificate.VerifyHostname(strings.Replace(host, "*", "any", 1)) != nil {
+			return end, false
+		}
+	}
+	return end, true
+}
