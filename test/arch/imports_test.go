@@ -130,7 +130,7 @@ var packageRules = []packageRule{
 	{path: "transport/budget", only: []string{std}},
 	{path: "transport/http1", only: []string{std, "~/transport/budget"}},
 	{path: "transport/http2", only: []string{
-		std, "~/transport/budget", "~/transport/http1", "golang.org/x/net/http2", "golang.org/x/net/http2/hpack",
+		std, "~/transport/budget", "~/transport/http1", "golang.org/x/net/http/httpguts", "golang.org/x/net/http2", "golang.org/x/net/http2/hpack",
 	}, users: []string{"transport"}},
 	transport("/aws", append([]string{"~/transport/sqs", "~/transport/sns", "~/transport/grpc", "~/transport/console", "~/transport/ops"}, aws...)...),
 	transport("/awswire", "~/cluster", "~/queue"),

@@ -164,31 +164,37 @@ func (c *call) end(ctx context.Context, err error) error {
 // hint says which node answers and which leads.
 func (c *call) hint() metadata.MD {
 	md := make(metadata.MD)
-	c.eachHint(func(name, value string) { md[name] = []string{value} })
+	c.eachHint(metadataTrailers{md})
 	return md
 }
 
 // trailer is the hint, and where in the log the answer stands.
 func (c *call) trailer() metadata.MD {
 	md := make(metadata.MD)
-	c.eachTrailer(func(name, value string) { md[name] = []string{value} })
+	c.eachTrailer(metadataTrailers{md})
 	return md
 }
 
-func (c *call) eachHint(add func(name, value string)) {
+// metadataTrailers takes trailers for the library.
+type metadataTrailers struct{ md metadata.MD }
+
+// AddTrailer adds a trailer.
+func (t metadataTrailers) AddTrailer(name, value string) { t.md[name] = []string{value} }
+
+func (c *call) eachHint(to trailerWriter) {
 	self, leader := c.server.Node.Leader()
-	add(metadataNode, self)
-	add(metadataRequest, c.record.ID)
+	to.AddTrailer(metadataNode, self)
+	to.AddTrailer(metadataRequest, c.record.ID)
 	if leader != "" {
-		add(metadataLeader, leader)
+		to.AddTrailer(metadataLeader, leader)
 	}
 }
 
-func (c *call) eachTrailer(add func(name, value string)) {
-	c.eachHint(add)
+func (c *call) eachTrailer(to trailerWriter) {
+	c.eachHint(to)
 	if c.position.Index != 0 {
-		add(metadataIndex, strconv.FormatUint(c.position.Index, 10))
-		add(metadataLogTime, strconv.FormatInt(int64(c.position.LogTime), 10))
+		to.AddTrailer(metadataIndex, strconv.FormatUint(c.position.Index, 10))
+		to.AddTrailer(metadataLogTime, strconv.FormatInt(int64(c.position.LogTime), 10))
 	}
 }
 

@@ -125,13 +125,14 @@ func errorFailure(err error) *seriatimpb.Failure {
 
 // statusOf turns any error of a method into one with a status.
 func (c *call) statusOf(err error) error {
+	if err == nil {
+		return nil
+	}
 	var refused *queue.Error
 	var denied *auth.Error
 	var pressure *cluster.PressureError
 	var upgrade *cluster.UpgradeNeededError
 	switch {
-	case err == nil:
-		return nil
 	case errors.As(err, &refused):
 		f := refusalFailure(refused)
 		return newError(codes.Code(f.GetCode()), f.GetReason(), f.GetMessage())

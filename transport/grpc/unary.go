@@ -88,7 +88,7 @@ func (s *Server) serveUnary(w http.ResponseWriter, r *http.Request, m unaryMetho
 		if err != nil {
 			return err
 		}
-		if err := proto.Unmarshal(message, request.(proto.Message)); err != nil {
+		if err := unmarshal(message, request.(proto.Message)); err != nil {
 			return status.Errorf(codes.Internal, "The message cannot be read: %v", err)
 		}
 		return nil
@@ -100,35 +100,47 @@ func (s *Server) serveUnary(w http.ResponseWriter, r *http.Request, m unaryMetho
 	}
 	h := w.Header()
 	h["Content-Type"], h["Date"] = r.Header["Content-Type"], nil
+	trailers, ok := w.(trailerWriter)
+	if !ok {
+		trailers = prefixedTrailers{h}
+	}
 	if c := in.call; c != nil {
-		c.eachTrailer(func(name, value string) { h[http.TrailerPrefix+name] = []string{value} })
+		c.eachTrailer(trailers)
 	}
 	if err != nil {
-		setStatus(h, status.Convert(err))
+		addStatus(trailers, status.Convert(err))
 	} else {
-		h[trailerStatus] = statusOK
+		trailers.AddTrailer(trailerStatus, "0")
 		_, _ = w.Write(out) // nobody is left who would hear of an error
 	}
 }
 
-// statusOK is shared by all answers and never changed.
-var statusOK = []string{"0"}
+// trailerWriter takes the trailers of an answer. The answers of package http2 are one.
+type trailerWriter interface{ AddTrailer(name, value string) }
+
+// prefixedTrailers are those of any other http.ResponseWriter.
+type prefixedTrailers struct{ header http.Header }
+
+// AddTrailer adds a trailer.
+func (p prefixedTrailers) AddTrailer(name, value string) {
+	p.header.Set(http.TrailerPrefix+name, value)
+}
 
 const (
-	trailerStatus  = http.TrailerPrefix + "Grpc-Status"
-	trailerMessage = http.TrailerPrefix + "Grpc-Message"
-	trailerDetails = http.TrailerPrefix + "Grpc-Status-Details-Bin"
+	trailerStatus  = "grpc-status"
+	trailerMessage = "grpc-message"
+	trailerDetails = "grpc-status-details-bin"
 )
 
-// setStatus sets the trailers of a call that failed.
-func setStatus(h http.Header, s *status.Status) {
-	h[trailerStatus] = []string{strconv.Itoa(int(s.Code()))}
+// addStatus adds the trailers of a call that failed.
+func addStatus(trailers trailerWriter, s *status.Status) {
+	trailers.AddTrailer(trailerStatus, strconv.Itoa(int(s.Code())))
 	if s.Message() != "" {
-		h[trailerMessage] = []string{escaped(s.Message())}
+		trailers.AddTrailer(trailerMessage, escaped(s.Message()))
 	}
 	if p := s.Proto(); len(p.GetDetails()) > 0 {
 		if details, err := proto.Marshal(p); err == nil {
-			h[trailerDetails] = []string{base64.RawStdEncoding.EncodeToString(details)}
+			trailers.AddTrailer(trailerDetails, base64.RawStdEncoding.EncodeToString(details))
 		}
 	}
 }

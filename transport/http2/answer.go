@@ -21,7 +21,7 @@ type answer struct {
 	st       *stream
 	header   http.Header
 	block    []byte // of headers, not sent yet
-	ending   []byte // block of trailers
+	ending   []byte // block of trailers, as far as it is known
 	pending  []byte // of the body
 	declared int64  // length, below zero if unknown
 	size     int64  // of the body so far
@@ -42,6 +42,10 @@ func (a *answer) reset() {
 	clear(a.header)
 	*a = answer{st: a.st, header: a.header, block: kept(a.block), pending: kept(a.pending), ending: kept(a.ending), trailers: a.trailers[:0]}
 }
+
+// AddTrailer adds a trailer, as a header with http.TrailerPrefix before its name does, for
+// less than a map of lists costs.
+func (a *answer) AddTrailer(name, value string) { a.ending = appendField(a.ending, name, value) }
 
 // Header is what the answer will say besides its body.
 func (a *answer) Header() http.Header {
@@ -174,7 +178,7 @@ func (a *answer) finish() error {
 	if a.declared >= 0 && a.size < a.declared && a.st.request.Method != http.MethodHead && !a.bodiless {
 		return http.ErrContentLength
 	}
-	trailers := a.ending[:0]
+	trailers := a.ending
 	for name, values := range a.header {
 		bare, prefixed := strings.CutPrefix(name, http.TrailerPrefix)
 		if !prefixed && !slices.Contains(a.trailers, name) {

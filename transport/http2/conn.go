@@ -15,7 +15,6 @@ import (
 	"time"
 
 	frame "golang.org/x/net/http2"
-	"golang.org/x/net/http2/hpack"
 
 	"github.com/seriatimq/seriatim/transport/http1"
 )
@@ -42,7 +41,8 @@ type conn struct {
 	cancel   context.CancelFunc
 	reader   *bufio.Reader
 	framer   *frame.Framer
-	input    input // what framer reads
+	input    input        // what framer reads
+	block    *headerBlock // the last one
 	silence
 	idle    idleFrames
 	settled bool    // the client has begun with its settings, as it must
@@ -168,8 +168,7 @@ func (c *conn) begin() bool {
 	c.framer = frame.NewFramer(nil, &c.input)
 	c.framer.SetReuseFrames()
 	c.framer.SetMaxReadFrameSize(frameBytesMax)
-	c.framer.MaxHeaderListSize = http1.HeaderBytesMax
-	c.framer.ReadMetaHeaders = hpack.NewDecoder(4096, nil)
+	c.block = newHeaderBlock()
 	c.heard = c.server.Now()
 	c.mu.Lock()
 	defer c.mu.Unlock()

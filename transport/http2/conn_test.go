@@ -212,6 +212,13 @@ func TestMistakesEndTheConnection(t *testing.T) {
 				p.sent(p.out.WriteContinuation(1, false, piece))
 			}
 		}},
+		"more headers after a wrong one": {frame.ErrCodeProtocol, func(p *peer) {
+			p.sent(p.settle().out.WriteHeaders(frame.HeadersFrameParam{StreamID: 1, BlockFragment: appendField(nil, "a b", "x")}))
+			p.sent(p.out.WriteContinuation(1, true, appendField(nil, "c", "x")))
+		}},
+		"half a header": {frame.ErrCodeCompression, func(p *peer) {
+			p.sent(p.settle().out.WriteHeaders(frame.HeadersFrameParam{StreamID: 1, BlockFragment: []byte{0, 5, 'a'}, EndHeaders: true}))
+		}},
 		"pings without end": {frame.ErrCodeEnhanceYourCalm, func(p *peer) {
 			p.settle()
 			for range idleFramesMax {
@@ -269,6 +276,11 @@ func TestMistakesEndTheStream(t *testing.T) {
 			{frame.ErrCodeProtocol, func(s uint32) { p.request(s, true, "Upper", "x") }},
 			{frame.ErrCodeProtocol, func(s uint32) { p.request(s, true, "late", "x", ":path", "/again") }},
 			{frame.ErrCodeProtocol, func(s uint32) { p.request(s, true, ":protocol", "websocket") }},
+			{frame.ErrCodeProtocol, func(s uint32) { p.request(s, true, ":path", "/again") }},
+			{frame.ErrCodeProtocol, func(s uint32) { p.request(s, true, ":status", "200") }},
+			{frame.ErrCodeProtocol, func(s uint32) { p.request(s, true, "a name", "x") }},
+			{frame.ErrCodeProtocol, func(s uint32) { p.request(s, true, "", "x") }},
+			{frame.ErrCodeProtocol, func(s uint32) { p.request(s, true, "x", "a\x00b") }},
 			{frame.ErrCodeProtocol, func(s uint32) { p.request(s, true, "content-length", "1") }},
 			{frame.ErrCodeProtocol, func(s uint32) {
 				p.request(s, false, "content-length", "1")
@@ -293,8 +305,13 @@ func TestMistakesEndTheStream(t *testing.T) {
 		}
 		p.request(101, true)
 		p.wantAnswer(101, "200")
+		pieces := append([]byte{0x83, 0x84, 0x86}, appendField(nil, "x", "in pieces")...)
+		p.sent(p.out.WriteHeaders(frame.HeadersFrameParam{StreamID: 201, BlockFragment: pieces[:5], EndStream: true}))
+		p.sent(p.out.WriteContinuation(201, false, pieces[5:9]))
+		p.sent(p.out.WriteContinuation(201, true, pieces[9:]))
+		p.wantAnswer(201, "200")
 		for i, header := range [][]string{{"connection", "close"}, {"te", "gzip"}, {"content-length", "x"}, {"x", strings.Repeat("x", http1.HeaderBytesMax)}} {
-			stream := uint32(103 + 2*i)
+			stream := uint32(203 + 2*i)
 			if i < 3 {
 				p.request(stream, true, header...)
 				p.wantAnswer(stream, "400")

@@ -28,7 +28,8 @@
 // waits for nothing.
 //
 // Frames are read with golang.org/x/net/http2, which checks their form, and
-// headers with its hpack. Answers use no dynamic table: a few bytes more, and no
+// headers with its hpack, but into memory that the connection keeps: the library's
+// own blocks of headers were half of what a request allocated. Answers use no dynamic table: a few bytes more, and no
 // state that all streams would have to take turns at.
 //
 // # Threats

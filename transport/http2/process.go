@@ -43,8 +43,13 @@ func (c *conn) broughtNothing() error {
 // process deals with a frame. The error is of the connection, or of a stream.
 func (c *conn) process(f frame.Frame) error {
 	switch f := f.(type) {
-	case *frame.MetaHeadersFrame:
-		return c.headers(f)
+	case *frame.HeadersFrame:
+		err := c.readHeaders(f)
+		if err == nil {
+			err = c.headers(c.block)
+		}
+		c.block.forget()
+		return err
 	case *frame.DataFrame:
 		return c.data(f)
 	case *frame.WindowUpdateFrame:

@@ -16,37 +16,37 @@ import (
 )
 
 // headers begins a request, or ends the body of one with trailers.
-func (c *conn) headers(f *frame.MetaHeadersFrame) error {
+func (c *conn) headers(b *headerBlock) error {
 	c.startWaiting()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if st := c.streams.open[f.StreamID]; st != nil {
-		return c.trailers(st, f)
+	if st := c.streams.open[b.stream]; st != nil {
+		return c.trailers(st, b)
 	}
-	if f.StreamID <= c.streams.last && len(f.PseudoFields()) == 0 || c.ending.said {
+	if b.stream <= c.streams.last && b.pseudo == 0 || c.ending.said {
 		return c.broughtNothing() // trailers of a stream that is over, or what will be sent elsewhere
 	}
-	if f.StreamID%2 == 0 || f.StreamID <= c.streams.last {
+	if b.stream%2 == 0 || b.stream <= c.streams.last {
 		return frame.ConnectionError(frame.ErrCodeProtocol)
 	}
-	c.streams.last = f.StreamID
+	c.streams.last = b.stream
 	c.updates += updatesOfRequest
-	if f.Truncated {
-		return c.answerAtOnce(f, http.StatusRequestHeaderFieldsTooLarge)
+	if b.truncated {
+		return c.answerAtOnce(b, http.StatusRequestHeaderFieldsTooLarge)
 	}
 	if len(c.streams.open)-c.streams.over >= streamsMax || c.streams.running >= streamsMax {
 		if err := c.broughtNothing(); err != nil {
 			return err
 		}
-		return frame.StreamError{StreamID: f.StreamID, Code: frame.ErrCodeRefusedStream}
+		return frame.StreamError{StreamID: b.stream, Code: frame.ErrCodeRefusedStream}
 	}
-	st := c.newStream(f)
-	if err := c.request(st, f); err != nil {
+	st := c.newStream(b)
+	if err := c.request(st, b); err != nil {
 		st.cancel()
 		if !errors.Is(err, errBadHeader) {
 			return err
 		}
-		return c.answerAtOnce(f, http.StatusBadRequest)
+		return c.answerAtOnce(b, http.StatusBadRequest)
 	}
 	if c.alone++; len(c.streams.open) > c.streams.over {
 		c.alone = 0
@@ -58,21 +58,21 @@ func (c *conn) headers(f *frame.MetaHeadersFrame) error {
 
 // newStream makes a stream, of one that is over if its goroutine has kept that. It needs the
 // mutex.
-func (c *conn) newStream(f *frame.MetaHeadersFrame) *stream {
+func (c *conn) newStream(b *headerBlock) *stream {
 	st := c.kept
 	if c.kept = nil; st == nil {
 		ctx, cancel := context.WithCancel(c.ctx)
 		st = &stream{conn: c, cancel: cancel, blank: c.template.WithContext(ctx), request: new(http.Request)}
-		st.blank.Header = make(http.Header, len(f.Fields))
+		st.blank.Header = make(http.Header, len(b.fields))
 		st.changed.L, st.answer.st = &c.mu, st
 	} else {
 		st.answer.reset()
 	}
 	*st.request = *st.blank
-	st.id, st.window, st.credit = f.StreamID, c.streams.initialWindow, credit{left: windowOfStream}
+	st.id, st.window, st.credit = b.stream, c.streams.initialWindow, credit{left: windowOfStream}
 	st.readUntil, st.writeUntil = c.heard.Add(http1.BodyTimeout), time.Time{}
 	st.over = false
-	st.body = body{declared: -1, ended: f.StreamEnded(), unread: kept(st.body.unread)}
+	st.body = body{declared: -1, ended: b.ended, unread: kept(st.body.unread)}
 	return st
 }
 
@@ -95,13 +95,13 @@ func (c *conn) keep(st *stream) bool {
 }
 
 // trailers ends the body of a request. What they say is ignored. It needs the mutex.
-func (c *conn) trailers(st *stream, f *frame.MetaHeadersFrame) error {
+func (c *conn) trailers(st *stream, b *headerBlock) error {
 	switch {
 	case st.over:
 		return c.broughtNothing()
 	case st.body.ended:
 		return frame.StreamError{StreamID: st.id, Code: frame.ErrCodeStreamClosed}
-	case !f.StreamEnded() || len(f.PseudoFields()) > 0:
+	case !b.ended || b.pseudo > 0:
 		return frame.StreamError{StreamID: st.id, Code: frame.ErrCodeProtocol}
 	}
 	st.body.ended = true
@@ -113,13 +113,13 @@ func (c *conn) trailers(st *stream, f *frame.MetaHeadersFrame) error {
 }
 
 // answerAtOnce refuses a request without calling the handler. It needs the mutex.
-func (c *conn) answerAtOnce(f *frame.MetaHeadersFrame, status int) error {
+func (c *conn) answerAtOnce(b *headerBlock, status int) error {
 	if err := c.broughtNothing(); err != nil {
 		return err
 	}
-	c.sayHeaders(f.StreamID, appendStatus(nil, status), true)
-	if !f.StreamEnded() {
-		c.out = appendReset(c.out, f.StreamID, frame.ErrCodeNo)
+	c.sayHeaders(b.stream, appendStatus(nil, status), true)
+	if !b.ended {
+		c.out = appendReset(c.out, b.stream, frame.ErrCodeNo)
 	}
 	return c.flush(false)
 }
@@ -128,12 +128,12 @@ func (c *conn) answerAtOnce(f *frame.MetaHeadersFrame, status int) error {
 var errBadHeader = errors.New("a header that HTTP/2 does not have")
 
 // request makes the request of a stream of its headers.
-func (c *conn) request(st *stream, f *frame.MetaHeadersFrame) error {
+func (c *conn) request(st *stream, b *headerBlock) error {
 	method, path, scheme := "", "", ""
 	r := st.request
 	header := r.Header
-	for i := range f.Fields {
-		name, value := f.Fields[i].Name, f.Fields[i].Value
+	for i := range b.fields {
+		name, value := b.fields[i].Name, b.fields[i].Value
 		switch name {
 		case ":method":
 			method = value

@@ -14,8 +14,8 @@ const (
 	// meanwhile shows that there is more than one caller, who would wait for each other.
 	lookEvery = 32
 	// passAfter is how long the handler of such a request may take before frames are
-	// read beside it.
-	passAfter = 10 * time.Millisecond
+	// read beside it: most are done before, also where the processors are busy.
+	passAfter = 50 * time.Millisecond
 )
 
 // errPassed ends the reading of a goroutine when another reads on.

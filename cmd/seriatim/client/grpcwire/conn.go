@@ -10,7 +10,6 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"strings"
 	"sync"
 	"time"
 
@@ -27,6 +26,7 @@ const (
 	connectionWindow = 1 << 30
 	// frameBytesMax is the largest frame that anybody takes without being asked.
 	frameBytesMax   = 16 << 10
+	frameHeader     = 9 // bytes of what is before the content of a frame
 	messageBytesMax = 16 << 20
 	// prefixBytes is what comes before a message: whether it is compressed, and its
 	// length.
@@ -47,7 +47,8 @@ type Conn struct {
 	timeout time.Duration
 	until   time.Time // deadline set on conn
 	release func() bool
-	reader  *http2.Framer
+	buffer  *bufio.Reader
+	reader  *http2.Framer // of buffer
 	table   *hpack.Decoder
 	fields  []byte // of a block of headers that is not whole yet
 	last    bool   // that block ends its stream
@@ -64,62 +65,6 @@ type Conn struct {
 	initial int64         // windows[0] of a new stream
 	frame   int64         // bytes of the largest frame to send
 	broken  error
-}
-
-// heads are the headers of requests.
-type heads struct {
-	address string
-	header  func(method string) http.Header // nil: nothing is added to that of each call
-	added   map[string]addition             // by method
-	encoder *hpack.Encoder                  // to block
-	block   bytes.Buffer
-}
-
-// addition is what header returned.
-type addition struct {
-	fields []hpack.HeaderField
-	made   time.Time
-}
-
-// additionTime is how long one is used again: what it is signed with grows old.
-const additionTime = 5 * time.Minute
-
-// encode is the block of headers of a request for a method. Programs have the table of the
-// connection remember what they always say, and so does this: what is sent of it after the
-// first request is an octet for each field.
-func (h *heads) encode(method string) []byte {
-	h.block.Reset()
-	for _, f := range []hpack.HeaderField{
-		{Name: ":method", Value: "POST"},
-		{Name: ":scheme", Value: "http"},
-		{Name: ":path", Value: method},
-		{Name: ":authority", Value: h.address},
-		{Name: "content-type", Value: "application/grpc"},
-		{Name: "te", Value: "trailers"},
-	} {
-		_ = h.encoder.WriteField(f) // a buffer takes it
-	}
-	for _, f := range h.addition(method) {
-		_ = h.encoder.WriteField(f)
-	}
-	return h.block.Bytes()
-}
-
-// addition is what header returns for a method, which is asked once in a while.
-func (h *heads) addition(method string) []hpack.HeaderField {
-	if h.header == nil {
-		return nil
-	}
-	known := h.added[method]
-	if time.Since(known.made) < additionTime {
-		return known.fields
-	}
-	known = addition{made: time.Now()}
-	for name, values := range h.header(method) {
-		known.fields = append(known.fields, hpack.HeaderField{Name: strings.ToLower(name), Value: values[0], Sensitive: true})
-	}
-	h.added[method] = known
-	return known.fields
 }
 
 // call is the one call that a connection carries at a time.
@@ -141,13 +86,14 @@ func Dial(ctx context.Context, address string, timeout time.Duration, header fun
 		return nil, err
 	}
 	c := &Conn{
-		conn: conn, timeout: timeout, heads: heads{address: address, header: header, added: make(map[string]addition)}, initial: 65535, windows: [2]int64{0, 65535}, frame: frameBytesMax,
+		conn: conn, timeout: timeout, heads: heads{address: address, header: header, added: make(map[string]addition), known: make(map[string][]byte)}, initial: 65535, windows: [2]int64{0, 65535}, frame: frameBytesMax,
 		release: context.AfterFunc(ctx, func() { conn.Close() }),
 	}
 	c.room = sync.NewCond(&c.mu)
 	c.writer = http2.NewFramer(&c.out, nil)
 	c.encoder = hpack.NewEncoder(&c.heads.block)
-	c.reader = http2.NewFramer(nil, bufio.NewReaderSize(conn, frameBytesMax))
+	c.buffer = bufio.NewReaderSize(conn, frameHeader+frameBytesMax)
+	c.reader = http2.NewFramer(nil, c.buffer)
 	c.reader.SetReuseFrames()
 	c.reader.SetMaxReadFrameSize(frameBytesMax)
 	c.table = hpack.NewDecoder(tableBytes, c.field)
@@ -336,93 +282,4 @@ func (c *Conn) take() (message []byte, whole bool, err error) {
 	}
 	c.taken += prefixBytes + int(size)
 	return rest[prefixBytes : c.taken-len(c.data)+len(rest)], true, nil
-}
-
-// readFrame reads a frame and deals with it.
-func (c *Conn) readFrame() error {
-	frame, err := c.reader.ReadFrame()
-	if err != nil {
-		return err
-	}
-	switch f := frame.(type) {
-	case *http2.DataFrame:
-		return c.received(f)
-	case *http2.HeadersFrame:
-		c.last = f.StreamEnded()
-		return c.headers(f.StreamID, f.HeaderBlockFragment(), f.HeadersEnded())
-	case *http2.ContinuationFrame:
-		return c.headers(f.StreamID, f.HeaderBlockFragment(), f.HeadersEnded())
-	case *http2.RSTStreamFrame:
-		if f.StreamID == c.stream && !c.ended {
-			c.ended, c.status, c.message = true, codes.Unavailable, "the stream was reset: "+f.ErrCode.String()
-		}
-	case *http2.GoAwayFrame:
-		if f.LastStreamID < c.stream {
-			return fmt.Errorf("the server goes away: %s", f.ErrCode)
-		}
-	case *http2.SettingsFrame, *http2.PingFrame, *http2.WindowUpdateFrame:
-		return c.control(frame)
-	}
-	return nil
-}
-
-// received takes data.
-func (c *Conn) received(f *http2.DataFrame) error {
-	if f.StreamID == c.stream {
-		c.data = append(c.data[:copy(c.data, c.data[c.taken:])], f.Data()...)
-		c.taken = 0
-		c.ended = c.ended || f.StreamEnded()
-		c.unread[0] += int(f.Length)
-	}
-	c.unread[1] += int(f.Length)
-	for i, limit := range [2]int{streamWindow / 2, connectionWindow / 2} {
-		if c.unread[i] < limit {
-			continue
-		}
-		stream := [2]uint32{c.stream, 0}[i]
-		c.mu.Lock()
-		err := c.writer.WriteWindowUpdate(stream, uint32(c.unread[i]))
-		if err == nil {
-			err = c.flush()
-		}
-		c.mu.Unlock()
-		if c.unread[i] = 0; err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// control deals with frames that are about the connection.
-func (c *Conn) control(frame http2.Frame) error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	defer c.room.Broadcast()
-	switch f := frame.(type) {
-	case *http2.WindowUpdateFrame:
-		switch f.StreamID {
-		case 0:
-			c.windows[1] += int64(f.Increment)
-		case c.stream:
-			c.windows[0] += int64(f.Increment)
-		}
-	case *http2.PingFrame:
-		if f.IsAck() {
-			return nil
-		}
-		return errors.Join(c.writer.WritePing(true, f.Data), c.flush())
-	case *http2.SettingsFrame:
-		if f.IsAck() {
-			return nil
-		}
-		if size, ok := f.Value(http2.SettingInitialWindowSize); ok {
-			c.windows[0] += int64(size) - c.initial
-			c.initial = int64(size)
-		}
-		if size, ok := f.Value(http2.SettingMaxFrameSize); ok {
-			c.frame = int64(size)
-		}
-		return errors.Join(c.writer.WriteSettingsAck(), c.flush())
-	}
-	return nil
 }

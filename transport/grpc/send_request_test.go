@@ -1,0 +1,83 @@
+package grpc
+
+import (
+	"strings"
+	"testing"
+
+	"google.golang.org/protobuf/encoding/protowire"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/seriatimq/seriatim/transport/grpc/seriatimpb"
+)
+
+// sendRequests are requests in every form that matters to unmarshalSend, and whether it
+// reads them.
+func sendRequests(tb testing.TB) map[string]bool {
+	tb.Helper()
+	group, id, delay := "group", strings.Repeat("i", 128), int32(5)
+	bytes := func(messages ...*seriatimpb.OutgoingMessage) string {
+		b, err := proto.Marshal(&seriatimpb.SendRequest{Queue: "orders.fifo", Messages: messages})
+		if err != nil {
+			tb.Fatal(err)
+		}
+		return string(b)
+	}
+	usual := &seriatimpb.OutgoingMessage{Body: strings.Repeat("äx", 9000), GroupId: &group, DeduplicationId: &id}
+	text := func(field protowire.Number, value string) string {
+		return string(protowire.AppendString(protowire.AppendTag(nil, field, protowire.BytesType), value))
+	}
+	return map[string]bool{
+		"":           true,
+		bytes():      true,
+		bytes(usual): true,
+		bytes(usual, usual, &seriatimpb.OutgoingMessage{Body: "b", GroupId: new(string)}, &seriatimpb.OutgoingMessage{}): true,
+		bytes(&seriatimpb.OutgoingMessage{Body: "b", DelaySeconds: &delay}):                                              false,
+		bytes(&seriatimpb.OutgoingMessage{Body: "b", Attributes: map[string]*seriatimpb.Attribute{"a": {}}}):             false,
+		bytes(&seriatimpb.OutgoingMessage{Body: "b", EnqueueAtMs: 7, PartitionKey: "p", TraceHeader: "t"}):               false,
+		text(1, "first") + text(1, "second"):                     true,
+		text(2, text(1, "first")+text(1, "second")+text(3, "g")): true,
+		text(1, "\xff"):              false,
+		text(2, text(1, "\xff")):     false,
+		text(2, text(4, "\xc0\x80")): false,
+		text(17, "unknown"):          false,
+		"\x0a":                       false,
+		"\x0a\x05abc":                false,
+		"\x0a\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01": false,
+		"\x0a\x83\x80\x80\x00abc":                      true,
+		"\x02\x00":                                     false,
+		"\x12\x02\x0a\x05":                             false,
+		"\x08\x01":                                     false,
+	}
+}
+
+// same fails the test unless the library reads the same in b.
+func same(t *testing.T, b []byte) (ours bool) {
+	t.Helper()
+	got, want := new(seriatimpb.SendRequest), new(seriatimpb.SendRequest)
+	ours = unmarshalSend(string(b), got)
+	err := proto.Unmarshal(b, want)
+	switch {
+	case ours && err != nil:
+		t.Errorf("%q was read as %v, the library says %v", b, got, err)
+	case ours && !proto.Equal(got, want):
+		t.Errorf("%q was read as %v, want %v", b, got, want)
+	case !ours && !proto.Equal(got, new(seriatimpb.SendRequest)):
+		t.Errorf("%q was left to the library, with %v", b, got)
+	}
+	return ours
+}
+
+func TestUnmarshalSend(t *testing.T) {
+	for b, want := range sendRequests(t) {
+		if ours := same(t, []byte(b)); ours != want {
+			t.Errorf("%q: read %t, want %t", b, ours, want)
+		}
+	}
+}
+
+func FuzzUnmarshalSend(f *testing.F) {
+	for b := range sendRequests(f) {
+		f.Add([]byte(b))
+	}
+	f.Fuzz(func(t *testing.T, b []byte) { same(t, b) })
+}
