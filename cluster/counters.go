@@ -1,10 +1,12 @@
 package cluster
 
 import (
+	"errors"
 	"sync/atomic"
 
 	"github.com/seriatimq/seriatim/cluster/leader"
 	"github.com/seriatimq/seriatim/queue"
+	"github.com/seriatimq/seriatim/queue/refusal"
 )
 
 // counters are the numbers a Node counts itself. Safe for concurrent use.
@@ -22,9 +24,8 @@ type counters struct {
 // dead-lettered are counted by the leader, so that the sum over all nodes is the
 // truth.
 type messageCounters struct {
-	sent, duplicate, received, deleted atomic.Uint64
-	emptyReceives                      atomic.Uint64
-	published, publishedAgain          atomic.Uint64 // to topics
+	queues                    *leader.QueueCounters
+	published, publishedAgain atomic.Uint64 // to topics
 }
 
 // callResult classifies how a call of the Node ended.
@@ -42,21 +43,19 @@ const (
 
 var resultNames = [resultKinds]string{"ok", "refused", "unavailable", "overloaded", "unknown", "cancelled"}
 
-func newCounters() *counters { return &counters{leader: leader.NewCounters()} }
+// newCounters makes counters with room for so many queues.
+func newCounters(queues int) *counters {
+	c := &counters{leader: leader.NewCounters(queues)}
+	c.messages.queues = c.leader.Queues
+	return c
+}
 
 // result counts what an answered command did.
-func (m *messageCounters) result(r queue.Result) {
+func (m *messageCounters) result(cmd queue.Command, r queue.Result) {
+	name := cmd.QueueName()
 	switch r := r.(type) {
 	case queue.MessagesSent:
-		for i := range r.Entries {
-			switch entry := &r.Entries[i]; {
-			case entry.Err != nil:
-			case entry.Duplicate:
-				m.duplicate.Add(1)
-			default:
-				m.sent.Add(1)
-			}
-		}
+		m.sends(name, r.Entries)
 	case queue.Published:
 		for i := range r.Entries {
 			if r.Entries[i].Duplicate {
@@ -66,18 +65,53 @@ func (m *messageCounters) result(r queue.Result) {
 			}
 		}
 	case queue.MessagesReceived:
-		m.received.Add(uint64(len(r.Messages)))
+		m.queues.Add(name, leader.Received, uint64(len(r.Messages)))
 		if len(r.Messages) == 0 {
-			m.emptyReceives.Add(1)
+			m.queues.Add(name, leader.EmptyReceives, 1)
+		}
+	case queue.EntriesDone:
+		if _, deletes := cmd.(*queue.DeleteMessages); deletes {
+			m.queues.Add(name, leader.Deleted, done(r))
+		}
+	case queue.Done:
+		if _, frees := cmd.(*queue.ForgetDeduplication); frees {
+			m.queues.Add(name, leader.Freed, 1)
 		}
 	}
 }
 
-// deletions counts the entries of a DeleteMessages that were not refused.
-func (m *messageCounters) deletions(r queue.EntriesDone) {
-	for _, err := range r.Errs {
-		if err == nil {
-			m.deleted.Add(1)
+// refusal counts a send that was refused as a whole.
+func (m *messageCounters) refusal(cmd queue.Command, err error) {
+	var refused *queue.Error
+	if _, sends := cmd.(*queue.SendMessages); sends && errors.As(err, &refused) && refused.Code == refusal.OverLimit {
+		m.queues.Add(cmd.QueueName(), leader.Full, 1)
+	}
+}
+
+func (m *messageCounters) sends(name string, entries []queue.SentEntry) {
+	var sent, duplicates, full uint64
+	for i := range entries {
+		switch entry := &entries[i]; {
+		case entry.Err != nil && entry.Err.Code == refusal.OverLimit:
+			full++
+		case entry.Err != nil:
+		case entry.Duplicate:
+			duplicates++
+		default:
+			sent++
 		}
 	}
+	m.queues.Add(name, leader.Sent, sent)
+	m.queues.Add(name, leader.Duplicates, duplicates)
+	m.queues.Add(name, leader.Full, full)
+}
+
+// done counts the entries that were not refused.
+func done(r queue.EntriesDone) (n uint64) {
+	for _, err := range r.Errs {
+		if err == nil {
+			n++
+		}
+	}
+	return n
 }

@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"github.com/seriatimq/seriatim/cluster/leader"
+	"github.com/seriatimq/seriatim/cluster/measure"
 	"github.com/seriatimq/seriatim/queue"
 )
 
@@ -62,8 +63,9 @@ func (n *Node) Metrics() []Metric {
 	counter("seriatim_cluster_tenures_total", "Times this node became leader.", c.terms.Load())
 	counter("seriatim_raft_proposals_total", "Log entries proposed by this node.", c.leader.Entries.Load())
 	metrics = append(metrics,
-		histogram(&c.leader.BatchCommands, "seriatim_raft_batch_commands", "Commands per proposed log entry."),
-		histogram(&c.leader.BatchBytes, "seriatim_raft_batch_bytes", "Bytes of commands per proposed log entry."))
+		histogram(c.leader.BatchCommands, "seriatim_raft_batch_commands", "Commands per proposed log entry."),
+		histogram(c.leader.BatchBytes, "seriatim_raft_batch_bytes", "Bytes of commands per proposed log entry."),
+		histogram(c.leader.Sojourn, "seriatim_message_sojourn_seconds", "Time from a message's arrival in its queue to its deletion, of those deleted while this node led."))
 	n.process.network.Refusals(func(why string, count uint64) {
 		metrics = append(metrics, Metric{
 			Name: "seriatim_peer_connections_refused_total", Help: "Connections to the peer port that were refused, by reason.", Kind: Counter,
@@ -77,12 +79,6 @@ func (n *Node) Metrics() []Metric {
 		})
 	})
 	m := &c.messages
-	counter("seriatim_messages_sent_total", "Messages accepted through this node.", m.sent.Load())
-	counter("seriatim_messages_received_total", "Messages handed out through this node.", m.received.Load())
-	counter("seriatim_messages_deleted_total", "Messages deleted through this node.", m.deleted.Load())
-	counter("seriatim_messages_expired_total", "Messages that passed their retention while this node led.", c.leader.Expired.Load())
-	counter("seriatim_messages_dead_lettered_total", "Messages moved to a dead-letter queue while this node led.", c.leader.DeadLettered.Load())
-	counter("seriatim_dedup_hits_total", "Sends through this node that were dropped as duplicates.", m.duplicate.Load())
 	counter("seriatim_topic_messages_published_total", "Messages accepted by topics through this node.", m.published.Load())
 	counter("seriatim_topic_dedup_hits_total", "Publishes through this node that topics dropped as duplicates.", m.publishedAgain.Load())
 	counter("seriatim_topic_posts_total", "Attempts to deliver to a subscriber over HTTP, while this node led.", c.leader.Posts.Load())
@@ -92,7 +88,6 @@ func (n *Node) Metrics() []Metric {
 	metrics = append(metrics, Metric{
 		Name: "seriatim_topic_posts_waiting", Help: "Messages of all topics that have still to be delivered over HTTP.", Kind: Gauge, Value: float64(waiting),
 	})
-	counter("seriatim_receive_empty_total", "Receives through this node that found nothing.", m.emptyReceives.Load())
 	for _, d := range [...]struct {
 		name, help string
 		counts     *leader.DeliveryCounters
@@ -110,8 +105,36 @@ func (n *Node) Metrics() []Metric {
 	return n.groupMetrics(metrics)
 }
 
-// histogram is the Metric of a histogram of package leader.
-func histogram(h *leader.Histogram, name, help string) Metric {
+// QueueTotals are the counts of messages of one queue since the start of this node.
+type QueueTotals struct {
+	Sent, Received, Deleted uint64 // through this node
+	EmptyReceives           uint64
+	Duplicates              uint64 // sends dropped
+	IDsFreed                uint64 // deduplication ids that were freed before the end of their window
+	IDsRefused              uint64 // sends refused because the queue may remember no more ids
+	// While this node led:
+	Expired, DeadLettered, Redriven uint64
+}
+
+// QueueTotals calls each for every queue with counts of its own, and then, with an empty
+// name, for all others together: those beyond the limit, and those that are gone.
+func (n *Node) QueueTotals(each func(queue string, totals QueueTotals)) {
+	queues := n.counts.leader.Queues
+	queues.Retire(func(name string) (gone bool) {
+		n.replica.Read(func(v queue.View) { gone = !v.QueueExists(name) })
+		return gone
+	})
+	queues.Read(func(name string, t leader.Totals) {
+		each(name, QueueTotals{
+			Sent: t[leader.Sent], Received: t[leader.Received], Deleted: t[leader.Deleted],
+			EmptyReceives: t[leader.EmptyReceives], Duplicates: t[leader.Duplicates], IDsFreed: t[leader.Freed], IDsRefused: t[leader.Full],
+			Expired: t[leader.ExpiredMessages], DeadLettered: t[leader.DeadLettered], Redriven: t[leader.Redriven],
+		})
+	})
+}
+
+// histogram is the Metric of a histogram.
+func histogram(h *measure.Histogram, name, help string) Metric {
 	m := Metric{Name: name, Help: help, Kind: Histogram}
 	m.Count, m.Sum = h.Read(func(bound float64, upTo uint64) {
 		m.Buckets = append(m.Buckets, MetricBucket{UpperBound: bound, Count: upTo})
@@ -135,6 +158,7 @@ func (n *Node) groupMetrics(metrics []Metric) []Metric {
 	}
 	gauge("seriatim_longpoll_waiters", "Receives that wait at this node, the leader, for a message.", float64(waiting))
 	gauge("seriatim_raft_is_leader", "1 if this node serves as the leader.", leads)
+	gauge("seriatim_node_ready", "1 if this node can answer clients.", number(n.Ready() == nil))
 	gauge("seriatim_raft_term", "The current term.", float64(stats.Term))
 	gauge("seriatim_raft_commit_index", "Highest log index known to be committed.", float64(stats.CommitIndex))
 	gauge("seriatim_raft_applied_index", "Highest log index applied here.", float64(stats.AppliedIndex))
@@ -144,12 +168,20 @@ func (n *Node) groupMetrics(metrics []Metric) []Metric {
 	gauge("seriatim_raft_apply_longest_seconds", "Longest time since the start that one batch of committed entries took to be applied.",
 		stats.ApplyLongest.Seconds())
 	gauge("seriatim_raft_last_snapshot_index", "Log index of the newest snapshot.", float64(stats.LastSnapshotIndex))
+	voters := 0
 	for _, m := range stats.Members {
+		if m.Voter {
+			voters++
+		}
 		if m.NodeID != n.process.nodeID && m.LagEntries >= 0 {
 			gauge("seriatim_raft_peer_lag_entries", "Log entries a member is behind this node, the leader.",
 				float64(m.LagEntries), MetricLabel{"peer", m.Name})
 		}
 	}
+	gauge("seriatim_cluster_voters", "Members with a vote, as far as this node knows.", float64(voters))
+	metrics = append(metrics,
+		histogram(stats.SnapshotSeconds, "seriatim_raft_snapshot_seconds", "Time that writing a snapshot took."),
+		histogram(stats.LogWriteSeconds, "seriatim_wal_fsync_seconds", "Time of one write of entries to the log on disk, with its sync."))
 	counter := func(name, help string, value uint64) {
 		metrics = append(metrics, Metric{Name: name, Help: help, Kind: Counter, Value: float64(value)})
 	}

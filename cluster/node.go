@@ -90,7 +90,7 @@ func Open(ctx context.Context, cfg Config) (*Node, error) {
 	n := &Node{
 		cfg:           cfg,
 		log:           cfg.Logger,
-		counts:        newCounters(),
+		counts:        newCounters(cfg.Limits.QueueTotals),
 		links:         make(map[string]*forward.Link),
 		memberControl: memberControl{changing: make(chan struct{}, 1)},
 	}

@@ -23,6 +23,8 @@ type RequestLimits struct {
 	// WaitingReceives bounds the long polls held by the leader.
 	WaitingReceives int
 	Pressure        PressureLimits
+	// QueueTotals is how many queues have counts of their own, see Node.QueueTotals.
+	QueueTotals int
 }
 
 const requestTimeoutDefault = 10 * time.Second

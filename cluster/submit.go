@@ -54,12 +54,9 @@ func (n *Node) call(ctx context.Context, r *request) (Reply, error) {
 	reply, err := n.answer(limited, r)
 	n.counts.results[resultOf(ctx, err)].Add(1)
 	if err == nil {
-		n.counts.messages.result(reply.Result)
-		if done, ok := reply.Result.(queue.EntriesDone); ok {
-			if _, deletes := r.cmd.(*queue.DeleteMessages); deletes {
-				n.counts.messages.deletions(done)
-			}
-		}
+		n.counts.messages.result(r.cmd, reply.Result)
+	} else {
+		n.counts.messages.refusal(r.cmd, err)
 	}
 	return reply, err
 }

@@ -64,6 +64,7 @@ func (n *Node) watchMetrics(metrics []Metric) []Metric {
 	add(Gauge, "seriatim_state_bytes", "Estimated memory that the replicated state takes.", float64(p.stateBytes.Load()))
 	add(Gauge, "seriatim_state_bytes_max", "Size of the state at which sends are refused; 0: no limit.", float64(p.limits.StateBytes))
 	add(Gauge, "seriatim_disk_free_bytes", "Free space of the file system with the data directory.", float64(p.free.Load()))
+	add(Gauge, "seriatim_disk_used_bytes", "Space of the file system with the data directory that is not free.", float64(p.total.Load()-min(p.total.Load(), p.free.Load())))
 	add(Gauge, "seriatim_disk_total_bytes", "Size of the file system with the data directory.", float64(p.total.Load()))
 	return metrics
 }

@@ -82,6 +82,8 @@ const (
 	ReplayAdded
 	// DeliveryAdded: the leader should deliver to Subscription over HTTP.
 	DeliveryAdded
+	// MessageDeleted: a message of Queue was deleted at Age.
+	MessageDeleted
 )
 
 // Event is a side effect for package cluster to act upon: wake a waiter, start
@@ -95,6 +97,7 @@ type Event struct {
 	// Subscription is the number of that of DeliveryAdded.
 	Subscription uint64
 	Count        int
+	Age          logtime.Duration // of the message of MessageDeleted
 }
 
 // The types that commands, results and records are made of are named here again,

@@ -94,10 +94,16 @@ func (c *DeleteMessages) delete(b *Broker, q *Queue, handle string) *Error {
 	}
 	m, err := b.settle(q, handle, c.Options.Session)
 	if err == nil {
-		q.endAttempt(b.key, m, true)
-		q.remove(b.key, m)
+		b.deleteFound(q, m)
 	}
 	return err
+}
+
+// deleteFound takes out a message whose receiver is done with it.
+func (b *Broker) deleteFound(q *Queue, m *Message) {
+	q.endAttempt(b.key, m, true)
+	q.remove(b.key, m)
+	b.events = append(b.events, Event{Kind: MessageDeleted, Queue: q.name, Count: 1, Age: b.now.Sub(m.sentAt)})
 }
 
 // EntriesDone answers DeleteMessages and ChangeMessageVisibility: one error or
@@ -147,7 +153,6 @@ func (b *Broker) deleteMessage(q *Queue, handle string, batch bool) *Error {
 			return refusal.InvalidValue(handle, "ReceiptHandle", "The receipt handle has expired.")
 		}
 	}
-	q.endAttempt(b.key, m, true)
-	q.remove(b.key, m)
+	b.deleteFound(q, m)
 	return nil
 }

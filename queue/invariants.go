@@ -243,6 +243,9 @@ func (q *Queue) compareIndexes(other *Queue) error {
 	if have, want := [2]int64{q.timers.inFlight, q.timers.delayed}, [2]int64{other.timers.inFlight, other.timers.delayed}; have != want {
 		return fmt.Errorf("in flight and delayed are %v, the messages give %v", have, want)
 	}
+	if q.ready.single != other.ready.single {
+		return fmt.Errorf("%d messages without a group can be received, the messages give %d", q.ready.single, other.ready.single)
+	}
 	if q.sums.published != other.sums.published {
 		return fmt.Errorf("%d messages of topics, the records give %d", q.sums.published, other.sums.published)
 	}

@@ -111,7 +111,7 @@ func (q *Queue) clearMessages() {
 	q.groups = newMessageGroups()
 	q.groups.sessions = sessions
 	q.groups.sessions.ForgetMessages()
-	q.ready.firstDelivery, q.ready.redelivered = newTimedTree(), newTimedTree()
+	q.ready.firstDelivery, q.ready.redelivered, q.ready.single = newTimedTree(), newTimedTree(), 0
 	q.timers = timerIndex{pending: newTimedTree(), fired: q.timers.fired}
 	q.sums.messages, q.sums.messageBytes, q.sums.published = statehash.Sum{}, 0, 0
 }
@@ -264,7 +264,9 @@ func (q *Queue) show(m *Message) {
 			return
 		}
 	}
-	q.ready.index(q.hasTimer(m)).Set(q.readyKey(m))
+	if _, known := q.ready.index(q.hasTimer(m)).Set(q.readyKey(m)); !known && !q.ordered(m) {
+		q.ready.single++
+	}
 }
 
 // promote makes m, which has become the head of its group, receivable unless
@@ -298,7 +300,9 @@ func (q *Queue) unshow(m *Message) {
 			return
 		}
 	}
-	q.ready.index(q.hasTimer(m)).Delete(q.readyKey(m))
+	if _, known := q.ready.index(q.hasTimer(m)).Delete(q.readyKey(m)); known && !q.ordered(m) {
+		q.ready.single--
+	}
 }
 
 // readyIndex holds what can be received next: single messages, and of each
@@ -307,6 +311,7 @@ func (q *Queue) unshow(m *Message) {
 type readyIndex struct {
 	firstDelivery *btree.BTreeG[timed] // never handed out here, by sentAt; a FIFO queue's delay is added on reading
 	redelivered   *btree.BTreeG[timed] // delay or visibility timeout over, by that time, or by sentAt
+	single        int64                // messages in both that are in no group
 	// oldestFirst: a standard queue under ruleOldestFirst.
 	oldestFirst bool
 }

@@ -27,8 +27,10 @@ type QueueStats struct {
 	Delayed              int64
 	Deferred             int64 // in none of the other counts
 	Groups               int64
+	BlockedGroups        int64     // whose first message is with a receiver, or that are locked as a session
 	DeduplicationEntries int64     // kept in memory: live ones and dead ones not yet forgotten
 	OldestSentAt         Timestamp // zero if empty
+	OldestAcceptedAt     Timestamp // of the deduplication ids, zero if there is none
 }
 
 // PeekedMessage is a stored message as an operator sees it; peeking counts as
@@ -122,6 +124,11 @@ func (q *Queue) stats(now Timestamp) QueueStats {
 		Groups:               int64(q.groups.byName.Len()),
 		DeduplicationEntries: int64(q.deduplication.Len()),
 		OldestSentAt:         oldest,
+	}
+	// Of each group that nobody holds, the first message is among those that are ready.
+	s.BlockedGroups = s.Groups - int64(q.ready.firstDelivery.Len()+q.ready.redelivered.Len()) + q.ready.single
+	if first, found := q.deduplication.Oldest(); found {
+		s.OldestAcceptedAt = Timestamp(first.AcceptedAt)
 	}
 	s.Visible = int64(q.messages.Len()) - s.NotVisible - s.Delayed
 	s.Delayed += int64(q.aside.scheduled.Len())

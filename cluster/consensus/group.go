@@ -12,6 +12,7 @@ import (
 	"github.com/hashicorp/raft"
 
 	"github.com/seriatimq/seriatim/cluster/fault"
+	"github.com/seriatimq/seriatim/cluster/measure"
 	"github.com/seriatimq/seriatim/cluster/storage"
 )
 
@@ -28,7 +29,8 @@ type Group struct {
 	questions net.Listener // of other nodes about terms
 	watches
 
-	snapshotsTaken atomic.Uint64
+	snapshotsTaken  atomic.Uint64
+	snapshotSeconds *measure.Histogram
 
 	ctx    context.Context // ends with Close
 	cancel context.CancelFunc

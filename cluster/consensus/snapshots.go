@@ -37,7 +37,7 @@ func (g *Group) Snapshot(ctx context.Context) error {
 	if err := g.raft.ReloadConfig(settings); err != nil {
 		return err
 	}
-	appended := g.log.Appended()
+	appended, began := g.log.Appended(), g.options.Clock.Monotonic()
 	err := g.await(ctx, g.raft.Snapshot())
 	if errors.Is(err, raft.ErrNothingNewToSnapshot) {
 		return nil // since the start; if one is due, the next entry asks again
@@ -47,6 +47,7 @@ func (g *Group) Snapshot(ctx context.Context) error {
 	}
 	g.log.SnapshotTaken(appended, g.snapshotDue())
 	g.snapshotsTaken.Add(1)
+	g.snapshotSeconds.Observe((g.options.Clock.Monotonic() - began).Seconds())
 	return nil
 }
 

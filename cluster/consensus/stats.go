@@ -5,6 +5,7 @@ import (
 
 	"github.com/hashicorp/raft"
 
+	"github.com/seriatimq/seriatim/cluster/measure"
 	"github.com/seriatimq/seriatim/cluster/storage"
 )
 
@@ -23,6 +24,8 @@ type Stats struct {
 	SnapshotPause     time.Duration // longest that applying waited for the capture of the state
 	ApplyLongest      time.Duration // of one batch of entries
 	SnapshotsRestored uint64        // at start or installed by the leader
+	// SnapshotSeconds and LogWriteSeconds are how long writing took.
+	SnapshotSeconds, LogWriteSeconds *measure.Histogram
 }
 
 // Stats describes the group for status and metrics.
@@ -40,6 +43,8 @@ func (g *Group) Stats() Stats {
 		SnapshotPause:     time.Duration(g.machine.paused.Load()),
 		ApplyLongest:      time.Duration(g.machine.longest.Load()),
 		SnapshotsRestored: g.machine.restored.Load(),
+		SnapshotSeconds:   g.snapshotSeconds,
+		LogWriteSeconds:   g.log.Writes(),
 	}
 	if g.appliedUpTo(stats.CommitIndex) {
 		stats.AppliedIndex = stats.CommitIndex

@@ -109,7 +109,7 @@ func startTerm(t testing.TB, g *stubGroup, format uint32) *leader.Term {
 	term := leader.Begin(t.Context(), leader.Options{
 		Group: g, Term: 5, Replica: replica, ClusterID: func() string { return "" },
 		Clock: clustertest.NewHandClock(1000), Limits: leader.Limits{}.WithDefaults(), Settings: leader.Settings{}.WithDefaults(),
-		Entropy: rand.Reader, Counters: leader.NewCounters(), Log: slog.New(slog.DiscardHandler),
+		Entropy: rand.Reader, Counters: leader.NewCounters(0), Log: slog.New(slog.DiscardHandler),
 	})
 	t.Cleanup(term.End)
 	return term

@@ -31,7 +31,7 @@ func BenchmarkGroupCommitter(b *testing.B) {
 	log, clock := &instantLog{}, clustertest.NewHandClock(1000)
 	c := newGroupCommitter(groupCommitterOptions{
 		propose: log.propose, stamp: func() queue.Timestamp { return 1000 }, monotonic: clock.Monotonic,
-		formatVersion: func() uint32 { return format.CurrentVersion }, limits: Limits{}.WithDefaults(), counters: NewCounters(),
+		formatVersion: func() uint32 { return format.CurrentVersion }, limits: Limits{}.WithDefaults(), counters: NewCounters(0),
 	})
 	ctx, cancel := context.WithCancel(b.Context())
 	var running sync.WaitGroup

@@ -224,8 +224,8 @@ func (c *groupCommitter) encode(batch []*Submission) []byte {
 		size += len(s.Frame)
 	}
 	c.counters.Entries.Add(1)
-	c.counters.BatchCommands.observe(float64(len(batch)))
-	c.counters.BatchBytes.observe(float64(size - envelope))
+	c.counters.BatchCommands.Observe(float64(len(batch)))
+	c.counters.BatchBytes.Observe(float64(size - envelope))
 	if c.formatVersion() < codec.TermVersion {
 		return codec.AppendEntry(make([]byte, 0, size), c.stamp(), frames)
 	}

@@ -80,7 +80,7 @@ func startGroupCommitter(t *testing.T, log *logStub, limits Limits) (c *groupCom
 		monotonic:     clock.Monotonic,
 		formatVersion: func() uint32 { return format.CurrentVersion },
 		limits:        limits.WithDefaults(),
-		counters:      NewCounters(),
+		counters:      NewCounters(0),
 	})
 	ctx, cancel := context.WithCancel(t.Context())
 	var running sync.WaitGroup
@@ -320,7 +320,7 @@ func TestGroupCommitterEnd(t *testing.T) {
 func TestGroupCommitterLetsGoOfWhatItTook(t *testing.T) {
 	c := newGroupCommitter(groupCommitterOptions{
 		monotonic: clustertest.NewHandClock(1000).Monotonic, formatVersion: func() uint32 { return format.CurrentVersion },
-		limits: Limits{}.WithDefaults(), counters: NewCounters(),
+		limits: Limits{}.WithDefaults(), counters: NewCounters(0),
 	})
 	c.open()
 	for range 100 {

@@ -17,7 +17,7 @@ func moveTasks(v queue.View) (all []steps) {
 	for _, task := range v.RunningMoveTasks() {
 		step, pause := pace(task.MaxPerSecond)
 		all = append(all, steps{
-			id: task.ID, subject: "a move task of the queue " + task.Source,
+			id: task.ID, queue: task.Source, subject: "a move task of the queue " + task.Source,
 			command: &queue.MoveMessages{TaskID: task.ID, Max: step}, pause: pause,
 		})
 	}

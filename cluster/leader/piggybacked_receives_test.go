@@ -2,7 +2,6 @@ package leader
 
 import (
 	"context"
-	"math"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -15,7 +14,8 @@ import (
 
 // commandsOf counts the commands in the log.
 func commandsOf(s *solo) float64 {
-	return math.Float64frombits(s.options.Counters.BatchCommands.sum.Load())
+	_, sum := s.options.Counters.BatchCommands.Read(func(float64, uint64) {})
+	return sum
 }
 
 // A piggybacked receive that finds nothing writes nothing but itself, is not repeated

@@ -147,7 +147,7 @@ func startSolo(t *testing.T, change ...func(*Options)) *solo {
 		Limits:    Limits{}.WithDefaults(),
 		Settings:  Settings{MinimumWindowSeconds: 1, AWSCooldowns: true},
 		Entropy:   rand.Reader,
-		Counters:  NewCounters(),
+		Counters:  NewCounters(0),
 		Log:       slog.New(slog.DiscardHandler),
 	}
 	for _, set := range change {

@@ -18,6 +18,7 @@ const stepPause = 200 * time.Millisecond
 type steps struct {
 	id      string
 	subject string // for the log
+	queue   string // that messages move out of, if they do
 	command queue.Command
 	pause   time.Duration // between two steps
 }
@@ -100,6 +101,9 @@ func (r *stepRunner) make(ctx context.Context, s steps) {
 		case response.Err != nil:
 			r.term.options.Log.Debug("what needed steps is gone", "subject", s.subject, "reason", response.Err.Message)
 			return
+		}
+		if moved, ok := response.Result.(queue.MessagesMoved); ok {
+			r.term.options.Counters.Queues.Add(s.queue, Redriven, uint64(moved.Moved))
 		}
 		if !more(response.Result) {
 			return

@@ -15,6 +15,7 @@ import (
 	"github.com/seriatimq/seriatim/fsm"
 	"github.com/seriatimq/seriatim/fsm/codec"
 	"github.com/seriatimq/seriatim/queue"
+	"github.com/seriatimq/seriatim/queue/logtime"
 )
 
 // Group is what a Term needs of the consensus group that this node leads.
@@ -201,9 +202,11 @@ func (t *Term) Applied(deadline queue.Timestamp, version uint32, events []queue.
 		case queue.DeliveryAdded:
 			t.outbox.add(event.Subscription)
 		case queue.MessagesExpired:
-			t.options.Counters.Expired.Add(uint64(event.Count))
+			t.options.Counters.Queues.Add(event.Queue, ExpiredMessages, uint64(event.Count))
 		case queue.MessagesDeadLettered:
-			t.options.Counters.DeadLettered.Add(uint64(event.Count))
+			t.options.Counters.Queues.Add(event.Queue, DeadLettered, uint64(event.Count))
+		case queue.MessageDeleted:
+			t.options.Counters.Sojourn.Observe(float64(event.Age) / float64(logtime.Second))
 		}
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/hashicorp/raft-wal/metadb"
 
 	"github.com/seriatimq/seriatim/cluster/fault"
+	"github.com/seriatimq/seriatim/cluster/measure"
 	"github.com/seriatimq/seriatim/cluster/wakeup"
 )
 
@@ -41,7 +42,9 @@ type LogOptions struct {
 	TrailingBytes int64     // bytes of log kept behind a snapshot
 	SnapshotBytes int64     // bytes of log since the last snapshot that make the next one due
 	Opened        time.Time // noted in files that a crash left unfinished
-	Logger        hclog.Logger
+	// Monotonic is a clock to time writes with; nil: they are not timed.
+	Monotonic func() time.Duration
+	Logger    hclog.Logger
 }
 
 // DefaultLogOptions are those of a node that is not told otherwise.
@@ -100,6 +103,8 @@ func OpenLogStore(dir *GroupDir, guard *DiskGuard, options LogOptions) (*LogStor
 		sizes:      newLogSizes(options.TrailingBytes),
 		firstWrite: dir.MarkLog,
 		grown:      wakeup.NewSignal(),
+		monotonic:  options.Monotonic,
+		writes:     measure.New(.0001, .00025, .0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10),
 		appendName: "append to the log " + path,
 		deleteName: "shorten the log " + path,
 	}

@@ -6,10 +6,12 @@ import (
 	"io"
 	"sync/atomic"
 	"syscall"
+	"time"
 
 	"github.com/hashicorp/raft"
 
 	"github.com/seriatimq/seriatim/cluster/fault"
+	"github.com/seriatimq/seriatim/cluster/measure"
 	"github.com/seriatimq/seriatim/cluster/wakeup"
 )
 
@@ -39,6 +41,9 @@ type LogStore struct {
 	grown     wakeup.Signal // so many bytes were appended that a snapshot is due
 	baseline  atomic.Int64  // value of sizes.appended at the last snapshot
 	threshold atomic.Int64  // bytes after it at which to signal
+
+	monotonic func() time.Duration // nil: writes are not timed
+	writes    *measure.Histogram   // seconds that appending took
 
 	appendName string // of the operations, built once
 	deleteName string
@@ -127,6 +132,7 @@ func (s *LogStore) StoreLogs(entries []*raft.Log) error {
 		return nil
 	}
 	sealed := sealEntries(entries)
+	defer s.timed()()
 	err := s.guard.Write(s.appendName, func() error {
 		if err := s.backend.StoreLogs(sealed); err != nil {
 			return err
@@ -146,6 +152,18 @@ func (s *LogStore) StoreLogs(entries []*raft.Log) error {
 	s.signalGrown()
 	return nil
 }
+
+// timed begins to time a write, and returns what ends it.
+func (s *LogStore) timed() (ended func()) {
+	if s.monotonic == nil {
+		return func() {}
+	}
+	began := s.monotonic()
+	return func() { s.writes.Observe((s.monotonic() - began).Seconds()) }
+}
+
+// Writes is how long appending to the log took, each time with the sync of the file.
+func (s *LogStore) Writes() *measure.Histogram { return s.writes }
 
 // DeleteRange removes entries from the beginning or from the end of the log.
 func (s *LogStore) DeleteRange(from, to uint64) error {

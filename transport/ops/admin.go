@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"github.com/seriatimq/seriatim/cluster"
 	"github.com/seriatimq/seriatim/queue"
@@ -46,6 +45,10 @@ type Options struct {
 	Operators func(token string) (Operator, bool)
 	// CertificatesEnd is when the certificates in force end, by port; may be nil.
 	CertificatesEnd func() map[string]time.Time
+	// LastBackup is when a backup was last read from this node, before its start; zero: never.
+	LastBackup time.Time
+	// OnBackup is called when one was read to its end; may be nil.
+	OnBackup func(at time.Time)
 	// OnDrain is called when the node was drained, or is drained no more.
 	OnDrain func(drained bool)
 }
@@ -56,6 +59,7 @@ type Admin struct {
 	mux      *http.ServeMux
 	requests *Requests
 	stopping atomic.Bool
+	backedUp atomic.Int64 // Unix seconds of the newest backup, 0 if there is none
 }
 
 const defaultPeekBytesMax = 8 << 20
@@ -67,11 +71,12 @@ func New(o Options) *Admin {
 	}
 	registry := prometheus.NewRegistry()
 	a := &Admin{Options: o, mux: http.NewServeMux(), requests: newRequests(registry)}
+	if !o.LastBackup.IsZero() {
+		a.backedUp.Store(o.LastBackup.Unix())
+	}
 	registerNode(registry, a)
 	guard := newGuard(a, registry)
-	for _, r := range a.routes(promhttp.HandlerFor(registry, promhttp.HandlerOpts{
-		ErrorLog: slog.NewLogLogger(o.Logger.Handler(), slog.LevelWarn), ErrorHandling: promhttp.ContinueOnError,
-	})) {
+	for _, r := range a.routes(&scraper{admin: a, registry: registry}) {
 		a.mux.HandleFunc(r.pattern, guard.wrap(r))
 	}
 	return a

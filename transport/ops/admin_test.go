@@ -47,7 +47,7 @@ func (n *node) Ready() error { return n.ready }
 func (n *node) Metrics() []cluster.Metric {
 	return []cluster.Metric{
 		{Name: "seriatim_raft_term", Help: "Term.", Kind: cluster.Gauge, Value: 3},
-		{Name: "seriatim_messages_sent_total", Help: "Sent.", Kind: cluster.Counter, Value: 2, Labels: []cluster.MetricLabel{{Name: "queue", Value: "q"}}},
+		{Name: "seriatim_pressure", Help: "Pressure.", Kind: cluster.Gauge, Value: 1, Labels: []cluster.MetricLabel{{Name: "reason", Value: "disk"}}},
 		{Name: "seriatim_batch_commands", Help: "Batches.", Kind: cluster.Histogram, Sum: 5, Count: 2, Buckets: []cluster.MetricBucket{{UpperBound: 1, Count: 1}, {UpperBound: 4, Count: 2}}},
 	}
 }
@@ -159,11 +159,18 @@ func TestMetrics(t *testing.T) {
 		`seriatim_queue_messages{queue="a.fifo",state="in_flight"} 1`,
 		`seriatim_queue_messages{queue="b",state="visible"} 0`,
 		`seriatim_queue_oldest_message_age_seconds{queue="a.fifo"} 1.5`,
-		`seriatim_queue_groups{queue="a.fifo"} 2`,
+		`seriatim_queue_groups{queue="a.fifo",state="ready"} 1`,
+		`seriatim_queue_groups{queue="a.fifo",state="blocked"} 1`,
 		`seriatim_dedup_entries{queue="a.fifo"} 2`,
 		`seriatim_queue_series_truncated 1`,
 		`seriatim_raft_term 3`,
-		`seriatim_messages_sent_total{queue="q"} 2`,
+		`seriatim_pressure{reason="disk"} 1`,
+		`seriatim_messages_sent_total{queue="a.fifo"} 2`,
+		`seriatim_messages_sent_total{queue=""} 40`,
+		`seriatim_messages_expired_total{queue=""} 5`,
+		`seriatim_dedup_hits_total{queue="a.fifo"} 3`,
+		`seriatim_queue_messages{queue="",state="visible"} 0`,
+		`seriatim_inflight_limit_ratio{queue="a.fifo"} 8.333333333333334e-06`,
 		`seriatim_batch_commands_bucket{le="4"} 2`,
 		`version="1.2.3"`,
 	} {

@@ -59,6 +59,11 @@ func (a *Admin) backup(node archivist, w http.ResponseWriter, r *http.Request) {
 	}
 	h.Set(trailerBytes, strconv.FormatInt(out.bytes, 10))
 	h.Set(trailerChecksum, fmt.Sprintf("%08x", out.sum.Sum32()))
+	at := a.Now()
+	a.backedUp.Store(at.Unix())
+	if a.OnBackup != nil {
+		a.OnBackup(at)
+	}
 	a.Logger.Info("backed up", "index", backup.Index, "bytes", out.bytes)
 }
 

@@ -2,15 +2,14 @@ package ops
 
 import (
 	"runtime"
-	"slices"
 	"sync"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 
 	"github.com/seriatimq/seriatim/cluster"
-	"github.com/seriatimq/seriatim/queue"
 	"github.com/seriatimq/seriatim/transport"
+	"github.com/seriatimq/seriatim/transport/auth/sigv4"
 )
 
 // Requests counts the requests of the client port by action, error code and
@@ -18,6 +17,7 @@ import (
 type Requests struct {
 	total   *prometheus.CounterVec
 	seconds *prometheus.HistogramVec
+	refused map[string]prometheus.Counter // by error code of who may not
 	// seen are the series that exist: finding them by their labels again for
 	// each request costs more than counting.
 	seen sync.Map // requestLabels to requestSeries
@@ -43,8 +43,20 @@ func newRequests(registry *prometheus.Registry) *Requests {
 			Buckets: []float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 20, 30},
 		}, []string{"action"}),
 	}
-	registry.MustRegister(r.total, r.seconds)
+	refused := prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "seriatim_auth_failures_total", Help: "Requests of clients that were not signed as they must be or not permitted, by error code.",
+	}, []string{"code"})
+	r.refused = make(map[string]prometheus.Counter, len(authFailures))
+	for _, code := range authFailures {
+		r.refused[code] = refused.WithLabelValues(code)
+	}
+	registry.MustRegister(r.total, r.seconds, refused)
 	return r
+}
+
+// authFailures are the codes that tell callers who they are not or what they may not.
+var authFailures = [...]string{
+	sigv4.Unsigned, sigv4.UnknownKey, "IncompleteSignature", "SignatureDoesNotMatch", "RequestExpired", "AccessDenied",
 }
 
 // Observe counts one finished request. Labels come from fixed tables, never
@@ -53,6 +65,8 @@ func (r *Requests) Observe(request *transport.Request) {
 	code := request.Code
 	if code == "" {
 		code = "OK"
+	} else if failures, of := r.refused[code]; of {
+		failures.Inc()
 	}
 	labels := requestLabels{request.Action, code, request.Protocol}
 	found, known := r.seen.Load(labels)
@@ -73,7 +87,7 @@ func registerNode(registry *prometheus.Registry, a *Admin) {
 	})
 	info.Set(1)
 	registry.MustRegister(info, collectors.NewGoCollector(),
-		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), nodeCollector{a}, newQueueCollector(a))
+		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), nodeCollector{a})
 }
 
 // nodeCollector exports what package cluster counts.
@@ -95,6 +109,10 @@ func (c nodeCollector) Collect(out chan<- prometheus.Metric) {
 			})
 		}
 	}
+	out <- exported(cluster.Metric{
+		Name: "seriatim_backup_last_success_timestamp_seconds", Help: "When the newest backup was read from this node to its end; 0: never.", Kind: cluster.Gauge,
+		Value: float64(c.admin.backedUp.Load()),
+	})
 	if c.admin.Connections == nil {
 		return
 	}
@@ -138,84 +156,4 @@ func exported(m cluster.Metric) prometheus.Metric {
 		return prometheus.NewInvalidMetric(desc, err)
 	}
 	return metric
-}
-
-// queueCollector exports the numbers of queues, read from the local state at
-// the time of the scrape.
-type queueCollector struct {
-	admin                                              *Admin
-	messages, oldest, groups, deduplication, truncated *prometheus.Desc
-}
-
-func newQueueCollector(a *Admin) *queueCollector {
-	perQueue := []string{"queue"}
-	return &queueCollector{
-		admin: a,
-		messages: prometheus.NewDesc("seriatim_queue_messages",
-			"Messages by state: visible (also those behind a blocked head of their group), in_flight, delayed.", []string{"queue", "state"}, nil),
-		oldest: prometheus.NewDesc("seriatim_queue_oldest_message_age_seconds",
-			"Age of the oldest message, 0 if there is none.", perQueue, nil),
-		groups: prometheus.NewDesc("seriatim_queue_groups", "Message groups with messages.", perQueue, nil),
-		deduplication: prometheus.NewDesc("seriatim_dedup_entries",
-			"Deduplication ids remembered.", perQueue, nil),
-		truncated: prometheus.NewDesc("seriatim_queue_series_truncated",
-			"1 if there are more queues than may have series of their own.", nil, nil),
-	}
-}
-
-// Describe names all series.
-func (c *queueCollector) Describe(out chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{c.messages, c.oldest, c.groups, c.deduplication, c.truncated} {
-		out <- d
-	}
-}
-
-// statsPerRead bounds the queues looked at in one read: commands wait for it.
-const statsPerRead = 100
-
-// Collect reads the numbers of the first queues by name.
-func (c *queueCollector) Collect(out chan<- prometheus.Metric) {
-	limit := c.admin.QueueSeries
-	if limit <= 0 {
-		return
-	}
-	var names []string
-	c.admin.Node.ReadLocal(func(v queue.View) { names = v.ListQueues("", "", limit+1) })
-	truncated := 0.0
-	if len(names) > limit {
-		names, truncated = names[:limit], 1
-	}
-	out <- prometheus.MustNewConstMetric(c.truncated, prometheus.GaugeValue, truncated)
-	stats := make([]queue.QueueStats, 0, statsPerRead)
-	for chunk := range slices.Chunk(names, statsPerRead) {
-		found := chunk[:0:0]
-		stats = stats[:0]
-		c.admin.Node.ReadLocal(func(v queue.View) {
-			for _, name := range chunk {
-				// A queue deleted since the listing has no series.
-				if st, refusal := v.Stats(name); refusal == nil {
-					found, stats = append(found, name), append(stats, st)
-				}
-			}
-		})
-		for i, name := range found {
-			c.export(out, name, stats[i])
-		}
-	}
-}
-
-func (c *queueCollector) export(out chan<- prometheus.Metric, name string, st queue.QueueStats) {
-	gauge := func(d *prometheus.Desc, v float64, labels ...string) {
-		out <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v, labels...)
-	}
-	gauge(c.messages, float64(st.Visible), name, "visible")
-	gauge(c.messages, float64(st.NotVisible), name, "in_flight")
-	gauge(c.messages, float64(st.Delayed), name, "delayed")
-	gauge(c.groups, float64(st.Groups), name)
-	gauge(c.deduplication, float64(st.DeduplicationEntries), name)
-	age := 0.0
-	if st.OldestSentAt != 0 {
-		age = max(0, float64(c.admin.Now().UnixMilli()-int64(st.OldestSentAt))/1000)
-	}
-	gauge(c.oldest, age, name)
 }

@@ -54,11 +54,16 @@ func keepARNs(cfg Config) error {
 	if err != nil {
 		return err
 	}
-	file, err := os.CreateTemp(cfg.Node.DataDir, arnsName+".")
+	return replaceFile(path, append(text, '\n'))
+}
+
+// replaceFile writes a whole file: whoever reads it finds the old content or the new.
+func replaceFile(path string, content []byte) error {
+	file, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".")
 	if err != nil {
 		return err
 	}
-	_, err = file.Write(append(text, '\n'))
+	_, err = file.Write(content)
 	if err = errors.Join(err, file.Sync(), file.Close()); err == nil {
 		err = os.Rename(file.Name(), path)
 	}

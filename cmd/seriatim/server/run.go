@@ -171,6 +171,7 @@ func (p program) serve(requests context.Context, cfg Config, hooks hooks, r *par
 		Node: r.node, Version: p.version, QueueSeries: cfg.Limits.MetricQueues, Profiles: cfg.Listen.Profiles,
 		Now: time.Now, Logger: p.log, CertificatesEnd: r.certificates.expiries, Operators: r.operators,
 		Account: cfg.API.Account, Random: rand.Reader,
+		LastBackup: lastBackup(cfg.Node.DataDir, p.log), OnBackup: func(at time.Time) { keepLastBackup(cfg.Node.DataDir, at, p.log) },
 		Connections: func() transport.Connections {
 			if front := clients.Load(); front != nil {
 				return front.Connections()
@@ -316,7 +317,7 @@ func (p program) clusterConfig(cfg Config, certificates certificates) (cluster.C
 		},
 		Limits: cluster.RequestLimits{
 			Timeout: cfg.Limits.RequestTimeout, QueueBytes: int(cfg.Limits.QueueBytes), QueueCommands: cfg.Limits.QueueCommands,
-			WaitingReceives: cfg.Limits.WaitingReceives,
+			WaitingReceives: cfg.Limits.WaitingReceives, QueueTotals: cfg.Limits.MetricQueues,
 			Pressure: cluster.PressureLimits{
 				StateBytes: int64(cfg.Limits.StateBytes), ServeDiverged: cfg.Storage.ServeDiverged,
 				DiskRefuse: cluster.DiskMark(cfg.Storage.DiskRefuse), DiskResign: cluster.DiskMark(cfg.Storage.DiskResign),

@@ -1,0 +1,59 @@
+package leader
+
+import (
+	"fmt"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func sentByQueue(c *QueueCounters) map[string]uint64 {
+	sent := map[string]uint64{}
+	c.Read(func(queue string, totals Totals) { sent[queue] = totals[Sent] })
+	return sent
+}
+
+func TestQueueCounters(t *testing.T) {
+	t.Parallel()
+	c := NewQueueCounters(2)
+	c.Add("a", Sent, 1)
+	c.Add("b", Received, 5)
+	c.Add("none", Sent, 0) // takes no place
+	c.Add("c", Sent, 2)    // no place is left
+	c.Add("a", Sent, 3)
+	if diff := cmp.Diff(map[string]uint64{"a": 4, "b": 0, "": 2}, sentByQueue(c)); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+	c.Retire(func(queue string) bool { return queue == "a" })
+	c.Add("d", Sent, 7) // in its place
+	if diff := cmp.Diff(map[string]uint64{"b": 0, "d": 7, "": 6}, sentByQueue(c)); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+}
+
+// What is counted while queues come and go is counted once.
+func TestQueueCountersLoseNothing(t *testing.T) {
+	t.Parallel()
+	const goroutines, adds = 8, 2000
+	c := NewQueueCounters(3)
+	var adding sync.WaitGroup
+	for g := range goroutines {
+		adding.Go(func() {
+			for i := range adds {
+				c.Add(fmt.Sprint("q", (i+g)%5), Sent, 1)
+				if i%100 == 0 {
+					c.Retire(func(queue string) bool { return queue != "q0" })
+				}
+			}
+		})
+	}
+	adding.Wait()
+	total := uint64(0)
+	for _, sent := range sentByQueue(c) { // order does not matter: a sum
+		total += sent
+	}
+	if total != goroutines*adds {
+		t.Errorf("%d counted, want %d", total, goroutines*adds)
+	}
+}

@@ -1,0 +1,45 @@
+package measure
+
+import (
+	"math"
+	"sync/atomic"
+)
+
+// Histogram counts observations in fixed buckets. Made by New; safe for concurrent use.
+type Histogram struct {
+	bounds []float64
+	counts []atomic.Uint64 // one more than bounds
+	sum    atomic.Uint64   // bits of a float64
+}
+
+// New makes a Histogram with these upper bounds, which must rise.
+func New(bounds ...float64) *Histogram {
+	return &Histogram{bounds: bounds, counts: make([]atomic.Uint64, len(bounds)+1)}
+}
+
+// Observe counts one observation.
+func (h *Histogram) Observe(v float64) {
+	i := 0
+	for i < len(h.bounds) && v > h.bounds[i] {
+		i++
+	}
+	h.counts[i].Add(1)
+	for {
+		old := h.sum.Load()
+		if h.sum.CompareAndSwap(old, math.Float64bits(math.Float64frombits(old)+v)) {
+			return
+		}
+	}
+}
+
+// Read calls bucket for each bound with the number of observations up to it, and
+// returns the number of all and their sum.
+func (h *Histogram) Read(bucket func(bound float64, upTo uint64)) (count uint64, sum float64) {
+	for i := range h.counts {
+		count += h.counts[i].Load()
+		if i < len(h.bounds) {
+			bucket(h.bounds[i], count)
+		}
+	}
+	return count, math.Float64frombits(h.sum.Load())
+}
