@@ -11,7 +11,7 @@ GOVULN   ?= $(GO) run golang.org/x/vuln/cmd/govulncheck@v1.9.0
 VULNDB   ?=
 
 # Modules of their own, so that the product's go.mod stays short.
-NESTED := test/tools test/tools/peers
+NESTED := test/tools test/tools/alerts test/tools/peers
 
 # hashicorpmetrics selects the metrics module that raft and memberlist share;
 # without it raft's metrics go to a module nobody reads. grpcnotrace leaves out pages of
@@ -118,6 +118,10 @@ lint: format-check vet ## formatting, vet, the rules of test/arch, and the linte
 .PHONY: vulnerabilities
 vulnerabilities: ## known vulnerabilities in what the binary calls; asks the Go vulnerability database, or the one of VULNDB=url
 	$(GOVULN) $(if $(VULNDB),-db '$(VULNDB)') -tags '$(subst $(space),$(comma),$(TAGS))' ./cmd/...
+
+.PHONY: test-alerts
+test-alerts: ## promtool: the rules of deploy/prometheus and their tests, and the queries of the dashboard; builds promtool
+	$(GO) test -C test/tools/alerts -tags remove_all_sd ./...
 
 .PHONY: generate
 generate: build ## regenerate code and tables; leaves no difference in a sound tree
