@@ -17,6 +17,12 @@ type Clock = environment.Clock
 // Network is how a node listens and reaches the others.
 type Network = environment.Network
 
+// FirstKey gives a new cluster the access key that it begins with.
+type FirstKey = environment.FirstKey
+
+// AccessKey is an access key of an account itself.
+type AccessKey = environment.AccessKey
+
 // PeerTLS is how nodes know each other on the peer port.
 type PeerTLS = peernet.TLS
 

@@ -250,6 +250,7 @@ func (n *Node) beginTerm() {
 		Log:       n.log,
 
 		Poster:        n.cfg.Poster,
+		FirstKey:      n.cfg.FirstKey,
 		Refuse:        n.refuseCommand,
 		InitialFormat: n.initialFormat,
 		ClocksKnown:   n.process.clocks.Known(),

@@ -17,7 +17,21 @@ type Environment struct {
 	Disk func(what string, write func() error) error
 	// Poster takes what topics have to say to subscribers on the web; nil: it waits.
 	Poster Poster
+	// FirstKey is where the first access key of a new cluster comes from; nil: it has none.
+	FirstKey FirstKey
 }
+
+// FirstKey gives a new cluster the access key that it begins with.
+type FirstKey interface {
+	// Make is the key, drawn or given by the operator.
+	Make() (AccessKey, error)
+	// Publish tells the operator the key that the cluster has. It is called again, perhaps
+	// on another node, if the leader fails before it has noted that it was.
+	Publish(key AccessKey)
+}
+
+// AccessKey is an access key of an account itself.
+type AccessKey struct{ ID, Secret, Account string }
 
 // Poster makes HTTP requests. Safe for concurrent use.
 type Poster interface {

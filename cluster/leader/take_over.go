@@ -57,10 +57,21 @@ func (t *Term) prepare(ctx context.Context) error {
 		t.options.Log.Warn("the log is ahead of this node's clock; it advances at half speed until they meet", "ahead", ahead)
 	}
 	t.version.Store(t.options.Replica.FormatVersion())
-	missing, err := t.missingSettings()
+	identity, err := t.missingIdentity()
 	if err != nil {
 		return err
 	}
+	if err := t.write(ctx, identity); err != nil {
+		return err
+	}
+	if err := t.giveFirstKey(ctx); err != nil {
+		return fmt.Errorf("giving the cluster its first access key: %w", err)
+	}
+	return t.write(ctx, t.missingSettings())
+}
+
+// write executes commands of missingIdentity and missingSettings.
+func (t *Term) write(ctx context.Context, missing []queue.Command) error {
 	for _, cmd := range missing {
 		if err := t.Execute(ctx, cmd); err != nil {
 			return fmt.Errorf("writing the cluster settings: %w", err)
@@ -94,27 +105,34 @@ func (t *Term) awaitClocks(ctx context.Context, state queue.Timestamp) error {
 	return nil
 }
 
-// missingSettings lists what this leader has to write before anything else.
-// The format version comes first: it allows the rest.
-func (t *Term) missingSettings() ([]queue.Command, error) {
+// missingIdentity lists what the first leader of a cluster has to write before anything
+// else. The format version comes first: it allows the rest.
+func (t *Term) missingIdentity() ([]queue.Command, error) {
 	key := make([]byte, 16)
 	if _, err := io.ReadFull(t.options.Entropy, key); err != nil {
 		return nil, fmt.Errorf("drawing a key: %w", err)
 	}
 	var cmds []queue.Command
-	set := func(name, value string) {
-		cmds = append(cmds, &queue.SetClusterSetting{Name: name, Value: value})
-	}
 	if t.version.Load() == 0 {
 		cmds = append(cmds, &queue.SetFormatVersion{Version: t.initialFormat()})
 	}
 	t.options.Replica.Read(func(v queue.View) {
 		if id := t.options.ClusterID(); v.Setting(queue.SettingClusterID) == "" && id != "" {
-			set(queue.SettingClusterID, id)
+			cmds = append(cmds, &queue.SetClusterSetting{Name: queue.SettingClusterID, Value: id})
 		}
 		if v.Setting(queue.SettingReceiptKey) == "" {
-			set(queue.SettingReceiptKey, hex.EncodeToString(key))
+			cmds = append(cmds, &queue.SetClusterSetting{Name: queue.SettingReceiptKey, Value: hex.EncodeToString(key)})
 		}
+	})
+	return cmds, nil
+}
+
+// missingSettings lists the settings of this leader that the cluster does not have.
+func (t *Term) missingSettings() (cmds []queue.Command) {
+	set := func(name, value string) {
+		cmds = append(cmds, &queue.SetClusterSetting{Name: name, Value: value})
+	}
+	t.options.Replica.Read(func(v queue.View) {
 		cluster := t.options.Settings
 		if window := strconv.Itoa(cluster.MinimumWindowSeconds); v.Setting(queue.SettingMinimumWindow) != window {
 			set(queue.SettingMinimumWindow, window)
@@ -125,7 +143,7 @@ func (t *Term) missingSettings() ([]queue.Command, error) {
 			set(queue.SettingAWSCooldowns, cool)
 		}
 	})
-	return cmds, nil
+	return cmds
 }
 
 // initialFormat is the format version to bootstrap a cluster with.

@@ -63,6 +63,8 @@ type Options struct {
 	ClockStepMax time.Duration
 	// Poster makes the deliveries over HTTP; nil: they wait.
 	Poster environment.Poster
+	// FirstKey makes the first access key of a new cluster; nil: it has none.
+	FirstKey environment.FirstKey
 	// Jobs are what else the node does while it leads. They run from when clients
 	// are served until ctx ends, which End awaits.
 	Jobs []func(ctx context.Context, t *Term)

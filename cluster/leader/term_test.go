@@ -38,8 +38,11 @@ func TestTakeOverWritesTheSettings(t *testing.T) {
 		if version := s.options.Replica.FormatVersion(); version != format.CurrentVersion {
 			t.Fatalf("format version %d", version)
 		}
-		if again, err := s.missingSettings(); err != nil || len(again) != 0 {
+		if again, err := s.missingIdentity(); err != nil || len(again) != 0 {
 			t.Fatalf("the next leader would write %v again (%v)", again, err)
+		}
+		if again := s.missingSettings(); len(again) != 0 {
+			t.Fatalf("the next leader would write %v again", again)
 		}
 	})
 }

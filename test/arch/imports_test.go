@@ -154,6 +154,7 @@ var packageRules = []packageRule{
 	{path: "cmd/seriatim/certificate", only: []string{std, "~/cmd/seriatim/arguments", "~/cmd/seriatim/exit", "github.com/spf13/cobra"}},
 	{path: "cmd/seriatim/server", never: terminalUI},
 	{path: "cmd/seriatim/server/certificate", only: []string{std, "~/cmd/seriatim/server/reload"}, users: []string{"cmd/seriatim/server"}},
+	{path: "cmd/seriatim/server/firstkey", only: []string{std, "~/cluster", "~/queue", "~/transport/auth"}, users: []string{"cmd/seriatim/server"}},
 	{path: "cmd/seriatim/server/reload", only: []string{std}},
 	{path: "cmd/seriatim/server/token", only: []string{std, "~/cmd/seriatim/server/reload", "~/transport/ops"}, users: []string{"cmd/seriatim/server"}},
 	{path: "cmd/seriatim/offline", never: []string{"~/fsm/fsmpb", "~/transport", "net"}},

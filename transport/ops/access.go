@@ -2,11 +2,8 @@ package ops
 
 import (
 	"context"
-	"encoding/base32"
-	"encoding/base64"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"net/http"
 	"time"
@@ -15,6 +12,7 @@ import (
 	"github.com/seriatimq/seriatim/queue"
 	"github.com/seriatimq/seriatim/queue/access"
 	"github.com/seriatimq/seriatim/queue/refusal"
+	"github.com/seriatimq/seriatim/transport/auth"
 	"github.com/seriatimq/seriatim/transport/auth/iam"
 )
 
@@ -142,7 +140,7 @@ func (s accessAdmin) createKey(w http.ResponseWriter, r *http.Request) {
 	}
 	if change.ID == "" {
 		var err error
-		if change.ID, change.Secret, err = drawKey(s.Random); err != nil {
+		if change.ID, change.Secret, err = auth.DrawKey(s.Random); err != nil {
 			s.Logger.Error("no access key could be drawn", "error", err)
 			s.fail(w, http.StatusInternalServerError, "the source of random numbers failed")
 			return
@@ -152,23 +150,6 @@ func (s accessAdmin) createKey(w http.ResponseWriter, r *http.Request) {
 	if s.submit(w, r, cmd) {
 		s.answer(w, http.StatusOK, accessKey{ID: cmd.ID, Secret: cmd.Secret, Account: cmd.Account, User: cmd.User, Active: true})
 	}
-}
-
-// Sizes of what is drawn, as AWS has them: 20 and 40 characters.
-const (
-	keyIDPrefix    = "SRTM"
-	keyIDRandom    = 10 // bytes, 16 characters of base32
-	keySecretBytes = 30 // 40 characters of base64
-)
-
-// drawKey draws id and secret of a new key.
-func drawKey(random io.Reader) (id, secret string, err error) {
-	var drawn [keyIDRandom + keySecretBytes]byte
-	if _, err := io.ReadFull(random, drawn[:]); err != nil {
-		return "", "", fmt.Errorf("drawing an access key: %w", err)
-	}
-	id = keyIDPrefix + base32.StdEncoding.EncodeToString(drawn[:keyIDRandom])
-	return id, base64.RawURLEncoding.EncodeToString(drawn[keyIDRandom:]), nil
 }
 
 func (s accessAdmin) changeKey(w http.ResponseWriter, r *http.Request, cmd queue.Command) {

@@ -39,7 +39,7 @@ type userPolicy struct {
 
 func keyCommand(o *options) *cobra.Command {
 	return group("key", "Make, list and revoke access keys",
-		"Make, list and revoke access keys, with which clients sign their requests when the server runs with --auth.\n\n"+
+		"Make, list and revoke access keys, with which clients sign their requests.\n\n"+
 			"A key belongs to a user, who may do what policies permit, or to the account itself, which may do everything.\n"+
 			"These commands go to the admin port. What is given counts on all nodes at once, what is taken away at each node as\n"+
 			"soon as it has applied that: at the asked one before it answers, at the others commonly within milliseconds.",

@@ -51,7 +51,7 @@ func serverCommand(version, formatMax string) *cobra.Command {
 			}
 			log := newLogger(cmd.ErrOrStderr(), cfg.Logging)
 			defer ignoreHangups(log)()
-			p := program{version: version, formatMax: formatMax, log: log, words: cmd.ErrOrStderr(), exit: os.Exit}
+			p := program{version: version, formatMax: formatMax, log: log, out: cmd.OutOrStdout(), words: cmd.ErrOrStderr(), exit: os.Exit}
 			return configError(exit.Wrap(p.run(ctx, cfg, func() {})))
 		},
 	}

@@ -45,6 +45,20 @@ type devFlags struct {
 	basePort int
 	restart  bool
 	verbose  bool
+
+	auth    bool
+	keyFile string // with auth, of all nodes
+}
+
+// guarded are the settings of auth, which is off unless it was asked for: the ports
+// are on the loopback address.
+func (f devFlags) guarded(flags *pflag.FlagSet, dir string) devFlags {
+	given := flagsLayer(flags).values
+	f.auth = given["auth"] == "true"
+	if f.keyFile = given["first-key-file"]; f.auth && f.keyFile == "" {
+		f.keyFile = filepath.Join(dir, "first-key")
+	}
+	return f
 }
 
 // addresses are the four ports of one node.
@@ -66,7 +80,7 @@ func devCommand(version string) *cobra.Command {
 			"Once all nodes answer, a line beginning with 'ready' is printed. Without --data-dir all data is removed at the end.\n" +
 			"Kill a node to see what happens: the others go on. With --restart it is started again.\n\n" +
 			"Settings of 'seriatim server' that are not about names and addresses are accepted as well, for instance\n" +
-			"--minimum-window 1 or --log-level debug.",
+			"--minimum-window 1 or --log-level debug. Requests need no access key, unless --auth is given.",
 		Example: "  seriatim dev\n  seriatim dev --nodes 3 --data-dir ./data\n  seriatim dev --nodes 3 --restart --base-port 19324",
 		Args:    arguments.None,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -81,7 +95,7 @@ func devCommand(version string) *cobra.Command {
 	fl.BoolVar(&f.verbose, "verbose", false, "show the nodes' logs here instead of writing them to node-i/seriatim.log")
 	bindFlags(fl, func(name string) bool { return !slices.Contains(ownedByDev, name) })
 	fl.VisitAll(func(flag *pflag.Flag) {
-		flag.Hidden = !slices.Contains([]string{"nodes", "data-dir", "base-port", "restart", "verbose", "account", "region", "minimum-window", "aws-cooldowns", "log-level", "log-store"}, flag.Name)
+		flag.Hidden = !slices.Contains([]string{"nodes", "data-dir", "base-port", "restart", "verbose", "auth", "account", "region", "minimum-window", "aws-cooldowns", "log-level", "log-store"}, flag.Name)
 	})
 	return c
 }
@@ -102,6 +116,7 @@ func dev(cmd *cobra.Command, version string, f devFlags) error {
 		return err
 	}
 	defer remove()
+	f = f.guarded(cmd.Flags(), dir)
 	// A terminal that is closed ends it, too, and must not leave its data behind.
 	ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGHUP)
 	defer stop()
@@ -189,7 +204,11 @@ func greet(out io.Writer, f devFlags, took time.Duration) error {
 	}
 	fmt.Fprintf(&b, "ready after %v: %s", took.Round(time.Millisecond), strings.Join(all, " "))
 	b.WriteString("\n\nexport AWS_ENDPOINT_URL=" + endpoint + "\n")
-	b.WriteString("export AWS_ACCESS_KEY_ID=dev AWS_SECRET_ACCESS_KEY=dev AWS_DEFAULT_REGION=us-east-1\n")
+	key := "AWS_ACCESS_KEY_ID=dev AWS_SECRET_ACCESS_KEY=dev"
+	if f.auth {
+		key = "$(cat '" + f.keyFile + "')"
+	}
+	b.WriteString("export " + key + " AWS_DEFAULT_REGION=us-east-1\n")
 	// Version 1 of the AWS tool ignores AWS_ENDPOINT_URL for SQS in old regions.
 	b.WriteString("aws --endpoint-url \"$AWS_ENDPOINT_URL\" sqs create-queue --queue-name hello.fifo --attributes FifoQueue=true\n\n")
 	b.WriteString("or without the AWS tool:\n")
@@ -221,7 +240,7 @@ func devAlone(cmd *cobra.Command, version string, f devFlags, dir string, starte
 	}
 	defer closeLog()
 	a := f.addresses(1)
-	p := program{version: version, log: newLogger(log, cfg.Logging), words: cmd.ErrOrStderr(), exit: os.Exit}
+	p := program{version: version, log: newLogger(log, cfg.Logging), out: cmd.OutOrStdout(), words: cmd.ErrOrStderr(), exit: os.Exit}
 	return p.run(cmd.Context(), cfg, func() {
 		took := time.Since(started)
 		if _, err := io.WriteString(cmd.OutOrStdout(), nodeLine(1, os.Getpid(), a)); err != nil {
@@ -249,6 +268,7 @@ func devConfig(flags *pflag.FlagSet, file layer, f devFlags, dir string) (Config
 	maps.Copy(given.values, map[string]string{
 		"node-name": "node-1", "data-dir": nodeDirectory(dir, 1), "bootstrap-expect": "1", "join": "",
 		"client-addr": a.client, "admin-addr": a.admin, "peer-addr": a.peer, "gossip-addr": a.gossip,
+		"auth": strconv.FormatBool(f.auth), "first-key-file": f.keyFile,
 	})
 	cfg, err := load(file, os.Environ(), given)
 	if err != nil {

@@ -26,5 +26,9 @@ func isTerminal(out io.Writer) bool {
 		return false
 	}
 	info, err := f.Stat()
-	return err == nil && info.Mode()&os.ModeCharDevice != 0
+	if err != nil || info.Mode()&os.ModeCharDevice == 0 {
+		return false
+	}
+	nowhere, err := os.Stat(os.DevNull) // a device as well
+	return err != nil || !os.SameFile(info, nowhere)
 }

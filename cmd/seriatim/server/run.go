@@ -17,8 +17,6 @@ import (
 	"github.com/seriatimq/seriatim/cluster"
 	"github.com/seriatimq/seriatim/cmd/seriatim/exit"
 	"github.com/seriatimq/seriatim/transport"
-	"github.com/seriatimq/seriatim/transport/auth"
-	"github.com/seriatimq/seriatim/transport/auth/gate"
 	"github.com/seriatimq/seriatim/transport/aws"
 	"github.com/seriatimq/seriatim/transport/budget"
 	"github.com/seriatimq/seriatim/transport/grpc"
@@ -39,6 +37,7 @@ type program struct {
 	// what it knows.
 	formatMax string
 	log       *slog.Logger
+	out       io.Writer // standard output
 	words     io.Writer // for people, beside the log
 	exit      func(code int)
 }
@@ -81,6 +80,9 @@ func (p program) run(ctx context.Context, cfg Config, ready func()) error {
 	systemd.tell(ctx, "READY=1")
 	if awaitNode(ctx, running.node, func(missing error) { systemd.tell(ctx, "STATUS=not ready: "+missing.Error()) }) {
 		p.log.Info("ready")
+		if cfg.API.Auth {
+			p.warnWithoutKeys(ctx, running.node)
+		}
 		systemd.tell(ctx, "STATUS=ready")
 		ready()
 	}
@@ -140,6 +142,9 @@ func (p program) start(ctx context.Context, cfg Config) (_ *parts, err error) {
 	}
 	r := &parts{certificates: certificates, operators: operators, poster: push.New(push.Addresses{Allowed: allowed})}
 	nodeConfig.Poster = r.poster
+	if nodeConfig.FirstKey, err = p.firstKey(cfg); err != nil {
+		return nil, exit.New(exit.Usage, fmt.Errorf("configuration: %w", err), "")
+	}
 	if r.node, err = cluster.Open(hooks.node(ctx, &nodeConfig), nodeConfig); err != nil {
 		return nil, err
 	}
@@ -164,7 +169,7 @@ func (p program) serve(requests context.Context, cfg Config, hooks hooks, r *par
 	names := aws.Names{Account: cfg.API.Account, Region: cfg.API.Region}
 	r.sqs = sqs.New(requests, sqs.Options{Node: r.node, Names: names})
 	memory := budget.New(int64(cfg.Limits.RequestBytes)) // of requests and answers on the client port
-	verifier, authorizer := guard(r.node, cfg.API)
+	verifier, authorizer := p.guard(r.node, cfg.API)
 	services := aws.NewHandler(aws.Options{Node: r.node, Verifier: verifier, Authorizer: authorizer, Names: names, Logger: p.log}, r.sqs.API(), sns.API())
 	var clients atomic.Pointer[transport.Server] // the client port, once it is open
 	r.admin = ops.New(ops.Options{
@@ -212,15 +217,6 @@ func (p program) serve(requests context.Context, cfg Config, hooks hooks, r *par
 	}
 	clients.Store(r.front)
 	return nil
-}
-
-// guard is who decides about the callers of the client port.
-func guard(node *cluster.Node, api APIConfig) (auth.Verifier, auth.Authorizer) {
-	if !api.Auth {
-		return auth.AcceptAll{}, nil
-	}
-	g := gate.New(node, api.Account, time.Now)
-	return g, g
 }
 
 // drain ends what only waits on the client port, and its streams.

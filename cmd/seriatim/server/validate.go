@@ -130,7 +130,8 @@ func (c Config) checkFiles() error {
 	certificates, err := openCertificates(c.Listen, slog.New(slog.DiscardHandler))
 	_, refused := program{}.clusterConfig(c, certificates)
 	_, unread := openTokens(c.Listen, slog.New(slog.DiscardHandler))
-	return errors.Join(err, refused, unread)
+	_, noKey := program{log: slog.New(slog.DiscardHandler)}.firstKey(c)
+	return errors.Join(err, refused, unread, noKey)
 }
 
 func logLevel(text string) (slog.Level, error) {

@@ -1,0 +1,187 @@
+package firstkey
+
+import (
+	"bytes"
+	"crypto/rand"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/seriatimq/seriatim/cluster"
+)
+
+const (
+	testID      = "AKIASERIATIMTEST0001"
+	testSecret  = "a-given-secret-of-the-test"
+	testAccount = "123456789012"
+)
+
+// opened is the key of a node, with what it logs.
+func opened(t *testing.T, o Options) (*Key, *bytes.Buffer) {
+	t.Helper()
+	log := new(bytes.Buffer)
+	o.Account, o.Random, o.Log = testAccount, rand.Reader, slog.New(slog.NewTextHandler(log, nil))
+	key, err := Open(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return key, log
+}
+
+// begin does what the leader of a new cluster does.
+func begin(t *testing.T, o Options) (cluster.AccessKey, string) {
+	t.Helper()
+	key, log := opened(t, o)
+	made, err := key.Make()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if made.Account != testAccount || made.ID == "" || made.Secret == "" {
+		t.Fatalf("made %+v", made)
+	}
+	key.Publish(made)
+	if strings.Contains(log.String(), made.Secret) {
+		t.Errorf("the log holds the secret: %s", log)
+	}
+	if !strings.Contains(log.String(), made.ID) {
+		t.Errorf("the log does not name the key: %s", log)
+	}
+	return made, log.String()
+}
+
+func put(t *testing.T, path, content string) string {
+	t.Helper()
+	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// A drawn key goes where the operator wants it, and nowhere else.
+func TestDrawnKey(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct{ name, file, written string }{
+		{"a file", "key", "key"},
+		{"the data directory", "", "first-key"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			folder := t.TempDir()
+			o := Options{Folder: folder}
+			if tc.file != "" {
+				o.File, o.Terminal = filepath.Join(folder, tc.file), new(bytes.Buffer)
+			}
+			made, log := begin(t, o)
+			path := filepath.Join(folder, tc.written)
+			if there, err := read(path); err != nil || there.ID != made.ID || there.Secret != made.Secret {
+				t.Errorf("the file holds %+v (%v), not %+v", there, err, made)
+			}
+			info, err := os.Stat(path)
+			if err != nil || info.Mode().Perm() != 0o600 {
+				t.Errorf("%v, %v", info, err)
+			}
+			if entries, err := os.ReadDir(folder); err != nil || len(entries) != 1 {
+				t.Errorf("%v, %v", entries, err)
+			}
+			if !strings.Contains(log, path) {
+				t.Errorf("the log does not say where: %s", log)
+			}
+			if b, ok := o.Terminal.(*bytes.Buffer); ok && b.Len() > 0 {
+				t.Errorf("also printed: %s", b)
+			}
+		})
+	}
+	t.Run("the terminal", func(t *testing.T) {
+		t.Parallel()
+		folder, terminal := t.TempDir(), new(bytes.Buffer)
+		made, _ := begin(t, Options{Terminal: terminal, Folder: folder})
+		if want := "AWS_ACCESS_KEY_ID=" + made.ID + "\nAWS_SECRET_ACCESS_KEY=" + made.Secret + "\n"; terminal.String() != want {
+			t.Errorf("printed %q, want %q", terminal, want)
+		}
+		if entries, err := os.ReadDir(folder); err != nil || len(entries) != 0 {
+			t.Errorf("%v, %v", entries, err)
+		}
+	})
+}
+
+// What was given is used, in each of the forms in which it is handed over.
+func TestGivenKey(t *testing.T) {
+	t.Parallel()
+	for name, content := range map[string]string{
+		"plain":    "AWS_ACCESS_KEY_ID=" + testID + "\nAWS_SECRET_ACCESS_KEY=" + testSecret + "\n",
+		"no end":   "AWS_SECRET_ACCESS_KEY=" + testSecret + "\r\nAWS_ACCESS_KEY_ID=" + testID,
+		"exported": "# of orders\n\nexport AWS_ACCESS_KEY_ID='" + testID + "'\nexport AWS_SECRET_ACCESS_KEY=\"" + testSecret + "\"\nAWS_DEFAULT_REGION=x\n",
+		"a folder": "",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			file := filepath.Join(t.TempDir(), "key")
+			if content != "" {
+				put(t, file, content)
+			} else {
+				if err := os.Mkdir(file, 0o700); err != nil {
+					t.Fatal(err)
+				}
+				put(t, filepath.Join(file, "AWS_ACCESS_KEY_ID"), testID)
+				put(t, filepath.Join(file, "AWS_SECRET_ACCESS_KEY"), testSecret+"\n")
+			}
+			terminal := new(bytes.Buffer)
+			made, log := begin(t, Options{File: file, Terminal: terminal})
+			if made != (cluster.AccessKey{ID: testID, Secret: testSecret, Account: testAccount}) {
+				t.Errorf("made %+v", made)
+			}
+			if terminal.Len() > 0 || !strings.Contains(log, file) {
+				t.Errorf("printed %q, logged %s", terminal, log)
+			}
+		})
+	}
+}
+
+// A file that cannot be used keeps the server from starting, and its error is free of what
+// may be a secret.
+func TestUselessFile(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	half := filepath.Join(folder, "half")
+	if err := os.Mkdir(half, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	put(t, filepath.Join(half, "AWS_ACCESS_KEY_ID"), testID)
+	for name, file := range map[string]string{
+		"empty":          put(t, filepath.Join(folder, "empty"), ""),
+		"only a secret":  put(t, filepath.Join(folder, "secret"), testSecret),
+		"no id":          put(t, filepath.Join(folder, "no-id"), "AWS_SECRET_ACCESS_KEY="+testSecret),
+		"a short secret": put(t, filepath.Join(folder, "short"), "AWS_ACCESS_KEY_ID="+testID+"\nAWS_SECRET_ACCESS_KEY="+testSecret[:7]),
+		"half a folder":  half,
+		"nowhere":        filepath.Join(folder, "missing", "key"),
+		"below a file":   filepath.Join(folder, "empty", "key"),
+	} {
+		_, err := Open(Options{File: file})
+		if err == nil || !strings.Contains(err.Error(), folder) || strings.Contains(err.Error(), testSecret[:7]) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// A key is published again after a leader failed. A file of another key is not
+// overwritten; that is said, with what to do.
+func TestPublishedAgain(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "key")
+	made, _ := begin(t, Options{File: file})
+	again, log := opened(t, Options{File: file})
+	again.Publish(made)
+	if !strings.Contains(log.String(), "level=INFO") {
+		t.Errorf("logged %s", log)
+	}
+	other := cluster.AccessKey{ID: testID, Secret: testSecret, Account: testAccount}
+	again.Publish(other)
+	if !strings.Contains(log.String(), "seriatim key create") || strings.Contains(log.String(), testSecret) {
+		t.Errorf("logged %s", log)
+	}
+	if there, err := read(file); err != nil || there.ID != made.ID {
+		t.Errorf("the file holds %+v, %v", there, err)
+	}
+}

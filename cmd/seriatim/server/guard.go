@@ -1,0 +1,50 @@
+package server
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"time"
+
+	"github.com/seriatimq/seriatim/cluster"
+	"github.com/seriatimq/seriatim/cmd/seriatim/server/firstkey"
+	"github.com/seriatimq/seriatim/transport/auth"
+	"github.com/seriatimq/seriatim/transport/auth/gate"
+)
+
+// guard is who decides about the callers of the client port.
+func (p program) guard(node *cluster.Node, api APIConfig) (auth.Verifier, auth.Authorizer) {
+	if !api.Auth {
+		p.log.Warn("auth is off: whoever reaches the client port may use every queue")
+		return auth.AcceptAll{}, nil
+	}
+	g := gate.New(node, api.Account, time.Now)
+	return g, g
+}
+
+// firstKey is the access key that a new cluster begins with; nil without auth.
+func (p program) firstKey(cfg Config) (cluster.FirstKey, error) {
+	if !cfg.API.Auth {
+		return nil, nil
+	}
+	options := firstkey.Options{
+		File: cfg.API.FirstKeyFile, Folder: cfg.Node.DataDir, Account: cfg.API.Account, Random: rand.Reader, Log: p.log,
+	}
+	// What else standard output may be ends up in a log.
+	if isTerminal(p.out) {
+		options.Terminal = p.out
+	}
+	key, err := firstkey.Open(options)
+	if err != nil {
+		return nil, fmt.Errorf("first-key-file: %w", err)
+	}
+	return key, nil
+}
+
+// warnWithoutKeys tells the operator that nobody can use the cluster: one that began
+// without auth has no access keys.
+func (p program) warnWithoutKeys(ctx context.Context, node *cluster.Node) {
+	if node.CatchUp(ctx) == nil && node.Access().KeyCount() == 0 {
+		p.log.Error("auth is on and the cluster has no access key, so every request on the client port is refused; make one on the admin port with seriatim key create, or start with auth set to false")
+	}
+}
