@@ -11,6 +11,7 @@ import (
 	"github.com/seriatimq/seriatim/fsm/format"
 	"github.com/seriatimq/seriatim/fsm/fsmtest"
 	"github.com/seriatimq/seriatim/queue"
+	"github.com/seriatimq/seriatim/queue/account"
 	"github.com/seriatimq/seriatim/queue/attributes"
 	"github.com/seriatimq/seriatim/queue/logtime"
 )
@@ -109,8 +110,33 @@ func eventfulAt(t testing.TB, version uint32) *replica {
 		do(0, &queue.CreateAccessKey{ID: "AKIAEXAMPLE000000002", Secret: "not-a-secret-but-an-example", Account: "000000000000"})
 		do(0, &queue.UpdateAccessKey{ID: "AKIAEXAMPLE000000002"})
 		do(0, &queue.PutUserPolicy{Account: "000000000000", User: "anna", Policy: `{"Statement":[]}`})
+		for _, cmd := range accountHistory() {
+			do(0, cmd)
+		}
 	}
 	return r
+}
+
+// accountHistory gives a state a second account with a queue and a topic of their names.
+func accountHistory() []queue.Command {
+	const owner, fifo = "111111111111", "q.fifo"
+	return []queue.Command{
+		&queue.CreateAccount{Account: owner, Quota: account.Quota{Queues: 3, Topics: 1, Messages: 100, Bytes: 1 << 20, RequestsPerSecond: 50}},
+		&queue.SetAccountQuota{Quota: account.Quota{Queues: 1000}},
+		&queue.CreateAccessKey{ID: "AKIAEXAMPLE000000003", Secret: "not-a-secret-but-an-example", Account: owner, Tenant: true},
+		&queue.CreateQueue{Queue: account.Qualify(owner, fifo), Attributes: []queue.Attribute{{Name: "FifoQueue", Value: "true"}}},
+		&queue.SendMessages{Queue: account.Qualify(owner, fifo), SenderID: "AIDAEXAMPLE", Entries: []queue.SendEntry{{
+			Body: "of another account", GroupID: "group-1", GroupIDGiven: true, DeduplicationID: "1", DeduplicationIDGiven: true,
+		}}},
+		&queue.CreateTopic{
+			Topic: account.Qualify(owner, "t.fifo"), TopicARN: "arn:aws:sns:us-east-1:" + owner + ":t.fifo",
+			Attributes: []queue.Attribute{{Name: "FifoTopic", Value: "true"}},
+		},
+		&queue.Subscribe{
+			Topic: account.Qualify(owner, "t.fifo"), Endpoint: "arn:aws:sqs:us-east-1:" + owner + ":q.fifo", Queue: account.Qualify(owner, fifo),
+			Owner: owner, Principal: "arn:aws:iam::" + owner + ":root",
+		},
+	}
 }
 
 // topicHistory gives a state every kind of record of topics.

@@ -86,10 +86,10 @@ func TestTwins(t *testing.T) {
 		})
 	}
 	t.Log(seen)
-	for _, outcome := range []string{
+	for _, outcome := range append(accountOutcomes, []string{
 		"duplicate", "replayed", "received", "dead-lettered", "done", "moved", "refused", "published", "published again", "subscribed", "replayed from an archive", "left to be replayed", "unscheduled", "asked to confirm", "confirmed", "posted", "to be posted again",
 		"locked", "received in a session", "received and deleted", "deferred", "fetched", "dead-lettered for a reason", "released",
-	} {
+	}...) {
 		if seen[outcome] == 0 {
 			t.Errorf("nothing was %s: the logs do not show what twins could differ in", outcome)
 		}
@@ -110,6 +110,8 @@ type commands struct {
 	seen    map[string]int         // outcomes
 
 	access        accessCommands
+	accounts      *accountCommands
+	ofAccounts    int  // index in last from which on they are of accounts
 	topics        bool // commands of topics are among them
 	subscriptions []string
 	view          func() queue.View // of a replica that has applied all that was given out
@@ -122,7 +124,7 @@ type delivered struct {
 }
 
 func newCommands(random *rand.Rand, seen map[string]int) *commands {
-	return &commands{random: random, now: start, seen: seen, access: newAccessCommands()}
+	return &commands{random: random, now: start, seen: seen, access: newAccessCommands(), accounts: newAccountCommands(seen)}
 }
 
 func (c *commands) one(list ...string) string { return list[c.random.IntN(len(list))] }
@@ -140,12 +142,20 @@ func (c *commands) some() []queue.Command {
 	if c.access.random.IntN(30) == 0 {
 		c.last = append(c.last, c.access.command())
 	}
+	c.ofAccounts = len(c.last)
+	if c.accounts.random.IntN(2) == 0 {
+		c.last = append(c.last, c.accounts.command(c.topics))
+	}
 	return c.last
 }
 
 // learn keeps handles and tasks for later commands and counts outcomes.
 func (c *commands) learn(result EntryResult) {
 	for i, response := range result.Responses {
+		if i >= c.ofAccounts {
+			c.accounts.learn(c.last[i], response)
+			continue
+		}
 		switch r := response.Result.(type) {
 		case queue.MessagesSent:
 			for _, e := range r.Entries {

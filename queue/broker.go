@@ -6,6 +6,7 @@ import (
 	"github.com/tidwall/btree"
 
 	"github.com/seriatimq/seriatim/queue/access"
+	"github.com/seriatimq/seriatim/queue/account"
 	"github.com/seriatimq/seriatim/queue/checking"
 	"github.com/seriatimq/seriatim/queue/outbox"
 	"github.com/seriatimq/seriatim/queue/refusal"
@@ -28,8 +29,9 @@ type Broker struct {
 	moveTasks  moveTasks
 	deadlines  *btree.BTreeG[queueDeadline]
 	generation uint64
-	sum        statehash.Sum // over the records of queues, tombstones, tasks
-	bytes      int64         // estimated size of all queues; not state
+	sum        statehash.Sum  // over the records of queues, tombstones, tasks
+	bytes      int64          // estimated size of all queues; not state
+	usage      account.Usages // not state
 	deliveries
 	changed   []*Queue // by the command being applied
 	events    []Event
@@ -61,6 +63,7 @@ func New() *Broker {
 		tombstones:    newTombstones(),
 		moveTasks:     newMoveTasks(),
 		deadlines:     btree.NewBTreeGOptions(queueDeadline.less, btree.Options{NoLocks: true}),
+		usage:         account.NewUsages(),
 		deliveries:    deliveries{outbox: outbox.New()},
 		senders:       new(btree.Map[string, *string]),
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/tidwall/btree"
 
+	"github.com/seriatimq/seriatim/queue/account"
 	"github.com/seriatimq/seriatim/queue/attributes"
 	"github.com/seriatimq/seriatim/queue/limits"
 	"github.com/seriatimq/seriatim/queue/logtime"
@@ -36,17 +37,18 @@ func (c *CreateQueue) Validate() *Error {
 // wellFormed checks the name, against the rule that FifoQueue selects, and the
 // tags.
 func (c *CreateQueue) wellFormed() *Error {
+	name := account.PlainName(c.Queue)
 	value, _ := attributes.ValueOf(c.Attributes, attributes.NameFIFO)
 	if on, _ := attributes.ParseBool(value); on {
-		if base, isFIFO := strings.CutSuffix(c.Queue, ".fifo"); !isFIFO || !plainName(base) || len(c.Queue) > limits.QueueNameLengthMax {
+		if base, isFIFO := strings.CutSuffix(name, ".fifo"); !isFIFO || !plainName(base) || len(name) > limits.QueueNameLengthMax {
 			return refusal.InvalidParameter("The name of a FIFO queue can only include alphanumeric characters, hyphens, or underscores, " +
 				"must end with .fifo suffix and be 1 to 80 in length.")
 		}
-	} else if !plainName(c.Queue) || len(c.Queue) > limits.QueueNameLengthMax {
+	} else if !plainName(name) || len(name) > limits.QueueNameLengthMax {
 		// This is also what AWS says of a name ending in .fifo.
 		return refusal.InvalidParameter(nameRule)
 	}
-	return attributes.CheckTags(c.Queue, c.Tags)
+	return attributes.CheckTags(name, c.Tags)
 }
 
 func (c *CreateQueue) prepare() (Prepared, *Error) {
@@ -79,6 +81,9 @@ func (c *CreateQueue) apply(b *Broker) (Result, *Error) {
 	}
 	if err == nil {
 		err = b.checkImplicitDeadLetter(c.Queue, &wanted)
+	}
+	if err == nil {
+		err = b.roomForQueues(c.Queue, 1, &wanted)
 	}
 	if err != nil {
 		return nil, err
@@ -122,7 +127,7 @@ func (b *Broker) addQueue(name string, attributes QueueAttributes, tags []Tag) {
 // checkImplicitDeadLetter refuses ImplicitDeadLetterQueue where the built-in
 // queue could not have its name.
 func (b *Broker) checkImplicitDeadLetter(name string, a *QueueAttributes) *Error {
-	if a.ImplicitDeadLetterQueue && len(implicitDeadLetterName(name)) > limits.QueueNameLengthMax {
+	if a.ImplicitDeadLetterQueue && len(implicitDeadLetterName(account.PlainName(name))) > limits.QueueNameLengthMax {
 		return refusal.New(refusal.InvalidAttributeValue, "Invalid value for the parameter ImplicitDeadLetterQueue. "+
 			"Reason: the name of the queue is too long to append -dlq to it.")
 	}
@@ -200,6 +205,8 @@ func (c *DeleteQueue) apply(b *Broker) (Result, *Error) {
 		return nil, refusal.NoSuchQueue()
 	}
 	b.queues.Delete(q.name)
+	q.sums.usage.Queues--
+	q.leaveUsage()
 	b.releases.drop(q)
 	b.sum.Sub(q.sums.counted)
 	b.bytes -= q.sums.countedBytes
@@ -292,7 +299,7 @@ func (c *PurgeQueue) apply(b *Broker) (Result, *Error) {
 	}
 	if b.cooldowns() && q.purgedAt != 0 && b.now.Sub(q.purgedAt) < purgeWait {
 		return nil, refusal.New(refusal.PurgeQueueInProgress,
-			"Only one PurgeQueue operation on ", q.name, " is allowed every 60 seconds.")
+			"Only one PurgeQueue operation on ", account.PlainName(q.name), " is allowed every 60 seconds.")
 	}
 	b.releases.drop(q)
 	q.purgedAt = b.now

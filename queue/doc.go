@@ -21,7 +21,7 @@
 // how clients name things, content what a message may contain, attributes what can be
 // set on a queue, a topic or a subscription, deduplication remembers ids, session keeps
 // locks and states of message groups, topic is the state of topics, notification what they
-// deliver, outbox what
+// deliver, account tells apart whose things are, outbox what
 // has still to be posted to the web, policy reads policies, filter matches messages, jsontext reads JSON, arn reads
 // names. Types that most callers need are named again in commands.go; everything else is
 // imported from where it is.

@@ -96,7 +96,7 @@ func (f *fan) message(s *topic.Subscription) *publishedMessage {
 // deadLetter delivers to the dead-letter queue of a subscription what could not be
 // delivered to its end, if there is such a queue.
 func (f *fan) deadLetter(s *topic.Subscription, m *publishedMessage) {
-	target, came := s.Attributes.DeadLetter.Target, failed
+	target, came := deadLetterQueue(f.topic, s), failed
 	if target != "" {
 		came = f.put(target, m)
 	}
@@ -256,7 +256,7 @@ func (b *Broker) addDelivery(i *outbox.Item) {
 // for that, the message goes to the dead-letter queue at once; checkOutbox has refused the
 // publish unless there is one, but for the last bytes of a batch.
 func (f *fan) enqueue(s *topic.Subscription) {
-	if f.b.outboxFull(s.Number, 1) && f.b.hasDeadLetterQueue(s) {
+	if f.b.outboxFull(s.Number, 1) && f.b.hasDeadLetterQueue(f.topic, s) {
 		f.deadLetter(s, f.message(s))
 		return
 	}
@@ -271,7 +271,7 @@ func (b *Broker) checkOutbox(t *topic.Topic, entries int) (refused *Error) {
 		return nil
 	}
 	t.ScanSubscriptions(func(s *topic.Subscription) bool {
-		if b.outboxFull(s.Number, entries) && !b.hasDeadLetterQueue(s) {
+		if b.outboxFull(s.Number, entries) && !b.hasDeadLetterQueue(t, s) {
 			refused = refusal.New(refusal.Throttled, "The subscription ", s.ARN, " has ", strconv.Itoa(b.outbox.LenOf(s.Number)),
 				" messages that its endpoint has not taken yet, and no dead-letter queue. Nothing was published: retry later, set a RedrivePolicy, or remove the subscription.")
 		}
@@ -286,8 +286,8 @@ func (b *Broker) outboxFull(subscription uint64, entries int) bool {
 
 // hasDeadLetterQueue reports whether what cannot be posted to a URL can go to a queue. It
 // is on a standard topic, which delivers to no FIFO queue.
-func (b *Broker) hasDeadLetterQueue(s *topic.Subscription) bool {
-	q, ok := b.queues.Get(s.Attributes.DeadLetter.Target)
+func (b *Broker) hasDeadLetterQueue(t *topic.Topic, s *topic.Subscription) bool {
+	q, ok := b.queues.Get(deadLetterQueue(t, s))
 	return ok && !q.attributes.FIFO
 }
 

@@ -115,6 +115,9 @@ func (r *Restorer) restore(f *Frozen) (*Broker, error) {
 	if err == nil {
 		f.access.Policies(func(p access.Policy) bool { return keep(r.AddUserPolicy(p)) })
 	}
+	if err == nil {
+		f.access.Accounts(func(a access.Account) bool { return keep(r.AddAccount(a)) })
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -149,6 +152,9 @@ func (b *Broker) CheckInvariants() error {
 		return err
 	}
 	if err := b.outbox.Compare(&again.outbox); err != nil {
+		return err
+	}
+	if err := b.usage.Compare(again.usage); err != nil {
 		return err
 	}
 	if have, want := b.access.Bytes(), again.access.Bytes(); have != want {

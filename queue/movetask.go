@@ -5,6 +5,7 @@ import (
 
 	"github.com/tidwall/btree"
 
+	"github.com/seriatimq/seriatim/queue/account"
 	"github.com/seriatimq/seriatim/queue/deduplication"
 	"github.com/seriatimq/seriatim/queue/identifier"
 	"github.com/seriatimq/seriatim/queue/limits"
@@ -163,10 +164,10 @@ func (c *StartMoveTask) Validate() *Error {
 	if c.Source == "" {
 		return refusal.MissingParameter("SourceArn")
 	}
-	if len(c.Source) > limits.QueueNameLengthMax {
+	if tooLongName(c.Source) {
 		return refusal.NoSuchResource("SourceArn")
 	}
-	if len(c.Destination) > limits.QueueNameLengthMax {
+	if tooLongName(c.Destination) {
 		return refusal.NoSuchResource("DestinationArn")
 	}
 	if m := c.MaxPerSecond; m.Given && (m.Value < 1 || m.Value > limits.MovePerSecondMax) {
@@ -188,7 +189,7 @@ func (c *StartMoveTask) apply(b *Broker) (Result, *Error) {
 	if c.Destination != "" {
 		destination, ok := b.queues.Get(c.Destination)
 		switch {
-		case !ok:
+		case !ok || account.OwnerOf(c.Destination) != account.OwnerOf(c.Source): // of another account none is seen
 			return nil, refusal.NoSuchResource("DestinationArn")
 		case destination.attributes.FIFO != source.attributes.FIFO:
 			return nil, refusal.InvalidParameter("The destination queue must be of the same type as the source queue.")
@@ -234,7 +235,7 @@ func (*CancelMoveTask) QueueName() string { return "" }
 
 // Validate checks that the task handle named a task.
 func (c *CancelMoveTask) Validate() *Error {
-	if c.TaskID == "" || len(c.TaskID) > taskIDLengthMax || c.Source == "" || len(c.Source) > limits.QueueNameLengthMax {
+	if c.TaskID == "" || len(c.TaskID) > taskIDLengthMax || c.Source == "" || tooLongName(c.Source) {
 		return refusal.InvalidParameter("Value for parameter TaskHandle is invalid.")
 	}
 	return nil

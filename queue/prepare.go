@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/seriatimq/seriatim/queue/account"
 	"github.com/seriatimq/seriatim/queue/limits"
 	"github.com/seriatimq/seriatim/queue/refusal"
 )
@@ -97,10 +98,15 @@ func wellFormed(cmd Command) *Error {
 
 // checkQueueName refuses the name of no queue before it is encoded.
 func checkQueueName(name string) *Error {
-	if len(name) > limits.QueueNameLengthMax {
+	if tooLongName(name) {
 		return refusal.NoSuchQueue()
 	}
 	return nil
+}
+
+// tooLongName reports whether no queue can have a name, which may be qualified.
+func tooLongName(name string) bool {
+	return len(name) > limits.QueueNameLengthMax && len(account.PlainName(name)) > limits.QueueNameLengthMax
 }
 
 // entryRefusals collects the refusals of a batch.

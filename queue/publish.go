@@ -178,6 +178,9 @@ func (c *Publish) apply(b *Broker) (Result, *Error) {
 	if err := b.checkOutbox(t, len(c.Entries)); err != nil {
 		return nil, err
 	}
+	if err := b.roomForPublish(t, c); err != nil {
+		return nil, err
+	}
 	t = b.beginTopic(c.Topic)
 	out := Published{Entries: make([]PublishedEntry, len(c.Entries))}
 	for i := range c.Entries {
@@ -190,10 +193,8 @@ func (c *Publish) apply(b *Broker) (Result, *Error) {
 // is remembered and archived does not depend on who is subscribed, and on what comes of
 // the deliveries.
 func (b *Broker) publish(t *topic.Topic, e *PublishEntry, c *Publish) PublishedEntry {
-	ids := deduplication.IDs{Group: e.GroupID}
+	ids := e.deduplicationIDs(t)
 	if t.Attributes.FIFO {
-		ids.Own = e.DeduplicationID
-		ids = t.Attributes.Deduplication.WithContent(ids, e.Message, e.ContentHash)
 		if first, found := t.Deduplication.Find(b.key, ids, b.now); found {
 			return PublishedEntry{
 				MessageID:  identifier.NewPublicationID(b.key, t.Incarnation, first.Sequence()),
@@ -222,6 +223,16 @@ func (b *Broker) publish(t *topic.Topic, e *PublishEntry, c *Publish) PublishedE
 	}
 	b.fanOut(t, p)
 	return accepted
+}
+
+// deduplicationIDs are the ids that a topic remembers a message by.
+func (e *PublishEntry) deduplicationIDs(t *topic.Topic) deduplication.IDs {
+	ids := deduplication.IDs{Group: e.GroupID}
+	if t.Attributes.FIFO {
+		ids.Own = e.DeduplicationID
+		ids = t.Attributes.Deduplication.WithContent(ids, e.Message, e.ContentHash)
+	}
+	return ids
 }
 
 // Published answers Publish, one entry each in request order.

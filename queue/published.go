@@ -67,9 +67,31 @@ func (m *Message) carriedBytes() int64 {
 	return n
 }
 
+// contentBytes is what clients sent: body and attributes.
+func (m *Message) contentBytes() int64 {
+	n := int64(m.body.Len())
+	if m.extra == nil {
+		return n
+	}
+	n += content.Size("", m.extra.attributes)
+	if p := m.published(); p != nil {
+		published := p.publication.Content()
+		n += int64(published.Message.Len()) + content.Size("", published.Attributes)
+	}
+	return n
+}
+
+// use counts messages for the quota of the account.
+func (q *Queue) use(messages, bytes int64) {
+	q.sums.usage.Messages += messages
+	q.sums.usage.Bytes += bytes
+	q.sums.contentBytes += bytes
+}
+
 // hold counts a message that is stored in the queue.
 func (q *Queue) hold(m *Message) {
 	q.sums.messageBytes += m.size()
+	q.use(1, m.contentBytes())
 	if p := m.published(); p != nil {
 		p.publication.Hold()
 		q.sums.published++
@@ -79,6 +101,7 @@ func (q *Queue) hold(m *Message) {
 // release takes back hold.
 func (q *Queue) release(m *Message) {
 	q.sums.messageBytes -= m.size()
+	q.use(-1, -m.contentBytes())
 	if p := m.published(); p != nil {
 		p.publication.Release()
 		q.sums.published--

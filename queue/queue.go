@@ -3,6 +3,7 @@ package queue
 import (
 	"github.com/tidwall/btree"
 
+	"github.com/seriatimq/seriatim/queue/account"
 	"github.com/seriatimq/seriatim/queue/deduplication"
 	"github.com/seriatimq/seriatim/queue/logtime"
 	"github.com/seriatimq/seriatim/queue/session"
@@ -90,12 +91,16 @@ type queueSums struct {
 	published    int64         // messages that topics delivered; not part of the hash
 	messageBytes int64         // estimated size of the messages; not part of the hash
 	countedBytes int64         // what Broker.bytes holds for this queue
+	contentBytes int64         // what usage holds for this queue, as does the number of messages
+	usage        *account.Usage
 }
 
 func (b *Broker) newQueue(name string, incarnation uint64, attributes QueueAttributes) *Queue {
 	q := &Queue{name: name, incarnation: incarnation, attributes: attributes, sums: queueSums{headerStale: true}}
 	q.ready.oldestFirst = !attributes.FIFO && b.follows(ruleOldestFirst)
-	q.clearMessages()
+	q.sums.usage = b.usage.Of(account.OwnerOf(name))
+	q.sums.usage.Queues++
+	q.setNoMessages()
 	q.groups.sessions = session.New(incarnation)
 	q.deduplication = deduplication.New(incarnation, attributes.Deduplication)
 	q.attempts = newAttemptIndex()
@@ -104,6 +109,17 @@ func (b *Broker) newQueue(name string, incarnation uint64, attributes QueueAttri
 
 // clearMessages drops every message, in whatever state, with its indexes.
 func (q *Queue) clearMessages() {
+	q.leaveUsage()
+	q.setNoMessages()
+}
+
+// leaveUsage takes the messages of the queue out of what its account has.
+func (q *Queue) leaveUsage() {
+	q.sums.usage.Messages -= int64(q.messages.Len() + q.aside.scheduled.Len() + q.aside.deferred.Len())
+	q.sums.usage.Bytes -= q.sums.contentBytes
+}
+
+func (q *Queue) setNoMessages() {
 	q.messages = new(btree.Map[uint64, *Message])
 	q.byAge = newTimedTree()
 	q.aside = newMessagesAside()
@@ -113,7 +129,7 @@ func (q *Queue) clearMessages() {
 	q.groups.sessions.ForgetMessages()
 	q.ready.firstDelivery, q.ready.redelivered, q.ready.single = newTimedTree(), newTimedTree(), 0
 	q.timers = timerIndex{pending: newTimedTree(), fired: q.timers.fired}
-	q.sums.messages, q.sums.messageBytes, q.sums.published = statehash.Sum{}, 0, 0
+	q.sums.messages, q.sums.messageBytes, q.sums.contentBytes, q.sums.published = statehash.Sum{}, 0, 0, 0
 }
 
 // clone copies the queue for a new generation: the trees share their nodes

@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/seriatimq/seriatim/queue/account"
+	"github.com/seriatimq/seriatim/queue/arn"
 	"github.com/seriatimq/seriatim/queue/attributes"
 	"github.com/seriatimq/seriatim/queue/policy"
 )
@@ -40,7 +42,7 @@ const implicitReceiveCount = 10
 func (q *Queue) deadLetterTarget() (name string, after int64) {
 	switch {
 	case q.attributes.Redrive.Target != "":
-		return q.attributes.Redrive.Target, q.attributes.Redrive.MaxReceiveCount
+		return account.Sibling(q.name, q.attributes.Redrive.Target), q.attributes.Redrive.MaxReceiveCount
 	case q.attributes.ImplicitDeadLetterQueue:
 		return implicitDeadLetterName(q.name), implicitReceiveCount
 	default:
@@ -150,18 +152,37 @@ func (b *Broker) isDeadLetterQueue(name string) (found bool) {
 // sets on a queue. Refusals quote the policy as it was sent.
 func (b *Broker) checkRedrive(source string, fifo bool, p policy.Redrive, given []Attribute) *Error {
 	i := slices.IndexFunc(given, func(a Attribute) bool { return a.Name == "RedrivePolicy" })
-	if i < 0 || p.Target == "" || p.Target == source { // recorded: AWS accepts a queue as its own target
+	owner, name := account.Split(source)
+	if i < 0 || p.Target == "" {
 		return nil
 	}
 	sent := given[i].Value
-	target, ok := b.queues.Get(p.Target)
+	if !b.isOf(owner, policy.RedriveTargetARN(p.Text)) {
+		return attributes.RedriveTargetElsewhere(sent)
+	}
+	if p.Target == name { // recorded: AWS accepts a queue as its own target
+		return nil
+	}
+	target, ok := b.queues.Get(account.Qualify(owner, p.Target))
 	switch {
 	case !ok:
 		return attributes.RedriveTargetMissing(sent)
 	case target.attributes.FIFO != fifo:
 		return attributes.RedriveTargetWrongType(sent)
-	case !target.attributes.RedriveAllow.Allows(source):
+	case !target.attributes.RedriveAllow.Allows(name):
 		return attributes.RedriveNotAllowed(sent)
 	}
 	return nil
+}
+
+// isOf reports whether an ARN is of an account. The number of the cluster's own account is
+// not known here: any that no other account has stands for it, so that clients moved here
+// from elsewhere keep their ARNs.
+func (b *Broker) isOf(owner, resource string) bool {
+	named := arn.AccountOf(resource)
+	if owner != "" {
+		return named == owner
+	}
+	_, other := b.access.Account(named)
+	return named == "" || !other
 }

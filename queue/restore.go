@@ -13,8 +13,8 @@ import (
 // Restorer builds a Broker from records. Call AddTombstone, AddMoveTask, then
 // for each queue AddQueue followed by its messages, deduplication records and
 // attempts and sessions, then for each topic AddTopic followed by its subscriptions,
-// deduplication records, archive and deliveries over HTTP, then AddAccessKey and
-// AddUserPolicy, then Finish. Every method refuses records that cannot be part of a valid
+// deduplication records, archive and deliveries over HTTP, then AddAccessKey,
+// AddUserPolicy and AddAccount, then Finish. Every method refuses records that cannot be part of a valid
 // state.
 type Restorer struct {
 	b *Broker

@@ -7,6 +7,7 @@ import (
 
 	"github.com/tidwall/btree"
 
+	"github.com/seriatimq/seriatim/queue/account"
 	"github.com/seriatimq/seriatim/queue/attributes"
 	"github.com/seriatimq/seriatim/queue/limits"
 	"github.com/seriatimq/seriatim/queue/policy"
@@ -61,6 +62,9 @@ func (c *SetQueueAttributes) apply(b *Broker) (Result, *Error) {
 	if err == nil {
 		err = b.checkImplicitDeadLetter(q.name, &changed)
 	}
+	if err == nil {
+		err = b.roomForQueues(q.name, 0, &changed)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -114,7 +118,7 @@ func (c *SetQueueTags) wellFormed() *Error {
 			return err
 		}
 	}
-	return attributes.CheckTags(c.Queue, c.Set)
+	return attributes.CheckTags(account.PlainName(c.Queue), c.Set)
 }
 
 // apply is TagQueue and UntagQueue. Removing unknown keys is fine.
@@ -125,7 +129,7 @@ func (c *SetQueueTags) apply(b *Broker) (Result, *Error) {
 	}
 	merged := mergedTags(q.tags, c.Set, c.Remove)
 	if len(merged) > limits.TagsMax {
-		return nil, attributes.TooManyTags(q.name)
+		return nil, attributes.TooManyTags(account.PlainName(q.name))
 	}
 	q.tags = merged
 	q.sums.headerStale = true

@@ -3,6 +3,7 @@ package queue
 import (
 	"strconv"
 
+	"github.com/seriatimq/seriatim/queue/account"
 	"github.com/seriatimq/seriatim/queue/arn"
 	"github.com/seriatimq/seriatim/queue/attributes"
 	"github.com/seriatimq/seriatim/queue/content"
@@ -10,6 +11,7 @@ import (
 	"github.com/seriatimq/seriatim/queue/limits"
 	"github.com/seriatimq/seriatim/queue/logtime"
 	"github.com/seriatimq/seriatim/queue/outbox"
+	"github.com/seriatimq/seriatim/queue/policy"
 	"github.com/seriatimq/seriatim/queue/refusal"
 	"github.com/seriatimq/seriatim/queue/topic"
 )
@@ -21,6 +23,7 @@ type Subscribe struct {
 	Topic      string
 	Protocol   attributes.Protocol
 	Endpoint   string      // ARN of the queue, or the URL
+	Queue      string      // the queue of the ARN as the state calls it; empty: its plain name
 	Server     string      // URL under which the caller reached the server, without a slash at its end; with a URL as endpoint
 	Owner      string      // account
 	Principal  string      // ARN of who subscribes
@@ -53,6 +56,9 @@ func (c *Subscribe) wellFormed() *Error {
 	if err := c.checkEndpoint(); err != nil {
 		return err
 	}
+	if c.Queue != "" && (c.Protocol.Web() || !namesQueue(c.Endpoint, c.Queue)) {
+		return refusal.SNSInvalid("SQS endpoint ARN")
+	}
 	if len(c.Owner) > accountLengthMax || content.BadCharacter(c.Owner) || len(c.Principal) > principalLengthMax || content.BadCharacter(c.Principal) {
 		return refusal.SNSInvalid("SubscriptionPrincipal")
 	}
@@ -82,6 +88,14 @@ func (c *Subscribe) checkEndpoint() *Error {
 	return nil
 }
 
+// namesQueue reports whether an ARN is that of a queue of another account than the
+// cluster's own, or may be that of one of its own.
+func namesQueue(endpoint, qualified string) bool {
+	name, _ := arn.Queue(endpoint)
+	owner, own := account.Split(qualified)
+	return own == name && (owner == "" || owner == arn.AccountOf(endpoint))
+}
+
 // endsOf is what rules ask of a topic and an endpoint, and the queue that the endpoint
 // names. It reports false if there can be no such endpoint.
 func endsOf(fifo bool, p attributes.Protocol, endpoint string) (ends attributes.Ends, queue string, ok bool) {
@@ -94,15 +108,18 @@ func endsOf(fifo bool, p attributes.Protocol, endpoint string) (ends attributes.
 	return ends, queue, ok && len(endpoint) <= endpointLengthMax && !content.BadCharacter(endpoint) && (fifo || !ends.FIFOQueue)
 }
 
-// apply subscribes a queue, which is confirmed at once, since all queues are of the
-// account that the cluster has, or a URL, which has to be confirmed. One that is not
-// confirmed yet is asked again (SNS).
+// apply subscribes a queue, which is confirmed at once, since the node that accepted the
+// command asked the policy of a queue of another account, or a URL, which has to be
+// confirmed. One that is not confirmed yet is asked again (SNS).
 func (c *Subscribe) apply(b *Broker) (Result, *Error) {
 	t, ok := b.topics.Get(c.Topic)
 	if !ok {
 		return nil, refusal.NoSuchTopic()
 	}
 	ends, name, _ := endsOf(t.Attributes.FIFO, c.Protocol, c.Endpoint)
+	if name = account.Qualify("", name); c.Queue != "" {
+		name = c.Queue
+	}
 	key := name
 	if c.Protocol.Web() {
 		key = c.Endpoint
@@ -117,6 +134,9 @@ func (c *Subscribe) apply(b *Broker) (Result, *Error) {
 		return Subscribed{SubscriptionARN: s.ARN, Pending: s.Pending()}, nil
 	}
 	wanted, err := attributes.CreateSubscription(ends, c.Attributes)
+	if err == nil {
+		err = b.checkDeadLetter(t, &wanted)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -138,6 +158,24 @@ func (c *Subscribe) apply(b *Broker) (Result, *Error) {
 		b.topics.Put(b.key, t, s)
 	}
 	return Subscribed{SubscriptionARN: s.ARN, Pending: c.Protocol.Web()}, nil
+}
+
+// checkDeadLetter refuses a dead-letter queue of another account than the topic's (SNS; the
+// text is ours).
+func (b *Broker) checkDeadLetter(t *topic.Topic, a *attributes.Subscription) *Error {
+	if a.DeadLetter.Target == "" || b.isOf(account.OwnerOf(t.Name), policy.RedriveTargetARN(a.DeadLetter.Text)) {
+		return nil
+	}
+	return refusal.SNSInvalid("RedrivePolicy: the dead-letter queue is not of the account of the topic")
+}
+
+// deadLetterQueue is the dead-letter queue of a subscription to the topic, empty if there
+// is none.
+func deadLetterQueue(t *topic.Topic, s *topic.Subscription) string {
+	if s.Attributes.DeadLetter.Target == "" {
+		return ""
+	}
+	return account.Sibling(t.Name, s.Attributes.DeadLetter.Target)
 }
 
 // Subscribed answers Subscribe and ConfirmSubscription.
@@ -212,6 +250,9 @@ func (c *SetSubscriptionAttributes) apply(b *Broker) (Result, *Error) {
 		return nil, refusal.NoSuchSubscription()
 	}
 	wanted, err := s.Attributes.WithChanges(c.Attributes)
+	if err == nil {
+		err = b.checkDeadLetter(t, &wanted)
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/seriatimq/seriatim/queue/account"
 	"github.com/seriatimq/seriatim/queue/arn"
 	"github.com/seriatimq/seriatim/queue/attributes"
 	"github.com/seriatimq/seriatim/queue/limits"
@@ -37,10 +38,11 @@ func (c *CreateTopic) Validate() *Error {
 
 // wellFormed checks the names and the tags.
 func (c *CreateTopic) wellFormed() *Error {
-	if err := attributes.CheckTopicName(c.Topic, c.Attributes); err != nil {
+	owner, own := account.Split(c.Topic)
+	if err := attributes.CheckTopicName(own, c.Attributes); err != nil {
 		return err
 	}
-	if name, ok := arn.Topic(c.TopicARN); !ok || name != c.Topic || len(c.TopicARN) > topicARNLengthMax {
+	if name, ok := arn.Topic(c.TopicARN); !ok || name != own || owner != "" && owner != arn.AccountOf(c.TopicARN) || len(c.TopicARN) > topicARNLengthMax {
 		return refusal.SNSInvalid("TopicArn")
 	}
 	return attributes.CheckTopicTags(c.Tags)
@@ -74,6 +76,9 @@ func (c *CreateTopic) apply(b *Broker) (Result, *Error) {
 	if b.topics.CountOf(fifo) >= most {
 		return nil, refusal.New(refusal.TopicLimitExceeded, "There can be ", strconv.Itoa(most), " topics of this type.")
 	}
+	if err := b.roomForTopic(c.Topic); err != nil {
+		return nil, err
+	}
 	b.nextIncarnation++
 	t := topic.New(c.Topic, c.TopicARN, b.nextIncarnation, wanted)
 	t.Tags = c.Tags
@@ -82,7 +87,7 @@ func (c *CreateTopic) apply(b *Broker) (Result, *Error) {
 	if wanted.Archive.Days > 0 {
 		t.SetArchivedSince(b.now)
 	}
-	b.topics.Add(t)
+	b.addTopic(t)
 	return TopicCreated{TopicARN: t.ARN}, nil
 }
 
@@ -108,7 +113,7 @@ const topicARNLengthMax = limits.TopicNameLengthMax + 256
 
 // checkTopic refuses the name of no topic before it is encoded.
 func checkTopic(name string) *Error {
-	if name == "" || len(name) > limits.TopicNameLengthMax {
+	if name == "" || len(account.PlainName(name)) > limits.TopicNameLengthMax {
 		return refusal.NoSuchTopic()
 	}
 	return nil
@@ -139,6 +144,7 @@ func (c *DeleteTopic) apply(b *Broker) (Result, *Error) {
 		return true
 	})
 	b.topics.Remove(t)
+	b.usage.Of(account.OwnerOf(t.Name)).Topics--
 	b.sequenceFloor = max(b.sequenceFloor, t.LastSequence)
 	return Done{}, nil
 }
@@ -178,6 +184,11 @@ func (c *SetTopicAttributes) apply(b *Broker) (Result, *Error) {
 		b.failReplays(t)
 	}
 	return Done{}, nil
+}
+
+func (b *Broker) addTopic(t *topic.Topic) {
+	b.topics.Add(t)
+	b.usage.Of(account.OwnerOf(t.Name)).Topics++
 }
 
 // beginTopic returns a topic for changing, brought up to the present time; nil if there
@@ -320,10 +331,12 @@ func (c *SetTopicPolicy) apply(b *Broker) (Result, *Error) {
 // subscriptionByARN finds a subscription and its topic.
 func (b *Broker) subscriptionByARN(text string) (*topic.Topic, *topic.Subscription, bool) {
 	name, id, _ := arn.Subscription(text)
-	t, ok := b.topics.Get(name)
-	if !ok || !strings.HasPrefix(text, t.ARN+":") {
-		return nil, nil, false
+	for _, owner := range [...]string{"", arn.AccountOf(text)} {
+		t, ok := b.topics.Get(account.Qualify(owner, name))
+		if ok && strings.HasPrefix(text, t.ARN+":") {
+			s, ok := t.Subscription(id)
+			return t, s, ok
+		}
 	}
-	s, ok := t.Subscription(id)
-	return t, s, ok
+	return nil, nil, false
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/seriatimq/seriatim/queue/account"
 	"github.com/seriatimq/seriatim/queue/arn"
 	"github.com/seriatimq/seriatim/queue/attributes"
 	"github.com/seriatimq/seriatim/queue/deduplication"
@@ -37,6 +38,7 @@ type SubscriptionRecord struct {
 	Number       uint64
 	ID           MessageID
 	Endpoint     string
+	QueueOwner   string // account of the queue, unless it is the cluster's own
 	Owner        string
 	Principal    string
 	RawDelivery  bool
@@ -102,7 +104,7 @@ func (f FrozenTopic) Subscriptions(yield func(SubscriptionRecord) bool) {
 	f.t.ScanSubscriptions(func(s *topic.Subscription) bool {
 		a := &s.Attributes
 		return yield(SubscriptionRecord{
-			Number: s.Number, ID: s.ID, Endpoint: s.Endpoint, Owner: s.Owner, Principal: s.Principal,
+			Number: s.Number, ID: s.ID, Endpoint: s.Endpoint, QueueOwner: account.OwnerOf(s.Queue), Owner: s.Owner, Principal: s.Principal,
 			RawDelivery: a.RawDelivery, FilterPolicy: a.Filter.Text(), FilterScope: a.FilterScope,
 			DeadLetter: a.DeadLetter, Replay: a.Replay, ReplayStatus: a.ReplayStatus, ReplayNext: s.ReplayNext,
 			Protocol: a.Ends.Protocol, DeliveryPolicy: a.Delivery.Text, Confirmation: s.Confirmation,
@@ -148,7 +150,7 @@ func (r *Restorer) AddTopic(rec TopicRecord) error {
 	if rec.Incarnation == 0 || rec.Incarnation > r.b.nextIncarnation {
 		return fmt.Errorf("topic %q has the incarnation %d, the newest is %d", rec.Name, rec.Incarnation, r.b.nextIncarnation)
 	}
-	if name, ok := arn.Topic(rec.ARN); !ok || name != rec.Name || rec.Attributes.FIFO != isFIFOName(rec.Name) {
+	if name, ok := arn.Topic(rec.ARN); !ok || name != account.PlainName(rec.Name) || rec.Attributes.FIFO != isFIFOName(rec.Name) {
 		return fmt.Errorf("topic %q has the wrong type or the wrong ARN for its name", rec.Name)
 	}
 	if rec.ArchivedSince != 0 && rec.Attributes.Archive.Days == 0 {
@@ -159,7 +161,7 @@ func (r *Restorer) AddTopic(rec TopicRecord) error {
 	t.Tags, t.CreatedAt, t.ModifiedAt = rec.Tags, rec.CreatedAt, rec.ModifiedAt
 	t.LastSequence, t.Unsubscribed = rec.LastSequence, rec.Unsubscribed
 	t.Deduplication.SetDeadBefore(rec.DeadBefore)
-	r.b.topics.Add(t)
+	r.b.addTopic(t)
 	r.t = t
 	return nil
 }
@@ -171,12 +173,18 @@ func (r *Restorer) AddSubscription(rec SubscriptionRecord) error {
 		return errors.New("subscription without a topic")
 	}
 	ends, name, ok := endsOf(t.Attributes.FIFO, rec.Protocol, rec.Endpoint)
+	if !rec.Protocol.Web() {
+		name = account.Qualify(rec.QueueOwner, name)
+	}
 	key := name
 	if rec.Protocol.Web() {
 		key = rec.Endpoint
 	}
 	if _, taken := t.SubscriptionOf(key); !ok || taken || t.Subscriptions() >= limits.SubscriptionsMax {
 		return fmt.Errorf("topic %q: subscription %d has an endpoint that cannot be: %q", t.Name, rec.Number, rec.Endpoint)
+	}
+	if rec.QueueOwner != "" && (rec.Protocol.Web() || !account.IsID(rec.QueueOwner)) {
+		return fmt.Errorf("topic %q: subscription %d has a queue of an account that cannot be: %q", t.Name, rec.Number, rec.QueueOwner)
 	}
 	if rec.Number == 0 || rec.Number > r.b.nextIncarnation || r.b.topics.SubscriptionKnown(rec.Number) {
 		return fmt.Errorf("topic %q: subscription %d is out of order or appears twice", t.Name, rec.Number)

@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/seriatimq/seriatim/queue/account"
 	"github.com/seriatimq/seriatim/queue/attributes"
 	"github.com/seriatimq/seriatim/queue/identifier"
 	"github.com/seriatimq/seriatim/queue/notification"
@@ -28,8 +29,36 @@ type SubscriptionSummary struct {
 // Topics is the number of topics.
 func (v View) Topics() int { return v.b.topics.Len() }
 
-// ListTopics lists at most limit names of topics that sort after after.
+// ListTopics lists at most limit names of topics, qualified by their accounts, that sort
+// after after.
 func (v View) ListTopics(after string, limit int) []string { return v.b.topics.Names(after, limit) }
+
+// TopicsOf lists at most limit topics of an account, the empty text for the cluster's own.
+// They are qualified and sort after after, which is.
+func (v View) TopicsOf(owner, after string, limit int) (names []string) {
+	from := max(after, account.Qualify(owner, ""))
+	for len(names) < limit {
+		page := v.b.topics.Names(from, limit)
+		if len(page) == 0 {
+			break
+		}
+		for _, name := range page {
+			from = name
+			if other := account.OwnerOf(name); other == owner {
+				names = append(names, name)
+			} else if owner != "" {
+				return names // behind those of the account
+			} else {
+				from = account.Behind(other)
+				break
+			}
+			if len(names) == limit {
+				break
+			}
+		}
+	}
+	return names
+}
 
 // TopicSubscriptions is how many subscriptions a topic has.
 func (v View) TopicSubscriptions(name string) (int, *Error) {
@@ -93,8 +122,18 @@ func (v View) TopicTags(name string) ([]Tag, *Error) {
 
 // ListSubscriptions lists at most limit subscriptions whose numbers are above after.
 func (v View) ListSubscriptions(after uint64, limit int) (list []SubscriptionSummary) {
+	return v.subscriptions(after, limit, func(*topic.Subscription) bool { return true })
+}
+
+// SubscriptionsOf lists at most limit subscriptions that an account owns, by its number,
+// whose numbers are above after.
+func (v View) SubscriptionsOf(owner string, after uint64, limit int) (list []SubscriptionSummary) {
+	return v.subscriptions(after, limit, func(s *topic.Subscription) bool { return s.Owner == owner })
+}
+
+func (v View) subscriptions(after uint64, limit int, wanted func(*topic.Subscription) bool) (list []SubscriptionSummary) {
 	v.b.topics.ScanSubscriptionsFrom(after+1, func(t *topic.Topic, s *topic.Subscription) bool {
-		if len(list) < limit {
+		if len(list) < limit && wanted(s) {
 			list = append(list, summary(t, s))
 		}
 		return len(list) < limit

@@ -8,6 +8,7 @@ import (
 
 	"github.com/tidwall/btree"
 
+	"github.com/seriatimq/seriatim/queue/account"
 	"github.com/seriatimq/seriatim/queue/limits"
 	"github.com/seriatimq/seriatim/queue/logtime"
 	"github.com/seriatimq/seriatim/queue/refusal"
@@ -161,7 +162,7 @@ func (q *Queue) delayedFirst(now Timestamp) int64 {
 	return delayed
 }
 
-// ListQueues lists at most limit names with the prefix that sort after after.
+// ListQueues lists at most limit names, qualified by their accounts, with the prefix that sort after after.
 func (v View) ListQueues(prefix, after string, limit int) (names []string) {
 	v.b.queues.Ascend(max(prefix, after), func(name string, _ *Queue) bool {
 		if !strings.HasPrefix(name, prefix) && name > prefix || len(names) == limit {
@@ -172,6 +173,34 @@ func (v View) ListQueues(prefix, after string, limit int) (names []string) {
 		}
 		return true
 	})
+	return names
+}
+
+// QueuesOf lists at most limit queues of an account, the empty text for the cluster's own,
+// whose plain names have the prefix. They are qualified and sort after after, which is.
+func (v View) QueuesOf(owner, prefix, after string, limit int) (names []string) {
+	if owner != "" {
+		return v.ListQueues(account.Qualify(owner, prefix), after, limit)
+	}
+	scan := func(from string) (next string) {
+		v.b.queues.Ascend(from, func(name string, _ *Queue) bool {
+			if !strings.HasPrefix(name, prefix) && name > prefix || len(names) == limit {
+				return false
+			}
+			if other := account.OwnerOf(name); other != "" {
+				next = account.Behind(other)
+				return false
+			}
+			if name > after && strings.HasPrefix(name, prefix) {
+				names = append(names, name)
+			}
+			return true
+		})
+		return next
+	}
+	for next := scan(max(prefix, after)); next != ""; {
+		next = scan(next)
+	}
 	return names
 }
 
@@ -273,7 +302,7 @@ func (v View) Peek(queue string, from SequenceNumber, group string, limit int) (
 	case !ok:
 		return nil, refusal.NoSuchQueue()
 	case group != "" && !q.attributes.FIFO:
-		return nil, refusal.InvalidParameter("Queue " + queue + " is a standard queue, which has no index of message groups. Look at all messages, or name a FIFO queue.")
+		return nil, refusal.InvalidParameter("Queue " + account.PlainName(queue) + " is a standard queue, which has no index of message groups. Look at all messages, or name a FIFO queue.")
 	}
 	visit := func(sequence uint64) bool {
 		m, _ := q.messages.Get(sequence)

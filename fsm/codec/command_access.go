@@ -3,16 +3,17 @@ package codec
 import (
 	"github.com/seriatimq/seriatim/fsm/fsmpb"
 	"github.com/seriatimq/seriatim/queue"
+	"github.com/seriatimq/seriatim/queue/account"
 )
 
 // createAccessKeyMessage is the log form of cmd.
 func createAccessKeyMessage(cmd *queue.CreateAccessKey) *fsmpb.CreateAccessKey {
-	return &fsmpb.CreateAccessKey{Id: cmd.ID, Secret: cmd.Secret, Account: cmd.Account, User: cmd.User}
+	return &fsmpb.CreateAccessKey{Id: cmd.ID, Secret: cmd.Secret, Account: cmd.Account, User: cmd.User, Tenant: cmd.Tenant}
 }
 
 // createAccessKeyCommand is the inverse of createAccessKeyMessage.
 func createAccessKeyCommand(m *fsmpb.CreateAccessKey) (*queue.CreateAccessKey, error) {
-	return &queue.CreateAccessKey{ID: m.Id, Secret: m.Secret, Account: m.Account, User: m.User}, nil
+	return &queue.CreateAccessKey{ID: m.Id, Secret: m.Secret, Account: m.Account, User: m.User, Tenant: m.Tenant}, nil
 }
 
 // updateAccessKeyMessage is the log form of cmd.
@@ -37,10 +38,50 @@ func deleteAccessKeyCommand(m *fsmpb.DeleteAccessKey) (*queue.DeleteAccessKey, e
 
 // putUserPolicyMessage is the log form of cmd.
 func putUserPolicyMessage(cmd *queue.PutUserPolicy) *fsmpb.PutUserPolicy {
-	return &fsmpb.PutUserPolicy{Account: cmd.Account, User: cmd.User, Policy: cmd.Policy}
+	return &fsmpb.PutUserPolicy{Account: cmd.Account, User: cmd.User, Policy: cmd.Policy, Tenant: cmd.Tenant}
 }
 
 // putUserPolicyCommand is the inverse of putUserPolicyMessage.
 func putUserPolicyCommand(m *fsmpb.PutUserPolicy) (*queue.PutUserPolicy, error) {
-	return &queue.PutUserPolicy{Account: m.Account, User: m.User, Policy: m.Policy}, nil
+	return &queue.PutUserPolicy{Account: m.Account, User: m.User, Policy: m.Policy, Tenant: m.Tenant}, nil
+}
+
+func quotaMessage(q account.Quota) *fsmpb.Quota {
+	return &fsmpb.Quota{Queues: q.Queues, Topics: q.Topics, Messages: q.Messages, Bytes: q.Bytes, RequestsPerSecond: q.RequestsPerSecond}
+}
+
+func quota(m *fsmpb.Quota) account.Quota {
+	return account.Quota{
+		Queues: m.GetQueues(), Topics: m.GetTopics(), Messages: m.GetMessages(), Bytes: m.GetBytes(), RequestsPerSecond: m.GetRequestsPerSecond(),
+	}
+}
+
+// createAccountMessage is the log form of cmd.
+func createAccountMessage(cmd *queue.CreateAccount) *fsmpb.CreateAccount {
+	return &fsmpb.CreateAccount{Account: cmd.Account, Quota: quotaMessage(cmd.Quota)}
+}
+
+// createAccountCommand is the inverse of createAccountMessage.
+func createAccountCommand(m *fsmpb.CreateAccount) (*queue.CreateAccount, error) {
+	return &queue.CreateAccount{Account: m.Account, Quota: quota(m.Quota)}, nil
+}
+
+// setAccountQuotaMessage is the log form of cmd.
+func setAccountQuotaMessage(cmd *queue.SetAccountQuota) *fsmpb.SetAccountQuota {
+	return &fsmpb.SetAccountQuota{Account: cmd.Account, Quota: quotaMessage(cmd.Quota)}
+}
+
+// setAccountQuotaCommand is the inverse of setAccountQuotaMessage.
+func setAccountQuotaCommand(m *fsmpb.SetAccountQuota) (*queue.SetAccountQuota, error) {
+	return &queue.SetAccountQuota{Account: m.Account, Quota: quota(m.Quota)}, nil
+}
+
+// deleteAccountMessage is the log form of cmd.
+func deleteAccountMessage(cmd *queue.DeleteAccount) *fsmpb.DeleteAccount {
+	return &fsmpb.DeleteAccount{Account: cmd.Account}
+}
+
+// deleteAccountCommand is the inverse of deleteAccountMessage.
+func deleteAccountCommand(m *fsmpb.DeleteAccount) (*queue.DeleteAccount, error) {
+	return &queue.DeleteAccount{Account: m.Account}, nil
 }

@@ -95,6 +95,7 @@ func setTopicPolicyCommand(m *fsmpb.SetTopicPolicy) (*queue.SetTopicPolicy, erro
 func subscribeMessage(cmd *queue.Subscribe) *fsmpb.Subscribe {
 	return &fsmpb.Subscribe{
 		Topic:      cmd.Topic,
+		Queue:      cmd.Queue,
 		Endpoint:   cmd.Endpoint,
 		Owner:      cmd.Owner,
 		Principal:  cmd.Principal,
@@ -113,6 +114,7 @@ func subscribeCommand(m *fsmpb.Subscribe) (*queue.Subscribe, error) {
 		Protocol:   attributes.Protocol(m.Protocol),
 		Server:     m.Server,
 		Topic:      m.Topic,
+		Queue:      m.Queue,
 		Endpoint:   m.Endpoint,
 		Owner:      m.Owner,
 		Principal:  m.Principal,

@@ -55,6 +55,9 @@ func everyCommand() map[uint8]queue.Command {
 		61: &queue.DeleteAccessKey{},
 		62: &queue.UpdateAccessKey{},
 		63: &queue.PutUserPolicy{},
+		64: &queue.CreateAccount{},
+		65: &queue.SetAccountQuota{},
+		66: &queue.DeleteAccount{},
 	}
 }
 

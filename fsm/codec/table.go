@@ -81,6 +81,9 @@ var codecs = [...]codec{
 	line(61, 1, 3, "DeleteAccessKey", deleteAccessKeyMessage, deleteAccessKeyCommand),
 	line(62, 1, 3, "UpdateAccessKey", updateAccessKeyMessage, updateAccessKeyCommand),
 	line(63, 1, 3, "PutUserPolicy", putUserPolicyMessage, putUserPolicyCommand),
+	line(64, 1, 3, "CreateAccount", createAccountMessage, createAccountCommand),
+	line(65, 1, 3, "SetAccountQuota", setAccountQuotaMessage, setAccountQuotaCommand),
+	line(66, 1, 3, "DeleteAccount", deleteAccountMessage, deleteAccountCommand),
 }
 
 // line makes a table line from the two conversions of a command.

@@ -2031,6 +2031,7 @@ func (x *SetTopicPolicy) GetActions() []string {
 
 type Subscribe struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
+	Queue         string                 `protobuf:"bytes,8,opt,name=queue" json:"queue,omitempty"` // qualified; empty: the plain name in the endpoint
 	Topic         string                 `protobuf:"bytes,1,opt,name=topic" json:"topic,omitempty"`
 	Endpoint      string                 `protobuf:"bytes,2,opt,name=endpoint" json:"endpoint,omitempty"`
 	Owner         string                 `protobuf:"bytes,3,opt,name=owner" json:"owner,omitempty"`
@@ -2070,6 +2071,13 @@ func (x *Subscribe) ProtoReflect() protoreflect.Message {
 // Deprecated: Use Subscribe.ProtoReflect.Descriptor instead.
 func (*Subscribe) Descriptor() ([]byte, []int) {
 	return file_fsm_command_proto_rawDescGZIP(), []int{33}
+}
+
+func (x *Subscribe) GetQueue() string {
+	if x != nil {
+		return x.Queue
+	}
+	return ""
 }
 
 func (x *Subscribe) GetTopic() string {
@@ -3308,6 +3316,7 @@ type CreateAccessKey struct {
 	Secret        string                 `protobuf:"bytes,2,opt,name=secret" json:"secret,omitempty"`
 	Account       string                 `protobuf:"bytes,3,opt,name=account" json:"account,omitempty"`
 	User          string                 `protobuf:"bytes,4,opt,name=user" json:"user,omitempty"`
+	Tenant        bool                   `protobuf:"varint,5,opt,name=tenant" json:"tenant,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3368,6 +3377,13 @@ func (x *CreateAccessKey) GetUser() string {
 		return x.User
 	}
 	return ""
+}
+
+func (x *CreateAccessKey) GetTenant() bool {
+	if x != nil {
+		return x.Tenant
+	}
+	return false
 }
 
 type UpdateAccessKey struct {
@@ -3471,6 +3487,7 @@ type PutUserPolicy struct {
 	Account       string                 `protobuf:"bytes,1,opt,name=account" json:"account,omitempty"`
 	User          string                 `protobuf:"bytes,2,opt,name=user" json:"user,omitempty"`
 	Policy        string                 `protobuf:"bytes,3,opt,name=policy" json:"policy,omitempty"`
+	Tenant        bool                   `protobuf:"varint,4,opt,name=tenant" json:"tenant,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3522,6 +3539,238 @@ func (x *PutUserPolicy) GetUser() string {
 func (x *PutUserPolicy) GetPolicy() string {
 	if x != nil {
 		return x.Policy
+	}
+	return ""
+}
+
+func (x *PutUserPolicy) GetTenant() bool {
+	if x != nil {
+		return x.Tenant
+	}
+	return false
+}
+
+// Quota is how much an account may have; zero is no limit.
+type Quota struct {
+	state             protoimpl.MessageState `protogen:"open.v1"`
+	Queues            int64                  `protobuf:"varint,1,opt,name=queues" json:"queues,omitempty"`
+	Topics            int64                  `protobuf:"varint,2,opt,name=topics" json:"topics,omitempty"`
+	Messages          int64                  `protobuf:"varint,3,opt,name=messages" json:"messages,omitempty"`
+	Bytes             int64                  `protobuf:"varint,4,opt,name=bytes" json:"bytes,omitempty"`
+	RequestsPerSecond int64                  `protobuf:"varint,5,opt,name=requests_per_second,json=requestsPerSecond" json:"requests_per_second,omitempty"`
+	unknownFields     protoimpl.UnknownFields
+	sizeCache         protoimpl.SizeCache
+}
+
+func (x *Quota) Reset() {
+	*x = Quota{}
+	mi := &file_fsm_command_proto_msgTypes[57]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Quota) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Quota) ProtoMessage() {}
+
+func (x *Quota) ProtoReflect() protoreflect.Message {
+	mi := &file_fsm_command_proto_msgTypes[57]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Quota.ProtoReflect.Descriptor instead.
+func (*Quota) Descriptor() ([]byte, []int) {
+	return file_fsm_command_proto_rawDescGZIP(), []int{57}
+}
+
+func (x *Quota) GetQueues() int64 {
+	if x != nil {
+		return x.Queues
+	}
+	return 0
+}
+
+func (x *Quota) GetTopics() int64 {
+	if x != nil {
+		return x.Topics
+	}
+	return 0
+}
+
+func (x *Quota) GetMessages() int64 {
+	if x != nil {
+		return x.Messages
+	}
+	return 0
+}
+
+func (x *Quota) GetBytes() int64 {
+	if x != nil {
+		return x.Bytes
+	}
+	return 0
+}
+
+func (x *Quota) GetRequestsPerSecond() int64 {
+	if x != nil {
+		return x.RequestsPerSecond
+	}
+	return 0
+}
+
+type CreateAccount struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Account       string                 `protobuf:"bytes,1,opt,name=account" json:"account,omitempty"`
+	Quota         *Quota                 `protobuf:"bytes,2,opt,name=quota" json:"quota,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CreateAccount) Reset() {
+	*x = CreateAccount{}
+	mi := &file_fsm_command_proto_msgTypes[58]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CreateAccount) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CreateAccount) ProtoMessage() {}
+
+func (x *CreateAccount) ProtoReflect() protoreflect.Message {
+	mi := &file_fsm_command_proto_msgTypes[58]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CreateAccount.ProtoReflect.Descriptor instead.
+func (*CreateAccount) Descriptor() ([]byte, []int) {
+	return file_fsm_command_proto_rawDescGZIP(), []int{58}
+}
+
+func (x *CreateAccount) GetAccount() string {
+	if x != nil {
+		return x.Account
+	}
+	return ""
+}
+
+func (x *CreateAccount) GetQuota() *Quota {
+	if x != nil {
+		return x.Quota
+	}
+	return nil
+}
+
+type SetAccountQuota struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Account       string                 `protobuf:"bytes,1,opt,name=account" json:"account,omitempty"` // empty: the cluster's own
+	Quota         *Quota                 `protobuf:"bytes,2,opt,name=quota" json:"quota,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SetAccountQuota) Reset() {
+	*x = SetAccountQuota{}
+	mi := &file_fsm_command_proto_msgTypes[59]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SetAccountQuota) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SetAccountQuota) ProtoMessage() {}
+
+func (x *SetAccountQuota) ProtoReflect() protoreflect.Message {
+	mi := &file_fsm_command_proto_msgTypes[59]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SetAccountQuota.ProtoReflect.Descriptor instead.
+func (*SetAccountQuota) Descriptor() ([]byte, []int) {
+	return file_fsm_command_proto_rawDescGZIP(), []int{59}
+}
+
+func (x *SetAccountQuota) GetAccount() string {
+	if x != nil {
+		return x.Account
+	}
+	return ""
+}
+
+func (x *SetAccountQuota) GetQuota() *Quota {
+	if x != nil {
+		return x.Quota
+	}
+	return nil
+}
+
+type DeleteAccount struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Account       string                 `protobuf:"bytes,1,opt,name=account" json:"account,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DeleteAccount) Reset() {
+	*x = DeleteAccount{}
+	mi := &file_fsm_command_proto_msgTypes[60]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DeleteAccount) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DeleteAccount) ProtoMessage() {}
+
+func (x *DeleteAccount) ProtoReflect() protoreflect.Message {
+	mi := &file_fsm_command_proto_msgTypes[60]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DeleteAccount.ProtoReflect.Descriptor instead.
+func (*DeleteAccount) Descriptor() ([]byte, []int) {
+	return file_fsm_command_proto_rawDescGZIP(), []int{60}
+}
+
+func (x *DeleteAccount) GetAccount() string {
+	if x != nil {
+		return x.Account
 	}
 	return ""
 }
@@ -3683,8 +3932,9 @@ const file_fsm_command_proto_rawDesc = "" +
 	"\x06remove\x18\x03 \x01(\bR\x06remove\x12\x1f\n" +
 	"\vaccount_ids\x18\x04 \x03(\tR\n" +
 	"accountIds\x12\x18\n" +
-	"\aactions\x18\x05 \x03(\tR\aactions\"\xde\x01\n" +
+	"\aactions\x18\x05 \x03(\tR\aactions\"\xf4\x01\n" +
 	"\tSubscribe\x12\x14\n" +
+	"\x05queue\x18\b \x01(\tR\x05queue\x12\x14\n" +
 	"\x05topic\x18\x01 \x01(\tR\x05topic\x12\x1a\n" +
 	"\bendpoint\x18\x02 \x01(\tR\bendpoint\x12\x14\n" +
 	"\x05owner\x18\x03 \x01(\tR\x05owner\x12\x1c\n" +
@@ -3781,21 +4031,37 @@ const file_fsm_command_proto_rawDesc = "" +
 	"\rpartition_key\x18\x04 \x01(\tR\fpartitionKey\":\n" +
 	"\fReleaseGroup\x12\x14\n" +
 	"\x05queue\x18\x01 \x01(\tR\x05queue\x12\x14\n" +
-	"\x05group\x18\x02 \x01(\tR\x05group\"g\n" +
+	"\x05group\x18\x02 \x01(\tR\x05group\"\x7f\n" +
 	"\x0fCreateAccessKey\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x16\n" +
 	"\x06secret\x18\x02 \x01(\tR\x06secret\x12\x18\n" +
 	"\aaccount\x18\x03 \x01(\tR\aaccount\x12\x12\n" +
-	"\x04user\x18\x04 \x01(\tR\x04user\"9\n" +
+	"\x04user\x18\x04 \x01(\tR\x04user\x12\x16\n" +
+	"\x06tenant\x18\x05 \x01(\bR\x06tenant\"9\n" +
 	"\x0fUpdateAccessKey\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x16\n" +
 	"\x06active\x18\x02 \x01(\bR\x06active\"!\n" +
 	"\x0fDeleteAccessKey\x12\x0e\n" +
-	"\x02id\x18\x01 \x01(\tR\x02id\"U\n" +
+	"\x02id\x18\x01 \x01(\tR\x02id\"m\n" +
 	"\rPutUserPolicy\x12\x18\n" +
 	"\aaccount\x18\x01 \x01(\tR\aaccount\x12\x12\n" +
 	"\x04user\x18\x02 \x01(\tR\x04user\x12\x16\n" +
-	"\x06policy\x18\x03 \x01(\tR\x06policyB\a\x92\x03\x04\b\x02 \x03b\beditionsp\xe8\a"
+	"\x06policy\x18\x03 \x01(\tR\x06policy\x12\x16\n" +
+	"\x06tenant\x18\x04 \x01(\bR\x06tenant\"\x99\x01\n" +
+	"\x05Quota\x12\x16\n" +
+	"\x06queues\x18\x01 \x01(\x03R\x06queues\x12\x16\n" +
+	"\x06topics\x18\x02 \x01(\x03R\x06topics\x12\x1a\n" +
+	"\bmessages\x18\x03 \x01(\x03R\bmessages\x12\x14\n" +
+	"\x05bytes\x18\x04 \x01(\x03R\x05bytes\x12.\n" +
+	"\x13requests_per_second\x18\x05 \x01(\x03R\x11requestsPerSecond\"T\n" +
+	"\rCreateAccount\x12\x18\n" +
+	"\aaccount\x18\x01 \x01(\tR\aaccount\x12)\n" +
+	"\x05quota\x18\x02 \x01(\v2\x13.seriatim.fsm.QuotaR\x05quota\"V\n" +
+	"\x0fSetAccountQuota\x12\x18\n" +
+	"\aaccount\x18\x01 \x01(\tR\aaccount\x12)\n" +
+	"\x05quota\x18\x02 \x01(\v2\x13.seriatim.fsm.QuotaR\x05quota\")\n" +
+	"\rDeleteAccount\x12\x18\n" +
+	"\aaccount\x18\x01 \x01(\tR\aaccountB\a\x92\x03\x04\b\x02 \x03b\beditionsp\xe8\a"
 
 var (
 	file_fsm_command_proto_rawDescOnce sync.Once
@@ -3809,7 +4075,7 @@ func file_fsm_command_proto_rawDescGZIP() []byte {
 	return file_fsm_command_proto_rawDescData
 }
 
-var file_fsm_command_proto_msgTypes = make([]protoimpl.MessageInfo, 57)
+var file_fsm_command_proto_msgTypes = make([]protoimpl.MessageInfo, 61)
 var file_fsm_command_proto_goTypes = []any{
 	(*AdvanceClock)(nil),              // 0: seriatim.fsm.AdvanceClock
 	(*SetFormatVersion)(nil),          // 1: seriatim.fsm.SetFormatVersion
@@ -3868,6 +4134,10 @@ var file_fsm_command_proto_goTypes = []any{
 	(*UpdateAccessKey)(nil),           // 54: seriatim.fsm.UpdateAccessKey
 	(*DeleteAccessKey)(nil),           // 55: seriatim.fsm.DeleteAccessKey
 	(*PutUserPolicy)(nil),             // 56: seriatim.fsm.PutUserPolicy
+	(*Quota)(nil),                     // 57: seriatim.fsm.Quota
+	(*CreateAccount)(nil),             // 58: seriatim.fsm.CreateAccount
+	(*SetAccountQuota)(nil),           // 59: seriatim.fsm.SetAccountQuota
+	(*DeleteAccount)(nil),             // 60: seriatim.fsm.DeleteAccount
 }
 var file_fsm_command_proto_depIdxs = []int32{
 	4,  // 0: seriatim.fsm.Audit.reports:type_name -> seriatim.fsm.AuditReport
@@ -3904,11 +4174,13 @@ var file_fsm_command_proto_depIdxs = []int32{
 	20, // 31: seriatim.fsm.ReceiveDeferred.session:type_name -> seriatim.fsm.SessionRef
 	20, // 32: seriatim.fsm.DeadLetter.session:type_name -> seriatim.fsm.SessionRef
 	50, // 33: seriatim.fsm.DeadLetter.entries:type_name -> seriatim.fsm.DeadLetterEntry
-	34, // [34:34] is the sub-list for method output_type
-	34, // [34:34] is the sub-list for method input_type
-	34, // [34:34] is the sub-list for extension type_name
-	34, // [34:34] is the sub-list for extension extendee
-	0,  // [0:34] is the sub-list for field type_name
+	57, // 34: seriatim.fsm.CreateAccount.quota:type_name -> seriatim.fsm.Quota
+	57, // 35: seriatim.fsm.SetAccountQuota.quota:type_name -> seriatim.fsm.Quota
+	36, // [36:36] is the sub-list for method output_type
+	36, // [36:36] is the sub-list for method input_type
+	36, // [36:36] is the sub-list for extension type_name
+	36, // [36:36] is the sub-list for extension extendee
+	0,  // [0:36] is the sub-list for field type_name
 }
 
 func init() { file_fsm_command_proto_init() }
@@ -3922,7 +4194,7 @@ func file_fsm_command_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_fsm_command_proto_rawDesc), len(file_fsm_command_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   57,
+			NumMessages:   61,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

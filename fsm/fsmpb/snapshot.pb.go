@@ -114,6 +114,7 @@ type SnapshotEnd struct {
 	Sessions         uint64                 `protobuf:"varint,20,opt,name=sessions" json:"sessions,omitempty"`
 	AccessKeys       uint64                 `protobuf:"varint,21,opt,name=access_keys,json=accessKeys" json:"access_keys,omitempty"`       // from format version 3
 	UserPolicies     uint64                 `protobuf:"varint,22,opt,name=user_policies,json=userPolicies" json:"user_policies,omitempty"` // from format version 3
+	Accounts         uint64                 `protobuf:"varint,23,opt,name=accounts" json:"accounts,omitempty"`                             // from format version 3
 	unknownFields    protoimpl.UnknownFields
 	sizeCache        protoimpl.SizeCache
 }
@@ -249,6 +250,13 @@ func (x *SnapshotEnd) GetAccessKeys() uint64 {
 func (x *SnapshotEnd) GetUserPolicies() uint64 {
 	if x != nil {
 		return x.UserPolicies
+	}
+	return 0
+}
+
+func (x *SnapshotEnd) GetAccounts() uint64 {
+	if x != nil {
+		return x.Accounts
 	}
 	return 0
 }
@@ -2096,6 +2104,7 @@ type SubscriptionRecord struct {
 	Server                  string `protobuf:"bytes,16,opt,name=server" json:"server,omitempty"`
 	ConfirmationSigned      bool   `protobuf:"varint,17,opt,name=confirmation_signed,json=confirmationSigned" json:"confirmation_signed,omitempty"`
 	SignedUnsubscribe       bool   `protobuf:"varint,18,opt,name=signed_unsubscribe,json=signedUnsubscribe" json:"signed_unsubscribe,omitempty"`
+	QueueOwner              string `protobuf:"bytes,19,opt,name=queue_owner,json=queueOwner" json:"queue_owner,omitempty"` // account of the queue, unless it is the cluster's own
 	unknownFields           protoimpl.UnknownFields
 	sizeCache               protoimpl.SizeCache
 }
@@ -2254,6 +2263,13 @@ func (x *SubscriptionRecord) GetSignedUnsubscribe() bool {
 		return x.SignedUnsubscribe
 	}
 	return false
+}
+
+func (x *SubscriptionRecord) GetQueueOwner() string {
+	if x != nil {
+		return x.QueueOwner
+	}
+	return ""
 }
 
 // OutboxRecord is one delivery over HTTP that is not done.
@@ -2706,6 +2722,98 @@ func (x *UserPolicyRecord) GetPolicy() string {
 	return ""
 }
 
+type AccountRecord struct {
+	state             protoimpl.MessageState `protogen:"open.v1"`
+	Id                string                 `protobuf:"bytes,1,opt,name=id" json:"id,omitempty"` // empty: the cluster's own, which has a quota
+	Queues            int64                  `protobuf:"varint,2,opt,name=queues" json:"queues,omitempty"`
+	Topics            int64                  `protobuf:"varint,3,opt,name=topics" json:"topics,omitempty"`
+	Messages          int64                  `protobuf:"varint,4,opt,name=messages" json:"messages,omitempty"`
+	Bytes             int64                  `protobuf:"varint,5,opt,name=bytes" json:"bytes,omitempty"`
+	RequestsPerSecond int64                  `protobuf:"varint,6,opt,name=requests_per_second,json=requestsPerSecond" json:"requests_per_second,omitempty"`
+	CreatedAt         int64                  `protobuf:"varint,7,opt,name=created_at,json=createdAt" json:"created_at,omitempty"`
+	unknownFields     protoimpl.UnknownFields
+	sizeCache         protoimpl.SizeCache
+}
+
+func (x *AccountRecord) Reset() {
+	*x = AccountRecord{}
+	mi := &file_fsm_snapshot_proto_msgTypes[27]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AccountRecord) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AccountRecord) ProtoMessage() {}
+
+func (x *AccountRecord) ProtoReflect() protoreflect.Message {
+	mi := &file_fsm_snapshot_proto_msgTypes[27]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AccountRecord.ProtoReflect.Descriptor instead.
+func (*AccountRecord) Descriptor() ([]byte, []int) {
+	return file_fsm_snapshot_proto_rawDescGZIP(), []int{27}
+}
+
+func (x *AccountRecord) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+func (x *AccountRecord) GetQueues() int64 {
+	if x != nil {
+		return x.Queues
+	}
+	return 0
+}
+
+func (x *AccountRecord) GetTopics() int64 {
+	if x != nil {
+		return x.Topics
+	}
+	return 0
+}
+
+func (x *AccountRecord) GetMessages() int64 {
+	if x != nil {
+		return x.Messages
+	}
+	return 0
+}
+
+func (x *AccountRecord) GetBytes() int64 {
+	if x != nil {
+		return x.Bytes
+	}
+	return 0
+}
+
+func (x *AccountRecord) GetRequestsPerSecond() int64 {
+	if x != nil {
+		return x.RequestsPerSecond
+	}
+	return 0
+}
+
+func (x *AccountRecord) GetCreatedAt() int64 {
+	if x != nil {
+		return x.CreatedAt
+	}
+	return 0
+}
+
 var File_fsm_snapshot_proto protoreflect.FileDescriptor
 
 const file_fsm_snapshot_proto_rawDesc = "" +
@@ -2718,7 +2826,7 @@ const file_fsm_snapshot_proto_rawDesc = "" +
 	"\n" +
 	"state_hash\x18\x04 \x01(\fR\tstateHash\x12\x1d\n" +
 	"\n" +
-	"chain_hash\x18\x05 \x01(\fR\tchainHash\"\xe5\x03\n" +
+	"chain_hash\x18\x05 \x01(\fR\tchainHash\"\x81\x04\n" +
 	"\vSnapshotEnd\x12\x1a\n" +
 	"\bsections\x18\x01 \x01(\x04R\bsections\x12\x1e\n" +
 	"\n" +
@@ -2741,7 +2849,8 @@ const file_fsm_snapshot_proto_rawDesc = "" +
 	"\bsessions\x18\x14 \x01(\x04R\bsessions\x12\x1f\n" +
 	"\vaccess_keys\x18\x15 \x01(\x04R\n" +
 	"accessKeys\x12#\n" +
-	"\ruser_policies\x18\x16 \x01(\x04R\fuserPolicies\"\x8a\x02\n" +
+	"\ruser_policies\x18\x16 \x01(\x04R\fuserPolicies\x12\x1a\n" +
+	"\baccounts\x18\x17 \x01(\x04R\baccounts\"\x8a\x02\n" +
 	"\fBrokerRecord\x12\x10\n" +
 	"\x03now\x18\x01 \x01(\x03R\x03now\x12%\n" +
 	"\x0eformat_version\x18\x02 \x01(\rR\rformatVersion\x12\x14\n" +
@@ -2950,7 +3059,7 @@ const file_fsm_snapshot_proto_rawDesc = "" +
 	"sampleRate\"7\n" +
 	"\rArchivePolicy\x12\x12\n" +
 	"\x04text\x18\x01 \x01(\tR\x04text\x12\x12\n" +
-	"\x04days\x18\x02 \x01(\x03R\x04days\"\xab\x05\n" +
+	"\x04days\x18\x02 \x01(\x03R\x04days\"\xcc\x05\n" +
 	"\x12SubscriptionRecord\x12\x16\n" +
 	"\x06number\x18\x01 \x01(\x04R\x06number\x12\x0e\n" +
 	"\x02id\x18\x02 \x01(\fR\x02id\x12\x1a\n" +
@@ -2972,7 +3081,9 @@ const file_fsm_snapshot_proto_rawDesc = "" +
 	"\x19confirmation_requested_at\x18\x0f \x01(\x03R\x17confirmationRequestedAt\x12\x16\n" +
 	"\x06server\x18\x10 \x01(\tR\x06server\x12/\n" +
 	"\x13confirmation_signed\x18\x11 \x01(\bR\x12confirmationSigned\x12-\n" +
-	"\x12signed_unsubscribe\x18\x12 \x01(\bR\x11signedUnsubscribe\"\xe1\x01\n" +
+	"\x12signed_unsubscribe\x18\x12 \x01(\bR\x11signedUnsubscribe\x12\x1f\n" +
+	"\vqueue_owner\x18\x13 \x01(\tR\n" +
+	"queueOwner\"\xe1\x01\n" +
 	"\fOutboxRecord\x12\"\n" +
 	"\fsubscription\x18\x01 \x01(\x04R\fsubscription\x12\x16\n" +
 	"\x06number\x18\x02 \x01(\x04R\x06number\x12%\n" +
@@ -3011,7 +3122,16 @@ const file_fsm_snapshot_proto_rawDesc = "" +
 	"\x10UserPolicyRecord\x12\x18\n" +
 	"\aaccount\x18\x01 \x01(\tR\aaccount\x12\x12\n" +
 	"\x04user\x18\x02 \x01(\tR\x04user\x12\x16\n" +
-	"\x06policy\x18\x03 \x01(\tR\x06policyB\a\x92\x03\x04\b\x02 \x03b\beditionsp\xe8\a"
+	"\x06policy\x18\x03 \x01(\tR\x06policy\"\xd0\x01\n" +
+	"\rAccountRecord\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\tR\x02id\x12\x16\n" +
+	"\x06queues\x18\x02 \x01(\x03R\x06queues\x12\x16\n" +
+	"\x06topics\x18\x03 \x01(\x03R\x06topics\x12\x1a\n" +
+	"\bmessages\x18\x04 \x01(\x03R\bmessages\x12\x14\n" +
+	"\x05bytes\x18\x05 \x01(\x03R\x05bytes\x12.\n" +
+	"\x13requests_per_second\x18\x06 \x01(\x03R\x11requestsPerSecond\x12\x1d\n" +
+	"\n" +
+	"created_at\x18\a \x01(\x03R\tcreatedAtB\a\x92\x03\x04\b\x02 \x03b\beditionsp\xe8\a"
 
 var (
 	file_fsm_snapshot_proto_rawDescOnce sync.Once
@@ -3025,7 +3145,7 @@ func file_fsm_snapshot_proto_rawDescGZIP() []byte {
 	return file_fsm_snapshot_proto_rawDescData
 }
 
-var file_fsm_snapshot_proto_msgTypes = make([]protoimpl.MessageInfo, 27)
+var file_fsm_snapshot_proto_msgTypes = make([]protoimpl.MessageInfo, 28)
 var file_fsm_snapshot_proto_goTypes = []any{
 	(*SnapshotHeader)(nil),      // 0: seriatim.fsm.SnapshotHeader
 	(*SnapshotEnd)(nil),         // 1: seriatim.fsm.SnapshotEnd
@@ -3054,27 +3174,28 @@ var file_fsm_snapshot_proto_goTypes = []any{
 	(*SessionRecord)(nil),       // 24: seriatim.fsm.SessionRecord
 	(*AccessKeyRecord)(nil),     // 25: seriatim.fsm.AccessKeyRecord
 	(*UserPolicyRecord)(nil),    // 26: seriatim.fsm.UserPolicyRecord
-	(*NameValue)(nil),           // 27: seriatim.fsm.NameValue
-	(*RedrivePolicy)(nil),       // 28: seriatim.fsm.RedrivePolicy
-	(*RedriveAllowPolicy)(nil),  // 29: seriatim.fsm.RedriveAllowPolicy
-	(*MessageAttribute)(nil),    // 30: seriatim.fsm.MessageAttribute
+	(*AccountRecord)(nil),       // 27: seriatim.fsm.AccountRecord
+	(*NameValue)(nil),           // 28: seriatim.fsm.NameValue
+	(*RedrivePolicy)(nil),       // 29: seriatim.fsm.RedrivePolicy
+	(*RedriveAllowPolicy)(nil),  // 30: seriatim.fsm.RedriveAllowPolicy
+	(*MessageAttribute)(nil),    // 31: seriatim.fsm.MessageAttribute
 }
 var file_fsm_snapshot_proto_depIdxs = []int32{
-	27, // 0: seriatim.fsm.BrokerRecord.settings:type_name -> seriatim.fsm.NameValue
+	28, // 0: seriatim.fsm.BrokerRecord.settings:type_name -> seriatim.fsm.NameValue
 	6,  // 1: seriatim.fsm.QueueRecord.attributes:type_name -> seriatim.fsm.QueueAttributes
-	27, // 2: seriatim.fsm.QueueRecord.tags:type_name -> seriatim.fsm.NameValue
-	28, // 3: seriatim.fsm.QueueAttributes.redrive:type_name -> seriatim.fsm.RedrivePolicy
-	29, // 4: seriatim.fsm.QueueAttributes.redrive_allow:type_name -> seriatim.fsm.RedriveAllowPolicy
+	28, // 2: seriatim.fsm.QueueRecord.tags:type_name -> seriatim.fsm.NameValue
+	29, // 3: seriatim.fsm.QueueAttributes.redrive:type_name -> seriatim.fsm.RedrivePolicy
+	30, // 4: seriatim.fsm.QueueAttributes.redrive_allow:type_name -> seriatim.fsm.RedriveAllowPolicy
 	7,  // 5: seriatim.fsm.QueueAttributes.encryption:type_name -> seriatim.fsm.Encryption
 	8,  // 6: seriatim.fsm.QueueAttributes.deduplication:type_name -> seriatim.fsm.DeduplicationRules
-	30, // 7: seriatim.fsm.MessageRecord.attributes:type_name -> seriatim.fsm.MessageAttribute
+	31, // 7: seriatim.fsm.MessageRecord.attributes:type_name -> seriatim.fsm.MessageAttribute
 	13, // 8: seriatim.fsm.MessageRecord.published:type_name -> seriatim.fsm.PublishedMessage
 	12, // 9: seriatim.fsm.AttemptRecord.deliveries:type_name -> seriatim.fsm.AttemptDelivery
 	14, // 10: seriatim.fsm.PublishedMessage.publication:type_name -> seriatim.fsm.Publication
-	30, // 11: seriatim.fsm.Publication.attributes:type_name -> seriatim.fsm.MessageAttribute
+	31, // 11: seriatim.fsm.Publication.attributes:type_name -> seriatim.fsm.MessageAttribute
 	14, // 12: seriatim.fsm.ArchivedRecord.publication:type_name -> seriatim.fsm.Publication
 	17, // 13: seriatim.fsm.TopicRecord.attributes:type_name -> seriatim.fsm.TopicAttributes
-	27, // 14: seriatim.fsm.TopicRecord.tags:type_name -> seriatim.fsm.NameValue
+	28, // 14: seriatim.fsm.TopicRecord.tags:type_name -> seriatim.fsm.NameValue
 	8,  // 15: seriatim.fsm.TopicAttributes.deduplication:type_name -> seriatim.fsm.DeduplicationRules
 	19, // 16: seriatim.fsm.TopicAttributes.archive:type_name -> seriatim.fsm.ArchivePolicy
 	18, // 17: seriatim.fsm.TopicAttributes.feedback:type_name -> seriatim.fsm.DeliveryFeedback
@@ -3100,7 +3221,7 @@ func file_fsm_snapshot_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_fsm_snapshot_proto_rawDesc), len(file_fsm_snapshot_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   27,
+			NumMessages:   28,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -30,6 +30,7 @@ type Contents struct {
 	Deliveries       uint64 // over HTTP, not done
 	AccessKeys       uint64
 	UserPolicies     uint64
+	Accounts         uint64
 	Sections         uint64 // each with a checksum of its own
 }
 
@@ -73,7 +74,7 @@ func ReadContents(r io.Reader) (Position, *queue.Broker, Contents, error) {
 		Attempts: s.counts.Attempts, MoveTasks: s.counts.MoveTasks, Tombstones: s.counts.Tombstones,
 		Topics: s.counts.Topics, Subscriptions: s.counts.Subscriptions, Publications: s.counts.Publications, Archived: s.counts.Archived,
 		Deliveries: s.counts.Deliveries,
-		AccessKeys: s.counts.AccessKeys, UserPolicies: s.counts.UserPolicies,
+		AccessKeys: s.counts.AccessKeys, UserPolicies: s.counts.UserPolicies, Accounts: s.counts.Accounts,
 		Sections: uint64(sections.number),
 	}, nil
 }
@@ -284,6 +285,9 @@ func (s *reader) record(kind byte, body []byte) error {
 	case recordUserPolicy:
 		s.counts.UserPolicies++
 		err = add(body, &fsmpb.UserPolicyRecord{}, userPolicyRecord, s.restorer.AddUserPolicy)
+	case recordAccount:
+		s.counts.Accounts++
+		err = add(body, &fsmpb.AccountRecord{}, accountRecord, s.restorer.AddAccount)
 	default:
 		err = fmt.Errorf("%w: a record of kind %d", format.ErrUnknownFormat, kind)
 	}

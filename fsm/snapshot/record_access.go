@@ -4,6 +4,7 @@ import (
 	"github.com/seriatimq/seriatim/fsm/fsmpb"
 	"github.com/seriatimq/seriatim/queue"
 	"github.com/seriatimq/seriatim/queue/access"
+	"github.com/seriatimq/seriatim/queue/account"
 )
 
 func accessKeyMessage(k access.Key) *fsmpb.AccessKeyRecord {
@@ -25,4 +26,18 @@ func userPolicyMessage(p access.Policy) *fsmpb.UserPolicyRecord {
 
 func userPolicyRecord(m *fsmpb.UserPolicyRecord) (access.Policy, error) {
 	return access.Policy{User: access.User{Account: m.Account, Name: m.User}, Text: m.Policy}, nil
+}
+
+func accountMessage(a access.Account) *fsmpb.AccountRecord {
+	return &fsmpb.AccountRecord{
+		Id: a.ID, Queues: a.Quota.Queues, Topics: a.Quota.Topics, Messages: a.Quota.Messages, Bytes: a.Quota.Bytes,
+		RequestsPerSecond: a.Quota.RequestsPerSecond, CreatedAt: int64(a.CreatedAt),
+	}
+}
+
+func accountRecord(m *fsmpb.AccountRecord) (access.Account, error) {
+	return access.Account{
+		ID: m.Id, CreatedAt: queue.Timestamp(m.CreatedAt),
+		Quota: account.Quota{Queues: m.Queues, Topics: m.Topics, Messages: m.Messages, Bytes: m.Bytes, RequestsPerSecond: m.RequestsPerSecond},
+	}, nil
 }

@@ -34,6 +34,7 @@ const (
 	// Of access, from format version 3 on, behind all topics.
 	recordAccessKey  = 13
 	recordUserPolicy = 14
+	recordAccount    = 15
 )
 
 // Write writes a captured state. Equal states at equal positions give
@@ -61,6 +62,9 @@ func Write(w io.Writer, position Position, frozen *queue.Frozen) error {
 	})
 	frozen.Access().Policies(func(p access.Policy) bool {
 		return s.record(recordUserPolicy, &s.counts.UserPolicies, userPolicyMessage(p))
+	})
+	frozen.Access().Accounts(func(a access.Account) bool {
+		return s.record(recordAccount, &s.counts.Accounts, accountMessage(a))
 	})
 	if s.err == nil && s.sections.filled() > 0 {
 		s.err = s.sections.end(sectionRecords)

@@ -1,9 +1,9 @@
-// Package access is the state of who may use the cluster: access keys, and the policies
-// of the users they belong to.
+// Package access is the state of who may use the cluster: access keys, the policies of
+// the users they belong to, and accounts.
 //
 // # What it owns
 //
-// The [Table] of keys and policies, the sum of their record hashes and their size.
+// The [Table] of keys, policies and accounts, the sum of their record hashes and their size.
 //
 // # What it refuses to know
 //

@@ -6,11 +6,12 @@ import (
 	"github.com/seriatimq/seriatim/queue/statehash"
 )
 
-// Table is all access keys and policies at one moment. Immutable, so that it may be
+// Table is all access keys, policies and accounts at one moment. Immutable, so that it may be
 // read by any goroutine.
 type Table struct {
 	keys     *btree.Map[string, *Key]
 	policies *btree.BTreeG[*Policy]
+	accounts *btree.Map[string, *Account]
 	sum      statehash.Sum
 	bytes    int64
 }
@@ -20,6 +21,7 @@ func NewTable() *Table {
 	return &Table{
 		keys:     new(btree.Map[string, *Key]),
 		policies: btree.NewBTreeGOptions(byUser, btree.Options{NoLocks: true}),
+		accounts: newAccounts(),
 	}
 }
 
@@ -99,7 +101,7 @@ func (t *Table) WithPolicy(h statehash.Key, p Policy) *Table {
 	return &next
 }
 
-// Sum is over the records of all keys and policies.
+// Sum is over the records of all keys, policies and accounts.
 func (t *Table) Sum() statehash.Sum { return t.sum }
 
 // ComputeSum is Sum, computed anew.
@@ -110,6 +112,10 @@ func (t *Table) ComputeSum(h statehash.Key) (sum statehash.Sum) {
 	})
 	t.Policies(func(p Policy) bool {
 		sum.Add(p.sum(h))
+		return true
+	})
+	t.Accounts(func(a Account) bool {
+		sum.Add(a.sum(h))
 		return true
 	})
 	return sum

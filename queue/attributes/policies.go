@@ -102,6 +102,11 @@ func badRedrive(text, reason string) *refusal.Error {
 // does not exist.
 func RedriveTargetMissing(text string) *refusal.Error { return badRedrive(text, policy.TargetMissing) }
 
+// RedriveTargetElsewhere refuses a target of another account.
+func RedriveTargetElsewhere(text string) *refusal.Error {
+	return badRedrive(text, "Dead-letter target owner should be same as the source.")
+}
+
 // RedriveTargetWrongType refuses a target of the other queue type. AWS ends
 // the text with two full stops.
 func RedriveTargetWrongType(text string) *refusal.Error {

@@ -49,6 +49,7 @@ const (
 	TopicsStandardMax       = 100_000   // likewise
 	AccessKeysMax           = 10_000    // ours
 	UserPoliciesMax         = 10_000    // ours
+	AccountsMax             = 10_000    // ours
 	// SubscriptionsMax is that of a FIFO topic on AWS. It holds for every topic here,
 	// since one log entry delivers to all of them.
 	SubscriptionsMax = 100

@@ -13,6 +13,8 @@ const (
 	// MaxReceiveCountMax is the highest maxReceiveCount.
 	MaxReceiveCountMax = 1000
 	sourceARNsMax      = 10
+
+	deadLetterTargetKey = "deadLetterTargetArn"
 )
 
 // Redrive names the dead-letter queue of a queue. Text is what
@@ -48,7 +50,7 @@ func ParseRedrive(text string) (p Redrive, reason string) {
 	if len(o) == 0 {
 		return Redrive{}, ""
 	}
-	raw, ok := o.Get("deadLetterTargetArn")
+	raw, ok := o.Get(deadLetterTargetKey)
 	if !ok {
 		return Redrive{}, "Redrive policy does not contain mandatory attribute: deadLetterTargetArn."
 	}
@@ -73,6 +75,14 @@ func ParseRedrive(text string) (p Redrive, reason string) {
 	}
 	o.Set(countKey, strconv.FormatUint(count, 10))
 	return Redrive{Text: o.String(), Target: target, MaxReceiveCount: int64(count)}, ""
+}
+
+// RedriveTargetARN is the ARN of the target in the text of a policy that was read.
+func RedriveTargetARN(text string) string {
+	o, _ := parseObject(text)
+	raw, _ := o.Get(deadLetterTargetKey)
+	written, _ := jsontext.StringOf(raw)
+	return written
 }
 
 // ParseRedriveAllow reads a RedriveAllowPolicy; empty text and {} are none.

@@ -68,6 +68,7 @@ const (
 	MalformedPolicyDocument Code = 52
 	LimitExceeded           Code = 53
 	IAMInvalidInput         Code = 54
+	DeleteConflict          Code = 55
 )
 
 // Error is a refusal by a rule of the domain: a code and the exact text that

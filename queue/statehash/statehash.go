@@ -75,6 +75,7 @@ const (
 	KindDelivery       = 'W'
 	KindAccessKey      = 'Y'
 	KindUserPolicy     = 'Z'
+	KindAccount        = 'R'
 )
 
 // Sum is the hash of a record.

@@ -1,6 +1,7 @@
 package topic
 
 import (
+	"github.com/seriatimq/seriatim/queue/account"
 	"github.com/seriatimq/seriatim/queue/attributes"
 	"github.com/seriatimq/seriatim/queue/identifier"
 	"github.com/seriatimq/seriatim/queue/limits"
@@ -15,7 +16,7 @@ type Subscription struct {
 	ID         identifier.MessageID
 	ARN        string // of the topic, a colon, the ID
 	Endpoint   string // ARN of the queue, as it was given, or the URL
-	Queue      string // the name in the ARN; there need not be such a queue
+	Queue      string // the name in the ARN, qualified by the account; there need not be such a queue
 	Owner      string // account
 	Principal  string // ARN of who subscribed
 	Attributes attributes.Subscription
@@ -79,6 +80,9 @@ func (s *Subscription) sum(k statehash.Key, incarnation uint64) statehash.Sum {
 	r := append(statehash.Record(nil), statehash.KindSubscription).Num(incarnation).Num(s.Number)
 	r = append(r, s.ID[:]...)
 	r = r.Text(s.Endpoint).Text(s.Owner).Text(s.Principal)
+	if owner := account.OwnerOf(s.Queue); owner != "" {
+		r = append(r, statehash.KindAccount).Text(owner)
+	}
 	for _, a := range s.Attributes.List() {
 		r = r.Text(a.Name).Text(a.Value)
 	}

@@ -16,7 +16,7 @@ import (
 
 var key = statehash.NewKey([16]byte{1, 2, 3})
 
-const account = "arn:aws:sns:us-east-1:000000000000:"
+const prefix = "arn:aws:sns:us-east-1:000000000000:"
 
 // filled is a registry of n FIFO topics, each with two subscriptions and an id.
 func filled(t *testing.T, n int) *Registry {
@@ -25,7 +25,7 @@ func filled(t *testing.T, n int) *Registry {
 	number := uint64(n)
 	for i := range n {
 		name := fmt.Sprintf("t%d.fifo", i)
-		topic := New(name, account+name, uint64(i+1), attributes.DefaultTopic(true))
+		topic := New(name, prefix+name, uint64(i+1), attributes.DefaultTopic(true))
 		r.Add(topic)
 		for _, queue := range []string{"a", "b"} {
 			number++
@@ -153,7 +153,7 @@ func TestCompareFinds(t *testing.T) {
 }
 
 func TestPublication(t *testing.T) {
-	n := &notification.Notification{TopicARN: account + "t", Message: content.NewBody("message"), Attributes: []content.MessageAttribute{{Name: "n", DataType: "String", Value: "v"}}}
+	n := &notification.Notification{TopicARN: prefix + "t", Message: content.NewBody("message"), Attributes: []content.MessageAttribute{{Name: "n", DataType: "String", Value: "v"}}}
 	var ledger Ledger
 	p := NewPublication(key, n, &ledger)
 	if ledger.Bytes() != 0 || p.Size() < int64(len("message")) {

@@ -55,6 +55,7 @@ var codeNames = map[refusal.Code]string{
 	refusal.MalformedPolicyDocument:      "MalformedPolicyDocument",
 	refusal.LimitExceeded:                "LimitExceeded",
 	refusal.IAMInvalidInput:              "InvalidInput",
+	refusal.DeleteConflict:               "DeleteConflict",
 }
 
 // CodeName is the name of a code on the wire.

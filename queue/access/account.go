@@ -1,0 +1,78 @@
+package access
+
+import (
+	"github.com/tidwall/btree"
+
+	"github.com/seriatimq/seriatim/queue/account"
+	"github.com/seriatimq/seriatim/queue/logtime"
+	"github.com/seriatimq/seriatim/queue/statehash"
+)
+
+// Account is one that was created beside that of the cluster, or the latter if it has a
+// quota.
+type Account struct {
+	ID        string // twelve digits; empty: that of the cluster
+	Quota     account.Quota
+	CreatedAt logtime.Timestamp
+}
+
+func (a *Account) sum(h statehash.Key) statehash.Sum {
+	var buf [128]byte
+	r := append(statehash.Record(buf[:0]), statehash.KindAccount).Text(a.ID)
+	for _, n := range [...]int64{a.Quota.Queues, a.Quota.Topics, a.Quota.Messages, a.Quota.Bytes, a.Quota.RequestsPerSecond} {
+		r = r.Num(uint64(n))
+	}
+	return h.Sum(r.Time(a.CreatedAt))
+}
+
+// Account finds an account by its id.
+func (t *Table) Account(id string) (Account, bool) {
+	if a, ok := t.accounts.Get(id); ok {
+		return *a, true
+	}
+	return Account{}, false
+}
+
+// Accounts visits all accounts by id.
+func (t *Table) Accounts(yield func(Account) bool) {
+	t.accounts.Scan(func(_ string, a *Account) bool { return yield(*a) })
+}
+
+// AccountCount is the number of accounts.
+func (t *Table) AccountCount() int { return t.accounts.Len() }
+
+// IsUsed reports whether an account has keys or users with policies.
+func (t *Table) IsUsed(id string) (used bool) {
+	t.Keys(func(k Key) bool {
+		used = used || k.User.Account == id
+		return !used
+	})
+	t.policies.Ascend(&Policy{User: User{Account: id}}, func(p *Policy) bool {
+		used = used || p.User.Account == id
+		return false
+	})
+	return used
+}
+
+// WithAccount is the table with an account in place of one with its id.
+func (t *Table) WithAccount(h statehash.Key, a Account) *Table {
+	next := t.WithoutAccount(h, a.ID)
+	next.accounts.Set(a.ID, &a)
+	next.sum.Add(a.sum(h))
+	next.bytes += recordBytes
+	return next
+}
+
+// WithoutAccount is the table without an account.
+func (t *Table) WithoutAccount(h statehash.Key, id string) *Table {
+	next := *t
+	next.accounts = t.accounts.Copy()
+	if old, was := next.accounts.Delete(id); was {
+		next.sum.Sub(old.sum(h))
+		next.bytes -= recordBytes
+	}
+	return &next
+}
+
+// newAccounts is empty.
+func newAccounts() *btree.Map[string, *Account] { return new(btree.Map[string, *Account]) }

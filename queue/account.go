@@ -1,0 +1,212 @@
+package queue
+
+import (
+	"fmt"
+	"strconv"
+
+	"github.com/seriatimq/seriatim/queue/access"
+	"github.com/seriatimq/seriatim/queue/account"
+	"github.com/seriatimq/seriatim/queue/content"
+	"github.com/seriatimq/seriatim/queue/limits"
+	"github.com/seriatimq/seriatim/queue/refusal"
+	"github.com/seriatimq/seriatim/queue/topic"
+)
+
+// CreateAccount makes an account beside that of the cluster, which always exists. Repeated
+// with the same quota, it does nothing.
+type CreateAccount struct {
+	Account string // twelve digits
+	Quota   account.Quota
+}
+
+// QueueName implements Command.
+func (*CreateAccount) QueueName() string { return "" }
+
+// Validate checks the number and the quota.
+func (c *CreateAccount) Validate() *Error {
+	if err := checkUser(c.Account, ""); err != nil {
+		return err
+	}
+	return checkQuota(c.Quota)
+}
+
+func checkQuota(q account.Quota) *Error {
+	if !q.Valid() {
+		return refusal.New(refusal.IAMInvalidInput, "The limits of a quota are zero, which is no limit, or above.")
+	}
+	return nil
+}
+
+func (c *CreateAccount) apply(b *Broker) (Result, *Error) {
+	if old, known := b.access.Account(c.Account); known {
+		if old.Quota == c.Quota {
+			return Done{}, nil
+		}
+		return nil, refusal.New(refusal.EntityAlreadyExists, "There is an account ", c.Account, " already, with another quota.")
+	}
+	if b.access.AccountCount() >= limits.AccountsMax {
+		return nil, refusal.New(refusal.LimitExceeded, "A cluster can have ", strconv.Itoa(limits.AccountsMax), " accounts.")
+	}
+	b.putAccount(access.Account{ID: c.Account, Quota: c.Quota, CreatedAt: b.now})
+	return Done{}, nil
+}
+
+func (b *Broker) putAccount(a access.Account) {
+	b.access = b.access.WithAccount(b.key, a)
+	b.usage.Of(a.ID).Quota = a.Quota
+}
+
+// SetAccountQuota says how much an account may have. What it has already stays.
+type SetAccountQuota struct {
+	Account string // empty: the cluster's own
+	Quota   account.Quota
+}
+
+// QueueName implements Command.
+func (*SetAccountQuota) QueueName() string { return "" }
+
+// Validate checks the number and the quota.
+func (c *SetAccountQuota) Validate() *Error {
+	if c.Account != "" {
+		if err := checkUser(c.Account, ""); err != nil {
+			return err
+		}
+	}
+	return checkQuota(c.Quota)
+}
+
+func (c *SetAccountQuota) apply(b *Broker) (Result, *Error) {
+	a, known := b.access.Account(c.Account)
+	switch {
+	case c.Account != "" && !known:
+		return nil, noSuchAccount(c.Account)
+	case c.Account == "" && c.Quota.IsZero():
+		b.access = b.access.WithoutAccount(b.key, "")
+		b.usage.Of("").Quota = account.Quota{}
+		return Done{}, nil
+	case !known:
+		a.CreatedAt = b.now
+	}
+	a.Quota = c.Quota
+	b.putAccount(a)
+	return Done{}, nil
+}
+
+func noSuchAccount(id string) *Error {
+	return refusal.New(refusal.NoSuchEntity, "There is no account ", id, ": create it first.")
+}
+
+// checkAccount refuses an account that was not created, unless it is the cluster's own.
+func (b *Broker) checkAccount(id string, tenant bool) *Error {
+	if _, known := b.access.Account(id); tenant && !known {
+		return noSuchAccount(id)
+	}
+	return nil
+}
+
+// DeleteAccount removes an account that has nothing any more.
+type DeleteAccount struct{ Account string }
+
+// QueueName implements Command.
+func (*DeleteAccount) QueueName() string { return "" }
+
+// Validate checks the number.
+func (c *DeleteAccount) Validate() *Error { return checkUser(c.Account, "") }
+
+func (c *DeleteAccount) apply(b *Broker) (Result, *Error) {
+	if _, known := b.access.Account(c.Account); !known {
+		return nil, noSuchAccount(c.Account)
+	}
+	if has := b.usage.Has(c.Account); has.Queues+has.Topics > 0 || b.access.IsUsed(c.Account) {
+		return nil, refusal.New(refusal.DeleteConflict, "The account ", c.Account, " has ", strconv.FormatInt(has.Queues, 10), " queues and ",
+			strconv.FormatInt(has.Topics, 10), " topics. Delete them, its access keys and the policies of its users first.")
+	}
+	b.access = b.access.WithoutAccount(b.key, c.Account)
+	b.usage.Of(c.Account).Quota = account.Quota{}
+	return Done{}, nil
+}
+
+// roomForQueues refuses queues that the quota of the account leaves no room for: so many,
+// and the built-in dead-letter queue that one of these attributes would get. An account
+// that does not exist has room for none.
+func (b *Broker) roomForQueues(name string, n int64, a *QueueAttributes) *Error {
+	if a.ImplicitDeadLetterQueue && a.Redrive.Target == "" {
+		if _, exists := b.queues.Get(implicitDeadLetterName(name)); !exists {
+			n++
+		}
+	}
+	owner := account.OwnerOf(name)
+	if err := b.checkAccount(owner, owner != ""); err != nil {
+		return refusal.InvalidParameter(err.Message)
+	}
+	if u := b.usage.Of(owner); n > 0 && !u.HasRoomForQueues(n) {
+		return refusal.New(refusal.OverLimit, "The account has ", strconv.FormatInt(u.Queues, 10), " queues, and its quota is ", strconv.FormatInt(u.Quota.Queues, 10), ".")
+	}
+	return nil
+}
+
+// roomForTopic is roomForQueues for a topic.
+func (b *Broker) roomForTopic(name string) *Error {
+	owner := account.OwnerOf(name)
+	if err := b.checkAccount(owner, owner != ""); err != nil {
+		return refusal.SNSInvalid(err.Message)
+	}
+	if u := b.usage.Of(owner); !u.HasRoomForTopic() {
+		return refusal.New(refusal.TopicLimitExceeded, "The account has ", strconv.FormatInt(u.Topics, 10), " topics, and its quota is ", strconv.FormatInt(u.Quota.Topics, 10), ".")
+	}
+	return nil
+}
+
+// roomFor refuses a message that the quota of the queue's account leaves no room for.
+func roomFor(q *Queue, s *sending) *Error {
+	u := q.sums.usage
+	if u.HasRoomForMessages(1, int64(len(s.entry.Body))+content.Size("", s.attributes)) {
+		return nil
+	}
+	return overQuota(refusal.OverLimit, u)
+}
+
+func overQuota(code refusal.Code, u *account.Usage) *Error {
+	return refusal.New(code, "The quota of the account leaves no room: it has ", strconv.FormatInt(u.Messages, 10), " messages of ",
+		strconv.FormatInt(u.Bytes, 10), " bytes. Nothing was stored: retry when some were deleted.")
+}
+
+// roomForPublish refuses a publish when the quota of the topic's account leaves no room
+// for what is new in it. It counts each message once, whatever becomes of the deliveries:
+// what is accepted goes to every subscription.
+func (b *Broker) roomForPublish(t *topic.Topic, c *Publish) *Error {
+	u := b.usage.Of(account.OwnerOf(t.Name))
+	if u.Quota.Messages == 0 && u.Quota.Bytes == 0 {
+		return nil
+	}
+	messages, bytes := int64(0), int64(0)
+	for i := range c.Entries {
+		e := &c.Entries[i]
+		if t.Attributes.FIFO {
+			if _, found := t.Deduplication.Find(b.key, e.deduplicationIDs(t), b.now); found {
+				continue
+			}
+		}
+		messages++
+		bytes += content.Size(e.Message, e.Attributes)
+	}
+	if messages == 0 || u.HasRoomForMessages(messages, bytes) {
+		return nil
+	}
+	return overQuota(refusal.Throttled, u)
+}
+
+// Usage is what an account has; the empty text is the cluster's own.
+func (v View) Usage(owner string) account.Amount { return v.b.usage.Has(owner) }
+
+// AddAccount adds an account, or the quota of the cluster's own.
+func (r *Restorer) AddAccount(a access.Account) error {
+	if _, known := r.b.access.Account(a.ID); known || a.ID == "" && a.Quota.IsZero() {
+		return fmt.Errorf("account %q appears twice or has nothing to say", a.ID)
+	}
+	if err := (&SetAccountQuota{Account: a.ID, Quota: a.Quota}).Validate(); err != nil {
+		return err
+	}
+	r.b.putAccount(a)
+	return nil
+}
