@@ -11,7 +11,7 @@ GOVULN   ?= $(GO) run golang.org/x/vuln/cmd/govulncheck@v1.9.0
 VULNDB   ?=
 
 # Modules of their own, so that the product's go.mod stays short.
-NESTED := test/tools test/tools/alerts test/tools/peers
+NESTED := test/tools test/tools/alerts test/tools/chart test/tools/peers
 
 # hashicorpmetrics selects the metrics module that raft and memberlist share;
 # without it raft's metrics go to a module nobody reads. grpcnotrace leaves out pages of
@@ -59,6 +59,15 @@ image-files: ## what goes into the container image, in bin/image
 .PHONY: image
 image: image-files ## build the container image: CONTAINERS='buildah' IMAGE=name:tag PLATFORM=linux/arm64
 	$(CONTAINERS) build --platform $(PLATFORM) --tag $(IMAGE) --file deploy/container/Dockerfile bin/image
+
+.PHONY: chart
+chart: ## write deploy/kubernetes from the Helm chart, and copy alerts and dashboard into it
+	$(GO) test -C test/tools/chart -count 1 . -run '^(TestManifests|TestCopies)$$' -args -update
+
+# Helm and the types of Kubernetes take a minute or two to compile the first time.
+.PHONY: test-chart
+test-chart: ## the Helm chart over a matrix of values, decoded strictly, with its invariants; fetches helm as a Go module
+	$(GO) test -C test/tools/chart -count 1 .
 
 # The edited files of a fault build.
 OVERLAY = $(abspath bin/overlay)

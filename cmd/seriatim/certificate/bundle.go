@@ -32,6 +32,8 @@ type bundle struct {
 	valid time.Duration
 	now   time.Time
 	out   io.Writer
+	// withoutCertificates leaves authority and nodes to somebody else.
+	withoutCertificates bool
 }
 
 func bundleCommand() *cobra.Command {
@@ -53,8 +55,12 @@ func bundleCommand() *cobra.Command {
 	name := f.String("kubernetes", "", "write secrets whose names begin with this, instead of folders")
 	hosts := f.StringArray("host", nil, "a name or address of the nodes, as *.example.org or 10.0.0.1; may be repeated; loopback is always one")
 	valid := f.Duration("valid", leafValid, "how long the certificate of the nodes is valid")
+	without := f.Bool("without-certificates", false, "leave authority and nodes to others, such as cert-manager")
 	c.RunE = func(cmd *cobra.Command, _ []string) error {
-		b := bundle{shelf: folders(*dir), hosts: append([]string{"localhost", "127.0.0.1", "::1"}, *hosts...), valid: *valid, now: time.Now(), out: cmd.OutOrStdout()}
+		b := bundle{
+			shelf: folders(*dir), hosts: append([]string{"localhost", "127.0.0.1", "::1"}, *hosts...), valid: *valid,
+			now: time.Now(), out: cmd.OutOrStdout(), withoutCertificates: *without,
+		}
 		if *name != "" {
 			secrets, err := inPod(*name)
 			if err != nil {
@@ -69,8 +75,10 @@ func bundleCommand() *cobra.Command {
 
 // complete makes the parts that are missing and renews the certificate.
 func (b bundle) complete(ctx context.Context) error {
-	if err := b.certificates(ctx); err != nil {
-		return err
+	if !b.withoutCertificates {
+		if err := b.certificates(ctx); err != nil {
+			return err
+		}
 	}
 	for _, part := range []struct {
 		name string

@@ -89,6 +89,18 @@ func TestBundle(t *testing.T) {
 	}
 }
 
+// TestBundleWithoutCertificates: they are somebody else's, also where there are none yet.
+func TestBundleWithoutCertificates(t *testing.T) {
+	b, _ := at(folders(t.TempDir()), time.Now(), "n1")
+	b.withoutCertificates = true
+	if err := b.complete(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if parts := all(t, b.shelf); parts["authority"] != nil || parts["nodes"] != nil || parts["gossip"] == nil || parts["admin"] == nil || parts["first-key"] == nil {
+		t.Errorf("made was %v", parts)
+	}
+}
+
 func all(t *testing.T, s shelf) map[string]files {
 	t.Helper()
 	parts := map[string]files{}

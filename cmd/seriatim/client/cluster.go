@@ -213,7 +213,7 @@ type changeText struct {
 }
 
 func changeCommand(o *options, text changeText) *cobra.Command {
-	var yes bool
+	var yes, ifPresent bool
 	var ifIndex uint64
 	c := &cobra.Command{
 		Use: text.use, Short: text.short, Long: text.long, Args: arguments.Exactly(text.use[len(text.path)+1:]),
@@ -236,11 +236,19 @@ func changeCommand(o *options, text changeText) *cobra.Command {
 					return err
 				}
 			}
-			return w.changeMembers(cmd.Context(), p, text.path, args[0], text.past, ifIndex)
+			err := w.changeMembers(cmd.Context(), p, text.path, args[0], text.past, ifIndex)
+			if ifPresent && exit.CodeOf(err) == exit.NotFound {
+				p.say("%s is no member.", args[0])
+				return nil
+			}
+			return err
 		}),
 	}
 	if text.asks {
 		c.Flags().BoolVar(&yes, "yes", false, "do not ask")
+	}
+	if text.path == "remove" {
+		c.Flags().BoolVar(&ifPresent, "if-present", false, "a node that is no member is no error")
 	}
 	c.Flags().Uint64Var(&ifIndex, "if-index", 0, "only if the members are those of this index, as cluster members -o json shows it")
 	return c

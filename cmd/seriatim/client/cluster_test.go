@@ -141,6 +141,13 @@ func TestClusterCommands(t *testing.T) {
 			`{"node":"n3"}`,
 		},
 		{
+			"remove what was removed", "cluster remove n9 --yes --if-present", "",
+			map[string]string{"POST /v1/cluster/remove": `404 {"error":"no member n9","kind":"unknown-node"}`},
+			exit.OK,
+			[]string{"n9 is no member"},
+			`{"node":"n9"}`,
+		},
+		{
 			"promote an unknown node", "cluster promote n9", "",
 			map[string]string{"POST /v1/cluster/promote": `404 {"error":"no member n9","kind":"unknown-node"}`},
 			exit.NotFound,
