@@ -1,62 +1,134 @@
 package transport
 
 import (
+	"container/list"
+	"log/slog"
+	"math"
 	"net"
 	"sync"
 	"sync/atomic"
+
+	"github.com/seriatimq/seriatim/cluster/hostlimit"
 )
 
-// limitListener accepts only so many connections at a time; further ones stay
-// in the backlog of the kernel. Safe for concurrent use.
+// limitListener accepts only so many connections at a time, in all and of each address.
+// When all places are taken the next one waits, and the oldest that has not brought a whole
+// request is closed: who says nothing keeps nobody out. Safe for concurrent use.
 type limitListener struct {
 	net.Listener
+	limits
 	slots chan struct{} // capacity: the most connections; an element is one open connection
 	done  chan struct{} // closed by Close
 	once  sync.Once
 	open  atomic.Int64
 	held  atomic.Uint64 // times a connection had to wait for another to end
+
+	mu     sync.Mutex
+	silent list.List // of *limitConn: without a whole request, the oldest first
 }
 
-func newLimitListener(l net.Listener, connectionsMax int) *limitListener {
-	return &limitListener{Listener: l, slots: make(chan struct{}, connectionsMax), done: make(chan struct{})}
+// limits are those of a listener.
+type limits struct {
+	hosts   *hostlimit.Limit
+	refused *hostlimit.Refusals
 }
 
+func newLimitListener(l net.Listener, connectionsMax, perAddress int, refused *hostlimit.Refusals) *limitListener {
+	if perAddress >= connectionsMax {
+		perAddress = math.MaxInt // what is too much waits
+	}
+	return &limitListener{
+		Listener: l, limits: limits{hosts: hostlimit.New(math.MaxInt, perAddress), refused: refused},
+		slots: make(chan struct{}, connectionsMax), done: make(chan struct{}),
+	}
+}
+
+// Accept waits for the next connection.
 func (l *limitListener) Accept() (net.Conn, error) {
-	select {
-	case l.slots <- struct{}{}:
-	default:
-		l.held.Add(1)
-		select {
-		case l.slots <- struct{}{}:
-		case <-l.done:
+	for {
+		if len(l.slots) == cap(l.slots) {
+			l.held.Add(1)
+		}
+		conn, err := l.Listener.Accept()
+		if err != nil {
+			return nil, err
+		}
+		if !l.hosts.Begin(conn.RemoteAddr()) {
+			l.refused.Refuse(refusedAddress, slog.LevelWarn, "refused a connection: its address has too many open", "remote", conn.RemoteAddr().String())
+			_ = conn.Close() // nobody is left who would hear of an error
+			continue
+		}
+		if !l.takeSlot() {
+			l.hosts.End(conn.RemoteAddr())
+			_ = conn.Close() // nobody is left who would hear of an error
 			return nil, net.ErrClosed
 		}
+		l.open.Add(1)
+		accepted := &limitConn{Conn: conn, listener: l}
+		l.mu.Lock()
+		accepted.silent = l.silent.PushBack(accepted)
+		l.mu.Unlock()
+		return accepted, nil
 	}
-	conn, err := l.Listener.Accept()
-	if err != nil {
-		<-l.slots
-		return nil, err
-	}
-	l.open.Add(1)
-	return &limitConn{Conn: conn, release: sync.OnceFunc(func() {
-		l.open.Add(-1)
-		<-l.slots
-	})}, nil
 }
 
+// takeSlot waits for a place. It reports false if there will be none.
+func (l *limitListener) takeSlot() bool {
+	select {
+	case l.slots <- struct{}{}:
+		return true
+	default:
+	}
+	l.mu.Lock()
+	oldest := l.silent.Front()
+	l.mu.Unlock()
+	if oldest != nil {
+		conn := oldest.Value.(*limitConn)
+		l.refused.Refuse(refusedRoom, slog.LevelWarn, "all connections are taken: one that has brought no request is closed", "remote", conn.RemoteAddr().String())
+		_ = conn.Close() // whatever it says, the connection is gone
+	}
+	select {
+	case l.slots <- struct{}{}:
+		return true
+	case <-l.done:
+		return false
+	}
+}
+
+// Close ends Accept.
 func (l *limitListener) Close() error {
 	l.once.Do(func() { close(l.done) })
 	return l.Listener.Close()
 }
 
+// limitConn is a connection that holds a place until it is closed.
 type limitConn struct {
 	net.Conn
-	release func()
+	listener *limitListener
+	silent   *list.Element // its place among those without a whole request; nil: not among them
+	closed   sync.Once
 }
 
+// NoteRequest notes that a whole request came.
+func (c *limitConn) NoteRequest() {
+	l := c.listener
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if c.silent != nil {
+		l.silent.Remove(c.silent)
+		c.silent = nil
+	}
+}
+
+// Close closes the connection; more than once is allowed.
 func (c *limitConn) Close() error {
 	err := c.Conn.Close()
-	c.release()
+	c.closed.Do(func() {
+		c.NoteRequest()
+		c.listener.hosts.End(c.RemoteAddr())
+		c.listener.open.Add(-1)
+		<-c.listener.slots
+	})
 	return err
 }
 

@@ -38,7 +38,11 @@ type Config struct {
 	// protocols above it are chosen here.
 	TLS            *tls.Config
 	ConnectionsMax int // 0: DefaultConnectionsMax; further connections wait to be accepted
-	Handler        http.Handler
+	// PerAddress bounds the connections of one address, further ones are closed; 0: a tenth
+	// of ConnectionsMax is left to the others.
+	PerAddress int
+	StreamsMax int // requests over HTTP/2 at once; 0: http2.DefaultStreamsMax
+	Handler    http.Handler
 	// GRPC serves the requests of content type application/grpc, which come over
 	// HTTP/2. Their bodies may be endless, so they are not read before, and GRPC
 	// itself takes what it holds from the budget. Nil: Handler serves them.
@@ -84,8 +88,15 @@ func Listen(ctx context.Context, cfg Config) (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("listen for clients on %s: %w", cfg.Addr, err)
 	}
+	if cfg.PerAddress == 0 {
+		cfg.PerAddress = cfg.ConnectionsMax - cfg.ConnectionsMax/10
+	}
+	now := cfg.Now
+	if now == nil {
+		now = time.Now
+	}
 	s := &Server{
-		listener: newLimitListener(listener, cfg.ConnectionsMax), budget: cfg.Budget,
+		listener: newLimitListener(listener, cfg.ConnectionsMax, cfg.PerAddress, newRefusals(cfg.Logger, now)), budget: cfg.Budget,
 		waits: cfg.OnShutdown, done: make(chan error, 1), log: cfg.Logger,
 	}
 	var protocols http.Protocols
@@ -100,15 +111,22 @@ func Listen(ctx context.Context, cfg Config) (*Server, error) {
 		WriteTimeout: netHTTPWriteTimeout, IdleTimeout: http1.IdleTimeout, MaxHeaderBytes: http1.HeaderBytesMax,
 		ErrorLog:    slog.NewLogLogger(cfg.Logger.Handler(), slog.LevelDebug),
 		BaseContext: func(net.Listener) context.Context { return ctx },
+		ConnState: func(conn net.Conn, state http.ConnState) {
+			if state == http.StateActive { // the header of a request was read
+				http1.NoteRequest(conn)
+			}
+		},
 	}
 	if cfg.Now == nil {
 		go s.serve(secure != nil)
 		return s, nil
 	}
 	s.others = newHandoverListener(listener.Addr())
-	s.http2 = http2.New(ctx, http2.Config{Handler: handler, Budget: cfg.Budget, Now: cfg.Now, Others: s.others.handOver, Logger: cfg.Logger})
+	s.http2 = http2.New(ctx, http2.Config{
+		Handler: handler, Budget: cfg.Budget, Now: cfg.Now, Others: s.others.handOver, StreamsMax: cfg.StreamsMax, Refused: s.refuse, Logger: cfg.Logger,
+	})
 	s.plain = http1.New(ctx, http1.Config{
-		Handler: cfg.Handler, TLS: secure, Budget: cfg.Budget, Now: cfg.Now, Handover: s.http2.Serve, Logger: cfg.Logger,
+		Handler: cfg.Handler, TLS: secure, Budget: cfg.Budget, Now: cfg.Now, Handover: s.http2.Serve, Refused: s.refuse, Logger: cfg.Logger,
 	})
 	go s.serveBoth()
 	return s, nil
@@ -200,6 +218,8 @@ type Connections struct {
 	Held uint64
 	// Panics counts the connections that a mistake of the server ended.
 	Panics uint64
+	// Refused counts what was refused, by reason.
+	Refused []Refused
 	// Memory is what bodies being read and answers being written take.
 	Memory budget.Usage
 }
@@ -207,7 +227,7 @@ type Connections struct {
 // Connections counts what is open now.
 func (s *Server) Connections() Connections {
 	c := Connections{
-		Open: int(s.listener.open.Load()), Limit: cap(s.listener.slots), Held: s.listener.held.Load(), Memory: s.budget.Usage(),
+		Open: int(s.listener.open.Load()), Limit: cap(s.listener.slots), Held: s.listener.held.Load(), Memory: s.budget.Usage(), Refused: s.refusals(),
 	}
 	if s.plain != nil {
 		c.Panics = s.plain.Panics() + s.http2.Panics()

@@ -42,8 +42,7 @@ type Network struct {
 	opened atomic.Bool
 	// handshakes are the connections that have not said yet who they are.
 	handshakes *hostlimit.Limit
-	refusals   refusalCounts
-	clock      environment.Clock
+	refused    *hostlimit.Refusals
 
 	ctx    context.Context // ends at close
 	cancel context.CancelFunc
@@ -91,7 +90,7 @@ func Listen(ctx context.Context, options Options, book *AddressBook) (*Network, 
 		socket:     socket,
 		network:    network,
 		handshakes: hostlimit.New(handshakesMax, handshakesPerHost),
-		clock:      options.Clock,
+		refused:    hostlimit.NewRefusals(options.Logger, options.Clock.Monotonic, reasons()...),
 		ctx:        ctx,
 		cancel:     cancel,
 		conns:      map[*peerConn]struct{}{},

@@ -5,8 +5,6 @@ import (
 	"io"
 	"log/slog"
 	"net"
-	"sync"
-	"time"
 )
 
 // refusal is why a connection that somebody opened to this node is not used.
@@ -26,50 +24,21 @@ func (r refusal) name() string {
 	return [refusals]string{"busy", "silent", "handshake", "objection", "excess"}[r]
 }
 
-// refusalPause is how long a refusal is not logged again: whoever reaches the port can
-// cause as many as he likes.
-const refusalPause = 30 * time.Second
-
-// refusalCounts counts refusals. Safe for concurrent use.
-type refusalCounts struct {
-	mu     sync.Mutex
-	counts [refusals]refusalCount
-}
-
-type refusalCount struct {
-	total  uint64
-	logged uint64 // of them up to the last line in the log
-	at     time.Duration
+// reasons are the names of all.
+func reasons() (names []string) {
+	for why := range refusals {
+		names = append(names, why.name())
+	}
+	return names
 }
 
 // refuse counts a refusal, and logs it unless it logged one of the kind not long ago.
 func (p *Network) refuse(why refusal, level slog.Level, message string, attributes ...any) {
-	now := p.clock.Monotonic()
-	r := &p.refusals
-	r.mu.Lock()
-	c := &r.counts[why]
-	c.total++
-	if c.logged != 0 && now-c.at < refusalPause {
-		r.mu.Unlock()
-		return
-	}
-	if unlogged := c.total - c.logged - 1; unlogged > 0 {
-		attributes = append(attributes, "more_since_last", unlogged)
-	}
-	c.logged, c.at = c.total, now
-	r.mu.Unlock()
-	p.options.Logger.Log(p.ctx, level, message, attributes...) //nolint:sloglint // constants of the callers
+	p.refused.Refuse(why.name(), level, message, attributes...)
 }
 
 // Refusals calls each with the number of connections that were refused, by a word for why.
-func (p *Network) Refusals(each func(why string, count uint64)) {
-	p.refusals.mu.Lock()
-	counts := p.refusals.counts
-	p.refusals.mu.Unlock()
-	for why, c := range counts {
-		each(refusal(why).name(), c.total)
-	}
-}
+func (p *Network) Refusals(each func(why string, count uint64)) { p.refused.Each(each) }
 
 // refuseHandshake is about a connection that never said who it is.
 func (p *Network) refuseHandshake(remote net.Addr, err error, late bool) {

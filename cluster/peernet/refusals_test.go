@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/seriatimq/seriatim/cluster/clustertest"
+	"github.com/seriatimq/seriatim/cluster/hostlimit"
 )
 
 // lines are those of a log that somebody reads while it is written.
@@ -67,7 +68,7 @@ func TestRefusalsAreCountedAndSeldomLogged(t *testing.T) {
 			awaitTrue(t, why+" to be counted", func() bool { return count(why) == uint64(round*times) })
 		}
 		awaitTrue(t, "a line of each kind", func() bool { return log.count("level=") >= 3*round })
-		hand.Pass(refusalPause)
+		hand.Pass(hostlimit.Pause)
 	}
 	if got := log.count("level="); got != 6 {
 		t.Errorf("%d lines\n%s", got, log.text.String())

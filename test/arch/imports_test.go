@@ -124,7 +124,7 @@ var packageRules = []packageRule{
 		std, "~/queue", "~/fsm", "~/cluster/consensus", "~/cluster/environment", "~/cluster/fault", "~/cluster/storage",
 	}, never: []string{"net"}, users: []string{"cmd/seriatim/offline"}},
 	{path: "cluster/storage", never: []string{"~/queue", "~/cluster/peerpb", "net"}},
-	{path: "cluster/hostlimit", only: []string{std}, users: []string{"cluster/discovery", "cluster/peernet"}},
+	{path: "cluster/hostlimit", only: []string{std}, users: []string{"cluster/discovery", "cluster/peernet", "transport"}},
 	{path: "cluster/peernet", only: []string{std, "~/cluster/environment", "~/cluster/hostlimit", "~/cluster/storage", "~/cluster/wakeup"}},
 	{path: "cluster/peernet/peernettest", only: []string{std, "~/cluster/clustertest", "~/cluster/environment", "~/cluster/peernet"}, users: []string{}},
 	{path: "cluster/peerpb", users: []string{"cluster", "cluster/forward"}},

@@ -37,10 +37,13 @@ type conn struct {
 	state    atomic.Uint32 // also changed by shutdown
 	once     sync.Once     // of close
 
+	handshake *handshakeConn // between accepted and TLS; nil without
+
 	input
 	readUntil  time.Time // deadlines as set; zero: none
 	writeUntil time.Time
 	truncated  bool // the body did not come whole: the connection ends with the answer
+	noted      bool // the listener knows that a request came
 
 	request *http.Request
 	url     url.URL
@@ -53,7 +56,8 @@ type conn struct {
 func newConn(s *Server, accepted net.Conn) *conn {
 	c := &conn{server: s, accepted: accepted, conn: accepted}
 	if s.TLS != nil {
-		c.conn = tls.Server(accepted, s.TLS)
+		c.handshake = &handshakeConn{Conn: accepted, turns: s.turns}
+		c.conn = tls.Server(c.handshake, s.TLS)
 	}
 	c.ctx, c.cancel = context.WithCancel(s.base)
 	c.request = (&http.Request{
@@ -101,6 +105,7 @@ func (c *conn) serve() {
 	for err == nil {
 		var ours bool
 		ours, err = c.receive()
+		c.noteRequest(err)
 		if err == nil && !ours {
 			c.handOver(Replayed(c.conn, c.buffer[c.start:c.end]))
 			return
@@ -124,7 +129,11 @@ func (c *conn) begin() (plain bool, err error) {
 	if err := secure.SetDeadline(until); err != nil {
 		return false, err
 	}
-	if err := secure.HandshakeContext(c.ctx); err != nil {
+	c.handshake.begin()
+	err = secure.HandshakeContext(c.ctx)
+	c.handshake.end()
+	if err != nil {
+		c.refuseHandshake(err)
 		answerWithoutTLS(err)
 		return false, err
 	}
@@ -137,6 +146,21 @@ func (c *conn) begin() (plain bool, err error) {
 	}
 	c.request.TLS = &state
 	return true, c.setReadDeadline(c.server.Now().Add(HeaderTimeout))
+}
+
+// noteRequest tells the listener of the first request, and of a connection on which none came.
+func (c *conn) noteRequest(err error) {
+	if c.noted {
+		return
+	}
+	if err != nil {
+		c.refuseLate(RefusedSilent, err)
+		return
+	}
+	if c.request.Host != "" { // what net/http is to serve may not be whole
+		c.noted = true
+		NoteRequest(c.accepted)
+	}
 }
 
 // answerWithoutTLS tells a client that speaks HTTP to a port with TLS, as
@@ -222,7 +246,9 @@ func (c *conn) handle() (keep bool) {
 		c.answer.drop()
 		return false
 	}
-	return c.answer.finish() == nil && !c.closing()
+	err := c.answer.finish()
+	c.refuseLate(RefusedSlow, err)
+	return err == nil && !c.closing()
 }
 
 // closing reports whether the connection ends with the answer to this request.

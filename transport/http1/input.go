@@ -114,6 +114,7 @@ func (c *conn) receiveBody(header, length int) error {
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		c.body = Body{unread: c.buffer[c.start+header : c.end], err: err}
 		c.start, c.truncated = c.end, true
+		c.refuseLate(RefusedSlow, err)
 		return nil
 	case errors.Is(err, budget.ErrExhausted):
 		c.body = Body{err: err}

@@ -24,6 +24,9 @@ type replayConn struct {
 	read []byte
 }
 
+// NetConn is the connection below.
+func (c *replayConn) NetConn() net.Conn { return c.Conn }
+
 // Read returns what was read before, then what follows.
 func (c *replayConn) Read(p []byte) (int, error) {
 	if len(c.read) == 0 {

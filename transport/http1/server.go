@@ -48,7 +48,9 @@ type Config struct {
 	// Handover takes a connection that is for net/http. One that speaks
 	// HTTP/2 over TLS is a *tls.Conn of which nothing was read.
 	Handover func(net.Conn)
-	Logger   *slog.Logger
+	// Refused is told why a connection is ended whose client did not do its part; may be nil.
+	Refused func(why string, remote net.Addr, err error)
+	Logger  *slog.Logger
 }
 
 // Server serves connections. Safe for concurrent use.
@@ -60,6 +62,7 @@ type Server struct {
 	date    atomic.Pointer[dateLine]
 	closes  atomic.Bool // connections end after their next answer
 	panics  atomic.Uint64
+	turns   handshakes
 }
 
 // dateLine is the Date header of one second.
@@ -70,7 +73,7 @@ type dateLine struct {
 
 // New makes a Server. ctx is the parent of all requests' contexts.
 func New(ctx context.Context, cfg Config) *Server {
-	s := &Server{Config: cfg, base: ctx, open: NewOpen[*conn]()}
+	s := &Server{Config: cfg, base: ctx, open: NewOpen[*conn](), turns: newHandshakes()}
 	s.answers.New = func() any { return new([]byte) }
 	return s
 }

@@ -52,6 +52,7 @@ type conn struct {
 	mu sync.Mutex
 	output
 	streams streams
+	share   *share // of its host
 	credit  credit // of all bodies together
 	ending  ending
 	stage   stage
@@ -80,7 +81,7 @@ type ending struct {
 
 func newConn(s *Server, accepted net.Conn) *conn {
 	c := &conn{
-		server: s, conn: accepted,
+		server: s, conn: accepted, share: s.load.share(accepted.RemoteAddr()),
 		template: &http.Request{Proto: "HTTP/2.0", ProtoMajor: 2, RemoteAddr: accepted.RemoteAddr().String()},
 		reader:   bufio.NewReaderSize(accepted, readBufferBytes),
 		streams:  streams{open: make(map[uint32]*stream), initialWindow: windowAtFirst},
@@ -106,6 +107,7 @@ func (c *conn) serve() {
 		return
 	}
 	c.cancel()
+	c.server.load.release(c.share)
 	c.server.open.Remove(c)
 }
 
@@ -126,6 +128,7 @@ func (c *conn) readAll() {
 	for c.writing { // which has failed
 		c.wrote.Wait()
 	}
+	c.server.load.release(c.share)
 }
 
 // recoverPanic is deferred around all that a connection does by itself: a
@@ -176,6 +179,7 @@ func (c *conn) begin() bool {
 		return false
 	}
 	c.stage, c.streams.ended = begun, c.heard
+	http1.NoteRequest(c.conn)
 	c.out = appendSettings(c.out,
 		frame.Setting{ID: frame.SettingMaxConcurrentStreams, Val: streamsMax},
 		frame.Setting{ID: frame.SettingInitialWindowSize, Val: windowOfStream},
@@ -228,8 +232,7 @@ func (c *conn) refuse(err error) bool {
 	switch {
 	case errors.As(err, &ofStream):
 		if !c.idle.add(c.heard) {
-			c.breakOff(frame.ErrCode(errIdleFrames))
-			return false
+			return c.refuse(errIdleFrames)
 		}
 		c.mu.Lock()
 		defer c.mu.Unlock()
@@ -237,6 +240,9 @@ func (c *conn) refuse(err error) bool {
 		c.reset(ofStream.StreamID, ofStream.Code)
 		return c.flush(false) == nil
 	case errors.As(err, &ofConn):
+		if ofConn == errIdleFrames {
+			c.server.refused(http1.RefusedFlood, c.conn, err)
+		}
 		c.breakOff(frame.ErrCode(ofConn))
 	case errors.Is(err, frame.ErrFrameTooLarge):
 		c.breakOff(frame.ErrCodeFrameSize)

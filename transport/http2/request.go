@@ -34,7 +34,11 @@ func (c *conn) headers(b *headerBlock) error {
 	if b.truncated {
 		return c.answerAtOnce(b, http.StatusRequestHeaderFieldsTooLarge)
 	}
-	if len(c.streams.open)-c.streams.over >= streamsMax || c.streams.running >= streamsMax {
+	crowded := c.server.load.full(c.share)
+	if crowded {
+		c.server.refused(http1.RefusedStreams, c.conn, errCrowded)
+	}
+	if crowded || len(c.streams.open)-c.streams.over >= streamsMax || c.streams.running >= streamsMax {
 		if err := c.broughtNothing(); err != nil {
 			return err
 		}

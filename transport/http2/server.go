@@ -45,7 +45,11 @@ type Config struct {
 	Now     func() time.Time
 	// Others takes a connection that speaks something else, with all its bytes.
 	Others func(net.Conn)
-	Logger *slog.Logger
+	// StreamsMax bounds the requests under way on all connections; 0: DefaultStreamsMax.
+	StreamsMax int
+	// Refused is told why a connection is ended, or a request refused; may be nil.
+	Refused func(why string, remote net.Addr, err error)
+	Logger  *slog.Logger
 }
 
 // Server serves connections. Safe for concurrent use.
@@ -57,11 +61,15 @@ type Server struct {
 	jobs   chan job     // unbuffered: for a worker that waits
 	spare  atomic.Int32 // workers that wait, or are about to
 	panics atomic.Uint64
+	load   *load
 }
 
 // New makes a Server. ctx is the parent of all requests' contexts.
 func New(ctx context.Context, cfg Config) *Server {
-	return &Server{Config: cfg, base: ctx, open: http1.NewOpen[*conn](), jobs: make(chan job)}
+	if cfg.StreamsMax == 0 {
+		cfg.StreamsMax = DefaultStreamsMax
+	}
+	return &Server{Config: cfg, base: ctx, open: http1.NewOpen[*conn](), jobs: make(chan job), load: newLoad(cfg.StreamsMax)}
 }
 
 // Serve serves a connection, in a goroutine of its own, until the connection ends or is
@@ -70,10 +78,18 @@ func (s *Server) Serve(accepted net.Conn) {
 	c := newConn(s, accepted)
 	if !s.open.Add(c) {
 		c.cancel()
+		s.load.release(c.share)
 		_ = accepted.Close() // nobody is left who would hear of an error
 		return
 	}
 	go c.serve()
+}
+
+// refused tells of what a client may not do.
+func (s *Server) refused(why string, conn net.Conn, err error) {
+	if s.Refused != nil {
+		s.Refused(why, conn.RemoteAddr(), err)
+	}
 }
 
 // Panics is how many connections a panic outside of the handler has ended.

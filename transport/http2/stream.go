@@ -173,6 +173,14 @@ func (c *conn) startWaiting() {
 func (c *conn) run(st *stream) {
 	st.running = true
 	c.streams.running++
+	c.server.load.add(c.share, 1)
+}
+
+// ran counts a handler no more. It needs the mutex.
+func (c *conn) ran(st *stream) {
+	st.running = false
+	c.streams.running--
+	c.server.load.add(c.share, -1)
 }
 
 // conclude ends a stream as the client sees it, who may open another one as soon as it has read
@@ -185,8 +193,7 @@ func (c *conn) conclude(st *stream) {
 	st.over, st.body.closed = true, true
 	c.streams.over++
 	if len(c.out) <= outputMax {
-		st.running = false
-		c.streams.running--
+		c.ran(st)
 	}
 }
 
@@ -212,8 +219,7 @@ func (c *conn) finish(st *stream, aborted bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if st.running {
-		st.running = false
-		c.streams.running--
+		c.ran(st)
 	}
 	if aborted && st.lost == nil && !st.over {
 		c.reset(st.id, frame.ErrCodeInternal)

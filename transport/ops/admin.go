@@ -39,8 +39,8 @@ type Options struct {
 	PeekBytesMax int       // bytes of bodies in one answer; 0: a default
 	Account      string    // that access keys are made for unless another one is named
 	Random       io.Reader // source of access keys
-	// Connections describes those of the client port; may be nil.
-	Connections func() transport.Connections
+	// Connections describes those of the client and of the admin port; may be nil.
+	Connections func() (clients, operators transport.Connections)
 	// Operators tells whose token it is; nil: whoever reaches the port may do everything.
 	Operators func(token string) (Operator, bool)
 	// CertificatesEnd is when the certificates in force end, by port; may be nil.

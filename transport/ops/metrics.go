@@ -116,7 +116,7 @@ func (c nodeCollector) Collect(out chan<- prometheus.Metric) {
 	if c.admin.Connections == nil {
 		return
 	}
-	now := c.admin.Connections()
+	now, operators := c.admin.Connections()
 	for _, m := range []cluster.Metric{
 		{Name: "seriatim_client_connections", Help: "Open connections of the client port.", Kind: cluster.Gauge, Value: float64(now.Open)},
 		{Name: "seriatim_client_connections_max", Help: "Connections the client port accepts at once.", Kind: cluster.Gauge, Value: float64(now.Limit)},
@@ -128,6 +128,25 @@ func (c nodeCollector) Collect(out chan<- prometheus.Metric) {
 	} {
 		out <- exported(m)
 	}
+	for _, m := range append(refusedConnections("client", now), refusedConnections("admin", operators)...) {
+		out <- exported(m)
+	}
+	out <- exported(cluster.Metric{Name: "seriatim_admin_connections", Help: "Open connections of the admin port.", Kind: cluster.Gauge, Value: float64(operators.Open)})
+	out <- exported(cluster.Metric{
+		Name: "seriatim_admin_connections_max", Help: "Connections the admin port accepts at once.", Kind: cluster.Gauge, Value: float64(operators.Limit),
+	})
+}
+
+// refusedConnections is what a port has refused, and why.
+func refusedConnections(port string, of transport.Connections) (metrics []cluster.Metric) {
+	for _, refused := range of.Refused {
+		metrics = append(metrics, cluster.Metric{
+			Name: "seriatim_" + port + "_connections_refused_total", Kind: cluster.Counter, Value: float64(refused.Count),
+			Help:   "Connections to the " + port + " port that were refused or ended, and requests over HTTP/2 that were refused, by reason.",
+			Labels: []cluster.MetricLabel{{Name: "reason", Value: refused.Why}},
+		})
+	}
+	return metrics
 }
 
 func exported(m cluster.Metric) prometheus.Metric {

@@ -171,17 +171,14 @@ func (p program) serve(requests context.Context, cfg Config, hooks hooks, r *par
 	memory := budget.New(int64(cfg.Limits.RequestBytes)) // of requests and answers on the client port
 	verifier, authorizer := p.guard(r.node, cfg.API)
 	services := aws.NewHandler(aws.Options{Node: r.node, Verifier: verifier, Authorizer: authorizer, Names: names, Logger: p.log}, r.sqs.API(), sns.API())
-	var clients atomic.Pointer[transport.Server] // the client port, once it is open
+	var clients, operators atomic.Pointer[transport.Server] // the ports, once they are open
 	r.admin = ops.New(ops.Options{
 		Node: r.node, Version: p.version, QueueSeries: cfg.Limits.MetricQueues, Profiles: cfg.Listen.Profiles,
 		Now: time.Now, Logger: p.log, CertificatesEnd: r.certificates.expiries, Operators: r.operators,
 		Account: cfg.API.Account, Random: rand.Reader,
 		LastBackup: lastBackup(cfg.Node.DataDir, p.log), OnBackup: func(at time.Time) { keepLastBackup(cfg.Node.DataDir, at, p.log) },
-		Connections: func() transport.Connections {
-			if front := clients.Load(); front != nil {
-				return front.Connections()
-			}
-			return transport.Connections{Limit: clientsMax}
+		Connections: func() (ofClients, ofOperators transport.Connections) {
+			return connections(&clients, clientsMax), connections(&operators, adminMax)
 		},
 		OnDrain: func(drained bool) {
 			if drained {
@@ -205,10 +202,11 @@ func (p program) serve(requests context.Context, cfg Config, hooks hooks, r *par
 	if err != nil {
 		return fmt.Errorf("admin port: %w", err)
 	}
+	operators.Store(r.probes)
 	pages := origins(cfg.Listen, cfg.Listen.Client)
 	r.front, err = transport.Listen(requests, transport.Config{
 		Addr: cfg.Listen.Client, TLS: r.certificates.client.Server(),
-		ConnectionsMax: clientsMax, Budget: memory,
+		ConnectionsMax: clientsMax, PerAddress: cfg.Limits.PerAddress, StreamsMax: cfg.Limits.Streams, Budget: memory,
 		Handler: middleware.Wrap(pages.Wrap(hooks.clients(services))), GRPC: pages.Wrap(hooks.clients(r.grpc)),
 		OnShutdown: r.drain, Logger: p.log, Now: time.Now,
 	})
@@ -217,6 +215,14 @@ func (p program) serve(requests context.Context, cfg Config, hooks hooks, r *par
 	}
 	clients.Store(r.front)
 	return nil
+}
+
+// connections are those of a port, which may not be open yet.
+func connections(port *atomic.Pointer[transport.Server], limit int) transport.Connections {
+	if open := port.Load(); open != nil {
+		return open.Connections()
+	}
+	return transport.Connections{Limit: limit}
 }
 
 // drain ends what only waits on the client port, and its streams.

@@ -77,6 +77,7 @@ func (c Config) validate() error {
 	}{
 		{"promote-after", int64(c.Node.PromoteAfter)},
 		{"max-connections", int64(c.Limits.Connections)},
+		{"max-streams", int64(c.Limits.Streams)},
 		{"request-timeout", int64(c.Limits.RequestTimeout)},
 		{"proposal-queue-size", int64(c.Limits.QueueBytes)},
 		{"proposal-queue-length", int64(c.Limits.QueueCommands)},
@@ -101,6 +102,9 @@ func (c Config) validate() error {
 	}
 	if c.Limits.RequestBytes < requestBytesMin {
 		wrong("request-memory-max must be at least %s, so that the largest answer has room", Size(requestBytesMin))
+	}
+	if c.Limits.PerAddress < 0 {
+		wrong("max-connections-per-address must not be negative")
 	}
 	if c.Limits.MetricQueues < 0 {
 		wrong("metrics-queues must not be negative")

@@ -1,0 +1,65 @@
+package hostlimit
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+)
+
+// Pause is how long a refusal is not logged again: whoever reaches a port can cause as
+// many as he likes.
+const Pause = 30 * time.Second
+
+// Refusals counts what was refused, by a word for why. Safe for concurrent use.
+type Refusals struct {
+	log *slog.Logger
+	now func() time.Duration
+
+	reasons []string // in the order of New
+	mu      sync.Mutex
+	counts  map[string]*count
+}
+
+type count struct {
+	total  uint64
+	logged uint64 // of them up to the last line in the log
+	at     time.Duration
+}
+
+// NewRefusals counts for these reasons. now is a clock that never goes back.
+func NewRefusals(log *slog.Logger, now func() time.Duration, reasons ...string) *Refusals {
+	r := &Refusals{log: log, now: now, reasons: reasons, counts: make(map[string]*count, len(reasons))}
+	for _, why := range reasons {
+		r.counts[why] = &count{}
+	}
+	return r
+}
+
+// Refuse counts a refusal, and logs it unless one for the same reason was not long ago.
+func (r *Refusals) Refuse(why string, level slog.Level, message string, attributes ...any) {
+	now := r.now()
+	r.mu.Lock()
+	c := r.counts[why]
+	c.total++
+	if c.logged != 0 && now-c.at < Pause {
+		r.mu.Unlock()
+		return
+	}
+	if unlogged := c.total - c.logged - 1; unlogged > 0 {
+		attributes = append(attributes, "more_since_last", unlogged)
+	}
+	c.logged, c.at = c.total, now
+	r.mu.Unlock()
+	r.log.Log(context.Background(), level, message, attributes...) //nolint:sloglint // constants of the callers
+}
+
+// Each calls each with the number of refusals, by a word for why.
+func (r *Refusals) Each(each func(why string, count uint64)) {
+	for _, why := range r.reasons {
+		r.mu.Lock()
+		total := r.counts[why].total
+		r.mu.Unlock()
+		each(why, total)
+	}
+}

@@ -1,0 +1,144 @@
+package transport
+
+import (
+	"bufio"
+	"io"
+	"net"
+	"net/http"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/seriatimq/seriatim/transport/http1"
+)
+
+// from connects from one of the addresses of this machine.
+func from(t *testing.T, s *Server, address string) (net.Conn, *bufio.Reader) {
+	t.Helper()
+	d := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(address)}}
+	conn, err := d.Dial("tcp", s.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { conn.Close() })
+	if err := conn.SetDeadline(time.Now().Add(time.Minute)); err != nil {
+		t.Fatal(err)
+	}
+	return conn, bufio.NewReader(conn)
+}
+
+// limited listens until the end of the test.
+func limited(t *testing.T, cfg Config) *Server {
+	t.Helper()
+	cfg.Addr, cfg.Logger = "127.0.0.1:0", quiet()
+	s, err := Listen(t.Context(), cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { shutdown(t, s) })
+	return s
+}
+
+// refusedFor is how many connections were refused for a reason.
+func refusedFor(s *Server, why string) uint64 {
+	for _, refused := range s.Connections().Refused {
+		if refused.Why == why {
+			return refused.Count
+		}
+	}
+	return 0
+}
+
+// plain is a small request.
+const plain = "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 2\r\n\r\nok"
+
+// kinds are the ways to read requests: that of this package, and net/http's.
+var kinds = map[string]func() time.Time{"own": time.Now, "net/http": nil}
+
+// One address gets no more than its part, and another one still gets in.
+func TestConnectionsOfAnAddress(t *testing.T) {
+	for name, now := range kinds {
+		t.Run(name, func(t *testing.T) {
+			const limit = 3
+			s := limited(t, Config{ConnectionsMax: 10, PerAddress: limit, Handler: echo, Now: now})
+			for range limit {
+				conn, reader := from(t, s, "127.0.0.1")
+				send(t, conn, plain)
+				answerOf(t, reader)
+			}
+			further, reader := from(t, s, "127.0.0.1")
+			_, _ = io.WriteString(further, plain) // it may be closed already
+			if _, err := http.ReadResponse(reader, nil); err == nil {
+				t.Errorf("connection %d of one address is served", limit+1)
+			}
+			other, reader := from(t, s, "127.0.0.2")
+			send(t, other, plain)
+			answerOf(t, reader)
+			if n := refusedFor(s, refusedAddress); n != 1 {
+				t.Errorf("%d refusals are counted, want 1", n)
+			}
+			if open := s.Connections().Open; open != limit+1 {
+				t.Errorf("%d are open, want %d", open, limit+1)
+			}
+		})
+	}
+}
+
+// Whoever connects and brings no request keeps nobody out, not even those who were there
+// and say nothing now.
+func TestSilentConnectionsGiveWay(t *testing.T) {
+	for name, now := range kinds {
+		t.Run(name, func(t *testing.T) {
+			const limit = 4
+			s := limited(t, Config{ConnectionsMax: limit, PerAddress: limit, Handler: echo, Now: now})
+			friend, replies := dial(t, s)
+			send(t, friend, plain)
+			answerOf(t, replies)
+			for _, first := range []string{"", "P", "POST / HTTP/1.1\r\n", "GET / HTTP/1.1\r\nHost: h\r\n", "PRI * HTTP/2.0\r\n", "\r\n", ""} {
+				conn, _ := dial(t, s)
+				send(t, conn, first)
+			}
+			late, reader := dial(t, s)
+			send(t, late, plain)
+			answerOf(t, reader)
+			send(t, friend, plain)
+			answerOf(t, replies)
+			if n := refusedFor(s, refusedRoom); n < 4 {
+				t.Errorf("%d are counted that gave way", n)
+			}
+		})
+	}
+}
+
+// What a client does not do in time ends its connection, and is counted.
+func TestLateClientsAreCounted(t *testing.T) {
+	for why, act := range map[string]func(net.Conn){
+		http1.RefusedSilent: func(c net.Conn) { _, _ = io.WriteString(c, "POST / HTTP/1.1\r\nHo") },
+		http1.RefusedSlow: func(c net.Conn) {
+			_, _ = io.WriteString(c, "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 9\r\n\r\nhalf")
+		},
+	} {
+		t.Run(why, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var mu sync.Mutex
+				counts := map[string]int{}
+				s := http1.New(t.Context(), http1.Config{Handler: echo, Now: time.Now, Logger: quiet(), Refused: func(why string, _ net.Addr, _ error) {
+					mu.Lock()
+					defer mu.Unlock()
+					counts[why]++
+				}})
+				here, there := net.Pipe()
+				s.Serve(there)
+				act(here)
+				_, _ = io.Copy(io.Discard, here) // until it is closed
+				if err := s.Shutdown(t.Context()); err != nil {
+					t.Error(err)
+				}
+				if len(counts) != 1 || counts[why] != 1 {
+					t.Errorf("counted were %v", counts)
+				}
+			})
+		})
+	}
+}
