@@ -52,7 +52,6 @@ type conn struct {
 	mu sync.Mutex
 	output
 	streams streams
-	share   *share // of its host
 	credit  credit // of all bodies together
 	ending  ending
 	stage   stage
@@ -81,10 +80,10 @@ type ending struct {
 
 func newConn(s *Server, accepted net.Conn) *conn {
 	c := &conn{
-		server: s, conn: accepted, share: s.load.share(accepted.RemoteAddr()),
+		server: s, conn: accepted,
 		template: &http.Request{Proto: "HTTP/2.0", ProtoMajor: 2, RemoteAddr: accepted.RemoteAddr().String()},
 		reader:   bufio.NewReaderSize(accepted, readBufferBytes),
-		streams:  streams{open: make(map[uint32]*stream), initialWindow: windowAtFirst},
+		streams:  streams{open: make(map[uint32]*stream), initialWindow: windowAtFirst, share: s.load.share(accepted.RemoteAddr())},
 		credit:   credit{left: windowOfConn},
 	}
 	c.input.reader = c.reader
@@ -107,7 +106,7 @@ func (c *conn) serve() {
 		return
 	}
 	c.cancel()
-	c.server.load.release(c.share)
+	c.server.load.release(c.streams.share)
 	c.server.open.Remove(c)
 }
 
@@ -128,7 +127,7 @@ func (c *conn) readAll() {
 	for c.writing { // which has failed
 		c.wrote.Wait()
 	}
-	c.server.load.release(c.share)
+	c.server.load.release(c.streams.share)
 }
 
 // recoverPanic is deferred around all that a connection does by itself: a

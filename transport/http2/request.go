@@ -34,7 +34,7 @@ func (c *conn) headers(b *headerBlock) error {
 	if b.truncated {
 		return c.answerAtOnce(b, http.StatusRequestHeaderFieldsTooLarge)
 	}
-	crowded := c.server.load.full(c.share)
+	crowded := c.server.load.full(c.streams.share)
 	if crowded {
 		c.server.refused(http1.RefusedStreams, c.conn, errCrowded)
 	}

@@ -78,7 +78,7 @@ func (s *Server) Serve(accepted net.Conn) {
 	c := newConn(s, accepted)
 	if !s.open.Add(c) {
 		c.cancel()
-		s.load.release(c.share)
+		s.load.release(c.streams.share)
 		_ = accepted.Close() // nobody is left who would hear of an error
 		return
 	}

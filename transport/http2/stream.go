@@ -22,7 +22,8 @@ type streams struct {
 	over          int       // of those, as far as the client is concerned
 	running       int       // handlers, also of streams that are lost
 	handlers      sync.WaitGroup
-	initialWindow int64 // window of a new stream
+	initialWindow int64  // window of a new stream
+	share         *share // of what all connections of its host have under way
 }
 
 // stream is one request with its answer. Its first part is not changed, the second
@@ -173,14 +174,14 @@ func (c *conn) startWaiting() {
 func (c *conn) run(st *stream) {
 	st.running = true
 	c.streams.running++
-	c.server.load.add(c.share, 1)
+	c.server.load.add(c.streams.share, 1)
 }
 
 // ran counts a handler no more. It needs the mutex.
 func (c *conn) ran(st *stream) {
 	st.running = false
 	c.streams.running--
-	c.server.load.add(c.share, -1)
+	c.server.load.add(c.streams.share, -1)
 }
 
 // conclude ends a stream as the client sees it, who may open another one as soon as it has read
