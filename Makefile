@@ -229,6 +229,10 @@ bubble: ## clusters with faults in virtual time: SEEDS of them (200), or the one
 stale-reads: build ## leaders that were paused, or cut off with a learner, are asked for what is not so any more: TRIES of each (1000)
 	SERIATIM_BINARY='$(CURDIR)/$(BIN)' $(GO) test -tags '$(TEST_TAGS)' -count 1 -v -timeout 6h -run '^TestStaleReads' ./test/cluster/partition -args -stale-tries $(or $(TRIES),1000)
 
+.PHONY: strangers
+strangers: build ## p99 of clients without and beside strangers at the client and the admin port, in TURNS of 5 s each (5)
+	SERIATIM_BINARY='$(CURDIR)/$(BIN)' $(GO) test -tags '$(TEST_TAGS)' -count 1 -v -timeout 1h ./test/cluster/strangers -args -turns $(or $(TURNS),5)
+
 # Without the tag invariants: its checks walk over all ids.
 .PHONY: window
 window: build ## a deduplication window with IDS ids (10 million) on three nodes: leader change, restart, growing, shrinking, forgetting
@@ -247,10 +251,10 @@ FAULTS_DIR     ?= bin/faults
 FAULTS_TIME    ?= 80s
 FAULTS_PROFILE ?= smoke
 FAULTS_RUN      = SERIATIM_BINARY='$(CURDIR)/$(BIN)-faults' $(GO) test -tags '$(TEST_TAGS)' -count 1 -v -timeout 24h -run '^TestFaults$$' ./test/faults \
-	-args -hooks -seed $(or $(SEED),1) -output '$(abspath $(FAULTS_DIR))' -commit '$(VERSION)'
+	-args -hooks $(if $(TLS),-tls) -seed $(or $(SEED),1) -output '$(abspath $(FAULTS_DIR))' -commit '$(VERSION)'
 
 .PHONY: faults
-faults: build-faults ## real clients, broken nodes, disks and networks, and a judge of what the clients saw: SEED=n, SCENARIO=name or list
+faults: build-faults ## real clients, broken nodes, disks and networks, and a judge of what the clients saw: SEED=n, SCENARIO=name or list, TLS=1
 	$(FAULTS_RUN) -duration $(FAULTS_TIME) -profile $(FAULTS_PROFILE) $(if $(SCENARIO),-scenario '$(SCENARIO)')
 
 # All seeds are run, whatever one of them finds.
@@ -263,12 +267,12 @@ night: build-faults ## 20 schedules of 90 s with seeds from SEED on, then every 
 .PHONY: faults-scenarios
 faults-scenarios: build-faults ## every fixed scenario once
 	SERIATIM_BINARY='$(CURDIR)/$(BIN)-faults' $(GO) test -tags '$(TEST_TAGS)' -count 1 -v -timeout 2h -run '^TestScenarios$$' ./test/faults \
-	  -args -hooks -every -seed $(or $(SEED),1) -output '$(abspath $(FAULTS_DIR))/scenarios' -commit '$(VERSION)'
+	  -args -hooks -every $(if $(TLS),-tls) -seed $(or $(SEED),1) -output '$(abspath $(FAULTS_DIR))/scenarios' -commit '$(VERSION)'
 
 # SOAK is its length, or HOURS.
 SOAK ?= $(or $(HOURS),4)h
 .PHONY: soak
-soak: build-faults ## one long run, judged every few minutes, that stops at the first violation: HOURS=h or SOAK=65m
+soak: build-faults ## one long run, judged every few minutes, that stops at the first violation: HOURS=h or SOAK=65m; TLS=1
 	$(FAULTS_RUN) -profile soak -duration $(SOAK)
 
 .PHONY: faults-check

@@ -48,6 +48,9 @@ func (r Run) prepare(ctx context.Context) (*stage, error) {
 		return nil, errors.Join(err, s.close())
 	}
 	s.place.Binary, s.place.Dir, s.place.Nodes, s.place.Args, s.place.Env = r.Binary, nodes, r.nodes(), settings, func(node string) []string { return s.environment(r.Dir, node) }
+	if s.place.Authority, err = r.authority(); err != nil {
+		return nil, errors.Join(err, s.close())
+	}
 	if err := s.lacks(r.Scenario); err != nil {
 		return nil, errors.Join(err, s.close())
 	}

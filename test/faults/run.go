@@ -39,6 +39,7 @@ type Run struct {
 	Commit   string
 	Without  []string // names of faults that are left out
 	GoOn     bool     // a soak does not end at the first violation
+	TLS      bool     // the nodes know each other by certificate, which is renewed all the time, and gossip has a key
 }
 
 // Outcome is what became of a run: for each part its history and its verdict.
@@ -90,11 +91,19 @@ func (r Run) rules() history.Rules {
 func (r Run) command() string {
 	switch {
 	case r.Profile == Fixed:
-		return fmt.Sprintf("make faults SCENARIO=%q SEED=%d", r.Scenario.Name, r.Seed)
+		return fmt.Sprintf("make faults SCENARIO=%q SEED=%d", r.Scenario.Name, r.Seed) + r.variables()
 	case r.Profile == Soak:
-		return fmt.Sprintf("make soak SOAK=%s SEED=%d", r.Duration, r.Seed)
+		return fmt.Sprintf("make soak SOAK=%s SEED=%d", r.Duration, r.Seed) + r.variables()
 	}
-	return fmt.Sprintf("make faults SEED=%d FAULTS_TIME=%s FAULTS_PROFILE=%s", r.Seed, r.Duration, r.Profile)
+	return fmt.Sprintf("make faults SEED=%d FAULTS_TIME=%s FAULTS_PROFILE=%s", r.Seed, r.Duration, r.Profile) + r.variables()
+}
+
+// variables are further ones of the command.
+func (r Run) variables() string {
+	if r.TLS {
+		return " TLS=1"
+	}
+	return ""
 }
 
 // requestTimeout is for how long a node tries to do what it is asked.
@@ -143,8 +152,17 @@ func (r Run) Do(ctx context.Context) (out Outcome, err error) {
 	var watching sync.WaitGroup
 	observer := s.newObserver()
 	watching.Go(func() { observer.watch(watched) })
-	defer watching.Wait()
-	defer unwatch()
+	renewed := make(chan error, 1) // the one result
+	if r.TLS {
+		watching.Go(func() { renewed <- s.renewCertificates(watched) })
+	} else {
+		renewed <- nil
+	}
+	defer func() {
+		unwatch()
+		watching.Wait()
+		err = errors.Join(err, <-renewed)
+	}()
 
 	began := time.Now()
 	for s.part = 0; ; s.part++ {

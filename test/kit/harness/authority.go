@@ -2,6 +2,7 @@ package harness
 
 import (
 	"fmt"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"sync"
@@ -65,6 +66,19 @@ func (a *Authority) Environment(node string) ([]string, error) {
 		"SERIATIM_PEER_CA=" + a.File("ca.crt"), "SERIATIM_PEER_CERT=" + a.File(node+".crt"), "SERIATIM_PEER_KEY=" + a.File(node+".key"),
 		"SERIATIM_GOSSIP_KEY_FILE=" + a.File("gossip.key"),
 	}, nil
+}
+
+// Renew gives a node a certificate and a key in the place of those it has. For a moment
+// there are none, or two that do not belong together, as when an operator copies files.
+func (a *Authority) Renew(node string) error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, name := range []string{node + ".crt", node + ".key"} {
+		if err := os.Remove(a.File(name)); err != nil {
+			return fmt.Errorf("renew the certificate of %s: %w", node, err)
+		}
+	}
+	return a.run("issue", node)
 }
 
 // File is the path of a file of the authority, as ca.crt, or NAME.crt and NAME.key of a node.

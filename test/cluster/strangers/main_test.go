@@ -1,0 +1,84 @@
+package strangers
+
+import (
+	"os"
+	"regexp"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/seriatimq/seriatim/test/kit/harness"
+)
+
+// binary is the server under test. Set once, before the first test.
+var binary string
+
+func TestMain(m *testing.M) { os.Exit(harness.WithBinary(&binary, m.Run)) }
+
+// patience bounds every wait on a slow, shared machine.
+const patience = 90 * time.Second
+
+// The bounds of the nodes, small enough to be reached.
+const (
+	connectionsMax = 150
+	perAddress     = 100
+	streamsMax     = 300
+)
+
+// start starts a cluster whose third node has TLS on its client port.
+func start(t *testing.T) *harness.Cluster {
+	t.Helper()
+	authority, err := harness.NewAuthority(binary, t.TempDir()+"/certs")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := authority.Environment("n3"); err != nil {
+		t.Fatal(err)
+	}
+	return harness.New(t, harness.Options{
+		Binary: binary,
+		Args: []string{
+			"--log-segment-size", "4MiB", "--max-connections", strconv.Itoa(connectionsMax),
+			"--max-connections-per-address", strconv.Itoa(perAddress), "--max-streams", strconv.Itoa(streamsMax),
+		},
+		Env: func(node string) []string {
+			if node != "n3" {
+				return nil
+			}
+			return []string{"SERIATIM_TLS_CERT=" + authority.File("n3.crt"), "SERIATIM_TLS_KEY=" + authority.File("n3.key")}
+		},
+	})
+}
+
+// measured reads a number of a node's metrics.
+func measured(t *testing.T, n *harness.Node, series string) float64 {
+	t.Helper()
+	metrics, err := n.Metrics(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := regexp.MustCompile(`(?m)^` + regexp.QuoteMeta(series) + ` (\S+)$`).FindStringSubmatch(metrics)
+	if found == nil {
+		t.Fatalf("%s has no series %s", n.Name, series)
+	}
+	value, err := strconv.ParseFloat(found[1], 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return value
+}
+
+// refused is how many connections to a port a node has refused for a reason.
+func refused(t *testing.T, n *harness.Node, port, reason string) float64 {
+	t.Helper()
+	return measured(t, n, `seriatim_`+port+`_connections_refused_total{reason="`+reason+`"}`)
+}
+
+func await(t *testing.T, what string, holds func() bool) {
+	t.Helper()
+	for end := time.Now().Add(patience); !holds(); time.Sleep(50 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("waiting for %s took too long", what)
+		}
+	}
+}

@@ -1,0 +1,94 @@
+package strangers
+
+import (
+	"net"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/seriatimq/seriatim/test/kit/harness"
+)
+
+// What strangers hold open at the client and the admin port is bounded, counted by reason
+// and seldom logged, and no call of a client fails meanwhile.
+func TestStrangersCostLittle(t *testing.T) {
+	c := start(t)
+	friends := startFriends(t, c)
+	plain, secure := c.Nodes[1], c.Nodes[2]
+	files, routines := measured(t, plain, "process_open_fds"), measured(t, plain, "go_goroutines")
+	began := time.Now()
+	a := &stranger{t: t, from: net.IPv4(127, 0, 0, 9)}
+	b := &stranger{t: t, from: net.IPv4(127, 0, 0, 10)}
+	defer a.hangUp()
+	defer b.hangUp()
+	var trying sync.WaitGroup
+	trying.Go(func() { // more than an address may have, in each stage of a request
+		a.hold(plain.Client, perAddress/2, halfHeader)
+		a.hold(plain.Client, perAddress/2, halfBody)
+		a.hold(plain.Client, perAddress/4, "")
+	})
+	trying.Go(func() { a.hold(plain.Admin, perAddress, halfHeader) })
+	trying.Go(func() { a.shakeHands(secure.Client, perAddress/4) })
+	trying.Wait()
+	await(t, "one address to be refused", func() bool { return refused(t, plain, "client", "address") > 0 })
+	await(t, "a handshake to fail", func() bool { return refused(t, secure, "client", "handshake") > 0 })
+	b.hold(plain.Client, perAddress, "") // with those of the other, more than there is room for
+	await(t, "silent connections to give way", func() bool { return refused(t, plain, "client", "room") > 0 })
+	held, busy := measured(t, plain, "process_open_fds"), measured(t, plain, "go_goroutines")
+	// One connection may be on its way, and the clients and the other nodes open some.
+	if most := files + connectionsMax + perAddress + 50; held > most {
+		t.Errorf("%v files are open, at most %v are expected; before there were %v", held, most, files)
+	}
+	if most := routines + 4*(connectionsMax+perAddress) + 100; busy > most {
+		t.Errorf("%v goroutines run, at most %v are expected; before there were %v", busy, most, routines)
+	}
+	friends.goOn(100)
+	await(t, "silence to end connections", func() bool { return refused(t, plain, "client", "silent") > 0 })
+	a.hangUp()
+	b.hangUp()
+
+	a.openStreams(plain.Client, 3, 200)
+	await(t, "streams to be refused", func() bool { return refused(t, plain, "client", "streams") > 0 })
+	if busy := measured(t, plain, "go_goroutines"); busy > routines+streamsMax+100 {
+		t.Errorf("%v goroutines run beside %d streams; before there were %v", busy, streamsMax, routines)
+	}
+	a.hangUp()
+	for _, one := range floods {
+		trying.Go(func() { b.flood(plain.Client, 15_000, one) })
+	}
+	for _, n := range c.Nodes {
+		trying.Go(func() { b.annoy(n.Client) })
+		trying.Go(func() { b.annoy(n.Admin) })
+	}
+	trying.Go(func() { b.ignoreAnswers(plain.Client) })
+	trying.Wait()
+	await(t, "floods to be ended", func() bool { return refused(t, plain, "client", "flood") > 0 })
+	b.hangUp()
+	friends.goOn(100)
+	friends.finish()
+	for _, n := range c.Nodes[1:] { // at the first nothing is held open for long
+		checkLog(t, n, time.Since(began))
+		if panics := measured(t, n, "seriatim_client_panics_total"); panics > 0 {
+			t.Errorf("%s has panicked %v times", n.Name, panics)
+		}
+	}
+	await(t, "the places to be free again", func() bool { return measured(t, plain, "seriatim_client_connections") <= 2*friendsCount })
+	// Of goroutines some wait for the next request, however long none comes.
+	const spare = 256
+	await(t, "what served them to end", func() bool { return measured(t, plain, "go_goroutines") <= routines+spare+20 })
+}
+
+// refusalLines are what a node logs of strangers.
+var refusalLines = regexp.MustCompile(`(?m)^.*(refused a |all connections are taken|brought no whole request|a handshake of TLS failed|too slow with a body|busy with nothing).*$`)
+
+// checkLog makes sure that each kind of refusal is logged seldom.
+func checkLog(t *testing.T, n *harness.Node, took time.Duration) {
+	t.Helper()
+	const kinds = 2 * 7 // of two ports
+	lines := refusalLines.FindAllString(n.Log(), -1)
+	if most := kinds * (1 + int(took/(30*time.Second))); len(lines) > most || len(lines) == 0 {
+		t.Errorf("%s has logged %d lines, expected are 1 to %d\n%s", n.Name, len(lines), most, strings.Join(lines, "\n"))
+	}
+}
