@@ -9,7 +9,6 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"os"
 	"runtime/debug"
 	"sync"
 	"time"
@@ -26,6 +25,8 @@ const (
 	// windowAtFirst is what both sides may send before anybody has said a word (RFC 9113, 6.9.2).
 	windowAtFirst = 65535
 	windowMax     = 1<<31 - 1
+	// streamNumberMax is the last; the bit above it means nothing (RFC 9113, 4.1).
+	streamNumberMax = 1<<31 - 1
 )
 
 // errSilent ends a connection of which nothing is heard.
@@ -201,29 +202,6 @@ func (c *conn) handOver() {
 	c.server.Others(http1.Replayed(c.conn, bytes.Clone(read)))
 }
 
-// read reads frames until the end of the connection, or until another goroutine reads on.
-func (c *conn) read() (passed bool) {
-	defer c.recoverPanic()
-	for {
-		if err := c.await(); err != nil {
-			return errors.Is(err, errPassed)
-		}
-		c.input.left = inputMax
-		f, err := c.framer.ReadFrame()
-		if err == nil && !c.settled {
-			if _, c.settled = f.(*frame.SettingsFrame); !c.settled {
-				err = frame.ConnectionError(frame.ErrCodeProtocol)
-			}
-		}
-		if err == nil {
-			err = c.process(f)
-		}
-		if err != nil && !c.refuse(err) {
-			return false
-		}
-	}
-}
-
 // refuse answers a mistake of the client. It reports false if that ends the connection.
 func (c *conn) refuse(err error) bool {
 	var ofStream frame.StreamError
@@ -262,49 +240,6 @@ func (c *conn) breakOff(code frame.ErrCode) {
 	if err == nil && c.setReadDeadline(c.ending.until) == nil {
 		_, _ = io.Copy(io.Discard, c.conn) // until the end of that time
 	}
-}
-
-// await waits until a frame can be read, which then comes whole within its time or not at
-// all. A handler that could start waits no longer than until there is nothing to read.
-func (c *conn) await() error {
-	if c.frameIsThere() {
-		return nil
-	}
-	if c.mayServe() {
-		if !c.serveHere() {
-			return errPassed
-		}
-	}
-	c.startWaiting()
-	for c.reader.Buffered() == 0 {
-		_, err := c.reader.Peek(1)
-		if err == nil {
-			c.heard, c.pinged = c.server.Now(), time.Time{}
-			break
-		}
-		if !errors.Is(err, os.ErrDeadlineExceeded) {
-			return err
-		}
-		if err := c.silent(); err != nil {
-			return err
-		}
-	}
-	if c.frameIsThere() {
-		return nil
-	}
-	c.heard = c.server.Now() // a part of a frame, also if others were there before it
-	return c.setReadDeadline(c.heard.Add(http1.HeaderTimeout))
-}
-
-// frameIsThere reports whether the next frame, with what must follow it, was read already.
-func (c *conn) frameIsThere() bool {
-	if c.reader.Buffered() < frameHeader {
-		return false
-	}
-	b, _ := c.reader.Peek(frameHeader) // they are there
-	length := int(b[0])<<16 | int(b[1])<<8 | int(b[2])
-	headers := frame.FrameType(b[3]) == frame.FrameHeaders
-	return c.reader.Buffered() >= frameHeader+length && (!headers || frame.Flags(b[4]).Has(frame.FlagHeadersEndHeaders))
 }
 
 // silent is called when nothing came until the deadline of reading.

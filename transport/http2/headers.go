@@ -1,6 +1,7 @@
 package http2
 
 import (
+	"bytes"
 	"errors"
 	"strings"
 
@@ -23,6 +24,9 @@ type headerBlock struct {
 	left      int   // bytes of fields that may still come
 	invalid   error // no request has such fields
 	decoder   *hpack.Decoder
+	// known is the block itself if the table had every field of it, so that the same
+	// means the same until another one changes the table; empty if not.
+	known []byte
 }
 
 func newHeaderBlock() *headerBlock {
@@ -32,13 +36,32 @@ func newHeaderBlock() *headerBlock {
 	return b
 }
 
-// fieldsKeepMax is how many fields have room in what is kept for the next block.
-const fieldsKeepMax = 32
+// knownMax is how many fields a block may have that is kept as known.
+const knownMax = 32
 
-// forget lets go of the texts: thousands of connections wait for their next request.
+// know keeps a block that was read if every octet of it is one field in the table
+// (RFC 7541, 6.1): programs say the same in each request.
+func (b *headerBlock) know(block []byte) {
+	b.known = b.known[:0]
+	if len(block) > knownMax || b.truncated {
+		return
+	}
+	for _, octet := range block {
+		if octet <= 0x80 || octet == 0xff {
+			return
+		}
+	}
+	b.known = append(b.known, block...)
+}
+
+// forget lets go of texts that only the last request had: thousands of connections wait for
+// their next one.
 func (b *headerBlock) forget() {
+	if len(b.known) > 0 {
+		return
+	}
 	clear(b.fields)
-	if b.fields = b.fields[:0]; cap(b.fields) > fieldsKeepMax {
+	if b.fields = b.fields[:0]; cap(b.fields) > knownMax {
 		b.fields = nil
 	}
 }
@@ -94,20 +117,29 @@ func validName(name string) bool {
 	return httpguts.ValidHeaderFieldName(name) && !strings.ContainsFunc(name, func(r rune) bool { return 'A' <= r && r <= 'Z' })
 }
 
-// readHeaders reads the block that begins with f, with the frames in which it goes on.
-func (c *conn) readHeaders(f *frame.HeadersFrame) error {
+// readHeaders reads a block that begins with part, with the frames in which it goes on
+// unless that is the whole.
+func (c *conn) readHeaders(stream uint32, ended bool, part []byte, whole bool) error {
 	b := c.block
-	b.stream, b.ended, b.pseudo = f.StreamID, f.StreamEnded(), 0
-	b.truncated, b.left, b.invalid = false, http1.HeaderBytesMax, nil
+	b.stream, b.ended = stream, ended
+	if whole && len(b.known) > 0 && bytes.Equal(part, b.known) {
+		return nil
+	}
+	first := part
+	b.known = b.known[:0]
+	b.forget()
+	b.pseudo, b.truncated, b.left, b.invalid = 0, false, http1.HeaderBytesMax, nil
 	b.decoder.SetEmitEnabled(true)
-	part, whole := f.HeaderBlockFragment(), f.HeadersEnded()
-	for {
+	for pieces := 1; ; pieces++ {
 		// What goes on after too much was said, or nonsense, is not worth decoding.
 		if len(part) > 2*b.left || b.invalid != nil {
 			return frame.ConnectionError(frame.ErrCodeProtocol)
 		}
 		if _, err := b.decoder.Write(part); err != nil {
 			return frame.ConnectionError(frame.ErrCodeCompression)
+		}
+		if whole && pieces == 1 {
+			b.know(first)
 		}
 		if whole {
 			break
@@ -126,6 +158,7 @@ func (c *conn) readHeaders(f *frame.HeadersFrame) error {
 		return frame.ConnectionError(frame.ErrCodeCompression)
 	}
 	if b.invalid != nil {
+		b.known = b.known[:0]
 		return frame.StreamError{StreamID: b.stream, Code: frame.ErrCodeProtocol, Cause: b.invalid}
 	}
 	return nil

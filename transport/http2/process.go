@@ -44,14 +44,9 @@ func (c *conn) broughtNothing() error {
 func (c *conn) process(f frame.Frame) error {
 	switch f := f.(type) {
 	case *frame.HeadersFrame:
-		err := c.readHeaders(f)
-		if err == nil {
-			err = c.headers(c.block)
-		}
-		c.block.forget()
-		return err
+		return c.headers(f.StreamID, f.StreamEnded(), f.HeaderBlockFragment(), f.HeadersEnded())
 	case *frame.DataFrame:
-		return c.data(f)
+		return c.data(f.StreamID, f.StreamEnded(), f.Data(), int64(f.Length))
 	case *frame.WindowUpdateFrame:
 		return c.windowUpdate(f)
 	case *frame.PushPromiseFrame:
@@ -163,19 +158,18 @@ func (c *conn) windowUpdate(f *frame.WindowUpdateFrame) error {
 	return st.widen(int64(f.Increment))
 }
 
-// data takes a part of a body.
-func (c *conn) data(f *frame.DataFrame) error {
-	data, length := f.Data(), int64(f.Length)
+// data takes a part of a body, which came in so many bytes with padding.
+func (c *conn) data(stream uint32, ended bool, data []byte, length int64) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	st := c.streams.open[f.StreamID]
+	st := c.streams.open[stream]
 	over := st == nil || st.over || st.body.ended // the client may not know yet that the stream is
-	if over || length == 0 && !f.StreamEnded() {
+	if over || length == 0 && !ended {
 		if err := c.broughtNothing(); err != nil {
 			return err
 		}
 	}
-	if err := c.neverOpened(f.StreamID); err != nil {
+	if err := c.neverOpened(stream); err != nil {
 		return err
 	}
 	if !c.credit.take(length) {
@@ -184,22 +178,22 @@ func (c *conn) data(f *frame.DataFrame) error {
 	if over {
 		c.giveBack(nil, length)
 		if st != nil && !st.over {
-			return frame.StreamError{StreamID: f.StreamID, Code: frame.ErrCodeStreamClosed}
+			return frame.StreamError{StreamID: stream, Code: frame.ErrCodeStreamClosed}
 		}
 		return c.flush(false)
 	}
 	if !st.credit.take(length) {
 		c.giveBack(nil, length)
-		return frame.StreamError{StreamID: f.StreamID, Code: frame.ErrCodeFlowControl}
+		return frame.StreamError{StreamID: stream, Code: frame.ErrCodeFlowControl}
 	}
 	st.body.add(data)
 	c.giveBack(st, length-int64(len(data))) // the padding
 	if st.body.closed {
 		c.giveBack(nil, int64(len(data)))
 	}
-	st.body.ended = f.StreamEnded()
+	st.body.ended = ended
 	if st.body.wrong() {
-		return frame.StreamError{StreamID: f.StreamID, Code: frame.ErrCodeProtocol}
+		return frame.StreamError{StreamID: stream, Code: frame.ErrCodeProtocol}
 	}
 	st.changed.Broadcast()
 	return c.flush(false)

@@ -15,8 +15,13 @@ import (
 	"github.com/seriatimq/seriatim/transport/http1"
 )
 
-// headers begins a request, or ends the body of one with trailers.
-func (c *conn) headers(b *headerBlock) error {
+// headers begins a request, or ends the body of one with trailers: as readHeaders says.
+func (c *conn) headers(stream uint32, ended bool, part []byte, whole bool) error {
+	b := c.block
+	defer b.forget()
+	if err := c.readHeaders(stream, ended, part, whole); err != nil {
+		return err
+	}
 	c.startWaiting()
 	c.mu.Lock()
 	defer c.mu.Unlock()
