@@ -161,9 +161,12 @@ func escaped(text string) string {
 	return out.String()
 }
 
+// answerBytes is how many bytes most answers have at most.
+const answerBytes = 128
+
 // framedAnswer is a message as on the wire.
 func framedAnswer(m proto.Message) ([]byte, error) {
-	out, err := proto.MarshalOptions{}.MarshalAppend(make([]byte, prefixBytes, prefixBytes+proto.Size(m)), m)
+	out, err := marshalAppend(make([]byte, prefixBytes, answerBytes), m)
 	if err != nil {
 		return nil, status.Errorf(codes.Internal, "The answer cannot be written: %v", err)
 	}

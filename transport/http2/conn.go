@@ -94,10 +94,11 @@ func newConn(s *Server, accepted net.Conn) *conn {
 	return c
 }
 
-// abort closes the connection at once.
+// abort closes the connection at once: before handlers hear of it, whose answers would
+// otherwise be those to requests that were served.
 func (c *conn) abort() {
-	c.cancel()
 	_ = c.conn.Close() // whatever it says, the connection is gone
+	c.cancel()
 }
 
 // serve serves the connection until its end.

@@ -243,7 +243,7 @@ func TestManyAtOnce(t *testing.T) {
 // A request on a connection that had one at a time is served while an earlier one still
 // takes its time, and one whose client leaves ends.
 func TestReadsOnBesideSlowHandlers(t *testing.T) {
-	second, ended := make(chan struct{}), make(chan struct{})
+	second, begun, ended := make(chan struct{}), make(chan struct{}), make(chan struct{})
 	var connections atomic.Int32
 	s := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
@@ -252,6 +252,7 @@ func TestReadsOnBesideSlowHandlers(t *testing.T) {
 		case "/second":
 			close(second)
 		case "/left":
+			close(begun)
 			<-r.Context().Done()
 			close(ended)
 		}
@@ -294,6 +295,7 @@ func TestReadsOnBesideSlowHandlers(t *testing.T) {
 	leaving, leave := context.WithCancel(t.Context())
 	go func() { first <- get(leaving, "/left") }()
 	alone() // meanwhile
+	<-begun
 	leave()
 	<-ended
 	if err := <-first; !errors.Is(err, context.Canceled) {

@@ -81,3 +81,31 @@ func FuzzUnmarshalSend(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, b []byte) { same(t, b) })
 }
+
+// The answers to sends are as the library writes them.
+func TestAppendSendResponse(t *testing.T) {
+	yes, no, id := true, false, strings.Repeat("i", 36)
+	for _, c := range []struct {
+		results []*seriatimpb.SendResult
+		ours    bool
+	}{
+		{nil, true},
+		{[]*seriatimpb.SendResult{{}}, true},
+		{[]*seriatimpb.SendResult{{MessageId: id, SequenceNumber: 1 << 63, Duplicate: &no}, {MessageId: id, Duplicate: &yes, FirstAcceptedAtMs: 1 << 41, FirstIsScheduled: true}}, true},
+		{[]*seriatimpb.SendResult{{FirstAcceptedAtMs: -1}}, true},
+		{[]*seriatimpb.SendResult{{MessageId: id}, {Failure: &seriatimpb.Failure{Reason: "r"}}}, false},
+		{[]*seriatimpb.SendResult{{MessageId: strings.Repeat("i", 127)}}, false},
+	} {
+		m := &seriatimpb.SendResponse{Results: c.results}
+		if _, ours := appendSendResponse(nil, m); ours != c.ours {
+			t.Errorf("%v: written %t, want %t", m, ours, c.ours)
+		}
+		want, err := proto.Marshal(m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := marshalAppend([]byte("before"), m); err != nil || string(got) != "before"+string(want) {
+			t.Errorf("%v: got %q, %v, want %q", m, got, err, want)
+		}
+	}
+}

@@ -9,9 +9,11 @@ import (
 	"github.com/seriatimq/seriatim/transport/grpc/seriatimpb"
 )
 
-// unmarshal reads the message of a request. That of a send, which is most of them, is read
-// here if it says nothing but what such messages mostly say: its texts then share one copy
-// of the bytes, where the library makes one of each, and takes three times as long.
+// What most calls of the API say is read and written here: a send, as far as it says nothing
+// but what sends mostly say, and its answer. The library goes through a table of fields, and
+// takes three times as long.
+
+// unmarshal reads the message of a request. The texts of a send share one copy of the bytes.
 func unmarshal(b []byte, into proto.Message) error {
 	if in, ok := into.(*seriatimpb.SendRequest); ok && unmarshalSend(string(b), in) {
 		return nil
@@ -105,4 +107,59 @@ func consumeText(b string) (field protowire.Number, value, rest string, ok bool)
 		return 0, "", "", false
 	}
 	return field, b[n : n+int(length)], b[n+int(length):], true
+}
+
+// Fields of a SendResponse and of its results.
+const (
+	responseResults = 1
+
+	resultMessageID       = 2
+	resultSequenceNumber  = 3
+	resultDuplicate       = 4
+	resultFirstAcceptedAt = 5
+	resultFirstScheduled  = 6
+)
+
+// marshalAppend appends the message of an answer.
+func marshalAppend(b []byte, m proto.Message) ([]byte, error) {
+	if out, ok := m.(*seriatimpb.SendResponse); ok {
+		if whole, ok := appendSendResponse(b, out); ok {
+			return whole, nil
+		}
+	}
+	return proto.MarshalOptions{}.MarshalAppend(b, m)
+}
+
+// appendSendResponse appends the answer to a send of which nothing failed. It reports false
+// if something did.
+func appendSendResponse(b []byte, m *seriatimpb.SendResponse) ([]byte, bool) {
+	for _, r := range m.GetResults() {
+		if r.GetFailure() != nil {
+			return nil, false
+		}
+		b = protowire.AppendTag(b, responseResults, protowire.BytesType)
+		b = append(b, 0) // for the length, which is below 128 as all fields together are
+		start := len(b)
+		if id := r.GetMessageId(); id != "" {
+			b = protowire.AppendString(protowire.AppendTag(b, resultMessageID, protowire.BytesType), id)
+		}
+		if n := r.GetSequenceNumber(); n != 0 {
+			b = protowire.AppendVarint(protowire.AppendTag(b, resultSequenceNumber, protowire.VarintType), n)
+		}
+		if r.Duplicate != nil {
+			b = protowire.AppendVarint(protowire.AppendTag(b, resultDuplicate, protowire.VarintType), protowire.EncodeBool(r.GetDuplicate()))
+		}
+		if at := r.GetFirstAcceptedAtMs(); at != 0 {
+			b = protowire.AppendVarint(protowire.AppendTag(b, resultFirstAcceptedAt, protowire.VarintType), uint64(at))
+		}
+		if r.GetFirstIsScheduled() {
+			b = protowire.AppendVarint(protowire.AppendTag(b, resultFirstScheduled, protowire.VarintType), 1)
+		}
+		size := len(b) - start
+		if size >= 1<<7 {
+			return nil, false
+		}
+		b[start-1] = byte(size)
+	}
+	return b, true
 }
