@@ -258,7 +258,9 @@ func TestReadsOnBesideSlowHandlers(t *testing.T) {
 		}
 		_, _ = io.WriteString(w, r.URL.Path)
 	})
-	s.client.Transport.(*http.Transport).DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
+	through := s.client.Transport.(*http.Transport)
+	through.MaxConnsPerHost = 1 // it may dial another while it hears of an answer
+	through.DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
 		connections.Add(1)
 		return new(net.Dialer).DialContext(ctx, network, address)
 	}
