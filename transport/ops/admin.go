@@ -57,6 +57,7 @@ type Options struct {
 type Admin struct {
 	Options
 	mux      *http.ServeMux
+	guard    *guard
 	requests *Requests
 	stopping atomic.Bool
 	backedUp atomic.Int64 // Unix seconds of the newest backup, 0 if there is none
@@ -75,9 +76,9 @@ func New(o Options) *Admin {
 		a.backedUp.Store(o.LastBackup.Unix())
 	}
 	registerNode(registry, a)
-	guard := newGuard(a, registry)
+	a.guard = newGuard(a, registry)
 	for _, r := range a.routes(&scraper{admin: a, registry: registry}) {
-		a.mux.HandleFunc(r.pattern, guard.wrap(r))
+		a.mux.HandleFunc(r.pattern, a.guard.wrap(r))
 	}
 	return a
 }

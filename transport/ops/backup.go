@@ -34,6 +34,13 @@ const (
 	backupMediaType = "application/vnd.seriatim.backup"
 )
 
+// A backup keeps the state of one moment in memory until it is read, and a restore keeps
+// what it reads on disk.
+const (
+	backupsMax  = 2
+	restoresMax = 1
+)
+
 // transferIdleMax is how long a caller may take over one piece of a backup. The
 // timeouts of the port are for short answers and do not apply.
 const transferIdleMax = 30 * time.Second

@@ -2,6 +2,7 @@ package ops
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"strings"
 	"sync"
@@ -28,9 +29,9 @@ type guard struct {
 
 func newGuard(a *Admin, registry *prometheus.Registry) *guard {
 	g := &guard{admin: a, refused: prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "seriatim_admin_refused_total", Help: "Calls of the admin port without a known token, or without the role that they need, by reason.",
+		Name: "seriatim_admin_refused_total", Help: "Calls of the admin port without a known token, without the role that they need, or beside too many of their kind, by reason.",
 	}, []string{"reason"})}
-	for _, reason := range []string{"token", "role"} {
+	for _, reason := range []string{"token", "role", "busy"} {
 		g.refused.WithLabelValues(reason)
 	}
 	registry.MustRegister(g.refused)
@@ -69,6 +70,22 @@ func (g *guard) wrap(of route) http.HandlerFunc {
 			of.serve(w, r)
 		default:
 			g.audited(w, r, who, of.serve)
+		}
+	}
+}
+
+// few serves so many calls at a time and refuses further ones.
+func (g *guard) few(most int, serve http.HandlerFunc) http.HandlerFunc {
+	places := make(chan struct{}, most)
+	return func(w http.ResponseWriter, r *http.Request) {
+		select {
+		case places <- struct{}{}:
+			defer func() { <-places }()
+			serve(w, r)
+		default:
+			who, _ := g.caller(r)
+			w.Header().Set("Retry-After", "10")
+			g.refuse(w, r, who, http.StatusServiceUnavailable, "busy", fmt.Sprintf("this node serves %d such calls at a time: wait for another to end, or ask another node", most))
 		}
 	}
 }

@@ -135,3 +135,38 @@ func TestCallsAreLogged(t *testing.T) {
 		t.Log(log.String())
 	}
 }
+
+// Calls that keep much open are served a few at a time.
+func TestFewAtATime(t *testing.T) {
+	a := New(Options{Node: newNode(t), Now: time.Now, Logger: slog.New(slog.DiscardHandler)})
+	const most = 2
+	begun, release := make(chan struct{}), make(chan struct{})
+	serve := a.guard.few(most, func(w http.ResponseWriter, _ *http.Request) {
+		begun <- struct{}{}
+		<-release
+		w.WriteHeader(http.StatusOK)
+	})
+	call := func() int {
+		answer := httptest.NewRecorder()
+		serve(answer, httptest.NewRequest(http.MethodGet, "/v1/backup", nil))
+		return answer.Code
+	}
+	codes := make(chan int, most)
+	for range most {
+		go func() { codes <- call() }()
+		<-begun
+	}
+	if code := call(); code != http.StatusServiceUnavailable {
+		t.Errorf("one more than %d gets %d", most, code)
+	}
+	close(release)
+	for range most {
+		if code := <-codes; code != http.StatusOK {
+			t.Errorf("one of %d gets %d", most, code)
+		}
+	}
+	go func() { <-begun }()
+	if code := call(); code != http.StatusOK {
+		t.Errorf("after the others have ended one gets %d", code)
+	}
+}
