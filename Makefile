@@ -143,6 +143,10 @@ generate: build ## regenerate code and tables; leaves no difference in a sound t
 conformance: build ## boto3, JavaScript, Java, the AWS CLI and Celery against a cluster; installs them from their registries
 	SERIATIM_BINARY='$(CURDIR)/$(BIN)' test/api/conformance/run
 
+.PHONY: conformance-auth
+conformance-auth: build ## the same, and presigned URLs and curl, against a cluster that takes signed requests only; and that it refuses others
+	SERIATIM_BINARY='$(CURDIR)/$(BIN)' CONFORMANCE_AUTH=1 test/api/conformance/run
+
 .PHONY: stubs
 stubs: build ## stubs of the native API for Python and TypeScript, generated and used against a cluster; installs the generators from their registries
 	SERIATIM_BINARY='$(CURDIR)/$(BIN)' CONFORMANCE_ONLY='grpc-python grpc-typescript' test/api/conformance/run
@@ -172,6 +176,10 @@ BENCH_SCALE ?= 0.1
 .PHONY: bench-goals
 bench-goals: build ## goals 5 to 10, states, faults and memory; writes test/bench/GOALS.md: BENCH_SCALE=1 GOALS=7
 	SERIATIM_BINARY='$(CURDIR)/$(BIN)' $(GO) run -tags '$(TAGS)' ./test/bench -goals -scale $(BENCH_SCALE) -only '$(GOALS)' -out test/bench/GOALS.md
+
+.PHONY: bench-auth
+bench-auth: build ## rates of sends with auth, with auth and TLS, and without, in turns; writes test/bench/AUTH.md
+	SERIATIM_BINARY='$(CURDIR)/$(BIN)' $(GO) run -tags '$(TAGS)' ./test/bench -auth -runs $(BENCH_RUNS) -duration $(BENCH_TIME) -out test/bench/AUTH.md
 
 # A peer takes part if it is installed: apt-get install --no-install-recommends
 # rabbitmq-server redis-server. nats-server and goaws are built from their

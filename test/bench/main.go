@@ -53,6 +53,7 @@ func main() {
 	only := flag.String("only", "", "run only workloads whose name contains this; with -goals: numbers of goals with commas, or a part of a name")
 	goals := flag.Bool("goals", false, "measure the goals that need a state, a fault or a look at the servers")
 	scale := flag.Float64("scale", 1, "of the numbers in those goals")
+	auth := flag.Bool("auth", false, "compare the rates with auth, with auth and TLS, and without")
 	peers := flag.String("peers", "", "measure nothing, write -out of this record of other queues")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -60,6 +61,8 @@ func main() {
 	switch {
 	case *peers != "":
 		err = peersDocument(*peers, *out)
+	case *auth:
+		err = measureAuth(ctx, *runs, *duration, *out)
 	case *goals:
 		err = measureGoals(ctx, *scale, *out, *only)
 	default:
@@ -132,15 +135,27 @@ func (r *results) save(out string) error {
 		writeDocument(filepath.Join(drawings, "latencies.svg"), r.drawLatencies()))
 }
 
+// clientOf is how the load generator reaches a cluster.
+type clientOf struct {
+	scheme string
+	args   []string
+	env    []string
+}
+
 // runOnce runs one workload as a user would: with the command beside the table.
 func runOnce(ctx context.Context, binary string, cluster *harness.Cluster, w workload) (measurement, error) {
+	return clientOf{scheme: "http"}.run(ctx, binary, cluster, w)
+}
+
+func (c clientOf) run(ctx context.Context, binary string, cluster *harness.Cluster, w workload) (measurement, error) {
 	var endpoints []string
 	for _, n := range cluster.Nodes {
-		endpoints = append(endpoints, "http://"+n.Client)
+		endpoints = append(endpoints, c.scheme+"://"+n.Client)
 	}
 	args := append([]string{"bench"}, w.args...)
 	args = append(args, "--endpoint", strings.Join(endpoints, ","), "--admin", "http://"+cluster.Nodes[0].Admin, "-o", "json")
-	cmd := exec.CommandContext(ctx, binary, args...)
+	cmd := exec.CommandContext(ctx, binary, append(args, c.args...)...)
+	cmd.Env = append(os.Environ(), c.env...)
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	cmd.WaitDelay = time.Minute
 	var words bytes.Buffer

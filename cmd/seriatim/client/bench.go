@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
+	"crypto/tls"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
@@ -71,6 +72,7 @@ type benchRun struct {
 	flags    benchFlags
 	id       string // makes deduplication ids differ between runs
 	targets  []string
+	tls      *tls.Config // of connections to them; nil: clear text
 	timeout  time.Duration
 	wire     *wire
 	queue    string // its name
@@ -99,7 +101,7 @@ func benchCommand(o *options) *cobra.Command {
 		"Put load on a cluster and measure it.\n\n"+
 			"Every workload makes a FIFO queue of its own and deletes it at the end. Clients are spread over all endpoints:\n"+
 			"--endpoint takes a list with commas. Answers are checked, failures are counted by code. What is not told to\n"+
-			"repeat is not repeated. The protocol is SQS JSON over plain HTTP/1.1, one connection for each client, unless\n"+
+			"repeat is not repeated. The protocol is SQS JSON over HTTP/1.1, one connection for each client, unless\n"+
 			"--protocol says that it is the native API.",
 		benchSendCommand(o), benchFIFOCommand(o), benchConsumeCommand(o), benchDedupCommand(o), benchPollCommand(o), benchFanOutCommand(o))
 }
@@ -196,8 +198,11 @@ func (o *options) bench(f *benchFlags, workloadOf func(*benchRun) workload) func
 			if err != nil {
 				return err
 			}
-			if u.Scheme != "http" || u.Port() == "" {
-				return exit.New(exit.Usage, fmt.Errorf("--endpoint %s: bench speaks plain HTTP to a host and port", e), "write it like "+defaultEndpoint)
+			if u.Port() == "" || u.Scheme == "https" && f.protocol != "" && f.protocol != overHTTP {
+				return exit.New(exit.Usage, fmt.Errorf("--endpoint %s: bench wants a host and port, and uses TLS with HTTP only", e), "write it like "+defaultEndpoint)
+			}
+			if r.tls, err = r.trust(u, o.caFile); err != nil {
+				return err
 			}
 			r.targets = append(r.targets, u.Host)
 		}

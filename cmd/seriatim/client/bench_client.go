@@ -64,11 +64,13 @@ type benchMessage struct {
 }
 
 func newBenchClient(run *benchRun, number int) *benchClient {
-	return &benchClient{
+	c := &benchClient{
 		run: run, number: number, errors: map[string]int64{},
 		conn:    httpwire.New(run.targets[number%len(run.targets)], run.timeout, run.wire.signer),
 		entries: make([]benchEntry, run.flags.batch),
 	}
+	c.conn.TLS = run.tls
+	return c
 }
 
 // measured notes how long something took, and how many messages it was about,

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -31,7 +32,8 @@ const (
 // generator and servers often share the processors: net/http would cost as much
 // as the server's work for the request. Used by one goroutine.
 type Conn struct {
-	Address string // host:port
+	Address string      // host:port
+	TLS     *tls.Config // nil: clear text; its ServerName is that of Address
 	timeout time.Duration
 	conn    net.Conn // nil when not connected
 	release func() bool
@@ -132,6 +134,11 @@ func (c *Conn) Open(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if c.TLS != nil {
+		if conn, err = c.secure(ctx, conn); err != nil {
+			return err
+		}
+	}
 	c.conn, c.until = conn, time.Time{}
 	c.release = context.AfterFunc(ctx, func() { conn.Close() })
 	if c.reader == nil {
@@ -139,6 +146,20 @@ func (c *Conn) Open(ctx context.Context) error {
 	}
 	c.reader.Reset(conn)
 	return nil
+}
+
+// secure shakes hands, or closes the connection.
+func (c *Conn) secure(ctx context.Context, plain net.Conn) (net.Conn, error) {
+	config := c.TLS.Clone()
+	config.ServerName, _, _ = net.SplitHostPort(c.Address) // it was dialed
+	ctx, cancel := context.WithTimeout(ctx, dialTime)
+	defer cancel()
+	conn := tls.Client(plain, config)
+	if err := conn.HandshakeContext(ctx); err != nil {
+		_ = plain.Close() // the error is that of the handshake
+		return nil, err
+	}
+	return conn, nil
 }
 
 // Close closes the connection. The next request opens another.

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from urllib.parse import quote
 
 HALF = 10  # tasks of each kind before the leader is killed, and after
 LIMIT = 120
@@ -50,7 +51,8 @@ def main():
     asked = next(address for name, (_, address) in cluster.items() if name != first)
     here = os.path.dirname(os.path.abspath(__file__))
     # Python itself must not see a setting of the server in the names.
-    base = {**os.environ, "CELERY_BROKER": f"sqs://dev:dev@{asked}", "PYTHONPATH": here}
+    key = ":".join(quote(os.environ[name], safe="") for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"))
+    base = {**os.environ, "CELERY_BROKER": f"sqs://{key}@{asked}", "PYTHONPATH": here}
     os.environ.update(CELERY_BROKER=base["CELERY_BROKER"], NOTES=os.devnull)
     sys.path.insert(0, here)
     import tasks

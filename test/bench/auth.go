@@ -1,0 +1,221 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/seriatimq/seriatim/test/kit/harness"
+)
+
+// way is one way in which clients reach a cluster.
+type way struct {
+	name     string
+	args     []string // of the servers
+	secure   bool     // with TLS on the client port
+	unsigned bool     // clients do not sign
+	kept     float64  // the part of the rate of the first way that is the goal; 0: none
+}
+
+// ways are compared with each other. SDKs sign whether or not the server looks, so that is
+// what the others are measured against; what signing costs the clients, which share the
+// machine with the servers here, is the last one.
+func ways(key string) []way {
+	auth := []string{"--auth", "--first-key-file", key}
+	return []way{
+		{name: "without auth"},
+		{name: "with auth", args: auth, kept: 0.85},
+		{name: "with auth and TLS", args: auth, secure: true, kept: 0.65},
+		{name: "without auth, clients do not sign", unsigned: true},
+	}
+}
+
+// reached is a cluster with its way.
+type reached struct {
+	way
+	cluster *harness.Cluster
+}
+
+// authLoads are the loads of the comparison.
+func authLoads(duration string) []workload {
+	load := func(name string, args ...string) workload {
+		return workload{name: name, args: append([]string{"send", "--duration", duration}, args...), goal: goal{timed: "send"}}
+	}
+	return []workload{
+		load("1 client", "--clients", "1"),
+		load("64 clients", "--clients", "64"),
+		load("64 clients, batches of 10", "--clients", "64", "--batch", "10"),
+	}
+}
+
+// measureAuth compares the ways in turns, so that what else the machine does meets all of
+// them, and writes the file.
+func measureAuth(ctx context.Context, rounds int, duration time.Duration, out string) (err error) {
+	if rounds < 1 || duration <= 0 {
+		return errors.New("-runs and -duration must be above zero")
+	}
+	dir, err := os.MkdirTemp("", "seriatim-auth-")
+	if err != nil {
+		return fmt.Errorf("directory for the clusters: %w", err)
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	binary, err := harness.Build(ctx, dir)
+	if err != nil {
+		return err
+	}
+	authority, err := harness.NewAuthority(binary, filepath.Join(dir, "certs"))
+	if err != nil {
+		return err
+	}
+	key := filepath.Join(dir, "key")
+	text := "AWS_ACCESS_KEY_ID=" + harness.AccessKeyID + "\nAWS_SECRET_ACCESS_KEY=" + harness.SecretAccessKey + "\n"
+	if err := os.WriteFile(key, []byte(text), 0o600); err != nil {
+		return err
+	}
+	var clusters []reached
+	for i, w := range ways(key) {
+		c, err := w.start(ctx, binary, filepath.Join(dir, fmt.Sprint(i)), authority)
+		if err != nil {
+			return fmt.Errorf("%s: %w", w.name, err)
+		}
+		defer c.Close()
+		clusters = append(clusters, reached{w, c})
+	}
+	found := &comparison{host: thisMachine(sampleTime), loads: authLoads(duration.String()), ways: ways(key), rounds: rounds}
+	for round := range rounds {
+		if err := found.round(ctx, binary, round, clusters, authority); err != nil {
+			return err
+		}
+	}
+	var document bytes.Buffer
+	found.write(&document)
+	all, err := keep(out, found.made())
+	if err != nil {
+		return err
+	}
+	writeRuns(&document, all)
+	return writeDocument(out, document.Bytes())
+}
+
+// start starts the cluster of a way.
+func (w way) start(ctx context.Context, binary, dir string, authority *harness.Authority) (*harness.Cluster, error) {
+	env := func(node string) []string {
+		own := processors(node)
+		if w.secure {
+			own = append(own, "SERIATIM_TLS_CERT="+authority.File(node+".crt"), "SERIATIM_TLS_KEY="+authority.File(node+".key"))
+		}
+		return own
+	}
+	options := harness.Options{Binary: binary, Dir: dir, Nodes: nodes, Args: w.args, Env: env}
+	if w.secure {
+		// The authority makes the certificates of nodes when it is asked for them.
+		for i := range nodes {
+			if _, err := authority.Environment(fmt.Sprintf("n%d", i+1)); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return harness.Start(ctx, options)
+}
+
+// round measures every load on every way once, beginning with another way each time.
+func (c *comparison) round(ctx context.Context, binary string, round int, clusters []reached, authority *harness.Authority) error {
+	if c.measured == nil {
+		c.measured = make([][][]measurement, len(c.loads))
+	}
+	for i, load := range c.loads {
+		if c.measured[i] == nil {
+			c.measured[i] = make([][]measurement, len(clusters))
+		}
+		for turn := range clusters {
+			at := (turn + round) % len(clusters)
+			r := clusters[at]
+			client := clientOf{scheme: "http"}
+			if r.secure {
+				client.scheme, client.args = "https", []string{"--ca-file", authority.File("ca.crt")}
+			}
+			if !r.unsigned {
+				client.env = []string{"AWS_ACCESS_KEY_ID=" + harness.AccessKeyID, "AWS_SECRET_ACCESS_KEY=" + harness.SecretAccessKey}
+			}
+			m, err := client.run(ctx, binary, r.cluster, load)
+			if err != nil {
+				return fmt.Errorf("%s, %s: %w", load.name, r.name, err)
+			}
+			if failed := total(m.Errors); failed > 0 {
+				return fmt.Errorf("%s, %s: %d calls failed", load.name, r.name, failed)
+			}
+			fmt.Fprintf(os.Stderr, "round %d of %d  %-26s %-34s %8.0f messages/s\n", round+1, c.rounds, load.name, r.name, m.MessagesPerSecond)
+			c.measured[i][at] = append(c.measured[i][at], m)
+		}
+	}
+	return nil
+}
+
+// comparison is what was found.
+type comparison struct {
+	host     host
+	loads    []workload
+	ways     []way
+	rounds   int
+	measured [][][]measurement // by load and way
+}
+
+// share is the median rate of a way as a part of that of the first.
+func (c *comparison) share(load, way int) float64 {
+	return median(of(c.measured[load][way], rate)) / median(of(c.measured[load][0], rate))
+}
+
+func (c *comparison) write(w *bytes.Buffer) {
+	say := func(format string, args ...any) { fmt.Fprintf(w, format+"\n", args...) }
+	say("# Measured: what signatures and TLS cost\n")
+	say("Written by `make bench-auth`; do not edit. Goals: at most 15 %% fewer sends with auth, at most 35 %% fewer with auth and TLS.\n")
+	say("Each figure is the median of %d rounds, in brackets the lowest and the highest; every round measures all ways in turns, on clusters", c.rounds)
+	say("that run at the same time. Three nodes and the load generator share one machine, so what signing and TLS cost the clients is part of it.")
+	say("Clients sign as SDKs do, also where the server does not look; the last way shows what that costs them. Connections are kept open.")
+	say("SQS JSON over HTTP/1.1, FIFO queues, bodies of 256 bytes, every answer after the sync on a majority; each server has its part of the")
+	say("processors, %s.\n", processors("")[0])
+	writeMachine(w, c.host)
+	say("| Load | Way | Messages/s | Of the first | Goal | Reached | p50 ms | p99 ms | Servers' CPU, us a message |")
+	say("| --- | --- | --- | --- | --- | --- | --- | --- | --- |")
+	for i, load := range c.loads {
+		for j, way := range c.ways {
+			list := c.measured[i][j]
+			goal, verdict := "-", "-"
+			if way.kept > 0 {
+				goal, verdict = fmt.Sprintf("at least %.0f %%", 100*way.kept), c.verdict(i, j)
+			}
+			say("| %s | %s | %s | %.1f %% | %s | %s | %s | %s | %s |", load.name, way.name, spread(of(list, rate), 0), 100*c.share(i, j), goal, verdict,
+				spread(of(list, func(m measurement) float64 { return m.Latency["send"].P50Us / 1e3 }), 2),
+				spread(of(list, func(m measurement) float64 { return m.Latency["send"].P99Us / 1e3 }), 2),
+				spread(of(list, func(m measurement) float64 { return m.processorMicros }), 1))
+		}
+	}
+}
+
+func (c *comparison) verdict(load, way int) string {
+	switch {
+	case c.share(load, way) >= c.ways[way].kept:
+		return "yes"
+	case c.host.busy():
+		return "not here"
+	}
+	return "no"
+}
+
+// made is the comparison as a run.
+func (c *comparison) made() made {
+	m := made{What: fmt.Sprintf("%d rounds", c.rounds), At: c.host.at, Commit: c.host.commit, Others: c.host.others}
+	for i, load := range c.loads {
+		var shares []string
+		for j, way := range c.ways {
+			shares = append(shares, fmt.Sprintf("%s %.0f/s (%.1f %%)", way.name, median(of(c.measured[i][j], rate)), 100*c.share(i, j)))
+		}
+		m.Figures = append(m.Figures, load.name+": "+strings.Join(shares, ", "))
+	}
+	return m
+}
