@@ -17,7 +17,9 @@ import (
 // concurrent use.
 type Middleware struct {
 	Logger   *slog.Logger
+	Audit    *slog.Logger     // for requests that change who may do what, or take away; nil: none
 	Observer Observer         // may be nil
+	Sample   *Sample          // of requests that are logged; nil: all
 	Random   io.Reader        // source of request ids
 	Now      func() time.Time // for durations only
 }
@@ -67,11 +69,26 @@ func (m Middleware) Report(ctx context.Context, request *Request, remote string)
 	if m.Observer != nil {
 		m.Observer.Observe(request)
 	}
-	m.Logger.LogAttrs(ctx, slog.LevelDebug, "request", slog.String("request_id", request.ID),
+	if m.Audit != nil && audited(request.Action) {
+		m.Audit.LogAttrs(ctx, slog.LevelInfo, "client call", attributesOf(request, remote)...)
+	}
+	if !m.Logger.Enabled(ctx, slog.LevelDebug) {
+		return
+	}
+	if of := m.Sample.take(m.Now); of > 0 {
+		m.Logger.LogAttrs(ctx, slog.LevelDebug, "request", append(attributesOf(request, remote), slog.Int("of", of))...)
+	}
+}
+
+// attributesOf are what a log says about a request: never what it carries.
+func attributesOf(request *Request, remote string) []slog.Attr {
+	return []slog.Attr{
+		slog.String("request_id", request.ID),
 		slog.String("action", request.Action), slog.String("protocol", request.Protocol),
 		slog.String("queue", request.Queue), slog.String("topic", request.Topic), slog.String("permission", request.Permission), slog.String("account", request.Account),
 		slog.Int("status", request.Status), slog.String("code", request.Code),
-		slog.Duration("dur", request.Duration), slog.String("remote", remote))
+		slog.Float64("dur_ms", float64(request.Duration.Microseconds())/1000), slog.String("remote", remote),
+	}
 }
 
 // newID draws a random UUID (version 4).

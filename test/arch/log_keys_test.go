@@ -10,7 +10,7 @@ import (
 
 // keysOfEveryLine are in each line of a server's log: the handler writes the first
 // three, the server adds the last.
-var keysOfEveryLine = []string{"time", "level", "msg", "node"}
+var keysOfEveryLine = []string{"time", "ts", "level", "msg", "node"}
 
 // logKeyProblems keeps a line of the log from having two values of one name: a
 // JSON parser keeps one of them and drops the other.

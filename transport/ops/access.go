@@ -146,6 +146,7 @@ func (s accessAdmin) createKey(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 	}
+	aimAt(r.Context(), change.ID+" of "+change.Account+"/"+change.User)
 	cmd := &queue.CreateAccessKey{ID: change.ID, Secret: change.Secret, Account: change.Account, User: change.User}
 	if s.submit(w, r, cmd) {
 		s.answer(w, http.StatusOK, accessKey{ID: cmd.ID, Secret: cmd.Secret, Account: cmd.Account, User: cmd.User, Active: true})
@@ -175,6 +176,7 @@ func (s accessAdmin) putPolicy(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 	}
+	aimAt(r.Context(), p.Account+"/"+p.User)
 	if s.submit(w, r, &queue.PutUserPolicy{Account: p.Account, User: p.User, Policy: p.Policy}) {
 		s.answer(w, http.StatusOK, p)
 	}

@@ -36,15 +36,18 @@ type Options struct {
 	Profiles     bool
 	Now          func() time.Time // for the age of messages, and how long calls take
 	Logger       *slog.Logger
-	PeekBytesMax int       // bytes of bodies in one answer; 0: a default
-	Account      string    // that access keys are made for unless another one is named
-	Random       io.Reader // source of access keys
+	Audit        *slog.Logger // for who changed what; nil: Logger
+	PeekBytesMax int          // bytes of bodies in one answer; 0: a default
+	Account      string       // that access keys are made for unless another one is named
+	Random       io.Reader    // source of access keys
 	// Connections describes those of the client and of the admin port; may be nil.
 	Connections func() (clients, operators transport.Connections)
 	// Operators tells whose token it is; nil: whoever reaches the port may do everything.
 	Operators func(token string) (Operator, bool)
 	// CertificatesEnd is when the certificates in force end, by port; may be nil.
 	CertificatesEnd func() map[string]time.Time
+	// Debug writes what helps to find out what is wrong with the process, by name; may be nil.
+	Debug map[string]func(io.Writer) error
 	// LastBackup is when a backup was last read from this node, before its start; zero: never.
 	LastBackup time.Time
 	// OnBackup is called when one was read to its end; may be nil.
@@ -67,6 +70,9 @@ const defaultPeekBytesMax = 8 << 20
 
 // New makes an Admin with a registry of its own.
 func New(o Options) *Admin {
+	if o.Audit == nil {
+		o.Audit = o.Logger
+	}
 	if o.PeekBytesMax == 0 {
 		o.PeekBytesMax = defaultPeekBytesMax
 	}

@@ -40,15 +40,15 @@ func newGuard(a *Admin, registry *prometheus.Registry) *guard {
 
 // call is one call of the admin port, for its line in the log.
 type call struct {
-	target string // the node that is to be changed, if one is
+	target string // what is to be changed: a node, an access key, a user
 }
 
 type callKey struct{}
 
-// aimAt notes which node a call is about.
-func aimAt(ctx context.Context, node string) {
+// aimAt notes what a call is about.
+func aimAt(ctx context.Context, target string) {
 	if c, ok := ctx.Value(callKey{}).(*call); ok {
-		c.target = node
+		c.target = target
 	}
 }
 
@@ -112,7 +112,7 @@ func (g *guard) refuse(w http.ResponseWriter, r *http.Request, who Operator, sta
 	}
 	g.mu.Unlock()
 	if log {
-		g.admin.Logger.Warn("refused a call of the admin port", "who", who.Name, "what", what(r), "remote", r.RemoteAddr, "reason", reason)
+		g.admin.Audit.Warn("refused a call of the admin port", "who", who.Name, "what", what(r), "remote", r.RemoteAddr, "reason", reason)
 	}
 	g.admin.fail(w, status, text)
 }
@@ -122,8 +122,8 @@ func (g *guard) audited(w http.ResponseWriter, r *http.Request, who Operator, se
 	began, c, answer := g.admin.Now(), &call{}, &answerStatus{ResponseWriter: w, status: http.StatusOK}
 	outcome := "broken off" // a backup that is not read to its end
 	defer func() {
-		g.admin.Logger.Info("admin call", "who", who.Name, "role", who.Role.String(), "what", what(r), "target", c.target,
-			"outcome", outcome, "status", answer.status, "remote", r.RemoteAddr, "took", g.admin.Now().Sub(began))
+		g.admin.Audit.Info("admin call", "who", who.Name, "role", who.Role.String(), "what", what(r), "target", c.target,
+			"outcome", outcome, "status", answer.status, "remote", r.RemoteAddr, "dur_ms", float64(g.admin.Now().Sub(began).Microseconds())/1000)
 	}()
 	serve(answer, r.WithContext(context.WithValue(r.Context(), callKey{}, c)))
 	if outcome = "done"; answer.status >= http.StatusBadRequest {

@@ -1,9 +1,11 @@
 package client
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net/http"
+	"os"
 	"strconv"
 	"strings"
 	"time"
@@ -11,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/seriatimq/seriatim/cmd/seriatim/arguments"
+	"github.com/seriatimq/seriatim/cmd/seriatim/client/diagnose"
 	"github.com/seriatimq/seriatim/cmd/seriatim/exit"
 )
 
@@ -93,10 +96,82 @@ func checkCommand(o *options) *cobra.Command {
 			}),
 		}
 	}
+	all := []*cobra.Command{one("live", "/livez", "Whether the process works"), one("ready", "/readyz", "Whether the node can answer clients")}
+	for _, c := range diagnose.Checks() {
+		all = append(all, thresholdCommand(o, c))
+	}
 	return group("check", "Ask one question and answer with the exit code",
-		"Ask one question and answer with the exit code: 0 yes, 1 no, 5 nobody answers. No token is needed.",
-		one("live", "/livez", "Whether the process works"),
-		one("ready", "/readyz", "Whether the node can answer clients"))
+		"Ask one question and answer with the exit code.\n\n"+
+			"live and ready ask one node as probes do, without a token: 0 yes, 1 no, 5 nobody answers. The others measure all nodes that\n"+
+			"--admin names, print a line, and answer as monitoring systems expect: 0 good, 1 warning, 2 critical, 3 not known.", all...)
+}
+
+// thresholdCommand measures something and compares it with two marks.
+func thresholdCommand(o *options, check diagnose.Check) *cobra.Command {
+	var warn, crit float64
+	beyond := "above"
+	if check.Below {
+		beyond = "below"
+	}
+	c := &cobra.Command{
+		Use: check.Name, Short: check.Short, Args: arguments.None,
+		Example: "  seriatim check " + check.Name + " --admin 10.0.0.1:9325,10.0.0.2:9325,10.0.0.3:9325",
+		RunE: o.run(func(cmd *cobra.Command, w *wire, p *printer, _ []string) error {
+			outcome, level := check.Run(cmd.Context(), eachNode{w}, time.Now(), warn, crit)
+			if err := p.print(outcome, func() table { return table{rows: [][]string{{outcome.Line()}}} }); err != nil {
+				return err
+			}
+			if level == diagnose.OK {
+				return nil
+			}
+			return exit.New(exit.Code(level), errors.New("the check "+check.Name+" is "+strings.ToLower(level.String())), "")
+		}),
+	}
+	c.Flags().Float64Var(&warn, "warn", check.Warn, "warning "+beyond+" this, in "+check.Unit)
+	c.Flags().Float64Var(&crit, "crit", check.Crit, "critical "+beyond+" this, in "+check.Unit)
+	return c
+}
+
+// debugCommand collects what a report of a defect needs.
+func debugCommand(o *options) *cobra.Command {
+	var file string
+	bundle := &cobra.Command{
+		Use: "bundle", Short: "Collect status, metrics, settings, logs and profiles of all nodes in one file", Args: arguments.None,
+		Long: "Collect status, metrics, settings, the end of the log and profiles of all nodes that --admin names in one tar.gz.\n\n" +
+			"Bodies of messages, keys and tokens are in none of them; names of queues and nodes, addresses and paths of files are.\n" +
+			"Settings, logs and profiles need the role admin.",
+		Example: "  seriatim debug bundle --admin 10.0.0.1:9325,10.0.0.2:9325,10.0.0.3:9325 --file bundle.tar.gz",
+		RunE: o.run(func(cmd *cobra.Command, w *wire, p *printer, _ []string) error {
+			out, err := os.OpenFile(file, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+			if err != nil {
+				return exit.New(exit.Usage, err, "choose another file with --file")
+			}
+			missing, err := diagnose.WriteBundle(cmd.Context(), out, eachNode{w}, cmd.Root().Version, time.Now())
+			if err = errors.Join(err, out.Close()); err != nil {
+				return exit.New(exit.Unavailable, errors.Join(err, os.Remove(file)), adminHint)
+			}
+			for _, part := range missing {
+				p.say("missing: %s", part)
+			}
+			return p.done(map[string]any{"file": file, "missing": missing}, "Written to %s", file)
+		}),
+	}
+	bundle.Flags().StringVar(&file, "file", "seriatim-debug.tar.gz", "file to write, which must not exist")
+	return group("debug", "Collect what is needed to find out what is wrong", "", bundle)
+}
+
+// eachNode asks each admin port for itself.
+type eachNode struct{ *wire }
+
+// Addresses are those of the admin ports.
+func (n eachNode) Addresses() []string { return n.admin.addresses }
+
+// Get asks one of them.
+func (n eachNode) Get(ctx context.Context, address, path string) (int, []byte, error) {
+	only := *n.wire
+	only.admin = &port{name: n.admin.name, hint: n.admin.hint, addresses: []string{address}}
+	got, err := only.send(ctx, only.admin, request{method: http.MethodGet, path: path, repeatable: true})
+	return got.status, got.body, err
 }
 
 func printStatus(p *printer, s status) error {

@@ -49,9 +49,9 @@ func serverCommand(version, formatMax string) *cobra.Command {
 				ctx, release = untilEOF(ctx, cmd.InOrStdin())
 				defer release()
 			}
-			log := newLogger(cmd.ErrOrStderr(), cfg.Logging)
+			log, recent := newLogger(cmd.ErrOrStderr(), cfg.Logging)
 			defer ignoreHangups(log)()
-			p := program{version: version, formatMax: formatMax, log: log, out: cmd.OutOrStdout(), words: cmd.ErrOrStderr(), exit: os.Exit}
+			p := program{version: version, formatMax: formatMax, log: log, recent: recent, out: cmd.OutOrStdout(), words: cmd.ErrOrStderr(), exit: os.Exit}
 			return configError(exit.Wrap(p.run(ctx, cfg, func() {})))
 		},
 	}

@@ -65,8 +65,9 @@ type APIConfig struct {
 
 // LoggingConfig is about the program's own log.
 type LoggingConfig struct {
-	Level  string `name:"log-level" env:"SERIATIM_LOG_LEVEL" default:"info" since:"0.1.0" help:"debug, info, warn or error"`
-	Format string `name:"log-format" env:"SERIATIM_LOG_FORMAT" default:"auto" since:"0.1.0" help:"json, text, or auto: text on a terminal, else json"`
+	Level     string `name:"log-level" env:"SERIATIM_LOG_LEVEL" default:"info" since:"0.1.0" help:"debug, info, warn or error"`
+	AuditFile string `name:"audit-log-file" env:"SERIATIM_AUDIT_LOG_FILE" default:"" since:"0.1.0" help:"file that lines about who changed what are appended to, as JSON; empty: they go to the log, with the field stream=audit"`
+	Format    string `name:"log-format" env:"SERIATIM_LOG_FORMAT" default:"auto" since:"0.1.0" help:"json, text, or auto: text on a terminal, else json"`
 }
 
 // StorageConfig is about the replicated log and snapshots on disk.

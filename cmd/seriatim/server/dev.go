@@ -240,7 +240,8 @@ func devAlone(cmd *cobra.Command, version string, f devFlags, dir string, starte
 	}
 	defer closeLog()
 	a := f.addresses(1)
-	p := program{version: version, log: newLogger(log, cfg.Logging), out: cmd.OutOrStdout(), words: cmd.ErrOrStderr(), exit: os.Exit}
+	logger, recent := newLogger(log, cfg.Logging)
+	p := program{version: version, log: logger, recent: recent, out: cmd.OutOrStdout(), words: cmd.ErrOrStderr(), exit: os.Exit}
 	return p.run(cmd.Context(), cfg, func() {
 		took := time.Since(started)
 		if _, err := io.WriteString(cmd.OutOrStdout(), nodeLine(1, os.Getpid(), a)); err != nil {

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"fmt"
 	"io"
 	"log/slog"
 	"os"
@@ -8,16 +9,43 @@ import (
 
 // newLogger makes the program's log as configured: JSON unless a person is
 // likely to read it, which is when it goes to a terminal.
-func newLogger(out io.Writer, cfg LoggingConfig) *slog.Logger {
+func newLogger(out io.Writer, cfg LoggingConfig) (*slog.Logger, *recentLog) {
 	level, err := logLevel(cfg.Level)
 	if err != nil {
 		level = slog.LevelInfo // validate refuses it before
 	}
-	options := &slog.HandlerOptions{Level: level}
+	options := &slog.HandlerOptions{Level: level, ReplaceAttr: shortTime}
+	recent := &recentLog{to: out}
 	if cfg.Format == "text" || cfg.Format == "auto" && isTerminal(out) {
-		return slog.New(slog.NewTextHandler(out, options))
+		return slog.New(slog.NewTextHandler(recent, options)), recent
 	}
-	return slog.New(slog.NewJSONHandler(out, options))
+	return slog.New(slog.NewJSONHandler(recent, options)), recent
+}
+
+// shortTime names the time of a line as it is documented.
+func shortTime(groups []string, a slog.Attr) slog.Attr {
+	if len(groups) == 0 && a.Key == slog.TimeKey {
+		a.Key = "ts"
+	}
+	return a
+}
+
+// openAudit is where the lines of the audit go: a file of their own if one is set, else
+// the log, where the field stream tells them from the others.
+func openAudit(cfg LoggingConfig, log *slog.Logger) (audit *slog.Logger, closed func(), err error) {
+	if cfg.AuditFile == "" {
+		return log.With("stream", "audit"), func() {}, nil
+	}
+	file, err := os.OpenFile(cfg.AuditFile, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return nil, nil, fmt.Errorf("audit-log-file: %w", err)
+	}
+	audit = slog.New(slog.NewJSONHandler(file, &slog.HandlerOptions{ReplaceAttr: shortTime})).With("stream", "audit")
+	return audit, func() {
+		if err := file.Close(); err != nil {
+			log.Warn("the audit log could not be closed", "error", err)
+		}
+	}, nil
 }
 
 func isTerminal(out io.Writer) bool {

@@ -37,14 +37,17 @@ type program struct {
 	// what it knows.
 	formatMax string
 	log       *slog.Logger
-	out       io.Writer // standard output
-	words     io.Writer // for people, beside the log
+	recent    *recentLog // the end of log; nil: it is not kept
+	out       io.Writer  // standard output
+	words     io.Writer  // for people, beside the log
 	exit      func(code int)
 }
 
 // parts are what a running node consists of, in the order of their start.
 type parts struct {
 	certificates certificates
+	audit        *slog.Logger // who changed what
+	auditClosed  func()
 	operators    func(token string) (ops.Operator, bool) // nil: everybody
 
 	node   *cluster.Node
@@ -140,7 +143,14 @@ func (p program) start(ctx context.Context, cfg Config) (_ *parts, err error) {
 	if err != nil {
 		return nil, exit.New(exit.Usage, fmt.Errorf("configuration: %w", err), "")
 	}
-	r := &parts{certificates: certificates, operators: operators, poster: push.New(push.Addresses{Allowed: allowed})}
+	audit, auditClosed, err := openAudit(cfg.Logging, p.log)
+	if err != nil {
+		return nil, exit.New(exit.Usage, fmt.Errorf("configuration: %w", err), "")
+	}
+	if cfg.Logging.AuditFile != "" {
+		audit = audit.With("node", cfg.Node.Name)
+	}
+	r := &parts{certificates: certificates, audit: audit, auditClosed: auditClosed, operators: operators, poster: push.New(push.Addresses{Allowed: allowed})}
 	nodeConfig.Poster = r.poster
 	if nodeConfig.FirstKey, err = p.firstKey(cfg); err != nil {
 		return nil, exit.New(exit.Usage, fmt.Errorf("configuration: %w", err), "")
@@ -174,7 +184,7 @@ func (p program) serve(requests context.Context, cfg Config, hooks hooks, r *par
 	var clients, operators atomic.Pointer[transport.Server] // the ports, once they are open
 	r.admin = ops.New(ops.Options{
 		Node: r.node, Version: p.version, QueueSeries: cfg.Limits.MetricQueues, Profiles: cfg.Listen.Profiles,
-		Now: time.Now, Logger: p.log, CertificatesEnd: r.certificates.expiries, Operators: r.operators,
+		Now: time.Now, Logger: p.log, Audit: r.audit, Debug: p.debug(cfg), CertificatesEnd: r.certificates.expiries, Operators: r.operators,
 		Account: cfg.API.Account, Random: rand.Reader,
 		LastBackup: lastBackup(cfg.Node.DataDir, p.log), OnBackup: func(at time.Time) { keepLastBackup(cfg.Node.DataDir, at, p.log) },
 		Connections: func() (ofClients, ofOperators transport.Connections) {
@@ -192,7 +202,7 @@ func (p program) serve(requests context.Context, cfg Config, hooks hooks, r *par
 			}
 		},
 	})
-	middleware := transport.Middleware{Logger: p.log, Observer: r.admin.Requests(), Random: rand.Reader, Now: time.Now}
+	middleware := transport.Middleware{Logger: p.log, Audit: r.audit, Observer: r.admin.Requests(), Random: rand.Reader, Now: time.Now, Sample: new(transport.Sample)}
 	r.grpc = grpc.New(requests, grpc.Options{
 		Node: r.node, Verifier: verifier, Authorizer: authorizer, Names: names, Budget: memory, Calls: middleware, Random: rand.Reader, Now: time.Now, Logger: p.log,
 	})
@@ -223,6 +233,15 @@ func connections(port *atomic.Pointer[transport.Server], limit int) transport.Co
 		return open.Connections()
 	}
 	return transport.Connections{Limit: limit}
+}
+
+// debug is what the admin port shows of this process, beside what it knows itself.
+func (p program) debug(cfg Config) map[string]func(io.Writer) error {
+	shown := map[string]func(io.Writer) error{"config": func(out io.Writer) error { return printConfig(out, cfg) }}
+	if p.recent != nil {
+		shown["log"] = p.recent.writeTo
+	}
+	return shown
 }
 
 // drain ends what only waits on the client port, and its streams.
@@ -263,6 +282,7 @@ func (r *parts) stop(ctx context.Context, limit time.Duration, log *slog.Logger)
 			log.Warn("the admin port did not stop cleanly", "error", err)
 		}
 	}
+	r.auditClosed()
 }
 
 // awaitNode waits until the node is ready; it is not when ctx ends before. It tells

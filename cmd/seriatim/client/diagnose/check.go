@@ -1,0 +1,266 @@
+package diagnose
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"net/http"
+	"strings"
+	"time"
+)
+
+// Nodes are the nodes that are asked.
+type Nodes interface {
+	// Addresses are those of their admin ports.
+	Addresses() []string
+	// Get asks one of them.
+	Get(ctx context.Context, address, path string) (status int, body []byte, err error)
+}
+
+// Check is one question with thresholds.
+type Check struct {
+	Name  string
+	Short string
+	Unit  string
+	// Below says that low values are bad.
+	Below      bool
+	Warn, Crit float64 // unless others are given
+
+	measure func(ctx context.Context, nodes Nodes, now time.Time) (finding, error)
+}
+
+// finding is a measured value.
+type finding struct {
+	value float64
+	of    string // whose it is
+	none  string // why there is nothing to measure, and nothing wrong with that
+}
+
+// Level is the outcome of a check. The numbers are exit codes, as monitoring systems in
+// the tradition of Nagios expect them.
+type Level int
+
+// Levels.
+const (
+	OK Level = iota
+	Warning
+	Critical
+	Unknown
+)
+
+var levelNames = [...]string{"OK", "WARNING", "CRITICAL", "UNKNOWN"}
+
+// String is the name of the level.
+func (l Level) String() string { return levelNames[l] }
+
+// Outcome is what a check found.
+type Outcome struct {
+	Check string   `json:"check"`
+	Level string   `json:"level"`
+	Value *float64 `json:"value"` // null: nothing was measured
+	Unit  string   `json:"unit"`
+	Of    string   `json:"of,omitempty"`
+	Note  string   `json:"note,omitempty"`
+	Warn  float64  `json:"warn"`
+	Crit  float64  `json:"crit"`
+	level Level
+}
+
+// Line is the outcome in one line, with the value and the thresholds behind a bar, as
+// monitoring systems read it.
+func (o Outcome) Line() string {
+	line := o.Level + " - " + o.Check + ": "
+	if o.Value == nil {
+		return line + o.Note
+	}
+	line += fmt.Sprintf("%.4g %s", *o.Value, o.Unit)
+	if o.Of != "" {
+		line += " (" + o.Of + ")"
+	}
+	return line + fmt.Sprintf(" | %s=%.6g;%g;%g", o.Check, *o.Value, o.Warn, o.Crit)
+}
+
+// Run measures and compares.
+func (c Check) Run(ctx context.Context, nodes Nodes, now time.Time, warn, crit float64) (Outcome, Level) {
+	o := Outcome{Check: c.Name, Unit: c.Unit, Warn: warn, Crit: crit}
+	found, err := c.measure(ctx, nodes, now)
+	switch {
+	case err != nil:
+		o.level, o.Note = Unknown, err.Error()
+	case found.none != "":
+		o.Note = found.none
+	default:
+		o.Value, o.Of, o.level = &found.value, found.of, c.level(found.value, warn, crit)
+	}
+	o.Level = o.level.String()
+	return o, o.level
+}
+
+func (c Check) level(value, warn, crit float64) Level {
+	beyond := func(mark float64) bool { return value > mark }
+	if c.Below {
+		beyond = func(mark float64) bool { return value < mark }
+	}
+	switch {
+	case beyond(crit):
+		return Critical
+	case beyond(warn):
+		return Warning
+	default:
+		return OK
+	}
+}
+
+// Checks are all checks with thresholds.
+func Checks() []Check {
+	return []Check{
+		{Name: "quorum", Short: "How many more nodes may fail", Unit: "nodes may fail", Below: true, Warn: 1, Crit: 0, measure: spareNodes},
+		{Name: "disk", Short: "Free space of the data directories", Unit: "% free", Below: true, Warn: 20, Crit: 10, measure: freeSpace},
+		{Name: "certs", Short: "Days until the first certificate ends", Unit: "days left", Below: true, Warn: 14, Crit: 3, measure: certificates},
+		{Name: "clock", Short: "How far clocks are apart", Unit: "seconds apart", Warn: 1, Crit: 10, measure: largest("seriatim_clock_skew_seconds", "peer")},
+		{Name: "lag", Short: "How far members are behind the leader", Unit: "entries behind", Warn: 1000, Crit: 100_000, measure: largest("seriatim_raft_peer_lag_entries", "peer")},
+		{Name: "dlq", Short: "Messages in queues with dlq or dead in their name", Unit: "messages", Warn: 0, Crit: 1000, measure: deadLetters},
+	}
+}
+
+// errNobody: no node answered.
+var errNobody = errors.New("no node answers; is --admin right?")
+
+// each asks nodes for a document until enough answered. Its error is why none did.
+func each(ctx context.Context, nodes Nodes, path string, take func(address string, body []byte) (enough bool)) error {
+	failed, answered := errNobody, false
+	for _, address := range nodes.Addresses() {
+		status, body, err := nodes.Get(ctx, address, path)
+		switch {
+		case err != nil:
+			failed = fmt.Errorf("%w (%w)", errNobody, err)
+		case status != http.StatusOK:
+			failed = fmt.Errorf("%s answers %d: %s", address, status, strings.TrimSpace(string(body)))
+		default:
+			answered = true
+			if take(address, body) {
+				return nil
+			}
+		}
+	}
+	if answered {
+		return nil
+	}
+	return failed
+}
+
+func spareNodes(ctx context.Context, nodes Nodes, _ time.Time) (f finding, err error) {
+	var broken error
+	err = each(ctx, nodes, "/v1/cluster/members", func(_ string, body []byte) bool {
+		var list struct {
+			Summary string
+			MayFail int
+			Voters  int
+		}
+		if broken = json.Unmarshal(body, &list); broken != nil {
+			return false
+		}
+		f = finding{value: float64(list.MayFail), of: list.Summary}
+		if list.MayFail == 0 && (strings.HasPrefix(list.Summary, "No ")) {
+			f.value = -1
+		}
+		return true
+	})
+	return f, errors.Join(err, broken)
+}
+
+// every reads the metrics of all nodes.
+func every(ctx context.Context, nodes Nodes, take func(address string, list []series)) error {
+	return each(ctx, nodes, "/metrics", func(address string, body []byte) bool {
+		take(address, parse(string(body)))
+		return false
+	})
+}
+
+func freeSpace(ctx context.Context, nodes Nodes, _ time.Time) (finding, error) {
+	f := finding{none: "no node tells the size of its disk", value: math.Inf(1)}
+	err := every(ctx, nodes, func(address string, list []series) {
+		free, total := 0.0, 0.0
+		for _, s := range list {
+			switch s.name {
+			case "seriatim_disk_free_bytes":
+				free = s.value
+			case "seriatim_disk_total_bytes":
+				total = s.value
+			}
+		}
+		if total > 0 && 100*free/total < f.value {
+			f = finding{value: 100 * free / total, of: address}
+		}
+	})
+	return f, err
+}
+
+func certificates(ctx context.Context, nodes Nodes, now time.Time) (finding, error) {
+	f := finding{none: "no port has a certificate", value: math.Inf(1)}
+	err := every(ctx, nodes, func(address string, list []series) {
+		for _, s := range list {
+			if s.name != "seriatim_tls_cert_expiry_timestamp_seconds" {
+				continue
+			}
+			if days := (s.value - float64(now.Unix())) / 86400; days < f.value {
+				f = finding{value: days, of: s.label("port") + " port of " + address}
+			}
+		}
+	})
+	return f, err
+}
+
+// largest finds the largest absolute value of a metric over all nodes.
+func largest(name, by string) func(context.Context, Nodes, time.Time) (finding, error) {
+	return func(ctx context.Context, nodes Nodes, _ time.Time) (finding, error) {
+		f := finding{none: "no node knows of others", value: -1}
+		err := every(ctx, nodes, func(address string, list []series) {
+			for _, s := range list {
+				if s.name == name && math.Abs(s.value) > f.value {
+					f = finding{value: math.Abs(s.value), of: s.label(by) + ", says " + address}
+				}
+			}
+		})
+		return f, err
+	}
+}
+
+// queuesPerPage is how many queues one answer lists.
+const queuesPerPage = "1000"
+
+func deadLetters(ctx context.Context, nodes Nodes, _ time.Time) (f finding, err error) {
+	most := int64(-1)
+	f.none = "no queue has dlq or dead in its name"
+	for next := ""; ; {
+		var page struct {
+			Queues []struct {
+				Name                       string
+				Visible, InFlight, Delayed int64
+			}
+			Next string
+		}
+		var broken error
+		err := each(ctx, nodes, "/v1/queues?limit="+queuesPerPage+"&after="+next, func(_ string, body []byte) bool {
+			broken = json.Unmarshal(body, &page)
+			return broken == nil
+		})
+		if err = errors.Join(err, broken); err != nil {
+			return f, err
+		}
+		for _, q := range page.Queues {
+			if !strings.Contains(q.Name, "dlq") && !strings.Contains(q.Name, "dead") {
+				continue
+			}
+			stored := q.Visible + q.InFlight + q.Delayed
+			if f.none, f.value = "", f.value+float64(stored); stored > most {
+				most, f.of = stored, "most in "+q.Name
+			}
+		}
+		if next = page.Next; next == "" {
+			return f, nil
+		}
+	}
+}

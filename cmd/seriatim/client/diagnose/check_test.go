@@ -1,0 +1,60 @@
+package diagnose
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+)
+
+// canned answers by address and path.
+type canned map[string]string
+
+func (c canned) Addresses() []string { return []string{"n1", "n2"} }
+
+func (c canned) Get(_ context.Context, address, path string) (int, []byte, error) {
+	path, _, _ = strings.Cut(path, "?")
+	text, known := c[address+path]
+	if !known {
+		return 0, nil, errors.New("refused")
+	}
+	return 200, []byte(text), nil
+}
+
+func TestChecks(t *testing.T) {
+	t.Parallel()
+	const now = 1_700_000_000
+	cases := []struct {
+		check   string
+		answers canned
+		level   Level
+		line    string
+	}{
+		{"quorum", canned{"n2/v1/cluster/members": `{"summary":"Healthy: 3 of 3","mayFail":1,"voters":3}`}, OK, "OK - quorum: 1 nodes may fail (Healthy: 3 of 3) | quorum=1;1;0"},
+		{"quorum", canned{"n1/v1/cluster/members": `{"summary":"Degraded: 2 of 3","mayFail":0,"voters":3}`}, Warning, "WARNING - quorum: 0 nodes"},
+		{"quorum", canned{"n1/v1/cluster/members": `{"summary":"No leader: 1 of 3","mayFail":0,"voters":3}`}, Critical, "CRITICAL - quorum: -1 nodes"},
+		{"quorum", canned{}, Unknown, "UNKNOWN - quorum: no node answers"},
+		{"quorum", canned{"n1/v1/cluster/members": `?`}, Unknown, "UNKNOWN - quorum: invalid character"},
+		{"disk", canned{"n1/metrics": "seriatim_disk_free_bytes 50\nseriatim_disk_total_bytes 100\n", "n2/metrics": "seriatim_disk_free_bytes 15\nseriatim_disk_total_bytes 100\n"}, Warning, "WARNING - disk: 15 % free (n2)"},
+		{"disk", canned{"n1/metrics": "seriatim_disk_free_bytes 5e1\nseriatim_disk_total_bytes 100\n"}, OK, "OK - disk: 50 % free (n1)"},
+		{"disk", canned{"n1/metrics": "seriatim_disk_free_bytes 1\nseriatim_disk_total_bytes 100\n"}, Critical, "CRITICAL - disk: 1 % free (n1)"},
+		{"certs", canned{"n1/metrics": ""}, OK, "OK - certs: no port has a certificate"},
+		{"certs", canned{"n1/metrics": "seriatim_tls_cert_expiry_timestamp_seconds{port=\"client\"} 1700172800\nseriatim_tls_cert_expiry_timestamp_seconds{port=\"peer\"} 1800172800\n"}, Critical, "CRITICAL - certs: 2 days left (client port of n1)"},
+		{"clock", canned{"n1/metrics": "seriatim_clock_skew_seconds{peer=\"n2\"} -3\n", "n2/metrics": "seriatim_clock_skew_seconds{peer=\"n1\"} 2\n"}, Warning, "WARNING - clock: 3 seconds apart (n2, says n1)"},
+		{"lag", canned{"n1/metrics": "# HELP x y\nseriatim_raft_peer_lag_entries{peer=\"n2\"} 0\n"}, OK, "OK - lag: 0 entries behind (n2, says n1)"},
+		{"dlq", canned{"n1/v1/queues": `{"queues":[{"name":"orders"},{"name":"orders-dlq","visible":2,"inFlight":1,"delayed":0},{"name":"dead","visible":1}]}`}, Warning, "WARNING - dlq: 4 messages (most in orders-dlq)"},
+		{"dlq", canned{"n1/v1/queues": `{"queues":[{"name":"orders","visible":5}]}`}, OK, "OK - dlq: no queue has dlq or dead in its name"},
+	}
+	for _, tc := range cases {
+		for _, check := range Checks() {
+			if check.Name != tc.check {
+				continue
+			}
+			outcome, level := check.Run(t.Context(), tc.answers, time.Unix(now, 0), check.Warn, check.Crit)
+			if level != tc.level || !strings.HasPrefix(outcome.Line(), tc.line) {
+				t.Errorf("%s of %v: %s, want %s", tc.check, tc.answers, outcome.Line(), tc.line)
+			}
+		}
+	}
+}
