@@ -89,7 +89,8 @@ func TestSecretsAreNotShown(t *testing.T) {
 		"--auth", "--log-level", "debug", "--admin-tokens-file", file("admin-tokens"), "--audit-log-file", file("audit.log"), "--node-name", "n1",
 		"--peer-cert", file("n1.crt"), "--peer-key", file("n1.key"), "--peer-ca", file("ca.crt"), "--gossip-key-file", file("gossip.key"),
 	}
-	p := startServer(t, base, t.TempDir(), nil, settings...)
+	data := t.TempDir()
+	p := startServer(t, base, data, nil, settings...)
 	p.err.wait(t, `"msg":"ready"`, 1)
 	admin, shown := fmt.Sprintf("127.0.0.1:%d", base+1), haystack{}
 	t.Setenv("SERIATIM_ENDPOINT", fmt.Sprintf("http://127.0.0.1:%d", base))
@@ -146,7 +147,9 @@ func TestSecretsAreNotShown(t *testing.T) {
 	shown["metrics"], shown["the bundle"], shown["an error"] = string(metrics), bundle, refused+denied+unknown
 	shown["print-config"] = must(t, append([]string{"server", "--print-config"}, settings...)...)
 	shown["the log"], shown["the audit"] = p.err.text(), content(t, file("audit.log"))
+	_, first, _ := strings.Cut(content(t, filepath.Join(data, "first-key")), "AWS_SECRET_ACCESS_KEY=")
 	shown.lacks(t, map[string]string{
+		"the secret of the first key": strings.TrimSpace(first),
 		"the secret of an access key": key.Secret, "a wrong secret": wrong, "a token": content(t, file("anna.token")), "an unknown token": "a-token-of-nobody", "the gossip key": content(t, file("gossip.key")),
 		"the key of a certificate": pemBody(t, file("n1.key")), "a body": body, "an attribute of a message": attribute,
 	})
