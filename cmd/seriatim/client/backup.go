@@ -19,6 +19,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/seriatimq/seriatim/cmd/seriatim/arguments"
+	"github.com/seriatimq/seriatim/cmd/seriatim/client/objectstore"
 	"github.com/seriatimq/seriatim/cmd/seriatim/exit"
 )
 
@@ -59,22 +60,30 @@ func backupCommand(o *options) *cobra.Command {
 }
 
 func backupCreateCommand(o *options) *cobra.Command {
-	var file, report string
+	var file, to, report string
 	var force bool
 	c := &cobra.Command{
-		Use: "create --output FILE", Short: "Write a backup of the cluster to a file", Args: arguments.None,
-		Long: "Write a backup of the cluster to a file.\n\nThe file holds everything acknowledged before the command. It appears under its name " +
-			"only when it is complete and on disk.",
-		Example: "  seriatim backup create --output orders.backup\n  seriatim backup create --admin 10.0.0.2:9325 --output nightly.backup --force -o json",
+		Use: "create --output FILE", Short: "Write a backup of the cluster to a file or an object store", Args: arguments.None,
+		Long: "Write a backup of the cluster to a file, or with --to to a store that speaks the S3 protocol.\n\n" +
+			"It holds everything acknowledged before the command. It appears under its name only when it is complete and kept.\n\n" +
+			"--to s3://bucket/folder/ adds a name with the time. The variables AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_SESSION_TOKEN,\n" +
+			"AWS_REGION and, for stores other than AWS, AWS_ENDPOINT_URL_S3 say how the store is reached.",
+		Example: "  seriatim backup create --output orders.backup\n  seriatim backup create --admin 10.0.0.2:9325 --output nightly.backup --force -o json\n" +
+			"  seriatim backup create --to s3://backups/orders/",
 		RunE: o.run(func(cmd *cobra.Command, w *wire, p *printer, _ []string) error {
-			if file == "" {
-				return exit.New(exit.Usage, errors.New("--output is missing"), "name the file to write: --output FILE")
+			if (file == "") == (to == "") {
+				return exit.New(exit.Usage, errors.New("--output is missing"), "name the file to write, --output FILE, or where to send it, --to s3://bucket/folder/, not both")
 			}
 			show, err := newProgress(cmd.ErrOrStderr(), report)
 			if err != nil {
 				return err
 			}
-			done, err := w.saveBackup(cmd.Context(), file, force, show)
+			var done created
+			if to != "" {
+				done, err = w.sendBackup(cmd.Context(), to, show)
+			} else {
+				done, err = w.saveBackup(cmd.Context(), file, force, show)
+			}
 			if err != nil {
 				return err
 			}
@@ -93,6 +102,7 @@ func backupCreateCommand(o *options) *cobra.Command {
 	}
 	f := c.Flags()
 	f.StringVar(&file, "output", "", "file to write")
+	f.StringVar(&to, "to", "", "object to write, as s3://bucket/folder/")
 	f.StringVarP(&o.output, "format", "o", envOr(EnvOutput, formatTable), "table or json, env "+EnvOutput)
 	f.BoolVar(&force, "force", false, "replace the file if it exists")
 	f.StringVar(&report, "progress", progressAuto, progressHelp)
@@ -130,6 +140,26 @@ func (w *wire) saveBackup(ctx context.Context, file string, force bool, show *pr
 	}
 	done.File, done.Seconds = file, time.Since(begun).Seconds()
 	return done, syncDirectory(filepath.Dir(file))
+}
+
+// sendBackup passes a backup on to an object store. The object appears when what arrived
+// here is what the server sent.
+func (w *wire) sendBackup(ctx context.Context, destination string, show *progress) (done created, err error) {
+	upload, err := objectstore.New(ctx, destination, os.Getenv, time.Now, w.http.Transport)
+	if err != nil {
+		return done, exit.New(exit.Usage, fmt.Errorf("--to: %w", err), "")
+	}
+	begun := time.Now()
+	if done, err = w.download(ctx, upload, show); err == nil {
+		if err = upload.Finish(); err != nil {
+			err = exit.New(exit.Failed, fmt.Errorf("%s: %w", upload.Name(), err), "take it again; nothing was kept")
+		}
+	}
+	if err != nil {
+		return done, errors.Join(err, upload.Abort())
+	}
+	done.File, done.Seconds = upload.Name(), time.Since(begun).Seconds()
+	return done, nil
 }
 
 // withoutPath leaves out the name of the temporary file, which nobody chose.

@@ -180,3 +180,39 @@ func TestBackupRestoreAnswers(t *testing.T) {
 		})
 	}
 }
+
+// TestBackupToStore: a backup that is not what the server sent does not appear in the store.
+func TestBackupToStore(t *testing.T) {
+	for _, test := range []struct{ content, finished string }{{"seriatim...", "seriatim..."}, {"seriatim..!", ""}} {
+		part, finished, aborted := "", "", false
+		store := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			text, _ := io.ReadAll(r.Body)
+			switch {
+			case r.URL.Query().Has("uploads"):
+				_, _ = io.WriteString(w, "<R><UploadId>u</UploadId></R>")
+			case r.Method == http.MethodPut:
+				part = string(text)
+				w.Header().Set("ETag", "e")
+			case r.Method == http.MethodDelete:
+				aborted = true
+			default:
+				finished = part
+				_, _ = io.WriteString(w, "<R/>")
+			}
+		}))
+		t.Setenv("AWS_ENDPOINT_URL_S3", store.URL)
+		t.Setenv("AWS_ACCESS_KEY_ID", "id")
+		t.Setenv("AWS_SECRET_ACCESS_KEY", "secret")
+		r := runTool(t, backupServer(t, test.content, "seriatim...", false), "", "backup", "create", "--to", "s3://backups/a.backup", "-o", "json")
+		if finished != test.finished || (r.err == nil) != (finished != "") || aborted && finished != "" {
+			t.Errorf("%q became %q, given up %v: %+v", test.content, finished, aborted, r)
+		}
+		if r.err == nil && !strings.Contains(r.out, `"file": "s3://backups/a.backup"`) {
+			t.Errorf("printed %s", r.out)
+		}
+		store.Close()
+	}
+	if r := runTool(t, "http://127.0.0.1:1", "", "backup", "create", "--to", "s3://b/c", "--output", "d"); exit.CodeOf(r.err) != exit.Usage {
+		t.Errorf("both: %+v", r)
+	}
+}

@@ -182,8 +182,12 @@ func TestKubernetesSample(t *testing.T) {
 			t.Errorf("port %s is %d, the node binds %s", name, ports[name], address)
 		}
 	}
-	if live := c.LivenessProbe.HTTPGet; live.Path != "/livez" || live.Port != "admin" || c.StartupProbe.HTTPGet != live {
+	if live := c.LivenessProbe.HTTPGet; live.Path != "/livez" || live.Port != "admin" {
 		t.Error("a liveness probe must be about the process alone")
+	}
+	// A node that waits for the others has started.
+	if start := c.StartupProbe.HTTPGet; start.Path != "/startupz" || start.Port != "admin" {
+		t.Errorf("the startup probe asks %+v", start)
 	}
 	if ready := c.ReadinessProbe.HTTPGet; ready.Path != "/readyz" || ready.Port != "admin" {
 		t.Errorf("the readiness probe asks %+v", ready)

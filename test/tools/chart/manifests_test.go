@@ -1,0 +1,67 @@
+package chart
+
+import (
+	"flag"
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+var update = flag.Bool("update", false, "write deploy/kubernetes and the files that the chart has copies of")
+
+// manifestHead begins the manifests.
+const manifestHead = `# Three nodes of seriatim in the namespace seriatim, for those who have no helm:
+#   kubectl create namespace seriatim
+#   kubectl apply -f deploy/kubernetes/seriatim.yaml
+# A job makes certificates, keys and tokens; the nodes wait for them. Clients need the label
+# seriatim-client: "true"; their first access key is in the secret seriatim-first-key.
+# To apply it again, first: kubectl --namespace seriatim delete job seriatim-secrets
+# docs/manual/kubernetes.md says how to go on from here.
+#
+# Rendered from deploy/helm/seriatim by make chart; change it there.
+`
+
+// TestManifests: the manifests are what the chart renders, and as safe.
+func TestManifests(t *testing.T) {
+	text, err := render("seriatim", "seriatim", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	same(t, manifestFile, manifestHead+text)
+	found, err := decode(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	release{t: t, objects: found, name: "seriatim", namespace: "seriatim"}.check()
+}
+
+// copies are the files of the chart that are made elsewhere; helm reads none outside of it.
+var copies = map[string]string{
+	"alerts.yaml":    "../../../deploy/prometheus/alerts.yaml",
+	"dashboard.json": "../../../deploy/grafana/seriatim.json",
+}
+
+// TestCopies: alerts and dashboard of the chart are those of deploy.
+func TestCopies(t *testing.T) {
+	for name, origin := range copies {
+		text, err := os.ReadFile(origin)
+		if err != nil {
+			t.Fatal(err)
+		}
+		same(t, filepath.Join(chartFolder, "files", name), string(text))
+	}
+}
+
+// same compares a file with what it shall be, or writes it.
+func same(t *testing.T, path, want string) {
+	t.Helper()
+	if *update {
+		if err := os.WriteFile(path, []byte(want), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got, err := os.ReadFile(path)
+	if err != nil || string(got) != want {
+		t.Errorf("%s is not what it is made from: make chart (%v)", path, err)
+	}
+}
