@@ -60,6 +60,10 @@ image-files: ## what goes into the container image, in bin/image
 image: image-files ## build the container image: CONTAINERS='buildah' IMAGE=name:tag PLATFORM=linux/arm64
 	$(CONTAINERS) build --platform $(PLATFORM) --tag $(IMAGE) --file deploy/container/Dockerfile bin/image
 
+.PHONY: test-containers
+test-containers: image-files ## three containers of the image on a network of their own; needs root, podman and buildah, else it is skipped
+	$(GO) test -tags '$(TEST_TAGS)' -count 1 -v -timeout 15m ./test/cluster/containers -args -image-files '$(CURDIR)/bin/image'
+
 .PHONY: chart
 chart: ## write deploy/kubernetes from the Helm chart, and copy alerts and dashboard into it
 	$(GO) test -C test/tools/chart -count 1 . -run '^(TestManifests|TestCopies)$$' -args -update

@@ -3,6 +3,7 @@ package server
 import (
 	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -60,9 +61,54 @@ func TestSystemdUnit(t *testing.T) {
 		known[s.env] = true
 	}
 	for variable := range strings.FieldsSeq(environment) {
-		if name, _, _ := strings.Cut(variable, "="); !known[name] {
+		if name, _, _ := strings.Cut(variable, "="); !known[name] && name != "GOMEMLIMIT" {
 			t.Errorf("%s is no setting", name)
 		}
+	}
+	checkUnitMemory(t, u, environment)
+}
+
+// checkUnitMemory keeps the state below what Go aims at, and that below the limit.
+func checkUnitMemory(t *testing.T, u map[string][]string, environment string) {
+	t.Helper()
+	file, err := fileLayer("../../../deploy/systemd/seriatim.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, goal, _ := strings.Cut(environment, "GOMEMLIMIT=")
+	goal, _, _ = strings.Cut(goal, " ")
+	var sizes [3]Size
+	for i, text := range []string{file.values["state-bytes-max"], goal, strings.Replace(strings.Join(u["MemoryMax"], " "), "G", "GiB", 1)} {
+		if sizes[i], err = parseSize(text); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if state, aim, limit := sizes[0], sizes[1], sizes[2]; state == 0 || state > aim*2/3 || aim > limit*9/10 {
+		t.Errorf("state %v, aim %v, limit %v", state, aim, limit)
+	}
+}
+
+// TestSystemdVerify: systemd itself understands the unit, where it is there to be asked.
+func TestSystemdVerify(t *testing.T) {
+	tool, err := exec.LookPath("systemd-analyze")
+	if err != nil {
+		t.Skip("there is no systemd-analyze here")
+	}
+	text, err := os.ReadFile("../../../deploy/systemd/seriatim.service")
+	if err != nil {
+		t.Fatal(err)
+	}
+	program, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "seriatim.service")
+	// It looks whether the program is there.
+	if err := os.WriteFile(path, []byte(strings.ReplaceAll(string(text), "/usr/local/bin/seriatim", program)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := exec.Command(tool, "verify", "--man=no", path).CombinedOutput(); err != nil || len(out) > 0 {
+		t.Errorf("%v: %s", err, out)
 	}
 }
 

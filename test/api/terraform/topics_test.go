@@ -62,8 +62,23 @@ func (w workspace) mustRun(t *testing.T, args ...string) []byte {
 	return out
 }
 
-// TestTopics: apply, an empty second plan, destroy.
+// TestTopics: all that the provider knows of topics.
 func TestTopics(t *testing.T) {
+	t.Parallel()
+	apply(t, "testdata", map[string]int{"aws_sns_topic": 2, "aws_sns_topic_policy": 1, "aws_sns_topic_subscription": 3, "aws_sqs_queue": 3})
+}
+
+// TestExample: what deploy has to copy from.
+func TestExample(t *testing.T) {
+	t.Parallel()
+	apply(t, "../../../deploy/terraform", map[string]int{
+		"aws_sns_topic": 1, "aws_sns_topic_subscription": 1, "aws_sqs_queue": 2, "aws_sqs_queue_policy": 1, "aws_sqs_queue_redrive_allow_policy": 1,
+	})
+}
+
+// apply: apply, an empty second plan, destroy.
+func apply(t *testing.T, source string, want map[string]int) {
+	t.Helper()
 	if _, err := exec.LookPath("terraform"); err != nil {
 		t.Skip("there is no terraform here")
 	}
@@ -82,7 +97,7 @@ func TestTopics(t *testing.T) {
 	}
 	defer cluster.Close()
 	w := workspace{dir: filepath.Join(dir, "workspace"), endpoint: cluster.Endpoint()}
-	if err := os.CopyFS(w.dir, os.DirFS("testdata")); err != nil {
+	if err := os.CopyFS(w.dir, os.DirFS(source)); err != nil {
 		t.Fatal(err)
 	}
 	w.mustRun(t, "init", "-plugin-dir="+folder)
@@ -91,7 +106,6 @@ func TestTopics(t *testing.T) {
 	if out, code := w.run(t, "plan", "-detailed-exitcode", "-no-color"); code != 0 {
 		t.Errorf("the second plan ended with %d:\n%s", code, out)
 	}
-	want := map[string]int{"aws_sns_topic": 2, "aws_sns_topic_policy": 1, "aws_sns_topic_subscription": 3, "aws_sqs_queue": 3}
 	if diff := cmp.Diff(want, w.resources(t)); diff != "" {
 		t.Errorf("resources (-want +got):\n%s", diff)
 	}
