@@ -139,6 +139,7 @@ var packageRules = []packageRule{
 	transport("/auth", append([]string{"~/cluster", "~/transport/sqs", "~/transport/sns"}, aws...)...),
 	{path: "transport/auth/gate", only: []string{std, "~/queue/access", "~/transport/auth", "~/transport/auth/iam", "~/transport/auth/sigv4"}, users: []string{"cmd/seriatim/server"}},
 	{path: "transport/auth/iam", only: []string{std}},
+	{path: "transport/auth/rate", only: []string{std, "~/queue/access"}},
 	{path: "transport/auth/sigv4", only: []string{std, "~/transport/auth"}},
 	transport("/sqs", append([]string{"~/transport/sns", "~/transport/grpc", "~/transport/console"}, aws...)...),
 	transport("/sns", append([]string{"~/transport/sqs", "~/transport/grpc", "~/transport/console"}, aws...)...),

@@ -39,6 +39,8 @@ type Verifier interface {
 type Permission struct {
 	Action   string // such as sqs:SendMessage
 	Resource string // ARN, or * for what is about no single resource
+	// Account is the number of the one that the resource belongs to; empty: the caller's.
+	Account string
 	// Policy reads the policy of the resource as far as this node knows it, empty if there
 	// is none; nil for what has none.
 	Policy func() string

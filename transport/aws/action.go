@@ -34,14 +34,17 @@ type Line struct {
 	Resource func(c *Call, input any) (Resource, error)
 	// ReadOnly says that the action changes nothing.
 	ReadOnly bool
+	// Unseen is what a caller of another account is told who may not do it, instead of that:
+	// as if there were no such thing. Nil: that it is denied.
+	Unseen func() error
 	// ByLink says that people follow a link to it, with a secret that no other page has.
 	ByLink bool
 }
 
 // Resource is what a request is about. The zero Resource is the account.
 type Resource struct {
-	Name  string // of a queue
-	Topic string // name of a topic
+	Name  string // of a queue, qualified by its account
+	Topic string // name of a topic, likewise
 }
 
 // Action is one action of an API with all that is needed to serve it.
@@ -111,5 +114,8 @@ func (c *Call) resolve(line Line, input any) error {
 		return err
 	}
 	c.permitted = true
+	if !c.handler.Rate.Allow(c.Scope.Charged(c.Identity, resource)) {
+		return Throttled()
+	}
 	return nil
 }

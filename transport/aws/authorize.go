@@ -2,17 +2,21 @@ package aws
 
 import (
 	"github.com/seriatimq/seriatim/queue"
+	"github.com/seriatimq/seriatim/queue/account"
 	"github.com/seriatimq/seriatim/transport/auth"
 )
 
 // authorize asks whether the caller may do what the line of an action says, to the
 // resource that was found.
 func (c *Call) authorize(line Line) error {
-	guard := c.handler.Authorizer
-	if guard == nil || line.ByLink {
+	if line.ByLink {
 		return nil
 	}
-	return guard.Authorize(c.Request, c.Identity, PermissionTo(c.handler.Node, c.handler.Names, line.Permission, c.Resource))
+	err := c.Permits(line.Permission, c.Resource)
+	if err != nil && line.Unseen != nil && c.Scope.Foreign(c.Resource.Name) {
+		return line.Unseen()
+	}
+	return err
 }
 
 // PermissionTo is what a caller has to be permitted who wants to do something to a
@@ -20,7 +24,7 @@ func (c *Call) authorize(line Line) error {
 func PermissionTo(node Node, names Names, action string, resource Resource) auth.Permission {
 	switch {
 	case resource.Name != "":
-		return auth.Permission{Action: action, Resource: names.QueueARN(resource.Name), Policy: func() (policy string) {
+		return auth.Permission{Action: action, Resource: names.QueueARN(resource.Name), Account: names.ID(account.OwnerOf(resource.Name)), Policy: func() (policy string) {
 			node.ReadLocal(func(v queue.View) {
 				if a, err := v.Typed(resource.Name); err == nil {
 					policy = a.Policy
@@ -29,7 +33,7 @@ func PermissionTo(node Node, names Names, action string, resource Resource) auth
 			return policy
 		}}
 	case resource.Topic != "":
-		return auth.Permission{Action: action, Resource: names.TopicARN(resource.Topic), Policy: func() (policy string) {
+		return auth.Permission{Action: action, Resource: names.TopicARN(resource.Topic), Account: names.ID(account.OwnerOf(resource.Topic)), Policy: func() (policy string) {
 			node.ReadLocal(func(v queue.View) {
 				if a, err := v.TypedTopic(resource.Topic); err == nil {
 					policy = a.Policy

@@ -7,6 +7,7 @@ import (
 
 	"github.com/seriatimq/seriatim/cluster"
 	"github.com/seriatimq/seriatim/queue"
+	"github.com/seriatimq/seriatim/queue/access"
 	"github.com/seriatimq/seriatim/transport"
 	"github.com/seriatimq/seriatim/transport/auth"
 	"github.com/seriatimq/seriatim/transport/awswire"
@@ -22,6 +23,8 @@ type Node interface {
 	Read(ctx context.Context, read func(queue.View) error) (cluster.Position, error)
 	// ReadLocal calls read with the state as far as this node knows it.
 	ReadLocal(read func(queue.View))
+	// Access is which accounts there are, as far as this node knows.
+	Access() *access.Table
 }
 
 // Call is one request on its way through an action. Used by one goroutine, and
@@ -32,6 +35,7 @@ type Call struct {
 	Request  *http.Request
 	Identity auth.Identity
 	Resource Resource      // what the request is about, as its action's line says
+	Scope    Scope         // whose the names in the request are
 	Form     *awswire.Form // of the Query protocol, else nil
 	// Position is where in the log the answer stands.
 	Position cluster.Position
@@ -61,7 +65,7 @@ func (c *Call) Read(ctx context.Context, read func(queue.View) error) error {
 	return err
 }
 
-// Names are the account and the region that names of resources have.
+// Names are the account of the cluster and the region that names of resources have.
 func (c *Call) Names() Names { return c.handler.Names }
 
 // BaseURL is scheme and host of the server as the client named them.
@@ -73,7 +77,7 @@ func (c *Call) SenderID() string {
 	if c.Identity.AccessKeyID != "" {
 		return c.Identity.AccessKeyID
 	}
-	return c.handler.Names.Account
+	return c.Scope.CallerID()
 }
 
 // Signed reports whether the request was signed.
@@ -89,4 +93,13 @@ func ResultOf[R queue.Result](result queue.Result) (R, error) {
 		return r, fmt.Errorf("the command was answered with a %T, want a %T", result, r)
 	}
 	return r, nil
+}
+
+// Permits asks whether the caller may do one more thing than what the action's line says.
+func (c *Call) Permits(action string, resource Resource) error {
+	guard := c.handler.Authorizer
+	if guard == nil {
+		return nil
+	}
+	return guard.Authorize(c.Request, c.Identity, PermissionTo(c.handler.Node, c.handler.Names, action, resource))
 }

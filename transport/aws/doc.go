@@ -36,6 +36,6 @@
 // carries the position the reading saw.
 //
 // The syntax of ARNs is that of package queue/arn, which the domain needs, too.
-// Accounts, regions and hosts of URLs and ARNs are not compared: a client
-// moved here from elsewhere keeps its URLs. There is one account.
+// Regions and hosts of URLs and ARNs are not compared: a client moved here from
+// elsewhere keeps its URLs. What their accounts mean, [Scope] says.
 package aws

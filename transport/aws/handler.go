@@ -13,6 +13,7 @@ import (
 
 	"github.com/seriatimq/seriatim/transport"
 	"github.com/seriatimq/seriatim/transport/auth"
+	"github.com/seriatimq/seriatim/transport/auth/rate"
 	"github.com/seriatimq/seriatim/transport/awswire"
 	"github.com/seriatimq/seriatim/transport/budget"
 	"github.com/seriatimq/seriatim/transport/http1"
@@ -48,6 +49,7 @@ type Options struct {
 	Verifier auth.Verifier
 	// Authorizer decides what callers may do; nil: everybody may do everything.
 	Authorizer auth.Authorizer
+	Rate       *rate.Limiter // of requests of each account; nil: none
 	Names      Names
 	Logger     *slog.Logger
 }
@@ -163,6 +165,7 @@ func (h *Handler) readRequest(w http.ResponseWriter, c *Call, buffer *bytes.Buff
 	}
 	c.examined = true
 	c.Record.Account = c.Identity.AccessKeyID
+	c.Scope = NewScope(h.Names, h.Node.Access(), h.Authorizer != nil, c.Identity, AccountInPath(r))
 	if c.Record.Protocol == JSON {
 		if !known {
 			return "", unknownTarget(target)

@@ -5,28 +5,56 @@ import (
 	"net/url"
 	"strings"
 
+	"github.com/seriatimq/seriatim/queue/account"
 	"github.com/seriatimq/seriatim/queue/arn"
 )
 
-// Names are the account and the region that names of resources have.
+// Names are the account of the cluster and the region that names of resources have.
 type Names struct {
 	Account string // 12 digits
 	Region  string
 }
 
-// QueueARN is the ARN of a queue.
-func (n Names) QueueARN(name string) string { return arn.OfQueue(n.Region, n.Account, name) }
+// ID is the number of an account that the state calls owner.
+func (n Names) ID(owner string) string {
+	if owner == "" {
+		return n.Account
+	}
+	return owner
+}
 
-// TopicARN is the ARN of a topic.
-func (n Names) TopicARN(name string) string { return arn.OfTopic(n.Region, n.Account, name) }
+// owner is the inverse of ID.
+func (n Names) owner(id string) string {
+	if id == n.Account {
+		return ""
+	}
+	return id
+}
 
-// QueueURL is the URL of a queue as the client can reach it: scheme and host are
+// QueueARN is the ARN of a queue, whose name is qualified.
+func (n Names) QueueARN(qualified string) string {
+	owner, name := account.Split(qualified)
+	return arn.OfQueue(n.Region, n.ID(owner), name)
+}
+
+// TopicARN is the ARN of a topic, whose name is qualified.
+func (n Names) TopicARN(qualified string) string {
+	owner, name := account.Split(qualified)
+	return arn.OfTopic(n.Region, n.ID(owner), name)
+}
+
+// QueueURL is the URL of a queue, whose name is qualified, as the client can reach it: scheme and host are
 // those of its own request, since anything else breaks clients behind address
 // translation or in containers. The path has exactly two segments; Terraform and
 // KEDA reject any other.
-func (n Names) QueueURL(r *http.Request, name string) string { return n.queueBase(r) + name }
+func (n Names) QueueURL(r *http.Request, qualified string) string {
+	return n.queueURL(BaseURL(r), qualified)
+}
 
-func (n Names) queueBase(r *http.Request) string { return BaseURL(r) + "/" + n.Account + "/" }
+func (n Names) queueURL(base, qualified string) string {
+	owner, name := account.Split(qualified)
+	return base + "/" + n.ID(owner) + "/" + name
+}
 
 // BaseURL is scheme and host as the client named them, without a slash at the end.
 func BaseURL(r *http.Request) string {
@@ -45,40 +73,41 @@ func BaseURL(r *http.Request) string {
 	return scheme + "://" + r.Host
 }
 
-// NameInURL is the last path segment of an absolute URL that has at least two,
-// or the whole text if it is a bare name (AWS accepts both). It is empty for
-// anything else. Host, port and account are not compared.
-func NameInURL(text string) string {
+// NameInURL is the last path segment of an absolute URL that has at least two, and the
+// one before it, which may be an account, or the whole text if it is a bare name (AWS
+// accepts both). It is empty for anything else. Host and port are not compared.
+func NameInURL(text string) (id, name string) {
 	if !strings.Contains(text, "/") {
-		return text
+		return "", text
 	}
 	scheme, rest, ok := strings.Cut(text, "://")
 	if !ok || scheme == "" || strings.ContainsAny(scheme, "/?#") {
-		return ""
+		return "", ""
 	}
 	rest, _, _ = strings.Cut(rest, "#")
 	rest, _, _ = strings.Cut(rest, "?")
 	host, path, ok := strings.Cut(rest, "/")
 	if !ok || host == "" {
-		return ""
+		return "", ""
 	}
 	path = "/" + path
 	if strings.Contains(path, "%") {
 		unescaped, err := url.PathUnescape(path)
 		if err != nil {
-			return ""
+			return "", ""
 		}
 		path = unescaped
 	}
 	return PathQueue(path)
 }
 
-// PathQueue is the queue that a path names: the last of at least two segments.
-func PathQueue(path string) string {
+// PathQueue is the queue that a path names, the last of at least two segments, and the
+// segment before it.
+func PathQueue(path string) (id, name string) {
 	path = strings.TrimSuffix(path, "/")
 	i := strings.LastIndexByte(path, '/')
 	if i <= 0 || path[i-1] == '/' || i == len(path)-1 {
-		return ""
+		return "", ""
 	}
-	return path[i+1:]
+	return path[strings.LastIndexByte(path[:i], '/')+1 : i], path[i+1:]
 }

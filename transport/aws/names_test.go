@@ -31,7 +31,7 @@ func TestNameInURL(t *testing.T) {
 		{"http://h/1/%zz", ""},
 		{"", ""},
 	} {
-		if got := NameInURL(tc.url); got != tc.want {
+		if _, got := NameInURL(tc.url); got != tc.want {
 			t.Errorf("%q: got %q, want %q", tc.url, got, tc.want)
 		}
 	}
@@ -42,21 +42,21 @@ func FuzzNameInURL(f *testing.F) {
 	f.Add("https://h/a/b%2Fc?x#y")
 	f.Add("//0/0/0") // relative to a scheme, hence no absolute URL
 	f.Fuzz(func(t *testing.T, text string) {
-		name := NameInURL(text)
-		if strings.Contains(name, "/") {
-			t.Fatalf("%q: a name with a slash: %q", text, name)
+		id, name := NameInURL(text)
+		if strings.Contains(name, "/") || strings.Contains(id, "/") {
+			t.Fatalf("%q: a name with a slash: %q of %q", text, name, id)
 		}
 		parsed, err := url.Parse(text)
 		if err != nil || parsed.Scheme == "" || parsed.Host == "" || parsed.Opaque != "" || !strings.Contains(text, "/") {
 			return
 		}
 		segments := strings.Split(strings.TrimSuffix(parsed.Path, "/"), "/")
-		want := ""
+		want, before := "", ""
 		if n := len(segments); n >= 3 && segments[n-1] != "" && segments[n-2] != "" {
-			want = segments[n-1]
+			want, before = segments[n-1], segments[n-2]
 		}
-		if name != want {
-			t.Fatalf("%q: got %q, want %q", text, name, want)
+		if name != want || id != before {
+			t.Fatalf("%q: got %q of %q, want %q of %q", text, name, id, want, before)
 		}
 	})
 }

@@ -56,10 +56,10 @@ func (c *Call) QueueURLs(p Page, names []string) (urls []string, token string) {
 			token = base64.RawURLEncoding.EncodeToString([]byte(tokenPrefix + names[p.limit-1]))
 		}
 	}
-	base := c.handler.Names.queueBase(c.Request)
+	base := c.BaseURL()
 	urls = make([]string, len(names))
 	for i, name := range names {
-		urls[i] = base + name
+		urls[i] = c.handler.Names.queueURL(base, name)
 	}
 	return urls, token
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/seriatimq/seriatim/queue"
 	authgate "github.com/seriatimq/seriatim/transport/auth/gate"
 	"github.com/seriatimq/seriatim/transport/auth/sigv4"
+	"github.com/seriatimq/seriatim/transport/grpc/seriatimpb"
 )
 
 const (
@@ -42,7 +43,7 @@ func guardedFixture(t *testing.T) *fixture {
 		}
 	}
 	return newFixture(t, func(o *Options) {
-		g := authgate.New(node, guardedAccount, time.Now)
+		g := authgate.New(node, time.Now)
 		o.Verifier, o.Authorizer = g, g
 	})
 }
@@ -60,6 +61,12 @@ func (f *fixture) signedWith(ctx context.Context, method, key, secret string) co
 // call calls any method with a request that names what it is about, and returns the status.
 func (f *fixture) callAny(ctx context.Context, method protoreflect.MethodDescriptor, path string) codes.Code {
 	f.t.Helper()
+	return f.callAbout(ctx, method, path, "guarded.fifo", "")
+}
+
+// callAbout is callAny for a queue and a topic of a name, of the account that prefix names.
+func (f *fixture) callAbout(ctx context.Context, method protoreflect.MethodDescriptor, path, name, prefix string) codes.Code {
+	f.t.Helper()
 	newMessage := func(d protoreflect.MessageDescriptor) proto.Message {
 		found, err := protoregistry.GlobalTypes.FindMessageByName(d.FullName())
 		if err != nil {
@@ -68,7 +75,7 @@ func (f *fixture) callAny(ctx context.Context, method protoreflect.MethodDescrip
 		return found.New().Interface()
 	}
 	request, answer := newMessage(method.Input()), newMessage(method.Output())
-	fill(request.ProtoReflect())
+	fill(request.ProtoReflect(), name, prefix)
 	if !method.IsStreamingClient() && !method.IsStreamingServer() {
 		return status.Code(f.conn.Invoke(ctx, path, request, answer))
 	}
@@ -83,18 +90,18 @@ func (f *fixture) callAny(ctx context.Context, method protoreflect.MethodDescrip
 }
 
 // fill sets the fields that say what a request is about.
-func fill(m protoreflect.Message) {
-	for name, value := range map[protoreflect.Name]string{
-		"queue": "guarded.fifo", "topic": "guarded.fifo", "source": "guarded.fifo", "session_id": "s", "group_id": "g", "id": "1",
-		"subscription_arn": "arn:aws:sns:us-east-1:000000000000:guarded.fifo:00000000-0000-0000-0000-000000000000",
+func fill(m protoreflect.Message, name, prefix string) {
+	for field, value := range map[protoreflect.Name]string{
+		"queue": prefix + name, "topic": prefix + name, "source": prefix + name, "session_id": "s", "group_id": "g", "id": "1",
+		"subscription_arn": "arn:aws:sns:us-east-1:000000000000:" + name + ":00000000-0000-0000-0000-000000000000",
 	} {
-		if field := m.Descriptor().Fields().ByName(name); field != nil && field.Kind() == protoreflect.StringKind && !field.IsList() {
+		if field := m.Descriptor().Fields().ByName(field); field != nil && field.Kind() == protoreflect.StringKind && !field.IsList() {
 			m.Set(field, protoreflect.ValueOfString(value))
 		}
 	}
-	for _, name := range []protoreflect.Name{"open", "start", "session"} {
-		if field := m.Descriptor().Fields().ByName(name); field != nil && field.Message() != nil && !field.IsList() {
-			fill(m.Mutable(field).Message())
+	for _, part := range []protoreflect.Name{"open", "start", "session"} {
+		if field := m.Descriptor().Fields().ByName(part); field != nil && field.Message() != nil && !field.IsList() {
+			fill(m.Mutable(field).Message(), name, prefix)
 		}
 	}
 }
@@ -137,5 +144,73 @@ func TestEveryMethodIsGuarded(t *testing.T) {
 	}
 	if methods != len(permissions) {
 		t.Errorf("%d methods were called, the table has %d", methods, len(permissions))
+	}
+}
+
+const (
+	tenantAccount = "999999999999"
+	tenantKey     = "SRTMTENANT0000000001"
+)
+
+// TestASecondAccountSeesNothing calls every method about what the first account has, and
+// about what it has not: a second one is told the same.
+func TestASecondAccountSeesNothing(t *testing.T) {
+	f := guardedFixture(t)
+	for _, cmd := range []queue.Command{
+		&queue.CreateAccount{Account: tenantAccount},
+		&queue.CreateAccessKey{ID: tenantKey, Secret: guardedSecret, Account: tenantAccount, Tenant: true},
+		&queue.CreateQueue{Queue: "seen.fifo", Attributes: []queue.Attribute{{Name: "FifoQueue", Value: "true"}}},
+		&queue.CreateTopic{Topic: "seen.fifo", TopicARN: "arn:aws:sns:us-east-1:000000000000:seen.fifo", Attributes: []queue.Attribute{{Name: "FifoTopic", Value: "true"}}},
+	} {
+		if _, err := node.Submit(t.Context(), cmd); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	// What is about no single queue or topic is about those of the caller.
+	own := map[protoreflect.Name]bool{"ListQueues": true, "ListTopics": true}
+	for _, service := range services {
+		found, err := protoregistry.GlobalFiles.FindDescriptorByName(protoreflect.FullName(service.ServiceName))
+		if err != nil {
+			t.Fatal(err)
+		}
+		list := found.(protoreflect.ServiceDescriptor).Methods()
+		for i := range list.Len() {
+			method := list.Get(i)
+			path := "/" + service.ServiceName + "/" + string(method.Name())
+			call := func(name, prefix string) codes.Code {
+				return f.callAbout(f.signedWith(ctx, path, tenantKey, guardedSecret), method, path, name, prefix)
+			}
+			if own[method.Name()] {
+				continue
+			}
+			for _, name := range []string{"seen.fifo", "missing.fifo"} {
+				if got := call(name, guardedAccount+"/"); got != codes.PermissionDenied {
+					t.Errorf("%s about %s of another account: %v", path, name, got)
+				}
+			}
+			if seen, missing := call("seen.fifo", ""), call("missing.fifo", ""); seen != missing {
+				t.Errorf("%s by its plain name: %v, and %v for one that nobody has", path, seen, missing)
+			}
+		}
+	}
+	queues := seriatimpb.NewQueuesClient(f.conn)
+	listed, err := queues.ListQueues(f.signedWith(ctx, seriatimpb.Queues_ListQueues_FullMethodName, tenantKey, guardedSecret), &seriatimpb.ListQueuesRequest{})
+	if err != nil || len(listed.GetQueues()) != 0 {
+		t.Errorf("the second account has the queues %v, %v", listed.GetQueues(), err)
+	}
+	create := &seriatimpb.CreateQueueRequest{Queue: "seen.fifo", Attributes: map[string]string{"FifoQueue": "true"}}
+	if _, err := queues.CreateQueue(f.signedWith(ctx, seriatimpb.Queues_CreateQueue_FullMethodName, tenantKey, guardedSecret), create); err != nil {
+		t.Fatal(err)
+	}
+	listed, err = queues.ListQueues(f.signedWith(ctx, seriatimpb.Queues_ListQueues_FullMethodName, tenantKey, guardedSecret), &seriatimpb.ListQueuesRequest{})
+	if err != nil || len(listed.GetQueues()) != 1 || listed.GetQueues()[0] != "seen.fifo" {
+		t.Errorf("the second account has the queues %v, %v", listed.GetQueues(), err)
+	}
+	attributes, err := queues.GetQueueAttributes(f.signedWith(ctx, seriatimpb.Queues_GetQueueAttributes_FullMethodName, tenantKey, guardedSecret),
+		&seriatimpb.GetQueueAttributesRequest{Queue: "seen.fifo", Names: []string{"QueueArn"}})
+	if err != nil || attributes.GetAttributes()["QueueArn"] != "arn:aws:sqs:us-east-1:999999999999:seen.fifo" {
+		t.Errorf("got %v, %v", attributes.GetAttributes(), err)
 	}
 }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/seriatimq/seriatim/cluster"
 	"github.com/seriatimq/seriatim/queue"
+	"github.com/seriatimq/seriatim/queue/account"
 	"github.com/seriatimq/seriatim/queue/limits"
 	"github.com/seriatimq/seriatim/queue/refusal"
 	"github.com/seriatimq/seriatim/transport"
@@ -30,6 +31,9 @@ const (
 	metadataLogTime = "x-seriatim-log-time"
 	metadataRequest = "x-seriatim-request-id"
 )
+
+// headerAccount names the account of a call, where signatures are not verified.
+const headerAccount = "Seriatim-Account"
 
 // protocol is the name of this API in the access log and in metrics.
 const protocol = "grpc"
@@ -110,8 +114,10 @@ type call struct {
 	record   *transport.Request
 	in       *inbound
 	started  time.Time
-	queue    string
-	topic    string
+	scope    aws.Scope
+	queue    string           // qualified by its account
+	topic    string           // likewise
+	charged  string           // the account whose limit of requests counts
 	position cluster.Position // where in the log the answer stands
 	repeated bool             // the node made the command twice
 }
@@ -124,6 +130,7 @@ func (s *Server) begin(ctx context.Context, path string) (*call, error) {
 	c := &call{server: s, record: s.Calls.Begin(), in: inboundOf(ctx), started: s.Now()}
 	c.in.call = c
 	c.record.Protocol = protocol
+	c.scope = aws.NewScope(s.Names, s.Node.Access(), s.Authorizer != nil, c.in.identity, c.in.request.Header.Get(headerAccount))
 	permission, ours := permissions[methodName(path)]
 	if !ours {
 		return c, nil // health and reflection
@@ -138,10 +145,21 @@ func (s *Server) begin(ctx context.Context, path string) (*call, error) {
 // permit refuses a caller who may not do what the method does to a resource. Whatever
 // says what a call is about asks it.
 func (c *call) permit(resource aws.Resource) error {
-	if c.server.Authorizer == nil {
-		return nil
+	if guard := c.server.Authorizer; guard != nil {
+		if err := guard.Authorize(c.in.request, c.in.identity, aws.PermissionTo(c.server.Node, c.server.Names, c.record.Permission, resource)); err != nil {
+			return err
+		}
 	}
-	return c.server.Authorizer.Authorize(c.in.request, c.in.identity, aws.PermissionTo(c.server.Node, c.server.Names, c.record.Permission, resource))
+	c.charged = c.scope.Charged(c.in.identity, resource)
+	return c.charge()
+}
+
+// charge counts a request of the account, and refuses one too many.
+func (c *call) charge() error {
+	if !c.server.Rate.Allow(c.charged) {
+		return aws.Throttled()
+	}
+	return nil
 }
 
 // end makes a status of the error of a call, and logs and counts the call.
@@ -233,7 +251,7 @@ func (s *Server) stream(service any, stream grpc.ServerStream, info *grpc.Stream
 	if err == nil {
 		func() {
 			defer func() { c.caught(recover(), &err) }()
-			err = handle(service, &gatedStream{ServerStream: stream, body: c.in.body})
+			err = handle(service, &gatedStream{ServerStream: stream, call: c})
 		}()
 	}
 	stream.SetTrailer(c.trailer())
@@ -243,13 +261,20 @@ func (s *Server) stream(service any, stream grpc.ServerStream, info *grpc.Stream
 // gatedStream lets the body of a call be read message by message.
 type gatedStream struct {
 	grpc.ServerStream
-	body *requestBody
+	call   *call
+	opened bool
 }
 
-// RecvMsg receives one message.
+// RecvMsg receives one message, which counts as a request. The first one opens the stream,
+// which is counted when it says what it is about.
 func (s *gatedStream) RecvMsg(m any) error {
-	s.body.permit()
-	return s.ServerStream.RecvMsg(m)
+	s.call.in.body.permit()
+	err := s.ServerStream.RecvMsg(m)
+	if err == nil && s.opened {
+		return s.call.charge()
+	}
+	s.opened = true
+	return err
 }
 
 // unknownMethod answers for methods that do not exist.
@@ -263,11 +288,22 @@ func (c *call) on(name string) error {
 	if name == "" {
 		return refusal.MissingParameter("queue")
 	}
-	if len(name) > limits.QueueNameLengthMax {
+	if len(account.PlainName(name)) > limits.QueueNameLengthMax {
 		return refusal.NoSuchQueue()
 	}
-	c.queue, c.record.Queue = name, name
-	return c.permit(aws.Resource{Name: name})
+	c.queue = c.qualify(name)
+	c.record.Queue = c.queue
+	return c.permit(aws.Resource{Name: c.queue})
+}
+
+// qualify is what the state calls a name in a request: one of the caller's account unless
+// it begins with another account and a slash.
+func (c *call) qualify(name string) string { return c.scope.Of(account.Split(name)) }
+
+// cut cuts the name of a queue or a topic that is longer than any. One byte too many is
+// enough for a command to refuse it.
+func cut(name string, most int) string {
+	return name[:min(len(name), len(name)-len(account.PlainName(name))+most+1)]
 }
 
 // submit executes a command and notes its position in the log.
@@ -301,7 +337,7 @@ func (c *call) senderID() string {
 	if id := c.in.identity.AccessKeyID; id != "" {
 		return id
 	}
-	return c.server.Names.Account
+	return c.scope.CallerID()
 }
 
 // resultOf makes sure that a command was answered by its own kind of result.

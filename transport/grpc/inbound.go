@@ -15,7 +15,7 @@ type inboundKey struct{}
 
 // inbound is what a call knows of the HTTP request that carries it.
 type inbound struct {
-	account  account // of what the call holds beside its body
+	account  allowance // of what the call holds beside its body
 	body     *requestBody
 	request  *http.Request
 	remote   string
@@ -31,10 +31,10 @@ func inboundOf(ctx context.Context) *inbound {
 	return in
 }
 
-// account is what one call holds of the budget. A handler may outlive its
+// allowance is what one call holds of the budget. A handler may outlive its
 // request, so what it takes after close is given back at once. Safe for
 // concurrent use.
-type account struct {
+type allowance struct {
 	budget *budget.Bytes
 	mu     sync.Mutex
 	taken  int64
@@ -42,7 +42,7 @@ type account struct {
 }
 
 // acquire takes n bytes until release, or until the request is over.
-func (a *account) acquire(ctx context.Context, n int64) error {
+func (a *allowance) acquire(ctx context.Context, n int64) error {
 	if err := a.budget.Acquire(ctx, n, budget.WaitMax); err != nil {
 		return err
 	}
@@ -57,7 +57,7 @@ func (a *account) acquire(ctx context.Context, n int64) error {
 }
 
 // release gives n bytes back.
-func (a *account) release(n int64) {
+func (a *allowance) release(n int64) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if !a.closed {
@@ -67,7 +67,7 @@ func (a *account) release(n int64) {
 }
 
 // close gives back what is left.
-func (a *account) close() {
+func (a *allowance) close() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.closed = true

@@ -5,9 +5,9 @@ import (
 	"strconv"
 
 	"github.com/seriatimq/seriatim/queue"
+	"github.com/seriatimq/seriatim/queue/account"
 	"github.com/seriatimq/seriatim/queue/limits"
 	"github.com/seriatimq/seriatim/queue/refusal"
-	"github.com/seriatimq/seriatim/transport/aws"
 	"github.com/seriatimq/seriatim/transport/grpc/seriatimpb"
 )
 
@@ -16,11 +16,10 @@ func (c *call) onSource(name string) error {
 	if name == "" {
 		return refusal.MissingParameter("source")
 	}
-	if len(name) > limits.QueueNameLengthMax {
+	if len(account.PlainName(name)) > limits.QueueNameLengthMax {
 		return refusal.NoSuchResource("source")
 	}
-	c.queue, c.record.Queue = name, name
-	return c.permit(aws.Resource{Name: name})
+	return c.on(name)
 }
 
 // StartMoveTask starts to move messages out of a dead-letter queue.
@@ -29,11 +28,15 @@ func (q *queues) StartMoveTask(ctx context.Context, in *seriatimpb.StartMoveTask
 	if err := c.onSource(in.GetSource()); err != nil {
 		return nil, err
 	}
-	if len(in.GetDestination()) > limits.QueueNameLengthMax {
+	destination := in.GetDestination()
+	if len(account.PlainName(destination)) > limits.QueueNameLengthMax {
 		return nil, refusal.NoSuchResource("destination")
 	}
+	if destination != "" {
+		destination = c.qualify(destination)
+	}
 	started, err := resultOf[queue.MoveTaskStarted](c.submit(ctx, &queue.StartMoveTask{
-		Source: c.queue, Destination: in.GetDestination(), MaxPerSecond: domainInt(in.MessagesPerSecondMax),
+		Source: c.queue, Destination: destination, MaxPerSecond: domainInt(in.MessagesPerSecondMax),
 	}))
 	return &seriatimpb.StartMoveTaskResponse{TaskId: started.TaskID}, err
 }
@@ -83,7 +86,7 @@ func (q *queues) ListMoveTasks(ctx context.Context, in *seriatimpb.ListMoveTasks
 
 func moveTask(t queue.MoveTaskRecord) *seriatimpb.MoveTask {
 	out := &seriatimpb.MoveTask{
-		TaskId: t.ID, Source: t.Source, Destination: t.Destination, MessagesPerSecondMax: t.MaxPerSecond,
+		TaskId: t.ID, Source: account.PlainName(t.Source), Destination: account.PlainName(t.Destination), MessagesPerSecondMax: t.MaxPerSecond,
 		Moved: t.Moved, ToMove: t.ToMove, FailureReason: t.FailureReason, StartedAtMs: int64(t.StartedAt),
 	}
 	switch t.Status {

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/seriatimq/seriatim/queue"
+	"github.com/seriatimq/seriatim/queue/account"
 	"github.com/seriatimq/seriatim/queue/attributes"
 	"github.com/seriatimq/seriatim/queue/limits"
 	"github.com/seriatimq/seriatim/queue/refusal"
@@ -28,8 +29,8 @@ func (q *queues) CreateQueue(ctx context.Context, in *seriatimpb.CreateQueueRequ
 		return nil, refusal.MissingParameter("queue")
 	}
 	// Which rule a name that is too long breaks depends on the kind of the queue, so
-	// the command refuses it; one byte too many is enough for that.
-	name := in.GetQueue()[:min(len(in.GetQueue()), limits.QueueNameLengthMax+1)]
+	// the command refuses it.
+	name := c.qualify(cut(in.GetQueue(), limits.QueueNameLengthMax))
 	c.record.Queue = name
 	if err := c.permit(aws.Resource{Name: name}); err != nil {
 		return nil, err
@@ -58,7 +59,7 @@ func (q *queues) PurgeQueue(ctx context.Context, in *seriatimpb.PurgeQueueReques
 	return &seriatimpb.PurgeQueueResponse{}, err
 }
 
-// ListQueues lists queues by name.
+// ListQueues lists the queues of the caller's account by name.
 func (q *queues) ListQueues(ctx context.Context, in *seriatimpb.ListQueuesRequest) (*seriatimpb.ListQueuesResponse, error) {
 	c := callOf(ctx)
 	if err := c.permit(aws.Resource{}); err != nil {
@@ -70,11 +71,11 @@ func (q *queues) ListQueues(ctx context.Context, in *seriatimpb.ListQueuesReques
 	}
 	var names []string
 	err := c.read(ctx, func(v queue.View) error {
-		names = v.ListQueues(in.GetPrefix(), p.after, p.size+1)
+		names = v.QueuesOf(c.scope.Caller(), in.GetPrefix(), p.after, p.size+1)
 		return nil
 	})
 	names, token := p.cut(names)
-	return &seriatimpb.ListQueuesResponse{Queues: names, NextPageToken: token}, err
+	return &seriatimpb.ListQueuesResponse{Queues: plainNames(names), NextPageToken: token}, err
 }
 
 // ListDeadLetterSources lists the queues that send their dead letters here.
@@ -95,7 +96,7 @@ func (q *queues) ListDeadLetterSources(ctx context.Context, in *seriatimpb.ListD
 		return nil
 	})
 	names, token := p.cut(names)
-	return &seriatimpb.ListDeadLetterSourcesResponse{Queues: names, NextPageToken: token}, err
+	return &seriatimpb.ListDeadLetterSourcesResponse{Queues: plainNames(names), NextPageToken: token}, err
 }
 
 // GetQueueAttributes reads attributes and counters.
@@ -223,6 +224,14 @@ func (q *queues) ListQueueTags(ctx context.Context, in *seriatimpb.ListQueueTags
 		return nil
 	})
 	return out, err
+}
+
+// plainNames are names without the account that they have in common.
+func plainNames(qualified []string) []string {
+	for i, name := range qualified {
+		qualified[i] = account.PlainName(name)
+	}
+	return qualified
 }
 
 // queueAttributes are attributes in the form of the domain: sorted by name.

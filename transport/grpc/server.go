@@ -17,6 +17,7 @@ import (
 	"github.com/seriatimq/seriatim/queue"
 	"github.com/seriatimq/seriatim/transport"
 	"github.com/seriatimq/seriatim/transport/auth"
+	"github.com/seriatimq/seriatim/transport/auth/rate"
 	"github.com/seriatimq/seriatim/transport/aws"
 	"github.com/seriatimq/seriatim/transport/budget"
 	"github.com/seriatimq/seriatim/transport/grpc/seriatimpb"
@@ -48,6 +49,7 @@ type Options struct {
 	Verifier auth.Verifier
 	// Authorizer decides what callers may do; nil: everybody may do everything.
 	Authorizer auth.Authorizer
+	Rate       *rate.Limiter // of calls of each account, and of messages of their streams; nil: none
 	Names      aws.Names
 	Budget     *budget.Bytes // of the port; nil: no limit
 	// Calls gives each call its id, and logs and counts it.
@@ -117,7 +119,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	shape, known := s.methods[r.URL.Path]
-	in := &inbound{account: account{budget: s.Budget}, request: r, remote: r.RemoteAddr}
+	in := &inbound{account: allowance{budget: s.Budget}, request: r, remote: r.RemoteAddr}
 	defer in.account.close()
 	in.identity, _, in.refused = s.Verifier.Verify(r, "") // calls may be streams, so signatures leave the body out
 	in.body = newRequestBody(r.Context(), r.Body, s.Budget, shape.client)

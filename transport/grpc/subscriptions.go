@@ -6,6 +6,7 @@ import (
 	"strconv"
 
 	"github.com/seriatimq/seriatim/queue"
+	"github.com/seriatimq/seriatim/queue/account"
 	"github.com/seriatimq/seriatim/queue/arn"
 	"github.com/seriatimq/seriatim/queue/attributes"
 	"github.com/seriatimq/seriatim/queue/limits"
@@ -20,7 +21,7 @@ func (c *call) onSubscription(text string) error {
 		return refusal.MissingParameter("subscription_arn")
 	}
 	name, _, _ := arn.Subscription(text)
-	c.record.Topic = name[:min(len(name), limits.TopicNameLengthMax)]
+	c.record.Topic = c.scope.Of(arn.AccountOf(text), name[:min(len(name), limits.TopicNameLengthMax)])
 	return c.permit(aws.Resource{Topic: c.record.Topic})
 }
 
@@ -31,17 +32,22 @@ func (t *topics) Subscribe(ctx context.Context, in *seriatimpb.SubscribeRequest)
 		return nil, err
 	}
 	names := t.server.Names
-	cmd := &queue.Subscribe{
-		Topic: c.topic, Owner: names.Account, Principal: "arn:aws:iam::" + names.Account + ":root", Attributes: queueAttributes(in.GetAttributes()),
-	}
+	cmd := &queue.Subscribe{Topic: c.topic, Attributes: queueAttributes(in.GetAttributes())}
+	cmd.Owner, cmd.Principal = c.scope.Subscriber(c.in.identity, c.topic)
 	switch {
 	case in.GetQueue() == "" && in.GetUrl() == "":
 		return nil, refusal.MissingParameter("queue")
 	case in.GetQueue() != "" && in.GetUrl() != "":
 		return nil, refusal.SNSInvalid("a subscription is of a queue or of a URL, not of both")
 	case in.GetQueue() != "":
-		c.record.Queue = in.GetQueue()[:min(len(in.GetQueue()), limits.QueueNameLengthMax)]
-		cmd.Endpoint = names.QueueARN(in.GetQueue())
+		subscribed := c.qualify(in.GetQueue())
+		c.record.Queue = subscribed[:min(len(subscribed), limits.QueueNameLengthMax)]
+		if err := c.permitSubscribed(subscribed); err != nil {
+			return nil, err
+		}
+		if cmd.Endpoint = names.QueueARN(subscribed); account.OwnerOf(subscribed) != "" {
+			cmd.Queue = subscribed
+		}
 	default:
 		u, err := url.Parse(in.GetUrl())
 		if err != nil || u.Hostname() == "" {
@@ -55,6 +61,16 @@ func (t *topics) Subscribe(ctx context.Context, in *seriatimpb.SubscribeRequest)
 	}
 	subscribed, err := resultOf[queue.Subscribed](c.submit(ctx, cmd))
 	return &seriatimpb.SubscribeResponse{SubscriptionArn: subscribed.SubscriptionARN, Pending: subscribed.Pending}, err
+}
+
+// permitSubscribed refuses to subscribe a queue of another account to which the caller may
+// not send.
+func (c *call) permitSubscribed(qualified string) error {
+	if c.server.Authorizer == nil || !c.scope.Foreign(qualified) {
+		return nil
+	}
+	return c.server.Authorizer.Authorize(c.in.request, c.in.identity,
+		aws.PermissionTo(c.server.Node, c.server.Names, "sqs:SendMessage", aws.Resource{Name: qualified}))
 }
 
 // ConfirmSubscription confirms the subscription of a URL. Whoever calls this port is taken
@@ -110,7 +126,8 @@ func (t *topics) SetSubscriptionAttributes(ctx context.Context, in *seriatimpb.S
 	return &seriatimpb.SetSubscriptionAttributesResponse{}, err
 }
 
-// ListSubscriptions lists the subscriptions of a topic, or all.
+// ListSubscriptions lists the subscriptions of a topic, or those that the caller's account
+// owns.
 func (t *topics) ListSubscriptions(ctx context.Context, in *seriatimpb.ListSubscriptionsRequest) (*seriatimpb.ListSubscriptionsResponse, error) {
 	c := callOf(ctx)
 	about := func() error { return c.permit(aws.Resource{}) }
@@ -131,7 +148,7 @@ func (t *topics) ListSubscriptions(ctx context.Context, in *seriatimpb.ListSubsc
 	var found []queue.SubscriptionSummary
 	err = c.read(ctx, func(v queue.View) (err error) {
 		if c.topic == "" {
-			found = v.ListSubscriptions(after, p.size+1)
+			found = v.SubscriptionsOf(c.scope.CallerID(), after, p.size+1)
 			return nil
 		}
 		found, err = unless(v.ListSubscriptionsByTopic(c.topic, after, p.size+1))
@@ -143,11 +160,20 @@ func (t *topics) ListSubscriptions(ctx context.Context, in *seriatimpb.ListSubsc
 		out.NextPageToken = pageToken(strconv.FormatUint(found[p.size-1].Number, 10))
 	}
 	for _, s := range found {
-		topic, _ := arn.Topic(s.TopicARN)
-		name, _ := arn.Queue(s.Endpoint)
+		topic, name := c.nameIn(arn.Topic, s.TopicARN), c.nameIn(arn.Queue, s.Endpoint)
 		out.Subscriptions = append(out.Subscriptions, &seriatimpb.Subscription{
 			SubscriptionArn: s.SubscriptionARN, Topic: topic, Endpoint: s.Endpoint, Queue: name, Pending: s.Pending,
 		})
 	}
 	return out, err
+}
+
+// nameIn is the name in an ARN as the caller would write it: with the account unless that
+// is its own.
+func (c *call) nameIn(read func(string) (string, bool), text string) string {
+	name, ok := read(text)
+	if qualified := c.scope.Of(arn.AccountOf(text), name); ok && c.scope.Foreign(qualified) {
+		return arn.AccountOf(text) + "/" + name
+	}
+	return name
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/seriatimq/seriatim/queue"
+	"github.com/seriatimq/seriatim/queue/account"
 	"github.com/seriatimq/seriatim/queue/arn"
 	"github.com/seriatimq/seriatim/queue/limits"
 	"github.com/seriatimq/seriatim/queue/policy"
@@ -24,11 +25,12 @@ func (c *call) onTopic(name string) error {
 	if name == "" {
 		return refusal.MissingParameter("topic")
 	}
-	if len(name) > limits.TopicNameLengthMax {
+	if len(account.PlainName(name)) > limits.TopicNameLengthMax {
 		return refusal.NoSuchTopic()
 	}
-	c.topic, c.record.Topic = name, name
-	return c.permit(aws.Resource{Topic: name})
+	c.topic = c.qualify(name)
+	c.record.Topic = c.topic
+	return c.permit(aws.Resource{Topic: c.topic})
 }
 
 // CreateTopic creates a topic, or confirms an equal one.
@@ -37,8 +39,7 @@ func (t *topics) CreateTopic(ctx context.Context, in *seriatimpb.CreateTopicRequ
 	if in.GetTopic() == "" {
 		return nil, refusal.MissingParameter("topic")
 	}
-	// The command refuses a name that is too long; one byte too many is enough for that.
-	name := in.GetTopic()[:min(len(in.GetTopic()), limits.TopicNameLengthMax+1)]
+	name := c.qualify(cut(in.GetTopic(), limits.TopicNameLengthMax))
 	c.record.Topic = name
 	if err := c.permit(aws.Resource{Topic: name}); err != nil {
 		return nil, err
@@ -59,7 +60,7 @@ func (t *topics) DeleteTopic(ctx context.Context, in *seriatimpb.DeleteTopicRequ
 	return &seriatimpb.DeleteTopicResponse{}, err
 }
 
-// ListTopics lists topics by name.
+// ListTopics lists the topics of the caller's account by name.
 func (t *topics) ListTopics(ctx context.Context, in *seriatimpb.ListTopicsRequest) (*seriatimpb.ListTopicsResponse, error) {
 	c := callOf(ctx)
 	if err := c.permit(aws.Resource{}); err != nil {
@@ -71,11 +72,11 @@ func (t *topics) ListTopics(ctx context.Context, in *seriatimpb.ListTopicsReques
 	}
 	var names []string
 	err := c.read(ctx, func(v queue.View) error {
-		names = v.ListTopics(p.after, p.size+1)
+		names = v.TopicsOf(c.scope.Caller(), p.after, p.size+1)
 		return nil
 	})
 	names, token := p.cut(names)
-	return &seriatimpb.ListTopicsResponse{Topics: names, NextPageToken: token}, err
+	return &seriatimpb.ListTopicsResponse{Topics: plainNames(names), NextPageToken: token}, err
 }
 
 // GetTopicAttributes reads attributes and counters.
@@ -94,10 +95,10 @@ func (t *topics) GetTopicAttributes(ctx context.Context, in *seriatimpb.GetTopic
 	}
 	// What follows from the ARN is not stored (sns.md 3.1).
 	all := attributeMap(listed)
-	account := arn.AccountOf(all["TopicArn"])
-	all["Owner"], all["EffectiveDeliveryPolicy"] = account, policy.EffectiveTopicDeliveryText(all["DeliveryPolicy"])
+	owner := arn.AccountOf(all["TopicArn"])
+	all["Owner"], all["EffectiveDeliveryPolicy"] = owner, policy.EffectiveTopicDeliveryText(all["DeliveryPolicy"])
 	if all["Policy"] == "" {
-		all["Policy"] = policy.DefaultTopicAccess(all["TopicArn"], account)
+		all["Policy"] = policy.DefaultTopicAccess(all["TopicArn"], owner)
 	}
 	return &seriatimpb.GetTopicAttributesResponse{Attributes: all}, nil
 }

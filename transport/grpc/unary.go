@@ -74,7 +74,7 @@ func parseTimeout(text string) (time.Duration, bool) {
 // serveUnary serves a call of a unary method. What the library would do with four goroutines
 // and three writes is done here by the one that brings the request, in one write.
 func (s *Server) serveUnary(w http.ResponseWriter, r *http.Request, m unaryMethod, timeout time.Duration) {
-	in := &inbound{account: account{budget: s.Budget}, request: r, remote: r.RemoteAddr, unary: true}
+	in := &inbound{account: allowance{budget: s.Budget}, request: r, remote: r.RemoteAddr, unary: true}
 	defer in.account.close()
 	in.identity, _, in.refused = s.Verifier.Verify(r, "") // as of streams, signatures leave the body out
 	ctx := context.WithValue(r.Context(), inboundKey{}, in)

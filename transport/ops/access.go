@@ -147,7 +147,7 @@ func (s accessAdmin) createKey(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	aimAt(r.Context(), change.ID+" of "+change.Account+"/"+change.User)
-	cmd := &queue.CreateAccessKey{ID: change.ID, Secret: change.Secret, Account: change.Account, User: change.User}
+	cmd := &queue.CreateAccessKey{ID: change.ID, Secret: change.Secret, Account: change.Account, User: change.User, Tenant: change.Account != s.Account}
 	if s.submit(w, r, cmd) {
 		s.answer(w, http.StatusOK, accessKey{ID: cmd.ID, Secret: cmd.Secret, Account: cmd.Account, User: cmd.User, Active: true})
 	}
@@ -177,7 +177,7 @@ func (s accessAdmin) putPolicy(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	aimAt(r.Context(), p.Account+"/"+p.User)
-	if s.submit(w, r, &queue.PutUserPolicy{Account: p.Account, User: p.User, Policy: p.Policy}) {
+	if s.submit(w, r, &queue.PutUserPolicy{Account: p.Account, User: p.User, Policy: p.Policy, Tenant: p.Account != s.Account}) {
 		s.answer(w, http.StatusOK, p)
 	}
 }
@@ -214,7 +214,7 @@ func (s accessAdmin) submit(w http.ResponseWriter, r *http.Request, cmd queue.Co
 		s.fail(w, http.StatusServiceUnavailable, err.Error())
 	case refused.Code == refusal.NoSuchEntity:
 		s.answer(w, http.StatusNotFound, refusalAnswer{Error: refused.Message, Kind: "unknown-entity"})
-	case refused.Code == refusal.EntityAlreadyExists, refused.Code == refusal.LimitExceeded:
+	case refused.Code == refusal.EntityAlreadyExists, refused.Code == refusal.LimitExceeded, refused.Code == refusal.DeleteConflict:
 		s.answer(w, http.StatusConflict, refusalAnswer{Error: refused.Message, Kind: "conflict"})
 	default:
 		s.fail(w, http.StatusBadRequest, refused.Message)

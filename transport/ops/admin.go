@@ -40,6 +40,9 @@ type Options struct {
 	PeekBytesMax int          // bytes of bodies in one answer; 0: a default
 	Account      string       // that access keys are made for unless another one is named
 	Random       io.Reader    // source of access keys
+	// RequestsRefused is how many requests of an account, the cluster's own is empty, were
+	// refused because of its quota; may be nil.
+	RequestsRefused func(owner string) uint64
 	// Connections describes those of the client and of the admin port; may be nil.
 	Connections func() (clients, operators transport.Connections)
 	// Operators tells whose token it is; nil: whoever reaches the port may do everything.

@@ -113,6 +113,7 @@ func (c nodeCollector) Collect(out chan<- prometheus.Metric) {
 		Name: "seriatim_backup_last_success_timestamp_seconds", Help: "When the newest backup was read from this node to its end; 0: never.", Kind: cluster.Gauge,
 		Value: float64(c.admin.backedUp.Load()),
 	})
+	c.accounts(out)
 	if c.admin.Connections == nil {
 		return
 	}

@@ -3,6 +3,7 @@ package ops
 import (
 	"errors"
 	"net/http"
+	"net/url"
 
 	"github.com/seriatimq/seriatim/cluster"
 	"github.com/seriatimq/seriatim/queue"
@@ -35,7 +36,7 @@ func (a *Admin) queues(w http.ResponseWriter, r *http.Request) {
 	}
 	list := queueList{Queues: []queueCounts{}} // a list in JSON, also when empty
 	_, err := a.Node.Read(r.Context(), func(v queue.View) error {
-		names := v.ListQueues(parameters.Get("prefix"), parameters.Get("after"), limit)
+		names := a.queueNames(v, parameters, limit)
 		for _, name := range names {
 			stats, refusal := v.Stats(name)
 			if refusal != nil {
@@ -56,5 +57,19 @@ func (a *Admin) queues(w http.ResponseWriter, r *http.Request) {
 		a.fail(w, http.StatusServiceUnavailable, err.Error())
 	default:
 		a.answer(w, http.StatusOK, list)
+	}
+}
+
+// queueNames are the queues of all accounts by their qualified names, or those of the one
+// that the parameters name.
+func (a *Admin) queueNames(v queue.View, parameters url.Values, limit int) []string {
+	prefix, after := parameters.Get("prefix"), parameters.Get("after")
+	switch owner := parameters.Get("account"); owner {
+	case "":
+		return v.ListQueues(prefix, after, limit)
+	case a.Account:
+		return v.QueuesOf("", prefix, after, limit)
+	default:
+		return v.QueuesOf(owner, prefix, after, limit)
 	}
 }

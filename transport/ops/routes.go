@@ -43,6 +43,7 @@ func (a *Admin) routes(metrics http.Handler) []route {
 	}
 	if node, ok := a.Node.(submitter); ok {
 		list = append(list, a.accessRoutes(node)...)
+		list = append(list, a.accountRoutes(node)...)
 	}
 	if node, ok := a.Node.(upgrader); ok {
 		list = append(list,

@@ -71,7 +71,7 @@ func (a *Admin) topics(w http.ResponseWriter, r *http.Request) {
 	}
 	list := topicList{Topics: []topicCounts{}} // a list in JSON, also when empty
 	_, err := a.Node.Read(r.Context(), func(v queue.View) error {
-		names := v.ListTopics(parameters.Get("after"), limit)
+		names := a.topicNames(v, parameters, limit)
 		for _, name := range names {
 			subscriptions, refused := v.TopicSubscriptions(name)
 			if refused != nil {
@@ -164,5 +164,17 @@ func (a *Admin) answerRead(w http.ResponseWriter, err error, value any) {
 			a.Logger.Error("reading topics failed", "error", err)
 		}
 		a.fail(w, http.StatusServiceUnavailable, err.Error())
+	}
+}
+
+// topicNames is queueNames for topics.
+func (a *Admin) topicNames(v queue.View, parameters url.Values, limit int) []string {
+	switch owner := parameters.Get("account"); owner {
+	case "":
+		return v.ListTopics(parameters.Get("after"), limit)
+	case a.Account:
+		return v.TopicsOf("", parameters.Get("after"), limit)
+	default:
+		return v.TopicsOf(owner, parameters.Get("after"), limit)
 	}
 }

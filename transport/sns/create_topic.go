@@ -30,12 +30,12 @@ var createTopicOutputSchema = awswire.Structure(
 )
 
 // byNewName is for CreateTopic. An empty name is a bad one (recorded at SNS).
-func byNewName(_ *aws.Call, input any) (aws.Resource, error) {
+func byNewName(c *aws.Call, input any) (aws.Resource, error) {
 	name := input.(*createTopicInput).Name
 	if !name.Given {
 		return aws.Resource{}, missing("Name")
 	}
-	return topicResource(name.Value), nil
+	return aws.Resource{Topic: c.Scope.Own(cutTopic(name.Value))}, nil
 }
 
 // createTopic creates a topic, or confirms that an equal one exists.

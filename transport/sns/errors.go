@@ -34,6 +34,7 @@ var forms = map[refusal.Code]aws.Form{
 	refusal.SubscriptionLimitExceeded:    form("SubscriptionLimitExceeded", 403),
 	refusal.ReplayLimitExceeded:          form("ReplayLimitExceeded", 403),
 	refusal.Throttled:                    form("Throttled", 429),
+	refusal.RequestThrottled:             form("Throttling", 400),
 	refusal.AuthorizationError:           form("AuthorizationError", 403),
 	refusal.EmptyBatchRequest:            form("EmptyBatchRequest", 400),
 	refusal.TooManyEntriesInBatchRequest: form("TooManyEntriesInBatchRequest", 400),

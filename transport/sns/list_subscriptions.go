@@ -44,11 +44,11 @@ var subscriptionsOutputSchema = awswire.Structure(
 	awswire.String("NextToken", func(v *subscriptionsOutput) *string { return &v.NextToken }),
 )
 
-// listSubscriptions lists the subscriptions of all topics in the order in which they were
+// listSubscriptions lists the subscriptions that the caller's account owns in the order in which they were
 // made.
 func listSubscriptions(ctx context.Context, c *aws.Call, in *listSubscriptionsInput) (*subscriptionsOutput, error) {
 	return readSubscriptions(ctx, c, in.NextToken, func(v queue.View, after uint64, limit int) ([]queue.SubscriptionSummary, *queue.Error) {
-		return v.ListSubscriptions(after, limit), nil
+		return v.SubscriptionsOf(c.Scope.CallerID(), after, limit), nil
 	})
 }
 

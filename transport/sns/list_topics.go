@@ -28,7 +28,7 @@ var listTopicsOutputSchema = awswire.Structure(
 	awswire.String("NextToken", func(v *listTopicsOutput) *string { return &v.NextToken }),
 )
 
-// listTopics lists topics by name.
+// listTopics lists the topics of the caller's account by name.
 func listTopics(ctx context.Context, c *aws.Call, in *listTopicsInput) (*listTopicsOutput, error) {
 	after, err := readToken(in.NextToken)
 	if err != nil {
@@ -36,7 +36,7 @@ func listTopics(ctx context.Context, c *aws.Call, in *listTopicsInput) (*listTop
 	}
 	out := &listTopicsOutput{}
 	err = c.Read(ctx, func(v queue.View) error {
-		names := v.ListTopics(after, pageMax+1)
+		names := v.TopicsOf(c.Scope.Caller(), after, pageMax+1)
 		if len(names) > pageMax {
 			names = names[:pageMax]
 			out.NextToken = pageToken(names[pageMax-1])

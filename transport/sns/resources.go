@@ -31,9 +31,8 @@ func resourceMember[T any](at func(*T) *onResource) awswire.Member[T] {
 	return awswire.String("ResourceArn", func(v *T) *string { return &at(v).ResourceARN })
 }
 
-// byTopic is for actions on the topic that an ARN names. Region and account are not
-// compared.
-func byTopic(_ *aws.Call, input any) (aws.Resource, error) {
+// byTopic is for actions on the topic that an ARN names. The region is not compared.
+func byTopic(c *aws.Call, input any) (aws.Resource, error) {
 	parameter, text := input.(interface{ topicARN() (string, string) }).topicARN()
 	if text == "" {
 		return aws.Resource{}, missing(parameter)
@@ -45,17 +44,20 @@ func byTopic(_ *aws.Call, input any) (aws.Resource, error) {
 		}
 		return aws.Resource{}, refusal.SNSInvalid(parameter)
 	}
-	return topicResource(name), nil
+	return topicResource(c, text, name), nil
 }
 
 // arnElementsMin is how many elements every ARN has.
 const arnElementsMin = 6
 
-// topicResource is the topic of a name. One byte too many is enough for a command to
-// refuse it.
-func topicResource(name string) aws.Resource {
-	return aws.Resource{Topic: name[:min(len(name), limits.TopicNameLengthMax+1)]}
+// topicResource is the topic of a name in an ARN.
+func topicResource(c *aws.Call, text, name string) aws.Resource {
+	return aws.Resource{Topic: c.Scope.Of(arn.AccountOf(text), cutTopic(name))}
 }
+
+// cutTopic cuts a name that is too long: one byte too many is enough for a command to
+// refuse it.
+func cutTopic(name string) string { return name[:min(len(name), limits.TopicNameLengthMax+1)] }
 
 // onSubscription is embedded in the input of actions that name a subscription.
 type onSubscription struct{ SubscriptionARN string }
@@ -68,13 +70,13 @@ func subscriptionMember[T any](at func(*T) *onSubscription) awswire.Member[T] {
 }
 
 // bySubscription is for actions on a subscription; the resource is its topic.
-func bySubscription(_ *aws.Call, input any) (aws.Resource, error) {
+func bySubscription(c *aws.Call, input any) (aws.Resource, error) {
 	text := input.(interface{ subscriptionARN() string }).subscriptionARN()
 	if refused := queue.CheckSubscriptionARN(text); refused != nil {
 		return aws.Resource{}, refused
 	}
 	name, _, _ := arn.Subscription(text)
-	return topicResource(name), nil
+	return topicResource(c, text, name), nil
 }
 
 // onAccount is for actions that are about no single topic.

@@ -6,6 +6,8 @@ import (
 	"slices"
 
 	"github.com/seriatimq/seriatim/queue"
+	"github.com/seriatimq/seriatim/queue/account"
+	"github.com/seriatimq/seriatim/queue/arn"
 	"github.com/seriatimq/seriatim/queue/attributes"
 	"github.com/seriatimq/seriatim/queue/refusal"
 	"github.com/seriatimq/seriatim/transport/aws"
@@ -58,10 +60,20 @@ func subscribe(ctx context.Context, c *aws.Call, in *subscribeInput) (*subscript
 	if err != nil {
 		return nil, err
 	}
-	account := c.Names().Account
 	cmd := &queue.Subscribe{
-		Topic: c.Resource.Topic, Protocol: protocol, Endpoint: in.Endpoint, Owner: account, Principal: "arn:aws:iam::" + account + ":root",
-		Attributes: aws.Attributes(in.Attributes),
+		Topic: c.Resource.Topic, Protocol: protocol, Endpoint: in.Endpoint, Attributes: aws.Attributes(in.Attributes),
+	}
+	cmd.Owner, cmd.Principal = c.Scope.Subscriber(c.Identity, c.Resource.Topic)
+	if name, ok := arn.Queue(in.Endpoint); ok && !protocol.Web() {
+		subscribed := c.Scope.Of(arn.AccountOf(in.Endpoint), name)
+		if c.Scope.Foreign(subscribed) {
+			if err := c.Permits("sqs:SendMessage", aws.Resource{Name: subscribed}); err != nil {
+				return nil, err
+			}
+		}
+		if account.OwnerOf(subscribed) != "" {
+			cmd.Queue = subscribed
+		}
 	}
 	if protocol.Web() {
 		cmd.Server = c.BaseURL()

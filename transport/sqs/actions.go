@@ -26,7 +26,7 @@ func (s *Service) actions() []*aws.Action {
 			queueOnlySchema, aws.NoOutput, s.deleteQueue),
 		aws.Define(aws.Line{Name: "GetQueueAttributes", Permission: "sqs:GetQueueAttributes", Resource: byURL, ReadOnly: true},
 			getQueueAttributesInputSchema, getQueueAttributesOutputSchema, s.getQueueAttributes),
-		aws.Define(aws.Line{Name: "GetQueueUrl", Permission: "sqs:GetQueueUrl", Resource: byName, ReadOnly: true},
+		aws.Define(aws.Line{Name: "GetQueueUrl", Permission: "sqs:GetQueueUrl", Resource: byNameAndOwner, Unseen: noSuchQueue, ReadOnly: true},
 			getQueueURLInputSchema, queueURLSchema, s.getQueueURL),
 		aws.Define(aws.Line{Name: "ListDeadLetterSourceQueues", Permission: "sqs:ListDeadLetterSourceQueues", Resource: byURL, ReadOnly: true},
 			listDeadLetterSourceQueuesInputSchema, listDeadLetterSourceQueuesOutputSchema, s.listDeadLetterSourceQueues),

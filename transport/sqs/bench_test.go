@@ -13,6 +13,7 @@ import (
 
 	"github.com/seriatimq/seriatim/cluster"
 	"github.com/seriatimq/seriatim/queue"
+	"github.com/seriatimq/seriatim/queue/access"
 	"github.com/seriatimq/seriatim/transport/auth"
 	"github.com/seriatimq/seriatim/transport/aws"
 )
@@ -33,6 +34,8 @@ func (answeringNode) Receive(context.Context, *queue.ReceiveMessages, time.Durat
 }
 
 func (answeringNode) ReadLocal(func(queue.View)) {}
+
+func (answeringNode) Access() *access.Table { return nil }
 
 func (answeringNode) Read(context.Context, func(queue.View) error) (cluster.Position, error) {
 	return cluster.Position{}, nil

@@ -4,7 +4,6 @@ import (
 	"context"
 
 	"github.com/seriatimq/seriatim/queue"
-	"github.com/seriatimq/seriatim/queue/limits"
 	"github.com/seriatimq/seriatim/queue/refusal"
 	"github.com/seriatimq/seriatim/transport/aws"
 	"github.com/seriatimq/seriatim/transport/awswire"
@@ -12,18 +11,15 @@ import (
 
 type cancelMessageMoveTaskInput struct{ TaskHandle string }
 
-func (in *cancelMessageMoveTaskInput) source() (string, error) {
+func (in *cancelMessageMoveTaskInput) source(s *aws.Scope) (string, error) {
 	if in.TaskHandle == "" {
 		return "", refusal.MissingParameter("TaskHandle")
 	}
-	_, source, ok := parseTaskHandle(in.TaskHandle)
+	_, sourceARN, ok := parseTaskHandle(in.TaskHandle)
 	if !ok {
 		return "", refusal.InvalidParameter("Value for parameter TaskHandle is invalid.")
 	}
-	if len(source) > limits.QueueNameLengthMax {
-		return "", refusal.NoSuchResource("SourceArn")
-	}
-	return source, nil
+	return queueInARN(s, "SourceArn", sourceARN)
 }
 
 var cancelMessageMoveTaskInputSchema = awswire.Structure(
@@ -38,8 +34,8 @@ var cancelMessageMoveTaskOutputSchema = awswire.Structure(
 
 // cancelMessageMoveTask stops a running move task; what was moved stays moved.
 func (s *Service) cancelMessageMoveTask(ctx context.Context, c *aws.Call, in *cancelMessageMoveTaskInput) (*cancelMessageMoveTaskOutput, error) {
-	taskID, source, _ := parseTaskHandle(in.TaskHandle) // which the resource came from
-	result, err := c.Submit(ctx, &queue.CancelMoveTask{TaskID: taskID, Source: source})
+	taskID, _, _ := parseTaskHandle(in.TaskHandle)
+	result, err := c.Submit(ctx, &queue.CancelMoveTask{TaskID: taskID, Source: c.Resource.Name})
 	if err != nil {
 		return nil, err
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/seriatimq/seriatim/cluster"
 	"github.com/seriatimq/seriatim/fsm/codec"
 	"github.com/seriatimq/seriatim/queue"
+	"github.com/seriatimq/seriatim/queue/access"
 	"github.com/seriatimq/seriatim/queue/logtime"
 )
 
@@ -129,6 +130,12 @@ func (n *brokerNode) Read(_ context.Context, read func(queue.View) error) (clust
 		return cluster.Position{}, n.fail
 	}
 	return n.position(), read(n.broker.View())
+}
+
+func (n *brokerNode) Access() *access.Table {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.broker.View().Access()
 }
 
 func (n *brokerNode) ReadLocal(read func(queue.View)) {

@@ -11,13 +11,26 @@ import (
 
 type getQueueURLInput struct {
 	named
-	OwnerAccount string // accepted and not compared: there is one account
+	OwnerAccount string // the caller's unless it is given
 }
 
 var getQueueURLInputSchema = awswire.Structure(
 	awswire.OptionalString("QueueName", func(v *getQueueURLInput) *awswire.Text { return &v.QueueName }),
 	awswire.String("QueueOwnerAWSAccountId", func(v *getQueueURLInput) *string { return &v.OwnerAccount }),
 )
+
+// byNameAndOwner is for the queue that QueueName and QueueOwnerAWSAccountId name.
+func byNameAndOwner(c *aws.Call, input any) (aws.Resource, error) {
+	name, err := givenName(input)
+	if err != nil {
+		return aws.Resource{}, err
+	}
+	return existing(name, c.Scope.Of(input.(*getQueueURLInput).OwnerAccount, name))
+}
+
+// noSuchQueue is what SQS answers also for a queue of another account that the caller may
+// not see.
+func noSuchQueue() error { return refusal.NoSuchQueue() }
 
 // getQueueURL finds a queue by its name.
 func (s *Service) getQueueURL(ctx context.Context, c *aws.Call, _ *getQueueURLInput) (*queueURLOutput, error) {

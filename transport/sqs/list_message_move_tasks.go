@@ -16,7 +16,9 @@ type listMessageMoveTasksInput struct {
 	MaxResults awswire.Int
 }
 
-func (in *listMessageMoveTasksInput) source() (string, error) { return sourceInARN(in.SourceARN) }
+func (in *listMessageMoveTasksInput) source(s *aws.Scope) (string, error) {
+	return sourceInARN(s, in.SourceARN)
+}
 
 var listMessageMoveTasksInputSchema = awswire.Structure(
 	awswire.String("SourceArn", func(v *listMessageMoveTasksInput) *string { return &v.SourceARN }),

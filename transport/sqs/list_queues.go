@@ -30,7 +30,7 @@ var listQueuesOutputSchema = awswire.Structure(
 	awswire.String("NextToken", func(v *listQueuesOutput) *string { return &v.NextToken }),
 )
 
-// listQueues lists queues by name.
+// listQueues lists the queues of the caller's account by name.
 func (s *Service) listQueues(ctx context.Context, c *aws.Call, in *listQueuesInput) (*listQueuesOutput, error) {
 	p, refusal := aws.ReadPage(in.MaxResults, in.NextToken)
 	if refusal != nil {
@@ -38,7 +38,7 @@ func (s *Service) listQueues(ctx context.Context, c *aws.Call, in *listQueuesInp
 	}
 	var names []string
 	err := c.Read(ctx, func(v queue.View) error {
-		names = v.ListQueues(in.Prefix, p.After, p.Limit())
+		names = v.QueuesOf(c.Scope.Caller(), in.Prefix, p.After, p.Limit())
 		return nil
 	})
 	if err != nil {

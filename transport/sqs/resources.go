@@ -18,29 +18,29 @@ func (q *onQueue) queueURL() awswire.Text { return q.QueueURL }
 // is given; a malformed URL names no queue that exists.
 func byURL(c *aws.Call, input any) (aws.Resource, error) {
 	parameter := input.(interface{ queueURL() awswire.Text }).queueURL()
-	var name string
+	var id, name string
 	switch {
 	case parameter.Given:
-		name = aws.NameInURL(parameter.Value)
+		id, name = aws.NameInURL(parameter.Value)
 		if name == "" {
 			return aws.Resource{}, refusal.NoSuchQueue()
 		}
 	case c.Form != nil:
-		name = aws.PathQueue(c.Request.URL.Path)
+		id, name = aws.PathQueue(c.Request.URL.Path)
 	}
 	if name == "" {
 		return aws.Resource{}, refusal.MissingParameter("QueueUrl")
 	}
-	return existing(name)
+	return existing(name, c.Scope.Of(id, name))
 }
 
 // existing is the queue of a name that could be one's: of any other it is known
 // without asking the leader that there is none.
-func existing(name string) (aws.Resource, error) {
+func existing(name, qualified string) (aws.Resource, error) {
 	if len(name) > limits.QueueNameLengthMax {
 		return aws.Resource{}, refusal.NoSuchQueue()
 	}
-	return aws.Resource{Name: name}, nil
+	return aws.Resource{Name: qualified}, nil
 }
 
 // named is embedded in the input of actions that name a queue by its name.
@@ -58,15 +58,6 @@ func givenName(input any) (string, error) {
 	return name.Value, nil
 }
 
-// byName is for actions on the queue that QueueName names.
-func byName(_ *aws.Call, input any) (aws.Resource, error) {
-	name, err := givenName(input)
-	if err != nil {
-		return aws.Resource{}, err
-	}
-	return existing(name)
-}
-
 // byNewName is for CreateQueue, which also works on the path of the account only.
 func byNewName(c *aws.Call, input any) (aws.Resource, error) {
 	if _, err := onAccount("CreateQueue")(c, input); err != nil {
@@ -78,14 +69,14 @@ func byNewName(c *aws.Call, input any) (aws.Resource, error) {
 	}
 	// Which rule a name that is too long breaks depends on the kind of the queue, so
 	// the command refuses it; one byte too many is enough for that.
-	return aws.Resource{Name: name[:min(len(name), limits.QueueNameLengthMax+1)]}, nil
+	return aws.Resource{Name: c.Scope.Own(name[:min(len(name), limits.QueueNameLengthMax+1)])}, nil
 }
 
 // onAccount is for actions that are about no single queue; they are refused on
 // the path of one (recorded from AWS).
 func onAccount(action string) func(*aws.Call, any) (aws.Resource, error) {
 	return func(c *aws.Call, _ any) (aws.Resource, error) {
-		if c.Form != nil && aws.PathQueue(c.Request.URL.Path) != "" {
+		if _, name := aws.PathQueue(c.Request.URL.Path); c.Form != nil && name != "" {
 			return aws.Resource{}, aws.InvalidAction(action)
 		}
 		return aws.Resource{}, nil
@@ -94,21 +85,23 @@ func onAccount(action string) func(*aws.Call, any) (aws.Resource, error) {
 
 // bySource is for the actions on move tasks, which are about the dead-letter
 // queue whose messages move.
-func bySource(_ *aws.Call, input any) (aws.Resource, error) {
-	name, err := input.(interface{ source() (string, error) }).source()
+func bySource(c *aws.Call, input any) (aws.Resource, error) {
+	name, err := input.(interface {
+		source(*aws.Scope) (string, error)
+	}).source(&c.Scope)
 	return aws.Resource{Name: name}, err
 }
 
 // sourceInARN is the queue that a required SourceArn names.
-func sourceInARN(text string) (string, error) {
+func sourceInARN(s *aws.Scope, text string) (string, error) {
 	if text == "" {
 		return "", refusal.MissingParameter("SourceArn")
 	}
-	return queueInARN("SourceArn", text)
+	return queueInARN(s, "SourceArn", text)
 }
 
-// queueInARN is the queue that an ARN names. Region and account are not compared.
-func queueInARN(parameter, text string) (string, error) {
+// queueInARN is the queue that an ARN names. The region is not compared.
+func queueInARN(s *aws.Scope, parameter, text string) (string, error) {
 	name, ok := arn.Queue(text)
 	if !ok {
 		return "", refusal.InvalidParameter("You must use this format to specify the " + parameter +
@@ -117,5 +110,5 @@ func queueInARN(parameter, text string) (string, error) {
 	if len(name) > limits.QueueNameLengthMax {
 		return "", refusal.NoSuchResource(parameter)
 	}
-	return name, nil
+	return s.Of(arn.AccountOf(text), name), nil
 }

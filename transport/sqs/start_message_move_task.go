@@ -17,7 +17,9 @@ type startMessageMoveTaskInput struct {
 	MaxPerSecond   awswire.Int
 }
 
-func (in *startMessageMoveTaskInput) source() (string, error) { return sourceInARN(in.SourceARN) }
+func (in *startMessageMoveTaskInput) source(s *aws.Scope) (string, error) {
+	return sourceInARN(s, in.SourceARN)
+}
 
 var startMessageMoveTaskInputSchema = awswire.Structure(
 	awswire.String("SourceArn", func(v *startMessageMoveTaskInput) *string { return &v.SourceARN }),
@@ -37,7 +39,7 @@ func (s *Service) startMessageMoveTask(ctx context.Context, c *aws.Call, in *sta
 	cmd := &queue.StartMoveTask{Source: source, MaxPerSecond: queue.Int(in.MaxPerSecond)}
 	if in.DestinationARN != "" {
 		var err error
-		if cmd.Destination, err = queueInARN("DestinationArn", in.DestinationARN); err != nil {
+		if cmd.Destination, err = queueInARN(&c.Scope, "DestinationArn", in.DestinationARN); err != nil {
 			return nil, err
 		}
 	}
@@ -68,7 +70,7 @@ func (s *Service) taskHandle(taskID, source string) string {
 }
 
 // parseTaskHandle reads a handle; ok is false for anything that is none.
-func parseTaskHandle(text string) (taskID, source string, ok bool) {
+func parseTaskHandle(text string) (taskID, sourceARN string, ok bool) {
 	raw, err := base64.StdEncoding.DecodeString(text)
 	if err != nil {
 		return "", "", false
@@ -77,6 +79,6 @@ func parseTaskHandle(text string) (taskID, source string, ok bool) {
 	if err := json.Unmarshal(raw, &h); err != nil || h.TaskID == "" {
 		return "", "", false
 	}
-	source, ok = arn.Queue(h.SourceARN)
-	return h.TaskID, source, ok
+	_, ok = arn.Queue(h.SourceARN)
+	return h.TaskID, h.SourceARN, ok
 }

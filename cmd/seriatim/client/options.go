@@ -38,6 +38,7 @@ type options struct {
 	endpoints []string
 	admins    []string
 	caFile    string
+	account   string
 	tokenFile string
 	output    string
 	timeout   time.Duration
@@ -48,7 +49,7 @@ func Commands() []*cobra.Command {
 	o := &options{}
 	list := []*cobra.Command{
 		statusCommand(o), checkCommand(o), debugCommand(o), clusterCommand(o), backupCommand(o), upgradeCommand(o), queueCommand(o), messageCommand(o), groupCommand(o),
-		sessionCommand(o), deduplicationCommand(o), topicCommand(o), deadLetterCommand(o), keyCommand(o), policyCommand(o), benchCommand(o),
+		sessionCommand(o), deduplicationCommand(o), topicCommand(o), deadLetterCommand(o), accountCommand(o), keyCommand(o), policyCommand(o), benchCommand(o),
 	}
 	for _, c := range list {
 		o.bind(c)
@@ -61,6 +62,7 @@ func (o *options) bind(c *cobra.Command) {
 	f.StringSliceVar(&o.endpoints, "endpoint", listOr(EnvEndpoint, defaultEndpoint), "client ports of nodes, repeated or with commas: the next is asked if one does not answer; env "+EnvEndpoint)
 	f.StringSliceVar(&o.admins, "admin", listOr(EnvAdmin), "admin ports of nodes, repeated or with commas; env "+EnvAdmin+" (default: the endpoints' hosts, port + 1)")
 	f.StringVar(&o.caFile, "ca-file", "", "PEM file of authorities to trust for https, beside the system's")
+	f.StringVar(&o.account, "account", "", "account whose queues and topics are meant where requests are not signed, 12 digits (default: that of the cluster)")
 	f.StringVar(&o.tokenFile, "admin-token-file", "", "file with the token for the admin port (default: the token in env "+EnvAdminToken+")")
 	f.StringVarP(&o.output, "output", "o", envOr(EnvOutput, formatTable), "table or json, env "+EnvOutput)
 	f.Lookup("endpoint").DefValue = strings.Join(o.endpoints, ",")
@@ -95,9 +97,18 @@ func (o *options) open(cmd *cobra.Command) (*wire, *printer, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	w := &wire{client: client, admin: admin, token: token, timeout: o.timeout, http: connections, signer: signerFrom(os.Getenv)}
+	if o.account != "" && !isAccount(o.account) {
+		return nil, nil, exit.New(exit.Usage, fmt.Errorf("--account %q is not an account", o.account), "an account has 12 digits; seriatim account list shows them")
+	}
+	w := &wire{client: client, admin: admin, path: "/", token: token, timeout: o.timeout, http: connections, signer: signerFrom(os.Getenv)}
+	if o.account != "" {
+		w.path += o.account + "/"
+	}
 	return w, &printer{out: cmd.OutOrStdout(), words: cmd.ErrOrStderr(), format: o.output}, nil
 }
+
+// isAccount reports whether text has the form of an account id.
+func isAccount(text string) bool { return len(text) == 12 && strings.Trim(text, "0123456789") == "" }
 
 // adminToken is what the admin port knows the caller by, empty without one.
 func (o *options) adminToken() (string, error) {
@@ -247,5 +258,6 @@ func (o *options) openNative(w *wire) (*native.Conn, error) {
 	if s := w.signer; s != nil {
 		options.KeyID, options.Secret, options.Region = s.KeyID, s.Secret, s.Region
 	}
+	options.Account = o.account
 	return native.Open(options)
 }

@@ -3,6 +3,7 @@ package client
 import (
 	"context"
 	"net/url"
+	"path"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -101,7 +102,7 @@ func (w *wire) countByAdmin(ctx context.Context, urls []string, prefix string) (
 		Delayed  int64  `json:"delayed"`
 	}
 	found := make(map[string]counts, len(urls))
-	query := url.Values{"prefix": {prefix}}
+	query := url.Values{"prefix": {prefix}, "account": {path.Base(path.Dir(urls[0]))}}
 	for {
 		var page struct {
 			Queues []counts `json:"queues"`
@@ -114,6 +115,7 @@ func (w *wire) countByAdmin(ctx context.Context, urls []string, prefix string) (
 			return nil, err
 		}
 		for _, q := range page.Queues {
+			q.Name = path.Base(q.Name) // without the account that they have in common
 			found[q.Name] = q
 		}
 		if page.Next == "" {

@@ -1,6 +1,7 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -36,7 +37,7 @@ func (w *wire) onTopicsOnce(ctx context.Context, action string, again bool, in u
 	form := url.Values{"Action": {action}, "Version": {topicVersion}}
 	maps.Copy(form, in)
 	got, err := w.send(ctx, w.client, request{
-		method: http.MethodPost, path: "/", body: []byte(form.Encode()), repeatable: again,
+		method: http.MethodPost, path: cmp.Or(w.path, "/"), body: []byte(form.Encode()), repeatable: again,
 		// The Query protocol answers in JSON if it is asked to.
 		header: map[string]string{"Content-Type": "application/x-www-form-urlencoded", "Accept": "application/json"},
 	})
@@ -76,13 +77,13 @@ func topicRefusal(a answer) error {
 	return refusal(e)
 }
 
-// topicARN turns a name into an ARN, of which a node looks at the name alone; an ARN stays
-// as it is.
+// topicARN turns a name into an ARN without an account, which is then the caller's; an ARN
+// stays as it is.
 func topicARN(name string) string {
 	if strings.Contains(name, ":") {
 		return name
 	}
-	return "arn:aws:sns:us-east-1:000000000000:" + name
+	return "arn:aws:sns:us-east-1::" + name
 }
 
 // lastElement is the name in an ARN.

@@ -1,6 +1,7 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -25,11 +26,15 @@ const answerBytesMax = 64 << 20
 type wire struct {
 	client  *port
 	admin   *port
+	path    string        // of requests to the client port: a slash, or the account between two
 	token   string        // for the admin port; empty: none
 	timeout time.Duration // of one request, whatever number of nodes it takes
 	http    *http.Client
 	signer  *sigv4.Signer // of requests to the client port; nil: they are not signed
 }
+
+// qualified is the name by which the admin port knows a queue.
+func (w *wire) qualified(name string) string { return strings.TrimPrefix(w.path, "/") + name }
 
 // apiError is a refusal by the server in the form of the AWS JSON protocol.
 type apiError struct {
@@ -82,7 +87,7 @@ func (w *wire) callOnce(ctx context.Context, action string, again bool, in, out 
 		return answer{}, fmt.Errorf("encode %s: %w", action, err)
 	}
 	got, err := w.send(ctx, w.client, request{
-		method: http.MethodPost, path: "/", body: body, repeatable: again, wait: wait,
+		method: http.MethodPost, path: cmp.Or(w.path, "/"), body: body, repeatable: again, wait: wait,
 		header: map[string]string{"Content-Type": "application/x-amz-json-1.0", "X-Amz-Target": "AmazonSQS." + action},
 	})
 	if err != nil {

@@ -18,7 +18,7 @@ func (p program) guard(node *cluster.Node, api APIConfig) (auth.Verifier, auth.A
 		p.log.Warn("auth is off: whoever reaches the client port may use every queue")
 		return auth.AcceptAll{}, nil
 	}
-	g := gate.New(node, api.Account, time.Now)
+	g := gate.New(node, time.Now)
 	return g, g
 }
 

@@ -17,6 +17,7 @@ import (
 	"github.com/seriatimq/seriatim/cluster"
 	"github.com/seriatimq/seriatim/cmd/seriatim/exit"
 	"github.com/seriatimq/seriatim/transport"
+	"github.com/seriatimq/seriatim/transport/auth/rate"
 	"github.com/seriatimq/seriatim/transport/aws"
 	"github.com/seriatimq/seriatim/transport/budget"
 	"github.com/seriatimq/seriatim/transport/grpc"
@@ -180,12 +181,13 @@ func (p program) serve(requests context.Context, cfg Config, hooks hooks, r *par
 	r.sqs = sqs.New(requests, sqs.Options{Node: r.node, Names: names})
 	memory := budget.New(int64(cfg.Limits.RequestBytes)) // of requests and answers on the client port
 	verifier, authorizer := p.guard(r.node, cfg.API)
-	services := aws.NewHandler(aws.Options{Node: r.node, Verifier: verifier, Authorizer: authorizer, Names: names, Logger: p.log}, r.sqs.API(), sns.API())
+	limiter := rate.New(r.node.Access, time.Now)
+	services := aws.NewHandler(aws.Options{Node: r.node, Verifier: verifier, Authorizer: authorizer, Rate: limiter, Names: names, Logger: p.log}, r.sqs.API(), sns.API())
 	var clients, operators atomic.Pointer[transport.Server] // the ports, once they are open
 	r.admin = ops.New(ops.Options{
 		Node: r.node, Version: p.version, QueueSeries: cfg.Limits.MetricQueues, Profiles: cfg.Listen.Profiles,
 		Now: time.Now, Logger: p.log, Audit: r.audit, Debug: p.debug(cfg), CertificatesEnd: r.certificates.expiries, Operators: r.operators,
-		Account: cfg.API.Account, Random: rand.Reader,
+		Account: cfg.API.Account, Random: rand.Reader, RequestsRefused: limiter.Refused,
 		LastBackup: lastBackup(cfg.Node.DataDir, p.log), OnBackup: func(at time.Time) { keepLastBackup(cfg.Node.DataDir, at, p.log) },
 		Connections: func() (ofClients, ofOperators transport.Connections) {
 			return connections(&clients, clientsMax), connections(&operators, adminMax)
@@ -204,7 +206,7 @@ func (p program) serve(requests context.Context, cfg Config, hooks hooks, r *par
 	})
 	middleware := transport.Middleware{Logger: p.log, Audit: r.audit, Observer: r.admin.Requests(), Random: rand.Reader, Now: time.Now, Sample: new(transport.Sample)}
 	r.grpc = grpc.New(requests, grpc.Options{
-		Node: r.node, Verifier: verifier, Authorizer: authorizer, Names: names, Budget: memory, Calls: middleware, Random: rand.Reader, Now: time.Now, Logger: p.log,
+		Node: r.node, Verifier: verifier, Authorizer: authorizer, Rate: limiter, Names: names, Budget: memory, Calls: middleware, Random: rand.Reader, Now: time.Now, Logger: p.log,
 	})
 	r.probes, err = transport.Listen(requests, transport.Config{
 		Addr: cfg.Listen.Admin, TLS: r.certificates.admin.Server(), ConnectionsMax: adminMax, Handler: origins(cfg.Listen, cfg.Listen.Admin).Wrap(hooks.operators(r.admin)), Logger: p.log,

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/url"
+	"strings"
 	"testing"
 
 	"github.com/seriatimq/seriatim/transport/aws"
@@ -28,6 +29,20 @@ var members = map[string]string{
 
 // requestFor is a request for an action that names what it is about.
 func requestFor(api *aws.API, action *aws.Action, protocol string) request {
+	return requestWith(api, action, protocol, members)
+}
+
+// requestAbout is requestFor about another queue or topic of the first account.
+func requestAbout(api *aws.API, action *aws.Action, protocol, name string) request {
+	about := map[string]string{"QueueOwnerAWSAccountId": "000000000000"}
+	for member, value := range members {
+		about[member] = strings.ReplaceAll(value, "guarded.fifo", name)
+	}
+	about["TaskHandle"] = base64.StdEncoding.EncodeToString([]byte(`{"taskId":"1","sourceArn":"` + about["SourceArn"] + `"}`))
+	return requestWith(api, action, protocol, about)
+}
+
+func requestWith(api *aws.API, action *aws.Action, protocol string, members map[string]string) request {
 	given := map[string]string{}
 	form := url.Values{"Action": {action.Name}, "Version": {api.Version}}
 	for _, m := range action.Input {

@@ -25,7 +25,6 @@ type Node interface {
 // Gate verifies signatures and decides by policies. Safe for concurrent use.
 type Gate struct {
 	node       Node
-	account    string
 	signatures *sigv4.Verifier
 	now        func() time.Time
 	documents  documents
@@ -43,10 +42,10 @@ var (
 // cannot keep it busy.
 const searchesMax = 16
 
-// New makes a Gate to resources of an account.
-func New(node Node, account string, now func() time.Time) *Gate {
+// New makes a Gate.
+func New(node Node, now func() time.Time) *Gate {
 	return &Gate{
-		node: node, account: account, now: now,
+		node: node, now: now,
 		signatures: sigv4.New(active{node}, now), searches: make(chan struct{}, searchesMax),
 	}
 }
@@ -126,14 +125,17 @@ func (g *Gate) Authorize(r *http.Request, caller auth.Identity, to auth.Permissi
 // permitted decides by what this node knows.
 func (g *Gate) permitted(r *http.Request, caller auth.Identity, to auth.Permission) bool {
 	request := iam.Request{
-		Caller: iam.Caller{Account: caller.Account, User: caller.User}, Action: to.Action, Resource: to.Resource, Account: g.account,
+		Caller: iam.Caller{Account: caller.Account, User: caller.User}, Action: to.Action, Resource: to.Resource, Account: to.Account,
+	}
+	if request.Account == "" {
+		request.Account = caller.Account
 	}
 	var ofCaller []*iam.Document
 	if d := g.documents.user(g.node.Access(), access.User{Account: caller.Account, Name: caller.User}); d != nil {
 		ofCaller = []*iam.Document{d}
 	}
 	var ofResource *iam.Document
-	if to.Policy != nil && !g.ownsPolicy(request.Caller, to.Action) {
+	if to.Policy != nil && !ownsPolicy(&request) {
 		ofResource = g.documents.read(to.Policy())
 	}
 	if ofResource != nil || ofCaller != nil {
@@ -145,11 +147,11 @@ func (g *Gate) permitted(r *http.Request, caller auth.Identity, to auth.Permissi
 // ownsPolicy reports whether the account itself wants to look at or change a policy. No
 // policy can forbid that, or one that denies everything to everybody could never be
 // taken away again.
-func (g *Gate) ownsPolicy(who iam.Caller, action string) bool {
-	if who.Account != g.account || who.User != "" {
+func ownsPolicy(r *iam.Request) bool {
+	if r.Caller.Account != r.Account || r.Caller.User != "" {
 		return false
 	}
-	switch _, name, _ := strings.Cut(action, ":"); name {
+	switch _, name, _ := strings.Cut(r.Action, ":"); name {
 	case "AddPermission", "RemovePermission", "GetQueueAttributes", "SetQueueAttributes", "GetTopicAttributes", "SetTopicAttributes":
 		return true
 	}

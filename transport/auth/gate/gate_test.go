@@ -96,7 +96,7 @@ func TestVerify(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
-			got, _, err := New(newNode(), ours, time.Now).Verify(signed(t, tc.key, tc.secret), "")
+			got, _, err := New(newNode(), time.Now).Verify(signed(t, tc.key, tc.secret), "")
 			if got != tc.want || codeOf(err) != tc.code {
 				t.Errorf("got %+v, %v", got, err)
 			}
@@ -112,7 +112,7 @@ func TestNewestKeys(t *testing.T) {
 		n.table.Store(n.Access().WithKey(statehash.Key{}, access.Key{ID: newKey, Secret: secret, User: access.User{Account: ours, Name: "new"}}))
 		return nil
 	}
-	g := New(n, ours, time.Now)
+	g := New(n, time.Now)
 	for range 2 {
 		if got, _, err := g.Verify(signed(t, newKey, secret), ""); err != nil || got.User != "new" {
 			t.Fatalf("got %+v, %v", got, err)
@@ -138,7 +138,7 @@ func TestStrangersAreBounded(t *testing.T) {
 		<-release
 		return nil
 	}
-	g := New(n, ours, time.Now)
+	g := New(n, time.Now)
 	ended := make(chan error, searchesMax)
 	for range searchesMax {
 		r := signed(t, newKey, secret)
@@ -201,9 +201,9 @@ func TestAuthorize(t *testing.T) {
 			t.Parallel()
 			n := newNode()
 			n.table.Store(n.Access().WithPolicy(statehash.Key{}, access.Policy{User: access.User{Account: ours, Name: "anna"}, Text: tc.user}))
-			g := New(n, ours, time.Now)
+			g := New(n, time.Now)
 			for range 2 { // with policies read anew, and kept
-				err := g.Authorize(signed(t, "", ""), tc.caller, auth.Permission{Action: tc.action, Resource: orders, Policy: func() string { return tc.of }})
+				err := g.Authorize(signed(t, "", ""), tc.caller, auth.Permission{Action: tc.action, Resource: orders, Account: ours, Policy: func() string { return tc.of }})
 				if codeOf(err) != tc.code || (err == nil) != (tc.code == "") {
 					t.Fatalf("got %v", err)
 				}

@@ -25,6 +25,7 @@ type Options struct {
 	Addresses []string      // URLs of client ports
 	TLS       *tls.Config   // for https
 	Timeout   time.Duration // of one call, whatever number of nodes it takes
+	Account   string        // that calls are for if they are not signed; empty: that of the cluster
 	// KeyID, Secret and Region are what calls are signed with; no id: they are not.
 	KeyID, Secret, Region string
 }
@@ -58,6 +59,9 @@ func Open(o Options) (*Conn, error) {
 	options := client.Options{RetryFor: o.Timeout, Attempts: len(hosts), ContentDeduplication: true}
 	if secure {
 		options.TLS = o.TLS
+	}
+	if o.Account != "" {
+		options.Header = map[string]string{"seriatim-account": o.Account}
 	}
 	if o.KeyID != "" {
 		options.Key = &client.Key{ID: o.KeyID, Secret: o.Secret, Region: o.Region}

@@ -1,0 +1,206 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+
+	"github.com/spf13/cobra"
+
+	"github.com/seriatimq/seriatim/cmd/seriatim/arguments"
+	"github.com/seriatimq/seriatim/cmd/seriatim/exit"
+)
+
+const accountsPath = "/v1/accounts"
+
+// quota is how much an account may have, in answers of the admin port and in JSON output;
+// zero is no limit.
+type quota struct {
+	Queues            int64 `json:"queues"`
+	Topics            int64 `json:"topics"`
+	Messages          int64 `json:"messages"`
+	Bytes             int64 `json:"bytes"`
+	RequestsPerSecond int64 `json:"requestsPerSecond"`
+}
+
+// usage is what an account has, likewise.
+type usage struct {
+	Queues   int64 `json:"queues"`
+	Topics   int64 `json:"topics"`
+	Messages int64 `json:"messages"`
+	Bytes    int64 `json:"bytes"`
+}
+
+// ownedAccount is an account, likewise.
+type ownedAccount struct {
+	Account   string `json:"account"`
+	Own       bool   `json:"own,omitempty"`
+	Quota     quota  `json:"quota"`
+	Usage     usage  `json:"usage"`
+	CreatedAt string `json:"createdAt,omitempty"`
+}
+
+// accountList is the answer of the admin port.
+type accountList struct {
+	Accounts []ownedAccount `json:"accounts"`
+}
+
+func accountCommand(o *options) *cobra.Command {
+	return group("account", "Make accounts and say how much they may have",
+		"Make accounts and say how much they may have.\n\n"+
+			"Queues and topics belong to an account. An account sees nothing of another one unless policies permit it, and two accounts\n"+
+			"may have queues of one name. The account of the cluster, which the setting account names, always exists.\n"+
+			"These commands go to the admin port.",
+		accountCreateCommand(o), accountListCommand(o), accountShowCommand(o), accountQuotaCommand(o), accountDeleteCommand(o))
+}
+
+// flags are the limits of a quota.
+func (q *quota) flags(c *cobra.Command) {
+	f := c.Flags()
+	f.Int64Var(&q.Queues, "queues", 0, "most queues (0: any number)")
+	f.Int64Var(&q.Topics, "topics", 0, "most topics (0: any number)")
+	f.Int64Var(&q.Messages, "messages", 0, "most messages stored in its queues (0: any number)")
+	f.Int64Var(&q.Bytes, "bytes", 0, "most bytes of these, bodies and attributes (0: any number)")
+	f.Int64Var(&q.RequestsPerSecond, "requests-per-second", 0, "most requests a second at each node (0: any number)")
+}
+
+func accountCreateCommand(o *options) *cobra.Command {
+	var q quota
+	c := &cobra.Command{
+		Use: "create ACCOUNT", Short: "Make an account", Args: arguments.Exactly("ACCOUNT"),
+		Long:    "Make an account of 12 digits, with or without a quota.",
+		Example: "  seriatim account create 111111111111\n  seriatim account create 111111111111 --queues 100 --messages 1000000\n  seriatim key create --account 111111111111",
+		RunE: o.run(func(cmd *cobra.Command, w *wire, p *printer, args []string) error {
+			in := map[string]any{"account": args[0], "quota": q}
+			if err := w.post(cmd.Context(), accountsPath, in, &struct{}{}); err != nil {
+				return err
+			}
+			return p.done(map[string]any{"account": args[0], "done": "created"}, "account %s is created", args[0])
+		}),
+	}
+	q.flags(c)
+	return c
+}
+
+func (w *wire) accounts(ctx context.Context) (list accountList, err error) {
+	err = w.get(ctx, accountsPath, nil, &list)
+	return list, err
+}
+
+func (w *wire) account(ctx context.Context, id string) (ownedAccount, error) {
+	list, err := w.accounts(ctx)
+	if err != nil {
+		return ownedAccount{}, err
+	}
+	for _, a := range list.Accounts {
+		if a.Account == id {
+			return a, nil
+		}
+	}
+	return ownedAccount{}, exit.New(exit.NotFound, fmt.Errorf("there is no account %s", id), "seriatim account list shows them")
+}
+
+// ofQuota is a number with its limit, if there is one.
+func ofQuota(has, most int64) string {
+	if most == 0 {
+		return decimal(has)
+	}
+	return decimal(has) + "/" + decimal(most)
+}
+
+func (p *printer) showAccounts(document any, accounts []ownedAccount) error {
+	return p.print(document, func() table {
+		t := table{heading: []string{"ACCOUNT", "QUEUES", "TOPICS", "MESSAGES", "BYTES", "REQUESTS/S", "CREATED"}}
+		for _, a := range accounts {
+			rate := "-"
+			if a.Quota.RequestsPerSecond != 0 {
+				rate = decimal(a.Quota.RequestsPerSecond)
+			}
+			t.add(a.Account, ofQuota(a.Usage.Queues, a.Quota.Queues), ofQuota(a.Usage.Topics, a.Quota.Topics),
+				ofQuota(a.Usage.Messages, a.Quota.Messages), ofQuota(a.Usage.Bytes, a.Quota.Bytes), rate, orDash(a.CreatedAt))
+		}
+		return t
+	})
+}
+
+func accountListCommand(o *options) *cobra.Command {
+	return &cobra.Command{
+		Use: "list", Short: "List the accounts, with what they have and may have", Args: arguments.None,
+		Example: "  seriatim account list\n  seriatim account list -o json",
+		RunE: o.run(func(cmd *cobra.Command, w *wire, p *printer, _ []string) error {
+			list, err := w.accounts(cmd.Context())
+			if err != nil {
+				return err
+			}
+			return p.showAccounts(list, list.Accounts)
+		}),
+	}
+}
+
+func accountShowCommand(o *options) *cobra.Command {
+	return &cobra.Command{
+		Use: "show ACCOUNT", Short: "Show what an account has and may have", Args: arguments.Exactly("ACCOUNT"),
+		Example: "  seriatim account show 111111111111",
+		RunE: o.run(func(cmd *cobra.Command, w *wire, p *printer, args []string) error {
+			a, err := w.account(cmd.Context(), args[0])
+			if err != nil {
+				return err
+			}
+			return p.showAccounts(a, []ownedAccount{a})
+		}),
+	}
+}
+
+func accountQuotaCommand(o *options) *cobra.Command {
+	var wanted quota
+	c := &cobra.Command{
+		Use: "quota ACCOUNT", Short: "Say how much an account may have", Args: arguments.Exactly("ACCOUNT"),
+		Long: "Say how much an account may have. Limits that are not given stay as they are, and 0 takes one away. What the account\n" +
+			"has already stays, also beyond a limit.",
+		Example: "  seriatim account quota 111111111111 --queues 100 --bytes 1073741824\n  seriatim account quota 111111111111 --queues 0",
+		RunE: o.run(func(cmd *cobra.Command, w *wire, p *printer, args []string) error {
+			a, err := w.account(cmd.Context(), args[0])
+			if err != nil {
+				return err
+			}
+			changed := false
+			for _, limit := range []struct {
+				flag string
+				from int64
+				to   *int64
+			}{
+				{"queues", wanted.Queues, &a.Quota.Queues}, {"topics", wanted.Topics, &a.Quota.Topics},
+				{"messages", wanted.Messages, &a.Quota.Messages}, {"bytes", wanted.Bytes, &a.Quota.Bytes},
+				{"requests-per-second", wanted.RequestsPerSecond, &a.Quota.RequestsPerSecond},
+			} {
+				if cmd.Flags().Changed(limit.flag) {
+					*limit.to, changed = limit.from, true
+				}
+			}
+			if !changed {
+				return exit.New(exit.Usage, errors.New("no limit is given"), "name one, such as --queues 100; seriatim account show prints those in force")
+			}
+			if err := w.post(cmd.Context(), accountsPath+"/"+url.PathEscape(args[0])+"/quota", a.Quota, &struct{}{}); err != nil {
+				return err
+			}
+			return p.done(map[string]any{"account": args[0], "quota": a.Quota}, "the quota of account %s is changed", args[0])
+		}),
+	}
+	wanted.flags(c)
+	return c
+}
+
+func accountDeleteCommand(o *options) *cobra.Command {
+	return &cobra.Command{
+		Use: "delete ACCOUNT", Short: "Delete an account that has nothing any more", Args: arguments.Exactly("ACCOUNT"),
+		Long:    "Delete an account that has no queues, topics, access keys and policies any more.",
+		Example: "  seriatim account delete 111111111111",
+		RunE: o.run(func(cmd *cobra.Command, w *wire, p *printer, args []string) error {
+			if err := w.post(cmd.Context(), accountsPath+"/"+url.PathEscape(args[0])+"/delete", struct{}{}, &struct{}{}); err != nil {
+				return err
+			}
+			return p.done(map[string]any{"account": args[0], "done": "deleted"}, "account %s is deleted", args[0])
+		}),
+	}
+}

@@ -1,0 +1,21 @@
+// Package rate bounds the requests a second of each account at one node.
+//
+// # What it owns
+//
+// The [Limiter]: a bucket for each account that has a limit.
+//
+// # What it refuses to know
+//
+// What a request is, and how a refusal looks in a protocol.
+//
+// # Who calls it
+//
+// Packages transport/aws and transport/grpc ask it for each request and call.
+//
+// # Design
+//
+// Each node counts what it serves itself, without asking others: an account whose clients
+// spread over three nodes has three times its limit, and no request waits for a count to
+// be shared. A bucket holds what one second brings, so that an idle account may send that
+// much at once. Accounts without a limit cost a look into the table of accounts.
+package rate

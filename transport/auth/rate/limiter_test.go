@@ -1,0 +1,68 @@
+package rate
+
+import (
+	"testing"
+	"time"
+
+	"github.com/seriatimq/seriatim/queue/access"
+	"github.com/seriatimq/seriatim/queue/account"
+	"github.com/seriatimq/seriatim/queue/statehash"
+)
+
+func TestLimiter(t *testing.T) {
+	t.Parallel()
+	table := access.NewTable()
+	limit := func(owner string, perSecond int64) {
+		table = table.WithAccount(statehash.Key{}, access.Account{ID: owner, Quota: account.Quota{RequestsPerSecond: perSecond}})
+	}
+	now := time.Unix(1_700_000_000, 0)
+	l := New(func() *access.Table { return table }, func() time.Time { return now })
+	allowed := func(owner string, requests int) (n int) {
+		for range requests {
+			if l.Allow(owner) {
+				n++
+			}
+		}
+		return n
+	}
+	if n := allowed("", 1000); n != 1000 {
+		t.Errorf("without accounts %d of 1000", n)
+	}
+	limit("111111111111", 10)
+	limit("222222222222", 0)
+	for _, step := range []struct {
+		pass  time.Duration
+		owner string
+		ask   int
+		want  int
+	}{
+		{0, "111111111111", 15, 10},
+		{0, "222222222222", 1000, 1000},
+		{0, "", 1000, 1000},
+		{99 * time.Millisecond, "111111111111", 5, 0},
+		{time.Millisecond, "111111111111", 5, 1},
+		{time.Hour, "111111111111", 15, 10}, // no more than a second brings
+		{-time.Hour, "111111111111", 5, 0},  // a clock that was put back
+	} {
+		now = now.Add(step.pass)
+		if got := allowed(step.owner, step.ask); got != step.want {
+			t.Errorf("%+v: %d", step, got)
+		}
+	}
+	if n := l.Refused("111111111111"); n != 5+5+4+5+5 {
+		t.Errorf("%d are counted as refused", n)
+	}
+	limit("111111111111", 2)
+	now = now.Add(2 * time.Hour)
+	if n := allowed("111111111111", 5); n != 2 {
+		t.Errorf("after the limit was lowered %d of 5", n)
+	}
+	limit("", 1)
+	if n := allowed("", 5); n != 1 {
+		t.Errorf("of the cluster's own account %d of 5", n)
+	}
+	var none *Limiter
+	if !none.Allow("x") || none.Refused("x") != 0 {
+		t.Error("without a limiter something is refused")
+	}
+}

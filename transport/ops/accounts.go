@@ -1,0 +1,170 @@
+package ops
+
+import (
+	"net/http"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/seriatimq/seriatim/cluster"
+	"github.com/seriatimq/seriatim/queue"
+	"github.com/seriatimq/seriatim/queue/access"
+	"github.com/seriatimq/seriatim/queue/account"
+)
+
+const accountsPath = "/v1/accounts"
+
+// quota is the JSON of how much an account may have; zero is no limit.
+type quota struct {
+	Queues            int64 `json:"queues"`
+	Topics            int64 `json:"topics"`
+	Messages          int64 `json:"messages"`
+	Bytes             int64 `json:"bytes"`
+	RequestsPerSecond int64 `json:"requestsPerSecond"`
+}
+
+// usage is the JSON of what an account has.
+type usage struct {
+	Queues   int64 `json:"queues"`
+	Topics   int64 `json:"topics"`
+	Messages int64 `json:"messages"`
+	Bytes    int64 `json:"bytes"`
+}
+
+// accountAnswer is the JSON of an account.
+type accountAnswer struct {
+	Account   string `json:"account"`
+	Own       bool   `json:"own,omitempty"` // that of the cluster, which always exists
+	Quota     quota  `json:"quota"`
+	Usage     usage  `json:"usage"`
+	CreatedAt string `json:"createdAt,omitempty"`
+}
+
+// accountChange is the JSON that creates an account.
+type accountChange struct {
+	Account string `json:"account"`
+	Quota   quota  `json:"quota"`
+}
+
+// accountRoutes are those about accounts.
+func (a *Admin) accountRoutes(node submitter) []route {
+	s := accessAdmin{a, node}
+	return []route{
+		{"GET " + accountsPath, Operate, s.accounts},
+		{"POST " + accountsPath, Administrator, s.createAccount},
+		{"POST " + accountsPath + "/{id}/quota", Administrator, s.setQuota},
+		{"POST " + accountsPath + "/{id}/delete", Administrator, func(w http.ResponseWriter, r *http.Request) {
+			s.changeKey(w, r, &queue.DeleteAccount{Account: r.PathValue("id")})
+		}},
+	}
+}
+
+// accounts lists all accounts, the cluster's own first.
+func (s accessAdmin) accounts(w http.ResponseWriter, r *http.Request) {
+	list := struct {
+		Accounts []accountAnswer `json:"accounts"`
+	}{}
+	_, err := s.Node.Read(r.Context(), func(v queue.View) error {
+		s.eachAccount(v, func(a accountAnswer) { list.Accounts = append(list.Accounts, a) })
+		return nil
+	})
+	s.answerRead(w, err, &list)
+}
+
+// eachAccount visits all accounts, the cluster's own first.
+func (a *Admin) eachAccount(v queue.View, visit func(accountAnswer)) {
+	of := func(owner access.Account) accountAnswer {
+		out := accountAnswer{Account: owner.ID, Quota: quota(owner.Quota), Usage: usage(v.Usage(owner.ID))}
+		if out.Account == "" {
+			out.Account, out.Own = a.Account, true
+		} else {
+			out.CreatedAt = time.UnixMilli(int64(owner.CreatedAt)).UTC().Format(time.RFC3339)
+		}
+		return out
+	}
+	own, _ := v.Access().Account("")
+	visit(of(own))
+	v.Access().Accounts(func(other access.Account) bool {
+		if other.ID != "" {
+			visit(of(other))
+		}
+		return true
+	})
+}
+
+func (s accessAdmin) createAccount(w http.ResponseWriter, r *http.Request) {
+	var change accountChange
+	if !s.decode(w, r, &change) {
+		return
+	}
+	aimAt(r.Context(), change.Account)
+	if change.Account == s.Account {
+		s.fail(w, http.StatusBadRequest, "the account "+s.Account+" is that of the cluster, which always exists")
+		return
+	}
+	if s.submit(w, r, &queue.CreateAccount{Account: change.Account, Quota: account.Quota(change.Quota)}) {
+		s.answer(w, http.StatusOK, struct{}{})
+	}
+}
+
+// setQuota replaces the quota of an account.
+func (s accessAdmin) setQuota(w http.ResponseWriter, r *http.Request) {
+	var wanted quota
+	if !s.decode(w, r, &wanted) {
+		return
+	}
+	aimAt(r.Context(), r.PathValue("id"))
+	cmd := &queue.SetAccountQuota{Account: r.PathValue("id"), Quota: account.Quota(wanted)}
+	if cmd.Account == s.Account {
+		cmd.Account = "" // as the state calls it
+	} else if !account.IsID(cmd.Account) {
+		s.fail(w, http.StatusBadRequest, "an account id has 12 digits")
+		return
+	}
+	if s.submit(w, r, cmd) {
+		s.answer(w, http.StatusOK, struct{}{})
+	}
+}
+
+// accountSeriesMax bounds the accounts with series of their own, by number.
+const accountSeriesMax = 100
+
+// accounts hands out what accounts have and may have.
+func (c nodeCollector) accounts(out chan<- prometheus.Metric) {
+	var all []accountAnswer
+	c.admin.Node.ReadLocal(func(v queue.View) {
+		c.admin.eachAccount(v, func(a accountAnswer) {
+			if len(all) < accountSeriesMax {
+				all = append(all, a)
+			}
+		})
+	})
+	for _, a := range all {
+		export := func(name, help string, kind cluster.MetricKind, value float64, labels ...cluster.MetricLabel) {
+			labels = append([]cluster.MetricLabel{{Name: "account", Value: a.Account}}, labels...)
+			out <- exported(cluster.Metric{Name: name, Help: help, Kind: kind, Labels: labels, Value: value})
+		}
+		if c.admin.RequestsRefused != nil {
+			owner := a.Account
+			if a.Own {
+				owner = ""
+			}
+			export("seriatim_account_requests_throttled_total", "Requests that were refused at this node because of the quota of their account, by account.",
+				cluster.Counter, float64(c.admin.RequestsRefused(owner)))
+		}
+		export("seriatim_account_messages", "Messages stored in the queues of an account, by account.", cluster.Gauge, float64(a.Usage.Messages))
+		export("seriatim_account_bytes", "Bytes of these messages, bodies and attributes, by account.", cluster.Gauge, float64(a.Usage.Bytes))
+		for _, of := range []struct {
+			what      string
+			has, most int64
+		}{
+			{"queues", a.Usage.Queues, a.Quota.Queues}, {"topics", a.Usage.Topics, a.Quota.Topics},
+			{"messages", a.Usage.Messages, a.Quota.Messages}, {"bytes", a.Usage.Bytes, a.Quota.Bytes},
+		} {
+			if of.most != 0 {
+				export("seriatim_account_quota_ratio", "How much of a limit of its quota an account uses, by account and limit; nothing where there is no limit.",
+					cluster.Gauge, float64(of.has)/float64(of.most), cluster.MetricLabel{Name: "resource", Value: of.what})
+			}
+		}
+	}
+}
