@@ -188,6 +188,13 @@ func (v View) SubscriptionAttributes(subscriptionARN string) ([]Attribute, *Erro
 	return list, nil
 }
 
+// UnsubscribesByLink reports whether a subscription may be removed by an unsigned request:
+// one of a URL, unless it was confirmed with AuthenticateOnUnsubscribe.
+func (v View) UnsubscribesByLink(subscriptionARN string) bool {
+	_, s, ok := v.b.subscriptionByARN(subscriptionARN)
+	return ok && s.Attributes.Ends.Protocol.Web() && !s.Confirmation.Unsubscribe
+}
+
 // WaitingDeliveries is how many deliveries over HTTP are not done.
 func (v View) WaitingDeliveries() int { return v.b.outbox.Len() }
 

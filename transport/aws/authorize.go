@@ -19,6 +19,16 @@ func (c *Call) authorize(line Line) error {
 	return err
 }
 
+// unsigned reports whether a request without a signature is one that needs none, by what
+// this node knows.
+func (c *Call) unsigned(line Line, input any) (may bool) {
+	if line.Unsigned == nil || c.Signed() {
+		return false
+	}
+	c.handler.Node.ReadLocal(func(v queue.View) { may = line.Unsigned(v, input) })
+	return may
+}
+
 // PermissionTo is what a caller has to be permitted who wants to do something to a
 // resource.
 func PermissionTo(node Node, names Names, action string, resource Resource) auth.Permission {

@@ -46,7 +46,7 @@ func actions() []*aws.Action {
 			subscribeInputSchema, subscriptionOutputSchema, subscribe),
 		aws.Define(aws.Line{Name: "TagResource", Permission: "sns:TagResource", Resource: byTopic},
 			tagResourceInputSchema, emptyResultSchema, tagResource),
-		aws.Define(aws.Line{Name: "Unsubscribe", Permission: "sns:Unsubscribe", Resource: bySubscription},
+		aws.Define(aws.Line{Name: "Unsubscribe", Permission: "sns:Unsubscribe", Resource: bySubscription, Unsigned: byUnsubscribeURL},
 			subscriptionOnlySchema, aws.NoOutput, unsubscribe),
 		aws.Define(aws.Line{Name: "UntagResource", Permission: "sns:UntagResource", Resource: byTopic},
 			untagResourceInputSchema, emptyResultSchema, untagResource),
