@@ -129,7 +129,7 @@ func (c nodeCollector) Collect(out chan<- prometheus.Metric) {
 	} {
 		out <- exported(m)
 	}
-	for _, m := range append(refusedConnections("client", now), refusedConnections("admin", operators)...) {
+	for _, m := range append(refusedConnections("seriatim_client_connections_refused_total", "client", now), refusedConnections("seriatim_admin_connections_refused_total", "admin", operators)...) {
 		out <- exported(m)
 	}
 	out <- exported(cluster.Metric{Name: "seriatim_admin_connections", Help: "Open connections of the admin port.", Kind: cluster.Gauge, Value: float64(operators.Open)})
@@ -139,10 +139,10 @@ func (c nodeCollector) Collect(out chan<- prometheus.Metric) {
 }
 
 // refusedConnections is what a port has refused, and why.
-func refusedConnections(port string, of transport.Connections) (metrics []cluster.Metric) {
+func refusedConnections(name, port string, of transport.Connections) (metrics []cluster.Metric) {
 	for _, refused := range of.Refused {
 		metrics = append(metrics, cluster.Metric{
-			Name: "seriatim_" + port + "_connections_refused_total", Kind: cluster.Counter, Value: float64(refused.Count),
+			Name: name, Kind: cluster.Counter, Value: float64(refused.Count),
 			Help:   "Connections to the " + port + " port that were refused or ended, and requests over HTTP/2 that were refused, by reason.",
 			Labels: []cluster.MetricLabel{{Name: "reason", Value: refused.Why}},
 		})
