@@ -34,10 +34,10 @@ func BenchmarkRequest(b *testing.B) {
 	})
 	for _, c := range []struct {
 		name string
-		now  func() time.Time
-	}{{"net-http", nil}, {"http1", time.Now}} {
+		net  bool // net/http's
+	}{{"net-http", true}, {"http1", false}} {
 		b.Run(c.name, func(b *testing.B) {
-			s, err := Listen(b.Context(), Config{Addr: "127.0.0.1:0", Handler: handler, Logger: quiet(), Now: c.now})
+			s, err := Listen(b.Context(), Config{Addr: "127.0.0.1:0", Handler: handler, Logger: quiet(), Now: time.Now, NetHTTP: c.net})
 			if err != nil {
 				b.Fatal(err)
 			}
@@ -83,10 +83,10 @@ func BenchmarkCall(b *testing.B) {
 	})
 	for _, c := range []struct {
 		name string
-		now  func() time.Time
-	}{{"net-http", nil}, {"http2", time.Now}} {
+		net  bool // net/http's
+	}{{"net-http", true}, {"http2", false}} {
 		b.Run(c.name, func(b *testing.B) {
-			s, err := Listen(b.Context(), Config{Addr: "127.0.0.1:0", Handler: handler, Logger: quiet(), Now: c.now})
+			s, err := Listen(b.Context(), Config{Addr: "127.0.0.1:0", Handler: handler, Logger: quiet(), Now: time.Now, NetHTTP: c.net})
 			if err != nil {
 				b.Fatal(err)
 			}

@@ -31,7 +31,7 @@ func from(t *testing.T, s *Server, address string) (net.Conn, *bufio.Reader) {
 // limited listens until the end of the test.
 func limited(t *testing.T, cfg Config) *Server {
 	t.Helper()
-	cfg.Addr, cfg.Logger = "127.0.0.1:0", quiet()
+	cfg.Addr, cfg.Logger, cfg.Now = "127.0.0.1:0", quiet(), time.Now
 	s, err := Listen(t.Context(), cfg)
 	if err != nil {
 		t.Fatal(err)
@@ -54,14 +54,14 @@ func refusedFor(s *Server, why string) uint64 {
 const plain = "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 2\r\n\r\nok"
 
 // kinds are the ways to read requests: that of this package, and net/http's.
-var kinds = map[string]func() time.Time{"own": time.Now, "net/http": nil}
+var kinds = map[string]bool{"own": false, "net/http": true}
 
 // One address gets no more than its part, and another one still gets in.
 func TestConnectionsOfAnAddress(t *testing.T) {
-	for name, now := range kinds {
+	for name, netHTTP := range kinds {
 		t.Run(name, func(t *testing.T) {
 			const limit = 3
-			s := limited(t, Config{ConnectionsMax: 10, PerAddress: limit, Handler: echo, Now: now})
+			s := limited(t, Config{ConnectionsMax: 10, PerAddress: limit, Handler: echo, NetHTTP: netHTTP})
 			for range limit {
 				conn, reader := from(t, s, "127.0.0.1")
 				send(t, conn, plain)
@@ -88,10 +88,10 @@ func TestConnectionsOfAnAddress(t *testing.T) {
 // Whoever connects and brings no request keeps nobody out, not even those who were there
 // and say nothing now.
 func TestSilentConnectionsGiveWay(t *testing.T) {
-	for name, now := range kinds {
+	for name, netHTTP := range kinds {
 		t.Run(name, func(t *testing.T) {
 			const limit = 4
-			s := limited(t, Config{ConnectionsMax: limit, PerAddress: limit, Handler: echo, Now: now})
+			s := limited(t, Config{ConnectionsMax: limit, PerAddress: limit, Handler: echo, NetHTTP: netHTTP})
 			friend, replies := dial(t, s)
 			send(t, friend, plain)
 			answerOf(t, replies)

@@ -112,8 +112,8 @@ func TestSameAsNetHTTP(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var answers [2]string
-			for i, now := range []func() time.Time{nil, time.Now} {
-				s, err := Listen(t.Context(), Config{Addr: "127.0.0.1:0", Logger: quiet(), Handler: echo, Now: now})
+			for i, netHTTP := range []bool{true, false} {
+				s, err := Listen(t.Context(), Config{Addr: "127.0.0.1:0", Logger: quiet(), Handler: echo, Now: time.Now, NetHTTP: netHTTP})
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -49,11 +49,12 @@ type Config struct {
 	GRPC http.Handler
 	// Budget bounds the bodies being read and the answers being written on all
 	// connections together. It means that bodies are read before Handler is
-	// called; nil: they are not, and nothing is counted. It needs Now.
+	// called; nil: they are not, and nothing is counted.
 	Budget *budget.Bytes
-	// Now lets plain requests over HTTP/1.1, and those over HTTP/2, be served at
-	// less cost than net/http's, see packages http1 and http2; nil leaves all to net/http.
-	Now func() time.Time
+	Now    func() time.Time
+	// NetHTTP leaves all requests to net/http. Plain ones over HTTP/1.1, and those over
+	// HTTP/2, are served at less cost without it, see packages http1 and http2.
+	NetHTTP bool
 	// OnShutdown is called when Shutdown begins, to end requests that only
 	// wait, as long polls do; it returns at once.
 	OnShutdown func()
@@ -91,12 +92,8 @@ func Listen(ctx context.Context, cfg Config) (*Server, error) {
 	if cfg.PerAddress == 0 {
 		cfg.PerAddress = cfg.ConnectionsMax - cfg.ConnectionsMax/10
 	}
-	now := cfg.Now
-	if now == nil {
-		now = time.Now
-	}
 	s := &Server{
-		listener: newLimitListener(listener, cfg.ConnectionsMax, cfg.PerAddress, newRefusals(cfg.Logger, now)), budget: cfg.Budget,
+		listener: newLimitListener(listener, cfg.ConnectionsMax, cfg.PerAddress, newRefusals(cfg.Logger, cfg.Now)), budget: cfg.Budget,
 		waits: cfg.OnShutdown, done: make(chan error, 1), log: cfg.Logger,
 	}
 	var protocols http.Protocols
@@ -117,7 +114,7 @@ func Listen(ctx context.Context, cfg Config) (*Server, error) {
 			}
 		},
 	}
-	if cfg.Now == nil {
+	if cfg.NetHTTP {
 		go s.serve(secure != nil)
 		return s, nil
 	}

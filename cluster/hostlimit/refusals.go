@@ -1,7 +1,6 @@
 package hostlimit
 
 import (
-	"context"
 	"log/slog"
 	"sync"
 	"time"
@@ -51,7 +50,11 @@ func (r *Refusals) Refuse(why string, level slog.Level, message string, attribut
 	}
 	c.logged, c.at = c.total, now
 	r.mu.Unlock()
-	r.log.Log(context.Background(), level, message, attributes...) //nolint:sloglint // constants of the callers
+	if level >= slog.LevelWarn {
+		r.log.Warn(message, attributes...) //nolint:sloglint // constants of the callers
+	} else {
+		r.log.Info(message, attributes...) //nolint:sloglint // constants of the callers
+	}
 }
 
 // Each calls each with the number of refusals, by a word for why.
