@@ -1,6 +1,8 @@
 package aws
 
 import (
+	"strings"
+
 	"github.com/seriatimq/seriatim/queue"
 	"github.com/seriatimq/seriatim/queue/account"
 	"github.com/seriatimq/seriatim/transport/auth"
@@ -29,9 +31,12 @@ func (c *Call) unsigned(line Line, input any) (may bool) {
 	return may
 }
 
+// Reader reads the state as far as this node knows it.
+type Reader interface{ ReadLocal(read func(queue.View)) }
+
 // PermissionTo is what a caller has to be permitted who wants to do something to a
 // resource.
-func PermissionTo(node Node, names Names, action string, resource Resource) auth.Permission {
+func PermissionTo(node Reader, names Names, action string, resource Resource) auth.Permission {
 	switch {
 	case resource.Name != "":
 		return auth.Permission{Action: action, Resource: names.QueueARN(resource.Name), Account: names.ID(account.OwnerOf(resource.Name)), Policy: func() (policy string) {
@@ -67,4 +72,16 @@ func (c *Call) refusal(err error) error {
 		return stranger
 	}
 	return err
+}
+
+// Permissions are what the actions of APIs need, by service and name in lower case, such as
+// sqs:sendmessagebatch.
+func Permissions(apis ...*API) map[string]string {
+	needed := map[string]string{}
+	for _, api := range apis {
+		for _, action := range api.Actions {
+			needed[strings.ToLower(api.Service+":"+action.Name)] = action.Permission
+		}
+	}
+	return needed
 }

@@ -63,7 +63,7 @@ type accessAdmin struct {
 // accessRoutes are those about access keys and policies.
 func (a *Admin) accessRoutes(node submitter) []route {
 	s := accessAdmin{a, node}
-	return []route{
+	list := []route{
 		{"GET " + accessKeysPath, Operate, s.keys},
 		{"POST " + accessKeysPath, Administrator, s.createKey},
 		{"POST " + accessKeysPath + "/{id}/enable", Administrator, func(w http.ResponseWriter, r *http.Request) {
@@ -78,6 +78,10 @@ func (a *Admin) accessRoutes(node submitter) []route {
 		{"GET " + userPoliciesPath, Operate, s.policies},
 		{"POST " + userPoliciesPath, Administrator, s.putPolicy},
 	}
+	if a.Policies != nil {
+		list = append(list, route{"GET " + simulatePath, Operate, s.simulate})
+	}
+	return list
 }
 
 // keys lists all keys without their secrets.

@@ -40,6 +40,7 @@ type Options struct {
 	PeekBytesMax int          // bytes of bodies in one answer; 0: a default
 	Account      string       // that access keys are made for unless another one is named
 	Random       io.Reader    // source of access keys
+	Policies     *Policies    // how callers of the client port are decided about; may be nil
 	// RequestsRefused is how many requests of an account, the cluster's own is empty, were
 	// refused because of its quota; may be nil.
 	RequestsRefused func(owner string) uint64

@@ -15,10 +15,7 @@ import (
 	"github.com/seriatimq/seriatim/cmd/seriatim/exit"
 )
 
-const (
-	accessKeysPath   = "/v1/access/keys"
-	userPoliciesPath = "/v1/access/policies"
-)
+const accessKeysPath = "/v1/access/keys"
 
 // accessKey is an access key in answers of the admin port and in JSON output.
 type accessKey struct {
@@ -28,13 +25,6 @@ type accessKey struct {
 	User      string `json:"user,omitempty"`
 	Active    bool   `json:"active"`
 	CreatedAt string `json:"createdAt,omitempty"`
-}
-
-// userPolicy is the policy of a user likewise.
-type userPolicy struct {
-	Account string `json:"account"`
-	User    string `json:"user"`
-	Policy  string `json:"policy"`
 }
 
 func keyCommand(o *options) *cobra.Command {
@@ -209,111 +199,5 @@ func keyChangeCommand(o *options, change keyChange) *cobra.Command {
 	if change.asks {
 		c.Flags().BoolVar(&yes, "yes", false, "do not ask")
 	}
-	return c
-}
-
-func policyCommand(o *options) *cobra.Command {
-	return group("policy", "Say what users may do",
-		"Say what users may do, in the language of IAM policies. The subset is in docs/manual/security.md.\n\n"+
-			"A user without a policy may do what the policies of queues and topics permit, and nothing else.",
-		policyPutCommand(o), policyGetCommand(o), policyListCommand(o), policyDeleteCommand(o))
-}
-
-func policyPutCommand(o *options) *cobra.Command {
-	account, file := "", ""
-	c := &cobra.Command{
-		Use: "put USER --file FILE", Short: "Store the policy of a user", Args: arguments.Exactly("USER"),
-		Long: "Store the policy of a user in place of the one there is. A policy that could not be obeyed is refused.",
-		Example: `  seriatim policy put orders-service --file policy.json
-  echo '{"Statement":{"Effect":"Allow","Action":"sqs:*","Resource":"arn:aws:sqs:*:*:orders*"}}' | seriatim policy put orders-service --file -`,
-		RunE: o.run(func(cmd *cobra.Command, w *wire, p *printer, args []string) error {
-			if file == "" {
-				return exit.New(exit.Usage, errors.New("--file is missing"), "name the file with the policy, or - for standard input")
-			}
-			text, err := readAccessFile("file", file, cmd.InOrStdin())
-			if err != nil {
-				return err
-			}
-			if text == "" {
-				return exit.New(exit.Usage, fmt.Errorf("--file %s is empty", file), "seriatim policy delete takes a policy away")
-			}
-			return w.putPolicy(cmd, p, userPolicy{account, args[0], text}, "stored")
-		}),
-	}
-	c.Flags().StringVar(&account, "account", "", "account of the user, 12 digits (default: that of the cluster)")
-	c.Flags().StringVar(&file, "file", "", "file with the policy; -: standard input")
-	return c
-}
-
-func policyDeleteCommand(o *options) *cobra.Command {
-	account := ""
-	c := &cobra.Command{
-		Use: "delete USER", Short: "Take the policy of a user away", Args: arguments.Exactly("USER"),
-		Example: "  seriatim policy delete orders-service",
-		RunE: o.run(func(cmd *cobra.Command, w *wire, p *printer, args []string) error {
-			return w.putPolicy(cmd, p, userPolicy{Account: account, User: args[0]}, "taken away")
-		}),
-	}
-	c.Flags().StringVar(&account, "account", "", "account of the user, 12 digits (default: that of the cluster)")
-	return c
-}
-
-func (w *wire) putPolicy(cmd *cobra.Command, p *printer, policy userPolicy, past string) error {
-	var stored userPolicy
-	if err := w.post(cmd.Context(), userPoliciesPath, policy, &stored); err != nil {
-		return err
-	}
-	return p.done(map[string]any{"account": stored.Account, "user": stored.User, "done": past}, "the policy of %s is %s", stored.User, past)
-}
-
-// policyList is the answer of the admin port.
-type policyList struct {
-	Policies []userPolicy `json:"policies"`
-}
-
-func policyListCommand(o *options) *cobra.Command {
-	return &cobra.Command{
-		Use: "list", Short: "List the users that have a policy", Args: arguments.None,
-		Example: "  seriatim policy list\n  seriatim policy list -o json",
-		RunE: o.run(func(cmd *cobra.Command, w *wire, p *printer, _ []string) error {
-			var list policyList
-			if err := w.get(cmd.Context(), userPoliciesPath, nil, &list); err != nil {
-				return err
-			}
-			return p.print(list, func() table {
-				t := table{heading: []string{"ACCOUNT", "USER", "POLICY"}}
-				for _, u := range list.Policies {
-					t.add(u.Account, u.User, decimal(int64(len(u.Policy)))+" bytes")
-				}
-				return t
-			})
-		}),
-	}
-}
-
-func policyGetCommand(o *options) *cobra.Command {
-	account := ""
-	c := &cobra.Command{
-		Use: "get USER", Short: "Print the policy of a user", Args: arguments.Exactly("USER"),
-		Example: "  seriatim policy get orders-service > policy.json",
-		RunE: o.run(func(cmd *cobra.Command, w *wire, p *printer, args []string) error {
-			var list policyList
-			if err := w.get(cmd.Context(), userPoliciesPath, nil, &list); err != nil {
-				return err
-			}
-			for _, u := range list.Policies {
-				if u.User != args[0] || account != "" && u.Account != account {
-					continue
-				}
-				if p.format == formatJSON {
-					return p.print(u, nil)
-				}
-				_, err := fmt.Fprintln(p.out, u.Policy)
-				return err
-			}
-			return exit.New(exit.NotFound, fmt.Errorf("the user %s has no policy", args[0]), "seriatim policy list shows who has one")
-		}),
-	}
-	c.Flags().StringVar(&account, "account", "", "account of the user, 12 digits (default: any)")
 	return c
 }

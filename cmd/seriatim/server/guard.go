@@ -12,14 +12,15 @@ import (
 	"github.com/seriatimq/seriatim/transport/auth/gate"
 )
 
-// guard is who decides about the callers of the client port.
-func (p program) guard(node *cluster.Node, api APIConfig) (auth.Verifier, auth.Authorizer) {
+// guard is who decides about the callers of the client port. The gate is the one that
+// decides, or would if auth were on.
+func (p program) guard(node *cluster.Node, api APIConfig) (*gate.Gate, auth.Verifier, auth.Authorizer) {
+	g := gate.New(node, time.Now)
 	if !api.Auth {
 		p.log.Warn("auth is off: whoever reaches the client port may use every queue")
-		return auth.AcceptAll{}, nil
+		return g, auth.AcceptAll{}, nil
 	}
-	g := gate.New(node, time.Now)
-	return g, g
+	return g, g, g
 }
 
 // firstKey is the access key that a new cluster begins with; nil without auth.

@@ -180,14 +180,16 @@ func (p program) serve(requests context.Context, cfg Config, hooks hooks, r *par
 	names := aws.Names{Account: cfg.API.Account, Region: cfg.API.Region}
 	r.sqs = sqs.New(requests, sqs.Options{Node: r.node, Names: names})
 	memory := budget.New(int64(cfg.Limits.RequestBytes)) // of requests and answers on the client port
-	verifier, authorizer := p.guard(r.node, cfg.API)
+	decider, verifier, authorizer := p.guard(r.node, cfg.API)
+	apis := []*aws.API{r.sqs.API(), sns.API()}
 	limiter := rate.New(r.node.Access, time.Now)
-	services := aws.NewHandler(aws.Options{Node: r.node, Verifier: verifier, Authorizer: authorizer, Rate: limiter, Names: names, Logger: p.log}, r.sqs.API(), sns.API())
+	services := aws.NewHandler(aws.Options{Node: r.node, Verifier: verifier, Authorizer: authorizer, Rate: limiter, Names: names, Logger: p.log}, apis...)
 	var clients, operators atomic.Pointer[transport.Server] // the ports, once they are open
 	r.admin = ops.New(ops.Options{
 		Node: r.node, Version: p.version, QueueSeries: cfg.Limits.MetricQueues, Profiles: cfg.Listen.Profiles,
 		Now: time.Now, Logger: p.log, Audit: r.audit, Debug: p.debug(cfg), CertificatesEnd: r.certificates.expiries, Operators: r.operators,
-		Account: cfg.API.Account, Random: rand.Reader, RequestsRefused: limiter.Refused,
+		Policies: &ops.Policies{Decide: decider.Simulate, Names: names, Permissions: aws.Permissions(apis...), Enforced: cfg.API.Auth},
+		Account:  cfg.API.Account, Random: rand.Reader, RequestsRefused: limiter.Refused,
 		LastBackup: lastBackup(cfg.Node.DataDir, p.log), OnBackup: func(at time.Time) { keepLastBackup(cfg.Node.DataDir, at, p.log) },
 		Connections: func() (ofClients, ofOperators transport.Connections) {
 			return connections(&clients, clientsMax), connections(&operators, adminMax)

@@ -3,8 +3,10 @@ package gate
 import (
 	"context"
 	"errors"
+	"maps"
 	"net"
 	"net/http"
+	"strconv"
 	"strings"
 	"time"
 
@@ -124,24 +126,38 @@ func (g *Gate) Authorize(r *http.Request, caller auth.Identity, to auth.Permissi
 
 // permitted decides by what this node knows.
 func (g *Gate) permitted(r *http.Request, caller auth.Identity, to auth.Permission) bool {
+	return g.decide(caller, to, func(keys map[string][]string) { ofConnection(keys, r) }).Allowed
+}
+
+// Simulate decides about a request that nobody makes, by what this node knows. given are
+// values of condition keys, under their names in lower case, in place of those that the
+// connection of a request gives.
+func (g *Gate) Simulate(caller auth.Identity, to auth.Permission, given map[string][]string) iam.Decision {
+	return g.decide(caller, to, func(keys map[string][]string) {
+		keys["aws:securetransport"] = []string{"false"}
+		maps.Copy(keys, given)
+	})
+}
+
+// decide is where all requests are decided. fill adds the condition keys that caller and
+// permission do not tell, if a policy is asked at all.
+func (g *Gate) decide(caller auth.Identity, to auth.Permission, fill func(keys map[string][]string)) iam.Decision {
 	request := iam.Request{
 		Caller: iam.Caller{Account: caller.Account, User: caller.User}, Action: to.Action, Resource: to.Resource, Account: to.Account,
 	}
 	if request.Account == "" {
 		request.Account = caller.Account
 	}
-	var ofCaller []*iam.Document
-	if d := g.documents.user(g.node.Access(), access.User{Account: caller.Account, Name: caller.User}); d != nil {
-		ofCaller = []*iam.Document{d}
-	}
+	ofCaller := g.documents.user(g.node.Access(), access.User{Account: caller.Account, Name: caller.User})
 	var ofResource *iam.Document
 	if to.Policy != nil && !ownsPolicy(&request) {
 		ofResource = g.documents.read(to.Policy())
 	}
 	if ofResource != nil || ofCaller != nil {
-		request.Keys = g.conditionKeys(r, request.Caller)
+		request.Keys = g.conditionKeys(request.Caller)
+		fill(request.Keys)
 	}
-	return iam.Permitted(&request, ofCaller, ofResource)
+	return iam.Decide(&request, ofCaller, ofResource)
 }
 
 // ownsPolicy reports whether the account itself wants to look at or change a policy. No
@@ -158,23 +174,10 @@ func ownsPolicy(r *iam.Request) bool {
 	return false
 }
 
-// conditionKeys are the values that conditions of policies are about.
-func (g *Gate) conditionKeys(r *http.Request, who iam.Caller) map[string][]string {
-	now := g.now().UTC()
-	secure := "false"
-	if r.TLS != nil {
-		secure = "true"
-	}
-	keys := map[string][]string{
-		"aws:currenttime":     {now.Format(time.RFC3339)},
-		"aws:securetransport": {secure},
-	}
-	if host, _, err := net.SplitHostPort(r.RemoteAddr); err == nil {
-		keys["aws:sourceip"] = []string{host}
-	}
-	if agent := r.UserAgent(); agent != "" {
-		keys["aws:useragent"] = []string{agent}
-	}
+// conditionKeys are the values that conditions of policies are about, as far as the time
+// and the caller tell them.
+func (g *Gate) conditionKeys(who iam.Caller) map[string][]string {
+	keys := map[string][]string{"aws:currenttime": {g.now().UTC().Format(time.RFC3339)}}
 	if who.Account != "" {
 		keys["aws:principalaccount"] = []string{who.Account}
 		keys["aws:principalarn"] = []string{who.ARN()}
@@ -183,4 +186,15 @@ func (g *Gate) conditionKeys(r *http.Request, who iam.Caller) map[string][]strin
 		keys["aws:username"] = []string{who.User}
 	}
 	return keys
+}
+
+// ofConnection adds the condition keys that a request and its connection tell.
+func ofConnection(keys map[string][]string, r *http.Request) {
+	keys["aws:securetransport"] = []string{strconv.FormatBool(r.TLS != nil)}
+	if host, _, err := net.SplitHostPort(r.RemoteAddr); err == nil {
+		keys["aws:sourceip"] = []string{host}
+	}
+	if agent := r.UserAgent(); agent != "" {
+		keys["aws:useragent"] = []string{agent}
+	}
 }

@@ -26,24 +26,37 @@ const (
 	Denied
 )
 
+// String is the effect in a word, empty for Unspecified.
+func (e Effect) String() string {
+	return [...]string{Unspecified: "", Allowed: "allow", Denied: "deny"}[e]
+}
+
+// Verdict is what one policy says of a request.
+type Verdict struct {
+	Effect Effect
+	// Statement is the number, from 1, of the first statement that says so; 0: none does.
+	Statement int
+	Sid       string // of the statement, empty if it has none
+}
+
 // Evaluate is what one policy says of a request. A nil Document says nothing.
-func (d *Document) Evaluate(r *Request) Effect {
-	effect := Unspecified
+func (d *Document) Evaluate(r *Request) (v Verdict) {
 	if d == nil {
-		return effect
+		return v
 	}
 	action := strings.ToLower(r.Action)
 	for i := range d.statements {
 		s := &d.statements[i]
-		if !s.match(action, r) {
+		if (v.Effect == Allowed && !s.deny) || !s.match(action, r) {
 			continue
 		}
+		v = Verdict{Allowed, i + 1, s.sid}
 		if s.deny {
-			return Denied
+			v.Effect = Denied
+			return v
 		}
-		effect = Allowed
 	}
-	return effect
+	return v
 }
 
 func (s *statement) match(action string, r *Request) bool {
@@ -61,23 +74,69 @@ func (s *statement) match(action string, r *Request) bool {
 	return true
 }
 
-// Permitted decides by the policies of the caller and by the one of the resource, which
+// Source is what decides about a request.
+type Source uint8
+
+const (
+	// Nothing permits the request, so that it is refused.
+	Nothing Source = iota
+	// OfCaller is the policy of the caller.
+	OfCaller
+	// OfResource is the policy of the resource.
+	OfResource
+	// OfBoth are the two together: a user of another account needs both.
+	OfBoth
+	// Ownership lets an account do everything with what is its own.
+	Ownership
+)
+
+// String is the source in words.
+func (s Source) String() string {
+	return [...]string{
+		Nothing: "no policy", OfCaller: "user policy", OfResource: "resource policy", OfBoth: "both policies", Ownership: "ownership",
+	}[s]
+}
+
+// Decision is what becomes of a request, and why.
+type Decision struct {
+	Allowed bool
+	By      Source
+	// Caller and Resource are what the two policies say, each for itself.
+	Caller, Resource Verdict
+}
+
+// Decide decides by the policy of the caller and by the one of the resource, each of which
 // may be nil. Within one account either permission is enough; a caller of another account
 // needs both. The account itself may do everything with what is its own.
-func Permitted(r *Request, ofCaller []*Document, ofResource *Document) bool {
-	identity := Unspecified
-	for _, d := range ofCaller {
-		identity = max(identity, d.Evaluate(r))
-	}
-	resource := ofResource.Evaluate(r)
-	if identity == Denied || resource == Denied {
-		return false
+func Decide(r *Request, ofCaller, ofResource *Document) Decision {
+	d := Decision{Caller: ofCaller.Evaluate(r), Resource: ofResource.Evaluate(r)}
+	byCaller, byResource := d.Caller.Effect == Allowed, d.Resource.Effect == Allowed
+	switch {
+	case d.Caller.Effect == Denied:
+		d.By = OfCaller
+		return d
+	case d.Resource.Effect == Denied:
+		d.By = OfResource
+		return d
+	case r.Caller.Account == "": // anonymous: only the resource can permit
+		byCaller = false
+	case r.Caller.Account != r.Account && r.Caller.User != "":
+		if byCaller && byResource {
+			d.By = OfBoth
+		}
+		d.Allowed = d.By == OfBoth
+		return d
+	case r.Caller.Account != r.Account:
+		byCaller = false
 	}
 	switch {
-	case r.Caller.Account == "": // anonymous: only the resource can permit
-		return resource == Allowed
-	case r.Caller.Account != r.Account:
-		return resource == Allowed && (identity == Allowed || r.Caller.User == "")
+	case byCaller:
+		d.By = OfCaller
+	case byResource:
+		d.By = OfResource
+	case r.Caller.User == "" && r.Caller.Account != "" && r.Caller.Account == r.Account:
+		d.By = Ownership
 	}
-	return identity == Allowed || resource == Allowed || r.Caller.User == ""
+	d.Allowed = d.By != Nothing
+	return d
 }

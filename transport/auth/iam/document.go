@@ -14,6 +14,7 @@ type Document struct {
 
 // statement permits or denies.
 type statement struct {
+	sid        string
 	deny       bool
 	principals principals
 	actions    patterns // lower case
@@ -69,6 +70,8 @@ func parseStatement(o object) (s statement, err error) {
 		return s, errors.New("Effect must be Allow or Deny")
 	}
 	s.deny = effect == "Deny"
+	// A Sid decides nothing: one that is no text is as good as none.
+	_ = json.Unmarshal(o["Sid"], &s.sid)
 	if s.principals, err = parsePrincipals(o); err != nil {
 		return s, err
 	}

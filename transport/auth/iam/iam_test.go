@@ -80,7 +80,7 @@ func TestStatements(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
-			if got := parse(t, one(tc.members)).Evaluate(request(nil)); got != tc.want {
+			if got := parse(t, one(tc.members)).Evaluate(request(nil)).Effect; got != tc.want {
 				t.Errorf("got %d, want %d", got, tc.want)
 			}
 		})
@@ -130,7 +130,7 @@ func TestConditions(t *testing.T) {
 		t.Run(tc.condition, func(t *testing.T) {
 			t.Parallel()
 			d := parse(t, one(`"Effect":"Allow","Action":"*","Resource":"*","Condition":{`+tc.condition+`}`))
-			if got := d.Evaluate(request(nil)) == Allowed; got != tc.holds {
+			if got := d.Evaluate(request(nil)).Effect == Allowed; got != tc.holds {
 				t.Errorf("it holds: %t", got)
 			}
 		})
@@ -141,10 +141,10 @@ func TestConditions(t *testing.T) {
 func TestWhatIsNotUnderstood(t *testing.T) {
 	t.Parallel()
 	const odd = `,"Action":"*","Resource":"*","Condition":{"ForAnyValue:StringLike":{"aws:TagKeys":"a"}}`
-	if got := parse(t, one(`"Effect":"Allow"`+odd)).Evaluate(request(nil)); got != Unspecified {
+	if got := parse(t, one(`"Effect":"Allow"`+odd)).Evaluate(request(nil)).Effect; got != Unspecified {
 		t.Errorf("a permission has the effect %d", got)
 	}
-	if got := parse(t, one(`"Effect":"Deny"`+odd)).Evaluate(request(nil)); got != Denied {
+	if got := parse(t, one(`"Effect":"Deny"`+odd)).Evaluate(request(nil)).Effect; got != Denied {
 		t.Errorf("a denial has the effect %d", got)
 	}
 }
@@ -154,16 +154,16 @@ func TestVariablesAreText(t *testing.T) {
 	t.Parallel()
 	d := parse(t, one(`"Effect":"Allow","Action":"*","Resource":"arn:aws:sqs:*:${aws:username}"`))
 	r := request(func(r *Request) { r.Keys["aws:username"] = []string{"*"} })
-	if d.Evaluate(r) != Unspecified {
+	if d.Evaluate(r).Effect != Unspecified {
 		t.Error("a user called * may use every queue")
 	}
 	r.Resource = "arn:aws:sqs:eu-north-1:*"
-	if d.Evaluate(r) != Allowed {
+	if d.Evaluate(r).Effect != Allowed {
 		t.Error("a user called * may not use the queue of his name")
 	}
 }
 
-func TestPermitted(t *testing.T) {
+func TestDecisions(t *testing.T) {
 	t.Parallel()
 	const allow, deny = `"Effect":"Allow","Action":"*","Resource":"*"`, `"Effect":"Deny","Action":"*","Resource":"*"`
 	const forForeign = `"Effect":"Allow","Action":"*","Resource":"*","Principal":{"AWS":"` + foreign + `"}`
@@ -175,38 +175,63 @@ func TestPermitted(t *testing.T) {
 		caller             Caller
 		ofCaller, resource string
 		want               bool
+		by                 Source
 	}{
-		{"no policy", ada, "", "", false},
-		{"a policy of the user", ada, allow, "", true},
-		{"a policy of the queue", ada, "", forAll, true},
-		{"a policy of the queue for others", ada, "", forForeign, false},
-		{"denied by the queue", ada, allow, deny, false},
-		{"denied to the user", ada, deny, forAll, false},
-		{"the account itself", root, "", "", true},
-		{"the account, denied by its queue", root, "", deny, false},
-		{"a stranger", stranger, allow, "", false},
-		{"a stranger whom only the queue permits", stranger, "", forForeign, false},
-		{"a stranger whom both permit", stranger, allow, forForeign, true},
-		{"another account whom the queue permits", strangersRoot, "", forForeign, true},
-		{"another account", strangersRoot, "", "", false},
-		{"nobody", Caller{}, "", "", false},
-		{"nobody, at a queue for its account", Caller{}, "", forForeign, false},
-		{"nobody, at a queue for all", Caller{}, "", forAll, true},
+		{"no policy", ada, "", "", false, Nothing},
+		{"a policy of the user", ada, allow, "", true, OfCaller},
+		{"a policy of the queue", ada, "", forAll, true, OfResource},
+		{"a policy of the queue for others", ada, "", forForeign, false, Nothing},
+		{"denied by the queue", ada, allow, deny, false, OfResource},
+		{"denied to the user", ada, deny, forAll, false, OfCaller},
+		{"the account itself", root, "", "", true, Ownership},
+		{"the account, denied by its queue", root, "", deny, false, OfResource},
+		{"a stranger", stranger, allow, "", false, Nothing},
+		{"a stranger whom only the queue permits", stranger, "", forForeign, false, Nothing},
+		{"a stranger whom both permit", stranger, allow, forForeign, true, OfBoth},
+		{"another account whom the queue permits", strangersRoot, "", forForeign, true, OfResource},
+		{"another account", strangersRoot, "", "", false, Nothing},
+		{"nobody", Caller{}, "", "", false, Nothing},
+		{"nobody, at a queue for its account", Caller{}, "", forForeign, false, Nothing},
+		{"a policy of the user who may by the queue, too", ada, allow, forAll, true, OfCaller},
+		{"the account itself, permitted by its queue", root, "", forAll, true, OfResource},
+		{"nobody, at a queue for all", Caller{}, "", forAll, true, OfResource},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
-			var ofCaller []*Document
-			var resource *Document
+			var ofCaller, resource *Document
 			if tc.ofCaller != "" {
-				ofCaller = []*Document{parse(t, one(tc.ofCaller))}
+				ofCaller = parse(t, one(tc.ofCaller))
 			}
 			if tc.resource != "" {
 				resource = parse(t, one(tc.resource))
 			}
-			if got := Permitted(request(func(r *Request) { r.Caller = tc.caller }), ofCaller, resource); got != tc.want {
-				t.Errorf("permitted: %t", got)
+			if got := Decide(request(func(r *Request) { r.Caller = tc.caller }), ofCaller, resource); got.Allowed != tc.want || got.By != tc.by {
+				t.Errorf("decided %+v", got)
 			}
 		})
+	}
+}
+
+// TestDecidingStatement names the statement that decides: the first that denies, else the
+// first that permits.
+func TestDecidingStatement(t *testing.T) {
+	t.Parallel()
+	d := parse(t, `{"Statement":[
+		{"Sid":"other","Effect":"Allow","Action":"sns:*","Resource":"*"},
+		{"Sid":"first","Effect":"Allow","Action":"sqs:*","Resource":"*"},
+		{"Sid":"second","Effect":"Allow","Action":"sqs:Send*","Resource":"*"},
+		{"Effect":"Deny","Action":"sqs:DeleteQueue","Resource":"*"},
+		{"Sid":"late","Effect":"Deny","Action":"sqs:Delete*","Resource":"*"}]}`)
+	for action, want := range map[string]Verdict{
+		"sqs:SendMessage":   {Allowed, 2, "first"},
+		"sns:Publish":       {Allowed, 1, "other"},
+		"sqs:DeleteQueue":   {Denied, 4, ""},
+		"sqs:DeleteMessage": {Denied, 5, "late"},
+		"iam:CreateUser":    {},
+	} {
+		if got := d.Evaluate(request(func(r *Request) { r.Action = action })); got != want {
+			t.Errorf("%s: %+v, want %+v", action, got, want)
+		}
 	}
 }
 
@@ -247,7 +272,7 @@ func FuzzEvaluate(f *testing.F) {
 		}
 		r := request(func(r *Request) { r.Resource = resource })
 		d.Evaluate(r)
-		if Permitted(r, []*Document{d, forbidden}, nil) || Permitted(r, []*Document{forbidden}, d) {
+		if Decide(r, forbidden, d).Allowed || Decide(r, d, forbidden).Allowed {
 			t.Errorf("%s permits what is denied", text)
 		}
 	})

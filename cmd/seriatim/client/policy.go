@@ -1,0 +1,224 @@
+package client
+
+import (
+	"errors"
+	"fmt"
+	"net/url"
+
+	"github.com/spf13/cobra"
+
+	"github.com/seriatimq/seriatim/cmd/seriatim/arguments"
+	"github.com/seriatimq/seriatim/cmd/seriatim/exit"
+)
+
+const (
+	userPoliciesPath = "/v1/access/policies"
+	simulatePath     = "/v1/access/simulate"
+)
+
+// userPolicy is the policy of a user in answers of the admin port and in JSON output.
+type userPolicy struct {
+	Account string `json:"account"`
+	User    string `json:"user"`
+	Policy  string `json:"policy"`
+}
+
+func policyCommand(o *options) *cobra.Command {
+	return group("policy", "Say what users may do",
+		"Say what users may do, in the language of IAM policies. The subset is in docs/manual/security.md.\n\n"+
+			"A user without a policy may do what the policies of queues and topics permit, and nothing else.",
+		policyPutCommand(o), policyGetCommand(o), policyListCommand(o), policyDeleteCommand(o), policySimulateCommand(o))
+}
+
+func policyPutCommand(o *options) *cobra.Command {
+	account, file := "", ""
+	c := &cobra.Command{
+		Use: "put USER --file FILE", Short: "Store the policy of a user", Args: arguments.Exactly("USER"),
+		Long: "Store the policy of a user in place of the one there is. A policy that could not be obeyed is refused.",
+		Example: `  seriatim policy put orders-service --file policy.json
+  echo '{"Statement":{"Effect":"Allow","Action":"sqs:*","Resource":"arn:aws:sqs:*:*:orders*"}}' | seriatim policy put orders-service --file -`,
+		RunE: o.run(func(cmd *cobra.Command, w *wire, p *printer, args []string) error {
+			if file == "" {
+				return exit.New(exit.Usage, errors.New("--file is missing"), "name the file with the policy, or - for standard input")
+			}
+			text, err := readAccessFile("file", file, cmd.InOrStdin())
+			if err != nil {
+				return err
+			}
+			if text == "" {
+				return exit.New(exit.Usage, fmt.Errorf("--file %s is empty", file), "seriatim policy delete takes a policy away")
+			}
+			return w.putPolicy(cmd, p, userPolicy{account, args[0], text}, "stored")
+		}),
+	}
+	c.Flags().StringVar(&account, "account", "", "account of the user, 12 digits (default: that of the cluster)")
+	c.Flags().StringVar(&file, "file", "", "file with the policy; -: standard input")
+	return c
+}
+
+func policyDeleteCommand(o *options) *cobra.Command {
+	account := ""
+	c := &cobra.Command{
+		Use: "delete USER", Short: "Take the policy of a user away", Args: arguments.Exactly("USER"),
+		Example: "  seriatim policy delete orders-service",
+		RunE: o.run(func(cmd *cobra.Command, w *wire, p *printer, args []string) error {
+			return w.putPolicy(cmd, p, userPolicy{Account: account, User: args[0]}, "taken away")
+		}),
+	}
+	c.Flags().StringVar(&account, "account", "", "account of the user, 12 digits (default: that of the cluster)")
+	return c
+}
+
+func (w *wire) putPolicy(cmd *cobra.Command, p *printer, policy userPolicy, past string) error {
+	var stored userPolicy
+	if err := w.post(cmd.Context(), userPoliciesPath, policy, &stored); err != nil {
+		return err
+	}
+	return p.done(map[string]any{"account": stored.Account, "user": stored.User, "done": past}, "the policy of %s is %s", stored.User, past)
+}
+
+// policyList is the answer of the admin port.
+type policyList struct {
+	Policies []userPolicy `json:"policies"`
+}
+
+func policyListCommand(o *options) *cobra.Command {
+	return &cobra.Command{
+		Use: "list", Short: "List the users that have a policy", Args: arguments.None,
+		Example: "  seriatim policy list\n  seriatim policy list -o json",
+		RunE: o.run(func(cmd *cobra.Command, w *wire, p *printer, _ []string) error {
+			var list policyList
+			if err := w.get(cmd.Context(), userPoliciesPath, nil, &list); err != nil {
+				return err
+			}
+			return p.print(list, func() table {
+				t := table{heading: []string{"ACCOUNT", "USER", "POLICY"}}
+				for _, u := range list.Policies {
+					t.add(u.Account, u.User, decimal(int64(len(u.Policy)))+" bytes")
+				}
+				return t
+			})
+		}),
+	}
+}
+
+func policyGetCommand(o *options) *cobra.Command {
+	account := ""
+	c := &cobra.Command{
+		Use: "get USER", Short: "Print the policy of a user", Args: arguments.Exactly("USER"),
+		Example: "  seriatim policy get orders-service > policy.json",
+		RunE: o.run(func(cmd *cobra.Command, w *wire, p *printer, args []string) error {
+			var list policyList
+			if err := w.get(cmd.Context(), userPoliciesPath, nil, &list); err != nil {
+				return err
+			}
+			for _, u := range list.Policies {
+				if u.User != args[0] || account != "" && u.Account != account {
+					continue
+				}
+				if p.format == formatJSON {
+					return p.print(u, nil)
+				}
+				_, err := fmt.Fprintln(p.out, u.Policy)
+				return err
+			}
+			return exit.New(exit.NotFound, fmt.Errorf("the user %s has no policy", args[0]), "seriatim policy list shows who has one")
+		}),
+	}
+	c.Flags().StringVar(&account, "account", "", "account of the user, 12 digits (default: any)")
+	return c
+}
+
+// simulation is what policies make of a request, in answers of the admin port and in JSON output.
+type simulation struct {
+	Allowed        bool           `json:"allowed"`
+	DecidedBy      string         `json:"decidedBy"`
+	Caller         string         `json:"caller"`
+	Action         string         `json:"action"`
+	Resource       string         `json:"resource"`
+	Exists         bool           `json:"exists"`
+	UserPolicy     *policyVerdict `json:"userPolicy,omitempty"`
+	ResourcePolicy *policyVerdict `json:"resourcePolicy,omitempty"`
+	Enforced       bool           `json:"enforced"`
+}
+
+// policyVerdict is what one policy says, likewise.
+type policyVerdict struct {
+	Effect    string `json:"effect"`
+	Statement int    `json:"statement"`
+	Sid       string `json:"sid,omitempty"`
+}
+
+// String names effect and statement.
+func (v *policyVerdict) String() string {
+	switch {
+	case v == nil:
+		return "says nothing"
+	case v.Sid != "":
+		return fmt.Sprintf("%s, statement %d (%s)", v.Effect, v.Statement, v.Sid)
+	}
+	return fmt.Sprintf("%s, statement %d", v.Effect, v.Statement)
+}
+
+func policySimulateCommand(o *options) *cobra.Command {
+	query, names := url.Values{}, []string{"user", "key", "account", "action", "resource"}
+	var given []string
+	c := &cobra.Command{
+		Use: "simulate --user USER|--key ID --action ACTION --resource RESOURCE", Short: "Say whether a request would be allowed, and which statement decides", Args: arguments.None,
+		Long: "Say whether a request would be allowed, and which policy and which statement of it decides, by the policies that are stored.\n" +
+			"Nothing is sent to a queue or topic. The exit code is 0 if it is allowed and 4 if it is denied.",
+		Example: `  seriatim policy simulate --user orders-service --action sqs:SendMessage --resource orders.fifo
+  seriatim policy simulate --key SRTMEXAMPLE --action sns:Publish --resource arn:aws:sns:us-east-1:000000000000:events --context aws:SourceIp=10.0.0.7`,
+		RunE: o.run(func(cmd *cobra.Command, w *wire, p *printer, _ []string) error {
+			for _, name := range names {
+				query.Set(name, cmd.Flag(name).Value.String())
+			}
+			query["context"] = given
+			var s simulation
+			if err := w.get(cmd.Context(), simulatePath, query, &s); err != nil {
+				return err
+			}
+			return p.simulated(&s)
+		}),
+	}
+	for i, usage := range []string{
+		"name of the user who asks", "id of the key that the request is signed with", "account of the user, 12 digits (default: that of the cluster)",
+		"what is asked for, such as sqs:SendMessage", "name or ARN of a queue or topic; * for what is about none",
+	} {
+		c.Flags().String(names[i], "", usage)
+	}
+	c.Flags().StringArrayVar(&given, "context", nil, "NAME=VALUE of a condition key, repeated: aws:SourceIp, aws:UserAgent, aws:SecureTransport, aws:CurrentTime")
+	return c
+}
+
+// simulated prints a decision. One that denies is an error.
+func (p *printer) simulated(s *simulation) error {
+	word := map[bool]string{true: "allowed", false: "denied"}[s.Allowed]
+	if err := p.print(s, func() table {
+		t := table{}
+		t.add("Decision", word)
+		t.add("Decided by", s.DecidedBy)
+		t.add("User policy", s.UserPolicy.String())
+		t.add("Resource policy", s.ResourcePolicy.String())
+		t.add("Caller", s.Caller)
+		t.add("Action", s.Action)
+		t.add("Resource", s.Resource)
+		return t
+	}); err != nil {
+		return err
+	}
+	if !s.Exists {
+		p.say("%s does not exist", s.Resource)
+	}
+	if !s.Enforced {
+		p.say("auth is off at this node: its client port serves every request, whatever policies say")
+	}
+	if s.Allowed {
+		return nil
+	}
+	hint := "seriatim policy put says what a user may do"
+	if s.DecidedBy == "disabled key" {
+		hint = "seriatim key enable has the key accepted again"
+	}
+	return exit.New(exit.Denied, fmt.Errorf("%s may not %s", s.Caller, s.Action), hint)
+}

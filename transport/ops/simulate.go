@@ -1,0 +1,222 @@
+package ops
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/seriatimq/seriatim/queue"
+	"github.com/seriatimq/seriatim/queue/access"
+	"github.com/seriatimq/seriatim/queue/account"
+	"github.com/seriatimq/seriatim/queue/arn"
+	"github.com/seriatimq/seriatim/transport/auth"
+	"github.com/seriatimq/seriatim/transport/auth/iam"
+	"github.com/seriatimq/seriatim/transport/aws"
+)
+
+// Policies is how the client port decides about its callers.
+type Policies struct {
+	// Decide says what becomes of a request. given are values of condition keys.
+	Decide func(caller auth.Identity, to auth.Permission, given map[string][]string) iam.Decision
+	Names  aws.Names
+	// Permissions are what actions need, by their names in lower case.
+	Permissions map[string]string
+	Enforced    bool // the client port refuses who may not
+}
+
+// simulation is the answer of GET /v1/access/simulate. The parameters are key, or user and
+// account; action, resource, and any number of context.
+type simulation struct {
+	Allowed        bool     `json:"allowed"`
+	DecidedBy      string   `json:"decidedBy"`
+	Caller         string   `json:"caller"`
+	Action         string   `json:"action"` // the permission that is asked for
+	Resource       string   `json:"resource"`
+	Exists         bool     `json:"exists"` // the resource does, or there is none to ask for
+	UserPolicy     *verdict `json:"userPolicy,omitempty"`
+	ResourcePolicy *verdict `json:"resourcePolicy,omitempty"`
+	Enforced       bool     `json:"enforced"` // the client port of this node verifies signatures
+}
+
+// verdict is what one policy says, absent if it says nothing of the request.
+type verdict struct {
+	Effect    string `json:"effect"`
+	Statement int    `json:"statement"` // from 1
+	Sid       string `json:"sid,omitempty"`
+}
+
+func verdictOf(v iam.Verdict) *verdict {
+	if v.Effect == iam.Unspecified {
+		return nil
+	}
+	return &verdict{v.Effect.String(), v.Statement, v.Sid}
+}
+
+// simulatePath says what policies make of a request.
+const simulatePath = "/v1/access/simulate"
+
+// disabledKey is what decides about requests with a key that is disabled.
+const disabledKey = "disabled key"
+
+// simulate decides about a request that nobody makes, by the code that decides about those
+// that somebody makes.
+func (s accessAdmin) simulate(w http.ResponseWriter, r *http.Request) {
+	query := r.URL.Query()
+	given, err := contextKeys(query["context"])
+	if err != nil {
+		s.fail(w, http.StatusBadRequest, err.Error())
+		return
+	}
+	s.decided(w, r, func(v queue.View) (simulation, error) {
+		caller, active, err := s.callerOf(v.Access(), query)
+		if err != nil {
+			return simulation{}, err
+		}
+		scope := aws.NewScope(s.Policies.Names, v.Access(), true, caller, "")
+		action, about, err := s.wanted(&scope, query.Get("action"), query.Get("resource"))
+		if err != nil {
+			return simulation{}, err
+		}
+		to := aws.PermissionTo(reading{v}, s.Policies.Names, action, about)
+		decision := s.Policies.Decide(caller, to, given)
+		answer := simulation{
+			Allowed: decision.Allowed && active, DecidedBy: decision.By.String(), Enforced: s.Policies.Enforced, Exists: exists(v, about),
+			Caller: iam.Caller{Account: caller.Account, User: caller.User}.ARN(), Action: to.Action, Resource: to.Resource,
+			UserPolicy: verdictOf(decision.Caller), ResourcePolicy: verdictOf(decision.Resource),
+		}
+		if !active {
+			answer.DecidedBy = disabledKey
+		}
+		return answer, nil
+	})
+}
+
+// reading is a state that is being read.
+type reading struct{ view queue.View }
+
+// ReadLocal reads it.
+func (r reading) ReadLocal(read func(queue.View)) { read(r.view) }
+
+func exists(v queue.View, about aws.Resource) bool {
+	switch {
+	case about.Name != "":
+		_, err := v.Typed(about.Name)
+		return err == nil
+	case about.Topic != "":
+		_, err := v.TypedTopic(about.Topic)
+		return err == nil
+	}
+	return true
+}
+
+// errNoKey says that there is no such key.
+var errNoKey = errors.New("the access key cannot be found; seriatim key list shows them")
+
+// decided answers with what was decided by all that was acknowledged up to now.
+func (s accessAdmin) decided(w http.ResponseWriter, r *http.Request, decide func(queue.View) (simulation, error)) {
+	var answer simulation
+	var wrong error
+	_, err := s.Node.Read(r.Context(), func(v queue.View) error {
+		answer, wrong = decide(v)
+		return nil
+	})
+	switch {
+	case err != nil:
+		s.fail(w, http.StatusServiceUnavailable, err.Error())
+	case errors.Is(wrong, errNoKey):
+		s.answer(w, http.StatusNotFound, refusalAnswer{Error: wrong.Error(), Kind: "unknown-entity"})
+	case wrong != nil:
+		s.fail(w, http.StatusBadRequest, wrong.Error())
+	default:
+		aimAt(r.Context(), answer.Caller)
+		s.answer(w, http.StatusOK, answer)
+	}
+}
+
+// callerOf is whose request it would be, and whether the key is accepted.
+func (s accessAdmin) callerOf(table *access.Table, query url.Values) (caller auth.Identity, active bool, err error) {
+	id, user, owner := query.Get("key"), query.Get("user"), query.Get("account")
+	switch {
+	case (id == "") == (user == ""):
+		return caller, false, errors.New("say who asks: with the name of a user or with the id of a key, and not with both")
+	case id != "":
+		key, known := table.Key(id)
+		if !known {
+			return caller, false, errNoKey
+		}
+		return auth.Identity{AccessKeyID: id, Account: key.User.Account, User: key.User.Name}, !key.Inactive, nil
+	case owner == "":
+		owner = s.Account
+	case !account.IsID(owner):
+		return caller, false, errors.New("an account id has 12 digits")
+	}
+	return auth.Identity{Account: owner, User: user}, true, nil
+}
+
+// wanted is the permission that an action needs, and what it is about: what an ARN or a
+// name says, or nothing in particular.
+func (s accessAdmin) wanted(scope *aws.Scope, action, resource string) (permission string, about aws.Resource, err error) {
+	permission = s.Policies.Permissions[strings.ToLower(action)]
+	if permission == "" {
+		return "", about, fmt.Errorf("there is no action %q; they are written like sqs:SendMessage and sns:Publish", action)
+	}
+	ofTopics := strings.HasPrefix(permission, "sns:")
+	switch name, ok := arn.Queue(resource); {
+	case resource == "" || resource == "*":
+		return permission, about, nil
+	case ok:
+		about.Name = scope.Of(arn.AccountOf(resource), name)
+	case strings.HasPrefix(resource, "arn:"):
+		if name, ok = arn.Topic(resource); !ok {
+			return "", about, fmt.Errorf("%q is the ARN of no queue and no topic", resource)
+		}
+		about.Topic = scope.Of(arn.AccountOf(resource), name)
+	default:
+		owner, name := account.Split(resource)
+		if owner == "" {
+			owner = scope.CallerID()
+		}
+		about.Name = scope.Of(owner, name)
+		if ofTopics {
+			about = aws.Resource{Topic: about.Name}
+		}
+	}
+	if ofTopics != (about.Topic != "") {
+		return "", about, fmt.Errorf("%s is never asked for about %s: actions of sqs are about queues, those of sns about topics", permission, resource)
+	}
+	return permission, about, nil
+}
+
+// connectionKeys are the condition keys that the connection of a request decides, in lower
+// case, with whether a value could be one. Whose request it is, the key or the user says.
+var connectionKeys = map[string]func(value string) error{
+	"aws:currenttime":     func(value string) error { _, err := time.Parse(time.RFC3339, value); return err },
+	"aws:securetransport": func(value string) error { _, err := strconv.ParseBool(value); return err },
+	"aws:sourceip":        func(value string) error { _, err := netip.ParseAddr(value); return err },
+	"aws:useragent":       func(string) error { return nil },
+}
+
+// contextKeys reads values of condition keys, each as name=value.
+func contextKeys(pairs []string) (map[string][]string, error) {
+	given := map[string][]string{}
+	for _, pair := range pairs {
+		name, value, _ := strings.Cut(pair, "=")
+		name = strings.ToLower(name)
+		valid := connectionKeys[name]
+		if valid == nil {
+			return nil, fmt.Errorf("%q is no condition key that can be given; those are %s", name, strings.Join(slices.Sorted(maps.Keys(connectionKeys)), ", "))
+		}
+		if err := valid(value); err != nil {
+			return nil, fmt.Errorf("no request has %s: %w", pair, err)
+		}
+		given[name] = []string{value}
+	}
+	return given, nil
+}
