@@ -19,6 +19,7 @@ type Middleware struct {
 	Logger   *slog.Logger
 	Audit    *slog.Logger     // for requests that change who may do what, or take away; nil: none
 	Observer Observer         // may be nil
+	Tracer   Tracer           // nil: requests are not traced
 	Sample   *Sample          // of requests that are logged; nil: all
 	Random   io.Reader        // source of request ids
 	Now      func() time.Time // for durations only
@@ -28,7 +29,7 @@ type Middleware struct {
 func (m Middleware) Wrap(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		started := m.Now()
-		request := m.Begin()
+		request := m.Begin(r.Header)
 		writer := &statusWriter{ResponseWriter: w}
 		// AWS spells it x-amzn-RequestId; header names ignore case.
 		w.Header().Set("X-Amzn-Requestid", request.ID)
@@ -61,13 +62,23 @@ func (m Middleware) finish(w *statusWriter, r *http.Request, request *Request, p
 	}
 }
 
-// Begin is the record of a new request, for those that Wrap does not serve.
-func (m Middleware) Begin() *Request { return &Request{ID: m.newID()} }
+// Begin is the record of a new request with a header, for those that Wrap does not serve. The
+// header is read until the request is over.
+func (m Middleware) Begin(header http.Header) *Request {
+	request := &Request{ID: m.newID()}
+	if m.Tracer != nil {
+		request.Trace = &Trace{Header: header}
+	}
+	return request
+}
 
-// Report counts and logs a request that is over.
+// Report counts, traces and logs a request that is over.
 func (m Middleware) Report(ctx context.Context, request *Request, remote string) {
 	if m.Observer != nil {
 		m.Observer.Observe(request)
+	}
+	if m.Tracer != nil {
+		m.Tracer.Trace(request)
 	}
 	if m.Audit != nil && audited(request.Action) {
 		m.Audit.LogAttrs(ctx, slog.LevelInfo, "client call", attributesOf(request, remote)...)

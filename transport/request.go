@@ -20,6 +20,7 @@ type Request struct {
 	Account    string // access key id of the caller
 	Duration   time.Duration
 	Status     int
+	Trace      *Trace // nil: it is not traced
 }
 
 type requestKey struct{}

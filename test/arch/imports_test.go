@@ -22,6 +22,7 @@ var (
 	}
 	memberlist = []string{"github.com/hashicorp/memberlist"}
 	aws        = []string{"github.com/aws"}
+	telemetry  = []string{"go.opentelemetry.io"}
 	terminalUI = []string{"charm.land", "github.com/charmbracelet"}
 	// domain is the short list of packages that cannot make a state machine
 	// differ between two nodes: no clock, no input or output, no goroutines.
@@ -147,6 +148,8 @@ var packageRules = []packageRule{
 	{path: "transport/grpc/seriatimpb", users: []string{"transport/grpc", "transport/grpc/client", "test/faults"}},
 	{path: "transport/grpc/client", never: slices.Concat([]string{"~/queue", "~/fsm", "~/cluster", "~/cmd", "~/transport/aws", "~/transport/sqs", "~/transport/sns"}, aws)},
 	{path: "transport/push", only: []string{std, "~/cluster/environment"}},
+	transport("/tracing", "~/cluster", "~/transport/aws", "~/transport/sqs", "~/transport/sns", "~/transport/grpc", "~/transport/ops"),
+	{path: "transport/tracing/tracingtest", only: []string{std, "go.opentelemetry.io/proto/otlp/collector/trace/v1", "go.opentelemetry.io/proto/otlp/common/v1", "go.opentelemetry.io/proto/otlp/trace/v1", "google.golang.org/protobuf/proto"}, users: []string{}},
 	transport("/console", "~/transport/sqs", "~/transport/sns", "~/transport/grpc"),
 	{path: "transport/ops/exposition", only: []string{std}, users: []string{"transport/ops"}},
 	transport("/ops", "~/transport/sqs", "~/transport/sns", "~/transport/console"),
@@ -176,6 +179,7 @@ var packageRules = []packageRule{
 var libraryUsers = []struct{ library, users []string }{
 	{raft, []string{"cluster/consensus", "cluster/storage", "fsm"}},
 	{memberlist, []string{"cluster/discovery"}},
+	{telemetry, []string{"transport/tracing", "transport/tracing/tracingtest"}},
 }
 
 // transport is the row of a package of the transport layer: none of them sees

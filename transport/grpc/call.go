@@ -127,8 +127,8 @@ func callOf(ctx context.Context) *call { return inboundOf(ctx).call }
 
 // begin notes who calls what, and refuses a caller who may not.
 func (s *Server) begin(ctx context.Context, path string) (*call, error) {
-	c := &call{server: s, record: s.Calls.Begin(), in: inboundOf(ctx), started: s.Now()}
-	c.in.call = c
+	c := &call{server: s, in: inboundOf(ctx), started: s.Now()}
+	c.in.call, c.record = c, s.Calls.Begin(c.in.request.Header)
 	c.record.Protocol = protocol
 	c.scope = aws.NewScope(s.Names, s.Node.Access(), s.Authorizer != nil, c.in.identity, c.in.request.Header.Get(headerAccount))
 	permission, ours := permissions[methodName(path)]

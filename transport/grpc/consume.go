@@ -276,6 +276,7 @@ func (s *consumer) deliver(ctx context.Context, received *queue.MessagesReceived
 	if err != nil {
 		return err
 	}
+	s.call.record.Trace.Received(received.Messages)
 	messages, size := wireMessages(received.Messages)
 	if err := s.call.in.account.acquire(ctx, size); err != nil {
 		return errAnswer

@@ -90,6 +90,7 @@ func settle(ctx context.Context, name string, in *seriatimpb.SessionRef, command
 	if err != nil {
 		return nil, err
 	}
+	c.record.Trace.Batch(len(done.Errs))
 	if lost := sessionLost(ref, done); lost != nil {
 		return nil, lost
 	}
@@ -127,6 +128,7 @@ func (m *messages) ReceiveDeferred(ctx context.Context, in *seriatimpb.ReceiveDe
 	if err != nil {
 		return nil, err
 	}
+	c.record.Trace.Received(received.Messages)
 	out, size := wireMessages(received.Messages)
 	if size > http1.FreeBytes {
 		if err := c.in.account.acquire(ctx, size); err != nil {

@@ -37,6 +37,8 @@ func (c *call) send(ctx context.Context, messages []*seriatimpb.OutgoingMessage)
 	for i, m := range messages {
 		entries[i] = sendEntry(m)
 	}
+	c.record.Trace.Batch(len(entries))
+	c.record.Trace.Sent(entries)
 	sent, err := resultOf[queue.MessagesSent](c.submit(ctx, &queue.SendMessages{
 		Queue: c.queue, SenderID: c.senderID(), Batch: true, Entries: entries,
 	}))
@@ -86,6 +88,7 @@ func (q *queues) Receive(ctx context.Context, in *seriatimpb.ReceiveRequest) (*s
 	if err != nil {
 		return nil, err
 	}
+	c.record.Trace.Received(received.Messages)
 	out := &seriatimpb.ReceiveResponse{AttemptId: cmd.AttemptID, Replayed: received.Replayed}
 	var size int64
 	out.Messages, size = wireMessages(received.Messages)
@@ -152,6 +155,7 @@ func (q *queues) Delete(ctx context.Context, in *seriatimpb.DeleteRequest) (*ser
 	if refused := queue.CheckEntryCount(len(in.GetReceiptHandles()), "receipt handle"); refused != nil {
 		return nil, c.refuse(ctx, refused)
 	}
+	c.record.Trace.Batch(len(in.GetReceiptHandles()))
 	done, err := resultOf[queue.EntriesDone](c.submit(ctx, &queue.DeleteMessages{Queue: c.queue, Batch: true, Handles: in.GetReceiptHandles()}))
 	return &seriatimpb.DeleteResponse{Outcomes: outcomes(done)}, err
 }
@@ -169,6 +173,7 @@ func (q *queues) ChangeVisibility(ctx context.Context, in *seriatimpb.ChangeVisi
 	for i, e := range in.GetEntries() {
 		entries[i] = queue.VisibilityEntry{Handle: e.GetReceiptHandle(), VisibilityTimeout: domainInt(e.VisibilityTimeoutSeconds)}
 	}
+	c.record.Trace.Batch(len(entries))
 	done, err := resultOf[queue.EntriesDone](c.submit(ctx, &queue.ChangeMessageVisibility{Queue: c.queue, Batch: true, Entries: entries}))
 	return &seriatimpb.ChangeVisibilityResponse{Outcomes: outcomes(done)}, err
 }

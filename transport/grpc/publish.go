@@ -68,6 +68,8 @@ func (t *topics) PublishStream(stream grpc.BidiStreamingServer[seriatimpb.Publis
 func (c *call) publisher(ctx context.Context) func([]queue.PublishEntry) ([]*seriatimpb.PublishResult, error) {
 	name, sender, endpoint := c.topic, c.senderID(), aws.BaseURL(c.in.request)
 	return func(entries []queue.PublishEntry) ([]*seriatimpb.PublishResult, error) {
+		c.record.Trace.Batch(len(entries))
+		c.record.Trace.Published(entries)
 		reply, err := c.server.Node.Submit(ctx, &queue.Publish{
 			Topic: name, SenderID: sender, Endpoint: endpoint, Batch: len(entries) != 1, Entries: entries,
 		})

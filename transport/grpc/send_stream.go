@@ -66,6 +66,8 @@ func (c *call) sends(ctx context.Context, entriesMax int) commands[queue.SendEnt
 		entriesMax: entriesMax, bytesMax: limits.BatchBytesMax, status: c.statusOf,
 		failed: func(f *seriatimpb.Failure) *seriatimpb.SendResult { return &seriatimpb.SendResult{Failure: f} },
 		submit: func(entries []queue.SendEntry) ([]*seriatimpb.SendResult, error) {
+			c.record.Trace.Batch(len(entries))
+			c.record.Trace.Sent(entries)
 			reply, err := c.server.Node.Submit(ctx, &queue.SendMessages{
 				Queue: name, SenderID: sender, Batch: len(entries) > 1, Streamed: len(entries) > limits.BatchEntriesMax, Entries: entries,
 			})

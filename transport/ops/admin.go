@@ -44,6 +44,8 @@ type Options struct {
 	// RequestsRefused is how many requests of an account, the cluster's own is empty, were
 	// refused because of its quota; may be nil.
 	RequestsRefused func(owner string) uint64
+	// Spans are what became of spans of requests; may be nil.
+	Spans func() transport.Spans
 	// Connections describes those of the client and of the admin port; may be nil.
 	Connections func() (clients, operators transport.Connections)
 	// Operators tells whose token it is; nil: whoever reaches the port may do everything.

@@ -113,6 +113,7 @@ func (c nodeCollector) Collect(out chan<- prometheus.Metric) {
 		Name: "seriatim_backup_last_success_timestamp_seconds", Help: "When the newest backup was read from this node to its end; 0: never.", Kind: cluster.Gauge,
 		Value: float64(c.admin.backedUp.Load()),
 	})
+	c.spans(out)
 	c.accounts(out)
 	if c.admin.Connections == nil {
 		return
@@ -148,6 +149,23 @@ func refusedConnections(name, port string, of transport.Connections) (metrics []
 		})
 	}
 	return metrics
+}
+
+// spans hands out what became of the spans of requests.
+func (c nodeCollector) spans(out chan<- prometheus.Metric) {
+	if c.admin.Spans == nil {
+		return
+	}
+	spans := c.admin.Spans()
+	for _, of := range []struct {
+		outcome string
+		n       uint64
+	}{{"exported", spans.Exported}, {"failed", spans.Failed}, {"dropped", spans.Dropped}} {
+		out <- exported(cluster.Metric{
+			Name: "seriatim_trace_spans_total", Help: "Spans of requests by outcome: exported, failed (the collector did not take them) or dropped (too many waited for it).",
+			Kind: cluster.Counter, Labels: []cluster.MetricLabel{{Name: "outcome", Value: of.outcome}}, Value: float64(of.n),
+		})
+	}
 }
 
 func exported(m cluster.Metric) prometheus.Metric {

@@ -91,6 +91,10 @@ func submitPublish(ctx context.Context, c *aws.Call, cmd *queue.Publish, structu
 	if refused := resolve(cmd, structured); refused != nil {
 		return queue.Published{}, refused
 	}
+	if cmd.Batch {
+		c.Record.Trace.Batch(len(cmd.Entries))
+	}
+	c.Record.Trace.Published(cmd.Entries)
 	result, err := c.Submit(ctx, cmd)
 	if err != nil {
 		return queue.Published{}, err

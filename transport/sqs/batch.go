@@ -100,6 +100,7 @@ func submitBatch(ctx context.Context, c *aws.Call, cmd queue.Command, id func(i 
 	if err != nil {
 		return nil, err
 	}
+	c.Record.Trace.Batch(len(done.Errs))
 	out := &batchOutput{}
 	for i, err := range done.Errs {
 		if err != nil {

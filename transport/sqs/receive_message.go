@@ -88,6 +88,7 @@ func (s *Service) receiveMessage(ctx context.Context, c *aws.Call, in *receiveMe
 	if err != nil {
 		return nil, err
 	}
+	c.Record.Trace.Received(received.Messages)
 	filter := newAttributeFilter(in.MessageAttributes)
 	out := &receiveMessageOutput{Messages: make([]receivedMessage, len(received.Messages))}
 	for i := range received.Messages {

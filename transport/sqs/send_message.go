@@ -77,7 +77,9 @@ func (s *Service) sendMessage(ctx context.Context, c *aws.Call, in *sendMessageI
 	if refused != nil {
 		return nil, refuse(ctx, c, refused)
 	}
-	result, err := c.Submit(ctx, &queue.SendMessages{Queue: c.Resource.Name, SenderID: c.SenderID(), Entries: []queue.SendEntry{entry}})
+	cmd := &queue.SendMessages{Queue: c.Resource.Name, SenderID: c.SenderID(), Entries: []queue.SendEntry{entry}}
+	c.Record.Trace.Sent(cmd.Entries)
+	result, err := c.Submit(ctx, cmd)
 	if err != nil {
 		return nil, err
 	}

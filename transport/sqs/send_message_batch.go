@@ -70,6 +70,8 @@ func (s *Service) sendMessageBatch(ctx context.Context, c *aws.Call, in *sendMes
 		}
 		cmd.Entries = append(cmd.Entries, entry)
 	}
+	c.Record.Trace.Batch(len(cmd.Entries))
+	c.Record.Trace.Sent(cmd.Entries)
 	result, err := c.Submit(ctx, cmd)
 	if err != nil {
 		return nil, err

@@ -13,6 +13,7 @@ type Config struct {
 	Listen  ListenConfig  `name:",squash"`
 	API     APIConfig     `name:",squash"`
 	Logging LoggingConfig `name:",squash"`
+	Tracing TracingConfig `name:",squash"`
 	Storage StorageConfig `name:",squash"`
 	Timing  TimingConfig  `name:",squash"`
 	Limits  LimitsConfig  `name:",squash"`
@@ -68,6 +69,12 @@ type LoggingConfig struct {
 	Level     string `name:"log-level" env:"SERIATIM_LOG_LEVEL" default:"info" since:"0.1.0" help:"debug, info, warn or error"`
 	AuditFile string `name:"audit-log-file" env:"SERIATIM_AUDIT_LOG_FILE" default:"" since:"0.1.0" help:"file that lines about who changed what are appended to, as JSON; empty: they go to the log, with the field stream=audit"`
 	Format    string `name:"log-format" env:"SERIATIM_LOG_FORMAT" default:"auto" since:"0.1.0" help:"json, text, or auto: text on a terminal, else json"`
+}
+
+// TracingConfig is about spans of requests.
+type TracingConfig struct {
+	Endpoint string  `name:"otlp-endpoint" env:"SERIATIM_OTLP_ENDPOINT" default:"" since:"0.1.0" help:"URL of an OpenTelemetry collector, as http://127.0.0.1:4318, that takes traces of requests over OTLP/HTTP at /v1/traces below it; empty: that of OTEL_EXPORTER_OTLP_ENDPOINT, without that no traces"`
+	Ratio    float64 `name:"trace-ratio" env:"SERIATIM_TRACE_RATIO" default:"1" since:"0.1.0" help:"part of the requests that are traced, 0 to 1, of those whose client does not say in a header traceparent whether it traces them"`
 }
 
 // StorageConfig is about the replicated log and snapshots on disk.
@@ -129,6 +136,9 @@ func load(file layer, environ []string, flags layer) (Config, error) {
 	var cfg Config
 	if err := merged.UnmarshalWithConf("", &cfg, decoding(&cfg)); err != nil {
 		return Config{}, err
+	}
+	if cfg.Tracing.Endpoint == "" {
+		cfg.Tracing.Endpoint = standardEndpoint(environ)
 	}
 	return cfg, nil
 }

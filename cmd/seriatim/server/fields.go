@@ -105,6 +105,12 @@ func parse(kind reflect.Type, text string) (any, error) {
 			return nil, fmt.Errorf("%q is not a whole number", text)
 		}
 		return n, nil
+	case reflect.TypeFor[float64]():
+		f, err := strconv.ParseFloat(text, 64)
+		if err != nil {
+			return nil, fmt.Errorf("%q is not a number, write it like 0.01", text)
+		}
+		return f, nil
 	case reflect.TypeFor[time.Duration]():
 		d, err := time.ParseDuration(text)
 		if err != nil {

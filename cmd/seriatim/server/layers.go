@@ -217,6 +217,8 @@ func kindName(kind reflect.Type) string {
 	switch kind.String() {
 	case "[]string":
 		return "list"
+	case "float64":
+		return "number"
 	case "time.Duration":
 		return "duration"
 	case "server.Size":

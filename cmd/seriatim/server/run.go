@@ -25,6 +25,7 @@ import (
 	"github.com/seriatimq/seriatim/transport/push"
 	"github.com/seriatimq/seriatim/transport/sns"
 	"github.com/seriatimq/seriatim/transport/sqs"
+	"github.com/seriatimq/seriatim/transport/tracing"
 )
 
 // readyInterval is the pause between two questions whether the node became
@@ -51,6 +52,7 @@ type parts struct {
 	auditClosed  func()
 	operators    func(token string) (ops.Operator, bool) // nil: everybody
 
+	traces *tracing.Tracer // nil: none
 	node   *cluster.Node
 	poster *push.Poster // of the node
 	admin  *ops.Admin
@@ -153,6 +155,9 @@ func (p program) start(ctx context.Context, cfg Config) (_ *parts, err error) {
 	}
 	r := &parts{certificates: certificates, audit: audit, auditClosed: auditClosed, operators: operators, poster: push.New(push.Addresses{Allowed: allowed})}
 	nodeConfig.Poster = r.poster
+	if r.traces, err = p.openTraces(ctx, cfg); err != nil {
+		return nil, exit.New(exit.Usage, fmt.Errorf("configuration: %w", err), "")
+	}
 	if nodeConfig.FirstKey, err = p.firstKey(cfg); err != nil {
 		return nil, exit.New(exit.Usage, fmt.Errorf("configuration: %w", err), "")
 	}
@@ -189,7 +194,7 @@ func (p program) serve(requests context.Context, cfg Config, hooks hooks, r *par
 		Node: r.node, Version: p.version, QueueSeries: cfg.Limits.MetricQueues, Profiles: cfg.Listen.Profiles,
 		Now: time.Now, Logger: p.log, Audit: r.audit, Debug: p.debug(cfg), CertificatesEnd: r.certificates.expiries, Operators: r.operators,
 		Policies: &ops.Policies{Decide: decider.Simulate, Names: names, Permissions: aws.Permissions(apis...), Enforced: cfg.API.Auth},
-		Account:  cfg.API.Account, Random: rand.Reader, RequestsRefused: limiter.Refused,
+		Account:  cfg.API.Account, Random: rand.Reader, RequestsRefused: limiter.Refused, Spans: r.spans,
 		LastBackup: lastBackup(cfg.Node.DataDir, p.log), OnBackup: func(at time.Time) { keepLastBackup(cfg.Node.DataDir, at, p.log) },
 		Connections: func() (ofClients, ofOperators transport.Connections) {
 			return connections(&clients, clientsMax), connections(&operators, adminMax)
@@ -206,7 +211,7 @@ func (p program) serve(requests context.Context, cfg Config, hooks hooks, r *par
 			}
 		},
 	})
-	middleware := transport.Middleware{Logger: p.log, Audit: r.audit, Observer: r.admin.Requests(), Random: rand.Reader, Now: time.Now, Sample: new(transport.Sample)}
+	middleware := transport.Middleware{Logger: p.log, Audit: r.audit, Observer: r.admin.Requests(), Tracer: r.tracer(), Random: rand.Reader, Now: time.Now, Sample: new(transport.Sample)}
 	r.grpc = grpc.New(requests, grpc.Options{
 		Node: r.node, Verifier: verifier, Authorizer: authorizer, Rate: limiter, Names: names, Budget: memory, Calls: middleware, Random: rand.Reader, Now: time.Now, Logger: p.log,
 	})
@@ -280,6 +285,7 @@ func (r *parts) stop(ctx context.Context, limit time.Duration, log *slog.Logger)
 	if err := r.node.Close(ctx); err != nil {
 		log.Warn("the node did not stop cleanly", "error", err)
 	}
+	r.endTraces(ctx)
 	r.poster.Close()
 	if r.probes != nil {
 		if err := r.probes.Shutdown(ctx); err != nil {

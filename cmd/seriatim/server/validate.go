@@ -68,6 +68,9 @@ func (c Config) validate() error {
 			wrong("allow-origin %q: an origin is wanted, as https://app.example.org, or *", origin)
 		}
 	}
+	if err := c.Tracing.check(); err != nil {
+		wrong("%w", err)
+	}
 	if _, err := allowedEndpoints(c.API); err != nil {
 		wrong("%w", err)
 	}

@@ -1,0 +1,70 @@
+package tracing
+
+import (
+	"context"
+	"net/http"
+	"strings"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/propagation"
+	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/seriatimq/seriatim/transport"
+)
+
+// parentOf is the span that a client made for a request: of the header traceparent, else of the
+// one that AWS has for it.
+func parentOf(header http.Header) context.Context {
+	ctx := propagation.TraceContext{}.Extract(context.Background(), propagation.HeaderCarrier(header))
+	if trace.SpanContextFromContext(ctx).IsValid() {
+		return ctx
+	}
+	if parent, ok := parseXRay(header.Get("X-Amzn-Trace-Id")); ok {
+		return trace.ContextWithRemoteSpanContext(ctx, parent)
+	}
+	return ctx
+}
+
+// linkTo is a link to the span that made a message.
+func linkTo(l transport.Link) (trace.Link, bool) {
+	var link trace.Link
+	if l.MessageID != "" {
+		link.Attributes = []attribute.KeyValue{semconv.MessagingMessageID(l.MessageID)}
+	}
+	if l.Traceparent != "" {
+		carrier := propagation.MapCarrier{"traceparent": l.Traceparent}
+		link.SpanContext = trace.SpanContextFromContext(propagation.TraceContext{}.Extract(context.Background(), carrier))
+	}
+	if link.SpanContext.IsValid() {
+		return link, true
+	}
+	var ok bool
+	link.SpanContext, ok = parseXRay(l.XRay)
+	return link, ok
+}
+
+// parseXRay reads the trace header of AWS: Root=1-5759e988-bd862e3fe1be46a994272793;
+// Parent=53995c3f42cd8ad8;Sampled=1. One without a parent names no span.
+func parseXRay(text string) (trace.SpanContext, bool) {
+	var c trace.SpanContextConfig
+	for part := range strings.SplitSeq(text, ";") {
+		key, value, _ := strings.Cut(strings.TrimSpace(part), "=")
+		var err error
+		switch key {
+		case "Root":
+			root, _ := strings.CutPrefix(value, "1-")
+			c.TraceID, err = trace.TraceIDFromHex(strings.Replace(root, "-", "", 1))
+		case "Parent":
+			c.SpanID, err = trace.SpanIDFromHex(value)
+		case "Sampled":
+			c.TraceFlags = c.TraceFlags.WithSampled(value == "1")
+		}
+		if err != nil {
+			return trace.SpanContext{}, false
+		}
+	}
+	c.Remote = true
+	span := trace.NewSpanContext(c)
+	return span, span.IsValid()
+}

@@ -1,0 +1,80 @@
+package tracing
+
+import (
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/codes"
+	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/seriatimq/seriatim/transport"
+)
+
+const (
+	send    = "send"
+	receive = "receive"
+	settle  = "settle"
+)
+
+// operations are what the actions that are about messages do to them, in the words of the
+// conventions. The others have spans under their own names.
+var operations = map[string]string{
+	"SendMessage": send, "SendMessageBatch": send, "Publish": send, "PublishBatch": send,
+	"Send": send, "SendStream": send, "PublishStream": send, "ScheduleMessages": send,
+	"ReceiveMessage": receive, "Receive": receive, "Consume": receive, "ReceiveDeferred": receive,
+	"DeleteMessage": settle, "DeleteMessageBatch": settle, "ChangeMessageVisibility": settle, "ChangeMessageVisibilityBatch": settle,
+	"Delete": settle, "ChangeVisibility": settle, "Complete": settle, "Abandon": settle, "Renew": settle, "Defer": settle, "DeadLetter": settle,
+}
+
+// spanName is what a request does, and to which queue or topic.
+func spanName(r *transport.Request) string {
+	name, known := operations[r.Action]
+	switch {
+	case known:
+	case r.Action == "":
+		name = "unknown action"
+	default:
+		name = r.Action
+	}
+	if on := destination(r); on != "" {
+		return name + " " + on
+	}
+	return name
+}
+
+// destination is the queue or the topic that a request is about.
+func destination(r *transport.Request) string {
+	if r.Queue != "" {
+		return r.Queue
+	}
+	return r.Topic
+}
+
+// describe tells the span all that is known of its request.
+func describe(span trace.Span, r *transport.Request) {
+	attributes := make([]attribute.KeyValue, 0, 9)
+	if r.Queue == "" && r.Topic != "" {
+		attributes = append(attributes, semconv.MessagingSystemAWSSNS)
+	} else {
+		attributes = append(attributes, semconv.MessagingSystemAWSSQS)
+	}
+	if on := destination(r); on != "" {
+		attributes = append(attributes, semconv.MessagingDestinationName(on))
+	}
+	if operation, known := operations[r.Action]; known {
+		attributes = append(attributes, semconv.MessagingOperationName(operation), semconv.MessagingOperationTypeKey.String(operation))
+	}
+	if n, batch := r.Trace.Messages(); batch {
+		attributes = append(attributes, semconv.MessagingBatchMessageCount(n))
+	}
+	attributes = append(attributes, semconv.RPCMethod(r.Action), semconv.AWSRequestID(r.ID), semconv.HTTPResponseStatusCode(r.Status))
+	if r.Code != "" {
+		attributes = append(attributes, semconv.ErrorTypeKey.String(r.Code))
+		span.SetStatus(codes.Error, r.Code)
+	}
+	span.SetAttributes(attributes...)
+	for _, l := range r.Trace.Links() {
+		if link, ok := linkTo(l); ok {
+			span.AddLink(link)
+		}
+	}
+}
