@@ -235,8 +235,10 @@ func TestTopicsOfAccounts(t *testing.T) {
 		t.Error(err)
 	}
 	for _, bad := range []struct{ topic, endpoint, queue, dead string }{
-		{of("t"), tenantARN("sqs", "q"), of("other"), ""}, {of("t"), tenantARN("sqs", "q"), account.Qualify(otherTenant, "q"), ""},
-		{of("t"), tenantARN("sqs", "x"), of("x"), queueARN("dead")}, {"t", queueARN("x"), "", tenantARN("sqs", "dead")},
+		{of("t"), tenantARN("sqs", "q"), of("other"), ""},
+		{of("t"), tenantARN("sqs", "q"), account.Qualify(otherTenant, "q"), ""},
+		{of("t"), tenantARN("sqs", "x"), of("x"), queueARN("dead")},
+		{"t", queueARN("x"), "", tenantARN("sqs", "dead")},
 	} {
 		if _, err := subscribe(bad.topic, bad.endpoint, bad.queue, bad.dead); err == nil || err.Code != refusal.SNSInvalidParameter {
 			t.Errorf("%+v: %v", bad, err)

@@ -158,8 +158,10 @@ func (c nodeCollector) accounts(out chan<- prometheus.Metric) {
 			what      string
 			has, most int64
 		}{
-			{"queues", a.Usage.Queues, a.Quota.Queues}, {"topics", a.Usage.Topics, a.Quota.Topics},
-			{"messages", a.Usage.Messages, a.Quota.Messages}, {"bytes", a.Usage.Bytes, a.Quota.Bytes},
+			{"queues", a.Usage.Queues, a.Quota.Queues},
+			{"topics", a.Usage.Topics, a.Quota.Topics},
+			{"messages", a.Usage.Messages, a.Quota.Messages},
+			{"bytes", a.Usage.Bytes, a.Quota.Bytes},
 		} {
 			if of.most != 0 {
 				export("seriatim_account_quota_ratio", "How much of a limit of its quota an account uses, by account and limit; nothing where there is no limit.",

@@ -131,7 +131,7 @@ func (s *secrets) call(ctx context.Context, method, path string, send, into any)
 	if err != nil {
 		return 0, err
 	}
-	defer response.Body.Close() //nolint:errcheck // it was read only
+	defer response.Body.Close()
 	text, err := io.ReadAll(io.LimitReader(response.Body, answerBytes))
 	if err != nil {
 		return response.StatusCode, err

@@ -170,8 +170,10 @@ func accountQuotaCommand(o *options) *cobra.Command {
 				from int64
 				to   *int64
 			}{
-				{"queues", wanted.Queues, &a.Quota.Queues}, {"topics", wanted.Topics, &a.Quota.Topics},
-				{"messages", wanted.Messages, &a.Quota.Messages}, {"bytes", wanted.Bytes, &a.Quota.Bytes},
+				{"queues", wanted.Queues, &a.Quota.Queues},
+				{"topics", wanted.Topics, &a.Quota.Topics},
+				{"messages", wanted.Messages, &a.Quota.Messages},
+				{"bytes", wanted.Bytes, &a.Quota.Bytes},
 				{"requests-per-second", wanted.RequestsPerSecond, &a.Quota.RequestsPerSecond},
 			} {
 				if cmd.Flags().Changed(limit.flag) {

@@ -17,7 +17,7 @@ import (
 
 // envelope is what a topic posts.
 type envelope struct {
-	Type, Token, TopicArn, SubscribeURL, UnsubscribeURL string //nolint:revive // names of SNS
+	Type, Token, TopicArn, SubscribeURL, UnsubscribeURL string
 }
 
 // follow asks for a link without a signature.

@@ -158,7 +158,13 @@ var floods = map[string]func(f *http2.Framer, i int) error{
 // flood sends frames of a kind, until the server has had enough, or so many were sent.
 func (s *stranger) flood(address string, frames int, one func(*http2.Framer, int) error) {
 	framer, _ := s.speak(address)
-	for i := 0; framer != nil && i < frames && one(framer, i) == nil; i++ {
+	if framer == nil {
+		return
+	}
+	for i := range frames {
+		if one(framer, i) != nil {
+			return
+		}
 	}
 }
 

@@ -163,7 +163,7 @@ func spareNodes(ctx context.Context, nodes Nodes, _ time.Time) (f finding, err e
 			return false
 		}
 		f = finding{value: float64(list.MayFail), of: list.Summary}
-		if list.MayFail == 0 && (strings.HasPrefix(list.Summary, "No ")) {
+		if list.MayFail == 0 && strings.HasPrefix(list.Summary, "No ") {
 			f.value = -1
 		}
 		return true

@@ -176,7 +176,7 @@ func (u *Upload) callOnce(ctx context.Context, method string, query url.Values, 
 	if err != nil {
 		return nil, ctx.Err() == nil, err
 	}
-	defer response.Body.Close() //nolint:errcheck // it was read only
+	defer response.Body.Close()
 	answer, err := io.ReadAll(io.LimitReader(response.Body, answerBytes))
 	if err != nil {
 		return nil, true, err
