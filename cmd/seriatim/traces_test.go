@@ -1,7 +1,9 @@
 package main
 
 import (
+	"context"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"strings"
 	"syscall"
@@ -97,10 +99,24 @@ func TestServerTracesGRPC(t *testing.T) {
 		t.Fatal(err)
 	}
 	group := "g"
-	if _, err := c.Send(t.Context(), "q.fifo", &grpcclient.Message{Body: "hello", GroupId: &group}); err != nil {
+	header := "Root=1-5759e988-bd862e3fe1be46a994272793;Parent=53995c3f42cd8ad8;Sampled=1"
+	if _, err := c.Send(t.Context(), "q.fifo", &grpcclient.Message{Body: "hello", GroupId: &group, TraceHeader: header}); err != nil {
 		t.Fatal(err)
 	}
-	spans := collector.Await(t, "CreateQueue q.fifo", "send q.fifo")
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	if err := c.Consume(ctx, "q.fifo", grpcclient.ConsumeOptions{}, func(context.Context, *grpcclient.Delivery) error {
+		cancel()
+		return nil
+	}); err != nil && !errors.Is(err, context.Canceled) {
+		t.Fatal(err)
+	}
+	spans := collector.Await(t, "CreateQueue q.fifo", "send q.fifo", "receive q.fifo")
+	for _, s := range spans[1:] {
+		if len(s.GetLinks()) != 1 || hex.EncodeToString(s.GetLinks()[0].GetSpanId()) != "53995c3f42cd8ad8" {
+			t.Errorf("%s has the links %v", s.GetName(), s.GetLinks())
+		}
+	}
 	if a := tracingtest.Attributes(spans[1].GetAttributes()); a["rpc.method"] != "Send" || a["messaging.batch.message_count"] != "1" {
 		t.Errorf("the send has the attributes %v", a)
 	}

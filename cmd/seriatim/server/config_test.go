@@ -89,6 +89,26 @@ func TestValuesOfEveryType(t *testing.T) {
 	}
 }
 
+// The variable that all programs share counts where no setting says anything else.
+func TestStandardEndpoint(t *testing.T) {
+	const shared = "OTEL_EXPORTER_OTLP_ENDPOINT=http://shared:4318"
+	for _, c := range []struct {
+		name string
+		from sources
+		want string
+	}{
+		{"nothing", sources{}, ""},
+		{"shared", sources{environ: []string{shared}}, "http://shared:4318"},
+		{"a setting over the shared one", sources{environ: []string{shared}, file: "otlp-endpoint: http://own:4318\n"}, "http://own:4318"},
+		{"turned off for all", sources{environ: []string{shared, "OTEL_SDK_DISABLED=true"}}, ""},
+	} {
+		cfg, err := c.from.load(t)
+		if err != nil || cfg.Tracing.Endpoint != c.want {
+			t.Errorf("%s: %q, %v, want %q", c.name, cfg.Tracing.Endpoint, err, c.want)
+		}
+	}
+}
+
 func TestMistakesAreNamed(t *testing.T) {
 	tests := []struct {
 		name string
@@ -102,6 +122,7 @@ func TestMistakesAreNamed(t *testing.T) {
 		{"bad duration in file", sources{file: "disk-deadline: 10\n"}, []string{"seriatim.yaml", "disk-deadline", `"10" is not a duration`}},
 		{"bad number in variable", sources{environ: []string{"SERIATIM_BOOTSTRAP_EXPECT=three"}}, []string{"SERIATIM_BOOTSTRAP_EXPECT", "whole number"}},
 		{"bad size in flag", sources{flags: []string{"--log-cache-size=64M"}}, []string{"--log-cache-size", "64MiB"}},
+		{"bad part in flag", sources{flags: []string{"--trace-ratio=1%"}}, []string{"--trace-ratio", "0.01"}},
 		{"bad boolean", sources{file: "aws-cooldowns: maybe\n"}, []string{"neither true nor false"}},
 		{"mapping as value", sources{file: "join:\n  a: b\n"}, []string{"line 2", "join"}},
 		{"repeated key", sources{file: "join: a:1\njoin: b:1\n"}, []string{"seriatim.yaml", "join"}},
@@ -197,6 +218,10 @@ func TestValidate(t *testing.T) {
 		{"--disk-deadline=0s", "disk-deadline must be above zero"},
 		{"--max-connections=-1", "max-connections must be above zero"},
 		{"--metrics-queues=-1", "metrics-queues"},
+		{"--trace-ratio=1.5", "0 to 1"},
+		{"--trace-ratio=NaN", "0 to 1"},
+		{"--otlp-endpoint=127.0.0.1:4318", "OTEL_EXPORTER_OTLP_ENDPOINT"},
+		{"--otlp-endpoint=http://user:secret@127.0.0.1:4318", "without user"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.flags, func(t *testing.T) {
