@@ -324,6 +324,21 @@ func TestExitCodes(t *testing.T) {
 	}
 }
 
+// TestLimitHints tells what to do about the limit that was reached, and not about another.
+func TestLimitHints(t *testing.T) {
+	for message, want := range map[string]string{
+		"The maximum number of in flight messages is reached: 120000.":   "in flight",
+		"The account has 1 queues, and its quota is 1.":                  "seriatim account quota",
+		"The quota of the account leaves no room: it has 5 messages of ": "seriatim account quota",
+		"The policy would be longer than 8192 bytes.":                    "",
+	} {
+		got := exit.HintOf(refusal(&apiError{Status: 403, Type: "OverLimit", Message: message}))
+		if want == "" && got != "" || !strings.Contains(got, want) {
+			t.Errorf("%s\nhint %q, want %q in it", message, got, want)
+		}
+	}
+}
+
 func TestPartialBatch(t *testing.T) {
 	endpoint, _ := fakeServer(t, map[string]string{
 		"DeleteMessageBatch": `{"Successful":[{"Id":"0"}],"Failed":[{"Id":"1","Code":"ReceiptHandleIsInvalid","Message":"expired","SenderFault":true}]}`,

@@ -218,6 +218,17 @@ func shortly(a answer) string {
 	return strings.TrimSpace(fmt.Sprintf("HTTP %d %s", a.status, oneLine(line)))
 }
 
+// limitHint is what to do about a limit that is reached. Several have one code.
+func limitHint(message string) string {
+	switch {
+	case strings.Contains(message, "quota"):
+		return "seriatim account show ACCOUNT says what the account has and may have; seriatim account quota changes that"
+	case strings.Contains(message, "in flight"):
+		return "the queue has as many messages in flight as it may have: delete or release some; seriatim queue show NAME counts them"
+	}
+	return ""
+}
+
 // refusal adds exit code and hint to an answer of the server.
 func refusal(e *apiError) error {
 	switch e.Type {
@@ -232,7 +243,7 @@ func refusal(e *apiError) error {
 	case "QueueNameExists":
 		return exit.New(exit.Conflict, e, "seriatim queue show NAME prints its attributes")
 	case "OverLimit":
-		return exit.New(exit.Conflict, e, "the queue has as many messages in flight as it may have: delete or release some; seriatim queue show NAME counts them")
+		return exit.New(exit.Conflict, e, limitHint(e.Message))
 	case "RequestThrottled":
 		return exit.New(exit.Unavailable, e, "too many at a time: wait for what is under way, then try again")
 	case "QueueDeletedRecently", "PurgeQueueInProgress":

@@ -36,7 +36,10 @@ type Options struct {
 	Attempts int               // the most attempts of one call, streams apart; 0: as many as RetryFor allows
 	Header   map[string]string // sent with each call
 	Key      *Key              // what calls are signed with; nil: they are not
-	Dial     []grpc.DialOption // added to the client's own
+	// Account is what names without an account mean where the server verifies no
+	// signatures, 12 digits; empty: that of the cluster. Elsewhere it is that of the key.
+	Account string
+	Dial    []grpc.DialOption // added to the client's own
 	// ContentDeduplication sends messages for FIFO queues without an id if they have
 	// none, for queues with ContentBasedDeduplication. Else the client makes one.
 	ContentDeduplication bool
@@ -142,6 +145,9 @@ func (c *Client) leave(at int) {
 
 // header adds what is sent with each call.
 func (c *Client) header(ctx context.Context) context.Context {
+	if c.options.Account != "" {
+		ctx = metadata.AppendToOutgoingContext(ctx, "seriatim-account", c.options.Account)
+	}
 	for key, value := range c.options.Header {
 		ctx = metadata.AppendToOutgoingContext(ctx, key, value)
 	}

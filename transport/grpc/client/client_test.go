@@ -16,6 +16,7 @@ import (
 
 	"github.com/seriatimq/seriatim/cluster"
 	"github.com/seriatimq/seriatim/queue"
+	"github.com/seriatimq/seriatim/queue/refusal"
 	"github.com/seriatimq/seriatim/transport/grpc/client"
 	"github.com/seriatimq/seriatim/transport/grpc/seriatimpb"
 )
@@ -79,6 +80,31 @@ func TestUnary(t *testing.T) {
 }
 
 // The client finds the leader among its endpoints and stays with it.
+// TestAccount has a client act for another account, without a signature.
+func TestAccount(t *testing.T) {
+	const tenant = "123456789012"
+	_, err := node.Submit(t.Context(), &queue.CreateAccount{Account: tenant})
+	if refused, ok := errors.AsType[*queue.Error](err); err != nil && (!ok || refused.Code != refusal.EntityAlreadyExists) {
+		t.Fatal(err)
+	}
+	ours, fronts := newClient(t, "n1")
+	theirs, err := client.Dial(client.Options{Account: tenant}, fronts[0].port.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = theirs.Close() }() // nothing depends on it
+	name := create(t, theirs, ".fifo")
+	if _, err := ours.QueueAttributes(t.Context(), name); client.Reason(err) != "QueueDoesNotExist" {
+		t.Errorf("the queue of another account by its bare name: %v", err)
+	}
+	if _, err := ours.QueueAttributes(t.Context(), tenant+"/"+name); err != nil {
+		t.Errorf("the queue of another account by its whole name: %v", err)
+	}
+	if err := theirs.DeleteQueue(t.Context(), name); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestFollowsLeader(t *testing.T) {
 	c, fronts := newClient(t, "n1", "n2", "n3")
 	for _, f := range fronts {

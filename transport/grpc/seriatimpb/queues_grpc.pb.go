@@ -64,7 +64,9 @@ const (
 // For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
 //
 // Queues are named by their names. A name that ends in .fifo is one of a FIFO
-// queue. Attributes of queues are those of the SQS API, by the same names.
+// queue. One of another account is named ACCOUNT/NAME. Whose a name without an account
+// is, the key of the call says, or, where the server verifies no signatures, its header
+// seriatim-account. Attributes of queues are those of the SQS API, by the same names.
 type QueuesClient interface {
 	// CreateQueue creates a queue, or confirms an equal one.
 	CreateQueue(ctx context.Context, in *CreateQueueRequest, opts ...grpc.CallOption) (*CreateQueueResponse, error)
@@ -361,7 +363,9 @@ type Queues_ConsumeClient = grpc.BidiStreamingClient[ConsumeRequest, ConsumeResp
 // for forward compatibility.
 //
 // Queues are named by their names. A name that ends in .fifo is one of a FIFO
-// queue. Attributes of queues are those of the SQS API, by the same names.
+// queue. One of another account is named ACCOUNT/NAME. Whose a name without an account
+// is, the key of the call says, or, where the server verifies no signatures, its header
+// seriatim-account. Attributes of queues are those of the SQS API, by the same names.
 type QueuesServer interface {
 	// CreateQueue creates a queue, or confirms an equal one.
 	CreateQueue(context.Context, *CreateQueueRequest) (*CreateQueueResponse, error)

@@ -56,12 +56,9 @@ func Open(o Options) (*Conn, error) {
 		}
 		hosts = append(hosts, host)
 	}
-	options := client.Options{RetryFor: o.Timeout, Attempts: len(hosts), ContentDeduplication: true}
+	options := client.Options{RetryFor: o.Timeout, Attempts: len(hosts), ContentDeduplication: true, Account: o.Account}
 	if secure {
 		options.TLS = o.TLS
-	}
-	if o.Account != "" {
-		options.Header = map[string]string{"seriatim-account": o.Account}
 	}
 	if o.KeyID != "" {
 		options.Key = &client.Key{ID: o.KeyID, Secret: o.Secret, Region: o.Region}
