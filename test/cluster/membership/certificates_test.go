@@ -72,6 +72,42 @@ func TestNodesKnowEachOtherByCertificate(t *testing.T) {
 	}
 }
 
+// A node of another cluster, with a certificate of the same authority and the same gossip
+// key, joins nobody and takes nobody away: each cluster goes on with its own
+// members.
+func TestAnotherClusterStaysAnother(t *testing.T) {
+	own := newAuthority(t)
+	env := func(node string) []string { return environment(t, own, node) }
+	c := harness.New(t, harness.Options{Binary: binary, Env: env, Args: []string{"--log-segment-size", "4MiB", "--promote-after", "1s", "--log-level", "debug"}})
+	other := harness.New(t, harness.Options{Binary: binary, Dir: t.TempDir(), Nodes: 1, Env: env, Args: []string{"--log-segment-size", "4MiB", "--promote-after", "1s", "--log-level", "debug"}})
+	foreign := other.Nodes[0]
+	before, err := foreign.Status(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := foreign.Stop(patience); err != nil {
+		t.Fatal(err)
+	}
+	if err := foreign.Start("--bootstrap-expect", "0", "--join", c.Gossip()); err != nil {
+		t.Fatal(err)
+	}
+	ready(t, foreign)
+	const refusal = "a node of another cluster"
+	await(t, "the clusters to meet", func() bool { return strings.Contains(foreign.Log(), refusal) })
+	for _, n := range c.Nodes {
+		await(t, n.Name+" to meet the other cluster", func() bool { return strings.Contains(n.Log(), refusal) })
+	}
+	leader, err := c.WaitLeader(t.Context(), patience)
+	if err != nil {
+		t.Fatal(err)
+	}
+	waitRoles(t, leader, "n1 voter, n2 voter, n3 voter")
+	waitRoles(t, foreign, "n1 voter")
+	if after, err := foreign.Status(t.Context()); err != nil || after.ClusterID != before.ClusterID || after.NodeID != before.NodeID {
+		t.Errorf("the other cluster was %+v and is %+v, %v", before, after, err)
+	}
+}
+
 func await(t *testing.T, what string, holds func() bool) {
 	t.Helper()
 	for end := time.Now().Add(patience); !holds(); time.Sleep(20 * time.Millisecond) {
