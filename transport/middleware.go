@@ -78,7 +78,7 @@ func (m Middleware) Report(ctx context.Context, request *Request, remote string)
 		m.Observer.Observe(request)
 	}
 	if m.Tracer != nil {
-		m.Tracer.Trace(request)
+		m.Tracer.Trace(ctx, request)
 	}
 	if m.Audit != nil && audited(request.Action) {
 		m.Audit.LogAttrs(ctx, slog.LevelInfo, "client call", attributesOf(request, remote)...)

@@ -1,6 +1,7 @@
 package transport
 
 import (
+	"context"
 	"net/http"
 	"sync"
 
@@ -10,7 +11,7 @@ import (
 // Tracer makes spans of requests. It is called from many goroutines.
 type Tracer interface {
 	// Trace makes the span of a request that is over.
-	Trace(*Request)
+	Trace(context.Context, *Request)
 }
 
 // Spans are how many spans came to which end.

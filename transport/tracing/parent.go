@@ -15,8 +15,8 @@ import (
 
 // parentOf is the span that a client made for a request: of the header traceparent, else of the
 // one that AWS has for it.
-func parentOf(header http.Header) context.Context {
-	ctx := propagation.TraceContext{}.Extract(context.Background(), propagation.HeaderCarrier(header))
+func parentOf(ctx context.Context, header http.Header) context.Context {
+	ctx = propagation.TraceContext{}.Extract(ctx, propagation.HeaderCarrier(header))
 	if trace.SpanContextFromContext(ctx).IsValid() {
 		return ctx
 	}
@@ -27,14 +27,14 @@ func parentOf(header http.Header) context.Context {
 }
 
 // linkTo is a link to the span that made a message.
-func linkTo(l transport.Link) (trace.Link, bool) {
+func linkTo(ctx context.Context, l transport.Link) (trace.Link, bool) {
 	var link trace.Link
 	if l.MessageID != "" {
 		link.Attributes = []attribute.KeyValue{semconv.MessagingMessageID(l.MessageID)}
 	}
 	if l.Traceparent != "" {
 		carrier := propagation.MapCarrier{"traceparent": l.Traceparent}
-		link.SpanContext = trace.SpanContextFromContext(propagation.TraceContext{}.Extract(context.Background(), carrier))
+		link.SpanContext = trace.SpanContextFromContext(propagation.TraceContext{}.Extract(ctx, carrier))
 	}
 	if link.SpanContext.IsValid() {
 		return link, true

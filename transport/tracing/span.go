@@ -1,6 +1,7 @@
 package tracing
 
 import (
+	"context"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
 	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
@@ -50,7 +51,7 @@ func destination(r *transport.Request) string {
 }
 
 // describe tells the span all that is known of its request.
-func describe(span trace.Span, r *transport.Request) {
+func describe(ctx context.Context, span trace.Span, r *transport.Request) {
 	attributes := make([]attribute.KeyValue, 0, 9)
 	if r.Queue == "" && r.Topic != "" {
 		attributes = append(attributes, semconv.MessagingSystemAWSSNS)
@@ -73,7 +74,7 @@ func describe(span trace.Span, r *transport.Request) {
 	}
 	span.SetAttributes(attributes...)
 	for _, l := range r.Trace.Links() {
-		if link, ok := linkTo(l); ok {
+		if link, ok := linkTo(ctx, l); ok {
 			span.AddLink(link)
 		}
 	}

@@ -81,15 +81,15 @@ func New(ctx context.Context, o Options) (*Tracer, error) {
 }
 
 // Trace makes the span of a request that is over.
-func (t *Tracer) Trace(r *transport.Request) {
+func (t *Tracer) Trace(ctx context.Context, r *transport.Request) {
 	if r.Trace == nil {
 		return
 	}
 	end := t.now()
-	_, span := t.tracer.Start(parentOf(r.Trace.Header), spanName(r),
+	_, span := t.tracer.Start(parentOf(ctx, r.Trace.Header), spanName(r),
 		trace.WithSpanKind(trace.SpanKindServer), trace.WithTimestamp(end.Add(-r.Duration)))
 	if span.IsRecording() {
-		describe(span, r)
+		describe(ctx, span, r)
 	}
 	span.End(trace.WithTimestamp(end))
 }

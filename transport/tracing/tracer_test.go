@@ -86,7 +86,7 @@ func TestSpanOfARequest(t *testing.T) {
 		{TraceHeader: "Root=1-5759e988-bd862e3fe1be46a994272793"}, // names no span
 		{},
 	})
-	tracer.Trace(r)
+	tracer.Trace(t.Context(), r)
 	spans := exported(t, tracer, collector)
 	if len(spans) != 1 {
 		t.Fatalf("%d spans: %v", len(spans), spans)
@@ -130,15 +130,15 @@ func TestSpanNamesAndErrors(t *testing.T) {
 	collector := tracingtest.Start(t)
 	tracer, _ := newTracer(t, collector.URL, 1)
 	for _, action := range []string{"SendMessageBatch", "Send", "DeleteMessage", "CreateQueue"} {
-		tracer.Trace(request(action, nil))
+		tracer.Trace(t.Context(), request(action, nil))
 	}
 	topic := request("Publish", nil)
 	topic.Queue, topic.Topic = "", "news"
-	tracer.Trace(topic)
+	tracer.Trace(t.Context(), topic)
 	refused := request("SendMessage", nil)
 	refused.Code, refused.Status = "AccessDenied", http.StatusForbidden
-	tracer.Trace(refused)
-	tracer.Trace(&transport.Request{Code: "InvalidAction", Trace: &transport.Trace{}})
+	tracer.Trace(t.Context(), refused)
+	tracer.Trace(t.Context(), &transport.Request{Code: "InvalidAction", Trace: &transport.Trace{}})
 	var names []string
 	spans := exported(t, tracer, collector)
 	for _, s := range spans {
@@ -177,7 +177,7 @@ func TestSampling(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			collector := tracingtest.Start(t)
 			tracer, _ := newTracer(t, collector.URL, c.ratio)
-			tracer.Trace(request("SendMessage", c.header))
+			tracer.Trace(t.Context(), request("SendMessage", c.header))
 			if spans := exported(t, tracer, collector); len(spans) != c.spans {
 				t.Errorf("%d spans, want %d", len(spans), c.spans)
 			}
@@ -194,7 +194,7 @@ func TestRefusingCollector(t *testing.T) {
 	tracer, log := newTracer(t, collector.URL, 1)
 	const n = 2000 // several exports
 	for range n {
-		tracer.Trace(request("SendMessage", nil))
+		tracer.Trace(t.Context(), request("SendMessage", nil))
 	}
 	tracer.Shutdown(t.Context())
 	if counts := tracer.Spans(); counts != (transport.Spans{Failed: n}) {
@@ -214,7 +214,7 @@ func TestSilentCollector(t *testing.T) {
 	tracer, log := newTracer(t, collector.URL, 1)
 	const n = 20000
 	for range n {
-		tracer.Trace(request("SendMessage", nil)) // would not return if it waited
+		tracer.Trace(t.Context(), request("SendMessage", nil)) // would not return if it waited
 	}
 	counts := tracer.Spans()
 	if counts.Exported != 0 || counts.Failed != 0 || counts.Dropped != n-8192 {
