@@ -125,12 +125,11 @@ func (c *conn) readHeaders(stream uint32, ended bool, part []byte, whole bool) e
 	if whole && len(b.known) > 0 && bytes.Equal(part, b.known) {
 		return nil
 	}
-	first := part
 	b.known = b.known[:0]
 	b.forget()
 	b.pseudo, b.truncated, b.left, b.invalid = 0, false, http1.HeaderBytesMax, nil
 	b.decoder.SetEmitEnabled(true)
-	for pieces := 1; ; pieces++ {
+	for one := true; ; one = false {
 		// What goes on after too much was said, or nonsense, is not worth decoding.
 		if len(part) > 2*b.left || b.invalid != nil {
 			return frame.ConnectionError(frame.ErrCodeProtocol)
@@ -138,8 +137,8 @@ func (c *conn) readHeaders(stream uint32, ended bool, part []byte, whole bool) e
 		if _, err := b.decoder.Write(part); err != nil {
 			return frame.ConnectionError(frame.ErrCodeCompression)
 		}
-		if whole && pieces == 1 {
-			b.know(first)
+		if whole && one {
+			b.know(part)
 		}
 		if whole {
 			break
