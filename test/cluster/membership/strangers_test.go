@@ -5,7 +5,6 @@ import (
 	"crypto/rand"
 	"crypto/tls"
 	bigendian "encoding/binary"
-	"net"
 	"regexp"
 	"strconv"
 	"strings"
@@ -14,41 +13,13 @@ import (
 	"time"
 
 	"github.com/seriatimq/seriatim/test/kit/harness"
+	"github.com/seriatimq/seriatim/test/kit/stranger"
 )
 
-// stranger is somebody on another machine who reaches the ports between nodes.
-type stranger struct {
-	t    *testing.T
-	from net.IP
-	mu   sync.Mutex
-	open []net.Conn
-}
-
-// dial connects, says something and keeps the connection. Errors are what a stranger may
-// well get.
-func (s *stranger) dial(address string, first []byte) net.Conn {
-	d := net.Dialer{LocalAddr: &net.TCPAddr{IP: s.from}, Timeout: patience}
-	conn, err := d.Dial("tcp", address)
-	if err != nil {
-		return nil
-	}
-	s.mu.Lock()
-	s.open = append(s.open, conn)
-	s.mu.Unlock()
-	if err := conn.SetDeadline(time.Now().Add(patience)); err != nil {
-		s.t.Error(err)
-	}
-	_, _ = conn.Write(first)
-	return conn
-}
-
-func (s *stranger) hangUp() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, conn := range s.open {
-		conn.Close()
-	}
-	s.open = nil
+// caller is a stranger who reaches the ports between nodes.
+type caller struct {
+	*stranger.Stranger
+	t *testing.T
 }
 
 // heldMax is how many connections are opened to a port and say nothing: more than either
@@ -56,25 +27,23 @@ func (s *stranger) hangUp() {
 const heldMax = 150
 
 // holdOpen fills both ports with connections that say nothing, or half of a handshake.
-func (s *stranger) holdOpen(n *harness.Node) {
-	half := []byte{22, 3, 1, 2, 0, 1, 0, 1, 252, 3, 3} // of a ClientHello that announces 512 bytes
-	for i := range heldMax {
-		first := half
-		if i%2 == 0 {
-			first = nil
-		}
-		s.dial(n.Peer(), first)
-		s.dial(n.Gossip(), nil)
+func (s *caller) holdOpen(n *harness.Node) {
+	half := "\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03" // of a ClientHello that announces 512 bytes
+	for range heldMax / 2 {
+		s.Hold(n.Peer(), 1, half)
+		s.Hold(n.Peer(), 1, "")
+		s.Hold(n.Gossip(), 2, "")
 	}
 }
 
 // tryPeer tries what is no handshake, and certificates that are not enough.
-func (s *stranger) tryPeer(n *harness.Node, status harness.Status, own, foreign *harness.Authority) {
-	noise := make([]byte, 1<<20)
-	_, _ = rand.Read(noise)
-	s.dial(n.Peer(), noise)
-	s.dial(n.Peer(), append([]byte{22, 3, 3, 0xff, 0xff}, noise...)) // a record longer than any
-	s.dial(n.Peer(), hello(status.ClusterID, "n1-00000000", status.NodeID))
+func (s *caller) tryPeer(n *harness.Node, status harness.Status, own, foreign *harness.Authority) {
+	random := make([]byte, 1<<20)
+	_, _ = rand.Read(random)
+	noise := string(random)
+	s.Dial(n.Peer(), noise)
+	s.Dial(n.Peer(), "\x16\x03\x03\xff\xff"+noise) // a record longer than any
+	s.Dial(n.Peer(), string(hello(status.ClusterID, "n1-00000000", status.NodeID)))
 	for _, tc := range []struct {
 		pair    *harness.Authority // nil: no certificate
 		cluster string
@@ -88,7 +57,7 @@ func (s *stranger) tryPeer(n *harness.Node, status harness.Status, own, foreign 
 			}
 			config.Certificates = []tls.Certificate{pair}
 		}
-		raw := s.dial(n.Peer(), nil)
+		raw := s.Dial(n.Peer(), "")
 		if raw == nil {
 			s.t.Errorf("%s takes no connection", n.Name)
 			return
@@ -113,13 +82,8 @@ func hello(cluster, from, to string) []byte {
 }
 
 // tryGossip sends what nobody has encrypted with the key.
-func (s *stranger) tryGossip(n *harness.Node) {
-	to, err := net.ResolveUDPAddr("udp", n.Gossip())
-	if err != nil {
-		s.t.Error(err)
-		return
-	}
-	conn, err := net.DialUDP("udp", &net.UDPAddr{IP: s.from}, to)
+func (s *caller) tryGossip(n *harness.Node) {
+	conn, err := s.Packets(n.Gossip())
 	if err != nil {
 		s.t.Error(err)
 		return
@@ -132,8 +96,8 @@ func (s *stranger) tryGossip(n *harness.Node) {
 	}
 	// Encrypted, it says, and 19 MiB long; and in clear text.
 	long := bigendian.BigEndian.AppendUint32([]byte{10}, 19<<20)
-	s.dial(n.Gossip(), append(long, bytes.Repeat(noise, 1000)...))
-	s.dial(n.Gossip(), append([]byte{6}, noise...))
+	s.Dial(n.Gossip(), string(append(long, bytes.Repeat(noise, 1000)...)))
+	s.Dial(n.Gossip(), "\x06"+string(noise))
 }
 
 // Strangers at the peer and the gossip port of every node: silent, half way into a
@@ -160,10 +124,9 @@ func TestStrangersCostLittle(t *testing.T) {
 	_, files := serves(t, c.Nodes[0])
 	l := startLoad(t, c)
 	began := time.Now()
-	s := &stranger{t: t, from: net.IPv4(127, 0, 0, 9)}
-	other := &stranger{t: t, from: net.IPv4(127, 0, 0, 10)}
-	defer s.hangUp()
-	defer other.hangUp()
+	s, other := &caller{stranger.New(9), t}, &caller{stranger.New(10), t}
+	defer s.HangUp()
+	defer other.HangUp()
 	var trying sync.WaitGroup
 	for _, n := range c.Nodes {
 		trying.Go(func() { s.holdOpen(n) })
@@ -188,9 +151,9 @@ func TestStrangersCostLittle(t *testing.T) {
 			trying.Go(func() { other.tryGossip(n) })
 		}
 		trying.Wait()
-		other.hangUp()
+		other.HangUp()
 	}
-	s.hangUp()
+	s.HangUp()
 	for _, n := range c.Nodes {
 		awaitRefusals(t, n, peerRefusals, "silent", "handshake", "objection")
 		awaitRefusals(t, n, gossipRefusals, "stream", "packet")

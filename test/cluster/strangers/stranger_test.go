@@ -2,60 +2,22 @@ package strangers
 
 import (
 	"bytes"
+	"context"
 	"crypto/rand"
 	"crypto/tls"
 	"io"
 	"net"
 	"strings"
-	"sync"
-	"testing"
 	"time"
 
 	"golang.org/x/net/http2"
 	"golang.org/x/net/http2/hpack"
+
+	"github.com/seriatimq/seriatim/test/kit/stranger"
 )
 
-// stranger is somebody on another machine. What he gets for an answer is no error.
-type stranger struct {
-	t    *testing.T
-	from net.IP
-	mu   sync.Mutex
-	open []net.Conn
-}
-
-// dial connects and says something; the connection stays until hangUp. It is nil if
-// nobody took it.
-func (s *stranger) dial(address, first string) net.Conn {
-	d := net.Dialer{LocalAddr: &net.TCPAddr{IP: s.from}, Timeout: patience}
-	conn, err := d.Dial("tcp", address)
-	if err != nil {
-		return nil
-	}
-	s.mu.Lock()
-	s.open = append(s.open, conn)
-	s.mu.Unlock()
-	if err := conn.SetDeadline(time.Now().Add(patience)); err != nil {
-		s.t.Error(err)
-	}
-	_, _ = io.WriteString(conn, first)
-	return conn
-}
-
-func (s *stranger) hangUp() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, conn := range s.open {
-		conn.Close()
-	}
-	s.open = nil
-}
-
-// hold opens so many connections that say this and nothing more.
-func (s *stranger) hold(address string, count int, first string) {
-	for range count {
-		s.dial(address, first)
-	}
-}
+// caller is a stranger who reaches the client and the admin port.
+type caller struct{ *stranger.Stranger }
 
 // Beginnings of requests that never end.
 const (
@@ -65,22 +27,27 @@ const (
 	whole      = "POST / HTTP/1.1\r\nHost: h\r\nX-Amz-Target: AmazonSQS.ListQueues\r\nContent-Type: application/x-amz-json-1.0\r\nContent-Length: 2\r\n\r\n{}"
 )
 
-// annoy tries what is no request, or too large a one.
-func (s *stranger) annoy(address string) {
-	noise := make([]byte, 100<<10)
-	_, _ = rand.Read(noise)
-	for _, first := range []string{
-		string(noise), "GET / HTTP/1.1\r\nHost: h\r\nX-A: " + strings.Repeat("a", 1<<20), "POST /" + strings.Repeat("a", 1<<20) + " HTTP/1.1\r\n",
+// annoyances are beginnings of what is no request, or too large a one.
+func annoyances() []string {
+	random := make([]byte, 100<<10)
+	_, _ = rand.Read(random)
+	noise := string(random)
+	return []string{
+		noise, "GET / HTTP/1.1\r\nHost: h\r\nX-A: " + strings.Repeat("a", 1<<20), "POST /" + strings.Repeat("a", 1<<20) + " HTTP/1.1\r\n",
 		"POST / HTTP/1.1\r\nHost: h\r\n" + strings.Repeat("X-A: b\r\n", 100_000), "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 999999999999\r\n\r\n",
-		"POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\nfffffffffffffff\r\n" + string(noise), halfHello, "\x16\x03\x03\xff\xff" + string(noise),
-	} {
-		s.dial(address, first)
+		"POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\nfffffffffffffff\r\n" + noise, halfHello, "\x16\x03\x03\xff\xff" + noise,
+	}
+}
+
+func (s caller) annoy(address string) {
+	for _, first := range annoyances() {
+		s.Dial(address, first)
 	}
 }
 
 // ignoreAnswers asks without end and reads nothing, until the server takes no more.
-func (s *stranger) ignoreAnswers(address string) {
-	conn := s.dial(address, "")
+func (s caller) ignoreAnswers(address string) {
+	conn := s.Dial(address, "")
 	if conn == nil {
 		return
 	}
@@ -93,8 +60,8 @@ func (s *stranger) ignoreAnswers(address string) {
 }
 
 // speak opens a connection over HTTP/2.
-func (s *stranger) speak(address string) (*http2.Framer, net.Conn) {
-	conn := s.dial(address, http2.ClientPreface)
+func (s caller) speak(address string) (*http2.Framer, net.Conn) {
+	conn := s.Dial(address, http2.ClientPreface)
 	if conn == nil {
 		return nil, nil
 	}
@@ -116,7 +83,7 @@ func head() []byte {
 }
 
 // openStreams opens requests whose bodies never come.
-func (s *stranger) openStreams(address string, conns, each int) {
+func (s caller) openStreams(address string, conns, each int) {
 	for range conns {
 		framer, _ := s.speak(address)
 		for i := range each {
@@ -156,7 +123,7 @@ var floods = map[string]func(f *http2.Framer, i int) error{
 }
 
 // flood sends frames of a kind, until the server has had enough, or so many were sent.
-func (s *stranger) flood(address string, frames int, one func(*http2.Framer, int) error) {
+func (s caller) flood(address string, frames int, one func(*http2.Framer, int) error) {
 	framer, _ := s.speak(address)
 	if framer == nil {
 		return
@@ -169,13 +136,18 @@ func (s *stranger) flood(address string, frames int, one func(*http2.Framer, int
 }
 
 // shakeHands begins handshakes of TLS, ends some, and says nothing over those.
-func (s *stranger) shakeHands(address string, count int) {
+func (s caller) shakeHands(ctx context.Context, address string, count int) {
 	for range count {
-		s.dial(address, halfHello)
-		s.dial(address, whole) // without TLS
-		if conn := s.dial(address, ""); conn != nil {
-			//nolint:gosec // a stranger believes everybody
-			_ = tls.Client(conn, &tls.Config{InsecureSkipVerify: true, MinVersion: tls.VersionTLS12, NextProtos: []string{"h2"}}).HandshakeContext(s.t.Context())
-		}
+		s.Dial(address, halfHello)
+		s.Dial(address, whole) // without TLS
+		s.shakeHand(ctx, address)
+	}
+}
+
+// shakeHand ends a handshake of TLS.
+func (s caller) shakeHand(ctx context.Context, address string) {
+	if conn := s.Dial(address, ""); conn != nil {
+		//nolint:gosec // a stranger believes everybody
+		_ = tls.Client(conn, &tls.Config{InsecureSkipVerify: true, MinVersion: tls.VersionTLS12, NextProtos: []string{"h2"}}).HandshakeContext(ctx)
 	}
 }

@@ -1,7 +1,6 @@
 package strangers
 
 import (
-	"net"
 	"regexp"
 	"strings"
 	"sync"
@@ -9,6 +8,7 @@ import (
 	"time"
 
 	"github.com/seriatimq/seriatim/test/kit/harness"
+	"github.com/seriatimq/seriatim/test/kit/stranger"
 )
 
 // What strangers hold open at the client and the admin port is bounded, counted by reason
@@ -19,22 +19,21 @@ func TestStrangersCostLittle(t *testing.T) {
 	plain, secure := c.Nodes[1], c.Nodes[2]
 	files, routines := measured(t, plain, "process_open_fds"), measured(t, plain, "go_goroutines")
 	began := time.Now()
-	a := &stranger{t: t, from: net.IPv4(127, 0, 0, 9)}
-	b := &stranger{t: t, from: net.IPv4(127, 0, 0, 10)}
-	defer a.hangUp()
-	defer b.hangUp()
+	a, b := caller{stranger.New(9)}, caller{stranger.New(10)}
+	defer a.HangUp()
+	defer b.HangUp()
 	var trying sync.WaitGroup
 	trying.Go(func() { // more than an address may have, in each stage of a request
-		a.hold(plain.Client, perAddress/2, halfHeader)
-		a.hold(plain.Client, perAddress/2, halfBody)
-		a.hold(plain.Client, perAddress/4, "")
+		a.Hold(plain.Client, perAddress/2, halfHeader)
+		a.Hold(plain.Client, perAddress/2, halfBody)
+		a.Hold(plain.Client, perAddress/4, "")
 	})
-	trying.Go(func() { a.hold(plain.Admin, perAddress, halfHeader) })
-	trying.Go(func() { a.shakeHands(secure.Client, perAddress/4) })
+	trying.Go(func() { a.Hold(plain.Admin, perAddress, halfHeader) })
+	trying.Go(func() { a.shakeHands(t.Context(), secure.Client, perAddress/4) })
 	trying.Wait()
 	await(t, "one address to be refused", func() bool { return refused(t, plain, "client", "address") > 0 })
 	await(t, "a handshake to fail", func() bool { return refused(t, secure, "client", "handshake") > 0 })
-	b.hold(plain.Client, perAddress, "") // with those of the other, more than there is room for
+	b.Hold(plain.Client, perAddress, "") // with those of the other, more than there is room for
 	await(t, "silent connections to give way", func() bool { return refused(t, plain, "client", "room") > 0 })
 	held, busy := measured(t, plain, "process_open_fds"), measured(t, plain, "go_goroutines")
 	// One connection may be on its way, and the clients and the other nodes open some.
@@ -46,15 +45,15 @@ func TestStrangersCostLittle(t *testing.T) {
 	}
 	friends.goOn(100)
 	await(t, "silence to end connections", func() bool { return refused(t, plain, "client", "silent") > 0 })
-	a.hangUp()
-	b.hangUp()
+	a.HangUp()
+	b.HangUp()
 
 	a.openStreams(plain.Client, 3, 200)
 	await(t, "streams to be refused", func() bool { return refused(t, plain, "client", "streams") > 0 })
 	if busy := measured(t, plain, "go_goroutines"); busy > routines+streamsMax+100 {
 		t.Errorf("%v goroutines run beside %d streams; before there were %v", busy, streamsMax, routines)
 	}
-	a.hangUp()
+	a.HangUp()
 	for _, one := range floods {
 		trying.Go(func() { b.flood(plain.Client, 15_000, one) })
 	}
@@ -65,7 +64,7 @@ func TestStrangersCostLittle(t *testing.T) {
 	trying.Go(func() { b.ignoreAnswers(plain.Client) })
 	trying.Wait()
 	await(t, "floods to be ended", func() bool { return refused(t, plain, "client", "flood") > 0 })
-	b.hangUp()
+	b.HangUp()
 	friends.goOn(100)
 	friends.finish()
 	for _, n := range c.Nodes[1:] { // at the first nothing is held open for long
