@@ -1,0 +1,144 @@
+package security
+
+import (
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/aws/retry"
+	"github.com/aws/aws-sdk-go-v2/service/sns"
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
+	"github.com/aws/smithy-go/middleware"
+
+	"github.com/seriatimq/seriatim/test/kit/harness"
+)
+
+// throttlePatience bounds the wait for an account to have made too many requests in a
+// second, on a slow and shared machine.
+const throttlePatience = time.Minute
+
+// untilThrottled makes requests until one is refused for their number. It returns how many
+// were served.
+func untilThrottled(t *testing.T, code string, request func() error) (served int) {
+	t.Helper()
+	for end := time.Now().Add(throttlePatience); time.Now().Before(end); served++ {
+		err := request()
+		if err != nil && codeOf(err) != code {
+			t.Fatalf("request %d: %v", served, err)
+		}
+		if err != nil {
+			return served
+		}
+	}
+	t.Fatalf("none of %d requests was throttled with %s", served, code)
+	return 0
+}
+
+// throttled reads how many requests of an account a node has throttled; -1: it is not told.
+func throttled(t *testing.T, n *harness.Node, account string) int {
+	t.Helper()
+	metrics, err := n.Metrics(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := regexp.MustCompile(`(?m)^seriatim_account_requests_throttled_total\{account="` + account + `"\} (\d+)$`).FindStringSubmatch(metrics)
+	if found == nil {
+		return -1
+	}
+	count, err := strconv.Atoi(found[1])
+	if err != nil {
+		t.Fatal(err)
+	}
+	return count
+}
+
+// patiently are the retries of the SDK as it is, but for their number: how long it waits is
+// drawn.
+func patiently(o *sqs.Options) {
+	o.Retryer = retry.NewStandard(func(o *retry.StandardOptions) { o.MaxAttempts = 50 })
+}
+
+// sendRetried sends until the SDK has had to repeat a request. It returns how many messages
+// were accepted, and how many refusals the SDK has hidden.
+func sendRetried(t *testing.T, c *sqs.Client, url string) (sent, repeated int) {
+	t.Helper()
+	for end := time.Now().Add(throttlePatience); repeated == 0 && time.Now().Before(end); sent++ {
+		made, err := c.SendMessage(t.Context(), &sqs.SendMessageInput{QueueUrl: &url, MessageBody: aws.String(strconv.Itoa(sent))}, patiently)
+		if err != nil {
+			t.Fatalf("message %d: %v", sent, err)
+		}
+		repeated += attempts(t, made.ResultMetadata) - 1
+	}
+	return sent, repeated
+}
+
+func attempts(t *testing.T, m middleware.Metadata) int {
+	t.Helper()
+	results, found := retry.GetAttemptResults(m)
+	if !found {
+		t.Fatal("the SDK does not tell its attempts")
+	}
+	return len(results.Results)
+}
+
+// TestRequestsPerSecond has an account make more requests than its quota allows a second:
+// they are refused in the words of each service, an SDK that repeats them loses and doubles
+// nothing, other accounts and other nodes serve on, and the metric counts each refusal.
+func TestRequestsPerSecond(t *testing.T) {
+	t.Parallel()
+	n, next := shared.cluster.Nodes[0], shared.cluster.Nodes[1]
+	const tenant, neighbour = "555555555555", "666666666666"
+	slow := tenantKey(t, n, tenant, "--requests-per-second", "1")
+	c := client(n, slow)
+	url := create(t, client(next, slow), "throttled")
+
+	list := func() error {
+		_, err := c.ListQueues(t.Context(), nil)
+		return err
+	}
+	untilThrottled(t, "RequestThrottled", list)
+	untilThrottled(t, "Throttling", func() error {
+		_, err := topics(n, slow).ListTopics(t.Context(), &sns.ListTopicsInput{})
+		return err
+	})
+	refused := 2
+
+	sent, repeated := sendRetried(t, c, url)
+	refused += repeated
+	var shown struct {
+		Usage struct{ Messages int }
+	}
+	if err := json.Unmarshal(tool(t, n, "", "account", "show", tenant, "-o", "json"), &shown); err != nil || shown.Usage.Messages != sent {
+		t.Errorf("%d messages were accepted, %d are there, %v", sent, shown.Usage.Messages, err)
+	}
+
+	untilThrottled(t, "RequestThrottled", list)
+	refused++
+	others := map[string]key{"the cluster's own": newKey(t, n, ""), "another, with a quota of its own": tenantKey(t, n, neighbour, "--requests-per-second", "100000")}
+	for who, k := range others {
+		for i := range 20 {
+			if _, err := client(n, k).ListQueues(t.Context(), nil); err != nil {
+				t.Errorf("account %s, request %d: %v", who, i, err)
+			}
+		}
+	}
+	if got := throttled(t, n, tenant); got != refused {
+		t.Errorf("%d requests were refused, the metric counts %d", refused, got)
+	}
+	for node, account := range map[*harness.Node]string{n: neighbour, next: tenant} {
+		if got := throttled(t, node, account); got != 0 {
+			t.Errorf("%s has throttled account %s %d times", node.Name, account, got)
+		}
+	}
+
+	tool(t, n, "", "account", "quota", tenant, "--requests-per-second", "0")
+	for i := range 20 {
+		if err := list(); err != nil {
+			t.Fatal(fmt.Errorf("request %d after the limit was taken away: %w", i, err))
+		}
+	}
+}
