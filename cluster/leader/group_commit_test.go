@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -277,6 +278,106 @@ func TestGroupCommitterDropsWhatNobodyWantsAnyMore(t *testing.T) {
 	}
 	if sizes := log.sizes(); fmt.Sprint(sizes) != "[1]" {
 		t.Fatalf("commands per entry %v, want only the wanted one", sizes)
+	}
+}
+
+// Beside an entry in flight the next one leaves when it is as large, not before, and
+// no later than the entry lands.
+func TestGroupCommitterGathersBesideAnEntry(t *testing.T) {
+	const first = 3
+	for _, waiting := range []int{1, first - 1, first, 2*first - 1} {
+		t.Run(fmt.Sprint(waiting), func(t *testing.T) {
+			log := newLogStub()
+			log.hold = make(chan struct{})
+			c, _, _ := startGroupCommitter(t, log, Limits{})
+			var answers []<-chan Outcome
+			submit := func(commands int) {
+				for range commands {
+					_, done := submitTo(c, tickFrame(t))
+					answers = append(answers, done)
+				}
+			}
+			submit(first)
+			c.open()
+			<-log.begun
+			want := []int{first, waiting}
+			submit(min(waiting, first))
+			if waiting >= first {
+				<-log.begun
+				submit(waiting - first) // no slot is left
+				want = append([]int{first, first}, []int{waiting - first}[:min(1, waiting-first)]...)
+			}
+			close(log.hold)
+			for _, done := range answers {
+				if o := outcomeOf(t, done); o.Verdict != Answered {
+					t.Fatalf("verdict %d", o.Verdict)
+				}
+			}
+			if got := log.sizes(); fmt.Sprint(got) != fmt.Sprint(want) {
+				t.Fatalf("commands per entry %v, want %v", got, want)
+			}
+		})
+	}
+}
+
+// An entry that is full leaves beside one that held more commands.
+func TestGroupCommitterDoesNotGatherMoreThanFits(t *testing.T) {
+	log := newLogStub()
+	log.hold = make(chan struct{})
+	c, _, _ := startGroupCommitter(t, log, Limits{})
+	for range 100 {
+		submitTo(c, tickFrame(t))
+	}
+	c.open()
+	<-log.begun
+	big, err := codec.AppendCommand(nil, &queue.SendMessages{Queue: "q", Entries: []queue.SendEntry{{Body: string(make([]byte, batchBytesMax/2))}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	submitTo(c, big)
+	_, last := submitTo(c, big)
+	<-log.begun
+	close(log.hold)
+	if o := outcomeOf(t, last); o.Verdict != Answered {
+		t.Fatalf("verdict %d", o.Verdict)
+	}
+}
+
+// Commands that gather beside an entry while it is awaited by a hold leave when the
+// hold ends, although no command comes any more.
+func TestGroupCommitterGoesOnAfterAHold(t *testing.T) {
+	log := newLogStub()
+	log.hold = make(chan struct{})
+	c, _, _ := startGroupCommitter(t, log, Limits{})
+	for range 2 {
+		submitTo(c, tickFrame(t))
+	}
+	c.open()
+	<-log.begun
+	_, waiting := submitTo(c, tickFrame(t))
+	held := make(chan func(), 1)
+	go func() {
+		release, err := c.hold(t.Context())
+		if err != nil {
+			t.Error(err)
+		}
+		held <- release
+	}()
+	for len(c.slots) < entriesInFlight { // the hold has the free slot
+		runtime.Gosched()
+	}
+	close(log.hold)
+	release := <-held
+	entries := len(log.sizes()) // the second command may have been quicker than the hold
+	_, late := submitTo(c, tickFrame(t))
+	if now := len(log.sizes()); now != entries {
+		t.Fatalf("%d entries left while held", now-entries)
+	}
+	release()
+	for _, done := range []<-chan Outcome{waiting, late} {
+		if o := outcomeOf(t, done); o.Verdict != Answered {
+			t.Fatalf("verdict %d", o.Verdict)
+		}
 	}
 }
 
