@@ -162,7 +162,7 @@ func (c *commitNotifier) confirms(id raft.ServerID, args *raft.AppendEntriesRequ
 
 // pipeline puts the notifier between the library and one follower.
 func (c *commitNotifier) pipeline(id raft.ServerID, inner raft.AppendPipeline) raft.AppendPipeline {
-	p := &notifyingPipeline{AppendPipeline: inner, notifier: c, turn: make(chan struct{}, 1), answers: newAnswerRelay(inner)}
+	p := &notifyingPipeline{AppendPipeline: inner, notifier: c, turn: make(chan struct{}, 1)}
 	c.mu.Lock()
 	p.last = c.confirmed[id]
 	c.pipelines[p] = struct{}{}
@@ -182,12 +182,7 @@ type notifyingPipeline struct {
 	turn chan struct{}
 	last sentMessage
 	full bool // the library sent as many entries as it does at most
-
-	answers *answerRelay
 }
-
-// Consumer gives the answers.
-func (p *notifyingPipeline) Consumer() <-chan raft.AppendFuture { return p.answers.out }
 
 // AppendEntries sends entries.
 func (p *notifyingPipeline) AppendEntries(args *raft.AppendEntriesRequest, resp *raft.AppendEntriesResponse) (raft.AppendFuture, error) {
@@ -275,7 +270,5 @@ func (p *notifyingPipeline) Close() error {
 	delete(p.notifier.pipelines, p)
 	p.notifier.open.Store(int32(len(p.notifier.pipelines)))
 	p.notifier.mu.Unlock()
-	err := p.AppendPipeline.Close()
-	p.answers.close()
-	return err
+	return p.AppendPipeline.Close()
 }

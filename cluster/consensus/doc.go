@@ -14,7 +14,8 @@
 //	members.go            voters and learners, and changes of them
 //	leadership.go         who leads; leadership_proof.go proves it for a read
 //	campaign.go           an election before the timeout of the library
-//	transport.go          messages to other nodes; inbound.go those from them
+//	transport.go          messages to other nodes; links.go, pipeline.go, parts.go
+//	serving.go            messages from them; inbound.go mends what they may break
 //	commit_notifier.go    followers learn what is committed
 //	stored.go             log and snapshots of a group that does not run
 //	recovery.go           such a group gets other members, after a majority was lost
@@ -36,6 +37,10 @@
 // does not run (Stored).
 //
 // # Design
+//
+// Messages. The library's own transport encodes by reflection and copies entries four
+// times; ours writes them from where they lie (package wire), and speaks the library's
+// encoding with nodes of older versions.
 //
 // Start. A group restores its newest snapshot, reads its whole log once, applies
 // what the end mark of the log says is committed, and only then starts the library

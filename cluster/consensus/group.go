@@ -182,7 +182,7 @@ func (g *Group) BeginClose() {
 	if g.raft != nil && g.stopped == nil {
 		g.stopped = g.raft.Shutdown()
 		// Exchanges with nodes that do not answer must not hold up the stop.
-		g.transport.CloseStreams()
+		g.transport.disconnect()
 	}
 }
 

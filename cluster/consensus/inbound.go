@@ -30,8 +30,10 @@ import (
 // What this relies on in the library is tested by exploit_truncation_test.go and
 // exploit_commit_test.go.
 type inbound struct {
-	from    <-chan raft.RPC
 	library chan raft.RPC
+	// turn orders the messages. Capacity 1: whoever has one fills it, and may wait for
+	// the library, which nobody should do with a mutex held.
+	turn chan struct{}
 	// compacted reports whether a snapshot of this node has taken the place of the
 	// entry at index.
 	compacted func(index uint64) bool
@@ -42,35 +44,29 @@ type inbound struct {
 	staleLog bool // the library may believe in a log that was wiped
 }
 
-// newInbound begins to pass on what arrives. It ends with close.
-func newInbound(from <-chan raft.RPC, compacted func(index uint64) bool) *inbound {
-	i := &inbound{from: from, compacted: compacted, library: make(chan raft.RPC), stop: make(chan struct{})}
-	i.stopped.Go(i.run)
-	return i
+// newInbound takes messages until close.
+func newInbound(compacted func(index uint64) bool) *inbound {
+	return &inbound{compacted: compacted, library: make(chan raft.RPC), turn: make(chan struct{}, 1), stop: make(chan struct{})}
 }
 
 // Consumer gives the library its messages.
 func (i *inbound) Consumer() <-chan raft.RPC { return i.library }
 
-// close ends it and waits for it; more than once is allowed. What was not answered
-// stays without an answer, as the transport ends, too.
+// close ends it, and waits for what goes on beside it; more than once is allowed. What
+// was not answered stays without an answer, as the transport ends, too.
 func (i *inbound) close() {
 	i.once.Do(func() { close(i.stop) })
 	i.stopped.Wait()
 }
 
-func (i *inbound) run() {
-	for {
-		select {
-		case rpc := <-i.from:
-			i.handle(rpc)
-		case <-i.stop:
-			return
-		}
+// take hands a message of another node to the library.
+func (i *inbound) take(rpc raft.RPC) {
+	select {
+	case i.turn <- struct{}{}:
+	case <-i.stop:
+		return
 	}
-}
-
-func (i *inbound) handle(rpc raft.RPC) {
+	defer func() { <-i.turn }()
 	switch message := rpc.Command.(type) {
 	case *raft.AppendEntriesRequest:
 		rpc.Command = boundCommit(message)
@@ -79,6 +75,19 @@ func (i *inbound) handle(rpc raft.RPC) {
 		return
 	}
 	i.deliver(rpc)
+}
+
+// ask hands a message of this node to the library and waits for the answer.
+func (i *inbound) ask(rpc raft.RPC) (any, error) {
+	answers := make(chan raft.RPCResponse, 1)
+	rpc.RespChan = answers
+	i.take(rpc)
+	select {
+	case answer := <-answers:
+		return answer.Response, answer.Error
+	case <-i.stop:
+		return nil, errInboundEnds
+	}
 }
 
 // deliver waits until the library takes a message, or this ends.
@@ -114,11 +123,11 @@ func (i *inbound) install(rpc raft.RPC, message *raft.InstallSnapshotRequest) {
 		})
 		return
 	}
-	installed, err := ask[raft.InstallSnapshotResponse](i, raft.RPC{Command: message, Reader: rpc.Reader})
+	installed, err := askWithin[raft.InstallSnapshotResponse](i, raft.RPC{Command: message, Reader: rpc.Reader})
 	if err == nil && installed.Success { // else the log is not wiped
 		i.staleLog = true
 		var truncated *raft.AppendEntriesResponse
-		truncated, err = ask[raft.AppendEntriesResponse](i, raft.RPC{Command: truncationRequest(message)})
+		truncated, err = askWithin[raft.AppendEntriesResponse](i, raft.RPC{Command: truncationRequest(message)})
 		if err == nil && !truncated.Success {
 			err = errors.New("the library refuses")
 		}
@@ -141,7 +150,7 @@ func (i *inbound) knows(message *raft.InstallSnapshotRequest) (term uint64, know
 	if i.staleLog {
 		return 0, false
 	}
-	answer, err := ask[raft.AppendEntriesResponse](i, raft.RPC{Command: &raft.AppendEntriesRequest{
+	answer, err := askWithin[raft.AppendEntriesResponse](i, raft.RPC{Command: &raft.AppendEntriesRequest{
 		RPCHeader: message.RPCHeader, Term: message.Term,
 		PrevLogEntry: message.LastLogIndex, PrevLogTerm: message.LastLogTerm,
 	}})
@@ -154,8 +163,8 @@ func (i *inbound) knows(message *raft.InstallSnapshotRequest) (term uint64, know
 
 var errInboundEnds = errors.New("this node takes no messages any more")
 
-// ask waits for what the library answers.
-func ask[Answer any](i *inbound, rpc raft.RPC) (*Answer, error) {
+// askWithin waits for what the library answers to a message. The caller has the turn.
+func askWithin[Answer any](i *inbound, rpc raft.RPC) (*Answer, error) {
 	answers := make(chan raft.RPCResponse, 1)
 	rpc.RespChan = answers
 	i.deliver(rpc)

@@ -3,7 +3,7 @@ package consensus
 import (
 	"context"
 	"errors"
-	"net"
+	"io"
 	"sync"
 	"time"
 
@@ -14,18 +14,19 @@ import (
 	"github.com/seriatimq/seriatim/cluster/peernet"
 )
 
-// connPoolSize is how many idle connections are kept per node: replication,
-// heartbeats and votes use one each.
-const connPoolSize = 3
-
-// transport is the library's network transport over our connections.
+// transport carries the messages of the library over connections between nodes:
+// links.go opens and keeps them, serving.go answers those of other nodes, pipeline.go
+// sends entries to a follower that keeps up. Safe for concurrent use.
 type transport struct {
-	*raft.NetworkTransport
-	inbound  *inbound
-	leads    func(term uint64) bool
-	contacts *contacts
-	notifier *commitNotifier
-	stopped  <-chan struct{} // closed when the group takes no part any more
+	transportOptions
+	inbound *inbound
+	links   *links
+	stopped <-chan struct{} // closed when the group takes no part any more
+
+	open    context.Context // ends with Close
+	cancel  context.CancelFunc
+	serving sync.WaitGroup
+	once    sync.Once
 }
 
 var (
@@ -50,46 +51,25 @@ type transportOptions struct {
 
 // newTransport begins to take the connections of a group.
 func newTransport(options transportOptions) *transport {
-	network := options.Network
-	connections := raft.NewNetworkTransportWithConfig(&raft.NetworkTransportConfig{
-		Stream:  &stream{Listener: network.Listener(peernet.KindRaft, options.Group), network: network, group: options.Group, life: options.Life},
-		MaxPool: connPoolSize,
-		Timeout: options.Timeout,
-		Logger:  options.Logger,
-	})
-	return &transport{
-		NetworkTransport: connections, inbound: newInbound(connections.Consumer(), options.Compacted), leads: options.Leads,
-		contacts: options.Contacts,
-		notifier: options.Commits,
-		stopped:  options.Life.Done(),
+	t := &transport{
+		transportOptions: options, inbound: newInbound(options.Compacted), stopped: options.Life.Done(),
+		links: newLinks(options.Life, options.Network, options.Group, options.Timeout),
 	}
+	t.open, t.cancel = context.WithCancel(options.Life)
+	t.serve()
+	return t
 }
 
-// AppendEntriesPipeline opens the way by which entries go to a follower that keeps up.
-func (t *transport) AppendEntriesPipeline(id raft.ServerID, target raft.ServerAddress) (raft.AppendPipeline, error) {
-	inner, err := t.NetworkTransport.AppendEntriesPipeline(id, target)
-	if err != nil {
-		return nil, err
-	}
-	return t.notifier.pipeline(id, leadersPipeline{inner, t.leads}), nil
+// LocalAddr is the id of this node: an address is never part of a vote.
+func (t *transport) LocalAddr() raft.ServerAddress { return raft.ServerAddress(t.Network.NodeID()) }
+
+// EncodePeer writes the address of a node, which is its id.
+func (t *transport) EncodePeer(_ raft.ServerID, address raft.ServerAddress) []byte {
+	return []byte(address)
 }
 
-// errDeposed is why a message of a leader is not sent.
-var errDeposed = errors.New("this node does not lead any more in the term of the message")
-
-// leadersPipeline sends nothing of a leader that was deposed, see AppendEntries.
-type leadersPipeline struct {
-	raft.AppendPipeline
-	leads func(term uint64) bool
-}
-
-// AppendEntries sends entries.
-func (p leadersPipeline) AppendEntries(args *raft.AppendEntriesRequest, resp *raft.AppendEntriesResponse) (raft.AppendFuture, error) {
-	if !p.leads(args.Term) {
-		return nil, errDeposed
-	}
-	return p.AppendPipeline.AppendEntries(args, resp)
-}
+// DecodePeer reads such an address.
+func (t *transport) DecodePeer(address []byte) raft.ServerAddress { return raft.ServerAddress(address) }
 
 // SetHeartbeatHandler does nothing, so that heartbeats take the way of all
 // other messages, through the library's main loop. Its fast path handles them on
@@ -97,6 +77,12 @@ func (p leadersPipeline) AppendEntries(args *raft.AppendEntriesRequest, resp *ra
 // main loop writes entries or begins a term: two nodes can then write different
 // entries under one term (raft issue 695).
 func (t *transport) SetHeartbeatHandler(func(raft.RPC)) {}
+
+// Consumer gives the library what other nodes send, see inbound.
+func (t *transport) Consumer() <-chan raft.RPC { return t.inbound.Consumer() }
+
+// errDeposed is why a message of a leader is not sent.
+var errDeposed = errors.New("this node does not lead any more in the term of the message")
 
 // AppendEntries is used for heartbeats and for followers that are behind. Its
 // answers tell how far each follower is.
@@ -107,20 +93,95 @@ func (t *transport) SetHeartbeatHandler(func(raft.RPC)) {}
 // those of the new leader: a follower that has not heard of it would commit by them
 // entries of its own that nobody committed. A message that is complete before this
 // node stops leading in its term has nothing of another leader.
-func (t *transport) AppendEntries(id raft.ServerID, target raft.ServerAddress, args *raft.AppendEntriesRequest, resp *raft.AppendEntriesResponse) error {
-	if !t.leads(args.Term) {
+func (t *transport) AppendEntries(id raft.ServerID, _ raft.ServerAddress, args *raft.AppendEntriesRequest, resp *raft.AppendEntriesResponse) error {
+	if !t.Leads(args.Term) {
 		return errDeposed
 	}
 	return inParts(args, resp, t.stopped, func(part *raft.AppendEntriesRequest, resp *raft.AppendEntriesResponse) error {
-		err := t.retry(func() error { return t.NetworkTransport.AppendEntries(id, target, part, resp) })
+		err := t.retry(func() error { return t.links.exchange(id, part, resp) })
 		if err == nil {
-			t.contacts.note(string(id), resp.LastLog)
+			t.Contacts.note(string(id), resp.LastLog)
 		}
 		if err == nil && resp.Success {
-			t.notifier.confirms(id, part)
+			t.Commits.confirms(id, part)
 		}
 		return err
 	})
+}
+
+// AppendEntriesPipeline opens the way by which entries go to a follower that keeps up.
+func (t *transport) AppendEntriesPipeline(id raft.ServerID, _ raft.ServerAddress) (raft.AppendPipeline, error) {
+	l, _, err := t.links.take(id)
+	if err != nil {
+		return nil, err
+	}
+	return t.Commits.pipeline(id, newPipeline(t.links, l, t.Leads, t.Timeout)), nil
+}
+
+// RequestVote asks for a vote.
+func (t *transport) RequestVote(id raft.ServerID, _ raft.ServerAddress, args *raft.RequestVoteRequest, resp *raft.RequestVoteResponse) error {
+	return t.links.exchange(id, args, resp)
+}
+
+// RequestPreVote asks whether there would be a vote.
+func (t *transport) RequestPreVote(id raft.ServerID, _ raft.ServerAddress, args *raft.RequestPreVoteRequest, resp *raft.RequestPreVoteResponse) error {
+	return t.links.exchange(id, args, resp)
+}
+
+// TimeoutNow tells a node to stand for election. This node tells it itself, too, see
+// campaign.go.
+func (t *transport) TimeoutNow(id raft.ServerID, _ raft.ServerAddress, args *raft.TimeoutNowRequest, resp *raft.TimeoutNowResponse) error {
+	if string(id) != t.Network.NodeID() {
+		return t.links.exchange(id, args, resp)
+	}
+	answer, err := t.inbound.ask(raft.RPC{Command: args})
+	if err != nil {
+		return err
+	}
+	if told, ok := answer.(*raft.TimeoutNowResponse); ok {
+		*resp = *told
+	}
+	return nil
+}
+
+// snapshotStep is how much of a snapshot the other node reads, writes and restores
+// within Timeout, at the least.
+const snapshotStep = 256 << 10
+
+// InstallSnapshot sends a snapshot. What the other node is to get before that, over
+// connections of another kind, goes here: the snapshot follows the request without a
+// word in between.
+func (t *transport) InstallSnapshot(id raft.ServerID, _ raft.ServerAddress, args *raft.InstallSnapshotRequest, resp *raft.InstallSnapshotResponse, content io.Reader) error {
+	l, err := t.links.dial(id)
+	if err != nil {
+		return err
+	}
+	defer t.links.end(l) // what is left of a snapshot that the other node did not read is on it
+	timeout := max(t.Timeout, t.Timeout*time.Duration(args.Size/snapshotStep))
+	if err := l.conn.SetDeadline(environment.DeadlineAfter(timeout)); err != nil {
+		return err
+	}
+	if err := l.Ask(args); err != nil {
+		return err
+	}
+	if err := l.SendSnapshot(content); err != nil {
+		return err
+	}
+	return l.Answer(resp)
+}
+
+// disconnect ends the exchanges with other nodes that are under way.
+func (t *transport) disconnect() { t.links.disconnect() }
+
+// Close ends the connections and what comes in.
+func (t *transport) Close() error {
+	t.once.Do(func() {
+		t.cancel()
+		t.inbound.close()
+		t.endServing()
+		t.links.close()
+	})
+	return nil
 }
 
 // A message to a node that cannot be connected to is tried again for retryTimeout.
@@ -163,74 +224,3 @@ func (u unreachable) Unwrap() error { return u.Err }
 
 // Error is its text.
 func (u unreachable) Error() string { return u.Err.Error() }
-
-// Consumer gives the library what other nodes send, see inbound.
-func (t *transport) Consumer() <-chan raft.RPC { return t.inbound.Consumer() }
-
-// Close ends the connections and what comes in.
-func (t *transport) Close() error {
-	err := t.NetworkTransport.Close()
-	t.inbound.close()
-	return err
-}
-
-// stream dials and accepts for the library. An address is a node id: it is
-// resolved at each dial, so that a node that comes back elsewhere needs no change
-// of the replicated configuration, and no address is ever part of a vote.
-type stream struct {
-	net.Listener
-	network *peernet.Network
-	group   uint32
-	life    context.Context
-}
-
-var _ raft.StreamLayer = (*stream)(nil)
-
-// Dial connects to a node.
-func (s *stream) Dial(id raft.ServerAddress, timeout time.Duration) (net.Conn, error) {
-	if string(id) == s.network.NodeID() {
-		return s.network.DialSelf(peernet.KindRaft, s.group) // see campaign
-	}
-	ctx, cancel := context.WithTimeout(s.life, timeout)
-	defer cancel()
-	conn, err := s.network.Dial(ctx, string(id), peernet.KindRaft, s.group)
-	if err != nil {
-		return nil, unreachable{Err: err}
-	}
-	return conn, nil
-}
-
-// contacts remembers when each follower last answered and where its log ended.
-// Safe for concurrent use.
-type contacts struct {
-	clock environment.Clock
-
-	mu    sync.Mutex
-	nodes map[string]contact
-}
-
-type contact struct {
-	at      time.Duration // monotonic
-	lastLog uint64
-}
-
-// newContacts returns contacts with nobody, timed by a clock.
-func newContacts(clock environment.Clock) *contacts {
-	return &contacts{clock: clock, nodes: map[string]contact{}}
-}
-
-func (c *contacts) note(nodeID string, lastLog uint64) {
-	at := c.clock.Monotonic()
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.nodes[nodeID] = contact{at: at, lastLog: lastLog}
-}
-
-// last is how long ago a node answered and where its log ended then.
-func (c *contacts) last(nodeID string) (age time.Duration, lastLog uint64, known bool) {
-	now := c.clock.Monotonic()
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	seen, known := c.nodes[nodeID]
-	return now - seen.at, seen.lastLog, known
-}

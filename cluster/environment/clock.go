@@ -31,5 +31,9 @@ func SinceContact(at time.Time) time.Duration { return time.Since(at) }
 // library measures round trips with it.
 func PacketTime() time.Time { return time.Now() }
 
+// DeadlineAfter is the end of a time limit for what is done on a connection, whose
+// limits are by the machine's clock.
+func DeadlineAfter(limit time.Duration) time.Time { return time.Now().Add(limit) }
+
 // systemEntropy is where ids and keys are drawn from: the operating system.
 func systemEntropy() io.Reader { return rand.Reader }

@@ -9,7 +9,8 @@ import (
 	"io"
 )
 
-// After the handshake all that nodes say to each other is in frames:
+// After the handshake what nodes say to each other is in frames, unless it has checksums
+// of its own (Kind.framed):
 //
 //	length(u32) CRC-32C of length and content(u32) content
 //

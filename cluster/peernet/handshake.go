@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"strings"
 )
 
 // Every connection between nodes begins with a handshake, because an address
@@ -29,14 +30,19 @@ type Kind uint8
 // The kinds. Their numbers are part of the protocol between nodes and are never
 // reused.
 const (
-	KindRaft            Kind = 1 // the consensus library
-	KindGRPC            Kind = 2 // requests between nodes
-	KindBootstrap       Kind = 3 // making a cluster, before there is one
-	KindRestore         Kind = 8 // a backup on its way to the leader
-	KindMembership      Kind = 4 // joining a cluster and changing its members
-	KindFailureDetector Kind = 5 // whether the leader is still there
-	KindTerms           Kind = 9 // the newest term a voter knows
+	KindRaft            Kind = 1  // the consensus library, as programs without KindConsensus speak
+	KindGRPC            Kind = 2  // requests between nodes
+	KindBootstrap       Kind = 3  // making a cluster, before there is one
+	KindRestore         Kind = 8  // a backup on its way to the leader
+	KindMembership      Kind = 4  // joining a cluster and changing its members
+	KindFailureDetector Kind = 5  // whether the leader is still there
+	KindTerms           Kind = 9  // the newest term a voter knows
+	KindConsensus       Kind = 10 // the consensus library, in frames of its own
 )
+
+// framed reports whether what is said on such a connection has frames with
+// checksums of its own. The others get those of frames.go.
+func (k Kind) framed() bool { return k == KindConsensus }
 
 // String is the kind in words, for logs.
 func (k Kind) String() string {
@@ -55,6 +61,8 @@ func (k Kind) String() string {
 		return "failure detector"
 	case KindTerms:
 		return "terms"
+	case KindConsensus:
+		return "consensus"
 	default:
 		return fmt.Sprintf("kind %d", uint8(k))
 	}
@@ -116,6 +124,13 @@ var ErrFormats = errors.New("the two programs have no format in common")
 // error that wraps it says why.
 var ErrRefused = errors.New("connection refused by the other node")
 
+// ErrUnknownKind is the error of a dial to a node whose program knows no such kind of
+// connection. It goes with ErrRefused.
+var ErrUnknownKind = errors.New("the other node is of an older version")
+
+// unknownKind ends the reason of such a refusal. Programs of all versions say so.
+const unknownKind = " is not a known use of a connection"
+
 func (h hello) write(w io.Writer) error {
 	message := append(make([]byte, 0, 128), handshakeMagic...)
 	message = append(message, handshakeVersion, byte(h.kind), h.formats.lowest, h.formats.highest)
@@ -174,6 +189,9 @@ func readAnswer(r io.Reader) (FormatRange, error) {
 		return formats, nil
 	case verdictFormats:
 		return formats, fmt.Errorf("%w: %w: %s", ErrRefused, ErrFormats, reason)
+	}
+	if strings.HasSuffix(reason, unknownKind) {
+		return formats, fmt.Errorf("%w: %w: %s", ErrRefused, ErrUnknownKind, reason)
 	}
 	return formats, fmt.Errorf("%w: %s", ErrRefused, reason)
 }

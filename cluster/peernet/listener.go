@@ -124,7 +124,9 @@ func (p *Network) handshake(conn *peerConn) {
 	}
 	p.noteFormats(conn, greeting.from, greeting.formats)
 	p.makeRoom(conn)
-	conn.check()
+	if !greeting.kind.framed() {
+		conn.check()
+	}
 	p.queue(purpose{greeting.kind, greeting.group}).put(conn)
 }
 
@@ -138,7 +140,7 @@ func (p *Network) objection(h hello, formats FormatRange) error {
 		return fmt.Errorf("this is node %s, not %s", p.options.NodeID, h.to)
 	case p.queue(purpose{h.kind, h.group}) != nil:
 	case p.queue(purpose{h.kind, 0}) == nil:
-		return fmt.Errorf("%s is not a known use of a connection", h.kind)
+		return fmt.Errorf("%s%s", h.kind, unknownKind)
 	default:
 		return fmt.Errorf("there is no group %d here", h.group)
 	}
@@ -211,6 +213,32 @@ func (c *peerConn) Write(content []byte) (int, error) {
 	}
 	return c.stream.Write(content)
 }
+
+// WriteBuffers writes several pieces, if it can with one call and without copying
+// them. What is written is taken off the pieces.
+func (c *peerConn) WriteBuffers(pieces *net.Buffers) error {
+	if plain, ok := c.Conn.(*net.TCPConn); ok && c.stream == nil {
+		_, err := pieces.WriteTo(plain)
+		return err
+	}
+	size := 0
+	for _, piece := range *pieces {
+		size += len(piece)
+	}
+	if size > joinedMax {
+		_, err := pieces.WriteTo(c)
+		return err
+	}
+	joined := make([]byte, 0, size)
+	for _, piece := range *pieces {
+		joined = append(joined, piece...)
+	}
+	_, err := c.Write(joined)
+	return err
+}
+
+// joinedMax is how much is copied to be written with one call.
+const joinedMax = 64 << 10
 
 // plainPeer is a connection without frames.
 type plainPeer struct{ *peerConn }

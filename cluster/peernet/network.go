@@ -111,7 +111,7 @@ type purpose struct {
 // AddGroup makes this node accept the connections of a consensus group, also of one
 // that was closed and is opened again.
 func (p *Network) AddGroup(group uint32) {
-	for _, kind := range []Kind{KindRaft, KindGRPC, KindFailureDetector, KindTerms} {
+	for _, kind := range []Kind{KindRaft, KindGRPC, KindFailureDetector, KindTerms, KindConsensus} {
 		p.use(purpose{kind, group})
 	}
 }
@@ -161,8 +161,9 @@ func (p *Network) Open() { p.opened.Store(true) }
 func (p *Network) BoundAddr() string { return p.socket.Addr().String() }
 
 // Dial connects to a group at another node for one purpose and makes the handshake,
-// within Timeout. The error wraps ErrRefused if the node answered and refused, and
-// ErrFormats if the two programs cannot work together.
+// within Timeout. The error wraps ErrRefused if the node answered and refused,
+// ErrUnknownKind if its program is too old for the purpose, and ErrFormats if the two
+// programs cannot work together.
 func (p *Network) Dial(ctx context.Context, nodeID string, kind Kind, group uint32) (net.Conn, error) {
 	address := p.book.Lookup(nodeID)
 	if address == "" {
@@ -203,7 +204,9 @@ func (p *Network) greet(conn *peerConn, nodeID string, use purpose) error {
 	theirs, err := readAnswer(conn)
 	if err == nil {
 		p.noteFormats(conn, nodeID, theirs)
-		conn.check()
+		if !use.kind.framed() {
+			conn.check()
+		}
 	} else if errors.Is(err, ErrFormats) && greeting.cluster != "" && greeting.formats.outdated(theirs) {
 		p.options.Outdated(tooOld(greeting.formats, nodeID, theirs))
 	}
@@ -234,17 +237,6 @@ func (p *Network) FormatMaxOf(nodeID string) (highest uint32) {
 		}
 	}
 	return highest
-}
-
-// DialSelf connects this node with itself: the listener gets the other end.
-func (p *Network) DialSelf(kind Kind, group uint32) (net.Conn, error) {
-	near, far := net.Pipe()
-	conn, err := p.track(near, near)
-	if err != nil {
-		return nil, err
-	}
-	p.queue(purpose{kind, group}).put(far)
-	return conn, nil
 }
 
 // Disconnect closes the connections that are open now. The listener goes on.

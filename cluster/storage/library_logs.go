@@ -48,8 +48,7 @@ func slogLevel(level hclog.Level) slog.Level {
 // is tested by cluster/consensus/exploit_log_lines_test.go.
 func loggedPerAttempt(message string) bool {
 	switch message {
-	case "failed to heartbeat to", "failed to appendEntries to", "failed to make requestVote RPC",
-		"failed to decode incoming command", "failed to pipeline appendEntries", "failed to accept connection":
+	case "failed to heartbeat to", "failed to appendEntries to", "failed to make requestVote RPC", "failed to pipeline appendEntries":
 		return true
 	default:
 		return false

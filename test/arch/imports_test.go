@@ -103,9 +103,10 @@ var packageRules = []packageRule{
 	}, domain...), users: []string{"fsm", "cluster", "cluster/leader", "cluster/offline"}},
 	{path: "cluster", never: slices.Concat([]string{"~/transport", "net/http"}, aws)},
 	{path: "cluster/consensus", only: []string{
-		std, "~/fsm", "~/cluster/environment", "~/cluster/fault", "~/cluster/measure", "~/cluster/peernet", "~/cluster/storage", "~/cluster/wakeup",
+		std, "~/fsm", "~/cluster/consensus/wire", "~/cluster/environment", "~/cluster/fault", "~/cluster/measure", "~/cluster/peernet", "~/cluster/storage", "~/cluster/wakeup",
 		"github.com/hashicorp/raft", "github.com/hashicorp/go-hclog",
 	}, users: []string{"cluster", "cluster/offline"}},
+	{path: "cluster/consensus/wire", only: []string{std, "github.com/hashicorp/raft", "github.com/hashicorp/go-msgpack/v2/codec"}, users: []string{"cluster/consensus"}},
 	{path: "cluster/discovery", only: []string{std, "~/cluster/environment", "~/cluster/hostlimit", "~/cluster/wakeup", "github.com/hashicorp/memberlist"}},
 	{path: "cluster/election", only: []string{std, "~/cluster/environment", "~/cluster/peernet", "~/cluster/wakeup"}, users: []string{"cluster"}},
 	{path: "cluster/environment", only: []string{std, "golang.org/x/sys/unix"}},
@@ -177,7 +178,7 @@ var packageRules = []packageRule{
 
 // libraryUsers are the packages that may import a library outside tests and test.
 var libraryUsers = []struct{ library, users []string }{
-	{raft, []string{"cluster/consensus", "cluster/storage", "fsm"}},
+	{raft, []string{"cluster/consensus", "cluster/consensus/wire", "cluster/storage", "fsm"}},
 	{memberlist, []string{"cluster/discovery"}},
 	{telemetry, []string{"transport/tracing", "transport/tracing/tracingtest"}},
 }

@@ -5,11 +5,11 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"io"
 	"sync"
 
-	"github.com/hashicorp/go-msgpack/v2/codec"
 	"github.com/hashicorp/raft"
+
+	"github.com/seriatimq/seriatim/cluster/consensus/wire"
 )
 
 // referee reads every message of the consensus library on its way and checks what
@@ -67,13 +67,12 @@ func (r *referee) watch(from, to int) (asks, answers func([]byte)) {
 	return c.asked, c.answered
 }
 
-// Kinds of messages of the consensus library on the wire.
+// What the referee knows of the form of what is said: the kind of a connection in its
+// hello, and the head of a frame (cluster/consensus/wire).
 const (
-	wireAppendEntries = iota
-	wireRequestVote
-	wireInstallSnapshot
-	wireTimeoutNow
-	wireRequestPreVote
+	kindConsensus = 10
+	frameHead     = 20
+	kindSnapshot  = 16
 )
 
 // exchange follows one connection. Of other kinds than the consensus library's it
@@ -83,12 +82,11 @@ type exchange struct {
 	from, to int
 
 	mu       sync.Mutex
-	asks     said
-	answers  said
+	asks     []byte // not decoded yet
+	answers  []byte
 	greeted  bool // hello and answer were seen
 	welcomed bool
 	blind    bool
-	skip     int64 // bytes of a snapshot to come
 	open     []any // requests without an answer, oldest first
 	term     uint64
 }
@@ -99,50 +97,26 @@ func (c *exchange) asked(content []byte) {
 	if c.blind {
 		return
 	}
-	c.asks.hear(content, c.greeted)
-	for !c.blind && len(c.asks.plain) > 0 {
-		before := c.greeted
-		rest, ok := c.nextAsk(c.asks.plain)
+	c.asks = append(c.asks, content...)
+	for !c.blind {
+		rest, ok := c.nextAsk(c.asks)
 		if !ok {
 			break
 		}
-		c.asks.plain = rest
-		if c.greeted != before {
-			c.asks.begin()
-		}
+		c.asks = rest
 	}
 }
 
-// said is what one end wrote and is not decoded yet: at first as it is, and after
-// the handshake in frames of length, checksum and content.
-type said struct {
-	framed []byte
-	plain  []byte
-}
-
-const frameHead = 8
-
-func (s *said) hear(content []byte, inFrames bool) {
-	if !inFrames {
-		s.plain = append(s.plain, content...)
-		return
+// nextFrame is the first frame, nil if it is not whole yet.
+func nextFrame(content []byte) (frame, rest []byte) {
+	if len(content) < frameHead {
+		return nil, content
 	}
-	s.framed = append(s.framed, content...)
-	for len(s.framed) >= frameHead {
-		end := frameHead + int(binary.BigEndian.Uint32(s.framed))
-		if len(s.framed) < end {
-			return
-		}
-		s.plain = append(s.plain, s.framed[frameHead:end]...)
-		s.framed = s.framed[end:]
+	size := frameHead + int(binary.LittleEndian.Uint32(content[4:])) + int(binary.LittleEndian.Uint32(content[8:]))
+	if len(content) < size {
+		return nil, content
 	}
-}
-
-// begin takes what followed the handshake as frames.
-func (s *said) begin() {
-	rest := s.plain
-	s.plain = nil
-	s.hear(rest, true)
+	return content[:size], content[size:]
 }
 
 // nextAsk decodes one message of the dialing end; false if it is not whole yet.
@@ -150,36 +124,18 @@ func (c *exchange) nextAsk(content []byte) (rest []byte, ok bool) {
 	if !c.greeted {
 		return c.hello(content)
 	}
-	if c.skip > 0 {
-		n := min(c.skip, int64(len(content)))
-		c.skip -= n
-		return content[n:], true
+	frame, rest := nextFrame(content)
+	if frame == nil || frame[0] == kindSnapshot {
+		return rest, frame != nil
 	}
-	var message any
-	switch content[0] {
-	case wireAppendEntries:
-		message = new(raft.AppendEntriesRequest)
-	case wireRequestVote:
-		message = new(raft.RequestVoteRequest)
-	case wireInstallSnapshot:
-		message = new(raft.InstallSnapshotRequest)
-	case wireTimeoutNow:
-		message = new(raft.TimeoutNowRequest)
-	case wireRequestPreVote:
-		message = new(raft.RequestPreVoteRequest)
-	default:
-		c.lost(fmt.Errorf("a message of kind %d", content[0]))
+	message, err := wire.NewCompact(bytes.NewBuffer(frame)).Asked()
+	if err != nil {
+		c.lost(err)
 		return nil, false
 	}
-	rest, ok = c.decode(content[1:], message)
-	if ok {
-		if install, is := message.(*raft.InstallSnapshotRequest); is {
-			c.skip = install.Size
-		}
-		c.open = append(c.open, message)
-		c.referee.asked(c.from, message)
-	}
-	return rest, ok
+	c.open = append(c.open, message)
+	c.referee.asked(c.from, message)
+	return rest, true
 }
 
 // hello reads the handshake, whose form is that of package cluster.
@@ -195,21 +151,8 @@ func (c *exchange) hello(content []byte) (rest []byte, ok bool) {
 		return nil, false
 	}
 	c.greeted = true
-	c.blind = content[5] != 1
+	c.blind = content[5] != kindConsensus
 	return content[at:], true
-}
-
-func (c *exchange) decode(content []byte, into any) (rest []byte, ok bool) {
-	reader := bytes.NewReader(content)
-	err := codec.NewDecoder(reader, &codec.MsgpackHandle{}).Decode(into)
-	switch {
-	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
-		return nil, false
-	case err != nil:
-		c.lost(err)
-		return nil, false
-	}
-	return content[len(content)-reader.Len():], true
 }
 
 func (c *exchange) lost(err error) {
@@ -223,17 +166,13 @@ func (c *exchange) answered(content []byte) {
 	if c.blind {
 		return
 	}
-	c.answers.hear(content, c.welcomed)
-	for !c.blind && len(c.answers.plain) > 0 {
-		before := c.welcomed
-		rest, ok := c.nextAnswer(c.answers.plain)
+	c.answers = append(c.answers, content...)
+	for !c.blind {
+		rest, ok := c.nextAnswer(c.answers)
 		if !ok {
 			break
 		}
-		c.answers.plain = rest
-		if c.welcomed != before {
-			c.answers.begin()
-		}
+		c.answers = rest
 	}
 }
 
@@ -250,9 +189,8 @@ func (c *exchange) nextAnswer(content []byte) (rest []byte, ok bool) {
 		c.welcomed = true
 		return content[at:], true
 	}
-	var failure string
-	rest, ok = c.decode(content, &failure)
-	if !ok || len(c.open) == 0 {
+	frame, rest := nextFrame(content)
+	if frame == nil || len(c.open) == 0 {
 		return nil, false
 	}
 	var answer any
@@ -268,12 +206,14 @@ func (c *exchange) nextAnswer(content []byte) (rest []byte, ok bool) {
 	case *raft.RequestPreVoteRequest:
 		answer = new(raft.RequestPreVoteResponse)
 	}
-	if rest, ok = c.decode(rest, answer); !ok {
+	err := wire.NewCompact(bytes.NewBuffer(frame)).Answer(answer)
+	if err != nil && !errors.As(err, new(wire.Failure)) {
+		c.lost(err)
 		return nil, false
 	}
 	request := c.open[0]
 	c.open = c.open[1:]
-	if failure == "" {
+	if err == nil {
 		c.term = c.referee.answered(c.from, c.to, request, answer, c.term)
 	}
 	return rest, true

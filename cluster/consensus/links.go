@@ -1,0 +1,186 @@
+package consensus
+
+import (
+	"context"
+	"errors"
+	"net"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/hashicorp/raft"
+
+	"github.com/seriatimq/seriatim/cluster/consensus/wire"
+	"github.com/seriatimq/seriatim/cluster/environment"
+	"github.com/seriatimq/seriatim/cluster/peernet"
+)
+
+// linksKept is how many connections without a use are kept per node: replication,
+// heartbeats and votes use one each.
+const linksKept = 3
+
+// link is a connection that this node has opened to another, for one exchange at a
+// time.
+type link struct {
+	wire.Conn
+	conn net.Conn
+	to   raft.ServerID
+}
+
+// links are the connections that this node has opened. A node is dialed by its id,
+// which is resolved each time: one that comes back elsewhere needs no change of the
+// replicated configuration. Safe for concurrent use.
+type links struct {
+	life    context.Context
+	network *peernet.Network
+	group   uint32
+	timeout time.Duration // of dialing, and of an exchange
+
+	mu     sync.Mutex
+	idle   map[raft.ServerID][]*link
+	open   map[*link]struct{} // the idle ones and those in use
+	closed bool
+}
+
+func newLinks(life context.Context, network *peernet.Network, group uint32, timeout time.Duration) *links {
+	return &links{
+		life: life, network: network, group: group, timeout: timeout,
+		idle: map[raft.ServerID][]*link{}, open: map[*link]struct{}{},
+	}
+}
+
+// exchange sends a message and waits for the answer. A kept connection may have ended
+// with the process at its other end, of which nobody has heard: the message goes over
+// a new one then. All messages may arrive twice.
+func (l *links) exchange(id raft.ServerID, request, answer any) error {
+	use, kept, err := l.take(id)
+	if err != nil {
+		return err
+	}
+	err = l.exchangeOn(use, request, answer)
+	if err == nil || !kept || errors.As(err, new(wire.Failure)) || errors.Is(err, os.ErrDeadlineExceeded) {
+		return err
+	}
+	l.drop(id)
+	if use, err = l.dial(id); err != nil {
+		return err
+	}
+	return l.exchangeOn(use, request, answer)
+}
+
+func (l *links) exchangeOn(use *link, request, answer any) error {
+	err := use.conn.SetDeadline(environment.DeadlineAfter(l.timeout))
+	if err == nil {
+		err = use.Ask(request)
+	}
+	if err == nil {
+		err = use.Answer(answer)
+	}
+	if err == nil || errors.As(err, new(wire.Failure)) {
+		l.keep(use)
+	} else {
+		l.end(use)
+	}
+	return err
+}
+
+// take returns a connection for one use, one that was kept if there is one.
+func (l *links) take(id raft.ServerID) (use *link, kept bool, err error) {
+	l.mu.Lock()
+	if idle := l.idle[id]; len(idle) > 0 {
+		use = idle[len(idle)-1]
+		l.idle[id] = idle[:len(idle)-1]
+	}
+	l.mu.Unlock()
+	if use != nil {
+		return use, true, nil
+	}
+	use, err = l.dial(id)
+	return use, false, err
+}
+
+// dial opens a connection. A program that does not know our encoding is spoken to in
+// that of the library.
+func (l *links) dial(id raft.ServerID) (*link, error) {
+	ctx, cancel := context.WithTimeout(l.life, l.timeout)
+	defer cancel()
+	use := &link{to: id}
+	conn, err := l.network.Dial(ctx, string(id), peernet.KindConsensus, l.group)
+	if err == nil {
+		use.conn, use.Conn = conn, wire.NewCompact(conn)
+	} else if errors.Is(err, peernet.ErrUnknownKind) {
+		if conn, err = l.network.Dial(ctx, string(id), peernet.KindRaft, l.group); err == nil {
+			use.conn, use.Conn = conn, wire.NewMessagePack(conn)
+		}
+	}
+	if err != nil {
+		return nil, unreachable{Err: err}
+	}
+	l.mu.Lock()
+	closed := l.closed
+	if !closed {
+		l.open[use] = struct{}{}
+	}
+	l.mu.Unlock()
+	if closed {
+		conn.Close()
+		return nil, errInboundEnds
+	}
+	return use, nil
+}
+
+// keep takes a connection back whose last exchange is complete.
+func (l *links) keep(use *link) {
+	l.mu.Lock()
+	_, open := l.open[use]
+	if idle := l.idle[use.to]; open && len(idle) < linksKept {
+		l.idle[use.to] = append(idle, use)
+		use = nil
+	}
+	l.mu.Unlock()
+	if use != nil {
+		l.end(use)
+	}
+}
+
+// end closes a connection that is in use; more than once is allowed.
+func (l *links) end(use *link) {
+	l.mu.Lock()
+	delete(l.open, use)
+	l.mu.Unlock()
+	use.conn.Close()
+}
+
+// drop closes the connections to a node that are kept.
+func (l *links) drop(id raft.ServerID) {
+	l.mu.Lock()
+	idle := l.idle[id]
+	delete(l.idle, id)
+	l.mu.Unlock()
+	for _, use := range idle {
+		l.end(use)
+	}
+}
+
+// disconnect closes all connections, also those in use.
+func (l *links) disconnect() {
+	l.mu.Lock()
+	open := make([]*link, 0, len(l.open))
+	for use := range l.open { // order does not matter: all are closed
+		open = append(open, use)
+	}
+	clear(l.open)
+	clear(l.idle)
+	l.mu.Unlock()
+	for _, use := range open {
+		use.conn.Close()
+	}
+}
+
+// close closes all connections, and those that are opened after it.
+func (l *links) close() {
+	l.mu.Lock()
+	l.closed = true
+	l.mu.Unlock()
+	l.disconnect()
+}

@@ -1,0 +1,174 @@
+package consensus
+
+import (
+	"io"
+	"testing"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+	"github.com/hashicorp/raft"
+
+	"github.com/seriatimq/seriatim/cluster/clustertest"
+	"github.com/seriatimq/seriatim/cluster/environment"
+	"github.com/seriatimq/seriatim/cluster/peernet/peernettest"
+)
+
+// TestPipelineSendsWhenNobodyTakesAnswers guards against raft issue 612: a library
+// that has stopped asking for answers must not wait for ever when it sends.
+func TestPipelineSendsWhenNobodyTakesAnswers(t *testing.T) {
+	a, b := peernettest.Pair(t, nil)
+	notifier := newCommitNotifier(environment.SystemClock(), 25*time.Millisecond, hclog.NewNullLogger())
+	barriers := 0
+	notifier.watch(fixedCommit{state: raft.Follower, barriers: &barriers})
+	options := testOptions(a, newContacts(environment.SystemClock()))
+	options.Commits = notifier
+	from := newTransport(options)
+	to := newTransport(testOptions(b, newContacts(environment.SystemClock())))
+	defer from.Close()
+	defer to.Close()
+	const messages = 10
+	answered := make(chan struct{})
+	go func() {
+		defer close(answered)
+		for range messages {
+			rpc := <-to.Consumer()
+			rpc.Respond(&raft.AppendEntriesResponse{Term: 4}, nil)
+		}
+	}()
+	pipeline, err := from.AppendEntriesPipeline("b-2", "b-2")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer pipeline.Close()
+	sent := make(chan error, messages) // all of them
+	go func() {
+		for range messages {
+			_, err := pipeline.AppendEntries(&raft.AppendEntriesRequest{Term: 4}, new(raft.AppendEntriesResponse))
+			sent <- err
+		}
+	}()
+	for i := range messages {
+		select {
+		case err := <-sent:
+			if err != nil {
+				t.Fatal(err)
+			}
+		case <-clustertest.Context(t).Done():
+			t.Fatalf("message %d waits for answers to be taken", i)
+		}
+	}
+	<-answered
+	// Whoever asks now gets all of them, in order.
+	for range messages {
+		<-pipeline.Consumer()
+	}
+}
+
+// A pipeline whose connection breaks hands out one message without an answer, by which
+// the library gives it up, and keeps nobody waiting who sends.
+func TestBrokenPipelineEndsSending(t *testing.T) {
+	a, b := peernettest.Pair(t, nil)
+	from := newTransport(testOptions(a, newContacts(environment.SystemClock())))
+	to := newTransport(testOptions(b, newContacts(environment.SystemClock())))
+	defer from.Close()
+	defer to.Close()
+	use, err := from.links.dial("b-2")
+	if err != nil {
+		t.Fatal(err)
+	}
+	pipeline := newPipeline(from.links, use, from.Leads, from.Timeout)
+	defer pipeline.Close()
+	for range sentMax {
+		if _, err := pipeline.AppendEntries(&raft.AppendEntriesRequest{Term: 4}, new(raft.AppendEntriesResponse)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	<-to.Consumer() // it does not answer
+	sent := make(chan error, 1)
+	go func() {
+		_, err := pipeline.AppendEntries(&raft.AppendEntriesRequest{Term: 4}, new(raft.AppendEntriesResponse))
+		sent <- err
+	}()
+	b.Disconnect()
+	ctx := clustertest.Context(t)
+	select {
+	case answer := <-pipeline.Consumer():
+		if answer.Error() == nil || answer.Response().Success {
+			t.Errorf("an answer that nobody gave: %+v", answer.Response())
+		}
+	case <-ctx.Done():
+		t.Fatal("nobody hears that the connection broke")
+	}
+	select {
+	case err := <-sent:
+		if err == nil {
+			t.Error("a message is sent on a broken connection")
+		}
+	case <-ctx.Done():
+		t.Fatal("a message waits for a place on a broken connection")
+	}
+}
+
+// The connections that are kept end with the process at their other end, and nobody
+// hears of it. The first message after it was started again must arrive.
+func TestMessageGoesOverANewConnection(t *testing.T) {
+	a, b := peernettest.Pair(t, nil)
+	from := newTransport(testOptions(a, newContacts(environment.SystemClock())))
+	to := newTransport(testOptions(b, newContacts(environment.SystemClock())))
+	defer from.Close()
+	defer to.Close()
+	ask := func() error {
+		done := make(chan error, 1)
+		go func() {
+			done <- from.RequestVote("b-2", "b-2", &raft.RequestVoteRequest{Term: 4}, new(raft.RequestVoteResponse))
+		}()
+		for {
+			select {
+			case rpc := <-to.Consumer():
+				rpc.Respond(&raft.RequestVoteResponse{Term: 4}, nil)
+			case err := <-done:
+				return err
+			}
+		}
+	}
+	for range 3 {
+		if err := ask(); err != nil {
+			t.Fatal(err)
+		}
+		b.Disconnect()
+	}
+}
+
+// A node stops although another one is connected, and has sent a snapshot only in part.
+func TestCloseWaitsForNobody(t *testing.T) {
+	a, b := peernettest.Pair(t, nil)
+	from := newTransport(testOptions(a, newContacts(environment.SystemClock())))
+	to := newTransport(testOptions(b, newContacts(environment.SystemClock())))
+	content, rest := io.Pipe()
+	installed := make(chan error, 1)
+	go func() {
+		request := &raft.InstallSnapshotRequest{Term: 4, Size: 1000}
+		installed <- from.InstallSnapshot("b-2", "b-2", request, new(raft.InstallSnapshotResponse), content)
+	}()
+	rpc := <-to.Consumer() // whether the log has its end
+	rpc.Respond(&raft.AppendEntriesResponse{Term: 5}, nil)
+	rpc = <-to.Consumer()
+	reading := make(chan error, 1)
+	go func() {
+		_, err := io.ReadAll(rpc.Reader)
+		reading <- err
+	}()
+	if err := to.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-reading; err == nil {
+		t.Error("half a snapshot is taken for a whole one")
+	}
+	rest.Close()
+	if err := <-installed; err == nil {
+		t.Error("half a snapshot is installed")
+	}
+	if err := from.Close(); err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,241 @@
+package wire
+
+import (
+	"bytes"
+	"encoding/binary"
+	"time"
+
+	"github.com/hashicorp/raft"
+)
+
+// decoder reads the fields of messages. After the first that is wrong it gives out
+// zeros, and end tells.
+type decoder struct {
+	in   []byte
+	bad  bool
+	name []byte // an id that was read before
+}
+
+// end is nil if the fields were all there is, and each was right.
+func (d *decoder) end() error {
+	if d.bad || len(d.in) > 0 {
+		return damaged("its fields are wrong")
+	}
+	return nil
+}
+
+func (d *decoder) fail() {
+	d.in, d.bad = nil, true
+}
+
+func (d *decoder) number() uint64 {
+	n, size := binary.Uvarint(d.in)
+	if size <= 0 || size > 1 && d.in[size-1] == 0 { // a longer form of a number is none
+		d.fail()
+		return 0
+	}
+	d.in = d.in[size:]
+	return n
+}
+
+func (d *decoder) signed() int64 {
+	n := d.number()
+	if n&1 != 0 {
+		return ^int64(n >> 1)
+	}
+	return int64(n >> 1)
+}
+
+func (d *decoder) byte() byte {
+	if len(d.in) == 0 {
+		d.fail()
+		return 0
+	}
+	b := d.in[0]
+	d.in = d.in[1:]
+	return b
+}
+
+// flags reads up to n facts; a higher bit is wrong.
+func (d *decoder) flags(n int) (facts [8]bool) {
+	b := d.byte()
+	if b>>n != 0 {
+		d.fail()
+		return facts
+	}
+	for i := range n {
+		facts[i] = b>>i&1 != 0
+	}
+	return facts
+}
+
+func (d *decoder) fact() bool { return d.flags(1)[0] }
+
+// raw is a field as it lies in the frame.
+func (d *decoder) raw() []byte {
+	n := d.number()
+	if n > uint64(len(d.in)) {
+		d.fail()
+		return nil
+	}
+	b := d.in[:n]
+	d.in = d.in[n:]
+	return b
+}
+
+// bytes is a field of its own; nil if it is empty.
+func (d *decoder) bytes() []byte { return append([]byte(nil), d.raw()...) }
+
+// id is the id of a node. Nobody changes one, so it is shared by all messages.
+func (d *decoder) id() []byte {
+	b := d.raw()
+	if len(b) == 0 {
+		return nil
+	}
+	if !bytes.Equal(b, d.name) {
+		d.name = bytes.Clone(b)
+	}
+	return d.name
+}
+
+func (d *decoder) header() (h raft.RPCHeader) {
+	same := d.fact()
+	h.ProtocolVersion = raft.ProtocolVersion(d.signed())
+	h.ID = d.id()
+	if h.Addr = h.ID; !same {
+		h.Addr = d.bytes()
+		d.differs(h.Addr, h.ID)
+	}
+	return h
+}
+
+// differs makes sure that a field was not written although it is that of another.
+func (d *decoder) differs(field, other []byte) {
+	if bytes.Equal(field, other) {
+		d.fail()
+	}
+}
+
+func (d *decoder) repeated(h raft.RPCHeader) []byte {
+	if d.fact() {
+		return h.Addr
+	}
+	field := d.bytes()
+	d.differs(field, h.Addr)
+	return field
+}
+
+// entryFieldsMin is the least that the fields of an entry take.
+const entryFieldsMin = 5
+
+// appendEntries also returns how long the data of each entry is, which is size
+// altogether.
+func (d *decoder) appendEntries(size int) (m *raft.AppendEntriesRequest, lengths []int) {
+	m = &raft.AppendEntriesRequest{RPCHeader: d.header()}
+	m.Leader = d.repeated(m.RPCHeader)
+	m.Term = d.number()
+	m.PrevLogEntry = d.number()
+	m.PrevLogTerm = d.number()
+	m.LeaderCommitIndex = d.number()
+	n := d.number()
+	if n > uint64(len(d.in)/entryFieldsMin) {
+		d.fail()
+		return m, nil
+	}
+	if n > 0 {
+		entries := make([]raft.Log, n)
+		m.Entries, lengths = make([]*raft.Log, n), make([]int, n)
+		for i := range entries {
+			m.Entries[i] = &entries[i]
+			lengths[i] = d.entry(&entries[i], size)
+			size -= lengths[i]
+		}
+	}
+	if size != 0 {
+		d.fail()
+	}
+	return m, lengths
+}
+
+// entry reads an entry but for its data, whose length, at most most, it returns.
+func (d *decoder) entry(entry *raft.Log, most int) (length int) {
+	facts := d.flags(2)
+	entry.Type = raft.LogType(d.byte())
+	entry.Index = d.number()
+	entry.Term = d.number()
+	n := d.number()
+	if n > uint64(most) {
+		d.fail()
+		return 0
+	}
+	if facts[0] {
+		entry.AppendedAt = time.Unix(0, d.signed())
+	}
+	if facts[1] {
+		if entry.Extensions = d.bytes(); len(entry.Extensions) == 0 {
+			d.fail()
+		}
+	}
+	return int(n)
+}
+
+func (d *decoder) appendEntriesAnswer(m *raft.AppendEntriesResponse) {
+	*m = raft.AppendEntriesResponse{RPCHeader: d.header()}
+	facts := d.flags(2)
+	m.Success, m.NoRetryBackoff = facts[0], facts[1]
+	m.Term = d.number()
+	m.LastLog = d.number()
+}
+
+func (d *decoder) requestVote() *raft.RequestVoteRequest {
+	m := &raft.RequestVoteRequest{RPCHeader: d.header()}
+	m.Candidate = d.repeated(m.RPCHeader)
+	m.LeadershipTransfer = d.fact()
+	m.Term = d.number()
+	m.LastLogIndex = d.number()
+	m.LastLogTerm = d.number()
+	return m
+}
+
+func (d *decoder) requestVoteAnswer(m *raft.RequestVoteResponse) {
+	*m = raft.RequestVoteResponse{RPCHeader: d.header()}
+	m.Granted = d.fact()
+	m.Term = d.number()
+	m.Peers = d.bytes()
+}
+
+func (d *decoder) requestPreVote() *raft.RequestPreVoteRequest {
+	m := &raft.RequestPreVoteRequest{RPCHeader: d.header()}
+	m.Term = d.number()
+	m.LastLogIndex = d.number()
+	m.LastLogTerm = d.number()
+	return m
+}
+
+func (d *decoder) requestPreVoteAnswer(m *raft.RequestPreVoteResponse) {
+	*m = raft.RequestPreVoteResponse{RPCHeader: d.header()}
+	m.Granted = d.fact()
+	m.Term = d.number()
+}
+
+func (d *decoder) installSnapshot() *raft.InstallSnapshotRequest {
+	m := &raft.InstallSnapshotRequest{RPCHeader: d.header()}
+	m.Leader = d.repeated(m.RPCHeader)
+	m.SnapshotVersion = raft.SnapshotVersion(d.signed())
+	m.Term = d.number()
+	m.LastLogIndex = d.number()
+	m.LastLogTerm = d.number()
+	m.Peers = d.bytes()
+	m.Configuration = d.bytes()
+	m.ConfigurationIndex = d.number()
+	if m.Size = d.signed(); m.Size < 0 {
+		d.fail()
+	}
+	return m
+}
+
+func (d *decoder) installSnapshotAnswer(m *raft.InstallSnapshotResponse) {
+	*m = raft.InstallSnapshotResponse{RPCHeader: d.header()}
+	m.Success = d.fact()
+	m.Term = d.number()
+}

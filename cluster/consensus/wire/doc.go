@@ -1,0 +1,36 @@
+// Package wire is how the messages of the consensus library are written on a
+// connection between two nodes.
+//
+// # What it owns
+//
+// Two encodings behind one interface (Conn). Compact is ours: frames with one
+// checksum over what they carry, numbers of variable length, and the data of entries
+// behind them as it lies in memory. MessagePack is that of the library's own
+// transport, which nodes of versions before Compact speak.
+//
+// # What it refuses to know
+//
+// Who is at the other end, deadlines, and what a message means.
+//
+// # Who calls it
+//
+// Package consensus, with connections that package peernet has opened and that put
+// nothing of their own around what is said; and the referee of test/bubble, who reads
+// along.
+//
+// # Design
+//
+// A frame is
+//
+//	kind(u8) zero(u8 x 3) fields(u32) data(u32) CRC-32C of fields and data(u32) CRC-32C of the 16 bytes before(u32)
+//	fields
+//	data
+//
+// with numbers little-endian. The head has a checksum of its own, so that nobody
+// takes memory for a length that the network invented. Fields are the message but for
+// the data of its entries, which is written from where it lies and read to where it
+// stays: into one piece of memory for each entry, since entries are forgotten one by
+// one. What a decoder gets was checked against the sum before anything is made of it,
+// and is checked again for sense: a frame that is not exactly what some message is
+// encoded to ends its connection.
+package wire

@@ -1,0 +1,426 @@
+package wire
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/hashicorp/raft"
+)
+
+var (
+	header  = raft.RPCHeader{ProtocolVersion: 3, ID: []byte("a-1"), Addr: []byte("a-1")}
+	moved   = raft.RPCHeader{ProtocolVersion: 3, ID: []byte("a-1"), Addr: []byte("10.0.0.1:9326")}
+	noticed = time.Unix(1_700_000_000, 123)
+)
+
+// sameBytes compares large contents fast.
+var sameBytes = cmp.Comparer(func(a, b []byte) bool { return (a == nil) == (b == nil) && bytes.Equal(a, b) })
+
+// requests are messages of all kinds, with and without what may be left out.
+func requests() []any {
+	entry := func(index uint64, kind raft.LogType, size int) *raft.Log {
+		entry := &raft.Log{Index: index, Term: 4, Type: kind}
+		if size > 0 {
+			entry.Data = bytes.Repeat([]byte{byte(index)}, size)
+		}
+		return entry
+	}
+	with := func(entries ...*raft.Log) *raft.AppendEntriesRequest {
+		return &raft.AppendEntriesRequest{
+			RPCHeader: header, Leader: header.Addr, Term: 4, PrevLogEntry: 7, PrevLogTerm: 3, Entries: entries, LeaderCommitIndex: 6,
+		}
+	}
+	extended := entry(8, raft.LogCommand, 3)
+	extended.Extensions, extended.AppendedAt = []byte("settle"), noticed
+	return []any{
+		&raft.AppendEntriesRequest{RPCHeader: header, Leader: header.Addr, Term: 4},
+		&raft.AppendEntriesRequest{},
+		with(),
+		with(entry(8, raft.LogNoop, 0)),
+		with(entry(8, raft.LogCommand, 100), entry(9, raft.LogBarrier, 0), entry(10, raft.LogConfiguration, 30)),
+		with(extended),
+		with(entry(8, raft.LogCommand, copyMax), entry(9, raft.LogCommand, 1)),
+		with(entry(8, raft.LogNoop, 0), entry(9, raft.LogCommand, 3<<20)),
+		&raft.RequestVoteRequest{RPCHeader: header, Candidate: header.Addr, Term: 1 << 60, LastLogIndex: 300, LastLogTerm: 2, LeadershipTransfer: true},
+		&raft.RequestVoteRequest{RPCHeader: moved, Term: 5},
+		&raft.RequestPreVoteRequest{RPCHeader: header, Term: 5, LastLogIndex: 300, LastLogTerm: 2},
+		&raft.InstallSnapshotRequest{
+			RPCHeader: header, SnapshotVersion: 1, Term: 5, Leader: []byte("other"), LastLogIndex: 300, LastLogTerm: 2,
+			Peers: []byte("peers"), Configuration: []byte("members"), ConfigurationIndex: 12, Size: 1 << 40,
+		},
+		&raft.TimeoutNowRequest{RPCHeader: header},
+	}
+}
+
+// answers are those to requests, one of each kind and form.
+func answers() []any {
+	return []any{
+		&raft.AppendEntriesResponse{RPCHeader: header, Term: 4, LastLog: 9, Success: true},
+		&raft.AppendEntriesResponse{RPCHeader: moved, Term: 4, LastLog: 9, NoRetryBackoff: true},
+		&raft.RequestVoteResponse{RPCHeader: header, Term: 5, Granted: true, Peers: []byte("peers")},
+		&raft.RequestPreVoteResponse{RPCHeader: header, Term: 5, Granted: true},
+		&raft.InstallSnapshotResponse{RPCHeader: header, Term: 5, Success: true},
+		&raft.TimeoutNowResponse{RPCHeader: header},
+	}
+}
+
+// emptyOf is an answer of the kind of another.
+func emptyOf(answer any) any {
+	switch answer.(type) {
+	case *raft.AppendEntriesResponse:
+		return &raft.AppendEntriesResponse{Term: 99}
+	case *raft.RequestVoteResponse:
+		return &raft.RequestVoteResponse{Granted: true}
+	case *raft.RequestPreVoteResponse:
+		return new(raft.RequestPreVoteResponse)
+	case *raft.InstallSnapshotResponse:
+		return new(raft.InstallSnapshotResponse)
+	}
+	return new(raft.TimeoutNowResponse)
+}
+
+func TestRequestsArriveAsTheyWereSent(t *testing.T) {
+	var network bytes.Buffer
+	from, to := NewCompact(&network), NewCompact(&network)
+	for range 2 { // the same connection again, with what it remembers
+		for i, request := range requests() {
+			if err := from.Ask(request); err != nil {
+				t.Fatal(i, err)
+			}
+			got, err := to.Asked()
+			if err != nil {
+				t.Fatal(i, err)
+			}
+			if diff := cmp.Diff(request, got, sameBytes); diff != "" {
+				t.Errorf("request %d (-sent +got):\n%s", i, diff)
+			}
+		}
+	}
+	if _, err := to.Asked(); err != io.EOF {
+		t.Errorf("behind the last request: %v", err)
+	}
+}
+
+func TestAnswersArriveAsTheyWereSent(t *testing.T) {
+	var network bytes.Buffer
+	from, to := NewCompact(&network), NewCompact(&network)
+	for i, answer := range answers() {
+		if err := from.Reply(answer, nil); err != nil {
+			t.Fatal(i, err)
+		}
+		got := emptyOf(answer)
+		if err := to.Answer(got); err != nil {
+			t.Fatal(i, err)
+		}
+		if diff := cmp.Diff(answer, got); diff != "" {
+			t.Errorf("answer %d (-sent +got):\n%s", i, diff)
+		}
+	}
+	if err := from.Reply((*raft.InstallSnapshotResponse)(nil), errors.New("no room")); err != nil {
+		t.Fatal(err)
+	}
+	if err := to.Answer(new(raft.InstallSnapshotResponse)); err != Failure("no room") {
+		t.Errorf("an answer that was not given: %v", err)
+	}
+	if from.Reply(nil, nil) == nil || from.Ask(nil) == nil {
+		t.Error("it sends what is no message")
+	}
+}
+
+// The bytes of a message are part of the protocol between versions of the program.
+func TestFramesStayAsTheyAre(t *testing.T) {
+	var network bytes.Buffer
+	conn := NewCompact(&network)
+	request := &raft.AppendEntriesRequest{
+		RPCHeader: header, Leader: header.Addr, Term: 300, PrevLogEntry: 7, PrevLogTerm: 3, LeaderCommitIndex: 6,
+		Entries: []*raft.Log{{Index: 8, Term: 300, Type: raft.LogCommand, Data: []byte("data")}},
+	}
+	if err := conn.Ask(request); err != nil {
+		t.Fatal(err)
+	}
+	const want = "01000000 13000000 04000000 5256550c db76b090 01 06 03612d31 01 ac02 07 03 06 01 00 00 08 ac02 04 64617461"
+	if got := fmt.Sprintf("%x", network.Bytes()); got != strings.ReplaceAll(want, " ", "") {
+		t.Errorf("a message is written as\n%s, want\n%s", got, want)
+	}
+}
+
+// Whatever the network changes is noticed, wherever it is.
+func TestDamageIsNoticed(t *testing.T) {
+	for i, request := range requests()[:8] {
+		var network bytes.Buffer
+		if err := NewCompact(&network).Ask(request); err != nil {
+			t.Fatal(err)
+		}
+		sent := network.Bytes()
+		step := max(1, len(sent)/500, len(sent)>>20*50_000)
+		for at := 0; at < len(sent); at += step {
+			spoilt := bytes.Clone(sent)
+			spoilt[at] ^= 1 << (at % 8)
+			if got, err := NewCompact(bytes.NewBuffer(spoilt)).Asked(); !errors.Is(err, ErrDamaged) {
+				t.Fatalf("request %d with byte %d of %d changed: %v, %v", i, at, len(sent), got, err)
+			}
+			if got, err := NewCompact(bytes.NewBuffer(sent[:at])).Asked(); at > 0 && err != io.ErrUnexpectedEOF {
+				t.Fatalf("request %d, cut at byte %d of %d: %v, %v", i, at, len(sent), got, err)
+			}
+		}
+	}
+}
+
+func TestSnapshotArrivesAsItWasSent(t *testing.T) {
+	for _, size := range []int{0, 1, snapshotPart - 1, snapshotPart, snapshotPart + 1, 3*snapshotPart + 5} {
+		content := make([]byte, size)
+		for i := range content {
+			content[i] = byte(i * 7 / 5)
+		}
+		var network bytes.Buffer
+		from, to := NewCompact(&network), NewCompact(&network)
+		if err := from.SendSnapshot(bytes.NewReader(content)); err != nil {
+			t.Fatal(err)
+		}
+		sent := bytes.Clone(network.Bytes())
+		got, err := io.ReadAll(to.Snapshot(int64(size)))
+		if err != nil || !bytes.Equal(got, content) {
+			t.Errorf("%d bytes: %d arrived, %v", size, len(got), err)
+		}
+		if size == 0 {
+			continue
+		}
+		sent[len(sent)-1]++
+		if _, err := io.ReadAll(NewCompact(bytes.NewBuffer(sent)).Snapshot(int64(size))); !errors.Is(err, ErrDamaged) {
+			t.Errorf("%d bytes, the last one changed: %v", size, err)
+		}
+		if _, err := io.ReadAll(NewCompact(bytes.NewBuffer(sent[:len(sent)-1])).Snapshot(int64(size))); err != io.ErrUnexpectedEOF {
+			t.Errorf("%d bytes, cut short: %v", size, err)
+		}
+	}
+}
+
+// layer connects the library's own transport with the test.
+type layer struct {
+	net.Listener
+	dialed net.Conn
+}
+
+func (l layer) Dial(raft.ServerAddress, time.Duration) (net.Conn, error) { return l.dialed, nil }
+
+// libraryTransport is the library's own with a connection to the test.
+func libraryTransport(t *testing.T) (transport *raft.NetworkTransport, dialed net.Conn) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	near, far := net.Pipe()
+	transport = raft.NewNetworkTransport(layer{listener, near}, 1, 10*time.Second, io.Discard)
+	t.Cleanup(func() { transport.Close(); near.Close(); far.Close() })
+	return transport, far
+}
+
+// TestMessagePackIsTheLibrarys: nodes of older versions speak with the library's own
+// transport, in both directions.
+func TestMessagePackIsTheLibrarys(t *testing.T) {
+	for i, request := range requests() {
+		library, far := libraryTransport(t)
+		conn := NewMessagePack(far)
+		failure := error(nil)
+		if i%2 == 1 {
+			failure = errors.New("refused")
+		}
+		asked := make(chan error, 1)
+		answer := answers()[map[kind]int{kindAppendEntries: 0, kindRequestVote: 2, kindRequestPreVote: 3, kindInstallSnapshot: 4, kindTimeoutNow: 5}[kindOf(request)]]
+		got := emptyOf(answer)
+		go func() {
+			switch m := request.(type) {
+			case *raft.AppendEntriesRequest:
+				asked <- library.AppendEntries("b", "b", m, got.(*raft.AppendEntriesResponse))
+			case *raft.RequestVoteRequest:
+				asked <- library.RequestVote("b", "b", m, got.(*raft.RequestVoteResponse))
+			case *raft.RequestPreVoteRequest:
+				asked <- library.RequestPreVote("b", "b", m, got.(*raft.RequestPreVoteResponse))
+			case *raft.InstallSnapshotRequest:
+				m.Size = 5
+				asked <- library.InstallSnapshot("b", "b", m, got.(*raft.InstallSnapshotResponse), strings.NewReader("state"))
+			case *raft.TimeoutNowRequest:
+				asked <- library.TimeoutNow("b", "b", m, got.(*raft.TimeoutNowResponse))
+			}
+		}()
+		heard, err := conn.Asked()
+		if err != nil {
+			t.Fatal(i, err)
+		}
+		if diff := cmp.Diff(request, heard, cmp.Comparer(func(a, b []byte) bool { return bytes.Equal(a, b) }), cmp.Comparer(time.Time.Equal)); diff != "" {
+			t.Errorf("request %d (-sent +got):\n%s", i, diff)
+		}
+		if kindOf(request) == kindInstallSnapshot {
+			if state, err := io.ReadAll(conn.Snapshot(5)); string(state) != "state" || err != nil {
+				t.Errorf("a snapshot of %q, %v", state, err)
+			}
+		}
+		if err := conn.Reply(answer, failure); err != nil {
+			t.Fatal(i, err)
+		}
+		if err := <-asked; fmt.Sprint(err) != fmt.Sprint(failure) {
+			t.Errorf("request %d: %v, want %v", i, err, failure)
+		}
+		if diff := cmp.Diff(answer, got); diff != "" {
+			t.Errorf("answer %d (-sent +got):\n%s", i, diff)
+		}
+	}
+}
+
+// TestMessagePackToTheLibrary: the other direction.
+func TestMessagePackToTheLibrary(t *testing.T) {
+	library, _ := libraryTransport(t)
+	near, err := net.Dial("tcp", string(library.LocalAddr()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer near.Close()
+	conn := NewMessagePack(near)
+	for i, request := range requests() {
+		answer := answers()[map[kind]int{kindAppendEntries: 0, kindRequestVote: 2, kindRequestPreVote: 3, kindInstallSnapshot: 4, kindTimeoutNow: 5}[kindOf(request)]]
+		if install, is := request.(*raft.InstallSnapshotRequest); is {
+			install.Size = 5
+		}
+		heard := make(chan any, 1)
+		go func() {
+			rpc := <-library.Consumer()
+			if rpc.Reader != nil {
+				state, err := io.ReadAll(rpc.Reader)
+				if string(state) != "state" || err != nil {
+					t.Errorf("a snapshot of %q, %v", state, err)
+				}
+			}
+			rpc.Respond(answer, nil)
+			heard <- rpc.Command
+		}()
+		if err := conn.Ask(request); err != nil {
+			t.Fatal(i, err)
+		}
+		if kindOf(request) == kindInstallSnapshot {
+			if err := conn.SendSnapshot(strings.NewReader("state")); err != nil {
+				t.Fatal(err)
+			}
+		}
+		got := emptyOf(answer)
+		if err := conn.Answer(got); err != nil {
+			t.Fatal(i, err)
+		}
+		if diff := cmp.Diff(answer, got); diff != "" {
+			t.Errorf("answer %d (-sent +got):\n%s", i, diff)
+		}
+		if diff := cmp.Diff(request, <-heard, cmp.Comparer(func(a, b []byte) bool { return bytes.Equal(a, b) }), cmp.Comparer(time.Time.Equal)); diff != "" {
+			t.Errorf("request %d (-sent +got):\n%s", i, diff)
+		}
+	}
+}
+
+// pieces counts the calls by which a message is written.
+type pieces struct {
+	bytes.Buffer
+	written int
+	shared  bool // one of the pieces is the memory of the entry itself
+	entry   []byte
+}
+
+func (p *pieces) WriteBuffers(buffers *net.Buffers) error {
+	p.written++
+	for _, piece := range *buffers {
+		p.shared = p.shared || &piece[0] == &p.entry[0]
+	}
+	_, err := buffers.WriteTo(&p.Buffer)
+	return err
+}
+
+// The data of a large entry goes to the socket from where it lies in the log's cache.
+func TestLargeEntriesAreNotCopied(t *testing.T) {
+	network := &pieces{entry: bytes.Repeat([]byte("x"), copyMax+1)}
+	conn := NewCompact(network)
+	request := &raft.AppendEntriesRequest{RPCHeader: header, Entries: []*raft.Log{{Index: 1, Data: network.entry}}}
+	if err := conn.Ask(request); err != nil || network.written != 1 || !network.shared {
+		t.Errorf("%d calls, not copied: %v, %v", network.written, network.shared, err)
+	}
+	allocated := testing.AllocsPerRun(100, func() {
+		network.Reset()
+		if err := conn.Ask(request); err != nil {
+			t.Fatal(err)
+		}
+	})
+	if allocated > 2 {
+		t.Errorf("%.0f allocations for a message", allocated)
+	}
+	for _, piece := range conn.buffers[:cap(conn.buffers)] {
+		if piece != nil {
+			t.Error("the connection goes on referring to what it has sent")
+		}
+	}
+}
+
+// FuzzAsked: nothing that arrives makes a node panic, take more memory than what
+// arrives is worth, or read a message that another node would not have written so.
+func FuzzAsked(f *testing.F) {
+	for _, request := range requests() {
+		var network bytes.Buffer
+		if err := NewCompact(&network).Ask(request); err != nil {
+			f.Fatal(err)
+		}
+		if network.Len() < 1<<16 {
+			f.Add(network.Bytes()[frameHead:], byte(kindOf(request)), uint16(dataOf(request)))
+		}
+	}
+	f.Fuzz(func(t *testing.T, content []byte, of byte, data uint16) {
+		// The sums are right: damage is another matter than what somebody wrote so.
+		size := min(int(data), len(content))
+		conn := NewCompact(new(bytes.Buffer))
+		conn.begin()
+		conn.frame = append(conn.frame, content[:len(content)-size]...)
+		if err := conn.writeData(kind(of), size, content[len(content)-size:]); err != nil {
+			t.Skip()
+		}
+		sent := bytes.Clone(conn.out.(*bytes.Buffer).Bytes())
+		request, err := NewCompact(bytes.NewBuffer(bytes.Clone(sent))).Asked()
+		if err != nil {
+			return
+		}
+		var again bytes.Buffer
+		if err := NewCompact(&again).Ask(request); err != nil {
+			t.Fatal(err)
+		}
+		if !bytes.Equal(again.Bytes(), sent) {
+			t.Errorf("%x\nis read as %+v, which is written as\n%x", sent, request, again.Bytes())
+		}
+	})
+}
+
+func dataOf(request any) (size int) {
+	if m, is := request.(*raft.AppendEntriesRequest); is {
+		for _, entry := range m.Entries {
+			size += len(entry.Data)
+		}
+	}
+	return size
+}
+
+// FuzzStream: the same with bytes as they come, and for answers.
+func FuzzStream(f *testing.F) {
+	for _, answer := range answers() {
+		var network bytes.Buffer
+		if err := NewCompact(&network).Reply(answer, nil); err != nil {
+			f.Fatal(err)
+		}
+		f.Add(network.Bytes())
+	}
+	f.Fuzz(func(_ *testing.T, content []byte) {
+		_, _ = NewCompact(bytes.NewBuffer(bytes.Clone(content))).Asked()
+		_, _ = io.Copy(io.Discard, NewCompact(bytes.NewBuffer(bytes.Clone(content))).Snapshot(1<<30))
+		for _, answer := range answers() {
+			_ = NewCompact(bytes.NewBuffer(bytes.Clone(content))).Answer(emptyOf(answer))
+		}
+	})
+}
