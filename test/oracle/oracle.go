@@ -124,6 +124,9 @@ func (o *Oracle) administer(cmd queue.Command) (err *reference.Error, known bool
 	case *queue.PurgeQueue:
 		return o.Model.PurgeQueue(c.Queue), true
 	}
+	if err, known := o.administerAccount(cmd); known {
+		return err, true
+	}
 	return o.administerTopic(cmd)
 }
 

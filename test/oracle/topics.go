@@ -48,7 +48,11 @@ func tags(list []queue.Tag) map[string]string {
 }
 
 func (o *Oracle) subscribe(c *queue.Subscribe, result queue.Result, refusal *queue.Error) (want Answer, _ *Difference) {
-	want.Subscription, want.Err = o.Model.Subscribe(c.Topic, c.Endpoint, named(c.Attributes))
+	subscribed := c.Queue
+	if subscribed == "" {
+		subscribed = nameOf(c.Endpoint)
+	}
+	want.Subscription, want.Err = o.Model.Subscribe(c.Topic, subscribed, named(c.Attributes))
 	if text := errorDifference(want.Err, refusal); text != "" || want.Err != nil {
 		return want, differ("I11", text)
 	}
@@ -136,7 +140,7 @@ func (o *Oracle) compareBody(got string, want *reference.SendEntry) *Difference 
 	}
 	number := ""
 	if p.Number != 0 {
-		number = o.bound.productNumber("topic "+topicOf(p.TopicARN), p.Number).String()
+		number = o.bound.productNumber("topic "+o.topicOf(p.TopicARN), p.Number).String()
 	}
 	return first(
 		field("I2", "Type", e.Type, "Notification"),
@@ -153,7 +157,18 @@ func (o *Oracle) compareBody(got string, want *reference.SendEntry) *Difference 
 	)
 }
 
-func topicOf(arn string) string { return arn[strings.LastIndex(arn, ":")+1:] }
+func nameOf(arn string) string { return arn[strings.LastIndex(arn, ":")+1:] }
+
+// topicOf is the name that commands have for the topic of an ARN, which begins with its
+// account unless that is the cluster's own.
+func (o *Oracle) topicOf(arn string) string {
+	for _, id := range o.Model.Accounts() {
+		if strings.Contains(arn, ":"+id+":") {
+			return id + "/" + nameOf(arn)
+		}
+	}
+	return nameOf(arn)
+}
 
 func compareEnvelopeAttributes(e *envelope, want []reference.Attribute) *Difference {
 	if len(e.MessageAttributes) != len(want) {

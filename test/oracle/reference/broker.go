@@ -25,6 +25,7 @@ type Broker struct {
 	lastSub      int
 	issued       map[int]issued // by delivery
 	bugs         map[Bug]bool
+	quotas       map[string]Quota // by account, those of all accounts but the cluster's own
 }
 
 // Queue is one queue with all it holds.
@@ -62,6 +63,7 @@ func New(bugs ...Bug) *Broker {
 		lastNumber: map[string]int{},
 		issued:     map[int]issued{},
 		bugs:       map[Bug]bool{},
+		quotas:     map[string]Quota{},
 	}
 	for _, bug := range bugs {
 		b.bugs[bug] = true

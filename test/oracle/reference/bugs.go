@@ -93,9 +93,26 @@ const (
 	ReplayEndIgnored      Bug = "a replay goes on behind its ending point"
 	ReplayOvertaken       Bug = "what is published during a replay is delivered at once"
 	NoPauseBehindReplay   Bug = "what is published behind the end of a replay is delivered"
+
+	// Of accounts.
+	QuotaOneMore           Bug = "a quota lets one more in than it says"
+	QuotaRefusesDuplicates Bug = "a full account has duplicates refused"
+	UsageOfAll             Bug = "what other accounts have counts"
+	ImplicitQueueFree      Bug = "the built-in dead-letter queue does not count"
+	DeliveriesLimited      Bug = "a full account gets nothing of topics"
+	PublishUnlimited       Bug = "a full account publishes"
+	ForeignTarget          Bug = "a dead-letter queue may be of another account"
+	ForeignDestination     Bug = "a move task may lead to another account"
 )
 
-// Bugs lists them all.
+// AccountBugs lists those of accounts, which histories without accounts do not meet.
+func AccountBugs() []Bug {
+	return []Bug{
+		QuotaOneMore, QuotaRefusesDuplicates, UsageOfAll, ImplicitQueueFree, DeliveriesLimited, PublishUnlimited, ForeignTarget, ForeignDestination,
+	}
+}
+
+// Bugs lists all others.
 func Bugs() []Bug {
 	return []Bug{
 		DuplicateExtendsWindow, DeleteForgetsDeduplication, AnyDeleteReleasesGroup, RedeliveryToTail,

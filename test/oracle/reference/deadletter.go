@@ -20,7 +20,9 @@ func (q *Queue) redrive() Redrive {
 	if q.Settings.Redrive.Target == "" && q.Settings.Implicit {
 		return Redrive{Target: implicitName(q.Name), MaxReceives: implicitReceives}
 	}
-	return q.Settings.Redrive
+	r := q.Settings.Redrive
+	r.Target = sibling(q.Name, r.Target)
+	return r
 }
 
 // makeImplicit creates the built-in dead-letter queue if there is none.

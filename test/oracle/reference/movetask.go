@@ -46,7 +46,7 @@ func (b *Broker) StartMoveTask(source, destination string) (int, *Error) {
 	}
 	if destination != "" {
 		target := b.queues[destination]
-		if target == nil {
+		if target == nil || ownerOf(destination) != ownerOf(source) && !b.bugs[ForeignDestination] {
 			return 0, notFound("DestinationArn")
 		}
 		// The type has to be the same (D); the source itself is refused,

@@ -68,6 +68,9 @@ func (b *Broker) Publish(topic, sender, endpoint string, entries []PublishEntry)
 		}
 	}
 	b.tidy(&t.history)
+	if err := b.roomForPublish(t, entries); err != nil {
+		return nil, d, err
+	}
 	var answers []Published
 	for _, e := range entries {
 		answers = append(answers, b.publish(t, sender, endpoint, e, &d))
@@ -110,13 +113,8 @@ func (b *Broker) publish(t *Topic, sender, endpoint string, e PublishEntry, d *D
 	}
 	var ids []string
 	if t.FIFO {
-		if id == "" {
-			id = ContentID(e.Message)
-			if b.bugs[TopicHashesAttributes] && len(e.Attributes) > 0 {
-				id = ContentID(e.Message + e.Attributes[0].Value)
-			}
-		}
-		ids = b.deduplicationIDs(&t.history, id, e.Message)
+		id = b.publishID(e)
+		ids = b.publishIDs(t, e)
 		if first := b.original(&t.history, ids, group, ""); first != nil {
 			if b.bugs[TopicDuplicateExtends] {
 				first.acceptedAt = b.now
@@ -148,6 +146,21 @@ func (b *Broker) publish(t *Topic, sender, endpoint string, e PublishEntry, d *D
 		b.remember(&t.history, ids, group, "", p.Message, p.Number)
 	}
 	return p
+}
+
+// publishID is the id of an entry for a FIFO topic, publishIDs what that topic compares.
+func (b *Broker) publishID(e PublishEntry) string {
+	switch {
+	case orEmpty(e.Dedup) != "":
+		return *e.Dedup
+	case b.bugs[TopicHashesAttributes] && len(e.Attributes) > 0:
+		return ContentID(e.Message + e.Attributes[0].Value)
+	}
+	return ContentID(e.Message)
+}
+
+func (b *Broker) publishIDs(t *Topic, e PublishEntry) []string {
+	return b.deduplicationIDs(&t.history, b.publishID(e), e.Message)
 }
 
 func orEmpty(text *string) string {
@@ -198,11 +211,11 @@ func (b *Broker) deliverTo(t *Topic, s *Subscription, m Message, fits bool, d *D
 	case s.deadLetter == "" || b.bugs[SubscriptionDLQUnused]:
 		d.Lost[s.Queue]++
 	default:
-		switch b.put(t, s.deadLetter, m) {
+		switch b.put(t, sibling(t.Name, s.deadLetter), m) {
 		case "arrived":
 			d.DeadLettered[s.Queue]++
 		case "duplicate":
-			d.Deduplicated[s.deadLetter]++
+			d.Deduplicated[sibling(t.Name, s.deadLetter)]++
 		default:
 			d.Lost[s.Queue]++
 		}
@@ -236,6 +249,9 @@ func (b *Broker) put(t *Topic, name string, m Message) string {
 		if b.historyFull(&q.history, 1) {
 			return "failed"
 		}
+	}
+	if b.bugs[DeliveriesLimited] && !b.hasRoom(name, 1, m.sentBytes()) {
+		return "failed"
 	}
 	m.ID, m.SentAt = b.newMessageID(), b.now
 	b.place(q, &m, nil, reservedValues{})

@@ -183,6 +183,9 @@ func (b *Broker) accept(q *Queue, sender string, e SendEntry) Sent {
 		m.DedupID = ContentID(e.Body)
 	}
 	deduplicate := q.FIFO && !q.Settings.DeduplicationOff
+	if b.bugs[QuotaRefusesDuplicates] && !b.hasRoom(q.Name, 1, m.Sent.size()) {
+		return Sent{Err: &Error{Code: "OverLimit"}}
+	}
 	var ids []string
 	if deduplicate {
 		ids = b.deduplicationIDs(&q.history, m.DedupID, e.Body)
@@ -198,6 +201,9 @@ func (b *Broker) accept(q *Queue, sender string, e SendEntry) Sent {
 		if b.historyFull(&q.history, len(ids)) {
 			return Sent{Err: &Error{Code: "OverLimit"}}
 		}
+	}
+	if !b.hasRoom(q.Name, 1, m.Sent.size()) {
+		return Sent{Err: &Error{Code: "OverLimit"}}
 	}
 	m.ID = b.newMessageID()
 	b.place(q, m, e.Delay, v)

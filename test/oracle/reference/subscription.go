@@ -18,15 +18,16 @@ type subscriptionSettings struct {
 	raw        bool
 	filter     string // text, empty if none
 	bodyScope  bool
-	deadLetter string // queue, empty if none
-	replay     Replay
+	deadLetter string // queue in the account of the topic, empty if none
+	// deadLetterAccount is that of its ARN.
+	deadLetterAccount string
+	replay            Replay
 }
 
 // Subscribe subscribes a queue, which need not exist, or confirms that it is with equal
 // attributes. It answers with the number of the subscription.
-func (b *Broker) Subscribe(topic, endpoint string, given map[string]string) (int, *Error) {
+func (b *Broker) Subscribe(topic, queue string, given map[string]string) (int, *Error) {
 	t := b.topics[topic]
-	queue := arnName(endpoint)
 	if strings.HasSuffix(queue, ".fifo") && !strings.HasSuffix(topic, ".fifo") {
 		return 0, invalidTopic("Invalid parameter: Endpoint Reason: FIFO SQS Queues can not be subscribed to standard SNS topics")
 	}
@@ -47,6 +48,9 @@ func (b *Broker) Subscribe(topic, endpoint string, given map[string]string) (int
 			}
 		}
 		return s.ID, nil
+	}
+	if !b.mayTarget(topic, wanted.deadLetterAccount) && wanted.deadLetter != "" {
+		return 0, invalidTopic("")
 	}
 	if err := t.mayReplay(given, false); err != nil {
 		return 0, err
@@ -118,7 +122,7 @@ func (s *subscriptionSettings) assignDeadLetter(fifo bool, prefix, value string)
 	if value != "" && json.Unmarshal([]byte(value), &policy) != nil {
 		return invalidTopic("")
 	}
-	s.deadLetter = arnName(policy.DeadLetterTargetArn)
+	s.deadLetter, s.deadLetterAccount = arnName(policy.DeadLetterTargetArn), arnAccount(policy.DeadLetterTargetArn)
 	if fifo && s.deadLetter != "" && !strings.HasSuffix(s.deadLetter, ".fifo") {
 		return invalidTopic(prefix + "RedrivePolicy: must use a FIFO queue as DLQ for a FIFO Subscription to a FIFO Topic.")
 	}
@@ -151,6 +155,9 @@ func (b *Broker) SetSubscriptionAttributes(id int, given map[string]string) *Err
 		return &Error{"NotFound", "Subscription does not exist"}
 	}
 	wanted, err := s.with(t.FIFO, strings.HasSuffix(s.Queue, ".fifo"), "", given)
+	if err == nil && wanted.deadLetter != "" && !b.mayTarget(t.Name, wanted.deadLetterAccount) {
+		err = invalidTopic("")
+	}
 	if err == nil {
 		err = t.mayReplay(given, s.replay.Running())
 	}

@@ -103,6 +103,9 @@ func (b *Broker) CreateTopic(name, arn string, given, tags map[string]string) *E
 	if t := b.topics[name]; t != nil {
 		return t.confirm(given, tags, wanted)
 	}
+	if err := b.roomForTopic(name); err != nil {
+		return err
+	}
 	t := &Topic{Name: name, ARN: arn, FIFO: fifo, Tags: map[string]string{}, settings: wanted, changedAt: b.now}
 	t.rules = &t.settings.Deduplication
 	maps.Copy(t.Tags, tags)

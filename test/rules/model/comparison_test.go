@@ -57,7 +57,7 @@ func TestComparison(t *testing.T) {
 				w := newWorld(seed, twinsOf(seed))
 				steps, d := generate(w, seed, *commandsFlag)
 				if d != nil {
-					t.Fatal(report(seed, shrink(seed, steps, d)))
+					t.Fatal(report("TestComparison", seed, shrink(seed, steps, d)))
 				}
 				all.add(len(steps), w.hits)
 			})

@@ -24,7 +24,16 @@ type kind struct {
 	fixed            attributes
 }
 
-func arn(name string) string { return "arn:aws:sqs:us-east-1:000000000000:" + name }
+func arn(name string) string { return arnOf("sqs", name) }
+
+// arnOf is the ARN of a name, which begins with its account unless that is the cluster's own.
+func arnOf(service, name string) string {
+	owner, plain, found := strings.Cut(name, "/")
+	if !found {
+		owner, plain = "000000000000", name
+	}
+	return "arn:aws:" + service + ":us-east-1:" + owner + ":" + plain
+}
 
 func redrive(target string, receives int) string {
 	return `{"deadLetterTargetArn":"` + arn(target) + `","maxReceiveCount":` + strconv.Itoa(receives) + `}`

@@ -50,12 +50,12 @@ type failure struct {
 	found *difference
 }
 
-func report(seed uint64, f failure) string {
+func report(test string, seed uint64, f failure) string {
 	var text strings.Builder
 	fmt.Fprintf(&text, "seed %d: product and model differ. The shortest history found (step, log time, command):\n", seed)
 	for _, s := range f.steps {
 		fmt.Fprintf(&text, "%s\n", s)
 	}
-	fmt.Fprintf(&text, "%s\nrepeat with: go test ./test/rules/model -run TestComparison -seed %d", f.found.text, seed)
+	fmt.Fprintf(&text, "%s\nrepeat with: go test ./test/rules/model -run %s -seed %d", f.found.text, test, seed)
 	return text.String()
 }

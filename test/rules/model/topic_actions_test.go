@@ -2,6 +2,7 @@ package model
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/seriatimq/seriatim/queue"
 	"github.com/seriatimq/seriatim/test/oracle/reference"
@@ -41,7 +42,7 @@ type (
 	}
 )
 
-func topicARN(name string) string { return "arn:aws:sns:us-east-1:000000000000:" + name }
+func topicARN(name string) string { return arnOf("sns", name) }
 
 func (c createTopic) String() string {
 	return fmt.Sprintf("create topic %s %s %s", c.name, c.attributes, c.tags)
@@ -88,7 +89,11 @@ func (c tagTopic) command(*world) queue.Command {
 }
 
 func (c subscribe) command(*world) queue.Command {
-	return &queue.Subscribe{Topic: c.topic, Endpoint: arn(c.queue), Owner: "000000000000", Attributes: c.list()}
+	cmd := &queue.Subscribe{Topic: c.topic, Endpoint: arn(c.queue), Owner: "000000000000", Attributes: c.list()}
+	if strings.Contains(c.queue, "/") {
+		cmd.Queue = c.queue
+	}
+	return cmd
 }
 
 // subscription is the ARN that a step gave, or one of a subscription that is not.

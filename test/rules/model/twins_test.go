@@ -10,6 +10,7 @@ import (
 
 	"github.com/seriatimq/seriatim/fsm/snapshot"
 	"github.com/seriatimq/seriatim/queue"
+	"github.com/seriatimq/seriatim/queue/access"
 )
 
 // twin is one way to run the product over a history. All twins must give the
@@ -118,6 +119,7 @@ func restore(f *queue.Frozen) (*queue.Broker, error) {
 		}
 		return err == nil
 	}
+	f.Access().Accounts(func(a access.Account) bool { return each(func() error { return r.AddAccount(a) }) })
 	f.Tombstones(func(x queue.TombstoneRecord) bool { return each(func() error { return r.AddTombstone(x) }) })
 	f.MoveTasks(func(x queue.MoveTaskRecord) bool { return each(func() error { return r.AddMoveTask(x) }) })
 	f.Queues(func(q queue.FrozenQueue) bool {
@@ -190,6 +192,7 @@ func (t *frozenTwin) settle() string {
 type state struct {
 	Broker     queue.BrokerRecord
 	Hash       [16]byte
+	Accounts   []access.Account
 	Tombstones []queue.TombstoneRecord
 	Tasks      []queue.MoveTaskRecord
 	Queues     []queueState
@@ -212,6 +215,7 @@ type topicState struct {
 
 func walk(f *queue.Frozen) state {
 	s := state{Broker: f.Broker(), Hash: f.StateHash()}
+	f.Access().Accounts(func(a access.Account) bool { s.Accounts = append(s.Accounts, a); return true })
 	f.Tombstones(func(x queue.TombstoneRecord) bool { s.Tombstones = append(s.Tombstones, x); return true })
 	f.MoveTasks(func(x queue.MoveTaskRecord) bool { s.Tasks = append(s.Tasks, x); return true })
 	f.Queues(func(q queue.FrozenQueue) bool {

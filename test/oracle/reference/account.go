@@ -1,0 +1,190 @@
+package reference
+
+import (
+	"maps"
+	"slices"
+	"strings"
+)
+
+// Quota is how much an account may have; zero is any number. The limit of requests is only
+// compared with another quota.
+type Quota struct{ Queues, Topics, Messages, Bytes, Requests int64 }
+
+// Usage is what an account has.
+type Usage struct{ Queues, Topics, Messages, Bytes int64 }
+
+// Names of what an account has begin with its id and a slash, but for the cluster's own
+// account, whose id is empty.
+func ownerOf(name string) string {
+	owner, _, found := strings.Cut(name, "/")
+	return pick(found, owner, "")
+}
+
+func plainName(name string) string { return name[strings.LastIndex(name, "/")+1:] }
+
+// sibling is what the account of a name calls name.
+func sibling(of, name string) string {
+	if owner := ownerOf(of); owner != "" && name != "" {
+		return owner + "/" + name
+	}
+	return name
+}
+
+func noSuchAccount() *Error { return &Error{Code: "NoSuchEntity"} }
+
+// Accounts lists the accounts beside the cluster's own, which always exists.
+func (b *Broker) Accounts() []string {
+	ids := slices.Sorted(maps.Keys(b.quotas))
+	return slices.DeleteFunc(ids, func(id string) bool { return id == "" })
+}
+
+// CreateAccount makes an account, or confirms that it is there with this quota.
+func (b *Broker) CreateAccount(id string, q Quota) *Error {
+	if had, known := b.quotas[id]; known {
+		if had == q {
+			return nil
+		}
+		return &Error{Code: "EntityAlreadyExists"}
+	}
+	b.quotas[id] = q
+	return nil
+}
+
+// SetAccountQuota changes what an account may have; what it has stays.
+func (b *Broker) SetAccountQuota(id string, q Quota) *Error {
+	if _, known := b.quotas[id]; !known && id != "" {
+		return noSuchAccount()
+	}
+	b.quotas[id] = q
+	return nil
+}
+
+// DeleteAccount removes an account that has nothing.
+func (b *Broker) DeleteAccount(id string) *Error {
+	if _, known := b.quotas[id]; !known {
+		return noSuchAccount()
+	}
+	if has := b.Usage(id); has.Queues+has.Topics > 0 {
+		return &Error{Code: "DeleteConflict"}
+	}
+	delete(b.quotas, id)
+	return nil
+}
+
+// Usage counts what an account has: messages in whatever state, with the bytes that
+// clients sent.
+func (b *Broker) Usage(owner string) (u Usage) {
+	for name, q := range b.queues { // in any order: it is a sum
+		if ownerOf(name) != owner && !b.bugs[UsageOfAll] {
+			continue
+		}
+		u.Queues++
+		for _, m := range q.messages {
+			u.Messages++
+			u.Bytes += m.sentBytes()
+		}
+	}
+	for name := range b.topics {
+		if ownerOf(name) == owner || b.bugs[UsageOfAll] {
+			u.Topics++
+		}
+	}
+	return u
+}
+
+// sentBytes are those of body and attributes, of a message that a topic delivered as they
+// were published.
+func (m *Message) sentBytes() int64 {
+	if p := m.Sent.Published; p != nil {
+		return SendEntry{Body: p.Text, Attributes: p.Attributes}.size()
+	}
+	return m.Sent.size()
+}
+
+// exists reports whether there is the account of a name.
+func (b *Broker) exists(owner string) bool {
+	_, known := b.quotas[owner]
+	return known || owner == ""
+}
+
+func (b *Broker) exceeds(has, more, most int64) bool {
+	if b.bugs[QuotaOneMore] {
+		has--
+	}
+	return most != 0 && has+more > most
+}
+
+// roomForQueues refuses what the account may not have: so many queues of a name, and the
+// built-in dead-letter queue if one of these settings would come with it.
+func (b *Broker) roomForQueues(name string, count int64, s Settings) *Error {
+	owner := ownerOf(name)
+	if !b.exists(owner) {
+		return &Error{Code: "InvalidParameterValue"}
+	}
+	if s.Implicit && s.Redrive.Target == "" && b.queues[implicitName(name)] == nil && !b.bugs[ImplicitQueueFree] {
+		count++
+	}
+	if count > 0 && b.exceeds(b.Usage(owner).Queues, count, b.quotas[owner].Queues) {
+		return &Error{Code: "OverLimit"}
+	}
+	return nil
+}
+
+func (b *Broker) roomForTopic(name string) *Error {
+	owner := ownerOf(name)
+	switch {
+	case !b.exists(owner):
+		return invalidTopic("")
+	case b.exceeds(b.Usage(owner).Topics, 1, b.quotas[owner].Topics):
+		return &Error{Code: "TopicLimitExceeded"}
+	}
+	return nil
+}
+
+// hasRoom reports whether the account of a queue or a topic may have these as well.
+func (b *Broker) hasRoom(name string, messages, bytes int64) bool {
+	most := b.quotas[ownerOf(name)]
+	if most.Messages == 0 && most.Bytes == 0 {
+		return true
+	}
+	has := b.Usage(ownerOf(name))
+	return !b.exceeds(has.Messages, messages, most.Messages) && !b.exceeds(has.Bytes, bytes, most.Bytes)
+}
+
+// roomForPublish refuses a publish whose new messages the account of the topic may not
+// have. Each counts once, whoever gets it: accepted messages go to all subscriptions.
+func (b *Broker) roomForPublish(t *Topic, entries []PublishEntry) *Error {
+	var messages, bytes int64
+	for _, e := range entries {
+		if t.FIFO && b.original(&t.history, b.publishIDs(t, e), orEmpty(e.Group), "") != nil {
+			continue
+		}
+		messages++
+		bytes += SendEntry{Body: e.Message, Attributes: e.Attributes}.size()
+	}
+	if messages == 0 || b.hasRoom(t.Name, messages, bytes) || b.bugs[PublishUnlimited] {
+		return nil
+	}
+	return &Error{Code: "Throttled"}
+}
+
+// mayTarget reports whether what has a name may have a dead-letter queue with an ARN of an
+// account. The model does not know the number of the cluster's own account: any that no
+// other one has stands for it.
+func (b *Broker) mayTarget(name, account string) bool {
+	if b.bugs[ForeignTarget] {
+		return true
+	}
+	if owner := ownerOf(name); owner != "" {
+		return account == owner
+	}
+	return account == "" || !b.exists(account)
+}
+
+// arnAccount is the account in the ARN of a queue.
+func arnAccount(arn string) string {
+	if parts := strings.Split(arn, ":"); len(parts) > 4 {
+		return parts[4]
+	}
+	return ""
+}
