@@ -2,27 +2,128 @@ package faults
 
 import (
 	"context"
+	"crypto/tls"
 	"fmt"
+	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"time"
 
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/credentials/insecure"
+
 	"github.com/seriatimq/seriatim/test/kit/harness"
+	"github.com/seriatimq/seriatim/transport/auth/sigv4"
+	native "github.com/seriatimq/seriatim/transport/grpc/client"
 )
 
 // renewEvery is how often one of the nodes gets another certificate.
 const renewEvery = 3 * time.Second
 
-// authority makes the certificates of the nodes, nil if they speak clear text.
-func (r Run) authority() (*harness.Authority, error) {
+// access is how clients come in: with TLS and signed requests. Nil: in clear text, unsigned.
+// Immutable.
+type access struct {
+	tls    *tls.Config
+	key    *native.Key
+	queues *sigv4.Signer
+	topics *sigv4.Signer
+}
+
+// secure makes what a run with TLS needs: certificates of the nodes for each other and for
+// clients, and the key of the clients. The nodes then take signed requests only.
+func (s *stage) secure(r Run) error {
 	if !r.TLS {
-		return nil, nil
+		return nil
 	}
 	dir := filepath.Join(r.Dir, "certificates")
 	if err := os.RemoveAll(dir); err != nil {
-		return nil, fmt.Errorf("clear away an earlier run: %w", err)
+		return fmt.Errorf("clear away an earlier run: %w", err)
 	}
-	return harness.NewAuthority(r.Binary, dir)
+	authority, err := harness.NewAuthority(r.Binary, dir)
+	if err != nil {
+		return err
+	}
+	config, err := authority.Client()
+	if err != nil {
+		return err
+	}
+	key := filepath.Join(dir, "first-key")
+	if err := harness.WriteFirstKey(key); err != nil {
+		return err
+	}
+	signer := func(service string) *sigv4.Signer {
+		return &sigv4.Signer{KeyID: harness.AccessKeyID, Secret: harness.SecretAccessKey, Region: harness.Region, Service: service, Now: time.Now}
+	}
+	s.access = &access{
+		tls: config, key: &native.Key{ID: harness.AccessKeyID, Secret: harness.SecretAccessKey, Region: harness.Region},
+		queues: signer("sqs"), topics: signer("sns"),
+	}
+	s.place.Authority, s.place.Args = authority, slices.Concat(s.place.Args, []string{"--auth=true", "--first-key-file", key})
+	return nil
+}
+
+// checkAccess makes sure that no node of a run with TLS takes a request that is not signed:
+// else the run would show nothing about those that are.
+func (s *stage) checkAccess(ctx context.Context) error {
+	if s.access == nil {
+		return nil
+	}
+	web := http.Client{Timeout: tryTimeout, Transport: &http.Transport{TLSClientConfig: s.access.config(), DisableKeepAlives: true}}
+	for _, n := range s.cluster.Nodes {
+		request, err := http.NewRequestWithContext(ctx, http.MethodPost, s.access.scheme()+"://"+n.Client+"/", strings.NewReader("{}"))
+		if err != nil {
+			return fmt.Errorf("ask %s without a signature: %w", n.Name, err)
+		}
+		request.Header.Set("Content-Type", "application/x-amz-json-1.0")
+		request.Header.Set("X-Amz-Target", "AmazonSQS.ListQueues")
+		response, err := web.Do(request)
+		if err != nil {
+			return fmt.Errorf("ask %s without a signature: %w", n.Name, err)
+		}
+		response.Body.Close()
+		if response.StatusCode != http.StatusForbidden {
+			return fmt.Errorf("%s answers a request without a signature with HTTP %d, not with 403", n.Name, response.StatusCode)
+		}
+	}
+	return nil
+}
+
+// scheme is that of the URLs of the client ports.
+func (a *access) scheme() string {
+	if a == nil {
+		return "http"
+	}
+	return "https"
+}
+
+// config is that of connections, nil for clear text.
+func (a *access) config() *tls.Config {
+	if a == nil {
+		return nil
+	}
+	return a.tls.Clone()
+}
+
+// sign signs a request that is otherwise complete.
+func (a *access) sign(request *http.Request, body string) {
+	switch {
+	case a == nil:
+	case request.Header.Get("X-Amz-Target") != "":
+		a.queues.Sign(request, body)
+	default:
+		a.topics.Sign(request, body)
+	}
+}
+
+// native are the options of connections of the native API.
+func (a *access) native() []grpc.DialOption {
+	if a == nil {
+		return []grpc.DialOption{grpc.WithTransportCredentials(insecure.NewCredentials())}
+	}
+	return append(native.Signing(a.key, a.tls.ServerName), grpc.WithTransportCredentials(credentials.NewTLS(a.config())))
 }
 
 // renewCertificates gives the nodes other certificates, one node at a time, whatever happens to

@@ -48,8 +48,9 @@ type client struct {
 	hand     hand
 	stock    *stock // of the workload that has one
 	native   map[string]*grpc.ClientConn
-	since    int64 // when its node was cut off from the others; 0: it is not
-	logTime  int64 // of the last answer that had one, milliseconds since 1970
+	since    int64   // when its node was cut off from the others; 0: it is not
+	access   *access // nil: in clear text and unsigned
+	logTime  int64   // of the last answer that had one, milliseconds since 1970
 }
 
 // newClient makes client number of the run on stage.
@@ -57,9 +58,9 @@ func (s *stage) newClient(number int, workload string) *client {
 	dialer := net.Dialer{Timeout: time.Second}
 	return &client{
 		recorder: s.recorder, nodes: s.cluster.Nodes, number: number + 1000*s.part, workload: workload, suffix: s.suffix(), pace: s.pace,
-		rules: s.rules, singles: s.singles,
+		rules: s.rules, singles: s.singles, access: s.access,
 		random: rand.New(rand.NewPCG(s.seed, uint64(number+1000*s.part))),
-		http:   &http.Client{Timeout: tryTimeout, Transport: &http.Transport{DialContext: dialer.DialContext}},
+		http:   &http.Client{Timeout: tryTimeout, Transport: &http.Transport{DialContext: dialer.DialContext, TLSClientConfig: s.access.config()}},
 	}
 }
 
@@ -158,7 +159,7 @@ func (c *client) begin(node *harness.Node, e *history.Event) {
 // exchange makes one call over HTTP. Its status is 0 if there was no whole answer.
 func (c *client) exchange(ctx context.Context, node *harness.Node, header map[string]string, payload []byte, e *history.Event) (status int, text []byte, sent bool) {
 	c.begin(node, e)
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+node.Client+"/", bytes.NewReader(payload))
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, c.access.scheme()+"://"+node.Client+"/", bytes.NewReader(payload))
 	if err != nil {
 		return 0, nil, false
 	}
@@ -166,6 +167,7 @@ func (c *client) exchange(ctx context.Context, node *harness.Node, header map[st
 		request.Header.Set(name, value)
 	}
 	request.Header.Set(headerOpID, e.OpID())
+	c.access.sign(request, string(payload))
 	response, err := c.http.Do(request)
 	e.Result, e.Return = history.Unknown, c.recorder.Now()
 	if err != nil {
@@ -211,7 +213,7 @@ func (c *client) any() *harness.Node { return c.nodes[c.random.IntN(len(c.nodes)
 
 // url names the queue; every node knows it by its path.
 func (c *client) url(queue string) string {
-	return "http://" + c.nodes[0].Client + "/000000000000/" + queue
+	return c.access.scheme() + "://" + c.nodes[0].Client + "/000000000000/" + queue
 }
 
 // think waits for a random time up to the client's pace, and says whether the

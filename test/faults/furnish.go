@@ -48,7 +48,7 @@ func (r Run) prepare(ctx context.Context) (*stage, error) {
 		return nil, errors.Join(err, s.close())
 	}
 	s.place.Binary, s.place.Dir, s.place.Nodes, s.place.Args, s.place.Env = r.Binary, nodes, r.nodes(), settings, func(node string) []string { return s.environment(r.Dir, node) }
-	if s.place.Authority, err = r.authority(); err != nil {
+	if err := s.secure(r); err != nil {
 		return nil, errors.Join(err, s.close())
 	}
 	if err := s.lacks(r.Scenario); err != nil {
@@ -58,18 +58,24 @@ func (r Run) prepare(ctx context.Context) (*stage, error) {
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("start a cluster: %w", err), s.close())
 	}
+	if err := s.checkAccess(ctx); err != nil {
+		return nil, errors.Join(err, s.close())
+	}
 	return s, nil
 }
 
 // environment tells a fault build where to write what it commits, and what is to
 // happen at its failpoints from the start.
-func (s *stage) environment(dir, node string) []string {
+func (s *stage) environment(dir, node string) (env []string) {
+	if a := s.place.Authority; a != nil {
+		env = a.ClientEnvironment(node)
+	}
 	if !s.hooks {
-		return nil
+		return env
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return []string{"SERIATIM_TAP=" + filepath.Join(dir, "taps", node+".jsonl"), "SERIATIM_FAILPOINTS=" + s.armed[node]}
+	return append(env, "SERIATIM_TAP="+filepath.Join(dir, "taps", node+".jsonl"), "SERIATIM_FAILPOINTS="+s.armed[node])
 }
 
 // furnish gives the nodes a network and disks of their own where the machine can,

@@ -10,7 +10,6 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/backoff"
 	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/peer"
 	"google.golang.org/grpc/status"
@@ -25,10 +24,10 @@ func (c *client) conn(node *harness.Node) *grpc.ClientConn {
 	if conn := c.native[node.Client]; conn != nil {
 		return conn
 	}
-	conn, err := grpc.NewClient("passthrough:///"+node.Client, grpc.WithTransportCredentials(insecure.NewCredentials()),
+	conn, err := grpc.NewClient("passthrough:///"+node.Client, append(c.access.native(),
 		grpc.WithConnectParams(grpc.ConnectParams{
 			MinConnectTimeout: time.Second, Backoff: backoff.Config{BaseDelay: 50 * time.Millisecond, Multiplier: 1.5, MaxDelay: 500 * time.Millisecond},
-		}))
+		}))...)
 	if err != nil {
 		panic(err) // of options that contradict each other
 	}

@@ -39,7 +39,7 @@ type Run struct {
 	Commit   string
 	Without  []string // names of faults that are left out
 	GoOn     bool     // a soak does not end at the first violation
-	TLS      bool     // the nodes know each other by certificate, which is renewed all the time, and gossip has a key
+	TLS      bool     // nodes and clients have certificates, renewed all the time, gossip has a key, requests are signed
 }
 
 // Outcome is what became of a run: for each part its history and its verdict.

@@ -34,6 +34,7 @@ type stage struct {
 	pace       time.Duration // longest think time of a client
 	part       int           // of a long run, each with queues and clients of its own
 	hooks      bool          // the nodes are a fault build
+	access     *access       // of clients, nil: in clear text and unsigned
 	rules      history.Rules
 	singles    *generations // of this part
 

@@ -29,7 +29,7 @@ type stock struct {
 func (c *client) newStock() *stock {
 	k := &stock{client: c}
 	cluster := &harness.Cluster{Nodes: c.nodes}
-	next := harness.NewRoundTripper(c.any)
+	next := harness.NewSecureRoundTripper(c.any, c.access.config())
 	k.sqs = cluster.NewSQS(c.any, func(o *sqs.Options) {
 		o.HTTPClient = &http.Client{Timeout: tryTimeout, Transport: numbered{k, next}}
 	})

@@ -1,6 +1,8 @@
 package harness
 
 import (
+	"crypto/tls"
+	"crypto/x509"
 	"fmt"
 	"os"
 	"os/exec"
@@ -57,7 +59,7 @@ func (a *Authority) Environment(node string) ([]string, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if !a.issued[node] {
-		if err := a.run("issue", node, "--host", "127.0.0.1"); err != nil {
+		if err := a.run("issue", node, "--host", clientHost); err != nil {
 			return nil, err
 		}
 		a.issued[node] = true
@@ -78,7 +80,29 @@ func (a *Authority) Renew(node string) error {
 			return fmt.Errorf("renew the certificate of %s: %w", node, err)
 		}
 	}
-	return a.run("issue", node)
+	return a.run("issue", node, "--host", clientHost)
+}
+
+// clientHost is in every certificate, wherever the node is.
+const clientHost = "127.0.0.1"
+
+// ClientEnvironment are the variables of a node that has TLS on its client port, with its
+// certificate for the other nodes. Environment was asked for that before.
+func (a *Authority) ClientEnvironment(node string) []string {
+	return []string{"SERIATIM_TLS_CERT=" + a.File(node+".crt"), "SERIATIM_TLS_KEY=" + a.File(node+".key")}
+}
+
+// Client is what clients believe: that the nodes of this authority are who they say.
+func (a *Authority) Client() (*tls.Config, error) {
+	text, err := os.ReadFile(a.File("ca.crt"))
+	if err != nil {
+		return nil, fmt.Errorf("read the certificate of the authority: %w", err)
+	}
+	roots := x509.NewCertPool()
+	if !roots.AppendCertsFromPEM(text) {
+		return nil, fmt.Errorf("%s holds no certificate", a.File("ca.crt"))
+	}
+	return &tls.Config{RootCAs: roots, ServerName: clientHost, MinVersion: tls.VersionTLS12}, nil
 }
 
 // File is the path of a file of the authority, as ca.crt, or NAME.crt and NAME.key of a node.

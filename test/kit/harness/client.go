@@ -1,8 +1,11 @@
 package harness
 
 import (
+	"crypto/tls"
+	"fmt"
 	"net"
 	"net/http"
+	"os"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -17,6 +20,15 @@ const (
 	AccessKeyID     = "AKIASERIATIMTEST0001"
 	SecretAccessKey = "seriatim-test-secret"
 )
+
+// WriteFirstKey writes these credentials into a file from which a new cluster takes its
+// first key.
+func WriteFirstKey(path string) error {
+	if err := os.WriteFile(path, []byte("AWS_ACCESS_KEY_ID="+AccessKeyID+"\nAWS_SECRET_ACCESS_KEY="+SecretAccessKey+"\n"), 0o600); err != nil {
+		return fmt.Errorf("write the first key: %w", err)
+	}
+	return nil
+}
 
 // Pick chooses the node that the next request goes to.
 type Pick func() *Node
@@ -56,16 +68,25 @@ func (c *Cluster) Endpoint() string { return "http://" + c.Nodes[0].Client }
 
 // roundTripper sends each request to the picked node, whatever host it names.
 type roundTripper struct {
-	pick Pick
-	next *http.Transport
+	pick   Pick
+	next   *http.Transport
+	scheme string
 }
 
 // NewRoundTripper is an HTTP transport that connects to the picked node and
 // leaves the request, in particular its Host header, as it is.
-func NewRoundTripper(pick Pick) http.RoundTripper {
-	dialer := net.Dialer{Timeout: 2 * time.Second}
-	return &roundTripper{pick: pick, next: &http.Transport{
+func NewRoundTripper(pick Pick) http.RoundTripper { return NewSecureRoundTripper(pick, nil) }
+
+// NewSecureRoundTripper is NewRoundTripper for nodes that have TLS on their client ports;
+// secure may be nil, they have not.
+func NewSecureRoundTripper(pick Pick, secure *tls.Config) http.RoundTripper {
+	dialer, scheme := net.Dialer{Timeout: 2 * time.Second}, "http"
+	if secure != nil {
+		scheme = "https"
+	}
+	return &roundTripper{pick: pick, scheme: scheme, next: &http.Transport{
 		DialContext:         dialer.DialContext,
+		TLSClientConfig:     secure,
 		MaxIdleConnsPerHost: 64,
 		IdleConnTimeout:     10 * time.Second,
 	}}
@@ -77,7 +98,7 @@ func (r *roundTripper) RoundTrip(request *http.Request) (*http.Response, error) 
 	if moved.Host == "" {
 		moved.Host = moved.URL.Host
 	}
-	moved.URL.Host = r.pick().Client
+	moved.URL.Scheme, moved.URL.Host = r.scheme, r.pick().Client
 	return r.next.RoundTrip(moved)
 }
 

@@ -83,7 +83,7 @@ func Dial(options Options, addresses ...string) (*Client, error) {
 	}
 	c := &Client{options: options, byNode: make(map[string]int)}
 	for _, address := range addresses {
-		conn, err := grpc.NewClient(address, append(signing(options.Key, address), append([]grpc.DialOption{
+		conn, err := grpc.NewClient(address, append(Signing(options.Key, address), append([]grpc.DialOption{
 			grpc.WithTransportCredentials(secure),
 			grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: keepaliveTime, Timeout: keepaliveTimeout}),
 			grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(messageBytesMax)),

@@ -13,9 +13,11 @@ import (
 	"github.com/seriatimq/seriatim/transport/auth/sigv4"
 )
 
-// signing are the options of a connection whose calls are signed, each at its start. The
-// messages are not part of a signature: a stream has no end that could be waited for.
-func signing(key *Key, address string) []grpc.DialOption {
+// Signing are the options of a connection whose calls are signed with a key, each at its
+// start, for programs that use the generated stubs; none without a key. The address is what
+// the calls name as their authority. The messages are not part of a signature: a stream has
+// no end that could be waited for.
+func Signing(key *Key, address string) []grpc.DialOption {
 	if key == nil {
 		return nil
 	}
