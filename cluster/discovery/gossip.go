@@ -51,6 +51,7 @@ type Gossip struct {
 	disk       atomic.Uint32 // how full the disk of this node is
 	drained    atomic.Bool   // this node
 	refusals   refusals
+	rate       *packetLimit
 	looked     chan struct{} // closed when every address to join answered or was tried LookTries times
 
 	mu      sync.Mutex
@@ -105,6 +106,7 @@ func New(options Options) *Gossip {
 		logger:     options.Logger.With("component", "gossip"),
 		announcing: wakeup.NewSignal(),
 		looked:     make(chan struct{}),
+		rate:       newPacketLimit(options.Monotonic),
 		members:    map[string]Member{},
 	}
 }
@@ -179,7 +181,7 @@ func (g *Gossip) openMachine(settings *memberlist.Config) (memberlist.Transport,
 		settings.BindPort = bound.GetAutoBindPort()
 		settings.AdvertisePort = settings.BindPort
 	}
-	return newBoundedStreams(bound, &g.refusals, settings.Logger.Printf), nil
+	return newBoundedTransport(bound, g.rate, &g.refusals, settings.Logger.Printf), nil
 }
 
 // splitAddress takes host:port apart; an empty host means all addresses.
@@ -304,6 +306,7 @@ func (g *Gossip) heard(node *memberlist.Node, alive bool) {
 	if member.NodeID == g.options.NodeID {
 		return
 	}
+	g.rate.knows(node.Addr)
 	if host, port, err := net.SplitHostPort(member.Peer); err == nil && host == "" {
 		member.Peer = net.JoinHostPort(node.Addr.String(), port)
 	}

@@ -26,6 +26,7 @@ type refusals struct {
 	busy    atomic.Uint64 // connections above the bounds
 	streams atomic.Uint64 // connections without gossip, or without the key
 	packets atomic.Uint64 // the same of packets
+	flood   atomic.Uint64 // packets above the bounds, which nobody has decrypted
 }
 
 // note counts what a line of the library's log is about.
@@ -43,31 +44,60 @@ func (g *Gossip) Refusals(each func(why string, count uint64)) {
 	each("busy", g.refusals.busy.Load())
 	each("stream", g.refusals.streams.Load())
 	each("packet", g.refusals.packets.Load())
+	each("flood", g.refusals.flood.Load())
 }
 
-// boundedStreams is a transport that hands out no more connections than the bounds allow.
+// boundedTransport hands out no more connections and packets than the bounds allow.
 // Safe for concurrent use.
-type boundedStreams struct {
+type boundedTransport struct {
 	memberlist.NodeAwareTransport
 	streams chan net.Conn
+	packets chan *memberlist.Packet
 	limit   *hostlimit.Limit
+	rate    *packetLimit
 	refused *refusals
 	logf    func(format string, arguments ...any) // as the library logs
 	closed  chan struct{}                         // once the transport hands out nothing more
 	once    sync.Once
-	reader  sync.WaitGroup
+	readers sync.WaitGroup
 }
 
-func newBoundedStreams(of memberlist.NodeAwareTransport, refused *refusals, logf func(string, ...any)) *boundedStreams {
-	s := &boundedStreams{
-		NodeAwareTransport: of, streams: make(chan net.Conn), limit: hostlimit.New(streamsMax, streamsPerHost),
-		refused: refused, logf: logf, closed: make(chan struct{}),
+func newBoundedTransport(of memberlist.NodeAwareTransport, rate *packetLimit, refused *refusals, logf func(string, ...any)) *boundedTransport {
+	s := &boundedTransport{
+		NodeAwareTransport: of, streams: make(chan net.Conn), packets: make(chan *memberlist.Packet),
+		limit: hostlimit.New(streamsMax, streamsPerHost), rate: rate, refused: refused, logf: logf, closed: make(chan struct{}),
 	}
-	s.reader.Go(s.run)
+	s.readers.Go(s.readStreams)
+	s.readers.Go(s.readPackets)
 	return s
 }
 
-func (s *boundedStreams) run() {
+// readPackets drops what comes too fast.
+func (s *boundedTransport) readPackets() {
+	for {
+		var packet *memberlist.Packet
+		select {
+		case packet = <-s.NodeAwareTransport.PacketCh():
+		case <-s.closed:
+			return
+		}
+		allowed, tell := s.rate.allows(packet.From)
+		if !allowed {
+			s.refused.flood.Add(1)
+			if tell {
+				s.logf("[ERR] memberlist: More packets come than nodes send, some are dropped %s", memberlist.LogAddress(packet.From))
+			}
+			continue
+		}
+		select {
+		case s.packets <- packet:
+		case <-s.closed:
+			return
+		}
+	}
+}
+
+func (s *boundedTransport) readStreams() {
 	for {
 		select {
 		case conn := <-s.NodeAwareTransport.StreamCh():
@@ -78,7 +108,7 @@ func (s *boundedStreams) run() {
 	}
 }
 
-func (s *boundedStreams) take(conn net.Conn) {
+func (s *boundedTransport) take(conn net.Conn) {
 	if !s.limit.Begin(conn.RemoteAddr()) {
 		s.refused.busy.Add(1)
 		s.logf("[ERR] memberlist: Too many connections are open, one is closed %s", memberlist.LogConn(conn))
@@ -94,13 +124,16 @@ func (s *boundedStreams) take(conn net.Conn) {
 }
 
 // StreamCh is who connected.
-func (s *boundedStreams) StreamCh() <-chan net.Conn { return s.streams }
+func (s *boundedTransport) StreamCh() <-chan net.Conn { return s.streams }
+
+// PacketCh is what arrived.
+func (s *boundedTransport) PacketCh() <-chan *memberlist.Packet { return s.packets }
 
 // Shutdown ends the transport. The library takes connections until it has returned.
-func (s *boundedStreams) Shutdown() error {
+func (s *boundedTransport) Shutdown() error {
 	err := s.NodeAwareTransport.Shutdown()
 	s.once.Do(func() { close(s.closed) })
-	s.reader.Wait()
+	s.readers.Wait()
 	return err
 }
 

@@ -1,0 +1,104 @@
+package membership
+
+import (
+	"crypto/rand"
+	"net"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/seriatimq/seriatim/test/kit/harness"
+	"github.com/seriatimq/seriatim/test/kit/stranger"
+)
+
+// Of a flood of packets at the gossip port a node decrypts no more than these, of which
+// docs/manual/security.md tells.
+const decryptedPerSecond = 500
+
+// refusedGossip is how much a node has refused at its gossip port for a reason.
+func refusedGossip(t *testing.T, n *harness.Node, reason string) (count float64) {
+	t.Helper()
+	metrics, _ := serves(t, n)
+	_, rest, _ := strings.Cut(metrics, gossipRefusals+reason+`"} `)
+	text, _, _ := strings.Cut(rest, "\n")
+	count, err := strconv.ParseFloat(text, 64)
+	if err != nil {
+		t.Fatalf("%s does not count %s: %v", n.Name, reason, err)
+	}
+	return count
+}
+
+// flood sends packets of noise, as long as those of nodes and of the version of the
+// encryption in use, until stop is closed.
+func flood(conns []*net.UDPConn, stop <-chan struct{}) {
+	packet := make([]byte, 1400)
+	_, _ = rand.Read(packet)
+	packet[0] = 1
+	tick := time.NewTicker(time.Millisecond)
+	defer tick.Stop()
+	for {
+		for range 20 {
+			for _, conn := range conns {
+				_, _ = conn.Write(packet)
+			}
+		}
+		select {
+		case <-stop:
+			return
+		case <-tick.C:
+		}
+	}
+}
+
+// A flood of packets from several hosts: how many of them are decrypted is bounded, all
+// others are dropped before, and the nodes go on knowing that the others live.
+func TestGossipFlood(t *testing.T) {
+	own := newAuthority(t)
+	c := harness.New(t, harness.Options{Binary: binary, Env: func(node string) []string { return environment(t, own, node) }, Args: []string{"--log-segment-size", "4MiB"}})
+	l := startLoad(t, c)
+	began := time.Now()
+	before := map[string]float64{}
+	for _, n := range c.Nodes {
+		before[n.Name] = refusedGossip(t, n, "packet")
+	}
+	stop := make(chan struct{})
+	var flooding sync.WaitGroup
+	for host := byte(20); host < 28; host++ { // together more than strangers may
+		var conns []*net.UDPConn
+		for _, n := range c.Nodes {
+			conn, err := stranger.New(host).Packets(n.Gossip())
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer conn.Close()
+			conns = append(conns, conn)
+		}
+		flooding.Go(func() { flood(conns, stop) })
+	}
+	const dropped = 30_000
+	for _, n := range c.Nodes {
+		await(t, n.Name+" to drop packets", func() bool { return refusedGossip(t, n, "flood") >= dropped })
+	}
+	calls := l.calls.Load()
+	await(t, "clients to go on", func() bool { return l.calls.Load() >= calls+100 })
+	for _, n := range c.Nodes {
+		decrypted := refusedGossip(t, n, "packet") - before[n.Name]
+		most := decryptedPerSecond * (1 + time.Since(began).Seconds())
+		if decrypted > most {
+			t.Errorf("%s has decrypted %v packets of strangers, at most %.0f are expected", n.Name, decrypted, most)
+		}
+		t.Logf("%s has decrypted %v packets of strangers and dropped %v in %v", n.Name, decrypted, refusedGossip(t, n, "flood"), time.Since(began))
+	}
+	close(stop)
+	flooding.Wait()
+	for _, n := range c.Nodes {
+		if strings.Contains(n.Log(), `"alive":false`) {
+			t.Errorf("%s has believed that a node is away:\n%s", n.Name, n.LogTail())
+		}
+	}
+	if failed := l.finish(); failed > 0 {
+		t.Errorf("%d calls failed", failed)
+	}
+}
