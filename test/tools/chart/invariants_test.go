@@ -52,6 +52,7 @@ func (r release) check() {
 	r.checkSecrets()
 	r.checkCertificates()
 	r.checkMonitoring()
+	r.checkTracing()
 	r.checkBackup()
 }
 

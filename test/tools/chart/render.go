@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	certmanager "github.com/cert-manager/cert-manager/pkg/apis/certmanager/v1"
+	keda "github.com/kedacore/keda/v2/apis/keda/v1alpha1"
 	monitoring "github.com/prometheus-operator/prometheus-operator/pkg/apis/monitoring/v1"
 	"helm.sh/helm/v3/pkg/chart"
 	"helm.sh/helm/v3/pkg/chart/loader"
@@ -47,6 +48,8 @@ var kinds = map[string]func() meta.Object{
 	"cert-manager.io/v1/Certificate":           func() meta.Object { return &certmanager.Certificate{} },
 	"monitoring.coreos.com/v1/ServiceMonitor":  func() meta.Object { return &monitoring.ServiceMonitor{} },
 	"monitoring.coreos.com/v1/PrometheusRule":  func() meta.Object { return &monitoring.PrometheusRule{} },
+	"keda.sh/v1alpha1/ScaledObject":            func() meta.Object { return &keda.ScaledObject{} },
+	"keda.sh/v1alpha1/TriggerAuthentication":   func() meta.Object { return &keda.TriggerAuthentication{} },
 }
 
 // objects are what was rendered, by kind and name.

@@ -199,6 +199,21 @@ func (r release) checkMonitoring() {
 	}
 }
 
+// checkTracing: spans go nowhere unless somebody says where.
+func (r release) checkTracing() {
+	r.t.Helper()
+	settings := r.settings()
+	want := map[string]any{"otlp-endpoint": nil, "trace-ratio": nil}
+	if r.has("tracing: {endpoint") {
+		want = map[string]any{"otlp-endpoint": "http://collector.monitoring:4318", "trace-ratio": 0.25}
+	}
+	for name, value := range want {
+		if settings[name] != value {
+			r.t.Errorf("the setting %s is %v, not %v", name, settings[name], value)
+		}
+	}
+}
+
 func contains(labels, wanted map[string]string) bool {
 	for key, value := range wanted {
 		if labels[key] != value {
