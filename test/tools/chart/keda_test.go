@@ -14,9 +14,9 @@ import (
 
 const kedaFile = "../../../deploy/keda/scaledobject.yaml"
 
-// scalerValues are what KEDA's scaler for SQS knows, with what each must be
-// (pkg/scalers/aws_sqs_queue_scaler.go of its module, a package that needs all clouds to
-// compile). It says nothing about others, which would do nothing.
+// scalerValues are what KEDA's scaler for SQS knows, with what each must be: the tags of
+// its type awsSqsQueueMetadata, whose package needs all clouds to compile. It says nothing
+// about others, which would do nothing.
 var scalerValues = map[string]func(string) error{
 	"queueLength": wholeNumber, "activationQueueLength": wholeNumber, "scaleOnInFlight": truth, "scaleOnDelayed": truth,
 	"queueURL": address, "awsEndpoint": address, "awsRegion": anything, "identityOwner": anything,
