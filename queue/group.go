@@ -2,6 +2,7 @@ package queue
 
 import (
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/tidwall/btree"
@@ -12,86 +13,87 @@ import (
 	"github.com/seriatimq/seriatim/queue/session"
 )
 
-// messageGroups knows the order of messages inside each MessageGroupId. One
-// tree serves all groups, keyed by a short group number, so that a group costs
-// little and a million of them are no problem.
+// messageGroups knows the order of messages inside each MessageGroupId. It follows
+// from the messages and no Frozen state reads it, so that all generations of a queue
+// share it, except for the sessions.
 type messageGroups struct {
-	byName *btree.Map[string, MessageGroup]
-	order  *btree.BTreeG[groupEntry]
-	last   uint64 // highest group number handed out; numbers are local to this replica
+	byName *btree.Map[string, *MessageGroup]
+	recent *MessageGroup // that of the last change: a command looks for its group several times
 	// sessions are what is known of groups beside their messages, and outlives them.
 	sessions session.Table
 }
 
-// MessageGroup is one group id with messages. It exists only while it has any.
+// MessageGroup is one group id with messages. It exists only while it has any. Most
+// have one message, others get theirs at the end and lose them at the head: a slice
+// is a quarter of the work of a tree that has all messages of all groups.
 type MessageGroup struct {
-	name     string // shared by the messages of the group
-	number   uint64
-	messages int64
-}
-
-type groupEntry struct{ group, sequence uint64 }
-
-func (a groupEntry) less(b groupEntry) bool {
-	if a.group != b.group {
-		return a.group < b.group
-	}
-	return a.sequence < b.sequence
+	name string // shared by the messages of the group
+	head uint64
+	rest []uint64 // the sequence numbers behind the head, ascending
 }
 
 func newMessageGroups() messageGroups {
-	return messageGroups{
-		byName: new(btree.Map[string, MessageGroup]),
-		order:  btree.NewBTreeGOptions(groupEntry.less, btree.Options{NoLocks: true}),
-	}
+	return messageGroups{byName: new(btree.Map[string, *MessageGroup])}
 }
 
 func (g messageGroups) clone() messageGroups {
-	g.byName, g.order, g.sessions = g.byName.Copy(), g.order.Copy(), g.sessions.Clone()
+	g.sessions = g.sessions.Clone()
 	return g
 }
 
-func (g *messageGroups) add(m *Message) {
-	group, known := g.byName.Get(m.group)
-	if !known {
-		g.last++
-		group = MessageGroup{name: m.group, number: g.last}
+// find is nil if the group has no messages.
+func (g *messageGroups) find(name string) *MessageGroup {
+	if g.recent != nil && g.recent.name == name {
+		return g.recent
 	}
-	group.messages++
-	g.byName.Set(group.name, group)
-	g.order.Set(groupEntry{group.number, m.sequence})
+	group, _ := g.byName.Get(name)
+	return group
+}
+
+// recall is find for who changes the queue: readers of the state are many at a time.
+func (g *messageGroups) recall(name string) *MessageGroup {
+	group := g.find(name)
+	if group != nil {
+		g.recent = group
+	}
+	return group
+}
+
+func (g *messageGroups) add(m *Message) {
+	group := g.recall(m.group)
+	if group == nil {
+		g.recent = &MessageGroup{name: m.group, head: m.sequence}
+		g.byName.Set(m.group, g.recent)
+		return
+	}
+	group.insert(m.sequence)
 }
 
 func (g *messageGroups) remove(m *Message) {
-	group, _ := g.byName.Get(m.group)
-	g.order.Delete(groupEntry{group.number, m.sequence})
-	if group.messages--; group.messages == 0 {
+	group := g.recall(m.group)
+	if group.head == m.sequence && len(group.rest) == 0 {
 		g.byName.Delete(m.group)
-	} else {
-		g.byName.Set(group.name, group)
+		g.recent = nil
+		return
 	}
+	group.delete(m.sequence)
 }
 
 // intern returns the group's own copy of a name, so that all its messages
 // share one string.
 func (g *messageGroups) intern(name string) string {
-	if group, known := g.byName.Get(name); known {
+	if group := g.recall(name); group != nil {
 		return group.name
 	}
 	return name
 }
 
 // head is the lowest sequence number in a group, 0 if the group is empty.
-func (g *messageGroups) head(name string) (head uint64) {
-	group, known := g.byName.Get(name)
-	if !known {
-		return 0
+func (g *messageGroups) head(name string) uint64 {
+	if group := g.find(name); group != nil {
+		return group.head
 	}
-	g.order.Ascend(groupEntry{group.number, 0}, func(e groupEntry) bool {
-		head = e.sequence
-		return false
-	})
-	return head
+	return 0
 }
 
 // walk visits the sequence numbers of a group in order.
@@ -101,13 +103,43 @@ func (g *messageGroups) walk(name string, visit func(sequence uint64) bool) {
 
 // walkFrom visits the sequence numbers of a group from one on, in order.
 func (g *messageGroups) walkFrom(name string, from uint64, visit func(sequence uint64) bool) {
-	group, known := g.byName.Get(name)
-	if !known {
+	group := g.find(name)
+	if group == nil || from <= group.head && !visit(group.head) {
 		return
 	}
-	g.order.Ascend(groupEntry{group.number, from}, func(e groupEntry) bool {
-		return e.group == group.number && visit(e.sequence)
-	})
+	start, _ := slices.BinarySearch(group.rest, from)
+	for _, sequence := range group.rest[start:] {
+		if !visit(sequence) {
+			return
+		}
+	}
+}
+
+// len counts the messages of the group.
+func (g *MessageGroup) len() int64 { return int64(len(g.rest)) + 1 }
+
+func (g *MessageGroup) insert(sequence uint64) {
+	if sequence < g.head {
+		g.head, sequence = sequence, g.head
+	}
+	if n := len(g.rest); n == 0 || g.rest[n-1] < sequence {
+		g.rest = append(g.rest, sequence)
+		return
+	}
+	at, _ := slices.BinarySearch(g.rest, sequence)
+	g.rest = slices.Insert(g.rest, at, sequence)
+}
+
+// delete takes out one of several messages. What is in front of it moves, not what is
+// behind: messages are deleted near the head, however many there are.
+func (g *MessageGroup) delete(sequence uint64) {
+	if sequence == g.head {
+		g.head = g.rest[0]
+	} else {
+		at, _ := slices.BinarySearch(g.rest, sequence)
+		copy(g.rest[1:at+1], g.rest[:at])
+	}
+	g.rest = g.rest[1:]
 }
 
 // lastTimed sorts behind every message at a time.
@@ -200,7 +232,7 @@ func (v View) Groups(queue, prefix, after string, limit int) (list []GroupInfo, 
 	if err != nil {
 		return nil, err
 	}
-	q.groups.byName.Ascend(max(prefix, after), func(name string, _ MessageGroup) bool {
+	q.groups.byName.Ascend(max(prefix, after), func(name string, _ *MessageGroup) bool {
 		if len(list) == limit || !strings.HasPrefix(name, prefix) {
 			return false
 		}
@@ -237,8 +269,10 @@ func (v View) grouped(queue string) (*Queue, *Error) {
 }
 
 func (v View) group(q *Queue, name string) GroupInfo {
-	group, _ := q.groups.byName.Get(name)
-	g := GroupInfo{Name: name, Messages: group.messages, State: GroupEmpty}
+	g := GroupInfo{Name: name, State: GroupEmpty}
+	if group, known := q.groups.byName.Get(name); known {
+		g.Messages = group.len()
+	}
 	g.InFlight = int64(len(q.groupInFlight(name, v.b.now)))
 	var first *Message
 	if head := q.groups.head(name); head != 0 {

@@ -2,6 +2,7 @@ package queue
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/tidwall/btree"
 
@@ -268,10 +269,10 @@ func (q *Queue) compareIndexes(other *Queue) error {
 		return err
 	}
 	var err error
-	q.groups.byName.Scan(func(name string, g MessageGroup) bool {
-		twin, _ := other.groups.byName.Get(name)
-		if g.messages != twin.messages || q.groups.head(name) != other.groups.head(name) {
-			err = fmt.Errorf("group %q has %d messages, the messages give %d", name, g.messages, twin.messages)
+	q.groups.byName.Scan(func(name string, g *MessageGroup) bool {
+		twin, known := other.groups.byName.Get(name)
+		if !known || g.head != twin.head || !slices.Equal(g.rest, twin.rest) {
+			err = fmt.Errorf("group %q has %d messages from %d on, which differ from those that the messages give", name, g.len(), g.head)
 		}
 		return err == nil
 	})

@@ -76,7 +76,7 @@ func newMessagesAside() messagesAside {
 }
 
 func (a messagesAside) clone() messagesAside {
-	a.scheduled, a.byTime, a.deferred = a.scheduled.Copy(), a.byTime.Copy(), a.deferred.Copy()
+	a.scheduled, a.deferred = a.scheduled.Copy(), a.deferred.Copy() // byTime follows from them, see Queue.clone
 	return a
 }
 
@@ -133,16 +133,15 @@ func (q *Queue) setNoMessages() {
 }
 
 // clone copies the queue for a new generation: the trees share their nodes
-// until one side changes them.
+// until one side changes them. What follows from the messages goes over to the clone
+// as it is, for a Frozen state reads only records: to copy these trees, too, made the
+// sends after each snapshot dearer, a node of each tree at a time.
 func (q *Queue) clone(generation uint64) *Queue {
 	c := *q
 	c.generation = generation
 	c.messages = q.messages.Copy()
-	c.byAge = q.byAge.Copy()
 	c.aside = q.aside.clone()
 	c.groups = q.groups.clone()
-	c.ready.firstDelivery, c.ready.redelivered = q.ready.firstDelivery.Copy(), q.ready.redelivered.Copy()
-	c.timers.pending = q.timers.pending.Copy()
 	c.deduplication = q.deduplication.Clone()
 	c.attempts = q.attempts.clone()
 	return &c
@@ -219,6 +218,7 @@ func (q *Queue) replace(k statehash.Key, old, m *Message) {
 		q.insertDeferred(k, m)
 		return
 	}
+	q.groups.recall(m.group)
 	if m.delivered() {
 		q.deliveredMax = max(q.deliveredMax, m.sequence)
 	}
@@ -237,6 +237,7 @@ func (q *Queue) remove(k statehash.Key, m *Message) {
 		q.removeDeferred(k, m)
 		return
 	}
+	q.groups.recall(m.group)
 	q.dequeue(m)
 	q.messages.Delete(m.sequence)
 	q.sums.messages.Sub(m.sum(k, q.incarnation, false))
