@@ -66,6 +66,7 @@ type FSM struct {
 	options  Options
 	broker   *queue.Broker
 	commands []queue.Command // of the entry being applied, reused
+	decoder  codec.Decoder   // of commands
 	position atomic.Pointer[snapshot.Position]
 	access   atomic.Pointer[access.Table]
 }
@@ -220,7 +221,7 @@ func (f *FSM) reportAnswers(head codec.EntryHead, result EntryResult) {
 func (f *FSM) applyEntry(log *raft.Log, events []queue.Event) (EntryResult, []queue.Event) {
 	f.commands = f.commands[:0]
 	head, err := codec.DecodeEntry(log.Data, func(frame []byte) error {
-		cmd, err := codec.DecodeCommand(frame)
+		cmd, err := f.decoder.Decode(frame)
 		f.commands = append(f.commands, cmd)
 		if err == nil {
 			err = f.checkVersion(cmd)
@@ -250,6 +251,7 @@ func (f *FSM) applyEntry(log *raft.Log, events []queue.Event) (EntryResult, []qu
 		f.reportAnswers(head, result)
 	}
 	clear(f.commands)
+	f.decoder.Reset()
 	if f.options.Tap != nil {
 		f.options.Tap(log.Index, log.Term, log.Data, result)
 	}

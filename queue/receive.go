@@ -186,7 +186,12 @@ func (m *Message) handedOut(d delivery, now Timestamp) *Message {
 			d.firstReceivedAt = m.delivery.firstReceivedAt
 		}
 	}
-	return m.withDelivery(&d)
+	handed := &struct { // one allocation: they come and go together
+		Message
+		state delivery
+	}{*m, d}
+	handed.Message.delivery = &handed.state
+	return &handed.Message
 }
 
 // received is what the client gets of a message in its present state.

@@ -46,15 +46,7 @@ func AppendCommand(dst []byte, cmd queue.Command) ([]byte, error) {
 // A leader decodes what others forward before it proposes it: a frame that
 // cannot be decoded would end every node that applies it.
 func DecodeCommand(frame []byte) (queue.Command, error) {
-	c, body, err := parseFrame(frame)
-	if err != nil {
-		return nil, err
-	}
-	cmd, err := c.decode(body)
-	if err != nil {
-		return nil, fmt.Errorf("decoding %s: %w", c.name, err)
-	}
-	return cmd, nil
+	return (*Decoder)(nil).Decode(frame)
 }
 
 // parseFrame finds the table line and the body of exactly one frame.

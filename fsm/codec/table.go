@@ -19,7 +19,8 @@ type codec struct {
 	name    string
 	command reflect.Type // a pointer type of package queue
 	encode  func(queue.Command) proto.Message
-	decode  func(body []byte) (queue.Command, error)
+	// decode has a nil Decoder if the command is to last and to hold no part of body.
+	decode func(d *Decoder, body []byte) (queue.Command, error)
 	// append does what encode and the protobuf library do together; nil for
 	// commands that are not encoded by hand. What decode refuses must not be
 	// encoded, either.
@@ -51,7 +52,7 @@ var codecs = [...]codec{
 	line(16, 1, 3, "ReleaseGroup", releaseGroupMessage, releaseGroupCommand),
 	manual(line(sendMessagesNumber, 1, 1, "SendMessages", sendMessagesMessage, sendMessagesCommand), appendSendMessages, parseSendMessages),
 	manual(line(21, 1, 1, "ReceiveMessages", receiveMessagesMessage, receiveMessagesCommand), appendReceiveMessages, parseReceiveMessages),
-	line(22, 1, 1, "DeleteMessages", deleteMessagesMessage, deleteMessagesCommand),
+	manual(line(22, 1, 1, "DeleteMessages", deleteMessagesMessage, deleteMessagesCommand), appendDeleteMessages, parseDeleteMessages),
 	line(23, 1, 1, "ChangeMessageVisibility", changeVisibilityMessage, changeVisibilityCommand),
 	line(24, 1, 3, "CancelScheduled", cancelScheduledMessage, cancelScheduledCommand),
 	line(25, 1, 3, "Defer", deferMessage, deferCommand),
@@ -101,7 +102,7 @@ func line[C any, M any, PC interface {
 		name:    name,
 		command: reflect.TypeFor[PC](),
 		encode:  func(cmd queue.Command) proto.Message { return toMessage(cmd.(PC)) },
-		decode: func(body []byte) (queue.Command, error) {
+		decode: func(_ *Decoder, body []byte) (queue.Command, error) {
 			message := PM(new(M))
 			if err := protobuf.Unmarshal(body, message); err != nil {
 				return nil, err
@@ -119,10 +120,10 @@ func line[C any, M any, PC interface {
 func manual[C any, PC interface {
 	*C
 	queue.Command
-}](c codec, appendBody func([]byte, PC) ([]byte, error), parse func([]byte) (PC, error)) codec {
+}](c codec, appendBody func([]byte, PC) ([]byte, error), parse func(*Decoder, []byte) (PC, error)) codec {
 	c.append = func(dst []byte, cmd queue.Command) ([]byte, error) { return appendBody(dst, cmd.(PC)) }
-	c.decode = func(body []byte) (queue.Command, error) {
-		cmd, err := parse(body)
+	c.decode = func(d *Decoder, body []byte) (queue.Command, error) {
+		cmd, err := parse(d, body)
 		if err != nil {
 			return nil, err
 		}
@@ -133,13 +134,20 @@ func manual[C any, PC interface {
 
 // codecByNumber finds the line of a number and version read from the log.
 func codecByNumber(number, version uint8) (*codec, error) {
-	for i := range codecs {
-		if c := &codecs[i]; c.number == number && c.version == version {
-			return c, nil
-		}
+	if c := codecByNumberAlone[number]; c != nil && c.version == version {
+		return c, nil
 	}
 	return nil, fmt.Errorf("%w: number %d version %d", format.ErrUnknownCommand, number, version)
 }
+
+// codecByNumberAlone finds the line of a number; made once, never changed. A number with
+// more than one version needs more than this.
+var codecByNumberAlone = func() (lines [256]*codec) {
+	for i := range codecs {
+		lines[codecs[i].number] = &codecs[i]
+	}
+	return lines
+}()
 
 // codecByType finds the line of the command types; made once, never changed.
 var codecByType = func() map[reflect.Type]*codec {
@@ -199,7 +207,7 @@ func AddsMessages(frame []byte) bool {
 	case sendMessagesNumber, publishNumber, replayMessagesNumber:
 		return true
 	case setSessionStateNumber:
-		cmd, err := c.decode(body)
+		cmd, err := c.decode(nil, body)
 		set, ok := cmd.(*queue.SetSessionState)
 		return err == nil && ok && set.StateGiven
 	}

@@ -8,13 +8,13 @@ import (
 	"github.com/seriatimq/seriatim/fsm/format"
 )
 
-// The two commands that every message passes are encoded and decoded by hand:
+// The three commands that every message passes are encoded and decoded by hand:
 // the protobuf library took a quarter of the time a replica needs to apply an
 // entry, most of it for allocations. The bytes are those of the library, and
-// what is accepted is what the library accepts; FuzzSendMessages and
-// FuzzReceiveMessages compare the two.
+// what is accepted is what the library accepts; FuzzSendMessages,
+// FuzzReceiveMessages and FuzzDeleteMessages compare the two.
 
-// Sizes and parts of fields. Every field of the two messages has a number below
+// Sizes and parts of fields. Every field of the three messages has a number below
 // 16, hence a tag of one byte.
 const (
 	tagBytes  = 1

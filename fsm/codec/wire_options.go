@@ -6,8 +6,8 @@ import (
 	"github.com/seriatimq/seriatim/queue"
 )
 
-// Options are messages inside the two that are encoded by hand. Sends and receives
-// of SQS clients have none.
+// Options are messages inside those that are encoded by hand. The commands of
+// SQS clients have none.
 
 func numberFieldBytes(value int64) int {
 	if value == 0 {
@@ -57,21 +57,32 @@ func parseSendOptions(message []byte, e *queue.SendEntry) error {
 
 func appendReceiveOptions(dst []byte, o *queue.ReceiveOptions) []byte {
 	dst = protowire.AppendTag(dst, 6, protowire.BytesType)
-	n := 0
-	if o.Session != (queue.SessionRef{}) {
-		n += tagBytes + protowire.SizeBytes(sessionRefBytes(o.Session))
-	}
+	n := sessionFieldBytes(o.Session)
 	if o.Delete {
 		n += flagBytes
 	}
 	dst = protowire.AppendVarint(dst, uint64(n))
-	if o.Session != (queue.SessionRef{}) {
-		dst = protowire.AppendTag(dst, 1, protowire.BytesType)
-		dst = protowire.AppendVarint(dst, uint64(sessionRefBytes(o.Session)))
-		dst = appendText(dst, 1, o.Session.SessionID)
-		dst = appendText(dst, 2, o.Session.Token)
-	}
+	dst = appendSessionRef(dst, o.Session)
 	return appendFlag(dst, 2, o.Delete)
+}
+
+// appendSessionRef leaves out no session.
+func appendSessionRef(dst []byte, s queue.SessionRef) []byte {
+	if s == (queue.SessionRef{}) {
+		return dst
+	}
+	dst = protowire.AppendTag(dst, 1, protowire.BytesType)
+	dst = protowire.AppendVarint(dst, uint64(sessionRefBytes(s)))
+	dst = appendText(dst, 1, s.SessionID)
+	return appendText(dst, 2, s.Token)
+}
+
+// sessionFieldBytes is how much appendSessionRef appends.
+func sessionFieldBytes(s queue.SessionRef) int {
+	if s == (queue.SessionRef{}) {
+		return 0
+	}
+	return tagBytes + protowire.SizeBytes(sessionRefBytes(s))
 }
 
 func sessionRefBytes(s queue.SessionRef) int { return textBytes(s.SessionID) + textBytes(s.Token) }
@@ -107,6 +118,28 @@ func parseSessionRef(message []byte, s *queue.SessionRef) error {
 			s.Token = f.text()
 		default:
 			f.skip()
+		}
+	}
+	return f.err
+}
+
+func appendSettleOptions(dst []byte, o *queue.SettleOptions) []byte {
+	dst = protowire.AppendTag(dst, 4, protowire.BytesType)
+	dst = protowire.AppendVarint(dst, uint64(sessionFieldBytes(o.Session)))
+	return appendSessionRef(dst, o.Session)
+}
+
+// parseSettleOptions merges repeated options, as the library does.
+func parseSettleOptions(message []byte, cmd *queue.DeleteMessages) error {
+	if cmd.Options == nil {
+		cmd.Options = &queue.SettleOptions{}
+	}
+	f := fields{rest: message}
+	for f.next() {
+		if !f.is(1, protowire.BytesType) {
+			f.skip()
+		} else if ref := f.bytes(); f.err == nil {
+			f.err = parseSessionRef(ref, &cmd.Options.Session)
 		}
 	}
 	return f.err

@@ -30,15 +30,15 @@ func appendReceiveMessages(dst []byte, cmd *queue.ReceiveMessages) ([]byte, erro
 	return appendFlag(dst, 7, cmd.Streamed), nil
 }
 
-// parseReceiveMessages is the inverse of appendReceiveMessages. The command
+// parseReceiveMessages is the inverse of appendReceiveMessages. With a nil d the command
 // holds no part of body.
-func parseReceiveMessages(body []byte) (*queue.ReceiveMessages, error) {
-	cmd := &queue.ReceiveMessages{}
+func parseReceiveMessages(d *Decoder, body []byte) (*queue.ReceiveMessages, error) {
+	cmd := d.receiveMessages()
 	f := fields{rest: body}
 	for f.next() {
 		switch {
 		case f.is(1, protowire.BytesType):
-			cmd.Queue = f.text()
+			cmd.Queue = d.name(f.bytes())
 		case f.is(2, protowire.VarintType):
 			cmd.MaxMessages = queue.Some(int64(f.varint()))
 		case f.is(3, protowire.VarintType):

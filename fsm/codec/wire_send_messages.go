@@ -110,26 +110,26 @@ func textBytes(text string) int {
 	return textFieldBytes(text)
 }
 
-// parseSendMessages is the inverse of appendSendMessages. The command holds no
-// part of body.
-func parseSendMessages(body []byte) (*queue.SendMessages, error) {
-	cmd := &queue.SendMessages{}
+// parseSendMessages is the inverse of appendSendMessages. With a nil d the command
+// holds no part of body.
+func parseSendMessages(d *Decoder, body []byte) (*queue.SendMessages, error) {
+	cmd := d.sendMessages()
 	f := fields{rest: body}
 	for f.next() {
 		switch {
 		case f.is(1, protowire.BytesType):
-			cmd.Queue = f.text()
+			cmd.Queue = d.name(f.bytes())
 		case f.is(2, protowire.BytesType):
-			cmd.SenderID = f.text()
+			cmd.SenderID = d.name(f.bytes())
 		case f.is(3, protowire.VarintType):
 			cmd.Batch = f.varint() != 0
 		case f.is(4, protowire.BytesType):
-			if cmd.Entries == nil && cmd.Batch {
-				cmd.Entries = make([]queue.SendEntry, 0, count(body, 4, protowire.BytesType))
+			if cmd.Entries == nil {
+				cmd.Entries = d.sendEntries(room(cmd.Batch, body, 4))
 			}
 			cmd.Entries = append(cmd.Entries, queue.SendEntry{})
 			if entry := f.bytes(); f.err == nil {
-				f.err = parseSendEntry(entry, &cmd.Entries[len(cmd.Entries)-1])
+				f.err = parseSendEntry(d, entry, &cmd.Entries[len(cmd.Entries)-1])
 			}
 		case f.is(5, protowire.VarintType):
 			cmd.RepeatedSince = queue.Timestamp(f.varint())
@@ -142,7 +142,7 @@ func parseSendMessages(body []byte) (*queue.SendMessages, error) {
 	return cmd, f.err
 }
 
-func parseSendEntry(message []byte, e *queue.SendEntry) error {
+func parseSendEntry(d *Decoder, message []byte, e *queue.SendEntry) error {
 	f := fields{rest: message}
 	for f.next() {
 		switch {
@@ -156,13 +156,13 @@ func parseSendEntry(message []byte, e *queue.SendEntry) error {
 		case f.is(3, protowire.BytesType):
 			e.TraceHeader = f.text()
 		case f.is(4, protowire.BytesType):
-			e.GroupID, e.GroupIDGiven = f.text(), true
+			e.GroupID, e.GroupIDGiven = d.name(f.bytes()), true
 		case f.is(5, protowire.BytesType):
 			e.DeduplicationID, e.DeduplicationIDGiven = f.text(), true
 		case f.is(6, protowire.VarintType):
 			e.DelaySeconds = queue.Some(int64(f.varint()))
 		case f.is(7, protowire.BytesType):
-			e.ContentHash = append([]byte(nil), f.bytes()...)
+			e.ContentHash = d.bytes(f.bytes())
 		case f.is(8, protowire.BytesType):
 			if options := f.bytes(); f.err == nil {
 				f.err = parseSendOptions(options, e)

@@ -18,8 +18,11 @@ import (
 
 // libraryCodec is the line of a command as the protobuf library alone serves it.
 func libraryCodec(number uint8) codec {
-	if number == 20 {
+	switch number {
+	case 20:
 		return line(20, 1, 1, "SendMessages", sendMessagesMessage, sendMessagesCommand)
+	case 22:
+		return line(22, 1, 1, "DeleteMessages", deleteMessagesMessage, deleteMessagesCommand)
 	}
 	return line(21, 1, 1, "ReceiveMessages", receiveMessagesMessage, receiveMessagesCommand)
 }
@@ -33,8 +36,16 @@ func sameAsLibrary(t testing.TB, number uint8, body []byte) {
 		t.Fatal(err)
 	}
 	library := libraryCodec(number)
-	got, gotErr := manual.decode(body)
-	want, wantErr := library.decode(body)
+	got, gotErr := manual.decode(nil, body)
+	want, wantErr := library.decode(nil, body)
+	decoder := usedDecoder(t)
+	for range 2 { // the second time in memory that had the first command
+		again, againErr := manual.decode(decoder, body)
+		if diff := cmp.Diff(got, again); diff != "" && gotErr == nil || (gotErr == nil) != (againErr == nil) {
+			t.Fatalf("decoded into memory used before: %v (-fresh +used):\n%s\n%x", againErr, diff, body)
+		}
+		decoder.Reset()
+	}
 	if (gotErr == nil) != (wantErr == nil) {
 		t.Fatalf("decoded by hand: %v; by the library: %v\n%x", gotErr, wantErr, body)
 	}
@@ -45,6 +56,19 @@ func sameAsLibrary(t testing.TB, number uint8, body []byte) {
 		t.Fatalf("decoded (-library +hand):\n%s\n%x", diff, body)
 	}
 	encodedAsLibrary(t, number, want)
+}
+
+// usedDecoder has memory in which commands with everything in them were.
+func usedDecoder(t testing.TB) *Decoder {
+	t.Helper()
+	d := &Decoder{}
+	for _, cmd := range everyCommand() {
+		if _, err := d.Decode(mustFrame(t, filledCommand(t, fsmtest.Distinct(), cmd))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	d.Reset()
+	return d
 }
 
 func encodedAsLibrary(t testing.TB, number uint8, cmd queue.Command) {
@@ -103,7 +127,7 @@ func awkwardBodies() map[string][]byte {
 }
 
 func TestWireIsTheLibrarys(t *testing.T) {
-	for _, number := range []uint8{20, 21} {
+	for _, number := range []uint8{20, 21, 22} {
 		encodedAsLibrary(t, number, everyCommand()[number])
 		for name, body := range awkwardBodies() {
 			t.Run(name, func(t *testing.T) { sameAsLibrary(t, number, body) })
@@ -128,10 +152,11 @@ func fuzzWire(f *testing.F, number uint8) {
 	f.Fuzz(func(t *testing.T, body []byte) { sameAsLibrary(t, number, body) })
 }
 
-// FuzzSendMessages and FuzzReceiveMessages: what is decoded and encoded by
-// hand is what the protobuf library makes of it.
+// FuzzSendMessages, FuzzReceiveMessages and FuzzDeleteMessages: what is decoded and
+// encoded by hand is what the protobuf library makes of it.
 func FuzzSendMessages(f *testing.F)    { fuzzWire(f, 20) }
 func FuzzReceiveMessages(f *testing.F) { fuzzWire(f, 21) }
+func FuzzDeleteMessages(f *testing.F)  { fuzzWire(f, 22) }
 
 // What DecodeCommand refuses is not encoded, either: the leader decodes what other
 // nodes forward, not what it encodes itself.
