@@ -48,6 +48,8 @@ type recorded struct {
 	DuplicateID       string `json:"duplicateId"`
 	DuplicateSequence string `json:"duplicateSequence"`
 	Handle            string `json:"handle"` // of the message in flight in orders.fifo
+	// Access is nil before format version 3.
+	Access *recordedAccess `json:"access,omitempty"`
 }
 
 // open starts a node that takes a snapshot after so much log.
@@ -115,6 +117,7 @@ func look(t *testing.T, node *cluster.Node) (r recorded) {
 	r.FormatVersion = node.Upgrade().FormatVersion
 	r.Queues = map[string][]int{}
 	node.ReadLocal(func(v queue.View) {
+		r.Access = lookAtAccess(v)
 		for _, name := range v.ListQueues("", "", 100) {
 			stats, err := v.Stats(name)
 			if err != nil {
@@ -145,10 +148,12 @@ func fill(t *testing.T, node *cluster.Node) (r recorded) {
 	submit[queue.MessagesSent](t, node, &queue.SendMessages{Queue: "plain", Entries: []queue.SendEntry{
 		{Body: "now"}, {Body: "later", DelaySeconds: queue.Some(900)},
 	}})
+	fillAccess(t, node)
 	for node.Status().LastSnapshotIndex == 0 {
 		submit[queue.MessagesSent](t, node, &queue.SendMessages{Queue: "plain", Entries: []queue.SendEntry{{Body: strings.Repeat("x", 1024)}}})
 	}
 	// The tail of the log, behind the snapshot.
+	changeAccess(t, node)
 	got := submit[queue.MessagesReceived](t, node, &queue.ReceiveMessages{
 		Queue: "orders.fifo", VisibilityTimeout: queue.Some(43_200), AttemptID: "attempt", AttemptIDGiven: true,
 	})
@@ -213,6 +218,9 @@ func TestGoldenDataDirectories(t *testing.T) {
 				t.Fatalf("the state is not the recorded one (-want +got):\n%s", diff)
 			}
 			goesOn(t, node, want)
+			if version >= 3 {
+				accessGoesOn(t, node, want.Access)
+			}
 		})
 	}
 }
