@@ -14,7 +14,7 @@ import (
 func TestMetricsOfAccounts(t *testing.T) {
 	t.Parallel()
 	n := shared.cluster.Nodes[0]
-	const first, second = "777777777777", "888888888888"
+	const first, second = "707070707070", "808080808080"
 	const name = "measured.fifo"
 	for i, k := range []key{newKey(t, n, ""), tenantKey(t, n, first), tenantKey(t, n, second, "--messages", "6")} {
 		c := client(n, k)

@@ -91,7 +91,7 @@ func attempts(t *testing.T, m middleware.Metadata) int {
 func TestRequestsPerSecond(t *testing.T) {
 	t.Parallel()
 	n, next := shared.cluster.Nodes[0], shared.cluster.Nodes[1]
-	const tenant, neighbour = "555555555555", "666666666666"
+	const tenant, neighbour = "505050505050", "606060606060"
 	slow := tenantKey(t, n, tenant, "--requests-per-second", "1")
 	c := client(n, slow)
 	url := create(t, client(next, slow), "throttled")
