@@ -48,7 +48,7 @@ type options struct {
 func Commands() []*cobra.Command {
 	o := &options{}
 	list := []*cobra.Command{
-		statusCommand(o), checkCommand(o), debugCommand(o), clusterCommand(o), backupCommand(o), upgradeCommand(o), queueCommand(o), messageCommand(o), groupCommand(o),
+		statusCommand(o), checkCommand(o), doctorCommand(o), debugCommand(o), clusterCommand(o), backupCommand(o), upgradeCommand(o), queueCommand(o), messageCommand(o), groupCommand(o),
 		sessionCommand(o), deduplicationCommand(o), topicCommand(o), deadLetterCommand(o), accountCommand(o), keyCommand(o), policyCommand(o), benchCommand(o),
 	}
 	for _, c := range list {

@@ -132,6 +132,37 @@ func thresholdCommand(o *options, check diagnose.Check) *cobra.Command {
 	return c
 }
 
+// doctorCommand runs all checks at once.
+func doctorCommand(o *options) *cobra.Command {
+	return &cobra.Command{
+		Use: "doctor", Short: "Run all checks, and say what to do about those that are not good", Args: arguments.None,
+		Long: "Run all checks, and say what to do about those that are not good.\n\n" +
+			"Every node that --admin names is asked whether it is ready, and all checks of seriatim check run with their own thresholds.\n" +
+			"The exit code is that of the worst: 0 good, 1 warning, 2 critical, 3 not known.",
+		Example: "  seriatim doctor --admin 10.0.0.1:9325,10.0.0.2:9325,10.0.0.3:9325",
+		RunE: o.run(func(cmd *cobra.Command, w *wire, p *printer, _ []string) error {
+			found, worst := diagnose.Diagnose(cmd.Context(), eachNode{w}, time.Now())
+			if err := p.print(found, func() table { return diagnosisTable(found) }); err != nil {
+				return err
+			}
+			if worst == diagnose.OK {
+				return nil
+			}
+			return exit.New(exit.Code(worst), errors.New("not all is well"), "")
+		}),
+	}
+}
+
+func diagnosisTable(found diagnose.Diagnosis) (t table) {
+	for _, f := range found.Findings {
+		t.rows = append(t.rows, []string{f.Line()})
+		if f.Advice != "" {
+			t.rows = append(t.rows, []string{"  " + f.Advice})
+		}
+	}
+	return t
+}
+
 // debugCommand collects what a report of a defect needs.
 func debugCommand(o *options) *cobra.Command {
 	var file string
