@@ -13,7 +13,8 @@ import (
 
 // inbound is one stream from another node.
 type inbound struct {
-	server *requests
+	server  *requests
+	decoder codec.Decoder // used by submit only, as one goroutine accepts
 
 	mu      sync.Mutex
 	cancels map[uint64]func() // of requests that are under way
@@ -76,8 +77,9 @@ func (in *inbound) accept(ctx context.Context, running *sync.WaitGroup, frame *p
 
 func (in *inbound) submit(t *leader.Term, r *peerpb.Request, deadline time.Duration) {
 	// What cannot be decoded would stop every node that finds it in the log, at
-	// each of its starts; it must not get there.
-	cmd, err := codec.DecodeCommand(r.Command)
+	// each of its starts; it must not get there. The command itself is not kept.
+	defer in.decoder.Reset()
+	cmd, err := in.decoder.Decode(r.Command)
 	if err != nil {
 		in.server.options.Log.Error("a node forwarded a command that cannot be read", "error", err)
 		in.answer(r.Id, leader.Outcome{Verdict: leader.Unsupported})
