@@ -92,6 +92,7 @@ type gate struct {
 	inside int
 	closed bool
 	empty  chan struct{} // closed when the gate is closed and no call is under way
+	limit  timeLimit     // of each call
 }
 
 // enter counts a call, which must leave, or reports that the gate is closed.

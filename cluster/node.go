@@ -92,6 +92,7 @@ func Open(ctx context.Context, cfg Config) (*Node, error) {
 		log:           cfg.Logger,
 		counts:        newCounters(cfg.Limits.QueueTotals),
 		links:         make(map[string]*forward.Link),
+		calls:         gate{limit: timeLimit{timeout: cfg.Limits.Timeout}},
 		memberControl: memberControl{changing: make(chan struct{}, 1)},
 	}
 	var err error

@@ -18,7 +18,7 @@ import (
 // (both: nothing was written) or ErrOutcomeUnknown. A *queue.Error comes with
 // the Position of the refusal if it passed the log.
 func (n *Node) Submit(ctx context.Context, cmd queue.Command) (Reply, error) {
-	return n.call(ctx, &request{kind: forward.Submit, cmd: cmd, timeout: n.cfg.Limits.Timeout})
+	return n.call(ctx, &request{kind: forward.Submit, cmd: cmd, timeout: n.cfg.Limits.Timeout, over: n.calls.limit.begin()})
 }
 
 // request is one call on its way to the leader, which may be this node.
@@ -27,12 +27,14 @@ type request struct {
 	cmd            queue.Command // nil for a read index
 	frame          []byte        // cmd, encoded
 	minimumVersion uint32
-	wait           time.Duration   // of a receive
-	timeout        time.Duration   // how long the call may take, waiting included
-	started        time.Duration   // on the monotonic clock
-	since          queue.Timestamp // log time, at the latest, of the first attempt
-	own            *ownRequest     // nil: what becomes of it cannot be found out
-	term           uint64          // of the leader that was asked last
+	wait           time.Duration // of a receive
+	timeout        time.Duration // how long the call may take, waiting included
+	// over is closed when timeout has passed; nil: the context of the call ends then.
+	over    <-chan struct{}
+	started time.Duration   // on the monotonic clock
+	since   queue.Timestamp // log time, at the latest, of the first attempt
+	own     *ownRequest     // nil: what becomes of it cannot be found out
+	term    uint64          // of the leader that was asked last
 }
 
 // id names the request in the log.
@@ -49,8 +51,12 @@ func (n *Node) call(ctx context.Context, r *request) (Reply, error) {
 		return Reply{}, errClosing
 	}
 	defer n.calls.leave()
-	limited, cancel := context.WithTimeout(ctx, r.timeout)
-	defer cancel()
+	limited := ctx
+	if r.over == nil {
+		var cancel context.CancelFunc
+		limited, cancel = context.WithTimeout(ctx, r.timeout)
+		defer cancel()
+	}
 	reply, err := n.answer(limited, r)
 	n.counts.results[resultOf(ctx, err)].Add(1)
 	if err == nil {
@@ -64,7 +70,9 @@ func (n *Node) call(ctx context.Context, r *request) (Reply, error) {
 func (n *Node) answer(ctx context.Context, r *request) (Reply, error) {
 	prepared, refusal := queue.Prepare(r.cmd)
 	if refusal != nil {
-		return n.refuse(ctx, r.cmd, refusal)
+		limited, cancel := context.WithTimeout(ctx, r.timeout)
+		defer cancel()
+		return n.refuse(limited, r.cmd, refusal)
 	}
 	r.cmd = prepared.Command
 	frame, err := codec.AppendCommand(nil, r.cmd)
@@ -123,6 +131,11 @@ func (n *Node) route(ctx context.Context, r *request) (leader.Outcome, error) {
 	for {
 		changed := n.leaderMayChange()
 		o := n.attempt(ctx, r)
+		if r.over != nil && o.Verdict != leader.Answered {
+			var cancel context.CancelFunc
+			ctx, cancel = n.limited(ctx, r)
+			defer cancel() // of the whole call: over is nil now
+		}
 		if o.Verdict == leader.Unknown {
 			if found, certain := n.findOutcome(ctx, r); certain {
 				o, unknown = found, false // of all attempts so far
@@ -157,6 +170,19 @@ func (n *Node) route(ctx context.Context, r *request) (leader.Outcome, error) {
 		}
 		n.counts.retries.Add(1)
 	}
+}
+
+// limited is for a call that was not answered at once: from here on its context ends
+// when its time is over.
+func (n *Node) limited(ctx context.Context, r *request) (context.Context, context.CancelFunc) {
+	left := r.timeout - (n.cfg.Clock.Monotonic() - r.started)
+	select {
+	case <-r.over:
+		left = 0
+	default:
+	}
+	r.over = nil
+	return context.WithTimeout(ctx, left)
 }
 
 // giveUp is the error of a call that ends without an answer. Nothing may be
@@ -211,7 +237,7 @@ func (n *Node) executeHere(ctx context.Context, t *leader.Term, r *request) lead
 
 // proposed is what the leader may write into the log.
 func (r *request) proposed() leader.Request {
-	return leader.Request{Frame: r.frame, ID: r.id(), MinimumVersion: r.minimumVersion}
+	return leader.Request{Frame: r.frame, ID: r.id(), MinimumVersion: r.minimumVersion, Over: r.over}
 }
 
 // forwarded is the form of a request that goes to another node.

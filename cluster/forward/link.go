@@ -281,6 +281,8 @@ func (l *Link) Call(ctx context.Context, request Request, leads func() (id strin
 			return o
 		case <-ctx.Done():
 			return l.abandon(c, r.Id)
+		case <-request.Over:
+			return l.abandon(c, r.Id)
 		case <-grace.over:
 			return l.abandon(c, r.Id)
 		case <-withdraw:

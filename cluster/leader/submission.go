@@ -13,6 +13,8 @@ type Request struct {
 	ID             codec.RequestID // zero: it has none
 	MinimumVersion uint32          // the format version that all nodes must know to read it
 	Deadline       time.Duration   // on the monotonic clock, for proposing; 0: none
+	// Over is closed when the caller waits no longer, as the end of its ctx does; nil: never.
+	Over <-chan struct{}
 }
 
 // Submission is a Request on its way into the log.

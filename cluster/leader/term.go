@@ -233,7 +233,7 @@ func (t *Term) refuses(frame []byte) (o Outcome, refused bool) {
 	return o, o.Verdict != 0
 }
 
-// Submit enqueues a client's command and waits. A command whose ctx ends first is
+// Submit enqueues a client's command and waits. A command whose ctx ends first, or that is Over, is
 // not proposed any more, or its outcome is unknown.
 func (t *Term) Submit(ctx context.Context, request Request) Outcome {
 	if ctx.Err() != nil {
@@ -246,6 +246,8 @@ func (t *Term) Submit(ctx context.Context, request Request) Outcome {
 	case o := <-done:
 		return o
 	case <-ctx.Done():
+		return s.abandon()
+	case <-request.Over:
 		return s.abandon()
 	}
 }
