@@ -162,7 +162,12 @@ func (c *commitNotifier) confirms(id raft.ServerID, args *raft.AppendEntriesRequ
 
 // pipeline puts the notifier between the library and one follower.
 func (c *commitNotifier) pipeline(id raft.ServerID, inner raft.AppendPipeline) raft.AppendPipeline {
-	p := &notifyingPipeline{AppendPipeline: inner, notifier: c, turn: make(chan struct{}, 1)}
+	p := &notifyingPipeline{
+		AppendPipeline: inner, notifier: c, turn: make(chan struct{}, 1), offered: make(chan []*raft.Log, 1), closed: make(chan struct{}),
+	}
+	if p.sender, _ = inner.(aheadSender); p.sender != nil {
+		p.sending.Go(p.runAhead)
+	}
 	c.mu.Lock()
 	p.last = c.confirmed[id]
 	c.pipelines[p] = struct{}{}
@@ -182,19 +187,36 @@ type notifyingPipeline struct {
 	turn chan struct{}
 	last sentMessage
 	full bool // the library sent as many entries as it does at most
+
+	// What is sent before the library asks for it, see ahead.go.
+	sender  aheadSender      // nil: nothing is
+	offered chan []*raft.Log // capacity 1: what finds it full, the library sends
+	ahead   []*appended      // sent and not asked for, oldest first; whoever has the turn uses it
+	closed  chan struct{}
+	once    sync.Once
+	sending sync.WaitGroup
 }
 
 // AppendEntries sends entries.
 func (p *notifyingPipeline) AppendEntries(args *raft.AppendEntriesRequest, resp *raft.AppendEntriesResponse) (raft.AppendFuture, error) {
 	p.turn <- struct{}{}
 	defer p.release()
+	rest, asked, err := p.asks(args)
+	if err != nil {
+		return nil, err
+	}
 	var last raft.AppendFuture
-	for part := range parts(args) {
-		future, err := p.send(part, resp)
-		if err != nil {
-			return nil, err
+	if asked != nil {
+		last, resp = asked, new(raft.AppendEntriesResponse)
+	}
+	if rest != nil {
+		for part := range parts(rest) {
+			future, err := p.send(part, resp)
+			if err != nil {
+				return nil, err
+			}
+			last, resp = future, new(raft.AppendEntriesResponse)
 		}
-		last, resp = future, new(raft.AppendEntriesResponse)
 	}
 	if p.full = len(args.Entries) >= appendEntriesMax; p.full {
 		p.notifier.committed()
@@ -220,7 +242,11 @@ func (p *notifyingPipeline) send(args *raft.AppendEntriesRequest, resp *raft.App
 	if err != nil {
 		return nil, err
 	}
-	p.last, p.full = sentAt(args, p.notifier.clock.Monotonic()), false
+	last := sentAt(args, p.notifier.clock.Monotonic())
+	if len(p.ahead) > 0 { // it has more than the library knows of
+		last.PrevLogEntry, last.PrevLogTerm = p.last.PrevLogEntry, p.last.PrevLogTerm
+	}
+	p.last, p.full = last, false
 	return future, nil
 }
 
@@ -270,5 +296,8 @@ func (p *notifyingPipeline) Close() error {
 	delete(p.notifier.pipelines, p)
 	p.notifier.open.Store(int32(len(p.notifier.pipelines)))
 	p.notifier.mu.Unlock()
-	return p.AppendPipeline.Close()
+	p.once.Do(func() { close(p.closed) })
+	err := p.AppendPipeline.Close()
+	p.sending.Wait()
+	return err
 }

@@ -17,6 +17,7 @@
 //	transport.go          messages to other nodes; links.go, pipeline.go, parts.go
 //	serving.go            messages from them; inbound.go mends what they may break
 //	commit_notifier.go    followers learn what is committed
+//	ahead.go              entries leave before the leader's disk has them
 //	stored.go             log and snapshots of a group that does not run
 //	recovery.go           such a group gets other members, after a majority was lost
 //
@@ -41,6 +42,37 @@
 // Messages. The library's own transport encodes by reflection and copies entries four
 // times; ours writes them from where they lie (package wire), and speaks the library's
 // encoding with nodes of older versions.
+//
+// The leader's disk beside those of the followers. The library writes entries and then
+// sends them. Here they leave when it begins to write them (ahead.go), and one client
+// waits for the slower of two disks instead of one after the other. Why nothing is lost:
+//
+//   - Nobody confirms what its disk does not have. The library counts the leader when
+//     StoreLogs has returned, which it does after the sync, as before; a follower answers
+//     after its own. An answer to entries that left early is kept until the library sends
+//     the same entries, so that it never hears of one that it did not ask for. A single
+//     voter, learners beside it or not, thus commits what it has written.
+//   - An entry has one index and one term, and only the leader of the term makes it. A
+//     leader whose power goes while it writes, or that steps down or restarts, never
+//     leads in that term again: term and vote are on its disk before it stands. What it
+//     makes next has a later term, and so has what another leader makes. So no two
+//     entries share index and term, whatever of them is on disks.
+//   - A follower with an entry that its leader lost is a follower with an entry that is
+//     not committed, as there are after every crash. It helps to elect a leader that has
+//     the entry, which commits it, or takes it back for that of a later leader.
+//   - A message that left early is one that the library could have sent: it follows what
+//     was sent before on that connection, which the leader has written; the commit index
+//     in it is one of this node while it led in the term of the entries; and it leaves
+//     only while this node leads in that term. What does not follow does not leave, such
+//     as the first entries after a restored backup.
+//   - At most one write of the leader is under way, so one batch at most is on its way
+//     that it may lose. The log of the leader never ends behind its disk: its last index,
+//     verification, compaction and backups see what is written.
+//   - Members change when the entry that says so is in the log. A follower may have it
+//     before the leader, as it may after a crash; the library begins no second change
+//     before the first is committed.
+//   - A write that fails ends the process. That it was sent is as if the process had
+//     ended a moment later.
 //
 // Start. A group restores its newest snapshot, reads its whole log once, applies
 // what the end mark of the log says is committed, and only then starts the library

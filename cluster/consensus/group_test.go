@@ -29,6 +29,7 @@ type node struct {
 	network *peernet.Network
 	book    *peernet.AddressBook
 	members []*member // of one group each
+	disk    *heldDisk // nil: writes are not held
 }
 
 // member is a node's part in one group.
@@ -99,7 +100,11 @@ func defaultOptions(t *testing.T, i int) Options {
 func (n *node) open() {
 	n.t.Helper()
 	n.record = clustertest.NewFatalRecord()
-	n.guard = storage.NewDiskGuard(time.Minute, n.record.Fatal, nil)
+	var through func(string, func() error) error
+	if n.disk != nil {
+		through = n.disk.through
+	}
+	n.guard = storage.NewDiskGuard(time.Minute, n.record.Fatal, through)
 	var err error
 	if n.dir, err = storage.OpenDir(n.path, n.name, rand.Reader); err != nil {
 		n.t.Fatal(err)
@@ -139,7 +144,7 @@ func (n *node) stop() {
 		n.t.Errorf("close %s: %v", n.name, err)
 	}
 	n.dir = nil
-	if codes, errs := n.record.All(); len(codes) > 0 {
+	if codes, errs := n.record.All(); len(codes) > 0 && !n.disk.lost() {
 		n.t.Errorf("%s ended with %v: %v", n.name, codes, errs)
 	}
 }

@@ -50,6 +50,10 @@ type appended struct {
 	resp *raft.AppendEntriesResponse
 	done chan struct{} // closed when it is answered, or will not be
 	err  error
+
+	// kept says that the library has not asked for it yet, ended that its answer is
+	// there. Both under the pipeline's mu.
+	kept, ended bool
 }
 
 // Start is when it was sent.
@@ -82,9 +86,6 @@ var errPipelineBroken = errors.New("the connection has ended")
 // AppendEntries sends entries. It waits while too many messages are under way. Of a
 // leader that was deposed nothing is sent, see transport.AppendEntries.
 func (p *pipeline) AppendEntries(args *raft.AppendEntriesRequest, resp *raft.AppendEntriesResponse) (raft.AppendFuture, error) {
-	if !p.leads(args.Term) {
-		return nil, errDeposed
-	}
 	select {
 	case p.slots <- struct{}{}:
 	case <-p.broken:
@@ -92,8 +93,27 @@ func (p *pipeline) AppendEntries(args *raft.AppendEntriesRequest, resp *raft.App
 	case <-p.closed:
 		return nil, errPipelineBroken
 	}
+	return p.send(&appended{args: args, resp: resp})
+}
+
+// sendAhead sends entries that the library has not asked for, see aheadSender.
+func (p *pipeline) sendAhead(args *raft.AppendEntriesRequest) (*appended, error) {
+	select {
+	case p.slots <- struct{}{}:
+	default:
+		return nil, errBusy
+	}
+	return p.send(&appended{args: args, resp: new(raft.AppendEntriesResponse), kept: true})
+}
+
+// send sends a message that has its place.
+func (p *pipeline) send(message *appended) (*appended, error) {
+	if !p.leads(message.args.Term) {
+		<-p.slots
+		return nil, errDeposed
+	}
 	deadline := environment.DeadlineAfter(p.timeout)
-	message := &appended{at: deadline.Add(-p.timeout), args: args, resp: resp, done: make(chan struct{})}
+	message.at, message.done = deadline.Add(-p.timeout), make(chan struct{})
 	p.mu.Lock()
 	p.sent = append(p.sent, message)
 	var err error
@@ -105,12 +125,40 @@ func (p *pipeline) AppendEntries(args *raft.AppendEntriesRequest, resp *raft.App
 		err = p.use.conn.SetWriteDeadline(deadline)
 	}
 	if err == nil {
-		err = p.use.Ask(args)
+		err = p.use.Ask(message.args)
 	}
 	if err != nil {
+		_ = p.use.conn.Close() // a part of it may be written
 		return nil, err
 	}
 	return message, nil
+}
+
+// ask hands out the answer to a message that was sent ahead, see aheadSender.
+func (p *pipeline) ask(message *appended) error {
+	select {
+	case <-p.broken:
+		return errPipelineBroken
+	default:
+	}
+	p.mu.Lock()
+	ended := message.ended
+	message.kept = false
+	p.mu.Unlock()
+	if ended {
+		return p.give(message)
+	}
+	return nil
+}
+
+// give hands out an answer.
+func (p *pipeline) give(message *appended) error {
+	select {
+	case p.answers <- message:
+		return nil
+	case <-p.closed:
+		return errPipelineBroken
+	}
 }
 
 // Consumer gives the answers, in the order of the messages.
@@ -125,33 +173,27 @@ func (p *pipeline) read() {
 	for {
 		var answer raft.AppendEntriesResponse
 		err := p.use.Answer(&answer)
-		message := p.answered()
+		message, kept := p.answered(answer, err)
 		if message == nil {
 			return
 		}
-		*message.resp, message.err = answer, err
-		close(message.done)
-		select {
-		case p.answers <- message:
-		case <-p.closed:
-			return
-		}
-		if err != nil {
+		if !kept && p.give(message) != nil || err != nil {
 			return
 		}
 		<-p.slots
 	}
 }
 
-// answered takes the oldest message, and gives the next one its time. It returns nil if
-// there is none: the connection broke while nothing was under way.
-func (p *pipeline) answered() *appended {
+// answered ends the oldest message, and gives the next one its time. It returns nil if
+// there is none: the connection broke while nothing was under way. A message that is
+// kept is handed out when the library asks for it.
+func (p *pipeline) answered(answer raft.AppendEntriesResponse, err error) (message *appended, kept bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if len(p.sent) == 0 {
-		return nil
+		return nil, false
 	}
-	message := p.sent[0]
+	message = p.sent[0]
 	p.sent[0] = nil
 	p.sent = p.sent[1:]
 	deadline := time.Time{}
@@ -159,7 +201,9 @@ func (p *pipeline) answered() *appended {
 		deadline = environment.DeadlineAfter(p.timeout)
 	}
 	_ = p.use.conn.SetReadDeadline(deadline) // what fails here fails again when the answer is read
-	return message
+	*message.resp, message.err, message.ended = answer, err, true
+	close(message.done)
+	return message, message.kept
 }
 
 // Close ends the pipeline and its connection.

@@ -1,6 +1,7 @@
 package consensus
 
 import (
+	"errors"
 	"io"
 	"testing"
 	"time"
@@ -106,6 +107,65 @@ func TestBrokenPipelineEndsSending(t *testing.T) {
 		}
 	case <-ctx.Done():
 		t.Fatal("a message waits for a place on a broken connection")
+	}
+}
+
+// What is sent before the library asks for it is answered to it when it asks, and not
+// before, whichever of the two comes first.
+func TestPipelineKeepsAnswersUntilAsked(t *testing.T) {
+	a, b := peernettest.Pair(t, nil)
+	from := newTransport(testOptions(a, newContacts(environment.SystemClock())))
+	to := newTransport(testOptions(b, newContacts(environment.SystemClock())))
+	defer from.Close()
+	defer to.Close()
+	use, err := from.links.dial("b-2")
+	if err != nil {
+		t.Fatal(err)
+	}
+	pipeline := newPipeline(from.links, use, from.Leads, from.Timeout)
+	defer pipeline.Close()
+	message := func(index uint64) *raft.AppendEntriesRequest {
+		return &raft.AppendEntriesRequest{Term: 4, PrevLogEntry: index - 1, PrevLogTerm: 4, Entries: []*raft.Log{{Index: index, Term: 4}}}
+	}
+	answer := func() {
+		rpc := <-to.Consumer()
+		entries := rpc.Command.(*raft.AppendEntriesRequest).Entries
+		rpc.Respond(&raft.AppendEntriesResponse{Term: 4, LastLog: entries[0].Index, Success: true}, nil)
+	}
+	for _, answeredFirst := range []bool{true, false} {
+		ahead, err := pipeline.sendAhead(message(8))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if answeredFirst {
+			answer()
+			<-ahead.done
+			if len(pipeline.answers) > 0 {
+				t.Fatal("the library gets an answer to what it has not sent")
+			}
+		}
+		if err := pipeline.ask(ahead); err != nil {
+			t.Fatal(err)
+		}
+		if !answeredFirst {
+			answer()
+		}
+		if got := <-pipeline.Consumer(); got.Response().LastLog != 8 || got.Error() != nil {
+			t.Errorf("%+v, %v", got.Response(), got.Error())
+		}
+	}
+	for range sentMax {
+		if _, err := pipeline.sendAhead(message(9)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := pipeline.sendAhead(message(9)); !errors.Is(err, errBusy) {
+		t.Errorf("sent with %d under way: %v", sentMax, err)
+	}
+	b.Disconnect()
+	<-pipeline.broken
+	if err := pipeline.ask(&appended{kept: true}); err == nil {
+		t.Error("the answer of a broken connection is awaited")
 	}
 }
 

@@ -8,7 +8,7 @@
 //
 // The network (drop, delay, loss, duplicates and reordering of packets, one-way
 // cuts), the machines (crash with or without a word to the others, disks that are
-// slow or hang, clocks that are off), the schedule of faults, clients, and the
+// ten times slower or faster than the others, get slow or hang, clocks that are off), the schedule of faults, clients, and the
 // referee, who reads every message of the consensus library on its way and checks
 // what faults.md 7.2 asks of it. Histories are judged by test/oracle/check:
 //

@@ -102,6 +102,7 @@ func newRun(seed uint64, dir string) *run {
 	}
 	for i := range machines {
 		m := &machine{run: r, number: i, dir: filepath.Join(dir, nameOf(i)+"-1")}
+		m.disk.pace = paceOf(seed, i, machines)
 		m.disk.random = rand.New(rand.NewPCG(seed, uint64(100+i)))
 		m.clock.began = r.began
 		r.machines = append(r.machines, m)

@@ -1,0 +1,131 @@
+package consensus
+
+import (
+	"errors"
+
+	"github.com/hashicorp/raft"
+
+	"github.com/seriatimq/seriatim/cluster/storage"
+)
+
+// The library writes entries to the leader's disk and then sends them, so that what one
+// client waits for are two syncs, one after the other. Here entries leave for the
+// followers when the library begins to write them (Raft, dissertation, 10.2.1), and the
+// message that the library sends later is not sent again: the answer to the first one
+// is its answer. Doc.go has the argument why nothing is lost. What this relies on in
+// the library is tested by exploit_ahead_test.go.
+
+// aheadLog is the log as the library writes it.
+type aheadLog struct {
+	*storage.LogStore
+	begun func(entries []*raft.Log) // told before entries are written
+}
+
+// StoreLogs appends entries; when it returns nil they are on disk.
+func (l aheadLog) StoreLogs(entries []*raft.Log) error {
+	l.begun(entries)
+	return l.LogStore.StoreLogs(entries)
+}
+
+// aheadSender is a pipeline that can send what the library has not asked for yet.
+type aheadSender interface {
+	// sendAhead sends a message whose answer is kept until it is asked for. It does
+	// not wait for others to be answered: errBusy.
+	sendAhead(args *raft.AppendEntriesRequest) (*appended, error)
+	// ask hands out the answer to such a message, or will when it comes.
+	ask(message *appended) error
+}
+
+var errBusy = errors.New("as many messages as may be are under way")
+
+// begun sends entries that this node begins to write as the leader to the followers
+// that have all before. It never waits.
+func (c *commitNotifier) begun(entries []*raft.Log) {
+	if c.open.Load() == 0 || len(entries) == 0 || len(entries) >= appendEntriesMax || fitting(entries) < len(entries) {
+		return
+	}
+	copied := make([]*raft.Log, len(entries)) // the library goes on with its own
+	for i, entry := range entries {
+		own := *entry
+		copied[i] = &own
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for p := range c.pipelines { // order does not matter: each is its own
+		if p.sender != nil {
+			select {
+			case p.offered <- copied:
+			default: // it is sending: the library sends these
+			}
+		}
+	}
+}
+
+// runAhead sends what is offered until the pipeline is closed.
+func (p *notifyingPipeline) runAhead() {
+	for {
+		select {
+		case entries := <-p.offered:
+			p.goAhead(entries)
+		case <-p.closed:
+			return
+		}
+	}
+}
+
+// goAhead sends entries if they follow what the follower was sent.
+func (p *notifyingPipeline) goAhead(entries []*raft.Log) {
+	select {
+	case p.turn <- struct{}{}:
+	case <-p.closed:
+		return
+	}
+	defer p.release()
+	first := entries[0]
+	if p.last.Term != first.Term || p.last.PrevLogEntry+1 != first.Index {
+		return // the library has sent them by now, or the follower is behind
+	}
+	message := p.last.AppendEntriesRequest
+	message.Entries = entries
+	// Read after the entries were begun in this term, and the pipeline sends only if
+	// this node still leads in it: what is committed then is in the log of this leader.
+	message.LeaderCommitIndex = max(message.LeaderCommitIndex, min(p.notifier.raft.CommitIndex(), p.last.PrevLogEntry))
+	sent, err := p.sender.sendAhead(&message)
+	if err != nil {
+		return // the library sends them, and hears of it if the connection broke
+	}
+	p.last = sentAt(&message, p.notifier.clock.Monotonic())
+	p.ahead = append(p.ahead, sent)
+}
+
+// errNotSame: the library sends other entries than those that were sent ahead.
+var errNotSame = errors.New("the entries are not those that were sent before")
+
+// asks hands out the answers to entries that were sent ahead and that the library sends
+// now. It returns what is left of its message, nil if nothing is. The caller has the
+// turn.
+func (p *notifyingPipeline) asks(args *raft.AppendEntriesRequest) (rest *raft.AppendEntriesRequest, last *appended, err error) {
+	entries := args.Entries
+	for len(p.ahead) > 0 && len(entries) > 0 {
+		message := p.ahead[0]
+		n := len(message.args.Entries)
+		if message.args.Term != args.Term || n > len(entries) || message.args.Entries[0].Index != entries[0].Index {
+			return nil, nil, errNotSame // the library begins again, one message at a time
+		}
+		if err := p.sender.ask(message); err != nil {
+			return nil, nil, err
+		}
+		p.ahead[0] = nil
+		last, p.ahead, entries = message, p.ahead[1:], entries[n:]
+	}
+	if last == nil {
+		return args, nil, nil
+	}
+	if len(entries) == 0 {
+		return nil, last, nil
+	}
+	end := last.args.Entries[len(last.args.Entries)-1]
+	left := *args
+	left.Entries, left.PrevLogEntry, left.PrevLogTerm = entries, end.Index, end.Term
+	return &left, last, nil
+}
