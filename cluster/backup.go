@@ -9,8 +9,7 @@ import (
 	"time"
 
 	"github.com/seriatimq/seriatim/cluster/consensus"
-	"github.com/seriatimq/seriatim/fsm/snapshot"
-	"github.com/seriatimq/seriatim/queue"
+	"github.com/seriatimq/seriatim/fsm"
 )
 
 // Backup is the state of the cluster at one entry of the log, captured and not yet
@@ -21,9 +20,8 @@ type Backup struct {
 	ClusterID string
 	StateHash string // hex, as a node at Index reports it
 
-	at     snapshot.Position
-	frozen *queue.Frozen
-	pace   SnapshotPolicy
+	state *fsm.Captured
+	pace  SnapshotPolicy
 	// monotonic measures the speed of the reader.
 	monotonic func() time.Duration
 	closing   context.Context // ends when the node does
@@ -41,13 +39,13 @@ func (n *Node) Backup(ctx context.Context) (*Backup, error) {
 	if _, err := n.readBarrier(limited); err != nil {
 		return nil, err
 	}
-	at, frozen := n.replica.Freeze()
+	state := n.replica.Capture()
+	at := state.Position
 	b := &Backup{
 		Position:  Position{Index: at.Index, LogTime: at.At},
 		ClusterID: n.process.clusterID(),
 		StateHash: hex.EncodeToString(at.StateHash[:]),
-		at:        at,
-		frozen:    frozen,
+		state:     state,
 		pace:      n.cfg.Snapshot,
 		monotonic: n.cfg.Clock.Monotonic,
 		closing:   n.closing,
@@ -57,13 +55,15 @@ func (n *Node) Backup(ctx context.Context) (*Backup, error) {
 
 // Stream writes the backup: a snapshot, which ends with counts of what it holds, so that
 // a truncated one is detected. It writes at the pace of snapshots, and ends early with
-// ctx, with the node, or if w is too slow (backupRateMin).
+// ctx, with the node, or if w is too slow (backupRateMin). It can be called once, and
+// lets go of what was captured.
 func (b *Backup) Stream(ctx context.Context, w io.Writer) error {
+	defer b.state.Release()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(b.closing, cancel)()
 	paced := &pacedBackup{w: w, backup: b, ctx: ctx, pacer: consensus.NewPacer(b.pace), began: b.monotonic()}
-	if err := snapshot.Write(paced, b.at, b.frozen); err != nil {
+	if err := b.state.Write(paced); err != nil {
 		return errors.Join(fmt.Errorf("writing the backup of entry %d: %w", b.Index, err), ctx.Err())
 	}
 	return nil

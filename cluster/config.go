@@ -49,12 +49,13 @@ type Trust struct {
 	Peers     *PeerTLS // certificates of the peer port; nil: clear text
 }
 
-// LogPolicy says how the replicated log is stored.
+// LogPolicy says how the replicated log and the bodies in it are stored.
 type LogPolicy struct {
 	Store        string // LogStoreWAL or LogStoreBoltDB; default LogStoreWAL
 	SegmentBytes int    // preallocated size of one file of the wal; default 64 MiB
 	CacheBytes   int    // newest entries kept in memory for followers; default 32 MiB
 	Audit        AuditPolicy
+	Bodies       BodyPolicy
 	// FormatMax is the highest format version this node claims to know;
 	// default what the program knows. Tests of mixed clusters set another.
 	FormatMax uint32
@@ -121,6 +122,7 @@ func (c Config) WithDefaults() Config {
 	setDefault(&c.Log.Audit.Interval, defaultAuditInterval)
 	setDefault(&c.Log.Audit.Entries, defaultAuditEntries)
 	setDefault(&c.Log.FormatMax, format.CurrentVersion)
+	setDefault(&c.Log.Bodies.Store, BodiesInMemory)
 	setDefault(&c.Snapshot.LogBytes, logs.SnapshotBytes)
 	setDefault(&c.Snapshot.TrailingBytes, logs.TrailingBytes)
 	setDefault(&c.Snapshot.BytesPerSecond, defaultSnapshotPace)
@@ -189,6 +191,9 @@ func (c Config) Validate() error {
 	}
 	if c.Log.Store != storage.LogStoreWAL && c.Log.Store != storage.LogStoreBoltDB {
 		wrong("log store %q: it must be %q or %q", c.Log.Store, storage.LogStoreWAL, storage.LogStoreBoltDB)
+	}
+	if c.Log.Bodies.Store != BodiesInMemory && c.Log.Bodies.Store != BodiesInSegments {
+		wrong("body store %q: it must be %q or %q", c.Log.Bodies.Store, BodiesInMemory, BodiesInSegments)
 	}
 	if c.Members.Voters < 0 {
 		wrong("the number of voters %d is negative", c.Members.Voters)

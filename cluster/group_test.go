@@ -84,8 +84,11 @@ func (m *member) start() {
 func (m *member) tryStart() error {
 	m.record = clustertest.NewFatalRecord()
 	m.cfg.Fatal = m.record.Fatal
-	m.machine = fsm.New(fsm.Options{Fatal: func(err error) { panic(err) }})
-	process, group, err := openParts(context.Background(), m.cfg.WithDefaults(), m.machine)
+	makeMachine := func(bodies fsm.BodyStore) *fsm.FSM {
+		m.machine = fsm.New(fsm.Options{Bodies: bodies, Fatal: func(err error) { panic(err) }})
+		return m.machine
+	}
+	process, group, err := openParts(context.Background(), m.cfg.WithDefaults(), makeMachine)
 	if err != nil {
 		return err
 	}

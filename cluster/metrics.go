@@ -191,5 +191,5 @@ func (n *Node) groupMetrics(metrics []Metric) []Metric {
 	skew := n.replica.Read(func(queue.View) {}).At
 	gauge("seriatim_log_time_ahead_seconds", "Log time minus this node's clock; log time stands still while nothing is written.",
 		float64(int64(skew)-n.cfg.Clock.Wall().UnixMilli())/1000)
-	return n.watchMetrics(metrics)
+	return n.watchMetrics(append(metrics, n.bodyMetrics()...))
 }

@@ -104,11 +104,7 @@ func Open(ctx context.Context, cfg Config) (*Node, error) {
 	n.fitness = wakeup.NewSignal()
 	n.life, n.endLife = context.WithCancel(context.WithoutCancel(ctx))
 	n.closing, n.beginClosing = context.WithCancel(n.life)
-	n.replica = fsm.New(fsm.Options{
-		StateLock: &n.stateLock, Applied: n.applied, Audited: n.auditor.applied, Fatal: n.fatal, VersionMax: cfg.Log.FormatMax,
-		Origin: n.requests.origin, Answered: n.requests.answered, Restored: n.requests.restored,
-	})
-	if n.process, n.group, err = openParts(ctx, cfg, n.replica); err != nil {
+	if n.process, n.group, err = openParts(ctx, cfg, n.makeReplica); err != nil {
 		n.endLife()
 		return nil, fmt.Errorf("opening the node: %w", err)
 	}
@@ -126,6 +122,15 @@ func Open(ctx context.Context, cfg Config) (*Node, error) {
 	n.follower.Go(n.watchDisk)
 	n.follower.Go(n.resignWhenUnfit)
 	return n, nil
+}
+
+// makeReplica makes the state machine.
+func (n *Node) makeReplica(bodies fsm.BodyStore) *fsm.FSM {
+	n.replica = fsm.New(fsm.Options{
+		StateLock: &n.stateLock, Applied: n.applied, Audited: n.auditor.applied, Fatal: n.fatal, VersionMax: n.cfg.Log.FormatMax,
+		Origin: n.requests.origin, Answered: n.requests.answered, Restored: n.requests.restored, Bodies: bodies,
+	})
+	return n.replica
 }
 
 // fatal ends the process for what the state machine found.
@@ -172,6 +177,7 @@ func (n *Node) serve(listener net.Listener) {
 		Term:      n.term.Load,
 		Audits:    n.auditor.collect,
 		Monotonic: n.cfg.Clock.Monotonic,
+		Bodies:    n.readBodies,
 		Log:       n.log,
 	})
 	n.running.Go(func() {

@@ -68,6 +68,9 @@ func prepareNodes(t *testing.T, n int, change func(*Config)) *nodes {
 			Logger:          clustertest.Logger(t, i+1),
 			Fatal:           func(code fault.ExitCode, err error) { panic(fmt.Sprint(code, err)) },
 		}
+		if i%3 != 2 { // the others have bodies in memory, and nobody may notice
+			cfg.Log.Bodies = BodyPolicy{Store: BodiesInSegments, KeepMin: 1, CacheBytes: 1, SegmentBytes: 64 << 10}
+		}
 		if n > 1 {
 			cfg.Join = gossip
 		}

@@ -112,7 +112,10 @@ func (c *nodes) worksButForSends(i int, name string) {
 // there is room again sends are taken again, without anybody's help.
 func TestStateLimit(t *testing.T) {
 	t.Parallel()
-	c := startNodes(t, 3, func(cfg *Config) { cfg.Limits.Pressure.StateBytes = 64 << 10 })
+	c := startNodes(t, 3, func(cfg *Config) {
+		cfg.Limits.Pressure.StateBytes = 64 << 10
+		cfg.Log.Bodies.Store = BodiesInMemory // those in segments do not count
+	})
 	c.create(0, standard)
 	body := strings.Repeat("x", 4<<10)
 	sent := 0

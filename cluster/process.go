@@ -14,6 +14,7 @@ import (
 	"github.com/seriatimq/seriatim/cluster/fault"
 	"github.com/seriatimq/seriatim/cluster/peernet"
 	"github.com/seriatimq/seriatim/cluster/storage"
+	"github.com/seriatimq/seriatim/cluster/storage/bodies"
 	"github.com/seriatimq/seriatim/cluster/wakeup"
 	"github.com/seriatimq/seriatim/fsm"
 	"github.com/seriatimq/seriatim/fsm/format"
@@ -34,6 +35,7 @@ type process struct {
 
 	dir      *storage.Dir
 	groupDir *storage.GroupDir // of the first group
+	bodies   *bodies.Store     // of the first group
 	book     *peernet.AddressBook
 	network  *peernet.Network
 
@@ -55,7 +57,7 @@ func openProcess(ctx context.Context, cfg Config) (*process, error) {
 	life, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	p := &process{cfg: cfg, ctx: life, cancel: cancel}
 	p.guard = storage.NewDiskGuard(cfg.Timing.DiskDeadline, cfg.Fatal, cfg.Disk)
-	for _, open := range []func() error{p.openDir, p.openNetwork} {
+	for _, open := range []func() error{p.openDir, p.openBodies, p.openNetwork} {
 		if err := open(); err != nil {
 			return nil, errors.Join(err, p.disconnect(), p.close())
 		}
@@ -63,13 +65,14 @@ func openProcess(ctx context.Context, cfg Config) (*process, error) {
 	return p, nil
 }
 
-// openParts opens what a node has once and its group.
-func openParts(ctx context.Context, cfg Config, machine *fsm.FSM) (*process, *consensus.Group, error) {
+// openParts opens what a node has once and its group, whose state machine makeMachine
+// returns.
+func openParts(ctx context.Context, cfg Config, makeMachine func(fsm.BodyStore) *fsm.FSM) (*process, *consensus.Group, error) {
 	p, err := openProcess(ctx, cfg)
 	if err != nil {
 		return nil, nil, err
 	}
-	group, err := consensus.Open(ctx, p.groupOptions(machine))
+	group, err := consensus.Open(ctx, p.groupOptions(makeMachine(p.bodies)))
 	if err != nil {
 		return nil, nil, errors.Join(err, p.disconnect(), p.close())
 	}
@@ -88,7 +91,7 @@ func closeParts(p *process, group *consensus.Group) error {
 // groupOptions are those of the first group.
 func (p *process) groupOptions(machine *fsm.FSM) consensus.Options {
 	return consensus.Options{
-		ID: thisGroup, NodeID: p.nodeID, Dir: p.groupDir, Guard: p.guard, Network: p.network, Machine: machine,
+		ID: thisGroup, NodeID: p.nodeID, Dir: p.groupDir, Guard: p.guard, Network: p.network, Machine: machine, Bodies: p.bodiesInUse(),
 		Log: p.cfg.logOptions(), Snapshot: p.cfg.Snapshot, Timing: p.cfg.Timing.ofGroups(),
 		Clock: p.cfg.Clock, Logger: p.cfg.Logger, Fatal: p.cfg.Fatal, Address: p.addressOf,
 	}
@@ -307,6 +310,9 @@ func (p *process) close() error {
 		problems = append(problems, p.network.Close())
 	}
 	p.wg.Wait()
+	if p.bodies != nil {
+		p.bodies.Close()
+	}
 	if p.dir != nil {
 		problems = append(problems, p.dir.Close())
 	}

@@ -85,6 +85,9 @@ func (n *Node) answer(ctx context.Context, r *request) (Reply, error) {
 		defer n.requests.end(r.own)
 	}
 	o, err := n.route(ctx, r)
+	if err == nil {
+		o, err = n.withBodies(o)
+	}
 	switch {
 	case err != nil:
 		return Reply{}, err

@@ -46,6 +46,8 @@ type Options struct {
 	// VersionMax is the highest format version of this node; 0 means
 	// format.CurrentVersion. Tests of mixed clusters set another.
 	VersionMax uint32
+	// Bodies has the bodies of messages; nil: they are in memory.
+	Bodies BodyStore
 	// Fatal ends the process, as this replica could answer wrongly from here on. The
 	// error is ErrBrokenInvariant or one of package format's. It must not return;
 	// StateLock may be held.
@@ -65,6 +67,7 @@ type RWLocker interface {
 type FSM struct {
 	options  Options
 	broker   *queue.Broker
+	bodies   StateBodies     // of broker
 	commands []queue.Command // of the entry being applied, reused
 	decoder  codec.Decoder   // of commands
 	position atomic.Pointer[snapshot.Position]
@@ -82,6 +85,8 @@ func New(options Options) *FSM {
 		options.VersionMax = format.CurrentVersion
 	}
 	f := &FSM{options: options, broker: queue.New()}
+	f.bodies = f.beginBodies()
+	f.broker.UseStore(f.bodies)
 	f.position.Store(&snapshot.Position{StateHash: f.broker.StateHash()})
 	f.access.Store(f.broker.View().Access())
 	return f
@@ -312,12 +317,19 @@ func (f *FSM) change(position *snapshot.Position, at queue.Timestamp, responses 
 
 // Snapshot captures the state in constant time.
 func (f *FSM) Snapshot() (raft.FSMSnapshot, error) {
-	position, frozen := f.Freeze()
-	return &captured{position: position, frozen: frozen}, nil
+	return f.Capture(), nil
 }
 
-// Freeze captures the state and where it stands, in constant time. Safe for
-// concurrent use: a backup is taken beside the library.
+// Capture is Freeze, and keeps the bodies of the state until it is released. Safe for
+// concurrent use.
+func (f *FSM) Capture() *Captured {
+	f.options.StateLock.Lock()
+	defer f.options.StateLock.Unlock()
+	return &Captured{Position: f.Position(), frozen: f.broker.Freeze(), bodies: f.bodies.Capture()}
+}
+
+// Freeze captures the state and where it stands, in constant time. Safe for concurrent
+// use. Bodies in files that the state has no more can go meanwhile, see Capture.
 func (f *FSM) Freeze() (snapshot.Position, *queue.Frozen) {
 	f.options.StateLock.Lock()
 	defer f.options.StateLock.Unlock()
@@ -329,7 +341,13 @@ func (f *FSM) Freeze() (snapshot.Position, *queue.Frozen) {
 // is fatal, since the log behind it is gone. A source with a Name is named in the
 // error.
 func (f *FSM) Restore(source io.ReadCloser) error {
-	position, broker, err := snapshot.Read(source)
+	bodies := f.beginBodies()
+	position, broker, err := snapshot.ReadWith(source, bodies)
+	if err == nil {
+		if missing := bodies.Adopt(); missing != nil {
+			err = fmt.Errorf("%w: %w", format.ErrMalformed, missing)
+		}
+	}
 	if closeErr := source.Close(); err == nil && closeErr != nil {
 		err = fmt.Errorf("closing the snapshot: %w", closeErr)
 	}
@@ -347,7 +365,7 @@ func (f *FSM) Restore(source io.ReadCloser) error {
 		return err
 	}
 	f.options.StateLock.Lock()
-	f.broker = broker
+	f.broker, f.bodies = broker, bodies
 	f.position.Store(&position)
 	f.publishAccess()
 	events := broker.TakeEvents(nil)

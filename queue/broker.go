@@ -1,6 +1,7 @@
 package queue
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/tidwall/btree"
@@ -8,6 +9,7 @@ import (
 	"github.com/seriatimq/seriatim/queue/access"
 	"github.com/seriatimq/seriatim/queue/account"
 	"github.com/seriatimq/seriatim/queue/checking"
+	"github.com/seriatimq/seriatim/queue/content"
 	"github.com/seriatimq/seriatim/queue/outbox"
 	"github.com/seriatimq/seriatim/queue/refusal"
 	"github.com/seriatimq/seriatim/queue/statehash"
@@ -29,14 +31,20 @@ type Broker struct {
 	moveTasks  moveTasks
 	deadlines  *btree.BTreeG[queueDeadline]
 	generation uint64
-	sum        statehash.Sum  // over the records of queues, tombstones, tasks
-	bytes      int64          // estimated size of all queues; not state
-	usage      account.Usages // not state
+	sum        statehash.Sum // over the records of queues, tombstones, tasks
+	holdings
 	deliveries
 	changed   []*Queue // by the command being applied
 	events    []Event
 	senders   *btree.Map[string, *string] // shares equal sender ids; not state
 	unchecked int                         // commands since the last check, build tag invariants
+}
+
+// holdings are what the state takes, and where. They are not state.
+type holdings struct {
+	bytes  int64 // estimated size of all queues
+	usage  account.Usages
+	bodies content.Store // of messages; publications are in memory
 }
 
 // configuration is what operators set for the whole cluster.
@@ -63,10 +71,33 @@ func New() *Broker {
 		tombstones:    newTombstones(),
 		moveTasks:     newMoveTasks(),
 		deadlines:     btree.NewBTreeGOptions(queueDeadline.less, btree.Options{NoLocks: true}),
-		usage:         account.NewUsages(),
 		deliveries:    deliveries{outbox: outbox.New()},
 		senders:       new(btree.Map[string, *string]),
+		holdings:      holdings{usage: account.NewUsages(), bodies: content.Memory{}},
 	}
+}
+
+// UseStore has bodies from now on put into a store, which must have those that messages
+// refer to already. Where bodies are is no part of the state.
+func (b *Broker) UseStore(store content.Store) { b.bodies = store }
+
+// keep is the body of a new message.
+func (b *Broker) keep(text string) Body {
+	if !b.bodies.Keeps(len(text)) || !b.follows(ruleStoredBodies) {
+		return content.NewBody(text)
+	}
+	return b.bodies.Append(text, b.key.HashText(text))
+}
+
+// textOf reads a body for a rule that goes by the text. Few do: a task that moves to a
+// queue which compares contents, and a cancellation that forgets ids. A node whose copy
+// is damaged cannot go on, as it would decide differently from the others.
+func (b *Broker) textOf(body Body) string {
+	read, err := b.bodies.Read(body)
+	if err != nil {
+		panic(fmt.Errorf("reading a body that a rule needs: %w", err))
+	}
+	return read.String()
 }
 
 // Apply executes cmd at log time at and returns its result or its refusal. A

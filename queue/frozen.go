@@ -4,6 +4,7 @@ import (
 	"github.com/tidwall/btree"
 
 	"github.com/seriatimq/seriatim/queue/access"
+	"github.com/seriatimq/seriatim/queue/content"
 	"github.com/seriatimq/seriatim/queue/deduplication"
 	"github.com/seriatimq/seriatim/queue/notification"
 	"github.com/seriatimq/seriatim/queue/outbox"
@@ -24,6 +25,7 @@ type Frozen struct {
 	tombstones *btree.Map[string, Timestamp]
 	moveTasks  *btree.Map[uint64, *MoveTaskRecord]
 	access     *access.Table
+	bodies     content.Reader
 }
 
 // Freeze captures the state in time independent of its size. The Frozen state
@@ -41,6 +43,7 @@ func (b *Broker) Freeze() *Frozen {
 		tombstones: b.tombstones.byName.Copy(),
 		moveTasks:  b.moveTasks.byNumber.Copy(),
 		access:     b.access,
+		bodies:     b.bodies,
 	}
 }
 
@@ -65,6 +68,10 @@ func (f *Frozen) Broker() BrokerRecord { return f.record }
 
 // StateHash is Broker.StateHash at the time of Freeze.
 func (f *Frozen) StateHash() [16]byte { return f.hash }
+
+// Bodies reads the bodies of the messages. That they are there as long as the Frozen is
+// used is the business of who froze the state.
+func (f *Frozen) Bodies() content.Reader { return f.bodies }
 
 // Access is who may use the cluster.
 func (f *Frozen) Access() *access.Table { return f.access }

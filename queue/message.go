@@ -89,10 +89,18 @@ func (m *Message) id(k statehash.Key, incarnation uint64) MessageID {
 	return identifier.NewMessageID(k, incarnation, m.sequence)
 }
 
+// bodyDigest is the hash over a body, which a stored one brings along.
+func bodyDigest(k statehash.Key, body Body) uint64 {
+	if body.Stored() {
+		return body.Digest()
+	}
+	return k.HashText(body.String())
+}
+
 // seal computes contentHash; called once when the message is made.
 func (m *Message) seal(k statehash.Key) {
 	var buf [256]byte
-	r := append(statehash.Record(buf[:0]), statehash.KindContent).Num(k.HashText(m.body.String())).Num(uint64(m.body.Len()))
+	r := append(statehash.Record(buf[:0]), statehash.KindContent).Num(bodyDigest(k, m.body)).Num(uint64(m.body.Len()))
 	r = r.Text(m.group).Text(m.deduplicationID).Text(*m.sender)
 	if e := m.extra; e != nil {
 		r = append(r, e.id[:]...)
@@ -146,7 +154,7 @@ const (
 
 // size estimates the memory of one message.
 func (m *Message) size() int64 {
-	n := messageOverhead + m.body.Len() + len(m.deduplicationID)
+	n := messageOverhead + m.body.MemoryLen() + len(m.deduplicationID)
 	if m.delivery != nil {
 		n += deliveryOverhead + len(m.delivery.attemptID)
 	}

@@ -104,13 +104,16 @@ func (b *Broker) moveMessage(q *Queue, m *Message, destination string) (reason s
 		return reasonNoQueue
 	}
 	q.remove(b.key, m)
-	e := SendEntry{Body: m.body.String(), GroupID: m.group, DeduplicationID: m.deduplicationID}
-	s := sending{entry: &e}
+	e := SendEntry{GroupID: m.group, DeduplicationID: m.deduplicationID}
+	s := sending{entry: &e, moved: true, body: m.body}
 	if m.extra != nil {
 		s.attributes, s.partition, e.TraceHeader = m.extra.attributes, m.extra.partition, m.extra.traceHeader
 	}
 	s.ids = deduplication.IDs{Own: m.deduplicationID, Group: m.group}
 	if s.published = m.published(); s.published == nil && b.follows(ruleMoveKeepsKeys) {
+		if to.attributes.FIFO && to.attributes.Deduplication.ReadsContent(s.ids) {
+			e.Body = b.textOf(m.body)
+		}
 		s.ids = to.deduplicationIDs(&e, s.partition)
 	}
 	b.rememberMoved(to, s.ids)

@@ -58,9 +58,10 @@ func (m *Message) published() *publishedMessage {
 	return m.extra.published
 }
 
-// carriedBytes is about how much a delivery of the message carries.
+// carriedBytes is about how much a delivery of the message carries. Receives go by it, so
+// it must not depend on where this node has the body.
 func (m *Message) carriedBytes() int64 {
-	n := m.size()
+	n := m.size() + int64(m.body.Len()-m.body.MemoryLen())
 	if p := m.published(); p != nil {
 		n += int64(p.publication.Content().Message.Len())
 	}
@@ -92,6 +93,10 @@ func (q *Queue) use(messages, bytes int64) {
 func (q *Queue) hold(m *Message) {
 	q.sums.messageBytes += m.size()
 	q.use(1, m.contentBytes())
+	if m.body.Stored() {
+		q.bodies.Hold(m.body)
+		q.sums.stored++
+	}
 	if p := m.published(); p != nil {
 		p.publication.Hold()
 		q.sums.published++
@@ -102,6 +107,10 @@ func (q *Queue) hold(m *Message) {
 func (q *Queue) release(m *Message) {
 	q.sums.messageBytes -= m.size()
 	q.use(-1, -m.contentBytes())
+	if m.body.Stored() {
+		q.bodies.Free(m.body)
+		q.sums.stored--
+	}
 	if p := m.published(); p != nil {
 		p.publication.Release()
 		q.sums.published--
@@ -116,7 +125,8 @@ type deliveries struct {
 	releases     releases
 }
 
-// releases are the messages of purged and deleted queues, the archives that were turned
+// releases are the messages of purged and deleted queues, whose bodies and
+// publications still count them, the archives that were turned
 // off, and the deliveries over HTTP to subscriptions that are gone, whose publications
 // still count them. Each takes the same time whatever it drops, so the publications are
 // released by the commands that follow, some with each. Only the size of the state depends on it,
@@ -139,6 +149,7 @@ type droppedPublications interface {
 
 type droppedMessages struct {
 	messages *btree.Map[uint64, *Message]
+	bodies   content.Store
 	next     uint64 // those below are released
 }
 
@@ -149,8 +160,11 @@ const (
 
 // drop notes what a queue loses as a whole, before it does.
 func (r *releases) drop(q *Queue) {
-	if q.sums.published > 0 {
-		r.pending = append(r.pending, droppedMessages{messages: q.messages}, droppedMessages{messages: q.aside.scheduled}, droppedMessages{messages: q.aside.deferred})
+	if q.sums.published+q.sums.stored == 0 {
+		return
+	}
+	for _, messages := range []*btree.Map[uint64, *Message]{q.messages, q.aside.scheduled, q.aside.deferred} {
+		r.pending = append(r.pending, droppedMessages{messages: messages, bodies: q.bodies})
 	}
 }
 
@@ -180,6 +194,9 @@ func (r *releases) step(budget int) {
 			budget--
 			if p := m.published(); p != nil {
 				p.publication.Release()
+			}
+			if m.body.Stored() {
+				first.bodies.Free(m.body)
 			}
 			return true
 		})

@@ -4,6 +4,7 @@ import (
 	"github.com/tidwall/btree"
 
 	"github.com/seriatimq/seriatim/queue/account"
+	"github.com/seriatimq/seriatim/queue/content"
 	"github.com/seriatimq/seriatim/queue/deduplication"
 	"github.com/seriatimq/seriatim/queue/logtime"
 	"github.com/seriatimq/seriatim/queue/session"
@@ -34,6 +35,7 @@ type Queue struct {
 	deduplication deduplication.Deduplicator
 	attempts      attemptIndex
 	sums          queueSums
+	bodies        content.Store // of Broker
 	generation    uint64
 	deadline      Timestamp // as registered in Broker.deadlines, zero if not
 }
@@ -89,6 +91,7 @@ type queueSums struct {
 	counted      statehash.Sum // what Broker.sum holds for this queue
 	headerStale  bool          // header has to be computed again
 	published    int64         // messages that topics delivered; not part of the hash
+	stored       int64         // messages with a stored body; not part of the hash
 	messageBytes int64         // estimated size of the messages; not part of the hash
 	countedBytes int64         // what Broker.bytes holds for this queue
 	contentBytes int64         // what usage holds for this queue, as does the number of messages
@@ -96,7 +99,7 @@ type queueSums struct {
 }
 
 func (b *Broker) newQueue(name string, incarnation uint64, attributes QueueAttributes) *Queue {
-	q := &Queue{name: name, incarnation: incarnation, attributes: attributes, sums: queueSums{headerStale: true}}
+	q := &Queue{name: name, incarnation: incarnation, attributes: attributes, sums: queueSums{headerStale: true}, bodies: b.bodies}
 	q.ready.oldestFirst = !attributes.FIFO && b.follows(ruleOldestFirst)
 	q.sums.usage = b.usage.Of(account.OwnerOf(name))
 	q.sums.usage.Queues++
@@ -129,7 +132,8 @@ func (q *Queue) setNoMessages() {
 	q.groups.sessions.ForgetMessages()
 	q.ready.firstDelivery, q.ready.redelivered, q.ready.single = newTimedTree(), newTimedTree(), 0
 	q.timers = timerIndex{pending: newTimedTree(), fired: q.timers.fired}
-	q.sums.messages, q.sums.messageBytes, q.sums.contentBytes, q.sums.published = statehash.Sum{}, 0, 0, 0
+	q.sums.messages, q.sums.messageBytes, q.sums.contentBytes = statehash.Sum{}, 0, 0
+	q.sums.published, q.sums.stored = 0, 0
 }
 
 // clone copies the queue for a new generation: the trees share their nodes

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/seriatimq/seriatim/queue/content"
 	"github.com/seriatimq/seriatim/queue/deduplication"
 	"github.com/seriatimq/seriatim/queue/notification"
 	"github.com/seriatimq/seriatim/queue/topic"
@@ -108,7 +109,7 @@ func (r *Restorer) AddMessage(rec MessageRecord) error {
 	}
 	m := &Message{
 		sequence:        sequence,
-		body:            rec.Body,
+		body:            r.kept(rec.Body),
 		group:           q.groups.intern(rec.GroupID),
 		deduplicationID: rec.DeduplicationID,
 		sentAt:          rec.SentAt,
@@ -143,6 +144,18 @@ func (r *Restorer) AddMessage(rec MessageRecord) error {
 	}
 	q.insertScheduled(r.b.key, m)
 	return nil
+}
+
+// UseStore has bodies put into a store, and has it count those that are there. It comes
+// before the first record.
+func (r *Restorer) UseStore(store content.Store) { r.b.UseStore(store) }
+
+// kept is a body where it belongs.
+func (r *Restorer) kept(body Body) Body {
+	if body.Stored() {
+		return body
+	}
+	return r.b.keep(body.String())
 }
 
 // published is what the record of a message says that a topic delivered, nil if none did.

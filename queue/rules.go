@@ -31,11 +31,14 @@ const (
 	ruleMoveKeepsKeys uint32 = 2
 	// ruleStreamedCommands is the version of commands with Streamed set.
 	ruleStreamedCommands uint32 = 3
+	// ruleStoredBodies is the version of snapshots that refer to stored bodies. Before,
+	// all bodies are in memory, so that an older program can start with the directory.
+	ruleStoredBodies uint32 = 3
 )
 
 // follows reports whether a rule is in force. A state without a format version
 // is new: its log cannot have a queue yet, except in tests.
-func (b *Broker) follows(rule uint32) bool { //nolint:unparam // all rules so far came with version 2
+func (b *Broker) follows(rule uint32) bool {
 	return b.formatVersion == 0 || b.formatVersion >= rule
 }
 

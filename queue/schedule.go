@@ -159,17 +159,17 @@ func (c *CancelScheduled) apply(b *Broker) (Result, *Error) {
 		}
 		q.removeScheduled(b.key, m)
 		if c.ForgetDeduplicationID {
-			q.deduplication.ForgetMessage(b.key, m.deduplicationIDs(), m.sequence)
+			q.deduplication.ForgetMessage(b.key, b.idsOf(m), m.sequence)
 			q.forgotAt = b.now
 		}
 	}
 	return out, nil
 }
 
-// deduplicationIDs are all ids under which the message may have been remembered when
+// idsOf are all ids under which the message may have been remembered when
 // it was accepted, whatever the rules were.
-func (m *Message) deduplicationIDs() deduplication.IDs {
-	sum := sha256.Sum256([]byte(m.body.String()))
+func (b *Broker) idsOf(m *Message) deduplication.IDs {
+	sum := sha256.Sum256([]byte(b.textOf(m.body)))
 	ids := deduplication.IDs{Own: m.deduplicationID, Content: hex.EncodeToString(sum[:]), Group: m.group}
 	if m.extra != nil {
 		ids.Partition = m.extra.partition

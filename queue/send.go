@@ -193,6 +193,8 @@ func (b *Broker) entriesOf(ids deduplication.IDs) int64 {
 // sending is one entry on its way into the queue.
 type sending struct {
 	entry       *SendEntry
+	moved       bool // with body; else entry has the text
+	body        Body
 	ids         deduplication.IDs
 	attributes  []MessageAttribute
 	scheduledAt Timestamp
@@ -223,9 +225,12 @@ func (q *Queue) deduplicationIDs(e *SendEntry, partition string) deduplication.I
 // accept stores a new message.
 func (b *Broker) accept(q *Queue, s *sending, sender *string) SentEntry {
 	q.lastSequence++
+	if !s.moved {
+		s.body = b.keep(s.entry.Body)
+	}
 	m := &Message{
 		sequence: q.lastSequence,
-		body:     content.NewBody(s.entry.Body),
+		body:     s.body,
 		group:    q.groups.intern(s.entry.GroupID),
 		sentAt:   b.now,
 		sender:   sender,

@@ -9,6 +9,7 @@ import (
 	"github.com/tidwall/btree"
 
 	"github.com/seriatimq/seriatim/queue/account"
+	"github.com/seriatimq/seriatim/queue/content"
 	"github.com/seriatimq/seriatim/queue/limits"
 	"github.com/seriatimq/seriatim/queue/logtime"
 	"github.com/seriatimq/seriatim/queue/refusal"
@@ -292,6 +293,10 @@ func (v View) OverLimit(queue string) bool {
 	q, ok := v.b.queues.Get(queue)
 	return ok && !q.attributes.FIFO && q.inFlight() >= limits.InFlightMax
 }
+
+// Bodies reads the bodies of messages that a View lists. It can be used when the state
+// has changed since.
+func (v View) Bodies() content.Reader { return v.b.bodies }
 
 // Peek lists at most limit messages of a queue from sequence number from on,
 // scheduled and deferred ones among them, of group only if group is not empty, and changes

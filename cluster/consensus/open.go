@@ -18,6 +18,7 @@ import (
 	"github.com/seriatimq/seriatim/cluster/measure"
 	"github.com/seriatimq/seriatim/cluster/peernet"
 	"github.com/seriatimq/seriatim/cluster/storage"
+	"github.com/seriatimq/seriatim/cluster/storage/bodies"
 	"github.com/seriatimq/seriatim/fsm"
 )
 
@@ -35,6 +36,7 @@ type Options struct {
 	Guard    *storage.DiskGuard
 	Network  *peernet.Network // to which the group was added
 	Machine  *fsm.FSM
+	Bodies   *bodies.Store      // that of Machine; nil: its bodies are in memory
 	Log      storage.LogOptions // the group fills in Opened and Logger
 	Snapshot SnapshotPolicy
 	Timing   Timing
@@ -112,7 +114,7 @@ func (g *Group) openRaft() error {
 	}
 	g.transport = newTransport(transportOptions{
 		Life: g.ctx, Network: g.options.Network, Group: g.options.ID, Timeout: g.options.Timing.RPC, Leads: leads, Contacts: g.contacts, Commits: g.notifier,
-		Compacted: g.compacted, Logger: g.raftLogger().Named("transport"),
+		Compacted: g.compacted, Whole: g.wholeSnapshots(), Logger: g.raftLogger().Named("transport"),
 	})
 	g.machine.committed = g.notifier.committed
 	g.leaders = newLeadershipWatch(g.options.NodeID, func() {

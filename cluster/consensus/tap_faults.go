@@ -97,7 +97,11 @@ func (m *tappedMachine) note(entry *raft.Log, result any) {
 	}
 	n := 0
 	_, err := codec.DecodeEntry(entry.Data, func(frame []byte) error {
-		answer, err := codec.AppendResponse(nil, applied.Responses[n])
+		response, err := m.ReadBodies(applied.Responses[n])
+		if err != nil {
+			return err
+		}
+		answer, err := codec.AppendResponse(nil, response)
 		if err != nil {
 			return err
 		}

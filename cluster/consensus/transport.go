@@ -46,7 +46,10 @@ type transportOptions struct {
 	Commits  *commitNotifier        // sees what goes to followers
 	// Compacted reports whether a snapshot of this node has taken the place of an entry.
 	Compacted func(index uint64) bool
-	Logger    hclog.Logger
+	// Whole returns what another node gets in place of a snapshot, and its size; nil: the
+	// snapshot itself.
+	Whole  func(content io.Reader) (*inlined, int64, error)
+	Logger hclog.Logger
 }
 
 // newTransport begins to take the connections of a group.
@@ -152,6 +155,16 @@ const snapshotStep = 256 << 10
 // connections of another kind, goes here: the snapshot follows the request without a
 // word in between.
 func (t *transport) InstallSnapshot(id raft.ServerID, _ raft.ServerAddress, args *raft.InstallSnapshotRequest, resp *raft.InstallSnapshotResponse, content io.Reader) error {
+	if t.Whole != nil {
+		whole, size, err := t.Whole(content)
+		if err != nil {
+			return err // the library tries again, with the snapshot that is the newest then
+		}
+		defer whole.close()
+		sent := *args
+		sent.Size = size
+		args, content = &sent, whole
+	}
 	l, err := t.links.dial(id)
 	if err != nil {
 		return err

@@ -236,6 +236,17 @@ func (in *inbound) sendAnswers(stream inboundStream, taken []inboundAnswer) bool
 	return stream.Send(frame) == nil
 }
 
+// encode encodes an answer with the bodies that belong to it.
+func (p *requests) encode(response codec.Response) ([]byte, error) {
+	if p.options.Bodies != nil {
+		var err error
+		if response, err = p.options.Bodies(response); err != nil {
+			return nil, err
+		}
+	}
+	return codec.AppendResponse(nil, response)
+}
+
 func (in *inbound) encode(a *inboundAnswer) *peerpb.Answer {
 	answer := &peerpb.Answer{
 		Id:      a.id,
@@ -247,7 +258,7 @@ func (in *inbound) encode(a *inboundAnswer) *peerpb.Answer {
 	if a.outcome.Verdict != leader.Answered || (a.outcome.Response.Result == nil && a.outcome.Response.Err == nil) {
 		return answer
 	}
-	response, err := codec.AppendResponse(nil, a.outcome.Response)
+	response, err := in.server.encode(a.outcome.Response)
 	if err != nil {
 		in.server.options.Log.Error("an answer cannot be encoded", "error", err)
 		answer.Outcome = peerpb.Outcome_OUTCOME_UNKNOWN

@@ -15,6 +15,7 @@ import (
 
 	"github.com/seriatimq/seriatim/cluster/leader"
 	"github.com/seriatimq/seriatim/cluster/peerpb"
+	"github.com/seriatimq/seriatim/fsm/codec"
 )
 
 // inboundStream is the leader's end of Peer.Forward.
@@ -27,7 +28,9 @@ type ServerOptions struct {
 	Term      func() *leader.Term  // nil if this node does not lead
 	Audits    func(*peerpb.Audit)  // takes the reports of other nodes
 	Monotonic func() time.Duration // the clock of deadlines
-	Log       *slog.Logger
+	// Bodies puts into an answer the bodies that it refers to; nil: it has them.
+	Bodies func(codec.Response) (codec.Response, error)
+	Log    *slog.Logger
 }
 
 // Server answers the requests of other nodes. Made by NewServer.

@@ -94,7 +94,7 @@ func (s *Stopped) Recover(plan RecoveryPlan) (err error) {
 	if err := storage.WriteRecovery(s.dir, record); err != nil {
 		return err
 	}
-	recovery := consensus.Recovery{NodeID: s.NodeID, Members: plan.Keep, ClusterID: plan.NewClusterID, Machine: newMachine()}
+	recovery := consensus.Recovery{NodeID: s.NodeID, Members: plan.Keep, ClusterID: plan.NewClusterID, Machine: s.newMachine()}
 	if err := s.group.Recover(recovery); err != nil {
 		return err
 	}

@@ -168,7 +168,7 @@ func (s *Stopped) replay(index uint64) (_ *fsm.FSM, replayed ReplayedState, err 
 	if err != nil {
 		return nil, replayed, err
 	}
-	machine := newMachine()
+	machine := s.newMachine()
 	for _, kept := range snapshots {
 		last = max(last, kept.Index)
 		if index != 0 && kept.Index > index {
@@ -202,8 +202,8 @@ func (s *Stopped) replay(index uint64) (_ *fsm.FSM, replayed ReplayedState, err 
 
 // newMachine is an empty state machine. What would end a running node with it is an
 // error of the function that defers catchFailure.
-func newMachine() *fsm.FSM {
-	return fsm.New(fsm.Options{Fatal: func(err error) { panic(stoppedFailure{err}) }})
+func (s *Stopped) newMachine() *fsm.FSM {
+	return fsm.New(fsm.Options{Bodies: s.bodies, Fatal: func(err error) { panic(stoppedFailure{err}) }})
 }
 
 // stoppedFailure carries what would end a running node out of its state machine.

@@ -11,6 +11,7 @@ import (
 	"github.com/seriatimq/seriatim/cluster/environment"
 	"github.com/seriatimq/seriatim/cluster/fault"
 	"github.com/seriatimq/seriatim/cluster/storage"
+	"github.com/seriatimq/seriatim/cluster/storage/bodies"
 	"github.com/seriatimq/seriatim/fsm/codec"
 )
 
@@ -24,8 +25,9 @@ type Stopped struct {
 	NodeID    string
 	ClusterID string
 
-	dir   *storage.Dir
-	group *consensus.Stored
+	dir    *storage.Dir
+	group  *consensus.Stored
+	bodies *bodies.Store
 }
 
 // stoppedDiskDeadline is how long one write may take; nobody waits for a node
@@ -60,6 +62,10 @@ func (s *Stopped) open(ctx context.Context, logger *slog.Logger) error {
 	}
 	// What ends a running node is an error here.
 	guard := storage.NewDiskGuard(stoppedDiskDeadline, func(fault.ExitCode, error) {}, nil)
+	s.bodies, err = bodies.Open(bodies.Options{Life: context.WithoutCancel(ctx), Dir: group.BodiesPath(), Guard: guard, Logger: logger, ReadOnly: true})
+	if err != nil {
+		return err
+	}
 	s.group, err = consensus.OpenStored(ctx, group, guard, environment.SystemClock(), logger)
 	return err
 }
@@ -67,6 +73,9 @@ func (s *Stopped) open(ctx context.Context, logger *slog.Logger) error {
 // Close lets the node start again.
 func (s *Stopped) Close() error {
 	var problems []error
+	if s.bodies != nil {
+		s.bodies.Close()
+	}
 	if s.group != nil {
 		problems = append(problems, s.group.Close())
 	}

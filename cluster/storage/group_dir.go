@@ -14,6 +14,7 @@ const (
 	BoltName    = "log.db"
 	StableName  = "stable.db"
 	logMarkName = "log.mark"
+	BodiesName  = "bodies"
 )
 
 // GroupDirName is the directory of a group inside the data directory.
@@ -68,6 +69,9 @@ func (d *Dir) Group(group uint32) (*GroupDir, error) {
 
 // file is the path of a file of the group.
 func (g *GroupDir) file(name string) string { return filepath.Join(g.path, name) }
+
+// BodiesPath is the directory of the segments with bodies. There need not be one.
+func (g *GroupDir) BodiesPath() string { return g.file(BodiesName) }
 
 // HasLog reports whether the log ever had an entry.
 func (g *GroupDir) HasLog() bool { return g.logWritten.made.Load() }

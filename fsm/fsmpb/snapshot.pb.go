@@ -1052,6 +1052,7 @@ type MessageRecord struct {
 	SessionLock      uint64                 `protobuf:"varint,30,opt,name=session_lock,json=sessionLock" json:"session_lock,omitempty"`   // from format version 3
 	TakenBack        uint32                 `protobuf:"varint,31,opt,name=taken_back,json=takenBack" json:"taken_back,omitempty"`         // from format version 3
 	Deferred         bool                   `protobuf:"varint,32,opt,name=deferred" json:"deferred,omitempty"`                            // from format version 3
+	StoredBody       *StoredBody            `protobuf:"bytes,33,opt,name=stored_body,json=storedBody" json:"stored_body,omitempty"`       // instead of body; from format version 3
 	unknownFields    protoimpl.UnknownFields
 	sizeCache        protoimpl.SizeCache
 }
@@ -1261,6 +1262,83 @@ func (x *MessageRecord) GetDeferred() bool {
 	return false
 }
 
+func (x *MessageRecord) GetStoredBody() *StoredBody {
+	if x != nil {
+		return x.StoredBody
+	}
+	return nil
+}
+
+// StoredBody is where the node that wrote the snapshot has a body. It leaves that node
+// in no form.
+type StoredBody struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Segment       uint32                 `protobuf:"varint,1,opt,name=segment" json:"segment,omitempty"`
+	Offset        uint32                 `protobuf:"varint,2,opt,name=offset" json:"offset,omitempty"`
+	Length        uint32                 `protobuf:"varint,3,opt,name=length" json:"length,omitempty"`
+	Digest        uint64                 `protobuf:"fixed64,4,opt,name=digest" json:"digest,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *StoredBody) Reset() {
+	*x = StoredBody{}
+	mi := &file_fsm_snapshot_proto_msgTypes[10]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *StoredBody) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*StoredBody) ProtoMessage() {}
+
+func (x *StoredBody) ProtoReflect() protoreflect.Message {
+	mi := &file_fsm_snapshot_proto_msgTypes[10]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use StoredBody.ProtoReflect.Descriptor instead.
+func (*StoredBody) Descriptor() ([]byte, []int) {
+	return file_fsm_snapshot_proto_rawDescGZIP(), []int{10}
+}
+
+func (x *StoredBody) GetSegment() uint32 {
+	if x != nil {
+		return x.Segment
+	}
+	return 0
+}
+
+func (x *StoredBody) GetOffset() uint32 {
+	if x != nil {
+		return x.Offset
+	}
+	return 0
+}
+
+func (x *StoredBody) GetLength() uint32 {
+	if x != nil {
+		return x.Length
+	}
+	return 0
+}
+
+func (x *StoredBody) GetDigest() uint64 {
+	if x != nil {
+		return x.Digest
+	}
+	return 0
+}
+
 type DeduplicationRecord struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Order         uint64                 `protobuf:"varint,1,opt,name=order" json:"order,omitempty"`
@@ -1274,7 +1352,7 @@ type DeduplicationRecord struct {
 
 func (x *DeduplicationRecord) Reset() {
 	*x = DeduplicationRecord{}
-	mi := &file_fsm_snapshot_proto_msgTypes[10]
+	mi := &file_fsm_snapshot_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1286,7 +1364,7 @@ func (x *DeduplicationRecord) String() string {
 func (*DeduplicationRecord) ProtoMessage() {}
 
 func (x *DeduplicationRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_snapshot_proto_msgTypes[10]
+	mi := &file_fsm_snapshot_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1299,7 +1377,7 @@ func (x *DeduplicationRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeduplicationRecord.ProtoReflect.Descriptor instead.
 func (*DeduplicationRecord) Descriptor() ([]byte, []int) {
-	return file_fsm_snapshot_proto_rawDescGZIP(), []int{10}
+	return file_fsm_snapshot_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *DeduplicationRecord) GetOrder() uint64 {
@@ -1350,7 +1428,7 @@ type AttemptRecord struct {
 
 func (x *AttemptRecord) Reset() {
 	*x = AttemptRecord{}
-	mi := &file_fsm_snapshot_proto_msgTypes[11]
+	mi := &file_fsm_snapshot_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1362,7 +1440,7 @@ func (x *AttemptRecord) String() string {
 func (*AttemptRecord) ProtoMessage() {}
 
 func (x *AttemptRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_snapshot_proto_msgTypes[11]
+	mi := &file_fsm_snapshot_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1375,7 +1453,7 @@ func (x *AttemptRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AttemptRecord.ProtoReflect.Descriptor instead.
 func (*AttemptRecord) Descriptor() ([]byte, []int) {
-	return file_fsm_snapshot_proto_rawDescGZIP(), []int{11}
+	return file_fsm_snapshot_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *AttemptRecord) GetId() string {
@@ -1423,7 +1501,7 @@ type AttemptDelivery struct {
 
 func (x *AttemptDelivery) Reset() {
 	*x = AttemptDelivery{}
-	mi := &file_fsm_snapshot_proto_msgTypes[12]
+	mi := &file_fsm_snapshot_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1435,7 +1513,7 @@ func (x *AttemptDelivery) String() string {
 func (*AttemptDelivery) ProtoMessage() {}
 
 func (x *AttemptDelivery) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_snapshot_proto_msgTypes[12]
+	mi := &file_fsm_snapshot_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1448,7 +1526,7 @@ func (x *AttemptDelivery) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AttemptDelivery.ProtoReflect.Descriptor instead.
 func (*AttemptDelivery) Descriptor() ([]byte, []int) {
-	return file_fsm_snapshot_proto_rawDescGZIP(), []int{12}
+	return file_fsm_snapshot_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *AttemptDelivery) GetSequence() uint64 {
@@ -1481,7 +1559,7 @@ type PublishedMessage struct {
 
 func (x *PublishedMessage) Reset() {
 	*x = PublishedMessage{}
-	mi := &file_fsm_snapshot_proto_msgTypes[13]
+	mi := &file_fsm_snapshot_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1493,7 +1571,7 @@ func (x *PublishedMessage) String() string {
 func (*PublishedMessage) ProtoMessage() {}
 
 func (x *PublishedMessage) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_snapshot_proto_msgTypes[13]
+	mi := &file_fsm_snapshot_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1506,7 +1584,7 @@ func (x *PublishedMessage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PublishedMessage.ProtoReflect.Descriptor instead.
 func (*PublishedMessage) Descriptor() ([]byte, []int) {
-	return file_fsm_snapshot_proto_rawDescGZIP(), []int{13}
+	return file_fsm_snapshot_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *PublishedMessage) GetPublicationId() []byte {
@@ -1563,7 +1641,7 @@ type Publication struct {
 
 func (x *Publication) Reset() {
 	*x = Publication{}
-	mi := &file_fsm_snapshot_proto_msgTypes[14]
+	mi := &file_fsm_snapshot_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1575,7 +1653,7 @@ func (x *Publication) String() string {
 func (*Publication) ProtoMessage() {}
 
 func (x *Publication) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_snapshot_proto_msgTypes[14]
+	mi := &file_fsm_snapshot_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1588,7 +1666,7 @@ func (x *Publication) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Publication.ProtoReflect.Descriptor instead.
 func (*Publication) Descriptor() ([]byte, []int) {
-	return file_fsm_snapshot_proto_rawDescGZIP(), []int{14}
+	return file_fsm_snapshot_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *Publication) GetTopicArn() string {
@@ -1672,7 +1750,7 @@ type ArchivedRecord struct {
 
 func (x *ArchivedRecord) Reset() {
 	*x = ArchivedRecord{}
-	mi := &file_fsm_snapshot_proto_msgTypes[15]
+	mi := &file_fsm_snapshot_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1684,7 +1762,7 @@ func (x *ArchivedRecord) String() string {
 func (*ArchivedRecord) ProtoMessage() {}
 
 func (x *ArchivedRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_snapshot_proto_msgTypes[15]
+	mi := &file_fsm_snapshot_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1697,7 +1775,7 @@ func (x *ArchivedRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ArchivedRecord.ProtoReflect.Descriptor instead.
 func (*ArchivedRecord) Descriptor() ([]byte, []int) {
-	return file_fsm_snapshot_proto_rawDescGZIP(), []int{15}
+	return file_fsm_snapshot_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *ArchivedRecord) GetPublicationId() []byte {
@@ -1733,7 +1811,7 @@ type TopicRecord struct {
 
 func (x *TopicRecord) Reset() {
 	*x = TopicRecord{}
-	mi := &file_fsm_snapshot_proto_msgTypes[16]
+	mi := &file_fsm_snapshot_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1745,7 +1823,7 @@ func (x *TopicRecord) String() string {
 func (*TopicRecord) ProtoMessage() {}
 
 func (x *TopicRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_snapshot_proto_msgTypes[16]
+	mi := &file_fsm_snapshot_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1758,7 +1836,7 @@ func (x *TopicRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TopicRecord.ProtoReflect.Descriptor instead.
 func (*TopicRecord) Descriptor() ([]byte, []int) {
-	return file_fsm_snapshot_proto_rawDescGZIP(), []int{16}
+	return file_fsm_snapshot_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *TopicRecord) GetName() string {
@@ -1859,7 +1937,7 @@ type TopicAttributes struct {
 
 func (x *TopicAttributes) Reset() {
 	*x = TopicAttributes{}
-	mi := &file_fsm_snapshot_proto_msgTypes[17]
+	mi := &file_fsm_snapshot_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1871,7 +1949,7 @@ func (x *TopicAttributes) String() string {
 func (*TopicAttributes) ProtoMessage() {}
 
 func (x *TopicAttributes) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_snapshot_proto_msgTypes[17]
+	mi := &file_fsm_snapshot_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1884,7 +1962,7 @@ func (x *TopicAttributes) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TopicAttributes.ProtoReflect.Descriptor instead.
 func (*TopicAttributes) Descriptor() ([]byte, []int) {
-	return file_fsm_snapshot_proto_rawDescGZIP(), []int{17}
+	return file_fsm_snapshot_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *TopicAttributes) GetFifo() bool {
@@ -1982,7 +2060,7 @@ type DeliveryFeedback struct {
 
 func (x *DeliveryFeedback) Reset() {
 	*x = DeliveryFeedback{}
-	mi := &file_fsm_snapshot_proto_msgTypes[18]
+	mi := &file_fsm_snapshot_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1994,7 +2072,7 @@ func (x *DeliveryFeedback) String() string {
 func (*DeliveryFeedback) ProtoMessage() {}
 
 func (x *DeliveryFeedback) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_snapshot_proto_msgTypes[18]
+	mi := &file_fsm_snapshot_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2007,7 +2085,7 @@ func (x *DeliveryFeedback) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeliveryFeedback.ProtoReflect.Descriptor instead.
 func (*DeliveryFeedback) Descriptor() ([]byte, []int) {
-	return file_fsm_snapshot_proto_rawDescGZIP(), []int{18}
+	return file_fsm_snapshot_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *DeliveryFeedback) GetSuccessRole() string {
@@ -2041,7 +2119,7 @@ type ArchivePolicy struct {
 
 func (x *ArchivePolicy) Reset() {
 	*x = ArchivePolicy{}
-	mi := &file_fsm_snapshot_proto_msgTypes[19]
+	mi := &file_fsm_snapshot_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2053,7 +2131,7 @@ func (x *ArchivePolicy) String() string {
 func (*ArchivePolicy) ProtoMessage() {}
 
 func (x *ArchivePolicy) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_snapshot_proto_msgTypes[19]
+	mi := &file_fsm_snapshot_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2066,7 +2144,7 @@ func (x *ArchivePolicy) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ArchivePolicy.ProtoReflect.Descriptor instead.
 func (*ArchivePolicy) Descriptor() ([]byte, []int) {
-	return file_fsm_snapshot_proto_rawDescGZIP(), []int{19}
+	return file_fsm_snapshot_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *ArchivePolicy) GetText() string {
@@ -2111,7 +2189,7 @@ type SubscriptionRecord struct {
 
 func (x *SubscriptionRecord) Reset() {
 	*x = SubscriptionRecord{}
-	mi := &file_fsm_snapshot_proto_msgTypes[20]
+	mi := &file_fsm_snapshot_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2123,7 +2201,7 @@ func (x *SubscriptionRecord) String() string {
 func (*SubscriptionRecord) ProtoMessage() {}
 
 func (x *SubscriptionRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_snapshot_proto_msgTypes[20]
+	mi := &file_fsm_snapshot_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2136,7 +2214,7 @@ func (x *SubscriptionRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SubscriptionRecord.ProtoReflect.Descriptor instead.
 func (*SubscriptionRecord) Descriptor() ([]byte, []int) {
-	return file_fsm_snapshot_proto_rawDescGZIP(), []int{20}
+	return file_fsm_snapshot_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *SubscriptionRecord) GetNumber() uint64 {
@@ -2287,7 +2365,7 @@ type OutboxRecord struct {
 
 func (x *OutboxRecord) Reset() {
 	*x = OutboxRecord{}
-	mi := &file_fsm_snapshot_proto_msgTypes[21]
+	mi := &file_fsm_snapshot_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2299,7 +2377,7 @@ func (x *OutboxRecord) String() string {
 func (*OutboxRecord) ProtoMessage() {}
 
 func (x *OutboxRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_snapshot_proto_msgTypes[21]
+	mi := &file_fsm_snapshot_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2312,7 +2390,7 @@ func (x *OutboxRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OutboxRecord.ProtoReflect.Descriptor instead.
 func (*OutboxRecord) Descriptor() ([]byte, []int) {
-	return file_fsm_snapshot_proto_rawDescGZIP(), []int{21}
+	return file_fsm_snapshot_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *OutboxRecord) GetSubscription() uint64 {
@@ -2368,7 +2446,7 @@ type DeadLetterPolicy struct {
 
 func (x *DeadLetterPolicy) Reset() {
 	*x = DeadLetterPolicy{}
-	mi := &file_fsm_snapshot_proto_msgTypes[22]
+	mi := &file_fsm_snapshot_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2380,7 +2458,7 @@ func (x *DeadLetterPolicy) String() string {
 func (*DeadLetterPolicy) ProtoMessage() {}
 
 func (x *DeadLetterPolicy) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_snapshot_proto_msgTypes[22]
+	mi := &file_fsm_snapshot_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2393,7 +2471,7 @@ func (x *DeadLetterPolicy) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeadLetterPolicy.ProtoReflect.Descriptor instead.
 func (*DeadLetterPolicy) Descriptor() ([]byte, []int) {
-	return file_fsm_snapshot_proto_rawDescGZIP(), []int{22}
+	return file_fsm_snapshot_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *DeadLetterPolicy) GetText() string {
@@ -2422,7 +2500,7 @@ type ReplayPolicy struct {
 
 func (x *ReplayPolicy) Reset() {
 	*x = ReplayPolicy{}
-	mi := &file_fsm_snapshot_proto_msgTypes[23]
+	mi := &file_fsm_snapshot_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2434,7 +2512,7 @@ func (x *ReplayPolicy) String() string {
 func (*ReplayPolicy) ProtoMessage() {}
 
 func (x *ReplayPolicy) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_snapshot_proto_msgTypes[23]
+	mi := &file_fsm_snapshot_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2447,7 +2525,7 @@ func (x *ReplayPolicy) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReplayPolicy.ProtoReflect.Descriptor instead.
 func (*ReplayPolicy) Descriptor() ([]byte, []int) {
-	return file_fsm_snapshot_proto_rawDescGZIP(), []int{23}
+	return file_fsm_snapshot_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *ReplayPolicy) GetText() string {
@@ -2494,7 +2572,7 @@ type SessionRecord struct {
 
 func (x *SessionRecord) Reset() {
 	*x = SessionRecord{}
-	mi := &file_fsm_snapshot_proto_msgTypes[24]
+	mi := &file_fsm_snapshot_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2506,7 +2584,7 @@ func (x *SessionRecord) String() string {
 func (*SessionRecord) ProtoMessage() {}
 
 func (x *SessionRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_snapshot_proto_msgTypes[24]
+	mi := &file_fsm_snapshot_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2519,7 +2597,7 @@ func (x *SessionRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SessionRecord.ProtoReflect.Descriptor instead.
 func (*SessionRecord) Descriptor() ([]byte, []int) {
-	return file_fsm_snapshot_proto_rawDescGZIP(), []int{24}
+	return file_fsm_snapshot_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *SessionRecord) GetName() string {
@@ -2592,7 +2670,7 @@ type AccessKeyRecord struct {
 
 func (x *AccessKeyRecord) Reset() {
 	*x = AccessKeyRecord{}
-	mi := &file_fsm_snapshot_proto_msgTypes[25]
+	mi := &file_fsm_snapshot_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2604,7 +2682,7 @@ func (x *AccessKeyRecord) String() string {
 func (*AccessKeyRecord) ProtoMessage() {}
 
 func (x *AccessKeyRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_snapshot_proto_msgTypes[25]
+	mi := &file_fsm_snapshot_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2617,7 +2695,7 @@ func (x *AccessKeyRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AccessKeyRecord.ProtoReflect.Descriptor instead.
 func (*AccessKeyRecord) Descriptor() ([]byte, []int) {
-	return file_fsm_snapshot_proto_rawDescGZIP(), []int{25}
+	return file_fsm_snapshot_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *AccessKeyRecord) GetId() string {
@@ -2673,7 +2751,7 @@ type UserPolicyRecord struct {
 
 func (x *UserPolicyRecord) Reset() {
 	*x = UserPolicyRecord{}
-	mi := &file_fsm_snapshot_proto_msgTypes[26]
+	mi := &file_fsm_snapshot_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2685,7 +2763,7 @@ func (x *UserPolicyRecord) String() string {
 func (*UserPolicyRecord) ProtoMessage() {}
 
 func (x *UserPolicyRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_snapshot_proto_msgTypes[26]
+	mi := &file_fsm_snapshot_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2698,7 +2776,7 @@ func (x *UserPolicyRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UserPolicyRecord.ProtoReflect.Descriptor instead.
 func (*UserPolicyRecord) Descriptor() ([]byte, []int) {
-	return file_fsm_snapshot_proto_rawDescGZIP(), []int{26}
+	return file_fsm_snapshot_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *UserPolicyRecord) GetAccount() string {
@@ -2737,7 +2815,7 @@ type AccountRecord struct {
 
 func (x *AccountRecord) Reset() {
 	*x = AccountRecord{}
-	mi := &file_fsm_snapshot_proto_msgTypes[27]
+	mi := &file_fsm_snapshot_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2749,7 +2827,7 @@ func (x *AccountRecord) String() string {
 func (*AccountRecord) ProtoMessage() {}
 
 func (x *AccountRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_snapshot_proto_msgTypes[27]
+	mi := &file_fsm_snapshot_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2762,7 +2840,7 @@ func (x *AccountRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AccountRecord.ProtoReflect.Descriptor instead.
 func (*AccountRecord) Descriptor() ([]byte, []int) {
-	return file_fsm_snapshot_proto_rawDescGZIP(), []int{27}
+	return file_fsm_snapshot_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *AccountRecord) GetId() string {
@@ -2939,7 +3017,7 @@ const file_fsm_snapshot_proto_rawDesc = "" +
 	"\ventries_max\x18\x06 \x01(\x03R\n" +
 	"entriesMax\x12.\n" +
 	"\x13purge_keeps_history\x18\a \x01(\bR\x11purgeKeepsHistory\x12/\n" +
-	"\x14dead_letter_keeps_id\x18\b \x01(\bR\x11deadLetterKeepsId\"\xf4\x06\n" +
+	"\x14dead_letter_keeps_id\x18\b \x01(\bR\x11deadLetterKeepsId\"\xaf\a\n" +
 	"\rMessageRecord\x12\x1a\n" +
 	"\bsequence\x18\x01 \x01(\x04R\bsequence\x12\x12\n" +
 	"\x04body\x18\x02 \x01(\tR\x04body\x12\x1d\n" +
@@ -2975,7 +3053,15 @@ const file_fsm_snapshot_proto_rawDesc = "" +
 	"\fsession_lock\x18\x1e \x01(\x04R\vsessionLock\x12\x1d\n" +
 	"\n" +
 	"taken_back\x18\x1f \x01(\rR\ttakenBack\x12\x1a\n" +
-	"\bdeferred\x18  \x01(\bR\bdeferred\"\x90\x01\n" +
+	"\bdeferred\x18  \x01(\bR\bdeferred\x129\n" +
+	"\vstored_body\x18! \x01(\v2\x18.seriatim.fsm.StoredBodyR\n" +
+	"storedBody\"n\n" +
+	"\n" +
+	"StoredBody\x12\x18\n" +
+	"\asegment\x18\x01 \x01(\rR\asegment\x12\x16\n" +
+	"\x06offset\x18\x02 \x01(\rR\x06offset\x12\x16\n" +
+	"\x06length\x18\x03 \x01(\rR\x06length\x12\x16\n" +
+	"\x06digest\x18\x04 \x01(\x06R\x06digest\"\x90\x01\n" +
 	"\x13DeduplicationRecord\x12\x14\n" +
 	"\x05order\x18\x01 \x01(\x04R\x05order\x12\x10\n" +
 	"\x03key\x18\x02 \x01(\fR\x03key\x12\x14\n" +
@@ -3145,7 +3231,7 @@ func file_fsm_snapshot_proto_rawDescGZIP() []byte {
 	return file_fsm_snapshot_proto_rawDescData
 }
 
-var file_fsm_snapshot_proto_msgTypes = make([]protoimpl.MessageInfo, 28)
+var file_fsm_snapshot_proto_msgTypes = make([]protoimpl.MessageInfo, 29)
 var file_fsm_snapshot_proto_goTypes = []any{
 	(*SnapshotHeader)(nil),      // 0: seriatim.fsm.SnapshotHeader
 	(*SnapshotEnd)(nil),         // 1: seriatim.fsm.SnapshotEnd
@@ -3157,56 +3243,58 @@ var file_fsm_snapshot_proto_goTypes = []any{
 	(*Encryption)(nil),          // 7: seriatim.fsm.Encryption
 	(*DeduplicationRules)(nil),  // 8: seriatim.fsm.DeduplicationRules
 	(*MessageRecord)(nil),       // 9: seriatim.fsm.MessageRecord
-	(*DeduplicationRecord)(nil), // 10: seriatim.fsm.DeduplicationRecord
-	(*AttemptRecord)(nil),       // 11: seriatim.fsm.AttemptRecord
-	(*AttemptDelivery)(nil),     // 12: seriatim.fsm.AttemptDelivery
-	(*PublishedMessage)(nil),    // 13: seriatim.fsm.PublishedMessage
-	(*Publication)(nil),         // 14: seriatim.fsm.Publication
-	(*ArchivedRecord)(nil),      // 15: seriatim.fsm.ArchivedRecord
-	(*TopicRecord)(nil),         // 16: seriatim.fsm.TopicRecord
-	(*TopicAttributes)(nil),     // 17: seriatim.fsm.TopicAttributes
-	(*DeliveryFeedback)(nil),    // 18: seriatim.fsm.DeliveryFeedback
-	(*ArchivePolicy)(nil),       // 19: seriatim.fsm.ArchivePolicy
-	(*SubscriptionRecord)(nil),  // 20: seriatim.fsm.SubscriptionRecord
-	(*OutboxRecord)(nil),        // 21: seriatim.fsm.OutboxRecord
-	(*DeadLetterPolicy)(nil),    // 22: seriatim.fsm.DeadLetterPolicy
-	(*ReplayPolicy)(nil),        // 23: seriatim.fsm.ReplayPolicy
-	(*SessionRecord)(nil),       // 24: seriatim.fsm.SessionRecord
-	(*AccessKeyRecord)(nil),     // 25: seriatim.fsm.AccessKeyRecord
-	(*UserPolicyRecord)(nil),    // 26: seriatim.fsm.UserPolicyRecord
-	(*AccountRecord)(nil),       // 27: seriatim.fsm.AccountRecord
-	(*NameValue)(nil),           // 28: seriatim.fsm.NameValue
-	(*RedrivePolicy)(nil),       // 29: seriatim.fsm.RedrivePolicy
-	(*RedriveAllowPolicy)(nil),  // 30: seriatim.fsm.RedriveAllowPolicy
-	(*MessageAttribute)(nil),    // 31: seriatim.fsm.MessageAttribute
+	(*StoredBody)(nil),          // 10: seriatim.fsm.StoredBody
+	(*DeduplicationRecord)(nil), // 11: seriatim.fsm.DeduplicationRecord
+	(*AttemptRecord)(nil),       // 12: seriatim.fsm.AttemptRecord
+	(*AttemptDelivery)(nil),     // 13: seriatim.fsm.AttemptDelivery
+	(*PublishedMessage)(nil),    // 14: seriatim.fsm.PublishedMessage
+	(*Publication)(nil),         // 15: seriatim.fsm.Publication
+	(*ArchivedRecord)(nil),      // 16: seriatim.fsm.ArchivedRecord
+	(*TopicRecord)(nil),         // 17: seriatim.fsm.TopicRecord
+	(*TopicAttributes)(nil),     // 18: seriatim.fsm.TopicAttributes
+	(*DeliveryFeedback)(nil),    // 19: seriatim.fsm.DeliveryFeedback
+	(*ArchivePolicy)(nil),       // 20: seriatim.fsm.ArchivePolicy
+	(*SubscriptionRecord)(nil),  // 21: seriatim.fsm.SubscriptionRecord
+	(*OutboxRecord)(nil),        // 22: seriatim.fsm.OutboxRecord
+	(*DeadLetterPolicy)(nil),    // 23: seriatim.fsm.DeadLetterPolicy
+	(*ReplayPolicy)(nil),        // 24: seriatim.fsm.ReplayPolicy
+	(*SessionRecord)(nil),       // 25: seriatim.fsm.SessionRecord
+	(*AccessKeyRecord)(nil),     // 26: seriatim.fsm.AccessKeyRecord
+	(*UserPolicyRecord)(nil),    // 27: seriatim.fsm.UserPolicyRecord
+	(*AccountRecord)(nil),       // 28: seriatim.fsm.AccountRecord
+	(*NameValue)(nil),           // 29: seriatim.fsm.NameValue
+	(*RedrivePolicy)(nil),       // 30: seriatim.fsm.RedrivePolicy
+	(*RedriveAllowPolicy)(nil),  // 31: seriatim.fsm.RedriveAllowPolicy
+	(*MessageAttribute)(nil),    // 32: seriatim.fsm.MessageAttribute
 }
 var file_fsm_snapshot_proto_depIdxs = []int32{
-	28, // 0: seriatim.fsm.BrokerRecord.settings:type_name -> seriatim.fsm.NameValue
+	29, // 0: seriatim.fsm.BrokerRecord.settings:type_name -> seriatim.fsm.NameValue
 	6,  // 1: seriatim.fsm.QueueRecord.attributes:type_name -> seriatim.fsm.QueueAttributes
-	28, // 2: seriatim.fsm.QueueRecord.tags:type_name -> seriatim.fsm.NameValue
-	29, // 3: seriatim.fsm.QueueAttributes.redrive:type_name -> seriatim.fsm.RedrivePolicy
-	30, // 4: seriatim.fsm.QueueAttributes.redrive_allow:type_name -> seriatim.fsm.RedriveAllowPolicy
+	29, // 2: seriatim.fsm.QueueRecord.tags:type_name -> seriatim.fsm.NameValue
+	30, // 3: seriatim.fsm.QueueAttributes.redrive:type_name -> seriatim.fsm.RedrivePolicy
+	31, // 4: seriatim.fsm.QueueAttributes.redrive_allow:type_name -> seriatim.fsm.RedriveAllowPolicy
 	7,  // 5: seriatim.fsm.QueueAttributes.encryption:type_name -> seriatim.fsm.Encryption
 	8,  // 6: seriatim.fsm.QueueAttributes.deduplication:type_name -> seriatim.fsm.DeduplicationRules
-	31, // 7: seriatim.fsm.MessageRecord.attributes:type_name -> seriatim.fsm.MessageAttribute
-	13, // 8: seriatim.fsm.MessageRecord.published:type_name -> seriatim.fsm.PublishedMessage
-	12, // 9: seriatim.fsm.AttemptRecord.deliveries:type_name -> seriatim.fsm.AttemptDelivery
-	14, // 10: seriatim.fsm.PublishedMessage.publication:type_name -> seriatim.fsm.Publication
-	31, // 11: seriatim.fsm.Publication.attributes:type_name -> seriatim.fsm.MessageAttribute
-	14, // 12: seriatim.fsm.ArchivedRecord.publication:type_name -> seriatim.fsm.Publication
-	17, // 13: seriatim.fsm.TopicRecord.attributes:type_name -> seriatim.fsm.TopicAttributes
-	28, // 14: seriatim.fsm.TopicRecord.tags:type_name -> seriatim.fsm.NameValue
-	8,  // 15: seriatim.fsm.TopicAttributes.deduplication:type_name -> seriatim.fsm.DeduplicationRules
-	19, // 16: seriatim.fsm.TopicAttributes.archive:type_name -> seriatim.fsm.ArchivePolicy
-	18, // 17: seriatim.fsm.TopicAttributes.feedback:type_name -> seriatim.fsm.DeliveryFeedback
-	22, // 18: seriatim.fsm.SubscriptionRecord.dead_letter:type_name -> seriatim.fsm.DeadLetterPolicy
-	23, // 19: seriatim.fsm.SubscriptionRecord.replay:type_name -> seriatim.fsm.ReplayPolicy
-	14, // 20: seriatim.fsm.OutboxRecord.publication:type_name -> seriatim.fsm.Publication
-	21, // [21:21] is the sub-list for method output_type
-	21, // [21:21] is the sub-list for method input_type
-	21, // [21:21] is the sub-list for extension type_name
-	21, // [21:21] is the sub-list for extension extendee
-	0,  // [0:21] is the sub-list for field type_name
+	32, // 7: seriatim.fsm.MessageRecord.attributes:type_name -> seriatim.fsm.MessageAttribute
+	14, // 8: seriatim.fsm.MessageRecord.published:type_name -> seriatim.fsm.PublishedMessage
+	10, // 9: seriatim.fsm.MessageRecord.stored_body:type_name -> seriatim.fsm.StoredBody
+	13, // 10: seriatim.fsm.AttemptRecord.deliveries:type_name -> seriatim.fsm.AttemptDelivery
+	15, // 11: seriatim.fsm.PublishedMessage.publication:type_name -> seriatim.fsm.Publication
+	32, // 12: seriatim.fsm.Publication.attributes:type_name -> seriatim.fsm.MessageAttribute
+	15, // 13: seriatim.fsm.ArchivedRecord.publication:type_name -> seriatim.fsm.Publication
+	18, // 14: seriatim.fsm.TopicRecord.attributes:type_name -> seriatim.fsm.TopicAttributes
+	29, // 15: seriatim.fsm.TopicRecord.tags:type_name -> seriatim.fsm.NameValue
+	8,  // 16: seriatim.fsm.TopicAttributes.deduplication:type_name -> seriatim.fsm.DeduplicationRules
+	20, // 17: seriatim.fsm.TopicAttributes.archive:type_name -> seriatim.fsm.ArchivePolicy
+	19, // 18: seriatim.fsm.TopicAttributes.feedback:type_name -> seriatim.fsm.DeliveryFeedback
+	23, // 19: seriatim.fsm.SubscriptionRecord.dead_letter:type_name -> seriatim.fsm.DeadLetterPolicy
+	24, // 20: seriatim.fsm.SubscriptionRecord.replay:type_name -> seriatim.fsm.ReplayPolicy
+	15, // 21: seriatim.fsm.OutboxRecord.publication:type_name -> seriatim.fsm.Publication
+	22, // [22:22] is the sub-list for method output_type
+	22, // [22:22] is the sub-list for method input_type
+	22, // [22:22] is the sub-list for extension type_name
+	22, // [22:22] is the sub-list for extension extendee
+	0,  // [0:22] is the sub-list for field type_name
 }
 
 func init() { file_fsm_snapshot_proto_init() }
@@ -3221,7 +3309,7 @@ func file_fsm_snapshot_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_fsm_snapshot_proto_rawDesc), len(file_fsm_snapshot_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   28,
+			NumMessages:   29,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

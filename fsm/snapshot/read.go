@@ -12,6 +12,7 @@ import (
 	"github.com/seriatimq/seriatim/fsm/fsmpb"
 	"github.com/seriatimq/seriatim/fsm/protobuf"
 	"github.com/seriatimq/seriatim/queue"
+	"github.com/seriatimq/seriatim/queue/content"
 	"github.com/seriatimq/seriatim/queue/notification"
 )
 
@@ -41,8 +42,19 @@ func Read(r io.Reader) (Position, *queue.Broker, error) {
 	return position, broker, err
 }
 
+// ReadWith is Read, and has bodies put into a store, which must have those that the
+// snapshot refers to.
+func ReadWith(r io.Reader, bodies content.Store) (Position, *queue.Broker, error) {
+	position, broker, _, err := readContents(r, bodies)
+	return position, broker, err
+}
+
 // ReadContents is Read, and also counts.
 func ReadContents(r io.Reader) (Position, *queue.Broker, Contents, error) {
+	return readContents(r, content.Memory{})
+}
+
+func readContents(r io.Reader, bodies content.Store) (Position, *queue.Broker, Contents, error) {
 	fail := func(err error) (Position, *queue.Broker, Contents, error) { return Position{}, nil, Contents{}, err }
 	sections, err := newSectionReader(r)
 	if err != nil {
@@ -53,7 +65,7 @@ func ReadContents(r io.Reader) (Position, *queue.Broker, Contents, error) {
 		return fail(err)
 	}
 	s := &reader{sections: sections}
-	if err := s.begin(); err != nil {
+	if err := s.begin(bodies); err != nil {
 		return fail(err)
 	}
 	if err := s.records(); err != nil {
@@ -155,7 +167,7 @@ type reader struct {
 }
 
 // begin reads the record of what belongs to no queue.
-func (s *reader) begin() error {
+func (s *reader) begin(bodies content.Store) error {
 	var m fsmpb.BrokerRecord
 	if err := readSingle(s.sections, sectionBroker, &m); err != nil {
 		return err
@@ -164,6 +176,7 @@ func (s *reader) begin() error {
 	if err != nil {
 		return fmt.Errorf("snapshot section 1 (broker): %w: %w", format.ErrMalformed, err)
 	}
+	restorer.UseStore(bodies)
 	s.restorer = restorer
 	return nil
 }
@@ -207,6 +220,16 @@ func (s *reader) end(payload []byte) error {
 
 // section reads the records of one section.
 func (s *reader) section(payload []byte) error {
+	return eachRecord(payload, func(kind byte, body []byte) error {
+		if err := s.inOrder(kind); err != nil {
+			return err
+		}
+		return s.record(kind, body)
+	})
+}
+
+// eachRecord splits a section of records.
+func eachRecord(payload []byte, visit func(kind byte, body []byte) error) error {
 	for i := 0; len(payload) > 0; i++ {
 		kind := payload[0]
 		length, n := binary.Uvarint(payload[1:])
@@ -215,10 +238,7 @@ func (s *reader) section(payload []byte) error {
 		}
 		body := payload[1+n:][:length]
 		payload = payload[1+n:][length:]
-		if err := s.inOrder(kind); err != nil {
-			return fmt.Errorf("record %d: %w", i, err)
-		}
-		if err := s.record(kind, body); err != nil {
+		if err := visit(kind, body); err != nil {
 			return fmt.Errorf("record %d: %w", i, err)
 		}
 	}

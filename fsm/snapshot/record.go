@@ -1,6 +1,9 @@
 package snapshot
 
 import (
+	"fmt"
+
+	"github.com/seriatimq/seriatim/fsm/format"
 	"github.com/seriatimq/seriatim/fsm/fsmpb"
 	"github.com/seriatimq/seriatim/fsm/protobuf"
 	"github.com/seriatimq/seriatim/queue"
@@ -74,7 +77,7 @@ func moveTaskRecord(m *fsmpb.MoveTaskRecord) (queue.MoveTaskRecord, error) {
 // fillMessage reuses m, which a walk of the snapshot writer owns.
 func fillMessage(m *fsmpb.MessageRecord, r *queue.MessageRecord) {
 	m.Sequence = uint64(r.Sequence)
-	m.Body = r.Body.String()
+	fillBody(m, r.Body)
 	m.MessageId = append(m.MessageId[:0], protobuf.IDBytes(&r.MessageID)...)
 	m.GroupId = r.GroupID
 	m.DeduplicationId = r.DeduplicationID
@@ -98,10 +101,40 @@ func fillMessage(m *fsmpb.MessageRecord, r *queue.MessageRecord) {
 	m.SessionLock, m.TakenBack, m.Deferred = r.SessionLock, r.TakenBack, r.Deferred
 }
 
+// fillBody writes a body, or where it is.
+func fillBody(m *fsmpb.MessageRecord, body queue.Body) {
+	if !body.Stored() {
+		m.Body, m.StoredBody = body.String(), nil
+		return
+	}
+	if m.StoredBody == nil {
+		m.StoredBody = &fsmpb.StoredBody{}
+	}
+	at := body.Place()
+	m.Body = ""
+	m.StoredBody.Segment, m.StoredBody.Offset = at.Segment, at.Offset
+	m.StoredBody.Length, m.StoredBody.Digest = uint32(body.Len()), body.Digest()
+}
+
+func messageBody(m *fsmpb.MessageRecord) (queue.Body, error) {
+	s := m.StoredBody
+	if s == nil {
+		return content.NewBody(m.Body), nil
+	}
+	if s.Segment == 0 || s.Length == 0 || m.Body != "" || m.Published != nil {
+		return queue.Body{}, fmt.Errorf("%w: a stored body that cannot be one", format.ErrMalformed)
+	}
+	return content.StoredBody(content.Place{Segment: s.Segment, Offset: s.Offset}, s.Length, s.Digest), nil
+}
+
 func messageRecord(m *fsmpb.MessageRecord) (queue.MessageRecord, error) {
+	body, err := messageBody(m)
+	if err != nil {
+		return queue.MessageRecord{}, err
+	}
 	r := queue.MessageRecord{
 		Sequence:         queue.SequenceNumber(m.Sequence),
-		Body:             content.NewBody(m.Body),
+		Body:             body,
 		GroupID:          m.GroupId,
 		DeduplicationID:  m.DeduplicationId,
 		SenderID:         m.SenderId,

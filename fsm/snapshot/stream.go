@@ -86,6 +86,16 @@ func (s *sectionWriter) end(kind sectionKind) error {
 	return nil
 }
 
+// record adds a record to the present section and ends it once it is long enough.
+func (s *sectionWriter) record(kind byte, record []byte) error {
+	buffer := binary.AppendUvarint(append(s.buffer, kind), uint64(len(record)))
+	s.buffer = append(buffer, record...)
+	if s.filled() < sectionBytesAim {
+		return nil
+	}
+	return s.end(sectionRecords)
+}
+
 // sectionReader reads the frame of a snapshot. Used by one goroutine.
 type sectionReader struct {
 	r      io.Reader

@@ -1,7 +1,6 @@
 package snapshot
 
 import (
-	"encoding/binary"
 	"fmt"
 	"io"
 
@@ -11,6 +10,7 @@ import (
 	"github.com/seriatimq/seriatim/fsm/protobuf"
 	"github.com/seriatimq/seriatim/queue"
 	"github.com/seriatimq/seriatim/queue/access"
+	"github.com/seriatimq/seriatim/queue/content"
 	"github.com/seriatimq/seriatim/queue/notification"
 )
 
@@ -37,14 +37,30 @@ const (
 	recordAccount    = 15
 )
 
-// Write writes a captured state. Equal states at equal positions give
-// equal bytes.
+// Write writes a captured state with all bodies in it, so that it can be read anywhere.
+// Equal states at equal positions give equal bytes.
 func Write(w io.Writer, position Position, frozen *queue.Frozen) error {
+	return write(w, position, frozen, frozen.Bodies())
+}
+
+// WriteReferences writes a captured state without the bodies that this node has in
+// segments: it says where they are. Only this node can use it.
+func WriteReferences(w io.Writer, position Position, frozen *queue.Frozen) error {
+	return write(w, position, frozen, references{})
+}
+
+// references leaves bodies where they are.
+type references struct{}
+
+// Read returns b.
+func (references) Read(b queue.Body) (queue.Body, error) { return b, nil }
+
+func write(w io.Writer, position Position, frozen *queue.Frozen, bodies content.Reader) error {
 	sections, err := newSectionWriter(w)
 	if err != nil {
 		return err
 	}
-	s := &writer{sections: sections, written: map[queue.MessageID]bool{}}
+	s := &writer{sections: sections, bodies: bodies, written: map[queue.MessageID]bool{}}
 	s.single(sectionHeader, &fsmpb.SnapshotHeader{
 		Index:     position.Index,
 		Term:      position.Term,
@@ -78,6 +94,7 @@ func Write(w io.Writer, position Position, frozen *queue.Frozen) error {
 // messages are reused from record to record.
 type writer struct {
 	sections *sectionWriter
+	bodies   content.Reader
 	err      error
 	scratch  []byte
 	counts   fsmpb.SnapshotEnd
@@ -107,12 +124,7 @@ func (s *writer) record(kind byte, count *uint64, m proto.Message) bool {
 		return false
 	}
 	*count++
-	buffer := append(s.sections.buffer, kind)
-	buffer = binary.AppendUvarint(buffer, uint64(len(s.scratch)))
-	s.sections.buffer = append(buffer, s.scratch...)
-	if s.sections.filled() >= sectionBytesAim {
-		s.err = s.sections.end(sectionRecords)
-	}
+	s.err = s.sections.record(kind, s.scratch)
 	return s.err == nil
 }
 
@@ -188,6 +200,10 @@ func (s *writer) once(id queue.MessageID, content **notification.Notification) {
 
 func (s *writer) storedMessage(r queue.MessageRecord) bool {
 	s.once(r.Published.PublicationID, &r.Published.Content)
+	if r.Body, s.err = s.bodies.Read(r.Body); s.err != nil {
+		s.err = fmt.Errorf("message %s: %w", r.Sequence, s.err)
+		return false
+	}
 	fillMessage(&s.message, &r)
 	return s.record(recordMessage, &s.counts.Messages, &s.message)
 }

@@ -1,14 +1,120 @@
 package content
 
-// Body holds the text of a message. It is a handle: rules never look inside,
-// so that bodies can move out of memory without touching one.
-type Body struct{ text string }
+import "errors"
+
+// Body is the text of a message, in memory or in a Store. Rules never look inside, so
+// that a body that is stored need not be read to move the message that has it.
+type Body struct {
+	text   string  // of a body in memory
+	stored *stored // nil for one in memory
+}
+
+// stored is what is known of a body in a Store.
+type stored struct {
+	place  Place
+	size   uint32
+	digest uint64
+}
+
+// Place is where a Store has a body. Places belong to one node: they are no part of the
+// replicated state. The zero Place is none.
+type Place struct {
+	Segment uint32 // counted from one, never used again
+	Offset  uint32 // of the record in its segment
+}
 
 // NewBody wraps text.
-func NewBody(text string) Body { return Body{text} }
+func NewBody(text string) Body { return Body{text: text} }
 
-// String is the text.
-func (b Body) String() string { return b.text }
+// StoredBody is a body of size bytes that a Store has at a place. digest is the keyed hash
+// of its text, so that its message is hashed without reading it.
+func StoredBody(place Place, size uint32, digest uint64) Body {
+	return Body{stored: &stored{place, size, digest}}
+}
+
+// Stored reports whether the body is in a Store, and has to be read with a Reader.
+func (b Body) Stored() bool { return b.stored != nil }
+
+// Place is where the Store has the body, zero if it is in memory.
+func (b Body) Place() Place {
+	if b.stored == nil {
+		return Place{}
+	}
+	return b.stored.place
+}
+
+// Digest is the keyed hash of the text of a stored body.
+func (b Body) Digest() uint64 {
+	if b.stored == nil {
+		return 0
+	}
+	return b.stored.digest
+}
+
+// String is the text of a body in memory. To ask a stored one is a mistake in the
+// program, which must not pass for an empty body.
+func (b Body) String() string {
+	if b.Stored() {
+		panic("a stored body was used before it was read")
+	}
+	return b.text
+}
 
 // Len is the length in bytes.
-func (b Body) Len() int { return len(b.text) }
+func (b Body) Len() int {
+	if b.stored != nil {
+		return int(b.stored.size)
+	}
+	return len(b.text)
+}
+
+// MemoryLen is how many of the bytes are in memory.
+func (b Body) MemoryLen() int { return len(b.text) }
+
+// A Reader returns stored bodies in memory, and those that are there as they are. Safe
+// for concurrent use.
+type Reader interface {
+	// Read fails if the body is damaged, cannot be read, or has been freed long ago.
+	Read(b Body) (Body, error)
+}
+
+// Store keeps bodies outside of memory. All of it but Read is called by one goroutine.
+type Store interface {
+	Reader
+	// Keeps reports whether Append stores a text of so many bytes.
+	Keeps(size int) bool
+	// Append stores a text that it keeps, and returns its body, which nobody holds yet.
+	Append(text string, digest uint64) Body
+	// Hold counts a message that has the body, Free one that has it no more. What
+	// nobody holds is forgotten some time.
+	Hold(b Body)
+	Free(b Body)
+}
+
+// Memory is the Store that leaves everything in memory.
+type Memory struct{}
+
+var _ Store = Memory{}
+
+// ErrNoStore: a state refers to stored bodies, and what has it was given no Store.
+var ErrNoStore = errors.New("the body is in a segment file, which is not open here")
+
+// Keeps is false for every text.
+func (Memory) Keeps(int) bool { return false }
+
+// Append returns a body that is in memory.
+func (Memory) Append(text string, _ uint64) Body { return NewBody(text) }
+
+// Read returns b, which must be in memory.
+func (Memory) Read(b Body) (Body, error) {
+	if b.Stored() {
+		return Body{}, ErrNoStore
+	}
+	return b, nil
+}
+
+// Hold does nothing.
+func (Memory) Hold(Body) {}
+
+// Free does nothing.
+func (Memory) Free(Body) {}

@@ -27,11 +27,16 @@ type Rules struct {
 	DeadLetterKeepsID bool
 }
 
+// ReadsContent reports whether WithContent goes by the body.
+func (r *Rules) ReadsContent(ids IDs) bool {
+	return r.ContentBased && !r.Disabled && (ids.Own == "" || r.IDAndContent)
+}
+
 // WithContent adds what a message is remembered under if its content counts: the
 // SHA-256 of the body in lower-case hex takes the place of an id that was not given,
 // and with IdAndContent both count. hash is the SHA-256 if it is known already.
 func (r *Rules) WithContent(ids IDs, body string, hash []byte) IDs {
-	if !r.ContentBased || r.Disabled || ids.Own != "" && !r.IDAndContent {
+	if !r.ReadsContent(ids) {
 		return ids
 	}
 	if len(hash) != sha256.Size {

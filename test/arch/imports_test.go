@@ -56,7 +56,7 @@ var packageRules = []packageRule{
 		"slices", "strconv", "strings", "unicode/utf8",
 	}},
 	{path: "queue/checking", only: []string{}, users: []string{"queue"}},
-	{path: "queue/content", only: []string{"~/queue/limits", "~/queue/logtime", "~/queue/refusal", "slices", "strconv", "strings", "unicode/utf8"}},
+	{path: "queue/content", only: []string{"~/queue/limits", "~/queue/logtime", "~/queue/refusal", "errors", "slices", "strconv", "strings", "unicode/utf8"}},
 	{path: "queue/deduplication", only: []string{"~/queue/limits", "~/queue/logtime", "~/queue/statehash", "crypto/sha256", "encoding/binary", "encoding/hex", "slices", "github.com/tidwall/btree"}},
 	{path: "queue/filter", only: append([]string{"~/queue/jsontext"}, domain...)},
 	{path: "queue/identifier", only: []string{"~/queue/statehash", "encoding/binary", "encoding/hex", "strconv"}},
@@ -126,6 +126,9 @@ var packageRules = []packageRule{
 		std, "~/queue", "~/fsm", "~/cluster/consensus", "~/cluster/environment", "~/cluster/fault", "~/cluster/storage",
 	}, never: []string{"net"}, users: []string{"cmd/seriatim/offline"}},
 	{path: "cluster/storage", never: []string{"~/queue", "~/cluster/peerpb", "net"}},
+	{path: "cluster/storage/bodies", only: []string{
+		std, "~/fsm", "~/queue/content", "~/cluster/fault", "~/cluster/storage", "~/cluster/wakeup", "golang.org/x/sys/unix",
+	}, never: []string{"net", "~/fsm/snapshot"}, users: []string{"cluster", "cluster/consensus", "cluster/offline"}},
 	{path: "cluster/hostlimit", only: []string{std}, users: []string{"cluster/discovery", "cluster/peernet", "transport"}},
 	{path: "cluster/peernet", only: []string{std, "~/cluster/environment", "~/cluster/hostlimit", "~/cluster/storage", "~/cluster/wakeup"}},
 	{path: "cluster/peernet/peernettest", only: []string{std, "~/cluster/clustertest", "~/cluster/environment", "~/cluster/peernet"}, users: []string{}},

@@ -2,9 +2,12 @@ package grpc
 
 import (
 	"context"
+	"fmt"
 	"strconv"
 
+	"github.com/seriatimq/seriatim/cluster"
 	"github.com/seriatimq/seriatim/queue"
+	"github.com/seriatimq/seriatim/queue/content"
 	"github.com/seriatimq/seriatim/queue/refusal"
 	"github.com/seriatimq/seriatim/transport/grpc/seriatimpb"
 	"github.com/seriatimq/seriatim/transport/http1"
@@ -40,8 +43,10 @@ func (m *messages) Peek(ctx context.Context, in *seriatimpb.PeekRequest) (*seria
 		return nil, c.refuse(ctx, refusal.InvalidValue(strconv.Itoa(limit), "max_messages", "Must be between 1 and 100, if provided."))
 	}
 	var found []queue.PeekedMessage
+	var bodies content.Reader
 	err := c.read(ctx, func(v queue.View) error {
 		var refused *queue.Error
+		bodies = v.Bodies()
 		if found, refused = v.Peek(c.queue, queue.SequenceNumber(in.GetFromSequenceNumber()), in.GetGroupId(), limit+1); refused != nil {
 			return refused
 		}
@@ -53,8 +58,15 @@ func (m *messages) Peek(ctx context.Context, in *seriatimpb.PeekRequest) (*seria
 	out := &seriatimpb.PeekResponse{}
 	var total int64
 	for i := range found {
+		if i == limit || total+int64(found[i].Body.Len()) > peekBytes {
+			out.NextSequenceNumber = uint64(found[i].Sequence)
+			break
+		}
+		if found[i].Body, err = bodies.Read(found[i].Body); err != nil {
+			return nil, fmt.Errorf("%w: %w", cluster.ErrUnavailable, err)
+		}
 		one, size := wireMessages([]queue.ReceivedMessage{found[i].ReceivedMessage})
-		if i == limit || total+size > peekBytes {
+		if total+size > peekBytes {
 			out.NextSequenceNumber = uint64(found[i].Sequence)
 			break
 		}

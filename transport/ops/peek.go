@@ -7,6 +7,7 @@ import (
 
 	"github.com/seriatimq/seriatim/cluster"
 	"github.com/seriatimq/seriatim/queue"
+	"github.com/seriatimq/seriatim/queue/content"
 	"github.com/seriatimq/seriatim/queue/identifier"
 	"github.com/seriatimq/seriatim/queue/refusal"
 )
@@ -69,13 +70,19 @@ func (a *Admin) peek(w http.ResponseWriter, r *http.Request) {
 		from = n
 	}
 	var messages []queue.PeekedMessage
+	var bodies content.Reader
 	_, err := a.Node.Read(r.Context(), func(v queue.View) error {
 		var refused *queue.Error
+		bodies = v.Bodies()
 		if messages, refused = v.Peek(name, from, parameters.Get("group"), limit); refused != nil {
 			return refused
 		}
 		return nil
 	})
+	var out peekAnswer
+	if err == nil {
+		out, err = a.peeked(name, messages, bodies)
+	}
 	var refused *queue.Error
 	switch {
 	case errors.As(err, &refused) && refused.Code == refusal.QueueDoesNotExist:
@@ -88,11 +95,12 @@ func (a *Admin) peek(w http.ResponseWriter, r *http.Request) {
 		a.Logger.Error("peeking at messages failed", "queue", name, "error", err)
 		a.fail(w, http.StatusServiceUnavailable, err.Error())
 	default:
-		a.answer(w, http.StatusOK, a.peeked(name, messages))
+		a.answer(w, http.StatusOK, out)
 	}
 }
 
-func (a *Admin) peeked(name string, messages []queue.PeekedMessage) peekAnswer {
+// peeked is the answer with messages, whose bodies it reads.
+func (a *Admin) peeked(name string, messages []queue.PeekedMessage, bodies content.Reader) (peekAnswer, error) {
 	out := peekAnswer{Queue: name, Messages: make([]peekedMessage, 0, len(messages))}
 	bytes := 0
 	for i := range messages {
@@ -101,10 +109,14 @@ func (a *Admin) peeked(name string, messages []queue.PeekedMessage) peekAnswer {
 			out.Truncated = true
 			break
 		}
+		body, err := bodies.Read(m.Body)
+		if err != nil {
+			return out, err
+		}
 		p := peekedMessage{
 			MessageID: m.MessageID.String(), GroupID: m.GroupID, DeduplicationID: m.DeduplicationID, State: m.State,
 			SentAtMs: int64(m.SentAt), VisibleAtMs: int64(m.VisibleAt), FirstReceivedMs: int64(m.FirstReceivedAt),
-			ReceiveCount: m.ReceiveCount, SenderID: m.SenderID, DeadLetterSource: m.DeadLetterSource, Body: m.Body.String(),
+			ReceiveCount: m.ReceiveCount, SenderID: m.SenderID, DeadLetterSource: m.DeadLetterSource, Body: body.String(),
 		}
 		if m.Sequence != 0 {
 			p.SequenceNumber = m.Sequence.String()
@@ -114,5 +126,5 @@ func (a *Admin) peeked(name string, messages []queue.PeekedMessage) peekAnswer {
 		}
 		out.Messages = append(out.Messages, p)
 	}
-	return out
+	return out, nil
 }

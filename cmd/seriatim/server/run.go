@@ -338,6 +338,7 @@ func (p program) clusterConfig(cfg Config, certificates certificates) (cluster.C
 			Store: cfg.Storage.LogStore, SegmentBytes: int(cfg.Storage.SegmentBytes), CacheBytes: int(cfg.Storage.CacheBytes),
 			Audit:     cluster.AuditPolicy{Interval: cfg.Storage.AuditInterval, Entries: uint64(cfg.Storage.AuditEntries)},
 			FormatMax: uint32(format),
+			Bodies:    cluster.BodyPolicy{Store: cfg.Storage.BodyStore, CacheBytes: int64(cfg.Storage.BodyCacheBytes)},
 		},
 		Snapshot: cluster.SnapshotPolicy{
 			LogBytes: int64(cfg.Storage.SnapshotLogBytes), TrailingBytes: int64(cfg.Storage.TrailingBytes),

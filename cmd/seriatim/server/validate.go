@@ -87,6 +87,7 @@ func (c Config) validate() error {
 		{"max-waiting-receives", int64(c.Limits.WaitingReceives)},
 		{"log-segment-size", int64(c.Storage.SegmentBytes)},
 		{"log-cache-size", int64(c.Storage.CacheBytes)},
+		{"body-cache-size", int64(c.Storage.BodyCacheBytes)},
 		{"snapshot-log-size", int64(c.Storage.SnapshotLogBytes)},
 		{"snapshot-rate", int64(c.Storage.SnapshotRate)},
 		{"disk-deadline", int64(c.Storage.DiskDeadline)},

@@ -1,0 +1,243 @@
+package cluster
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/seriatimq/seriatim/cluster/clustertest"
+	"github.com/seriatimq/seriatim/cluster/fault"
+	"github.com/seriatimq/seriatim/cluster/storage"
+	"github.com/seriatimq/seriatim/queue"
+)
+
+// bodyOf is a body of 3 KiB that no other message has.
+func bodyOf(number int) string {
+	return strings.Repeat(fmt.Sprintf("body %06d, ", number), 256)
+}
+
+func (c *nodes) sendBodies(through, from, to int) {
+	c.t.Helper()
+	for first := from; first < to; first += 10 {
+		cmd := &queue.SendMessages{Queue: fifo, Batch: true}
+		for number := first; number < min(first+10, to); number++ {
+			cmd.Entries = append(cmd.Entries, entryFor(fifo, bodyOf(number)))
+			cmd.Entries[number-first].DeduplicationID = fmt.Sprint(number)
+		}
+		c.submit(through, cmd)
+	}
+}
+
+// takeBodies receives and deletes messages and compares each body.
+func (c *nodes) takeBodies(through, from, to int) {
+	c.t.Helper()
+	for next := from; next < to; {
+		got := c.receive(through, queue.ReceiveMessages{Queue: fifo, MaxMessages: queue.Some(10), VisibilityTimeout: queue.Some(600)}, 0)
+		if len(got) == 0 {
+			c.t.Fatalf("node %d: nothing was received at message %d of %d", through, next, to)
+		}
+		del := &queue.DeleteMessages{Queue: fifo, Batch: true}
+		for i := range got {
+			if got[i].Body.String() != bodyOf(next) {
+				c.t.Fatalf("node %d: message %d has the body %.20q...", through, next, got[i].Body.String())
+			}
+			del.Handles = append(del.Handles, got[i].Handle.String())
+			next++
+		}
+		c.submit(through, del)
+	}
+}
+
+// segmentsEverywhere has all nodes keep all bodies in segments, and read them from disk.
+func segmentsEverywhere(cfg *Config) {
+	smallTrail(cfg)
+	cfg.Log.Bodies = BodyPolicy{Store: BodiesInSegments, KeepMin: 1, CacheBytes: 1, SegmentBytes: 64 << 10}
+}
+
+func (c *nodes) snapshotAll() {
+	c.t.Helper()
+	for _, n := range c.nodes {
+		if err := n.group.Snapshot(clustertest.Context(c.t)); err != nil {
+			c.t.Fatal(err)
+		}
+	}
+}
+
+// A snapshot refers to bodies, and a restart reads none.
+func TestBodiesStayInSegmentsOverRestarts(t *testing.T) {
+	t.Parallel()
+	c := startNodes(t, 3, segmentsEverywhere)
+	c.create(0, fifo)
+	c.sendBodies(0, 0, 200)
+	c.agree()
+	c.snapshotAll()
+	for _, n := range c.nodes {
+		states, err := filepath.Glob(filepath.Join(n.cfg.DataDir, storage.GroupDirName(0), storage.SnapshotsDir, "*", storage.SnapshotStateName))
+		if err != nil || len(states) == 0 {
+			t.Fatal(states, err)
+		}
+		info, err := os.Stat(states[len(states)-1])
+		if err != nil || info.Size() > 200*200 {
+			t.Errorf("a snapshot of 200 messages has %v bytes, %v", info.Size(), err)
+		}
+	}
+	c.sendBodies(0, 200, 220) // behind the snapshot
+	for i := range c.nodes {
+		c.crash(i)
+	}
+	for i := range c.nodes {
+		c.open(i)
+	}
+	for i := range c.nodes {
+		c.waitReady(i)
+	}
+	c.agree()
+	for i := range c.nodes {
+		if stats := c.nodes[i].process.bodies.Stats(); stats.Bodies != 220 || stats.DiskReads != 0 {
+			t.Errorf("node %d after the restart: %+v", i, stats)
+		}
+	}
+	for i := range c.nodes { // each answers what it was asked itself
+		c.takeBodies(i, i*70, (i+1)*70)
+	}
+	c.agree()
+	c.snapshotAll()
+	c.sendBodies(0, 220, 221)
+	c.snapshotAll()
+	c.waitFor("the space of deleted bodies to come back", func() bool {
+		for _, n := range c.nodes {
+			if n.process.bodies.Stats().FreedBytes < 150*3000 {
+				return false
+			}
+		}
+		return true
+	})
+	c.takeBodies(1, 210, 221)
+}
+
+// A node that was away gets bodies that are in the segments of the leader, whatever it
+// keeps its own in.
+func TestBodiesAreInstalled(t *testing.T) {
+	t.Parallel()
+	for _, store := range []string{BodiesInSegments, BodiesInMemory} {
+		t.Run(store, func(t *testing.T) {
+			t.Parallel()
+			c := startNodes(t, 3, segmentsEverywhere)
+			c.create(0, fifo)
+			c.sendBodies(0, 0, 100)
+			leader := c.agreedLeader()
+			away := (leader + 1) % 3
+			c.crash(away)
+			c.sendBodies(leader, 100, 200)
+			c.takeBodies(leader, 0, 50)
+			other := (leader + 2) % 3
+			for _, i := range []int{leader, other} {
+				if err := c.nodes[i].group.Snapshot(clustertest.Context(t)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			c.configs[away].Log.Bodies.Store = store
+			c.open(away)
+			c.waitReady(away)
+			c.agree()
+			if c.nodes[away].group.Stats().SnapshotsRestored == 0 {
+				t.Error("the node got no snapshot: nothing was tested")
+			}
+			want := int64(150)
+			if store == BodiesInMemory {
+				want = 0
+			}
+			if stats := c.nodes[away].process.bodies.Stats(); stats.Bodies != want {
+				t.Errorf("%+v", stats)
+			}
+			c.leadsAfterRestart(away)
+			c.takeBodies(away, 50, 200)
+		})
+	}
+}
+
+// Turned off, the setting leaves what is in segments where it is.
+func TestBodiesAfterTheSettingChanged(t *testing.T) {
+	t.Parallel()
+	c := startNodes(t, 1, segmentsEverywhere)
+	c.create(0, fifo)
+	for part, store := range []string{BodiesInMemory, BodiesInSegments, BodiesInMemory} {
+		c.sendBodies(0, part*20, part*20+20)
+		c.snapshotAll()
+		c.close(0)
+		c.configs[0].Log.Bodies.Store = store
+		c.open(0)
+		c.waitReady(0)
+	}
+	c.takeBodies(0, 0, 60)
+}
+
+func TestPeekAndBackupReadSegments(t *testing.T) {
+	t.Parallel()
+	c := startNodes(t, 1, segmentsEverywhere)
+	c.create(0, fifo)
+	c.sendBodies(0, 0, 100)
+	c.snapshotAll()
+	c.nodes[0].ReadLocal(func(v queue.View) {
+		peeked, refused := v.Peek(fifo, 0, "", 100)
+		if refused != nil || len(peeked) != 100 {
+			t.Fatalf("%d messages, %v", len(peeked), refused)
+		}
+		for i := range peeked {
+			if body, err := v.Bodies().Read(peeked[i].Body); err != nil || body.String() != bodyOf(i) {
+				t.Fatalf("message %d: %v", i, err)
+			}
+		}
+	})
+	_, content := c.backup(0)
+	if got := strings.Count(string(content), "body 0000"); got != 100*256 {
+		t.Errorf("the backup has %d parts of bodies", got)
+	}
+	if c.nodes[0].process.bodies.Stats().DiskReads < 100 { // the last segment is in memory
+		t.Error("nothing was read from disk: nothing was tested")
+	}
+}
+
+// A damaged body is noticed when it is read, and the other nodes have theirs.
+func TestDamagedBodyEndsTheNode(t *testing.T) {
+	t.Parallel()
+	records := make([]*clustertest.FatalRecord, 3)
+	c := startNodes(t, 3, func(cfg *Config) {
+		segmentsEverywhere(cfg)
+		record := clustertest.NewFatalRecord()
+		records[cfg.NodeName[1]-'1'] = record
+		cfg.Fatal = record.Fatal
+	})
+	c.create(0, fifo)
+	c.sendBodies(0, 0, 100)
+	c.agree()
+	c.snapshotAll()
+	c.sendBodies(0, 100, 140) // what is in the damaged file is in memory no more
+	leader := c.agreedLeader()
+	segments, err := filepath.Glob(filepath.Join(c.configs[leader].DataDir, storage.GroupDirName(0), storage.BodiesName, "*"))
+	if err != nil || len(segments) < 3 {
+		t.Fatal(segments, err)
+	}
+	clustertest.FlipBit(t, segments[0], 1000)
+	_, err = c.nodes[leader].Receive(clustertest.Context(t), &queue.ReceiveMessages{Queue: fifo, MaxMessages: queue.Some(1), VisibilityTimeout: queue.Some(1)}, 0)
+	if err == nil {
+		t.Fatal("a damaged body was handed out")
+	}
+	<-records[leader].Ended
+	if codes, errs := records[leader].All(); codes[0] != fault.ExitChecksum || !strings.Contains(errs[0].Error(), segments[0]) {
+		t.Errorf("%v, %v", codes, errs)
+	}
+	c.crash(leader)
+	other := c.leader()
+	var got []queue.ReceivedMessage
+	c.waitFor("the message at another node", func() bool {
+		got = c.receive(other, queue.ReceiveMessages{Queue: fifo, MaxMessages: queue.Some(1)}, time.Second)
+		return len(got) > 0
+	})
+	if got[0].Body.String() != bodyOf(0) {
+		t.Errorf("got %.20q", got[0].Body.String())
+	}
+}

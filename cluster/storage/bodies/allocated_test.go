@@ -1,0 +1,16 @@
+package bodies
+
+import (
+	"os"
+	"syscall"
+	"testing"
+)
+
+// blocksOnDisk is how much of the disk a file takes.
+func blocksOnDisk(t *testing.T, path string) int64 {
+	info, err := os.Stat(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return info.Sys().(*syscall.Stat_t).Blocks * 512
+}

@@ -1,0 +1,69 @@
+// Package bodies keeps the bodies of messages in append-only segment files of one node.
+//
+// # What it owns
+//
+// The segment files and their format, the newest bytes in memory, the goroutine that
+// writes them out and the one that gives space back, and the count of what is in use.
+//
+// # What it refuses to know
+//
+// Messages and queues: it is told what a state holds and frees. The log, which covers
+// what is not on disk yet, and the snapshots, which say where bodies are.
+//
+// # Who calls it
+//
+// The state machine (Append, Hold, Free and Capture, through the interfaces of packages
+// content and fsm), whoever encodes an answer or a backup (Read), and package cluster,
+// which opens and closes it.
+//
+// # Design
+//
+// Where a body lies is a property of one node and no part of the replicated state. The
+// other way, a layout that all nodes share, would make the place of every byte a rule of
+// the state machine: a node could neither switch the store on or off by itself, nor
+// replace a damaged file, nor be upgraded without all others, and every later change of
+// the layout would be a change of the format. What the shared layout would give, that
+// files of two nodes can be compared by number, is given by the state: it knows which
+// bodies there are.
+//
+// A segment begins with a head and is a sequence of records: length, CRC-32C over
+// segment, offset, length, digest and text, digest, text. Numbers are little-endian. A
+// record does not span segments, is never moved, and its place is never used again as
+// long as anything may refer to it; the digest, which the state has, too, tells it from
+// any other.
+//
+// Append copies into memory. A goroutine writes what is there in large pieces, and what
+// was written stays in memory up to Options.CacheBytes, so that a queue that is read as
+// fast as it is written to reads nothing from disk. If the disk cannot follow, Append
+// waits. Nothing is synced for its own sake: entries of the log hold the bodies until a
+// snapshot takes their place, and before that one is written Sync brings all that it
+// refers to onto the disk. After a crash the state of the snapshot is restored, the
+// entries behind it append their bodies again, in a new segment, and what was written
+// behind the snapshot is in no state and goes.
+//
+// # Giving space back
+//
+// For each block of 4 KiB the number of bodies in it is counted, from the messages as they
+// come and go, and again when a snapshot is restored. A segment without bodies is
+// removed; in others, blocks without any are given back to the file system where it can
+// make holes (Linux); elsewhere they wait until the segment is empty. Bodies are never
+// copied to save space, so that a body of a few hundred bytes which stays holds a block
+// of 4 KiB.
+//
+// What was freed is given back when two things are true. A snapshot that was captured
+// afterwards is on disk: then no restart asks for it again, since a restart begins with
+// the newest snapshot. And nobody reads a state that was captured before: a backup, or
+// the copy of a snapshot for another node. So every snapshot that can be used can be read
+// in full, and what a queue consumes between two snapshots stays on disk until the
+// second: about as much as the log has of it.
+//
+// An answer may refer to a body that is purged before the answer is encoded. Such a body is
+// read all the same, or it is gone, and the answer is given as one whose outcome is
+// unknown; it is never another one.
+//
+// # Damage
+//
+// A body is checked whenever it is read from disk. One that is not what was written ends
+// the node like any other damage of its data directory: the others have theirs, and a
+// node that joins anew gets all of them.
+package bodies

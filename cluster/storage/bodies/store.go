@@ -1,0 +1,218 @@
+package bodies
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+
+	"github.com/seriatimq/seriatim/cluster/fault"
+	"github.com/seriatimq/seriatim/cluster/storage"
+	"github.com/seriatimq/seriatim/fsm"
+	"github.com/seriatimq/seriatim/queue/content"
+)
+
+// Options are what a Store works with. Sizes that are zero have a default.
+type Options struct {
+	Life   context.Context // ends what the Store does by itself
+	Dir    string          // of the segments; made with the first of them
+	Guard  *storage.DiskGuard
+	Logger *slog.Logger
+	// Keep has new bodies stored. Without it only those of earlier runs are read.
+	Keep bool
+	// ReadOnly leaves the files as they are: nothing is stored, and no space given back.
+	ReadOnly     bool
+	KeepMin      int   // shorter bodies stay in memory
+	SegmentBytes int64 // of one file
+	CacheBytes   int64 // of what was written last, kept in memory
+	// FreeBytesPerSecond is the pace at which space is given back.
+	FreeBytesPerSecond int64
+}
+
+// Defaults of Options.
+const (
+	// DefaultKeepMin is a length below which a body costs about as much in memory as
+	// what has to be remembered of it otherwise, and more on disk.
+	DefaultKeepMin      = 128
+	DefaultSegmentBytes = 64 << 20
+	DefaultCacheBytes   = 64 << 20
+	defaultFreeRate     = 256 << 20
+)
+
+func (o Options) withDefaults() Options {
+	for _, one := range []struct {
+		field *int64
+		value int64
+	}{{&o.SegmentBytes, DefaultSegmentBytes}, {&o.CacheBytes, DefaultCacheBytes}, {&o.FreeBytesPerSecond, defaultFreeRate}} {
+		if *one.field == 0 {
+			*one.field = one.value
+		}
+	}
+	if o.KeepMin == 0 {
+		o.KeepMin = DefaultKeepMin
+	}
+	// A zero in place of a length is a hole.
+	o.KeepMin = max(o.KeepMin, 1)
+	return o
+}
+
+// Store has the bodies of one node. Made by Open. Read and Stats are safe for concurrent
+// use; see fsm.StateBodies for what Begin returns.
+type Store struct {
+	options Options
+	before  map[uint32]int64 // segments of earlier runs with their sizes; never changes
+	first   uint32           // segment of this run
+
+	mu       sync.RWMutex
+	changed  *sync.Cond // with mu: something up to closed is another
+	tail     tail
+	files    map[uint32]bool // segments that have a file
+	asked    uint64          // number of the newest call of Sync
+	synced   uint64          // number of the newest call that is done
+	askedEnd content.Place   // up to where the newest call wants it
+	failed   error           // what ended the writing
+	closed   bool
+
+	current atomic.Pointer[state] // whose bodies count
+	giving  giving
+	writing sync.WaitGroup
+	counts  counts
+}
+
+var _ fsm.BodyStore = (*Store)(nil)
+
+// counts of what a Store did.
+type counts struct {
+	fromDisk, freedBytes atomic.Int64
+}
+
+// Stats are what a Store has.
+type Stats struct {
+	Segments    int   // files
+	Bodies      int64 // in use
+	Bytes       int64 // of these, with their records
+	MemoryBytes int64
+	DiskReads   int64 // bodies that were not in memory
+	FreedBytes  int64 // given back to the file system
+}
+
+// Open opens the segments in a directory.
+func Open(options Options) (*Store, error) {
+	options = options.withDefaults()
+	before, err := listSegments(options.Dir)
+	if err != nil {
+		return nil, fmt.Errorf("listing the segments of bodies: %w", err)
+	}
+	s := &Store{options: options, before: before, files: make(map[uint32]bool, len(before))}
+	s.changed = sync.NewCond(&s.mu)
+	for number := range before {
+		s.files[number] = true
+		s.tail.segment = max(s.tail.segment, number)
+	}
+	s.tail.segment++
+	s.first = s.tail.segment
+	s.giving.init(s)
+	if !options.ReadOnly {
+		s.writing.Go(s.write)
+		s.writing.Go(s.giving.run)
+	}
+	return s, nil
+}
+
+// InUse reports whether a state can have bodies here.
+func (s *Store) InUse() bool { return s.options.Keep || len(s.before) > 0 }
+
+// Close ends the goroutines of the Store. What is not on disk by then is in the log.
+func (s *Store) Close() {
+	s.mu.Lock()
+	s.closed = true
+	s.changed.Broadcast()
+	s.mu.Unlock()
+	s.giving.cancel()
+	s.writing.Wait()
+}
+
+// Stats counts what there is.
+func (s *Store) Stats() Stats {
+	stats := Stats{DiskReads: s.counts.fromDisk.Load(), FreedBytes: s.counts.freedBytes.Load()}
+	s.mu.RLock()
+	stats.Segments, stats.MemoryBytes = len(s.files), s.tail.bytes
+	s.mu.RUnlock()
+	if state := s.current.Load(); state != nil {
+		stats.Bodies, stats.Bytes = state.inUse()
+	}
+	return stats
+}
+
+// append copies a text behind the last one.
+func (s *Store) append(text string, digest uint64) content.Body {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for s.tail.waiting > unwrittenMax && s.failed == nil && !s.closed {
+		s.changed.Wait()
+	}
+	c, at := s.tail.room(recordHeadBytes+len(text), s.options.SegmentBytes)
+	c.data = appendRecord(c.data, at, text, digest)
+	if len(s.tail.unwritten) > 1 {
+		s.changed.Broadcast()
+	}
+	return content.StoredBody(at, uint32(len(text)), digest)
+}
+
+// ErrGone: nobody has the body any more, and its space was given back.
+var ErrGone = errors.New("the body was deleted meanwhile")
+
+// Read returns a stored body in memory, from the disk if need be.
+func (s *Store) Read(body content.Body) (content.Body, error) {
+	if !body.Stored() {
+		return body, nil
+	}
+	s.mu.RLock()
+	record, found := s.tail.find(body)
+	s.mu.RUnlock()
+	var err error
+	if !found { // bytes of a record never change, so no lock is needed from here on
+		s.counts.fromDisk.Add(1)
+		record, err = s.readFile(body)
+	}
+	if err == nil {
+		if text, ok := textOf(record, body); ok {
+			return content.NewBody(text), nil
+		}
+		err = fmt.Errorf("%w: it is not what was written", storage.ErrDamaged)
+	}
+	// The space of a body goes only when nothing is counted in a block of it.
+	if state := s.current.Load(); state != nil && !state.counts.covers(body) {
+		return content.Body{}, ErrGone
+	}
+	at := body.Place()
+	return content.Body{}, s.options.Guard.Fail(fault.ExitChecksum, fmt.Errorf("the body of %d bytes at %d of %s cannot be read: %w; %s",
+		body.Len(), at.Offset, s.path(at.Segment), err, storage.ReplaceNode))
+}
+
+// Begin returns what a new state keeps its bodies in.
+func (s *Store) Begin() fsm.StateBodies {
+	state := newState(s)
+	state.adopted = s.current.CompareAndSwap(nil, state) // that of a node without a snapshot
+	return state
+}
+
+// open opens the file of a segment for writing, and makes it if there is none.
+func (s *Store) open(segment uint32) (*os.File, error) {
+	if err := os.MkdirAll(s.options.Dir, 0o700); err != nil {
+		return nil, err
+	}
+	return os.OpenFile(s.path(segment), os.O_RDWR|os.O_CREATE, 0o600)
+}
+
+func syncDir(path string) error {
+	dir, err := os.Open(filepath.Clean(path))
+	if err != nil {
+		return err
+	}
+	return errors.Join(dir.Sync(), dir.Close())
+}

@@ -1,0 +1,133 @@
+package bodies
+
+import (
+	"sort"
+
+	"github.com/seriatimq/seriatim/queue/content"
+)
+
+const (
+	// chunkBytes is how much is written at once.
+	chunkBytes = 1 << 20
+	// unwrittenMax is how much waits for the disk before Append does.
+	unwrittenMax = 64 << 20
+)
+
+// chunk is a part of a segment in memory. Bytes below len(data) never change.
+type chunk struct {
+	segment uint32
+	start   uint32 // in the segment
+	data    []byte // its capacity never changes
+	full    bool   // nothing is added any more
+	written int    // up to here it is in the file
+}
+
+func (c *chunk) done() bool { return c.full && c.written == len(c.data) }
+
+// tail is the end of the segments, in memory: the chunks that are not written, and behind
+// them as many more as fit. Guarded by Store.mu.
+type tail struct {
+	chunks    []*chunk // in order; the last is added to unless it is full
+	unwritten []*chunk // those of them that are not done
+	bytes     int64    // of memory
+	waiting   int64    // bytes not written
+	segment   uint32   // in which the next record goes
+	offset    uint32   // where; zero: the segment has no head yet
+}
+
+// room returns the chunk that takes a record of n bytes, and where in the segment that
+// will be.
+func (t *tail) room(n int, segmentBytes int64) (*chunk, content.Place) {
+	if t.offset > 0 && int64(t.offset)+int64(n) > segmentBytes {
+		t.seal()
+		t.segment++
+		t.offset = 0
+	}
+	last := t.last()
+	need := n
+	if t.offset == 0 {
+		need += headBytes
+	}
+	if last == nil || last.full || cap(last.data)-len(last.data) < need {
+		t.seal()
+		last = &chunk{segment: t.segment, start: t.offset, data: make([]byte, 0, max(chunkBytes, need))}
+		t.chunks, t.unwritten = append(t.chunks, last), append(t.unwritten, last)
+		t.bytes += int64(cap(last.data))
+	}
+	if t.offset == 0 {
+		last.data = append(last.data, segmentHead(t.segment)...)
+		t.offset = uint32(headBytes)
+		t.waiting += int64(headBytes)
+	}
+	at := content.Place{Segment: t.segment, Offset: t.offset}
+	t.offset += uint32(n)
+	t.waiting += int64(n)
+	return last, at
+}
+
+// seal ends the chunk that is added to.
+func (t *tail) seal() {
+	if last := t.last(); last != nil {
+		last.full = true
+	}
+}
+
+func (t *tail) last() *chunk {
+	if len(t.chunks) == 0 {
+		return nil
+	}
+	return t.chunks[len(t.chunks)-1]
+}
+
+// find returns the record of a body if it is in memory.
+func (t *tail) find(body content.Body) (record []byte, found bool) {
+	at := body.Place()
+	i := sort.Search(len(t.chunks), func(i int) bool {
+		c := t.chunks[i]
+		return c.segment > at.Segment || c.segment == at.Segment && c.start > at.Offset
+	}) - 1
+	if i < 0 || t.chunks[i].segment != at.Segment {
+		return nil, false
+	}
+	c := t.chunks[i]
+	begin := int64(at.Offset - c.start)
+	end := begin + recordBytes(body)
+	if end > int64(len(c.data)) {
+		return nil, false
+	}
+	return c.data[begin:end], true
+}
+
+// wrote notes that n more bytes of the first chunk that was not written are.
+func (t *tail) wrote(n int, keep int64) {
+	c := t.unwritten[0]
+	c.written += n
+	t.waiting -= int64(n)
+	if c.done() {
+		t.unwritten[0] = nil
+		t.unwritten = t.unwritten[1:]
+	}
+	for len(t.chunks) > 0 && t.bytes > keep && t.chunks[0].done() {
+		t.bytes -= int64(cap(t.chunks[0].data))
+		t.chunks[0] = nil
+		t.chunks = t.chunks[1:]
+	}
+}
+
+// end is up to where a segment is in its file for good: nothing is written to it below
+// that any more.
+func (t *tail) end(segment uint32) (offset int64, whole bool) {
+	if len(t.unwritten) > 0 {
+		first := t.unwritten[0]
+		switch {
+		case segment > first.segment:
+			return 0, false
+		case segment == first.segment:
+			return int64(first.start) + int64(first.written), false
+		}
+	}
+	if segment == t.segment {
+		return int64(t.offset), false
+	}
+	return 0, true
+}

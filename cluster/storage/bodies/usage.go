@@ -1,0 +1,191 @@
+package bodies
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+
+	"github.com/seriatimq/seriatim/queue/content"
+)
+
+// blockBytes is the unit in which a file system gives space back.
+const blockBytes = 4096
+
+// run is a number of blocks of a segment, one behind the other; none means all of it.
+type run struct {
+	segment uint32
+	first   uint32
+	blocks  uint32
+}
+
+// segmentUsage counts the bodies in a segment. A body that lies in two blocks counts in
+// both; a block has no more than 256.
+type segmentUsage struct {
+	blocks []uint16
+	bodies int
+}
+
+// usage counts the bodies that one state has, and remembers what was freed. Safe for
+// concurrent use.
+type usage struct {
+	mu       sync.Mutex
+	segments map[uint32]*segmentUsage
+	bodies   int64
+	bytes    int64
+	freed    []run // blocks and segments that had bodies, since the last take
+}
+
+func newUsage() usage { return usage{segments: map[uint32]*segmentUsage{}} }
+
+// blocksOf are the first and the last block of a body.
+func blocksOf(body content.Body) (first, last uint32) {
+	at := body.Place().Offset
+	return at / blockBytes, uint32((int64(at) + recordBytes(body) - 1) / blockBytes)
+}
+
+// hold counts a body.
+func (u *usage) hold(body content.Body) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	segment := u.segments[body.Place().Segment]
+	if segment == nil {
+		segment = &segmentUsage{}
+		u.segments[body.Place().Segment] = segment
+	}
+	first, last := blocksOf(body)
+	if missing := int(last) + 1 - len(segment.blocks); missing > 0 {
+		segment.blocks = append(segment.blocks, make([]uint16, missing)...)
+	}
+	for block := first; block <= last; block++ {
+		segment.blocks[block]++
+	}
+	segment.bodies++
+	u.bodies++
+	u.bytes += recordBytes(body)
+}
+
+// free takes hold back.
+func (u *usage) free(body content.Body) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	number := body.Place().Segment
+	segment := u.segments[number]
+	first, last := blocksOf(body)
+	if segment == nil || segment.bodies == 0 || int(last) >= len(segment.blocks) {
+		panic(fmt.Sprintf("a body at %d of segment %d was freed that nobody has", body.Place().Offset, number))
+	}
+	for block := first; block <= last; block++ {
+		if segment.blocks[block]--; segment.blocks[block] == 0 {
+			u.freed = appendBlock(u.freed, number, block) // in order as a rule
+		}
+	}
+	u.bodies--
+	u.bytes -= recordBytes(body)
+	if segment.bodies--; segment.bodies == 0 {
+		delete(u.segments, number)
+		u.freed = append(u.freed, run{segment: number})
+	}
+}
+
+// take returns, of what was freed since the last call, what nobody can hold again: what is
+// empty now and lies before the end, behind which bodies are appended. What was held
+// again is forgotten, and the rest remembered until the next call. It is called between
+// two commands: inside of one a body that moves is held by nobody for a moment.
+func (u *usage) take(end content.Place) []run {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	var final, open []run
+	for _, r := range u.freed {
+		segment := u.segments[r.segment]
+		if r.blocks == 0 {
+			switch {
+			case segment != nil:
+			case r.segment < end.Segment:
+				final = append(final, r)
+			default:
+				open = append(open, r)
+			}
+			continue
+		}
+		for block := r.first; block < r.first+r.blocks; block++ {
+			switch {
+			case !segment.empty(block):
+			case r.segment < end.Segment || r.segment == end.Segment && (block+1)*blockBytes <= end.Offset:
+				final = appendBlock(final, r.segment, block)
+			default:
+				open = appendBlock(open, r.segment, block)
+			}
+		}
+	}
+	u.freed = open
+	return final
+}
+
+// empty reports whether nothing is counted in a block. A nil segment has no bodies.
+func (s *segmentUsage) empty(block uint32) bool {
+	return s == nil || int(block) >= len(s.blocks) || s.blocks[block] == 0
+}
+
+// appendBlock appends a block, to the last run if it follows that.
+func appendBlock(runs []run, segment, block uint32) []run {
+	if n := len(runs); n > 0 {
+		if last := &runs[n-1]; last.segment == segment && last.blocks > 0 && last.first+last.blocks == block {
+			last.blocks++
+			return runs
+		}
+	}
+	return append(runs, run{segment: segment, first: block, blocks: 1})
+}
+
+// covers reports whether something is counted in each block of a body: if not, nobody
+// has it, and its space may be gone.
+func (u *usage) covers(body content.Body) bool {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	segment := u.segments[body.Place().Segment]
+	first, last := blocksOf(body)
+	if segment == nil || int(last) >= len(segment.blocks) {
+		return false
+	}
+	return !slices.Contains(segment.blocks[first:last+1], 0)
+}
+
+// unused lists, of segments with their sizes, all that nothing is counted in.
+func (u *usage) unused(sizes map[uint32]int64) []run {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	var runs []run
+	for _, number := range slices.Sorted(maps.Keys(sizes)) {
+		segment := u.segments[number]
+		if segment == nil {
+			runs = append(runs, run{segment: number})
+			continue
+		}
+		for block := range uint32(sizes[number] / blockBytes) {
+			if segment.empty(block) {
+				runs = appendBlock(runs, number, block)
+			}
+		}
+	}
+	return runs
+}
+
+// beyond is an error if a body is counted in a segment that there is not, or behind its
+// end.
+func (u *usage) beyond(sizes map[uint32]int64, ofThisRun uint32) error {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	for _, number := range slices.Sorted(maps.Keys(u.segments)) {
+		size, found := sizes[number]
+		blocks := int64(len(u.segments[number].blocks))
+		switch {
+		case number >= ofThisRun:
+		case !found:
+			return fmt.Errorf("the segment %d with %d bodies is missing", number, u.segments[number].bodies)
+		case (blocks-1)*blockBytes >= size:
+			return fmt.Errorf("the segment %d ends at byte %d, before bodies that belong to it", number, size)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,97 @@
+package fsm
+
+import (
+	"io"
+
+	"github.com/seriatimq/seriatim/fsm/codec"
+	"github.com/seriatimq/seriatim/fsm/snapshot"
+	"github.com/seriatimq/seriatim/queue"
+	"github.com/seriatimq/seriatim/queue/content"
+)
+
+// BodyStore has the bodies of messages in files of this node. Which they are and where
+// they lie is no part of the state.
+type BodyStore interface {
+	content.Reader
+	// Begin returns what a new state keeps its bodies in, which counts only its own.
+	Begin() StateBodies
+}
+
+// StateBodies are the bodies that one state has in a BodyStore. Capture is safe for
+// concurrent use with Read only; the goroutine that changes the state calls all else.
+type StateBodies interface {
+	content.Store
+	// Adopt says that the state is the one this node goes on with, and can be brought
+	// back without what earlier ones had. It fails if a body of the state is not there.
+	Adopt() error
+	// Capture keeps all bodies that the state has at this moment until Release.
+	Capture() CapturedBodies
+}
+
+// CapturedBodies are those of a state at some moment.
+type CapturedBodies interface {
+	// Sync returns when all of them are on disk.
+	Sync() error
+	// Stored says that a snapshot which refers to them is on disk: what was free by
+	// then is never asked for again.
+	Stored()
+	// Release lets go of them. More than once is allowed.
+	Release()
+}
+
+// inMemory are the StateBodies of an FSM without a BodyStore.
+type inMemory struct{ content.Memory }
+
+func (inMemory) Adopt() error            { return nil }
+func (inMemory) Capture() CapturedBodies { return inMemory{} }
+func (inMemory) Sync() error             { return nil }
+func (inMemory) Stored()                 {}
+func (inMemory) Release()                {}
+
+// InlineSnapshot copies a snapshot that Captured.Persist wrote, with the bodies that it
+// refers to in it.
+func InlineSnapshot(w io.Writer, r io.Reader, bodies content.Reader) error {
+	return snapshot.Inline(w, r, bodies)
+}
+
+// InlineSnapshotSize is how much InlineSnapshot would write. It reads no bodies.
+func InlineSnapshotSize(r io.Reader) (int64, error) { return snapshot.InlineSize(r) }
+
+// beginBodies returns what a new state keeps its bodies in.
+func (f *FSM) beginBodies() StateBodies {
+	if f.options.Bodies == nil {
+		return inMemory{}
+	}
+	return f.options.Bodies.Begin()
+}
+
+// ReadBodies puts into an answer the bodies that it refers to. It reads files: call it on
+// no goroutine that others wait for. Safe for concurrent use.
+func (f *FSM) ReadBodies(response codec.Response) (codec.Response, error) {
+	received, ok := response.Result.(queue.MessagesReceived)
+	if !ok || f.options.Bodies == nil {
+		return response, nil
+	}
+	messages, err := readBodies(received.Messages, f.options.Bodies)
+	received.Messages = messages
+	return codec.Response{Result: received, Err: response.Err}, err
+}
+
+// readBodies returns messages with their bodies in memory. It leaves the list as it is,
+// which others have, too.
+func readBodies(messages []queue.ReceivedMessage, bodies content.Reader) ([]queue.ReceivedMessage, error) {
+	copied := false
+	for i := range messages {
+		if !messages[i].Body.Stored() {
+			continue
+		}
+		if !copied {
+			messages, copied = append([]queue.ReceivedMessage(nil), messages...), true
+		}
+		var err error
+		if messages[i].Body, err = bodies.Read(messages[i].Body); err != nil {
+			return nil, err
+		}
+	}
+	return messages, nil
+}

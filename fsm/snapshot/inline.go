@@ -1,0 +1,129 @@
+package snapshot
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/seriatimq/seriatim/fsm/fsmpb"
+	"github.com/seriatimq/seriatim/fsm/protobuf"
+	"github.com/seriatimq/seriatim/queue"
+	"github.com/seriatimq/seriatim/queue/content"
+	"github.com/seriatimq/seriatim/queue/limits"
+)
+
+// Inline copies what WriteReferences wrote, with the bodies in their places: byte for byte
+// what Write would have written of the same state. It holds one section in memory.
+func Inline(w io.Writer, r io.Reader, bodies content.Reader) error {
+	sections, err := newSectionReader(r)
+	if err != nil {
+		return err
+	}
+	out, err := newSectionWriter(w)
+	if err != nil {
+		return err
+	}
+	i := inliner{out: out, bodies: bodies}
+	for {
+		kind, payload, err := sections.next()
+		if err == nil {
+			err = i.section(kind, payload)
+		}
+		if err != nil {
+			return fmt.Errorf("putting bodies into a snapshot: %w", err)
+		}
+		if kind == sectionEnd {
+			return sections.close()
+		}
+	}
+}
+
+// InlineSize is how much Inline would write. It reads no bodies.
+func InlineSize(r io.Reader) (int64, error) {
+	var counted byteCount
+	err := Inline(&counted, r, blanks{strings.Repeat(" ", limits.MessageBytesMax)})
+	return int64(counted), err
+}
+
+type byteCount int64
+
+// Write counts.
+func (c *byteCount) Write(content []byte) (int, error) {
+	*c += byteCount(len(content))
+	return len(content), nil
+}
+
+// blanks stands for all bodies. Only their lengths count.
+type blanks struct{ text string }
+
+// Read returns a body of the length of b.
+func (t blanks) Read(b queue.Body) (queue.Body, error) {
+	if b.Len() > len(t.text) {
+		return b, fmt.Errorf("a body of %d bytes is longer than any can be", b.Len())
+	}
+	return content.NewBody(t.text[:b.Len()]), nil
+}
+
+// inliner is one run of Inline.
+type inliner struct {
+	out     *sectionWriter
+	bodies  content.Reader
+	message fsmpb.MessageRecord
+	scratch []byte
+}
+
+func (i *inliner) section(kind sectionKind, payload []byte) error {
+	switch kind {
+	case sectionRecords:
+		return eachRecord(payload, i.record)
+	case sectionEnd:
+		return i.end(payload)
+	default:
+		i.out.buffer = append(i.out.buffer, payload...)
+		return i.out.end(kind)
+	}
+}
+
+func (i *inliner) record(kind byte, body []byte) error {
+	if kind != recordMessage {
+		return i.out.record(kind, body)
+	}
+	if err := protobuf.Unmarshal(body, &i.message); err != nil {
+		return err
+	}
+	stored, err := messageBody(&i.message)
+	if err != nil {
+		return err
+	}
+	if !stored.Stored() {
+		return i.out.record(kind, body)
+	}
+	read, err := i.bodies.Read(stored)
+	if err != nil {
+		return err
+	}
+	fillBody(&i.message, read)
+	if i.scratch, err = protobuf.Append(i.scratch[:0], &i.message); err != nil {
+		return err
+	}
+	return i.out.record(kind, i.scratch)
+}
+
+// end ends the copy, which has other sections than what was copied.
+func (i *inliner) end(payload []byte) error {
+	var counts fsmpb.SnapshotEnd
+	if err := protobuf.Unmarshal(payload, &counts); err != nil {
+		return err
+	}
+	if i.out.filled() > 0 {
+		if err := i.out.end(sectionRecords); err != nil {
+			return err
+		}
+	}
+	counts.Sections = uint64(i.out.number)
+	var err error
+	if i.out.buffer, err = protobuf.Append(i.out.buffer, &counts); err != nil {
+		return err
+	}
+	return i.out.end(sectionEnd)
+}
