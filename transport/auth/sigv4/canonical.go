@@ -9,31 +9,19 @@ import (
 )
 
 // appendRequest appends the canonical form of a request, whose SHA-256 is signed.
-func (s *signature) appendRequest(b []byte, r *http.Request, payload string) []byte {
+func (s *signature) appendRequest(b []byte, r *http.Request, payload []byte) []byte {
 	b = append(b, r.Method...)
 	b = append(b, '\n')
 	b = appendPath(b, rawPath(r))
 	b = append(b, '\n')
 	b = appendQuery(b, r.URL.RawQuery, s.query)
 	b = append(b, '\n')
-	for _, name := range s.signed {
+	for i, name := range s.signed.names {
 		b = append(append(b, name...), ':')
-		for i, value := range headerValues(r, name) {
-			if i > 0 {
-				b = append(b, ',')
-			}
-			b = appendValue(b, value)
-		}
-		b = append(b, '\n')
+		b = append(appendHeader(b, r, name, s.signed.canonical[i]), '\n')
 	}
 	b = append(b, '\n')
-	for i, name := range s.signed {
-		if i > 0 {
-			b = append(b, ';')
-		}
-		b = append(b, name...)
-	}
-	b = append(b, '\n')
+	b = append(append(b, s.signed.text...), '\n')
 	return append(b, payload...)
 }
 
@@ -46,16 +34,27 @@ func rawPath(r *http.Request) string {
 	return r.URL.EscapedPath() // of a request line with a whole URL, or *
 }
 
-// headerValues are the values of a header under its lower-case name.
-func headerValues(r *http.Request, name string) []string {
+// appendHeader appends the values of a header.
+func appendHeader(b []byte, r *http.Request, name, canonical string) []byte {
 	if name == "host" {
-		return []string{r.Host}
+		return appendValue(b, r.Host)
 	}
-	values := r.Header[http.CanonicalHeaderKey(name)]
-	if values == nil && name == "content-length" && r.ContentLength >= 0 {
-		return []string{strconv.FormatInt(r.ContentLength, 10)}
+	values := r.Header[canonical]
+	if values == nil && name == "content-length" {
+		return strconv.AppendInt(b, r.ContentLength, 10)
 	}
-	return values
+	for i, value := range values {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = appendValue(b, value)
+	}
+	return b
+}
+
+// hasHeader reports whether a request has a header that is signed.
+func hasHeader(r *http.Request, name, canonical string) bool {
+	return name == "host" || r.Header[canonical] != nil || name == "content-length" && r.ContentLength >= 0
 }
 
 // appendPath appends a path without empty and dotted segments, escaped once more.

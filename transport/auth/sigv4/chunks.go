@@ -1,7 +1,6 @@
 package sigv4
 
 import (
-	"crypto/sha256"
 	"crypto/subtle"
 	"encoding/hex"
 	"net/http"
@@ -22,7 +21,7 @@ const (
 // is empty; header lines with a checksum may follow it, which TLS makes needless.
 type chunks struct {
 	signature *signature
-	key       [sha256.Size]byte
+	key       *signingKey
 	signed    bool
 	before    string // signature of the chunk before, at first of the request
 }
@@ -64,7 +63,7 @@ func (c *chunks) check(data, extension string) error {
 		return malformedChunk()
 	}
 	text := strings.Join([]string{chunkAlgorithm, c.signature.stamp, c.signature.scope.String(), c.before, digestOf(""), digestOf(data)}, "\n")
-	sum := keyed(c.key[:], []byte(text))
+	sum := keyed(c.key.key[:], []byte(text))
 	want := hex.EncodeToString(sum[:])
 	if subtle.ConstantTimeCompare([]byte(want), []byte(got)) != 1 {
 		return wrongSignature()

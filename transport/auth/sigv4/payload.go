@@ -16,27 +16,37 @@ const (
 	unsignedChunks  = "STREAMING-UNSIGNED-PAYLOAD-TRAILER"
 )
 
-// payload is what stands for the body in the canonical form: its digest, or what the
-// request says instead of one.
-func payload(r *http.Request, body string) (string, error) {
+// appendPayload appends what stands for the body in the canonical form: its digest, or what
+// the request says instead of one.
+func appendPayload(b []byte, r *http.Request, body string) ([]byte, error) {
 	said := r.Header["X-Amz-Content-Sha256"]
 	if len(said) == 1 {
 		switch said[0] {
 		case unsignedPayload, signedChunks, unsignedChunks:
-			return said[0], nil
+			return append(b, said[0]...), nil
 		}
 	}
-	digest := digestOf(body)
-	if len(said) > 0 && (len(said) > 1 || !strings.EqualFold(said[0], digest)) {
-		return "", &auth.Error{
+	sum := sumOf(body)
+	b = hex.AppendEncode(b, sum[:])
+	if len(said) > 0 && (len(said) > 1 || !strings.EqualFold(said[0], string(b[len(b)-signatureLength:]))) {
+		return nil, &auth.Error{
 			Code: "XAmzContentSHA256Mismatch", Status: http.StatusBadRequest,
 			Message: "The provided 'x-amz-content-sha256' header does not match what was computed.",
 		}
 	}
-	return digest, nil
+	return b, nil
+}
+
+// sumOf is the SHA-256 of a text. Most bodies are short, and are not copied to the heap.
+func sumOf(text string) [sha256.Size]byte {
+	var room [1 << 10]byte
+	if len(text) > len(room) {
+		return sha256.Sum256([]byte(text))
+	}
+	return sha256.Sum256(room[:copy(room[:], text)])
 }
 
 func digestOf(text string) string {
-	sum := sha256.Sum256([]byte(text))
+	sum := sumOf(text)
 	return hex.EncodeToString(sum[:])
 }

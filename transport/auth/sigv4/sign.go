@@ -1,7 +1,6 @@
 package sigv4
 
 import (
-	"crypto/sha256"
 	"net/http"
 	"slices"
 	"strings"
@@ -20,7 +19,7 @@ type Signer struct {
 // dayKey is the signing key of a day.
 type dayKey struct {
 	day string
-	key [sha256.Size]byte
+	key *signingKey
 }
 
 // Sign adds the headers of a signature to a request that is otherwise complete, and whose
@@ -37,21 +36,23 @@ func (s *Signer) sign(r *http.Request, payload string) {
 	stamp := s.Now().UTC().Format(dateFormat)
 	r.Header["X-Amz-Date"] = []string{stamp}
 	made := signature{
-		stamp: stamp, signed: []string{"host"},
+		stamp: stamp,
 		scope: scope{keyID: s.KeyID, day: stamp[:len("yyyymmdd")], region: s.Region, service: s.Service},
 	}
+	names := []string{"host"}
 	for name := range r.Header {
 		if strings.HasPrefix(name, "X-Amz-") {
-			made.signed = append(made.signed, strings.ToLower(name))
+			names = append(names, strings.ToLower(name))
 		}
 	}
-	slices.Sort(made.signed)
+	slices.Sort(names)
+	made.signed = newHeaderList(names)
 	today := s.today.Load()
 	if today == nil || today.day != made.day {
-		today = &dayKey{made.day, derive(made.scope, s.Secret)}
+		today = &dayKey{made.day, newSigningKey(made.scope, s.Secret)}
 		s.today.Store(today)
 	}
-	digits := made.compute(today.key, r, payload)
+	digits := today.key.sign(&made, r, []byte(payload))
 	r.Header["Authorization"] = []string{algorithm + " Credential=" + s.KeyID + "/" + made.scope.String() +
-		", SignedHeaders=" + strings.Join(made.signed, ";") + ", Signature=" + string(digits[:])}
+		", SignedHeaders=" + made.signed.text + ", Signature=" + string(digits[:])}
 }

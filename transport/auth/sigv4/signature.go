@@ -29,8 +29,8 @@ type signature struct {
 	date    time.Time
 	stamp   string        // the date as it was sent, or in the form it is signed in
 	expires time.Duration // of a presigned URL, else 0
-	signed  []string      // names of headers, lower case, in order
-	digits  string        // the signature itself
+	signed  *headerList
+	digits  string // the signature itself
 	// query says that the signature stands in the query string.
 	query bool
 }
@@ -41,8 +41,13 @@ type scope struct {
 }
 
 // String is the scope without its key, as it is signed.
-func (s scope) String() string {
-	return s.day + "/" + s.region + "/" + s.service + "/" + termination
+func (s scope) String() string { return string(s.appendScope(nil)) }
+
+func (s scope) appendScope(b []byte) []byte {
+	b = append(append(b, s.day...), '/')
+	b = append(append(b, s.region...), '/')
+	b = append(append(b, s.service...), '/')
+	return append(b, termination...)
 }
 
 // clone does not share memory with the request.
@@ -50,53 +55,69 @@ func (s scope) clone() scope {
 	return scope{strings.Clone(s.keyID), strings.Clone(s.day), strings.Clone(s.region), strings.Clone(s.service)}
 }
 
-// readSignature finds the signature of a request. It is nil for a request that has none.
-func readSignature(r *http.Request) (*signature, error) {
+// read finds the signature of a request, and reports whether there is one.
+func (s *signature) read(r *http.Request, lists *headerLists) (found bool, err error) {
 	if header := r.Header["Authorization"]; len(header) > 0 {
 		if len(header) > 1 {
-			return nil, incomplete("The request has more than one Authorization header.")
+			return true, incomplete("The request has more than one Authorization header.")
 		}
-		return readHeader(r, header[0])
+		return true, s.readHeader(r, header[0], lists)
 	}
 	if !strings.Contains(r.URL.RawQuery, "X-Amz-") {
-		return nil, nil
+		return false, nil
 	}
 	query, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {
-		return nil, incomplete("The query string is malformed.")
+		return true, incomplete("The query string is malformed.")
 	}
 	if !query.Has("X-Amz-Algorithm") && !query.Has("X-Amz-Credential") && !query.Has("X-Amz-Signature") {
-		return nil, nil
+		return false, nil
 	}
-	return readQuery(query)
+	return true, s.readQuery(query, lists)
 }
 
 // readHeader reads AWS4-HMAC-SHA256 Credential=..., SignedHeaders=..., Signature=...
-func readHeader(r *http.Request, header string) (*signature, error) {
+func (s *signature) readHeader(r *http.Request, header string, lists *headerLists) error {
 	scheme, rest, _ := strings.Cut(header, " ")
 	if scheme != algorithm {
-		return nil, incomplete("Unsupported signature algorithm; this server wants " + algorithm + ".")
+		return incomplete("Unsupported signature algorithm; this server wants " + algorithm + ".")
 	}
-	fields := make(map[string]string, 3)
+	var credential, signed, digits string
 	for rest != "" {
 		var field string
 		field, rest, _ = strings.Cut(rest, ",")
 		name, value, ok := strings.Cut(strings.Trim(field, " \t"), "=")
-		if _, twice := fields[name]; !ok || twice {
-			return nil, incomplete("The Authorization header is malformed.")
+		var other string
+		to := &other
+		switch name {
+		case "Credential":
+			to = &credential
+		case "SignedHeaders":
+			to = &signed
+		case "Signature":
+			to = &digits
 		}
-		fields[name] = value
-	}
-	for _, name := range []string{"Credential", "SignedHeaders", "Signature"} {
-		if fields[name] == "" {
-			return nil, incomplete("Authorization header requires '" + name + "' parameter.")
+		if !ok || *to != "" {
+			return incomplete("The Authorization header is malformed.")
 		}
+		*to = value
 	}
-	s := &signature{}
-	if err := s.read(fields["Credential"], fields["SignedHeaders"], fields["Signature"]); err != nil {
-		return nil, err
+	switch "" {
+	case credential:
+		return requiresParameter("Credential")
+	case signed:
+		return requiresParameter("SignedHeaders")
+	case digits:
+		return requiresParameter("Signature")
 	}
-	return s, s.readDate(r.Header)
+	if err := s.readParts(credential, signed, digits, lists); err != nil {
+		return err
+	}
+	return s.readDate(r.Header)
+}
+
+func requiresParameter(name string) error {
+	return incomplete("Authorization header requires '" + name + "' parameter.")
 }
 
 // readDate reads the header X-Amz-Date, or else Date.
@@ -117,51 +138,45 @@ func (s *signature) readDate(header http.Header) (err error) {
 }
 
 // readQuery reads the signature of a presigned URL.
-func readQuery(query url.Values) (*signature, error) {
+func (s *signature) readQuery(query url.Values, lists *headerLists) error {
 	for _, name := range []string{"X-Amz-Algorithm", "X-Amz-Credential", "X-Amz-Signature", "X-Amz-SignedHeaders", "X-Amz-Date", "X-Amz-Expires"} {
 		if values := query[name]; len(values) != 1 || values[0] == "" {
-			return nil, incomplete("AWS query-string parameters must include '" + name + "' once.")
+			return incomplete("AWS query-string parameters must include '" + name + "' once.")
 		}
 	}
 	if query.Get("X-Amz-Algorithm") != algorithm {
-		return nil, incomplete("Unsupported signature algorithm; this server wants " + algorithm + ".")
+		return incomplete("Unsupported signature algorithm; this server wants " + algorithm + ".")
 	}
-	s := &signature{query: true, stamp: query.Get("X-Amz-Date")}
-	if err := s.read(query.Get("X-Amz-Credential"), query.Get("X-Amz-SignedHeaders"), query.Get("X-Amz-Signature")); err != nil {
-		return nil, err
+	s.query, s.stamp = true, query.Get("X-Amz-Date")
+	if err := s.readParts(query.Get("X-Amz-Credential"), query.Get("X-Amz-SignedHeaders"), query.Get("X-Amz-Signature"), lists); err != nil {
+		return err
 	}
 	seconds, err := strconv.ParseUint(query.Get("X-Amz-Expires"), 10, 32)
 	if err != nil || seconds == 0 || seconds > expiresMax {
-		return nil, incomplete("X-Amz-Expires must be a number of seconds from 1 to 604800.")
+		return incomplete("X-Amz-Expires must be a number of seconds from 1 to 604800.")
 	}
 	s.expires = time.Duration(seconds) * time.Second
 	if s.date, err = time.Parse(dateFormat, s.stamp); err != nil {
-		return nil, incomplete("X-Amz-Date must be in ISO-8601 'basic format'.")
+		return incomplete("X-Amz-Date must be in ISO-8601 'basic format'.")
 	}
-	return s, s.checkDay()
+	return s.checkDay()
 }
 
-// read takes what both forms have in common.
-func (s *signature) read(credential, signed, digits string) error {
-	parts := strings.Split(credential, "/")
-	if len(parts) != 5 || parts[4] != termination {
+// readParts takes what both forms have in common.
+func (s *signature) readParts(credential, signed, digits string, lists *headerLists) (err error) {
+	var end string
+	s.keyID, end, _ = strings.Cut(credential, "/")
+	s.day, end, _ = strings.Cut(end, "/")
+	s.region, end, _ = strings.Cut(end, "/")
+	if s.service, end, _ = strings.Cut(end, "/"); end != termination {
 		return incomplete("Credential must have exactly 5 slash-delimited elements, e.g. keyid/date/region/service/" + termination + ".")
 	}
-	s.scope = scope{keyID: parts[0], day: parts[1], region: parts[2], service: parts[3]}
 	if !plainKey(s.keyID) || s.region == "" || s.service == "" {
 		return incomplete("Credential must name a key, a region and a service.")
 	}
-	s.signed = strings.Split(signed, ";")
-	if len(s.signed) > signedHeadersMax {
-		return incomplete("SignedHeaders names too many headers.")
-	}
-	for i, name := range s.signed {
-		if name == "" || name != strings.ToLower(name) || i > 0 && name <= s.signed[i-1] {
-			return incomplete("SignedHeaders must name headers in lower case, each once, in order.")
-		}
-	}
+	s.signed, err = lists.read(signed)
 	s.digits = digits
-	return nil
+	return err
 }
 
 func (s *signature) checkDay() error {

@@ -1,10 +1,7 @@
 package sigv4
 
 import (
-	"crypto/hmac"
-	"crypto/sha256"
 	"crypto/subtle"
-	"encoding/hex"
 	"net/http"
 	"slices"
 	"strings"
@@ -27,6 +24,7 @@ type Verifier struct {
 	keys    Keys
 	now     func() time.Time
 	signing signingKeys
+	lists   headerLists
 }
 
 // New makes a Verifier that compares dates with the clock now.
@@ -37,11 +35,12 @@ func New(keys Keys, now func() time.Time) *Verifier {
 // Verify returns the key that a request is signed with, and its body without the encoding
 // aws-chunked. A refusal is an *auth.Error.
 func (v *Verifier) Verify(r *http.Request, body string) (auth.Identity, string, error) {
-	s, err := readSignature(r)
+	var s signature
+	signed, err := s.read(r, &v.lists)
 	if err != nil {
 		return auth.Identity{}, "", err
 	}
-	if s == nil {
+	if !signed {
 		return auth.Identity{}, "", missingToken()
 	}
 	secret, known := v.keys.Secret(s.keyID)
@@ -51,46 +50,27 @@ func (v *Verifier) Verify(r *http.Request, body string) (auth.Identity, string, 
 	if err := s.check(r, v.now()); err != nil {
 		return auth.Identity{}, "", err
 	}
-	content, err := payload(r, body)
+	var room [signatureLength]byte
+	content, err := appendPayload(room[:0], r, body)
 	if err != nil {
 		return auth.Identity{}, "", err
 	}
 	key, kept := v.signing.get(s.scope, secret)
-	want := s.compute(key, r, content)
+	want := key.sign(&s, r, content)
 	if subtle.ConstantTimeCompare(want[:], []byte(s.digits)) != 1 {
 		return auth.Identity{}, "", wrongSignature()
 	}
 	if !kept {
-		v.signing.keep(s.scope, secret, key)
+		v.signing.keep(s.scope, key)
 	}
-	if content == signedChunks || content == unsignedChunks {
-		c := chunks{signature: s, key: key, signed: content == signedChunks, before: s.digits}
+	v.lists.keep(s.signed)
+	if string(content) == signedChunks || string(content) == unsignedChunks {
+		c := chunks{signature: &s, key: key, signed: string(content) == signedChunks, before: s.digits}
 		if body, err = c.read(body); err != nil {
 			return auth.Identity{}, "", err
 		}
 	}
 	return auth.Identity{AccessKeyID: s.keyID, Service: s.service}, body, nil
-}
-
-// compute is the signature that a request should have.
-func (s *signature) compute(key [sha256.Size]byte, r *http.Request, content string) [signatureLength]byte {
-	var space [1024]byte
-	request := sha256.Sum256(s.appendRequest(space[:0], r, content))
-	text := append(space[:0], algorithm+"\n"...)
-	text = append(append(text, s.stamp...), '\n')
-	text = append(append(text, s.scope.String()...), '\n')
-	text = hex.AppendEncode(text, request[:])
-	var digits [signatureLength]byte
-	sum := keyed(key[:], text)
-	hex.Encode(digits[:], sum[:])
-	return digits
-}
-
-func keyed(key, text []byte) (sum [sha256.Size]byte) {
-	mac := hmac.New(sha256.New, key)
-	mac.Write(text)
-	mac.Sum(sum[:0])
-	return sum
 }
 
 // check refuses what no signature makes right.
@@ -123,26 +103,21 @@ func (s *signature) checkTime(now time.Time) error {
 // checkSigned refuses requests of which something that decides what they do is not
 // signed, or of which something that is signed is missing.
 func (s *signature) checkSigned(r *http.Request) error {
-	if !s.covers("host") {
+	if !s.signed.covers("host") {
 		return mismatch("'Host' must be a 'SignedHeader' in the request.")
 	}
-	if !s.query && r.Header["X-Amz-Date"] == nil && !s.covers("date") {
+	if !s.query && r.Header["X-Amz-Date"] == nil && !s.signed.covers("date") {
 		return mismatch("'Date' must be a 'SignedHeader' in the request.")
 	}
 	for name := range r.Header {
-		if strings.HasPrefix(name, "X-Amz-") && !s.covers(strings.ToLower(name)) {
+		if strings.HasPrefix(name, "X-Amz-") && !slices.Contains(s.signed.canonical, name) {
 			return mismatch("'" + name + "' must be a 'SignedHeader' in the request.")
 		}
 	}
-	for _, name := range s.signed {
-		if headerValues(r, name) == nil {
+	for i, name := range s.signed.names {
+		if !hasHeader(r, name, s.signed.canonical[i]) {
 			return wrongSignature()
 		}
 	}
 	return nil
-}
-
-func (s *signature) covers(name string) bool {
-	_, found := slices.BinarySearch(s.signed, name)
-	return found
 }

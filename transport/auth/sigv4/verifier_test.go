@@ -3,9 +3,9 @@ package sigv4
 import (
 	"bufio"
 	"bytes"
-	"crypto/sha256"
 	"encoding/hex"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"strings"
@@ -260,14 +260,17 @@ func TestOnlyAcceptedRequestsAreKept(t *testing.T) {
 	if _, _, err := v.Verify(r, body+" "); err == nil {
 		t.Fatal("accepted")
 	}
-	if len(v.signing.kept) != 0 {
-		t.Errorf("%d signing keys are kept", len(v.signing.kept))
+	if len(v.signing.kept)+len(v.lists.kept) != 0 {
+		t.Errorf("%d signing keys and %d lists of headers are kept", len(v.signing.kept), len(v.lists.kept))
 	}
 	for i := range signingKeysMax + 1 {
-		v.signing.keep(scope{day: string(rune(i))}, testSecret, [sha256.Size]byte{})
+		v.signing.keep(scope{day: string(rune(i))}, newSigningKey(scope{}, testSecret))
 	}
-	if len(v.signing.kept) != 1 {
-		t.Errorf("%d signing keys are kept", len(v.signing.kept))
+	for i := range headerListsMax + 1 {
+		v.lists.keep(newHeaderList([]string{"host", fmt.Sprint(i)}))
+	}
+	if len(v.signing.kept) != 1 || len(v.lists.kept) != 1 {
+		t.Errorf("%d signing keys and %d lists of headers are kept", len(v.signing.kept), len(v.lists.kept))
 	}
 }
 
