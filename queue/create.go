@@ -119,6 +119,7 @@ func (b *Broker) addQueue(name string, attributes QueueAttributes, tags []Tag) {
 	// had this name, and a number is never used twice under one name.
 	q.lastSequence = b.sequenceFloor
 	b.queues.Set(name, q)
+	b.access = b.access.WithQueuePolicy(name, attributes.Policy)
 	b.refresh(q)
 	b.followRedrive(q, "")
 	b.addImplicitDeadLetter(q)
@@ -205,6 +206,7 @@ func (c *DeleteQueue) apply(b *Broker) (Result, *Error) {
 		return nil, refusal.NoSuchQueue()
 	}
 	b.queues.Delete(q.name)
+	b.access = b.access.WithQueuePolicy(q.name, "")
 	q.sums.usage.Queues--
 	q.leaveUsage()
 	b.releases.drop(q)

@@ -1,6 +1,7 @@
 package queue
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 
@@ -160,6 +161,9 @@ func (b *Broker) CheckInvariants() error {
 	}
 	if have, want := b.access.Bytes(), again.access.Bytes(); have != want {
 		return fmt.Errorf("the size of access keys and policies is %d bytes, the records give %d", have, want)
+	}
+	if !b.access.SameResourcePolicies(again.access) {
+		return errors.New("the policies that requests are decided by are not those of the queues and topics")
 	}
 	if err := b.checkPublications(again.publications.Bytes()); err != nil {
 		return err

@@ -84,6 +84,7 @@ func (r *Restorer) AddQueue(rec QueueRecord) error {
 	q.deduplication.SetDeadBefore(rec.DeadBefore)
 	q.timers.fired = timed{rec.FiredAt, rec.FiredSequence}
 	r.b.queues.Set(q.name, q)
+	r.b.access = r.b.access.WithQueuePolicy(q.name, rec.Attributes.Policy)
 	r.b.followRedrive(q, "")
 	r.b.changed = append(r.b.changed, q)
 	r.q = q

@@ -73,6 +73,7 @@ func (c *SetQueueAttributes) apply(b *Broker) (Result, *Error) {
 		q.groups.sessions.Wake()
 	}
 	q.attributes = changed
+	b.access = b.access.WithQueuePolicy(q.name, changed.Policy)
 	q.deduplication.SetRules(changed.Deduplication, b.now)
 	q.modified(b.now)
 	b.followRedrive(q, target)
@@ -226,6 +227,7 @@ func (c *SetQueuePolicy) apply(b *Broker) (Result, *Error) {
 		return nil, err
 	}
 	q.attributes.Policy = policy
+	b.access = b.access.WithQueuePolicy(q.name, policy)
 	q.modified(b.now)
 	return Done{}, nil
 }

@@ -144,6 +144,7 @@ func (c *DeleteTopic) apply(b *Broker) (Result, *Error) {
 		return true
 	})
 	b.topics.Remove(t)
+	b.access = b.access.WithTopicPolicy(t.Name, "")
 	b.usage.Of(account.OwnerOf(t.Name)).Topics--
 	b.sequenceFloor = max(b.sequenceFloor, t.LastSequence)
 	return Done{}, nil
@@ -180,6 +181,7 @@ func (c *SetTopicAttributes) apply(b *Broker) (Result, *Error) {
 	}
 	t = b.beginTopic(c.Topic)
 	b.releases.dropArchive(t.SetAttributes(changed, b.now))
+	b.access = b.access.WithTopicPolicy(t.Name, changed.Policy)
 	if changed.Archive.Days == 0 {
 		b.failReplays(t)
 	}
@@ -188,6 +190,7 @@ func (c *SetTopicAttributes) apply(b *Broker) (Result, *Error) {
 
 func (b *Broker) addTopic(t *topic.Topic) {
 	b.topics.Add(t)
+	b.access = b.access.WithTopicPolicy(t.Name, t.Attributes.Policy)
 	b.usage.Of(account.OwnerOf(t.Name)).Topics++
 }
 
@@ -325,6 +328,7 @@ func (c *SetTopicPolicy) apply(b *Broker) (Result, *Error) {
 	changed := t.Attributes
 	changed.Policy = access
 	b.beginTopic(c.Topic).SetAttributes(changed, b.now)
+	b.access = b.access.WithTopicPolicy(c.Topic, changed.Policy)
 	return Done{}, nil
 }
 

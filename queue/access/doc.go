@@ -4,6 +4,7 @@
 // # What it owns
 //
 // The [Table] of keys, policies and accounts, the sum of their record hashes and their size.
+// It also has the policies of queues and topics, which are attributes of those.
 //
 // # What it refuses to know
 //

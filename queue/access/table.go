@@ -6,12 +6,14 @@ import (
 	"github.com/seriatimq/seriatim/queue/statehash"
 )
 
-// Table is all access keys, policies and accounts at one moment. Immutable, so that it may be
-// read by any goroutine.
+// Table is all access keys, policies and accounts at one moment, and the policies that
+// queues and topics have. Immutable, so that it may be read by any goroutine.
 type Table struct {
 	keys     *btree.Map[string, *Key]
 	policies *btree.BTreeG[*Policy]
 	accounts *btree.Map[string, *Account]
+	ofQueues *btree.Map[string, string] // policies, by name; not in the sum
+	ofTopics *btree.Map[string, string] // likewise
 	sum      statehash.Sum
 	bytes    int64
 }
@@ -22,6 +24,8 @@ func NewTable() *Table {
 		keys:     new(btree.Map[string, *Key]),
 		policies: btree.NewBTreeGOptions(byUser, btree.Options{NoLocks: true}),
 		accounts: newAccounts(),
+		ofQueues: new(btree.Map[string, string]),
+		ofTopics: new(btree.Map[string, string]),
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/seriatimq/seriatim/queue"
+	"github.com/seriatimq/seriatim/queue/access"
 	"github.com/seriatimq/seriatim/queue/account"
 	"github.com/seriatimq/seriatim/transport/auth"
 )
@@ -31,31 +32,25 @@ func (c *Call) unsigned(line Line, input any) (may bool) {
 	return may
 }
 
-// Reader reads the state as far as this node knows it.
-type Reader interface{ ReadLocal(read func(queue.View)) }
+// Policies are who may use the cluster, with the policies of its queues and topics, as far as
+// this node knows. They are read without the lock of the state, for which every request
+// would wait while an entry is applied.
+type Policies interface{ Access() *access.Table }
 
 // PermissionTo is what a caller has to be permitted who wants to do something to a
 // resource.
-func PermissionTo(node Reader, names Names, action string, resource Resource) auth.Permission {
+func PermissionTo(node Policies, names Names, action string, resource Resource) auth.Permission {
 	switch {
 	case resource.Name != "":
-		return auth.Permission{Action: action, Resource: names.QueueARN(resource.Name), Account: names.ID(account.OwnerOf(resource.Name)), Policy: func() (policy string) {
-			node.ReadLocal(func(v queue.View) {
-				if a, err := v.Typed(resource.Name); err == nil {
-					policy = a.Policy
-				}
-			})
-			return policy
-		}}
+		return auth.Permission{
+			Action: action, Resource: names.QueueARN(resource.Name), Account: names.ID(account.OwnerOf(resource.Name)),
+			Policy: func() string { return node.Access().QueuePolicy(resource.Name) },
+		}
 	case resource.Topic != "":
-		return auth.Permission{Action: action, Resource: names.TopicARN(resource.Topic), Account: names.ID(account.OwnerOf(resource.Topic)), Policy: func() (policy string) {
-			node.ReadLocal(func(v queue.View) {
-				if a, err := v.TypedTopic(resource.Topic); err == nil {
-					policy = a.Policy
-				}
-			})
-			return policy
-		}}
+		return auth.Permission{
+			Action: action, Resource: names.TopicARN(resource.Topic), Account: names.ID(account.OwnerOf(resource.Topic)),
+			Policy: func() string { return node.Access().TopicPolicy(resource.Topic) },
+		}
 	}
 	return auth.Permission{Action: action, Resource: "*"}
 }

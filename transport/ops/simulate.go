@@ -101,8 +101,8 @@ func (s accessAdmin) simulate(w http.ResponseWriter, r *http.Request) {
 // reading is a state that is being read.
 type reading struct{ view queue.View }
 
-// ReadLocal reads it.
-func (r reading) ReadLocal(read func(queue.View)) { read(r.view) }
+// Access is who may use the cluster.
+func (r reading) Access() *access.Table { return r.view.Access() }
 
 func exists(v queue.View, about aws.Resource) bool {
 	switch {
