@@ -1,6 +1,7 @@
 package storage
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -98,6 +99,11 @@ func (g *GroupDir) markVote() error { return g.make(&g.voteWritten) }
 func (g *GroupDir) make(s *sign) error {
 	if s.made.Load() {
 		return nil
+	}
+	// First the names of the stores and of their directory, which nobody else need have
+	// synced: with a sign and without its store the node would not start again.
+	if err := errors.Join(syncDir(g.path), syncDir(g.node.Path)); err != nil {
+		return err
 	}
 	if err := writeSynced(g.node.File(s.name), nil); err != nil {
 		return err
