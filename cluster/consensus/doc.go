@@ -16,6 +16,7 @@
 //	campaign.go           an election before the timeout of the library
 //	transport.go          messages to other nodes; links.go, pipeline.go, parts.go
 //	serving.go            messages from them; inbound.go mends what they may break
+//	merged.go             messages that wait are written with one sync
 //	commit_notifier.go    followers learn what is committed
 //	ahead.go              entries leave before the leader's disk has them
 //	stored.go             log and snapshots of a group that does not run
@@ -73,6 +74,20 @@
 //     before the first is committed.
 //   - A write that fails ends the process. That it was sent is as if the process had
 //     ended a moment later.
+//
+// What waits behind a sync. A follower that writes finds several messages in the
+// connection afterwards, and hands those that follow each other to the library as one
+// (merged.go): one sync for all of them. It is the same as one after the other:
+//
+//   - They are of one leader in one term, and each begins where the one before ended. A
+//     leader only appends to its log, so the whole is one that it could have sent, and
+//     what is committed by it is bounded by its end as ever.
+//   - The library takes all of it, or refuses it for what it would have refused the first
+//     for: before the first entry. If it takes it, each message is answered with success,
+//     which is true: everything up to its end is on the disk. If it does not, they are
+//     handed on one by one, which is always allowed: messages may arrive twice.
+//   - None waits for one that has not arrived whole, so a slow line delays nobody. What
+//     waits is bounded by what the connection reads ahead, and in entries.
 //
 // Start. A group restores its newest snapshot, reads its whole log once, applies
 // what the end mark of the log says is committed, and only then starts the library

@@ -17,7 +17,7 @@ import (
 // encoding, and in the library's those of programs that do not know ours.
 func (t *transport) serve() {
 	t.serving.Go(func() {
-		t.accept(peernet.KindConsensus, func(conn net.Conn) wire.Conn { return wire.NewCompact(conn) })
+		t.accept(peernet.KindConsensus, func(conn net.Conn) wire.Conn { return wire.ServeCompact(conn) })
 	})
 	t.serving.Go(func() {
 		t.accept(peernet.KindRaft, func(conn net.Conn) wire.Conn { return wire.NewMessagePack(conn) })
@@ -48,31 +48,130 @@ func (t *transport) answer(conn net.Conn, from wire.Conn) {
 	defer conn.Close()
 	stop := context.AfterFunc(t.open, func() { conn.Close() })
 	defer stop()
-	answers := make(chan raft.RPCResponse, 1) // one message at a time
+	asker := &asker{transport: t, conn: conn, from: from, answers: make(chan raft.RPCResponse, 1)}
 	for {
-		request, err := from.Asked()
+		request, err := asker.next()
 		if err != nil {
 			t.noteEnd(err)
 			return
 		}
-		rpc := raft.RPC{Command: request, RespChan: answers}
-		install, last := request.(*raft.InstallSnapshotRequest)
-		if last { // the library need not read all of it
-			rpc.Reader = from.Snapshot(install.Size)
+		if appended, ok := request.(*raft.AppendEntriesRequest); ok {
+			err = asker.appends(appended)
+		} else {
+			err = asker.other(request)
 		}
-		t.inbound.take(rpc)
-		select {
-		case answer := <-answers:
-			if err := conn.SetWriteDeadline(environment.DeadlineAfter(t.Timeout)); err != nil {
-				return
-			}
-			if err := from.Reply(answer.Response, answer.Error); err != nil || last {
-				return
-			}
-		case <-t.inbound.stop:
+		if err != nil {
 			return
 		}
 	}
+}
+
+// asker is the other end of a connection, which asks and is answered by one goroutine.
+type asker struct {
+	transport *transport
+	conn      net.Conn
+	from      wire.Conn
+	answers   chan raft.RPCResponse // capacity 1: the library has one message at a time
+	ahead     any                   // a message that was read and is not answered; nil: none
+}
+
+// next is the next message.
+func (a *asker) next() (request any, err error) {
+	if request, a.ahead = a.ahead, nil; request != nil {
+		return request, nil
+	}
+	return a.from.Asked()
+}
+
+var errAskedLast = errors.New("nothing is asked after this")
+
+// other answers a message without entries.
+func (a *asker) other(request any) error {
+	rpc := raft.RPC{Command: request}
+	install, last := request.(*raft.InstallSnapshotRequest)
+	if last { // the library need not read all of it
+		rpc.Reader = a.from.Snapshot(install.Size)
+	}
+	answer, err := a.ask(rpc)
+	if err == nil {
+		err = a.reply(answer.Response, answer.Error)
+	}
+	if err == nil && last {
+		err = errAskedLast
+	}
+	return err
+}
+
+// appends answers a message with entries, and those that wait behind it, see merged.go.
+func (a *asker) appends(first *raft.AppendEntriesRequest) error {
+	requests, err := a.waiting(first)
+	if err != nil {
+		return err
+	}
+	if len(requests) > 1 {
+		answer, err := a.ask(raft.RPC{Command: merged(requests)})
+		if err != nil {
+			return err
+		}
+		whole, ok := answer.Response.(*raft.AppendEntriesResponse)
+		if ok && answer.Error == nil && whole.Success {
+			for _, own := range answersTo(requests, whole) {
+				if err := a.reply(own, nil); err != nil {
+					return err
+				}
+			}
+			return nil
+		}
+		// Some of them may be fine: the library says of each.
+	}
+	for _, request := range requests {
+		answer, err := a.ask(raft.RPC{Command: request})
+		if err == nil {
+			err = a.reply(answer.Response, answer.Error)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// waiting is a message with those that have arrived behind it and follow it.
+func (a *asker) waiting(first *raft.AppendEntriesRequest) (requests []*raft.AppendEntriesRequest, err error) {
+	requests = []*raft.AppendEntriesRequest{first}
+	for entries, last := len(first.Entries), first; entries < mergedMax && a.from.Waits(); {
+		if a.ahead, err = a.from.Asked(); err != nil {
+			a.transport.noteEnd(err)
+			return nil, err
+		}
+		behind, ok := a.ahead.(*raft.AppendEntriesRequest)
+		if !ok || !follows(last, behind) {
+			break
+		}
+		requests, last, a.ahead = append(requests, behind), behind, nil
+		entries += len(behind.Entries)
+	}
+	return requests, nil
+}
+
+// ask hands a message to the library and waits for the answer.
+func (a *asker) ask(rpc raft.RPC) (raft.RPCResponse, error) {
+	rpc.RespChan = a.answers
+	a.transport.inbound.take(rpc)
+	select {
+	case answer := <-a.answers:
+		return answer, nil
+	case <-a.transport.inbound.stop:
+		return raft.RPCResponse{}, errInboundEnds
+	}
+}
+
+// reply answers a message.
+func (a *asker) reply(answer any, failure error) error {
+	if err := a.conn.SetWriteDeadline(environment.DeadlineAfter(a.transport.Timeout)); err != nil {
+		return err
+	}
+	return a.from.Reply(answer, failure)
 }
 
 // noteEnd logs why a connection of another node has ended.

@@ -20,8 +20,10 @@ const (
 	// copyMax is how much data is copied behind the fields, to be written with them
 	// as one piece. More is written from where it lies.
 	copyMax = 8 << 10
-	// readAhead takes several small frames with one call.
-	readAhead = 16 << 10
+	// readAhead takes several small frames with one call. Who is asked reads more: what
+	// waits while a message is answered is looked at together.
+	readAhead   = 16 << 10
+	readWaiting = 64 << 10
 	// snapshotPart is how much of a snapshot is in one frame.
 	snapshotPart = 256 << 10
 )
@@ -51,6 +53,11 @@ type vectored interface {
 // NewCompact speaks on a connection after its handshake.
 func NewCompact(conn io.ReadWriter) *Compact {
 	return &Compact{in: bufio.NewReaderSize(conn, readAhead), out: conn}
+}
+
+// ServeCompact speaks on a connection whose other end asks.
+func ServeCompact(conn io.ReadWriter) *Compact {
+	return &Compact{in: bufio.NewReaderSize(conn, readWaiting), out: conn}
 }
 
 // Ask writes a request.
@@ -222,6 +229,19 @@ func cut(err error) error {
 		return io.ErrUnexpectedEOF
 	}
 	return err
+}
+
+// Waits reports whether a request has arrived whole. Damage is for Asked to find.
+func (c *Compact) Waits() bool {
+	if c.in.Buffered() < frameHead {
+		return false
+	}
+	head, err := c.in.Peek(frameHead)
+	if err != nil || binary.LittleEndian.Uint32(head[16:]) != crc32.Checksum(head[:16], castagnoli) {
+		return false
+	}
+	fields, size := binary.LittleEndian.Uint32(head[4:]), binary.LittleEndian.Uint32(head[8:])
+	return uint64(c.in.Buffered()) >= frameHead+uint64(fields)+uint64(size)
 }
 
 // Asked reads a request.

@@ -20,6 +20,8 @@ type Conn interface {
 	// Asked reads one. It is io.EOF if the other end has closed the connection and
 	// there is none.
 	Asked() (request any, err error)
+	// Waits reports whether one is here that Asked need not wait for.
+	Waits() bool
 	// Reply writes the answer to a request, or why there is none.
 	Reply(answer any, failure error) error
 	// Answer reads an answer. If there is none, the error is a Failure.

@@ -47,6 +47,9 @@ func (m *MessagePack) Ask(request any) error {
 	return errUnknownMessage
 }
 
+// Waits is never known: a request does not say how long it is.
+func (m *MessagePack) Waits() bool { return false }
+
 // Asked reads a request.
 func (m *MessagePack) Asked() (any, error) {
 	number, err := m.in.ReadByte()
