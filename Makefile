@@ -262,11 +262,12 @@ twins: ## COMMANDS random commands (a million) on six twins of the state machine
 FAULTS_DIR     ?= bin/faults
 FAULTS_TIME    ?= 80s
 FAULTS_PROFILE ?= smoke
+# Where the nodes have bodies, BODIES=segments or memory; empty: where the product has them.
 FAULTS_RUN      = SERIATIM_BINARY='$(CURDIR)/$(BIN)-faults' $(GO) test -tags '$(TEST_TAGS)' -count 1 -v -timeout 24h -run '^TestFaults$$' ./test/faults \
-	-args -hooks $(if $(TLS),-tls) -seed $(or $(SEED),1) -output '$(abspath $(FAULTS_DIR))' -commit '$(VERSION)'
+	-args -hooks $(if $(TLS),-tls) $(if $(BODIES),-bodies $(BODIES)) -seed $(or $(SEED),1) -output '$(abspath $(FAULTS_DIR))' -commit '$(VERSION)'
 
 .PHONY: faults
-faults: build-faults ## real clients, broken nodes, disks and networks, and a judge of what the clients saw: SEED=n, SCENARIO=name or list, TLS=1
+faults: build-faults ## real clients, broken nodes, disks and networks, and a judge of what the clients saw: SEED=n, SCENARIO=name or list, TLS=1, BODIES=segments
 	$(FAULTS_RUN) -duration $(FAULTS_TIME) -profile $(FAULTS_PROFILE) $(if $(SCENARIO),-scenario '$(SCENARIO)')
 
 # All seeds are run, whatever one of them finds.
@@ -279,12 +280,12 @@ night: build-faults ## 20 schedules of 90 s with seeds from SEED on, then every 
 .PHONY: faults-scenarios
 faults-scenarios: build-faults ## every fixed scenario once
 	SERIATIM_BINARY='$(CURDIR)/$(BIN)-faults' $(GO) test -tags '$(TEST_TAGS)' -count 1 -v -timeout 2h -run '^TestScenarios$$' ./test/faults \
-	  -args -hooks -every $(if $(TLS),-tls) -seed $(or $(SEED),1) -output '$(abspath $(FAULTS_DIR))/scenarios' -commit '$(VERSION)'
+	  -args -hooks -every $(if $(TLS),-tls) $(if $(BODIES),-bodies $(BODIES)) -seed $(or $(SEED),1) -output '$(abspath $(FAULTS_DIR))/scenarios' -commit '$(VERSION)'
 
 # SOAK is its length, or HOURS.
 SOAK ?= $(or $(HOURS),4)h
 .PHONY: soak
-soak: build-faults ## one long run, judged every few minutes, that stops at the first violation: HOURS=h or SOAK=65m; TLS=1
+soak: build-faults ## one long run, judged every few minutes, that stops at the first violation: HOURS=h or SOAK=65m; TLS=1, BODIES=segments
 	$(FAULTS_RUN) -profile soak -duration $(SOAK)
 
 .PHONY: faults-check
@@ -292,12 +293,12 @@ faults-check: ## judge and draw a stored run again: HISTORY=its folder
 	$(GO) test -tags '$(TEST_TAGS)' -count 1 -v -timeout 1h -run '^TestFaults$$' ./test/faults -args -check '$(abspath $(HISTORY))' -output '$(abspath $(HISTORY))'
 
 .PHONY: crash
-crash: build ## every state that a power cut may leave a data directory in, and a start from each: SEED=n
+crash: build ## every state that a power cut may leave a data directory in, and a start from each: SEED=n, BODIES=segments
 	SERIATIM_BINARY='$(CURDIR)/$(BIN)' $(GO) test -tags '$(TEST_TAGS)' -count 1 -v -timeout 30m ./test/faults/crash \
-	  -args -long -seed $(or $(SEED),1)
+	  -args -long -seed $(or $(SEED),1) $(if $(BODIES),-bodies $(BODIES))
 
 .PHONY: faults-selftest
-faults-selftest: build-faults ## plant each of 34 bugs in a server and see that the checkers find it: BUG=n; leaves bin/selftest/selftest.html
+faults-selftest: build-faults ## plant each of 37 bugs in a server and see that the checkers find it: BUG=n; leaves bin/selftest/selftest.html
 	$(GO) test -tags '$(TEST_TAGS) faults' -count 1 -overlay '$(OVERLAY)/overlay.json' -run '^Test(Hook|ShiftedClock|Operation|ATap)' ./fsm/codec ./cmd/seriatim/server
 	$(GO) test -tags '$(TEST_TAGS) faults' -overlay '$(OVERLAY)/overlay.json' -count 1 -v -timeout 90m -run '^TestSelftest$$|^TestPlaces$$' ./test/faults \
 	  -args -fault-binary '$(abspath $(BIN)-faults)' -bug $(or $(BUG),-1) -output '$(abspath bin/selftest)'

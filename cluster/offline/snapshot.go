@@ -157,6 +157,19 @@ func (s *Stopped) State(index uint64) (ReplayedState, error) {
 	return replayed, nil
 }
 
+// VerifyBodies reads all bodies of messages that the newest state refers to, which State
+// does not.
+func (s *Stopped) VerifyBodies() (err error) {
+	defer catchFailure(&err)
+	machine, _, err := s.replay(0)
+	if err != nil {
+		return err
+	}
+	state := machine.Capture()
+	defer state.Release()
+	return state.Write(io.Discard)
+}
+
 // replay builds the state from the newest snapshot that is not behind index.
 func (s *Stopped) replay(index uint64) (_ *fsm.FSM, replayed ReplayedState, err error) {
 	defer catchFailure(&err)

@@ -47,7 +47,7 @@ func (r Run) prepare(ctx context.Context) (*stage, error) {
 	if err := s.furnish(nodes, r); err != nil {
 		return nil, errors.Join(err, s.close())
 	}
-	s.place.Binary, s.place.Dir, s.place.Nodes, s.place.Args, s.place.Env = r.Binary, nodes, r.nodes(), settings, func(node string) []string { return s.environment(r.Dir, node) }
+	s.place.Binary, s.place.Dir, s.place.Nodes, s.place.Args, s.place.Env = r.Binary, nodes, r.nodes(), r.args(), func(node string) []string { return s.environment(r.Dir, node) }
 	if err := s.secure(r); err != nil {
 		return nil, errors.Join(err, s.close())
 	}

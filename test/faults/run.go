@@ -39,6 +39,7 @@ type Run struct {
 	Commit   string
 	Without  []string // names of faults that are left out
 	GoOn     bool     // a soak does not end at the first violation
+	Bodies   string   // where the nodes have the bodies of messages: segments or memory; empty: where the product has them
 	TLS      bool     // nodes and clients have certificates, renewed all the time, gossip has a key, requests are signed
 }
 
@@ -80,7 +81,7 @@ func (r Run) think() time.Duration {
 func (r Run) rules() history.Rules {
 	return history.Rules{
 		Seed: r.Seed, Started: time.Now().UnixMilli(), Quick: r.Profile == Quick, Profile: string(r.Profile), Commit: r.Commit,
-		Command: r.command(), Settings: fmt.Sprint(settings),
+		Command: r.command(), Settings: fmt.Sprint(r.args()),
 		// The slack on the late side of a window covers log time standing
 		// still while nobody leads.
 		Timeout: requestTimeout.Microseconds(),
@@ -100,10 +101,14 @@ func (r Run) command() string {
 
 // variables are further ones of the command.
 func (r Run) variables() string {
+	text := ""
 	if r.TLS {
-		return " TLS=1"
+		text = " TLS=1"
 	}
-	return ""
+	if r.Bodies != "" {
+		text += " BODIES=" + r.Bodies
+	}
+	return text
 }
 
 // requestTimeout is for how long a node tries to do what it is asked.
@@ -117,6 +122,19 @@ const requestTimeout = time.Second
 var settings = []string{
 	"--log-segment-size", "256KiB", "--log-cache-size", "64KiB", "--request-timeout", requestTimeout.String(),
 	"--snapshot-log-size", "128KiB", "--trailing-log-size", "32KiB", "--disk-deadline", "6s", "--promote-after", "1s", "--profiles",
+}
+
+// args are the settings of the run's nodes.
+func (r Run) args() []string { return append(slices.Clone(settings), bodySettings(r.Bodies)...) }
+
+// bodySettings say where nodes have bodies. Segments are as small as the files of the
+// log, and most of what is read comes from disk.
+func bodySettings(store string) []string {
+	sizes := []string{"--body-segment-size", "128KiB", "--body-cache-size", "16KiB"}
+	if store == "" {
+		return sizes
+	}
+	return append(sizes, "--body-store", store)
 }
 
 // nodeNames are those that harness gives to as many nodes as a run has at most.

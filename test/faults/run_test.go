@@ -32,6 +32,7 @@ var (
 	every    = flag.Bool("every", false, "run every fixed scenario")
 	goOn     = flag.Bool("go-on", false, "do not end a soak at the first violation")
 	secure   = flag.Bool("tls", false, "the nodes know each other by certificate, which is renewed all the time, and gossip has a key")
+	bodies   = flag.String("bodies", "", "where the nodes have the bodies of messages: segments or memory; empty: where the product has them")
 	commit   = flag.String("commit", "", "what is run, for the report")
 )
 
@@ -116,7 +117,7 @@ func TestScenarios(t *testing.T) {
 			if err := os.MkdirAll(dir, 0o755); err != nil {
 				t.Fatal(err)
 			}
-			run := Run{Binary: binary, Dir: dir, Seed: *seed, Duration: 100 * time.Second, Profile: Fixed, Scenario: x, Hooks: *hooks, TLS: *secure, Commit: *commit}
+			run := Run{Binary: binary, Dir: dir, Seed: *seed, Duration: 100 * time.Second, Profile: Fixed, Scenario: x, Hooks: *hooks, TLS: *secure, Bodies: *bodies, Commit: *commit}
 			outcome, err := run.Do(t.Context())
 			if errors.Is(err, errLacks) {
 				t.Logf("not here: %v", err)
@@ -209,7 +210,7 @@ func obtain(t *testing.T, dir string) ([]Part, error) {
 	if err != nil {
 		return nil, err
 	}
-	run := Run{Binary: binary, Dir: dir, Seed: *seed, Duration: *duration, Profile: Profile(*profile), Hooks: *hooks, TLS: *secure, Commit: *commit, GoOn: *goOn, Without: strings.Split(*without, ",")}
+	run := Run{Binary: binary, Dir: dir, Seed: *seed, Duration: *duration, Profile: Profile(*profile), Hooks: *hooks, TLS: *secure, Bodies: *bodies, Commit: *commit, GoOn: *goOn, Without: strings.Split(*without, ",")}
 	if *fixed != "" {
 		if run.Scenario, err = scenario(*fixed); err != nil {
 			return nil, err

@@ -3,7 +3,6 @@
 package faults
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"os"
@@ -629,27 +628,10 @@ func playBitFlip(p *plot) error {
 	if err := n.Kill(); err != nil {
 		return err
 	}
-	files, err := n.Files("")
+	p.hand.touch(history.TouchFlip, n)
+	sound, err := flipIn(n, "", body)
 	if err != nil {
 		return err
-	}
-	p.hand.touch(history.TouchFlip, n)
-	sound := map[string][]byte{}
-	for _, file := range files {
-		content, err := os.ReadFile(file)
-		if err != nil {
-			return err
-		}
-		if at := bytes.Index(content, []byte(body)); at >= 0 {
-			sound[file] = bytes.Clone(content)
-			content[at+200] ^= 1
-			if err := os.WriteFile(file, content, 0o600); err != nil {
-				return err
-			}
-		}
-	}
-	if len(sound) == 0 {
-		return errors.New("the body is in no file")
 	}
 	if err := n.Start(); err != nil {
 		return err

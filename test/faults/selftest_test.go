@@ -103,7 +103,7 @@ func TestSelftest(t *testing.T) {
 		dir = t.TempDir()
 	}
 	var found []finding
-	for _, bug := range plantedBugs {
+	for _, bug := range append(slices.Clone(plantedBugs), bodyBugs()...) {
 		for _, planted := range []bool{false, true} {
 			if *onlyBug > 0 && bug.number != *onlyBug || *onlyBug == 0 && planted {
 				continue
@@ -229,7 +229,7 @@ func (b plantedBug) prepare(ctx context.Context, binary, dir string, planted boo
 		}
 	}
 	s.cluster, err = harness.Start(ctx, harness.Options{
-		Binary: binary, Dir: filepath.Join(dir, "nodes"), Nodes: nodes, Args: append(slices.Clone(settings), b.args...),
+		Binary: binary, Dir: filepath.Join(dir, "nodes"), Nodes: nodes, Args: slices.Concat(settings, bodySettings(*bodies), b.args),
 		Env: func(node string) []string {
 			env := []string{"SERIATIM_TAP=" + filepath.Join(dir, "taps", node+".jsonl")}
 			if planted {

@@ -338,7 +338,7 @@ func (p program) clusterConfig(cfg Config, certificates certificates) (cluster.C
 			Store: cfg.Storage.LogStore, SegmentBytes: int(cfg.Storage.SegmentBytes), CacheBytes: int(cfg.Storage.CacheBytes),
 			Audit:     cluster.AuditPolicy{Interval: cfg.Storage.AuditInterval, Entries: uint64(cfg.Storage.AuditEntries)},
 			FormatMax: uint32(format),
-			Bodies:    cluster.BodyPolicy{Store: cfg.Storage.BodyStore, CacheBytes: int64(cfg.Storage.BodyCacheBytes)},
+			Bodies:    bodyPolicy(&cfg.Storage),
 		},
 		Snapshot: cluster.SnapshotPolicy{
 			LogBytes: int64(cfg.Storage.SnapshotLogBytes), TrailingBytes: int64(cfg.Storage.TrailingBytes),
@@ -363,6 +363,11 @@ func (p program) clusterConfig(cfg Config, certificates certificates) (cluster.C
 		Fatal:    p.fatal,
 	}
 	return c, c.WithDefaults().Validate()
+}
+
+// bodyPolicy is where the node has the bodies of messages.
+func bodyPolicy(cfg *StorageConfig) cluster.BodyPolicy {
+	return cluster.BodyPolicy{Store: cfg.BodyStore, CacheBytes: int64(cfg.BodyCacheBytes), SegmentBytes: int64(cfg.BodySegmentBytes)}
 }
 
 // allowedEndpoints reads sns-allow-endpoints.

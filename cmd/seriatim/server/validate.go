@@ -88,6 +88,7 @@ func (c Config) validate() error {
 		{"log-segment-size", int64(c.Storage.SegmentBytes)},
 		{"log-cache-size", int64(c.Storage.CacheBytes)},
 		{"body-cache-size", int64(c.Storage.BodyCacheBytes)},
+		{"body-segment-size", int64(c.Storage.BodySegmentBytes)},
 		{"snapshot-log-size", int64(c.Storage.SnapshotLogBytes)},
 		{"snapshot-rate", int64(c.Storage.SnapshotRate)},
 		{"disk-deadline", int64(c.Storage.DiskDeadline)},

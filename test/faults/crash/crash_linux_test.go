@@ -8,7 +8,6 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"slices"
 	"sync"
 	"testing"
 
@@ -46,7 +45,7 @@ func newScript(t *testing.T, nodes int, recorded string, args ...string) *script
 			t.Error(err)
 		}
 	})
-	c := harness.New(t, harness.Options{Binary: binary, Dir: dir, Nodes: nodes, Args: append(slices.Clone(settings), args...)})
+	c := harness.New(t, harness.Options{Binary: binary, Dir: dir, Nodes: nodes, Args: nodeSettings(args...)})
 	s := &script{t: t, cluster: c, journal: &r.journal, random: rand.New(rand.NewPCG(*seed, 0))}
 	s.made.hashes = map[uint64]string{}
 	for _, n := range c.Nodes {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -30,7 +31,7 @@ func TestNodeSurvivesAKillAtEverySync(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := harness.New(t, harness.Options{Binary: binary, Dir: dir, Nodes: 1, Args: settings})
+	c := harness.New(t, harness.Options{Binary: binary, Dir: dir, Nodes: 1, Args: nodeSettings()})
 	node := c.Nodes[0]
 	kills := shortKills
 	if *long {
@@ -39,7 +40,7 @@ func TestNodeSurvivesAKillAtEverySync(t *testing.T) {
 	acked := 0
 	send := func() error {
 		payload, err := json.Marshal(map[string]any{
-			"QueueUrl": "http://" + node.Client + "/000000000000/" + queueName, "MessageBody": fmt.Sprint(acked),
+			"QueueUrl": "http://" + node.Client + "/000000000000/" + queueName, "MessageBody": numbered(acked),
 			"MessageGroupId": "g", "MessageDeduplicationId": fmt.Sprint(acked),
 		})
 		if err != nil {
@@ -79,6 +80,9 @@ func TestNodeSurvivesAKillAtEverySync(t *testing.T) {
 	expectInOrder(t, node, acked)
 }
 
+// numbered is a body that is not too short for a segment.
+func numbered(n int) string { return fmt.Sprint(n) + strings.Repeat(" ", 500) + fmt.Sprint(n) }
+
 // expectInOrder drains the queue: the messages must be numbered from 0 without
 // a gap; one more may be there, of which nobody heard.
 func expectInOrder(t *testing.T, node *harness.Node, acked int) {
@@ -95,8 +99,8 @@ func expectInOrder(t *testing.T, node *harness.Node, acked int) {
 		}
 		for _, m := range messages {
 			message := m.(map[string]any)
-			if body := message["Body"].(string); body != fmt.Sprint(found) {
-				t.Fatalf("message %s came where %d was expected", body, found)
+			if body := message["Body"].(string); body != numbered(found) {
+				t.Fatalf("message %.20s came where %d was expected", body, found)
 			}
 			found++
 			handle := message["ReceiptHandle"].(string)

@@ -103,7 +103,7 @@ func start(ctx context.Context, dir string, trial trialNode) (err error) {
 	node, err := cluster.Open(ctx, cluster.Config{
 		NodeName: trial.name, DataDir: dir, PeerAddr: "127.0.0.1:0", GossipAddr: "127.0.0.1:0",
 		BootstrapExpect: expect, Join: join,
-		Log:    cluster.LogPolicy{Store: trial.store, SegmentBytes: 64 << 10},
+		Log:    cluster.LogPolicy{Store: trial.store, SegmentBytes: 64 << 10, Bodies: cluster.BodyPolicy{Store: *bodies, SegmentBytes: 24 << 10, CacheBytes: 1}},
 		Timing: cluster.Timing{Heartbeat: timeout, Election: timeout, Lease: timeout / 2},
 		Logger: slog.New(slog.DiscardHandler),
 		Fatal:  failed.add,
@@ -148,6 +148,10 @@ func look(ctx context.Context, dir string, index uint64) (r recovered, err error
 	snapshots, err := stopped.Snapshots()
 	if err != nil {
 		return r, err
+	}
+	// The hash of a state with bodies in segments does not come from these.
+	if err := stopped.VerifyBodies(); err != nil {
+		return r, fmt.Errorf("the bodies: %w", err)
 	}
 	r.last = last
 	base := uint64(0) // the newest snapshot that is not behind index

@@ -9,6 +9,7 @@ import (
 	"io"
 	"math/rand/v2"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -20,6 +21,7 @@ var (
 	long    = flag.Bool("long", false, "the whole script and every state")
 	seed    = flag.Uint64("seed", 1, "of the script and of what a power cut keeps")
 	workers = flag.Int("workers", 2, "directories that are tried at a time")
+	bodies  = flag.String("bodies", "", "where the nodes have the bodies of messages: segments or memory; empty: where the product has them")
 )
 
 // patience bounds a wait on a slow, shared machine.
@@ -29,6 +31,16 @@ const patience = time.Minute
 // snapshots, log files that are sealed, and logs that are shortened.
 var settings = []string{
 	"--log-segment-size", "64KiB", "--log-cache-size", "16KiB", "--snapshot-log-size", "24KiB", "--trailing-log-size", "8KiB",
+}
+
+// nodeSettings are those of a node, with where it has bodies. Segments are small, and
+// hardly anything of them stays in memory.
+func nodeSettings(more ...string) []string {
+	all := append(slices.Clone(settings), "--body-segment-size", "24KiB", "--body-cache-size", "1KiB")
+	if *bodies != "" {
+		all = append(all, "--body-store", *bodies)
+	}
+	return append(all, more...)
 }
 
 // promise is something that the node said at a position of the journal, and that

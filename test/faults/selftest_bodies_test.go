@@ -1,0 +1,167 @@
+//go:build faults
+
+package faults
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/seriatimq/seriatim/test/kit/harness"
+	"github.com/seriatimq/seriatim/test/oracle/history"
+)
+
+// bodyBugs are those of body-store=segments.
+func bodyBugs() []plantedBug {
+	segments := []string{"--body-store", "segments", "--body-segment-size", "4KiB"}
+	return []plantedBug{
+		{
+			number: 35, text: "snapshot written before the bodies that it refers to", how: "server", must: []string{"I17 ends"}, nodes: 1,
+			// What is in one large segment waits in memory for more.
+			args: []string{"--body-store", "segments", "--body-segment-size", "64MiB"}, script: playUnsyncedBodies,
+		},
+		{
+			number: 36, text: "bodies given back before the snapshot without them is on disk", how: "server; it is killed while it writes one (failpoint)",
+			must: []string{"I17 ends"}, nodes: 1, args: segments, script: playEarlyFree,
+		},
+		{number: 37, text: "damaged body answered", how: "server; a bit of a segment is flipped while it is stopped", must: []string{"I2 content"}, nodes: 1, args: segments, script: playDamagedBody},
+	}
+}
+
+// putLong sends messages whose bodies are long enough for a segment.
+func (p *plot) putLong(n *harness.Node, count int) (bodies []string, err error) {
+	for range count {
+		body := p.c.bodyOf(500)
+		p.c.counter++
+		if !p.c.send(p.ctx, n, "q.fifo", "g", keyOf(body), body) {
+			return nil, errRefused
+		}
+		bodies = append(bodies, body)
+	}
+	return bodies, nil
+}
+
+// unlessEnded is nil if a node has ended by itself, which the checkers judge.
+func unlessEnded(n *harness.Node, err error) error {
+	if !n.Running() {
+		return nil
+	}
+	return err
+}
+
+func playUnsyncedBodies(p *plot) error {
+	if _, err := p.putLong(p.first(), 5); err != nil {
+		return err
+	}
+	return unlessEnded(p.first(), p.compact())
+}
+
+// playEarlyFree empties segments that the newest snapshot refers to, and kills the node
+// while it writes the next.
+func playEarlyFree(p *plot) error {
+	n := p.first()
+	if _, err := p.putLong(n, 20); err != nil {
+		return err
+	}
+	if err := p.compact(); err != nil {
+		return err
+	}
+	for left := 20; left > 0; {
+		messages, err := p.take(n, "q.fifo", wanted{most: 10})
+		if err != nil {
+			return err
+		}
+		for _, m := range messages {
+			p.c.remove(p.ctx, n, "q.fifo", m.Handle, m.ID)
+		}
+		left -= len(messages)
+	}
+	const at = "/v1/failpoints/snapshot-written"
+	p.hand.touch(history.TouchFailpoint, n)
+	if err := p.admin(p.ctx, n, "PUT", at, "hang"); err != nil {
+		return err
+	}
+	c := p.newClient(3, "filler")
+	defer c.close()
+	for hits := "0"; hits == "0"; {
+		body := c.bodyOf(40_000)
+		c.counter++
+		c.send(p.ctx, n, "filler.fifo", "g", keyOf(body), body)
+		text, err := n.Get(p.ctx, at)
+		if err != nil {
+			return fmt.Errorf("await a snapshot: %w", err)
+		}
+		hits = strings.TrimSpace(string(text))
+	}
+	pause(p.ctx, time.Second) // in which nothing is given back
+	if err := n.Kill(); err != nil {
+		return err
+	}
+	return unlessEnded(n, p.restart())
+}
+
+func playDamagedBody(p *plot) error {
+	n := p.first()
+	bodies, err := p.putLong(n, 3)
+	if err != nil {
+		return err
+	}
+	if err := p.compact(); err != nil {
+		return err
+	}
+	if err := n.Kill(); err != nil {
+		return err
+	}
+	p.hand.touch(history.TouchFlip, n)
+	sound, err := flipIn(n, ".bodies", bodies[0])
+	if err != nil {
+		return err
+	}
+	if err := p.restart(); err != nil {
+		return err
+	}
+	p.c.receive(p.ctx, n, "q.fifo", wanted{most: 1, timeout: seconds(1)})
+	if _, err := n.WaitExit(5 * time.Second); err != nil {
+		return nil
+	}
+	// It ends, as it must, and gets its sound files back.
+	for file, content := range sound {
+		if err := os.WriteFile(file, content, 0o600); err != nil {
+			return err
+		}
+	}
+	return p.restart()
+}
+
+// flipIn flips a bit of a text wherever a stopped node has it in a file with an ending,
+// and returns those files as they were.
+func flipIn(n *harness.Node, ending, text string) (sound map[string][]byte, err error) {
+	files, err := n.Files("")
+	if err != nil {
+		return nil, err
+	}
+	sound = map[string][]byte{}
+	for _, file := range files {
+		if !strings.HasSuffix(file, ending) {
+			continue
+		}
+		content, err := os.ReadFile(file)
+		if err != nil {
+			return nil, err
+		}
+		if at := bytes.Index(content, []byte(text)); at >= 0 {
+			sound[file] = bytes.Clone(content)
+			content[at+200] ^= 1
+			if err := os.WriteFile(file, content, 0o600); err != nil {
+				return nil, err
+			}
+		}
+	}
+	if len(sound) == 0 {
+		return nil, errors.New("the body is in no file")
+	}
+	return sound, nil
+}
