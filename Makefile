@@ -15,8 +15,9 @@ NESTED := test/tools test/tools/alerts test/tools/chart test/tools/peers
 
 # hashicorpmetrics selects the metrics module that raft and memberlist share;
 # without it raft's metrics go to a module nobody reads. grpcnotrace leaves out pages of
-# gRPC that nobody serves, whose templates make the linker keep every method of every type.
-TAGS      := hashicorpmetrics grpcnotrace
+# gRPC that nobody serves, whose templates make the linker keep every method of every type;
+# nethttpomithttp2 net/http's HTTP/2, which nothing but tests uses.
+TAGS      := hashicorpmetrics grpcnotrace nethttpomithttp2
 TEST_TAGS := invariants hashicorpmetrics grpcnotrace
 
 empty :=

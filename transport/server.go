@@ -23,14 +23,6 @@ const DefaultConnectionsMax = 20_000
 // must not end a long poll.
 const netHTTPWriteTimeout = 120 * time.Second
 
-// A connection over HTTP/2 may carry streams that say nothing for long. One of
-// which nothing was heard for the first of these is asked whether the client is
-// there, and closed if it does not answer within the second.
-const (
-	http2PingAfter   = 10 * time.Second
-	http2PingTimeout = 10 * time.Second
-)
-
 // Config describes one listener.
 type Config struct {
 	Addr string // host:port, port 0 for any
@@ -52,8 +44,8 @@ type Config struct {
 	// called; nil: they are not, and nothing is counted.
 	Budget *budget.Bytes
 	Now    func() time.Time
-	// NetHTTP leaves all requests to net/http. Plain ones over HTTP/1.1, and those over
-	// HTTP/2, are served at less cost without it, see packages http1 and http2.
+	// NetHTTP leaves all requests to net/http, which speaks HTTP/1.1 here. Without it plain
+	// ones are served at less cost, and those over HTTP/2 at all: packages http1 and http2.
 	NetHTTP bool
 	// OnShutdown is called when Shutdown begins, to end requests that only
 	// wait, as long polls do; it returns at once.
@@ -82,7 +74,10 @@ func Listen(ctx context.Context, cfg Config) (*Server, error) {
 	}
 	secure := cfg.TLS.Clone()
 	if secure != nil {
-		secure.NextProtos = []string{"h2", "http/1.1"}
+		secure.NextProtos = []string{"http/1.1"}
+		if !cfg.NetHTTP {
+			secure.NextProtos = []string{"h2", "http/1.1"}
+		}
 	}
 	var lc net.ListenConfig
 	listener, err := lc.Listen(ctx, "tcp", cfg.Addr)
@@ -97,13 +92,10 @@ func Listen(ctx context.Context, cfg Config) (*Server, error) {
 		waits: cfg.OnShutdown, done: make(chan error, 1), log: cfg.Logger,
 	}
 	var protocols http.Protocols
-	protocols.SetHTTP1(true)
-	protocols.SetHTTP2(true)
-	protocols.SetUnencryptedHTTP2(true)
-	pings := http.HTTP2Config{SendPingTimeout: http2PingAfter, PingTimeout: http2PingTimeout}
+	protocols.SetHTTP1(true) // HTTP/2 is package http2's
 	handler := withGRPC(cfg.GRPC, counted(cfg.Handler, cfg.Budget, cfg.Now))
 	s.http = http.Server{
-		Handler: handler, TLSConfig: secure, Protocols: &protocols, HTTP2: &pings,
+		Handler: handler, TLSConfig: secure, Protocols: &protocols,
 		ReadHeaderTimeout: http1.HeaderTimeout, ReadTimeout: http1.BodyTimeout,
 		WriteTimeout: netHTTPWriteTimeout, IdleTimeout: http1.IdleTimeout, MaxHeaderBytes: http1.HeaderBytesMax,
 		ErrorLog:    slog.NewLogLogger(cfg.Logger.Handler(), slog.LevelDebug),

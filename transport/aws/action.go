@@ -53,8 +53,10 @@ type Resource struct {
 // Action is one action of an API with all that is needed to serve it.
 type Action struct {
 	Line
-	Input, Output []awswire.MemberInfo
-	serve         func(ctx context.Context, c *Call, dst []byte) ([]byte, error)
+	in, out *awswire.Shape
+	// newInput makes room for an input; execute takes one and gives an output.
+	newInput func() any
+	execute  func(ctx context.Context, c *Call, input any) (output any, err error)
 }
 
 // Nothing is the output of actions that have none.
@@ -68,40 +70,51 @@ var NoOutput = awswire.Structure[Nothing]()
 func Define[In, Out any](line Line, in *awswire.Schema[In], out *awswire.Schema[Out],
 	execute func(context.Context, *Call, *In) (*Out, error),
 ) *Action {
-	serve := func(ctx context.Context, c *Call, dst []byte) ([]byte, error) {
-		input := new(In)
-		if err := decode(c, in, input); err != nil {
-			return nil, err
-		}
-		if err := c.resolve(line, input); err != nil {
-			return nil, err
-		}
-		output, err := execute(ctx, c, input)
-		if err != nil {
-			return nil, err
-		}
-		return encode(c, line.Name, out, output, dst), nil
+	return &Action{
+		Line: line, in: &in.Shape, out: &out.Shape,
+		newInput: func() any { return new(In) },
+		execute:  func(ctx context.Context, c *Call, input any) (any, error) { return execute(ctx, c, input.(*In)) },
 	}
-	return &Action{Line: line, Input: in.Members(), Output: out.Members(), serve: serve}
 }
 
-func decode[In any](c *Call, in *awswire.Schema[In], input *In) error {
+// Input describes the members of requests for the action.
+func (a *Action) Input() []awswire.MemberInfo { return a.in.Members() }
+
+// Output describes the members of its answers.
+func (a *Action) Output() []awswire.MemberInfo { return a.out.Members() }
+
+func (a *Action) serve(ctx context.Context, c *Call, dst []byte) ([]byte, error) {
+	input := a.newInput()
+	if err := a.decode(c, input); err != nil {
+		return nil, err
+	}
+	if err := c.resolve(a.Line, input); err != nil {
+		return nil, err
+	}
+	output, err := a.execute(ctx, c, input)
+	if err != nil {
+		return nil, err
+	}
+	return a.encode(c, output, dst), nil
+}
+
+func (a *Action) decode(c *Call, input any) error {
 	if c.Form != nil {
-		return in.DecodeForm(c.Form, input)
+		return a.in.DecodeForm(c.Form, input)
 	}
-	return in.DecodeJSON(c.body, input)
+	return a.in.DecodeJSON(c.body, input)
 }
 
-func encode[Out any](c *Call, name string, out *awswire.Schema[Out], output *Out, dst []byte) []byte {
+func (a *Action) encode(c *Call, output any, dst []byte) []byte {
 	switch {
-	case c.Form == nil && out.Empty():
+	case c.Form == nil && a.out.Empty():
 		return dst // AWS answers with an empty body, which all SDKs accept
 	case c.Form == nil:
-		return out.AppendJSON(dst, output)
+		return a.out.AppendJSON(dst, output)
 	case c.negotiated:
-		return out.AppendQueryJSON(dst, name, c.Record.ID, output)
+		return a.out.AppendQueryJSON(dst, a.Name, c.Record.ID, output)
 	}
-	return out.AppendXML(dst, c.API.Namespace, name, c.Record.ID, output)
+	return a.out.AppendXML(dst, c.API.Namespace, a.Name, c.Record.ID, output)
 }
 
 // resolve finds out what the call is about, notes it for the action, the access log and

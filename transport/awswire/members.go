@@ -14,92 +14,92 @@ func (n names) describe(kind Kind) MemberInfo {
 
 // String is a string member that is left out when empty.
 func String[T any](name string, at func(*T) *string) Member[T] {
-	return stringMember[T]{names{name, name}, at}
+	return Member[T]{is: stringMember{names{name, name}, untyped(at)}}
 }
 
-type stringMember[T any] struct {
+type stringMember struct {
 	names
-	at func(*T) *string
+	at func(any) *string
 }
 
-func (m stringMember[T]) info() MemberInfo { return m.describe(KindString) }
+func (m stringMember) info() MemberInfo { return m.describe(KindString) }
 
-func (m stringMember[T]) decodeJSON(s *scanner, into *T) (err error) {
+func (m stringMember) decodeJSON(s *scanner, into any) (err error) {
 	*m.at(into), err = s.stringValue()
 	return err
 }
 
-func (m stringMember[T]) decodeForm(n *formNode, into *T) error {
+func (m stringMember) decodeForm(n *formNode, into any) error {
 	if text, given := n.text(m.query); given {
 		*m.at(into) = text
 	}
 	return nil
 }
 
-func (m stringMember[T]) present(v *T) bool { return *m.at(v) != "" }
+func (m stringMember) present(v any) bool { return *m.at(v) != "" }
 
-func (m stringMember[T]) appendJSON(dst []byte, v *T) []byte {
+func (m stringMember) appendJSON(dst []byte, v any) []byte {
 	return appendJSONString(dst, *m.at(v))
 }
 
-func (m stringMember[T]) appendXML(dst []byte, v *T) []byte {
+func (m stringMember) appendXML(dst []byte, v any) []byte {
 	return appendElement(dst, m.query, *m.at(v))
 }
 
 // OptionalString is a string member that may be absent.
 func OptionalString[T any](name string, at func(*T) *Text) Member[T] {
-	return textMember[T]{names{name, name}, at}
+	return Member[T]{is: textMember{names{name, name}, untyped(at)}}
 }
 
-type textMember[T any] struct {
+type textMember struct {
 	names
-	at func(*T) *Text
+	at func(any) *Text
 }
 
-func (m textMember[T]) info() MemberInfo { return m.describe(KindString) }
+func (m textMember) info() MemberInfo { return m.describe(KindString) }
 
-func (m textMember[T]) decodeJSON(s *scanner, into *T) error {
+func (m textMember) decodeJSON(s *scanner, into any) error {
 	text, err := s.stringValue()
 	*m.at(into) = Text{text, err == nil}
 	return err
 }
 
-func (m textMember[T]) decodeForm(n *formNode, into *T) error {
+func (m textMember) decodeForm(n *formNode, into any) error {
 	if text, given := n.text(m.query); given {
 		*m.at(into) = Text{text, true}
 	}
 	return nil
 }
 
-func (m textMember[T]) present(v *T) bool { return m.at(v).Given }
+func (m textMember) present(v any) bool { return m.at(v).Given }
 
-func (m textMember[T]) appendJSON(dst []byte, v *T) []byte {
+func (m textMember) appendJSON(dst []byte, v any) []byte {
 	return appendJSONString(dst, m.at(v).Value)
 }
 
-func (m textMember[T]) appendXML(dst []byte, v *T) []byte {
+func (m textMember) appendXML(dst []byte, v any) []byte {
 	return appendElement(dst, m.query, m.at(v).Value)
 }
 
 // Integer is an integer member that may be absent.
 func Integer[T any](name string, at func(*T) *Int) Member[T] {
-	return intMember[T]{names{name, name}, at}
+	return Member[T]{is: intMember{names{name, name}, untyped(at)}}
 }
 
-type intMember[T any] struct {
+type intMember struct {
 	names
-	at func(*T) *Int
+	at func(any) *Int
 }
 
-func (m intMember[T]) info() MemberInfo { return m.describe(KindInteger) }
+func (m intMember) info() MemberInfo { return m.describe(KindInteger) }
 
-func (m intMember[T]) decodeJSON(s *scanner, into *T) error {
+func (m intMember) decodeJSON(s *scanner, into any) error {
 	v, err := s.integerValue()
 	*m.at(into) = Int{v, err == nil}
 	return err
 }
 
-func (m intMember[T]) decodeForm(n *formNode, into *T) error {
+func (m intMember) decodeForm(n *formNode, into any) error {
 	text, given := n.text(m.query)
 	if !given {
 		return nil
@@ -112,13 +112,13 @@ func (m intMember[T]) decodeForm(n *formNode, into *T) error {
 	return nil
 }
 
-func (m intMember[T]) present(v *T) bool { return m.at(v).Given }
+func (m intMember) present(v any) bool { return m.at(v).Given }
 
-func (m intMember[T]) appendJSON(dst []byte, v *T) []byte {
+func (m intMember) appendJSON(dst []byte, v any) []byte {
 	return strconv.AppendInt(dst, m.at(v).Value, 10)
 }
 
-func (m intMember[T]) appendXML(dst []byte, v *T) []byte {
+func (m intMember) appendXML(dst []byte, v any) []byte {
 	dst = appendOpen(dst, m.query)
 	dst = strconv.AppendInt(dst, m.at(v).Value, 10)
 	return appendClose(dst, m.query)
@@ -126,35 +126,35 @@ func (m intMember[T]) appendXML(dst []byte, v *T) []byte {
 
 // Boolean is a boolean member that is always written.
 func Boolean[T any](name string, at func(*T) *bool) Member[T] {
-	return boolMember[T]{names{name, name}, at}
+	return Member[T]{is: boolMember{names{name, name}, untyped(at)}}
 }
 
-type boolMember[T any] struct {
+type boolMember struct {
 	names
-	at func(*T) *bool
+	at func(any) *bool
 }
 
-func (m boolMember[T]) info() MemberInfo { return m.describe(KindBoolean) }
+func (m boolMember) info() MemberInfo { return m.describe(KindBoolean) }
 
-func (m boolMember[T]) decodeJSON(s *scanner, into *T) (err error) {
+func (m boolMember) decodeJSON(s *scanner, into any) (err error) {
 	*m.at(into), err = s.booleanValue()
 	return err
 }
 
-func (m boolMember[T]) decodeForm(n *formNode, into *T) error {
+func (m boolMember) decodeForm(n *formNode, into any) error {
 	if text, given := n.text(m.query); given {
 		*m.at(into) = text == "true"
 	}
 	return nil
 }
 
-func (m boolMember[T]) present(*T) bool { return true }
+func (m boolMember) present(any) bool { return true }
 
-func (m boolMember[T]) appendJSON(dst []byte, v *T) []byte {
+func (m boolMember) appendJSON(dst []byte, v any) []byte {
 	return strconv.AppendBool(dst, *m.at(v))
 }
 
-func (m boolMember[T]) appendXML(dst []byte, v *T) []byte {
+func (m boolMember) appendXML(dst []byte, v any) []byte {
 	dst = appendOpen(dst, m.query)
 	dst = strconv.AppendBool(dst, *m.at(v))
 	return appendClose(dst, m.query)
@@ -162,17 +162,17 @@ func (m boolMember[T]) appendXML(dst []byte, v *T) []byte {
 
 // Blob is a member of raw bytes, base64 on the wire; left out when empty.
 func Blob[T any](name string, at func(*T) *string) Member[T] {
-	return blobMember[T]{names{name, name}, at}
+	return Member[T]{is: blobMember{names{name, name}, untyped(at)}}
 }
 
-type blobMember[T any] struct {
+type blobMember struct {
 	names
-	at func(*T) *string
+	at func(any) *string
 }
 
-func (m blobMember[T]) info() MemberInfo { return m.describe(KindBlob) }
+func (m blobMember) info() MemberInfo { return m.describe(KindBlob) }
 
-func (m blobMember[T]) decode(text string, into *T) error {
+func (m blobMember) decode(text string, into any) error {
 	raw, err := base64.StdEncoding.DecodeString(text)
 	if err != nil {
 		return serializationError("the value of " + m.json + " is not valid base64")
@@ -181,7 +181,7 @@ func (m blobMember[T]) decode(text string, into *T) error {
 	return nil
 }
 
-func (m blobMember[T]) decodeJSON(s *scanner, into *T) error {
+func (m blobMember) decodeJSON(s *scanner, into any) error {
 	text, err := s.stringValue()
 	if err != nil {
 		return err
@@ -189,22 +189,22 @@ func (m blobMember[T]) decodeJSON(s *scanner, into *T) error {
 	return m.decode(text, into)
 }
 
-func (m blobMember[T]) decodeForm(n *formNode, into *T) error {
+func (m blobMember) decodeForm(n *formNode, into any) error {
 	if text, given := n.text(m.query); given {
 		return m.decode(text, into)
 	}
 	return nil
 }
 
-func (m blobMember[T]) present(v *T) bool { return *m.at(v) != "" }
+func (m blobMember) present(v any) bool { return *m.at(v) != "" }
 
-func (m blobMember[T]) appendJSON(dst []byte, v *T) []byte {
+func (m blobMember) appendJSON(dst []byte, v any) []byte {
 	dst = append(dst, '"')
 	dst = base64.StdEncoding.AppendEncode(dst, []byte(*m.at(v)))
 	return append(dst, '"')
 }
 
-func (m blobMember[T]) appendXML(dst []byte, v *T) []byte {
+func (m blobMember) appendXML(dst []byte, v any) []byte {
 	dst = appendOpen(dst, m.query)
 	dst = base64.StdEncoding.AppendEncode(dst, []byte(*m.at(v)))
 	return appendClose(dst, m.query)

@@ -5,7 +5,7 @@ package awswire
 // members as null (sqs.md 1.3).
 
 // AppendQueryJSON appends a complete answer of the Query protocol in JSON.
-func (c *Schema[T]) AppendQueryJSON(dst []byte, action, requestID string, v *T) []byte {
+func (c *Shape) AppendQueryJSON(dst []byte, action, requestID string, v any) []byte {
 	dst = append(append(append(dst, `{"`...), action...), `Response":{`...)
 	if !c.Empty() {
 		dst = append(append(append(dst, '"'), action...), `Result":`...)
@@ -27,7 +27,7 @@ func AppendQueryJSONError(dst []byte, requestID string, e *Error) []byte {
 // negotiatedNames are the members that AWS calls otherwise in this form.
 var negotiatedNames = map[string]string{"Messages": "messages", "QueueUrls": "queueUrls"}
 
-func (c *Schema[T]) appendNegotiated(dst []byte, v *T) []byte {
+func (c *Shape) appendNegotiated(dst []byte, v any) []byte {
 	dst = append(dst, '{')
 	for i, m := range c.members {
 		if i > 0 {
@@ -59,33 +59,19 @@ func appendList(dst []byte, n int, value func(dst []byte, i int) []byte) []byte 
 	return append(dst, ']')
 }
 
-func (m stringMember[T]) appendNegotiated(dst []byte, v *T) []byte { return m.appendJSON(dst, v) }
-func (m textMember[T]) appendNegotiated(dst []byte, v *T) []byte   { return m.appendJSON(dst, v) }
-func (m intMember[T]) appendNegotiated(dst []byte, v *T) []byte    { return m.appendJSON(dst, v) }
-func (m boolMember[T]) appendNegotiated(dst []byte, v *T) []byte   { return m.appendJSON(dst, v) }
-func (m blobMember[T]) appendNegotiated(dst []byte, v *T) []byte   { return m.appendJSON(dst, v) }
-func (m listMember[T]) appendNegotiated(dst []byte, v *T) []byte   { return m.appendJSON(dst, v) }
+func (m stringMember) appendNegotiated(dst []byte, v any) []byte { return m.appendJSON(dst, v) }
+func (m textMember) appendNegotiated(dst []byte, v any) []byte   { return m.appendJSON(dst, v) }
+func (m intMember) appendNegotiated(dst []byte, v any) []byte    { return m.appendJSON(dst, v) }
+func (m boolMember) appendNegotiated(dst []byte, v any) []byte   { return m.appendJSON(dst, v) }
+func (m blobMember) appendNegotiated(dst []byte, v any) []byte   { return m.appendJSON(dst, v) }
+func (m listMember) appendNegotiated(dst []byte, v any) []byte   { return m.appendJSON(dst, v) }
 
-func (m mapMember[T]) appendNegotiated(dst []byte, v *T) []byte {
+func (m mapMember) appendNegotiated(dst []byte, v any) []byte {
 	pairs := *m.at(v)
 	return appendList(dst, len(pairs), func(dst []byte, i int) []byte {
 		dst = append(append(append(dst, `{"`...), m.key...), `":`...)
 		dst = appendJSONString(dst, pairs[i].Key)
 		dst = append(append(append(dst, `,"`...), m.value...), `":`...)
 		return append(appendJSONString(dst, pairs[i].Value), '}')
-	})
-}
-
-func (m structuresMember[T, E]) appendNegotiated(dst []byte, v *T) []byte {
-	list := *m.at(v)
-	return appendList(dst, len(list), func(dst []byte, i int) []byte { return m.element.appendNegotiated(dst, &list[i]) })
-}
-
-func (m structureMapMember[T, E]) appendNegotiated(dst []byte, v *T) []byte {
-	list := *m.at(v)
-	return appendList(dst, len(list), func(dst []byte, i int) []byte {
-		dst = appendJSONString(append(dst, `{"Name":`...), *m.key(&list[i]))
-		dst = append(dst, `,"Value":`...)
-		return append(m.element.appendNegotiated(dst, &list[i]), '}')
 	})
 }

@@ -1,47 +1,63 @@
 package awswire
 
-// Schema describes one structure for both protocols. It is made once and never
-// changed, so it is safe for concurrent use.
-type Schema[T any] struct {
-	members []Member[T]
+// Schema is the Shape of structures T.
+//
+// Only what is named in declarations has the type of its structure. What reads and writes
+// has not, or the program would have a copy of it for each of some two hundred
+// structures, two megabytes in all.
+type Schema[T any] struct{ Shape }
+
+// Member is one member of a structure T: its names and how it is read and
+// written. Members are made by String, Integer and the like.
+type Member[T any] struct{ is member }
+
+// Shape describes one structure for both protocols. It is made once and never
+// changed, so it is safe for concurrent use. Its methods take a pointer to a structure of
+// the type it was made for, and panic if it is one to another.
+type Shape struct {
+	members []member
 	names   []string // JSON names, in the order of members
 	result  bool     // an answer has a result element, though there are no members
 }
 
-// Member is one member of a structure T: its names and how it is read and
-// written. Members are made by String, Integer and the like.
-type Member[T any] interface {
+type member interface {
 	info() MemberInfo
 	// decodeJSON reads the value at the scanner; it is not null.
-	decodeJSON(s *scanner, into *T) error
+	decodeJSON(s *scanner, into any) error
 	// decodeForm reads the member from the node of the structure.
-	decodeForm(n *formNode, into *T) error
+	decodeForm(n *formNode, into any) error
 	// present says whether the member is written.
-	present(v *T) bool
+	present(v any) bool
 	// appendJSON writes the value without its name.
-	appendJSON(dst []byte, v *T) []byte
+	appendJSON(dst []byte, v any) []byte
 	// appendNegotiated writes the value as a Query request that accepts JSON
 	// wants it.
-	appendNegotiated(dst []byte, v *T) []byte
+	appendNegotiated(dst []byte, v any) []byte
 	// appendXML writes complete elements.
-	appendXML(dst []byte, v *T) []byte
+	appendXML(dst []byte, v any) []byte
+}
+
+// untyped is where a field is, for a structure whose type the caller does not know.
+func untyped[T, F any](at func(*T) *F) func(any) *F {
+	return func(v any) *F { return at(v.(*T)) }
 }
 
 // Structure makes a Schema. Members are written in the order given.
 func Structure[T any](members ...Member[T]) *Schema[T] {
-	c := &Schema[T]{members: members, names: make([]string, len(members))}
-	for i, m := range members {
-		c.names[i] = m.info().Name
+	c := &Schema[T]{}
+	for _, m := range members {
+		c.members = append(c.members, m.is)
+		c.names = append(c.names, m.is.info().Name)
 	}
 	return c
 }
 
 // EmptyResult makes the Schema of an output that the model of its service has, without
 // members: SDKs look for its result element.
-func EmptyResult[T any]() *Schema[T] { return &Schema[T]{result: true} }
+func EmptyResult[T any]() *Schema[T] { return &Schema[T]{Shape{result: true}} }
 
 // Members describes the members in order.
-func (c *Schema[T]) Members() []MemberInfo {
+func (c *Shape) Members() []MemberInfo {
 	out := make([]MemberInfo, len(c.members))
 	for i, m := range c.members {
 		out[i] = m.info()
@@ -50,11 +66,11 @@ func (c *Schema[T]) Members() []MemberInfo {
 }
 
 // Empty reports whether the structure has no members.
-func (c *Schema[T]) Empty() bool { return len(c.members) == 0 }
+func (c *Shape) Empty() bool { return len(c.members) == 0 }
 
 // DecodeJSON reads one JSON object. An empty text counts as {}. Unknown
 // members are ignored, and null equals absent.
-func (c *Schema[T]) DecodeJSON(text string, into *T) error {
+func (c *Shape) DecodeJSON(text string, into any) error {
 	s := &scanner{text: text}
 	if s.peek() == 0 && s.pos == len(text) {
 		return nil
@@ -65,7 +81,7 @@ func (c *Schema[T]) DecodeJSON(text string, into *T) error {
 	return s.end()
 }
 
-func (c *Schema[T]) decodeObject(s *scanner, into *T) error {
+func (c *Shape) decodeObject(s *scanner, into any) error {
 	return s.object(func(name string) error {
 		for i := range c.names {
 			if c.names[i] != name {
@@ -81,9 +97,9 @@ func (c *Schema[T]) decodeObject(s *scanner, into *T) error {
 }
 
 // DecodeForm reads the members from Query parameters.
-func (c *Schema[T]) DecodeForm(f *Form, into *T) error { return c.decodeNode(&f.root, into) }
+func (c *Shape) DecodeForm(f *Form, into any) error { return c.decodeNode(&f.root, into) }
 
-func (c *Schema[T]) decodeNode(n *formNode, into *T) error {
+func (c *Shape) decodeNode(n *formNode, into any) error {
 	for _, m := range c.members {
 		if err := m.decodeForm(n, into); err != nil {
 			return err
@@ -94,7 +110,7 @@ func (c *Schema[T]) decodeNode(n *formNode, into *T) error {
 
 // AppendJSON appends the structure as a JSON object. Absent members and empty
 // collections are left out, as AWS does.
-func (c *Schema[T]) AppendJSON(dst []byte, v *T) []byte {
+func (c *Shape) AppendJSON(dst []byte, v any) []byte {
 	dst = append(dst, '{')
 	first := true
 	for i, m := range c.members {
@@ -111,7 +127,7 @@ func (c *Schema[T]) AppendJSON(dst []byte, v *T) []byte {
 	return append(dst, '}')
 }
 
-func (c *Schema[T]) appendXMLMembers(dst []byte, v *T) []byte {
+func (c *Shape) appendXMLMembers(dst []byte, v any) []byte {
 	for _, m := range c.members {
 		if m.present(v) {
 			dst = m.appendXML(dst, v)
@@ -122,7 +138,7 @@ func (c *Schema[T]) appendXMLMembers(dst []byte, v *T) []byte {
 
 // AppendXML appends a complete answer of the Query protocol. The result
 // element is left out for structures without members.
-func (c *Schema[T]) AppendXML(dst []byte, namespace, action, requestID string, v *T) []byte {
+func (c *Shape) AppendXML(dst []byte, namespace, action, requestID string, v any) []byte {
 	dst = append(dst, xmlProlog...)
 	dst = append(append(append(dst, '<'), action...), `Response xmlns="`...)
 	dst = append(append(dst, namespace...), `">`...)

@@ -3,30 +3,32 @@ package awswire
 // Within puts the elements of a list or a map into an element of their own, as SNS does:
 // Tags.member.1 in a request, <Tags><member>..</member></Tags> in an answer, where outer is
 // Tags. In answers it is written also when there is nothing in it.
-func Within[T any](outer string, m Member[T]) Member[T] { return withinMember[T]{m, outer} }
+func Within[T any](outer string, m Member[T]) Member[T] {
+	return Member[T]{is: withinMember{m.is, outer}}
+}
 
-type withinMember[T any] struct {
-	Member[T]
+type withinMember struct {
+	member
 	outer string
 }
 
-func (m withinMember[T]) info() MemberInfo {
-	info := m.Member.info()
+func (m withinMember) info() MemberInfo {
+	info := m.member.info()
 	info.Query = m.outer + "." + info.Query
 	return info
 }
 
-func (m withinMember[T]) decodeForm(n *formNode, into *T) error {
+func (m withinMember) decodeForm(n *formNode, into any) error {
 	if inner := n.children[m.outer]; inner != nil {
-		return m.Member.decodeForm(inner, into)
+		return m.member.decodeForm(inner, into)
 	}
 	return nil
 }
 
-func (withinMember[T]) present(*T) bool { return true }
+func (withinMember) present(any) bool { return true }
 
-func (m withinMember[T]) appendXML(dst []byte, v *T) []byte {
+func (m withinMember) appendXML(dst []byte, v any) []byte {
 	dst = appendOpen(dst, m.outer)
-	dst = m.Member.appendXML(dst, v)
+	dst = m.member.appendXML(dst, v)
 	return appendClose(dst, m.outer)
 }

@@ -42,7 +42,6 @@ func New(addresses Addresses) *Poster {
 func newPoster(dial func(ctx context.Context, network, address string) (net.Conn, error)) *Poster {
 	p := &Poster{transport: &http.Transport{
 		DialContext:            dial,
-		ForceAttemptHTTP2:      true,
 		DisableCompression:     true, // nobody reads what the answer says
 		TLSHandshakeTimeout:    requestTimeout,
 		MaxResponseHeaderBytes: headerBytesMax,

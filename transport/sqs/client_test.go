@@ -90,7 +90,7 @@ func (f *fixture) call(protocol, action string, in members) answer {
 		request.Header.Set("X-Amz-Target", targetPrefix+action)
 	} else {
 		form := url.Values{"Action": {action}, "Version": {"2012-11-05"}}
-		flatten(f.t, form, "", f.actions[action].Input, in)
+		flatten(f.t, form, "", f.actions[action].Input(), in)
 		request, err = http.NewRequestWithContext(f.t.Context(), http.MethodPost, f.server.URL+"/", strings.NewReader(form.Encode()))
 		request.Header.Set("Content-Type", aws.FormType+"; charset=utf-8")
 	}

@@ -76,14 +76,14 @@ func TestMembersMatchTheSDK(t *testing.T) {
 		if a.ReadOnly != (strings.HasPrefix(name, "Get") || strings.HasPrefix(name, "List")) {
 			t.Errorf("%s reads only: %v", name, a.ReadOnly)
 		}
-		compareMembers(t, name+" input", a.Input, want[0])
+		compareMembers(t, name+" input", a.Input(), want[0])
 		if want[1] == nil {
-			if len(a.Output) != 0 {
+			if len(a.Output()) != 0 {
 				t.Errorf("%s has no output in the model", name)
 			}
 			continue
 		}
-		compareMembers(t, name+" output", a.Output, want[1])
+		compareMembers(t, name+" output", a.Output(), want[1])
 	}
 }
 

@@ -116,15 +116,6 @@ func (d *decoder) differs(field, other []byte) {
 	}
 }
 
-func (d *decoder) repeated(h raft.RPCHeader) []byte {
-	if d.fact() {
-		return h.Addr
-	}
-	field := d.bytes()
-	d.differs(field, h.Addr)
-	return field
-}
-
 // entryFieldsMin is the least that the fields of an entry take.
 const entryFieldsMin = 5
 
@@ -132,7 +123,6 @@ const entryFieldsMin = 5
 // altogether.
 func (d *decoder) appendEntries(size int) (m *raft.AppendEntriesRequest, lengths []int) {
 	m = &raft.AppendEntriesRequest{RPCHeader: d.header()}
-	m.Leader = d.repeated(m.RPCHeader)
 	m.Term = d.number()
 	m.PrevLogEntry = d.number()
 	m.PrevLogTerm = d.number()
@@ -189,7 +179,6 @@ func (d *decoder) appendEntriesAnswer(m *raft.AppendEntriesResponse) {
 
 func (d *decoder) requestVote() *raft.RequestVoteRequest {
 	m := &raft.RequestVoteRequest{RPCHeader: d.header()}
-	m.Candidate = d.repeated(m.RPCHeader)
 	m.LeadershipTransfer = d.fact()
 	m.Term = d.number()
 	m.LastLogIndex = d.number()
@@ -220,7 +209,6 @@ func (d *decoder) requestPreVoteAnswer(m *raft.RequestPreVoteResponse) {
 
 func (d *decoder) installSnapshot() *raft.InstallSnapshotRequest {
 	m := &raft.InstallSnapshotRequest{RPCHeader: d.header()}
-	m.Leader = d.repeated(m.RPCHeader)
 	m.SnapshotVersion = raft.SnapshotVersion(d.signed())
 	m.Term = d.number()
 	m.LastLogIndex = d.number()

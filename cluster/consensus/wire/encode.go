@@ -41,19 +41,8 @@ func (e *encoder) header(h raft.RPCHeader) {
 	}
 }
 
-// repeated writes a field that old versions of the library had in place of the
-// header's address.
-func (e *encoder) repeated(field []byte, h raft.RPCHeader) {
-	same := bytes.Equal(field, h.Addr)
-	e.flags(same)
-	if !same {
-		e.bytes(field)
-	}
-}
-
 func (e *encoder) appendEntries(m *raft.AppendEntriesRequest) {
 	e.header(m.RPCHeader)
-	e.repeated(m.Leader, m.RPCHeader)
 	e.number(m.Term)
 	e.number(m.PrevLogEntry)
 	e.number(m.PrevLogTerm)
@@ -83,7 +72,6 @@ func (e *encoder) appendEntriesAnswer(m *raft.AppendEntriesResponse) {
 
 func (e *encoder) requestVote(m *raft.RequestVoteRequest) {
 	e.header(m.RPCHeader)
-	e.repeated(m.Candidate, m.RPCHeader)
 	e.flags(m.LeadershipTransfer)
 	e.number(m.Term)
 	e.number(m.LastLogIndex)
@@ -112,7 +100,6 @@ func (e *encoder) requestPreVoteAnswer(m *raft.RequestPreVoteResponse) {
 
 func (e *encoder) installSnapshot(m *raft.InstallSnapshotRequest) {
 	e.header(m.RPCHeader)
-	e.repeated(m.Leader, m.RPCHeader)
 	e.signed(int64(m.SnapshotVersion))
 	e.number(m.Term)
 	e.number(m.LastLogIndex)

@@ -26,7 +26,9 @@ var _ Conn = (*MessagePack)(nil)
 func NewMessagePack(conn io.ReadWriter) *MessagePack {
 	m := &MessagePack{in: bufio.NewReaderSize(conn, readAhead), out: bufio.NewWriterSize(conn, 2*readAhead)}
 	m.dec = codec.NewDecoder(m.in, &codec.MsgpackHandle{})
-	m.enc = codec.NewEncoder(m.out, &codec.MsgpackHandle{BasicHandle: codec.BasicHandle{TimeNotBuiltin: true}})
+	times := &codec.MsgpackHandle{}
+	times.TimeNotBuiltin = true // as the library writes them
+	m.enc = codec.NewEncoder(m.out, times)
 	return m
 }
 
@@ -71,6 +73,8 @@ func (m *MessagePack) Asked() (any, error) {
 		request = new(raft.InstallSnapshotRequest)
 	case kindTimeoutNow:
 		request = new(raft.TimeoutNowRequest)
+	default:
+		return nil, errUnknownMessage
 	}
 	if err := m.dec.Decode(request); err != nil {
 		return nil, cut(err)

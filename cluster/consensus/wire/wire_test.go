@@ -34,13 +34,13 @@ func requests() []any {
 	}
 	with := func(entries ...*raft.Log) *raft.AppendEntriesRequest {
 		return &raft.AppendEntriesRequest{
-			RPCHeader: header, Leader: header.Addr, Term: 4, PrevLogEntry: 7, PrevLogTerm: 3, Entries: entries, LeaderCommitIndex: 6,
+			RPCHeader: header, Term: 4, PrevLogEntry: 7, PrevLogTerm: 3, Entries: entries, LeaderCommitIndex: 6,
 		}
 	}
 	extended := entry(8, raft.LogCommand, 3)
 	extended.Extensions, extended.AppendedAt = []byte("settle"), noticed
 	return []any{
-		&raft.AppendEntriesRequest{RPCHeader: header, Leader: header.Addr, Term: 4},
+		&raft.AppendEntriesRequest{RPCHeader: header, Term: 4},
 		&raft.AppendEntriesRequest{},
 		with(),
 		with(entry(8, raft.LogNoop, 0)),
@@ -48,11 +48,11 @@ func requests() []any {
 		with(extended),
 		with(entry(8, raft.LogCommand, copyMax), entry(9, raft.LogCommand, 1)),
 		with(entry(8, raft.LogNoop, 0), entry(9, raft.LogCommand, 3<<20)),
-		&raft.RequestVoteRequest{RPCHeader: header, Candidate: header.Addr, Term: 1 << 60, LastLogIndex: 300, LastLogTerm: 2, LeadershipTransfer: true},
+		&raft.RequestVoteRequest{RPCHeader: header, Term: 1 << 60, LastLogIndex: 300, LastLogTerm: 2, LeadershipTransfer: true},
 		&raft.RequestVoteRequest{RPCHeader: moved, Term: 5},
 		&raft.RequestPreVoteRequest{RPCHeader: header, Term: 5, LastLogIndex: 300, LastLogTerm: 2},
 		&raft.InstallSnapshotRequest{
-			RPCHeader: header, SnapshotVersion: 1, Term: 5, Leader: []byte("other"), LastLogIndex: 300, LastLogTerm: 2,
+			RPCHeader: header, SnapshotVersion: 1, Term: 5, LastLogIndex: 300, LastLogTerm: 2,
 			Peers: []byte("peers"), Configuration: []byte("members"), ConfigurationIndex: 12, Size: 1 << 40,
 		},
 		&raft.TimeoutNowRequest{RPCHeader: header},
@@ -103,7 +103,7 @@ func TestRequestsArriveAsTheyWereSent(t *testing.T) {
 			}
 		}
 	}
-	if _, err := to.Asked(); err != io.EOF {
+	if _, err := to.Asked(); !errors.Is(err, io.EOF) {
 		t.Errorf("behind the last request: %v", err)
 	}
 }
@@ -126,7 +126,7 @@ func TestAnswersArriveAsTheyWereSent(t *testing.T) {
 	if err := from.Reply((*raft.InstallSnapshotResponse)(nil), errors.New("no room")); err != nil {
 		t.Fatal(err)
 	}
-	if err := to.Answer(new(raft.InstallSnapshotResponse)); err != Failure("no room") {
+	if err := to.Answer(new(raft.InstallSnapshotResponse)); !errors.Is(err, Failure("no room")) {
 		t.Errorf("an answer that was not given: %v", err)
 	}
 	if from.Reply(nil, nil) == nil || from.Ask(nil) == nil {
@@ -139,13 +139,13 @@ func TestFramesStayAsTheyAre(t *testing.T) {
 	var network bytes.Buffer
 	conn := NewCompact(&network)
 	request := &raft.AppendEntriesRequest{
-		RPCHeader: header, Leader: header.Addr, Term: 300, PrevLogEntry: 7, PrevLogTerm: 3, LeaderCommitIndex: 6,
+		RPCHeader: header, Term: 300, PrevLogEntry: 7, PrevLogTerm: 3, LeaderCommitIndex: 6,
 		Entries: []*raft.Log{{Index: 8, Term: 300, Type: raft.LogCommand, Data: []byte("data")}},
 	}
 	if err := conn.Ask(request); err != nil {
 		t.Fatal(err)
 	}
-	const want = "01000000 13000000 04000000 5256550c db76b090 01 06 03612d31 01 ac02 07 03 06 01 00 00 08 ac02 04 64617461"
+	const want = "01000000 12000000 04000000 c84145a6 72ef18a1 01 06 03612d31 ac02 07 03 06 01 00 00 08 ac02 04 64617461"
 	if got := fmt.Sprintf("%x", network.Bytes()); got != strings.ReplaceAll(want, " ", "") {
 		t.Errorf("a message is written as\n%s, want\n%s", got, want)
 	}
@@ -166,7 +166,7 @@ func TestDamageIsNoticed(t *testing.T) {
 			if got, err := NewCompact(bytes.NewBuffer(spoilt)).Asked(); !errors.Is(err, ErrDamaged) {
 				t.Fatalf("request %d with byte %d of %d changed: %v, %v", i, at, len(sent), got, err)
 			}
-			if got, err := NewCompact(bytes.NewBuffer(sent[:at])).Asked(); at > 0 && err != io.ErrUnexpectedEOF {
+			if got, err := NewCompact(bytes.NewBuffer(sent[:at])).Asked(); at > 0 && !errors.Is(err, io.ErrUnexpectedEOF) {
 				t.Fatalf("request %d, cut at byte %d of %d: %v, %v", i, at, len(sent), got, err)
 			}
 		}
@@ -196,7 +196,7 @@ func TestSnapshotArrivesAsItWasSent(t *testing.T) {
 		if _, err := io.ReadAll(NewCompact(bytes.NewBuffer(sent)).Snapshot(int64(size))); !errors.Is(err, ErrDamaged) {
 			t.Errorf("%d bytes, the last one changed: %v", size, err)
 		}
-		if _, err := io.ReadAll(NewCompact(bytes.NewBuffer(sent[:len(sent)-1])).Snapshot(int64(size))); err != io.ErrUnexpectedEOF {
+		if _, err := io.ReadAll(NewCompact(bytes.NewBuffer(sent[:len(sent)-1])).Snapshot(int64(size))); !errors.Is(err, io.ErrUnexpectedEOF) {
 			t.Errorf("%d bytes, cut short: %v", size, err)
 		}
 	}

@@ -163,7 +163,7 @@ func (s *Store) append(text string, digest uint64) content.Body {
 	return content.StoredBody(at, uint32(len(text)), digest)
 }
 
-// ErrGone: nobody has the body any more, and its space was given back.
+// ErrGone says that nobody has the body any more, and that its space was given back.
 var ErrGone = errors.New("the body was deleted meanwhile")
 
 // Read returns a stored body in memory, from the disk if need be.

@@ -1,7 +1,8 @@
 package bodies
 
 import (
-	"sort"
+	"cmp"
+	"slices"
 
 	"github.com/seriatimq/seriatim/queue/content"
 )
@@ -82,10 +83,12 @@ func (t *tail) last() *chunk {
 // find returns the record of a body if it is in memory.
 func (t *tail) find(body content.Body) (record []byte, found bool) {
 	at := body.Place()
-	i := sort.Search(len(t.chunks), func(i int) bool {
-		c := t.chunks[i]
-		return c.segment > at.Segment || c.segment == at.Segment && c.start > at.Offset
-	}) - 1
+	i, begins := slices.BinarySearchFunc(t.chunks, at, func(c *chunk, at content.Place) int {
+		return cmp.Or(cmp.Compare(c.segment, at.Segment), cmp.Compare(c.start, at.Offset))
+	})
+	if !begins {
+		i--
+	}
 	if i < 0 || t.chunks[i].segment != at.Segment {
 		return nil, false
 	}

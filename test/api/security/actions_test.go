@@ -45,7 +45,7 @@ func requestAbout(api *aws.API, action *aws.Action, protocol, name string) reque
 func requestWith(api *aws.API, action *aws.Action, protocol string, members map[string]string) request {
 	given := map[string]string{}
 	form := url.Values{"Action": {action.Name}, "Version": {api.Version}}
-	for _, m := range action.Input {
+	for _, m := range action.Input() {
 		if value, known := members[m.Name]; known && m.Kind == awswire.KindString {
 			given[m.Name] = value
 			form.Set(m.Query, value)

@@ -18,7 +18,7 @@ func TestTheEditedProductBuilds(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	build := exec.Command("go", "build", "-overlay", overlay, "-tags", "hashicorpmetrics grpcnotrace faults", "-o", filepath.Join(t.TempDir(), "server"), "./cmd/seriatim")
+	build := exec.Command("go", "build", "-overlay", overlay, "-tags", "hashicorpmetrics grpcnotrace nethttpomithttp2 faults", "-o", filepath.Join(t.TempDir(), "server"), "./cmd/seriatim")
 	build.Dir = root
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Errorf("%v\n%s", err, out)
