@@ -6,7 +6,7 @@
 // seriatim does, because anything else is a different promise; what each peer has
 // promised when it answers is recorded with its figures. The load on seriatim is
 // `seriatim bench`, as it is on other servers that speak SQS; on the others it is a
-// client of their own protocol, one connection for each client, one call at a time.
+// client of their own protocol, one connection for each client (those of NATS share four), one call at a time.
 //
 // With -streams the workloads are those of the native API, whose streams stand beside
 // what is asynchronous elsewhere: make bench-streams.

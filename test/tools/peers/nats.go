@@ -129,28 +129,44 @@ func (p *natsPeer) measure(ctx context.Context, w workload, duration time.Durati
 		return got, err
 	}
 	defer func() { err = errors.Join(err, p.remove(context.WithoutCancel(ctx), stream)) }()
-	return drive(ctx, w.Clients, duration, func(number int) (client, error) {
+	var conns []*nats.Conn
+	defer func() {
+		for _, conn := range conns {
+			conn.Close()
+		}
+	}()
+	for number := range min(w.Clients, natsConnections) {
 		conn, err := nats.Connect(p.urls[number%len(p.urls)])
 		if err != nil {
-			return client{}, err
+			return got, err
 		}
+		conns = append(conns, conn)
+	}
+	return drive(ctx, w.Clients, duration, func(number int) (client, error) {
+		conn := conns[number%len(conns)]
 		c := &natsClient{conn: conn, subject: fmt.Sprintf("%s.g%d", stream, number), id: fmt.Sprintf("%s-%d-", stream, number), body: make([]byte, bodyBytes)}
 		if c.js, err = jetstream.New(conn, jetstream.WithPublishAsyncMaxPending(2*asyncPending)); err == nil && w.Lives {
 			c.consumer, err = c.js.Consumer(ctx, stream, "all")
 		}
 		if err != nil {
-			conn.Close()
 			return client{}, err
 		}
+		own := client{close: func() {}}
 		switch {
 		case w.Lives:
-			return client{step: c.life, close: conn.Close}, nil
+			own.step = c.life
 		case w.Streamed:
-			return client{loop: c.publishAsync, close: conn.Close}, nil
+			own.loop = c.publishAsync
+		default:
+			own.step = func(ctx context.Context) (int, error) { return c.send(ctx, w.Batch) }
 		}
-		return client{step: func(ctx context.Context) (int, error) { return c.send(ctx, w.Batch) }, close: conn.Close}, nil
+		return own, nil
 	})
 }
+
+// natsConnections is how many connections the clients share, as programs do that use NATS:
+// the library writes what several of them have to say at once.
+const natsConnections = 4
 
 // natsClient is one client. Used by one goroutine.
 type natsClient struct {
