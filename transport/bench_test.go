@@ -32,6 +32,55 @@ func BenchmarkRequest(b *testing.B) {
 		w.Header()["Content-Length"] = []string{"200"}
 		_, _ = w.Write(answer)
 	})
+	for _, c := range []struct {
+		name string
+		net  bool // net/http's
+	}{{"net-http", true}, {"http1", false}} {
+		b.Run(c.name, func(b *testing.B) {
+			s, err := Listen(b.Context(), Config{Addr: "127.0.0.1:0", Handler: handler, Logger: quiet(), Now: time.Now, NetHTTP: c.net})
+			if err != nil {
+				b.Fatal(err)
+			}
+			defer s.Shutdown(b.Context())
+			conn, err := net.Dial("tcp", s.Addr().String())
+			if err != nil {
+				b.Fatal(err)
+			}
+			defer conn.Close()
+			whole := []byte(request + strings.Repeat("x", 400))
+			reader := bufio.NewReader(conn)
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, err := conn.Write(whole); err != nil {
+					b.Fatal(err)
+				}
+				for {
+					line, err := reader.ReadSlice('\n')
+					if err != nil {
+						b.Fatal(err)
+					}
+					if len(line) <= 2 {
+						break
+					}
+				}
+				if _, err := reader.Discard(len(answer)); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
+// BenchmarkCall is a request with a body and its answer with trailers, as gRPC's are, on one
+// connection over loopback.
+func BenchmarkCall(b *testing.B) {
+	answer := []byte(strings.Repeat("y", 200))
+	handler := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		w.Header()["Content-Type"] = []string{"application/grpc"}
+		_, _ = w.Write(answer)
+		w.Header()[http.TrailerPrefix+"Grpc-Status"] = []string{"0"}
+	})
 	s, err := Listen(b.Context(), Config{Addr: "127.0.0.1:0", Handler: handler, Logger: quiet(), Now: time.Now})
 	if err != nil {
 		b.Fatal(err)

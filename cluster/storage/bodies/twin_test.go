@@ -39,7 +39,8 @@ func newTwins(t *testing.T, seed uint64) *twins {
 		&queue.SetFormatVersion{Version: format.CurrentVersion},
 		&queue.CreateQueue{Queue: "dead.fifo", Attributes: []queue.Attribute{{Name: "FifoQueue", Value: "true"}, {Name: "ContentBasedDeduplication", Value: "true"}}},
 		&queue.CreateQueue{Queue: "a.fifo", Attributes: []queue.Attribute{
-			{Name: "FifoQueue", Value: "true"}, {Name: "ReservedAttributesEnabled", Value: "true"},
+			{Name: "FifoQueue", Value: "true"},
+			{Name: "ReservedAttributesEnabled", Value: "true"},
 			{Name: "RedrivePolicy", Value: `{"deadLetterTargetArn":"arn:aws:sqs:us-east-1:000000000000:dead.fifo","maxReceiveCount":2}`},
 		}},
 		&queue.CreateQueue{Queue: "b"},

@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -67,7 +68,7 @@ func (c *Collector) take(in *collectorpb.ExportTraceServiceRequest) {
 func (c *Collector) Spans() ([]*tracepb.Span, map[string]string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.spans[:len(c.spans):len(c.spans)], c.about
+	return slices.Clip(c.spans), c.about
 }
 
 // Await waits until a span of each of the names has come, and returns the first of each.
