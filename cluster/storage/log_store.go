@@ -36,7 +36,7 @@ type LogStore struct {
 	firstWrite func() error
 
 	truncating atomic.Uint64            // end of an installed snapshot, see log_truncation.go
-	boundary   atomic.Pointer[raft.Log] // entry at the end of the snapshot restored last, see log_boundary.go
+	boundary   atomic.Pointer[raft.Log] // entry before the log, see log_boundary.go
 
 	grown     wakeup.Signal // so many bytes were appended that a snapshot is due
 	baseline  atomic.Int64  // value of sizes.appended at the last snapshot
@@ -178,6 +178,7 @@ func (s *LogStore) DeleteRange(from, to uint64) error {
 	if last == 0 {
 		return nil
 	}
+	end := s.compactedEnd(from, to, first, last)
 	s.cache.forget()
 	err = s.guard.Write(s.deleteName, func() error {
 		if to >= last {
@@ -198,6 +199,9 @@ func (s *LogStore) DeleteRange(from, to uint64) error {
 		s.sizes.forgetFrom(from)
 	} else {
 		s.sizes.forgetBefore(to + 1)
+	}
+	if err == nil && end != nil {
+		s.boundary.Store(end)
 	}
 	return err
 }
