@@ -2,6 +2,7 @@ package consensus
 
 import (
 	"errors"
+	"sync"
 
 	"github.com/hashicorp/raft"
 
@@ -18,13 +19,50 @@ import (
 // aheadLog is the log as the library writes it.
 type aheadLog struct {
 	*storage.LogStore
-	begun func(entries []*raft.Log) // told before entries are written
+	begun   func(entries []*raft.Log) // told before entries are written
+	writing *writing
 }
 
 // StoreLogs appends entries; when it returns nil they are on disk.
 func (l aheadLog) StoreLogs(entries []*raft.Log) error {
+	l.writing.begin()
+	defer l.writing.end()
 	l.begun(entries)
 	return l.LogStore.StoreLogs(entries)
+}
+
+// writing knows whether the log is being appended to. Safe for concurrent use.
+type writing struct {
+	mu    sync.Mutex
+	under bool
+	ended func() // called once at the end; nil: nobody waits
+}
+
+func (w *writing) begin() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.under = true
+}
+
+func (w *writing) end() {
+	w.mu.Lock()
+	ended := w.ended
+	w.under, w.ended = false, nil
+	w.mu.Unlock()
+	if ended != nil {
+		ended()
+	}
+}
+
+// now reports whether the log is being appended to; then ended is called at the end. Of
+// several only one is called: there is one who asks.
+func (w *writing) now(ended func()) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.under {
+		w.ended = ended
+	}
+	return w.under
 }
 
 // aheadSender is a pipeline that can send what the library has not asked for yet.

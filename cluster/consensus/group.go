@@ -27,6 +27,7 @@ type Group struct {
 	raft      *raft.Raft
 	stopped   raft.Future  // of raft, once it is being stopped
 	questions net.Listener // of other nodes about terms
+	writing   writing
 	watches
 
 	snapshotsTaken  atomic.Uint64

@@ -120,7 +120,7 @@ func (g *Group) openRaft() error {
 	g.leaders = newLeadershipWatch(g.options.NodeID, func() {
 		g.options.Fatal(fault.ExitRemoved, errors.New("this node was removed from the cluster"))
 	})
-	library, err := raft.NewRaft(g.raftConfig(), g.machine, aheadLog{g.log, g.notifier.begun}, g.stable, &g.librarySnaps, g.transport)
+	library, err := raft.NewRaft(g.raftConfig(), g.machine, aheadLog{g.log, g.notifier.begun, &g.writing}, g.stable, &g.librarySnaps, g.transport)
 	if err != nil {
 		return fmt.Errorf("start consensus: %w", errors.Join(err, g.options.Guard.Poisoned()))
 	}

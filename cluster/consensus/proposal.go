@@ -22,6 +22,10 @@ func (g *Group) Propose(entry []byte) (wait func() (fsm.EntryResult, error), err
 	return func() (fsm.EntryResult, error) { return g.awaitResult(future) }, nil
 }
 
+// Writing reports whether this node writes entries to its log right now, so that another
+// one has to wait; ended is called when it has.
+func (g *Group) Writing(ended func()) bool { return g.writing.now(ended) }
+
 // awaitResult blocks until a proposed entry is applied here or its fate is unknown.
 func (g *Group) awaitResult(future raft.ApplyFuture) (fsm.EntryResult, error) {
 	if err := g.awaitEntry(g.ctx, future); err != nil {

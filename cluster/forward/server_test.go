@@ -91,6 +91,7 @@ func (g *stubGroup) proposed() int {
 
 func (g *stubGroup) LeaderTerm() (uint64, bool)                      { return 5, true }
 func (g *stubGroup) ConfirmLeadership(context.Context, uint64) error { return nil }
+func (g *stubGroup) Writing(func()) bool                             { return false }
 func (g *stubGroup) CommitIndex() uint64                             { return 0 }
 func (g *stubGroup) WaitApplied(context.Context, uint64) error       { return nil }
 

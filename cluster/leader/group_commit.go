@@ -29,7 +29,8 @@ const (
 // groupCommitterOptions are what a groupCommitter works with.
 type groupCommitterOptions struct {
 	propose       func(entry []byte) (wait func() (fsm.EntryResult, error), err error)
-	stamp         func() queue.Timestamp // log time for a new entry
+	writing       func(ended func()) bool // whether the next entry would wait for the disk; see Group
+	stamp         func() queue.Timestamp  // log time for a new entry
 	monotonic     func() time.Duration
 	formatVersion func() uint32
 	term          uint64 // of the leader
@@ -53,7 +54,8 @@ type groupCommitter struct {
 	slots    chan struct{} // capacity entriesInFlight: held by entries in flight
 	holding  chan struct{} // capacity 1: a mutex of hold whose Lock can be given up
 
-	flying atomic.Int32 // entries proposed and not landed
+	written func()       // gives work
+	flying  atomic.Int32 // entries proposed and not landed
 
 	// Taken from internal and waiting. Used by run only.
 	urgent, backlog []*Submission
@@ -61,12 +63,14 @@ type groupCommitter struct {
 }
 
 func newGroupCommitter(options groupCommitterOptions) *groupCommitter {
-	return &groupCommitter{
+	c := &groupCommitter{
 		groupCommitterOptions: options,
 		work:                  wakeup.NewSignal(),
 		slots:                 make(chan struct{}, entriesInFlight),
 		holding:               make(chan struct{}, 1),
 	}
+	c.written = c.work.Notify
+	return c
 }
 
 // submit queues commands, one right behind the other; if there is no room for
@@ -222,7 +226,7 @@ func (c *groupCommitter) due() bool {
 	case entriesInFlight:
 		return false
 	default:
-		return commands >= c.lastCommands || bytes >= batchBytesMax
+		return (commands >= c.lastCommands || bytes >= batchBytesMax) && !c.writing(c.written)
 	}
 }
 

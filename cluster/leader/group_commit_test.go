@@ -28,12 +28,16 @@ type logStub struct {
 	lose    error         // of waiting
 	hold    chan struct{} // waiting ends when it is closed
 	begun   chan struct{} // one token per proposal, as far as there is room
+
+	diskHeld bool   // entries are being written
+	written  func() // to be called when they were
+	asked    chan struct{}
 }
 
 func newLogStub() *logStub {
 	open := make(chan struct{})
 	close(open)
-	return &logStub{hold: open, begun: make(chan struct{}, 1024)}
+	return &logStub{hold: open, begun: make(chan struct{}, 1024), asked: make(chan struct{}, 1)}
 }
 
 func (l *logStub) propose(entry []byte) (func() (fsm.EntryResult, error), error) {
@@ -65,6 +69,39 @@ func (l *logStub) propose(entry []byte) (func() (fsm.EntryResult, error), error)
 	}, nil
 }
 
+// writes lets the next entry leave, unless a test holds the disk.
+func (l *logStub) writes(ended func()) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.written = ended
+	select {
+	case l.asked <- struct{}{}:
+	default:
+	}
+	return l.diskHeld
+}
+
+// awaitAsked waits until the group committer has asked whether entries are written.
+func (l *logStub) awaitAsked(t *testing.T) {
+	t.Helper()
+	select {
+	case <-l.asked:
+	case <-t.Context().Done():
+		t.Fatal("nobody asks for the disk")
+	}
+}
+
+// holdDisk says that entries are being written, or that they were.
+func (l *logStub) holdDisk(held bool) {
+	l.mu.Lock()
+	l.diskHeld = held
+	ended := l.written
+	l.mu.Unlock()
+	if !held && ended != nil {
+		ended()
+	}
+}
+
 func (l *logStub) sizes() []int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -77,6 +114,7 @@ func startGroupCommitter(t *testing.T, log *logStub, limits Limits) (c *groupCom
 	clock = clustertest.NewHandClock(1000)
 	c = newGroupCommitter(groupCommitterOptions{
 		propose:       log.propose,
+		writing:       log.writes,
 		stamp:         func() queue.Timestamp { return queue.Timestamp(clock.Wall().UnixMilli()) },
 		monotonic:     clock.Monotonic,
 		formatVersion: func() uint32 { return format.CurrentVersion },
@@ -278,6 +316,38 @@ func TestGroupCommitterDropsWhatNobodyWantsAnyMore(t *testing.T) {
 	}
 	if sizes := log.sizes(); fmt.Sprint(sizes) != "[1]" {
 		t.Fatalf("commands per entry %v, want only the wanted one", sizes)
+	}
+}
+
+// While the leader writes an entry the next one waits for what comes meanwhile, however
+// much there is, and leaves when that is written.
+func TestGroupCommitterGathersWhileTheLeaderWrites(t *testing.T) {
+	log := newLogStub()
+	log.hold = make(chan struct{})
+	c, _, _ := startGroupCommitter(t, log, Limits{})
+	_, done := submitTo(c, tickFrame(t))
+	answers := []<-chan Outcome{done}
+	log.holdDisk(true)
+	c.open() // nothing is in flight: a lone command waits for nobody
+	<-log.begun
+	for range 5 {
+		_, done := submitTo(c, tickFrame(t))
+		answers = append(answers, done)
+		log.awaitAsked(t)
+	}
+	if sizes := log.sizes(); fmt.Sprint(sizes) != "[1]" {
+		t.Errorf("commands per entry %v while the first is written", sizes)
+	}
+	log.holdDisk(false)
+	<-log.begun
+	close(log.hold)
+	for _, done := range answers {
+		if o := outcomeOf(t, done); o.Verdict != Answered {
+			t.Fatalf("verdict %d", o.Verdict)
+		}
+	}
+	if sizes := log.sizes(); fmt.Sprint(sizes) != "[1 5]" {
+		t.Errorf("commands per entry %v, want all that came meanwhile in one", sizes)
 	}
 }
 

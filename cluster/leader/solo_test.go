@@ -72,6 +72,9 @@ func (g *soloGroup) Propose(entry []byte) (func() (fsm.EntryResult, error), erro
 	return p.wait, nil
 }
 
+// Writing is never said: entries are there at once.
+func (g *soloGroup) Writing(func()) bool { return false }
+
 func (g *soloGroup) LeaderTerm() (uint64, bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

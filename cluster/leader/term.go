@@ -25,6 +25,9 @@ type Group interface {
 	// blocks until the entry is applied here or its fate is unknown; its error is
 	// ErrNotLeader when the entry certainly did not enter the log.
 	Propose(entry []byte) (wait func() (fsm.EntryResult, error), err error)
+	// Writing reports whether entries are being written here, behind which the next one
+	// would wait; ended is called when that is over. It has one caller.
+	Writing(ended func()) bool
 	// Barrier waits until everything committed before the call is applied here.
 	Barrier(ctx context.Context) error
 	// LeaderTerm is the term in which this node leads right now.
@@ -110,6 +113,7 @@ func Begin(ctx context.Context, options Options) *Term {
 	t.logTime.clock = options.Clock
 	t.committer = newGroupCommitter(groupCommitterOptions{
 		propose:       options.Group.Propose,
+		writing:       options.Group.Writing,
 		stamp:         t.logTime.now,
 		monotonic:     options.Clock.Monotonic,
 		formatVersion: t.version.Load,
