@@ -68,8 +68,9 @@ func (w *writing) now(ended func()) bool {
 // aheadSender is a pipeline that can send what the library has not asked for yet.
 type aheadSender interface {
 	// sendAhead sends a message whose answer is kept until it is asked for. It does
-	// not wait for others to be answered: errBusy.
-	sendAhead(args *raft.AppendEntriesRequest) (*appended, error)
+	// not wait for others to be answered: errBusy. Without wait it does not wait for the
+	// other end either; finish, if it is not nil, writes the rest and may.
+	sendAhead(args *raft.AppendEntriesRequest, wait bool) (message *appended, finish func() error, err error)
 	// ask hands out the answer to such a message, or will when it comes.
 	ask(message *appended) error
 }
@@ -82,58 +83,90 @@ func (c *commitNotifier) begun(entries []*raft.Log) {
 	if c.open.Load() == 0 || len(entries) == 0 || len(entries) >= appendEntriesMax || fitting(entries) < len(entries) {
 		return
 	}
-	copied := make([]*raft.Log, len(entries)) // the library goes on with its own
+	copied, size := make([]*raft.Log, len(entries)), 0 // the library goes on with its own
 	for i, entry := range entries {
 		own := *entry
 		copied[i] = &own
+		size += len(entry.Data)
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for p := range c.pipelines { // order does not matter: each is its own
 		if p.sender != nil {
-			select {
-			case p.offered <- copied:
-			default: // it is sending: the library sends these
-			}
+			p.begun(copied, size <= nowMax)
 		}
 	}
 }
 
-// runAhead sends what is offered until the pipeline is closed.
+// nowMax is how much data is sent by who begins to write it, which copies it.
+const nowMax = 64 << 10
+
+// begun sends entries without waiting for anything. What cannot be done at once another
+// goroutine does.
+func (p *notifyingPipeline) begun(entries []*raft.Log, now bool) {
+	if !now || !p.tryTurn() {
+		select {
+		case p.offered <- entries:
+		default: // it is sending: the library sends these
+		}
+		return
+	}
+	// To the other goroutine it would be a way through the scheduler while the disk has
+	// the processor, as far as the runtime knows.
+	if finish := p.goAhead(entries, false); finish != nil {
+		p.unfinished <- finish // with the turn; there is one of them
+		return
+	}
+	p.release()
+}
+
+// runAhead sends what is offered, or begun, until the pipeline is closed.
 func (p *notifyingPipeline) runAhead() {
 	for {
 		select {
+		case finish := <-p.unfinished:
+			_ = finish() // the library hears of it from the connection
+			p.release()
 		case entries := <-p.offered:
-			p.goAhead(entries)
+			select {
+			case p.turn <- struct{}{}:
+				p.goAhead(entries, true)
+				p.release()
+			case finish := <-p.unfinished:
+				_ = finish()
+				p.release()
+			case <-p.closed:
+			}
 		case <-p.closed:
+			select {
+			case <-p.unfinished: // nothing is begun any more
+				p.release()
+			default:
+			}
 			return
 		}
 	}
 }
 
-// goAhead sends entries if they follow what the follower was sent.
-func (p *notifyingPipeline) goAhead(entries []*raft.Log) {
-	select {
-	case p.turn <- struct{}{}:
-	case <-p.closed:
-		return
-	}
-	defer p.release()
+// goAhead sends entries if they follow what the follower was sent. The caller has the
+// turn, and what is returned keeps it.
+func (p *notifyingPipeline) goAhead(entries []*raft.Log, wait bool) (finish func() error) {
 	first := entries[0]
 	if p.last.Term != first.Term || p.last.PrevLogEntry+1 != first.Index {
-		return // the library has sent them by now, or the follower is behind
+		return nil // the library has sent them by now, or the follower is behind
 	}
 	message := p.last.AppendEntriesRequest
 	message.Entries = entries
 	// Read after the entries were begun in this term, and the pipeline sends only if
 	// this node still leads in it: what is committed then is in the log of this leader.
 	message.LeaderCommitIndex = max(message.LeaderCommitIndex, min(p.notifier.raft.CommitIndex(), p.last.PrevLogEntry))
-	sent, err := p.sender.sendAhead(&message)
+	sent, finish, err := p.sender.sendAhead(&message, wait)
 	if err != nil {
-		return // the library sends them, and hears of it if the connection broke
+		return nil // the library sends them, and hears of it if the connection broke
 	}
 	p.last = sentAt(&message, p.notifier.clock.Monotonic())
 	p.ahead = append(p.ahead, sent)
+	return finish
 }
 
 // errNotSame: the library sends other entries than those that were sent ahead.

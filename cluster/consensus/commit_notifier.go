@@ -163,7 +163,7 @@ func (c *commitNotifier) confirms(id raft.ServerID, args *raft.AppendEntriesRequ
 // pipeline puts the notifier between the library and one follower.
 func (c *commitNotifier) pipeline(id raft.ServerID, inner raft.AppendPipeline) raft.AppendPipeline {
 	p := &notifyingPipeline{
-		AppendPipeline: inner, notifier: c, turn: make(chan struct{}, 1), offered: make(chan []*raft.Log, 1), closed: make(chan struct{}),
+		AppendPipeline: inner, notifier: c, turn: make(chan struct{}, 1), offered: make(chan []*raft.Log, 1), unfinished: make(chan func() error, 1), closed: make(chan struct{}),
 	}
 	if p.sender, _ = inner.(aheadSender); p.sender != nil {
 		p.sending.Go(p.runAhead)
@@ -189,12 +189,13 @@ type notifyingPipeline struct {
 	full bool // the library sent as many entries as it does at most
 
 	// What is sent before the library asks for it, see ahead.go.
-	sender  aheadSender      // nil: nothing is
-	offered chan []*raft.Log // capacity 1: what finds it full, the library sends
-	ahead   []*appended      // sent and not asked for, oldest first; whoever has the turn uses it
-	closed  chan struct{}
-	once    sync.Once
-	sending sync.WaitGroup
+	sender     aheadSender       // nil: nothing is
+	offered    chan []*raft.Log  // capacity 1: what finds it full, the library sends
+	unfinished chan func() error // capacity 1: a message that is written in part, with the turn
+	ahead      []*appended       // sent and not asked for, oldest first; whoever has the turn uses it
+	closed     chan struct{}
+	once       sync.Once
+	sending    sync.WaitGroup
 }
 
 // AppendEntries sends entries.

@@ -72,6 +72,8 @@
 //   - Members change when the entry that says so is in the log. A follower may have it
 //     before the leader, as it may after a crash; the library begins no second change
 //     before the first is committed.
+//   - Who begins to write never waits for the network: what the connection does not take
+//     at once another goroutine writes, and until then nothing else is written to it.
 //   - A write that fails ends the process. That it was sent is as if the process had
 //     ended a moment later.
 //

@@ -93,21 +93,41 @@ func (p *pipeline) AppendEntries(args *raft.AppendEntriesRequest, resp *raft.App
 	case <-p.closed:
 		return nil, errPipelineBroken
 	}
-	return p.send(&appended{args: args, resp: resp})
+	return p.send(&appended{args: args, resp: resp}, func() error { return p.use.Ask(args) })
 }
 
 // sendAhead sends entries that the library has not asked for, see aheadSender.
-func (p *pipeline) sendAhead(args *raft.AppendEntriesRequest) (*appended, error) {
+func (p *pipeline) sendAhead(args *raft.AppendEntriesRequest, wait bool) (_ *appended, finish func() error, err error) {
 	select {
 	case p.slots <- struct{}{}:
 	default:
-		return nil, errBusy
+		return nil, nil, errBusy
 	}
-	return p.send(&appended{args: args, resp: new(raft.AppendEntriesResponse), kept: true})
+	message := &appended{args: args, resp: new(raft.AppendEntriesResponse), kept: true}
+	if wait {
+		_, err = p.send(message, func() error { return p.use.Ask(args) })
+		return message, nil, err
+	}
+	if _, err = p.send(message, func() (err error) {
+		finish, err = p.use.AskNow(args)
+		return err
+	}); err != nil || finish == nil {
+		return message, nil, err
+	}
+	return message, func() error { return p.finish(finish) }, nil
+}
+
+// finish writes what is left of a message.
+func (p *pipeline) finish(rest func() error) error {
+	err := rest()
+	if err != nil {
+		_ = p.use.conn.Close() // a part of it may be written
+	}
+	return err
 }
 
 // send sends a message that has its place.
-func (p *pipeline) send(message *appended) (*appended, error) {
+func (p *pipeline) send(message *appended, write func() error) (*appended, error) {
 	if !p.leads(message.args.Term) {
 		<-p.slots
 		return nil, errDeposed
@@ -125,7 +145,7 @@ func (p *pipeline) send(message *appended) (*appended, error) {
 		err = p.use.conn.SetWriteDeadline(deadline)
 	}
 	if err == nil {
-		err = p.use.Ask(message.args)
+		err = write()
 	}
 	if err != nil {
 		_ = p.use.conn.Close() // a part of it may be written

@@ -3,6 +3,7 @@ package consensus
 import (
 	"errors"
 	"io"
+	"slices"
 	"testing"
 	"time"
 
@@ -132,10 +133,10 @@ func TestPipelineKeepsAnswersUntilAsked(t *testing.T) {
 		entries := rpc.Command.(*raft.AppendEntriesRequest).Entries
 		rpc.Respond(&raft.AppendEntriesResponse{Term: 4, LastLog: entries[0].Index, Success: true}, nil)
 	}
-	for _, answeredFirst := range []bool{true, false} {
-		ahead, err := pipeline.sendAhead(message(8))
-		if err != nil {
-			t.Fatal(err)
+	for i, answeredFirst := range []bool{true, false, true, false} {
+		ahead, finish, err := pipeline.sendAhead(message(8), i < 2)
+		if err != nil || finish != nil {
+			t.Fatalf("%v, it is written in part: %v", err, finish != nil)
 		}
 		if answeredFirst {
 			answer()
@@ -155,11 +156,11 @@ func TestPipelineKeepsAnswersUntilAsked(t *testing.T) {
 		}
 	}
 	for range sentMax {
-		if _, err := pipeline.sendAhead(message(9)); err != nil {
+		if _, _, err := pipeline.sendAhead(message(9), false); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if _, err := pipeline.sendAhead(message(9)); !errors.Is(err, errBusy) {
+	if _, _, err := pipeline.sendAhead(message(9), false); !errors.Is(err, errBusy) {
 		t.Errorf("sent with %d under way: %v", sentMax, err)
 	}
 	b.Disconnect()
@@ -230,5 +231,56 @@ func TestCloseWaitsForNobody(t *testing.T) {
 	}
 	if err := from.Close(); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// partial is a pipeline that can write a part of what is sent ahead, and finishes when it
+// may.
+type partial struct {
+	raft.AppendPipeline
+	sent []uint64 // the first entries of messages, in their order
+	may  chan struct{}
+}
+
+func (p *partial) sendAhead(args *raft.AppendEntriesRequest, _ bool) (*appended, func() error, error) {
+	p.sent = append(p.sent, args.Entries[0].Index)
+	return &appended{args: args, kept: true}, func() error { <-p.may; return nil }, nil
+}
+
+func (p *partial) ask(*appended) error { return nil }
+
+func (p *partial) AppendEntries(args *raft.AppendEntriesRequest, _ *raft.AppendEntriesResponse) (raft.AppendFuture, error) {
+	p.sent = append(p.sent, args.Entries[0].Index)
+	return nil, nil
+}
+
+func (p *partial) Close() error { return nil }
+
+// A message that the connection takes in part keeps nobody waiting who begins to write,
+// and nothing is sent in between its parts.
+func TestNothingIsSentWithinAMessage(t *testing.T) {
+	notifier := newCommitNotifier(environment.SystemClock(), time.Hour, hclog.NewNullLogger())
+	notifier.watch(fixedCommit{term: 4, state: raft.Leader, barriers: new(int)})
+	entries := func(index uint64) []*raft.Log { return []*raft.Log{{Index: index, Term: 4}} }
+	inner := &partial{may: make(chan struct{})}
+	pipeline := notifier.pipeline("b-2", inner).(*notifyingPipeline)
+	pipeline.last = sentMessage{AppendEntriesRequest: raft.AppendEntriesRequest{Term: 4, PrevLogEntry: 7, PrevLogTerm: 4}}
+	notifier.begun(entries(8))
+	notifier.begun(entries(9)) // the library sends these
+	if pipeline.tryTurn() {
+		t.Fatal("something may be sent within the message")
+	}
+	close(inner.may)
+	for _, index := range []uint64{8, 9} {
+		message := &raft.AppendEntriesRequest{Term: 4, PrevLogEntry: index - 1, PrevLogTerm: 4, Entries: entries(index)}
+		if _, err := pipeline.AppendEntries(message, new(raft.AppendEntriesResponse)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := pipeline.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Equal(inner.sent, []uint64{8, 9}) {
+		t.Errorf("messages are sent from %d on", inner.sent)
 	}
 }

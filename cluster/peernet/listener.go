@@ -6,6 +6,7 @@ import (
 	"io"
 	"log/slog"
 	"net"
+	"os"
 	"sync"
 	"syscall"
 	"time"
@@ -235,6 +236,34 @@ func (c *peerConn) WriteBuffers(pieces *net.Buffers) error {
 	}
 	_, err := c.Write(joined)
 	return err
+}
+
+// WriteNow writes as much as goes without waiting for the other end. Over TLS that is
+// nothing.
+func (c *peerConn) WriteNow(content []byte) (n int, err error) {
+	plain, ok := c.Conn.(*net.TCPConn)
+	if !ok || c.stream != nil {
+		return 0, nil
+	}
+	raw, err := plain.SyscallConn()
+	if err != nil {
+		return 0, err
+	}
+	var written error
+	if err := raw.Write(func(fd uintptr) bool {
+		n, written = syscall.Write(int(fd), content)
+		return true
+	}); err != nil {
+		return 0, err
+	}
+	switch {
+	case written == nil:
+		return n, nil
+	case errors.Is(written, syscall.EAGAIN), errors.Is(written, syscall.EINTR):
+		return 0, nil
+	default:
+		return 0, os.NewSyscallError("write", written)
+	}
 }
 
 // joinedMax is how much is copied to be written with one call.

@@ -50,6 +50,11 @@ type vectored interface {
 	WriteBuffers(pieces *net.Buffers) error
 }
 
+// eager is a connection that can write as much as goes at once.
+type eager interface {
+	WriteNow(content []byte) (int, error)
+}
+
 // NewCompact speaks on a connection after its handshake.
 func NewCompact(conn io.ReadWriter) *Compact {
 	return &Compact{in: bufio.NewReaderSize(conn, readAhead), out: conn}
@@ -84,6 +89,33 @@ func (c *Compact) Ask(request any) error {
 	}
 	c.frame = e.out
 	return c.write(of, entries)
+}
+
+// AskNow writes as much of a message with entries as goes without waiting for the other
+// end. It copies them. What is left is written by rest, before anything else.
+func (c *Compact) AskNow(request *raft.AppendEntriesRequest) (rest func() error, err error) {
+	c.begin()
+	e := encoder{c.frame}
+	e.appendEntries(request)
+	c.frame = e.out
+	fields := len(c.frame) - frameHead
+	for _, entry := range request.Entries {
+		c.frame = append(c.frame, entry.Data...)
+	}
+	size := len(c.frame) - frameHead - fields
+	if err := c.head(kindAppendEntries, fields, size, crc32.Checksum(c.frame[frameHead:], castagnoli)); err != nil {
+		return nil, err
+	}
+	n := 0
+	if now, ok := c.out.(eager); ok {
+		if n, err = now.WriteNow(c.frame); err != nil || n == len(c.frame) {
+			return nil, err
+		}
+	}
+	return func() error {
+		_, err := c.out.Write(c.frame[n:])
+		return err
+	}, nil
 }
 
 var errUnknownMessage = errors.New("the consensus library sends what this program does not know")
@@ -154,9 +186,6 @@ func (c *Compact) write(of kind, entries []*raft.Log) error {
 
 func (c *Compact) writeData(of kind, size int, data ...[]byte) error {
 	fields := len(c.frame) - frameHead
-	if fields > fieldsMax || size > dataMax {
-		return damaged("one of %d and %d bytes cannot be sent", fields, size)
-	}
 	joined := size <= copyMax
 	if joined {
 		for _, piece := range data {
@@ -169,12 +198,9 @@ func (c *Compact) writeData(of kind, size int, data ...[]byte) error {
 			sum = crc32.Update(sum, castagnoli, piece)
 		}
 	}
-	head := c.frame[:frameHead]
-	head[0] = byte(of)
-	binary.LittleEndian.PutUint32(head[4:], uint32(fields))
-	binary.LittleEndian.PutUint32(head[8:], uint32(size))
-	binary.LittleEndian.PutUint32(head[12:], sum)
-	binary.LittleEndian.PutUint32(head[16:], crc32.Checksum(head[:16], castagnoli))
+	if err := c.head(of, fields, size, sum); err != nil {
+		return err
+	}
 	if joined {
 		_, err := c.out.Write(c.frame)
 		return err
@@ -187,6 +213,20 @@ func (c *Compact) writeData(of kind, size int, data ...[]byte) error {
 	}
 	_, err := pieces.WriteTo(c.out)
 	return err
+}
+
+// head completes the head of a frame.
+func (c *Compact) head(of kind, fields, size int, sum uint32) error {
+	if fields > fieldsMax || size > dataMax {
+		return damaged("one of %d and %d bytes cannot be sent", fields, size)
+	}
+	head := c.frame[:frameHead]
+	head[0] = byte(of)
+	binary.LittleEndian.PutUint32(head[4:], uint32(fields))
+	binary.LittleEndian.PutUint32(head[8:], uint32(size))
+	binary.LittleEndian.PutUint32(head[12:], sum)
+	binary.LittleEndian.PutUint32(head[16:], crc32.Checksum(head[:16], castagnoli))
+	return nil
 }
 
 // read reads the head and the fields of a frame. Its data is still to be read.

@@ -17,6 +17,10 @@ import (
 type Conn interface {
 	// Ask writes a request.
 	Ask(request any) error
+	// AskNow writes as much of a request as goes without waiting for the other end. What
+	// is left rest writes, which is nil if that is nothing; until then the connection can
+	// write nothing else.
+	AskNow(request *raft.AppendEntriesRequest) (rest func() error, err error)
 	// Asked reads one. It is io.EOF if the other end has closed the connection and
 	// there is none.
 	Asked() (request any, err error)

@@ -49,8 +49,10 @@ func (m *MessagePack) Ask(request any) error {
 	return errUnknownMessage
 }
 
-// Waits is never known: a request does not say how long it is.
-func (m *MessagePack) Waits() bool { return false }
+// AskNow leaves all of it.
+func (m *MessagePack) AskNow(request *raft.AppendEntriesRequest) (rest func() error, err error) {
+	return func() error { return m.Ask(request) }, nil
+}
 
 // Asked reads a request.
 func (m *MessagePack) Asked() (any, error) {
@@ -81,6 +83,9 @@ func (m *MessagePack) Asked() (any, error) {
 	}
 	return request, nil
 }
+
+// Waits is never known: a request does not say how long it is.
+func (m *MessagePack) Waits() bool { return false }
 
 // Reply writes an answer.
 func (m *MessagePack) Reply(answer any, failure error) error {

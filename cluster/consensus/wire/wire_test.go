@@ -134,6 +134,59 @@ func TestAnswersArriveAsTheyWereSent(t *testing.T) {
 	}
 }
 
+// some is a connection that takes some bytes at once.
+type some struct {
+	bytes.Buffer
+	now int
+}
+
+func (s *some) WriteNow(content []byte) (int, error) {
+	return s.Write(content[:min(s.now, len(content))])
+}
+
+// A message that is written in two parts arrives as one that is not, whatever the parts.
+func TestAskedNowArrives(t *testing.T) {
+	for _, data := range []int{0, 100, 2 * copyMax} {
+		request := &raft.AppendEntriesRequest{
+			RPCHeader: header, Term: 300, PrevLogEntry: 7, PrevLogTerm: 3, LeaderCommitIndex: 6,
+			Entries: []*raft.Log{{Index: 8, Term: 300, Type: raft.LogCommand, Data: bytes.Repeat([]byte("d"), data)}},
+		}
+		var whole bytes.Buffer
+		if err := NewCompact(&whole).Ask(request); err != nil {
+			t.Fatal(err)
+		}
+		for _, now := range []int{0, 1, frameHead, whole.Len() - 1, whole.Len()} {
+			network := &some{now: now}
+			conn := NewCompact(network)
+			rest, err := conn.AskNow(request)
+			if err != nil || network.Len() != now || (rest == nil) != (now == whole.Len()) {
+				t.Fatalf("%d of %d bytes are written at once: %v", network.Len(), now, err)
+			}
+			if rest != nil {
+				if err := rest(); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if !bytes.Equal(network.Bytes(), whole.Bytes()) {
+				t.Errorf("%d bytes of data, %d at once: it arrives changed", data, now)
+			}
+		}
+	}
+	var network bytes.Buffer
+	request := &raft.AppendEntriesRequest{RPCHeader: header, Term: 3, Entries: []*raft.Log{{Index: 1, Term: 3, Data: []byte("data")}}}
+	older := NewMessagePack(&network)
+	rest, err := older.AskNow(request)
+	if err == nil {
+		err = rest()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := older.Asked(); err != nil || string(got.(*raft.AppendEntriesRequest).Entries[0].Data) != "data" {
+		t.Errorf("%+v, %v", got, err)
+	}
+}
+
 // The bytes of a message are part of the protocol between versions of the program.
 func TestFramesStayAsTheyAre(t *testing.T) {
 	var network bytes.Buffer
