@@ -19,11 +19,14 @@ import (
 )
 
 // deafStream is a stream whose answers are lost.
-type deafStream struct{ forward.Stream }
+type deafStream struct {
+	forward.Stream
+	ctx context.Context
+}
 
 func (s deafStream) Recv() (*peerpb.AnswerFrame, error) {
-	<-s.Context().Done()
-	return nil, s.Context().Err()
+	<-s.ctx.Done()
+	return nil, s.ctx.Err()
 }
 
 // deafen makes a node lose the leader's answers.
@@ -40,7 +43,7 @@ func (c *nodes) deafen(i int) {
 		Self: n.process.nodeID, NodeID: known, Group: thisGroup, Limits: n.cfg.Limits.leader(), Log: n.log,
 		Connect: func(ctx context.Context, nodeID string) (forward.Stream, func() error, error) {
 			stream, disconnect, err := n.connect(ctx, nodeID)
-			return deafStream{stream}, disconnect, err
+			return deafStream{stream, ctx}, disconnect, err
 		},
 	})
 }

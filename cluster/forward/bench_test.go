@@ -31,7 +31,7 @@ func BenchmarkForward(b *testing.B) {
 		NodeID: "leader", Group: testGroup, Term: func() *leader.Term { return term },
 		Monotonic: clustertest.NewHandClock(1000).Monotonic, Log: slog.New(slog.DiscardHandler),
 	})
-	running.Go(func() { _ = server.Serve(listener) }) // ends with Close
+	running.Go(func() { _ = server.ServeGRPC(listener) }) // ends with Close
 	defer server.Close(ctx)
 	defer cancel()
 	link := NewLink(ctx, &running, LinkOptions{

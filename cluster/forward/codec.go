@@ -36,6 +36,9 @@ type frameCodec struct{ encoding.CodecV2 }
 
 func newFrameCodec() frameCodec { return frameCodec{encoding.GetCodecV2(proto.Name)} }
 
+// frames is the codec of frames that do not travel over gRPC.
+var frames = newFrameCodec()
+
 // Field numbers of peer.proto.
 const (
 	frameGroupID  = protowire.Number(1)
@@ -102,24 +105,44 @@ func (c frameCodec) Marshal(v any) (mem.BufferSlice, error) {
 
 // Unmarshal decodes a frame. What it holds shares one copy of the bytes.
 func (c frameCodec) Unmarshal(data mem.BufferSlice, v any) error {
+	return c.decode(data.Materialize(), v)
+}
+
+// decode is Unmarshal of bytes that the frame may keep.
+func (c frameCodec) decode(data []byte, v any) error {
 	switch m := v.(type) {
 	case *peerpb.RequestFrame:
-		if readRequestFrame(data.Materialize(), m) {
+		if readRequestFrame(data, m) {
 			return nil
 		}
 		m.Reset()
 	case *peerpb.AnswerFrame:
-		if readAnswerFrame(data.Materialize(), m) {
+		if readAnswerFrame(data, m) {
 			return nil
 		}
 		m.Reset()
 	}
 	// Malformed, or with fields that are not known here: the generated code
 	// decides.
-	if err := c.CodecV2.Unmarshal(data, v); err != nil {
+	if err := c.CodecV2.Unmarshal(mem.BufferSlice{mem.SliceBuffer(data)}, v); err != nil {
 		return fmt.Errorf("a frame of another node: %w", err)
 	}
 	return nil
+}
+
+// appendRequests is Marshal that appends to b.
+func (c frameCodec) appendRequests(b []byte, m *peerpb.RequestFrame) ([]byte, error) {
+	for _, r := range m.Requests {
+		if r.Audit != nil {
+			data, err := c.CodecV2.Marshal(m)
+			if err != nil {
+				return b, err
+			}
+			defer data.Free()
+			return append(b, data.Materialize()...), nil
+		}
+	}
+	return appendRequestFrame(b, m), nil
 }
 
 func appendVarintField(b []byte, number protowire.Number, v uint64) []byte {

@@ -3,16 +3,17 @@ package forward
 import (
 	"context"
 	"net"
+	"sync/atomic"
 
 	"google.golang.org/grpc/peer"
 )
 
-// numberedListener numbers connections in the order in which it accepts them. A node
+// numberedListener numbers connections in the order in which they are accepted. A node
 // opens one only when it has given up the one before, so that the numbers tell which
 // of its streams is the newest, in whatever order their first frames arrive.
 type numberedListener struct {
 	net.Listener
-	last uint64 // used by the one goroutine that accepts
+	last *atomic.Uint64 // of all listeners
 }
 
 // Accept returns the next connection.
@@ -21,8 +22,7 @@ func (l *numberedListener) Accept() (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	l.last++
-	return numberedConn{conn, l.last}, nil
+	return numberedConn{conn, l.last.Add(1)}, nil
 }
 
 // numberedConn has its number in its remote address, which the library hands to the

@@ -21,7 +21,8 @@
 // # Design
 //
 // There is one stream per pair of nodes and direction (link.go, inbound.go). Frames
-// gather by themselves what waits while the one before is sent, which makes the
+// gather by themselves what waits while the one before is sent, and what the
+// goroutines that can run at that moment have to say, which makes the
 // stream five times as fast as single calls (raft.md A6, B7). A request is for one
 // leader in one term, so that nothing is executed that was on its way through an
 // election. A stream that breaks leaves unknown what was sent on it; what was not
@@ -33,5 +34,8 @@
 // than any request, and the leader may refuse it before all is sent.
 //
 // The codec writes and reads the frames by hand (codec.go), in the bytes of the
-// generated code, with two allocations for all requests of a frame.
+// generated code, with two allocations for all requests of a frame. They travel on a
+// connection of their own, each with one call to write it (framed.go, framed_stream.go):
+// gRPC has two goroutines at each end for what is one here. Programs that do not know
+// that are spoken to over gRPC (connect.go).
 package forward

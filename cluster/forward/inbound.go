@@ -2,6 +2,7 @@ package forward
 
 import (
 	"context"
+	"runtime"
 	"sync"
 	"time"
 
@@ -181,6 +182,7 @@ func (in *inbound) send(ctx context.Context, stream inboundStream) {
 			}
 		case <-in.queued:
 		}
+		runtime.Gosched() // the other commands of the entry are answered: one frame for all of them
 		for taken := in.takeAnswers(); len(taken) > 0; taken = in.takeAnswers() {
 			if !in.sendAnswers(stream, taken) {
 				return

@@ -5,10 +5,9 @@ import (
 	"errors"
 	"io"
 	"log/slog"
+	"runtime"
 	"sync"
 	"time"
-
-	"google.golang.org/grpc"
 
 	"github.com/seriatimq/seriatim/cluster/leader"
 	"github.com/seriatimq/seriatim/cluster/peerpb"
@@ -17,8 +16,14 @@ import (
 	"github.com/seriatimq/seriatim/queue"
 )
 
-// Stream is the client's end of Peer.Forward.
-type Stream = grpc.BidiStreamingClient[peerpb.RequestFrame, peerpb.AnswerFrame]
+// Stream is the asking node's end of a stream: a FramedStream, or one of Peer.Forward.
+type Stream interface {
+	Send(*peerpb.RequestFrame) error
+	// Recv is io.EOF when the other node has ended the stream.
+	Recv() (*peerpb.AnswerFrame, error)
+	// CloseSend says that nothing more is asked.
+	CloseSend() error
+}
 
 // ConnectFunc opens a stream to a node. The stream ends with ctx; disconnect
 // frees what is left of the connection.
@@ -158,6 +163,7 @@ func (l *Link) session() {
 			return
 		case <-l.queued:
 		}
+		runtime.Gosched() // whoever is about to call does so: one frame for all of them
 		for frame := l.takeFrame(); frame != nil; frame = l.takeFrame() {
 			if err := stream.Send(frame); err != nil {
 				return

@@ -18,8 +18,12 @@ import (
 	"github.com/seriatimq/seriatim/fsm/codec"
 )
 
-// inboundStream is the leader's end of Peer.Forward.
-type inboundStream = grpc.BidiStreamingServer[peerpb.RequestFrame, peerpb.AnswerFrame]
+// inboundStream is the leader's end of a stream: a framedInbound, or one of Peer.Forward.
+type inboundStream interface {
+	Send(*peerpb.AnswerFrame) error
+	// Recv is io.EOF when the other node asks nothing more.
+	Recv() (*peerpb.RequestFrame, error)
+}
 
 // ServerOptions are what a Server works with.
 type ServerOptions struct {
@@ -36,13 +40,16 @@ type ServerOptions struct {
 // Server answers the requests of other nodes. Made by NewServer.
 type Server struct {
 	requests *requests
-	grpc     *grpc.Server
+	framed   framedServer
+	grpc     *grpc.Server // for programs that do not know our frames
 }
 
-// NewServer returns a Server that Serve starts.
+// NewServer returns a Server that Serve and ServeGRPC start.
 func NewServer(options ServerOptions) *Server {
+	requests := newRequests(options)
 	s := &Server{
-		requests: newRequests(options),
+		requests: requests,
+		framed:   framedServer{requests: requests, open: make(map[*framedConn]struct{})},
 		grpc: grpc.NewServer(
 			grpc.ForceServerCodecV2(newFrameCodec()),
 			grpc.InitialWindowSize(streamWindow),
@@ -57,16 +64,25 @@ func NewServer(options ServerOptions) *Server {
 	return s
 }
 
-// Serve answers on the connections of listener until Close.
-func (s *Server) Serve(listener net.Listener) error {
-	return s.grpc.Serve(&numberedListener{Listener: listener})
+// Serve answers on the connections of listener, which speak in frames of our own, until
+// Close. Receives that wait end with ctx.
+func (s *Server) Serve(ctx context.Context, listener net.Listener) {
+	s.framed.serve(ctx, listener)
+}
+
+// ServeGRPC answers on the connections of listener, which speak gRPC, until Close.
+func (s *Server) ServeGRPC(listener net.Listener) error {
+	return s.grpc.Serve(&numberedListener{Listener: listener, last: &s.requests.connections})
 }
 
 // Served counts the requests of other nodes that were taken on.
 func (s *Server) Served() uint64 { return s.requests.served.Load() }
 
 // Stop breaks off all streams.
-func (s *Server) Stop() { s.grpc.Stop() }
+func (s *Server) Stop() {
+	s.framed.stop()
+	s.grpc.Stop()
+}
 
 // Close lets the other nodes close their streams, which they do as soon as
 // everything they sent is answered. What is left when ctx ends is broken off.
@@ -75,6 +91,7 @@ func (s *Server) Close(ctx context.Context) {
 	stopped := make(chan struct{})
 	go func() { // awaited below
 		defer close(stopped)
+		s.framed.end()
 		s.grpc.GracefulStop()
 	}()
 	select {
@@ -88,9 +105,10 @@ func (s *Server) Close(ctx context.Context) {
 // requests serves the requests of other nodes.
 type requests struct {
 	peerpb.UnimplementedPeerServer
-	options ServerOptions
-	served  atomic.Uint64
-	closing chan struct{} // closed when the other nodes are to close their streams
+	options     ServerOptions
+	served      atomic.Uint64
+	connections atomic.Uint64 // number of the newest
+	closing     chan struct{} // closed when the other nodes are to close their streams
 
 	mu     sync.Mutex
 	newest map[string]newestStream // by node id
@@ -135,11 +153,15 @@ func (p *requests) forget(in *inbound, nodeID string) {
 	}
 }
 
-// Forward serves one stream until the other node closes it or is gone. What
-// was not proposed by then never is: the other node may already have asked
-// somebody else.
-func (p *requests) Forward(stream inboundStream) error {
-	ctx, cancel := context.WithCancel(stream.Context())
+// Forward serves one stream of gRPC.
+func (p *requests) Forward(stream grpc.BidiStreamingServer[peerpb.RequestFrame, peerpb.AnswerFrame]) error {
+	return p.serve(stream.Context(), stream, connectionOf(stream.Context()))
+}
+
+// serve serves one stream until the other node closes it or is gone. What was not
+// proposed by then never is: the other node may already have asked somebody else.
+func (p *requests) serve(ctx context.Context, stream inboundStream, connection uint64) error {
+	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	in := newInbound(p)
 	var running sync.WaitGroup
@@ -163,7 +185,7 @@ func (p *requests) Forward(stream inboundStream) error {
 		}
 		if sender == "" {
 			sender = frame.SenderId
-			p.succeed(in, sender, connectionOf(ctx))
+			p.succeed(in, sender, connection)
 		}
 		for _, r := range frame.Requests {
 			in.accept(ctx, &running, frame, r)

@@ -326,7 +326,7 @@ func TestServerKnowsALateStreamByItsConnection(t *testing.T) {
 	server := NewServer(options)
 	listener := bufconn.Listen(1 << 20)
 	var running sync.WaitGroup
-	running.Go(func() { _ = server.Serve(listener) }) // ends with Stop
+	running.Go(func() { _ = server.ServeGRPC(listener) }) // ends with Stop
 	t.Cleanup(func() { server.Stop(); running.Wait() })
 	connect := func() Stream {
 		stream, disconnect, err := Connect(t.Context(), "leader", listener.DialContext, time.Minute)

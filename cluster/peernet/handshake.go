@@ -31,18 +31,19 @@ type Kind uint8
 // reused.
 const (
 	KindRaft            Kind = 1  // the consensus library, as programs without KindConsensus speak
-	KindGRPC            Kind = 2  // requests between nodes
+	KindGRPC            Kind = 2  // requests between nodes, as programs without KindForward speak
 	KindBootstrap       Kind = 3  // making a cluster, before there is one
 	KindRestore         Kind = 8  // a backup on its way to the leader
 	KindMembership      Kind = 4  // joining a cluster and changing its members
 	KindFailureDetector Kind = 5  // whether the leader is still there
 	KindTerms           Kind = 9  // the newest term a voter knows
 	KindConsensus       Kind = 10 // the consensus library, in frames of its own
+	KindForward         Kind = 11 // requests between nodes, in frames of their own
 )
 
 // framed reports whether what is said on such a connection has frames with
 // checksums of its own. The others get those of frames.go.
-func (k Kind) framed() bool { return k == KindConsensus }
+func (k Kind) framed() bool { return k == KindConsensus || k == KindForward }
 
 // String is the kind in words, for logs.
 func (k Kind) String() string {
@@ -63,6 +64,8 @@ func (k Kind) String() string {
 		return "terms"
 	case KindConsensus:
 		return "consensus"
+	case KindForward:
+		return "forward"
 	default:
 		return fmt.Sprintf("kind %d", uint8(k))
 	}

@@ -14,7 +14,7 @@ import (
 // A question between nodes is a connection of its own: the question and the
 // answer, each one JSON value. It is how nodes talk about what is rare and small,
 // such as a change of the members; requests of clients take the stream of
-// KindGRPC.
+// KindForward.
 
 // questionMax bounds a question and an answer, in bytes.
 const questionMax = 1 << 20

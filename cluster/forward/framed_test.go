@@ -1,0 +1,290 @@
+package forward
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"net"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/seriatimq/seriatim/cluster/peerpb"
+)
+
+// framedServing serves frames of our own on connections that connect opens.
+type framedServing struct {
+	*serverTest
+	server  *Server
+	address string
+}
+
+func serveFramed(t *testing.T) *framedServing {
+	s := newServing(t)
+	var config net.ListenConfig
+	listener, err := config.Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	served := &framedServing{serverTest: s, server: NewServer(s.options), address: listener.Addr().String()}
+	var running sync.WaitGroup
+	running.Go(func() { served.server.Serve(t.Context(), listener) })
+	t.Cleanup(func() { served.server.Stop(); running.Wait() })
+	return served
+}
+
+func (s *framedServing) connect(t *testing.T) *FramedStream {
+	t.Helper()
+	var dialer net.Dialer
+	conn, err := dialer.DialContext(t.Context(), "tcp", s.address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	stream := NewFramedStream(t.Context(), conn)
+	t.Cleanup(func() { _ = stream.Close() }) // the server may have closed it
+	return stream
+}
+
+func numbered(id uint64) func(*peerpb.RequestFrame, *peerpb.Request) {
+	return func(_ *peerpb.RequestFrame, r *peerpb.Request) { r.Id = id }
+}
+
+func TestFramesAreAnswered(t *testing.T) {
+	s := serveFramed(t)
+	s.open()
+	stream := s.connect(t)
+	for id := range uint64(3) {
+		if a := exchange(t, stream, s.frame(numbered(id+1))); a.Id != id+1 || a.Outcome != peerpb.Outcome_OUTCOME_ANSWERED || len(a.Response) == 0 {
+			t.Fatalf("got %v", a)
+		}
+	}
+	audit := s.frame(func(_ *peerpb.RequestFrame, r *peerpb.Request) {
+		r.Id, r.Kind, r.Audit = 4, Audit, &peerpb.Audit{NodeId: "asker", Index: 9}
+	})
+	if a := exchange(t, stream, audit); a.Id != 4 || a.Outcome != peerpb.Outcome_OUTCOME_ANSWERED {
+		t.Fatalf("got %v", a)
+	}
+	large := s.frame(func(_ *peerpb.RequestFrame, r *peerpb.Request) { r.Id, r.Command = 5, make([]byte, 3*framedStep+1) })
+	if a := exchange(t, stream, large); a.Id != 5 || a.Outcome != peerpb.Outcome_OUTCOME_UNSUPPORTED {
+		t.Fatalf("got %v", a)
+	}
+}
+
+// What was asked before the end is answered; then the stream ends.
+func TestFramesEnd(t *testing.T) {
+	s := serveFramed(t) // not open: the request waits
+	stream := s.connect(t)
+	if err := errors.Join(stream.Send(s.frame(nil)), stream.CloseSend()); err != nil {
+		t.Fatal(err)
+	}
+	s.open()
+	frame, err := stream.Recv()
+	if err != nil || len(frame.Answers) != 1 || frame.Answers[0].Outcome != peerpb.Outcome_OUTCOME_ANSWERED {
+		t.Fatal(frame, err)
+	}
+	if frame, err := stream.Recv(); !errors.Is(err, io.EOF) {
+		t.Fatal(frame, err)
+	}
+}
+
+// A server that closes asks for the end, waits for it, and takes no other connection.
+func TestServerClosesFramedStreams(t *testing.T) {
+	s := serveFramed(t)
+	s.open()
+	stream := s.connect(t)
+	if a := exchange(t, stream, s.frame(nil)); a.Outcome != peerpb.Outcome_OUTCOME_ANSWERED {
+		t.Fatalf("got %v", a)
+	}
+	closed := make(chan struct{})
+	go func() { // ends with the stream
+		defer close(closed)
+		s.server.Close(t.Context())
+	}()
+	if frame, err := stream.Recv(); err != nil || !frame.Closing {
+		t.Fatal(frame, err)
+	}
+	select {
+	case <-closed:
+		t.Fatal("the server has closed with a stream open")
+	default:
+	}
+	if err := stream.CloseSend(); err != nil {
+		t.Fatal(err)
+	}
+	<-closed
+	var dialer net.Dialer
+	if conn, err := dialer.DialContext(t.Context(), "tcp", s.address); err == nil {
+		conn.Close()
+		t.Fatal("a server that is closed takes connections")
+	}
+}
+
+// A server that is to close, and whose time is up, breaks off what is open.
+func TestServerBreaksOffFramedStreams(t *testing.T) {
+	s := serveFramed(t) // not open: the request is never answered
+	stream := s.connect(t)
+	if err := stream.Send(s.frame(nil)); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	s.server.Close(ctx)
+	for {
+		frame, err := stream.Recv()
+		if err != nil {
+			return
+		}
+		if !frame.Closing {
+			t.Fatalf("answered %v", frame)
+		}
+	}
+}
+
+// TestServerFencesTheOldStream is about one stream at a time; here they have connections,
+// of two kinds: a node that was upgraded has spoken gRPC before.
+func TestAFramedConnectionSucceedsAnother(t *testing.T) {
+	s := serveFramed(t) // not open: the requests wait
+	first, second := s.connect(t), s.connect(t)
+	if err := first.Send(s.frame(nil)); err != nil {
+		t.Fatal(err)
+	}
+	for s.server.Served() == 0 {
+		time.Sleep(time.Millisecond)
+	}
+	if err := second.Send(s.frame(nil)); err != nil {
+		t.Fatal(err)
+	}
+	for s.server.Served() < 2 {
+		time.Sleep(time.Millisecond)
+	}
+	s.open()
+	if frame, err := second.Recv(); err != nil || frame.Answers[0].Outcome != peerpb.Outcome_OUTCOME_ANSWERED {
+		t.Fatal(frame, err)
+	}
+	if n := s.group.proposed(); n != 1 {
+		t.Fatalf("%d commands were proposed, want that of the second connection", n)
+	}
+}
+
+// Both ends of a connection on which nothing is said for hours know that the other is
+// alive. An end that is not heard of is given up.
+func TestFramesTellWhoIsAlive(t *testing.T) {
+	t.Run("silence", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			near, far := net.Pipe()
+			asking, answering := NewFramedStream(t.Context(), near), framedInbound{newFramedConn(far)}
+			received := make(chan *peerpb.RequestFrame, 1)
+			go func() {
+				if frame, err := answering.Recv(); err == nil {
+					received <- frame
+				}
+			}()
+			answered := make(chan *peerpb.AnswerFrame, 1)
+			go func() {
+				if frame, err := asking.Recv(); err == nil {
+					answered <- frame
+				}
+			}()
+			time.Sleep(3 * time.Hour)
+			if err := asking.Send(&peerpb.RequestFrame{SenderId: "asker"}); err != nil {
+				t.Fatal(err)
+			}
+			if frame := <-received; frame.SenderId != "asker" {
+				t.Fatal(frame)
+			}
+			if err := answering.Send(&peerpb.AnswerFrame{Closing: true}); err != nil {
+				t.Fatal(err)
+			}
+			if frame := <-answered; !frame.Closing {
+				t.Fatal(frame)
+			}
+			if err := errors.Join(asking.Close(), answering.conn.close()); err != nil {
+				t.Fatal(err)
+			}
+		})
+	})
+	t.Run("gone", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			near, far := net.Pipe()
+			asking := NewFramedStream(t.Context(), near)
+			go func() { _, _ = io.Copy(io.Discard, far) }() // ends with the connection
+			begun := time.Now()
+			if frame, err := asking.Recv(); err == nil {
+				t.Fatal(frame)
+			}
+			if took := time.Since(begun); took != silentTicks*silenceMax {
+				t.Errorf("given up after %v", took)
+			}
+		})
+	})
+	t.Run("not reading", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			near, _ := net.Pipe()
+			asking := NewFramedStream(t.Context(), near)
+			begun := time.Now()
+			if err := asking.Send(&peerpb.RequestFrame{SenderId: "asker"}); err == nil {
+				t.Fatal("sent to nobody")
+			}
+			if took := time.Since(begun); took != silentTicks*silenceMax {
+				t.Errorf("given up after %v", took)
+			}
+		})
+	})
+}
+
+// framedBytes is a frame as it is on the wire.
+func framedBytes(kind frameKind, content []byte) []byte {
+	frame := append(make([]byte, framedHead), content...)
+	putFramedHead(frame, kind, content)
+	return frame
+}
+
+// Whatever bit of a frame is wrong, the connection ends.
+func TestDamagedFramesEndTheConnection(t *testing.T) {
+	frame := framedBytes(framedRequests, appendRequestFrame(nil, &peerpb.RequestFrame{SenderId: "asker", LeaderId: "leader"}))
+	for bit := range 8 * len(frame) {
+		damaged := bytes.Clone(frame)
+		damaged[bit/8] ^= 1 << (bit % 8)
+		if kind, content, err := readFramed(bufio.NewReader(bytes.NewReader(damaged))); err == nil {
+			t.Fatalf("bit %d: kind %d, %x", bit, kind, content)
+		}
+	}
+	for size := range frame {
+		if _, _, err := readFramed(bufio.NewReader(bytes.NewReader(frame[:size]))); err == nil || size > 0 && errors.Is(err, io.EOF) {
+			t.Fatalf("%d bytes of a frame: %v", size, err)
+		}
+	}
+	s := serveFramed(t)
+	s.open()
+	stream := s.connect(t)
+	if _, err := stream.conn.conn.Write(framedBytes(77, nil)); err != nil {
+		t.Fatal(err)
+	}
+	if frame, err := stream.Recv(); err == nil {
+		t.Fatal(frame)
+	}
+}
+
+// FuzzFramed reads what no node has sent: what it takes for a frame is one.
+func FuzzFramed(f *testing.F) {
+	f.Add(framedBytes(framedRequests, []byte("requests")))
+	f.Add(append(framedBytes(framedAlive, nil), framedBytes(framedEnd, nil)...))
+	f.Add(framedBytes(framedAnswers, make([]byte, 100))[:50])
+	f.Fuzz(func(t *testing.T, input []byte) {
+		in := bufio.NewReader(bytes.NewReader(input))
+		for at := 0; ; {
+			kind, content, err := readFramed(in)
+			if err != nil {
+				return
+			}
+			frame := framedBytes(kind, content)
+			if !bytes.HasPrefix(input[at:], frame) {
+				t.Fatalf("read %x, which is not at %d of %x", frame, at, input)
+			}
+			at += len(frame)
+		}
+	})
+}
