@@ -150,12 +150,8 @@ func (q *Queue) sessionDelayEnd(after Timestamp) Timestamp {
 	if delay == 0 || q.groups.sessions.Locks() == 0 {
 		return 0
 	}
-	i := search(q.messages.Len(), func(i int) bool {
-		_, m, _ := q.messages.GetAt(i)
-		return m.sentAt.Add(delay) > after
-	})
-	_, m, ok := q.messages.GetAt(i)
-	if !ok {
+	_, m, some := q.messages.Search(func(m *Message) bool { return m.sentAt.Add(delay) > after })
+	if !some {
 		return 0
 	}
 	return m.sentAt.Add(delay)
@@ -204,11 +200,11 @@ func (b *Broker) expireMessages(q *Queue, budget int) int {
 // later one that did not was sent later. Deferred ones are of FIFO queues, where no
 // message keeps its age.
 func (q *Queue) oldestMessage() (*Message, bool) {
-	_, first, ok := q.messages.Min()
+	first, ok := q.messages.Min()
 	if aged, some := q.byAge.Min(); some && aged.at < first.sentAt {
 		return q.messages.Get(aged.sequence)
 	}
-	if _, aside, some := q.aside.deferred.Min(); some && (!ok || aside.sentAt < first.sentAt) {
+	if aside, some := q.aside.deferred.Min(); some && (!ok || aside.sentAt < first.sentAt) {
 		return aside, true
 	}
 	return first, ok

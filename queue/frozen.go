@@ -124,12 +124,12 @@ func (f FrozenQueue) Messages(yield func(MessageRecord) bool) {
 			return more
 		}
 	}
-	f.q.messages.Scan(visit(false))
+	f.q.messages.Look(visit(false))
 	if more {
-		f.q.aside.scheduled.Scan(visit(true))
+		f.q.aside.scheduled.Look(visit(true))
 	}
 	if more {
-		f.q.aside.deferred.Scan(visit(false))
+		f.q.aside.deferred.Look(visit(false))
 	}
 }
 

@@ -1,7 +1,13 @@
 package queue
 
 import (
+	"encoding/binary"
+	"slices"
+	"strings"
+
+	"github.com/seriatimq/seriatim/queue/content"
 	"github.com/seriatimq/seriatim/queue/identifier"
+	"github.com/seriatimq/seriatim/queue/pages"
 	"github.com/seriatimq/seriatim/queue/statehash"
 )
 
@@ -136,13 +142,152 @@ func (m *Message) sum(k statehash.Key, incarnation uint64, scheduled bool) state
 	return k.Sum(r)
 }
 
+// messageMap has messages by sequence number, in packed form if they were not changed
+// for a while. Texts of a message from it may share the memory of 64 messages: what
+// outlives the message keeps a copy.
+type messageMap = pages.Map[Message, messageCodec]
+
+// detached is a copy of m that shares no memory with other messages of its queue.
+func (m *Message) detached() *Message {
+	c := *m
+	c.group, c.deduplicationID = strings.Clone(m.group), strings.Clone(m.deduplicationID)
+	if !m.body.Stored() {
+		c.body = content.NewBody(strings.Clone(m.body.String()))
+	}
+	if m.extra != nil {
+		e := *m.extra
+		e.traceHeader, e.deadLetterSource, e.partition = strings.Clone(e.traceHeader), strings.Clone(e.deadLetterSource), strings.Clone(e.partition)
+		e.attributes = slices.Clone(e.attributes)
+		for i := range e.attributes {
+			a := &e.attributes[i]
+			a.Name, a.DataType, a.Value = strings.Clone(a.Name), strings.Clone(a.DataType), strings.Clone(a.Value)
+		}
+		c.extra = &e
+	}
+	return &c
+}
+
+// messageCodec packs messages: what a message has in few bytes, without pointers. The
+// form exists in memory only.
+type messageCodec struct{}
+
+// What a packed message has.
+const (
+	packedBody     = 1 << iota // in a Store
+	packedDelivery             // receive state
+	packedExtra
+	packedID
+	packedKeepsAge
+	packedDeferred
+)
+
+// Append packs a message, but for one that shares a publication with others.
+func (messageCodec) Append(dst []byte, m *Message, shared *pages.Shared) ([]byte, bool) {
+	if m.published() != nil {
+		return nil, false
+	}
+	dst = append(dst, m.packedFlags())
+	dst = binary.AppendVarint(dst, int64(m.sentAt))
+	dst = binary.LittleEndian.AppendUint64(dst, m.contentHash)
+	dst = binary.AppendUvarint(dst, shared.Index(m.sender))
+	dst = pages.AppendText(pages.AppendText(dst, m.group), m.deduplicationID)
+	if m.body.Stored() {
+		at := m.body.Place()
+		dst = binary.AppendUvarint(binary.AppendUvarint(dst, uint64(at.Segment)), uint64(at.Offset))
+		dst = binary.AppendUvarint(dst, uint64(m.body.Len()))
+		dst = binary.LittleEndian.AppendUint64(dst, m.body.Digest())
+	} else {
+		dst = pages.AppendText(dst, m.body.String())
+	}
+	if d := m.delivery; d != nil {
+		dst = binary.AppendUvarint(binary.AppendUvarint(dst, uint64(d.count)), uint64(d.takenBack))
+		dst = binary.AppendVarint(binary.AppendVarint(dst, d.receiveCount), int64(d.firstReceivedAt))
+		dst = binary.AppendVarint(binary.AppendVarint(dst, int64(d.receivedAt)), int64(d.visibleAt))
+		dst = binary.AppendUvarint(pages.AppendText(dst, d.attemptID), d.attemptNumber)
+		dst = binary.AppendUvarint(dst, d.session)
+	}
+	if e := m.extra; e != nil {
+		if e.id != (MessageID{}) {
+			dst = append(dst, e.id[:]...)
+		}
+		for _, text := range [...]string{e.traceHeader, e.deadLetterSource, e.partition} {
+			dst = pages.AppendText(dst, text)
+		}
+		dst = binary.AppendUvarint(dst, uint64(len(e.attributes)))
+		for _, a := range e.attributes {
+			dst = pages.AppendText(pages.AppendText(pages.AppendText(dst, a.Name), a.DataType), a.Value)
+		}
+	}
+	return dst, true
+}
+
+func (m *Message) packedFlags() (flags byte) {
+	set := func(flag byte, is bool) {
+		if is {
+			flags |= flag
+		}
+	}
+	set(packedBody, m.body.Stored())
+	set(packedDelivery, m.delivery != nil)
+	set(packedDeferred, m.deferred())
+	if e := m.extra; e != nil {
+		set(packedExtra, true)
+		set(packedID, e.id != MessageID{})
+		set(packedKeepsAge, e.keepsAge)
+	}
+	return flags
+}
+
+// Decode is the inverse of Append.
+func (messageCodec) Decode(record string, sequence uint64, shared pages.Shared, m *Message) {
+	f := pages.FieldsOf(record)
+	flags := f.Byte()
+	m.sequence, m.sentAt, m.contentHash = sequence, Timestamp(f.Varint()), f.Fixed64()
+	m.sender = shared[f.Uvarint()]
+	m.group, m.deduplicationID = f.Text(), f.Text()
+	if flags&packedBody != 0 {
+		at := content.Place{Segment: uint32(f.Uvarint()), Offset: uint32(f.Uvarint())}
+		m.body = content.StoredBody(at, uint32(f.Uvarint()), f.Fixed64())
+	} else {
+		m.body = content.NewBody(f.Text())
+	}
+	if flags&packedDelivery != 0 {
+		m.delivery = &delivery{
+			count: uint32(f.Uvarint()), takenBack: uint32(f.Uvarint()),
+			receiveCount: f.Varint(), firstReceivedAt: Timestamp(f.Varint()),
+			receivedAt: Timestamp(f.Varint()), visibleAt: Timestamp(f.Varint()),
+			attemptID: f.Text(), attemptNumber: f.Uvarint(), session: f.Uvarint(),
+			deferred: flags&packedDeferred != 0,
+		}
+	}
+	if flags&packedExtra != 0 {
+		m.extra = decodeExtra(&f, flags)
+	}
+}
+
+func decodeExtra(f *pages.Fields, flags byte) *messageExtra {
+	e := &messageExtra{keepsAge: flags&packedKeepsAge != 0}
+	if flags&packedID != 0 {
+		copy(e.id[:], f.Bytes(len(e.id)))
+	}
+	e.traceHeader, e.deadLetterSource, e.partition = f.Text(), f.Text(), f.Text()
+	if n := f.Uvarint(); n > 0 {
+		e.attributes = make([]MessageAttribute, n)
+	}
+	for i := range e.attributes {
+		e.attributes[i] = MessageAttribute{Name: f.Text(), DataType: f.Text(), Value: f.Text()}
+	}
+	return e
+}
+
 // The size of the state is an estimate of the memory it takes, kept as a running
 // sum: what clients sent, and for each record what its structures and its share
 // of the indexes cost on a 64-bit machine, with room to spare over what the
 // benchmarks of this package show at a million of them.
 // It is not part of the state hash: two replicas may measure differently.
 const (
-	messageOverhead       = 320 // message, tree nodes, ready or timer entry
+	messageOverhead       = 96  // packed message, its places in indexes
+	openOverhead          = 192 // on top for one that is not packed
 	deliveryOverhead      = 96  // receive state of a message
 	extraOverhead         = 128 // what few messages have
 	attributeOverhead     = 48
@@ -154,7 +299,7 @@ const (
 
 // size estimates the memory of one message.
 func (m *Message) size() int64 {
-	n := messageOverhead + m.body.MemoryLen() + len(m.deduplicationID)
+	n := messageOverhead + m.body.MemoryLen() + len(m.group) + len(m.deduplicationID)
 	if m.delivery != nil {
 		n += deliveryOverhead + len(m.delivery.attemptID)
 	}
@@ -173,6 +318,7 @@ func (m *Message) size() int64 {
 // size estimates the memory of a queue with all it holds.
 func (q *Queue) size() int64 {
 	return queueOverhead + q.sums.messageBytes +
+		int64(q.messages.OpenMost()+q.aside.scheduled.OpenMost()+q.aside.deferred.OpenMost())*openOverhead +
 		int64(q.deduplication.Len())*deduplicationOverhead +
 		int64(q.attempts.byID.Len())*attemptOverhead +
 		q.groups.sessions.Bytes()

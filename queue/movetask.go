@@ -104,6 +104,7 @@ func (b *Broker) moveMessage(q *Queue, m *Message, destination string) (reason s
 		return reasonNoQueue
 	}
 	q.remove(b.key, m)
+	m = m.detached()
 	e := SendEntry{GroupID: m.group, DeduplicationID: m.deduplicationID}
 	s := sending{entry: &e, moved: true, body: m.body}
 	if m.extra != nil {

@@ -1,8 +1,6 @@
 package queue
 
 import (
-	"github.com/tidwall/btree"
-
 	"github.com/seriatimq/seriatim/queue/content"
 	"github.com/seriatimq/seriatim/queue/notification"
 	"github.com/seriatimq/seriatim/queue/outbox"
@@ -148,7 +146,7 @@ type droppedPublications interface {
 }
 
 type droppedMessages struct {
-	messages *btree.Map[uint64, *Message]
+	messages *messageMap
 	bodies   content.Store
 	next     uint64 // those below are released
 }
@@ -163,7 +161,7 @@ func (r *releases) drop(q *Queue) {
 	if q.sums.published+q.sums.stored == 0 {
 		return
 	}
-	for _, messages := range []*btree.Map[uint64, *Message]{q.messages, q.aside.scheduled, q.aside.deferred} {
+	for _, messages := range []*messageMap{q.messages, q.aside.scheduled, q.aside.deferred} {
 		r.pending = append(r.pending, droppedMessages{messages: messages, bodies: q.bodies})
 	}
 }

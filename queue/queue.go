@@ -25,9 +25,9 @@ type Queue struct {
 	tags        []Tag // sorted by key, replaced as a whole
 	changeTimes
 	lastSequence  uint64
-	deliveredMax  uint64                       // highest number among stored messages that were handed out, or above it
-	messages      *btree.Map[uint64, *Message] // by sequence, without scheduled ones
-	byAge         *btree.BTreeG[timed]         // messages whose sentAt is out of order, by sentAt
+	deliveredMax  uint64               // highest number among stored messages that were handed out, or above it
+	messages      *messageMap          // by sequence, without scheduled ones
+	byAge         *btree.BTreeG[timed] // messages whose sentAt is out of order, by sentAt
 	aside         messagesAside
 	groups        messageGroups
 	ready         readyIndex
@@ -68,13 +68,13 @@ func newTimedTree() *btree.BTreeG[timed] {
 // messagesAside are the stored messages that take no turn.
 type messagesAside struct {
 	// scheduled wait outside their group for their time of enqueueing.
-	scheduled *btree.Map[uint64, *Message]
+	scheduled *messageMap
 	byTime    *btree.BTreeG[timed] // scheduled ones, by that time
-	deferred  *btree.Map[uint64, *Message]
+	deferred  *messageMap
 }
 
 func newMessagesAside() messagesAside {
-	return messagesAside{scheduled: new(btree.Map[uint64, *Message]), byTime: newTimedTree(), deferred: new(btree.Map[uint64, *Message])}
+	return messagesAside{scheduled: new(messageMap), byTime: newTimedTree(), deferred: new(messageMap)}
 }
 
 func (a messagesAside) clone() messagesAside {
@@ -123,7 +123,7 @@ func (q *Queue) leaveUsage() {
 }
 
 func (q *Queue) setNoMessages() {
-	q.messages = new(btree.Map[uint64, *Message])
+	q.messages = new(messageMap)
 	q.byAge = newTimedTree()
 	q.aside = newMessagesAside()
 	sessions := q.groups.sessions

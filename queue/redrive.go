@@ -91,7 +91,7 @@ func (b *Broker) deadLetterFor(q *Queue, messages []*Message, more []MessageAttr
 	for _, m := range messages {
 		q.remove(b.key, m)
 		target.lastSequence++
-		moved := *m
+		moved := *m.detached()
 		moved.sequence = target.lastSequence
 		extra := messageExtra{}
 		if m.extra != nil {

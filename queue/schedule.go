@@ -99,14 +99,14 @@ func (b *Broker) activateScheduled(q *Queue, budget int) int {
 		}
 		old, _ := q.aside.scheduled.Get(t.sequence)
 		q.removeScheduled(b.key, old)
-		m := *old
+		m := *old.detached()
 		q.lastSequence++
 		m.sequence = q.lastSequence
 		m.sentAt = t.at
-		if _, newest, ok := q.messages.Max(); ok {
+		if newest, ok := q.messages.Max(); ok {
 			m.sentAt = max(m.sentAt, newest.sentAt)
 		}
-		if _, newest, ok := q.aside.deferred.Max(); ok {
+		if newest, ok := q.aside.deferred.Max(); ok {
 			m.sentAt = max(m.sentAt, newest.sentAt)
 		}
 		m.delivery = nil

@@ -109,7 +109,13 @@ func TestSessionsAtRandom(t *testing.T) {
 					w.apply(&DeleteMessages{Queue: "q.fifo", Handles: []string{h}, Options: &SettleOptions{Session: s}})
 				default:
 					q, _ := w.b.queues.Get("q.fifo")
-					if sequence, _, some := q.aside.deferred.GetAt(random.IntN(1 + q.aside.deferred.Len())); some {
+					skip, sequence := random.IntN(1+q.aside.deferred.Len()), uint64(0)
+					q.aside.deferred.Scan(func(number uint64, _ *Message) bool {
+						skip--
+						sequence = number
+						return skip >= 0
+					})
+					if skip < 0 {
 						r, err := w.apply(&ReceiveDeferred{Queue: "q.fifo", Session: s, Sequences: []SequenceNumber{SequenceNumber(sequence)}, Delete: n == 108})
 						if err == nil {
 							deferred++

@@ -145,7 +145,7 @@ func TestInvariantsOfTopics(t *testing.T) {
 		t.Fatal(err)
 	}
 	q, _ := w.b.queues.Get("a.fifo")
-	_, m, _ := q.messages.Min()
+	m, _ := q.messages.Min()
 	p := m.published().publication
 	for _, c := range []struct {
 		name         string

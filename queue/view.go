@@ -6,8 +6,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/tidwall/btree"
-
 	"github.com/seriatimq/seriatim/queue/account"
 	"github.com/seriatimq/seriatim/queue/content"
 	"github.com/seriatimq/seriatim/queue/limits"
@@ -146,13 +144,12 @@ func (q *Queue) delayedFirst(now Timestamp) int64 {
 	if delay == 0 {
 		return 0
 	}
-	total := q.messages.Len()
-	first := search(total, func(i int) bool {
-		_, m, _ := q.messages.GetAt(i)
-		return m.sentAt.Add(delay) > now
-	})
-	delayed := int64(total - first)
-	if from, _, ok := q.messages.GetAt(first); ok && from <= q.deliveredMax {
+	from, _, some := q.messages.Search(func(m *Message) bool { return m.sentAt.Add(delay) > now })
+	if !some {
+		return 0
+	}
+	delayed := int64(q.messages.CountFrom(from))
+	if from <= q.deliveredMax {
 		q.messages.Ascend(from, func(sequence uint64, m *Message) bool {
 			if m.delivered() {
 				delayed--
@@ -327,7 +324,7 @@ func (v View) Peek(queue string, from SequenceNumber, group string, limit int) (
 // withAside adds the scheduled and deferred messages among the first limit ones.
 func (v View) withAside(q *Queue, peeked []PeekedMessage, from SequenceNumber, group string, limit int) []PeekedMessage {
 	added := false
-	for _, aside := range [2]*btree.Map[uint64, *Message]{q.aside.scheduled, q.aside.deferred} {
+	for _, aside := range [2]*messageMap{q.aside.scheduled, q.aside.deferred} {
 		found := 0
 		aside.Ascend(uint64(from), func(_ uint64, m *Message) bool {
 			if group == "" || m.group == group {
@@ -371,18 +368,4 @@ func (v View) peek(q *Queue, m *Message) PeekedMessage {
 		p.State = "delayed"
 	}
 	return p
-}
-
-// search is the lowest of n indexes for which found, which is false up to some
-// index and true from there on, or n.
-func search(n int, found func(i int) bool) int {
-	low, high := 0, n
-	for low < high {
-		if middle := (low + high) / 2; found(middle) {
-			high = middle
-		} else {
-			low = middle + 1
-		}
-	}
-	return low
 }

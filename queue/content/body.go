@@ -5,13 +5,9 @@ import "errors"
 // Body is the text of a message, in memory or in a Store. Rules never look inside, so
 // that a body that is stored need not be read to move the message that has it.
 type Body struct {
-	text   string  // of a body in memory
-	stored *stored // nil for one in memory
-}
-
-// stored is what is known of a body in a Store.
-type stored struct {
-	place  Place
+	text string // of a body in memory
+	// Of one in a Store:
+	place  Place // zero if it is in memory
 	size   uint32
 	digest uint64
 }
@@ -29,27 +25,17 @@ func NewBody(text string) Body { return Body{text: text} }
 // StoredBody is a body of size bytes that a Store has at a place. digest is the keyed hash
 // of its text, so that its message is hashed without reading it.
 func StoredBody(place Place, size uint32, digest uint64) Body {
-	return Body{stored: &stored{place, size, digest}}
+	return Body{place: place, size: size, digest: digest}
 }
 
 // Stored reports whether the body is in a Store, and has to be read with a Reader.
-func (b Body) Stored() bool { return b.stored != nil }
+func (b Body) Stored() bool { return b.place.Segment != 0 }
 
 // Place is where the Store has the body, zero if it is in memory.
-func (b Body) Place() Place {
-	if b.stored == nil {
-		return Place{}
-	}
-	return b.stored.place
-}
+func (b Body) Place() Place { return b.place }
 
 // Digest is the keyed hash of the text of a stored body.
-func (b Body) Digest() uint64 {
-	if b.stored == nil {
-		return 0
-	}
-	return b.stored.digest
-}
+func (b Body) Digest() uint64 { return b.digest }
 
 // String is the text of a body in memory. To ask a stored one is a mistake in the
 // program, which must not pass for an empty body.
@@ -62,8 +48,8 @@ func (b Body) String() string {
 
 // Len is the length in bytes.
 func (b Body) Len() int {
-	if b.stored != nil {
-		return int(b.stored.size)
+	if b.Stored() {
+		return int(b.size)
 	}
 	return len(b.text)
 }
@@ -96,7 +82,7 @@ type Memory struct{}
 
 var _ Store = Memory{}
 
-// ErrNoStore: a state refers to stored bodies, and what has it was given no Store.
+// ErrNoStore says that a state refers to stored bodies, and what has it was given no Store.
 var ErrNoStore = errors.New("the body is in a segment file, which is not open here")
 
 // Keeps is false for every text.

@@ -1,0 +1,29 @@
+// Package pages keeps many values of a state in order of their numbers, in little memory.
+//
+// # What it owns
+//
+// A map from numbers to values whose copies share what neither of them has changed, and
+// the packed form that values take which nobody has changed for a while.
+//
+// # What it refuses to know
+//
+// What a value is: a Codec packs it.
+//
+// # Who calls it
+//
+// Package queue, for the messages of a queue.
+//
+// # Design
+//
+// The numbers are cut into pages of 64. A page is open, then it has a pointer to each
+// value, or packed: then it is one string with a record of each, in which the garbage
+// collector has nothing to follow, and a value read from it is made anew. Pages are
+// opened by changes and packed in the order in which they were opened, once a map has
+// more than a few open ones. So the values at both ends of a queue, where it is used, are
+// ready, and those between, which may be millions, take what their content takes.
+//
+// The first page is always open: the oldest value is asked for with every command.
+//
+// Which pages are packed is the same on all replicas as long as all of them have applied
+// the same commands from the same state; nothing depends on it.
+package pages

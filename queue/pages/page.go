@@ -1,0 +1,143 @@
+package pages
+
+import (
+	"encoding/binary"
+	"math/bits"
+	"slices"
+)
+
+// page has the values of some numbers that follow each other. It is packed if packs is not
+// zero. Only the map that owns it changes it.
+type page[T any] struct {
+	owner *owner
+	has   uint64 // which slots have a value
+	// values are those of has if the page is open. In a packed one they are the values
+	// that could not be packed, whose records are empty.
+	values []*T
+	packs  uint64 // slots of the records in packed; those that are not in has were deleted
+	packed string // of each slot in packs, the length of a record and the record
+	shared Shared
+}
+
+// Shared are pointers to strings that many values have, kept once for a page.
+type Shared []*string
+
+// Index is the number under which a pointer is found again.
+func (s *Shared) Index(text *string) uint64 {
+	i := slices.Index(*s, text)
+	if i < 0 {
+		i = len(*s)
+		*s = append(*s, text)
+	}
+	return uint64(i)
+}
+
+func slot(number uint64) uint64 { return 1 << (number % pageNumbers) }
+
+// rank counts the slots of a page before that of a number.
+func rank(slots, number uint64) int { return bits.OnesCount64(slots & (slot(number) - 1)) }
+
+func (p *page[T]) isOpen() bool { return p.packs == 0 }
+
+// copyFor is a copy to be changed.
+func (p *page[T]) copyFor(o *owner) *page[T] {
+	c := *p
+	c.owner = o
+	if p.isOpen() {
+		c.values = append(make([]*T, 0, cap(p.values)), p.values...)
+	}
+	return &c
+}
+
+// record is that of a number in a packed page, or the value itself, which was not packed.
+func (p *page[T]) record(number uint64) (record string, whole *T) {
+	rest, wholes := p.packed, 0
+	for left := rank(p.packs, number); ; left-- {
+		record, rest = next(rest)
+		if left == 0 {
+			break
+		}
+		if record == "" {
+			wholes++
+		}
+	}
+	if record == "" {
+		return "", p.values[wholes]
+	}
+	return record, nil
+}
+
+// next splits the first record off.
+func next(packed string) (record, rest string) {
+	length, n := uvarint(packed)
+	return packed[n : n+int(length)], packed[n+int(length):]
+}
+
+// each visits the slots that have a value, with their records or the values themselves.
+func (p *page[T]) each(visit func(slot uint64, record string, whole *T) bool) {
+	rest, wholes := p.packed, 0
+	for left := p.packs; left != 0; left &= left - 1 {
+		var record string
+		record, rest = next(rest)
+		var whole *T
+		if record == "" {
+			whole = p.values[wholes]
+			wholes++
+		}
+		if at := uint64(bits.TrailingZeros64(left)); p.has&slot(at) != 0 && !visit(at, record, whole) {
+			return
+		}
+	}
+}
+
+// pack packs an open page, which is the map's own.
+func pack[T any, C Codec[T]](p *page[T]) {
+	var codec C
+	var wholes []*T
+	buffer := make([]byte, 0, pageNumbers*128)
+	var scratch []byte
+	for _, value := range p.values {
+		record, ok := codec.Append(scratch[:0], value, &p.shared)
+		scratch = record
+		if !ok {
+			record = nil
+			wholes = append(wholes, value)
+		}
+		buffer = binary.AppendUvarint(buffer, uint64(len(record)))
+		buffer = append(buffer, record...)
+	}
+	p.packs, p.packed, p.values = p.has, string(buffer), wholes
+}
+
+// unpack opens a packed page, which is the map's own. first is the number of its first
+// slot.
+func unpack[T any, C Codec[T]](p *page[T], first uint64) {
+	var codec C
+	values := make([]*T, 0, pageNumbers)
+	made := make([]T, bits.OnesCount64(p.has))
+	p.each(func(slot uint64, record string, whole *T) bool {
+		value := whole
+		if value == nil {
+			value, made = &made[0], made[1:]
+			codec.Decode(record, first+slot, p.shared, value)
+		}
+		values = append(values, value)
+		return true
+	})
+	p.packs, p.packed, p.values, p.shared = 0, "", values, nil
+}
+
+// shrink drops the records of values that were deleted. The page is the map's own.
+func (p *page[T]) shrink() {
+	buffer := make([]byte, 0, len(p.packed))
+	var values []*T
+	p.each(func(_ uint64, record string, whole *T) bool {
+		if whole != nil {
+			values = append(values, whole)
+		}
+		buffer = binary.AppendUvarint(buffer, uint64(len(record)))
+		buffer = append(buffer, record...)
+		return true
+	})
+	p.packs, p.packed, p.values = p.has, string(buffer), values
+}
