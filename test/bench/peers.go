@@ -22,7 +22,8 @@ type peersRecord struct {
 	Seconds    float64
 	Rounds     int
 	BodyBytes  int
-	Streams    bool // calls and streams of the native API were measured
+	Streams    bool    // calls and streams of the native API were measured
+	DiskMs     float64 // of a sync, each server with a disk of its own; 0: all share one
 	Queues     []struct{ Name, Version, Protocol, Durable, Command, Problem string }
 	Workloads  []struct {
 		Name string
@@ -92,12 +93,16 @@ func writeDocument(path string, text []byte) error {
 	return nil
 }
 
-// write writes PEERS.md or STREAMS.md.
+// write writes PEERS.md, DISKS.md or STREAMS.md.
 func (r *peersRecord) write(w io.Writer, h host, drawing string) {
 	say := func(format string, args ...any) { fmt.Fprintf(w, format+"\n", args...) }
 	target, title := "bench-peers", "Measured beside other queues"
 	if r.Streams {
 		target, title = "bench-streams", "Calls and streams of the native API"
+	}
+	if r.DiskMs > 0 {
+		target = fmt.Sprintf("bench-peers DISK=%gms", r.DiskMs)
+		title = fmt.Sprintf("Measured beside other queues, disks of %g ms", r.DiskMs)
 	}
 	say("# %s\n", title)
 	say("Written by `make %s`; do not edit. All servers and the load run on one machine and its loopback interface. All", target)
@@ -107,6 +112,10 @@ func (r *peersRecord) write(w io.Writer, h host, drawing string) {
 	say("or a stream. Calls are SQS JSON over HTTP/1.1 unless they are of gRPC. A ratio is the rate of seriatim divided by that of the")
 	say("other: above 1 seriatim is faster. The servers of seriatim share the processors among themselves (`dev` sets GOMAXPROCS, %d", max(1, runtime.NumCPU()/nodes))
 	say("here for each); the others run with their own settings for it.\n")
+	if r.DiskMs > 0 {
+		say("Every server has a disk of its own on which a sync takes %g ms: data lies in memory, and each fsync and fdatasync waits", r.DiskMs)
+		say("that long (strace), beside those of other threads. What servers share on this machine is the processors.\n")
+	}
 	writeMachine(w, h)
 	say("## Messages a second, and the ratio\n")
 	heading, rule := "| Workload |", "| --- |"

@@ -11,6 +11,10 @@
 // With -streams the workloads are those of the native API, whose streams stand beside
 // what is asynchronous elsewhere: make bench-streams.
 //
+// With -disk every server has a disk of its own on which a sync takes a given time, which
+// is what tells designs apart: on the one disk of a machine the syncs of several nodes
+// wait for each other. Data lies in memory then, and strace lets each sync wait.
+//
 // A peer takes part if its program is installed or can be built as a Go module;
 // otherwise the record says what is missing. All servers listen on the loopback
 // interface, keep their data in a temporary directory, and end with this program.

@@ -44,7 +44,7 @@ func startGoaws(ctx context.Context, dir string, o options) (contender, descript
 	if err := os.WriteFile(config, fmt.Appendf(nil, goawsConfig, ports[0]), 0o600); err != nil {
 		return nil, d, fmt.Errorf("configuration of goaws: %w", err)
 	}
-	s, err := startServer(dir, "goaws", exec.Command(binary, "-config", config, "Local"))
+	s, err := startServer(dir, "goaws", exec.Command(binary, "-config", config, "Local"), 0)
 	if err != nil {
 		return nil, d, err
 	}
@@ -98,7 +98,7 @@ func startElasticMQ(ctx context.Context, dir string, o options) (contender, desc
 	if fetch.Run() != nil {
 		return nil, d, errors.New("not installed: Maven could not fetch org.elasticmq:elasticmq-server_2.13")
 	}
-	s, err := startServer(dir, "elasticmq", exec.Command(java, "-Xmx2g", "-Dconfig.file="+config, "-cp", filepath.Join(dir, "jars", "*"), "org.elasticmq.server.Main"))
+	s, err := startServer(dir, "elasticmq", exec.Command(java, "-Xmx2g", "-Dconfig.file="+config, "-cp", filepath.Join(dir, "jars", "*"), "org.elasticmq.server.Main"), 0)
 	if err != nil {
 		return nil, d, err
 	}

@@ -20,6 +20,7 @@ func main() {
 	flag.DurationVar(&o.duration, "duration", 5*time.Second, "measured time of one run")
 	flag.IntVar(&o.rounds, "rounds", 3, "runs of each workload on each queue, in turn")
 	flag.StringVar(&o.only, "only", "", "names of the peers to take, with commas: nats, rabbitmq, redis, goaws, elasticmq; empty: all")
+	flag.DurationVar(&o.disk, "disk", 0, "what a sync takes on a disk of its own for each server; 0: all share that of this machine")
 	flag.BoolVar(&o.streams, "streams", false, "measure calls and streams of the native API")
 	flag.StringVar(&o.out, "out", "peers.json", "record to write")
 	flag.Parse()
@@ -38,6 +39,7 @@ type options struct {
 	rounds   int
 	only     string
 	streams  bool
+	disk     time.Duration
 	out      string
 }
 
@@ -69,13 +71,13 @@ func entrants() []entrant {
 // compare starts everything, runs every workload on each queue in turn, and
 // writes the record. All are up at once; only one is under load.
 func compare(ctx context.Context, o options) (err error) {
-	if o.rounds < 1 || o.duration <= 0 {
-		return errors.New("-rounds and -duration must be above zero")
+	if o.rounds < 1 || o.duration <= 0 || o.disk < 0 {
+		return errors.New("-rounds and -duration must be above zero, and -disk not below")
 	}
 	r := newRecord(o)
-	dir, err := os.MkdirTemp("", "seriatim-peers-")
+	dir, err := directory(o.disk)
 	if err != nil {
-		return fmt.Errorf("directory for the data: %w", err)
+		return err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	var running []contender

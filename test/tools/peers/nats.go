@@ -32,7 +32,7 @@ jetstream { store_dir: %q, sync_interval: always, limits { batch { max_inflight_
 `
 
 // startNATS builds the server and starts three of them.
-func startNATS(ctx context.Context, dir string, _ options) (_ contender, d description, err error) {
+func startNATS(ctx context.Context, dir string, o options) (_ contender, d description, err error) {
 	d = description{
 		Name: "NATS JetStream R3", Protocol: "NATS; batches are atomic ones",
 		Durable: "written and synced to the disks of a majority of three nodes (sync_interval: always)",
@@ -65,7 +65,7 @@ func startNATS(ctx context.Context, dir string, _ options) (_ contender, d descr
 		if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
 			return nil, d, fmt.Errorf("configuration of NATS: %w", err)
 		}
-		s, err := startServer(dir, fmt.Sprint("nats", i), exec.Command(binary, "-c", config))
+		s, err := startServer(dir, fmt.Sprint("nats", i), exec.Command(binary, "-c", config), o.disk)
 		if err != nil {
 			return nil, d, err
 		}

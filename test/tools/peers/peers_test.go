@@ -4,12 +4,48 @@ import (
 	"bufio"
 	"context"
 	"errors"
+	"os"
+	"os/exec"
 	"path/filepath"
 	"reflect"
 	"strings"
 	"testing"
 	"time"
 )
+
+// Each sync of a slowed program waits, and the program can be ended.
+func TestSyncsTakeTheTimeOfADisk(t *testing.T) {
+	dir, err := directory(20 * time.Millisecond)
+	if err != nil {
+		t.Skip(err)
+	}
+	defer os.RemoveAll(dir)
+	write := func(disk time.Duration, flag string) time.Duration {
+		began := time.Now()
+		s, err := startServer(dir, "dd", exec.Command("dd", "if=/dev/zero", "of="+filepath.Join(dir, "file"), "bs=1k", "count=100", flag), disk)
+		if err != nil {
+			t.Fatal(err)
+		}
+		<-s.ended
+		if code := s.process.ProcessState.ExitCode(); code != 0 {
+			t.Skipf("programs cannot be traced here: %d, %s", code, s.tail())
+		}
+		return time.Since(began)
+	}
+	const syncs, disk = 5, 20 * time.Millisecond
+	var slow time.Duration
+	for range syncs {
+		slow += write(disk, "conv=fdatasync")
+	}
+	if slow < syncs*disk {
+		t.Errorf("%d syncs took %v, want at least %v", syncs, slow, syncs*disk)
+	}
+	s, err := startServer(dir, "sleep", exec.Command("sleep", "60"), disk)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.close() // waits for it
+}
 
 func TestRESP(t *testing.T) {
 	if got := string(appendRESP(nil, []string{"WAIT", "1"})); got != "*2\r\n$4\r\nWAIT\r\n$1\r\n1\r\n" {

@@ -18,14 +18,16 @@ const endTime = 10 * time.Second
 // server is one process that this program started, with its children.
 type server struct {
 	process *exec.Cmd
+	slowed  bool          // it is traced
 	ended   chan struct{} // closed when it was waited for
 	log     string
 }
 
 // startServer starts a program in a group of its own, which ends with it, and
-// keeps what it says in a file of dir.
-func startServer(dir, name string, process *exec.Cmd) (*server, error) {
-	s := &server{process: process, ended: make(chan struct{}), log: filepath.Join(dir, name+".log")}
+// keeps what it says in a file of dir. Syncs take as long as those of the disk, see slowed.
+func startServer(dir, name string, process *exec.Cmd, disk time.Duration) (*server, error) {
+	process = slowed(process, disk)
+	s := &server{process: process, slowed: disk != 0, ended: make(chan struct{}), log: filepath.Join(dir, name+".log")}
 	log, err := os.Create(s.log)
 	if err != nil {
 		return nil, fmt.Errorf("log of %s: %w", name, err)
@@ -45,7 +47,11 @@ func startServer(dir, name string, process *exec.Cmd) (*server, error) {
 
 // close asks the process to end, and kills its group if it does not.
 func (s *server) close() {
-	_ = s.process.Process.Signal(syscall.SIGTERM) // it may have ended already
+	asked := s.process.Process.Pid // it may have ended already
+	if s.slowed {                  // the tracer ends with the last process that it traces
+		asked = -asked
+	}
+	_ = syscall.Kill(asked, syscall.SIGTERM)
 	select {
 	case <-s.ended:
 	case <-time.After(endTime):

@@ -36,7 +36,7 @@ disk_free_limit.absolute = 500MB
 
 // startRabbitMQ starts the naming service of Erlang and three nodes, which find
 // each other by their names.
-func startRabbitMQ(ctx context.Context, dir string, _ options) (_ contender, d description, err error) {
+func startRabbitMQ(ctx context.Context, dir string, o options) (_ contender, d description, err error) {
 	d = description{
 		Name: "RabbitMQ quorum queue", Protocol: "AMQP 0-9-1, publisher confirms",
 		Durable: "written and synced to the log of a majority of three nodes; the acknowledgement of a consumer is never confirmed",
@@ -65,7 +65,7 @@ func startRabbitMQ(ctx context.Context, dir string, _ options) (_ contender, d d
 	}
 	names := []string{"HOME=" + dir, fmt.Sprint("ERL_EPMD_PORT=", ports[6]), "ERL_EPMD_ADDRESS=127.0.0.1"}
 	naming := exec.Command("epmd", "-port", fmt.Sprint(ports[6]), "-address", "127.0.0.1")
-	if err := p.start(dir, "epmd", naming); err != nil {
+	if err := p.start(dir, "epmd", naming, 0); err != nil {
 		return nil, d, err
 	}
 	for i := range 3 {
@@ -73,7 +73,7 @@ func startRabbitMQ(ctx context.Context, dir string, _ options) (_ contender, d d
 		if err != nil {
 			return nil, d, err
 		}
-		if err := p.start(dir, fmt.Sprint("node", i+1), node); err != nil {
+		if err := p.start(dir, fmt.Sprint("node", i+1), node, o.disk); err != nil {
 			return nil, d, err
 		}
 		p.urls = append(p.urls, fmt.Sprintf("amqp://guest:guest@127.0.0.1:%d/", ports[i]))
@@ -94,8 +94,8 @@ func firstProgram(names []string) (string, error) {
 	return "", exec.ErrNotFound
 }
 
-func (p *rabbitPeer) start(dir, name string, process *exec.Cmd) error {
-	s, err := startServer(dir, name, process)
+func (p *rabbitPeer) start(dir, name string, process *exec.Cmd, disk time.Duration) error {
+	s, err := startServer(dir, name, process, disk)
 	if err == nil {
 		p.servers = append(p.servers, s)
 	}

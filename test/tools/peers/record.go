@@ -109,6 +109,7 @@ type record struct {
 	Rounds     int           `json:"rounds"`
 	BodyBytes  int           `json:"bodyBytes"`
 	Streams    bool          `json:"streams"` // the workloads are those of the native API
+	DiskMs     float64       `json:"diskMs"`  // what a sync takes on a disk of its own; 0: all share one
 	Queues     []description `json:"queues"`
 	Workloads  []workload    `json:"workloads"`
 	// Measured has a row for each workload and a member for each queue.
@@ -116,7 +117,7 @@ type record struct {
 }
 
 func newRecord(o options) *record {
-	r := &record{At: time.Now().UTC(), LoadBefore: -1, Others: othersShare(), Seconds: o.duration.Seconds(), Rounds: o.rounds, BodyBytes: bodyBytes, Streams: o.streams, Workloads: workloads()}
+	r := &record{At: time.Now().UTC(), LoadBefore: -1, Others: othersShare(), Seconds: o.duration.Seconds(), Rounds: o.rounds, BodyBytes: bodyBytes, Streams: o.streams, DiskMs: o.disk.Seconds() * 1e3, Workloads: workloads()}
 	if o.streams {
 		r.Workloads = streamWorkloads()
 	}

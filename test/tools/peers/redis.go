@@ -20,7 +20,7 @@ type redisPeer struct {
 	streams int      // made so far
 }
 
-func startRedis(ctx context.Context, dir string, _ options) (_ contender, d description, err error) {
+func startRedis(ctx context.Context, dir string, o options) (_ contender, d description, err error) {
 	d = description{
 		Name: "Redis stream", Protocol: "RESP2, XADD and then WAIT in one pipeline; no deduplication",
 		Command: "redis-server --appendonly yes --appendfsync always, and twice more with --replicaof",
@@ -56,7 +56,7 @@ func startRedis(ctx context.Context, dir string, _ options) (_ contender, d desc
 		if i > 0 {
 			args = append(args, "--replicaof", "127.0.0.1 "+fmt.Sprint(ports[0]))
 		}
-		s, err := startServer(dir, filepath.Base(program)+fmt.Sprint(i), exec.Command(program, args...))
+		s, err := startServer(dir, filepath.Base(program)+fmt.Sprint(i), exec.Command(program, args...), o.disk)
 		if err != nil {
 			return nil, d, err
 		}

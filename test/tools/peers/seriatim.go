@@ -32,7 +32,7 @@ func startSeriatim(ctx context.Context, dir string, o options) (contender, descr
 		return nil, d, err
 	}
 	base := ports[0] - ports[0]%100 // dev takes twenty-four ports from there
-	s, err := startServer(dir, "dev", exec.Command(o.binary, "dev", "--nodes", "3", "--data-dir", filepath.Join(dir, "data"), "--base-port", fmt.Sprint(base)))
+	s, err := startServer(dir, "dev", exec.Command(o.binary, "dev", "--nodes", "3", "--data-dir", filepath.Join(dir, "data"), "--base-port", fmt.Sprint(base)), o.disk)
 	if err != nil {
 		return nil, d, err
 	}
