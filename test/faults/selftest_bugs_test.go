@@ -62,6 +62,7 @@ var plantedBugs = []plantedBug{
 	{number: 32, text: "cancel of a message whose time has come is answered as done", how: "server", must: []string{"I20 schedules"}, nodes: 1, script: playLateCancel},
 	{number: 33, text: "scheduled message comes a second early", how: "server", must: []string{"I20 schedules"}, nodes: 1, script: playSchedule},
 	{number: 34, text: "send with the id of a scheduled message is another message", how: "server", must: []string{"I20 schedules"}, nodes: 1, script: playScheduleTwin},
+	{number: 38, text: "leader counts itself before its disk has what left early", how: "server: entries of clients, 5 s before they are written", must: []string{"I1 loss"}, script: playUnwritten},
 }
 
 var errRefused = errors.New("the script's call was not done")
@@ -611,6 +612,32 @@ func playEmptyDisk(p *plot) error {
 	}
 	p.gone = voter
 	return voter.Kill()
+}
+
+// playUnwritten ends the leader, and the only follower that has what is on no other disk,
+// and goes on without that follower.
+func playUnwritten(p *plot) error {
+	leader, others, err := p.roles()
+	if err != nil {
+		return err
+	}
+	away, with := others[0], others[1]
+	if err := away.Kill(); err != nil {
+		return err
+	}
+	for range 3 {
+		if err := p.put(leader, "q.fifo", "g", ""); err != nil {
+			return err
+		}
+	}
+	if err := errors.Join(leader.Kill(), with.Kill()); err != nil {
+		return err
+	}
+	if err := errors.Join(away.Start(), leader.Start()); err != nil {
+		return err
+	}
+	p.gone = with
+	return p.cluster.Part(leader, away).WaitReady(p.ctx, time.Minute)
 }
 
 func playBitFlip(p *plot) error {
