@@ -228,10 +228,9 @@ func (r *Restorer) remember(d *deduplication.Deduplicator, last uint64, rec Dedu
 		return fmt.Errorf("deduplication record %d is out of order or appears twice", rec.Order)
 	}
 	key := deduplication.Key{High: binary.BigEndian.Uint64(rec.Key[:8]), Low: binary.BigEndian.Uint64(rec.Key[8:])}
-	if d.Known(key) {
+	if d.Add(r.b.key, deduplication.NewRecord(key, int64(rec.AcceptedAt), rec.Order, rec.Scope)) {
 		return fmt.Errorf("deduplication record %d repeats a key", rec.Order)
 	}
-	d.Add(r.b.key, deduplication.NewRecord(key, int64(rec.AcceptedAt), rec.Order, rec.Scope))
 	return nil
 }
 

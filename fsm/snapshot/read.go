@@ -164,6 +164,7 @@ type reader struct {
 	topicARN string // of the publication read last
 	endpoint string // likewise
 	senderID string // likewise
+	sender   string // of the message read last
 }
 
 // begin reads the record of what belongs to no queue.
@@ -274,10 +275,15 @@ func (s *reader) record(kind byte, body []byte) error {
 		err = add(body, &fsmpb.QueueRecord{}, queueRecord, s.restorer.AddQueue)
 	case recordMessage:
 		s.counts.Messages++
+		if r, plain := plainMessageRecord(body, s.sender); plain {
+			s.sender = r.SenderID
+			err = malformed(s.restorer.AddMessage(r))
+			break
+		}
 		err = add(body, &s.message, s.messageRecord, s.restorer.AddMessage)
 	case recordDeduplication:
 		s.counts.DeduplicationIds++
-		err = add(body, &s.known, deduplicationRecord, s.restorer.AddDeduplication)
+		err = s.addDeduplication(body, s.restorer.AddDeduplication)
 	case recordAttempt:
 		s.counts.Attempts++
 		err = add(body, &s.attempt, attemptRecord, s.restorer.AddAttempt)
@@ -292,7 +298,7 @@ func (s *reader) record(kind byte, body []byte) error {
 		err = add(body, &fsmpb.SubscriptionRecord{}, subscriptionRecord, s.restorer.AddSubscription)
 	case recordTopicDeduplication:
 		s.counts.DeduplicationIds++
-		err = add(body, &s.known, deduplicationRecord, s.restorer.AddTopicDeduplication)
+		err = s.addDeduplication(body, s.restorer.AddTopicDeduplication)
 	case recordArchived:
 		s.counts.Archived++
 		err = add(body, &fsmpb.ArchivedRecord{}, s.archivedRecord, s.restorer.AddArchived)
@@ -362,8 +368,20 @@ func add[M proto.Message, R any](body []byte, m M, convert func(M) (R, error), t
 	if err != nil {
 		return err
 	}
-	if err := take(record); err != nil {
-		return fmt.Errorf("%w: %w", format.ErrMalformed, err)
+	return malformed(take(record))
+}
+
+func (s *reader) addDeduplication(body []byte, take func(queue.DeduplicationRecord) error) error {
+	if r, plain := plainDeduplicationRecord(body); plain {
+		return malformed(take(r))
 	}
-	return nil
+	return add(body, &s.known, deduplicationRecord, take)
+}
+
+// malformed is the error of a Restorer that refused a record.
+func malformed(err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%w: %w", format.ErrMalformed, err)
 }

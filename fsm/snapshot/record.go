@@ -167,15 +167,6 @@ func messageRecord(m *fsmpb.MessageRecord) (queue.MessageRecord, error) {
 	return r, err
 }
 
-// fillDeduplication reuses m, which a walk of the snapshot writer owns.
-func fillDeduplication(m *fsmpb.DeduplicationRecord, r *queue.DeduplicationRecord) {
-	m.Order = r.Order
-	m.Key = append(m.Key[:0], r.Key[:]...)
-	m.Scope = uint32(r.Scope)
-	m.AcceptedAt = int64(r.AcceptedAt)
-	m.Sequence = uint64(r.Sequence)
-}
-
 func deduplicationRecord(m *fsmpb.DeduplicationRecord) (queue.DeduplicationRecord, error) {
 	scope, err := narrow[deduplication.Scope](m.Scope, "deduplication scope")
 	if err != nil {

@@ -58,9 +58,7 @@ func TestRecordsKeepEveryField(t *testing.T) {
 	})
 	t.Run("deduplication", func(t *testing.T) {
 		keeps(t, func(r queue.DeduplicationRecord) *fsmpb.DeduplicationRecord {
-			m := &fsmpb.DeduplicationRecord{}
-			fillDeduplication(m, &r)
-			return m
+			return deduplicationRecordMessage(&r)
 		}, deduplicationRecord)
 	})
 	t.Run("topic", func(t *testing.T) {
@@ -99,21 +97,16 @@ func TestPublicationsKeepEveryField(t *testing.T) {
 }
 
 func TestReusedMessagesForgetTheLastRecord(t *testing.T) {
-	message, known, attempt := &fsmpb.MessageRecord{}, &fsmpb.DeduplicationRecord{}, &fsmpb.AttemptRecord{}
+	message, attempt := &fsmpb.MessageRecord{}, &fsmpb.AttemptRecord{}
 	var full queue.MessageRecord
 	fsmtest.Distinct().Fill(t, reflect.ValueOf(&full).Elem())
 	fillMessage(message, &full)
-	fillDeduplication(known, &queue.DeduplicationRecord{Order: 1, Key: [16]byte{1}, Scope: 2, AcceptedAt: 3, Sequence: 4})
 	fillAttempt(attempt, &queue.AttemptRecord{ID: "a", Number: 1, Invalid: true, Deliveries: []queue.AttemptDelivery{{Sequence: 1}}})
 
 	fillMessage(message, &queue.MessageRecord{})
-	fillDeduplication(known, &queue.DeduplicationRecord{})
 	fillAttempt(attempt, &queue.AttemptRecord{})
 	if got, err := messageRecord(message); err != nil || !cmp.Equal(queue.MessageRecord{}, got, fsmtest.SameBody) {
 		t.Errorf("message: %v, %v", got, err)
-	}
-	if got, err := deduplicationRecord(known); err != nil || !cmp.Equal(queue.DeduplicationRecord{}, got) {
-		t.Errorf("deduplication: %v, %v", got, err)
 	}
 	if got, err := attemptRecord(attempt); err != nil || !cmp.Equal(queue.AttemptRecord{}, got) {
 		t.Errorf("attempt: %v, %v", got, err)

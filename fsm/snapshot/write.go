@@ -99,7 +99,6 @@ type writer struct {
 	scratch  []byte
 	counts   fsmpb.SnapshotEnd
 	message  fsmpb.MessageRecord
-	known    fsmpb.DeduplicationRecord
 	attempt  fsmpb.AttemptRecord
 	written  map[queue.MessageID]bool // publications; looked up, never walked
 }
@@ -121,6 +120,14 @@ func (s *writer) record(kind byte, count *uint64, m proto.Message) bool {
 		return false
 	}
 	if s.scratch, s.err = protobuf.Append(s.scratch[:0], m); s.err != nil {
+		return false
+	}
+	return s.encoded(kind, count)
+}
+
+// encoded is record for what is in scratch.
+func (s *writer) encoded(kind byte, count *uint64) bool {
+	if s.err != nil {
 		return false
 	}
 	*count++
@@ -160,8 +167,8 @@ func (s *writer) topic(t queue.FrozenTopic) bool {
 		return s.record(recordSubscription, &s.counts.Subscriptions, subscriptionMessage(&r))
 	})
 	t.Deduplication(func(r queue.DeduplicationRecord) bool {
-		fillDeduplication(&s.known, &r)
-		return s.record(recordTopicDeduplication, &s.counts.DeduplicationIds, &s.known)
+		s.scratch = appendDeduplication(s.scratch[:0], &r)
+		return s.encoded(recordTopicDeduplication, &s.counts.DeduplicationIds)
 	})
 	t.Archive(s.archived)
 	t.Outbox(s.outbox)
@@ -204,13 +211,17 @@ func (s *writer) storedMessage(r queue.MessageRecord) bool {
 		s.err = fmt.Errorf("message %s: %w", r.Sequence, s.err)
 		return false
 	}
+	if plainMessage(&r) {
+		s.scratch = appendMessage(s.scratch[:0], &r)
+		return s.encoded(recordMessage, &s.counts.Messages)
+	}
 	fillMessage(&s.message, &r)
 	return s.record(recordMessage, &s.counts.Messages, &s.message)
 }
 
 func (s *writer) deduplication(r queue.DeduplicationRecord) bool {
-	fillDeduplication(&s.known, &r)
-	return s.record(recordDeduplication, &s.counts.DeduplicationIds, &s.known)
+	s.scratch = appendDeduplication(s.scratch[:0], &r)
+	return s.encoded(recordDeduplication, &s.counts.DeduplicationIds)
 }
 
 func (s *writer) receiveAttempt(r queue.AttemptRecord) bool {

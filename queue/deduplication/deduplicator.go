@@ -77,12 +77,15 @@ func (d *Deduplicator) Remember(k statehash.Key, ids IDs, sequence uint64, now l
 	}
 }
 
-// Add adds a record. One of the same id, dead but not yet forgotten, is replaced.
-func (d *Deduplicator) Add(k statehash.Key, r Record) {
-	if old, replaced := d.window.Add(r); replaced {
+// Add adds a record. One of the same id, dead but not yet forgotten, is replaced,
+// which it reports.
+func (d *Deduplicator) Add(k statehash.Key, r Record) (replaced bool) {
+	old, replaced := d.window.Add(r)
+	if replaced {
 		d.sum.Sub(d.recordSum(k, old))
 	}
 	d.sum.Add(d.recordSum(k, r))
+	return replaced
 }
 
 // ForgetMessage frees the ids under which the message of a number is remembered,
@@ -117,12 +120,6 @@ func (d *Deduplicator) Free(k statehash.Key, ids IDs, now logtime.Timestamp) (fr
 		d.sum.Sub(d.recordSum(k, r))
 		freed = true
 	}
-}
-
-// Known reports whether there is a record of a key, dead or alive.
-func (d *Deduplicator) Known(key Key) bool {
-	_, known := d.window.Find(key)
-	return known
 }
 
 // Oldest is the record accepted first.

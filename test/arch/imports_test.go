@@ -100,7 +100,7 @@ var packageRules = []packageRule{
 	}, domain...), users: []string{"fsm/codec", "fsm/snapshot"}},
 	{path: "fsm/snapshot", only: append([]string{
 		"~/queue", "~/queue/attributes", "~/queue/content", "~/queue/deduplication", "~/queue/filter", "~/queue/notification", "~/queue/policy",
-		"~/fsm/format", "~/fsm/fsmpb", "~/fsm/protobuf", "io", "google.golang.org/protobuf/proto",
+		"~/fsm/format", "~/fsm/fsmpb", "~/fsm/protobuf", "io", "google.golang.org/protobuf/encoding/protowire", "google.golang.org/protobuf/proto",
 	}, domain...), users: []string{"fsm", "cluster", "cluster/leader", "cluster/offline"}},
 	{path: "cluster", never: slices.Concat([]string{"~/transport", "net/http"}, aws)},
 	{path: "cluster/consensus", only: []string{
