@@ -20,7 +20,7 @@ const (
 // another one.
 type BodyPolicy struct {
 	Store        string // BodiesInMemory or BodiesInSegments; default BodiesInMemory
-	CacheBytes   int64  // of the newest bodies in segments, kept in memory, too; default 64 MiB
+	CacheBytes   int64  // of the newest bodies in segments, kept in memory, too; default 16 MiB
 	SegmentBytes int64  // of one file; default 64 MiB
 	KeepMin      int    // shorter bodies stay in memory; default 128
 }

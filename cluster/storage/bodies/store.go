@@ -39,7 +39,7 @@ const (
 	// what has to be remembered of it otherwise, and more on disk.
 	DefaultKeepMin      = 128
 	DefaultSegmentBytes = 64 << 20
-	DefaultCacheBytes   = 64 << 20
+	DefaultCacheBytes   = 16 << 20
 	defaultFreeRate     = 256 << 20
 )
 

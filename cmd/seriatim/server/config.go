@@ -83,7 +83,7 @@ type StorageConfig struct {
 	SegmentBytes     Size          `name:"log-segment-size" env:"SERIATIM_LOG_SEGMENT_SIZE" default:"64MiB" since:"0.1.0" help:"size of one preallocated file of the wal"`
 	CacheBytes       Size          `name:"log-cache-size" env:"SERIATIM_LOG_CACHE_SIZE" default:"32MiB" since:"0.1.0" help:"newest log entries kept in memory for followers"`
 	BodyStore        string        `name:"body-store" env:"SERIATIM_BODY_STORE" default:"memory" since:"0.1.0" help:"where this node has the bodies of messages: memory, or segments (files, to which snapshots refer)"`
-	BodyCacheBytes   Size          `name:"body-cache-size" env:"SERIATIM_BODY_CACHE_SIZE" default:"64MiB" since:"0.1.0" help:"newest bodies in segments that stay in memory, too"`
+	BodyCacheBytes   Size          `name:"body-cache-size" env:"SERIATIM_BODY_CACHE_SIZE" default:"16MiB" since:"0.1.0" help:"newest bodies in segments that stay in memory, too"`
 	BodySegmentBytes Size          `name:"body-segment-size" env:"SERIATIM_BODY_SEGMENT_SIZE" default:"64MiB" since:"0.1.0" help:"size of one file of body-store=segments"`
 	SnapshotLogBytes Size          `name:"snapshot-log-size" env:"SERIATIM_SNAPSHOT_LOG_SIZE" default:"256MiB" since:"0.1.0" help:"log written since the last snapshot that causes the next"`
 	TrailingBytes    Size          `name:"trailing-log-size" env:"SERIATIM_TRAILING_LOG_SIZE" default:"256MiB" since:"0.1.0" help:"log kept behind a snapshot for followers that are behind"`
