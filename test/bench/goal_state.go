@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math"
 	"path/filepath"
@@ -49,8 +48,9 @@ func (s *stage) rates(ctx context.Context, queue string, after func() error) (p 
 }
 
 // keeps compares rates into a filled queue with what they were before: at once,
-// while the nodes write snapshots of what has come, and when they have.
-func (s *stage) keeps(ctx context.Context, before pair, queue string, purge func() error) error {
+// while the nodes write snapshots of what has come, and when they have. shares are what
+// must be left then, in percent; zero: no goal.
+func (s *stage) keeps(ctx context.Context, before pair, queue string, shares keptShares, purge func() error) error {
 	atOnce, err := s.rates(ctx, queue, purge)
 	if err != nil {
 		return err
@@ -73,14 +73,22 @@ func (s *stage) keeps(ctx context.Context, before pair, queue string, purge func
 		s.note(c.what+", right after the filling, snapshots being written", "/s", c.atOnce...)
 		s.note(c.what+", with it", "/s", c.settled...)
 		usual := median(c.before) // sorted by note
-		var shares []float64
-		for _, rate := range c.settled {
-			shares = append(shares, 100*rate/usual)
+		share := func(rates runs) (kept []float64) {
+			for _, rate := range rates {
+				kept = append(kept, 100*rate/usual)
+			}
+			return kept
 		}
-		s.atLeast(90, c.what+", share kept", "%", shares...)
+		if shares.writing > 0 {
+			s.atLeast(shares.writing, c.what+", share kept while snapshots are written", "%", share(c.atOnce)...)
+		}
+		s.atLeast(shares.settled, c.what+", share kept", "%", share(c.settled)...)
 	}
 	return nil
 }
+
+// keptShares are goals of keeps.
+type keptShares struct{ writing, settled float64 }
 
 // settle waits until no node writes a snapshot and what was written is on disk.
 func (s *stage) settle(ctx context.Context) error {
@@ -155,7 +163,7 @@ func (s *stage) manyIDs(ctx context.Context) error {
 	if err := s.weigh(ctx, "an id", empty, n, 0, 120); err != nil {
 		return err
 	}
-	return s.keeps(ctx, before, "ids.fifo", purge)
+	return s.keeps(ctx, before, "ids.fifo", keptShares{settled: 90}, purge)
 }
 
 // weigh notes the memory that n things took, but for what was to be kept of each.
@@ -167,47 +175,6 @@ func (s *stage) weigh(ctx context.Context, what string, before float64, n, kept 
 	}
 	s.atMost(limit, "live heap of "+what, "B", (after-before)/float64(n)-float64(kept))
 	s.note("resident memory of a node", "MB", s.resident()/1e6)
-	return nil
-}
-
-// parked compares sends before and after many messages were parked, looks at
-// the latency while the whole state is written, and kills all nodes.
-func (s *stage) parked(ctx context.Context) error {
-	n := s.times(1_000_000)
-	before, err := s.rates(ctx, "", nil)
-	if err != nil {
-		return err
-	}
-	empty, err := s.live(ctx)
-	if err != nil {
-		return err
-	}
-	if _, err := s.bench(ctx, "send", "--queue", "parked.fifo", "--keep", "--clients", "64", "--batch", "10", "--size", "1024", "--count", fmt.Sprint(n),
-		"--duration", "1h", "--warmup", "0s", "--groups", "1000"); err != nil {
-		return err
-	}
-	s.note("messages parked", "", float64(n))
-	// Each message's deduplication id is remembered, too, which is the goal's
-	// 120 B on top.
-	if err := s.weigh(ctx, "a message and its id beside the body", empty, n, 1024, 250+120); err != nil {
-		return err
-	}
-	if err := s.keeps(ctx, before, "parked.fifo", nil); err != nil {
-		return err
-	}
-	if err := s.whileWriting(ctx); err != nil {
-		return err
-	}
-	var back []float64
-	for range rounds {
-		took, err := s.revive(ctx)
-		if err != nil {
-			return err
-		}
-		back = append(back, took.Seconds())
-		s.say("served again after %v", took)
-	}
-	s.atMost(5, "from the start of all killed nodes to the first message", "s", back...)
 	return nil
 }
 
@@ -308,30 +275,6 @@ func (s *stage) pauses(ctx context.Context) error {
 	}
 	s.noneAbove(1, "longest pause of applying while a state of this size was captured, of each node", "ms", pauses...)
 	return nil
-}
-
-// revive kills all nodes at once and waits until a message is accepted again.
-func (s *stage) revive(ctx context.Context) (time.Duration, error) {
-	for _, n := range s.Nodes {
-		if err := n.Kill(); err != nil {
-			return 0, err
-		}
-	}
-	began := time.Now()
-	for _, n := range s.Nodes {
-		if err := n.Start(); err != nil {
-			return 0, err
-		}
-	}
-	c := s.newSender()
-	for c.send(ctx, "parked.fifo", "revived") != nil {
-		if ctx.Err() != nil || time.Since(began) > 2*time.Minute {
-			return 0, errors.New("no message was accepted after the restart")
-		}
-		pause(ctx, 10*time.Millisecond)
-	}
-	took := time.Since(began)
-	return took, s.WaitReady(ctx, time.Minute)
 }
 
 // crowds compares single operations in a small queue with those beside many

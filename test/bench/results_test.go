@@ -132,7 +132,7 @@ func TestGoals(t *testing.T) {
 }
 
 func TestChosen(t *testing.T) {
-	for only, want := range map[string]int{"": 6, "5": 2, "parked": 1, "deduplication": 1, "7,8": 2, " 9 , large": 2, "nothing": 0, "1": 0} {
+	for only, want := range map[string]int{"": 6, "5": 2, "parked": 1, "6": 1, "ten": 1, "deduplication": 1, "7,8": 2, " 9 , large": 2, "nothing": 0, "1": 0} {
 		n := 0
 		for _, sc := range scenarios() {
 			if sc.chosen(only) {
