@@ -108,13 +108,14 @@ func (p *pipeline) sendAhead(args *raft.AppendEntriesRequest, wait bool) (_ *app
 		_, err = p.send(message, func() error { return p.use.Ask(args) })
 		return message, nil, err
 	}
+	var rest func() error
 	if _, err = p.send(message, func() (err error) {
-		finish, err = p.use.AskNow(args)
+		rest, err = p.use.AskNow(args)
 		return err
-	}); err != nil || finish == nil {
+	}); err != nil || rest == nil {
 		return message, nil, err
 	}
-	return message, func() error { return p.finish(finish) }, nil
+	return message, func() error { return p.finish(rest) }, nil
 }
 
 // finish writes what is left of a message.

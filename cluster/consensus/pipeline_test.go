@@ -170,6 +170,39 @@ func TestPipelineKeepsAnswersUntilAsked(t *testing.T) {
 	}
 }
 
+// A message that the connection takes in part is finished, and answered like any other.
+func TestPipelineFinishesWhatIsWrittenInPart(t *testing.T) {
+	a, b := peernettest.Pair(t, nil)
+	from := newTransport(testOptions(a, newContacts(environment.SystemClock())))
+	to := newTransport(testOptions(b, newContacts(environment.SystemClock())))
+	defer from.Close()
+	defer to.Close()
+	use, err := from.links.dial("b-2")
+	if err != nil {
+		t.Fatal(err)
+	}
+	pipeline := newPipeline(from.links, use, from.Leads, from.Timeout)
+	defer pipeline.Close()
+	data := make([]byte, 64<<20) // more than the kernel keeps for a connection
+	ahead, finish, err := pipeline.sendAhead(&raft.AppendEntriesRequest{Term: 4, Entries: []*raft.Log{{Index: 1, Term: 4, Data: data}}}, false)
+	if err != nil || finish == nil {
+		t.Fatalf("%v, it is written in part: %v", err, finish != nil)
+	}
+	finished := make(chan error, 1)
+	go func() { finished <- finish() }()
+	rpc := <-to.Consumer()
+	if got := len(rpc.Command.(*raft.AppendEntriesRequest).Entries[0].Data); got != len(data) {
+		t.Errorf("%d of %d bytes arrive", got, len(data))
+	}
+	rpc.Respond(&raft.AppendEntriesResponse{Term: 4, LastLog: 1, Success: true}, nil)
+	if err := <-finished; err != nil {
+		t.Error(err)
+	}
+	if <-ahead.done; ahead.err != nil || ahead.resp.LastLog != 1 {
+		t.Errorf("%+v, %v", ahead.resp, ahead.err)
+	}
+}
+
 // The connections that are kept end with the process at their other end, and nobody
 // hears of it. The first message after it was started again must arrive.
 func TestMessageGoesOverANewConnection(t *testing.T) {
