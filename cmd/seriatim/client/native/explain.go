@@ -25,10 +25,11 @@ var hints = map[string]string{
 }
 
 const (
-	leaderHint  = "seriatim status shows whether the cluster has a leader"
-	unknownHint = "the request may or may not have taken effect: look before you repeat it"
-	reachHint   = "is the server running there? set --endpoint or SERIATIM_ENDPOINT to the client port of a node, or start one with: seriatim dev"
-	timeoutHint = "raise --timeout; if that does not help the cluster may have no leader: seriatim status. A change may have taken effect: look before you repeat it"
+	leaderHint     = "seriatim status shows whether the cluster has a leader"
+	unknownHint    = "the request may or may not have taken effect: look before you repeat it"
+	reachHint      = "is the server running there? set --endpoint or SERIATIM_ENDPOINT to the client port of a node, or start one with: seriatim dev"
+	clientPortHint = "set --endpoint or SERIATIM_ENDPOINT to a client port, by default 9324"
+	timeoutHint    = "raise --timeout; if that does not help the cluster may have no leader: seriatim status. A change may have taken effect: look before you repeat it"
 )
 
 // exitCodes are those of the API's codes.
@@ -74,12 +75,13 @@ func unanswered(code codes.Code, text string, err error) error {
 	case code == codes.DeadlineExceeded:
 		return exit.New(exit.Timeout, errors.New("no answer in time: "+text), timeoutHint)
 	case code == codes.Unimplemented:
-		return exit.New(exit.Usage, errors.New("the node does not serve this call: "+text),
-			"set --endpoint or SERIATIM_ENDPOINT to a client port, by default 9324; if it is one, the node runs an older version")
+		return exit.New(exit.Usage, errors.New("the node does not serve this call: "+text), clientPortHint+"; if it is one, the node runs an older version")
 	case code == codes.PermissionDenied || code == codes.Unauthenticated:
 		return exit.New(exit.Denied, errors.New(text), "")
 	case unreached && strings.Contains(text, "does not look like a TLS handshake"):
 		return exit.New(exit.Unavailable, errors.New("the client port answers without TLS: "+text), "write it with http:// instead of https://")
+	case unreached && (strings.Contains(text, "looked like an HTTP/1.1 header") || strings.Contains(text, "no application protocol")):
+		return exit.New(exit.Usage, errors.New("that port does not serve this call"), clientPortHint)
 	case unreached && strings.Contains(text, "x509:"):
 		return exit.New(exit.Unavailable, errors.New("no secure connection: "+text), "name the file with the certificate of its authority: --ca-file FILE")
 	case unreached:
