@@ -67,8 +67,8 @@ func streamWorkloads() []workload {
 		asynchronous,
 		lives,
 		own("4 streams, send, receive, delete", true, "fifo", "--clients", "4", "--groups", "64", "--protocol", "stream", "--batch", "10"),
-		own("64 clients, receive, delete, ten at a time", true, "consume", "--clients", "64", "--batch", "10"),
-		own("4 streams, receive, delete", true, "consume", "--clients", "4", "--groups", "64", "--protocol", "stream"),
+		own("64 clients, receive, delete, ten at a time", true, "consume", "--count", "400000", "--clients", "64", "--batch", "10"),
+		own("4 streams, receive, delete", true, "consume", "--count", "400000", "--clients", "4", "--groups", "64", "--protocol", "stream"),
 	}
 }
 
