@@ -6,10 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/seriatimq/seriatim/cluster/clustertest"
-	"github.com/seriatimq/seriatim/cluster/fault"
 	"github.com/seriatimq/seriatim/cluster/storage"
 	"github.com/seriatimq/seriatim/queue"
 )
@@ -198,46 +196,5 @@ func TestPeekAndBackupReadSegments(t *testing.T) {
 	}
 	if c.nodes[0].process.bodies.Stats().DiskReads < 100 { // the last segment is in memory
 		t.Error("nothing was read from disk: nothing was tested")
-	}
-}
-
-// A damaged body is noticed when it is read, and the other nodes have theirs.
-func TestDamagedBodyEndsTheNode(t *testing.T) {
-	t.Parallel()
-	records := make([]*clustertest.FatalRecord, 3)
-	c := startNodes(t, 3, func(cfg *Config) {
-		segmentsEverywhere(cfg)
-		record := clustertest.NewFatalRecord()
-		records[cfg.NodeName[1]-'1'] = record
-		cfg.Fatal = record.Fatal
-	})
-	c.create(0, fifo)
-	c.sendBodies(0, 0, 100)
-	c.agree()
-	c.snapshotAll()
-	c.sendBodies(0, 100, 140) // what is in the damaged file is in memory no more
-	leader := c.agreedLeader()
-	segments, err := filepath.Glob(filepath.Join(c.configs[leader].DataDir, storage.GroupDirName(0), storage.BodiesName, "*"))
-	if err != nil || len(segments) < 3 {
-		t.Fatal(segments, err)
-	}
-	clustertest.FlipBit(t, segments[0], 1000)
-	_, err = c.nodes[leader].Receive(clustertest.Context(t), &queue.ReceiveMessages{Queue: fifo, MaxMessages: queue.Some(1), VisibilityTimeout: queue.Some(1)}, 0)
-	if err == nil {
-		t.Fatal("a damaged body was handed out")
-	}
-	<-records[leader].Ended
-	if codes, errs := records[leader].All(); codes[0] != fault.ExitChecksum || !strings.Contains(errs[0].Error(), segments[0]) {
-		t.Errorf("%v, %v", codes, errs)
-	}
-	c.crash(leader)
-	other := c.leader()
-	var got []queue.ReceivedMessage
-	c.waitFor("the message at another node", func() bool {
-		got = c.receive(other, queue.ReceiveMessages{Queue: fifo, MaxMessages: queue.Some(1)}, time.Second)
-		return len(got) > 0
-	})
-	if got[0].Body.String() != bodyOf(0) {
-		t.Errorf("got %.20q", got[0].Body.String())
 	}
 }

@@ -113,6 +113,7 @@ func Open(ctx context.Context, cfg Config) (*Node, error) {
 	n.process.inForce.Store(n.replica.FormatVersion())
 	n.serve(n.process.network.Listener(peernet.KindForward, thisGroup), n.process.network.Listener(peernet.KindGRPC, thisGroup))
 	n.auditor.nodeID = n.process.nodeID
+	n.openScrubber()
 	n.follower.Go(n.followLeadership)
 	n.running.Go(func() { n.serveRestores(n.process.network.Listener(peernet.KindRestore, 0)) })
 	n.running.Go(func() { n.membershipQuestions().Serve(n.life, n.process.network.Listener(peernet.KindMembership, 0)) })

@@ -86,7 +86,7 @@ func (n *Node) answer(ctx context.Context, r *request) (Reply, error) {
 	}
 	o, err := n.route(ctx, r)
 	if err == nil {
-		o, err = n.withBodies(o)
+		o, err = n.withBodies(ctx, r, o)
 	}
 	switch {
 	case err != nil:

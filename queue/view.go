@@ -295,6 +295,9 @@ func (v View) OverLimit(queue string) bool {
 // has changed since.
 func (v View) Bodies() content.Reader { return v.b.bodies }
 
+// BodyDigest is the keyed hash of a body: that of Body.Digest.
+func (v View) BodyDigest(text string) uint64 { return v.b.key.HashText(text) }
+
 // Peek lists at most limit messages of a queue from sequence number from on,
 // scheduled and deferred ones among them, of group only if group is not empty, and changes
 // nothing.

@@ -2,6 +2,7 @@ package forward
 
 import (
 	"context"
+	"errors"
 	"runtime"
 	"sync"
 	"time"
@@ -15,7 +16,8 @@ import (
 // inbound is one stream from another node.
 type inbound struct {
 	server  *requests
-	decoder codec.Decoder // used by submit only, as one goroutine accepts
+	decoder codec.Decoder  // used by submit only, as one goroutine accepts
+	waiting sync.WaitGroup // for bodies of answers
 
 	mu      sync.Mutex
 	cancels map[uint64]func() // of requests that are under way
@@ -184,7 +186,7 @@ func (in *inbound) send(ctx context.Context, stream inboundStream) {
 		}
 		runtime.Gosched() // the other commands of the entry are answered: one frame for all of them
 		for taken := in.takeAnswers(); len(taken) > 0; taken = in.takeAnswers() {
-			if !in.sendAnswers(stream, taken) {
+			if !in.sendAnswers(ctx, stream, taken) {
 				return
 			}
 		}
@@ -222,10 +224,14 @@ func (in *inbound) flush(ctx context.Context) {
 }
 
 // sendAnswers sends answers in as few frames as the limits allow.
-func (in *inbound) sendAnswers(stream inboundStream, taken []inboundAnswer) bool {
+func (in *inbound) sendAnswers(ctx context.Context, stream inboundStream, taken []inboundAnswer) bool {
 	frame, size := &peerpb.AnswerFrame{}, 0
 	for i := range taken {
-		answer := in.encode(&taken[i])
+		answer, late := in.encode(&taken[i])
+		if late != nil {
+			in.answerAfter(ctx, late, taken[i])
+			continue
+		}
 		if len(frame.Answers) == frameRequestsMax || (len(frame.Answers) > 0 && size+len(answer.Response) > frameBytesMax) {
 			if stream.Send(frame) != nil {
 				return false
@@ -235,7 +241,34 @@ func (in *inbound) sendAnswers(stream inboundStream, taken []inboundAnswer) bool
 		frame.Answers = append(frame.Answers, answer)
 		size += len(answer.Response)
 	}
-	return stream.Send(frame) == nil
+	return len(frame.Answers) == 0 || stream.Send(frame) == nil
+}
+
+// late is the error of a body that can be read when Done is closed, or never. The asking
+// node waits for it as long as its client does, and other answers go on meanwhile.
+type late interface {
+	error
+	Done() <-chan struct{}
+	// Outcome is nil if it can be read now.
+	Outcome() error
+}
+
+// answerAfter gives an answer when its body can be read.
+func (in *inbound) answerAfter(ctx context.Context, body late, a inboundAnswer) {
+	if !in.expect(a.id, func() {}) {
+		return
+	}
+	in.waiting.Go(func() {
+		select {
+		case <-body.Done():
+		case <-ctx.Done():
+			return
+		}
+		if body.Outcome() != nil {
+			a.outcome = leader.Outcome{Verdict: leader.Unknown}
+		}
+		in.answer(a.id, a.outcome)
+	})
 }
 
 // encode encodes an answer with the bodies that belong to it.
@@ -249,8 +282,8 @@ func (p *requests) encode(response codec.Response) ([]byte, error) {
 	return codec.AppendResponse(nil, response)
 }
 
-func (in *inbound) encode(a *inboundAnswer) *peerpb.Answer {
-	answer := &peerpb.Answer{
+func (in *inbound) encode(a *inboundAnswer) (answer *peerpb.Answer, delay late) {
+	answer = &peerpb.Answer{
 		Id:      a.id,
 		Outcome: wireOutcome(a.outcome.Verdict),
 		Index:   a.outcome.At.Index,
@@ -258,14 +291,17 @@ func (in *inbound) encode(a *inboundAnswer) *peerpb.Answer {
 		Reason:  a.outcome.Reason,
 	}
 	if a.outcome.Verdict != leader.Answered || (a.outcome.Response.Result == nil && a.outcome.Response.Err == nil) {
-		return answer
+		return answer, nil
 	}
 	response, err := in.server.encode(a.outcome.Response)
+	if errors.As(err, &delay) {
+		return nil, delay
+	}
 	if err != nil {
 		in.server.options.Log.Error("an answer cannot be encoded", "error", err)
 		answer.Outcome = peerpb.Outcome_OUTCOME_UNKNOWN
-		return answer
+		return answer, nil
 	}
 	answer.Response = response
-	return answer
+	return answer, nil
 }

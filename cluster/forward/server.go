@@ -32,7 +32,8 @@ type ServerOptions struct {
 	Term      func() *leader.Term  // nil if this node does not lead
 	Audits    func(*peerpb.Audit)  // takes the reports of other nodes
 	Monotonic func() time.Duration // the clock of deadlines
-	// Bodies puts into an answer the bodies that it refers to; nil: it has them.
+	// Bodies puts into an answer the bodies that it refers to; nil: it has them. An error
+	// that has Done and Outcome, see late, is one that may be gone later.
 	Bodies func(codec.Response) (codec.Response, error)
 	Log    *slog.Logger
 }
@@ -164,6 +165,7 @@ func (p *requests) serve(ctx context.Context, stream inboundStream, connection u
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	in := newInbound(p)
+	defer in.waiting.Wait()
 	var running sync.WaitGroup
 	defer running.Wait()
 	defer in.cancelAll()

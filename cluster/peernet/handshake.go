@@ -39,6 +39,7 @@ const (
 	KindTerms           Kind = 9  // the newest term a voter knows
 	KindConsensus       Kind = 10 // the consensus library, in frames of its own
 	KindForward         Kind = 11 // requests between nodes, in frames of their own
+	KindBodies          Kind = 12 // a body of a message, for a node whose own is damaged
 )
 
 // framed reports whether what is said on such a connection has frames with
@@ -66,6 +67,8 @@ func (k Kind) String() string {
 		return "consensus"
 	case KindForward:
 		return "forward"
+	case KindBodies:
+		return "bodies"
 	default:
 		return fmt.Sprintf("kind %d", uint8(k))
 	}

@@ -109,6 +109,7 @@ var packageRules = []packageRule{
 	}, users: []string{"cluster", "cluster/offline"}},
 	{path: "cluster/consensus/wire", only: []string{std, "github.com/hashicorp/raft", "github.com/hashicorp/go-msgpack/v2/codec"}, users: []string{"cluster/consensus"}},
 	{path: "cluster/discovery", only: []string{std, "~/cluster/environment", "~/cluster/hostlimit", "~/cluster/wakeup", "github.com/hashicorp/memberlist"}},
+	{path: "cluster/scrub", only: []string{std, "~/cluster/environment", "~/cluster/peernet", "~/cluster/storage/bodies", "~/cluster/wakeup", "~/queue", "~/queue/content"}, users: []string{"cluster"}},
 	{path: "cluster/election", only: []string{std, "~/cluster/environment", "~/cluster/peernet", "~/cluster/wakeup"}, users: []string{"cluster"}},
 	{path: "cluster/environment", only: []string{std, "golang.org/x/sys/unix"}},
 	{path: "cluster/forward", only: []string{
@@ -129,7 +130,7 @@ var packageRules = []packageRule{
 	{path: "cluster/storage", never: []string{"~/queue", "~/cluster/peerpb", "net"}},
 	{path: "cluster/storage/bodies", only: []string{
 		std, "~/fsm", "~/queue/content", "~/cluster/fault", "~/cluster/storage", "~/cluster/wakeup", "golang.org/x/sys/unix",
-	}, never: []string{"net", "~/fsm/snapshot"}, users: []string{"cluster", "cluster/consensus", "cluster/offline"}},
+	}, never: []string{"net", "~/fsm/snapshot"}, users: []string{"cluster", "cluster/consensus", "cluster/offline", "cluster/scrub"}},
 	{path: "cluster/hostlimit", only: []string{std}, users: []string{"cluster/discovery", "cluster/peernet", "transport"}},
 	{path: "cluster/peernet", only: []string{std, "~/cluster/environment", "~/cluster/hostlimit", "~/cluster/storage", "~/cluster/wakeup"}},
 	{path: "cluster/peernet/peernettest", only: []string{std, "~/cluster/clustertest", "~/cluster/environment", "~/cluster/peernet"}, users: []string{}},

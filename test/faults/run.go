@@ -130,7 +130,7 @@ func (r Run) args() []string { return append(slices.Clone(settings), bodySetting
 // bodySettings say where nodes have bodies. Segments are as small as the files of the
 // log, and most of what is read comes from disk.
 func bodySettings(store string) []string {
-	sizes := []string{"--body-segment-size", "128KiB", "--body-cache-size", "16KiB"}
+	sizes := []string{"--body-segment-size", "128KiB", "--body-cache-size", "16KiB", "--body-scrub-interval", "1s"}
 	if store == "" {
 		return sizes
 	}

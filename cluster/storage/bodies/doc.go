@@ -63,7 +63,11 @@
 //
 // # Damage
 //
-// A body is checked whenever it is read from disk. One that is not what was written ends
-// the node like any other damage of its data directory: the others have theirs, and a
-// node that joins anew gets all of them.
+// A body is checked whenever it is read from disk, and by package scrub at a bounded rate
+// when nobody reads it. One that is not what was written is noted (Damaged), and its
+// readers get a BeingHealed to wait for. Package scrub fetches its text from another node,
+// and Heal writes the same record anew in the same place: no reference changes, and a
+// crash in between leaves what was there before, or what is right. A body that no other
+// node can give ends the node like any other damage of its data directory. So does a file
+// that is missing or too short when the node starts, for then more than a body is wrong.
 package bodies

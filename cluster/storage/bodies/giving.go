@@ -22,6 +22,9 @@ type giving struct {
 	// unpaused is how much was given back since the last pause, for run alone.
 	unpaused int64
 
+	// files is held while space is given back, or a damaged body is written anew.
+	files sync.Mutex
+
 	mu       sync.Mutex
 	state    *state  // whose batches these are
 	batches  []batch // not given back yet, oldest first
@@ -185,6 +188,8 @@ func (g *giving) pause(bytes int64) bool {
 
 // giveBack gives the space of a run back; later says that it is too early for that.
 func (g *giving) giveBack(r run) (bytes int64, later bool, err error) {
+	g.files.Lock()
+	defer g.files.Unlock()
 	s := g.store
 	s.mu.RLock()
 	end, whole := s.tail.end(r.segment)

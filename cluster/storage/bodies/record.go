@@ -43,16 +43,15 @@ func recordChecksum(at content.Place, record []byte) uint32 {
 	return crc32.Update(sum, castagnoli, record[8:])
 }
 
-// textOf checks a record and returns the text in it; ok is false if it is not the one of
-// the body.
-func textOf(record []byte, body content.Body) (text string, ok bool) {
-	if binary.LittleEndian.Uint32(record) != uint32(body.Len()) ||
-		binary.LittleEndian.Uint64(record[8:]) != body.Digest() ||
-		binary.LittleEndian.Uint32(record[4:]) != recordChecksum(body.Place(), record) {
-		return "", false
-	}
-	return string(record[recordHeadBytes:]), true
+// isRecordOf checks that a record is that of the body.
+func isRecordOf(record []byte, body content.Body) bool {
+	return binary.LittleEndian.Uint32(record) == uint32(body.Len()) &&
+		binary.LittleEndian.Uint64(record[8:]) == body.Digest() &&
+		binary.LittleEndian.Uint32(record[4:]) == recordChecksum(body.Place(), record)
 }
+
+// textOf is the text in a record.
+func textOf(record []byte) string { return string(record[recordHeadBytes:]) }
 
 // recordBytes is how much a segment has of a body.
 func recordBytes(body content.Body) int64 { return int64(recordHeadBytes + body.Len()) }

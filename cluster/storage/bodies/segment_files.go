@@ -50,8 +50,15 @@ func (s *Store) readFile(body content.Body) (record []byte, err error) {
 	}
 	defer func() { _ = file.Close() }() // it was only read
 	record = make([]byte, recordBytes(body))
-	if _, err := file.ReadAt(record, int64(body.Place().Offset)); err != nil && !errors.Is(err, io.EOF) {
-		return nil, err
+	return record, readRecord(file, body, record)
+}
+
+// readRecord reads the record of a body; what lies behind the end of the file is zeros.
+func readRecord(file *os.File, body content.Body, record []byte) error {
+	n, err := file.ReadAt(record, int64(body.Place().Offset))
+	if errors.Is(err, io.EOF) {
+		clear(record[n:])
+		return nil
 	}
-	return record, nil
+	return err
 }

@@ -10,7 +10,6 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"github.com/seriatimq/seriatim/cluster/fault"
 	"github.com/seriatimq/seriatim/cluster/storage"
 	"github.com/seriatimq/seriatim/fsm"
 	"github.com/seriatimq/seriatim/queue/content"
@@ -79,6 +78,7 @@ type Store struct {
 
 	current atomic.Pointer[state] // whose bodies count
 	giving  giving
+	healing healing
 	writing sync.WaitGroup
 	counts  counts
 }
@@ -87,7 +87,8 @@ var _ fsm.BodyStore = (*Store)(nil)
 
 // counts of what a Store did.
 type counts struct {
-	fromDisk, freedBytes atomic.Int64
+	fromDisk, freedBytes     atomic.Int64
+	damaged, healed, checked atomic.Int64
 }
 
 // Stats are what a Store has.
@@ -98,6 +99,9 @@ type Stats struct {
 	MemoryBytes int64
 	DiskReads   int64 // bodies that were not in memory
 	FreedBytes  int64 // given back to the file system
+	Damaged     int64 // bodies that were found damaged
+	Healed      int64 // of these, written anew
+	Checked     int64 // bytes that Check read
 }
 
 // Open opens the segments in a directory.
@@ -138,7 +142,10 @@ func (s *Store) Close() {
 
 // Stats counts what there is.
 func (s *Store) Stats() Stats {
-	stats := Stats{DiskReads: s.counts.fromDisk.Load(), FreedBytes: s.counts.freedBytes.Load()}
+	stats := Stats{
+		DiskReads: s.counts.fromDisk.Load(), FreedBytes: s.counts.freedBytes.Load(),
+		Damaged: s.counts.damaged.Load(), Healed: s.counts.healed.Load(), Checked: s.counts.checked.Load(),
+	}
 	s.mu.RLock()
 	stats.Segments, stats.MemoryBytes = len(s.files), s.tail.bytes
 	s.mu.RUnlock()
@@ -180,18 +187,22 @@ func (s *Store) Read(body content.Body) (content.Body, error) {
 		record, err = s.readFile(body)
 	}
 	if err == nil {
-		if text, ok := textOf(record, body); ok {
-			return content.NewBody(text), nil
+		if isRecordOf(record, body) {
+			return content.NewBody(textOf(record)), nil
 		}
-		err = fmt.Errorf("%w: it is not what was written", storage.ErrDamaged)
+		err = errNotWritten
 	}
-	// The space of a body goes only when nothing is counted in a block of it.
-	if state := s.current.Load(); state != nil && !state.counts.covers(body) {
+	if !s.needs(body) {
 		return content.Body{}, ErrGone
 	}
-	at := body.Place()
-	return content.Body{}, s.options.Guard.Fail(fault.ExitChecksum, fmt.Errorf("the body of %d bytes at %d of %s cannot be read: %w; %s",
-		body.Len(), at.Offset, s.path(at.Segment), err, storage.ReplaceNode))
+	return content.Body{}, s.damaged(body, err)
+}
+
+// needs reports whether the state may have a body: the space of one goes only when
+// nothing is counted in a block of it.
+func (s *Store) needs(body content.Body) bool {
+	state := s.current.Load()
+	return state == nil || state.counts.covers(body)
 }
 
 // Begin returns what a new state keeps its bodies in.

@@ -85,6 +85,8 @@ type StorageConfig struct {
 	BodyStore        string        `name:"body-store" env:"SERIATIM_BODY_STORE" default:"memory" since:"0.1.0" help:"where this node has the bodies of messages: memory, or segments (files, to which snapshots refer)"`
 	BodyCacheBytes   Size          `name:"body-cache-size" env:"SERIATIM_BODY_CACHE_SIZE" default:"16MiB" since:"0.1.0" help:"newest bodies in segments that stay in memory, too"`
 	BodySegmentBytes Size          `name:"body-segment-size" env:"SERIATIM_BODY_SEGMENT_SIZE" default:"64MiB" since:"0.1.0" help:"size of one file of body-store=segments"`
+	BodyScrubRate    Size          `name:"body-scrub-rate" env:"SERIATIM_BODY_SCRUB_RATE" default:"1MiB" since:"0.1.0" help:"bytes per second at which bodies in segments are read from disk to find damaged ones, which are fetched from another node; 0: only what is received is checked"`
+	BodyScrubPause   time.Duration `name:"body-scrub-interval" env:"SERIATIM_BODY_SCRUB_INTERVAL" default:"24h" since:"0.1.0" help:"time from when all bodies in segments were read to when that begins again"`
 	SnapshotLogBytes Size          `name:"snapshot-log-size" env:"SERIATIM_SNAPSHOT_LOG_SIZE" default:"256MiB" since:"0.1.0" help:"log written since the last snapshot that causes the next"`
 	TrailingBytes    Size          `name:"trailing-log-size" env:"SERIATIM_TRAILING_LOG_SIZE" default:"256MiB" since:"0.1.0" help:"log kept behind a snapshot for followers that are behind"`
 	SnapshotRate     Size          `name:"snapshot-rate" env:"SERIATIM_SNAPSHOT_RATE" default:"64MiB" since:"0.1.0" help:"bytes per second at which a snapshot is written"`

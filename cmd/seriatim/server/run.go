@@ -367,7 +367,10 @@ func (p program) clusterConfig(cfg Config, certificates certificates) (cluster.C
 
 // bodyPolicy is where the node has the bodies of messages.
 func bodyPolicy(cfg *StorageConfig) cluster.BodyPolicy {
-	return cluster.BodyPolicy{Store: cfg.BodyStore, CacheBytes: int64(cfg.BodyCacheBytes), SegmentBytes: int64(cfg.BodySegmentBytes)}
+	return cluster.BodyPolicy{
+		Store: cfg.BodyStore, CacheBytes: int64(cfg.BodyCacheBytes), SegmentBytes: int64(cfg.BodySegmentBytes),
+		Scrub: cluster.ScrubPolicy{BytesPerSecond: int64(cfg.BodyScrubRate), Interval: cfg.BodyScrubPause},
+	}
 }
 
 // allowedEndpoints reads sns-allow-endpoints.

@@ -89,6 +89,7 @@ func (c Config) validate() error {
 		{"log-cache-size", int64(c.Storage.CacheBytes)},
 		{"body-cache-size", int64(c.Storage.BodyCacheBytes)},
 		{"body-segment-size", int64(c.Storage.BodySegmentBytes)},
+		{"body-scrub-interval", int64(c.Storage.BodyScrubPause)},
 		{"snapshot-log-size", int64(c.Storage.SnapshotLogBytes)},
 		{"snapshot-rate", int64(c.Storage.SnapshotRate)},
 		{"disk-deadline", int64(c.Storage.DiskDeadline)},

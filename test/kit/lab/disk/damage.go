@@ -18,6 +18,7 @@ const (
 	ClassLog      Class = "log"      // the replicated log
 	ClassStable   Class = "stable"   // term and vote
 	ClassSnapshot Class = "snapshot" // the newest state
+	ClassBodies   Class = "bodies"   // segments with bodies of messages
 )
 
 // holds says whether the file with this path inside the data directory is of
@@ -31,6 +32,8 @@ func (c Class) holds(path string) bool {
 		return name == "stable.db"
 	case ClassSnapshot:
 		return strings.Contains(path, "snapshot") && name == "state.bin"
+	case ClassBodies:
+		return strings.HasSuffix(name, ".bodies")
 	}
 	return false
 }
@@ -63,7 +66,7 @@ func Files(dir string, class Class) ([]string, error) {
 
 // FlipBit flips one bit of a file of the class, of a byte that is not zero: the
 // files are made longer than their content, and their rest is read by nobody. It
-// returns the file and the place. The node must be stopped.
+// returns the file and the place. The node must be stopped, but for ClassBodies.
 func FlipBit(dir string, class Class, random *rand.Rand) (file string, offset int64, err error) {
 	files, err := Files(dir, class)
 	if err != nil {

@@ -201,7 +201,7 @@ func TestSweepUnmountsWhatWasLeft(t *testing.T) {
 func nodeFiles(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
-	for _, name := range []string{"group-0/log/0001.wal", "group-0/stable.db", "group-0/snapshots/2-1/state.bin", "node.json"} {
+	for _, name := range []string{"group-0/log/0001.wal", "group-0/stable.db", "group-0/snapshots/2-1/state.bin", "group-0/bodies/0000000001.bodies", "node.json"} {
 		path := filepath.Join(dir, name)
 		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 			t.Fatal(err)
@@ -212,7 +212,7 @@ func nodeFiles(t *testing.T) string {
 }
 
 func TestFlipBitChangesOneBitOfItsClass(t *testing.T) {
-	for _, class := range []Class{ClassLog, ClassStable, ClassSnapshot} {
+	for _, class := range []Class{ClassLog, ClassStable, ClassSnapshot, ClassBodies} {
 		t.Run(string(class), func(t *testing.T) {
 			dir := nodeFiles(t)
 			files, err := Files(dir, class)

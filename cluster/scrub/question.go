@@ -1,0 +1,104 @@
+package scrub
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"slices"
+
+	"github.com/seriatimq/seriatim/cluster/peernet"
+	"github.com/seriatimq/seriatim/queue"
+)
+
+// question asks another node for a part of the body of a message.
+type question struct {
+	Queue    string               `json:"queue"`
+	Sequence queue.SequenceNumber `json:"sequence"`
+	Digest   uint64               `json:"digest"`
+	Bytes    int                  `json:"bytes"`
+	From     int                  `json:"from"` // in the body
+}
+
+// answer has a part of the body.
+type answer struct {
+	Found bool   `json:"found"`
+	Text  []byte `json:"text"`
+}
+
+const (
+	// partBytes of a body are in one answer.
+	partBytes = 512 << 10
+	// answersAtOnce is how many questions are answered at the same time.
+	answersAtOnce = 4
+)
+
+// Serve answers the questions of other members until ctx ends.
+func (s *Scrubber) Serve(ctx context.Context, listener net.Listener) {
+	peernet.Answering[question, answer]{
+		AtOnce: answersAtOnce, Arrival: s.options.Network.Timeout(),
+		Answer: func(_ context.Context, from string, q question) (answer, func()) {
+			if !slices.Contains(s.options.Others(), from) {
+				return answer{}, nil
+			}
+			return s.answer(q), nil
+		},
+	}.Serve(ctx, listener)
+}
+
+func (s *Scrubber) answer(q question) answer {
+	var (
+		body  queue.Body
+		found bool
+	)
+	s.options.Read(func(v queue.View) {
+		if body, found = bodyOf(v, q.Queue, q.Sequence); found && !body.Stored() {
+			found = v.BodyDigest(body.String()) == q.Digest
+		}
+	})
+	if !found || body.Len() != q.Bytes || body.Stored() && body.Digest() != q.Digest || q.From < 0 || q.From >= q.Bytes {
+		return answer{}
+	}
+	text := ""
+	if !body.Stored() {
+		text = body.String()
+	} else if text, found = s.options.Bodies.Sound(body); !found {
+		// It is damaged here, too. This node heals it when it is read here: if each began
+		// when it is asked, a body that nobody has would end all of them at once.
+		return answer{}
+	}
+	text = text[q.From:]
+	return answer{Found: true, Text: []byte(text[:min(len(text), partBytes)])}
+}
+
+var (
+	errNotThere = errors.New("it has no such body")
+	errWrong    = errors.New("it sent another body")
+)
+
+// ask asks one node for a body.
+func (s *Scrubber) ask(ctx context.Context, node string, wanted located) (string, error) {
+	var text []byte
+	for len(text) < wanted.body.Len() {
+		limited, cancel := context.WithTimeout(ctx, askTimeout)
+		part, err := peernet.Ask[answer](limited, s.options.Network, node, peernet.KindBodies, s.options.Group, question{
+			Queue: wanted.queue, Sequence: wanted.sequence, Digest: wanted.body.Digest(), Bytes: wanted.body.Len(), From: len(text),
+		})
+		cancel()
+		switch {
+		case err != nil:
+			return "", fmt.Errorf("asking node %s: %w", node, err)
+		case !part.Found:
+			return "", fmt.Errorf("asking node %s: %w", node, errNotThere)
+		case len(part.Text) == 0 || len(part.Text) > wanted.body.Len()-len(text):
+			return "", fmt.Errorf("asking node %s: %w", node, errWrong)
+		}
+		text = append(text, part.Text...)
+	}
+	same := false
+	s.options.Read(func(v queue.View) { same = v.BodyDigest(string(text)) == wanted.body.Digest() })
+	if !same {
+		return "", fmt.Errorf("asking node %s: %w", node, errWrong)
+	}
+	return string(text), nil
+}

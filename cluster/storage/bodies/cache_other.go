@@ -1,0 +1,7 @@
+//go:build !linux
+
+package bodies
+
+import "os"
+
+func dropCached(*os.File, int64, int64) {}
