@@ -1,9 +1,14 @@
 package codec
 
 import (
+	"maps"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/seriatimq/seriatim/fsm/fsmtest"
+	"github.com/seriatimq/seriatim/queue"
+	"github.com/seriatimq/seriatim/queue/content"
 )
 
 var sampleSend = fsmtest.Send()
@@ -60,6 +65,39 @@ func BenchmarkDecodeBatch(b *testing.B) {
 	for b.Loop() {
 		if _, err := DecodeCommand(frame); err != nil {
 			b.Fatal(err)
+		}
+	}
+}
+
+// BenchmarkResponse is the way of an answer from the leader to another node, by hand and
+// by the library.
+func BenchmarkResponse(b *testing.B) {
+	message := queue.ReceivedMessage{
+		MessageID: queue.MessageID{1}, Body: content.NewBody(strings.Repeat("b", 256)), GroupID: "group", DeduplicationID: "id",
+		SenderID: "sender", Sequence: 1 << 40, SentAt: 1 << 40, ReceiveCount: 1,
+	}
+	responses := map[string]Response{
+		"sent":     {Result: queue.MessagesSent{Entries: []queue.SentEntry{{MessageID: queue.MessageID{1}, Sequence: 1 << 40}}}},
+		"received": {Result: queue.MessagesReceived{Messages: []queue.ReceivedMessage{message}}},
+		"deleted":  {Result: queue.EntriesDone{Errs: make([]*queue.Error, 1)}},
+	}
+	for _, name := range slices.Sorted(maps.Keys(responses)) {
+		for by, ways := range map[string]struct {
+			encode func([]byte, Response) ([]byte, error)
+			decode func([]byte) (Response, error)
+		}{"hand": {AppendResponse, DecodeResponse}, "library": {appendResponse, decodeResponse}} {
+			b.Run(name+"/"+by, func(b *testing.B) {
+				b.ReportAllocs()
+				for b.Loop() {
+					data, err := ways.encode(nil, responses[name])
+					if err != nil {
+						b.Fatal(err)
+					}
+					if _, err := ways.decode(data); err != nil {
+						b.Fatal(err)
+					}
+				}
+			})
 		}
 	}
 }

@@ -20,6 +20,16 @@ type Response struct {
 // AppendResponse appends the encoded answer: what a leader sends back to the
 // node that forwarded the command.
 func AppendResponse(dst []byte, r Response) ([]byte, error) {
+	if r.Err == nil {
+		if appended, plain := appendPlainResult(dst, r.Result); plain {
+			return appended, nil
+		}
+	}
+	return appendResponse(dst, r)
+}
+
+// appendResponse is AppendResponse by the library.
+func appendResponse(dst []byte, r Response) ([]byte, error) {
 	m := &fsmpb.Response{Error: errorMessage(r.Err)}
 	if r.Err == nil {
 		if err := setResult(m, r.Result); err != nil {
@@ -32,6 +42,14 @@ func AppendResponse(dst []byte, r Response) ([]byte, error) {
 // DecodeResponse is the inverse of AppendResponse. The answer holds no part
 // of data.
 func DecodeResponse(data []byte) (Response, error) {
+	if result, plain := parsePlainResponse(data); plain {
+		return Response{Result: result}, nil
+	}
+	return decodeResponse(data)
+}
+
+// decodeResponse is DecodeResponse by the library.
+func decodeResponse(data []byte) (Response, error) {
 	var m fsmpb.Response
 	if err := protobuf.Unmarshal(data, &m); err != nil {
 		return Response{}, err

@@ -58,6 +58,38 @@ func TestResponsesRoundTrip(t *testing.T) {
 	})
 }
 
+// What is encoded by hand is what the library makes of it, and decoded by hand.
+func TestResponsesByHandAreThoseOfTheLibrary(t *testing.T) {
+	results := everyResult()
+	names := slices.Sorted(maps.Keys(results))
+	byHand := 0
+	rapid.Check(t, func(r *rapid.T) {
+		result := filledResult(t, fsmtest.Drawn(r), results[rapid.SampledFrom(names).Draw(r, "type")])
+		ours, plain := appendPlainResult([]byte("before"), result)
+		if !plain {
+			return
+		}
+		byHand++
+		theirs, err := appendResponse([]byte("before"), Response{Result: result})
+		if err != nil {
+			r.Fatal(err)
+		}
+		if diff := cmp.Diff(theirs, ours); diff != "" {
+			r.Fatalf("%T (-library +by hand):\n%s", result, diff)
+		}
+		got, plain := parsePlainResponse(ours[len("before"):])
+		if !plain {
+			r.Fatalf("%T is left to the library", result)
+		}
+		if diff := cmp.Diff(result, got, fsmtest.SameBody); diff != "" {
+			r.Fatalf("changed on the way (-want +got):\n%s", diff)
+		}
+	})
+	if byHand == 0 {
+		t.Error("nothing was encoded by hand")
+	}
+}
+
 func TestResponseRefuses(t *testing.T) {
 	if _, err := AppendResponse(nil, Response{}); !errors.Is(err, format.ErrUnknownFormat) {
 		t.Errorf("neither result nor error: %v", err)
