@@ -225,13 +225,9 @@ func (f *FSM) reportAnswers(head codec.EntryHead, result EntryResult) {
 // are appended to events.
 func (f *FSM) applyEntry(log *raft.Log, events []queue.Event) (EntryResult, []queue.Event) {
 	f.commands = f.commands[:0]
-	head, err := codec.DecodeEntry(log.Data, func(frame []byte) error {
-		cmd, err := f.decoder.Decode(frame)
+	head, err := f.decoder.DecodeEntry(log.Data, func(cmd queue.Command) error {
 		f.commands = append(f.commands, cmd)
-		if err == nil {
-			err = f.checkVersion(cmd)
-		}
-		return err
+		return f.checkVersion(cmd)
 	})
 	if err != nil {
 		f.fatal(fmt.Errorf("log entry %d of term %d: %w", log.Index, log.Term, err))
@@ -303,10 +299,10 @@ func (f *FSM) change(position *snapshot.Position, at queue.Timestamp, responses 
 				position.Index, current+1, f.commands[min(current, len(f.commands)-1)], reason, debug.Stack()))
 		}
 	}()
-	for i, cmd := range f.commands {
-		current = i
-		responses[i].Result, responses[i].Err = f.broker.Apply(at, cmd)
-	}
+	f.broker.ApplyAll(at, f.commands, func(i int, result queue.Result, err *queue.Error) {
+		responses[i] = codec.Response{Result: result, Err: err}
+		current = i + 1
+	})
 	events = f.broker.TakeEvents(events)
 	position.At = f.broker.Now()
 	position.StateHash = f.broker.StateHash()

@@ -11,6 +11,7 @@ import (
 	"github.com/seriatimq/seriatim/queue/checking"
 	"github.com/seriatimq/seriatim/queue/content"
 	"github.com/seriatimq/seriatim/queue/outbox"
+	"github.com/seriatimq/seriatim/queue/pages"
 	"github.com/seriatimq/seriatim/queue/refusal"
 	"github.com/seriatimq/seriatim/queue/statehash"
 	"github.com/seriatimq/seriatim/queue/topic"
@@ -34,8 +35,7 @@ type Broker struct {
 	sum        statehash.Sum // over the records of queues, tombstones, tasks
 	holdings
 	deliveries
-	changed   []*Queue // by the command being applied
-	events    []Event
+	workspace
 	senders   *btree.Map[string, *string] // shares equal sender ids; not state
 	unchecked int                         // commands since the last check, build tag invariants
 }
@@ -45,6 +45,16 @@ type holdings struct {
 	bytes  int64 // estimated size of all queues
 	usage  account.Usages
 	bodies content.Store // of messages; publications are in memory
+}
+
+// workspace is what commands need while they are applied, and what they leave for the end
+// of their entry. It is not state.
+type workspace struct {
+	changed  []*Queue // by the command being applied
+	behind   []*Queue // changed by commands before it, in ApplyAll
+	events   []Event
+	selected []*Message // empty, to be used again by receives
+	sent     pages.Blocks[SentEntry]
 }
 
 // configuration is what operators set for the whole cluster.
@@ -81,12 +91,17 @@ func New() *Broker {
 // refer to already. Where bodies are is no part of the state.
 func (b *Broker) UseStore(store content.Store) { b.bodies = store }
 
-// keep is the body of a new message.
+// keep is the body of a new message. A text that stays in memory stays as it is.
 func (b *Broker) keep(text string) Body {
-	if !b.bodies.Keeps(len(text)) || !b.follows(ruleStoredBodies) {
+	if !b.stores(text) {
 		return content.NewBody(text)
 	}
 	return b.bodies.Append(text, b.key.HashText(text))
+}
+
+// stores reports whether the body of a new message goes into the store.
+func (b *Broker) stores(text string) bool {
+	return b.bodies.Keeps(len(text)) && b.follows(ruleStoredBodies)
 }
 
 // textOf reads a body for a rule that goes by the text. Few do: a task that moves to a
@@ -104,10 +119,30 @@ func (b *Broker) textOf(body Body) string {
 // refused command changes nothing but the clock, and what the clock makes due
 // on the queue it names. It panics only if an invariant of the state is broken.
 func (b *Broker) Apply(at Timestamp, cmd Command) (Result, *Error) {
+	result, err := b.execute(at, cmd)
+	b.catchUp()
+	return result, err
+}
+
+// ApplyAll is Apply for the commands of one entry, in order; answered is called with what
+// each of them gave. What follows from the records of a queue (its part of the state hash,
+// its deadline, whether a receive would find something) is computed once for all of them:
+// nobody sees the state in between.
+func (b *Broker) ApplyAll(at Timestamp, commands []Command, answered func(i int, result Result, err *Error)) {
+	for i, cmd := range commands {
+		result, err := b.execute(at, cmd)
+		answered(i, result, err)
+	}
+	b.catchUp()
+}
+
+// execute applies a command, after which catchUp has to be called some time.
+func (b *Broker) execute(at Timestamp, cmd Command) (Result, *Error) {
 	b.now = max(b.now, at)
 	result, err := b.apply(cmd)
-	b.finish()
+	b.endCommand()
 	if checking.EveryCommand && b.dueForCheck() {
+		b.index()
 		if broken := b.CheckInvariants(); broken != nil {
 			panic(broken)
 		}
@@ -130,7 +165,7 @@ func (b *Broker) apply(cmd Command) (Result, *Error) {
 }
 
 // begin returns a queue for changing, nil if there is none. After a Freeze the
-// first change of a queue clones it; finish completes all that were begun.
+// first change of a queue clones it; endCommand and catchUp complete all that were begun.
 func (b *Broker) begin(name string) *Queue {
 	q, ok := b.queues.Get(name)
 	if !ok {
@@ -159,30 +194,66 @@ func (b *Broker) beginNow(name string) *Queue {
 	return q
 }
 
-// refresh has finish bring the broker-wide indexes up to date with q.
+// refresh has catchUp bring the broker-wide indexes up to date with q.
 func (b *Broker) refresh(q *Queue) {
 	if !slices.Contains(b.changed, q) {
 		b.changed = append(b.changed, q)
 	}
 }
 
-// finish brings the broker-wide indexes up to date with the queues that the
-// command changed.
+// finish ends a command that nothing follows in its entry.
 func (b *Broker) finish() {
+	b.endCommand()
+	b.catchUp()
+}
+
+// endCommand notes which queues catchUp has to do with.
+func (b *Broker) endCommand() {
 	for i, q := range b.changed {
-		b.count(q)
-		b.register(q)
-		if q.deliverable(b.now) {
-			b.emit(MessagesAvailable, q.name, 0)
-		}
-		for _, name := range q.groups.sessions.TakeWoken() {
-			b.events = append(b.events, Event{Kind: SessionAvailable, Queue: q.name, Session: name})
+		if !q.sums.behind {
+			q.sums.behind = true
+			b.behind = append(b.behind, q)
 		}
 		b.changed[i] = nil
 	}
 	b.changed = b.changed[:0]
 	b.topics.Finish(b.key)
 	b.releases.step(releaseBudget)
+}
+
+// catchUp brings the broker-wide indexes up to date with the queues that commands changed,
+// and tells what happened to them.
+func (b *Broker) catchUp() {
+	b.index()
+	for i, q := range b.behind {
+		if q.deliverable(b.now) {
+			b.emit(MessagesAvailable, q.name, 0)
+		}
+		for _, name := range q.groups.sessions.TakeWoken() {
+			b.events = append(b.events, Event{Kind: SessionAvailable, Queue: q.name, Session: name})
+		}
+		q.sums.behind = false
+		b.behind[i] = nil
+	}
+	b.behind = b.behind[:0]
+}
+
+// index is the part of catchUp that may be needed before the end of an entry.
+func (b *Broker) index() {
+	for _, q := range b.behind {
+		b.count(q)
+		b.register(q)
+	}
+}
+
+// leave takes a queue that is deleted out of the broker-wide indexes.
+func (b *Broker) leave(q *Queue) {
+	b.sum.Sub(q.sums.counted)
+	b.bytes -= q.sums.countedBytes
+	if q.deadline != 0 {
+		b.deadlines.Delete(queueDeadline{q.deadline, q.incarnation, q.name})
+	}
+	b.behind = slices.DeleteFunc(b.behind, func(other *Queue) bool { return other == q })
 }
 
 // count carries the change of a queue's record hashes into the broker's sum.

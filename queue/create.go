@@ -210,11 +210,7 @@ func (c *DeleteQueue) apply(b *Broker) (Result, *Error) {
 	q.sums.usage.Queues--
 	q.leaveUsage()
 	b.releases.drop(q)
-	b.sum.Sub(q.sums.counted)
-	b.bytes -= q.sums.countedBytes
-	if q.deadline != 0 {
-		b.deadlines.Delete(queueDeadline{q.deadline, q.incarnation, q.name})
-	}
+	b.leave(q)
 	if target, _ := q.deadLetterTarget(); target != "" {
 		b.sources.Delete(sourceKey(target, q.name))
 	}

@@ -77,6 +77,12 @@ func (c *DeleteMessages) apply(b *Broker) (Result, *Error) {
 	if q == nil {
 		return nil, refusal.NoSuchQueue()
 	}
+	if len(c.Handles) == 1 && !c.Batch {
+		if err := c.delete(b, q, c.Handles[0]); err != nil {
+			return nil, err
+		}
+		return entryDone, nil
+	}
 	out := EntriesDone{Errs: make([]*Error, len(c.Handles))}
 	for i, handle := range c.Handles {
 		err := c.delete(b, q, handle)
@@ -87,6 +93,9 @@ func (c *DeleteMessages) apply(b *Broker) (Result, *Error) {
 	}
 	return out, nil
 }
+
+// entryDone answers most commands with one entry; nobody changes it.
+var entryDone Result = EntriesDone{Errs: make([]*Error, 1)}
 
 func (c *DeleteMessages) delete(b *Broker, q *Queue, handle string) *Error {
 	if c.Options == nil {

@@ -3,6 +3,8 @@ package queue
 import (
 	"math"
 
+	"github.com/tidwall/btree"
+
 	"github.com/seriatimq/seriatim/queue/logtime"
 )
 
@@ -132,6 +134,48 @@ func (b *Broker) expire(q *Queue, budget int) int {
 	return q.forgetAttempts(b.key, b.now, budget)
 }
 
+// timerIndex holds messages hidden by a visibility timeout or, on standard
+// queues, by their delay.
+type timerIndex struct {
+	pending *btree.BTreeG[timed]
+	// fired says how far timers have fired. It is state, not derived: a
+	// timer is pending exactly if its key lies behind it, so that a replica
+	// restored from a snapshot agrees about timers that are due but had to
+	// wait for their turn.
+	fired    timed
+	inFlight int64
+	delayed  int64
+}
+
+func (t *timerIndex) key(m *Message) timed { return timed{m.delivery.visibleAt, m.sequence} }
+
+// add reports whether the timer of m is still to fire.
+func (t *timerIndex) add(m *Message) bool {
+	key := t.key(m)
+	if !t.fired.less(key) {
+		return false
+	}
+	t.pending.Set(key)
+	t.count(m, 1)
+	return true
+}
+
+func (t *timerIndex) remove(m *Message) bool {
+	if _, was := t.pending.Delete(t.key(m)); !was {
+		return false
+	}
+	t.count(m, -1)
+	return true
+}
+
+func (t *timerIndex) count(m *Message, by int64) {
+	if m.delivered() {
+		t.inFlight += by
+	} else {
+		t.delayed += by
+	}
+}
+
 // fireTimers makes messages visible whose delay or visibility timeout is over.
 func (b *Broker) fireTimers(q *Queue, budget int) int {
 	from := q.timers.fired.at
@@ -229,6 +273,7 @@ func (*AdvanceClock) QueueName() string { return "" }
 func (*AdvanceClock) Validate() *Error { return nil }
 
 func (c *AdvanceClock) apply(b *Broker) (Result, *Error) {
+	b.index() // commands before it in its entry: what is due goes by deadlines
 	budget := b.tombstones.expire(b, expiryBudget)
 	for budget > 0 {
 		next, ok := b.deadlines.Min()

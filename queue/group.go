@@ -18,7 +18,8 @@ import (
 // share it, except for the sessions.
 type messageGroups struct {
 	byName *btree.Map[string, *MessageGroup]
-	recent *MessageGroup // that of the last change: a command looks for its group several times
+	recent *MessageGroup   // that of the last change: a command looks for its group several times
+	spare  []*MessageGroup // that lost their last message, to be used again
 	// sessions are what is known of groups beside their messages, and outlives them.
 	sessions session.Table
 }
@@ -62,7 +63,8 @@ func (g *messageGroups) recall(name string) *MessageGroup {
 func (g *messageGroups) add(m *Message) {
 	group := g.recall(m.group)
 	if group == nil {
-		g.recent = &MessageGroup{name: m.group, head: m.sequence}
+		g.recent = g.take()
+		*g.recent = MessageGroup{name: m.group, head: m.sequence}
 		g.byName.Set(m.group, g.recent)
 		return
 	}
@@ -74,10 +76,28 @@ func (g *messageGroups) remove(m *Message) {
 	if group.head == m.sequence && len(group.rest) == 0 {
 		g.byName.Delete(m.group)
 		g.recent = nil
+		*group = MessageGroup{}
+		if len(g.spare) < spareGroupsMax {
+			g.spare = append(g.spare, group)
+		}
 		return
 	}
 	group.delete(m.sequence)
 }
+
+// take is a group to be filled in.
+func (g *messageGroups) take() *MessageGroup {
+	last := len(g.spare) - 1
+	if last < 0 {
+		return new(MessageGroup)
+	}
+	group := g.spare[last]
+	g.spare = g.spare[:last]
+	return group
+}
+
+// spareGroupsMax: one message of most groups comes and goes, many at a time.
+const spareGroupsMax = 64
 
 // intern returns the group's own copy of a name, so that all its messages
 // share one string.

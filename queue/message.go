@@ -23,6 +23,19 @@ type Message struct {
 	sender          *string
 	extra           *messageExtra // nil for most messages
 	delivery        *delivery     // nil until delayed, received or moved
+	hashed          statehash.Sum // what Queue.sums.messages has of it; zero: to be computed
+}
+
+// messageBlocks are where the messages of a queue are made.
+type messageBlocks struct {
+	plain     pages.Blocks[Message]
+	delivered pages.Blocks[deliveredMessage]
+}
+
+// deliveredMessage is a message with its receive state: they come and go together.
+type deliveredMessage struct {
+	Message
+	state delivery
 }
 
 // messageExtra holds what few messages have.

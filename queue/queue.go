@@ -25,8 +25,9 @@ type Queue struct {
 	tags        []Tag // sorted by key, replaced as a whole
 	changeTimes
 	lastSequence  uint64
-	deliveredMax  uint64               // highest number among stored messages that were handed out, or above it
-	messages      *messageMap          // by sequence, without scheduled ones
+	deliveredMax  uint64      // highest number among stored messages that were handed out, or above it
+	messages      *messageMap // by sequence, without scheduled ones
+	made          messageBlocks
 	byAge         *btree.BTreeG[timed] // messages whose sentAt is out of order, by sentAt
 	aside         messagesAside
 	groups        messageGroups
@@ -94,6 +95,7 @@ type queueSums struct {
 	stored       int64         // messages with a stored body; not part of the hash
 	messageBytes int64         // estimated size of the messages; not part of the hash
 	countedBytes int64         // what Broker.bytes holds for this queue
+	behind       bool          // is in Broker.behind
 	contentBytes int64         // what usage holds for this queue, as does the number of messages
 	usage        *account.Usage
 }
@@ -200,8 +202,9 @@ func (q *Queue) insert(k statehash.Key, m *Message) {
 		q.insertDeferred(k, m)
 		return
 	}
+	m.hashed = m.sum(k, q.incarnation, false)
 	q.messages.Set(m.sequence, m)
-	q.sums.messages.Add(m.sum(k, q.incarnation, false))
+	q.sums.messages.Add(m.hashed)
 	q.hold(m)
 	if m.extra != nil && m.extra.keepsAge {
 		q.byAge.Set(timed{m.sentAt, m.sequence})
@@ -213,6 +216,14 @@ func (q *Queue) insert(k statehash.Key, m *Message) {
 		q.groups.add(m)
 	}
 	q.enqueue(m)
+}
+
+// hashOf is the record hash of a stored message that is not set aside.
+func (q *Queue) hashOf(k statehash.Key, m *Message) statehash.Sum {
+	if m.hashed != (statehash.Sum{}) {
+		return m.hashed
+	}
+	return m.sum(k, q.incarnation, false)
 }
 
 // replace stores another state of the same message.
@@ -227,8 +238,9 @@ func (q *Queue) replace(k statehash.Key, old, m *Message) {
 		q.deliveredMax = max(q.deliveredMax, m.sequence)
 	}
 	q.dequeue(old)
-	q.sums.messages.Sub(old.sum(k, q.incarnation, false))
-	q.sums.messages.Add(m.sum(k, q.incarnation, false))
+	m.hashed = m.sum(k, q.incarnation, false)
+	q.sums.messages.Sub(q.hashOf(k, old))
+	q.sums.messages.Add(m.hashed)
 	q.sums.messageBytes += m.size() - old.size()
 	q.messages.Set(m.sequence, m)
 	q.enqueue(m)
@@ -244,7 +256,7 @@ func (q *Queue) remove(k statehash.Key, m *Message) {
 	q.groups.recall(m.group)
 	q.dequeue(m)
 	q.messages.Delete(m.sequence)
-	q.sums.messages.Sub(m.sum(k, q.incarnation, false))
+	q.sums.messages.Sub(q.hashOf(k, m))
 	q.release(m)
 	if m.extra != nil && m.extra.keepsAge {
 		q.byAge.Delete(timed{m.sentAt, m.sequence})
@@ -358,46 +370,4 @@ func (q *Queue) firstDeliveryDelay() logtime.Duration {
 		return logtime.Seconds(q.attributes.DelaySeconds)
 	}
 	return 0
-}
-
-// timerIndex holds messages hidden by a visibility timeout or, on standard
-// queues, by their delay.
-type timerIndex struct {
-	pending *btree.BTreeG[timed]
-	// fired says how far timers have fired. It is state, not derived: a
-	// timer is pending exactly if its key lies behind it, so that a replica
-	// restored from a snapshot agrees about timers that are due but had to
-	// wait for their turn.
-	fired    timed
-	inFlight int64
-	delayed  int64
-}
-
-func (t *timerIndex) key(m *Message) timed { return timed{m.delivery.visibleAt, m.sequence} }
-
-// add reports whether the timer of m is still to fire.
-func (t *timerIndex) add(m *Message) bool {
-	key := t.key(m)
-	if !t.fired.less(key) {
-		return false
-	}
-	t.pending.Set(key)
-	t.count(m, 1)
-	return true
-}
-
-func (t *timerIndex) remove(m *Message) bool {
-	if _, was := t.pending.Delete(t.key(m)); !was {
-		return false
-	}
-	t.count(m, -1)
-	return true
-}
-
-func (t *timerIndex) count(m *Message, by int64) {
-	if m.delivered() {
-		t.inFlight += by
-	} else {
-		t.delayed += by
-	}
 }

@@ -96,11 +96,13 @@ func (c *ReceiveMessages) apply(b *Broker) (Result, *Error) {
 			return MessagesReceived{}, nil
 		}
 	}
-	s := selection{q: q, now: b.now, limit: int(limit), redrive: b.redriveRule(q)}
+	s := selection{q: q, now: b.now, limit: int(limit), redrive: b.redriveRule(q), deliver: b.selected}
 	if c.Streamed {
 		s.bytesMax = limits.BatchBytesMax
 	}
 	s.run()
+	b.selected = s.deliver[:0]
+	defer clear(s.deliver)
 	b.deadLetter(q, s.deadLetters)
 	d := delivery{receivedAt: b.now, visibleAt: visibleAt}
 	if attempted && timeout > 0 && len(s.deliver) > 0 {
@@ -162,7 +164,7 @@ func (b *Broker) deliver(q *Queue, messages []*Message, d delivery) MessagesRece
 	}
 	out := MessagesReceived{Messages: make([]ReceivedMessage, len(messages))}
 	for i, m := range messages {
-		handed := m.handedOut(d, b.now)
+		handed := m.handedOut(q.made.delivered.New(), d, b.now)
 		q.replace(b.key, m, handed)
 		out.Messages[i] = b.received(q, handed)
 		messages[i] = handed
@@ -177,8 +179,8 @@ func (b *Broker) deliver(q *Queue, messages []*Message, d delivery) MessagesRece
 	return out
 }
 
-// handedOut is m after one more delivery, with the times of d.
-func (m *Message) handedOut(d delivery, now Timestamp) *Message {
+// handedOut is m after one more delivery, with the times of d, made in room.
+func (m *Message) handedOut(room *deliveredMessage, d delivery, now Timestamp) *Message {
 	d.count, d.receiveCount, d.firstReceivedAt = 1, m.receiveCount()+1, now
 	if m.delivery != nil {
 		d.count, d.takenBack = m.delivery.count+1, m.delivery.takenBack
@@ -186,12 +188,9 @@ func (m *Message) handedOut(d delivery, now Timestamp) *Message {
 			d.firstReceivedAt = m.delivery.firstReceivedAt
 		}
 	}
-	handed := &struct { // one allocation: they come and go together
-		Message
-		state delivery
-	}{*m, d}
-	handed.Message.delivery = &handed.state
-	return &handed.Message
+	room.Message, room.state = *m, d
+	room.Message.delivery = &room.state
+	return &room.Message
 }
 
 // received is what the client gets of a message in its present state.
@@ -241,16 +240,26 @@ type selection struct {
 // available, of each group the receivable prefix, until enough are taken.
 func (s *selection) run() {
 	var redelivered, first timed
-	haveRedelivered, haveFirst := s.after(&redelivered, true, timed{}), s.after(&first, false, timed{})
+	haveRedelivered, haveFirst := s.first(&redelivered, true), s.first(&first, false)
 	for (haveRedelivered || haveFirst) && !s.done() {
 		if haveRedelivered && (!haveFirst || redelivered.less(first)) {
 			s.take(redelivered.sequence)
-			haveRedelivered = s.after(&redelivered, true, redelivered)
+			haveRedelivered = !s.done() && s.after(&redelivered, true, redelivered)
 		} else {
 			s.take(first.sequence)
-			haveFirst = s.after(&first, false, first)
+			haveFirst = !s.done() && s.after(&first, false, first)
 		}
 	}
+}
+
+// first finds the first available entry of an index.
+func (s *selection) first(entry *timed, timer bool) (found bool) {
+	t, some := s.q.ready.index(timer).Min()
+	if !timer {
+		t.at = t.at.Add(s.q.firstDeliveryDelay())
+	}
+	*entry = t
+	return some && t.at <= s.now
 }
 
 // after finds the next available entry of an index behind last, by the time
@@ -260,10 +269,8 @@ func (s *selection) after(entry *timed, timer bool, last timed) (found bool) {
 	if !timer {
 		delay = s.q.firstDeliveryDelay()
 	}
-	if last != (timed{}) {
-		last.at = last.at.Add(-delay)
-		last.sequence++
-	}
+	last.at = last.at.Add(-delay)
+	last.sequence++
 	s.q.ready.index(timer).Ascend(last, func(t timed) bool {
 		t.at = t.at.Add(delay)
 		*entry = t

@@ -3,6 +3,7 @@ package queue
 import (
 	"crypto/sha256"
 	"strconv"
+	"strings"
 
 	"github.com/seriatimq/seriatim/queue/content"
 	"github.com/seriatimq/seriatim/queue/deduplication"
@@ -127,7 +128,7 @@ func (c *SendMessages) apply(b *Broker) (Result, *Error) {
 	if err := checkSendBatch(&q.attributes, c); err != nil {
 		return nil, err
 	}
-	out := MessagesSent{Entries: make([]SentEntry, len(c.Entries))}
+	out := MessagesSent{Entries: b.sent.Take(len(c.Entries))}
 	for i := range c.Entries {
 		sent := b.sendEntry(q, &c.Entries[i], c)
 		if sent.Err != nil && !c.Batch {
@@ -226,9 +227,10 @@ func (q *Queue) deduplicationIDs(e *SendEntry, partition string) deduplication.I
 func (b *Broker) accept(q *Queue, s *sending, sender *string) SentEntry {
 	q.lastSequence++
 	if !s.moved {
-		s.body = b.keep(s.entry.Body)
+		b.keepTexts(q, s)
 	}
-	m := &Message{
+	m := q.made.plain.New()
+	*m = Message{
 		sequence: q.lastSequence,
 		body:     s.body,
 		group:    q.groups.intern(s.entry.GroupID),
@@ -260,6 +262,24 @@ func (b *Broker) accept(q *Queue, s *sending, sender *string) SentEntry {
 	}
 	q.insert(b.key, m)
 	return sent
+}
+
+// keepTexts gives a new message texts of its own: those of a command share the memory of
+// its whole entry.
+func (b *Broker) keepTexts(q *Queue, s *sending) {
+	id := s.ids.Own
+	switch {
+	case s.published != nil: // the publication has its own, for all
+	case b.stores(s.entry.Body):
+		s.body = b.keep(s.entry.Body)
+		s.ids.Own = strings.Clone(id)
+	case !q.attributes.FIFO || id == "":
+		s.body = content.NewBody(strings.Clone(s.entry.Body))
+	default: // one allocation for both
+		both := s.entry.Body + id
+		at := len(s.entry.Body)
+		s.body, s.ids.Own = content.NewBody(both[:at]), both[at:]
+	}
 }
 
 // delayFor is the delay of one message of a standard queue. FIFO queues have

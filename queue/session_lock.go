@@ -136,7 +136,7 @@ func (q *Queue) groupInFlight(group string, now Timestamp) (found []*Message) {
 func (q *Queue) freeSession(now Timestamp) (name string, found bool) {
 	s := selection{q: q, now: now}
 	var redelivered, first timed
-	haveRedelivered, haveFirst := s.after(&redelivered, true, timed{}), s.after(&first, false, timed{})
+	haveRedelivered, haveFirst := s.first(&redelivered, true), s.first(&first, false)
 	for budget := expiryBudget; (haveRedelivered || haveFirst) && budget > 0; budget-- {
 		sequence := first.sequence
 		if haveRedelivered && (!haveFirst || redelivered.less(first)) {

@@ -120,7 +120,7 @@ func (q *Queue) advance(b *Broker, r *session.Record, s *selection) {
 func (b *Broker) deliverAndDelete(q *Queue, messages []*Message, d delivery) MessagesReceived {
 	var out MessagesReceived
 	for _, m := range messages {
-		r := b.received(q, m.handedOut(d, b.now))
+		r := b.received(q, m.handedOut(&deliveredMessage{}, d, b.now))
 		r.Handle = ReceiptHandle{}
 		out.Messages = append(out.Messages, r)
 		q.endAttempt(b.key, m, true)

@@ -16,13 +16,23 @@ type Decoder struct {
 	deletes  slab[queue.DeleteMessages]
 	handles  slab[string]
 	names    [namesMax]string // read lately, by slot
+	entry    entryText
+}
+
+// entryText is the entry that is being decoded, as text: the texts of all its commands
+// share one copy of it. The zero value is that of no entry.
+type entryText struct {
+	data []byte
+	text string // copy of data, made when it is first needed
+	end  int    // of the present frame
 }
 
 // namesMax bounds the names of queues, groups and senders that a Decoder remembers.
 const namesMax = 512
 
 // Reset ends the life of all commands decoded so far: nothing may use them, or slices in
-// them, any more. Strings and message attributes last.
+// them, any more. Strings and message attributes last, but bodies, deduplication ids and
+// receipt handles keep the memory of their whole entry: copy what is to stay.
 func (d *Decoder) Reset() {
 	d.sends.reset()
 	d.entries.reset()
@@ -43,6 +53,35 @@ func (d *Decoder) Decode(frame []byte) (queue.Command, error) {
 		return nil, fmt.Errorf("decoding %s: %w", c.name, err)
 	}
 	return cmd, nil
+}
+
+// DecodeEntry is the function of that name for an entry whose commands live until Reset,
+// and no longer than data. visit is called with each of them, in order.
+func (d *Decoder) DecodeEntry(data []byte, visit func(queue.Command) error) (EntryHead, error) {
+	d.entry = entryText{data: data}
+	defer func() { d.entry = entryText{} }()
+	return decodeEntry(data, func(frame []byte, end int) error {
+		d.entry.end = end
+		cmd, err := d.Decode(frame)
+		if err != nil {
+			return err
+		}
+		return visit(cmd)
+	})
+}
+
+// textOf is body, the end of the present frame, as text; empty if d is nil, and each text
+// in it has to be a copy of its own.
+func (d *Decoder) textOf(body []byte) string {
+	switch {
+	case d == nil:
+		return ""
+	case d.entry.data == nil:
+		return string(body)
+	case d.entry.text == "":
+		d.entry.text = string(d.entry.data)
+	}
+	return d.entry.text[d.entry.end-len(body) : d.entry.end]
 }
 
 // The methods below allocate if d is nil, as what they return has to last then.

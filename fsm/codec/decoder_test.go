@@ -17,14 +17,11 @@ func TestDecoderKeepsAnEntry(t *testing.T) {
 	var want []queue.Command
 	for round := range 3 {
 		for range 3 * slabMin * (round + 1) {
-			for _, cmd := range []queue.Command{
+			want = append(want,
 				fsmtest.SendBatch(), fsmtest.Send(),
 				&queue.ReceiveMessages{Queue: "q.fifo", MaxMessages: queue.Some(7)}, &queue.ReceiveMessages{Queue: "r"},
 				&queue.DeleteMessages{Queue: "q.fifo", Batch: true, Handles: []string{"a", "b"}}, &queue.DeleteMessages{Queue: "r", Handles: []string{"c"}},
-				&queue.AdvanceClock{},
-			} {
-				want = append(want, cmd)
-			}
+				&queue.AdvanceClock{})
 		}
 		got := make([]queue.Command, len(want))
 		for i, cmd := range want {

@@ -100,6 +100,11 @@ func (h EntryHead) Request(i int) (id RequestID) {
 // visited unless the whole entry is intact. A frame is a part of data and not
 // valid longer than it. An error of visit ends the walk and is returned.
 func DecodeEntry(data []byte, visit func(frame []byte) error) (EntryHead, error) {
+	return decodeEntry(data, func(frame []byte, _ int) error { return visit(frame) })
+}
+
+// decodeEntry is DecodeEntry that also tells where in data each frame ends.
+func decodeEntry(data []byte, visit func(frame []byte, end int) error) (EntryHead, error) {
 	head, rest, err := openEntry(data)
 	if err != nil {
 		return EntryHead{}, err
@@ -122,7 +127,7 @@ func DecodeEntry(data []byte, visit func(frame []byte) error) (EntryHead, error)
 		if err != nil {
 			return EntryHead{}, err
 		}
-		if err := visit(frame); err != nil {
+		if err := visit(frame, len(data)-entryTrailerBytes-len(after)); err != nil {
 			return EntryHead{}, fmt.Errorf("command %d of %d: %w", i+1, head.count, err)
 		}
 		rest = after

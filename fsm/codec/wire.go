@@ -55,6 +55,9 @@ type fields struct {
 	number protowire.Number
 	kind   protowire.Type
 	err    error
+	// shared ends in the same bytes as rest does, and has all texts. Empty: each text is
+	// a copy.
+	shared string
 }
 
 // next reads the tag of the next field; false is the end or an error. The value
@@ -89,7 +92,34 @@ func (f *fields) bytes() []byte {
 	return value
 }
 
-func (f *fields) text() string { return string(f.bytes()) }
+func (f *fields) text() string {
+	value := f.bytes()
+	if f.shared == "" {
+		return string(value)
+	}
+	return f.part(len(value))
+}
+
+// part is what shared has of the last n bytes that were read.
+func (f *fields) part(n int) string {
+	if f.shared == "" {
+		return ""
+	}
+	end := len(f.shared) - len(f.rest)
+	return f.shared[end-n : end]
+}
+
+// message is a message in the present one. Its texts are where those of this one are.
+func (f *fields) message() fields {
+	value := f.bytes()
+	return fields{rest: value, shared: f.part(len(value)), err: f.err}
+}
+
+// messageOfItsOwn is a message whose texts share a copy of it.
+func (f *fields) messageOfItsOwn() fields {
+	value := f.bytes()
+	return fields{rest: value, shared: string(value), err: f.err}
+}
 
 func (f *fields) varint() uint64 {
 	value, n := protowire.ConsumeVarint(f.rest)
@@ -116,11 +146,11 @@ func (f *fields) fail(code int) {
 	}
 }
 
-// count is how many fields a message has of a number and form. Damage is left
-// to whoever decodes it.
-func count(message []byte, number protowire.Number, kind protowire.Type) (n int) {
+// count is how many fields of bytes a message has of a number. Damage is left to whoever
+// decodes it.
+func count(message []byte, number protowire.Number) (n int) {
 	for f := (fields{rest: message}); f.next(); f.skip() {
-		if f.is(number, kind) {
+		if f.is(number, protowire.BytesType) {
 			n++
 		}
 	}

@@ -31,7 +31,7 @@ func appendDeleteMessages(dst []byte, cmd *queue.DeleteMessages) ([]byte, error)
 // holds no part of body.
 func parseDeleteMessages(d *Decoder, body []byte) (*queue.DeleteMessages, error) {
 	cmd := d.deleteMessages()
-	f := fields{rest: body}
+	f := fields{rest: body, shared: d.textOf(body)}
 	for f.next() {
 		switch {
 		case f.is(1, protowire.BytesType):
@@ -62,5 +62,5 @@ func room(batch bool, message []byte, number protowire.Number) int {
 	if !batch {
 		return 1
 	}
-	return count(message, number, protowire.BytesType)
+	return count(message, number)
 }

@@ -18,9 +18,9 @@ import (
 
 // Numbers of the results in Response, which are written with a tag of one byte.
 const (
-	messagesSentNumber     = protowire.Number(4)
-	messagesReceivedNumber = protowire.Number(5)
-	entriesDoneNumber      = protowire.Number(6)
+	messagesSentNumber     = 4
+	messagesReceivedNumber = 5
+	entriesDoneNumber      = 6
 )
 
 // appendPlainResult appends the answer with a result of the three commands. It reports
@@ -79,7 +79,7 @@ func errorBytes(e *queue.Error) int {
 	if e == nil {
 		return 0
 	}
-	return numberBytes(int64(e.Code)) + textBytes(e.Message)
+	return numberFieldBytes(int64(e.Code)) + textBytes(e.Message)
 }
 
 // appendError appends the content of an error, nothing for nil.
@@ -88,14 +88,6 @@ func appendError(dst []byte, e *queue.Error) []byte {
 		return dst
 	}
 	return appendText(appendNumber(dst, 1, int64(e.Code)), 2, e.Message)
-}
-
-// numberBytes is how much appendNumber appends, with a tag of one byte.
-func numberBytes(value int64) int {
-	if value == 0 {
-		return 0
-	}
-	return tagBytes + protowire.SizeVarint(uint64(value))
 }
 
 // idBytes is how much appendID appends.
@@ -123,8 +115,8 @@ func flagFieldBytes(flag bool) int {
 
 // sentEntryBytes is how much appendSentEntry appends.
 func sentEntryBytes(e *queue.SentEntry) int {
-	n := idBytes(&e.MessageID) + numberBytes(int64(e.Sequence)) + flagFieldBytes(e.Duplicate) +
-		numberBytes(int64(e.FirstAcceptedAt)) + flagFieldBytes(e.FirstIsScheduled)
+	n := idBytes(&e.MessageID) + numberFieldBytes(int64(e.Sequence)) + flagFieldBytes(e.Duplicate) +
+		numberFieldBytes(int64(e.FirstAcceptedAt)) + flagFieldBytes(e.FirstIsScheduled)
 	if e.Err != nil {
 		n += tagBytes + protowire.SizeBytes(errorBytes(e.Err))
 	}
@@ -150,7 +142,7 @@ func receivedBytes(m *queue.ReceivedMessage) int {
 	}
 	n += textBytes(m.Body.String()) + textBytes(m.SenderID) + textBytes(m.GroupID) + textBytes(m.DeduplicationID) +
 		textBytes(m.TraceHeader) + textBytes(m.DeadLetterSource)
-	return n + numberBytes(int64(m.Sequence)) + numberBytes(int64(m.SentAt)) + numberBytes(int64(m.FirstReceivedAt)) + numberBytes(m.ReceiveCount)
+	return n + numberFieldBytes(int64(m.Sequence)) + numberFieldBytes(int64(m.SentAt)) + numberFieldBytes(int64(m.FirstReceivedAt)) + numberFieldBytes(m.ReceiveCount)
 }
 
 func appendReceived(dst []byte, m *queue.ReceivedMessage) []byte {
@@ -182,7 +174,7 @@ func parsePlainResponse(data []byte) (result queue.Result, plain bool) {
 	if !top.next() || top.kind != protowire.BytesType {
 		return nil, false
 	}
-	of := top.number
+	of := int32(top.number)
 	body := top.bytes()
 	if top.err != nil || len(top.rest) > 0 {
 		return nil, false
@@ -200,7 +192,7 @@ func parsePlainResponse(data []byte) (result queue.Result, plain bool) {
 
 func parseMessagesSent(body []byte) (queue.Result, bool) {
 	var r queue.MessagesSent
-	if n := count(body, 1, protowire.BytesType); n > 0 {
+	if n := count(body, 1); n > 0 {
 		r.Entries = make([]queue.SentEntry, 0, n)
 	}
 	f := fields{rest: body}
@@ -287,7 +279,7 @@ func parseError(message []byte) (*queue.Error, bool) {
 
 func parseEntriesDone(body []byte) (queue.Result, bool) {
 	var r queue.EntriesDone
-	if n := count(body, 1, protowire.BytesType); n > 0 {
+	if n := count(body, 1); n > 0 {
 		r.Errs = make([]*queue.Error, 0, n)
 	}
 	f := fields{rest: body}
@@ -306,7 +298,7 @@ func parseEntriesDone(body []byte) (queue.Result, bool) {
 
 func parseMessagesReceived(body []byte) (queue.Result, bool) {
 	var r queue.MessagesReceived
-	if n := count(body, 1, protowire.BytesType); n > 0 {
+	if n := count(body, 1); n > 0 {
 		r.Messages = make([]queue.ReceivedMessage, 0, n)
 	}
 	f := fields{rest: body}
@@ -314,7 +306,7 @@ func parseMessagesReceived(body []byte) (queue.Result, bool) {
 		switch {
 		case f.is(1, protowire.BytesType):
 			r.Messages = append(r.Messages, queue.ReceivedMessage{})
-			if !parseReceived(f.bytes(), &r.Messages[len(r.Messages)-1]) {
+			if !parseReceived(f.messageOfItsOwn(), &r.Messages[len(r.Messages)-1]) {
 				return nil, false
 			}
 		case f.is(2, protowire.VarintType):
@@ -326,10 +318,9 @@ func parseMessagesReceived(body []byte) (queue.Result, bool) {
 	return r, f.err == nil
 }
 
-// parseReceived copies the message once, for all texts in it.
-func parseReceived(message []byte, m *queue.ReceivedMessage) bool {
-	texts, valid := receivedTexts{of: message, copied: string(message)}, true
-	f := plainFields{fields: fields{rest: message}, repeated: 4}
+func parseReceived(message fields, m *queue.ReceivedMessage) bool {
+	valid := true
+	f := plainFields{fields: message, repeated: 4}
 	for f.next() {
 		switch {
 		case f.is(1, protowire.BytesType):
@@ -337,20 +328,20 @@ func parseReceived(message []byte, m *queue.ReceivedMessage) bool {
 		case f.is(2, protowire.BytesType):
 			valid = valid && protobuf.Fill(m.Handle[:], f.bytes(), "receipt handle") == nil
 		case f.is(3, protowire.BytesType):
-			m.Body = content.NewBody(texts.next(&f.fields))
+			m.Body = content.NewBody(f.text())
 		case f.is(4, protowire.BytesType):
 			m.Attributes = append(m.Attributes, queue.MessageAttribute{})
-			valid = valid && parseReceivedAttribute(f.bytes(), &m.Attributes[len(m.Attributes)-1])
+			valid = valid && parseReceivedAttribute(f.message(), &m.Attributes[len(m.Attributes)-1])
 		case f.is(5, protowire.BytesType):
-			m.SenderID = texts.next(&f.fields)
+			m.SenderID = f.text()
 		case f.is(6, protowire.BytesType):
-			m.GroupID = texts.next(&f.fields)
+			m.GroupID = f.text()
 		case f.is(7, protowire.BytesType):
-			m.DeduplicationID = texts.next(&f.fields)
+			m.DeduplicationID = f.text()
 		case f.is(8, protowire.BytesType):
-			m.TraceHeader = texts.next(&f.fields)
+			m.TraceHeader = f.text()
 		case f.is(9, protowire.BytesType):
-			m.DeadLetterSource = texts.next(&f.fields)
+			m.DeadLetterSource = f.text()
 		case f.is(10, protowire.VarintType):
 			m.Sequence = queue.SequenceNumber(f.varint())
 		case f.is(11, protowire.VarintType):
@@ -366,24 +357,8 @@ func parseReceived(message []byte, m *queue.ReceivedMessage) bool {
 	return f.plain() && valid
 }
 
-// receivedTexts are the texts of a message, which share one copy of it.
-type receivedTexts struct {
-	of     []byte
-	copied string
-}
-
-// next takes the text that comes next in f, which walks over the same message.
-func (t *receivedTexts) next(f *fields) string {
-	size := len(f.bytes())
-	end := len(t.of) - len(f.rest)
-	if f.err != nil {
-		return ""
-	}
-	return t.copied[end-size : end]
-}
-
-func parseReceivedAttribute(message []byte, a *queue.MessageAttribute) bool {
-	f := plainFields{fields: fields{rest: message}}
+func parseReceivedAttribute(message fields, a *queue.MessageAttribute) bool {
+	f := plainFields{fields: message}
 	for f.next() {
 		switch {
 		case f.is(1, protowire.BytesType):

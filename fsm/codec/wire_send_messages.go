@@ -114,7 +114,7 @@ func textBytes(text string) int {
 // holds no part of body.
 func parseSendMessages(d *Decoder, body []byte) (*queue.SendMessages, error) {
 	cmd := d.sendMessages()
-	f := fields{rest: body}
+	f := fields{rest: body, shared: d.textOf(body)}
 	for f.next() {
 		switch {
 		case f.is(1, protowire.BytesType):
@@ -128,9 +128,7 @@ func parseSendMessages(d *Decoder, body []byte) (*queue.SendMessages, error) {
 				cmd.Entries = d.sendEntries(room(cmd.Batch, body, 4))
 			}
 			cmd.Entries = append(cmd.Entries, queue.SendEntry{})
-			if entry := f.bytes(); f.err == nil {
-				f.err = parseSendEntry(d, entry, &cmd.Entries[len(cmd.Entries)-1])
-			}
+			f.err = parseSendEntry(d, f.message(), &cmd.Entries[len(cmd.Entries)-1])
 		case f.is(5, protowire.VarintType):
 			cmd.RepeatedSince = queue.Timestamp(f.varint())
 		case f.is(6, protowire.VarintType):
@@ -142,19 +140,16 @@ func parseSendMessages(d *Decoder, body []byte) (*queue.SendMessages, error) {
 	return cmd, f.err
 }
 
-func parseSendEntry(d *Decoder, message []byte, e *queue.SendEntry) error {
-	f := fields{rest: message}
+func parseSendEntry(d *Decoder, f fields, e *queue.SendEntry) error {
 	for f.next() {
 		switch {
 		case f.is(1, protowire.BytesType):
 			e.Body = f.text()
 		case f.is(2, protowire.BytesType):
-			if attribute := f.bytes(); f.err == nil {
-				e.Attributes = append(e.Attributes, queue.MessageAttribute{})
-				f.err = parseMessageAttribute(attribute, &e.Attributes[len(e.Attributes)-1])
-			}
+			e.Attributes = append(e.Attributes, queue.MessageAttribute{})
+			f.err = parseMessageAttribute(f.messageOfItsOwn(), &e.Attributes[len(e.Attributes)-1])
 		case f.is(3, protowire.BytesType):
-			e.TraceHeader = f.text()
+			e.TraceHeader = string(f.bytes())
 		case f.is(4, protowire.BytesType):
 			e.GroupID, e.GroupIDGiven = d.name(f.bytes()), true
 		case f.is(5, protowire.BytesType):
@@ -186,8 +181,7 @@ func checkContentHash(hash []byte) error {
 	return nil
 }
 
-func parseMessageAttribute(message []byte, a *queue.MessageAttribute) error {
-	f := fields{rest: message}
+func parseMessageAttribute(f fields, a *queue.MessageAttribute) error {
 	for f.next() {
 		switch {
 		case f.is(1, protowire.BytesType):

@@ -2,6 +2,7 @@ package codec
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"path/filepath"
 	"testing"
@@ -46,6 +47,7 @@ func sameAsLibrary(t testing.TB, number uint8, body []byte) {
 		}
 		decoder.Reset()
 	}
+	inEntry(t, decoder, number, body, got, gotErr)
 	if (gotErr == nil) != (wantErr == nil) {
 		t.Fatalf("decoded by hand: %v; by the library: %v\n%x", gotErr, wantErr, body)
 	}
@@ -56,6 +58,25 @@ func sameAsLibrary(t testing.TB, number uint8, body []byte) {
 		t.Fatalf("decoded (-library +hand):\n%s\n%x", diff, body)
 	}
 	encodedAsLibrary(t, number, want)
+}
+
+// inEntry decodes body as that of each of two commands of an entry.
+func inEntry(t testing.TB, decoder *Decoder, number uint8, body []byte, want queue.Command, refused error) {
+	t.Helper()
+	frame := append([]byte{number, 1, 0, 0, 0, 0}, body...)
+	binary.LittleEndian.PutUint32(frame[2:], uint32(len(body)))
+	decoded := 0
+	_, err := decoder.DecodeEntry(AppendEntry(nil, 1, [][]byte{frame, frame}), func(cmd queue.Command) error {
+		decoded++
+		if diff := cmp.Diff(want, cmd); diff != "" {
+			t.Fatalf("decoded in an entry (-alone +in it):\n%s\n%x", diff, body)
+		}
+		return nil
+	})
+	decoder.Reset()
+	if (err == nil) != (refused == nil) || err == nil && decoded != 2 {
+		t.Fatalf("alone: %v; in an entry: %v after %d commands\n%x", refused, err, decoded, body)
+	}
 }
 
 // usedDecoder has memory in which commands with everything in them were.

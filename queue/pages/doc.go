@@ -2,8 +2,9 @@
 //
 // # What it owns
 //
-// A map from numbers to values whose copies share what neither of them has changed, and
-// the packed form that values take which nobody has changed for a while.
+// A map from numbers to values whose copies share what neither of them has changed, the
+// packed form that values take which nobody has changed for a while, and the blocks in
+// which new ones are made.
 //
 // # What it refuses to know
 //
