@@ -45,7 +45,16 @@ help: ## list the targets
 
 .PHONY: build
 build: ## build bin/seriatim
-	CGO_ENABLED=0 $(if $(GOOS),GOOS=$(GOOS) GOARCH=$(GOARCH)) $(GO) build -trimpath -tags '$(TAGS)' -ldflags '-s -w -X main.version=$(VERSION)' -o $(BIN) ./cmd/seriatim
+	CGO_ENABLED=0 $(if $(GOOS),GOOS=$(GOOS) GOARCH=$(GOARCH)) $(GO) build -trimpath -tags '$(TAGS)' $(FLAGS) -ldflags '-s -w $(LDFLAGS) -X main.version=$(VERSION)' -o $(BIN) ./cmd/seriatim
+
+# What runs when the program starts, for a command line or once for a connection is not
+# inlined in the image, which is 1.2 MB smaller for it.
+NOT_INLINED = github.com/seriatimq/seriatim/cmd/... github.com/seriatimq/seriatim/transport/ops/... \
+  github.com/go-viper/... github.com/hashicorp/go-msgpack/... github.com/hashicorp/go-sockaddr/... \
+  github.com/hashicorp/memberlist github.com/miekg/dns github.com/prometheus/... github.com/spf13/... \
+  go.opentelemetry.io/... go.yaml.in/... google.golang.org/grpc/... gopkg.in/... golang.org/x/net/... \
+  archive/... compress/... crypto/tls crypto/x509 encoding/asn1 encoding/gob encoding/xml mime/... net/http regexp/... \
+  runtime/pprof text/...
 
 # What builds images: docker, podman or buildah. PLATFORM=linux/arm64 for another one.
 CONTAINERS ?= docker
@@ -55,7 +64,8 @@ IMAGE      ?= seriatim:latest
 .PHONY: image-files
 image-files: ## what goes into the container image, in bin/image
 	rm -rf bin/image && mkdir -p bin/image/rootfs/usr/local/bin bin/image/rootfs/tmp bin/image/data/seriatim && chmod 1777 bin/image/rootfs/tmp
-	$(MAKE) --no-print-directory build BIN=bin/image/rootfs/usr/local/bin/seriatim GOOS=$(firstword $(subst /, ,$(PLATFORM))) GOARCH=$(lastword $(subst /, ,$(PLATFORM)))
+	$(MAKE) --no-print-directory build BIN=bin/image/rootfs/usr/local/bin/seriatim GOOS=$(firstword $(subst /, ,$(PLATFORM))) GOARCH=$(lastword $(subst /, ,$(PLATFORM))) \
+	  FLAGS="$(foreach packages,$(NOT_INLINED),-gcflags='$(packages)=-l')" LDFLAGS=-funcalign=16
 
 .PHONY: image
 image: image-files ## build the container image: CONTAINERS='buildah' IMAGE=name:tag PLATFORM=linux/arm64
@@ -75,7 +85,7 @@ test-chart: ## the Helm chart over a matrix of values, decoded strictly, with it
 	$(GO) test -C test/tools/chart -count 1 .
 
 # The edited files of a fault build.
-OVERLAY = $(abspath bin/overlay)
+OVERLAY = $(abspath bin/_overlay)
 
 .PHONY: build-faults
 build-faults: ## build bin/seriatim-faults, with hooks, failpoints and planted bugs (test/faults/plants); not for use

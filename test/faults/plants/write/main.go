@@ -10,7 +10,7 @@ import (
 
 func main() {
 	root := flag.String("root", ".", "the root of the product")
-	dir := flag.String("out", "bin/overlay", "folder for the edited files and overlay.json")
+	dir := flag.String("out", "bin/_overlay", "folder for the edited files and overlay.json")
 	flag.Parse()
 	path, err := plants.Write(*root, *dir)
 	if err != nil {
