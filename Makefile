@@ -311,7 +311,7 @@ crash: build ## every state that a power cut may leave a data directory in, and 
 	  -args -long -seed $(or $(SEED),1) $(if $(BODIES),-bodies $(BODIES))
 
 .PHONY: faults-selftest
-faults-selftest: build-faults ## plant each of 38 bugs in a server and see that the checkers find it: BUG=n; leaves bin/selftest/selftest.html
+faults-selftest: build-faults ## plant each of 39 bugs in a server and see that the checkers find it: BUG=n; leaves bin/selftest/selftest.html
 	$(GO) test -tags '$(TEST_TAGS) faults' -count 1 -overlay '$(OVERLAY)/overlay.json' -run '^Test(Hook|ShiftedClock|Operation|ATap)' ./fsm/codec ./cmd/seriatim/server
 	$(GO) test -tags '$(TEST_TAGS) faults' -overlay '$(OVERLAY)/overlay.json' -count 1 -v -timeout 90m -run '^TestSelftest$$|^TestPlaces$$' ./test/faults \
 	  -args -fault-binary '$(abspath $(BIN)-faults)' -bug $(or $(BUG),-1) -output '$(abspath bin/selftest)'

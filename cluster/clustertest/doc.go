@@ -3,8 +3,8 @@
 // # What it owns
 //
 // Damage done to files, a stand-in for the end of the process, a clock moved by
-// hand, log entries, contexts and loggers of tests, and Members: several members of
-// a consensus group that write, elect and are compared.
+// hand, log entries, certificates, contexts and loggers of tests, and Members: several
+// members of a consensus group that write, elect and are compared.
 //
 // # What it refuses to know
 //

@@ -30,6 +30,8 @@ type node struct {
 	book    *peernet.AddressBook
 	members []*member // of one group each
 	disk    *heldDisk // nil: writes are not held
+	secure  *peernet.TLS
+	outside environment.Network // nil: the machine's
 }
 
 // member is a node's part in one group.
@@ -53,6 +55,9 @@ func newNodes(t *testing.T, n int) []*node {
 	}
 	t.Cleanup(func() {
 		for _, n := range nodes {
+			if n.disk != nil {
+				n.disk.release(n.disk.lost())
+			}
 			n.stop()
 		}
 	})
@@ -113,6 +118,7 @@ func (n *node) open() {
 	n.book = peernet.OpenAddressBook(n.dir.File(storage.AddressesName), logger)
 	n.network, err = peernet.Listen(context.WithoutCancel(n.t.Context()), peernet.Options{
 		NodeID: n.dir.NodeID, ClusterID: func() string { return "c" }, Bind: "127.0.0.1:0", Timeout: 10 * time.Second, Logger: logger,
+		TLS: n.secure, Network: n.outside,
 		Formats: func() peernet.FormatRange { return peernet.NewFormatRange(1, 1) }, Outdated: func(err error) { n.t.Error(err) },
 	}, n.book)
 	if err != nil {

@@ -1,6 +1,7 @@
 package peernet
 
 import (
+	"crypto/rand"
 	"log/slog"
 	"net"
 	"strings"
@@ -33,9 +34,9 @@ func (l *lines) count(part string) int {
 // Refusals are all counted, and logged once in a while with how many there were.
 func TestRefusalsAreCountedAndSeldomLogged(t *testing.T) {
 	hand, log := clustertest.NewHandClock(1), &lines{}
-	own, foreign := newAuthority(t), newAuthority(t)
+	own, foreign := clustertest.NewAuthority(t, rand.Reader), clustertest.NewAuthority(t, rand.Reader)
 	b := newTestNetwork(t, "b-2", "c", func(o *Options) {
-		o.TLS, o.Clock, o.Logger = own.node(t), hand, slog.New(slog.NewTextHandler(log, nil))
+		o.TLS, o.Clock, o.Logger = node(t, own), hand, slog.New(slog.NewTextHandler(log, nil))
 	})
 	count := func(why string) (count uint64) {
 		b.Refusals(func(name string, n uint64) {
@@ -45,9 +46,9 @@ func TestRefusalsAreCountedAndSeldomLogged(t *testing.T) {
 		})
 		return count
 	}
-	stranger := secureNetwork(t, "a-1", foreign.node(t))
+	stranger := secureNetwork(t, "a-1", node(t, foreign))
 	stranger.book.Note("b-2", b.BoundAddr(), 1)
-	elsewhere := newTestNetwork(t, "a-1", "d", func(o *Options) { o.TLS = own.node(t) })
+	elsewhere := newTestNetwork(t, "a-1", "d", func(o *Options) { o.TLS = node(t, own) })
 	elsewhere.book.Note("b-2", b.BoundAddr(), 1)
 	const times = 5
 	for round := 1; round <= 2; round++ {

@@ -1,14 +1,8 @@
 package peernet
 
 import (
-	"crypto/ecdsa"
-	"crypto/elliptic"
 	"crypto/rand"
-	"crypto/tls"
-	"crypto/x509"
-	"crypto/x509/pkix"
 	"io"
-	"math/big"
 	"net"
 	"testing"
 	"time"
@@ -16,57 +10,11 @@ import (
 	"github.com/seriatimq/seriatim/cluster/clustertest"
 )
 
-// authority issues certificates.
-type authority struct {
-	certificate *x509.Certificate
-	key         *ecdsa.PrivateKey
-}
-
-func newAuthority(t *testing.T) *authority {
+// node is how a node of an authority's cluster shakes hands.
+func node(t *testing.T, authority *clustertest.Authority) *TLS {
 	t.Helper()
-	a := &authority{}
-	template := &x509.Certificate{
-		Subject: pkix.Name{CommonName: "authority"}, IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign,
-	}
-	a.certificate, a.key = a.issue(t, template)
-	return a
-}
-
-func (a *authority) issue(t *testing.T, template *x509.Certificate) (*x509.Certificate, *ecdsa.PrivateKey) {
-	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	template.SerialNumber, template.NotBefore, template.NotAfter = big.NewInt(1), time.Now().Add(-time.Hour), time.Now().Add(time.Hour)
-	parent, signer := a.certificate, a.key
-	if parent == nil {
-		parent, signer = template, key
-	}
-	raw, err := x509.CreateCertificate(rand.Reader, template, parent, key.Public(), signer)
-	if err != nil {
-		t.Fatal(err)
-	}
-	made, err := x509.ParseCertificate(raw)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return made, key
-}
-
-// node is how a node of this authority's cluster shakes hands.
-func (a *authority) node(t *testing.T) *TLS {
-	t.Helper()
-	leaf, key := a.issue(t, &x509.Certificate{
-		DNSNames: []string{"node"}, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
-	})
-	trusted := x509.NewCertPool()
-	trusted.AddCert(a.certificate)
-	own := []tls.Certificate{{Certificate: [][]byte{leaf.Raw}, PrivateKey: key}}
-	return &TLS{
-		Server: &tls.Config{Certificates: own, ClientAuth: tls.RequireAndVerifyClientCert, ClientCAs: trusted, MinVersion: tls.VersionTLS13},
-		Client: &tls.Config{Certificates: own, RootCAs: trusted, ServerName: "node", MinVersion: tls.VersionTLS13},
-	}
+	server, client := authority.Node(t)
+	return &TLS{Server: server, Client: client}
 }
 
 func secureNetwork(t *testing.T, nodeID string, secure *TLS) *Network {
@@ -76,8 +24,8 @@ func secureNetwork(t *testing.T, nodeID string, secure *TLS) *Network {
 
 func TestNodesOfOneAuthority(t *testing.T) {
 	clustertest.VerifyNoLeaks(t)
-	own := newAuthority(t)
-	a, b := secureNetwork(t, "a-1", own.node(t)), secureNetwork(t, "b-2", own.node(t))
+	own := clustertest.NewAuthority(t, rand.Reader)
+	a, b := secureNetwork(t, "a-1", node(t, own)), secureNetwork(t, "b-2", node(t, own))
 	lost := make(chan string, 1)
 	a.WhenLost(func(nodeID string) { lost <- nodeID })
 	a.book.Note("b-2", b.BoundAddr(), 1)
@@ -115,14 +63,14 @@ func TestNodesOfOneAuthority(t *testing.T) {
 // Who has no certificate of the cluster's authority is told nothing, and a node believes
 // nobody else.
 func TestNodesOfNoAuthority(t *testing.T) {
-	own, foreign := newAuthority(t), newAuthority(t)
-	b := secureNetwork(t, "b-2", own.node(t))
-	mute := own.node(t)
+	own, foreign := clustertest.NewAuthority(t, rand.Reader), clustertest.NewAuthority(t, rand.Reader)
+	b := secureNetwork(t, "b-2", node(t, own))
+	mute := node(t, own)
 	mute.Client.Certificates = nil
 	for _, tc := range []struct {
 		name   string
 		secure *TLS
-	}{{"clear text", nil}, {"another authority", foreign.node(t)}, {"no certificate", mute}} {
+	}{{"clear text", nil}, {"another authority", node(t, foreign)}, {"no certificate", mute}} {
 		t.Run(tc.name, func(t *testing.T) {
 			a := secureNetwork(t, "a-1", tc.secure)
 			for _, dial := range []struct{ from, to *Network }{{a, b}, {b, a}} {

@@ -63,6 +63,10 @@ var plantedBugs = []plantedBug{
 	{number: 33, text: "scheduled message comes a second early", how: "server", must: []string{"I20 schedules"}, nodes: 1, script: playSchedule},
 	{number: 34, text: "send with the id of a scheduled message is another message", how: "server", must: []string{"I20 schedules"}, nodes: 1, script: playScheduleTwin},
 	{number: 38, text: "leader counts itself before its disk has what left early", how: "server: entries of clients, 5 s before they are written", must: []string{"I1 loss"}, script: playUnwritten},
+	{
+		number: 39, text: "leader takes what left early for confirmed when the library asks", how: "server; the follower hangs as it writes (failpoint)",
+		must: []string{"I1 loss"}, args: []string{"--disk-deadline", "60s"}, script: playUnanswered,
+	},
 }
 
 var errRefused = errors.New("the script's call was not done")
@@ -638,6 +642,38 @@ func playUnwritten(p *plot) error {
 	}
 	p.gone = with
 	return p.cluster.Part(leader, away).WaitReady(p.ctx, time.Minute)
+}
+
+// playUnanswered sends to a leader whose only follower hangs, and goes on without the
+// leader. Whether what it sends is confirmed is for the checkers.
+func playUnanswered(p *plot) error {
+	leader, others, err := p.roles()
+	if err != nil {
+		return err
+	}
+	away, with := others[0], others[1]
+	if err := away.Kill(); err != nil {
+		return err
+	}
+	if err := p.put(leader, "q.fifo", "g", ""); err != nil {
+		return err
+	}
+	p.hand.touch(history.TouchFailpoint, with)
+	if err := p.admin(p.ctx, with, "PUT", "/v1/failpoints/store-logs-before", "hang"); err != nil {
+		return err
+	}
+	for range 2 {
+		body := p.c.body()
+		p.c.send(p.ctx, leader, "q.fifo", "g", keyOf(body), body)
+	}
+	if err := errors.Join(leader.Kill(), with.Kill()); err != nil {
+		return err
+	}
+	if err := errors.Join(away.Start(), with.Start()); err != nil {
+		return err
+	}
+	p.gone = leader
+	return p.cluster.Part(with, away).WaitReady(p.ctx, time.Minute)
 }
 
 func playBitFlip(p *plot) error {

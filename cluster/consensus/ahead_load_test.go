@@ -1,0 +1,204 @@
+package consensus
+
+import (
+	"context"
+	crypto "crypto/rand"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/seriatimq/seriatim/cluster/clustertest"
+	"github.com/seriatimq/seriatim/cluster/environment"
+	"github.com/seriatimq/seriatim/cluster/fault"
+	"github.com/seriatimq/seriatim/cluster/peernet"
+	"github.com/seriatimq/seriatim/cluster/wakeup"
+	"github.com/seriatimq/seriatim/queue"
+)
+
+// narrowNetwork is the machine's network with connections that take narrowBytes at once,
+// and more when the other end has them.
+type narrowNetwork struct{ environment.Network }
+
+const narrowBytes = 16 << 10
+
+// Dial opens such a connection. Entries are sent by who dials.
+func (n narrowNetwork) Dial(ctx context.Context, address string) (net.Conn, error) {
+	conn, err := n.Network.Dial(ctx, address)
+	if err == nil {
+		err = conn.(*net.TCPConn).SetWriteBuffer(narrowBytes / 2) // the system doubles it
+	}
+	return conn, err
+}
+
+// load proposes entries of all sizes, some at a time, through whoever leads.
+type load struct {
+	groups *groups
+	more   wakeup.Signal // something was confirmed
+
+	mu        sync.Mutex
+	at        int // of the last entry
+	confirmed []string
+}
+
+// entry leaves a queue in the state, and is of the size.
+func (l *load) entry(size int) (name string, entry []byte) {
+	l.at++
+	name = fmt.Sprint("load", l.at)
+	return name, clustertest.EntryOf(l.groups.T, 2000+l.at, &queue.CreateQueue{Queue: name},
+		&queue.SendMessages{Queue: "none", Entries: []queue.SendEntry{{Body: strings.Repeat("x", size)}}})
+}
+
+// run proposes until ctx ends. What breaks off is left: it may be committed or not.
+func (l *load) run(ctx context.Context, random *rand.Rand) {
+	for ctx.Err() == nil {
+		var leader *member
+		for _, m := range l.groups.All {
+			if _, leads := m.group.LeaderTerm(); leads {
+				leader = m
+			}
+		}
+		if leader == nil {
+			wakeup.Sleep(ctx, retryPauseMin)
+			continue
+		}
+		l.mu.Lock()
+		name, entry := l.entry(1 << random.IntN(18)) // 64 KiB and more another goroutine sends
+		wait, err := leader.group.Propose(entry)
+		l.mu.Unlock()
+		if err == nil {
+			_, err = wait()
+		}
+		switch {
+		case err == nil:
+			l.mu.Lock()
+			l.confirmed = append(l.confirmed, name)
+			l.mu.Unlock()
+			l.more.Notify()
+		case !errors.Is(err, fault.ErrNotLeader) && !errors.Is(err, fault.ErrOutcomeUnknown):
+			l.groups.T.Errorf("an entry of the load: %v", err)
+			return
+		}
+	}
+}
+
+// await waits until n more entries are confirmed.
+func (l *load) await(n int) {
+	l.groups.T.Helper()
+	ctx, target := clustertest.Context(l.groups.T), 0
+	for first := true; ; first = false {
+		l.mu.Lock()
+		now := len(l.confirmed)
+		l.mu.Unlock()
+		if first {
+			target = now + n
+		}
+		if now >= target {
+			return
+		}
+		select {
+		case <-l.more:
+		case <-ctx.Done():
+			l.groups.T.Fatalf("%d of %d entries are confirmed", now, target)
+		}
+	}
+}
+
+// Entries leave early over connections that take them whole, in part, or nothing of them
+// at once, while connections break and other nodes come to lead. What is confirmed stays,
+// and all have the same in the end.
+func TestAheadOverEveryKindOfConnection(t *testing.T) {
+	for _, kind := range []struct {
+		name        string
+		tls, narrow bool
+	}{{"clear text", false, false}, {"TLS", true, false}, {"full", false, true}, {"TLS, full", true, true}} {
+		t.Run(kind.name, func(t *testing.T) {
+			t.Parallel()
+			clustertest.VerifyNoLeaks(t)
+			authority := clustertest.NewAuthority(t, crypto.Reader)
+			g, _, _ := newAheadGroup(t, func(n *node) {
+				if kind.narrow {
+					n.outside = narrowNetwork{environment.NewMachineNetwork("127.0.0.1:0", clustertest.Patience)}
+				}
+				if kind.tls {
+					server, client := authority.Node(t)
+					n.secure = &peernet.TLS{Server: server, Client: client}
+				}
+			})
+			l := &load{groups: g, more: wakeup.NewSignal()}
+			confirmedEarly(t, g, l)
+			underLoad(t, g, l)
+		})
+	}
+}
+
+// electionsMax is how many elections may come in between on a machine that is busy.
+const electionsMax = 10
+
+// confirmedEarly makes sure that an entry which is larger than what a narrow connection
+// takes reaches the followers before the disk of the leader has it.
+func confirmedEarly(t *testing.T, g *groups, l *load) {
+	t.Helper()
+	for range electionsMax {
+		leader := g.Leader()
+		awaitPipelines(g, leader)
+		term, leads := leader.group.LeaderTerm()
+		_, entry := l.entry(nowMax - narrowBytes)
+		leader.node.disk.hold()
+		wait, err := leader.group.Propose(entry)
+		if err == nil {
+			ctx, cancel := context.WithTimeout(clustertest.Context(t), 3*time.Second)
+			_, leads = haveAhead(ctx, leader, 2)
+			cancel()
+		}
+		leader.node.disk.release(false)
+		if err == nil {
+			_, err = wait()
+		}
+		if leads && err == nil {
+			return
+		}
+		now, still := leader.group.LeaderTerm()
+		t.Logf("not sent ahead in term %d; now in term %d, leading %v: %v", term, now, still, err)
+	}
+	t.Fatal("the followers never have what the leader writes")
+}
+
+func underLoad(t *testing.T, g *groups, l *load) {
+	t.Helper()
+	loading, end := context.WithCancel(t.Context())
+	var running sync.WaitGroup
+	defer running.Wait()
+	defer end()
+	for i := range 4 {
+		running.Go(func() { l.run(loading, rand.New(rand.NewPCG(1, uint64(i)))) }) //nolint:gosec // any numbers do
+	}
+	for _, disturb := range []func(leader *member, followers []*member){
+		func(*member, []*member) {},
+		func(leader *member, _ []*member) { leader.node.network.Disconnect() },
+		func(_ *member, followers []*member) { followers[0].node.network.Disconnect() },
+		func(_ *member, followers []*member) { _ = followers[0].group.Campaign() }, // it may not be voted for
+		func(leader *member, _ []*member) { leader.node.network.Disconnect() },
+	} {
+		l.await(20)
+		leader := g.Leader()
+		disturb(leader, g.Followers(leader))
+	}
+	l.await(20)
+	end()
+	running.Wait()
+	g.Agree(g.Propose(10_000, 10_001))
+	for _, m := range g.All {
+		for _, name := range l.confirmed {
+			exists := false
+			m.machine.Read(func(v queue.View) { exists = v.QueueExists(name) })
+			if !exists {
+				t.Errorf("%s does not have %s, which was confirmed", m.Name(), name)
+			}
+		}
+	}
+}
