@@ -23,7 +23,7 @@ func TestMetricsOfAccounts(t *testing.T) {
 			t.Fatal(err)
 		}
 		messages := "123"[:i+1]
-		for _, body := range strings.Split(messages+messages[:1], "") { // the last one is a duplicate
+		for body := range strings.SplitSeq(messages+messages[:1], "") { // the last one is a duplicate
 			if _, err := c.SendMessage(t.Context(), &sqs.SendMessageInput{QueueUrl: made.QueueUrl, MessageBody: &body, MessageGroupId: aws.String("g")}); err != nil {
 				t.Fatal(err)
 			}

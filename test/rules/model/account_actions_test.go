@@ -20,6 +20,7 @@ type (
 )
 
 func (c createAccount) String() string { return fmt.Sprintf("create account %s %+v", c.id, c.quota) }
+
 func (c setQuota) String() string      { return fmt.Sprintf("quota of account %q: %+v", c.id, c.quota) }
 func (c deleteAccount) String() string { return "delete account " + c.id }
 

@@ -25,7 +25,8 @@ func TestDiagnose(t *testing.T) {
 		{
 			"a full disk and dead letters",
 			canned{"n2/metrics": "seriatim_disk_free_bytes 1\nseriatim_disk_total_bytes 100\n", "n1/v1/queues": `{"queues":[{"name":"dead","visible":1}]}`},
-			Critical, map[string]Level{"dlq": Warning, "disk": Critical},
+			Critical,
+			map[string]Level{"dlq": Warning, "disk": Critical},
 		},
 		{"what is not known", canned{"n1/v1/cluster/members": "?"}, Unknown, map[string]Level{"quorum": Unknown}},
 	} {
