@@ -107,20 +107,21 @@ func (in *inbound) receive(ctx context.Context, running *sync.WaitGroup, t *lead
 		in.answer(r.Id, leader.Outcome{Verdict: leader.Unsupported})
 		return
 	}
-	ctx, cancel := context.WithCancel(ctx)
-	if !in.expect(r.Id, cancel) {
-		cancel()
+	call := t.NewReceive(ctx, leader.ReceiveRequest{
+		Request: requestOf(r, cmd, deadline),
+		Command: cmd,
+		Wait:    time.Duration(r.WaitMillis) * time.Millisecond,
+		Waited:  time.Duration(r.WaitedMillis) * time.Millisecond,
+	}, func(o leader.Outcome) {
+		in.answer(r.Id, o)
+		running.Done()
+	})
+	if !in.expect(r.Id, call.HangUp) { // what ends ctx hangs up, too
+		call.HangUp()
 		return
 	}
-	running.Go(func() {
-		defer cancel()
-		in.answer(r.Id, t.Receive(ctx, leader.ReceiveRequest{
-			Request: requestOf(r, cmd, deadline),
-			Command: cmd,
-			Wait:    time.Duration(r.WaitMillis) * time.Millisecond,
-			Waited:  time.Duration(r.WaitedMillis) * time.Millisecond,
-		}))
-	})
+	running.Add(1)
+	go call.Begin() // counted by running until its outcome is told
 }
 
 // expect notes a request whose answer is to come. It reports false if the

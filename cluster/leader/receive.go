@@ -18,11 +18,12 @@ type ReceiveRequest struct {
 	Waited  time.Duration // of Wait, before this attempt
 }
 
-// receiving is one receive while the leader works on it. Used by one goroutine.
+// receiving is one receive while the leader works on it. Used by one goroutine at a time.
 type receiving struct {
 	*Term
 	ReceiveRequest
 	timeout <-chan time.Time // ends the waiting of a long poll
+	call    *ReceiveCall     // that this is of, which waits without a goroutine; nil: this one waits
 	final   bool             // the next empty answer is the answer
 	wakes   int              // times it was woken in vain
 }
@@ -32,30 +33,41 @@ type receiving struct {
 // answered after a read barrier, a long poll waits for an event first. ctx ends
 // when the caller hangs up; a receive that was not proposed by then never is.
 func (t *Term) Receive(ctx context.Context, request ReceiveRequest) Outcome {
-	select {
-	case <-t.serving:
-	case <-t.lost:
-		return Outcome{Verdict: NotProposed}
-	case <-ctx.Done():
-		return Outcome{Verdict: Expired}
-	}
-	if ctx.Err() != nil { // the select above chooses at random
-		return Outcome{Verdict: Expired}
-	}
 	r := receiving{Term: t, ReceiveRequest: request}
-	wait := t.resolveWait(request.Command.QueueName(), request.Wait)
-	if err := r.setShortPoll(wait == 0); err != nil {
-		t.options.Log.Error("encoding a receive failed", "error", err)
-		return Outcome{Verdict: Unsupported}
+	left, o := r.begin(ctx)
+	if o.Verdict != 0 {
+		return o
 	}
-	if left := wait - request.Waited; left > 0 {
+	if left > 0 {
 		timer := time.NewTimer(left)
 		defer timer.Stop()
 		r.timeout = timer.C
-	} else {
-		r.final = true
 	}
-	return r.run(ctx)
+	o, _ = r.run(ctx)
+	return o
+}
+
+// begin waits until this node serves, and returns how long the receive may wait. What
+// ends here has a verdict.
+func (r *receiving) begin(ctx context.Context) (left time.Duration, o Outcome) {
+	select {
+	case <-r.serving:
+	case <-r.lost:
+		return 0, Outcome{Verdict: NotProposed}
+	case <-ctx.Done():
+		return 0, Outcome{Verdict: Expired}
+	}
+	if ctx.Err() != nil { // the select above chooses at random
+		return 0, Outcome{Verdict: Expired}
+	}
+	wait := r.resolveWait(r.Command.QueueName(), r.Wait)
+	if err := r.setShortPoll(wait == 0); err != nil {
+		r.options.Log.Error("encoding a receive failed", "error", err)
+		return 0, Outcome{Verdict: Unsupported}
+	}
+	left = max(wait-r.Waited, 0)
+	r.final = left == 0
+	return left, Outcome{}
 }
 
 // resolveWait turns "as the queue says" into a time.
@@ -94,47 +106,69 @@ func (r *receiving) setShortPoll(short bool) error {
 	return nil
 }
 
-func (r *receiving) run(ctx context.Context) Outcome {
+// run goes on until there is an answer, or the receive waits without a goroutine: then
+// it is no longer this one's.
+func (r *receiving) run(ctx context.Context) (o Outcome, parked bool) {
 	for {
 		if r.worthProposing() {
 			if o := r.proposeReceive(ctx); r.ends(o) {
-				return o
+				return o, false
 			}
 		}
 		if r.final {
 			o, found := r.emptyAnswer(ctx)
 			if !found {
-				return o
+				return o, false
 			}
 			continue // there is something now: let the log decide
 		}
-		if o, ended := r.waitForMessages(ctx); ended {
-			return o
+		if o, ended, parked := r.waitForMessages(ctx); ended || parked {
+			return o, parked
 		}
 	}
 }
 
 // waitForMessages returns when the queue may have something, has been deleted,
-// or the time is up. A turn it was given is used up by a receive here, so that
-// the next receive is woken as soon as this one is answered.
-func (r *receiving) waitForMessages(ctx context.Context) (o Outcome, ended bool) {
-	w, ok := r.waiting.add(ctx, r.ReceiveRequest, r.wakes > 0)
+// or the time is up. Or the receive is parked.
+func (r *receiving) waitForMessages(ctx context.Context) (o Outcome, ended, parked bool) {
+	w, ok := r.waiting.add(ctx, r.ReceiveRequest, r.wakes > 0, r.call.resumes())
 	if !ok {
-		return Outcome{Verdict: Overloaded}, true
+		return Outcome{Verdict: Overloaded}, true, false
 	}
 	// What became available before that woke nobody.
 	if !r.worthProposing() && r.exists() {
-		select {
-		case <-w.woken:
-			r.wakes++
-		case <-r.timeout:
-			r.final = true
-		case <-ctx.Done():
-			ended, o = true, Outcome{Verdict: Expired}
-		case <-r.lost:
-			ended, o = true, Outcome{Verdict: NotProposed}
+		if r.call != nil && r.call.park(w) {
+			return Outcome{}, false, true
 		}
+		o, ended = r.awaitWakeup(ctx, w)
 	}
+	o, ended = r.stopWaiting(ctx, w, o, ended)
+	return o, ended, false
+}
+
+// awaitWakeup waits for what ends the waiting. A call that was resumed has it.
+func (r *receiving) awaitWakeup(ctx context.Context, w *waitingReceive) (o Outcome, ended bool) {
+	if r.call != nil && r.call.timedOut.Load() {
+		r.final = true
+		return Outcome{}, false
+	}
+	select {
+	case <-w.woken:
+		r.wakes++
+	case <-r.timeout:
+		r.final = true
+	case <-ctx.Done():
+		return Outcome{Verdict: Expired}, true
+	case <-r.lost:
+		return Outcome{Verdict: NotProposed}, true
+	}
+	return Outcome{}, false
+}
+
+// stopWaiting ends the waiting, unless it has ended with the outcome already. A turn
+// that the receive was given is used up by a receive here, so that the next one is woken
+// as soon as this one is answered.
+func (r *receiving) stopWaiting(ctx context.Context, w *waitingReceive, o Outcome, ended bool) (Outcome, bool) {
 	if !r.waiting.remove(w) {
 		if !ended && !r.exists() {
 			r.final = true

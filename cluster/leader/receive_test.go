@@ -22,7 +22,7 @@ func (s *solo) poll(ctx context.Context, cmd queue.ReceiveMessages, wait time.Du
 	if err != nil {
 		panic(err)
 	}
-	return s.Receive(ctx, ReceiveRequest{Request: Request{Frame: frame, MinimumVersion: codec.MinimumVersion(&cmd)}, Command: &cmd, Wait: wait})
+	return s.receive(ctx, ReceiveRequest{Request: Request{Frame: frame, MinimumVersion: codec.MinimumVersion(&cmd)}, Command: &cmd, Wait: wait})
 }
 
 // bodies are what an answered receive handed out.

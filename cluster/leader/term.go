@@ -153,6 +153,10 @@ func (t *Term) run(ctx context.Context) {
 	jobs.Go(func() { t.moveTasks.run(ctx) })
 	jobs.Go(func() { t.replays.run(ctx) })
 	jobs.Go(func() { t.outbox.run(ctx) })
+	jobs.Go(func() {
+		<-ctx.Done()
+		t.waiting.end()
+	})
 	t.committer.open()
 	close(t.serving)
 	for _, job := range t.options.Jobs {

@@ -21,7 +21,7 @@ func (s *solo) acceptNext(ctx context.Context, wait time.Duration) (queue.Sessio
 	if err != nil {
 		panic(err)
 	}
-	o := s.Receive(ctx, ReceiveRequest{Request: Request{Frame: frame, MinimumVersion: codec.MinimumVersion(cmd)}, Command: cmd, Wait: wait})
+	o := s.receive(ctx, ReceiveRequest{Request: Request{Frame: frame, MinimumVersion: codec.MinimumVersion(cmd)}, Command: cmd, Wait: wait})
 	locked, _ := o.Response.Result.(queue.SessionLocked)
 	return locked, o
 }

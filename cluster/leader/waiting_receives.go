@@ -7,9 +7,10 @@ import (
 )
 
 // waitingReceives are the receives that wait for messages, and the others that wait for
-// a session, by what they wait for and in order of arrival. A receive has its turn from when it is woken or piggybacked on a send
-// until it releases it; while one has, none is woken. So a message wakes one
-// receive, not all. Safe for concurrent use; one that waits costs nothing but memory.
+// a session, by what they wait for and in order of arrival. A receive has its turn from
+// when it is woken or piggybacked on a send until it releases it; while one has, none is
+// woken. So a message wakes one receive, not all. Safe for concurrent use; one that waits
+// costs nothing but memory.
 type waitingReceives struct {
 	max int
 
@@ -35,6 +36,7 @@ type waitingReceive struct {
 	element     *list.Element // nil once it has its turn or is gone
 	turn        bool
 	woken       chan struct{} // closed when it is to look, or piggybacked has its outcome
+	resume      func()        // called then, too; nil: somebody waits for woken
 	piggybacked *Submission   // its receive, proposed behind a send; nil: none was
 	outcome     Outcome       // of piggybacked, once woken is closed
 }
@@ -44,7 +46,7 @@ func newWaitingReceives(limit int) *waitingReceives {
 }
 
 // add begins to wait, unless too many do. One that waited before goes to the front.
-func (r *waitingReceives) add(ctx context.Context, request ReceiveRequest, front bool) (*waitingReceive, bool) {
+func (r *waitingReceives) add(ctx context.Context, request ReceiveRequest, front bool, resume func()) (*waitingReceive, bool) {
 	place := placeOf(request.Command)
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -56,7 +58,7 @@ func (r *waitingReceives) add(ctx context.Context, request ReceiveRequest, front
 		q = &waitingQueue{}
 		r.queues[place] = q
 	}
-	w := &waitingReceive{place: place, ctx: ctx, request: request, woken: make(chan struct{})}
+	w := &waitingReceive{place: place, ctx: ctx, request: request, woken: make(chan struct{}), resume: resume}
 	if front {
 		w.element = q.waiting.PushFront(w)
 	} else {
@@ -107,7 +109,15 @@ func (r *waitingReceives) available(place waitingPlace) {
 		r.forgetUnused(place, q)
 		return
 	}
-	close(r.giveTurn(q).woken)
+	r.giveTurn(q).wake()
+}
+
+// wake has the receive look. It never blocks.
+func (w *waitingReceive) wake() {
+	close(w.woken)
+	if w.resume != nil {
+		w.resume()
+	}
 }
 
 // giveTurn gives the receive that waited longest its turn.
@@ -131,7 +141,7 @@ func (r *waitingReceives) piggyback(queue []byte) *Submission {
 	w := r.giveTurn(q)
 	w.piggybacked = w.request.piggybacked(func(o Outcome) {
 		w.outcome = o
-		close(w.woken)
+		w.wake()
 	})
 	return w.piggybacked
 }
@@ -160,10 +170,23 @@ func (r *waitingReceives) wakeAll(place waitingPlace, q *waitingQueue) {
 	for q.waiting.Len() > 0 {
 		w := q.waiting.Front().Value.(*waitingReceive)
 		r.dequeue(q, w)
-		close(w.woken)
+		w.wake()
 	}
 	q.inVain = false
 	r.forgetUnused(place, q)
+}
+
+// end has those who wait without a goroutine find out that the leader's term has ended.
+func (r *waitingReceives) end() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, q := range r.queues { // order does not matter: each is its own
+		for element := q.waiting.Front(); element != nil; element = element.Next() {
+			if w := element.Value.(*waitingReceive); w.resume != nil {
+				w.resume()
+			}
+		}
+	}
 }
 
 func (r *waitingReceives) dequeue(q *waitingQueue, w *waitingReceive) {

@@ -1,0 +1,120 @@
+package leader
+
+import (
+	"context"
+	"sync/atomic"
+	"time"
+)
+
+// ReceiveCall is a receive whose outcome is told instead of awaited. While it waits for
+// messages it is parked and has no goroutine, whose stack would be most of what it costs:
+// the leader has those of all nodes. Made by NewReceive.
+type ReceiveCall struct {
+	receiving
+	ctx      context.Context
+	cancel   context.CancelFunc
+	complete func(Outcome)
+	timer    *time.Timer // nil: it does not wait
+	timedOut atomic.Bool
+
+	// parked says that the call waits. Who sets it back goes on with the call; what is
+	// not atomic belongs to that goroutine.
+	parked atomic.Bool
+	waits  *waitingReceive // while parked
+}
+
+// NewReceive is a receive that Begin begins. complete takes the outcome that Receive would
+// return, once, on a goroutine of the call, and may block.
+func (t *Term) NewReceive(ctx context.Context, request ReceiveRequest, complete func(Outcome)) *ReceiveCall {
+	c := &ReceiveCall{receiving: receiving{Term: t, ReceiveRequest: request}, complete: complete}
+	c.ctx, c.cancel = context.WithCancel(ctx)
+	c.call = c
+	return c
+}
+
+// Begin executes the receive until it is answered or parked. Whoever made the call must
+// see to it that HangUp is called when the context of the call ends.
+func (c *ReceiveCall) Begin() {
+	left, o := c.begin(c.ctx)
+	if o.Verdict != 0 {
+		c.end(o)
+		return
+	}
+	if left > 0 {
+		c.timer = time.AfterFunc(left, func() {
+			c.timedOut.Store(true)
+			c.resume()
+		})
+	}
+	c.goOn()
+}
+
+// HangUp gives up on the receive. If it was not proposed by now, it never is. More than
+// once is allowed, and at any time.
+func (c *ReceiveCall) HangUp() {
+	c.cancel()
+	c.resume()
+}
+
+// goOn executes the receive until it is answered or parked.
+func (c *ReceiveCall) goOn() {
+	if o, parked := c.run(c.ctx); !parked {
+		c.end(o)
+	}
+}
+
+func (c *ReceiveCall) end(o Outcome) {
+	if c.timer != nil {
+		c.timer.Stop()
+	}
+	c.cancel()
+	c.complete(o)
+}
+
+// resumes is what wakes the call; nil if there is none.
+func (c *ReceiveCall) resumes() func() {
+	if c == nil {
+		return nil
+	}
+	return c.resume
+}
+
+// park leaves the call to whoever resumes it. It reports false if that has happened
+// already.
+func (c *ReceiveCall) park(w *waitingReceive) bool {
+	c.waits = w
+	c.parked.Store(true)
+	// What happened before found nobody to wake.
+	return !c.due(w) || !c.parked.CompareAndSwap(true, false)
+}
+
+// due reports whether there is a reason to go on.
+func (c *ReceiveCall) due(w *waitingReceive) bool {
+	select {
+	case <-w.woken:
+		return true
+	case <-c.lost:
+		return true
+	default:
+		return c.timedOut.Load() || c.ctx.Err() != nil
+	}
+}
+
+// resume goes on with a parked call. It never blocks.
+func (c *ReceiveCall) resume() {
+	if c.parked.CompareAndSwap(true, false) {
+		go c.unpark()
+	}
+}
+
+// unpark does what the goroutine of a receive does that has waited.
+func (c *ReceiveCall) unpark() {
+	w := c.waits
+	c.waits = nil
+	o, ended := c.awaitWakeup(c.ctx, w)
+	if o, ended = c.stopWaiting(c.ctx, w, o, ended); ended {
+		c.end(o)
+		return
+	}
+	c.goOn()
+}

@@ -1,0 +1,171 @@
+package leader
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"runtime"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/seriatimq/seriatim/fsm/codec"
+	"github.com/seriatimq/seriatim/queue"
+)
+
+// receive executes a receive, in the tests of TestReceiveCalls without a goroutine that
+// waits.
+func (s *solo) receive(ctx context.Context, request ReceiveRequest) Outcome {
+	if !strings.HasPrefix(s.t.Name(), "TestReceiveCalls/") {
+		return s.Receive(ctx, request)
+	}
+	answer := make(chan Outcome, 1)
+	var told atomic.Bool
+	call := s.NewReceive(ctx, request, func(o Outcome) {
+		if told.Swap(true) {
+			s.t.Errorf("a second outcome: %+v", o)
+			return
+		}
+		answer <- o
+	})
+	defer context.AfterFunc(ctx, call.HangUp)()
+	go call.Begin() // its outcome is awaited
+	return <-answer
+}
+
+// What holds for receives that wait with a goroutine holds for those without.
+func TestReceiveCalls(t *testing.T) {
+	for name, test := range map[string]func(t *testing.T){
+		"LongPollWakes":                     TestLongPollWakes,
+		"LongPollEndsWithItsQueue":          TestLongPollEndsWithItsQueue,
+		"ReceiveOnUnknownQueue":             TestReceiveOnUnknownQueue,
+		"OneMessageGoesToOnePoll":           TestOneMessageGoesToOnePoll,
+		"TurnsPassOn":                       TestTurnsPassOn,
+		"CancelledPollConsumesNothing":      TestCancelledPollConsumesNothing,
+		"EmptyReceiveWritesNothing":         TestEmptyReceiveWritesNothing,
+		"EmptyReceiveOfADeposedLeader":      TestEmptyReceiveOfADeposedLeader,
+		"WaitOfTheQueue":                    TestWaitOfTheQueue,
+		"ShortPollPassesDeadLetters":        TestShortPollPassesDeadLetters,
+		"EmptyAnswerHoldsAtItsLogTime":      TestEmptyAnswerHoldsAtItsLogTime,
+		"AttemptIsReplayed":                 TestAttemptIsReplayed,
+		"LostLeadershipReturnsPolls":        TestLostLeadershipReturnsPolls,
+		"PiggybackedReceiveInVain":          TestPiggybackedReceiveInVain,
+		"HangUpOfAPiggybackedReceive":       TestHangUpOfAPiggybackedReceive,
+		"PiggybackedReceiveAtTheEndOfAWait": TestPiggybackedReceiveAtTheEndOfAWait,
+		"AcceptNextWakes":                   TestAcceptNextWakes,
+	} {
+		t.Run(name, test)
+	}
+}
+
+// waitingCall begins a receive that waits.
+func (s *solo) waitingCall(ctx context.Context, wait time.Duration, complete func(Outcome)) *ReceiveCall {
+	cmd := &queue.ReceiveMessages{Queue: standard, MaxMessages: queue.Some(1)}
+	frame, err := codec.AppendCommand(nil, cmd)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	call := s.NewReceive(ctx, ReceiveRequest{Request: Request{Frame: frame, MinimumVersion: codec.MinimumVersion(cmd)}, Command: cmd, Wait: wait}, complete)
+	go call.Begin() // its outcome is counted
+	return call
+}
+
+func TestParkedCallsHaveNoGoroutine(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := startSolo(t)
+		s.create(standard)
+		before := runtime.NumGoroutine()
+		const calls = 2000
+		var ended atomic.Int64
+		for range calls {
+			s.waitingCall(t.Context(), 20*time.Second, func(Outcome) { ended.Add(1) })
+		}
+		synctest.Wait()
+		if waiting, more := s.waiting.number(), runtime.NumGoroutine()-before; waiting != calls || more > calls/10 {
+			t.Errorf("%d of %d wait, with %d goroutines", waiting, calls, more)
+		}
+		s.stop()
+		synctest.Wait()
+		if got := ended.Load(); got != calls {
+			t.Errorf("%d of %d have an outcome when leadership is lost", got, calls)
+		}
+	})
+}
+
+// Whatever happens at once: each call has one outcome, no message is handed out twice,
+// none is lost, and nothing is left that waits.
+func TestReceiveCallsEndOnce(t *testing.T) {
+	for seed := range uint64(20) {
+		synctest.Test(t, func(t *testing.T) {
+			s := startSolo(t)
+			s.create(standard)
+			const calls, messages = 300, 150
+			outcomes := make([]atomic.Int64, calls)
+			var mu sync.Mutex
+			unknown, received := 0, map[string]int{}
+			var all, others sync.WaitGroup
+			all.Add(calls)
+			for i := range calls {
+				others.Go(func() {
+					random := rand.New(rand.NewPCG(seed, uint64(i))) //nolint:gosec // any numbers do
+					time.Sleep(time.Duration(random.IntN(50)) * time.Millisecond)
+					call := s.waitingCall(t.Context(), time.Duration(1+random.IntN(100))*time.Millisecond, func(o Outcome) {
+						defer all.Done()
+						outcomes[i].Add(1)
+						mu.Lock()
+						defer mu.Unlock()
+						switch {
+						case o.Verdict == Unknown:
+							unknown++
+						case o.Verdict == Answered && o.Response.Err == nil:
+							for _, m := range o.Response.Result.(queue.MessagesReceived).Messages {
+								received[m.Body.String()]++
+							}
+						}
+					})
+					if random.IntN(3) == 0 {
+						time.Sleep(time.Duration(random.IntN(60)) * time.Millisecond)
+						call.HangUp()
+					}
+				})
+			}
+			for i := range messages {
+				others.Go(func() {
+					time.Sleep(time.Duration(i) * time.Millisecond)
+					s.send(standard, fmt.Sprint(i))
+				})
+			}
+			others.Wait()
+			all.Wait()
+			synctest.Wait()
+			for i := range outcomes {
+				if n := outcomes[i].Load(); n != 1 {
+					t.Errorf("call %d has %d outcomes", i, n)
+				}
+			}
+			if n := s.waiting.number(); n != 0 {
+				t.Errorf("%d wait at the end", n)
+			}
+			for {
+				left := bodies(t, s.poll(t.Context(), queue.ReceiveMessages{Queue: standard, MaxMessages: queue.Some(10)}, 0))
+				if len(left) == 0 {
+					break
+				}
+				for _, body := range left {
+					received[body]++
+				}
+			}
+			if missing := messages - len(received); missing > unknown {
+				t.Errorf("%d messages are missing, and %d calls ended with an unknown outcome", missing, unknown)
+			}
+			for body, n := range received {
+				if n > 1 {
+					t.Errorf("message %s was received %d times", body, n)
+				}
+			}
+		})
+	}
+}
