@@ -109,6 +109,9 @@ type limitConn struct {
 	closed   sync.Once
 }
 
+// NetConn is the connection below.
+func (c *limitConn) NetConn() net.Conn { return c.Conn }
+
 // NoteRequest notes that a whole request came.
 func (c *limitConn) NoteRequest() {
 	l := c.listener

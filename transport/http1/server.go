@@ -63,6 +63,8 @@ type Server struct {
 	closes  atomic.Bool // connections end after their next answer
 	panics  atomic.Uint64
 	turns   handshakes
+
+	departures departures
 }
 
 // dateLine is the Date header of one second.
@@ -119,6 +121,7 @@ func (s *Server) Ended() <-chan struct{} { return s.open.Ended() }
 // Shutdown closes idle connections and waits for the requests under way. At the
 // end of ctx it closes what is left.
 func (s *Server) Shutdown(ctx context.Context) error {
+	defer s.departures.close()
 	s.closes.Store(true)
 	s.open.Close()
 	s.closeIdle()

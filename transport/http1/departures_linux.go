@@ -1,0 +1,150 @@
+package http1
+
+import (
+	"errors"
+	"os"
+	"sync"
+	"syscall"
+)
+
+// departures tell of connections on which something can be read, which is the end of
+// most: one goroutine asks the system about all of them, where one for each would have a
+// stack. Safe for concurrent use; the zero value is ready.
+type departures struct {
+	mu      sync.Mutex
+	file    *os.File // nil before the first connection
+	events  syscall.RawConn
+	closed  bool
+	last    uint32
+	watches map[uint32]*peerWatch
+}
+
+// add begins to watch. It reports false if that cannot be done here. The caller holds
+// the mu of the watch.
+func (d *departures) add(w *peerWatch) bool {
+	if w.socket == nil {
+		if w.socket = socketOf(w.conn.accepted); w.socket == nil {
+			return false
+		}
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.closed || d.open() != nil {
+		return false
+	}
+	d.last++
+	for d.watches[d.last] != nil {
+		d.last++
+	}
+	w.id = d.last
+	event := syscall.EpollEvent{Events: syscall.EPOLLIN | syscall.EPOLLRDHUP | syscall.EPOLLONESHOT, Fd: int32(w.id)} //nolint:gosec // any bits do
+	if d.control(w.socket, syscall.EPOLL_CTL_ADD, &event) != nil {
+		return false
+	}
+	d.watches[w.id] = w
+	return true
+}
+
+// remove ends watching. The caller holds the mu of the watch.
+func (d *departures) remove(w *peerWatch) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.watches[w.id] == w {
+		d.forget(w.id, w)
+	}
+}
+
+// forget takes a watch off. The caller holds mu.
+func (d *departures) forget(id uint32, w *peerWatch) {
+	delete(d.watches, id)
+	_ = d.control(w.socket, syscall.EPOLL_CTL_DEL, nil) // a closed socket is off already
+}
+
+// control changes what is watched. The caller holds mu.
+func (d *departures) control(socket syscall.RawConn, change int, event *syscall.EpollEvent) error {
+	var ofSocket, changed error
+	err := d.events.Control(func(list uintptr) {
+		ofSocket = socket.Control(func(fd uintptr) {
+			changed = syscall.EpollCtl(int(list), change, int(fd), event)
+		})
+	})
+	return errors.Join(err, ofSocket, changed)
+}
+
+// open asks the system to watch. The caller holds mu.
+func (d *departures) open() error {
+	if d.file != nil {
+		return nil
+	}
+	fd, err := syscall.EpollCreate1(syscall.EPOLL_CLOEXEC)
+	if err != nil {
+		return err
+	}
+	if err := syscall.SetNonblock(fd, true); err != nil { // so that the runtime waits for it
+		return errors.Join(err, syscall.Close(fd))
+	}
+	file := os.NewFile(uintptr(fd), "departures")
+	events, err := file.SyscallConn()
+	if err != nil {
+		return errors.Join(err, file.Close())
+	}
+	d.file, d.events, d.watches = file, events, map[uint32]*peerWatch{}
+	go d.run(events) // ends with close
+	return nil
+}
+
+// run tells the watches until close.
+func (d *departures) run(list syscall.RawConn) {
+	var events [64]syscall.EpollEvent
+	for {
+		n, err := awaitEvents(list, events[:])
+		if err != nil {
+			d.close()
+			return
+		}
+		for _, event := range events[:n] {
+			d.tell(uint32(event.Fd)) //nolint:gosec // the bits of add
+		}
+	}
+}
+
+// awaitEvents waits without a thread: the runtime watches the list, too.
+func awaitEvents(list syscall.RawConn, events []syscall.EpollEvent) (n int, err error) {
+	var failed error
+	err = list.Read(func(fd uintptr) bool {
+		for {
+			n, failed = syscall.EpollWait(int(fd), events, 0)
+			if !errors.Is(failed, syscall.EINTR) {
+				return n > 0 || failed != nil
+			}
+		}
+	})
+	return n, errors.Join(err, failed)
+}
+
+// tell has a watch read.
+func (d *departures) tell(id uint32) {
+	d.mu.Lock()
+	w := d.watches[id]
+	if w != nil {
+		d.forget(id, w)
+	}
+	d.mu.Unlock()
+	if w != nil {
+		go w.readable(id) // it may have to wait for the rest of a record of TLS
+	}
+}
+
+// close ends it. What is watched goes on with a goroutine of its own.
+func (d *departures) close() {
+	d.mu.Lock()
+	watches := d.watches
+	d.closed, d.watches = true, nil
+	if d.file != nil {
+		_ = d.file.Close() // whatever it says, nothing is watched any more
+	}
+	d.mu.Unlock()
+	for id, w := range watches { // order does not matter: each is its own
+		go w.readable(id) // its request ends it
+	}
+}
