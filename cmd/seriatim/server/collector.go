@@ -5,6 +5,7 @@ import (
 	"runtime/debug"
 	"runtime/metrics"
 	"sync/atomic"
+	"time"
 )
 
 const (
@@ -17,6 +18,15 @@ const (
 	// garbage together take smallHeap.
 	spareHeapMin = 48 << 20
 	smallHeap    = 224 << 20
+	// spareParts are those of the garbage that may gather. A node with little to do uses
+	// one: garbage is resident memory, and gathers however slowly it is made. Collections
+	// that come too soon double the part, those that come late halve it: sooner than
+	// collectSoon after another, or than a second for each scanPace to look through,
+	// which is a hundredth of a processor; later than collectLate times that.
+	spareParts  = 8
+	collectSoon = 2 * time.Second
+	collectLate = 3
+	scanPace    = 10 << 20
 	// collectorPercent is the runtime's rule.
 	collectorPercent = 100
 	// collectorPercentMax is in force until the first collection.
@@ -29,6 +39,10 @@ type collector struct {
 	stopped atomic.Bool
 	set     func(percent int)
 	heap    func() heapSize
+	now     func() time.Time
+
+	parts uint64    // of spareParts in use; 0: none were chosen yet
+	last  time.Time // adjusted
 }
 
 // heapSize is what the last collection found, in bytes.
@@ -43,7 +57,7 @@ func tuneCollector(getenv func(string) string) (stop func()) {
 	if getenv("GOGC") != "" {
 		return func() {}
 	}
-	c := &collector{set: func(percent int) { debug.SetGCPercent(percent) }, heap: measureHeap}
+	c := &collector{set: func(percent int) { debug.SetGCPercent(percent) }, heap: measureHeap, now: time.Now}
 	c.adjust()
 	c.watch()
 	return func() {
@@ -69,7 +83,8 @@ func (c *collector) watch() {
 // messages, remembered ids and bodies have no pointers and so call for no room. Setting it
 // stops the node for a moment, so small changes are not made.
 func (c *collector) adjust() {
-	percent := percentFor(c.heap())
+	heap := c.heap()
+	percent := percentFor(heap, c.choosePart(heap))
 	if before := c.percent.Load(); percent >= before-before/8 && percent <= before+before/8 {
 		return
 	}
@@ -77,12 +92,30 @@ func (c *collector) adjust() {
 	c.set(int(percent))
 }
 
-func percentFor(heap heapSize) int64 {
-	if heap.live == 0 {
-		return collectorPercentMax
+// choosePart is how many of the spareParts are used until the next collection.
+func (c *collector) choosePart(heap heapSize) uint64 {
+	now := c.now()
+	soon := max(collectSoon, time.Duration(heap.scannable/scanPace)*time.Second)
+	switch between := now.Sub(c.last); {
+	case c.parts == 0:
+		c.parts = 1
+	case between < soon:
+		c.parts = min(2*c.parts, spareParts)
+	case between > collectLate*soon:
+		c.parts = max(c.parts/2, 1)
 	}
-	spare := min(spareHeap, max(spareHeapMin, smallHeap-min(heap.live, smallHeap)))
-	spare = max(spare, min(heap.scannable, heap.live))
+	c.last = now
+	return c.parts
+}
+
+// percentFor is the percentage for what the last collection found, and for some of the
+// spareParts.
+func percentFor(heap heapSize, parts uint64) int64 {
+	if heap.live == 0 {
+		return int64(collectorPercentMax * parts / spareParts)
+	}
+	spare := min(spareHeap, max(spareHeapMin, smallHeap-min(heap.live, smallHeap))) * parts / spareParts
+	spare = max(spare, min(heap.scannable, heap.live)*parts/spareParts)
 	return min(max(int64(spare*collectorPercent/heap.live), 1), collectorPercentMax)
 }
 

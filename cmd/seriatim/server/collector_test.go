@@ -1,6 +1,9 @@
 package server
 
-import "testing"
+import (
+	"testing"
+	"time"
+)
 
 func TestPercentFor(t *testing.T) {
 	for _, c := range []struct {
@@ -20,7 +23,7 @@ func TestPercentFor(t *testing.T) {
 		{"a very large state without pointers", heapSize{1 << 40, 1 << 20}, 1},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			if got := percentFor(c.heap); got != c.want {
+			if got := percentFor(c.heap, spareParts); got != c.want {
 				t.Errorf("%d, want %d", got, c.want)
 			}
 		})
@@ -29,11 +32,52 @@ func TestPercentFor(t *testing.T) {
 
 func TestAdjust(t *testing.T) {
 	live, calls := uint64(0), []int(nil)
-	c := &collector{set: func(percent int) { calls = append(calls, percent) }, heap: func() heapSize { return heapSize{live, live} }}
+	c := &collector{
+		set: func(percent int) { calls = append(calls, percent) }, heap: func() heapSize { return heapSize{live, live} },
+		now: func() time.Time { return time.Unix(0, 0) }, parts: spareParts, last: time.Unix(0, 0),
+	}
 	for _, live = range []uint64{spareHeap, spareHeap - spareHeap/20, spareHeap / 2, spareHeap / 2, 10 * spareHeap} {
 		c.adjust()
 	}
 	if len(calls) != 3 || calls[0] != 100 || calls[1] != 200 || calls[2] != 100 {
 		t.Errorf("set %v", calls)
+	}
+}
+
+// A node with little to do gives up most of the garbage that it may have, and gets all of
+// it back when it is busy; what is dear to look through is not looked through often.
+func TestGarbageOfAnIdleNode(t *testing.T) {
+	const little, much = 1 << 20, 1 << 30
+	now := time.Unix(0, 0)
+	c := &collector{now: func() time.Time { return now }}
+	for i, step := range []struct {
+		after     time.Duration
+		scannable uint64
+		want      uint64
+	}{
+		{0, little, 1},
+		{time.Second, little, 2},
+		{time.Second, little, 4},
+		{3 * time.Second, little, 4},
+		{time.Second, little, spareParts},
+		{time.Second, little, spareParts},
+		{7 * time.Second, little, 4},
+		{time.Minute, little, 2},
+		{time.Minute, little, 1},
+		{time.Hour, little, 1},
+		{time.Minute, much, 2},
+		{2 * time.Minute, much, 2},
+		{10 * time.Minute, much, 1},
+	} {
+		now = now.Add(step.after)
+		if got := c.choosePart(heapSize{live: 2 * much, scannable: step.scannable}); got != step.want {
+			t.Fatalf("step %d: %d parts, want %d", i, got, step.want)
+		}
+	}
+	for _, heap := range []heapSize{{}, {spareHeap / 2, little}, {much, much}} {
+		idle, busy := percentFor(heap, 1), percentFor(heap, spareParts)
+		if idle < busy/spareParts-1 || idle > busy/spareParts+1 {
+			t.Errorf("%+v: %d and %d", heap, idle, busy)
+		}
 	}
 }
