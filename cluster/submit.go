@@ -274,10 +274,11 @@ func (n *Node) pause(ctx context.Context, changed leaderChange, pause time.Durat
 
 // resultOf classifies the end of a call for the metrics.
 func resultOf(ctx context.Context, err error) callResult {
-	var refusal *queue.Error
-	switch {
-	case err == nil:
+	if err == nil {
 		return resultOK
+	}
+	var refusal *queue.Error // on the heap
+	switch {
 	case errors.As(err, &refusal):
 		return resultRefused
 	case errors.Is(ctx.Err(), context.Canceled):

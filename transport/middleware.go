@@ -29,10 +29,12 @@ type Middleware struct {
 func (m Middleware) Wrap(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		started := m.Now()
-		request := m.Begin(r.Header)
-		writer := &statusWriter{ResponseWriter: w}
+		s := &served{writer: statusWriter{ResponseWriter: w}}
+		request, writer := &s.request, &s.writer
+		m.begin(request, r.Header)
+		s.id[0] = request.ID
 		// AWS spells it x-amzn-RequestId; header names ignore case.
-		w.Header().Set("X-Amzn-Requestid", request.ID)
+		w.Header()["X-Amzn-Requestid"] = s.id[:]
 		defer func() {
 			request.Duration = m.Now().Sub(started)
 			request.Status = writer.status
@@ -40,6 +42,13 @@ func (m Middleware) Wrap(next http.Handler) http.Handler {
 		}()
 		next.ServeHTTP(writer, r.WithContext(context.WithValue(r.Context(), requestKey{}, request)))
 	})
+}
+
+// served is what one request needs here, made at once.
+type served struct {
+	request Request
+	writer  statusWriter
+	id      [1]string // of the request, as a header has it
 }
 
 // finish answers for a handler that panicked, then logs and counts. A panic
@@ -65,11 +74,16 @@ func (m Middleware) finish(w *statusWriter, r *http.Request, request *Request, p
 // Begin is the record of a new request with a header, for those that Wrap does not serve. The
 // header is read until the request is over.
 func (m Middleware) Begin(header http.Header) *Request {
-	request := &Request{ID: m.newID()}
+	request := new(Request)
+	m.begin(request, header)
+	return request
+}
+
+func (m Middleware) begin(request *Request, header http.Header) {
+	request.ID = m.newID(&request.random)
 	if m.Tracer != nil {
 		request.Trace = &Trace{Header: header}
 	}
-	return request
 }
 
 // Report counts, traces and logs a request that is over.
@@ -102,9 +116,8 @@ func attributesOf(request *Request, remote string) []slog.Attr {
 	}
 }
 
-// newID draws a random UUID (version 4).
-func (m Middleware) newID() string {
-	var id [16]byte
+// newID draws a random UUID (version 4) in id.
+func (m Middleware) newID(id *[16]byte) string {
 	if _, err := io.ReadFull(m.Random, id[:]); err != nil {
 		// An id that repeats is better than a request refused for want of
 		// one: it only names the request in logs.

@@ -21,6 +21,8 @@ type Request struct {
 	Duration   time.Duration
 	Status     int
 	Trace      *Trace // nil: it is not traced
+
+	random [16]byte // that ID was made of
 }
 
 type requestKey struct{}

@@ -258,25 +258,40 @@ func readError(err error) error {
 	return unreadableBody()
 }
 
+// Content types of answers, made once; nobody changes them.
+var (
+	typeJSON       = []string{JSONType}
+	typeNegotiated = []string{jsonNegotiated}
+	typeXML        = []string{"text/xml"}
+)
+
 // write sends one answer.
 func (h *Handler) write(w http.ResponseWriter, c *Call, status int, body []byte) {
 	header := w.Header()
 	switch {
 	case c.Record.Protocol == JSON:
-		header["Content-Type"] = []string{JSONType}
+		header["Content-Type"] = typeJSON
 	case c.negotiated:
-		header["Content-Type"] = []string{jsonNegotiated}
+		header["Content-Type"] = typeNegotiated
 	default:
-		header["Content-Type"] = []string{"text/xml"}
+		header["Content-Type"] = typeXML
 	}
+	// The numbers share one text, and one list has them all: every request has these.
+	var digits [64]byte
+	numbers := strconv.AppendInt(digits[:0], int64(len(body)), 10)
+	length := len(numbers)
+	numbers = strconv.AppendUint(numbers, c.Position.Index, 10)
+	index := len(numbers)
+	numbers = strconv.AppendInt(numbers, int64(c.Position.LogTime), 10)
+	text := string(numbers)
+	values := []string{text[:length], text[length:index], text[index:]}
+	header["Content-Length"] = values[:1:1]
 	if c.Position.Index != 0 {
-		header[headerIndex] = []string{strconv.FormatUint(c.Position.Index, 10)}
-		header[headerLogTime] = []string{strconv.FormatInt(int64(c.Position.LogTime), 10)}
+		header[headerIndex], header[headerLogTime] = values[1:2:2], values[2:]
 	}
 	if c.Duplicate != "" && !c.repeated {
 		header[headerDuplicate] = []string{c.Duplicate}
 	}
-	header["Content-Length"] = []string{strconv.Itoa(len(body))}
 	w.WriteHeader(status)
 	// Any other error means that the client is gone; nobody is left to tell.
 	if _, err := w.Write(body); errors.Is(err, budget.ErrExhausted) {

@@ -46,8 +46,7 @@ func (a *answer) Write(p []byte) (int, error) {
 	if a.out != nil {
 		return 0, http.ErrContentLength
 	}
-	declared := a.header["Content-Length"]
-	if len(a.body) > 0 || len(declared) != 1 || declared[0] != strconv.Itoa(len(p)) {
+	if len(a.body) > 0 || !a.declares(len(p)) {
 		a.body = append(a.body, p...)
 		return len(p), nil
 	}
@@ -56,6 +55,13 @@ func (a *answer) Write(p []byte) (int, error) {
 		return 0, err
 	}
 	return len(p), nil
+}
+
+// declares reports whether the header says that the body has this length.
+func (a *answer) declares(length int) bool {
+	var digits [20]byte
+	declared := a.header["Content-Length"]
+	return len(declared) == 1 && declared[0] == string(strconv.AppendInt(digits[:0], int64(length), 10))
 }
 
 // compose makes the whole answer.
