@@ -157,6 +157,73 @@ func TestBodiesAreInstalled(t *testing.T) {
 	}
 }
 
+// A node that was away is sent, of bodies, those that it lacks, whatever it keeps its own
+// in; one that has none is sent all, and so is one whose own are damaged, the second time.
+// The bytes are counted.
+func TestOnlyLackingBodiesAreSent(t *testing.T) {
+	t.Parallel()
+	nothing := func(*nodes, int) {}
+	for name, test := range map[string]struct {
+		store           string // of the node
+		change          func(c *nodes, away int)
+		atLeast, atMost int // bodies that it is sent
+	}{
+		"to a node that was away":            {BodiesInSegments, nothing, 40, 40},
+		"to a node with bodies in memory":    {BodiesInMemory, nothing, 40, 40},
+		"to an empty node":                   {BodiesInSegments, func(c *nodes, away int) { c.wipe(away) }, 220, 1000},
+		"to a node whose bodies are damaged": {BodiesInSegments, damageBodies, 220, 1000},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := startNodes(t, 3, segmentsEverywhere)
+			leader := c.agreedLeader()
+			away := (leader + 1) % 3
+			if test.store == BodiesInMemory {
+				c.close(away)
+				c.configs[away].Log.Bodies.Store = test.store
+				c.open(away)
+				c.waitReady(away)
+			}
+			c.create(leader, fifo)
+			c.sendBodies(leader, 0, 200)
+			c.agree()
+			c.snapshotAll()
+			c.crash(away)
+			c.takeBodies(leader, 0, 20)
+			c.sendBodies(leader, 200, 240)
+			for _, i := range []int{leader, (leader + 2) % 3} {
+				if err := c.nodes[i].group.Snapshot(clustertest.Context(t)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			test.change(c, away)
+			c.open(away)
+			c.waitReady(away)
+			c.agree()
+			sent := int64(0)
+			for _, n := range c.nodes {
+				sent += n.group.Stats().SnapshotBytesSent
+			}
+			const references = 220 * 200 // at most, of one snapshot
+			size := len(bodyOf(0))
+			if sent < int64(test.atLeast*size) || sent > int64(test.atMost*size+references) {
+				t.Errorf("%d bytes of snapshots were sent, for %d to %d bodies of %d bytes", sent, test.atLeast, test.atMost, size)
+			}
+			if c.nodes[away].Status().Role != "learner" { // an empty node is another one
+				c.leadsAfterRestart(away)
+			}
+			c.takeBodies(away, 20, 240)
+		})
+	}
+}
+
+// damageBodies damages the first bodies of a node that is down.
+func damageBodies(c *nodes, i int) {
+	for _, file := range c.segmentFiles(i)[:2] {
+		clustertest.FlipBit(c.t, file, 30_000)
+	}
+}
+
 // Turned off, the setting leaves what is in segments where it is.
 func TestBodiesAfterTheSettingChanged(t *testing.T) {
 	t.Parallel()

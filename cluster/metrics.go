@@ -187,6 +187,7 @@ func (n *Node) groupMetrics(metrics []Metric) []Metric {
 	}
 	counter("seriatim_raft_leader_changes_total", "Changes of the leader seen by this node.", stats.LeaderChanges)
 	counter("seriatim_raft_snapshots_taken_total", "Snapshots written by this node.", stats.SnapshotsTaken)
+	counter("seriatim_raft_snapshot_bytes_sent_total", "Bytes of snapshots sent to other nodes, which ask for the bodies that they lack only.", uint64(stats.SnapshotBytesSent))
 	counter("seriatim_raft_snapshots_restored_total", "Snapshots restored by this node, at start or from the leader.", stats.SnapshotsRestored)
 	skew := n.replica.Read(func(queue.View) {}).At
 	gauge("seriatim_log_time_ahead_seconds", "Log time minus this node's clock; log time stands still while nothing is written.",

@@ -57,6 +57,42 @@ func InlineSnapshot(w io.Writer, r io.Reader, bodies content.Reader) error {
 // InlineSnapshotSize is how much InlineSnapshot would write. It reads no bodies.
 func InlineSnapshotSize(r io.Reader) (int64, error) { return snapshot.InlineSize(r) }
 
+// FillSnapshot is InlineSnapshot of a snapshot that another node wrote.
+func FillSnapshot(w io.Writer, r io.Reader, source SnapshotSource) error {
+	return snapshot.Fill(w, r, source)
+}
+
+// What FillSnapshot works with.
+type (
+	// SnapshotSource gives the bodies of a snapshot that another node wrote.
+	SnapshotSource = snapshot.Source
+	// WantedBody is one of them.
+	WantedBody = snapshot.Wanted
+	// Body is the text of a message, or where it is.
+	Body = queue.Body
+)
+
+// NewBody is a body that is in memory.
+func NewBody(text string) Body { return content.NewBody(text) }
+
+// HeldBody is the body that a message has in the present state, if it is the wanted one:
+// as long, and with the same keyed hash. It may have to be read.
+func (f *FSM) HeldBody(wanted WantedBody) (body Body, held bool) {
+	f.Read(func(v queue.View) {
+		messages, refusal := v.Peek(wanted.Queue, wanted.Sequence, "", 1)
+		if refusal != nil || len(messages) == 0 || messages[0].Sequence != wanted.Sequence {
+			return
+		}
+		body = messages[0].Body
+		digest := body.Digest()
+		if !body.Stored() {
+			digest = v.BodyDigest(body.String())
+		}
+		held = body.Len() == wanted.Body.Len() && digest == wanted.Body.Digest()
+	})
+	return body, held
+}
+
 // beginBodies returns what a new state keeps its bodies in.
 func (f *FSM) beginBodies() StateBodies {
 	if f.options.Bodies == nil {

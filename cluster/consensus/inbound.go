@@ -118,7 +118,10 @@ func (i *inbound) install(rpc raft.RPC, message *raft.InstallSnapshotRequest) {
 	if term, known := i.knows(message); known {
 		// Heartbeats and votes do not wait for a content that nobody needs.
 		i.stopped.Go(func() {
-			_, err := io.Copy(io.Discard, rpc.Reader) // the next message follows on the connection
+			var err error
+			if _, asking := rpc.Reader.(*inlined); !asking {
+				_, err = io.Copy(io.Discard, rpc.Reader) // the next message follows on the connection
+			}
 			rpc.Respond(&raft.InstallSnapshotResponse{Term: term, Success: true}, err)
 		})
 		return

@@ -6,73 +6,71 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"sync"
 
+	"github.com/hashicorp/raft"
+
+	"github.com/seriatimq/seriatim/cluster/consensus/wire"
+	"github.com/seriatimq/seriatim/cluster/environment"
+	"github.com/seriatimq/seriatim/cluster/peernet"
 	"github.com/seriatimq/seriatim/cluster/storage"
 	"github.com/seriatimq/seriatim/fsm"
 )
 
-// wholeSnapshots returns, of a snapshot that the library sends to another node, one with
-// all bodies in it: those of this node refer to its segment files. The other node puts
-// the bodies into its own as it restores the state, whatever it keeps them in. Without
-// segments there is nothing to do, and the function is nil.
-func (g *Group) wholeSnapshots() func(content io.Reader) (*inlined, int64, error) {
-	if g.options.Bodies == nil {
-		return nil
-	}
-	return func(content io.Reader) (*inlined, int64, error) {
-		opened, ok := content.(io.ReadCloser)
-		source, known := storage.Source{}, false
-		if ok {
-			source, known = storage.SnapshotSource(opened)
-		}
-		if !known {
-			return nil, 0, errors.New("the consensus library sends a snapshot that is not from the store")
-		}
-		return g.wholeSnapshot(filepath.Base(filepath.Dir(source.Path)))
-	}
+// A snapshot of a node with segments refers to bodies in them. Another node gets one with
+// all bodies in it, and puts them into its own segments as it restores the state, or
+// whatever it keeps them in. But most of them it has, if it was away for a while: so it is
+// sent what refers to bodies, and asks for those that its own state does not have, section
+// by section (installLacking here, fill there). What it reads from that, byte for byte, is
+// the snapshot that a node of an older version is sent.
+
+// pinned is a snapshot of this node. What it refers to stays until it is closed.
+type pinned struct {
+	content io.ReadCloser
+	size    int64 // with the bodies in it
+	release func()
 }
 
-// wholeSnapshot is a snapshot of this node with its bodies, and its size. What it refers
-// to stays until it is closed.
-func (g *Group) wholeSnapshot(name string) (_ *inlined, size int64, err error) {
-	release := g.options.Bodies.PinSnapshot()
+func (p *pinned) close() {
+	_ = p.content.Close() // it was only read
+	p.release()
+}
+
+// pin opens the snapshot again that the library is to send to another node.
+func (g *Group) pin(content io.Reader) (_ *pinned, err error) {
+	opened, ok := content.(io.ReadCloser)
+	source, known := storage.Source{}, false
+	if ok {
+		source, known = storage.SnapshotSource(opened)
+	}
+	if !known {
+		return nil, errors.New("the consensus library sends a snapshot that is not from the store")
+	}
+	name := filepath.Base(filepath.Dir(source.Path))
+	p := &pinned{release: g.options.Bodies.PinSnapshot()}
 	defer func() {
 		if err != nil {
-			release()
+			p.release()
 		}
 	}()
-	_, content, err := g.snapshots.Open(name)
-	if err != nil {
-		return nil, 0, err
+	if _, p.content, err = g.snapshots.Open(name); err != nil {
+		return nil, err
 	}
-	size, err = fsm.InlineSnapshotSize(bufio.NewReaderSize(content, inlineBuffer))
-	if closing := content.Close(); err == nil {
+	p.size, err = fsm.InlineSnapshotSize(bufio.NewReaderSize(p.content, inlineBuffer))
+	if closing := p.content.Close(); err == nil {
 		err = closing
 	}
-	if err != nil {
-		return nil, 0, err
+	if err == nil {
+		_, p.content, err = g.snapshots.Open(name)
 	}
-	if _, content, err = g.snapshots.Open(name); err != nil {
-		return nil, 0, err
-	}
-	reader, writer := io.Pipe()
-	w := &inlined{PipeReader: reader, done: make(chan struct{}), release: release}
-	go func() { // close awaits it
-		defer close(w.done)
-		buffered := bufio.NewWriterSize(writer, inlineBuffer)
-		err := fsm.InlineSnapshot(buffered, bufio.NewReaderSize(content, inlineBuffer), g.options.Bodies)
-		if err == nil {
-			err = buffered.Flush()
-		}
-		if closing := content.Close(); err == nil {
-			err = closing
-		}
-		if err != nil { // not as it is: one that says that a file ended would pass for the end here
-			err = fmt.Errorf("putting bodies into the snapshot: %v", err) //nolint:errorlint // see above
-		}
-		_ = writer.CloseWithError(err) // never fails
-	}()
-	return w, size, nil
+	return p, err
+}
+
+// whole is a snapshot with its bodies.
+func (g *Group) whole(p *pinned) *inlined {
+	return newInlined(func() {}, func(w io.Writer) error {
+		return fsm.InlineSnapshot(w, bufio.NewReaderSize(p.content, inlineBuffer), g.options.Bodies)
+	})
 }
 
 // inlineBuffer is how much is handed on at once.
@@ -80,14 +78,127 @@ const inlineBuffer = 256 << 10
 
 // inlined is a snapshot that is put together as it is read.
 type inlined struct {
-	*io.PipeReader
-	done    chan struct{} // closed when nothing reads any more
+	read    *io.PipeReader
+	writer  *io.PipeWriter
+	write   func(io.Writer) error
+	begun   sync.Once
+	done    chan struct{} // closed when nothing is put together any more
 	release func()
+}
+
+// newInlined reads what write writes, which is called with the first Read.
+func newInlined(release func(), write func(io.Writer) error) *inlined {
+	w := &inlined{write: write, done: make(chan struct{}), release: release}
+	w.read, w.writer = io.Pipe()
+	return w
+}
+
+// Read reads the next part.
+func (w *inlined) Read(content []byte) (int, error) {
+	w.begun.Do(func() { go w.run() }) // close awaits it
+	return w.read.Read(content)
+}
+
+func (w *inlined) run() {
+	defer close(w.done)
+	buffered := bufio.NewWriterSize(w.writer, inlineBuffer)
+	err := w.write(buffered)
+	if err == nil {
+		err = buffered.Flush()
+	}
+	if err != nil { // not as it is: one that says that a file ended would pass for the end here
+		err = fmt.Errorf("putting bodies into the snapshot: %v", err) //nolint:errorlint // see above
+	}
+	_ = w.writer.CloseWithError(err) // never fails
 }
 
 // close ends the reading and lets go of the bodies.
 func (w *inlined) close() {
-	_ = w.Close() // never fails
+	w.begun.Do(func() { close(w.done) })
+	_ = w.read.CloseWithError(io.ErrClosedPipe) // never fails
 	<-w.done
 	w.release()
+}
+
+// installLacking sends a node what it asks for of a snapshot. The error of a program that
+// does not ask is peernet.ErrUnknownKind.
+func (t *transport) installLacking(id raft.ServerID, args *raft.InstallSnapshotRequest, resp *raft.InstallSnapshotResponse, p *pinned) error {
+	l, compact, err := t.links.dialInstall(id)
+	if err != nil {
+		return err
+	}
+	defer t.links.end(l)
+	if err := l.conn.SetDeadline(environment.DeadlineAfter(t.installTimeout(args.Size))); err != nil {
+		return err
+	}
+	if err := l.Ask(args); err != nil {
+		return err
+	}
+	part := make([]byte, 0, wire.PartMax)
+	for {
+		wanted, answered, err := compact.Wanted(resp)
+		if err != nil || answered {
+			return err
+		}
+		if len(wanted) > 0 {
+			err = t.sendBodies(compact, wanted, part)
+		} else {
+			err = t.sendReferences(compact, p, part)
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+func (t *transport) sendPart(to *wire.Compact, part []byte) error {
+	t.snapshotBytes.Add(int64(len(part)))
+	return to.SendPart(part)
+}
+
+func (t *transport) sendReferences(to *wire.Compact, p *pinned, part []byte) error {
+	n, err := io.ReadFull(p.content, part[:wire.PartMax])
+	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
+		return err
+	}
+	return t.sendPart(to, part[:n])
+}
+
+func (t *transport) sendBodies(to *wire.Compact, wanted []wire.Wanted, part []byte) error {
+	for _, w := range wanted {
+		text, err := t.Snapshots.readBody(w)
+		if err != nil {
+			return err
+		}
+		for text != "" {
+			n := min(len(text), wire.PartMax-len(part))
+			part, text = append(part, text[:n]...), text[n:]
+			if len(part) == wire.PartMax {
+				if err := t.sendPart(to, part); err != nil {
+					return err
+				}
+				part = part[:0]
+			}
+		}
+	}
+	if len(part) == 0 {
+		return nil
+	}
+	return t.sendPart(to, part)
+}
+
+// readBody reads a body that the newest snapshot refers to.
+func (g *Group) readBody(w wire.Wanted) (string, error) {
+	return g.options.Bodies.ReadAt(w.Segment, w.Offset, w.Size, w.Digest)
+}
+
+// dialInstall opens a connection over which a node asks for what it lacks.
+func (l *links) dialInstall(id raft.ServerID) (*link, *wire.Compact, error) {
+	conn, err := l.connect(id, peernet.KindInstall)
+	if err != nil {
+		return nil, nil, unreachable{Err: err}
+	}
+	compact := wire.NewCompact(conn)
+	use, err := l.begin(&link{to: id, conn: conn, Conn: compact})
+	return use, compact, err
 }

@@ -102,20 +102,29 @@ func (l *links) take(id raft.ServerID) (use *link, kept bool, err error) {
 // dial opens a connection. A program that does not know our encoding is spoken to in
 // that of the library.
 func (l *links) dial(id raft.ServerID) (*link, error) {
-	ctx, cancel := context.WithTimeout(l.life, l.timeout)
-	defer cancel()
 	use := &link{to: id}
-	conn, err := l.network.Dial(ctx, string(id), peernet.KindConsensus, l.group)
+	conn, err := l.connect(id, peernet.KindConsensus)
 	if err == nil {
 		use.conn, use.Conn = conn, wire.NewCompact(conn)
 	} else if errors.Is(err, peernet.ErrUnknownKind) {
-		if conn, err = l.network.Dial(ctx, string(id), peernet.KindRaft, l.group); err == nil {
+		if conn, err = l.connect(id, peernet.KindRaft); err == nil {
 			use.conn, use.Conn = conn, wire.NewMessagePack(conn)
 		}
 	}
 	if err != nil {
 		return nil, unreachable{Err: err}
 	}
+	return l.begin(use)
+}
+
+func (l *links) connect(id raft.ServerID, kind peernet.Kind) (net.Conn, error) {
+	ctx, cancel := context.WithTimeout(l.life, l.timeout)
+	defer cancel()
+	return l.network.Dial(ctx, string(id), kind, l.group)
+}
+
+// begin counts a new connection among those that are open.
+func (l *links) begin(use *link) (*link, error) {
 	l.mu.Lock()
 	closed := l.closed
 	if !closed {
@@ -123,7 +132,7 @@ func (l *links) dial(id raft.ServerID) (*link, error) {
 	}
 	l.mu.Unlock()
 	if closed {
-		conn.Close()
+		use.conn.Close()
 		return nil, errInboundEnds
 	}
 	return use, nil

@@ -19,6 +19,7 @@ func (t *transport) serve() {
 	t.serving.Go(func() {
 		t.accept(peernet.KindConsensus, func(conn net.Conn) wire.Conn { return wire.ServeCompact(conn) })
 	})
+	t.serving.Go(func() { t.accept(peernet.KindInstall, t.speakInstall) })
 	t.serving.Go(func() {
 		t.accept(peernet.KindRaft, func(conn net.Conn) wire.Conn { return wire.NewMessagePack(conn) })
 	})
@@ -37,7 +38,7 @@ func (t *transport) accept(kind peernet.Kind, speak func(net.Conn) wire.Conn) {
 
 // endServing closes the listeners, and waits for the connections, which end with t.open.
 func (t *transport) endServing() {
-	for _, kind := range []peernet.Kind{peernet.KindConsensus, peernet.KindRaft} {
+	for _, kind := range []peernet.Kind{peernet.KindConsensus, peernet.KindRaft, peernet.KindInstall} {
 		_ = t.Network.Listener(kind, t.Group).Close()
 	}
 	t.serving.Wait()
@@ -93,6 +94,9 @@ func (a *asker) other(request any) error {
 		rpc.Reader = a.from.Snapshot(install.Size)
 	}
 	answer, err := a.ask(rpc)
+	if asking, ok := rpc.Reader.(*inlined); ok {
+		asking.close() // it writes to the same connection
+	}
 	if err == nil {
 		err = a.reply(answer.Response, answer.Error)
 	}

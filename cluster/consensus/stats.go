@@ -24,6 +24,7 @@ type Stats struct {
 	SnapshotPause     time.Duration // longest that applying waited for the capture of the state
 	ApplyLongest      time.Duration // of one batch of entries
 	SnapshotsRestored uint64        // at start or installed by the leader
+	SnapshotBytesSent int64         // of snapshots, to other nodes
 	// SnapshotSeconds and LogWriteSeconds are how long writing took.
 	SnapshotSeconds, LogWriteSeconds *measure.Histogram
 }
@@ -43,6 +44,7 @@ func (g *Group) Stats() Stats {
 		SnapshotPause:     time.Duration(g.machine.paused.Load()),
 		ApplyLongest:      time.Duration(g.machine.longest.Load()),
 		SnapshotsRestored: g.machine.restored.Load(),
+		SnapshotBytesSent: g.transport.snapshotBytes.Load(),
 		SnapshotSeconds:   g.snapshotSeconds,
 		LogWriteSeconds:   g.log.Writes(),
 	}

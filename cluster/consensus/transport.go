@@ -5,11 +5,13 @@ import (
 	"errors"
 	"io"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
 	"github.com/hashicorp/raft"
 
+	"github.com/seriatimq/seriatim/cluster/consensus/wire"
 	"github.com/seriatimq/seriatim/cluster/environment"
 	"github.com/seriatimq/seriatim/cluster/peernet"
 )
@@ -22,6 +24,9 @@ type transport struct {
 	inbound *inbound
 	links   *links
 	stopped <-chan struct{} // closed when the group takes no part any more
+
+	snapshotBytes atomic.Int64 // of snapshots, sent to other nodes
+	wholeNext     sync.Map     // nodes that could not put together what they were sent: they are sent all
 
 	open    context.Context // ends with Close
 	cancel  context.CancelFunc
@@ -46,9 +51,10 @@ type transportOptions struct {
 	Commits  *commitNotifier        // sees what goes to followers
 	// Compacted reports whether a snapshot of this node has taken the place of an entry.
 	Compacted func(index uint64) bool
-	// Whole returns what another node gets in place of a snapshot, and its size; nil: the
-	// snapshot itself.
-	Whole  func(content io.Reader) (*inlined, int64, error)
+	// Snapshots is what snapshots with bodies in segments are sent and received with.
+	Snapshots *Group
+	// Refers says that snapshots may refer to bodies in segments.
+	Refers bool
 	Logger hclog.Logger
 }
 
@@ -155,23 +161,34 @@ const snapshotStep = 256 << 10
 // connections of another kind, goes here: the snapshot follows the request without a
 // word in between.
 func (t *transport) InstallSnapshot(id raft.ServerID, _ raft.ServerAddress, args *raft.InstallSnapshotRequest, resp *raft.InstallSnapshotResponse, content io.Reader) error {
-	if t.Whole != nil {
-		whole, size, err := t.Whole(content)
+	if t.Refers {
+		p, err := t.Snapshots.pin(content)
 		if err != nil {
 			return err // the library tries again, with the snapshot that is the newest then
 		}
-		defer whole.close()
+		defer p.close()
 		sent := *args
-		sent.Size = size
-		args, content = &sent, whole
+		sent.Size = p.size
+		args = &sent
+		if _, failed := t.wholeNext.LoadAndDelete(id); !failed {
+			err := t.installLacking(id, args, resp, p)
+			if errors.As(err, new(wire.Failure)) {
+				t.wholeNext.Store(id, true)
+			}
+			if !errors.Is(err, peernet.ErrUnknownKind) {
+				return err
+			}
+		}
+		whole := t.Snapshots.whole(p)
+		defer whole.close()
+		content = whole
 	}
 	l, err := t.links.dial(id)
 	if err != nil {
 		return err
 	}
 	defer t.links.end(l) // what is left of a snapshot that the other node did not read is on it
-	timeout := max(t.Timeout, t.Timeout*time.Duration(args.Size/snapshotStep))
-	if err := l.conn.SetDeadline(environment.DeadlineAfter(timeout)); err != nil {
+	if err := l.conn.SetDeadline(environment.DeadlineAfter(t.installTimeout(args.Size))); err != nil {
 		return err
 	}
 	if err := l.Ask(args); err != nil {
@@ -180,7 +197,13 @@ func (t *transport) InstallSnapshot(id raft.ServerID, _ raft.ServerAddress, args
 	if err := l.SendSnapshot(content); err != nil {
 		return err
 	}
+	t.snapshotBytes.Add(args.Size)
 	return l.Answer(resp)
+}
+
+// installTimeout is how long another node may take to install a snapshot of a size.
+func (t *transport) installTimeout(size int64) time.Duration {
+	return max(t.Timeout, t.Timeout*time.Duration(size/snapshotStep))
 }
 
 // disconnect ends the exchanges with other nodes that are under way.

@@ -40,11 +40,12 @@ const (
 	KindConsensus       Kind = 10 // the consensus library, in frames of its own
 	KindForward         Kind = 11 // requests between nodes, in frames of their own
 	KindBodies          Kind = 12 // a body of a message, for a node whose own is damaged
+	KindInstall         Kind = 13 // what a node lacks of a snapshot, in frames of the consensus
 )
 
 // framed reports whether what is said on such a connection has frames with
 // checksums of its own. The others get those of frames.go.
-func (k Kind) framed() bool { return k == KindConsensus || k == KindForward }
+func (k Kind) framed() bool { return k == KindConsensus || k == KindForward || k == KindInstall }
 
 // String is the kind in words, for logs.
 func (k Kind) String() string {
@@ -69,6 +70,8 @@ func (k Kind) String() string {
 		return "forward"
 	case KindBodies:
 		return "bodies"
+	case KindInstall:
+		return "install"
 	default:
 		return fmt.Sprintf("kind %d", uint8(k))
 	}

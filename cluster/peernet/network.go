@@ -111,7 +111,7 @@ type purpose struct {
 // AddGroup makes this node accept the connections of a consensus group, also of one
 // that was closed and is opened again.
 func (p *Network) AddGroup(group uint32) {
-	for _, kind := range []Kind{KindRaft, KindGRPC, KindFailureDetector, KindTerms, KindConsensus, KindForward, KindBodies} {
+	for _, kind := range []Kind{KindRaft, KindGRPC, KindFailureDetector, KindTerms, KindConsensus, KindForward, KindBodies, KindInstall} {
 		p.use(purpose{kind, group})
 	}
 }

@@ -14,7 +14,10 @@ import (
 
 // Inline copies what WriteReferences wrote, with the bodies in their places: byte for byte
 // what Write would have written of the same state. It holds one section in memory.
-func Inline(w io.Writer, r io.Reader, bodies content.Reader) error {
+func Inline(w io.Writer, r io.Reader, bodies content.Reader) error { return inline(w, r, bodies, nil) }
+
+// inline is Inline, and tells source, if there is one, of each section beforehand.
+func inline(w io.Writer, r io.Reader, bodies content.Reader, source Source) error {
 	sections, err := newSectionReader(r)
 	if err != nil {
 		return err
@@ -24,8 +27,12 @@ func Inline(w io.Writer, r io.Reader, bodies content.Reader) error {
 		return err
 	}
 	i := inliner{out: out, bodies: bodies}
+	told := collector{source: source}
 	for {
 		kind, payload, err := sections.next()
+		if err == nil && source != nil && kind == sectionRecords {
+			err = told.section(payload)
+		}
 		if err == nil {
 			err = i.section(kind, payload)
 		}

@@ -62,6 +62,8 @@ const (
 
 	// kindSnapshot is a part of a snapshot.
 	kindSnapshot kind = 16
+	// kindWanted asks for the next part of a snapshot, or for bodies that belong to it.
+	kindWanted kind = 17
 	// kindAnswer is an answer; the request says which.
 	kindAnswer kind = 32
 	// kindFailure says that there is no answer, and why.

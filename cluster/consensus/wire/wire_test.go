@@ -469,9 +469,18 @@ func FuzzStream(f *testing.F) {
 		}
 		f.Add(network.Bytes())
 	}
+	for _, wanted := range questions()[:3] {
+		var network bytes.Buffer
+		if err := NewCompact(&network).Want(wanted); err != nil {
+			f.Fatal(err)
+		}
+		f.Add(network.Bytes())
+	}
 	f.Fuzz(func(_ *testing.T, content []byte) {
 		_, _ = NewCompact(bytes.NewBuffer(bytes.Clone(content))).Asked()
 		_, _ = io.Copy(io.Discard, NewCompact(bytes.NewBuffer(bytes.Clone(content))).Snapshot(1<<30))
+		_, _ = NewCompact(bytes.NewBuffer(bytes.Clone(content))).Part()
+		_, _, _ = NewCompact(bytes.NewBuffer(bytes.Clone(content))).Wanted(new(raft.InstallSnapshotResponse))
 		for _, answer := range answers() {
 			_ = NewCompact(bytes.NewBuffer(bytes.Clone(content))).Answer(emptyOf(answer))
 		}

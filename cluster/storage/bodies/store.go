@@ -198,6 +198,15 @@ func (s *Store) Read(body content.Body) (content.Body, error) {
 	return content.Body{}, s.damaged(body, err)
 }
 
+// ReadAt reads the body with that place, length and digest.
+func (s *Store) ReadAt(segment, offset, size uint32, digest uint64) (text string, err error) {
+	body, err := s.Read(content.StoredBody(content.Place{Segment: segment, Offset: offset}, size, digest))
+	if err != nil {
+		return "", err
+	}
+	return body.String(), nil
+}
+
 // needs reports whether the state may have a body: the space of one goes only when
 // nothing is counted in a block of it.
 func (s *Store) needs(body content.Body) bool {

@@ -189,12 +189,39 @@ func (w *twins) compareSnapshots() {
 	if err != nil || size != int64(len(whole)) || !bytes.Equal(inlined.Bytes(), whole) {
 		w.t.Fatalf("put together, %d bytes (said were %d, %v) differ from %d", inlined.Len(), size, err, len(whole))
 	}
+	var filled bytes.Buffer
+	source := &told{store: w.store}
+	if err := snapshot.Fill(&filled, bytes.NewReader(references), source); err != nil || !bytes.Equal(filled.Bytes(), whole) || len(source.wanted) > 0 {
+		w.t.Fatalf("filled, %d bytes differ from %d, with %d bodies too many, %v", filled.Len(), len(whole), len(source.wanted), err)
+	}
 	captured := w.segments.Capture()
 	var backup bytes.Buffer
 	if err := captured.Write(&backup); err != nil || !bytes.Equal(backup.Bytes(), whole) {
 		w.t.Fatalf("a backup of %d bytes differs from %d, %v", backup.Len(), len(whole), err)
 	}
 	captured.Release()
+}
+
+// told gives the bodies that it was told of, in that order.
+type told struct {
+	store  *Store
+	wanted []snapshot.Wanted
+}
+
+func (s *told) Section(wanted []snapshot.Wanted) error {
+	if len(s.wanted) > 0 {
+		return fmt.Errorf("%d bodies of the section before were not read", len(s.wanted))
+	}
+	s.wanted = append(s.wanted[:0], wanted...)
+	return nil
+}
+
+func (s *told) Read(body queue.Body) (queue.Body, error) {
+	if len(s.wanted) == 0 || s.wanted[0].Body != body || s.wanted[0].Queue == "" || s.wanted[0].Sequence == 0 {
+		return body, fmt.Errorf("%v is read in place of the next of %v", body.Place(), s.wanted)
+	}
+	s.wanted = s.wanted[1:]
+	return s.store.Read(body)
 }
 
 // restartTwin brings the state back from a snapshot with references, or from a whole

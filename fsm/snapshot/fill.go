@@ -1,0 +1,68 @@
+package snapshot
+
+import (
+	"io"
+
+	"github.com/seriatimq/seriatim/fsm/fsmpb"
+	"github.com/seriatimq/seriatim/fsm/protobuf"
+	"github.com/seriatimq/seriatim/queue"
+	"github.com/seriatimq/seriatim/queue/content"
+)
+
+// Wanted is a stored body that a snapshot refers to, and whose it is.
+type Wanted struct {
+	Queue    string
+	Sequence queue.SequenceNumber
+	Body     queue.Body // its place is one of the node that wrote the snapshot
+}
+
+// Source gives the bodies of a snapshot that another node wrote, section by section.
+type Source interface {
+	// Section is told all bodies that the next section refers to. It must not keep them.
+	Section(wanted []Wanted) error
+	// Reader gives them, each once, in that order.
+	content.Reader
+}
+
+// Fill is Inline of a snapshot that another node wrote.
+func Fill(w io.Writer, r io.Reader, source Source) error { return inline(w, r, source, source) }
+
+// collector finds the bodies that a section refers to.
+type collector struct {
+	source  Source
+	queue   string // whose messages come
+	wanted  []Wanted
+	message fsmpb.MessageRecord
+}
+
+// section tells the source of a section.
+func (c *collector) section(payload []byte) error {
+	c.wanted = c.wanted[:0]
+	if err := eachRecord(payload, c.record); err != nil {
+		return err
+	}
+	if len(c.wanted) == 0 {
+		return nil
+	}
+	return c.source.Section(c.wanted)
+}
+
+func (c *collector) record(kind byte, body []byte) error {
+	switch kind {
+	case recordQueue:
+		var q fsmpb.QueueRecord
+		err := protobuf.Unmarshal(body, &q)
+		c.queue = q.Name
+		return err
+	case recordMessage:
+		if err := protobuf.Unmarshal(body, &c.message); err != nil {
+			return err
+		}
+		stored, err := messageBody(&c.message)
+		if err == nil && stored.Stored() {
+			c.wanted = append(c.wanted, Wanted{c.queue, queue.SequenceNumber(c.message.Sequence), stored})
+		}
+		return err
+	}
+	return nil
+}
