@@ -49,3 +49,30 @@ func BenchmarkApplyCycle(b *testing.B) {
 	}
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(cycles*size), "ns/cycle")
 }
+
+// BenchmarkSends sends 32 messages in each entry, with ids that are all remembered.
+func BenchmarkSends(b *testing.B) {
+	r := founded(b, Options{})
+	r.apply(start, &queue.CreateQueue{Queue: "orders.fifo", Attributes: []queue.Attribute{{Name: "FifoQueue", Value: "true"}}})
+	const size = 32
+	frames := make([][]byte, size)
+	at, sample, sends := start, fsmtest.Send(), 0
+	b.ReportAllocs()
+	for b.Loop() {
+		b.StopTimer()
+		for i := range frames {
+			cmd := *sample
+			entry := cmd.Entries[0]
+			entry.DeduplicationID, entry.GroupID = fmt.Sprint(sends), fmt.Sprint("group-", i)
+			cmd.Entries = []queue.SendEntry{entry}
+			frames[i] = mustFrame(b, &cmd)
+			sends++
+		}
+		r.index++
+		at += 2
+		entry := &raft.Log{Index: r.index, Term: 1, Data: codec.AppendEntry(nil, at, frames)}
+		b.StartTimer()
+		r.fsm.Apply(entry)
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(sends), "ns/send")
+}

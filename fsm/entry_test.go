@@ -24,7 +24,7 @@ type drawnCommands struct {
 func (d *drawnCommands) next() queue.Command {
 	name := rapid.SampledFrom([]string{"a.fifo", "b.fifo", "c"}).Draw(d.rt, "queue")
 	number := func(most int) int { return rapid.IntRange(0, most).Draw(d.rt, "number") }
-	switch kind := rapid.SampledFrom([]string{"send", "send", "send", "receive", "receive", "delete", "delete", "change", "purge", "clock", "remove", "create"}).Draw(d.rt, "command"); {
+	switch kind := rapid.SampledFrom([]string{"send", "send", "send", "receive", "receive", "delete", "delete", "change", "purge", "clock", "scope", "remove", "create"}).Draw(d.rt, "command"); {
 	case kind == "send":
 		entry := queue.SendEntry{Body: fmt.Sprint("body ", number(9))}
 		if strings.HasSuffix(name, ".fifo") {
@@ -45,6 +45,9 @@ func (d *drawnCommands) next() queue.Command {
 		}}}
 	case kind == "purge":
 		return &queue.PurgeQueue{Queue: name}
+	case kind == "scope":
+		scope := rapid.SampledFrom([]string{"queue", "messageGroup"}).Draw(d.rt, "scope")
+		return &queue.SetQueueAttributes{Queue: name, Attributes: pairs([]string{"DeduplicationScope=" + scope})}
 	case kind == "remove":
 		return &queue.DeleteQueue{Queue: name}
 	case kind == "create":

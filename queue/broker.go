@@ -54,6 +54,7 @@ type workspace struct {
 	behind   []*Queue // changed by commands before it, in ApplyAll
 	events   []Event
 	selected []*Message // empty, to be used again by receives
+	sought   sought
 	sent     pages.Blocks[SentEntry]
 }
 
@@ -129,10 +130,14 @@ func (b *Broker) Apply(at Timestamp, cmd Command) (Result, *Error) {
 // its deadline, whether a receive would find something) is computed once for all of them:
 // nobody sees the state in between.
 func (b *Broker) ApplyAll(at Timestamp, commands []Command, answered func(i int, result Result, err *Error)) {
+	if len(commands) > 1 {
+		b.seek(commands)
+	}
 	for i, cmd := range commands {
 		result, err := b.execute(at, cmd)
 		answered(i, result, err)
 	}
+	b.sought.reset()
 	b.catchUp()
 }
 

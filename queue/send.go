@@ -158,6 +158,9 @@ func (b *Broker) sendEntry(q *Queue, e *SendEntry, c *SendMessages) SentEntry {
 	}
 	s.takeOptions()
 	s.ids = q.deduplicationIDs(e, s.partition)
+	if e.DeduplicationIDGiven {
+		s.ids = b.sought.complete(s.ids)
+	}
 	if deduplicates := q.attributes.FIFO && !q.attributes.Deduplication.Disabled; deduplicates {
 		if first, found := q.deduplication.Find(b.key, s.ids, b.now); found {
 			return SentEntry{
@@ -181,6 +184,60 @@ func (b *Broker) sendEntry(q *Queue, e *SendEntry, c *SendMessages) SentEntry {
 		return SentEntry{Err: err}
 	}
 	return b.accept(q, &s, b.intern(c.SenderID))
+}
+
+// sought are the deduplication ids of the sends of an entry, in order.
+type sought struct {
+	keys []deduplication.SoughtKey
+	next int
+	read uint64 // means nothing, see Deduplicator.Warm
+}
+
+func (s *sought) reset() {
+	clear(s.keys)
+	s.keys, s.next = s.keys[:0], 0
+}
+
+// complete is ids with their key, if it is known.
+func (s *sought) complete(ids deduplication.IDs) deduplication.IDs {
+	for s.next < len(s.keys) {
+		s.next++
+		if with, known := ids.WithKey(&s.keys[s.next-1]); known {
+			return with
+		}
+	}
+	return ids
+}
+
+// seek computes the keys of the ids that the sends of an entry bring along, and has the
+// processor read where they would be, all at the same time.
+func (b *Broker) seek(commands []Command) {
+	var q *Queue
+	first := 0 // of the ids of q
+	warm := func() {
+		if q != nil {
+			b.sought.read |= q.deduplication.Warm(b.sought.keys[first:])
+		}
+		first = len(b.sought.keys)
+	}
+	for _, cmd := range commands {
+		c, sends := cmd.(*SendMessages)
+		if !sends {
+			continue
+		}
+		if q == nil || q.name != c.Queue {
+			warm()
+			if q, _ = b.queues.Get(c.Queue); q == nil {
+				continue
+			}
+		}
+		for i := range c.Entries {
+			if e := &c.Entries[i]; q.attributes.FIFO && e.DeduplicationIDGiven {
+				b.sought.keys = append(b.sought.keys, q.deduplication.Seek(b.key, e.DeduplicationID, e.GroupID))
+			}
+		}
+	}
+	warm()
 }
 
 // entriesOf is how many entries of the window an accepted send takes.

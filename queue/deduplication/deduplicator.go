@@ -67,6 +67,25 @@ func (d *Deduplicator) Find(k statehash.Key, ids IDs, now logtime.Timestamp) (fi
 	return first, found
 }
 
+// Seek computes the key of an own id under the scope in force.
+func (d *Deduplicator) Seek(k statehash.Key, id, group string) SoughtKey {
+	ids := IDs{Own: id, Group: group}
+	return SoughtKey{id: id, group: group, scope: d.rules.Scope, key: ids.key(k, d.rules.Scope, id)}
+}
+
+// Warm reads where keys would be found, so that the processor has it when they are looked
+// for: reads that do not wait for each other take hardly more time than one, and each of
+// them was a fifth of what a send takes. The result means nothing.
+func (d *Deduplicator) Warm(keys []SoughtKey) (read uint64) {
+	for i := range keys {
+		fingerprint := keys[i].key.fingerprint()
+		if s := d.window.index.segment(fingerprint); s != nil {
+			read |= s.slots[int(fingerprint)&(len(s.slots)-1)]
+		}
+	}
+	return read
+}
+
 // Remember records what was accepted under its ids.
 func (d *Deduplicator) Remember(k statehash.Key, ids IDs, sequence uint64, now logtime.Timestamp) {
 	for i, id := range [2]string{ids.Own, ids.Second()} {

@@ -15,6 +15,26 @@ type IDs struct {
 	Group   string
 	// Partition is the PartitionKey, used if there is no group.
 	Partition string
+
+	own      Key // of Own under ownScope, if it is known
+	ownScope Scope
+	ownKnown bool
+}
+
+// WithKey are the ids with the key of the own one, if it is for them. With a partition key
+// it could be another one.
+func (ids IDs) WithKey(k *SoughtKey) (with IDs, known bool) {
+	if k.id == ids.Own && k.group == ids.Group && k.scope != ScopePartitionKey {
+		ids.own, ids.ownScope, ids.ownKnown = k.key, k.scope, true
+	}
+	return ids, ids.ownKnown
+}
+
+// SoughtKey is the key of an own id that will be looked for.
+type SoughtKey struct {
+	id, group string
+	scope     Scope
+	key       Key
 }
 
 // Second is the other id that a message is recorded under, empty if there is none.
@@ -29,6 +49,9 @@ func (ids *IDs) Second() string {
 // given, else the partition key, else the id itself (servicebus.md 5.4: the id then
 // chooses the partition, and detection is complete).
 func (ids *IDs) key(k statehash.Key, scope Scope, id string) Key {
+	if ids.ownKnown && scope == ids.ownScope && id == ids.Own {
+		return ids.own
+	}
 	part := ""
 	switch scope {
 	case ScopeQueue: // one part for all

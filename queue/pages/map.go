@@ -9,8 +9,8 @@ import (
 
 // Codec packs values of type T. Its zero value is used.
 type Codec[T any] interface {
-	// Append appends a value. It returns false for one that cannot be packed. Strings
-	// that many values have belong into shared.
+	// Append appends a value. It returns false for one that cannot be packed; what else
+	// it returns is not used then. Strings that many values have belong into shared.
 	Append(dst []byte, value *T, shared *Shared) ([]byte, bool)
 	// Decode fills value, which is zero, from what Append appended. It may keep parts of
 	// the record.
@@ -26,6 +26,8 @@ type Map[T any, C Codec[T]] struct {
 	owner *owner   // of the pages that this map may change
 	open  []uint64 // numbers of pages that were opened, oldest first
 	spare *page[T] // that lost its last value, to be used again
+	// buffer is what pages are packed in before they are copied to where they stay.
+	buffer []byte
 }
 
 // owner is an identity.
@@ -172,7 +174,7 @@ func (m *Map[T, C]) opened(at uint64) {
 		if first == oldest {
 			m.open = append(m.open, oldest)
 		} else if p, found := m.pages.Get(oldest); found && p.isOpen() {
-			pack[T, C](m.own(oldest, p))
+			m.buffer = pack[T, C](m.own(oldest, p), m.buffer)
 		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 )
 
@@ -19,6 +20,9 @@ type entry struct {
 type entryCodec struct{}
 
 func (entryCodec) Append(dst []byte, e *entry, shared *Shared) ([]byte, bool) {
+	if e.whole && len(e.text)%2 == 0 {
+		return nil, false
+	}
 	dst = binary.AppendUvarint(AppendText(dst, e.text), shared.Index(e.owner))
 	return dst, !e.whole
 }
@@ -111,6 +115,9 @@ func TestMap(t *testing.T) {
 		set := func(n uint64) {
 			e := entry{number: n, owner: owners[random.IntN(len(owners))], whole: random.IntN(8) == 0}
 			e.text = string(binary.AppendUvarint(nil, random.Uint64()))
+			if length := random.IntN(9); length < 3 { // of the length there are one, two or three bytes
+				e.text += strings.Repeat("x", []int{100, 100 + random.IntN(60), 16_300 + random.IntN(100)}[length]*random.IntN(4)/3)
+			}
 			want[n] = e
 			m.Set(n, &e)
 		}
@@ -145,6 +152,31 @@ func TestMap(t *testing.T) {
 			m.Delete(number)
 		}
 		check(t, m, model{})
+	}
+}
+
+// What a page is packed in is used again for the next one.
+func TestPackingAllocatesWhatStays(t *testing.T) {
+	owner := new(string)
+	var first page[entry]
+	for n := range uint64(pageNumbers) {
+		first.values = append(first.values, &entry{number: n, owner: owner, text: strings.Repeat("x", 300)})
+		first.has |= slot(n)
+	}
+	var packed page[entry]
+	var buffer []byte
+	again := func() {
+		packed = first
+		buffer = pack[entry, entryCodec](&packed, buffer)
+	}
+	again()
+	before := packed.packed
+	// The string, and the list of the one owner.
+	if n := testing.AllocsPerRun(100, again); n > 3 {
+		t.Errorf("%v allocations to pack a page", n)
+	}
+	if packed.packed != before {
+		t.Error("packed differently")
 	}
 }
 
