@@ -1,15 +1,17 @@
 package storage
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"hash/crc32"
 	"io"
 	"os"
+	"sync"
 
 	"github.com/hashicorp/raft"
-	raftboltdb "github.com/hashicorp/raft-boltdb/v2"
+	"go.etcd.io/bbolt"
 
 	"github.com/seriatimq/seriatim/cluster/fault"
 )
@@ -25,18 +27,26 @@ const (
 	keyLastVoteCand = "LastVoteCand"
 )
 
-// stableBackend is a key-value store of a library.
+// stableBackend is a key-value store.
 type stableBackend interface {
-	Set(key, value []byte) error
+	Set(pairs ...stablePair) error // all of them or none
 	Get(key []byte) ([]byte, error)
 	io.Closer
 }
 
-// StableStore keeps term and vote: raft-boltdb behind the disk guard, with a
-// CRC-32C over key and value. All keys are written when the store is made, so
-// that a missing one means damage and not a vote that was never given. It has a
+// stablePair is a key with its value and the checksum.
+type stablePair struct{ key, sealed []byte }
+
+// StableStore keeps term and vote: a file of bbolt, as raft-boltdb has it, behind the disk
+// guard, with a CRC-32C over key and value. All keys are written when the store is made,
+// so that a missing one means damage and not a vote that was never given. It has a
 // file of its own, so that votes do not wait for appends. Safe for concurrent
 // use.
+//
+// The library writes a vote in two steps, the term and then for whom, and answers after
+// the second. They are written as one: an election waits for half of the disk's syncs, and
+// no crash leaves the term of a vote beside the candidate of another one. What this relies
+// on in the library is tested by TestExploitVote.
 type StableStore struct {
 	backend stableBackend
 	path    string
@@ -44,6 +54,9 @@ type StableStore struct {
 	// firstWrite is called after each write until it was durable once.
 	firstWrite func() error
 	writeName  string
+
+	mu       sync.Mutex
+	voteTerm []byte // with its checksum, until its candidate is written; nil: none waits
 }
 
 var _ raft.StableStore = (*StableStore)(nil)
@@ -98,8 +111,58 @@ func openStableBackend(path string) (backend stableBackend, err error) {
 	if err := checkBolt(path); err != nil {
 		return nil, err
 	}
-	return raftboltdb.New(raftboltdb.Options{Path: path, BoltOptions: boltOptions(0)})
+	db, err := bbolt.Open(path, stableMode, boltOptions(0))
+	if err != nil {
+		return nil, err
+	}
+	err = db.Update(func(tx *bbolt.Tx) error {
+		if tx.Bucket(stableBucket) != nil {
+			return nil
+		}
+		_, err := tx.CreateBucket(stableBucket)
+		return err
+	})
+	if err != nil {
+		return nil, errors.Join(err, db.Close())
+	}
+	return boltPairs{db}, nil
 }
+
+// stableBucket is where raft-boltdb has its keys.
+var stableBucket = []byte("conf")
+
+const stableMode = 0o600
+
+// boltPairs are the keys of such a file.
+type boltPairs struct{ *bbolt.DB }
+
+// Set stores values durably.
+func (b boltPairs) Set(pairs ...stablePair) error {
+	return b.Update(func(tx *bbolt.Tx) error {
+		var failed error
+		for _, p := range pairs {
+			failed = errors.Join(failed, tx.Bucket(stableBucket).Put(p.key, p.sealed))
+		}
+		return failed
+	})
+}
+
+// Get reads a value.
+func (b boltPairs) Get(key []byte) (value []byte, err error) {
+	err = b.View(func(tx *bbolt.Tx) error {
+		bucket := tx.Bucket(stableBucket)
+		if bucket == nil {
+			return errNoKey
+		}
+		if value = bytes.Clone(bucket.Get(key)); value == nil {
+			return errNoKey
+		}
+		return nil
+	})
+	return value, err
+}
+
+var errNoKey = errors.New("not found")
 
 // initialize writes the keys of a store that never confirmed anything. After
 // a crash in the middle it is simply done again.
@@ -137,16 +200,42 @@ func (s *StableStore) verify(hasLog bool) error {
 	return nil
 }
 
-// Set stores a value durably.
+// Set stores a value durably, the term of a vote with the candidate that follows.
 func (s *StableStore) Set(key, value []byte) error {
 	sealed := append(make([]byte, 0, len(value)+crc32.Size), value...)
 	sealed = binary.LittleEndian.AppendUint32(sealed, valueChecksum(key, value))
-	return s.guard.Write(s.writeName, func() error {
-		if err := s.backend.Set(key, sealed); err != nil {
+	pairs := []stablePair{{key, sealed}}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch string(key) {
+	case keyLastVoteTerm:
+		s.voteTerm = sealed
+		return nil
+	case keyLastVoteCand:
+		if s.voteTerm != nil {
+			pairs = append(pairs, stablePair{[]byte(keyLastVoteTerm), s.voteTerm})
+		}
+	}
+	err := s.guard.Write(s.writeName, func() error {
+		if err := s.backend.Set(pairs...); err != nil {
 			return err
 		}
 		return s.firstWrite()
 	})
+	if err == nil && len(pairs) > 1 {
+		s.voteTerm = nil
+	}
+	return err
+}
+
+// written is what was stored.
+func (s *StableStore) written(key []byte) ([]byte, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if string(key) == keyLastVoteTerm && s.voteTerm != nil {
+		return bytes.Clone(s.voteTerm), nil
+	}
+	return s.backend.Get(key)
 }
 
 // Get reads a value. Any error is the end of the node.
@@ -156,7 +245,7 @@ func (s *StableStore) Get(key []byte) (value []byte, err error) {
 			err = s.damaged(fmt.Errorf("%s: %w (%v)", key, ErrDamaged, broken))
 		}
 	}()
-	sealed, err := s.backend.Get(key)
+	sealed, err := s.written(key)
 	if err != nil {
 		return nil, s.damaged(fmt.Errorf("%s: %w", key, err))
 	}

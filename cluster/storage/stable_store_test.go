@@ -197,7 +197,61 @@ func flipAll(t *testing.T, file, text string) {
 
 type brokenStable struct{ stableBackend }
 
-func (brokenStable) Set([]byte, []byte) error { return syscall.ENOSPC }
+func (brokenStable) Set(...stablePair) error { return syscall.ENOSPC }
+
+// vote stores a vote in the two steps of the library.
+func vote(s *StableStore, term uint64, candidate string) error {
+	return errors.Join(s.SetUint64([]byte(keyLastVoteTerm), term), s.Set([]byte(keyLastVoteCand), []byte(candidate)))
+}
+
+// The term of a vote is on disk with its candidate, and not before: a crash between the two
+// leaves the vote before.
+func TestVoteIsWrittenAsOne(t *testing.T) {
+	s, _, err := openTestStable(t, t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	afterCrash := func() string {
+		err := s.Close()
+		if err == nil {
+			s.backend, err = openStableBackend(s.path)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.voteTerm = nil
+		term, err := s.GetUint64([]byte(keyLastVoteTerm))
+		if err != nil {
+			t.Fatal(err)
+		}
+		candidate, err := s.Get([]byte(keyLastVoteCand))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return fmt.Sprintf("%d %s", term, candidate)
+	}
+	if err := vote(s, 3, "a"); err != nil {
+		t.Fatal(err)
+	}
+	if got := afterCrash(); got != "3 a" {
+		t.Errorf("the vote is %q", got)
+	}
+	if err := errors.Join(s.SetUint64([]byte(keyCurrentTerm), 4), s.SetUint64([]byte(keyLastVoteTerm), 4)); err != nil {
+		t.Fatal(err)
+	}
+	if term, err := s.GetUint64([]byte(keyLastVoteTerm)); err != nil || term != 4 {
+		t.Errorf("the term of the vote that is given is %d, %v", term, err)
+	}
+	if got := afterCrash(); got != "3 a" {
+		t.Errorf("half a vote is on disk: %q", got)
+	}
+	if err := errors.Join(vote(s, 4, "b"), s.Set([]byte(keyLastVoteCand), []byte("c"))); err != nil {
+		t.Fatal(err)
+	}
+	if got := afterCrash(); got != "4 c" {
+		t.Errorf("the vote is %q", got)
+	}
+}
 
 func TestStableStoreEndsAfterAFailedVote(t *testing.T) {
 	s, record, err := openTestStable(t, t.TempDir())
@@ -206,12 +260,15 @@ func TestStableStoreEndsAfterAFailedVote(t *testing.T) {
 	}
 	sound := s.backend
 	s.backend = brokenStable{sound}
-	if err := s.SetUint64([]byte(keyLastVoteTerm), 3); !errors.Is(err, syscall.ENOSPC) {
+	if err := vote(s, 3, "a"); !errors.Is(err, syscall.ENOSPC) {
 		t.Fatalf("got %v", err)
 	}
 	s.backend = sound
-	if err := s.SetUint64([]byte(keyLastVoteTerm), 3); err == nil {
+	if err := vote(s, 3, "a"); err == nil {
 		t.Fatal("a vote after a failed one")
+	}
+	if err := s.SetUint64([]byte(keyCurrentTerm), 3); err == nil {
+		t.Fatal("a term after a failed vote")
 	}
 	if codes, _ := record.All(); !slices.Equal(codes, []fault.ExitCode{fault.ExitDiskError}) {
 		t.Fatalf("exit codes %v", codes)
