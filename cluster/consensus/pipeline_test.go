@@ -12,6 +12,7 @@ import (
 
 	"github.com/seriatimq/seriatim/cluster/clustertest"
 	"github.com/seriatimq/seriatim/cluster/environment"
+	"github.com/seriatimq/seriatim/cluster/peernet"
 	"github.com/seriatimq/seriatim/cluster/peernet/peernettest"
 )
 
@@ -66,20 +67,25 @@ func TestPipelineSendsWhenNobodyTakesAnswers(t *testing.T) {
 	}
 }
 
-// A pipeline whose connection breaks hands out one message without an answer, by which
-// the library gives it up, and keeps nobody waiting who sends.
-func TestBrokenPipelineEndsSending(t *testing.T) {
+// openPipeline is a pipeline to another transport, whose network is b.
+func openPipeline(t *testing.T) (p *pipeline, to *transport, b *peernet.Network) {
+	t.Helper()
 	a, b := peernettest.Pair(t, nil)
 	from := newTransport(testOptions(a, newContacts(environment.SystemClock())))
-	to := newTransport(testOptions(b, newContacts(environment.SystemClock())))
-	defer from.Close()
-	defer to.Close()
+	to = newTransport(testOptions(b, newContacts(environment.SystemClock())))
 	use, err := from.links.dial("b-2")
 	if err != nil {
 		t.Fatal(err)
 	}
-	pipeline := newPipeline(from.links, use, from.Leads, from.Timeout)
-	defer pipeline.Close()
+	p = newPipeline(from.links, use, from.Leads, from.Timeout)
+	t.Cleanup(func() { _, _, _ = p.Close(), to.Close(), from.Close() })
+	return p, to, b
+}
+
+// A pipeline whose connection breaks hands out one message without an answer, by which
+// the library gives it up, and keeps nobody waiting who sends.
+func TestBrokenPipelineEndsSending(t *testing.T) {
+	pipeline, to, b := openPipeline(t)
 	for range sentMax {
 		if _, err := pipeline.AppendEntries(&raft.AppendEntriesRequest{Term: 4}, new(raft.AppendEntriesResponse)); err != nil {
 			t.Fatal(err)
@@ -114,17 +120,7 @@ func TestBrokenPipelineEndsSending(t *testing.T) {
 // What is sent before the library asks for it is answered to it when it asks, and not
 // before, whichever of the two comes first.
 func TestPipelineKeepsAnswersUntilAsked(t *testing.T) {
-	a, b := peernettest.Pair(t, nil)
-	from := newTransport(testOptions(a, newContacts(environment.SystemClock())))
-	to := newTransport(testOptions(b, newContacts(environment.SystemClock())))
-	defer from.Close()
-	defer to.Close()
-	use, err := from.links.dial("b-2")
-	if err != nil {
-		t.Fatal(err)
-	}
-	pipeline := newPipeline(from.links, use, from.Leads, from.Timeout)
-	defer pipeline.Close()
+	pipeline, to, b := openPipeline(t)
 	message := func(index uint64) *raft.AppendEntriesRequest {
 		return &raft.AppendEntriesRequest{Term: 4, PrevLogEntry: index - 1, PrevLogTerm: 4, Entries: []*raft.Log{{Index: index, Term: 4}}}
 	}
@@ -172,17 +168,7 @@ func TestPipelineKeepsAnswersUntilAsked(t *testing.T) {
 
 // A message that the connection takes in part is finished, and answered like any other.
 func TestPipelineFinishesWhatIsWrittenInPart(t *testing.T) {
-	a, b := peernettest.Pair(t, nil)
-	from := newTransport(testOptions(a, newContacts(environment.SystemClock())))
-	to := newTransport(testOptions(b, newContacts(environment.SystemClock())))
-	defer from.Close()
-	defer to.Close()
-	use, err := from.links.dial("b-2")
-	if err != nil {
-		t.Fatal(err)
-	}
-	pipeline := newPipeline(from.links, use, from.Leads, from.Timeout)
-	defer pipeline.Close()
+	pipeline, to, _ := openPipeline(t)
 	data := make([]byte, 64<<20) // more than the kernel keeps for a connection
 	ahead, finish, err := pipeline.sendAhead(&raft.AppendEntriesRequest{Term: 4, Entries: []*raft.Log{{Index: 1, Term: 4, Data: data}}}, false)
 	if err != nil || finish == nil {
