@@ -25,7 +25,7 @@ const (
 // BodyPolicy says where this node keeps the bodies of messages. Each node may have
 // another one.
 type BodyPolicy struct {
-	Store        string // BodiesInMemory or BodiesInSegments; default BodiesInMemory
+	Store        string // BodiesInMemory or BodiesInSegments; default BodiesInSegments
 	CacheBytes   int64  // of the newest bodies in segments, kept in memory, too; default 16 MiB
 	SegmentBytes int64  // of one file; default 64 MiB
 	KeepMin      int    // shorter bodies stay in memory; default 128

@@ -224,22 +224,6 @@ func damageBodies(c *nodes, i int) {
 	}
 }
 
-// Turned off, the setting leaves what is in segments where it is.
-func TestBodiesAfterTheSettingChanged(t *testing.T) {
-	t.Parallel()
-	c := startNodes(t, 1, segmentsEverywhere)
-	c.create(0, fifo)
-	for part, store := range []string{BodiesInMemory, BodiesInSegments, BodiesInMemory} {
-		c.sendBodies(0, part*20, part*20+20)
-		c.snapshotAll()
-		c.close(0)
-		c.configs[0].Log.Bodies.Store = store
-		c.open(0)
-		c.waitReady(0)
-	}
-	c.takeBodies(0, 0, 60)
-}
-
 func TestPeekAndBackupReadSegments(t *testing.T) {
 	t.Parallel()
 	c := startNodes(t, 1, segmentsEverywhere)

@@ -122,7 +122,7 @@ func (c Config) WithDefaults() Config {
 	setDefault(&c.Log.Audit.Interval, defaultAuditInterval)
 	setDefault(&c.Log.Audit.Entries, defaultAuditEntries)
 	setDefault(&c.Log.FormatMax, format.CurrentVersion)
-	setDefault(&c.Log.Bodies.Store, BodiesInMemory)
+	setDefault(&c.Log.Bodies.Store, BodiesInSegments)
 	setDefault(&c.Snapshot.LogBytes, logs.SnapshotBytes)
 	setDefault(&c.Snapshot.TrailingBytes, logs.TrailingBytes)
 	setDefault(&c.Snapshot.BytesPerSecond, defaultSnapshotPace)

@@ -55,9 +55,15 @@ type recorded struct {
 // open starts a node that takes a snapshot after so much log.
 func open(t *testing.T, dir string, snapshotAfter int64) *cluster.Node {
 	t.Helper()
+	return openWith(t, dir, snapshotAfter, cluster.BodiesInSegments)
+}
+
+// openWith is open with bodies in memory or in segments.
+func openWith(t *testing.T, dir string, snapshotAfter int64, bodies string) *cluster.Node {
+	t.Helper()
 	node, err := cluster.Open(t.Context(), cluster.Config{
 		NodeName: "golden", DataDir: dir, PeerAddr: "127.0.0.1:0", GossipAddr: "127.0.0.1:0", BootstrapExpect: 1,
-		Log:      cluster.LogPolicy{SegmentBytes: 64 << 10},
+		Log:      cluster.LogPolicy{SegmentBytes: 64 << 10, Bodies: cluster.BodyPolicy{Store: bodies}},
 		Snapshot: cluster.SnapshotPolicy{LogBytes: snapshotAfter, TrailingBytes: 1},
 		Clock:    stillClock{},
 		Logger:   slog.New(slog.DiscardHandler),
