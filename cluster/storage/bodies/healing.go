@@ -190,7 +190,7 @@ func (s *Store) Check(bodies []content.Body) (damaged []content.Body) {
 		if err == nil {
 			dropCached(file, int64(body.Place().Offset), int64(size))
 			record = slices.Grow(record[:0], size)[:size]
-			err = readRecord(file, body, record)
+			err = readAt(file, body.Place().Offset, record)
 		}
 		if err == nil && !isRecordOf(record, body) {
 			err = errNotWritten

@@ -50,14 +50,14 @@ func (s *Store) readFile(body content.Body) (record []byte, err error) {
 	}
 	defer func() { _ = file.Close() }() // it was only read
 	record = make([]byte, recordBytes(body))
-	return record, readRecord(file, body, record)
+	return record, readAt(file, body.Place().Offset, record)
 }
 
-// readRecord reads the record of a body; what lies behind the end of the file is zeros.
-func readRecord(file *os.File, body content.Body, record []byte) error {
-	n, err := file.ReadAt(record, int64(body.Place().Offset))
+// readAt reads a part of a segment; what lies behind the end of the file is zeros.
+func readAt(file *os.File, offset uint32, part []byte) error {
+	n, err := file.ReadAt(part, int64(offset))
 	if errors.Is(err, io.EOF) {
-		clear(record[n:])
+		clear(part[n:])
 		return nil
 	}
 	return err

@@ -77,6 +77,7 @@ type Store struct {
 	closed   bool
 
 	current atomic.Pointer[state] // whose bodies count
+	ahead   readAhead
 	giving  giving
 	healing healing
 	writing sync.WaitGroup
@@ -119,6 +120,7 @@ func Open(options Options) (*Store, error) {
 	}
 	s.tail.segment++
 	s.first = s.tail.segment
+	s.ahead.bytes = int(min(options.CacheBytes/aheadWindows, aheadBytes))
 	s.giving.init(s)
 	if !options.ReadOnly {
 		s.writing.Go(s.write)
@@ -184,7 +186,10 @@ func (s *Store) Read(body content.Body) (content.Body, error) {
 	var err error
 	if !found { // bytes of a record never change, so no lock is needed from here on
 		s.counts.fromDisk.Add(1)
-		record, err = s.readFile(body)
+		if text, found := s.ahead.find(body); found {
+			return content.NewBody(text), nil
+		}
+		record, err = s.readDisk(body)
 	}
 	if err == nil {
 		if isRecordOf(record, body) {

@@ -1,0 +1,92 @@
+package bodies
+
+import (
+	"math/rand/v2"
+	"sync"
+	"testing"
+
+	"github.com/seriatimq/seriatim/queue/content"
+)
+
+// withBacklog has bodies of which most are in files only, and windows of 8 KiB.
+func withBacklog(t *testing.T, count, size int) (*node, []content.Body) {
+	n := newNode(t)
+	n.store.Close()
+	n.options.CacheBytes = aheadWindows * 8 << 10
+	n.open()
+	sent := make([]content.Body, count)
+	for i := range sent {
+		sent[i] = n.send(i, size)
+	}
+	n.snapshot()
+	return n, sent
+}
+
+// Several readers drain backlogs whose bodies lie in turns, over the ends of segments. A
+// place at which nobody goes on is read alone.
+func TestABacklogIsReadAhead(t *testing.T) {
+	const count, size = 1000, 200
+	n, sent := withBacklog(t, count, size)
+	const readers = 4
+	for i := range readers {
+		n.reads(i*3, sent[i*3]) // a reader begins: nothing is read ahead yet
+	}
+	if n.store.ahead.filled > readers {
+		t.Errorf("%d windows were read for bodies that nobody asked for", n.store.ahead.filled)
+	}
+	var reading sync.WaitGroup
+	for r := range readers {
+		reading.Go(func() {
+			for i := r; i < count; i += readers {
+				if got, err := n.store.Read(sent[i]); err != nil || got.String() != text(i, size) {
+					t.Errorf("body %d: %v", i, err)
+				}
+			}
+		})
+	}
+	reading.Wait()
+	if total := count * (size + recordHeadBytes); n.store.ahead.filled < total/(8<<10)/2 || n.store.ahead.filled > readers*3*total/(8<<10) {
+		t.Errorf("%d windows were read for %d bytes", n.store.ahead.filled, total)
+	}
+}
+
+func TestBodiesAtRandomAreReadAlone(t *testing.T) {
+	const count, size = 4000, 200
+	n, sent := withBacklog(t, count, size)
+	random := rand.New(rand.NewPCG(1, 2))
+	for range 500 {
+		i := random.IntN(count)
+		n.reads(i, sent[i])
+	}
+	if n.store.ahead.filled > 300 { // chance has some of them close to one of the last
+		t.Errorf("%d windows were read for 500 bodies", n.store.ahead.filled)
+	}
+	if used := len(n.store.ahead.windows); used > aheadWindows {
+		t.Errorf("there are %d windows", used)
+	}
+}
+
+// A window that is older than the file says nothing about damage: neither is a body that
+// was healed taken for damaged, nor one that is damaged in the file for healed.
+func TestWindowsAreOlderThanFiles(t *testing.T) {
+	n, sent := withBacklog(t, 300, 1000)
+	n.store.HealWith(func() {})
+	n.harm(sent[3])
+	for i := range 3 {
+		n.reads(i, sent[i])
+	}
+	if n.store.ahead.filled == 0 || !n.store.ahead.windows[len(n.store.ahead.windows)-1].has(sent[3]) {
+		t.Fatal("the damaged body is in no window: nothing was tested")
+	}
+	n.beingHealed(sent[3])
+	if err := n.store.Heal(sent[3], text(3, 1000)); err != nil {
+		t.Fatal(err)
+	}
+	n.reads(3, sent[3])
+	n.reads(4, sent[4])
+	n.harm(sent[5])
+	n.reads(5, sent[5]) // it was read before
+	if _, sound := n.store.Sound(sent[5]); sound {
+		t.Error("another node would be given it as sound")
+	}
+}
