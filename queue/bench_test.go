@@ -1,10 +1,13 @@
 package queue
 
 import (
+	"fmt"
 	"runtime"
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/seriatimq/seriatim/queue/content"
 )
 
 const benchBody = 256
@@ -93,6 +96,42 @@ func BenchmarkMemoryPerMessage(b *testing.B) {
 		}
 		b.ReportMetric(float64(heap()-before)/float64(f.n)-benchBody, "B/message")
 		runtime.KeepAlive(f)
+	}
+}
+
+// elsewhere has bodies outside of memory, one behind the other.
+type elsewhere struct {
+	content.Memory
+	offset uint32
+}
+
+func (*elsewhere) Keeps(int) bool { return true }
+
+func (e *elsewhere) Append(text string, digest uint64) Body {
+	e.offset += uint32(16 + len(text))
+	return content.StoredBody(content.Place{Segment: 1 + e.offset>>26, Offset: e.offset}, uint32(len(text)), digest)
+}
+
+// BenchmarkMemoryPerBody is what a parked message takes with its body, in memory and in a
+// store: which bodies are worth a place in files.
+func BenchmarkMemoryPerBody(b *testing.B) {
+	for _, size := range []int{32, 64, 128, 256, 512, 1024} {
+		for name, store := range map[string]content.Store{"memory": content.Memory{}, "store": &elsewhere{}} {
+			b.Run(fmt.Sprint(size, "/", name), func(b *testing.B) {
+				for b.Loop() {
+					before := heap()
+					f := newFiller(b, Attribute{Name: "DeduplicationEnabled", Value: "false"})
+					f.b.UseStore(store)
+					f.body = strings.Repeat("x", size)
+					for f.n < 200_000 {
+						f.at++
+						f.send(b, 1000)
+					}
+					b.ReportMetric(float64(heap()-before)/float64(f.n), "B/message")
+					runtime.KeepAlive(f)
+				}
+			})
+		}
 	}
 }
 
