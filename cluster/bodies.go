@@ -47,8 +47,8 @@ func (n *Node) openScrubber() {
 		policy.Interval = scrubIntervalDefault
 	}
 	scrubber := scrub.New(scrub.Options{
-		Bodies: n.process.bodies, Read: func(read func(queue.View)) { n.replica.Read(read) }, Others: n.otherMembers,
-		Network: n.process.network, Group: thisGroup, Clock: n.cfg.Clock, BytesPerSecond: policy.BytesPerSecond, Interval: policy.Interval,
+		Bodies: n.process.bodies, Read: func(read func(queue.View)) uint64 { return n.replica.Read(read).Index }, Others: n.otherMembers,
+		Network: n.process.network, Group: thisGroup, Clock: n.cfg.Clock, Logger: n.log, BytesPerSecond: policy.BytesPerSecond, Interval: policy.Interval,
 	})
 	n.running.Go(func() { scrubber.Serve(n.life, n.process.network.Listener(peernet.KindBodies, thisGroup)) })
 	if n.process.bodiesInUse() != nil {

@@ -32,7 +32,21 @@
 //
 // What a reader found is repaired at once, by a walk of its own that heals everything
 // damaged in that segment: damage seldom comes alone. The readers wait for it as long as
-// their calls may take. A repair ends with the body written anew in its place; or because
-// no message has it any more; or, when every other node was asked and has said that it has
-// no such body, or none can be asked for some time, with the end of this node.
+// their calls may take. What cannot be healed at once is tried again, each by itself, and
+// does not keep others from being healed.
+//
+// # When a node gives up
+//
+// A body is no longer wanted as soon as no message of this node has it. Otherwise, as long
+// as another node does not answer, the body may be there, and this node goes on asking. Nor
+// does a refusal prove that nobody has it: a node that is behind does not have the message
+// yet, and one that is ahead may have deleted it, and then it is this node that is behind.
+// So each answer says up to which entry the other node had applied. A refusal counts if
+// that is not before the entry up to which this node had applied when it found the message
+// with its body; and it is believed when this node has applied as much as the node that
+// refused. If the message is here even then, no entry has deleted it: by the order of the
+// log it is at the other node, too, and its body is damaged there. The same must have been
+// the answer of all others for some seconds, since one of them may be healing it from
+// another. Then no node has the body, and this one ends, like any node whose data is
+// damaged.
 package scrub

@@ -20,10 +20,12 @@ type question struct {
 	From     int                  `json:"from"` // in the body
 }
 
-// answer has a part of the body.
+// answer has a part of the body, or says that the node has no sound one in the state that
+// it had reached.
 type answer struct {
-	Found bool   `json:"found"`
-	Text  []byte `json:"text"`
+	Found   bool   `json:"found"`
+	Text    []byte `json:"text"`
+	Applied uint64 `json:"applied"` // index of the last entry in that state; 0: it does not say
 }
 
 const (
@@ -51,13 +53,13 @@ func (s *Scrubber) answer(q question) answer {
 		body  queue.Body
 		found bool
 	)
-	s.options.Read(func(v queue.View) {
+	applied := s.options.Read(func(v queue.View) {
 		if body, found = bodyOf(v, q.Queue, q.Sequence); found && !body.Stored() {
 			found = v.BodyDigest(body.String()) == q.Digest
 		}
 	})
 	if !found || body.Len() != q.Bytes || body.Stored() && body.Digest() != q.Digest || q.From < 0 || q.From >= q.Bytes {
-		return answer{}
+		return answer{Applied: applied}
 	}
 	text := ""
 	if !body.Stored() {
@@ -65,16 +67,19 @@ func (s *Scrubber) answer(q question) answer {
 	} else if text, found = s.options.Bodies.Sound(body); !found {
 		// It is damaged here, too. This node heals it when it is read here: if each began
 		// when it is asked, a body that nobody has would end all of them at once.
-		return answer{}
+		return answer{Applied: applied}
 	}
 	text = text[q.From:]
-	return answer{Found: true, Text: []byte(text[:min(len(text), partBytes)])}
+	return answer{Found: true, Text: []byte(text[:min(len(text), partBytes)]), Applied: applied}
 }
 
-var (
-	errNotThere = errors.New("it has no such body")
-	errWrong    = errors.New("it sent another body")
-)
+var errWrong = errors.New("it sent another body")
+
+// refusal is the error of asking a node that says that it has no such body.
+type refusal struct{ applied uint64 }
+
+// Error says how far the node was.
+func (r *refusal) Error() string { return fmt.Sprintf("it has no such body at entry %d", r.applied) }
 
 // ask asks one node for a body.
 func (s *Scrubber) ask(ctx context.Context, node string, wanted located) (string, error) {
@@ -89,7 +94,7 @@ func (s *Scrubber) ask(ctx context.Context, node string, wanted located) (string
 		case err != nil:
 			return "", fmt.Errorf("asking node %s: %w", node, err)
 		case !part.Found:
-			return "", fmt.Errorf("asking node %s: %w", node, errNotThere)
+			return "", fmt.Errorf("asking node %s: %w", node, &refusal{part.Applied})
 		case len(part.Text) == 0 || len(part.Text) > wanted.body.Len()-len(text):
 			return "", fmt.Errorf("asking node %s: %w", node, errWrong)
 		}

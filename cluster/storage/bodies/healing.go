@@ -98,6 +98,20 @@ func (s *Store) healed(body content.Body, outcome error) {
 	}
 }
 
+// soundAgain lets those go on who wait for a body that can be read after all: the disk may
+// have failed once, or the reader was there while it was written anew.
+func (s *Store) soundAgain(body content.Body) {
+	s.healing.mu.Lock()
+	h := s.healing.found[body.Place()]
+	waiting := h != nil && h.Body.Digest() == body.Digest() && h.Body.Len() == body.Len()
+	s.healing.mu.Unlock()
+	if waiting {
+		s.options.Logger.Warn("a body of a message that could not be read can be read again; look after the disk",
+			"file", s.path(body.Place().Segment), "offset", body.Place().Offset, "bytes", body.Len())
+		s.healed(body, nil)
+	}
+}
+
 // Heal writes a damaged body anew, in its place. That is safe at any time: a record is
 // made of nothing but its place, the text and the digest, and is never changed.
 func (s *Store) Heal(body content.Body, text string) error {
@@ -169,7 +183,8 @@ func (s *Store) InMemory(body content.Body) (text string, found bool) {
 }
 
 // Check reads bodies from disk, also those that are in memory, and notes those that are
-// damaged, which it returns. What is not written yet it leaves out.
+// damaged, which it returns. Of others it notes that they are not. What is not written yet
+// it leaves out.
 func (s *Store) Check(bodies []content.Body) (damaged []content.Body) {
 	bodies = slices.Clone(bodies)
 	slices.SortFunc(bodies, byPlace)
@@ -196,7 +211,9 @@ func (s *Store) Check(bodies []content.Body) (damaged []content.Body) {
 			err = errNotWritten
 		}
 		s.counts.checked.Add(int64(size))
-		if err != nil && s.needs(body) {
+		if err == nil {
+			s.soundAgain(body)
+		} else if s.needs(body) {
 			damaged = append(damaged, body)
 			_ = s.damaged(body, err) // what to do about it is the business of who checks
 		}
