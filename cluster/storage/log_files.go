@@ -1,6 +1,7 @@
 package storage
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 
@@ -26,26 +27,58 @@ var zeros [zeroedAhead]byte
 // last change, and because allocated blocks that are written first change their
 // kind. Here the end of the log runs over zeros that an earlier sync has brought
 // to disk, and a sync is one of the data alone; the length of a file is as
-// allocated from the start.
-type logFiles struct{ *fs.FS }
-
-// withLogFiles makes the library use logFiles in the directory of a log.
-func withLogFiles(dir string) func(*wal.WAL) {
-	return wal.WithSegmentFiler(segment.NewFiler(dir, logFiles{fs.New()}))
+// allocated from the start. The first file of a log, and one that is opened again,
+// gets its zeros as it is written, the others before that (spareFile).
+type logFiles struct {
+	*fs.FS
+	spare *spareFile
 }
 
-// Create implements types.VFS. A new file's first sync is the library's: it makes
-// the file's length and name durable.
+// walLog is a log of the library raft-wal with its files.
+type walLog struct {
+	*wal.WAL
+	spare *spareFile
+}
+
+// openWAL opens the log in a directory.
+func openWAL(dir string, options LogOptions) (*walLog, error) {
+	spare, err := newSpareFile(dir, int64(options.SegmentBytes))
+	if err != nil {
+		return nil, err
+	}
+	files := segment.NewFiler(dir, logFiles{fs.New(), spare})
+	// 0.4.2 at the least: earlier ones cannot read, after a restart, a segment
+	// whose end was deleted, and may delete beside a rotation.
+	log, err := wal.Open(dir, wal.WithSegmentFiler(files), wal.WithSegmentSize(options.SegmentBytes), wal.WithLogger(options.Logger))
+	if err != nil {
+		return nil, err
+	}
+	return &walLog{log, spare}, nil
+}
+
+// Close closes the log.
+func (l *walLog) Close() error { return errors.Join(l.WAL.Close(), l.spare.close()) }
+
+// Create implements types.VFS. A new file's first sync is a full one and makes the
+// file's length and name durable.
 func (l logFiles) Create(dir, name string, size uint64) (types.WritableFile, error) {
+	made, err := l.spare.take(name, int64(size))
+	if err != nil {
+		return nil, err
+	}
+	if made != nil {
+		full := func() error { return errors.Join(made.Sync(), syncDir(dir)) }
+		return &logFile{file: made, full: full, size: int64(size), zeroed: int64(size), spare: l.spare}, nil
+	}
 	file, err := l.FS.Create(dir, name, size)
 	if err != nil {
 		return nil, err
 	}
-	return &logFile{file: &file.(*fs.File).File, full: file.Sync, size: int64(size)}, nil
+	return &logFile{file: &file.(*fs.File).File, full: file.Sync, size: int64(size), spare: l.spare}, nil
 }
 
 // OpenWriter implements types.VFS.
-func (logFiles) OpenWriter(dir, name string) (types.WritableFile, error) {
+func (l logFiles) OpenWriter(dir, name string) (types.WritableFile, error) {
 	file, err := os.OpenFile(filepath.Join(dir, name), os.O_RDWR, 0)
 	if err != nil {
 		return nil, err
@@ -55,7 +88,7 @@ func (logFiles) OpenWriter(dir, name string) (types.WritableFile, error) {
 		_ = file.Close() // the first error says more
 		return nil, err
 	}
-	return &logFile{file: file, full: file.Sync, size: info.Size()}, nil
+	return &logFile{file: file, full: file.Sync, size: info.Size(), spare: l.spare}, nil
 }
 
 // logFile is a file that is written from its start to its end, by one goroutine.
@@ -64,6 +97,9 @@ type logFile struct {
 	full   func() error // until the first sync, which it does
 	size   int64        // allocated
 	zeroed int64        // where the written zeros end
+	spare  *spareFile   // the file after this one
+
+	followed bool // spare was told to prepare it
 }
 
 // WriteAt implements io.WriterAt. Nothing that counts lies behind what is written.
@@ -73,6 +109,10 @@ func (f *logFile) WriteAt(p []byte, off int64) (int, error) {
 		return n, err
 	}
 	end := off + int64(n)
+	if !f.followed && end > f.size/spareBegins {
+		f.followed = true
+		f.spare.prepare()
+	}
 	ahead := min(end+zeroedAhead-end%zeroedAhead, f.size)
 	if n > zeroedFor || end <= f.zeroed || ahead <= end {
 		return n, nil

@@ -13,7 +13,7 @@ import (
 func TestLogFilesZeroAhead(t *testing.T) {
 	const size = 3*zeroedAhead + 1000
 	dir, random := t.TempDir(), rand.New(rand.NewPCG(1, 2))
-	l := logFiles{}
+	l := spareLogFiles(t, dir)
 	file, err := l.Create(dir, "a", size)
 	if err != nil {
 		t.Fatal(err)

@@ -11,7 +11,6 @@ import (
 	"github.com/hashicorp/go-hclog"
 	"github.com/hashicorp/raft"
 	raftboltdb "github.com/hashicorp/raft-boltdb/v2"
-	wal "github.com/hashicorp/raft-wal"
 	"github.com/hashicorp/raft-wal/metadb"
 
 	"github.com/seriatimq/seriatim/cluster/fault"
@@ -145,9 +144,7 @@ func openLogBackend(path string, options LogOptions) (backend logBackend, err er
 	if err := finishTail(path, options.SegmentBytes, options.Opened); err != nil {
 		return nil, err
 	}
-	// 0.4.2 at the least: earlier ones cannot read, after a restart, a segment
-	// whose end was deleted, and may delete beside a rotation.
-	return wal.Open(path, withLogFiles(path), wal.WithSegmentSize(options.SegmentBytes), wal.WithLogger(options.Logger))
+	return openWAL(path, options)
 }
 
 // Verify reads the whole log once. It returns the last index, and makes

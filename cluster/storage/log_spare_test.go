@@ -1,0 +1,144 @@
+package storage
+
+import (
+	"bytes"
+	"io"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/hashicorp/raft-wal/fs"
+)
+
+const spareSize = 2*sparePiece + 500
+
+func spareLogFiles(t *testing.T, dir string) logFiles {
+	t.Helper()
+	spare, err := newSpareFile(dir, spareSize)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := spare.close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return logFiles{fs.New(), spare}
+}
+
+// The second file of a log is the one that was made while the first filled: its zeros are
+// there already, and none are written ahead of what is appended.
+func TestSpareFile(t *testing.T) {
+	dir := t.TempDir()
+	l := spareLogFiles(t, dir)
+	first, err := l.Create(dir, "1", spareSize)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer first.Close()
+	if _, err := first.WriteAt(make([]byte, spareSize/spareBegins), 0); err != nil {
+		t.Fatal(err)
+	}
+	if l.spare.begun {
+		t.Fatal("a spare file is made before it may be needed")
+	}
+	if _, err := first.WriteAt([]byte("more"), spareSize/spareBegins); err != nil {
+		t.Fatal(err)
+	}
+	l.spare.making.Wait()
+	content, err := os.ReadFile(filepath.Join(dir, spareName))
+	if err != nil || len(content) != spareSize || !bytes.Equal(content, make([]byte, spareSize)) {
+		t.Fatalf("the spare file has %d bytes, zeros: %v, %v", len(content), bytes.Equal(content, make([]byte, spareSize)), err)
+	}
+	second, err := l.Create(dir, "2", spareSize)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer second.Close()
+	if got := second.(*logFile).zeroed; got != spareSize {
+		t.Errorf("%d bytes of the second file are zeroed, want all", got)
+	}
+	if _, err := os.Stat(filepath.Join(dir, spareName)); !os.IsNotExist(err) {
+		t.Errorf("the spare file is there still: %v", err)
+	}
+	for range 2 { // the second sync is one of the data only
+		if _, err := second.WriteAt([]byte("appended"), 0); err != nil {
+			t.Fatal(err)
+		}
+		if err := second.Sync(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got := make([]byte, 8)
+	reader, err := l.OpenReader(dir, "2")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer reader.Close()
+	if _, err := reader.ReadAt(got, 0); err != nil && err != io.EOF || string(got) != "appended" {
+		t.Errorf("read %q, %v", got, err)
+	}
+	if _, err := l.Create(dir, "2", spareSize); err == nil {
+		t.Error("a file took the name of another")
+	}
+}
+
+// A spare file that an earlier process left may have become part of the log and lost its new
+// name to a power cut, so it is not used, whatever it holds.
+func TestSpareFileOfAnotherProcess(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, spareName), bytes.Repeat([]byte("entry"), spareSize/5), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	l := spareLogFiles(t, dir)
+	if file, err := l.spare.take("1", spareSize); file != nil || err != nil {
+		t.Fatalf("took a file that is not its own: %v, %v", file, err)
+	}
+	if _, err := os.Stat(filepath.Join(dir, spareName)); !os.IsNotExist(err) {
+		t.Errorf("it is there still: %v", err)
+	}
+}
+
+// Where no spare file can be made, and where it has another size, the log goes on without.
+func TestNoSpareFile(t *testing.T) {
+	dir := t.TempDir()
+	l := spareLogFiles(t, dir)
+	if err := os.Mkdir(filepath.Join(dir, spareName), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	l.spare.prepare()
+	l.spare.making.Wait()
+	if file, err := l.Create(dir, "1", spareSize); err != nil || file.(*logFile).zeroed != 0 {
+		t.Errorf("a log that cannot have a spare file: %v, %v", file, err)
+	}
+	if err := os.Remove(filepath.Join(dir, spareName)); err != nil {
+		t.Fatal(err)
+	}
+	l.spare.prepare()
+	l.spare.making.Wait()
+	if file, err := l.Create(dir, "2", spareSize+1); err != nil || file.(*logFile).zeroed != 0 {
+		t.Errorf("a file of another size: %v, %v", file, err)
+	}
+}
+
+// A log that is closed while its spare file is made leaves none behind.
+func TestSpareFileOfClosedLog(t *testing.T) {
+	dir := t.TempDir()
+	for range 20 {
+		spare, err := newSpareFile(dir, spareSize)
+		if err != nil {
+			t.Fatal(err)
+		}
+		spare.prepare()
+		if err := spare.close(); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := os.Stat(spare.path()); !os.IsNotExist(err) {
+			t.Fatalf("the spare file was left: %v", err)
+		}
+		spare.prepare()
+		if spare.making.Wait(); spare.ready {
+			t.Error("a closed log made a spare file")
+		}
+	}
+}
