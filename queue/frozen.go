@@ -116,11 +116,14 @@ func (f FrozenQueue) Record() QueueRecord {
 }
 
 // Messages visits messages by sequence number, then the scheduled and the deferred ones.
-func (f FrozenQueue) Messages(yield func(MessageRecord) bool) {
+// One record is used for all of them.
+func (f FrozenQueue) Messages(yield func(*MessageRecord) bool) {
 	more := true
+	var record MessageRecord
 	visit := func(scheduled bool) func(uint64, *Message) bool {
 		return func(_ uint64, m *Message) bool {
-			more = yield(m.record(scheduled))
+			m.describe(&record, scheduled)
+			more = yield(&record)
 			return more
 		}
 	}
@@ -133,8 +136,9 @@ func (f FrozenQueue) Messages(yield func(MessageRecord) bool) {
 	}
 }
 
-func (m *Message) record(scheduled bool) MessageRecord {
-	r := MessageRecord{
+// describe fills the record of a message.
+func (m *Message) describe(r *MessageRecord, scheduled bool) {
+	*r = MessageRecord{
 		Sequence:        SequenceNumber(m.sequence),
 		Body:            m.body,
 		GroupID:         m.group,
@@ -158,7 +162,6 @@ func (m *Message) record(scheduled bool) MessageRecord {
 		r.AttemptID, r.AttemptNumber = d.attemptID, d.attemptNumber
 		r.SessionLock, r.TakenBack, r.Deferred = d.session, d.takenBack, d.deferred
 	}
-	return r
 }
 
 // Deduplication visits the remembered ids in order of acceptance.

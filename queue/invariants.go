@@ -95,7 +95,7 @@ func (r *Restorer) restore(f *Frozen) (*Broker, error) {
 		if !keep(r.AddQueue(q.Record())) {
 			return false
 		}
-		q.Messages(func(m MessageRecord) bool { return keep(r.AddMessage(m)) })
+		q.Messages(func(m *MessageRecord) bool { return keep(r.AddMessage(m)) })
 		q.Deduplication(func(d DeduplicationRecord) bool { return err == nil && keep(r.AddDeduplication(d)) })
 		q.Attempts(func(a AttemptRecord) bool { return err == nil && keep(r.AddAttempt(a)) })
 		q.Sessions(func(s SessionRecord) bool { return err == nil && keep(r.AddSession(s)) })

@@ -91,8 +91,8 @@ func (r *Restorer) AddQueue(rec QueueRecord) error {
 	return nil
 }
 
-// AddMessage adds a message to the queue added last.
-func (r *Restorer) AddMessage(rec MessageRecord) error {
+// AddMessage adds a message to the queue added last. It does not keep the record.
+func (r *Restorer) AddMessage(rec *MessageRecord) error {
 	q := r.q
 	if q == nil {
 		return errors.New("message without a queue")
@@ -104,7 +104,7 @@ func (r *Restorer) AddMessage(rec MessageRecord) error {
 	if stored || scheduled || deferred || sequence == 0 || sequence > q.lastSequence {
 		return fmt.Errorf("queue %q: message %d is out of order or appears twice", q.name, sequence)
 	}
-	published, err := r.published(&rec)
+	published, err := r.published(rec)
 	if err != nil {
 		return fmt.Errorf("queue %q: message %d: %w", q.name, sequence, err)
 	}
@@ -132,7 +132,7 @@ func (r *Restorer) AddMessage(rec MessageRecord) error {
 			session: rec.SessionLock, takenBack: rec.TakenBack, deferred: rec.Deferred,
 		}
 	}
-	if err := checkDelivery(q, &rec); err != nil {
+	if err := checkDelivery(q, rec); err != nil {
 		return err
 	}
 	m.seal(r.b.key)

@@ -54,7 +54,7 @@ func TestTopicRecordsThatCannotBe(t *testing.T) {
 			}
 			rec := message
 			change(&rec)
-			return r.AddMessage(rec)
+			return r.AddMessage(&rec)
 		}
 	}
 	archived := func(numbers ...identifier.SequenceNumber) func(*Restorer) error {
@@ -116,7 +116,7 @@ func TestTopicRecordsThatCannotBe(t *testing.T) {
 			}
 			again := message
 			again.Sequence, again.Published.Content = 2, new(notification.Notification)
-			return r.AddMessage(again)
+			return r.AddMessage(&again)
 		}, "appears twice"},
 		{"reference to an earlier one", func(r *Restorer) error {
 			if err := stored(func(*MessageRecord) {})(r); err != nil {
@@ -124,7 +124,7 @@ func TestTopicRecordsThatCannotBe(t *testing.T) {
 			}
 			again := message
 			again.Sequence, again.Published.Content = 2, nil
-			return r.AddMessage(again)
+			return r.AddMessage(&again)
 		}, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -161,10 +161,10 @@ type reader struct {
 	message  fsmpb.MessageRecord
 	known    fsmpb.DeduplicationRecord
 	attempt  fsmpb.AttemptRecord
-	topicARN string // of the publication read last
-	endpoint string // likewise
-	senderID string // likewise
-	sender   string // of the message read last
+	topicARN string              // of the publication read last
+	endpoint string              // likewise
+	senderID string              // likewise
+	stored   queue.MessageRecord // read last
 }
 
 // begin reads the record of what belongs to no queue.
@@ -275,9 +275,8 @@ func (s *reader) record(kind byte, body []byte) error {
 		err = add(body, &fsmpb.QueueRecord{}, queueRecord, s.restorer.AddQueue)
 	case recordMessage:
 		s.counts.Messages++
-		if r, plain := plainMessageRecord(body, s.sender); plain {
-			s.sender = r.SenderID
-			err = malformed(s.restorer.AddMessage(r))
+		if plainMessageRecord(&s.stored, body) {
+			err = malformed(s.restorer.AddMessage(&s.stored))
 			break
 		}
 		err = add(body, &s.message, s.messageRecord, s.restorer.AddMessage)
@@ -321,10 +320,10 @@ func (s *reader) record(kind byte, body []byte) error {
 }
 
 // messageRecord counts the publications and shares what most of them have in common.
-func (s *reader) messageRecord(m *fsmpb.MessageRecord) (queue.MessageRecord, error) {
-	r, err := messageRecord(m)
-	s.count(r.Published.Content)
-	return r, err
+func (s *reader) messageRecord(m *fsmpb.MessageRecord) (_ *queue.MessageRecord, err error) {
+	s.stored, err = messageRecord(m)
+	s.count(s.stored.Published.Content)
+	return &s.stored, err
 }
 
 // archivedRecord likewise.

@@ -130,27 +130,29 @@ func nextField(data []byte) (f plainField, rest []byte, ok bool) {
 	return f, data[n:], true
 }
 
-// plainMessageRecord reads an fsmpb.MessageRecord that appendMessage wrote. sender is that
-// of the message before: most have the same.
-func plainMessageRecord(data []byte, sender string) (r queue.MessageRecord, ok bool) {
+// plainMessageRecord reads an fsmpb.MessageRecord that appendMessage wrote into r, which is
+// that of the message before: most have the same sender.
+func plainMessageRecord(r *queue.MessageRecord, data []byte) (ok bool) {
+	sender := r.SenderID
+	*r = queue.MessageRecord{}
 	for len(data) > 0 {
 		var f plainField
 		if f, data, ok = nextField(data); !ok {
-			return r, false
+			return false
 		}
 		switch f.kind {
 		case protowire.VarintType:
-			ok = plainNumber(&r, f.field, f.number)
+			ok = plainNumber(r, f.field, f.number)
 		case protowire.BytesType:
-			ok = plainText(&r, f.field, f.bytes, sender)
+			ok = plainText(r, f.field, f.bytes, sender)
 		default:
 			ok = false
 		}
 		if !ok {
-			return r, false
+			return false
 		}
 	}
-	return r, true
+	return true
 }
 
 func plainNumber(r *queue.MessageRecord, field protowire.Number, n uint64) bool {

@@ -62,7 +62,8 @@ func TestPlainMessages(t *testing.T) {
 		if got := appendMessage(nil, &want); !plainMessage(&want) || !bytes.Equal(got, written) {
 			t.Fatalf("%+v gives\n%x, want\n%x", want, got, written)
 		}
-		got, plain := plainMessageRecord(written, want.SenderID)
+		got := queue.MessageRecord{SenderID: want.SenderID, GroupID: "of the message before"}
+		plain := plainMessageRecord(&got, written)
 		if !plain || !reflect.DeepEqual(want, got) {
 			t.Fatalf("read by hand: %t, %+v, want %+v", plain, got, want)
 		}
@@ -73,8 +74,8 @@ func TestPlainMessages(t *testing.T) {
 					damaged[random.IntN(len(damaged))] = byte(random.Uint32())
 				}
 			}
-			got, plain := plainMessageRecord(damaged, "")
-			if !plain {
+			var got queue.MessageRecord
+			if !plainMessageRecord(&got, damaged) {
 				continue
 			}
 			if err := protobuf.Unmarshal(damaged, m); err != nil {
@@ -118,7 +119,7 @@ func TestNotPlain(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, plain := plainMessageRecord(written, ""); plain || plainMessage(&r) {
+		if plainMessageRecord(new(queue.MessageRecord), written) || plainMessage(&r) {
 			t.Errorf("a message with %s is taken for one without", name)
 		}
 	}

@@ -205,17 +205,17 @@ func (s *writer) once(id queue.MessageID, content **notification.Notification) {
 	}
 }
 
-func (s *writer) storedMessage(r queue.MessageRecord) bool {
+func (s *writer) storedMessage(r *queue.MessageRecord) bool {
 	s.once(r.Published.PublicationID, &r.Published.Content)
 	if r.Body, s.err = s.bodies.Read(r.Body); s.err != nil {
 		s.err = fmt.Errorf("message %s: %w", r.Sequence, s.err)
 		return false
 	}
-	if plainMessage(&r) {
-		s.scratch = appendMessage(s.scratch[:0], &r)
+	if plainMessage(r) {
+		s.scratch = appendMessage(s.scratch[:0], r)
 		return s.encoded(recordMessage, &s.counts.Messages)
 	}
-	fillMessage(&s.message, &r)
+	fillMessage(&s.message, r)
 	return s.record(recordMessage, &s.counts.Messages, &s.message)
 }
 

@@ -126,7 +126,7 @@ func restore(f *queue.Frozen) (*queue.Broker, error) {
 		if !each(func() error { return r.AddQueue(q.Record()) }) {
 			return false
 		}
-		q.Messages(func(x queue.MessageRecord) bool { return each(func() error { return r.AddMessage(x) }) })
+		q.Messages(func(x *queue.MessageRecord) bool { return each(func() error { return r.AddMessage(x) }) })
 		q.Deduplication(func(x queue.DeduplicationRecord) bool { return each(func() error { return r.AddDeduplication(x) }) })
 		q.Attempts(func(x queue.AttemptRecord) bool { return each(func() error { return r.AddAttempt(x) }) })
 		q.Sessions(func(x queue.SessionRecord) bool { return each(func() error { return r.AddSession(x) }) })
@@ -220,7 +220,7 @@ func walk(f *queue.Frozen) state {
 	f.MoveTasks(func(x queue.MoveTaskRecord) bool { s.Tasks = append(s.Tasks, x); return true })
 	f.Queues(func(q queue.FrozenQueue) bool {
 		one := queueState{Record: q.Record()}
-		q.Messages(func(x queue.MessageRecord) bool { one.Messages = append(one.Messages, x); return true })
+		q.Messages(func(x *queue.MessageRecord) bool { one.Messages = append(one.Messages, *x); return true })
 		q.Deduplication(func(x queue.DeduplicationRecord) bool { one.Deduplication = append(one.Deduplication, x); return true })
 		q.Attempts(func(x queue.AttemptRecord) bool { one.Attempts = append(one.Attempts, x); return true })
 		q.Sessions(func(x queue.SessionRecord) bool { one.Sessions = append(one.Sessions, x); return true })
