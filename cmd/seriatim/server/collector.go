@@ -18,6 +18,9 @@ const (
 	// garbage together take smallHeap.
 	spareHeapMin = 48 << 20
 	smallHeap    = 224 << 20
+	// spareLarge is the part of a large state that its garbage may take: a collection costs
+	// something for all that is there, also where it has nothing to look through.
+	spareLarge = 4
 	// spareParts are those of the garbage that may gather. A node with little to do uses
 	// one: garbage is resident memory, and gathers however slowly it is made. Collections
 	// that come too soon double the part, those that come late halve it: sooner than
@@ -79,9 +82,9 @@ func (c *collector) watch() {
 }
 
 // adjust sets the percentage at which a collection is called for: by as much garbage as
-// there is to look through, which is what a collection costs, or by the spare heap. Parked
-// messages, remembered ids and bodies have no pointers and so call for no room. Setting it
-// stops the node for a moment, so small changes are not made.
+// there is to look through, which is most of what a collection costs, or by the spare heap.
+// Parked messages, remembered ids and bodies have no pointers and so call for less room.
+// Setting it stops the node for a moment, so small changes are not made.
 func (c *collector) adjust() {
 	heap := c.heap()
 	percent := percentFor(heap, c.choosePart(heap))
@@ -114,8 +117,8 @@ func percentFor(heap heapSize, parts uint64) int64 {
 	if heap.live == 0 {
 		return int64(collectorPercentMax * parts / spareParts)
 	}
-	spare := min(spareHeap, max(spareHeapMin, smallHeap-min(heap.live, smallHeap))) * parts / spareParts
-	spare = max(spare, min(heap.scannable, heap.live)*parts/spareParts)
+	spare := min(spareHeap, max(spareHeapMin, smallHeap-min(heap.live, smallHeap)))
+	spare = max(spare, min(heap.scannable, heap.live), heap.live/spareLarge) * parts / spareParts
 	return min(max(int64(spare*collectorPercent/heap.live), 1), collectorPercentMax)
 }
 
