@@ -59,6 +59,17 @@ func TestBench(t *testing.T) {
 			map[string]int64{"messages sent": 120, "lost": 0, "out of order": 0},
 		},
 		{"send calls of gRPC", "send -c 2 -b 10 -n 100 --protocol grpc", 100, []string{"send"}, nil},
+		{"send calls of gRPC on shared connections", "send -c 7 -n 500 --protocol grpc --connections 2", 500, []string{"send"}, nil},
+		{
+			"lives with calls of gRPC", "fifo -c 3 -b 10 -g 30 -n 120 --protocol grpc", 120,
+			[]string{"delete", "life", "receive", "send"},
+			map[string]int64{"messages sent": 120, "lost": 0, "out of order": 0},
+		},
+		{
+			"lives on a shared connection", "fifo -c 10 -n 400 --protocol grpc --connections 1", 400,
+			[]string{"delete", "life", "receive", "send"},
+			map[string]int64{"messages sent": 400, "lost": 0, "out of order": 0, "received after": 0},
+		},
 		{"send over streams", "send -c 2 -b 50 -n 200 --protocol stream", 200, []string{"send"}, nil},
 		{
 			"lives over streams", "fifo -c 3 -b 20 -g 30 -n 1800 --protocol stream", 1800,

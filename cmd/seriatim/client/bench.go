@@ -45,6 +45,8 @@ type benchFlags struct {
 	existing bool
 	set      []string // attributes of the queue to make, name=value
 	protocol string   // empty: overHTTP, of workloads that know no other
+	// connections are shared by the clients if they are fewer; 0: each client has its own.
+	connections int
 }
 
 // Protocols of a load.
@@ -80,6 +82,7 @@ type benchRun struct {
 	prefix   []byte // how every request body about the queue begins
 	filler   []byte // what bodies are filled up with
 	clients  []*benchClient
+	shared   []*benchConn // connections of gRPC; none: each client has its own
 	warmEnd  time.Time
 	deadline time.Time
 	left     atomic.Int64 // messages still to begin, if counted
@@ -102,14 +105,14 @@ func benchCommand(o *options) *cobra.Command {
 			"Every workload makes a FIFO queue of its own and deletes it at the end. Clients are spread over all endpoints:\n"+
 			"--endpoint takes a list with commas. Answers are checked, failures are counted by code. What is not told to\n"+
 			"repeat is not repeated. The protocol is SQS JSON over HTTP/1.1, one connection for each client, unless\n"+
-			"--protocol says that it is the native API.",
+			"--protocol says that it is the native API, whose clients may share --connections.",
 		benchSendCommand(o), benchFIFOCommand(o), benchConsumeCommand(o), benchDedupCommand(o), benchPollCommand(o), benchFanOutCommand(o))
 }
 
 // bind adds the flags that all workloads have.
 func (f *benchFlags) bind(c *cobra.Command, clients int) {
 	fl := c.Flags()
-	fl.IntVarP(&f.clients, "clients", "c", clients, "clients, each with one connection and one request at a time")
+	fl.IntVarP(&f.clients, "clients", "c", clients, "clients, each with one request at a time")
 	fl.IntVarP(&f.size, "size", "s", 256, "bytes of a message body")
 	fl.Int64VarP(&f.count, "count", "n", 0, "end after so many messages, the warm-up not counted; 0: at the end of --duration")
 	fl.DurationVar(&f.duration, "duration", 10*time.Second, "end after this long, the warm-up not counted; with --count a limit, then 10m unless given")
@@ -168,6 +171,10 @@ func (f *benchFlags) check(cmd *cobra.Command) error {
 		err = fmt.Errorf("--queue %s: the name of a FIFO queue ends in .fifo", f.queue)
 	case f.protocol != "" && !slices.Contains(strings.Fields(cmd.Annotations["protocols"]), f.protocol):
 		err = fmt.Errorf("--protocol %s: it is one of %s", f.protocol, cmd.Annotations["protocols"])
+	case f.connections < 0 || f.connections > f.clients:
+		err = fmt.Errorf("--connections %d: 1 to %d are possible, as many as there are clients", f.connections, f.clients)
+	case f.connections > 0 && f.protocol != overGRPC:
+		err = errors.New("--connections: clients share connections with --protocol grpc only")
 	case f.existing && (f.queue == "" || len(f.set) > 0):
 		err = errors.New("--existing needs --queue, and a queue that exists keeps its attributes")
 	}
@@ -239,6 +246,7 @@ func (r *benchRun) execute(ctx context.Context, name string, workloadOf func(*be
 	}
 	r.filler = fillerText(r.flags.size)
 	load := workloadOf(r)
+	r.share(ctx)
 	for i := range r.flags.clients {
 		r.clients = append(r.clients, newBenchClient(r, i))
 	}

@@ -38,8 +38,8 @@ type benchClient struct {
 	run     *benchRun
 	number  int
 	conn    *httpwire.Conn
-	native  *grpcwire.Conn // nil when not connected
-	body    []byte         // the request under construction
+	native  nativeCaller // nil when not connected
+	body    []byte       // the request under construction
 	entries []benchEntry
 	taken   []benchMessage
 	ids     [][]byte
@@ -123,6 +123,9 @@ func (e *benchRefusal) Error() string { return e.code + ": " + e.text }
 
 // final reports whether repeating the call cannot help.
 func final(err error) bool {
+	if status, answered := errorsAsStatus(err); answered {
+		return status.Final()
+	}
 	var refused *benchRefusal
 	return errors.As(err, &refused) && refused.status >= 400 && refused.status < 500
 }
@@ -190,6 +193,9 @@ func appendBenchEntry(b []byte, e *benchEntry) []byte {
 
 // receive asks for up to n messages. They are valid until the next call.
 func (c *benchClient) receive(ctx context.Context, n int, waitSeconds int) ([]benchMessage, error) {
+	if c.run.flags.protocol == overGRPC {
+		return c.receiveNative(ctx, n, waitSeconds)
+	}
 	b := append(c.body[:0], c.run.prefix...)
 	b = append(b, `"MaxNumberOfMessages":`...)
 	b = strconv.AppendInt(b, int64(n), 10)
@@ -218,6 +224,9 @@ func (c *benchClient) receive(ctx context.Context, n int, waitSeconds int) ([]be
 // buildDelete prepares the deletion of what was received last; it copies the
 // handles, so that the call may be repeated.
 func (c *benchClient) buildDelete(messages []benchMessage) (action string) {
+	if c.run.flags.protocol == overGRPC {
+		return c.buildNativeDelete(messages)
+	}
 	b := append(c.body[:0], c.run.prefix...)
 	if c.run.flags.batch == 1 {
 		b = append(b, `"ReceiptHandle":"`...)
@@ -242,6 +251,9 @@ func (c *benchClient) buildDelete(messages []benchMessage) (action string) {
 
 // delete sends what buildDelete prepared for n messages.
 func (c *benchClient) delete(ctx context.Context, action string, n int) error {
+	if c.run.flags.protocol == overGRPC {
+		return c.deleteNative(ctx, action, n)
+	}
 	answer, err := c.call(ctx, action, 0)
 	if err != nil || c.run.flags.batch == 1 {
 		return err

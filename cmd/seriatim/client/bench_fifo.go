@@ -41,7 +41,8 @@ func benchFIFOCommand(o *options) *cobra.Command {
 	})
 	f.bind(c, 64)
 	f.bindBatch(c)
-	f.bindProtocol(c, overHTTP, overStream)
+	f.bindProtocol(c, overHTTP, overGRPC, overStream)
+	f.bindConnections(c)
 	return c
 }
 

@@ -86,6 +86,9 @@ func (r *benchRun) report(ctx context.Context, name string) *benchReport {
 		Generator: benchGenerator{runtime.Version(), runtime.GOOS + "/" + runtime.GOARCH, runtime.NumCPU()},
 		Server:    r.server(ctx),
 	}
+	if n := r.flags.connections; n > 0 {
+		report.Protocol += fmt.Sprintf(", %d connections shared", n)
+	}
 	last := r.warmEnd
 	for a := range benchActions {
 		sum := &histogram{}

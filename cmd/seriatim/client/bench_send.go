@@ -21,6 +21,7 @@ func benchSendCommand(o *options) *cobra.Command {
 			"messages are unanswered as the server takes.",
 		Example: "  seriatim bench send --clients 64\n" +
 			"  seriatim bench send --clients 64 --batch 10 --endpoint http://127.0.0.1:9324,http://127.0.0.1:9334,http://127.0.0.1:9344\n" +
+			"  seriatim bench send --clients 64 --protocol grpc --connections 4\n" +
 			"  seriatim bench send --count 1000000 --batch 10 --size 1024 --queue parked.fifo --keep",
 		Args: arguments.None,
 		RunE: o.bench(f, func(*benchRun) workload {
@@ -33,6 +34,7 @@ func benchSendCommand(o *options) *cobra.Command {
 	f.bind(c, 64)
 	f.bindBatch(c)
 	f.bindProtocol(c, overHTTP, overGRPC, overStream)
+	f.bindConnections(c)
 	c.Flags().Float64Var(&f.rate, "rate", 0, "messages a second of all clients together; 0: as many as are answered")
 	return c
 }

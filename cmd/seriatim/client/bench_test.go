@@ -211,7 +211,7 @@ func TestBenchUsage(t *testing.T) {
 	for _, args := range []string{
 		"send --clients 0", "send --batch 11", "send --size 0", "send --batch 10 --size 200000", "send --count -1",
 		"send --rate -1", "send --duration 0s", "send --duration 25h", "send --warmup -1s", "send --groups -1", "send --queue standard",
-		"send --endpoint https://127.0.0.1:1 --protocol grpc", "send --endpoint 127.0.0.1", "fifo --clients 4 --groups 3", "fifo --protocol grpc", "consume --clients 4 --groups 3", "consume --protocol grpc",
+		"send --endpoint https://127.0.0.1:1 --protocol grpc", "send --endpoint 127.0.0.1", "fifo --clients 4 --groups 3", "fifo --connections 4", "send --connections 4 --protocol stream", "send --clients 4 --protocol grpc --connections 5", "send --protocol grpc --connections -1", "dedup --connections 4", "consume --clients 4 --groups 3", "consume --protocol grpc",
 		"send --protocol udp", "send --protocol grpc --batch 11", "send --protocol stream --batch 101", "dedup --repeat 101", "dedup --duration 5m", "poll --interval 0s", "poll --batch 2",
 	} {
 		endpoint := "http://127.0.0.1:1"

@@ -16,41 +16,42 @@ const (
 )
 
 // headers takes a part of what says how a call ended, or that an answer begins.
-func (c *Conn) headers(stream uint32, part []byte, whole bool) error {
-	if len(c.fields)+len(part) > fieldBytesMax {
+func (l *link) headers(stream uint32, part []byte, whole bool) error {
+	if len(l.fields)+len(part) > fieldBytesMax {
 		return errors.New("endless headers")
 	}
-	if len(c.fields) > 0 || !whole {
-		c.fields = append(c.fields, part...)
-		part = c.fields
+	if len(l.fields) > 0 || !whole {
+		l.fields = append(l.fields, part...)
+		part = l.fields
 	}
 	if !whole {
 		return nil
 	}
-	c.fields = c.fields[:0]
-	mine := stream == c.stream
-	if mine && c.last {
-		c.ended = true
-	}
-	known := eachPlain(part, func(name, value []byte) {
-		if mine {
-			c.plainField(name, value)
+	l.fields = l.fields[:0]
+	l.about = l.find(stream)
+	if !eachPlain(part, l.plainField) {
+		l.table.SetEmitEnabled(l.about != nil)
+		if _, err := l.table.Write(part); err != nil {
+			return err
 		}
-	})
-	if known {
-		return nil
+		if err := l.table.Close(); err != nil {
+			return err
+		}
 	}
-	c.table.SetEmitEnabled(mine)
-	if _, err := c.table.Write(part); err != nil {
-		return err
+	if l.about != nil && l.last {
+		l.end(l.about)
 	}
-	return c.table.Close()
+	return nil
 }
 
 // field takes a header.
-func (c *Conn) field(f hpack.HeaderField) { c.plainField([]byte(f.Name), []byte(f.Value)) }
+func (l *link) field(f hpack.HeaderField) { l.plainField([]byte(f.Name), []byte(f.Value)) }
 
-func (c *Conn) plainField(name, value []byte) {
+func (l *link) plainField(name, value []byte) {
+	c := l.about
+	if c == nil {
+		return
+	}
 	switch string(name) {
 	case ":status":
 		if string(value) != "200" {

@@ -59,10 +59,11 @@ func TestHeaders(t *testing.T) {
 	}
 	for name, block := range map[string][]byte{"plain": plain("grpc-status", "5", "grpc-message", "none"), "with a table": compressed.Bytes()} {
 		for cut := range block {
-			c := &Conn{call: call{stream: 1}}
-			c.table = hpack.NewDecoder(tableBytes, c.field)
+			c := &call{stream: 1}
+			l := &link{calls: map[uint32]*call{1: c}}
+			l.table = hpack.NewDecoder(tableBytes, l.field)
 			for i, part := range [][]byte{block[:cut], block[cut:]} {
-				if err := c.headers(1, part, i == 1); err != nil {
+				if err := l.headers(1, part, i == 1); err != nil {
 					t.Fatalf("%s, cut at %d: %v", name, cut, err)
 				}
 			}
@@ -71,9 +72,9 @@ func TestHeaders(t *testing.T) {
 			}
 		}
 	}
-	c := &Conn{}
+	l := &link{}
 	for range fieldBytesMax/frameBytesMax + 1 {
-		if err := c.headers(1, make([]byte, frameBytesMax), false); err != nil {
+		if err := l.headers(1, make([]byte, frameBytesMax), false); err != nil {
 			return
 		}
 	}

@@ -1,14 +1,14 @@
-// Package grpcwire is the gRPC of the load generator: one connection with one
-// call at a time, written for little processor time.
+// Package grpcwire is the gRPC of the load generator, written for little processor time.
 //
 // # What it owns
 //
-// HTTP/2 as far as a client of gRPC needs it that makes one call at a time, and
-// the messages of the native API that the generator sends and reads.
+// HTTP/2 as far as a client of gRPC needs it, on connections with one call at a time (Conn)
+// and on those that many goroutines make calls on (Shared), and the messages of the native API that
+// the generator sends and reads.
 //
 // # What it refuses to know
 //
-// TLS, compression, several calls on a connection, and what the load is.
+// TLS, compression, several streams on a connection, and what the load is.
 //
 // # Who calls it
 //
@@ -21,4 +21,10 @@
 // allocations for a call; this one writes a call with one system call and makes
 // none, as the HTTP/1.1 client of the generator does. So rates over the two can be
 // compared.
+//
+// Programs that use gRPC share a connection. On a shared one, a caller whose call is ready lets
+// others append theirs before it writes, and one goroutine reads what answers there are
+// with one system call and wakes their callers. No call has a timer: the
+// deadline of the connection moves with the calls, and who moves it looks for calls that
+// have lasted too long.
 package grpcwire

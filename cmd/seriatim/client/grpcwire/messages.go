@@ -9,6 +9,8 @@ import (
 // Names of the methods.
 const (
 	MethodSend       = "/seriatim.v1.Queues/Send"
+	MethodReceive    = "/seriatim.v1.Queues/Receive"
+	MethodDelete     = "/seriatim.v1.Queues/Delete"
 	MethodSendStream = "/seriatim.v1.Queues/SendStream"
 	MethodConsume    = "/seriatim.v1.Queues/Consume"
 )
