@@ -108,8 +108,10 @@ func (r *peersRecord) write(w io.Writer, h host, drawing string) {
 	say("Written by `make %s`; do not edit. All servers and the load run on one machine and its loopback interface. All", target)
 	say("servers are up, one is under load at a time: every workload goes through all queues before the next one begins, and each")
 	say("second round goes through them backwards. Each figure is the median of %d rounds of %g s, in brackets the lowest and the", r.Rounds, r.Seconds)
-	say("highest. Bodies have %d bytes; each client has a connection of its own, those of NATS one of four, and one call under way, unless it is asynchronous", r.BodyBytes)
-	say("or a stream. Calls are SQS JSON over HTTP/1.1 unless they are of gRPC. A ratio is the rate of seriatim divided by that of the")
+	say("highest. Bodies have %d bytes. Each client has one call under way, unless it is asynchronous or a stream. The clients of NATS share four", r.BodyBytes)
+	say("connections in every line, as programs do that use it; those of the others have a connection each, except where a line says that clients share four:")
+	say("there the clients of seriatim make unary calls of gRPC, and those of NATS do the same as in the line without that. Calls are")
+	say("SQS JSON over HTTP/1.1 unless they are of gRPC. A ratio is the rate of seriatim divided by that of the")
 	say("other: above 1 seriatim is faster. The servers of seriatim share the processors among themselves (`dev` sets GOMAXPROCS, %d", max(1, runtime.NumCPU()/nodes))
 	say("here for each); the others run with their own settings for it.\n")
 	if r.DiskMs > 0 {

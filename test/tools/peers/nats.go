@@ -165,7 +165,8 @@ func (p *natsPeer) measure(ctx context.Context, w workload, duration time.Durati
 }
 
 // natsConnections is how many connections the clients share, as programs do that use NATS:
-// the library writes what several of them have to say at once.
+// the library writes what several of them have to say at once. Those of seriatim share as
+// many where they share.
 const natsConnections = 4
 
 // natsClient is one client. Used by one goroutine.

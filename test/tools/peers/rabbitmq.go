@@ -212,7 +212,7 @@ func (p *rabbitPeer) close() {
 	}
 }
 
-func (p *rabbitPeer) takes(w workload) bool { return !w.Streamed && !w.Own }
+func (p *rabbitPeer) takes(w workload) bool { return !w.Streamed && !w.Own && !w.Shared }
 
 func (p *rabbitPeer) measure(ctx context.Context, w workload, duration time.Duration) (got result, err error) {
 	conn, err := amqp.Dial(p.urls[0])

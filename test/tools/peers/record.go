@@ -20,6 +20,8 @@ type workload struct {
 	Lives   bool   `json:"lives"`
 	// Streamed has as many messages unanswered as a client takes.
 	Streamed bool `json:"streamed"`
+	// Shared has the clients of seriatim share connections, as those of NATS do in every line.
+	Shared bool `json:"shared"`
 	// Own is measured on seriatim alone, to be set beside the others in its column.
 	Own bool `json:"own"`
 	// Ours are the arguments of seriatim bench.
@@ -41,12 +43,23 @@ func sends(name string, clients, batch int) workload {
 	return workload{Name: name, Clients: clients, Batch: batch, Ours: args}
 }
 
+// shared is a workload whose clients share connections, with one unary call of gRPC under way
+// each.
+func shared(w workload) workload {
+	w.Name += fmt.Sprintf(", sharing %d connections", natsConnections)
+	w.Shared = true
+	w.Ours = append(w.Ours, "--protocol", "grpc", "--connections", strconv.Itoa(natsConnections))
+	return w
+}
+
 var lives = workload{Name: "64 clients, send, receive, delete", Clients: 64, Batch: 1, Lives: true, Ours: []string{"fifo", "--clients", "64"}}
 
 func workloads() []workload {
 	return []workload{
 		sends("1 client", 1, 1), sends("16 clients", 16, 1), sends("64 clients", 64, 1), sends("256 clients", 256, 1),
 		sends("64 clients, ten at a time", 64, 10), asynchronous, lives,
+		shared(sends("16 clients", 16, 1)), shared(sends("64 clients", 64, 1)), shared(sends("256 clients", 256, 1)),
+		shared(sends("64 clients, ten at a time", 64, 10)), shared(lives),
 	}
 }
 

@@ -105,7 +105,7 @@ func (p *redisPeer) ready(ctx context.Context) error {
 
 func (p *redisPeer) close() { closeAll(p.servers) }
 
-func (p *redisPeer) takes(w workload) bool { return !w.Streamed && !w.Own }
+func (p *redisPeer) takes(w workload) bool { return !w.Streamed && !w.Own && !w.Shared }
 
 func (p *redisPeer) measure(ctx context.Context, w workload, duration time.Duration) (got result, err error) {
 	p.streams++

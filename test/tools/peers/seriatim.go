@@ -19,7 +19,7 @@ type sqsServers struct {
 	native    bool // has the native API, too
 }
 
-func (p *sqsServers) takes(w workload) bool { return p.native || !w.Streamed && !w.Own }
+func (p *sqsServers) takes(w workload) bool { return p.native || !w.Streamed && !w.Own && !w.Shared }
 
 // startSeriatim starts three nodes with `seriatim dev`.
 func startSeriatim(ctx context.Context, dir string, o options) (contender, description, error) {
