@@ -30,15 +30,11 @@ func (s *stage) bodiesInMemory(ctx context.Context) (int, error) {
 	return parkedBody, nil
 }
 
-// parked compares sends before and after many messages were parked, looks at
+// parked compares sends beside many parked messages with those without, looks at
 // the latency while the whole state is written, and kills all nodes.
 func (s *stage) parked(ctx context.Context) error {
 	n := s.times(1_000_000)
-	before, err := s.rates(ctx, "", nil)
-	if err != nil {
-		return err
-	}
-	empty, err := s.live(ctx)
+	before, err := s.liveInUse(ctx)
 	if err != nil {
 		return err
 	}
@@ -50,10 +46,10 @@ func (s *stage) parked(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := s.weigh(ctx, "a message and its id beside the body", empty, n, kept, 160); err != nil {
+	if err := s.weigh(ctx, "a message and its id beside the body", before, n, kept, 160); err != nil {
 		return err
 	}
-	if err := s.keeps(ctx, before, "parked.fifo", keptShares{writing: 90, settled: 95}, nil); err != nil {
+	if err := s.keeps(ctx, "parked.fifo", keptShares{writing: 90, settled: 95}, nil); err != nil {
 		return err
 	}
 	if err := s.whileWriting(ctx); err != nil {

@@ -5,110 +5,11 @@ import (
 	"fmt"
 	"math"
 	"path/filepath"
-	"syscall"
 	"time"
 )
 
 // rounds is how often what takes seconds is measured.
 const rounds = 3
-
-// pair are the rates of sends one by one and in batches.
-type pair struct {
-	singles, batches runs
-}
-
-// rates measures sends of 64 clients, again and again. They go into a queue that
-// exists, or each into one of its own, which is removed with its ids. After
-// each run, after is called if it is given.
-func (s *stage) rates(ctx context.Context, queue string, after func() error) (p pair, err error) {
-	args := []string{"send", "--clients", "64", "--duration", "2s"}
-	if queue != "" {
-		args = append(args, "--queue", queue, "--existing")
-	}
-	for range rounds {
-		for _, batch := range []string{"1", "10"} {
-			got, err := s.bench(ctx, append(args, "--batch", batch)...)
-			if err != nil {
-				return p, err
-			}
-			if batch == "1" {
-				p.singles = append(p.singles, got.MessagesPerSecond)
-			} else {
-				p.batches = append(p.batches, got.MessagesPerSecond)
-			}
-			if after == nil {
-				continue
-			}
-			if err := after(); err != nil {
-				return p, err
-			}
-		}
-	}
-	return p, nil
-}
-
-// keeps compares rates into a filled queue with what they were before: at once,
-// while the nodes write snapshots of what has come, and when they have. shares are what
-// must be left then, in percent; zero: no goal.
-func (s *stage) keeps(ctx context.Context, before pair, queue string, shares keptShares, purge func() error) error {
-	atOnce, err := s.rates(ctx, queue, purge)
-	if err != nil {
-		return err
-	}
-	if err := s.settle(ctx); err != nil {
-		return err
-	}
-	settled, err := s.rates(ctx, queue, purge)
-	if err != nil {
-		return err
-	}
-	for _, c := range []struct {
-		what                    string
-		before, atOnce, settled runs
-	}{
-		{"sends of 64 clients", before.singles, atOnce.singles, settled.singles},
-		{"sends of 64 clients in batches of 10", before.batches, atOnce.batches, settled.batches},
-	} {
-		s.note(c.what+", before", "/s", c.before...)
-		s.note(c.what+", right after the filling, snapshots being written", "/s", c.atOnce...)
-		s.note(c.what+", with it", "/s", c.settled...)
-		usual := median(c.before) // sorted by note
-		share := func(rates runs) (kept []float64) {
-			for _, rate := range rates {
-				kept = append(kept, 100*rate/usual)
-			}
-			return kept
-		}
-		if shares.writing > 0 {
-			s.atLeast(shares.writing, c.what+", share kept while snapshots are written", "%", share(c.atOnce)...)
-		}
-		s.atLeast(shares.settled, c.what+", share kept", "%", share(c.settled)...)
-	}
-	return nil
-}
-
-// keptShares are goals of keeps.
-type keptShares struct{ writing, settled float64 }
-
-// settle waits until no node writes a snapshot and what was written is on disk.
-func (s *stage) settle(ctx context.Context) error {
-	began := time.Now()
-	for {
-		writing, err := s.writing()
-		if err != nil {
-			return err
-		}
-		if writing == 0 {
-			break
-		}
-		if pause(ctx, 100*time.Millisecond); ctx.Err() != nil {
-			return ctx.Err()
-		}
-	}
-	syscall.Sync()
-	s.say("settled after %v", time.Since(began).Round(time.Second))
-	return nil
-}
 
 // writing is how many snapshots are being written.
 func (s *stage) writing() (n int, err error) {
@@ -130,17 +31,9 @@ const fillStep = 250_000
 // many ids, and weighs the ids.
 func (s *stage) manyIDs(ctx context.Context) error {
 	n := s.times(10_000_000)
-	before, err := s.rates(ctx, "", nil)
+	before, err := s.liveInUse(ctx)
 	if err != nil {
 		return err
-	}
-	empty, err := s.live(ctx)
-	if err != nil {
-		return err
-	}
-	c := s.newSender()
-	purge := func() error {
-		return c.call(ctx, "PurgeQueue", map[string]string{"QueueUrl": queueURL("ids.fifo")}, nil)
 	}
 	how := []string{"--keep", "--set", "DeduplicationWindowSeconds=604800", "--set", "PurgeClearsDeduplicationHistory=false"}
 	for made := 0; made < n; {
@@ -152,7 +45,7 @@ func (s *stage) manyIDs(ctx context.Context) error {
 		if _, err := s.bench(ctx, args...); err != nil {
 			return err
 		}
-		if err := purge(); err != nil {
+		if err := s.purge(ctx, "ids.fifo"); err != nil {
 			return err
 		}
 		how = []string{"--existing"}
@@ -160,10 +53,23 @@ func (s *stage) manyIDs(ctx context.Context) error {
 		s.say("%d of %d ids", made, n)
 	}
 	s.note("ids", "", float64(n))
-	if err := s.weigh(ctx, "an id", empty, n, 0, 120); err != nil {
+	if err := s.weigh(ctx, "an id", before, n, 0, 120); err != nil {
 		return err
 	}
-	return s.keeps(ctx, before, "ids.fifo", keptShares{settled: 90}, purge)
+	return s.keeps(ctx, "ids.fifo", keptShares{settled: 90}, (*stage).purge)
+}
+
+// purge removes the messages of a queue.
+func (s *stage) purge(ctx context.Context, queue string) error {
+	return s.newSender().call(ctx, "PurgeQueue", map[string]string{"QueueUrl": queueURL(queue)}, nil)
+}
+
+// liveInUse is live once what nodes keep whatever their state has its size.
+func (s *stage) liveInUse(ctx context.Context) (float64, error) {
+	if _, err := s.bench(ctx, "send", "--clients", "64", "--batch", "10", "--count", "250000", "--duration", "1h", "--warmup", "0s"); err != nil {
+		return 0, err
+	}
+	return s.live(ctx)
 }
 
 // weigh notes the memory that n things took, but for what was to be kept of each.
@@ -198,8 +104,7 @@ func (s *stage) whileWriting(ctx context.Context) error {
 			return err
 		}
 	}
-	c := s.newSender()
-	if err := c.create(ctx, "churn.fifo"); err != nil {
+	if err := s.newSender().create(ctx, "churn.fifo"); err != nil {
 		return err
 	}
 	var quiet, busy runs
@@ -215,7 +120,7 @@ func (s *stage) whileWriting(ctx context.Context) error {
 		case got.share > 0.5:
 			busy = append(busy, got.p99)
 		}
-		if err := c.call(ctx, "PurgeQueue", map[string]string{"QueueUrl": queueURL("churn.fifo")}, nil); err != nil {
+		if err := s.purge(ctx, "churn.fifo"); err != nil {
 			return err
 		}
 		fewest = math.Inf(1)
@@ -243,8 +148,14 @@ func (s *stage) whileWriting(ctx context.Context) error {
 // snapshotsTaken counts the states that a node has written to their end.
 const snapshotsTaken = "seriatim_raft_snapshots_taken_total"
 
-// chunk sends for some seconds and looks all the while whether nodes write.
+// chunk sends for some seconds.
 func (s *stage) chunk(ctx context.Context) (chunk, error) {
+	got, share, err := s.watched(ctx, "send", "--queue", "churn.fifo", "--existing", "--keep", "--clients", "64", "--batch", "10", "--size", "1024", "--duration", "3s", "--warmup", "0s")
+	return chunk{p99: got.Latency["send"].P99Us / 1e3, share: share}, err
+}
+
+// watched is bench, and for which part of the time nodes wrote snapshots meanwhile.
+func (s *stage) watched(ctx context.Context, args ...string) (report, float64, error) {
 	watched, stop := context.WithCancel(ctx)
 	share := make(chan float64, 1) // the one answer
 	go func() {
@@ -257,9 +168,9 @@ func (s *stage) chunk(ctx context.Context) (chunk, error) {
 		}
 		share <- writing / looks
 	}()
-	got, err := s.bench(ctx, "send", "--queue", "churn.fifo", "--existing", "--keep", "--clients", "64", "--batch", "10", "--size", "1024", "--duration", "3s", "--warmup", "0s")
+	got, err := s.bench(ctx, args...)
 	stop()
-	return chunk{p99: got.Latency["send"].P99Us / 1e3, share: <-share}, err
+	return got, <-share, err
 }
 
 // pauses is how long applying stood still in these nodes while their state was

@@ -34,7 +34,7 @@ type scenario struct {
 func scenarios() []scenario {
 	return []scenario{
 		{name: "deduplication ids", numbers: []int{5}, goal: "with 10,000,000 live ids 90 % of the rate; at most 120 B an id", run: (*stage).manyIDs},
-		{name: "parked messages", numbers: []int{5, 6}, goal: "with 1,000,000 of 1 KiB 95 % of the rate, 90 % while the state is written, 300 MB of memory, and at most 160 B each with its id beside the body; p99 at most twice its usual value while the state is written, and no pause above 1 ms; serving 4 s after all nodes were killed", run: (*stage).parked},
+		{name: "parked messages", numbers: []int{5, 6}, goal: "with 1,000,000 of 1 KiB 95 % of the rate, 90 % while the state is written, 300 MB of memory, and at most 160 B each with its id beside the body; p99 at most twice its usual value while the state is written, and no pause above 1 ms; serving 4 s after all nodes were killed", run: (*stage).parked, within: 20 * time.Minute},
 		{name: "ten million messages", numbers: []int{6}, goal: "of 1 KiB parked: at most 2 GiB of memory, serving 20 s after all nodes were killed", run: (*stage).tenMillion, within: time.Hour, byName: true},
 		{name: "failover", numbers: []int{7}, goal: "write gap after SIGKILL of the leader with 150,000 entries in its log, which is started again at once or three seconds later, 100 ms median and 300 ms worst of 40, none of 100 long polls at the survivors fails; after SIGSTOP 2 s; nothing lost, nothing twice; a restarted node caught up in 2 s at 10,000 sends/s", run: (*stage).failover},
 		{name: "waiting consumers", numbers: []int{8}, goal: "10,000 of them: no disk writes, under 5 % of a core, at most 20 KB each; a send reaches one in 2 ms", run: (*stage).waiting},
@@ -66,9 +66,19 @@ func (sc scenario) chosen(only string) bool {
 type stage struct {
 	*harness.Cluster
 	binary  string
+	dir     string
 	scale   float64 // of the numbers in the goals
 	found   []finding
 	senders int // made so far
+}
+
+// newStage starts a cluster. The caller closes it and removes the directory.
+func newStage(ctx context.Context, binary, dir string, scale float64) (*stage, error) {
+	cluster, err := harness.Start(ctx, harness.Options{Binary: binary, Dir: dir, Nodes: nodes, Env: processors, Args: []string{"--profiles"}})
+	if err != nil {
+		return nil, err
+	}
+	return &stage{Cluster: cluster, binary: binary, dir: dir, scale: scale}, nil
 }
 
 // scenarioTime bounds one scenario, so that one that hangs does not keep the
@@ -135,15 +145,14 @@ func runScenario(ctx context.Context, sc scenario, binary, dir string, scale flo
 	}
 	ctx, cancel := context.WithTimeout(ctx, sc.within)
 	defer cancel()
-	cluster, err := harness.Start(ctx, harness.Options{Binary: binary, Dir: dir, Nodes: nodes, Env: processors, Args: []string{"--profiles"}})
+	defer os.RemoveAll(dir)
+	s, err := newStage(ctx, binary, dir, scale)
 	if err != nil {
 		return got, err
 	}
-	defer os.RemoveAll(dir)
-	defer cluster.Close()
-	s := &stage{Cluster: cluster, binary: binary, scale: scale}
+	defer s.Close()
 	if err = sc.run(s, ctx); err != nil {
-		err = fmt.Errorf("%w\n%s", err, cluster.LogTails())
+		err = fmt.Errorf("%w\n%s", err, s.LogTails())
 	}
 	got.Findings = s.found
 	return got, err

@@ -1,0 +1,98 @@
+package main
+
+import (
+	"context"
+	"path/filepath"
+)
+
+// keptShares are what must be left of the rate beside a large state, in percent: while no
+// node writes a snapshot, and while nodes do. Zero: no goal.
+type keptShares struct{ writing, settled float64 }
+
+// sent is what some seconds of sends showed.
+type sent struct {
+	rate      float64 // a second
+	processor float64 // seconds of all nodes for each
+	writing   float64 // part of the time in which nodes wrote snapshots
+}
+
+// turn is what the two clusters showed one after the other.
+type turn struct{ empty, filled sent }
+
+const (
+	// turnsLeast in which no node writes are compared, and as many as rounds in which
+	// nodes do. What makes them write is the log that the load itself leaves behind.
+	turnsLeast = 7
+	turnsMost  = 40
+	// emptyQueue is the queue of the empty cluster.
+	emptyQueue = "empty.fifo"
+)
+
+// keeps compares sends into a filled queue with sends into a queue of an empty cluster
+// beside it. They take turns, since the speed of a machine changes by a factor of two within
+// minutes, and both queues have what came before, since it takes room on the disk and in
+// memory. After each run, after is called if it is given.
+func (s *stage) keeps(ctx context.Context, queue string, shares keptShares, after func(*stage, context.Context, string) error) error {
+	empty, err := newStage(ctx, s.binary, filepath.Join(s.dir, "empty"), s.scale)
+	if err != nil {
+		return err
+	}
+	defer empty.Close()
+	if err := empty.newSender().create(ctx, emptyQueue); err != nil {
+		return err
+	}
+	for _, load := range []struct{ what, batch string }{{"sends of 64 clients", "1"}, {"sends of 64 clients in batches of 10", "10"}} {
+		var quiet, busy []turn
+		for n := 0; n < turnsMost && (len(quiet) < turnsLeast || len(busy) < rounds && shares.writing > 0); n++ {
+			var t turn
+			halves := []func() error{
+				func() (err error) { t.empty, err = empty.sends(ctx, emptyQueue, load.batch, after); return err },
+				func() (err error) { t.filled, err = s.sends(ctx, queue, load.batch, after); return err },
+			}
+			for i := range halves { // each is the first in half of the turns
+				if err := halves[(n+i)%len(halves)](); err != nil {
+					return err
+				}
+			}
+			switch {
+			case t.filled.writing == 0:
+				quiet = append(quiet, t)
+			case t.filled.writing > 0.5:
+				busy = append(busy, t)
+			}
+		}
+		s.compareTurns(load.what, shares.settled, quiet)
+		if shares.writing > 0 {
+			s.compareTurns(load.what+", while snapshots are written", shares.writing, busy)
+		}
+	}
+	s.found = append(s.found, empty.found...)
+	return nil
+}
+
+// sends measures sends of 64 clients into a queue that exists.
+func (s *stage) sends(ctx context.Context, queue, batch string, after func(*stage, context.Context, string) error) (sent, error) {
+	before := s.cpuSeconds()
+	got, writing, err := s.watched(ctx, "send", "--queue", queue, "--existing", "--clients", "64", "--batch", batch, "--duration", "3s", "--warmup", "0s")
+	took := s.cpuSeconds() - before
+	if err == nil && after != nil {
+		err = after(s, ctx, queue)
+	}
+	return sent{rate: got.MessagesPerSecond, processor: took / float64(max(got.Messages, 1)), writing: writing}, err
+}
+
+// compareTurns notes the rates of some turns and the share that is left in each.
+func (s *stage) compareTurns(what string, share float64, turns []turn) {
+	var empty, filled, kept, processor []float64
+	for _, t := range turns {
+		empty, filled = append(empty, t.empty.rate), append(filled, t.filled.rate)
+		kept = append(kept, 100*t.filled.rate/t.empty.rate)
+		if t.empty.processor > 0 { // where the system tells
+			processor = append(processor, t.filled.processor/t.empty.processor)
+		}
+	}
+	s.note(what+", of an empty cluster in the turns between", "/s", empty...)
+	s.note(what+", with it", "/s", filled...)
+	s.atLeast(share, what+", share kept", "%", kept...)
+	s.note(what+", processor time of all nodes for each, times that of the empty cluster", "", processor...)
+}
