@@ -13,8 +13,8 @@ func Sum(parts []Report) Report {
 		total.Violations = append(total.Violations, p.Violations...)
 		total.Short = append(total.Short, p.Short...)
 		for name, n := range p.Counts {
-			if strings.HasPrefix(name, "log") || strings.HasPrefix(name, "largest") {
-				// Of the log so far, or a largest value.
+			if strings.HasPrefix(name, "log") || strings.HasPrefix(name, "largest") || strings.HasPrefix(name, "backlog") {
+				// Of the log or the backlog so far, or a largest value.
 				total.Counts[name] = max(total.Counts[name], n)
 				continue
 			}

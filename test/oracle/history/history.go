@@ -223,6 +223,7 @@ type Rules struct {
 	Timeout    int64            `json:"timeout,omitempty"`    // of a request at a node that can do nothing
 	Skewed     int64            `json:"skewed,omitempty"`     // until when a clock was wrong in an earlier part
 	Queues     []string         `json:"queues,omitempty"`     // that must be empty at the end
+	Unmodelled []string         `json:"unmodelled,omitempty"` // that the reference model does not follow
 	Quick      bool             `json:"quick,omitempty"`
 	Must       []string         `json:"must,omitempty"` // counts that a fixed scenario must not leave at 0
 	// Subscriptions are what the topics of the run deliver to. The windows of a topic

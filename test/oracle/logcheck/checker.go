@@ -82,6 +82,8 @@ func (w *Checker) Add(events []history.Event) {
 	for i := range events {
 		e := &events[i]
 		switch e.Kind {
+		case history.KindRun:
+			w.replay.unmodelled = e.Rules.Unmodelled
 		case history.KindOp:
 			w.addOperation(e)
 		case history.KindDrained:

@@ -3,7 +3,6 @@ package logcheck
 import (
 	"bufio"
 	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"hash/crc32"
@@ -71,8 +70,8 @@ func (t *tap) each(visit func(*entry)) error {
 		}
 		from := at
 		at += int64(len(text))
-		var l line
-		if json.Unmarshal(text, &l) != nil {
+		l, err := parseLine(text)
+		if err != nil {
 			if len(bytes.TrimSpace(text)) > 0 {
 				t.torn++
 			}
@@ -105,8 +104,8 @@ func (t *tap) load(offset, size int64) (entry, error) {
 	}
 	e := entry{offset: offset, bytes: size}
 	for part := range bytes.Lines(text) {
-		var l line
-		if err := json.Unmarshal(part, &l); err != nil {
+		l, err := parseLine(part)
+		if err != nil {
 			return e, fmt.Errorf("read the tap of %s again: %w", t.node, err)
 		}
 		e.lines = append(e.lines, l)

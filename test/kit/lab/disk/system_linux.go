@@ -45,6 +45,15 @@ func allocate(file *os.File, offset, size int64) error {
 	}
 }
 
+// Allocated is how much of its disk a file uses: without the holes in it.
+func Allocated(path string) (int64, error) {
+	var info unix.Stat_t
+	if err := unix.Stat(path, &info); err != nil {
+		return 0, err
+	}
+	return info.Blocks * 512, nil
+}
+
 // cacheRange and cacheState are the arguments of cachestat(2), Linux 6.5.
 type cacheRange struct{ offset, length uint64 }
 
