@@ -280,7 +280,7 @@ FAULTS_RUN      = SERIATIM_BINARY='$(CURDIR)/$(BIN)-faults' $(GO) test -tags '$(
 	-args -hooks $(if $(TLS),-tls) $(if $(BODIES),-bodies $(BODIES)) -seed $(or $(SEED),1) -output '$(abspath $(FAULTS_DIR))' -commit '$(VERSION)'
 
 .PHONY: faults
-faults: build-faults ## real clients, broken nodes, disks and networks, and a judge of what the clients saw: SEED=n, SCENARIO=name or list, TLS=1, BODIES=segments
+faults: build-faults ## real clients, broken nodes, disks and networks, and a judge of what the clients saw: SEED=n, SCENARIO=name or list, TLS=1, BODIES=memory
 	$(FAULTS_RUN) -duration $(FAULTS_TIME) -profile $(FAULTS_PROFILE) $(if $(SCENARIO),-scenario '$(SCENARIO)')
 
 # All seeds are run, whatever one of them finds.
@@ -298,15 +298,15 @@ faults-scenarios: build-faults ## every fixed scenario once
 # SOAK is its length, or HOURS.
 SOAK ?= $(or $(HOURS),4)h
 .PHONY: soak
-soak: build-faults ## one long run, judged every few minutes, that stops at the first violation: HOURS=h or SOAK=65m; TLS=1, BODIES=segments
-	$(FAULTS_RUN) -profile soak -duration $(SOAK)
+soak: build-faults ## one long run, judged every few minutes, that stops at the first violation: HOURS=h or SOAK=65m; BACKLOG=2GB, TLS=1, BODIES=memory
+	$(FAULTS_RUN) -profile soak -duration $(SOAK) $(if $(BACKLOG),-backlog $(BACKLOG))
 
 .PHONY: faults-check
 faults-check: ## judge and draw a stored run again: HISTORY=its folder
 	$(GO) test -tags '$(TEST_TAGS)' -count 1 -v -timeout 1h -run '^TestFaults$$' ./test/faults -args -check '$(abspath $(HISTORY))' -output '$(abspath $(HISTORY))'
 
 .PHONY: crash
-crash: build ## every state that a power cut may leave a data directory in, and a start from each: SEED=n, BODIES=segments
+crash: build ## every state that a power cut may leave a data directory in, and a start from each: SEED=n, BODIES=memory
 	SERIATIM_BINARY='$(CURDIR)/$(BIN)' $(GO) test -tags '$(TEST_TAGS)' -count 1 -v -timeout 30m ./test/faults/crash \
 	  -args -long -seed $(or $(SEED),1) $(if $(BODIES),-bodies $(BODIES))
 

@@ -9,7 +9,7 @@
 // for every test run, smoke, night and soak. A machine without the privileges for
 // labs runs what it can, and the report says what it could not.
 //
-// What belongs to it stands beside it: history (the lines that are written),
+// What belongs to it stands beside it: backlog (messages that are parked through a soak), history (the lines that are written),
 // check (the invariants, judged by the clients' view alone), report (one page per
 // run). The nodes of a fault build also write what they commit, which
 // test/oracle/logcheck judges; test/oracle/linearizability searches for an order in the queues

@@ -103,7 +103,7 @@ func (s *stage) furnish(nodes string, r Run) error {
 	err := disk.Available()
 	able(areaDisk, err)
 	if err == nil {
-		if s.disks, err = disk.New(nodes, disk.DefaultBytes, nodeNames[:r.nodes()]...); err != nil {
+		if s.disks, err = disk.New(nodes, r.diskBytes(), nodeNames[:r.nodes()]...); err != nil {
 			return fmt.Errorf("make disks: %w", err)
 		}
 	}

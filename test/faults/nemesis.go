@@ -151,7 +151,7 @@ func (s *strike) takeAll() error {
 
 // leader is who leads, as soon as somebody does.
 func (s *strike) leader(ctx context.Context) (*harness.Node, error) {
-	return s.cluster.WaitLeader(ctx, recovery)
+	return s.cluster.WaitLeader(ctx, s.recovery())
 }
 
 // run does the fault, holds it and mends it. The line about it begins when it
@@ -274,7 +274,7 @@ func (s *stage) newStrike(f fault, seed uint64) *strike {
 // which is I13(b) and the first part of I15.
 func (s *stage) agree(compare func(time.Duration) error) {
 	e := history.Event{Kind: history.KindAgree, Call: s.recorder.Now(), Result: history.OK}
-	if err := compare(time.Minute); err != nil {
+	if err := compare(time.Minute + s.reading); err != nil {
 		e.Result, e.Error = history.Fail, err.Error()
 	}
 	e.Return = s.recorder.Now()

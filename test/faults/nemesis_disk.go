@@ -274,7 +274,7 @@ func (s *strike) flipOf(n *harness.Node, class disk.Class) error {
 	s.undo(func() error {
 		// The fault may end at once. Whether the node refuses its files shows when it
 		// has read them, which it has if it is ready, or still runs after this time.
-		if err := n.WaitReady(context.Background(), readWithin); err == nil || n.Running() {
+		if err := n.WaitReady(context.Background(), readWithin+s.reading); err == nil || n.Running() {
 			return nil
 		}
 		code, err := n.WaitExit(letGoWithin)

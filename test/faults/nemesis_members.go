@@ -131,7 +131,7 @@ func (s *stage) replaceLost(ctx context.Context) error {
 	if n == nil {
 		return nil
 	}
-	if err := n.WaitReady(ctx, 2*recovery); err != nil {
+	if err := n.WaitReady(ctx, 2*s.recovery()); err != nil {
 		return err
 	}
 	status, err := n.Status(ctx)
@@ -163,7 +163,7 @@ func addAndRemove(s *strike, ctx context.Context) error {
 		return err
 	}
 	s.undo(func() error { return s.dismiss(n) })
-	if err := n.WaitReady(ctx, 2*recovery); err != nil {
+	if err := n.WaitReady(ctx, 2*s.recovery()); err != nil {
 		return err
 	}
 	return s.changeMember(ctx, "promote", n.Name, func(named []member) bool { return len(named) == 1 && named[0].votes() })
@@ -180,12 +180,12 @@ func (s *stage) spare() (*harness.Node, error) {
 
 // dismiss removes a spare from the members. It ends by itself then.
 func (s *strike) dismiss(n *harness.Node) error {
-	ctx, cancel := context.WithTimeout(context.Background(), 4*recovery)
+	ctx, cancel := context.WithTimeout(context.Background(), 4*s.recovery())
 	defer cancel()
 	err := s.changeMember(ctx, "remove", n.Name, func(named []member) bool { return len(named) == 0 })
 	if err == nil {
 		var code int
-		if code, err = n.WaitExit(recovery); err == nil && code != exitRemoved {
+		if code, err = n.WaitExit(s.recovery()); err == nil && code != exitRemoved {
 			err = fmt.Errorf("%s ended with code %d after it was removed", n.Name, code)
 		}
 	}

@@ -132,7 +132,7 @@ func hop(s *strike, ctx context.Context) error {
 	if err := s.stopFor(old); err != nil {
 		return err
 	}
-	next, err := s.cluster.Part(s.cluster.Followers(old)...).WaitLeader(ctx, recovery)
+	next, err := s.cluster.Part(s.cluster.Followers(old)...).WaitLeader(ctx, s.recovery())
 	if err != nil {
 		return err
 	}
@@ -176,7 +176,7 @@ func rollingRestart(s *strike, ctx context.Context) error {
 		if err := n.Start(); err != nil {
 			return err
 		}
-		if err := n.WaitReady(ctx, 2*recovery); err != nil {
+		if err := n.WaitReady(ctx, 2*s.recovery()); err != nil {
 			return err
 		}
 	}

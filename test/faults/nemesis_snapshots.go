@@ -64,7 +64,7 @@ func (s *strike) outdate(ctx context.Context, n *harness.Node) error {
 	if err := n.Kill(); err != nil {
 		return err
 	}
-	bounded, cancel := context.WithTimeout(ctx, outdateWithin)
+	bounded, cancel := context.WithTimeout(ctx, outdateWithin+s.reading)
 	defer cancel()
 	snapshots := map[uint64]bool{}
 	for len(snapshots) < outdatedSnapshots && pause(bounded, 100*time.Millisecond) {
@@ -82,20 +82,19 @@ func (s *strike) outdate(ctx context.Context, n *harness.Node) error {
 // ready: the longer a node was away, the longer the leader waits between two tries,
 // up to ten seconds.
 func (s *strike) awaitInstall(n *harness.Node) error {
-	ctx, cancel := context.WithTimeout(context.Background(), 2*recovery)
-	defer cancel()
 	if err := n.Start(); err != nil {
 		return err
 	}
-	for range 100 {
-		if metrics, err := n.Metrics(ctx); err == nil && restored(metrics) > 1 {
+	bounded, cancel := context.WithTimeout(context.Background(), s.recovery())
+	defer cancel()
+	for {
+		if metrics, err := n.Metrics(bounded); err == nil && restored(metrics) > 1 {
 			return nil
 		}
-		if !pause(ctx, 150*time.Millisecond) || !n.Running() {
-			break
+		if !pause(bounded, 150*time.Millisecond) || !n.Running() {
+			return nil
 		}
 	}
-	return nil
 }
 
 // restored is how many snapshots a node says that it restored since its start.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"path/filepath"
 	"slices"
 	"sync"
@@ -37,10 +38,12 @@ type Run struct {
 	Scenario Scenario // of the profile Fixed
 	Hooks    bool     // Binary is a fault build
 	Commit   string
-	Without  []string // names of faults that are left out
-	GoOn     bool     // a soak does not end at the first violation
-	Bodies   string   // where the nodes have the bodies of messages: segments or memory; empty: where the product has them
-	TLS      bool     // nodes and clients have certificates, renewed all the time, gossip has a key, requests are signed
+	Without  []string  // names of faults that are left out
+	GoOn     bool      // a soak does not end at the first violation
+	Bodies   string    // where the nodes have the bodies of messages: segments or memory; empty: where the product has them
+	Backlog  int64     // bytes of bodies that are parked from before the first fault until after the last; 0: none
+	Progress io.Writer // where it is told how much of that is done
+	TLS      bool      // nodes and clients have certificates, renewed all the time, gossip has a key, requests are signed
 }
 
 // Outcome is what became of a run: for each part its history and its verdict.
@@ -85,7 +88,7 @@ func (r Run) rules() history.Rules {
 		// The slack on the late side of a window covers log time standing
 		// still while nobody leads.
 		Timeout: requestTimeout.Microseconds(),
-		Window:  3e6, Attempt: 20e6, Visibility: 5e6, Slack: 2e6, Must: r.Scenario.must,
+		Window:  3e6, Attempt: 20e6, Visibility: 5e6, Slack: 2e6, Must: r.Scenario.must, Unmodelled: []string{parkedQueue},
 	}
 }
 
@@ -104,6 +107,9 @@ func (r Run) variables() string {
 	text := ""
 	if r.TLS {
 		text = " TLS=1"
+	}
+	if r.Backlog > 0 {
+		text += fmt.Sprintf(" BACKLOG=%d", r.Backlog)
 	}
 	if r.Bodies != "" {
 		text += " BODIES=" + r.Bodies
@@ -125,7 +131,13 @@ var settings = []string{
 }
 
 // args are the settings of the run's nodes.
-func (r Run) args() []string { return append(slices.Clone(settings), bodySettings(r.Bodies)...) }
+func (r Run) args() []string {
+	args := append(slices.Clone(settings), bodySettings(r.Bodies)...)
+	if r.Backlog > 0 {
+		args = append(args, parkedSettings...) // the last one of a name holds
+	}
+	return args
+}
 
 // bodySettings say where nodes have bodies. Segments are as small as the files of the
 // log, and most of what is read comes from disk.
@@ -182,6 +194,9 @@ func (r Run) Do(ctx context.Context) (out Outcome, err error) {
 		err = errors.Join(err, <-renewed)
 	}()
 
+	if err := r.park(ctx, s); err != nil {
+		return out, err
+	}
 	began := time.Now()
 	for s.part = 0; ; s.part++ {
 		length := r.Duration - time.Since(began)
@@ -192,10 +207,12 @@ func (r Run) Do(ctx context.Context) (out Outcome, err error) {
 			return out, err
 		}
 		last := r.Profile != Soak || time.Since(began)+partTime/4 > r.Duration
+		s.backlog.look(ctx, last)
 		part, err := r.judge(s, last)
 		if err != nil {
 			return out, err
 		}
+		s.backlog.report(&part.Report)
 		out.Parts = append(out.Parts, part)
 		if last || part.Report.Verdict() == "fail" && !r.GoOn {
 			return out, nil

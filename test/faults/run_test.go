@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -33,8 +34,24 @@ var (
 	goOn     = flag.Bool("go-on", false, "do not end a soak at the first violation")
 	secure   = flag.Bool("tls", false, "the nodes know each other by certificate, which is renewed all the time, and gossip has a key")
 	bodies   = flag.String("bodies", "", "where the nodes have the bodies of messages: segments or memory; empty: where the product has them")
+	parks    = flag.String("backlog", "", "how much is parked in a queue from before the first fault until after the last, as 2GB or 300MB; empty: nothing")
 	commit   = flag.String("commit", "", "what is run, for the report")
 )
+
+// parseBytes is a number of bytes, MB or GB, 0 for an empty text.
+func parseBytes(text string) (int64, error) {
+	number, unit := text, int64(1)
+	for suffix, n := range map[string]int64{"MB": 1e6, "GB": 1e9} {
+		if before, found := strings.CutSuffix(text, suffix); found {
+			number, unit = before, n
+		}
+	}
+	if number == "" {
+		return 0, nil
+	}
+	n, err := strconv.ParseInt(number, 10, 64)
+	return n * unit, err
+}
 
 // TestMain runs the tests in a network of their own, see network.Inside.
 func TestMain(m *testing.M) { os.Exit(network.Inside(m.Run)) }
@@ -211,6 +228,10 @@ func obtain(t *testing.T, dir string) ([]Part, error) {
 		return nil, err
 	}
 	run := Run{Binary: binary, Dir: dir, Seed: *seed, Duration: *duration, Profile: Profile(*profile), Hooks: *hooks, TLS: *secure, Bodies: *bodies, Commit: *commit, GoOn: *goOn, Without: strings.Split(*without, ",")}
+	run.Progress = os.Stdout
+	if run.Backlog, err = parseBytes(*parks); err != nil {
+		return nil, fmt.Errorf("-backlog: %w", err)
+	}
 	if *fixed != "" {
 		if run.Scenario, err = scenario(*fixed); err != nil {
 			return nil, err

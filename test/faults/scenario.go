@@ -205,7 +205,7 @@ var removeIsolatedLeader = script(leaderRemoved, areaNetwork, func(s *strike, ct
 	pause(ctx, 3*time.Second)
 	s.touch(history.TouchRemove, old)
 	rest := s.cluster.Part(s.cluster.Followers(old)...)
-	if _, err := rest.WaitLeader(ctx, recovery); err != nil {
+	if _, err := rest.WaitLeader(ctx, s.recovery()); err != nil {
 		return err
 	}
 	if err := s.admin(ctx, rest.Nodes[0], "POST", "/v1/cluster/remove", fmt.Sprintf(`{"node":%q}`, old.Name)); err != nil {
@@ -214,7 +214,7 @@ var removeIsolatedLeader = script(leaderRemoved, areaNetwork, func(s *strike, ct
 	if err := s.healNetwork(); err != nil {
 		return err
 	}
-	code, err := old.WaitExit(recovery)
+	code, err := old.WaitExit(s.recovery())
 	if err != nil || code != exitRemoved {
 		return fmt.Errorf("the removed leader ended with code %d, %w", code, err)
 	}
@@ -224,7 +224,7 @@ var removeIsolatedLeader = script(leaderRemoved, areaNetwork, func(s *strike, ct
 	if err := old.Start(); err != nil {
 		return err
 	}
-	return old.WaitReady(ctx, 2*recovery)
+	return old.WaitReady(ctx, 2*s.recovery())
 })
 
 // scenario is the one of a name, or an error that lists all.

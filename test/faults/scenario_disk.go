@@ -128,7 +128,7 @@ func failThenLead(s *strike, ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(s.left(n, diskErrors, exitDisk), trouble.Stop(), n.Start(), n.WaitReady(ctx, recovery)); err != nil {
+	if err := errors.Join(s.left(n, diskErrors, exitDisk), trouble.Stop(), n.Start(), n.WaitReady(ctx, s.recovery())); err != nil {
 		return err
 	}
 	s.touch(history.TouchTransfer, s.cluster.Nodes...)
@@ -227,7 +227,7 @@ func emptyVoter(s *strike, ctx context.Context) error {
 	if err := s.noLeader(ctx, lagging, emptied); err != nil {
 		return err
 	}
-	if err := errors.Join(leader.Start(), leader.WaitReady(ctx, 2*recovery)); err != nil {
+	if err := errors.Join(leader.Start(), leader.WaitReady(ctx, 2*s.recovery())); err != nil {
 		return err
 	}
 	return s.replaceLost(ctx)

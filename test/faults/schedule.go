@@ -214,7 +214,7 @@ func (p *schedule) freeze(ctx context.Context, f fault, last time.Duration) {
 
 // restore replaces a node whose disk was emptied, if that was cut short.
 func (s *stage) restore() {
-	ctx, cancel := context.WithTimeout(context.Background(), 4*recovery)
+	ctx, cancel := context.WithTimeout(context.Background(), 4*s.recovery())
 	defer cancel()
 	e := history.Event{Kind: history.KindAgree, Call: s.recorder.Now(), Result: history.Fail}
 	if err := s.replaceLost(ctx); err != nil {

@@ -32,6 +32,8 @@ type stage struct {
 	probe      *client           // makes the queues and looks at their counters; used by one goroutine
 	seed       uint64
 	pace       time.Duration // longest think time of a client
+	reading    time.Duration // how much longer a node may take to come back, for what is parked
+	backlog    *parked       // nil: nothing is parked
 	part       int           // of a long run, each with queues and clients of its own
 	hooks      bool          // the nodes are a fault build
 	access     *access       // of clients, nil: in clear text and unsigned

@@ -1,0 +1,267 @@
+package faults
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/seriatimq/seriatim/test/faults/backlog"
+	"github.com/seriatimq/seriatim/test/kit/harness"
+	"github.com/seriatimq/seriatim/test/kit/lab/disk"
+	"github.com/seriatimq/seriatim/test/oracle/check"
+)
+
+// parkedQueue has the backlog of a run. Its calls are not in the history, and the
+// reference model does not know it: both would hold millions of messages in memory.
+const parkedQueue = "parked.fifo"
+
+// parkedSettings take the place of others beside a backlog: every snapshot lists all that
+// is parked, and a power cut opens every file.
+var parkedSettings = []string{
+	"--log-segment-size", "1MiB", "--snapshot-log-size", "1MiB", "--trailing-log-size", "256KiB", "--body-segment-size", "8MiB", "--snapshot-rate", "256MiB",
+	"--body-scrub-rate", fmt.Sprint(parkedScrubRate) + "B",
+}
+
+// parkedScrubRate is at which bytes per second the nodes read what is parked.
+const parkedScrubRate = 16 << 20
+
+// seldomSnapshots are for when messages are parked and taken out, which writes more than
+// a hundred times as much to the log as the clients of a soak.
+var seldomSnapshots = []string{"--snapshot-log-size", "128MiB", "--trailing-log-size", "16MiB"}
+
+// fillTime bounds how long a run parks messages, and takes them out again; giveBackTime
+// how long the nodes may then take to give their space back.
+const (
+	fillTime     = 20 * time.Minute
+	giveBackTime = 3 * time.Minute
+)
+
+// diskBytes is how large the disks are: a node that is given a snapshot has all bodies
+// twice for a while, and must not run out of space by itself.
+func (r Run) diskBytes() int64 { return disk.DefaultBytes + 4*r.Backlog }
+
+// parked is the backlog of a run. Used by one goroutine.
+type parked struct {
+	*stage
+	backlog *backlog.Backlog
+	bytes   int64                   // of all bodies
+	clients map[string]*http.Client // by node, each with connections of its own
+	sizes   map[string]int64        // bytes of segment files by node, when all was parked
+	short   []string                // what could not be judged, and was not said yet
+	told    int                     // problems that were said
+}
+
+// park fills the queue before anything is broken.
+func (r Run) park(ctx context.Context, s *stage) error {
+	if r.Backlog == 0 {
+		return nil
+	}
+	s.reading = time.Duration(float64(readTime) * float64(r.Backlog) / (1 << 30))
+	p := &parked{stage: s, bytes: r.Backlog, clients: map[string]*http.Client{}}
+	for _, n := range s.cluster.Nodes {
+		p.clients[n.Name] = &http.Client{Timeout: tryTimeout, Transport: &http.Transport{TLSClientConfig: s.access.config(), MaxIdleConnsPerHost: 8}}
+	}
+	ctx, cancel := context.WithTimeout(ctx, fillTime)
+	defer cancel()
+	s.probe = s.newClient(900, "parked")
+	url := s.probe.url(parkedQueue)
+	s.probe.close()
+	p.backlog = backlog.New(url, p.call, r.Progress)
+	if err := p.create(ctx); err != nil {
+		return err
+	}
+	if err := p.restart(ctx, seldomSnapshots...); err != nil {
+		return err
+	}
+	if err := p.backlog.Fill(ctx, r.Backlog); err != nil {
+		return fmt.Errorf("park messages: %w", err)
+	}
+	s.backlog = p
+	began := time.Now()
+	if err := p.restart(ctx); err != nil {
+		return err
+	}
+	// All nodes at once take about as long as one after the other, and the speed of a
+	// machine that others use, too, changes by a factor of two within minutes.
+	s.reading = max(s.reading, 2*time.Since(began))
+	return p.count(ctx)
+}
+
+// restart ends every node and starts it with further arguments, one after the other.
+func (p *parked) restart(ctx context.Context, extra ...string) error {
+	for _, n := range p.cluster.Nodes {
+		if err := errors.Join(n.Stop(fillTime), n.Start(extra...), n.WaitReady(ctx, fillTime)); err != nil {
+			return fmt.Errorf("restart %s: %w", n.Name, err)
+		}
+	}
+	return nil
+}
+
+func (p *parked) create(ctx context.Context) error {
+	attributes := map[string]string{
+		"FifoQueue": "true", "VisibilityTimeout": fmt.Sprint(int(backlog.Visibility.Seconds())), "MessageRetentionPeriod": "1209600",
+	}
+	for {
+		err := p.call(ctx, nil, "CreateQueue", map[string]any{"QueueName": parkedQueue, "Attributes": attributes}, &struct{}{})
+		if err == nil || !pause(ctx, 100*time.Millisecond) {
+			return err
+		}
+	}
+}
+
+// call is a backlog.Call. It has no operation id, so that nobody looks for it in the history.
+func (p *parked) call(ctx context.Context, node backlog.Node, action string, in, out any) error {
+	n, ok := node.(*harness.Node)
+	if !ok {
+		n = p.cluster.Next()
+	}
+	payload, err := json.Marshal(in)
+	if err != nil {
+		return fmt.Errorf("%s: %w", action, err)
+	}
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, p.access.scheme()+"://"+n.Client+"/", bytes.NewReader(payload))
+	if err != nil {
+		return fmt.Errorf("%s: %w", action, err)
+	}
+	request.Header.Set("Content-Type", "application/x-amz-json-1.0")
+	request.Header.Set("X-Amz-Target", "AmazonSQS."+action)
+	p.access.sign(request, string(payload))
+	response, err := p.clients[n.Name].Do(request)
+	if err != nil {
+		return fmt.Errorf("%s: %w", action, err)
+	}
+	defer response.Body.Close()
+	text, err := io.ReadAll(response.Body)
+	if err != nil {
+		return fmt.Errorf("%s: %w", action, err)
+	}
+	if response.StatusCode != http.StatusOK {
+		return fmt.Errorf("%s through %s: HTTP %d %.200s", action, n.Name, response.StatusCode, text)
+	}
+	if err := json.Unmarshal(text, out); err != nil {
+		return fmt.Errorf("%s through %s: %w", action, n.Name, err)
+	}
+	return nil
+}
+
+// count compares the queue's counters at every node with the account, at rest.
+func (p *parked) count(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, countTime)
+	defer cancel()
+	for _, n := range p.cluster.Nodes {
+		if err := p.backlog.Count(ctx, n, n.Name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// finish takes all of it out, and waits until the nodes have given the space back.
+func (p *parked) finish(ctx context.Context) error {
+	p.sizes = p.segments()
+	draining, cancel := context.WithTimeout(ctx, fillTime)
+	defer cancel()
+	if err := p.restart(draining, seldomSnapshots...); err != nil {
+		return err
+	}
+	if err := p.backlog.Drain(draining); err != nil {
+		return err
+	}
+	if err := errors.Join(p.count(ctx), p.restart(ctx)); err != nil {
+		return err
+	}
+	return p.shrink(ctx)
+}
+
+// segments is how much of its disk each node uses for segment files.
+func (p *parked) segments() map[string]int64 {
+	sizes := map[string]int64{}
+	for _, n := range p.cluster.Nodes {
+		files, err := disk.Files(n.DataDir, disk.ClassBodies)
+		if err != nil {
+			continue // it has none
+		}
+		for _, file := range files {
+			// One that is gone by now takes no space.
+			used, _ := disk.Allocated(file)
+			sizes[n.Name] += used
+		}
+	}
+	return sizes
+}
+
+// shrinkTo is which part of its segment files a node may keep after all was deleted:
+// the newest file is never removed, and other queues of the run may hold something.
+const shrinkTo = 20
+
+// shrink writes to the log, which makes the nodes take snapshots, until their segment
+// files are small.
+func (p *parked) shrink(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, giveBackTime)
+	defer cancel()
+	tags := map[string]string{}
+	for i := range 40 {
+		tags[fmt.Sprint("tag-", i)] = strings.Repeat("x", 200)
+	}
+	for {
+		var large []string
+		now := p.segments()
+		for _, n := range p.cluster.Nodes {
+			if now[n.Name] > p.sizes[n.Name]/shrinkTo {
+				large = append(large, fmt.Sprintf("%s keeps %d MiB of %d MiB", n.Name, now[n.Name]>>20, p.sizes[n.Name]>>20))
+			}
+		}
+		if len(large) == 0 {
+			return nil
+		}
+		for range 20 {
+			// Whether it is done does not matter: more follow.
+			_ = p.call(ctx, nil, "TagQueue", map[string]any{"QueueUrl": p.backlog.URL, "Tags": tags}, &struct{}{})
+		}
+		if !pause(ctx, 10*time.Millisecond) {
+			p.backlog.Account.Complain("segment files: %s after everything was deleted", strings.Join(large, ", "))
+			return nil
+		}
+	}
+}
+
+// report adds what is known of the backlog to the report of a part.
+func (p *parked) report(r *check.Report) {
+	if p == nil {
+		return
+	}
+	problems := p.backlog.Account.Problems()
+	for _, problem := range problems[min(p.told, len(problems)):] {
+		r.Violations = append(r.Violations, check.Violation{Invariant: "I1", Checker: "backlog", Text: problem, At: p.recorder.Now()})
+	}
+	p.told = len(problems)
+	maps.Copy(r.Counts, p.backlog.Account.Counts())
+	for _, short := range p.short {
+		r.Leave("backlog: %s", short)
+	}
+	p.short = nil
+	for node, size := range p.sizes {
+		r.Counts["backlog: MiB of segment files of "+node] = int(size >> 20)
+	}
+}
+
+// look is what a part says about the backlog: counters after each, all of it after the last.
+func (p *parked) look(ctx context.Context, last bool) {
+	if p == nil {
+		return
+	}
+	err := p.count(ctx)
+	if err == nil && last {
+		err = p.finish(ctx)
+	}
+	if err != nil {
+		p.short = append(p.short, err.Error())
+	}
+}
