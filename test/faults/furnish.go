@@ -94,6 +94,10 @@ func (s *stage) furnish(nodes string, r Run) error {
 	}
 	able(areaClock, hooks)
 	able(areaFailpoint, hooks)
+	if r.Bodies == "memory" {
+		s.bodies = errors.New("the nodes have bodies in memory")
+	}
+	able(areaBodies, s.bodies)
 	if r.Profile == Quick {
 		able(areaDisk, errors.New("a quick run has no disks of its own"))
 		able(areaNetwork, errors.New("a quick run has no network of its own"))

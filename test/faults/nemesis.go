@@ -20,6 +20,7 @@ const (
 	areaProcess   area = "process"
 	areaNetwork   area = "network"
 	areaDisk      area = "disk"
+	areaBodies    area = "bodies"
 	areaClock     area = "clock"
 	areaMembers   area = "members"
 	areaSnapshots area = "snapshots"

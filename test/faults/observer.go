@@ -34,6 +34,7 @@ type seen struct {
 	term     uint64
 	pid      int
 	restored float64 // snapshots, of this process
+	healed   float64 // bodies, by this process
 	own      float64 // snapshots that its next start restores by itself: 1 or 0
 	exits    int     // ends of its processes that were noted
 	looked   int64   // when its metrics were read
@@ -130,9 +131,15 @@ func (o *observer) measure(ctx context.Context, n *harness.Node, known *seen) {
 	}
 	before := known.restored
 	if pid != known.pid {
+		known.healed = 0
 		known.pid, before = pid, known.own
 		known.own = 1 // unless it is seen down, and looked at, before its next start
 	}
+	healed := metric(metrics, "seriatim_bodies_healed_total")
+	if healed > known.healed {
+		o.observe("bodies healed", n.Name, int64(healed-known.healed))
+	}
+	known.healed = healed
 	known.restored = restored(metrics)
 	if known.restored > before {
 		o.observe("snapshot installed", n.Name, int64(known.restored-before))

@@ -227,7 +227,7 @@ func (r Run) play(ctx context.Context, s *stage, length time.Duration) error {
 	s.singles = &generations{}
 	s.probe = s.newClient(900, "probe")
 	defer s.probe.close()
-	queues := []string{s.probe.queue()}
+	queues := []string{s.probe.queue(), s.probe.named(damagedName)}
 	for _, w := range r.workloads() {
 		queues = append(queues, s.probe.named(w.name))
 	}

@@ -28,6 +28,7 @@ func Scenarios() []Scenario { return append(plainScenarios(), diskScenarios()...
 // plainScenarios need no disks.
 func plainScenarios() []Scenario {
 	return []Scenario{
+		repeated("bits flipped in bodies", "a disk that lies is noticed by the scrub, and nobody else need know", []area{areaBodies}, "observed bodies healed"),
 		repeated("pause leader, kill follower", "known from NATS JetStream", nil),
 		{Name: "stale leader after a pause", About: "a leader that was paused answers reads: etcd 20418", must: did("hop"), play: thrice("hop")},
 		{
@@ -115,6 +116,9 @@ func (s *stage) lacks(x Scenario) error {
 	for _, a := range x.needs {
 		if a == areaDisk && s.disks == nil || a == areaNetwork && s.network == nil {
 			return fmt.Errorf("%w: it needs a %s of its own", errLacks, a)
+		}
+		if a == areaBodies && s.bodies != nil {
+			return fmt.Errorf("%w: %w", errLacks, s.bodies)
 		}
 		if a == areaFailpoint && !s.hooks {
 			return fmt.Errorf("%w: it needs a fault build", errLacks)

@@ -38,7 +38,7 @@ const (
 // smokeOrder is the fixed beginning of a full run. What time is left is filled
 // with faults by chance.
 var smokeOrder = []string{
-	"kill leader", "one-way cut of leader", "pause leader", "power cut of follower", "power cut of all", "disk hang on leader",
+	"kill leader", "one-way cut of leader", "pause leader", "power cut of follower", "power cut of all", "bits flipped in bodies", "disk hang on leader",
 	"clock +600.0s", "follower behind", "stop leader", "kill all",
 }
 
@@ -71,6 +71,9 @@ func (s *stage) faults() []fault {
 	}
 	if s.network != nil {
 		all = append(all, networkFaults()...)
+	}
+	if s.bodies == nil {
+		all = append(all, bodyFaults()...)
 	}
 	if s.disks != nil {
 		all = append(all, diskFaults()...)
@@ -230,6 +233,7 @@ func (s *stage) heal() {
 	_ = s.startMissing()
 	s.restore()
 	s.demand(s.cluster.Nodes...)
+	s.healBodies()
 	s.agree(s.sameStates)
 	s.noteUsages(history.Healed)
 }

@@ -36,6 +36,7 @@ type stage struct {
 	backlog    *parked       // nil: nothing is parked
 	part       int           // of a long run, each with queues and clients of its own
 	hooks      bool          // the nodes are a fault build
+	bodies     error         // why bodies cannot be damaged, nil if they can
 	access     *access       // of clients, nil: in clear text and unsigned
 	rules      history.Rules
 	singles    *generations // of this part
@@ -56,6 +57,7 @@ type progress struct {
 	read    map[string]int    // bytes of the nodes' logs that were counted
 	lost    *harness.Node     // whose disk was emptied and that was not replaced yet, nil: none
 	armed   map[string]string // failpoints by node, with which it starts next
+	damaged []damage          // bodies in segment files that were not seen healed yet
 }
 
 // setFailpoints says with which failpoints a node starts from now on.

@@ -47,6 +47,8 @@ var minimums = [...]minimum{
 	{name: "fault disk of one gone", soak: 1, area: "disk"},
 	{name: "fault empty disk, node replaced", soak: 1},
 	{name: "fault follower behind", soak: 1},
+	{name: "fault bits flipped in bodies", least: 1, soak: 1, area: "bodies"},
+	{name: "observed bodies healed", least: 1, soak: 5, area: "bodies"},
 	{name: "un-synced bytes dropped", least: 1, soak: 1000, area: "disk"},
 	{name: "fault clock +600.0s", least: 1, soak: 1, area: "clock"},
 	{name: "observed leader change", least: 5, quick: 1, soak: 20},

@@ -1,0 +1,210 @@
+package faults
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/seriatimq/seriatim/test/kit/harness"
+	"github.com/seriatimq/seriatim/test/kit/lab/disk"
+	"github.com/seriatimq/seriatim/test/oracle/history"
+)
+
+// damagedName is the workload of the messages whose bodies are damaged. They stay in its
+// queue until the drain, where every client must get them whole.
+const damagedName = "damaged"
+
+// bodyFaults damage bodies of messages in segment files while the node runs. It must fetch
+// them from another one, and go on: unlike for other damage, no exit is excused.
+func bodyFaults() []fault {
+	return []fault{{name: "bits flipped in bodies", area: areaBodies, least: time.Second, most: 4 * time.Second, begin: flipBodies}}
+}
+
+// How many messages a strike damages, and for how long it waits until they are on disk.
+const (
+	damagedMost   = 5
+	storedWithin  = 10 * time.Second
+	bodyBytesMost = 6000
+)
+
+// fillerBytes is the size of the messages behind those that are damaged.
+const fillerBytes = 60_000
+
+// pieceBytes is more than a node gathers before it writes: a segment, or 1 MiB of one.
+func (s *stage) pieceBytes() int {
+	if s.backlog != nil {
+		return 1_200_000
+	}
+	return 180_000
+}
+
+// damage is a body in a segment file that a strike changed.
+type damage struct {
+	node   string
+	file   string
+	offset int64
+	text   string // what has to be there
+}
+
+// flipBodies sends messages, and flips a bit of the body of each in the files of one node.
+// The bodies are its own, so that no two nodes have the same one damaged.
+func flipBodies(s *strike, ctx context.Context) error {
+	n, err := s.target(ctx)
+	if err != nil {
+		return err
+	}
+	c := s.newProbe(n)
+	defer c.close()
+	c.nodes, c.workload = s.cluster.Nodes, damagedName
+	var texts []string
+	for range 1 + s.random.IntN(damagedMost) {
+		texts = append(texts, c.put(ctx, n.Name, 200+s.random.IntN(bodyBytesMost)))
+	}
+	// A node writes what it has in memory when that fills a piece of a file, and reads it
+	// from there when it has newer bodies to keep in memory.
+	for sent := 0; sent < s.pieceBytes(); sent += fillerBytes {
+		c.put(ctx, n.Name, fillerBytes)
+	}
+	bounded, cancel := context.WithTimeout(ctx, storedWithin)
+	defer cancel()
+	found, err := awaitStored(bounded, n, texts)
+	if err != nil {
+		return err
+	}
+	for _, d := range found {
+		if err := disk.FlipBitAt(d.file, d.offset+s.random.Int64N(int64(len(d.text))), uint(s.random.IntN(8))); err != nil {
+			return err
+		}
+		s.mu.Lock()
+		s.damaged = append(s.damaged, d)
+		s.mu.Unlock()
+	}
+	s.observe("bodies damaged", n.Name, int64(len(found)))
+	return nil
+}
+
+// put sends a message to the client's queue, and returns its body.
+func (c *client) put(ctx context.Context, group string, size int) (body string) {
+	c.counter++
+	body = c.bodyOf(size)
+	c.persist(ctx, group, keyOf(body), body)
+	return body
+}
+
+// storedFiles is how many of the newest segment files may have a message of just now.
+const storedFiles = 4
+
+// awaitStored waits until texts are in the segment files of a node: of those that were
+// accepted, the node may be about to write some.
+func awaitStored(ctx context.Context, n *harness.Node, texts []string) ([]damage, error) {
+	for {
+		files, err := disk.Files(n.DataDir, disk.ClassBodies)
+		var found []damage
+		if err == nil {
+			slices.SortFunc(files, func(a, b string) int { return cmp.Compare(b, a) }) // names are numbers
+			found = searchFiles(n, files[:min(len(files), storedFiles)], texts)
+		}
+		if len(found) == len(texts) || len(found) > 0 && ctx.Err() != nil {
+			return found, nil
+		}
+		if !pause(ctx, 200*time.Millisecond) && len(found) == 0 {
+			return nil, errors.Join(fmt.Errorf("no body of this strike is in the files of %s", n.Name), err)
+		}
+	}
+}
+
+// searchFiles finds texts in files.
+func searchFiles(n *harness.Node, files, texts []string) (found []damage) {
+	for _, file := range files {
+		content, err := os.ReadFile(file)
+		if err != nil {
+			continue // its space was given back meanwhile
+		}
+		for _, text := range texts {
+			if at := bytes.Index(content, []byte(text)); at >= 0 {
+				found = append(found, damage{n.Name, file, int64(at), text})
+			}
+		}
+	}
+	return found
+}
+
+// healed says whether the body is right again, or its file is gone, as after the disk was
+// emptied.
+func (d damage) healed() bool {
+	file, err := os.Open(d.file)
+	if err != nil {
+		return errors.Is(err, os.ErrNotExist)
+	}
+	defer file.Close()
+	text := make([]byte, len(d.text))
+	if _, err := file.ReadAt(text, d.offset); err != nil {
+		return false
+	}
+	return string(text) == d.text || len(bytes.Trim(text, "\x00")) == 0
+}
+
+// healBodies waits until no damage of a strike is left: all nodes are up and hear each
+// other, so that every body is found by the scrub and fetched. It is I17 that none is
+// passed over, and I15 that it does not take long.
+func (s *stage) healBodies() {
+	s.mu.Lock()
+	left := s.damaged
+	s.damaged = nil
+	s.mu.Unlock()
+	if len(left) == 0 {
+		return
+	}
+	e := history.Event{Kind: history.KindAgree, Call: s.recorder.Now(), Result: history.OK}
+	ctx, cancel := context.WithTimeout(context.Background(), s.scrubTime())
+	defer cancel()
+	for {
+		left = slices.DeleteFunc(left, damage.healed)
+		if len(left) == 0 {
+			return
+		}
+		if !pause(ctx, 200*time.Millisecond) {
+			break
+		}
+	}
+	var where []string
+	for _, d := range left {
+		if s.replaced(d) {
+			continue
+		}
+		where = append(where, fmt.Sprintf("%s: %d bytes at %d of %s", d.node, len(d.text), d.offset, d.file))
+	}
+	if len(where) == 0 {
+		return
+	}
+	e.Result, e.Return, e.Error = history.Fail, s.recorder.Now(), "damaged bodies were not healed: "+strings.Join(where, "; ")
+	s.recorder.Add(e)
+}
+
+// replaced says whether the node has the body in a newer file: it was given a snapshot,
+// and nobody asks for what it had before, whose space it gives back later.
+func (s *stage) replaced(d damage) bool {
+	n := s.named(d.node)
+	files, err := disk.Files(n.DataDir, disk.ClassBodies)
+	if err != nil {
+		return false
+	}
+	files = slices.DeleteFunc(files, func(file string) bool { return file <= d.file })
+	return len(searchFiles(n, files, []string{d.text})) > 0
+}
+
+// scrubTime is how long it may take until every damaged body was found and healed: the
+// time of a walk that began before it, and of the next.
+func (s *stage) scrubTime() time.Duration {
+	walk := time.Duration(0)
+	if s.backlog != nil {
+		walk = time.Duration(float64(s.backlog.bytes) / parkedScrubRate * float64(time.Second))
+	}
+	return s.recovery() + 2*walk
+}
