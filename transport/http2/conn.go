@@ -20,6 +20,9 @@ import (
 
 const (
 	readBufferBytes = 4 << 10
+	// readBufferLarge is the buffer of a connection that has filled a small one: one read brings
+	// the requests of all who share it.
+	readBufferLarge = 32 << 10
 	frameBytesMax   = 16 << 10 // of a frame, in both directions
 	frameHeader     = 9        // bytes of what is before the content of a frame
 	// windowAtFirst is what both sides may send before anybody has said a word (RFC 9113, 6.9.2).

@@ -23,7 +23,10 @@
 // net/http writes the header, the data and the trailers of an answer one after
 // the other, each through two goroutines, and a call of gRPC consists of all three.
 // Here an answer is put together first and leaves with one write; what other
-// streams of the connection have to say meanwhile leaves with the next. A request
+// streams of the connection have to say meanwhile leaves with the next. Where several handlers
+// of a connection run, the one that writes first lets those that are ready append theirs:
+// a commit wakes many. A connection that fills its small buffer of input gets a
+// large one, for the requests of all who share it. A request
 // whose frames came together is complete before its handler starts, which then
 // waits for nothing.
 //

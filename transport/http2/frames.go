@@ -1,6 +1,7 @@
 package http2
 
 import (
+	"bufio"
 	"encoding/binary"
 	"errors"
 	"os"
@@ -81,9 +82,14 @@ func (c *conn) await() error {
 	}
 	c.startWaiting()
 	for c.reader.Buffered() == 0 {
+		if c.input.full && c.reader.Size() < readBufferLarge {
+			c.reader = bufio.NewReaderSize(c.conn, readBufferLarge)
+			c.input.reader = c.reader
+		}
 		_, err := c.reader.Peek(1)
 		if err == nil {
 			c.heard, c.pinged = c.server.Now(), time.Time{}
+			c.input.full = c.reader.Buffered() == c.reader.Size()
 			break
 		}
 		if !errors.Is(err, os.ErrDeadlineExceeded) {

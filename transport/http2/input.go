@@ -14,6 +14,7 @@ const inputMax = 2*http1.HeaderBytesMax + 2*frameBytesMax
 type input struct {
 	reader *bufio.Reader
 	left   int
+	full   bool // the last read has filled the buffer
 }
 
 // Read reads.

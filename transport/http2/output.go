@@ -1,6 +1,7 @@
 package http2
 
 import (
+	"runtime"
 	"sync"
 	"time"
 
@@ -49,8 +50,10 @@ func (c *conn) sayHeaders(stream uint32, block []byte, last bool) {
 }
 
 // flush has what is in out written, and waits for that if it is to be whole, or much. Who
-// finds another goroutine writing leaves it to that. It needs the mutex, and lets go
-// of it while it waits.
+// finds another goroutine writing leaves it to that. Where several handlers run, those that are
+// ready append what they have to say first: a commit answers many calls at a time, and
+// where the node has one processor they would write one after the other. It needs the
+// mutex, and lets go of it while it waits.
 func (c *conn) flush(whole bool) error {
 	all := c.taken + uint64(len(c.out))
 	for c.writing && c.failed == nil && c.written < all {
@@ -63,6 +66,11 @@ func (c *conn) flush(whole bool) error {
 		return c.failed
 	}
 	c.writing = true
+	if c.streams.running > 1 {
+		c.mu.Unlock()
+		runtime.Gosched()
+		c.mu.Lock()
+	}
 	c.writeTurns(turnsMax)
 	if c.writing { // there is more, of others
 		go c.writeRest()
