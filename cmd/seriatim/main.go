@@ -29,6 +29,9 @@ var version = "devel"
 var formatMax = ""
 
 func main() {
+	if len(os.Args) > 1 && (os.Args[1] == "server" || os.Args[1] == "dev") {
+		server.SlackenTimers() // before there is anything that would be lost with it
+	}
 	// The first signal ends the running command in order, the second ends
 	// the process at once: after the first, signals have their default
 	// effect again.

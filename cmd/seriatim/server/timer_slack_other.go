@@ -1,0 +1,6 @@
+//go:build !linux
+
+package server
+
+// SlackenTimers does nothing: only Linux has a timer slack.
+func SlackenTimers() {}
