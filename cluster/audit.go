@@ -378,5 +378,5 @@ func (n *Node) tellAudit(known consensus.Leadership, note auditNote) bool {
 		NodeId: n.auditor.nodeID, HashVersion: n.auditor.hashVersion, Index: note.index,
 		State: note.state[:], Chain: note.chain[:],
 	}}
-	return n.link(known.LeaderID).Call(ctx, request, n.currentLeader, nil).Verdict == leader.Answered
+	return n.link(known.LeaderID).Call(ctx, request).Verdict == leader.Answered
 }

@@ -20,7 +20,7 @@
 //
 // # Who calls it
 //
-// Package cmd opens a Node and closes it. Package transport calls Submit, Receive and
+// Package cmd opens a Node and closes it. Package transport calls Submit, BeginReceive and
 // Read of it, on whichever node the client reached.
 //
 // # Packages below

@@ -214,7 +214,8 @@ func (n *Node) link(nodeID string) *forward.Link {
 	l := n.links[nodeID]
 	if l == nil {
 		l = forward.NewLink(n.life, &n.running, forward.LinkOptions{
-			Self: n.process.nodeID, NodeID: nodeID, Group: thisGroup, Connect: n.connect, Limits: n.cfg.Limits.leader(), Log: n.log,
+			Self: n.process.nodeID, NodeID: nodeID, Group: thisGroup, Connect: n.connect, Leads: n.currentLeader, Closing: n.closing.Done(),
+			Limits: n.cfg.Limits.leader(), Log: n.log,
 		})
 		n.links[nodeID] = l
 	}

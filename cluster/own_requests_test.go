@@ -40,7 +40,7 @@ func (c *nodes) deafen(i int) {
 		c.t.Fatal("there is a stream to the leader already")
 	}
 	n.links[known] = forward.NewLink(n.life, &n.running, forward.LinkOptions{
-		Self: n.process.nodeID, NodeID: known, Group: thisGroup, Limits: n.cfg.Limits.leader(), Log: n.log,
+		Self: n.process.nodeID, NodeID: known, Group: thisGroup, Leads: n.currentLeader, Limits: n.cfg.Limits.leader(), Log: n.log,
 		Connect: func(ctx context.Context, nodeID string) (forward.Stream, func() error, error) {
 			stream, disconnect, err := n.connect(ctx, nodeID)
 			return deafStream{stream, ctx}, disconnect, err

@@ -4,7 +4,6 @@ import (
 	"context"
 	"time"
 
-	"github.com/seriatimq/seriatim/cluster/forward"
 	"github.com/seriatimq/seriatim/cluster/leader"
 	"github.com/seriatimq/seriatim/queue"
 	"github.com/seriatimq/seriatim/queue/limits"
@@ -17,6 +16,12 @@ const waitSecondsMax = limits.WaitSecondsMax * time.Second
 // poll, and a negative wait means the queue's ReceiveMessageWaitTimeSeconds.
 // Nothing is received for a ctx that ended before. Errors are those of Submit.
 func (n *Node) Receive(ctx context.Context, cmd *queue.ReceiveMessages, wait time.Duration) (Reply, error) {
+	return awaited(func(complete func(Reply, error)) { n.BeginReceive(ctx, cmd, wait, complete) })
+}
+
+// BeginReceive begins what Receive does. complete takes what that returns, once and maybe
+// before BeginReceive returns; it may block. While the receive waits it has no goroutine.
+func (n *Node) BeginReceive(ctx context.Context, cmd *queue.ReceiveMessages, wait time.Duration, complete func(Reply, error)) {
 	wait = min(wait, waitSecondsMax)
 	timeout := wait
 	if wait < 0 {
@@ -29,7 +34,7 @@ func (n *Node) Receive(ctx context.Context, cmd *queue.ReceiveMessages, wait tim
 		changed.ShortPoll = short
 		cmd = &changed
 	}
-	return n.waitFor(ctx, cmd, wait, timeout)
+	n.beginWaiting(ctx, cmd, wait, timeout, complete)
 }
 
 // AcceptSession locks a session. If the command names none, it waits up to wait for one
@@ -40,11 +45,17 @@ func (n *Node) AcceptSession(ctx context.Context, cmd *queue.AcceptSession, wait
 		return n.Submit(ctx, cmd)
 	}
 	wait = min(max(wait, 0), waitSecondsMax)
-	return n.waitFor(ctx, cmd, wait, wait)
+	return awaited(func(complete func(Reply, error)) { n.beginWaiting(ctx, cmd, wait, wait, complete) })
 }
 
-// waitFor executes a command that waits at the leader. A node that has none waits for
-// one as long as timeout, and the time that any command has.
-func (n *Node) waitFor(ctx context.Context, cmd queue.Command, wait, timeout time.Duration) (Reply, error) {
-	return n.call(ctx, &request{kind: forward.Receive, cmd: cmd, wait: wait, timeout: timeout + n.cfg.Limits.Timeout})
+// awaited waits for the end of a call.
+func awaited(begin func(complete func(Reply, error))) (Reply, error) {
+	type end struct {
+		reply Reply
+		err   error
+	}
+	ended := make(chan end, 1) // the one end
+	begin(func(reply Reply, err error) { ended <- end{reply, err} })
+	e := <-ended
+	return e.reply, e.err
 }

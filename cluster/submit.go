@@ -25,7 +25,8 @@ func (n *Node) Submit(ctx context.Context, cmd queue.Command) (Reply, error) {
 type request struct {
 	kind           forward.Kind
 	cmd            queue.Command // nil for a read index
-	frame          []byte        // cmd, encoded
+	prepared       queue.Prepared
+	frame          []byte // cmd, encoded
 	minimumVersion uint32
 	wait           time.Duration // of a receive
 	timeout        time.Duration // how long the call may take, waiting included
@@ -58,33 +59,53 @@ func (n *Node) call(ctx context.Context, r *request) (Reply, error) {
 		defer cancel()
 	}
 	reply, err := n.answer(limited, r)
+	n.count(ctx, r, reply, err)
+	return reply, err
+}
+
+// count counts how a call ended.
+func (n *Node) count(ctx context.Context, r *request, reply Reply, err error) {
 	n.counts.results[resultOf(ctx, err)].Add(1)
 	if err == nil {
 		n.counts.messages.result(r.cmd, reply.Result)
 	} else {
 		n.counts.messages.refusal(r.cmd, err)
 	}
-	return reply, err
 }
 
 func (n *Node) answer(ctx context.Context, r *request) (Reply, error) {
+	if reply, refused, err := n.prepare(ctx, r); refused {
+		return reply, err
+	}
+	defer n.requests.end(r.own)
+	o, err := n.route(ctx, r)
+	return n.reply(ctx, r, o, err)
+}
+
+// prepare brings a command into the form that goes to the leader, unless it is refused
+// with this answer.
+func (n *Node) prepare(ctx context.Context, r *request) (reply Reply, refused bool, err error) {
 	prepared, refusal := queue.Prepare(r.cmd)
 	if refusal != nil {
 		limited, cancel := context.WithTimeout(ctx, r.timeout)
 		defer cancel()
-		return n.refuse(limited, r.cmd, refusal)
+		reply, err = n.refuse(limited, r.cmd, refusal)
+		return reply, true, err
 	}
-	r.cmd = prepared.Command
+	r.prepared, r.cmd = prepared, prepared.Command
 	frame, err := codec.AppendCommand(nil, r.cmd)
 	if err != nil {
-		return Reply{}, fmt.Errorf("encoding a command: %w", err)
+		return Reply{}, true, fmt.Errorf("encoding a command: %w", err)
 	}
 	r.frame, r.minimumVersion = withOperation(ctx, frame), codec.MinimumVersion(r.cmd)
 	if n.process.inForce.Load() >= codec.TermVersion {
 		r.own = n.requests.begin()
-		defer n.requests.end(r.own)
 	}
-	o, err := n.route(ctx, r)
+	return Reply{}, false, nil
+}
+
+// reply makes the answer of a call of the outcome or error that it ended with.
+func (n *Node) reply(ctx context.Context, r *request, o leader.Outcome, err error) (Reply, error) {
 	if err == nil {
 		o, err = n.withBodies(ctx, r, o)
 	}
@@ -94,7 +115,7 @@ func (n *Node) answer(ctx context.Context, r *request) (Reply, error) {
 	case o.Response.Err != nil:
 		return Reply{Position: o.At}, o.Response.Err
 	default:
-		return Reply{Result: prepared.Answer(o.Response.Result), Position: o.At, Repeated: r.repeated()}, nil
+		return Reply{Result: r.prepared.Answer(o.Response.Result), Position: o.At, Repeated: r.repeated()}, nil
 	}
 }
 
@@ -125,54 +146,74 @@ const (
 	retryPauseMax = 200 * time.Millisecond
 )
 
+// routing is what a call goes by from one attempt to the next.
+type routing struct {
+	changed leaderChange  // taken before the attempt
+	unknown bool          // an earlier attempt may have taken effect
+	pause   time.Duration // before the next one
+}
+
+// beginRoute begins the time of a call.
+func (n *Node) beginRoute(r *request) routing {
+	r.started, r.since = n.cfg.Clock.Monotonic(), n.replica.LogTime()
+	return routing{pause: retryPauseMin}
+}
+
 // route finds the leader and executes the request there, again and again until
 // it is answered, may not be repeated, or ctx ends (README, decision 10).
 func (n *Node) route(ctx context.Context, r *request) (leader.Outcome, error) {
-	r.started, r.since = n.cfg.Clock.Monotonic(), n.replica.LogTime()
-	unknown := false // an earlier attempt may have taken effect
-	pause := retryPauseMin
+	way := n.beginRoute(r)
 	for {
-		changed := n.leaderMayChange()
+		way.changed = n.leaderMayChange()
 		o := n.attempt(ctx, r)
 		if r.over != nil && o.Verdict != leader.Answered {
 			var cancel context.CancelFunc
 			ctx, cancel = n.limited(ctx, r)
 			defer cancel() // of the whole call: over is nil now
 		}
-		if o.Verdict == leader.Unknown {
-			if found, certain := n.findOutcome(ctx, r); certain {
-				o, unknown = found, false // of all attempts so far
-			}
+		if o, ended, err := n.judge(ctx, r, &way, o); ended {
+			return o, err
 		}
-		switch o.Verdict {
-		case leader.Answered:
-			if unknown && n.provesNothing(r, o) {
-				return leader.Outcome{}, fault.ErrOutcomeUnknown
-			}
-			return o, nil
-		case leader.Unknown:
-			unknown = unknown || r.kind != forward.ReadIndex
-			if unknown && (!n.retrySafe(ctx, r) || r.repeat() != nil) {
-				return leader.Outcome{}, giveUp(ctx, true, nil)
-			}
-		case leader.UnderPressure:
-			return leader.Outcome{}, giveUp(ctx, unknown, &PressureError{Reason: o.Reason})
-		case leader.Overloaded:
-			n.counts.overloads.Add(1)
-			return leader.Outcome{}, giveUp(ctx, unknown, fault.ErrOverloaded)
-		case leader.Unsupported:
-			return leader.Outcome{}, giveUp(ctx, unknown, n.upgradeNeeded(r, o.Reason))
-		case leader.NotProposed, leader.Expired:
-		}
-		moved, again := n.pause(ctx, changed, pause)
-		if !again {
-			return leader.Outcome{}, giveUp(ctx, unknown, fault.ErrUnavailable)
-		}
-		if pause = min(2*pause, retryPauseMax); moved {
-			pause = retryPauseMin // a new leader serves a moment after it is known
-		}
-		n.counts.retries.Add(1)
 	}
+}
+
+// judge decides what follows from the outcome of an attempt: the call ends, or there is to
+// be another attempt after a pause.
+func (n *Node) judge(ctx context.Context, r *request, way *routing, o leader.Outcome) (_ leader.Outcome, ended bool, err error) {
+	if o.Verdict == leader.Unknown {
+		if found, certain := n.findOutcome(ctx, r); certain {
+			o, way.unknown = found, false // of all attempts so far
+		}
+	}
+	switch o.Verdict {
+	case leader.Answered:
+		if way.unknown && n.provesNothing(r, o) {
+			return leader.Outcome{}, true, fault.ErrOutcomeUnknown
+		}
+		return o, true, nil
+	case leader.Unknown:
+		way.unknown = way.unknown || r.kind != forward.ReadIndex
+		if way.unknown && (!n.retrySafe(ctx, r) || r.repeat() != nil) {
+			return leader.Outcome{}, true, giveUp(ctx, true, nil)
+		}
+	case leader.UnderPressure:
+		return leader.Outcome{}, true, giveUp(ctx, way.unknown, &PressureError{Reason: o.Reason})
+	case leader.Overloaded:
+		n.counts.overloads.Add(1)
+		return leader.Outcome{}, true, giveUp(ctx, way.unknown, fault.ErrOverloaded)
+	case leader.Unsupported:
+		return leader.Outcome{}, true, giveUp(ctx, way.unknown, n.upgradeNeeded(r, o.Reason))
+	case leader.NotProposed, leader.Expired:
+	}
+	moved, again := n.pause(ctx, way.changed, way.pause)
+	if !again {
+		return leader.Outcome{}, true, giveUp(ctx, way.unknown, fault.ErrUnavailable)
+	}
+	if way.pause = min(2*way.pause, retryPauseMax); moved {
+		way.pause = retryPauseMin // a new leader serves a moment after it is known
+	}
+	n.counts.retries.Add(1)
+	return leader.Outcome{}, false, nil
 }
 
 // limited is for a call that was not answered at once: from here on its context ends
@@ -202,40 +243,37 @@ func giveUp(ctx context.Context, unknown bool, err error) error {
 
 // attempt executes a request once, here or at the leader.
 func (n *Node) attempt(ctx context.Context, r *request) leader.Outcome {
-	if n.closing.Err() != nil {
+	t, leaderID := n.leaderFor(r)
+	switch {
+	case t != nil && r.kind == forward.ReadIndex:
+		return t.ReadIndex(ctx)
+	case t != nil:
+		return t.Submit(ctx, r.proposed())
+	case leaderID != "":
+		return n.link(leaderID).Call(ctx, n.forwarded(r))
+	default:
 		return leader.Outcome{Verdict: leader.NotProposed}
+	}
+}
+
+// leaderFor is whom an attempt asks: this node as leader, or another one; nobody if none
+// is known.
+func (n *Node) leaderFor(r *request) (t *leader.Term, other string) {
+	if n.closing.Err() != nil {
+		return nil, ""
 	}
 	t, known := n.term.Load(), n.group.Leadership()
 	switch {
 	case t != nil:
-		return n.executeHere(ctx, t, r)
-	case known.Self || known.LeaderID == "" || known.LeaderID == n.process.nodeID:
-		return leader.Outcome{Verdict: leader.NotProposed}
+		r.term = t.Number()
+		return t, ""
+	case known.Self || known.LeaderID == n.process.nodeID:
+		return nil, ""
+	case known.LeaderID != "":
+		n.counts.forwarded.Add(1)
+		r.term = known.Term
 	}
-	n.counts.forwarded.Add(1)
-	r.term = known.Term
-	var withdraw <-chan struct{}
-	if r.kind == forward.Receive {
-		withdraw = n.closing.Done() // a waiting receive must not hold up the end
-	}
-	return n.link(known.LeaderID).Call(ctx, n.forwarded(r), n.currentLeader, withdraw)
-}
-
-func (n *Node) executeHere(ctx context.Context, t *leader.Term, r *request) leader.Outcome {
-	r.term = t.Number()
-	switch r.kind {
-	case forward.Receive:
-		return t.Receive(ctx, leader.ReceiveRequest{
-			Request: r.proposed(),
-			Command: r.cmd,
-			Wait:    r.wait,
-			Waited:  n.cfg.Clock.Monotonic() - r.started,
-		})
-	case forward.ReadIndex:
-		return t.ReadIndex(ctx)
-	default:
-		return t.Submit(ctx, r.proposed())
-	}
+	return nil, known.LeaderID
 }
 
 // proposed is what the leader may write into the log.

@@ -36,17 +36,17 @@ func BenchmarkForward(b *testing.B) {
 	defer cancel()
 	link := NewLink(ctx, &running, LinkOptions{
 		Self: "self", NodeID: "leader", Group: testGroup, Limits: leader.Limits{}.WithDefaults(), Log: slog.New(slog.DiscardHandler),
+		Leads: func() (string, <-chan struct{}) { return "leader", nil },
 		Connect: func(ctx context.Context, nodeID string) (Stream, func() error, error) {
 			return Connect(ctx, nodeID, listener.DialContext, time.Minute)
 		},
 	})
 	request := Request{Request: leader.Request{Frame: clustertest.EncodedSend(b)}, Kind: Submit, Term: 5, Budget: 10 * time.Second}
-	leads := func() (string, <-chan struct{}) { return "leader", nil }
 	b.ReportAllocs()
 	b.SetParallelism(32)
 	b.RunParallel(func(pb *testing.PB) {
 		for pb.Next() {
-			o := link.Call(ctx, request, leads, nil)
+			o := link.Call(ctx, request)
 			if o.Verdict != leader.Answered {
 				b.Error(o.Verdict)
 				return

@@ -7,7 +7,6 @@ import (
 	"log/slog"
 	"runtime"
 	"sync"
-	"time"
 
 	"github.com/seriatimq/seriatim/cluster/leader"
 	"github.com/seriatimq/seriatim/cluster/peerpb"
@@ -35,6 +34,10 @@ type LinkOptions struct {
 	NodeID  string // the other one
 	Group   uint32 // of consensus
 	Connect ConnectFunc
+	// Leads tells who leads now, and when that changes.
+	Leads func() (id string, changed <-chan struct{})
+	// Closing is closed when this node stops, which receives that wait must not hold up.
+	Closing <-chan struct{}
 	Limits  leader.Limits
 	Log     *slog.Logger
 }
@@ -55,12 +58,6 @@ type Link struct {
 	queued wakeup.Signal           // that outbox is not empty
 }
 
-// pendingCall is one request that another node executes.
-type pendingCall struct {
-	done chan leader.Outcome // capacity 1: the only outcome
-	sent bool                // handed to the stream, so that it may take effect
-}
-
 // NewLink returns a Link that ends with life. What it runs is counted in running.
 func NewLink(life context.Context, running *sync.WaitGroup, options LinkOptions) *Link {
 	return &Link{
@@ -72,32 +69,6 @@ func NewLink(life context.Context, running *sync.WaitGroup, options LinkOptions)
 	}
 }
 
-// start queues a request; its id is set here. The outcome comes on done.
-func (l *Link) start(r *peerpb.Request) *pendingCall {
-	c := &pendingCall{done: make(chan leader.Outcome, 1)}
-	bytesMax, commandsMax := l.options.Limits.Room(leader.Essential(r.Command))
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	switch {
-	case l.life.Err() != nil:
-		c.done <- leader.Outcome{Verdict: leader.NotProposed}
-		return c
-	case len(l.calls) >= commandsMax,
-		l.bytes+len(r.Command) > bytesMax && len(l.outbox) > 0:
-		c.done <- leader.Outcome{Verdict: leader.Overloaded}
-		return c
-	}
-	l.lastID++
-	r.Id = l.lastID
-	l.calls[r.Id] = c
-	l.enqueue(r)
-	if !l.open {
-		l.open = true
-		l.running.Go(l.session)
-	}
-	return c
-}
-
 // enqueue adds to the outbox. The caller holds mu.
 func (l *Link) enqueue(r *peerpb.Request) {
 	l.outbox = append(l.outbox, r)
@@ -105,31 +76,15 @@ func (l *Link) enqueue(r *peerpb.Request) {
 	l.queued.Notify()
 }
 
-// abandon gives up on a request and returns what has become of it by then.
-func (l *Link) abandon(c *pendingCall, id uint64) leader.Outcome {
-	l.mu.Lock()
-	_, pending := l.calls[id]
-	delete(l.calls, id)
-	if pending && c.sent {
-		l.enqueue(&peerpb.Request{Id: id, Kind: cancelRequest})
-	}
-	sent := c.sent
-	l.mu.Unlock()
-	switch {
-	case !pending:
-		return <-c.done // it is being completed in this very moment
-	case sent:
-		return leader.Outcome{Verdict: leader.Unknown}
-	default:
-		return leader.Outcome{Verdict: leader.Expired} // takeFrame skips it
-	}
-}
-
 // session runs one stream from its opening to its end.
 func (l *Link) session() {
 	ctx, cancel := context.WithCancel(l.life)
 	defer cancel()
 	defer l.failAll()
+	var helpers sync.WaitGroup
+	defer helpers.Wait()
+	defer cancel() // ends the helpers
+	helpers.Go(func() { l.watch(ctx) })
 	stream, disconnect, err := l.options.Connect(ctx, l.options.NodeID)
 	if err != nil {
 		l.options.Log.Debug("connecting to a node failed", "peer", l.options.NodeID, "error", err)
@@ -224,8 +179,7 @@ func (l *Link) receive(stream Stream, closing func()) error {
 
 func (l *Link) complete(answer *peerpb.Answer) {
 	l.mu.Lock()
-	c := l.calls[answer.Id]
-	delete(l.calls, answer.Id)
+	c := l.take(answer.Id)
 	l.mu.Unlock()
 	if c == nil {
 		return // abandoned meanwhile
@@ -243,7 +197,7 @@ func (l *Link) complete(answer *peerpb.Answer) {
 		}
 		o.Response = response
 	}
-	c.done <- o
+	c.complete(o)
 }
 
 // failAll ends a session: what was sent is unknown, the rest was not proposed.
@@ -253,81 +207,12 @@ func (l *Link) failAll() {
 	l.calls = make(map[uint64]*pendingCall)
 	l.outbox, l.bytes, l.open = nil, 0, false
 	l.mu.Unlock()
-	// order does not matter: each call has its own channel
-	for _, c := range calls {
+	for _, c := range calls { // order does not matter: each is its own
+		c.stopGrace()
 		verdict := leader.NotProposed
 		if c.sent {
 			verdict = leader.Unknown
 		}
-		c.done <- leader.Outcome{Verdict: verdict}
-	}
-}
-
-// departureGrace is how long a call still hopes for an answer of a node that
-// another has replaced as leader. A node that is alive answers at once when it
-// loses leadership; one that is cut off or hung never does.
-const departureGrace = 500 * time.Millisecond
-
-// Call sends a request and waits for its outcome. leads tells who leads now and
-// when that changes. Once withdraw is closed the other node is asked not to propose
-// the request if it has not yet, and to say so.
-func (l *Link) Call(ctx context.Context, request Request, leads func() (id string, changed <-chan struct{}), withdraw <-chan struct{}) leader.Outcome {
-	r := request.wire()
-	c := l.start(r)
-	var grace graceTimer
-	defer grace.stop()
-	for {
-		id, changed := leads()
-		if id != "" && id != l.options.NodeID {
-			grace.start()
-			changed = nil // whoever leads next, this node has to be asked anew
-		}
-		select {
-		case o := <-c.done:
-			return o
-		case <-ctx.Done():
-			return l.abandon(c, r.Id)
-		case <-request.Over:
-			return l.abandon(c, r.Id)
-		case <-grace.over:
-			return l.abandon(c, r.Id)
-		case <-withdraw:
-			withdraw = nil
-			l.withdraw(r.Id)
-			grace.start()
-		case <-changed:
-		}
-	}
-}
-
-// graceTimer ends a departureGrace; most calls need none.
-type graceTimer struct {
-	timer *time.Timer
-	over  <-chan time.Time // nil before start
-}
-
-// start begins the time anew.
-func (g *graceTimer) start() {
-	if g.timer == nil {
-		g.timer = time.NewTimer(departureGrace)
-		g.over = g.timer.C
-		return
-	}
-	g.timer.Reset(departureGrace)
-}
-
-func (g *graceTimer) stop() {
-	if g.timer != nil {
-		g.timer.Stop()
-	}
-}
-
-// withdraw asks the other node to give up on a request, whose outcome is still
-// awaited.
-func (l *Link) withdraw(id uint64) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.calls[id] != nil {
-		l.enqueue(&peerpb.Request{Id: id, Kind: cancelRequest})
+		c.complete(leader.Outcome{Verdict: verdict})
 	}
 }

@@ -64,6 +64,8 @@ type linkTest struct {
 	mu      sync.Mutex
 	leader  string
 	changed chan struct{}
+
+	closing chan struct{}
 }
 
 func (lt *linkTest) currentLeader() (string, <-chan struct{}) {
@@ -81,7 +83,7 @@ func (lt *linkTest) elect(leader string) {
 }
 
 func newLinkTest(t *testing.T, limits leader.Limits) *linkTest {
-	lt := &linkTest{t: t, streams: make(chan *streamStub, 8), leader: "peer", changed: make(chan struct{})}
+	lt := &linkTest{t: t, streams: make(chan *streamStub, 8), leader: "peer", changed: make(chan struct{}), closing: make(chan struct{})}
 	life, end := context.WithCancel(t.Context())
 	var running sync.WaitGroup
 	t.Cleanup(func() { end(); running.Wait() })
@@ -100,7 +102,8 @@ func newLinkTest(t *testing.T, limits leader.Limits) *linkTest {
 		return s, func() error { return nil }, nil
 	}
 	lt.Link = NewLink(life, &running, LinkOptions{
-		Self: "self", NodeID: "peer", Group: testGroup, Connect: connect, Limits: limits.WithDefaults(), Log: slog.New(slog.DiscardHandler),
+		Self: "self", NodeID: "peer", Group: testGroup, Connect: connect, Leads: lt.currentLeader, Closing: lt.closing,
+		Limits: limits.WithDefaults(), Log: slog.New(slog.DiscardHandler),
 	})
 	return lt
 }
@@ -109,7 +112,7 @@ func newLinkTest(t *testing.T, limits leader.Limits) *linkTest {
 func (lt *linkTest) ask(ctx context.Context, r Request) <-chan leader.Outcome {
 	done := make(chan leader.Outcome, 1)
 	go func() { // ends with its outcome, which every test awaits
-		done <- lt.Call(ctx, r, lt.currentLeader, nil)
+		done <- lt.Call(ctx, r)
 	}()
 	return done
 }
@@ -248,6 +251,33 @@ func TestLinkLeavesADeadLeader(t *testing.T) {
 	lt.elect("other")
 	if o := outcomeOf(t, done); o.Verdict != leader.Unknown {
 		t.Fatalf("verdict %d", o.Verdict)
+	}
+}
+
+// A call that begins when another node leads already is not waited for either, and
+// receives are withdrawn when this node stops, also those that begin after it.
+func TestLinkMindsWhatBeginsLate(t *testing.T) {
+	lt := newLinkTest(t, leader.Limits{})
+	early := lt.ask(t.Context(), Request{Kind: Receive})
+	stream := <-lt.streams
+	id := (<-stream.frames).Requests[0].Id
+	close(lt.closing)
+	if r := (<-stream.frames).Requests[0]; r.Kind != cancelRequest || r.Id != id {
+		t.Fatalf("sent %v", r)
+	}
+	late := lt.ask(t.Context(), Request{Kind: Receive})
+	for cancelled := false; !cancelled; {
+		for _, r := range (<-stream.frames).Requests {
+			cancelled = cancelled || r.Kind == cancelRequest && r.Id == id+1
+		}
+	}
+	lt.elect("other")
+	submit := lt.ask(t.Context(), submitted())
+	<-stream.frames
+	for _, done := range []<-chan leader.Outcome{early, late, submit} {
+		if o := outcomeOf(t, done); o.Verdict != leader.Unknown {
+			t.Fatalf("verdict %d", o.Verdict)
+		}
 	}
 }
 

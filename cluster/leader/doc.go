@@ -48,8 +48,8 @@
 // counts learners and late answers.
 //
 // Receives. A receive that finds something is a command in the log (receive.go). One
-// that finds nothing waits (waiting_receives.go), costs neither disk nor processor
-// while it waits, and its empty answer is given after a read barrier. A send to its
+// that finds nothing waits (waiting_receives.go), costs neither disk nor processor nor a
+// goroutine while it waits (receive_call.go), and its empty answer is given after a read barrier. A send to its
 // queue takes it along into the log (piggybacked_receives.go).
 //
 // Deliveries over HTTP (outbox.go). The state has what is to be posted and when; the

@@ -1,10 +1,6 @@
 package leader
 
-import (
-	"context"
-
-	"github.com/seriatimq/seriatim/fsm/codec"
-)
+import "github.com/seriatimq/seriatim/fsm/codec"
 
 // A waiting receive is piggybacked on a send to its queue: its command goes into
 // the log right behind the send, nearly always in the same entry, instead of an
@@ -41,16 +37,16 @@ func (r ReceiveRequest) piggybacked(complete func(Outcome)) *Submission {
 
 // awaitPiggybacked awaits the outcome of a receive that was piggybacked. The
 // waiting has ended if that is an answer.
-func (r *receiving) awaitPiggybacked(ctx context.Context, w *waitingReceive) (o Outcome, ended bool) {
+func (c *ReceiveCall) awaitPiggybacked(w *waitingReceive) (o Outcome, ended bool) {
 	select {
 	case <-w.woken:
 		o = w.outcome
-	case <-ctx.Done():
+	case <-c.ctx.Done():
 		return w.piggybacked.abandon(), true
 	}
 	if !o.ReceivedNothing() {
 		return o, true
 	}
-	r.waiting.inVain(w)
-	return o, r.ends(o)
+	c.waiting.inVain(w)
+	return o, c.ends(o)
 }

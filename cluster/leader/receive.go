@@ -1,7 +1,6 @@
 package leader
 
 import (
-	"context"
 	"time"
 
 	"github.com/seriatimq/seriatim/fsm"
@@ -18,55 +17,26 @@ type ReceiveRequest struct {
 	Waited  time.Duration // of Wait, before this attempt
 }
 
-// receiving is one receive while the leader works on it. Used by one goroutine at a time.
-type receiving struct {
-	*Term
-	ReceiveRequest
-	timeout <-chan time.Time // ends the waiting of a long poll
-	call    *ReceiveCall     // that this is of, which waits without a goroutine; nil: this one waits
-	final   bool             // the next empty answer is the answer
-	wakes   int              // times it was woken in vain
-}
-
-// Receive executes a receive at the leader (sqs.md 5). What finds a message is
-// a command in the log. What finds none writes nothing: a short poll is
-// answered after a read barrier, a long poll waits for an event first. ctx ends
-// when the caller hangs up; a receive that was not proposed by then never is.
-func (t *Term) Receive(ctx context.Context, request ReceiveRequest) Outcome {
-	r := receiving{Term: t, ReceiveRequest: request}
-	left, o := r.begin(ctx)
-	if o.Verdict != 0 {
-		return o
-	}
-	if left > 0 {
-		timer := time.NewTimer(left)
-		defer timer.Stop()
-		r.timeout = timer.C
-	}
-	o, _ = r.run(ctx)
-	return o
-}
-
 // begin waits until this node serves, and returns how long the receive may wait. What
 // ends here has a verdict.
-func (r *receiving) begin(ctx context.Context) (left time.Duration, o Outcome) {
+func (c *ReceiveCall) begin() (left time.Duration, o Outcome) {
 	select {
-	case <-r.serving:
-	case <-r.lost:
+	case <-c.serving:
+	case <-c.lost:
 		return 0, Outcome{Verdict: NotProposed}
-	case <-ctx.Done():
+	case <-c.ctx.Done():
 		return 0, Outcome{Verdict: Expired}
 	}
-	if ctx.Err() != nil { // the select above chooses at random
+	if c.ctx.Err() != nil { // the select above chooses at random
 		return 0, Outcome{Verdict: Expired}
 	}
-	wait := r.resolveWait(r.Command.QueueName(), r.Wait)
-	if err := r.setShortPoll(wait == 0); err != nil {
-		r.options.Log.Error("encoding a receive failed", "error", err)
+	wait := c.resolveWait(c.Command.QueueName(), c.Wait)
+	if err := c.setShortPoll(wait == 0); err != nil {
+		c.options.Log.Error("encoding a receive failed", "error", err)
 		return 0, Outcome{Verdict: Unsupported}
 	}
-	left = max(wait-r.Waited, 0)
-	r.final = left == 0
+	left = max(wait-c.Waited, 0)
+	c.final = left == 0
 	return left, Outcome{}
 }
 
@@ -91,8 +61,8 @@ func WaitOf(replica *fsm.FSM, name string) time.Duration {
 }
 
 // setShortPoll makes the command say whether its caller waits.
-func (r *receiving) setShortPoll(short bool) error {
-	receive, ok := r.Command.(*queue.ReceiveMessages)
+func (c *ReceiveCall) setShortPoll(short bool) error {
+	receive, ok := c.Command.(*queue.ReceiveMessages)
 	if !ok || receive.ShortPoll == short {
 		return nil
 	}
@@ -102,64 +72,62 @@ func (r *receiving) setShortPoll(short bool) error {
 	if err != nil {
 		return err
 	}
-	r.Command, r.Frame = &cmd, codec.SameOperation(r.Frame, frame)
+	c.Command, c.Frame = &cmd, codec.SameOperation(c.Frame, frame)
 	return nil
 }
 
-// run goes on until there is an answer, or the receive waits without a goroutine: then
-// it is no longer this one's.
-func (r *receiving) run(ctx context.Context) (o Outcome, parked bool) {
+// run goes on until there is an answer, or the receive waits: then it is no longer this
+// goroutine's.
+func (c *ReceiveCall) run() (o Outcome, parked bool) {
 	for {
-		if r.worthProposing() {
-			if o := r.proposeReceive(ctx); r.ends(o) {
+		if c.worthProposing() {
+			if o := c.proposeReceive(); c.ends(o) {
 				return o, false
 			}
 		}
-		if r.final {
-			o, found := r.emptyAnswer(ctx)
+		if c.final {
+			o, found := c.emptyAnswer()
 			if !found {
 				return o, false
 			}
 			continue // there is something now: let the log decide
 		}
-		if o, ended, parked := r.waitForMessages(ctx); ended || parked {
+		if o, ended, parked := c.waitForMessages(); ended || parked {
 			return o, parked
 		}
 	}
 }
 
-// waitForMessages returns when the queue may have something, has been deleted,
-// or the time is up. Or the receive is parked.
-func (r *receiving) waitForMessages(ctx context.Context) (o Outcome, ended, parked bool) {
-	w, ok := r.waiting.add(ctx, r.ReceiveRequest, r.wakes > 0, r.call.resumes())
+// waitForMessages parks the receive, or returns as the queue may have something, has been
+// deleted, or the time is up.
+func (c *ReceiveCall) waitForMessages() (o Outcome, ended, parked bool) {
+	w, ok := c.waiting.add(c.ctx, c.ReceiveRequest, c.wakes > 0, c.resume)
 	if !ok {
 		return Outcome{Verdict: Overloaded}, true, false
 	}
 	// What became available before that woke nobody.
-	if !r.worthProposing() && r.exists() {
-		if r.call != nil && r.call.park(w) {
+	if !c.worthProposing() && c.exists() {
+		if c.park(w) {
 			return Outcome{}, false, true
 		}
-		o, ended = r.awaitWakeup(ctx, w)
+		o, ended = c.whyResumed(w)
 	}
-	o, ended = r.stopWaiting(ctx, w, o, ended)
+	o, ended = c.stopWaiting(w, o, ended)
 	return o, ended, false
 }
 
-// awaitWakeup waits for what ends the waiting. A call that was resumed has it.
-func (r *receiving) awaitWakeup(ctx context.Context, w *waitingReceive) (o Outcome, ended bool) {
-	if r.call != nil && r.call.timedOut.Load() {
-		r.final = true
+// whyResumed tells what ends the waiting of a receive that is not parked any more.
+func (c *ReceiveCall) whyResumed(w *waitingReceive) (o Outcome, ended bool) {
+	if c.timedOut.Load() {
+		c.final = true
 		return Outcome{}, false
 	}
 	select {
 	case <-w.woken:
-		r.wakes++
-	case <-r.timeout:
-		r.final = true
-	case <-ctx.Done():
+		c.wakes++
+	case <-c.ctx.Done():
 		return Outcome{Verdict: Expired}, true
-	case <-r.lost:
+	case <-c.lost:
 		return Outcome{Verdict: NotProposed}, true
 	}
 	return Outcome{}, false
@@ -168,85 +136,85 @@ func (r *receiving) awaitWakeup(ctx context.Context, w *waitingReceive) (o Outco
 // stopWaiting ends the waiting, unless it has ended with the outcome already. A turn
 // that the receive was given is used up by a receive here, so that the next one is woken
 // as soon as this one is answered.
-func (r *receiving) stopWaiting(ctx context.Context, w *waitingReceive, o Outcome, ended bool) (Outcome, bool) {
-	if !r.waiting.remove(w) {
-		if !ended && !r.exists() {
-			r.final = true
+func (c *ReceiveCall) stopWaiting(w *waitingReceive, o Outcome, ended bool) (Outcome, bool) {
+	if !c.waiting.remove(w) {
+		if !ended && !c.exists() {
+			c.final = true
 		}
 		return o, ended
 	}
-	defer r.passTurn(w)
+	defer c.passTurn(w)
 	if w.piggybacked != nil {
-		return r.awaitPiggybacked(ctx, w)
+		return c.awaitPiggybacked(w)
 	}
-	if ended || !r.worthProposing() {
+	if ended || !c.worthProposing() {
 		return o, ended
 	}
-	o = r.proposeReceive(ctx)
-	return o, r.ends(o)
+	o = c.proposeReceive()
+	return o, c.ends(o)
 }
 
 // ends reports whether what the log says is the answer: it has a message, or the
 // time is up and nothing is left to hand out. One receive moves only so many
 // messages to the dead-letter queue and passes only so many that are expired;
 // it may find nothing although a message lies behind them.
-func (r *receiving) ends(o Outcome) bool {
-	return !o.ReceivedNothing() || r.final && !r.worthProposing()
+func (c *ReceiveCall) ends(o Outcome) bool {
+	return !o.ReceivedNothing() || c.final && !c.worthProposing()
 }
 
 // passTurn lets the next receive of the queue look, if there is something left.
-func (r *receiving) passTurn(w *waitingReceive) {
-	r.waiting.release(w)
-	if r.worthProposing() {
-		r.waiting.available(w.place)
+func (c *ReceiveCall) passTurn(w *waitingReceive) {
+	c.waiting.release(w)
+	if c.worthProposing() {
+		c.waiting.available(w.place)
 	}
 }
 
 // worthProposing reports whether the command would now do something in the log.
-func (r *receiving) worthProposing() (worth bool) {
-	r.options.Replica.Read(func(v queue.View) { worth = worthProposing(r.Command, v) })
+func (c *ReceiveCall) worthProposing() (worth bool) {
+	c.options.Replica.Read(func(v queue.View) { worth = worthProposing(c.Command, v) })
 	return worth
 }
 
-func (r *receiving) exists() (exists bool) {
-	r.options.Replica.Read(func(v queue.View) { exists = v.QueueExists(r.Command.QueueName()) })
+func (c *ReceiveCall) exists() (exists bool) {
+	c.options.Replica.Read(func(v queue.View) { exists = v.QueueExists(c.Command.QueueName()) })
 	return exists
 }
 
 // proposeReceive puts the receive into the log.
-func (r *receiving) proposeReceive(ctx context.Context) Outcome {
-	return r.Submit(ctx, r.Request)
+func (c *ReceiveCall) proposeReceive() Outcome {
+	return c.Submit(c.ctx, c.Request)
 }
 
 // emptyAnswer is the answer of a receive that found nothing, proven to be true
 // at some moment after the receive began. found means that it is not, or may not be.
-func (r *receiving) emptyAnswer(ctx context.Context) (o Outcome, found bool) {
+func (c *ReceiveCall) emptyAnswer() (o Outcome, found bool) {
 	// Visibility and delays may have ended without anyone having written it.
-	if r.deadlines.due() {
-		if _, err := r.pastDue.wait(ctx); err != nil {
-			return failedRead(ctx), false
+	if c.deadlines.due() {
+		if _, err := c.pastDue.wait(c.ctx); err != nil {
+			return failedRead(c.ctx), false
 		}
 	}
-	index, err := r.reads.wait(ctx)
+	index, err := c.reads.wait(c.ctx)
 	if err == nil {
-		err = r.options.Group.WaitApplied(ctx, index)
+		err = c.options.Group.WaitApplied(c.ctx, index)
 	}
 	if err != nil {
-		return failedRead(ctx), false
+		return failedRead(c.ctx), false
 	}
 	o.Verdict = Answered
 	// One look: the position that the client is told is where there was nothing.
 	// Its log time may have moved, by entries about other queues, past what the
 	// deadlines has yet to write.
-	o.At = PositionOf(r.options.Replica.Read(func(v queue.View) {
-		if found = worthProposing(r.Command, v) || v.Overdue(r.Command.QueueName()); found {
+	o.At = PositionOf(c.options.Replica.Read(func(v queue.View) {
+		if found = worthProposing(c.Command, v) || v.Overdue(c.Command.QueueName()); found {
 			return
 		}
-		if _, refusal := v.Typed(r.Command.QueueName()); refusal != nil {
+		if _, refusal := v.Typed(c.Command.QueueName()); refusal != nil {
 			o.Response.Err = refusal
 			return
 		}
-		o.Response.Result = nothingFor(r.Command)
+		o.Response.Result = nothingFor(c.Command)
 	}))
 	return o, found
 }

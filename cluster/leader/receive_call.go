@@ -6,11 +6,16 @@ import (
 	"time"
 )
 
-// ReceiveCall is a receive whose outcome is told instead of awaited. While it waits for
-// messages it is parked and has no goroutine, whose stack would be most of what it costs:
-// the leader has those of all nodes. Made by NewReceive.
+// ReceiveCall is a receive while the leader works on it, whose outcome is told instead of
+// awaited. While it waits for messages it is parked and has no goroutine, whose stack would
+// be most of what it costs: the leader has those of all nodes. Made by NewReceive; used by
+// one goroutine at a time.
 type ReceiveCall struct {
-	receiving
+	*Term
+	ReceiveRequest
+	final bool // the next empty answer is the answer
+	wakes int  // times it was woken in vain
+
 	ctx      context.Context
 	cancel   context.CancelFunc
 	complete func(Outcome)
@@ -23,19 +28,21 @@ type ReceiveCall struct {
 	waits  *waitingReceive // while parked
 }
 
-// NewReceive is a receive that Begin begins. complete takes the outcome that Receive would
-// return, once, on a goroutine of the call, and may block.
+// NewReceive is a receive that Begin begins (sqs.md 5). What finds a message is a command
+// in the log. What finds none writes nothing: a short poll is answered after a read
+// barrier, a long poll waits for an event first. complete takes the outcome, once, on a
+// goroutine of the call, and may block. A receive that was not proposed before ctx ended
+// never is.
 func (t *Term) NewReceive(ctx context.Context, request ReceiveRequest, complete func(Outcome)) *ReceiveCall {
-	c := &ReceiveCall{receiving: receiving{Term: t, ReceiveRequest: request}, complete: complete}
+	c := &ReceiveCall{Term: t, ReceiveRequest: request, complete: complete}
 	c.ctx, c.cancel = context.WithCancel(ctx)
-	c.call = c
 	return c
 }
 
 // Begin executes the receive until it is answered or parked. Whoever made the call must
 // see to it that HangUp is called when the context of the call ends.
 func (c *ReceiveCall) Begin() {
-	left, o := c.begin(c.ctx)
+	left, o := c.begin()
 	if o.Verdict != 0 {
 		c.end(o)
 		return
@@ -58,7 +65,7 @@ func (c *ReceiveCall) HangUp() {
 
 // goOn executes the receive until it is answered or parked.
 func (c *ReceiveCall) goOn() {
-	if o, parked := c.run(c.ctx); !parked {
+	if o, parked := c.run(); !parked {
 		c.end(o)
 	}
 }
@@ -69,14 +76,6 @@ func (c *ReceiveCall) end(o Outcome) {
 	}
 	c.cancel()
 	c.complete(o)
-}
-
-// resumes is what wakes the call; nil if there is none.
-func (c *ReceiveCall) resumes() func() {
-	if c == nil {
-		return nil
-	}
-	return c.resume
 }
 
 // park leaves the call to whoever resumes it. It reports false if that has happened
@@ -111,8 +110,8 @@ func (c *ReceiveCall) resume() {
 func (c *ReceiveCall) unpark() {
 	w := c.waits
 	c.waits = nil
-	o, ended := c.awaitWakeup(c.ctx, w)
-	if o, ended = c.stopWaiting(c.ctx, w, o, ended); ended {
+	o, ended := c.whyResumed(w)
+	if o, ended = c.stopWaiting(w, o, ended); ended {
 		c.end(o)
 		return
 	}

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"runtime"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -16,12 +15,8 @@ import (
 	"github.com/seriatimq/seriatim/queue"
 )
 
-// receive executes a receive, in the tests of TestReceiveCalls without a goroutine that
-// waits.
+// receive executes a receive.
 func (s *solo) receive(ctx context.Context, request ReceiveRequest) Outcome {
-	if !strings.HasPrefix(s.t.Name(), "TestReceiveCalls/") {
-		return s.Receive(ctx, request)
-	}
 	answer := make(chan Outcome, 1)
 	var told atomic.Bool
 	call := s.NewReceive(ctx, request, func(o Outcome) {
@@ -34,31 +29,6 @@ func (s *solo) receive(ctx context.Context, request ReceiveRequest) Outcome {
 	defer context.AfterFunc(ctx, call.HangUp)()
 	go call.Begin() // its outcome is awaited
 	return <-answer
-}
-
-// What holds for receives that wait with a goroutine holds for those without.
-func TestReceiveCalls(t *testing.T) {
-	for name, test := range map[string]func(t *testing.T){
-		"LongPollWakes":                     TestLongPollWakes,
-		"LongPollEndsWithItsQueue":          TestLongPollEndsWithItsQueue,
-		"ReceiveOnUnknownQueue":             TestReceiveOnUnknownQueue,
-		"OneMessageGoesToOnePoll":           TestOneMessageGoesToOnePoll,
-		"TurnsPassOn":                       TestTurnsPassOn,
-		"CancelledPollConsumesNothing":      TestCancelledPollConsumesNothing,
-		"EmptyReceiveWritesNothing":         TestEmptyReceiveWritesNothing,
-		"EmptyReceiveOfADeposedLeader":      TestEmptyReceiveOfADeposedLeader,
-		"WaitOfTheQueue":                    TestWaitOfTheQueue,
-		"ShortPollPassesDeadLetters":        TestShortPollPassesDeadLetters,
-		"EmptyAnswerHoldsAtItsLogTime":      TestEmptyAnswerHoldsAtItsLogTime,
-		"AttemptIsReplayed":                 TestAttemptIsReplayed,
-		"LostLeadershipReturnsPolls":        TestLostLeadershipReturnsPolls,
-		"PiggybackedReceiveInVain":          TestPiggybackedReceiveInVain,
-		"HangUpOfAPiggybackedReceive":       TestHangUpOfAPiggybackedReceive,
-		"PiggybackedReceiveAtTheEndOfAWait": TestPiggybackedReceiveAtTheEndOfAWait,
-		"AcceptNextWakes":                   TestAcceptNextWakes,
-	} {
-		t.Run(name, test)
-	}
 }
 
 // waitingCall begins a receive that waits.

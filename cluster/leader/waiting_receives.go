@@ -36,7 +36,7 @@ type waitingReceive struct {
 	element     *list.Element // nil once it has its turn or is gone
 	turn        bool
 	woken       chan struct{} // closed when it is to look, or piggybacked has its outcome
-	resume      func()        // called then, too; nil: somebody waits for woken
+	resume      func()        // called then, too; does not block
 	piggybacked *Submission   // its receive, proposed behind a send; nil: none was
 	outcome     Outcome       // of piggybacked, once woken is closed
 }
@@ -115,9 +115,7 @@ func (r *waitingReceives) available(place waitingPlace) {
 // wake has the receive look. It never blocks.
 func (w *waitingReceive) wake() {
 	close(w.woken)
-	if w.resume != nil {
-		w.resume()
-	}
+	w.resume()
 }
 
 // giveTurn gives the receive that waited longest its turn.
@@ -176,15 +174,13 @@ func (r *waitingReceives) wakeAll(place waitingPlace, q *waitingQueue) {
 	r.forgetUnused(place, q)
 }
 
-// end has those who wait without a goroutine find out that the leader's term has ended.
+// end has all that wait find out that the leader's term has ended.
 func (r *waitingReceives) end() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, q := range r.queues { // order does not matter: each is its own
 		for element := q.waiting.Front(); element != nil; element = element.Next() {
-			if w := element.Value.(*waitingReceive); w.resume != nil {
-				w.resume()
-			}
+			element.Value.(*waitingReceive).resume()
 		}
 	}
 }

@@ -16,7 +16,7 @@ func receiveOf(name string) ReceiveRequest {
 
 func added(t *testing.T, p *waitingReceives, name string, front bool) *waitingReceive {
 	t.Helper()
-	w, ok := p.add(t.Context(), receiveOf(name), front, nil)
+	w, ok := p.add(t.Context(), receiveOf(name), front, func() {})
 	if !ok {
 		t.Fatal("no room")
 	}
@@ -77,7 +77,7 @@ func TestDeletedQueueWakesWakesAll(t *testing.T) {
 func TestWaitingReceivesAreBounded(t *testing.T) {
 	p := newWaitingReceives(1)
 	w := added(t, p, "q", false)
-	if _, ok := p.add(t.Context(), receiveOf("q"), false, nil); ok {
+	if _, ok := p.add(t.Context(), receiveOf("q"), false, func() {}); ok {
 		t.Fatal("one too many")
 	}
 	p.remove(w)
@@ -92,7 +92,7 @@ func TestPiggyback(t *testing.T) {
 		t.Fatal("nobody waits, and a receive is piggybacked")
 	}
 	ctx, hangUp := context.WithCancel(t.Context())
-	gone, _ := p.add(ctx, receiveOf("q"), false, nil)
+	gone, _ := p.add(ctx, receiveOf("q"), false, func() {})
 	hangUp()
 	if p.piggyback([]byte("q")) != nil {
 		t.Fatal("a receive of a client that hung up is piggybacked")
@@ -134,7 +134,7 @@ func TestWaitingReceivesInAnyOrder(t *testing.T) {
 		inVain := false
 		t.Repeat(map[string]func(*rapid.T){
 			"add": func(*rapid.T) {
-				w, _ := p.add(context.Background(), receiveOf("q"), false, nil)
+				w, _ := p.add(context.Background(), receiveOf("q"), false, func() {})
 				waiting = append(waiting, w)
 			},
 			"available": func(t *rapid.T) {
