@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/seriatimq/seriatim/transport/budget"
+	"github.com/seriatimq/seriatim/transport/http1"
 )
 
 // Middleware wraps a handler with what every client request gets. Safe for
@@ -28,32 +29,39 @@ type Middleware struct {
 // Wrap returns next with request id, access log, metrics and panic recovery.
 func (m Middleware) Wrap(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		started := m.Now()
-		s := &served{writer: statusWriter{ResponseWriter: w}}
-		request, writer := &s.request, &s.writer
-		m.begin(request, r.Header)
-		s.id[0] = request.ID
+		s := &served{middleware: &m, started: m.Now(), remote: r.RemoteAddr}
+		s.writer = statusWriter{ResponseWriter: w, of: s}
+		m.begin(&s.request, r.Header)
+		s.id[0] = s.request.ID
 		// AWS spells it x-amzn-RequestId; header names ignore case.
 		w.Header()["X-Amzn-Requestid"] = s.id[:]
+		s.ctx = context.WithValue(r.Context(), requestKey{}, &s.request)
 		defer func() {
-			request.Duration = m.Now().Sub(started)
-			request.Status = writer.status
-			m.finish(writer, r, request, recover())
+			if panicked := recover(); panicked != nil || !s.writer.suspended {
+				s.finish(panicked)
+			}
 		}()
-		next.ServeHTTP(writer, r.WithContext(context.WithValue(r.Context(), requestKey{}, request)))
+		next.ServeHTTP(&s.writer, r.WithContext(s.ctx))
 	})
 }
 
 // served is what one request needs here, made at once.
 type served struct {
-	request Request
-	writer  statusWriter
-	id      [1]string // of the request, as a header has it
+	middleware *Middleware
+	request    Request
+	writer     statusWriter
+	id         [1]string // of the request, as a header has it
+	started    time.Time
+	ctx        context.Context
+	remote     string
 }
 
 // finish answers for a handler that panicked, then logs and counts. A panic
 // costs its request and no more: nothing here holds replicated state.
-func (m Middleware) finish(w *statusWriter, r *http.Request, request *Request, panicked any) {
+func (s *served) finish(panicked any) {
+	m, request := s.middleware, &s.request
+	request.Duration = m.Now().Sub(s.started)
+	request.Status = s.writer.status
 	err, _ := panicked.(error)
 	aborted := errors.Is(err, http.ErrAbortHandler)
 	if panicked != nil && !aborted {
@@ -61,11 +69,11 @@ func (m Middleware) finish(w *statusWriter, r *http.Request, request *Request, p
 			"panic", panicked, "stack", string(debug.Stack()))
 		request.Code = "InternalFailure"
 		request.Status = http.StatusInternalServerError
-		if w.status == 0 {
-			http.Error(w, "an internal error, see the log of the node for request "+request.ID, http.StatusInternalServerError)
+		if s.writer.status == 0 {
+			http.Error(&s.writer, "an internal error, see the log of the node for request "+request.ID, http.StatusInternalServerError)
 		}
 	}
-	m.Report(r.Context(), request, r.RemoteAddr)
+	m.Report(s.ctx, request, s.remote)
 	if aborted {
 		panic(panicked)
 	}
@@ -138,7 +146,23 @@ func (m Middleware) newID(id *[16]byte) string {
 // statusWriter remembers the status of the answer.
 type statusWriter struct {
 	http.ResponseWriter
-	status int
+	of        *served
+	status    int
+	suspended bool // the request is over when the rest of its handler is
+}
+
+// Suspend implements http1.Suspender.
+func (w *statusWriter) Suspend(rest func()) (resume func(), ok bool) {
+	s := w.of
+	resume, ok = http1.Suspend(w.ResponseWriter, func() {
+		defer func() { s.finish(recover()) }()
+		rest()
+	})
+	if ok {
+		w.suspended = true
+		s.request.Trace.keepHeader()
+	}
+	return resume, ok
 }
 
 func (w *statusWriter) WriteHeader(status int) {

@@ -46,6 +46,13 @@ type Link struct {
 	XRay        string // system attribute AWSTraceHeader; empty: none
 }
 
+// keepHeader keeps the header of a request that is suspended.
+func (t *Trace) keepHeader() {
+	if t != nil {
+		t.Header = t.Header.Clone()
+	}
+}
+
 // Batch notes that the request is about n more messages, of which it may have any number.
 func (t *Trace) Batch(n int) {
 	if t == nil {

@@ -57,6 +57,9 @@ type Action struct {
 	// newInput makes room for an input; execute takes one and gives an output.
 	newInput func() any
 	execute  func(ctx context.Context, c *Call, input any) (output any, err error)
+	// begin begins what execute does; complete takes what that returns, once and maybe
+	// before begin returns. Nil: the action does not wait.
+	begin func(ctx context.Context, c *Call, input any, complete func(output any, err error))
 }
 
 // Nothing is the output of actions that have none.
@@ -77,25 +80,40 @@ func Define[In, Out any](line Line, in *awswire.Schema[In], out *awswire.Schema[
 	}
 }
 
+// DefineWaiting is Define for an action that may wait for something to happen, and has no
+// goroutine meanwhile: begin tells its end to complete, once and maybe before it returns.
+func DefineWaiting[In, Out any](line Line, in *awswire.Schema[In], out *awswire.Schema[Out],
+	begin func(ctx context.Context, c *Call, in *In, complete func(*Out, error)),
+) *Action {
+	type end struct {
+		out *Out
+		err error
+	}
+	a := Define(line, in, out, func(ctx context.Context, c *Call, in *In) (*Out, error) {
+		ended := make(chan end, 1) // the one end
+		begin(ctx, c, in, func(out *Out, err error) { ended <- end{out, err} })
+		e := <-ended
+		return e.out, e.err
+	})
+	a.begin = func(ctx context.Context, c *Call, input any, complete func(any, error)) {
+		begin(ctx, c, input.(*In), func(out *Out, err error) { complete(out, err) })
+	}
+	return a
+}
+
 // Input describes the members of requests for the action.
 func (a *Action) Input() []awswire.MemberInfo { return a.in.Members() }
 
 // Output describes the members of its answers.
 func (a *Action) Output() []awswire.MemberInfo { return a.out.Members() }
 
-func (a *Action) serve(ctx context.Context, c *Call, dst []byte) ([]byte, error) {
-	input := a.newInput()
+// accept reads the input of a call that is to be executed.
+func (a *Action) accept(c *Call) (input any, err error) {
+	input = a.newInput()
 	if err := a.decode(c, input); err != nil {
 		return nil, err
 	}
-	if err := c.resolve(a.Line, input); err != nil {
-		return nil, err
-	}
-	output, err := a.execute(ctx, c, input)
-	if err != nil {
-		return nil, err
-	}
-	return a.encode(c, output, dst), nil
+	return input, c.resolve(a.Line, input)
 }
 
 func (a *Action) decode(c *Call, input any) error {

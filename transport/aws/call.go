@@ -32,7 +32,7 @@ type Node interface {
 type Call struct {
 	API      *API
 	Record   *transport.Request
-	Request  *http.Request
+	Request  *http.Request // not for an action that waits
 	Identity auth.Identity
 	Resource Resource      // what the request is about, as its action's line says
 	Scope    Scope         // whose the names in the request are
@@ -43,6 +43,7 @@ type Call struct {
 	// duplicates, empty if none was.
 	Duplicate string
 
+	ctx        context.Context // of the request
 	handler    *Handler
 	body       string // of the JSON protocol
 	repeated   bool   // the node made the command twice

@@ -27,6 +27,10 @@
 // respond. Access log and metrics show what resolve found, so they and a policy
 // cannot disagree about what a request was for.
 //
+// An action that waits ([DefineWaiting]) has no goroutine while it does, where the
+// connection permits that (http1.Suspender): the handler returns, and what is left of it
+// is done when the action ends.
+//
 // Order of checks (sqs.md 1.7): caller, action, required parameters, queue
 // lookup, values. Values that a command carries are checked by the command
 // itself, and the Node looks the queue up before it reports them.

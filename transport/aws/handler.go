@@ -92,7 +92,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	used := h.spaces.Get().(*space)
 	defer h.recycle(used)
 	c, buffer := &used.call, &used.buffer
-	*c = Call{API: h.apis[0], Record: transport.RequestOf(r.Context()), Request: r, handler: h}
+	*c = Call{API: h.apis[0], Record: transport.RequestOf(r.Context()), Request: r, ctx: r.Context(), handler: h}
 	target, err := h.readRequest(w, c, buffer)
 	if err != nil {
 		h.writeError(w, c, err)
@@ -112,11 +112,25 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		h.writeError(w, c, onlyByLink(f.action.Name))
 		return
 	}
-	out, err := f.action.serve(r.Context(), c, buffer.AvailableBuffer())
+	input, err := f.action.accept(c)
 	if err != nil {
 		h.writeError(w, c, err)
 		return
 	}
+	if h.suspend(w, c, f.action, input) {
+		return
+	}
+	output, err := f.action.execute(c.ctx, c, input)
+	h.answer(w, c, f.action, output, err, buffer)
+}
+
+// answer answers with what an action gave.
+func (h *Handler) answer(w http.ResponseWriter, c *Call, a *Action, output any, err error, buffer *bytes.Buffer) {
+	if err != nil {
+		h.writeError(w, c, err)
+		return
+	}
+	out := a.encode(c, output, buffer.AvailableBuffer())
 	h.write(w, c, http.StatusOK, out)
 	if len(out) <= bufferKeepMax {
 		buffer.Reset()
@@ -302,7 +316,7 @@ func (h *Handler) write(w http.ResponseWriter, c *Call, status int, body []byte)
 // writeError answers with an error, or closes the connection if the caller is
 // gone: an answer half made must not be taken for a success.
 func (h *Handler) writeError(w http.ResponseWriter, c *Call, err error) {
-	if errors.Is(err, errGone) || c.Request.Context().Err() != nil {
+	if errors.Is(err, errGone) || c.ctx.Err() != nil {
 		c.Record.Code = "Gone"
 		panic(http.ErrAbortHandler)
 	}

@@ -51,6 +51,8 @@ type conn struct {
 	body    Body
 	answer  answer
 	watch   peerWatch
+
+	suspension suspension // of the request
 }
 
 func newConn(s *Server, accepted net.Conn) *conn {
@@ -91,31 +93,64 @@ func (c *conn) recoverPanic() {
 	c.abort()
 }
 
-// serve answers requests until the connection ends or is handed over.
-func (c *conn) serve() {
-	defer c.server.open.Remove(c)
-	defer c.cancel()
-	defer func() { _ = c.take(0) }() // releases what the buffer holds of the budget
-	defer c.recoverPanic()
-	plain, err := c.begin()
-	if err == nil && !plain {
-		c.handOver(c.conn)
-		return
-	}
-	for err == nil {
-		var ours bool
-		ours, err = c.receive()
-		c.noteRequest(err)
-		if err == nil && !ours {
-			c.handOver(Replayed(c.conn, c.buffer[c.start:c.end]))
+// course is what becomes of a connection.
+type course uint8
+
+const (
+	ended      course = iota // it is to be closed
+	handedOver               // to net/http
+	suspended                // whoever resumes its request goes on with it
+	next                     // its next request is to be served
+)
+
+// serve answers requests until the connection ends, is handed over or suspended.
+func (c *conn) serve() { c.run(c.greet) }
+
+// run is serve, from a first step on.
+func (c *conn) run(first func() course) {
+	is := ended
+	defer func() {
+		if is == suspended {
 			return
 		}
-		// After an error nobody is left, or nobody who could be told.
-		if err != nil || !c.handle() || !c.endRequest() {
-			break
-		}
+		_ = c.take(0) // releases what the buffer holds of the budget
+		c.cancel()
+		c.server.open.Remove(c)
+	}()
+	defer c.recoverPanic()
+	for is = first(); is == next; {
+		is = c.serveRequest()
 	}
-	c.close()
+	if is == ended {
+		c.close()
+	}
+}
+
+// greet begins the connection.
+func (c *conn) greet() course {
+	switch plain, err := c.begin(); {
+	case err != nil:
+		return ended
+	case !plain:
+		c.handOver(c.conn)
+		return handedOver
+	}
+	return next
+}
+
+// serveRequest serves the next request. After an error nobody is left, or nobody who
+// could be told.
+func (c *conn) serveRequest() course {
+	ours, err := c.receive()
+	c.noteRequest(err)
+	switch {
+	case err != nil:
+		return ended
+	case !ours:
+		c.handOver(Replayed(c.conn, c.buffer[c.start:c.end]))
+		return handedOver
+	}
+	return c.handle()
 }
 
 // begin makes the TLS handshake, if any, and sets the first deadline. It
@@ -223,9 +258,24 @@ func (c *conn) extendToIdle(now time.Time) error {
 	return c.setReadDeadline(now.Add(IdleTimeout + deadlineSlack))
 }
 
-// handle calls the handler and sends its answer. It reports false if the
-// connection has to be closed.
-func (c *conn) handle() (keep bool) {
+// handle calls the handler and sends its answer, unless the handler suspends the request.
+func (c *conn) handle() course {
+	if c.extendToIdle(c.server.Now()) != nil {
+		return ended
+	}
+	c.answer.reset()
+	c.watch.begin()
+	if !c.execute(func() { c.server.Handler.ServeHTTP(&c.answer, c.request) }) {
+		return ended
+	}
+	if c.suspension.rest != nil {
+		return c.suspend()
+	}
+	return c.finish()
+}
+
+// execute executes a part of the handler. It reports false if that panicked.
+func (c *conn) execute(part func()) (ok bool) {
 	defer func() {
 		if panicked := recover(); panicked != nil {
 			if err, ok := panicked.(error); !ok || !errors.Is(err, http.ErrAbortHandler) {
@@ -233,22 +283,25 @@ func (c *conn) handle() (keep bool) {
 			}
 			c.watch.end()
 			c.answer.drop()
-			keep = false
+			ok = false
 		}
 	}()
-	if c.extendToIdle(c.server.Now()) != nil {
-		return false
-	}
-	c.answer.reset()
-	c.watch.begin()
-	c.server.Handler.ServeHTTP(&c.answer, c.request)
+	part()
+	return true
+}
+
+// finish sends the answer of the handler.
+func (c *conn) finish() course {
 	if c.watch.end() {
 		c.answer.drop()
-		return false
+		return ended
 	}
 	err := c.answer.finish()
 	c.refuseLate(RefusedSlow, err)
-	return err == nil && !c.closing()
+	if err != nil || c.closing() || !c.endRequest() {
+		return ended
+	}
+	return next
 }
 
 // closing reports whether the connection ends with the answer to this request.

@@ -31,6 +31,10 @@
 // arbitrary bytes that net/http would have read the same, and that it gets
 // every byte of what is not served here.
 //
+// A handler that waits for something may return and answer later (suspend.go). Until
+// then the connection has no goroutine and no buffer: the stack of the goroutine, 8 KiB,
+// was nearly half of what a waiting consumer took.
+//
 // # Threats
 //
 // The port may face strangers. What they can try, and what stops it:

@@ -70,6 +70,9 @@ func (c *conn) parse(header []byte) (length int, ours bool) {
 		return 0, false
 	}
 	r := c.request
+	if r.Header == nil {
+		r.Header = make(http.Header)
+	}
 	length = -1
 	for count := 0; lines != ""; count++ {
 		if count == headersMax {

@@ -38,7 +38,7 @@ func (s *Service) actions() []*aws.Action {
 			listQueuesInputSchema, listQueuesOutputSchema, s.listQueues),
 		aws.Define(aws.Line{Name: "PurgeQueue", Permission: "sqs:PurgeQueue", Resource: byURL},
 			queueOnlySchema, aws.NoOutput, s.purgeQueue),
-		aws.Define(aws.Line{Name: "ReceiveMessage", Permission: "sqs:ReceiveMessage", Resource: byURL},
+		aws.DefineWaiting(aws.Line{Name: "ReceiveMessage", Permission: "sqs:ReceiveMessage", Resource: byURL},
 			receiveMessageInputSchema, receiveMessageOutputSchema, s.receiveMessage),
 		aws.Define(aws.Line{Name: "RemovePermission", Permission: "sqs:RemovePermission", Resource: byURL},
 			removePermissionInputSchema, aws.NoOutput, s.removePermission),

@@ -29,8 +29,8 @@ func (answeringNode) Submit(_ context.Context, cmd queue.Command) (cluster.Reply
 	}, nil
 }
 
-func (answeringNode) Receive(context.Context, *queue.ReceiveMessages, time.Duration) (cluster.Reply, error) {
-	return cluster.Reply{Result: queue.MessagesReceived{}}, nil
+func (answeringNode) BeginReceive(_ context.Context, _ *queue.ReceiveMessages, _ time.Duration, complete func(cluster.Reply, error)) {
+	complete(cluster.Reply{Result: queue.MessagesReceived{}}, nil)
 }
 
 func (answeringNode) ReadLocal(func(queue.View)) {}

@@ -92,6 +92,10 @@ func (n *brokerNode) Submit(ctx context.Context, cmd queue.Command) (cluster.Rep
 	return reply, nil
 }
 
+func (n *brokerNode) BeginReceive(ctx context.Context, cmd *queue.ReceiveMessages, wait time.Duration, complete func(cluster.Reply, error)) {
+	go func() { complete(n.Receive(ctx, cmd, wait)) }() // it is answered, or its context ends
+}
+
 func (n *brokerNode) Receive(ctx context.Context, cmd *queue.ReceiveMessages, wait time.Duration) (cluster.Reply, error) {
 	if err := cmd.Validate(); err != nil {
 		return n.Submit(ctx, cmd)

@@ -68,53 +68,60 @@ var receiveMessageOutputSchema = awswire.Structure(
 const waitOfQueue = time.Duration(-1)
 
 // receiveMessage receives up to ten messages, waiting for the first if asked to.
-func (s *Service) receiveMessage(ctx context.Context, c *aws.Call, in *receiveMessageInput) (*receiveMessageOutput, error) {
+func (s *Service) receiveMessage(ctx context.Context, c *aws.Call, in *receiveMessageInput, complete func(*receiveMessageOutput, error)) {
 	system, refused := in.check()
 	if refused != nil {
-		return nil, refuse(ctx, c, refused)
+		complete(nil, refuse(ctx, c, refused))
+		return
 	}
 	wait := waitOfQueue
 	if in.WaitSeconds.Given {
 		wait = time.Duration(in.WaitSeconds.Value) * time.Second
 	}
-	reply, err := s.receive(ctx, &queue.ReceiveMessages{
+	filter := newAttributeFilter(in.MessageAttributes)
+	s.receive(ctx, &queue.ReceiveMessages{
 		Queue: c.Resource.Name, MaxMessages: queue.Int(in.MaxMessages), VisibilityTimeout: queue.Int(in.VisibilityTimeout),
 		AttemptID: in.AttemptID.Value, AttemptIDGiven: in.AttemptID.Given, ShortPoll: wait == 0,
-	}, wait, c)
-	if err != nil {
-		return nil, err
-	}
-	received, err := aws.ResultOf[queue.MessagesReceived](reply)
-	if err != nil {
-		return nil, err
-	}
-	c.Record.Trace.Received(received.Messages)
-	filter := newAttributeFilter(in.MessageAttributes)
-	out := &receiveMessageOutput{Messages: make([]receivedMessage, len(received.Messages))}
-	for i := range received.Messages {
-		out.Messages[i] = s.received(&received.Messages[i], system, filter)
-	}
-	return out, nil
+	}, wait, func(reply cluster.Reply, err error) {
+		c.Position = reply.Position
+		if err != nil {
+			complete(nil, err)
+			return
+		}
+		received, err := aws.ResultOf[queue.MessagesReceived](reply.Result)
+		if err != nil {
+			complete(nil, err)
+			return
+		}
+		c.Record.Trace.Received(received.Messages)
+		out := &receiveMessageOutput{Messages: make([]receivedMessage, len(received.Messages))}
+		for i := range received.Messages {
+			out.Messages[i] = s.received(&received.Messages[i], system, filter)
+		}
+		complete(out, nil)
+	})
 }
 
 // receive waits for messages until the caller hangs up or the node stops. A
 // caller that is gone consumes nothing: its context ends the wait, and with
 // HTTP/1.1 as with HTTP/2 that happens when the connection goes.
-func (s *Service) receive(ctx context.Context, cmd *queue.ReceiveMessages, wait time.Duration, c *aws.Call) (queue.Result, error) {
+func (s *Service) receive(ctx context.Context, cmd *queue.ReceiveMessages, wait time.Duration, complete func(cluster.Reply, error)) {
+	if wait == 0 {
+		s.Node.BeginReceive(ctx, cmd, wait, complete)
+		return
+	}
 	waits := s.polls.Context()
-	if wait != 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithCancel(ctx)
-		defer cancel()
-		defer context.AfterFunc(waits, cancel)()
-	}
-	reply, err := s.Node.Receive(ctx, cmd, wait)
-	c.Position = reply.Position
-	// A receive on its way into the log is not denied: it may take effect.
-	if errors.Is(err, context.Canceled) && waits.Err() != nil && !errors.Is(err, cluster.ErrOutcomeUnknown) {
-		return nil, errDraining
-	}
-	return reply.Result, err
+	ctx, cancel := context.WithCancel(ctx)
+	stop := context.AfterFunc(waits, cancel)
+	s.Node.BeginReceive(ctx, cmd, wait, func(reply cluster.Reply, err error) {
+		stop()
+		cancel()
+		// A receive on its way into the log is not denied: it may take effect.
+		if errors.Is(err, context.Canceled) && waits.Err() != nil && !errors.Is(err, cluster.ErrOutcomeUnknown) {
+			err = errDraining
+		}
+		complete(reply, err)
+	})
 }
 
 // check makes the checks that no command can make.

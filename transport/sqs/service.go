@@ -15,9 +15,10 @@ import (
 // for concurrent use.
 type Node interface {
 	aws.Node
-	// Receive executes a receive that waits for messages; a negative wait
-	// means the queue's ReceiveMessageWaitTimeSeconds.
-	Receive(ctx context.Context, cmd *queue.ReceiveMessages, wait time.Duration) (cluster.Reply, error)
+	// BeginReceive begins a receive that waits for messages; a negative wait
+	// means the queue's ReceiveMessageWaitTimeSeconds. complete takes its end, once and
+	// maybe before BeginReceive returns.
+	BeginReceive(ctx context.Context, cmd *queue.ReceiveMessages, wait time.Duration, complete func(cluster.Reply, error))
 }
 
 // Options are what a Service is made of.
