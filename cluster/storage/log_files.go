@@ -99,7 +99,9 @@ type logFile struct {
 	zeroed int64        // where the written zeros end
 	spare  *spareFile   // the file after this one
 
-	followed bool // spare was told to prepare it
+	followed bool  // whether to prepare it is decided
+	written  int64 // here, in so many
+	writes   int64
 }
 
 // WriteAt implements io.WriterAt. Nothing that counts lies behind what is written.
@@ -109,9 +111,13 @@ func (f *logFile) WriteAt(p []byte, off int64) (int, error) {
 		return n, err
 	}
 	end := off + int64(n)
+	f.written += int64(n)
+	f.writes++
 	if !f.followed && end > f.size/spareBegins {
 		f.followed = true
-		f.spare.prepare()
+		if f.written <= f.writes*spareFor {
+			f.spare.prepare()
+		}
 	}
 	ahead := min(end+zeroedAhead-end%zeroedAhead, f.size)
 	if n > zeroedFor || end <= f.zeroed || ahead <= end {

@@ -16,6 +16,9 @@ const (
 	sparePiece = 1 << 20
 	// spareBegins is the part of a file, one in so many, after which the next is made.
 	spareBegins = 4
+	// spareFor is the average append up to which the next file is made. What larger ones
+	// wait for is the disk, which would write twice as much.
+	spareFor = 512 << 10
 )
 
 // spareFile is the next file of a log. It is made while the one before it fills: its zeros

@@ -142,3 +142,20 @@ func TestSpareFileOfClosedLog(t *testing.T) {
 		}
 	}
 }
+
+// Large appends wait for the disk alone, which writes nothing twice for them.
+func TestNoSpareFileForLargeAppends(t *testing.T) {
+	dir := t.TempDir()
+	l := spareLogFiles(t, dir)
+	file, err := l.Create(dir, "1", spareSize)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	if _, err := file.WriteAt(make([]byte, spareFor+1), 0); err != nil {
+		t.Fatal(err)
+	}
+	if l.spare.making.Wait(); l.spare.begun {
+		t.Error("a spare file is made")
+	}
+}
