@@ -3,6 +3,7 @@ package http1
 import (
 	"io"
 	"net/http"
+	"unsafe"
 )
 
 // Body is the body of a request that was read before its handler was called. It
@@ -10,6 +11,8 @@ import (
 type Body struct {
 	unread []byte
 	err    error // what follows unread; nil: io.EOF
+	lasts  bool  // its memory is used for nothing else afterwards, and
+	given  bool  // a text has it
 }
 
 // NewBody makes a body of what was read; err says why it is not whole, if so.
@@ -41,14 +44,18 @@ func (b *Body) WriteTo(w io.Writer) (int64, error) {
 // Close does nothing: everything was read already.
 func (b *Body) Close() error { return nil }
 
-// BodyText is the whole body of a request, with one copy if it was read
+// BodyText is the whole body of a request, with one copy at most if it was read
 // already, and whether that was so.
 func BodyText(r *http.Request) (text string, ok bool) {
 	b, ours := r.Body.(*Body)
 	if !ours || b.err != nil {
 		return "", false
 	}
-	text = string(b.unread)
+	if b.lasts {
+		text, b.given = unsafe.String(unsafe.SliceData(b.unread), len(b.unread)), true
+	} else {
+		text = string(b.unread)
+	}
 	b.unread = nil
 	return text, true
 }

@@ -46,8 +46,8 @@
 //     extend any of them by sending a little at a time. Only between two
 //     requests may a connection be silent for IdleTimeout. So sockets that say
 //     nothing free their place among max-connections.
-//   - Large requests, half sent. Buffers grow with what has arrived, never with
-//     what a length announces. Beyond FreeBytes a connection takes the bytes of
+//   - Large requests, half sent. Buffers grow with what has arrived, to four times
+//     as much, never with what a length announces. Beyond FreeBytes a connection takes the bytes of
 //     its buffer, and of the answer it writes, from an account that all
 //     connections share (package budget). When that is used up a request waits
 //     a few seconds, then its body is read and dropped, and the handler answers

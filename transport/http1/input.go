@@ -108,7 +108,7 @@ func (c *conn) receiveBody(header, length int) error {
 	err := c.readWhole(size)
 	switch {
 	case err == nil:
-		c.body = Body{unread: c.buffer[c.start+header : c.start+size]}
+		c.body = Body{unread: c.buffer[c.start+header : c.start+size], lasts: len(c.buffer) > readBufferKeepMax}
 		c.start += size
 		return nil
 	case errors.Is(err, os.ErrDeadlineExceeded):
@@ -180,21 +180,21 @@ func (c *conn) read(size int) error {
 	return err
 }
 
-// makeRoom makes room in the buffer, as much again as there is already, but not
-// more than a request of this size needs: a length that was announced and never
-// sent costs nothing.
+// makeRoom makes room in the buffer, as much again as there is already, or four
+// times as much if the size of the request is known, but not more than that: a length
+// that was announced and never sent costs nothing.
 func (c *conn) makeRoom(size int) error {
 	if c.end < len(c.buffer) {
 		return nil
 	}
 	kept := c.buffer[c.start:c.end]
-	if c.start > 0 && (len(kept) <= len(c.buffer)/2 || 0 < size && size <= len(c.buffer)) {
+	if c.start > 0 && !c.body.given && (len(kept) <= len(c.buffer)/2 || 0 < size && size <= len(c.buffer)) {
 		c.start, c.end = 0, copy(c.buffer, kept)
 		return nil
 	}
 	next := max(readBufferBytes, 2*len(kept))
 	if size > len(kept) {
-		next = min(next, max(readBufferBytes, size))
+		next = min(2*next, max(readBufferBytes, size))
 	}
 	return c.moveTo(next)
 }

@@ -37,13 +37,21 @@ func appendPayload(b []byte, r *http.Request, body string) ([]byte, error) {
 	return b, nil
 }
 
-// sumOf is the SHA-256 of a text. Most bodies are short, and are not copied to the heap.
-func sumOf(text string) [sha256.Size]byte {
+// sumOf is the SHA-256 of a text. Short ones are copied to the stack, long ones piece by
+// piece.
+func sumOf(text string) (sum [sha256.Size]byte) {
 	var room [1 << 10]byte
-	if len(text) > len(room) {
-		return sha256.Sum256([]byte(text))
+	if len(text) <= len(room) {
+		return sha256.Sum256(room[:copy(room[:], text)])
 	}
-	return sha256.Sum256(room[:copy(room[:], text)])
+	digest, piece := sha256.New(), make([]byte, min(len(text), 8<<10))
+	for text != "" {
+		n := copy(piece, text)
+		digest.Write(piece[:n]) // never fails
+		text = text[n:]
+	}
+	digest.Sum(sum[:0])
+	return sum
 }
 
 func digestOf(text string) string {
