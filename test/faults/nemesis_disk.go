@@ -26,8 +26,6 @@ const (
 	exitHang    = 81 // a write took too long
 	exitFormat  = 85 // the last of those for files that cannot be trusted
 	letGoWithin = 20 * time.Second
-	// readWithin is how long a node may take to read its small files.
-	readWithin = 5 * time.Second
 )
 
 // diskFaults need disks of their own (test/kit/lab/disk); those with trouble of
@@ -273,8 +271,8 @@ func (s *strike) flipOf(n *harness.Node, class disk.Class) error {
 	}
 	s.undo(func() error {
 		// The fault may end at once. Whether the node refuses its files shows when it
-		// has read them, which it has if it is ready, or still runs after this time.
-		if err := n.WaitReady(context.Background(), readWithin+s.reading); err == nil || n.Running() {
+		// has read them.
+		if s.hasRead(n) {
 			return nil
 		}
 		code, err := n.WaitExit(letGoWithin)
@@ -288,6 +286,20 @@ func (s *strike) flipOf(n *harness.Node, class disk.Class) error {
 		return disk.Rollback(n.DataDir, sound)
 	})
 	return nil
+}
+
+// hasRead waits until a node has read its files, and says whether it took them: else it
+// ended. It may not be ready for long, if another fault keeps the others from it; its admin
+// port opens before that. A node that does neither shows when service is demanded of it.
+func (s *strike) hasRead(n *harness.Node) bool {
+	ctx, cancel := context.WithTimeout(context.Background(), 4*s.recovery())
+	defer cancel()
+	for n.Running() {
+		if _, err := n.Get(ctx, "/startupz"); err == nil || !pause(ctx, 50*time.Millisecond) {
+			return true
+		}
+	}
+	return false
 }
 
 // failSyncs lets the next syncs of the leader fail. One is enough to end it; it
