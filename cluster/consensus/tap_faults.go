@@ -7,6 +7,7 @@ import (
 	"context"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"hash/crc32"
 	"io"
@@ -97,7 +98,7 @@ func (m *tappedMachine) note(entry *raft.Log, result any) {
 	}
 	n := 0
 	_, err := codec.DecodeEntry(entry.Data, func(frame []byte) error {
-		response, err := m.ReadBodies(applied.Responses[n])
+		response, err := m.withBodies(applied.Responses[n])
 		if err != nil {
 			return err
 		}
@@ -119,6 +120,29 @@ func (m *tappedMachine) note(entry *raft.Log, result any) {
 	})
 	if err != nil {
 		panic(fmt.Sprintf("entry %d was applied but cannot be written to the tap: %v", entry.Index, err))
+	}
+}
+
+// beingHealed is the error of reading a damaged body that may come from another node.
+type beingHealed interface {
+	error
+	Done() <-chan struct{}
+	Outcome() error
+}
+
+// withBodies is an answer with the bodies that it refers to. It waits for one that is being
+// healed, as those do who give the answer.
+func (m *tappedMachine) withBodies(answer codec.Response) (codec.Response, error) {
+	for {
+		read, err := m.ReadBodies(answer)
+		healed, ok := errors.AsType[beingHealed](err)
+		if !ok {
+			return read, err
+		}
+		<-healed.Done()
+		if healed.Outcome() != nil {
+			select {} // the process is ending for it, with a code that a panic would hide
+		}
 	}
 }
 
