@@ -255,6 +255,12 @@ func (c *conn) silent() error {
 		return errSilent
 	}
 	next := c.heard.Add(pingAfter)
+	if len(c.streams.open) == 0 { // a connection that waits needs little
+		for _, st := range c.streams.kept {
+			st.cancel()
+		}
+		c.streams.kept = nil
+	}
 	switch {
 	case !c.pinged.IsZero():
 		if next = c.pinged.Add(pingTimeout); !now.Before(next) {

@@ -164,15 +164,18 @@ func TestKeptStreamIsSmall(t *testing.T) {
 			p.wantAnswer(id, "200")
 			id += 2
 			synctest.Wait()
-			return p.server.open.List()[0].kept
+			c := p.server.open.List()[0]
+			c.mu.Lock()
+			defer c.mu.Unlock()
+			if len(c.streams.kept) == 0 {
+				return nil
+			}
+			return c.streams.kept[0]
 		}
 		for range lookEvery + aloneMin {
 			ask()
 		}
 		st := ask("x-long", strings.Repeat("x", 10_000))
-		for st == nil { // the one that is served elsewhere all the same
-			st = ask("x-long", strings.Repeat("x", 10_000))
-		}
 		if len(st.blank.Header)+len(st.request.Header)+len(st.values) > 0 || cap(st.values) > keptHeadersMax || st.request.Host != "" {
 			t.Errorf("kept are %d headers, room for %d, host %q", len(st.blank.Header), cap(st.values), st.request.Host)
 		}
@@ -182,6 +185,42 @@ func TestKeptStreamIsSmall(t *testing.T) {
 		}
 		if st = ask(many...); st != nil {
 			t.Errorf("a stream with %d headers is kept", len(st.values))
+		}
+	})
+}
+
+// Requests that overlap are made of what those before them were made of, up to a bound, and a
+// connection on which nothing comes keeps nothing.
+func TestStreamsAreKept(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var commit chan struct{}
+		wait := func(http.ResponseWriter, *http.Request) { <-commit }
+		p := dialPeer(t, wait, frame.ClientPreface).settle()
+		kept := func() int {
+			synctest.Wait()
+			c := p.server.open.List()[0]
+			c.mu.Lock()
+			defer c.mu.Unlock()
+			return len(c.streams.kept)
+		}
+		id := uint32(1)
+		for range 3 {
+			commit = make(chan struct{}) // closed, never sent on
+			for i := range keptMax + 5 {
+				p.request(id, true)
+				id += 2
+				if left := max(keptMax-1-i, 0); id > 2*(keptMax+5) && kept() != left {
+					t.Errorf("%d streams are left after %d requests, want %d", kept(), i+1, left)
+				}
+			}
+			close(commit)
+			if n := kept(); n != keptMax {
+				t.Errorf("%d streams are kept, want %d", n, keptMax)
+			}
+		}
+		time.Sleep(pingAfter + time.Second) // of the bubble's time
+		if n := kept(); n != 0 {
+			t.Errorf("%d streams are kept by a connection that waits", n)
 		}
 	})
 }

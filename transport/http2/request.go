@@ -65,17 +65,23 @@ func (c *conn) headers(stream uint32, ended bool, part []byte, whole bool) error
 	return nil
 }
 
-// newStream makes a stream, of one that is over if its goroutine has kept that. It needs the
-// mutex.
+// answerBlockBytes is how many bytes the headers of most answers have at most, and their
+// trailers.
+const answerBlockBytes = 256
+
+// newStream makes a stream, of one that is over if there is one. It needs the mutex.
 func (c *conn) newStream(b *headerBlock) *stream {
-	st := c.kept
-	if c.kept = nil; st == nil {
+	var st *stream
+	if last := len(c.streams.kept) - 1; last >= 0 {
+		st, c.streams.kept[last] = c.streams.kept[last], nil
+		c.streams.kept = c.streams.kept[:last]
+		st.answer.reset()
+	} else {
 		ctx, cancel := context.WithCancel(c.ctx)
 		st = &stream{conn: c, cancel: cancel, blank: c.template.WithContext(ctx), request: new(http.Request)}
 		st.blank.Header = make(http.Header, len(b.fields))
 		st.changed.L, st.answer.st = &c.mu, st
-	} else {
-		st.answer.reset()
+		st.answer.block, st.answer.ending = make([]byte, 0, answerBlockBytes), make([]byte, 0, answerBlockBytes)
 	}
 	*st.request = *st.blank
 	st.id, st.window, st.credit = b.stream, c.streams.initialWindow, credit{left: windowOfStream}
@@ -85,22 +91,32 @@ func (c *conn) newStream(b *headerBlock) *stream {
 	return st
 }
 
-// keptHeadersMax is how many headers a stream may have had that is kept: the map that holds
-// them never shrinks.
-const keptHeadersMax = 64
+const (
+	// keptHeadersMax is how many headers a stream may have had that is kept: the map that
+	// holds them never shrinks.
+	keptHeadersMax = 64
+	// keptMax is how many streams a connection keeps, as long as it is used.
+	keptMax = 32
+)
 
-// keep keeps a stream that is over for the next request of its connection, without anything
-// that the client sent. It reports false if the stream has become too large for that.
-func (c *conn) keep(st *stream) bool {
-	if len(st.values) > keptHeadersMax {
-		return false
+// keep keeps a stream whose handler has returned for a later request of its connection,
+// without anything that the client sent, unless there are enough or the stream has become
+// too large for that.
+func (c *conn) keep(st *stream) {
+	fits := len(st.values) <= keptHeadersMax
+	if fits {
+		clear(st.blank.Header)
+		clear(st.values)
+		st.values = st.values[:0]
+		*st.request, st.url = *st.blank, url.URL{}
 	}
-	clear(st.blank.Header)
-	clear(st.values)
-	st.values = st.values[:0]
-	*st.request, st.url = *st.blank, url.URL{}
-	c.kept = st
-	return true
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !fits || st.lost != nil || len(c.streams.kept) == keptMax {
+		st.cancel()
+		return
+	}
+	c.streams.kept = append(c.streams.kept, st)
 }
 
 // trailers ends the body of a request. What they say is ignored. It needs the mutex.

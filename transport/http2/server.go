@@ -151,7 +151,7 @@ func (s *Server) work(j job) {
 	for {
 		if st := j.handles; st != nil {
 			st.conn.handle(st)
-			st.cancel()
+			st.conn.keep(st)
 		} else {
 			j.reads.readAll()
 		}

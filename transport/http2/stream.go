@@ -21,6 +21,7 @@ type streams struct {
 	ended         time.Time // when there was none any more
 	over          int       // of those, as far as the client is concerned
 	running       int       // handlers, also of streams that are lost
+	kept          []*stream // over, with all they are made of, for the next requests
 	handlers      sync.WaitGroup
 	initialWindow int64  // window of a new stream
 	share         *share // of what all connections of its host have under way

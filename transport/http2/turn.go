@@ -27,7 +27,6 @@ var errPassed = errors.New("another goroutine reads")
 // waits for the client, another one reads on. alone belongs to the goroutine that reads.
 type turn struct {
 	alone   int         // requests, up to the last, during which there was no other
-	kept    *stream     // over, with all it is made of, for the next request; nil: none
 	timer   *time.Timer // calls pass; nil before the first use
 	serving atomic.Bool // the goroutine that reads calls a handler
 }
@@ -64,9 +63,7 @@ func (c *conn) serveHere() bool {
 		return false
 	}
 	timer.Stop()
-	if st.lost != nil || !c.keep(st) {
-		st.cancel()
-	}
+	c.keep(st)
 	return true
 }
 
