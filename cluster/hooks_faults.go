@@ -24,6 +24,10 @@ func WithTap(ctx context.Context, tap io.Writer) context.Context {
 	return consensus.WithTap(ctx, tap)
 }
 
+// Snapshot writes a snapshot of the node's state now, however little was written to the log
+// since the last one.
+func (n *Node) Snapshot(ctx context.Context) error { return n.group.Snapshot(ctx) }
+
 // withOperation marks the frame of a command with the operation of its caller.
 func withOperation(ctx context.Context, frame []byte) []byte {
 	id, _ := ctx.Value(operationKey{}).(string)

@@ -239,9 +239,9 @@ func (s *strike) join(_ context.Context, n *harness.Node) error {
 	}
 	s.undo(func() error {
 		// Whoever leads then lets it join, or has done so.
-		bounded, cancel := context.WithTimeout(context.Background(), 2*s.recovery())
+		bounded, cancel := context.WithTimeout(context.Background(), s.joining())
 		defer cancel()
-		return errors.Join(s.restart(n), spare.WaitReady(bounded, 2*s.recovery()), s.dismiss(spare))
+		return errors.Join(s.restart(n), spare.WaitReady(bounded, s.joining()), s.dismiss(spare))
 	})
 	return nil
 }

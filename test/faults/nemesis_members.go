@@ -131,7 +131,7 @@ func (s *stage) replaceLost(ctx context.Context) error {
 	if n == nil {
 		return nil
 	}
-	if err := n.WaitReady(ctx, 2*s.recovery()); err != nil {
+	if err := n.WaitReady(ctx, s.joining()); err != nil {
 		return err
 	}
 	status, err := n.Status(ctx)
@@ -163,7 +163,7 @@ func addAndRemove(s *strike, ctx context.Context) error {
 		return err
 	}
 	s.undo(func() error { return s.dismiss(n) })
-	if err := n.WaitReady(ctx, 2*s.recovery()); err != nil {
+	if err := n.WaitReady(ctx, s.joining()); err != nil {
 		return err
 	}
 	return s.changeMember(ctx, "promote", n.Name, func(named []member) bool { return len(named) == 1 && named[0].votes() })

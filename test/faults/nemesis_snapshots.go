@@ -2,6 +2,7 @@ package faults
 
 import (
 	"context"
+	"net/http"
 	"strconv"
 	"strings"
 	"time"
@@ -16,6 +17,28 @@ func snapshotFaults() []fault {
 		{name: "follower behind", area: areaSnapshots, begin: followerBehind},
 		{name: "follower behind twice", area: areaSnapshots, begin: followerBehindTwice},
 	}
+}
+
+// demandedSnapshots need the hook of a fault build. Beside a large state the log does not
+// grow by as much as a snapshot is long, and a node takes none by itself.
+func demandedSnapshots() []fault {
+	return []fault{{name: "snapshots taken", area: areaSnapshots, begin: takeSnapshots}}
+}
+
+// takeSnapshots lets each node that no fault has in its hands write one.
+func takeSnapshots(s *strike, ctx context.Context) error {
+	taken := int64(0)
+	for _, n := range s.cluster.Running() {
+		if s.isClaimed(n) {
+			continue
+		}
+		if err := s.admin(ctx, n, http.MethodPost, "/v1/snapshot", ""); err != nil {
+			return err
+		}
+		taken++
+	}
+	s.observe("snapshots demanded", "", taken)
+	return nil
 }
 
 // followerBehind keeps a follower away until the log that it lacks is gone, so

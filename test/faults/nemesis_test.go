@@ -47,7 +47,7 @@ func TestABreachIsToldFromAFaultThatCouldNotBeDone(t *testing.T) {
 func TestScenariosNameFaults(t *testing.T) {
 	names := map[string]bool{leaderRemoved: true}
 	for _, faults := range [][]fault{
-		processFaults(), starvationFaults(), snapshotFaults(), memberFaults(), bodyFaults(), networkFaults(), clockFaults(), failpointFaults(), diskFaults(), diskCombinations(true, true),
+		processFaults(), starvationFaults(), snapshotFaults(), demandedSnapshots(), memberFaults(), bodyFaults(), networkFaults(), clockFaults(), failpointFaults(), diskFaults(), diskCombinations(true, true),
 	} {
 		for _, f := range faults {
 			if names[f.name] {

@@ -68,6 +68,7 @@ func (s *stage) faults() []fault {
 	if s.hooks {
 		all = append(all, clockFaults()...)
 		all = append(all, failpointFaults()...)
+		all = append(all, demandedSnapshots()...)
 	}
 	if s.network != nil {
 		all = append(all, networkFaults()...)
@@ -217,7 +218,7 @@ func (p *schedule) freeze(ctx context.Context, f fault, last time.Duration) {
 
 // restore replaces a node whose disk was emptied, if that was cut short.
 func (s *stage) restore() {
-	ctx, cancel := context.WithTimeout(context.Background(), 4*s.recovery())
+	ctx, cancel := context.WithTimeout(context.Background(), 2*s.joining())
 	defer cancel()
 	e := history.Event{Kind: history.KindAgree, Call: s.recorder.Now(), Result: history.Fail}
 	if err := s.replaceLost(ctx); err != nil {

@@ -22,6 +22,18 @@ const readTime = 15 * time.Second
 // that comes with an empty disk is sent it.
 func (s *stage) recovery() time.Duration { return recovery + s.reading }
 
+// sendingRate is at which bytes per second a node with an empty disk is sent what is parked,
+// at the least: all nodes and clients share a few processors.
+const sendingRate = 4 << 20
+
+// joining is the limit for a node with an empty disk.
+func (s *stage) joining() time.Duration {
+	if s.backlog == nil {
+		return 2 * s.recovery()
+	}
+	return 2*s.recovery() + time.Duration(float64(s.backlog.bytes)/sendingRate*float64(time.Second))
+}
+
 // demand is I14 for all of the nodes at once, and I15: a node that does not stay up
 // after its start gives no service. Nothing that the load does ends it.
 func (s *stage) demand(nodes ...*harness.Node) {

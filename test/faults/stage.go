@@ -145,7 +145,7 @@ const adminTimeout = 20 * time.Second
 
 // admin calls the admin port of a node with a JSON body.
 func (s *stage) admin(ctx context.Context, n *harness.Node, method, path, body string) error {
-	ctx, cancel := context.WithTimeout(ctx, adminTimeout)
+	ctx, cancel := context.WithTimeout(ctx, adminTimeout+s.reading)
 	defer cancel()
 	request, err := http.NewRequestWithContext(ctx, method, "http://"+n.Admin+path, bytes.NewReader([]byte(body)))
 	if err != nil {

@@ -104,9 +104,21 @@ func isOperationID(id string) bool {
 	return len(id) <= codec.OperationBytesMax && strings.IndexFunc(id, func(r rune) bool { return r < ' ' || r > '~' }) < 0
 }
 
+// snapshotter is a node.
+type snapshotter interface {
+	Snapshot(ctx context.Context) error
+}
+
 // operators adds the switches of fault runs to the admin port.
-func (h hooks) operators(handler http.Handler) http.Handler {
+func (h hooks) operators(handler http.Handler, node snapshotter) http.Handler {
 	mux := http.NewServeMux()
+	mux.HandleFunc("POST /v1/snapshot", func(w http.ResponseWriter, r *http.Request) {
+		if err := node.Snapshot(r.Context()); err != nil {
+			http.Error(w, err.Error(), http.StatusServiceUnavailable)
+			return
+		}
+		w.WriteHeader(http.StatusNoContent)
+	})
 	mux.HandleFunc("PUT /v1/clock", h.setClock)
 	mux.Handle("/", handler)
 	return mux

@@ -3,6 +3,8 @@
 package server
 
 import (
+	"context"
+	"errors"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -43,10 +45,21 @@ func TestShiftedClock(t *testing.T) {
 	want("right again", 15*time.Second, 18*time.Second)
 }
 
+// countedSnapshots is a node that can write one snapshot.
+type countedSnapshots struct{ written int }
+
+func (s *countedSnapshots) Snapshot(context.Context) error {
+	if s.written++; s.written > 1 {
+		return errors.New("the disk is full")
+	}
+	return nil
+}
+
 func TestHooksOfTheAdminPort(t *testing.T) {
 	h := hooks{clock: newShiftedClock(&steppedClock{})}
 	behind := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTeapot) })
-	handler := h.operators(behind)
+	node := &countedSnapshots{}
+	handler := h.operators(behind, node)
 	cases := []struct {
 		name, method, path, body string
 		want                     int
@@ -54,6 +67,8 @@ func TestHooksOfTheAdminPort(t *testing.T) {
 		{"a clock", "PUT", "/v1/clock", `{"offsetMs":-5,"rate":0.5}`, http.StatusNoContent},
 		{"a clock that stands", "PUT", "/v1/clock", `{"rate":0}`, http.StatusBadRequest},
 		{"an unknown field", "PUT", "/v1/clock", `{"offset":3}`, http.StatusBadRequest},
+		{"a snapshot", "POST", "/v1/snapshot", "", http.StatusNoContent},
+		{"a second one, which fails", "POST", "/v1/snapshot", "", http.StatusServiceUnavailable},
 		{"everything else", "GET", "/v1/status", "", http.StatusTeapot},
 	}
 	for _, c := range cases {

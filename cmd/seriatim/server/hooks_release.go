@@ -22,4 +22,4 @@ func (hooks) node(ctx context.Context, _ *cluster.Config) context.Context { retu
 
 func (hooks) clients(handler http.Handler) http.Handler { return handler }
 
-func (hooks) operators(handler http.Handler) http.Handler { return handler }
+func (hooks) operators(handler http.Handler, _ *cluster.Node) http.Handler { return handler }

@@ -216,7 +216,7 @@ func (p program) serve(requests context.Context, cfg Config, hooks hooks, r *par
 		Node: r.node, Verifier: verifier, Authorizer: authorizer, Rate: limiter, Names: names, Budget: memory, Calls: middleware, Random: rand.Reader, Now: time.Now, Logger: p.log,
 	})
 	r.probes, err = transport.Listen(requests, transport.Config{
-		Addr: cfg.Listen.Admin, TLS: r.certificates.admin.Server(), ConnectionsMax: adminMax, Handler: origins(cfg.Listen, cfg.Listen.Admin).Wrap(hooks.operators(r.admin)), Now: time.Now, NetHTTP: true, Logger: p.log,
+		Addr: cfg.Listen.Admin, TLS: r.certificates.admin.Server(), ConnectionsMax: adminMax, Handler: origins(cfg.Listen, cfg.Listen.Admin).Wrap(hooks.operators(r.admin, r.node)), Now: time.Now, NetHTTP: true, Logger: p.log,
 	})
 	if err != nil {
 		return fmt.Errorf("admin port: %w", err)

@@ -49,6 +49,7 @@ var minimums = [...]minimum{
 	{name: "fault follower behind", soak: 1},
 	{name: "fault bits flipped in bodies", least: 1, soak: 1, area: "bodies"},
 	{name: "observed bodies healed", least: 1, soak: 5, area: "bodies"},
+	{name: "fault snapshots taken", soak: 1, area: "failpoint"},
 	{name: "un-synced bytes dropped", least: 1, soak: 1000, area: "disk"},
 	{name: "fault clock +600.0s", least: 1, soak: 1, area: "clock"},
 	{name: "observed leader change", least: 5, quick: 1, soak: 20},
