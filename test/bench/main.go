@@ -205,5 +205,5 @@ const nodes = 3
 
 // processors gives each server its part of the machine, as dev does.
 func processors(string) []string {
-	return []string{fmt.Sprintf("GOMAXPROCS=%d", max(1, runtime.GOMAXPROCS(0)/nodes))}
+	return []string{fmt.Sprintf("GOMAXPROCS=%d", max(2, runtime.GOMAXPROCS(0)/nodes))}
 }

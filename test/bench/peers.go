@@ -112,7 +112,7 @@ func (r *peersRecord) write(w io.Writer, h host, drawing string) {
 	say("connections in every line, as programs do that use it; those of the others have a connection each, except where a line says that clients share four:")
 	say("there the clients of seriatim make unary calls of gRPC, and those of NATS do the same as in the line without that. Calls are")
 	say("SQS JSON over HTTP/1.1 unless they are of gRPC. A ratio is the rate of seriatim divided by that of the")
-	say("other: above 1 seriatim is faster. The servers of seriatim share the processors among themselves (`dev` sets GOMAXPROCS, %d", max(1, runtime.NumCPU()/nodes))
+	say("other: above 1 seriatim is faster. The servers of seriatim share the processors among themselves (`dev` sets GOMAXPROCS, %d", max(2, runtime.NumCPU()/nodes))
 	say("here for each); the others run with their own settings for it.\n")
 	if r.DiskMs > 0 {
 		say("Every server has a disk of its own on which a sync takes %g ms: data lies in memory, and each fsync and fdatasync waits", r.DiskMs)

@@ -69,7 +69,7 @@ func TestCurable(t *testing.T) {
 func TestProcessors(t *testing.T) {
 	all := runtime.GOMAXPROCS(0)
 	t.Setenv("GOMAXPROCS", "")
-	for nodes, want := range map[int]int{1: all, all: 1, 2 * all: 1} {
+	for nodes, want := range map[int]int{1: max(all, nodeProcessorsMin), all: nodeProcessorsMin, 2 * all: nodeProcessorsMin} {
 		s := supervisor{flags: devFlags{nodes: nodes}}
 		if got := s.processors(); !slices.Equal(got, []string{"GOMAXPROCS=" + strconv.Itoa(want)}) {
 			t.Errorf("%d nodes on %d processors: %v", nodes, all, got)
