@@ -7,6 +7,7 @@ import (
 	"os"
 	"slices"
 	"sync"
+	"syscall"
 
 	"github.com/seriatimq/seriatim/cluster/fault"
 	"github.com/seriatimq/seriatim/cluster/storage"
@@ -73,6 +74,9 @@ func (s *Store) damaged(body content.Body, why error) error {
 	defer s.healing.mu.Unlock()
 	if s.healing.notify == nil {
 		s.counts.damaged.Add(1)
+		if errors.Is(why, syscall.EIO) {
+			return s.options.Guard.Fail(fault.ExitDiskError, fmt.Errorf("%s: %w; check the disk before starting this node again", text, why))
+		}
 		return s.options.Guard.Fail(fault.ExitChecksum, fmt.Errorf("%s: %w; %s", text, why, storage.ReplaceNode))
 	}
 	h := s.healing.found[at]

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -329,6 +330,29 @@ func TestDamageEndsTheNode(t *testing.T) {
 				t.Errorf("%v, exits %v", err, n.fatal)
 			}
 		})
+	}
+}
+
+// A disk that does not give a body is not a disk that gives another one: the operator is
+// told to look after it.
+func TestBodyThatTheDiskDoesNotGive(t *testing.T) {
+	const unmapped = "/proc/self/mem" // nothing is at its beginning
+	if _, err := os.Stat(unmapped); err != nil {
+		t.Skip("no file here fails to be read with EIO:", err)
+	}
+	n := newNode(t)
+	body := n.send(1, 1000)
+	n.send(2, 80_000) // another segment
+	n.snapshot()
+	path := n.store.path(body.Place().Segment)
+	if err := errors.Join(os.Remove(path), os.Symlink(unmapped, path)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := n.store.Read(body); !errors.Is(err, syscall.EIO) || !strings.Contains(err.Error(), path) {
+		t.Errorf("read: %v", err)
+	}
+	if len(n.fatal) != 1 || n.fatal[0] != fault.ExitDiskError {
+		t.Errorf("exits %v", n.fatal)
 	}
 }
 
