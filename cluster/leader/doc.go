@@ -30,10 +30,11 @@
 //
 // Writes. The group committer (group_commit.go) packs all that waits into one log
 // entry, stamps the time on it (log_clock.go), and keeps up to two entries in flight:
-// one in the leader's sync, one in replication. There is no lingering: a lone command
-// leaves at once, and many commands gather by themselves while the disk is busy. The
-// second entry leaves when as many commands wait as the first one held (due), so that
-// entries are large where they are dear, and disks that are slow are all busy. A
+// one in the leader's sync, one in replication. A lone command leaves at once, and many
+// commands gather by themselves while the disk is busy. The second entry leaves when as
+// many commands wait as the first one held (due), so that entries are large where they
+// are dear, and disks that are slow are all busy. When none is in flight, the next one
+// waits for the callers that were just answered to call again (gathering.go). A
 // transfer of leadership holds it (Hold), since the library leaves open what becomes
 // of entries in flight then.
 //

@@ -54,8 +54,9 @@ type groupCommitter struct {
 	slots    chan struct{} // capacity entriesInFlight: held by entries in flight
 	holding  chan struct{} // capacity 1: a mutex of hold whose Lock can be given up
 
-	written func()       // gives work
-	flying  atomic.Int32 // entries proposed and not landed
+	written   func()       // gives work
+	flying    atomic.Int32 // entries proposed and not landed
+	gathering gathering    // under mu
 
 	// Taken from internal and waiting. Used by run only.
 	urgent, backlog []*Submission
@@ -172,6 +173,7 @@ func (c *groupCommitter) release(slots int) {
 type flight struct {
 	wait     func() (fsm.EntryResult, error)
 	commands []*Submission
+	began    time.Duration // monotonic
 }
 
 // run proposes until ctx ends; when it returns every command is completed.
@@ -202,9 +204,9 @@ func (c *groupCommitter) run(ctx context.Context) {
 }
 
 // due reports whether the next entry is to be proposed now: if none is in flight, as
-// soon as there is anything to propose; beside one in flight, when as much waits as
-// that one held. Both are looked at when a command comes and when an entry lands, so
-// that nothing waits for a clock and a lone command leaves at once.
+// soon as those that were answered are back, see gathering; beside one in flight, when
+// as much waits as that one held. A lone command, and one of the leader itself, leaves at
+// once.
 //
 // An entry costs as much processor time as ten messages. To let a few commands leave
 // beside a large entry is what made entries small: on a fast disk that all nodes share,
@@ -222,7 +224,8 @@ func (c *groupCommitter) due() bool {
 	}
 	switch flying {
 	case 0:
-		return commands > 0
+		own := len(c.urgent)+len(c.internal) > 0
+		return commands > 0 && (own || bytes >= batchBytesMax || c.gathering.over(commands, c.monotonic(), c.work))
 	case entriesInFlight:
 		return false
 	default:
@@ -242,7 +245,7 @@ func (c *groupCommitter) commit(flights chan<- flight) bool {
 		if err == nil {
 			c.lastCommands = len(batch)
 			c.flying.Add(1)
-			flights <- flight{wait, batch}
+			flights <- flight{wait, batch, c.monotonic()}
 			return true
 		}
 		// Nothing of it is in the log and nothing will be, so that the callers
@@ -336,7 +339,7 @@ func (c *groupCommitter) refill() {
 func (c *groupCommitter) collect(flights <-chan flight) {
 	for f := range flights {
 		result, err := f.wait()
-		c.flying.Add(-1)
+		c.landed(f)
 		<-c.slots
 		c.work.Notify()
 		verdict := Answered
@@ -357,12 +360,22 @@ func (c *groupCommitter) collect(flights <-chan flight) {
 	}
 }
 
+// landed notes that an entry is applied, or will not be.
+func (c *groupCommitter) landed(f flight) {
+	now := c.monotonic()
+	c.mu.Lock()
+	c.gathering.landed(len(f.commands), c.commands, now-f.began, now)
+	c.mu.Unlock()
+	c.flying.Add(-1)
+}
+
 // end refuses everything that was not proposed, and everything later.
 func (c *groupCommitter) end() {
 	c.mu.Lock()
 	left := slices.Concat(c.urgent, c.internal, c.backlog, c.waiting)
 	c.urgent, c.internal, c.backlog, c.waiting = nil, nil, nil, nil
 	c.bytes, c.commands, c.ended = 0, 0, true
+	c.gathering.stop()
 	c.mu.Unlock()
 	for _, s := range left {
 		s.refuse(Outcome{Verdict: NotProposed})
