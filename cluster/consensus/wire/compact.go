@@ -343,8 +343,9 @@ func (c *Compact) appended(d *decoder, size int, sum uint32) (any, error) {
 	return request, nil
 }
 
-// dataStep is how much memory is taken at once for data that is still to come.
-const dataStep = 1 << 20
+// dataStep is how much memory is taken at once for data that is still to come: enough for
+// a message of the largest body, which is not copied then.
+const dataStep = 2 << 20
 
 // data reads the data of an entry.
 func (c *Compact) data(length int) ([]byte, error) {

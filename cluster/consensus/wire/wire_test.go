@@ -415,6 +415,22 @@ func TestLargeEntriesAreNotCopied(t *testing.T) {
 	}
 }
 
+// The memory for an entry with the largest body is taken once, and nothing is copied as it grows.
+func TestTheLargestBodyIsReadInOnePiece(t *testing.T) {
+	var network bytes.Buffer
+	sent := &raft.Log{Index: 1, Data: make([]byte, 1<<20+4<<10)}
+	if err := NewCompact(&network).Ask(&raft.AppendEntriesRequest{RPCHeader: header, Entries: []*raft.Log{sent}}); err != nil {
+		t.Fatal(err)
+	}
+	got, err := NewCompact(&network).Asked()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if data := got.(*raft.AppendEntriesRequest).Entries[0].Data; cap(data) != len(sent.Data) {
+		t.Errorf("memory for %d bytes, with data of %d", cap(data), len(sent.Data))
+	}
+}
+
 // FuzzAsked: nothing that arrives makes a node panic, take more memory than what
 // arrives is worth, or read a message that another node would not have written so.
 func FuzzAsked(f *testing.F) {
