@@ -19,16 +19,19 @@ const (
 
 // bodyDigest is MD5OfMessageBody: over the bytes of the decoded body.
 func bodyDigest(body string) string {
-	// The conversion to bytes allocates a copy, which most bodies are too
-	// small to need.
+	// The conversion to bytes would allocate a copy of it all.
 	var small [1024]byte
-	var sum [md5.Size]byte
 	if len(body) <= len(small) {
-		sum = md5.Sum(small[:copy(small[:], body)])
-	} else {
-		sum = md5.Sum([]byte(body))
+		sum := md5.Sum(small[:copy(small[:], body)])
+		return hex.EncodeToString(sum[:])
 	}
-	return hex.EncodeToString(sum[:])
+	digest, piece := md5.New(), make([]byte, min(len(body), 8<<10))
+	for body != "" {
+		n := copy(piece, body)
+		digest.Write(piece[:n]) // never fails
+		body = body[n:]
+	}
+	return hex.EncodeToString(digest.Sum(nil))
 }
 
 // attributesDigest is MD5OfMessageAttributes over attributes sorted by name;

@@ -25,6 +25,12 @@ func TestBodyDigest(t *testing.T) {
 			t.Errorf("%q: got %s, want %s", body, got, want)
 		}
 	}
+	for _, size := range []int{1023, 1024, 1025, 8 << 10, 8<<10 + 1, 1 << 20} {
+		body := strings.Repeat("0123456789abcdef-", size/17+1)[:size]
+		if sum := md5.Sum([]byte(body)); bodyDigest(body) != hex.EncodeToString(sum[:]) {
+			t.Errorf("the digest of %d bytes is another", size)
+		}
+	}
 }
 
 func TestAttributesDigest(t *testing.T) {
