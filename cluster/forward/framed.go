@@ -27,8 +27,9 @@ const (
 	framedReadAhead = 16 << 10
 	// framedKeepMax is the largest buffer that is kept for the next frame.
 	framedKeepMax = 256 << 10
-	// framedStep is how much memory is taken at once for content that is still to come.
-	framedStep = 1 << 20
+	// framedStep is how much memory is taken at once for content that is still to come:
+	// enough for a message of the largest body.
+	framedStep = 2 << 20
 )
 
 // frameKind is what a frame carries. The numbers are part of the protocol between

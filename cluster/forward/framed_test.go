@@ -268,6 +268,15 @@ func TestDamagedFramesEndTheConnection(t *testing.T) {
 	}
 }
 
+// The memory for a message of the largest body is taken once, and nothing is copied as it grows.
+func TestTheLargestBodyIsReadInOnePiece(t *testing.T) {
+	frame := framedBytes(framedRequests, make([]byte, 1<<20+4<<10))
+	_, content, err := readFramed(bufio.NewReader(bytes.NewReader(frame)))
+	if err != nil || cap(content) != len(content) {
+		t.Errorf("memory for %d bytes, with a content of %d: %v", cap(content), len(content), err)
+	}
+}
+
 // FuzzFramed reads what no node has sent: what it takes for a frame is one.
 func FuzzFramed(f *testing.F) {
 	f.Add(framedBytes(framedRequests, []byte("requests")))
