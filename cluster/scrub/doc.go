@@ -27,8 +27,9 @@
 //
 // The walk goes over the state and not over the files: so it knows what is in use, and of
 // which message it is. It reads a page of messages at a time while the state cannot
-// change, and their bodies without that. What a walk misses, since it moved meanwhile,
-// the next one sees.
+// change, and their bodies without that, some pages at a time, after it had the system drop
+// what it keeps of the files in memory, which says nothing about the disk. What a walk
+// misses, since it moved meanwhile, the next one sees.
 //
 // What a reader found is repaired at once, by a walk of its own that heals everything
 // damaged in that segment: damage seldom comes alone. The readers wait for it as long as

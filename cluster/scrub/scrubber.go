@@ -89,19 +89,21 @@ func (s *Scrubber) after(pause time.Duration) <-chan time.Time {
 
 // piece checks the next bodies, and returns how long to wait before the ones after them.
 func (s *Scrubber) piece(ctx context.Context, at *walk) (pause time.Duration) {
-	bytes, round := int64(0), newRound()
+	var piece []located
+	bytes := int64(0)
 	for bytes < pieceBytes && ctx.Err() == nil {
 		page, more := s.page(at)
 		bytes += pageBytes
 		for _, one := range page {
 			bytes += int64(one.body.Len())
 		}
-		s.check(ctx, round, page)
+		piece = append(piece, page...)
 		if !more {
 			pause = s.options.Interval
 			break
 		}
 	}
+	s.check(ctx, newRound(), piece)
 	return pause + time.Duration(float64(bytes)/float64(s.options.BytesPerSecond)*float64(time.Second))
 }
 
@@ -111,16 +113,17 @@ func (s *Scrubber) page(at *walk) (page []located, more bool) {
 }
 
 // check heals what is damaged of some bodies, or leaves it for later.
-func (s *Scrubber) check(ctx context.Context, round round, page []located) {
-	if len(page) == 0 {
+func (s *Scrubber) check(ctx context.Context, round round, some []located) {
+	if len(some) == 0 {
 		return
 	}
-	list := make([]content.Body, len(page))
-	owners := make(map[content.Place]located, len(page))
-	for i, one := range page {
+	list := make([]content.Body, len(some))
+	owners := make(map[content.Place]located, len(some))
+	for i, one := range some {
 		list[i] = one.body
 		owners[one.body.Place()] = one
 	}
+	s.options.Bodies.Uncache(list)
 	for _, body := range s.options.Bodies.Check(list) {
 		if s.open[body.Place()] != nil {
 			continue // it has its own turns

@@ -136,6 +136,12 @@ func (m *member) fill() {
 	big := send(0)
 	big.Entries[0].Body = strings.Repeat("x", 64<<10)
 	m.apply(big, big)
+	m.sync()
+}
+
+// sync has all bodies on disk.
+func (m *member) sync() {
+	m.t.Helper()
 	captured, err := m.state.Snapshot()
 	if err != nil {
 		m.t.Fatal(err)
