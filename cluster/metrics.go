@@ -175,7 +175,7 @@ func (n *Node) groupMetrics(metrics []Metric) []Metric {
 		}
 		if m.NodeID != n.process.nodeID && m.LagEntries >= 0 {
 			gauge("seriatim_raft_peer_lag_entries", "Log entries a member is behind this node, the leader.",
-				float64(m.LagEntries), MetricLabel{"peer", m.Name})
+				float64(m.LagEntries), peerLabel(m, stats.Members))
 		}
 	}
 	gauge("seriatim_cluster_voters", "Members with a vote, as far as this node knows.", float64(voters))

@@ -1,5 +1,7 @@
 package cluster
 
+import "github.com/seriatimq/seriatim/cluster/consensus"
+
 // watchMetrics appends the metrics of audits, clocks, format versions and pressure.
 func (n *Node) watchMetrics(metrics []Metric) []Metric {
 	add := func(kind MetricKind, name, help string, value float64, labels ...MetricLabel) {
@@ -20,10 +22,10 @@ func (n *Node) watchMetrics(metrics []Metric) []Metric {
 	}
 	add(Gauge, "seriatim_audit_last_index", "Log index of the newest comparison of the replicas.", float64(n.auditor.newest().index))
 	add(Gauge, "seriatim_audit_alarm", "1 while two replicas differ and no majority says which is right.", number(n.auditor.split.Load()))
-	clocks := n.process.clocks
-	for _, m := range n.group.Stats().Members {
+	clocks, members := n.process.clocks, n.group.Stats().Members
+	for _, m := range members {
 		if ahead, known := clocks.Ahead()[m.NodeID]; known {
-			add(Gauge, "seriatim_clock_skew_seconds", "How far the clock of another voter is ahead of this node's.", ahead.Seconds(), MetricLabel{"peer", m.Name})
+			add(Gauge, "seriatim_clock_skew_seconds", "How far the clock of another voter is ahead of this node's.", ahead.Seconds(), peerLabel(m, members))
 		}
 	}
 	add(Gauge, "seriatim_clock_off_seconds", "How far this node's clock is from the median of a majority; 0 while that is within the bound.", clocks.Off().Seconds())
@@ -67,6 +69,17 @@ func (n *Node) watchMetrics(metrics []Metric) []Metric {
 	add(Gauge, "seriatim_disk_used_bytes", "Space of the file system with the data directory that is not free.", float64(p.total.Load()-min(p.total.Load(), p.free.Load())))
 	add(Gauge, "seriatim_disk_total_bytes", "Size of the file system with the data directory.", float64(p.total.Load()))
 	return metrics
+}
+
+// peerLabel names a member: by its id where another has the same name, as a node with a
+// new disk has until its former self is removed.
+func peerLabel(peer consensus.Member, members []consensus.Member) MetricLabel {
+	for _, m := range members {
+		if m.Name == peer.Name && m.NodeID != peer.NodeID {
+			return MetricLabel{"peer", peer.NodeID}
+		}
+	}
+	return MetricLabel{"peer", peer.Name}
 }
 
 func number(is bool) float64 {

@@ -1,0 +1,51 @@
+package cluster
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/seriatimq/seriatim/cluster/clustertest"
+)
+
+// series are the values that a node exports, by name and labels.
+func series(t *testing.T, n *Node) map[string]float64 {
+	t.Helper()
+	values := map[string]float64{}
+	for _, m := range n.Metrics() {
+		key := fmt.Sprint(m.Name, m.Labels)
+		if _, twice := values[key]; twice {
+			t.Errorf("%s is there twice", key)
+		}
+		values[key] = m.Value
+	}
+	return values
+}
+
+// The voter whose disk was lost, and the learner with a new one, have the same name.
+func TestMembersOfTheSameNameHaveTheirOwnSeries(t *testing.T) {
+	t.Parallel()
+	c, _ := startGrowing(t, 3, nil)
+	ctx := clustertest.Context(t)
+	// A leader that was never heard by the voter would know nothing of its lag.
+	if err := c.nodes[0].MoveLeadership(ctx, Change{Node: "n1"}); err != nil {
+		t.Fatal(err)
+	}
+	waitForLag := func(peer string) {
+		t.Helper()
+		c.waitFor("the lag of "+peer, func() bool {
+			_, found := series(t, c.nodes[c.leader()])["seriatim_raft_peer_lag_entries[{peer "+peer+"}]"]
+			return found || t.Failed()
+		})
+	}
+	waitForLag("n3")
+	c.crash(2)
+	c.wipe(2)
+	c.open(2)
+	list := c.roles("n1 voter, n2 voter, n3 voter, n3 learner")
+	waitForLag(c.nodes[2].process.nodeID)
+	c.waitReady(2)
+	if err := c.nodes[0].ReplaceMember(ctx, Change{Node: "n3", IfIndex: list.Index}); err != nil {
+		t.Fatal(err)
+	}
+	waitForLag("n3")
+}
