@@ -9,9 +9,16 @@ import (
 	"github.com/seriatimq/seriatim/cluster/environment"
 )
 
-// Campaign tells this node what a leader tells the node it hands over to. What this
-// relies on in the library is tested by exploit_timeout_now_test.go.
+// Campaign tells this node what a leader tells the node it hands over to. It does nothing
+// while this node stands for election or leads: the library would let a leader step down
+// to be elected again. What this relies on in the library is tested by
+// exploit_timeout_now_test.go.
 func (g *Group) Campaign() error {
+	g.campaigning.Lock() // the library answers as a candidate
+	defer g.campaigning.Unlock()
+	if g.raft.State() != raft.Follower {
+		return nil
+	}
 	own := raft.RPCHeader{ProtocolVersion: raft.ProtocolVersionMax, ID: []byte(g.options.NodeID), Addr: []byte(g.options.NodeID)}
 	return g.transport.TimeoutNow(raft.ServerID(g.options.NodeID), raft.ServerAddress(g.options.NodeID),
 		&raft.TimeoutNowRequest{RPCHeader: own}, &raft.TimeoutNowResponse{})

@@ -28,6 +28,8 @@ type Group struct {
 	stopped   raft.Future  // of raft, once it is being stopped
 	questions net.Listener // of other nodes about terms
 	writing   writing
+	// campaigning is held while this node is told to stand for election.
+	campaigning sync.Mutex
 	watches
 
 	snapshotsTaken  atomic.Uint64

@@ -1,0 +1,28 @@
+package consensus
+
+import (
+	"sync"
+	"testing"
+)
+
+// Who begins the first election tells this node to stand, and so does who misses a leader,
+// at the same time: the second must not take leadership from it.
+func TestCampaignOfALeaderIsLeftOut(t *testing.T) {
+	t.Parallel()
+	g := newGroups(t, 1, nil)
+	g.startAll()
+	group := g.Leader().group
+	term, _ := group.LeaderTerm()
+	var campaigning sync.WaitGroup
+	for range 8 {
+		campaigning.Go(func() {
+			if err := group.Campaign(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	campaigning.Wait()
+	if now, leads := group.LeaderTerm(); !leads || now != term {
+		t.Errorf("it led in term %d, then in %d: %v", term, now, leads)
+	}
+}
