@@ -3,6 +3,7 @@ package queue
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/tidwall/btree"
 
@@ -332,8 +333,8 @@ func (b *Broker) intern(sender string) *string {
 		b.senders.Clear()
 	}
 	shared := new(string)
-	*shared = sender
-	b.senders.Set(sender, shared)
+	*shared = strings.Clone(sender)
+	b.senders.Set(*shared, shared)
 	return shared
 }
 

@@ -108,6 +108,14 @@ func (g *messageGroups) intern(name string) string {
 	return name
 }
 
+// own is intern for a name that the group, if it is new, must not keep.
+func (g *messageGroups) own(name string) string {
+	if group := g.recall(name); group != nil {
+		return group.name
+	}
+	return strings.Clone(name)
+}
+
 // head is the lowest sequence number in a group, 0 if the group is empty.
 func (g *messageGroups) head(name string) uint64 {
 	if group := g.find(name); group != nil {

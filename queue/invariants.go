@@ -96,7 +96,9 @@ func (r *Restorer) restore(f *Frozen) (*Broker, error) {
 			return false
 		}
 		q.Messages(func(m *MessageRecord) bool { return keep(r.AddMessage(m)) })
-		q.Deduplication(func(d DeduplicationRecord) bool { return err == nil && keep(r.AddDeduplication(d)) })
+		q.Deduplication(func(d DeduplicationRecord) bool {
+			return err == nil && keep(r.AddDeduplication([]DeduplicationRecord{d}))
+		})
 		q.Attempts(func(a AttemptRecord) bool { return err == nil && keep(r.AddAttempt(a)) })
 		q.Sessions(func(s SessionRecord) bool { return err == nil && keep(r.AddSession(s)) })
 		return err == nil
@@ -106,7 +108,9 @@ func (r *Restorer) restore(f *Frozen) (*Broker, error) {
 			return false
 		}
 		t.Subscriptions(func(s SubscriptionRecord) bool { return keep(r.AddSubscription(s)) })
-		t.Deduplication(func(d DeduplicationRecord) bool { return err == nil && keep(r.AddTopicDeduplication(d)) })
+		t.Deduplication(func(d DeduplicationRecord) bool {
+			return err == nil && keep(r.AddTopicDeduplication([]DeduplicationRecord{d}))
+		})
 		t.Archive(func(a ArchivedRecord) bool { return err == nil && keep(r.AddArchived(a)) })
 		t.Outbox(func(o OutboxRecord) bool { return err == nil && keep(r.AddOutbox(o)) })
 		return err == nil

@@ -204,6 +204,11 @@ func (q *Queue) insert(k statehash.Key, m *Message) {
 	}
 	m.hashed = m.sum(k, q.incarnation, false)
 	q.messages.Set(m.sequence, m)
+	q.index(m)
+}
+
+// index counts a message that was stored, and files it in the indexes. It does not keep it.
+func (q *Queue) index(m *Message) {
 	q.sums.messages.Add(m.hashed)
 	q.hold(m)
 	if m.extra != nil && m.extra.keepsAge {

@@ -8,6 +8,7 @@ import (
 	"github.com/seriatimq/seriatim/queue/content"
 	"github.com/seriatimq/seriatim/queue/deduplication"
 	"github.com/seriatimq/seriatim/queue/notification"
+	"github.com/seriatimq/seriatim/queue/pages"
 	"github.com/seriatimq/seriatim/queue/topic"
 )
 
@@ -21,6 +22,16 @@ type Restorer struct {
 	b *Broker
 	q *Queue       // added last
 	t *topic.Topic // added last
+	// loader has the messages of q whose page is not complete. message is the one added
+	// last, and last its number.
+	loader  pages.Loader[Message, messageCodec]
+	message Message
+	last    uint64
+	sender  *string // of the message added last
+	// records are used again for each call that adds remembered ids; read means nothing,
+	// see Deduplicator.Warm.
+	records []deduplication.Record
+	read    uint64
 	// publications are those that a message or a delivery over HTTP was added of; looked
 	// up, never walked.
 	publications map[MessageID]*topic.Publication
@@ -75,6 +86,7 @@ func (r *Restorer) AddQueue(rec QueueRecord) error {
 	if rec.Attributes.FIFO != isFIFOName(rec.Name) {
 		return fmt.Errorf("queue %q has the wrong type for its name", rec.Name)
 	}
+	r.endMessages()
 	q := r.b.newQueue(rec.Name, rec.Incarnation, rec.Attributes)
 	q.tags = rec.Tags
 	q.createdAt, q.modifiedAt, q.purgedAt = rec.CreatedAt, rec.ModifiedAt, rec.PurgedAt
@@ -87,34 +99,92 @@ func (r *Restorer) AddQueue(rec QueueRecord) error {
 	r.b.access = r.b.access.WithQueuePolicy(q.name, rec.Attributes.Policy)
 	r.b.followRedrive(q, "")
 	r.b.changed = append(r.b.changed, q)
-	r.q = q
+	r.q, r.last = q, 0
 	return nil
 }
 
-// AddMessage adds a message to the queue added last. It does not keep the record.
+// AddMessage adds a message to the queue added last: first those that take their turn, by
+// number, then the scheduled and the deferred ones. It does not keep the record, and texts
+// of it only if a topic delivered the message.
 func (r *Restorer) AddMessage(rec *MessageRecord) error {
 	q := r.q
 	if q == nil {
 		return errors.New("message without a queue")
 	}
-	sequence := uint64(rec.Sequence)
-	_, stored := q.messages.Get(sequence)
-	_, scheduled := q.aside.scheduled.Get(sequence)
-	_, deferred := q.aside.deferred.Get(sequence)
-	if stored || scheduled || deferred || sequence == 0 || sequence > q.lastSequence {
-		return fmt.Errorf("queue %q: message %d is out of order or appears twice", q.name, sequence)
+	aside := rec.Scheduled || rec.Deferred
+	if err := r.checkNumber(q, uint64(rec.Sequence), aside); err != nil {
+		return err
 	}
 	published, err := r.published(rec)
 	if err != nil {
-		return fmt.Errorf("queue %q: message %d: %w", q.name, sequence, err)
+		return fmt.Errorf("queue %q: message %d: %w", q.name, rec.Sequence, err)
 	}
-	m := &Message{
-		sequence:        sequence,
+	if err := checkDelivery(q, rec); err != nil {
+		return err
+	}
+	if rec.Scheduled && !rec.Timed {
+		return fmt.Errorf("queue %q: scheduled message %d has no time", q.name, rec.Sequence)
+	}
+	m := &r.message
+	r.fill(m, rec, published)
+	if aside { // it is not packed at once
+		m = m.detached()
+	}
+	m.seal(r.b.key)
+	switch {
+	case rec.Scheduled:
+		q.insertScheduled(r.b.key, m)
+	case rec.Deferred:
+		q.insertDeferred(r.b.key, m)
+	default:
+		m.hashed = m.sum(r.b.key, q.incarnation, false)
+		r.loader.Add(q.messages, m.sequence, m)
+		q.index(m)
+	}
+	return nil
+}
+
+// checkNumber refuses a message whose number another one has, or that is out of order.
+func (r *Restorer) checkNumber(q *Queue, sequence uint64, aside bool) error {
+	twice := sequence <= r.last || q.aside.scheduled.Len()+q.aside.deferred.Len() > 0
+	if aside {
+		r.endMessages()
+		_, stored := q.messages.Get(sequence)
+		_, scheduled := q.aside.scheduled.Get(sequence)
+		_, deferred := q.aside.deferred.Get(sequence)
+		twice = stored || scheduled || deferred
+	}
+	if twice || sequence == 0 || sequence > q.lastSequence {
+		return fmt.Errorf("queue %q: message %d is out of order or appears twice", q.name, sequence)
+	}
+	if !aside {
+		r.last = sequence
+	}
+	return nil
+}
+
+// endMessages completes the messages of the queue added last.
+func (r *Restorer) endMessages() {
+	if r.q != nil {
+		r.loader.End(r.q.messages)
+	}
+}
+
+// fill makes the message of a record, in m.
+func (r *Restorer) fill(m *Message, rec *MessageRecord, published *publishedMessage) {
+	if r.sender == nil || *r.sender != rec.SenderID {
+		r.sender = r.b.intern(rec.SenderID)
+	}
+	*m = Message{
+		sequence:        uint64(rec.Sequence),
 		body:            r.kept(rec.Body),
-		group:           q.groups.intern(rec.GroupID),
+		group:           rec.GroupID,
 		deduplicationID: rec.DeduplicationID,
 		sentAt:          rec.SentAt,
-		sender:          r.b.intern(rec.SenderID),
+		sender:          r.sender,
+	}
+	if r.q.ordered(m) {
+		m.group = r.q.groups.own(m.group)
 	}
 	if rec.MessageID != (MessageID{}) || rec.TraceHeader != "" || len(rec.Attributes) > 0 ||
 		rec.DeadLetterSource != "" || rec.PartitionKey != "" || rec.KeepsAge || published != nil {
@@ -132,19 +202,6 @@ func (r *Restorer) AddMessage(rec *MessageRecord) error {
 			session: rec.SessionLock, takenBack: rec.TakenBack, deferred: rec.Deferred,
 		}
 	}
-	if err := checkDelivery(q, rec); err != nil {
-		return err
-	}
-	m.seal(r.b.key)
-	if !rec.Scheduled {
-		q.insert(r.b.key, m)
-		return nil
-	}
-	if m.delivery == nil {
-		return fmt.Errorf("queue %q: scheduled message %d has no time", q.name, sequence)
-	}
-	q.insertScheduled(r.b.key, m)
-	return nil
 }
 
 // UseStore has bodies put into a store, and has it count those that are there. It comes
@@ -208,28 +265,39 @@ func checkDelivery(q *Queue, rec *MessageRecord) error {
 	return nil
 }
 
-// AddDeduplication adds a remembered id to the queue added last.
-func (r *Restorer) AddDeduplication(rec DeduplicationRecord) error {
+// AddDeduplication adds remembered ids to the queue added last. Some at a time take less
+// than one by one. It does not keep the slice.
+func (r *Restorer) AddDeduplication(list []DeduplicationRecord) error {
 	q := r.q
 	if q == nil {
 		return errors.New("deduplication record without a queue")
 	}
-	if err := r.remember(&q.deduplication, q.lastSequence, rec); err != nil {
+	if err := r.remember(&q.deduplication, q.lastSequence, list); err != nil {
 		return fmt.Errorf("queue %q: %w", q.name, err)
 	}
 	return nil
 }
 
-// remember adds a remembered id of a queue or a topic, whose highest number is last.
-func (r *Restorer) remember(d *deduplication.Deduplicator, last uint64, rec DeduplicationRecord) error {
-	newest, some := d.Newest()
-	if some && rec.Order <= newest.Order() || rec.Order>>1 != uint64(rec.Sequence) ||
-		rec.Sequence == 0 || uint64(rec.Sequence) > last || rec.Scope > deduplication.ScopePartitionKey {
-		return fmt.Errorf("deduplication record %d is out of order or appears twice", rec.Order)
+// remember adds remembered ids of a queue or a topic, whose highest number is last.
+func (r *Restorer) remember(d *deduplication.Deduplicator, last uint64, list []DeduplicationRecord) error {
+	newest, _ := d.Newest()
+	order := newest.Order()
+	r.records = r.records[:0]
+	for i := range list {
+		rec := &list[i]
+		if rec.Order <= order || rec.Order>>1 != uint64(rec.Sequence) ||
+			rec.Sequence == 0 || uint64(rec.Sequence) > last || rec.Scope > deduplication.ScopePartitionKey {
+			return fmt.Errorf("deduplication record %d is out of order or appears twice", rec.Order)
+		}
+		order = rec.Order
+		key := deduplication.Key{High: binary.BigEndian.Uint64(rec.Key[:8]), Low: binary.BigEndian.Uint64(rec.Key[8:])}
+		r.records = append(r.records, deduplication.NewRecord(key, int64(rec.AcceptedAt), order, rec.Scope))
 	}
-	key := deduplication.Key{High: binary.BigEndian.Uint64(rec.Key[:8]), Low: binary.BigEndian.Uint64(rec.Key[8:])}
-	if d.Add(r.b.key, deduplication.NewRecord(key, int64(rec.AcceptedAt), rec.Order, rec.Scope)) {
-		return fmt.Errorf("deduplication record %d repeats a key", rec.Order)
+	r.read |= d.WarmRecords(r.records)
+	for _, record := range r.records {
+		if d.Add(r.b.key, record) {
+			return fmt.Errorf("deduplication record %d repeats a key", record.Order())
+		}
 	}
 	return nil
 }
@@ -255,6 +323,7 @@ func (r *Restorer) AddSession(rec SessionRecord) error {
 	if q == nil {
 		return errors.New("session without a queue")
 	}
+	r.endMessages()
 	if _, known := q.groups.sessions.OfAttempt(rec.AttemptID); known {
 		return fmt.Errorf("queue %q: session %q has the attempt id of another one", q.name, rec.Name)
 	}
@@ -272,6 +341,7 @@ func (r *Restorer) AddSession(rec SessionRecord) error {
 
 // Finish returns the state, complete with its indexes.
 func (r *Restorer) Finish() (*Broker, error) {
+	r.endMessages()
 	r.b.finish()
 	r.b.events = nil
 	return r.b, nil

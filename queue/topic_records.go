@@ -274,12 +274,12 @@ func (r *Restorer) AddOutbox(rec OutboxRecord) error {
 	return nil
 }
 
-// AddTopicDeduplication adds a remembered id to the topic added last.
-func (r *Restorer) AddTopicDeduplication(rec DeduplicationRecord) error {
+// AddTopicDeduplication is AddDeduplication for the topic added last.
+func (r *Restorer) AddTopicDeduplication(list []DeduplicationRecord) error {
 	if r.t == nil {
 		return errors.New("deduplication record without a topic")
 	}
-	if err := r.remember(&r.t.Deduplication, r.t.LastSequence, rec); err != nil {
+	if err := r.remember(&r.t.Deduplication, r.t.LastSequence, list); err != nil {
 		return fmt.Errorf("topic %q: %w", r.t.Name, err)
 	}
 	return nil

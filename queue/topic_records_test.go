@@ -104,7 +104,7 @@ func TestTopicRecordsThatCannotBe(t *testing.T) {
 		{"archived without a number", archived(0), "out of order"},
 		{"with an unknown status", subscribed(func(r *SubscriptionRecord) { r.ReplayStatus = 5 }), "replay status"},
 		{"subscription alone", func(r *Restorer) error { return r.AddSubscription(subscription) }, "without a topic"},
-		{"id alone", func(r *Restorer) error { return r.AddTopicDeduplication(DeduplicationRecord{}) }, "without a topic"},
+		{"id alone", func(r *Restorer) error { return r.AddTopicDeduplication(nil) }, "without a topic"},
 		{"message", stored(func(*MessageRecord) {}), ""},
 		{"with a body", stored(func(r *MessageRecord) { r.Body = content.Message }), "a body beside"},
 		{"of a missing publication", stored(func(r *MessageRecord) { r.Published.Content = nil }), "is missing"},

@@ -47,7 +47,7 @@ func (c *collector) section(payload []byte) error {
 	return c.source.Section(c.wanted)
 }
 
-func (c *collector) record(kind byte, body []byte) error {
+func (c *collector) record(kind byte, _ int, body []byte) error {
 	switch kind {
 	case recordQueue:
 		var q fsmpb.QueueRecord

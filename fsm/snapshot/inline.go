@@ -91,7 +91,7 @@ func (i *inliner) section(kind sectionKind, payload []byte) error {
 	}
 }
 
-func (i *inliner) record(kind byte, body []byte) error {
+func (i *inliner) record(kind byte, _ int, body []byte) error {
 	if kind != recordMessage {
 		return i.out.record(kind, body)
 	}

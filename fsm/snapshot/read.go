@@ -1,7 +1,6 @@
 package snapshot
 
 import (
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -161,10 +160,11 @@ type reader struct {
 	message  fsmpb.MessageRecord
 	known    fsmpb.DeduplicationRecord
 	attempt  fsmpb.AttemptRecord
-	topicARN string              // of the publication read last
-	endpoint string              // likewise
-	senderID string              // likewise
-	stored   queue.MessageRecord // read last
+	topicARN string                      // of the publication read last
+	endpoint string                      // likewise
+	senderID string                      // likewise
+	stored   queue.MessageRecord         // read last
+	ids      []queue.DeduplicationRecord // read and not added yet, all of one queue or topic
 }
 
 // begin reads the record of what belongs to no queue.
@@ -221,29 +221,23 @@ func (s *reader) end(payload []byte) error {
 
 // section reads the records of one section.
 func (s *reader) section(payload []byte) error {
-	return eachRecord(payload, func(kind byte, body []byte) error {
+	// Records that are read by hand refer to one copy of it, of which nothing is kept.
+	text := string(payload)
+	err := eachRecord(payload, func(kind byte, at int, body []byte) error {
+		if kind != s.last || len(s.ids) == idsAtATime {
+			if err := s.addIDs(); err != nil {
+				return err
+			}
+		}
 		if err := s.inOrder(kind); err != nil {
 			return err
 		}
-		return s.record(kind, body)
+		return s.record(kind, body, text[at:at+len(body)])
 	})
-}
-
-// eachRecord splits a section of records.
-func eachRecord(payload []byte, visit func(kind byte, body []byte) error) error {
-	for i := 0; len(payload) > 0; i++ {
-		kind := payload[0]
-		length, n := binary.Uvarint(payload[1:])
-		if n <= 0 || length > uint64(len(payload)-1-n) {
-			return fmt.Errorf("record %d: %w: its length is wrong", i, format.ErrMalformed)
-		}
-		body := payload[1+n:][:length]
-		payload = payload[1+n:][length:]
-		if err := visit(kind, body); err != nil {
-			return fmt.Errorf("record %d: %w", i, err)
-		}
+	if err != nil {
+		return err
 	}
-	return nil
+	return s.addIDs()
 }
 
 // inOrder holds the records to the order in which they are written, for only
@@ -260,8 +254,8 @@ func (s *reader) inOrder(kind byte) error {
 	return nil
 }
 
-// record hands one record to the restorer.
-func (s *reader) record(kind byte, body []byte) error {
+// record hands one record to the restorer. text is its body once more.
+func (s *reader) record(kind byte, body []byte, text string) error {
 	var err error
 	switch kind {
 	case recordTombstone:
@@ -275,14 +269,14 @@ func (s *reader) record(kind byte, body []byte) error {
 		err = add(body, &fsmpb.QueueRecord{}, queueRecord, s.restorer.AddQueue)
 	case recordMessage:
 		s.counts.Messages++
-		if plainMessageRecord(&s.stored, body) {
+		if plainMessageRecord(&s.stored, text) {
 			err = malformed(s.restorer.AddMessage(&s.stored))
 			break
 		}
 		err = add(body, &s.message, s.messageRecord, s.restorer.AddMessage)
 	case recordDeduplication:
 		s.counts.DeduplicationIds++
-		err = s.addDeduplication(body, s.restorer.AddDeduplication)
+		err = s.deduplication(body, text)
 	case recordAttempt:
 		s.counts.Attempts++
 		err = add(body, &s.attempt, attemptRecord, s.restorer.AddAttempt)
@@ -297,7 +291,7 @@ func (s *reader) record(kind byte, body []byte) error {
 		err = add(body, &fsmpb.SubscriptionRecord{}, subscriptionRecord, s.restorer.AddSubscription)
 	case recordTopicDeduplication:
 		s.counts.DeduplicationIds++
-		err = s.addDeduplication(body, s.restorer.AddTopicDeduplication)
+		err = s.deduplication(body, text)
 	case recordArchived:
 		s.counts.Archived++
 		err = add(body, &fsmpb.ArchivedRecord{}, s.archivedRecord, s.restorer.AddArchived)
@@ -368,13 +362,6 @@ func add[M proto.Message, R any](body []byte, m M, convert func(M) (R, error), t
 		return err
 	}
 	return malformed(take(record))
-}
-
-func (s *reader) addDeduplication(body []byte, take func(queue.DeduplicationRecord) error) error {
-	if r, plain := plainDeduplicationRecord(body); plain {
-		return malformed(take(r))
-	}
-	return add(body, &s.known, deduplicationRecord, take)
 }
 
 // malformed is the error of a Restorer that refused a record.

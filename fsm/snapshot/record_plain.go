@@ -103,48 +103,76 @@ type plainField struct {
 	field  protowire.Number
 	kind   protowire.Type
 	number uint64
-	bytes  []byte
+	text   string
 }
 
-// nextField splits the first field off. It knows what appendMessage writes; ok is false
-// for all else.
-func nextField(data []byte) (f plainField, rest []byte, ok bool) {
-	tag, n := binary.Uvarint(data)
-	if n <= 0 {
-		return f, nil, false
+// next splits the first field off. It knows what appendMessage writes, of which no tag has
+// more than two bytes; ok is false for all else.
+func (f *plainField) next(data string) (rest string, ok bool) {
+	tag, n := uint32(data[0]), 1
+	if tag >= 0x80 {
+		if len(data) == 1 || data[1] >= 0x80 {
+			return "", false
+		}
+		tag, n = tag&0x7f|uint32(data[1])<<7, 2
 	}
 	f.field, f.kind, data = protowire.Number(tag>>3), protowire.Type(tag&7), data[n:]
 	switch f.kind {
 	case protowire.VarintType:
-		f.number, n = binary.Uvarint(data)
+		f.number, n = uvarint(data)
 	case protowire.Fixed64Type:
-		f.number, n = protowire.ConsumeFixed64(data)
+		if n = 8; len(data) < n {
+			return "", false
+		}
+		f.number = fixed64(data)
 	case protowire.BytesType:
-		f.bytes, n = protowire.ConsumeBytes(data)
+		var length uint64
+		if length, n = uvarint(data); n == 0 || length > uint64(len(data)-n) {
+			return "", false
+		}
+		f.text, data, n = data[n:][:length], data[n:], int(length)
+		return data[n:], true
 	default:
-		n = -1
+		return "", false
 	}
-	if n <= 0 {
-		return f, nil, false
-	}
-	return f, data[n:], true
+	return data[n:], n > 0
 }
 
-// plainMessageRecord reads an fsmpb.MessageRecord that appendMessage wrote into r, which is
-// that of the message before: most have the same sender.
-func plainMessageRecord(r *queue.MessageRecord, data []byte) (ok bool) {
-	sender := r.SenderID
+// uvarint is binary.Uvarint of a text; n is 0 if there is none.
+func uvarint(data string) (v uint64, n int) {
+	for i := range min(len(data), binary.MaxVarintLen64) {
+		b := data[i]
+		if b < 0x80 {
+			if i == binary.MaxVarintLen64-1 && b > 1 {
+				return 0, 0
+			}
+			return v | uint64(b)<<(7*i), i + 1
+		}
+		v |= uint64(b&0x7f) << (7 * i)
+	}
+	return 0, 0
+}
+
+func fixed64(data string) uint64 {
+	_ = data[7]
+	return uint64(data[0]) | uint64(data[1])<<8 | uint64(data[2])<<16 | uint64(data[3])<<24 |
+		uint64(data[4])<<32 | uint64(data[5])<<40 | uint64(data[6])<<48 | uint64(data[7])<<56
+}
+
+// plainMessageRecord reads an fsmpb.MessageRecord that appendMessage wrote into r, whose
+// texts are parts of the data.
+func plainMessageRecord(r *queue.MessageRecord, data string) (ok bool) {
 	*r = queue.MessageRecord{}
-	for len(data) > 0 {
-		var f plainField
-		if f, data, ok = nextField(data); !ok {
+	var f plainField
+	for data != "" {
+		if data, ok = f.next(data); !ok {
 			return false
 		}
 		switch f.kind {
 		case protowire.VarintType:
 			ok = plainNumber(r, f.field, f.number)
 		case protowire.BytesType:
-			ok = plainText(r, f.field, f.bytes, sender)
+			ok = plainText(r, f.field, f.text)
 		default:
 			ok = false
 		}
@@ -191,7 +219,7 @@ func plainNumber(r *queue.MessageRecord, field protowire.Number, n uint64) bool 
 	return true
 }
 
-func plainText(r *queue.MessageRecord, field protowire.Number, text []byte, sender string) bool {
+func plainText(r *queue.MessageRecord, field protowire.Number, text string) bool {
 	if field == 3 {
 		return copy(r.MessageID[:], text) == len(r.MessageID) && len(text) == len(r.MessageID)
 	}
@@ -201,7 +229,7 @@ func plainText(r *queue.MessageRecord, field protowire.Number, text []byte, send
 		r.Body = body
 		return ok
 	}
-	if !utf8.Valid(text) {
+	if !utf8.ValidString(text) {
 		return false
 	}
 	switch field {
@@ -209,36 +237,34 @@ func plainText(r *queue.MessageRecord, field protowire.Number, text []byte, send
 		if r.Body.Stored() {
 			return false
 		}
-		r.Body = content.NewBody(string(text))
+		r.Body = content.NewBody(text)
 	case 4:
-		r.GroupID = string(text)
+		r.GroupID = text
 	case 5:
-		r.DeduplicationID = string(text)
+		r.DeduplicationID = text
 	case 6:
-		if r.SenderID = sender; string(text) != sender {
-			r.SenderID = string(text)
-		}
+		r.SenderID = text
 	case 7:
-		r.TraceHeader = string(text)
+		r.TraceHeader = text
 	case 9:
-		r.DeadLetterSource = string(text)
+		r.DeadLetterSource = text
 	case 19:
-		r.AttemptID = string(text)
+		r.AttemptID = text
 	case 21:
-		r.PartitionKey = string(text)
+		r.PartitionKey = text
 	default:
 		return false
 	}
 	return true
 }
 
-func plainPlace(data []byte) (body queue.Body, ok bool) {
+func plainPlace(data string) (body queue.Body, ok bool) {
 	var at content.Place
 	var size uint32
 	var digest uint64
-	for len(data) > 0 {
-		var f plainField
-		if f, data, ok = nextField(data); !ok {
+	var f plainField
+	for data != "" {
+		if data, ok = f.next(data); !ok {
 			return body, false
 		}
 		switch {
@@ -259,15 +285,15 @@ func plainPlace(data []byte) (body queue.Body, ok bool) {
 
 // plainDeduplicationRecord reads an fsmpb.DeduplicationRecord that appendDeduplication
 // wrote.
-func plainDeduplicationRecord(data []byte) (r queue.DeduplicationRecord, ok bool) {
-	for len(data) > 0 {
-		var f plainField
-		if f, data, ok = nextField(data); !ok {
+func plainDeduplicationRecord(data string) (r queue.DeduplicationRecord, ok bool) {
+	var f plainField
+	for data != "" {
+		if data, ok = f.next(data); !ok {
 			return r, false
 		}
 		switch {
-		case f.field == 2 && f.kind == protowire.BytesType && len(f.bytes) == len(r.Key):
-			copy(r.Key[:], f.bytes)
+		case f.field == 2 && f.kind == protowire.BytesType && len(f.text) == len(r.Key):
+			copy(r.Key[:], f.text)
 		case f.kind != protowire.VarintType:
 			return r, false
 		case f.field == 1:
@@ -283,4 +309,34 @@ func plainDeduplicationRecord(data []byte) (r queue.DeduplicationRecord, ok bool
 		}
 	}
 	return r, true
+}
+
+// idsAtATime is how many remembered ids are added together: as many as the processor
+// looks for in memory at the same time, and more.
+const idsAtATime = 64
+
+// deduplication reads a remembered id, which addIDs adds.
+func (s *reader) deduplication(body []byte, text string) error {
+	if r, plain := plainDeduplicationRecord(text); plain {
+		s.ids = append(s.ids, r)
+		return nil
+	}
+	return add(body, &s.known, deduplicationRecord, func(r queue.DeduplicationRecord) error {
+		s.ids = append(s.ids, r)
+		return nil
+	})
+}
+
+// addIDs hands the remembered ids that were read to the restorer.
+func (s *reader) addIDs() error {
+	if len(s.ids) == 0 {
+		return nil
+	}
+	take := s.restorer.AddDeduplication
+	if s.last == recordTopicDeduplication {
+		take = s.restorer.AddTopicDeduplication
+	}
+	err := malformed(take(s.ids))
+	s.ids = s.ids[:0]
+	return err
 }

@@ -159,6 +159,24 @@ func (s *sectionReader) read() (sectionKind, []byte, error) {
 	return sectionKind(header[0]), payload, nil
 }
 
+// eachRecord splits a section of records. A body begins at a byte of the section.
+func eachRecord(payload []byte, visit func(kind byte, at int, body []byte) error) error {
+	for i, at := 0, 0; at < len(payload); i++ {
+		kind := payload[at]
+		length, n := binary.Uvarint(payload[at+1:])
+		if n <= 0 || length > uint64(len(payload)-at-1-n) {
+			return fmt.Errorf("record %d: %w: its length is wrong", i, format.ErrMalformed)
+		}
+		at += 1 + n
+		body := payload[at:][:length]
+		if err := visit(kind, at, body); err != nil {
+			return fmt.Errorf("record %d: %w", i, err)
+		}
+		at += len(body)
+	}
+	return nil
+}
+
 // close checks that nothing follows.
 func (s *sectionReader) close() error {
 	var one [1]byte

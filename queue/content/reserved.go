@@ -44,8 +44,7 @@ func SplitReserved(attrs []MessageAttribute) (scheduledAt logtime.Timestamp, par
 	if first < 0 {
 		return 0, "", attrs, nil
 	}
-	rest = make([]MessageAttribute, first, len(attrs)-1)
-	copy(rest, attrs)
+	rest = append(rest, attrs[:first]...) // nil without others, as in a message that was packed
 	scheduled, keyed := false, false
 	for i := first; i < len(attrs); i++ {
 		m := &attrs[i]

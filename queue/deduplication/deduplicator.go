@@ -78,10 +78,15 @@ func (d *Deduplicator) Seek(k statehash.Key, id, group string) SoughtKey {
 // them was a fifth of what a send takes. The result means nothing.
 func (d *Deduplicator) Warm(keys []SoughtKey) (read uint64) {
 	for i := range keys {
-		fingerprint := keys[i].key.fingerprint()
-		if s := d.window.index.segment(fingerprint); s != nil {
-			read |= s.slots[int(fingerprint)&(len(s.slots)-1)]
-		}
+		read |= d.window.index.home(keys[i].key.fingerprint())
+	}
+	return read
+}
+
+// WarmRecords is Warm for records that will be added.
+func (d *Deduplicator) WarmRecords(records []Record) (read uint64) {
+	for i := range records {
+		read |= d.window.index.home(records[i].Key.fingerprint())
 	}
 	return read
 }

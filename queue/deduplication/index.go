@@ -44,6 +44,15 @@ func (x *index) segment(fingerprint uint32) *indexSegment {
 	return x.directory[fingerprint>>(32-x.depth)]
 }
 
+// home is the slot in which a search for a key begins, 0 if it is free.
+func (x *index) home(fingerprint uint32) uint64 {
+	s := x.segment(fingerprint)
+	if s == nil {
+		return 0
+	}
+	return s.slots[int(fingerprint)&(len(s.slots)-1)]
+}
+
 // add notes the place of a key.
 func (x *index) add(fingerprint uint32, place uint64) {
 	if len(x.directory) == 0 {

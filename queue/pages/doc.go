@@ -21,7 +21,8 @@
 // collector has nothing to follow, and a value read from it is made anew. Pages are
 // opened by changes and packed in the order in which they were opened, once a map has
 // more than a few open ones. So the values at both ends of a queue, where it is used, are
-// ready, and those between, which may be millions, take what their content takes.
+// ready, and those between, which may be millions, take what their content takes. A Loader
+// packs what is read from a snapshot at once.
 //
 // The first page is always open: the oldest value is asked for with every command.
 //

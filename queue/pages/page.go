@@ -94,23 +94,28 @@ func (p *page[T]) each(visit func(slot uint64, record string, whole *T) bool) {
 // be used again: what was thrown away with each page was a fourth of the garbage of single
 // sends.
 func pack[T any, C Codec[T]](p *page[T], buffer []byte) []byte {
-	var codec C
 	var wholes []*T
 	buffer = buffer[:0]
 	for _, value := range p.values {
-		buffer = append(buffer, 0)
-		record, ok := codec.Append(buffer, value, &p.shared)
-		if !ok {
+		var packed bool
+		if buffer, packed = appendRecord[T, C](buffer, value, &p.shared); !packed {
 			wholes = append(wholes, value)
-			continue
 		}
-		buffer = endRecord(record, len(buffer))
 	}
 	p.packs, p.packed, p.values = p.has, string(buffer), wholes
-	if cap(buffer) > bufferKeepMax {
-		return nil
+	return reusable(buffer)
+}
+
+// appendRecord appends the record of a value with its length, or an empty one for a value
+// that cannot be packed.
+func appendRecord[T any, C Codec[T]](buffer []byte, value *T, shared *Shared) (_ []byte, packed bool) {
+	var codec C
+	buffer = append(buffer, 0)
+	record, packed := codec.Append(buffer, value, shared)
+	if !packed {
+		return buffer, false
 	}
-	return buffer
+	return endRecord(record, len(buffer)), true
 }
 
 // endRecord puts the length of a record before it, for which there is a byte.
@@ -127,6 +132,14 @@ func endRecord(buffer []byte, start int) []byte {
 // bufferKeepMax is the largest buffer that is used again. A map that packs has thousands
 // of open values beside it.
 const bufferKeepMax = 64 << 10
+
+// reusable is a buffer for the next page, empty.
+func reusable(buffer []byte) []byte {
+	if cap(buffer) > bufferKeepMax {
+		return nil
+	}
+	return buffer[:0]
+}
 
 // unpack opens a packed page, which is the map's own. first is the number of its first
 // slot.

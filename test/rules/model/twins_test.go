@@ -127,7 +127,9 @@ func restore(f *queue.Frozen) (*queue.Broker, error) {
 			return false
 		}
 		q.Messages(func(x *queue.MessageRecord) bool { return each(func() error { return r.AddMessage(x) }) })
-		q.Deduplication(func(x queue.DeduplicationRecord) bool { return each(func() error { return r.AddDeduplication(x) }) })
+		q.Deduplication(func(x queue.DeduplicationRecord) bool {
+			return each(func() error { return r.AddDeduplication([]queue.DeduplicationRecord{x}) })
+		})
 		q.Attempts(func(x queue.AttemptRecord) bool { return each(func() error { return r.AddAttempt(x) }) })
 		q.Sessions(func(x queue.SessionRecord) bool { return each(func() error { return r.AddSession(x) }) })
 		return err == nil
@@ -138,7 +140,7 @@ func restore(f *queue.Frozen) (*queue.Broker, error) {
 		}
 		t.Subscriptions(func(x queue.SubscriptionRecord) bool { return each(func() error { return r.AddSubscription(x) }) })
 		t.Deduplication(func(x queue.DeduplicationRecord) bool {
-			return each(func() error { return r.AddTopicDeduplication(x) })
+			return each(func() error { return r.AddTopicDeduplication([]queue.DeduplicationRecord{x}) })
 		})
 		return err == nil
 	})
