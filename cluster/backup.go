@@ -62,7 +62,7 @@ func (b *Backup) Stream(ctx context.Context, w io.Writer) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(b.closing, cancel)()
-	paced := &pacedBackup{w: w, backup: b, ctx: ctx, pacer: consensus.NewPacer(b.pace), began: b.monotonic()}
+	paced := &pacedBackup{w: w, backup: b, ctx: ctx, pacer: consensus.NewPacer(b.pace, b.monotonic), began: b.monotonic()}
 	if err := b.state.Write(paced); err != nil {
 		return errors.Join(fmt.Errorf("writing the backup of entry %d: %w", b.Index, err), ctx.Err())
 	}

@@ -332,10 +332,9 @@ func (f *FSM) Freeze() (snapshot.Position, *queue.Frozen) {
 	return f.Position(), f.broker.Freeze()
 }
 
-// Restore replaces the state by that of a snapshot, if all of it is sound. A
-// failure to read is returned; a snapshot that is damaged or not understood
-// is fatal, since the log behind it is gone. A source with a Name is named in the
-// error.
+// Restore replaces the state by that of a snapshot, if all of it is sound: what fails
+// changes nothing. The log behind a snapshot that is damaged (snapshot.IsDamage) is gone, so
+// that the caller has to end the node.
 func (f *FSM) Restore(source io.ReadCloser) error {
 	bodies := f.beginBodies()
 	position, broker, err := snapshot.ReadWith(source, bodies)
@@ -352,12 +351,6 @@ func (f *FSM) Restore(source io.ReadCloser) error {
 			format.ErrUnknownFormat, broker.FormatVersion(), f.options.VersionMax)
 	}
 	if err != nil {
-		if snapshot.IsDamage(err) {
-			if named, ok := source.(interface{ Name() string }); ok {
-				err = fmt.Errorf("the snapshot %s: %w", named.Name(), err)
-			}
-			f.fatal(err)
-		}
 		return err
 	}
 	f.options.StateLock.Lock()

@@ -246,24 +246,15 @@ func TestRestoreReportsWhatItCannotRead(t *testing.T) {
 	}
 }
 
-func TestDamagedSnapshotEndsTheProcess(t *testing.T) {
+func TestDamagedSnapshotChangesNothing(t *testing.T) {
 	r := eventful(t)
 	before, data := r.fsm.Position(), r.snapshot()
 	data[len(data)/2] ^= 0x10
-	err := fatal(t, r, func() { _ = r.fsm.Restore(io.NopCloser(bytes.NewReader(data))) })
+	err := r.fsm.Restore(io.NopCloser(bytes.NewReader(data)))
 	if !errors.Is(err, format.ErrChecksum) || !strings.Contains(err.Error(), "snapshot section") {
-		t.Errorf("reported %v", err)
-	}
-	named := namedSource{io.NopCloser(bytes.NewReader(data))}
-	if err := fatal(t, r, func() { _ = r.fsm.Restore(named) }); !errors.Is(err, format.ErrChecksum) || !strings.Contains(err.Error(), named.Name()) {
-		t.Errorf("the file is not named: %v", err)
+		t.Errorf("got %v", err)
 	}
 	if r.fsm.Position() != before {
 		t.Error("a damaged snapshot changed the state")
 	}
 }
-
-// namedSource is a snapshot in a file.
-type namedSource struct{ io.ReadCloser }
-
-func (namedSource) Name() string { return "/data/snapshots/1/state.bin" }

@@ -39,8 +39,8 @@ func TestMessageGroupOrder(t *testing.T) {
 		for _, sequences := range want {
 			present += min(len(sequences), 1)
 		}
-		if n := groups.byName.Len(); n != present {
-			t.Fatalf("step %d: %d groups, want %d", step, n, present)
+		if n, named := len(groups.byName), groups.names.Len(); n != present || named != present {
+			t.Fatalf("step %d: %d groups and %d names, want %d", step, n, named, present)
 		}
 	}
 }

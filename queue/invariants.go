@@ -277,15 +277,17 @@ func (q *Queue) compareIndexes(other *Queue) error {
 		return err
 	}
 	var err error
-	q.groups.byName.Scan(func(name string, g *MessageGroup) bool {
-		twin, known := other.groups.byName.Get(name)
-		if !known || g.head != twin.head || !slices.Equal(g.rest, twin.rest) {
+	q.groups.names.Scan(func(name string) bool {
+		g, twin := q.groups.byName[name], other.groups.byName[name]
+		if g == nil || twin == nil {
+			err = fmt.Errorf("group %q is among the names only, or among those that the messages give", name)
+		} else if g.head != twin.head || !slices.Equal(g.rest, twin.rest) {
 			err = fmt.Errorf("group %q has %d messages from %d on, which differ from those that the messages give", name, g.len(), g.head)
 		}
 		return err == nil
 	})
-	if err == nil && q.groups.byName.Len() != other.groups.byName.Len() {
-		err = fmt.Errorf("%d groups, the messages give %d", q.groups.byName.Len(), other.groups.byName.Len())
+	if have, want := len(q.groups.byName), len(other.groups.byName); err == nil && (have != want || have != q.groups.names.Len()) {
+		err = fmt.Errorf("%d groups and %d names, the messages give %d", have, q.groups.names.Len(), want)
 	}
 	return err
 }

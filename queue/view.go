@@ -121,7 +121,7 @@ func (q *Queue) stats(now Timestamp) QueueStats {
 		NotVisible:           q.inFlight(),
 		Delayed:              q.timers.delayed + q.delayedFirst(now),
 		Deferred:             int64(q.aside.deferred.Len()),
-		Groups:               int64(q.groups.byName.Len()),
+		Groups:               int64(len(q.groups.byName)),
 		DeduplicationEntries: int64(q.deduplication.Len()),
 		OldestSentAt:         oldest,
 	}

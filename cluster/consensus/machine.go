@@ -74,7 +74,7 @@ func (m *machine) Snapshot() (raft.FSMSnapshot, error) {
 	}
 	// The library captures one state at a time.
 	m.paused.Store(max(m.paused.Load(), int64(m.clock.Monotonic()-began)))
-	return &pacedSnapshot{FSMSnapshot: snapshot, policy: m.policy, ctx: m.ctx}, nil
+	return &pacedSnapshot{FSMSnapshot: snapshot, policy: m.policy, clock: m.clock, ctx: m.ctx}, nil
 }
 
 // Restore replaces the state by that of a snapshot. The index of a snapshot
@@ -84,10 +84,14 @@ func (m *machine) Restore(content io.ReadCloser) error {
 	if !known {
 		source.Path = "of unknown name"
 	}
-	if err := m.machine.Restore(namedSnapshot{content, source.Path}); errors.Is(err, format.ErrUnknownFormat) {
+	if err := m.machine.Restore(content); errors.Is(err, format.ErrUnknownFormat) {
 		return m.guard.Fail(fault.ExitUnknownFormat, fmt.Errorf("the snapshot %s cannot be read: %w; a newer version of this program wrote it, start that one", source.Path, err))
 	} else if err != nil {
-		return m.guard.Fail(fault.ExitChecksum, fmt.Errorf("the snapshot %s cannot be restored: %w; %s", source.Path, err, storage.ReplaceNode))
+		code := fault.ExitChecksum
+		if errors.Is(err, format.ErrStateMismatch) {
+			code = fault.ExitStateMismatch
+		}
+		return m.guard.Fail(code, fmt.Errorf("the snapshot %s cannot be restored: %w; %s", source.Path, err, storage.ReplaceNode))
 	}
 	applied := max(m.machine.AppliedIndex(), source.Index)
 	m.restored.Add(1)
@@ -100,15 +104,6 @@ func (m *machine) Restore(content io.ReadCloser) error {
 	}
 	return nil
 }
-
-// namedSnapshot lets the state machine say which file it could not use.
-type namedSnapshot struct {
-	io.ReadCloser
-	path string
-}
-
-// Name is the path of the file.
-func (n namedSnapshot) Name() string { return n.path }
 
 // advance notes what is applied and wakes those who wait for it.
 func (m *machine) advance(index uint64) {
@@ -128,12 +123,13 @@ func (m *machine) advance(index uint64) {
 type pacedSnapshot struct {
 	raft.FSMSnapshot
 	policy SnapshotPolicy
+	clock  environment.Clock
 	ctx    context.Context
 }
 
 // Persist writes the snapshot.
 func (s *pacedSnapshot) Persist(sink raft.SnapshotSink) error {
-	return s.FSMSnapshot.Persist(&pacedSink{SnapshotSink: sink, pacer: NewPacer(s.policy), ctx: s.ctx})
+	return s.FSMSnapshot.Persist(&pacedSink{SnapshotSink: sink, pacer: NewPacer(s.policy, s.clock.Monotonic), ctx: s.ctx})
 }
 
 type pacedSink struct {

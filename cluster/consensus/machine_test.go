@@ -10,6 +10,7 @@ import (
 	"github.com/hashicorp/raft"
 
 	"github.com/seriatimq/seriatim/cluster/clustertest"
+	"github.com/seriatimq/seriatim/cluster/environment"
 	"github.com/seriatimq/seriatim/cluster/storage"
 )
 
@@ -45,7 +46,7 @@ func TestSnapshotPaceEndsWithTheGroup(t *testing.T) {
 	cancel()
 	policy := SnapshotPolicy{SyncBytes: 1000, BytesPerSecond: 1} // a quarter of an hour per piece
 	inner := &memorySnapshot{content: make([]byte, 5000)}
-	snapshot := &pacedSnapshot{FSMSnapshot: inner, policy: policy, ctx: ctx}
+	snapshot := &pacedSnapshot{FSMSnapshot: inner, policy: policy, clock: environment.SystemClock(), ctx: ctx}
 	if err := snapshot.Persist(sink); err == nil {
 		t.Fatal("the snapshot was finished")
 	}

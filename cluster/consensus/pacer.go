@@ -10,20 +10,26 @@ import (
 // Pacer bounds the rate at which a state is written, because the log is usually on
 // the same disk. Used by one goroutine.
 type Pacer struct {
-	policy SnapshotPolicy
-	ahead  int64 // bytes written and not yet waited for
+	policy    SnapshotPolicy
+	monotonic func() time.Duration
+	ahead     int64         // bytes written since
+	since     time.Duration // the end of the last wait
 }
 
-// NewPacer begins at the rate of the policy.
-func NewPacer(policy SnapshotPolicy) *Pacer { return &Pacer{policy: policy} }
+// NewPacer begins at the rate of the policy. Monotonic is the time since some fixed point.
+func NewPacer(policy SnapshotPolicy, monotonic func() time.Duration) *Pacer {
+	return &Pacer{policy: policy, monotonic: monotonic, since: monotonic()}
+}
 
-// Wrote is told of each write and waits as long as the bytes may take at least. It
-// reports false if ctx ended first.
+// Wrote is told of each write and waits for what is left of the time that the bytes may
+// take at least. It reports false if ctx ended first. What took longer than it may is not
+// made up for: the disk may be slow because it has too much to do.
 func (p *Pacer) Wrote(ctx context.Context, n int) bool {
 	if p.ahead += int64(n); p.ahead < p.policy.SyncBytes {
 		return true
 	}
-	pause := time.Duration(float64(p.ahead) / float64(p.policy.BytesPerSecond) * float64(time.Second))
-	p.ahead = 0
-	return wakeup.Sleep(ctx, pause)
+	least := time.Duration(float64(p.ahead) / float64(p.policy.BytesPerSecond) * float64(time.Second))
+	slept := wakeup.Sleep(ctx, least-(p.monotonic()-p.since))
+	p.ahead, p.since = 0, p.monotonic()
+	return slept
 }

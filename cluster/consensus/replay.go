@@ -43,7 +43,7 @@ func (g *Group) openState(ctx context.Context, state stateMachine) error {
 	if len(metas) > 0 {
 		newest = *metas[0]
 		g.log.SnapshotDueAfter(max(g.options.Snapshot.LogBytes, g.snapshots.NewestSize()))
-		_, content, err := g.snapshots.Open(newest.ID)
+		content, err := g.snapshots.OpenToRestore(metas[0])
 		if err != nil {
 			return err
 		}

@@ -212,24 +212,6 @@ func checkSnapshotHead(state io.Reader, meta *raft.SnapshotMeta) error {
 	return nil
 }
 
-// Open opens a snapshot after checking all of it.
-func (s *SnapshotStore) Open(id string) (*raft.SnapshotMeta, io.ReadCloser, error) {
-	path := filepath.Join(s.path, id, SnapshotStateName)
-	meta, content, err := s.inner.Open(id)
-	if err != nil {
-		if !s.retains(id) {
-			return nil, nil, err // newer ones have replaced it meanwhile
-		}
-		return nil, nil, s.damaged(path, fmt.Errorf("%w: %w", ErrDamaged, err))
-	}
-	if err := checkSnapshotHead(content, meta); err != nil {
-		return nil, nil, errors.Join(s.damaged(path, err), content.Close())
-	}
-	described := *meta
-	described.Size -= int64(len(snapshotHead(meta)))
-	return &described, &snapshotReader{ReadCloser: content, index: meta.Index, term: meta.Term, path: path}, nil
-}
-
 // retains reports whether a snapshot is among those that are kept.
 func (s *SnapshotStore) retains(id string) bool {
 	metas, err := s.inner.List()
@@ -286,35 +268,6 @@ func SkipSnapshotHead(content *bufio.Reader) error {
 		return fmt.Errorf("%w: the file ends in its description: %w", ErrDamaged, err)
 	}
 	return nil
-}
-
-// snapshotReader is a snapshot that knows which it is.
-type snapshotReader struct {
-	io.ReadCloser
-	index uint64
-	term  uint64
-	path  string
-}
-
-// Source says which snapshot a content is that the library hands on.
-type Source struct {
-	Index, Term uint64 // of its last entry
-	Path        string // of its state file
-}
-
-// SnapshotSource looks for the snapshot below the library's counting readers; known
-// is false for content from elsewhere.
-func SnapshotSource(content io.ReadCloser) (source Source, known bool) {
-	for {
-		switch reader := content.(type) {
-		case *snapshotReader:
-			return Source{Index: reader.index, Term: reader.term, Path: reader.path}, true
-		case raft.ReadCloserWrapper:
-			content = reader.WrappedReadCloser()
-		default:
-			return Source{}, false
-		}
-	}
 }
 
 // snapshotSink writes a snapshot. Every SyncBytes it syncs, so that dirty

@@ -2,6 +2,7 @@ package codec
 
 import (
 	"fmt"
+	"unsafe"
 
 	"github.com/seriatimq/seriatim/queue"
 )
@@ -20,11 +21,10 @@ type Decoder struct {
 }
 
 // entryText is the entry that is being decoded, as text: the texts of all its commands
-// share one copy of it. The zero value is that of no entry.
+// are parts of it. The zero value is that of no entry.
 type entryText struct {
 	data []byte
-	text string // copy of data, made when it is first needed
-	end  int    // of the present frame
+	end  int // of the present frame
 }
 
 // namesMax bounds the names of queues, groups and senders that a Decoder remembers.
@@ -56,7 +56,8 @@ func (d *Decoder) Decode(frame []byte) (queue.Command, error) {
 }
 
 // DecodeEntry is the function of that name for an entry whose commands live until Reset,
-// and no longer than data. visit is called with each of them, in order.
+// and no longer than data, which nobody may write to any more: texts are parts of it. visit
+// is called with each of them, in order.
 func (d *Decoder) DecodeEntry(data []byte, visit func(queue.Command) error) (EntryHead, error) {
 	d.entry = entryText{data: data}
 	defer func() { d.entry = entryText{} }()
@@ -78,10 +79,9 @@ func (d *Decoder) textOf(body []byte) string {
 		return ""
 	case d.entry.data == nil:
 		return string(body)
-	case d.entry.text == "":
-		d.entry.text = string(d.entry.data)
 	}
-	return d.entry.text[d.entry.end-len(body) : d.entry.end]
+	entry := unsafe.String(unsafe.SliceData(d.entry.data), len(d.entry.data)) // nobody writes to it, see DecodeEntry
+	return entry[d.entry.end-len(body) : d.entry.end]
 }
 
 // The methods below allocate if d is nil, as what they return has to last then.

@@ -106,40 +106,48 @@ type plainField struct {
 	text   string
 }
 
-// next splits the first field off. It knows what appendMessage writes, of which no tag has
-// more than two bytes; ok is false for all else.
-func (f *plainField) next(data string) (rest string, ok bool) {
+// nextField splits the first field off. It knows what appendMessage writes, of which no tag
+// has more than two bytes; ok is false for all else. A large state is some hundred million
+// fields: what it returns stays in registers.
+func nextField(data string) (f plainField, rest string, ok bool) {
 	tag, n := uint32(data[0]), 1
 	if tag >= 0x80 {
 		if len(data) == 1 || data[1] >= 0x80 {
-			return "", false
+			return f, "", false
 		}
 		tag, n = tag&0x7f|uint32(data[1])<<7, 2
 	}
 	f.field, f.kind, data = protowire.Number(tag>>3), protowire.Type(tag&7), data[n:]
-	switch f.kind {
-	case protowire.VarintType:
-		f.number, n = uvarint(data)
-	case protowire.Fixed64Type:
-		if n = 8; len(data) < n {
-			return "", false
+	if f.kind == protowire.Fixed64Type {
+		if len(data) < 8 {
+			return f, "", false
 		}
 		f.number = fixed64(data)
-	case protowire.BytesType:
-		var length uint64
-		if length, n = uvarint(data); n == 0 || length > uint64(len(data)-n) {
-			return "", false
-		}
-		f.text, data, n = data[n:][:length], data[n:], int(length)
-		return data[n:], true
-	default:
-		return "", false
+		return f, data[8:], true
 	}
-	return data[n:], n > 0
+	number, n := uvarint(data)
+	switch {
+	case n == 0:
+		return f, "", false
+	case f.kind == protowire.VarintType:
+		f.number = number
+		return f, data[n:], true
+	case f.kind == protowire.BytesType && number <= uint64(len(data)-n):
+		f.text = data[n:][:number]
+		return f, data[n+int(number):], true
+	}
+	return f, "", false
 }
 
 // uvarint is binary.Uvarint of a text; n is 0 if there is none.
 func uvarint(data string) (v uint64, n int) {
+	if data != "" && data[0] < 0x80 {
+		return uint64(data[0]), 1
+	}
+	return longUvarint(data)
+}
+
+func longUvarint(data string) (v uint64, n int) {
 	for i := range min(len(data), binary.MaxVarintLen64) {
 		b := data[i]
 		if b < 0x80 {
@@ -165,7 +173,7 @@ func plainMessageRecord(r *queue.MessageRecord, data string) (ok bool) {
 	*r = queue.MessageRecord{}
 	var f plainField
 	for data != "" {
-		if data, ok = f.next(data); !ok {
+		if f, data, ok = nextField(data); !ok {
 			return false
 		}
 		switch f.kind {
@@ -264,7 +272,7 @@ func plainPlace(data string) (body queue.Body, ok bool) {
 	var digest uint64
 	var f plainField
 	for data != "" {
-		if data, ok = f.next(data); !ok {
+		if f, data, ok = nextField(data); !ok {
 			return body, false
 		}
 		switch {
@@ -288,7 +296,7 @@ func plainPlace(data string) (body queue.Body, ok bool) {
 func plainDeduplicationRecord(data string) (r queue.DeduplicationRecord, ok bool) {
 	var f plainField
 	for data != "" {
-		if data, ok = f.next(data); !ok {
+		if f, data, ok = nextField(data); !ok {
 			return r, false
 		}
 		switch {

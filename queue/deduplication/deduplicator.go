@@ -13,6 +13,7 @@ type Deduplicator struct {
 	rules       Rules
 	incarnation uint64 // of the entity, part of every record hash
 	sum         statehash.Sum
+	read        uint64 // means nothing, see Warm
 }
 
 // New remembers nothing.
@@ -177,13 +178,19 @@ func (d *Deduplicator) SetDeadBefore(t logtime.Timestamp) { d.window.DeadBefore 
 // then go in runs, and not one with every send.
 const forgetLag = 1 * logtime.Second
 
+// forgetTogether is how many records are looked for in memory at the same time, see Warm.
+const forgetTogether = 16
+
 // Forget drops dead records, at most budget of them, if the oldest is overdue; it
 // returns what is left of the budget.
 func (d *Deduplicator) Forget(k statehash.Key, now logtime.Timestamp, budget int) int {
 	if d.window.Len() == 0 || d.Deadline() > now {
 		return budget
 	}
-	for ; budget > 0; budget-- {
+	for forgotten := 0; budget > 0; budget, forgotten = budget-1, forgotten+1 {
+		if forgotten%forgetTogether == 0 {
+			d.read |= d.window.warmOldest(min(budget, forgetTogether))
+		}
 		r, ok := d.window.Oldest()
 		if !ok || d.Remembers(logtime.Timestamp(r.AcceptedAt), now) {
 			break

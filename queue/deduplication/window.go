@@ -118,6 +118,14 @@ func (w *Window) Oldest() (Record, bool) { return w.accepted.oldest() }
 // Newest is the record accepted last.
 func (w *Window) Newest() (Record, bool) { return w.accepted.newest() }
 
+// warmOldest reads where the n oldest records are found, see Deduplicator.Warm.
+func (w *Window) warmOldest(n int) (read uint64) {
+	for place := w.accepted.front; place < min(w.accepted.front+uint64(n), w.accepted.end); place++ {
+		read |= w.index.home(w.accepted.at(place).Key.fingerprint())
+	}
+	return read
+}
+
 // ForgetOldest takes out the record accepted first, which must exist.
 func (w *Window) ForgetOldest() {
 	r, _ := w.accepted.oldest()

@@ -44,7 +44,11 @@ func (t *state) Hold(body content.Body) {
 	if !t.adopted && body.Place().Segment >= t.store.first && body.Place() != t.appended {
 		t.astray = true
 	}
-	t.counts.hold(body)
+	if t.adopted {
+		t.counts.hold(body)
+	} else { // nobody else looks at it
+		t.counts.add(body)
+	}
 }
 
 // Free takes Hold back.

@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -53,8 +54,12 @@ func TestWhatIsCheckedIsNotCached(t *testing.T) {
 		}
 	}
 	for _, i := range some {
-		if n.store.Uncache(sent[i : i+1]); n.cached(sent[i]) {
-			t.Errorf("body %d is cached, so that reading it says nothing about the disk", i)
+		// Once is enough, but for memory that the system is reading ahead into just then.
+		deadline := time.Now().Add(time.Minute)
+		for n.store.Uncache(sent[i : i+1]); n.cached(sent[i]); n.store.Uncache(sent[i : i+1]) {
+			if time.Now().After(deadline) {
+				t.Fatalf("body %d is cached, so that reading it says nothing about the disk", i)
+			}
 		}
 		if found := n.store.Check(sent[i : i+1]); len(found) > 0 {
 			t.Errorf("%v are damaged", found)

@@ -31,6 +31,8 @@ type segmentUsage struct {
 type usage struct {
 	mu       sync.Mutex
 	segments map[uint32]*segmentUsage
+	last     *segmentUsage // where a body was counted last, as most of the next ones are
+	number   uint32        // of last
 	bodies   int64
 	bytes    int64
 	freed    []run // blocks and segments that had bodies, since the last take
@@ -48,11 +50,12 @@ func blocksOf(body content.Body) (first, last uint32) {
 func (u *usage) hold(body content.Body) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	segment := u.segments[body.Place().Segment]
-	if segment == nil {
-		segment = &segmentUsage{}
-		u.segments[body.Place().Segment] = segment
-	}
+	u.add(body)
+}
+
+// add is hold for who has mu, or as long as one goroutine uses u alone.
+func (u *usage) add(body content.Body) {
+	segment := u.segment(body.Place().Segment)
 	first, last := blocksOf(body)
 	if missing := int(last) + 1 - len(segment.blocks); missing > 0 {
 		segment.blocks = append(segment.blocks, make([]uint16, missing)...)
@@ -63,6 +66,18 @@ func (u *usage) hold(body content.Body) {
 	segment.bodies++
 	u.bodies++
 	u.bytes += recordBytes(body)
+}
+
+// segment is what is counted in a segment, to be added to.
+func (u *usage) segment(number uint32) *segmentUsage {
+	if u.last == nil || u.number != number {
+		if u.last = u.segments[number]; u.last == nil {
+			u.last = &segmentUsage{}
+			u.segments[number] = u.last
+		}
+		u.number = number
+	}
+	return u.last
 }
 
 // free takes hold back.
@@ -84,6 +99,7 @@ func (u *usage) free(body content.Body) {
 	u.bytes -= recordBytes(body)
 	if segment.bodies--; segment.bodies == 0 {
 		delete(u.segments, number)
+		u.last = nil
 		u.freed = append(u.freed, run{segment: number})
 	}
 }

@@ -1,0 +1,35 @@
+package consensus
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// The time that writing takes is part of the time that the bytes may take at least, but
+// what took longer is not made up for.
+func TestPacer(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		writes []time.Duration // of 100 bytes each, which may take 10 ms at least
+		want   time.Duration
+	}{
+		{"no time", []time.Duration{0, 0, 0}, 30 * time.Millisecond},
+		{"part of the time", []time.Duration{5 * time.Millisecond, 8 * time.Millisecond, 0}, 30 * time.Millisecond},
+		{"more than it may", []time.Duration{50 * time.Millisecond, 0, 0}, 70 * time.Millisecond},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			began := time.Now()
+			p := NewPacer(SnapshotPolicy{SyncBytes: 100, BytesPerSecond: 10_000}, func() time.Duration { return time.Since(began) })
+			for _, write := range c.writes {
+				time.Sleep(write)
+				if !p.Wrote(t.Context(), 60) || !p.Wrote(t.Context(), 40) {
+					t.Fatal("the wait ended early")
+				}
+			}
+			if took := time.Since(began); took != c.want {
+				t.Errorf("%s: took %v, want %v", c.name, took, c.want)
+			}
+		})
+	}
+}
