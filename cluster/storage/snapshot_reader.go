@@ -21,12 +21,10 @@ func (s *SnapshotStore) Open(id string) (*raft.SnapshotMeta, io.ReadCloser, erro
 		}
 		return nil, nil, s.damaged(path, fmt.Errorf("%w: %w", ErrDamaged, err))
 	}
-	if err := checkSnapshotHead(content, meta); err != nil {
-		return nil, nil, errors.Join(s.damaged(path, err), content.Close())
-	}
 	described := *meta
 	described.Size -= int64(len(snapshotHead(meta)))
-	return &described, &snapshotReader{ReadCloser: content, index: meta.Index, term: meta.Term, path: path}, nil
+	reader, err := s.behindHead(path, content, meta)
+	return &described, reader, err
 }
 
 // OpenToRestore opens a snapshot for who will read all of it and check it meanwhile: each
@@ -37,7 +35,11 @@ func (s *SnapshotStore) OpenToRestore(meta *raft.SnapshotMeta) (io.ReadCloser, e
 	if err != nil {
 		return nil, s.damaged(path, fmt.Errorf("%w: %w", ErrDamaged, err))
 	}
-	content := bufferedFile{bufio.NewReader(file), file}
+	return s.behindHead(path, bufferedFile{bufio.NewReader(file), file}, meta)
+}
+
+// behindHead passes over the head of a state file, which has to be that of the snapshot.
+func (s *SnapshotStore) behindHead(path string, content io.ReadCloser, meta *raft.SnapshotMeta) (io.ReadCloser, error) {
 	if err := checkSnapshotHead(content, meta); err != nil {
 		return nil, errors.Join(s.damaged(path, err), content.Close())
 	}

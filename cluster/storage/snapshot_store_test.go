@@ -149,6 +149,33 @@ func TestSnapshotStoreFinishesRemovals(t *testing.T) {
 	}
 }
 
+// What is opened to be restored is the content, and of the snapshot that was asked for.
+func TestSnapshotIsOpenedToRestore(t *testing.T) {
+	s, record := openTestSnapshots(t, t.TempDir())
+	content := bytes.Repeat([]byte("state "), 2000)
+	writeTestSnapshot(t, s, 10, content)
+	metas, err := s.List()
+	if err != nil {
+		t.Fatal(err)
+	}
+	opened, err := s.OpenToRestore(metas[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	read, err := io.ReadAll(opened)
+	source, known := SnapshotSource(opened)
+	if err := errors.Join(err, opened.Close()); err != nil || !bytes.Equal(read, content) || !known || source.Index != 10 {
+		t.Errorf("%d bytes of %+v, %v", len(read), source, err)
+	}
+	metas[0].Term++
+	if _, err := s.OpenToRestore(metas[0]); !errors.Is(err, ErrDamaged) {
+		t.Errorf("another term: %v", err)
+	}
+	if codes, _ := record.All(); len(codes) != 1 || codes[0] != fault.ExitChecksum {
+		t.Errorf("ended with %v", codes)
+	}
+}
+
 func TestSnapshotStoreRefusesDamage(t *testing.T) {
 	edit := func(written, instead string) func(*testing.T, string) {
 		return func(t *testing.T, dir string) {

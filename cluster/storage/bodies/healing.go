@@ -186,8 +186,9 @@ func (s *Store) InMemory(body content.Body) (text string, found bool) {
 	return textOf(record), true
 }
 
-// Check reads bodies from disk, also those that are in memory, and notes those that are
-// damaged, which it returns. Of others it notes that they are not. What is not written yet
+// Check reads bodies from their files, also those that are in memory, and notes those that
+// are damaged, which it returns. What the system keeps of the files says nothing about the
+// disk, see Uncache. Of others it notes that they are not. What is not written yet
 // it leaves out.
 func (s *Store) Check(bodies []content.Body) (damaged []content.Body) {
 	bodies = slices.Clone(bodies)
@@ -207,7 +208,6 @@ func (s *Store) Check(bodies []content.Body) (damaged []content.Body) {
 		}
 		size := int(recordBytes(body))
 		if err == nil {
-			dropCached(file, int64(body.Place().Offset), int64(size))
 			record = slices.Grow(record[:0], size)[:size]
 			err = readAt(file, body.Place().Offset, record)
 		}
