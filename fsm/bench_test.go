@@ -50,23 +50,31 @@ func BenchmarkApplyCycle(b *testing.B) {
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(cycles*size), "ns/cycle")
 }
 
-// BenchmarkSends sends 32 messages in each entry, with ids that are all remembered.
+// BenchmarkSends sends so many messages in each entry, ten in a command if there are
+// many, with ids that are all remembered.
 func BenchmarkSends(b *testing.B) {
+	for _, size := range []struct{ commands, sends int }{{32, 1}, {64, 10}, {25, 100}} {
+		b.Run(fmt.Sprint(size.commands, "x", size.sends), func(b *testing.B) { benchmarkSends(b, size.commands, size.sends) })
+	}
+}
+
+func benchmarkSends(b *testing.B, commands, each int) {
 	r := founded(b, Options{})
 	r.apply(start, &queue.CreateQueue{Queue: "orders.fifo", Attributes: []queue.Attribute{{Name: "FifoQueue", Value: "true"}}})
-	const size = 32
-	frames := make([][]byte, size)
+	frames := make([][]byte, commands)
 	at, sample, sends := start, fsmtest.Send(), 0
 	b.ReportAllocs()
 	for b.Loop() {
 		b.StopTimer()
 		for i := range frames {
 			cmd := *sample
-			entry := cmd.Entries[0]
-			entry.DeduplicationID, entry.GroupID = fmt.Sprint(sends), fmt.Sprint("group-", i)
-			cmd.Entries = []queue.SendEntry{entry}
+			cmd.Batch, cmd.Streamed, cmd.Entries = each > 1, each > 10, make([]queue.SendEntry, each)
+			for j := range cmd.Entries {
+				cmd.Entries[j] = sample.Entries[0]
+				cmd.Entries[j].DeduplicationID, cmd.Entries[j].GroupID = fmt.Sprint(sends), fmt.Sprint("group-", i)
+				sends++
+			}
 			frames[i] = mustFrame(b, &cmd)
-			sends++
 		}
 		r.index++
 		at += 2

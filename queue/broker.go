@@ -131,10 +131,11 @@ func (b *Broker) Apply(at Timestamp, cmd Command) (Result, *Error) {
 // its deadline, whether a receive would find something) is computed once for all of them:
 // nobody sees the state in between.
 func (b *Broker) ApplyAll(at Timestamp, commands []Command, answered func(i int, result Result, err *Error)) {
-	if len(commands) > 1 {
-		b.seek(commands)
-	}
+	sought := 0
 	for i, cmd := range commands {
+		if i == sought {
+			sought += b.seek(commands[i:])
+		}
 		result, err := b.execute(at, cmd)
 		answered(i, result, err)
 	}

@@ -186,7 +186,11 @@ func (b *Broker) sendEntry(q *Queue, e *SendEntry, c *SendMessages) SentEntry {
 	return b.accept(q, &s, b.intern(c.SenderID))
 }
 
-// sought are the deduplication ids of the sends of an entry, in order.
+// soughtTogether is for how many ids the processor reads ahead: what is read for thousands
+// is out of its caches again before it is needed.
+const soughtTogether = 64
+
+// sought are the deduplication ids of the next sends of an entry, in order.
 type sought struct {
 	keys []deduplication.SoughtKey
 	next int
@@ -209,35 +213,32 @@ func (s *sought) complete(ids deduplication.IDs) deduplication.IDs {
 	return ids
 }
 
-// seek computes the keys of the ids that the sends of an entry bring along, and has the
-// processor read where they would be, all at the same time.
-func (b *Broker) seek(commands []Command) {
-	var q *Queue
-	first := 0 // of the ids of q
-	warm := func() {
-		if q != nil {
-			b.sought.read |= q.deduplication.Warm(b.sought.keys[first:])
+// seek computes the keys of the ids that the next sends of an entry bring along, and has
+// the processor read where they would be, all at the same time. It returns for how many
+// commands.
+func (b *Broker) seek(commands []Command) (sought int) {
+	b.sought.reset()
+	for sought < len(commands) && len(b.sought.keys) < soughtTogether {
+		if c, sends := commands[sought].(*SendMessages); sends {
+			b.seekFor(c)
 		}
-		first = len(b.sought.keys)
+		sought++
 	}
-	for _, cmd := range commands {
-		c, sends := cmd.(*SendMessages)
-		if !sends {
-			continue
-		}
-		if q == nil || q.name != c.Queue {
-			warm()
-			if q, _ = b.queues.Get(c.Queue); q == nil {
-				continue
-			}
-		}
-		for i := range c.Entries {
-			if e := &c.Entries[i]; q.attributes.FIFO && e.DeduplicationIDGiven {
-				b.sought.keys = append(b.sought.keys, q.deduplication.Seek(b.key, e.DeduplicationID, e.GroupID))
-			}
+	return sought
+}
+
+func (b *Broker) seekFor(c *SendMessages) {
+	q, _ := b.queues.Get(c.Queue)
+	if q == nil || !q.attributes.FIFO {
+		return
+	}
+	first := len(b.sought.keys)
+	for i := range c.Entries {
+		if e := &c.Entries[i]; e.DeduplicationIDGiven {
+			b.sought.keys = append(b.sought.keys, q.deduplication.Seek(b.key, e.DeduplicationID, e.GroupID))
 		}
 	}
-	warm()
+	b.sought.read |= q.deduplication.Warm(b.sought.keys[first:])
 }
 
 // entriesOf is how many entries of the window an accepted send takes.
