@@ -81,7 +81,7 @@ var packageRules = []packageRule{
 		"fmt", "slices", "github.com/tidwall/btree",
 	}, users: []string{"queue", "queue/outbox"}},
 	{path: "fsm", only: append([]string{
-		"~/queue", "~/fsm/codec", "~/fsm/format", "~/fsm/snapshot", "io", "runtime/debug", "sync", "sync/atomic", "github.com/hashicorp/raft",
+		"~/queue", "~/fsm/codec", "~/fsm/format", "~/fsm/snapshot", "io", "runtime/debug", "sync", "sync/atomic", "github.com/cespare/xxhash/v2", "github.com/hashicorp/raft",
 	}, domain...)},
 	{path: "fsm/codec", only: append([]string{
 		"~/queue", "~/queue/attributes", "~/queue/content", "~/queue/refusal", "~/fsm/format", "~/fsm/fsmpb", "~/fsm/protobuf",
