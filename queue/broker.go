@@ -131,10 +131,10 @@ func (b *Broker) Apply(at Timestamp, cmd Command) (Result, *Error) {
 // its deadline, whether a receive would find something) is computed once for all of them:
 // nobody sees the state in between.
 func (b *Broker) ApplyAll(at Timestamp, commands []Command, answered func(i int, result Result, err *Error)) {
-	sought := 0
+	through := 0 // the commands before it were sought
 	for i, cmd := range commands {
-		if i == sought {
-			sought += b.seek(commands[i:])
+		if i == through {
+			through += b.seek(commands[i:])
 		}
 		result, err := b.execute(at, cmd)
 		answered(i, result, err)

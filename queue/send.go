@@ -214,17 +214,17 @@ func (s *sought) complete(ids deduplication.IDs) deduplication.IDs {
 }
 
 // seek computes the keys of the ids that the next sends of an entry bring along, and has
-// the processor read where they would be, all at the same time. It returns for how many
-// commands.
-func (b *Broker) seek(commands []Command) (sought int) {
+// the processor read where they would be, all at the same time. n is how many commands it
+// did this for, at least one.
+func (b *Broker) seek(commands []Command) (n int) {
 	b.sought.reset()
-	for sought < len(commands) && len(b.sought.keys) < soughtTogether {
-		if c, sends := commands[sought].(*SendMessages); sends {
+	for n < len(commands) && len(b.sought.keys) < soughtTogether {
+		if c, sends := commands[n].(*SendMessages); sends {
 			b.seekFor(c)
 		}
-		sought++
+		n++
 	}
-	return sought
+	return n
 }
 
 func (b *Broker) seekFor(c *SendMessages) {
