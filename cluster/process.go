@@ -104,7 +104,7 @@ func (p *process) openDir() error {
 	case errors.Is(err, storage.ErrLostData):
 		return p.guard.Fail(fault.ExitLostData, fmt.Errorf("open the data directory: %w; %s", err, storage.ReplaceNode))
 	case errors.Is(err, storage.ErrDamaged):
-		return p.guard.Fail(fault.ExitChecksum, fmt.Errorf("open the data directory: %w; %s", err, storage.ReplaceNode))
+		return p.guard.FailRead(fmt.Errorf("open the data directory: %w", err))
 	case err != nil:
 		return fmt.Errorf("open the data directory: %w", err)
 	}
@@ -120,7 +120,7 @@ func (p *process) openDir() error {
 func (p *process) openNetwork() error {
 	membership, err := p.dir.Membership()
 	if err != nil {
-		return p.guard.Fail(fault.ExitChecksum, fmt.Errorf("which cluster this node belongs to is unknown: %w; %s", err, storage.ReplaceNode))
+		return p.guard.FailRead(fmt.Errorf("which cluster this node belongs to is unknown: %w", err))
 	}
 	if membership.ClusterID == "" && p.groupDir.HasLog() {
 		return p.guard.Fail(fault.ExitLostData, fmt.Errorf("%s is missing: %w; %s", p.dir.File(storage.MembershipName), storage.ErrLostData, storage.ReplaceNode))

@@ -86,12 +86,10 @@ func (m *machine) Restore(content io.ReadCloser) error {
 	}
 	if err := m.machine.Restore(content); errors.Is(err, format.ErrUnknownFormat) {
 		return m.guard.Fail(fault.ExitUnknownFormat, fmt.Errorf("the snapshot %s cannot be read: %w; a newer version of this program wrote it, start that one", source.Path, err))
+	} else if errors.Is(err, format.ErrStateMismatch) {
+		return m.guard.Fail(fault.ExitStateMismatch, fmt.Errorf("the snapshot %s cannot be restored: %w; %s", source.Path, err, storage.ReplaceNode))
 	} else if err != nil {
-		code := fault.ExitChecksum
-		if errors.Is(err, format.ErrStateMismatch) {
-			code = fault.ExitStateMismatch
-		}
-		return m.guard.Fail(code, fmt.Errorf("the snapshot %s cannot be restored: %w; %s", source.Path, err, storage.ReplaceNode))
+		return m.guard.FailRead(fmt.Errorf("the snapshot %s cannot be restored: %w", source.Path, err))
 	}
 	applied := max(m.machine.AppliedIndex(), source.Index)
 	m.restored.Add(1)

@@ -2,8 +2,13 @@ package consensus
 
 import (
 	"context"
+	"io"
+	"io/fs"
 	"slices"
+	"strings"
+	"syscall"
 	"testing"
+	"testing/iotest"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
@@ -11,7 +16,9 @@ import (
 
 	"github.com/seriatimq/seriatim/cluster/clustertest"
 	"github.com/seriatimq/seriatim/cluster/environment"
+	"github.com/seriatimq/seriatim/cluster/fault"
 	"github.com/seriatimq/seriatim/cluster/storage"
+	"github.com/seriatimq/seriatim/fsm"
 )
 
 // memorySnapshot is a state of some bytes.
@@ -30,6 +37,30 @@ func (s *memorySnapshot) Persist(sink raft.SnapshotSink) error {
 }
 
 func (s *memorySnapshot) Release() { s.released = true }
+
+// What ends a node that cannot restore its snapshot says whose fault it is.
+func TestSnapshotThatCannotBeRestored(t *testing.T) {
+	for name, c := range map[string]struct {
+		content io.Reader
+		code    fault.ExitCode
+		advice  string
+	}{
+		"a disk that does not give it": {iotest.ErrReader(&fs.PathError{Op: "read", Path: "state.bin", Err: syscall.EIO}), fault.ExitDiskError, "check the disk"},
+		"damage":                       {strings.NewReader("seriatim"), fault.ExitChecksum, storage.ReplaceNode},
+		"a newer format":               {strings.NewReader("seriatim\xff"), fault.ExitUnknownFormat, "start that one"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			record := clustertest.NewFatalRecord()
+			m := &machine{machine: fsm.New(fsm.Options{}), guard: storage.NewDiskGuard(time.Minute, record.Fatal, nil)}
+			if err := m.Restore(io.NopCloser(c.content)); err == nil || !strings.Contains(err.Error(), c.advice) {
+				t.Error(err)
+			}
+			if codes, _ := record.All(); !slices.Equal(codes, []fault.ExitCode{c.code}) {
+				t.Errorf("ended with %v", codes)
+			}
+		})
+	}
+}
 
 func TestSnapshotPaceEndsWithTheGroup(t *testing.T) {
 	record := clustertest.NewFatalRecord()

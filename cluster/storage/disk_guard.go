@@ -1,10 +1,13 @@
 package storage
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"runtime/debug"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"github.com/seriatimq/seriatim/cluster/fault"
@@ -85,6 +88,29 @@ func (d *DiskGuard) Fail(code fault.ExitCode, err error) error {
 		d.fatal(code, err)
 	})
 	return d.Poisoned()
+}
+
+// FailRead is Fail for what cannot be used as it is on disk. If the system does not give it,
+// as on a disk with a fault, the bytes may be sound: the operator is told to look after the
+// disk. Else they are not those that were written, and only other nodes have them.
+func (d *DiskGuard) FailRead(err error) error {
+	if notGiven(err) {
+		return d.Fail(fault.ExitDiskError, fmt.Errorf("%w; check the disk before starting this node again", err))
+	}
+	return d.Fail(fault.ExitChecksum, fmt.Errorf("%w; %s", err, ReplaceNode))
+}
+
+// notGiven reports whether err is the system's, for a file that is there.
+func notGiven(err error) bool {
+	return errors.As(err, new(syscall.Errno)) && !errors.Is(err, fs.ErrNotExist)
+}
+
+// asDamage is err as damage, unless it is the system's.
+func asDamage(err error) error {
+	if notGiven(err) {
+		return err
+	}
+	return fmt.Errorf("%w: %w", ErrDamaged, err)
 }
 
 // Poisoned is the first error, nil as long as there was none.

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"syscall"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
@@ -82,11 +81,8 @@ func OpenLogStore(dir *GroupDir, guard *DiskGuard, options LogOptions) (*LogStor
 		}
 	}
 	backend, err := openLogBackend(path, options)
-	if errors.As(err, new(syscall.Errno)) && !errors.Is(err, os.ErrNotExist) {
-		return nil, guard.Fail(fault.ExitDiskError, fmt.Errorf("open the log %s: %w; check the disk of the data directory before starting this node again", path, err))
-	}
 	if err != nil {
-		return nil, guard.Fail(fault.ExitChecksum, fmt.Errorf("open the log %s: %w; %s", path, err, ReplaceNode))
+		return nil, guard.FailRead(fmt.Errorf("open the log %s: %w", path, err))
 	}
 	markPath := dir.file(logMarkName)
 	mark, err := openLogMark(markPath, !dir.HasLog())

@@ -5,12 +5,10 @@ import (
 	"fmt"
 	"io"
 	"sync/atomic"
-	"syscall"
 	"time"
 
 	"github.com/hashicorp/raft"
 
-	"github.com/seriatimq/seriatim/cluster/fault"
 	"github.com/seriatimq/seriatim/cluster/measure"
 	"github.com/seriatimq/seriatim/cluster/wakeup"
 )
@@ -264,14 +262,11 @@ func (s *LogStore) readError(err error) error {
 	if err == nil {
 		return nil
 	}
-	if errors.Is(err, syscall.EIO) {
-		return s.guard.Fail(fault.ExitDiskError, fmt.Errorf("read the log %s: %w", s.path, err))
-	}
 	return s.damaged(err)
 }
 
 func (s *LogStore) damaged(err error) error {
-	return s.guard.Fail(fault.ExitChecksum, fmt.Errorf("the log %s cannot be used: %w; %s", s.path, err, ReplaceNode))
+	return s.guard.FailRead(fmt.Errorf("the log %s cannot be used: %w", s.path, err))
 }
 
 // Close closes the files.

@@ -3,7 +3,6 @@ package storage
 import (
 	"bufio"
 	"errors"
-	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -19,7 +18,7 @@ func (s *SnapshotStore) Open(id string) (*raft.SnapshotMeta, io.ReadCloser, erro
 		if !s.retains(id) {
 			return nil, nil, err // newer ones have replaced it meanwhile
 		}
-		return nil, nil, s.damaged(path, fmt.Errorf("%w: %w", ErrDamaged, err))
+		return nil, nil, s.damaged(path, asDamage(err))
 	}
 	described := *meta
 	described.Size -= int64(len(snapshotHead(meta)))
@@ -33,7 +32,7 @@ func (s *SnapshotStore) OpenToRestore(meta *raft.SnapshotMeta) (io.ReadCloser, e
 	path := filepath.Join(s.path, meta.ID, SnapshotStateName)
 	file, err := os.Open(path)
 	if err != nil {
-		return nil, s.damaged(path, fmt.Errorf("%w: %w", ErrDamaged, err))
+		return nil, s.damaged(path, asDamage(err))
 	}
 	return s.behindHead(path, bufferedFile{bufio.NewReader(file), file}, meta)
 }

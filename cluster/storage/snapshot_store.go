@@ -19,8 +19,6 @@ import (
 
 	"github.com/hashicorp/go-hclog"
 	"github.com/hashicorp/raft"
-
-	"github.com/seriatimq/seriatim/cluster/fault"
 )
 
 // Layout of the library's file snapshot store.
@@ -204,7 +202,7 @@ func checkSnapshotHead(state io.Reader, meta *raft.SnapshotMeta) error {
 	want := snapshotHead(meta)
 	head := make([]byte, len(want))
 	if _, err := io.ReadFull(state, head); err != nil {
-		return fmt.Errorf("%s: %w: %w", SnapshotStateName, ErrDamaged, err)
+		return fmt.Errorf("%s: %w", SnapshotStateName, asDamage(err))
 	}
 	if !bytes.Equal(head, want) {
 		return fmt.Errorf("%s and %s do not belong together: %w", snapshotMetaName, SnapshotStateName, ErrDamaged)
@@ -237,7 +235,7 @@ func (s *SnapshotStore) Create(version raft.SnapshotVersion, index, term uint64,
 }
 
 func (s *SnapshotStore) damaged(path string, err error) error {
-	return s.guard.Fail(fault.ExitChecksum, fmt.Errorf("the snapshot %s cannot be used: %w; %s", path, err, ReplaceNode))
+	return s.guard.FailRead(fmt.Errorf("the snapshot %s cannot be used: %w", path, err))
 }
 
 const snapshotHeadMagic = "SRTMSNAP"

@@ -81,7 +81,7 @@ func OpenStableStore(dir *GroupDir, guard *DiskGuard) (*StableStore, error) {
 	}
 	backend, err := openStableBackend(path)
 	if err != nil {
-		return nil, guard.Fail(fault.ExitChecksum, fmt.Errorf("open the term and vote store %s: %w; %s", path, err, ReplaceNode))
+		return nil, guard.FailRead(fmt.Errorf("open the term and vote store %s: %w", path, err))
 	}
 	s := &StableStore{
 		backend:    backend,
@@ -274,7 +274,7 @@ func (s *StableStore) GetUint64(key []byte) (uint64, error) {
 }
 
 func (s *StableStore) damaged(err error) error {
-	return s.guard.Fail(fault.ExitChecksum, fmt.Errorf("the term and vote store %s cannot be used: %w; %s", s.path, err, ReplaceNode))
+	return s.guard.FailRead(fmt.Errorf("the term and vote store %s cannot be used: %w", s.path, err))
 }
 
 // Close closes the file.

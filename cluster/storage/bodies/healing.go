@@ -7,7 +7,6 @@ import (
 	"os"
 	"slices"
 	"sync"
-	"syscall"
 
 	"github.com/seriatimq/seriatim/cluster/fault"
 	"github.com/seriatimq/seriatim/cluster/storage"
@@ -74,10 +73,7 @@ func (s *Store) damaged(body content.Body, why error) error {
 	defer s.healing.mu.Unlock()
 	if s.healing.notify == nil {
 		s.counts.damaged.Add(1)
-		if errors.Is(why, syscall.EIO) {
-			return s.options.Guard.Fail(fault.ExitDiskError, fmt.Errorf("%s: %w; check the disk before starting this node again", text, why))
-		}
-		return s.options.Guard.Fail(fault.ExitChecksum, fmt.Errorf("%s: %w; %s", text, why, storage.ReplaceNode))
+		return s.options.Guard.FailRead(fmt.Errorf("%s: %w", text, why))
 	}
 	h := s.healing.found[at]
 	if h == nil || h.Body.Digest() != body.Digest() || h.Body.Len() != body.Len() {
