@@ -66,7 +66,7 @@ func checkBolt(path string) error {
 func readBoltHead(file io.ReaderAt, page int64) ([]byte, error) {
 	head := make([]byte, boltHeadBytes)
 	if _, err := file.ReadAt(head, page+boltPageHead); err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrDamaged, err)
+		return nil, asDamage(err)
 	}
 	sum := fnv.New64a()
 	sum.Write(head[:boltOffsetSum])

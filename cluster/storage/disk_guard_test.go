@@ -2,8 +2,11 @@ package storage
 
 import (
 	"errors"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -68,5 +71,35 @@ func TestDiskGuardReportsAPanicAsDamage(t *testing.T) {
 	}
 	if codes, _ := record.All(); !slices.Equal(codes, []fault.ExitCode{fault.ExitChecksum}) {
 		t.Errorf("ended with %v", codes)
+	}
+}
+
+// notGivenFile is a link to a file of which no byte can be read: EIO, as from a broken disk.
+func notGivenFile(t *testing.T, path string) {
+	t.Helper()
+	const unmapped = "/proc/self/mem" // nothing is at its beginning
+	if _, err := os.Stat(unmapped); err != nil {
+		t.Skip("no file here fails to be read with EIO:", err)
+	}
+	if err := errors.Join(os.RemoveAll(path), os.Symlink(unmapped, path)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// What the disk does not give is no damage, whichever file it is.
+func TestFilesThatTheDiskDoesNotGive(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "file")
+	notGivenFile(t, path)
+	for name, read := range map[string]func() error{
+		"the end mark of the log": func() error { _, err := openLogMark(path, false); return err },
+		"a bbolt file":            func() error { return checkBolt(path) },
+		"a record":                func() error { return ReadRecord(path, new(Recovery)) },
+	} {
+		err := read()
+		record := clustertest.NewFatalRecord()
+		_ = NewDiskGuard(time.Minute, record.Fatal, nil).FailRead(err) // the error is err
+		if codes, _ := record.All(); !errors.Is(err, syscall.EIO) || errors.Is(err, ErrDamaged) || !slices.Equal(codes, []fault.ExitCode{fault.ExitDiskError}) {
+			t.Errorf("%s: ended with %v: %v", name, codes, err)
+		}
 	}
 }

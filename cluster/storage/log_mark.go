@@ -53,7 +53,7 @@ func openLogMark(path string, create bool) (*logMark, error) {
 	}
 	var content [logMarkBytes]byte
 	if _, err := file.ReadAt(content[:], 0); err != nil {
-		return nil, errors.Join(fmt.Errorf("%s: %w: %w", path, ErrDamaged, err), file.Close())
+		return nil, errors.Join(fmt.Errorf("%s: %w", path, asDamage(err)), file.Close())
 	}
 	sum := binary.LittleEndian.Uint32(content[logMarkBytes-crc32.Size:])
 	if string(content[:8]) != logMarkMagic || crc32.Checksum(content[:logMarkBytes-crc32.Size], castagnoli) != sum {

@@ -87,7 +87,7 @@ func OpenLogStore(dir *GroupDir, guard *DiskGuard, options LogOptions) (*LogStor
 	markPath := dir.file(logMarkName)
 	mark, err := openLogMark(markPath, !dir.HasLog())
 	if err != nil {
-		return nil, errors.Join(guard.Fail(markExitCode(err), fmt.Errorf("open the end mark of the log: %w; %s", err, ReplaceNode)), backend.Close())
+		return nil, errors.Join(markError(guard, err), backend.Close())
 	}
 	store := &LogStore{
 		backend:    backend,
@@ -107,15 +107,11 @@ func OpenLogStore(dir *GroupDir, guard *DiskGuard, options LogOptions) (*LogStor
 	return store, nil
 }
 
-func markExitCode(err error) fault.ExitCode {
-	switch {
-	case errors.Is(err, ErrLostData):
-		return fault.ExitLostData
-	case errors.Is(err, ErrDamaged):
-		return fault.ExitChecksum
-	default:
-		return fault.ExitDiskError
+func markError(guard *DiskGuard, err error) error {
+	if errors.Is(err, ErrLostData) {
+		return guard.Fail(fault.ExitLostData, fmt.Errorf("open the end mark of the log: %w; %s", err, ReplaceNode))
 	}
+	return guard.FailRead(fmt.Errorf("open the end mark of the log: %w", err))
 }
 
 // openLogBackend opens a library's store, which may panic on damaged files.
