@@ -3,7 +3,6 @@ package storage
 import (
 	"errors"
 	"fmt"
-	"io/fs"
 	"runtime/debug"
 	"sync"
 	"sync/atomic"
@@ -100,9 +99,11 @@ func (d *DiskGuard) FailRead(err error) error {
 	return d.Fail(fault.ExitChecksum, fmt.Errorf("%w; %s", err, ReplaceNode))
 }
 
-// notGiven reports whether err is the system's, for a file that is there.
+// notGiven reports whether err is the system's, for a file that is there. A number of a
+// damaged file may be an argument that the system takes for invalid: that is damage.
 func notGiven(err error) bool {
-	return errors.As(err, new(syscall.Errno)) && !errors.Is(err, fs.ErrNotExist)
+	var number syscall.Errno
+	return errors.As(err, &number) && number != syscall.ENOENT && number != syscall.EINVAL
 }
 
 // asDamage is err as damage, unless it is the system's.

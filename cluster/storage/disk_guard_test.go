@@ -2,6 +2,9 @@ package storage
 
 import (
 	"errors"
+	"fmt"
+	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -100,6 +103,31 @@ func TestFilesThatTheDiskDoesNotGive(t *testing.T) {
 		_ = NewDiskGuard(time.Minute, record.Fatal, nil).FailRead(err) // the error is err
 		if codes, _ := record.All(); !errors.Is(err, syscall.EIO) || errors.Is(err, ErrDamaged) || !slices.Equal(codes, []fault.ExitCode{fault.ExitDiskError}) {
 			t.Errorf("%s: ended with %v: %v", name, codes, err)
+		}
+	}
+}
+
+// What the system says of a file tells a disk to be looked after from one whose data is to
+// be thrown away.
+func TestWhatCannotBeRead(t *testing.T) {
+	for _, c := range []struct {
+		err  error
+		code fault.ExitCode
+	}{
+		{syscall.EIO, fault.ExitDiskError},
+		{&fs.PathError{Op: "open", Path: "log", Err: syscall.EMFILE}, fault.ExitDiskError},
+		{fmt.Errorf("read: %w", syscall.EACCES), fault.ExitDiskError},
+		{&fs.PathError{Op: "open", Path: "log", Err: syscall.ENOENT}, fault.ExitChecksum},
+		{fmt.Errorf("mmap of what a damaged head says: %w", syscall.EINVAL), fault.ExitChecksum},
+		{io.ErrUnexpectedEOF, fault.ExitChecksum},
+		{ErrDamaged, fault.ExitChecksum},
+	} {
+		record := clustertest.NewFatalRecord()
+		if err := NewDiskGuard(time.Minute, record.Fatal, nil).FailRead(c.err); !errors.Is(err, c.err) {
+			t.Error(err)
+		}
+		if codes, _ := record.All(); !slices.Equal(codes, []fault.ExitCode{c.code}) {
+			t.Errorf("%v: ended with %v", c.err, codes)
 		}
 	}
 }
