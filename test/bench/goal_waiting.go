@@ -96,26 +96,3 @@ func (s *stage) watchPolls(ctx context.Context, n int) (w watched, err error) {
 		w.memory = max(w.memory, s.resident())
 	}
 }
-
-// large sends bodies of the largest size.
-func (s *stage) large(ctx context.Context) error {
-	var rates []float64
-	kept := 0.0
-	for range rounds {
-		r, err := s.bench(ctx, "send", "--clients", "8", "--size", largeBody, "--count", fmt.Sprint(s.times(600)), "--warmup", "0s")
-		if err != nil {
-			return err
-		}
-		rates = append(rates, r.MessagesPerSecond*float64(r.BodyBytes)/1e6)
-		kept = max(kept, float64(r.Messages)*float64(r.BodyBytes)/1e6)
-	}
-	s.atLeast(150, "acknowledged", "MB/s", rates...)
-	peak := 0.0
-	for _, n := range s.Nodes {
-		peak = max(peak, memoryOf(n, "VmHWM")/1e6)
-	}
-	s.note("bodies in the queue at the end of a run", "MB", kept)
-	s.note("largest resident memory of a node in all runs", "MB", peak)
-	s.note("largest resident memory, times the bodies in the queue", "", peak/kept)
-	return nil
-}

@@ -15,11 +15,18 @@ import (
 )
 
 func main() {
+	if len(os.Args) > 1 && os.Args[1] == floorCommand {
+		if err := serveFloor(os.Args[2:]); err != nil {
+			fmt.Fprintln(os.Stderr, "floor:", err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
 	o := options{}
 	flag.StringVar(&o.binary, "seriatim", "bin/seriatim", "the program to compare with")
 	flag.DurationVar(&o.duration, "duration", 5*time.Second, "measured time of one run")
 	flag.IntVar(&o.rounds, "rounds", 3, "runs of each workload on each queue, in turn")
-	flag.StringVar(&o.only, "only", "", "names of the peers to take, with commas: nats, rabbitmq, redis, goaws, elasticmq; empty: all")
+	flag.StringVar(&o.only, "only", "", "names of the peers to take, with commas: floor, nats, rabbitmq, redis, goaws, elasticmq; empty: all")
 	flag.DurationVar(&o.disk, "disk", 0, "what a sync takes on a disk of its own for each server; 0: all share that of this machine")
 	flag.BoolVar(&o.streams, "streams", false, "measure calls and streams of the native API")
 	flag.StringVar(&o.out, "out", "peers.json", "record to write")
@@ -60,6 +67,7 @@ type entrant struct {
 func entrants() []entrant {
 	return []entrant{
 		{"seriatim", startSeriatim},
+		{"floor", startFloor},
 		{"nats", startNATS},
 		{"rabbitmq", startRabbitMQ},
 		{"redis", startRedis},

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"errors"
 	"os"
@@ -12,6 +13,14 @@ import (
 	"testing"
 	"time"
 )
+
+// The test program is a server of the floor, too.
+func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && os.Args[1] == floorCommand {
+		main()
+	}
+	os.Exit(m.Run())
+}
 
 // Each sync of a slowed program waits, and the program can be ended.
 func TestSyncsTakeTheTimeOfADisk(t *testing.T) {
@@ -147,6 +156,36 @@ func TestDrive(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 	<-closed
+}
+
+// A message is in the files of the leader and of a follower when it is confirmed, also
+// one of the next client.
+func TestFloor(t *testing.T) {
+	dir := t.TempDir()
+	peer, _, err := startFloor(t.Context(), dir, options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer peer.close()
+	if peer.takes(sends("", 16, 1)) || peer.takes(asynchronous) || !peer.takes(sends("", 1, 1)) {
+		t.Error("it is for one client that awaits each answer")
+	}
+	for range 2 {
+		if got, err := peer.measure(t.Context(), sends("", 1, 1), 10*time.Millisecond); err != nil || got.Rate <= 0 {
+			t.Errorf("%v, %v", got, err)
+		}
+	}
+	written := func(name string) int {
+		text, err := os.ReadFile(filepath.Join(dir, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(bytes.TrimRight(text, "\x00")) / floorRecord
+	}
+	leader, followers := written("log2"), max(written("log0"), written("log1"))
+	if leader < 3 || followers != leader {
+		t.Errorf("%d messages at the leader, %d at the follower that has most", leader, followers)
+	}
 }
 
 func TestRecord(t *testing.T) {
