@@ -21,6 +21,7 @@ type chunk struct {
 	data    []byte // its capacity never changes
 	full    bool   // nothing is added any more
 	written int    // up to here it is in the file
+	large   bool   // has a body that is written directly
 }
 
 func (c *chunk) done() bool { return c.full && c.written == len(c.data) }
@@ -51,7 +52,7 @@ func (t *tail) room(n int, segmentBytes int64) (*chunk, content.Place) {
 	}
 	if last == nil || last.full || cap(last.data)-len(last.data) < need {
 		t.seal()
-		last = &chunk{segment: t.segment, start: t.offset, data: make([]byte, 0, max(chunkBytes, need))}
+		last = &chunk{segment: t.segment, start: t.offset, data: chunkMemory(max(chunkBytes, need), int64(t.offset))}
 		t.chunks, t.unwritten = append(t.chunks, last), append(t.unwritten, last)
 		t.bytes += int64(cap(last.data))
 	}
@@ -60,6 +61,7 @@ func (t *tail) room(n int, segmentBytes int64) (*chunk, content.Place) {
 		t.offset = uint32(headBytes)
 		t.waiting += int64(headBytes)
 	}
+	last.large = last.large || n >= directBody
 	at := content.Place{Segment: t.segment, Offset: t.offset}
 	t.offset += uint32(n)
 	t.waiting += int64(n)

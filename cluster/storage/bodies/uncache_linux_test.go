@@ -15,12 +15,18 @@ import (
 // cached reports whether the memory that the system keeps of files has the beginning of a body.
 func (n *node) cached(body content.Body) bool {
 	n.t.Helper()
+	return n.cachedAt(body, 0)
+}
+
+// cachedAt asks for what lies so many bytes behind the beginning.
+func (n *node) cachedAt(body content.Body, behind int64) bool {
+	n.t.Helper()
 	file, err := os.Open(n.store.path(body.Place().Segment))
 	if err != nil {
 		n.t.Fatal(err)
 	}
 	defer closeRead(file)
-	_, err = unix.Preadv2(int(file.Fd()), [][]byte{make([]byte, recordHeadBytes)}, int64(body.Place().Offset), unix.RWF_NOWAIT)
+	_, err = unix.Preadv2(int(file.Fd()), [][]byte{make([]byte, recordHeadBytes)}, int64(body.Place().Offset)+behind, unix.RWF_NOWAIT)
 	switch {
 	case errors.Is(err, unix.EOPNOTSUPP):
 		n.t.Skip("this file system does not tell what is cached")
@@ -30,13 +36,55 @@ func (n *node) cached(body content.Body) bool {
 	return err == nil
 }
 
-// What is checked is read from the disk, however small it is, at whatever place, and however
-// much of the file was written at once.
-func TestWhatIsCheckedIsNotCached(t *testing.T) {
+// onDisk skips the test where files are in memory alone.
+func onDisk(t *testing.T) {
+	t.Helper()
 	var stat unix.Statfs_t
 	if err := unix.Statfs(t.TempDir(), &stat); err != nil || stat.Type == unix.TMPFS_MAGIC {
 		t.Skip("files are in memory alone", err)
 	}
+}
+
+// The system keeps nothing of a large body that was written, but for its ends.
+func TestLargeBodiesAreWrittenDirectly(t *testing.T) {
+	onDisk(t)
+	n := newNode(t)
+	n.store.Close()
+	n.options.SegmentBytes = 8 << 20
+	n.open()
+	probe, err := os.Create(filepath.Join(t.TempDir(), "probe"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer closeRead(probe)
+	direct := openDirect(probe.Name())
+	if direct == nil {
+		t.Skip("this file system takes no direct writes")
+	}
+	defer closeRead(direct)
+	if _, err := direct.WriteAt(chunkMemory(directUnit, 0)[:directUnit], 0); err != nil {
+		t.Skip("this file system takes no direct writes:", err)
+	}
+	small := n.send(0, 1000)
+	large := []content.Body{n.send(1, 1<<20), n.send(2, directBody), n.send(3, 3<<20)}
+	last := n.send(4, 1000)
+	n.snapshot()
+	for _, body := range large {
+		if n.cachedAt(body, int64(body.Len())/2) {
+			t.Errorf("a body of %d bytes is cached", body.Len())
+		}
+	}
+	for _, body := range []content.Body{small, last} {
+		if !n.cached(body) {
+			t.Errorf("a body of %d bytes is not cached", body.Len())
+		}
+	}
+}
+
+// What is checked is read from the disk, however small it is, at whatever place, and however
+// much of the file was written at once.
+func TestWhatIsCheckedIsNotCached(t *testing.T) {
+	onDisk(t)
 	n := newNode(t)
 	n.store.Close()
 	n.options.Dir, n.options.SegmentBytes = filepath.Join(t.TempDir(), "bodies"), 8<<20

@@ -2,7 +2,6 @@ package bodies
 
 import (
 	"errors"
-	"os"
 	"path/filepath"
 
 	"github.com/seriatimq/seriatim/queue/content"
@@ -15,7 +14,7 @@ const syncBytes = 16 << 20
 // segmentWriter is the goroutine that writes. It alone has the file that is open.
 type segmentWriter struct {
 	store    *Store
-	file     *os.File // of segment, nil before the first
+	file     *directFile // of segment, nil before the first
 	segment  uint32
 	unsynced int64
 	newNames bool // the directory has names that are not synced
@@ -45,9 +44,10 @@ func (s *Store) write() {
 
 // piece is what the writer does next.
 type piece struct {
-	at   content.Place
-	data []byte // nil: nothing is left to write before the sync
-	sync uint64 // number of the call of Sync that waits for it, zero if none does
+	at    content.Place
+	data  []byte // nil: nothing is left to write before the sync
+	large bool   // data has bodies that are written directly
+	sync  uint64 // number of the call of Sync that waits for it, zero if none does
 }
 
 // next waits for work.
@@ -71,7 +71,7 @@ func (w *segmentWriter) next() (piece, bool) {
 			c := s.tail.unwritten[0]
 			at := content.Place{Segment: c.segment, Offset: c.start + uint32(c.written)}
 			if c.written < len(c.data) && (c.full || sync > 0 && before(at, s.askedEnd)) {
-				return piece{at: at, data: c.data[c.written:]}, true
+				return piece{at: at, data: c.data[c.written:], large: c.large}, true
 			}
 		}
 		if sync > 0 {
@@ -105,8 +105,7 @@ func (w *segmentWriter) work(p piece) error {
 		}
 	}
 	err := s.options.Guard.Write("write bodies to "+w.file.Name(), func() error {
-		_, err := w.file.WriteAt(p.data, int64(p.at.Offset))
-		return err
+		return w.file.write(p)
 	})
 	if err != nil {
 		return err
@@ -130,15 +129,17 @@ func (w *segmentWriter) begin(segment uint32) error {
 	}
 	s := w.store
 	err := s.options.Guard.Write("create a segment of bodies in "+s.options.Dir, func() error {
-		var err error
 		if w.file != nil {
-			err = w.file.Close()
+			if err := w.file.Close(); err != nil {
+				return err
+			}
 		}
+		file, err := s.open(segment)
 		if err != nil {
 			return err
 		}
-		w.file, err = s.open(segment)
-		return err
+		w.file = &directFile{File: file, direct: openDirect(file.Name())}
+		return nil
 	})
 	if err != nil {
 		return err

@@ -1,0 +1,73 @@
+package bodies
+
+import (
+	"bytes"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/seriatimq/seriatim/queue/content"
+)
+
+// Bodies of all lengths come back from the disk, whatever of a chunk a sync had written
+// before, and also after a restart.
+func TestLargeBodiesAmongSmallOnesComeBack(t *testing.T) {
+	n := newNode(t)
+	n.store.Close()
+	n.options.SegmentBytes = 6 << 20
+	n.open()
+	random := rand.New(rand.NewPCG(1, 2))
+	var sent []content.Body
+	for i := range 50 {
+		size := 128 + random.IntN(2000)
+		switch random.IntN(4) {
+		case 0:
+			size = directBody - recordHeadBytes + random.IntN(3) - 1
+		case 1:
+			size = directBody + random.IntN(1<<20)
+		}
+		sent = append(sent, n.send(i, size))
+		if random.IntN(5) == 0 {
+			n.snapshot()
+		}
+	}
+	n.snapshot()
+	for i, body := range sent {
+		n.reads(i, body)
+	}
+	if err := n.restart(sent...); err != nil {
+		t.Fatal(err)
+	}
+	for i, body := range sent {
+		n.reads(i, body)
+	}
+}
+
+// Where direct writes are refused, here as the memory does not begin with a whole unit, all
+// is written the other way, then and from then on.
+func TestRefusedDirectWrites(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "segment")
+	file, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := &directFile{File: file, direct: openDirect(path)}
+	var want []byte
+	for i := range 3 {
+		data := bytes.Repeat([]byte{byte('a' + i)}, 1+1<<20)[1:]
+		if err := f.write(piece{at: content.Place{Offset: uint32(len(want))}, data: data, large: true}); err != nil {
+			t.Fatal(err)
+		}
+		want = append(want, data...)
+	}
+	if f.direct != nil {
+		t.Log("this file system refuses nothing")
+	}
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := os.ReadFile(path); err != nil || !bytes.Equal(got, want) {
+		t.Errorf("%d bytes of %d, or others: %v", len(got), len(want), err)
+	}
+}
