@@ -1,7 +1,9 @@
 package cluster
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -155,6 +157,63 @@ func TestBodiesAreInstalled(t *testing.T) {
 			c.takeBodies(away, 50, 200)
 		})
 	}
+}
+
+// spaceOfBodies is how much of a node's disk snapshots and segments take.
+func (c *nodes) spaceOfBodies(i int) (snapshots, segments int64) {
+	c.t.Helper()
+	group := filepath.Join(c.configs[i].DataDir, storage.GroupDirName(0))
+	for dir, sum := range map[string]*int64{storage.SnapshotsDir: &snapshots, "bodies": &segments} {
+		err := filepath.WalkDir(filepath.Join(group, dir), func(_ string, entry fs.DirEntry, err error) error {
+			if err != nil || entry.IsDir() {
+				return err
+			}
+			info, err := entry.Info()
+			if err == nil {
+				*sum += info.Size()
+			}
+			return err
+		})
+		if err != nil && !errors.Is(err, fs.ErrNotExist) { // a file may go meanwhile
+			c.t.Fatal(err)
+		}
+	}
+	return snapshots, segments
+}
+
+// A snapshot that came with bodies in it, and the segments from before, take space next to
+// the segments that it was put into. Once some more log is written neither does.
+func TestInstalledBodiesTakeTheirSpaceOnce(t *testing.T) {
+	t.Parallel()
+	c := startNodes(t, 3, segmentsEverywhere)
+	c.create(0, fifo)
+	const messages = 400
+	c.sendBodies(0, 0, messages)
+	leader := c.agreedLeader()
+	c.snapshotAll()
+	away := (leader + 1) % 3
+	for round := range 2 {
+		c.crash(away)
+		c.sendBodies(leader, messages+round*50, messages+(round+1)*50)
+		for _, i := range []int{leader, (leader + 2) % 3} {
+			if err := c.nodes[i].group.Snapshot(clustertest.Context(t)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		c.open(away)
+		c.waitReady(away)
+		c.agree()
+	}
+	if c.nodes[away].group.Stats().SnapshotsRestored < 2 { // one is its own
+		t.Error("the node got no snapshot: nothing was tested")
+	}
+	last := messages + 2*50
+	c.sendBodies(leader, last, last+40) // of log more than inlinedDue of package consensus
+	bodies := int64(len(bodyOf(0)) * (last + 40))
+	c.waitFor("the space of what was installed to come back", func() bool {
+		snapshots, segments := c.spaceOfBodies(away)
+		return snapshots < bodies/4 && segments < bodies*5/4
+	})
 }
 
 // A node that was away is sent, of bodies, those that it lacks, whatever it keeps its own

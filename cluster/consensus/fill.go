@@ -27,11 +27,12 @@ func (t *transport) speakInstall(conn net.Conn) wire.Conn {
 // present state has are its own, until the snapshot takes its place, and the leader is
 // asked for the others.
 func (g *Group) fill(from *wire.Compact) *inlined {
-	release := func() {}
-	if g.options.Bodies != nil {
-		release = g.options.Bodies.PinSnapshot()
-	}
-	return newInlined(release, func(w io.Writer) error {
+	return newInlined(func(w io.Writer) error {
+		if g.options.Bodies != nil {
+			// Not before it is read: until then the library may install another one, whose
+			// predecessor's bodies would be kept as well.
+			defer g.options.Bodies.PinSnapshot()()
+		}
 		return fsm.FillSnapshot(w, &references{from: from}, &filler{from: from, machine: g.options.Machine, bodies: g.options.Bodies})
 	})
 }

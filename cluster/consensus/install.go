@@ -68,7 +68,7 @@ func (g *Group) pin(content io.Reader) (_ *pinned, err error) {
 
 // whole is a snapshot with its bodies.
 func (g *Group) whole(p *pinned) *inlined {
-	return newInlined(func() {}, func(w io.Writer) error {
+	return newInlined(func(w io.Writer) error {
 		return fsm.InlineSnapshot(w, bufio.NewReaderSize(p.content, inlineBuffer), g.options.Bodies)
 	})
 }
@@ -78,17 +78,16 @@ const inlineBuffer = 256 << 10
 
 // inlined is a snapshot that is put together as it is read.
 type inlined struct {
-	read    *io.PipeReader
-	writer  *io.PipeWriter
-	write   func(io.Writer) error
-	begun   sync.Once
-	done    chan struct{} // closed when nothing is put together any more
-	release func()
+	read   *io.PipeReader
+	writer *io.PipeWriter
+	write  func(io.Writer) error
+	begun  sync.Once
+	done   chan struct{} // closed when nothing is put together any more
 }
 
 // newInlined reads what write writes, which is called with the first Read.
-func newInlined(release func(), write func(io.Writer) error) *inlined {
-	w := &inlined{write: write, done: make(chan struct{}), release: release}
+func newInlined(write func(io.Writer) error) *inlined {
+	w := &inlined{write: write, done: make(chan struct{})}
 	w.read, w.writer = io.Pipe()
 	return w
 }
@@ -112,12 +111,11 @@ func (w *inlined) run() {
 	_ = w.writer.CloseWithError(err) // never fails
 }
 
-// close ends the reading and lets go of the bodies.
+// close ends the reading.
 func (w *inlined) close() {
 	w.begun.Do(func() { close(w.done) })
 	_ = w.read.CloseWithError(io.ErrClosedPipe) // never fails
 	<-w.done
-	w.release()
 }
 
 // installLacking sends a node what it asks for of a snapshot. The error of a program that

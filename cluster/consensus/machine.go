@@ -12,6 +12,7 @@ import (
 	"github.com/seriatimq/seriatim/cluster/environment"
 	"github.com/seriatimq/seriatim/cluster/fault"
 	"github.com/seriatimq/seriatim/cluster/storage"
+	"github.com/seriatimq/seriatim/cluster/storage/bodies"
 	"github.com/seriatimq/seriatim/cluster/wakeup"
 	"github.com/seriatimq/seriatim/fsm/format"
 )
@@ -26,6 +27,8 @@ type machine struct {
 	policy  SnapshotPolicy
 	guard   *storage.DiskGuard
 	log     *storage.LogStore
+	store   *storage.SnapshotStore
+	bodies  *bodies.Store   // nil: they are in memory
 	live    atomic.Bool     // consensus has started: a snapshot comes from the leader
 	ctx     context.Context // ends when the group closes
 	clock   environment.Clock
@@ -34,19 +37,22 @@ type machine struct {
 
 	applied  atomic.Uint64
 	restored atomic.Uint64 // snapshots
-	paused   atomic.Int64  // longest time that capturing the state took, nanoseconds
-	longest  atomic.Int64  // longest time that applying one batch of entries took, nanoseconds
-	members  committedMembers
+	// inlined is the index of the newest snapshot if bodies are in it that this node keeps
+	// in segments, 0 if they are not.
+	inlined atomic.Uint64
+	paused  atomic.Int64 // longest time that capturing the state took, nanoseconds
+	longest atomic.Int64 // longest time that applying one batch of entries took, nanoseconds
+	members committedMembers
 
 	moved wakeup.Broadcast // applied is higher
 }
 
 var _ raft.BatchingFSM = (*machine)(nil)
 
-func newMachine(ctx context.Context, state stateMachine, options Options, log *storage.LogStore) *machine {
+func newMachine(ctx context.Context, state stateMachine, options Options, log *storage.LogStore, snapshots *storage.SnapshotStore) *machine {
 	return &machine{
 		machine: state, policy: options.Snapshot, guard: options.Guard, clock: options.Clock,
-		log: log, ctx: ctx, committed: func() {},
+		log: log, store: snapshots, bodies: options.Bodies, ctx: ctx, committed: func() {},
 	}
 }
 
@@ -83,6 +89,8 @@ func (m *machine) Restore(content io.ReadCloser) error {
 	source, known := storage.SnapshotSource(content)
 	if !known {
 		source.Path = "of unknown name"
+	} else if err := m.store.DropOlder(source.ID()); err != nil {
+		return err
 	}
 	if err := m.machine.Restore(content); errors.Is(err, format.ErrUnknownFormat) {
 		return m.guard.Fail(fault.ExitUnknownFormat, fmt.Errorf("the snapshot %s cannot be read: %w; a newer version of this program wrote it, start that one", source.Path, err))
@@ -93,6 +101,11 @@ func (m *machine) Restore(content io.ReadCloser) error {
 	}
 	applied := max(m.machine.AppliedIndex(), source.Index)
 	m.restored.Add(1)
+	m.inlined.Store(0)
+	if m.bodies != nil && m.bodies.RestoredInline() {
+		m.inlined.Store(source.Index)
+		m.log.SnapshotDueAfter(inlinedDue)
+	}
 	m.advance(applied)
 	if known {
 		m.log.BeginAfter(source.Index, source.Term)

@@ -34,7 +34,7 @@ const (
 // openState restores the newest snapshot, reads the whole log, and applies what
 // of it is known to be committed. It gives up when ctx ends.
 func (g *Group) openState(ctx context.Context, state stateMachine) error {
-	g.machine = newMachine(g.ctx, state, g.options, g.log)
+	g.machine = newMachine(g.ctx, state, g.options, g.log, g.snapshots)
 	metas, err := g.snapshots.List()
 	if err != nil {
 		return err

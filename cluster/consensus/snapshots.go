@@ -45,10 +45,31 @@ func (g *Group) Snapshot(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if err := g.dropInlined(); err != nil {
+		return err
+	}
 	g.log.SnapshotTaken(appended, g.snapshotDue())
 	g.snapshotsTaken.Add(1)
 	g.snapshotSeconds.Observe((g.options.Clock.Monotonic() - began).Seconds())
 	return nil
+}
+
+// inlinedDue is how much log causes a snapshot while the newest one has bodies in it, which
+// takes as much space as all segments, and as long to restore as it takes to write them.
+const inlinedDue = 64 << 10
+
+// dropInlined removes a snapshot with bodies in it when another one has taken its place.
+func (g *Group) dropInlined() error {
+	inlined := g.machine.inlined.Load()
+	if inlined == 0 || g.snapshots.NewestIndex() <= inlined {
+		return nil
+	}
+	metas, err := g.snapshots.List()
+	if err != nil || len(metas) == 0 {
+		return err
+	}
+	g.machine.inlined.CompareAndSwap(inlined, 0)
+	return g.snapshots.DropOlder(metas[0].ID)
 }
 
 // compacted reports whether a snapshot has taken the place of the entry at index in
@@ -67,6 +88,9 @@ const snapshotSpread = 4
 
 // snapshotDue is how much log causes the next snapshot on this node.
 func (g *Group) snapshotDue() int64 {
+	if inlined := g.machine.inlined.Load(); inlined != 0 && g.snapshots.NewestIndex() <= inlined {
+		return inlinedDue
+	}
 	// Writing a state that is larger than the log since the last snapshot
 	// would cost more than it saves.
 	due := max(g.options.Snapshot.LogBytes, g.snapshots.NewestSize())

@@ -64,6 +64,9 @@ type Source struct {
 	Path        string // of its state file
 }
 
+// ID is the name of the snapshot.
+func (s Source) ID() string { return filepath.Base(filepath.Dir(s.Path)) }
+
 // SnapshotSource looks for the snapshot below the library's counting readers; known
 // is false for content from elsewhere.
 func SnapshotSource(content io.ReadCloser) (source Source, known bool) {

@@ -15,6 +15,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 
 	"github.com/hashicorp/go-hclog"
@@ -48,6 +49,7 @@ type SnapshotStore struct {
 
 	newest      atomic.Uint64 // index of the newest snapshot
 	newestBytes atomic.Int64
+	dropped     sync.Map // names of snapshots that DropOlder removed
 }
 
 var _ raft.SnapshotStore = (*SnapshotStore)(nil)
@@ -81,27 +83,13 @@ func OpenSnapshotStore(dir *GroupDir, guard *DiskGuard, syncBytes int64, logger 
 // files are there and synced, and is removed only behind as many newer ones as are
 // retained; one that lacks a file without those is damage, which verify reports.
 func (s *SnapshotStore) finishRemovals() error {
-	entries, err := os.ReadDir(s.path)
+	names, err := s.names()
 	if err != nil {
 		return err
 	}
-	type place struct {
-		name        string
-		term, index uint64
-	}
-	var places []place
-	for _, entry := range entries {
-		p := place{name: entry.Name()}
-		if n, _ := fmt.Sscanf(p.name, "%d-%d-", &p.term, &p.index); n == 2 && entry.IsDir() {
-			places = append(places, p)
-		}
-	}
-	slices.SortFunc(places, func(a, b place) int {
-		return cmp.Or(cmp.Compare(b.term, a.term), cmp.Compare(b.index, a.index), cmp.Compare(b.name, a.name))
-	})
 	newer := 0 // with all files
-	for _, p := range places {
-		dir := filepath.Join(s.path, p.name)
+	for _, name := range names {
+		dir := filepath.Join(s.path, name)
 		whole := true
 		for _, file := range []string{snapshotMetaName, SnapshotStateName} {
 			if _, err := os.Lstat(filepath.Join(dir, file)); errors.Is(err, fs.ErrNotExist) {
@@ -120,6 +108,69 @@ func (s *SnapshotStore) finishRemovals() error {
 		}
 	}
 	return nil
+}
+
+// names are those of all finished snapshots, newest first.
+func (s *SnapshotStore) names() (names []string, err error) {
+	entries, err := os.ReadDir(s.path)
+	if err != nil {
+		return nil, err
+	}
+	type place struct {
+		name        string
+		term, index uint64
+	}
+	var places []place
+	for _, entry := range entries {
+		p := place{name: entry.Name()}
+		if n, _ := fmt.Sscanf(p.name, "%d-%d-", &p.term, &p.index); n == 2 && entry.IsDir() && !strings.HasSuffix(p.name, snapshotUnfinished) {
+			places = append(places, p)
+		}
+	}
+	slices.SortFunc(places, func(a, b place) int {
+		return cmp.Or(cmp.Compare(b.term, a.term), cmp.Compare(b.index, a.index), cmp.Compare(b.name, a.name))
+	})
+	for _, p := range places {
+		names = append(names, p.name)
+	}
+	return names, nil
+}
+
+// DropOlder removes the snapshots that are older than one that is on disk. A node never
+// goes back to them, and one that came with bodies in it takes as much space as all of
+// them. Whoever reads one reads on.
+func (s *SnapshotStore) DropOlder(id string) error {
+	return s.guard.Write("remove old snapshots in "+s.path, func() error {
+		names, err := s.names()
+		if err != nil {
+			return err
+		}
+		kept := slices.Index(names, id)
+		if kept < 0 {
+			return nil
+		}
+		older := names[kept+1:]
+		if len(older) == 0 {
+			return nil
+		}
+		for _, name := range older {
+			s.dropped.Store(name, true)
+			path := filepath.Join(s.path, name)
+			if err := os.Rename(path, path+snapshotUnfinished); err != nil && !errors.Is(err, fs.ErrNotExist) {
+				return err
+			}
+		}
+		// One that has its name and lacks a file would be damage.
+		if err := syncDir(s.path); err != nil {
+			return err
+		}
+		for _, name := range older {
+			if err := os.RemoveAll(filepath.Join(s.path, name+snapshotUnfinished)); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
 }
 
 // removeUnfinished clears away what crashes left behind.
@@ -212,6 +263,9 @@ func checkSnapshotHead(state io.Reader, meta *raft.SnapshotMeta) error {
 
 // retains reports whether a snapshot is among those that are kept.
 func (s *SnapshotStore) retains(id string) bool {
+	if _, dropped := s.dropped.Load(id); dropped {
+		return false
+	}
 	metas, err := s.inner.List()
 	return err != nil || len(metas) < snapshotsRetained || slices.ContainsFunc(metas, func(meta *raft.SnapshotMeta) bool { return meta.ID == id })
 }

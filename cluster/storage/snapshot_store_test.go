@@ -50,6 +50,67 @@ func writeTestSnapshot(t *testing.T, s *SnapshotStore, index uint64, content []b
 	return sink.ID()
 }
 
+// ended reports whether a node was told to end.
+func ended(record *clustertest.FatalRecord) bool {
+	codes, _ := record.All()
+	return len(codes) > 0
+}
+
+// What is older than an installed snapshot goes at once, and who reads it reads on.
+func TestOlderSnapshotsAreDropped(t *testing.T) {
+	s, record := openTestSnapshots(t, t.TempDir())
+	first := writeTestSnapshot(t, s, 10, []byte("first"))
+	second := writeTestSnapshot(t, s, 20, []byte("second"))
+	_, reading, err := s.Open(first)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.DropOlder("3-999-1"); err != nil { // there is none of that name
+		t.Fatal(err)
+	}
+	if err := s.DropOlder(second); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := io.ReadAll(reading); err != nil || string(got) != "first" {
+		t.Errorf("%q, %v", got, err)
+	}
+	if err := reading.Close(); err != nil {
+		t.Error(err)
+	}
+	if _, _, err := s.Open(first); err == nil {
+		t.Error("it can still be opened")
+	}
+	if metas, err := s.List(); err != nil || len(metas) != 1 || metas[0].ID != second {
+		t.Errorf("%v, %v", metas, err)
+	}
+	if ended(record) {
+		t.Error("that a dropped snapshot is not there ended the node")
+	}
+	entries, err := os.ReadDir(s.path)
+	if err != nil || len(entries) != 1 {
+		t.Errorf("%v, %v", entries, err)
+	}
+}
+
+// A crash while an old snapshot is dropped leaves it under a name that is cleared away.
+func TestDroppingThatACrashBrokeOff(t *testing.T) {
+	s, record := openTestSnapshots(t, t.TempDir())
+	first := writeTestSnapshot(t, s, 10, []byte("first"))
+	second := writeTestSnapshot(t, s, 20, []byte("second"))
+	if err := os.Rename(filepath.Join(s.path, first), filepath.Join(s.path, first+snapshotUnfinished)); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Remove(filepath.Join(s.path, first+snapshotUnfinished, snapshotMetaName)); err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(s.removeUnfinished(), s.finishRemovals(), s.Verify()); err != nil || ended(record) {
+		t.Fatal(err)
+	}
+	if metas, err := s.List(); err != nil || len(metas) != 1 || metas[0].ID != second {
+		t.Errorf("%v, %v", metas, err)
+	}
+}
+
 func TestSnapshotStoreKeepsTheNewestTwo(t *testing.T) {
 	s, _ := openTestSnapshots(t, t.TempDir())
 	content := bytes.Repeat([]byte("state "), 2000)

@@ -43,8 +43,8 @@ const (
 	giveBackTime = 3 * time.Minute
 )
 
-// diskBytes is how large the disks are: a node that is given a snapshot has all bodies
-// twice for a while, and must not run out of space by itself.
+// diskBytes is how large the disks are: a node that is given one snapshot after another has
+// all bodies three times for a while, and must not run out of space by itself.
 func (r Run) diskBytes() int64 { return disk.DefaultBytes + 4*r.Backlog }
 
 // parked is the backlog of a run. Used by one goroutine.

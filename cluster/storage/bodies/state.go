@@ -18,6 +18,7 @@ type state struct {
 	appended content.Place
 	adopted  bool
 	astray   bool
+	inlined  bool // it was restored from a snapshot with bodies in it
 }
 
 var _ fsm.StateBodies = (*state)(nil)
@@ -70,11 +71,18 @@ func (t *state) Adopt() error {
 	if err := t.counts.beyond(s.before, s.first); err != nil {
 		return err
 	}
-	t.adopted = true
+	t.adopted, t.inlined = true, t.appended != content.Place{}
 	t.counts.take(content.Place{Segment: math.MaxUint32}) // what a restore freed is among what is listed below
 	s.current.Store(t)
 	s.giving.adopted(t, t.counts.unused(s.sizes()))
 	return nil
+}
+
+// RestoredInline reports whether the present state came from a snapshot that had bodies in
+// it which are in segments now: until there is another snapshot both are kept.
+func (s *Store) RestoredInline() bool {
+	state := s.current.Load()
+	return state != nil && state.inlined
 }
 
 // end is where the next body goes.
