@@ -242,8 +242,8 @@ func verdict(g goal, rate, p50, p99 float64, bodyBytes int) string {
 	return "yes"
 }
 
-// median is the middle of a sorted list, the lower one of two.
-func median(sorted []float64) float64 { return sorted[(len(sorted)-1)/2] }
+// median is the middle of a list, in whatever order, the lower one of two.
+func median(list []float64) float64 { return slices.Sorted(slices.Values(list))[(len(list)-1)/2] }
 
 func spread(sorted []float64, digits int) string {
 	text := func(v float64) string { return strconv.FormatFloat(v, 'f', digits, 64) }
