@@ -30,7 +30,7 @@ type peersRecord struct {
 		Ours []string
 	}
 	Measured [][]struct {
-		Runs    []struct{ Rate, P50Ms, P99Ms float64 }
+		Runs    []struct{ Rate, P50Ms, P99Ms, ServersUs, Machine float64 }
 		Problem string
 	}
 }
@@ -120,30 +120,13 @@ func (r *peersRecord) write(w io.Writer, h host, drawing string) {
 	}
 	writeMachine(w, h)
 	say("## Messages a second, and the ratio\n")
-	heading, rule := "| Workload |", "| --- |"
-	for _, q := range r.Queues {
-		heading += " " + q.Name + " |"
-		rule += " --- |"
-	}
-	say("%s\n%s", heading, rule)
-	for i, wl := range r.Workloads {
-		var line strings.Builder
-		line.WriteString("| " + wl.Name + " |")
-		for j := range r.Queues {
-			line.WriteString(" " + r.cell(i, j) + " |")
-		}
-		say("%s", line.String())
-	}
+	r.writeTable(w, r.cell)
 	say("\n![rates](%s)\n", drawing)
-	say("## Milliseconds, p50 / p99\n\n%s\n%s", heading, rule)
-	for i, wl := range r.Workloads {
-		var line strings.Builder
-		line.WriteString("| " + wl.Name + " |")
-		for j := range r.Queues {
-			line.WriteString(" " + r.latencies(i, j) + " |")
-		}
-		say("%s", line.String())
-	}
+	say("## Milliseconds, p50 / p99\n")
+	r.writeTable(w, r.latencies)
+	say("\n## Processors\n\nMicroseconds of the servers for a message, and how much of the machine was in use meanwhile, with the load. A line in which the")
+	say("whole machine is in use is limited by it.\n")
+	r.writeTable(w, r.usage)
 	say("\n## What is certain when a message is confirmed\n\n| Queue | Version | Protocol | Durable | Servers |\n| --- | --- | --- | --- | --- |")
 	for _, q := range r.Queues {
 		version := q.Version
@@ -212,6 +195,34 @@ func (r *peersRecord) latencies(workload, queue int) string {
 		return r.missing(workload, queue)
 	}
 	return spread(p50, 2) + " / " + spread(p99, 2)
+}
+
+// writeTable writes a line for each workload with a cell for each queue.
+func (r *peersRecord) writeTable(w io.Writer, cell func(workload, queue int) string) {
+	var heading, lines strings.Builder
+	for _, q := range r.Queues {
+		heading.WriteString(" " + q.Name + " |")
+	}
+	for i, wl := range r.Workloads {
+		lines.WriteString("| " + wl.Name + " |")
+		for j := range r.Queues {
+			lines.WriteString(" " + cell(i, j) + " |")
+		}
+		lines.WriteString("\n")
+	}
+	fmt.Fprintf(w, "| Workload |%s\n| --- |%s\n%s", heading.String(), strings.Repeat(" --- |", len(r.Queues)), lines.String())
+}
+
+// usage is a cell: medians.
+func (r *peersRecord) usage(workload, queue int) string {
+	if queue >= len(r.Measured[workload]) || len(r.Measured[workload][queue].Runs) == 0 {
+		return r.missing(workload, queue)
+	}
+	var servers, machine []float64
+	for _, run := range r.Measured[workload][queue].Runs {
+		servers, machine = append(servers, run.ServersUs), append(machine, run.Machine)
+	}
+	return fmt.Sprintf("%.1f, %.0f %%", median(servers), median(machine))
 }
 
 // oneLine makes a text fit into a cell.

@@ -57,7 +57,7 @@ func TestBars(t *testing.T) {
 const samplePeers = `{"at":"2026-01-02T03:04:05Z","loadBefore":0.1,"others":1,"seconds":5,"rounds":2,"bodyBytes":256,
 "queues":[{"name":"seriatim","version":"1"},{"name":"Other","version":"2","durable":"two disks"},{"name":"Absent","problem":"not installed: apt-get install absent"}],
 "workloads":[{"name":"1 client","ours":["send","--clients","1"]},{"name":"64 clients","ours":["send","--clients","64"]}],
-"measured":[[{"runs":[{"rate":300,"p50Ms":1,"p99Ms":2},{"rate":100,"p50Ms":3,"p99Ms":4}]},{"runs":[{"rate":50,"p50Ms":5,"p99Ms":6}],"problem":"lost | gone"},{"runs":[]}],
+"measured":[[{"runs":[{"rate":300,"p50Ms":1,"p99Ms":2,"serversUs":12.3,"machine":88},{"rate":100,"p50Ms":3,"p99Ms":4,"serversUs":11,"machine":77}]},{"runs":[{"rate":50,"p50Ms":5,"p99Ms":6}],"problem":"lost | gone"},{"runs":[]}],
 [{"runs":[{"rate":9,"p50Ms":1,"p99Ms":2}]},{"runs":[],"problem":"refused"},{"runs":[]}]]}`
 
 func TestPeersDocument(t *testing.T) {
@@ -77,7 +77,7 @@ func TestPeersDocument(t *testing.T) {
 		"| 1 client | 100 (100-300) | 50; **2.00**; 1 of 2 runs failed: lost / gone | not measured, see below |",
 		"| 64 clients | 9 | failed: refused | not measured, see below |", "| 1 client | 1.00 (1.00-3.00) / 2.00 (2.00-4.00) |",
 		"| Absent | not installed: apt-get install absent |", "![rates](results/peers.svg)", "2026-01-02 03:04 UTC", "BENCH_RUNS=2",
-		"Other 2.00 -; Absent - -",
+		"Other 2.00 -; Absent - -", "| 1 client | 11.0, 77 % | 0.0, 0 % | not measured, see below |",
 	} {
 		if !strings.Contains(string(text), want) {
 			t.Errorf("no %q in\n%s", want, text)

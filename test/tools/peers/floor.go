@@ -86,6 +86,8 @@ func startFloor(ctx context.Context, dir string, o options) (_ contender, d desc
 	})
 }
 
+func (p *floorPeer) processes() []*server { return p.servers }
+
 func (p *floorPeer) close() { closeAll(p.servers) }
 
 func (p *floorPeer) takes(w workload) bool { return w.Clients == 1 && !w.Own }

@@ -55,6 +55,8 @@ type contender interface {
 	// takes says whether it can be measured with a workload.
 	takes(w workload) bool
 	measure(ctx context.Context, w workload, duration time.Duration) (result, error)
+	// processes are its servers.
+	processes() []*server
 	close()
 }
 
@@ -148,9 +150,13 @@ func measureRound(ctx context.Context, r *record, running []contender, round int
 			if running[i] == nil || !running[i].takes(w) {
 				continue
 			}
+			used := watchUsage(ctx, running[i].processes(), o.duration)
 			got, err := running[i].measure(ctx, w, o.duration)
 			if ctx.Err() != nil {
 				return ctx.Err()
+			}
+			if u := used(); err == nil && got.Rate > 0 {
+				got.ServersUs, got.Machine = 1e6*u.servers/got.Rate, u.machine
 			}
 			what := got.String()
 			if err != nil {

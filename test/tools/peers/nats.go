@@ -113,6 +113,8 @@ func (p *natsPeer) remove(ctx context.Context, name string) error {
 	return js.DeleteStream(ctx, name)
 }
 
+func (p *natsPeer) processes() []*server { return p.servers }
+
 func (p *natsPeer) close() {
 	if p.admin != nil {
 		p.admin.Close()

@@ -119,7 +119,7 @@ func TestNATSAnswer(t *testing.T) {
 
 func TestReport(t *testing.T) {
 	text := `{"messagesPerSecond":100,"errors":{},"latency":{"send":{"p50Us":1000,"p99Us":2000},"life":{"p50Us":3000,"p99Us":4500}}}`
-	for lives, want := range map[bool]result{false: {100, 1, 2}, true: {100, 3, 4.5}} {
+	for lives, want := range map[bool]result{false: {Rate: 100, P50Ms: 1, P99Ms: 2}, true: {Rate: 100, P50Ms: 3, P99Ms: 4.5}} {
 		if got, err := readBench([]byte(text), lives); err != nil || got != want {
 			t.Errorf("lives %v: %v, %v", lives, got, err)
 		}
@@ -185,6 +185,31 @@ func TestFloor(t *testing.T) {
 	leader, followers := written("log2"), max(written("log0"), written("log1"))
 	if leader < 3 || followers != leader {
 		t.Errorf("%d messages at the leader, %d at the follower that has most", leader, followers)
+	}
+}
+
+// What a server and its children use is seen, and what others use is not.
+func TestUsageOfServers(t *testing.T) {
+	if _, err := os.Stat("/proc/self/stat"); err != nil {
+		t.Skip("the system does not tell")
+	}
+	s, err := startServer(t.TempDir(), "busy", exec.Command("sh", "-c", "sh -c 'while :; do :; done'; true"), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.close()
+	idle, err := startServer(t.TempDir(), "idle", exec.Command("sleep", "60"), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer idle.close()
+	for deadline := time.Now().Add(time.Minute); serversTime([]*server{s}) < 50*time.Millisecond; pause(t.Context(), time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("nothing is seen of what a child uses")
+		}
+	}
+	if used := serversTime([]*server{idle}); used > 20*time.Millisecond {
+		t.Errorf("a server that sleeps used %v", used)
 	}
 }
 

@@ -206,6 +206,8 @@ func (p *rabbitPeer) next() string {
 }
 
 // close ends the nodes before what names them.
+func (p *rabbitPeer) processes() []*server { return p.servers }
+
 func (p *rabbitPeer) close() {
 	for _, s := range slices.Backward(p.servers) {
 		s.close()

@@ -90,6 +90,10 @@ type result struct {
 	Rate  float64 `json:"rate"` // messages per second
 	P50Ms float64 `json:"p50Ms"`
 	P99Ms float64 `json:"p99Ms"`
+	// What the servers used of the processors for a message, in microseconds, and how much of
+	// all processors was in use meanwhile, in percent; zero where the system does not tell.
+	ServersUs float64 `json:"serversUs"`
+	Machine   float64 `json:"machine"`
 }
 
 func (r result) String() string {

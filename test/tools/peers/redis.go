@@ -103,6 +103,8 @@ func (p *redisPeer) ready(ctx context.Context) error {
 	return nil
 }
 
+func (p *redisPeer) processes() []*server { return p.servers }
+
 func (p *redisPeer) close() { closeAll(p.servers) }
 
 func (p *redisPeer) takes(w workload) bool { return !w.Streamed && !w.Own && !w.Shared }

@@ -57,6 +57,8 @@ func (p *sqsServers) ready(ctx context.Context) error {
 	return err
 }
 
+func (p *sqsServers) processes() []*server { return p.servers }
+
 func (p *sqsServers) close() { closeAll(p.servers) }
 
 func (p *sqsServers) measure(ctx context.Context, w workload, duration time.Duration) (result, error) {
@@ -89,5 +91,5 @@ func readBench(text []byte, lives bool) (result, error) {
 	if lives {
 		timed = report.Latency["life"]
 	}
-	return result{report.MessagesPerSecond, timed.P50Us / 1e3, timed.P99Us / 1e3}, nil
+	return result{Rate: report.MessagesPerSecond, P50Ms: timed.P50Us / 1e3, P99Ms: timed.P99Us / 1e3}, nil
 }
