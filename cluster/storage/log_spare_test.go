@@ -2,6 +2,7 @@ package storage
 
 import (
 	"bytes"
+	"errors"
 	"io"
 	"os"
 	"path/filepath"
@@ -75,7 +76,7 @@ func TestSpareFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer reader.Close()
-	if _, err := reader.ReadAt(got, 0); err != nil && err != io.EOF || string(got) != "appended" {
+	if _, err := reader.ReadAt(got, 0); err != nil && !errors.Is(err, io.EOF) || string(got) != "appended" {
 		t.Errorf("read %q, %v", got, err)
 	}
 	if _, err := l.Create(dir, "2", spareSize); err == nil {
