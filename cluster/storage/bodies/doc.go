@@ -34,7 +34,8 @@
 //
 // Append copies into memory. A goroutine writes what is there in large pieces, and what
 // was written stays in memory up to Options.CacheBytes, so that a queue that is read as
-// fast as it is written to reads nothing from disk. If the disk cannot follow, Append
+// fast as it is written to reads nothing from disk. Large bodies are written past the memory
+// that the system keeps of files (direct.go). If the disk cannot follow, Append
 // waits. Bodies that are read one behind the other, as a backlog is drained, are read from
 // disk 64 KiB at a time. Nothing is synced for its own sake: entries of the log hold the bodies until a
 // snapshot takes their place, and before that one is written Sync brings all that it
