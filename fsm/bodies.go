@@ -57,7 +57,8 @@ func InlineSnapshot(w io.Writer, r io.Reader, bodies content.Reader) error {
 // InlineSnapshotSize is how much InlineSnapshot would write. It reads no bodies.
 func InlineSnapshotSize(r io.Reader) (int64, error) { return snapshot.InlineSize(r) }
 
-// FillSnapshot is InlineSnapshot of a snapshot that another node wrote.
+// FillSnapshot copies a snapshot that another node wrote, with what source gives in the
+// place of bodies: the texts, or where this node has them.
 func FillSnapshot(w io.Writer, r io.Reader, source SnapshotSource) error {
 	return snapshot.Fill(w, r, source)
 }

@@ -116,6 +116,13 @@ func (f *FSM) Inspect(inspect func(*queue.Broker)) {
 	inspect(f.broker)
 }
 
+// BetweenCommands calls do while the state cannot change.
+func (f *FSM) BetweenCommands(do func()) {
+	f.options.StateLock.RLock()
+	defer f.options.StateLock.RUnlock()
+	do()
+}
+
 // FormatVersion is the format version in force.
 func (f *FSM) FormatVersion() (version uint32) {
 	f.Inspect(func(b *queue.Broker) { version = b.FormatVersion() })

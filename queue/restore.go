@@ -204,6 +204,9 @@ func (r *Restorer) fill(m *Message, rec *MessageRecord, published *publishedMess
 	}
 }
 
+// BodyDigest is the keyed hash of a body in the state: that of Body.Digest.
+func (r *Restorer) BodyDigest(text string) uint64 { return r.b.key.HashText(text) }
+
 // UseStore has bodies put into a store, and has it count those that are there. It comes
 // before the first record.
 func (r *Restorer) UseStore(store content.Store) { r.b.UseStore(store) }

@@ -1,51 +1,37 @@
 package consensus
 
 import (
-	"path/filepath"
-	"strings"
+	"errors"
+	"io"
+	"net"
 	"testing"
-	"time"
-
-	"github.com/seriatimq/seriatim/cluster/clustertest"
-	"github.com/seriatimq/seriatim/cluster/storage"
-	"github.com/seriatimq/seriatim/cluster/storage/bodies"
 )
 
-// A snapshot that a node is about to be sent, while it installs another one, keeps nothing
-// of the state before that: its bodies would take space until the second one is there.
-func TestAWaitingInstallKeepsNoSpace(t *testing.T) {
+// Who sends a snapshot while another one is put together is the leader now, or has given the
+// other one up. So the other one ends, and does so before this one begins.
+func TestALaterSnapshotEndsTheOneBefore(t *testing.T) {
 	t.Parallel()
-	record := clustertest.NewFatalRecord()
-	store, err := bodies.Open(bodies.Options{
-		Life: t.Context(), Dir: filepath.Join(t.TempDir(), "bodies"), Guard: storage.NewDiskGuard(time.Minute, record.Fatal, nil),
-		Keep: true, KeepMin: 1, SegmentBytes: 4 << 10, FreeBytesPerSecond: 1 << 40,
-	})
-	if err != nil {
-		t.Fatal(err)
+	var turns intakes
+	leader, here := net.Pipe()
+	defer leader.Close()
+	first, second := &incoming{conn: here}, &incoming{}
+	turns.begin(first)
+	begun := make(chan struct{})
+	go func() {
+		turns.begin(second)
+		close(begun)
+	}()
+	if _, err := leader.Read(make([]byte, 1)); !errors.Is(err, io.EOF) {
+		t.Errorf("the leader of the first one reads %v", err)
 	}
-	defer store.Close()
-	state := store.Begin()
-	if err := state.Adopt(); err != nil {
-		t.Fatal(err)
+	select {
+	case <-begun:
+		t.Error("the second one began before the first one ended")
+	default:
 	}
-	waiting := (&Group{options: Options{Bodies: store}}).fill(nil)
-	defer waiting.close()
-	for range 2 {
-		body := state.Append(strings.Repeat("x", 4000), 1)
-		state.Hold(body)
-		state.Free(body)
-		captured := state.Capture()
-		if err := captured.Sync(); err != nil {
-			t.Fatal(err)
-		}
-		captured.Stored()
-		captured.Release()
-	}
-	deadline := time.Now().Add(clustertest.Patience)
-	for store.Stats().FreedBytes == 0 {
-		if time.Now().After(deadline) {
-			t.Fatal("the space of a body that nobody has does not come back")
-		}
-		time.Sleep(time.Millisecond)
-	}
+	turns.end()
+	<-begun
+	turns.end()
+	turns.begin(first) // nobody has the turn
+	turns.end()
 }

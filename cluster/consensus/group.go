@@ -31,6 +31,7 @@ type Group struct {
 	// campaigning is held while this node is told to stand for election.
 	campaigning sync.Mutex
 	watches
+	intakes intakes
 
 	snapshotsTaken  atomic.Uint64
 	snapshotSeconds *measure.Histogram

@@ -61,9 +61,17 @@ func (i *inbound) close() {
 
 // take hands a message of another node to the library.
 func (i *inbound) take(rpc raft.RPC) {
-	select {
-	case i.turn <- struct{}{}:
-	case <-i.stop:
+	if snapshot, ok := rpc.Reader.(*incoming); ok {
+		here, err := i.fetch(snapshot, rpc)
+		if err != nil {
+			rpc.Respond(&raft.InstallSnapshotResponse{}, err)
+		}
+		if here == nil {
+			return
+		}
+		rpc.Command = here
+	}
+	if !i.takeTurn() {
 		return
 	}
 	defer func() { <-i.turn }()
@@ -75,6 +83,31 @@ func (i *inbound) take(rpc raft.RPC) {
 		return
 	}
 	i.deliver(rpc)
+}
+
+// takeTurn waits for the turn, and reports whether there still is one.
+func (i *inbound) takeTurn() bool {
+	select {
+	case i.turn <- struct{}{}:
+		return true
+	case <-i.stop:
+		return false
+	}
+}
+
+// fetch puts a snapshot together that this node needs, else it is nil and was answered.
+// Other messages do not wait for it.
+func (i *inbound) fetch(snapshot *incoming, rpc raft.RPC) (here *raft.InstallSnapshotRequest, err error) {
+	if !i.takeTurn() {
+		return nil, nil
+	}
+	term, known := i.knows(snapshot.request)
+	<-i.turn
+	if known {
+		rpc.Respond(&raft.InstallSnapshotResponse{Term: term, Success: true}, nil)
+		return nil, nil
+	}
+	return snapshot.fetch()
 }
 
 // ask hands a message of this node to the library and waits for the answer.
@@ -119,7 +152,7 @@ func (i *inbound) install(rpc raft.RPC, message *raft.InstallSnapshotRequest) {
 		// Heartbeats and votes do not wait for a content that nobody needs.
 		i.stopped.Go(func() {
 			var err error
-			if _, asking := rpc.Reader.(*inlined); !asking {
+			if _, here := rpc.Reader.(*incoming); !here {
 				_, err = io.Copy(io.Discard, rpc.Reader) // the next message follows on the connection
 			}
 			rpc.Respond(&raft.InstallSnapshotResponse{Term: term, Success: true}, err)

@@ -17,12 +17,11 @@ import (
 	"github.com/seriatimq/seriatim/fsm"
 )
 
-// A snapshot of a node with segments refers to bodies in them. Another node gets one with
-// all bodies in it, and puts them into its own segments as it restores the state, or
-// whatever it keeps them in. But most of them it has, if it was away for a while: so it is
-// sent what refers to bodies, and asks for those that its own state does not have, section
-// by section (installLacking here, fill there). What it reads from that, byte for byte, is
-// the snapshot that a node of an older version is sent.
+// A snapshot of a node with segments refers to bodies in them. Another node is sent what
+// refers to bodies, and asks for those that its own state does not have, section by section
+// (installLacking here, fill.go there): most of them it has, if it was away for a while.
+// What it makes of that refers to its own segments. A node of an older version gets a
+// snapshot with all bodies in it, and puts them where it keeps them as it restores the state.
 
 // pinned is a snapshot of this node. What it refers to stays until it is closed.
 type pinned struct {

@@ -1,8 +1,10 @@
 package snapshot
 
 import (
+	"fmt"
 	"io"
 
+	"github.com/seriatimq/seriatim/fsm/format"
 	"github.com/seriatimq/seriatim/fsm/fsmpb"
 	"github.com/seriatimq/seriatim/fsm/protobuf"
 	"github.com/seriatimq/seriatim/queue"
@@ -18,13 +20,16 @@ type Wanted struct {
 
 // Source gives the bodies of a snapshot that another node wrote, section by section.
 type Source interface {
+	// Begin is told the keyed hash of bodies in the state, before the first section.
+	Begin(digest func(text string) uint64)
 	// Section is told all bodies that the next section refers to. It must not keep them.
 	Section(wanted []Wanted) error
 	// Reader gives them, each once, in that order.
 	content.Reader
 }
 
-// Fill is Inline of a snapshot that another node wrote.
+// Fill copies a snapshot that another node wrote, with what source gives in the place of
+// bodies: the texts, or where this node has them.
 func Fill(w io.Writer, r io.Reader, source Source) error { return inline(w, r, source, source) }
 
 // collector finds the bodies that a section refers to.
@@ -33,6 +38,32 @@ type collector struct {
 	queue   string // whose messages come
 	wanted  []Wanted
 	message fsmpb.MessageRecord
+}
+
+// tell tells the source of what a section says of bodies.
+func (c *collector) tell(kind sectionKind, payload []byte) error {
+	switch kind {
+	case sectionBroker:
+		return c.begin(payload)
+	case sectionRecords:
+		return c.section(payload)
+	default:
+		return nil
+	}
+}
+
+// begin tells the source of the state.
+func (c *collector) begin(payload []byte) error {
+	var m fsmpb.BrokerRecord
+	if err := protobuf.Unmarshal(payload, &m); err != nil {
+		return err
+	}
+	restorer, err := queue.NewRestorer(brokerRecord(&m))
+	if err != nil {
+		return fmt.Errorf("%w: %w", format.ErrMalformed, err)
+	}
+	c.source.Begin(restorer.BodyDigest)
+	return nil
 }
 
 // section tells the source of a section.

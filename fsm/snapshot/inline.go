@@ -30,8 +30,8 @@ func inline(w io.Writer, r io.Reader, bodies content.Reader, source Source) erro
 	told := collector{source: source}
 	for {
 		kind, payload, err := sections.next()
-		if err == nil && source != nil && kind == sectionRecords {
-			err = told.section(payload)
+		if err == nil && source != nil {
+			err = told.tell(kind, payload)
 		}
 		if err == nil {
 			err = i.section(kind, payload)

@@ -43,6 +43,9 @@
 // entries behind it append their bodies again, in a new segment, and what was written
 // behind the snapshot is in no state and goes.
 //
+// A node that is sent a snapshot takes in the bodies that it lacks (intake.go), so that the
+// snapshot which it makes of that refers to segments like its own.
+//
 // # Giving space back
 //
 // For each block of 4 KiB the number of bodies in it is counted, from the messages as they

@@ -27,7 +27,11 @@ func newState(store *Store) *state { return &state{store: store, counts: newUsag
 
 // Keeps reports whether a text is long enough to be stored.
 func (t *state) Keeps(size int) bool {
-	return t.store.options.Keep && !t.store.options.ReadOnly && size >= t.store.options.KeepMin
+	return t.store.keeps(size)
+}
+
+func (s *Store) keeps(size int) bool {
+	return s.options.Keep && !s.options.ReadOnly && size >= s.options.KeepMin
 }
 
 // Append stores a text.
@@ -42,7 +46,7 @@ func (t *state) Read(body content.Body) (content.Body, error) { return t.store.R
 
 // Hold counts a message that has the body.
 func (t *state) Hold(body content.Body) {
-	if !t.adopted && body.Place().Segment >= t.store.first && body.Place() != t.appended {
+	if !t.adopted && body.Place().Segment >= t.store.first && body.Place() != t.appended && !t.store.tookIn(body) {
 		t.astray = true
 	}
 	if t.adopted {

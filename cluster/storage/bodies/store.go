@@ -74,6 +74,7 @@ type Store struct {
 	synced   uint64          // number of the newest call that is done
 	askedEnd content.Place   // up to where the newest call wants it
 	failed   error           // what ended the writing
+	intakes  int             // that began in this run
 	closed   bool
 
 	current atomic.Pointer[state] // whose bodies count

@@ -216,6 +216,8 @@ func (s *told) Section(wanted []snapshot.Wanted) error {
 	return nil
 }
 
+func (s *told) Begin(func(string) uint64) {}
+
 func (s *told) Read(body queue.Body) (queue.Body, error) {
 	if len(s.wanted) == 0 || s.wanted[0].Body != body || s.wanted[0].Queue == "" || s.wanted[0].Sequence == 0 {
 		return body, fmt.Errorf("%v is read in place of the next of %v", body.Place(), s.wanted)

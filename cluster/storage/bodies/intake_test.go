@@ -1,0 +1,121 @@
+package bodies
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/seriatimq/seriatim/queue/content"
+)
+
+// takeIn appends bodies of a snapshot that is sent to the node.
+func (n *node) takeIn(i *Intake, from, to, size int) (taken []content.Body) {
+	for seed := from; seed < to; seed++ {
+		taken = append(taken, i.Append(text(seed, size), uint64(seed)))
+	}
+	return taken
+}
+
+// present restores a state that has bodies, in this run, and makes it the present one.
+func (n *node) present(has ...content.Body) error {
+	state := n.store.Begin()
+	for _, body := range has {
+		state.Hold(body)
+	}
+	if err := state.Adopt(); err != nil {
+		return err
+	}
+	n.state = state
+	return nil
+}
+
+// segments waits until a number of segments is left.
+func (n *node) segments(want int) {
+	n.t.Helper()
+	deadline := time.Now().Add(time.Minute)
+	for {
+		sizes, err := listSegments(n.options.Dir)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) { // one went meanwhile
+			n.t.Fatal(err)
+		}
+		if len(sizes) == want {
+			return
+		}
+		if time.Now().After(deadline) {
+			n.t.Fatalf("%d segments are left, want %d", len(sizes), want)
+		}
+		time.Sleep(time.Millisecond)
+	}
+}
+
+// A snapshot refers to bodies that were taken in and to those that the node had. All of them
+// stay, also what the present state frees before the snapshot takes its place, and the rest
+// goes.
+func TestBodiesAreTakenIn(t *testing.T) {
+	n := newNode(t)
+	const size = 30_000 // two in a segment
+	had := []content.Body{n.send(0, size), n.send(1, size), n.send(2, size), n.send(3, size)}
+	n.snapshot()
+	intake := n.store.BeginIntake()
+	taken := n.takeIn(intake, 10, 14, size)
+	n.state.Free(had[0])
+	n.state.Free(had[1])
+	n.snapshot()
+	n.send(4, size)
+	n.snapshot()
+	if err := intake.Sync(); err != nil {
+		t.Fatal(err)
+	}
+	for i, body := range append(taken, had[:2]...) {
+		n.reads([]int{10, 11, 12, 13, 0, 1}[i], body)
+	}
+	if err := n.present(append(taken, had[:2]...)...); err != nil {
+		t.Fatal(err)
+	}
+	intake.End(true)
+	n.send(5, size) // in the last segment
+	n.snapshot()
+	n.segments(4) // of had and taken, and the last
+	if err := n.restart(append(taken, had[:2]...)...); err != nil {
+		t.Fatal(err)
+	}
+	for i, body := range append(taken, had[:2]...) {
+		n.reads([]int{10, 11, 12, 13, 0, 1}[i], body)
+	}
+}
+
+// What was taken in for nothing goes after the next snapshot, and nothing else.
+func TestBodiesThatWereTakenInForNothing(t *testing.T) {
+	n := newNode(t)
+	const size = 30_000
+	had := []content.Body{n.send(0, size), n.send(1, size)}
+	n.snapshot()
+	n.state.Free(had[0])
+	n.state.Free(had[1]) // the snapshot on disk has them
+	intake := n.store.BeginIntake()
+	n.takeIn(intake, 10, 20, size)
+	own := n.send(2, size)
+	intake.End(false)
+	n.segments(6)
+	for _, seed := range []int{0, 1} {
+		n.reads(seed, had[seed])
+	}
+	n.snapshot()
+	n.segments(1)
+	n.reads(2, own)
+}
+
+// A state that is restored when a node starts may refer to bodies of earlier runs only.
+func TestBodiesOfThisRunAreNotThereAtTheStart(t *testing.T) {
+	n := newNode(t)
+	body := n.send(0, 1000)
+	n.snapshot()
+	if err := os.Remove(n.store.path(body.Place().Segment)); err != nil {
+		t.Fatal(err)
+	}
+	if err := n.restart(body); err == nil {
+		t.Error("a body without its file was taken for one of this run")
+	}
+}
