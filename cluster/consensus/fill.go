@@ -107,14 +107,14 @@ func (i *incoming) fetch() (*raft.InstallSnapshotRequest, error) {
 // Read reads what was put together.
 func (i *incoming) Read(content []byte) (int, error) { return i.file.Read(content) }
 
-// close lets go of what was fetched; installed says that it is the state of this node now.
-func (i *incoming) close(installed bool) {
+// close lets go of what was fetched.
+func (i *incoming) close() {
 	if !i.begun {
 		return
 	}
 	defer i.group.intakes.end()
 	if i.intake != nil {
-		i.group.options.Machine.BetweenCommands(func() { i.intake.End(installed) })
+		i.group.options.Machine.BetweenCommands(i.intake.End)
 	}
 	if i.file != nil {
 		_ = i.file.Close() // it was read

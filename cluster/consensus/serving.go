@@ -87,21 +87,17 @@ func (a *asker) next() (request any, err error) {
 var errAskedLast = errors.New("nothing is asked after this")
 
 // other answers a message without entries.
-func (a *asker) other(request any) (err error) {
-	var answer raft.RPCResponse
+func (a *asker) other(request any) error {
 	rpc := raft.RPC{Command: request}
 	install, last := request.(*raft.InstallSnapshotRequest)
 	if asking, ok := a.from.(incomingConn); ok && last {
 		snapshot := &incoming{group: asking.group, conn: asking.conn, from: asking.Compact, request: install}
-		defer func() {
-			installed, ok := answer.Response.(*raft.InstallSnapshotResponse)
-			snapshot.close(ok && err == nil && installed.Success)
-		}()
+		defer snapshot.close()
 		rpc.Reader = snapshot
 	} else if last { // the library need not read all of it
 		rpc.Reader = a.from.Snapshot(install.Size)
 	}
-	answer, err = a.ask(rpc)
+	answer, err := a.ask(rpc)
 	if _, here := rpc.Reader.(*incoming); here && err == nil && answer.Error != nil && !needsWhole(answer.Error) {
 		a.transport.Logger.Warn("a snapshot of the leader could not be installed", "error", answer.Error)
 		return answer.Error // the leader tries again

@@ -79,15 +79,15 @@ func OpenSnapshotStore(dir *GroupDir, guard *DiskGuard, syncBytes int64, logger 
 }
 
 // finishRemovals clears away old snapshots whose removal a crash broke off. The
-// library removes their files one by one. A snapshot gets its name when all its
-// files are there and synced, and is removed only behind as many newer ones as are
-// retained; one that lacks a file without those is damage, which verify reports.
+// files are removed one by one. A snapshot gets its name when all its files are there
+// and synced, and is removed only behind a newer one; one that lacks a file without
+// that is damage, which verify reports.
 func (s *SnapshotStore) finishRemovals() error {
 	names, err := s.names()
 	if err != nil {
 		return err
 	}
-	newer := 0 // with all files
+	newer := false // one with all files
 	for _, name := range names {
 		dir := filepath.Join(s.path, name)
 		whole := true
@@ -100,8 +100,8 @@ func (s *SnapshotStore) finishRemovals() error {
 		}
 		switch {
 		case whole:
-			newer++
-		case newer >= snapshotsRetained:
+			newer = true
+		case newer:
 			if err := os.RemoveAll(dir); err != nil {
 				return err
 			}
@@ -149,23 +149,9 @@ func (s *SnapshotStore) DropOlder(id string) error {
 		if kept < 0 {
 			return nil
 		}
-		older := names[kept+1:]
-		if len(older) == 0 {
-			return nil
-		}
-		for _, name := range older {
+		for _, name := range names[kept+1:] {
 			s.dropped.Store(name, true)
-			path := filepath.Join(s.path, name)
-			if err := os.Rename(path, path+snapshotUnfinished); err != nil && !errors.Is(err, fs.ErrNotExist) {
-				return err
-			}
-		}
-		// One that has its name and lacks a file would be damage.
-		if err := syncDir(s.path); err != nil {
-			return err
-		}
-		for _, name := range older {
-			if err := os.RemoveAll(filepath.Join(s.path, name+snapshotUnfinished)); err != nil {
+			if err := os.RemoveAll(filepath.Join(s.path, name)); err != nil {
 				return err
 			}
 		}

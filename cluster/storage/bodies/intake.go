@@ -8,6 +8,7 @@ import "github.com/seriatimq/seriatim/queue/content"
 // to as well. Used by one goroutine; a Store has one at a time.
 type Intake struct {
 	store   *Store
+	state   *state // the present one when it began
 	first   uint32 // segment that it may have appended to
 	release func()
 }
@@ -18,7 +19,7 @@ func (s *Store) BeginIntake() *Intake {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.intakes++
-	return &Intake{store: s, first: s.tail.segment, release: release}
+	return &Intake{store: s, state: s.current.Load(), first: s.tail.segment, release: release}
 }
 
 // Append stores a text if it is long enough, else its body is in memory.
@@ -32,12 +33,12 @@ func (i *Intake) Append(text string, digest uint64) content.Body {
 // Sync returns when all of it is on disk.
 func (i *Intake) Sync() error { return i.store.sync() }
 
-// End lets go of the bodies; used says that a state which has them is the present one. What
-// no state has then is given back after the next snapshot. Nothing may change the state
-// meanwhile, as a body that was just appended is counted a moment later.
-func (i *Intake) End(used bool) {
-	if !used {
-		i.store.giving.sweep(i.first)
+// End lets go of the bodies. If no state was restored meanwhile, they were taken in for
+// nothing, and are given back after the next snapshot. Nothing may change the state during
+// the call, as a body that was just appended is counted a moment later.
+func (i *Intake) End() {
+	if i.store.current.Load() == i.state {
+		i.store.giving.sweep(i.state, i.first)
 	}
 	i.release()
 }
@@ -50,10 +51,9 @@ func (s *Store) tookIn(body content.Body) bool {
 	return s.intakes > 0 && before(body.Place(), content.Place{Segment: s.tail.segment, Offset: s.tail.offset})
 }
 
-// sweep puts into the next batch what no state has in segments from first on, also in those
-// that are not written yet.
-func (g *giving) sweep(first uint32) {
-	state := g.store.current.Load()
+// sweep puts into the next batch what the present state does not have in segments from first
+// on, also in those that are not written yet.
+func (g *giving) sweep(state *state, first uint32) {
 	sizes := map[uint32]int64{}
 	for number := first; number < g.store.end().Segment; number++ {
 		sizes[number] = g.store.options.SegmentBytes

@@ -74,7 +74,7 @@ func TestBodiesAreTakenIn(t *testing.T) {
 	if err := n.present(append(taken, had[:2]...)...); err != nil {
 		t.Fatal(err)
 	}
-	intake.End(true)
+	intake.End()
 	n.send(5, size) // in the last segment
 	n.snapshot()
 	n.segments(4) // of had and taken, and the last
@@ -97,7 +97,7 @@ func TestBodiesThatWereTakenInForNothing(t *testing.T) {
 	intake := n.store.BeginIntake()
 	n.takeIn(intake, 10, 20, size)
 	own := n.send(2, size)
-	intake.End(false)
+	intake.End()
 	n.segments(6)
 	for _, seed := range []int{0, 1} {
 		n.reads(seed, had[seed])
