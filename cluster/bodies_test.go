@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -220,6 +221,37 @@ func TestInstalledBodiesTakeTheirSpaceOnce(t *testing.T) {
 	if stats := c.nodes[away].process.bodies.Stats(); stats.Bodies != int64(last) || stats.DiskReads != 0 {
 		t.Errorf("after the restart: %+v", stats)
 	}
+}
+
+// What a backup is restored from has all bodies in it. A node that keeps them in segments
+// takes a snapshot without them as soon as some log follows, and has them once then.
+func TestRestoredBodiesTakeTheirSpaceOnce(t *testing.T) {
+	t.Parallel()
+	source := startNodes(t, 1, segmentsEverywhere)
+	source.create(0, fifo)
+	const messages = 400
+	source.sendBodies(0, 0, messages)
+	_, content := source.backup(0)
+	source.close(0)
+	c := startNodes(t, 3, segmentsEverywhere)
+	leader := c.leader()
+	if _, err := c.nodes[leader].Restore(clustertest.Context(t), bytes.NewReader(content)); err != nil {
+		t.Fatal(err)
+	}
+	c.agree()
+	bodies := int64(len(bodyOf(0)) * messages)
+	if snapshots, _ := c.spaceOfBodies(leader); snapshots < bodies {
+		t.Errorf("the snapshots have %d bytes: nothing is tested", snapshots)
+	}
+	c.sendBodies(leader, messages, messages+40) // of log more than inlinedDue of package consensus
+	for i := range c.nodes {
+		c.waitFor("the space of what was restored to come back", func() bool {
+			snapshots, segments := c.spaceOfBodies(i)
+			return snapshots < bodies/4 && segments < bodies*3/2
+		})
+	}
+	c.agree()
+	c.takeBodies(leader, 0, messages+40)
 }
 
 // A node that was away is sent, of bodies, those that it lacks, whatever it keeps its own
