@@ -222,7 +222,11 @@ func (r *peersRecord) usage(workload, queue int) string {
 	for _, run := range r.Measured[workload][queue].Runs {
 		servers, machine = append(servers, run.ServersUs), append(machine, run.Machine)
 	}
-	return fmt.Sprintf("%.1f, %.0f %%", median(servers), median(machine))
+	own := "-" // the system did not tell
+	if of := median(servers); of > 0 {
+		own = fmt.Sprintf("%.1f", of)
+	}
+	return fmt.Sprintf("%s, %.0f %%", own, median(machine))
 }
 
 // oneLine makes a text fit into a cell.

@@ -193,7 +193,7 @@ func TestUsageOfServers(t *testing.T) {
 	if _, err := os.Stat("/proc/self/stat"); err != nil {
 		t.Skip("the system does not tell")
 	}
-	s, err := startServer(t.TempDir(), "busy", exec.Command("sh", "-c", "sh -c 'while :; do :; done'; true"), 0)
+	s, err := startServer(t.TempDir(), "busy", exec.Command("sh", "-c", "setsid sh -c 'while :; do :; done' & trap \"kill $!\" TERM; wait"), 0)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -39,24 +39,38 @@ func watchUsage(ctx context.Context, servers []*server, duration time.Duration) 
 	return func() usage { return <-seen }
 }
 
-// serversTime is the processor time of all processes that were started in the groups of
-// servers and still run; zero where the system does not tell.
+// serversTime is the processor time of servers and of all that they started and that still
+// runs; zero where the system does not tell.
 func serversTime(servers []*server) time.Duration {
-	groups := map[string]bool{}
-	for _, s := range servers {
-		groups[strconv.Itoa(s.process.Process.Pid)] = true
-	}
-	ticks := int64(0)
-	stats, _ := filepath.Glob("/proc/[0-9]*/stat") // the pattern is right
-	for _, path := range stats {
+	const parent, user, system = 1, 11, 12
+	stats := map[string][]string{}                 // by process
+	paths, _ := filepath.Glob("/proc/[0-9]*/stat") // the pattern is right
+	for _, path := range paths {
 		text, err := os.ReadFile(path)
 		if err != nil {
 			continue // it has ended
 		}
 		_, rest, _ := strings.Cut(string(text), ") ") // the name before may hold spaces
-		fields := strings.Fields(rest)
-		const group, user, system = 2, 11, 12
-		if len(fields) <= system || !groups[fields[group]] {
+		if fields := strings.Fields(rest); len(fields) > system {
+			stats[filepath.Base(filepath.Dir(path))] = fields
+		}
+	}
+	ours := map[string]bool{"0": false}
+	for _, s := range servers {
+		ours[strconv.Itoa(s.process.Process.Pid)] = true
+	}
+	var isOurs func(process string) bool
+	isOurs = func(process string) bool {
+		known, seen := ours[process]
+		if fields := stats[process]; !seen && fields != nil {
+			known = isOurs(fields[parent])
+			ours[process] = known
+		}
+		return known
+	}
+	ticks := int64(0)
+	for process, fields := range stats {
+		if !isOurs(process) {
 			continue
 		}
 		for _, field := range []int{user, system} {
