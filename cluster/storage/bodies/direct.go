@@ -25,8 +25,9 @@ type directFile struct {
 // write writes a piece, directly as far as that can be.
 func (f *directFile) write(p piece) error {
 	at, end := int64(p.at.Offset), int64(p.at.Offset)+int64(len(p.data))
-	first, last := roundUp(at), end/directUnit*directUnit         // of the whole units
-	if f.direct == nil || !p.large || last-first < directBody/2 { // less is what a sync left of a chunk
+	first, last := roundUp(at), end/directUnit*directUnit
+	// What a sync has left of a chunk may be short.
+	if f.direct == nil || !p.large || last-first < directBody/2 {
 		_, err := f.WriteAt(p.data, at)
 		return err
 	}
