@@ -32,16 +32,7 @@ func TestLargeBodiesAmongSmallOnesComeBack(t *testing.T) {
 			n.snapshot()
 		}
 	}
-	n.snapshot()
-	for i, body := range sent {
-		n.reads(i, body)
-	}
-	if err := n.restart(sent...); err != nil {
-		t.Fatal(err)
-	}
-	for i, body := range sent {
-		n.reads(i, body)
-	}
+	n.comeBack(sent)
 }
 
 // Where direct writes are refused, here as the memory does not begin with a whole unit, all

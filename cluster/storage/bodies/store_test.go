@@ -94,6 +94,21 @@ func (n *node) reads(seed int, body content.Body) {
 	}
 }
 
+// comeBack reads bodies from disk, and again after a restart.
+func (n *node) comeBack(sent []content.Body) {
+	n.t.Helper()
+	n.snapshot()
+	for i, body := range sent {
+		n.reads(i, body)
+	}
+	if err := n.restart(sent...); err != nil {
+		n.t.Fatal(err)
+	}
+	for i, body := range sent {
+		n.reads(i, body)
+	}
+}
+
 // allocated is how much of the disk the segments take.
 func (n *node) allocated() (bytes int64, files int) {
 	sizes, err := listSegments(n.options.Dir)
@@ -115,16 +130,7 @@ func TestBodiesComeBack(t *testing.T) {
 	}
 	big := n.send(300, 1<<20)
 	sent = append(sent, big)
-	n.snapshot()
-	for i, body := range sent {
-		n.reads(i, body)
-	}
-	if err := n.restart(sent...); err != nil {
-		t.Fatal(err)
-	}
-	for i, body := range sent {
-		n.reads(i, body)
-	}
+	n.comeBack(sent)
 	more := n.send(301, 500)
 	if more.Place().Segment <= big.Place().Segment {
 		t.Errorf("after a restart a body went to segment %d, behind %d there", more.Place().Segment, big.Place().Segment)
