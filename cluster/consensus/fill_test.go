@@ -5,6 +5,12 @@ import (
 	"io"
 	"net"
 	"testing"
+
+	"github.com/hashicorp/raft"
+
+	"github.com/seriatimq/seriatim/cluster/consensus/wire"
+	"github.com/seriatimq/seriatim/fsm"
+	"github.com/seriatimq/seriatim/queue/content"
 )
 
 // Who sends a snapshot while another one is put together is the leader now, or has given the
@@ -34,4 +40,49 @@ func TestALaterSnapshotEndsTheOneBefore(t *testing.T) {
 	turns.end()
 	turns.begin(first) // nobody has the turn
 	turns.end()
+}
+
+// A leader of an earlier term, and one whose snapshot this node has, are answered at once:
+// nothing is fetched, nor what is being fetched ended.
+func TestSnapshotsThatAreNotNeededAreNotFetched(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct{ library, want raft.AppendEntriesResponse }{
+		"a leader of an earlier term": {raft.AppendEntriesResponse{Term: 9}, raft.AppendEntriesResponse{Term: 9}},
+		"a snapshot that is here":     {raft.AppendEntriesResponse{Term: 8, Success: true}, raft.AppendEntriesResponse{Term: 8, Success: true}},
+	} {
+		inbound := newInbound(func(uint64) bool { return false })
+		go func() {
+			asked := <-inbound.Consumer()
+			asked.Respond(&c.library, nil)
+		}()
+		snapshot := &incoming{request: &raft.InstallSnapshotRequest{Term: 8, LastLogIndex: 7, LastLogTerm: 6}}
+		answers := make(chan raft.RPCResponse, 1)
+		inbound.take(raft.RPC{Command: snapshot.request, Reader: snapshot, RespChan: answers})
+		answer := <-answers
+		got, ok := answer.Response.(*raft.InstallSnapshotResponse)
+		if !ok || answer.Error != nil || got.Term != c.want.Term || got.Success != c.want.Success || snapshot.begun {
+			t.Errorf("%s: %+v, %v, begun %v", name, got, answer.Error, snapshot.begun)
+		}
+		inbound.close()
+	}
+}
+
+// A body that comes with another hash than the snapshot says is not taken in: the restored
+// state would not show it.
+func TestAnotherBodyIsNotTakenIn(t *testing.T) {
+	t.Parallel()
+	leader, here := net.Pipe()
+	defer leader.Close()
+	defer here.Close()
+	go func() { _ = wire.NewCompact(leader).SendPart([]byte("rightwrong")) }() // what fails shows below
+	f := &filler{partReader: partReader{from: wire.NewCompact(here), within: func() error { return nil }}}
+	f.Begin(func(text string) uint64 { return uint64(text[0]) })
+	f.held = make([]fsm.Body, 2) // the leader is to send both
+	want := content.StoredBody(content.Place{Segment: 1, Offset: 16}, 5, 'r')
+	if got, err := f.Read(want); err != nil || got.String() != "right" {
+		t.Errorf("%q, %v", got.String(), err)
+	}
+	if _, err := f.Read(want); !needsWhole(err) {
+		t.Errorf("another body: %v", err)
+	}
 }

@@ -62,11 +62,12 @@ func (i *inbound) close() {
 // take hands a message of another node to the library.
 func (i *inbound) take(rpc raft.RPC) {
 	if snapshot, ok := rpc.Reader.(*incoming); ok {
-		here, err := i.fetch(snapshot, rpc)
+		if !i.needs(snapshot, rpc) {
+			return
+		}
+		here, err := snapshot.fetch() // other messages do not wait for it
 		if err != nil {
 			rpc.Respond(&raft.InstallSnapshotResponse{}, err)
-		}
-		if here == nil {
 			return
 		}
 		rpc.Command = here
@@ -95,19 +96,19 @@ func (i *inbound) takeTurn() bool {
 	}
 }
 
-// fetch puts a snapshot together that this node needs, else it is nil and was answered.
-// Other messages do not wait for it.
-func (i *inbound) fetch(snapshot *incoming, rpc raft.RPC) (here *raft.InstallSnapshotRequest, err error) {
+// needs reports whether this node needs a snapshot, and takes it of that leader. Else it is
+// answered: a leader that was replaced must not end what the present one sends.
+func (i *inbound) needs(snapshot *incoming, rpc raft.RPC) bool {
 	if !i.takeTurn() {
-		return nil, nil
+		return false
 	}
 	term, known := i.knows(snapshot.request)
 	<-i.turn
-	if known {
-		rpc.Respond(&raft.InstallSnapshotResponse{Term: term, Success: true}, nil)
-		return nil, nil
+	if known || term > snapshot.request.Term {
+		rpc.Respond(&raft.InstallSnapshotResponse{Term: term, Success: known}, nil)
+		return false
 	}
-	return snapshot.fetch()
+	return true
 }
 
 // ask hands a message of this node to the library and waits for the answer.
