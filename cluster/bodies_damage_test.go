@@ -129,6 +129,35 @@ func TestBodyDamagedEverywhereEndsTheNode(t *testing.T) {
 	}
 }
 
+// A body of the newest snapshot may be damaged, and its message deleted since: no node heals
+// it. One that is sent the snapshot gets the next, and has no space left to what it was sent
+// in vain.
+func TestDamagedBodyOfTheSnapshotAlone(t *testing.T) {
+	t.Parallel()
+	c := startNodes(t, 3, segmentsEverywhere)
+	leader := c.agreedLeader()
+	away := (leader + 1) % 3
+	c.create(leader, fifo)
+	c.sendBodies(leader, 0, 200)
+	c.agree()
+	c.snapshotAll()
+	c.crash(away)
+	c.sendBodies(leader, 200, 240)
+	c.snapshotBut(away)
+	c.takeBodies(leader, 0, 230)
+	for i := range c.nodes {
+		if i != away {
+			for at := int64(1000); at < 60_000; at += 3000 {
+				clustertest.FlipBit(t, c.segmentFiles(i)[11], at) // of bodies 209 to 227
+			}
+		}
+	}
+	c.open(away)
+	c.waitReady(away)
+	c.agree()
+	c.takeBodies(away, 230, 240)
+}
+
 // A damaged body is noticed when it is read, and of a node that is alone there is no other.
 func TestDamagedBodyEndsTheNode(t *testing.T) {
 	t.Parallel()

@@ -12,6 +12,7 @@ import (
 	"github.com/seriatimq/seriatim/cluster/environment"
 	"github.com/seriatimq/seriatim/cluster/fault"
 	"github.com/seriatimq/seriatim/cluster/storage"
+	"github.com/seriatimq/seriatim/cluster/storage/bodies"
 	"github.com/seriatimq/seriatim/fsm/format"
 )
 
@@ -194,6 +195,9 @@ func (c Config) Validate() error {
 	}
 	if c.Log.Bodies.Store != BodiesInMemory && c.Log.Bodies.Store != BodiesInSegments {
 		wrong("body store %q: it must be %q or %q", c.Log.Bodies.Store, BodiesInMemory, BodiesInSegments)
+	}
+	if max(int64(c.Log.SegmentBytes), c.Log.Bodies.SegmentBytes) > bodies.SegmentBytesMax {
+		wrong("segments of the log and of bodies have at most %d MiB", bodies.SegmentBytesMax>>20)
 	}
 	if c.Members.Voters < 0 {
 		wrong("the number of voters %d is negative", c.Members.Voters)

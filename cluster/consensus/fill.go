@@ -28,6 +28,7 @@ type incoming struct {
 	from    *wire.Compact
 	request *raft.InstallSnapshotRequest
 	begun   bool           // it has the turn
+	handed  bool           // the library was given it
 	intake  *bodies.Intake // nil: bodies are in memory
 	file    *os.File
 }
@@ -114,7 +115,10 @@ func (i *incoming) close() {
 	}
 	defer i.group.intakes.end()
 	if i.intake != nil {
-		i.group.options.Machine.BetweenCommands(i.intake.End)
+		if !i.handed {
+			_ = i.intake.Sync() // what was written can go; if it fails, the node ends
+		}
+		i.group.options.Machine.BetweenCommands(func() { i.intake.End(i.handed) })
 	}
 	if i.file != nil {
 		_ = i.file.Close() // it was read

@@ -160,6 +160,9 @@ func (i *inbound) install(rpc raft.RPC, message *raft.InstallSnapshotRequest) {
 		})
 		return
 	}
+	if snapshot, here := rpc.Reader.(*incoming); here {
+		snapshot.handed = true
+	}
 	installed, err := askWithin[raft.InstallSnapshotResponse](i, raft.RPC{Command: message, Reader: rpc.Reader})
 	if err == nil && installed.Success { // else the log is not wiped
 		i.staleLog = true

@@ -14,6 +14,7 @@ import (
 	"github.com/seriatimq/seriatim/cluster/environment"
 	"github.com/seriatimq/seriatim/cluster/peernet"
 	"github.com/seriatimq/seriatim/cluster/storage"
+	"github.com/seriatimq/seriatim/cluster/storage/bodies"
 	"github.com/seriatimq/seriatim/fsm"
 )
 
@@ -184,9 +185,14 @@ func (t *transport) sendBodies(to *wire.Compact, wanted []wire.Wanted, part []by
 	return t.sendPart(to, part)
 }
 
-// readBody reads a body that the newest snapshot refers to.
+// readBody reads a body that the newest snapshot refers to. It may be damaged, and its
+// message have been deleted since, so that nothing heals it: the next snapshot is without.
 func (g *Group) readBody(w wire.Wanted) (string, error) {
-	return g.options.Bodies.ReadAt(w.Segment, w.Offset, w.Size, w.Digest)
+	text, err := g.options.Bodies.ReadAt(w.Segment, w.Offset, w.Size, w.Digest)
+	if errors.Is(err, bodies.ErrGone) {
+		g.log.DemandSnapshot()
+	}
+	return text, err
 }
 
 // dialInstall opens a connection over which a node asks for what it lacks.

@@ -40,6 +40,9 @@ func (g *Group) openState(ctx context.Context, state stateMachine) error {
 		return err
 	}
 	var newest raft.SnapshotMeta
+	if len(metas) == 0 && g.options.Bodies != nil {
+		g.options.Bodies.RestoredNothing()
+	}
 	if len(metas) > 0 {
 		newest = *metas[0]
 		g.log.SnapshotDueAfter(max(g.options.Snapshot.LogBytes, g.snapshots.NewestSize()))

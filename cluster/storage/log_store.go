@@ -231,6 +231,9 @@ func (s *LogStore) SnapshotDueAfter(bytes int64) { s.threshold.Store(bytes) }
 // PostponeSnapshot makes one due again after part of the usual bytes.
 func (s *LogStore) PostponeSnapshot(part int64) { s.baseline.Add(s.threshold.Load() / part) }
 
+// DemandSnapshot makes one due now.
+func (s *LogStore) DemandSnapshot() { s.grown.Notify() }
+
 // Trailing is how many entries, counted back from last, hold about bytes.
 func (s *LogStore) Trailing(last uint64, bytes int64) uint64 { return s.sizes.trailing(last, bytes) }
 

@@ -62,9 +62,10 @@ func OpenSnapshotStore(dir *GroupDir, guard *DiskGuard, syncBytes int64, logger 
 		if s.inner, err = raft.NewFileSnapshotStoreWithLogger(filepath.Dir(s.path), snapshotsRetained, logger); err != nil {
 			return err
 		}
-		// The library syncs the names of snapshots, but not that of the folder
-		// they are in: without it a power cut could take all of them.
-		return syncDir(filepath.Dir(s.path))
+		// The library syncs the names of snapshots, but not that of the folder they are
+		// in: without it a power cut could take all of them. And where it was killed
+		// before it synced the name of one, an older one is removed for it below.
+		return errors.Join(syncDir(s.path), syncDir(filepath.Dir(s.path)))
 	})
 	if err != nil {
 		return nil, err

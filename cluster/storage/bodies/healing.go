@@ -7,6 +7,7 @@ import (
 	"os"
 	"slices"
 	"sync"
+	"syscall"
 
 	"github.com/seriatimq/seriatim/cluster/fault"
 	"github.com/seriatimq/seriatim/cluster/storage"
@@ -63,6 +64,12 @@ func (s *Store) Damaged() []content.Body {
 func byPlace(a, b content.Body) int {
 	at, than := a.Place(), b.Place()
 	return cmp.Or(cmp.Compare(at.Segment, than.Segment), cmp.Compare(at.Offset, than.Offset))
+}
+
+// exhausted reports whether an error says nothing about the disk: the process or the system
+// has no descriptor or memory left to read it with.
+func exhausted(err error) bool {
+	return errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE) || errors.Is(err, syscall.ENOMEM)
 }
 
 // damaged notes a body that cannot be read, and returns what its reader gets.
@@ -213,7 +220,7 @@ func (s *Store) Check(bodies []content.Body) (damaged []content.Body) {
 		s.counts.checked.Add(int64(size))
 		if err == nil {
 			s.soundAgain(body)
-		} else if s.needs(body) {
+		} else if !exhausted(err) && s.needs(body) {
 			damaged = append(damaged, body)
 			_ = s.damaged(body, err) // what to do about it is the business of who checks
 		}

@@ -74,7 +74,7 @@ func TestBodiesAreTakenIn(t *testing.T) {
 	if err := n.present(append(taken, had[:2]...)...); err != nil {
 		t.Fatal(err)
 	}
-	intake.End()
+	intake.End(true)
 	n.send(5, size) // in the last segment
 	n.snapshot()
 	n.segments(4) // of had and taken, and the last
@@ -86,25 +86,75 @@ func TestBodiesAreTakenIn(t *testing.T) {
 	}
 }
 
-// What was taken in for nothing goes after the next snapshot, and nothing else.
+// What was taken in for nothing goes after the next snapshot if one on disk may refer to it,
+// else at once, and nothing else.
 func TestBodiesThatWereTakenInForNothing(t *testing.T) {
-	n := newNode(t)
-	const size = 30_000
-	had := []content.Body{n.send(0, size), n.send(1, size)}
-	n.snapshot()
-	n.state.Free(had[0])
-	n.state.Free(had[1]) // the snapshot on disk has them
-	intake := n.store.BeginIntake()
-	n.takeIn(intake, 10, 20, size)
-	own := n.send(2, size)
-	intake.End()
-	n.segments(6)
-	for _, seed := range []int{0, 1} {
-		n.reads(seed, had[seed])
+	for name, test := range map[string]struct {
+		referred bool
+		left     int // segments, before the next snapshot
+	}{
+		"a snapshot may refer to them": {true, 7},
+		"no snapshot refers to them":   {false, 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			n := newNode(t)
+			const size = 30_000
+			had := []content.Body{n.send(0, size), n.send(1, size)}
+			n.snapshot()
+			n.state.Free(had[0])
+			n.state.Free(had[1]) // the snapshot on disk has them
+			intake := n.store.BeginIntake()
+			n.takeIn(intake, 10, 20, size)
+			own := n.send(2, size)
+			if err := intake.Sync(); err != nil {
+				t.Fatal(err)
+			}
+			intake.End(test.referred)
+			n.segments(test.left)
+			for _, seed := range []int{0, 1} {
+				n.reads(seed, had[seed])
+			}
+			n.snapshot()
+			n.segments(1)
+			n.reads(2, own)
+		})
 	}
+}
+
+// A node that is sent one snapshot after the other in vain takes no more space for that, and
+// writes no snapshot of its own meanwhile.
+func TestIntakesInVainTakeNoSpace(t *testing.T) {
+	n := newNode(t)
+	own := n.send(0, 1000)
+	for range 4 {
+		intake := n.store.BeginIntake()
+		n.takeIn(intake, 10, 31, 30_000)
+		if err := intake.Sync(); err != nil {
+			t.Fatal(err)
+		}
+		intake.End(false)
+	}
+	n.segments(1)
+	n.reads(0, own)
+}
+
+// A node without a snapshot refers to nothing of earlier runs.
+func TestBodiesOfEarlierRunsWithoutASnapshot(t *testing.T) {
+	n := newNode(t)
+	for range 4 {
+		intake := n.store.BeginIntake()
+		n.takeIn(intake, 10, 31, 30_000)
+		if err := intake.Sync(); err != nil {
+			t.Fatal(err)
+		}
+		n.store.Close()
+		n.open()
+	}
+	own := n.send(0, 1000)
+	n.store.RestoredNothing()
 	n.snapshot()
 	n.segments(1)
-	n.reads(2, own)
+	n.reads(0, own)
 }
 
 // A state that is restored when a node starts may refer to bodies of earlier runs only.

@@ -36,7 +36,7 @@ func (s *Store) keeps(size int) bool {
 
 // Append stores a text.
 func (t *state) Append(text string, digest uint64) content.Body {
-	body := t.store.append(text, digest)
+	body := t.store.append(text, digest, false)
 	t.appended = body.Place()
 	return body
 }
@@ -80,6 +80,14 @@ func (t *state) Adopt() error {
 	s.current.Store(t)
 	s.giving.adopted(t, t.counts.unused(s.sizes()))
 	return nil
+}
+
+// RestoredNothing says that this node has no snapshot: nothing refers to what earlier runs
+// left.
+func (s *Store) RestoredNothing() {
+	if state := s.current.Load(); state != nil && !s.options.ReadOnly {
+		s.giving.adopted(state, state.counts.unused(s.sizes()))
+	}
 }
 
 // RestoredInline reports whether the present state came from a snapshot that had bodies in

@@ -38,8 +38,10 @@ const (
 	// what has to be remembered of it otherwise, and more on disk.
 	DefaultKeepMin      = 128
 	DefaultSegmentBytes = 64 << 20
-	DefaultCacheBytes   = 16 << 20
-	defaultFreeRate     = 256 << 20
+	// SegmentBytesMax is far below what an offset in a segment can say, which has 32 bits.
+	SegmentBytesMax   = 1 << 30
+	DefaultCacheBytes = 16 << 20
+	defaultFreeRate   = 256 << 20
 )
 
 func (o Options) withDefaults() Options {
@@ -75,6 +77,7 @@ type Store struct {
 	askedEnd content.Place   // up to where the newest call wants it
 	failed   error           // what ended the writing
 	intakes  int             // that began in this run
+	intake   *Intake         // the one that goes on, if any
 	closed   bool
 
 	current atomic.Pointer[state] // whose bodies count
@@ -158,8 +161,8 @@ func (s *Store) Stats() Stats {
 	return stats
 }
 
-// append copies a text behind the last one.
-func (s *Store) append(text string, digest uint64) content.Body {
+// append copies a text behind the last one. takenIn says that it is for the Intake.
+func (s *Store) append(text string, digest uint64, takenIn bool) content.Body {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for s.tail.waiting > unwrittenMax && s.failed == nil && !s.closed {
@@ -167,6 +170,9 @@ func (s *Store) append(text string, digest uint64) content.Body {
 	}
 	c, at := s.tail.room(recordHeadBytes+len(text), s.options.SegmentBytes)
 	c.data = appendRecord(c.data, at, text, digest)
+	if s.intake != nil && !takenIn {
+		s.intake.shared[at.Segment] = true
+	}
 	if len(s.tail.unwritten) > 1 {
 		s.changed.Broadcast()
 	}
@@ -197,6 +203,9 @@ func (s *Store) Read(body content.Body) (content.Body, error) {
 			return content.NewBody(textOf(record)), nil
 		}
 		err = errNotWritten
+	}
+	if exhausted(err) {
+		return content.Body{}, err
 	}
 	if !s.needs(body) {
 		return content.Body{}, ErrGone

@@ -427,3 +427,46 @@ func BenchmarkAppend(b *testing.B) {
 		})
 	}
 }
+
+// Who waits for the disk waits for what was appended before, also while more is appended than
+// the disk takes.
+func TestSyncDoesNotWaitForWhatFollows(t *testing.T) {
+	n := newNode(t)
+	n.store.Close()
+	const size = 1 << 20
+	appended := make(chan struct{}, 1000)
+	n.options.Guard = storage.NewDiskGuard(time.Hour, func(fault.ExitCode, error) {}, func(what string, write func() error) error {
+		if strings.HasPrefix(what, "write bodies") {
+			<-appended
+		}
+		return write()
+	})
+	var err error
+	if n.store, err = Open(n.options); err != nil {
+		t.Fatal(err)
+	}
+	n.state = n.store.Begin()
+	for range 4 {
+		n.state.Append(strings.Repeat("x", size), 1)
+	}
+	captured := n.state.Capture()
+	defer captured.Release()
+	synced := make(chan error)
+	go func() { synced <- captured.Sync() }()
+	for range 500 { // a write is let through for each, so that there are always four more
+		n.state.Append(strings.Repeat("x", size), 1)
+		appended <- struct{}{}
+		select {
+		case err := <-synced:
+			if err != nil {
+				t.Error(err)
+			}
+			close(appended)
+			return
+		default:
+		}
+	}
+	t.Error("the sync waits for what was appended after it was asked for")
+	close(appended)
+	<-synced
+}

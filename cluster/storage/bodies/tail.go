@@ -40,10 +40,8 @@ type tail struct {
 // room returns the chunk that takes a record of n bytes, and where in the segment that
 // will be.
 func (t *tail) room(n int, segmentBytes int64) (*chunk, content.Place) {
-	if t.offset > 0 && int64(t.offset)+int64(n) > segmentBytes {
-		t.seal()
-		t.segment++
-		t.offset = 0
+	if int64(t.offset)+int64(n) > segmentBytes {
+		t.endSegment()
 	}
 	last := t.last()
 	need := n
@@ -66,6 +64,15 @@ func (t *tail) room(n int, segmentBytes int64) (*chunk, content.Place) {
 	t.offset += uint32(n)
 	t.waiting += int64(n)
 	return last, at
+}
+
+// endSegment has the next record begin a segment.
+func (t *tail) endSegment() {
+	if t.offset > 0 {
+		t.seal()
+		t.segment++
+		t.offset = 0
+	}
 }
 
 // seal ends the chunk that is added to.

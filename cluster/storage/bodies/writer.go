@@ -67,10 +67,16 @@ func (w *segmentWriter) next() (piece, bool) {
 			s.tail.wrote(0, s.options.CacheBytes)
 		}
 		if len(s.tail.unwritten) > 0 {
-			// A chunk that has room waits for more, unless somebody waits for it.
+			// A chunk that has room waits for more, unless somebody waits for it. What lies
+			// behind waits for the sync, which would else never come while more is appended
+			// than the disk takes.
 			c := s.tail.unwritten[0]
 			at := content.Place{Segment: c.segment, Offset: c.start + uint32(c.written)}
-			if c.written < len(c.data) && (c.full || sync > 0 && before(at, s.askedEnd)) {
+			due := c.full
+			if sync > 0 {
+				due = before(at, s.askedEnd)
+			}
+			if due && c.written < len(c.data) {
 				return piece{at: at, data: c.data[c.written:], large: c.large}, true
 			}
 		}
