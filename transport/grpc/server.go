@@ -119,8 +119,10 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	shape, known := s.methods[r.URL.Path]
-	in := &inbound{account: allowance{budget: s.Budget}, request: r, remote: r.RemoteAddr}
+	in := &inbound{account: allowance{budget: s.Budget}, remote: r.RemoteAddr}
 	defer in.account.close()
+	// The library calls the method in a goroutine of its own, which may outlive this call.
+	in.request = r.Clone(context.WithValue(r.Context(), inboundKey{}, in))
 	in.identity, _, in.refused = s.Verifier.Verify(r, "") // calls may be streams, so signatures leave the body out
 	in.body = newRequestBody(r.Context(), r.Body, s.Budget, shape.client)
 	writer := &responseWriter{ResponseWriter: w, control: http.NewResponseController(w), now: s.Now, budget: s.Budget}
@@ -130,9 +132,8 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		_ = writer.control.SetReadDeadline(time.Time{})
 		_ = writer.control.SetWriteDeadline(time.Time{})
 	}
-	request := r.WithContext(context.WithValue(r.Context(), inboundKey{}, in))
-	request.Body = in.body
-	s.grpc.ServeHTTP(writer, request)
+	in.request.Body = in.body
+	s.grpc.ServeHTTP(writer, in.request)
 	in.body.release()
 }
 

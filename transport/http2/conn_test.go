@@ -481,6 +481,31 @@ func TestResetsFreeNoHandlers(t *testing.T) {
 	})
 }
 
+// A handler may have goroutines that look at its request after it has returned, because the
+// client gave up. The request stays as it is for them.
+func TestRequestStaysForWhoOutlivesItsHandler(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		requests := make(chan *http.Request, 1)
+		p := dialPeer(t, func(_ http.ResponseWriter, r *http.Request) {
+			if r.Header.Get("name") == "first" {
+				requests <- r
+				<-r.Context().Done()
+			}
+		}, frame.ClientPreface).settle()
+		p.request(1, false, "name", "first")
+		synctest.Wait()
+		p.sent(p.out.WriteRSTStream(1, frame.ErrCodeCancel))
+		synctest.Wait()
+		for id := uint32(3); id < 9; id += 2 {
+			p.request(id, true, "name", "another")
+			p.wantAnswer(id, "200")
+		}
+		if r := <-requests; r.Header.Get("name") != "first" || r.URL.Path == "" {
+			t.Errorf("the request has become %v %v", r.URL, r.Header)
+		}
+	})
+}
+
 // Silence ends a connection: at once none that waits, and none that has something going as
 // long as the client answers.
 func TestSilence(t *testing.T) {

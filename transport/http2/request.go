@@ -101,8 +101,13 @@ const (
 
 // keep keeps a stream whose handler has returned for a later request of its connection,
 // without anything that the client sent, unless there are enough or the stream has become
-// too large for that.
+// too large for that. One that ended before its handler did is left alone: a handler that
+// waited for that may have a goroutine which still looks at the request, as those of the
+// library of gRPC do.
 func (c *conn) keep(st *stream) {
+	if st.blank.Context().Err() != nil {
+		return
+	}
 	fits := len(st.values) <= keptHeadersMax
 	if fits {
 		clear(st.blank.Header)

@@ -1,0 +1,36 @@
+package grpc
+
+import (
+	"context"
+	"math/rand/v2"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/seriatimq/seriatim/transport"
+)
+
+// headerTracer looks at what came with a request when it is over.
+type headerTracer struct{}
+
+func (headerTracer) Trace(_ context.Context, r *transport.Request) { _ = r.Trace.Header.Get("name") }
+
+// Methods outlive the requests of clients that give up, and look at their headers. With the
+// race detector this fails if the connection uses those for its next request.
+func TestMethodsOutliveRequests(t *testing.T) {
+	f := newFixture(t, func(o *Options) { o.Calls.Tracer = headerTracer{} })
+	var callers sync.WaitGroup
+	for range 4 {
+		callers.Go(func() {
+			for range 200 {
+				ctx, cancel := context.WithCancel(t.Context())
+				_, err := f.client.Consume(ctx)
+				if err == nil {
+					time.Sleep(time.Duration(rand.IntN(200)) * time.Microsecond)
+				}
+				cancel()
+			}
+		})
+	}
+	callers.Wait()
+}
