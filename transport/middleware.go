@@ -37,8 +37,12 @@ func (m Middleware) Wrap(next http.Handler) http.Handler {
 		w.Header()["X-Amzn-Requestid"] = s.id[:]
 		s.ctx = context.WithValue(r.Context(), requestKey{}, &s.request)
 		defer func() {
-			if panicked := recover(); panicked != nil || !s.writer.suspended {
+			panicked := recover()
+			if panicked != nil || !s.writer.suspended {
 				s.finish(panicked)
+			}
+			if panicked != nil && s.writer.suspended {
+				panic(http.ErrAbortHandler) // nobody goes on with the connection
 			}
 		}()
 		next.ServeHTTP(&s.writer, r.WithContext(s.ctx))

@@ -21,6 +21,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/seriatimq/seriatim/transport/budget"
+	"github.com/seriatimq/seriatim/transport/http1"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -299,14 +300,26 @@ func TestMiddleware(t *testing.T) {
 	}
 }
 
+// Also a panic closes it after the request was suspended, as nobody resumes that.
 func TestAbortClosesTheConnection(t *testing.T) {
-	m := Middleware{Logger: quiet(), Random: rand.Reader, Now: time.Now}
-	s := listen(t, Config{Handler: m.Wrap(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }))})
-	c := client(t, 1, nil)
-	if response, err := c.Post("http://"+s.Addr().String(), "text/plain", strings.NewReader("x")); err == nil {
-		response.Body.Close()
-		t.Errorf("got %d, want a closed connection", response.StatusCode)
+	for name, handler := range map[string]http.HandlerFunc{
+		"abort": func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) },
+		"panic after suspending": func(w http.ResponseWriter, _ *http.Request) {
+			if _, ok := http1.Suspend(w, func() {}); ok {
+				panic("planned")
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := Middleware{Logger: quiet(), Random: rand.Reader, Now: time.Now}
+			s := listen(t, Config{Handler: m.Wrap(handler)})
+			c := client(t, 1, nil)
+			if response, err := c.Post("http://"+s.Addr().String(), "text/plain", strings.NewReader("x")); err == nil {
+				response.Body.Close()
+				t.Errorf("got %d, want a closed connection", response.StatusCode)
+			}
+			c.CloseIdleConnections()
+			shutdown(t, s)
+		})
 	}
-	c.CloseIdleConnections()
-	shutdown(t, s)
 }

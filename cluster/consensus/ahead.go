@@ -71,6 +71,8 @@ type aheadSender interface {
 	// not wait for others to be answered: errBusy. Without wait it does not wait for the
 	// other end either; finish, if it is not nil, writes the rest and may.
 	sendAhead(args *raft.AppendEntriesRequest, wait bool) (message *appended, finish func() error, err error)
+	// busy reports whether it would wait for others to be answered.
+	busy() bool
 	// ask hands out the answer to such a message, or will when it comes.
 	ask(message *appended) error
 }

@@ -271,6 +271,9 @@ func (p *notifyingPipeline) tell(term, commit uint64, quiet time.Duration) (agai
 		p.notifier.raft.Barrier(p.notifier.delay) // nobody waits for it
 		return true
 	}
+	if p.sender != nil && p.sender.busy() {
+		return true // others are told meanwhile, of whom none may hang
+	}
 	message := p.last.AppendEntriesRequest
 	message.LeaderCommitIndex = commit
 	// What fails here fails with the next message of the library, which mends it.

@@ -21,6 +21,18 @@ func (s *sentAppends) AppendEntries(args *raft.AppendEntriesRequest, _ *raft.App
 func (s *sentAppends) Consumer() <-chan raft.AppendFuture { return nil }
 func (s *sentAppends) Close() error                       { return nil }
 
+// slowAppends is a pipeline that would have its sender wait.
+type slowAppends struct {
+	sentAppends
+	waits bool
+}
+
+func (s *slowAppends) sendAhead(*raft.AppendEntriesRequest, bool) (*appended, func() error, error) {
+	return nil, nil, errBusy
+}
+func (s *slowAppends) ask(*appended) error { return nil }
+func (s *slowAppends) busy() bool          { return s.waits }
+
 type fixedCommit struct {
 	commit, term uint64
 	state        raft.RaftState
@@ -153,5 +165,31 @@ func TestNewPipelineTellsWhatWentBefore(t *testing.T) {
 	want := []raft.AppendEntriesRequest{{Term: 3, PrevLogEntry: 9, PrevLogTerm: 3, LeaderCommitIndex: 9}}
 	if diff := cmp.Diff(want, network.sent); diff != "" {
 		t.Errorf("sent (-want +got):\n%s", diff)
+	}
+}
+
+// A follower that hangs does not keep the others from hearing what is committed.
+func TestOtherFollowersAreTold(t *testing.T) {
+	const delay = 25 * time.Millisecond
+	hand := clustertest.NewHandClock(1_000_000)
+	notifier := newCommitNotifier(hand, delay, hclog.NewNullLogger())
+	notifier.raft = fixedCommit{commit: 8, term: 3, state: raft.Leader, barriers: new(int)}
+	hangs, sound := &slowAppends{}, &slowAppends{}
+	for _, network := range []*slowAppends{hangs, sound} {
+		pipeline := notifier.pipeline("follower", network)
+		defer pipeline.Close()
+		message := &raft.AppendEntriesRequest{Term: 3, PrevLogEntry: 7, PrevLogTerm: 2, LeaderCommitIndex: 7, Entries: []*raft.Log{{Index: 8, Term: 3}}}
+		if _, err := pipeline.AppendEntries(message, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	hangs.waits = true
+	hand.Pass(delay)
+	if !notifier.tell(delay) || len(sound.sent) != 2 || len(hangs.sent) != 1 {
+		t.Errorf("the one that hangs was sent %d messages, the other %d", len(hangs.sent), len(sound.sent))
+	}
+	hangs.waits = false
+	if notifier.tell(delay) || len(hangs.sent) != 2 {
+		t.Error("it is not told when it goes on")
 	}
 }

@@ -118,6 +118,9 @@ func (p *pipeline) sendAhead(args *raft.AppendEntriesRequest, wait bool) (_ *app
 	return message, func() error { return p.finish(rest) }, nil
 }
 
+// busy reports whether as many messages are under way as may be.
+func (p *pipeline) busy() bool { return len(p.slots) == cap(p.slots) }
+
 // finish writes what is left of a message.
 func (p *pipeline) finish(rest func() error) error {
 	err := rest()

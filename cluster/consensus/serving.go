@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"net"
+	"time"
 
 	"github.com/hashicorp/raft"
 
@@ -95,7 +96,7 @@ func (a *asker) other(request any) error {
 		defer snapshot.close()
 		rpc.Reader = snapshot
 	} else if last { // the library need not read all of it
-		rpc.Reader = a.from.Snapshot(install.Size)
+		rpc.Reader = inTime{a.from.Snapshot(install.Size), a.conn, a.transport.Timeout}
 	}
 	answer, err := a.ask(rpc)
 	if _, here := rpc.Reader.(*incoming); here && err == nil && answer.Error != nil && !needsWhole(answer.Error) {
@@ -109,6 +110,21 @@ func (a *asker) other(request any) error {
 		err = errAskedLast
 	}
 	return err
+}
+
+// inTime gives each read its time, as the library votes for nobody while it reads a snapshot.
+type inTime struct {
+	io.Reader
+	conn    net.Conn
+	timeout time.Duration
+}
+
+// Read reads what comes in time.
+func (r inTime) Read(content []byte) (int, error) {
+	if err := r.conn.SetReadDeadline(environment.DeadlineAfter(r.timeout)); err != nil {
+		return 0, err
+	}
+	return r.Reader.Read(content)
 }
 
 // appends answers a message with entries, and those that wait behind it, see merged.go.

@@ -3,7 +3,9 @@ package consensus
 import (
 	"context"
 	"errors"
+	"io"
 	"net"
+	"os"
 	"runtime"
 	"sync/atomic"
 	"testing"
@@ -12,6 +14,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 	"github.com/hashicorp/raft"
 
+	"github.com/seriatimq/seriatim/cluster/consensus/wire"
 	"github.com/seriatimq/seriatim/cluster/environment"
 	"github.com/seriatimq/seriatim/cluster/peernet"
 	"github.com/seriatimq/seriatim/cluster/peernet/peernettest"
@@ -143,4 +146,40 @@ func (n *refusingNetwork) Dial(ctx context.Context, address string) (net.Conn, e
 		return nil, errors.New("refused")
 	}
 	return n.Network.Dial(ctx, address)
+}
+
+// A leader that hangs while it sends a snapshot does not keep the library from voting for
+// longer than one exchange may take.
+func TestSnapshotThatStopsComing(t *testing.T) {
+	a, b := peernettest.Pair(t, nil)
+	options := testOptions(b, newContacts(environment.SystemClock()))
+	options.Timeout = 50 * time.Millisecond
+	to := newTransport(options)
+	defer to.Close()
+	read := make(chan error, 1)
+	go func() {
+		rpc := <-to.Consumer()
+		rpc.Respond(&raft.AppendEntriesResponse{}, nil) // it does not know the entry
+		rpc = <-to.Consumer()
+		_, err := io.Copy(io.Discard, rpc.Reader)
+		rpc.Respond(&raft.InstallSnapshotResponse{}, err)
+		read <- err
+	}()
+	conn, err := a.Dial(t.Context(), "b-2", peernet.KindConsensus, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	header := raft.RPCHeader{ProtocolVersion: 3, ID: []byte("a-1"), Addr: []byte("a-1")}
+	if err := wire.NewCompact(conn).Ask(&raft.InstallSnapshotRequest{RPCHeader: header, SnapshotVersion: 1, Term: 4, LastLogIndex: 7, LastLogTerm: 3, Size: 1 << 20}); err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case err := <-read:
+		if !errors.Is(err, os.ErrDeadlineExceeded) {
+			t.Errorf("reading it: %v", err)
+		}
+	case <-time.After(time.Minute):
+		t.Error("the library waits for it")
+	}
 }

@@ -18,6 +18,9 @@ const (
 	// as enough to make the stream five times as fast as single calls
 	// (raft.md A6, B7).
 	frameRequestsMax = 64
+	// frameItemsMax is how many a node accepts: one without content takes two bytes on its
+	// way and 150 in memory.
+	frameItemsMax = 1024
 	// frameBytesMax ends a frame early; one larger request makes its own.
 	frameBytesMax = 1 << 20
 	// frameLimit is the largest frame a node accepts: ten messages of 1 MiB
@@ -110,17 +113,23 @@ func (c frameCodec) Unmarshal(data mem.BufferSlice, v any) error {
 
 // decode is Unmarshal of bytes that the frame may keep.
 func (c frameCodec) decode(data []byte, v any) error {
+	items := 0
 	switch m := v.(type) {
 	case *peerpb.RequestFrame:
-		if readRequestFrame(data, m) {
+		items = countField(data, frameRequests)
+		if items <= frameItemsMax && readRequestFrame(data, m, items) {
 			return nil
 		}
 		m.Reset()
 	case *peerpb.AnswerFrame:
-		if readAnswerFrame(data, m) {
+		items = countField(data, frameAnswers)
+		if items <= frameItemsMax && readAnswerFrame(data, m, items) {
 			return nil
 		}
 		m.Reset()
+	}
+	if items > frameItemsMax {
+		return fmt.Errorf("a frame of another node has %d requests or answers, and may have %d", items, frameItemsMax)
 	}
 	// Malformed, or with fields that are not known here: the generated code
 	// decides.
@@ -258,8 +267,8 @@ func countField(b []byte, number protowire.Number) (n int) {
 	return n
 }
 
-func readRequestFrame(b []byte, m *peerpb.RequestFrame) bool {
-	requests := make([]peerpb.Request, 0, countField(b, frameRequests))
+func readRequestFrame(b []byte, m *peerpb.RequestFrame, items int) bool {
+	requests := make([]peerpb.Request, 0, items)
 	m.Requests = make([]*peerpb.Request, 0, cap(requests))
 	for len(b) > 0 {
 		f, rest, ok := cutField(b)
@@ -326,8 +335,8 @@ func readForwardedRequest(b []byte, r *peerpb.Request) bool {
 	return true
 }
 
-func readAnswerFrame(b []byte, m *peerpb.AnswerFrame) bool {
-	answers := make([]peerpb.Answer, 0, countField(b, frameAnswers))
+func readAnswerFrame(b []byte, m *peerpb.AnswerFrame, items int) bool {
+	answers := make([]peerpb.Answer, 0, items)
 	m.Answers = make([]*peerpb.Answer, 0, cap(answers))
 	for len(b) > 0 {
 		f, rest, ok := cutField(b)

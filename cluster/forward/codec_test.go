@@ -125,3 +125,19 @@ func TestFrameCodecKnowsAllFields(t *testing.T) {
 		}
 	}
 }
+
+// A frame that would take much more memory than it has bytes is refused.
+func TestFrameCodecBoundsItems(t *testing.T) {
+	codec := newFrameCodec()
+	for _, frame := range []struct {
+		item []byte
+		into proto.Message
+	}{{[]byte{0x1a, 0}, &peerpb.RequestFrame{}}, {[]byte{0x0a, 0}, &peerpb.AnswerFrame{}}} {
+		if err := codec.decode(bytes.Repeat(frame.item, frameItemsMax), frame.into); err != nil {
+			t.Error(err)
+		}
+		if err := codec.decode(bytes.Repeat(frame.item, frameItemsMax+1), frame.into); err == nil {
+			t.Errorf("%T: %d items were taken", frame.into, frameItemsMax+1)
+		}
+	}
+}

@@ -110,6 +110,9 @@ func (c *ReceiveCall) resume() {
 func (c *ReceiveCall) unpark() {
 	w := c.waits
 	c.waits = nil
+	if !c.due(w) && c.park(w) {
+		return // it was resumed for a wait that is over
+	}
 	o, ended := c.whyResumed(w)
 	if o, ended = c.stopWaiting(w, o, ended); ended {
 		c.end(o)

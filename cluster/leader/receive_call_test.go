@@ -139,3 +139,23 @@ func TestReceiveCallsEndOnce(t *testing.T) {
 		})
 	}
 }
+
+// Who wakes a call may do so late, when it waits for something else already. It goes on
+// waiting, and its time runs out.
+func TestCallIsResumedForAWaitThatIsOver(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := startSolo(t)
+		s.create(standard)
+		ended := make(chan Outcome, 1)
+		began := time.Now()
+		call := s.waitingCall(t.Context(), 5*time.Second, func(o Outcome) { ended <- o })
+		synctest.Wait()
+		call.resume()
+		synctest.Wait()
+		call.resume()
+		if o := <-ended; o.Verdict != Answered || time.Since(began) != 5*time.Second {
+			t.Errorf("after %v: %+v", time.Since(began), o)
+		}
+		s.stop()
+	})
+}

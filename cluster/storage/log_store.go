@@ -78,6 +78,11 @@ func (s *LogStore) GetLog(index uint64, entry *raft.Log) error {
 		return nil
 	}
 	err := readEntry(s.backend, index, entry)
+	if errors.Is(err, raft.ErrLogNotFound) && s.holds(index) {
+		// A leader that was replaced may have replaced the entry between the two looks,
+		// while it still reads what to send.
+		err = readEntry(s.backend, index, entry)
+	}
 	if errors.Is(err, raft.ErrLogNotFound) {
 		if s.holds(index) {
 			return s.damaged(fmt.Errorf("entry %d is missing: %w", index, ErrDamaged))

@@ -377,3 +377,39 @@ func zeroFrom(t *testing.T, path, text string) {
 		t.Fatal(err)
 	}
 }
+
+// replacedMeanwhile is a log of which an entry is replaced after somebody found none.
+type replacedMeanwhile struct {
+	logBackend
+	replace func()
+}
+
+func (b *replacedMeanwhile) GetLog(index uint64, entry *raft.Log) error {
+	err := b.logBackend.GetLog(index, entry)
+	if errors.Is(err, raft.ErrLogNotFound) && b.replace != nil {
+		b.replace()
+		b.replace = nil
+	}
+	return err
+}
+
+// A leader that was replaced reads what to send while its log gets the entries of the next
+// one: that is no damage.
+func TestLogStoreIsReadWhileEntriesAreReplaced(t *testing.T) {
+	clustertest.BothStores(t, func(t *testing.T, store string) {
+		h := newStoreHarness(t, store)
+		defer h.close()
+		h.store(1, 10)
+		if err := h.log.DeleteRange(6, 10); err != nil {
+			t.Fatal(err)
+		}
+		h.log.backend = &replacedMeanwhile{h.log.backend, func() { h.store(6, 10) }}
+		var entry raft.Log
+		if err := h.log.GetLog(10, &entry); err != nil || entry.Index != 10 {
+			t.Errorf("%v, %v", err, entry.Index)
+		}
+		if codes, errs := h.record.All(); len(codes) > 0 {
+			t.Errorf("the node ended: %v", errs)
+		}
+	})
+}

@@ -77,7 +77,7 @@ func (p program) run(ctx context.Context, cfg Config, ready func()) error {
 			p.log.Info("stopped before the node had started")
 			return nil
 		}
-		return err
+		return ofDisk(err)
 	}
 	p.log.Info("started", "version", p.version, "client", cfg.Listen.Client, "admin", cfg.Listen.Admin,
 		"peer", cfg.Listen.Peer, "gossip", cfg.Listen.Gossip, "data_dir", cfg.Node.DataDir)

@@ -1,0 +1,31 @@
+package server
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/seriatimq/seriatim/cluster"
+	"github.com/seriatimq/seriatim/cmd/seriatim/exit"
+)
+
+// A file that the disk does not give ends a start with the code of a disk that fails, a
+// damaged one does not.
+func TestDiskErrorsBeforeTheNodeIsOpen(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, arnsName)
+	cfg := Config{Node: NodeConfig{DataDir: dir}}
+	if err := os.Symlink("/proc/self/mem", path); err != nil { // nothing is mapped at its beginning: EIO
+		t.Fatal(err)
+	}
+	if err := ofDisk(checkARNs(cfg)); exit.CodeOf(exit.Wrap(err)) != exit.Code(cluster.ExitDiskError) {
+		t.Errorf("a file that cannot be read: %v", err)
+	}
+	if err := errors.Join(os.Remove(path), os.WriteFile(path, []byte("{"), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	if err := ofDisk(checkARNs(cfg)); exit.CodeOf(exit.Wrap(err)) != exit.Failed {
+		t.Errorf("a damaged file: %v", err)
+	}
+}
