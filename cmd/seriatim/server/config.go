@@ -80,11 +80,11 @@ type TracingConfig struct {
 // StorageConfig is about the replicated log and snapshots on disk.
 type StorageConfig struct {
 	LogStore         string        `name:"log-store" env:"SERIATIM_LOG_STORE" default:"wal" since:"0.1.0" help:"wal (segmented, faster) or boltdb (one file)"`
-	SegmentBytes     Size          `name:"log-segment-size" env:"SERIATIM_LOG_SEGMENT_SIZE" default:"64MiB" since:"0.1.0" help:"size of one preallocated file of the wal"`
+	SegmentBytes     Size          `name:"log-segment-size" env:"SERIATIM_LOG_SEGMENT_SIZE" default:"64MiB" since:"0.1.0" help:"size of one preallocated file of the wal, at most 1GiB"`
 	CacheBytes       Size          `name:"log-cache-size" env:"SERIATIM_LOG_CACHE_SIZE" default:"32MiB" since:"0.1.0" help:"newest log entries kept in memory for followers"`
 	BodyStore        string        `name:"body-store" env:"SERIATIM_BODY_STORE" default:"segments" since:"0.1.0" help:"where this node has the bodies of messages: segments (files, to which snapshots refer), or memory"`
 	BodyCacheBytes   Size          `name:"body-cache-size" env:"SERIATIM_BODY_CACHE_SIZE" default:"16MiB" since:"0.1.0" help:"newest bodies in segments that stay in memory, too"`
-	BodySegmentBytes Size          `name:"body-segment-size" env:"SERIATIM_BODY_SEGMENT_SIZE" default:"64MiB" since:"0.1.0" help:"size of one file of body-store=segments"`
+	BodySegmentBytes Size          `name:"body-segment-size" env:"SERIATIM_BODY_SEGMENT_SIZE" default:"64MiB" since:"0.1.0" help:"size of one file of body-store=segments, at most 1GiB"`
 	BodyScrubRate    Size          `name:"body-scrub-rate" env:"SERIATIM_BODY_SCRUB_RATE" default:"1MiB" since:"0.1.0" help:"bytes per second at which bodies in segments are read from disk to find damaged ones, which are fetched from another node; 0: only what is received is checked"`
 	BodyScrubPause   time.Duration `name:"body-scrub-interval" env:"SERIATIM_BODY_SCRUB_INTERVAL" default:"24h" since:"0.1.0" help:"time from when all bodies in segments were read to when that begins again"`
 	SnapshotLogBytes Size          `name:"snapshot-log-size" env:"SERIATIM_SNAPSHOT_LOG_SIZE" default:"256MiB" since:"0.1.0" help:"log written since the last snapshot that causes the next"`
