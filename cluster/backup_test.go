@@ -346,6 +346,17 @@ func (r *countedReader) Read(content []byte) (int, error) {
 	return len(content), nil
 }
 
+// A restore takes topics away as it does queues, with what they archive.
+func TestRestoreIntoAClusterWithTopics(t *testing.T) {
+	t.Parallel()
+	c := startNodes(t, 1, quickly)
+	_, content := c.backup(0)
+	c.createTopic(0, "t")
+	if _, err := c.nodes[0].Restore(clustertest.Context(t), bytes.NewReader(content)); !errors.Is(err, ErrNotFresh) {
+		t.Errorf("got %v", err)
+	}
+}
+
 // The leader takes no backup that it will not restore, whoever passes it on.
 func TestLeaderRefusesABackupBeforeItIsReceived(t *testing.T) {
 	t.Parallel()

@@ -254,6 +254,38 @@ func TestRestoredBodiesTakeTheirSpaceOnce(t *testing.T) {
 	c.takeBodies(leader, 0, messages+40)
 }
 
+// A node that does not find its snapshots ends, and leaves the segments as they are: with the
+// snapshots back in their place it has everything.
+func TestRefusedStartLeavesBodies(t *testing.T) {
+	t.Parallel()
+	c := startNodes(t, 1, segmentsEverywhere)
+	c.create(0, fifo)
+	c.sendBodies(0, 0, 200)
+	c.snapshotAll()
+	c.sendBodies(0, 200, 210)
+	c.crash(0)
+	cfg := c.configs[0]
+	path := filepath.Join(cfg.DataDir, storage.GroupDirName(0), storage.SnapshotsDir)
+	record := clustertest.NewFatalRecord()
+	cfg.Fatal = record.Fatal
+	if err := os.Rename(path, path+".away"); err != nil {
+		t.Fatal(err)
+	}
+	if n, err := Open(clustertest.Context(t), cfg); err == nil {
+		n.Close(clustertest.Context(t))
+		t.Fatal("it started")
+	}
+	if codes, errs := record.All(); len(codes) == 0 || codes[0] != ExitLostData {
+		t.Errorf("%v, %v", codes, errs)
+	}
+	if err := errors.Join(os.RemoveAll(path), os.Rename(path+".away", path)); err != nil {
+		t.Fatal(err)
+	}
+	c.open(0)
+	c.waitReady(0)
+	c.takeBodies(0, 0, 210)
+}
+
 // A node that was away is sent, of bodies, those that it lacks, whatever it keeps its own
 // in; one that has none is sent all. One whose own are damaged is not sent them with the
 // snapshot, but when somebody reads them. The bytes are counted.

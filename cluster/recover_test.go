@@ -41,7 +41,13 @@ func recoverNode(t *testing.T, path string, keep ...string) offline.RecoveryPlan
 	t.Helper()
 	s := openStopped(t, path)
 	defer mustClose(t, s)
-	plan, err := s.PlanRecovery(keep)
+	plan, err := s.PlanRecovery(keep, 0)
+	if err == nil && plan.NewClusterID == "" {
+		if err := s.Recover(plan); !errors.Is(err, offline.ErrBadRecovery) {
+			t.Errorf("recovered without a term: %v", err)
+		}
+		plan, err = s.PlanRecovery(keep, plan.LastTerm)
+	}
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -70,8 +76,9 @@ func aCluster(t *testing.T) (c *nodes, ids []string, sent queue.SentEntry, held 
 	}
 	c.agree()
 	ids, status = c.ids(), c.nodes[0].Status()
-	for i := range c.nodes {
-		c.close(i)
+	leader := c.agreedLeader()
+	for i := range c.nodes { // the leader last, so that no log ends in a later term than another
+		c.close((leader + 1 + i) % 3)
 	}
 	return c, ids, sent, held, status
 }
@@ -187,12 +194,24 @@ func TestRecoveryRefusals(t *testing.T) {
 		"without this node": {ids[1]},
 		"with a stranger":   {ids[0], "n9-00000000"},
 	} {
-		if plan, err := s.PlanRecovery(keep); !errors.Is(err, offline.ErrBadRecovery) {
+		if plan, err := s.PlanRecovery(keep, 0); !errors.Is(err, offline.ErrBadRecovery) {
 			t.Errorf("%s: %+v, %v", name, plan, err)
 		}
 	}
+	known, err := s.PlanRecovery(ids[:2], 0)
+	if err != nil || known.LastTerm == 0 || known.CutFrom != 0 {
+		t.Errorf("%+v, %v", known, err)
+	}
+	for _, term := range []uint64{known.LastTerm - 1, known.LastTerm + 1} {
+		if term == 0 {
+			continue // says nothing
+		}
+		if plan, err := s.PlanRecovery(ids[:2], term); !errors.Is(err, offline.ErrBadRecovery) {
+			t.Errorf("beside logs that end in term %d: %+v, %v", term, plan, err)
+		}
+	}
 	// As if the process had been killed on the way.
-	plan, err := s.PlanRecovery(nil)
+	plan, err := s.PlanRecovery(nil, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -206,7 +225,7 @@ func TestRecoveryRefusals(t *testing.T) {
 		t.Fatal("started in the middle of a recovery")
 	}
 	s = openStopped(t, path)
-	if _, err := s.PlanRecovery(ids); !errors.Is(err, offline.ErrBadRecovery) {
+	if _, err := s.PlanRecovery(ids, 0); !errors.Is(err, offline.ErrBadRecovery) {
 		t.Errorf("another recovery instead: %v", err)
 	}
 	before, err := s.State(0)
@@ -337,7 +356,7 @@ func TestStoppedShowsDamage(t *testing.T) {
 	if _, err := s.State(0); err == nil {
 		t.Error("a state out of a damaged log")
 	}
-	if _, err := s.PlanRecovery(nil); err == nil {
+	if _, err := s.PlanRecovery(nil, 0); err == nil {
 		t.Error("a recovery with a damaged log")
 	}
 }
@@ -350,5 +369,38 @@ func TestOpenStoppedRefusesWhatIsNoNode(t *testing.T) {
 	openTestDir(t, path, "a").Close()
 	if _, err := offline.Open(t.Context(), path, slog.New(slog.DiscardHandler)); err == nil {
 		t.Error("a node that never had a log")
+	}
+}
+
+// The plan says what is missing at the end of a log that was cut short: another node may
+// have it.
+func TestRecoveryOfACutLog(t *testing.T) {
+	t.Parallel()
+	c, _, _, _, _ := aCluster(t)
+	path := c.configs[0].DataDir
+	s := openStopped(t, path)
+	whole, err := s.PlanRecovery(nil, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	mustClose(t, s)
+	files, err := filepath.Glob(filepath.Join(path, storage.GroupDirName(0), storage.WALName, "*.wal"))
+	if err != nil || len(files) == 0 {
+		t.Fatal(files, err)
+	}
+	content, err := os.ReadFile(files[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	end := len(bytes.TrimRight(content, "\x00"))
+	clear(content[end/2 : end])
+	if err := os.WriteFile(files[0], content, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s = openStopped(t, path)
+	defer mustClose(t, s)
+	cut, err := s.PlanRecovery(nil, 0)
+	if err != nil || cut.LastIndex >= whole.LastIndex || cut.CutFrom != whole.LastIndex {
+		t.Errorf("%+v, of %+v, %v", cut, whole, err)
 	}
 }

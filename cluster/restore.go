@@ -89,11 +89,11 @@ func (n *Node) checkFresh(ctx context.Context) error {
 	return n.fresh()
 }
 
-// fresh returns ErrNotFresh if the present state holds queues.
+// fresh returns ErrNotFresh if the present state holds queues or topics.
 func (n *Node) fresh() (err error) {
 	n.replica.Inspect(func(b *queue.Broker) {
-		if count := b.View().Queues(); count > 0 {
-			err = fmt.Errorf("%w, this one holds %d queues", ErrNotFresh, count)
+		if queues, topics := b.View().Queues(), b.View().Topics(); queues+topics > 0 {
+			err = fmt.Errorf("%w, this one holds %d queues and %d topics", ErrNotFresh, queues, topics)
 		}
 	})
 	return err

@@ -15,6 +15,7 @@ type Survey struct {
 	SnapshotIndex uint64 // of the newest snapshot, 0 if there is none
 	LastIndex     uint64 // of the newest entry in snapshot and log
 	LastTerm      uint64 // of that entry
+	CutFrom       uint64 // an entry that was in the log, which ends before it; 0: the log is whole
 	Members       []StoredMember
 }
 
@@ -46,6 +47,9 @@ func (s *Stored) Survey() (Survey, error) {
 		if entry.Type == raft.LogConfiguration {
 			survey.Members = storedMembers(raft.DecodeConfiguration(entry.Data))
 		}
+	}
+	if ended := s.log.EndedAt(); ended > survey.LastIndex {
+		survey.CutFrom = ended
 	}
 	return survey, nil
 }

@@ -40,9 +40,6 @@ func (g *Group) openState(ctx context.Context, state stateMachine) error {
 		return err
 	}
 	var newest raft.SnapshotMeta
-	if len(metas) == 0 && g.options.Bodies != nil {
-		g.options.Bodies.RestoredNothing()
-	}
 	if len(metas) > 0 {
 		newest = *metas[0]
 		g.log.SnapshotDueAfter(max(g.options.Snapshot.LogBytes, g.snapshots.NewestSize()))
@@ -60,6 +57,9 @@ func (g *Group) openState(ctx context.Context, state stateMachine) error {
 	}
 	if err := errors.Join(r.read(g.options.Dir.HasLog()), r.finish()); err != nil {
 		return err
+	}
+	if len(metas) == 0 && g.options.Bodies != nil {
+		g.options.Bodies.RestoredNothing() // as the log is whole: no snapshot is missing
 	}
 	if err := g.finishInstall(newest); err != nil {
 		return err

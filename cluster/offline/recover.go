@@ -15,13 +15,14 @@ import (
 type RecoveryPlan struct {
 	NodeID        string   `json:"nodeId"`
 	ClusterID     string   `json:"clusterId"`
-	NewClusterID  string   `json:"newClusterId"`
-	Members       []string `json:"members"` // at present
+	NewClusterID  string   `json:"newClusterId"` // empty as long as lastTerm is not given
+	Members       []string `json:"members"`      // at present
 	Keep          []string `json:"keep"`
 	Drop          []string `json:"drop"`
 	SnapshotIndex uint64   `json:"snapshotIndex"`
 	LastIndex     uint64   `json:"lastIndex"` // everything up to here is kept
 	LastTerm      uint64   `json:"lastTerm"`
+	CutFrom       uint64   `json:"cutFrom"` // the log had entries up to here, and was cut short; 0: it is whole
 	Repeats       bool     `json:"repeats"` // a recovery that was interrupted
 }
 
@@ -29,13 +30,17 @@ type RecoveryPlan struct {
 var ErrBadRecovery = errors.New("this recovery is refused")
 
 // PlanRecovery prepares a recovery that leaves the given members, this node among
-// them; none means this node alone. It changes nothing.
+// them; none means this node alone. It changes nothing. With several members lastTerm
+// is the latest of the terms in which their logs end, 0 as long as it is not known. All
+// that is in their logs counts afterwards, so the logs must not contradict each other:
+// those that end in the same term do not, as the shorter is the beginning of the longer
+// (Raft, log matching), and a node whose log ends in an earlier one is refused.
 //
-// The cluster gets another id, which follows from the old one and the members
-// that stay. So nodes recovered alike find each other, and the lost ones, should
-// they come back, are strangers: they could have a majority among themselves and
-// would go on with the old log.
-func (s *Stopped) PlanRecovery(keep []string) (RecoveryPlan, error) {
+// The cluster gets another id, which follows from the old one, the members that stay and
+// that term. So nodes recovered alike find each other, and the lost ones, should they
+// come back, are strangers: they could have a majority among themselves and would go on
+// with the old log.
+func (s *Stopped) PlanRecovery(keep []string, lastTerm uint64) (RecoveryPlan, error) {
 	keep = slices.Clone(keep)
 	if len(keep) == 0 {
 		keep = []string{s.NodeID}
@@ -60,7 +65,7 @@ func (s *Stopped) PlanRecovery(keep []string) (RecoveryPlan, error) {
 	if err != nil {
 		return plan, err
 	}
-	plan.SnapshotIndex, plan.LastIndex, plan.LastTerm = survey.SnapshotIndex, survey.LastIndex, survey.LastTerm
+	plan.SnapshotIndex, plan.LastIndex, plan.LastTerm, plan.CutFrom = survey.SnapshotIndex, survey.LastIndex, survey.LastTerm, survey.CutFrom
 	for _, member := range survey.Members {
 		plan.Members = append(plan.Members, member.NodeID)
 		if !slices.Contains(keep, member.NodeID) {
@@ -72,12 +77,24 @@ func (s *Stopped) PlanRecovery(keep []string) (RecoveryPlan, error) {
 			return plan, fmt.Errorf("%w: %s is no member, the members are %v", ErrBadRecovery, id, plan.Members)
 		}
 	}
-	plan.NewClusterID = recoveredClusterID(plan.ClusterID, keep)
+	if len(keep) == 1 {
+		lastTerm = plan.LastTerm
+	}
+	switch {
+	case plan.Repeats:
+		plan.NewClusterID = begun.ClusterID
+	case lastTerm == 0:
+	case lastTerm != plan.LastTerm:
+		return plan, fmt.Errorf("%w: the log of this node ends in term %d, not in %d: keep the members whose logs end in the latest term of all, and start the others with empty data directories",
+			ErrBadRecovery, plan.LastTerm, lastTerm)
+	default:
+		plan.NewClusterID = recoveredClusterID(plan.ClusterID, keep, lastTerm)
+	}
 	return plan, nil
 }
 
-func recoveredClusterID(previous string, keep []string) string {
-	sum := sha256.Sum256(fmt.Appendf(nil, "recovered from %s:%s", previous, storage.ClusterIDOf(keep)))
+func recoveredClusterID(previous string, keep []string, lastTerm uint64) string {
+	sum := sha256.Sum256(fmt.Appendf(nil, "recovered from %s:%s in %d", previous, storage.ClusterIDOf(keep), lastTerm))
 	return hex.EncodeToString(sum[:8])
 }
 
@@ -87,6 +104,9 @@ func recoveredClusterID(previous string, keep []string) string {
 // does not start.
 func (s *Stopped) Recover(plan RecoveryPlan) (err error) {
 	defer catchFailure(&err)
+	if plan.NewClusterID == "" {
+		return fmt.Errorf("%w: the latest term in which the logs of %v end is not given", ErrBadRecovery, plan.Keep)
+	}
 	record := storage.Recovery{
 		ClusterID: plan.NewClusterID, Previous: plan.ClusterID, Members: plan.Keep,
 		LastIndex: plan.LastIndex, LastTerm: plan.LastTerm,

@@ -242,6 +242,10 @@ func (s *LogStore) DemandSnapshot() { s.grown.Notify() }
 // Trailing is how many entries, counted back from last, hold about bytes.
 func (s *LogStore) Trailing(last uint64, bytes int64) uint64 { return s.sizes.trailing(last, bytes) }
 
+// EndedAt is an entry that was in the log when it was last written before it was opened.
+// One that ends earlier was damaged or cut off.
+func (s *LogStore) EndedAt() uint64 { return s.mark.index }
+
 // KnownCommitted is an entry that was committed, with all before it, when the
 // log was last written before it was opened; 0: none is known.
 func (s *LogStore) KnownCommitted() uint64 { return s.mark.knownCommitted }

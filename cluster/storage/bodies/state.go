@@ -86,7 +86,7 @@ func (t *state) Adopt() error {
 // left.
 func (s *Store) RestoredNothing() {
 	if state := s.current.Load(); state != nil && !s.options.ReadOnly {
-		s.giving.adopted(state, state.counts.unused(s.sizes()))
+		s.giving.adopted(state, state.counts.unused(s.before))
 	}
 }
 

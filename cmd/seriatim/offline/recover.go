@@ -18,8 +18,10 @@ const forceRecoverLong = `Make a cluster that has lost its majority for good wor
 This is the last resort: use it only if a majority of the nodes will never come back. What only the lost nodes knew is
 lost, and an entry that this node has and the cluster never committed counts from then on.
 
-Stop every node that is left. If one is left, run this on it with --keep-this-node-only. If several are, run it on
-each of them with the same --members. Then start them; the others join as new nodes with empty data directories.
+Stop every node that is left. If one is left, run this on it with --keep-this-node-only. If several are, run it on each
+of them with --members first, which changes nothing and says in which term the log of the node ends. Keep those that end
+in the latest term, run it on each of them with the same --members and that --last-term, and start them. All others, also
+those whose logs end in an earlier term and may contradict the rest, join as new nodes with empty data directories.
 
 The cluster gets another id, so that lost nodes that do come back are strangers. Receipt handles from before are refused
 and sequence numbers go on far above the ones known here.`
@@ -29,6 +31,7 @@ func forceRecoverCommand() *cobra.Command {
 	var alone, yes bool
 	var members []string
 	var nodeID string
+	var lastTerm uint64
 	c := &cobra.Command{
 		Use: "force-recover --data-dir DIR", Short: "Recover a stopped node from the loss of a majority", Args: arguments.None,
 		Long: forceRecoverLong,
@@ -38,7 +41,7 @@ func forceRecoverCommand() *cobra.Command {
 			if alone == (len(members) > 0) {
 				return exit.New(exit.Usage, errors.New("either --keep-this-node-only or --members must be given"), "")
 			}
-			plan, err := s.PlanRecovery(members)
+			plan, err := s.PlanRecovery(members, lastTerm)
 			if err != nil {
 				if errors.Is(err, offline.ErrBadRecovery) {
 					err = exit.New(exit.Usage, err, "")
@@ -50,6 +53,10 @@ func forceRecoverCommand() *cobra.Command {
 			}
 			if !yes {
 				return exit.New(exit.Usage, errors.New("nothing was changed"), "to do this, repeat the command with --yes")
+			}
+			if plan.NewClusterID == "" {
+				return exit.New(exit.Usage, errors.New("nothing was changed: the logs of the members must end in the same term"),
+					"repeat the command with --last-term, the latest of the terms that it says on them without --yes")
 			}
 			if err := confirm(cmd, plan.NodeID, nodeID); err != nil {
 				return err
@@ -64,6 +71,7 @@ func forceRecoverCommand() *cobra.Command {
 	f := c.Flags()
 	f.BoolVar(&alone, "keep-this-node-only", false, "this node is the only one left")
 	f.StringSliceVar(&members, "members", nil, "node ids of all that are left, this one among them")
+	f.Uint64Var(&lastTerm, "last-term", 0, "with --members: the latest of the terms in which the logs of the nodes that are left end")
 	f.BoolVar(&yes, "yes", false, "do it")
 	f.StringVar(&nodeID, "node-id", "", "the id of this node, instead of typing it when asked")
 	return o.bindDir(c)
@@ -75,6 +83,10 @@ func (o *options) printPlan(cmd *cobra.Command, plan offline.RecoveryPlan) error
 		if plan.Repeats {
 			repeats = "yes, of one that was interrupted"
 		}
+		cut := "-"
+		if plan.CutFrom > 0 {
+			cut = fmt.Sprintf("entries %d to %d, which were in this node's log: it was cut short or damaged, so keep another node if one is left", plan.LastIndex+1, plan.CutFrom)
+		}
 		return [][]string{
 			{"This node", plan.NodeID},
 			{"Members now", strings.Join(plan.Members, ", ")},
@@ -82,7 +94,8 @@ func (o *options) printPlan(cmd *cobra.Command, plan offline.RecoveryPlan) error
 			{"Members dropped", valueOr(strings.Join(plan.Drop, ", "), "-")},
 			{"Kept", fmt.Sprintf("everything up to entry %d of term %d; the newest snapshot ends at %d", plan.LastIndex, plan.LastTerm, plan.SnapshotIndex)},
 			{"Lost", fmt.Sprintf("everything the other nodes wrote after entry %d", plan.LastIndex)},
-			{"Cluster id", plan.ClusterID + " becomes " + plan.NewClusterID},
+			{"Missing", cut},
+			{"Cluster id", plan.ClusterID + " becomes " + valueOr(plan.NewClusterID, "another, which follows from --last-term")},
 			{"Repetition", repeats},
 		}
 	})
