@@ -34,6 +34,13 @@ const (
 	// ruleStoredBodies is the version of snapshots that refer to stored bodies. Before,
 	// all bodies are in memory, so that an older program can start with the directory.
 	ruleStoredBodies uint32 = 3
+	// ruleAbandonedFirst hands out first what the holder of a session has abandoned, also
+	// while more timers are due than one command fires. Before, what came later could
+	// overtake it.
+	ruleAbandonedFirst uint32 = 4
+	// ruleAbandonAtAnyAge lets the holder of a session abandon a message that it has had for
+	// more than 12 hours.
+	ruleAbandonAtAnyAge uint32 = 4
 )
 
 // follows reports whether a rule is in force. A state without a format version

@@ -64,7 +64,7 @@ func (o *ReceiveOptions) receive(b *Broker, q *Queue, c *ReceiveMessages) (Resul
 			return b.replayInSession(q, a, r, c)
 		}
 		from, d.session, d.visibleAt = r, r.Lock, b.now
-		s.takeSession(r)
+		s.takeSession(b, r)
 		if c.AttemptIDGiven && len(s.deliver) > 0 {
 			q.attempts.last++
 			d.attemptID, d.attemptNumber = c.AttemptID, q.attempts.last
@@ -85,7 +85,7 @@ func (o *ReceiveOptions) receive(b *Broker, q *Queue, c *ReceiveMessages) (Resul
 
 // takeSession takes what the holder of a session receives next: what it gave back,
 // then what it has not had, in order.
-func (s *selection) takeSession(r *session.Record) {
+func (s *selection) takeSession(b *Broker, r *session.Record) {
 	visit := func(sequence uint64) bool {
 		m, _ := s.q.messages.Get(sequence)
 		if s.done() || s.q.availableAt(m) > s.now && !s.q.expired(m, s.now) {
@@ -96,6 +96,13 @@ func (s *selection) takeSession(r *session.Record) {
 		}
 		s.pick(m)
 		return true
+	}
+	if s.q.timers.fired.less(timed{s.now, lastTimed}) && b.follows(ruleAbandonedFirst) {
+		s.q.groups.walk(r.Name, func(sequence uint64) bool {
+			m, _ := s.q.messages.Get(sequence)
+			return sequence < r.Next && s.q.held(m) || visit(sequence)
+		})
+		return
 	}
 	s.q.groups.sessions.Returned(r.Name, visit)
 	s.q.groups.walkFrom(r.Name, r.Next, visit)
@@ -239,6 +246,6 @@ func (v View) SessionDeliverable(queue string, s SessionRef) bool {
 		return false
 	}
 	next := selection{q: q, now: v.b.now, limit: 1, redrive: v.b.redriveRule(q)}
-	next.takeSession(r)
+	next.takeSession(v.b, r)
 	return len(next.deliver)+len(next.deadLetters) > 0
 }

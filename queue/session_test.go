@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/seriatimq/seriatim/queue/identifier"
+	"github.com/seriatimq/seriatim/queue/limits"
 	"github.com/seriatimq/seriatim/queue/logtime"
 	"github.com/seriatimq/seriatim/queue/refusal"
 	"github.com/seriatimq/seriatim/queue/session"
@@ -315,5 +316,47 @@ func TestSessionEvents(t *testing.T) {
 	}
 	if list, err := w.b.View().Sessions("none", session.Position{}, 1); err == nil || list != nil {
 		t.Errorf("sessions of no queue: %v", list)
+	}
+}
+
+// TestAbandonedComesFirst: what the holder of a session abandons comes before what it has not
+// had, also while more timers are due than one command fires.
+func TestAbandonedComesFirst(t *testing.T) {
+	w := newWorld(t)
+	w.create("q.fifo")
+	const others = 4 * queueExpiryBudget
+	for i := range others {
+		w.send("q.fifo", fmt.Sprint("p", i), fmt.Sprint("p", i), "p")
+	}
+	for i := range 4 {
+		w.send("q.fifo", "s", fmt.Sprint("s", i), fmt.Sprint("m", i))
+	}
+	s := w.accept("q.fifo", "s", 60)
+	for left := others; left > 0; {
+		got := w.must(&ReceiveMessages{Queue: "q.fifo", MaxMessages: Some(10), VisibilityTimeout: Some(10)}).(MessagesReceived).Messages
+		left -= len(got)
+	}
+	first := w.receiveIn("q.fifo", s, 1)
+	w.pass(logtime.Seconds(10))
+	w.must(&ChangeMessageVisibility{Queue: "q.fifo", Entries: []VisibilityEntry{{Handle: first[0].Handle.String(), VisibilityTimeout: Some(0)}}})
+	if again := bodies(w.receiveIn("q.fifo", s, 10)); again != "m0 m1 m2 m3 " {
+		t.Errorf("received %q", again)
+	}
+}
+
+// TestAbandonedAfterHalfADay: a message may be held in a session for longer than any
+// visibility timeout, and abandoned.
+func TestAbandonedAfterHalfADay(t *testing.T) {
+	w := newWorld(t)
+	w.create("q.fifo")
+	w.send("q.fifo", "s", "1", "m")
+	s := w.accept("q.fifo", "s", limits.VisibilitySecondsMax)
+	m := w.receiveIn("q.fifo", s, 1)[0]
+	w.pass(logtime.Seconds(limits.VisibilitySecondsMax - 1))
+	w.must(&RenewSession{Queue: "q.fifo", Session: s, LockSeconds: Some(60)})
+	w.pass(logtime.Seconds(2))
+	w.must(&ChangeMessageVisibility{Queue: "q.fifo", Entries: []VisibilityEntry{{Handle: m.Handle.String(), VisibilityTimeout: Some(0)}}})
+	if again := bodies(w.receiveIn("q.fifo", s, 1)); again != "m " {
+		t.Errorf("received %q", again)
 	}
 }

@@ -133,7 +133,8 @@ func (b *Broker) changeOne(q *Queue, e VisibilityEntry, batch bool) *Error {
 				"Reason: Message does not exist or is not available for visibility timeout change.",
 		}
 	}
-	if b.now-m.ReceivedAt+e.Timeout*1000 > maxVisibilityMilliseconds && !b.bugs[TotalVisibilityUnlimited] {
+	abandoned := m.Lock != 0 && e.Timeout == 0 // at any age
+	if !abandoned && b.now-m.ReceivedAt+e.Timeout*1000 > maxVisibilityMilliseconds && !b.bugs[TotalVisibilityUnlimited] {
 		return &Error{
 			"InvalidParameterValue",
 			"Value " + strconv.FormatInt(e.Timeout, 10) + " for parameter VisibilityTimeout is invalid. " +
