@@ -120,7 +120,14 @@ func (s *strike) lose(n *harness.Node) error {
 	if before != nil {
 		return fmt.Errorf("%s was not replaced yet", before.Name)
 	}
-	return empty(n.DataDir)
+	if err := empty(n.DataDir); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	// The damage is gone with the disk, and the numbers of its files come again.
+	s.damaged = slices.DeleteFunc(s.damaged, func(d damage) bool { return d.node == n.Name })
+	return nil
 }
 
 // replaceLost makes the node whose disk was emptied a member again.
