@@ -10,8 +10,10 @@ import (
 	"time"
 
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/reflection"
+	"google.golang.org/grpc/status"
 
 	"github.com/seriatimq/seriatim/cluster"
 	"github.com/seriatimq/seriatim/queue"
@@ -112,6 +114,10 @@ func (s *Server) Undrain(ctx context.Context) { s.waits.Undrain(ctx) }
 
 // ServeHTTP serves one call, which came over HTTP/2 and whose body was not read.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if encoding := r.Header["Grpc-Encoding"]; len(encoding) > 1 || len(encoding) == 1 && encoding[0] != uncompressed {
+		refuseEncoding(w)
+		return
+	}
 	if m, unary := s.unaries[r.URL.Path]; unary {
 		if timeout, ok := plain(r); ok {
 			s.serveUnary(w, r, m, timeout)
@@ -135,6 +141,18 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	in.request.Body = in.body
 	s.grpc.ServeHTTP(writer, in.request)
 	in.body.release()
+}
+
+// uncompressed is the encoding of messages as they are.
+const uncompressed = "identity"
+
+// refuseEncoding answers a call whose messages are compressed. The library would take them
+// apart before anybody has looked at who sends them, with any codec that a package of the
+// program has registered, and what they become is not counted against the budget.
+func refuseEncoding(w http.ResponseWriter) {
+	h := w.Header()
+	h["Content-Type"], h["Grpc-Accept-Encoding"], h["Date"] = []string{contentType}, []string{uncompressed}, nil
+	addStatus(trailersOf(w), status.New(codes.Unimplemented, "Messages are not to be compressed."))
 }
 
 // services are those of the API. No two have a method of the same name.

@@ -38,9 +38,6 @@ func plain(r *http.Request) (timeout time.Duration, ok bool) {
 	if kind := r.Header["Content-Type"]; len(kind) != 1 || kind[0] != contentType && kind[0] != contentType+"+proto" {
 		return 0, false
 	}
-	if encoding := r.Header["Grpc-Encoding"]; len(encoding) > 0 && (len(encoding) > 1 || encoding[0] != "identity") {
-		return 0, false
-	}
 	given := r.Header["Grpc-Timeout"]
 	if len(given) == 0 {
 		return 0, true
@@ -100,10 +97,7 @@ func (s *Server) serveUnary(w http.ResponseWriter, r *http.Request, m unaryMetho
 	}
 	h := w.Header()
 	h["Content-Type"], h["Date"] = r.Header["Content-Type"], nil
-	trailers, ok := w.(trailerWriter)
-	if !ok {
-		trailers = prefixedTrailers{h}
-	}
+	trailers := trailersOf(w)
 	if c := in.call; c != nil {
 		c.eachTrailer(trailers)
 	}
@@ -117,6 +111,13 @@ func (s *Server) serveUnary(w http.ResponseWriter, r *http.Request, m unaryMetho
 
 // trailerWriter takes the trailers of an answer. The answers of package http2 are one.
 type trailerWriter interface{ AddTrailer(name, value string) }
+
+func trailersOf(w http.ResponseWriter) trailerWriter {
+	if trailers, ok := w.(trailerWriter); ok {
+		return trailers
+	}
+	return prefixedTrailers{w.Header()}
+}
 
 // prefixedTrailers are those of any other http.ResponseWriter.
 type prefixedTrailers struct{ header http.Header }

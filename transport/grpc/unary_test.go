@@ -10,7 +10,9 @@ import (
 	"testing"
 	"time"
 
+	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/encoding/gzip"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/seriatimq/seriatim/transport/grpc/seriatimpb"
@@ -95,6 +97,28 @@ func TestUnaryAsTheLibrary(t *testing.T) {
 	// The library would serve the first message; nobody sends a second by accident.
 	if got := call(path, plain, framed(send, send)); !strings.Contains(got, fmt.Sprintf("[%d]", codes.Internal)) {
 		t.Errorf("two messages: got %s", got)
+	}
+}
+
+// What a compressed message becomes is not known before it is taken apart, and a stranger's
+// would be, too: nobody may send one.
+func TestCompressionIsRefused(t *testing.T) {
+	f := newFixture(t, nil)
+	name := f.create(nil)
+	compressed := grpc.UseCompressor(gzip.Name)
+	in := &seriatimpb.SendRequest{Queue: name, Messages: []*seriatimpb.OutgoingMessage{message("g", "a")}}
+	_, err := f.client.Send(t.Context(), in, compressed)
+	wantStatus(t, err, codes.Unimplemented, "Unimplemented")
+	stream, err := f.client.SendStream(t.Context(), compressed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = stream.Send(&seriatimpb.SendStreamRequest{Queue: name}) // the answer may have come before it
+	_, err = stream.Recv()
+	wantStatus(t, err, codes.Unimplemented, "Unimplemented")
+	header, err := stream.Header()
+	if got := header.Get("grpc-accept-encoding"); err != nil || len(got) != 1 || got[0] != "identity" {
+		t.Errorf("the client is told of %q, %v", got, err)
 	}
 }
 
