@@ -6,10 +6,15 @@ import (
 	"encoding/binary"
 	"errors"
 	"io"
+	"strconv"
+	"strings"
 	"testing"
 	"testing/iotest"
 
+	"github.com/seriatimq/seriatim/cluster"
+	"github.com/seriatimq/seriatim/queue"
 	"github.com/seriatimq/seriatim/transport/budget"
+	"github.com/seriatimq/seriatim/transport/grpc/seriatimpb"
 )
 
 // framed are messages as on the wire.
@@ -126,4 +131,54 @@ func FuzzBody(f *testing.F) {
 			t.Errorf("%d bytes were not given back", used)
 		}
 	})
+}
+
+// What waits for the node counts as long as it is there, whatever part of a message it is.
+func TestUnansweredIsCounted(t *testing.T) {
+	const bytes, waiting = 1 << 20, largeCommandsMax
+	long := strings.Repeat("x", bytes)
+	f := newFixture(t, nil)
+	name := f.create(nil)
+	topics, topic := f.topic(nil)
+	begun, release := make(chan struct{}, commandsMax), make(chan struct{})
+	submit := func(next func() (cluster.Reply, error), cmd queue.Command) (cluster.Reply, error) {
+		begun <- struct{}{}
+		<-release
+		return next()
+	}
+	f.node.submit.Store(&submit)
+	defer close(release)
+	stream := f.sender(name)
+	published, err := topics.PublishStream(t.Context())
+	if err == nil {
+		err = published.Send(&seriatimpb.PublishStreamRequest{Topic: topic})
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	consumer := f.consume(t.Context(), &seriatimpb.ConsumeOpen{Queue: name, Credit: 1})
+	for what, send := range map[string]func(n int){
+		"a deduplication id": func(n int) {
+			stream.send(&seriatimpb.OutgoingMessage{Body: "b", GroupId: new(strconv.Itoa(n)), DeduplicationId: &long})
+		},
+		"a subject": func(n int) {
+			if err := published.Send(&seriatimpb.PublishStreamRequest{FirstNumber: uint64(n + 1), Messages: []*seriatimpb.TopicMessage{
+				{Message: "m", GroupId: new(strconv.Itoa(n)), Subject: &long},
+			}}); err != nil {
+				t.Fatal(err)
+			}
+		},
+		"a receipt handle": func(int) {
+			consumer.settle(seriatimpb.SettlementKind_SETTLEMENT_KIND_ACKNOWLEDGE, 0, &seriatimpb.Message{ReceiptHandle: long})
+		},
+	} {
+		before := f.budget.Usage().Used
+		for n := range waiting {
+			send(n)
+			<-begun
+		}
+		if got := f.budget.Usage().Used - before; got < bytes*waiting {
+			t.Errorf("%s: %d bytes are counted of %d", what, got, bytes*waiting)
+		}
+	}
 }

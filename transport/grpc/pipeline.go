@@ -31,9 +31,10 @@ const (
 type outgoing[E, R any] struct {
 	entry   E
 	group   string
-	ordered bool // false: the message has no group
-	size    int64
-	result  *R // nil: not known yet
+	ordered bool  // false: the message has no group
+	size    int64 // against that of a command
+	memory  int64 // what it takes until it is answered
+	result  *R    // nil: not known yet
 }
 
 // lane is the messages of one group that wait for their command.
@@ -121,18 +122,18 @@ func (p *pipeline[E, R]) full() bool {
 }
 
 // answered takes results that are known, in the order of the messages, and how
-// many bytes the messages had. done says that no message is left, and failed
+// much memory the messages took. done says that no message is left, and failed
 // why the stream must end, if so.
-func (p *pipeline[E, R]) answered() (results []*R, size int64, done bool, failed error) {
+func (p *pipeline[E, R]) answered() (results []*R, memory int64, done bool, failed error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for len(p.order) > 0 && len(results) < resultsMax && p.order[0].result != nil {
 		results = append(results, p.order[0].result)
-		size += p.order[0].size
+		memory += p.order[0].memory
 		p.order[0] = nil
 		p.order = p.order[1:]
 	}
-	return results, size, len(p.order) == 0, p.broken
+	return results, memory, len(p.order) == 0, p.broken
 }
 
 // dispatch makes commands of what is ready. It needs the mutex.

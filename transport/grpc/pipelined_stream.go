@@ -65,13 +65,13 @@ func (r *messageReader[E, R]) answers(ctx context.Context) error {
 	draining, ended := r.call.server.waits.Context().Done(), r.ended
 	next, ending, over := uint64(1), error(nil), false
 	for {
-		results, size, done, failed := p.answered()
+		results, memory, done, failed := p.answered()
 		if len(results) > 0 {
 			if err := r.answer(next, results, 0); err != nil {
 				return err
 			}
 			next += uint64(len(results))
-			r.call.in.account.release(size)
+			r.call.in.account.release(memory)
 			r.roomMade()
 			continue
 		}
@@ -136,12 +136,12 @@ func (r *messageReader[E, R]) read(ctx context.Context) error {
 				"The next message has the number "+strconv.FormatUint(next, 10)+".")
 		}
 		next += uint64(len(messages))
-		size := int64(0)
+		memory := int64(0)
 		for _, m := range messages {
-			size += m.size
+			memory += m.memory
 		}
 		r.call.in.body.give() // it was read, and is counted until it is answered
-		if err := r.call.in.account.acquire(ctx, size); err != nil {
+		if err := r.call.in.account.acquire(ctx, memory); err != nil {
 			return err
 		}
 		if !r.pipeline.add(messages) {

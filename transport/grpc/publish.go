@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"google.golang.org/grpc"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/seriatimq/seriatim/queue"
 	"github.com/seriatimq/seriatim/queue/limits"
@@ -104,7 +105,8 @@ func outgoingPublishes(messages []*seriatimpb.TopicMessage) []*outgoing[queue.Pu
 	out := make([]*outgoing[queue.PublishEntry, seriatimpb.PublishResult], len(messages))
 	for i, m := range messages {
 		out[i] = &outgoing[queue.PublishEntry, seriatimpb.PublishResult]{
-			entry: publishEntry(m), group: m.GetGroupId(), ordered: m.GroupId != nil, size: sizeOf(m.GetMessage(), m.GetAttributes()),
+			entry: publishEntry(m), group: m.GetGroupId(), ordered: m.GroupId != nil,
+			size: sizeOf(m.GetMessage(), m.GetAttributes()), memory: int64(proto.Size(m)),
 		}
 	}
 	return out

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"google.golang.org/grpc"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/seriatimq/seriatim/queue"
 	"github.com/seriatimq/seriatim/queue/limits"
@@ -88,7 +89,8 @@ func outgoingSends(messages []*seriatimpb.OutgoingMessage) []*outgoing[queue.Sen
 	out := make([]*outgoing[queue.SendEntry, seriatimpb.SendResult], len(messages))
 	for i, m := range messages {
 		out[i] = &outgoing[queue.SendEntry, seriatimpb.SendResult]{
-			entry: sendEntry(m), group: m.GetGroupId(), ordered: m.GroupId != nil, size: sizeOf(m.GetBody(), m.GetAttributes()),
+			entry: sendEntry(m), group: m.GetGroupId(), ordered: m.GroupId != nil,
+			size: sizeOf(m.GetBody(), m.GetAttributes()), memory: int64(proto.Size(m)),
 		}
 	}
 	return out

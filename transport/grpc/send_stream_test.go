@@ -296,7 +296,7 @@ func TestPipelineStopsAtFailure(t *testing.T) {
 		},
 	})
 	entry := func(group, body string) *outgoing[string, seriatimpb.SendResult] {
-		return &outgoing[string, seriatimpb.SendResult]{entry: body, group: group, ordered: true, size: 1}
+		return &outgoing[string, seriatimpb.SendResult]{entry: body, group: group, ordered: true, memory: 1}
 	}
 	type messages = []*outgoing[string, seriatimpb.SendResult]
 	p.add(messages{entry("a", "a1")})
@@ -308,13 +308,13 @@ func TestPipelineStopsAtFailure(t *testing.T) {
 	if p.add(messages{entry("c", "c1")}) {
 		t.Error("takes messages after the failure")
 	}
-	results, size, done, failed := p.answered()
+	results, memory, done, failed := p.answered()
 	reasons := []string{}
 	for _, r := range results {
 		reasons = append(reasons, r.GetFailure().GetReason())
 	}
-	if len(results) != 4 || size != 4 || !done {
-		t.Fatalf("%v, %d bytes, done: %v", results, size, done)
+	if len(results) != 4 || memory != 4 || !done {
+		t.Fatalf("%v, %d bytes, done: %v", results, memory, done)
 	}
 	if !slices.Equal(reasons, []string{reasonNoLeader, reasonNotReached, "", reasonNotReached}) {
 		t.Errorf("%v", reasons)

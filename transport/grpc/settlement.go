@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"time"
 
+	"google.golang.org/protobuf/proto"
+
 	"github.com/seriatimq/seriatim/queue"
 	"github.com/seriatimq/seriatim/queue/limits"
 	"github.com/seriatimq/seriatim/queue/refusal"
@@ -31,19 +33,35 @@ func (s *consumer) read() error {
 			if refused := s.checkSettlement(request.Settlement); refused != nil {
 				return refused
 			}
-			select {
-			case s.settling <- struct{}{}:
-			case <-ctx.Done():
-				return ctx.Err()
+			if err := s.beginSettlement(ctx, request.Settlement); err != nil {
+				return err
 			}
-			s.begin(func() {
-				defer func() { <-s.settling }()
-				s.settle(ctx, request.Settlement)
-			})
 		default:
 			return refusal.InvalidParameter("A request of an open stream settles messages or changes the credit.")
 		}
 	}
+}
+
+// beginSettlement begins a settlement when there is a slot for it. It counts until it is done.
+func (s *consumer) beginSettlement(ctx context.Context, in *seriatimpb.Settlement) error {
+	select {
+	case s.settling <- struct{}{}:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	memory := int64(proto.Size(in))
+	s.call.in.body.give()
+	if err := s.call.in.account.acquire(ctx, memory); err != nil {
+		return err
+	}
+	s.begin(func() {
+		defer func() {
+			s.call.in.account.release(memory)
+			<-s.settling
+		}()
+		s.settle(ctx, in)
+	})
+	return nil
 }
 
 func (s *consumer) checkSettlement(in *seriatimpb.Settlement) *queue.Error {
