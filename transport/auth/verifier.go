@@ -50,6 +50,9 @@ type Permission struct {
 type Authorizer interface {
 	// Authorize refuses, with an *Error, a caller who may not.
 	Authorize(r *http.Request, caller Identity, to Permission) error
+	// Revoked is the refusal of a caller whose key was taken away since its request was
+	// verified, nil for all others.
+	Revoked(caller Identity) error
 	// Stranger is the refusal of a caller who showed no key, nil for all others. It takes
 	// the place of any other error, which could tell something.
 	Stranger(caller Identity) error

@@ -214,3 +214,79 @@ func TestASecondAccountSeesNothing(t *testing.T) {
 		t.Errorf("got %v, %v", attributes.GetAttributes(), err)
 	}
 }
+
+const revokedKey = "SRTMREVOKED000000001"
+
+// TestStreamsEndWithTheirPermission takes away what open streams need: they end with the next
+// message either way, as a new call would.
+func TestStreamsEndWithTheirPermission(t *testing.T) {
+	f := guardedFixture(t)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	submit := func(cmd queue.Command) {
+		t.Helper()
+		if _, err := node.Submit(t.Context(), cmd); err != nil {
+			t.Fatal(err)
+		}
+	}
+	policy := queue.PutUserPolicy{Account: guardedAccount, User: "otto"}
+	permit := policy
+	permit.Policy = `{"Version":"2012-10-17","Statement":{"Effect":"Allow","Action":"sqs:*","Resource":"*"}}`
+	for _, revoke := range []struct {
+		what   string
+		cmd    queue.Command
+		code   codes.Code
+		reason string
+	}{
+		{"permission", &policy, codes.PermissionDenied, "AccessDenied"},
+		{"activity", &queue.UpdateAccessKey{ID: revokedKey}, codes.Unauthenticated, sigv4.UnknownKey},
+		{"key", &queue.DeleteAccessKey{ID: revokedKey}, codes.Unauthenticated, sigv4.UnknownKey},
+	} {
+		t.Run(revoke.what, func(t *testing.T) {
+			name := revoke.what + ".fifo"
+			submit(&queue.CreateQueue{Queue: name, Attributes: []queue.Attribute{{Name: "FifoQueue", Value: "true"}}})
+			submit(&permit)
+			submit(&queue.CreateAccessKey{ID: revokedKey, Secret: guardedSecret, Account: guardedAccount, User: "otto"})
+			defer func() { _, _ = node.Submit(t.Context(), &queue.DeleteAccessKey{ID: revokedKey}) }() // it may be gone
+			signed := func(method string) context.Context { return f.signedWith(ctx, method, revokedKey, guardedSecret) }
+			sending, err := f.client.SendStream(signed(seriatimpb.Queues_SendStream_FullMethodName))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := sending.Send(&seriatimpb.SendStreamRequest{Queue: name}); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := sending.Recv(); err != nil {
+				t.Fatal(err)
+			}
+			consuming := f.consume(signed(seriatimpb.Queues_Consume_FullMethodName), &seriatimpb.ConsumeOpen{Queue: name, Credit: 10})
+			// A change that takes nothing away ends nothing.
+			submit(&queue.PutUserPolicy{Account: guardedAccount, User: "anna", Policy: permit.Policy})
+			submit(&queue.PutUserPolicy{Account: guardedAccount, User: "anna"})
+			if err := sending.Send(&seriatimpb.SendStreamRequest{FirstNumber: 1, Messages: []*seriatimpb.OutgoingMessage{message("g", "first")}}); err != nil {
+				t.Fatal(err)
+			}
+			if out, err := sending.Recv(); err != nil || out.GetResults()[0].GetFailure() != nil {
+				t.Fatal(out, err)
+			}
+			consuming.settle(seriatimpb.SettlementKind_SETTLEMENT_KIND_ACKNOWLEDGE, 0, consuming.messages(1)...)
+			if out := consuming.next(); out.GetSettled() == nil {
+				t.Fatal(out)
+			}
+			submit(revoke.cmd)
+			if err := sending.Send(&seriatimpb.SendStreamRequest{FirstNumber: 2, Messages: []*seriatimpb.OutgoingMessage{message("h", "late")}}); err != nil {
+				t.Fatal(err)
+			}
+			_, err = sending.Recv()
+			wantStatus(t, err, revoke.code, revoke.reason)
+			// The receive that waits meanwhile brings a message, and is the last one.
+			submit(&queue.SendMessages{Queue: name, Entries: []queue.SendEntry{{
+				Body: "last", GroupID: "g", GroupIDGiven: true, DeduplicationID: "last", DeduplicationIDGiven: true,
+			}}})
+			for err = nil; err == nil; {
+				_, err = consuming.stream.Recv()
+			}
+			wantStatus(t, err, revoke.code, revoke.reason)
+		})
+	}
+}

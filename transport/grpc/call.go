@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"runtime/debug"
 	"strconv"
+	"sync/atomic"
 	"time"
 
 	"google.golang.org/grpc"
@@ -16,6 +17,7 @@ import (
 
 	"github.com/seriatimq/seriatim/cluster"
 	"github.com/seriatimq/seriatim/queue"
+	"github.com/seriatimq/seriatim/queue/access"
 	"github.com/seriatimq/seriatim/queue/account"
 	"github.com/seriatimq/seriatim/queue/limits"
 	"github.com/seriatimq/seriatim/queue/refusal"
@@ -108,7 +110,7 @@ var permissions = map[string]string{
 }
 
 // call is one call on its way through a method. Used by one goroutine, except for
-// statusOf.
+// statusOf and permitStill.
 type call struct {
 	server   *Server
 	record   *transport.Request
@@ -118,8 +120,11 @@ type call struct {
 	queue    string           // qualified by its account
 	topic    string           // likewise
 	charged  string           // the account whose limit of requests counts
+	resource aws.Resource     // what the caller was permitted to use
 	position cluster.Position // where in the log the answer stands
 	repeated bool             // the node made the command twice
+
+	permitted atomic.Pointer[access.Table] // by which the caller was, nil if not yet
 }
 
 // callOf is the call that a method serves.
@@ -145,13 +150,39 @@ func (s *Server) begin(ctx context.Context, path string) (*call, error) {
 // permit refuses a caller who may not do what the method does to a resource. Whatever
 // says what a call is about asks it.
 func (c *call) permit(resource aws.Resource) error {
-	if guard := c.server.Authorizer; guard != nil {
-		if err := guard.Authorize(c.in.request, c.in.identity, aws.PermissionTo(c.server.Node, c.server.Names, c.record.Permission, resource)); err != nil {
-			return err
-		}
+	c.resource = resource
+	if err := c.authorize(c.server.Node.Access()); err != nil {
+		return err
 	}
 	c.charged = c.scope.Charged(c.in.identity, resource)
 	return c.charge()
+}
+
+// permitStill refuses a caller who was permitted and is not any more. It costs nothing unless a key
+// or a policy has changed, so that streams ask it again and again.
+func (c *call) permitStill() error {
+	last, table := c.permitted.Load(), c.server.Node.Access()
+	if last == nil || last == table {
+		return nil
+	}
+	return c.authorize(table)
+}
+
+// authorize asks whether the caller, with the keys and policies of a table or newer ones, may use
+// the resource.
+func (c *call) authorize(table *access.Table) error {
+	guard := c.server.Authorizer
+	if guard == nil {
+		return nil
+	}
+	if err := guard.Revoked(c.in.identity); err != nil { // a stream may say late what it is about
+		return err
+	}
+	err := guard.Authorize(c.in.request, c.in.identity, aws.PermissionTo(c.server.Node, c.server.Names, c.record.Permission, c.resource))
+	if err == nil {
+		c.permitted.Store(table)
+	}
+	return err
 }
 
 // charge counts a request of the account, and refuses one too many.
@@ -265,16 +296,19 @@ type gatedStream struct {
 	opened bool
 }
 
-// RecvMsg receives one message, which counts as a request. The first one opens the stream,
-// which is counted when it says what it is about.
+// RecvMsg receives one message, which counts as a request of a caller who may make it. The first
+// one opens the stream, which is counted when it says what it is about.
 func (s *gatedStream) RecvMsg(m any) error {
 	s.call.in.body.permit()
 	err := s.ServerStream.RecvMsg(m)
-	if err == nil && s.opened {
-		return s.call.charge()
+	if err != nil || !s.opened {
+		s.opened = true
+		return err
 	}
-	s.opened = true
-	return err
+	if err := s.call.permitStill(); err != nil {
+		return err
+	}
+	return s.call.charge()
 }
 
 // unknownMethod answers for methods that do not exist.

@@ -211,7 +211,10 @@ func (s *consumer) receiveAll(ctx context.Context) error {
 			}
 		}
 		var r reception
-		err := s.catchUp(ctx)
+		err := s.call.permitStill()
+		if err == nil {
+			err = s.catchUp(ctx)
+		}
 		if err == nil {
 			r, err = s.receive(ctx, min(room, s.entriesMax))
 		}
@@ -292,7 +295,11 @@ func (s *consumer) renewAll(ctx context.Context) error {
 	tick := time.NewTicker(time.Duration(s.visibility) * time.Second / 3)
 	defer tick.Stop()
 	for {
-		if err := s.renew(ctx); err != nil {
+		err := s.call.permitStill()
+		if err == nil {
+			err = s.renew(ctx)
+		}
+		if err != nil {
 			return err
 		}
 		select {

@@ -131,6 +131,9 @@ func (s *consumer) renewSession(ctx context.Context) error {
 		case <-ctx.Done():
 			return ctx.Err()
 		}
+		if err := s.call.permitStill(); err != nil {
+			return err
+		}
 		reply, err := s.call.server.Node.Submit(ctx, &queue.RenewSession{Queue: s.call.queue, Session: s.session.ref, LockSeconds: s.session.seconds})
 		var refused *queue.Error
 		if _, err = resultOf[queue.SessionLocked](reply.Result, err); errors.As(err, &refused) {

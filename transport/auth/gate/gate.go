@@ -96,6 +96,19 @@ func (g *Gate) search(ctx context.Context) bool {
 	}
 }
 
+// Revoked refuses a caller whose key does not count any more, by what this node knows. The
+// signature, whose date may be long ago, is not looked at again.
+func (g *Gate) Revoked(caller auth.Identity) error {
+	if caller.AccessKeyID == "" {
+		return nil
+	}
+	key, known := g.node.Access().Key(caller.AccessKeyID)
+	if known && !key.Inactive && key.User == (access.User{Account: caller.Account, Name: caller.User}) {
+		return nil
+	}
+	return &auth.Error{Code: sigv4.UnknownKey, Status: http.StatusForbidden, Message: "The security token included in the request is invalid."}
+}
+
 // Stranger refuses a caller without a key.
 func (g *Gate) Stranger(caller auth.Identity) error {
 	if caller.Account != "" {
