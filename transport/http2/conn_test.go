@@ -506,6 +506,31 @@ func TestRequestStaysForWhoOutlivesItsHandler(t *testing.T) {
 	})
 }
 
+// What a reset has thrown away of a body is missing, also of one that had come whole.
+func TestResetBodyIsNotWhole(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const size, some = 10_000, 4096
+		read, reset := make(chan struct{}), make(chan struct{})
+		p := dialPeer(t, func(_ http.ResponseWriter, r *http.Request) {
+			if _, err := io.ReadFull(r.Body, make([]byte, some)); err != nil {
+				t.Error(err)
+			}
+			close(read)
+			<-reset
+			if rest, err := io.ReadAll(r.Body); err == nil {
+				t.Errorf("%d bytes are taken for a body of %d", some+len(rest), size)
+			}
+		}, frame.ClientPreface).settle()
+		p.request(1, false)
+		p.sent(p.out.WriteData(1, true, make([]byte, size)))
+		<-read
+		p.sent(p.out.WriteRSTStream(1, frame.ErrCodeCancel))
+		synctest.Wait()
+		close(reset)
+		synctest.Wait()
+	})
+}
+
 // Silence ends a connection: at once none that waits, and none that has something going as
 // long as the client answers.
 func TestSilence(t *testing.T) {

@@ -275,10 +275,10 @@ func (r bodyReader) Read(p []byte) (int, error) {
 		switch {
 		case b.closed:
 			return 0, http.ErrBodyReadAfterClose
+		case st.lost != nil: // even if the body had come whole: what was unread is gone
+			return 0, st.lost
 		case b.ended:
 			return 0, io.EOF
-		case st.lost != nil:
-			return 0, st.lost
 		}
 		if err := st.await(st.readUntil); err != nil {
 			return 0, err
