@@ -43,6 +43,12 @@ func TestFloodsEndTheConnection(t *testing.T) {
 				p.sent(p.out.WriteData(1, false, []byte("x")))
 			}
 		},
+		"padding without data": func(p *peer, n int) {
+			p.request(3, false)
+			for range n {
+				p.sent(p.out.WriteDataPadded(3, false, nil, make([]byte, 10)))
+			}
+		},
 		"headers that HTTP/2 does not have": func(p *peer, n int) {
 			for i := range n {
 				p.request(uint32(3+2*i), true, "connection", "close")

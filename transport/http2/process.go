@@ -164,7 +164,7 @@ func (c *conn) data(stream uint32, ended bool, data []byte, length int64) error 
 	defer c.mu.Unlock()
 	st := c.streams.open[stream]
 	over := st == nil || st.over || st.body.ended // the client may not know yet that the stream is
-	if over || length == 0 && !ended {
+	if over || len(data) == 0 && !ended {
 		if err := c.broughtNothing(); err != nil {
 			return err
 		}
