@@ -2,6 +2,7 @@ package hostlimit
 
 import (
 	"net"
+	"net/netip"
 	"sync"
 )
 
@@ -21,7 +22,7 @@ func New(limit, perHost int) *Limit {
 
 // Begin reports whether there is room for one more of an address, and counts it.
 func (l *Limit) Begin(remote net.Addr) bool {
-	host := hostOf(remote)
+	host := HostOf(remote)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.open >= l.max || l.byHost[host] >= l.perHost {
@@ -34,7 +35,7 @@ func (l *Limit) Begin(remote net.Addr) bool {
 
 // End is called once for each that began.
 func (l *Limit) End(remote net.Addr) {
-	host := hostOf(remote)
+	host := HostOf(remote)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.open--
@@ -43,10 +44,22 @@ func (l *Limit) End(remote net.Addr) {
 	}
 }
 
-func hostOf(address net.Addr) string {
+// networkBits are those of an address of IPv6 that name its network: whoever has one address of
+// a network has all of them.
+const networkBits = 64
+
+// HostOf is what counts as the host of an address: its network, if it is of IPv6.
+func HostOf(address net.Addr) string {
 	host, _, err := net.SplitHostPort(address.String())
 	if err != nil {
 		return address.String() // of a network without ports, as in tests
 	}
-	return host
+	ip, err := netip.ParseAddr(host)
+	if err != nil {
+		return host
+	}
+	if ip = ip.Unmap(); ip.Is4() {
+		return ip.String()
+	}
+	return netip.PrefixFrom(ip, networkBits).Masked().Addr().String()
 }

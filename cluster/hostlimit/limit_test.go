@@ -40,3 +40,25 @@ func TestLimit(t *testing.T) {
 		t.Errorf("left are %v, %d", l.byHost, l.open)
 	}
 }
+
+func TestHostOf(t *testing.T) {
+	for address, want := range map[string]string{
+		"192.0.2.1:80":                      "192.0.2.1",
+		"[::ffff:192.0.2.1]:80":             "192.0.2.1",
+		"[2001:db8:1:2::1]:80":              "2001:db8:1:2::",
+		"[2001:db8:1:2:ffff:ffff:ffff::]:1": "2001:db8:1:2::",
+		"[2001:db8:1:3::1]:80":              "2001:db8:1:3::",
+		"[fe80::1%eth0]:80":                 "fe80::",
+		"a name:80":                         "a name",
+		"no port":                           "no port",
+	} {
+		if got := HostOf(textAddr(address)); got != want {
+			t.Errorf("%s: %s, want %s", address, got, want)
+		}
+	}
+}
+
+type textAddr string
+
+func (textAddr) Network() string  { return "tcp" }
+func (a textAddr) String() string { return string(a) }

@@ -132,7 +132,7 @@ var packageRules = []packageRule{
 	{path: "cluster/storage/bodies", only: []string{
 		std, "~/fsm", "~/queue/content", "~/cluster/fault", "~/cluster/storage", "~/cluster/wakeup", "golang.org/x/sys/unix",
 	}, never: []string{"net", "~/fsm/snapshot"}, users: []string{"cluster", "cluster/consensus", "cluster/offline", "cluster/scrub"}},
-	{path: "cluster/hostlimit", only: []string{std}, users: []string{"cluster/discovery", "cluster/peernet", "transport"}},
+	{path: "cluster/hostlimit", only: []string{std}, users: []string{"cluster/discovery", "cluster/peernet", "transport", "transport/http2"}},
 	{path: "cluster/peernet", only: []string{std, "~/cluster/environment", "~/cluster/hostlimit", "~/cluster/storage", "~/cluster/wakeup"}},
 	{path: "cluster/peernet/peernettest", only: []string{std, "~/cluster/clustertest", "~/cluster/environment", "~/cluster/peernet"}, users: []string{}},
 	{path: "cluster/peerpb", users: []string{"cluster", "cluster/forward"}},
@@ -140,7 +140,7 @@ var packageRules = []packageRule{
 	{path: "transport/budget", only: []string{std}},
 	{path: "transport/http1", only: []string{std, "~/transport/budget"}},
 	{path: "transport/http2", only: []string{
-		std, "~/transport/budget", "~/transport/http1", "golang.org/x/net/http/httpguts", "golang.org/x/net/http2", "golang.org/x/net/http2/hpack",
+		std, "~/cluster/hostlimit", "~/transport/budget", "~/transport/http1", "golang.org/x/net/http/httpguts", "golang.org/x/net/http2", "golang.org/x/net/http2/hpack",
 	}, users: []string{"transport"}},
 	transport("/aws", append([]string{"~/transport/sqs", "~/transport/sns", "~/transport/grpc", "~/transport/console", "~/transport/ops"}, aws...)...),
 	transport("/awswire", "~/cluster", "~/queue"),

@@ -5,6 +5,8 @@ import (
 	"net"
 	"sync"
 	"sync/atomic"
+
+	"github.com/seriatimq/seriatim/cluster/hostlimit"
 )
 
 // DefaultStreamsMax bounds the requests under way on all connections of a server.
@@ -36,10 +38,7 @@ func newLoad(limit int) *load {
 
 // share is that of a host, which release gives back once.
 func (l *load) share(remote net.Addr) *share {
-	host, _, err := net.SplitHostPort(remote.String())
-	if err != nil {
-		host = remote.String() // of a network without ports, as in tests
-	}
+	host := hostlimit.HostOf(remote)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	s := l.hosts[host]

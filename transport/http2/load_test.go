@@ -48,6 +48,25 @@ func TestStreamsOfAll(t *testing.T) {
 	})
 }
 
+// Whoever has an address of IPv6 has all of its network, and others have none of that.
+func TestSharesOfNetworks(t *testing.T) {
+	l := newLoad(100)
+	first := l.share(addr("[2001:db8:1:2::1]:1"))
+	for at, same := range map[string]bool{
+		"[2001:db8:1:2:ffff:ffff:ffff:ffff]:9": true, "[2001:db8:1:3::1]:1": false, "192.0.2.1:1": false,
+	} {
+		s := l.share(addr(at))
+		if (s == first) != same {
+			t.Errorf("%s is in the network of %s: %v, want %v", at, first.host, s == first, same)
+		}
+		l.release(s)
+	}
+	l.release(first)
+	if len(l.hosts) != 0 {
+		t.Errorf("%d hosts are left", len(l.hosts))
+	}
+}
+
 type addr string
 
 func (addr) Network() string  { return "tcp" }
