@@ -164,10 +164,7 @@ func (c *conn) begin() (plain bool, err error) {
 	if err := secure.SetDeadline(until); err != nil {
 		return false, err
 	}
-	c.handshake.begin()
-	err = secure.HandshakeContext(c.ctx)
-	c.handshake.end()
-	if err != nil {
+	if err := c.shakeHands(secure); err != nil {
 		c.refuseHandshake(err)
 		answerWithoutTLS(err)
 		return false, err
@@ -181,6 +178,13 @@ func (c *conn) begin() (plain bool, err error) {
 	}
 	c.request.TLS = &state
 	return true, c.setReadDeadline(c.server.Now().Add(HeaderTimeout))
+}
+
+// shakeHands makes the handshake of TLS, when it has a turn for that. A panic leaves the turn, too.
+func (c *conn) shakeHands(secure *tls.Conn) error {
+	c.handshake.begin()
+	defer c.handshake.end()
+	return secure.HandshakeContext(c.ctx)
 }
 
 // noteRequest tells the listener of the first request, and of a connection on which none came.

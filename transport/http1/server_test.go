@@ -202,6 +202,29 @@ func TestPanicClosesOneConnection(t *testing.T) {
 	})
 }
 
+// TestPanicLeavesItsTurn has a handshake panic, after which others have their turn.
+func TestPanicLeavesItsTurn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer(t, Config{TLS: &tls.Config{
+			MinVersion:         tls.VersionTLS12,
+			GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) { panic("hello") },
+		}})
+		for range cap(s.turns) {
+			ours, theirs := net.Pipe()
+			s.Serve(ours)
+			if err := tls.Client(theirs, &tls.Config{ServerName: "h", MinVersion: tls.VersionTLS12}).HandshakeContext(t.Context()); err == nil {
+				t.Error("a handshake without an answer succeeded")
+			}
+			_ = theirs.Close() // it is gone
+		}
+		synctest.Wait()
+		if n := len(s.turns); n != 0 {
+			t.Errorf("%d turns are taken of %d", n, cap(s.turns))
+		}
+		shutdown(t, s)
+	})
+}
+
 func shutdown(t *testing.T, s *Server) {
 	t.Helper()
 	if err := s.Shutdown(t.Context()); err != nil {
