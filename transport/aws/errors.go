@@ -84,6 +84,14 @@ func InvalidAction(name string) error {
 		"The action " + name + " is not valid for this endpoint.")
 }
 
+// notForNative refuses a request with the signature of a call of the native API.
+func notForNative() error {
+	return &auth.Error{
+		Code: "SignatureDoesNotMatch", Status: http.StatusForbidden,
+		Message: "The signature is one of a native call, and does not cover the body of this request.",
+	}
+}
+
 func unknownTarget(target string) error {
 	return form(Coral+"UnknownOperationException", "InvalidAction", http.StatusBadRequest).Error(
 		"The header X-Amz-Target must name an action as AmazonSQS.<Action>, but was: " + target)

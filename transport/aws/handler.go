@@ -145,6 +145,16 @@ func followedLink(r *http.Request) bool {
 	return (r.Method == http.MethodGet || r.Method == http.MethodHead) && r.Header["Authorization"] == nil && transport.FromBrowser(r)
 }
 
+// signedForNative reports whether what a request is signed for may be a call of the native API,
+// whose path is /package.Service/Method and whose signature leaves the body out. Here the path
+// says little and the body says all: whoever has seen such a signature could ask for any action.
+// Signatures do not tell a path from one with empty and dotted segments, so any of them counts.
+func signedForNative(r *http.Request) bool {
+	said := r.Header["X-Amz-Content-Sha256"]
+	last := strings.LastIndexByte(r.URL.Path, '/')
+	return len(said) == 1 && said[0] == "UNSIGNED-PAYLOAD" && last > 0 && strings.Contains(r.URL.Path[:last], ".")
+}
+
 func (h *Handler) recycle(used *space) {
 	if used.buffer.Cap() <= bufferKeepMax {
 		used.call = Call{}
@@ -173,6 +183,9 @@ func (h *Handler) readRequest(w http.ResponseWriter, c *Call, buffer *bytes.Buff
 		}
 		body = buffer.String()
 		buffer.Reset()
+	}
+	if signedForNative(r) {
+		return "", notForNative()
 	}
 	if c.Identity, body, err = h.Verifier.Verify(r, body); err != nil {
 		return "", err

@@ -5,13 +5,17 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net/http"
+	"net/url"
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/seriatimq/seriatim/cluster"
 	"github.com/seriatimq/seriatim/queue/logtime"
 	"github.com/seriatimq/seriatim/queue/refusal"
+	"github.com/seriatimq/seriatim/transport/auth/sigv4"
 	"github.com/seriatimq/seriatim/transport/aws"
 )
 
@@ -288,5 +292,35 @@ func TestClusterErrors(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+// oneKey is the only key that there is.
+type oneKey struct{ id, secret string }
+
+func (k oneKey) Secret(id string) (string, bool) { return k.secret, id == k.id }
+
+// A signature that leaves the body out was made for no action of a form. That of a native call,
+// which always does, is good for no form at all.
+func TestSignaturesOfNativeCalls(t *testing.T) {
+	f := newFixture(t)
+	f.create("q", nil)
+	key := oneKey{"SRTMEXAMPLE00000001", "an-example-and-no-secret"}
+	f.handler.Verifier = sigv4.New(key, time.Now)
+	for path, want := range map[string]int{
+		"/": http.StatusOK, "/000000000000/q": http.StatusOK,
+		"/seriatim.v1.Queues/Receive": http.StatusForbidden, "/grpc.health.v1.Health/Check": http.StatusForbidden,
+		"//seriatim.v1.Queues/Receive": http.StatusForbidden, "/x/../seriatim.v1.Queues/./Receive": http.StatusForbidden, // signed like the first
+	} {
+		body := url.Values{"Action": {"GetQueueAttributes"}, "Version": {"2012-11-05"}, "QueueUrl": {f.url("q")}}.Encode()
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, f.server.URL+path, strings.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		(&sigv4.Signer{KeyID: key.id, Secret: key.secret, Region: "us-east-1", Service: "sqs", Now: time.Now}).SignHead(r)
+		r.Header.Set("Content-Type", aws.FormType)
+		if got := f.do(aws.Query, r); got.status != want || want == http.StatusForbidden && got.code != "SignatureDoesNotMatch" {
+			t.Errorf("%s: %d %s, want %d", path, got.status, got.code, want)
+		}
 	}
 }
