@@ -22,6 +22,9 @@ func (t *Table) HasLock(name string, number uint64) bool {
 func (t *Table) claim(name string) *claim {
 	c, ok := t.claims.Get(name)
 	if !ok {
+		if r, known := t.records.Get(name); known {
+			name = r.Name // that of the caller may share the memory of many messages
+		}
 		c = &claim{}
 		t.claims.Set(name, c)
 	}

@@ -3,7 +3,9 @@ package session
 import (
 	"fmt"
 	"math/rand/v2"
+	"runtime"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/seriatimq/seriatim/queue/logtime"
@@ -173,4 +175,29 @@ func TestClaims(t *testing.T) {
 	if table.InFlight() != 0 || table.InFlightOf("b") != 0 || !table.Locked("b") {
 		t.Errorf("without messages %d are in flight", table.InFlight())
 	}
+}
+
+// TestClaimsKeepNoMessages: a lock outlives the messages that were received under it,
+// whose texts may share the memory of many others.
+func TestClaimsKeepNoMessages(t *testing.T) {
+	heap := func() int64 {
+		runtime.GC()
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		return int64(m.HeapAlloc)
+	}
+	var k statehash.Key
+	table, before := New(1), heap()
+	const locks, size = 16, 1 << 20
+	for i := range locks {
+		name := fmt.Sprintf("session%02d", i)
+		table.Put(k, Record{Name: name, Lock: table.NewLock(), LockedUntil: 10})
+		shared := name + strings.Repeat("x", size)
+		table.Claim(shared[:len(name)], 1)
+		table.Claim(shared[:len(name)], -1)
+	}
+	if grown := heap() - before; grown > locks*size/2 {
+		t.Errorf("%d locks keep %d KiB", locks, grown>>10)
+	}
+	runtime.KeepAlive(&table)
 }
