@@ -65,7 +65,7 @@ func (c *Defer) apply(b *Broker) (Result, *Error) {
 		d.deferred, d.visibleAt = true, b.now
 		d.session, d.attemptID, d.attemptNumber = 0, "", 0
 		q.remove(b.key, m)
-		q.insert(b.key, m.withDelivery(&d))
+		q.insert(b.key, m.detached().withDelivery(&d))
 	}
 	return out, nil
 }

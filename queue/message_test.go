@@ -2,8 +2,13 @@ package queue
 
 import (
 	"fmt"
+	"math"
+	"runtime"
 	"strings"
 	"testing"
+
+	"github.com/seriatimq/seriatim/queue/checking"
+	"github.com/seriatimq/seriatim/queue/logtime"
 )
 
 // The size follows what is stored and is back where it was when all of it is
@@ -43,4 +48,125 @@ func TestStateBytes(t *testing.T) {
 	if gone := size(); gone != empty {
 		t.Errorf("after all %d bytes, at first %d", gone, empty)
 	}
+}
+
+// The tests below keep something of one in keptEvery messages, whose neighbours are gone.
+// A packed page has 64 messages, 4 where invariants are checked: what shares its memory
+// keeps all the bodies in the one case, half of them in the other.
+const (
+	keptEvery  = 8
+	parted     = 64 * 200 // messages, thrice of what is not packed
+	partedSize = 4 << 10
+)
+
+// parting is a queue with that many messages, each in a group of its own.
+func parting(t *testing.T, attributes ...Attribute) *filler {
+	t.Helper()
+	f := newFiller(t, append(attributes, Attribute{Name: "DeduplicationEnabled", Value: "false"})...)
+	f.body = strings.Repeat("x", partedSize)
+	f.b.unchecked = math.MinInt // other tests check what is done here, in less time
+	for f.n < parted {
+		f.sendWith(t, nil)
+	}
+	return f
+}
+
+// sendWith sends a message that begins a group.
+func (f *filler) sendWith(t *testing.T, options *SendOptions) {
+	t.Helper()
+	e := f.entry(parted)
+	e.Options, e.TraceHeader = options, fmt.Sprintf("Root=1-%08x-000000000000000000000000", f.n)
+	f.must(t, &SendMessages{Queue: "q.fifo", SenderID: "000000000000", Entries: []SendEntry{e}})
+}
+
+// settleAll receives all messages, settles one in keptEvery in a way of its own and
+// deletes the others.
+func (f *filler) settleAll(t *testing.T, settle func(handle string) Command) {
+	t.Helper()
+	for left := parted; left > 0; left-- {
+		m := f.must(t, &ReceiveMessages{Queue: "q.fifo"}).(MessagesReceived).Messages[0]
+		handle := m.Handle.String()
+		var cmd Command = &DeleteMessages{Queue: "q.fifo", Handles: []string{handle}}
+		if left%keptEvery == 0 {
+			cmd = settle(handle)
+		}
+		f.must(t, cmd)
+	}
+}
+
+// wantFreed fails if more was allocated since before than so many bodies need, and what is
+// kept beside them.
+func (f *filler) wantFreed(t *testing.T, before uint64, bodies int) {
+	t.Helper()
+	const beside = 1 << 10
+	grown := int64(heap()) - int64(before)
+	if most := int64(bodies*partedSize + parted/keptEvery*beside + 4<<20); grown > most {
+		t.Errorf("%d KiB stay in memory, want at most %d", grown>>10, most>>10)
+	}
+	runtime.KeepAlive(f)
+}
+
+// The name of a session outlives the message that it was found by.
+func TestSessionKeepsNoMessages(t *testing.T) {
+	before := heap()
+	f := parting(t)
+	for left := parted; left > 0; left-- {
+		lock := f.must(t, &AcceptSession{Queue: "q.fifo"}).(SessionLocked)
+		s := SessionRef{SessionID: lock.SessionID, Token: lock.Token.String()}
+		f.must(t, &ReceiveMessages{Queue: "q.fifo", Options: &ReceiveOptions{Session: s, Delete: true}})
+		if left%keptEvery == 0 {
+			f.must(t, &SetSessionState{Queue: "q.fifo", Session: s, State: "x", StateGiven: true})
+		}
+		f.must(t, &ReleaseSession{Queue: "q.fifo", Session: s})
+	}
+	f.wantFreed(t, before, 0)
+}
+
+// A message in a dead-letter queue outlives those it was sent with.
+func TestDeadLetterKeepsNoOthers(t *testing.T) {
+	before := heap()
+	f := parting(t, Attribute{Name: "ImplicitDeadLetterQueue", Value: "true"})
+	f.settleAll(t, func(handle string) Command {
+		return &DeadLetter{Queue: "q.fifo", Entries: []DeadLetterEntry{{Handle: handle, Reason: "unwanted"}}}
+	})
+	f.wantFreed(t, before, parted/keptEvery)
+}
+
+// A message that was deferred outlives those it was sent with, and so does one whose
+// scheduled time has come.
+func TestMessageSetAsideKeepsNoOthers(t *testing.T) {
+	if checking.EveryCommand {
+		t.Skip("only messages in pages that are not packed can share the memory of others, here too few to be measured")
+	}
+	t.Run("deferred", func(t *testing.T) {
+		before := heap()
+		f := parting(t)
+		f.settleAll(t, func(handle string) Command { return &Defer{Queue: "q.fifo", Handles: []string{handle}} })
+		f.wantFreed(t, before, parted/keptEvery)
+	})
+	t.Run("scheduled", func(t *testing.T) {
+		before := heap()
+		f := newFiller(t, Attribute{Name: "DeduplicationEnabled", Value: "false"})
+		f.body = strings.Repeat("x", partedSize)
+		soon := f.at.Add(logtime.Hour)
+		for f.n < parted {
+			at := soon.Add(logtime.Hour)
+			if f.n%keptEvery == 0 {
+				at = soon
+			}
+			f.sendWith(t, &SendOptions{EnqueueAt: at})
+		}
+		for f.at = soon; f.b.NextDeadline() <= soon; {
+			f.must(t, &AdvanceClock{})
+		}
+		for number := range SequenceNumber(parted) {
+			if number%keptEvery != 0 {
+				f.must(t, &CancelScheduled{Queue: "q.fifo", Sequences: []SequenceNumber{number + 1}})
+			}
+		}
+		if st, _ := f.b.View().Stats("q.fifo"); st.Visible != parted/keptEvery {
+			t.Fatalf("%+v", st)
+		}
+		f.wantFreed(t, before, parted/keptEvery)
+	})
 }

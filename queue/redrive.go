@@ -94,8 +94,8 @@ func (b *Broker) deadLetterFor(q *Queue, messages []*Message, more []MessageAttr
 		moved := *m.detached()
 		moved.sequence = target.lastSequence
 		extra := messageExtra{}
-		if m.extra != nil {
-			extra = *m.extra
+		if moved.extra != nil {
+			extra = *moved.extra
 		}
 		extra.id = m.id(b.key, q.incarnation)
 		extra.deadLetterSource = q.name
@@ -113,7 +113,7 @@ func (b *Broker) deadLetterFor(q *Queue, messages []*Message, more []MessageAttr
 			firstReceivedAt: m.delivery.firstReceivedAt,
 			visibleAt:       b.now,
 		}
-		moved.group = target.groups.intern(m.group)
+		moved.group = target.groups.intern(moved.group)
 		moved.seal(b.key)
 		target.insert(b.key, &moved)
 	}

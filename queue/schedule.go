@@ -111,8 +111,8 @@ func (b *Broker) activateScheduled(q *Queue, budget int) int {
 		}
 		m.delivery = nil
 		extra := messageExtra{}
-		if old.extra != nil {
-			extra = *old.extra
+		if m.extra != nil {
+			extra = *m.extra
 		}
 		extra.id = old.id(b.key, q.incarnation)
 		m.extra = &extra

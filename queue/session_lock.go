@@ -3,6 +3,7 @@ package queue
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/seriatimq/seriatim/queue/limits"
 	"github.com/seriatimq/seriatim/queue/session"
@@ -147,7 +148,7 @@ func (q *Queue) freeSession(now Timestamp) (name string, found bool) {
 		}
 		m, _ := q.messages.Get(sequence)
 		if q.ordered(m) && !q.expired(m, now) && !q.isTaken(m.group, now) {
-			return m.group, true
+			return strings.Clone(m.group), true // the session may outlive the message, see messageMap
 		}
 	}
 	return "", false
