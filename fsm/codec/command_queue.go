@@ -19,11 +19,15 @@ func createQueueMessage(cmd *queue.CreateQueue) *fsmpb.CreateQueue {
 
 // createQueueCommand is the inverse of createQueueMessage.
 func createQueueCommand(m *fsmpb.CreateQueue) (*queue.CreateQueue, error) {
+	policies, err := protobuf.QueuePolicies(m.Redrive, m.RedriveAllow)
+	if err != nil {
+		return nil, err
+	}
 	return &queue.CreateQueue{
 		Queue:      m.Queue,
 		Attributes: protobuf.Attributes(m.Attributes),
 		Tags:       protobuf.Tags(m.Tags),
-		Policies:   queue.Policies{Redrive: protobuf.RedrivePolicy(m.Redrive), RedriveAllow: protobuf.RedriveAllowPolicy(m.RedriveAllow)},
+		Policies:   policies,
 	}, nil
 }
 
@@ -53,10 +57,14 @@ func setQueueAttributesMessage(cmd *queue.SetQueueAttributes) *fsmpb.SetQueueAtt
 
 // setQueueAttributesCommand is the inverse of setQueueAttributesMessage.
 func setQueueAttributesCommand(m *fsmpb.SetQueueAttributes) (*queue.SetQueueAttributes, error) {
+	policies, err := protobuf.QueuePolicies(m.Redrive, m.RedriveAllow)
+	if err != nil {
+		return nil, err
+	}
 	return &queue.SetQueueAttributes{
 		Queue:      m.Queue,
 		Attributes: protobuf.Attributes(m.Attributes),
-		Policies:   queue.Policies{Redrive: protobuf.RedrivePolicy(m.Redrive), RedriveAllow: protobuf.RedriveAllowPolicy(m.RedriveAllow)},
+		Policies:   policies,
 	}, nil
 }
 

@@ -1,7 +1,11 @@
 package protobuf
 
 import (
+	"fmt"
+
+	"github.com/seriatimq/seriatim/fsm/format"
 	"github.com/seriatimq/seriatim/fsm/fsmpb"
+	"github.com/seriatimq/seriatim/queue"
 	"github.com/seriatimq/seriatim/queue/policy"
 )
 
@@ -19,6 +23,17 @@ func RedrivePolicy(m *fsmpb.RedrivePolicy) *policy.Redrive {
 		return nil
 	}
 	return &policy.Redrive{Text: m.Text, Target: m.Target, MaxReceiveCount: m.MaxReceiveCount}
+}
+
+// QueuePolicies are the policies of a command. It refuses a redrive policy with a count
+// that no client can set: below one, a message that was never received would be due for
+// the dead-letter queue, which ends every node, and again at each start.
+func QueuePolicies(redrive *fsmpb.RedrivePolicy, allow *fsmpb.RedriveAllowPolicy) (queue.Policies, error) {
+	p := queue.Policies{Redrive: RedrivePolicy(redrive), RedriveAllow: RedriveAllowPolicy(allow)}
+	if r := p.Redrive; r != nil && r.Target != "" && (r.MaxReceiveCount < 1 || r.MaxReceiveCount > policy.MaxReceiveCountMax) {
+		return queue.Policies{}, fmt.Errorf("%w: a redrive policy with a count of %d", format.ErrMalformed, r.MaxReceiveCount)
+	}
+	return p, nil
 }
 
 // RedriveAllowMessage converts the policy of a dead-letter queue.
