@@ -18,6 +18,7 @@ import (
 // share it, except for the sessions.
 type messageGroups struct {
 	byName map[string]*MessageGroup // never walked
+	most   int                      // groups that byName had since it was made
 	names  *btree.Set[string]       // of byName, in order
 	recent *MessageGroup            // that of the last change: a command looks for its group several times
 	spare  []*MessageGroup          // that lost their last message, to be used again
@@ -68,6 +69,7 @@ func (g *messageGroups) add(m *Message) {
 		g.recent = g.take()
 		*g.recent = MessageGroup{name: m.group, head: m.sequence}
 		g.byName[m.group] = g.recent
+		g.most = max(g.most, len(g.byName))
 		g.names.Insert(m.group)
 	case m.sequence > g.newest:
 		// Where the end of the group is looked at first, the processor waits for memory:
@@ -83,6 +85,9 @@ func (g *messageGroups) remove(m *Message) {
 	group := g.recall(m.group)
 	if group.head == m.sequence && len(group.rest) == 0 {
 		delete(g.byName, m.group)
+		if len(g.byName) == 0 && g.most > roomGroupsMax { // a map never gets smaller
+			g.byName, g.most = map[string]*MessageGroup{}, 0
+		}
 		g.names.Delete(m.group)
 		g.recent = nil
 		*group = MessageGroup{}
@@ -107,6 +112,10 @@ func (g *messageGroups) take() *MessageGroup {
 
 // spareGroupsMax: one message of most groups comes and goes, many at a time.
 const spareGroupsMax = 64
+
+// roomGroupsMax is for how many groups a queue without any keeps room. A new map for fewer
+// costs more than their memory is worth: small queues are empty often.
+const roomGroupsMax = 1024
 
 // intern returns the group's own copy of a name, so that all its messages
 // share one string.

@@ -3,6 +3,7 @@ package queue
 import (
 	"math/rand/v2"
 	"slices"
+	"strconv"
 	"testing"
 )
 
@@ -42,6 +43,26 @@ func TestMessageGroupOrder(t *testing.T) {
 		if n, named := len(groups.byName), groups.names.Len(); n != present || named != present {
 			t.Fatalf("step %d: %d groups and %d names, want %d", step, n, named, present)
 		}
+	}
+}
+
+// A queue that had many groups once does not keep the room for them.
+func TestMessageGroupsGiveMemoryBack(t *testing.T) {
+	before := heap()
+	groups := newMessageGroups()
+	const many = 200_000
+	for sequence := range uint64(many) {
+		groups.add(&Message{group: strconv.FormatUint(sequence, 10), sequence: sequence + 1})
+	}
+	for sequence := range uint64(many) {
+		groups.remove(&Message{group: strconv.FormatUint(sequence, 10), sequence: sequence + 1})
+	}
+	if grown := int64(heap()) - int64(before); grown > 2<<20 {
+		t.Errorf("%d KiB stay in memory without groups", grown>>10)
+	}
+	groups.add(&Message{group: "a", sequence: many + 1})
+	if head := groups.head("a"); head != many+1 {
+		t.Errorf("the head of a new group is %d", head)
 	}
 }
 
