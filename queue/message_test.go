@@ -1,6 +1,7 @@
 package queue
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"runtime"
@@ -8,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/seriatimq/seriatim/queue/checking"
+	"github.com/seriatimq/seriatim/queue/content"
 	"github.com/seriatimq/seriatim/queue/logtime"
 )
 
@@ -168,5 +170,65 @@ func TestMessageSetAsideKeepsNoOthers(t *testing.T) {
 			t.Fatalf("%+v", st)
 		}
 		f.wantFreed(t, before, parted/keptEvery)
+	})
+}
+
+// forgetful reads no body that no message has.
+type forgetful struct {
+	elsewhere
+	texts map[content.Place]string
+	holds map[content.Place]int
+}
+
+func (s *forgetful) Append(text string, digest uint64) Body {
+	body := s.elsewhere.Append(text, digest)
+	s.texts[body.Place()] = text
+	return body
+}
+
+func (s *forgetful) Hold(b Body) { s.holds[b.Place()]++ }
+
+func (s *forgetful) Free(b Body) { s.holds[b.Place()]-- }
+
+func (s *forgetful) Read(b Body) (Body, error) {
+	if s.holds[b.Place()] < 1 {
+		return Body{}, errors.New("the body was freed")
+	}
+	return content.NewBody(s.texts[b.Place()]), nil
+}
+
+// A body is read before its message gives it up: a store need not keep it any longer.
+func TestBodiesAreReadBeforeTheyAreFreed(t *testing.T) {
+	stored := func(attributes ...Attribute) *world {
+		w := newWorld(t)
+		w.must(&SetFormatVersion{Version: ruleStoredBodies})
+		w.b.UseStore(&forgetful{texts: map[content.Place]string{}, holds: map[content.Place]int{}})
+		w.create("dlq.fifo", attributes...)
+		w.create("q.fifo", append(attributes, redrive("dlq.fifo", "1"))...)
+		return w
+	}
+	contentBased := Attribute{Name: "ContentBasedDeduplication", Value: "true"}
+	t.Run("cancelled", func(t *testing.T) {
+		w := stored(contentBased)
+		e := SendEntry{Body: "m", GroupID: "g", GroupIDGiven: true, Options: &SendOptions{EnqueueAt: w.at.Add(logtime.Hour)}}
+		send := &SendMessages{Queue: "q.fifo", Entries: []SendEntry{e}}
+		sent := w.must(send).(MessagesSent).Entries[0]
+		cancel := &CancelScheduled{Queue: "q.fifo", Sequences: []SequenceNumber{sent.Sequence}, ForgetDeduplicationID: true}
+		if err := w.must(cancel).(EntriesDone).Errs[0]; err != nil {
+			t.Fatal(err)
+		}
+		if again := w.must(send).(MessagesSent).Entries[0]; again.Duplicate {
+			t.Error("a cancelled message is remembered")
+		}
+	})
+	t.Run("moved", func(t *testing.T) {
+		w := stored(contentBased, Attribute{Name: "ContentDeduplicationMode", Value: "IdAndContent"})
+		w.send("q.fifo", "g", "id", "m")
+		w.must(&ReceiveMessages{Queue: "q.fifo", VisibilityTimeout: Some(0)})
+		w.receive("q.fifo", 1)
+		task := w.must(&StartMoveTask{Source: "dlq.fifo", Destination: "q.fifo"}).(MoveTaskStarted).TaskID
+		if moved := w.must(&MoveMessages{TaskID: task, Max: 10}).(MessagesMoved); moved.Moved != 1 {
+			t.Errorf("%+v", moved)
+		}
 	})
 }

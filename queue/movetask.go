@@ -103,7 +103,6 @@ func (b *Broker) moveMessage(q *Queue, m *Message, destination string) (reason s
 	if to == nil || to.attributes.FIFO != q.attributes.FIFO {
 		return reasonNoQueue
 	}
-	q.remove(b.key, m)
 	m = m.detached()
 	e := SendEntry{GroupID: m.group, DeduplicationID: m.deduplicationID}
 	s := sending{entry: &e, moved: true, body: m.body}
@@ -117,6 +116,7 @@ func (b *Broker) moveMessage(q *Queue, m *Message, destination string) (reason s
 		}
 		s.ids = to.deduplicationIDs(&e, s.partition)
 	}
+	q.remove(b.key, m) // not before: the body was read
 	b.rememberMoved(to, s.ids)
 	b.accept(to, &s, m.sender)
 	return ""

@@ -157,11 +157,11 @@ func (c *CancelScheduled) apply(b *Broker) (Result, *Error) {
 			out.Errs[i] = refusal.New(refusal.MessageNotFound, "There is no scheduled message with the sequence number ", sequence.String(), ".")
 			continue
 		}
-		q.removeScheduled(b.key, m)
-		if c.ForgetDeduplicationID {
+		if c.ForgetDeduplicationID { // first, as the body is read for it
 			q.deduplication.ForgetMessage(b.key, b.idsOf(m), m.sequence)
 			q.forgotAt = b.now
 		}
+		q.removeScheduled(b.key, m)
 	}
 	return out, nil
 }
