@@ -345,11 +345,6 @@ func (f *FSM) Freeze() (snapshot.Position, *queue.Frozen) {
 func (f *FSM) Restore(source io.ReadCloser) error {
 	bodies := f.beginBodies()
 	position, broker, err := snapshot.ReadWith(source, bodies)
-	if err == nil {
-		if missing := bodies.Adopt(); missing != nil {
-			err = fmt.Errorf("%w: %w", format.ErrMalformed, missing)
-		}
-	}
 	if closeErr := source.Close(); err == nil && closeErr != nil {
 		err = fmt.Errorf("closing the snapshot: %w", closeErr)
 	}
@@ -359,6 +354,9 @@ func (f *FSM) Restore(source io.ReadCloser) error {
 	}
 	if err != nil {
 		return err
+	}
+	if missing := bodies.Adopt(); missing != nil { // last: the store lets go of what the state so far had
+		return fmt.Errorf("%w: %w", format.ErrMalformed, missing)
 	}
 	f.options.StateLock.Lock()
 	f.broker, f.bodies = broker, bodies

@@ -4,14 +4,18 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
+	"slices"
 	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/seriatimq/seriatim/fsm/format"
 	"github.com/seriatimq/seriatim/fsm/fsmtest"
 	"github.com/seriatimq/seriatim/fsm/snapshot"
 	"github.com/seriatimq/seriatim/queue"
+	"github.com/seriatimq/seriatim/queue/content"
 	"github.com/seriatimq/seriatim/queue/logtime"
 )
 
@@ -128,3 +132,65 @@ func (s *fullSink) Write(p []byte) (int, error) {
 	}
 	return s.memorySink.Write(p)
 }
+
+// adopting notes for which of its states it was told to go on.
+type adopting struct {
+	content.Memory
+	begun   int
+	adopted []int
+}
+
+func (s *adopting) Begin() StateBodies {
+	s.begun++
+	return adoptedState{store: s, number: s.begun}
+}
+
+type adoptedState struct {
+	inMemory
+	store  *adopting
+	number int
+}
+
+func (a adoptedState) Adopt() error {
+	a.store.adopted = append(a.store.adopted, a.number)
+	return nil
+}
+
+// A restore that fails leaves the bodies to the state that stays.
+func TestFailedRestoreAdoptsNoBodies(t *testing.T) {
+	data := eventful(t).snapshot()
+	failure := errors.New("the disk is gone")
+	for name, c := range map[string]struct {
+		closed     error
+		versionMax uint32
+		want       error
+	}{
+		"closing fails":    {closed: failure, want: failure},
+		"unknown format":   {versionMax: 1, want: format.ErrUnknownFormat},
+		"nothing is wrong": {},
+	} {
+		t.Run(name, func(t *testing.T) {
+			store := &adopting{}
+			r := newReplica(t, Options{Bodies: store, VersionMax: c.versionMax})
+			before := r.fsm.Position()
+			err := r.fsm.Restore(closingSource{bytes.NewReader(data), c.closed})
+			if !errors.Is(err, c.want) {
+				t.Fatalf("%v, want %v", err, c.want)
+			}
+			if failed := c.want != nil; failed == slices.Contains(store.adopted, store.begun) {
+				t.Errorf("states %v of %d were adopted", store.adopted, store.begun)
+			}
+			if stayed := r.fsm.Position() == before; stayed != (c.want != nil) {
+				t.Errorf("the state stayed: %t", stayed)
+			}
+		})
+	}
+}
+
+// closingSource is a snapshot whose Close gives an error.
+type closingSource struct {
+	io.Reader
+	err error
+}
+
+func (s closingSource) Close() error { return s.err }
