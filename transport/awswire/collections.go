@@ -2,16 +2,22 @@ package awswire
 
 import "strconv"
 
-// elementsMax bounds one list or map, so that a small request cannot make the
-// node hold many structures. No action allows more than 50 (tags).
+// elementsMax bounds the elements of all lists and maps of one request, so that a
+// small request cannot make the node hold many structures: it is decoded before it
+// is known who may do what. The largest batch, ten entries with ten attributes
+// each, has about 120; nothing else may have more than 50 (tags).
 const elementsMax = 4096
 
 // elementsUsual is how many structures a list gets room for when it has a
 // second one: a full batch, which would otherwise be copied four times.
 const elementsUsual = 10
 
-func tooManyElements(name string) error {
-	return serializationError(name + " has more than " + strconv.Itoa(elementsMax) + " elements")
+// element counts one more element of a list or a map, and refuses one too many.
+func (s *scanner) element() error {
+	if s.elements++; s.elements > elementsMax {
+		return serializationError("The request has more than " + strconv.Itoa(elementsMax) + " elements in its lists and maps.")
+	}
+	return nil
 }
 
 // Strings is a list of strings; query is the name of one element in the Query
@@ -40,8 +46,8 @@ func (m listMember) decodeJSON(s *scanner, into any) error {
 		if null, err := s.null(); null {
 			return err
 		}
-		if len(list) == elementsMax {
-			return tooManyElements(m.json)
+		if err := s.element(); err != nil {
+			return err
 		}
 		text, err := s.stringValue()
 		list = append(list, text)
@@ -94,8 +100,8 @@ func (m mapMember) decodeJSON(s *scanner, into any) error {
 		if null, err := s.null(); null {
 			return err
 		}
-		if len(pairs) == elementsMax {
-			return tooManyElements(m.json)
+		if err := s.element(); err != nil {
+			return err
 		}
 		text, err := s.stringValue()
 		pairs = append(pairs, Pair{name, text})

@@ -5,8 +5,8 @@
 //
 // The shape of requests, answers and errors: a [Schema] describes one
 // structure once, and both protocols decode into and encode from the same Go
-// struct through it. Limits against hostile input: nesting, number of form
-// parameters, UTF-8.
+// struct through it. Limits against hostile input: nesting, number of elements
+// and of form parameters, UTF-8.
 //
 // # What it refuses to know
 //

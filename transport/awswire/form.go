@@ -15,11 +15,17 @@ const (
 	// segmentsMax bounds the dots of one parameter name; the deepest name
 	// (the type of an attribute of a batch entry of SNS) has as many.
 	segmentsMax = 8
+	// nodesMax bounds the tree that the parameters make, and with it the elements of
+	// all lists: three parameters of an attribute, as SDKs send them, make five nodes.
+	nodesMax = 2 * parametersMax
 )
 
 // Form is the parameters of a Query request as a tree by the dots of their
 // names: A.1.B=x is node A, its child 1, and that one's child B.
-type Form struct{ root formNode }
+type Form struct {
+	root  formNode
+	nodes int // beside the root
+}
 
 type formNode struct {
 	value    string
@@ -65,7 +71,9 @@ func (f *Form) add(pair string) error {
 			return malformedForm("a parameter name with more than " + strconv.Itoa(segmentsMax) + " parts")
 		}
 		segment, rest, more := strings.Cut(name, ".")
-		node = node.grow(segment)
+		if node = f.grow(node, segment); f.nodes > nodesMax {
+			return malformedForm("parameter names with more than " + strconv.Itoa(nodesMax) + " parts")
+		}
 		if !more {
 			break
 		}
@@ -88,10 +96,11 @@ func unescape(text string) (string, error) {
 	return text, nil
 }
 
-func (n *formNode) grow(name string) *formNode {
+func (f *Form) grow(n *formNode, name string) *formNode {
 	child := n.children[name]
 	if child == nil {
 		child = &formNode{}
+		f.nodes++
 		if n.children == nil {
 			n.children = make(map[string]*formNode)
 		}

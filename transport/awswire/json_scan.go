@@ -11,9 +11,10 @@ const depthMax = 32
 
 // scanner walks a JSON text once. Used by one goroutine.
 type scanner struct {
-	text  string
-	pos   int
-	depth int
+	text     string
+	pos      int
+	depth    int
+	elements int // of the lists and maps that were read
 }
 
 func (s *scanner) fail(what string) error { return malformedJSON(s.pos, what) }

@@ -122,7 +122,7 @@ func TestDecodeJSONRefuses(t *testing.T) {
 		{"list at the top", `[]`, "START_ARRAY can not be converted to a structure"},
 		{"bad base64", `{"Raw":"*"}`, "the value of Raw is not valid base64"},
 		{"too deep", deep, "too many nested values"},
-		{"too long", long, "Items has more than 4096 elements"},
+		{"too long", long, "The request has more than 4096 elements"},
 		{"cut off", `{"Name":"a`, "a string without end"},
 		{"text after", `{} {}`, "text after the end of the value"},
 		{"comma at the end", `{"Name":"a",}`, "a comma before }"},

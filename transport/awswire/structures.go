@@ -63,9 +63,9 @@ func (m structuresMember) describeElements(kind Kind) MemberInfo {
 }
 
 // add makes room for the next element that a request has.
-func (m structuresMember) add(into any) (element any, err error) {
-	if m.list.length(into) == elementsMax {
-		return nil, tooManyElements(m.json)
+func (m structuresMember) add(s *scanner, into any) (element any, err error) {
+	if err := s.element(); err != nil {
+		return nil, err
 	}
 	return m.list.grow(into), nil
 }
@@ -76,7 +76,7 @@ func (m structuresMember) decodeJSON(s *scanner, into any) error {
 		if null, err := s.null(); null {
 			return err
 		}
-		element, err := m.add(into)
+		element, err := m.add(s, into)
 		if err != nil {
 			return err
 		}
@@ -130,7 +130,7 @@ func (m structureMapMember) decodeJSON(s *scanner, into any) error {
 		if null, err := s.null(); null {
 			return err
 		}
-		element, err := m.add(into)
+		element, err := m.add(s, into)
 		if err != nil {
 			return err
 		}
