@@ -1,6 +1,7 @@
 package leader
 
 import (
+	"strings"
 	"sync"
 	"sync/atomic"
 )
@@ -65,7 +66,7 @@ func (c *QueueCounters) Add(queue string, total QueueTotal, n uint64) {
 		counts = &c.rest
 		if len(c.queues) < c.limit {
 			counts = new([QueueTotals]atomic.Uint64)
-			c.queues[queue] = counts
+			c.queues[strings.Clone(queue)] = counts // a name may be a part of a large request
 		}
 	}
 	counts[total].Add(n)

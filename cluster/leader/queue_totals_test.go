@@ -2,8 +2,10 @@ package leader
 
 import (
 	"fmt"
+	"strings"
 	"sync"
 	"testing"
+	"unsafe"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -30,6 +32,19 @@ func TestQueueCounters(t *testing.T) {
 	if diff := cmp.Diff(map[string]uint64{"b": 0, "d": 7, "": 6}, sentByQueue(c)); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
+}
+
+// The counts of a queue do not keep the request that named it first.
+func TestQueueCountersKeepNamesOnly(t *testing.T) {
+	t.Parallel()
+	request := strings.Repeat("q", 100)
+	c := NewQueueCounters(1)
+	c.Add(request[:5], Sent, 1)
+	c.Read(func(queue string, _ Totals) {
+		if queue != "" && unsafe.StringData(queue) == unsafe.StringData(request) {
+			t.Error("a name is a part of its request")
+		}
+	})
 }
 
 // What is counted while queues come and go is counted once.

@@ -2,6 +2,7 @@ package aws
 
 import (
 	"context"
+	"strings"
 
 	"github.com/seriatimq/seriatim/queue"
 	"github.com/seriatimq/seriatim/transport/awswire"
@@ -142,6 +143,8 @@ func (c *Call) resolve(line Line, input any) error {
 	if err != nil {
 		return err
 	}
+	// Names outlive the request, in counts, spans and waits, and are parts of its text.
+	resource = Resource{Name: strings.Clone(resource.Name), Topic: strings.Clone(resource.Topic)}
 	c.Resource = resource
 	c.Record.Queue, c.Record.Topic, c.Record.Permission = resource.Name, resource.Topic, line.Permission
 	if !c.unsigned(line, input) {

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"runtime/debug"
 	"strconv"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -325,7 +326,7 @@ func (c *call) on(name string) error {
 	if len(account.PlainName(name)) > limits.QueueNameLengthMax {
 		return refusal.NoSuchQueue()
 	}
-	c.queue = c.qualify(name)
+	c.queue = strings.Clone(c.qualify(name)) // it outlives the request, and may be a part of it
 	c.record.Queue = c.queue
 	return c.permit(aws.Resource{Name: c.queue})
 }
@@ -335,9 +336,9 @@ func (c *call) on(name string) error {
 func (c *call) qualify(name string) string { return c.scope.Of(account.Split(name)) }
 
 // cut cuts the name of a queue or a topic that is longer than any. One byte too many is
-// enough for a command to refuse it.
+// enough for a command to refuse it. The result does not keep the rest of the request.
 func cut(name string, most int) string {
-	return name[:min(len(name), len(name)-len(account.PlainName(name))+most+1)]
+	return strings.Clone(name[:min(len(name), len(name)-len(account.PlainName(name))+most+1)])
 }
 
 // submit executes a command and notes its position in the log.

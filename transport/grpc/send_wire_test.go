@@ -3,10 +3,15 @@ package grpc
 import (
 	"strings"
 	"testing"
+	"unsafe"
 
+	"google.golang.org/grpc/codes"
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/seriatimq/seriatim/cluster"
+	"github.com/seriatimq/seriatim/queue"
+	"github.com/seriatimq/seriatim/queue/refusal"
 	"github.com/seriatimq/seriatim/transport/grpc/seriatimpb"
 )
 
@@ -107,5 +112,25 @@ func TestAppendSendResponse(t *testing.T) {
 		if got, err := marshalAppend([]byte("before"), m); err != nil || string(got) != "before"+string(want) {
 			t.Errorf("%v: got %q, %v, want %q", m, got, err, want)
 		}
+	}
+}
+
+// The name of a queue outlives its request, in counts and spans, and does not keep the rest
+// of it.
+func TestNamesAreNotPartsOfRequests(t *testing.T) {
+	f := newFixture(t, nil)
+	var text string // the body that came, which is a part of the request
+	submit := func(_ func() (cluster.Reply, error), cmd queue.Command) (cluster.Reply, error) {
+		text = cmd.(*queue.SendMessages).Entries[0].Body
+		return cluster.Reply{}, refusal.NoSuchQueue()
+	}
+	f.node.submit.Store(&submit)
+	in := &seriatimpb.SendRequest{Queue: "none", Messages: []*seriatimpb.OutgoingMessage{{Body: strings.Repeat("x", 1<<16)}}}
+	_, err := f.client.Send(t.Context(), in)
+	wantStatus(t, err, codes.NotFound, "QueueDoesNotExist")
+	name := f.observed.last(t, "Send").Queue
+	body, at := uintptr(unsafe.Pointer(unsafe.StringData(text))), uintptr(unsafe.Pointer(unsafe.StringData(name)))
+	if name != in.GetQueue() || len(text) != 1<<16 || body > at && body-at < 100 {
+		t.Errorf("the name %q is kept %d bytes before a body of %d", name, body-at, len(text))
 	}
 }

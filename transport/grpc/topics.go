@@ -3,6 +3,7 @@ package grpc
 import (
 	"context"
 	"slices"
+	"strings"
 
 	"github.com/seriatimq/seriatim/queue"
 	"github.com/seriatimq/seriatim/queue/account"
@@ -28,7 +29,7 @@ func (c *call) onTopic(name string) error {
 	if len(account.PlainName(name)) > limits.TopicNameLengthMax {
 		return refusal.NoSuchTopic()
 	}
-	c.topic = c.qualify(name)
+	c.topic = strings.Clone(c.qualify(name)) // it outlives the request, and may be a part of it
 	c.record.Topic = c.topic
 	return c.permit(aws.Resource{Topic: c.topic})
 }

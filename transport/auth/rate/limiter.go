@@ -1,6 +1,7 @@
 package rate
 
 import (
+	"strings"
 	"sync"
 	"time"
 
@@ -14,19 +15,19 @@ type Limiter struct {
 	now      func() time.Time
 
 	mu      sync.Mutex
-	buckets map[string]*bucket
-	refused map[string]uint64 // by account, the cluster's own is empty
+	buckets map[string]*bucket // by account, the cluster's own is empty
 }
 
 // bucket holds the requests that an account may still make.
 type bucket struct {
-	left float64
-	at   time.Time
+	left    float64
+	at      time.Time
+	refused uint64
 }
 
 // New makes a Limiter that takes the limits of the accounts from a table.
 func New(accounts func() *access.Table, now func() time.Time) *Limiter {
-	return &Limiter{accounts: accounts, now: now, buckets: map[string]*bucket{}, refused: map[string]uint64{}}
+	return &Limiter{accounts: accounts, now: now, buckets: map[string]*bucket{}}
 }
 
 // Allow takes a request of an account, as the state calls it, and reports whether it may
@@ -45,13 +46,13 @@ func (l *Limiter) Allow(owner string) bool {
 	b := l.buckets[owner]
 	if b == nil {
 		b = &bucket{left: limit, at: now}
-		l.buckets[owner] = b
+		l.buckets[strings.Clone(owner)] = b // it may be a part of a large request
 	}
 	if passed := now.Sub(b.at); passed > 0 {
 		b.left, b.at = b.left+passed.Seconds()*limit, now
 	}
 	if b.left = min(b.left, limit); b.left < 1 {
-		l.refused[owner]++
+		b.refused++
 		return false
 	}
 	b.left--
@@ -74,5 +75,8 @@ func (l *Limiter) Refused(owner string) uint64 {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.refused[owner]
+	if b := l.buckets[owner]; b != nil {
+		return b.refused
+	}
+	return 0
 }

@@ -1,8 +1,10 @@
 package rate
 
 import (
+	"strings"
 	"testing"
 	"time"
+	"unsafe"
 
 	"github.com/seriatimq/seriatim/queue/access"
 	"github.com/seriatimq/seriatim/queue/account"
@@ -64,5 +66,25 @@ func TestLimiter(t *testing.T) {
 	var none *Limiter
 	if !none.Allow("x") || none.Refused("x") != 0 {
 		t.Error("without a limiter something is refused")
+	}
+}
+
+// The buckets do not keep the requests that name their accounts.
+func TestLimiterKeepsNamesOnly(t *testing.T) {
+	t.Parallel()
+	const owner = "111111111111"
+	table := access.NewTable().WithAccount(statehash.Key{}, access.Account{ID: owner, Quota: account.Quota{RequestsPerSecond: 1}})
+	l := New(func() *access.Table { return table }, func() time.Time { return time.Unix(1_700_000_000, 0) })
+	for range 3 { // the first is served
+		request := strings.Repeat(owner, 10)
+		l.Allow(request[:len(owner)])
+		for key := range l.buckets {
+			if unsafe.StringData(key) == unsafe.StringData(request) {
+				t.Error("an account is a part of a request")
+			}
+		}
+	}
+	if n := l.Refused(owner); n != 2 || len(l.buckets) != 1 {
+		t.Errorf("%d are counted as refused, in %d buckets", n, len(l.buckets))
 	}
 }
