@@ -59,7 +59,8 @@ type Action struct {
 	newInput func() any
 	execute  func(ctx context.Context, c *Call, input any) (output any, err error)
 	// begin begins what execute does; complete takes what that returns, once and maybe
-	// before begin returns. Nil: the action does not wait.
+	// before begin returns. While it waits it keeps no part of the input's texts, which are
+	// parts of the request. Nil: the action does not wait.
 	begin func(ctx context.Context, c *Call, input any, complete func(output any, err error))
 }
 

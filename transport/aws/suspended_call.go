@@ -2,7 +2,9 @@ package aws
 
 import (
 	"net/http"
+	"strings"
 
+	"github.com/seriatimq/seriatim/transport/awswire"
 	"github.com/seriatimq/seriatim/transport/http1"
 )
 
@@ -26,12 +28,24 @@ func (h *Handler) suspend(w http.ResponseWriter, c *Call, a *Action, input any) 
 	if !ok {
 		return false
 	}
-	s.call.Request, s.call.body = nil, ""
+	s.call.detach()
 	a.begin(c.ctx, &s.call, input, func(output any, err error) {
 		s.output, s.err = output, err
 		resume()
 	})
 	return true
+}
+
+// detach makes the call keep nothing of the text of its request, whose memory is given back to
+// the budget while it waits.
+func (c *Call) detach() {
+	c.Request, c.body = nil, ""
+	if c.Form != nil {
+		c.Form = new(awswire.Form) // that there is one says which protocol it is
+	}
+	c.Identity.AccessKeyID, c.Identity.Service = strings.Clone(c.Identity.AccessKeyID), strings.Clone(c.Identity.Service)
+	c.Record.Account = c.Identity.AccessKeyID
+	c.Scope.caller = strings.Clone(c.Scope.caller)
 }
 
 // finish answers the call.

@@ -81,7 +81,7 @@ func (s *Service) receiveMessage(ctx context.Context, c *aws.Call, in *receiveMe
 	filter := newAttributeFilter(in.MessageAttributes)
 	s.receive(ctx, &queue.ReceiveMessages{
 		Queue: c.Resource.Name, MaxMessages: queue.Int(in.MaxMessages), VisibilityTimeout: queue.Int(in.VisibilityTimeout),
-		AttemptID: in.AttemptID.Value, AttemptIDGiven: in.AttemptID.Given, ShortPoll: wait == 0,
+		AttemptID: strings.Clone(in.AttemptID.Value), AttemptIDGiven: in.AttemptID.Given, ShortPoll: wait == 0,
 	}, wait, func(reply cluster.Reply, err error) {
 		c.Position = reply.Position
 		if err != nil {
@@ -149,7 +149,8 @@ func (s *Service) received(m *queue.ReceivedMessage, system systemFilter, filter
 }
 
 // attributeFilter is MessageAttributeNames: All, * and .* mean all, a name that
-// ends in .* is a prefix, any other is exact and counts letter case.
+// ends in .* is a prefix, any other is exact and counts letter case. It keeps copies, as
+// it outlives the text of a request that waits.
 type attributeFilter struct {
 	all      bool
 	names    []string
@@ -162,10 +163,13 @@ func newAttributeFilter(patterns []string) attributeFilter {
 		if p == attributeAll || p == "*" || p == ".*" {
 			return attributeFilter{all: true}
 		}
-		if prefix, ok := strings.CutSuffix(p, ".*"); ok {
-			f.prefixes = append(f.prefixes, prefix)
-		} else {
-			f.names = append(f.names, p)
+		prefix, isPrefix := strings.CutSuffix(p, ".*")
+		switch {
+		case len(prefix) > limits.AttributeNameLengthMax: // no attribute has such a name
+		case isPrefix:
+			f.prefixes = append(f.prefixes, strings.Clone(prefix))
+		default:
+			f.names = append(f.names, strings.Clone(p))
 		}
 	}
 	return f

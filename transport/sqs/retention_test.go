@@ -1,21 +1,30 @@
 package sqs
 
 import (
+	"context"
 	"crypto/rand"
+	"fmt"
 	"log/slog"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"runtime"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
+	"github.com/seriatimq/seriatim/cluster"
+	"github.com/seriatimq/seriatim/queue"
 	"github.com/seriatimq/seriatim/transport"
+	"github.com/seriatimq/seriatim/transport/auth"
 	"github.com/seriatimq/seriatim/transport/aws"
+	"github.com/seriatimq/seriatim/transport/budget"
+	"github.com/seriatimq/seriatim/transport/http1"
 )
 
 // blanks are what a request may carry beside what it says.
-var blanks = strings.Repeat(" ", 8<<20-4096)
+var blanks = strings.Repeat(" ", 6<<20)
 
 // keptMax is what many requests may leave behind: less than two of them.
 const keptMax = 10 << 20
@@ -56,4 +65,70 @@ func TestRecordsKeepNamesOnly(t *testing.T) {
 		t.Errorf("%d records keep %d bytes", len(kept), grown)
 	}
 	runtime.KeepAlive(kept)
+}
+
+// parkingNode lets every receive wait until its context ends. It keeps the command, as the
+// leader does.
+type parkingNode struct {
+	*brokerNode
+	parked chan *queue.ReceiveMessages // capacity: all receives of a test
+}
+
+func (n *parkingNode) BeginReceive(ctx context.Context, cmd *queue.ReceiveMessages, _ time.Duration, complete func(cluster.Reply, error)) {
+	n.parked <- cmd
+	context.AfterFunc(ctx, func() { complete(cluster.Reply{}, ctx.Err()) })
+}
+
+// TestWaitingPollsKeepLittle: a receive that waits keeps what it needs of its request, and not
+// the whole text, whose memory was given back to the budget.
+func TestWaitingPollsKeepLittle(t *testing.T) {
+	const head = "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: %d\r\nContent-Type: %s\r\n" +
+		"Authorization: AWS4-HMAC-SHA256 Credential=AKIDEXAMPLE/20261123/us-east-1/sqs/aws4_request, SignedHeaders=host, Signature=0\r\n%s\r\n"
+	long := strings.Repeat("n", 1<<20) // no attribute has such a name
+	for protocol, r := range map[string]struct{ body, contentType, header string }{
+		aws.JSON: {
+			`{"QueueUrl":"q","WaitTimeSeconds":20,"ReceiveRequestAttemptId":"once","AttributeNames":["SenderId"],"MessageAttributeNames":["trace.*","kind","` + long + `"]}`,
+			aws.JSONType, "X-Amz-Target: " + targetPrefix + "ReceiveMessage\r\n",
+		},
+		aws.Query: {
+			"Action=ReceiveMessage&Version=2012-11-05&QueueUrl=q&WaitTimeSeconds=20&ReceiveRequestAttemptId=once" +
+				"&AttributeName.1=SenderId&MessageAttributeName.1=trace.*&MessageAttributeName.2=kind&MessageAttributeName.3=" + long + "&Blanks=",
+			aws.FormType, "",
+		},
+	} {
+		t.Run(protocol, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				const polls = 20
+				node := &parkingNode{newBrokerNode(), make(chan *queue.ReceiveMessages, polls)}
+				service := New(t.Context(), Options{Node: node, Names: testNames})
+				logger := slog.New(slog.DiscardHandler)
+				m := transport.Middleware{Logger: logger, Random: rand.Reader, Now: time.Now}
+				server := http1.New(t.Context(), http1.Config{
+					Handler: m.Wrap(aws.NewHandler(aws.Options{Node: node, Verifier: auth.AcceptAll{}, Names: testNames, Logger: logger}, service.API())),
+					Budget:  budget.New(64 << 20), Now: time.Now, Logger: logger,
+				})
+				padding := []byte(blanks)
+				before := heap()
+				for range polls {
+					ours, theirs := net.Pipe()
+					defer ours.Close()
+					server.Serve(theirs)
+					for _, part := range [][]byte{fmt.Appendf(nil, head, len(r.body)+len(padding), r.contentType, r.header), []byte(r.body), padding} {
+						if _, err := ours.Write(part); err != nil {
+							t.Fatal(err)
+						}
+					}
+				}
+				synctest.Wait()
+				if grown := heap() - before; len(node.parked) != polls || grown > keptMax {
+					t.Errorf("%d receives wait and keep %d bytes", len(node.parked), grown)
+				}
+				if cmd := <-node.parked; cmd.Queue != "q" || cmd.AttemptID != "once" {
+					t.Errorf("received with %+v", cmd)
+				}
+				runtime.KeepAlive(padding)
+				service.Drain()
+			})
+		})
+	}
 }

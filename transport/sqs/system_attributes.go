@@ -36,11 +36,12 @@ func newSystemFilter(lists ...[]string) (systemFilter, *queue.Error) {
 	var f systemFilter
 	for _, list := range lists {
 		for _, name := range list {
+			known := slices.Index(systemAttributeNames[:], name)
 			switch {
 			case name == attributeAll:
 				f.all = true
-			case slices.Contains(systemAttributeNames[:], name):
-				f.names = append(f.names, name)
+			case known >= 0:
+				f.names = append(f.names, systemAttributeNames[known]) // the filter outlives the request
 			case !attributes.Known(name):
 				return systemFilter{}, refusal.UnknownAttribute(name)
 			}
